@@ -22,16 +22,13 @@
 
 /* ---- what is printed of a lock: the keys are a promise, see rlock-output(5) ---- */
 
-enum status_column { ROLE, SINCE, TTL, COUNT, CLIENT, NOTE, OWNER, COLUMN_COUNT };
+enum status_column { ROLE, SLOT, SINCE, TTL, COUNT, CLIENT, NOTE, OWNER, COLUMN_COUNT };
 
 static const struct column status_columns[COLUMN_COUNT] = {
-	[ROLE] = { "", COLUMN_WHOLE },
-	[SINCE] = { "FOR", COLUMN_WHOLE },
-	[TTL] = { "TTL", COLUMN_WHOLE },
-	[COUNT] = { "COUNT", COLUMN_WHOLE },
-	[CLIENT] = { "CLIENT", COLUMN_FIRST_OUT },
-	[NOTE] = { "NOTE", COLUMN_FOLDED },
-	[OWNER] = { "OWNER", COLUMN_BELOW },
+	[ROLE] = { "", COLUMN_WHOLE },       [SLOT] = { "SLOT", COLUMN_IF_USED },
+	[SINCE] = { "FOR", COLUMN_WHOLE },   [TTL] = { "TTL", COLUMN_WHOLE },
+	[COUNT] = { "COUNT", COLUMN_WHOLE }, [CLIENT] = { "CLIENT", COLUMN_FIRST_OUT },
+	[NOTE] = { "NOTE", COLUMN_FOLDED },  [OWNER] = { "OWNER", COLUMN_BELOW },
 };
 
 static const char *kind_word(enum rlock_kind kind)
@@ -161,6 +158,7 @@ static const struct field holder_fields[] = {
 	PROCESS(rlock_holder),
 	{ "gone", FIELD_CLAIM, .word = holder_gone },
 	{ "token", FIELD_POSITIVE, OF(rlock_holder, token) },
+	{ "slots", FIELD_NUMBERS, OF(rlock_holder, slots), .column = 1 + SLOT },
 	{ .type = FIELD_END },
 };
 

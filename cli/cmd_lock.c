@@ -680,7 +680,7 @@ static int hold_for_owner(struct acquirer *acquirer)
 	if (acquire(acquirer, &acquirer->end_signal, &hold, &code) == RLOCK_OK) {
 		lease_record_acquired(acquirer->lease, hold);
 		if (is_not_ended(acquirer))
-			code = front_print_tokens(acquirer->opts, acquirer->lease);
+			code = front_print_acquired(acquirer->opts, acquirer->lease);
 		rlock_conn_set_events(acquirer->conn, -1, NULL, NULL);
 		if (acquirer->end_signal != 0 || code != 0)
 			finish_unused(acquirer->conn, hold);

@@ -52,11 +52,11 @@ static size_t copy_text(struct rlock_name from, char *to, size_t to_size)
 
 /*
  * The short reply of the common acquisition: one name, for the owner of the request, as its first hold, without a
- * token.
+ * token; of a semaphore the slot of one permit.
  */
 static bool is_short_grant(const redisReply *reply)
 {
-	return reply->type == REDIS_REPLY_INTEGER && reply->integer == ACQUIRE_DONE;
+	return reply->type == REDIS_REPLY_INTEGER && reply->integer >= ACQUIRE_DONE;
 }
 
 static bool is_grant(const struct redisReply *reply)
@@ -109,42 +109,58 @@ static bool read_token(const redisReply *reply, int64_t *token_out)
 	return is_text(reply, "-") || rlock__decimal_parse(reply->str, reply->len, token_out);
 }
 
-/* The third value is the token, or the total of a semaphore. */
+/* Of a semaphore, "5:1,4": the total, and the slots. */
+static bool read_permits(struct rlock__waiter *waiter, size_t name_index, const redisReply *reply)
+{
+	size_t len = strcspn(reply->str, ":");
+	int64_t total;
+
+	if (reply->str[len] == '\0' || !rlock__decimal_parse(reply->str, len, &total) ||
+	    !rlock__hold_set_slots(waiter->hold, name_index, reply->str + len + 1))
+		return false;
+	set_total(waiter, name_index, total);
+	return true;
+}
+
+/* The third value is the token, or what a semaphore says of its permits. */
 static bool read_values(struct rlock__waiter *waiter, redisReply *const *values, size_t name_index)
 {
 	struct rlock__acquired *out = &waiter->hold->acquired[name_index];
 	const char *owner;
-	int64_t token;
 
 	if (values[0]->type != REDIS_REPLY_STRING || values[1]->type != REDIS_REPLY_INTEGER ||
-	    values[2]->type != REDIS_REPLY_STRING || !read_token(values[2], &token))
+	    values[2]->type != REDIS_REPLY_STRING)
 		return false;
 	owner = owner_of(waiter, values[0]);
 	if (owner == NULL || strlen(owner) >= sizeof(out->owner))
 		return false;
 	memcpy(out->owner, owner, strlen(owner) + 1);
 	out->count = values[1]->integer;
-	out->token = is_semaphore(waiter) ? 0 : token;
-	if (is_semaphore(waiter))
-		set_total(waiter, name_index, token);
-	return true;
+	out->token = 0;
+	return is_semaphore(waiter) ? read_permits(waiter, name_index, values[2])
+				    : read_token(values[2], &out->token);
 }
 
-static enum rlock_status read_short_grant(struct rlock__waiter *waiter, size_t index)
+static enum rlock_status read_short_grant(struct rlock__waiter *waiter, size_t index,
+					  const redisReply *reply)
 {
 	struct rlock_hold *hold = waiter->hold;
-	struct rlock__acquired *acquired;
+	size_t name_index = waiter->places.at[index].names[0];
+	struct rlock__acquired *acquired = &hold->acquired[name_index];
+	char slot[32];
 
 	waiter->servers[index].state = RLOCK__SERVER_GRANTED;
-	if (waiter->places.at[index].name_count != 1 || waiter->request->issue_token)
+	(void)snprintf(slot, sizeof(slot), "%lld", reply->integer);
+	if (waiter->places.at[index].name_count != 1 || waiter->request->issue_token ||
+	    (!is_semaphore(waiter) && reply->integer != ACQUIRE_DONE) ||
+	    (is_semaphore(waiter) && !rlock__hold_set_slots(hold, name_index, slot)))
 		return rlock__reply_fail(waiter->places.at[index].connection,
 					 hold->row->acquire->script);
-	acquired = &hold->acquired[waiter->places.at[index].names[0]];
 	memcpy(acquired->owner, waiter->owner, strlen(waiter->owner) + 1);
 	acquired->count = 1;
 	acquired->token = 0;
 	if (is_semaphore(waiter))
-		set_total(waiter, waiter->places.at[index].names[0], waiter->request->permits);
+		set_total(waiter, name_index, waiter->request->permits);
 	return RLOCK_OK;
 }
 
@@ -258,7 +274,7 @@ static enum rlock_status read_reply(void *ctx, size_t index, struct redisReply *
 	size_t name_index;
 
 	if (is_short_grant(reply))
-		return read_short_grant(waiter, index);
+		return read_short_grant(waiter, index, reply);
 	if (is_grant(reply))
 		return read_granted(waiter, index, reply);
 	if (!rlock__reply_has_integers(reply, 1) || reply->elements < 2 ||

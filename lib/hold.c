@@ -26,8 +26,10 @@ void rlock_hold_free(struct rlock_hold *hold)
 {
 	if (hold == NULL)
 		return;
-	for (size_t i = 0; i < hold->name_count; i++)
+	for (size_t i = 0; i < hold->name_count; i++) {
 		free(hold->keys[i].memory);
+		free(hold->acquired[i].slots);
+	}
 	free(hold->keys);
 	free(hold->names);
 	free(hold->in_order);
@@ -160,6 +162,31 @@ int64_t rlock_hold_count(const struct rlock_hold *hold, size_t index)
 int64_t rlock_hold_token(const struct rlock_hold *hold, size_t index)
 {
 	return hold->acquired[index].token;
+}
+
+const char *rlock_hold_slots(const struct rlock_hold *hold, size_t index)
+{
+	const char *slots = hold->acquired[index].slots;
+
+	return slots != NULL ? slots : "";
+}
+
+bool rlock__hold_are_slots(const char *text)
+{
+	return strspn(text, "0123456789 ") == strlen(text);
+}
+
+bool rlock__hold_set_slots(struct rlock_hold *hold, size_t index, const char *text)
+{
+	char *slots = strdup(text);
+
+	if (slots == NULL)
+		return false;
+	for (char *at = strchr(slots, ','); at != NULL; at = strchr(at, ','))
+		*at = ' ';
+	free(hold->acquired[index].slots);
+	hold->acquired[index].slots = slots;
+	return rlock__hold_are_slots(slots);
 }
 
 int64_t rlock_hold_sent_ms(const struct rlock_hold *hold)

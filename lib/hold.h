@@ -30,6 +30,7 @@ struct rlock__kind;
 struct rlock__acquired {
 	char owner[RLOCK_OWNER_MAX];
 	int64_t count, token;
+	char *slots;   /* of permits, see rlock_hold_slots; NULL: none */
 	int64_t total; /* of the permits of a semaphore, once it is known */
 	bool has_total;
 };
@@ -67,6 +68,11 @@ bool rlock__hold_tries_rights(const struct rlock_hold *hold, const struct rlock_
 			      const struct rlock__connection *connection);
 void rlock__hold_tried_rights(const struct rlock_hold *hold, const struct rlock__action *action,
 			      struct rlock__connection *connection);
+
+/* Whether text can be that of rlock_hold_slots. */
+bool rlock__hold_are_slots(const char *text);
+/* Set that of the index-th name, from a server's "1,4". False: it has another form, or memory is out. */
+bool rlock__hold_set_slots(struct rlock_hold *hold, size_t index, const char *text);
 
 /* rlock_owner_check, with the reason in the text of error. */
 enum rlock_status rlock__owner_check(struct rlock__error *error, const char *owner);

@@ -131,6 +131,10 @@ static void finish_holder(const struct reading *reading, void *out)
 
 	holder->kind = reading->kind == RLOCK_SEMAPHORE ? RLOCK_SEMAPHORE : RLOCK_PLAIN;
 	holder->note = rlock__hold_note_read(holder->owner, holder->note, &holder->process);
+	if (reading->kind != RLOCK_SEMAPHORE)
+		(void)rlock__decimal_parse(holder->slots, strlen(holder->slots), &holder->token);
+	if (reading->kind != RLOCK_SEMAPHORE || !rlock__hold_are_slots(holder->slots))
+		holder->slots = "";
 	if (reading->kind != RLOCK_READ && reading->kind != RLOCK_WRITE)
 		return;
 	holder->kind = is_writer(&holder->owner) ? RLOCK_WRITE : RLOCK_READ;
@@ -168,7 +172,7 @@ static const struct form holder_form = {
 	  { PART_AGE, HOLDER(held_ms), NULL, 0 },
 	  { PART_NUMBER, HOLDER(ttl_ms), NULL, 0 },
 	  { PART_TRUTH, HOLDER(is_kept), NULL, 0 },
-	  { PART_TOKEN, HOLDER(token), NULL, 0 },
+	  { PART_STRING, HOLDER(slots), NULL, 0 }, /* or the token */
 	  { PART_TEXT, HOLDER(note), NULL, 0 } },
 };
 

@@ -622,11 +622,12 @@ struct rlock_holder {
 	struct rlock_name note;  /* empty: none */
 	enum rlock_kind kind;    /* RLOCK_PLAIN for a fair lock, too: they look alike */
 	enum rlock_client client;
-	int64_t count;   /* of its holds */
-	int64_t held_ms; /* for how long, since its first hold; RLOCK_TIME_UNKNOWN */
-	int64_t ttl_ms;  /* RLOCK_TIME_NONE, RLOCK_TIME_UNKNOWN; 0: expired, and counts no more */
-	int64_t token;   /* of its first hold; 0: none */
-	bool is_kept;    /* by --at-least, rlock_keep_until: no process holds it */
+	int64_t count;     /* of its holds */
+	int64_t held_ms;   /* for how long, since its first hold; RLOCK_TIME_UNKNOWN */
+	int64_t ttl_ms;    /* RLOCK_TIME_NONE, RLOCK_TIME_UNKNOWN; 0: expired, and counts no more */
+	int64_t token;     /* of its first hold; 0: none */
+	const char *slots; /* of its permits, as rlock_hold_slots; empty: none */
+	bool is_kept;      /* by --at-least, rlock_keep_until: no process holds it */
 	struct rlock_process process;
 };
 
@@ -757,6 +758,12 @@ RLOCK_API const char *rlock_hold_owner(const struct rlock_hold *hold, size_t ind
 RLOCK_API int64_t rlock_hold_count(const struct rlock_hold *hold, size_t index);
 /* The fencing token issued for that name; 0: none. */
 RLOCK_API int64_t rlock_hold_token(const struct rlock_hold *hold, size_t index);
+/*
+ * The slots of a hold of a semaphore, on the index-th name: numbers from 1 on, one for each permit, with a blank between two.
+ * The lowest ones that no other hold has, which no other one gets before this one is released or its lease has ended. So they
+ * are at most the total, unless that was reduced since. Empty for a lock, and for a hold from rlock_find or rlock_hold_new.
+ */
+RLOCK_API const char *rlock_hold_slots(const struct rlock_hold *hold, size_t index);
 /*
  * When the last successful request for this hold was sent, and its lease: until their sum the hold can be relied on. So
  * that it can, the first is set back by what our clock and the server's may differ by over one lease: a thousandth of

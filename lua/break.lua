@@ -67,6 +67,8 @@ local function break_permits(name, expected)
 		broken = total - free
 		redis.call('DEL', name.permits, name.ends, name.holds)
 	end
+	-- The next acquisition finds out which slots are in use still.
+	if expected ~= '' then redis.call('HDEL', name.holds, SLOTS) end
 	for _, permit in ipairs(expected ~= '' and held or {}) do
 		if owners[permit.owner] then
 			redis.call('ZREM', name.ends, permit.id)

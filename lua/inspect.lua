@@ -20,7 +20,7 @@
 --          4  the server's clock in ms
 --          5  the fencing counter; empty: none
 --          6  how many holders there are      7  some of them, those that have held for longest first:
---             {owner, holds, client, since in ms, ttl in ms, 1 when kept, token, note}
+--             {owner, holds, client, since in ms, ttl in ms, 1 when kept, token or slots, note}
 --          8  how many wait in the fair queue 9  the first of them: {owner, client, since in ms, 1 when dead, note}
 --          10 how many wait in the wake queue 11 since when the first of them does, in ms
 --          12 how many connections other than ours listen to the channel of the lock
@@ -172,12 +172,13 @@ local function permit_holder_of(id, hold_id, deadline_ms)
 	local end_ms = hold_id and redis.call('ZSCORE', name.ends, id) or deadline_ms
 	local ttl_ms = tonumber(end_ms) < NO_DEADLINE_MS and math.max(end_ms - now_ms(), 0) or NONE
 	local owner, since_ms, _, _, note = hold_record_parse(record or '')
+	local _, slots = permits_of(record or '')
 	if ttl_ms ~= NONE then
 		permits_end_ms = permits_end_ms == NONE and ttl_ms or math.min(permits_end_ms, ttl_ms)
 	end
 	has_permit_record = has_permit_record or owner ~= nil
 	return { owner or printable_id(id), 1, owner and CLIENT_OURS or hold_id and CLIENT_UNKNOWN or CLIENT_REDISSON,
-		tonumber(since_ms) or UNKNOWN_TIME, ttl_ms, owner and kept_until(owner) and 1 or 0, '-', note or '' }
+		tonumber(since_ms) or UNKNOWN_TIME, ttl_ms, owner and kept_until(owner) and 1 or 0, table.concat(slots, ' '), note or '' }
 end
 
 local function read_permits()

@@ -3,8 +3,9 @@
 -- KEYS     for each name: counter, holds hash, ends of our permits, permits, remembered total
 -- ARGV     see inc/request.lua; of each name: wake queue, turn (not in KEYS: without a right to them waiters are woken by
 --          the channel), channel
--- Returns  as plain_acquire.lua, with the total of the permits in the place of the token, and at the end of a busy
---          reply; 1: the total is that of the request; ttl: when the next permit may be reclaimed
+-- Returns  as plain_acquire.lua, with the total of the permits and the slots in the place of the token, as in "5:1,4", and the
+--          total at the end of a busy reply; an integer: the slot of one permit, and the total is that of the request; ttl: when
+--          the next permit may be reclaimed
 
 local FIXED_ARGS = 7
 -- As text, for sem_acquire.lua.
@@ -26,7 +27,9 @@ if take == '1' and #KEYS == KEY_COUNT and not asks_for_more then
 		local end_ms = since_text + lease_ms
 		local is_due = held > 0 and redis.call('ZRANGE', permits, '-inf',
 			since_text + AHEAD_MS .. '', 'BYSCORE', 'LIMIT', 0, 1)[1]
-		local free = not is_due and redis.pcall('INCRBY', lock, '-1')
+		local in_use = held == 0 and '' or redis.pcall('HGET', holds, SLOTS)
+		local slot = type(in_use) == 'string' and lowest_free_slot(in_use)
+		local free = slot and slot <= tonumber(total) and not is_due and redis.pcall('INCRBY', lock, '-1')
 		if type(free) == 'number' then
 			local id, is_new = hold_id .. ':1', false
 			local end_text = end_ms .. '' -- as text, see quick/acquire.lua
@@ -36,14 +39,15 @@ if take == '1' and #KEYS == KEY_COUNT and not asks_for_more then
 				is_new = redis.pcall('ZADD', permits, 'NX', end_ms + AHEAD_MS .. '', id) == 1
 			end
 			ttl_ms = is_new and math.max(ttl_ms, lease_ms)
-			if is_new and type(redis.pcall('HSET', holds, hold_id, fresh_owner .. ' ' .. since_text .. ' ' .. end_text .. ' 1 ' .. note)) == 'number'
+			local record = fresh_owner .. ' ' .. since_text .. ' ' .. end_text .. ' 1:' .. slot .. ' ' .. note
+			if is_new and type(redis.pcall('HSET', holds, hold_id, record, SLOTS, with_slot(in_use, slot))) == 'number'
 				and redis.pcall('ZADD', ends, end_text, id) == 1 and redis.pcall('PEXPIRE', holds, ttl_ms) == 1
 				and redis.pcall('PEXPIRE', ends, ttl_ms + AHEAD_MS + BEHIND_MS .. '') == 1 then
-				return 1
+				return slot
 			end
 			redis.pcall('INCRBY', lock, '1')
 			if is_new then
-				redis.pcall('HDEL', holds, hold_id)
+				redis.pcall('HDEL', holds, hold_id, SLOTS)
 				redis.pcall('ZREM', permits, id)
 				redis.pcall('ZREM', ends, id)
 			end
@@ -60,7 +64,8 @@ local RESERVED_AFTER_US, RESERVED_MS, RESERVE_RETRY_MS = 2000000, 1000, 500
 
 -- Whether this is the same request again, whose first reply was lost. A hold that lacks a permit is acquired anew.
 local function is_repeated(name)
-	return redis.call('HGET', name.holds, hold_id) and has_all_permits(name, hold_id, take)
+	name.record = redis.call('HGET', name.holds, hold_id)
+	return name.record and has_all_permits(name, hold_id, take)
 end
 
 -- Sets name.waiter, the one that comes first, if one does. Whether the permits can be acquired.
@@ -95,28 +100,65 @@ local function busy_reply(index, name)
 	return reply
 end
 
+-- The slots that the other holds have, as the field that says it.
+local function slots_in_records(name)
+	local listed, held, bits, bytes = redis.call('HGETALL', name.holds), {}, {}, {}
+	for _, id in ipairs(redis.call('ZRANGE', name.permits, 0, -1)) do held[id] = true end
+	for i = 1, #listed, 2 do
+		local _, of_hold = permits_of(listed[i + 1])
+		for number, slot in ipairs(listed[i] ~= hold_id and of_hold or {}) do
+			if held[permit_id(listed[i], number)] then
+				local at, bit = place_of_slot(slot)
+				for empty = #bits + 1, at do bits[empty] = 0 end
+				bits[at] = bits[at] + (has_bit(bits[at], bit) and 0 or bit)
+			end
+		end
+	end
+	for at = 1, #bits do bytes[at] = string.char(NONE_IN_USE + bits[at]) end
+	return table.concat(bytes)
+end
+
+-- The lowest slots that no hold has, as many as the permits, in the form of a record; and the field then.
+local function choose_slots(name)
+	local slots = {}
+	local function choose(in_use)
+		for i = 1, take do
+			slots[i] = lowest_free_slot(in_use)
+			in_use = with_slot(in_use, slots[i])
+		end
+		return in_use
+	end
+	local known = name.held == 0 and '' or not name.record and redis.call('HGET', name.holds, SLOTS)
+	local in_use = known and choose(known)
+	if not in_use or slots[take] > name.total then in_use = choose(slots_in_records(name)) end
+	return table.concat(slots, ','), in_use
+end
+
 -- The counter comes last, so that what is denied to the default user, whose rights are not tried, costs no permit. The first
 -- command needs memory, and a full server allows all others after it.
 local function acquire_new(name)
 	redis.call('INCRBY', name.lock, 0)
-	write_for(lease_ms, 'HSET', name.holds, hold_id, new_hold_record(name, digits(take)))
+	local slots, in_use = choose_slots(name)
+	write_for(lease_ms, 'HSET', name.holds, hold_id, new_hold_record(name, digits(take) .. ':' .. slots), SLOTS, in_use)
 	set_permits(name, hold_id, take, now_ms() + lease_ms)
 	redis.call('INCRBY', name.lock, -take)
+	return slots
 end
 
 local function extend_repeated(name)
 	-- A full server allows this, and what comes after a write.
 	redis.call('HDEL', name.holds, '')
 	set_permits(name, hold_id, take, now_ms() + lease_ms, 'GT')
-	hold_record_extend(name.holds, hold_id, redis.call('HGET', name.holds, hold_id), lease_ms)
+	hold_record_extend(name.holds, hold_id, name.record, lease_ms)
 	extend(name.holds, lease_ms)
+	local _, slots = permits_of(name.record)
+	return table.concat(slots, ',')
 end
 
 local function acquire_permits(name)
-	if name.is_repeated then
-		extend_repeated(name)
-	else
-		acquire_new(name)
+	local slots = name.is_repeated and extend_repeated(name)
+	if not slots then
+		slots = acquire_new(name)
 		name.free = name.free - take
 	end
 	leave_with_lock(name)
@@ -125,7 +167,7 @@ local function acquire_permits(name)
 		-- Other waiters may have left these permits to this one, or need it to wake them.
 		if name.free > 0 then wake_next(name) end
 	end
-	return 1, digits(name.total)
+	return 1, digits(name.total) .. ':' .. slots
 end
 
 local denied = acquire_right_error(PERMIT_RIGHTS)

@@ -15,7 +15,7 @@ local function keep(name)
 	if not hold then
 		return 0
 	elseif hold.is_lost or name.overwritten then
-		free_permits(name, hold.removed)
+		free_permits(name, hold)
 		return 3
 	end
 	local owner = hold.field

@@ -11,8 +11,8 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits' }, {}
 local lease_ms, hold_id = ARGV[1], ARGV[2]
 
 local function renew(name, _, record)
-	local _, _, end_ms, token = hold_record_parse(record)
-	local count = tonumber(token) or 0
+	local _, _, end_ms = hold_record_parse(record)
+	local count = permits_of(record)
 	name.overwritten = overwritten(name) or overwritten_side(name)
 	if name.overwritten or tonumber(end_ms) <= now_ms() or count == 0 then return nil end
 	if not has_all_permits(name, hold_id, count) then return nil end

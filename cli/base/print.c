@@ -94,6 +94,21 @@ static void number_json(struct json *json, const struct field *field, int64_t nu
 		json_number(json, field->key, number);
 }
 
+static void numbers_json(struct json *json, const struct field *field, const char *text)
+{
+	char *end;
+
+	json_open(json, field->key, '[');
+	for (; *text != '\0'; text = end) {
+		long long number = strtoll(text, &end, 10);
+
+		if (end == text)
+			break;
+		json_number(json, NULL, number);
+	}
+	json_close(json, ']');
+}
+
 static void field_json(struct json *json, const struct field *field, const void *object,
 		       size_t position)
 {
@@ -116,6 +131,9 @@ static void field_json(struct json *json, const struct field *field, const void 
 	case FIELD_POSITIVE:
 	case FIELD_TIME:
 		number_json(json, field, *value.number, field->type == FIELD_POSITIVE);
+		break;
+	case FIELD_NUMBERS:
+		numbers_json(json, field, *value.text);
 		break;
 	case FIELD_SIZE:
 		json_number(json, field->key, (int64_t)*value.size);
@@ -181,6 +199,7 @@ static const char *field_text(const struct field *field, const void *object, cha
 	case FIELD_BYTES:
 		return rlock_escape(value.bytes->text, value.bytes->len, out, CELL_MAX);
 	case FIELD_TEXT:
+	case FIELD_NUMBERS:
 		return *value.text;
 	case FIELD_WORD:
 		return field->word(object);
@@ -436,6 +455,15 @@ static void narrow(struct layout *layout, size_t column, size_t least, size_t ro
 			total - room < width - least ? width - (total - room) : least;
 }
 
+static bool is_used(const struct columns *columns, size_t column)
+{
+	size_t row = columns->header_count;
+
+	while (row < columns->row_count && cell_of(columns->rows[row], column)[0] == '\0')
+		row++;
+	return row < columns->row_count;
+}
+
 static struct layout lay_out(const struct columns *columns)
 {
 	struct layout layout = { .beside = columns->count };
@@ -445,7 +473,9 @@ static struct layout lay_out(const struct columns *columns)
 	for (size_t i = 0; i < columns->count; i++) {
 		enum column_way way = columns->table[i].way;
 
-		if (way == COLUMN_FIRST_OUT && columns->room > 0)
+		if (way == COLUMN_IF_USED)
+			layout.is_out[i] = !is_used(columns, i);
+		else if (way == COLUMN_FIRST_OUT && columns->room > 0)
 			layout.is_out[i] = total_of(&layout) > columns->room;
 		else if (way == COLUMN_FOLDED || way == COLUMN_CUT)
 			flexible = i;

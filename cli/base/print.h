@@ -31,6 +31,7 @@ enum field_type {
 	FIELD_NUMBER,   /* int64_t */
 	FIELD_POSITIVE, /* int64_t; 0 is null */
 	FIELD_TIME,     /* int64_t, in ms; a negative one is not known: null, "-" */
+	FIELD_NUMBERS,  /* const char *: numbers with a blank between two; a list in JSON */
 	FIELD_SIZE,     /* size_t */
 	FIELD_BOOL,
 	FIELD_POSITION, /* in its list, from 1 */
@@ -62,6 +63,7 @@ void fields_json(struct json *json, const struct field *fields, const void *obje
 /* What becomes of a column where the terminal is narrow. */
 enum column_way {
 	COLUMN_WHOLE,
+	COLUMN_IF_USED,   /* it is there only where a row has text in it */
 	COLUMN_FIRST_OUT, /* it is left out, before anything else is done */
 	COLUMN_FOLDED,    /* on as many lines as it takes */
 	COLUMN_CUT,

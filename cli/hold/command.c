@@ -164,9 +164,16 @@ int command_look_up(const struct verb *verb, const struct opts *opts, char **pat
 
 /* ---- its environment ---- */
 
-enum { OWN_NAME, OWN_OWNER, OWN_MODE, OWN_HELD, OWN_TOKEN, OWN_COUNT };
-static const char *const own_variables[OWN_COUNT] = { "RLOCK_NAME", "RLOCK_OWNER", "RLOCK_MODE",
-						      INHERITED_VARIABLE, "RLOCK_TOKEN" };
+enum { OWN_NAME, OWN_OWNER, OWN_MODE, OWN_HELD, OWN_TOKEN, OWN_SLOT, OWN_COUNT };
+static const char *const own_variables[OWN_COUNT] = { "RLOCK_NAME",  "RLOCK_OWNER",
+						      "RLOCK_MODE",  INHERITED_VARIABLE,
+						      "RLOCK_TOKEN", "RLOCK_SLOT" };
+
+static bool is_set(int variable, const struct opts *opts, enum rlock_kind kind)
+{
+	return variable == OWN_TOKEN ? opts->fence
+				     : variable != OWN_SLOT || kind == RLOCK_SEMAPHORE;
+}
 
 /* A line for each name: one that was re-entered has another owner than one that was acquired anew. */
 static void put_lines(FILE *out, int variable, const struct opts *opts,
@@ -179,6 +186,8 @@ static void put_lines(FILE *out, int variable, const struct opts *opts,
 			(void)fwrite(opts->names[i].text, 1, opts->names[i].len, out);
 		else if (variable == OWN_OWNER)
 			(void)fputs(rlock_hold_owner(hold, i), out);
+		else if (variable == OWN_SLOT)
+			(void)fputs(rlock_hold_slots(hold, i), out);
 		else
 			(void)fprintf(out, "%" PRId64, rlock_hold_token(hold, i));
 	}
@@ -195,8 +204,8 @@ static char *print_own(const struct opts *opts, enum rlock_kind kind, const stru
 	FILE *out = inherited != NULL ? open_memstream(&text, &size) : NULL;
 
 	for (int i = 0; out != NULL && i < OWN_COUNT; i++) {
-		if (i == OWN_TOKEN && !opts->fence)
-			break;
+		if (!is_set(i, opts, kind))
+			continue;
 		(void)fprintf(out, "%s=", own_variables[i]);
 		if (i == OWN_MODE || i == OWN_HELD)
 			(void)fputs(i == OWN_MODE ? rlock_kind_name(kind) : inherited, out);
@@ -233,7 +242,9 @@ char **command_environment(const struct opts *opts, enum rlock_kind kind,
 		free(list);
 		return NULL;
 	}
-	for (int i = 0; i < (opts->fence ? OWN_COUNT : OWN_TOKEN); i++) {
+	for (int i = 0; i < OWN_COUNT; i++) {
+		if (!is_set(i, opts, kind))
+			continue;
 		list[at++] = own;
 		own += strlen(own) + 1;
 	}

@@ -210,12 +210,15 @@ static void read_signals(struct front *front)
 
 /* ---- what the renewer says ---- */
 
-int front_print_tokens(const struct opts *opts, const struct lease *lease)
+int front_print_acquired(const struct opts *opts, const struct lease *lease)
 {
-	if (!opts->fence)
+	if (!opts->fence && lease->names[0].slots == NULL)
 		return 0;
 	for (size_t i = 0; i < opts->name_count; i++)
-		(void)printf("%" PRId64 "\n", lease->names[i].token);
+		if (lease->names[i].slots != NULL)
+			(void)printf("%s\n", lease->names[i].slots);
+		else if (opts->fence)
+			(void)printf("%" PRId64 "\n", lease->names[i].token);
 	return output_end(0);
 }
 
@@ -228,7 +231,7 @@ static void commit(struct front *front)
 	/* By its hold file an unlock has to find the renewer, which /proc may hide from its own user. */
 	front->code = renewer_look_at(front->renewer, &renewer);
 	if (front->code == 0)
-		front->code = front_print_tokens(front->args->opts, front->lease);
+		front->code = front_print_acquired(front->args->opts, front->lease);
 	if (front->code == 0) {
 		front->lease->is_committed = true;
 		front->is_over = true;

@@ -3,6 +3,7 @@
  * renewer.c's.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -31,11 +32,16 @@
  * lease: ours has to be renewed before these are over. */
 #define SHARED_RENEWAL_MAX_MS 10000
 
+/* A slot as text, with what separates it from the next one: more than as many permits as there can be need. */
+#define SLOT_SIZE 20
+
 struct lease *lease_new(const struct opts *opts, enum rlock_kind kind)
 {
 	size_t size = sizeof(struct lease) + opts->name_count * sizeof(struct lease_name);
+	size_t slots_size = kind == RLOCK_SEMAPHORE ? (size_t)opts->take * SLOT_SIZE : 0;
+	size_t all_size = size + opts->name_count * slots_size;
 	struct lease *lease =
-		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		mmap(NULL, all_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	enum on_lost by_default = opts->command != NULL ? ON_LOST_KILL : ON_LOST_TERM;
 
 	if (lease == MAP_FAILED)
@@ -48,14 +54,17 @@ struct lease *lease_new(const struct opts *opts, enum rlock_kind kind)
 	lease->on_lost = opts->on_lost == ON_LOST_DEFAULT ? by_default : opts->on_lost;
 	lease->front = getpid();
 	lease->max_run_end_ms = INT64_MAX;
+	lease->size = all_size;
 	lease->name_count = opts->name_count;
+	for (size_t i = 0; i < lease->name_count && slots_size > 0; i++)
+		lease->names[i].slots = (char *)lease + size + i * slots_size;
 	return lease;
 }
 
 void lease_free(struct lease *lease)
 {
 	if (lease != NULL)
-		(void)munmap(lease, sizeof(*lease) + lease->name_count * sizeof(*lease->names));
+		(void)munmap(lease, lease->size);
 }
 
 void lease_record_acquired(struct lease *lease, const struct rlock_hold *hold)
@@ -65,6 +74,9 @@ void lease_record_acquired(struct lease *lease, const struct rlock_hold *hold)
 
 		memcpy(lease->names[i].owner, owner, strlen(owner) + 1);
 		lease->names[i].token = rlock_hold_token(hold, i);
+		if (lease->names[i].slots != NULL)
+			(void)snprintf(lease->names[i].slots, (size_t)lease->opts->take * SLOT_SIZE,
+				       "%s", rlock_hold_slots(hold, i));
 	}
 	lease->sent_ms = rlock_hold_sent_ms(hold);
 	lease->acquired_ms = rlock_now_ms();

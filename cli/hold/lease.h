@@ -73,7 +73,7 @@ struct lease {
 		has_front_left; /* it has ended before leftover processes for which the lock stays held */
 	atomic_bool is_front_stopped; /* it stopped itself, because the command was */
 	atomic_bool
-		is_committed; /* of a lock for a process: rlock has printed its tokens, and ends */
+		is_committed; /* of a lock for a process: rlock has printed its tokens or slots, and ends */
 	/* Not positive: it was not started. rlock counts down for each renewer that was killed before. */
 	_Atomic pid_t job_pid;
 	_Atomic uint64_t job_start; /* its start time in the kernel's ticks; 0: not known yet */
@@ -83,10 +83,12 @@ struct lease {
 		ended_ms; /* when it had ended at the latest, with --wait-all all of its processes; 0: not yet */
 	_Atomic int exit_code, exit_signal; /* of rlock */
 	char why[LEASE_WHY_MAX];            /* why the last renewal failed */
+	size_t size;                        /* of all this memory */
 	size_t name_count;
 	struct lease_name {
 		char owner[RLOCK_OWNER_MAX];
 		int64_t token; /* 0: none */
+		char *slots;   /* of a semaphore, as rlock_hold_slots; NULL: it is none */
 	} names[];             /* one for each name, once the lock is held */
 };
 

@@ -1061,7 +1061,7 @@ static int save_file(const struct renewer *renewer)
 	return hold_file_save(file);
 }
 
-/* The lock is for a process: rlock prints the tokens, commits, and ends. */
+/* The lock is for a process: rlock prints tokens or slots, commits, and ends. */
 static void hand_over(struct renewer *renewer)
 {
 	const struct hold_args *args = renewer->args;

@@ -65,6 +65,76 @@ local function set_permits(name, hold_id, count, end_ms, ...)
 	redis.call(unpack(permits))
 end
 
+-- The slots of a hold: numbers from 1 on, one for each of its permits, which no two holds have at the same time. They stand in
+-- its record behind how many permits it has, as in "2:1,4"; in one of an older version, "2", there are none. A field of the
+-- holds hash says which are in use, six a byte: the first byte less '0' has the bits of slots 1 to 6. It is no record, since it
+-- has no blank. When it is missing while permits are held, or has a slot that no hold has, the next acquisition makes it anew of
+-- the records.
+local SLOTS, SLOTS_PER_BYTE, NONE_IN_USE = 'slots', 6, 48
+local SLOT_MAX = 1000000 -- a number that a user wrote must not take up the server's memory
+
+-- How many permits a hold has, and its slots, by its record.
+local function permits_of(record)
+	local count, text = string.match(record, '^%S+ %d+ %d+ (%d+):?([%d,]*) ')
+	local slots = {}
+	for slot in string.gmatch(text or '', '%d+') do
+		slots[#slots + 1] = math.min(slot, SLOT_MAX)
+	end
+	return tonumber(count) or 0, slots
+end
+
+-- Which byte a slot is in, and the value of its bit.
+local function place_of_slot(slot)
+	return math.floor((slot - 1) / SLOTS_PER_BYTE) + 1, 2 ^ ((slot - 1) % SLOTS_PER_BYTE)
+end
+
+-- The bits of that byte.
+local function slot_bits(in_use, at)
+	return ((string.byte(in_use, at) or NONE_IN_USE) - NONE_IN_USE) % 2 ^ SLOTS_PER_BYTE
+end
+
+local function has_bit(bits, bit) return math.floor(bits / bit) % 2 == 1 end
+
+local function lowest_free_slot(in_use)
+	-- 'o': all six are in use.
+	local at, number = string.match(in_use, '^o*()'), 0
+	local bits = slot_bits(in_use, at)
+	while has_bit(bits, 2 ^ number) do number = number + 1 end
+	return (at - 1) * SLOTS_PER_BYTE + number + 1
+end
+
+local function set_slot_bits(in_use, at, bits)
+	return string.sub(in_use, 1, at - 1) .. string.rep('0', at - 1 - #in_use) .. string.char(NONE_IN_USE + bits)
+		.. string.sub(in_use, at + 1)
+end
+
+local function with_slot(in_use, slot)
+	local at, bit = place_of_slot(slot)
+	local bits = slot_bits(in_use, at)
+	return has_bit(bits, bit) and in_use or set_slot_bits(in_use, at, bits + bit)
+end
+
+-- nil when no slot is left.
+local function without_slot(in_use, slot)
+	local at, bit = place_of_slot(slot)
+	local bits = slot_bits(in_use, at)
+	if not has_bit(bits, bit) then return in_use end
+	if bits == bit and at >= #in_use then return string.match(string.sub(in_use, 1, at - 1), '^.*[^0]') end
+	return set_slot_bits(in_use, at, bits - bit)
+end
+
+-- These slots of holds that were removed are free. Where not all is known of them, or permits were missing, whose slots others
+-- may have already, the field is removed. By pcall: a release must not fail by this.
+local function free_slots(name, slots, are_known)
+	if are_known and #slots == 0 then return end
+	local in_use = are_known and redis.pcall('HGET', name.holds, SLOTS)
+	in_use = type(in_use) == 'string' and in_use
+	for _, slot in ipairs(slots) do in_use = in_use and without_slot(in_use, slot) end
+	if not in_use or is_error(redis.pcall('HSET', name.holds, SLOTS, in_use)) then
+		redis.pcall('HDEL', name.holds, SLOTS)
+	end
+end
+
 -- Whether a hold has all of its permits.
 local function has_all_permits(name, hold_id, count)
 	for number = 1, count do
@@ -74,6 +144,7 @@ local function has_all_permits(name, hold_id, count)
 end
 
 local RECLAIMED_MAX = 1000 -- at once: a script must not keep the server from its other clients
+local RECORDS_READ_MAX = 16 -- for their slots; of more holds that have ended the slots in use are made anew
 
 local function first_ids(key, until_ms, most)
 	return redis.call('ZRANGE', key, '-inf', digits(until_ms), 'BYSCORE', 'LIMIT', 0, most)
@@ -86,15 +157,20 @@ local function reclaim(name)
 	if not first_ids(name.permits, now_ms() + AHEAD_MS, 1)[1] then return 0 end
 	-- Fails without the right to INCRBY, before anything is removed that could then not be counted.
 	redis.call('INCRBY', name.lock, 0)
-	local count, hold_ids = 0, {}
+	local count, hold_ids, slots = 0, {}, {}
 	local ended = first_ids(name.ends, now_ms(), RECLAIMED_MAX)
 	for i, id in ipairs(ended) do
 		hold_ids[i] = string.match(id, '^%x+') or ''
+		if hold_ids[i] ~= hold_ids[i - 1] and #ended <= RECORDS_READ_MAX then
+			local _, of_hold = permits_of(redis.call('HGET', name.holds, hold_ids[i]) or '')
+			for _, slot in ipairs(of_hold) do slots[#slots + 1] = slot end
+		end
 	end
 	if #ended > 0 then
 		redis.call('ZREM', name.ends, unpack(ended))
 		redis.call('HDEL', name.holds, unpack(hold_ids))
 		count = redis.call('ZREM', name.permits, unpack(ended))
+		free_slots(name, slots, count == #ended and #ended <= RECORDS_READ_MAX)
 	end
 	local overdue = first_ids(name.permits, now_ms() - BEHIND_MS, RECLAIMED_MAX)
 	if #overdue > 0 then
@@ -184,10 +260,11 @@ local function has_counter(name)
 	return counter and redis.call('INCRBY', name.lock, 0) ~= nil
 end
 
--- So many of the hold's permits were there.
-local function free_permits(name, count)
-	if name.has_counter and count > 0 then
-		notify_of_permits(name, redis.call('INCRBY', name.lock, count), count)
+-- Of a removed hold.
+local function free_permits(name, hold)
+	free_slots(name, hold.slots, hold.removed == hold.count)
+	if name.has_counter and hold.removed > 0 then
+		notify_of_permits(name, redis.call('INCRBY', name.lock, hold.removed), hold.removed)
 	end
 end
 
@@ -197,15 +274,15 @@ local function ids_of(hold_id, count)
 	return unpack(ids)
 end
 
--- The hold, which is removed. count: its permits by its record; removed: how many of them were there; is_lost: not all,
--- or its lease has ended. Sets name.has_counter.
+-- The hold, which is removed; its slots stay in use. count: its permits by its record; removed: how many of them were there;
+-- is_lost: not all, or its lease has ended. Sets name.has_counter.
 -- nil when there is no such hold; then name.overwritten may be set.
 local function remove_permits(name, hold_id)
 	local record = read_field(name, name.holds, hold_id)
 	if not record then return nil end
 	local hold = {}
 	hold.field, hold.since_ms, hold.end_ms, hold.token, hold.note = hold_record_parse(record)
-	hold.count = tonumber(hold.token) or 0
+	hold.count, hold.slots = permits_of(record)
 	name.has_counter = has_counter(name)
 	redis.call('HDEL', name.holds, hold_id)
 	if hold.count == 0 then return nil end
@@ -220,6 +297,6 @@ end
 local function release_permits(name, hold_id)
 	local hold = remove_permits(name, hold_id)
 	if not hold then return 0 end
-	free_permits(name, hold.removed)
+	free_permits(name, hold)
 	return hold.is_lost and 3 or 2
 end

@@ -52,7 +52,8 @@ hold_at_its_node() {
 	let_go
 	wait_until 5 file_exists entered
 	all_ended_with 0
-	run -0 rlock sem -n --permits 2 a b c -- true
+	run -0 rlock sem -n --permits 1 a b c -- printenv RLOCK_SLOT
+	assert_output $'1\n1\n1'
 	run -0 at_node_of a redis get a
 	assert_output 1
 	run -64 rlock sem --permits 1 'a{b' -- true

@@ -39,7 +39,7 @@ change_process() {
 		for i = 2, #records, 2 do
 			local before, word, note = string.match(records[i], "^(%S+ %d+ %d+ %S+ )(%x+%.%d+%.%d+[+-] )(.*)$")
 			local changed, count = string.gsub(word or "", ARGV[1], ARGV[2])
-			if count > 0 then
+			if word and count > 0 then
 				redis.call("HSET", KEYS[1], records[i - 1], before .. changed .. note)
 				return count
 			end

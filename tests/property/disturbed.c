@@ -168,8 +168,8 @@ static void read_records(void)
 		size_t len = strcspn(text, " ");
 		char *cursor;
 
-		/* The ids of a reader's holds are no record. */
-		if (text[0] == ' ')
+		/* The ids of a reader's holds are no record, nor are the slots in use. */
+		if (text[len] == '\0' || text[0] == ' ')
 			continue;
 		(void)snprintf(record->field, sizeof(record->field), "%.*s", (int)len, text);
 		/* "OWNER SINCE_MS END_MS TOKEN ..." */
@@ -259,6 +259,8 @@ static void check_exclusion(void)
 	}
 	if (now.lasting > TOTAL)
 		differs("%lld permits are held", now.lasting);
+	if (is_semaphore())
+		semaphore_check_slots("rlock_holds:{" LOCK "}", "{" LOCK "}:timeout");
 }
 
 static void check_relied(void)
