@@ -220,6 +220,9 @@ struct model {
 	void (*print)(void);
 };
 
+/* semaphore.c: no two holds have one slot, and what says which are in use has each of them. */
+void semaphore_check_slots(const char *holds, const char *permits);
+
 extern const struct model readwrite_model, fair_model, semaphore_model;
 extern const struct model disturbed_plain_model, disturbed_fair_model, disturbed_readwrite_model,
 	disturbed_semaphore_model;

@@ -2,10 +2,12 @@
  * A semaphore and its model: holds of ours with one permit or several, which are renewed, released, kept, lost and broken;
  * Java's permits of both sorts beside them; and totals that change.
  *
- * After each step what is free, what is held and the total are as the model counts them.
+ * After each step what is free, what is held and the total are as the model counts them, and no slot is given twice; a new
+ * hold has the lowest ones.
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model.h"
@@ -52,6 +54,76 @@ static int64_t free_permits(void)
 	return sem.total - ours() - sem.java - sem.java_late - sem.unheld;
 }
 
+/* ---- slots ---- */
+
+void semaphore_check_slots(const char *holds, const char *permits)
+{
+	long long slot = server_number(
+		"EVAL %s 2 %s %s",
+		"local held, seen, now = {}, {}, redis.call('TIME') "
+		"for _, id in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do held[id] = true end "
+		"local listed, in_use = redis.call('HGETALL', KEYS[1]), redis.call('HGET', KEYS[1], 'slots') "
+		"for i = 1, #listed, 2 do "
+		"local end_ms, slots = string.match(listed[i + 1], '^%S+ %d+ (%d+) %d+:([%d,]+) ') "
+		"local number = 0 "
+		"for slot in string.gmatch(slots or '', '%d+') do "
+		"number = number + 1 "
+		"if end_ms / 1000 > tonumber(now[1]) and held[listed[i] .. ':' .. number] then "
+		"local byte = in_use and string.byte(in_use, math.floor((slot - 1) / 6) + 1) or 48 "
+		"if seen[slot] then return tonumber(slot) end "
+		"seen[slot] = true "
+		"if in_use and math.floor((byte - 48) / 2 ^ ((slot - 1) % 6)) % 2 == 0 then return -slot end "
+		"end end end return 0",
+		holds, permits);
+
+	if (slot > 0)
+		differs("two holds have slot %lld", slot);
+	if (slot < 0)
+		differs("slot %lld is in use, and does not count so", -slot);
+}
+
+static void mark_slots(const struct permits *hold, bool *is_used)
+{
+	char *end;
+
+	for (const char *at = rlock_hold_slots(hold->handle, 0); *at != '\0'; at = end) {
+		long slot = strtol(at, &end, 10);
+
+		if (slot < 1 || slot > TOTAL_MAX)
+			differs("a hold has slot %ld", slot);
+		is_used[slot] = true;
+	}
+}
+
+/* Those of a hold that was acquired now are the lowest that no other one has. */
+static void check_lowest(const struct permits *acquired)
+{
+	bool is_used[TOTAL_MAX + 1] = { false };
+	char lowest[64] = "";
+	size_t len = 0;
+	int64_t count = 0;
+
+	for (size_t i = 0; i < HOLDS; i++) {
+		/* Whether the slot of a permit that was lost is in use is not said. */
+		if (sem.holds[i].lacks_one)
+			return;
+		if (sem.holds[i].handle != NULL && &sem.holds[i] != acquired)
+			mark_slots(&sem.holds[i], is_used);
+	}
+	for (int slot = 1; slot <= TOTAL_MAX && count < acquired->take; slot++) {
+		if (is_used[slot])
+			continue;
+		len += (size_t)snprintf(lowest + len, sizeof(lowest) - len, "%s%d",
+					count++ > 0 ? " " : "", slot);
+	}
+	if (strcmp(rlock_hold_slots(acquired->handle, 0), lowest) != 0)
+		differs("it has slots '%s', and '%s' are the lowest",
+			rlock_hold_slots(acquired->handle, 0), lowest);
+	tally("times the slots were the lowest");
+}
+
+/* ---- comparison ---- */
+
 static void compare(void)
 {
 	int64_t held = ours() + sem.java + sem.java_late;
@@ -66,6 +138,7 @@ static void compare(void)
 	if (server_number("EVAL %s 1 %s", "return tonumber(redis.call('GET', KEYS[1]))",
 			  "rlock_total:{" NAME "}") != sem.total)
 		differs("the total is not %" PRId64, sem.total);
+	semaphore_check_slots("rlock_holds:{" NAME "}", PERMITS);
 }
 
 /* Any hold that is there, or a place for one. NULL: there is none. */
@@ -113,6 +186,8 @@ static bool step_acquire(void)
 	status = rlock_acquire(sem.conn, &request, &hold->handle);
 	check_status("acquire", status, has_room ? RLOCK_OK : RLOCK_BUSY, sem.conn);
 	hold->take = has_room ? take : 0;
+	if (has_room)
+		check_lowest(hold);
 	tally(has_room ? "times permits were acquired" : "times there were too few");
 	return true;
 }
