@@ -393,6 +393,20 @@ ttl_grew() {
 	only_the_semaphore_stays imports 3
 }
 
+@test "README: one of three test phones" {
+	stub test-app
+	printf '%s\n' R58 PX7 PX8 >phones.txt
+	run_example README.md phones
+	assert_done 'test-app --serial R58'
+	in_background rlock sem --permits 3 phones -- until_let_go
+	wait_until 5 is_above "$PID" until_let_go
+	run_example README.md phones
+	assert_done 'test-app --serial PX7'
+	let_go
+	ended_with 0
+	only_the_semaphore_stays phones 3
+}
+
 # cooldown EXAMPLE STATUS: with a ./sync that ends with STATUS.
 cooldown() {
 	printf '#!/bin/sh\necho sync\nexit %s\n' "$2" >sync
