@@ -1,11 +1,13 @@
 /*
- * Requests about a lock that another process may have acquired: find an owner's hold again, break the lock by force, and set how
- * many permits a semaphore has in all. Whether they may is for the caller; what happens on the server, for lua/.
+ * Requests about a lock that another process may have acquired: find an owner's hold again, ask the holders to stop, break the
+ * lock by force, and set how many permits a semaphore has in all. Whether they may is for the caller; what happens on the server, for lua/.
  */
 #include <hiredis/hiredis.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "conn.h"
 #include "hold.h"
@@ -94,6 +96,130 @@ enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *n
 	else
 		rlock_hold_free(search.found);
 	return status;
+}
+
+/* ---- stop ---- */
+
+#define STOP_OTHER_KIND (-1)
+
+struct stopping {
+	struct rlock_conn *conn;
+	struct rlock_stop found; /* on all servers */
+};
+
+static bool is_found_hold(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ARRAY && reply->elements == 5 &&
+	       reply->element[0]->type == REDIS_REPLY_STRING &&
+	       reply->element[0]->len < RLOCK_HOLD_ID_MAX &&
+	       reply->element[1]->type == REDIS_REPLY_STRING &&
+	       reply->element[2]->type == REDIS_REPLY_INTEGER &&
+	       reply->element[3]->type == REDIS_REPLY_STRING &&
+	       reply->element[4]->type == REDIS_REPLY_INTEGER;
+}
+
+static struct rlock_stop_hold read_stop_hold(const redisReply *reply)
+{
+	const redisReply *id = reply->element[0], *owner = reply->element[1],
+			 *note = reply->element[3];
+	struct rlock_name of_owner = { owner->str, owner->len }, shown;
+	struct rlock_stop_hold hold = { .ttl_ms = reply->element[2]->integer,
+					.is_kept = rlock__hold_is_kept(of_owner),
+					.is_told = reply->element[4]->integer == 1 };
+
+	memcpy(hold.id, id->str, id->len);
+	(void)rlock_escape(owner->str, owner->len, hold.owner, sizeof(hold.owner));
+	shown = rlock__hold_note_read(of_owner, (struct rlock_name){ note->str, note->len },
+				      &hold.process);
+	(void)rlock_escape(shown.text, shown.len, hold.note, sizeof(hold.note));
+	return hold;
+}
+
+/* Another server may have it, too. false: out of memory. */
+static bool add_stop_hold(struct stopping *stopping, const struct rlock_stop_hold *hold)
+{
+	struct rlock_stop *stop = &stopping->found;
+	void *holds;
+
+	for (size_t i = 0; stopping->conn->server_count > 1 && i < stop->count; i++) {
+		struct rlock_stop_hold *other = &stop->holds[i];
+
+		if (strcmp(other->id, hold->id) == 0 && strcmp(other->owner, hold->owner) == 0) {
+			other->is_told = other->is_told || hold->is_told;
+			return true;
+		}
+	}
+	holds = rlock__array_room(stop->holds, stop->count, sizeof(*hold));
+	if (holds == NULL)
+		return false;
+	stop->holds = holds;
+	stop->holds[stop->count++] = *hold;
+	return true;
+}
+
+static enum rlock_status read_stop(void *ctx, size_t index, redisReply *reply)
+{
+	struct stopping *stopping = ctx;
+	struct rlock__connection *connection = stopping->conn->connections[index];
+
+	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 0)
+		return rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD, "not held");
+	if (rlock__reply_has_integers(reply, 1) && reply->elements == 2 &&
+	    reply->element[0]->integer == STOP_OTHER_KIND)
+		return rlock__reply_fail_kind(connection, reply->element[1], 0);
+	if (reply->type != REDIS_REPLY_ARRAY)
+		return rlock__reply_fail(connection, &rlock__script_stop);
+	for (size_t i = 0; i < reply->elements; i++) {
+		struct rlock_stop_hold hold;
+
+		if (!is_found_hold(reply->element[i]))
+			return rlock__reply_fail(connection, &rlock__script_stop);
+		hold = read_stop_hold(reply->element[i]);
+		if (!add_stop_hold(stopping, &hold))
+			return rlock__fail_memory(rlock__connection_error(connection));
+	}
+	return RLOCK_OK;
+}
+
+enum rlock_status rlock_stop(struct rlock_conn *conn, const struct rlock_name *name,
+			     const char *owner, const char *by, struct rlock_stop *stop)
+{
+	struct stopping stopping = { conn, { NULL, 0 } };
+	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
+	struct rlock__keys keys;
+	struct rlock__args args;
+	size_t told = 0;
+
+	for (size_t i = 0; i < stop->count; i++)
+		told += stop->holds[i].is_told;
+	if (status != RLOCK_OK || (told == 0 && stop->count > 0))
+		return status;
+	if (!rlock__keys_make(&keys, name))
+		return rlock__fail_memory(&conn->error);
+	rlock__args_init(&args);
+	rlock__keys_keys(&keys, rlock__action_stop.keys, &args);
+	rlock__args_string(&args, owner != NULL ? owner : "");
+	rlock__args_string(&args, by);
+	rlock__keys_args(&keys, rlock__action_stop.args, conn->has_cluster, &args);
+	for (size_t i = 0; i < stop->count; i++)
+		if (stop->holds[i].is_told)
+			rlock__args_string(&args, stop->holds[i].id);
+	args.memory = keys.memory;
+	status = rlock__broadcast_run(conn, rlock__action_stop.script, &args, read_stop, &stopping);
+	rlock__args_free(&args);
+	if (status != RLOCK_OK && status != RLOCK_NOT_HELD) {
+		rlock_stop_clear(&stopping.found);
+		return status;
+	}
+	rlock_stop_clear(stop);
+	*stop = stopping.found;
+	return status;
+}
+
+void rlock_stop_clear(struct rlock_stop *stop)
+{
+	free(stop->holds);
+	*stop = (struct rlock_stop){ NULL, 0 };
 }
 
 /* ---- break ---- */

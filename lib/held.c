@@ -25,11 +25,32 @@
 #define REACQUIRE_MS 500
 
 struct renewal {
-	const struct rlock_hold *hold;
+	struct rlock_hold *hold;
 	struct rlock__places places;
 	int64_t lease_ms;
 	int64_t least_ttl_ms; /* among those that renewed */
 };
+
+/* {index, " SINCE_MS USER@HOST"} */
+static bool read_request(struct rlock_hold *hold, const struct rlock__place *place,
+			 const redisReply *request)
+{
+	const redisReply *text;
+	const char *by;
+
+	if (request->type != REDIS_REPLY_ARRAY || request->elements != 2 ||
+	    !rlock__reply_read_index(place, request->element[0], &hold->told_name))
+		return false;
+	text = request->element[1];
+	if (text->type != REDIS_REPLY_STRING)
+		return false;
+	by = text->len > 0 ? memchr(text->str + 1, ' ', text->len - 1) : NULL;
+	by = by != NULL ? by + 1 : text->str;
+	(void)rlock_escape(by, text->len - (size_t)(by - text->str), hold->told_by,
+			   sizeof(hold->told_by));
+	hold->is_told = true;
+	return true;
+}
 
 static enum rlock_status read_renewal(void *ctx, size_t index, redisReply *reply)
 {
@@ -49,6 +70,9 @@ static enum rlock_status read_renewal(void *ctx, size_t index, redisReply *reply
 		return rlock__reply_fail_lost(
 			connection, reply->elements > 1 ? reply->element[1] : NULL, name_index);
 	if (reply->element[0]->integer != 0 || !rlock__reply_has_integers(reply, 2))
+		return rlock__reply_fail(connection, script);
+	if (reply->elements > 2 &&
+	    !read_request(renewal->hold, &renewal->places.at[index], reply->element[2]))
 		return rlock__reply_fail(connection, script);
 	if (reply->element[1]->integer < renewal->least_ttl_ms)
 		renewal->least_ttl_ms = reply->element[1]->integer;

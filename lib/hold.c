@@ -229,6 +229,14 @@ int64_t rlock_hold_ttl_ms(const struct rlock_hold *hold)
 	return hold->ttl_ms;
 }
 
+const char *rlock_hold_told_by(const struct rlock_hold *hold, size_t *name_index_out)
+{
+	if (!hold->is_told)
+		return NULL;
+	*name_index_out = hold->told_name;
+	return hold->told_by;
+}
+
 void rlock__hold_note_make(const struct rlock_process *process, const char *note,
 			   char out[RLOCK__RECORD_NOTE_MAX])
 {
@@ -242,7 +250,7 @@ void rlock__hold_note_make(const struct rlock_process *process, const char *note
 		       note != NULL ? note : "");
 }
 
-static bool is_kept(struct rlock_name owner)
+bool rlock__hold_is_kept(struct rlock_name owner)
 {
 	return memmem(owner.text, owner.len, RLOCK__KEPT, strlen(RLOCK__KEPT)) != NULL;
 }
@@ -304,7 +312,7 @@ struct rlock_name rlock__hold_note_read(struct rlock_name owner, struct rlock_na
 	struct rlock_process process = { 0 };
 	size_t len = read_process(text, &process);
 
-	if (len == 0 || process.pid == 0 || is_kept(owner))
+	if (len == 0 || process.pid == 0 || rlock__hold_is_kept(owner))
 		process = (struct rlock_process){ 0 };
 	*process_out = process;
 	return (struct rlock_name){ text.text + len, text.len - len };

@@ -50,6 +50,9 @@ struct rlock_hold {
 	struct rlock__acquired *acquired; /* one a name */
 	char id[RLOCK_HOLD_ID_MAX];
 	int64_t sent_ms, lease_ms, ttl_ms;
+	bool is_told; /* to stop */
+	size_t told_name;
+	char told_by[RLOCK_NOTE_MAX];
 	char note[RLOCK__RECORD_NOTE_MAX];  /* in the form of a record; empty: none */
 	char queued_owner[RLOCK_OWNER_MAX]; /* may be in the queue of a server; empty: is in none */
 };
@@ -63,6 +66,8 @@ void rlock__hold_note_make(const struct rlock_process *process, const char *note
  */
 struct rlock_name rlock__hold_note_read(struct rlock_name owner, struct rlock_name text,
 					struct rlock_process *process_out);
+/* Whether that owner keeps a hold until some time. */
+bool rlock__hold_is_kept(struct rlock_name owner);
 /* Whether the action's script is to try the rights of the connection's user first; and that it did so. */
 bool rlock__hold_tries_rights(const struct rlock_hold *hold, const struct rlock__action *action,
 			      const struct rlock__connection *connection);

@@ -255,6 +255,8 @@ const struct rlock__action rlock__action_resize = { &rlock__script_sem_resize,
 						    0 };
 
 const struct rlock__action rlock__action_find = { &rlock__script_find, HASH_KEYS, KEY(PERMITS), 0 };
+const struct rlock__action rlock__action_stop = { &rlock__script_stop, HASH_KEYS,
+						  KEY(PERMITS) | KEY(TOTAL), 0 };
 const struct rlock__action rlock__action_break = {
 	&rlock__script_break, HASH_KEYS | QUEUE_KEYS | KEY(ENDS),
 	WAKE_ARGS | KEY(CHANNEL) | KEY(READWRITE_CHANNEL) | KEY(SEMAPHORE_CHANNEL) | KEY(TIMEOUTS) |

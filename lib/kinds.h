@@ -92,7 +92,8 @@ struct rlock__kind {
 /* NULL for what is no kind. */
 const struct rlock__kind *rlock__kind(enum rlock_kind kind);
 /* Of what may be done without a hold; the last one sets how many permits a semaphore has in all. */
-extern const struct rlock__action rlock__action_find, rlock__action_break, rlock__action_resize;
+extern const struct rlock__action rlock__action_find, rlock__action_break, rlock__action_stop,
+	rlock__action_resize;
 /* Tell a script the kind it may touch: empty for any, and one word for both kinds that look alike on the server. */
 void rlock__kind_arg(enum rlock_kind kind, struct rlock__args *args);
 

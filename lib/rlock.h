@@ -434,7 +434,7 @@ struct rlock_process {
 	uint64_t boot;          /* the first 64 bits of the boot id of its machine */
 	uint64_t pid_namespace; /* the inode of /proc/PID/ns/pid */
 	int64_t pid;            /* 0: none, or it is not known, and nor is the rest */
-	bool reads_requests; /* it renews the hold, and looks in its record what others ask of it */
+	bool reads_requests; /* it renews the hold, and looks after each renewal what others ask: rlock_hold_told_by */
 };
 
 /* One acquisition. Made by rlock_acquire, rlock_find or rlock_hold_new; the caller frees it. */
@@ -599,6 +599,37 @@ RLOCK_API enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlo
 RLOCK_API enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *name,
 					const char *owner, enum rlock_kind kind,
 					char owner_out[RLOCK_OWNER_MAX], char note[RLOCK_NOTE_MAX]);
+
+/* A hold that rlock_stop has found. */
+struct rlock_stop_hold {
+	char id[RLOCK_HOLD_ID_MAX];  /* empty: of a client without records, Java's */
+	char owner[RLOCK_OWNER_MAX]; /* escaped; without the ":write" of a writer */
+	char note[RLOCK_NOTE_MAX];   /* escaped; empty: none */
+	struct rlock_process process;
+	int64_t ttl_ms; /* RLOCK_TIME_NONE; of a client without records that of the key */
+	bool is_kept;   /* by --at-least, rlock_keep_until: no process holds it */
+	bool is_told; /* on one server at least; else it cannot be: nothing of it reads requests */
+};
+
+struct rlock_stop {
+	struct rlock_stop_hold *holds;
+	size_t count;
+};
+
+/*
+ * Ask the processes that renew the holds on name to end what they hold it for, and to release it. The request is beside each hold
+ * until that is gone, and their next renewal finds it: rlock_hold_told_by. With owner not NULL only its holds are asked. by
+ * names the caller, as "user@host". stop is empty, { 0 }, at first; a call with what an earlier one has left in it asks no
+ * other holds than those it had asked, and leaves those that are not gone yet. Blocks for the connection's timeout at most.
+ * RLOCK_OK        stop has the holds; what it had is freed
+ * RLOCK_NOT_HELD  there is none (any more), and stop is empty
+ * RLOCK_EKIND     the key is no lock
+ * RLOCK_EACL      a right is missing, none that a holder lacks; none was asked
+ * other failures  stop is as it was; a request may have been written all the same
+ */
+RLOCK_API enum rlock_status rlock_stop(struct rlock_conn *conn, const struct rlock_name *name,
+				       const char *owner, const char *by, struct rlock_stop *stop);
+RLOCK_API void rlock_stop_clear(struct rlock_stop *stop);
 
 /* ---- what the servers say of a name ---- */
 
@@ -788,6 +819,11 @@ RLOCK_API enum rlock_status rlock_hold_set_owner(struct rlock_hold *hold, size_t
 RLOCK_API enum rlock_status rlock_hold_set_queued(struct rlock_hold *hold, const char *owner);
 /* The TTL on the server after the last renewal. */
 RLOCK_API int64_t rlock_hold_ttl_ms(const struct rlock_hold *hold);
+/*
+ * Whose request, by rlock_stop, that the hold be ended a renewal has found; escaped, and it belongs to hold. NULL: none. *name_index_out
+ * is of which name.
+ */
+RLOCK_API const char *rlock_hold_told_by(const struct rlock_hold *hold, size_t *name_index_out);
 
 #ifdef __cplusplus
 }

@@ -133,5 +133,6 @@ extern const struct rlock__script rlock__script_sem_resize;
 extern const struct rlock__script rlock__script_find;
 extern const struct rlock__script rlock__script_break;
 extern const struct rlock__script rlock__script_inspect;
+extern const struct rlock__script rlock__script_stop;
 
 #endif

@@ -14,6 +14,8 @@ local hold_id, left_ms = ARGV[1], ARGV[2]
 local function keep(name)
 	local hold = remove_hold(name, hold_id)
 	if not hold or not hold.count then return 0 end
+	-- Also when it learned of the request too late: its sender waits for the lock to be free.
+	if hold.is_told then return release_mutex(name, hold.field, hold.count) end
 	local owner = hold.field
 	if not kept_until(owner) then
 		owner = kept_owner(hold.field, now_ms() + left_ms)

@@ -6,6 +6,7 @@
 -- ARGV[2]  hold id
 -- Returns  0  renewed: the TTL is the lease
 --          {0, ttl in ms}  all renewed; the smallest TTL among them
+--          {0, ttl in ms, {index, request}}  the same, and the first name of which the hold is asked to stop
 --          {index}  the first name that is not held any more; all that are held were renewed
 --          {index, type}  the same, and why: its key was overwritten with a value of that type
 

@@ -26,7 +26,8 @@ local function keep(name)
 	local hold = remove_hold(name, hold_id, prepare)
 	if not hold or not hold.count then return 0 end
 	local owner, is_read = name.kept_owner, not is_writer_field(hold.field)
-	if is_read and name.own_ms == 0 then return release_readwrite(name, hold.field, hold.count) end
+	if hold.is_told then redis.call('DEL', timeout_key(name, owner, 1)) end
+	if hold.is_told or is_read and name.own_ms == 0 then return release_readwrite(name, hold.field, hold.count) end
 	local is_new = owner ~= hold.field
 	if is_new then redis.call('HINCRBY', name.lock, owner, 1) end
 	if is_read then

@@ -17,6 +17,9 @@ local function keep(name)
 	elseif hold.is_lost or name.overwritten then
 		free_permits(name, hold)
 		return 3
+	elseif hold.is_told then
+		free_permits(name, hold.removed)
+		return 2
 	end
 	local owner = hold.field
 	local end_ms = kept_until(owner) or now_ms() + left_ms

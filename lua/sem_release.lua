@@ -30,10 +30,10 @@ if #KEYS == KEY_COUNT and redis.pcall('EXISTS', KEYS[1], KEYS[1], ARGV[WAKE_QUEU
 		local in_use = redis.pcall('HGET', holds, SLOTS)
 		in_use = type(in_use) == 'string' and without_slot(in_use, tonumber(slot))
 		if in_use then
-			redis.pcall('HDEL', holds, hold_id)
+			redis.pcall('HDEL', holds, hold_id, hold_id .. STOP)
 			redis.pcall('HSET', holds, SLOTS, in_use)
 		else
-			redis.pcall('HDEL', holds, hold_id, SLOTS)
+			redis.pcall('HDEL', holds, hold_id, hold_id .. STOP, SLOTS)
 		end
 		free = raised
 	elseif type(raised) == 'number' then

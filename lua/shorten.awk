@@ -1,9 +1,9 @@
-# Shortens the body of a script, from standard input, without changing what it does: functions get short names, and
-# redis.call and redis.pcall are locals. The script that leaves a queue must be short, see inc/queue.lua.
+# Shortens the body of a script, from standard input, without changing what it does: functions and constants get short names,
+# and redis.call and redis.pcall are locals. The script that leaves a queue must be short, see inc/queue.lua.
 #
 #   awk -f shorten.awk
 
-# Replaces each use of a function's name, but in strings, and where it is a field.
+# Replaces each use of such a name, but in strings, and where it is a field.
 function renamed(line,    parts, count, i, text, before, name, result) {
 	count = split(line, parts, "'")
 	for (i = 1; i <= count; i++) {
@@ -29,6 +29,8 @@ function renamed(line,    parts, count, i, text, before, name, result) {
 	lines[NR] = $0
 	if (match($0, /^local function [A-Za-z0-9_]+/))
 		short[substr($0, 16, RLENGTH - 15)] = "_" ++count
+	else if (match($0, /^local [A-Z_]+=/))
+		short[substr($0, 7, RLENGTH - 7)] = "_" ++count
 }
 
 END {
@@ -36,7 +38,7 @@ END {
 	# A key of a table keeps its name, and so does what a line with a string of the other sort has.
 	for (i = 1; i <= NR; i++)
 		for (name in short)
-			if (lines[i] ~ (lines[i] ~ /"/ ? name : "(^|[^A-Za-z0-9_.])" name "=[^=]"))
+			if (lines[i] !~ "^local " name "=" && lines[i] ~ (lines[i] ~ /"/ ? name : "(^|[^A-Za-z0-9_.])" name "=[^=]"))
 				delete short[name]
 	for (i = 1; i <= NR; i++)
 		print lines[i] ~ /"/ ? lines[i] : renamed(lines[i])

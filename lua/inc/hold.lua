@@ -12,6 +12,10 @@ local function hold_record_make(owner, since_ms, end_ms, token, note)
 	return owner .. ' ' .. since_ms .. ' ' .. digits(end_ms) .. ' ' .. token .. ' ' .. note
 end
 
+-- What the field of a request to stop has behind the hold id (stop.lua), beside that of the record. The value, " SINCE_MS USER@HOST",
+-- begins with a blank, by which it is no record. Whatever removes the record of a hold removes it, too.
+local STOP = ':stop'
+
 -- The hold lasts for lease_ms at least.
 local function hold_record_extend(holds, hold_id, record, lease_ms)
 	local owner, since_ms, end_ms, token, note = hold_record_parse(record)
@@ -95,7 +99,7 @@ local function remove_records(name, owners)
 	local listed = next(owners) and redis.pcall('HGETALL', name.holds) or {}
 	for i = 1, #listed, 2 do
 		local owner = hold_record_parse(listed[i + 1])
-		if owner and owners[owner] then redis.call('HDEL', name.holds, listed[i]) end
+		if owner and owners[owner] then redis.call('HDEL', name.holds, listed[i], listed[i] .. STOP) end
 	end
 end
 
@@ -147,14 +151,16 @@ local function renew_one(name, renew)
 	if ttl_ms then
 		extend(name.holds, lease_ms)
 		hold_record_extend(name.holds, hold_id, record, lease_ms)
+		name.request = redis.call('HGET', name.holds, hold_id .. STOP)
 	end
 	return ttl_ms
 end
 
 local function renew_all(renew)
-	local lost, least_ttl_ms
+	local lost, least_ttl_ms, request
 	for index, name in ipairs(names) do
 		local ttl_ms = renew_one(name, renew)
+		request = request or name.request and { index, name.request }
 		if ttl_ms then
 			least_ttl_ms = math.min(least_ttl_ms or ttl_ms, ttl_ms)
 		else
@@ -162,5 +168,5 @@ local function renew_all(renew)
 		end
 	end
 	if lost then return replica_error(names[lost[1]]) or lost end
-	return { 0, least_ttl_ms }
+	return { 0, least_ttl_ms, request or nil }
 end

@@ -36,7 +36,7 @@ local function for_each_name(hold_id, do_one)
 		publish_error = nil
 		local result = do_one(name)
 		-- The lock may be overwritten, and its holds hash not: a hold is lost once.
-		if name.overwritten then redis.pcall('HDEL', name.holds, hold_id) end
+		if name.overwritten then redis.pcall('HDEL', name.holds, hold_id, hold_id .. STOP) end
 		if name.overwritten or result == 0 then lacking = name end
 		results[index] = name.overwritten or publish_error and (result == 1 or result == 2) and publish_error or result
 	end

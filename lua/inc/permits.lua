@@ -160,11 +160,12 @@ local function reclaim(name)
 	local count, hold_ids, slots = 0, {}, {}
 	local ended = first_ids(name.ends, now_ms(), RECLAIMED_MAX)
 	for i, id in ipairs(ended) do
-		hold_ids[i] = string.match(id, '^%x+') or ''
-		if hold_ids[i] ~= hold_ids[i - 1] and #ended <= RECORDS_READ_MAX then
-			local _, of_hold = permits_of(redis.call('HGET', name.holds, hold_ids[i]) or '')
+		local hold_id = string.match(id, '^%x+') or ''
+		if hold_id ~= hold_ids[2 * i - 3] and #ended <= RECORDS_READ_MAX then
+			local _, of_hold = permits_of(redis.call('HGET', name.holds, hold_id) or '')
 			for _, slot in ipairs(of_hold) do slots[#slots + 1] = slot end
 		end
+		hold_ids[2 * i - 1], hold_ids[2 * i] = hold_id, hold_id .. STOP
 	end
 	if #ended > 0 then
 		redis.call('ZREM', name.ends, unpack(ended))
@@ -274,8 +275,8 @@ local function ids_of(hold_id, count)
 	return unpack(ids)
 end
 
--- The hold, which is removed; its slots stay in use. count: its permits by its record; removed: how many of them were there;
--- is_lost: not all, or its lease has ended. Sets name.has_counter.
+-- The hold, which is removed; its slots stay in use. is_told: it was asked to stop; count: its permits by its record; removed:
+-- how many of them were there; is_lost: not all, or its lease has ended. Sets name.has_counter.
 -- nil when there is no such hold; then name.overwritten may be set.
 local function remove_permits(name, hold_id)
 	local record = read_field(name, name.holds, hold_id)
@@ -284,7 +285,7 @@ local function remove_permits(name, hold_id)
 	hold.field, hold.since_ms, hold.end_ms, hold.token, hold.note = hold_record_parse(record)
 	hold.count, hold.slots = permits_of(record)
 	name.has_counter = has_counter(name)
-	redis.call('HDEL', name.holds, hold_id)
+	hold.is_told = redis.call('HDEL', name.holds, hold_id, hold_id .. STOP) == 2
 	if hold.count == 0 then return nil end
 	-- A user may have overwritten it: no obstacle.
 	redis.pcall('ZREM', name.ends, ids_of(hold_id, hold.count))

@@ -136,7 +136,7 @@ local function remove_readers(name, owners)
 		redis.call('ZREM', name.ends, owner)
 		-- By pcall, as in remove_records.
 		for _, id in ipairs(ids or {}) do
-			redis.pcall('HDEL', name.holds, id)
+			redis.pcall('HDEL', name.holds, id, id .. STOP)
 		end
 		redis.pcall('HDEL', name.holds, owner)
 	end

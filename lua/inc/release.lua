@@ -1,6 +1,6 @@
 -- Releases: of the only hold, and the frame of all others.
 
--- What its record said, and count: how many holds its owner has on the lock. nil when there is no such hold; then
+-- What its record said; is_told: whether it was asked to stop; and count: how many holds its owner has on the lock. nil when there is no such hold; then
 -- name.overwritten may be set. count is nil when its owner has the lock no longer, or the record is none.
 -- prepare(name, field, count), if given, comes before anything is changed.
 local function remove_hold(name, hold_id, prepare)
@@ -13,7 +13,7 @@ local function remove_hold(name, hold_id, prepare)
 	hold.count = count and hold_count(count)
 	if hold.count and prepare then prepare(name, hold.field, hold.count) end
 	-- The first write, and one that a full server allows; it then allows those after it, too.
-	redis.call('HDEL', name.holds, hold_id)
+	hold.is_told = redis.call('HDEL', name.holds, hold_id, hold_id .. STOP) == 2
 	return hold
 end
 

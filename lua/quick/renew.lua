@@ -9,7 +9,7 @@ local before, field, after_at, end_ms
 if type(record) == 'string' then
 	before, field, after_at = string.match(record, '^((%S+) %d+ )%d+() ')
 end
-local is_quick = field and not string.find(field, KEPT, 1, true)
+local is_quick = field and not string.find(field, KEPT, 1, true) and not call('HGET', holds, hold_id .. STOP)
 if is_quick then
 	local now = redis.call('TIME')
 	-- As text, see quick/acquire.lua.

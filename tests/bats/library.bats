@@ -151,6 +151,29 @@ header_functions() {
 	no_keys
 }
 
+# ---- requests to stop ----
+
+@test "a holder finds a request to stop with its next renewal, and no hold that came later is asked" {
+	local owner=7a0f3c1e-5f0c-4d6e-9a55-0d7f6c1b2a34:9
+	# shellcheck disable=SC2046
+	compile_c stop "$TOP/tests/library/stop.c" $(archive_flags)
+	run -0 ./stop "$RLOCK_URL" name
+	assert_output "free: not_held, 0
+renewed: none 99
+another: not_held, 0
+asked: ok, 2
+$owner hears: asked
+$owner is deaf: cannot be asked
+renewed: me@here 0
+renewed: none 99
+again: ok, 1
+$owner hears: asked
+renewed: me@here 0
+renewed: none 99
+released: not_held, 0"
+	no_keys
+}
+
 # ---- threads ----
 
 @test "two threads with a connection each take turns, and share no memory that a thread sanitizer would report" {

@@ -242,7 +242,7 @@ head_of() {
 	done
 }
 
-@test "a script that is shortened has short names for its functions, but in strings, for fields and for keys" {
+@test "a script that is shortened has short names for its functions and constants, but in strings, for fields and for keys" {
 	cat >long <<-'END'
 		local function reply(key)
 		return redis.call('reply',key,t.reply)
@@ -250,8 +250,10 @@ head_of() {
 		local function kept() return 1 end
 		local function quoted() return 1 end
 		local t={kept=1}
-		return reply(t.kept)..kept()
-		return "it's"..quoted()
+		local LEAST_MS='LEAST_MS'
+		local MOST=1
+		return reply(t.kept)..kept()..LEAST_MS..t.LEAST_MS
+		return "it's"..quoted()..MOST
 	END
 	cat >expected <<-'END'
 		local rcall,rpcall=redis.call,redis.pcall
@@ -261,8 +263,10 @@ head_of() {
 		local function kept() return 1 end
 		local function quoted() return 1 end
 		local t={kept=1}
-		return _1(t.kept)..kept()
-		return "it's"..quoted()
+		local _4='LEAST_MS'
+		local MOST=1
+		return _1(t.kept)..kept().._4..t.LEAST_MS
+		return "it's"..quoted()..MOST
 	END
 	awk -f "$BATS_TEST_DIRNAME/../../lua/shorten.awk" long >short
 	run -0 diff expected short
