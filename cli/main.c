@@ -57,7 +57,8 @@ static void print_verbs(enum help_extent extent)
 static void overview_print(enum help_extent extent)
 {
 	(void)printf("usage: rlock VERB [OPTION...] NAME... [-- COMMAND [ARG...]]\n"
-		     "Locks for many machines, kept on a Redis or Valkey server.\n\n");
+		     "Locks for many machines, kept on a Redis or Valkey server.\n%s",
+		     extent == HELP_FULL ? "\n" : "");
 	print_verbs(extent);
 	(void)printf(
 		"Examples:\n"
@@ -187,6 +188,7 @@ static const struct synonym {
 	{ "release", "unlock", NULL }, { "acquire", "lock", "lock --pid $$" },
 	{ "extend", "renew", NULL },   { "break", "unlock", "unlock --force" },
 	{ "with", "run", NULL },       { "exec", "run", NULL },
+	{ "kill", "stop", NULL },      { "terminate", "stop", NULL },
 };
 
 static const struct synonym *find_synonym(const char *name)

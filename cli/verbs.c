@@ -78,6 +78,15 @@ const struct verb verbs[] = {
 		  "Renews the caller's lock of that NAME, and prints how long its lease lasts "
 		  "from now. The exit code is 0; 1 when the caller holds no such lock, 76 when "
 		  "it was lost." },
+	{ "stop", NULL, RLOCK_PLAIN, VERBS_STOP, COMMAND_NONE, NULL,
+	  "ask a lock's holder to end its command and to release it", .act = cmd_stop,
+	  .description =
+		  "The safe way to break a lock: each holder's rlock reads the request with its next "
+		  "renewal, a third of its --ttl later at most, terminates its COMMAND as --max-run "
+		  "does, releases the lock, and exits with 124. A process of --pid gets SIGTERM. stop "
+		  "waits until they have done so; the request stands also when it waits no longer. "
+		  "The exit code is 0 when it is done, 75 when the lock is still held, or a holder "
+		  "cannot be asked, 1 when no one holds it." },
 	{ "status", NULL, RLOCK_PLAIN, VERBS_STATUS, COMMAND_NONE, NULL,
 	  "show the holders of a lock, its TTL and its queue", .act = cmd_status,
 	  .description =

@@ -25,6 +25,7 @@ int cmd_flock_help(void);
 int cmd_unlock(const struct opts *opts, struct rlock_conn *conn);
 /* Release a hold for a descriptor; also 0 where another release was faster. */
 int cmd_unlock_file(const struct opts *opts, struct rlock_conn *conn, const struct hold_file *file);
+int cmd_stop(const struct opts *opts, struct rlock_conn *conn);
 int cmd_renew(const struct opts *opts, struct rlock_conn *conn);
 int cmd_status(const struct opts *opts, struct rlock_conn *conn);
 int cmd_list(const struct opts *opts, struct rlock_conn *conn);

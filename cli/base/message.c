@@ -235,7 +235,7 @@ int message_out_of_memory(void)
 const struct exit_text exit_texts[] = {
 	{ 0, "done; status: all names are held" },
 	{ EXIT_NOT_HELD,
-	  "unlock, renew: the caller holds no such lock; status: a name is not held" },
+	  "unlock, renew: the caller holds no such lock; status, stop: a name is not held" },
 	{ EXIT_USAGE, "usage: a bad option, value or name, or a deadlock" },
 	{ EXIT_UNREACHABLE, "no server that can grant a lock was reached in time" },
 	{ EXIT_FAULT, "a fault in rlock, or an unexpected reply of the server" },
@@ -246,7 +246,7 @@ const struct exit_text exit_texts[] = {
 	{ EXIT_DENIED, "denied by the server: password or rights" },
 	{ EXIT_CONFIG, "configuration: a bad file or certificate, an unsupported server, a key of "
 		       "another kind" },
-	{ EXIT_ENDED, "--max-run or --lease ended COMMAND" },
+	{ EXIT_ENDED, "--max-run, --lease or rlock stop ended COMMAND" },
 	{ EXIT_CANNOT_RUN, "COMMAND cannot be executed" },
 	{ EXIT_NOT_FOUND, "COMMAND was not found" },
 };

@@ -71,17 +71,21 @@ static void message_lost(const struct lease *lease)
 }
 
 /* The other reasons need no line of their own. */
-static void message_terminating(const struct opts *opts, int reason)
+static void message_terminating(const struct lease *lease, int reason)
 {
+	const struct opts *opts = lease->opts;
 	char name[NAME_SHOWN_MAX], limit[DURATION_TEXT_MAX];
 
-	(void)names_show_one(opts, 0, name);
+	(void)names_show_one(opts, reason == TERMINATE_STOP ? lease->told_name : 0, name);
 	if (reason == TERMINATE_LEASE)
 		message_error("%s: the lease of %s ends: terminating the command", name,
 			      duration_print(opts->lease_ms, limit));
 	else if (reason == TERMINATE_MAX_RUN)
 		message_error("%s: the command ran for %s, the limit of --max-run: terminating it",
 			      name, duration_print(opts->max_run_ms, limit));
+	else if (reason == TERMINATE_STOP)
+		message_error("%s: %s asked to stop: terminating the command", name,
+			      lease->told_by);
 }
 
 /* A process that may not be signalled. */
@@ -118,7 +122,7 @@ void report_news(struct report *report, struct lease *lease, const struct job_re
 	if (lease_was_lost(lease))
 		log_lost(lease);
 	if (reason != report->reason)
-		message_terminating(lease->opts, reason);
+		message_terminating(lease, reason);
 	report->reason = reason;
 	if (processes->denied > 0 && !report->has_denied) {
 		report->has_denied = true;
@@ -157,7 +161,7 @@ void finish_unused(struct rlock_conn *conn, struct rlock_hold *hold)
 
 static int64_t left_ms_of(const struct lease *lease, int64_t now_ms)
 {
-	return lease->opts->at_least_ms > 0
+	return lease->opts->at_least_ms > 0 && !lease->is_told
 		       ? most(lease->acquired_ms + lease->opts->at_least_ms - now_ms, 0)
 		       : 0;
 }
@@ -177,12 +181,15 @@ static enum rlock_status release_or_keep(struct rlock_conn *conn, struct rlock_h
 /* ---- what came of it ---- */
 
 /* The event, with what it says about the job. */
-static struct event end_event(const struct lease *lease)
+static struct event end_event(const struct lease *lease, char reason[REASON_MAX])
 {
 	struct event event = { 0 };
 
+	(void)snprintf(reason, REASON_MAX, "stopped by %s", lease->told_by);
+
 	if (lease->is_for_process) {
-		event.reason = lease->opts->descriptor != NULL
+		event.reason = lease->is_told ? reason
+			       : lease->opts->descriptor != NULL
 				       ? "the process has ended, or closed the descriptor"
 				       : "the process has ended";
 		return event;
@@ -192,6 +199,8 @@ static struct event end_event(const struct lease *lease)
 		event.reason = "max-run";
 	else if (!lease_ended_by_itself(lease) && lease->reason == TERMINATE_LEASE)
 		event.reason = "lease";
+	else if (!lease_ended_by_itself(lease) && lease->reason == TERMINATE_STOP)
+		event.reason = reason;
 	else if (!lease->has_front_left && getppid() != lease->front && getpid() != lease->front)
 		event.reason = "rlock was killed";
 	return event;
@@ -199,7 +208,8 @@ static struct event end_event(const struct lease *lease)
 
 static void log_end(const struct lease *lease, enum event_kind kind, const char *why)
 {
-	struct event event = end_event(lease);
+	char reason[REASON_MAX];
+	struct event event = end_event(lease, reason);
 
 	event.kind = kind;
 	if (kind == EVENT_RELEASED)
@@ -278,14 +288,14 @@ static bool report_end(const struct rlock_conn *conn, struct lease *lease, enum 
 
 static void set_exit(struct lease *lease, bool is_lost)
 {
-	bool is_out_of_time =
-		lease->reason == TERMINATE_LEASE || lease->reason == TERMINATE_MAX_RUN;
+	bool is_ended = lease->reason == TERMINATE_LEASE || lease->reason == TERMINATE_MAX_RUN ||
+			lease->reason == TERMINATE_STOP;
 	int code = 0, signal = 0;
 
 	(void)lease_read_end(lease, &code, &signal);
 	if (is_lost)
 		code = EXIT_LOST;
-	else if (!lease_ended_by_itself(lease) && is_out_of_time)
+	else if (!lease_ended_by_itself(lease) && is_ended)
 		code = EXIT_ENDED;
 	lease->exit_signal = code == 0 ? signal : 0;
 	lease->exit_code = code;

@@ -164,8 +164,10 @@ bool lease_terminates_job(const struct lease *lease)
 {
 	int reason = lease->reason;
 
-	return reason != TERMINATE_NONE &&
-	       (reason != TERMINATE_LOST || lease->on_lost == ON_LOST_KILL);
+	bool is_by_choice =
+		reason == TERMINATE_LOST || (reason == TERMINATE_STOP && lease->is_for_process);
+
+	return reason != TERMINATE_NONE && (!is_by_choice || lease->on_lost == ON_LOST_KILL);
 }
 
 void lease_terminate(struct lease *lease, enum terminate_reason reason)
@@ -194,6 +196,19 @@ void lease_lose(struct lease *lease)
 		lease_terminate(lease, TERMINATE_LOST);
 }
 
+void lease_tell(struct lease *lease, const struct rlock_hold *hold)
+{
+	size_t index = 0;
+	const char *by = rlock_hold_told_by(hold, &index);
+
+	if (by == NULL || lease->is_told)
+		return;
+	(void)snprintf(lease->told_by, sizeof(lease->told_by), "%s", by);
+	lease->told_name = index;
+	lease->is_told = true;
+	lease_terminate(lease, TERMINATE_STOP);
+}
+
 /* The end of a fixed lease terminates a command, and is no loss. */
 static bool ends_with_lease(const struct lease *lease)
 {
@@ -205,6 +220,8 @@ void lease_check_deadlines(struct lease *lease, int64_t now_ms)
 	/* The process that found it lost may have been killed before it set the reason. */
 	if (lease->is_lost)
 		lease_lose(lease);
+	if (lease->is_told)
+		lease_terminate(lease, TERMINATE_STOP);
 	if (!lease_terminates_job(lease) && now_ms >= lease->max_run_end_ms)
 		lease_terminate(lease, TERMINATE_MAX_RUN);
 	if (now_ms < lost_ms(lease))

@@ -35,6 +35,7 @@ enum terminate_reason {
 	TERMINATE_LOST,      /* the lock is lost, or will be before it can be renewed */
 	TERMINATE_LEASE,     /* the fixed lease is at its end */
 	TERMINATE_MAX_RUN,   /* --max-run */
+	TERMINATE_STOP,      /* rlock stop */
 	TERMINATE_LEFTOVERS, /* the command was told to end: its leftovers end, too */
 	TERMINATE_ORPHANED,  /* --kill-child, and rlock or its renewer is dead */
 };
@@ -84,6 +85,9 @@ struct lease {
 	_Atomic int exit_code, exit_signal; /* of rlock */
 	char why[LEASE_WHY_MAX];            /* why the last renewal failed */
 	size_t size;                        /* of all this memory */
+	atomic_bool is_told;                /* to stop */
+	_Atomic size_t told_name;           /* the index of the name of which it is */
+	char told_by[RLOCK_NOTE_MAX];       /* set before */
 	size_t name_count;
 	struct lease_name {
 		char owner[RLOCK_OWNER_MAX];
@@ -134,13 +138,16 @@ void lease_terminate(struct lease *lease, enum terminate_reason reason);
 /* The lock is lost. What that does to the job is the user's choice. */
 void lease_lose(struct lease *lease);
 
+/* The hold is asked to stop. What that does to a process of --pid is the user's choice, as for a lost lock. */
+void lease_tell(struct lease *lease, const struct rlock_hold *hold);
+
 /* Set the reason if a deadline has passed: call this whenever time may have passed. */
 void lease_check_deadlines(struct lease *lease, int64_t now_ms);
 
 /* When lease_check_deadlines may set another reason. */
 int64_t lease_next_ms(const struct lease *lease);
 
-/* Whether the reason means --signal and then SIGKILL; false where a lost lock means --signal only, or nothing. */
+/* Whether the reason means --signal and then SIGKILL; false where --on-lost says --signal only, or nothing. */
 bool lease_terminates_job(const struct lease *lease);
 
 /* What the reason asks for now. */

@@ -875,6 +875,7 @@ static void renew(struct renewer *renewer)
 	case RLOCK_OK:
 		lease_record_renewal(lease, rlock_hold_sent_ms(renewer->hold));
 		lease->why[0] = '\0';
+		lease_tell(lease, renewer->hold);
 		plan_renewal(renewer);
 		touch_file(renewer);
 		break;

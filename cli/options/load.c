@@ -166,7 +166,7 @@ static const struct rule {
 } rules[] = {
 	{ VERBS_ALL, OPT_OWNER, false, OPT_PID,
 	  "--owner can't go together with --pid: a lock has one owner" },
-	{ VERBS_ALL, OPT_HOLDER, true, OPT_FORCE,
+	{ VERBS_UNLOCK, OPT_HOLDER, true, OPT_FORCE,
 	  "--holder needs --force: it says which owner's lock to break" },
 	{ VERBS_ALL, OPT_OWNER, false, OPT_FORCE,
 	  "--force breaks the lock of any holder: say --holder OWNER, not --owner or --pid" },
@@ -402,7 +402,7 @@ int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts,
 	code = argv_cut(argc, argv, opts) ? read_sources(opts, &help) : message_out_of_memory();
 	*is_done = help != HELP_NONE;
 	/* list and check have a pattern. */
-	if (code == 0 && !*is_done && (verb->set & (VERBS_HOLD | VERBS_STATUS)) != 0) {
+	if (code == 0 && !*is_done && (verb->set & VERBS_NAMES) != 0) {
 		char shown[NAMES_SHOWN_MAX];
 
 		message_set_names(names_show(opts->names, opts->name_count, shown));

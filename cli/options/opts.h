@@ -24,11 +24,14 @@ enum verb_set {
 	VERBS_LIST = 1 << 4,
 	VERBS_CHECK = 1 << 5,
 	VERBS_SEM = 1 << 6,
+	VERBS_STOP = 1 << 7,
 };
 /* Those that acquire a hold. */
 #define VERBS_ACQUIRE (VERBS_LOCK | VERBS_SEM)
 /* Those that deal with a hold. */
 #define VERBS_HOLD (VERBS_ACQUIRE | VERBS_UNLOCK | VERBS_RENEW)
+/* Those that have names, not a pattern. */
+#define VERBS_NAMES (VERBS_HOLD | VERBS_STATUS | VERBS_STOP)
 /* All of them, also those that a later version adds. */
 #define VERBS_ALL (~0U)
 
@@ -181,7 +184,7 @@ struct opts {
 	const char *note;     /* NULL: the default one */
 	enum rlock_kind mode; /* of the hold to unlock or renew; RLOCK_ANY: the latest */
 	bool force;
-	const char *holder; /* with force; NULL: any */
+	const char *holder; /* with force, or of stop; NULL: any */
 	bool json;
 	int64_t held_for_ms; /* list locks that are held for so long only; -1: all */
 	bool metrics;

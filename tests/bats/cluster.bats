@@ -323,3 +323,23 @@ needs_shards() {
 	ended_with 0 "$PID"
 	cluster_is_empty
 }
+
+# ---- stop ----
+
+@test "a holder is stopped at the node of its lock, also when that has moved to another" {
+	local from to
+	in_background rlock run -t 2s a -- until_let_go
+	wait_until 10 is_above "$PID" until_let_go
+	run -0 rlock stop -u "redis+cluster://127.0.0.1:$(port_of 1)" a
+	ended_with 124
+	in_background rlock run -t 2s a b c -- until_let_go
+	wait_until 10 is_above "$PID" until_let_go
+	from=$(node_of c)
+	to=$((from % 3 + 1))
+	begin_migration c "$from" "$to"
+	move_keys c "$from" "$to"
+	end_migration c "$from" "$to"
+	run -0 rlock stop c
+	ended_with 124
+	cluster_is_empty
+}

@@ -330,3 +330,23 @@ delete_on_two() {
 	ended_with 76
 	said_once '^rlock: a: lock lost before the command ended'
 }
+
+# ---- stop ----
+
+@test "a holder of a lock on several servers is stopped by a request to all of them, or to those that are left" {
+	hold_on_each a -t 5s
+	run -0 rlock stop a
+	ended_with 124
+	on_each no_keys
+	hold_on_each b -t 5s
+	freeze_server 2
+	run -0 rlock stop b
+	thaw_server 2
+	ended_with 124
+	# A request to one that does not decide is read, too.
+	hold_on_each c -t 5s
+	in_background rlock stop -u "$(urls_of 3)" c
+	ended_with 0
+	ended_with 124 "${BACKGROUND[2]}"
+	wait_until 9 on_each no_keys
+}

@@ -484,3 +484,11 @@ is_answered() {
 	own_tls_pair "$PWD/$dir" server server
 	run -0 rlock run -t 3s -u "rediss+sentinel://localhost:$SENTINEL_PORT/$SERVICE?cacert=$dir/ca.crt" a -- sleep 2.2
 }
+
+@test "a holder is stopped at the master that the sentinels name" {
+	in_background rlock run -t 2s a -- until_let_go
+	wait_until 10 is_above "$PID" until_let_go
+	run -0 rlock stop a
+	ended_with 124
+	all_nodes_are_empty
+}

@@ -106,7 +106,7 @@ options_in_help() {
 	mapfile -t verbs < <(verbs)
 	completes 'rlock ' "${verbs[@]}"
 	completes 'rlock help ' "${verbs[@]}"
-	completes 'rlock st' status
+	completes 'rlock sta' status
 	completes 'rlock w' wlock write
 }
 
@@ -116,7 +116,7 @@ options_in_help() {
 		mapfile -t options < <(options_in_help "$verb")
 		[ "${#options[@]}" -gt 20 ]
 		case $verb in
-		unlock | renew | status | list | check) ;;
+		unlock | renew | stop | status | list | check) ;;
 		*) options+=(--) ;;
 		esac
 		completes "rlock $verb -" "${options[@]}"

@@ -56,7 +56,7 @@ fits_width() {
 	run -0 --separate-stderr rlock -h
 	assert_equal "$stderr" ''
 	fits_screen
-	for verb in run lock fair read write sem unlock renew status list check help version; do
+	for verb in run lock fair read write sem unlock renew stop status list check help version; do
 		assert_line --regexp "^  $verb "
 	done
 	assert_equal "$(examples <<<"$output" | wc -l)" 2
@@ -68,7 +68,7 @@ fits_width() {
 	run -0 --separate-stderr rlock --help
 	assert_equal "$stderr" ''
 	fits_width
-	for verb in run lock fair read write rlock wlock unlock renew status list check help version; do
+	for verb in run lock fair read write rlock wlock unlock renew stop status list check help version; do
 		assert_line --regexp "^  $verb "
 	done
 	assert_equal "$(examples <<<"$output" | wc -l)" 2

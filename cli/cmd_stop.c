@@ -1,0 +1,259 @@
+/*
+ * stop: asks the holders of a lock to end what they hold it for, and waits until their holds are gone. What a request does to
+ * a holder is hold/lease.c's.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/least.h"
+#include "base/message.h"
+#include "base/units.h"
+#include "caller.h"
+#include "log/event_log.h"
+#include "options/opts.h"
+#include "options/usage.h"
+#include "sys/proc.h"
+#include "verbs.h"
+
+/* How often to look whether the holds are gone: soon at first, then less often. */
+#define LOOK_MIN_MS 10
+#define LOOK_MAX_MS 250
+/* When to say which holder is waited for, and again. */
+#define PROGRESS_MS 1000
+#define PROGRESS_AGAIN_MS 60000
+/* Without --wait a server that is lost during the wait is tried for so long. */
+#define LOST_SERVER_MS 60000
+
+/* ---- one name ---- */
+
+struct stopping {
+	struct opts opts; /* of this name alone */
+	struct rlock_stop stop;
+	bool is_waiting; /* for some of these holds */
+	int code;
+};
+
+static void begin_event(const struct opts *opts, const struct rlock_stop_hold *hold, const char *by)
+{
+	event_log_set_hold(&(struct event_hold){
+		.names = opts->names,
+		.name_count = 1,
+		.kind = RLOCK_ANY,
+		.server = opts->server,
+		.note = hold->note,
+		.owner = hold->owner,
+		.pid = getpid(),
+	});
+	event_log(&(struct event){ .kind = EVENT_TOLD, .reason = by });
+}
+
+/* Why it cannot be asked. */
+static const char *why_not(const struct rlock_stop_hold *hold)
+{
+	if (hold->id[0] == '\0')
+		return "it is no rlock, but a Java client, say";
+	if (hold->is_kept)
+		return "--at-least keeps it after its job";
+	if (hold->process.pid == 0)
+		return "no process belongs to it (--owner)";
+	return "it has a fixed lease (--lease), or --on-lost ignore";
+}
+
+static void report_deaf(const struct opts *opts, const struct rlock_stop_hold *hold)
+{
+	char name[NAME_SHOWN_MAX], holder[HOLDER_SHOWN_MAX], left[DURATION_TEXT_MAX] = "";
+	char *owner = (char *)hold->owner;
+	bool ends = hold->ttl_ms >= 0 && hold->id[0] != '\0';
+	struct usage_line line;
+
+	usage_line(&line, PLAIN("rlock unlock --force --holder"), { NULL, &owner, 1 });
+	usage_line_add_names(&line, opts->names, 1);
+	message_error("%s: %s cannot be asked: %s%s%s: %stry: %s", names_show_one(opts, 0, name),
+		      names_show_holder(hold->note, hold->owner, holder), why_not(hold),
+		      ends ? ", for another " : "",
+		      ends ? duration_print_rough(hold->ttl_ms, left) : "",
+		      hold->is_kept ? "" : "end it there, then ", line.text);
+}
+
+/* The holders that were found. Some may end without a release: --at-least of an older version keeps the lock. */
+static void take_stock(struct stopping *stopping, const char *by, bool is_first)
+{
+	const struct rlock_stop *stop = &stopping->stop;
+	char name[NAME_SHOWN_MAX], holder[HOLDER_SHOWN_MAX];
+
+	stopping->is_waiting = false;
+	for (size_t i = 0; i < stop->count; i++) {
+		const struct rlock_stop_hold *hold = &stop->holds[i];
+
+		if (!hold->is_told) {
+			report_deaf(&stopping->opts, hold);
+			stopping->code = EXIT_CONFLICT;
+			continue;
+		}
+		stopping->is_waiting = true;
+		if (!is_first)
+			continue;
+		begin_event(&stopping->opts, hold, by);
+		message_debug("%s: asked %s to stop", names_show_one(&stopping->opts, 0, name),
+			      names_show_holder(hold->note, hold->owner, holder));
+	}
+}
+
+static int report_not_held(const struct opts *opts)
+{
+	char name[NAME_SHOWN_MAX], owner[USAGE_SHOWN_MAX];
+
+	(void)names_show_one(opts, 0, name);
+	if (opts->holder != NULL)
+		message_error("%s: not held by owner '%s'", name, usage_show(opts->holder, owner));
+	else
+		message_error("%s: not held", name);
+	return EXIT_NOT_HELD;
+}
+
+/* Sends the request, or looks what is left of the holds. RLOCK_ENET may pass. */
+static enum rlock_status ask(struct stopping *stopping, struct rlock_conn *conn, const char *by)
+{
+	const struct opts *opts = &stopping->opts;
+	bool is_first = stopping->stop.count == 0;
+	enum rlock_status status =
+		rlock_stop(conn, &opts->names[0], opts->holder, by, &stopping->stop);
+	char name[NAME_SHOWN_MAX];
+
+	if (status == RLOCK_ENET)
+		return status;
+	stopping->is_waiting = false;
+	if (status == RLOCK_OK) {
+		take_stock(stopping, by, is_first);
+	} else if (status != RLOCK_NOT_HELD) {
+		stopping->code = caller_report_failure(opts, conn, status);
+	} else if (is_first) {
+		stopping->code = report_not_held(opts);
+	} else {
+		message_debug("%s: stopped", names_show_one(opts, 0, name));
+	}
+	return RLOCK_OK;
+}
+
+/* ---- all names ---- */
+
+struct round {
+	struct stopping *names;
+	size_t count;
+	char by[RLOCK_NOTE_MAX];
+	bool is_unreached; /* by the last request for one of them */
+};
+
+/* The first holder that is waited for, and how. */
+static void report_waiting(const struct round *round, enum message_level level, const char *how)
+{
+	char name[NAME_SHOWN_MAX], holder[HOLDER_SHOWN_MAX];
+
+	for (size_t i = 0; i < round->count; i++) {
+		const struct stopping *stopping = &round->names[i];
+
+		for (size_t n = 0; stopping->is_waiting && n < stopping->stop.count; n++) {
+			const struct rlock_stop_hold *hold = &stopping->stop.holds[n];
+
+			if (!hold->is_told)
+				continue;
+			message_print(
+				level, "%s: %s %s%s", names_show_one(&stopping->opts, 0, name), how,
+				names_show_holder(hold->note, hold->owner, holder),
+				proc_has_ended_here(&hold->process) ? "; its process has ended"
+								    : "");
+			break;
+		}
+	}
+}
+
+/* Whether there is more to wait for. */
+static bool look(struct round *round, struct rlock_conn *conn)
+{
+	bool is_waiting = false;
+
+	round->is_unreached = false;
+	for (size_t i = 0; i < round->count; i++) {
+		struct stopping *stopping = &round->names[i];
+
+		if (stopping->is_waiting && ask(stopping, conn, round->by) != RLOCK_OK)
+			round->is_unreached = true;
+		is_waiting = is_waiting || stopping->is_waiting;
+	}
+	return is_waiting;
+}
+
+/* At the end of the wait. */
+static void end_wait(struct round *round, const struct rlock_conn *conn)
+{
+	if (!round->is_unreached)
+		report_waiting(round, MESSAGE_INFO, "still held, and asked to stop:");
+	for (size_t i = 0; i < round->count; i++) {
+		struct stopping *stopping = &round->names[i];
+
+		if (!stopping->is_waiting)
+			continue;
+		stopping->code = round->is_unreached
+					 ? caller_report_failure(&stopping->opts, conn, RLOCK_ENET)
+					 : EXIT_CONFLICT;
+	}
+}
+
+static void await_all(const struct opts *opts, struct rlock_conn *conn, struct round *round)
+{
+	int64_t begun_ms = rlock_now_ms(), reached_ms = begun_ms, pause_ms = LOOK_MIN_MS;
+	int64_t end_ms = opts->wait_ms < 0 ? INT64_MAX : begun_ms + opts->wait_ms;
+	int64_t progress_ms = begun_ms + PROGRESS_MS;
+	/* A server that is down at the start is waited for only for a wait time that was given. */
+	bool is_begun = opts->wait_ms > 0;
+
+	while (look(round, conn)) {
+		int64_t now_ms = rlock_now_ms();
+		int64_t lost_ms = is_begun ? reached_ms + LOST_SERVER_MS : begun_ms;
+
+		if (!round->is_unreached) {
+			reached_ms = now_ms;
+			is_begun = true;
+		} else if (end_ms == INT64_MAX && now_ms >= lost_ms) {
+			break;
+		}
+		if (now_ms >= end_ms)
+			break;
+		if (now_ms >= progress_ms && (message_is_verbose() || isatty(STDERR_FILENO))) {
+			progress_ms = now_ms + PROGRESS_AGAIN_MS;
+			report_waiting(round, MESSAGE_INFO, "waiting for");
+		}
+		(void)rlock_poll(NULL, 0, least(now_ms + pause_ms, end_ms));
+		pause_ms = least(2 * pause_ms, LOOK_MAX_MS);
+	}
+	end_wait(round, conn);
+}
+
+int cmd_stop(const struct opts *opts, struct rlock_conn *conn)
+{
+	struct round round = { .names = calloc(opts->name_count, sizeof(*round.names)),
+			       .count = opts->name_count };
+	char uid[USER_UID_MAX];
+	struct utsname host;
+	int worst = 0;
+
+	if (round.names == NULL)
+		return message_out_of_memory();
+	if (uname(&host) != 0)
+		memcpy(host.nodename, "?", 2);
+	(void)snprintf(round.by, sizeof(round.by), "%s@%s", user_name(uid), host.nodename);
+	for (size_t i = 0; i < round.count; i++) {
+		round.names[i].opts = opts_of_name(opts, i);
+		round.names[i].is_waiting = true;
+	}
+	await_all(opts, conn, &round);
+	for (size_t i = 0; i < round.count; i++) {
+		worst = round.names[i].code > worst ? round.names[i].code : worst;
+		rlock_stop_clear(&round.names[i].stop);
+	}
+	free(round.names);
+	return worst;
+}

@@ -1,0 +1,406 @@
+#!/usr/bin/env bats
+# rlock stop: a holder is asked to end its command and to release the lock, and the caller waits until it has. Which holders
+# cannot be asked, what becomes of a request when a process or the server dies, and which rights it takes.
+
+# In single quotes stand whole scripts; stderr is bats'.
+# shellcheck disable=SC2016,SC2154
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/sharing
+load ../lib/permits
+load ../lib/watching
+load ../lib/holding
+load ../lib/inspecting
+load ../lib/logging
+load ../lib/queue
+load ../lib/rights
+load ../lib/proxying
+
+setup_file() { start_server_at_port; }
+teardown_file() { stop_server; }
+
+setup() { directory_setup; }
+teardown() { watchful_teardown; }
+
+KINDS=(run fair read write 'sem --permits 3')
+
+# hold_as VERB NAME [OPTION...]: until let_go, with a lease of 1 s. Sets PID.
+hold_as() {
+	# shellcheck disable=SC2086
+	in_background rlock $1 -t 1s "${@:3}" "$2" -- until_let_go
+	wait_until 10 is_above "$PID" until_let_go
+}
+
+# by: whose request it is.
+by() {
+	echo "$(id -un)@$(uname -n)"
+}
+
+# requests NAME: how many stand on the server.
+requests() {
+	redis hkeys "rlock_holds:{$1}" | grep -c ':stop$'
+}
+has_requests() {
+	[ "$(requests "$1")" = "$2" ]
+}
+
+# is_unheld NAME: no owner has it, whatever its kind.
+is_unheld() {
+	! rlock status --name "$1" >/dev/null
+}
+
+# ---- the holder ----
+
+@test "a command is terminated, its lock released, and its rlock ends with 124, whatever the kind of the lock" {
+	local kind number=0
+	for kind in "${KINDS[@]}"; do
+		hold_as "$kind" "n$((number += 1))"
+		run -0 rlock stop "n$number"
+		assert_output ''
+		is_unheld "n$number"
+		ended_with 124
+	done
+	run -0 list_keys '*stop*'
+	assert_output ''
+	redis del n5 >/dev/null
+	redis del rlock_total:{n5} >/dev/null
+	no_keys
+}
+
+@test "the holder says whose request it is, and the log of both sides has it" {
+	in_background sh -c 'exec rlock run -t 1s --log log a -- until_let_go 2>said'
+	wait_until 10 is_above "$PID" until_let_go
+	run -0 rlock stop --log log -v a
+	assert_line --regexp "^rlock: a: asked .* pid $PID until_let_go \([^ ]+:$PID\) to stop$"
+	assert_line 'rlock: a: stopped'
+	ended_with 124
+	run -0 cat said
+	assert_output "rlock: a: $(by) asked to stop: terminating the command"
+	assert_equal "$(events)" 'acquired a,asked a,released a'
+	assert_equal "$(field reason released)" "\"stopped by $(by)\""
+	assert_equal "$(field reason asked)" "$(by)"
+	assert_regex "$(field owner asked)" ":$PID\$"
+}
+
+@test "a command that ignores SIGTERM gets SIGKILL after --grace, and only then another owner acquires the lock" {
+	in_background rlock run -t 2s --grace 300ms a -- sh -c 'trap "" TERM; touch running; while :; do until_let_go; done'
+	wait_until 10 file_exists running
+	rlock stop a
+	ended_with 124
+	run -0 rlock run -n a -- true
+}
+
+@test "what a command has left running is terminated with it" {
+	hold_for 'until_let_go & echo $! >leftover; echo $$ >command-pid; wait' a -t 1s
+	wait_until 5 test -s leftover
+	rlock stop a
+	ended_with 124
+	is_gone "$(<leftover)"
+}
+
+@test "--on-lost does not matter for a command" {
+	local how
+	for how in kill term ignore; do
+		hold_as run a --on-lost "$how"
+		run -0 rlock stop a
+		ended_with 124
+	done
+}
+
+@test "a command that has ended by itself before the request was read keeps its own status" {
+	in_background rlock run -t 60s a -- sh -c 'until_let_go; exit 7'
+	wait_until 10 is_above "$PID" sh
+	in_background rlock stop a
+	wait_until 5 has_requests a 1
+	let_go
+	ended_with 0
+	ended_with 7 "${BACKGROUND[0]}"
+	no_keys
+}
+
+@test "--at-least ends with the holder that was asked, whether it has read the request or not" {
+	local kind number=0
+	for kind in "${KINDS[@]}"; do
+		hold_as "$kind" "n$((number += 1))" --at-least 1h
+		run -0 rlock stop "n$number"
+		ended_with 124
+		is_unheld "n$number"
+	done
+	# The next renewal is far away: the command ends first.
+	for kind in "${KINDS[@]}"; do
+		rm -f let-go
+		# shellcheck disable=SC2086
+		in_background rlock $kind -t 10m --at-least 1h "n$((number += 1))" -- until_let_go
+		wait_until 10 is_above "$PID" until_let_go
+		in_background rlock stop "n$number"
+		wait_until 5 has_requests "n$number" 1
+		let_go
+		ended_with 0
+		ended_with 0 "${BACKGROUND[-2]}"
+		is_unheld "n$number"
+	done
+	assert_equal "$(list_keys '*timeout*')" ''
+}
+
+@test "the leftovers for which --wait-all keeps the lock are terminated" {
+	in_background rlock run -t 1s --wait-all a -- sh -c 'until_let_go & echo $! >leftover'
+	wait_until 10 test -s leftover
+	wait_until 5 has_no_child "$PID" sh
+	run -0 rlock stop a
+	ended_with 124
+	is_gone "$(<leftover)"
+}
+
+@test "a nested call that has re-entered the lock is stopped together with its caller" {
+	local kind
+	for kind in run fair read write; do
+		rm -f inner
+		in_background rlock "$kind" -t 1s a -- rlock "$kind" -t 1s a -- sh -c 'touch inner; until_let_go'
+		wait_until 10 file_exists inner
+		run -0 rlock stop a
+		ended_with 124
+		no_keys
+	done
+}
+
+@test "the renewer is killed after the request was written: rlock stops the command itself" {
+	hold_and_know a -t 3s
+	in_background rlock stop a
+	wait_until 5 has_requests a 1
+	kill -KILL "$RENEWER"
+	ended_with 0
+	ended_with 124 "${BACKGROUND[0]}"
+	no_keys
+}
+
+# ---- a process of --pid ----
+
+@test "a process of --pid gets SIGTERM, and its lock is renewed until it has ended" {
+	in_background sh -c 'trap "touch told" TERM; rlock lock -t 1s --pid $$ a && touch held; while [ ! -e let-go ]; do sleep 0.1; done'
+	wait_until 10 file_exists held
+	in_background rlock stop a
+	wait_until 10 file_exists told
+	stays 1.5 is_held a
+	let_go
+	ended_with 0
+	no_keys
+}
+
+@test "with --on-lost kill such a process gets SIGKILL after --grace, and with ignore it cannot be asked" {
+	in_background sh -c 'trap "" TERM; rlock lock -t 1s --on-lost kill --grace 200ms --pid $$ a && touch held; while :; do sleep 0.1; done'
+	wait_until 10 file_exists held
+	run -0 rlock stop a
+	ended_with 137
+	in_background sh -c 'rlock lock -t 1s --on-lost ignore --pid $$ a && touch ignores; until_let_go'
+	wait_until 10 file_exists ignores
+	run -75 rlock stop a
+	assert_output --partial 'cannot be asked: it has a fixed lease (--lease), or --on-lost ignore'
+	let_go
+}
+
+# ---- several holders and names ----
+
+@test "of several readers, or permits, all are asked, and with --holder one alone" {
+	local kind owner other rest
+	for kind in read 'sem --permits 3'; do
+		hold_as "$kind" a
+		rest=$PID
+		hold_as "$kind" a
+		other=$PID
+		hold_as "$kind" a
+		owner=$(rlock status a | grep -oE "$UUID:$PID")
+		run -1 rlock stop --holder "${owner}1" a
+		assert_output "rlock: a: not held by owner '${owner}1'"
+		rlock stop --holder "$owner" a
+		ended_with 124
+		is_running "$rest" && is_running "$other"
+		run -0 rlock stop a
+		ended_with 124 "$rest"
+		ended_with 124 "$other"
+		redis flushall >/dev/null
+	done
+}
+
+@test "several names are stopped at once, and the exit code is the worst" {
+	hold_as run a
+	hold_as fair b
+	run -1 rlock stop a free b
+	assert_output 'rlock: free: not held'
+	ended_with 124 "${BACKGROUND[0]}"
+	ended_with 124 "${BACKGROUND[1]}"
+	# One call that holds several names.
+	in_background rlock run -t 1s a b -- until_let_go
+	wait_until 10 is_above "$PID" until_let_go
+	run -0 rlock stop b
+	ended_with 124
+	no_keys
+}
+
+@test "the next holder is not asked, though the caller waits for another" {
+	in_background rlock read -t 1s a -- until_let_go
+	wait_until 10 is_above "$PID" until_let_go
+	# It takes its time to end.
+	in_background rlock read -t 1s --grace 60s a -- sh -c 'trap "" TERM; until_let_go; until_let_go'
+	wait_until 10 is_above "$PID" sh
+	in_background rlock stop a
+	ended_with 124 "${BACKGROUND[0]}"
+	hold_as read a
+	stays 1.5 is_running "$PID"
+	let_go
+	ended_with 0
+	ended_with 0 "${BACKGROUND[2]}"
+	ended_with 124 "${BACKGROUND[1]}"
+}
+
+@test "a waiter acquires the lock when the holder was stopped, and runs on" {
+	hold_as run a
+	in_background rlock run -t 1s a -- sh -c 'touch entered; until_let_go'
+	wait_until 10 has_waiters a
+	rlock stop a
+	ended_with 124 "${BACKGROUND[0]}"
+	wait_until 10 file_exists entered
+	stays 1 is_running "$PID"
+	let_go
+	ended_with 0
+}
+
+# ---- the caller ----
+
+@test "a name that is not held is 1" {
+	run -1 rlock stop a
+	assert_output 'rlock: a: not held'
+	redis set a text >/dev/null
+	run -78 rlock stop a
+	redis hset rlock_holds:{b} field value >/dev/null
+	run -1 rlock stop b
+}
+
+@test "with --wait it is 75 when the lock is still held, and the request stands" {
+	in_background rlock run -t 10m a -- until_let_go
+	wait_until 10 is_above "$PID" until_let_go
+	run -75 rlock stop -w 100ms a
+	assert_output --regexp "^rlock: a: still held, and asked to stop: .* pid $PID until_let_go \([^ ]+\)$"
+	has_requests a 1
+	run -75 rlock stop -w 0 -q a
+	assert_output ''
+	run -0 redis hvals 'rlock_holds:{a}'
+	assert_line --regexp "^ [0-9]{13} $(by)$"
+	is_running "$PID"
+	kill -TERM "$PID"
+	ended_with 143
+	no_keys
+}
+
+@test "a caller that is killed leaves its request, and another one waits for the same holds" {
+	hold_and_know a -t 3s
+	kill -STOP "$RENEWER"
+	in_background rlock stop a
+	wait_until 5 has_requests a 1
+	kill -KILL "$PID"
+	in_background rlock stop a
+	kill -CONT "$RENEWER"
+	ended_with 0
+	has_requests a 0
+	ended_with 124 "${BACKGROUND[0]}"
+}
+
+@test "a holder that cannot be asked is named at once, with what to do instead" {
+	local client
+	rlock lock --owner ci-7 --lease 60s a
+	run -75 rlock stop a
+	assert_output --regexp '^rlock: a: .* \(ci-7:0\) cannot be asked: no process belongs to it \(--owner\), for another 5[0-9]s: end it there, then try: rlock unlock --force --holder ci-7:0 a$'
+	in_background rlock run --lease 60s b -- until_let_go
+	wait_until 10 is_above "$PID" until_let_go
+	run -75 rlock stop b
+	assert_output --partial 'cannot be asked: it has a fixed lease'
+	rlock run --at-least 60s c -- true
+	run -75 rlock stop c
+	assert_output --regexp 'cannot be asked: --at-least keeps it after its job, for another 5[0-9]s: try: rlock unlock --force --holder [^ ]+:lingering:[0-9]+ c$'
+	redis hset d "$JAVA" 1 >/dev/null
+	redis pexpire d 30000 >/dev/null
+	run -75 rlock stop d
+	assert_output "rlock: d: $JAVA cannot be asked: it is no rlock, but a Java client, say: end it there, then try: rlock unlock --force --holder $JAVA d"
+	redis set e 0 >/dev/null
+	redis set rlock_total:{e} 1 >/dev/null
+	run -75 rlock stop e
+	assert_output --partial 'a client without a record cannot be asked'
+	for client in a b c d; do
+		run -0 redis hkeys "rlock_holds:{$client}"
+		refute_output --partial stop
+	done
+}
+
+@test "beside a holder that cannot be asked the others are asked, and the exit code is 75" {
+	rlock read --owner ci-7 --lease 60s a
+	hold_as read a
+	run -75 rlock stop a
+	assert_output --partial '(ci-7:0) cannot be asked'
+	ended_with 124
+}
+
+@test "a Redis that loses its data, and the requests with them, leaves no caller waiting" {
+	hold_as run a
+	kill -STOP "$PID"
+	in_background rlock stop a
+	wait_until 5 has_requests a 1
+	redis flushall >/dev/null
+	ended_with 0
+	kill -CONT "${BACKGROUND[0]}"
+	ended_with 76 "${BACKGROUND[0]}"
+}
+
+@test "a request that the server has lost, and not the hold, is written again, and to no other hold" {
+	hold_and_know a -t 10s
+	kill -STOP "$RENEWER"
+	in_background rlock stop a
+	wait_until 5 has_requests a 1
+	redis hdel 'rlock_holds:{a}' "$(redis hkeys 'rlock_holds:{a}' | grep stop)" >/dev/null
+	wait_until 5 has_requests a 1
+	kill -CONT "$RENEWER"
+	ended_with 0
+	ended_with 124 "${BACKGROUND[0]}"
+}
+
+@test "a server that is away during the wait is waited for" {
+	start_proxy
+	hold_and_know a -t 10s
+	in_background env RLOCK_URL="$RLOCK_URL" rlock stop a
+	wait_until 5 has_requests a 1
+	proxy cut
+	let_pass 0.3
+	is_running "$PID"
+	proxy pass
+	ended_with 0
+	ended_with 124 "${BACKGROUND[1]}"
+}
+
+# ---- rights ----
+
+@test "a user with the rights of the manual can stop, one that may not write is denied with 77, and nothing happens" {
+	local right
+	least_rights
+	hold_as run nightly
+	redis acl setuser reader on '>SECRET' '~*' '&*' +@read +@connection +eval +evalsha +time >/dev/null
+	for right in -hset -hdel -del; do
+		redis acl setuser ci "$right" >/dev/null
+		run -77 env RLOCK_URL="$CI_URL" rlock stop nightly
+		assert_output --partial "'${right#-}'"
+		has_requests nightly 0
+		redis acl setuser ci "+${right#-}" >/dev/null
+	done
+	run -77 env RLOCK_URL="${CI_URL/ci:/reader:}" rlock stop nightly
+	has_requests nightly 0
+	run -0 env RLOCK_URL="$CI_URL" rlock stop nightly
+	ended_with 124
+}
+
+# ---- usage ----
+
+@test "stop takes names, and no command" {
+	run -64 rlock stop
+	run -64 rlock stop a -- true
+	run -64 rlock stop a a
+	run -64 rlock kill a
+	assert_output --partial 'rlock stop a'
+}
