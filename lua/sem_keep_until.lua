@@ -18,7 +18,7 @@ local function keep(name)
 		free_permits(name, hold)
 		return 3
 	elseif hold.is_told then
-		free_permits(name, hold.removed)
+		free_permits(name, hold)
 		return 2
 	end
 	local owner = hold.field

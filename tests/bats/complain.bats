@@ -88,6 +88,7 @@ is_silent() {
 	hold_in_background nightly
 	wait_until 5 has_renewer "$PID"
 	kill -KILL "$(renewer_of "$PID")" "$PID"
+	wait "$PID" || :
 	make_older nightly 7200000
 	run -75 rlock run -n -E 0 --complain-after 1h nightly -- true
 	assert_one_line ' for 2h00m, and --complain-after says 1h; its process has ended$'
