@@ -436,7 +436,7 @@ static void sleep_until_woken(struct front *front)
 	next = least(next, front->again_ms);
 	next = least(next, front->settle_ms);
 	next = least(next, front->raise_ms);
-	hold_events_sleep(&front->events, next, front->shrink_ms);
+	hold_events_sleep(&front->events, next, &front->shrink_ms);
 	hold_events_read_timer(&front->events, rlock_now_ms());
 }
 

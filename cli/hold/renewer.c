@@ -132,17 +132,20 @@ void hold_events_read_timer(struct hold_events *events, int64_t now_ms)
 }
 
 /* By the timer: a poll that we are stopped in takes the rest of its time when we go on, however late that is. */
-void hold_events_sleep(struct hold_events *events, int64_t until_ms, int64_t shrink_ms)
+void hold_events_sleep(struct hold_events *events, int64_t until_ms, int64_t *shrink_ms)
 {
 	struct pollfd any = { events->fd, POLLIN, 0 };
 	int64_t now_ms = rlock_now_ms();
+	bool is_long = now_ms >= *shrink_ms && until_ms - now_ms > HOLD_SHRINK_MS;
 
-	if (now_ms < shrink_ms)
-		until_ms = least(until_ms, shrink_ms);
+	/* What wakes us more often than once a second finds us as we are. */
+	if (is_long)
+		*shrink_ms = now_ms + HOLD_SHRINK_MS;
+	else if (now_ms < *shrink_ms)
+		until_ms = least(until_ms, *shrink_ms);
 	hold_events_set_timer(events, until_ms);
 	if (events->timer_ms == until_ms)
-		os_events_wait(events->fd,
-			       now_ms >= shrink_ms && until_ms - now_ms > HOLD_SHRINK_MS);
+		os_events_wait(events->fd, is_long);
 	else
 		(void)rlock_poll(&any, 1, until_ms);
 }
@@ -911,7 +914,7 @@ static void hold(struct renewer *renewer)
 			hold_events_sleep(&renewer->events,
 					  least(next_ms(renewer),
 						lease->is_lost ? INT64_MAX : renewer->renewal_ms),
-					  renewer->shrink_ms);
+					  &renewer->shrink_ms);
 	}
 }
 

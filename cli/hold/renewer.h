@@ -46,10 +46,10 @@ struct hold_events {
 bool hold_events_open(struct hold_events *events);
 /*
  * Sleep until that time, or until something else wakes us. From shrink_ms on, HOLD_SHRINK_MS after the lock was waited for
- * or held, it may be held for hours: we shrink.
+ * or held, it may be held for hours: we shrink, once in HOLD_SHRINK_MS.
  */
 #define HOLD_SHRINK_MS 1000
-void hold_events_sleep(struct hold_events *events, int64_t until_ms, int64_t shrink_ms);
+void hold_events_sleep(struct hold_events *events, int64_t until_ms, int64_t *shrink_ms);
 /* Read the timer, which is set to nothing if it was due by now. */
 void hold_events_read_timer(struct hold_events *events, int64_t now_ms);
 void hold_events_close(const struct hold_events *events);

@@ -164,6 +164,31 @@ has_dropped() {
 	ended_with 0
 }
 
+# has_dropped_pages RECORD NAME: a process of that name has told the kernel so.
+has_dropped_pages() {
+	[ -e "$1" ] && grep -q "^madvise .* $2 " "$1"
+}
+
+@test "signals that wake a holder all the time do not have it drop its memory each time" {
+	local began_us lines added took i
+	needs_refuse
+	in_background refuse dropped rlock madvise EIO 1+ rlock run a -- until_let_go
+	wait_until 10 has_dropped_pages dropped rlock
+	wait_until 10 has_dropped_pages dropped rlock-renewer
+	find_ours rlock
+	lines=$(wc -l <dropped)
+	began_us=${EPOCHREALTIME/./}
+	for ((i = 0; i < 100; i++)); do
+		kill -WINCH "${OURS[0]}"
+		wait_until 5 has_taken_signals "${OURS[0]}"
+	done
+	took=$(((${EPOCHREALTIME/./} - began_us) / 1000000 + 1))
+	added=$(($(wc -l <dropped) - lines))
+	((added <= lines * (took + 2))) || fail "$lines times in a second, and then $added times in $took"
+	let_go
+	ended_with 0
+}
+
 # ---- another master ----
 
 is_renewed_at() {

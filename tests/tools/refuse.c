@@ -72,6 +72,7 @@ static const struct call known_calls[] = {
 	{ "kill", SYS_kill },
 	{ "kcmp", SYS_kcmp },
 	{ "mmap", SYS_mmap },
+	{ "madvise", SYS_madvise },
 	{ "ppoll", SYS_ppoll },
 	{ "waitid", SYS_waitid },
 	{ "read", SYS_read },
