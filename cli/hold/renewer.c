@@ -32,7 +32,7 @@
 /* Most short commands have ended by then: a renewer that works meanwhile would take the processor from them. */
 #define COMMAND_SETTLE_MS 20
 /*
- * Of our own work, such as reading a reply without an end, no more than a tenth is done with a raised priority, and so
+ * Of our own work, such as taking signals without an end, no more than a tenth is done with a raised priority, and so
  * much at once; then that is taken back for a while.
  */
 #define BUSY_MAX_MS 300

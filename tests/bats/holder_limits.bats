@@ -58,6 +58,26 @@ while os.path.exists("flood"):
 	ended_with 0 "$front"
 }
 
+@test "a renewer that is kept busy comes before others no more" {
+	chrt --rr 1 true 2>/dev/null || skip 'no process may have a real-time priority here'
+	in_background rlock run a -- sh -c "$STAYING"
+	know_processes
+	local front=$PID flood
+	wait_until 10 has_class "$RENEWER" RR
+	touch flood
+	# It is woken by each signal, and passes on none: its command has not sent it.
+	for flood in 1 2; do
+		in_background python3 -IS -c 'import os, signal, sys
+while os.path.exists("flood"):
+    os.kill(int(sys.argv[1]), signal.SIGWINCH)' "$RENEWER"
+	done
+	wait_until 30 has_class "$RENEWER" TS
+	rm flood
+	is_held a
+	let_go
+	ended_with 0 "$front"
+}
+
 # ---- descriptors ----
 
 WITHOUT_NULL=(unshare --mount sh -c 'mount -t tmpfs none /dev && exec "$@"' sh)
