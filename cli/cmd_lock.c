@@ -565,6 +565,12 @@ static bool is_ancestor(void *ctx, const struct rlock_process *process)
 	return false;
 }
 
+static bool has_ended(void *ctx, const struct rlock_process *process)
+{
+	(void)ctx;
+	return proc_has_ended_here(process);
+}
+
 static enum rlock_status request_lock(struct acquirer *acquirer, struct rlock_hold **hold_out)
 {
 	const struct opts *opts = acquirer->opts;
@@ -587,6 +593,7 @@ static enum rlock_status request_lock(struct acquirer *acquirer, struct rlock_ho
 	/* A named owner is another one. */
 	request.is_ancestor = opts->owner == NULL ? is_ancestor : NULL;
 	request.is_ancestor_ctx = acquirer;
+	request.has_ended = has_ended;
 	request.issue_token = opts->fence;
 	request.on_wait = on_long_wait;
 	request.on_wait_ctx = acquirer;

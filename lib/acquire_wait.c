@@ -35,6 +35,8 @@
  * How soon a waiter finds out that its server is the sentinels' master no more, though nothing has broken its stream.
  */
 #define SENTINELS_MS 5000
+/* A process that has ended within this time of the last request may have ended after it. */
+#define REPLY_FRESH_MS 100
 
 /*
  * CHANNEL:rlock: all of our waiters listen to it, so that the scripts can tell how many of the listeners of CHANNEL are
@@ -237,11 +239,23 @@ static void report_wait(struct rlock__waiter *waiter)
 		.process = server->process,
 	};
 
+	waiter->is_asked_anew = false;
 	waiter->report_at_ms =
 		waiter->request->on_wait_again_ms > 0
 			? rlock__later(rlock_now_ms(), waiter->request->on_wait_again_ms)
 			: INT64_MAX;
 	waiter->request->on_wait(waiter->request->on_wait_ctx, &blocker);
+}
+
+/* A reply is as old as the last request, which a waiter that is not next sends seldom. */
+static bool is_out_of_date(struct rlock__waiter *waiter)
+{
+	const struct rlock_request *request = waiter->request;
+	const struct rlock__server *server = &waiter->servers[rlock__waiter_blocker(waiter)];
+
+	return !waiter->is_asked_anew && request->has_ended != NULL && server->process.pid != 0 &&
+	       rlock_now_ms() - waiter->hold->sent_ms > REPLY_FRESH_MS &&
+	       request->has_ended(request->has_ended_ctx, &server->process);
 }
 
 /* Until the lock's TTL is over, or the server wants another try; with jitter, so that waiters do not act in step. */
@@ -340,6 +354,10 @@ enum rlock_status rlock__acquire_sleep(struct rlock__waiter *waiter)
 		}
 		end_ms = rlock__sooner(end_ms, rlock_now_ms() +
 						       rlock__sooner(retry_after_ms, SLEEP_MAX_MS));
+		if (rlock_now_ms() >= waiter->report_at_ms && is_out_of_date(waiter)) {
+			waiter->is_asked_anew = true;
+			return RLOCK_OK;
+		}
 		if (rlock_now_ms() >= waiter->report_at_ms)
 			report_wait(waiter);
 		if (rlock_now_ms() >= end_ms)

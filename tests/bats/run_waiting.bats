@@ -150,6 +150,21 @@ teardown() { patient_teardown; }
 	assert_equal "${#line}" 49
 }
 
+@test "a waiter that is not next names the next holder, and does not call the last one dead" {
+	in_background rlock run --note 'the first' a -- inside first
+	wait_until 5 file_exists in-first
+	in_background rlock run --note 'the second' a -- inside second
+	wait_until 5 has_waiters a 1
+	# In place, each second.
+	in_background env TERM=xterm script -qfec 'rlock run a -- true' shown </dev/null >/dev/null
+	wait_until 20 grep -q 'waiting for the first' shown
+	: >out-first
+	wait_until 20 grep -q 'waiting for the second' shown
+	let_go
+	wait_until 20 grep -q 'acquired after' shown
+	run ! grep 'has ended' shown
+}
+
 @test "a wait that is stopped on a terminal leaves its line, and what comes then begins another" {
 	hold_in_background a
 	in_background env TERM=xterm script -qfec 'rlock run a -- true & echo $! >pid; wait; echo next' typescript </dev/null >/dev/null
