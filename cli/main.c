@@ -199,6 +199,38 @@ static const struct synonym *find_synonym(const char *name)
 	return NULL;
 }
 
+static bool is_number(const char *word)
+{
+	return *word != '\0' && word[strspn(word, "0123456789")] == '\0';
+}
+
+/*
+ * Whether the line is flock's, with a descriptor or a line of shell: rlock flock takes it as it is, which is shorter than
+ * another verb's, or the only way.
+ */
+static bool is_flock_line(char **words, size_t count)
+{
+	size_t index = 0;
+
+	if (count == 2 && strcmp(words[0], "-u") == 0)
+		return is_number(words[1]);
+	while (index + 1 < count && words[index][0] == '-') {
+		if (strcmp(words[index], "-w") == 0 || strcmp(words[index], "-E") == 0)
+			index++;
+		else if (words[index][1 + strspn(words[index] + 1, "snxeoF")] != '\0')
+			return false;
+		index++;
+	}
+	if (index + 1 == count)
+		return is_number(words[index]);
+	return index + 3 == count && strcmp(words[index + 1], "-c") == 0;
+}
+
+static void show_flock_line(char **words, size_t count, struct usage_line *line)
+{
+	usage_line(line, PLAIN("rlock"), { "flock", words, count });
+}
+
 /* A verb of another program, or a mistyped one; or none, before a name and a command: then run was meant. */
 static int report_unknown_verb(int argc, char **argv)
 {
@@ -212,7 +244,9 @@ static int report_unknown_verb(int argc, char **argv)
 	const char *verb_name = synonym != NULL ? synonym->verb : nearest;
 	struct usage_line line;
 
-	if (is_name)
+	if (synonym == NULL && nearest == NULL && is_flock_line(argv + 1, count - 1))
+		show_flock_line(argv + 1, count - 1, &line);
+	else if (is_name)
 		correct("run", NULL, argv + 1, count - 1, &line);
 	else if (verb_name == NULL)
 		return report_no_verb(argv[1], NULL);
@@ -248,7 +282,9 @@ static int report_option_first(int argc, char **argv)
 	for (size_t i = 1; i < count; i++)
 		if (i != index)
 			words[i < index ? i - 1 : i - 2] = argv[i];
-	if (index < count && verbs_find(argv[index]) != NULL) {
+	if (is_flock_line(argv + 1, count - 1)) {
+		show_flock_line(argv + 1, count - 1, &line);
+	} else if (index < count && verbs_find(argv[index]) != NULL) {
 		correct(argv[index], NULL, words, count - 2, &line);
 	} else if (index < count && argv[index][0] != '-') {
 		correct("run", NULL, argv + 1, count - 1, &line);

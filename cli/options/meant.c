@@ -191,9 +191,16 @@ static const struct foreign *foreign_at(const struct walk *walk, size_t at)
 		       : NULL;
 }
 
+/* consul's -timeout=10m has its value after '=': behind a blank only a duration is one, and not the name. */
+static bool takes_next(const struct foreign *row, const char *word, const char *next)
+{
+	return row->takes_value && strchr(word, '=') == NULL && next != NULL &&
+	       (row->change != RENAME || (next[0] >= '0' && next[0] <= '9'));
+}
+
 static size_t foreign_span(const struct foreign *row, char *const *words, size_t count)
 {
-	return row->takes_value && strchr(words[0], '=') == NULL && count > 1 ? 2 : 1;
+	return takes_next(row, words[0], count > 1 ? words[1] : NULL) ? 2 : 1;
 }
 
 size_t meant_span(const struct verb *verb, char *const *words, size_t count)
@@ -212,7 +219,9 @@ static const char *value_of(const struct walk *walk, const struct foreign *row, 
 		return walk->words[at];
 	if (equals != NULL)
 		return equals + 1;
-	return at + 1 < walk->count ? walk->words[at + 1] : NULL;
+	return at + 1 < walk->count && takes_next(row, walk->words[at], walk->words[at + 1])
+		       ? walk->words[at + 1]
+		       : NULL;
 }
 
 /* ---- the line ---- */
@@ -336,6 +345,8 @@ static size_t add_foreign(const struct walk *walk, const struct foreign *row, si
 		add_plain(line, row->instead);
 		if (row->takes_value && value != NULL)
 			add_word(line, value);
+		else if (row->takes_value)
+			add_plain(line, "DURATION");
 	}
 	return foreign_span(row, walk->words + at, walk->count - at);
 }
