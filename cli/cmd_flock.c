@@ -446,11 +446,7 @@ static bool resolve_part(struct resolving *at)
 	return put_in_front(at, target, (size_t)target_len, rest);
 }
 
-/*
- * Makes a path absolute, and resolves its links, as `realpath -m` does: nothing need be there. NULL with errno; else
- * malloc'ed.
- */
-static char *resolve_path(const char *path)
+char *flock_resolve_path(const char *path)
 {
 	struct resolving at = { .len = 0 };
 	char *directory = NULL;
@@ -494,7 +490,7 @@ static int check_name(const char *name)
 /* 0, or the exit code. *out is malloc'ed. */
 static int find_name(const struct call *call, char **out)
 {
-	char *name = resolve_path(call->file);
+	char *name = flock_resolve_path(call->file);
 
 	if (name == NULL) {
 		say("cannot open lock file %s: %s", call->file, strerror(errno));

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/message.h"
@@ -15,6 +16,7 @@
 #include "caller.h"
 #include "metrics.h"
 #include "options/opts.h"
+#include "options/usage.h"
 #include "sys/proc.h"
 #include "verbs.h"
 
@@ -496,6 +498,39 @@ static int code_of(const struct opts *opts, const struct found *found)
 	return report_failed_server(opts, found);
 }
 
+/* `rlock flock` locks another name than the path that its user typed, where that has links or is relative. */
+static void report_flock(const struct opts *opts, struct rlock_conn *conn)
+{
+	const struct rlock_name *name = &opts->names[0];
+	struct rlock_inspection *inspections = NULL;
+	struct found found = { .quorum = opts->quorum };
+	struct rlock_name real_name;
+	char *typed = strndup(name->text, name->len);
+	char *path = typed != NULL && (strchr(typed, '/') != NULL || access(typed, F_OK) == 0)
+			     ? flock_resolve_path(typed)
+			     : NULL;
+	char shown[NAME_SHOWN_MAX];
+	struct usage_line line;
+	const char *why;
+
+	if (path == NULL || strcmp(path, typed) == 0)
+		goto out;
+	real_name = (struct rlock_name){ path, strlen(path) };
+	if (rlock_name_check(&real_name, &why) != RLOCK_OK ||
+	    rlock_inspect(conn, &real_name, &inspections, &found.count) != RLOCK_OK)
+		goto out;
+	found.inspections = inspections;
+	usage_line(&line, PLAIN("rlock status"));
+	usage_line_add_names(&line, &real_name, 1);
+	if (count_state(&found, RLOCK_STATE_HELD) >= found.quorum)
+		message_info("%s: held as the path that rlock flock locks: try: %s",
+			     names_show_one(opts, 0, shown), line.text);
+out:
+	rlock_inspections_free(inspections, found.count);
+	free(path);
+	free(typed);
+}
+
 static void print_json(struct json *json, const struct found *found, int code)
 {
 	const struct rlock_name *name = &found->inspections[0].name;
@@ -528,6 +563,8 @@ static int print_name(const struct opts *opts, struct rlock_conn *conn,
 	else if (!print_text(&found, terminal_columns(), json->out))
 		code = message_out_of_memory();
 	rlock_inspections_free(found.inspections, found.count);
+	if (code == EXIT_NOT_HELD && !opts->json)
+		report_flock(opts, conn);
 	return code;
 }
 

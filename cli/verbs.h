@@ -31,4 +31,10 @@ int cmd_status(const struct opts *opts, struct rlock_conn *conn);
 int cmd_list(const struct opts *opts, struct rlock_conn *conn);
 int cmd_check(const struct opts *opts, struct rlock_conn *conn);
 
+/*
+ * The name of the lock of `rlock flock PATH`: made absolute, with its links resolved, as by `realpath -m`: nothing need be
+ * there. NULL with errno; else malloc'ed.
+ */
+char *flock_resolve_path(const char *path);
+
 #endif

@@ -508,3 +508,22 @@ unfolded() {
 	run -71 sh -c 'rlock status nightly >/dev/full'
 	assert_output --partial 'standard output'
 }
+
+@test "status of a path that is free says when rlock flock holds what it leads to" {
+	mkdir "$BATS_TEST_TMPDIR/real"
+	ln -s real "$BATS_TEST_TMPDIR/link"
+	cd "$BATS_TEST_TMPDIR" || return
+	in_background rlock flock link/job sleep 60
+	wait_until 5 is_held "$(realpath -m link/job)"
+	for path in link/job "$PWD/link/job" real/../link/job; do
+		run -1 rlock status "$path"
+		assert_line "$path: free"
+		assert_line "rlock: $path: held as the path that rlock flock locks: try: rlock status $(realpath -m link/job)"
+	done
+	run -1 --separate-stderr rlock status --json link/job
+	assert_equal "$stderr" ''
+	run -1 rlock status real/other
+	assert_output 'real/other: free'
+	kill "$PID"
+	wait_until 5 is_gone "$PID"
+}
