@@ -55,6 +55,8 @@ static const char *why_not(const struct rlock_stop_hold *hold)
 {
 	if (hold->id[0] == '\0')
 		return "it is no rlock, but a Java client, say";
+	if (hold->ttl_ms < 0)
+		return "its lease has ended, and the key has lost its TTL";
 	if (hold->is_kept)
 		return "--at-least keeps it after its job";
 	if (hold->process.pid == 0)

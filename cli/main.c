@@ -186,7 +186,7 @@ static const struct synonym {
 } synonyms[] = {
 	{ "ls", "list", NULL },        { "info", "status", NULL },
 	{ "release", "unlock", NULL }, { "acquire", "lock", "lock --pid $$" },
-	{ "extend", "renew", NULL },   { "break", "unlock", "unlock --force" },
+	{ "extend", "renew", NULL },   { "break", "stop", NULL },
 	{ "with", "run", NULL },       { "exec", "run", NULL },
 	{ "kill", "stop", NULL },      { "terminate", "stop", NULL },
 };

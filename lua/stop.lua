@@ -9,7 +9,7 @@
 -- ARGV[3]  permits of a semaphore, ARGV[4] its remembered total (not in KEYS: a user of locks needs no right to them)
 -- ARGV[5+] ids of holds: only these are meant
 -- Returns  {{hold id, owner, ttl in ms, note, 1 when it was asked}, ...}  the holds that are left; an empty id and note: of a
---            client without records, and the ttl is the key's, -1: none
+--            client without records, and the ttl is the key's, -1: none; of a hold that is over, and whose key has no TTL, it is -1
 --          {-1, type}  the key is something else
 
 local name = { lock = KEYS[1], holds = KEYS[2], permits = ARGV[3], remembered = ARGV[4] }
@@ -17,7 +17,7 @@ local expected, by = ARGV[1], ARGV[2]
 local wanted = {}
 for i = 5, #ARGV do wanted[ARGV[i]] = true end
 
-local found = {}
+local found, is_lasting = {}, false
 
 local function add(owner, ttl_ms, hold_id, note, is_told)
 	if (expected == '' or owner == expected) and (#ARGV < 5 or wanted[hold_id]) then
@@ -26,12 +26,14 @@ local function add(owner, ttl_ms, hold_id, note, is_told)
 	end
 end
 
--- A hold that its record says is over is no hold. In front of the note is the process: lib/hold.h.
+-- A hold that its record says is over is no hold, but where the key of the lock never expires. In front of the note is the
+-- process: lib/hold.h.
 local function ask(hold_id, owner, end_ms, note)
+	local left_ms = end_ms - now_ms()
+	if left_ms <= 0 then return is_lasting and not kept_until(owner) and add(owner, -1, hold_id, note) end
 	local reads_requests = string.find(note, '^%x+%.%d+%.%d+%+ ') ~= nil and not kept_until(owner)
 	local field = hold_id .. STOP
-	if tonumber(end_ms) > now_ms() and add(owner, end_ms - now_ms(), hold_id, note, reads_requests)
-		and not redis.call('HGET', name.holds, field) then
+	if add(owner, left_ms, hold_id, note, reads_requests) and not redis.call('HGET', name.holds, field) then
 		redis.call('HSET', name.holds, field, ' ' .. digits(now_ms()) .. ' ' .. by)
 	end
 end
@@ -66,6 +68,7 @@ if is_error(fields) then return { -1, redis.call('TYPE', name.lock).ok } end
 local _, counts, owners = fields_of(fields)
 if not counts then return { -1, NOT_A_LOCK } end
 local ours = {}
+is_lasting = redis.call('HGET', name.lock, 'mode') ~= 'read' and redis.call('PTTL', name.lock) == -1
 for _, hold_id in ipairs(ids) do
 	local record = records[hold_id]
 	local field = record[1]

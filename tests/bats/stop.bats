@@ -305,6 +305,12 @@ is_unheld() {
 	ended_with 124 "${BACKGROUND[0]}"
 }
 
+# stops_with STATUS NAME: it does not wait.
+stops_with() {
+	run rlock stop -w 0 "$2"
+	[ "$status" = "$1" ] && [[ $output != *'still held'* ]]
+}
+
 @test "a holder that cannot be asked is named at once, with what to do instead" {
 	local client
 	rlock lock --owner ci-7 --lease 60s a
@@ -325,6 +331,13 @@ is_unheld() {
 	redis set rlock_total:{e} 1 >/dev/null
 	run -75 rlock stop e
 	assert_output --partial 'a client without a record cannot be asked'
+	# Its processes are dead, and a user has removed the TTL.
+	hold_as run f
+	redis persist f >/dev/null
+	redis persist rlock_holds:{f} >/dev/null
+	kill_with_renewers "$PID"
+	wait_until 10 stops_with 75 f
+	assert_output --partial 'cannot be asked: its lease has ended, and the key has lost its TTL: end it there, then try: rlock unlock --force'
 	for client in a b c d; do
 		run -0 redis hkeys "rlock_holds:{$client}"
 		refute_output --partial stop

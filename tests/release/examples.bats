@@ -163,6 +163,14 @@ ttl_grew() {
 	sed -nE 's/.* held, ([0-9.]+)s .*/\1/p' seen | awk 'NR > 1 && $1 > last + 0.5 { grew = 1 } { last = $1 } END { exit !grew }'
 }
 
+@test "rlock(7): a holder is asked to stop" {
+	hold_in_background nightly -t 1s
+	run_example man/rlock.7 ask-stop
+	assert_done ''
+	wait_until 5 is_gone "$PID"
+	nothing_is_held
+}
+
 @test "rlock(7): which lock may be broken, and that no other holder is hit" {
 	rlock lock --owner ci-1234 --lease 1h nightly
 	run -0 rlock status nightly
@@ -509,6 +517,7 @@ cools_down() {
 	run_example README.md stuck
 	assert_equal "$status" 0
 	assert_line --regexp '^  holder .* 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1$'
-	assert_regex "$stderr" '^rlock: stuck: lock broken: it was held by .*5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1, which may still run$'
+	assert_regex "$stderr" '^rlock: stuck: 5e8b3cf0.* cannot be asked: it is no rlock,.*
+rlock: stuck: lock broken: it was held by .*5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1, which may still run$'
 	nothing_is_held
 }
