@@ -189,6 +189,137 @@ struct span expected_longest(const struct expected *expected, const char *field)
 	return longest;
 }
 
+/* ---- requests to stop ---- */
+
+#define STOP ":stop" /* on the wire */
+
+const struct rlock_process expected_process = { 1, 2, 3, true };
+
+static bool is_meant(const struct held *held, const char *owner)
+{
+	size_t len = owner != NULL ? strlen(owner) : 0;
+
+	return owner == NULL ||
+	       (strncmp(held->field, owner, len) == 0 &&
+		(held->field[len] == '\0' || strcmp(held->field + len, ":write") == 0));
+}
+
+/* A party without a hold of ours. */
+static bool is_foreign(const struct expected *expected, const struct party *party)
+{
+	for (size_t i = 0; i < HELD_MAX; i++)
+		if (expected->holds[i].is_listed &&
+		    strcmp(expected->holds[i].field, party->field) == 0)
+			return false;
+	return true;
+}
+
+static void check_stop(const struct rlock_stop *stop, const struct held *held, bool is_told)
+{
+	const char *id = rlock_hold_id(held->handle);
+
+	for (size_t i = 0; i < stop->count; i++) {
+		if (strcmp(stop->holds[i].id, id) != 0)
+			continue;
+		if (stop->holds[i].is_told != is_told)
+			differs("hold %s was%s asked", id, is_told ? " not" : "");
+		return;
+	}
+	if (is_told)
+		differs("hold %s was not found", id);
+}
+
+/* How many were asked. */
+static size_t tell_all(struct expected *expected, const struct rlock_stop *stop, const char *owner,
+		       bool (*is_held)(const struct held *held))
+{
+	size_t told = 0;
+
+	for (size_t i = 0; i < HELD_MAX; i++) {
+		struct held *held = &expected->holds[i];
+		bool is_told =
+			held->is_listed && is_held(held) && !held->is_kept && is_meant(held, owner);
+
+		if (held->handle == NULL)
+			continue;
+		check_stop(stop, held, is_told);
+		held->is_told = (held->is_told && held->is_listed) || is_told;
+		told += is_told;
+	}
+	return told;
+}
+
+void expected_stop(struct expected *expected, struct rlock_conn *conn,
+		   bool (*is_held)(const struct held *held))
+{
+	struct rlock_name name = { LOCK, sizeof(LOCK) - 1 };
+	struct rlock_stop stop = { 0 };
+	struct held *held = one_in(2) ? expected_any(expected, true) : NULL;
+	char owner[FIELD_MAX] = "";
+	size_t told, foreign = 0;
+	enum rlock_status status;
+
+	if (held != NULL)
+		(void)snprintf(owner, sizeof(owner), "%s", held->field);
+	if (held != NULL && !held->is_kept && strstr(owner, ":write") != NULL)
+		*strstr(owner, ":write") = '\0';
+	story("stop %s", held != NULL ? brief(owner) : "all");
+	status = rlock_stop(conn, &name, held != NULL ? owner : NULL, "me@here", &stop);
+	if (status != RLOCK_NOT_HELD)
+		check_status("stop", status, RLOCK_OK, conn);
+	told = tell_all(expected, &stop, held != NULL ? owner : NULL, is_held);
+	for (size_t i = 0; held == NULL && i < expected->party_count; i++)
+		foreign += is_foreign(expected, &expected->parties[i]);
+	if (told + foreign > 0 && status != RLOCK_OK)
+		differs("none was found to stop");
+	tally(told > 0 ? "times holders were asked to stop" : "times there was none to stop");
+	if (told > 0) {
+		check_status("stop again", rlock_stop(conn, &name, NULL, "another@there", &stop),
+			     RLOCK_OK, conn);
+		if (stop.count != told)
+			differs("of %zu holds that were asked %zu are left", told, stop.count);
+	}
+	rlock_stop_clear(&stop);
+}
+
+void expected_check_told(const struct held *held)
+{
+	size_t index = 0;
+	const char *by = rlock_hold_told_by(held->handle, &index);
+
+	if (held->is_told != (by != NULL) || (by != NULL && strcmp(by, "me@here") != 0))
+		differs("the renewal says that %s asks to stop", by != NULL ? by : "none");
+}
+
+static bool is_request(const char *field)
+{
+	size_t len = strlen(field);
+
+	return len > sizeof(STOP) && strcmp(field + len - (sizeof(STOP) - 1), STOP) == 0;
+}
+
+/* Beside the record of each hold that was asked, and beside no other. */
+static void check_requests(const struct expected *expected, const struct shot *shot)
+{
+	size_t found = 0, told = 0;
+
+	for (size_t i = 0; i < shot->holds->elements; i += 2)
+		found += is_request(shot->holds->element[i]->str);
+	for (size_t i = 0; i < HELD_MAX; i++) {
+		const struct held *held = &expected->holds[i];
+		char field[RLOCK_HOLD_ID_MAX + sizeof(STOP)];
+
+		if (!held->is_listed || !held->is_told)
+			continue;
+		told++;
+		(void)snprintf(field, sizeof(field), "%s" STOP, rlock_hold_id(held->handle));
+		if (shot_value(shot->holds, field) == NULL)
+			differs("the request to hold %s is gone", rlock_hold_id(held->handle));
+	}
+	if (found != told)
+		differs("%zu requests stand, not %zu", found, told);
+}
+
 /* ---- kept holds ---- */
 
 #define KEPT ":lingering:" /* on the wire */
@@ -321,6 +452,8 @@ static void check_holds(const struct expected *expected, const struct shot *shot
 	for (size_t i = 0; i < shot->holds->elements; i += 2) {
 		const char *value = shot->holds->element[i + 1]->str;
 
+		if (is_request(shot->holds->element[i]->str))
+			continue;
 		if (value[0] == ' ')
 			check_ids(shot, shot->holds->element[i]->str, value);
 		else
@@ -369,6 +502,7 @@ void expected_check(struct expected *expected, const struct shot *shot, const ch
 {
 	check_lock(expected, shot, mode);
 	check_holds(expected, shot);
+	check_requests(expected, shot);
 	if (expected->party_count > 0)
 		check_end(expected, shot);
 }

@@ -22,6 +22,7 @@ static const struct choice choices[] = {
 	{ 5, fair_step_other_kind },
 	{ 30, fair_step_renew },
 	{ 6, fair_step_keep_until },
+	{ 15, fair_step_stop },
 	{ 10, fair_step_break },
 	{ 10, fair_step_find },
 	{ 10, fair_step_race_of_cancel },

@@ -104,6 +104,7 @@ bool fair_step_release(void);
 bool fair_step_release_again(void);
 bool fair_step_renew(void);
 bool fair_step_keep_until(void);
+bool fair_step_stop(void);
 bool fair_step_break(void);
 bool fair_step_find(void);
 

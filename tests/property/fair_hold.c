@@ -24,6 +24,7 @@ struct rlock_request fair_request_for(const char *owner)
 	request.wait_ms = 0;
 	request.owner = owner;
 	request.note = one_in(2) ? "a note of several words" : NULL;
+	request.process = &expected_process;
 	request.issue_token = one_in(400);
 	return request;
 }
@@ -231,6 +232,7 @@ bool fair_step_renew(void)
 		return true;
 	fair.expected.end = span_max(fair.expected.end, fair_lease_span(lease_ms));
 	held->end = span_max(held->end, fair_lease_span(lease_ms));
+	expected_check_told(held);
 	if (!span_has(fair.expected.end, fair.sent_ms, fair.answered_ms,
 		      rlock_hold_ttl_ms(held->handle)))
 		differs("the renewal says that %" PRId64 " ms are left",
@@ -272,6 +274,14 @@ bool fair_step_keep_until(void)
 		held->is_listed = false;
 		return true;
 	}
+	if (held->is_told) {
+		tally("times a hold that was asked was not kept");
+		held->is_listed = false;
+		expected_leave(&fair.expected, expected_party(&fair.expected, held->field));
+		limit_end();
+		fair_settle();
+		return true;
+	}
 	record_kept(held, left_ms);
 	if (!is_short)
 		return true;
@@ -281,6 +291,12 @@ bool fair_step_keep_until(void)
 		expected_clear(&fair.expected);
 		fair_settle();
 	}
+	return true;
+}
+
+bool fair_step_stop(void)
+{
+	expected_stop(&fair.expected, fair_any_conn(), fair_is_held);
 	return true;
 }
 

@@ -137,6 +137,7 @@ struct held {
 	char field[FIELD_MAX]; /* of its owner */
 	struct span end;       /* the latest that was requested */
 	bool is_listed, is_kept;
+	bool is_told; /* to stop */
 };
 
 #define PARTY_MAX 40
@@ -179,6 +180,16 @@ struct span expected_longest(const struct expected *expected, const char *field)
 struct party *expected_keep(struct expected *expected, struct held *held, struct span span);
 /* Waits until kept holds that end before this time have ended: they are over. */
 void expected_await_end(struct expected *expected, int64_t end_ms);
+
+/*
+ * Ask the holders of one owner, or all, to stop: each listed hold of a party that is_held, and is not kept, and no other, has
+ * a request after it. All of the model's read requests, by this process.
+ */
+extern const struct rlock_process expected_process;
+void expected_stop(struct expected *expected, struct rlock_conn *conn,
+		   bool (*is_held)(const struct held *held));
+/* A renewal has found that request, if there is one. */
+void expected_check_told(const struct held *held);
 
 /* Fields, counts, listed holds, and TTLs are as expected. mode: NULL for none. */
 void expected_check(struct expected *expected, const struct shot *shot, const char *mode);

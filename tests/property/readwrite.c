@@ -98,6 +98,7 @@ static bool step_renew(void)
 	rw.expected.end = span_max(rw.expected.end, rw_lease_span(lease_ms));
 	party->end = span_max(party->end, rw_lease_span(lease_ms));
 	held->end = span_max(held->end, rw_lease_span(lease_ms));
+	expected_check_told(held);
 	if (!span_has(party->is_writer ? rw.expected.end : party->end, rw.sent_ms, rw.answered_ms,
 		      rlock_hold_ttl_ms(held->handle)))
 		differs("the renewal says that %" PRId64 " ms are left",
@@ -150,7 +151,8 @@ static bool step_keep_until(void)
 	status = rlock_keep_until(conn, held->handle, left_ms, patience());
 	rw.answered_ms = rlock_now_ms();
 	check_status("keep until", status, want, conn);
-	if (status != RLOCK_OK) {
+	/* One that was asked to stop is released. */
+	if (status != RLOCK_OK || held->is_told) {
 		held->is_listed = false;
 		if (party != NULL)
 			rw_leave(party);
@@ -188,6 +190,12 @@ static void broken(const char *holder)
 	/* Of several readers this one alone loses it. */
 	expected_remove(&rw.expected, party);
 	rw_settle();
+}
+
+static bool step_stop(void)
+{
+	expected_stop(&rw.expected, rw_any_conn(), rw_is_held);
+	return true;
 }
 
 static bool step_break(void)
@@ -342,19 +350,13 @@ static bool step_expire(void)
 /* ---- all of it ---- */
 
 static const struct choice gathering[] = {
-	{ 60, rw_step_read },
-	{ 30, rw_step_write },
-	{ 60, rw_step_reenter },
-	{ 60, step_release },
-	{ 8, step_renew },
-	{ 4, step_release_again },
-	{ 6, step_lapse },
-	{ 4, step_keep_until },
-	{ 3, step_find },
-	{ 2, step_break },
-	{ 1, step_lose },
-	{ 1, rw_step_other_kind },
-	{ 1, rw_step_wait_a_moment },
+	{ 60, rw_step_read },      { 30, rw_step_write },
+	{ 60, rw_step_reenter },   { 60, step_release },
+	{ 8, step_renew },         { 4, step_release_again },
+	{ 6, step_lapse },         { 4, step_keep_until },
+	{ 3, step_find },          { 4, step_stop },
+	{ 2, step_break },         { 1, step_lose },
+	{ 1, rw_step_other_kind }, { 1, rw_step_wait_a_moment },
 };
 
 static const struct choice scattering[] = {
@@ -362,7 +364,7 @@ static const struct choice scattering[] = {
 	{ 120, step_release }, { 8, step_renew },      { 4, step_release_again },
 	{ 6, step_lapse },     { 4, step_keep_until }, { 3, step_find },
 	{ 2, step_break },     { 1, step_lose },       { 1, rw_step_other_kind },
-	{ 1, step_expire },
+	{ 1, step_expire },    { 4, step_stop },
 };
 
 static bool gathers;

@@ -95,6 +95,7 @@ static void wish_init(struct wish *wish, enum rlock_kind kind, const char *owner
 	wish->request.wait_ms = 0;
 	wish->request.owner = owner;
 	wish->request.note = one_in(2) ? "a note of several words" : NULL;
+	wish->request.process = &expected_process;
 	wish->request.inherited = wish->inherited;
 	wish->request.inherited_count = inherited;
 	for (size_t i = 0; i < inherited; i++)

@@ -14,6 +14,7 @@
 
 #define NAME "permits"
 #define PERMITS "{permits}:timeout"
+#define HOLDS_KEY "rlock_holds:{permits}"
 #define HOLDS 12 /* at a time */
 #define TAKE_MAX 3
 #define TOTAL_MAX 12
@@ -22,6 +23,7 @@ struct permits {
 	struct rlock_hold *handle; /* NULL: there is none */
 	int64_t take;
 	bool is_kept, lacks_one;
+	bool reads_requests, is_told; /* to stop */
 };
 
 static struct {
@@ -124,6 +126,21 @@ static void check_lowest(const struct permits *acquired)
 
 /* ---- comparison ---- */
 
+static int64_t told(void)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < HOLDS; i++)
+		count += sem.holds[i].is_told;
+	return count;
+}
+
+static const char count_requests[] =
+	"local count = 0 "
+	"for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do "
+	"if string.find(field, ':stop$') then count = count + 1 end end "
+	"return count";
+
 static void compare(void)
 {
 	int64_t held = ours() + sem.java + sem.java_late;
@@ -138,7 +155,9 @@ static void compare(void)
 	if (server_number("EVAL %s 1 %s", "return tonumber(redis.call('GET', KEYS[1]))",
 			  "rlock_total:{" NAME "}") != sem.total)
 		differs("the total is not %" PRId64, sem.total);
-	semaphore_check_slots("rlock_holds:{" NAME "}", PERMITS);
+	semaphore_check_slots(HOLDS_KEY, PERMITS);
+	if (server_number("EVAL %s 1 %s", count_requests, HOLDS_KEY) != told())
+		differs("not %" PRId64 " requests stand", told());
 }
 
 /* Any hold that is there, or a place for one. NULL: there is none. */
@@ -182,12 +201,14 @@ static bool step_acquire(void)
 	request.wait_ms = 0;
 	request.permits = sem.total;
 	request.take = take;
+	request.process = one_in(4) ? NULL : &expected_process;
 	story("acquire %" PRId64, take);
 	status = rlock_acquire(sem.conn, &request, &hold->handle);
 	check_status("acquire", status, has_room ? RLOCK_OK : RLOCK_BUSY, sem.conn);
 	hold->take = has_room ? take : 0;
 	if (has_room)
 		check_lowest(hold);
+	hold->reads_requests = request.process != NULL;
 	tally(has_room ? "times permits were acquired" : "times there were too few");
 	return true;
 }
@@ -222,6 +243,9 @@ static bool step_renew(void)
 	status = rlock_renew(sem.conn, hold->handle, chance_lease_ms(), patience());
 	check_status("renew", status, hold->lacks_one || hold->is_kept ? RLOCK_NOT_HELD : RLOCK_OK,
 		     sem.conn);
+	if (status == RLOCK_OK &&
+	    (rlock_hold_told_by(hold->handle, &(size_t){ 0 }) != NULL) != hold->is_told)
+		differs("the renewal has%s found a request", hold->is_told ? " not" : "");
 	return true;
 }
 
@@ -236,6 +260,8 @@ static bool step_keep_until(void)
 	status = rlock_keep_until(sem.conn, hold->handle, chance_lease_ms(), patience());
 	check_status("keep until", status, RLOCK_OK, sem.conn);
 	hold->is_kept = true;
+	if (hold->is_told)
+		forget(hold);
 	return true;
 }
 
@@ -264,6 +290,48 @@ static bool step_resize(void)
 		differs("it had %" PRId64 ", and not %" PRId64, had, sem.total);
 	sem.java_late = 0;
 	sem.total = total;
+	return true;
+}
+
+/* What it finds of ours is asked, unless it cannot be. */
+static void check_stop(const struct rlock_stop *stop)
+{
+	size_t found = 0, listed = 0;
+
+	for (size_t i = 0; i < HOLDS; i++) {
+		struct permits *hold = &sem.holds[i];
+		bool is_told = hold->reads_requests && !hold->is_kept;
+
+		if (permits_of(hold) == 0)
+			continue;
+		found++;
+		for (size_t n = 0; n < stop->count; n++) {
+			if (strcmp(stop->holds[n].id, rlock_hold_id(hold->handle)) != 0)
+				continue;
+			listed++;
+			if (stop->holds[n].is_told != is_told)
+				differs("hold %s was%s asked", stop->holds[n].id,
+					is_told ? " not" : "");
+		}
+		hold->is_told = is_told;
+	}
+	if (listed != found)
+		differs("of %zu holds %zu were found", found, listed);
+	if (stop->count != found + (size_t)(sem.java + sem.java_late) + (size_t)(sem.unheld > 0))
+		differs("%zu holders were found", stop->count);
+}
+
+static bool step_stop(void)
+{
+	struct rlock_stop stop = { 0 };
+	enum rlock_status status;
+
+	story("stop");
+	status = rlock_stop(sem.conn, &name, NULL, "me@here", &stop);
+	check_status("stop", status, stop.count > 0 ? RLOCK_OK : RLOCK_NOT_HELD, sem.conn);
+	check_stop(&stop);
+	tally("times holders were asked to stop");
+	rlock_stop_clear(&stop);
 	return true;
 }
 
@@ -350,7 +418,7 @@ static const struct choice choices[] = {
 	{ 100, step_acquire },  { 60, step_release },       { 30, step_renew },
 	{ 5, step_keep_until }, { 5, step_lose },           { 8, step_resize },
 	{ 2, step_break },      { 20, step_java_acquires }, { 20, step_java_releases },
-	{ 10, step_java_dies }, { 30, step_semaphore },
+	{ 10, step_java_dies }, { 30, step_semaphore },     { 10, step_stop },
 };
 
 /* ---- all of it ---- */
