@@ -62,11 +62,11 @@ while os.path.exists("flood"):
 	chrt --rr 1 true 2>/dev/null || skip 'no process may have a real-time priority here'
 	in_background rlock run a -- sh -c "$STAYING"
 	know_processes
-	local front=$PID flood
+	local front=$PID
 	wait_until 10 has_class "$RENEWER" RR
 	touch flood
 	# It is woken by each signal, and passes on none: its command has not sent it.
-	for flood in 1 2; do
+	for _ in 1 2; do
 		in_background python3 -IS -c 'import os, signal, sys
 while os.path.exists("flood"):
     os.kill(int(sys.argv[1]), signal.SIGWINCH)' "$RENEWER"
