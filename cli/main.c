@@ -231,36 +231,43 @@ static void show_flock_line(char **words, size_t count, struct usage_line *line)
 	usage_line(line, PLAIN("rlock"), { "flock", words, count });
 }
 
+/* The line with that verb for its first word. */
+static void correct_verb(const char *verb_name, const char *beginning, int argc, char **argv,
+			 struct usage_line *line)
+{
+	size_t count = (size_t)argc;
+
+	if (beginning != NULL && strcmp(verb_name, "lock") == 0 && argc > 3)
+		correct("run", NULL, argv + 2, count - 2, line);
+	else if (argc > 2 && verbs_find(verb_name) != NULL)
+		correct(verb_name, beginning, argv + 2, count - 2, line);
+	else
+		usage_line(line, PLAIN("rlock"),
+			   { beginning != NULL ? beginning : verb_name, argv + 2, count - 2 },
+			   PLAIN(argc == 2 ? operands_of(verbs_find(verb_name)) : NULL));
+}
+
 /* A verb of another program, or a mistyped one; or none, before a name and a command: then run was meant. */
 static int report_unknown_verb(int argc, char **argv)
 {
 	const struct synonym *synonym = find_synonym(argv[1]);
 	const char *nearest = synonym != NULL ? NULL : find_nearest_verb(argv[1]);
+	const char *verb_name = synonym != NULL ? synonym->verb : nearest;
 	size_t count = (size_t)argc;
 	/* With nothing but a command after it, the word was the name. */
-	bool is_name =
-		(argc > 2 && strcmp(argv[2], "--") == 0) ||
-		(synonym == NULL && nearest == NULL && (argc > 3 || strchr(argv[1], '/') != NULL));
-	const char *verb_name = synonym != NULL ? synonym->verb : nearest;
+	bool is_name = (argc > 2 && strcmp(argv[2], "--") == 0) ||
+		       (verb_name == NULL && (argc > 3 || strchr(argv[1], '/') != NULL));
 	struct usage_line line;
 
-	if (synonym == NULL && nearest == NULL && is_flock_line(argv + 1, count - 1))
+	if (verb_name == NULL && is_flock_line(argv + 1, count - 1))
 		show_flock_line(argv + 1, count - 1, &line);
 	else if (is_name)
 		correct("run", NULL, argv + 1, count - 1, &line);
 	else if (verb_name == NULL)
 		return report_no_verb(argv[1], NULL);
-	else if (synonym != NULL && strcmp(verb_name, "lock") == 0 && argc > 3)
-		correct("run", NULL, argv + 2, count - 2, &line);
-	else if (argc > 2 && verbs_find(verb_name) != NULL)
-		correct(verb_name, synonym != NULL ? synonym->beginning : NULL, argv + 2, count - 2,
-			&line);
 	else
-		usage_line(&line, PLAIN("rlock"),
-			   { synonym != NULL && synonym->beginning != NULL ? synonym->beginning
-									   : verb_name,
-			     argv + 2, count - 2 },
-			   PLAIN(argc == 2 ? operands_of(verbs_find(verb_name)) : NULL));
+		correct_verb(verb_name, synonym != NULL ? synonym->beginning : NULL, argc, argv,
+			     &line);
 	return report_no_verb(argv[1], &line);
 }
 

@@ -43,7 +43,7 @@ static const struct line verbs[] = {
 	{ "ls a", "try: rlock list a\n" },
 	{ "info a", "try: rlock status a\n" },
 	{ "release a", "try: rlock unlock a\n" },
-	{ "break a", "try: rlock unlock --force a\n" },
+	{ "break a", "try: rlock stop a\n" },
 	{ "extend a", "try: rlock renew a\n" },
 	{ "acquire a", "try: rlock lock --pid $$ a\n" },
 	{ "acquire a -- touch ran", "'acquire' is not a verb ... try: rlock run a -- touch ran\n" },
