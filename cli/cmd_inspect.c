@@ -157,6 +157,8 @@ static const struct field holder_fields[] = {
 	{ "held_ms", FIELD_TIME, OF(rlock_holder, held_ms), .column = 1 + SINCE },
 	{ "ttl_ms", FIELD_TIME, OF(rlock_holder, ttl_ms), .column = 1 + TTL },
 	{ "kept", FIELD_BOOL, OF(rlock_holder, is_kept) },
+	{ "asked_by", FIELD_BYTES, OF(rlock_holder, told_by) },
+	{ "asked_ms", FIELD_TIME, OF(rlock_holder, told_ms) },
 	PROCESS(rlock_holder),
 	{ "gone", FIELD_CLAIM, .word = holder_gone },
 	{ "token", FIELD_POSITIVE, OF(rlock_holder, token) },
@@ -369,6 +371,17 @@ static void print_kept(const struct rlock_holder *holder, FILE *out)
 			      wall_clock_print_of(until_ms, until));
 }
 
+static void print_request(const struct rlock_holder *holder, FILE *out)
+{
+	char by[RLOCK_NOTE_MAX], age[DURATION_TEXT_MAX];
+
+	if (holder->told_ms >= 0)
+		(void)fprintf(
+			out, "  asked to stop by %s, %s ago\n",
+			rlock_escape(holder->told_by.text, holder->told_by.len, by, sizeof(by)),
+			duration_print_rough(holder->told_ms, age));
+}
+
 static void print_rest(const struct rlock_inspection *lock, FILE *out)
 {
 	char shown[DURATION_TEXT_MAX];
@@ -396,6 +409,7 @@ static void print_rest(const struct rlock_inspection *lock, FILE *out)
 	for (size_t i = 0; i < lock->holder_count; i++) {
 		print_gone(&lock->holders[i], out);
 		print_kept(&lock->holders[i], out);
+		print_request(&lock->holders[i], out);
 	}
 	for (size_t i = 0; i < lock->unseen_count; i++)
 		(void)fprintf(out, "  not seen: %s: %s\n", lock->unseen[i].what,

@@ -164,7 +164,7 @@ static void finish_writer(const struct reading *reading, void *out)
 
 static const struct form holder_form = {
 	sizeof(struct rlock_holder),
-	8,
+	10,
 	finish_holder,
 	{ { PART_TEXT, HOLDER(owner), NULL, 0 },
 	  { PART_NUMBER, HOLDER(count), NULL, 0 },
@@ -173,7 +173,9 @@ static const struct form holder_form = {
 	  { PART_NUMBER, HOLDER(ttl_ms), NULL, 0 },
 	  { PART_TRUTH, HOLDER(is_kept), NULL, 0 },
 	  { PART_STRING, HOLDER(slots), NULL, 0 }, /* or the token */
-	  { PART_TEXT, HOLDER(note), NULL, 0 } },
+	  { PART_TEXT, HOLDER(note), NULL, 0 },
+	  { PART_AGE, HOLDER(told_ms), NULL, 0 },
+	  { PART_TEXT, HOLDER(told_by), NULL, 0 } },
 };
 
 static const struct form waiter_form = {

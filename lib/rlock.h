@@ -666,6 +666,8 @@ struct rlock_holder {
 	const char *slots; /* of its permits, as rlock_hold_slots; empty: none */
 	bool is_kept;      /* by --at-least, rlock_keep_until: no process holds it */
 	struct rlock_process process;
+	int64_t told_ms; /* for how long it is asked to stop; RLOCK_TIME_NONE */
+	struct rlock_name told_by;
 };
 
 struct rlock_waiter {

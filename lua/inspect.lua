@@ -20,7 +20,8 @@
 --          4  the server's clock in ms
 --          5  the fencing counter; empty: none
 --          6  how many holders there are      7  some of them, those that have held for longest first:
---             {owner, holds, client, since in ms, ttl in ms, 1 when kept, token or slots, note}
+--             {owner, holds, client, since in ms, ttl in ms, 1 when kept, token or slots, note, since when it is asked to stop
+--             in ms, USER@HOST of the request}
 --          8  how many wait in the fair queue 9  the first of them: {owner, client, since in ms, 1 when dead, note}
 --          10 how many wait in the wake queue 11 since when the first of them does, in ms
 --          12 how many connections other than ours listen to the channel of the lock
@@ -75,17 +76,24 @@ end
 
 local records, are_records_complete = {}, false
 
--- For each owner the record of its first hold.
+local function request_of(request)
+	local since_ms, by = string.match(request or '', '^ (%d+) (.*)$')
+	return tonumber(since_ms) or NONE, by or ''
+end
+
+-- For each owner the record of its first hold, and a request to any of them.
 local function read_records()
-	local count = redis.call('HLEN', name.holds)
+	local count, owners, requests = redis.call('HLEN', name.holds), {}, {}
 	local listed = some_of(name.holds, count, RECORDS_LISTED_MAX)
 	for i = 2, #listed, 2 do
 		local owner, since_ms, _, token, note = hold_record_parse(listed[i])
 		since_ms = tonumber(since_ms)
+		if owner then owners[listed[i - 1] .. STOP] = owner else requests[listed[i - 1]] = listed[i] end
 		if owner and (not records[owner] or since_ms < records[owner].since_ms) then
 			records[owner] = { since_ms = since_ms, token = token, note = note }
 		end
 	end
+	for field, owner in pairs(owners) do records[owner].request = records[owner].request or requests[field] end
 	are_records_complete = count <= RECORDS_LISTED_MAX
 end
 
@@ -115,7 +123,7 @@ end
 local function holder_of_field(mode, field, count, lock_ttl_ms)
 	local record = records[field] or { since_ms = UNKNOWN_TIME, token = '-', note = '' }
 	return { field, count, client_of(field), record.since_ms, holder_ttl_ms(mode, field, count, lock_ttl_ms),
-		kept_until(field) and 1 or 0, record.token, record.note }
+		kept_until(field) and 1 or 0, record.token, record.note, request_of(record.request) }
 end
 
 -- Those of which it is not known since when come last.
@@ -178,7 +186,8 @@ local function permit_holder_of(id, hold_id, deadline_ms)
 	end
 	has_permit_record = has_permit_record or owner ~= nil
 	return { owner or printable_id(id), 1, owner and CLIENT_OURS or hold_id and CLIENT_UNKNOWN or CLIENT_REDISSON,
-		tonumber(since_ms) or UNKNOWN_TIME, ttl_ms, owner and kept_until(owner) and 1 or 0, table.concat(slots, ' '), note or '' }
+		tonumber(since_ms) or UNKNOWN_TIME, ttl_ms, owner and kept_until(owner) and 1 or 0, table.concat(slots, ' '), note or '',
+		request_of(hold_id and redis.call('HGET', name.holds, hold_id .. STOP)) }
 end
 
 local function read_permits()

@@ -279,11 +279,17 @@ is_unheld() {
 @test "with --wait it is 75 when the lock is still held, and the request stands" {
 	in_background rlock run -t 10m a -- until_let_go
 	wait_until 10 is_above "$PID" until_let_go
+	run -0 rlock status --json a
+	assert_equal "$(json 'lock["holders"][0]["asked_by"], lock["holders"][0]["asked_ms"]')" "('', None)"
 	run -75 rlock stop -w 100ms a
 	assert_output --regexp "^rlock: a: still held, and asked to stop: .* pid $PID until_let_go \([^ ]+\)$"
 	has_requests a 1
 	run -75 rlock stop -w 0 -q a
 	assert_output ''
+	run -0 rlock status a
+	assert_line --regexp "^  asked to stop by $(by), [0-9.]+s ago$"
+	run -0 rlock status --json a
+	assert_equal "$(json 'lock["holders"][0]["asked_by"], 0 <= lock["holders"][0]["asked_ms"] < 60000')" "('$(by)', True)"
 	run -0 redis hvals 'rlock_holds:{a}'
 	assert_line --regexp "^ [0-9]{13} $(by)$"
 	is_running "$PID"
