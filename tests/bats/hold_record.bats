@@ -75,7 +75,7 @@ processes() {
 		"[$PID, $NAMESPACE, '$BOOT', True, True]"
 	assert_equal "$(json 'lock["holders"][0]["note"]')" 'a note'
 	run -75 rlock run -w 100ms a -- true
-	assert_output --regexp ': held by a note \([^ ]+\), for [0-9.]+s$'
+	assert_output --regexp ': held by a note \([^ ]+\), for [0-9.]+s: '
 	let_go
 }
 
@@ -196,7 +196,7 @@ reads_requests() {
 		assert_equal "$(json 'lock["holders"][0]["gone"]')" True
 		# shellcheck disable=SC2086
 		run -75 rlock ${kind/read/write} -w 100ms a -- true
-		assert_output --regexp ': held by a note \([^ ]+\), for [0-9.]+s; its process has ended$'
+		assert_output --regexp ': held by a note \([^ ]+\), for [0-9.]+s; its process has ended: '
 		redis flushall >/dev/null
 	done
 }
