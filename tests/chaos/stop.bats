@@ -43,8 +43,8 @@ begin_holders() {
 		NEXT=$PID
 		wait_until 10 listen 1
 	fi
-	# The second call of two may come when the next one holds the lock.
-	[ -z "$OTHER" ] && [ "$1" != caller ] ||
+	# The call, or the second of two, may come when the next one holds the lock.
+	[[ -z $OTHER && $1 != caller && $1 != late ]] ||
 		OF_STOP=(--holder "$(rlock status "$NAME" | grep -oE "[-0-9a-f]+:$HOLDER\$")")
 }
 
@@ -91,8 +91,8 @@ stop() {
 	repeated
 	wait_until 20 is_gone "$CALLER" 2>/dev/null || violated "the caller waits on, $WHERE"
 	wait "$CALLER" || status=$?
-	# A command that had ended before the request was written is not held any more.
-	[ "$status" = 0 ] || { [[ $status = 1 && $fault = caller ]]; } ||
+	# Then the holder that is meant has none any more.
+	[[ $status = 0 || $status = 1 && ($fault = caller || $fault = late) ]] ||
 		violated "the caller ended with $status, $WHERE: $(paste -s -d ' ' said-caller)"
 	check_end "$fault"
 }
