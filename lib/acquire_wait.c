@@ -239,7 +239,7 @@ static void report_wait(struct rlock__waiter *waiter)
 		.process = server->process,
 	};
 
-	waiter->is_asked_anew = false;
+	waiter->has_retried_for_news = false;
 	waiter->report_at_ms =
 		waiter->request->on_wait_again_ms > 0
 			? rlock__later(rlock_now_ms(), waiter->request->on_wait_again_ms)
@@ -253,7 +253,8 @@ static bool is_out_of_date(struct rlock__waiter *waiter)
 	const struct rlock_request *request = waiter->request;
 	const struct rlock__server *server = &waiter->servers[rlock__waiter_blocker(waiter)];
 
-	return !waiter->is_asked_anew && request->has_ended != NULL && server->process.pid != 0 &&
+	return !waiter->has_retried_for_news && request->has_ended != NULL &&
+	       server->process.pid != 0 &&
 	       rlock_now_ms() - waiter->hold->sent_ms > REPLY_FRESH_MS &&
 	       request->has_ended(request->has_ended_ctx, &server->process);
 }
@@ -355,7 +356,7 @@ enum rlock_status rlock__acquire_sleep(struct rlock__waiter *waiter)
 		end_ms = rlock__sooner(end_ms, rlock_now_ms() +
 						       rlock__sooner(retry_after_ms, SLEEP_MAX_MS));
 		if (rlock_now_ms() >= waiter->report_at_ms && is_out_of_date(waiter)) {
-			waiter->is_asked_anew = true;
+			waiter->has_retried_for_news = true;
 			return RLOCK_OK;
 		}
 		if (rlock_now_ms() >= waiter->report_at_ms)
