@@ -28,7 +28,7 @@ import tree  # noqa: E402
 
 RLOCK = os.path.abspath(os.environ.get('RLOCK_BIN', os.path.join(tree.TOP, 'build/rlock')))
 PAGE, PICTURE = (os.path.join(tree.TOP, name) for name in ('man/rlock.1', 'doc/terminal.svg'))
-PAGE_COLUMNS, PICTURE_COLUMNS = 72, 114
+PAGE_COLUMNS, PICTURE_COLUMNS, WAITER_COLUMNS = 72, 114, 132
 HOLDER, WAITER = 'deploy@web2 pid 4711 report', 'deploy@web1 pid 815 report'
 
 
@@ -61,8 +61,8 @@ class Terminal:
         while text not in self.bytes and self.read():
             pass
 
-    def lines(self):
-        """All that it printed until its end, as the screen shows it then, without colours."""
+    def lines(self, keeps=''):
+        """All that it printed until its end, as the screen shows it then, without colours; and the last line with those words."""
         while self.read():
             pass
         os.waitpid(self.pid, 0)
@@ -71,6 +71,8 @@ class Terminal:
         for line in self.bytes.decode().replace('\r\n', '\n').split('\n'):
             shown = ''
             for part in line.split('\r'):
+                if keeps and keeps in shown and keeps not in part:
+                    rows.append(shown)
                 part = re.sub(r'^\x1b\[2?K', lambda match: '\0', part)
                 shown = '' if part.startswith('\0') else shown
                 part = re.sub(r'\x1b\[[0-9;?]*[A-Za-z]', '', part.replace('\0', ''))
@@ -101,7 +103,7 @@ class Stage:
         with open(os.path.join(folder, 'report'), 'w', encoding='utf-8') as file:
             file.write('#!/bin/sh\necho "report: done"\n')
         os.chmod(os.path.join(folder, 'report'), 0o755)
-        self.environment = {'PATH': os.environ['PATH'], 'HOME': folder, 'LC_ALL': 'C.UTF-8', 'TERM': 'dumb', 'NO_COLOR': '1',
+        self.environment = {'PATH': os.environ['PATH'], 'HOME': folder, 'LC_ALL': 'C.UTF-8', 'TERM': 'xterm', 'NO_COLOR': '1',
                             'XDG_CONFIG_HOME': os.path.join(folder, 'config'), 'RLOCK_RUNTIME_DIR': os.path.join(folder, 'runtime')}
 
     def start(self, *arguments):
@@ -122,11 +124,12 @@ class Stage:
     def wait(self, columns):
         """A waiter in a queue: status beside it, and its own lines until its command has ended."""
         holder = self.start('fair', '--note', HOLDER, 'nightly')
-        waiter = self.terminal(columns, 'fair', '--note', WAITER, 'nightly', '--', './report')
+        # Where the terminal is narrow the holder is cut.
+        waiter = self.terminal(WAITER_COLUMNS, 'fair', '--note', WAITER, 'nightly', '--', './report')
         waiter.read_until(b'waiting for')
         status = self.terminal(columns, 'status', 'nightly').lines()
         holder.communicate(b'\n')
-        return self.plain(status), self.plain(waiter.lines())
+        return self.plain(status), [row for line in self.plain(waiter.lines('waiting for')) for row in fold(line, columns)]
 
     def table(self, columns):
         holders = [self.start('fair', '--note', HOLDER, 'nightly'), self.start('read', '--note', WAITER, 'catalog'),
