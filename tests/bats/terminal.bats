@@ -62,6 +62,34 @@ how_often() {
 	wait_until 5 no_keys
 }
 
+@test "a terminal that was stopped by Ctrl-S while it showed a wait keeps no waiter from its turn" {
+	hold_in_background a
+	in_terminal bash <<-'END'
+		send TERM=xterm rlock run a -- sh -c 'echo >ran'
+		expect waiting for
+		key S
+		check echo >let-go
+		check comes_true test -e ran
+		key Q
+		expect ready> $
+	END
+	wait_until 5 no_keys
+}
+
+@test "Ctrl-C at a line that is made anew leaves the line, and ends the waiter" {
+	hold_in_background a
+	in_terminal bash <<-'END'
+		send TERM=xterm rlock run a -- true; echo next
+		expect held for
+		key C
+		expect ready> $
+		send echo status $?
+		expect status 130
+	END
+	refute_output --partial 'acquired after'
+	refute_output --regexp 'held for [0-9.]+s[^'$'\n'']*ready>'
+}
+
 @test "Ctrl-C ends a waiter, and the shell's loop with it" {
 	hold_in_background a
 	holder=$PID
