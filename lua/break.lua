@@ -72,7 +72,7 @@ local function break_permits(name, expected)
 	for _, permit in ipairs(expected ~= '' and held or {}) do
 		if owners[permit.owner] then
 			redis.call('ZREM', name.ends, permit.id)
-			redis.call('HDEL', name.holds, permit.hold_id or '', (permit.hold_id or '') .. STOP)
+			redis.call('HDEL', name.holds, permit.hold_id or '', (permit.hold_id or '') .. STOP, permit.owner .. LAST)
 			broken = broken + redis.call('ZREM', name.permits, permit.id)
 		end
 	end

@@ -18,8 +18,22 @@ local OVERWRITTEN_TTL_MS = -2
 local key_type = overwritten(name)
 local is_readwrite = not key_type and redis.call('HEXISTS', name.lock, 'mode') == 1
 
--- Ids and records by turns: those of the owner, if it is one of many readers, else all.
+local is_lock = redis.pcall('TYPE', name.lock).ok == 'hash'
+local has_permits = not is_lock and redis.pcall('TYPE', permits).ok == 'zset'
+
+-- The last hold of the owner, of a semaphore, where it is known.
+local function last_hold()
+	local id = has_permits and redis.pcall('HGET', name.holds, owner .. LAST)
+	id = type(id) == 'string' and string.match(id, '^ (%x+)$')
+	local record = id and redis.call('HGET', name.holds, id) or ''
+	local is_held = string.sub(record, 1, #owner + 1) == owner .. ' ' and redis.call('ZSCORE', permits, permit_id(id, 1))
+	return is_held and { id, record }
+end
+
+-- Ids and records by turns: those of the owner, if it is one of many readers, or the last one of a semaphore, else all.
 local function list_holds()
+	local last = last_hold()
+	if last then return last end
 	local is_reader = is_readwrite and redis.call('HEXISTS', name.lock, owner .. WRITE) == 0
 	local count = is_reader and hold_count(redis.call('HGET', name.lock, owner)) or 0
 	local ids, records = reader_holds(name, owner, count)
@@ -34,8 +48,6 @@ end
 local listed = list_holds()
 if is_error(listed) then return key_type and { -1, key_type } or denied_error('HGETALL', listed) end
 
-local is_lock = redis.pcall('TYPE', name.lock).ok == 'hash'
-local has_permits = not is_lock and redis.pcall('TYPE', permits).ok == 'zset'
 local counter = key_type == 'string' and redis.pcall('GET', name.lock)
 local is_semaphore = has_permits or type(counter) == 'string' and is_permits_counter(counter)
 local kinds = { [owner] = 'plain' }

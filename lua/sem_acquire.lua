@@ -40,14 +40,15 @@ if take == '1' and #KEYS == KEY_COUNT and not asks_for_more then
 			end
 			ttl_ms = is_new and math.max(ttl_ms, lease_ms)
 			local record = fresh_owner .. ' ' .. since_text .. ' ' .. end_text .. ' 1:' .. slot .. ' ' .. note
-			if is_new and type(redis.pcall('HSET', holds, hold_id, record, SLOTS, with_slot(in_use, slot))) == 'number'
+			if is_new and type(redis.pcall('HSET', holds, hold_id, record, SLOTS, with_slot(in_use, slot),
+				fresh_owner .. LAST, ' ' .. hold_id)) == 'number'
 				and redis.pcall('ZADD', ends, end_text, id) == 1 and redis.pcall('PEXPIRE', holds, ttl_ms) == 1
 				and redis.pcall('PEXPIRE', ends, ttl_ms + AHEAD_MS + BEHIND_MS .. '') == 1 then
 				return slot
 			end
 			redis.pcall('INCRBY', lock, '1')
 			if is_new then
-				redis.pcall('HDEL', holds, hold_id, SLOTS)
+				redis.pcall('HDEL', holds, hold_id, SLOTS, fresh_owner .. LAST)
 				redis.pcall('ZREM', permits, id)
 				redis.pcall('ZREM', ends, id)
 			end
@@ -100,11 +101,13 @@ local function busy_reply(index, name)
 	return reply
 end
 
--- The slots that the other holds have, as the field that says it.
+-- The slots that the other holds have, as the field that says it. Removes what names a hold that is gone.
 local function slots_in_records(name)
 	local listed, held, bits, bytes = redis.call('HGETALL', name.holds), {}, {}, {}
 	for _, id in ipairs(redis.call('ZRANGE', name.permits, 0, -1)) do held[id] = true end
 	for i = 1, #listed, 2 do
+		local last_id = string.match(listed[i + 1], '^ (%x+)$')
+		if last_id and not held[permit_id(last_id, 1)] then redis.call('HDEL', name.holds, listed[i]) end
 		local _, of_hold = permits_of(listed[i + 1])
 		for number, slot in ipairs(listed[i] ~= hold_id and of_hold or {}) do
 			if held[permit_id(listed[i], number)] then
@@ -139,7 +142,8 @@ end
 local function acquire_new(name)
 	redis.call('INCRBY', name.lock, 0)
 	local slots, in_use = choose_slots(name)
-	write_for(lease_ms, 'HSET', name.holds, hold_id, new_hold_record(name, digits(take) .. ':' .. slots), SLOTS, in_use)
+	write_for(lease_ms, 'HSET', name.holds, hold_id, new_hold_record(name, digits(take) .. ':' .. slots), SLOTS, in_use,
+		name.field .. LAST, ' ' .. hold_id)
 	set_permits(name, hold_id, take, now_ms() + lease_ms)
 	redis.call('INCRBY', name.lock, -take)
 	return slots

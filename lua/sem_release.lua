@@ -21,7 +21,7 @@ local free
 if #KEYS == KEY_COUNT and redis.pcall('EXISTS', KEYS[1], KEYS[1], ARGV[WAKE_QUEUE_ARG]) == 2 then
 	local lock, holds, ends, permits, id = KEYS[1], KEYS[2], KEYS[3], KEYS[4], hold_id .. ':1'
 	local record = redis.pcall('HGET', holds, hold_id)
-	local end_ms, slot = string.match(type(record) == 'string' and record or '', '^%S+ %d+ (%d+) 1:(%d+) ')
+	local owner, end_ms, slot = string.match(type(record) == 'string' and record or '', '^(%S+) %d+ (%d+) 1:(%d+) ')
 	local now = end_ms and redis.call('TIME')
 	local raised = now and end_ms * 1000 > now[1] * 1000000 + now[2] and redis.pcall('INCRBY', lock, '1')
 	if type(raised) == 'number' and redis.pcall('ZREM', permits, id) == 1 then
@@ -30,10 +30,10 @@ if #KEYS == KEY_COUNT and redis.pcall('EXISTS', KEYS[1], KEYS[1], ARGV[WAKE_QUEU
 		local in_use = redis.pcall('HGET', holds, SLOTS)
 		in_use = type(in_use) == 'string' and without_slot(in_use, tonumber(slot))
 		if in_use then
-			redis.pcall('HDEL', holds, hold_id, hold_id .. STOP)
+			redis.pcall('HDEL', holds, hold_id, hold_id .. STOP, owner .. LAST)
 			redis.pcall('HSET', holds, SLOTS, in_use)
 		else
-			redis.pcall('HDEL', holds, hold_id, hold_id .. STOP, SLOTS)
+			redis.pcall('HDEL', holds, hold_id, hold_id .. STOP, owner .. LAST, SLOTS)
 		end
 		free = raised
 	elseif type(raised) == 'number' then

@@ -73,6 +73,11 @@ end
 local SLOTS, SLOTS_PER_BYTE, NONE_IN_USE = 'slots', 6, 48
 local SLOT_MAX = 1000000 -- a number that a user wrote must not take up the server's memory
 
+-- What the field that names the last hold of an owner has behind the owner. Its value, " HOLD_ID", begins with a blank, by which
+-- it is no record. By that find.lua finds a hold among many without a look at all records, as it has to where the field is missing,
+-- or names a hold that is gone. So the release of any hold of the owner removes it.
+local LAST = ':last'
+
 -- How many permits a hold has, and its slots, by its record.
 local function permits_of(record)
 	local count, text = string.match(record, '^%S+ %d+ %d+ (%d+):?([%d,]*) ')
@@ -162,8 +167,10 @@ local function reclaim(name)
 	for i, id in ipairs(ended) do
 		local hold_id = string.match(id, '^%x+') or ''
 		if hold_id ~= hold_ids[2 * i - 3] and #ended <= RECORDS_READ_MAX then
-			local _, of_hold = permits_of(redis.call('HGET', name.holds, hold_id) or '')
+			local record = redis.call('HGET', name.holds, hold_id) or ''
+			local _, of_hold = permits_of(record)
 			for _, slot in ipairs(of_hold) do slots[#slots + 1] = slot end
+			redis.call('HDEL', name.holds, string.match(record, '^%S*') .. LAST)
 		end
 		hold_ids[2 * i - 1], hold_ids[2 * i] = hold_id, hold_id .. STOP
 	end
@@ -172,6 +179,8 @@ local function reclaim(name)
 		redis.call('HDEL', name.holds, unpack(hold_ids))
 		count = redis.call('ZREM', name.permits, unpack(ended))
 		free_slots(name, slots, count == #ended and #ended <= RECORDS_READ_MAX)
+		-- What is there without a permit is left over.
+		if count == name.held then redis.call('DEL', name.holds) end
 	end
 	local overdue = first_ids(name.permits, now_ms() - BEHIND_MS, RECLAIMED_MAX)
 	if #overdue > 0 then
@@ -286,6 +295,7 @@ local function remove_permits(name, hold_id)
 	hold.count, hold.slots = permits_of(record)
 	name.has_counter = has_counter(name)
 	hold.is_told = redis.call('HDEL', name.holds, hold_id, hold_id .. STOP) == 2
+	redis.call('HDEL', name.holds, (hold.field or '') .. LAST)
 	if hold.count == 0 then return nil end
 	-- A user may have overwritten it: no obstacle.
 	redis.pcall('ZREM', name.ends, ids_of(hold_id, hold.count))

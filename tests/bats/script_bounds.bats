@@ -143,3 +143,25 @@ permits_of_strangers() {
 	has_held s 0
 	is_whole s 10000
 }
+
+@test "beside 5,000 permits a hold is found, renewed and released by its owner in a few commands, and none that reads all" {
+	permits_of_strangers 5000 60000
+	rlock sem --permits 10000 --owner one --lease 1m s
+	redis config resetstat >/dev/null
+	run -0 rlock renew --owner one --lease 2m s
+	run -0 rlock unlock --owner one s
+	assert_equal "$(calls_of hgetall)" 0
+	assert [ "$(commands_in_scripts)" -lt 60 ]
+	has_held s 5000
+	redis config resetstat >/dev/null
+	run -0 rlock sem --permits 10000 s -- printenv RLOCK_SLOT
+	assert [ "$(commands_in_scripts)" -lt 40 ]
+	has_held s 5000
+	# One hold of two is found by a look at all records, once the last one is released.
+	rlock sem --permits 10000 --owner two --lease 1m s
+	rlock sem --permits 10000 --owner two --lease 1m s
+	run -0 rlock unlock --owner two s
+	run -0 rlock unlock --owner two s
+	run -1 rlock unlock --owner two s
+	has_held s 5000
+}

@@ -150,14 +150,8 @@ have_ended() {
 	gets 1 two
 }
 
-@test "the slots of many leases that ended at once are given again, and those of live holders are not" {
-	local i
-	rlock sem --permits 22 --resize a
-	gets 1 live
-	for ((i = 0; i < 20; i++)); do
-		rlock sem -n --permits 22 --lease 1m --owner "dead-$i" a >/dev/null
-	done
-	# Their leases are over, sooner than they would be.
+# end_leases: those of the owners that are called "dead" are over, sooner than they would be.
+end_leases() {
 	redis eval '
 		for _, id in ipairs(redis.call("ZRANGE", KEYS[1], 0, -1)) do
 			local record = redis.call("HGET", KEYS[3], string.match(id, "^%x+"))
@@ -166,6 +160,16 @@ have_ended() {
 				redis.call("ZADD", KEYS[2], 11000, id)
 			end
 		end' 3 'rlock_ends:{a}' '{a}:timeout' 'rlock_holds:{a}' >/dev/null
+}
+
+@test "the slots of many leases that ended at once are given again, and those of live holders are not" {
+	local i
+	rlock sem --permits 22 --resize a
+	gets 1 live
+	for ((i = 0; i < 20; i++)); do
+		rlock sem -n --permits 22 --lease 1m --owner "dead-$i" a >/dev/null
+	done
+	end_leases
 	run -0 rlock sem -n --permits 22 --lease 1m --take 3 --owner two a
 	assert_output '2 3 4'
 	assert_equal "$(in_use)" '?'
@@ -186,6 +190,28 @@ have_ended() {
 	run -0 rlock unlock --force --holder two:0 a
 	gets 2 four
 	gets '3 5' five --take 2
+}
+
+@test "of many owners whose leases ended at once nothing is left" {
+	local i
+	rlock sem --permits 22 --resize a
+	gets 1 live
+	for ((i = 0; i < 20; i++)); do
+		rlock sem -n --permits 22 --lease 1m --owner "dead-$i" a >/dev/null
+	done
+	end_leases
+	gets 2 one
+	assert_equal "$(redis hkeys 'rlock_holds:{a}' | grep -c ':last$')" 2
+	leaves live
+	leaves one
+	is_whole a 22
+	for ((i = 0; i < 20; i++)); do
+		rlock sem -n --permits 22 --lease 1m --owner "dead-$i" a >/dev/null
+	done
+	end_leases
+	gets 1 one
+	leaves one
+	is_whole a 22
 }
 
 # ---- the total ----

@@ -290,10 +290,10 @@ def measure(server, path, rlock, kind, count):
 
 
 def check_holders(server, kind):
-    """A lock has a field for each reader, and one for its mode; the holds of a semaphore have one each, and one for all slots."""
+    """A lock has a field for each reader, and one for its mode; those of a semaphore have two each, and one for all slots."""
     for holders in HOLDERS[kind]:
         name = f"{NAME}-{holders}"
-        held = int(server.ask("HLEN", name if kind == "read" else f"rlock_holds:{{{name}}}")) - 1
+        held = int(server.ask("HLEN", name)) - 1 if kind == "read" else int(server.ask("HLEN", f"rlock_holds:{{{name}}}")) // 2
         if held != holders:
             sys.exit(f"server_time: {held} hold the lock, not {holders}")
 
