@@ -76,7 +76,7 @@ how_often() {
 	wait_until 5 no_keys
 }
 
-@test "Ctrl-C at a line that is made anew leaves the line, and ends the waiter" {
+@test "Ctrl-C at a line that is made anew ends the waiter, and the shell goes on below it" {
 	hold_in_background a
 	in_terminal bash <<-'END'
 		send TERM=xterm rlock run a -- true; echo next
