@@ -2,10 +2,10 @@
  * librlock against a server that says anything. The input is one line of what is asked for, and behind it
  * what the server says:
  *
- *   letters  p ping, a acquire, r renew, u release, l keep until, f find, b break, i inspect, s list, in that order; and first
+ *   letters  p ping, a acquire, r renew, u release, l keep until, f find, b break, q stop, i inspect, s list, in that order; and first
  *            F, R, W a fair, read or write lock, M permits of a semaphore, 2 two names, 3 three servers of which two must agree, unless it is M,
  *            w wait, T a token, P a password, D a database, N a name for the connection,
- *            I an inherited owner, H only that holder is to be broken
+ *            I an inherited owner, H only that holder is to be broken or stopped
  *   marks    a stream of the server ends at "@@\n", where it closes it, or at "@~\n", where it falls
  *            silent; the next connection has what follows. At "@-\n" it makes a pause.
  *
@@ -300,6 +300,36 @@ static void break_lock(const struct plan *plan)
 	ALWAYS(fuzz_is_shown_safely(note));
 }
 
+static void stop(const struct plan *plan)
+{
+	const char *owner = has(plan, 'H') ? OWNER : NULL;
+	struct rlock_stop found = { 0 };
+
+	/* The second time it asks for what is left. */
+	for (int i = 0; i < 2; i++) {
+		enum rlock_status status =
+			rlock_stop(plan->conn, &names[0], owner, "me@here", &found);
+
+		check_error(plan, status);
+		for (size_t n = 0; n < found.count; n++) {
+			ALWAYS(fuzz_is_shown_safely(found.holds[n].owner));
+			ALWAYS(fuzz_is_shown_safely(found.holds[n].note));
+			ALWAYS(strlen(found.holds[n].id) < RLOCK_HOLD_ID_MAX);
+		}
+	}
+	rlock_stop_clear(&found);
+}
+
+static void renew(const struct plan *plan, struct rlock_hold *hold)
+{
+	size_t index = 0;
+	const char *by;
+
+	check_error(plan, rlock_renew(plan->conn, hold, LEASE_MS, rlock_now_ms() + DELIVERY_MS));
+	by = rlock_hold_told_by(hold, &index);
+	ALWAYS(by == NULL || (fuzz_is_shown_safely(by) && index < plan->name_count));
+}
+
 static void check_inspections(const struct rlock_inspection *inspections, size_t count)
 {
 	for (size_t i = 0; inspections != NULL && i < count; i++) {
@@ -354,8 +384,7 @@ static void ask(struct plan *plan, char letter, struct rlock_hold **hold)
 		acquire(plan, hold);
 		break;
 	case 'r':
-		check_error(plan,
-			    rlock_renew(plan->conn, *hold, LEASE_MS, rlock_now_ms() + DELIVERY_MS));
+		renew(plan, *hold);
 		break;
 	case 'u':
 		check_error(plan, rlock_release(plan->conn, *hold, rlock_now_ms() + DELIVERY_MS));
@@ -369,6 +398,9 @@ static void ask(struct plan *plan, char letter, struct rlock_hold **hold)
 		break;
 	case 'b':
 		break_lock(plan);
+		break;
+	case 'q':
+		stop(plan);
 		break;
 	case 'i':
 		inspect(plan);
