@@ -64,20 +64,35 @@ static const char *why_not(const struct rlock_stop_hold *hold)
 	return "it has a fixed lease (--lease), or --on-lost ignore";
 }
 
+#define END_TEXT_MAX (WALL_CLOCK_TEXT_MAX + DURATION_TEXT_MAX)
+
+/* When it ends by itself; empty when that is not known. */
+static const char *print_end(const struct rlock_stop_hold *hold, char out[END_TEXT_MAX])
+{
+	int64_t until_ms = rlock_owner_kept_until_ms(hold->owner, strlen(hold->owner));
+	char text[END_TEXT_MAX];
+
+	out[0] = '\0';
+	if (hold->is_kept && until_ms >= 0)
+		(void)snprintf(out, END_TEXT_MAX, ", until %s",
+			       wall_clock_print_of(until_ms, text));
+	else if (hold->ttl_ms >= 0 && hold->id[0] != '\0')
+		(void)snprintf(out, END_TEXT_MAX, ", for another %s",
+			       duration_print_rough(hold->ttl_ms, text));
+	return out;
+}
+
 static void report_deaf(const struct opts *opts, const struct rlock_stop_hold *hold)
 {
-	char name[NAME_SHOWN_MAX], holder[HOLDER_SHOWN_MAX], left[DURATION_TEXT_MAX] = "";
+	char name[NAME_SHOWN_MAX], holder[HOLDER_SHOWN_MAX], end[END_TEXT_MAX];
 	char *owner = (char *)hold->owner;
-	bool ends = hold->ttl_ms >= 0 && hold->id[0] != '\0';
 	struct usage_line line;
 
 	usage_line(&line, PLAIN("rlock unlock --force --holder"), { NULL, &owner, 1 });
 	usage_line_add_names(&line, opts->names, 1);
-	message_error("%s: %s cannot be asked: %s%s%s: %stry: %s", names_show_one(opts, 0, name),
+	message_error("%s: %s cannot be asked: %s%s: %stry: %s", names_show_one(opts, 0, name),
 		      names_show_holder(hold->note, hold->owner, holder), why_not(hold),
-		      ends ? ", for another " : "",
-		      ends ? duration_print_rough(hold->ttl_ms, left) : "",
-		      hold->is_kept ? "" : "end it there, then ", line.text);
+		      print_end(hold, end), hold->is_kept ? "" : "end it there, then ", line.text);
 }
 
 /* The holders that were found. Some may end without a release: --at-least of an older version keeps the lock. */
@@ -224,7 +239,7 @@ static void await_all(const struct opts *opts, struct rlock_conn *conn, struct r
 		}
 		if (now_ms >= end_ms)
 			break;
-		if (now_ms >= progress_ms && (message_is_verbose() || isatty(STDERR_FILENO))) {
+		if (now_ms >= progress_ms && (message_is_verbose() || message_is_watched())) {
 			progress_ms = now_ms + PROGRESS_AGAIN_MS;
 			report_waiting(round, MESSAGE_INFO, "waiting for");
 		}

@@ -328,7 +328,7 @@ stops_with() {
 	assert_output --partial 'cannot be asked: it has a fixed lease'
 	rlock run --at-least 60s c -- true
 	run -75 rlock stop c
-	assert_output --regexp 'cannot be asked: --at-least keeps it after its job, for another 5[0-9]s: try: rlock unlock --force --holder [^ ]+:lingering:[0-9]+ c$'
+	assert_output --regexp 'cannot be asked: --at-least keeps it after its job, until [-0-9T:. +]+: try: rlock unlock --force --holder [^ ]+:lingering:[0-9]+ c$'
 	redis hset d "$JAVA" 1 >/dev/null
 	redis pexpire d 30000 >/dev/null
 	run -75 rlock stop d
