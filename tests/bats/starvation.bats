@@ -214,7 +214,7 @@ readers_wait_behind_a_writer() {
 	((latest - start < 5000 * SLOWNESS)) || fail "the last reader was in after $((latest - start)) ms"
 	let_go
 	all_ended_with 0
-	no_keys
+	wait_until 5 no_keys
 }
 
 # ---- those that come and go ----

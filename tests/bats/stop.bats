@@ -3,7 +3,7 @@
 # cannot be asked, what becomes of a request when a process or the server dies, and which rights it takes.
 
 # In single quotes stand whole scripts; stderr is bats'.
-# shellcheck disable=SC2016,SC2154
+# shellcheck disable=SC1083,SC2016,SC2030,SC2031,SC2154
 
 load ../lib/helpers
 load ../lib/leftovers
