@@ -400,6 +400,16 @@ static bool has_lease(const struct hold_file *file, bool was_renewed)
 	       rlock_now_ms() < file->sent_ms + file->lease_ms;
 }
 
+/* By unlock's own --remember, or that of the lock. */
+static void remember(struct rlock_hold *hold, const struct opts *opts, int64_t of_lock_ms)
+{
+	int64_t remember_ms = opts->remember_ms > 0 ? opts->remember_ms : of_lock_ms;
+
+	if (remember_ms > 0)
+		rlock_hold_set_remember(hold, remember_ms,
+					&(struct rlock_end){ .status = -1, .reason = "unlock" });
+}
+
 static int release_claimed(const struct opts *opts, struct rlock_conn *conn, struct hold_file *file,
 			   bool was_renewed)
 {
@@ -415,6 +425,7 @@ static int release_claimed(const struct opts *opts, struct rlock_conn *conn, str
 	/* The file knows the first request only; renewals came after it. */
 	if (was_held && !file->is_fixed_lease)
 		rlock_hold_set_sent_ms(hold, rlock_now_ms());
+	remember(hold, opts, file->remember_ms);
 	status = finish_release(conn, hold);
 	rlock_hold_free(hold);
 	/* The server may have carried out an earlier try to release: the hold that it removed was not lost. */
@@ -489,8 +500,10 @@ static int unlock_owner(const struct opts *opts, struct rlock_conn *conn)
 	enum rlock_status status = caller_find_owned(opts, conn, owner, &hold);
 	int code;
 
-	if (status == RLOCK_OK)
+	if (status == RLOCK_OK) {
+		remember(hold, opts, 0);
 		status = finish_release(conn, hold);
+	}
 	if (status == RLOCK_NOT_HELD && caller_lost_code(hold) == EXIT_NOT_HELD) {
 		code = report_not_owned(opts, conn);
 	} else {

@@ -186,6 +186,28 @@ static const struct field writer_fields[] = {
 	{ .type = FIELD_END },
 };
 
+/* By the clock of this machine, as people read it. */
+static const char *last_until(const void *object)
+{
+	static char until[WALL_CLOCK_TEXT_MAX];
+	const struct rlock_last *last = object;
+
+	return last->ago_ms >= 0 ? wall_clock_print_of(wall_clock_ms() - last->ago_ms, until) : "";
+}
+
+static const struct field last_fields[] = {
+	{ "owner", FIELD_BYTES, OF(rlock_last, owner) },
+	{ "kind", FIELD_TEXT, OF(rlock_last, kind) },
+	{ "note", FIELD_BYTES, OF(rlock_last, note) },
+	{ "held_ms", FIELD_TIME, OF(rlock_last, held_ms) },
+	{ "ago_ms", FIELD_TIME, OF(rlock_last, ago_ms) },
+	{ "until", FIELD_WORD, .word = last_until },
+	{ "status", FIELD_TIME, OF(rlock_last, end.status) },
+	{ "signal", FIELD_POSITIVE, OF(rlock_last, end.signal) },
+	{ "reason", FIELD_TEXT, OF(rlock_last, end.reason) },
+	{ .type = FIELD_END },
+};
+
 static const struct field permit_fields[] = {
 	{ "total", FIELD_NUMBER, OF(rlock_inspection, permits) },
 	{ "free", FIELD_NUMBER, OF(rlock_inspection, free_permits) },
@@ -217,6 +239,7 @@ static const struct field lock_fields[] = {
 	{ "waits_ms", FIELD_TIME, OF(rlock_inspection, wake_ms) },
 	{ "other_client_count", FIELD_SIZE, OF(rlock_inspection, other_clients) },
 	{ "next_writer", FIELD_OBJECT, OF(rlock_inspection, writer), .fields = writer_fields },
+	{ "last", FIELD_OBJECT, OF(rlock_inspection, last), .fields = last_fields },
 	{ "permits", FIELD_PART, .word = lock_permits, .fields = permit_fields },
 	{ "unseen", FIELD_LIST, LIST_OF(rlock_unseen, unseen, unseen_count),
 	  .fields = unseen_fields },
@@ -382,12 +405,35 @@ static void print_request(const struct rlock_holder *holder, FILE *out)
 			duration_print_rough(holder->told_ms, age));
 }
 
+/* Of a free lock. */
+static void print_last(const struct rlock_last *last, FILE *out)
+{
+	char owner[CELL_MAX], note[CELL_MAX], held[DURATION_TEXT_MAX], ago[DURATION_TEXT_MAX];
+	char end[64] = "";
+
+	(void)rlock_escape(last->owner.text, last->owner.len, owner, sizeof(owner));
+	(void)rlock_escape(last->note.text, last->note.len, note, sizeof(note));
+	if (last->end.signal > 0)
+		(void)snprintf(end, sizeof(end), ": its command was ended by signal %" PRId64,
+			       last->end.signal);
+	else if (last->end.status >= 0)
+		(void)snprintf(end, sizeof(end), ": its command ended with %" PRId64,
+			       last->end.status);
+	(void)fprintf(out, "  last held by %s%s%s%s for %s, until %s, %s ago%s%s%s\n", note,
+		      note[0] != '\0' ? " (" : "", owner, note[0] != '\0' ? ")" : "",
+		      duration_print_known(last->held_ms, held), last_until(last),
+		      duration_print_known(last->ago_ms, ago), end,
+		      last->end.reason[0] != '\0' ? ": " : "", last->end.reason);
+}
+
 static void print_rest(const struct rlock_inspection *lock, FILE *out)
 {
 	char shown[DURATION_TEXT_MAX];
 	size_t holders = lock->holder_total - lock->holder_count;
 	size_t queued = lock->queue_total - lock->queue_count;
 
+	if (lock->state == RLOCK_STATE_FREE && lock->last != NULL)
+		print_last(lock->last, out);
 	if (lock->holder_total > lock->holder_count)
 		(void)fprintf(out, "  and %zu more holder%s\n", holders, plural((int64_t)holders));
 	if (lock->queue_total > lock->queue_count)

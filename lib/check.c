@@ -401,6 +401,7 @@ static const struct key_right keys[] = {
 	{ RLOCK__KEY_TIMEOUTS, READWRITE, false },
 	{ RLOCK__KEY_WAKE_QUEUE, ALL, true },
 	{ RLOCK__KEY_TURN, ALL, true },
+	{ RLOCK__KEY_LAST, ALL, true },
 };
 
 static const struct key_right channels[] = {

@@ -351,6 +351,11 @@ static bool is_settled(const struct rlock__broadcast *broadcast)
 
 /* ---- release: the arguments ---- */
 
+static const char *released_id(const struct rlock_hold *hold)
+{
+	return hold->released_id[0] != '\0' ? hold->released_id : hold->id;
+}
+
 /*
  * Of several servers a quorum may have granted the lock while others have us in their queues: leave these, too.
  */
@@ -358,11 +363,13 @@ const struct rlock__script *rlock__held_release_args(const struct rlock_hold *ho
 						     const struct rlock__places *places,
 						     size_t index, struct rlock__args *args)
 {
-	bool is_queued = hold->queued_owner[0] != '\0';
+	/* On one server what was acquired is in no queue. */
+	bool is_queued = hold->queued_owner[0] != '\0' &&
+			 (hold->released_id[0] == '\0' || places->count > 1);
 	const struct rlock__action *action = is_queued ? hold->row->leave : hold->row->release;
 
 	rlock__places_keys(places, index, hold, action, args);
-	rlock__args_string(args, hold->id);
+	rlock__args_string(args, is_queued ? hold->id : released_id(hold));
 	if (is_queued) {
 		rlock__args_string(args, hold->queued_owner);
 		rlock__args_string(args, "");
@@ -388,7 +395,7 @@ static const struct rlock__script *make_keep_until(const void *ctx, size_t index
 	const struct rlock__action *action = hold->row->keep_until;
 
 	rlock__places_keys(&delivery->places, index, hold, action, args);
-	rlock__args_string(args, hold->id);
+	rlock__args_string(args, released_id(hold));
 	rlock__args_number(args, delivery->left_ms);
 	rlock__places_args(&delivery->places, index, hold, action, args);
 	return action->script;

@@ -219,6 +219,17 @@ enum rlock_status rlock_hold_set_queued(struct rlock_hold *hold, const char *own
 	return copy_owner(hold->queued_owner, owner);
 }
 
+void rlock_hold_set_remember(struct rlock_hold *hold, int64_t ttl_ms, const struct rlock_end *end)
+{
+	const char *how = end->signal > 0 ? "signal" : end->status >= 0 ? "exit" : "-";
+	int64_t number = end->signal > 0 ? end->signal : end->status >= 0 ? end->status : 0;
+
+	(void)snprintf(hold->released_id, sizeof(hold->released_id),
+		       "%s %" PRId64 " %s %s %" PRId64 " %s", hold->id, ttl_ms,
+		       rlock_kind_name(hold->kind), how, number,
+		       end->reason != NULL ? end->reason : "");
+}
+
 int64_t rlock_hold_lease_ms(const struct rlock_hold *hold)
 {
 	return hold->lease_ms;

@@ -26,6 +26,9 @@ struct rlock__kind;
  */
 #define RLOCK__RECORD_NOTE_MAX (RLOCK_NOTE_MAX + 64)
 
+/* A hold id, a time, a kind, and how a command ended. */
+#define RLOCK__RELEASED_ID_MAX (RLOCK_HOLD_ID_MAX + 128)
+
 /* What the caller got of one name. */
 struct rlock__acquired {
 	char owner[RLOCK_OWNER_MAX];
@@ -53,7 +56,9 @@ struct rlock_hold {
 	bool is_told; /* to stop */
 	size_t told_name;
 	char told_by[RLOCK_NOTE_MAX];
-	char note[RLOCK__RECORD_NOTE_MAX];  /* in the form of a record; empty: none */
+	char note[RLOCK__RECORD_NOTE_MAX]; /* in the form of a record; empty: none */
+	/* The id as a release sends it, with what is to be remembered; empty: nothing is. */
+	char released_id[RLOCK__RELEASED_ID_MAX];
 	char queued_owner[RLOCK_OWNER_MAX]; /* may be in the queue of a server; empty: is in none */
 };
 

@@ -54,6 +54,7 @@ void rlock__inspection_args(const struct rlock_name *name, size_t holders_max, s
 		RLOCK__KEY_WRITER,    RLOCK__KEY_WAKE_QUEUE,
 		RLOCK__KEY_PERMITS,   RLOCK__KEY_SEMAPHORE_CHANNEL,
 		RLOCK__KEY_ENDS,      RLOCK__KEY_TOTAL,
+		RLOCK__KEY_LAST,
 	};
 
 	struct rlock__keys of_name;
@@ -198,6 +199,64 @@ static const struct form writer_form = {
 	  { PART_TEXT, WAITER(note), NULL, 0 } },
 };
 
+static bool is_plain_text(const char *text)
+{
+	for (; *text != '\0'; text++)
+		if (*text < ' ' || *text > '~')
+			return false;
+	return true;
+}
+
+/* "exit 3 REASON", "signal 9 REASON" or "- 0 REASON". */
+static void read_end(const char *text, struct rlock_end *out)
+{
+	const char *number = text + strcspn(text, " ");
+	const char *reason = number + (*number != '\0');
+	int64_t value = -1;
+
+	reason += strcspn(reason, " ");
+	(void)rlock__decimal_parse(number + 1, (size_t)(reason - number) - (*number != '\0'),
+				   &value);
+	*out = (struct rlock_end){ .status = -1, .reason = "" };
+	if (*reason != '\0' && is_plain_text(reason + 1))
+		out->reason = reason + 1;
+	if (value < 0 || value > UINT8_MAX)
+		return;
+	if (strncmp(text, "exit ", strlen("exit ")) == 0)
+		out->status = value;
+	else if (strncmp(text, "signal ", strlen("signal ")) == 0)
+		out->signal = value;
+}
+
+static void finish_last(const struct reading *reading, void *out)
+{
+	struct rlock_last *last = out;
+	enum rlock_kind kind;
+
+	(void)reading;
+	last->note = rlock__hold_note_read(last->owner, last->note, &last->process);
+	/* So far it is since when it was held. */
+	if (last->held_ms >= 0)
+		last->held_ms -= last->ago_ms;
+	read_end(last->end.reason, &last->end);
+	if (!rlock_kind_parse(last->kind, strlen(last->kind), &kind))
+		last->kind = "unknown";
+}
+
+#define LAST(member) offsetof(struct rlock_last, member)
+
+static const struct form last_form = {
+	sizeof(struct rlock_last),
+	6,
+	finish_last,
+	{ { PART_STRING, LAST(kind), NULL, 0 },
+	  { PART_TEXT, LAST(owner), NULL, 0 },
+	  { PART_AGE, LAST(held_ms), NULL, 0 },
+	  { PART_AGE, LAST(ago_ms), NULL, 0 },
+	  { PART_STRING, LAST(end.reason), NULL, 0 },
+	  { PART_TEXT, LAST(note), NULL, 0 } },
+};
+
 static const struct form unseen_form = {
 	sizeof(struct rlock_unseen),
 	2,
@@ -209,7 +268,7 @@ static const struct form unseen_form = {
 /* Of a lock, or of none. */
 static const struct form lock_form = {
 	sizeof(struct rlock_inspection),
-	18,
+	19,
 	NULL,
 	{ { PART_STATE, 0, NULL, 0 },
 	  { PART_STRING, LOCK(type), NULL, 0 },
@@ -228,7 +287,8 @@ static const struct form lock_form = {
 	  { PART_STRING, LOCK(ground), NULL, 0 },
 	  { PART_NUMBER, LOCK(permits), NULL, 0 },
 	  { PART_NUMBER, LOCK(free_permits), NULL, 0 },
-	  { PART_HELD, 0, NULL, 0 } },
+	  { PART_HELD, 0, NULL, 0 },
+	  { PART_MAYBE, LOCK(last), &last_form, 0 } },
 };
 
 /* For how long something lasts that began at since_ms; both by the server's clock. */
@@ -502,6 +562,7 @@ void rlock__inspection_clear(struct rlock_inspection *inspection)
 	free((void *)inspection->holders);
 	free((void *)inspection->queue);
 	free((void *)inspection->writer);
+	free((void *)inspection->last);
 	if (memory != NULL)
 		reply_clear(&memory->reply);
 	free(memory);

@@ -31,6 +31,7 @@ static const struct {
 	[RLOCK__KEY_TURN] = { "rlock_turn", true, NULL, false },
 	[RLOCK__KEY_PERMITS] = { NULL, true, "timeout", false },
 	[RLOCK__KEY_TOTAL] = { "rlock_total", true, NULL, false },
+	[RLOCK__KEY_LAST] = { "rlock_last", true, NULL, false },
 	[RLOCK__KEY_TIMEOUTS] = { NULL, true, NULL, false },
 	[RLOCK__KEY_CHANNEL] = { "redisson_lock__channel", true, NULL, true },
 	[RLOCK__KEY_READWRITE_CHANNEL] = { "redisson_rwlock", true, NULL, true },

@@ -28,6 +28,7 @@ enum rlock__key {
 	RLOCK__KEY_TURN,    /* rlock_turn:{NAME}: which waiter has the next turn of a free lock */
 	RLOCK__KEY_PERMITS, /* {NAME}:timeout: the permits of RPermitExpirableSemaphore */
 	RLOCK__KEY_TOTAL,   /* rlock_total:{NAME}: how many permits a semaphore has in all */
+	RLOCK__KEY_LAST,    /* rlock_last:{NAME}: which holder was the last one, for a while */
 	RLOCK__KEY_CHANNEL, /* redisson_lock__channel:{NAME}: RLock's channel */
 	RLOCK__KEY_READWRITE_CHANNEL, /* redisson_rwlock:{NAME}: RReadWriteLock's channel */
 	RLOCK__KEY_SEMAPHORE_CHANNEL, /* redisson_sc:{NAME}: the channel of Redisson's semaphores */

@@ -692,6 +692,22 @@ struct rlock_unseen {
 };
 
 /* What one server says of a name. */
+/* How the command of a hold ended. */
+struct rlock_end {
+	int64_t status;     /* -1: it did not exit, or that is not known */
+	int64_t signal;     /* 0: none ended it */
+	const char *reason; /* one line, safe for a terminal; empty: none */
+};
+
+/* Which holder held the lock last, of those that were to be remembered: rlock_hold_set_remember. */
+struct rlock_last {
+	const char *kind; /* as rlock_kind_name */
+	struct rlock_name owner, note;
+	int64_t held_ms, ago_ms; /* for how long it held the lock, and for how long it has not */
+	struct rlock_end end;
+	struct rlock_process process;
+};
+
 struct rlock_inspection {
 	struct rlock_name name;
 	const char *server;       /* as rlock_url_server; of a cluster the node */
@@ -727,6 +743,8 @@ struct rlock_inspection {
 	 * of a holder is how many it has.
 	 */
 	int64_t permits, free_permits, unheld_permits;
+
+	const struct rlock_last *last; /* NULL: not known */
 
 	const struct rlock_unseen *unseen;
 	size_t unseen_count;
@@ -825,6 +843,12 @@ RLOCK_API enum rlock_status rlock_hold_set_owner(struct rlock_hold *hold, size_t
  * where nothing was. RLOCK_EINVAL: see rlock_owner_check.
  */
 RLOCK_API enum rlock_status rlock_hold_set_queued(struct rlock_hold *hold, const char *owner);
+/*
+ * From its release on, rlock_inspect says for ttl_ms which holder it was; if the user of the server has the right to that key.
+ * end is copied; its reason has no newline, and is cut when it is long.
+ */
+RLOCK_API void rlock_hold_set_remember(struct rlock_hold *hold, int64_t ttl_ms,
+				       const struct rlock_end *end);
 /* The TTL on the server after the last renewal. */
 RLOCK_API int64_t rlock_hold_ttl_ms(const struct rlock_hold *hold);
 /*

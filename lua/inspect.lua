@@ -12,7 +12,7 @@
 -- ARGV[8]  Redisson's queue            ARGV[9]  Redisson's deadlines     ARGV[10]  our waiters
 -- ARGV[11] the writer that is next     ARGV[12] wake queue
 -- ARGV[13] permits of a semaphore      ARGV[14] its channel              ARGV[15] ends of our permits
--- ARGV[16] its remembered total
+-- ARGV[16] its remembered total        ARGV[17] its last holder
 -- These are no KEYS: a user that lacks the right to one of them still learns the rest.
 -- Returns  {'free', '', ...}, {'plain', '', ...}, {'read', '', ...}, {'write', '', ...}, {'sem', '', ...} or
 --          {'other', type}, with
@@ -30,12 +30,13 @@
 --          15 by what it is known for a lock: 'record', 'owners', 'beside', or empty, when it has only the form of one
 --          16 how many permits a semaphore has in all, which may be less than 0, as its counter may be, 17 how many of them
 --             are free, and 18 how many are held that have a record; 0 for a lock. The holds of an owner are its permits there
+--          19 the last holder, if it is remembered: {kind, owner, since in ms, until in ms, how its command ended, note}; or empty
 --          client is 0 where it is not known, 1 ours, 2 with an owner of Redisson's form, 3 any other. Times are -1 where
 --          there is none, and -2 where it is not known.
 
 local name = { lock = KEYS[1], timeouts = ARGV[5], holds = ARGV[6], counter = ARGV[7], queue = ARGV[8],
 	deadlines = ARGV[9], waiters = ARGV[10], writer = ARGV[11], wake_queue = ARGV[12], permits = ARGV[13], ends = ARGV[15],
-	remembered = ARGV[16] }
+	remembered = ARGV[16], last = ARGV[17] }
 local semaphore_channel = ARGV[14]
 local holders_max, waiters_max, mutex_channel, readwrite_channel = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
@@ -211,10 +212,28 @@ local token = ''
 
 local function read_token() token = redis.call('GET', name.counter) or '' end
 
+-- ---- the last holder ----
+
+local LAST_FIELDS = 6
+local last = {}
+
+-- A right that is lacking to it hides nothing else.
+local function read_last()
+	local of = {}
+	if redis.pcall('HLEN', name.last) ~= LAST_FIELDS then return end
+	local listed = redis.pcall('HGETALL', name.last)
+	for i = 1, #listed, 2 do of[listed[i]] = listed[i + 1] end
+	local since_ms, until_ms = tonumber(of.since), tonumber(of['until'])
+	if of.kind and of.owner and since_ms and until_ms and of['end'] and of.note then
+		last = { of.kind, of.owner, since_ms, until_ms, of['end'], of.note }
+	end
+end
+
 -- ---- the lock ----
 
 local replica = replica_error({ holds = name.lock })
 if replica then return replica end
+read_last()
 local field_count = redis.pcall('HLEN', name.lock)
 local free = is_wrong_type(field_count) and redis.pcall('GET', name.lock)
 local is_counter = type(free) == 'string' and is_permits_counter(free)
@@ -230,7 +249,7 @@ if is_counter or field_count == 0 and redis.pcall('TYPE', name.permits).ok == 'z
 	look('total', function() total = math.max(total, remembered_total(name) or total) end)
 	return { 'sem', '', permits_end_ms, now_ms(), '', #permit_holders + permits_unlisted, permit_holders, 0, {}, wake_count,
 		wake_since_ms, others, {}, unseen, has_permit_record and 'record' or permit_count > 0 and 'beside' or '', total, free,
-		permit_count }
+		permit_count, last }
 end
 if is_wrong_type(field_count) then return { 'other', redis.call('TYPE', name.lock).ok } end
 if is_error(field_count) then return denied_error('HLEN', field_count) end
@@ -272,4 +291,4 @@ local ground = has_record and 'record' or are_redisson and 'owners'
 	or (queue_count > 0 or token ~= '') and 'beside' or ''
 local state = mode or field_count > 0 and 'plain' or 'free'
 return { state, '', lock_ttl_ms, now_ms(), token, holder_count, holders, queue_count, queue, wake_count, wake_since_ms,
-	others, writer, unseen, ground, 0, 0, 0 }
+	others, writer, unseen, ground, 0, 0, 0, last }

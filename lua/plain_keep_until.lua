@@ -2,14 +2,15 @@
 -- While another owner holds the lock, its TTL becomes that of the longest hold; the last release sets it.
 -- Redisson none
 -- KEYS     for each name: lock hash, holds hash, Redisson's queue and deadlines, our waiters
--- ARGV[1]  hold id
+-- ARGV[1]  hold id; with what is to be remembered of the hold, "HOLD_ID TTL_MS KIND END"
 -- ARGV[2]  how long to keep it, in ms
 -- ARGV[3+] for each name: wake queue, turn, channel
 -- Returns  one number a name, see inc/names.lua
 
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
-local hold_id, left_ms = ARGV[1], ARGV[2]
+local left_ms, hold_id, remembered = ARGV[2], string.match(ARGV[1], '^(%S+) ?(.*)$')
+if remembered ~= '' then remember_hold(remembered, tonumber(left_ms), #KEY_FIELDS) end
 
 local function keep(name)
 	local hold = remove_hold(name, hold_id)

@@ -2,14 +2,15 @@
 -- Other holds go on as they are.
 -- Redisson none
 -- KEYS     for each name: lock hash, holds hash, ends of our readers
--- ARGV[1]  hold id
+-- ARGV[1]  hold id; with what is to be remembered of the hold, "HOLD_ID TTL_MS KIND END"
 -- ARGV[2]  how long to keep it, in ms
 -- ARGV[3+] for each name: wake queue, turn, channel, what its timeout keys begin with
 -- Returns  one number a name, see inc/names.lua
 
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
-local hold_id, left_ms = ARGV[1], tonumber(ARGV[2])
+local left_ms, hold_id, remembered = tonumber(ARGV[2]), string.match(ARGV[1], '^(%S+) ?(.*)$')
+if remembered ~= '' then remember_hold(remembered, left_ms, #KEY_FIELDS) end
 
 -- What comes before anything of the hold is changed: a new timeout key can't be made while the slot of the lock moves.
 local function prepare(name, field, count)

@@ -2,13 +2,14 @@
 -- lock, and waiting readers are notified. It works on a full server.
 -- Redisson RedissonReadLock.unlockInnerAsync, RedissonWriteLock.unlockInnerAsync
 -- KEYS     for each name: lock hash, holds hash, ends of our readers
--- ARGV[1]  hold id
+-- ARGV[1]  hold id; with what is to be remembered of the hold, "HOLD_ID TTL_MS KIND END"
 -- ARGV[2+] for each name: wake queue, turn, channel, what its timeout keys begin with
 -- Returns  one number a name, see inc/names.lua
 
 local FIXED_ARGS = 1
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
-local hold_id = ARGV[1]
+local hold_id, remembered = string.match(ARGV[1], '^(%S+) ?(.*)$')
+if remembered ~= '' then remember_hold(remembered, 0, #KEY_FIELDS) end
 
 -- As free_lock does. A reader whose hold has expired has lost it.
 local function free_only(field)

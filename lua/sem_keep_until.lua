@@ -1,14 +1,15 @@
 -- Keep the permits of a hold until some time, instead of its release: they get an owner that no process has.
 -- Redisson none
 -- KEYS     for each name: counter, holds hash, ends of our permits, permits
--- ARGV[1]  hold id
+-- ARGV[1]  hold id; with what is to be remembered of the hold, "HOLD_ID TTL_MS KIND END"
 -- ARGV[2]  how long to keep them, in ms
 -- ARGV[3+] for each name: wake queue, turn, channel
 -- Returns  one number a name, see inc/names.lua
 
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits' }, { 'wake_queue', 'turn', 'channel' }
-local hold_id, left_ms = ARGV[1], ARGV[2]
+local left_ms, hold_id, remembered = ARGV[2], string.match(ARGV[1], '^(%S+) ?(.*)$')
+if remembered ~= '' then remember_hold(remembered, tonumber(left_ms), #KEY_FIELDS) end
 
 local function keep(name)
 	local hold = remove_permits(name, hold_id)

@@ -2,18 +2,20 @@
 -- deleted.
 -- Redisson RedissonPermitExpirableSemaphore.tryReleaseAsync
 -- KEYS     for each name: counter, holds hash, ends of our permits, permits
--- ARGV[1]  hold id
+-- ARGV[1]  hold id; with what is to be remembered of the hold, "HOLD_ID TTL_MS KIND END"
 -- ARGV[2+] for each name: wake queue, turn, channel (not in KEYS: a user without the right to publish can still release)
 -- Returns  2  one name was released
 --          {number, ...}  one for each name, see inc/names.lua
 
 local FIXED_ARGS = 1
-local hold_id = ARGV[1]
+local hold_id, remembered = string.match(ARGV[1], '^(%S+) ?(.*)$')
 
 -- The common release of a semaphore, as quick/acquire.lua is the common acquisition of a lock: one permit of one name, with
 -- no waiter of ours in the wake queue. All else goes the long way.
 
 local KEY_COUNT, WAKE_QUEUE_ARG, CHANNEL_ARG = 4, FIXED_ARGS + 1, FIXED_ARGS + 3
+
+if remembered ~= '' then remember_hold(remembered, 0, KEY_COUNT) end
 
 -- How many permits are free after the release; nil when it is no such case, and nothing was changed.
 local free

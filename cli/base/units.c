@@ -226,6 +226,14 @@ char *wall_clock_print(bool has_ms, char out[WALL_CLOCK_TEXT_MAX])
 	return print_time(&now, has_ms, out);
 }
 
+int64_t wall_clock_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 char *wall_clock_print_of(int64_t unix_ms, char out[WALL_CLOCK_TEXT_MAX])
 {
 	return print_time(&(struct timespec){ .tv_sec = (time_t)(unix_ms / 1000) }, false, out);

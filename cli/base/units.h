@@ -50,6 +50,8 @@ char *duration_print_known(int64_t ms, char out[DURATION_TEXT_MAX]);
  * out.
  */
 char *wall_clock_print(bool has_ms, char out[WALL_CLOCK_TEXT_MAX]);
+/* The time of day, in milliseconds since 1970. */
+int64_t wall_clock_ms(void);
 /* The same of a time in milliseconds since 1970, without them. */
 char *wall_clock_print_of(int64_t unix_ms, char out[WALL_CLOCK_TEXT_MAX]);
 

@@ -166,20 +166,6 @@ static int64_t left_ms_of(const struct lease *lease, int64_t now_ms)
 		       : 0;
 }
 
-static enum rlock_status release_or_keep(struct rlock_conn *conn, struct rlock_hold *hold,
-					 const struct lease *lease)
-{
-	int64_t now_ms = rlock_now_ms(), left_ms = left_ms_of(lease, now_ms);
-
-	/* `rlock renew` or another process may have renewed it. */
-	rlock_hold_set_sent_ms(hold, lease->sent_ms);
-	if (left_ms > 0)
-		return rlock_keep_until(conn, hold, left_ms, now_ms + RELEASE_MS);
-	return finish_release(conn, hold);
-}
-
-/* ---- what came of it ---- */
-
 /* The event, with what it says about the job. */
 static struct event end_event(const struct lease *lease, char reason[REASON_MAX])
 {
@@ -205,6 +191,34 @@ static struct event end_event(const struct lease *lease, char reason[REASON_MAX]
 		event.reason = "rlock was killed";
 	return event;
 }
+
+static void remember(struct rlock_hold *hold, const struct lease *lease)
+{
+	char reason[REASON_MAX];
+	struct event event = end_event(lease, reason);
+
+	if (lease->opts->remember_ms > 0)
+		rlock_hold_set_remember(hold, lease->opts->remember_ms,
+					&(struct rlock_end){ event.has_ended && event.signal == 0
+								     ? event.status
+								     : -1,
+							     event.signal, event.reason });
+}
+
+static enum rlock_status release_or_keep(struct rlock_conn *conn, struct rlock_hold *hold,
+					 const struct lease *lease)
+{
+	int64_t now_ms = rlock_now_ms(), left_ms = left_ms_of(lease, now_ms);
+
+	/* `rlock renew` or another process may have renewed it. */
+	rlock_hold_set_sent_ms(hold, lease->sent_ms);
+	remember(hold, lease);
+	if (left_ms > 0)
+		return rlock_keep_until(conn, hold, left_ms, now_ms + RELEASE_MS);
+	return finish_release(conn, hold);
+}
+
+/* ---- what came of it ---- */
 
 static void log_end(const struct lease *lease, enum event_kind kind, const char *why)
 {

@@ -1052,6 +1052,7 @@ static int save_file(const struct renewer *renewer)
 	file->kind = args->kind;
 	if (opts->descriptor != NULL)
 		file->descriptor = opts->descriptor->fd;
+	file->remember_ms = opts->remember_ms;
 	file->is_fixed_lease = opts->is_fixed_lease;
 	file->lease_ms = renewer->lease->lease_ms;
 	file->sent_ms = renewer->lease->sent_ms;

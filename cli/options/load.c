@@ -179,6 +179,8 @@ static const struct rule {
 	  "as long as the job may take" },
 	{ VERBS_ALL, OPT_METRICS, false, OPT_WATCH,
 	  "--metrics can't go together with --watch: write it to a file, again and again" },
+	{ VERBS_ACQUIRE, OPT_REMEMBER, false, OPT_OWNER,
+	  "--remember can't go together with --owner: give it to rlock unlock, which releases the lock" },
 	{ VERBS_ALL, OPT_LOG_FORMAT, true, OPT_LOG,
 	  "--log-format needs --log: it says what its lines look like" },
 };

@@ -83,6 +83,7 @@ enum opt_id {
 	OPT_PID,
 	OPT_MODE,
 	OPT_NOTE,
+	OPT_REMEMBER,
 	OPT_FORCE,
 	OPT_HOLDER,
 	OPT_JSON,
@@ -182,6 +183,7 @@ struct opts {
 	const char *owner;    /* --owner as given, NULL: none */
 	int pid;              /* --pid, 0: none */
 	const char *note;     /* NULL: the default one */
+	int64_t remember_ms;  /* after the release; 0: not at all */
 	enum rlock_kind mode; /* of the hold to unlock or renew; RLOCK_ANY: the latest */
 	bool force;
 	const char *holder; /* with force, or of stop; NULL: any */

@@ -151,6 +151,8 @@ static void print_lines(FILE *out, const struct hold_file *file, const char *pla
 		      file->acquired_ms, file->is_fixed_lease, file->is_lost, file->is_abandoned);
 	if (file->descriptor >= 0)
 		(void)fprintf(out, "descriptor %d\n", file->descriptor);
+	if (file->remember_ms > 0)
+		(void)fprintf(out, "remember %" PRId64 "\n", file->remember_ms);
 	for (size_t i = 0; i < file->name_count; i++) {
 		(void)fputs("held ", out);
 		held_write(out, &(struct held){ .server = file->server,
@@ -332,6 +334,9 @@ static bool read_line(struct hold_file *file, char *line)
 		return read_held(file, value);
 	if (strcmp(line, "descriptor") == 0)
 		return read_descriptor(file, value);
+	if (strcmp(line, "remember") == 0)
+		return number_parse(value, &file->remember_ms) && file->remember_ms >= 0 &&
+		       file->remember_ms <= TIME_MAX_MS;
 	/* Keys that a later version adds are ignored. */
 	return strcmp(line, "state") != 0 || read_state(file, value);
 }

@@ -25,6 +25,7 @@ struct hold_file {
 	char *server;
 	int64_t sent_ms, lease_ms;
 	int64_t acquired_ms;
+	int64_t remember_ms; /* --remember; 0: not at all */
 	bool is_fixed_lease;
 	bool is_lost;
 	bool is_abandoned; /* a release failed while the lock was surely held: the server may have carried it out */

@@ -60,6 +60,17 @@ hold_at_its_node() {
 	flush_nodes
 }
 
+@test "a cluster remembers the last holder of each name, in the slot of the name" {
+	local name
+	run -3 rlock run --remember 1h --note both a b -- sh -c 'exit 3'
+	run -4 rlock sem --permits 1 --remember 1h --note permit c -- sh -c 'exit 4'
+	for name in a b c; do
+		run -1 rlock status "$name"
+		assert_line --regexp '^  last held by (both|permit) .*: its command ended with [34]$'
+		assert_equal "$(at_node_of "$name" redis exists "rlock_last:{$name}")" 1
+	done
+}
+
 @test "every verb that locks works on a cluster" {
 	local verb name
 	for name in a b c; do

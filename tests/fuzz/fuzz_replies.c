@@ -340,6 +340,11 @@ static void check_inspections(const struct rlock_inspection *inspections, size_t
 		for (size_t n = 0; n < inspection->holder_count; n++)
 			len += strlen(inspection->holders[n].owner.text) +
 			       strlen(inspection->holders[n].note.text);
+		if (inspection->last != NULL) {
+			ALWAYS(fuzz_is_shown_safely(inspection->last->end.reason));
+			len += strlen(inspection->last->owner.text) +
+			       strlen(inspection->last->kind);
+		}
 		for (size_t n = 0; n < inspection->queue_count; n++)
 			len += strlen(inspection->queue[n].note.text);
 		for (size_t n = 0; n < inspection->unseen_count; n++)

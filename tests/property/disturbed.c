@@ -61,6 +61,7 @@ static const char *const keys[] = {
 	"~rlock_writer:*",
 	"~rlock_waiters:*",
 	"~rlock_total:*",
+	"~rlock_last:*",
 	"~redisson_lock_token:*",
 	"~redisson_lock_queue:*",
 	"~redisson_lock_timeout:*",

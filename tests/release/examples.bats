@@ -334,6 +334,15 @@ ttl_grew() {
 	rlock unlock --owner job nightly
 }
 
+@test "README: which holder held a lock last" {
+	printf '#!/bin/sh\nexit 3\n' >nightly-report
+	chmod +x nightly-report
+	run_example README.md remember
+	assert_equal "$status" 1
+	assert_line --index 1 --regexp '^  last held by .* pid [0-9]+ nightly-report .*: its command ended with 3$'
+	redis del 'rlock_last:{nightly}'
+}
+
 @test "README: a CI step" {
 	stub deploy.sh
 	run_example README.md ci

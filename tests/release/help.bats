@@ -165,7 +165,7 @@ fits_width() {
 	run -0 options < <(rlock help run | below_heading Waiting:)
 	assert_output $'-n, --no-wait\n-w, --wait\n--complain-after\n-E, --conflict-exit-code'
 	run -0 options < <(rlock help unlock | below_heading 'Name, owner')
-	assert_output $'--name\n--owner\n--pid\n--mode\n--force\n--holder'
+	assert_output $'--name\n--owner\n--pid\n--mode\n--remember\n--force\n--holder'
 }
 
 @test "with -h and --help together all is printed" {

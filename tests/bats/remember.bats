@@ -1,0 +1,219 @@
+#!/usr/bin/env bats
+# --remember: for a while after the release status says which holder it was, until when, and how its command ended.
+
+# `run` sets what a program printed.
+# shellcheck disable=SC2154
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/inspecting
+load ../lib/holding
+load ../lib/rights
+load ../lib/permits
+
+# Behind a port too, because a user can be named in the URL of a port alone.
+setup_file() { start_server_at_port; }
+teardown_file() { stop_server; }
+
+setup() { directory_setup; }
+teardown() { watchful_teardown; }
+
+NOW='[0-9-]{10}T[0-9:]{8}[+-][0-9:]{5}'
+
+# says_last NAME REGEXP: that lock is free, and status says so of its last holder.
+says_last() {
+	run -1 rlock status "$1"
+	assert_line --index 0 --regexp "^$1: .*free"
+	assert_line --index 1 --regexp "^  last held by $2\$"
+}
+
+# says_free NAME
+says_free() {
+	! rlock status "$1" >/dev/null
+}
+
+# remembers_nothing NAME
+remembers_nothing() {
+	run -1 rlock status "$1"
+	refute_output --partial 'last held'
+	is_free "rlock_last:{$1}"
+}
+
+@test "status of a free lock says which holder it was, for how long, until when, and how its command ended" {
+	run -3 rlock run --remember 1d --note 'nightly backup' nightly -- sh -c 'exit 3'
+	says_last nightly "nightly backup \([0-9a-f:-]+\) for [0-9.]+s, until $NOW, [0-9.]+s ago: its command ended with 3"
+	run rlock run --remember 1d nightly -- sh -c 'kill -KILL $$'
+	says_last nightly ".* pid [0-9]+ sh \([0-9a-f:-]+\) .* ago: its command was ended by signal 9"
+	run -124 rlock run --remember 1d --max-run 100ms nightly -- until_let_go
+	says_last nightly ".* ago: its command was ended by signal 15: max-run"
+}
+
+@test "without --remember nothing is left of a holder" {
+	rlock run nightly -- true
+	remembers_nothing nightly
+	no_keys
+}
+
+@test "what is remembered is gone when its time is over" {
+	rlock run --remember 1h nightly -- true
+	run -0 redis pttl 'rlock_last:{nightly}'
+	assert_between 3500000 "$output" 3600000
+	# A shorter time replaces it.
+	rlock run --remember 300ms nightly -- true
+	wait_until 10 no_keys
+	remembers_nothing nightly
+}
+
+@test "a lock of each kind remembers its last holder" {
+	local kind
+	for kind in run fair read write 'sem --permits 2'; do
+		# shellcheck disable=SC2086
+		run -4 rlock $kind --remember 1h --note "of $kind" "${kind%% *}" -- sh -c 'exit 4'
+		says_last "${kind%% *}" "of $kind \([0-9a-f-]+:[0-9]+\) .* with 4"
+	done
+}
+
+@test "of several holders the one that was released last is remembered, and of several names each" {
+	in_background rlock read --remember 1h --note first catalog -- until_let_go
+	wait_until 5 is_held catalog
+	rlock read --remember 1h --note second catalog -- true
+	let_go
+	ended_with 0
+	says_last catalog 'first .*'
+	rlock run --remember 1h --note both a b -- true
+	says_last a 'both .*'
+	says_last b 'both .*'
+}
+
+@test "status of a held lock says who holds it, and nothing of the last one" {
+	rlock run --remember 1h --note before nightly -- true
+	hold_in_background nightly --note now
+	run -0 rlock status nightly
+	refute_output --partial before
+	run -0 rlock status --json nightly
+	assert_equal "$(json 'lock["last"]["note"]')" before
+}
+
+@test "a nested call is not the last holder" {
+	run -5 rlock run --remember 1h --note outer nightly -- sh -c '
+		rlock run --remember 1h --note inner nightly -- true; rlock status nightly >inner; exit 5'
+	run -1 grep 'last held' inner
+	says_last nightly 'outer .* with 5'
+}
+
+@test "a lock that --at-least keeps was held until that time" {
+	run -6 rlock run --at-least 500ms --remember 1h --note kept nightly -- sh -c 'exit 6'
+	run -0 redis pttl 'rlock_last:{nightly}'
+	assert [ "$output" -gt 3590000 ]
+	wait_until 10 is_free nightly
+	says_last nightly "kept \([0-9a-f-]+:[0-9]+\) for 0\.[45]s, until $NOW, [0-9.]+s ago: its command ended with 6"
+	run -0 rlock sem --permits 1 --at-least 300ms --remember 1h --note kept imports -- true
+	run -0 rlock read --at-least 300ms --remember 1h --note kept catalog -- true
+	wait_until 10 is_free catalog
+	says_last catalog 'kept .*'
+	wait_until 10 says_free imports
+	run -1 rlock status imports
+	assert_line --regexp '^  last held by kept '
+}
+
+@test "the lock of a process is remembered, by its end, and by unlock" {
+	in_background sh -c 'rlock lock --pid $$ --remember 1h --note script nightly && until_let_go'
+	wait_until 5 is_held nightly
+	let_go
+	ended_with 0
+	wait_until 10 is_free nightly
+	says_last nightly 'script .* ago: the process has ended'
+	rlock lock --pid $$ --remember 1h --note mine nightly
+	rlock unlock nightly
+	says_last nightly 'mine .* ago: unlock'
+	rlock lock --pid $$ --note other nightly
+	rlock unlock --remember 1h nightly
+	says_last nightly 'other .* ago: unlock'
+}
+
+@test "a holder that was stopped is remembered with the user that asked for it, and as free from then on" {
+	in_background rlock run -t 1s --remember 1h --at-least 1h nightly -- until_let_go
+	wait_until 5 is_above "$PID" until_let_go
+	run -0 rlock stop nightly
+	says_last nightly ".* ago: its command was ended by signal 15: stopped by [^ ]+@$(uname -n)"
+	run -0 redis pttl 'rlock_last:{nightly}'
+	assert [ "$output" -le 3600000 ]
+}
+
+@test "the lock of an owner is remembered by unlock" {
+	acquire lock job nightly --note 'a job'
+	rlock unlock --owner job --remember 1h nightly
+	says_last nightly 'a job \(job:0\) .* ago: unlock'
+	run -64 rlock lock --owner job --lease 60s --remember 1h nightly
+	assert_one_line '--remember .*--owner: give it to rlock unlock'
+}
+
+@test "--json has the members of the last holder" {
+	run -7 rlock run --remember 1h --note "nightly" nightly -- sh -c 'exit 7'
+	run -1 rlock status --json nightly
+	assert_equal "$(json '[lock["last"][key] for key in ("kind", "note", "status", "signal", "reason")]')" \
+		"['plain', 'nightly', 7, None, None]"
+	assert_equal "$(json 'sorted(lock["last"])')" \
+		"['ago_ms', 'held_ms', 'kind', 'note', 'owner', 'reason', 'signal', 'status', 'until']"
+	rlock run other -- true
+	run -1 rlock status --json other
+	assert_equal "$(json 'lock["last"]')" None
+}
+
+@test "an rlock that takes over for its renewer remembers, too" {
+	hold_and_know nightly --remember 1h --note taken
+	kill -KILL "$RENEWER"
+	wait_until 10 has_parent "$COMMAND" "$PID"
+	let_go
+	ended_with 0
+	says_last nightly 'taken .* with 0'
+}
+
+@test "a user without the right to it releases all the same, and check notes it" {
+	least_rights
+	redis acl setuser ci resetkeys '~nightly*' '~rlock_holds:*' '~rlock_queue:*' '~rlock_turn:*' '~redisson_*' \
+		'~rlock_waiters:*' >/dev/null
+	run -0 --separate-stderr rlock run -u "$CI_URL" --remember 1h nightly -- true
+	assert_equal "$output$stderr" ''
+	no_keys
+	run rlock check -u "$CI_URL" nightly
+	assert_output --partial '~rlock_last:{nightly}'
+	run -1 --separate-stderr rlock status -u "$CI_URL" nightly
+	refute_output --partial 'not seen: last'
+	assert_equal "$stderr" ''
+	least_rights
+	run -0 rlock run -u "$CI_URL" --remember 1h nightly -- true
+	says_last nightly '.*'
+}
+
+@test "a full server, and a key that is overwritten, keep no lock from its release" {
+	hold_in_background nightly --remember 1h
+	redis config set maxmemory 1 >/dev/null
+	let_go
+	ended_with 0
+	redis config set maxmemory 0 >/dev/null
+	is_free nightly
+	redis set 'rlock_last:{nightly}' mine >/dev/null
+	run -0 rlock run --remember 1h nightly -- true
+	assert_output ''
+	is_free nightly
+	run -1 rlock status nightly
+	assert_output 'nightly: free'
+}
+
+@test "what others write there spoils no terminal" {
+	local field
+	rlock run --remember 1h nightly -- true
+	for field in kind owner end note; do
+		redis hset 'rlock_last:{nightly}' "$field" $'exit 1 \e[31mred\xff' >/dev/null
+	done
+	run -1 rlock status nightly
+	refute_output --partial $'\e'
+	assert_line --index 1 --regexp '^  last held by exit 1 \\x1b\[31mred\\xff \(exit 1 \\x1b\[31mred\\xff\) for .*: its command ended with 1$'
+	run -1 rlock status --json nightly
+	assert_equal "$(json 'lock["last"]["kind"], lock["last"]["reason"]')" "('unknown', None)"
+	redis hset 'rlock_last:{nightly}' since x >/dev/null
+	run -1 rlock status nightly
+	assert_output 'nightly: free'
+}
