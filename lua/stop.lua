@@ -65,10 +65,11 @@ if type(counter) == 'string' and is_permits_counter(counter) or #fields == 0 and
 end
 if is_error(fields) then return { -1, redis.call('TYPE', name.lock).ok } end
 
-local _, counts, owners = fields_of(fields)
+local mode, counts, owners = fields_of(fields)
 if not counts then return { -1, NOT_A_LOCK } end
 local ours = {}
-is_lasting = redis.call('HGET', name.lock, 'mode') ~= 'read' and redis.call('PTTL', name.lock) == -1
+local ttl_ms = redis.call('PTTL', name.lock)
+is_lasting = mode ~= 'read' and ttl_ms == -1
 for _, hold_id in ipairs(ids) do
 	local record = records[hold_id]
 	local field = record[1]
@@ -79,6 +80,6 @@ for _, hold_id in ipairs(ids) do
 	end
 end
 for _, field in ipairs(owners) do
-	if not ours[field] then add((string.gsub(field, WRITE .. '$', '')), redis.call('PTTL', name.lock)) end
+	if not ours[field] then add((string.gsub(field, WRITE .. '$', '')), ttl_ms) end
 end
 return found

@@ -127,7 +127,7 @@ permits_are_back() {
 }
 
 @test "stop" {
-	begin_scenario stop
+	begin_scenario 'stop'
 	in_cells "$(scaled $STOPS)" "$WIDTH" stop
 	end_scenario
 }
