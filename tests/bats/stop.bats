@@ -339,6 +339,7 @@ stops_with() {
 	assert_output --partial 'a client without a record cannot be asked'
 	# Its processes are dead, and a user has removed the TTL.
 	hold_as run f
+	stop_waiters "$PID"
 	redis persist f >/dev/null
 	redis persist rlock_holds:{f} >/dev/null
 	kill_with_renewers "$PID"
