@@ -2,8 +2,8 @@
 # rlock stop: a holder is asked to end its command and to release the lock, and the caller waits until it has. Which holders
 # cannot be asked, what becomes of a request when a process or the server dies, and which rights it takes.
 
-# In single quotes stand whole scripts; stderr is bats'.
-# shellcheck disable=SC1083,SC2016,SC2030,SC2031,SC2154
+# In single quotes stand whole scripts; each test is a subshell, and knows that.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load ../lib/helpers
 load ../lib/leftovers
@@ -64,7 +64,7 @@ is_unheld() {
 	run -0 list_keys '*stop*'
 	assert_output ''
 	redis del n5 >/dev/null
-	redis del rlock_total:{n5} >/dev/null
+	redis del 'rlock_total:{n5}' >/dev/null
 	no_keys
 }
 
@@ -272,7 +272,7 @@ is_unheld() {
 	assert_output 'rlock: a: not held'
 	redis set a text >/dev/null
 	run -78 rlock stop a
-	redis hset rlock_holds:{b} field value >/dev/null
+	redis hset 'rlock_holds:{b}' field value >/dev/null
 	run -1 rlock stop b
 }
 
@@ -334,16 +334,17 @@ stops_with() {
 	run -75 rlock stop d
 	assert_output "rlock: d: $JAVA cannot be asked: it is no rlock, but a Java client, say: end it there, then try: rlock unlock --force --holder $JAVA d"
 	redis set e 0 >/dev/null
-	redis set rlock_total:{e} 1 >/dev/null
+	redis set 'rlock_total:{e}' 1 >/dev/null
 	run -75 rlock stop e
 	assert_output --partial 'a client without a record cannot be asked'
 	# Its processes are dead, and a user has removed the TTL.
-	hold_as run f
+	in_background rlock run -t 5s f -- until_let_go
+	wait_until 10 is_above "$PID" until_let_go
 	stop_waiters "$PID"
 	redis persist f >/dev/null
-	redis persist rlock_holds:{f} >/dev/null
+	redis persist 'rlock_holds:{f}' >/dev/null
 	kill_with_renewers "$PID"
-	wait_until 10 stops_with 75 f
+	wait_until 20 stops_with 75 f
 	assert_output --partial 'cannot be asked: its lease has ended, and the key has lost its TTL: end it there, then try: rlock unlock --force'
 	for client in a b c d; do
 		run -0 redis hkeys "rlock_holds:{$client}"
