@@ -16,6 +16,7 @@
 #define HOLDS 12 /* at a time */
 #define TOTAL 5  /* permits of the semaphore */
 #define WRITE ":write"
+#define KEPT ":lingering:" /* on the wire */
 #define MOMENT_MS 20
 
 /* What is done to a request. */
@@ -307,6 +308,14 @@ static void check_permits(void)
 			TOTAL);
 }
 
+/* A lock that is kept for a hold may end a bit later than its record, where a busy machine stopped a script for a moment. */
+static bool is_kept_for_a_moment(const char *field)
+{
+	const char *kept = strstr(field, KEPT);
+
+	return kept != NULL && strtoll(kept + strlen(KEPT), NULL, 10) <= now.now_ms + MOMENT_MS;
+}
+
 static void check_counts(void)
 {
 	for (size_t i = 0; i < now.record_count; i++)
@@ -316,7 +325,8 @@ static void check_counts(void)
 		const char *field = now.lock->element[i]->str,
 			   *count = now.lock->element[i + 1]->str;
 
-		if (strcmp(field, "mode") != 0 && strtol(count, NULL, 10) != records_of(field))
+		if (strcmp(field, "mode") != 0 && !is_kept_for_a_moment(field) &&
+		    strtol(count, NULL, 10) != records_of(field))
 			differs("'%s' has %s holds, and %ld records", field, count,
 				records_of(field));
 	}
