@@ -270,18 +270,6 @@ java_unlock() {
 	no_keys
 }
 
-@test "read and write locks have no tokens: 64, and nothing is locked" {
-	local verb
-	for verb in rlock wlock; do
-		run -64 rlock "$verb" --fence a -- touch ran
-		assert_one_line '^rlock: .*--fence'
-		run -64 rlock "$verb" --fence --owner job-1 --lease 1m a
-		assert_one_line '^rlock: .*--fence'
-	done
-	refute file_exists ran
-	no_keys
-}
-
 @test "a configuration file that asks for tokens is ignored by read and write locks" {
 	echo 'fence = yes' >conf
 	export RLOCK_CONFIG=$PWD/conf

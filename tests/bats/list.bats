@@ -267,13 +267,6 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
 	assert_equal "$stderr" ''
 }
 
-@test "list takes one pattern, and no command" {
-	run -64 rlock list a b
-	assert_output --partial 'one pattern'
-	run -64 rlock list -- true
-	assert_output --partial 'takes no'
-}
-
 # ---- many locks, and names of any bytes ----
 
 @test "list prints each of 40,000 locks, whatever bytes are in their names, in little memory" {

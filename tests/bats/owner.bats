@@ -121,28 +121,6 @@ teardown() { watchful_teardown; }
 	ttl_is_above a 25000
 }
 
-@test "without a lease an owner gets no lock" {
-	run -64 rlock lock --owner job-1 a
-	assert_one_line '^rlock: .*--lease.*$'
-	run -64 rlock lock --owner job-1 -t 10s a
-	no_keys
-}
-
-@test "an owner does not go together with a command or a process" {
-	run -64 rlock run --owner job-1 --lease 1m a -- true
-	run -64 rlock lock --owner job-1 --lease 1m a -- true
-	run -64 rlock lock --owner job-1 --lease 1m --pid $$ a
-	no_keys
-}
-
-@test "an owner that is none is refused" {
-	for id in '' 'job 1' 'job:1' 'job/1' $'job\n1' "$(printf 'x%.0s' {1..129})"; do
-		run -64 rlock lock --owner "$id" --lease 1m a
-		assert_one_line '^rlock: .+$'
-	done
-	no_keys
-}
-
 @test "an owner may be 128 letters, digits, dots, underscores and dashes" {
 	local id
 	id=A.b_c-$(printf '9%.0s' {1..122})

@@ -98,13 +98,6 @@ both_for_job() {
 	no_keys
 }
 
-@test "a --mode that is no kind of lock is refused" {
-	run -64 rlock unlock --mode shared a
-	assert_output --partial "'shared': not plain, fair, read, write or sem"
-	run -64 rlock renew --mode '' a
-	run -64 rlock run --mode read a -- true
-}
-
 # ---- broken ----
 
 @test "unlock --force breaks a write lock, and a waiter gets in" {

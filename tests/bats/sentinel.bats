@@ -297,14 +297,6 @@ is_answered() {
 	run -0 rlock run -t 3s --sentinel-map "192.0.2.1:6379=127.0.0.1:$(port_of 2)" a -- sleep 1.5
 }
 
-@test "a malformed sentinel-map is refused before anything is asked" {
-	local map
-	for map in a 'a=b' 'a:1' 'a:1=' 'a:1=b:0' 'a:1=b:2,' '=' 'a:1=b:2:3'; do
-		run -64 rlock run --sentinel-map "$map" a -- true
-		assert_one_line "^rlock: --sentinel-map: .+$"
-	done
-}
-
 # ---- logins ----
 
 @test "sentinels have a login of their own" {

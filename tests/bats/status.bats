@@ -492,17 +492,6 @@ unfolded() {
 
 # ---- wrong use ----
 
-@test "status needs a name, and takes no command" {
-	run -64 rlock status
-	assert_output --partial 'rlock status NAME'
-	run -64 rlock status nightly -- true
-	assert_output --partial 'try: rlock status nightly'
-	run -64 rlock run --json nightly -- true
-	assert_output --partial --json
-	run -64 rlock status --watch=1ms nightly
-	assert_output --partial 'less than 100ms'
-}
-
 @test "a full disk does not pass for success" {
 	acquire lock ci nightly
 	run -71 sh -c 'rlock status nightly >/dev/full'

@@ -334,13 +334,6 @@ while True:
 
 # ---- options ----
 
-@test "options for TLS without a URL for it are refused, before anything is done" {
-	run -64 rlock run -u "unix://$SERVER_SOCKET" --cacert "$CA" a -- touch begun
-	assert_one_line '^rlock: --cacert is for TLS, and unix://.* has none: name the server by a URL like rediss://HOST:6379$'
-	run -64 rlock run -u "unix://$SERVER_SOCKET" --insecure a -- touch begun
-	assert [ ! -e begun ]
-}
-
 @test "the configuration file has the authority, for its own server only" {
 	printf '%s\n' "url = $RLOCK_URL" "cacert = $CA" >rlock.conf
 	chmod 600 rlock.conf

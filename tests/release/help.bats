@@ -174,6 +174,12 @@ fits_width() {
 	run -0 diff <(rlock run -h) <(rlock run -nh a)
 }
 
+@test "the help of sem speaks of one server" {
+	run -0 rlock help sem
+	assert_line --regexp '^ +-u, --url URL +the server, one alone; or RLOCK_URL in the$'
+	refute_output --partial 'given several times: a lock on all'
+}
+
 # ---- exit codes ----
 
 @test "help run has the exit codes that the program has, and no other" {
