@@ -17,11 +17,11 @@ teardown() {
 VERBS='lock fair rlock wlock'
 
 # state_of NAME: all that is on the server of that lock, one key a line. What differs between two locks that are acquired
-# one after the other is left out: times are told in units of 20 s from now.
+# one after the other is left out: times are told in units of 20 min from now.
 state_of() {
 	redis eval '
 		local now = redis.call("TIME")
-		local function units(ms) return string.format("%.0f", ms / 20000) end
+		local function units(ms) return string.format("%.0f", ms / 1200000) end
 		local function units_from_now(ms) return units(ms - now[1] * 1000 - now[2] / 1000) end
 		local function without_times(value)
 			return (value:gsub("^(%S+) (%d+) (%d+) ", function(owner, since, ends)
@@ -60,7 +60,7 @@ both() {
 shorten() {
 	local key
 	redis --scan | while read -r key; do
-		[[ $key != "$1" && $key != *"{$1}"* ]] || redis pexpire "$key" 20000
+		[[ $key != "$1" && $key != *"{$1}"* ]] || redis pexpire "$key" 1200000
 	done >/dev/null
 }
 
@@ -91,7 +91,7 @@ same_state() {
 	local verb
 	for verb in $VERBS 'lock --fence' 'fair --fence'; do
 		# shellcheck disable=SC2086
-		both rlock $verb --pid $$ --lease 1m
+		both rlock $verb --pid $$ --lease 1h
 		[ -n "$(state_of one)" ]
 		same_state "acquired by $verb"
 		renew
@@ -103,13 +103,13 @@ same_state() {
 
 @test "a read lock of one name is renewed as one of several names is, with other readers beside" {
 	local name
-	both rlock rlock --pid $$ --lease 1m
-	both rlock rlock --owner mate --lease 1m
+	both rlock rlock --pid $$ --lease 1h
+	both rlock rlock --owner mate --lease 1h
 	renew
 	same_state 'beside one of ours'
 	for name in one two; do
 		redis hset "$name" java:1 1 >/dev/null
-		redis set "{$name}:java:1:rwlock_timeout:1" 1 px 60000 >/dev/null
+		redis set "{$name}:java:1:rwlock_timeout:1" 1 px 3600000 >/dev/null
 	done
 	renew
 	same_state "beside Java's"
@@ -127,7 +127,7 @@ same_state() {
 @test "a lock of one name is renewed and released without the commands that only the long way has, of every kind" {
 	local verb
 	for verb in $VERBS; do
-		both rlock "$verb" --pid $$ --lease 1m
+		both rlock "$verb" --pid $$ --lease 1h
 		# Which hold it is takes a look at the TTL of each name, as well.
 		shorten one
 		shorten two
