@@ -71,28 +71,6 @@ teardown() { watchful_teardown; }
 	done
 }
 
-@test "when the last rlock has left the queue, only what is Java's stays on the server" {
-	java_locks J1 a
-	queue_waiter r1 a
-	java_locks J2 a >/dev/null
-	java_unlocks J1 a >/dev/null
-	await_entry r1
-	let_leave r1
-	keys_are 'redisson_lock_queue:{a}' 'redisson_lock_timeout:{a}'
-	# Redisson's have no TTL: as good as that.
-	(($(redis pttl 'redisson_lock_queue:{a}') > 1000 * 86400000))
-	(($(redis pttl 'redisson_lock_timeout:{a}') > 1000 * 86400000))
-	queue_waiter r1 a
-	(($(redis pttl 'redisson_lock_queue:{a}') < 2 * 86400000))
-	(($(redis pttl 'redisson_lock_timeout:{a}') < 2 * 86400000))
-	kill -TERM "${PIDS[r1]}"
-	ended_with 143 "${PIDS[r1]}"
-	(($(redis pttl 'redisson_lock_queue:{a}') > 1000 * 86400000))
-	assert_equal "$(java_locks J2 a)" ''
-	java_unlocks J2 a >/dev/null
-	no_keys
-}
-
 @test "Java's release wakes the rlock that is next" {
 	java_locks J1 a
 	queue_waiter r1 a
@@ -119,22 +97,6 @@ teardown() { watchful_teardown; }
 	nothing_is_left
 }
 
-@test "a thread of Java's that is next is let in before those that came later" {
-	keep_head a
-	queue_waiter r1 a
-	assert_equal "$(java_locks J1 a)" ''
-	is_waiting r1
-	is_woken_by a r1 java_unlocks J1 a
-	let_leave r1
-	nothing_is_left
-}
-
-@test "a head whose time is over does not keep others out" {
-	keep_head a -1
-	run -0 rlock fair -n a -- true
-	no_keys
-}
-
 @test "a thread of Java's that listens keeps its position though its time is over, and is woken" {
 	keep_head a -1000
 	java_listens a J1
@@ -149,56 +111,4 @@ teardown() { watchful_teardown; }
 	is_woken_by a r1 java_unlocks J1 a
 	let_leave r1
 	is_free "$(queue_key a)"
-}
-
-@test "a thread of Java's whose time is over holds no waiter up when it listens no longer" {
-	local listener
-	keep_head a -1000
-	java_listens a J1
-	listener=$PID
-	queue_waiter r1 a
-	stays 1 is_waiting r1
-	kill "$listener"
-	await_entry r1
-	let_leave r1
-	nothing_is_left
-}
-
-@test "a head without a score does not keep others out" {
-	redis rpush 'redisson_lock_queue:{a}' "$JAVA_CLIENT:1" >/dev/null
-	run -0 rlock fair -n a -- true
-	no_keys
-	java_locks J2 a
-	redis rpush 'redisson_lock_queue:{a}' "$JAVA_CLIENT:1" >/dev/null
-	queue_waiter r1 a
-	java_unlocks J2 a
-	await_entry r1
-	let_leave r1
-	nothing_is_left
-}
-
-@test "a thread of Java's that gives up holds no waiter up" {
-	keep_head a 300000
-	queue_waiter r1 a
-	java_gives_up J1 a
-	await_entry r1 8
-	let_leave r1
-	nothing_is_left
-}
-
-@test "a live waiter keeps its position though its score is long past" {
-	start_holder r0 fair a
-	for party in r1 r2 r3; do
-		queue_waiter "$party" a
-	done
-	redis zadd 'redisson_lock_timeout:{a}' 1 "$(owner_in_queue a r1)" 2 "$(owner_in_queue a r2)" \
-		3 "$(owner_in_queue a r3)" >/dev/null
-	# Each of these looks for dead waiters.
-	run -75 rlock fair -n a -- true
-	let_leave r0
-	for party in r1 r2 r3; do
-		await_entry "$party"
-		let_leave "$party"
-	done
-	nothing_is_left
 }

@@ -32,25 +32,6 @@ teardown() { watchful_teardown; }
 	no_hold_files
 }
 
-@test "a script joins the queue like a command" {
-	start_holder r0 fair a
-	queue_waiter r1 a
-	in_background bash -c 'rlock fair --pid $$ a; inside held; rlock unlock a'
-	PIDS[script]=$PID
-	wait_until 5 has_in_queue a 2
-	queue_waiter r2 a
-	let_leave r0
-	await_entry r1
-	let_leave r1
-	await_entry held
-	is_waiting r2
-	touch out-held
-	await_entry r2
-	let_leave r2
-	ended_with 0 "${PIDS[script]}"
-	nothing_is_left
-}
-
 @test "a script that dies frees its fair lock, and the next one is woken" {
 	in_background bash -c 'rlock fair --pid $$ a; inside held; exit 9'
 	PIDS[script]=$PID
@@ -61,32 +42,6 @@ teardown() { watchful_teardown; }
 	within "$(wake_limit)" is_inside r1
 	let_leave r1
 	touch out-held
-	nothing_is_left
-}
-
-@test "a fair lock without a command is renewed, and can be renewed" {
-	in_background bash -c 'rlock fair --pid $$ -t 3s a; inside held; rlock renew a >renewed; rlock unlock a'
-	PIDS[script]=$PID
-	await_entry held
-	stays 4 is_held a
-	touch out-held
-	ended_with 0 "${PIDS[script]}"
-	file_says renewed 3s || grep -qE '^2\.[0-9]+s$' renewed
-	nothing_is_left
-}
-
-@test "one shell acquires a fair lock for an owner, and another one releases it" {
-	run -0 rlock fair --owner job-1 --lease 1m a
-	has_count a 1
-	run -75 rlock fair --owner job-2 --lease 1m -n a
-	run -0 rlock fair --owner job-1 --lease 1m -n a
-	has_count a 2
-	queue_waiter r1 a
-	run -0 rlock renew --owner job-1 --lease 1m a
-	run -0 rlock unlock --owner job-1 a
-	is_waiting r1
-	is_woken_by a r1 rlock unlock --owner job-1 a
-	let_leave r1
 	nothing_is_left
 }
 
@@ -131,18 +86,4 @@ teardown() { watchful_teardown; }
 # hears CHANNEL COUNT: so many listen there.
 hears() {
 	[ "$(redis pubsub numsub "$1" | tail -n 1)" = "$2" ]
-}
-
-@test "a waiter that enters because its owner got the lock otherwise has left the queue" {
-	held_by_stranger a
-	in_background rlock fair --owner job-1 --lease 1m a
-	wait_until 5 has_in_queue a 1
-	redis del a >/dev/null
-	run -0 rlock lock --owner job-1 --lease 1m -n a
-	ended_with 0
-	has_count a 2
-	has_no_queue a
-	run -0 rlock unlock --owner job-1 a
-	run -0 rlock unlock --owner job-1 a
-	nothing_is_left
 }

@@ -57,20 +57,6 @@ teardown() { watchful_teardown; }
 	done
 }
 
-@test "unlock --force of a lock that is free leaves a queue of live waiters as it is" {
-	keep_head a
-	java_listens a J1
-	listener=$PID
-	queue_waiter r1 a
-	run -1 rlock unlock --force a
-	assert_equal "$(queue_names a)" 'J1 r1'
-	kill "$listener"
-	java_gives_up J1 a
-	await_entry r1
-	let_leave r1
-	nothing_is_left
-}
-
 @test "a fair release wakes plain waiters too" {
 	start_holder r0 fair a
 	in_background rlock run a -- inside p1
@@ -79,23 +65,6 @@ teardown() { watchful_teardown; }
 	let_leave r0
 	wait_until 8 is_inside p1
 	let_leave p1
-	nothing_is_left
-}
-
-@test "with plain and fair waiters for one lock, all of them get it" {
-	start_holder r0 fair a
-	for number in 1 2 3; do
-		queue_waiter "r$number" a
-		in_background rlock run a -- inside "p$number"
-		PIDS[p$number]=$PID
-		wait_until 5 has_waiters a "$number"
-	done
-	touch let-go
-	for party in r0 r1 r2 r3 p1 p2 p3; do
-		took_less 5 ended_with 0 "${PIDS[$party]}"
-		is_inside "$party"
-	done
-	(($(cat in-r1) < $(cat in-r2) && $(cat in-r2) < $(cat in-r3)))
 	nothing_is_left
 }
 
@@ -108,16 +77,6 @@ teardown() { watchful_teardown; }
 	let_leave r1
 	await_entry r2
 	let_leave r2
-	nothing_is_left
-}
-
-@test "a lock without an end is waited for until it is gone" {
-	redis hset a somebody:1 1 >/dev/null
-	queue_waiter r1 a
-	stays 1 is_waiting r1
-	redis del a >/dev/null
-	await_entry r1 8
-	let_leave r1
 	nothing_is_left
 }
 
@@ -147,25 +106,4 @@ teardown() { watchful_teardown; }
 		done
 		((best < 700)) || fail "entered $best ms after the lock's end"
 	done
-}
-
-@test "a waiter that waits while a least time begins learns of its earlier end" {
-	# The lease would last for 30 s.
-	in_background rlock fair --at-least 3s a -- inside r0
-	PIDS[r0]=$PID
-	await_entry r0
-	queue_waiter r1 a
-	let_leave r0
-	ttl_is_below a 3000
-	await_entry r1 8
-	let_leave r1
-	nothing_is_left
-}
-
-@test "a lock with a least time has no line of its own, and turns others away" {
-	run -0 rlock fair --at-least 30s a -- true
-	keys_are a 'rlock_holds:{a}'
-	run -75 rlock fair -n a -- true
-	run -75 rlock fair -w 50ms a -- true
-	has_no_queue a
 }

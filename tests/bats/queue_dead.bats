@@ -28,28 +28,6 @@ teardown() { watchful_teardown; }
 	nothing_is_left
 }
 
-@test "a head that was killed while the lock was held on costs no waiter anything" {
-	start_holder r0 fair a
-	queue_waiters r1 r2
-	kill_waiter r1
-	queue_becomes 8 a r2
-	is_woken_by a r2 let_leave r0
-	let_leave r2
-	nothing_is_left
-}
-
-@test "two heads in a row that are killed hold up the queue for five seconds at most" {
-	start_holder r0 fair a
-	queue_waiters r1 r2 r3 r4
-	wait_until 5 has_just_looked a r2
-	kill_waiter r1
-	kill_waiter r2
-	let_leave r0
-	within 8 is_inside r3
-	take_turns r3 r4
-	nothing_is_left
-}
-
 @test "six heads in a row that are killed hold up the queue no longer than one and a look of the next" {
 	start_holder r0 fair a
 	queue_waiters r1 r2 r3 r4 r5 r6 r7 r8
@@ -74,23 +52,6 @@ teardown() { watchful_teardown; }
 	nothing_is_left
 }
 
-# Each call for the lock clears dead waiters away; theirs are the keys for a day else.
-visited() {
-	rlock fair -n a -- true && no_keys
-}
-
-@test "the last ones in the queue that are killed leave nothing to the next one" {
-	start_holder r0 fair a
-	queue_waiters r1 r2 r3
-	kill_waiter r2
-	kill_waiter r3
-	wait_until 8 is_overdue a r3
-	let_leave r0
-	await_entry r1
-	let_leave r1
-	wait_until 8 visited
-}
-
 @test "a Java client that joins a queue of dead waiters sleeps for seconds, and keeps its position" {
 	local sleep_ms
 	start_holder r0 fair a
@@ -107,22 +68,6 @@ visited() {
 	# By its clock the time is over.
 	assert_equal "$(java_locks J1 a "$((sleep_ms + 1000))")" ''
 	java_has_lock a J1
-}
-
-@test "a waiter that was the only one in the queue, and was killed, keeps others out for seconds, not for minutes" {
-	start_holder r0 fair a b c
-	for name in a b c; do
-		queue_waiter "$name" "$name"
-		kill_waiter "$name"
-	done
-	let_leave r0
-	start_waiter r1 c
-	within 8 is_inside r1
-	let_leave r1
-	# Calls that do not wait, or not for long, are no help to each other.
-	wait_until 5 rlock fair -n a -- true
-	wait_until 5 rlock fair -q -w 1s b -- true
-	nothing_is_left
 }
 
 @test "a monitor of all channels hides no dead waiter" {
@@ -178,34 +123,6 @@ have_all_looked() {
 	end=$(lease_end_ms a)
 	await_entry r1 8
 	(($(cut -c 1-13 in-r1) - end < 3000))
-	take_turns r1 r2
-	nothing_is_left
-}
-
-@test "a holder and a head that are killed hold up the queue for the lease, or for five seconds" {
-	start_holder r0 fair a -t 2s
-	queue_waiters r1 r2 r3
-	kill_waiter r0
-	kill_waiter r1
-	within 8 is_inside r2
-	take_turns r2 r3
-	nothing_is_left
-}
-
-@test "a command whose rlock is killed keeps the lock, and then the head is woken" {
-	local holder head
-	record_messages
-	in_background rlock fair a -- inside r0
-	holder=$PID
-	await_entry r0
-	wait_until 5 has_renewer "$holder"
-	queue_waiters r1 r2
-	kill -KILL "$holder"
-	stays 1 is_waiting r1
-	head=$(owner_in_queue a r1)
-	touch out-r0
-	await_entry r1
-	show_messages | grep -qxF "$(channel a):$head 0"
 	take_turns r1 r2
 	nothing_is_left
 }

@@ -29,15 +29,6 @@ teardown() { watchful_teardown; }
 # Stands in each try to get in, and in no other request.
 TRY='redisson_lock_token:{a}'
 
-@test "the reply that grants the lock is lost: it is acquired once" {
-	start_proxy
-	proxy drop-reply "$TRY"
-	run -0 rlock fair a -- ask_redis "$SERVER_SOCKET" hvals a
-	assert_output 1
-	faults_happened
-	nothing_is_left
-}
-
 @test "the answer to the request that joined the queue is lost: the waiter is in it once, and acquires the lock once" {
 	start_holder r0 fair a
 	queue_waiter r1 a
@@ -70,24 +61,6 @@ TRY='redisson_lock_token:{a}'
 	nothing_is_left
 }
 
-@test "a waiter whose first answer comes too late has the position of its first request, also after it lost that" {
-	start_holder r0 fair a
-	start_proxy
-	proxy hold-reply "$TRY"
-	start_waiter r1 -w 30s --connect-timeout 1s a
-	wait_until 5 is_last a r1
-	RLOCK_URL=unix://$SERVER_SOCKET queue_waiter r2 a
-	wait_until 5 said_to_come_again
-	assert_equal "$(queue_names a)" 'r1 r2'
-	proxy release
-	# A Java client with a fast clock drops both.
-	assert_equal "$(java_tries J9 a 3600000)" 1
-	queue_becomes 6 a r1 r2
-	let_leave r0
-	take_turns r1 r2
-	nothing_is_left
-}
-
 # r1 listens for its turn: its second request was answered.
 said_to_come_again() {
 	[ "$(redis pubsub numsub "$(channel a):$(owner_in_queue a r1)" | tail -n 1)" = 1 ]
@@ -109,22 +82,6 @@ said_to_come_again() {
 	nothing_is_left
 }
 
-@test "a live waiter that can't listen for a while keeps its position" {
-	start_holder r0 fair a
-	start_proxy
-	queue_waiter r1 a
-	RLOCK_URL=unix://$SERVER_SOCKET queue_waiter r2 a
-	wait_until 5 said_to_come_again
-	proxy cut-before subscribe 6
-	proxy cut
-	# It has asked for the lock again, over a new connection, and was told that it is taken.
-	wait_until 5 says_it_listens a r1 0
-	queue_is a r1 r2
-	let_leave r0
-	take_turns r1 r2
-	nothing_is_left
-}
-
 @test "a waiter in a black hole loses its position, and has it again after it" {
 	start_holder r0 fair a
 	start_proxy
@@ -142,31 +99,6 @@ said_to_come_again() {
 	nothing_is_left
 }
 
-@test "CLIENT KILL of all waiters changes nothing about the queue, and the head is woken" {
-	start_holder r0 fair a
-	queue_waiters r1 r2 r3
-	for _ in 1 2 3; do
-		redis client kill type normal >/dev/null
-		redis client kill type pubsub >/dev/null
-		stays 0.4 queue_is a r1 r2 r3
-	done
-	wait_until 5 said_to_come_again
-	is_woken_by a r1 let_leave r0
-	take_turns r1 r2 r3
-	nothing_is_left
-}
-
-@test "SCRIPT FLUSH while they wait changes nothing" {
-	own_server
-	start_holder r0 fair a
-	queue_waiters r1 r2
-	redis script flush >/dev/null
-	is_woken_by a r1 let_leave r0
-	redis script flush >/dev/null
-	take_turns r1 r2
-	nothing_is_left
-}
-
 # ---- a server that is full, or comes back empty ----
 
 @test "on a full server a new waiter is told so, and joins no queue" {
@@ -179,24 +111,6 @@ said_to_come_again() {
 	run -75 rlock fair -n a -- true
 	let_leave r0
 	no_keys
-}
-
-@test "on a server that gets full a fair lock is released, and a waiter whose time is over is told" {
-	own_server
-	# shellcheck disable=SC2034 # start_waiter uses it
-	STEPS=()
-	start_holder r0 fair a
-	queue_waiter r1 -w 8s a
-	queue_waiter r2 -w 8s a
-	redis config set maxmemory 1 >/dev/null
-	let_leave r0
-	is_free a
-	for party in r1 r2; do
-		ended_with 69 "${PIDS[$party]}"
-		has_lines "said-$party" 1
-		grep -q '^rlock: a: .*memory' "said-$party"
-	done
-	nothing_is_left
 }
 
 @test "on a server that was full for a while all waiters go on" {
@@ -231,20 +145,4 @@ said_to_come_again() {
 		assert_equal "$(tr '\n' ' ' <order)" 'r1 r2 r3 r4 r5 '
 		nothing_is_left
 	done
-}
-
-@test "a server that comes back empty, and whose lock another one acquires: all are in the queue as before" {
-	own_server
-	start_holder r0 fair a -t 2s
-	queue_waiters r1 r2 r3 r4 r5
-	kill_server
-	# No waiter finds it before the lock is acquired.
-	in_background redis-server --port 0 --unixsocket "$PWD/hidden.sock" --save '' --appendonly no --dir "$PWD"
-	wait_until 5 redis-cli -s hidden.sock hset a somebody:1 1
-	mv hidden.sock server/redis.sock
-	ended_with 76 "${PIDS[r0]}"
-	queue_becomes 10 a r1 r2 r3 r4 r5
-	redis del a >/dev/null
-	take_turns r1 r2 r3 r4 r5
-	nothing_is_left
 }

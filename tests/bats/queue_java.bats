@@ -92,20 +92,3 @@ queue_java() {
 	assert_one_line '^rlock: a: not held: dead waiters were removed from its queue$'
 	nothing_is_left
 }
-
-@test "unlock --force of a free lock leaves those that listen, and those behind them" {
-	queue_java a J1 J2 J3
-	java_listens a J2
-	run -0 rlock unlock --force a
-	queue_is a J2 J3
-	run -1 rlock unlock --force a
-	assert_one_line '^rlock: a: not held$'
-	queue_is a J2 J3
-}
-
-@test "unlock --force with an owner, or of another kind, leaves the queue" {
-	queue_java a J1
-	run -1 rlock unlock --force --holder x a
-	run -1 rlock unlock --force --mode write a
-	queue_is a J1
-}

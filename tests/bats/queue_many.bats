@@ -133,35 +133,3 @@ queue_many() {
 	done
 	nothing_is_left
 }
-
-# cpu_ms PID: what a process has used of the processor.
-cpu_ms() {
-	echo $(($(cut -d ' ' -f 1 "/proc/$1/schedstat") / 1000000))
-}
-
-@test "a waiter rests, also when the lock is free and kept for another one" {
-	local before
-	redis rpush "$(queue_key a)" "$JAVA_CLIENT:1" >/dev/null
-	set_deadline a J1 60000
-	queue_waiter r1 a
-	before=$(cpu_ms "${PIDS[r1]}")
-	let_pass 4
-	(($(cpu_ms "${PIDS[r1]}") - before < 100))
-	(($(grep -c 'asking to' said-r1) <= 6))
-	java_gives_up J1 a
-	await_entry r1
-	let_leave r1
-	nothing_is_left
-}
-
-@test "a waiter rests, also when the lock has no end" {
-	redis hset a somebody:1 1 >/dev/null
-	queue_waiter r1 a
-	queue_waiter r2 a
-	let_pass 4
-	(($(grep -c 'asking to' said-r1) <= 6))
-	(($(grep -c 'asking to' said-r2) <= 6))
-	redis del a >/dev/null
-	take_turns r1 r2
-	nothing_is_left
-}
