@@ -49,17 +49,6 @@ slots"
 	is_whole a 3
 }
 
-@test "several permits are taken at once, and released at once" {
-	hold_permit 5 a --take 3
-	has_free a 2
-	has_held a 3
-	run -75 rlock sem -n --permits 5 --take 3 a -- true
-	run -0 rlock sem -n --permits 5 --take 2 a -- true
-	let_go
-	ended_with 0
-	is_whole a 5
-}
-
 @test "a waiter is told how many permits there are, and one of their holders" {
 	local id
 	for id in 1 2 3; do
@@ -171,14 +160,6 @@ slots"
 	run -1 rlock renew --owner ci-2 a
 }
 
-@test "a permit is kept for --at-least, also when the command ends sooner" {
-	run -0 rlock sem --permits 1 --at-least 5s a -- true
-	has_free a 0
-	run -75 rlock sem -n --permits 1 a -- true
-	run -0 rlock sem --wait 30s --permits 1 a -- true
-	is_whole a 1
-}
-
 # ---- status, list, unlock --force ----
 
 @test "status shows the total, what is free, the holders, and permits without one" {
@@ -258,15 +239,6 @@ slots"
 	run -0 rlock run -n a -- true
 	run -0 rlock sem -n --permits 2 a -- true
 	is_whole a 2
-}
-
-@test "unlock --force deletes no semaphore of which a permit is held, or none is free" {
-	rlock sem --permits 2 --owner one --lease 1m a
-	run -0 rlock unlock --force a
-	is_whole a 2
-	redis set b 0 >/dev/null
-	run -1 rlock unlock --force b
-	redis_says 0 get b
 }
 
 # ---- usage ----

@@ -68,57 +68,7 @@ teardown() {
 	is_whole a 2
 }
 
-@test "an acquisition whose reply was lost is granted again by a server that is full now" {
-	local take
-	for take in 1 2; do
-		redis flushall >/dev/null
-		rm -f granted
-		start_proxy
-		proxy hold-reply 'rlock_total:{a}'
-		in_background rlock sem --permits 3 --take "$take" --wait 10s a -- touch granted
-		wait_until 5 has_held a "$take"
-		redis config set maxmemory 1 >/dev/null
-		proxy cut
-		ended_with 0 "$PID"
-		redis config set maxmemory 0 >/dev/null
-		file_exists granted
-		is_whole a 3
-		proxy quit
-	done
-}
-
-@test "a permit comes back once when the reply to its release was lost" {
-	start_proxy
-	in_background rlock sem --permits 2 a -- until_let_go
-	wait_until 5 has_free a 1
-	proxy drop-reply 'redisson_sc:{a}!rlock_total:{a}'
-	let_go
-	ended_with 0
-	faults_happened
-	is_whole a 2
-}
-
 # ---- processes and servers that fail ----
-
-@test "a permit stays held when the server stands still for less than its lease" {
-	hold_permit 1 a -t 6s
-	redis client pause 2000 all
-	in_background rlock sem --permits 1 a -- touch entered
-	local waiter=$PID
-	wait_until 5 has_waiters a 1
-	[ ! -e entered ]
-	let_go
-	ended_with 0 "$waiter"
-	is_whole a 1
-}
-
-@test "a permit is lost when the server stands still for longer than its lease" {
-	hold_permit 1 a -t 2s
-	redis client pause 3000 all
-	ended_with 76
-	run -0 rlock sem -w 10s --permits 1 a -- true
-	is_whole a 1
-}
 
 @test "a permit stays with its command when rlock is killed, and comes back when that ends" {
 	hold_permit 1 a -t 3s
@@ -127,28 +77,6 @@ teardown() {
 	run -75 rlock sem -n --permits 1 a -- true
 	let_go
 	wait_until 2 is_whole a 1
-}
-
-@test "a permit is renewed by rlock when its renewer is killed" {
-	hold_permit 1 a -t 1s
-	wait_until 5 has_renewer "$PID"
-	kill -KILL "$(renewer_of "$PID")"
-	let_pass 2
-	has_held a 1
-	let_go
-	ended_with 0
-	is_whole a 1
-}
-
-@test "a permit that was granted to a waiter whose connections broke is taken once" {
-	hold_permit 1 a
-	in_background rlock sem --permits 1 a -- true
-	wait_until 5 has_waiters a 1
-	redis client kill type pubsub >/dev/null
-	redis client kill type normal skipme yes >/dev/null || :
-	let_go
-	all_ended_with 0
-	is_whole a 1
 }
 
 @test "a server that lost its data loses the permit, and the waiter goes on waiting there" {
@@ -160,35 +88,4 @@ teardown() {
 	ended_with 76 "$holder"
 	wait_until 10 file_exists got
 	wait_until 5 is_whole a 1
-}
-
-@test "a server that is restarted without its data loses the permit, and the waiter goes on waiting there" {
-	start_server_in one
-	local server=$PID holder waiter
-	export SERVER_SOCKET=$PWD/one/redis.sock RLOCK_URL=unix://$PWD/one/redis.sock
-	export REDIS="ask_redis $SERVER_SOCKET"
-	hold_permit 1 a -t 2s
-	holder=$PID
-	in_background rlock sem -w 60s --permits 1 a -- touch entered
-	waiter=$PID
-	wait_until 5 has_waiters a 1
-	kill -KILL "$server"
-	wait_until 5 is_gone "$server"
-	start_server_in one
-	ended_with 76 "$holder"
-	ended_with 0 "$waiter"
-	assert [ -e entered ]
-	wait_until 5 is_whole a 1
-}
-
-@test "a full server grants no permit, and those that are held are renewed and released" {
-	hold_permit 2 a -t 1s
-	redis config set maxmemory 1 >/dev/null
-	run -69 rlock sem -n --permits 2 a -- true
-	let_pass 1.5
-	has_held a 1
-	let_go
-	ended_with 0
-	redis config set maxmemory 0 >/dev/null
-	is_whole a 2
 }

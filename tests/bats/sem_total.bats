@@ -25,15 +25,6 @@ teardown() { watchful_teardown; }
 	has_held a 1
 }
 
-@test "of one permit messages speak in the singular" {
-	redis set a 1
-	run -75 rlock sem --permits 3 --take 2 -w 300ms a -- true
-	assert_output 'rlock: a: has 1 permit in all, and --permits says 3: --resize changes it
-rlock: a: timed out after 300ms: the semaphore has 1 permit in all, and 2 must be free: --resize gives it more'
-	run -0 rlock sem -v --permits 1 --resize a
-	assert_line 'rlock: a: has 1 permit in all; it had 1 before'
-}
-
 @test "a total that differs is kept, with one warning that names both" {
 	redis set a 2
 	run -0 rlock sem --permits 3 a -- true
@@ -44,35 +35,6 @@ rlock: a: timed out after 300ms: the semaphore has 1 permit in all, and 2 must b
 	is_whole a 2
 	run -0 rlock sem --permits 2 a -- true
 	assert_output ''
-}
-
-@test "a waiter is warned of another total once" {
-	redis set a 1
-	hold_permit 1 a
-	in_background rlock sem --permits 2 a -- true 2>log
-	wait_until 5 has_waiters a 1
-	let_go
-	all_ended_with 0
-	assert_equal "$(grep -c 'permit in all' log)" 1
-	is_whole a 1
-}
-
-@test "a permit of Java's RSemaphore, which leaves a lower counter only, is no other total" {
-	rlock sem --permits 3 a -- true
-	redis decr a
-	run -0 rlock sem --permits 3 a -- true
-	assert_output ''
-	redis incr a
-	is_whole a 3
-}
-
-@test "a greater total is warned of, though what is free and what is held add up to --permits" {
-	rlock sem --permits 3 a -- true
-	redis decr a
-	run -0 rlock sem -n --permits 2 a -- true
-	assert_one_line '^rlock: a: has 3 permits in all, and --permits says 2: --resize changes it$'
-	redis incr a
-	is_whole a 3
 }
 
 @test "the total is changed on purpose, while permits are held, too" {
@@ -124,22 +86,6 @@ rlock: a: timed out after 300ms: the semaphore has 1 permit in all, and 2 must b
 	let_go
 	all_ended_with 0
 	is_whole a 3
-}
-
-@test "a counter of 0 or less is told as no permits, once, and --resize raises it" {
-	local counter
-	for counter in 0 -5; do
-		redis flushall >/dev/null
-		redis set a "$counter" >/dev/null
-		run -75 rlock sem --permits 3 -w 300ms a -- true
-		assert_output 'rlock: a: has 0 permits in all, and --permits says 3: --resize changes it
-rlock: a: timed out after 300ms: the semaphore has 0 permits in all, and 1 must be free: --resize gives it more'
-		run -1 rlock status a
-		assert_output 'a: semaphore, free, 0 of 0 permits free'
-		run -0 rlock sem -v --permits 3 --resize a
-		assert_line 'rlock: a: has 3 permits in all; it had 0 before'
-		is_whole a 3
-	done
 }
 
 @test "a call that needs more permits than there are says so, and names no holder when there is none" {

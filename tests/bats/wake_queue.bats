@@ -48,22 +48,6 @@ wakes_one() {
 	wakes_one run
 }
 
-@test "of twenty waiters for a write lock each release wakes one" {
-	wakes_one wlock
-}
-
-@test "those that wait longest are woken first" {
-	hold_until_let_go run a
-	wait_as 1 a
-	wait_as 2 a
-	wait_as 3 a
-	touch out
-	let_go
-	wait_until 5 had_turns 1 2 3
-	all_ended_with 0
-	no_keys
-}
-
 @test "of several readers a release of a writer wakes all, and of the writers behind it one" {
 	local i
 	hold_until_let_go wlock a
@@ -136,32 +120,6 @@ wakes_one() {
 	no_keys
 }
 
-@test "when the first waiter has gone the next one hears Redisson" {
-	held_by_stranger a
-	wait_as 1 a
-	kill_live_waiter "$PID"
-	wait_as 2 a
-	wait_as 3 a
-	touch out
-	redis del a >/dev/null
-	redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
-	within $SOON had_turns 2 3
-	unset 'BACKGROUND[0]'
-	all_ended_with 0
-	no_keys
-}
-
-@test "unlock --force wakes the first waiter" {
-	held_by_stranger a
-	wait_as 1 a
-	wait_as 2 a
-	touch out
-	rlock unlock --force a
-	within $SOON had_turns 1 2
-	all_ended_with 0
-	no_keys
-}
-
 # ---- where there can't be a queue ----
 
 # Each is woken by each release, as Redisson's are.
@@ -183,17 +141,4 @@ wakes_one() {
 	done
 	# A turn that was given to others is there for a moment.
 	wait_until 5 no_keys
-}
-
-@test "on a server without memory waiters acquire the lock after a release" {
-	hold_until_let_go run a
-	redis config set maxmemory 1 >/dev/null
-	in_background rlock run -w 20s a -- sh -c 'echo turn >>turns'
-	wait_until 5 has_listeners 1
-	has_waiters a 0
-	redis config set maxmemory 0 >/dev/null
-	let_go
-	within $SOON has_lines turns 1
-	all_ended_with 0
-	no_keys
 }

@@ -20,29 +20,6 @@ teardown() { watchful_teardown; }
 
 # ---- what becomes of a waiter ----
 
-has_pattern() {
-	redis_says 1 pubsub numpat
-}
-
-@test "waiters that were killed do not hold up the next one" {
-	local i
-	# A monitor of all channels hears them still.
-	in_background redis-cli -s "$SERVER_SOCKET" psubscribe '*'
-	wait_until 5 has_pattern
-	hold_until_let_go run a
-	for i in 1 2 3 4 5; do
-		wait_as "$i" a
-		kill_live_waiter "$PID"
-	done
-	wait_as 6 a
-	touch out
-	let_go
-	within $SOON had_turns 6
-	ended_with 0
-	kill "${BACKGROUND[0]}"
-	no_keys
-}
-
 # stop_when_woken: of two waiters the first, FIRST, is woken, and does not act on it.
 stop_when_woken() {
 	hold_until_let_go run a
@@ -84,79 +61,6 @@ stop_when_woken() {
 	no_keys
 }
 
-@test "four stopped waiters do not hold up the fifth for long" {
-	local i
-	hold_until_let_go run a
-	for i in 1 2 3 4; do
-		wait_as "$i" a
-		stop_waiters "$PID"
-	done
-	wait_as 5 a
-	let_go
-	wait_until 7 had_turns 5
-	touch out
-	continue_waiters "${BACKGROUND[@]:1:4}"
-	wait_until 5 has_lines turns 5
-	all_ended_with 0
-	no_keys
-}
-
-# So many waiters try seldom, and none tells the last one by its own try that the others had quick turns.
-@test "a waiter that is stopped after many quick turns does not hold up the last one for long" {
-	local i stopped
-	hold_until_let_go run a
-	for i in {1..12}; do
-		in_background rlock run a -- sh -c 'echo "$1" >>turns' sh "$i"
-	done
-	wait_until 5 has_live_waiters a 12
-	wait_as 13 a
-	stopped=$PID
-	wait_as 14 a
-	stop_waiters "$stopped"
-	let_go
-	wait_until 20 has_lines turns 12
-	# Among so many a waiter tries every 10 s, if it does not learn that it is in front.
-	wait_until 7 grep -qx 14 turns
-	touch out
-	continue_waiters "$stopped"
-	wait_until 5 has_lines turns 14
-	all_ended_with 0
-	no_keys
-}
-
-# Each would keep the lock from those behind it for a turn.
-@test "several waiters that are stopped hold up those behind them once" {
-	local i
-	hold_until_let_go run a
-	for i in 1 2 3 4 5; do
-		wait_as "$i" a
-	done
-	stop_waiters "${BACKGROUND[@]:1}"
-	wait_as 6 a
-	wait_as 7 a
-	let_go
-	wait_until 7 has_lines turns 1
-	wait_until 5 has_waiters a 1
-	touch out
-	within $SOON has_lines turns 2
-	continue_waiters "${BACKGROUND[@]:1:5}"
-	all_ended_with 0
-	no_keys
-}
-
-@test "more dead waiters than are removed at once hold up none" {
-	local i
-	hold_until_let_go run a
-	wait_as 1 a
-	wait_as 2 a
-	redis eval 'for i = 1, 1500 do redis.call("zadd", KEYS[1], i, "dead-" .. i) end' 1 'rlock_queue:{a}' >/dev/null
-	touch out
-	let_go
-	wait_until 7 had_turns 1 2
-	all_ended_with 0
-	no_keys
-}
-
 # gives_up SIGNAL STATUS: the first was woken, and is told to end before it acts on it.
 gives_up() {
 	stop_when_woken
@@ -172,42 +76,11 @@ gives_up() {
 	gives_up TERM 143
 }
 
-@test "a waiter that is woken and gives up by SIGINT wakes the next one" {
-	gives_up INT 130
-}
-
-@test "a waiter that gives up before it is woken leaves the queue" {
-	hold_until_let_go run a
-	wait_as 1 a -w 5s
-	kill -TERM "$PID"
-	ended_with 143
-	has_waiters a 0
-	run -75 rlock run -q -w 300ms a -- true
-	has_waiters a 0
-	let_go
-	ended_with 0 "${BACKGROUND[0]}"
-	no_keys
-}
-
 @test "waiters whose subscriptions are cut are woken all the same" {
 	hold_until_let_go run a
 	wait_as 1 a
 	wait_as 2 a
 	redis client kill type pubsub >/dev/null
-	touch out
-	let_go
-	within $SOON has_lines turns 2
-	all_ended_with 0
-	no_keys
-}
-
-@test "a queue that was deleted comes back" {
-	hold_until_let_go run a
-	wait_as 1 a
-	wait_as 2 a
-	redis del 'rlock_queue:{a}' >/dev/null
-	# The second one is back when it tries next; the first one hears the lock as well.
-	wait_until 4 has_waiters a
 	touch out
 	let_go
 	within $SOON has_lines turns 2
@@ -258,8 +131,4 @@ lease_ends() {
 
 @test "the lease of a killed holder of a plain lock ends, and the first waiters were killed with it" {
 	lease_ends run
-}
-
-@test "the lease of a killed holder of a write lock ends, and the first waiters were killed with it" {
-	lease_ends wlock
 }

@@ -69,10 +69,6 @@ has_next_turn() {
 	has_next_turn run
 }
 
-@test "a waiter for a write lock that has waited for 2 s is not overtaken" {
-	has_next_turn wlock
-}
-
 @test "a reader does not overtake a writer that has waited for 2 s" {
 	woken_after 2.2 wlock
 	run -75 rlock rlock -n a -- true
@@ -123,27 +119,6 @@ reads_as() {
 	no_keys
 }
 
-# It is in none of the positions in front, so by itself it would try after ten seconds.
-@test "a writer behind many readers claims the next turn as soon as these are in" {
-	local i
-	hold_until_let_go wlock a
-	for i in {1..15}; do
-		reads_as "$i"
-		wait_until 5 has_waiters a "$i"
-	done
-	in_background rlock wlock a -- sh -c 'echo writer >>turns'
-	wait_until 5 has_waiters a 16
-	let_go
-	wait_until 5 has_lines turns 15
-	within $SOON is_held 'rlock_writer:{a}'
-	run -75 rlock rlock -n a -- true
-	touch out
-	wait_until 5 has_lines turns 16
-	assert_equal "$(tail -n 1 turns)" writer
-	all_ended_with 0
-	no_keys
-}
-
 # keep_coming VERB NAME: one comes again and again, without a gap, until the file "enough" is there.
 keep_coming() {
 	in_background sh -c 'until [ -e enough ]; do rlock "$0" "$1" -- timeout 0.3 tail -f /dev/null; done' "$1" "$2"
@@ -161,22 +136,6 @@ comes_from_afar() {
 	touch enough
 }
 
-@test "a reader far away enters while two writers beside the server come and go" {
-	keep_coming wlock a
-	keep_coming wlock a
-	wait_until 5 has_waiters a
-	comes_from_afar rlock a
-}
-
-@test "a writer far away enters while readers and writers beside the server come and go" {
-	keep_coming wlock a
-	keep_coming rlock a
-	keep_coming wlock a
-	# One or two are there.
-	wait_until 5 is_held 'rlock_queue:{a}'
-	comes_from_afar wlock a
-}
-
 # Callers for either one take no notice of the other one's queue.
 @test "a waiter for a fair lock far away has its turn while callers for the plain lock come and go" {
 	keep_coming run a
@@ -185,73 +144,10 @@ comes_from_afar() {
 	comes_from_afar fair a
 }
 
-@test "a waiter for a plain lock far away has its turn while callers for the fair lock come and go" {
-	keep_coming fair a
-	keep_coming fair a
-	wait_until 5 is_held 'redisson_lock_queue:{a}'
-	comes_from_afar run a
-}
-
-@test "a reader that came before a writer does not leave the next turn to it" {
-	hold_until_let_go wlock a
-	in_background rlock rlock a -- sh -c 'echo reader >>turns'
-	wait_until 5 has_waiters a
-	in_background rlock wlock a -- sh -c 'echo writer >>turns'
-	wait_until 5 has_waiters a 2
-	let_pass 2.2
-	stop_waiters "$PID"
-	let_go
-	# If it did leave the turn to the writer, that would be for so long.
-	wait_until 5 turn_begins 20000
-	wait_until 5 had_turns reader
-	continue_waiters "$PID"
-	all_ended_with 0
-	no_keys
-}
-
-# Each of them comes again as soon as it had its turn, up to 40 times, and waits for longer than 2 s.
-@test "a reader enters while writers come and go without a gap" {
-	local i
-	hold_until_let_go wlock a
-	for i in 1 2 3 4 5 6 7 8; do
-		in_background sh -c 'for i in $(seq 40); do [ -e turns ] || rlock wlock a -- timeout 0.4 tail -f /dev/null; done'
-	done
-	wait_until 5 has_waiters a 8
-	let_go
-	let_pass 3
-	in_background rlock rlock a -- sh -c 'echo reader >>turns'
-	wait_until 10 had_turns reader
-	all_ended_with 0
-	no_keys
-}
-
 @test "a waiter that does not come in its turn holds up the others for 2 s at most" {
 	woken_after 2.2 run 0
 	assert_between 1 "$TURN_MS" 1000
 	took_less 4 rlock run a -- true
-	continue_waiters "$PID"
-	all_ended_with 0
-	no_keys
-}
-
-@test "a waiter that gives up in its turn holds up none" {
-	woken_after 2.2 run
-	continue_told TERM "$PID"
-	ended_with 143
-	took_less 5 rlock run a -- true
-	no_keys
-}
-
-@test "a waiter that has not waited for long may be overtaken" {
-	for _ in 1 2 3 4 5; do
-		woken_after 0.1 run
-		((WAITED_MS >= 2000)) || break
-		# The machine was busy for so long that it has the turn.
-		continue_waiters "$PID"
-		wait "${BACKGROUND[@]}"
-		rm let-go
-	done
-	rlock run -n a -- true
 	continue_waiters "$PID"
 	all_ended_with 0
 	no_keys
@@ -293,36 +189,6 @@ both_wait() {
 	no_keys
 }
 
-@test "a free name is kept for a waiter of several names for two seconds, and then another has it" {
-	local start
-	both_wait
-	touch let-a
-	wait_until 5 is_held 'rlock_turn:{a}'
-	start=$(now_ms)
-	wait_until 5 had_turns 1
-	start=$(($(now_ms) - start))
-	((start > 1500 && start < 5000 * SLOWNESS)) || fail "it was kept for $start ms"
-	let_go
-	wait_until 5 had_turns 1 both
-	all_ended_with 0
-	no_keys
-}
-
-@test "two waiters for a free name that wait for others beside it do not wake each other" {
-	local requests
-	hold_until_let_go run b
-	hold_until_let_go run c
-	in_background rlock run a b -- true
-	in_background rlock run a c -- true
-	wait_until 5 has_waiters a 2
-	requests=$(server_commands)
-	let_pass 1
-	((requests = $(server_commands) - requests, requests < 200)) || fail "$requests commands in a second"
-	let_go
-	all_ended_with 0
-	no_keys
-}
-
 # ---- others than ours ----
 
 # others_wait: as Redisson's waiters do, one listens to the channel of the lock, and tries nothing.
@@ -347,15 +213,4 @@ others_have_turn() {
 	run -0 rlock run -w 2s a -- true
 	kill "${BACKGROUND[0]}"
 	wait_until 2 no_keys
-}
-
-@test "waiters of ours are not taken for others" {
-	hold_until_let_go run a
-	wait_as 1 a
-	wait_as 2 a
-	touch out
-	let_go
-	within $SOON had_turns 1 2
-	is_free 'rlock_turn:{a}'
-	all_ended_with 0
 }

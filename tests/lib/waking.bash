@@ -37,14 +37,6 @@ wait_as() {
 	wait_until 5 has_live_waiters "$2" $((waiters + 1))
 }
 
-# kill_live_waiter PID: it was in the queue of the lock "a".
-kill_live_waiter() {
-	local waiters
-	waiters=$(live_waiters a)
-	kill_with_renewers "$1"
-	wait_until 5 has_live_waiters a $((waiters - 1))
-}
-
 # had_turns WAITER...: these, in this order.
 had_turns() {
 	[ "$(cat turns 2>/dev/null)" = "$(printf '%s\n' "$@")" ]
