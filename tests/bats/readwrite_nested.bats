@@ -20,19 +20,6 @@ teardown() { watchful_teardown; }
 
 # ---- again ----
 
-@test "ten levels of readers count ten holds, and each is released" {
-	cat >level <<-'EOS'
-		#!/bin/sh
-		[ "$1" = 10 ] || rlock rlock -n a -- ./level $(($1 + 1)) || exit
-		$REDIS hget a "$RLOCK_OWNER"
-		[ "$1" != 10 ] || exit 7
-	EOS
-	chmod +x level
-	run -7 rlock rlock a -- ./level 1
-	assert_output 10
-	no_keys
-}
-
 @test "a reader inside a writer inside a writer: each hold is released for itself" {
 	run -0 rlock wlock a -- sh -c '
 		rlock wlock -n a -- sh -c "rlock rlock -n a -- \$REDIS hvals a; \$REDIS hvals a"
@@ -44,14 +31,6 @@ teardown() { watchful_teardown; }
 write
 2
 write
-1"
-	no_keys
-}
-
-@test "a writer inside a reader inside its own write lock re-enters" {
-	run -0 rlock wlock a -- rlock rlock -n a -- rlock wlock -n a -- ask_redis "$SERVER_SOCKET" hvals a
-	assert_output "write
-2
 1"
 	no_keys
 }
@@ -93,19 +72,6 @@ never_to_be_had() {
 	no_keys
 }
 
-@test "a reader that released its read lock gets the write lock" {
-	run -0 bash -c '
-		rlock rlock --pid $$ a
-		rlock wlock --pid $$ a 2>/dev/null
-		echo $?
-		rlock unlock a
-		rlock wlock --pid $$ -n a
-		$REDIS hget a mode'
-	assert_output "64
-write"
-	wait_until 5 no_keys
-}
-
 @test "commands side by side do not share the write lock that one of them takes" {
 	in_background sh -c 'rlock wlock a -- inside x & rlock wlock a -- inside y & rlock rlock a -- inside z & wait'
 	one_is_in() { [ "$(find . -name 'in-?' | wc -l)" = 1 ]; }
@@ -116,18 +82,6 @@ write"
 	ended_with 0
 	all_are_inside x y z
 	no_keys
-}
-
-@test "a daemon that kept the environment of a writer is a stranger to the lock" {
-	local held
-	held=$(rlock wlock a -- printenv RLOCK_HELD)
-	admit_guest w wlock a
-	RLOCK_HELD=$held run -75 rlock rlock -n a -- true
-	RLOCK_HELD=$held run -75 rlock wlock -n a -- true
-	let_guest_out w
-	ended_with 0
-	admit_guest r rlock a
-	RLOCK_HELD=$held run -75 rlock wlock -n a -- true
 }
 
 # ---- a write lock that becomes a read lock ----
@@ -148,27 +102,8 @@ write"
 	enters_woken w2
 }
 
-@test "what a writer that went on as a reader keeps has the reader's time to live" {
-	run -0 rlock wlock -t 1m a -- sh -c 'rlock rlock -n -t 10s a -- inside r >/dev/null 2>&1 3>&- &
-		comes_true test -e in-r; $REDIS pttl a'
-	assert [ "$output" -gt 55000 ]
-	ttl_between 5000 a 10000
-	ttl_between 5000 'rlock_holds:{a}' 10000
-}
-
 @test "what a writer that went on as a reader keeps is a read lock, for Java too" {
 	run -0 rlock wlock a -- sh -c 'rlock rlock -n a -- inside r >/dev/null 2>&1 3>&- &
 		comes_true test -e in-r'
 	[ "$(redis hget a mode)" = read ]
-}
-
-@test "a Java writer that goes on as a reader by a script of Redisson's lets our readers in when they look" {
-	redis hset a mode write "$JAVA:write" 1 "$JAVA" 1 >/dev/null
-	redis pexpire a 6000 >/dev/null
-	redis set "{a}:$JAVA:rwlock_timeout:1" 1 px 60000 >/dev/null
-	queue_guest r rlock a
-	# It publishes nothing then, and leaves the time to live as it is.
-	redis hdel a "$JAVA:write" >/dev/null
-	redis hset a mode read >/dev/null
-	within 8 is_inside r
 }

@@ -49,22 +49,6 @@ write
 	no_keys
 }
 
-@test "without --pid a read and a write lock belong to the process that called rlock" {
-	run -0 bash -c 'rlock rlock --pid $$ a; $REDIS hget a mode; rlock unlock a; rlock wlock --pid $$ a; $REDIS hget a mode; rlock unlock a; exit'
-	assert_output "read
-write"
-	no_keys
-}
-
-@test "a shell that dies releases its read lock and its write lock soon" {
-	for verb in rlock wlock; do
-		start_locking_script "$verb" a
-		kill -KILL "$PID"
-		wait_until 5 no_keys
-		wait_until 5 no_hold_files
-	done
-}
-
 @test "a shell that dies releases one of the read locks, and a waiter is woken by the last" {
 	local first
 	start_locking_script rlock a
@@ -106,55 +90,6 @@ write
 1"
 }
 
-@test "a script unlocks its write lock while a child of it reads on" {
-	start_script '
-		rlock wlock --pid $$ a
-		bash -c "rlock rlock --pid \$\$ a; touch child; until_let_go" &
-		comes_true test -e child
-		rlock unlock a && touch ready
-		wait'
-	wait_until 5 file_exists ready
-	is_mode a read
-	run -0 rlock rlock -n a -- true
-	run -75 rlock wlock -n a -- true
-	let_go
-	ended_with 0
-	wait_until 5 no_keys
-}
-
-@test "renew renews the read or the write lock of a script, and prints what is left" {
-	for verb in rlock wlock; do
-		run -0 bash -c '
-			rlock "$1" --pid $$ a
-			for key in $($REDIS keys "*"); do
-				$REDIS pexpire "$key" 5000 >/dev/null
-			done
-			rlock renew a
-			for key in $($REDIS keys "*"); do
-				$REDIS pttl "$key"
-			done
-			rlock unlock a
-			exit
-		' script "$verb"
-		assert_line -n 0 --regexp '^(30s|29\.[0-9]+s)$'
-		for line in "${lines[@]:1}"; do
-			assert [ "$line" -gt 25000 ]
-		done
-		assert [ "${#lines[@]}" -ge 3 ]
-		no_keys
-	done
-}
-
-@test "renew of a reader prints what is left of its own lock, though another reader's lasts longer" {
-	run -0 rlock rlock --owner job-1 --lease 10m a
-	run -0 rlock rlock --owner job-2 --lease 10s a
-	run -0 rlock renew --owner job-2 --lease 20s a
-	assert_output --regexp '^(20s|19\.[0-9]+s)$'
-	ttl_between 500000 a 600000
-	ttl_between 500000 '{a}:job-1:0:rwlock_timeout:1' 600000
-	ttl_between 15000 '{a}:job-2:0:rwlock_timeout:1' 20000
-}
-
 @test "the steps of a job acquire, re-enter and release read and write locks by their owner" {
 	run -0 rlock wlock --owner job-1 --lease 1m a
 	run -75 rlock rlock --owner job-2 --lease 1m -n a
@@ -183,32 +118,4 @@ job-1:0
 	run -0 rlock unlock --owner job-2 a
 	no_keys
 	nothing_runs
-}
-
-@test "a read and a write lock inside \$( ) return at once" {
-	run -0 timeout 10 bash -c '
-		x=$(rlock rlock --pid $$ a)
-		y=$(rlock wlock --pid $$ b)
-		$REDIS hget a mode
-		$REDIS hget b mode
-		rlock unlock a
-		rlock unlock b
-		exit
-	'
-	assert_output "read
-write"
-	no_keys
-}
-
-@test "a wait without a command ends with the process that it is for" {
-	admit_guest w wlock a
-	for verb in rlock wlock; do
-		start_script 'rlock "$1" --pid $$ a; :' "$verb"
-		wait_until 5 has_listeners
-		kill -KILL "$PID"
-		wait_until 5 has_listeners 0
-	done
-	let_guest_out w
-	wait_until 5 no_keys
-	no_hold_files
 }

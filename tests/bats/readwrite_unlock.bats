@@ -45,23 +45,6 @@ both_for_job() {
 	no_keys
 }
 
-@test "a process releases the hold of the kind that --mode names" {
-	rlock wlock --pid $$ a
-	rlock rlock --pid $$ a
-	run -0 rlock unlock --pid $$ --mode write a
-	assert is_mode a read
-	run -1 rlock unlock --pid $$ --mode fair a
-	run -0 rlock renew --pid $$ --mode read a
-	run -1 rlock renew --pid $$ --mode write a
-	run -0 rlock unlock --pid $$ --mode read a
-	no_keys
-	rlock fair --pid $$ a
-	run -0 rlock renew --pid $$ --mode plain a
-	run -0 rlock unlock --pid $$ --mode fair a
-	no_keys
-	nothing_runs
-}
-
 @test "an owner renews the hold of the kind that --mode names" {
 	both_for_job
 	run -0 rlock renew --owner job --mode write --lease 120s a
@@ -100,20 +83,6 @@ both_for_job() {
 
 # ---- broken ----
 
-@test "unlock --force breaks a write lock, and a waiter gets in" {
-	admit_guest w wlock a
-	local holder=$PID owner
-	owner=$(owner_of a "$PID")
-	queue_guest r rlock a
-	run -0 rlock unlock --force a
-	assert_one_line "^rlock: a: lock broken: .*\($owner:write\), which may still run\$"
-	wait_until 5 is_inside r
-	let_guest_out w
-	ended_with 76 "$holder"
-	let_guest_out r
-	wait_until 5 no_keys
-}
-
 @test "unlock --force breaks the locks of all readers, with their timeout keys, and the writer gets in" {
 	admit_guest r1 rlock a
 	admit_guest r2 rlock a
@@ -148,25 +117,6 @@ $other"
 	let_guest_out r2
 	ended_with 0 "$two"
 	enters_woken w
-}
-
-@test "unlock --force --holder breaks a reader's lock beside a timeout key that was left when the lock was deleted" {
-	rlock read --owner one --lease 60s a
-	rlock read --owner two --lease 60s a
-	redis set '{a}:one:0:rwlock_timeout:2' 1 px 60000 >/dev/null
-	run -0 rlock unlock --force --holder one:0 a
-	fields_are two:0
-	run -0 rlock unlock --owner two a
-}
-
-@test "unlock --force --holder of the last reader lets the writer in" {
-	admit_guest r rlock a
-	local holder=$PID
-	queue_guest w wlock a -v
-	run -0 rlock unlock --force --holder "$(owner_of a "$holder")" a
-	enters_woken w
-	let_guest_out r
-	ended_with 76 "$holder"
 }
 
 @test "unlock --force --holder knows a writer with and without ':write', and leaves the lock to any other owner" {
