@@ -43,18 +43,6 @@ teardown() { servers_teardown; }
 	on_each no_keys
 }
 
-@test "what Java holds on a majority keeps all out, and nothing is left on the third" {
-	on 1 held_by_stranger a
-	on 3 held_by_stranger a
-	run -75 rlock run -n a -- touch ran
-	assert_output ''
-	on 2 no_keys
-	run -75 rlock run -w 400ms a -- touch ran
-	assert_one_line '^rlock: a: .*held by 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1'
-	on 2 no_keys
-	[ ! -e ran ]
-}
-
 @test "what another owner holds on one of three servers keeps no call out, and is left alone" {
 	local number
 	for number in 1 2 3; do
@@ -94,29 +82,6 @@ teardown() { servers_teardown; }
 	done
 }
 
-@test "a signal and the end of a wait time leave nothing, with one server frozen, and no line" {
-	local verb
-	for verb in run fair; do
-		rm -f let-go
-		in_background rlock $verb a -- until_let_go
-		holder=$PID
-		wait_until 5 on_each is_held a
-		in_background rlock $verb a b -- touch ran
-		let_pass 0.3
-		freeze_server 3
-		run -75 rlock $verb -w 400ms a b -- touch ran
-		kill -s TERM "$PID"
-		took_less 4 ended_with 143
-		on 1 is_free b
-		on 2 is_free b
-		thaw_server 3
-		let_go
-		ended_with 0 "$holder"
-		wait_until 5 on_each no_keys
-	done
-	[ ! -e ran ]
-}
-
 @test "a fair lock is acquired in the order of the calls, though one server is frozen" {
 	local number pid pids=()
 	freeze_server 2
@@ -142,16 +107,6 @@ teardown() { servers_teardown; }
 	# Those that it took for waiting while it stood are dead, and their signs of life run out.
 	run -0 rlock fair -u "$(urls_of 2)" --quorum 1 -w 9s a -- true
 	wait_until 5 on 2 no_keys
-}
-
-@test "a fair lock that is acquired before one server has answered leaves no position in the queue there" {
-	on 2 held_by_stranger a
-	start_proxy_to 2
-	proxy_to 2 delay 4000
-	waits_for_none run -0 rlock fair a -- true
-	let_pass 0.5
-	assert_equal "$(on 2 redis llen 'redisson_lock_queue:{a}')" 0
-	nothing_but 2
 }
 
 # ---- many ----
@@ -181,31 +136,6 @@ all_take_turns() {
 
 @test "six shells that need a majority of the servers, in different orders, take their turns one at a time" {
 	all_take_turns 6 25 run a
-	on_each no_keys
-}
-
-@test "six shells that need a majority take their turns one at a time while one server is gone" {
-	is_nowhere 2
-	all_take_turns 6 20 run a
-	nothing_but 2
-}
-
-@test "four shells that need a majority take their turns of a fair lock" {
-	all_take_turns 4 10 fair a
-	wait_until 2 on_each no_keys
-}
-
-@test "shells that need all and shells that need a majority take their turns one at a time" {
-	local shell quorum pids=()
-	for shell in 0 1 2 3; do
-		quorum=all
-		((shell % 2)) || quorum=majority
-		takes_turns $shell 12 run --quorum $quorum a
-		pids+=("$PID")
-	done
-	wait "${pids[@]}"
-	[ ! -e wrong ] || fail "$(head wrong)"
-	has_lines turns 48
 	on_each no_keys
 }
 

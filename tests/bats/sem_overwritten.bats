@@ -21,12 +21,6 @@ teardown() {
 	watchful_teardown
 }
 
-# replace_by_list KEY: in one step, so that no renewal finds the key absent.
-replace_by_list() {
-	redis rpush "$1.new" x
-	redis rename "$1.new" "$1"
-}
-
 # ---- keys that are no semaphore ----
 
 @test "a key that is no semaphore stays as it is" {

@@ -58,13 +58,6 @@ names_all_servers() {
 	names_all_servers env -u RLOCK_URL rlock run --config line
 }
 
-@test "servers that are named at a higher place replace all of a lower one" {
-	run -0 rlock run -u "$(urls_of 2)" a -- ask_redis "$SERVER_SOCKET" exists a
-	assert_output 0
-	echo "url = $(urls_of 1)" >conf
-	names_all_servers rlock run --config conf
-}
-
 @test "verbose tells of each server" {
 	run -0 rlock run -v a -- true
 	for number in 1 2 3; do
@@ -123,51 +116,6 @@ names_all_servers() {
 	on_each no_keys
 }
 
-@test "a fixed lease, a longest and a least time hold on all servers" {
-	not_under_valgrind 'a second is too short for it to stop a command'
-	run -124 rlock run -l 2s a -- until_let_go
-	assert_one_line '^rlock: a: .*lease'
-	on_each no_keys
-	run -124 rlock run --max-run 100ms a -- until_let_go
-	on_each no_keys
-	run -3 rlock run --at-least 20s a -- sh -c 'exit 3'
-	on_each ttl_between 15000 a 20000
-	run -75 rlock run -n a -- true
-	run -75 rlock run -n -u "$(urls_of 2)" a -- true
-}
-
-# ---- within each other ----
-
-@test "a lock on several servers is re-entered by a command within" {
-	run -7 rlock run a -- sh -c "rlock run -n a -- sh -c '$runs_once'; $runs_once"
-	assert_output $'2\n2\n2\n1\n1\n1'
-	on_each no_keys
-}
-
-@test "a lock is re-entered with the servers in another order" {
-	RLOCK_URL=$(urls_of 3 1 2) run -7 rlock run a -- sh -c "rlock run -n ${U[*]} a -- sh -c '$runs_once'; $runs_once"
-	assert_output $'2\n2\n2\n1\n1\n1'
-	on_each no_keys
-}
-
-@test "a command within can enter the lock of one of the servers, and the lock of all within that of one" {
-	run -7 rlock run a -- sh -c "rlock run -n -u $(urls_of 2) a -- sh -c '$runs_once'; $runs_once"
-	assert_output $'1\n2\n1\n1\n1\n1'
-	on_each no_keys
-	run -7 rlock run -u "$(urls_of 2)" a -- sh -c "rlock run -n a -- sh -c '$runs_once'; $runs_once"
-	assert_output $'1\n2\n1\n\n1'
-	on_each no_keys
-}
-
-@test "a write lock is entered to read on all servers, and a read lock to write is refused on all" {
-	run -0 rlock wlock a -- rlock rlock -n a -- echo in
-	assert_output in
-	run -64 rlock rlock a -- rlock wlock a -- touch ran
-	assert_one_line '^rlock: a: '
-	[ ! -e ran ]
-	on_each no_keys
-}
-
 # ---- without a command ----
 
 @test "a script locks, renews and unlocks on all servers" {
@@ -186,63 +134,11 @@ names_all_servers() {
 	done
 }
 
-@test "a script that ends frees its lock on all servers within a second" {
-	run -0 bash -c 'rlock lock --pid $$ a b; exit'
-	wait_until 5 on_each no_keys
-	in_background bash -c 'rlock fair --pid $$ a; until_let_go'
-	wait_until 5 on_each is_held a
-	kill -KILL "$PID"
-	wait_until 5 on_each no_keys
-	wait_until 5 no_hold_files
-}
-
-@test "renew of a fixed lease renews it on all servers" {
-	in_background bash -c 'rlock lock --pid $$ -l 6s a && touch ready; until_let_go; exit 0'
-	wait_until 5 file_exists ready
-	wait_until 4 on_each ttl_between 1 a 4000
-	run -0 rlock renew --pid "$PID" a
-	on_each ttl_between 4500 a 6000
-	let_go
-	ended_with 0
-	wait_until 5 on_each no_keys
-}
-
-@test "a script's lock that is lost on one of the servers ends the script" {
-	in_background bash -c 'rlock lock --pid $$ -t 1s a; until_let_go'
-	wait_until 5 on_each is_held a
-	on 3 redis del a
-	ended_with 143
-	wait_until 2 on_each no_keys
-}
-
 @test "unlock with the servers in another order shows the line that does it" {
 	run -0 bash -c '
 		rlock lock --pid $$ a
 		said=$(rlock unlock --pid $$ -u "$3" -u "$1" -u "$2" a 2>&1) && exit
 		eval "${said##*: }"' bash "$(urls_of 1)" "$(urls_of 2)" "$(urls_of 3)"
-	on_each no_keys
-}
-
-@test "an owner's lock is acquired, renewed and released on all servers" {
-	rlock lock --owner job-1 --lease 20s a
-	assert_equal "$(same_on_all hgetall a)" $'1\njob-1:0'
-	rlock renew --owner job-1 --lease 60s a
-	on_each ttl_between 55000 a 60000
-	run -75 rlock lock -n --owner job-2 --lease 20s a
-	run -1 rlock unlock --owner job-2 a
-	rlock unlock --owner job-1 a
-	on_each no_keys
-	run -1 rlock unlock --owner job-1 a
-	assert_one_line '^rlock: a: '
-}
-
-@test "an owner's lock is re-entered, and released hold by hold" {
-	rlock lock --owner job --lease 20s a
-	rlock lock --owner job --lease 20s a
-	assert_equal "$(same_on_all hvals a)" 2
-	rlock unlock --owner job a
-	assert_equal "$(same_on_all hvals a)" 1
-	rlock unlock --owner job a
 	on_each no_keys
 }
 
@@ -261,12 +157,4 @@ names_all_servers() {
 	on_each no_keys
 	run -1 rlock unlock --force a
 	assert_one_line '^rlock: a: '
-}
-
-@test "unlock --force --holder breaks no other owner's lock" {
-	hold_on_each a
-	run -1 rlock unlock --force --holder somebody:1 a
-	on_each is_held a
-	run -0 rlock unlock --force --holder "$(redis hkeys a)" a
-	on_each is_free a
 }

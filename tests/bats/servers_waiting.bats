@@ -81,21 +81,6 @@ all_take_turns() {
 	[ ! -e ran ]
 }
 
-@test "the wait time is kept to, and its end is told with the holder's note" {
-	hold_on_each a --note 'the other one'
-	start=$(now_ms)
-	run -75 rlock run -w 600ms a -- touch ran
-	took=$(($(now_ms) - start))
-	((took >= 600 && took < 5000)) || fail "took $took ms"
-	assert_one_line '^rlock: a: .*held by the other one'
-	run -9 rlock run -n -E 9 a -- touch ran
-	run -75 rlock run -q -w 50ms a -- touch ran
-	assert_output ''
-	run -75 rlock run -v -w 1.1s a -- touch ran
-	assert_equal "$(grep -c 'a: waiting for the other one' <<<"$output")" 1
-	[ ! -e ran ]
-}
-
 @test "a waiter is woken by the release on all servers, long before the lease would end" {
 	hold_on_each a
 	holder=$PID
@@ -104,19 +89,6 @@ all_take_turns() {
 	took_less 8 wait_until 8 file_exists ran
 	ended_with 0
 	ended_with 0 "$holder"
-	on_each no_keys
-}
-
-@test "a waiter is woken when Java has released its locks, server by server" {
-	on_each held_by_stranger a
-	wait_for a
-	on 2 stranger_leaves a
-	on 1 stranger_leaves a
-	stays 0.3 is_running "$PID"
-	[ ! -e ran ]
-	on 3 stranger_leaves a
-	took_less 8 wait_until 8 file_exists ran
-	ended_with 0
 	on_each no_keys
 }
 
@@ -133,61 +105,6 @@ all_take_turns() {
 		ended_with 0
 	done
 	on_each no_keys
-}
-
-@test "a waiter for one of the servers keeps none from the others" {
-	on 2 held_by_stranger a
-	wait_for a
-	stays 0.3 on 1 is_free a
-	stays 0.3 on 3 is_free a
-	run -0 rlock run -n -u "$(urls_of 1)" a -- true
-	run -0 rlock run -n -u "$(urls_of 3)" a -- true
-	is_running "$PID"
-	on 2 stranger_leaves a
-	took_less 8 ended_with 0
-	on_each no_keys
-}
-
-@test "a try that failed releases at once what it got, of every kind" {
-	local verb
-	for verb in run fair rlock wlock; do
-		case $verb in
-		rlock | wlock) on 2 redis hset a mode write somebody:1:write 1 ;;
-		*) on 2 held_by_stranger a ;;
-		esac >/dev/null
-		on 2 redis pexpire a 30000 >/dev/null
-		run -75 rlock $verb -n b a c -- touch ran
-		on 1 no_keys
-		on 3 no_keys
-		on 2 keys_are a
-		run -75 rlock $verb -w 300ms b a c -- touch ran
-		assert_one_line '^rlock: a: '
-		on 1 no_keys
-		on 3 no_keys
-		on 2 keys_are a
-		on 2 redis flushall >/dev/null
-	done
-	[ ! -e ran ]
-}
-
-@test "readers share the lock on all servers, and a writer waits for both" {
-	local first second
-	in_background rlock rlock a -- inside r1
-	first=$PID
-	in_background rlock rlock a -- inside r2
-	second=$PID
-	wait_until 5 file_exists in-r1
-	wait_until 5 file_exists in-r2
-	run -75 rlock wlock -n a -- touch ran
-	in_background rlock wlock a -- touch ran
-	touch out-r1
-	ended_with 0 "$first"
-	stays 0.3 is_running "$PID"
-	touch out-r2
-	ended_with 0 "$second"
-	took_less 8 ended_with 0
-	[ -e ran ]
-	wait_until 5 on_each no_keys
 }
 
 @test "a fair lock is acquired in the order of the calls, on several servers" {
@@ -208,61 +125,10 @@ all_take_turns() {
 	wait_until 5 on_each no_keys
 }
 
-@test "a caller that wants a fair lock on several servers waits for those that came before on one of them" {
-	local holder
-	hold_on_each f
-	holder=$PID
-	# A thread of Java's, which names this server alone.
-	on 2 redis rpush 'redisson_lock_queue:{f}' java:1 >/dev/null
-	on 2 redis zadd 'redisson_lock_timeout:{f}' 99999999999999 java:1 >/dev/null
-	in_background rlock fair f -- true
-	wait_until 5 on 2 has_in_queue f 2
-	stays 2.5 on 2 is_first_in_queue f java:1
-	on 2 redis lrem 'redisson_lock_queue:{f}' 0 java:1 >/dev/null
-	on 2 redis zrem 'redisson_lock_timeout:{f}' java:1 >/dev/null
-	let_go
-	ended_with 0 "$holder"
-	ended_with 0
-	wait_until 5 on_each no_keys
-}
-
-is_first_in_queue() {
-	redis_says "$2" lindex "redisson_lock_queue:{$1}" 0
-}
-
 # ---- many ----
 
 @test "six shells that name the servers in different orders take their turns, one at a time" {
 	all_take_turns run 6 25 a
-}
-
-@test "four shells that name the servers in different orders take their turns of a fair lock" {
-	all_take_turns fair 4 6 a
-}
-
-@test "four shells take their turns of two names on all servers" {
-	all_take_turns run 4 10 a b
-}
-
-@test "one that names one of the servers and one that names all of them take turns" {
-	local number pids=()
-	for number in 1 2 3 '1 2 3' '3 2 1'; do
-		# shellcheck disable=SC2086
-		in_background env RLOCK_URL="$(urls_of $number)" TOGETHER="$number" bash -c '
-			case $TOGETHER in
-			*" "*) command=(shared_turn write) ;;
-			# Those of different servers do not exclude each other.
-			*) command=(shared_turn read) ;;
-			esac
-			for ((turn = 0; turn < 15; turn++)); do
-				rlock run -w 30s a -- "${command[@]}" || echo "$? in turn $turn" >>wrong
-			done'
-		pids+=("$PID")
-	done
-	wait "${pids[@]}"
-	[ ! -e wrong ] || fail "$(head wrong)"
-	has_lines turns 75
-	on_each no_keys
 }
 
 # ---- the end of a wait ----
@@ -301,24 +167,4 @@ is_first_in_queue() {
 		on_each no_keys
 	done
 	[ ! -e ran ]
-}
-
-@test "a signal ends a wait at once though one server is frozen, which removes the waiter when it goes on" {
-	local verb
-	for verb in run fair; do
-		rm -f let-go
-		in_background rlock $verb a -- until_let_go
-		holder=$PID
-		wait_until 5 on_each is_held a
-		in_background rlock $verb a b -- touch ran
-		let_pass 0.3
-		freeze_server 3
-		let_pass 0.3
-		kill -s TERM "$PID"
-		took_less 4 ended_with 143
-		thaw_server 3
-		let_go
-		ended_with 0 "$holder"
-		wait_until 5 on_each no_keys
-	done
 }

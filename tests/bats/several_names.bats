@@ -59,33 +59,6 @@ c"
 	done
 }
 
-@test "when one of several names is no lock, none of them is acquired or queued for" {
-	redis set b x >/dev/null
-	for verb in run fair wlock rlock; do
-		run -78 rlock "$verb" a b c -- true
-		assert_one_line '^rlock: b: .+$'
-		run -78 rlock "$verb" -n c b a -- true
-		assert_equal "$(redis keys '*')" b
-	done
-}
-
-@test "when one of several names is another kind of lock, none of them is acquired or queued for" {
-	start_holder h wlock b
-	for verb in run fair; do
-		run -78 rlock "$verb" a b -- true
-		assert_one_line '^rlock: b: .+$'
-		is_untouched a
-	done
-	let_leave h
-	rm -f in-h out-h
-	start_holder h fair b
-	for verb in rlock wlock; do
-		run -78 rlock "$verb" a b -- true
-		assert_one_line '^rlock: b: .+$'
-		is_untouched a
-	done
-}
-
 @test "a kind that turns up while the others are waited for ends the wait, and all lines are left" {
 	start_holder h fair a
 	queue_waiter r1 a b
@@ -109,21 +82,6 @@ c"
 1
 1"
 		no_keys
-	done
-}
-
-@test "when one is held above and the other by another owner, nothing is re-entered" {
-	start_holder h fair b
-	for verb in run fair; do
-		run -75 rlock "$verb" a -- sh -c 'rlock '"$verb"' -n a b -- true; status=$?
-			$REDIS hvals a; $REDIS hlen "rlock_holds:{a}"; exit $status'
-		assert_output "1
-1"
-		run -75 rlock "$verb" a -- sh -c 'rlock '"$verb"' -q -w 50ms a b -- true; status=$?
-			$REDIS hvals a; exit $status'
-		assert_output 1
-		has_no_queue a
-		has_no_queue b
 	done
 }
 
@@ -180,19 +138,6 @@ c"
 	done
 }
 
-@test "one that was lost just before the command ended is said, and the others are released" {
-	for verb in run fair; do
-		rm -f in-* out-*
-		start_waiter_of "$verb" h a b
-		await_entry h
-		redis del b >/dev/null
-		touch out-h
-		ended_with 76 "${PIDS[h]}"
-		grep -q '^rlock: b: lock lost before the command ended' said-h
-		is_free a
-	done
-}
-
 @test "a script releases several locks by one unlock, in any order, and a waiter for one of them is woken" {
 	for verb in lock fair wlock; do
 		rm -f in-* out-*
@@ -212,15 +157,6 @@ c"
 	done
 }
 
-@test "a script that has lost one of several locks is told by unlock which, and the others are released" {
-	for verb in lock fair; do
-		run -76 bash -c 'rlock "$0" --pid $$ a b; $REDIS del b >/dev/null; rlock unlock a b; exit' "$verb"
-		assert_one_line '^rlock: b: .*lost.*$'
-		is_free a
-		wait_until 3 nothing_runs
-	done
-}
-
 @test "renew renews several locks of a script, and says which one was lost" {
 	run -0 bash -c 'rlock fair --pid $$ a b
 		$REDIS pexpire a 5000 >/dev/null; $REDIS pexpire b 6000 >/dev/null
@@ -229,15 +165,4 @@ c"
 	run -76 bash -c 'rlock fair --pid $$ a b; $REDIS del b >/dev/null; rlock renew a b; exit'
 	assert_one_line '^rlock: b: .*$'
 	wait_until 3 nothing_runs
-}
-
-@test "a command whose rlock is killed keeps all of its locks until it ends" {
-	start_waiter_of fair h a b
-	await_entry h
-	wait_until 5 has_renewer "${PIDS[h]}"
-	kill -KILL "${PIDS[h]}"
-	stays 0.5 is_held a
-	is_held b
-	touch out-h
-	wait_until 3 no_keys
 }

@@ -63,21 +63,6 @@ teardown() { watchful_teardown; }
 	done
 }
 
-@test "a waiter for one of two plain names that are held together is woken by their release" {
-	for name in a b; do
-		rm -f in-* out-*
-		start_waiter_of run h a b
-		await_entry h
-		start_waiter_of run w "$name"
-		wait_until 5 listeners_are 1
-		let_leave h
-		# By itself it would look at the end of the lease.
-		wait_until 5 is_inside w
-		let_leave w
-		nothing_is_left
-	done
-}
-
 @test "a waiter for two plain names keeps neither from others" {
 	start_holder h run b
 	start_waiter_of run w a b
@@ -131,38 +116,6 @@ teardown() { watchful_teardown; }
 	nothing_is_left
 }
 
-@test "a waiter that gives up, or is told to end, leaves every queue, and those after it go on" {
-	for how in TERM time; do
-		rm -f in-* out-*
-		start_holder h fair b
-		if [ "$how" = time ]; then queue_waiter r1 -w "$((4 * SLOWNESS))s" a b c; else queue_waiter r1 a b c; fi
-		queue_waiter r2 a
-		queue_waiter r3 c
-		[ "$how" = time ] || kill -TERM "${PIDS[r1]}"
-		wait_until 8 is_gone "${PIDS[r1]}"
-		within 2.5 is_inside r2
-		within 2.5 is_inside r3
-		has_no_queue b
-		let_all_leave h r2 r3
-		rm -f let-go
-		nothing_is_left
-	done
-}
-
-@test "a waiter that is killed holds up every queue for five seconds at most" {
-	start_holder h fair b
-	queue_waiter r1 a b c
-	queue_waiter r2 a
-	queue_waiter r3 c
-	queue_waiter r4 b
-	kill_waiter r1
-	within 8 is_inside r2
-	within 1 is_inside r3
-	is_woken_by b r4 let_leave h
-	let_all_leave r2 r3 r4
-	nothing_is_left
-}
-
 @test "those that name the locks in different orders have their turns in one order" {
 	start_holder h fair b
 	queue_waiter r1 a b
@@ -187,22 +140,6 @@ teardown() { watchful_teardown; }
 	stays 0.3 is_waiting r5
 	is_woken_by b r5 let_leave r4
 	let_leave r5
-	nothing_is_left
-}
-
-@test "waiters that stood still have their positions again, in each queue" {
-	start_holder h fair b
-	queue_waiter r1 a b
-	queue_waiter r2 b a
-	queue_waiter r3 a b
-	stop_waiters "${PIDS[r1]}" "${PIDS[r2]}"
-	queue_becomes 7 b r3
-	queue_becomes 3 a r3
-	continue_waiters "${PIDS[r2]}" "${PIDS[r1]}"
-	queue_becomes 5 a r1 r2 r3
-	queue_becomes 5 b r1 r2 r3
-	let_leave h
-	take_turns r1 r2 r3
 	nothing_is_left
 }
 
@@ -238,18 +175,6 @@ cross() {
 
 @test "plain locks of two names, again and again in either order: none starves, or waits too long" {
 	cross run run
-}
-
-@test "fair locks of two names, again and again in either order: none starves, or waits too long" {
-	cross fair fair
-}
-
-@test "write locks of two names, again and again in either order: none starves, or waits too long" {
-	cross wlock wlock
-}
-
-@test "read and write locks of two names, again and again in either order: none starves, or waits too long" {
-	cross rlock wlock :
 }
 
 @test "plain and fair locks of two names, again and again in either order: none starves, or waits too long" {
