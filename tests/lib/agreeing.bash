@@ -10,7 +10,9 @@
 # reply gets lost has been carried out.
 start_warm_servers() {
 	start_servers "$@"
-	RLOCK_URL=$(urls_of 1 2 3) rlock run -t 3s warm -- sleep 1.4
+	# One gives up a wait: a hold that a quorum granted before all had answered is released by that script, too.
+	RLOCK_URL=$(urls_of 1 2 3) rlock run -t 3s warm -- sh -c 'env -u RLOCK_HELD rlock run -w 300ms warm -- true; sleep 1.1' \
+		2>/dev/null
 }
 
 # servers_setup: as directory_setup; the first three servers are empty, and RLOCK_URL and the options U name them.
