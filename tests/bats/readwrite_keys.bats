@@ -32,10 +32,10 @@ rlock_ends:{a}
 rlock_holds:{a}
 {a}:$owner:rwlock_timeout:1"
 	assert_equal "$(redis get "{a}:$owner:rwlock_timeout:1")" 1
-	ttl_between 25000 a 30000
-	ttl_between 25000 "{a}:$owner:rwlock_timeout:1" 30000
-	ttl_between 25000 'rlock_holds:{a}' 30000
-	ttl_between 25000 'rlock_ends:{a}' 30000
+	ttl_between 15000 a 30000
+	ttl_between 15000 "{a}:$owner:rwlock_timeout:1" 30000
+	ttl_between 15000 'rlock_holds:{a}' 30000
+	ttl_between 15000 'rlock_ends:{a}' 30000
 	let_guest_out r
 	ended_with 0
 	no_keys
@@ -51,8 +51,8 @@ $owner:write
 1"
 	assert_equal "$(list_keys)" "a
 rlock_holds:{a}"
-	ttl_between 25000 a 30000
-	ttl_between 25000 'rlock_holds:{a}' 30000
+	ttl_between 15000 a 30000
+	ttl_between 15000 'rlock_holds:{a}' 30000
 	let_guest_out w
 	ended_with 0
 	no_keys

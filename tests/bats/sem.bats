@@ -41,7 +41,7 @@ slots"
 	# The lease, and 10 s for a Java client's clock.
 	((score > now + 30000 && score <= now + 40000))
 	((score == $(redis zscore 'rlock_ends:{a}' "$id") + 10000))
-	ttl_between 25000 'rlock_holds:{a}' 30000
+	ttl_between 15000 'rlock_holds:{a}' 30000
 	ttl_between 40000 'rlock_ends:{a}' 45000
 	assert_equal "$(redis pttl a)" -1
 	let_go

@@ -32,8 +32,8 @@ sorted() {
 	assert_equal "$(same_on_all hgetall a)" "$(sorted 1 "$(cat owner)")"
 	assert_equal "$(same_on_all hkeys 'rlock_holds:{a}' | wc -l)" 1
 	on_each keys_are a 'rlock_holds:{a}'
-	on_each ttl_between 20000 a 30000
-	on_each ttl_between 25000 'rlock_holds:{a}' 30000
+	on_each ttl_between 15000 a 30000
+	on_each ttl_between 15000 'rlock_holds:{a}' 30000
 	let_go
 	ended_with 0
 	on_each no_keys
