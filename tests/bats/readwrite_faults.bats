@@ -28,10 +28,10 @@ refuses() {
 	before=$(show_contents)
 	for option in -q -n '-w20s'; do
 		took_less 10 run -78 rlock "$1" $option a -- touch ran
-		assert_one_line "^rlock: a: .*$2\$"
+		assert_one_line "^rlock: a: .*$2: take [a-z, ]*another name\$"
 	done
 	run -78 rlock "$1" -n b a -- touch ran
-	assert_one_line "^rlock: a: .*$2\$"
+	assert_one_line "^rlock: a: .*$2: take [a-z, ]*another name\$"
 	assert_equal "$(show_contents)" "$before"
 	refute file_exists ran
 }
@@ -84,7 +84,7 @@ refuses() {
 		redis publish 'redisson_rwlock:{a}' 1 >/dev/null
 		ended_with 78
 		run -0 cat "said-$verb"
-		assert_one_line '^rlock: a: .*plain or fair lock$'
+		assert_one_line '^rlock: a: .*plain or fair lock: take another name$'
 		assert_equal "$(list_keys)" a
 		redis del a >/dev/null
 		let_guest_out "w-$verb"
