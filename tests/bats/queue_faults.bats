@@ -105,7 +105,7 @@ said_to_come_again() {
 	own_server
 	start_holder r0 fair a
 	redis config set maxmemory 1 >/dev/null
-	run -69 rlock fair a -- true
+	run -69 rlock fair -w 2s a -- true
 	assert_one_line '^rlock: a: .*memory'
 	has_no_queue a
 	run -75 rlock fair -n a -- true

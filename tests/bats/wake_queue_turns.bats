@@ -107,7 +107,7 @@ reads_as() {
 	wait_until 5 has_waiters a 3
 	assert [ ! -e turns ]
 	continue_waiters "$reader"
-	within $SOON has_lines turns 3
+	wait_until 10 has_lines turns 3
 	# It is the writer's turn next.
 	wait_until 3 is_held 'rlock_writer:{a}'
 	run -75 rlock rlock -n a -- true
