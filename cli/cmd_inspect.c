@@ -715,14 +715,19 @@ static void print_rows(struct printing *printing)
 	printing->print_ms = rlock_now_ms() + ROWS_EVERY_MS;
 }
 
-/* The one that has held the lock for longest; of those of which that is not known any. NULL: none is listed. */
+/* The one that has held the lock for longest; of those of which that is not known any. NULL: none. */
 static const struct rlock_holder *oldest_holder(const struct rlock_inspection *lock)
 {
-	const struct rlock_holder *oldest = lock->holder_count > 0 ? lock->holders : NULL;
+	const struct rlock_holder *oldest = NULL;
 
-	for (size_t i = 1; i < lock->holder_count; i++)
-		if (lock->holders[i].ttl_ms != 0 && lock->holders[i].held_ms > oldest->held_ms)
-			oldest = &lock->holders[i];
+	for (size_t i = 0; i < lock->holder_count; i++) {
+		const struct rlock_holder *holder = &lock->holders[i];
+		/* Beside others that are read; of the only one the key itself has expired. */
+		bool has_expired = holder->ttl_ms == 0 && lock->holder_count > 1;
+
+		if (!has_expired && (oldest == NULL || holder->held_ms > oldest->held_ms))
+			oldest = holder;
+	}
 	return oldest;
 }
 

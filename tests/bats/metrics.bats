@@ -57,6 +57,15 @@ teardown() { watchful_teardown; }
 	assert_equal "${#lines[@]}" 3
 }
 
+@test "list --held-for leaves out a reader whose lease has ended" {
+	rlock read --owner old --lease 1s catalog
+	acquire read young catalog --note young
+	make_older catalog 7200000 old:
+	wait_until 10 rlock list -q --held-for 1h
+	run -1 rlock list --held-for 0
+	assert_line --index 1 --partial young
+}
+
 @test "list --held-for --json has these locks alone" {
 	acquire lock ci young
 	acquire lock ci old
