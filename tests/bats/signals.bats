@@ -236,9 +236,14 @@ runs_foreign() {
 }
 
 @test "a command that is stopped starts new processes all the time, and none of them stays" {
-	in_background rlock run --grace 200ms a -- sh -c 'trap "" TERM; touch ready; while :; do setsid sleep 60 & sleep 0.01; done'
+	in_background rlock run --grace 3s a -- sh -c '
+		trap "touch told" TERM
+		touch ready
+		while :; do setsid sleep 60 & sleep 0.01; done'
 	wait_until 5 file_exists ready
 	kill -s TERM "$PID"
+	# Before that it would be a command that ends by itself.
+	wait_closely 20 file_exists told
 	kill -s KILL "$(command_of "$PID")"
 	wait_closely 20 is_free a
 	run -0 processes_of_test
