@@ -21,6 +21,8 @@
 /* How often to look whether the holds are gone: soon at first, then less often. */
 #define LOOK_MIN_MS 10
 #define LOOK_MAX_MS 250
+/* At most so many holds a ms: a look at thousands takes the server some ms, and it has others to serve. */
+#define LOOK_HOLDS 5
 /* When to say which holder is waited for, and again. */
 #define PROGRESS_MS 1000
 #define PROGRESS_AGAIN_MS 60000
@@ -82,12 +84,29 @@ static const char *print_end(const struct rlock_stop_hold *hold, char out[END_TE
 	return out;
 }
 
+/* Permits that no record tells of are taken back all at once. */
+static void report_nameless(const struct opts *opts, const struct rlock_stop_hold *hold)
+{
+	char name[NAME_SHOWN_MAX];
+	struct usage_line line;
+
+	usage_line(&line, PLAIN("rlock unlock --force"));
+	usage_line_add_names(&line, opts->names, 1);
+	message_error("%s: a client without a record cannot be asked: %s: end it there, then break "
+		      "all permits: try: %s",
+		      names_show_one(opts, 0, name), why_not(hold), line.text);
+}
+
 static void report_deaf(const struct opts *opts, const struct rlock_stop_hold *hold)
 {
 	char name[NAME_SHOWN_MAX], holder[HOLDER_SHOWN_MAX], end[END_TEXT_MAX];
 	char *owner = (char *)hold->owner;
 	struct usage_line line;
 
+	if (owner[0] == '\0') {
+		report_nameless(opts, hold);
+		return;
+	}
 	usage_line(&line, PLAIN("rlock unlock --force --holder"), { NULL, &owner, 1 });
 	usage_line_add_names(&line, opts->names, 1);
 	message_error("%s: %s cannot be asked: %s%s: %stry: %s", names_show_one(opts, 0, name),
@@ -135,7 +154,7 @@ static int report_not_held(const struct opts *opts)
 static enum rlock_status ask(struct stopping *stopping, struct rlock_conn *conn, const char *by)
 {
 	const struct opts *opts = &stopping->opts;
-	bool is_first = stopping->stop.count == 0;
+	bool is_first = !stopping->stop.is_answered;
 	enum rlock_status status =
 		rlock_stop(conn, &opts->names[0], opts->holder, by, &stopping->stop);
 	char name[NAME_SHOWN_MAX];
@@ -147,7 +166,7 @@ static enum rlock_status ask(struct stopping *stopping, struct rlock_conn *conn,
 		take_stock(stopping, by, is_first);
 	} else if (status != RLOCK_NOT_HELD) {
 		stopping->code = caller_report_failure(opts, conn, status);
-	} else if (is_first) {
+	} else if (!stopping->stop.was_held) {
 		stopping->code = report_not_held(opts);
 	} else {
 		message_debug("%s: stopped", names_show_one(opts, 0, name));
@@ -162,6 +181,7 @@ struct round {
 	size_t count;
 	char by[RLOCK_NOTE_MAX];
 	bool is_unreached; /* by the last request for one of them */
+	bool is_begun;     /* a server that is lost is waited for */
 };
 
 /* The first holder that is waited for, and how. */
@@ -198,6 +218,7 @@ static bool look(struct round *round, struct rlock_conn *conn)
 
 		if (stopping->is_waiting && ask(stopping, conn, round->by) != RLOCK_OK)
 			round->is_unreached = true;
+		round->is_begun = round->is_begun || stopping->stop.was_held;
 		is_waiting = is_waiting || stopping->is_waiting;
 	}
 	return is_waiting;
@@ -219,31 +240,39 @@ static void end_wait(struct round *round, const struct rlock_conn *conn)
 	}
 }
 
+static int64_t least_pause_ms(const struct round *round)
+{
+	size_t holds = 0;
+
+	for (size_t i = 0; i < round->count; i++)
+		holds += round->names[i].is_waiting ? round->names[i].stop.count : 0;
+	return (int64_t)(holds / LOOK_HOLDS);
+}
+
 static void await_all(const struct opts *opts, struct rlock_conn *conn, struct round *round)
 {
 	int64_t begun_ms = rlock_now_ms(), reached_ms = begun_ms, pause_ms = LOOK_MIN_MS;
 	int64_t end_ms = opts->wait_ms < 0 ? INT64_MAX : begun_ms + opts->wait_ms;
 	int64_t progress_ms = begun_ms + PROGRESS_MS;
-	/* A server that is down at the start is waited for only for a wait time that was given. */
-	bool is_begun = opts->wait_ms > 0;
 
+	/* A server that is down at the start is waited for only for a wait time that was given. */
+	round->is_begun = opts->wait_ms > 0;
 	while (look(round, conn)) {
 		int64_t now_ms = rlock_now_ms();
-		int64_t lost_ms = is_begun ? reached_ms + LOST_SERVER_MS : begun_ms;
+		int64_t lost_ms = round->is_begun ? reached_ms + LOST_SERVER_MS : begun_ms;
 
-		if (!round->is_unreached) {
+		if (!round->is_unreached)
 			reached_ms = now_ms;
-			is_begun = true;
-		} else if (end_ms == INT64_MAX && now_ms >= lost_ms) {
+		else if (end_ms == INT64_MAX && now_ms >= lost_ms)
 			break;
-		}
 		if (now_ms >= end_ms)
 			break;
 		if (now_ms >= progress_ms && (message_is_verbose() || message_is_watched())) {
 			progress_ms = now_ms + PROGRESS_AGAIN_MS;
 			report_waiting(round, MESSAGE_INFO, "waiting for");
 		}
-		(void)rlock_poll(NULL, 0, least(now_ms + pause_ms, end_ms));
+		(void)rlock_poll(NULL, 0,
+				 least(now_ms + most(pause_ms, least_pause_ms(round)), end_ms));
 		pause_ms = least(2 * pause_ms, LOOK_MAX_MS);
 	}
 	end_wait(round, conn);

@@ -135,6 +135,13 @@ static struct rlock_stop_hold read_stop_hold(const redisReply *reply)
 	return hold;
 }
 
+/* The owner of a hold that is kept has each server's own time. */
+static bool is_same_hold(const struct rlock_stop_hold *hold, const struct rlock_stop_hold *other)
+{
+	return strcmp(hold->id, other->id) == 0 &&
+	       (hold->id[0] != '\0' || strcmp(hold->owner, other->owner) == 0);
+}
+
 /* Another server may have it, too. false: out of memory. */
 static bool add_stop_hold(struct stopping *stopping, const struct rlock_stop_hold *hold)
 {
@@ -144,7 +151,7 @@ static bool add_stop_hold(struct stopping *stopping, const struct rlock_stop_hol
 	for (size_t i = 0; stopping->conn->server_count > 1 && i < stop->count; i++) {
 		struct rlock_stop_hold *other = &stop->holds[i];
 
-		if (strcmp(other->id, hold->id) == 0 && strcmp(other->owner, hold->owner) == 0) {
+		if (is_same_hold(other, hold)) {
 			other->is_told = other->is_told || hold->is_told;
 			return true;
 		}
@@ -181,19 +188,15 @@ static enum rlock_status read_stop(void *ctx, size_t index, redisReply *reply)
 	return RLOCK_OK;
 }
 
-enum rlock_status rlock_stop(struct rlock_conn *conn, const struct rlock_name *name,
-			     const char *owner, const char *by, struct rlock_stop *stop)
+/* The look for all of them, or the request to those with an id in stop that can be asked. RLOCK_NOT_HELD: none is found. */
+static enum rlock_status send_stop(struct stopping *stopping, const struct rlock_name *name,
+				   const char *owner, const char *by, const struct rlock_stop *stop)
 {
-	struct stopping stopping = { conn, { NULL, 0 } };
-	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
+	struct rlock_conn *conn = stopping->conn;
+	enum rlock_status status;
 	struct rlock__keys keys;
 	struct rlock__args args;
-	size_t told = 0;
 
-	for (size_t i = 0; i < stop->count; i++)
-		told += stop->holds[i].is_told;
-	if (status != RLOCK_OK || (told == 0 && stop->count > 0))
-		return status;
 	if (!rlock__keys_make(&keys, name))
 		return rlock__fail_memory(&conn->error);
 	rlock__args_init(&args);
@@ -205,21 +208,82 @@ enum rlock_status rlock_stop(struct rlock_conn *conn, const struct rlock_name *n
 		if (stop->holds[i].is_told)
 			rlock__args_string(&args, stop->holds[i].id);
 	args.memory = keys.memory;
-	status = rlock__broadcast_run(conn, rlock__action_stop.script, &args, read_stop, &stopping);
+	status = rlock__broadcast_run(conn, rlock__action_stop.script, &args, read_stop, stopping);
 	rlock__args_free(&args);
-	if (status != RLOCK_OK && status != RLOCK_NOT_HELD) {
-		rlock_stop_clear(&stopping.found);
+	if (status != RLOCK_OK && status != RLOCK_NOT_HELD)
+		rlock_stop_clear(&stopping->found);
+	return status;
+}
+
+/* Those that cannot be asked stay for the answer to the first request. */
+static bool add_deaf_holds(struct stopping *stopping, const struct rlock_stop *stop)
+{
+	for (size_t i = 0; i < stop->count; i++)
+		if (!stop->holds[i].is_told && !add_stop_hold(stopping, &stop->holds[i]))
+			return false;
+	return true;
+}
+
+static bool has_told(const struct rlock_stop *stop)
+{
+	for (size_t i = 0; i < stop->count; i++)
+		if (stop->holds[i].is_told)
+			return true;
+	return false;
+}
+
+/* Writes nothing, so that it may be repeated whoever holds the lock by then. */
+static enum rlock_status look_for_holds(struct rlock_conn *conn, const struct rlock_name *name,
+					const char *owner, const char *by, struct rlock_stop *stop)
+{
+	struct stopping stopping = { .conn = conn };
+	enum rlock_status status = send_stop(&stopping, name, owner, by, stop);
+
+	if (status == RLOCK_OK) {
+		*stop = stopping.found;
+		stop->was_held = true;
+	}
+	return status;
+}
+
+static enum rlock_status ask_holds(struct rlock_conn *conn, const struct rlock_name *name,
+				   const char *by, struct rlock_stop *stop)
+{
+	struct stopping stopping = { .conn = conn };
+	enum rlock_status status = send_stop(&stopping, name, NULL, by, stop);
+
+	if (status != RLOCK_OK && status != RLOCK_NOT_HELD)
 		return status;
+	if (!stop->is_answered && !add_deaf_holds(&stopping, stop)) {
+		rlock_stop_clear(&stopping.found);
+		return rlock__fail_memory(&conn->error);
 	}
 	rlock_stop_clear(stop);
 	*stop = stopping.found;
-	return status;
+	stop->was_held = true;
+	stop->is_answered = true;
+	return stop->count > 0 ? RLOCK_OK : status;
+}
+
+enum rlock_status rlock_stop(struct rlock_conn *conn, const struct rlock_name *name,
+			     const char *owner, const char *by, struct rlock_stop *stop)
+{
+	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
+
+	if (status == RLOCK_OK && stop->count == 0)
+		status = look_for_holds(conn, name, owner, by, stop);
+	if (status != RLOCK_OK)
+		return status;
+	if (has_told(stop))
+		return ask_holds(conn, name, by, stop);
+	stop->is_answered = true;
+	return RLOCK_OK;
 }
 
 void rlock_stop_clear(struct rlock_stop *stop)
 {
 	free(stop->holds);
-	*stop = (struct rlock_stop){ NULL, 0 };
+	*stop = (struct rlock_stop){ 0 };
 }
 
 /* ---- break ---- */

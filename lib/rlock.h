@@ -608,9 +608,10 @@ RLOCK_API enum rlock_status rlock_break(struct rlock_conn *conn, const struct rl
 
 /* A hold that rlock_stop has found. */
 struct rlock_stop_hold {
-	char id[RLOCK_HOLD_ID_MAX];  /* empty: of a client without records, Java's */
-	char owner[RLOCK_OWNER_MAX]; /* escaped; without the ":write" of a writer */
-	char note[RLOCK_NOTE_MAX];   /* escaped; empty: none */
+	char id[RLOCK_HOLD_ID_MAX]; /* empty: of a client without records, Java's */
+	char owner
+		[RLOCK_OWNER_MAX]; /* escaped; without ":write"; empty: permits that nothing tells whose they are */
+	char note[RLOCK_NOTE_MAX]; /* escaped; empty: none */
 	struct rlock_process process;
 	int64_t ttl_ms; /* RLOCK_TIME_NONE; of a client without records that of the key */
 	bool is_kept;   /* by --at-least, rlock_keep_until: no process holds it */
@@ -620,18 +621,22 @@ struct rlock_stop_hold {
 struct rlock_stop {
 	struct rlock_stop_hold *holds;
 	size_t count;
+	bool was_held; /* when it was first looked for: RLOCK_NOT_HELD means that it is not any more */
+	bool is_answered; /* the request, once at least; until then is_told means that it can be */
 };
 
 /*
  * Ask the processes that renew the holds on name to end what they hold it for, and to release it. The request is beside each hold
  * until that is gone, and their next renewal finds it: rlock_hold_told_by. With owner not NULL only its holds are asked. by
- * names the caller, as "user@host". stop is empty, { 0 }, at first; a call with what an earlier one has left in it asks no
- * other holds than those it had asked, and leaves those that are not gone yet. Blocks for the connection's timeout at most.
+ * names the caller, as "user@host". stop is empty, { 0 }, at first: then the servers are asked for the holds, and after that these
+ * are asked. A call with what an earlier one has left in it asks no other holds than those, also where the answer to that was lost,
+ * and leaves those that it had asked and that are not gone yet. Blocks for the connection's timeout at most, the first time for twice
+ * that.
  * RLOCK_OK        stop has the holds; what it had is freed
- * RLOCK_NOT_HELD  there is none (any more), and stop is empty
+ * RLOCK_NOT_HELD  there is none (any more), and stop has none
  * RLOCK_EKIND     the key is no lock
  * RLOCK_EACL      a right is missing, none that a holder lacks; none was asked
- * other failures  stop is as it was; a request may have been written all the same
+ * other failures  stop has what it had, or the holds that are to be asked; a request may have been written all the same
  */
 RLOCK_API enum rlock_status rlock_stop(struct rlock_conn *conn, const struct rlock_name *name,
 				       const char *owner, const char *by, struct rlock_stop *stop);

@@ -1,85 +1,132 @@
 -- Ask the processes that renew holds of a lock to end what they hold it for, and to release it: the next renewal returns the
--- request, which stands until the hold is gone. Also finds what is left of the holds that were asked, and asks them again where
--- the server has lost the request.
+-- request, which stands until the hold is gone. A first look finds the holds, and writes nothing: a reply may be lost, or another
+-- server deny it, and whoever holds the lock by then is not meant. Those that can be asked are asked by their ids, as often as it
+-- takes, which finds what is left of them, and asks them again where the server has lost the request.
 -- Redisson none
 -- KEYS[1]  lock hash, or counter of a semaphore
 -- KEYS[2]  holds hash
--- ARGV[1]  the owner whose holds are meant; empty: all
+-- ARGV[1]  the owner whose holds are looked for; empty: all
 -- ARGV[2]  USER@HOST of the sender
 -- ARGV[3]  permits of a semaphore, ARGV[4] its remembered total (not in KEYS: a user of locks needs no right to them)
--- ARGV[5+] ids of holds: only these are meant
--- Returns  {{hold id, owner, ttl in ms, note, 1 when it was asked}, ...}  the holds that are left; an empty id and note: of a
---            client without records, and the ttl is the key's, -1: none; of a hold that is over, and whose key has no TTL, it is -1
+-- ARGV[5+] ids of holds to ask; none: the look
+-- Returns  {{hold id, owner, ttl in ms, note, 1 when it is asked, or can be}, ...}  the holds that are left; an empty id and note:
+--            of a client without records, and the ttl is the key's, -1: none; an empty owner, too: permits that no record tells
+--            of; of a hold that is over, and whose key has no TTL, it is -1
 --          {-1, type}  the key is something else
 
 local name = { lock = KEYS[1], holds = KEYS[2], permits = ARGV[3], remembered = ARGV[4] }
 local expected, by = ARGV[1], ARGV[2]
-local wanted = {}
-for i = 5, #ARGV do wanted[ARGV[i]] = true end
-
-local found, is_lasting = {}, false
-
-local function add(owner, ttl_ms, hold_id, note, is_told)
-	if (expected == '' or owner == expected) and (#ARGV < 5 or wanted[hold_id]) then
-		found[#found + 1] = { hold_id or '', owner, ttl_ms, note or '', is_told and 1 or 0 }
-		return is_told
-	end
-end
-
--- A hold that its record says is over is no hold, but where the key of the lock never expires. In front of the note is the
--- process: lib/hold.h.
-local function ask(hold_id, owner, end_ms, note)
-	local left_ms = end_ms - now_ms()
-	if left_ms <= 0 then return is_lasting and not kept_until(owner) and add(owner, -1, hold_id, note) end
-	local reads_requests = string.find(note, '^%x+%.%d+%.%d+%+ ') ~= nil and not kept_until(owner)
-	local field = hold_id .. STOP
-	if add(owner, left_ms, hold_id, note, reads_requests) and not redis.call('HGET', name.holds, field) then
-		redis.call('HSET', name.holds, field, ' ' .. digits(now_ms()) .. ' ' .. by)
-	end
-end
 
 local denied = right_error(name, 'holds: HDEL1 DEL0 HSET3 ')
 if denied then return denied end
 
+local key_type = redis.call('TYPE', name.lock).ok
+local counter = key_type == 'string' and redis.call('GET', name.lock)
+if counter and not is_permits_counter(counter) then return { -1, key_type } end
+local is_lock = key_type == 'hash'
+if not is_lock and not counter and key_type ~= 'none' then return { -1, key_type } end
+local has_permits = counter or not is_lock and redis.pcall('TYPE', name.permits).ok == 'zset'
+local ttl_ms = is_lock and redis.call('PTTL', name.lock)
+local is_lasting = ttl_ms == -1 and redis.call('HGET', name.lock, 'mode') ~= 'read'
+
+local found = {}
+
+local function add(owner, left_ms, hold_id, note, is_told)
+	found[#found + 1] = { hold_id or '', owner, left_ms, note or '', is_told and 1 or 0 }
+end
+
+local function is_meant(owner) return expected == '' or owner == expected end
+
+-- Whose hold it is, without the mark of a writer.
+local function owner_of(field) return (string.gsub(field, WRITE .. '$', '')) end
+
+-- Adds a hold that has a record. Whether it can be asked. One that its record says is over is no hold, but where the key of the
+-- lock never expires. In front of the note is the process: lib/hold.h.
+local function add_hold(hold_id, field, end_ms, note)
+	local left_ms, is_kept = end_ms - now_ms(), kept_until(field)
+	local is_told = left_ms > 0 and not is_kept and string.find(note, '^%x+%.%d+%.%d+%+ ') ~= nil
+	if left_ms > 0 or is_lasting and not is_kept then
+		add(owner_of(field), left_ms > 0 and left_ms or -1, hold_id, note, is_told)
+	end
+	return is_told
+end
+
+-- ---- those with these ids ----
+
+-- A number that a user wrote over that of a hold's permits must not keep the server from its other clients.
+local TAKE_MAX = 1000
+
+local function is_held(hold_id, field, record)
+	if is_lock then return redis.call('HGET', name.lock, field) end
+	-- It may have lost some of its permits.
+	for number = 1, has_permits and math.min(permits_of(record), TAKE_MAX) or 0 do
+		if redis.call('ZSCORE', name.permits, permit_id(hold_id, number)) then return true end
+	end
+	return false
+end
+
+local function ask_again()
+	local unasked = {}
+	for i = 5, #ARGV do
+		local hold_id = ARGV[i]
+		local record = redis.call('HGET', name.holds, hold_id) or ''
+		local field, _, end_ms, _, note = hold_record_parse(record)
+		if field and is_held(hold_id, field, record) and add_hold(hold_id, field, end_ms, note) then
+			local request = redis.call('HGET', name.holds, hold_id .. STOP)
+			if not request then unasked[#unasked + 1] = hold_id .. STOP end
+		end
+	end
+	-- After all that may fail.
+	for _, field in ipairs(unasked) do
+		redis.call('HSET', name.holds, field, ' ' .. digits(now_ms()) .. ' ' .. by)
+	end
+	return found
+end
+
+if #ARGV > 4 then return ask_again() end
+
+-- ---- the look ----
+
 local ids, records, listed = {}, {}, redis.pcall('HGETALL', name.holds)
 if is_error(listed) and not is_wrong_type(listed) then return denied_error('HGETALL', listed) end
 for i = 1, is_error(listed) and 0 or #listed, 2 do
-	local owner, _, end_ms, _, note = hold_record_parse(listed[i + 1])
-	if owner then ids[#ids + 1], records[listed[i]] = listed[i], { owner, end_ms, note } end
+	local field, _, end_ms, _, note = hold_record_parse(listed[i + 1])
+	if field then ids[#ids + 1], records[listed[i]] = listed[i], { field, end_ms, note } end
 end
 
-local fields = redis.pcall('HGETALL', name.lock)
-if is_error(fields) and not is_wrong_type(fields) then return denied_error('HGETALL', fields) end
-local counter = is_error(fields) and redis.pcall('GET', name.lock)
-if type(counter) == 'string' and is_permits_counter(counter) or #fields == 0 and redis.pcall('TYPE', name.permits).ok == 'zset' then
+local function look_at_permits()
+	-- Without the counter it is not known how many are held.
+	local total = counter and remembered_total(name) or 0
 	local seen, held = {}, redis.call('ZRANGE', name.permits, 0, -1, 'WITHSCORES')
 	for i = 1, #held, 2 do
-		local hold_id = hold_of(held[i])
+		local hold_id, owner = hold_of(held[i]), printable_id(held[i])
 		local record = records[hold_id or '']
-		if record and not seen[hold_id] then ask(hold_id, unpack(record)) end
-		if not hold_id then add(printable_id(held[i]), tonumber(held[i + 1]) < NO_DEADLINE_MS and held[i + 1] - now_ms() or -1) end
+		if record and not seen[hold_id] and is_meant(record[1]) then add_hold(hold_id, unpack(record)) end
+		if not hold_id and is_meant(owner) then add(owner, tonumber(held[i + 1]) < NO_DEADLINE_MS and held[i + 1] - now_ms() or -1) end
 		seen[hold_id or ''] = true
 	end
-	if (counter or 0) + #held / 2 < (remembered_total(name) or 0) then add('a client without a record', -1) end
-	return found
+	if counter and counter + #held / 2 < total and is_meant('') then add('', -1) end
 end
-if is_error(fields) then return { -1, redis.call('TYPE', name.lock).ok } end
 
-local mode, counts, owners = fields_of(fields)
-if not counts then return { -1, NOT_A_LOCK } end
-local ours = {}
-local ttl_ms = redis.call('PTTL', name.lock)
-is_lasting = mode ~= 'read' and ttl_ms == -1
-for _, hold_id in ipairs(ids) do
-	local record = records[hold_id]
-	local field = record[1]
-	ours[field] = true
-	if counts[field] then
-		if string.sub(field, -#WRITE) == WRITE then record[1] = string.sub(field, 1, -#WRITE - 1) end
-		ask(hold_id, unpack(record))
+local function look_at_lock(counts, fields)
+	local ours = {}
+	for _, hold_id in ipairs(ids) do
+		local record = records[hold_id]
+		ours[record[1]] = true
+		if counts[record[1]] and is_meant(owner_of(record[1])) then add_hold(hold_id, unpack(record)) end
+	end
+	for _, field in ipairs(fields) do
+		if not ours[field] and is_meant(owner_of(field)) then add(owner_of(field), ttl_ms) end
 	end
 end
-for _, field in ipairs(owners) do
-	if not ours[field] then add((string.gsub(field, WRITE .. '$', '')), ttl_ms) end
+
+if is_lock then
+	local _, counts, fields = fields_of(redis.call('HGETALL', name.lock))
+	if not counts then return { -1, NOT_A_LOCK } end
+	look_at_lock(counts, fields)
+elseif has_permits then
+	look_at_permits()
 end
+-- Where something has overwritten the records it is not known whose holds these are.
+if #found > 0 and is_error(listed) then return listed end
 return found

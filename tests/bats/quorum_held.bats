@@ -285,3 +285,25 @@ delete_on_two() {
 	ended_with 124 "${BACKGROUND[2]}"
 	wait_until 9 on_each no_keys
 }
+
+@test "what --at-least keeps on several servers is one hold, and is named once" {
+	run -0 rlock run --at-least 60s a -- true
+	run -75 rlock stop a
+	assert_line --partial 'cannot be asked: --at-least keeps it'
+	assert_equal "${#lines[@]}" 1
+}
+
+@test "where one of two servers denies a request, the other is not asked either" {
+	local servers
+	servers=$(urls_of 1 2)
+	in_background rlock run -u "$servers" -t 10m a -- until_let_go
+	wait_until 10 is_above "$PID" until_let_go
+	on 2 redis acl setuser default -hset >/dev/null
+	run rlock stop -u "$servers" -w 1s a
+	on 2 redis acl setuser default +hset >/dev/null
+	assert_equal "$status" 77
+	run -0 on 1 redis hkeys 'rlock_holds:{a}'
+	refute_output --partial stop
+	let_go
+	ended_with 0
+}

@@ -144,6 +144,19 @@ permits_of_strangers() {
 	is_whole s 10000
 }
 
+@test "beside 5,000 permits the holder that is to stop is looked for once, and then asked for by its id" {
+	local owner
+	permits_of_strangers 5000 60000
+	in_background rlock sem --permits 10000 -t 1s s -- until_let_go
+	wait_until 10 is_above "$PID" until_let_go
+	owner=$(redis hvals 'rlock_holds:{s}' | grep -oE "^[-0-9a-f]+:$PID ")
+	redis config resetstat >/dev/null
+	run -0 rlock stop --holder "${owner% }" s
+	ended_with 124
+	assert_equal "$(calls_of hgetall),$(calls_of zrange)" 1,1
+	has_held s 5000
+}
+
 @test "beside 5,000 permits a hold is found, renewed and released by its owner in a few commands, and none that reads all" {
 	permits_of_strangers 5000 60000
 	rlock sem --permits 10000 --owner one --lease 1m s

@@ -25,10 +25,10 @@ teardown() { watchful_teardown; }
 
 KINDS=(run fair read write 'sem --permits 3')
 
-# hold_as VERB NAME [OPTION...]: until let_go, with a lease of 1 s. Sets PID.
+# hold_as VERB NAME [OPTION...]: until let_go, with a lease of 1 s, or of LEASE. Sets PID.
 hold_as() {
 	# shellcheck disable=SC2086
-	in_background rlock $1 -t 1s "${@:3}" "$2" -- until_let_go
+	in_background rlock $1 -t "${LEASE:-1s}" "${@:3}" "$2" -- until_let_go
 	wait_until 10 is_above "$PID" until_let_go
 }
 
@@ -396,7 +396,117 @@ stops_with() {
 	ended_with 124 "${BACKGROUND[1]}"
 }
 
-# ---- rights ----
+# has_lost_reply: to a request that went through the proxy.
+has_lost_reply() {
+	[[ $(proxy count) == *' dropped=1 '* ]]
+}
+
+@test "when the reply to any of its requests is lost, the caller stops the holder that it found, and not the next one" {
+	local lost first second direct=$RLOCK_URL through
+	# The server knows the script.
+	run -1 rlock stop free
+	start_proxy
+	through=$RLOCK_URL RLOCK_URL=$direct
+	for lost in 0 1 2; do
+		rm -f entered let-go
+		hold_as run "a$lost"
+		first=$PID
+		in_background rlock run -t 1s "a$lost" -- sh -c 'touch entered; until_let_go'
+		second=$PID
+		wait_until 10 has_waiters "a$lost"
+		proxy reset-count
+		[ "$lost" = 0 ] || proxy spare "$(by)" "$lost"
+		proxy drop-reply "$(by)"
+		proxy cut-before "$(by)" 1000000
+		in_background env RLOCK_URL="$through" rlock stop -w 60s "a$lost"
+		wait_until 10 has_lost_reply
+		if [ "$lost" = 0 ]; then
+			# It has looked, and asked nobody.
+			stays 1 has_requests "a$lost" 0
+			is_running "$first"
+		else
+			ended_with 124 "$first"
+			wait_until 10 file_exists entered
+		fi
+		proxy pass
+		ended_with 0
+		[ "$lost" != 0 ] || ended_with 124 "$first"
+		wait_until 10 file_exists entered
+		stays 1 is_running "$second"
+		has_requests "a$lost" 0
+		let_go
+		ended_with 0 "$second"
+	done
+}
+
+# ---- rights, and keys that were overwritten ----
+
+# changes_nothing STATUS NAME [OPTION...]: rlock stop ends with that, has asked no one, and the holder's command runs on.
+changes_nothing() {
+	run "-$1" rlock stop "${@:3}" "$2"
+	has_requests "$2" 0
+	is_running "$PID"
+}
+
+@test "where a right is missing in the middle no holder is asked, whatever the kind" {
+	local kind right number=0
+	least_rights
+	for kind in "${KINDS[@]}"; do
+		hold_as "$kind" "nightly$((number += 1))"
+		# Beside a Java client.
+		[ "$kind" != read ] || redis hset nightly3 "$JAVA" 1 >/dev/null
+		for right in hset hdel del hget hgetall type time; do
+			redis acl setuser ci "-$right" >/dev/null
+			changes_nothing 77 "nightly$number" -u "$CI_URL"
+			assert_output --partial "'$right'"
+			redis acl setuser ci "+$right" >/dev/null
+		done
+		right=pttl
+		[ "$number" != 5 ] || right='get'
+		redis acl setuser ci "-$right" >/dev/null
+		changes_nothing 77 "nightly$number" -u "$CI_URL"
+		assert_output --partial "'$right'"
+		redis acl setuser ci "+$right" >/dev/null
+		run -0 rlock stop --holder "$(rlock status "nightly$number" | grep -oE "$UUID:$PID")" "nightly$number"
+		ended_with 124
+	done
+	# The total that is remembered.
+	hold_as 'sem --permits 3' nightly6
+	redis acl setuser ci resetkeys '~nightly*' '~rlock_holds:{nightly*' '~{nightly*' >/dev/null
+	changes_nothing 77 nightly6 -u "$CI_URL"
+}
+
+@test "where something has overwritten a key no holder is asked, and no client is named that is none" {
+	LEASE=60s hold_as 'sem --permits 3' a
+	redis del 'rlock_total:{a}' >/dev/null
+	redis lpush 'rlock_total:{a}' element >/dev/null
+	changes_nothing 78 a
+	LEASE=60s hold_as 'sem --permits 3' b
+	redis set b text >/dev/null
+	changes_nothing 78 b
+	LEASE=60s hold_as 'sem --permits 3' c
+	redis del c >/dev/null
+	redis lpush c element >/dev/null
+	changes_nothing 78 c
+	LEASE=60s hold_as run d
+	redis set 'rlock_holds:{d}' text >/dev/null
+	run -78 rlock stop d
+	refute_output --partial Java
+	hold_as 'sem --permits 3' e
+	redis del e >/dev/null
+	run -0 rlock stop e
+	assert_output ''
+}
+
+@test "permits of a client that leaves no record are given back all at once only, and the message says so" {
+	redis set a 1 >/dev/null
+	redis set 'rlock_total:{a}' 3 >/dev/null
+	run -75 rlock stop a
+	assert_output 'rlock: a: a client without a record cannot be asked: it is no rlock, but a Java client, say: end it there, then break all permits: try: rlock unlock --force a'
+	run -0 rlock unlock --force a
+	run -1 rlock stop a
+}
+
 
 @test "a user with the rights of the manual can stop, one that may not write is denied with 77, and nothing happens" {
 	local right
