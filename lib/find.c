@@ -208,6 +208,7 @@ static enum rlock_status send_stop(struct stopping *stopping, const struct rlock
 		if (stop->holds[i].is_told)
 			rlock__args_string(&args, stop->holds[i].id);
 	args.memory = keys.memory;
+	args.is_repeated = stop->count > 0;
 	status = rlock__broadcast_run(conn, rlock__action_stop.script, &args, read_stop, stopping);
 	rlock__args_free(&args);
 	if (status != RLOCK_OK && status != RLOCK_NOT_HELD)

@@ -143,7 +143,8 @@ void rlock__script_begin(struct rlock__call *call, struct rlock__connection *con
 			 int64_t deadline_ms)
 {
 	*call = (struct rlock__call){ connection, script, args, deadline_ms, false, RLOCK_OK };
-	rlock__trace(rlock__connection_error(connection), "asking to %s", script->purpose);
+	if (!args->is_repeated)
+		rlock__trace(rlock__connection_error(connection), "asking to %s", script->purpose);
 	begin(call, "EVALSHA", script->sha1);
 }
 

@@ -284,6 +284,8 @@ is_unheld() {
 	run -75 rlock stop -w 100ms a
 	assert_output --regexp "^rlock: a: still held, and asked to stop: .* pid $PID until_let_go \([^ ]+\)$"
 	has_requests a 1
+	run -75 rlock stop -v -w 1s a
+	assert_equal "$(grep -c 'asking to stop' <<<"$output")" 1
 	run -75 rlock stop -w 0 -q a
 	assert_output ''
 	run -0 rlock status a
