@@ -1,29 +1,50 @@
 #!/usr/bin/env bats
-# rlock stop at a random moment, while the holder, its renewer, a waiter or the caller is killed. The holds that were asked end;
-# the next holder comes in behind the last process of the one before it, and no holder ends that was not asked.
+# rlock stop at a random moment, while the holder, its renewer, a waiter or the caller is killed, or the caller gets no reply. The
+# holds that were asked end; the next holder comes in behind the last process of the one before it, and no holder ends that was
+# not asked.
 
 load chaos
+load ../lib/proxying
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }
 
 STOPS=500
 WIDTH=6
-FAULTS=(none none caller renewer rlock next late)
+FAULTS=(none none caller renewer rlock next late reply reply)
 # A stay of longer than two renewals, which would tell of a request.
 STAY_US=900000
 
 # begin_stop [OPTION...]: sets CALLER.
 begin_stop() {
-	in_background sh -c 'exec rlock stop "$@" 2>said-caller' sh "$@" "$NAME"
+	in_background env RLOCK_URL="$OF_CALLER" sh -c 'exec rlock stop "$@" 2>said-caller' sh "$@" "$NAME"
 	CALLER=$PID
+}
+
+# One of the caller's first requests gets no reply, and it notices late: by then the next one may hold the lock. Sets PROXY,
+# OF_CALLER and OF_STOP.
+begin_proxy() {
+	local by
+	by="$(id -un)@$(uname -n)"
+	start_proxy_between "unix:$CELL/proxy.sock" "unix:$SERVER_SOCKET" || return
+	PROXY=$PID OF_CALLER=unix://$CELL/proxy.sock OF_STOP+=(-w 20s)
+	proxy stall 700 >/dev/null
+	draw 0 3
+	((DRAWN == 0)) || proxy spare "$by" "$DRAWN" >/dev/null
+	proxy stall-reply "$by" >/dev/null
+}
+
+end_proxy() {
+	[ -n "$PROXY" ] || return 0
+	! faults_happened || injected
+	kill -KILL "$PROXY"
 }
 
 # begin_holders FAULT: sets HOLDER, which is asked, and RENEWER; and what goes on beside or behind it: OTHER, which is not asked,
 # or NEXT, which waits. Of a semaphore all take one of two permits, the next one both.
 begin_holders() {
 	local options=(-t 1s --grace 100ms) of_next=()
-	NEXT='' OTHER='' OF_STOP=()
+	NEXT='' OTHER='' PROXY='' OF_STOP=() OF_CALLER=$RLOCK_URL
 	[ "$KIND" != sem ] || options+=(--permits 2) of_next=(--take 2)
 	if [ "$1" = late ]; then
 		# What a command leaves running when it ends by itself is not protected.
@@ -52,7 +73,7 @@ begin_holders() {
 inflict() {
 	local victim
 	case $1 in
-	none | late) return ;;
+	none | late | reply) return ;;
 	caller) victim=$CALLER ;;
 	renewer) victim=$RENEWER ;;
 	rlock) victim=$HOLDER ;;
@@ -80,6 +101,7 @@ stop() {
 	KIND=${kinds[$1 % ${#kinds[@]}]}
 	fault=${FAULTS[RANDOM % ${#FAULTS[@]}]}
 	begin_holders "$fault" || return
+	[ "$fault" != reply ] || begin_proxy || return
 	draw 0 400
 	let_pass_ms "$DRAWN"
 	begin_stop "${OF_STOP[@]}"
@@ -94,6 +116,7 @@ stop() {
 	# Then the holder that is meant has none any more.
 	[[ $status = 0 || $status = 1 && ($fault = caller || $fault = late) ]] ||
 		violated "the caller ended with $status, $WHERE: $(paste -s -d ' ' said-caller)"
+	end_proxy
 	check_end "$fault"
 }
 
