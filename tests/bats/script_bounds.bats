@@ -144,6 +144,25 @@ permits_of_strangers() {
 	is_whole s 10000
 }
 
+@test "5,000 holders are asked to stop, and looked after without reading all records, and about once a second" {
+	permits_of_strangers 5000 60000
+	redis eval '
+		local listed = redis.call("HGETALL", KEYS[1])
+		for i = 1, #listed, 2 do
+			redis.call("HSET", KEYS[1], listed[i], (string.gsub(listed[i + 1], "a note", "0123.4." .. i .. "+ a note")))
+		end' 1 'rlock_holds:{s}' >/dev/null
+	redis config resetstat >/dev/null
+	run -75 rlock stop -w 1ms -q s
+	assert_equal "$(redis hkeys 'rlock_holds:{s}' | grep -c ':stop$')" 5000
+	redis hdel 'rlock_holds:{s}' "$(printf '%032x:stop' 7)" >/dev/null
+	redis config resetstat >/dev/null
+	run -75 rlock stop -w 2s -q s
+	assert_equal "$(redis hkeys 'rlock_holds:{s}' | grep -c ':stop$')" 5000
+	# All were read once; then each of them at each of these looks.
+	assert_equal "$(calls_of hgetall)" 1
+	assert_between 5000 "$(calls_of zscore)" 20000
+}
+
 @test "beside 5,000 permits the holder that is to stop is looked for once, and then asked for by its id" {
 	local owner
 	permits_of_strangers 5000 60000
