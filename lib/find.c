@@ -136,10 +136,9 @@ static struct rlock_stop_hold read_stop_hold(const redisReply *reply)
 }
 
 /* The owner of a hold that is kept has each server's own time. */
-static bool is_same_hold(const struct rlock_stop_hold *hold, const struct rlock_stop_hold *other)
+static bool is_same_hold(const struct rlock_stop_hold *a, const struct rlock_stop_hold *b)
 {
-	return strcmp(hold->id, other->id) == 0 &&
-	       (hold->id[0] != '\0' || strcmp(hold->owner, other->owner) == 0);
+	return strcmp(a->id, b->id) == 0 && (a->id[0] != '\0' || strcmp(a->owner, b->owner) == 0);
 }
 
 /* Another server may have it, too. false: out of memory. */
