@@ -232,7 +232,7 @@ static bool has_told(const struct rlock_stop *stop)
 	return false;
 }
 
-/* Writes nothing, so that it may be repeated whoever holds the lock by then. */
+/* Writes nothing, so that it may be repeated even if another owner holds the lock by then. */
 static enum rlock_status look_for_holds(struct rlock_conn *conn, const struct rlock_name *name,
 					const char *owner, const char *by, struct rlock_stop *stop)
 {

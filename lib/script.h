@@ -31,7 +31,7 @@ struct rlock__args {
 	size_t key_count;
 	bool is_out_of_memory; /* stays set: checked once, when sent */
 	bool needs_login;
-	bool is_repeated;                   /* not traced, for what is asked again and again */
+	bool is_repeated;                   /* not traced, for what is repeated often */
 	const struct rlock__behind *behind; /* sent in the same write; NULL: none. It must stay */
 	char key_count_text[24];
 	size_t text_len;

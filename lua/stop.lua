@@ -1,6 +1,6 @@
 -- Ask the processes that renew holds of a lock to end what they hold it for, and to release it: the next renewal returns the
 -- request, which stands until the hold is gone. A first look finds the holds, and writes nothing: a reply may be lost, or another
--- server deny it, and whoever holds the lock by then is not meant. Those that can be asked are asked by their ids, as often as it
+-- server deny it, and who holds the lock by then is not meant. Those that can be asked are asked by their ids, as often as it
 -- takes, which finds what is left of them, and asks them again where the server has lost the request.
 -- Redisson none
 -- KEYS[1]  lock hash, or counter of a semaphore

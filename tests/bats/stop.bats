@@ -423,7 +423,7 @@ has_lost_reply() {
 		in_background env RLOCK_URL="$through" rlock stop -w 60s "a$lost"
 		wait_until 10 has_lost_reply
 		if [ "$lost" = 0 ]; then
-			# It has looked, and asked nobody.
+			# It has looked, and asked no holder.
 			stays 1 has_requests "a$lost" 0
 			is_running "$first"
 		else
@@ -500,7 +500,7 @@ changes_nothing() {
 	assert_output ''
 }
 
-@test "permits of a client that leaves no record are given back all at once only, and the message says so" {
+@test "permits of a client that leaves no record are released all at once only, and the message says so" {
 	redis set a 1 >/dev/null
 	redis set 'rlock_total:{a}' 3 >/dev/null
 	run -75 rlock stop a
