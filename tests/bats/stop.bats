@@ -71,6 +71,7 @@ is_unheld() {
 @test "the holder says whose request it is, and the log of both sides has it" {
 	in_background sh -c 'exec rlock run -t 1s --log log a -- until_let_go 2>said'
 	wait_until 10 is_above "$PID" until_let_go
+	wait_until 10 has_event acquired
 	run -0 rlock stop --log log -v a
 	assert_line --regexp "^rlock: a: asked .* pid $PID until_let_go \([^ ]+:$PID\) to stop$"
 	assert_line 'rlock: a: stopped'
