@@ -9,8 +9,8 @@
 
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
-local left_ms, hold_id, remembered = ARGV[2], string.match(ARGV[1], '^(%S+) ?(.*)$')
-if remembered ~= '' then remember_hold(remembered, tonumber(left_ms), #KEY_FIELDS) end
+local left_ms = ARGV[2]
+local hold_id = id_of_ending_hold(tonumber(left_ms), #KEY_FIELDS)
 
 local function keep(name)
 	local hold = remove_hold(name, hold_id)

@@ -8,8 +8,7 @@
 
 local FIXED_ARGS = 1
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
-local hold_id, remembered = string.match(ARGV[1], '^(%S+) ?(.*)$')
-if remembered ~= '' then remember_hold(remembered, 0, #KEY_FIELDS) end
+local hold_id = id_of_ending_hold(0, #KEY_FIELDS)
 
 local field, has_waiter = only_field(1, KEYS[3])
 local heard = field and free_lock(WAKE_ONE)

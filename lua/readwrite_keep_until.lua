@@ -9,8 +9,8 @@
 
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
-local left_ms, hold_id, remembered = tonumber(ARGV[2]), string.match(ARGV[1], '^(%S+) ?(.*)$')
-if remembered ~= '' then remember_hold(remembered, left_ms, #KEY_FIELDS) end
+local left_ms = tonumber(ARGV[2])
+local hold_id = id_of_ending_hold(left_ms, #KEY_FIELDS)
 
 -- What comes before anything of the hold is changed: a new timeout key can't be made while the slot of the lock moves.
 local function prepare(name, field, count)

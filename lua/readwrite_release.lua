@@ -8,8 +8,7 @@
 
 local FIXED_ARGS = 1
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
-local hold_id, remembered = string.match(ARGV[1], '^(%S+) ?(.*)$')
-if remembered ~= '' then remember_hold(remembered, 0, #KEY_FIELDS) end
+local hold_id = id_of_ending_hold(0, #KEY_FIELDS)
 
 -- As free_lock does. A reader whose hold has expired has lost it.
 local function free_only(field)

@@ -8,14 +8,13 @@
 --          {number, ...}  one for each name, see inc/names.lua
 
 local FIXED_ARGS = 1
-local hold_id, remembered = string.match(ARGV[1], '^(%S+) ?(.*)$')
 
 -- The common release of a semaphore, as quick/acquire.lua is the common acquisition of a lock: one permit of one name, with
 -- no waiter of ours in the wake queue. All else goes the long way.
 
 local KEY_COUNT, WAKE_QUEUE_ARG, CHANNEL_ARG = 4, FIXED_ARGS + 1, FIXED_ARGS + 3
 
-if remembered ~= '' then remember_hold(remembered, 0, KEY_COUNT) end
+local hold_id = id_of_ending_hold(0, KEY_COUNT)
 
 -- How many permits are free after the release; nil when it is no such case, and nothing was changed.
 local free

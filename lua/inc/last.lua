@@ -4,7 +4,7 @@
 -- ms, "end", how the command ended, and "note", as in the record. It is named after the holds hash, and in no KEYS: a user
 -- without the right to it, or a server that is full, releases all the same. Nothing is kept of a nested hold, after which its
 -- owner holds the lock on. text is "TTL_MS KIND END"; the hold lasts for kept_ms more.
-local function remember_hold(text, kept_ms, key_count)
+local function remember_hold(hold_id, text, kept_ms, key_count)
 	local ttl_ms, kind, how = string.match(text, '^(%d+) (%l+) (.*)$')
 	for i = 1, #KEYS, key_count do
 		local record = redis.pcall('HGET', KEYS[i + 1], hold_id)
@@ -22,4 +22,12 @@ local function remember_hold(text, kept_ms, key_count)
 			end
 		end
 	end
+end
+
+-- The id of the hold that is to be released, or kept for kept_ms more: ARGV[1], of which the rest, if any, is to be remembered
+-- of it. So it is read before anything else is done to the hold. key_count: how many keys each name has.
+local function id_of_ending_hold(kept_ms, key_count)
+	local hold_id, remembered = string.match(ARGV[1], '^(%S+) ?(.*)$')
+	if remembered ~= '' then remember_hold(hold_id, remembered, kept_ms, key_count) end
+	return hold_id
 end
