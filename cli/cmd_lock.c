@@ -34,13 +34,20 @@
 #define HELD_TEXT_MAX (DURATION_TEXT_MAX + WALL_CLOCK_TEXT_MAX + 16)
 #define WAIT_REST_MAX (HELD_TEXT_MAX + 128)
 
-/* ", held for 2m": words and time; empty when that is not known. Returns out. */
-static char *print_held(const char *words, int64_t held_ms, char out[HELD_TEXT_MAX])
+/*
+ * ", held for 2m": words and time; of a lock that --at-least keeps ", until 2026-11-27T04:34:28+00:00"; empty when neither
+ * is known (-1). Returns out.
+ */
+static char *print_held(const char *words, int64_t held_ms, int64_t kept_until_ms,
+			char out[HELD_TEXT_MAX])
 {
-	char age[DURATION_TEXT_MAX];
+	char age[DURATION_TEXT_MAX], until[WALL_CLOCK_TEXT_MAX];
 
 	out[0] = '\0';
-	if (held_ms >= 0)
+	if (kept_until_ms >= 0)
+		(void)snprintf(out, HELD_TEXT_MAX, ", until %s",
+			       wall_clock_print_of(kept_until_ms, until));
+	else if (held_ms >= 0)
 		(void)snprintf(out, HELD_TEXT_MAX, "%s %s", words,
 			       duration_print_rough(held_ms, age));
 	return out;
@@ -50,18 +57,6 @@ static char *print_held(const char *words, int64_t held_ms, char out[HELD_TEXT_M
 static const char *show_gone(const struct rlock_process *process)
 {
 	return proc_has_ended_here(process) ? "; its process has ended" : "";
-}
-
-/* ", until 2026-11-27T04:34:28+00:00"; empty unless --at-least keeps the lock. */
-static char *print_until(int64_t until_ms, char out[HELD_TEXT_MAX])
-{
-	char until[WALL_CLOCK_TEXT_MAX];
-
-	out[0] = '\0';
-	if (until_ms >= 0)
-		(void)snprintf(out, HELD_TEXT_MAX, ", until %s",
-			       wall_clock_print_of(until_ms, until));
-	return out;
 }
 
 #define UUID_LEN 36
@@ -127,10 +122,7 @@ static void wait_report_blocker(const struct opts *opts, const struct rlock_bloc
 			  "", is_in_place);
 		return;
 	}
-	if (until_ms >= 0)
-		(void)print_until(until_ms, held);
-	else
-		(void)print_held(", held for", blocker->held_ms, held);
+	(void)print_held(", held for", blocker->held_ms, until_ms, held);
 	(void)snprintf(rest, sizeof(rest), "%s%s%s", held, position, show_gone(&blocker->process));
 	if (blocker->permits > 1)
 		(void)snprintf(permits, sizeof(permits),
@@ -160,10 +152,7 @@ static void wait_report_busy(const struct opts *opts, const struct rlock_conn *c
 	else if (opts->flock_verbose)
 		message_line(flock_timed_out, strlen(flock_timed_out));
 	(void)names_show_one(opts, rlock_conn_error_name(conn), name);
-	if (until_ms >= 0)
-		(void)print_until(until_ms, held);
-	else
-		(void)print_held(", for", rlock_conn_error_held_ms(conn), held);
+	(void)print_held(", for", rlock_conn_error_held_ms(conn), until_ms, held);
 	if (opts->no_wait)
 		message_debug("%s: busy: %s%s%s", name, rlock_conn_error(conn), held, gone);
 	else
