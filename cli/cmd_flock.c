@@ -360,7 +360,6 @@ static int read_words(struct call *call, int argc, char **argv, bool *is_done)
 	return code != 0 ? code : check_words(call);
 }
 
-/* The time of -w in ms; -1: without a limit. 0, or the exit code. */
 /* By ceil(3) every call of rlock, of any verb, would load libm. */
 static int64_t rounded_up(double number)
 {
@@ -369,6 +368,7 @@ static int64_t rounded_up(double number)
 	return whole + ((double)whole < number);
 }
 
+/* The time of -w in ms; -1: without a limit. 0, or the exit code. */
 static int read_timeout(const struct call *call, int64_t *wait_ms_out)
 {
 	const double most_s = (double)(INT64_MAX / 8000);

@@ -3,7 +3,6 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/least.h"
@@ -172,7 +171,6 @@ static struct event end_event(const struct lease *lease, char reason[REASON_MAX]
 	struct event event = { 0 };
 
 	(void)snprintf(reason, REASON_MAX, "stopped by %s", lease->told_by);
-
 	if (lease->is_for_process) {
 		event.reason = lease->is_told ? reason
 			       : lease->opts->descriptor != NULL
@@ -195,14 +193,15 @@ static struct event end_event(const struct lease *lease, char reason[REASON_MAX]
 static void remember(struct rlock_hold *hold, const struct lease *lease)
 {
 	char reason[REASON_MAX];
-	struct event event = end_event(lease, reason);
+	struct event event;
+	int64_t status;
 
-	if (lease->opts->remember_ms > 0)
-		rlock_hold_set_remember(hold, lease->opts->remember_ms,
-					&(struct rlock_end){ event.has_ended && event.signal == 0
-								     ? event.status
-								     : -1,
-							     event.signal, event.reason });
+	if (lease->opts->remember_ms <= 0)
+		return;
+	event = end_event(lease, reason);
+	status = event.has_ended && event.signal == 0 ? event.status : -1;
+	rlock_hold_set_remember(hold, lease->opts->remember_ms,
+				&(struct rlock_end){ status, event.signal, event.reason });
 }
 
 static enum rlock_status release_or_keep(struct rlock_conn *conn, struct rlock_hold *hold,
@@ -237,17 +236,14 @@ static void message_released(const struct lease *lease)
 {
 	char names[NAMES_SHOWN_MAX], held[DURATION_TEXT_MAX], kept[WALL_CLOCK_TEXT_MAX];
 	int64_t now_ms = rlock_now_ms(), kept_ms = left_ms_of(lease, now_ms);
-	struct timespec now;
 
 	if (!message_is_verbose())
 		return;
-	(void)clock_gettime(CLOCK_REALTIME, &now);
 	(void)names_show(lease->opts->names, lease->name_count, names);
 	(void)duration_print_rough(now_ms - lease->acquired_ms, held);
 	if (kept_ms > 0)
 		message_debug("%s: the command has ended after %s: kept by --at-least until %s",
-			      names, held,
-			      wall_clock_print_of((int64_t)now.tv_sec * 1000 + kept_ms, kept));
+			      names, held, wall_clock_print_of(wall_clock_ms() + kept_ms, kept));
 	else
 		message_debug("%s: released after %s", names, held);
 }
