@@ -162,13 +162,18 @@ end_leases() {
 		end' 3 'rlock_ends:{a}' '{a}:timeout' 'rlock_holds:{a}' >/dev/null
 }
 
-@test "the slots of many leases that ended at once are given again, and those of live holders are not" {
+# Twenty owners, for a minute.
+many_acquire() {
 	local i
-	rlock sem --permits 22 --resize a
-	gets 1 live
 	for ((i = 0; i < 20; i++)); do
 		rlock sem -n --permits 22 --lease 1m --owner "dead-$i" a >/dev/null
 	done
+}
+
+@test "the slots of many leases that ended at once are given again, and those of live holders are not" {
+	rlock sem --permits 22 --resize a
+	gets 1 live
+	many_acquire
 	end_leases
 	run -0 rlock sem -n --permits 22 --lease 1m --take 3 --owner two a
 	assert_output '2 3 4'
@@ -193,21 +198,16 @@ end_leases() {
 }
 
 @test "of many owners whose leases ended at once nothing is left" {
-	local i
 	rlock sem --permits 22 --resize a
 	gets 1 live
-	for ((i = 0; i < 20; i++)); do
-		rlock sem -n --permits 22 --lease 1m --owner "dead-$i" a >/dev/null
-	done
+	many_acquire
 	end_leases
 	gets 2 one
 	assert_equal "$(redis hkeys 'rlock_holds:{a}' | grep -c ':last$')" 2
 	leaves live
 	leaves one
 	is_whole a 22
-	for ((i = 0; i < 20; i++)); do
-		rlock sem -n --permits 22 --lease 1m --owner "dead-$i" a >/dev/null
-	done
+	many_acquire
 	end_leases
 	gets 1 one
 	leaves one
