@@ -60,6 +60,8 @@ export TESTS_UNDER LC_ALL=C.UTF-8
 
 work=$(mktemp -d)
 export XDG_CONFIG_HOME=$work/config
+# Ports that a test has chosen.
+export CLAIMED_PORTS=$work/ports
 # Before the scripts with which some choose among several, and which take longer than most tests.
 mkdir "$work/bin"
 ! python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null) || ln -s "$python" "$work/bin/python3"

@@ -22,7 +22,7 @@ start_cluster() {
 # choose_node_port: choose_port for a node, which has a second port for the other nodes, 10000 above: not one of those
 # that the kernel gives to clients, which begin at 32768.
 choose_node_port() {
-	while choose_port && ((PORT > 22700)) || is_listened_on $((PORT + 10000)); do :; done
+	while choose_port 22700 && is_listened_on $((PORT + 10000)); do :; done
 }
 
 # start_node NUMBER [OPTION...]: sets PORT; the node is in no cluster yet.

@@ -58,10 +58,13 @@ server_has_begun() {
 	server_answers || is_gone "$SERVER_PID"
 }
 
-# choose_port: sets PORT, on which no server listens yet. Another run of tests may choose the same: see on_free_port.
+# choose_port [END]: sets PORT, below END, on which no server listens yet, and which no other test of this run chooses:
+# its server may be down for a while. Another run of tests may choose the same: see on_free_port.
 choose_port() {
+	local claimed=${CLAIMED_PORTS:-$BATS_RUN_TMPDIR/ports}
 	export PORT
-	while PORT=$((20000 + RANDOM % 12000)) && is_listened_on "$PORT"; do :; done
+	mkdir -p "$claimed"
+	while PORT=$((20000 + RANDOM % (${1:-30000} - 20000))) && is_listened_on "$PORT" || ! mkdir "$claimed/$PORT" 2>/dev/null; do :; done
 }
 
 # on_free_port CHOOSE COMMAND [ARG...]: CHOOSE sets PORT, and COMMAND starts a server there, in its arguments as @PORT@; at
