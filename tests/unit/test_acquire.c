@@ -117,7 +117,7 @@ static void check_held_for_ever(void)
 	request.names = &name;
 	request.name_count = 1;
 	request.owner = OWNER;
-	request.wait_ms = 60;
+	request.wait_ms = 1000; /* beside other load, long enough to be told */
 	request.on_wait = remember_held;
 	request.on_wait_ctx = &held_ms;
 	request.on_wait_ms = 20;
