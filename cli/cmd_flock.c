@@ -44,6 +44,7 @@ struct call {
 	bool no_wait;
 	bool has_timeout;
 	double timeout_s;
+	int64_t wait_ms; /* of read_timeout; -1: without a limit */
 	int conflict_exit_code;
 	bool close; /* processes that COMMAND leaves behind do not keep the lock */
 	bool no_fork;
@@ -133,7 +134,8 @@ static int report_bad_value(const char *what, const char *value)
 }
 
 /* 0, or the exit code. */
-static int read_number(const char *what, const char *value, long long most, int *out)
+static int read_number(const char *what, const char *value, long long least, long long most,
+		       int *out)
 {
 	char *end = NULL;
 	long long number;
@@ -142,7 +144,7 @@ static int read_number(const char *what, const char *value, long long most, int 
 	number = strtoll(value, &end, 10);
 	if (end == value || *end != '\0')
 		errno = 0;
-	else if (errno == 0 && (number < 0 || number > most))
+	else if (errno == 0 && (number < least || number > most))
 		errno = ERANGE;
 	else if (errno == 0) {
 		*out = (int)number;
@@ -151,12 +153,19 @@ static int read_number(const char *what, const char *value, long long most, int 
 	return report_bad_value(what, value);
 }
 
+/* A negative one is none that was given. 0, or the exit code. */
+static int read_descriptor(struct call *call, const char *value)
+{
+	return read_number("invalid file descriptor", value, INT_MIN, INT_MAX, &call->fd);
+}
+
+/* As flock reads them, the least part of a second and the greatest number are no range errors. */
 static int read_seconds(const char *value, double *out)
 {
 	char *end = NULL;
 
 	errno = 0;
-	*out = strtod(value, &end);
+	*out = (double)strtold(value, &end);
 	if (errno == 0 && end != value && *end == '\0')
 		return 0;
 	return report_bad_value("invalid timeout", value);
@@ -181,8 +190,6 @@ static int read_other(struct call *call, int option, const char *word)
 	}
 	if (option == ':')
 		say("option '%s' requires an argument", word);
-	else if (optopt > ' ' && optopt <= CHAR_MAX && strncmp(word, "--", 2) != 0)
-		say("unrecognized option '-%c'", optopt);
 	else
 		say("unrecognized option '%s'", word);
 	return fail_with_hint();
@@ -210,7 +217,7 @@ static int read_option(struct call *call, int option, const char *value, const c
 		call->has_timeout = true;
 		return read_seconds(value, &call->timeout_s);
 	case 'E':
-		return read_number("invalid exit code (allowed values: 0-255)", value, UINT8_MAX,
+		return read_number("invalid exit code (allowed values: 0-255)", value, 0, UINT8_MAX,
 				   &call->conflict_exit_code);
 	case 'o':
 		call->close = true;
@@ -230,7 +237,7 @@ static int read_option(struct call *call, int option, const char *value, const c
 		return 0;
 	case OPTION_FD:
 		call->has_fd_option = true;
-		return read_number("invalid file descriptor", value, INT_MAX, &call->fd);
+		return read_descriptor(call, value);
 	default:
 		return read_other(call, option, word);
 	}
@@ -313,7 +320,7 @@ static int read_operands(struct call *call, char **words, int count)
 	} else if (count > 0 && call->has_fd_option) {
 		call->command = words;
 	} else if (count > 0) {
-		return read_number("invalid file descriptor", words[0], INT_MAX, &call->fd);
+		return read_descriptor(call, words[0]);
 	} else if (call->has_fd_option) {
 		say("missing command");
 		return EXIT_USAGE;
@@ -368,12 +375,12 @@ static int64_t rounded_up(double number)
 	return whole + ((double)whole < number);
 }
 
-/* The time of -w in ms; -1: without a limit. 0, or the exit code. */
-static int read_timeout(const struct call *call, int64_t *wait_ms_out)
+/* Once NAME was looked at, and before a descriptor is. 0, or the exit code. */
+static int read_timeout(struct call *call)
 {
 	const double most_s = (double)(INT64_MAX / 8000);
 
-	*wait_ms_out = call->no_wait ? 0 : -1;
+	call->wait_ms = call->no_wait ? 0 : -1;
 	if (!call->has_timeout)
 		return 0;
 	/* flock has a timer set, by a number of seconds that the kernel takes. */
@@ -382,9 +389,9 @@ static int read_timeout(const struct call *call, int64_t *wait_ms_out)
 		return EXIT_SYSTEM;
 	}
 	if (call->timeout_s < 1e-6)
-		*wait_ms_out = 0;
+		call->wait_ms = 0;
 	else if (!call->no_wait && call->timeout_s < most_s)
-		*wait_ms_out = rounded_up(call->timeout_s * 1000);
+		call->wait_ms = rounded_up(call->timeout_s * 1000);
 	return 0;
 }
 
@@ -517,11 +524,11 @@ static const struct verb flock_verbs[] = {
  * What stands in rlock.conf for other calls is not for flock: it would change what flock's options mean. What counts is
  * the server and its login, ttl, signal, grace, on-lost, log and note.
  */
-static void set_opts(struct opts *opts, const struct call *call, int64_t wait_ms)
+static void set_opts(struct opts *opts, const struct call *call)
 {
 	opts->word_count = 0;
-	opts->wait_ms = wait_ms;
-	opts->no_wait = wait_ms == 0;
+	opts->wait_ms = call->wait_ms;
+	opts->no_wait = call->wait_ms == 0;
 	opts->complain_after_ms = -1;
 	opts->conflict_exit_code = call->conflict_exit_code;
 	if (opts->is_fixed_lease)
@@ -583,11 +590,8 @@ static int load(struct opts *opts, struct call *call, const char *name, pid_t pi
 {
 	char **words = call->words = make_words(name, pid, command);
 	bool is_done = false;
-	int64_t wait_ms = 0;
-	int count = 0, code = read_timeout(call, &wait_ms);
+	int count = 0, code;
 
-	if (code != 0)
-		return code;
 	if (words == NULL)
 		return message_out_of_memory();
 	while (words[count] != NULL)
@@ -595,7 +599,7 @@ static int load(struct opts *opts, struct call *call, const char *name, pid_t pi
 	code = load_opts(&flock_verbs[call->is_shared], count, words, opts, &is_done);
 	if (code != 0)
 		return code;
-	set_opts(opts, call, wait_ms);
+	set_opts(opts, call);
 	if (opts->log != NULL)
 		code = event_log_setup(opts->log, opts->log_format == LOG_JSON);
 	if (code != 0)
@@ -777,6 +781,8 @@ int cmd_flock(int argc, char **argv)
 		return code;
 	if (call.file != NULL)
 		code = find_name(&call, &name);
+	if (code == 0)
+		code = read_timeout(&call);
 	if (code == 0)
 		code = name != NULL ? lock_path(&call, name) : lock_descriptor(&call);
 	free_words(call.words);

@@ -113,7 +113,7 @@ says() {
 	local hint=$'\nTry \'flock --help\' for more information.'
 	says 64 '' "flock: not enough arguments$hint" rlock flock
 	says 64 '' "flock: unrecognized option '--foo'$hint" rlock flock --foo a true
-	says 64 '' "flock: unrecognized option '-k'$hint" rlock flock -nk a true
+	says 64 '' "flock: unrecognized option '-nk'$hint" rlock flock -nk a true
 	says 64 '' "flock: option '-w' requires an argument$hint" rlock flock -w
 	says 64 '' 'flock: the --no-fork and --close options are incompatible' rlock flock -F -o a true
 	says 64 '' "flock: invalid exit code (allowed values: 0-255): '300': Numerical result out of range" \
@@ -122,7 +122,11 @@ says() {
 	says 64 '' "flock: invalid file descriptor: 'x'" rlock flock x
 	says 64 '' 'flock: -c requires exactly one command argument' rlock flock a -c b c
 	says 64 '' 'flock: missing file descriptor, file or directory' rlock flock -n
+	says 64 '' 'flock: missing file descriptor, file or directory' rlock flock --fd -1 true
 	says 71 '' 'flock: cannot set up timer: Invalid argument' rlock flock -w -1 a true
+	says 71 '' 'flock: cannot set up timer: Invalid argument' rlock flock -w nan 77
+	says 71 '' 'flock: cannot set up timer: Invalid argument' rlock flock -w 1e400 a true
+	says 0 '' '' rlock flock -w 1e-400 a true
 	assert_equal "$(redis dbsize)" 0
 }
 
