@@ -247,6 +247,17 @@ static void correct_verb(const char *verb_name, const char *beginning, int argc,
 			   PLAIN(argc == 2 ? operands_of(verbs_find(verb_name)) : NULL));
 }
 
+/* stop is the safe way, and some holders cannot be asked. */
+static int report_break(const char *name, const struct usage_line *stop)
+{
+	char shown[USAGE_SHOWN_MAX];
+
+	message_error("'%s' is not a verb: see 'rlock help', or try: %s, and for what that cannot "
+		      "ask: rlock unlock --force --holder OWNER NAME",
+		      usage_show(name, shown), stop->text);
+	return EXIT_USAGE;
+}
+
 /* A verb of another program, or a mistyped one; or none, before a name and a command: then run was meant. */
 static int report_unknown_verb(int argc, char **argv)
 {
@@ -268,6 +279,8 @@ static int report_unknown_verb(int argc, char **argv)
 	else
 		correct_verb(verb_name, synonym != NULL ? synonym->beginning : NULL, argc, argv,
 			     &line);
+	if (!is_name && synonym != NULL && strcmp(synonym->verb, "stop") == 0)
+		return report_break(argv[1], &line);
 	return report_no_verb(argv[1], &line);
 }
 

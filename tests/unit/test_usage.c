@@ -43,7 +43,11 @@ static const struct line verbs[] = {
 	{ "ls a", "try: rlock list a\n" },
 	{ "info a", "try: rlock status a\n" },
 	{ "release a", "try: rlock unlock a\n" },
-	{ "break a", "try: rlock stop a\n" },
+	{ "break a", "'break' is not a verb ... try: rlock stop a, and for what that cannot ask: "
+		     "rlock unlock --force --holder OWNER NAME\n" },
+	{ "kill -w 5 a",
+	  "try: rlock stop -w 5 a, and ... rlock unlock --force --holder OWNER NAME\n" },
+	{ "break", "try: rlock stop NAME, and ... rlock unlock --force --holder OWNER NAME\n" },
 	{ "extend a", "try: rlock renew a\n" },
 	{ "acquire a", "try: rlock lock --pid $$ a\n" },
 	{ "acquire a -- touch ran", "'acquire' is not a verb ... try: rlock run a -- touch ran\n" },
