@@ -477,6 +477,7 @@ changes_nothing() {
 	hold_as 'sem --permits 3' nightly6
 	redis acl setuser ci resetkeys '~nightly*' '~rlock_holds:{nightly*' '~{nightly*' >/dev/null
 	changes_nothing 77 nightly6 -u "$CI_URL"
+	assert_output --partial 'it needs the ACL rules ~rlock_*'
 }
 
 @test "where something has overwritten a key no holder is asked, and no client is named that is none" {
