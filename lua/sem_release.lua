@@ -32,7 +32,7 @@ if #KEYS == KEY_COUNT and redis.pcall('EXISTS', KEYS[1], KEYS[1], ARGV[WAKE_QUEU
 		in_use = type(in_use) == 'string' and without_slot(in_use, tonumber(slot))
 		if in_use then
 			redis.pcall('HDEL', holds, hold_id, hold_id .. STOP, owner .. LAST)
-			redis.pcall('HSET', holds, SLOTS, in_use)
+			if is_error(redis.pcall('HSET', holds, SLOTS, in_use)) then redis.pcall('HDEL', holds, SLOTS) end
 		else
 			redis.pcall('HDEL', holds, hold_id, hold_id .. STOP, owner .. LAST, SLOTS)
 		end

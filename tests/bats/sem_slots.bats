@@ -21,6 +21,7 @@ setup() { directory_setup; }
 
 teardown() {
 	redis config set maxmemory 0 >/dev/null
+	redis acl setuser default +@all >/dev/null
 	watchful_teardown
 }
 
@@ -302,6 +303,16 @@ many_acquire() {
 	run -0 rlock unlock --owner one a
 	redis config set maxmemory 0 >/dev/null
 	gets 1 three
+}
+
+@test "a release that may not write which slots are in use frees the slot" {
+	gets 1 one
+	gets 2 two
+	redis acl setuser default -hset >/dev/null
+	run -0 rlock unlock --owner one a
+	redis acl setuser default +hset >/dev/null
+	gets 1 three
+	gets 3 four
 }
 
 @test "what is in use is found again when the field that says so was deleted or says too much" {
