@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Eight shells that take turns as fast as they can: never two inside that exclude each other, and each gets
-# as many turns as it asks for. Of a semaphore no more are inside than it has permits, though callers are killed.
+# as many turns as it asks for. Of a semaphore no more are inside than it has permits, and none has a slot of another, though callers
+# are killed.
 
 load chaos
 
@@ -75,13 +76,16 @@ kill_tree() {
 	kill -KILL "$1" "${CHILDREN[@]}" 2>/dev/null
 }
 
-# permit_caller NUMBER TURNS: one in five of its rlocks is killed at a random moment.
+# permit_caller NUMBER TURNS: one in five of its rlocks is killed at a random moment. Each goes in alone by its slot, so that there
+# are never more inside than there are slots.
 permit_caller() {
 	local turn pid status is_killed
 	RANDOM=$((CHANCE + $1))
 	for ((turn = 0; turn < $2; turn++)); do
 		draw 0 30000
-		rlock sem -w 60s -t "${SEM_LEASE_MS}ms" --permits $PERMITS a -- overlap ledger $PERMITS -f "$DRAWN" 2>>said 3>&- &
+		# shellcheck disable=SC2016
+		rlock sem -w 60s -t "${SEM_LEASE_MS}ms" --permits $PERMITS a -- \
+			sh -c 'exec overlap "slot-$RLOCK_SLOT" exclusive -f "$0"' "$DRAWN" 2>>said 3>&- &
 		pid=$! status=0 is_killed=
 		draw 1 5
 		if [ "$DRAWN" = 1 ]; then
@@ -112,6 +116,8 @@ is_whole() {
 		lanes+=($!)
 	done
 	wait "${lanes[@]}"
+	must 'there are other slots' test "$(echo slot-?)" = "$(seq -f 'slot-%g' -s ' ' $PERMITS)"
+	sort -n slot-? >ledger
 	repeated "$(grep -c ' enter ' ledger)"
 	count_overlaps ledger
 	gap_ms=$(awk '$2 == "enter" { if (last && $1 - last > most) most = $1 - last; last = $1 }
