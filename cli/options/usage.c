@@ -261,24 +261,35 @@ static const char *translate(const char *name)
 		{ "kill-after", "grace" },
 		{ "expire", "ttl" },
 		{ "host", "url" },
+		{ "port", "url" },
+		{ "user", "url" },
+		{ "username", "url" },
+		{ "tls", "url" },
+		{ "ssl", "url" },
+		{ "auth", "password-file" },
+		{ "pass", "password-file" },
+		{ "passwd", "password-file" },
+		{ "requirepass", "password-file" },
 		{ "password", "password-file" },
 	};
+	struct nearest nearest = { .typed = name };
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (strcmp(others[i][0], name) == 0)
 			return others[i][1];
-	return name;
+	nearest_try(&nearest, "password");
+	return nearest.word != NULL ? "password-file" : name;
 }
 
 const char *usage_option_meant(unsigned verbs, const char *name)
 {
 	char typed[WORD_MAX + 2];
-	struct nearest nearest = { .typed = typed };
+	struct nearest nearest = { 0 };
 
-	(void)snprintf(typed, sizeof(typed), "%s", translate(name));
+	(void)snprintf(typed, sizeof(typed), "%s", name);
 	for (char *byte = typed; *byte != '\0'; byte++)
-		if (*byte == '_')
-			*byte = '-';
+		*byte = (char)(*byte == '_' ? '-' : tolower((unsigned char)*byte));
+	nearest.typed = translate(typed);
 	for (size_t id = 0; id < OPT_COUNT; id++)
 		if ((opt_table[id].verbs & verbs) != 0)
 			nearest_try(&nearest, opt_table[id].name);
