@@ -92,15 +92,16 @@ static const char *find_nearest_verb(const char *name)
 	return nearest.word;
 }
 
-static int report_no_verb(const char *name, const struct usage_line *corrected)
+/* also is what else may be tried, or NULL. */
+static int report_no_verb(const char *name, const struct usage_line *corrected, const char *also)
 {
 	char shown[USAGE_SHOWN_MAX];
 
 	if (corrected == NULL)
 		message_error("'%s' is not a verb: see 'rlock help'", usage_show(name, shown));
 	else
-		message_error("'%s' is not a verb: see 'rlock help', or try: %s",
-			      usage_show(name, shown), corrected->text);
+		message_error("'%s' is not a verb: see 'rlock help', or try: %s%s",
+			      usage_show(name, shown), corrected->text, also != NULL ? also : "");
 	return EXIT_USAGE;
 }
 
@@ -110,9 +111,9 @@ static int report_no_help(const char *name)
 	struct usage_line line;
 
 	if (nearest == NULL)
-		return report_no_verb(name, NULL);
+		return report_no_verb(name, NULL, NULL);
 	usage_line(&line, PLAIN("rlock help"), PLAIN(nearest));
-	return report_no_verb(name, &line);
+	return report_no_verb(name, &line, NULL);
 }
 
 static int help_on(const char *name, enum help_extent extent)
@@ -183,12 +184,19 @@ static void correct(const char *verb_name, const char *beginning, char **words, 
 static const struct synonym {
 	const char *name, *verb;
 	const char *beginning; /* with an option that comes with it; NULL: the verb alone */
+	const char *also;      /* another line, behind the first; NULL: none */
 } synonyms[] = {
-	{ "ls", "list", NULL },        { "info", "status", NULL },
-	{ "release", "unlock", NULL }, { "acquire", "lock", "lock --pid $$" },
-	{ "extend", "renew", NULL },   { "break", "stop", NULL },
-	{ "with", "run", NULL },       { "exec", "run", NULL },
-	{ "kill", "stop", NULL },      { "terminate", "stop", NULL },
+	{ "ls", "list", NULL, NULL },
+	{ "info", "status", NULL, NULL },
+	{ "release", "unlock", NULL, NULL },
+	{ "acquire", "lock", "lock --pid $$", NULL },
+	{ "extend", "renew", NULL, NULL },
+	{ "break", "stop", NULL,
+	  ", or for what it cannot ask: rlock unlock --force --holder OWNER NAME" },
+	{ "with", "run", NULL, NULL },
+	{ "exec", "run", NULL, NULL },
+	{ "kill", "stop", NULL, NULL },
+	{ "terminate", "stop", NULL, NULL },
 };
 
 static const struct synonym *find_synonym(const char *name)
@@ -247,17 +255,6 @@ static void correct_verb(const char *verb_name, const char *beginning, int argc,
 			   PLAIN(argc == 2 ? operands_of(verbs_find(verb_name)) : NULL));
 }
 
-/* stop is the safe way, and some holders cannot be asked. */
-static int report_break(const char *name, const struct usage_line *stop)
-{
-	char shown[USAGE_SHOWN_MAX];
-
-	message_error("'%s' is not a verb: see 'rlock help', or try: %s, and for what that cannot "
-		      "ask: rlock unlock --force --holder OWNER NAME",
-		      usage_show(name, shown), stop->text);
-	return EXIT_USAGE;
-}
-
 /* A verb of another program, or a mistyped one; or none, before a name and a command: then run was meant. */
 static int report_unknown_verb(int argc, char **argv)
 {
@@ -275,13 +272,11 @@ static int report_unknown_verb(int argc, char **argv)
 	else if (is_name)
 		correct("run", NULL, argv + 1, count - 1, &line);
 	else if (verb_name == NULL)
-		return report_no_verb(argv[1], NULL);
+		return report_no_verb(argv[1], NULL, NULL);
 	else
 		correct_verb(verb_name, synonym != NULL ? synonym->beginning : NULL, argc, argv,
 			     &line);
-	if (!is_name && synonym != NULL && strcmp(synonym->verb, "stop") == 0)
-		return report_break(argv[1], &line);
-	return report_no_verb(argv[1], &line);
+	return report_no_verb(argv[1], &line, synonym != NULL ? synonym->also : NULL);
 }
 
 /* An option before the verb: show the line with the two in the other order. */

@@ -563,15 +563,28 @@ static int read_table(struct opts *opts, const struct argtable *table)
 	return code != 0 ? code : check_parts(opts);
 }
 
+/* In "-child" the h does not ask for help: the letter before it is no option. */
+static bool has_help_letter(const struct opts *opts)
+{
+	for (size_t i = 0; i < opts->word_count; i++) {
+		const char *word = opts->words[i];
+
+		if (word[0] == '-' && word[1] != '-' && strchr(word, 'h') != NULL &&
+		    table_span((unsigned)opts->verb->set, word) > 0)
+			return true;
+	}
+	return false;
+}
+
 /* --help is the last row of the option table. */
-static enum help_extent find_help(const struct argtable *table)
+static enum help_extent find_help(const struct argtable *table, const struct opts *opts)
 {
 	const struct arg_lit *letter = table->entries[table->count - 2];
 	const struct arg_lit *name = table->entries[table->count - 1];
 
 	if (name->count > 0)
 		return HELP_FULL;
-	return letter->count > 0 ? HELP_SHORT : HELP_NONE;
+	return letter->count > 0 && has_help_letter(opts) ? HELP_SHORT : HELP_NONE;
 }
 
 /* Whether the words are another program's. 0, or the exit code after one line by message_error. */
@@ -602,7 +615,7 @@ int argv_read(struct opts *opts, enum help_extent *help)
 		return code;
 	if (argtable_make(&table, opts->verb, opts->word_count)) {
 		argtable_parse(&table, opts);
-		*help = find_help(&table);
+		*help = find_help(&table, opts);
 		if (*help == HELP_NONE)
 			code = read_table(opts, &table);
 	} else {

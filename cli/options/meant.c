@@ -19,11 +19,15 @@ enum change {
 	TO_TLS,
 	TO_PASSWORD, /* never repeated */
 	TO_PERMITS,
+	TO_JOBS, /* the permits of GNU sem, which needs no name */
+	TO_NAME,
 	TO_VALUE, /* it belongs to the option before it */
 	CHANGES
 };
 
 #define URL_WHY "a URL names the server here"
+#define PERMITS_WHY "the number of permits is --permits"
+#define STOP_WHY "stop asks the holder to end: to break the lock is unlock --force"
 #define PASSWORD_WHY "a password is read from a file here, or from REDISCLI_AUTH"
 
 static const struct foreign {
@@ -46,7 +50,17 @@ static const struct foreign {
 	{ "--no-fork", VERBS_ACQUIRE, false, LEAVE_OUT, NULL,
 	  "rlock has to stay, to renew the lock" },
 	{ "-timeout", VERBS_ACQUIRE, true, RENAME, "--wait", "how long to wait is --wait" },
+	{ "-try", VERBS_ACQUIRE, true, RENAME, "--wait", "how long to wait is --wait" },
+	{ "-child-exit-code", VERBS_ACQUIRE, false, LEAVE_OUT, NULL,
+	  "the exit status is COMMAND's without it" },
+	{ "-j", VERBS_SEM, true, TO_JOBS, NULL, PERMITS_WHY },
+	{ "--jobs", VERBS_SEM, true, TO_JOBS, NULL, PERMITS_WHY },
+	{ "--id", VERBS_SEM, true, TO_NAME, NULL, "the name is a word, or --name" },
 	{ "-f", VERBS_UNLOCK, false, RENAME, "--force", "to break a lock is --force" },
+	{ "-f", VERBS_STOP, false, LEAVE_OUT, NULL, STOP_WHY },
+	{ "--force", VERBS_STOP, false, LEAVE_OUT, NULL, STOP_WHY },
+	{ "-t", VERBS_RENEW, true, RENAME, "--lease", "the new lease is --lease" },
+	{ "--ttl", VERBS_RENEW, true, RENAME, "--lease", "the new lease is --lease" },
 	{ "-h", VERBS_ALL, true, TO_HOST, NULL, "-h prints the help, and runs nothing: " URL_WHY },
 	{ "--host", VERBS_ALL, true, TO_HOST, NULL, URL_WHY },
 	{ "-p", VERBS_ALL, true, TO_PORT, NULL, URL_WHY },
@@ -65,7 +79,8 @@ struct walk {
 	size_t count;
 	bool has_command; /* after "--" */
 	bool has_name;
-	bool has_url; /* of rlock's own */
+	bool has_url;    /* of rlock's own */
+	bool lacks_name; /* as GNU sem's, whose words are all COMMAND's */
 	const char *values[CHANGES];
 	bool is_found[CHANGES];
 };
@@ -88,14 +103,22 @@ static size_t dash_len(const char *text)
 		       : 0;
 }
 
+/* Whether the word is that option: alone, with its value behind '=', or as in "-j3" right behind it. */
+static bool fits(const struct foreign *row, const char *word)
+{
+	size_t len = strlen(row->word);
+
+	return strncmp(word, row->word, len) == 0 &&
+	       (word[len] == '\0' || (row->takes_value && word[len] == '=') ||
+		(row->change == TO_JOBS && row->word[1] != '-' && is_number(word + len)));
+}
+
 static const struct foreign *find_row(const struct verb *verb, const char *word)
 {
 	for (size_t i = 0; i < sizeof(foreigns) / sizeof(foreigns[0]); i++) {
 		const struct foreign *row = &foreigns[i];
-		size_t len = strlen(row->word);
 
-		if ((row->verbs & (unsigned)verb->set) != 0 && strncmp(word, row->word, len) == 0 &&
-		    (word[len] == '\0' || (row->takes_value && word[len] == '=')))
+		if ((row->verbs & (unsigned)verb->set) != 0 && fits(row, word))
 			return row;
 	}
 	return NULL;
@@ -118,10 +141,10 @@ static bool has_name_behind(const struct walk *walk, size_t at)
 	return false;
 }
 
-/* -h is redis-cli's with a command, with others of its options, or with a host and a name behind it. */
+/* -h is redis-cli's with a command, with others of its options, or with a host behind it and the name that the verb needs. */
 static bool is_help(const struct walk *walk, size_t at)
 {
-	size_t behind = 0;
+	size_t behind = 0, others = walk->verb->command == COMMAND_NONE_BUT_PATTERN ? 1 : 2;
 
 	if (walk->has_command)
 		return false;
@@ -132,7 +155,7 @@ static bool is_help(const struct walk *walk, size_t at)
 			return false;
 		behind += i > at && walk->words[i][0] != '-' ? 1 : 0;
 	}
-	return behind < 2;
+	return behind < others;
 }
 
 static bool is_option(const char *word, const char *letter, const char *name)
@@ -168,18 +191,19 @@ static const struct foreign *foreign_at(const struct walk *walk, size_t at)
 		"-n takes no value: to wait for so long is --wait, for so many holders at a time "
 		"sem"
 	};
-	static const struct foreign total = { "",    VERBS_SEM,
-					      false, TO_PERMITS,
-					      NULL,  "the number of permits is --permits" };
+	static const struct foreign total = { "", VERBS_SEM, false, TO_PERMITS, NULL, PERMITS_WHY };
 	static const struct foreign value = { "",    VERBS_STATUS,
 					      false, TO_VALUE,
 					      NULL,  "--watch has its value after '='" };
-	const struct foreign *row = find_row(walk->verb, walk->words[at]);
+	const char *word = walk->words[at];
+	const struct foreign *row = find_row(walk->verb, word);
+	bool is_attached = strncmp(word, "-n=", 3) == 0 && is_number(word + 3);
 
 	if (row != NULL)
 		return strcmp(row->word, "-h") == 0 && is_help(walk, at) ? NULL : row;
-	if (!is_number(walk->words[at]) || !has_name_behind(walk, at) ||
-	    has_option(walk, "--permits"))
+	if (is_attached && (walk->verb->set & VERBS_ACQUIRE) != 0)
+		return walk->verb->set == VERBS_SEM ? &total : &permits;
+	if (!is_number(word) || !has_name_behind(walk, at) || has_option(walk, "--permits"))
 		return NULL;
 	if (at > 0 && strcmp(walk->words[at - 1], "-n") == 0 &&
 	    (walk->verb->set & VERBS_ACQUIRE) != 0)
@@ -194,7 +218,7 @@ static const struct foreign *foreign_at(const struct walk *walk, size_t at)
 /* consul's -timeout=10m has its value after '=': behind a blank only a duration is one, and not the name. */
 static bool takes_next(const struct foreign *row, const char *word, const char *next)
 {
-	return row->takes_value && strchr(word, '=') == NULL && next != NULL &&
+	return row->takes_value && strcmp(word, row->word) == 0 && next != NULL &&
 	       (row->change != RENAME || (next[0] >= '0' && next[0] <= '9'));
 }
 
@@ -210,18 +234,27 @@ size_t meant_span(const struct verb *verb, char *const *words, size_t count)
 	return row != NULL ? foreign_span(row, words, count) : 0;
 }
 
-/* Its value, the rest of the word or the next one; NULL: there is none. */
+/* Its value: the rest of the word, all of one that is a number, or the next word; NULL: there is none. */
 static const char *value_of(const struct walk *walk, const struct foreign *row, size_t at)
 {
-	const char *equals = strchr(walk->words[at], '=');
+	const char *word = walk->words[at], *equals = strchr(word, '=');
 
-	if (!row->takes_value)
-		return walk->words[at];
 	if (equals != NULL)
 		return equals + 1;
-	return at + 1 < walk->count && takes_next(row, walk->words[at], walk->words[at + 1])
+	if (word[strlen(row->word)] != '\0')
+		return word + strlen(row->word);
+	return at + 1 < walk->count && takes_next(row, word, walk->words[at + 1])
 		       ? walk->words[at + 1]
 		       : NULL;
+}
+
+static void find(struct walk *walk, const struct foreign *row, size_t at)
+{
+	enum change change = row->change == TO_JOBS ? TO_PERMITS : row->change;
+
+	walk->is_found[row->change] = true;
+	walk->is_found[change] = true;
+	walk->values[change] = value_of(walk, row, at);
 }
 
 /* ---- the line ---- */
@@ -257,14 +290,13 @@ static bool look(struct walk *walk, char why[MEANT_MAX])
 		if (is_foreign && !is_any)
 			print_why(row, word, why);
 		is_any = is_any || is_foreign;
-		if (row != NULL) {
-			walk->is_found[row->change] = true;
-			walk->values[row->change] = value_of(walk, row, at);
-		}
+		if (row != NULL)
+			find(walk, row, at);
 		if (span == 0 && !is_foreign && walk->has_name && !walk->has_command &&
 		    walk->verb->command != COMMAND_NONE)
 			break; /* that is COMMAND's */
-		walk->has_name = walk->has_name || is_option(word, NULL, "--name") ||
+		walk->has_name = walk->has_name || walk->is_found[TO_NAME] ||
+				 is_option(word, NULL, "--name") ||
 				 (span == 0 && !is_foreign && word[0] != '-');
 		walk->has_url = walk->has_url || is_option(word, "-u", "--url");
 		at += span > 0 ? span : 1;
@@ -306,6 +338,19 @@ static void add_server(const struct walk *walk, struct usage_line *line)
 		add_plain(line, "--password-file FILE");
 }
 
+/* Whether there are dashes only, one of a web page among them. */
+static bool is_dashes(const char *word)
+{
+	bool is_any = false;
+	size_t len;
+
+	while ((len = dash_len(word)) > 0 || *word == '-') {
+		is_any = is_any || len > 0;
+		word += len > 0 ? len : 1;
+	}
+	return is_any && *word == '\0';
+}
+
 /* "–wait" is "--wait", "–n" is "-n", and "—" is "--". */
 static void add_dashed(struct usage_line *line, const char *word)
 {
@@ -341,12 +386,12 @@ static size_t add_foreign(const struct walk *walk, const struct foreign *row, si
 {
 	const char *value = value_of(walk, row, at);
 
-	if (row->change == RENAME) {
-		add_plain(line, row->instead);
+	if (row->change == RENAME || row->change == TO_NAME) {
+		add_plain(line, row->change == RENAME ? row->instead : "--name");
 		if (row->takes_value && value != NULL)
 			add_word(line, value);
 		else if (row->takes_value)
-			add_plain(line, "DURATION");
+			add_plain(line, row->change == RENAME ? "DURATION" : "NAME");
 	}
 	return foreign_span(row, walk->words + at, walk->count - at);
 }
@@ -374,7 +419,7 @@ static bool add_words(const struct walk *walk, bool wants_command, struct usage_
 	struct walk names = *walk; /* which names there were so far */
 	size_t span;
 
-	names.has_name = false;
+	names.has_name = walk->lacks_name;
 	names.is_found[TO_PERMITS] = false;
 	for (size_t at = 0; at < walk->count; at += span) {
 		const char *word = walk->words[at];
@@ -383,18 +428,21 @@ static bool add_words(const struct walk *walk, bool wants_command, struct usage_
 
 		span = own_span(walk, at);
 		if (row != NULL) {
-			names.is_found[row->change] = true;
+			find(&names, row, at);
+			names.has_name = names.has_name || row->change == TO_NAME;
 			span = add_foreign(walk, row, at, line);
 		} else if (dash_len(word) > 0) {
 			add_dashed(line, word);
 			span = 1;
 			rest.words++;
 			rest.count--;
-			if (word[dash_len(word)] == '\0') { /* the rest is COMMAND's */
+			if (is_dashes(word)) { /* the rest is COMMAND's */
 				usage_line_add(line, &rest);
 				return true;
 			}
 		} else if (span == 0 && names.has_name && wants_command && !walk->has_command) {
+			if (walk->lacks_name)
+				add_plain(line, "NAME");
 			rest.plain = strcmp(word, "-c") == 0 ? "-- sh" : "--";
 			usage_line_add(line, &rest);
 			return true;
@@ -405,7 +453,8 @@ static bool add_words(const struct walk *walk, bool wants_command, struct usage_
 			add_own(walk, at, span, line);
 		}
 	}
-	if (!names.has_name && walk->verb->command != COMMAND_NONE_BUT_PATTERN)
+	if ((!names.has_name || walk->lacks_name) &&
+	    walk->verb->command != COMMAND_NONE_BUT_PATTERN)
 		add_plain(line, "NAME");
 	return false;
 }
@@ -420,6 +469,8 @@ bool meant_line(const struct verb *verb, const char *beginning, char *const *wor
 	bool wants_command = verb->command == COMMAND_NEEDED ||
 			     (verb->command == COMMAND_OPTIONAL && !has_holder(&walk));
 
+	walk.lacks_name = walk.is_found[TO_JOBS] && !walk.is_found[TO_NAME] && command == NULL &&
+			  !has_option(&walk, "--name");
 	usage_line(line, PLAIN("rlock"), PLAIN(verb_meant(&walk, beginning, wants_command)));
 	add_server(&walk, line);
 	if (walk.is_found[TO_PERMITS]) {

@@ -454,8 +454,12 @@ static const char *example_of(struct rlock__part word)
 {
 	if (rlock__part_is_word(word, "sentinel") || rlock__part_is_word(word, "redis-sentinel"))
 		return "redis+sentinel://HOST:26379/SERVICE";
+	if (rlock__part_is_word(word, "rediss-sentinel"))
+		return "rediss+sentinel://HOST:26379/SERVICE";
 	if (rlock__part_is_word(word, "cluster") || rlock__part_is_word(word, "redis-cluster"))
 		return "redis+cluster://HOST:6379";
+	if (rlock__part_is_word(word, "rediss-cluster"))
+		return "rediss+cluster://HOST:6379";
 	return RLOCK__URL_EXAMPLE;
 }
 
