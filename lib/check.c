@@ -591,12 +591,28 @@ static void report_pattern(struct trial *trial, char sort, const struct key_righ
 	report(trial, right, row->kinds, row->is_optional);
 }
 
+/* Without EVAL, by the first of these commands that the user may run. */
+static enum rlock_status read_key(struct trial *trial, const char *key, enum answer *out)
+{
+	static const char *const commands[] = { "TYPE", "EXISTS", "PTTL", "HLEN" };
+	enum rlock_status status = RLOCK_OK;
+
+	*out = COMMAND_DENIED;
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]) && status == RLOCK_OK &&
+			   *out == COMMAND_DENIED;
+	     i++) {
+		const char *argv[] = { commands[i], key };
+
+		status = run_trial(trial, 2, argv, out);
+	}
+	return status;
+}
+
 static enum rlock_status try_key(struct trial *trial, const struct key_right *row)
 {
 	bool is_start = row->key == RLOCK__KEY_TIMEOUTS; /* of keys, of which one is tried */
 	enum rlock_status status = RLOCK_OK;
-	/* Without EVAL it is not known: the right may be there. */
-	enum answer answer = OBJECT_DENIED;
+	enum answer answer;
 	char *text = NULL;
 
 	if (asprintf(&text, "%s%s", trial->keys.of[row->key].text,
@@ -607,8 +623,10 @@ static enum rlock_status try_key(struct trial *trial, const struct key_right *ro
 		const char *argv[] = { "EVAL", "return 1", "1", text };
 
 		status = run_trial(trial, 4, argv, &answer);
+	} else {
+		status = read_key(trial, text, &answer);
 	}
-	if (status == RLOCK_OK && answer == OBJECT_DENIED)
+	if (status == RLOCK_OK && answer != ALLOWED)
 		report_pattern(trial, '~', row, is_start ? ":*:rwlock_timeout:*" : "");
 	free(text);
 	return status;
@@ -631,6 +649,49 @@ static enum rlock_status publish(struct trial *trial, const struct key_right *ro
 	return status;
 }
 
+/* Over a connection of its own: one that has subscribed serves nothing else. */
+static enum rlock_status subscribe(struct trial *trial, enum rlock__key key, enum answer *out)
+{
+	struct rlock__text channel = { strdup(trial->keys.of[key].text), trial->keys.of[key].len };
+	struct rlock__connection *twin = NULL;
+	enum rlock_status status;
+
+	if (channel.text == NULL)
+		return rlock__fail_memory(&trial->conn->error);
+	status = rlock__connection_twin(trial->connection, &twin);
+	if (status == RLOCK_OK)
+		status = rlock__subscription_open(twin, &channel, 1, INT64_MAX);
+	*out = status != RLOCK_EACL                                             ? ALLOWED
+	       : strstr(rlock__connection_error(twin)->text, "channel") == NULL ? COMMAND_DENIED
+										: OBJECT_DENIED;
+	/* Unknown it is to a proxy, where waiters go without it. */
+	if (status == RLOCK_EACL || status == RLOCK_EUNSUPPORTED)
+		status = RLOCK_OK;
+	if (status != RLOCK_OK && twin != NULL)
+		(void)rlock__fail(&trial->conn->error, status, "%s",
+				  rlock__connection_error(twin)->text);
+	rlock__connection_free(twin);
+	free(channel.text);
+	return status;
+}
+
+/*
+ * A user that may not publish is asked to subscribe, as it may have all channels, which no pattern may follow. When it may
+ * do neither it has no use for the channels that it has.
+ */
+static enum rlock_status try_channel_without_publish(struct trial *trial,
+						     const struct key_right *row, enum answer *out)
+{
+	enum rlock_status status = subscribe(trial, row->key, out);
+
+	if (!trial->lacks_publish)
+		report(trial, "+publish", ALL, false);
+	if (!trial->lacks_publish && status == RLOCK_OK && *out == COMMAND_DENIED)
+		report(trial, "resetchannels", ALL, false);
+	trial->lacks_publish = true;
+	return status;
+}
+
 /* One pattern is for the channel, and for those of waiters. */
 static enum rlock_status try_channel(struct trial *trial, const struct key_right *row)
 {
@@ -640,38 +701,20 @@ static enum rlock_status try_channel(struct trial *trial, const struct key_right
 
 	if (status == RLOCK_OK && answer == ALLOWED)
 		status = publish(trial, row, ":1", &own_answer);
-	if (status == RLOCK_OK && answer == COMMAND_DENIED && !trial->lacks_publish) {
-		trial->lacks_publish = true;
-		report(trial, "+publish", ALL, false);
-	}
+	if (status == RLOCK_OK && answer == COMMAND_DENIED)
+		status = try_channel_without_publish(trial, row, &answer);
 	if (status == RLOCK_OK && (answer != ALLOWED || own_answer != ALLOWED))
 		report_pattern(trial, '&', answer != ALLOWED ? row : &own, "*");
 	return status;
 }
 
-/* Over a connection of its own: one that has subscribed serves nothing else. */
 static enum rlock_status try_subscribe(struct trial *trial)
 {
-	struct rlock__text channel = { strdup(trial->keys.of[RLOCK__KEY_CHANNEL].text),
-				       trial->keys.of[RLOCK__KEY_CHANNEL].len };
-	struct rlock__connection *twin = NULL;
-	enum rlock_status status;
+	enum answer answer;
+	enum rlock_status status = subscribe(trial, RLOCK__KEY_CHANNEL, &answer);
 
-	if (channel.text == NULL)
-		return rlock__fail_memory(&trial->conn->error);
-	status = rlock__connection_twin(trial->connection, &twin);
-	if (status == RLOCK_OK)
-		status = rlock__subscription_open(twin, &channel, 1, INT64_MAX);
-	if (status == RLOCK_EACL && strstr(rlock__connection_error(twin)->text, "channel") == NULL)
+	if (status == RLOCK_OK && answer == COMMAND_DENIED)
 		report(trial, "+subscribe", ALL, false);
-	/* Unknown it is to a proxy, where waiters go without it. */
-	if (status == RLOCK_EACL || status == RLOCK_EUNSUPPORTED)
-		status = RLOCK_OK;
-	if (status != RLOCK_OK && twin != NULL)
-		(void)rlock__fail(&trial->conn->error, status, "%s",
-				  rlock__connection_error(twin)->text);
-	rlock__connection_free(twin);
-	free(channel.text);
 	return status;
 }
 

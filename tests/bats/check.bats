@@ -129,6 +129,20 @@ paste_rights() {
 	run -0 rlock list
 }
 
+# No pattern may follow the one for all keys or channels, which a user may have though it may not run what would show it.
+@test "the line of rights can be pasted where the user has all keys and channels, but not the commands" {
+	local lacking
+	for lacking in -publish '-publish -subscribe' -eval '-@scripting -@pubsub'; do
+		# shellcheck disable=SC2086
+		limited '~*' '&*' +@all $lacking
+		run -77 rlock check 'nightly*'
+		paste_rights
+		run -0 rlock check 'nightly*'
+		finds ok rights all
+		run -0 rlock fair nightly -- true
+	done
+}
+
 @test "the line of rights is for the name or the pattern that was asked for, and no other" {
 	local asked other
 	for asked in 'job of alice' 'job-*-north' nightly; do
