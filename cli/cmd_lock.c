@@ -80,8 +80,12 @@ static void wait_show(const char *name, const char *words, const char *holder, c
 	size_t room = message_progress_room();
 	size_t others = strlen(name) + strlen(words) + strlen(rest);
 
-	if (!is_in_place) {
+	if (message_is_verbose()) {
 		message_info("%s%s%s%s", name, words, holder, rest);
+		return;
+	}
+	if (!is_in_place) {
+		message_news("%s%s%s%s", name, words, holder, rest);
 		return;
 	}
 	(void)snprintf(shown, sizeof(shown), "%s", holder);
@@ -184,15 +188,19 @@ static void complain(const struct opts *opts, const struct rlock_name *name,
 	char shown[NAME_SHOWN_MAX], note[RLOCK_NOTE_MAX], owner[RLOCK_OWNER_MAX];
 	char shown_holder[HOLDER_SHOWN_MAX], held[DURATION_TEXT_MAX], limit[DURATION_TEXT_MAX];
 	const char *gone = show_gone(&holder->process);
+	struct usage_line stop;
 
+	usage_line(&stop, PLAIN(holder->process.reads_requests ? ": try: rlock stop" : NULL));
+	if (holder->process.reads_requests)
+		usage_line_add_names(&stop, name, 1);
 	(void)rlock_escape(holder->owner.text, holder->owner.len, owner, sizeof(owner));
 	(void)rlock_escape(holder->note.text, holder->note.len, note, sizeof(note));
-	message_error("%s: busy: held by %s for %s, and --complain-after says %s%s",
+	message_error("%s: busy: held by %s for %s, and --complain-after says %s%s%s",
 		      rlock_escape(name->text, name->len, shown, sizeof(shown)),
 		      names_show_holder(note, owner, shown_holder),
 		      duration_print_rough(holder->held_ms, held),
 		      duration_print(opts->complain_after_ms, limit),
-		      gone[0] != '\0' ? gone : ": end that job");
+		      gone[0] != '\0' ? gone : ": end that job", gone[0] != '\0' ? "" : stop.text);
 }
 
 /*
@@ -236,9 +244,11 @@ static void wait_report_acquired(const struct opts *opts, int64_t waited_ms, boo
 	(void)snprintf(text, sizeof(text), "%s: acquired after %s",
 		       names_show(opts->names, opts->name_count, names),
 		       duration_print_rough(waited_ms, waited));
-	/* Before anything that COMMAND prints. */
-	if (!message_progress_end(text))
+	/* Before anything that COMMAND prints; with -v behind the steps that led to it. */
+	if (message_is_verbose())
 		message_info("%s", text);
+	else if (!message_progress_end(text))
+		message_news("%s", text);
 }
 
 /* ---- what flock prints with its --verbose ---- */

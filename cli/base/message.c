@@ -215,6 +215,23 @@ void message_print(enum message_level level, const char *format, ...)
 	va_end(args);
 }
 
+void message_news(const char *format, ...)
+{
+	void (*saved_writer)(const char *line, size_t len) = writer;
+	int64_t saved_latest_ms = latest_ms;
+	va_list args;
+
+	if (is_quiet)
+		return;
+	writer = NULL;
+	latest_ms = least(latest_ms, rlock_now_ms() + PROGRESS_END_MS);
+	va_start(args, format);
+	print("", format, args);
+	va_end(args);
+	writer = saved_writer;
+	latest_ms = saved_latest_ms;
+}
+
 void message_error_of_lock(const char *format, ...)
 {
 	va_list args;

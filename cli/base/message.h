@@ -50,6 +50,12 @@ void message_progress_clear(void);
 /* A last line stands in its place and stays; text NULL: what is shown stays. False: nothing was shown. */
 bool message_progress_end(const char *text);
 
+/*
+ * News of a wait where that line cannot be shown: as message_info, but by the process that calls it, so that it stands
+ * before what that process starts next. Lines that the writer has may come later.
+ */
+__attribute__((format(printf, 1, 2))) void message_news(const char *format, ...);
+
 /* Cut text to room bytes, of which an ellipsis takes the last ones. */
 void message_cut(char *text, size_t room);
 

@@ -32,7 +32,7 @@ is_silent() {
 	hold_in_background nightly --note 'nightly backup of db1'
 	make_older nightly 7380000
 	run -75 rlock run -n -E 0 --complain-after 2h nightly -- touch ran
-	assert_one_line '^rlock: nightly: busy: held by nightly backup of db1 \([0-9a-f:-]+\) for 2h03m, and --complain-after says 2h: end that job$'
+	assert_one_line '^rlock: nightly: busy: held by nightly backup of db1 \([0-9a-f:-]+\) for 2h03m, and --complain-after says 2h: end that job: try: rlock stop nightly$'
 	refute file_exists ran
 	is_silent 0 -E 0 --complain-after 3h
 }
@@ -99,7 +99,7 @@ is_silent() {
 	hold_in_background nightly
 	make_older nightly 7200000
 	run -75 env RLOCK_CONFIG="$PWD/conf" rlock run -n -E 0 nightly -- true
-	assert_one_line ', and --complain-after says 1h: end that job$'
+	assert_one_line ', and --complain-after says 1h: end that job: try: rlock stop nightly$'
 	run -9 env RLOCK_CONFIG="$PWD/conf" rlock run -w 20ms -E 9 nightly -- true
 	refute_output --partial complain
 }

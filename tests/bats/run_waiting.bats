@@ -195,6 +195,24 @@ teardown() { patient_teardown; }
 	assert_equal "${#lines[@]}" 3
 }
 
+@test "in CI the end of the wait stands before what the command prints" {
+	local log
+	in_background rlock write a -- until_let_go
+	wait_until 5 is_above "$PID" until_let_go
+	for log in log{1..20}; do
+		in_background env CI=true rlock read a -- echo ended >"$log" 2>&1
+	done
+	for log in log{1..20}; do
+		wait_until 30 grep -q waiting "$log"
+	done
+	let_go
+	for log in log{1..20}; do
+		wait_until 30 grep -q acquired "$log"
+		wait_until 30 grep -q ended "$log"
+		assert_equal "$(sed -nE 's/.*(acquired|ended).*/\1/p' "$log" | xargs)" 'acquired ended'
+	done
+}
+
 @test "in CI a lock that is free is acquired without a word, and nothing is said where CI is off" {
 	run -0 env CI=true rlock run a -- true
 	assert_output ''
