@@ -71,6 +71,7 @@ static struct {
 pid_t os_start(int (*start)(void *ctx), void *ctx, size_t stack_bytes)
 {
 	const int flags = CLONE_VM | CLONE_CHILD_CLEARTID | SIGCHLD;
+	pid_t pid;
 
 	started.size = stack_bytes;
 	started.stack = mmap(NULL, started.size, PROT_READ | PROT_WRITE,
@@ -78,8 +79,13 @@ pid_t os_start(int (*start)(void *ctx), void *ctx, size_t stack_bytes)
 	if (started.stack == MAP_FAILED)
 		return -1;
 	started.is_running = 1;
-	return clone(start, started.stack + started.size, flags, ctx, NULL, NULL,
-		     (void *)&started.is_running);
+	pid = clone(start, started.stack + started.size, flags, ctx, NULL, NULL,
+		    (void *)&started.is_running);
+	if (pid >= 0 || errno != EINVAL)
+		return pid;
+	/* As the image of another machine runs: below qemu-user, where only a thread may share our memory. */
+	started.is_running = 0;
+	return clone(start, started.stack + started.size, SIGCHLD, ctx);
 }
 
 void os_start_wait(int wait_ms)

@@ -30,7 +30,8 @@ pid_t os_fork_silently(void);
  * Like vfork(2): a process that calls start(ctx) in our memory, on a stack of its own, until it executes a program or ends,
  * with what that returns. But we go on at once: to execute a program may take long. start makes async-signal-safe calls
  * only, needs no more stack than stack_bytes, and shares errno with us: call os_start_wait next, and nothing else that
- * can fail. What ctx points to stays where it is. -1 with errno. For one process at a time.
+ * can fail. What ctx points to stays where it is. -1 with errno. For one process at a time. An emulator of another machine
+ * may give it a copy of our memory.
  */
 pid_t os_start(int (*start)(void *ctx), void *ctx, size_t stack_bytes);
 /* Sleep until that process has our memory no longer, for wait_ms at most. */

@@ -153,6 +153,17 @@ comes_first() {
 	comes_first 'TS - -20' prlimit --rttime=200000:400000
 }
 
+@test "a command is started where no process may share its parent's memory, as below qemu-user" {
+	refuse refused rlock clone EINVAL 1 true || skip 'no call can be refused here'
+	run -7 refuse refused rlock-renewer clone EINVAL 1 rlock run a -- sh -c 'echo ran; exit 7'
+	assert_output ran
+	grep -q ^clone refused
+	no_keys
+	run -71 refuse refused rlock-renewer clone EINVAL 1+ rlock run a -- touch ran
+	[ ! -e ran ] || fail 'the command ran'
+	no_keys
+}
+
 @test "the command is in the caller's process group and session" {
 	# shellcheck disable=SC2016
 	local groups='ps -o pgid=,sid= -p $$'

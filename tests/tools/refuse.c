@@ -102,17 +102,10 @@ static const struct {
 	const char *name;
 	int number;
 } errors[] = {
-	{ "EAGAIN", EAGAIN },
-	{ "EINTR", EINTR },
-	{ "EIO", EIO },
-	{ "EMFILE", EMFILE },
-	{ "ENFILE", ENFILE },
-	{ "ENOMEM", ENOMEM },
-	{ "ENOSPC", ENOSPC },
-	{ "EROFS", EROFS },
-	{ "ENOSYS", ENOSYS },
-	{ "EPERM", EPERM },
-	{ "ECONNREFUSED", ECONNREFUSED },
+	{ "EAGAIN", EAGAIN }, { "EINTR", EINTR },   { "EIO", EIO },
+	{ "EMFILE", EMFILE }, { "ENFILE", ENFILE }, { "ENOMEM", ENOMEM },
+	{ "ENOSPC", ENOSPC }, { "EROFS", EROFS },   { "ENOSYS", ENOSYS },
+	{ "EPERM", EPERM },   { "EINVAL", EINVAL }, { "ECONNREFUSED", ECONNREFUSED },
 };
 
 struct wish {
