@@ -15,6 +15,7 @@ DESTDIR ?=
 
 CC ?= cc
 AR ?= ar
+STRIP ?= strip
 CPPFLAGS ?=
 CFLAGS ?= -O2 -g
 LDFLAGS ?=
@@ -33,6 +34,19 @@ V ?=
 
 VERSION := $(shell sed -n 's/^.define RLOCK_VERSION "\(.*\)"/\1/p' lib/rlock.h)
 SONAME := librlock.so.0
+
+STATIC := $(BUILD)/static
+# ARCH=aarch64, or another one that tools/deps.sh knows, is for `make static` alone: for such a machine, by Debian's cross
+# compiler and its libraries of that architecture. Not from the environment, where it may be meant for another make.
+ifeq ($(origin ARCH),command line)
+STATIC := $(BUILD)/static-$(ARCH)
+CC = $(ARCH)-linux-gnu-gcc
+AR = $(ARCH)-linux-gnu-ar
+STRIP = $(ARCH)-linux-gnu-strip
+export PKG_CONFIG_LIBDIR = /usr/lib/$(ARCH)-linux-gnu/pkgconfig:/usr/share/pkgconfig
+# Not all versions of make export to what they run while they read this.
+PKG_CONFIG = PKG_CONFIG_LIBDIR=$(PKG_CONFIG_LIBDIR) pkg-config
+endif
 
 # ---- flags ----
 
@@ -79,7 +93,7 @@ PROGRAM_LIBS = $(call once,PROGRAM_LIBS,$(call choose,$(HIREDIS_LIBS),redisReade
 	$(call choose,$(ARGTABLE_LIBS),arg_parse) $(TLS_LIBS) -lm)
 # Of the static program, with what the archives need in their turn.
 STATIC_LIBS = $(call once,STATIC_LIBS,$(foreach name,hiredis argtable2 libssl,$(or $(shell \
-	$(PKG_CONFIG) --static --libs $(name) 2>/dev/null),$(name:lib%=-l%))) -lcrypto -lm)
+	$(PKG_CONFIG) --static --libs $(name) 2>/dev/null),-l$(name:lib%=%))) -lcrypto -lm)
 
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
 	-Wvla -Wformat=2 $(if $(WERROR),-Werror)
@@ -112,7 +126,7 @@ PAGES := $(wildcard man/*.[1-9])
 FUNCTIONS = $(shell sed -n 's/^[.]Nm \(rlock_[a-z_]*\).*/\1/p' man/librlock.3)
 COMPLETIONS := $(addprefix $(BUILD)/completions/,rlock.bash rlock.zsh rlock.fish)
 PRODUCTS := $(addprefix $(BUILD)/,rlock librlock.a $(SONAME) librlock.pc) $(COMPLETIONS)
-TREES := $(BUILD) $(BUILD)/static $(BUILD)/sanitize $(BUILD)/fuzz
+TREES := $(BUILD) $(STATIC) $(BUILD)/sanitize $(BUILD)/fuzz
 
 # ---- how things are made ----
 
@@ -138,13 +152,14 @@ $(TREES:%=%/flags): FORCE | prepare
 # glibc's linker warns of each function that may load a library of the glibc of this machine. What they mean for rlock is
 # one thing, since OpenSSL's are not called; any other warning stays.
 STATIC_NOTE := static: host names come from /etc/hosts and DNS; another service of nsswitch.conf needs the glibc of this machine
-$(BUILD)/static/%: private TLS = linked
-$(BUILD)/static/%: private TREE_PIE = -static-pie
-$(BUILD)/static/%: private TREE_LIBS = $(STATIC_LIBS)
-$(BUILD)/static/%: private TREE_LINKED = 2>$@.said || { cat $@.said >&2; exit 1; }; \
+$(STATIC)/%: private TLS = linked
+# Without an id that depends on where it was linked: the program has the same bytes, once it is stripped.
+$(STATIC)/%: private TREE_PIE = -static-pie -Wl,--build-id=none
+$(STATIC)/%: private TREE_LIBS = $(STATIC_LIBS)
+$(STATIC)/%: private TREE_LINKED = 2>$@.said || { cat $@.said >&2; exit 1; }; \
 	if grep -q "'getaddrinfo' in statically" $@.said; then echo '$(STATIC_NOTE)'; fi; \
 	grep -vE ": in function|'(getaddrinfo|gethostbyname|dlopen)' in statically" $@.said >&2; rm -f $@.said
-$(BUILD)/static/%.o: %.c $(BUILD)/static/flags
+$(STATIC)/%.o: %.c $(STATIC)/flags
 	$(call compile,$(firstword $(subst /, ,$<)))
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
@@ -195,7 +210,7 @@ NEEDS_deps := build
 NEEDS_demo := demo
 NEEDS_deb := packages
 NEEDS_dist := dist
-NEEDS_static := static
+NEEDS_static := static$(STATIC:$(BUILD)/static%=%)
 NEEDS_lint := lint
 NEEDS = $(sort $(foreach goal,$(MAKECMDGOALS),$(NEEDS_$(goal))))
 .PHONY: prepare
@@ -210,8 +225,12 @@ INSTALLED_PATHS = $(foreach pair,$(LIBEXECDIR)=libexec $(TMPFILESDIR)=lib/tmpfil
 	$(ZSHCOMPDIR)=share/zsh/site-functions $(FISHCOMPDIR)=share/fish/vendor_completions.d,\
 	-e 's|/usr/local/$(lastword $(subst =, ,$(pair)))|$(firstword $(subst =, ,$(pair)))|')
 
+# dist removes what stands in its folder, so that it comes first.
 .PHONY: static
-static: $(BUILD)/static/rlock ## a program that needs no library, with TLS, in BUILD/static
+static: $(STATIC)/rlock | $(filter dist,$(MAKECMDGOALS)) ## a program that needs no library, with TLS, in BUILD/dist; ARCH=aarch64: for another machine
+	$(Q)mkdir -p $(BUILD)/dist && cd $(BUILD)/dist && \
+		$(STRIP) -o rlock-$(VERSION)-linux-$(firstword $(subst -, ,$(shell $(CC) -dumpmachine))) $(abspath $<) && \
+		sha256sum rlock-$(VERSION)[.-]* >SHA256SUMS
 
 .PHONY: install
 install: all ## copy everything to its place below DESTDIR and PREFIX

@@ -4,8 +4,8 @@
 #
 #   packaging/dist.sh FOLDER
 #
-# FOLDER gets rlock-VERSION.tar.gz, rlock-VERSION.spdx.json and SHA256SUMS; what was there is removed first. Takes what
-# 'tools/deps.sh dist' installs.
+# FOLDER gets rlock-VERSION.tar.gz, rlock-VERSION.spdx.json and SHA256SUMS, which has the static programs of `make static`,
+# too; all else that was there is removed first. Takes what 'tools/deps.sh dist' installs.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -18,11 +18,11 @@ fi
 version=$(git show HEAD:lib/rlock.h | sed -n 's/^.define RLOCK_VERSION "\(.*\)"/\1/p')
 name=rlock-$version
 
-rm -rf "$out"
 mkdir -p "$out"
+find "$out" -mindepth 1 ! -name "$name-linux-*" -delete
 # The user's own settings would change modes and ends of lines. Times are the commit's.
 git -c tar.umask=0022 -c core.autocrlf=false -c core.attributesFile=/dev/null \
 	archive --format=tar --prefix="$name/" -o "$out/$name.tar" HEAD
 gzip -n -9 "$out/$name.tar"
 packaging/sbom.py "$out/$name.tar.gz" >"$out/$name.spdx.json"
-(cd "$out" && sha256sum "$name.spdx.json" "$name.tar.gz" >SHA256SUMS)
+(cd "$out" && sha256sum "$name"[.-]* >SHA256SUMS)

@@ -24,6 +24,8 @@ hiredis      libhiredis-dev       hiredis-devel        hiredis-dev    hiredis
 argtable2    libargtable2-dev     argtable-devel       argtable2-dev  argtable
 openssl-dev  libssl-dev           openssl-devel        openssl-dev    openssl
 static-libraries libc6-dev,libhiredis-dev,libargtable2-dev,libssl-dev,zlib1g-dev,libzstd-dev - openssl-libs-static,hiredis-dev,argtable2-dev -
+static-aarch64 make,gcc-aarch64-linux-gnu,pkg-config,libc6-dev:arm64,libhiredis-dev:arm64,libargtable2-dev:arm64,libssl-dev:arm64,zlib1g-dev:arm64,libzstd-dev:arm64 - - -
+static-x86_64 make,gcc-x86-64-linux-gnu,pkg-config,libc6-dev:amd64,libhiredis-dev:amd64,libargtable2-dev:amd64,libssl-dev:amd64,zlib1g-dev:amd64,libzstd-dev:amd64 - - -
 openssl      openssl              openssl              openssl        openssl
 redis-server redis-server         redis                redis          valkey
 redis-cli    redis-tools          redis                redis          valkey
@@ -169,6 +171,15 @@ need_for() {
 	static)
 		need_for build
 		need static-libraries can_link_static
+		;;
+	static-aarch64 | static-x86_64)
+		# Not installed by itself: apt-get replaces libargtable2-dev of this machine by that of the other one.
+		can_link_static >/dev/null 2>&1 || {
+			wanted=$(names apt-get "$1")
+			echo "deps: missing: $1; on a Debian to throw away: dpkg --add-architecture ${wanted##*:} &&" \
+				"apt-get update && apt-get install $wanted" >&2
+			exit 1
+		}
 		;;
 	dist)
 		need git has git

@@ -285,4 +285,28 @@ check 'apt installs what is needed to compile with the library' install "$first"
 check 'a program is compiled with the library, and acquires a lock' test_of_package library
 check 'apt purges the library' take_away purge librlock0 librlock-dev
 check 'nothing is left of the library' leaves_nothing
+
+# ---- a static program for another machine ----
+
+other=aarch64
+[ "$(uname -m)" != $other ] || other=x86_64
+
+# What make says is to be installed, to the letter.
+install_as_make_says() {
+	printf 'APT::Get::Assume-Yes "true";\n' >"$work/apt.conf"
+	make static ARCH="$other" 2>&1 | tee "$work/said"
+	sed -n 's/^deps: .*: \(dpkg --add-architecture\)/\1/p' "$work/said" >"$work/line"
+	[ -s "$work/line" ] && APT_CONFIG=$work/apt.conf sh "$work/line"
+}
+
+is_summed() {
+	(cd build/dist && sha256sum --check --strict SHA256SUMS) | grep -x "rlock-$version-linux-$other: OK"
+}
+
+check 'make says what a program for another machine takes' install_as_make_says
+check 'the program is made' make -j2 static ARCH=$other CFLAGS=-O0
+check 'its checksum is in the list' is_summed
+check 'apt installs an emulator' install qemu-user
+check 'below it a command runs with a lock' \
+	ends_with 7 "qemu-$other" "build/dist/rlock-$version-linux-$other" run -u local: x -- sh -c 'exit 7'
 finish

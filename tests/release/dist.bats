@@ -103,6 +103,22 @@ drwxr-xr-x 0/0 2026-01-02 02:04:05"
 $NAME.tar.gz: OK"
 }
 
+@test "the archive comes beside the static programs of its version, whose checksums are in the same list" {
+	mkdir out
+	touch "out/$NAME-linux-x86_64" out/rlock-0.0.1-linux-x86_64 out/rlock-0.0.1.tar.gz
+	"$BATS_FILE_TMPDIR/source/packaging/dist.sh" "$PWD/out"
+	run -0 ls out
+	assert_output "SHA256SUMS
+$NAME-linux-x86_64
+$NAME.spdx.json
+$NAME.tar.gz"
+	cd out
+	run -0 sha256sum --check --strict SHA256SUMS
+	assert_output "$NAME-linux-x86_64: OK
+$NAME.spdx.json: OK
+$NAME.tar.gz: OK"
+}
+
 @test "the SBOM is a document of SPDX 2.3, of the commit's time" {
 	run -0 sbom "[doc[name] for name in ('spdxVersion', 'dataLicense', 'SPDXID', 'name')]"
 	assert_output "['SPDX-2.3', 'CC0-1.0', 'SPDXRef-DOCUMENT', '$NAME']"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # bats file_tags=computes
 # `make static`: a program that needs no library, and does what the other one does: each way to a server, TLS, and in a root
-# directory where there is nothing but itself.
+# directory where there is nothing but itself; how it is named for a release. For another machine it is made and run by
+# `make check-packages`.
 
 # In single quotes stand whole scripts: what is to be expanded is theirs.
 # shellcheck disable=SC2016
@@ -21,7 +22,7 @@ setup_file() {
 	start_tls_server server --port "$CLEAR_PORT" --bind 127.0.0.1
 	TLS_PORT=$PORT
 	# Quickly, but with what the C library checks only where a compiler looks closer.
-	CFLAGS=-O0 CPPFLAGS='' LDFLAGS='' run_make "$TOP" -j "$(nproc)" BUILD="$BATS_FILE_TMPDIR/build" "$STATIC/rlock" \
+	CFLAGS=-O0 CPPFLAGS='' LDFLAGS='' run_make "$TOP" -j "$(nproc)" BUILD="$BATS_FILE_TMPDIR/build" static \
 		>"$BATS_FILE_TMPDIR/log" 2>&1 ||
 		fail "$(cat "$BATS_FILE_TMPDIR/log")"
 }
@@ -88,8 +89,29 @@ acquires() {
 		#ifndef __GLIBC__
 		#error not glibc
 		#endif' | "${CC:-cc}" -E -x c - >/dev/null 2>&1 || skip 'another C library than glibc'
-	run -0 grep -vE '^  [A-Z]+ +[^ ]+$' "$BATS_FILE_TMPDIR/log"
+	run -0 grep -vE '^  [A-Z]+ +[^ ]+$|^deps: nothing is missing' "$BATS_FILE_TMPDIR/log"
 	assert_output 'static: host names come from /etc/hosts and DNS; another service of nsswitch.conf needs the glibc of this machine'
+}
+
+@test "the program of a release has its version and machine in its name, a checksum that fits, and nothing of where it was made" {
+	local program
+	program=rlock-$(sed -n 's/^.define RLOCK_VERSION "\(.*\)"/\1/p' "$TOP/lib/rlock.h")-linux-$(uname -m)
+	cd "$BATS_FILE_TMPDIR/build/dist"
+	run -0 sha256sum --check --strict SHA256SUMS
+	assert_output "$program: OK"
+	run -7 "./$program" run name -- sh -c 'exit 7'
+	run ! grep -aF "$BATS_FILE_TMPDIR" "$program"
+	run -0 readelf -n "$program"
+	refute_output --partial 'Build ID'
+}
+
+@test "make static for another machine names in one line what is to be installed, and installs nothing" {
+	run -2 --separate-stderr run_make "$TOP" BUILD="$PWD/build" static ARCH=aarch64 CC=false
+	assert_output ''
+	# shellcheck disable=SC2154
+	assert_regex "${stderr_lines[0]}" '^deps: .* dpkg --add-architecture arm64 && apt-get update && apt-get install .* libhiredis-dev:arm64 '
+	assert_regex "${stderr_lines[1]}" '^make: '
+	assert_equal "${#stderr_lines[@]}" 2
 }
 
 # ---- what it does ----
