@@ -47,7 +47,7 @@ extern "C" {
 #define RLOCK_API
 #endif
 
-#define RLOCK_VERSION "0.1.0"
+#define RLOCK_VERSION "1.0.0"
 
 #define RLOCK_NAME_MAX 512        /* bytes of a lock's name */
 #define RLOCK_OWNER_MAX 256       /* bytes of an owner, with the NUL */

@@ -30,8 +30,8 @@ in_apkbuild() {
 	sh -c '. "$0" && "$@"' "$TOP/packaging/alpine/APKBUILD" "$@"
 }
 
-@test "each recipe has the version of rlock.h" {
-	local version
+@test "each recipe has the version of rlock.h, and those with a date have that of CHANGELOG.md" {
+	local version date
 	version=$(sed -n 's/^.define RLOCK_VERSION "\(.*\)"/\1/p' "$TOP/lib/rlock.h")
 	run -0 sed -n 's/^Version: *//p' "$TOP/packaging/rpm/rlock.spec"
 	assert_output "$version"
@@ -39,8 +39,14 @@ in_apkbuild() {
 	assert_output "$version"
 	run -0 sed -n '1s/^rlock (\([^)-]*\).*/\1/p' "$TOP/packaging/debian/changelog"
 	assert_output "$version"
-	grep -qF "## $version" "$TOP/CHANGELOG.md"
-	grep -qE "^\* .* - $version-[0-9]+$" "$TOP/packaging/rpm/rlock.spec"
+	date=$(sed -n "s/^## $version - //p" "$TOP/CHANGELOG.md")
+	assert_regex "$date" '^20[0-9]{2}-[0-9]{2}-[0-9]{2}$'
+	run -0 sed -n "s/^[*] \(.*20[0-9]*\) .* - $version-[0-9]*$/\1/p" "$TOP/packaging/rpm/rlock.spec"
+	assert_output "$(LC_ALL=C date -d "$date" '+%a %b %d %Y')"
+	run -0 sed -n '/^ -- /{s/.*>  //p;q}' "$TOP/packaging/debian/changelog"
+	assert_output --regexp "^$(LC_ALL=C date -d "$date" '+%a, %d %b %Y') "
+	# None is older than the first release.
+	run ! grep -F '@Base 0.' "$TOP/packaging/debian/librlock0.symbols"
 }
 
 @test "the recipe for rpm has each installed file in one package, but for the archive" {
