@@ -324,6 +324,25 @@ has_taken_signals() {
 	wait_until 5 nothing_runs
 }
 
+@test "no command is started for an rlock that is being killed after it was stopped, and gets no processor" {
+	local trial
+	for ((trial = $(nproc); trial > 0; trial--)); do
+		in_background sh -c 'while :; do :; done'
+	done
+	for trial in 1 2 3 4 5 6; do
+		wait_behind run
+		kill -s STOP "$PID"
+		wait_until 5 is_stopped "$PID"
+		renice -n 19 -p "$PID" >&2
+		leaves
+		wait_until 5 is_held a
+		kill -s KILL "$PID"
+		wait_until 20 is_gone "$PID"
+		wait_until 10 no_keys
+		no_command_runs
+	done
+}
+
 # Else a later waiter overtakes it.
 @test "a renewer that has waited for a while is followed by another at once when it is killed" {
 	local begun_ms took_ms=0
