@@ -364,13 +364,13 @@ stops_with() {
 }
 
 @test "a Redis that loses its data, and the requests with them, leaves no caller waiting" {
-	hold_as run a
-	kill -STOP "$PID"
+	hold_and_know a
+	kill -STOP "$RENEWER"
 	in_background rlock stop a
 	wait_until 5 has_requests a 1
 	redis flushall >/dev/null
 	ended_with 0
-	kill -CONT "${BACKGROUND[0]}"
+	kill -CONT "$RENEWER"
 	ended_with 76 "${BACKGROUND[0]}"
 }
 

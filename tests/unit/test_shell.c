@@ -50,11 +50,18 @@ static bool await_end(struct shell *shell)
 	return false;
 }
 
+/* Those that were killed die when a processor is free for them. */
 static bool has_children(void)
 {
+	int64_t until_ms = rlock_now_ms() + LIMIT_MS;
 	siginfo_t info;
 
-	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
+	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | __WALL) == 0) {
+		if (rlock_now_ms() >= until_ms)
+			return true;
+		(void)rlock_poll(NULL, 0, rlock_now_ms() + 1);
+	}
+	return false;
 }
 
 /* In a process that has no other children. Returns what went wrong first; 0: nothing. */
