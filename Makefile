@@ -33,7 +33,8 @@ WERROR ?=
 V ?=
 
 VERSION := $(shell sed -n 's/^.define RLOCK_VERSION "\(.*\)"/\1/p' lib/rlock.h)
-SONAME := librlock.so.0
+# A release that programs have to be compiled anew for has another first number.
+SONAME := librlock.so.$(firstword $(subst ., ,$(VERSION)))
 
 STATIC := $(BUILD)/static
 # ARCH=aarch64, or another one that tools/deps.sh knows, is for `make static` alone: for such a machine, by Debian's cross

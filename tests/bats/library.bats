@@ -62,14 +62,14 @@ needs_library() {
 @test "a program in C that pkg-config compiles uses the shared library" {
 	# shellcheck disable=SC2046
 	compile_c lock "$TOP/tests/library/lock.c" $(flags --cflags --libs)
-	needs_library librlock.so.0 lock
+	needs_library librlock.so.1 lock
 	LD_LIBRARY_PATH=$PREFIX/lib uses_lock ./lock
 }
 
 @test "a program in C++ that pkg-config compiles uses the shared library" {
 	# shellcheck disable=SC2046
 	compile_cxx lock "$TOP/tests/library/lock.cpp" $(flags --cflags --libs)
-	needs_library librlock.so.0 lock
+	needs_library librlock.so.1 lock
 	LD_LIBRARY_PATH=$PREFIX/lib uses_lock ./lock
 }
 
@@ -110,9 +110,9 @@ header_functions() {
 	sed -n '/^RLOCK_API/,/;/p' "$TOP/lib/rlock.h" | tr '\n' ' ' | grep -o 'rlock_[a-z_]*(' | tr -d '(' | sort -u
 }
 
-@test "the library exports the symbols of packaging/debian/librlock0.symbols, which are the functions of rlock.h" {
+@test "the library exports the symbols of packaging/debian/librlock1.symbols, which are the functions of rlock.h" {
 	nm -D --defined-only "$PREFIX/lib/librlock.so" | awk '{ print $NF }' | sort >exported
-	sed -n 's/^ \([^@]*\)@Base .*/\1/p' "$TOP/packaging/debian/librlock0.symbols" | sort >listed
+	sed -n 's/^ \([^@]*\)@Base .*/\1/p' "$TOP/packaging/debian/librlock1.symbols" | sort >listed
 	header_functions >declared
 	assert [ "$(wc -l <declared)" -gt 30 ]
 	run -0 diff listed exported
@@ -123,10 +123,10 @@ header_functions() {
 	local soname version
 	soname=$(readelf -d "$PREFIX/lib/librlock.so" | sed -n 's/.*SONAME.*\[\(.*\)\]$/\1/p')
 	version=$(flags --modversion)
-	run -0 sed -n 1p "$TOP/packaging/debian/librlock0.symbols"
-	assert_output "$soname librlock0 #MINVER#"
+	run -0 sed -n 1p "$TOP/packaging/debian/librlock1.symbols"
+	assert_output "$soname librlock1 #MINVER#"
 	run -0 sh -c 'sed -n "s/^ .*@Base //p" "$1" | cat - "$2" | sort -Vu | tail -n 1' sh \
-		"$TOP/packaging/debian/librlock0.symbols" <(echo "$version")
+		"$TOP/packaging/debian/librlock1.symbols" <(echo "$version")
 	assert_output "$version"
 }
 

@@ -158,11 +158,11 @@ check 'the machine has no compiler any more' remove_what_builds
 
 # As a user does, with what is recommended.
 install_first() {
-	apt-get install -y -q "$first"/rlock_[0-9]*.deb "$first"/librlock0_[0-9]*.deb
+	apt-get install -y -q "$first"/rlock_[0-9]*.deb "$first"/librlock1_[0-9]*.deb
 }
 
 is_version() {
-	rlock --version | grep -F "rlock $1 (" && [ "$(dpkg-query -W -f '${Version} ' rlock librlock0)" = "$1 $1 " ]
+	rlock --version | grep -F "rlock $1 (" && [ "$(dpkg-query -W -f '${Version} ' rlock librlock1)" = "$1 $1 " ]
 }
 
 has_files() {
@@ -170,7 +170,7 @@ has_files() {
 	for file in /usr/bin/rlock /usr/share/man/man1/rlock.1.gz /usr/share/man/man7/rlock-protocol.7.gz \
 		/usr/lib/tmpfiles.d/rlock.conf /usr/share/bash-completion/completions/rlock \
 		/usr/share/zsh/vendor-completions/_rlock /usr/share/fish/vendor_completions.d/rlock.fish \
-		/usr/share/doc/rlock/examples/crontab /usr/lib/*/librlock.so.0; do
+		/usr/share/doc/rlock/examples/crontab /usr/lib/*/librlock.so.1; do
 		dpkg -S "$file" && [ -s "$file" ] || return
 	done
 	# What the manual says of these places.
@@ -198,7 +198,7 @@ check 'the program is there, in its version' is_version "$version"
 check 'its files are where Debian looks for them' has_files
 check 'it takes hiredis and argtable2 from the machine' uses_shared_libraries
 check 'the OpenSSL that it loads is in the package that it recommends' has_openssl
-check 'apt removes the packages, of which no settings are left to purge' take_away remove rlock librlock0
+check 'apt removes the packages, of which no settings are left to purge' take_away remove rlock librlock1
 check 'nothing is left of them' leaves_nothing
 
 # ---- use ----
@@ -255,7 +255,7 @@ hold() {
 }
 
 upgrade() {
-	install "$newer"/rlock_[0-9]*.deb "$newer"/librlock0_[0-9]*.deb
+	install "$newer"/rlock_[0-9]*.deb "$newer"/librlock1_[0-9]*.deb
 }
 
 ends_well() {
@@ -273,7 +273,7 @@ check 'its command ends as always, and then the waiter has its turn' ends_well
 check 'the next version releases the lock of the script' rlock unlock -u local: script
 check 'and the script holds none any more' ends_with 1 rlock unlock -u local: script
 check 'the private server is stopped' stop_local_server
-check 'apt purges the upgraded packages' take_away purge rlock librlock0
+check 'apt purges the upgraded packages' take_away purge rlock librlock1
 check 'nothing is left of the upgraded packages' leaves_nothing
 check 'there was no compiler all the while' ends_with 1 command -v cc gcc
 
@@ -281,9 +281,9 @@ check 'there was no compiler all the while' ends_with 1 command -v cc gcc
 
 check 'apt installs a compiler' install gcc libc6-dev pkgconf
 check 'all files are remembered, with the compiler' remember_files
-check 'apt installs what is needed to compile with the library' install "$first"/librlock{0,-dev}_[0-9]*.deb
+check 'apt installs what is needed to compile with the library' install "$first"/librlock{1,-dev}_[0-9]*.deb
 check 'a program is compiled with the library, and acquires a lock' test_of_package library
-check 'apt purges the library' take_away purge librlock0 librlock-dev
+check 'apt purges the library' take_away purge librlock1 librlock-dev
 check 'nothing is left of the library' leaves_nothing
 
 # ---- a static program for another machine ----

@@ -42,7 +42,7 @@ query() {
 	assert_line --regexp '^/usr/share/man/man1/rlock\.1'
 	refute_line --partial librlock.so
 	run -0 query librlock --list
-	assert_line --regexp '^/usr/lib(64)?/librlock\.so\.0$'
+	assert_line --regexp '^/usr/lib(64)?/librlock\.so\.1$'
 	refute_line --regexp 'include|librlock\.so$'
 	run -0 query librlock-devel --list
 	assert_line /usr/include/rlock.h
@@ -55,7 +55,7 @@ query() {
 	assert_line --regexp '^libhiredis\.so'
 	assert_line --regexp '^libargtable2\.so'
 	run -0 query librlock --provides
-	assert_line --regexp '^librlock\.so\.0'
+	assert_line --regexp '^librlock\.so\.1'
 	run -0 query librlock-devel --requires
 	assert_line --regexp '^librlock.* = '
 	run -0 query librlock --queryformat '%{LICENSE}'

@@ -23,8 +23,8 @@ compile() {
 	local build=${RLOCK_BIN%/*}
 	# What is watched stands one directory below.
 	[ -z "${TESTS_UNDER-}" ] || build=${build%/*}
-	[ -e "$build/librlock.so.0" ] || skip 'no library beside the program'
-	"${CC:-cc}" -Wall -Wextra -Werror -I "$TOP/lib" "$1.c" "${@:2}" "$build/librlock.so.0" -Wl,-rpath,"$build" -o "$1"
+	[ -e "$build/librlock.so.1" ] || skip 'no library beside the program'
+	"${CC:-cc}" -Wall -Wextra -Werror -I "$TOP/lib" "$1.c" "${@:2}" "$build/librlock.so.1" -Wl,-rpath,"$build" -o "$1"
 }
 
 @test "librlock(3): the program compiles, and has the lock for as long as it works" {

@@ -46,7 +46,7 @@ in_apkbuild() {
 	run -0 sed -n '/^ -- /{s/.*>  //p;q}' "$TOP/packaging/debian/changelog"
 	assert_output --regexp "^$(LC_ALL=C date -d "$date" '+%a, %d %b %Y') "
 	# None is older than the first release.
-	run ! grep -F '@Base 0.' "$TOP/packaging/debian/librlock0.symbols"
+	run ! grep -F '@Base 0.' "$TOP/packaging/debian/librlock1.symbols"
 }
 
 @test "the recipe for rpm has each installed file in one package, but for the archive" {
@@ -98,7 +98,7 @@ in_apkbuild() {
 		pkgdir=$PWD/main subpkgdir=$PWD/$part PATH=$PWD:$PATH in_apkbuild "$part"
 	done
 	run -0 files librlock
-	assert_output "/usr/lib/librlock.so.0
+	assert_output "/usr/lib/librlock.so.1
 /usr/lib/librlock.so.$(in_apkbuild eval 'echo "$pkgver"')"
 	run -0 files dev
 	assert_output '/usr/include/rlock.h
