@@ -68,6 +68,7 @@ static void end(void)
 			(void)fair_step_java_releases();
 		fair_compare();
 	}
+	server_do("DEL %s", LAST);
 	expected_free(&fair.expected);
 	for (size_t i = 0; i < WAITERS; i++)
 		waiter_free(fair.waiters[i]);

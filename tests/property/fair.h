@@ -16,6 +16,7 @@
 #define OUR_WAITERS "rlock_waiters:{" LOCK "}"
 #define TURN "rlock_turn:{" LOCK "}"
 #define COUNTER "redisson_lock_token:{" LOCK "}"
+#define LAST "rlock_last:{" LOCK "}"
 #define CHANNEL "redisson_lock__channel:{" LOCK "}"
 
 /* One owner in the queue. */
@@ -37,6 +38,8 @@ struct fair {
 	bool may_have_issued;
 	/* How often a waiter that was notified acquired the lock, and how often that was slow. */
 	unsigned long grants, slow_grants;
+	/* How many releases were to be remembered, and which of them is; 0: none. */
+	int64_t remember_count, remembered;
 	/* When the request that changes the model was sent and answered. */
 	int64_t sent_ms, answered_ms;
 

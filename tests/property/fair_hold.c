@@ -143,6 +143,8 @@ bool fair_step_reenter(void)
 
 /* ---- release ---- */
 
+#define REMEMBER_MS 3600000
+
 /* The lock lasts as long as the longest hold that is left. */
 static void limit_end(void)
 {
@@ -167,17 +169,45 @@ static void limit_end(void)
 		expected_clear(&fair.expected);
 }
 
+/* Of a hold within another, and of one that is kept or lost, nothing is remembered. */
+static void remember(struct held *held)
+{
+	const struct party *party = expected_party(&fair.expected, held->field);
+	struct rlock_end end = { .status = ++fair.remember_count };
+
+	rlock_hold_set_remember(held->handle, REMEMBER_MS, &end);
+	if (!fair_is_held(held) || party->count > 1 || party->is_kept)
+		return;
+	fair.remembered = end.status;
+	tally("times a holder was remembered");
+}
+
+static void check_remembered(void)
+{
+	int64_t number = server_number("EVAL %s 1 %s",
+				       "local how = redis.call('HGET', KEYS[1], 'end') or '' "
+				       "return tonumber(string.match(how, '%d+')) or 0",
+				       LAST);
+
+	if (number != fair.remembered)
+		differs("the last holder is number %" PRId64 ", and not %" PRId64, number,
+			fair.remembered);
+}
+
 void fair_release(struct held *held)
 {
 	struct rlock_conn *conn = fair_any_conn();
 	enum rlock_status want = fair_is_held(held) ? RLOCK_OK : RLOCK_NOT_HELD, status;
 
+	if (one_in(3))
+		remember(held);
 	story("release %.8s of %s: ought to be %s", rlock_hold_id(held->handle), brief(held->field),
 	      rlock_status_name(want));
 	fair.sent_ms = rlock_now_ms();
 	status = rlock_release(conn, held->handle, patience());
 	fair.answered_ms = rlock_now_ms();
 	check_status("release", status, want, conn);
+	check_remembered();
 	held->is_listed = false;
 	if (status != RLOCK_OK)
 		return;

@@ -259,7 +259,7 @@ static void check_signs(const struct shot *shot)
 static void check_keys(const struct shot *shot)
 {
 	static const char *const keys[] = {
-		LOCK, "rlock_holds:{" LOCK "}", QUEUE, DEADLINES, OUR_WAITERS, COUNTER, TURN
+		LOCK, "rlock_holds:{" LOCK "}", QUEUE, DEADLINES, OUR_WAITERS, COUNTER, TURN, LAST
 	};
 
 	for (size_t i = 0; i < shot->keys->elements; i += 2) {
@@ -280,6 +280,8 @@ static void check_keys(const struct shot *shot)
 		differs("a turn lasts for %" PRId64 " ms", shot_ttl_ms(shot, TURN));
 	if (!fair.may_have_issued && (shot_ttl_ms(shot, COUNTER) == -2) != (fair.last_token == 0))
 		differs("the counter is there, and ought not to be, or the other way round");
+	if ((shot_ttl_ms(shot, LAST) < 0) != (fair.remembered == 0))
+		differs("a holder is remembered, and ought not to be, or the other way round");
 }
 
 static void check_waiters(void)
