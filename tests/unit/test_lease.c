@@ -87,6 +87,23 @@ static void check_half_lost(void)
 	lease_free(lease);
 }
 
+/* The same for a request to stop that a process read. */
+static void check_half_told(void)
+{
+	struct lease *lease = lease_new(&opts, RLOCK_PLAIN);
+
+	if (lease == NULL)
+		abort();
+	lease->lease_ms = 60000;
+	lease->max_run_end_ms = INT64_MAX;
+	lease->sent_ms = rlock_now_ms();
+	lease->is_told = true;
+	lease_check_deadlines(lease, lease->sent_ms);
+	CHECK(lease->reason == TERMINATE_STOP,
+	      "a request to stop that was read, without a reason, terminates the command");
+	lease_free(lease);
+}
+
 static void check_renewal(void)
 {
 	struct lease *lease = lease_new(&opts, RLOCK_PLAIN);
@@ -155,6 +172,7 @@ void test_lease(void)
 {
 	check_renewal();
 	check_half_lost();
+	check_half_told();
 	for (size_t i = 0; i < COUNT_OF(deadlines); i++)
 		check_deadlines(i);
 	for (size_t i = 0; i < COUNT_OF(wakeups); i++)
