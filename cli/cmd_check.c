@@ -597,8 +597,10 @@ static enum rlock_status check_rights(struct check *check)
 		find_rights(check, FINDING_NOTE,
 			    "all that locks need, but semaphores can't be used", &lacks);
 	else if (lacks.optional[0] != '\0')
-		find_rights(check, FINDING_NOTE,
-			    "all that locks need, but not all that list and waiters use", &lacks);
+		find_rights(
+			check, FINDING_NOTE,
+			"all that locks need, but not all that list, waiters and --remember use",
+			&lacks);
 	else
 		find(check, FINDING_OK, "all");
 	return RLOCK_OK;

@@ -162,7 +162,7 @@ paste_rights() {
 @test "rights that only list needs are a note, with the line" {
 	limited "${RIGHTS[@]}" -scan
 	run -0 rlock check 'nightly*'
-	finds note rights 'all that locks need, but not all that list and waiters use: try: ACL SETUSER limited \+scan$'
+	finds note rights 'all that locks need, but not all that list, waiters and --remember use: try: ACL SETUSER limited \+scan$'
 	paste_rights
 	run -0 rlock list 'nightly*'
 }
