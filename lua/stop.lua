@@ -94,9 +94,20 @@ for i = 1, is_error(listed) and 0 or #listed, 2 do
 	if field then ids[#ids + 1], records[listed[i]] = listed[i], { field, end_ms, note } end
 end
 
+-- The total that is remembered; nil and the error when the user lacks the right to it. That says no script, by which it would be
+-- taken for that of a key whose name a script makes, as of a reader's timeouts.
+local function known_total()
+	local reply = redis.pcall('GET', name.remembered)
+	if is_error(reply) and not is_wrong_type(reply) and has_text(reply, ' key') then return nil, redis.error_reply('NOPERM No permissions to access a key') end
+	return remembered_total(name) or 0
+end
+
+-- nil, or an error.
 local function look_at_permits()
 	-- Without the counter it is not known how many are held.
-	local total = counter and remembered_total(name) or 0
+	local total, denied_total = 0
+	if counter then total, denied_total = known_total() end
+	if denied_total then return denied_total end
 	local seen, held = {}, redis.call('ZRANGE', name.permits, 0, -1, 'WITHSCORES')
 	for i = 1, #held, 2 do
 		local hold_id, owner = hold_of(held[i]), printable_id(held[i])
@@ -106,6 +117,7 @@ local function look_at_permits()
 		seen[hold_id or ''] = true
 	end
 	if counter and counter + #held / 2 < total and is_meant('') then add('', -1) end
+	return nil
 end
 
 local function look_at_lock(counts, fields)
@@ -125,7 +137,8 @@ if is_lock then
 	if not counts then return { -1, NOT_A_LOCK } end
 	look_at_lock(counts, fields)
 elseif has_permits then
-	look_at_permits()
+	local err = look_at_permits()
+	if err then return err end
 end
 -- Where something has overwritten the records it is not known whose holds these are.
 if #found > 0 and is_error(listed) then return listed end

@@ -184,12 +184,11 @@ static enum rlock_status missing_right(struct rlock__error *error, const char *w
 		return rlock__fail(error, RLOCK_EACL,
 				   "denied by the server: the user may not use the lock's "
 				   "channel: it needs the ACL rule &redisson_*");
-	/* One that a script names itself: of a reader's timeouts, or beside the lock, as the total of a semaphore. */
+	/* The only keys whose names a script makes. One that it was told the name of has the error below: stop.lua. */
 	if (is_about_keys && strstr(words, "script") != NULL)
 		return rlock__fail(error, RLOCK_EACL,
-				   "denied by the server: the user may not use a key beside the "
-				   "lock: it needs the ACL rules ~rlock_* ~redisson_*, and "
-				   "~{NAME}:*:rwlock_timeout:* for read and write locks");
+				   "denied by the server: the user may not use the keys of a "
+				   "read lock: it needs the ACL rule ~{NAME}:*:rwlock_timeout:*");
 	if (is_about_keys)
 		return rlock__fail(error, RLOCK_EACL,
 				   "denied by the server: the user may not use the lock's "

@@ -45,9 +45,11 @@ static const struct {
 	  "it needs the ACL rule &redisson_*", "a channel" },
 	{ "@user_script: 2: The user executing the script can't access at least one of the keys "
 	  "mentioned in the command arguments",
-	  RLOCK_EACL,
-	  "it needs the ACL rules ~rlock_* ~redisson_*, and ~{NAME}:*:rwlock_timeout:* for read",
-	  "a key that a script names itself" },
+	  RLOCK_EACL, "it needs the ACL rule ~{NAME}:*:rwlock_timeout:*",
+	  "a key that a script has made" },
+	{ "NOPERM No permissions to access a key", RLOCK_EACL,
+	  "it needs the ACL rules ~NAME ~rlock_* ~redisson_*, and",
+	  "a key that a script was told" },
 	{ "ERR Error running script (call to f_5e9f): @user_script:2: @user_script: 2: Lua script "
 	  "attempted to access a non local key in a cluster node",
 	  RLOCK_ENET, "denied by the server: Lua script attempted",
