@@ -355,7 +355,9 @@ enum rlock_status rlock__acquire_sleep(struct rlock__waiter *waiter)
 		}
 		end_ms = rlock__sooner(end_ms, rlock_now_ms() +
 						       rlock__sooner(retry_after_ms, SLEEP_MAX_MS));
-		if (rlock_now_ms() >= waiter->report_at_ms && is_out_of_date(waiter)) {
+		/* What is said of the holder, now or at the end of the wait, is to be true. */
+		if (rlock_now_ms() >= rlock__sooner(waiter->report_at_ms, waiter->deadline_ms) &&
+		    is_out_of_date(waiter)) {
 			waiter->has_retried_for_news = true;
 			return RLOCK_OK;
 		}
