@@ -347,11 +347,24 @@ static int report_unknown(const struct verb *verb, const char *word)
 	return EXIT_USAGE;
 }
 
-static int report_letter(const struct verb *verb, int letter)
+/* In "-verbose" one letter is unknown, but a long option with one dash was meant. */
+static int report_letter(const struct opts *opts, int letter)
 {
-	char word[] = { '-', (char)letter, '\0' };
+	char option[] = { '-', (char)letter, '\0' };
+	char shown[USAGE_SHOWN_MAX];
 
-	return report_unknown(verb, word);
+	for (size_t i = 0; i < opts->word_count; i++) {
+		const char *word = opts->words[i];
+		size_t len = strcspn(word, "="), matches;
+
+		if (len < 3 || word[0] != '-' || memchr(word, letter, len) == NULL ||
+		    table_by_name((unsigned)opts->verb->set, word + 1, len - 1, &matches) == NULL)
+			continue;
+		message_error("no such option '%.*s': try: -%.*s", (int)len,
+			      usage_show(word, shown), (int)len, shown);
+		return EXIT_USAGE;
+	}
+	return report_unknown(opts->verb, option);
 }
 
 /* In "-nw" the last letter is the option that needs a value. */
@@ -398,7 +411,7 @@ static int report_parse_error(const struct argtable *table, const struct opts *o
 		return EXIT_USAGE;
 	}
 	if (end->argval[i] == NULL)
-		return report_letter(table->verb, end->error[i]);
+		return report_letter(opts, end->error[i]);
 	if (end->error[i] != ARG_EMISSARG)
 		return report_unknown(table->verb, end->argval[i]);
 	return report_needs_value(table->verb, end->argval[i]);

@@ -144,6 +144,8 @@ static const struct line commands[] = {
 	{ "run -n=3 a -- touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
 	{ "lock -try=10s a touch ran", "try: rlock run --wait 10s a -- touch ran\n" },
 	{ "lock -child-exit-code a touch ran", "try: rlock run a -- touch ran\n" },
+	{ "lock -verbose a -- touch ran", "no such option '-verbose': try: --verbose\n" },
+	{ "lock -name=a -- touch ran", "no such option '-name': try: --name\n" },
 	{ "lock -shell=false a touch ran", "no such option '-s'" },
 	{ "unlock -xh a", "no such option '-x'" },
 	/* as GNU sem has it */
