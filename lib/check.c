@@ -710,7 +710,7 @@ static enum rlock_status try_channel(struct trial *trial, const struct key_right
 
 static enum rlock_status try_subscribe(struct trial *trial)
 {
-	enum answer answer;
+	enum answer answer = ALLOWED;
 	enum rlock_status status = subscribe(trial, RLOCK__KEY_CHANNEL, &answer);
 
 	if (status == RLOCK_OK && answer == COMMAND_DENIED)

@@ -413,6 +413,14 @@ static void add_own(const struct walk *walk, size_t at, size_t span, struct usag
 	}
 }
 
+/* What is missing before the command's first word. */
+static const char *before_command(const struct walk *walk, const char *word)
+{
+	if (walk->lacks_name)
+		return "NAME --";
+	return strcmp(word, "-c") == 0 ? "-- sh" : "--";
+}
+
 /* Returns whether there is a COMMAND, whose "--" may have been missing. */
 static bool add_words(const struct walk *walk, bool wants_command, struct usage_line *line)
 {
@@ -441,9 +449,7 @@ static bool add_words(const struct walk *walk, bool wants_command, struct usage_
 				return true;
 			}
 		} else if (span == 0 && names.has_name && wants_command && !walk->has_command) {
-			if (walk->lacks_name)
-				add_plain(line, "NAME");
-			rest.plain = strcmp(word, "-c") == 0 ? "-- sh" : "--";
+			rest.plain = before_command(walk, word);
 			usage_line_add(line, &rest);
 			return true;
 		} else {
