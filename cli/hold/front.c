@@ -29,8 +29,9 @@
 #define AGAIN_MS 200
 /* A renewer that has not taken a signal, or seen the end of the command, after this time is stopped, or worse. */
 #define ANSWER_MS 1000
-/* How long to wait for room on standard error, while there is more to do. */
+/* How long to wait for room on standard error, while there is more to do; of a short lease only this part, or it ends. */
 #define PRINT_MS 500
+#define PRINT_DIVISOR 10
 /* When a command has run for longer than this, our priority rises: we may have to take over in time. */
 #define LONG_COMMAND_MS 50
 
@@ -257,7 +258,8 @@ static void read_dialog(struct front *front)
 
 	/* A reader that does not read these lines holds up nothing but them. */
 	if (front->lease->phase != HOLD_ENDED)
-		message_set_deadline(rlock_now_ms() + PRINT_MS);
+		message_set_deadline(rlock_now_ms() +
+				     least(PRINT_MS, front->lease->lease_ms / PRINT_DIVISOR));
 	while (!front->is_over && dialog_read(front->dialog_fd, front->events.fd, &record)) {
 		if (dialog_print(&record))
 			continue;
