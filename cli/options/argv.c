@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/least.h"
 #include "base/message.h"
 #include "options/argv.h"
 #include "options/meant.h"
@@ -60,58 +59,23 @@ void argv_free(struct opts *opts)
 
 /* ---- is a part missing? ---- */
 
-static bool is_name_option(const char *word)
-{
-	return strcmp(word, "--name") == 0 || strncmp(word, "--name=", strlen("--name=")) == 0;
-}
-
-/*
- * Guess where COMMAND begins when its "--" was left out: after the name, which is the first word that is neither an
- * option nor an option's value, and after the options that follow the name. opts->word_count: nowhere.
- */
-static size_t guess_command(const struct opts *opts)
-{
-	bool has_name = false;
-	size_t i = 0;
-
-	while (i < opts->word_count) {
-		size_t span = table_span((unsigned)opts->verb->set, opts->words[i]);
-
-		/* An unknown option before the name: only that is then reported. */
-		if (!has_name && span == 0 && opts->words[i][0] == '-')
-			return opts->word_count;
-		if (has_name && span == 0)
-			break;
-		has_name = has_name || span == 0 || is_name_option(opts->words[i]);
-		i += span == 0 ? 1 : span;
-	}
-	return least_size(i, opts->word_count);
-}
-
-/*
- * The line that was meant: plain words behind the verb, the user's words up to index, plain words, the rest of the
- * user's words, and the command.
- */
-static void correct(const struct opts *opts, const char *verb_name, const char *before,
-		    size_t index, const char *between, struct usage_line *out)
+/* The line that was meant: plain words behind the verb, the user's words, plain words, and the command. */
+static void correct(const struct opts *opts, const char *before, const char *after,
+		    struct usage_line *out)
 {
 	usage_line(
-		out, PLAIN("rlock"), PLAIN(verb_name), { before, opts->words, index },
-		{ between, opts->words + index, opts->word_count - index },
+		out, PLAIN("rlock"), PLAIN(opts->verb->name),
+		{ before, opts->words, opts->word_count }, PLAIN(after),
 		{ opts->command != NULL ? "--" : NULL, opts->command, usage_count(opts->command) });
 }
 
-/* Shows the line with "--" before its index-th word, or at its end. */
-static int report_needs_command(const struct opts *opts, size_t index)
+/* There is no command, or nothing after "--". */
+static int report_needs_command(const struct opts *opts)
 {
-	bool has_rest = index < opts->word_count;
-	bool is_for_shell = has_rest && strcmp(opts->words[index], "-c") == 0; /* as with flock */
 	struct usage_line line;
 
-	usage_line(&line, PLAIN("rlock"), { opts->verb->name, opts->words, index },
-		   PLAIN(has_rest || opts->name_count > 0 ? NULL : "NAME"),
-		   { is_for_shell ? "-- sh" : "--", opts->words + index, opts->word_count - index },
-		   PLAIN(has_rest ? NULL : "COMMAND"));
+	usage_line(&line, PLAIN("rlock"), { opts->verb->name, opts->words, opts->word_count },
+		   PLAIN(opts->name_count > 0 ? NULL : "NAME"), PLAIN("-- COMMAND"));
 	if (opts->verb->command == COMMAND_NEEDED)
 		message_error("%s needs a command after '--': try: %s", opts->verb->name,
 			      line.text);
@@ -134,22 +98,11 @@ static int report_takes_no_command(const struct opts *opts)
 
 int argv_report_no_holder(const struct opts *opts)
 {
-	struct usage_line for_process, for_command;
-	const char *verb_name = opts->verb->name;
-	size_t index = guess_command(opts);
+	struct usage_line line;
 
-	correct(opts, verb_name, "--pid $$", opts->word_count, NULL, &for_process);
-	if (index == opts->word_count) {
-		message_error("%s without a COMMAND needs --pid or --owner: try: %s", verb_name,
-			      for_process.text);
-		return EXIT_USAGE;
-	}
-	/* What looks like another name may be a command whose "--" was left out. */
-	correct(opts, strcmp(verb_name, "lock") == 0 ? "run" : verb_name, NULL, index, "--",
-		&for_command);
-	message_error("%s without '--' and a COMMAND needs --pid or --owner: try: %s, or for a "
-		      "process: %s",
-		      verb_name, for_command.text, for_process.text);
+	correct(opts, "--pid $$", NULL, &line);
+	message_error("%s without a COMMAND needs --pid or --owner: try: %s", opts->verb->name,
+		      line.text);
 	return EXIT_USAGE;
 }
 
@@ -157,48 +110,48 @@ int argv_report_no_permits(const struct opts *opts)
 {
 	struct usage_line line;
 
-	correct(opts, opts->verb->name, "--permits 3", opts->word_count, NULL, &line);
+	correct(opts, "--permits 3", NULL, &line);
 	message_error("%s needs --permits, how many there are in all: try: %s", opts->verb->name,
 		      line.text);
 	return EXIT_USAGE;
 }
 
-/* Whether a word says whose a lock without a COMMAND is, or that none is meant. */
-static bool has_holder(const struct opts *opts)
+static bool has_word(const struct opts *opts, const char *word)
 {
-	for (size_t i = 0; i < opts->word_count; i++) {
-		const char *word = opts->words[i];
-		const struct opt *opt = NULL;
-		size_t matches;
+	size_t i = 0;
 
-		if (strncmp(word, "--", 2) == 0)
-			opt = table_by_name((unsigned)opts->verb->set, word + 2,
-					    strcspn(word + 2, "="), &matches);
-		if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0 ||
-		    opt == &opt_table[OPT_PID] || opt == &opt_table[OPT_OWNER] ||
-		    opt == &opt_table[OPT_RESIZE])
-			return true;
-	}
-	return false;
+	while (i < opts->word_count && strcmp(opts->words[i], word) != 0)
+		i++;
+	return i < opts->word_count;
 }
 
 /*
- * That no words look like a command without "--" before it, where the verb needs a command, or nothing says whose the
- * lock is without one. 0, or the exit code after one line by message_error.
+ * Whether the words are another program's, or look like a command without "--" before it, where the verb needs a
+ * command, or nothing says whose the lock is without one. 0, or the exit code after one line by message_error.
  */
-static int check_cut(const struct opts *opts)
+static int check_words(const struct opts *opts)
 {
-	size_t index;
+	const char *verb_name = opts->verb->name;
+	struct usage_line line, for_process;
+	char why[MEANT_MAX];
+	enum meant meant = meant_line(opts->verb, NULL, opts->words, opts->word_count,
+				      opts->command, &line, why);
 
-	if (opts->command != NULL ||
-	    (opts->verb->command != COMMAND_NEEDED && opts->verb->command != COMMAND_OPTIONAL))
+	if (meant == MEANT_OTHER_WORDS && !has_word(opts, "--help")) {
+		message_error("%s: try: %s", why, line.text);
+	} else if (meant == MEANT_COMMAND && opts->verb->command == COMMAND_NEEDED) {
+		message_error("%s needs a command after '--': try: %s", verb_name, line.text);
+	} else if (meant == MEANT_COMMAND && !has_word(opts, "--help") && !has_word(opts, "-h")) {
+		/* What looks like another name may be a command whose "--" was left out. */
+		correct(opts, "--pid $$", NULL, &for_process);
+		message_error(
+			"%s without '--' and a COMMAND needs --pid or --owner: try: %s, or for a "
+			"process: %s",
+			verb_name, line.text, for_process.text);
+	} else {
 		return 0;
-	index = guess_command(opts);
-	if (index == opts->word_count)
-		return 0;
-	if (opts->verb->command == COMMAND_NEEDED)
-		return report_needs_command(opts, index);
-	return has_holder(opts) ? 0 : argv_report_no_holder(opts);
+	}
+	return EXIT_USAGE;
 }
 
 /* That the line has all parts that the verb needs, and no others. 0, or the exit code likewise. */
@@ -210,12 +163,108 @@ static int check_parts(const struct opts *opts)
 	if ((need == COMMAND_NONE || need == COMMAND_NONE_BUT_PATTERN) && opts->command != NULL)
 		return report_takes_no_command(opts);
 	if (opts->command != NULL ? *opts->command == NULL : need == COMMAND_NEEDED)
-		return report_needs_command(opts, opts->word_count);
+		return report_needs_command(opts);
 	if (opts->name_count > 0)
 		return 0;
-	correct(opts, opts->verb->name, NULL, opts->word_count, "NAME", &line);
+	correct(opts, NULL, "NAME", &line);
 	message_error("%s needs the name of a lock: try: %s", opts->verb->name, line.text);
 	return EXIT_USAGE;
+}
+
+/* ---- options that there are not, or that lack a value ---- */
+
+static int report_unknown(const struct verb *verb, const char *word)
+{
+	char option[USAGE_SHOWN_MAX], shown[USAGE_SHOWN_MAX];
+	const char *meant = NULL;
+	size_t matches = 0;
+
+	/* Without the value that may follow it. */
+	(void)snprintf(option, sizeof(option), "%.*s", (int)strcspn(word, "="), word);
+	(void)usage_show(option, shown);
+	if (strncmp(option, "--", 2) == 0) {
+		(void)table_by_name((unsigned)verb->set, option + 2, strlen(option + 2), &matches);
+		meant = usage_option_meant((unsigned)verb->set, option + 2);
+	}
+	if (matches > 1)
+		message_error("'%s' can be several options: see 'rlock help %s'", shown,
+			      verb->name);
+	else if (meant != NULL)
+		message_error("no such option '%s': try: --%s", shown, meant);
+	else
+		message_error("no such option '%s': see 'rlock help %s'", shown, verb->name);
+	return EXIT_USAGE;
+}
+
+/* In "-verbose" one letter is unknown, but a long option with one dash was meant. */
+static int report_letter(const struct verb *verb, const char *word, char letter)
+{
+	const char option[] = { '-', letter, '\0' };
+	char shown[USAGE_SHOWN_MAX];
+	size_t len = strcspn(word, "="), matches;
+
+	if (len < 3 || memchr(word, letter, len) == NULL ||
+	    table_by_name((unsigned)verb->set, word + 1, len - 1, &matches) == NULL)
+		return report_unknown(verb, option);
+	message_error("no such option '%.*s': try: -%.*s", (int)len, usage_show(word, shown),
+		      (int)len, shown);
+	return EXIT_USAGE;
+}
+
+/* NULL after one line by message_error. In "-nw" the last letter is the option that takes a value. */
+static const struct opt *find_option(const struct verb *verb, const char *word)
+{
+	unsigned verbs = (unsigned)verb->set;
+	const struct opt *opt = NULL;
+	size_t matches;
+
+	if (word[1] == '-') {
+		opt = table_by_name(verbs, word + 2, strcspn(word + 2, "="), &matches);
+		if (opt == NULL)
+			(void)report_unknown(verb, word);
+		return opt;
+	}
+	for (size_t i = 1; word[i] != '\0' && (opt == NULL || opt->value == NULL); i++) {
+		opt = table_by_letter(verbs, word[i]);
+		if (opt == NULL) {
+			(void)report_letter(verb, word, word[i]);
+			break;
+		}
+	}
+	return opt;
+}
+
+/* argtable's messages would repeat passwords, and have no corrected line. 0, or the exit code after one by message_error. */
+static int check_options(const struct opts *opts)
+{
+	const struct verb *verb = opts->verb;
+	char shown[USAGE_SHOWN_MAX];
+	size_t span;
+
+	for (size_t i = 0; i < opts->word_count; i += span) {
+		const char *word = opts->words[i];
+		const struct opt *opt = NULL;
+		bool is_name = word[1] == '-';
+
+		span = 1;
+		if (word[0] != '-' || word[1] == '\0')
+			continue;
+		opt = find_option(verb, word);
+		if (opt == NULL)
+			return EXIT_USAGE;
+		span = table_span((unsigned)verb->set, word);
+		if (is_name && opt->value == NULL && strchr(word, '=') != NULL)
+			message_error("--%s takes no value", opt->name);
+		else if (i + span > opts->word_count)
+			message_error("'%s' needs a value: see 'rlock help %s'",
+				      is_name ? usage_show(word, shown)
+					      : (const char[]){ '-', opt->letter[0], '\0' },
+				      verb->name);
+		else
+			continue;
+		return EXIT_USAGE;
+	}
+	return 0;
 }
 
 /* ---- argtable ---- */
@@ -242,19 +291,21 @@ static void *entry_new(const struct opt *opt, int max)
 	return entry;
 }
 
-/* A row for each option of the verb that takes a value, or for each that takes none. */
-static void argtable_add(struct argtable *table, bool with_value, int max)
+/* False when out of memory. */
+static bool argtable_make(struct argtable *table, const struct verb *verb, size_t word_count)
 {
-	size_t id;
+	int max = (int)word_count + 1; /* no limit: table_give rejects repetitions, as in a file */
 
-	for (id = 0; id < OPT_COUNT; id++) {
-		const struct opt *opt = &opt_table[id];
+	*table = (struct argtable){ .verb = verb };
+	/* Those with a value first: of two that exclude each other the later one is reported. */
+	for (size_t i = 0; i < (size_t)2 * OPT_COUNT; i++) {
+		const struct opt *opt = &opt_table[i % OPT_COUNT];
 
-		if ((opt->verbs & (unsigned)table->verb->set) == 0 ||
-		    (opt->value != NULL) != with_value)
+		if ((opt->verbs & (unsigned)verb->set) == 0 ||
+		    (opt->value != NULL) != (i < OPT_COUNT))
 			continue;
 		table->opts[table->count] = opt;
-		if (id == OPT_HELP) {
+		if (opt == &opt_table[OPT_HELP]) {
 			table->opts[table->count + 1] = opt;
 			table->entries[table->count++] = arg_litn(opt->letter, NULL, 0, max, NULL);
 			table->entries[table->count++] = arg_litn(NULL, opt->name, 0, max, NULL);
@@ -262,28 +313,12 @@ static void argtable_add(struct argtable *table, bool with_value, int max)
 		}
 		table->entries[table->count++] = entry_new(opt, max);
 	}
-}
-
-/* False when out of memory. */
-static bool argtable_make(struct argtable *table, const struct verb *verb, size_t word_count)
-{
-	int max = (int)word_count + 1; /* no limit: table_give rejects repetitions, as in a file */
-
-	*table = (struct argtable){ .verb = verb };
-	/* Options with a value go first, see find_flag_with_value. */
-	argtable_add(table, true, max);
-	argtable_add(table, false, max);
 	table->names = arg_strn(NULL, NULL, "NAME", 0, max, NULL);
 	/* An even number, or argtable misaligns its pointers. */
 	table->end = arg_end(2 * max);
 	table->entries[table->count] = table->names;
 	table->entries[table->count + 1] = table->end;
 	return arg_nullcheck(table->entries) == 0;
-}
-
-static void argtable_free(struct argtable *table)
-{
-	arg_freetable(table->entries, table->count + 2);
 }
 
 static void argtable_parse(struct argtable *table, const struct opts *opts)
@@ -295,126 +330,6 @@ static void argtable_parse(struct argtable *table, const struct opts *opts)
 	environ = nothing;
 	(void)arg_parse((int)opts->word_count + 1, opts->words - 1, table->entries);
 	environ = saved_environ;
-}
-
-/* ---- what argtable did not understand ---- */
-
-/*
- * The option that takes no value and was given one, if that is the error; else NULL. argtable reports it as if its own
- * index of the option were an unknown letter. The index is above argtable's errors, since more options than these have
- * a value and are before it in the table; but it may be a letter's code, too, so the words say which it is.
- */
-static const struct opt *find_flag_with_value(const struct argtable *table, const struct opts *opts,
-					      int error)
-{
-	const struct opt *flag;
-	size_t matches;
-
-	if (error <= ARG_EMISSARG || (size_t)error >= table->count)
-		return NULL;
-	flag = table->opts[error];
-	for (size_t i = 0; i < opts->word_count; i++) {
-		const char *word = opts->words[i];
-		size_t len = strcspn(word, "=");
-
-		if (strncmp(word, "--", 2) == 0 && word[len] == '=' &&
-		    table_by_name((unsigned)table->verb->set, word + 2, len - 2, &matches) == flag)
-			return flag;
-	}
-	return NULL;
-}
-
-static int report_unknown(const struct verb *verb, const char *word)
-{
-	char option[USAGE_SHOWN_MAX], shown[USAGE_SHOWN_MAX];
-	const char *meant = NULL;
-	size_t matches = 0;
-
-	/* Without the value that may follow it. */
-	(void)snprintf(option, sizeof(option), "%.*s", (int)strcspn(word, "="), word);
-	(void)usage_show(option, shown);
-	if (strncmp(option, "--", 2) == 0) {
-		(void)table_by_name((unsigned)verb->set, option + 2, strlen(option + 2), &matches);
-		meant = usage_option_meant((unsigned)verb->set, option + 2);
-	}
-	if (matches > 1)
-		message_error("'%s' can be several options: see 'rlock help %s'", shown,
-			      verb->name);
-	else if (meant != NULL)
-		message_error("no such option '%s': try: --%s", shown, meant);
-	else
-		message_error("no such option '%s': see 'rlock help %s'", shown, verb->name);
-	return EXIT_USAGE;
-}
-
-/* In "-verbose" one letter is unknown, but a long option with one dash was meant. */
-static int report_letter(const struct opts *opts, int letter)
-{
-	char option[] = { '-', (char)letter, '\0' };
-	char shown[USAGE_SHOWN_MAX];
-
-	for (size_t i = 0; i < opts->word_count; i++) {
-		const char *word = opts->words[i];
-		size_t len = strcspn(word, "="), matches;
-
-		if (len < 3 || word[0] != '-' || memchr(word, letter, len) == NULL ||
-		    table_by_name((unsigned)opts->verb->set, word + 1, len - 1, &matches) == NULL)
-			continue;
-		message_error("no such option '%.*s': try: -%.*s", (int)len,
-			      usage_show(word, shown), (int)len, shown);
-		return EXIT_USAGE;
-	}
-	return report_unknown(opts->verb, option);
-}
-
-/* In "-nw" the last letter is the option that needs a value. */
-static int report_needs_value(const struct verb *verb, const char *word)
-{
-	char shown[USAGE_SHOWN_MAX];
-
-	if (strncmp(word, "--", 2) == 0)
-		message_error("'%s' needs a value: see 'rlock help %s'", usage_show(word, shown),
-			      verb->name);
-	else
-		message_error("'-%c' needs a value: see 'rlock help %s'", word[strlen(word) - 1],
-			      verb->name);
-	return EXIT_USAGE;
-}
-
-/* argtable also reports an empty value; the option itself will do so with a better text. */
-static bool is_empty_value(const struct arg_end *end, int index)
-{
-	const char *word = end->argval[index];
-
-	return end->error[index] == ARG_EMISSARG &&
-	       (*word == '\0' || word[strlen(word) - 1] == '=');
-}
-
-/*
- * Report the first error; arg_print_errors() would repeat passwords, and has no corrected line. 0 when there is none.
- */
-static int report_parse_error(const struct argtable *table, const struct opts *opts)
-{
-	const struct arg_end *end = table->end;
-	const struct opt *flag;
-	int i = 0;
-
-	while (i < end->count && is_empty_value(end, i))
-		i++;
-	if (i == end->count)
-		return 0;
-	if (end->argval[i] == NULL && end->error[i] == ARG_EMALLOC)
-		return message_out_of_memory();
-	flag = end->argval[i] == NULL ? find_flag_with_value(table, opts, end->error[i]) : NULL;
-	if (flag != NULL) {
-		message_error("--%s takes no value", flag->name);
-		return EXIT_USAGE;
-	}
-	if (end->argval[i] == NULL)
-		return report_letter(opts, end->error[i]);
-	if (end->error[i] != ARG_EMISSARG)
-		return report_unknown(table->verb, end->argval[i]);
-	return report_needs_value(table->verb, end->argval[i]);
 }
 
 /* ---- what argtable understood ---- */
@@ -566,8 +481,12 @@ static int set_pattern(struct opts *opts, const struct argtable *table)
 
 static int read_table(struct opts *opts, const struct argtable *table)
 {
-	int code = report_parse_error(table, opts);
+	const struct arg_end *end = table->end;
+	int code = check_options(opts);
 
+	for (int i = 0; code == 0 && i < end->count; i++)
+		if (end->error[i] == ARG_EMALLOC)
+			return message_out_of_memory();
 	if (code == 0)
 		code = add_options(opts, table);
 	if (code == 0)
@@ -600,29 +519,11 @@ static enum help_extent find_help(const struct argtable *table, const struct opt
 	return letter->count > 0 && has_help_letter(opts) ? HELP_SHORT : HELP_NONE;
 }
 
-/* Whether the words are another program's. 0, or the exit code after one line by message_error. */
-static int check_words(const struct opts *opts)
-{
-	struct usage_line line;
-	char why[MEANT_MAX];
-
-	for (size_t i = 0; i < opts->word_count; i++)
-		if (strcmp(opts->words[i], "--help") == 0)
-			return 0;
-	if (!meant_line(opts->verb, NULL, opts->words, opts->word_count, opts->command, &line, why))
-		return 0;
-	message_error("%s: try: %s", why, line.text);
-	return EXIT_USAGE;
-}
-
 int argv_read(struct opts *opts, enum help_extent *help)
 {
 	struct argtable table;
-	int code = check_words(opts);
-
 	/* Before anything else, or a command's options would be taken for ours. */
-	if (code == 0)
-		code = check_cut(opts);
+	int code = check_words(opts);
 
 	if (code != 0)
 		return code;
@@ -634,6 +535,6 @@ int argv_read(struct opts *opts, enum help_extent *help)
 	} else {
 		code = message_out_of_memory();
 	}
-	argtable_free(&table);
+	arg_freetable(table.entries, table.count + 2);
 	return code;
 }

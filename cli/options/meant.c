@@ -165,19 +165,28 @@ static bool is_option(const char *word, const char *letter, const char *name)
 		(word[strlen(name)] == '\0' || word[strlen(name)] == '='));
 }
 
-static bool has_option(const struct walk *walk, const char *name)
+/* By its name, or by the start of its name. */
+static bool has_option(const struct walk *walk, enum opt_id id)
 {
-	for (size_t i = 0; i < walk->count; i++)
-		if (is_option(walk->words[i], NULL, name))
+	size_t matches;
+
+	for (size_t i = 0; i < walk->count; i++) {
+		const char *word = walk->words[i];
+
+		if (strncmp(word, "--", 2) == 0 &&
+		    table_by_name(VERBS_ALL, word + 2, strcspn(word + 2, "="), &matches) ==
+			    &opt_table[id])
 			return true;
+	}
 	return false;
 }
 
-/* Whether a lock without a COMMAND is meant. */
-static bool has_holder(const struct walk *walk)
+/* That there is to be a COMMAND: nothing says whose the lock is without one, or that none is meant. */
+static bool wants_command(const struct walk *walk)
 {
-	return has_option(walk, "--pid") || has_option(walk, "--owner") ||
-	       has_option(walk, "--resize");
+	return walk->verb->command == COMMAND_NEEDED ||
+	       (walk->verb->command == COMMAND_OPTIONAL && !has_option(walk, OPT_PID) &&
+		!has_option(walk, OPT_OWNER) && !has_option(walk, OPT_RESIZE));
 }
 
 static const struct foreign *foreign_at(const struct walk *walk, size_t at)
@@ -203,7 +212,7 @@ static const struct foreign *foreign_at(const struct walk *walk, size_t at)
 		return strcmp(row->word, "-h") == 0 && is_help(walk, at) ? NULL : row;
 	if (is_attached && (walk->verb->set & VERBS_ACQUIRE) != 0)
 		return walk->verb->set == VERBS_SEM ? &total : &permits;
-	if (!is_number(word) || !has_name_behind(walk, at) || has_option(walk, "--permits"))
+	if (!is_number(word) || !has_name_behind(walk, at) || has_option(walk, OPT_PERMITS))
 		return NULL;
 	if (at > 0 && strcmp(walk->words[at - 1], "-n") == 0 &&
 	    (walk->verb->set & VERBS_ACQUIRE) != 0)
@@ -275,10 +284,10 @@ static void print_why(const struct foreign *row, const char *word, char why[MEAN
 		(void)snprintf(why, MEANT_MAX, "%s", row->why);
 }
 
-/* Whether there are words that are not rlock's, up to where COMMAND begins: why is about the first one. */
-static bool look(struct walk *walk, char why[MEANT_MAX])
+/* What there is up to where COMMAND begins: why is about the first word that is not rlock's. */
+static enum meant look(struct walk *walk, char why[MEANT_MAX])
 {
-	bool is_any = false;
+	bool is_any = false, is_unknown = false;
 
 	for (size_t at = 0; at < walk->count;) {
 		const char *word = walk->words[at];
@@ -293,15 +302,20 @@ static bool look(struct walk *walk, char why[MEANT_MAX])
 		if (row != NULL)
 			find(walk, row, at);
 		if (span == 0 && !is_foreign && walk->has_name && !walk->has_command &&
-		    walk->verb->command != COMMAND_NONE)
-			break; /* that is COMMAND's */
+		    walk->verb->command != COMMAND_NONE) {
+			/* Of a line with an unknown option before the name only that is to be reported. */
+			if (!is_any && !is_unknown && wants_command(walk))
+				return MEANT_COMMAND;
+			break;
+		}
+		is_unknown = is_unknown || (span == 0 && !is_foreign && word[0] == '-');
 		walk->has_name = walk->has_name || walk->is_found[TO_NAME] ||
 				 is_option(word, NULL, "--name") ||
 				 (span == 0 && !is_foreign && word[0] != '-');
 		walk->has_url = walk->has_url || is_option(word, "-u", "--url");
 		at += span > 0 ? span : 1;
 	}
-	return is_any;
+	return is_any ? MEANT_OTHER_WORDS : MEANT_AS_IT_IS;
 }
 
 static void add_plain(struct usage_line *line, const char *text)
@@ -367,7 +381,7 @@ static void add_dashed(struct usage_line *line, const char *word)
 		add_word(line, text);
 }
 
-static const char *verb_meant(const struct walk *walk, const char *beginning, bool wants_command)
+static const char *verb_meant(const struct walk *walk, const char *beginning)
 {
 	if (walk->is_found[TO_READ])
 		return "read";
@@ -375,7 +389,7 @@ static const char *verb_meant(const struct walk *walk, const char *beginning, bo
 		return "sem";
 	if (beginning != NULL)
 		return beginning;
-	return wants_command && !walk->has_command && strcmp(walk->verb->name, "lock") == 0
+	return wants_command(walk) && !walk->has_command && strcmp(walk->verb->name, "lock") == 0
 		       ? "run"
 		       : walk->verb->name;
 }
@@ -422,7 +436,7 @@ static const char *before_command(const struct walk *walk, const char *word)
 }
 
 /* Returns whether there is a COMMAND, whose "--" may have been missing. */
-static bool add_words(const struct walk *walk, bool wants_command, struct usage_line *line)
+static bool add_words(const struct walk *walk, struct usage_line *line)
 {
 	struct walk names = *walk; /* which names there were so far */
 	size_t span;
@@ -448,7 +462,8 @@ static bool add_words(const struct walk *walk, bool wants_command, struct usage_
 				usage_line_add(line, &rest);
 				return true;
 			}
-		} else if (span == 0 && names.has_name && wants_command && !walk->has_command) {
+		} else if (span == 0 && names.has_name && wants_command(walk) &&
+			   !walk->has_command) {
 			rest.plain = before_command(walk, word);
 			usage_line_add(line, &rest);
 			return true;
@@ -465,29 +480,27 @@ static bool add_words(const struct walk *walk, bool wants_command, struct usage_
 	return false;
 }
 
-bool meant_line(const struct verb *verb, const char *beginning, char *const *words, size_t count,
-		char *const *command, struct usage_line *line, char why[MEANT_MAX])
+enum meant meant_line(const struct verb *verb, const char *beginning, char *const *words,
+		      size_t count, char *const *command, struct usage_line *line,
+		      char why[MEANT_MAX])
 {
 	struct walk walk = {
 		.verb = verb, .words = words, .count = count, .has_command = command != NULL
 	};
-	bool is_any = look(&walk, why);
-	bool wants_command = verb->command == COMMAND_NEEDED ||
-			     (verb->command == COMMAND_OPTIONAL && !has_holder(&walk));
+	enum meant meant = look(&walk, why);
 
 	walk.lacks_name = walk.is_found[TO_JOBS] && !walk.is_found[TO_NAME] && command == NULL &&
-			  !has_option(&walk, "--name");
-	usage_line(line, PLAIN("rlock"), PLAIN(verb_meant(&walk, beginning, wants_command)));
+			  !has_option(&walk, OPT_NAME);
+	usage_line(line, PLAIN("rlock"), PLAIN(verb_meant(&walk, beginning)));
 	add_server(&walk, line);
 	if (walk.is_found[TO_PERMITS]) {
 		add_plain(line, "--permits");
 		add_word(line, walk.values[TO_PERMITS]);
 	}
-	if (!add_words(&walk, wants_command, line) && command == NULL && wants_command &&
-	    beginning == NULL)
+	if (!add_words(&walk, line) && command == NULL && wants_command(&walk) && beginning == NULL)
 		add_plain(line, "-- COMMAND");
 	if (command != NULL && walk.verb->command != COMMAND_NONE &&
 	    walk.verb->command != COMMAND_NONE_BUT_PATTERN)
 		usage_line_add(line, &(struct line_part){ "--", command, usage_count(command) });
-	return is_any;
+	return meant;
 }
