@@ -22,6 +22,7 @@
 #include "options/opts.h"
 #include "options/servers.h"
 #include "options/load.h"
+#include "options/table.h"
 #include "options/usage.h"
 #include "process_lock/runtime_dir.h"
 #include "sys/file_read.h"
@@ -245,11 +246,9 @@ static void check_tls(struct check *check)
 	const struct rlock_server_info *info = check->info;
 	char left[DURATION_TEXT_MAX];
 
-	if (info->tls[0] == '\0')
-		return;
-	if (info->certificate_s < 0)
+	if (info->tls[0] != '\0' && info->certificate_s < 0)
 		find(check, FINDING_OK, "%s", info->tls);
-	else
+	else if (info->tls[0] != '\0')
 		find(check, info->certificate_s < SOON_S ? FINDING_NOTE : FINDING_OK,
 		     "%s, the server's certificate ends in %s", info->tls,
 		     duration_print_rough(info->certificate_s * 1000, left));
@@ -417,24 +416,14 @@ static enum rlock_status check_info(struct check *check)
 
 /* ---- a server: which it is ---- */
 
-static bool is_default_url(const struct setting *setting)
-{
-	return setting->source == SOURCE_DEFAULT && setting->option != NULL &&
-	       strcmp(setting->option, "url") == 0 && setting->ignored[0] == '\0';
-}
-
 /* The likeliest reason for a job that runs twice. */
 static enum rlock_status check_url(struct check *check)
 {
-	struct setting next;
-	size_t at = 0;
-
-	while (load_setting(check->opts, &at, &next))
-		if (is_default_url(&next))
-			find(check, FINDING_NOTE,
-			     "the default, since no server is named anywhere: each machine then "
-			     "locks on a server of its own: set RLOCK_URL, or url = in "
-			     "/etc/rlock.conf");
+	if (table_source(check->opts, OPT_URL) == SOURCE_DEFAULT)
+		find(check, FINDING_NOTE,
+		     "the default, since no server is named anywhere: each machine then "
+		     "locks on a server of its own: set RLOCK_URL, or url = in "
+		     "/etc/rlock.conf");
 	return RLOCK_OK;
 }
 
@@ -608,12 +597,6 @@ static enum rlock_status check_rights(struct check *check)
 
 /* ---- a server: permits ---- */
 
-/* Whether it has no character that makes it a pattern. */
-static bool is_name(const struct rlock_name *pattern)
-{
-	return strcspn(pattern->text, "*?[\\") == pattern->len;
-}
-
 static void judge_permits(struct check *check, const struct rlock_inspection *inspection)
 {
 	char name[NAME_SHOWN_MAX];
@@ -642,13 +625,14 @@ static void judge_permits(struct check *check, const struct rlock_inspection *in
 /* For a name, not a pattern: to find all semaphores would be a look at each key of the server. They have one server. */
 static enum rlock_status check_permits(struct check *check)
 {
+	const struct rlock_name *name = &check->opts->names[0];
 	struct rlock_inspection *inspections = NULL;
 	size_t count = 0;
 	enum rlock_status status;
 
-	if (rlock_conn_server_count(check->conn) > 1 || !is_name(&check->opts->names[0]))
+	if (rlock_conn_server_count(check->conn) > 1 || strcspn(name->text, "*?[\\") < name->len)
 		return RLOCK_OK;
-	status = rlock_inspect(check->conn, &check->opts->names[0], &inspections, &count);
+	status = rlock_inspect(check->conn, name, &inspections, &count);
 	/* What is denied is reported among the rights. */
 	if (status == RLOCK_EACL)
 		return RLOCK_OK;
@@ -696,12 +680,6 @@ static int check_server(struct check *check)
 #define NAME_WIDTH 17
 #define WHERE_MAX (USAGE_SHOWN_MAX + 64)
 
-/* The variable stands for itself where it stands for no option. */
-static const char *subject_of(const struct setting *setting)
-{
-	return setting->option != NULL ? setting->option : setting->variable;
-}
-
 static const char *where(const struct opts *opts, const struct setting *setting,
 			 char out[WHERE_MAX])
 {
@@ -727,69 +705,60 @@ static void check_settings_print(struct check *check, const struct opts *opts)
 {
 	int width = check->subject_width;
 	struct setting next;
+	const struct setting *setting = &next;
 	size_t at = 0;
 
 	findings_about(check, "options", "");
 	check->subject_width = NAME_WIDTH;
 	while (load_setting(opts, &at, &next)) {
-		const struct setting *setting = &next;
 		bool is_ignored = setting->ignored[0] != '\0';
+		bool is_default_url =
+			setting->source == SOURCE_DEFAULT && strcmp(setting->option, "url") == 0;
 		char value[USAGE_SHOWN_MAX], buffer[WHERE_MAX], text[TEXT_MAX];
 
-		check->subject = subject_of(setting);
+		/* The variable stands for itself where it stands for no option. */
+		check->subject = setting->option != NULL ? setting->option : setting->variable;
 		(void)snprintf(
 			text, sizeof(text), "%s, %s%s%s%s",
 			setting->value != NULL ? usage_show(setting->value, value) : "(not shown)",
 			where(opts, setting, buffer), is_ignored ? ": not used: " : "",
 			setting->ignored,
 			setting->is_of_other_verbs && !is_ignored ? ", for other verbs" : "");
-		print(check, is_ignored || is_default_url(setting) ? FINDING_NOTE : FINDING_OK,
-		      text);
+		print(check, is_ignored || is_default_url ? FINDING_NOTE : FINDING_OK, text);
 	}
 	check->subject_width = width;
-}
-
-static const char *source_name(enum opt_source source)
-{
-	static const char *const names[] = { [SOURCE_DEFAULT] = "default",
-					     [SOURCE_FILE] = "file",
-					     [SOURCE_ENVIRONMENT] = "environment",
-					     [SOURCE_ARGV] = "command line" };
-
-	return names[source];
-}
-
-static void put_value(struct json *json, const char *value)
-{
-	char shown[USAGE_SHOWN_MAX];
-
-	json_text(json, "value", value != NULL ? usage_show(value, shown) : "");
 }
 
 /* JSON: a member of the open object. */
 static void check_settings_json(struct json *json, const struct opts *opts)
 {
-	struct setting next;
+	static const char *const sources[] = { [SOURCE_DEFAULT] = "default",
+					       [SOURCE_FILE] = "file",
+					       [SOURCE_ENVIRONMENT] = "environment",
+					       [SOURCE_ARGV] = "command line" };
+	struct setting setting;
 	size_t at = 0;
 
 	json_open(json, "options", '[');
-	while (load_setting(opts, &at, &next)) {
-		const struct setting *setting = &next;
-		bool is_of_file = setting->source == SOURCE_FILE;
+	while (load_setting(opts, &at, &setting)) {
+		bool is_of_file = setting.source == SOURCE_FILE;
+		char value[USAGE_SHOWN_MAX] = "";
 
+		if (setting.value != NULL)
+			(void)usage_show(setting.value, value);
 		json_open(json, NULL, '{');
-		json_text(json, "option", setting->option != NULL ? setting->option : "");
-		put_value(json, setting->value);
-		json_text(json, "source", source_name(setting->source));
-		json_text(json, "variable", setting->variable != NULL ? setting->variable : "");
+		json_text(json, "option", setting.option != NULL ? setting.option : "");
+		json_text(json, "value", value);
+		json_text(json, "source", sources[setting.source]);
+		json_text(json, "variable", setting.variable != NULL ? setting.variable : "");
 		json_text(json, "file", is_of_file ? opts->config_file : "");
 		if (is_of_file)
-			json_number(json, "line", (int64_t)setting->line);
+			json_number(json, "line", (int64_t)setting.line);
 		else
 			json_null(json, "line");
-		json_bool(json, "used", setting->ignored[0] == '\0');
-		json_bool(json, "other_verbs", setting->is_of_other_verbs);
-		json_text(json, "reason", setting->ignored);
+		json_bool(json, "used", setting.ignored[0] == '\0');
+		json_bool(json, "other_verbs", setting.is_of_other_verbs);
+		json_text(json, "reason", setting.ignored);
 		json_close(json, '}');
 	}
 	json_close(json, ']');
@@ -807,21 +776,12 @@ static bool is_of_caller(uid_t uid)
 				    number_parse(sudo_uid, &number) && (int64_t)uid == number);
 }
 
-static void show_path(int fd, char out[SHOWN_MAX])
-{
-	char link[64], target[SHOWN_MAX];
-	ssize_t len;
-
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	len = readlink(link, target, sizeof(target));
-	(void)rlock_escape(target, len > 0 ? (size_t)len : 0, out, SHOWN_MAX);
-}
-
 /* The process may end, and its pid be reused, at any time: the checks are made on the directory that was opened. */
 static void look_at(struct check *check, const struct proc *proc, const struct stat *own)
 {
-	char entry[64], path[SHOWN_MAX];
+	char entry[64], shown[SHOWN_MAX];
 	struct stat process, dir;
+	const char *path;
 	int fd;
 
 	(void)snprintf(entry, sizeof(entry), "/proc/%ld", (long)proc->pid);
@@ -833,13 +793,14 @@ static void look_at(struct check *check, const struct proc *proc, const struct s
 		return;
 	if (fstat(fd, &dir) == 0 && (dir.st_dev != own->st_dev || dir.st_ino != own->st_ino) &&
 	    local_is_server(fd, proc->pid)) {
-		show_path(fd, path);
+		path = runtime_dir_path_of(fd);
 		check->subject = "local";
 		find(check, FINDING_NOTE,
 		     "process %ld of user %lu is another local: server, in %s: its locks and "
 		     "those of local: here do not exclude each other: use one user and one "
 		     "RLOCK_RUNTIME_DIR; to end it and its locks: kill %ld",
-		     (long)proc->pid, (unsigned long)process.st_uid, path, (long)proc->pid);
+		     (long)proc->pid, (unsigned long)process.st_uid,
+		     rlock_escape(path, strlen(path), shown, sizeof(shown)), (long)proc->pid);
 	}
 	(void)close(fd);
 }
@@ -869,11 +830,6 @@ static void check_local(struct check *check, int dir_fd)
 /* ---- this machine ---- */
 
 #define MOUNTS_MAX (1 << 20)
-
-static bool is_in_tmp(const char *path)
-{
-	return strncmp(path, "/tmp/", 5) == 0 || strncmp(path, "/var/tmp/", 9) == 0;
-}
 
 /* For a unit with PrivateTmp=, systemd mounts a directory below /systemd-private-... over /tmp. */
 static bool has_private_tmp(void)
@@ -905,7 +861,8 @@ static bool has_cleaner(const char *path)
 					     "/usr/lib/tmpfiles.d/rlock.conf" };
 
 	/* sd_booted(3) looks at it, too. */
-	if (access("/run/systemd/system", F_OK) != 0 || !is_in_tmp(path))
+	if (access("/run/systemd/system", F_OK) != 0 ||
+	    (strncmp(path, "/tmp/", 5) != 0 && strncmp(path, "/var/tmp/", 9) != 0))
 		return false;
 	if (strncmp(path, "/tmp/rlock-", strlen("/tmp/rlock-")) != 0)
 		return true;
@@ -956,38 +913,12 @@ static void check_directory(struct check *check)
 	(void)close(dir_fd);
 }
 
-static void check_reason(struct check *check, const char *reason, const char *sound)
+static void check_reason(struct check *check, const char *subject, const char *reason,
+			 const char *sound)
 {
+	check->subject = subject;
 	find(check, reason != NULL ? EXIT_CONFIG : FINDING_OK, "%s",
 	     reason != NULL ? reason : sound);
-}
-
-static void check_kernel(struct check *check)
-{
-	check_reason(check, os_check_kernel(), "has all that is needed");
-}
-
-static void check_proc(struct check *check)
-{
-	check_reason(check, os_check_proc(), "shows the processes of this PID namespace");
-}
-
-static const struct {
-	const char *subject;
-	void (*look)(struct check *check);
-} machine_checks[] = {
-	{ "directory", check_directory },
-	{ "kernel", check_kernel },
-	{ "proc", check_proc },
-};
-
-static void check_machine(struct check *check)
-{
-	findings_about(check, NULL, "");
-	for (size_t i = 0; i < sizeof(machine_checks) / sizeof(machine_checks[0]); i++) {
-		check->subject = machine_checks[i].subject;
-		machine_checks[i].look(check);
-	}
 }
 
 /* ---- all of it ---- */
@@ -1013,7 +944,11 @@ int cmd_check(const struct opts *opts, struct rlock_conn *conn)
 	}
 	if (!opts->json)
 		check_settings_print(&check, opts);
-	check_machine(&check);
+	findings_about(&check, NULL, "");
+	check.subject = "directory";
+	check_directory(&check);
+	check_reason(&check, "kernel", os_check_kernel(), "has all that is needed");
+	check_reason(&check, "proc", os_check_proc(), "shows the processes of this PID namespace");
 	if (opts->json) {
 		end_part(&check);
 		json_close(&check.json, ']');

@@ -614,7 +614,7 @@ static int lock_path(struct call *call, const char *name)
 
 	if (code != 0)
 		return code;
-	code = cmd_lock(&flock_verbs[call->is_shared], &opts);
+	code = cmd_lock(&opts);
 	load_free(&opts);
 	return code;
 }
@@ -695,7 +695,7 @@ static int lock_for_process(const struct call *call, struct opts *opts)
 	if (code == 0 && held != NULL && (call->is_unlock || is_upgrade))
 		code = release_all(opts, held, !call->is_unlock);
 	if (code == 0 && !call->is_unlock)
-		code = cmd_lock(&flock_verbs[call->is_shared], opts);
+		code = cmd_lock(opts);
 	/* The lock is held, whatever becomes of the older hold, which ends with the process, too. */
 	if (code == 0 && held != NULL && !call->is_unlock && !is_upgrade)
 		(void)release_all(opts, held, true);

@@ -297,14 +297,6 @@ static bool do_agree(const struct rlock_inspection *a, const struct rlock_inspec
 	return true;
 }
 
-static bool do_all_agree(const struct rlock_inspection *inspections, size_t count)
-{
-	for (size_t i = 1; i < count; i++)
-		if (!do_agree(&inspections[0], &inspections[i]))
-			return false;
-	return true;
-}
-
 /* ---- status: the lines of a lock ---- */
 
 static const char *plural(int64_t count)
@@ -367,49 +359,38 @@ static bool print_table(const struct rlock_inspection *lock, size_t width, FILE 
 	return is_done;
 }
 
-/* Most often it was killed with its renewer: nothing is to be done, but to wait. */
-static void print_gone(const struct rlock_holder *holder, FILE *out)
-{
-	char left[DURATION_TEXT_MAX];
-
-	if (holder_gone(holder)[0] == '\0')
-		return;
-	(void)fprintf(out,
-		      "  process %" PRId64 " is not there: it has ended; its command may still run",
-		      holder->process.pid);
-	if (holder->ttl_ms > 0)
-		(void)fprintf(out, "; %s of its lease left",
-			      duration_print_known(holder->ttl_ms, left));
-	(void)putc('\n', out);
-}
-
-/* Nothing is to be done, but to wait: its job has ended. */
-static void print_kept(const struct rlock_holder *holder, FILE *out)
+/* What there is to say of a holder besides its row. Of one that is gone or kept nothing is to be done, but to wait. */
+static void print_remarks(const struct rlock_holder *holder, FILE *out)
 {
 	int64_t until_ms = rlock_owner_kept_until_ms(holder->owner.text, holder->owner.len);
-	char until[WALL_CLOCK_TEXT_MAX];
+	char time[WALL_CLOCK_TEXT_MAX], by[RLOCK_NOTE_MAX];
 
+	/* Most often it was killed with its renewer. */
+	if (holder_gone(holder)[0] != '\0') {
+		(void)fprintf(out,
+			      "  process %" PRId64
+			      " is not there: it has ended; its command may still run",
+			      holder->process.pid);
+		if (holder->ttl_ms > 0)
+			(void)fprintf(out, "; %s of its lease left",
+				      duration_print_known(holder->ttl_ms, time));
+		(void)putc('\n', out);
+	}
 	if (holder->is_kept && until_ms >= 0 && holder->ttl_ms != 0)
 		(void)fprintf(out, "  kept by --at-least until %s: its job has ended\n",
-			      wall_clock_print_of(until_ms, until));
-}
-
-static void print_request(const struct rlock_holder *holder, FILE *out)
-{
-	char by[RLOCK_NOTE_MAX], age[DURATION_TEXT_MAX];
-
+			      wall_clock_print_of(until_ms, time));
 	if (holder->told_ms >= 0)
 		(void)fprintf(
 			out, "  asked to stop by %s, %s ago\n",
 			rlock_escape(holder->told_by.text, holder->told_by.len, by, sizeof(by)),
-			duration_print_rough(holder->told_ms, age));
+			duration_print_rough(holder->told_ms, time));
 }
 
 /* Of a free lock. */
 static void print_last(const struct rlock_last *last, FILE *out)
 {
-	char owner[CELL_MAX], note[CELL_MAX], held[DURATION_TEXT_MAX], ago[DURATION_TEXT_MAX];
-	char end[64] = "";
+	char owner[RLOCK_OWNER_MAX], note[RLOCK_NOTE_MAX], holder[HOLDER_SHOWN_MAX];
+	char held[DURATION_TEXT_MAX], ago[DURATION_TEXT_MAX], end[64] = "";
 
 	(void)rlock_escape(last->owner.text, last->owner.len, owner, sizeof(owner));
 	(void)rlock_escape(last->note.text, last->note.len, note, sizeof(note));
@@ -419,8 +400,8 @@ static void print_last(const struct rlock_last *last, FILE *out)
 	else if (last->end.status >= 0)
 		(void)snprintf(end, sizeof(end), ": its command ended with %" PRId64,
 			       last->end.status);
-	(void)fprintf(out, "  last held by %s%s%s%s for %s, until %s, %s ago%s%s%s\n", note,
-		      note[0] != '\0' ? " (" : "", owner, note[0] != '\0' ? ")" : "",
+	(void)fprintf(out, "  last held by %s for %s, until %s, %s ago%s%s%s\n",
+		      names_show_holder(note, owner, holder),
 		      duration_print_known(last->held_ms, held), last_until(last),
 		      duration_print_known(last->ago_ms, ago), end,
 		      last->end.reason[0] != '\0' ? ": " : "", last->end.reason);
@@ -452,25 +433,11 @@ static void print_rest(const struct rlock_inspection *lock, FILE *out)
 			      " without a record of a holder: Java's RSemaphore leaves "
 			      "none, and permits that it held when it ended are never released\n",
 			      lock->unheld_permits);
-	for (size_t i = 0; i < lock->holder_count; i++) {
-		print_gone(&lock->holders[i], out);
-		print_kept(&lock->holders[i], out);
-		print_request(&lock->holders[i], out);
-	}
+	for (size_t i = 0; i < lock->holder_count; i++)
+		print_remarks(&lock->holders[i], out);
 	for (size_t i = 0; i < lock->unseen_count; i++)
 		(void)fprintf(out, "  not seen: %s: %s\n", lock->unseen[i].what,
 			      lock->unseen[i].why);
-}
-
-static bool print_one(const struct rlock_inspection *lock, size_t width, FILE *out)
-{
-	print_lock(lock, out);
-	if (lock->status != RLOCK_OK)
-		return true;
-	if (!print_table(lock, width, out))
-		return false;
-	print_rest(lock, out);
-	return true;
 }
 
 /* ---- status: the state ---- */
@@ -491,16 +458,6 @@ static size_t count_state(const struct found *found, enum rlock_state state)
 	return count;
 }
 
-/* Of several servers: how many have it, first of all. */
-static void print_count(const struct found *found, FILE *out)
-{
-	size_t held = count_state(found, RLOCK_STATE_HELD);
-
-	(void)fprintf(out, ": held on %zu of %zu servers", held, found->count);
-	if (held > 0 && held < found->quorum)
-		(void)fprintf(out, ", %zu are needed", found->quorum);
-}
-
 /*
  * Print what each server says; once, where all of them say the same. width is that of the terminal, 0: none. False when
  * out of memory.
@@ -508,22 +465,33 @@ static void print_count(const struct found *found, FILE *out)
 static bool print_text(const struct found *found, size_t width, FILE *out)
 {
 	const struct rlock_inspection *first = found->inspections;
-	bool is_one = do_all_agree(first, found->count);
+	size_t held = count_state(found, RLOCK_STATE_HELD);
 	char name[CELL_MAX * 2], server[CELL_MAX];
+	bool is_one = true;
 
+	for (size_t i = 1; i < found->count; i++)
+		is_one = is_one && do_agree(first, &found->inspections[i]);
 	(void)rlock_escape(first->name.text, first->name.len, name, sizeof(name));
 	(void)fprintf(out, "%s", name);
+	/* Of several servers: how many have it, first of all. */
 	if (found->count > 1)
-		print_count(found, out);
+		(void)fprintf(out, ": held on %zu of %zu servers", held, found->count);
+	if (found->count > 1 && held > 0 && held < found->quorum)
+		(void)fprintf(out, ", %zu are needed", found->quorum);
 	(void)fprintf(out, "%s", is_one ? ": " : "; the servers differ\n");
 	for (size_t i = 0; i < (is_one ? 1 : found->count); i++) {
-		const char *url = found->inspections[i].server;
+		const struct rlock_inspection *lock = &found->inspections[i];
 
 		if (!is_one)
 			(void)fprintf(out, "%s at %s: ", name,
-				      rlock_escape(url, strlen(url), server, sizeof(server)));
-		if (!print_one(&found->inspections[i], width, out))
+				      rlock_escape(lock->server, strlen(lock->server), server,
+						   sizeof(server)));
+		print_lock(lock, out);
+		if (lock->status != RLOCK_OK)
+			continue;
+		if (!print_table(lock, width, out))
 			return false;
+		print_rest(lock, out);
 	}
 	return true;
 }
@@ -776,14 +744,6 @@ static void add_row(struct printing *printing, const struct rlock_inspection *lo
 		print_rows(printing);
 }
 
-/* --held-for. Of a hold of Java's it is not known since when it lasts. */
-static bool is_wanted(const struct opts *opts, const struct rlock_inspection *lock)
-{
-	const struct rlock_holder *oldest = oldest_holder(lock);
-
-	return opts->held_for_ms < 0 || (oldest != NULL && oldest->held_ms >= opts->held_for_ms);
-}
-
 static void add_lock(struct printing *printing, const struct rlock_inspection *lock)
 {
 	printing->has_row = true;
@@ -802,37 +762,36 @@ static void add_lock(struct printing *printing, const struct rlock_inspection *l
 static void on_locks(void *ctx, const struct rlock_inspection *locks, size_t count)
 {
 	struct printing *printing = ctx;
+	int64_t held_for_ms = printing->opts->held_for_ms;
 
-	for (size_t i = 0; i < count; i++)
-		if (is_wanted(printing->opts, &locks[i]))
+	for (size_t i = 0; i < count; i++) {
+		const struct rlock_holder *oldest = oldest_holder(&locks[i]);
+
+		/* Of a hold of Java's it is not known since when it lasts. */
+		if (held_for_ms < 0 || (oldest != NULL && oldest->held_ms >= held_for_ms))
 			add_lock(printing, &locks[i]);
+	}
 }
 
 /* ---- list: progress ---- */
-
-static void end_server(struct printing *printing, const struct rlock_list_progress *progress)
-{
-	char pattern[NAME_SHOWN_MAX];
-
-	printing->looked_at += progress->looked_at;
-	printing->found += progress->found;
-	if (progress->status == RLOCK_OK && progress->denied > 0)
-		message_warning("%s: %s: %" PRIu64 " keys could not be looked at: %s",
-				names_show_one(printing->opts, 0, pattern), progress->server,
-				progress->denied, progress->error);
-}
 
 static void on_progress(void *ctx, const struct rlock_list_progress *progress)
 {
 	struct printing *printing = ctx;
 	int64_t now_ms = rlock_now_ms();
+	char pattern[NAME_SHOWN_MAX];
 
 	/* A slow server: Ctrl-C finds all but the latest rows printed. */
 	if (now_ms >= printing->print_ms && printing->opts->url_count == 1 &&
 	    printing->opts->watch_ms == 0)
 		print_rows(printing);
 	if (progress->is_over) {
-		end_server(printing, progress);
+		printing->looked_at += progress->looked_at;
+		printing->found += progress->found;
+		if (progress->status == RLOCK_OK && progress->denied > 0)
+			message_warning("%s: %s: %" PRIu64 " keys could not be looked at: %s",
+					names_show_one(printing->opts, 0, pattern),
+					progress->server, progress->denied, progress->error);
 	} else if (now_ms - printing->shown_ms >= PROGRESS_EVERY_MS) {
 		printing->shown_ms = now_ms;
 		message_progress("%" PRIu64 " keys looked at, %" PRIu64 " locks found",
@@ -851,20 +810,14 @@ static void on_progress(void *ctx, const struct rlock_list_progress *progress)
 /* Prints the state once; returns the exit code. */
 typedef int (*print_fn)(const struct opts *opts, struct rlock_conn *conn, FILE *out);
 
-/* When it was printed, since a picture that stands still would look the same. */
-static void print_head(int64_t every_ms)
-{
-	char when[WALL_CLOCK_TEXT_MAX], every[DURATION_TEXT_MAX];
-
-	(void)printf("%s, every %s" CLEAR_LINE, wall_clock_print(false, when),
-		     duration_print(every_ms, every));
-}
-
 /* As many lines as there is room for: more would scroll the first ones away. */
 static void show(const char *text, size_t room, int64_t every_ms, bool is_first)
 {
-	(void)printf("%s" TO_TOP, is_first ? CLEAR_ALL : "");
-	print_head(every_ms);
+	char when[WALL_CLOCK_TEXT_MAX], every[DURATION_TEXT_MAX];
+
+	/* When it was printed, since a picture that stands still would look the same. */
+	(void)printf("%s" TO_TOP "%s, every %s" CLEAR_LINE, is_first ? CLEAR_ALL : "",
+		     wall_clock_print(false, when), duration_print(every_ms, every));
 	for (size_t line = 2; *text != '\0' && line < room; line++) {
 		size_t len = strcspn(text, "\n");
 

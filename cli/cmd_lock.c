@@ -286,18 +286,13 @@ static void flock_print(const struct opts *opts, int64_t waited_ms)
 
 /* What it takes to acquire a lock; acquirer_clear frees it. */
 struct acquirer {
-	const struct verb *verb;
-	struct opts *opts;
-	char *path;                  /* of the command; NULL without one */
-	int target_fd;               /* a descriptor of the process of hold_file; -1: none */
-	struct hold_file *hold_file; /* NULL: the lock is for a command, or of --owner */
-	char **owners;               /* by which the names may be re-entered */
+	char *path; /* of the command; NULL without one */
+	struct hold_args
+		args;  /* of a lock of --owner, too, which has neither a path nor a hold file */
+	char **owners; /* by which the names may be re-entered */
 	size_t owner_count;
 	char note[RLOCK_NOTE_MAX];
 	struct rlock_process process;
-	struct rlock_conn *conn;
-	struct rlock_hold *hold; /* as another process knows it that takes over */
-	struct lease *lease;
 	int64_t begun_ms;
 	int end_signal;    /* of a lock of --owner: it asked us to end; 0: none did */
 	int64_t waited_ms; /* since then, until the lock was acquired or the wait had ended */
@@ -311,19 +306,20 @@ static const char *program_of(const struct acquirer *acquirer, struct proc *proc
 {
 	const char *program, *slash;
 
-	if (acquirer->opts->command != NULL) {
-		program = acquirer->opts->command[0];
+	if (acquirer->args.opts->command != NULL) {
+		program = acquirer->args.opts->command[0];
 		slash = strrchr(program, '/');
 		return slash != NULL && slash[1] != '\0' ? slash + 1 : program;
 	}
-	return acquirer->hold_file != NULL && proc_read(acquirer->hold_file->pid, proc) ? proc->name
-											: "rlock";
+	return acquirer->args.hold_file != NULL && proc_read(acquirer->args.hold_file->pid, proc)
+		       ? proc->name
+		       : "rlock";
 }
 
 /* The process that the lock is for. */
 static pid_t holder_pid(const struct acquirer *acquirer)
 {
-	return acquirer->hold_file != NULL ? acquirer->hold_file->pid : getpid();
+	return acquirer->args.hold_file != NULL ? acquirer->args.hold_file->pid : getpid();
 }
 
 #define SUDO_SHOWN_MAX 64
@@ -347,8 +343,9 @@ static void make_note(struct acquirer *acquirer)
 	struct proc proc;
 	char uid[USER_UID_MAX], sudo[SUDO_SHOWN_MAX];
 
-	if (acquirer->opts->note != NULL) {
-		(void)snprintf(acquirer->note, sizeof(acquirer->note), "%s", acquirer->opts->note);
+	if (acquirer->args.opts->note != NULL) {
+		(void)snprintf(acquirer->note, sizeof(acquirer->note), "%s",
+			       acquirer->args.opts->note);
 		return;
 	}
 	if (uname(&host) != 0)
@@ -370,7 +367,7 @@ static bool is_for_process(const struct opts *opts)
 /* A fixed lease has no renewer, and a process that ignores a lost lock does not end by a request either. */
 static void describe_process(struct acquirer *acquirer)
 {
-	const struct opts *opts = acquirer->opts;
+	const struct opts *opts = acquirer->args.opts;
 
 	if (!is_for_process(opts))
 		return;
@@ -383,7 +380,7 @@ static void describe_process(struct acquirer *acquirer)
  * The first process of a machine or a container usually ignores SIGTERM, so that a lost lock would end only what that
  * process has started.
  */
-static int report_process_1(const struct verb *verb, const struct opts *opts)
+static int report_process_1(const struct opts *opts)
 {
 	char names[NAMES_SHOWN_MAX];
 	struct usage_line line;
@@ -391,7 +388,7 @@ static int report_process_1(const struct verb *verb, const struct opts *opts)
 	/* The corrected line must not have a second --on-lost, the one that the user gave. */
 	bool is_new = opts->on_lost == ON_LOST_DEFAULT;
 
-	usage_line(&line, PLAIN("rlock"), PLAIN(verb->name),
+	usage_line(&line, PLAIN("rlock"), PLAIN(opts->verb->name),
 		   { is_new ? "--on-lost ignore" : "--on-lost ignore --pid 1", opts->words,
 		     is_new ? opts->word_count : 0 });
 	if (!is_new)
@@ -401,44 +398,40 @@ static int report_process_1(const struct verb *verb, const struct opts *opts)
 	return EXIT_USAGE;
 }
 
-static int report_no_target(int pid)
-{
-	if (proc_is_hidden(pid)) {
-		message_error_of_lock("cannot watch process %d: /proc does not show it (hidepid?)",
-				      pid);
-		return EXIT_SYSTEM;
-	}
-	message_error_of_lock("--pid %d: there is no such process", pid);
-	return EXIT_USAGE;
-}
-
 /* Opens the process of --pid. */
 static int find_target(struct acquirer *acquirer)
 {
-	const struct verb *verb = acquirer->verb;
-	const struct opts *opts = acquirer->opts;
-	enum proc_lookup lookup;
+	const struct opts *opts = acquirer->args.opts;
 	struct proc target;
+	enum proc_lookup lookup = proc_look(opts->pid, &target);
+	bool is_gone;
 
-	lookup = proc_look(opts->pid, &target);
-	if (lookup == PROC_GONE || (lookup == PROC_SEEN && proc_is_gone(&target)))
-		return report_no_target(opts->pid);
+	is_gone = lookup == PROC_GONE || (lookup == PROC_SEEN && proc_is_gone(&target));
+	if (is_gone && proc_is_hidden(opts->pid)) {
+		message_error_of_lock("cannot watch process %d: /proc does not show it (hidepid?)",
+				      opts->pid);
+		return EXIT_SYSTEM;
+	}
+	if (is_gone) {
+		message_error_of_lock("--pid %d: there is no such process", opts->pid);
+		return EXIT_USAGE;
+	}
 	if (lookup == PROC_SEEN)
-		acquirer->target_fd = proc_open(target.pid, target.start);
-	if (acquirer->target_fd < 0) {
+		acquirer->args.target_fd = proc_open(target.pid, target.start);
+	if (acquirer->args.target_fd < 0) {
 		message_error_of_lock("cannot watch process %d: %s", opts->pid, strerror(errno));
 		return EXIT_SYSTEM;
 	}
 	if (opts->pid == 1 && opts->on_lost != ON_LOST_IGNORE)
-		return report_process_1(verb, opts);
-	acquirer->hold_file = hold_file_new(target.pid, target.start);
-	return acquirer->hold_file != NULL ? 0 : EXIT_SYSTEM;
+		return report_process_1(opts);
+	acquirer->args.hold_file = hold_file_new(target.pid, target.start);
+	return acquirer->args.hold_file != NULL ? 0 : EXIT_SYSTEM;
 }
 
 /* What can fail on this machine fails here, before the lock is acquired. */
 static int prepare(struct acquirer *acquirer)
 {
-	const struct opts *opts = acquirer->opts;
+	const struct opts *opts = acquirer->args.opts;
 	int code;
 
 	if (!is_for_process(opts))
@@ -447,14 +440,14 @@ static int prepare(struct acquirer *acquirer)
 	if (code != 0)
 		return code;
 	if (opts->command != NULL)
-		return command_look_up(acquirer->verb, opts, &acquirer->path);
+		return command_look_up(opts, &acquirer->path);
 	return find_target(acquirer);
 }
 
 /* Finds the owners by which this process and those above it may hold these names already. */
 static int find_owners(struct acquirer *acquirer)
 {
-	const struct opts *opts = acquirer->opts;
+	const struct opts *opts = acquirer->args.opts;
 	const char *value = getenv(INHERITED_VARIABLE);
 	char *copy = NULL;
 
@@ -470,12 +463,6 @@ static int find_owners(struct acquirer *acquirer)
 				     &acquirer->owners, &acquirer->owner_count);
 }
 
-static int report_no_random(void)
-{
-	message_error_of_lock("cannot make an owner: the kernel has no random bytes");
-	return EXIT_SYSTEM;
-}
-
 /* ---- the lock ---- */
 
 /* Without -v only for a reader that sees it now: cron would send a mail of it. A wait that has lasted for so long may last for hours. */
@@ -485,7 +472,7 @@ static void on_long_wait(void *ctx, const struct rlock_blocker *blocker)
 	int64_t now_ms = rlock_now_ms();
 
 	if (message_is_verbose() || message_is_watched()) {
-		wait_report_blocker(acquirer->opts, blocker);
+		wait_report_blocker(acquirer->args.opts, blocker);
 		acquirer->has_shown_wait = true;
 	}
 	if (now_ms < acquirer->shrink_ms)
@@ -501,8 +488,8 @@ static void warn_of_total(void *ctx, size_t name_index, int64_t total)
 
 	message_warning("%s: has %" PRId64 " permit%s in all, and --permits says %d: --resize "
 			"changes it",
-			names_show_one(acquirer->opts, name_index, name), total,
-			total == 1 ? "" : "s", acquirer->opts->permits);
+			names_show_one(acquirer->args.opts, name_index, name), total,
+			total == 1 ? "" : "s", acquirer->args.opts->permits);
 }
 
 /* ---- its events ---- */
@@ -510,15 +497,15 @@ static void warn_of_total(void *ctx, size_t name_index, int64_t total)
 /* In rlock: the renewer inherits them. */
 static void begin_events(const struct acquirer *acquirer)
 {
-	const struct opts *opts = acquirer->opts;
+	const struct opts *opts = acquirer->args.opts;
 
 	event_log_set_hold(&(struct event_hold){
 		.names = opts->names,
 		.name_count = opts->name_count,
-		.kind = acquirer->verb->kind,
+		.kind = acquirer->args.kind,
 		.server = opts->server,
 		.note = acquirer->note,
-		.owner = acquirer->lease->owner,
+		.owner = acquirer->args.lease->owner,
 		.pid = holder_pid(acquirer),
 	});
 }
@@ -528,20 +515,21 @@ static void log_event(const struct acquirer *acquirer, enum event_kind kind, con
 	struct event event = { .kind = kind, .waited_ms = acquirer->waited_ms, .reason = reason };
 
 	if (kind == EVENT_BUSY || kind == EVENT_TIMED_OUT)
-		event.holder_held_ms = rlock_conn_error_held_ms(acquirer->conn);
+		event.holder_held_ms = rlock_conn_error_held_ms(acquirer->args.conn);
 	event_log(&event);
 }
 
 static void log_acquisition(const struct acquirer *acquirer, enum rlock_status status)
 {
-	const char *why = rlock_conn_error(acquirer->conn);
+	const char *why = rlock_conn_error(acquirer->args.conn);
 
-	if (acquirer->lease->since_us > 0)
+	if (acquirer->args.lease->since_us > 0)
 		log_event(acquirer, EVENT_WAITED, NULL);
 	if (status == RLOCK_OK)
 		log_event(acquirer, EVENT_ACQUIRED, NULL);
 	else if (status == RLOCK_BUSY)
-		log_event(acquirer, acquirer->opts->no_wait ? EVENT_BUSY : EVENT_TIMED_OUT, why);
+		log_event(acquirer, acquirer->args.opts->no_wait ? EVENT_BUSY : EVENT_TIMED_OUT,
+			  why);
 	else if (status != RLOCK_CANCELLED)
 		log_event(acquirer, EVENT_FAILED, why);
 }
@@ -572,12 +560,12 @@ static bool has_ended(void *ctx, const struct rlock_process *process)
 
 static enum rlock_status request_lock(struct acquirer *acquirer, struct rlock_hold **hold_out)
 {
-	const struct opts *opts = acquirer->opts;
-	struct lease *lease = acquirer->lease;
+	const struct opts *opts = acquirer->args.opts;
+	struct lease *lease = acquirer->args.lease;
 	struct rlock_request request = RLOCK_REQUEST_INIT;
 	int64_t left_ms = lease->wait_end_ms - rlock_now_ms();
 
-	request.kind = acquirer->verb->kind;
+	request.kind = acquirer->args.kind;
 	request.names = opts->names;
 	request.name_count = opts->name_count;
 	request.lease_ms = opts->lease_ms;
@@ -602,7 +590,7 @@ static enum rlock_status request_lock(struct acquirer *acquirer, struct rlock_ho
 	request.take = opts->take;
 	request.on_total = warn_of_total;
 	request.on_total_ctx = acquirer;
-	return rlock_acquire(acquirer->conn, &request, hold_out);
+	return rlock_acquire(acquirer->args.conn, &request, hold_out);
 }
 
 /* What ended the wait is a signal, which ends us as well, or the end of a process: the one that the lock was for. */
@@ -615,33 +603,29 @@ static int end_cancelled(const struct acquirer *acquirer, int signal)
 		(void)message_progress_end(NULL);
 	(void)snprintf(reason, sizeof(reason), "signal %d", signal);
 	log_event(acquirer, EVENT_CANCELLED, signal != 0 ? reason : "the process has ended");
-	return acquirer->opts->conflict_exit_code;
-}
-
-/* The nested call does not wait for a lock that is held for it. */
-static int report_ancestor(const struct acquirer *acquirer)
-{
-	char name[NAME_SHOWN_MAX];
-
-	message_error(
-		"%s: deadlock: %s: RLOCK_HELD is not in the environment: try: sudo --preserve-env=RLOCK_HELD",
-		names_show_one(acquirer->opts, rlock_conn_error_name(acquirer->conn), name),
-		rlock_conn_error(acquirer->conn));
-	return EXIT_USAGE;
+	return acquirer->args.opts->conflict_exit_code;
 }
 
 static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status status, int signal)
 {
+	const struct opts *opts = acquirer->args.opts;
+	struct rlock_conn *conn = acquirer->args.conn;
+	char name[NAME_SHOWN_MAX];
+
 	if (status == RLOCK_CANCELLED)
 		return end_cancelled(acquirer, signal);
-	if (status == RLOCK_EDEADLOCK && rlock_conn_error_process(acquirer->conn)->pid != 0)
-		return report_ancestor(acquirer);
+	/* The nested call does not wait for a lock that is held for it. */
+	if (status == RLOCK_EDEADLOCK && rlock_conn_error_process(conn)->pid != 0) {
+		message_error(
+			"%s: deadlock: %s: RLOCK_HELD is not in the environment: try: sudo --preserve-env=RLOCK_HELD",
+			names_show_one(opts, rlock_conn_error_name(conn), name),
+			rlock_conn_error(conn));
+		return EXIT_USAGE;
+	}
 	if (status != RLOCK_BUSY)
-		return caller_report_failure(acquirer->opts, acquirer->conn, status);
-	wait_report_busy(acquirer->opts, acquirer->conn);
-	if (complain_of_holder(acquirer->opts, acquirer->conn))
-		return EXIT_CONFLICT;
-	return acquirer->opts->conflict_exit_code;
+		return caller_report_failure(opts, conn, status);
+	wait_report_busy(opts, conn);
+	return complain_of_holder(opts, conn) ? EXIT_CONFLICT : opts->conflict_exit_code;
 }
 
 /* In the renewer; of a lock of --owner in rlock itself. */
@@ -656,10 +640,11 @@ static enum rlock_status acquire(void *ctx, const int *signal, struct rlock_hold
 	if (status == RLOCK_OK)
 		event_log_set_acquired(*hold_out, now_ms);
 	log_acquisition(acquirer, status);
-	if (status == RLOCK_OK && has_flock_lines(acquirer->opts, true))
-		flock_print(acquirer->opts, acquirer->waited_ms);
+	if (status == RLOCK_OK && has_flock_lines(acquirer->args.opts, true))
+		flock_print(acquirer->args.opts, acquirer->waited_ms);
 	if (status == RLOCK_OK)
-		wait_report_acquired(acquirer->opts, acquirer->waited_ms, acquirer->has_shown_wait);
+		wait_report_acquired(acquirer->args.opts, acquirer->waited_ms,
+				     acquirer->has_shown_wait);
 	else
 		*code_out = end_not_acquired(acquirer, status, *signal);
 	return status;
@@ -682,14 +667,14 @@ static int hold_for_owner(struct acquirer *acquirer)
 	struct rlock_hold *hold = NULL;
 	int code = 0;
 
-	rlock_conn_set_events(acquirer->conn, signals_fd(), is_not_ended, acquirer);
+	rlock_conn_set_events(acquirer->args.conn, signals_fd(), is_not_ended, acquirer);
 	if (acquire(acquirer, &acquirer->end_signal, &hold, &code) == RLOCK_OK) {
-		lease_record_acquired(acquirer->lease, hold);
+		lease_record_acquired(acquirer->args.lease, hold);
 		if (is_not_ended(acquirer))
-			code = front_print_acquired(acquirer->opts, acquirer->lease);
-		rlock_conn_set_events(acquirer->conn, -1, NULL, NULL);
+			code = front_print_acquired(acquirer->args.opts, acquirer->args.lease);
+		rlock_conn_set_events(acquirer->args.conn, -1, NULL, NULL);
 		if (acquirer->end_signal != 0 || code != 0)
-			finish_unused(acquirer->conn, hold);
+			finish_unused(acquirer->args.conn, hold);
 	}
 	rlock_hold_free(hold);
 	return acquirer->end_signal != 0 ? signals_die_by(acquirer->end_signal) : code;
@@ -699,14 +684,14 @@ static int hold_for_owner(struct acquirer *acquirer)
 
 static void acquirer_clear(struct acquirer *acquirer)
 {
-	rlock_hold_free(acquirer->hold);
-	rlock_conn_free(acquirer->conn);
-	hold_file_free(acquirer->hold_file);
-	lease_free(acquirer->lease);
+	rlock_hold_free(acquirer->args.hold);
+	rlock_conn_free(acquirer->args.conn);
+	hold_file_free(acquirer->args.hold_file);
+	lease_free(acquirer->args.lease);
 	owners_free(acquirer->owners, acquirer->owner_count);
 	free(acquirer->path);
-	if (acquirer->target_fd >= 0)
-		(void)close(acquirer->target_fd);
+	if (acquirer->args.target_fd >= 0)
+		(void)close(acquirer->args.target_fd);
 }
 
 /*
@@ -715,59 +700,49 @@ static void acquirer_clear(struct acquirer *acquirer)
  */
 static int make_lease(struct acquirer *acquirer)
 {
-	const struct opts *opts = acquirer->opts;
-	struct lease *lease = lease_new(opts, acquirer->verb->kind);
+	const struct opts *opts = acquirer->args.opts;
+	struct lease *lease = lease_new(opts, acquirer->args.kind);
 
-	acquirer->lease = lease;
+	acquirer->args.lease = lease;
 	if (lease == NULL)
 		return message_out_of_memory();
 	if (opts->owner != NULL)
 		(void)snprintf(lease->owner, sizeof(lease->owner), OWNER_FORMAT, opts->owner);
-	else if (rlock_owner_new((unsigned long)getpid(), lease->owner) != RLOCK_OK)
-		return report_no_random();
-	if (rlock_hold_id_new(lease->hold_id) != RLOCK_OK)
-		return report_no_random();
-	if (acquirer->hold_file != NULL)
-		memcpy(acquirer->hold_file->hold_id, lease->hold_id, RLOCK_HOLD_ID_MAX);
-	if (rlock_hold_new(acquirer->verb->kind, opts->names, opts->name_count, lease->hold_id, 0,
-			   opts->lease_ms, &acquirer->hold) != RLOCK_OK ||
-	    rlock_hold_set_queued(acquirer->hold, lease->owner) != RLOCK_OK)
+	if ((opts->owner == NULL &&
+	     rlock_owner_new((unsigned long)getpid(), lease->owner) != RLOCK_OK) ||
+	    rlock_hold_id_new(lease->hold_id) != RLOCK_OK) {
+		message_error_of_lock("cannot make an owner: the kernel has no random bytes");
+		return EXIT_SYSTEM;
+	}
+	if (acquirer->args.hold_file != NULL)
+		memcpy(acquirer->args.hold_file->hold_id, lease->hold_id, RLOCK_HOLD_ID_MAX);
+	if (rlock_hold_new(acquirer->args.kind, opts->names, opts->name_count, lease->hold_id, 0,
+			   opts->lease_ms, &acquirer->args.hold) != RLOCK_OK ||
+	    rlock_hold_set_queued(acquirer->args.hold, lease->owner) != RLOCK_OK)
 		return message_out_of_memory();
 	return 0;
 }
 
 static int hold(struct acquirer *acquirer)
 {
-	const struct hold_args args = {
-		.opts = acquirer->opts,
-		.kind = acquirer->verb->kind,
-		.path = acquirer->path,
-		.conn = acquirer->conn,
-		.hold = acquirer->hold,
-		.lease = acquirer->lease,
-		.hold_file = acquirer->hold_file,
-		.target_fd = acquirer->target_fd,
-		.acquire = acquire,
-		.ctx = acquirer,
-	};
-
 	int code;
 
-	if (!is_for_process(acquirer->opts))
+	if (!is_for_process(acquirer->args.opts))
 		return hold_for_owner(acquirer);
-	code = front_run(&args);
-	if (acquirer->lease->acquired_ms > 0 && has_flock_lines(acquirer->opts, false))
-		flock_print(acquirer->opts, acquirer->lease->acquired_ms - acquirer->begun_ms);
+	code = front_run(&acquirer->args);
+	if (acquirer->args.lease->acquired_ms > 0 && has_flock_lines(acquirer->args.opts, false))
+		flock_print(acquirer->args.opts,
+			    acquirer->args.lease->acquired_ms - acquirer->begun_ms);
 	return code;
 }
 
-static int acquire_and_hold(struct acquirer *acquirer)
+static int acquire_and_hold(struct acquirer *acquirer, struct opts *opts)
 {
 	bool is_cancelled = false;
 	int code = signals_setup();
 
 	if (code == 0)
-		code = caller_connect(acquirer->opts, signals_fd(), &is_cancelled, &acquirer->conn);
+		code = caller_connect(opts, signals_fd(), &is_cancelled, &acquirer->args.conn);
 	if (code != 0)
 		return code;
 	if (is_cancelled)
@@ -784,13 +759,18 @@ static int acquire_and_hold(struct acquirer *acquirer)
 	return hold(acquirer);
 }
 
-int cmd_lock(const struct verb *verb, struct opts *opts)
+int cmd_lock(struct opts *opts)
 {
-	struct acquirer acquirer = { .verb = verb, .opts = opts, .target_fd = -1 };
+	struct acquirer acquirer = { .args = { .opts = opts,
+					       .kind = opts->verb->kind,
+					       .target_fd = -1,
+					       .acquire = acquire,
+					       .ctx = &acquirer } };
 	int code = prepare(&acquirer);
 
+	acquirer.args.path = acquirer.path;
 	if (code == 0)
-		code = acquire_and_hold(&acquirer);
+		code = acquire_and_hold(&acquirer, opts);
 	acquirer_clear(&acquirer);
 	return code;
 }
@@ -821,7 +801,7 @@ static int resize(const struct opts *opts, struct rlock_conn *conn)
 	return caller_each_name(opts, conn, resize_one);
 }
 
-int cmd_sem(const struct verb *verb, struct opts *opts)
+int cmd_sem(struct opts *opts)
 {
-	return opts->resize ? caller_run(opts, resize) : cmd_lock(verb, opts);
+	return opts->resize ? caller_run(opts, resize) : cmd_lock(opts);
 }

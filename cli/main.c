@@ -324,7 +324,7 @@ static int verb_run(const struct verb *verb, int argc, char **argv)
 	if (opts.log != NULL)
 		code = event_log_setup(opts.log, opts.log_format == LOG_JSON);
 	if (code == 0)
-		code = verb->main != NULL ? verb->main(verb, &opts) : caller_run(&opts, verb->act);
+		code = verb->main != NULL ? verb->main(&opts) : caller_run(&opts, verb->act);
 	load_free(&opts);
 	return code;
 }

@@ -17,8 +17,8 @@ extern const size_t verb_count;
 const struct verb *verbs_find(const char *name);
 
 /* Each does one verb; see struct verb. */
-int cmd_lock(const struct verb *verb, struct opts *opts); /* run, lock, and their like */
-int cmd_sem(const struct verb *verb, struct opts *opts);
+int cmd_lock(struct opts *opts); /* run, lock, and their like */
+int cmd_sem(struct opts *opts);
 /* flock has options of its own, and reads them itself; argv[0] is not read. */
 int cmd_flock(int argc, char **argv);
 int cmd_flock_help(void);

@@ -87,7 +87,7 @@ static void add_shell_text(struct usage_line *line, char *const command[], size_
 }
 
 /* No shell reads COMMAND: if it was meant for one, the line is shown that calls a shell. */
-static int report_not_found(const struct verb *verb, const struct opts *opts)
+static int report_not_found(const struct opts *opts)
 {
 	char *const *command = opts->command;
 	const char *program = command[0];
@@ -95,7 +95,7 @@ static int report_not_found(const struct verb *verb, const struct opts *opts)
 	char shown[SHOWN_MAX];
 	size_t count = usage_count(command);
 
-	usage_line(&line, PLAIN("rlock"), { verb->name, opts->words, opts->word_count },
+	usage_line(&line, PLAIN("rlock"), { opts->verb->name, opts->words, opts->word_count },
 		   PLAIN("--"));
 	(void)rlock_escape(program, strlen(program), shown, sizeof(shown));
 	if (strcmp(program, "-c") == 0) {
@@ -144,14 +144,14 @@ static int report_bad_interpreter(const char *program, const char *interpreter)
 	return report_cannot_run(program, why);
 }
 
-int command_look_up(const struct verb *verb, const struct opts *opts, char **path_out)
+int command_look_up(const struct opts *opts, char **path_out)
 {
 	const char *program = opts->command[0], *dirs = getenv("PATH");
 	char path[PATH_MAX], interpreter[FIRST_LINE_MAX + 1];
 	int error = file_find_program(program, dirs != NULL ? dirs : "/bin:/usr/bin", path);
 
 	if (error == ENOENT || error == ENOTDIR)
-		return report_not_found(verb, opts);
+		return report_not_found(opts);
 	if (error == EACCES)
 		return report_denied(program, path);
 	if (error != 0)

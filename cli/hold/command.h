@@ -14,7 +14,7 @@
 /*
  * Look it up, before the lock is acquired. 0 and *path_out, malloc'ed, or the exit code after one line by message_error.
  */
-int command_look_up(const struct verb *verb, const struct opts *opts, char **path_out);
+int command_look_up(const struct opts *opts, char **path_out);
 
 /*
  * Its environment: the caller's, with the RLOCK_ variables. For one command in the life of a process, so that it need

@@ -45,7 +45,7 @@ enum command_need {
 struct verb {
 	const char *name;
 	/* Does all of it. Returns the exit code, after one line by message_error where that is not 0. NULL: act does. */
-	int (*main)(const struct verb *verb, struct opts *opts);
+	int (*main)(struct opts *opts);
 	enum rlock_kind kind;
 	enum verb_set set;
 	enum command_need command;
