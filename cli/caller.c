@@ -78,14 +78,6 @@ int caller_report(const struct opts *opts, const struct rlock_conn *conn, int co
 	return code;
 }
 
-/* What helps where the key is another kind of lock, or none. */
-static const char *kind_remedy(const struct rlock_conn *conn)
-{
-	return strstr(rlock_conn_error(conn), "/write lock") != NULL
-		       ? "take read or write, or another name"
-		       : "take another name";
-}
-
 int caller_report_failure(const struct opts *opts, const struct rlock_conn *conn,
 			  enum rlock_status status)
 {
@@ -99,8 +91,10 @@ int caller_report_failure(const struct opts *opts, const struct rlock_conn *conn
 		added = servers_origin(opts, buffer);
 	else if (status == RLOCK_EUNSUPPORTED)
 		added = servers_tls_origin(opts, buffer);
-	else if (status == RLOCK_EKIND)
-		added = kind_remedy(conn);
+	else if (status == RLOCK_EKIND) /* another kind of lock, or none */
+		added = strstr(rlock_conn_error(conn), "/write lock") != NULL
+				? "take read or write, or another name"
+				: "take another name";
 	message_error("%s: %s", names_show_one(opts, rlock_conn_error_name(conn), name),
 		      failure_print(conn, added, why));
 	return lacks_password ? EXIT_CONFIG : exit_code_of(status);

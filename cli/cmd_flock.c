@@ -20,6 +20,7 @@
 #include "log/event_log.h"
 #include "options/load.h"
 #include "options/opts.h"
+#include "options/usage.h"
 #include "process_lock/descriptor.h"
 #include "process_lock/hold_file.h"
 #include "sys/os.h"
@@ -113,12 +114,6 @@ int cmd_flock_help(void)
 		"      --verbose           say how long it took, or why it failed\n"
 		"  -v                      every step and the lock's name, as rlock's --verbose\n"
 		"  -h, --help, -V, --version\n");
-	return output_end(0);
-}
-
-static int print_version(void)
-{
-	(void)printf("flock from rlock " RLOCK_VERSION "\n");
 	return output_end(0);
 }
 
@@ -274,9 +269,12 @@ static int read_options(struct call *call, int argc, char **argv, bool *is_done)
 		option = getopt_long(argc, argv, "+:sexnoFuvw:E:hV?", options, NULL);
 		if (option == -1)
 			break;
-		if (option == 'h' || option == 'V') {
-			*is_done = true;
-			return option == 'h' ? cmd_flock_help() : print_version();
+		*is_done = option == 'h' || option == 'V';
+		if (option == 'h')
+			return cmd_flock_help();
+		if (option == 'V') {
+			(void)printf("flock from rlock " RLOCK_VERSION "\n");
+			return output_end(0);
 		}
 		/* It goes on only behind the last letter of a word. */
 		code = read_option(call, option, optarg, argv[optind > at ? optind - 1 : at]);
@@ -367,18 +365,10 @@ static int read_words(struct call *call, int argc, char **argv, bool *is_done)
 	return code != 0 ? code : check_words(call);
 }
 
-/* By ceil(3) every call of rlock, of any verb, would load libm. */
-static int64_t rounded_up(double number)
-{
-	int64_t whole = (int64_t)number;
-
-	return whole + ((double)whole < number);
-}
-
 /* Once NAME was looked at, and before a descriptor is. 0, or the exit code. */
 static int read_timeout(struct call *call)
 {
-	const double most_s = (double)(INT64_MAX / 8000);
+	const double most_s = (double)(INT64_MAX / 8000), wait_ms = call->timeout_s * 1000;
 
 	call->wait_ms = call->no_wait ? 0 : -1;
 	if (!call->has_timeout)
@@ -391,7 +381,8 @@ static int read_timeout(struct call *call)
 	if (call->timeout_s < 1e-6)
 		call->wait_ms = 0;
 	else if (!call->no_wait && call->timeout_s < most_s)
-		call->wait_ms = rounded_up(call->timeout_s * 1000);
+		/* Rounded up. By ceil(3) every call of rlock, of any verb, would load libm. */
+		call->wait_ms = (int64_t)wait_ms + ((double)(int64_t)wait_ms < wait_ms);
 	return 0;
 }
 
@@ -494,19 +485,6 @@ static int check_name(const char *name)
 	return EXIT_USAGE;
 }
 
-/* 0, or the exit code. *out is malloc'ed. */
-static int find_name(const struct call *call, char **out)
-{
-	char *name = flock_resolve_path(call->file);
-
-	if (name == NULL) {
-		say("cannot open lock file %s: %s", call->file, strerror(errno));
-		return FLOCK_NO_INPUT;
-	}
-	*out = name;
-	return check_name(name);
-}
-
 /* ---- the lock ---- */
 
 static const struct verb flock_verbs[] = {
@@ -560,22 +538,17 @@ static void free_words(char **words)
  */
 static char **make_words(const char *name, pid_t pid, char *const *command)
 {
-	static char *const nothing[] = { NULL };
 	char number[16];
-	const char *const first[] = { "rlock", "flock", "--name", name,
-				      command != NULL ? "--" : "--pid" };
-	const size_t first_count = sizeof(first) / sizeof(first[0]);
-	char *const process[] = { number, NULL };
-	char *const *rest = command != NULL ? command : pid != 0 ? process : nothing;
-	size_t count = 0;
-	char **words;
+	const char *const first[] = {
+		"rlock", "flock", "--name", name, command != NULL ? "--" : "--pid", number
+	};
+	const size_t first_count = command != NULL ? 5 : 6;
+	const size_t count = first_count + usage_count(command);
+	char **words = calloc(count + 1, sizeof(*words));
 
 	(void)snprintf(number, sizeof(number), "%d", (int)pid);
-	while (rest[count] != NULL)
-		count++;
-	words = calloc(first_count + count + 1, sizeof(*words));
-	for (size_t i = 0; words != NULL && i < first_count + count; i++) {
-		words[i] = strdup(i < first_count ? first[i] : rest[i - first_count]);
+	for (size_t i = 0; words != NULL && i < count; i++) {
+		words[i] = strdup(i < first_count ? first[i] : command[i - first_count]);
 		if (words[i] == NULL) {
 			free_words(words);
 			return NULL;
@@ -590,13 +563,12 @@ static int load(struct opts *opts, struct call *call, const char *name, pid_t pi
 {
 	char **words = call->words = make_words(name, pid, command);
 	bool is_done = false;
-	int count = 0, code;
+	int code;
 
 	if (words == NULL)
 		return message_out_of_memory();
-	while (words[count] != NULL)
-		count++;
-	code = load_opts(&flock_verbs[call->is_shared], count, words, opts, &is_done);
+	code = load_opts(&flock_verbs[call->is_shared], (int)usage_count(words), words, opts,
+			 &is_done);
 	if (code != 0)
 		return code;
 	set_opts(opts, call);
@@ -637,16 +609,6 @@ static int report_descriptor(int fd, int error)
 	return error == ENOENT || error == ENOTSUP ? EXIT_USAGE : EXIT_SYSTEM;
 }
 
-static void free_list(struct hold_file *file)
-{
-	struct hold_file *next;
-
-	for (; file != NULL; file = next) {
-		next = file->next;
-		hold_file_free(file);
-	}
-}
-
 /* Returns the worst exit code. What is lost needs no release where another hold takes its place. */
 static int release_all(struct opts *opts, const struct hold_file *first, bool is_replaced)
 {
@@ -665,14 +627,6 @@ static int release_all(struct opts *opts, const struct hold_file *first, bool is
 	return worst;
 }
 
-static bool has_reader(const struct hold_file *file)
-{
-	for (; file != NULL; file = file->next)
-		if (file->kind == RLOCK_READ)
-			return true;
-	return false;
-}
-
 /*
  * What flock(2) does: a second lock of the descriptor takes the place of the first. The new hold re-enters the lock before
  * the old one is released, so that a downgrade has no gap, and so that it does not matter when the renewer of an old one
@@ -681,7 +635,7 @@ static bool has_reader(const struct hold_file *file)
 static int lock_for_process(const struct call *call, struct opts *opts)
 {
 	struct hold_file *held = NULL;
-	bool is_cancelled = false, is_upgrade;
+	bool is_cancelled = false, is_upgrade = false;
 	int code;
 
 	(void)signal(SIGPIPE, SIG_IGN);
@@ -690,7 +644,8 @@ static int lock_for_process(const struct call *call, struct opts *opts)
 	if (code == 0)
 		held = hold_file_find_of_descriptor(opts->pid, opts->descriptor->fd,
 						    &opts->names[0], opts->server, &code);
-	is_upgrade = !call->is_shared && has_reader(held);
+	for (const struct hold_file *file = held; file != NULL; file = file->next)
+		is_upgrade = is_upgrade || (!call->is_shared && file->kind == RLOCK_READ);
 
 	if (code == 0 && held != NULL && (call->is_unlock || is_upgrade))
 		code = release_all(opts, held, !call->is_unlock);
@@ -699,7 +654,7 @@ static int lock_for_process(const struct call *call, struct opts *opts)
 	/* The lock is held, whatever becomes of the older hold, which ends with the process, too. */
 	if (code == 0 && held != NULL && !call->is_unlock && !is_upgrade)
 		(void)release_all(opts, held, true);
-	free_list(held);
+	hold_file_free(held);
 	return code;
 }
 
@@ -732,16 +687,6 @@ static int run_command(const struct call *call)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Where no other process has the descriptor, it is for the command alone, or for nothing. */
-static int lock_own_descriptor(struct call *call, const struct descriptor *descriptor)
-{
-	if (!call->is_unlock && call->close)
-		(void)fcntl(call->fd, F_SETFD, FD_CLOEXEC);
-	if (!call->is_unlock)
-		return lock_path(call, descriptor->path);
-	return call->command != NULL ? run_command(call) : 0;
-}
-
 static int lock_descriptor(struct call *call)
 {
 	struct descriptor descriptor;
@@ -756,8 +701,14 @@ static int lock_descriptor(struct call *call)
 	/* Of a process of another user: a lock for ourselves would be gone when we end. */
 	if (descriptor.is_parent_hidden && call->command == NULL)
 		return report_descriptor(call->fd, EACCES);
-	if (descriptor.owner == getpid() && (call->is_unlock || call->command != NULL))
-		return lock_own_descriptor(call, &descriptor);
+	/* Where no other process has the descriptor, it is for the command alone, or for nothing. */
+	if (descriptor.owner == getpid() && call->is_unlock)
+		return call->command != NULL ? run_command(call) : 0;
+	if (descriptor.owner == getpid() && call->command != NULL) {
+		if (call->close)
+			(void)fcntl(call->fd, F_SETFD, FD_CLOEXEC);
+		return lock_path(call, descriptor.path);
+	}
 	code = load(&opts, call, descriptor.path, descriptor.owner, NULL);
 	if (code != 0)
 		return code;
@@ -779,8 +730,14 @@ int cmd_flock(int argc, char **argv)
 
 	if (code != 0 || is_done)
 		return code;
-	if (call.file != NULL)
-		code = find_name(&call, &name);
+	if (call.file != NULL) {
+		name = flock_resolve_path(call.file);
+		if (name == NULL) {
+			say("cannot open lock file %s: %s", call.file, strerror(errno));
+			return FLOCK_NO_INPUT;
+		}
+		code = check_name(name);
+	}
 	if (code == 0)
 		code = read_timeout(&call);
 	if (code == 0)

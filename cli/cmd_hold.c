@@ -172,17 +172,25 @@ static int renew(const struct opts *opts, struct rlock_conn *conn, struct rlock_
 	return output_end(0);
 }
 
-static int renew_process_lock(const struct opts *opts, struct rlock_conn *conn,
-			      struct hold_file *file)
+static int renew_hold(const struct opts *opts, struct rlock_conn *conn,
+		      const struct caller_hold *found)
 {
+	struct hold_file *file = found->hold_file;
+	const struct held *run = &found->run;
 	struct rlock_hold *hold = NULL;
-	int code = open_hold(opts, file, "renewed", &hold);
+	int code = 0;
 
-	if (code != 0)
-		return code;
-	code = renew(opts, conn, hold, file->lease_ms, EXIT_LOST);
+	/* Under `rlock run` the hold is in the environment. The run's own renewer or fixed lease goes on as before. */
+	if (!found->is_run)
+		code = open_hold(opts, file, "renewed", &hold);
+	else if (rlock_hold_new(run->kind, opts->names, 1, run->hold_id, 0, run->lease_ms, &hold) !=
+		 RLOCK_OK)
+		code = message_out_of_memory();
+	if (code == 0)
+		code = renew(opts, conn, hold, found->is_run ? run->lease_ms : file->lease_ms,
+			     EXIT_LOST);
 	/* The renewer, which watches over a fixed lease, learns from the file that the lease ends later. */
-	if (code == 0 && file->is_fixed_lease) {
+	if (code == 0 && !found->is_run && file->is_fixed_lease) {
 		file->sent_ms = rlock_hold_sent_ms(hold);
 		code = hold_file_save(file);
 	}
@@ -190,39 +198,10 @@ static int renew_process_lock(const struct opts *opts, struct rlock_conn *conn,
 	return code;
 }
 
-/* Under `rlock run` the hold is in the environment. The run's own renewer or fixed lease goes on as before. */
-static int renew_run(const struct opts *opts, struct rlock_conn *conn, const struct held *run)
-{
-	struct rlock_hold *hold = NULL;
-	int code;
-
-	if (rlock_hold_new(run->kind, opts->names, 1, run->hold_id, 0, run->lease_ms, &hold) !=
-	    RLOCK_OK)
-		return message_out_of_memory();
-	code = renew(opts, conn, hold, run->lease_ms, EXIT_LOST);
-	rlock_hold_free(hold);
-	return code;
-}
-
-static int renew_hold(const struct opts *opts, struct rlock_conn *conn,
-		      const struct caller_hold *hold)
-{
-	return hold->is_run ? renew_run(opts, conn, &hold->run)
-			    : renew_process_lock(opts, conn, hold->hold_file);
-}
-
 /* ---- the owner that was named holds nothing ---- */
 
 #define OWNER_END ":0" /* of OWNER_FORMAT */
 #define OTHERS_MAX (HOLDER_SHOWN_MAX + 128)
-
-static const struct rlock_inspection *first_held(const struct rlock_inspection *locks, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (locks[i].status == RLOCK_OK && locks[i].holder_count > 0)
-			return &locks[i];
-	return NULL;
-}
 
 /* ": held by job-101 (its note)", and of several how many more. */
 static void print_holder(const struct rlock_inspection *lock, char out[OTHERS_MAX])
@@ -249,13 +228,13 @@ static int report_not_owned(const struct opts *opts, struct rlock_conn *conn)
 {
 	char name[NAME_SHOWN_MAX], others[OTHERS_MAX] = "";
 	struct rlock_inspection *locks = NULL;
-	const struct rlock_inspection *held;
-	size_t count = 0;
+	size_t count = 0, at = 0;
 	enum rlock_status status = rlock_inspect(conn, &opts->names[0], &locks, &count);
 
-	held = status == RLOCK_OK ? first_held(locks, count) : NULL;
-	if (held != NULL)
-		print_holder(held, others);
+	while (at < count && (locks[at].status != RLOCK_OK || locks[at].holder_count == 0))
+		at++;
+	if (status == RLOCK_OK && at < count)
+		print_holder(&locks[at], others);
 	else if (status == RLOCK_OK && locks[0].status == RLOCK_OK &&
 		 locks[0].state == RLOCK_STATE_FREE)
 		(void)snprintf(others, sizeof(others), ": it is free: its lease may have expired");

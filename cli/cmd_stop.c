@@ -84,34 +84,28 @@ static const char *print_end(const struct rlock_stop_hold *hold, char out[END_TE
 	return out;
 }
 
-/* Permits that no record tells of are taken back all at once. */
-static void report_nameless(const struct opts *opts, const struct rlock_stop_hold *hold)
-{
-	char name[NAME_SHOWN_MAX];
-	struct usage_line line;
-
-	usage_line(&line, PLAIN("rlock unlock --force"));
-	usage_line_add_names(&line, opts->names, 1);
-	message_error("%s: a client without a record cannot be asked: %s: end it there, then break "
-		      "all permits: try: %s",
-		      names_show_one(opts, 0, name), why_not(hold), line.text);
-}
-
 static void report_deaf(const struct opts *opts, const struct rlock_stop_hold *hold)
 {
 	char name[NAME_SHOWN_MAX], holder[HOLDER_SHOWN_MAX], end[END_TEXT_MAX];
 	char *owner = (char *)hold->owner;
+	bool has_owner = owner[0] != '\0';
 	struct usage_line line;
 
-	if (owner[0] == '\0') {
-		report_nameless(opts, hold);
-		return;
-	}
-	usage_line(&line, PLAIN("rlock unlock --force --holder"), { NULL, &owner, 1 });
+	usage_line(&line, PLAIN("rlock unlock --force"),
+		   { has_owner ? "--holder" : NULL, &owner, has_owner ? 1 : 0 });
 	usage_line_add_names(&line, opts->names, 1);
-	message_error("%s: %s cannot be asked: %s%s: %stry: %s", names_show_one(opts, 0, name),
-		      names_show_holder(hold->note, hold->owner, holder), why_not(hold),
-		      print_end(hold, end), hold->is_kept ? "" : "end it there, then ", line.text);
+	/* Permits that no record tells of are taken back all at once. */
+	if (!has_owner)
+		message_error(
+			"%s: a client without a record cannot be asked: %s: end it there, then break "
+			"all permits: try: %s",
+			names_show_one(opts, 0, name), why_not(hold), line.text);
+	else
+		message_error("%s: %s cannot be asked: %s%s: %stry: %s",
+			      names_show_one(opts, 0, name),
+			      names_show_holder(hold->note, hold->owner, holder), why_not(hold),
+			      print_end(hold, end), hold->is_kept ? "" : "end it there, then ",
+			      line.text);
 }
 
 /* The holders that were found. Some may end without a release: --at-least of an older version keeps the lock. */
@@ -138,18 +132,6 @@ static void take_stock(struct stopping *stopping, const char *by, bool is_first)
 	}
 }
 
-static int report_not_held(const struct opts *opts)
-{
-	char name[NAME_SHOWN_MAX], owner[USAGE_SHOWN_MAX];
-
-	(void)names_show_one(opts, 0, name);
-	if (opts->holder != NULL)
-		message_error("%s: not held by owner '%s'", name, usage_show(opts->holder, owner));
-	else
-		message_error("%s: not held", name);
-	return EXIT_NOT_HELD;
-}
-
 /* Sends the request, or looks what is left of the holds. RLOCK_ENET may pass. */
 static enum rlock_status ask(struct stopping *stopping, struct rlock_conn *conn, const char *by)
 {
@@ -157,19 +139,25 @@ static enum rlock_status ask(struct stopping *stopping, struct rlock_conn *conn,
 	bool is_first = !stopping->stop.is_answered;
 	enum rlock_status status =
 		rlock_stop(conn, &opts->names[0], opts->holder, by, &stopping->stop);
-	char name[NAME_SHOWN_MAX];
+	char name[NAME_SHOWN_MAX], owner[USAGE_SHOWN_MAX];
 
 	if (status == RLOCK_ENET)
 		return status;
 	stopping->is_waiting = false;
+	(void)names_show_one(opts, 0, name);
 	if (status == RLOCK_OK) {
 		take_stock(stopping, by, is_first);
 	} else if (status != RLOCK_NOT_HELD) {
 		stopping->code = caller_report_failure(opts, conn, status);
-	} else if (!stopping->stop.was_held) {
-		stopping->code = report_not_held(opts);
+	} else if (stopping->stop.was_held) {
+		message_debug("%s: stopped", name);
 	} else {
-		message_debug("%s: stopped", names_show_one(opts, 0, name));
+		stopping->code = EXIT_NOT_HELD;
+		if (opts->holder != NULL)
+			message_error("%s: not held by owner '%s'", name,
+				      usage_show(opts->holder, owner));
+		else
+			message_error("%s: not held", name);
 	}
 	return RLOCK_OK;
 }
@@ -179,6 +167,7 @@ static enum rlock_status ask(struct stopping *stopping, struct rlock_conn *conn,
 struct round {
 	struct stopping *names;
 	size_t count;
+	size_t holds; /* that are waited for */
 	char by[RLOCK_NOTE_MAX];
 	bool is_unreached; /* by the last request for one of them */
 	bool is_begun;     /* a server that is lost is waited for */
@@ -212,6 +201,7 @@ static bool look(struct round *round, struct rlock_conn *conn)
 {
 	bool is_waiting = false;
 
+	round->holds = 0;
 	round->is_unreached = false;
 	for (size_t i = 0; i < round->count; i++) {
 		struct stopping *stopping = &round->names[i];
@@ -220,6 +210,7 @@ static bool look(struct round *round, struct rlock_conn *conn)
 			round->is_unreached = true;
 		round->is_begun = round->is_begun || stopping->stop.was_held;
 		is_waiting = is_waiting || stopping->is_waiting;
+		round->holds += stopping->is_waiting ? stopping->stop.count : 0;
 	}
 	return is_waiting;
 }
@@ -238,15 +229,6 @@ static void end_wait(struct round *round, const struct rlock_conn *conn)
 					 ? caller_report_failure(&stopping->opts, conn, RLOCK_ENET)
 					 : EXIT_CONFLICT;
 	}
-}
-
-static int64_t least_pause_ms(const struct round *round)
-{
-	size_t holds = 0;
-
-	for (size_t i = 0; i < round->count; i++)
-		holds += round->names[i].is_waiting ? round->names[i].stop.count : 0;
-	return (int64_t)(holds / LOOK_HOLDS);
 }
 
 static void await_all(const struct opts *opts, struct rlock_conn *conn, struct round *round)
@@ -271,8 +253,10 @@ static void await_all(const struct opts *opts, struct rlock_conn *conn, struct r
 			progress_ms = now_ms + PROGRESS_AGAIN_MS;
 			report_waiting(round, MESSAGE_INFO, "waiting for");
 		}
-		(void)rlock_poll(NULL, 0,
-				 least(now_ms + most(pause_ms, least_pause_ms(round)), end_ms));
+		(void)rlock_poll(
+			NULL, 0,
+			least(now_ms + most(pause_ms, (int64_t)(round->holds / LOOK_HOLDS)),
+			      end_ms));
 		pause_ms = least(2 * pause_ms, LOOK_MAX_MS);
 	}
 	end_wait(round, conn);

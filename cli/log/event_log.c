@@ -63,26 +63,13 @@ static bool is_obstacle_temporary(int error)
 	return error == ENOSPC || error == EDQUOT;
 }
 
-static char *absolute(const char *name)
-{
-	char *directory, *joined = NULL;
-
-	if (name[0] == '/')
-		return strdup(name);
-	directory = getcwd(NULL, 0);
-	if (directory != NULL && asprintf(&joined, "%s/%s", directory, name) < 0)
-		joined = NULL;
-	free(directory);
-	return joined;
-}
-
 static int file_setup(const char *name)
 {
 	char shown[256];
 	int fd = -1, error;
 
 	path_shown = strdup(rlock_escape(name, strlen(name), shown, sizeof(shown)));
-	path = absolute(name);
+	path = file_path_absolute(name);
 	if (path != NULL)
 		fd = open_file();
 	error = errno;

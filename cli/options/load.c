@@ -197,36 +197,32 @@ static int check_rules(const struct opts *opts)
 		message_error("%s", rule->wrong);
 		return EXIT_USAGE;
 	}
-	return 0;
-}
-
-/* Options about a hold, which --resize does not make. The first that was given; NULL: none was. */
-static const struct opt *find_of_hold(const struct opts *opts)
-{
-	for (size_t i = 0; i < opts->given_count; i++) {
-		enum opt_id id = opts->given[i].id;
-
-		if (opts->given[i].source == SOURCE_ARGV && id != OPT_PERMITS && id != OPT_RESIZE &&
-		    (opt_table[id].verbs & VERBS_LIST) == 0)
-			return &opt_table[id];
-	}
-	return NULL;
+	/* In a file it is meant for calls that do not wait. */
+	if (opts->no_wait || table_source(opts, OPT_COMPLAIN_AFTER) != SOURCE_ARGV)
+		return 0;
+	message_error("--complain-after needs --no-wait: a wait ends with a message anyway");
+	return EXIT_USAGE;
 }
 
 /* Before the others, whose advice would be for a call that acquires. */
 static int check_resize(const struct opts *opts)
 {
-	const struct opt *of_hold = opts->resize ? find_of_hold(opts) : NULL;
+	/* Options about a hold, which --resize does not make. */
+	for (size_t i = 0; opts->resize && i < opts->given_count; i++) {
+		enum opt_id id = opts->given[i].id;
 
-	if (of_hold != NULL)
+		if (opts->given[i].source != SOURCE_ARGV || id == OPT_PERMITS || id == OPT_RESIZE ||
+		    (opt_table[id].verbs & VERBS_LIST) != 0)
+			continue;
 		message_error("--%s can't go together with --resize, which acquires nothing: leave "
 			      "one of them out",
-			      of_hold->name);
-	else if (opts->resize && opts->command != NULL)
-		message_error("--resize can't go together with a COMMAND, since it acquires "
-			      "nothing: leave one of them out");
-	else
+			      opt_table[id].name);
+		return EXIT_USAGE;
+	}
+	if (!opts->resize || opts->command == NULL)
 		return 0;
+	message_error("--resize can't go together with a COMMAND, since it acquires nothing: leave "
+		      "one of them out");
 	return EXIT_USAGE;
 }
 
@@ -248,16 +244,11 @@ static int check_scope(const struct opts *opts)
 				opt_table[id].name);
 		return EXIT_USAGE;
 	}
-	return 0;
-}
-
-/* In a file it is meant for calls that do not wait. */
-static int check_complaint(const struct opts *opts)
-{
-	if (opts->no_wait || table_source(opts, OPT_COMPLAIN_AFTER) != SOURCE_ARGV)
+	/* Whose a lock without a COMMAND is has to be said: the caller may be a wrapper or a subshell that ends with the call. */
+	if ((opts->verb->set & VERBS_ACQUIRE) == 0 || opts->command != NULL || opts->resize ||
+	    opts->pid != 0 || opts->owner != NULL)
 		return 0;
-	message_error("--complain-after needs --no-wait: a wait ends with a message anyway");
-	return EXIT_USAGE;
+	return argv_report_no_holder(opts);
 }
 
 static int check_permits(const struct opts *opts)
@@ -293,25 +284,6 @@ static int set_fence(struct opts *opts)
 		message_error("--fence is for plain and fair locks: a %s lock has no token",
 			      rlock_kind_name(opts->verb->kind));
 	return EXIT_USAGE;
-}
-
-/* Whose a lock without a COMMAND is has to be said: the caller may be a wrapper or a subshell that ends with the call. */
-static int check_holder(const struct opts *opts)
-{
-	if ((opts->verb->set & VERBS_ACQUIRE) == 0 || opts->command != NULL || opts->resize ||
-	    opts->pid != 0 || opts->owner != NULL)
-		return 0;
-	return argv_report_no_holder(opts);
-}
-
-/* What the command line alone decides. */
-static int check_line(const struct opts *opts)
-{
-	int code = check_resize(opts);
-
-	if (code == 0)
-		code = check_scope(opts);
-	return code != 0 ? code : check_holder(opts);
 }
 
 /* ---- the sources ---- */
@@ -370,8 +342,6 @@ static int complete(struct opts *opts)
 		return message_out_of_memory();
 	code = check_rules(opts);
 	if (code == 0)
-		code = check_complaint(opts);
-	if (code == 0)
 		code = check_permits(opts);
 	if (code == 0)
 		code = servers_set(opts);
@@ -385,7 +355,9 @@ static int read_sources(struct opts *opts, enum help_extent *help)
 
 	if (code != 0 || *help != HELP_NONE)
 		return code;
-	code = check_line(opts);
+	code = check_resize(opts);
+	if (code == 0)
+		code = check_scope(opts);
 	if (code == 0)
 		code = environment_read(opts);
 	if (code == 0)

@@ -10,6 +10,7 @@
 
 #include "base/message.h"
 #include "options/password_command.h"
+#include "sys/file_read.h"
 #include "sys/proc.h"
 #include "sys/shell.h"
 
@@ -186,20 +187,6 @@ int password_command_set(struct opts *opts, struct rlock_url *url)
 	return source->environment != NULL ? 0 : message_out_of_memory();
 }
 
-/* Without a directory, which was removed, the path may lead nowhere later, and the password stays as it is. */
-static char *make_absolute(const char *path)
-{
-	char *dir = path[0] != '/' ? getcwd(NULL, 0) : NULL;
-	char *absolute = NULL;
-
-	if (dir == NULL)
-		return strdup(path);
-	if (asprintf(&absolute, "%s/%s", dir, path) < 0)
-		absolute = NULL;
-	free(dir);
-	return absolute;
-}
-
 int password_file_set(struct opts *opts, struct rlock_url *url, const char *path,
 		      const char *password)
 {
@@ -210,7 +197,10 @@ int password_file_set(struct opts *opts, struct rlock_url *url, const char *path
 	source->fresh_uses++;
 	if (source->path != NULL)
 		return 0;
-	source->path = make_absolute(path);
+	source->path = file_path_absolute(path);
+	/* Without a directory, which was removed, the path may lead nowhere later, and the password stays as it is. */
+	if (source->path == NULL)
+		source->path = strdup(path);
 	source->password = strdup(password);
 	source->read_ms = rlock_now_ms();
 	return source->path != NULL && source->password != NULL ? 0 : message_out_of_memory();

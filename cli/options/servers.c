@@ -200,20 +200,27 @@ static void print_shared_origin(const struct opts *opts, char out[ORIGIN_MAX])
 		(void)snprintf(out, ORIGIN_MAX, "REDISCLI_AUTH");
 }
 
-/* The option of a file's servers that would have given a password to these; NULL: there is none. */
-static const char *ignored_option(const struct opts *opts)
+/* The option of a file's servers, one of those from first to last, that would have been for these; else empty. */
+static char *print_ignored(const struct opts *opts, enum opt_id first, enum opt_id last,
+			   char out[ORIGIN_MAX])
 {
-	for (size_t i = 0; i < opts->given_count; i++)
-		if ((opts->given[i].id == OPT_PASSWORD_FILE ||
-		     opts->given[i].id == OPT_PASSWORD_COMMAND) &&
-		    opts->given[i].use == GIVEN_TO_OTHER_SERVERS)
-			return opt_table[opts->given[i].id].name;
-	return NULL;
+	size_t i = 0;
+
+	while (i < opts->given_count && (opts->given[i].id < first || opts->given[i].id > last ||
+					 opts->given[i].use != GIVEN_TO_OTHER_SERVERS))
+		i++;
+	out[0] = '\0';
+	if (i < opts->given_count)
+		(void)snprintf(out, ORIGIN_MAX,
+			       "the %s in %s is for the url there, not for the one from %s",
+			       opt_table[opts->given[i].id].name, opts->config_file,
+			       source_of_urls(opts));
+	return out;
 }
 
 char *servers_password_origin(const struct opts *opts, char out[ORIGIN_MAX])
 {
-	const char *source = source_of_urls(opts), *ignored = ignored_option(opts);
+	const char *source = source_of_urls(opts);
 	char shared[ORIGIN_MAX];
 
 	print_shared_origin(opts, shared);
@@ -224,29 +231,19 @@ char *servers_password_origin(const struct opts *opts, char out[ORIGIN_MAX])
 		(void)snprintf(out, ORIGIN_MAX,
 			       "the password is in the URL from %s, or else from %.*s", source,
 			       ORIGIN_MAX / 2, shared);
-	else if (shared[0] == '\0' && ignored != NULL)
-		(void)snprintf(out, ORIGIN_MAX,
-			       "the %s in %s is for the url there, not for the one from %s",
-			       ignored, opts->config_file, source);
 	else if (shared[0] != '\0')
 		(void)snprintf(out, ORIGIN_MAX, "the password is from %.*s", ORIGIN_MAX - 32,
 			       shared);
+	else
+		(void)print_ignored(opts, OPT_PASSWORD_FILE, OPT_PASSWORD_COMMAND, out);
 	return out;
 }
 
 char *servers_tls_origin(const struct opts *opts, char out[ORIGIN_MAX])
 {
 	out[0] = '\0';
-	for (size_t i = 0; i < opts->given_count && rlock_url_has_tls(opts->urls[0]); i++)
-		if (opts->given[i].id >= OPT_CACERT && opts->given[i].id <= OPT_INSECURE &&
-		    opts->given[i].use == GIVEN_TO_OTHER_SERVERS) {
-			(void)snprintf(out, ORIGIN_MAX,
-				       "the %s in %s is for the url there, not for the one from %s",
-				       opt_table[opts->given[i].id].name, opts->config_file,
-				       source_of_urls(opts));
-			break;
-		}
-	return out;
+	return rlock_url_has_tls(opts->urls[0]) ? print_ignored(opts, OPT_CACERT, OPT_INSECURE, out)
+						: out;
 }
 
 /* ---- what else options say of servers ---- */

@@ -83,20 +83,21 @@ struct hold_file *hold_file_new(pid_t pid, uint64_t start)
 
 void hold_file_free(struct hold_file *file)
 {
-	if (file == NULL)
-		return;
-	for (size_t i = 0; i < file->name_count; i++) {
-		free((char *)file->names[i].text);
-		free(file->owners[i]);
+	struct hold_file *next;
+
+	for (; file != NULL; file = next) {
+		next = file->next;
+		for (size_t i = 0; i < file->name_count; i++)
+			free((char *)file->names[i].text);
+		owners_free(file->owners, file->name_count);
+		free(file->names);
+		free(file->server);
+		if (file->dir_fd >= 0)
+			(void)close(file->dir_fd);
+		if (file->claim_fd >= 0)
+			(void)close(file->claim_fd);
+		free(file);
 	}
-	free(file->names);
-	free(file->owners);
-	free(file->server);
-	if (file->dir_fd >= 0)
-		(void)close(file->dir_fd);
-	if (file->claim_fd >= 0)
-		(void)close(file->claim_fd);
-	free(file);
 }
 
 bool hold_file_add_name(struct hold_file *file, const struct rlock_name *name, const char *owner)
@@ -313,27 +314,22 @@ static bool read_state(struct hold_file *file, const char *value)
 	       numbers[START] >= 0;
 }
 
-static bool read_descriptor(struct hold_file *file, const char *value)
-{
-	int64_t number;
-
-	if (!number_parse(value, &number) || number < 0 || number > INT_MAX)
-		return false;
-	file->descriptor = (int)number;
-	return true;
-}
-
 static bool read_line(struct hold_file *file, char *line)
 {
 	char *value = strchr(line, ' ');
+	int64_t number;
 
 	if (value == NULL)
 		return false;
 	*value++ = '\0';
 	if (strcmp(line, "held") == 0)
 		return read_held(file, value);
-	if (strcmp(line, "descriptor") == 0)
-		return read_descriptor(file, value);
+	if (strcmp(line, "descriptor") == 0) {
+		if (!number_parse(value, &number) || number < 0 || number > INT_MAX)
+			return false;
+		file->descriptor = (int)number;
+		return true;
+	}
 	if (strcmp(line, "remember") == 0)
 		return number_parse(value, &file->remember_ms) && file->remember_ms >= 0 &&
 		       file->remember_ms <= TIME_MAX_MS;
@@ -449,40 +445,27 @@ struct search {
 	struct hold_file *first;    /* what was found */
 };
 
-/* Its writer was killed before it could give the file its final name. */
-static bool is_half_written_leftover(int dir_fd, const char *name)
-{
-	struct stat st;
-
-	return strncmp(name, NEW_PREFIX, strlen(NEW_PREFIX)) == 0 &&
-	       fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       st.st_mtime < time(NULL) - NEW_MAX_S;
-}
-
-/* Removes the file of a process that does not run here: it has ended, unless the file was written elsewhere. */
-static void sweep(int dir_fd, const char *name)
-{
-	bool is_from_here;
-	struct hold_file *file = read_file(dir_fd, name, &is_from_here);
-
-	if (file != NULL || (is_from_here && !is_transient_errno(errno)))
-		(void)unlinkat(dir_fd, name, 0);
-	hold_file_free(file);
-}
-
 /* 0, or errno when we cannot tell now whether the search is for this file. */
 static int visit(struct search *search, int dir_fd, const char *name)
 {
 	struct hold_file named, *file;
 	bool is_from_here;
 	int steps, error = 0;
+	struct stat st;
 
-	if (is_half_written_leftover(dir_fd, name))
+	/* Half written: its writer was killed before it could give the file its final name. */
+	if (strncmp(name, NEW_PREFIX, strlen(NEW_PREFIX)) == 0 &&
+	    fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    st.st_mtime < time(NULL) - NEW_MAX_S)
 		(void)unlinkat(dir_fd, name, 0);
 	if (!parse_name(name, &named))
 		return 0;
+	/* The file of a process that does not run here: it has ended, unless the file was written elsewhere. */
 	if (proc_has_ended(named.pid, named.start)) {
-		sweep(dir_fd, name);
+		file = read_file(dir_fd, name, &is_from_here);
+		if (file != NULL || (is_from_here && !is_transient_errno(errno)))
+			(void)unlinkat(dir_fd, name, 0);
+		hold_file_free(file);
 		return 0;
 	}
 	if (search->ancestors.count == 0)
@@ -544,15 +527,6 @@ static struct hold_file *find_all(pid_t pid, bool is_directory_needed, int *code
 	return search.first;
 }
 
-static size_t names_in(const struct hold_file *file, const struct rlock_name *names, size_t count)
-{
-	size_t found = 0;
-
-	for (size_t i = 0; i < file->name_count; i++)
-		found += held_is_among(&file->names[i], names, count) ? 1 : 0;
-	return found;
-}
-
 static bool is_nearer(const struct hold_file *file, const struct hold_file *than)
 {
 	return than == NULL || file->steps < than->steps ||
@@ -567,8 +541,10 @@ struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size
 	struct hold_file *exact = NULL, *near = NULL, **place;
 
 	for (; file != NULL; file = next) {
-		size_t common = names_in(file, names, name_count);
+		size_t common = 0;
 
+		for (size_t i = 0; i < file->name_count; i++)
+			common += held_is_among(&file->names[i], names, name_count) ? 1 : 0;
 		next = file->next;
 		file->next = NULL;
 		place = NULL;
@@ -602,6 +578,7 @@ struct hold_file *hold_file_find_of_descriptor(pid_t pid, int descriptor,
 			file->next = found;
 			found = file;
 		} else {
+			file->next = NULL;
 			hold_file_free(file);
 		}
 	}
@@ -611,20 +588,19 @@ struct hold_file *hold_file_find_of_descriptor(pid_t pid, int descriptor,
 int hold_file_find_owners(pid_t pid, const struct rlock_name *names, size_t name_count,
 			  char ***owners, size_t *count)
 {
-	struct hold_file *file, *next;
 	int code;
 
 	/*
 	 * `rlock run` needs no such directory, so it ignores one that is unfit to be used. But a process that holds the
 	 * lock without knowing it would deadlock. The server tells which of the owners holds the lock.
 	 */
-	for (file = find_all(pid, false, &code); file != NULL; file = next) {
-		next = file->next;
+	struct hold_file *first = find_all(pid, false, &code);
+
+	for (const struct hold_file *file = first; file != NULL; file = file->next)
 		for (size_t i = 0; i < file->name_count; i++)
 			if (held_is_among(&file->names[i], names, name_count))
 				owners_add(owners, count, file->owners[i]);
-		hold_file_free(file);
-	}
+	hold_file_free(first);
 	return code;
 }
 

@@ -44,6 +44,7 @@ struct hold_file {
  * after one line by message_error, with EXIT_SYSTEM.
  */
 struct hold_file *hold_file_new(pid_t pid, uint64_t start);
+/* All of a list. */
 void hold_file_free(struct hold_file *file);
 
 /* Append a name with its owner; both are copied. False when out of memory. */
@@ -80,8 +81,8 @@ struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size
 				 struct hold_file **near_out, int *code_out);
 
 /*
- * The holds that this process itself has for that descriptor on exactly this name on that server, a list by next. The
- * caller frees each. *code_out as above.
+ * The holds that this process itself has for that descriptor on exactly this name on that server, a list by next, which
+ * the caller frees. *code_out as above.
  */
 struct hold_file *hold_file_find_of_descriptor(pid_t pid, int descriptor,
 					       const struct rlock_name *name, const char *server,

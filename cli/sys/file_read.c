@@ -138,6 +138,19 @@ bool file_is_named(int fd, int dir_fd, const char *name)
 	       opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
+char *file_path_absolute(const char *path)
+{
+	char *directory = NULL, *joined = NULL;
+
+	if (path[0] == '/')
+		return strdup(path);
+	directory = getcwd(NULL, 0);
+	if (directory != NULL && asprintf(&joined, "%s/%s", directory, path) < 0)
+		joined = NULL;
+	free(directory);
+	return joined;
+}
+
 /* 0, or the errno that execve would give, as far as that is known without it. *is_there_out: there is a file. */
 static int executable_error(const char *path, bool *is_there_out)
 {

@@ -42,6 +42,9 @@ ssize_t file_read_start(int dir_fd, const char *path, int flags, char *out, size
 /* Whether the open file is still the one of that name below dir_fd, which is no link. */
 bool file_is_named(int fd, int dir_fd, const char *name);
 
+/* The path from the root directory, malloc'ed; NULL with errno. */
+char *file_path_absolute(const char *path);
+
 /*
  * The path of a program, looked for in these directories, which have colons between them, unless its name has a slash. Like
  * execvp it remembers a file that may not be executed, and goes on with the search; out is the first such file then. 0, or
