@@ -105,20 +105,11 @@ static int report_no_verb(const char *name, const struct usage_line *corrected, 
 	return EXIT_USAGE;
 }
 
-static int report_no_help(const char *name)
-{
-	const char *nearest = find_nearest_verb(name);
-	struct usage_line line;
-
-	if (nearest == NULL)
-		return report_no_verb(name, NULL, NULL);
-	usage_line(&line, PLAIN("rlock help"), PLAIN(nearest));
-	return report_no_verb(name, &line, NULL);
-}
-
 static int help_on(const char *name, enum help_extent extent)
 {
 	const struct verb *verb = verbs_find(name);
+	const char *nearest;
+	struct usage_line line;
 
 	if (strcmp(name, "flock") == 0)
 		return cmd_flock_help();
@@ -131,7 +122,9 @@ static int help_on(const char *name, enum help_extent extent)
 		(void)printf("usage: rlock version\n\n"
 			     "Prints the version of rlock, and of what it was built with.\n");
 	} else {
-		return report_no_help(name);
+		nearest = find_nearest_verb(name);
+		usage_line(&line, PLAIN("rlock help"), PLAIN(nearest));
+		return report_no_verb(name, nearest != NULL ? &line : NULL, NULL);
 	}
 	return output_end(0);
 }
@@ -158,14 +151,6 @@ static int version(void)
 }
 
 /* ---- the verb ---- */
-
-/* What the verb needs at least; NULL: nothing. */
-static const char *operands_of(const struct verb *verb)
-{
-	if (verb == NULL || verb->command == COMMAND_NONE_BUT_PATTERN)
-		return NULL;
-	return verb->command == COMMAND_NEEDED ? "NAME -- COMMAND" : "NAME";
-}
 
 /* The line with that verb of words, in which there may be a command after "--". */
 static void correct(const char *verb_name, const char *beginning, char **words, size_t count,
@@ -198,14 +183,6 @@ static const struct synonym {
 	{ "kill", "stop", NULL, NULL },
 	{ "terminate", "stop", NULL, NULL },
 };
-
-static const struct synonym *find_synonym(const char *name)
-{
-	for (size_t i = 0; i < sizeof(synonyms) / sizeof(synonyms[0]); i++)
-		if (strcmp(synonyms[i].name, name) == 0)
-			return &synonyms[i];
-	return NULL;
-}
 
 static bool is_number(const char *word)
 {
@@ -243,30 +220,42 @@ static void show_flock_line(char **words, size_t count, struct usage_line *line)
 static void correct_verb(const char *verb_name, const char *beginning, int argc, char **argv,
 			 struct usage_line *line)
 {
+	const struct verb *verb = verbs_find(verb_name);
 	size_t count = (size_t)argc;
+	const char *operands = NULL; /* that it needs at least */
 
+	if (argc == 2 && verb != NULL && verb->command != COMMAND_NONE_BUT_PATTERN)
+		operands = verb->command == COMMAND_NEEDED ? "NAME -- COMMAND" : "NAME";
 	if (beginning != NULL && strcmp(verb_name, "lock") == 0 && argc > 3)
 		correct("run", NULL, argv + 2, count - 2, line);
-	else if (argc > 2 && verbs_find(verb_name) != NULL)
+	else if (argc > 2 && verb != NULL)
 		correct(verb_name, beginning, argv + 2, count - 2, line);
 	else
 		usage_line(line, PLAIN("rlock"),
 			   { beginning != NULL ? beginning : verb_name, argv + 2, count - 2 },
-			   PLAIN(argc == 2 ? operands_of(verbs_find(verb_name)) : NULL));
+			   PLAIN(operands));
 }
 
 /* A verb of another program, or a mistyped one; or none, before a name and a command: then run was meant. */
 static int report_unknown_verb(int argc, char **argv)
 {
-	const struct synonym *synonym = find_synonym(argv[1]);
-	const char *nearest = synonym != NULL ? NULL : find_nearest_verb(argv[1]);
-	const char *verb_name = synonym != NULL ? synonym->verb : nearest;
+	const char *verb_name = NULL, *beginning = NULL, *also = NULL;
 	size_t count = (size_t)argc;
-	/* With nothing but a command after it, the word was the name. */
-	bool is_name = (argc > 2 && strcmp(argv[2], "--") == 0) ||
-		       (verb_name == NULL && (argc > 3 || strchr(argv[1], '/') != NULL));
 	struct usage_line line;
+	bool is_name;
 
+	for (size_t i = 0; i < sizeof(synonyms) / sizeof(synonyms[0]); i++) {
+		if (strcmp(synonyms[i].name, argv[1]) != 0)
+			continue;
+		verb_name = synonyms[i].verb;
+		beginning = synonyms[i].beginning;
+		also = synonyms[i].also;
+	}
+	if (verb_name == NULL)
+		verb_name = find_nearest_verb(argv[1]);
+	/* With nothing but a command after it, the word was the name. */
+	is_name = (argc > 2 && strcmp(argv[2], "--") == 0) ||
+		  (verb_name == NULL && (argc > 3 || strchr(argv[1], '/') != NULL));
 	if (verb_name == NULL && is_flock_line(argv + 1, count - 1))
 		show_flock_line(argv + 1, count - 1, &line);
 	else if (is_name)
@@ -274,9 +263,8 @@ static int report_unknown_verb(int argc, char **argv)
 	else if (verb_name == NULL)
 		return report_no_verb(argv[1], NULL, NULL);
 	else
-		correct_verb(verb_name, synonym != NULL ? synonym->beginning : NULL, argc, argv,
-			     &line);
-	return report_no_verb(argv[1], &line, synonym != NULL ? synonym->also : NULL);
+		correct_verb(verb_name, beginning, argc, argv, &line);
+	return report_no_verb(argv[1], &line, also);
 }
 
 /* An option before the verb: show the line with the two in the other order. */
@@ -329,16 +317,9 @@ static int verb_run(const struct verb *verb, int argc, char **argv)
 	return code;
 }
 
-/* By a link of that name, which comes first in the PATH of a crontab, say. */
-static bool is_called(const char *name, int argc, char **argv)
-{
-	const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
-
-	return argc > 0 && strcmp(slash != NULL ? slash + 1 : argv[0], name) == 0;
-}
-
 int main(int argc, char **argv)
 {
+	const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
 	const struct verb *verb;
 
 	os_title_setup(argc, argv);
@@ -348,7 +329,8 @@ int main(int argc, char **argv)
 			      strerror(errno));
 		return EXIT_SYSTEM;
 	}
-	if (is_called("flock", argc, argv))
+	/* By a link of that name, which comes first in the PATH of a crontab, say. */
+	if (argc > 0 && strcmp(slash != NULL ? slash + 1 : argv[0], "flock") == 0)
 		return cmd_flock(argc, argv);
 	if (argc < 2) {
 		message_error(

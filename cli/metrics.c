@@ -176,25 +176,19 @@ static void add_sample(struct metrics *metrics, struct sample sample)
 static void add_holder(struct metrics *metrics, const struct rlock_inspection *lock,
 		       const struct rlock_holder *holder, bool has_owner)
 {
-	if (holder->held_ms >= 0)
-		add_sample(metrics, (struct sample){ .metric = METRIC_HELD,
-						     .labels = holder_labels(metrics, lock, holder,
-									     has_owner),
-						     .value = holder->held_ms,
-						     .is_ms = true });
-	if (holder->ttl_ms >= 0 || holder->ttl_ms == RLOCK_TIME_NONE)
-		add_sample(metrics, (struct sample){ .metric = METRIC_TTL,
-						     .labels = holder_labels(metrics, lock, holder,
-									     has_owner),
-						     .value = holder->ttl_ms,
-						     .is_ms = true,
-						     .is_infinite = holder->ttl_ms < 0 });
-}
+	struct sample sample = { .metric = METRIC_HELD, .value = holder->held_ms, .is_ms = true };
 
-/* A reader or a permit that has expired stays in the lock, but does not hold it. */
-static bool holds(const struct rlock_holder *holder)
-{
-	return holder->ttl_ms != 0 || holder->kind == RLOCK_PLAIN;
+	if (holder->held_ms >= 0) {
+		sample.labels = holder_labels(metrics, lock, holder, has_owner);
+		add_sample(metrics, sample);
+	}
+	sample.metric = METRIC_TTL;
+	sample.value = holder->ttl_ms;
+	sample.is_infinite = holder->ttl_ms == RLOCK_TIME_NONE;
+	if (holder->ttl_ms >= 0 || sample.is_infinite) {
+		sample.labels = holder_labels(metrics, lock, holder, has_owner);
+		add_sample(metrics, sample);
+	}
 }
 
 /* Whether another holder has the same labels. */
@@ -217,8 +211,9 @@ static void add_holders(struct metrics *metrics, const struct rlock_inspection *
 	}
 	for (size_t i = 0; i < lock->holder_count; i++)
 		labels[i] = holder_labels(metrics, lock, &lock->holders[i], false);
+	/* A reader or a permit that has expired stays in the lock, but does not hold it. */
 	for (size_t i = 0; i < lock->holder_count; i++)
-		if (holds(&lock->holders[i]))
+		if (lock->holders[i].ttl_ms != 0 || lock->holders[i].kind == RLOCK_PLAIN)
 			add_holder(metrics, lock, &lock->holders[i], has_twin(lock, i, labels));
 	for (size_t i = 0; i < lock->holder_count; i++)
 		free(labels[i]);
@@ -264,18 +259,6 @@ static int compare(const void *a, const void *b)
 	return strcmp(first->labels, second->labels);
 }
 
-static void print_sample(const struct sample *sample, FILE *out)
-{
-	(void)fprintf(out, "%s{%s} ", texts[sample->metric].name, sample->labels);
-	if (sample->is_infinite)
-		(void)fprintf(out, "+Inf\n");
-	else if (sample->is_ms)
-		(void)fprintf(out, "%" PRId64 ".%03d\n", sample->value / 1000,
-			      (int)(sample->value % 1000));
-	else
-		(void)fprintf(out, "%" PRId64 "\n", sample->value);
-}
-
 bool metrics_print(struct metrics *metrics, FILE *out)
 {
 	size_t at = 0;
@@ -287,11 +270,20 @@ bool metrics_print(struct metrics *metrics, FILE *out)
 	for (int metric = 0; metric < METRIC_COUNT; metric++) {
 		(void)fprintf(out, "# HELP %s %s\n# TYPE %s gauge\n", texts[metric].name,
 			      texts[metric].help, texts[metric].name);
-		for (; at < metrics->count && metrics->samples[at].metric == (enum metric)metric;
-		     at++)
-			if (at == 0 ||
-			    compare(&metrics->samples[at - 1], &metrics->samples[at]) != 0)
-				print_sample(&metrics->samples[at], out);
+		for (; at < metrics->count && (int)metrics->samples[at].metric == metric; at++) {
+			const struct sample *sample = &metrics->samples[at];
+
+			if (at > 0 && compare(sample - 1, sample) == 0)
+				continue;
+			(void)fprintf(out, "%s{%s} ", texts[metric].name, sample->labels);
+			if (sample->is_infinite)
+				(void)fprintf(out, "+Inf\n");
+			else if (sample->is_ms)
+				(void)fprintf(out, "%" PRId64 ".%03d\n", sample->value / 1000,
+					      (int)(sample->value % 1000));
+			else
+				(void)fprintf(out, "%" PRId64 "\n", sample->value);
+		}
 	}
 	return true;
 }

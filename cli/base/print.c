@@ -86,14 +86,6 @@ static void object_json(struct json *json, const struct field *field, const void
 	json_close(json, '}');
 }
 
-static void number_json(struct json *json, const struct field *field, int64_t number, int64_t least)
-{
-	if (number < least)
-		json_null(json, field->key);
-	else
-		json_number(json, field->key, number);
-}
-
 static void numbers_json(struct json *json, const struct field *field, const char *text)
 {
 	char *end;
@@ -130,7 +122,10 @@ static void field_json(struct json *json, const struct field *field, const void 
 		break;
 	case FIELD_POSITIVE:
 	case FIELD_TIME:
-		number_json(json, field, *value.number, field->type == FIELD_POSITIVE);
+		if (*value.number < (field->type == FIELD_POSITIVE))
+			json_null(json, field->key);
+		else
+			json_number(json, field->key, *value.number);
 		break;
 	case FIELD_NUMBERS:
 		numbers_json(json, field, *value.text);
@@ -190,7 +185,7 @@ void fields_json(struct json *json, const struct field *fields, const void *obje
 }
 /* NOLINTEND(misc-no-recursion) */
 
-/* As a cell; a list is none. */
+/* As a cell, which only some types can be. */
 static const char *field_text(const struct field *field, const void *object, char out[CELL_MAX])
 {
 	union value value = value_of(field, object);
@@ -198,7 +193,6 @@ static const char *field_text(const struct field *field, const void *object, cha
 	switch (field->type) {
 	case FIELD_BYTES:
 		return rlock_escape(value.bytes->text, value.bytes->len, out, CELL_MAX);
-	case FIELD_TEXT:
 	case FIELD_NUMBERS:
 		return *value.text;
 	case FIELD_WORD:
@@ -207,9 +201,6 @@ static const char *field_text(const struct field *field, const void *object, cha
 		return duration_print_known(*value.number, out);
 	case FIELD_NUMBER:
 		(void)snprintf(out, CELL_MAX, "%" PRId64, *value.number);
-		return out;
-	case FIELD_SIZE:
-		(void)snprintf(out, CELL_MAX, "%zu", *value.size);
 		return out;
 	default:
 		return "";
@@ -276,18 +267,14 @@ void columns_free(struct columns *columns)
 	*columns = (struct columns){ 0 };
 }
 
-static size_t long_width(const struct columns *columns)
-{
-	size_t third = columns->room / 3;
-
-	return columns->room == 0 ? LONG_DEFAULT : third > LONG_LEAST ? third : LONG_LEAST;
-}
-
 static void widen(struct columns *columns, size_t column, const char *text)
 {
-	size_t width = width_of(text);
+	size_t width = width_of(text), third = columns->room / 3;
+	size_t long_width = columns->room == 0   ? LONG_DEFAULT
+			    : third > LONG_LEAST ? third
+						 : LONG_LEAST;
 
-	if (columns->table[column].way == COLUMN_LONG && width > long_width(columns))
+	if (columns->table[column].way == COLUMN_LONG && width > long_width)
 		return;
 	if (width > columns->widths[column])
 		columns->widths[column] = width;
@@ -455,15 +442,6 @@ static void narrow(struct layout *layout, size_t column, size_t least, size_t ro
 			total - room < width - least ? width - (total - room) : least;
 }
 
-static bool is_used(const struct columns *columns, size_t column)
-{
-	size_t row = columns->header_count;
-
-	while (row < columns->row_count && cell_of(columns->rows[row], column)[0] == '\0')
-		row++;
-	return row < columns->row_count;
-}
-
 static struct layout lay_out(const struct columns *columns)
 {
 	struct layout layout = { .beside = columns->count };
@@ -472,9 +450,13 @@ static struct layout lay_out(const struct columns *columns)
 	memcpy(layout.widths, columns->widths, sizeof(layout.widths));
 	for (size_t i = 0; i < columns->count; i++) {
 		enum column_way way = columns->table[i].way;
+		size_t row = columns->header_count;
 
+		/* Whether a row has text in it. */
+		while (row < columns->row_count && cell_of(columns->rows[row], i)[0] == '\0')
+			row++;
 		if (way == COLUMN_IF_USED)
-			layout.is_out[i] = !is_used(columns, i);
+			layout.is_out[i] = row == columns->row_count;
 		else if (way == COLUMN_FIRST_OUT && columns->room > 0)
 			layout.is_out[i] = total_of(&layout) > columns->room;
 		else if (way == COLUMN_FOLDED || way == COLUMN_CUT)

@@ -160,17 +160,6 @@ static bool write_syslog(const char *line, size_t len, int priority)
 
 /* ---- where a line goes ---- */
 
-static int sink_setup(const char *target)
-{
-	if (strcmp(target, "syslog") == 0)
-		sink = SINK_SYSLOG;
-	else if (strcmp(target, "stderr") == 0)
-		sink = SINK_STDERR;
-	else
-		return file_setup(target);
-	return 0;
-}
-
 static bool write_to_sink(const char *line, size_t len, int priority)
 {
 	switch (sink) {
@@ -210,14 +199,6 @@ static bool has_json;
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"                           \
 	"!#$%&'()*+,-./:;<>?@[]^_`{|}~"
 
-static bool is_bare(const char *bytes, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (bytes[i] == '\0' || strchr(BARE_BYTES, bytes[i]) == NULL)
-			return false;
-	return len > 0;
-}
-
 /* A backslash of the value is doubled, so that what rlock_escape makes of other bytes, \xNN, is told from it. */
 static void put_quoted(FILE *out, const char *bytes, size_t len)
 {
@@ -248,12 +229,16 @@ static void put_key(struct json *line, const char *key)
 /* Any bytes. */
 static void put_bytes(struct json *line, const char *key, const char *bytes, size_t len)
 {
+	size_t bare = 0;
+
 	if (has_json) {
 		json_bytes(line, key, bytes, len);
 		return;
 	}
 	put_key(line, key);
-	if (is_bare(bytes, len))
+	while (bare < len && bytes[bare] != '\0' && strchr(BARE_BYTES, bytes[bare]) != NULL)
+		bare++;
+	if (len > 0 && bare == len)
 		(void)fwrite(bytes, 1, len, line->out);
 	else
 		put_quoted(line->out, bytes, len);
@@ -303,7 +288,13 @@ static struct event_hold current;
 int event_log_setup(const char *target, bool is_json)
 {
 	has_json = is_json;
-	return sink_setup(target);
+	if (strcmp(target, "syslog") == 0)
+		sink = SINK_SYSLOG;
+	else if (strcmp(target, "stderr") == 0)
+		sink = SINK_STDERR;
+	else
+		return file_setup(target);
+	return 0;
 }
 
 void event_log_set_writer(event_log_writer writer)
@@ -329,21 +320,6 @@ enum event_kind event_kind_of_release(enum rlock_status status)
 	return status == RLOCK_NOT_HELD ? EVENT_LOST : EVENT_EXPIRES;
 }
 
-static void put_holder(struct json *line, size_t index)
-{
-	const char *owner =
-		current.hold != NULL ? rlock_hold_owner(current.hold, index) : current.owner;
-	char uid[USER_UID_MAX];
-	struct utsname host;
-
-	put_text(line, "owner", owner);
-	if (uname(&host) == 0)
-		put_text(line, "host", host.nodename);
-	if (current.pid != 0)
-		put_number(line, "pid", current.pid);
-	put_text(line, "user", user_name(uid));
-}
-
 static void put_course(struct json *line, const struct event *event)
 {
 	if (event->kind <= EVENT_FAILED)
@@ -365,7 +341,8 @@ static void put_fields(struct json *line, const struct event *event, size_t inde
 		       enum left_out left_out)
 {
 	const struct rlock_name *name = &current.names[index];
-	char at[WALL_CLOCK_TEXT_MAX];
+	char at[WALL_CLOCK_TEXT_MAX], uid[USER_UID_MAX];
+	struct utsname host;
 
 	(void)wall_clock_print(true, at);
 	put_text(line, "time", at);
@@ -373,7 +350,13 @@ static void put_fields(struct json *line, const struct event *event, size_t inde
 	put_bytes(line, "name", name->text, name->len);
 	if (current.kind != RLOCK_ANY)
 		put_text(line, "kind", rlock_kind_name(current.kind));
-	put_holder(line, index);
+	put_text(line, "owner",
+		 current.hold != NULL ? rlock_hold_owner(current.hold, index) : current.owner);
+	if (uname(&host) == 0)
+		put_text(line, "host", host.nodename);
+	if (current.pid != 0)
+		put_number(line, "pid", current.pid);
+	put_text(line, "user", user_name(uid));
 	put_course(line, event);
 	if (left_out < LEFT_OUT_REASON)
 		put_text(line, "reason", event->reason);

@@ -207,60 +207,28 @@ static bool named_candidate(const struct opts *opts, struct candidate *out)
 	return true;
 }
 
-/*
- * After su -p or sudo -E the home directory is still that of the user before, whose server and commands root must not
- * take for its own. A container's user may have that of root, "/".
- */
-static bool is_of_other_user(const char *dir, uid_t *owner_out)
-{
-	struct stat st;
-
-	if (stat(dir, &st) != 0)
-		return false;
-	*owner_out = st.st_uid;
-	return st.st_uid != geteuid() && st.st_uid != 0;
-}
-
 /* The user's own file; false when there can't be one. */
 static bool user_candidate(struct candidate *out)
 {
 	const char *config = getenv("XDG_CONFIG_HOME");
 	const char *home = getenv("HOME");
-	const char *variable = NULL, *dir = NULL, *below = "";
-
-	if (config != NULL && *config == '/') {
-		variable = "XDG_CONFIG_HOME";
-		dir = config;
-	} else if (home != NULL && *home == '/') {
-		variable = "HOME";
-		dir = home;
-		below = "/.config";
-	}
-	if (dir == NULL)
-		return false;
-	*out = (struct candidate){ .origin = "", .below = variable };
-	out->is_foreign = is_of_other_user(dir, &out->dir_owner);
-	return snprintf(out->path, sizeof(out->path), "%s%s/rlock.conf", dir, below) < PATH_MAX;
-}
-
-static bool is_absent(const struct candidate *candidate)
-{
+	bool is_config = config != NULL && *config == '/';
+	const char *dir = is_config ? config : home;
 	struct stat st;
 
-	return lstat(candidate->path, &st) != 0 && (errno == ENOENT || errno == ENOTDIR);
-}
-
-/* 0 if a source other than the foreign file has named the server, or the exit code after one line by message_error. */
-static int check_is_named(const struct opts *opts, const struct candidate *foreign)
-{
-	if (table_given(opts, OPT_URL) != NULL)
-		return 0;
-	message_error(
-		"configuration file '%s' is not read: %s belongs to user %lu, not to root or to the "
-		"caller, and no other place names the server: give --url, or set %s",
-		opts->config_skipped, foreign->below, (unsigned long)foreign->dir_owner,
-		foreign->below);
-	return EXIT_CONFIG;
+	if (dir == NULL || *dir != '/')
+		return false;
+	*out = (struct candidate){ .origin = "", .below = is_config ? "XDG_CONFIG_HOME" : "HOME" };
+	/*
+	 * After su -p or sudo -E the home directory is still that of the user before, whose server and commands root must
+	 * not take for its own. A container's user may have that of root, "/".
+	 */
+	if (stat(dir, &st) == 0) {
+		out->dir_owner = st.st_uid;
+		out->is_foreign = st.st_uid != geteuid() && st.st_uid != 0;
+	}
+	return snprintf(out->path, sizeof(out->path), "%s%s/rlock.conf", dir,
+			is_config ? "" : "/.config") < PATH_MAX;
 }
 
 /*
@@ -271,6 +239,7 @@ static int check_is_named(const struct opts *opts, const struct candidate *forei
 static int find(struct opts *opts, struct candidate *foreign, char **text_out, size_t *len_out)
 {
 	struct candidate candidate;
+	struct stat st;
 	int code = 0;
 
 	if (named_candidate(opts, &candidate)) {
@@ -281,7 +250,8 @@ static int find(struct opts *opts, struct candidate *foreign, char **text_out, s
 		if (!candidate.is_foreign) {
 			if (try_candidate(opts, &candidate, text_out, len_out, &code))
 				return code;
-		} else if (!is_absent(&candidate)) {
+		} else if (lstat(candidate.path, &st) == 0 ||
+			   (errno != ENOENT && errno != ENOTDIR)) {
 			*foreign = candidate;
 			record_skipped(opts, &candidate, "it is in another user's directory");
 		}
@@ -321,21 +291,11 @@ static char *trim(char *text)
 	return text;
 }
 
-static int report_no_option(const struct opts *opts, size_t line, const char *name)
-{
-	const char *meant = usage_option_meant(VERBS_ALL, name);
-	char why[RLOCK_ERROR_MAX];
-
-	(void)snprintf(why, sizeof(why), "there is no such option%s%s",
-		       meant != NULL ? ": try: " : "", meant != NULL ? meant : "");
-	return report_bad_line(opts, line, "option", name, why);
-}
-
 static int add_line(struct opts *opts, char *text, size_t line)
 {
 	char *equals = strchr(text, '=');
 	const struct opt *opt;
-	const char *name, *value;
+	const char *name, *value, *meant;
 	char why[RLOCK_ERROR_MAX];
 	enum rlock_status status;
 	size_t matches;
@@ -347,8 +307,12 @@ static int add_line(struct opts *opts, char *text, size_t line)
 	value = trim(equals + 1);
 	opt = table_by_name(VERBS_ALL, name, strlen(name), &matches);
 	/* No abbreviations in a file: a new option could change what they stand for. */
-	if (opt == NULL || strcmp(opt->name, name) != 0)
-		return report_no_option(opts, line, name);
+	if (opt == NULL || strcmp(opt->name, name) != 0) {
+		meant = usage_option_meant(VERBS_ALL, name);
+		(void)value_reject(why, "there is no such option%s%s",
+				   meant != NULL ? ": try: " : "", meant != NULL ? meant : "");
+		return report_bad_line(opts, line, "option", name, why);
+	}
 	if ((opt->scope & FOR_FILE) == 0)
 		return report_bad_line(opts, line, "option", name, "only for the command line");
 	if (opt->type == TYPE_FLAG && strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
@@ -365,18 +329,14 @@ static int add_line(struct opts *opts, char *text, size_t line)
 			       why);
 }
 
-/* Blanks alone, or a comment, which may be long. */
-static bool is_blank_or_comment(const char *line)
-{
-	line += strspn(line, BLANKS);
-	return *line == '\0' || *line == '#';
-}
-
 static int read_line(struct opts *opts, char *text, size_t len, size_t line)
 {
+	const char *first = text + strspn(text, BLANKS);
+
 	if (strlen(text) != len)
 		return report_bad_line(opts, line, NULL, NULL, "a NUL byte");
-	if (is_blank_or_comment(text))
+	/* A comment may be long. */
+	if (*first == '\0' || *first == '#')
 		return 0;
 	if (len > CONFIG_LINE_MAX)
 		return report_bad_line(opts, line, NULL, NULL, "the line is too long");
@@ -401,5 +361,12 @@ int config_read(struct opts *opts)
 		code = read_line(opts, text, len, ++line);
 		text += len + 1;
 	}
-	return code == 0 && foreign.is_foreign ? check_is_named(opts, &foreign) : code;
+	if (code != 0 || !foreign.is_foreign || table_given(opts, OPT_URL) != NULL)
+		return code;
+	message_error(
+		"configuration file '%s' is not read: %s belongs to user %lu, not to root or to the "
+		"caller, and no other place names the server: give --url, or set %s",
+		opts->config_skipped, foreign.below, (unsigned long)foreign.dir_owner,
+		foreign.below);
+	return EXIT_CONFIG;
 }

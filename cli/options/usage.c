@@ -87,22 +87,17 @@ char *usage_show(const char *text, char out[USAGE_SHOWN_MAX])
 	return show(text, NULL, out);
 }
 
-static bool names_url(const char *where)
-{
-	size_t len = strlen(where);
-
-	return len >= 3 && strcasecmp(where + len - 3, "url") == 0;
-}
-
 void usage_bad_value(const char *where, const char *value, const char *why)
 {
 	char shown[USAGE_SHOWN_MAX];
+	size_t len = strlen(where);
+	bool is_url = len >= 3 && strcasecmp(where + len - 3, "url") == 0;
 
 	if (value == NULL)
 		message_error("%s: %s", where, why);
 	else
-		message_error("%s '%s': %s", where,
-			      show(value, names_url(where) ? "--url" : NULL, shown), why);
+		message_error("%s '%s': %s", where, show(value, is_url ? "--url" : NULL, shown),
+			      why);
 }
 
 /* The bytes that need no quotes in a shell, anywhere in a word. */
@@ -306,6 +301,7 @@ const char *usage_option_meant(unsigned verbs, const char *name)
 /* Print the words of text from column on; further lines begin at indent. Returns the column reached. */
 static size_t print_wrapped(const char *text, size_t column, size_t indent)
 {
+	text += strspn(text, " ");
 	while (*text != '\0') {
 		size_t len = strcspn(text, " ");
 
@@ -345,35 +341,25 @@ static void print_head(const struct opt *opt)
 		(void)printf("%*s", HELP_COLUMN - head, "");
 }
 
-static void print_option(const struct verb *verb, const struct opt *opt)
-{
-	char buffer[DEFAULT_TEXT_MAX], initial[DEFAULT_TEXT_MAX + 16];
-	const char *value = table_default(opt, buffer);
-	size_t column;
-
-	print_head(opt);
-	column = print_wrapped(table_help(verb, opt), HELP_COLUMN, HELP_COLUMN);
-	if (value != NULL) {
-		(void)snprintf(initial, sizeof(initial), "(default: %s)", value);
-		(void)print_wrapped(initial, column, HELP_COLUMN);
-	}
-	(void)putchar('\n');
-}
-
-/* In one line; the default value where there is room for it. */
-static void print_option_short(const struct verb *verb, const struct opt *opt)
+/* For the short help it is one line, with the default value where there is room for it. */
+static void print_option(const struct verb *verb, const struct opt *opt, bool is_short)
 {
 	const char *help = table_help(verb, opt);
 	size_t len = table_brief_len(help);
 	char buffer[DEFAULT_TEXT_MAX], initial[DEFAULT_TEXT_MAX + 16] = "";
 	const char *value = table_default(opt, buffer);
 
+	print_head(opt);
 	if (value != NULL)
 		(void)snprintf(initial, sizeof(initial), " (default: %s)", value);
-	if (HELP_COLUMN + len + strlen(initial) > HELP_WIDTH)
-		initial[0] = '\0';
-	print_head(opt);
-	(void)printf("%.*s%s\n", (int)len, help, initial);
+	if (!is_short)
+		(void)print_wrapped(initial, print_wrapped(help, HELP_COLUMN, HELP_COLUMN),
+				    HELP_COLUMN);
+	else if (HELP_COLUMN + len + strlen(initial) <= HELP_WIDTH)
+		(void)printf("%.*s%s", (int)len, help, initial);
+	else
+		(void)printf("%.*s", (int)len, help);
+	(void)putchar('\n');
 }
 
 static void print_short(const struct verb *verb)
@@ -383,33 +369,29 @@ static void print_short(const struct verb *verb)
 		for (size_t id = 0; id < OPT_COUNT; id++)
 			if ((opt_table[id].scope & USUAL) != 0 &&
 			    (int)opt_table[id].group == group && table_takes(verb, &opt_table[id]))
-				print_option_short(verb, &opt_table[id]);
+				print_option(verb, &opt_table[id], true);
 	(void)printf("\n'rlock %s --help' has all options%s.\n", verb->name,
 		     verb->examples != NULL ? ", examples and the exit codes" : "");
-}
-
-static void print_group(const struct verb *verb, enum opt_group group)
-{
-	bool has_title = false;
-
-	for (size_t id = 0; id < OPT_COUNT; id++) {
-		const struct opt *opt = &opt_table[id];
-
-		if (opt->group != group || !table_takes(verb, opt))
-			continue;
-		if (!has_title)
-			(void)printf("\n%s:\n", opt_group_titles[group]);
-		has_title = true;
-		print_option(verb, opt);
-	}
 }
 
 static void print_full(const struct verb *verb)
 {
 	(void)print_wrapped(verb->description, 0, 0);
 	(void)putchar('\n');
-	for (int group = 0; group < GROUP_COUNT; group++)
-		print_group(verb, (enum opt_group)group);
+	for (int group = 0; group < GROUP_COUNT; group++) {
+		bool has_title = false;
+
+		for (size_t id = 0; id < OPT_COUNT; id++) {
+			const struct opt *opt = &opt_table[id];
+
+			if ((int)opt->group != group || !table_takes(verb, opt))
+				continue;
+			if (!has_title)
+				(void)printf("\n%s:\n", opt_group_titles[group]);
+			has_title = true;
+			print_option(verb, opt, false);
+		}
+	}
 	if (verb->examples != NULL) {
 		(void)printf("\nExamples:\n%s\n", verb->examples);
 		help_print_exit_codes();
@@ -449,11 +431,11 @@ void help_print_exit_codes(void)
 /* Print "-w, --wait" from column on. Returns the column reached. */
 static size_t print_names(const struct opt *opt, size_t column, size_t indent, bool is_last)
 {
-	char names[64];
+	char letter[8] = "", names[64];
 
-	(void)snprintf(names, sizeof(names), "%s%s%s--%s%s", opt->letter != NULL ? "-" : "",
-		       opt->letter != NULL ? opt->letter : "", opt->letter != NULL ? "/" : "",
-		       opt->name, is_last ? "" : ",");
+	if (opt->letter != NULL)
+		(void)snprintf(letter, sizeof(letter), "-%s/", opt->letter);
+	(void)snprintf(names, sizeof(names), "%s--%s%s", letter, opt->name, is_last ? "" : ",");
 	return print_wrapped(names, column, indent);
 }
 
