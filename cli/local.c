@@ -78,14 +78,6 @@ static bool local_server_write_pid(int dir_fd, pid_t pid)
 	return is_written && renameat(dir_fd, NEW_PID_FILE, dir_fd, PID_FILE) == 0;
 }
 
-/* Its first thread, which would answer, has ended. The others may keep the socket open for a moment yet. */
-static bool is_ending(pid_t pid)
-{
-	struct proc proc;
-
-	return pid > 0 && proc_read(pid, &proc) && (proc.state == 'Z' || proc.state == 'X');
-}
-
 /*
  * 0 when a server listens in the runtime directory dir_fd, else the errno that says why none does; EPERM when the
  * server is another user's, behind a link, say. *pid_out is then the server's pid, 0 if it is in another pid namespace.
@@ -96,6 +88,7 @@ static int local_server_connect(int dir_fd, pid_t *pid_out)
 	struct ucred peer = { 0 };
 	socklen_t peer_len = sizeof(peer);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	struct proc proc;
 	int err = 0;
 
 	if (fd < 0)
@@ -108,7 +101,9 @@ static int local_server_connect(int dir_fd, pid_t *pid_out)
 		err = errno;
 	else if (peer.uid != geteuid())
 		err = EPERM;
-	else if (is_ending(peer.pid))
+	/* Its first thread, which would answer, has ended. The others may keep the socket open for a moment yet. */
+	else if (peer.pid > 0 && proc_read(peer.pid, &proc) &&
+		 (proc.state == 'Z' || proc.state == 'X'))
 		err = ECONNREFUSED;
 	else
 		*pid_out = peer.pid;
@@ -122,19 +117,6 @@ static const char *const programs[] = { "redis-server", "valkey-server" };
 
 /* Where to look after PATH, which has few directories under cron. */
 #define USUAL_PATH "/usr/local/bin:/usr/bin:/usr/local/sbin:/usr/sbin:/bin"
-
-/* The path of redis-server, or else of valkey-server. False when neither is installed. */
-static bool local_server_start_find_program(char out[PATH_MAX])
-{
-	const char *const dirs[] = { getenv("PATH"), USUAL_PATH };
-
-	/* A relative directory is none that a server should be run from. */
-	for (size_t i = 0; i < 4; i++)
-		if (dirs[i % 2] != NULL &&
-		    file_find_program(programs[i / 2], dirs[i % 2], out) == 0 && out[0] == '/')
-			return true;
-	return false;
-}
 
 /*
  * The server goes on after the rlock that starts it, and serves others, too: the priority of that rlock and its limits
@@ -412,17 +394,6 @@ static enum search_state await(struct search *search)
 	return search_state;
 }
 
-/*
- * A server that runs but does not listen starts still (the rlock that started it was killed), or is about to end, and
- * would then remove the socket of the next one. Or its socket was removed: then its locks are still held, and with a
- * second server there would be two holders.
- */
-static enum search_state await_previous(struct search *search)
-{
-	search->server = local_server_read_pid(search->dir_fd);
-	return await(search);
-}
-
 /* One try. DOWN with the locked file in *fd_out, or with -1 when another process has locked it. */
 static enum search_state try_lock(struct search *search, int *fd_out)
 {
@@ -465,11 +436,18 @@ static enum search_state lock(struct search *search, int *fd_out)
 
 static enum search_state start(struct search *search)
 {
+	const char *const dirs[] = { getenv("PATH"), USUAL_PATH };
+	bool is_there = false;
 	char program[PATH_MAX];
 	enum search_state search_state;
 	int err;
 
-	if (!local_server_start_find_program(program)) {
+	/* redis-server, or else valkey-server. A relative directory is none that a server should be run from. */
+	for (size_t i = 0; i < 4 && !is_there; i++)
+		is_there = dirs[i % 2] != NULL &&
+			   file_find_program(programs[i / 2], dirs[i % 2], program) == 0 &&
+			   program[0] == '/';
+	if (!is_there) {
 		message_error(
 			"local: neither redis-server nor valkey-server is installed: install one, "
 			"or name a server with --url");
@@ -510,7 +488,13 @@ static enum search_state find_or_start(struct search *search)
 	search_state = lock(search, &lock_fd);
 	if (search_state != DOWN)
 		goto out;
-	search_state = await_previous(search);
+	/*
+	 * A server that runs but does not listen starts still (the rlock that started it was killed), or is about to end,
+	 * and would then remove the socket of the next one. Or its socket was removed: then its locks are still held, and
+	 * with a second server there would be two holders.
+	 */
+	search->server = local_server_read_pid(search->dir_fd);
+	search_state = await(search);
 	if (search_state == DOWN)
 		search_state = start(search);
 out:

@@ -74,25 +74,13 @@ static bool is_for_shell(const char *word)
 	return commands[i] != NULL || strpbrk(word, " \t\n=;&|<>()$`\"'*") != NULL;
 }
 
-static void add_shell_text(struct usage_line *line, char *const command[], size_t count)
-{
-	struct usage_line arguments;
-	char *text = NULL;
-
-	usage_line(&arguments, { NULL, command + 1, count - 1 });
-	if (asprintf(&text, "%s%s", command[0], arguments.text) < 0)
-		return;
-	usage_line_add(line, &(struct line_part){ "sh -c", &text, 1 });
-	free(text);
-}
-
 /* No shell reads COMMAND: if it was meant for one, the line is shown that calls a shell. */
 static int report_not_found(const struct opts *opts)
 {
 	char *const *command = opts->command;
 	const char *program = command[0];
-	struct usage_line line;
-	char shown[SHOWN_MAX];
+	struct usage_line line, arguments;
+	char shown[SHOWN_MAX], *text = NULL;
 	size_t count = usage_count(command);
 
 	usage_line(&line, PLAIN("rlock"), { opts->verb->name, opts->words, opts->word_count },
@@ -101,7 +89,10 @@ static int report_not_found(const struct opts *opts)
 	if (strcmp(program, "-c") == 0) {
 		usage_line_add(&line, &(struct line_part){ "sh", command, count });
 	} else if (is_for_shell(program)) {
-		add_shell_text(&line, command, count);
+		usage_line(&arguments, { NULL, command + 1, count - 1 });
+		if (asprintf(&text, "%s%s", program, arguments.text) >= 0)
+			usage_line_add(&line, &(struct line_part){ "sh -c", &text, 1 });
+		free(text);
 	} else {
 		message_error_of_lock("%s: command not found%s", shown,
 				      strchr(program, '/') == NULL
@@ -135,19 +126,11 @@ static bool lacks_interpreter(const char *path, char line[FIRST_LINE_MAX + 1])
 	return true;
 }
 
-static int report_bad_interpreter(const char *program, const char *interpreter)
-{
-	char why[2 * SHOWN_MAX], shown[SHOWN_MAX];
-
-	(void)rlock_escape(interpreter, strlen(interpreter), shown, sizeof(shown));
-	(void)snprintf(why, sizeof(why), "bad interpreter: '%s' is not there", shown);
-	return report_cannot_run(program, why);
-}
-
 int command_look_up(const struct opts *opts, char **path_out)
 {
 	const char *program = opts->command[0], *dirs = getenv("PATH");
 	char path[PATH_MAX], interpreter[FIRST_LINE_MAX + 1];
+	char why[2 * SHOWN_MAX], shown[SHOWN_MAX];
 	int error = file_find_program(program, dirs != NULL ? dirs : "/bin:/usr/bin", path);
 
 	if (error == ENOENT || error == ENOTDIR)
@@ -156,8 +139,12 @@ int command_look_up(const struct opts *opts, char **path_out)
 		return report_denied(program, path);
 	if (error != 0)
 		return report_cannot_run(program, strerror(error));
-	if (lacks_interpreter(path, interpreter))
-		return report_bad_interpreter(program, interpreter);
+	if (lacks_interpreter(path, interpreter)) {
+		(void)snprintf(
+			why, sizeof(why), "bad interpreter: '%s' is not there",
+			rlock_escape(interpreter, strlen(interpreter), shown, sizeof(shown)));
+		return report_cannot_run(program, why);
+	}
 	*path_out = strdup(path);
 	return *path_out != NULL ? 0 : message_out_of_memory();
 }
@@ -231,12 +218,9 @@ char **command_environment(const struct opts *opts, enum rlock_kind kind,
 			   const struct rlock_hold *hold, uint64_t start)
 {
 	char *own = print_own(opts, kind, hold, start);
-	size_t count = 0, at = 0;
-	char **list;
+	size_t count = usage_count(environ), at = 0;
+	char **list = calloc(count + OWN_COUNT + 1, sizeof(*list));
 
-	while (environ[count] != NULL)
-		count++;
-	list = calloc(count + OWN_COUNT + 1, sizeof(*list));
 	if (own == NULL || list == NULL) {
 		free(own);
 		free(list);
@@ -302,13 +286,11 @@ bool command_start(const struct command *command)
 {
 	static struct starting starting; /* an exec that takes long still reads it */
 	pid_t pid, not_started = command->not_started;
-	size_t count = 0;
 
-	while (command->argv[count] != NULL)
-		count++;
 	starting = (struct starting){ *command, rlock_now_ms() };
 	/* execvpe copies the words for the shell. */
-	pid = os_start(become_command, &starting, STACK_BYTES + count * sizeof(*command->argv));
+	pid = os_start(become_command, &starting,
+		       STACK_BYTES + usage_count(command->argv) * sizeof(*command->argv));
 	/*
 	 * Its own process does the same, should we be killed; but it may be killed before it has come to that. And a
 	 * signal that comes before the command has run is one for it already.

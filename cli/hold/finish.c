@@ -87,18 +87,6 @@ static void message_terminating(const struct lease *lease, int reason)
 			      lease->told_by);
 }
 
-/* A process that may not be signalled. */
-static void message_denied(const struct opts *opts, const struct proc *proc)
-{
-	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
-
-	message_warning(
-		"%s: may not terminate process %d (%s): it runs as another user: the lock is kept "
-		"until the process ends or the lock is lost",
-		names_show_one(opts, 0, name), (int)proc->pid,
-		rlock_escape(proc->name, strlen(proc->name), shown, sizeof(shown)));
-}
-
 /* Once, whichever process finds it: rlock may have taken over since. */
 static void log_lost(struct lease *lease)
 {
@@ -113,6 +101,8 @@ static void log_lost(struct lease *lease)
 
 void report_news(struct report *report, struct lease *lease, const struct job_report *processes)
 {
+	const struct proc *denied = &processes->denied_one;
+	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
 	int reason = lease->reason;
 
 	if (lease->is_lost && !report->has_lost)
@@ -125,7 +115,11 @@ void report_news(struct report *report, struct lease *lease, const struct job_re
 	report->reason = reason;
 	if (processes->denied > 0 && !report->has_denied) {
 		report->has_denied = true;
-		message_denied(lease->opts, &processes->denied_one);
+		message_warning(
+			"%s: may not terminate process %d (%s): it runs as another user: the lock is kept "
+			"until the process ends or the lock is lost",
+			names_show_one(lease->opts, 0, name), (int)denied->pid,
+			rlock_escape(denied->name, strlen(denied->name), shown, sizeof(shown)));
 	}
 }
 

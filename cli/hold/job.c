@@ -242,14 +242,8 @@ static void signal_once(const struct proc *proc, int signal, bool continues,
 	}
 }
 
-/* Which processes get no signal, but count, and so does what is below them. */
+/* Which processes get no signal, but count, and so does what is below them. NULL: none of them. */
 typedef bool (*spared_fn)(const struct proc *proc);
-
-static bool is_none(const struct proc *proc)
-{
-	(void)proc;
-	return false;
-}
 
 /* One look; signal 0: none is sent. Whether it found a process without the signal so far. */
 static bool look_and_signal(const struct job *job, int signal, bool continues, spared_fn is_spared,
@@ -268,7 +262,8 @@ static bool look_and_signal(const struct job *job, int signal, bool continues, s
 		if (proc_is_gone(proc))
 			continue;
 		report->running++;
-		if (signal == 0 || is_spared(proc) || set_has(signalled, proc->pid, proc->start) ||
+		if (signal == 0 || (is_spared != NULL && is_spared(proc)) ||
+		    set_has(signalled, proc->pid, proc->start) ||
 		    (spares_clean_up && look.entries[i].is_below_signalled))
 			continue;
 		has_found_new = true;
@@ -281,7 +276,7 @@ static bool look_and_signal(const struct job *job, int signal, bool continues, s
 static void look_at_all(const struct job *job, struct job_report *out)
 {
 	*out = (struct job_report){ 0 };
-	(void)look_and_signal(job, 0, false, is_none, NULL, false, out);
+	(void)look_and_signal(job, 0, false, NULL, NULL, false, out);
 }
 
 /*
@@ -388,7 +383,7 @@ static void term_step(struct job *job)
 
 static void kill_step(struct job *job, int64_t now_ms)
 {
-	spared_fn is_spared = now_ms >= renewers_end_ms(job->lease) ? is_none : is_renewer;
+	spared_fn is_spared = now_ms >= renewers_end_ms(job->lease) ? NULL : is_renewer;
 
 	signal_all(job, SIGKILL, is_spared, NULL, &job->report);
 }

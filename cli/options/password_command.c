@@ -10,6 +10,7 @@
 
 #include "base/message.h"
 #include "options/password_command.h"
+#include "options/usage.h"
 #include "sys/file_read.h"
 #include "sys/proc.h"
 #include "sys/shell.h"
@@ -34,12 +35,9 @@ struct fetch {
 static char **environment_make(void)
 {
 	static const char held[] = INHERITED_VARIABLE "=";
-	size_t count = 0, at = 0;
-	char **environment;
+	size_t count = usage_count(environ), at = 0;
+	char **environment = calloc(count + 1, sizeof(*environment));
 
-	while (environ != NULL && environ[count] != NULL)
-		count++;
-	environment = calloc(count + 1, sizeof(*environment));
 	for (size_t i = 0; environment != NULL && i < count; i++)
 		if (strncmp(environ[i], held, sizeof(held) - 1) != 0)
 			environment[at++] = environ[i];

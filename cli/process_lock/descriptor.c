@@ -70,23 +70,11 @@ static enum sharing look_at(const struct descriptor *descriptor, pid_t pid)
 	return same == 1 ? SHARED : NOT_SHARED;
 }
 
-static void find_owner(struct descriptor *descriptor)
-{
-	enum sharing sharing = NOT_SHARED;
-	pid_t pid = getppid();
-
-	descriptor->owner = getpid();
-	while (pid > 0 && (sharing = look_at(descriptor, pid)) == SHARED) {
-		descriptor->owner = pid;
-		pid = proc_parent(pid);
-	}
-	descriptor->is_parent_hidden = sharing == HIDDEN && descriptor->owner == getpid();
-}
-
 int descriptor_read(int fd, struct descriptor *out)
 {
 	char path[PATH_OF_FD_MAX];
 	int flags = fcntl(fd, F_GETFL);
+	enum sharing sharing = NOT_SHARED;
 	struct stat stat_of;
 	ssize_t len;
 
@@ -107,6 +95,10 @@ int descriptor_read(int fd, struct descriptor *out)
 		return ENOTSUP;
 	if (stat_of.st_nlink == 0)
 		return ENOENT;
-	find_owner(out);
+	out->owner = getpid();
+	for (pid_t pid = getppid(); pid > 0 && (sharing = look_at(out, pid)) == SHARED;
+	     pid = proc_parent(pid))
+		out->owner = pid;
+	out->is_parent_hidden = sharing == HIDDEN && out->owner == getpid();
 	return 0;
 }

@@ -93,16 +93,6 @@ int runtime_dir_create(int dir_fd, const char *name, int flags)
 	return fd;
 }
 
-static int make(int parent_fd, const char *path)
-{
-	mode_t mask = umask(0077);
-	int result = mkdirat(parent_fd, path, 0700), err = errno;
-
-	(void)umask(mask);
-	errno = err;
-	return result;
-}
-
 /*
  * For each of the following why says why a directory cannot be used; it is empty when that just does not exist. There is
  * room for RLOCK_ERROR_MAX bytes.
@@ -134,10 +124,13 @@ static bool is_trusted(int fd, char *why)
 /* A descriptor, or -1 with errno. */
 static int open_checked(int parent_fd, const char *path, bool is_made, char *why)
 {
-	int fd;
+	mode_t mask = umask(0077);
+	int fd, err = is_made && mkdirat(parent_fd, path, 0700) != 0 ? errno : EEXIST;
 
-	if (is_made && make(parent_fd, path) != 0 && errno != EEXIST) {
-		(void)snprintf(why, RLOCK_ERROR_MAX, "cannot make it: %s", strerror(errno));
+	(void)umask(mask);
+	if (err != EEXIST) {
+		(void)snprintf(why, RLOCK_ERROR_MAX, "cannot make it: %s", strerror(err));
+		errno = err;
 		return -1;
 	}
 	fd = openat(parent_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -193,15 +186,6 @@ static int open_second(bool is_made, char *why)
 	return fd;
 }
 
-static bool has_second(void)
-{
-	int parent_fd = open_second_parent();
-
-	if (parent_fd >= 0)
-		(void)close(parent_fd);
-	return parent_fd >= 0;
-}
-
 /* ---- what the header names ---- */
 
 static void report_first(const char *why)
@@ -247,12 +231,17 @@ static bool is_failure(bool is_needed, const char *why)
 int runtime_dir_open_all(bool is_needed, int fds_out[RUNTIME_DIR_COUNT])
 {
 	char why[RLOCK_ERROR_MAX];
+	int parent_fd = -1;
 	uid_t uid;
 
 	fds_out[0] = open_first(false, why);
-	if (fds_out[0] < 0 && is_failure(is_needed, why) && !(is_strangers(&uid) && has_second())) {
-		report_first(why);
-		return EXIT_SYSTEM;
+	if (fds_out[0] < 0 && is_failure(is_needed, why)) {
+		parent_fd = is_strangers(&uid) ? open_second_parent() : -1;
+		if (parent_fd < 0) {
+			report_first(why);
+			return EXIT_SYSTEM;
+		}
+		(void)close(parent_fd);
 	}
 	fds_out[1] = open_second(false, why);
 	if (fds_out[1] >= 0 || !is_failure(is_needed, why))

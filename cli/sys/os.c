@@ -483,26 +483,19 @@ void os_title_setup(int argc, char **argv)
 	title.size = (size_t)(end - argv[0]);
 }
 
-/* COMMAND's words are among them. False when out of memory. */
-static bool move_words(void)
+void os_set_title(const char *text)
 {
-	char *copy = malloc(title.size);
+	char *copy = title.argc > 0 ? malloc(title.size) : NULL;
+	size_t len;
 
-	if (copy == NULL)
-		return false;
-	memcpy(copy, title.room, title.size);
+	if (title.size == 0 || (title.argc > 0 && copy == NULL))
+		return;
+	/* COMMAND's words are among them. */
+	if (copy != NULL)
+		memcpy(copy, title.room, title.size);
 	for (int i = 0; i < title.argc; i++)
 		title.argv[i] = copy + (title.argv[i] - title.room);
 	title.argc = 0;
-	return true;
-}
-
-void os_set_title(const char *text)
-{
-	size_t len;
-
-	if (title.size == 0 || (title.argc > 0 && !move_words()))
-		return;
 	/* The last byte stays NUL: else the kernel goes on to show the environment. */
 	len = least_size(strlen(text), title.size - 1);
 	memcpy(title.room, text, len);
@@ -547,14 +540,6 @@ static bool runs_at_least_as(pid_t thread, int priority)
 	return sched_getparam(thread, &current) == 0 && current.sched_priority >= priority;
 }
 
-/* LimitRTTIME= of systemd, and rtkit: a process of SCHED_RR is killed when it runs so long without sleeping. */
-static bool has_real_time_limit(void)
-{
-	struct rlimit limit;
-
-	return getrlimit(RLIMIT_RTTIME, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY;
-}
-
 /*
  * Where SCHED_RR is denied, a nice value has to do. It counts among the processes of one session only (sched(7),
  * autogroup): the more sessions are busy, the less it helps. SCHED_RR is not inherited: the thread that resolves names
@@ -562,10 +547,14 @@ static bool has_real_time_limit(void)
  */
 void os_raise_priority(void)
 {
+	struct rlimit limit;
+
 	/* chrt(1) may have started us with more. */
 	if (raised != IS_AS_FOUND || runs_at_least_as(0, REAL_TIME_OURS))
 		return;
-	if (!has_real_time_limit() && make_real_time(0, REAL_TIME_OURS)) {
+	/* LimitRTTIME= of systemd, and rtkit: a process of SCHED_RR is killed when it runs so long without sleeping. */
+	if (getrlimit(RLIMIT_RTTIME, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY &&
+	    make_real_time(0, REAL_TIME_OURS)) {
 		raised = IS_REAL_TIME;
 		return;
 	}
@@ -714,27 +703,22 @@ static bool has_our_pid(const char *status, const char *line)
 	return number_read(&cursor, &pid) && *cursor == '\n' && pid == getpid();
 }
 
-/* What unshare(1) starts without --fork is in one namespace, and its children are in another. */
-static bool have_children_our_pids(void)
-{
-	uint64_t ours = 0, theirs = 0;
-
-	return os_namespace("pid", &ours) && os_namespace("pid_for_children", &theirs) &&
-	       ours != 0 && ours == theirs;
-}
-
 static const char is_others[] = "/proc is that of another PID namespace: mount one for this "
 				"namespace: unshare --fork --mount-proc";
 
 static const char *judge_status(const char *status)
 {
+	uint64_t ours = 0, theirs = 0;
+
 	/* A kernel that was built without PID namespaces has neither. */
 	if (strstr(status, "\nNSpid:") == NULL && access("/proc/self/ns/pid", F_OK) != 0 &&
 	    has_our_pid(status, "\nPid:\t"))
 		return NULL;
 	if (!has_our_pid(status, "\nNSpid:\t"))
 		return is_others;
-	if (!have_children_our_pids())
+	/* What unshare(1) starts without --fork is in one namespace, and its children are in another. */
+	if (!os_namespace("pid", &ours) || !os_namespace("pid_for_children", &theirs) ||
+	    ours == 0 || ours != theirs)
 		return "processes that start here belong to another PID namespace than /proc: "
 		       "unshare --fork --mount-proc";
 	return NULL;

@@ -19,12 +19,6 @@
 
 #define STAT_MAX 1024
 
-/* A process may end while it is looked at: then it is gone, as if it had ended before. */
-static enum proc_lookup lookup_of_errno(void)
-{
-	return is_transient_errno(errno) ? PROC_UNSEEN : PROC_GONE;
-}
-
 /* The numbers that are used of those after the state; proc(5) counts them from 4 on. */
 enum { FIELD_PARENT = 4, FIELD_SESSION = 6, FIELD_THREADS = 20, FIELD_START = 22 };
 
@@ -78,7 +72,8 @@ enum proc_lookup proc_look(pid_t pid, struct proc *out)
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	if (file_read_start(AT_FDCWD, path, 0, text, sizeof(text)) < 0)
-		return lookup_of_errno();
+		/* A process may end while it is looked at: then it is gone, as if it had ended before. */
+		return is_transient_errno(errno) ? PROC_UNSEEN : PROC_GONE;
 	if (!parse_stat(text, &proc))
 		return PROC_GONE;
 	*out = proc;
@@ -204,26 +199,20 @@ int proc_open(pid_t pid, uint64_t start)
 	return -1;
 }
 
-/* The first 64 bits of the boot id, "xxxxxxxx-xxxx-xxxx-..."; 0: it is none. */
-static uint64_t boot_number(const char *id)
-{
-	char digits[17] = "";
-	size_t count = 0;
-
-	for (; *id != '\0' && count < sizeof(digits) - 1; id++)
-		if (*id != '-')
-			digits[count++] = *id;
-	return strtoull(digits, NULL, 16);
-}
-
 /* Of this process. Neither its machine nor its namespace ever changes. */
 static const struct rlock_process *this_place(void)
 {
 	static struct rlock_process place;
-	char boot[OS_BOOT_ID_MAX];
+	char boot[OS_BOOT_ID_MAX], digits[17] = "";
+	size_t count = 0;
 
-	if (place.boot == 0 && os_namespace("pid", &place.pid_namespace) && os_boot_id(boot))
-		place.boot = boot_number(boot);
+	if (place.boot != 0 || !os_namespace("pid", &place.pid_namespace) || !os_boot_id(boot))
+		return &place;
+	/* The first 64 bits of the boot id, "xxxxxxxx-xxxx-xxxx-..."; 0: it is none. */
+	for (const char *id = boot; *id != '\0' && count < sizeof(digits) - 1; id++)
+		if (*id != '-')
+			digits[count++] = *id;
+	place.boot = strtoull(digits, NULL, 16);
 	return &place;
 }
 

@@ -246,15 +246,6 @@ static pid_t fork_helper(void)
 	return pid;
 }
 
-/* False with errno. */
-static bool limit_time(struct shell *shell, int64_t until_ms)
-{
-	shell->until_ms = until_ms;
-	shell->timer_fd = os_timer_open();
-	return shell->timer_fd >= 0 && os_events_add(shell->fd, shell->timer_fd) &&
-	       os_timer_set(shell->timer_fd, until_ms);
-}
-
 /* false with errno. On success the other ends of the pipes are in order. */
 static bool equip(struct shell *shell, struct order *order)
 {
@@ -270,11 +261,17 @@ static bool equip(struct shell *shell, struct order *order)
 	shell->end_fd = end[0];
 	order->end_fd = end[1];
 	shell->fd = os_events_open();
+	if (order->path != NULL) {
+		shell->until_ms = rlock_now_ms() + READER_MS;
+		shell->timer_fd = os_timer_open();
+	}
 	return shell->fd >= 0 && fcntl(shell->output_fd, F_SETFL, O_NONBLOCK) == 0 &&
 	       fcntl(shell->end_fd, F_SETFL, O_NONBLOCK) == 0 &&
 	       os_events_add(shell->fd, shell->output_fd) &&
 	       os_events_add(shell->fd, shell->end_fd) &&
-	       (order->path == NULL || limit_time(shell, rlock_now_ms() + READER_MS));
+	       (order->path == NULL ||
+		(shell->timer_fd >= 0 && os_events_add(shell->fd, shell->timer_fd) &&
+		 os_timer_set(shell->timer_fd, shell->until_ms)));
 }
 
 static struct shell *start(struct order order)

@@ -130,11 +130,6 @@ static int real_time_parse(const char *text)
 	return is_first ? SIGRTMIN + (int)distance : SIGRTMAX - (int)distance;
 }
 
-static bool only_stops(int64_t signal)
-{
-	return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
-}
-
 bool signals_parse(const char *text, int *out)
 {
 	const char *name = strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
@@ -147,9 +142,9 @@ bool signals_parse(const char *text, int *out)
 		number = real_time_parse(name);
 	if (number < 0 && (text[0] < '0' || text[0] > '9' || !number_parse(text, &number)))
 		return false;
-	/* Between the others and the first of real time are those of the C library. */
+	/* Between the others and the first of real time are those of the C library. Some only stop a process. */
 	if (number < 1 || number > SIGRTMAX || (number > 31 && number < SIGRTMIN) ||
-	    only_stops(number))
+	    number == SIGSTOP || number == SIGTSTP || number == SIGTTIN || number == SIGTTOU)
 		return false;
 	*out = (int)number;
 	return true;
