@@ -700,68 +700,53 @@ static const char *where(const struct opts *opts, const struct setting *setting,
 	return "the default";
 }
 
-/* Text: a line for each, as a part of the findings. They are no part of the conclusion: most are as they should be. */
-static void check_settings_print(struct check *check, const struct opts *opts)
+/* Text: a line, as a part of the findings. It is no part of the conclusion: most settings are as they should be. */
+static void print_setting(void *ctx, const struct setting *setting)
 {
-	int width = check->subject_width;
-	struct setting next;
-	const struct setting *setting = &next;
-	size_t at = 0;
+	struct check *check = ctx;
+	bool is_ignored = setting->ignored[0] != '\0';
+	bool is_default_url =
+		setting->source == SOURCE_DEFAULT && strcmp(setting->option, "url") == 0;
+	char value[USAGE_SHOWN_MAX], buffer[WHERE_MAX], text[TEXT_MAX];
 
-	findings_about(check, "options", "");
-	check->subject_width = NAME_WIDTH;
-	while (load_setting(opts, &at, &next)) {
-		bool is_ignored = setting->ignored[0] != '\0';
-		bool is_default_url =
-			setting->source == SOURCE_DEFAULT && strcmp(setting->option, "url") == 0;
-		char value[USAGE_SHOWN_MAX], buffer[WHERE_MAX], text[TEXT_MAX];
-
-		/* The variable stands for itself where it stands for no option. */
-		check->subject = setting->option != NULL ? setting->option : setting->variable;
-		(void)snprintf(
-			text, sizeof(text), "%s, %s%s%s%s",
-			setting->value != NULL ? usage_show(setting->value, value) : "(not shown)",
-			where(opts, setting, buffer), is_ignored ? ": not used: " : "",
-			setting->ignored,
-			setting->is_of_other_verbs && !is_ignored ? ", for other verbs" : "");
-		print(check, is_ignored || is_default_url ? FINDING_NOTE : FINDING_OK, text);
-	}
-	check->subject_width = width;
+	/* The variable stands for itself where it stands for no option. */
+	check->subject = setting->option != NULL ? setting->option : setting->variable;
+	(void)snprintf(text, sizeof(text), "%s, %s%s%s%s",
+		       setting->value != NULL ? usage_show(setting->value, value) : "(not shown)",
+		       where(check->opts, setting, buffer), is_ignored ? ": not used: " : "",
+		       setting->ignored,
+		       setting->is_of_other_verbs && !is_ignored ? ", for other verbs" : "");
+	print(check, is_ignored || is_default_url ? FINDING_NOTE : FINDING_OK, text);
 }
 
-/* JSON: a member of the open object. */
-static void check_settings_json(struct json *json, const struct opts *opts)
+/* JSON: an element of the open list. */
+static void put_setting(void *ctx, const struct setting *setting)
 {
 	static const char *const sources[] = { [SOURCE_DEFAULT] = "default",
 					       [SOURCE_FILE] = "file",
 					       [SOURCE_ENVIRONMENT] = "environment",
 					       [SOURCE_ARGV] = "command line" };
-	struct setting setting;
-	size_t at = 0;
+	struct check *check = ctx;
+	struct json *json = &check->json;
+	bool is_of_file = setting->source == SOURCE_FILE;
+	char value[USAGE_SHOWN_MAX] = "";
 
-	json_open(json, "options", '[');
-	while (load_setting(opts, &at, &setting)) {
-		bool is_of_file = setting.source == SOURCE_FILE;
-		char value[USAGE_SHOWN_MAX] = "";
-
-		if (setting.value != NULL)
-			(void)usage_show(setting.value, value);
-		json_open(json, NULL, '{');
-		json_text(json, "option", setting.option != NULL ? setting.option : "");
-		json_text(json, "value", value);
-		json_text(json, "source", sources[setting.source]);
-		json_text(json, "variable", setting.variable != NULL ? setting.variable : "");
-		json_text(json, "file", is_of_file ? opts->config_file : "");
-		if (is_of_file)
-			json_number(json, "line", (int64_t)setting.line);
-		else
-			json_null(json, "line");
-		json_bool(json, "used", setting.ignored[0] == '\0');
-		json_bool(json, "other_verbs", setting.is_of_other_verbs);
-		json_text(json, "reason", setting.ignored);
-		json_close(json, '}');
-	}
-	json_close(json, ']');
+	if (setting->value != NULL)
+		(void)usage_show(setting->value, value);
+	json_open(json, NULL, '{');
+	json_text(json, "option", setting->option != NULL ? setting->option : "");
+	json_text(json, "value", value);
+	json_text(json, "source", sources[setting->source]);
+	json_text(json, "variable", setting->variable != NULL ? setting->variable : "");
+	json_text(json, "file", is_of_file ? check->opts->config_file : "");
+	if (is_of_file)
+		json_number(json, "line", (int64_t)setting->line);
+	else
+		json_null(json, "line");
+	json_bool(json, "used", setting->ignored[0] == '\0');
+	json_bool(json, "other_verbs", setting->is_of_other_verbs);
+	json_text(json, "reason", setting->ignored);
+	json_close(json, '}');
 }
 
 /* ---- other local: servers of this user ---- */
@@ -942,8 +927,12 @@ int cmd_check(const struct opts *opts, struct rlock_conn *conn)
 		if (failure != 0)
 			code = failure;
 	}
-	if (!opts->json)
-		check_settings_print(&check, opts);
+	if (!opts->json) {
+		findings_about(&check, "options", "");
+		check.subject_width = NAME_WIDTH;
+		load_settings(opts, print_setting, &check);
+		check.subject_width = SUBJECT_WIDTH;
+	}
 	findings_about(&check, NULL, "");
 	check.subject = "directory";
 	check_directory(&check);
@@ -952,7 +941,9 @@ int cmd_check(const struct opts *opts, struct rlock_conn *conn)
 	if (opts->json) {
 		end_part(&check);
 		json_close(&check.json, ']');
-		check_settings_json(&check.json, opts);
+		json_open(&check.json, "options", '[');
+		load_settings(opts, put_setting, &check);
+		json_close(&check.json, ']');
 		json_bool(&check.json, "sound", check.code == 0);
 	}
 	print_conclusion(&check);

@@ -33,11 +33,6 @@ static const struct column status_columns[COLUMN_COUNT] = {
 	[NOTE] = { "NOTE", COLUMN_FOLDED },  [OWNER] = { "OWNER", COLUMN_BELOW },
 };
 
-static const char *kind_word(enum rlock_kind kind)
-{
-	return kind == RLOCK_ANY ? "" : rlock_kind_name(kind);
-}
-
 static const char *holder_role(const void *object)
 {
 	const struct rlock_holder *holder = object;
@@ -51,27 +46,12 @@ static const char *holder_role(const void *object)
 	return holder->kind == RLOCK_WRITE ? "writer" : "holder";
 }
 
-static const char *holder_kind(const void *object)
-{
-	return kind_word(((const struct rlock_holder *)object)->kind);
-}
-
-static const char *holder_client(const void *object)
-{
-	return rlock_client_name(((const struct rlock_holder *)object)->client);
-}
-
 /* Whether the process of a holder is of this machine, and not there. The command of one that was killed may still run. */
 static const char *holder_gone(const void *object)
 {
 	const struct rlock_holder *holder = object;
 
 	return holder->ttl_ms != 0 && proc_has_ended_here(&holder->process) ? "gone" : "";
-}
-
-static const char *waiter_client(const void *object)
-{
-	return rlock_client_name(((const struct rlock_waiter *)object)->client);
 }
 
 static const char *waiter_dead(const void *object)
@@ -94,11 +74,6 @@ static const char *lock_state(const void *object)
 		break;
 	}
 	return "other";
-}
-
-static const char *lock_kind(const void *object)
-{
-	return kind_word(((const struct rlock_inspection *)object)->kind);
 }
 
 static const char *lock_permits(const void *object)
@@ -150,8 +125,8 @@ static const struct field process_fields[] = {
 static const struct field holder_fields[] = {
 	{ NULL, FIELD_WORD, .word = holder_role, .column = 1 + ROLE },
 	{ "owner", FIELD_BYTES, OF(rlock_holder, owner), .column = 1 + OWNER },
-	{ "kind", FIELD_WORD, .word = holder_kind },
-	{ "client", FIELD_WORD, .word = holder_client, .column = 1 + CLIENT },
+	{ "kind", FIELD_KIND, OF(rlock_holder, kind) },
+	{ "client", FIELD_CLIENT, OF(rlock_holder, client), .column = 1 + CLIENT },
 	{ "note", FIELD_BYTES, OF(rlock_holder, note), .column = 1 + NOTE },
 	{ "count", FIELD_NUMBER, OF(rlock_holder, count), .column = 1 + COUNT },
 	{ "held_ms", FIELD_TIME, OF(rlock_holder, held_ms), .column = 1 + SINCE },
@@ -169,7 +144,7 @@ static const struct field holder_fields[] = {
 static const struct field waiter_fields[] = {
 	{ "position", FIELD_POSITION, .offset = 0 },
 	{ "owner", FIELD_BYTES, OF(rlock_waiter, owner), .column = 1 + OWNER },
-	{ "client", FIELD_WORD, .word = waiter_client, .column = 1 + CLIENT },
+	{ "client", FIELD_CLIENT, OF(rlock_waiter, client), .column = 1 + CLIENT },
 	{ "note", FIELD_BYTES, OF(rlock_waiter, note), .column = 1 + NOTE },
 	{ "waits_ms", FIELD_TIME, OF(rlock_waiter, waits_ms), .column = 1 + SINCE },
 	{ NULL, FIELD_WORD, .word = waiter_dead, .column = 1 + TTL },
@@ -225,7 +200,7 @@ static const struct field lock_fields[] = {
 	{ "server", FIELD_TEXT, OF(rlock_inspection, server) },
 	{ "error", FIELD_TEXT, OF(rlock_inspection, error) },
 	{ "state", FIELD_WORD, .word = lock_state },
-	{ "kind", FIELD_WORD, .word = lock_kind },
+	{ "kind", FIELD_KIND, OF(rlock_inspection, kind) },
 	{ "type", FIELD_TEXT, OF(rlock_inspection, type) },
 	{ "ground", FIELD_TEXT, OF(rlock_inspection, ground) },
 	{ "ttl_ms", FIELD_TIME, OF(rlock_inspection, ttl_ms) },
@@ -306,7 +281,9 @@ static const char *plural(int64_t count)
 
 static void print_lock(const struct rlock_inspection *lock, FILE *out)
 {
-	const char *kind = lock->kind == RLOCK_SEMAPHORE ? "semaphore" : kind_word(lock->kind);
+	const char *kind = lock->kind == RLOCK_SEMAPHORE ? "semaphore"
+			   : lock->kind == RLOCK_ANY     ? ""
+							 : rlock_kind_name(lock->kind);
 	int64_t free_permits = lock->free_permits > 0 ? lock->free_permits : 0;
 	char shown[CELL_MAX], ttl[DURATION_TEXT_MAX];
 

@@ -45,22 +45,18 @@ bool message_is_verbose(void)
 	return is_verbose;
 }
 
-/* Where to cut so that size bytes and an ellipsis fit, and no character is left in halves. */
-static size_t cut_at(const char *text, size_t size)
-{
-	size_t len = size - strlen(ELLIPSIS);
-
-	while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80)
-		len--;
-	return len;
-}
-
+/* No character is left in halves. */
 void message_cut(char *text, size_t room)
 {
+	size_t len = room - strlen(ELLIPSIS);
+
 	if (room < strlen(ELLIPSIS))
 		text[0] = '\0';
-	else if (strlen(text) > room)
-		memcpy(text + cut_at(text, room), ELLIPSIS, sizeof(ELLIPSIS));
+	if (strlen(text) <= room)
+		return;
+	while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80)
+		len--;
+	memcpy(text + len, ELLIPSIS, sizeof(ELLIPSIS));
 }
 
 void message_set_deadline(int64_t deadline_ms)
@@ -181,26 +177,22 @@ void message_set_names(const char *names)
 __attribute__((format(printf, 2, 0))) static void print(const char *names, const char *format,
 							va_list args)
 {
-	char line[PIPE_BUF]; /* a pipe takes so much in one piece */
+	char line
+		[PIPE_BUF +
+		 1]; /* a pipe takes so much in one piece, the newline included; and one byte to be cut */
 	const size_t start = (size_t)snprintf(line, sizeof(line), PREFIX "%s", names);
-	const size_t room = sizeof(line) - start - 1; /* a newline takes the place of the NUL */
-	int saved_errno = errno, wanted;
-	size_t len, i;
+	int saved_errno = errno;
+	size_t i;
 
-	wanted = vsnprintf(line + start, room + 1, format, args);
-	len = wanted < 0 ? 0 : (size_t)wanted;
-	if (len > room) {
-		len = cut_at(line + start, room);
-		memcpy(line + start + len, ELLIPSIS, strlen(ELLIPSIS));
-		len += strlen(ELLIPSIS);
-	}
+	line[start] = '\0';
+	(void)vsnprintf(line + start, sizeof(line) - start, format, args);
+	message_cut(line + start, PIPE_BUF - 1 - start);
 	/* A last net: whatever came in, one message stays one line. */
-	for (i = start; i < start + len; i++) {
+	for (i = start; line[i] != '\0'; i++)
 		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
 			line[i] = '?';
-	}
-	line[start + len] = '\n';
-	message_line(line, start + len + 1);
+	line[i] = '\n';
+	message_line(line, i + 1);
 	errno = saved_errno;
 }
 

@@ -63,6 +63,8 @@ union value {
 	const int64_t *number;
 	const size_t *size;
 	const bool *claim;
+	const enum rlock_kind *kind;
+	const enum rlock_client *client;
 	const void *const *object;
 };
 
@@ -70,6 +72,33 @@ static union value value_of(const struct field *field, const void *object)
 {
 	/* The void pointer goes into whichever member is read. */
 	return (union value){ .bytes = (const void *)((const char *)object + field->offset) };
+}
+
+/* As a cell; "" of the types that are none. */
+static const char *field_text(const struct field *field, const void *object, char out[CELL_MAX])
+{
+	union value value = value_of(field, object);
+
+	switch (field->type) {
+	case FIELD_BYTES:
+		return rlock_escape(value.bytes->text, value.bytes->len, out, CELL_MAX);
+	case FIELD_TEXT:
+	case FIELD_NUMBERS:
+		return *value.text;
+	case FIELD_KIND:
+		return *value.kind == RLOCK_ANY ? "" : rlock_kind_name(*value.kind);
+	case FIELD_CLIENT:
+		return rlock_client_name(*value.client);
+	case FIELD_WORD:
+		return field->word(object);
+	case FIELD_TIME:
+		return duration_print_known(*value.number, out);
+	case FIELD_NUMBER:
+		(void)snprintf(out, CELL_MAX, "%" PRId64, *value.number);
+		return out;
+	default:
+		return "";
+	}
 }
 
 /* NOLINTBEGIN(misc-no-recursion): as deep as the tables are. */
@@ -105,6 +134,7 @@ static void field_json(struct json *json, const struct field *field, const void 
 		       size_t position)
 {
 	union value value = value_of(field, object);
+	char cell[CELL_MAX];
 	const void *part;
 
 	switch (field->type) {
@@ -112,10 +142,10 @@ static void field_json(struct json *json, const struct field *field, const void 
 		json_bytes(json, field->key, value.bytes->text, value.bytes->len);
 		break;
 	case FIELD_TEXT:
-		json_text(json, field->key, *value.text);
-		break;
+	case FIELD_KIND:
+	case FIELD_CLIENT:
 	case FIELD_WORD:
-		json_text(json, field->key, field->word(object));
+		json_text(json, field->key, field_text(field, object, cell));
 		break;
 	case FIELD_NUMBER:
 		json_number(json, field->key, *value.number);
@@ -184,28 +214,6 @@ void fields_json(struct json *json, const struct field *fields, const void *obje
 	fields_json_at(json, fields, object, 1);
 }
 /* NOLINTEND(misc-no-recursion) */
-
-/* As a cell, which only some types can be. */
-static const char *field_text(const struct field *field, const void *object, char out[CELL_MAX])
-{
-	union value value = value_of(field, object);
-
-	switch (field->type) {
-	case FIELD_BYTES:
-		return rlock_escape(value.bytes->text, value.bytes->len, out, CELL_MAX);
-	case FIELD_NUMBERS:
-		return *value.text;
-	case FIELD_WORD:
-		return field->word(object);
-	case FIELD_TIME:
-		return duration_print_known(*value.number, out);
-	case FIELD_NUMBER:
-		(void)snprintf(out, CELL_MAX, "%" PRId64, *value.number);
-		return out;
-	default:
-		return "";
-	}
-}
 
 /* ---- rows ---- */
 

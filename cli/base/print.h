@@ -35,6 +35,8 @@ enum field_type {
 	FIELD_SIZE,     /* size_t */
 	FIELD_BOOL,
 	FIELD_POSITION, /* in its list, from 1 */
+	FIELD_KIND,     /* enum rlock_kind; RLOCK_ANY is null */
+	FIELD_CLIENT,   /* enum rlock_client */
 	FIELD_WORD,     /* what word() says of the struct; "" is null in JSON */
 	FIELD_CLAIM,    /* whether word() says anything */
 	FIELD_OBJECT,   /* a pointer to another struct; NULL is null */

@@ -334,49 +334,25 @@ static void argtable_parse(struct argtable *table, const struct opts *opts)
 
 /* ---- what argtable understood ---- */
 
-static int add_option(struct opts *opts, enum opt_id id, const char *value)
-{
-	char where[USAGE_SHOWN_MAX];
-	char why[RLOCK_ERROR_MAX];
-	bool is_shown;
-	enum rlock_status status =
-		table_give(opts, (struct given){ id, SOURCE_ARGV, .value = value }, why);
-
-	if (status == RLOCK_OK)
-		return 0;
-	if (status == RLOCK_ENOMEM)
-		return message_out_of_memory();
-	(void)snprintf(where, sizeof(where), "--%s", opt_table[id].name);
-	is_shown = opt_table[id].value != NULL && (opt_table[id].scope & SECRET) == 0;
-	usage_bad_value(where, is_shown ? value : NULL, why);
-	return exit_code_of(status);
-}
-
 /* One option as often as it was given; entry is argtable's row of it. */
 static int add_occurrences(struct opts *opts, const struct opt *opt, const void *entry)
 {
 	const struct arg_str *values = entry; /* if it takes one */
 	int count = opt->value != NULL ? values->count : ((const struct arg_lit *)entry)->count;
+	char where[USAGE_SHOWN_MAX];
 	int code = 0;
 
+	(void)snprintf(where, sizeof(where), "--%s", opt->name);
 	for (int i = 0; code == 0 && i < count; i++) {
 		const char *value = opt->value != NULL ? values->sval[i] : "yes";
 
 		if (*value == '\0' && opt->without != NULL)
 			value = opt->without;
-		code = add_option(opts, (enum opt_id)(opt - opt_table), value);
+		code = usage_give(opts,
+				  (struct given){ (enum opt_id)(opt - opt_table), SOURCE_ARGV,
+						  .value = value },
+				  where);
 	}
-	return code;
-}
-
-static int add_options(struct opts *opts, const struct argtable *table)
-{
-	int code = 0;
-
-	for (size_t i = 0; code == 0 && i < table->count; i++)
-		/* set_names reads those by --name and those without together. */
-		if (table->opts[i]->type != TYPE_NAME)
-			code = add_occurrences(opts, table->opts[i], table->entries[i]);
 	return code;
 }
 
@@ -487,8 +463,10 @@ static int read_table(struct opts *opts, const struct argtable *table)
 	for (int i = 0; code == 0 && i < end->count; i++)
 		if (end->error[i] == ARG_EMALLOC)
 			return message_out_of_memory();
-	if (code == 0)
-		code = add_options(opts, table);
+	/* set_names reads those by --name and those without together. */
+	for (size_t i = 0; code == 0 && i < table->count; i++)
+		if (table->opts[i]->type != TYPE_NAME)
+			code = add_occurrences(opts, table->opts[i], table->entries[i]);
 	if (code == 0)
 		code = opts->verb->command == COMMAND_NONE_BUT_PATTERN ? set_pattern(opts, table)
 								       : set_names(opts, table);

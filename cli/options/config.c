@@ -296,8 +296,7 @@ static int add_line(struct opts *opts, char *text, size_t line)
 	char *equals = strchr(text, '=');
 	const struct opt *opt;
 	const char *name, *value, *meant;
-	char why[RLOCK_ERROR_MAX];
-	enum rlock_status status;
+	char why[RLOCK_ERROR_MAX], where[USAGE_SHOWN_MAX + 64];
 	size_t matches;
 
 	if (equals == NULL)
@@ -317,16 +316,11 @@ static int add_line(struct opts *opts, char *text, size_t line)
 		return report_bad_line(opts, line, "option", name, "only for the command line");
 	if (opt->type == TYPE_FLAG && strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
 		return report_bad_line(opts, line, opt->name, value, "not yes or no");
-	status = table_give(
+	(void)snprintf(where, sizeof(where), "%s:%zu: %s", opts->config_file, line, opt->name);
+	return usage_give(
 		opts,
 		(struct given){ (enum opt_id)(opt - opt_table), SOURCE_FILE, line, .value = value },
-		why);
-	if (status == RLOCK_OK)
-		return 0;
-	if (status == RLOCK_ENOMEM)
-		return message_out_of_memory();
-	return report_bad_line(opts, line, opt->name, (opt->scope & SECRET) == 0 ? value : NULL,
-			       why);
+		where);
 }
 
 static int read_line(struct opts *opts, char *text, size_t len, size_t line)

@@ -28,38 +28,35 @@ static const char *given_by(const struct given *given, char out[64])
 	return out;
 }
 
-static void reason_print(const struct opts *opts, const struct given *given,
-			 char out[SETTING_REASON_MAX])
-{
-	char by[64];
-
-	if (given->use == GIVEN_TO_OTHER_SERVERS)
-		(void)snprintf(out, SETTING_REASON_MAX,
-			       "it is for the url in that file, and %s names the server",
-			       given_by(table_given(opts, OPT_URL), by));
-	else if (given->use == GIVEN_TOO_LATE)
-		(void)snprintf(out, SETTING_REASON_MAX, "%s takes precedence",
-			       given_by(table_decided(opts, given->id), by));
-	else if (given->use == GIVEN_COUNTS)
-		(void)snprintf(out, SETTING_REASON_MAX, "%s", servers_reason(opts, given->id));
-}
-
 static void setting_of_given(const struct opts *opts, const struct given *given,
 			     struct setting *out)
 {
-	out->option = opt_table[given->id].name;
-	out->variable = given->source == SOURCE_ENVIRONMENT ? "RLOCK_URL" : NULL;
-	out->source = given->source;
-	out->line = given->line;
-	out->value = (opt_table[given->id].scope & SECRET) != 0 ? NULL : given->value;
-	out->is_of_other_verbs = given->use == GIVEN_TO_OTHER_VERBS;
-	reason_print(opts, given, out->ignored);
+	const struct opt *opt = &opt_table[given->id];
+	char by[64];
+
+	*out = (struct setting){ .option = opt->name,
+				 .variable =
+					 given->source == SOURCE_ENVIRONMENT ? "RLOCK_URL" : NULL,
+				 .source = given->source,
+				 .line = given->line,
+				 .value = (opt->scope & SECRET) != 0 ? NULL : given->value,
+				 .is_of_other_verbs = given->use == GIVEN_TO_OTHER_VERBS };
+	if (given->use == GIVEN_TO_OTHER_SERVERS)
+		(void)snprintf(out->ignored, sizeof(out->ignored),
+			       "it is for the url in that file, and %s names the server",
+			       given_by(table_given(opts, OPT_URL), by));
+	else if (given->use == GIVEN_TOO_LATE)
+		(void)snprintf(out->ignored, sizeof(out->ignored), "%s takes precedence",
+			       given_by(table_decided(opts, given->id), by));
+	else if (given->use == GIVEN_COUNTS)
+		(void)snprintf(out->ignored, sizeof(out->ignored), "%s",
+			       servers_reason(opts, given->id));
 }
 
 /* A default that does not count is not worth a word. */
 static bool setting_of_default(const struct opts *opts, enum opt_id id, struct setting *out)
 {
-	out->option = opt_table[id].name;
+	*out = (struct setting){ .option = opt_table[id].name };
 	out->value = table_default(&opt_table[id], out->text);
 	if (id == OPT_DB)
 		(void)snprintf(out->ignored, sizeof(out->ignored), "%s",
@@ -74,17 +71,16 @@ static const struct variable {
 } variables[] = { { "RLOCK_URL", "url" },    { "RLOCK_CONFIG", "config" },
 		  { "REDISCLI_AUTH", NULL }, { "RLOCK_RUNTIME_DIR", NULL },
 		  { "SSL_CERT_FILE", NULL }, { "SSL_CERT_DIR", NULL } };
-#define VARIABLES (sizeof(variables) / sizeof(variables[0]))
 
 static bool setting_of_variable(const struct opts *opts, const struct variable *variable,
 				struct setting *out)
 {
 	const char *value = getenv(variable->name), *reason = "";
 
-	out->option = variable->option;
-	out->variable = variable->name;
-	out->source = SOURCE_ENVIRONMENT;
-	out->value = value;
+	*out = (struct setting){ .option = variable->option,
+				 .variable = variable->name,
+				 .source = SOURCE_ENVIRONMENT,
+				 .value = value };
 	if (strcmp(variable->name, "RLOCK_URL") == 0) {
 		if (table_source(opts, OPT_URL) != SOURCE_ARGV)
 			return false;
@@ -108,7 +104,7 @@ static bool setting_of_config(const struct opts *opts, size_t which, struct sett
 	const char *named = getenv("RLOCK_CONFIG");
 	bool is_named = opts->config != NULL || (named != NULL && *named != '\0');
 
-	out->option = "config";
+	*out = (struct setting){ .option = "config" };
 	switch (which) {
 	case CONFIG_READ:
 		out->value = opts->config_file;
@@ -128,30 +124,24 @@ static bool setting_of_config(const struct opts *opts, size_t which, struct sett
 	}
 }
 
-bool load_setting(const struct opts *opts, size_t *at, struct setting *out)
+void load_settings(const struct opts *opts, void (*see)(void *ctx, const struct setting *setting),
+		   void *ctx)
 {
-	bool is_one = false;
+	struct setting setting;
 
-	while (!is_one) {
-		size_t index = (*at)++;
-
-		*out = (struct setting){ 0 };
-		if (index < opts->given_count) {
-			setting_of_given(opts, &opts->given[index], out);
-			return true;
-		}
-		index -= opts->given_count;
-		if (index < VARIABLES)
-			is_one = setting_of_variable(opts, &variables[index], out);
-		else if (index < VARIABLES + CONFIG_SETTINGS)
-			is_one = setting_of_config(opts, index - VARIABLES, out);
-		else if (index < VARIABLES + CONFIG_SETTINGS + OPT_COUNT)
-			is_one = setting_of_default(
-				opts, (enum opt_id)(index - VARIABLES - CONFIG_SETTINGS), out);
-		else
-			return false;
+	for (size_t i = 0; i < opts->given_count; i++) {
+		setting_of_given(opts, &opts->given[i], &setting);
+		see(ctx, &setting);
 	}
-	return true;
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+		if (setting_of_variable(opts, &variables[i], &setting))
+			see(ctx, &setting);
+	for (size_t which = 0; which < CONFIG_SETTINGS; which++)
+		if (setting_of_config(opts, which, &setting))
+			see(ctx, &setting);
+	for (size_t id = 0; id < OPT_COUNT; id++)
+		if (setting_of_default(opts, (enum opt_id)id, &setting))
+			see(ctx, &setting);
 }
 
 /* ---- what goes together ---- */
@@ -291,17 +281,11 @@ static int set_fence(struct opts *opts)
 static int environment_read(struct opts *opts)
 {
 	const char *url = getenv("RLOCK_URL");
-	char why[RLOCK_ERROR_MAX];
-	enum rlock_status status;
 
 	if (url == NULL || table_given(opts, OPT_URL) != NULL)
 		return 0;
-	status = table_give(opts, (struct given){ OPT_URL, SOURCE_ENVIRONMENT, .value = url }, why);
-	if (status == RLOCK_ENOMEM)
-		return message_out_of_memory();
-	if (status != RLOCK_OK)
-		usage_bad_value("RLOCK_URL", url, why);
-	return exit_code_of(status);
+	return usage_give(opts, (struct given){ OPT_URL, SOURCE_ENVIRONMENT, .value = url },
+			  "RLOCK_URL");
 }
 
 /* The file that is not read, and not needed; and options of the file's servers, where other servers were named. */

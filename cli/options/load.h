@@ -32,7 +32,8 @@ struct setting {
 	char text[64];                    /* for value */
 };
 
-/* One setting after the other: false when there is none at *at, which is 0 at first. */
-bool load_setting(const struct opts *opts, size_t *at, struct setting *out);
+/* Call see with one setting after the other. */
+void load_settings(const struct opts *opts, void (*see)(void *ctx, const struct setting *setting),
+		   void *ctx);
 
 #endif

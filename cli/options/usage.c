@@ -100,6 +100,23 @@ void usage_bad_value(const char *where, const char *value, const char *why)
 			      why);
 }
 
+int usage_give(struct opts *opts, struct given given, const char *where)
+{
+	const struct opt *opt = &opt_table[given.id];
+	/* A switch of the command line has none. */
+	bool is_shown =
+		(opt->value != NULL || given.source == SOURCE_FILE) && (opt->scope & SECRET) == 0;
+	char why[RLOCK_ERROR_MAX];
+	enum rlock_status status = table_give(opts, given, why);
+
+	if (status == RLOCK_OK)
+		return 0;
+	if (status == RLOCK_ENOMEM)
+		return message_out_of_memory();
+	usage_bad_value(where, is_shown ? given.value : NULL, why);
+	return given.source == SOURCE_FILE ? EXIT_CONFIG : EXIT_USAGE;
+}
+
 /* The bytes that need no quotes in a shell, anywhere in a word. */
 #define PLAIN_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=:,./@%"
 

@@ -80,16 +80,17 @@ char *file_read_rest(int fd, size_t max, size_t *len_out)
 	return read_rest(fd, max, INT64_MAX, len_out);
 }
 
-char *file_read_named(const char *path, size_t max, int64_t until_ms, struct stat *stat_out,
-		      size_t *len_out)
+/* Closes fd, which may be -1. */
+static char *read_opened(int fd, size_t max, int64_t until_ms, struct stat *stat_out,
+			 size_t *len_out)
 {
-	int fd = open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC), err;
 	char *text = NULL;
+	int err;
 
 	if (fd < 0)
 		return NULL;
 	/* A terminal is waited for: the user types the text. */
-	if (fstat(fd, stat_out) == 0 && fcntl(fd, F_SETFL, 0) == 0)
+	if (fstat(fd, stat_out) == 0 && (until_ms == INT64_MAX || fcntl(fd, F_SETFL, 0) == 0))
 		text = read_rest(fd, max, S_ISFIFO(stat_out->st_mode) ? until_ms : INT64_MAX,
 				 len_out);
 	err = errno;
@@ -98,20 +99,18 @@ char *file_read_named(const char *path, size_t max, int64_t until_ms, struct sta
 	return text;
 }
 
+char *file_read_named(const char *path, size_t max, int64_t until_ms, struct stat *stat_out,
+		      size_t *len_out)
+{
+	return read_opened(open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC), max, until_ms,
+			   stat_out, len_out);
+}
+
 char *file_read_all(int dir_fd, const char *path, int flags, size_t max, struct stat *stat_out,
 		    size_t *len_out)
 {
-	int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | flags), err;
-	char *text = NULL;
-
-	if (fd < 0)
-		return NULL;
-	if (fstat(fd, stat_out) == 0)
-		text = file_read_rest(fd, max, len_out);
-	err = errno;
-	(void)close(fd);
-	errno = err;
-	return text;
+	return read_opened(openat(dir_fd, path, O_RDONLY | O_CLOEXEC | flags), max, INT64_MAX,
+			   stat_out, len_out);
 }
 
 ssize_t file_read_start(int dir_fd, const char *path, int flags, char *out, size_t size)
