@@ -189,23 +189,14 @@ static void check_version(struct check *check)
 		     info->version, duration_print_rough(most(info->uptime_s, 0) * 1000, up));
 }
 
-/* "redis+cluster://HOST:PORT" of the node's URL. */
-static void cluster_url(const char *server, char out[SHOWN_MAX])
-{
-	const char *host = strncmp(server, "redis", 5) == 0 ? strstr(server, "://") : NULL;
-
-	(void)snprintf(out, SHOWN_MAX, "redis%s+cluster://%.*s",
-		       strncmp(server, "rediss", 6) == 0 ? "s" : "",
-		       host != NULL ? (int)strcspn(host + 3, "/") : 9,
-		       host != NULL ? host + 3 : "HOST:PORT");
-}
-
 static void check_role(struct check *check)
 {
 	const struct rlock_server_info *info = check->info;
 	bool is_url_of_cluster =
 		rlock_url_scheme(check->opts->urls[check->index]) == RLOCK_SCHEME_CLUSTER;
-	char user[USER_MAX], url[SHOWN_MAX];
+	const char *host =
+		strncmp(info->server, "redis", 5) == 0 ? strstr(info->server, "://") : NULL;
+	char user[USER_MAX];
 
 	if (info->role[0] == '\0') {
 		find(check, FINDING_NOTE,
@@ -216,9 +207,12 @@ static void check_role(struct check *check)
 		     "%s: cannot grant a lock: give the URL of its master, or of the sentinels",
 		     info->role);
 	} else if (info->is_cluster && !is_url_of_cluster) {
-		cluster_url(info->server, url);
 		find(check, EXIT_CONFIG,
-		     "master, one node of a cluster: it denies most names: try: -u %s", url);
+		     "master, one node of a cluster: it denies most names: try: -u "
+		     "redis%s+cluster://%.*s",
+		     strncmp(info->server, "rediss", 6) == 0 ? "s" : "",
+		     host != NULL ? (int)strcspn(host + 3, "/") : 9,
+		     host != NULL ? host + 3 : "HOST:PORT");
 	} else {
 		find(check, FINDING_OK, "master%s", info->is_cluster ? ", in a cluster" : "");
 	}
@@ -544,18 +538,6 @@ static void add_lack(void *ctx, const struct rlock_lack *lack)
 	(void)snprintf(list + len, LACKS_MAX - len, " %s", lack->right);
 }
 
-/* "fair, read": the kinds of locks that can't be used. */
-static void name_kinds(unsigned kinds, char out[64])
-{
-	size_t len = 0;
-
-	out[0] = '\0';
-	for (unsigned kind = 0; kind < RLOCK_ANY && len < 64; kind++)
-		if ((kinds & 1U << kind) != 0)
-			len += (size_t)snprintf(out + len, 64 - len, "%s%s", len > 0 ? ", " : "",
-						rlock_kind_name((enum rlock_kind)kind));
-}
-
 /* The line to paste: patterns may not follow "~*", which the library names alone. */
 static void find_rights(struct check *check, int code, const char *what, const struct lacks *lacks)
 {
@@ -573,12 +555,18 @@ static enum rlock_status check_rights(struct check *check)
 	struct lacks lacks = { .needed = "" };
 	enum rlock_status status = rlock_conn_try_rights(check->conn, check->index,
 							 &check->opts->names[0], add_lack, &lacks);
-	char kinds[64], what[128];
+	char what[128] = "";
+	size_t len = 0;
 
 	if (status != RLOCK_OK)
 		return status;
-	name_kinds(lacks.kinds, kinds);
-	(void)snprintf(what, sizeof(what), "%s locks can't be used", kinds);
+	/* "fair, read locks can't be used" */
+	for (unsigned kind = 0; kind < RLOCK_ANY && len < sizeof(what); kind++)
+		if ((lacks.kinds & 1U << kind) != 0)
+			len += (size_t)snprintf(what + len, sizeof(what) - len, "%s%s",
+						len > 0 ? ", " : "",
+						rlock_kind_name((enum rlock_kind)kind));
+	(void)strncat(what, " locks can't be used", sizeof(what) - strlen(what) - 1);
 	if (lacks.needed[0] != '\0')
 		find_rights(check, EXIT_DENIED, what, &lacks);
 	else if (lacks.for_semaphores[0] != '\0')

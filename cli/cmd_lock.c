@@ -72,28 +72,6 @@ static const char *waited_for(const char *note, const char *owner)
 		       : owner;
 }
 
-/* In place the line has one row: the holder is cut then, and not what follows it. */
-static void wait_show(const char *name, const char *words, const char *holder, const char *rest,
-		      bool is_in_place)
-{
-	char shown[HOLDER_SHOWN_MAX];
-	size_t room = message_progress_room();
-	size_t others = strlen(name) + strlen(words) + strlen(rest);
-
-	if (message_is_verbose()) {
-		message_info("%s%s%s%s", name, words, holder, rest);
-		return;
-	}
-	if (!is_in_place) {
-		message_news("%s%s%s%s", name, words, holder, rest);
-		return;
-	}
-	(void)snprintf(shown, sizeof(shown), "%s", holder);
-	if (others < room)
-		message_cut(shown, room - others);
-	message_progress("%s%s%s%s", name, words, shown, rest);
-}
-
 /* On a terminal one line is made anew each second; with -v other lines come in between. */
 static bool wait_is_in_place(void)
 {
@@ -104,9 +82,11 @@ static bool wait_is_in_place(void)
 static void wait_report_blocker(const struct opts *opts, const struct rlock_blocker *blocker)
 {
 	char name[NAME_SHOWN_MAX], note[RLOCK_NOTE_MAX], owner[RLOCK_OWNER_MAX];
-	char held[HELD_TEXT_MAX], permits[64], position[48] = "", rest[WAIT_REST_MAX];
+	char held[HELD_TEXT_MAX], permits[64], position[48] = "", rest[WAIT_REST_MAX] = "";
+	char shown[HOLDER_SHOWN_MAX];
+	const char *words = ": waiting for ", *holder;
 	int64_t until_ms = rlock_owner_kept_until_ms(blocker->owner, blocker->owner_len);
-	bool is_in_place = wait_is_in_place();
+	size_t room = message_progress_room(), others;
 
 	(void)rlock_escape(blocker->owner, blocker->owner_len, owner, sizeof(owner));
 	(void)rlock_escape(blocker->note, blocker->note_len, note, sizeof(note));
@@ -115,28 +95,40 @@ static void wait_report_blocker(const struct opts *opts, const struct rlock_bloc
 			       blocker->position);
 	(void)names_show_one(opts, blocker->name_index, name);
 	if (blocker->young_server != NULL) {
-		wait_show(name, ": waiting: ", blocker->young_server,
-			  " was started less than a lease ago", is_in_place);
-		return;
-	}
-	if (blocker->owner_len == 0 && (blocker->is_waiter || opts->permits > 0)) {
-		wait_show(name, ": waiting",
-			  blocker->is_waiter ? ": kept for the next waiter"
-					     : ": too few permits in all",
-			  "", is_in_place);
-		return;
-	}
-	(void)print_held(", held for", blocker->held_ms, until_ms, held);
-	(void)snprintf(rest, sizeof(rest), "%s%s%s", held, position, show_gone(&blocker->process));
-	if (blocker->permits > 1)
+		words = ": waiting: ";
+		holder = blocker->young_server;
+		(void)snprintf(rest, sizeof(rest), " was started less than a lease ago");
+	} else if (blocker->owner_len == 0 && (blocker->is_waiter || opts->permits > 0)) {
+		words = ": waiting";
+		holder = blocker->is_waiter ? ": kept for the next waiter"
+					    : ": too few permits in all";
+	} else {
+		holder = waited_for(note, owner);
+		(void)print_held(", held for", blocker->held_ms, until_ms, held);
+		(void)snprintf(rest, sizeof(rest), "%s%s%s", held, position,
+			       show_gone(&blocker->process));
 		(void)snprintf(permits, sizeof(permits),
 			       ": waiting for one of %" PRId64 " permits, one held by ",
 			       blocker->permits);
-	wait_show(name,
-		  until_ms >= 0          ? ": waiting: kept by --at-least, its job has ended: "
-		  : blocker->permits > 1 ? permits
-					 : ": waiting for ",
-		  waited_for(note, owner), rest, is_in_place);
+		if (until_ms >= 0)
+			words = ": waiting: kept by --at-least, its job has ended: ";
+		else if (blocker->permits > 1)
+			words = permits;
+	}
+	if (message_is_verbose()) {
+		message_info("%s%s%s%s", name, words, holder, rest);
+		return;
+	}
+	if (!wait_is_in_place()) {
+		message_news("%s%s%s%s", name, words, holder, rest);
+		return;
+	}
+	/* In place the line has one row: the holder is cut then, and not what follows it. */
+	(void)snprintf(shown, sizeof(shown), "%s", holder);
+	others = strlen(name) + strlen(words) + strlen(rest);
+	if (others < room)
+		message_cut(shown, room - others);
+	message_progress("%s%s%s%s", name, words, shown, rest);
 }
 
 /* After RLOCK_BUSY: busy, or timed out, and the holder. */
@@ -148,13 +140,11 @@ static void wait_report_busy(const struct opts *opts, const struct rlock_conn *c
 	bool may_come = opts->permits == 0 || rlock_conn_error_held_ms(conn) >= 0;
 	int64_t until_ms = rlock_conn_error_kept_until_ms(conn);
 	bool has_job = rlock_conn_error_held_ms(conn) >= 0 && until_ms < 0 && gone[0] == '\0';
-	static const char flock_busy[] = "flock: failed to get lock\n",
-			  flock_timed_out[] = "flock: timeout while waiting to get lock\n";
+	const char *flock_line = opts->no_wait ? "flock: failed to get lock\n"
+					       : "flock: timeout while waiting to get lock\n";
 
-	if (opts->flock_verbose && opts->no_wait)
-		message_line(flock_busy, strlen(flock_busy));
-	else if (opts->flock_verbose)
-		message_line(flock_timed_out, strlen(flock_timed_out));
+	if (opts->flock_verbose)
+		message_line(flock_line, strlen(flock_line));
 	(void)names_show_one(opts, rlock_conn_error_name(conn), name);
 	(void)print_held(", for", rlock_conn_error_held_ms(conn), until_ms, held);
 	if (opts->no_wait)
@@ -182,53 +172,48 @@ static const struct rlock_holder *oldest_holder(const struct rlock_inspection *l
 	return oldest;
 }
 
-static void complain(const struct opts *opts, const struct rlock_name *name,
-		     const struct rlock_holder *holder)
-{
-	char shown[NAME_SHOWN_MAX], note[RLOCK_NOTE_MAX], owner[RLOCK_OWNER_MAX];
-	char shown_holder[HOLDER_SHOWN_MAX], held[DURATION_TEXT_MAX], limit[DURATION_TEXT_MAX];
-	const char *gone = show_gone(&holder->process);
-	struct usage_line stop;
-
-	usage_line(&stop, PLAIN(holder->process.reads_requests ? ": try: rlock stop" : NULL));
-	if (holder->process.reads_requests)
-		usage_line_add_names(&stop, name, 1);
-	(void)rlock_escape(holder->owner.text, holder->owner.len, owner, sizeof(owner));
-	(void)rlock_escape(holder->note.text, holder->note.len, note, sizeof(note));
-	message_error("%s: busy: held by %s for %s, and --complain-after says %s%s%s",
-		      rlock_escape(name->text, name->len, shown, sizeof(shown)),
-		      names_show_holder(note, owner, shown_holder),
-		      duration_print_rough(holder->held_ms, held),
-		      duration_print(opts->complain_after_ms, limit),
-		      gone[0] != '\0' ? gone : ": end that job", gone[0] != '\0' ? "" : stop.text);
-}
-
 /*
  * After RLOCK_BUSY: whether a holder of that name has held it for so long; then a message says which. The reply to the
  * try names any one of the holders, so the server is asked once more.
  */
 static bool complain_of_holder(const struct opts *opts, struct rlock_conn *conn)
 {
-	const struct rlock_name *name = &opts->names[rlock_conn_error_name(conn)];
+	size_t index = rlock_conn_error_name(conn);
 	const struct rlock_holder *oldest = NULL;
 	struct rlock_inspection *locks = NULL;
-	char shown[NAME_SHOWN_MAX];
+	char name[NAME_SHOWN_MAX], note[RLOCK_NOTE_MAX], owner[RLOCK_OWNER_MAX];
+	char holder[HOLDER_SHOWN_MAX], held[DURATION_TEXT_MAX], limit[DURATION_TEXT_MAX];
+	struct usage_line stop;
+	const char *gone;
 	size_t count = 0;
 	bool is_too_old;
 
 	if (!opts->no_wait || opts->complain_after_ms < 0)
 		return false;
-	if (rlock_inspect(conn, name, &locks, &count) != RLOCK_OK) {
-		message_warning("%s: cannot look how long its holder has held it: %s",
-				rlock_escape(name->text, name->len, shown, sizeof(shown)),
+	(void)names_show_one(opts, index, name);
+	if (rlock_inspect(conn, &opts->names[index], &locks, &count) != RLOCK_OK) {
+		message_warning("%s: cannot look how long its holder has held it: %s", name,
 				rlock_conn_error(conn));
 		return false;
 	}
 	for (size_t i = 0; i < count; i++)
 		oldest = oldest_holder(&locks[i], oldest);
 	is_too_old = oldest != NULL && oldest->held_ms >= opts->complain_after_ms;
-	if (is_too_old)
-		complain(opts, name, oldest);
+	if (is_too_old) {
+		(void)rlock_escape(oldest->owner.text, oldest->owner.len, owner, sizeof(owner));
+		(void)rlock_escape(oldest->note.text, oldest->note.len, note, sizeof(note));
+		gone = show_gone(&oldest->process);
+		usage_line(&stop,
+			   PLAIN(oldest->process.reads_requests ? ": try: rlock stop" : NULL));
+		if (oldest->process.reads_requests)
+			usage_line_add_names(&stop, &opts->names[index], 1);
+		message_error("%s: busy: held by %s for %s, and --complain-after says %s%s%s", name,
+			      names_show_holder(note, owner, holder),
+			      duration_print_rough(oldest->held_ms, held),
+			      duration_print(opts->complain_after_ms, limit),
+			      gone[0] != '\0' ? gone : ": end that job",
+			      gone[0] != '\0' ? "" : stop.text);
+	}
 	rlock_inspections_free(locks, count);
 	return is_too_old;
 }
@@ -259,16 +244,13 @@ static void wait_report_acquired(const struct opts *opts, int64_t waited_ms, boo
  * flock buffers its lines: to a terminal they go at once, elsewhere when it ends, after all that its command has printed,
  * and with --no-fork it does not end.
  */
-static bool has_flock_lines(const struct opts *opts, bool is_at_once)
-{
-	return opts->flock_verbose && (isatty(STDOUT_FILENO) == 1) == is_at_once &&
-	       (is_at_once || !opts->flock_no_fork);
-}
-
-static void flock_print(const struct opts *opts, int64_t waited_ms)
+static void flock_print(const struct opts *opts, int64_t waited_ms, bool is_at_once)
 {
 	struct pollfd out = { STDOUT_FILENO, POLLOUT, 0 };
 
+	if (!opts->flock_verbose || (isatty(STDOUT_FILENO) == 1) != is_at_once ||
+	    (!is_at_once && opts->flock_no_fork))
+		return;
 	/* A terminal that was stopped delays no renewal. */
 	if (rlock_poll(&out, 1, rlock_now_ms() + FLOCK_PRINT_MS) == 0)
 		return;
@@ -276,7 +258,7 @@ static void flock_print(const struct opts *opts, int64_t waited_ms)
 		     (int)(waited_ms % 1000));
 	if (opts->command != NULL)
 		(void)printf("flock: executing %s\n", opts->command[0]);
-	if (isatty(STDOUT_FILENO) == 1)
+	if (is_at_once)
 		(void)fflush(stdout);
 }
 
@@ -322,26 +304,13 @@ static pid_t holder_pid(const struct acquirer *acquirer)
 	return acquirer->args.hold_file != NULL ? acquirer->args.hold_file->pid : getpid();
 }
 
-#define SUDO_SHOWN_MAX 64
-
-/* "(joe)" where joe has become root by sudo; the variable may be anything, and the note has blanks between its words. */
-static const char *print_sudo_user(char out[SUDO_SHOWN_MAX])
-{
-	const char *user = getenv("SUDO_USER");
-
-	out[0] = '\0';
-	if (geteuid() == 0 && user != NULL && user[0] != '\0' && strcmp(user, "root") != 0 &&
-	    user[strcspn(user, " \t\n()@")] == '\0')
-		(void)snprintf(out, SUDO_SHOWN_MAX, "(%.*s)", SUDO_SHOWN_MAX - 3, user);
-	return out;
-}
-
 /* The note is "user@host pid 123 pg_dump", or "root(user)@host pid 123 pg_dump" below sudo. */
 static void make_note(struct acquirer *acquirer)
 {
+	const char *user = getenv("SUDO_USER");
 	struct utsname host;
 	struct proc proc;
-	char uid[USER_UID_MAX], sudo[SUDO_SHOWN_MAX];
+	char uid[USER_UID_MAX], sudo[64] = "";
 
 	if (acquirer->args.opts->note != NULL) {
 		(void)snprintf(acquirer->note, sizeof(acquirer->note), "%s",
@@ -350,9 +319,12 @@ static void make_note(struct acquirer *acquirer)
 	}
 	if (uname(&host) != 0)
 		memcpy(host.nodename, "?", 2);
+	/* The variable may be anything, and the note has blanks between its words. */
+	if (geteuid() == 0 && user != NULL && user[0] != '\0' && strcmp(user, "root") != 0 &&
+	    user[strcspn(user, " \t\n()@")] == '\0')
+		(void)snprintf(sudo, sizeof(sudo), "(%.*s)", (int)sizeof(sudo) - 3, user);
 	(void)snprintf(acquirer->note, sizeof(acquirer->note), "%s%s@%s pid %d %s", user_name(uid),
-		       print_sudo_user(sudo), host.nodename, (int)holder_pid(acquirer),
-		       program_of(acquirer, &proc));
+		       sudo, host.nodename, (int)holder_pid(acquirer), program_of(acquirer, &proc));
 }
 
 /*
@@ -640,13 +612,13 @@ static enum rlock_status acquire(void *ctx, const int *signal, struct rlock_hold
 	if (status == RLOCK_OK)
 		event_log_set_acquired(*hold_out, now_ms);
 	log_acquisition(acquirer, status);
-	if (status == RLOCK_OK && has_flock_lines(acquirer->args.opts, true))
-		flock_print(acquirer->args.opts, acquirer->waited_ms);
-	if (status == RLOCK_OK)
+	if (status == RLOCK_OK) {
+		flock_print(acquirer->args.opts, acquirer->waited_ms, true);
 		wait_report_acquired(acquirer->args.opts, acquirer->waited_ms,
 				     acquirer->has_shown_wait);
-	else
+	} else {
 		*code_out = end_not_acquired(acquirer, status, *signal);
+	}
 	return status;
 }
 
@@ -730,9 +702,9 @@ static int hold(struct acquirer *acquirer)
 	if (!is_for_process(acquirer->args.opts))
 		return hold_for_owner(acquirer);
 	code = front_run(&acquirer->args);
-	if (acquirer->args.lease->acquired_ms > 0 && has_flock_lines(acquirer->args.opts, false))
+	if (acquirer->args.lease->acquired_ms > 0)
 		flock_print(acquirer->args.opts,
-			    acquirer->args.lease->acquired_ms - acquirer->begun_ms);
+			    acquirer->args.lease->acquired_ms - acquirer->begun_ms, false);
 	return code;
 }
 

@@ -201,29 +201,22 @@ char *duration_print_known(int64_t ms, char out[DURATION_TEXT_MAX])
 
 /* ---- times of day ---- */
 
-static char *print_time(const struct timespec *time, bool has_ms, char out[WALL_CLOCK_TEXT_MAX])
+static char *print_time(int64_t unix_ms, bool has_ms, char out[WALL_CLOCK_TEXT_MAX])
 {
+	time_t seconds = (time_t)(unix_ms / 1000);
 	struct tm local;
 	char at[24], offset[8], ms[8] = "";
 
-	if (localtime_r(&time->tv_sec, &local) == NULL ||
+	if (localtime_r(&seconds, &local) == NULL ||
 	    strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%S", &local) == 0 ||
 	    strftime(offset, sizeof(offset), "%z", &local) != 5) {
 		memcpy(out, "?", 2);
 		return out;
 	}
 	if (has_ms)
-		(void)snprintf(ms, sizeof(ms), ".%03d", (int)(time->tv_nsec / 1000000));
+		(void)snprintf(ms, sizeof(ms), ".%03d", (int)(unix_ms % 1000));
 	(void)snprintf(out, WALL_CLOCK_TEXT_MAX, "%s%s%.3s:%s", at, ms, offset, offset + 3);
 	return out;
-}
-
-char *wall_clock_print(bool has_ms, char out[WALL_CLOCK_TEXT_MAX])
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return print_time(&now, has_ms, out);
 }
 
 int64_t wall_clock_ms(void)
@@ -234,9 +227,14 @@ int64_t wall_clock_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+char *wall_clock_print(bool has_ms, char out[WALL_CLOCK_TEXT_MAX])
+{
+	return print_time(wall_clock_ms(), has_ms, out);
+}
+
 char *wall_clock_print_of(int64_t unix_ms, char out[WALL_CLOCK_TEXT_MAX])
 {
-	return print_time(&(struct timespec){ .tv_sec = (time_t)(unix_ms / 1000) }, false, out);
+	return print_time(unix_ms, false, out);
 }
 
 /* ---- the user ---- */

@@ -160,29 +160,21 @@ static bool write_syslog(const char *line, size_t len, int priority)
 
 /* ---- where a line goes ---- */
 
-static bool write_to_sink(const char *line, size_t len, int priority)
-{
-	switch (sink) {
-	case SINK_FILE:
-		return write_file(line, len);
-	case SINK_SYSLOG:
-		return write_syslog(line, len, priority);
-	case SINK_STDERR:
-		message_line(line, len);
-		break;
-	case SINK_NONE:
-		break;
-	}
-	return true;
-}
-
 void event_log_write(const char *line, size_t len, int priority)
 {
+	bool is_written = true;
+
 	if (other_writer != NULL) {
 		other_writer(line, len, priority);
 		return;
 	}
-	if (write_to_sink(line, len, priority) || has_failed)
+	if (sink == SINK_FILE)
+		is_written = write_file(line, len);
+	else if (sink == SINK_SYSLOG)
+		is_written = write_syslog(line, len, priority);
+	else if (sink == SINK_STDERR)
+		message_line(line, len);
+	if (is_written || has_failed)
 		return;
 	has_failed = true;
 	message_warning("--log '%s': cannot be written to: %s",

@@ -21,47 +21,37 @@
 
 #define PASSWORD_FILE_MAX 65536
 
-/* The private server gets none: no other user reaches it, and the password is another server's. */
-static bool wants_password(const struct rlock_url *url)
-{
-	return !rlock_url_has_password(url) && rlock_url_scheme(url) != RLOCK_SCHEME_LOCAL;
-}
-
-typedef int (*set_fn)(struct opts *opts, struct rlock_url *url, const char *path,
-		      const struct stat *stat, const char *password);
-
-/* The variable has no path, and the command no text either. What is no regular file, such as a pipe, is read once. */
-static int set_login(struct opts *opts, struct rlock_url *url, const char *path,
-		     const struct stat *stat, const char *password)
-{
-	if (!wants_password(url))
-		return 0;
-	if (password == NULL)
-		return password_command_set(opts, url);
-	if (path != NULL && S_ISREG(stat->st_mode))
-		return password_file_set(opts, url, path, password);
-	return rlock_url_set_password(url, password) == RLOCK_OK ? 0 : message_out_of_memory();
-}
-
-static int set_sentinel_login(struct opts *opts, struct rlock_url *url, const char *path,
-			      const struct stat *stat, const char *password)
-{
-	(void)path;
-	(void)stat;
-	if (rlock_url_scheme(url) != RLOCK_SCHEME_SENTINEL ||
-	    rlock_url_set_sentinel_login(url, opts->sentinel_user, password) == RLOCK_OK)
-		return 0;
-	return message_out_of_memory();
-}
-
-static int set_each(struct opts *opts, set_fn set, const char *path, const struct stat *stat,
-		    const char *password)
+/*
+ * Of each URL that has none. The variable has no path, and the command no text either; the private server gets none: no
+ * other user reaches it, and the password is another server's.
+ */
+static int set_logins(struct opts *opts, const char *path, const char *password)
 {
 	int code = 0;
 
-	for (size_t i = 0; code == 0 && i < opts->url_count; i++)
-		code = set(opts, opts->urls[i], path, stat, password);
+	for (size_t i = 0; code == 0 && i < opts->url_count; i++) {
+		struct rlock_url *url = opts->urls[i];
+
+		if (rlock_url_has_password(url) || rlock_url_scheme(url) == RLOCK_SCHEME_LOCAL)
+			continue;
+		if (password == NULL)
+			code = password_command_set(opts, url);
+		else if (path != NULL)
+			code = password_file_set(opts, url, path, password);
+		else if (rlock_url_set_password(url, password) != RLOCK_OK)
+			code = message_out_of_memory();
+	}
 	return code;
+}
+
+static int set_sentinel_logins(struct opts *opts, const char *password)
+{
+	for (size_t i = 0; i < opts->url_count; i++)
+		if (rlock_url_scheme(opts->urls[i]) == RLOCK_SCHEME_SENTINEL &&
+		    rlock_url_set_sentinel_login(opts->urls[i], opts->sentinel_user, password) !=
+			    RLOCK_OK)
+			return message_out_of_memory();
+	return 0;
 }
 
 /* A user with read access has the password. */
@@ -88,7 +78,8 @@ static int check_mode(char *path, const struct stat *stat)
 	return 0;
 }
 
-static int set_from_file(struct opts *opts, set_fn set, const char *path)
+/* 0, or the exit code after one line by message_error. */
+static int set_from_file(struct opts *opts, const char *path, bool is_for_sentinels)
 {
 	struct stat stat;
 	size_t len = 0;
@@ -109,8 +100,11 @@ static int set_from_file(struct opts *opts, set_fn set, const char *path)
 		return is_transient_errno(error) ? EXIT_SYSTEM : EXIT_CONFIG;
 	if (wrong == NULL)
 		code = check_mode((char *)path, &stat);
+	/* What is no regular file, such as a pipe, is read once. */
 	if (code == 0)
-		code = set_each(opts, set, path, &stat, text);
+		code = is_for_sentinels
+			       ? set_sentinel_logins(opts, text)
+			       : set_logins(opts, S_ISREG(stat.st_mode) ? path : NULL, text);
 	explicit_bzero(text, len);
 	free(text);
 	return code;
@@ -131,17 +125,17 @@ static int set_passwords(struct opts *opts)
 		opts->urls_with_password += rlock_url_has_password(opts->urls[i]) ? 1 : 0;
 	if (opts->urls_with_password < opts->url_count && !has_local(opts)) {
 		if (opts->password_command != NULL)
-			code = set_each(opts, set_login, NULL, NULL, NULL);
+			code = set_logins(opts, NULL, NULL);
 		else if (opts->password_file != NULL)
-			code = set_from_file(opts, set_login, opts->password_file);
+			code = set_from_file(opts, opts->password_file, false);
 		else if (password != NULL && *password != '\0')
-			code = set_each(opts, set_login, NULL, NULL, password);
+			code = set_logins(opts, NULL, password);
 	}
 	if (code != 0)
 		return code;
-	if (opts->sentinel_password_file != NULL)
-		return set_from_file(opts, set_sentinel_login, opts->sentinel_password_file);
-	return set_each(opts, set_sentinel_login, NULL, NULL, NULL);
+	return opts->sentinel_password_file != NULL
+		       ? set_from_file(opts, opts->sentinel_password_file, true)
+		       : set_sentinel_logins(opts, NULL);
 }
 
 /* ---- where the servers and their passwords are from, for a call that fails ---- */

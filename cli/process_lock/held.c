@@ -159,18 +159,6 @@ bool inherited_find(char *value, const char *server, const struct rlock_name *na
 
 /* ---- extend ---- */
 
-/* Whether the parent of its command has ended, or it is no hold. */
-static bool is_word_over(const char *text)
-{
-	char *word = strdup(text);
-	struct held held;
-	bool is_over =
-		word != NULL && (!held_read(word, &held) || proc_has_ended(held.pid, held.start));
-
-	free(word);
-	return is_over;
-}
-
 /* In place, of those that are over. */
 static void prune(char *value)
 {
@@ -178,8 +166,14 @@ static void prune(char *value)
 
 	while ((word = strsep(&rest, " ")) != NULL) {
 		size_t len = strlen(word);
+		char *copy = strdup(word);
+		struct held held;
+		/* The parent of its command has ended, or it is no hold. */
+		bool is_over = copy != NULL &&
+			       (!held_read(copy, &held) || proc_has_ended(held.pid, held.start));
 
-		if (len == 0 || is_word_over(word))
+		free(copy);
+		if (len == 0 || is_over)
 			continue;
 		if (end > value)
 			*end++ = ' ';
