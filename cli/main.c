@@ -184,11 +184,6 @@ static const struct synonym {
 	{ "terminate", "stop", NULL, NULL },
 };
 
-static bool is_number(const char *word)
-{
-	return *word != '\0' && word[strspn(word, "0123456789")] == '\0';
-}
-
 /*
  * Whether the line is flock's, with a descriptor or a line of shell: rlock flock takes it as it is, which is shorter than
  * another verb's, or the only way.
@@ -198,7 +193,7 @@ static bool is_flock_line(char **words, size_t count)
 	size_t index = 0;
 
 	if (count == 2 && strcmp(words[0], "-u") == 0)
-		return is_number(words[1]);
+		return meant_is_number(words[1]);
 	while (index + 1 < count && words[index][0] == '-') {
 		if (strcmp(words[index], "-w") == 0 || strcmp(words[index], "-E") == 0)
 			index++;
@@ -207,7 +202,7 @@ static bool is_flock_line(char **words, size_t count)
 		index++;
 	}
 	if (index + 1 == count)
-		return is_number(words[index]);
+		return meant_is_number(words[index]);
 	return index + 3 == count && strcmp(words[index + 1], "-c") == 0;
 }
 

@@ -211,29 +211,6 @@ static int report_letter(const struct verb *verb, const char *word, char letter)
 	return EXIT_USAGE;
 }
 
-/* NULL after one line by message_error. In "-nw" the last letter is the option that takes a value. */
-static const struct opt *find_option(const struct verb *verb, const char *word)
-{
-	unsigned verbs = (unsigned)verb->set;
-	const struct opt *opt = NULL;
-	size_t matches;
-
-	if (word[1] == '-') {
-		opt = table_by_name(verbs, word + 2, strcspn(word + 2, "="), &matches);
-		if (opt == NULL)
-			(void)report_unknown(verb, word);
-		return opt;
-	}
-	for (size_t i = 1; word[i] != '\0' && (opt == NULL || opt->value == NULL); i++) {
-		opt = table_by_letter(verbs, word[i]);
-		if (opt == NULL) {
-			(void)report_letter(verb, word, word[i]);
-			break;
-		}
-	}
-	return opt;
-}
-
 /* argtable's messages would repeat passwords, and have no corrected line. 0, or the exit code after one by message_error. */
 static int check_options(const struct opts *opts)
 {
@@ -242,18 +219,18 @@ static int check_options(const struct opts *opts)
 	size_t span;
 
 	for (size_t i = 0; i < opts->word_count; i += span) {
-		const char *word = opts->words[i];
-		const struct opt *opt = NULL;
-		bool is_name = word[1] == '-';
+		const char *word = opts->words[i], *rest;
+		const struct opt *opt = table_by_word((unsigned)verb->set, word, &rest);
+		bool is_name = strncmp(word, "--", 2) == 0;
 
 		span = 1;
 		if (word[0] != '-' || word[1] == '\0')
 			continue;
-		opt = find_option(verb, word);
 		if (opt == NULL)
-			return EXIT_USAGE;
+			return is_name ? report_unknown(verb, word)
+				       : report_letter(verb, word, *rest);
 		span = table_span((unsigned)verb->set, word);
-		if (is_name && opt->value == NULL && strchr(word, '=') != NULL)
+		if (opt->value == NULL && *rest == '=')
 			message_error("--%s takes no value", opt->name);
 		else if (i + span > opts->word_count)
 			message_error("'%s' needs a value: see 'rlock help %s'",
@@ -270,7 +247,6 @@ static int check_options(const struct opts *opts)
 /* ---- argtable ---- */
 
 struct argtable {
-	const struct verb *verb;
 	void *entries[OPT_COUNT + 3]; /* the options, the names, the end; -h and --help are two */
 	const struct opt *opts[OPT_COUNT + 1];
 	size_t count; /* of options */
@@ -296,7 +272,7 @@ static bool argtable_make(struct argtable *table, const struct verb *verb, size_
 {
 	int max = (int)word_count + 1; /* no limit: table_give rejects repetitions, as in a file */
 
-	*table = (struct argtable){ .verb = verb };
+	*table = (struct argtable){ .count = 0 };
 	/* Those with a value first: of two that exclude each other the later one is reported. */
 	for (size_t i = 0; i < (size_t)2 * OPT_COUNT; i++) {
 		const struct opt *opt = &opt_table[i % OPT_COUNT];
@@ -401,58 +377,42 @@ static int compare_addresses(const void *a, const void *b)
 	return (*one > *other) - (*one < *other);
 }
 
-/* By --name and without, in the order of the command line. */
+/*
+ * By --name and without, in the order of the command line. A verb that looks for locks has one pattern of names, for which
+ * any text will do.
+ */
 static int set_names(struct opts *opts, const struct argtable *table)
 {
 	const struct arg_str *by_option = name_option(table);
+	bool is_pattern = opts->verb->command == COMMAND_NONE_BUT_PATTERN;
 	size_t optional = (size_t)by_option->count, given = (size_t)table->names->count + optional;
-	const char *texts[NAMES_MAX];
-	size_t i;
+	const char *texts[NAMES_MAX] = { "*" };
+	int code = 0;
 
+	if (is_pattern && given > 1) {
+		message_error("%s takes one pattern: put it in quotes, or the shell makes it many",
+			      opts->verb->name);
+		return EXIT_USAGE;
+	}
 	if (given > NAMES_MAX) {
 		message_error("%zu names are too many: %d can be locked together", given,
 			      NAMES_MAX);
 		return EXIT_USAGE;
 	}
-	for (i = 0; i < given; i++)
+	for (size_t i = 0; i < given; i++)
 		texts[i] = i < optional ? by_option->sval[i] : table->names->sval[i - optional];
 	qsort(texts, given, sizeof(texts[0]), compare_addresses);
+	if (is_pattern)
+		given = 1;
 	opts->names = calloc(NAMES_MAX, sizeof(*opts->names));
 	if (opts->names == NULL)
 		return message_out_of_memory();
-	for (i = 0; i < given; i++) {
-		int code;
-
+	for (size_t i = 0; i < given && code == 0; i++) {
 		opts->names[i] = (struct rlock_name){ texts[i], strlen(texts[i]) };
-		code = check_name(opts->names, i + 1);
-		if (code != 0)
-			return code;
+		code = is_pattern ? 0 : check_name(opts->names, i + 1);
 	}
-	opts->name_count = given;
-	return 0;
-}
-
-/* Of names, for a verb that looks for locks: any text will do. */
-static int set_pattern(struct opts *opts, const struct argtable *table)
-{
-	const struct arg_str *by_option = name_option(table);
-	const char *pattern = "*";
-
-	if (table->names->count + by_option->count > 1) {
-		message_error("%s takes one pattern: put it in quotes, or the shell makes it many",
-			      table->verb->name);
-		return EXIT_USAGE;
-	}
-	if (by_option->count > 0)
-		pattern = by_option->sval[0];
-	else if (table->names->count > 0)
-		pattern = table->names->sval[0];
-	opts->names = calloc(1, sizeof(*opts->names));
-	if (opts->names == NULL)
-		return message_out_of_memory();
-	opts->names[0] = (struct rlock_name){ pattern, strlen(pattern) };
-	opts->name_count = 1;
-	return 0;
+	opts->name_count = code == 0 ? given : 0;
+	return code;
 }
 
 static int read_table(struct opts *opts, const struct argtable *table)
@@ -468,8 +428,7 @@ static int read_table(struct opts *opts, const struct argtable *table)
 		if (table->opts[i]->type != TYPE_NAME)
 			code = add_occurrences(opts, table->opts[i], table->entries[i]);
 	if (code == 0)
-		code = opts->verb->command == COMMAND_NONE_BUT_PATTERN ? set_pattern(opts, table)
-								       : set_names(opts, table);
+		code = set_names(opts, table);
 	return code != 0 ? code : check_parts(opts);
 }
 

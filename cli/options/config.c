@@ -32,17 +32,6 @@ struct candidate {
 	uid_t dir_owner;
 };
 
-static int report_unreadable(const struct candidate *candidate, int err)
-{
-	char shown[USAGE_SHOWN_MAX];
-
-	if (err == ENOMEM)
-		return message_out_of_memory();
-	message_error("cannot read '%s'%s: %s", usage_show(candidate->path, shown),
-		      candidate->origin, strerror(err));
-	return is_transient_errno(err) ? EXIT_SYSTEM : EXIT_CONFIG;
-}
-
 /* "configuration file 'PATH': WHAT: check what is in it, then: COMMAND PATH" */
 static int report_unsafe(const struct candidate *candidate, const char *what, const char *command)
 {
@@ -178,18 +167,24 @@ static bool try_candidate(struct opts *opts, const struct candidate *candidate, 
 			  size_t *len_out, int *code_out)
 {
 	int err = read_candidate(candidate, text_out, len_out, code_out);
+	char shown[USAGE_SHOWN_MAX];
 
+	(void)usage_show(candidate->path, shown);
 	if (err == 0)
-		(void)usage_show(candidate->path, opts->config_file);
+		(void)snprintf(opts->config_file, sizeof(opts->config_file), "%s", shown);
 	if (err <= 0)
 		return true;
-	if (!can_be_skipped(opts, candidate, err)) {
-		*code_out = report_unreadable(candidate, err);
-		return true;
+	if (can_be_skipped(opts, candidate, err)) {
+		if (err != ENOENT && err != ENOTDIR)
+			record_skipped(opts, candidate, "it can't be read");
+		return false;
 	}
-	if (err != ENOENT && err != ENOTDIR)
-		record_skipped(opts, candidate, "it can't be read");
-	return false;
+	*code_out = is_transient_errno(err) ? EXIT_SYSTEM : EXIT_CONFIG;
+	if (err == ENOMEM)
+		(void)message_out_of_memory();
+	else
+		message_error("cannot read '%s'%s: %s", shown, candidate->origin, strerror(err));
+	return true;
 }
 
 static bool named_candidate(const struct opts *opts, struct candidate *out)

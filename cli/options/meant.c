@@ -87,7 +87,7 @@ struct walk {
 
 /* ---- what a word is ---- */
 
-static bool is_number(const char *word)
+bool meant_is_number(const char *word)
 {
 	return *word != '\0' && word[strspn(word, "0123456789")] == '\0';
 }
@@ -110,7 +110,7 @@ static bool fits(const struct foreign *row, const char *word)
 
 	return strncmp(word, row->word, len) == 0 &&
 	       (word[len] == '\0' || (row->takes_value && word[len] == '=') ||
-		(row->change == TO_JOBS && row->word[1] != '-' && is_number(word + len)));
+		(row->change == TO_JOBS && row->word[1] != '-' && meant_is_number(word + len)));
 }
 
 static const struct foreign *find_row(const struct verb *verb, const char *word)
@@ -206,13 +206,13 @@ static const struct foreign *foreign_at(const struct walk *walk, size_t at)
 					      NULL,  "--watch has its value after '='" };
 	const char *word = walk->words[at];
 	const struct foreign *row = find_row(walk->verb, word);
-	bool is_attached = strncmp(word, "-n=", 3) == 0 && is_number(word + 3);
+	bool is_attached = strncmp(word, "-n=", 3) == 0 && meant_is_number(word + 3);
 
 	if (row != NULL)
 		return strcmp(row->word, "-h") == 0 && is_help(walk, at) ? NULL : row;
 	if (is_attached && (walk->verb->set & VERBS_ACQUIRE) != 0)
 		return walk->verb->set == VERBS_SEM ? &total : &permits;
-	if (!is_number(word) || !has_name_behind(walk, at) || has_option(walk, OPT_PERMITS))
+	if (!meant_is_number(word) || !has_name_behind(walk, at) || has_option(walk, OPT_PERMITS))
 		return NULL;
 	if (at > 0 && strcmp(walk->words[at - 1], "-n") == 0 &&
 	    (walk->verb->set & VERBS_ACQUIRE) != 0)

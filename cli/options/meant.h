@@ -9,6 +9,9 @@
 
 #define MEANT_MAX 320
 
+/* Whether it has digits alone. */
+bool meant_is_number(const char *word);
+
 /* If word is an option of another program: how many of the count words it takes up, 1, or 2 with its value. Else 0. */
 size_t meant_span(const struct verb *verb, char *const *words, size_t count);
 

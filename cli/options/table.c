@@ -537,7 +537,7 @@ size_t table_brief_len(const char *help)
 	return bracket != NULL && (size_t)(bracket - help) < len ? (size_t)(bracket - help) : len;
 }
 
-const struct opt *table_by_letter(unsigned verbs, char letter)
+static const struct opt *by_letter(unsigned verbs, char letter)
 {
 	size_t id;
 
@@ -571,29 +571,32 @@ const struct opt *table_by_name(unsigned verbs, const char *name, size_t len, si
 	return *matches_out == 1 ? found : NULL;
 }
 
-size_t table_span(unsigned verbs, const char *word)
+const struct opt *table_by_word(unsigned verbs, const char *word, const char **rest_out)
 {
-	const struct opt *opt;
-	const char *letter;
+	const struct opt *opt = NULL;
 	size_t matches;
 
+	*rest_out = word;
 	if (word[0] != '-' || word[1] == '\0')
-		return 0;
+		return NULL;
 	if (word[1] == '-') {
-		opt = table_by_name(verbs, word + 2, strcspn(word + 2, "="), &matches);
-		if (opt == NULL)
-			return 0;
-		return opt->value != NULL && (opt->scope & OPTIONAL_VALUE) == 0 &&
-				       strchr(word, '=') == NULL
-			       ? 2
-			       : 1;
+		*rest_out = word + strcspn(word, "=");
+		return table_by_name(verbs, word + 2, (size_t)(*rest_out - word) - 2, &matches);
 	}
-	for (letter = word + 1; *letter != '\0'; letter++) {
-		opt = table_by_letter(verbs, *letter);
+	for (++*rest_out; **rest_out != '\0' && (opt == NULL || opt->value == NULL); ++*rest_out) {
+		opt = by_letter(verbs, **rest_out);
 		if (opt == NULL)
-			return 0;
-		if (opt->value != NULL)
-			return letter[1] == '\0' ? 2 : 1;
+			return NULL;
 	}
-	return 1;
+	return opt;
+}
+
+size_t table_span(unsigned verbs, const char *word)
+{
+	const char *rest;
+	const struct opt *opt = table_by_word(verbs, word, &rest);
+
+	if (opt == NULL)
+		return 0;
+	return opt->value != NULL && (opt->scope & OPTIONAL_VALUE) == 0 && *rest == '\0' ? 2 : 1;
 }

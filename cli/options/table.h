@@ -109,10 +109,14 @@ const char *table_help(const struct verb *verb, const struct opt *opt);
 /* The length of its first words, for where there is one line only: up to a semicolon or a bracket. */
 size_t table_brief_len(const char *help);
 
-/* The option of those verbs; NULL when there is none. */
-const struct opt *table_by_letter(unsigned verbs, char letter);
-/* By its name, or by the start of its name, as getopt_long accepts it; *matches_out is how many options fit. */
+/* The option of those verbs; NULL when there is none: by its name, or by the start of its name, as getopt_long accepts it; *matches_out is how many options fit. */
 const struct opt *table_by_name(unsigned verbs, const char *name, size_t len, size_t *matches_out);
+
+/*
+ * The option of those verbs that word is: by its name, or of a word like "-nw" the first letter's that takes a value, or the
+ * last one's. NULL: word is none. *rest_out is what follows in the word: the value, "=VALUE", or what is no option.
+ */
+const struct opt *table_by_word(unsigned verbs, const char *word, const char **rest_out);
 
 /* If word is an option of those verbs: how many words it takes up, 1, or 2 with its value. Else 0. */
 size_t table_span(unsigned verbs, const char *word);

@@ -377,21 +377,16 @@ bool os_has_room(size_t count)
 /* All of ours are close-on-exec, and what we were given is not. */
 void os_close_inherited(void)
 {
-	DIR *dir = opendir("/proc/self/fd");
-	struct dirent *entry;
-	int64_t fd;
+	struct pid_list fds = { 0 };
 
-	while (dir != NULL && (entry = readdir(dir)) != NULL) {
-		int flags;
+	(void)list_numbers("/proc/self/fd", &fds);
+	for (size_t i = 0; i < fds.count; i++) {
+		int flags = fcntl(fds.pids[i], F_GETFD);
 
-		if (!number_parse(entry->d_name, &fd))
-			continue;
-		flags = fcntl((int)fd, F_GETFD);
 		if (flags >= 0 && (flags & FD_CLOEXEC) == 0)
-			(void)close((int)fd);
+			(void)close(fds.pids[i]);
 	}
-	if (dir != NULL)
-		(void)closedir(dir);
+	pid_list_free(&fds);
 	(void)os_fill_standard_fds();
 }
 
