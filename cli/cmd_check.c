@@ -91,7 +91,7 @@ static bool is_colour_wanted(void)
 {
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 
-	return terminal_columns() > 0 && (no_color == NULL || no_color[0] == '\0') &&
+	return terminal_size().ws_col > 0 && (no_color == NULL || no_color[0] == '\0') &&
 	       term != NULL && strcmp(term, "dumb") != 0;
 }
 

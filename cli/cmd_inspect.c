@@ -565,7 +565,7 @@ static int print_name(const struct opts *opts, struct rlock_conn *conn,
 	code = code_of(opts, &found);
 	if (opts->json)
 		print_json(json, &found, code);
-	else if (!print_text(&found, terminal_columns(), json->out))
+	else if (!print_text(&found, terminal_size().ws_col, json->out))
 		code = message_out_of_memory();
 	rlock_inspections_free(found.inspections, found.count);
 	if (code == EXIT_NOT_HELD && !opts->json)
@@ -808,7 +808,7 @@ static void show(const char *text, size_t room, int64_t every_ms, bool is_first)
 static int print_once(const struct opts *opts, struct rlock_conn *conn, print_fn print,
 		      bool is_first)
 {
-	size_t room = terminal_lines(), size = 0;
+	size_t room = terminal_size().ws_row, size = 0;
 	char *text = NULL;
 	FILE *out = open_memstream(&text, &size);
 	int code;
@@ -876,7 +876,7 @@ static int print_list(const struct opts *opts, struct rlock_conn *conn, FILE *ou
 	enum rlock_status status;
 	int code = 0;
 
-	columns_init(&printing.table, list_columns, count, 0, terminal_columns());
+	columns_init(&printing.table, list_columns, count, 0, terminal_size().ws_col);
 	if (opts->json) {
 		json_open(&printing.json, NULL, '{');
 		json_open(&printing.json, "locks", '[');

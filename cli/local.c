@@ -308,25 +308,18 @@ struct search {
 	int64_t deadline_ms;
 	int64_t pause_ms;
 	int cancel_fd;
-	bool is_cancelled;
-	int exit_code;
 };
 
-enum search_state {
-	UP,   /* a server listens */
-	DOWN, /* none does: go on */
-	OVER, /* the search ends: is_cancelled, or exit_code after a message */
+/* What a step of the search has found; any other number is an exit code, after one line by message_error. */
+enum {
+	UP = 0,         /* a server listens */
+	DOWN = -1,      /* none does: go on */
+	CANCELLED = -2, /* by cancel_fd */
 };
-
-static enum search_state fail(struct search *search, int exit_code)
-{
-	search->exit_code = exit_code;
-	return OVER;
-}
 
 /* ---- look and wait ---- */
 
-static enum search_state look(struct search *search)
+static int look(struct search *search)
 {
 	pid_t pid = 0;
 	int err = local_server_connect(search->dir_fd, &pid);
@@ -336,10 +329,10 @@ static enum search_state look(struct search *search)
 	if (err == ENOENT || err == ECONNREFUSED)
 		return DOWN;
 	message_error("local: cannot connect to '%s': %s", search->socket_path, strerror(err));
-	return fail(search, EXIT_SYSTEM);
+	return EXIT_SYSTEM;
 }
 
-static enum search_state fail_late(struct search *search)
+static int fail_late(struct search *search)
 {
 	if (local_server_runs(search->dir_fd, search->server))
 		message_error(
@@ -350,11 +343,11 @@ static enum search_state fail_late(struct search *search)
 		message_error(
 			"local: the private server on '%s' did not come up in time: try again, or give a longer --connect-timeout",
 			search->socket_path);
-	return fail(search, EXIT_UNREACHABLE);
+	return EXIT_UNREACHABLE;
 }
 
-/* Waits, each time a little longer. DOWN, or OVER. */
-static enum search_state pause_once(struct search *search)
+/* Waits, each time a little longer. DOWN, or what ends the search. */
+static int pause_once(struct search *search)
 {
 	struct pollfd cancel = { .fd = search->cancel_fd, .events = POLLIN };
 	int64_t now_ms = rlock_now_ms();
@@ -369,33 +362,32 @@ static enum search_state pause_once(struct search *search)
 		search->pause_ms = PAUSE_MAX_MS;
 	if (rlock_poll(&cancel, 1, until_ms) < 0) {
 		message_error("local: cannot wait: %s", strerror(errno));
-		return fail(search, EXIT_SYSTEM);
+		return EXIT_SYSTEM;
 	}
 	if (cancel.revents != 0) {
-		search->is_cancelled = true;
-		return OVER;
+		return CANCELLED;
 	}
 	return DOWN;
 }
 
 /* Waits until search->server listens; DOWN when it has ended. */
-static enum search_state await(struct search *search)
+static int await(struct search *search)
 {
-	enum search_state search_state;
+	int found;
 
 	search->pause_ms = PAUSE_MIN_MS;
 	do {
-		search_state = look(search);
-		if (search_state == DOWN && !local_server_runs(search->dir_fd, search->server))
+		found = look(search);
+		if (found == DOWN && !local_server_runs(search->dir_fd, search->server))
 			return DOWN;
-		if (search_state == DOWN)
-			search_state = pause_once(search);
-	} while (search_state == DOWN);
-	return search_state;
+		if (found == DOWN)
+			found = pause_once(search);
+	} while (found == DOWN);
+	return found;
 }
 
 /* One try. DOWN with the locked file in *fd_out, or with -1 when another process has locked it. */
-static enum search_state try_lock(struct search *search, int *fd_out)
+static int try_lock(struct search *search, int *fd_out)
 {
 	int fd = runtime_dir_create(search->dir_fd, LOCK_FILE, O_RDWR);
 	bool has_lock = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
@@ -410,36 +402,36 @@ static enum search_state try_lock(struct search *search, int *fd_out)
 			      strerror(errno));
 		if (fd >= 0)
 			(void)close(fd);
-		return fail(search, EXIT_SYSTEM);
+		return EXIT_SYSTEM;
 	}
 	(void)close(fd);
 	return DOWN;
 }
 
 /* DOWN with the locked file in *fd_out, for the caller to close; UP when a server listens meanwhile. */
-static enum search_state lock(struct search *search, int *fd_out)
+static int lock(struct search *search, int *fd_out)
 {
-	enum search_state search_state = try_lock(search, fd_out);
+	int found = try_lock(search, fd_out);
 
-	while (search_state == DOWN && *fd_out < 0) {
-		search_state = pause_once(search);
-		if (search_state == DOWN)
-			search_state = look(search);
-		if (search_state == DOWN)
-			search_state = try_lock(search, fd_out);
+	while (found == DOWN && *fd_out < 0) {
+		found = pause_once(search);
+		if (found == DOWN)
+			found = look(search);
+		if (found == DOWN)
+			found = try_lock(search, fd_out);
 	}
 	/* The process that had the lock before may have started a server. */
-	return search_state == DOWN ? look(search) : search_state;
+	return found == DOWN ? look(search) : found;
 }
 
 /* ---- start ---- */
 
-static enum search_state start(struct search *search)
+static int start(struct search *search)
 {
 	const char *const dirs[] = { getenv("PATH"), USUAL_PATH };
 	bool is_there = false;
 	char program[PATH_MAX];
-	enum search_state search_state;
+	int found;
 	int err;
 
 	/* redis-server, or else valkey-server. A relative directory is none that a server should be run from. */
@@ -451,12 +443,12 @@ static enum search_state start(struct search *search)
 		message_error(
 			"local: neither redis-server nor valkey-server is installed: install one, "
 			"or name a server with --url");
-		return fail(search, EXIT_CONFIG);
+		return EXIT_CONFIG;
 	}
 	if (unlinkat(search->dir_fd, SOCKET_FILE, 0) != 0 && errno != ENOENT) {
 		message_error("local: cannot remove the stale '%s': %s", search->socket_path,
 			      strerror(errno));
-		return fail(search, EXIT_SYSTEM);
+		return EXIT_SYSTEM;
 	}
 	message_debug("local: starting '%s' on '%s', for this user alone", program,
 		      search->socket_path);
@@ -466,27 +458,27 @@ static enum search_state start(struct search *search)
 		return fail_late(search);
 	if (err != 0) {
 		message_error("local: cannot start '%s': %s", program, strerror(err));
-		return fail(search, EXIT_SYSTEM);
+		return EXIT_SYSTEM;
 	}
-	search_state = await(search);
-	if (search_state != DOWN)
-		return search_state;
+	found = await(search);
+	if (found != DOWN)
+		return found;
 	message_error("local: '%s' ended at once: to see why, run: %s --port 0 --unixsocket %s",
 		      program, program, search->socket_path);
-	return fail(search, EXIT_SYSTEM);
+	return EXIT_SYSTEM;
 }
 
 /* ---- what the header names ---- */
 
-static enum search_state find_or_start(struct search *search)
+static int find_or_start(struct search *search)
 {
-	enum search_state search_state = look(search);
+	int found = look(search);
 	int lock_fd = -1;
 
-	if (search_state != DOWN)
-		return search_state;
-	search_state = lock(search, &lock_fd);
-	if (search_state != DOWN)
+	if (found != DOWN)
+		return found;
+	found = lock(search, &lock_fd);
+	if (found != DOWN)
 		goto out;
 	/*
 	 * A server that runs but does not listen starts still (the rlock that started it was killed), or is about to end,
@@ -494,13 +486,13 @@ static enum search_state find_or_start(struct search *search)
 	 * with a second server there would be two holders.
 	 */
 	search->server = local_server_read_pid(search->dir_fd);
-	search_state = await(search);
-	if (search_state == DOWN)
-		search_state = start(search);
+	found = await(search);
+	if (found == DOWN)
+		found = start(search);
 out:
 	if (lock_fd >= 0)
 		(void)close(lock_fd);
-	return search_state;
+	return found;
 }
 
 int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, bool *is_cancelled)
@@ -511,7 +503,7 @@ int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, boo
 		.pause_ms = PAUSE_MIN_MS,
 		.cancel_fd = cancel_fd,
 	};
-	int len;
+	int len, found;
 
 	*is_cancelled = false;
 	if (search.dir_fd < 0)
@@ -523,15 +515,17 @@ int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, boo
 			"local: the runtime directory's path is too long for a socket: '%s': set "
 			"RLOCK_RUNTIME_DIR to a shorter one",
 			runtime_dir_path());
-		search.exit_code = EXIT_SYSTEM;
-	} else if (find_or_start(&search) == UP &&
-		   rlock_url_set_socket(url, search.socket_path) != RLOCK_OK) {
+		found = EXIT_SYSTEM;
+	} else {
+		found = find_or_start(&search);
+	}
+	if (found == UP && rlock_url_set_socket(url, search.socket_path) != RLOCK_OK) {
 		message_error("local: out of memory");
-		search.exit_code = EXIT_SYSTEM;
+		found = EXIT_SYSTEM;
 	}
 	(void)close(search.dir_fd);
-	*is_cancelled = search.is_cancelled;
-	return search.exit_code;
+	*is_cancelled = found == CANCELLED;
+	return *is_cancelled ? 0 : found;
 }
 
 pid_t local_server_pid(void)

@@ -14,12 +14,16 @@ enum metric { METRIC_HELD, METRIC_TTL, METRIC_WAITERS, METRIC_PERMITS, METRIC_CO
 
 static const struct {
 	const char *name, *help;
+	bool is_time; /* its values are in ms; RLOCK_TIME_NONE: infinite */
 } texts[METRIC_COUNT] = {
-	[METRIC_HELD] = { "rlock_lock_held_seconds", "For how long a holder has held the lock." },
+	[METRIC_HELD] = { "rlock_lock_held_seconds", "For how long a holder has held the lock.",
+			  true },
 	[METRIC_TTL] = { "rlock_lock_ttl_seconds",
-			 "How much of the lease of a holder is left; +Inf: it never expires." },
-	[METRIC_WAITERS] = { "rlock_lock_waiters", "How many callers wait for the lock." },
-	[METRIC_PERMITS] = { "rlock_semaphore_permits", "Permits of the semaphore, by state." },
+			 "How much of the lease of a holder is left; +Inf: it never expires.",
+			 true },
+	[METRIC_WAITERS] = { "rlock_lock_waiters", "How many callers wait for the lock.", false },
+	[METRIC_PERMITS] = { "rlock_semaphore_permits", "Permits of the semaphore, by state.",
+			     false },
 };
 
 /* Bytes of a name or of a note, each of which may become an escape. */
@@ -29,7 +33,6 @@ struct sample {
 	enum metric metric;
 	char *labels; /* as they are printed */
 	int64_t value;
-	bool is_ms, is_infinite;
 };
 
 /* ---- labels ---- */
@@ -158,37 +161,30 @@ static char *holder_labels(const struct metrics *metrics, const struct rlock_ins
 /* ---- samples ---- */
 
 /* labels: the sample's from here on; NULL when out of memory. */
-static void add_sample(struct metrics *metrics, struct sample sample)
+static void add_sample(struct metrics *metrics, enum metric metric, int64_t value, char *labels)
 {
 	struct sample *samples =
-		sample.labels != NULL ? array_grow(metrics->samples, metrics->count, sizeof(sample))
-				      : NULL;
+		labels != NULL ? array_grow(metrics->samples, metrics->count, sizeof(*samples))
+			       : NULL;
 
 	if (samples == NULL) {
 		metrics->is_out_of_memory = true;
-		free(sample.labels);
+		free(labels);
 		return;
 	}
 	metrics->samples = samples;
-	metrics->samples[metrics->count++] = sample;
+	metrics->samples[metrics->count++] = (struct sample){ metric, labels, value };
 }
 
 static void add_holder(struct metrics *metrics, const struct rlock_inspection *lock,
 		       const struct rlock_holder *holder, bool has_owner)
 {
-	struct sample sample = { .metric = METRIC_HELD, .value = holder->held_ms, .is_ms = true };
-
-	if (holder->held_ms >= 0) {
-		sample.labels = holder_labels(metrics, lock, holder, has_owner);
-		add_sample(metrics, sample);
-	}
-	sample.metric = METRIC_TTL;
-	sample.value = holder->ttl_ms;
-	sample.is_infinite = holder->ttl_ms == RLOCK_TIME_NONE;
-	if (holder->ttl_ms >= 0 || sample.is_infinite) {
-		sample.labels = holder_labels(metrics, lock, holder, has_owner);
-		add_sample(metrics, sample);
-	}
+	if (holder->held_ms >= 0)
+		add_sample(metrics, METRIC_HELD, holder->held_ms,
+			   holder_labels(metrics, lock, holder, has_owner));
+	if (holder->ttl_ms >= 0 || holder->ttl_ms == RLOCK_TIME_NONE)
+		add_sample(metrics, METRIC_TTL, holder->ttl_ms,
+			   holder_labels(metrics, lock, holder, has_owner));
 }
 
 /* Whether another holder has the same labels. */
@@ -227,9 +223,7 @@ static void add_permits(struct metrics *metrics, const struct rlock_inspection *
 
 	labels_begin(&labels, metrics, lock);
 	put_text(&labels, "state", state);
-	add_sample(metrics, (struct sample){ .metric = METRIC_PERMITS,
-					     .labels = labels_end(&labels),
-					     .value = count > 0 ? count : 0 });
+	add_sample(metrics, METRIC_PERMITS, count > 0 ? count : 0, labels_end(&labels));
 }
 
 void metrics_add(struct metrics *metrics, const struct rlock_inspection *lock)
@@ -237,10 +231,8 @@ void metrics_add(struct metrics *metrics, const struct rlock_inspection *lock)
 	struct labels labels;
 
 	labels_begin(&labels, metrics, lock);
-	add_sample(metrics,
-		   (struct sample){ .metric = METRIC_WAITERS,
-				    .labels = labels_end(&labels),
-				    .value = (int64_t)(lock->queue_total + lock->wake_total) });
+	add_sample(metrics, METRIC_WAITERS, (int64_t)(lock->queue_total + lock->wake_total),
+		   labels_end(&labels));
 	add_holders(metrics, lock);
 	if (lock->kind != RLOCK_SEMAPHORE)
 		return;
@@ -276,9 +268,9 @@ bool metrics_print(struct metrics *metrics, FILE *out)
 			if (at > 0 && compare(sample - 1, sample) == 0)
 				continue;
 			(void)fprintf(out, "%s{%s} ", texts[metric].name, sample->labels);
-			if (sample->is_infinite)
+			if (texts[metric].is_time && sample->value == RLOCK_TIME_NONE)
 				(void)fprintf(out, "+Inf\n");
-			else if (sample->is_ms)
+			else if (texts[metric].is_time)
 				(void)fprintf(out, "%" PRId64 ".%03d\n", sample->value / 1000,
 					      (int)(sample->value % 1000));
 			else

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/array_grow.h"
@@ -28,7 +27,7 @@ int output_end(int code)
 #define WIDTH_DEFAULT 80
 #define LINES_DEFAULT 24
 
-static struct winsize size_of_terminal(void)
+struct winsize terminal_size(void)
 {
 	struct winsize size = { 0 };
 
@@ -40,16 +39,6 @@ static struct winsize size_of_terminal(void)
 	if (size.ws_row == 0)
 		size.ws_row = LINES_DEFAULT;
 	return size;
-}
-
-size_t terminal_columns(void)
-{
-	return size_of_terminal().ws_col;
-}
-
-size_t terminal_lines(void)
-{
-	return size_of_terminal().ws_row;
 }
 
 /* ---- fields ---- */

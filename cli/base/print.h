@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 
 #include "base/json.h"
 
@@ -18,9 +19,8 @@
  */
 int output_end(int code);
 
-/* How many columns standard output has, and how many lines; both 0: it is no terminal. */
-size_t terminal_columns(void);
-size_t terminal_lines(void);
+/* That of standard output; all 0: it is no terminal. */
+struct winsize terminal_size(void);
 
 /* ---- fields ---- */
 

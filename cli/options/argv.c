@@ -59,9 +59,8 @@ void argv_free(struct opts *opts)
 
 /* ---- is a part missing? ---- */
 
-/* The line that was meant: plain words behind the verb, the user's words, plain words, and the command. */
-static void correct(const struct opts *opts, const char *before, const char *after,
-		    struct usage_line *out)
+void argv_correct(const struct opts *opts, const char *before, const char *after,
+		  struct usage_line *out)
 {
 	usage_line(
 		out, PLAIN("rlock"), PLAIN(opts->verb->name),
@@ -96,26 +95,6 @@ static int report_takes_no_command(const struct opts *opts)
 	return EXIT_USAGE;
 }
 
-int argv_report_no_holder(const struct opts *opts)
-{
-	struct usage_line line;
-
-	correct(opts, "--pid $$", NULL, &line);
-	message_error("%s without a COMMAND needs --pid or --owner: try: %s", opts->verb->name,
-		      line.text);
-	return EXIT_USAGE;
-}
-
-int argv_report_no_permits(const struct opts *opts)
-{
-	struct usage_line line;
-
-	correct(opts, "--permits 3", NULL, &line);
-	message_error("%s needs --permits, how many there are in all: try: %s", opts->verb->name,
-		      line.text);
-	return EXIT_USAGE;
-}
-
 static bool has_word(const struct opts *opts, const char *word)
 {
 	size_t i = 0;
@@ -143,7 +122,7 @@ static int check_words(const struct opts *opts)
 		message_error("%s needs a command after '--': try: %s", verb_name, line.text);
 	} else if (meant == MEANT_COMMAND && !has_word(opts, "--help") && !has_word(opts, "-h")) {
 		/* What looks like another name may be a command whose "--" was left out. */
-		correct(opts, "--pid $$", NULL, &for_process);
+		argv_correct(opts, "--pid $$", NULL, &for_process);
 		message_error(
 			"%s without '--' and a COMMAND needs --pid or --owner: try: %s, or for a "
 			"process: %s",
@@ -166,7 +145,7 @@ static int check_parts(const struct opts *opts)
 		return report_needs_command(opts);
 	if (opts->name_count > 0)
 		return 0;
-	correct(opts, NULL, "NAME", &line);
+	argv_correct(opts, NULL, "NAME", &line);
 	message_error("%s needs the name of a lock: try: %s", opts->verb->name, line.text);
 	return EXIT_USAGE;
 }

@@ -23,8 +23,8 @@ void argv_free(struct opts *opts);
  */
 int argv_read(struct opts *opts, enum help_extent *help);
 
-/* Report that something is missing, and the line that has it. Returns the exit code. */
-int argv_report_no_holder(const struct opts *opts);
-int argv_report_no_permits(const struct opts *opts);
+/* The line that was meant: plain words behind the verb, the user's words, plain words, and the command. */
+void argv_correct(const struct opts *opts, const char *before, const char *after,
+		  struct usage_line *out);
 
 #endif

@@ -1,8 +1,7 @@
 /*
- * Completes the servers of a call with what options say of them and their URLs do not. Passwords are from files,
- * variables and commands; load.c reads all options that are not about servers.
+ * Completes the servers of a call with what options say of them and their URLs do not. Passwords are
+ * passwords.c's; load.c reads all options that are not about servers.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,132 +10,10 @@
 #include "base/units.h"
 #include "options/config.h"
 #include "options/opts.h"
-#include "options/password_command.h"
+#include "options/passwords.h"
 #include "options/servers.h"
 #include "options/table.h"
 #include "options/usage.h"
-#include "sys/file_read.h"
-
-/* ---- passwords ---- */
-
-#define PASSWORD_FILE_MAX 65536
-
-/*
- * Of each URL that has none. The variable has no path, and the command no text either; the private server gets none: no
- * other user reaches it, and the password is another server's.
- */
-static int set_logins(struct opts *opts, const char *path, const char *password)
-{
-	int code = 0;
-
-	for (size_t i = 0; code == 0 && i < opts->url_count; i++) {
-		struct rlock_url *url = opts->urls[i];
-
-		if (rlock_url_has_password(url) || rlock_url_scheme(url) == RLOCK_SCHEME_LOCAL)
-			continue;
-		if (password == NULL)
-			code = password_command_set(opts, url);
-		else if (path != NULL)
-			code = password_file_set(opts, url, path, password);
-		else if (rlock_url_set_password(url, password) != RLOCK_OK)
-			code = message_out_of_memory();
-	}
-	return code;
-}
-
-static int set_sentinel_logins(struct opts *opts, const char *password)
-{
-	for (size_t i = 0; i < opts->url_count; i++)
-		if (rlock_url_scheme(opts->urls[i]) == RLOCK_SCHEME_SENTINEL &&
-		    rlock_url_set_sentinel_login(opts->urls[i], opts->sentinel_user, password) !=
-			    RLOCK_OK)
-			return message_out_of_memory();
-	return 0;
-}
-
-/* A user with read access has the password. */
-static int check_mode(char *path, const struct stat *stat)
-{
-	/* A terminal is writable for others, so that they can send messages there. */
-	unsigned mode = S_ISCHR(stat->st_mode) ? 0 : (unsigned)stat->st_mode & 0777;
-	struct usage_line chmod;
-	char shown[USAGE_SHOWN_MAX];
-
-	(void)usage_show(path, shown);
-	usage_line(&chmod, { "chmod 600", &path, 1 });
-	if ((mode & PASSWORD_FILE_UNSAFE) != 0) {
-		message_error(
-			"password file '%s': other users can write it, its mode is %04o: check what "
-			"is in it, then: %s",
-			shown, mode, chmod.text);
-		return EXIT_CONFIG;
-	}
-	if ((mode & S_IROTH) != 0)
-		message_warning(
-			"password file '%s': any user can read it, its mode is %04o: try: %s",
-			shown, mode, chmod.text);
-	return 0;
-}
-
-/* 0, or the exit code after one line by message_error. */
-static int set_from_file(struct opts *opts, const char *path, bool is_for_sentinels)
-{
-	struct stat stat;
-	size_t len = 0;
-	char *text = file_read_named(path, PASSWORD_FILE_MAX,
-				     rlock_now_ms() + opts->connect_timeout_ms, &stat, &len);
-	int error = errno, code = EXIT_CONFIG;
-	char shown[USAGE_SHOWN_MAX];
-	const char *wrong;
-
-	if (text == NULL && error == ENOMEM)
-		return message_out_of_memory();
-	wrong = text != NULL         ? first_line_cut(text, len)
-		: error == ETIMEDOUT ? "a pipe that was not written to its end in time"
-				     : strerror(error);
-	if (wrong != NULL)
-		message_error("password file '%s': %s", usage_show(path, shown), wrong);
-	if (text == NULL)
-		return is_transient_errno(error) ? EXIT_SYSTEM : EXIT_CONFIG;
-	if (wrong == NULL)
-		code = check_mode((char *)path, &stat);
-	/* What is no regular file, such as a pipe, is read once. */
-	if (code == 0)
-		code = is_for_sentinels
-			       ? set_sentinel_logins(opts, text)
-			       : set_logins(opts, S_ISREG(stat.st_mode) ? path : NULL, text);
-	explicit_bzero(text, len);
-	free(text);
-	return code;
-}
-
-static bool has_local(const struct opts *opts)
-{
-	return rlock_url_scheme(opts->urls[0]) == RLOCK_SCHEME_LOCAL;
-}
-
-/* Set the password of each URL that has none, and the login at sentinels. 0, or the exit code. */
-static int set_passwords(struct opts *opts)
-{
-	const char *password = getenv("REDISCLI_AUTH");
-	int code = 0;
-
-	for (size_t i = 0; i < opts->url_count; i++)
-		opts->urls_with_password += rlock_url_has_password(opts->urls[i]) ? 1 : 0;
-	if (opts->urls_with_password < opts->url_count && !has_local(opts)) {
-		if (opts->password_command != NULL)
-			code = set_logins(opts, NULL, NULL);
-		else if (opts->password_file != NULL)
-			code = set_from_file(opts, opts->password_file, false);
-		else if (password != NULL && *password != '\0')
-			code = set_logins(opts, NULL, password);
-	}
-	if (code != 0)
-		return code;
-	return opts->sentinel_password_file != NULL
-		       ? set_from_file(opts, opts->sentinel_password_file, true)
-		       : set_sentinel_logins(opts, NULL);
-}
 
 /* ---- where the servers and their passwords are from, for a call that fails ---- */
 
@@ -418,7 +295,7 @@ int servers_set(struct opts *opts)
 			code = set_map(opts, opts->urls[i]);
 	}
 	if (code == 0)
-		code = set_passwords(opts);
+		code = passwords_set(opts);
 	if (code == 0)
 		code = check_servers(opts);
 	if (code == 0)
@@ -427,6 +304,11 @@ int servers_set(struct opts *opts)
 }
 
 /* ---- what of it is not used ---- */
+
+static bool has_local(const struct opts *opts)
+{
+	return rlock_url_scheme(opts->urls[0]) == RLOCK_SCHEME_LOCAL;
+}
 
 /* Of a password that no URL needs. */
 static const char *password_reason(const struct opts *opts)

@@ -537,19 +537,6 @@ size_t table_brief_len(const char *help)
 	return bracket != NULL && (size_t)(bracket - help) < len ? (size_t)(bracket - help) : len;
 }
 
-static const struct opt *by_letter(unsigned verbs, char letter)
-{
-	size_t id;
-
-	for (id = 0; id < OPT_COUNT; id++) {
-		const struct opt *opt = &opt_table[id];
-
-		if ((opt->verbs & verbs) != 0 && opt->letter != NULL && opt->letter[0] == letter)
-			return opt;
-	}
-	return NULL;
-}
-
 const struct opt *table_by_name(unsigned verbs, const char *name, size_t len, size_t *matches_out)
 {
 	const struct opt *found = NULL;
@@ -584,9 +571,15 @@ const struct opt *table_by_word(unsigned verbs, const char *word, const char **r
 		return table_by_name(verbs, word + 2, (size_t)(*rest_out - word) - 2, &matches);
 	}
 	for (++*rest_out; **rest_out != '\0' && (opt == NULL || opt->value == NULL); ++*rest_out) {
-		opt = by_letter(verbs, **rest_out);
-		if (opt == NULL)
+		size_t id = 0;
+
+		while (id < OPT_COUNT &&
+		       ((opt_table[id].verbs & verbs) == 0 || opt_table[id].letter == NULL ||
+			opt_table[id].letter[0] != **rest_out))
+			id++;
+		if (id == OPT_COUNT)
 			return NULL;
+		opt = &opt_table[id];
 	}
 	return opt;
 }

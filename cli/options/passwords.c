@@ -1,15 +1,17 @@
 /*
- * Runs the password command for the library, or reads the password file, and makes of that a password, or the reason why
- * there is none. It leaves to shell.c how that is done without waiting, and to the library when it is done.
+ * Gives each URL its password, and what fetches the next one: runs the password command for the library, or reads the
+ * password file, and makes of that a password, or the reason why there is none. It leaves to shell.c how that is done
+ * without waiting, and to the library when it is done.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/message.h"
-#include "options/password_command.h"
+#include "options/passwords.h"
 #include "options/usage.h"
 #include "sys/file_read.h"
 #include "sys/proc.h"
@@ -17,6 +19,9 @@
 
 /* For so long the password that was read with the options does for the first connection to each server. */
 #define FRESH_MS 1000
+#define PASSWORD_FILE_MAX 65536
+/* A user with write access to the file chooses what is sent. */
+#define PASSWORD_FILE_UNSAFE (S_IWGRP | S_IWOTH)
 
 struct password_source {
 	const char *command;
@@ -31,6 +36,21 @@ struct fetch {
 	struct password_source *source;
 	struct shell *shell; /* NULL: the last password is good */
 };
+
+/* Cut a text of len bytes, with a NUL after them, down to its first line. NULL, or what is wrong with that line. */
+static const char *first_line_cut(char *text, size_t len)
+{
+	size_t line_len = strcspn(text, "\n");
+
+	if (line_len < len && text[line_len] == '\0')
+		return "a NUL byte in its first line";
+	if (line_len > 0 && text[line_len - 1] == '\r')
+		line_len--;
+	text[line_len] = '\0';
+	return line_len == 0 ? "its first line is empty" : NULL;
+}
+
+/* ---- what the library calls ---- */
 
 static char **environment_make(void)
 {
@@ -173,7 +193,7 @@ static struct password_source *source_of(struct opts *opts, struct rlock_url *ur
 	return source.ctx;
 }
 
-int password_command_set(struct opts *opts, struct rlock_url *url)
+static int password_command_set(struct opts *opts, struct rlock_url *url)
 {
 	struct password_source *source = source_of(opts, url);
 
@@ -185,8 +205,12 @@ int password_command_set(struct opts *opts, struct rlock_url *url)
 	return source->environment != NULL ? 0 : message_out_of_memory();
 }
 
-int password_file_set(struct opts *opts, struct rlock_url *url, const char *path,
-		      const char *password)
+/*
+ * Have the password of url read from a file, whose text was password just now. What is read later counts only if the
+ * file is good for a password then.
+ */
+static int password_file_set(struct opts *opts, struct rlock_url *url, const char *path,
+			     const char *password)
 {
 	struct password_source *source = source_of(opts, url);
 
@@ -216,14 +240,117 @@ void password_source_free(struct password_source *source)
 	free(source);
 }
 
-const char *first_line_cut(char *text, size_t len)
-{
-	size_t line_len = strcspn(text, "\n");
+/* ---- what the options say ---- */
 
-	if (line_len < len && text[line_len] == '\0')
-		return "a NUL byte in its first line";
-	if (line_len > 0 && text[line_len - 1] == '\r')
-		line_len--;
-	text[line_len] = '\0';
-	return line_len == 0 ? "its first line is empty" : NULL;
+/*
+ * Of each URL that has none. The variable has no path, and the command no text either; the private server gets none: no
+ * other user reaches it, and the password is another server's.
+ */
+static int set_logins(struct opts *opts, const char *path, const char *password)
+{
+	int code = 0;
+
+	for (size_t i = 0; code == 0 && i < opts->url_count; i++) {
+		struct rlock_url *url = opts->urls[i];
+
+		if (rlock_url_has_password(url) || rlock_url_scheme(url) == RLOCK_SCHEME_LOCAL)
+			continue;
+		if (password == NULL)
+			code = password_command_set(opts, url);
+		else if (path != NULL)
+			code = password_file_set(opts, url, path, password);
+		else if (rlock_url_set_password(url, password) != RLOCK_OK)
+			code = message_out_of_memory();
+	}
+	return code;
+}
+
+static int set_sentinel_logins(struct opts *opts, const char *password)
+{
+	for (size_t i = 0; i < opts->url_count; i++)
+		if (rlock_url_scheme(opts->urls[i]) == RLOCK_SCHEME_SENTINEL &&
+		    rlock_url_set_sentinel_login(opts->urls[i], opts->sentinel_user, password) !=
+			    RLOCK_OK)
+			return message_out_of_memory();
+	return 0;
+}
+
+/* A user with read access has the password. */
+static int check_mode(char *path, const struct stat *stat)
+{
+	/* A terminal is writable for others, so that they can send messages there. */
+	unsigned mode = S_ISCHR(stat->st_mode) ? 0 : (unsigned)stat->st_mode & 0777;
+	struct usage_line chmod;
+	char shown[USAGE_SHOWN_MAX];
+
+	(void)usage_show(path, shown);
+	usage_line(&chmod, { "chmod 600", &path, 1 });
+	if ((mode & PASSWORD_FILE_UNSAFE) != 0) {
+		message_error(
+			"password file '%s': other users can write it, its mode is %04o: check what "
+			"is in it, then: %s",
+			shown, mode, chmod.text);
+		return EXIT_CONFIG;
+	}
+	if ((mode & S_IROTH) != 0)
+		message_warning(
+			"password file '%s': any user can read it, its mode is %04o: try: %s",
+			shown, mode, chmod.text);
+	return 0;
+}
+
+/* 0, or the exit code after one line by message_error. */
+static int set_from_file(struct opts *opts, const char *path, bool is_for_sentinels)
+{
+	struct stat stat;
+	size_t len = 0;
+	char *text = file_read_named(path, PASSWORD_FILE_MAX,
+				     rlock_now_ms() + opts->connect_timeout_ms, &stat, &len);
+	int error = errno, code = EXIT_CONFIG;
+	char shown[USAGE_SHOWN_MAX];
+	const char *wrong;
+
+	if (text == NULL && error == ENOMEM)
+		return message_out_of_memory();
+	wrong = text != NULL         ? first_line_cut(text, len)
+		: error == ETIMEDOUT ? "a pipe that was not written to its end in time"
+				     : strerror(error);
+	if (wrong != NULL)
+		message_error("password file '%s': %s", usage_show(path, shown), wrong);
+	if (text == NULL)
+		return is_transient_errno(error) ? EXIT_SYSTEM : EXIT_CONFIG;
+	if (wrong == NULL)
+		code = check_mode((char *)path, &stat);
+	/* What is no regular file, such as a pipe, is read once. */
+	if (code == 0)
+		code = is_for_sentinels
+			       ? set_sentinel_logins(opts, text)
+			       : set_logins(opts, S_ISREG(stat.st_mode) ? path : NULL, text);
+	explicit_bzero(text, len);
+	free(text);
+	return code;
+}
+
+int passwords_set(struct opts *opts)
+{
+	const char *password = getenv("REDISCLI_AUTH");
+	int code = 0;
+
+	for (size_t i = 0; i < opts->url_count; i++)
+		opts->urls_with_password += rlock_url_has_password(opts->urls[i]) ? 1 : 0;
+	/* local: is the only one, if any. */
+	if (opts->urls_with_password < opts->url_count &&
+	    rlock_url_scheme(opts->urls[0]) != RLOCK_SCHEME_LOCAL) {
+		if (opts->password_command != NULL)
+			code = set_logins(opts, NULL, NULL);
+		else if (opts->password_file != NULL)
+			code = set_from_file(opts, opts->password_file, false);
+		else if (password != NULL && *password != '\0')
+			code = set_logins(opts, NULL, password);
+	}
+	if (code != 0)
+		return code;
+	return opts->sentinel_password_file != NULL
+		       ? set_from_file(opts, opts->sentinel_password_file, true)
+		       : set_sentinel_logins(opts, NULL);
 }
