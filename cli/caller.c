@@ -67,17 +67,6 @@ int caller_connect(struct opts *opts, int cancel_fd, bool *is_cancelled, struct 
 	return 0;
 }
 
-int caller_report(const struct opts *opts, const struct rlock_conn *conn, int code)
-{
-	char name[NAME_SHOWN_MAX], until[WALL_CLOCK_TEXT_MAX];
-	int64_t until_ms = rlock_conn_error_kept_until_ms(conn);
-
-	message_error("%s: %s%s%s", names_show_one(opts, rlock_conn_error_name(conn), name),
-		      rlock_conn_error(conn), until_ms >= 0 ? ", until " : "",
-		      until_ms >= 0 ? wall_clock_print_of(until_ms, until) : "");
-	return code;
-}
-
 int caller_report_failure(const struct opts *opts, const struct rlock_conn *conn,
 			  enum rlock_status status)
 {
@@ -112,19 +101,6 @@ int caller_each_name(const struct opts *opts, struct rlock_conn *conn, caller_fn
 			worst = code;
 	}
 	return worst;
-}
-
-int caller_lost_code(const struct rlock_hold *found)
-{
-	return found != NULL && rlock_hold_lease_ms(found) == RLOCK_LEASE_LOST ? EXIT_LOST
-									       : EXIT_NOT_HELD;
-}
-
-enum rlock_status caller_find_owned(const struct opts *opts, struct rlock_conn *conn,
-				    char owner_out[RLOCK_OWNER_MAX], struct rlock_hold **out)
-{
-	(void)snprintf(owner_out, RLOCK_OWNER_MAX, OWNER_FORMAT, opts->owner);
-	return rlock_find(conn, &opts->names[0], owner_out, opts->mode, out);
 }
 
 int caller_run(struct opts *opts, caller_fn act)

@@ -25,25 +25,9 @@ int caller_resolve(struct opts *opts, int cancel_fd, bool *is_cancelled);
  */
 int caller_connect(struct opts *opts, int cancel_fd, bool *is_cancelled, struct rlock_conn **out);
 
-/* Report the connection's text with the name that it is about, for a status that is an answer. Returns code. */
-int caller_report(const struct opts *opts, const struct rlock_conn *conn, int code);
-
 /* Report why conn's last call failed, and for which name. Returns the exit code for status. */
 int caller_report_failure(const struct opts *opts, const struct rlock_conn *conn,
 			  enum rlock_status status);
-
-/*
- * The exit code for a hold that rlock_find has found (or NULL) and that the server does not have any more: EXIT_LOST
- * only if its key was overwritten. Otherwise we cannot tell whether the owner had lost it.
- */
-int caller_lost_code(const struct rlock_hold *found);
-
-/*
- * The hold of --owner on the first of the names, as rlock_find. owner_out is that owner on the server, also when it has
- * no hold.
- */
-enum rlock_status caller_find_owned(const struct opts *opts, struct rlock_conn *conn,
-				    char owner_out[RLOCK_OWNER_MAX], struct rlock_hold **out);
 
 /* Call act with the options of each name alone. Returns the worst exit code. */
 int caller_each_name(const struct opts *opts, struct rlock_conn *conn, caller_fn act);

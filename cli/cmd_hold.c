@@ -155,6 +155,38 @@ static int open_hold(const struct opts *opts, const struct hold_file *file, cons
 		       : message_out_of_memory();
 }
 
+/* ---- what the server answers ---- */
+
+/* The text of an answer with the name that it is about. Returns code. */
+static int report_answer(const struct opts *opts, const struct rlock_conn *conn, int code)
+{
+	char name[NAME_SHOWN_MAX], until[WALL_CLOCK_TEXT_MAX];
+	int64_t until_ms = rlock_conn_error_kept_until_ms(conn);
+
+	message_error("%s: %s%s%s", names_show_one(opts, rlock_conn_error_name(conn), name),
+		      rlock_conn_error(conn), until_ms >= 0 ? ", until " : "",
+		      until_ms >= 0 ? wall_clock_print_of(until_ms, until) : "");
+	return code;
+}
+
+/*
+ * The exit code for a hold that rlock_find has found (or NULL) and that the server does not have any more: EXIT_LOST
+ * only if its key was overwritten. Otherwise we cannot tell whether the owner had lost it.
+ */
+static int lost_code_of(const struct rlock_hold *found)
+{
+	return found != NULL && rlock_hold_lease_ms(found) == RLOCK_LEASE_LOST ? EXIT_LOST
+									       : EXIT_NOT_HELD;
+}
+
+/* The hold of --owner on the first of the names, as rlock_find. owner_out is that owner on the server, also without one. */
+static enum rlock_status find_owned(const struct opts *opts, struct rlock_conn *conn,
+				    char owner_out[RLOCK_OWNER_MAX], struct rlock_hold **out)
+{
+	(void)snprintf(owner_out, RLOCK_OWNER_MAX, OWNER_FORMAT, opts->owner);
+	return rlock_find(conn, &opts->names[0], owner_out, opts->mode, out);
+}
+
 /* ---- renew ---- */
 
 /* Renews a hold and prints its TTL. lost_code is the exit code for a hold that the server does not have any more. */
@@ -165,7 +197,7 @@ static int renew(const struct opts *opts, struct rlock_conn *conn, struct rlock_
 	char ttl[DURATION_TEXT_MAX];
 
 	if (status == RLOCK_NOT_HELD)
-		return caller_report(opts, conn, lost_code);
+		return report_answer(opts, conn, lost_code);
 	if (status != RLOCK_OK)
 		return caller_report_failure(opts, conn, status);
 	(void)printf("%s\n", duration_print_rough(rlock_hold_ttl_ms(hold), ttl));
@@ -248,14 +280,14 @@ static int renew_owner(const struct opts *opts, struct rlock_conn *conn)
 {
 	struct rlock_hold *hold = NULL;
 	char owner[RLOCK_OWNER_MAX];
-	enum rlock_status status = caller_find_owned(opts, conn, owner, &hold);
+	enum rlock_status status = find_owned(opts, conn, owner, &hold);
 	int code;
 
 	if (status == RLOCK_NOT_HELD)
 		return report_not_owned(opts, conn);
 	if (status != RLOCK_OK)
 		return caller_report_failure(opts, conn, status);
-	code = renew(opts, conn, hold, opts->lease_ms, caller_lost_code(hold));
+	code = renew(opts, conn, hold, opts->lease_ms, lost_code_of(hold));
 	rlock_hold_free(hold);
 	return code;
 }
@@ -476,14 +508,14 @@ static int unlock_owner(const struct opts *opts, struct rlock_conn *conn)
 {
 	struct rlock_hold *hold = NULL;
 	char owner[RLOCK_OWNER_MAX];
-	enum rlock_status status = caller_find_owned(opts, conn, owner, &hold);
+	enum rlock_status status = find_owned(opts, conn, owner, &hold);
 	int code;
 
 	if (status == RLOCK_OK) {
 		remember(hold, opts, 0);
 		status = finish_release(conn, hold);
 	}
-	if (status == RLOCK_NOT_HELD && caller_lost_code(hold) == EXIT_NOT_HELD) {
+	if (status == RLOCK_NOT_HELD && lost_code_of(hold) == EXIT_NOT_HELD) {
 		code = report_not_owned(opts, conn);
 	} else {
 		begin_events(opts, owner);
@@ -503,7 +535,7 @@ static int break_lock(const struct opts *opts, struct rlock_conn *conn)
 	int64_t until_ms = rlock_owner_kept_until_ms(was, strlen(was));
 
 	if (status == RLOCK_NOT_HELD || status == RLOCK_BUSY)
-		return caller_report(opts, conn, EXIT_NOT_HELD);
+		return report_answer(opts, conn, EXIT_NOT_HELD);
 	(void)names_show_one(opts, 0, name);
 	if (status == RLOCK_OK && was[0] == '\0') {
 		message_info("%s: not held: %s", name, note);

@@ -32,49 +32,6 @@ struct candidate {
 	uid_t dir_owner;
 };
 
-/* "configuration file 'PATH': WHAT: check what is in it, then: COMMAND PATH" */
-static int report_unsafe(const struct candidate *candidate, const char *what, const char *command)
-{
-	char *const path = (char *)candidate->path;
-	char shown[USAGE_SHOWN_MAX];
-	struct usage_line line;
-
-	usage_line(&line, { command, &path, 1 });
-	message_error("configuration file '%s'%s: %s: check what is in it, then: %s",
-		      usage_show(candidate->path, shown), candidate->origin, what, line.text);
-	return EXIT_CONFIG;
-}
-
-/* One that --config or RLOCK_CONFIG names may be the pipe of a shell's <(...). */
-static int check_type(const struct candidate *candidate, const struct stat *stat)
-{
-	char shown[USAGE_SHOWN_MAX];
-
-	if (S_ISREG(stat->st_mode) || (candidate->is_named && S_ISFIFO(stat->st_mode)))
-		return 0;
-	message_error("configuration file '%s'%s: %s, not a regular file: to set no option, let "
-		      "an empty file stand there",
-		      usage_show(candidate->path, shown), candidate->origin,
-		      S_ISDIR(stat->st_mode)    ? "a directory"
-		      : S_ISFIFO(stat->st_mode) ? "a named pipe"
-						: "a device");
-	return EXIT_CONFIG;
-}
-
-/* The owner of the file decides which server the locks are on, which password it gets, and what is run for that. */
-static int check_owner(const struct candidate *candidate, const struct stat *stat)
-{
-	char what[96], chown[64];
-
-	if (stat->st_uid == 0 || stat->st_uid == geteuid())
-		return 0;
-	(void)snprintf(what, sizeof(what), "belongs to user %lu, not to root or to the caller",
-		       (unsigned long)stat->st_uid);
-	(void)snprintf(chown, sizeof(chown), "%schown %lu", geteuid() == 0 ? "" : "sudo ",
-		       (unsigned long)geteuid());
-	return report_unsafe(candidate, what, chown);
-}
-
 /*
  * Whether the group is the owner's own, with no other member. Many systems give each user a group of the same number,
  * and a umask of 002 then. A look at the system's list of users may need a network.
@@ -84,16 +41,45 @@ static bool has_own_group(const struct stat *stat)
 	return stat->st_gid == stat->st_uid && (stat->st_uid == 0 || stat->st_gid == getegid());
 }
 
-/* A user with write access is as good as an owner. */
-static int check_mode(const struct candidate *candidate, const struct stat *stat)
+/*
+ * One that --config or RLOCK_CONFIG names may be the pipe of a shell's <(...). The owner of the file decides which server
+ * the locks are on, which password it gets, and what is run for that; a user with write access is as good as an owner. 0,
+ * or the exit code after one line by message_error.
+ */
+static int check_file(const struct candidate *candidate, const struct stat *stat)
 {
 	unsigned mode = (unsigned)stat->st_mode & 0777;
-	char what[64];
+	char shown[USAGE_SHOWN_MAX], what[96], command[64] = "chmod go-w";
+	char *const path = (char *)candidate->path;
+	struct usage_line line;
 
-	if ((mode & S_IWOTH) == 0 && ((mode & S_IWGRP) == 0 || has_own_group(stat)))
-		return 0;
-	(void)snprintf(what, sizeof(what), "other users can write it, its mode is %04o", mode);
-	return report_unsafe(candidate, what, "chmod go-w");
+	(void)usage_show(path, shown);
+	if (!S_ISREG(stat->st_mode) && !(candidate->is_named && S_ISFIFO(stat->st_mode))) {
+		message_error(
+			"configuration file '%s'%s: %s, not a regular file: to set no option, let "
+			"an empty file stand there",
+			shown, candidate->origin,
+			S_ISDIR(stat->st_mode)    ? "a directory"
+			: S_ISFIFO(stat->st_mode) ? "a named pipe"
+						  : "a device");
+		return EXIT_CONFIG;
+	}
+	if (stat->st_uid == 0 || stat->st_uid == geteuid()) {
+		if ((mode & S_IWOTH) == 0 && ((mode & S_IWGRP) == 0 || has_own_group(stat)))
+			return 0;
+		(void)snprintf(what, sizeof(what), "other users can write it, its mode is %04o",
+			       mode);
+	} else {
+		(void)snprintf(what, sizeof(what),
+			       "belongs to user %lu, not to root or to the caller",
+			       (unsigned long)stat->st_uid);
+		(void)snprintf(command, sizeof(command), "%schown %lu",
+			       geteuid() == 0 ? "" : "sudo ", (unsigned long)geteuid());
+	}
+	usage_line(&line, { command, &path, 1 });
+	message_error("configuration file '%s'%s: %s: check what is in it, then: %s", shown,
+		      candidate->origin, what, line.text);
+	return EXIT_CONFIG;
 }
 
 /*
@@ -115,11 +101,7 @@ static int read_candidate(const struct candidate *candidate, char **text_out, si
 		err = errno;
 		goto out;
 	}
-	*code_out = check_type(candidate, &stat);
-	if (*code_out == 0)
-		*code_out = check_owner(candidate, &stat);
-	if (*code_out == 0)
-		*code_out = check_mode(candidate, &stat);
+	*code_out = check_file(candidate, &stat);
 	if (*code_out != 0) {
 		err = -1;
 		goto out;
