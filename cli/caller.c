@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/message.h"
-#include "base/units.h"
 #include "caller.h"
 #include "local.h"
 #include "options/opts.h"

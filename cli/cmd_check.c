@@ -2,7 +2,6 @@
  * check: whether locks can be relied on here: each server, whether it can keep a lock for as long as it says, and what the
  * user may do there; where the options are from; and this machine.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>

@@ -277,9 +277,11 @@ static void widen(struct columns *columns, size_t column, const char *text)
 		columns->widths[column] = width;
 }
 
+#define COUNT_MAX 64 /* what columns_merge puts into an empty last cell */
+
 static char *join(const char *const *texts, size_t count)
 {
-	size_t size = 1;
+	size_t size = COUNT_MAX;
 	char *row, *end;
 
 	for (size_t i = 0; i < count; i++)
@@ -367,20 +369,12 @@ static bool are_alike(const struct columns *columns, unsigned alike, const char 
 	return true;
 }
 
-static void set_count(struct columns *columns, char **row, size_t count, size_t of)
+static void set_count(struct columns *columns, char *row, size_t count, size_t of)
 {
-	size_t start = (size_t)(cell_of(*row, columns->count - 1) - *row);
-	char text[64], *longer;
+	char *cell = row + (cell_of(row, columns->count - 1) - row);
 
-	(void)snprintf(text, sizeof(text), "%zu of %zu", count, of);
-	longer = realloc(*row, start + strlen(text) + 1);
-	if (longer == NULL) {
-		columns->is_out_of_memory = true;
-		return;
-	}
-	*row = longer;
-	memcpy(longer + start, text, strlen(text) + 1);
-	widen(columns, columns->count - 1, text);
+	(void)snprintf(cell, COUNT_MAX, "%zu of %zu", count, of);
+	widen(columns, columns->count - 1, cell);
 }
 
 void columns_merge(struct columns *columns, unsigned alike, size_t of)
@@ -406,7 +400,7 @@ void columns_merge(struct columns *columns, unsigned alike, size_t of)
 			count++;
 		}
 		rows[kept] = rows[at];
-		set_count(columns, &rows[kept++], count, of);
+		set_count(columns, rows[kept++], count, of);
 	}
 	columns->row_count = kept;
 }

@@ -2,7 +2,6 @@
  * The state of a hold, and the deadlines that follow from it: arithmetic on one clock. Waiting, signals and requests are
  * renewer.c's.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>

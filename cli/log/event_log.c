@@ -106,25 +106,6 @@ static bool write_file(const char *line, size_t len)
 
 /* ---- the system's log ---- */
 
-/*
- * syslog(3) waits for a daemon that does not read, and while it waits no release is sent. So the line is
- * sent from here, in the form that all daemons know (RFC 3164).
- */
-static size_t print_head(int priority, char out[SYSLOG_HEAD_MAX])
-{
-	time_t now = time(NULL);
-	struct tm local;
-	char at[32];
-	int len;
-
-	if (localtime_r(&now, &local) == NULL ||
-	    strftime(at, sizeof(at), "%b %e %H:%M:%S", &local) == 0)
-		memcpy(at, "-", 2);
-	len = snprintf(out, SYSLOG_HEAD_MAX, "<%d>%s rlock[%d]: ", LOG_USER | priority, at,
-		       (int)getpid());
-	return len < 0 ? 0 : (size_t)len;
-}
-
 static bool send_when_there_is_room(int fd, const char *message, size_t len)
 {
 	struct pollfd room = { fd, POLLOUT, 0 };
@@ -138,16 +119,27 @@ static bool send_when_there_is_room(int fd, const char *message, size_t len)
 	return false;
 }
 
+/*
+ * syslog(3) waits for a daemon that does not read, and while it waits no release is sent. So the line is
+ * sent from here, in the form that all daemons know (RFC 3164).
+ */
 static bool write_syslog(const char *line, size_t len, int priority)
 {
 	const struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = SYSLOG_SOCKET };
-	char message[SYSLOG_HEAD_MAX + LOG_LINE_MAX];
-	size_t head_len = print_head(priority, message);
+	char message[SYSLOG_HEAD_MAX + LOG_LINE_MAX], at[32];
+	time_t now = time(NULL);
+	struct tm local;
+	size_t head_len;
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error;
 	bool is_sent;
 
 	if (fd < 0)
 		return false;
+	if (localtime_r(&now, &local) == NULL ||
+	    strftime(at, sizeof(at), "%b %e %H:%M:%S", &local) == 0)
+		memcpy(at, "-", 2);
+	head_len = (size_t)snprintf(message, SYSLOG_HEAD_MAX,
+				    "<%d>%s rlock[%d]: ", LOG_USER | priority, at, (int)getpid());
 	/* A daemon adds the end of the line itself. */
 	memcpy(message + head_len, line, len - 1);
 	is_sent = connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&

@@ -424,19 +424,9 @@ static bool has_help_letter(const struct opts *opts)
 	return false;
 }
 
-/* --help is the last row of the option table. */
-static enum help_extent find_help(const struct argtable *table, const struct opts *opts)
-{
-	const struct arg_lit *letter = table->entries[table->count - 2];
-	const struct arg_lit *name = table->entries[table->count - 1];
-
-	if (name->count > 0)
-		return HELP_FULL;
-	return letter->count > 0 && has_help_letter(opts) ? HELP_SHORT : HELP_NONE;
-}
-
 int argv_read(struct opts *opts, enum help_extent *help)
 {
+	const struct arg_lit *letter, *name;
 	struct argtable table;
 	/* Before anything else, or a command's options would be taken for ours. */
 	int code = check_words(opts);
@@ -445,7 +435,13 @@ int argv_read(struct opts *opts, enum help_extent *help)
 		return code;
 	if (argtable_make(&table, opts->verb, opts->word_count)) {
 		argtable_parse(&table, opts);
-		*help = find_help(&table, opts);
+		/* --help is the last row of the option table. */
+		letter = table.entries[table.count - 2];
+		name = table.entries[table.count - 1];
+		if (name->count > 0)
+			*help = HELP_FULL;
+		else if (letter->count > 0 && has_help_letter(opts))
+			*help = HELP_SHORT;
 		if (*help == HELP_NONE)
 			code = read_table(opts, &table);
 	} else {

@@ -5,7 +5,6 @@
 #define ARGV_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "options/opts.h"
 #include "options/usage.h"

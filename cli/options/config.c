@@ -300,20 +300,6 @@ static int add_line(struct opts *opts, char *text, size_t line)
 		where);
 }
 
-static int read_line(struct opts *opts, char *text, size_t len, size_t line)
-{
-	const char *first = text + strspn(text, BLANKS);
-
-	if (strlen(text) != len)
-		return report_bad_line(opts, line, NULL, NULL, "a NUL byte");
-	/* A comment may be long. */
-	if (*first == '\0' || *first == '#')
-		return 0;
-	if (len > CONFIG_LINE_MAX)
-		return report_bad_line(opts, line, NULL, NULL, "the line is too long");
-	return add_line(opts, text, line);
-}
-
 int config_read(struct opts *opts)
 {
 	struct candidate foreign = { .is_foreign = false };
@@ -328,8 +314,17 @@ int config_read(struct opts *opts)
 		char *newline = memchr(text, '\n', (size_t)(end - text));
 		size_t len = (size_t)((newline != NULL ? newline : end) - text);
 
+		char *first = text + strspn(text, BLANKS);
+
 		text[len] = '\0';
-		code = read_line(opts, text, len, ++line);
+		line++;
+		if (strlen(text) != len)
+			code = report_bad_line(opts, line, NULL, NULL, "a NUL byte");
+		/* A comment may be long. */
+		else if (first < text + len && *first != '#')
+			code = len > CONFIG_LINE_MAX ? report_bad_line(opts, line, NULL, NULL,
+								       "the line is too long")
+						     : add_line(opts, text, line);
 		text += len + 1;
 	}
 	if (code != 0 || !foreign.is_foreign || table_given(opts, OPT_URL) != NULL)

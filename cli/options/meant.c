@@ -2,7 +2,6 @@
  * Corrects lines as other programs have them: a table of their options, and what each is here. Nothing but the corrected
  * line is made of them; argv.c reads rlock's own options.
  */
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -379,46 +379,6 @@ static void print_option(const struct verb *verb, const struct opt *opt, bool is
 	(void)putchar('\n');
 }
 
-static void print_short(const struct verb *verb)
-{
-	(void)printf("%c%s.\n\n", toupper((unsigned char)verb->summary[0]), verb->summary + 1);
-	for (int group = 0; group < GROUP_COUNT; group++)
-		for (size_t id = 0; id < OPT_COUNT; id++)
-			if ((opt_table[id].scope & USUAL) != 0 &&
-			    (int)opt_table[id].group == group && table_takes(verb, &opt_table[id]))
-				print_option(verb, &opt_table[id], true);
-	(void)printf("\n'rlock %s --help' has all options%s.\n", verb->name,
-		     verb->examples != NULL ? ", examples and the exit codes" : "");
-}
-
-static void print_full(const struct verb *verb)
-{
-	(void)print_wrapped(verb->description, 0, 0);
-	(void)putchar('\n');
-	for (int group = 0; group < GROUP_COUNT; group++) {
-		bool has_title = false;
-
-		for (size_t id = 0; id < OPT_COUNT; id++) {
-			const struct opt *opt = &opt_table[id];
-
-			if ((int)opt->group != group || !table_takes(verb, opt))
-				continue;
-			if (!has_title)
-				(void)printf("\n%s:\n", opt_group_titles[group]);
-			has_title = true;
-			print_option(verb, opt, false);
-		}
-	}
-	if (verb->examples != NULL) {
-		(void)printf("\nExamples:\n%s\n", verb->examples);
-		help_print_exit_codes();
-		(void)putchar('\n');
-	} else {
-		(void)printf("\n'rlock help run' has the exit codes.\n");
-	}
-	(void)printf("rlock(1) says more of each option, and what to do after each exit code.\n");
-}
-
 void help_print(const struct verb *verb, enum help_extent extent)
 {
 	static const char *const commands[] = {
@@ -430,9 +390,39 @@ void help_print(const struct verb *verb, enum help_extent extent)
 
 	(void)printf("usage: rlock %s [OPTION...] %s\n\n", verb->name, commands[verb->command]);
 	if (extent == HELP_SHORT)
-		print_short(verb);
+		(void)printf("%c%s.\n", toupper((unsigned char)verb->summary[0]),
+			     verb->summary + 1);
 	else
-		print_full(verb);
+		(void)print_wrapped(verb->description, 0, 0);
+	(void)putchar('\n');
+	for (int group = 0; group < GROUP_COUNT; group++) {
+		bool has_title = extent == HELP_SHORT;
+
+		for (size_t id = 0; id < OPT_COUNT; id++) {
+			const struct opt *opt = &opt_table[id];
+
+			if ((int)opt->group != group || !table_takes(verb, opt) ||
+			    (extent == HELP_SHORT && (opt->scope & USUAL) == 0))
+				continue;
+			if (!has_title)
+				(void)printf("\n%s:\n", opt_group_titles[group]);
+			has_title = true;
+			print_option(verb, opt, extent == HELP_SHORT);
+		}
+	}
+	if (extent == HELP_SHORT) {
+		(void)printf("\n'rlock %s --help' has all options%s.\n", verb->name,
+			     verb->examples != NULL ? ", examples and the exit codes" : "");
+		return;
+	}
+	if (verb->examples != NULL) {
+		(void)printf("\nExamples:\n%s\n", verb->examples);
+		help_print_exit_codes();
+		(void)putchar('\n');
+	} else {
+		(void)printf("\n'rlock help run' has the exit codes.\n");
+	}
+	(void)printf("rlock(1) says more of each option, and what to do after each exit code.\n");
 }
 
 void help_print_exit_codes(void)

@@ -28,27 +28,21 @@ static char *enlarge(char *text, size_t size, size_t larger_size)
 	return larger;
 }
 
-/* A pipe is read as far as it is filled. */
-static ssize_t read_until(int fd, char *out, size_t size, int64_t until_ms)
-{
-	struct pollfd ready = { fd, POLLIN, 0 };
-
-	if (until_ms < INT64_MAX && rlock_poll(&ready, 1, until_ms) == 0) {
-		errno = ETIMEDOUT;
-		return -1;
-	}
-	return read(fd, out, size);
-}
-
 static char *read_rest(int fd, size_t max, int64_t until_ms, size_t *len_out)
 {
+	struct pollfd ready = { fd, POLLIN, 0 };
 	size_t size = FIRST_BYTES, len = 0;
 	char *text = malloc(size);
 	ssize_t got = 1;
 	int err = 0;
 
 	while (text != NULL && got != 0 && err == 0 && len <= max) {
-		got = read_until(fd, text + len, size - 1 - len, until_ms);
+		/* A pipe is read as far as it is filled. */
+		if (until_ms < INT64_MAX && rlock_poll(&ready, 1, until_ms) == 0) {
+			err = ETIMEDOUT;
+			break;
+		}
+		got = read(fd, text + len, size - 1 - len);
 		if (got > 0)
 			len += (size_t)got;
 		else if (got < 0 && errno != EINTR)
