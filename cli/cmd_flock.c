@@ -154,18 +154,6 @@ static int read_descriptor(struct call *call, const char *value)
 	return read_number("invalid file descriptor", value, INT_MIN, INT_MAX, &call->fd);
 }
 
-/* As flock reads them, the least part of a second and the greatest number are no range errors. */
-static int read_seconds(const char *value, double *out)
-{
-	char *end = NULL;
-
-	errno = 0;
-	*out = (double)strtold(value, &end);
-	if (errno == 0 && end != value && *end == '\0')
-		return 0;
-	return report_bad_value("invalid timeout", value);
-}
-
 /* ---- options ---- */
 
 enum { OPTION_VERBOSE = CHAR_MAX + 1, OPTION_FCNTL, OPTION_OFFSET, OPTION_FD };
@@ -193,6 +181,8 @@ static int read_other(struct call *call, int option, const char *word)
 /* 0, or the exit code. */
 static int read_option(struct call *call, int option, const char *value, const char *word)
 {
+	char *end = NULL;
+
 	switch (option) {
 	case 's':
 		call->is_shared = true;
@@ -210,7 +200,12 @@ static int read_option(struct call *call, int option, const char *value, const c
 		return 0;
 	case 'w':
 		call->has_timeout = true;
-		return read_seconds(value, &call->timeout_s);
+		errno = 0;
+		/* As flock reads it, the least part of a second and the greatest number are no range errors. */
+		call->timeout_s = (double)strtold(value, &end);
+		if (errno == 0 && end != value && *end == '\0')
+			return 0;
+		return report_bad_value("invalid timeout", value);
 	case 'E':
 		return read_number("invalid exit code (allowed values: 0-255)", value, 0, UINT8_MAX,
 				   &call->conflict_exit_code);

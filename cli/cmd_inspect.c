@@ -473,34 +473,23 @@ static bool print_text(const struct found *found, size_t width, FILE *out)
 	return true;
 }
 
-/* Reports why the first of the servers that failed did. */
-static int report_failed_server(const struct opts *opts, const struct found *found)
-{
-	char name[NAME_SHOWN_MAX];
-
-	for (size_t i = 0; i < found->count; i++) {
-		const struct rlock_inspection *inspection = &found->inspections[i];
-
-		if (inspection->status == RLOCK_OK)
-			continue;
-		message_error("%s: %s", names_show_one(opts, 0, name), inspection->error);
-		return exit_code_of(inspection->status);
-	}
-	return 0;
-}
-
 /* A lock on several servers is held when a quorum has it; servers that did not reply may make the difference. */
 static int code_of(const struct opts *opts, const struct found *found)
 {
-	size_t held = count_state(found, RLOCK_STATE_HELD);
+	size_t held = count_state(found, RLOCK_STATE_HELD), i = 0;
 	size_t not_held =
 		count_state(found, RLOCK_STATE_FREE) + count_state(found, RLOCK_STATE_OTHER);
+	char name[NAME_SHOWN_MAX];
 
 	if (held >= found->quorum)
 		return 0;
 	if (found->count - not_held < found->quorum)
 		return EXIT_NOT_HELD;
-	return report_failed_server(opts, found);
+	/* Then one has failed: why the first of these did is reported. */
+	while (found->inspections[i].status == RLOCK_OK)
+		i++;
+	message_error("%s: %s", names_show_one(opts, 0, name), found->inspections[i].error);
+	return exit_code_of(found->inspections[i].status);
 }
 
 /* `rlock flock` locks another name than the path that its user typed, where that has links or is relative. */

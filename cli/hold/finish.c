@@ -242,25 +242,12 @@ static void message_released(const struct lease *lease)
 		message_debug("%s: released after %s", names, held);
 }
 
-/* The lease may be longer by as much as the renewal's reply took, or by a renewal whose reply was lost. */
-static void message_not_released(const char *name, const struct rlock_conn *conn,
-				 int64_t lease_end_ms)
-{
-	char why[FAILURE_TEXT_MAX], added[64] = "the lock expires with its lease",
-				    left[DURATION_TEXT_MAX];
-	int64_t left_ms = lease_end_ms - rlock_now_ms();
-
-	if (left_ms > 0)
-		(void)snprintf(added, sizeof(added), "the lock expires with its lease, in about %s",
-			       duration_print_rough(left_ms, left));
-	message_warning("%s: release failed: %s", name, failure_print(conn, added, why));
-}
-
 /* Whether the lock was lost while the job ran: if no renewal came in time, that is known only now. */
 static bool report_end(const struct rlock_conn *conn, struct lease *lease, enum rlock_status status)
 {
-	bool is_late = rlock_now_ms() >= lease_end_ms(lease);
-	char name[NAME_SHOWN_MAX];
+	int64_t left_ms = lease_end_ms(lease) - rlock_now_ms();
+	char name[NAME_SHOWN_MAX], why[FAILURE_TEXT_MAX], left[DURATION_TEXT_MAX];
+	char added[64] = "the lock expires with its lease";
 
 	(void)names_show_one(lease->opts, rlock_conn_error_name(conn), name);
 	if (lease_was_lost(lease)) {
@@ -268,7 +255,7 @@ static bool report_end(const struct rlock_conn *conn, struct lease *lease, enum 
 		return true;
 	}
 	/* The job ended within the lease; only our release came after the end of the lease. */
-	if (status == RLOCK_NOT_HELD && lease->ended_ms < lease_end_ms(lease) && is_late) {
+	if (status == RLOCK_NOT_HELD && lease->ended_ms < lease_end_ms(lease) && left_ms <= 0) {
 		log_end(lease, EVENT_EXPIRES, "its lease ended before the release");
 		return false;
 	}
@@ -280,13 +267,17 @@ static bool report_end(const struct rlock_conn *conn, struct lease *lease, enum 
 			name, rlock_conn_error(conn));
 		return true;
 	}
+	/* The lease may be longer by as much as the renewal's reply took, or by a renewal whose reply was lost. */
+	if (left_ms > 0)
+		(void)snprintf(added, sizeof(added), "the lock expires with its lease, in about %s",
+			       duration_print_rough(left_ms, left));
 	if (status == RLOCK_OK)
 		message_released(lease);
 	else if (status == RLOCK_NOT_NOTIFIED)
 		message_warning("%s: released, but waiters were not notified: %s", name,
 				rlock_conn_error(conn));
 	else
-		message_not_released(name, conn, lease_end_ms(lease));
+		message_warning("%s: release failed: %s", name, failure_print(conn, added, why));
 	return false;
 }
 

@@ -68,33 +68,6 @@ void argv_correct(const struct opts *opts, const char *before, const char *after
 		{ opts->command != NULL ? "--" : NULL, opts->command, usage_count(opts->command) });
 }
 
-/* There is no command, or nothing after "--". */
-static int report_needs_command(const struct opts *opts)
-{
-	struct usage_line line;
-
-	usage_line(&line, PLAIN("rlock"), { opts->verb->name, opts->words, opts->word_count },
-		   PLAIN(opts->name_count > 0 ? NULL : "NAME"), PLAIN("-- COMMAND"));
-	if (opts->verb->command == COMMAND_NEEDED)
-		message_error("%s needs a command after '--': try: %s", opts->verb->name,
-			      line.text);
-	else
-		message_error("there is nothing after '--': try: %s", line.text);
-	return EXIT_USAGE;
-}
-
-/* What is behind the dashes may be the name. */
-static int report_takes_no_command(const struct opts *opts)
-{
-	size_t count = opts->name_count > 0 ? 0 : usage_count(opts->command);
-	struct usage_line line;
-
-	usage_line(&line, PLAIN("rlock"), { opts->verb->name, opts->words, opts->word_count },
-		   { opts->name_count > 0 || count > 0 ? NULL : "NAME", opts->command, count });
-	message_error("%s takes no '--' and no command: try: %s", opts->verb->name, line.text);
-	return EXIT_USAGE;
-}
-
 static bool has_word(const struct opts *opts, const char *word)
 {
 	size_t i = 0;
@@ -137,16 +110,32 @@ static int check_words(const struct opts *opts)
 static int check_parts(const struct opts *opts)
 {
 	enum command_need need = opts->verb->command;
+	size_t count = opts->name_count > 0 ? 0 : usage_count(opts->command);
 	struct usage_line line;
 
-	if ((need == COMMAND_NONE || need == COMMAND_NONE_BUT_PATTERN) && opts->command != NULL)
-		return report_takes_no_command(opts);
-	if (opts->command != NULL ? *opts->command == NULL : need == COMMAND_NEEDED)
-		return report_needs_command(opts);
-	if (opts->name_count > 0)
+	if ((need == COMMAND_NONE || need == COMMAND_NONE_BUT_PATTERN) && opts->command != NULL) {
+		/* What is behind the dashes may be the name. */
+		usage_line(&line, PLAIN("rlock"),
+			   { opts->verb->name, opts->words, opts->word_count },
+			   { opts->name_count > 0 || count > 0 ? NULL : "NAME", opts->command,
+			     count });
+		message_error("%s takes no '--' and no command: try: %s", opts->verb->name,
+			      line.text);
+	} else if (opts->command != NULL ? *opts->command == NULL : need == COMMAND_NEEDED) {
+		usage_line(&line, PLAIN("rlock"),
+			   { opts->verb->name, opts->words, opts->word_count },
+			   PLAIN(opts->name_count > 0 ? NULL : "NAME"), PLAIN("-- COMMAND"));
+		if (need == COMMAND_NEEDED)
+			message_error("%s needs a command after '--': try: %s", opts->verb->name,
+				      line.text);
+		else
+			message_error("there is nothing after '--': try: %s", line.text);
+	} else if (opts->name_count == 0) {
+		argv_correct(opts, NULL, "NAME", &line);
+		message_error("%s needs the name of a lock: try: %s", opts->verb->name, line.text);
+	} else {
 		return 0;
-	argv_correct(opts, NULL, "NAME", &line);
-	message_error("%s needs the name of a lock: try: %s", opts->verb->name, line.text);
+	}
 	return EXIT_USAGE;
 }
 

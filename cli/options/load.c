@@ -96,31 +96,29 @@ static bool setting_of_variable(const struct opts *opts, const struct variable *
 	return value != NULL && *value != '\0';
 }
 
-enum config_setting { CONFIG_READ, CONFIG_SKIPPED, CONFIG_UNREAD, CONFIG_SETTINGS };
-
 /* The default files: one named by --config or RLOCK_CONFIG is a setting already. */
-static bool setting_of_config(const struct opts *opts, size_t which, struct setting *out)
+static void see_default_files(const struct opts *opts,
+			      void (*see)(void *ctx, const struct setting *setting), void *ctx)
 {
 	const char *named = getenv("RLOCK_CONFIG");
-	bool is_named = opts->config != NULL || (named != NULL && *named != '\0');
+	struct setting setting = { .option = "config", .value = opts->config_file };
 
-	*out = (struct setting){ .option = "config" };
-	switch (which) {
-	case CONFIG_READ:
-		out->value = opts->config_file;
-		return opts->config_file[0] != '\0' && !is_named;
-	case CONFIG_SKIPPED:
-		out->value = opts->config_skipped;
-		(void)snprintf(out->ignored, sizeof(out->ignored), "%s, and is not needed",
+	if (opts->config_file[0] != '\0' && opts->config == NULL &&
+	    (named == NULL || *named == '\0'))
+		see(ctx, &setting);
+	if (opts->config_skipped[0] != '\0') {
+		setting.value = opts->config_skipped;
+		(void)snprintf(setting.ignored, sizeof(setting.ignored), "%s, and is not needed",
 			       opts->config_skipped_why);
-		return opts->config_skipped[0] != '\0';
-	default: /* a user may expect its options to count */
-		out->value = CONFIG_OF_MACHINE;
-		(void)snprintf(out->ignored, sizeof(out->ignored),
+		see(ctx, &setting);
+	}
+	/* A user may expect its options to count. */
+	if (opts->config_file[0] != '\0' && strcmp(opts->config_file, CONFIG_OF_MACHINE) != 0 &&
+	    access(CONFIG_OF_MACHINE, F_OK) == 0) {
+		setting.value = CONFIG_OF_MACHINE;
+		(void)snprintf(setting.ignored, sizeof(setting.ignored),
 			       "one file is read, and that is %.99s", opts->config_file);
-		return opts->config_file[0] != '\0' &&
-		       strcmp(opts->config_file, CONFIG_OF_MACHINE) != 0 &&
-		       access(CONFIG_OF_MACHINE, F_OK) == 0;
+		see(ctx, &setting);
 	}
 }
 
@@ -136,9 +134,7 @@ void load_settings(const struct opts *opts, void (*see)(void *ctx, const struct 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
 		if (setting_of_variable(opts, &variables[i], &setting))
 			see(ctx, &setting);
-	for (size_t which = 0; which < CONFIG_SETTINGS; which++)
-		if (setting_of_config(opts, which, &setting))
-			see(ctx, &setting);
+	see_default_files(opts, see, ctx);
 	for (size_t id = 0; id < OPT_COUNT; id++)
 		if (setting_of_default(opts, (enum opt_id)id, &setting))
 			see(ctx, &setting);

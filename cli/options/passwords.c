@@ -110,18 +110,25 @@ static enum rlock_status take_output(struct shell *shell, const char **password_
 
 	switch (shell->end) {
 	case SHELL_EXITED:
-		if (shell->value == 0)
+		if (shell->value != 0) {
+			(void)snprintf(why, RLOCK_ERROR_MAX,
+				       "password command ended with status %d", shell->value);
 			break;
-		(void)snprintf(why, RLOCK_ERROR_MAX, "password command ended with status %d",
-			       shell->value);
-		return RLOCK_ENET;
+		}
+		wrong = check_output(shell);
+		if (wrong == NULL) {
+			*password_out = shell->output;
+			return RLOCK_OK;
+		}
+		(void)snprintf(why, RLOCK_ERROR_MAX, "password command: %s", wrong);
+		break;
 	case SHELL_SIGNALLED:
 		(void)snprintf(why, RLOCK_ERROR_MAX, "password command was ended by signal %d",
 			       shell->value);
-		return RLOCK_ENET;
+		break;
 	case SHELL_LATE:
 		(void)snprintf(why, RLOCK_ERROR_MAX, "password command did not end in time");
-		return RLOCK_ENET;
+		break;
 	case SHELL_FAILED:
 		(void)snprintf(why, RLOCK_ERROR_MAX, "password command could not be started: %s",
 			       strerror(shell->value));
@@ -129,15 +136,9 @@ static enum rlock_status take_output(struct shell *shell, const char **password_
 	case SHELL_RUNS:
 	case SHELL_KILLED:
 		(void)snprintf(why, RLOCK_ERROR_MAX, "password command was killed");
-		return RLOCK_ENET;
+		break;
 	}
-	wrong = check_output(shell);
-	if (wrong != NULL) {
-		(void)snprintf(why, RLOCK_ERROR_MAX, "password command: %s", wrong);
-		return RLOCK_ENET;
-	}
-	*password_out = shell->output;
-	return RLOCK_OK;
+	return RLOCK_ENET;
 }
 
 /* A file that is gone, or is being written, says nothing of the password, and the server will. */

@@ -301,21 +301,6 @@ static int find_choice(const char *words, const char *value)
 	return -1;
 }
 
-static enum rlock_status add_url(struct opts *opts, const char *text, char why[RLOCK_ERROR_MAX])
-{
-	struct rlock_url **larger =
-		array_grow(opts->urls, opts->url_count, sizeof(struct rlock_url *));
-	enum rlock_status status;
-
-	if (larger == NULL)
-		return RLOCK_ENOMEM;
-	opts->urls = larger;
-	status = rlock_url_parse(text, &opts->urls[opts->url_count], why);
-	if (status == RLOCK_OK)
-		opts->url_count++;
-	return status;
-}
-
 /* One, or several with blanks between them, since a URL contains none. */
 static enum rlock_status store_urls(struct opts *opts, const char *value, char why[RLOCK_ERROR_MAX])
 {
@@ -324,9 +309,19 @@ static enum rlock_status store_urls(struct opts *opts, const char *value, char w
 
 	if (list == NULL)
 		return RLOCK_ENOMEM;
-	while (status == RLOCK_OK && (text = strsep(&rest, " ")) != NULL)
-		if (*text != '\0')
-			status = add_url(opts, text, why);
+	while (status == RLOCK_OK && (text = strsep(&rest, " ")) != NULL) {
+		struct rlock_url **larger =
+			array_grow(opts->urls, opts->url_count, sizeof(struct rlock_url *));
+
+		if (larger == NULL)
+			status = RLOCK_ENOMEM;
+		else
+			opts->urls = larger;
+		if (status == RLOCK_OK && *text != '\0') {
+			status = rlock_url_parse(text, &opts->urls[opts->url_count], why);
+			opts->url_count += status == RLOCK_OK;
+		}
+	}
 	explicit_bzero(list, strlen(value));
 	free(list);
 	return status;

@@ -41,11 +41,14 @@ bool descriptor_is_open(const struct descriptor *descriptor, pid_t pid)
 enum sharing { SHARED, NOT_SHARED, HIDDEN };
 
 /* Its position, flags and file are the same for each descriptor of one description, though not for these alone. */
-static enum sharing compare_info(const struct descriptor *descriptor, pid_t pid)
+static enum sharing look_at(const struct descriptor *descriptor, pid_t pid)
 {
 	char path[PATH_OF_FD_MAX], ours[FDINFO_MAX], theirs[FDINFO_MAX];
+	int same = os_has_same_description(pid, descriptor->fd);
 	struct stat stat_of;
 
+	if (same >= 0)
+		return same == 1 ? SHARED : NOT_SHARED;
 	print_path(path, pid, "fd", descriptor->fd);
 	if (stat(path, &stat_of) != 0)
 		return errno == EACCES || errno == EPERM ? HIDDEN : NOT_SHARED;
@@ -59,15 +62,6 @@ static enum sharing compare_info(const struct descriptor *descriptor, pid_t pid)
 			       strcmp(ours, theirs) == 0
 		       ? SHARED
 		       : NOT_SHARED;
-}
-
-static enum sharing look_at(const struct descriptor *descriptor, pid_t pid)
-{
-	int same = os_has_same_description(pid, descriptor->fd);
-
-	if (same < 0)
-		return compare_info(descriptor, pid);
-	return same == 1 ? SHARED : NOT_SHARED;
 }
 
 int descriptor_read(int fd, struct descriptor *out)
