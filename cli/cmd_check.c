@@ -738,26 +738,21 @@ static void put_setting(void *ctx, const struct setting *setting)
 
 /* ---- other local: servers of this user ---- */
 
-/* Of this user; and for root after sudo, of the user that called it. */
-static bool is_of_caller(uid_t uid)
-{
-	const char *sudo_uid = getenv("SUDO_UID");
-	int64_t number;
-
-	return uid == geteuid() || (geteuid() == 0 && sudo_uid != NULL &&
-				    number_parse(sudo_uid, &number) && (int64_t)uid == number);
-}
-
 /* The process may end, and its pid be reused, at any time: the checks are made on the directory that was opened. */
 static void look_at(struct check *check, const struct proc *proc, const struct stat *own)
 {
+	const char *sudo_uid = getenv("SUDO_UID"), *path;
 	char entry[64], shown[SHOWN_MAX];
 	struct stat process, dir;
-	const char *path;
+	int64_t sudoer = -1;
 	int fd;
 
 	(void)snprintf(entry, sizeof(entry), "/proc/%ld", (long)proc->pid);
-	if (stat(entry, &process) != 0 || !is_of_caller(process.st_uid))
+	/* Of this user; and for root after sudo, of the user that called it. */
+	if (geteuid() == 0 && sudo_uid != NULL)
+		(void)number_parse(sudo_uid, &sudoer);
+	if (stat(entry, &process) != 0 ||
+	    (process.st_uid != geteuid() && (int64_t)process.st_uid != sudoer))
 		return;
 	(void)snprintf(entry, sizeof(entry), "/proc/%ld/cwd", (long)proc->pid);
 	fd = open(entry, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -324,22 +324,6 @@ static int read_operands(struct call *call, char **words, int count)
 	return EXIT_USAGE;
 }
 
-/* What flock can and a lock on a server cannot. */
-static int check_words(const struct call *call)
-{
-	if (call->is_fcntl) {
-		message_error("--fcntl, --start and --length are not for a lock on a server: leave "
-			      "them out");
-		return EXIT_USAGE;
-	}
-	if (call->is_unlock && call->file != NULL) {
-		message_error("-u is for a descriptor: the lock of a NAME is released when COMMAND "
-			      "ends");
-		return EXIT_USAGE;
-	}
-	return 0;
-}
-
 /* In flock's order. 0, or the exit code. */
 static int read_words(struct call *call, int argc, char **argv, bool *is_done)
 {
@@ -357,7 +341,18 @@ static int read_words(struct call *call, int argc, char **argv, bool *is_done)
 		return EXIT_USAGE;
 	}
 	code = read_operands(call, argv + optind, argc - optind);
-	return code != 0 ? code : check_words(call);
+	if (code != 0)
+		return code;
+	/* What flock can and a lock on a server cannot. */
+	if (call->is_fcntl)
+		message_error("--fcntl, --start and --length are not for a lock on a server: leave "
+			      "them out");
+	else if (call->is_unlock && call->file != NULL)
+		message_error("-u is for a descriptor: the lock of a NAME is released when COMMAND "
+			      "ends");
+	else
+		return 0;
+	return EXIT_USAGE;
 }
 
 /* Once NAME was looked at, and before a descriptor is. 0, or the exit code. */

@@ -62,16 +62,6 @@ static const char *show_gone(const struct rlock_process *process)
 #define UUID_LEN 36
 #define UUID_CHARACTERS "0123456789abcdefABCDEF-"
 
-/* The note, or the id of --owner. A random id tells a person nothing; status has it. */
-static const char *waited_for(const char *note, const char *owner)
-{
-	if (note[0] != '\0')
-		return note;
-	return strspn(owner, UUID_CHARACTERS) == UUID_LEN && owner[UUID_LEN] == ':'
-		       ? "a holder without a note, as Java's are"
-		       : owner;
-}
-
 /* On a terminal one line is made anew each second; with -v other lines come in between. */
 static bool wait_is_in_place(void)
 {
@@ -103,7 +93,11 @@ static void wait_report_blocker(const struct opts *opts, const struct rlock_bloc
 		holder = blocker->is_waiter ? ": kept for the next waiter"
 					    : ": too few permits in all";
 	} else {
-		holder = waited_for(note, owner);
+		/* The note, or the id of --owner. A random id tells a person nothing; status has it. */
+		holder = note[0] != '\0' ? note
+			 : strspn(owner, UUID_CHARACTERS) == UUID_LEN && owner[UUID_LEN] == ':'
+				 ? "a holder without a note, as Java's are"
+				 : owner;
 		(void)print_held(", held for", blocker->held_ms, until_ms, held);
 		(void)snprintf(rest, sizeof(rest), "%s%s%s", held, position,
 			       show_gone(&blocker->process));
@@ -354,9 +348,7 @@ static void describe_process(struct acquirer *acquirer)
  */
 static int report_process_1(const struct opts *opts)
 {
-	char names[NAMES_SHOWN_MAX];
 	struct usage_line line;
-
 	/* The corrected line must not have a second --on-lost, the one that the user gave. */
 	bool is_new = opts->on_lost == ON_LOST_DEFAULT;
 
@@ -365,8 +357,8 @@ static int report_process_1(const struct opts *opts)
 		     is_new ? opts->word_count : 0 });
 	if (!is_new)
 		usage_line_add_names(&line, opts->names, opts->name_count);
-	message_error("%s: a lost lock would end what process 1 has started: try: %s",
-		      names_show(opts->names, opts->name_count, names), line.text);
+	message_error_of_lock("a lost lock would end what process 1 has started: try: %s",
+			      line.text);
 	return EXIT_USAGE;
 }
 
@@ -695,19 +687,6 @@ static int make_lease(struct acquirer *acquirer)
 	return 0;
 }
 
-static int hold(struct acquirer *acquirer)
-{
-	int code;
-
-	if (!is_for_process(acquirer->args.opts))
-		return hold_for_owner(acquirer);
-	code = front_run(&acquirer->args);
-	if (acquirer->args.lease->acquired_ms > 0)
-		flock_print(acquirer->args.opts,
-			    acquirer->args.lease->acquired_ms - acquirer->begun_ms, false);
-	return code;
-}
-
 static int acquire_and_hold(struct acquirer *acquirer, struct opts *opts)
 {
 	bool is_cancelled = false;
@@ -728,7 +707,12 @@ static int acquire_and_hold(struct acquirer *acquirer, struct opts *opts)
 	describe_process(acquirer);
 	begin_events(acquirer);
 	acquirer->begun_ms = rlock_now_ms();
-	return hold(acquirer);
+	if (!is_for_process(opts))
+		return hold_for_owner(acquirer);
+	code = front_run(&acquirer->args);
+	if (acquirer->args.lease->acquired_ms > 0)
+		flock_print(opts, acquirer->args.lease->acquired_ms - acquirer->begun_ms, false);
+	return code;
 }
 
 int cmd_lock(struct opts *opts)

@@ -38,20 +38,6 @@ struct stopping {
 	int code;
 };
 
-static void begin_event(const struct opts *opts, const struct rlock_stop_hold *hold, const char *by)
-{
-	event_log_set_hold(&(struct event_hold){
-		.names = opts->names,
-		.name_count = 1,
-		.kind = RLOCK_ANY,
-		.server = opts->server,
-		.note = hold->note,
-		.owner = hold->owner,
-		.pid = getpid(),
-	});
-	event_log(&(struct event){ .kind = EVENT_TOLD, .reason = by });
-}
-
 /* Why it cannot be asked. */
 static const char *why_not(const struct rlock_stop_hold *hold)
 {
@@ -126,7 +112,16 @@ static void take_stock(struct stopping *stopping, const char *by, bool is_first)
 		stopping->is_waiting = true;
 		if (!is_first)
 			continue;
-		begin_event(&stopping->opts, hold, by);
+		event_log_set_hold(&(struct event_hold){
+			.names = stopping->opts.names,
+			.name_count = 1,
+			.kind = RLOCK_ANY,
+			.server = stopping->opts.server,
+			.note = hold->note,
+			.owner = hold->owner,
+			.pid = getpid(),
+		});
+		event_log(&(struct event){ .kind = EVENT_TOLD, .reason = by });
 		message_debug("%s: asked %s to stop", names_show_one(&stopping->opts, 0, name),
 			      names_show_holder(hold->note, hold->owner, holder));
 	}

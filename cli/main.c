@@ -37,8 +37,12 @@
 	"  rlock-protocol(7)  what is on the server, and its rights\n"                             \
 	"  librlock(3)        the library\n"
 
-static void print_verbs(enum help_extent extent)
+/* Print it on standard output. */
+static void overview_print(enum help_extent extent)
 {
+	(void)printf("usage: rlock VERB [OPTION...] NAME... [-- COMMAND [ARG...]]\n"
+		     "Locks for many machines, kept on a Redis or Valkey server.\n%s",
+		     extent == HELP_FULL ? "\n" : "");
 	(void)printf("Verbs:\n");
 	for (size_t i = 0; i < verb_count; i++) {
 		if (verbs[i].alias_of == NULL)
@@ -51,15 +55,6 @@ static void print_verbs(enum help_extent extent)
 		     "the command line of flock(1), for the lock of a path");
 	(void)printf("  %-14s%s\n", "help [VERB]", "print all help, or all options of a verb");
 	(void)printf("  %-14s%s\n\n", "version", "print the version");
-}
-
-/* Print it on standard output. */
-static void overview_print(enum help_extent extent)
-{
-	(void)printf("usage: rlock VERB [OPTION...] NAME... [-- COMMAND [ARG...]]\n"
-		     "Locks for many machines, kept on a Redis or Valkey server.\n%s",
-		     extent == HELP_FULL ? "\n" : "");
-	print_verbs(extent);
 	(void)printf(
 		"Examples:\n"
 		"  rlock run --wait 15m deploy -- ./deploy.sh  # one deployment at a time\n"
@@ -206,11 +201,6 @@ static bool is_flock_line(char **words, size_t count)
 	return index + 3 == count && strcmp(words[index + 1], "-c") == 0;
 }
 
-static void show_flock_line(char **words, size_t count, struct usage_line *line)
-{
-	usage_line(line, PLAIN("rlock"), { "flock", words, count });
-}
-
 /* The line with that verb for its first word. */
 static void correct_verb(const char *verb_name, const char *beginning, int argc, char **argv,
 			 struct usage_line *line)
@@ -252,7 +242,7 @@ static int report_unknown_verb(int argc, char **argv)
 	is_name = (argc > 2 && strcmp(argv[2], "--") == 0) ||
 		  (verb_name == NULL && (argc > 3 || strchr(argv[1], '/') != NULL));
 	if (verb_name == NULL && is_flock_line(argv + 1, count - 1))
-		show_flock_line(argv + 1, count - 1, &line);
+		usage_line(&line, PLAIN("rlock"), { "flock", argv + 1, count - 1 });
 	else if (is_name)
 		correct("run", NULL, argv + 1, count - 1, &line);
 	else if (verb_name == NULL)
@@ -281,7 +271,7 @@ static int report_option_first(int argc, char **argv)
 		if (i != index)
 			words[i < index ? i - 1 : i - 2] = argv[i];
 	if (is_flock_line(argv + 1, count - 1)) {
-		show_flock_line(argv + 1, count - 1, &line);
+		usage_line(&line, PLAIN("rlock"), { "flock", argv + 1, count - 1 });
 	} else if (index < count && verbs_find(argv[index]) != NULL) {
 		correct(argv[index], NULL, words, count - 2, &line);
 	} else if (index < count && argv[index][0] != '-') {

@@ -222,22 +222,10 @@ struct argtable {
 	struct arg_end *end;
 };
 
-/* NULL when out of memory. */
-static void *entry_new(const struct opt *opt, int max)
-{
-	struct arg_str *entry;
-
-	if (opt->value == NULL)
-		return arg_litn(opt->letter, opt->name, 0, max, NULL);
-	entry = arg_strn(opt->letter, opt->name, opt->value, 0, max, NULL);
-	if (entry != NULL && (opt->scope & OPTIONAL_VALUE) != 0)
-		entry->hdr.flag |= ARG_HASOPTVALUE;
-	return entry;
-}
-
 /* False when out of memory. */
 static bool argtable_make(struct argtable *table, const struct verb *verb, size_t word_count)
 {
+	struct arg_str *entry;
 	int max = (int)word_count + 1; /* no limit: table_give rejects repetitions, as in a file */
 
 	*table = (struct argtable){ .count = 0 };
@@ -255,7 +243,15 @@ static bool argtable_make(struct argtable *table, const struct verb *verb, size_
 			table->entries[table->count++] = arg_litn(NULL, opt->name, 0, max, NULL);
 			continue;
 		}
-		table->entries[table->count++] = entry_new(opt, max);
+		if (opt->value == NULL) {
+			table->entries[table->count++] =
+				arg_litn(opt->letter, opt->name, 0, max, NULL);
+			continue;
+		}
+		entry = arg_strn(opt->letter, opt->name, opt->value, 0, max, NULL);
+		if (entry != NULL && (opt->scope & OPTIONAL_VALUE) != 0)
+			entry->hdr.flag |= ARG_HASOPTVALUE;
+		table->entries[table->count++] = entry;
 	}
 	table->names = arg_strn(NULL, NULL, "NAME", 0, max, NULL);
 	/* An even number, or argtable misaligns its pointers. */

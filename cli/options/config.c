@@ -169,21 +169,6 @@ static bool try_candidate(struct opts *opts, const struct candidate *candidate, 
 	return true;
 }
 
-static bool named_candidate(const struct opts *opts, struct candidate *out)
-{
-	const char *named = opts->config;
-
-	*out = (struct candidate){ .origin = " (--config)", .is_named = true };
-	if (named == NULL) {
-		named = getenv("RLOCK_CONFIG");
-		out->origin = " (RLOCK_CONFIG)";
-	}
-	if (named == NULL || *named == '\0')
-		return false;
-	(void)snprintf(out->path, sizeof(out->path), "%s", named);
-	return true;
-}
-
 /* The user's own file; false when there can't be one. */
 static bool user_candidate(struct candidate *out)
 {
@@ -215,11 +200,17 @@ static bool user_candidate(struct candidate *out)
  */
 static int find(struct opts *opts, struct candidate *foreign, char **text_out, size_t *len_out)
 {
+	const char *named = opts->config;
 	struct candidate candidate;
 	struct stat st;
 	int code = 0;
 
-	if (named_candidate(opts, &candidate)) {
+	if (named == NULL)
+		named = getenv("RLOCK_CONFIG");
+	if (named != NULL && *named != '\0') {
+		candidate = (struct candidate){ .is_named = true };
+		candidate.origin = opts->config != NULL ? " (--config)" : " (RLOCK_CONFIG)";
+		(void)snprintf(candidate.path, sizeof(candidate.path), "%s", named);
 		(void)try_candidate(opts, &candidate, text_out, len_out, &code);
 		return code;
 	}

@@ -209,30 +209,29 @@ static const struct group {
 	  "redis+sentinel://HOST:26379/SERVICE" },
 };
 
-static int report_wrong_group(const struct opts *opts, const struct group *group, enum opt_id id)
-{
-	const char *server = rlock_url_server(opts->urls[0]);
-
-	if (table_source(opts, id) == SOURCE_FILE)
-		message_error("%s: %s is for %s, and %s has none: add url = %s", opts->config_file,
-			      opt_table[id].name, group->for_what, server, group->example);
-	else
-		message_error("--%s is for %s, and %s has none: name the server by a URL like %s",
-			      opt_table[id].name, group->for_what, server, group->example);
-	return code_of_source(opts, id);
-}
-
 static int check_groups(const struct opts *opts)
 {
 	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
 		const struct group *group = &groups[i];
+		const char *server = rlock_url_server(opts->urls[0]);
+		enum opt_id id = group->first;
 		bool is_any = false;
 
 		for (size_t at = 0; at < opts->url_count; at++)
 			is_any = is_any || group->is_for(opts->urls[at]);
-		for (enum opt_id id = group->first; !is_any && id <= group->last; id++)
-			if (table_given(opts, id) != NULL)
-				return report_wrong_group(opts, group, id);
+		while (id <= group->last && table_given(opts, id) == NULL)
+			id++;
+		if (is_any || id > group->last)
+			continue;
+		if (table_source(opts, id) == SOURCE_FILE)
+			message_error("%s: %s is for %s, and %s has none: add url = %s",
+				      opts->config_file, opt_table[id].name, group->for_what,
+				      server, group->example);
+		else
+			message_error(
+				"--%s is for %s, and %s has none: name the server by a URL like %s",
+				opt_table[id].name, group->for_what, server, group->example);
+		return code_of_source(opts, id);
 	}
 	return 0;
 }
