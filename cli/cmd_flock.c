@@ -164,20 +164,6 @@ static bool is_command_option(const char *word)
 	return strcmp(word, "-c") == 0 || strcmp(word, "--command") == 0;
 }
 
-/* What getopt does not know, or lacks a value; -c as well. 0, or the exit code. */
-static int read_other(struct call *call, int option, const char *word)
-{
-	if (is_command_option(word)) {
-		call->has_command_option = true;
-		return 0;
-	}
-	if (option == ':')
-		say("option '%s' requires an argument", word);
-	else
-		say("unrecognized option '%s'", word);
-	return fail_with_hint();
-}
-
 /* 0, or the exit code. */
 static int read_option(struct call *call, int option, const char *value, const char *word)
 {
@@ -228,9 +214,18 @@ static int read_option(struct call *call, int option, const char *value, const c
 	case OPTION_FD:
 		call->has_fd_option = true;
 		return read_descriptor(call, value);
-	default:
-		return read_other(call, option, word);
+	default: /* what getopt does not know, or lacks a value; -c as well */
+		break;
 	}
+	if (is_command_option(word)) {
+		call->has_command_option = true;
+		return 0;
+	}
+	if (option == ':')
+		say("option '%s' requires an argument", word);
+	else
+		say("unrecognized option '%s'", word);
+	return fail_with_hint();
 }
 
 /* They end at the first word that is none. 0, or the exit code; *is_done: help or version was printed. */

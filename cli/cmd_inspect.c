@@ -710,32 +710,30 @@ static void add_row(struct printing *printing, const struct rlock_inspection *lo
 		print_rows(printing);
 }
 
-static void add_lock(struct printing *printing, const struct rlock_inspection *lock)
-{
-	printing->has_row = true;
-	if (printing->opts->metrics) {
-		metrics_add(&printing->metrics, lock);
-	} else if (printing->opts->json) {
-		json_open(&printing->json, NULL, '{');
-		json_bytes(&printing->json, "name", lock->name.text, lock->name.len);
-		fields_json(&printing->json, lock_fields, lock);
-		json_close(&printing->json, '}');
-	} else {
-		add_row(printing, lock);
-	}
-}
-
 static void on_locks(void *ctx, const struct rlock_inspection *locks, size_t count)
 {
 	struct printing *printing = ctx;
+	struct json *json = &printing->json;
 	int64_t held_for_ms = printing->opts->held_for_ms;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct rlock_holder *oldest = oldest_holder(&locks[i]);
+		const struct rlock_inspection *lock = &locks[i];
+		const struct rlock_holder *oldest = oldest_holder(lock);
 
 		/* Of a hold of Java's it is not known since when it lasts. */
-		if (held_for_ms < 0 || (oldest != NULL && oldest->held_ms >= held_for_ms))
-			add_lock(printing, &locks[i]);
+		if (held_for_ms >= 0 && (oldest == NULL || oldest->held_ms < held_for_ms))
+			continue;
+		printing->has_row = true;
+		if (printing->opts->metrics) {
+			metrics_add(&printing->metrics, lock);
+		} else if (printing->opts->json) {
+			json_open(json, NULL, '{');
+			json_bytes(json, "name", lock->name.text, lock->name.len);
+			fields_json(json, lock_fields, lock);
+			json_close(json, '}');
+		} else {
+			add_row(printing, lock);
+		}
 	}
 }
 

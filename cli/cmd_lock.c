@@ -330,18 +330,6 @@ static bool is_for_process(const struct opts *opts)
 	return opts->command != NULL || opts->owner == NULL;
 }
 
-/* A fixed lease has no renewer, and a process that ignores a lost lock does not end by a request either. */
-static void describe_process(struct acquirer *acquirer)
-{
-	const struct opts *opts = acquirer->args.opts;
-
-	if (!is_for_process(opts))
-		return;
-	proc_describe(holder_pid(acquirer), &acquirer->process);
-	acquirer->process.reads_requests =
-		!opts->is_fixed_lease && (opts->command != NULL || opts->on_lost != ON_LOST_IGNORE);
-}
-
 /*
  * The first process of a machine or a container usually ignores SIGTERM, so that a lost lock would end only what that
  * process has started.
@@ -704,7 +692,13 @@ static int acquire_and_hold(struct acquirer *acquirer, struct opts *opts)
 	if (code != 0)
 		return code;
 	make_note(acquirer);
-	describe_process(acquirer);
+	if (is_for_process(opts)) {
+		/* A fixed lease has no renewer, and a process that ignores a lost lock does not end by a request either. */
+		proc_describe(holder_pid(acquirer), &acquirer->process);
+		acquirer->process.reads_requests =
+			!opts->is_fixed_lease &&
+			(opts->command != NULL || opts->on_lost != ON_LOST_IGNORE);
+	}
 	begin_events(acquirer);
 	acquirer->begun_ms = rlock_now_ms();
 	if (!is_for_process(opts))

@@ -187,16 +187,6 @@ static void add_holder(struct metrics *metrics, const struct rlock_inspection *l
 			   holder_labels(metrics, lock, holder, has_owner));
 }
 
-/* Whether another holder has the same labels. */
-static bool has_twin(const struct rlock_inspection *lock, size_t index, char *const *labels)
-{
-	for (size_t i = 0; i < lock->holder_count; i++)
-		if (i != index && labels[i] != NULL && labels[index] != NULL &&
-		    strcmp(labels[i], labels[index]) == 0)
-			return true;
-	return false;
-}
-
 static void add_holders(struct metrics *metrics, const struct rlock_inspection *lock)
 {
 	char **labels = calloc(lock->holder_count + 1, sizeof(*labels));
@@ -207,10 +197,18 @@ static void add_holders(struct metrics *metrics, const struct rlock_inspection *
 	}
 	for (size_t i = 0; i < lock->holder_count; i++)
 		labels[i] = holder_labels(metrics, lock, &lock->holders[i], false);
-	/* A reader or a permit that has expired stays in the lock, but does not hold it. */
-	for (size_t i = 0; i < lock->holder_count; i++)
-		if (lock->holders[i].ttl_ms != 0 || lock->holders[i].kind == RLOCK_PLAIN)
-			add_holder(metrics, lock, &lock->holders[i], has_twin(lock, i, labels));
+	for (size_t i = 0; i < lock->holder_count; i++) {
+		bool has_twin = false; /* another holder with the same labels */
+
+		/* A reader or a permit that has expired stays in the lock, but does not hold it. */
+		if (lock->holders[i].ttl_ms == 0 && lock->holders[i].kind != RLOCK_PLAIN)
+			continue;
+		for (size_t other = 0; other < lock->holder_count; other++)
+			has_twin = has_twin ||
+				   (other != i && labels[i] != NULL && labels[other] != NULL &&
+				    strcmp(labels[i], labels[other]) == 0);
+		add_holder(metrics, lock, &lock->holders[i], has_twin);
+	}
 	for (size_t i = 0; i < lock->holder_count; i++)
 		free(labels[i]);
 	free(labels);

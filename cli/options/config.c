@@ -33,15 +33,6 @@ struct candidate {
 };
 
 /*
- * Whether the group is the owner's own, with no other member. Many systems give each user a group of the same number,
- * and a umask of 002 then. A look at the system's list of users may need a network.
- */
-static bool has_own_group(const struct stat *stat)
-{
-	return stat->st_gid == stat->st_uid && (stat->st_uid == 0 || stat->st_gid == getegid());
-}
-
-/*
  * One that --config or RLOCK_CONFIG names may be the pipe of a shell's <(...). The owner of the file decides which server
  * the locks are on, which password it gets, and what is run for that; a user with write access is as good as an owner. 0,
  * or the exit code after one line by message_error.
@@ -52,6 +43,12 @@ static int check_file(const struct candidate *candidate, const struct stat *stat
 	char shown[USAGE_SHOWN_MAX], what[96], command[64] = "chmod go-w";
 	char *const path = (char *)candidate->path;
 	struct usage_line line;
+	/*
+	 * Whether the group is the owner's own, with no other member. Many systems give each user a group of the same
+	 * number, and a umask of 002 then. A look at the system's list of users may need a network.
+	 */
+	bool has_own_group =
+		stat->st_gid == stat->st_uid && (stat->st_uid == 0 || stat->st_gid == getegid());
 
 	(void)usage_show(path, shown);
 	if (!S_ISREG(stat->st_mode) && !(candidate->is_named && S_ISFIFO(stat->st_mode))) {
@@ -65,7 +62,7 @@ static int check_file(const struct candidate *candidate, const struct stat *stat
 		return EXIT_CONFIG;
 	}
 	if (stat->st_uid == 0 || stat->st_uid == geteuid()) {
-		if ((mode & S_IWOTH) == 0 && ((mode & S_IWGRP) == 0 || has_own_group(stat)))
+		if ((mode & S_IWOTH) == 0 && ((mode & S_IWGRP) == 0 || has_own_group))
 			return 0;
 		(void)snprintf(what, sizeof(what), "other users can write it, its mode is %04o",
 			       mode);

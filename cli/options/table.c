@@ -245,21 +245,6 @@ static bool digits_read(const char *value, int64_t least, int64_t most, int64_t 
 	return true;
 }
 
-static enum rlock_status store_duration(int64_t *field, const struct opt *opt, const char *value,
-					char why[RLOCK_ERROR_MAX])
-{
-	char least[DURATION_TEXT_MAX];
-	int64_t ms;
-
-	if (!duration_parse(value, &ms))
-		return value_reject(why, "not a duration, like 30s, 1500ms or 2m");
-	if (ms < opt->least)
-		return value_reject(why, "less than %s, try 30s or 2m",
-				    duration_print(opt->least, least));
-	*field = ms;
-	return RLOCK_OK;
-}
-
 /* status shows an owner with the thread's number. */
 static size_t owner_len(const char *value)
 {
@@ -331,6 +316,7 @@ enum rlock_status table_store(struct opts *opts, const struct opt *opt, const ch
 			      char why[RLOCK_ERROR_MAX])
 {
 	void *field = (char *)opts + opt->field;
+	char least[DURATION_TEXT_MAX];
 	int64_t number = 0;
 	bool is_right = true;
 
@@ -339,7 +325,13 @@ enum rlock_status table_store(struct opts *opts, const struct opt *opt, const ch
 		*(bool *)field = true;
 		break;
 	case TYPE_DURATION:
-		return store_duration(field, opt, value, why);
+		if (!duration_parse(value, &number))
+			return value_reject(why, "not a duration, like 30s, 1500ms or 2m");
+		if (number < opt->least)
+			return value_reject(why, "less than %s, try 30s or 2m",
+					    duration_print(opt->least, least));
+		*(int64_t *)field = number;
+		break;
 	case TYPE_NUMBER:
 		is_right = digits_read(value, opt->least, opt->most > 0 ? opt->most : INT_MAX,
 				       &number);

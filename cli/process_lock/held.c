@@ -68,19 +68,6 @@ static bool split(char *word, char *parts[PART_COUNT], size_t lengths[PART_COUNT
 	return true;
 }
 
-/* The part is "PID:START". */
-static bool read_process(const char *text, struct held *out)
-{
-	int64_t pid, start;
-
-	if (!number_read(&text, &pid) || *text++ != ':' || !number_parse(text, &start) ||
-	    pid <= 0 || pid > INT_MAX || start < 0)
-		return false;
-	out->pid = (pid_t)pid;
-	out->start = (uint64_t)start;
-	return true;
-}
-
 bool held_is_hold_id(const char *text)
 {
 	return strlen(text) == RLOCK_HOLD_ID_MAX - 1 &&
@@ -91,7 +78,8 @@ bool held_read(char *word, struct held *out)
 {
 	char *parts[PART_COUNT];
 	size_t lengths[PART_COUNT];
-	const char *why;
+	const char *why, *process;
+	int64_t pid, start;
 
 	if (!split(word, parts, lengths))
 		return false;
@@ -102,11 +90,17 @@ bool held_read(char *word, struct held *out)
 	out->name = (struct rlock_name){ parts[PART_NAME], lengths[PART_NAME] };
 	out->owner = parts[PART_OWNER];
 	out->hold_id = parts[PART_HOLD];
+	/* "PID:START" */
+	process = parts[PART_PROCESS];
+	if (!number_read(&process, &pid) || *process++ != ':' || !number_parse(process, &start) ||
+	    pid <= 0 || pid > INT_MAX || start < 0)
+		return false;
+	out->pid = (pid_t)pid;
+	out->start = (uint64_t)start;
 	return rlock_kind_parse(parts[PART_KIND], lengths[PART_KIND], &out->kind) &&
 	       rlock_name_check(&out->name, &why) == RLOCK_OK &&
 	       rlock_owner_check(out->owner, &why) == RLOCK_OK && held_is_hold_id(out->hold_id) &&
-	       number_parse(parts[PART_LEASE], &out->lease_ms) && out->lease_ms > 0 &&
-	       read_process(parts[PART_PROCESS], out);
+	       number_parse(parts[PART_LEASE], &out->lease_ms) && out->lease_ms > 0;
 }
 
 /*

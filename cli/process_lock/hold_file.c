@@ -569,20 +569,19 @@ struct hold_file *hold_file_find_of_descriptor(pid_t pid, int descriptor,
 					       const struct rlock_name *name, const char *server,
 					       int *code_out)
 {
-	struct hold_file *file = find_all(pid, false, code_out), *next, *found = NULL;
+	struct hold_file *first = find_all(pid, false, code_out), **link = &first, *file;
 
-	for (; file != NULL; file = next) {
-		next = file->next;
+	while ((file = *link) != NULL) {
 		if (file->steps == 0 && file->descriptor == descriptor && file->name_count == 1 &&
 		    held_is_among(name, file->names, 1) && strcmp(file->server, server) == 0) {
-			file->next = found;
-			found = file;
-		} else {
-			file->next = NULL;
-			hold_file_free(file);
+			link = &file->next;
+			continue;
 		}
+		*link = file->next;
+		file->next = NULL;
+		hold_file_free(file);
 	}
-	return found;
+	return first;
 }
 
 int hold_file_find_owners(pid_t pid, const struct rlock_name *names, size_t name_count,

@@ -618,14 +618,6 @@ static int release_segments(struct dl_phdr_info *object, size_t size, void *page
 	return 0;
 }
 
-/* What a deeper call has left below this one's frame. The kernel keeps a gap of 1 MB below a stack. */
-static void release_stack(uintptr_t page)
-{
-	const uintptr_t span = 64 * page, top = (uintptr_t)__builtin_frame_address(0) / page * page;
-
-	(void)madvise((void *)(top - span), span - page, MADV_DONTNEED); /* NOLINT */
-}
-
 /*
  * A holder sleeps for hours, and needed these pages only to acquire its lock. Of one holder that is idle (make bench)
  * the Pss of both processes is 360 kB instead of 760; of each of 20 holders, which share these pages, 240 instead of 295.
@@ -633,10 +625,12 @@ static void release_stack(uintptr_t page)
 void os_shrink_while_idle(void)
 {
 	long page = sysconf(_SC_PAGESIZE);
-	uintptr_t page_size = page > 0 ? (uintptr_t)page : 4096;
+	uintptr_t page_size = page > 0 ? (uintptr_t)page : 4096, span = 64 * page_size;
+	uintptr_t top = (uintptr_t)__builtin_frame_address(0) / page_size * page_size;
 
 	(void)dl_iterate_phdr(release_segments, &page_size);
-	release_stack(page_size);
+	/* What a deeper call has left below this one's frame. The kernel keeps a gap of 1 MB below a stack. */
+	(void)madvise((void *)(top - span), span - page_size, MADV_DONTNEED); /* NOLINT */
 }
 
 /* Not by the library: what shrinks and what sleeps after that are on the same pages, or on few. */
