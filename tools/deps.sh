@@ -174,7 +174,7 @@ need_for() {
 		;;
 	static-aarch64 | static-x86_64)
 		# Not installed by itself: apt-get replaces libargtable2-dev of this machine by that of the other one. That of
-		# Debian 12 depends on a package which is not to be had for another machine.
+		# Debian 12 depends on a package that it does not have for another machine.
 		can_link_static >/dev/null 2>&1 || {
 			wanted=$(names apt-get "$1")
 			echo "deps: missing: $1; on a Debian 13 to throw away: dpkg --add-architecture ${wanted##*:} &&" \
