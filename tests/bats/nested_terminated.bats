@@ -78,9 +78,12 @@ local_answers() {
 }
 
 @test "--wait-all and --max-run on the private server leave that alone which they started" {
+	local server
 	run -0 timeout 20 rlock run -u local: --wait-all a -- sh -c 'sleep 0.1 & :'
 	local_answers
-	kill -KILL "$(<"$RLOCK_RUNTIME_DIR/local.pid")"
+	server=$(<"$RLOCK_RUNTIME_DIR/local.pid")
+	kill -KILL "$server"
+	wait_until 5 is_gone "$server"
 	run -124 timeout 20 rlock run -u local: --max-run 2s --grace 200ms a -- sleep 60
 	local_answers
 }
