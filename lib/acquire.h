@@ -90,26 +90,11 @@ struct rlock__waiter {
 	bool has_traced_denied;
 };
 
-/* waiter is all zero before. Free it after a failure, too, whose text is in conn. */
-enum rlock_status rlock__waiter_init(struct rlock__waiter *waiter, struct rlock_conn *conn,
-				     const struct rlock_request *request);
-void rlock__waiter_free(struct rlock__waiter *waiter);
-void rlock__waiter_free_channels(struct rlock__server *server);
 /* Until when a request that is sent now may take. */
 int64_t rlock__waiter_try_end_ms(const struct rlock__waiter *waiter, int64_t now_ms);
 /* It waits in the queue of a fair lock, known there by its owner. */
 bool rlock__waiter_is_fair(const struct rlock__waiter *waiter);
-/* Whether the server has granted the lock, even if that does not count. */
-bool rlock__waiter_is_granted(const struct rlock__server *server);
-/* For how long the owner has held the lock; -1: it is not known. */
-int64_t rlock__waiter_held_ms(const struct rlock__server *server);
 bool rlock__waiter_is_subscribed(const struct rlock__server *server);
-/* Whether the waiter has to subscribe at that server: it has not yet, or to other channels than it needs now. */
-bool rlock__waiter_needs_subscription(const struct rlock__waiter *waiter, size_t index);
-/* Since when a server is told that the wait goes on; empty: it is the first try. */
-const char *rlock__waiter_since(const struct rlock__waiter *waiter, size_t index);
-/* After RLOCK_BUSY: which server said so; of several, one that tells of an owner or a waiter. */
-size_t rlock__waiter_blocker(const struct rlock__waiter *waiter);
 
 /* ---- one try: acquire_try.c ---- */
 
@@ -133,28 +118,7 @@ void rlock__acquire_try_args(const struct rlock__acquisition *acquisition,
 			     const struct rlock__places *places, size_t index, bool is_subscribed,
 			     struct rlock__args *args);
 
-/* ---- undo it: acquire_undo.c ---- */
-
-/*
- * After a try that did not acquire the lock: release what was granted, but keep positions in queues for the next one.
- */
-void rlock__acquire_undo(struct rlock__waiter *waiter, const struct rlock__broadcast *broadcast);
-/* After one that did: leave the queues of servers that did not grant it. */
-void rlock__acquire_undo_leave_queues(struct rlock__waiter *waiter,
-				      const struct rlock__broadcast *broadcast);
-/* Undo a try that was carried out although its login was denied. */
-void rlock__acquire_undo_stray(struct rlock__waiter *waiter, size_t index);
-/* Undo, without waiting for it, whatever the tries may have left on the servers. */
-void rlock__acquire_undo_leave(struct rlock__waiter *waiter);
-
-/* ---- between two tries: acquire_wait.c ---- */
-
-/*
- * Subscribe on all servers where the lock is busy; RLOCK_OK if that succeeded on one of them at least. *is_new_out:
- * there is a new subscription, and a message may have been published before it.
- */
-enum rlock_status rlock__acquire_subscribe(struct rlock__waiter *waiter, bool *is_new_out);
-/* RLOCK_OK: time for another try. RLOCK_BUSY: the wait is over. Else a failure, with its text in the connection. */
-enum rlock_status rlock__acquire_sleep(struct rlock__waiter *waiter);
+/* When the wait is over: undo, without waiting for it, whatever the tries may have left on the servers. */
+void rlock__acquire_leave(struct rlock__waiter *waiter);
 
 #endif

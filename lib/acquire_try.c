@@ -1,6 +1,7 @@
 /*
- * One try to acquire a lock: the same request to all servers, or slot after slot, and what the replies say. What undoes it is for
- * acquire_undo.c; when to try again, for acquire.c; what the scripts do to a key, for lua/.
+ * One try to acquire a lock: the same request to all servers, or slot after slot, what the replies say, and what undoes it where
+ * a server granted the lock or put us into its queue, or may have done so, while others did not.
+ * When to try again is for acquire.c; what the scripts do to a key, for lua/.
  */
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
@@ -10,6 +11,7 @@
 
 #include "acquire.h"
 #include "base/error.h"
+#include "base/events.h"
 #include "base/text.h"
 #include "conn.h"
 #include "hold.h"
@@ -17,7 +19,6 @@
 #include "net/connection.h"
 #include "request.h"
 #include "rlock.h"
-#include "script.h"
 
 /* ---- the replies ---- */
 
@@ -154,8 +155,7 @@ static enum rlock_status read_short_grant(struct rlock__waiter *waiter, size_t i
 	if (waiter->places.at[index].name_count != 1 || waiter->request->issue_token ||
 	    (!is_semaphore(waiter) && reply->integer != ACQUIRE_DONE) ||
 	    (is_semaphore(waiter) && !rlock__hold_set_slots(hold, name_index, slot)))
-		return rlock__reply_fail(waiter->places.at[index].connection,
-					 hold->row->acquire->script);
+		return RLOCK_ESERVER;
 	memcpy(acquired->owner, waiter->owner, strlen(waiter->owner) + 1);
 	acquired->count = 1;
 	acquired->token = 0;
@@ -167,20 +167,17 @@ static enum rlock_status read_short_grant(struct rlock__waiter *waiter, size_t i
 static enum rlock_status read_granted(struct rlock__waiter *waiter, size_t index,
 				      const redisReply *reply)
 {
-	struct rlock_hold *hold = waiter->hold;
-	struct rlock__connection *connection = waiter->places.at[index].connection;
 	struct rlock__server *server = &waiter->servers[index];
-	const struct rlock__script *script = hold->row->acquire->script;
 	size_t name_count = waiter->places.at[index].name_count;
 	size_t last = 1 + VALUES_PER_NAME * name_count;
 
 	server->state = RLOCK__SERVER_GRANTED;
 	if (reply->elements != last + 1 || reply->element[last]->type != REDIS_REPLY_INTEGER)
-		return rlock__reply_fail(connection, script);
+		return RLOCK_ESERVER;
 	for (size_t i = 0; i < name_count; i++)
 		if (!read_values(waiter, &reply->element[1 + VALUES_PER_NAME * i],
 				 waiter->places.at[index].names[i]))
-			return rlock__reply_fail(connection, script);
+			return RLOCK_ESERVER;
 	if (reply->element[last]->integer == 0)
 		return RLOCK_OK;
 	server->state = RLOCK__SERVER_GRANTED_YOUNG;
@@ -219,8 +216,7 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	struct rlock_name note;
 
 	if (!is_busy_reply(reply, is_semaphore(waiter)))
-		return rlock__reply_fail(waiter->places.at[index].connection,
-					 waiter->hold->row->acquire->script);
+		return RLOCK_ESERVER;
 	server->name_index = name_index;
 	server->ttl_ms = element[2]->integer;
 	server->state = element[2]->integer == FREE              ? RLOCK__SERVER_QUEUED
@@ -267,10 +263,10 @@ static enum rlock_status fail_counter(const struct rlock__waiter *waiter,
 	return RLOCK_EKIND;
 }
 
-static enum rlock_status read_reply(void *ctx, size_t index, struct redisReply *reply)
+static enum rlock_status read_reply(void *ctx, struct rlock__connection *connection, size_t index,
+				    struct redisReply *reply)
 {
 	struct rlock__waiter *waiter = ctx;
-	struct rlock__connection *connection = waiter->places.at[index].connection;
 	size_t name_index;
 
 	if (is_short_grant(reply))
@@ -279,7 +275,7 @@ static enum rlock_status read_reply(void *ctx, size_t index, struct redisReply *
 		return read_granted(waiter, index, reply);
 	if (!rlock__reply_has_integers(reply, 1) || reply->elements < 2 ||
 	    !rlock__reply_read_index(&waiter->places.at[index], reply->element[1], &name_index))
-		return rlock__reply_fail(connection, waiter->hold->row->acquire->script);
+		return RLOCK_ESERVER;
 	switch (reply->element[0]->integer) {
 	case ACQUIRE_BUSY:
 		return read_busy(waiter, index, reply, name_index);
@@ -299,7 +295,7 @@ static enum rlock_status read_reply(void *ctx, size_t index, struct redisReply *
 	default:
 		break;
 	}
-	return rlock__reply_fail(connection, waiter->hold->row->acquire->script);
+	return RLOCK_ESERVER;
 }
 
 /* ---- the arguments ---- */
@@ -368,6 +364,18 @@ static bool is_new_at_slot(const struct rlock__waiter *waiter, size_t index)
 	       !waiter->servers[index].may_be_queued;
 }
 
+/*
+ * All servers and slots order their waiters alike, but for the queues of fair locks in several slots: a waiter comes to each of these
+ * at another time.
+ */
+static const char *since_of(const struct rlock__waiter *waiter, size_t index)
+{
+	const char *since = waiter->servers[index].since;
+	bool has_own = waiter->places.are_slots && rlock__waiter_is_fair(waiter);
+
+	return has_own && since[0] != '\0' ? since : waiter->since;
+}
+
 static const struct rlock__script *make_try(const void *ctx, size_t index, struct rlock__args *args)
 {
 	const struct rlock__waiter *waiter = ctx;
@@ -377,7 +385,7 @@ static const struct rlock__script *make_try(const void *ctx, size_t index, struc
 		.hold = waiter->hold,
 		.request = waiter->request,
 		.owner = waiter->owner,
-		.since = is_new_at_slot(waiter, index) ? "" : rlock__waiter_since(waiter, index),
+		.since = is_new_at_slot(waiter, index) ? "" : since_of(waiter, index),
 		.has_turn_passed = waiter->servers[index].has_turn_passed,
 		/* With a majority a server that was restarted may have lost another owner's lock. */
 		.least_uptime_ms = places->quorum < places->count ? waiter->request->lease_ms : 0,
@@ -387,6 +395,223 @@ static const struct rlock__script *make_try(const void *ctx, size_t index, struc
 	if (waiter->hold->look.count > 0 && !waiter->conn->has_cluster)
 		args->behind = &waiter->hold->look;
 	return acquisition.action->script;
+}
+
+/* How long the caller waits for a server that does not reply. What was granted there expires with its lease. */
+#define UNDO_MS 1000
+/*
+ * Once we have waited for so long, a lock that is granted here and not elsewhere is kept for us: for so long at a time, then others
+ * have a turn. As lua/inc/wake.lua does where one script has all names.
+ */
+#define KEEP_AFTER_MS 2000
+#define KEPT_MS 2000
+/* A queue needs less: without a reply its scripts remove us as a dead waiter. */
+#define LEAVE_MS 300
+
+/* ---- the arguments ---- */
+
+static const struct rlock__script *make_release(const void *ctx, size_t index,
+						struct rlock__args *args)
+{
+	const struct rlock__waiter *waiter = ctx;
+
+	return rlock__places_release(&waiter->places, index, waiter->hold, args);
+}
+
+/* For how long a lock may still be kept for us that was granted here, and not elsewhere; 0: others have waited for it as long. */
+static int64_t kept_ms(const struct rlock__waiter *waiter, size_t index, int64_t now_ms)
+{
+	int64_t kept_since_ms = waiter->servers[index].kept_since_ms;
+
+	if (rlock__waiter_is_fair(waiter) || waiter->places.count == 1 ||
+	    now_ms - waiter->began_ms <= KEEP_AFTER_MS)
+		return 0;
+	if (kept_since_ms == 0)
+		return KEPT_MS;
+	return now_ms - kept_since_ms < KEPT_MS ? KEPT_MS - (now_ms - kept_since_ms) : 0;
+}
+
+/* To undo what was granted, but stay in the queue for the next try, or have the next turn, as its scripts read it. */
+static const struct rlock__script *make_return(const void *ctx, size_t index,
+					       struct rlock__args *args)
+{
+	const struct rlock__waiter *waiter = ctx;
+	const struct rlock_hold *hold = waiter->hold;
+	const struct rlock__action *action = hold->row->return_;
+	const char *since = since_of(waiter, index);
+	int64_t keep_ms = kept_ms(waiter, index, rlock_now_ms());
+
+	if (waiter->request->wait_ms == 0 || (!rlock__waiter_is_fair(waiter) && keep_ms == 0))
+		return make_release(ctx, index, args);
+	rlock__places_keys(&waiter->places, index, hold, action, args);
+	rlock__args_string(args, hold->id);
+	rlock__args_string(args, waiter->owner);
+	rlock__args_string(args, since);
+	rlock__args_number(args, keep_ms);
+	rlock__places_args(&waiter->places, index, hold, action, args);
+	return action->script;
+}
+
+/* ---- undo ---- */
+
+static bool is_granted_at(const struct rlock__server *server)
+{
+	return server->state == RLOCK__SERVER_GRANTED ||
+	       server->state == RLOCK__SERVER_GRANTED_YOUNG;
+}
+
+/*
+ * The login was denied, but the try behind it in the same write was carried out, as the default user or in another
+ * database: undo it on that stream.
+ */
+static void undo_stray(struct rlock__waiter *waiter, size_t index)
+{
+	struct rlock__connection *connection = waiter->places.at[index].connection;
+	struct rlock__args args;
+	const struct rlock__script *script = make_release(waiter, index, &args);
+
+	rlock__events_set_masked(&waiter->conn->events, true);
+	(void)rlock__call_run(connection, script, true, &args, rlock_now_ms() + UNDO_MS);
+	rlock__events_set_masked(&waiter->conn->events, false);
+	rlock__args_free(&args);
+	rlock__connection_close(connection);
+}
+
+/* Undo what the chosen servers have, and wait for the replies. */
+static void undo_on(struct rlock__waiter *waiter, rlock__args_fn make,
+		    const bool is_chosen[RLOCK_SERVERS_MAX])
+{
+	int64_t end_ms = rlock_now_ms() + UNDO_MS;
+	struct rlock__broadcast broadcast;
+
+	rlock__broadcast_init(&broadcast, &waiter->places, NULL, NULL);
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		if (!is_chosen[i])
+			continue;
+		waiter->servers[i].may_be_held = true;
+		rlock__broadcast_begin(&broadcast, i, make, waiter, end_ms);
+	}
+	(void)rlock__broadcast_await(&broadcast, 0, end_ms);
+	for (size_t i = 0; i < waiter->places.count; i++)
+		if (broadcast.answers[i].is_over && broadcast.answers[i].status == RLOCK_OK)
+			waiter->servers[i].may_be_held = false;
+	rlock__broadcast_free(&broadcast);
+}
+
+/* Some servers granted the lock, and others did not. Positions in a queue are kept. */
+static void undo_granted(struct rlock__waiter *waiter)
+{
+	bool is_granted[RLOCK_SERVERS_MAX] = { false };
+	int64_t now_ms = rlock_now_ms();
+
+	for (size_t i = 0; i < waiter->places.count; i++)
+		is_granted[i] = is_granted_at(&waiter->servers[i]);
+	undo_on(waiter, make_return, is_granted);
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		struct rlock__server *server = &waiter->servers[i];
+		bool is_kept = is_granted[i] && kept_ms(waiter, i, now_ms) > 0;
+
+		if (!is_granted[i])
+			continue;
+		server->may_be_queued |= is_kept || rlock__waiter_is_fair(waiter);
+		if (is_kept && server->kept_since_ms == 0)
+			server->kept_since_ms = now_ms;
+	}
+}
+
+/*
+ * The lock was acquired without those servers that have us in their queue: leave it there. On a server that has not
+ * replied yet the release does that.
+ */
+static void leave_queues(struct rlock__waiter *waiter, const struct rlock__broadcast *broadcast)
+{
+	bool is_queued[RLOCK_SERVERS_MAX] = { false }, is_one_open = false;
+
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		const struct rlock__server *server = &waiter->servers[i];
+
+		is_queued[i] = server->may_be_queued && server->status == RLOCK_BUSY &&
+			       !is_granted_at(server);
+		is_one_open = is_one_open || !broadcast->answers[i].is_over;
+	}
+	/* The lock is ours: nothing comes after this that would undo the rest. */
+	rlock__events_set_masked(&waiter->conn->events, true);
+	undo_on(waiter, make_release, is_queued);
+	rlock__events_set_masked(&waiter->conn->events, false);
+	if (!is_one_open)
+		waiter->hold->queued_owner[0] = '\0';
+}
+
+static void leave_server(struct rlock__waiter *waiter, size_t index)
+{
+	struct rlock__connection *connection = waiter->places.at[index].connection;
+	struct rlock__args args;
+	const struct rlock__script *script = make_release(waiter, index, &args);
+
+	/*
+	 * Where the stream was closed, the server denied the last try because it is full, say, and gets the request over a
+	 * new stream. If it can't be reached, that does not take long.
+	 */
+	if (rlock__connection_is_open(connection))
+		rlock__call_fire_and_forget(connection, script, &args);
+	else
+		(void)rlock__call_run(connection, script, true, &args, rlock_now_ms() + LEAVE_MS);
+	rlock__args_free(&args);
+}
+
+/*
+ * A try without a reply may yet be granted, and one that failed may be queued: the request that undoes it follows it
+ * on the same stream. On a server that can't be reached we become a dead waiter, which its scripts remove.
+ */
+void rlock__acquire_leave(struct rlock__waiter *waiter)
+{
+	rlock__events_set_masked(&waiter->conn->events, true);
+	for (size_t i = 0; i < waiter->places.count; i++)
+		if (waiter->servers[i].may_be_held || waiter->servers[i].may_be_queued)
+			leave_server(waiter, i);
+	rlock__events_set_masked(&waiter->conn->events, false);
+}
+
+/* An earlier try reached more slots than this one, and may be queued or granted there: leave these slots. */
+static void leave_further_slots(struct rlock__waiter *waiter,
+				const struct rlock__broadcast *broadcast)
+{
+	bool is_further[RLOCK_SERVERS_MAX] = { false };
+
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		const struct rlock__server *server = &waiter->servers[i];
+
+		is_further[i] = !broadcast->answers[i].is_sent &&
+				(server->may_be_queued || server->may_be_held);
+	}
+	undo_on(waiter, make_release, is_further);
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		struct rlock__server *server = &waiter->servers[i];
+
+		if (!is_further[i])
+			continue;
+		server->may_be_queued = server->may_be_held;
+		server->since[0] = '\0';
+	}
+}
+
+/* Too few servers granted the lock. Those without a reply may have granted it since. */
+static void undo(struct rlock__waiter *waiter, const struct rlock__broadcast *broadcast)
+{
+	undo_granted(waiter);
+	leave_further_slots(waiter, broadcast);
+	if (waiter->places.count == 1)
+		return;
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		struct rlock__server *server = &waiter->servers[i];
+
+		if (!server->may_be_held || is_granted_at(server))
+			continue;
+		if (rlock__connection_is_open(waiter->places.at[i].connection)) {
+			leave_server(waiter, i);
+			server->may_be_held = server->may_be_queued = false;
+		}
+	}
 }
 
 /* ---- the try ---- */
@@ -400,20 +625,15 @@ static enum rlock_status reach_failed_slot(struct rlock__waiter *waiter)
 	size_t index = waiter->failed_slot - 1;
 	const struct rlock__action *action = &rlock__action_find;
 	const struct rlock_hold *hold = waiter->hold;
-	redisReply *reply = NULL;
 	struct rlock__args args;
 	enum rlock_status status;
-	bool was_sent;
 
 	rlock__places_keys(&waiter->places, index, hold, action, &args);
 	rlock__args_string(&args, waiter->owner);
-	rlock__kind_arg(hold->kind, &args);
+	rlock__args_kind(&args, hold->kind);
 	rlock__places_args(&waiter->places, index, hold, action, &args);
-	status = rlock__script_run(waiter->places.at[index].connection, action->script, &args,
-				   rlock__waiter_try_end_ms(waiter, rlock_now_ms()), &was_sent,
-				   &reply);
-	if (reply != NULL)
-		freeReplyObject(reply);
+	status = rlock__call_run(waiter->places.at[index].connection, action->script, false, &args,
+				 rlock__waiter_try_end_ms(waiter, rlock_now_ms()));
 	rlock__args_free(&args);
 	if (status != RLOCK_OK)
 		rlock__places_copy_error(&waiter->places, index);
@@ -583,7 +803,7 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 		const struct rlock__result *result = &broadcast.answers[i].result;
 
 		if (result->status < 0 && result->reply != NULL)
-			rlock__acquire_undo_stray(waiter, i);
+			undo_stray(waiter, i);
 	}
 	if (status == RLOCK_OK)
 		status = check_names_are_there(waiter, &broadcast, sent_ms);
@@ -591,12 +811,12 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 		status = acknowledge(waiter, &broadcast, sent_ms);
 	waiter->is_busy = status == RLOCK_BUSY;
 	if (status == RLOCK_OK) {
-		rlock__acquire_undo_leave_queues(waiter, &broadcast);
+		leave_queues(waiter, &broadcast);
 		hold->sent_ms = sent_ms - rlock__conn_drift_ms(conn, lease_ms);
 		hold->lease_ms = lease_ms;
 		hold->ttl_ms = lease_ms;
 	} else {
-		rlock__acquire_undo(waiter, &broadcast);
+		undo(waiter, &broadcast);
 	}
 	rlock__broadcast_free(&broadcast);
 	return status;

@@ -22,7 +22,6 @@
 #include "net/tls.h"
 #include "nodes.h"
 #include "rlock.h"
-#include "script.h"
 #include "url/url.h"
 
 /* ---- what a server tells ---- */

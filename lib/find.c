@@ -16,7 +16,34 @@
 #include "net/server_error.h"
 #include "request.h"
 #include "rlock.h"
-#include "script.h"
+
+/* ---- all of them ---- */
+
+/* The arguments begin with the keys that the action has of the name. */
+static enum rlock_status begin_args(struct rlock_conn *conn, const struct rlock_name *name,
+				    const struct rlock__action *action, struct rlock__keys *keys,
+				    struct rlock__args *args)
+{
+	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
+
+	if (status != RLOCK_OK)
+		return status;
+	if (!rlock__keys_make(keys, name))
+		return rlock__fail_memory(&conn->error);
+	rlock__args_init(args);
+	args->memory = keys->memory;
+	rlock__args_keys(args, keys, action->keys);
+	return RLOCK_OK;
+}
+
+#define OTHER_KIND (-1)
+
+/* The scripts tell the type of a key that is no lock of the kind. */
+static bool is_other_kind(const redisReply *reply)
+{
+	return rlock__reply_has_integers(reply, 1) && reply->elements == 2 &&
+	       reply->element[0]->integer == OTHER_KIND;
+}
 
 /* ---- find ---- */
 
@@ -27,8 +54,6 @@ struct search {
 	int64_t sent_ms;
 	struct rlock_hold *found; /* on the first server that has one */
 };
-
-#define FIND_OTHER_KIND (-1)
 
 /* A reply of find.lua about a hold: its id, the lock's TTL, its kind. */
 static bool is_found(const redisReply *reply, enum rlock_kind *kind_out)
@@ -42,22 +67,22 @@ static bool is_found(const redisReply *reply, enum rlock_kind *kind_out)
 	       rlock_kind_parse(reply->element[2]->str, reply->element[2]->len, kind_out);
 }
 
-static enum rlock_status read_found(void *ctx, size_t index, redisReply *reply)
+static enum rlock_status read_found(void *ctx, struct rlock__connection *connection, size_t index,
+				    redisReply *reply)
 {
 	struct search *search = ctx;
-	struct rlock__connection *connection = search->conn->connections[index];
 	enum rlock_status status;
 	enum rlock_kind kind;
 	int64_t ttl_ms;
 
+	(void)index;
 	if (reply->type == REDIS_REPLY_NIL)
 		return rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD,
 				   "not held by owner '%s'", search->owner);
-	if (rlock__reply_has_integers(reply, 1) && reply->elements == 2 &&
-	    reply->element[0]->integer == FIND_OTHER_KIND)
+	if (is_other_kind(reply))
 		return rlock__reply_fail_kind(connection, reply->element[1], 0);
 	if (!is_found(reply, &kind))
-		return rlock__reply_fail(connection, &rlock__script_find);
+		return RLOCK_ESERVER;
 	if (search->found != NULL)
 		return RLOCK_OK;
 	ttl_ms = reply->element[1]->integer;
@@ -73,24 +98,18 @@ enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *n
 			     const char *owner, enum rlock_kind kind, struct rlock_hold **out)
 {
 	struct search search = { conn, name, owner, rlock_now_ms(), NULL };
-	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
+	enum rlock_status status = rlock__owner_check(&conn->error, owner);
 	struct rlock__keys keys;
 	struct rlock__args args;
 
 	if (status == RLOCK_OK)
-		status = rlock__owner_check(&conn->error, owner);
+		status = begin_args(conn, name, &rlock__action_find, &keys, &args);
 	if (status != RLOCK_OK)
 		return status;
-	if (!rlock__keys_make(&keys, name))
-		return rlock__fail_memory(&conn->error);
-	rlock__args_init(&args);
-	rlock__keys_keys(&keys, rlock__action_find.keys, &args);
 	rlock__args_string(&args, owner);
-	rlock__kind_arg(kind, &args);
-	rlock__keys_args(&keys, rlock__action_find.args, conn->has_cluster, &args);
-	args.memory = keys.memory;
+	rlock__args_kind(&args, kind);
+	rlock__args_names(&args, &keys, rlock__action_find.args, conn->has_cluster);
 	status = rlock__broadcast_run(conn, rlock__action_find.script, &args, read_found, &search);
-	rlock__args_free(&args);
 	if (status == RLOCK_OK)
 		*out = search.found;
 	else
@@ -99,8 +118,6 @@ enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *n
 }
 
 /* ---- stop ---- */
-
-#define STOP_OTHER_KIND (-1)
 
 struct stopping {
 	struct rlock_conn *conn;
@@ -163,23 +180,23 @@ static bool add_stop_hold(struct stopping *stopping, const struct rlock_stop_hol
 	return true;
 }
 
-static enum rlock_status read_stop(void *ctx, size_t index, redisReply *reply)
+static enum rlock_status read_stop(void *ctx, struct rlock__connection *connection, size_t index,
+				   redisReply *reply)
 {
 	struct stopping *stopping = ctx;
-	struct rlock__connection *connection = stopping->conn->connections[index];
 
+	(void)index;
 	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 0)
 		return rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD, "not held");
-	if (rlock__reply_has_integers(reply, 1) && reply->elements == 2 &&
-	    reply->element[0]->integer == STOP_OTHER_KIND)
+	if (is_other_kind(reply))
 		return rlock__reply_fail_kind(connection, reply->element[1], 0);
 	if (reply->type != REDIS_REPLY_ARRAY)
-		return rlock__reply_fail(connection, &rlock__script_stop);
+		return RLOCK_ESERVER;
 	for (size_t i = 0; i < reply->elements; i++) {
 		struct rlock_stop_hold hold;
 
 		if (!is_found_hold(reply->element[i]))
-			return rlock__reply_fail(connection, &rlock__script_stop);
+			return RLOCK_ESERVER;
 		hold = read_stop_hold(reply->element[i]);
 		if (!add_stop_hold(stopping, &hold))
 			return rlock__fail_memory(rlock__connection_error(connection));
@@ -192,24 +209,20 @@ static enum rlock_status send_stop(struct stopping *stopping, const struct rlock
 				   const char *owner, const char *by, const struct rlock_stop *stop)
 {
 	struct rlock_conn *conn = stopping->conn;
-	enum rlock_status status;
 	struct rlock__keys keys;
 	struct rlock__args args;
+	enum rlock_status status = begin_args(conn, name, &rlock__action_stop, &keys, &args);
 
-	if (!rlock__keys_make(&keys, name))
-		return rlock__fail_memory(&conn->error);
-	rlock__args_init(&args);
-	rlock__keys_keys(&keys, rlock__action_stop.keys, &args);
+	if (status != RLOCK_OK)
+		return status;
 	rlock__args_string(&args, owner != NULL ? owner : "");
 	rlock__args_string(&args, by);
-	rlock__keys_args(&keys, rlock__action_stop.args, conn->has_cluster, &args);
+	rlock__args_names(&args, &keys, rlock__action_stop.args, conn->has_cluster);
 	for (size_t i = 0; i < stop->count; i++)
 		if (stop->holds[i].is_told)
 			rlock__args_string(&args, stop->holds[i].id);
-	args.memory = keys.memory;
 	args.is_repeated = stop->count > 0;
 	status = rlock__broadcast_run(conn, rlock__action_stop.script, &args, read_stop, stopping);
-	rlock__args_free(&args);
 	if (status != RLOCK_OK && status != RLOCK_NOT_HELD)
 		rlock_stop_clear(&stopping->found);
 	return status;
@@ -268,9 +281,9 @@ static enum rlock_status ask_holds(struct rlock_conn *conn, const struct rlock_n
 enum rlock_status rlock_stop(struct rlock_conn *conn, const struct rlock_name *name,
 			     const char *owner, const char *by, struct rlock_stop *stop)
 {
-	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
+	enum rlock_status status = RLOCK_OK;
 
-	if (status == RLOCK_OK && stop->count == 0)
+	if (stop->count == 0)
 		status = look_for_holds(conn, name, owner, by, stop);
 	if (status != RLOCK_OK)
 		return status;
@@ -290,7 +303,6 @@ void rlock_stop_clear(struct rlock_stop *stop)
 
 /* The first number of a reply of break.lua. */
 enum break_result {
-	BREAK_OTHER_KIND = -1,
 	BREAK_FREE = 0,
 	BREAK_DONE = 1,
 	BREAK_NOT_NOTIFIED = 2,
@@ -300,7 +312,6 @@ enum break_result {
 };
 
 struct breaking {
-	struct rlock_conn *conn;
 	char *owner_out;
 	char *note;
 };
@@ -343,30 +354,30 @@ static enum rlock_status record_removed(const struct breaking *breaking, const c
 	return RLOCK_OK;
 }
 
-static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
+static enum rlock_status read_break(void *ctx, struct rlock__connection *connection, size_t index,
+				    redisReply *reply)
 {
 	struct breaking *breaking = ctx;
-	struct rlock__connection *connection = breaking->conn->connections[index];
 
+	(void)index;
 	if (!rlock__reply_has_integers(reply, 1))
-		return rlock__reply_fail(connection, &rlock__script_break);
+		return RLOCK_ESERVER;
 	if (reply->element[0]->integer == BREAK_FREE)
 		return rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD, "not held");
 	if (reply->element[0]->integer == BREAK_QUEUE_CLEARED)
 		return record_removed(breaking, "dead waiters were removed from its queue");
 	if (reply->element[0]->integer == BREAK_DELETED)
 		return record_removed(breaking, "the free semaphore was deleted");
-	if (reply->element[0]->integer == BREAK_OTHER_KIND && reply->elements == 2 &&
-	    reply->element[1]->type == REDIS_REPLY_STRING)
+	if (is_other_kind(reply))
 		return rlock__reply_fail_kind(connection, reply->element[1], 0);
 	if (!read_holder(breaking, reply))
-		return rlock__reply_fail(connection, &rlock__script_break);
+		return RLOCK_ESERVER;
 	switch (reply->element[0]->integer) {
 	case BREAK_DONE:
 		return RLOCK_OK;
 	case BREAK_NOT_NOTIFIED:
 		if (reply->elements != 5 || reply->element[4]->type != REDIS_REPLY_ERROR)
-			return rlock__reply_fail(connection, &rlock__script_break);
+			return RLOCK_ESERVER;
 		(void)rlock__server_error(rlock__connection_error(connection),
 					  reply->element[4]->str, reply->element[4]->len,
 					  rlock__script_break.body);
@@ -380,7 +391,7 @@ static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
 				: "not broken: held by",
 			breaking->note, breaking->owner_out);
 	default:
-		return rlock__reply_fail(connection, &rlock__script_break);
+		return RLOCK_ESERVER;
 	}
 }
 
@@ -388,77 +399,54 @@ enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *
 			      const char *owner, enum rlock_kind kind,
 			      char owner_out[RLOCK_OWNER_MAX], char note[RLOCK_NOTE_MAX])
 {
-	struct breaking breaking = { conn, owner_out, note };
-	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
+	struct breaking breaking = { owner_out, note };
 	struct rlock__keys keys;
 	struct rlock__args args;
+	enum rlock_status status = begin_args(conn, name, &rlock__action_break, &keys, &args);
 
 	if (status != RLOCK_OK)
 		return status;
-	if (!rlock__keys_make(&keys, name))
-		return rlock__fail_memory(&conn->error);
 	owner_out[0] = note[0] = '\0';
-	rlock__args_init(&args);
-	rlock__keys_keys(&keys, rlock__action_break.keys, &args);
 	rlock__args_string(&args, owner != NULL ? owner : "");
-	rlock__keys_args(&keys, rlock__action_break.args, conn->has_cluster, &args);
-	rlock__kind_arg(kind, &args);
-	args.memory = keys.memory;
-	status = rlock__broadcast_run(conn, rlock__action_break.script, &args, read_break,
-				      &breaking);
-	rlock__args_free(&args);
-	return status;
+	rlock__args_names(&args, &keys, rlock__action_break.args, conn->has_cluster);
+	rlock__args_kind(&args, kind);
+	return rlock__broadcast_run(conn, rlock__action_break.script, &args, read_break, &breaking);
 }
 
 /* ---- resize ---- */
 
-enum resize_result {
-	RESIZE_OTHER_KIND = -1,
-	RESIZE_DONE = 1,
-};
+#define RESIZE_DONE 1
 
-struct resizing {
-	struct rlock_conn *conn;
-	int64_t had;
-};
-
-static enum rlock_status read_resize(void *ctx, size_t index, redisReply *reply)
+static enum rlock_status read_resize(void *ctx, struct rlock__connection *connection, size_t index,
+				     redisReply *reply)
 {
-	struct resizing *resizing = ctx;
-	struct rlock__connection *connection = resizing->conn->connections[index];
+	int64_t *had = ctx;
 
-	if (rlock__reply_has_integers(reply, 1) && reply->elements == 2 &&
-	    reply->element[0]->integer == RESIZE_OTHER_KIND)
+	(void)index;
+	if (is_other_kind(reply))
 		return rlock__reply_fail_kind(connection, reply->element[1], 0);
 	if (!rlock__reply_has_integers(reply, 2) || reply->element[0]->integer != RESIZE_DONE)
-		return rlock__reply_fail(connection, rlock__action_resize.script);
-	resizing->had = reply->element[1]->integer;
+		return RLOCK_ESERVER;
+	*had = reply->element[1]->integer;
 	return RLOCK_OK;
 }
 
 enum rlock_status rlock_resize(struct rlock_conn *conn, const struct rlock_name *name,
 			       int64_t permits, int64_t *had_out)
 {
-	struct resizing resizing = { conn, -1 };
-	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
 	struct rlock__keys keys;
 	struct rlock__args args;
+	int64_t had = -1;
+	enum rlock_status status = rlock__conn_check_permits(conn, permits, 1);
 
 	if (status == RLOCK_OK)
-		status = rlock__conn_check_permits(conn, permits, 1);
+		status = begin_args(conn, name, &rlock__action_resize, &keys, &args);
 	if (status != RLOCK_OK)
 		return status;
-	if (!rlock__keys_make(&keys, name))
-		return rlock__fail_memory(&conn->error);
-	rlock__args_init(&args);
-	rlock__keys_keys(&keys, rlock__action_resize.keys, &args);
 	rlock__args_number(&args, permits);
-	rlock__keys_args(&keys, rlock__action_resize.args, conn->has_cluster, &args);
-	args.memory = keys.memory;
-	status = rlock__broadcast_run(conn, rlock__action_resize.script, &args, read_resize,
-				      &resizing);
-	rlock__args_free(&args);
+	rlock__args_names(&args, &keys, rlock__action_resize.args, conn->has_cluster);
+	status = rlock__broadcast_run(conn, rlock__action_resize.script, &args, read_resize, &had);
 	if (status == RLOCK_OK)
-		*had_out = resizing.had;
+		*had_out = had;
 	return status;
 }

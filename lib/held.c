@@ -10,14 +10,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "conn.h"
-#include "held.h"
 #include "hold.h"
 #include "kinds.h"
 #include "net/connection.h"
 #include "net/server_error.h"
 #include "request.h"
 #include "rlock.h"
-#include "script.h"
 
 /* ---- renew: the reply ---- */
 
@@ -52,11 +50,10 @@ static bool read_request(struct rlock_hold *hold, const struct rlock__place *pla
 	return true;
 }
 
-static enum rlock_status read_renewal(void *ctx, size_t index, redisReply *reply)
+static enum rlock_status read_renewal(void *ctx, struct rlock__connection *connection, size_t index,
+				      redisReply *reply)
 {
 	struct renewal *renewal = ctx;
-	struct rlock__connection *connection = renewal->places.at[index].connection;
-	const struct rlock__script *script = renewal->hold->row->renew->script;
 	size_t name_index;
 
 	if (reply->type == REDIS_REPLY_INTEGER && reply->integer == 0) {
@@ -65,15 +62,15 @@ static enum rlock_status read_renewal(void *ctx, size_t index, redisReply *reply
 		return RLOCK_OK;
 	}
 	if (!rlock__reply_has_integers(reply, 1))
-		return rlock__reply_fail(connection, script);
+		return RLOCK_ESERVER;
 	if (rlock__reply_read_index(&renewal->places.at[index], reply->element[0], &name_index))
 		return rlock__reply_fail_lost(
 			connection, reply->elements > 1 ? reply->element[1] : NULL, name_index);
 	if (reply->element[0]->integer != 0 || !rlock__reply_has_integers(reply, 2))
-		return rlock__reply_fail(connection, script);
+		return RLOCK_ESERVER;
 	if (reply->elements > 2 &&
 	    !read_request(renewal->hold, &renewal->places.at[index], reply->element[2]))
-		return rlock__reply_fail(connection, script);
+		return RLOCK_ESERVER;
 	if (reply->element[1]->integer < renewal->least_ttl_ms)
 		renewal->least_ttl_ms = reply->element[1]->integer;
 	return RLOCK_OK;
@@ -271,18 +268,18 @@ static bool may_be_done(const struct delivery *delivery, size_t index)
 }
 
 /* The results of all names in one. */
-static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply)
+static enum rlock_status read_results(void *ctx, struct rlock__connection *connection, size_t index,
+				      redisReply *reply)
 {
 	struct delivery *delivery = ctx;
 	const struct rlock__places *places = &delivery->places;
 	const struct rlock__script *script = delivery->broadcast.answers[index].call.script;
-	struct rlock__connection *connection = places->at[index].connection;
 	enum rlock_status status = RLOCK_OK;
 
 	if (is_short_release(reply, places->at[index].name_count))
 		return RLOCK_OK;
 	if (!are_results(reply, places->at[index].name_count))
-		return rlock__reply_fail(connection, script);
+		return RLOCK_ESERVER;
 	for (size_t i = 0; i < reply->elements; i++) {
 		const redisReply *result = reply->element[i];
 		size_t name_index = places->at[index].names[i];
@@ -297,7 +294,7 @@ static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply
 		if (result->type == REDIS_REPLY_STRING)
 			return rlock__reply_fail_lost(connection, result, name_index);
 		if (result->integer < 0 || result->integer >= RELEASE_RESULTS)
-			return rlock__reply_fail(connection, script);
+			return RLOCK_ESERVER;
 		if (result->integer == RELEASE_LOST ||
 		    (result->integer == RELEASE_NO_SUCH_HOLD && !may_be_done(delivery, index)))
 			return rlock__reply_fail_lost(connection, NULL, name_index);
@@ -351,40 +348,12 @@ static bool is_settled(const struct rlock__broadcast *broadcast)
 
 /* ---- release: the arguments ---- */
 
-static const char *released_id(const struct rlock_hold *hold)
-{
-	return hold->released_id[0] != '\0' ? hold->released_id : hold->id;
-}
-
-/*
- * Of several servers a quorum may have granted the lock while others have us in their queues: leave these, too.
- */
-const struct rlock__script *rlock__held_release_args(const struct rlock_hold *hold,
-						     const struct rlock__places *places,
-						     size_t index, struct rlock__args *args)
-{
-	/* On one server what was acquired is in no queue. */
-	bool is_queued = hold->queued_owner[0] != '\0' &&
-			 (hold->released_id[0] == '\0' || places->count > 1);
-	const struct rlock__action *action = is_queued ? hold->row->leave : hold->row->release;
-
-	rlock__places_keys(places, index, hold, action, args);
-	rlock__args_string(args, is_queued ? hold->id : released_id(hold));
-	if (is_queued) {
-		rlock__args_string(args, hold->queued_owner);
-		rlock__args_string(args, "");
-		rlock__args_number(args, 0);
-	}
-	rlock__places_args(places, index, hold, action, args);
-	return action->script;
-}
-
 static const struct rlock__script *make_release(const void *ctx, size_t index,
 						struct rlock__args *args)
 {
 	const struct delivery *delivery = ctx;
 
-	return rlock__held_release_args(delivery->hold, &delivery->places, index, args);
+	return rlock__places_release(&delivery->places, index, delivery->hold, args);
 }
 
 static const struct rlock__script *make_keep_until(const void *ctx, size_t index,
@@ -395,7 +364,7 @@ static const struct rlock__script *make_keep_until(const void *ctx, size_t index
 	const struct rlock__action *action = hold->row->keep_until;
 
 	rlock__places_keys(&delivery->places, index, hold, action, args);
-	rlock__args_string(args, released_id(hold));
+	rlock__args_string(args, hold->released_id);
 	rlock__args_number(args, delivery->left_ms);
 	rlock__places_args(&delivery->places, index, hold, action, args);
 	return action->script;

@@ -120,6 +120,7 @@ enum rlock_status rlock_hold_new(enum rlock_kind kind, const struct rlock_name *
 	hold->sent_ms = sent_ms;
 	hold->lease_ms = lease_ms;
 	memcpy(hold->id, id, strlen(id) + 1);
+	memcpy(hold->released_id, id, strlen(id) + 1);
 	hold->names = calloc(name_count, sizeof(*hold->names));
 	hold->keys = calloc(name_count, sizeof(*hold->keys));
 	hold->acquired = calloc(name_count, sizeof(*hold->acquired));
@@ -228,6 +229,7 @@ void rlock_hold_set_remember(struct rlock_hold *hold, int64_t ttl_ms, const stru
 		       "%s %" PRId64 " %s %s %" PRId64 " %s", hold->id, ttl_ms,
 		       rlock_kind_name(hold->kind), how, number,
 		       end->reason != NULL ? end->reason : "");
+	hold->is_remembered = true;
 }
 
 int64_t rlock_hold_lease_ms(const struct rlock_hold *hold)

@@ -57,8 +57,9 @@ struct rlock_hold {
 	size_t told_name;
 	char told_by[RLOCK_NOTE_MAX];
 	char note[RLOCK__RECORD_NOTE_MAX]; /* in the form of a record; empty: none */
-	/* The id as a release sends it, with what is to be remembered; empty: nothing is. */
+	/* The id as a release sends it; with what is to be remembered, if that was set. */
 	char released_id[RLOCK__RELEASED_ID_MAX];
+	bool is_remembered;
 	char queued_owner[RLOCK_OWNER_MAX]; /* may be in the queue of a server; empty: is in none */
 };
 

@@ -18,7 +18,6 @@
 #include "net/server_error.h"
 #include "request.h"
 #include "rlock.h"
-#include "script.h"
 
 /* At most these are listed, and the number of all. A screen has less room. */
 #define HOLDERS_MAX 100
@@ -65,11 +64,11 @@ void rlock__inspection_args(const struct rlock_name *name, size_t holders_max, s
 		return;
 	}
 	args->memory = of_name.memory;
-	rlock__keys_keys(&of_name, 1U << RLOCK__KEY_LOCK, args);
+	rlock__args_keys(args, &of_name, 1U << RLOCK__KEY_LOCK);
 	rlock__args_number(args, (int64_t)holders_max);
 	rlock__args_number(args, (int64_t)waiters_max);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		rlock__keys_args(&of_name, 1U << keys[i], is_in_cluster, args);
+		rlock__args_names(args, &of_name, 1U << keys[i], is_in_cluster);
 }
 
 /* ---- the tree ---- */
@@ -515,30 +514,18 @@ static bool begin(struct rlock_inspection *out, const struct rlock_name *name, c
 	return true;
 }
 
-enum rlock_status rlock__inspection_fail(const struct rlock_name *name, const char *server,
-					 enum rlock_status status, const char *text,
-					 struct rlock_inspection *out)
-{
-	if (!begin(out, name, server, text, NULL))
-		return RLOCK_ENOMEM;
-	out->status = status;
-	return status;
-}
-
 enum rlock_status rlock__inspection_read(redisReply *reply, const struct rlock_name *name,
-					 const char *server, struct rlock__error *error,
-					 struct rlock_inspection *out)
+					 const char *server, struct rlock_inspection *out)
 {
 	const redisReply *own;
 
 	if (!begin(out, name, server, "", reply))
-		return rlock__fail_memory(error);
+		return RLOCK_ENOMEM;
 	own = &((struct memory *)out->memory)->reply;
 	if (other_read(own, out) || lock_read(own, out))
 		return RLOCK_OK;
 	rlock__inspection_clear(out);
-	(void)rlock__script_fail_reply(error, &rlock__script_inspect);
-	return rlock__inspection_fail(name, server, RLOCK_ESERVER, error->text, out);
+	return RLOCK_ESERVER;
 }
 
 /* As freeReplyObject, for a reply within another struct. */
@@ -594,28 +581,31 @@ static const char *server_of(const struct inspecting *inspecting, size_t index)
 	return rlock_url_server(rlock__connection_server(inspecting->conn->connections[index]));
 }
 
-static enum rlock_status read_inspection(void *ctx, size_t index, redisReply *reply)
+static enum rlock_status read_inspection(void *ctx, struct rlock__connection *connection,
+					 size_t index, redisReply *reply)
 {
 	struct inspecting *inspecting = ctx;
+	enum rlock_status status =
+		rlock__inspection_read(reply, inspecting->name, server_of(inspecting, index),
+				       &inspecting->inspections[index]);
 
-	return rlock__inspection_read(reply, inspecting->name, server_of(inspecting, index),
-				      rlock__connection_error(inspecting->conn->connections[index]),
-				      &inspecting->inspections[index]);
+	return status == RLOCK_ENOMEM ? rlock__fail_memory(rlock__connection_error(connection))
+				      : status;
 }
 
+/* An inspection that says why there is none. */
 static enum rlock_status fill_failed(struct inspecting *inspecting,
 				     const struct rlock__broadcast *broadcast)
 {
 	for (size_t i = 0; i < inspecting->conn->server_count; i++) {
-		const struct rlock__error *error =
-			rlock__connection_error(inspecting->conn->connections[i]);
-		enum rlock_status status = broadcast->answers[i].status;
+		const char *text = rlock__connection_error(inspecting->conn->connections[i])->text;
+		struct rlock_inspection *out = &inspecting->inspections[i];
 
-		if (inspecting->inspections[i].memory == NULL &&
-		    rlock__inspection_fail(inspecting->name, server_of(inspecting, i), status,
-					   error->text,
-					   &inspecting->inspections[i]) == RLOCK_ENOMEM)
+		if (out->memory != NULL)
+			continue;
+		if (!begin(out, inspecting->name, server_of(inspecting, i), text, NULL))
 			return rlock__fail_memory(&inspecting->conn->error);
+		out->status = broadcast->answers[i].status;
 	}
 	return RLOCK_OK;
 }

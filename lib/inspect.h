@@ -17,16 +17,11 @@ struct rlock__error;
 void rlock__inspection_args(const struct rlock_name *name, size_t holders_max, size_t waiters_max,
 			    bool is_in_cluster, struct rlock__args *args);
 /*
- * Fill out, which takes what is in reply: free what is left. RLOCK_ESERVER for a reply that is not one of inspect.lua's, RLOCK_ENOMEM: with
- * the text in error, and out as rlock__inspection_fail leaves it. error's trace is not used.
+ * Fill out, which takes what is in reply: free what is left. RLOCK_ESERVER for a reply that is not one of inspect.lua's,
+ * RLOCK_ENOMEM: out is empty.
  */
 enum rlock_status rlock__inspection_read(struct redisReply *reply, const struct rlock_name *name,
-					 const char *server, struct rlock__error *error,
-					 struct rlock_inspection *out);
-/* An inspection that says why there is none. RLOCK_ENOMEM: out is empty. */
-enum rlock_status rlock__inspection_fail(const struct rlock_name *name, const char *server,
-					 enum rlock_status status, const char *text,
-					 struct rlock_inspection *out);
+					 const char *server, struct rlock_inspection *out);
 void rlock__inspection_clear(struct rlock_inspection *inspection);
 
 #endif

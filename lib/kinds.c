@@ -10,32 +10,30 @@
 #include "base/text.h"
 #include "kinds.h"
 #include "rlock.h"
-#include "script.h"
 
 /* What goes around the name. wire: RedissonObject.prefixName and suffixName. */
 static const struct {
 	const char *prefix; /* NULL: none */
 	bool is_wrapped;    /* in braces, but for a name that has some */
 	const char *suffix; /* NULL: none */
-	bool is_channel;
 } forms[] = {
-	[RLOCK__KEY_LOCK] = { NULL, false, NULL, false },
-	[RLOCK__KEY_HOLDS] = { "rlock_holds", true, NULL, false },
-	[RLOCK__KEY_COUNTER] = { "redisson_lock_token", true, NULL, false },
-	[RLOCK__KEY_QUEUE] = { "redisson_lock_queue", true, NULL, false },
-	[RLOCK__KEY_DEADLINES] = { "redisson_lock_timeout", true, NULL, false },
-	[RLOCK__KEY_WAITERS] = { "rlock_waiters", true, NULL, false },
-	[RLOCK__KEY_WRITER] = { "rlock_writer", true, NULL, false },
-	[RLOCK__KEY_ENDS] = { "rlock_ends", true, NULL, false },
-	[RLOCK__KEY_WAKE_QUEUE] = { "rlock_queue", true, NULL, false },
-	[RLOCK__KEY_TURN] = { "rlock_turn", true, NULL, false },
-	[RLOCK__KEY_PERMITS] = { NULL, true, "timeout", false },
-	[RLOCK__KEY_TOTAL] = { "rlock_total", true, NULL, false },
-	[RLOCK__KEY_LAST] = { "rlock_last", true, NULL, false },
-	[RLOCK__KEY_TIMEOUTS] = { NULL, true, NULL, false },
-	[RLOCK__KEY_CHANNEL] = { "redisson_lock__channel", true, NULL, true },
-	[RLOCK__KEY_READWRITE_CHANNEL] = { "redisson_rwlock", true, NULL, true },
-	[RLOCK__KEY_SEMAPHORE_CHANNEL] = { "redisson_sc", true, NULL, true },
+	[RLOCK__KEY_LOCK] = { NULL, false, NULL },
+	[RLOCK__KEY_HOLDS] = { "rlock_holds", true, NULL },
+	[RLOCK__KEY_COUNTER] = { "redisson_lock_token", true, NULL },
+	[RLOCK__KEY_QUEUE] = { "redisson_lock_queue", true, NULL },
+	[RLOCK__KEY_DEADLINES] = { "redisson_lock_timeout", true, NULL },
+	[RLOCK__KEY_WAITERS] = { "rlock_waiters", true, NULL },
+	[RLOCK__KEY_WRITER] = { "rlock_writer", true, NULL },
+	[RLOCK__KEY_ENDS] = { "rlock_ends", true, NULL },
+	[RLOCK__KEY_WAKE_QUEUE] = { "rlock_queue", true, NULL },
+	[RLOCK__KEY_TURN] = { "rlock_turn", true, NULL },
+	[RLOCK__KEY_PERMITS] = { NULL, true, "timeout" },
+	[RLOCK__KEY_TOTAL] = { "rlock_total", true, NULL },
+	[RLOCK__KEY_LAST] = { "rlock_last", true, NULL },
+	[RLOCK__KEY_TIMEOUTS] = { NULL, true, NULL },
+	[RLOCK__KEY_CHANNEL] = { "redisson_lock__channel", true, NULL },
+	[RLOCK__KEY_READWRITE_CHANNEL] = { "redisson_rwlock", true, NULL },
+	[RLOCK__KEY_SEMAPHORE_CHANNEL] = { "redisson_sc", true, NULL },
 };
 
 #define AROUND_MAX 32 /* the longest prefix or suffix, a colon, braces and a NUL */
@@ -82,24 +80,6 @@ bool rlock__keys_make(struct rlock__keys *keys, const struct rlock_name *name)
 		end += keys->of[key].len + 1;
 	}
 	return true;
-}
-
-void rlock__keys_keys(const struct rlock__keys *keys, unsigned which, struct rlock__args *args)
-{
-	for (unsigned key = 0; key < RLOCK__KEY_COUNT; key++)
-		if ((which & 1U << key) != 0)
-			rlock__args_key(args, keys->of[key].text, keys->of[key].len);
-}
-
-void rlock__keys_args(const struct rlock__keys *keys, unsigned which, bool is_in_cluster,
-		      struct rlock__args *args)
-{
-	for (unsigned key = 0; key < RLOCK__KEY_COUNT; key++) {
-		size_t plus = forms[key].is_channel && is_in_cluster;
-
-		if ((which & 1U << key) != 0)
-			rlock__args_text(args, keys->of[key].text - plus, keys->of[key].len + plus);
-	}
 }
 
 /* ---- slots of a cluster ---- */
@@ -296,15 +276,6 @@ const char *rlock_kind_name(enum rlock_kind kind)
 	const struct rlock__kind *row = rlock__kind(kind);
 
 	return row != NULL ? row->name : "unknown";
-}
-
-void rlock__kind_arg(enum rlock_kind kind, struct rlock__args *args)
-{
-	const char *text = "";
-
-	if (kind != RLOCK_ANY)
-		text = rlock_kind_name(kind == RLOCK_FAIR ? RLOCK_PLAIN : kind);
-	rlock__args_text(args, text, strlen(text));
 }
 
 bool rlock_kind_parse(const char *text, size_t len, enum rlock_kind *out)

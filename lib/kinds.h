@@ -1,5 +1,5 @@
 /*
- * Every key and channel name, and the table of lock kinds.
+ * Every key and channel name, every script, and the table of lock kinds.
  */
 #ifndef RLOCK_KINDS_H
 #define RLOCK_KINDS_H
@@ -9,12 +9,9 @@
 #include "base/text.h"
 #include "rlock.h"
 
-struct rlock__args;
-struct rlock__script;
-
 /* ---- keys and names ---- */
 
-/* Keys first, then channels (rlock_names_clash relies on that). Scripts get theirs in this order. */
+/* Keys first, then channels, and the start of keys (rlock_names_clash and rlock__args_names rely on that). Scripts get theirs in this order. */
 enum rlock__key {
 	RLOCK__KEY_LOCK,       /* NAME: Redisson's hash of every kind, or a semaphore's counter */
 	RLOCK__KEY_HOLDS,      /* rlock_holds:{NAME}: our hold records */
@@ -39,7 +36,7 @@ enum rlock__key {
 /* All keys and channels that belong to a name, each a string. */
 struct rlock__keys {
 	struct {
-		const char *text; /* a '+' stands before it, see rlock__keys_args */
+		const char *text; /* a '+' stands before it, see rlock__args_names */
 		size_t len;
 	} of[RLOCK__KEY_COUNT];
 	char *memory; /* of all texts */
@@ -47,11 +44,6 @@ struct rlock__keys {
 
 /* false: out of memory. Free memory when the keys are not needed any more. */
 bool rlock__keys_make(struct rlock__keys *keys, const struct rlock_name *name);
-/* Give args some of them as KEYS, in order; bits 1 << enum rlock__key. The keys must stay. */
-void rlock__keys_keys(const struct rlock__keys *keys, unsigned which, struct rlock__args *args);
-/* The same as other arguments: there a channel has a '+' in front in a cluster. */
-void rlock__keys_args(const struct rlock__keys *keys, unsigned which, bool is_in_cluster,
-		      struct rlock__args *args);
 /* Whether all keys that belong to name are in one slot of a cluster; false for what is too long to be a name. */
 bool rlock__key_has_one_slot(const struct rlock_name *name);
 /*
@@ -59,6 +51,49 @@ bool rlock__key_has_one_slot(const struct rlock_name *name);
  * may be so by chance.
  */
 int rlock__key_compare_slots(const struct rlock_name *a, const struct rlock_name *b);
+
+/* ---- scripts ---- */
+
+struct rlock__script {
+	const char *purpose; /* "acquire (plain)" */
+	const char *sha1;
+	const char *body;
+};
+
+/* A command that locks need, of one of the lists in lua/inc/rights.lua. With so many empty arguments it changes nothing. */
+struct rlock__right {
+	const char *list;
+	const char *command;
+	int arguments; /* behind the key */
+};
+
+extern const struct rlock__right rlock__rights[]; /* list is NULL behind the last */
+
+extern const struct rlock__script rlock__script_plain_acquire;
+extern const struct rlock__script rlock__script_plain_release;
+extern const struct rlock__script rlock__script_plain_leave;
+extern const struct rlock__script rlock__script_plain_renew;
+extern const struct rlock__script rlock__script_plain_keep_until;
+extern const struct rlock__script rlock__script_fair_acquire;
+extern const struct rlock__script rlock__script_fair_leave;
+extern const struct rlock__script rlock__script_fair_return;
+extern const struct rlock__script rlock__script_read_acquire;
+extern const struct rlock__script rlock__script_read_renew;
+extern const struct rlock__script rlock__script_write_acquire;
+extern const struct rlock__script rlock__script_write_leave;
+extern const struct rlock__script rlock__script_write_return;
+extern const struct rlock__script rlock__script_readwrite_release;
+extern const struct rlock__script rlock__script_readwrite_keep_until;
+extern const struct rlock__script rlock__script_sem_acquire;
+extern const struct rlock__script rlock__script_sem_release;
+extern const struct rlock__script rlock__script_sem_leave;
+extern const struct rlock__script rlock__script_sem_renew;
+extern const struct rlock__script rlock__script_sem_keep_until;
+extern const struct rlock__script rlock__script_sem_resize;
+extern const struct rlock__script rlock__script_find;
+extern const struct rlock__script rlock__script_break;
+extern const struct rlock__script rlock__script_inspect;
+extern const struct rlock__script rlock__script_stop;
 
 /* ---- kinds ---- */
 
@@ -95,7 +130,4 @@ const struct rlock__kind *rlock__kind(enum rlock_kind kind);
 /* Of what may be done without a hold; the last one sets how many permits a semaphore has in all. */
 extern const struct rlock__action rlock__action_find, rlock__action_break, rlock__action_stop,
 	rlock__action_resize;
-/* Tell a script the kind it may touch: empty for any, and one word for both kinds that look alike on the server. */
-void rlock__kind_arg(enum rlock_kind kind, struct rlock__args *args);
-
 #endif

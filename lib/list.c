@@ -15,8 +15,8 @@
 #include "net/request.h"
 #include "net/server_error.h"
 #include "nodes.h"
+#include "request.h"
 #include "rlock.h"
-#include "script.h"
 
 /* ---- patterns ---- */
 
@@ -199,24 +199,28 @@ static enum rlock_status take_error(struct batch *batch, struct rlock__connectio
 	return RLOCK_OK;
 }
 
+static enum rlock_status take_lock(struct batch *batch, struct rlock__connection *connection,
+				   redisReply *reply)
+{
+	const struct rlock_name *name = &batch->names[batch->answered];
+	const char *server = rlock_url_server(rlock__connection_server(connection));
+	struct rlock__error *error = rlock__connection_error(connection);
+	struct rlock_inspection inspection;
+	enum rlock_status status = rlock__inspection_read(reply, name, server, &inspection);
+
+	if (status == RLOCK_OK)
+		return take_inspection(batch, &inspection);
+	return status == RLOCK_ENOMEM ? rlock__fail_memory(error)
+				      : rlock__reply_fail(error, &rlock__script_inspect);
+}
+
 static bool take_reply(void *ctx, struct rlock__connection *connection, redisReply *reply,
 		       enum rlock_status *status_out)
 {
 	struct batch *batch = ctx;
-	struct rlock_inspection inspection;
 
-	if (reply->type == REDIS_REPLY_ERROR) {
-		*status_out = take_error(batch, connection, reply);
-	} else {
-		*status_out = rlock__inspection_read(
-			reply, &batch->names[batch->answered],
-			rlock_url_server(rlock__connection_server(connection)),
-			rlock__connection_error(connection), &inspection);
-		if (*status_out == RLOCK_OK)
-			*status_out = take_inspection(batch, &inspection);
-		else
-			rlock__inspection_clear(&inspection);
-	}
+	*status_out = reply->type == REDIS_REPLY_ERROR ? take_error(batch, connection, reply)
+						       : take_lock(batch, connection, reply);
 	return ++batch->answered == batch->count || *status_out != RLOCK_OK;
 }
 
@@ -255,8 +259,7 @@ static enum rlock_status send_batch(struct batch *batch)
 				       &batch->args[i]);
 		if (batch->args[i].is_out_of_memory)
 			return rlock__fail_memory(rlock__connection_error(connection));
-		commands[i] =
-			rlock__script_command(&batch->args[i], &rlock__script_inspect, i == 0);
+		commands[i] = rlock__args_command(&batch->args[i], &rlock__script_inspect, i == 0);
 		commands[i].needs_login = true;
 	}
 	rlock__request_start(connection, commands, batch->count, INT64_MAX, take_reply, batch);

@@ -1,14 +1,18 @@
 /*
- * One request to all places of some names at once, and what comes of it: the quorum's result, and whether that counts.
- * What a reply means is for the caller's read function, how a script is called for script.c.
+ * The arguments and the call of a script, EVALSHA first, EVAL where the server does not know it; one request to all places of
+ * some names at once, and what comes of it: the quorum's result, and whether that counts.
+ * Which arguments a script gets is for the caller, and what a reply means for its read function.
  */
 #include <assert.h>
 #include <errno.h>
 #include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "conn.h"
@@ -17,9 +21,9 @@
 #include "net/command.h"
 #include "net/connection.h"
 #include "net/request.h"
+#include "net/server_error.h"
 #include "request.h"
 #include "rlock.h"
-#include "script.h"
 
 /* How long replicas and sentinels may take, those of all servers together. */
 #define ACKNOWLEDGE_MS 1000
@@ -27,6 +31,218 @@
 #define SHARE_MIN_MS 50
 /* The lease goes on meanwhile: they get at most this part of it. */
 #define LEASE_DIVISOR 4
+
+/* ---- arguments ---- */
+
+static void add(struct rlock__args *args, const char *text, size_t len)
+{
+	const char **argv = rlock__array_room(args->argv, args->count, sizeof(*argv));
+	size_t *lengths = rlock__array_room(args->lengths, args->count, sizeof(*lengths));
+
+	if (argv != NULL)
+		args->argv = argv;
+	if (lengths != NULL)
+		args->lengths = lengths;
+	if (argv == NULL || lengths == NULL) {
+		args->is_out_of_memory = true;
+		return;
+	}
+	args->argv[args->count] = text;
+	args->lengths[args->count] = len;
+	args->count++;
+}
+
+void rlock__args_init(struct rlock__args *args)
+{
+	memset(args, 0, sizeof(*args));
+	for (size_t i = 0; i < RLOCK__ARGS_HEAD; i++)
+		add(args, "", 0);
+}
+
+void rlock__args_free(struct rlock__args *args)
+{
+	free(args->argv);
+	free(args->lengths);
+	free(args->memory);
+	memset(args, 0, sizeof(*args));
+}
+
+void rlock__args_key(struct rlock__args *args, const char *key, size_t len)
+{
+	add(args, key, len);
+	args->key_count++;
+}
+
+void rlock__args_text(struct rlock__args *args, const char *text, size_t len)
+{
+	add(args, text, len);
+}
+
+void rlock__args_string(struct rlock__args *args, const char *text)
+{
+	add(args, text, strlen(text));
+}
+
+void rlock__args_print(struct rlock__args *args, const char *format, ...)
+{
+	char *text = args->text + args->text_len;
+	size_t room = sizeof(args->text) - args->text_len;
+	va_list values;
+	int len;
+
+	va_start(values, format);
+	len = vsnprintf(text, room, format, values);
+	va_end(values);
+	assert(len >= 0 && (size_t)len < room);
+	add(args, text, (size_t)len);
+	args->text_len += (size_t)len + 1;
+}
+
+void rlock__args_number(struct rlock__args *args, int64_t number)
+{
+	rlock__args_print(args, "%" PRId64, number);
+}
+
+void rlock__args_keys(struct rlock__args *args, const struct rlock__keys *keys, unsigned which)
+{
+	for (unsigned key = 0; key < RLOCK__KEY_COUNT; key++)
+		if ((which & 1U << key) != 0)
+			rlock__args_key(args, keys->of[key].text, keys->of[key].len);
+}
+
+void rlock__args_names(struct rlock__args *args, const struct rlock__keys *keys, unsigned which,
+		       bool is_in_cluster)
+{
+	for (unsigned key = 0; key < RLOCK__KEY_COUNT; key++) {
+		bool is_channel = key >= RLOCK__KEY_CHANNEL && key < RLOCK__KEY_TIMEOUTS;
+		size_t plus = is_channel && is_in_cluster;
+
+		if ((which & 1U << key) != 0)
+			rlock__args_text(args, keys->of[key].text - plus, keys->of[key].len + plus);
+	}
+}
+
+void rlock__args_kind(struct rlock__args *args, enum rlock_kind kind)
+{
+	if (kind == RLOCK_FAIR)
+		kind = RLOCK_PLAIN;
+	rlock__args_string(args, kind != RLOCK_ANY ? rlock_kind_name(kind) : "");
+}
+
+/* ---- a call of a script ---- */
+
+struct rlock__command rlock__args_command(struct rlock__args *args,
+					  const struct rlock__script *script, bool has_text)
+{
+	struct rlock__command command = { (int)args->count, args->argv, args->lengths,
+					  args->needs_login };
+
+	/* The same arguments serve EVALSHA and EVAL. */
+	(void)snprintf(args->key_count_text, sizeof(args->key_count_text), "%zu", args->key_count);
+	args->argv[0] = has_text ? "EVAL" : "EVALSHA";
+	args->argv[1] = has_text ? script->body : script->sha1;
+	args->argv[2] = args->key_count_text;
+	for (size_t i = 0; i < RLOCK__ARGS_HEAD; i++)
+		args->lengths[i] = strlen(args->argv[i]);
+	return command;
+}
+
+static bool is_unknown_script(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "NOSCRIPT", 8) == 0;
+}
+
+static void send_call(struct rlock__call *call)
+{
+	struct rlock__command command;
+
+	if (call->args->is_out_of_memory || call->args->argv == NULL) {
+		call->status = rlock__fail_memory(rlock__connection_error(call->connection));
+		return;
+	}
+	command = rlock__args_command(call->args, call->script, call->has_text);
+	rlock__request_begin_with(call->connection, &command, call->args->behind,
+				  call->deadline_ms);
+}
+
+void rlock__call_begin(struct rlock__call *call, struct rlock__connection *connection,
+		       const struct rlock__script *script, struct rlock__args *args,
+		       int64_t deadline_ms)
+{
+	*call = (struct rlock__call){ connection, script, args, deadline_ms, false, RLOCK_OK };
+	if (!args->is_repeated)
+		rlock__trace(rlock__connection_error(connection), "asking to %s", script->purpose);
+	send_call(call);
+}
+
+static void fail_server_error(struct rlock__call *call, struct rlock__result *out)
+{
+	out->status = rlock__server_error(rlock__connection_error(call->connection),
+					  out->reply->str, out->reply->len, call->script->body);
+	freeReplyObject(out->reply);
+	out->reply = NULL;
+	/* The server can't serve us now. By the next try its name may stand for another one, a new master. */
+	if (out->status == RLOCK_ENET) {
+		rlock__connection_abandon(call->connection);
+		out->was_sent = false;
+		out->was_denied = true;
+	}
+}
+
+bool rlock__call_advance(struct rlock__call *call, struct rlock__result *out)
+{
+	if (call->status != RLOCK_OK) {
+		*out = (struct rlock__result){ .status = call->status };
+		return true;
+	}
+	if (!rlock__request_advance(call->connection, out))
+		return false;
+	if (out->status != RLOCK_OK || out->reply->type != REDIS_REPLY_ERROR)
+		return true;
+	if (!call->has_text && is_unknown_script(out->reply)) {
+		rlock__trace(rlock__connection_error(call->connection),
+			     "the server does not know the script yet: sending it");
+		freeReplyObject(out->reply);
+		out->reply = NULL;
+		call->has_text = true;
+		send_call(call);
+		return false;
+	}
+	fail_server_error(call, out);
+	return true;
+}
+
+enum rlock_status rlock__call_run(struct rlock__connection *connection,
+				  const struct rlock__script *script, bool has_text,
+				  struct rlock__args *args, int64_t deadline_ms)
+{
+	struct rlock__call call = { connection, script, args, deadline_ms, has_text, RLOCK_OK };
+	struct rlock__result result;
+
+	if (has_text)
+		send_call(&call);
+	else
+		rlock__call_begin(&call, connection, script, args, deadline_ms);
+	while (!rlock__call_advance(&call, &result))
+		rlock__request_wait(connection);
+	if (result.reply != NULL)
+		freeReplyObject(result.reply);
+	return result.status;
+}
+
+/* With EVAL, since there is no reply that could tell that the server does not know the script. */
+void rlock__call_fire_and_forget(struct rlock__connection *connection,
+				 const struct rlock__script *script, struct rlock__args *args)
+{
+	struct rlock__command command;
+
+	if (args->is_out_of_memory || args->argv == NULL) {
+		rlock__connection_close(connection);
+		return;
+	}
+	command = rlock__args_command(args, script, true);
+	rlock__request_fire_and_forget(connection, &command);
+}
 
 /* ---- places ---- */
 
@@ -124,7 +340,7 @@ void rlock__places_keys(const struct rlock__places *places, size_t index,
 		keys |= action->tried_keys;
 	rlock__args_init(args);
 	for (size_t i = 0; i < place->name_count; i++)
-		rlock__keys_keys(&hold->keys[place->names[i]], keys, args);
+		rlock__args_keys(args, &hold->keys[place->names[i]], keys);
 }
 
 void rlock__places_args(const struct rlock__places *places, size_t index,
@@ -134,8 +350,28 @@ void rlock__places_args(const struct rlock__places *places, size_t index,
 	const struct rlock__place *place = &places->at[index];
 
 	for (size_t i = 0; i < place->name_count; i++)
-		rlock__keys_args(&hold->keys[place->names[i]], action->args,
-				 places->conn->has_cluster, args);
+		rlock__args_names(args, &hold->keys[place->names[i]], action->args,
+				  places->conn->has_cluster);
+}
+
+const struct rlock__script *rlock__places_release(const struct rlock__places *places, size_t index,
+						  const struct rlock_hold *hold,
+						  struct rlock__args *args)
+{
+	/* On one server what was acquired is in no queue. */
+	bool is_queued =
+		hold->queued_owner[0] != '\0' && (!hold->is_remembered || places->count > 1);
+	const struct rlock__action *action = is_queued ? hold->row->leave : hold->row->release;
+
+	rlock__places_keys(places, index, hold, action, args);
+	rlock__args_string(args, is_queued ? hold->id : hold->released_id);
+	if (is_queued) {
+		rlock__args_string(args, hold->queued_owner);
+		rlock__args_string(args, "");
+		rlock__args_number(args, 0);
+	}
+	rlock__places_args(places, index, hold, action, args);
+	return action->script;
 }
 
 /* ---- a request to all of them ---- */
@@ -166,8 +402,8 @@ static void begin(struct rlock__broadcast *broadcast, size_t index,
 	struct rlock__answer *answer = &broadcast->answers[index];
 
 	answer->is_sent = true;
-	rlock__script_begin(&answer->call, broadcast->places->at[index].connection, script, args,
-			    deadline_ms);
+	rlock__call_begin(&answer->call, broadcast->places->at[index].connection, script, args,
+			  deadline_ms);
 }
 
 void rlock__broadcast_begin(struct rlock__broadcast *broadcast, size_t index, rlock__args_fn make,
@@ -209,6 +445,18 @@ static bool is_open(const struct rlock__answer *answer)
 	return answer->is_sent && !answer->is_over;
 }
 
+static enum rlock_status read_reply(const struct rlock__broadcast *broadcast, size_t index,
+				    const struct rlock__answer *answer)
+{
+	struct rlock__connection *connection = broadcast->places->at[index].connection;
+	enum rlock_status status =
+		broadcast->read(broadcast->ctx, connection, index, answer->result.reply);
+
+	if (status == RLOCK_ESERVER)
+		(void)rlock__reply_fail(rlock__connection_error(connection), answer->call.script);
+	return status;
+}
+
 /* Go on with the requests that are not over; how many are left. */
 static size_t advance(struct rlock__broadcast *broadcast)
 {
@@ -219,7 +467,7 @@ static size_t advance(struct rlock__broadcast *broadcast)
 
 		if (!is_open(answer))
 			continue;
-		answer->is_over = rlock__script_advance(&answer->call, &answer->result);
+		answer->is_over = rlock__call_advance(&answer->call, &answer->result);
 		if (!answer->is_over) {
 			open++;
 			continue;
@@ -227,7 +475,7 @@ static size_t advance(struct rlock__broadcast *broadcast)
 		answer->status = answer->result.status;
 		assert(answer->status != RLOCK_OK || answer->result.reply != NULL);
 		if (answer->status == RLOCK_OK && broadcast->read != NULL)
-			answer->status = broadcast->read(broadcast->ctx, i, answer->result.reply);
+			answer->status = read_reply(broadcast, i, answer);
 	}
 	return open;
 }
@@ -474,10 +722,17 @@ enum rlock_status rlock__broadcast_run(struct rlock_conn *conn, const struct rlo
 	rlock__broadcast_init(&broadcast, &places, read, ctx);
 	status = run(&broadcast, script, args);
 	rlock__broadcast_free(&broadcast);
+	rlock__args_free(args);
 	return status;
 }
 
 /* ---- replies ---- */
+
+enum rlock_status rlock__reply_fail(struct rlock__error *error, const struct rlock__script *script)
+{
+	return rlock__fail(error, RLOCK_ESERVER, "unexpected reply to a request to %s",
+			   script->purpose);
+}
 
 bool rlock__reply_has_integers(const struct redisReply *reply, size_t count)
 {
@@ -497,12 +752,6 @@ bool rlock__reply_read_index(const struct rlock__place *place, const struct redi
 		return false;
 	*name_index_out = place->names[element->integer - 1];
 	return true;
-}
-
-enum rlock_status rlock__reply_fail(struct rlock__connection *connection,
-				    const struct rlock__script *script)
-{
-	return rlock__script_fail_reply(rlock__connection_error(connection), script);
 }
 
 enum rlock_status rlock__reply_fail_held(struct rlock__error *error, const char *how,

@@ -9,16 +9,95 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kinds.h"
 #include "net/request.h"
 #include "rlock.h"
-#include "script.h"
 
 struct redisReply;
-struct rlock__action;
 struct rlock__connection;
 struct rlock__error;
 struct rlock_conn;
 struct rlock_hold;
+
+/* ---- arguments ---- */
+
+#define RLOCK__ARGS_HEAD 3 /* EVALSHA, the script, the number of keys */
+#define RLOCK__ARGS_TEXT_MAX 128
+
+/*
+ * The arguments of one EVALSHA, keys first. Filled by rlock__args_*, freed by rlock__args_free; texts must stay until
+ * then, but for what memory holds.
+ */
+struct rlock__args {
+	const char **argv;
+	size_t *lengths;
+	size_t count;
+	size_t key_count;
+	bool is_out_of_memory; /* stays set: checked once, when sent */
+	bool needs_login;
+	bool is_repeated;                   /* not traced, for what is repeated often */
+	const struct rlock__behind *behind; /* sent in the same write; NULL: none. It must stay */
+	char key_count_text[24];
+	size_t text_len;
+	char text
+		[RLOCK__ARGS_TEXT_MAX]; /* of the numbers; argv points into it: the struct must not move */
+	char *memory;                   /* freed with them; NULL: none */
+};
+
+void rlock__args_init(struct rlock__args *args);
+void rlock__args_free(struct rlock__args *args);
+void rlock__args_key(struct rlock__args *args, const char *key, size_t len);
+void rlock__args_text(struct rlock__args *args, const char *text, size_t len);
+void rlock__args_string(struct rlock__args *args, const char *text);
+/* A text that need not stay. It and all numbers have RLOCK__ARGS_TEXT_MAX bytes together, which is for the caller to know. */
+__attribute__((format(printf, 2, 3))) void rlock__args_print(struct rlock__args *args,
+							     const char *format, ...);
+void rlock__args_number(struct rlock__args *args, int64_t number);
+
+/* Some of the keys of a name as KEYS, in order; bits 1 << enum rlock__key. They must stay. */
+void rlock__args_keys(struct rlock__args *args, const struct rlock__keys *keys, unsigned which);
+/* The same as other arguments: there a channel has a '+' in front in a cluster. */
+void rlock__args_names(struct rlock__args *args, const struct rlock__keys *keys, unsigned which,
+		       bool is_in_cluster);
+/* The kind that the script may touch: empty for any, and one word for both kinds that look alike on the server. */
+void rlock__args_kind(struct rlock__args *args, enum rlock_kind kind);
+
+/* ---- a call of a script ---- */
+
+/*
+ * A run of the script as a command, for a request of several: with its text (EVAL), or for a server that knows it
+ * (EVALSHA). It belongs to args, which must have an argument, and not be out of memory.
+ */
+struct rlock__command rlock__args_command(struct rlock__args *args,
+					  const struct rlock__script *script, bool has_text);
+
+/* One run of a script over connection. */
+struct rlock__call {
+	struct rlock__connection *connection;
+	const struct rlock__script *script;
+	struct rlock__args *args;
+	int64_t deadline_ms;
+	bool has_text;            /* the script's text was sent, too */
+	enum rlock_status status; /* not RLOCK_OK: it failed before it was sent */
+};
+
+/*
+ * EVALSHA, and EVAL where the server does not know the script, in steps as those of a request.
+ * Several calls may share their args, which must stay until all of them are over or abandoned.
+ */
+void rlock__call_begin(struct rlock__call *call, struct rlock__connection *connection,
+		       const struct rlock__script *script, struct rlock__args *args,
+		       int64_t deadline_ms);
+/* As rlock__request_advance, but an error reply becomes a status. */
+bool rlock__call_advance(struct rlock__call *call, struct rlock__result *out);
+
+/* Begin, maybe with the script's text from the start, and advance to the end. The reply is dropped. */
+enum rlock_status rlock__call_run(struct rlock__connection *connection,
+				  const struct rlock__script *script, bool has_text,
+				  struct rlock__args *args, int64_t deadline_ms);
+/* Send it and close, without waiting for the reply. */
+void rlock__call_fire_and_forget(struct rlock__connection *connection,
+				 const struct rlock__script *script, struct rlock__args *args);
 
 /* ---- places ---- */
 
@@ -60,6 +139,14 @@ void rlock__places_args(const struct rlock__places *places, size_t index,
 			const struct rlock_hold *hold, const struct rlock__action *action,
 			struct rlock__args *args);
 
+/*
+ * The arguments that release hold at the index-th place, and leave every queue there; returns the script for them. Of several
+ * servers a quorum may have granted the lock while others have us in their queues.
+ */
+const struct rlock__script *rlock__places_release(const struct rlock__places *places, size_t index,
+						  const struct rlock_hold *hold,
+						  struct rlock__args *args);
+
 /* ---- a request to all of them ---- */
 
 /* The request to one server, and what became of it. */
@@ -76,10 +163,11 @@ struct rlock__answer {
 #define RLOCK__STRAGGLERS_MS 100
 
 /*
- * Turns a reply of the index-th server into a status; unless that is RLOCK_OK, the server's connection has the text. After
- * RLOCK_OK and RLOCK_NOT_NOTIFIED the server has done what was asked.
+ * Turns a reply of the index-th server into a status; unless that is RLOCK_OK, its connection has the text, but for
+ * RLOCK_ESERVER: the script does not give such a reply. After RLOCK_OK and RLOCK_NOT_NOTIFIED the server has done what was asked.
  */
-typedef enum rlock_status (*rlock__read_fn)(void *ctx, size_t index, struct redisReply *reply);
+typedef enum rlock_status (*rlock__read_fn)(void *ctx, struct rlock__connection *connection,
+					    size_t index, struct redisReply *reply);
 
 /*
  * Fills args with what the index-th server is sent, and returns the script for them. Free args with rlock__args_free.
@@ -132,7 +220,7 @@ enum rlock_status rlock__broadcast_acknowledge(struct rlock__broadcast *broadcas
 /* Log in anew next time where a server denied the request: it may have answered before it had loaded its users. */
 void rlock__broadcast_close_failed(struct rlock__broadcast *broadcast);
 /*
- * All of it in one call, for a lock that another process may have acquired; ctx is for read. A server where it is not
+ * All of it in one call, for a lock that another process may have acquired; frees args; ctx is for read. A server where it is not
  * held has nothing to do: RLOCK_OK when one server did what was asked, and enough others did it or hold nothing;
  * RLOCK_NOT_NOTIFIED as above.
  * RLOCK_BUSY: another owner holds the lock on one of them.
@@ -142,14 +230,13 @@ enum rlock_status rlock__broadcast_run(struct rlock_conn *conn, const struct rlo
 
 /* ---- replies ---- */
 
+/* RLOCK_ESERVER: the script does not give such a reply. */
+enum rlock_status rlock__reply_fail(struct rlock__error *error, const struct rlock__script *script);
 /* Whether reply is an array of at least count integers. */
 bool rlock__reply_has_integers(const struct redisReply *reply, size_t count);
 /* Which name an element of a place's reply is about, counted from 1 there. False when it is none of them. */
 bool rlock__reply_read_index(const struct rlock__place *place, const struct redisReply *element,
 			     size_t *name_index_out);
-/* A reply that the script does not give. */
-enum rlock_status rlock__reply_fail(struct rlock__connection *connection,
-				    const struct rlock__script *script);
 /* The key of that name is no lock of this kind; type is its type, as the script told it. */
 enum rlock_status rlock__reply_fail_kind(struct rlock__connection *connection,
 					 const struct redisReply *type, size_t name_index);

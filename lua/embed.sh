@@ -12,7 +12,7 @@ trap 'rm -f "$out.tmp"' EXIT
 
 {
 	echo '/* Made by lua/embed.sh: do not edit. */'
-	echo '#include "script.h"'
+	echo '#include "kinds.h"'
 	for script in "$here"/*.lua; do
 		name=$(basename "$script" .lua)
 		body=$(awk -f "$here/expand.awk" "$script" "$here"/inc/*.lua)

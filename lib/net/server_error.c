@@ -1,6 +1,6 @@
 /*
  * What an error reply of the server means for a lock, and what would help.
- * Only this file says so. Some others read one word of an error to go on: NOSCRIPT (script.c), MOVED and ASK (topology.c),
+ * Only this file says so. Some others read one word of an error to go on: NOSCRIPT (lib/request.c), MOVED and ASK (topology.c),
  * that a command is unknown (session.c, topology.c, command.c).
  */
 #include <ctype.h>

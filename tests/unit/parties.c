@@ -161,7 +161,7 @@ bool advance(struct party *party)
 	if (out->reply != NULL)
 		freeReplyObject(out->reply);
 	out->reply = NULL;
-	return party->call.script != NULL ? rlock__script_advance(&party->call, out)
+	return party->call.script != NULL ? rlock__call_advance(&party->call, out)
 					  : rlock__request_advance(party->connection, out);
 }
 

@@ -10,7 +10,7 @@
 
 #include "net/request.h"
 #include "rlock.h"
-#include "script.h"
+#include "request.h"
 
 #define PARTIES 3
 

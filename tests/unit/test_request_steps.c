@@ -1,5 +1,5 @@
 /*
- * session.c, script.c and command.c: requests of several steps. A login goes before, the text of a script is sent
+ * session.c, command.c and lib/request.c: requests of several steps. A login goes before, the text of a script is sent
  * when the server does not know it, and a subscription is acknowledged for each channel.
  */
 #include <hiredis/hiredis.h>
@@ -10,7 +10,7 @@
 #include "net/request.h"
 #include "net/command.h"
 #include "rlock.h"
-#include "script.h"
+#include "request.h"
 
 #include "parties.h"
 #include "unit.h"
@@ -79,7 +79,7 @@ static void check_scripts(void)
 	rlock__args_text(&args, "word", 4);
 	for (size_t i = 0; i < PARTIES; i++) {
 		start_unix(i, "");
-		rlock__script_begin(&parties[i].call, parties[i].connection, &script, &args,
+		rlock__call_begin(&parties[i].call, parties[i].connection, &script, &args,
 				    INT64_MAX);
 		parties[i].is_under_way = true;
 	}
@@ -97,7 +97,7 @@ static void check_scripts(void)
 	drive(0, patience_ms);
 	CHECK(has_answer(1, "learnt"), "the text is answered as well");
 	rlock__args_free(&args);
-	rlock__script_begin(&parties[0].call, parties[0].connection, &script, &args, INT64_MAX);
+	rlock__call_begin(&parties[0].call, parties[0].connection, &script, &args, INT64_MAX);
 	parties[0].is_under_way = true;
 	drive(0, patience_ms);
 	CHECK(has_failed(0, RLOCK_ENOMEM, "out of memory"), "without arguments nothing begins");
