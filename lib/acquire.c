@@ -325,11 +325,10 @@ static enum rlock_status fail_subscription(struct rlock__waiter *waiter, size_t 
 	rlock__conn_copy_error(waiter->conn, index);
 	if (subscription == NULL)
 		return rlock__fail_memory(&waiter->conn->error);
-	(void)rlock__fail(&waiter->conn->error, status, "%s",
-			  rlock__connection_error(subscription)->text);
+	(void)rlock__fail(&waiter->conn->error, status, "%s", subscription->error.text);
 	waiter->conn->error.name_index = waiter->places.at[index].names[0];
-	waiter->conn->error.is_unreachable = rlock__connection_error(subscription)->is_unreachable;
-	waiter->conn->error.lacks_password = rlock__connection_error(subscription)->lacks_password;
+	waiter->conn->error.is_unreachable = subscription->error.is_unreachable;
+	waiter->conn->error.lacks_password = subscription->error.lacks_password;
 	return status;
 }
 
@@ -338,7 +337,7 @@ static enum rlock_status open_subscription(struct rlock__waiter *waiter, size_t 
 	struct rlock__server *server = &waiter->servers[index];
 
 	if (!make_channels(waiter, index))
-		return rlock__fail_memory(rlock__connection_error(server->subscription));
+		return rlock__fail_memory(&server->subscription->error);
 	return rlock__subscription_open(server->subscription, server->channels,
 					server->channel_count,
 					rlock__waiter_try_end_ms(waiter, rlock_now_ms()));
@@ -424,7 +423,7 @@ static const char *young_server(const struct rlock__waiter *waiter, size_t index
 {
 	if (waiter->servers[index].state != RLOCK__SERVER_GRANTED_YOUNG)
 		return NULL;
-	return rlock__connection_error(waiter->places.at[index].connection)->server;
+	return waiter->places.at[index].connection->error.server;
 }
 
 static void report_wait(struct rlock__waiter *waiter)
@@ -539,7 +538,7 @@ static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
 		/* In a slot that is not busy there is nothing to wait for. */
 		bool is_awaited = server->status == RLOCK_BUSY || !waiter->places.are_slots;
 		int fd = is_awaited && rlock__waiter_is_subscribed(server)
-				 ? rlock__connection_fd(server->subscription)
+				 ? rlock__stream_fd(&server->subscription->session.stream)
 				 : -1;
 
 		fds[i] = (struct pollfd){ fd, POLLIN, 0 };
@@ -662,7 +661,7 @@ static bool will_pass(const struct rlock__waiter *waiter)
 	for (size_t i = 0; i < waiter->places.count; i++)
 		if (waiter->servers[i].was_deposed ||
 		    (waiter->servers[i].status == RLOCK_ENET &&
-		     rlock__connection_error(waiter->places.at[i].connection)->will_pass))
+		     waiter->places.at[i].connection->error.will_pass))
 			return true;
 	return false;
 }
@@ -747,7 +746,7 @@ static bool is_contended(const struct rlock__waiter *waiter)
  */
 static void trace_denied_at(struct rlock__connection *connection)
 {
-	const struct rlock__error *error = rlock__connection_error(connection);
+	const struct rlock__error *error = &connection->error;
 
 	if (rlock__command_is_denied(connection, "INFO", "server"))
 		rlock__trace(error, "it denies INFO: a waiter that comes back late after a "

@@ -254,12 +254,12 @@ static enum rlock_status fail_counter(const struct rlock__waiter *waiter,
 	const struct rlock__keys *keys = &waiter->hold->keys[name_index];
 	char shown[COUNTER_SHOWN_MAX];
 
-	(void)rlock__fail(rlock__connection_error(connection), RLOCK_EKIND,
+	(void)rlock__fail(&connection->error, RLOCK_EKIND,
 			  "the fencing counter %s holds no integer, or no token is left: set it to "
 			  "the last token issued",
 			  rlock_escape(keys->of[RLOCK__KEY_COUNTER].text,
 				       keys->of[RLOCK__KEY_COUNTER].len, shown, sizeof(shown)));
-	rlock__connection_error(connection)->name_index = name_index;
+	connection->error.name_index = name_index;
 	return RLOCK_EKIND;
 }
 
@@ -281,10 +281,10 @@ static enum rlock_status read_reply(void *ctx, struct rlock__connection *connect
 		return read_busy(waiter, index, reply, name_index);
 	case ACQUIRE_DEADLOCK:
 		(void)rlock__fail(
-			rlock__connection_error(connection), RLOCK_EDEADLOCK,
+			&connection->error, RLOCK_EDEADLOCK,
 			"an upgrade of a read lock would be a deadlock: release the read lock first, or begin with "
 			"the write lock");
-		rlock__connection_error(connection)->name_index = name_index;
+		connection->error.name_index = name_index;
 		return RLOCK_EDEADLOCK;
 	case ACQUIRE_OTHER_KIND:
 		if (reply->elements == 3)

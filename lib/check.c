@@ -18,7 +18,6 @@
 #include "kinds.h"
 #include "net/command.h"
 #include "net/connection.h"
-#include "net/connection_state.h"
 #include "net/tls.h"
 #include "nodes.h"
 #include "rlock.h"
@@ -33,7 +32,7 @@ size_t rlock_conn_server_count(const struct rlock_conn *conn)
 
 const char *rlock_conn_server(const struct rlock_conn *conn, size_t index)
 {
-	return rlock_url_server(rlock__connection_url(conn->connections[index]));
+	return rlock_url_server(conn->connections[index]->url);
 }
 
 /* RLOCK_OK: *out is the reply, an error reply too, which the caller frees. Else the error is that of conn. */
@@ -207,7 +206,7 @@ static bool does_answer(const struct rlock__connection *connection, size_t index
 
 	if (sentinel_url != NULL &&
 	    rlock__connection_new(sentinel_url, &opts, &sentinel) == RLOCK_OK) {
-		rlock__connection_set_events(sentinel, connection->events);
+		sentinel->events = connection->events;
 		is_known = rlock__command_run(sentinel, 3, argv, &reply) == RLOCK_OK &&
 			   reply->type == REDIS_REPLY_ARRAY;
 	}
@@ -660,15 +659,14 @@ static enum rlock_status subscribe(struct trial *trial, enum rlock__key key, enu
 	status = rlock__connection_twin(trial->connection, &twin);
 	if (status == RLOCK_OK)
 		status = rlock__subscription_open(twin, &channel, 1, INT64_MAX);
-	*out = status != RLOCK_EACL                                             ? ALLOWED
-	       : strstr(rlock__connection_error(twin)->text, "channel") == NULL ? COMMAND_DENIED
-										: OBJECT_DENIED;
+	*out = status != RLOCK_EACL                          ? ALLOWED
+	       : strstr(twin->error.text, "channel") == NULL ? COMMAND_DENIED
+							     : OBJECT_DENIED;
 	/* Unknown it is to a proxy, where waiters go without it. */
 	if (status == RLOCK_EACL || status == RLOCK_EUNSUPPORTED)
 		status = RLOCK_OK;
 	if (status != RLOCK_OK && twin != NULL)
-		(void)rlock__fail(&trial->conn->error, status, "%s",
-				  rlock__connection_error(twin)->text);
+		(void)rlock__fail(&trial->conn->error, status, "%s", twin->error.text);
 	rlock__connection_free(twin);
 	free(channel.text);
 	return status;

@@ -59,7 +59,7 @@ enum rlock_status rlock_conn_new(struct rlock_url *const *urls, size_t url_count
 			rlock_conn_free(conn);
 			return status;
 		}
-		rlock__connection_set_events(conn->connections[i], &conn->events);
+		conn->connections[i]->events = &conn->events;
 		conn->server_count = ++conn->connection_count;
 		conn->has_cluster |= rlock_url_scheme(urls[i]) == RLOCK_SCHEME_CLUSTER;
 		rlock__conn_copy_error(conn, i);
@@ -157,7 +157,7 @@ size_t rlock_conn_error_name(const struct rlock_conn *conn)
 
 void rlock__conn_copy_error(struct rlock_conn *conn, size_t index)
 {
-	conn->error = *rlock__connection_error(conn->connections[index]);
+	conn->error = conn->connections[index]->error;
 }
 
 bool rlock_conn_error_is_unreachable(const struct rlock_conn *conn)

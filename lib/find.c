@@ -77,8 +77,8 @@ static enum rlock_status read_found(void *ctx, struct rlock__connection *connect
 
 	(void)index;
 	if (reply->type == REDIS_REPLY_NIL)
-		return rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD,
-				   "not held by owner '%s'", search->owner);
+		return rlock__fail(&connection->error, RLOCK_NOT_HELD, "not held by owner '%s'",
+				   search->owner);
 	if (is_other_kind(reply))
 		return rlock__reply_fail_kind(connection, reply->element[1], 0);
 	if (!is_found(reply, &kind))
@@ -90,7 +90,7 @@ static enum rlock_status read_found(void *ctx, struct rlock__connection *connect
 				search->sent_ms - rlock__conn_drift_ms(search->conn, ttl_ms),
 				ttl_ms, &search->found);
 	if (status != RLOCK_OK)
-		return rlock__fail(rlock__connection_error(connection), status, "out of memory");
+		return rlock__fail(&connection->error, status, "out of memory");
 	return RLOCK_OK;
 }
 
@@ -187,7 +187,7 @@ static enum rlock_status read_stop(void *ctx, struct rlock__connection *connecti
 
 	(void)index;
 	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 0)
-		return rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD, "not held");
+		return rlock__fail(&connection->error, RLOCK_NOT_HELD, "not held");
 	if (is_other_kind(reply))
 		return rlock__reply_fail_kind(connection, reply->element[1], 0);
 	if (reply->type != REDIS_REPLY_ARRAY)
@@ -199,7 +199,7 @@ static enum rlock_status read_stop(void *ctx, struct rlock__connection *connecti
 			return RLOCK_ESERVER;
 		hold = read_stop_hold(reply->element[i]);
 		if (!add_stop_hold(stopping, &hold))
-			return rlock__fail_memory(rlock__connection_error(connection));
+			return rlock__fail_memory(&connection->error);
 	}
 	return RLOCK_OK;
 }
@@ -363,7 +363,7 @@ static enum rlock_status read_break(void *ctx, struct rlock__connection *connect
 	if (!rlock__reply_has_integers(reply, 1))
 		return RLOCK_ESERVER;
 	if (reply->element[0]->integer == BREAK_FREE)
-		return rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD, "not held");
+		return rlock__fail(&connection->error, RLOCK_NOT_HELD, "not held");
 	if (reply->element[0]->integer == BREAK_QUEUE_CLEARED)
 		return record_removed(breaking, "dead waiters were removed from its queue");
 	if (reply->element[0]->integer == BREAK_DELETED)
@@ -378,13 +378,12 @@ static enum rlock_status read_break(void *ctx, struct rlock__connection *connect
 	case BREAK_NOT_NOTIFIED:
 		if (reply->elements != 5 || reply->element[4]->type != REDIS_REPLY_ERROR)
 			return RLOCK_ESERVER;
-		(void)rlock__server_error(rlock__connection_error(connection),
-					  reply->element[4]->str, reply->element[4]->len,
-					  rlock__script_break.body);
+		(void)rlock__server_error(&connection->error, reply->element[4]->str,
+					  reply->element[4]->len, rlock__script_break.body);
 		return RLOCK_NOT_NOTIFIED;
 	case BREAK_OTHER_OWNER:
 		return rlock__reply_fail_held(
-			rlock__connection_error(connection),
+			&connection->error,
 			rlock_owner_kept_until_ms(breaking->owner_out,
 						  strlen(breaking->owner_out)) >= 0
 				? "not broken: kept by --at-least, its job has ended:"

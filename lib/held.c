@@ -286,9 +286,9 @@ static enum rlock_status read_results(void *ctx, struct rlock__connection *conne
 
 		if (result->type == REDIS_REPLY_ERROR) {
 			status = RLOCK_NOT_NOTIFIED;
-			(void)rlock__server_error(rlock__connection_error(connection), result->str,
-						  result->len, script->body);
-			rlock__connection_error(connection)->name_index = name_index;
+			(void)rlock__server_error(&connection->error, result->str, result->len,
+						  script->body);
+			connection->error.name_index = name_index;
 			continue;
 		}
 		if (result->type == REDIS_REPLY_STRING)
@@ -388,9 +388,8 @@ static enum rlock_status deliver_once(struct delivery *delivery, int64_t end_ms)
 		if (answer->is_sent && (!answer->is_over || answer->result.was_sent)) {
 			delivery->is_repeated[i] = true;
 			delivery->server_number[i] =
-				answer->is_over
-					? answer->result.server_number
-					: rlock__connection_server_number(places->at[i].connection);
+				answer->is_over ? answer->result.server_number
+						: places->at[i].connection->session.server_number;
 		}
 		rlock__broadcast_begin(broadcast, i, delivery->make, delivery, end_ms);
 	}

@@ -19,6 +19,7 @@
 #include "kinds.h"
 #include "net/connection.h"
 #include "rlock.h"
+#include "url/url.h"
 
 /* ---- the object ---- */
 
@@ -340,16 +341,20 @@ static uint64_t hash_of(const struct rlock_hold *hold, const struct rlock__actio
 	return rlock__hash(hold->names_hash, &script, sizeof(script));
 }
 
+/* The default user has them all. Others are tried once on each stream. */
 bool rlock__hold_tries_rights(const struct rlock_hold *hold, const struct rlock__action *action,
 			      const struct rlock__connection *connection)
 {
-	return rlock__connection_may_lack_rights(connection, hash_of(hold, action));
+	return connection->url->user != NULL &&
+	       (connection->tried_rights != hash_of(hold, action) ||
+		connection->tried_streams != connection->session.streams);
 }
 
 void rlock__hold_tried_rights(const struct rlock_hold *hold, const struct rlock__action *action,
 			      struct rlock__connection *connection)
 {
-	rlock__connection_tried_rights(connection, hash_of(hold, action));
+	connection->tried_rights = hash_of(hold, action);
+	connection->tried_streams = connection->session.streams;
 }
 
 /* ---- owners and hold ids ---- */

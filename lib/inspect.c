@@ -589,8 +589,7 @@ static enum rlock_status read_inspection(void *ctx, struct rlock__connection *co
 		rlock__inspection_read(reply, inspecting->name, server_of(inspecting, index),
 				       &inspecting->inspections[index]);
 
-	return status == RLOCK_ENOMEM ? rlock__fail_memory(rlock__connection_error(connection))
-				      : status;
+	return status == RLOCK_ENOMEM ? rlock__fail_memory(&connection->error) : status;
 }
 
 /* An inspection that says why there is none. */
@@ -598,7 +597,7 @@ static enum rlock_status fill_failed(struct inspecting *inspecting,
 				     const struct rlock__broadcast *broadcast)
 {
 	for (size_t i = 0; i < inspecting->conn->server_count; i++) {
-		const char *text = rlock__connection_error(inspecting->conn->connections[i])->text;
+		const char *text = inspecting->conn->connections[i]->error.text;
 		struct rlock_inspection *out = &inspecting->inspections[i];
 
 		if (out->memory != NULL)

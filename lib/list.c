@@ -184,7 +184,7 @@ static enum rlock_status take_error(struct batch *batch, struct rlock__connectio
 				    const redisReply *reply)
 {
 	struct found *found = batch->found;
-	struct rlock__error *error = rlock__connection_error(connection);
+	struct rlock__error *error = &connection->error;
 	enum rlock_status status;
 
 	if (is_passing(reply)) {
@@ -204,7 +204,7 @@ static enum rlock_status take_lock(struct batch *batch, struct rlock__connection
 {
 	const struct rlock_name *name = &batch->names[batch->answered];
 	const char *server = rlock_url_server(rlock__connection_server(connection));
-	struct rlock__error *error = rlock__connection_error(connection);
+	struct rlock__error *error = &connection->error;
 	struct rlock_inspection inspection;
 	enum rlock_status status = rlock__inspection_read(reply, name, server, &inspection);
 
@@ -258,7 +258,7 @@ static enum rlock_status send_batch(struct batch *batch)
 		rlock__inspection_args(&batch->names[i], holders_max, 0, found->conn->has_cluster,
 				       &batch->args[i]);
 		if (batch->args[i].is_out_of_memory)
-			return rlock__fail_memory(rlock__connection_error(connection));
+			return rlock__fail_memory(&connection->error);
 		commands[i] = rlock__args_command(&batch->args[i], &rlock__script_inspect, i == 0);
 		commands[i].needs_login = true;
 	}
@@ -400,7 +400,7 @@ static bool is_in_circle(struct listing *listing)
 
 static enum rlock_status take_page(struct listing *listing, const redisReply *reply)
 {
-	struct rlock__error *error = rlock__connection_error(listing->found.connection);
+	struct rlock__error *error = &listing->found.connection->error;
 
 	if (reply->type == REDIS_REPLY_ERROR)
 		return rlock__server_error(error, reply->str, reply->len, NULL);
@@ -451,13 +451,13 @@ static void report_progress(const struct listing *listing)
 /* Another server, after a failover, has its keys in another order. */
 static enum rlock_status check_server(struct listing *listing, uint64_t *number)
 {
-	uint64_t now = rlock__connection_server_number(listing->found.connection);
+	uint64_t now = listing->found.connection->session.server_number;
 
 	if (*number == 0)
 		*number = now;
 	if (*number == now)
 		return RLOCK_OK;
-	return rlock__fail(rlock__connection_error(listing->found.connection), RLOCK_ENET,
+	return rlock__fail(&listing->found.connection->error, RLOCK_ENET,
 			   "another server has taken over: try again");
 }
 
@@ -492,7 +492,7 @@ static enum rlock_status scan_all(struct listing *listing)
 /* Where the user may look at nothing, there is no list. */
 static enum rlock_status end_server(struct listing *listing, enum rlock_status status)
 {
-	struct rlock__error *error = rlock__connection_error(listing->found.connection);
+	struct rlock__error *error = &listing->found.connection->error;
 
 	if (status == RLOCK_OK && listing->found.progress.denied > 0) {
 		(void)snprintf(error->text, sizeof(error->text), "%s", listing->found.denied_text);

@@ -43,20 +43,20 @@ static enum rlock_status add_master(struct rlock__connection *connection, const 
 	char *copy;
 
 	if (port <= 0 || port > RLOCK__PORT_MAX)
-		return rlock__fail(rlock__connection_error(connection), RLOCK_ESERVER,
+		return rlock__fail(&connection->error, RLOCK_ESERVER,
 				   "unexpected reply to CLUSTER SLOTS");
 	if (rlock__endpoints_contain(out, host, (int)port))
 		return RLOCK_OK;
 	copy = strdup(host);
 	if (copy == NULL || !rlock__endpoints_add(out, copy, (int)port))
-		return rlock__fail_memory(rlock__connection_error(connection));
+		return rlock__fail_memory(&connection->error);
 	return RLOCK_OK;
 }
 
 static enum rlock_status read_slots(struct rlock__connection *connection, const redisReply *reply,
 				    struct rlock__endpoints *out)
 {
-	struct rlock__error *error = rlock__connection_error(connection);
+	struct rlock__error *error = &connection->error;
 	long long served = 0;
 
 	if (reply->type == REDIS_REPLY_ERROR)
@@ -99,7 +99,7 @@ static enum rlock_status query(struct rlock__connection *connection, struct rloc
 static enum rlock_status list_nodes(struct rlock__connection *connection,
 				    struct rlock__endpoints *out)
 {
-	size_t tries = rlock__connection_url(connection)->endpoints.count;
+	size_t tries = connection->url->endpoints.count;
 	enum rlock_status status;
 
 	/* When a node does not answer, the next request goes to another one. */
@@ -123,8 +123,8 @@ static enum rlock_status act_on_node(struct rlock_conn *conn, struct rlock__conn
 	}
 	status = act(ctx, connection);
 	if (status != RLOCK_OK) {
-		conn->error = *rlock__connection_error(connection);
-		conn->error.server = rlock_url_server(rlock__connection_url(cluster));
+		conn->error = connection->error;
+		conn->error.server = rlock_url_server(cluster->url);
 	}
 	rlock__connection_free(connection);
 	return status;

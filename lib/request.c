@@ -157,7 +157,7 @@ static void send_call(struct rlock__call *call)
 	struct rlock__command command;
 
 	if (call->args->is_out_of_memory || call->args->argv == NULL) {
-		call->status = rlock__fail_memory(rlock__connection_error(call->connection));
+		call->status = rlock__fail_memory(&call->connection->error);
 		return;
 	}
 	command = rlock__args_command(call->args, call->script, call->has_text);
@@ -171,14 +171,14 @@ void rlock__call_begin(struct rlock__call *call, struct rlock__connection *conne
 {
 	*call = (struct rlock__call){ connection, script, args, deadline_ms, false, RLOCK_OK };
 	if (!args->is_repeated)
-		rlock__trace(rlock__connection_error(connection), "asking to %s", script->purpose);
+		rlock__trace(&connection->error, "asking to %s", script->purpose);
 	send_call(call);
 }
 
 static void fail_server_error(struct rlock__call *call, struct rlock__result *out)
 {
-	out->status = rlock__server_error(rlock__connection_error(call->connection),
-					  out->reply->str, out->reply->len, call->script->body);
+	out->status = rlock__server_error(&call->connection->error, out->reply->str,
+					  out->reply->len, call->script->body);
 	freeReplyObject(out->reply);
 	out->reply = NULL;
 	/* The server can't serve us now. By the next try its name may stand for another one, a new master. */
@@ -200,7 +200,7 @@ bool rlock__call_advance(struct rlock__call *call, struct rlock__result *out)
 	if (out->status != RLOCK_OK || out->reply->type != REDIS_REPLY_ERROR)
 		return true;
 	if (!call->has_text && is_unknown_script(out->reply)) {
-		rlock__trace(rlock__connection_error(call->connection),
+		rlock__trace(&call->connection->error,
 			     "the server does not know the script yet: sending it");
 		freeReplyObject(out->reply);
 		out->reply = NULL;
@@ -453,7 +453,7 @@ static enum rlock_status read_reply(const struct rlock__broadcast *broadcast, si
 		broadcast->read(broadcast->ctx, connection, index, answer->result.reply);
 
 	if (status == RLOCK_ESERVER)
-		(void)rlock__reply_fail(rlock__connection_error(connection), answer->call.script);
+		(void)rlock__reply_fail(&connection->error, answer->call.script);
 	return status;
 }
 
@@ -496,7 +496,7 @@ static void abandon_open(struct rlock__broadcast *broadcast)
 		answer->result = (struct rlock__result){
 			.status = RLOCK_CANCELLED,
 			.was_sent = true,
-			.server_number = rlock__connection_server_number(connection),
+			.server_number = connection->session.server_number,
 		};
 	}
 }
@@ -784,13 +784,13 @@ enum rlock_status rlock__reply_fail_lost(struct rlock__connection *connection,
 	char shown[TYPE_SHOWN_MAX];
 
 	if (type != NULL)
-		(void)rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD,
+		(void)rlock__fail(&connection->error, RLOCK_NOT_HELD,
 				  "its key was overwritten with another type (%s)",
 				  show_type(type, shown));
 	else
-		(void)rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD,
+		(void)rlock__fail(&connection->error, RLOCK_NOT_HELD,
 				  "it expired or was deleted on the server");
-	rlock__connection_error(connection)->name_index = name_index;
+	connection->error.name_index = name_index;
 	return RLOCK_NOT_HELD;
 }
 
@@ -799,8 +799,8 @@ enum rlock_status rlock__reply_fail_kind(struct rlock__connection *connection,
 {
 	char shown[TYPE_SHOWN_MAX];
 
-	(void)rlock__fail(rlock__connection_error(connection), RLOCK_EKIND,
+	(void)rlock__fail(&connection->error, RLOCK_EKIND,
 			  "not a lock of this kind: the key holds a %s", show_type(type, shown));
-	rlock__connection_error(connection)->name_index = name_index;
+	connection->error.name_index = name_index;
 	return RLOCK_EKIND;
 }

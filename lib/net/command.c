@@ -14,7 +14,6 @@
 #include "base/text.h"
 #include "net/command.h"
 #include "net/connection.h"
-#include "net/connection_state.h"
 #include "net/request.h"
 #include "net/server_error.h"
 #include "net/session.h"
@@ -52,10 +51,10 @@ static enum rlock_status run(struct rlock__connection *connection, int argc, con
 		return RLOCK_OK;
 	}
 	if (result.status == RLOCK_OK && result.reply->type == REDIS_REPLY_ERROR)
-		result.status = rlock__server_error(rlock__connection_error(connection),
-						    result.reply->str, result.reply->len, NULL);
+		result.status = rlock__server_error(&connection->error, result.reply->str,
+						    result.reply->len, NULL);
 	else if (result.status == RLOCK_OK)
-		result.status = rlock__fail(rlock__connection_error(connection), RLOCK_ESERVER,
+		result.status = rlock__fail(&connection->error, RLOCK_ESERVER,
 					    "unexpected reply to %s", argv[0]);
 	/* As for a script: it has become a replica, say. */
 	if (result.status == RLOCK_ENET && result.reply != NULL)
@@ -88,7 +87,7 @@ enum rlock_status rlock__command_wait(struct rlock__connection *connection, size
 	/* Of a new connection, which has written nothing, WAIT counts every replica. */
 	if (!rlock__connection_is_open(connection))
 		return rlock__fail(
-			rlock__connection_error(connection), RLOCK_ENET,
+			&connection->error, RLOCK_ENET,
 			"the connection was closed before replicas acknowledged the lock");
 	(void)snprintf(replicas_text, sizeof(replicas_text), "%zu", replicas);
 	(void)snprintf(timeout_text, sizeof(timeout_text), "%" PRId64, timeout_ms);
@@ -101,7 +100,7 @@ enum rlock_status rlock__command_wait(struct rlock__connection *connection, size
 	freeReplyObject(reply);
 	if (acknowledged >= (long long)replicas)
 		return RLOCK_OK;
-	return rlock__fail(rlock__connection_error(connection), RLOCK_ENET,
+	return rlock__fail(&connection->error, RLOCK_ENET,
 			   "%lld of %zu replicas have acknowledged the lock in time", acknowledged,
 			   replicas);
 }

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "net/connection.h"
-#include "net/connection_state.h"
 #include "net/session.h"
 #include "net/stream.h"
 #include "net/tls.h"
@@ -145,17 +144,6 @@ void rlock__connection_free(struct rlock__connection *connection)
 	free(connection);
 }
 
-struct rlock__error *rlock__connection_error(struct rlock__connection *connection)
-{
-	return &connection->error;
-}
-
-void rlock__connection_set_events(struct rlock__connection *connection,
-				  struct rlock__events *events)
-{
-	connection->events = events;
-}
-
 void rlock__connection_set_trace(struct rlock__connection *connection, rlock_trace_fn trace,
 				 void *ctx)
 {
@@ -168,11 +156,6 @@ bool rlock__connection_is_open(const struct rlock__connection *connection)
 	return rlock__session_is_open(&connection->session);
 }
 
-int rlock__connection_fd(const struct rlock__connection *connection)
-{
-	return rlock__stream_fd(&connection->session.stream);
-}
-
 bool rlock__connection_has_sentinels(const struct rlock__connection *connection)
 {
 	return rlock_url_scheme(connection->url) == RLOCK_SCHEME_SENTINEL;
@@ -183,19 +166,6 @@ bool rlock__connection_has_cluster(const struct rlock__connection *connection)
 	return rlock_url_scheme(connection->url) == RLOCK_SCHEME_CLUSTER;
 }
 
-bool rlock__connection_may_lack_rights(const struct rlock__connection *connection, uint64_t locks)
-{
-	return connection->url->user != NULL &&
-	       (connection->tried_rights != locks ||
-		connection->tried_streams != connection->session.streams);
-}
-
-void rlock__connection_tried_rights(struct rlock__connection *connection, uint64_t locks)
-{
-	connection->tried_rights = locks;
-	connection->tried_streams = connection->session.streams;
-}
-
 bool rlock__connection_is_same_server(const struct rlock__connection *a,
 				      const struct rlock__connection *b)
 {
@@ -203,17 +173,7 @@ bool rlock__connection_is_same_server(const struct rlock__connection *a,
 		      rlock_url_server(rlock__connection_server(b))) == 0;
 }
 
-uint64_t rlock__connection_server_number(const struct rlock__connection *connection)
-{
-	return connection->session.server_number;
-}
-
 const struct rlock_url *rlock__connection_server(const struct rlock__connection *connection)
 {
 	return rlock__topology_server(connection->topology);
-}
-
-const struct rlock_url *rlock__connection_url(const struct rlock__connection *connection)
-{
-	return connection->url;
 }

@@ -14,7 +14,6 @@
 #include "base/events.h"
 #include "base/error.h"
 #include "net/connection.h"
-#include "net/connection_state.h"
 #include "net/session.h"
 #include "net/request.h"
 #include "net/stream.h"

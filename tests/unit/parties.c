@@ -242,7 +242,7 @@ bool has_answer(size_t index, const char *text)
 
 bool has_error(size_t index, const char *text)
 {
-	return strstr(rlock__connection_error(parties[index].connection)->text, text) != NULL;
+	return strstr(parties[index].connection->error.text, text) != NULL;
 }
 
 bool has_failed(size_t index, enum rlock_status status, const char *text)

@@ -146,7 +146,7 @@ static void check_abandon(void)
 	if (pipe2(ends, O_CLOEXEC) != 0 || write(ends[1], "x", 1) != 1)
 		perror("# pipe");
 	events.fd = ends[0];
-	rlock__connection_set_events(parties[0].connection, &events);
+	parties[0].connection->events = &events;
 	rlock__request_wait(parties[0].connection);
 	CHECK(calls == 1 && !advance(&parties[0]), "an event is served, and the request goes on");
 	events.on_event = NULL;

@@ -80,7 +80,7 @@ static void check_scripts(void)
 	for (size_t i = 0; i < PARTIES; i++) {
 		start_unix(i, "");
 		rlock__call_begin(&parties[i].call, parties[i].connection, &script, &args,
-				    INT64_MAX);
+				  INT64_MAX);
 		parties[i].is_under_way = true;
 	}
 	CHECK(hears(0, "EVALSHA") && hears(1, "EVALSHA") && hears(2, "EVALSHA"),
