@@ -76,15 +76,14 @@ static bool end(struct rlock__connection *connection, enum rlock_status status)
 /* To the server that is known by now. */
 static bool connect_session(struct rlock__connection *connection)
 {
+	int64_t deadline_ms = connection->request.deadline_ms;
 	struct rlock__address address;
-	enum rlock_status status;
 
 	rlock__topology_address(connection->topology, &address);
-	status = rlock__session_connect(
-		&connection->session, &address,
-		rlock__topology_share_ms(connection->topology, connection->request.deadline_ms));
+	rlock__session_connect(&connection->session, &address,
+			       rlock__topology_share_ms(connection->topology, deadline_ms));
 	connection->request.phase = RLOCK__PHASE_ANSWER;
-	return status == RLOCK_OK || end(connection, status);
+	return true;
 }
 
 /* The password is fetched while the server is being found. */

@@ -1,5 +1,5 @@
 /*
- * A session: a machine of one enum and one switch, over connector.c (DNS and the socket), stream.c (with TLS), the password
+ * A session: a machine of one enum and one switch, over stream.c (DNS, the socket, TLS and replies), the password
  * and the login. It is given an address; which one that is, and what a reply means, is for others.
  */
 #include <errno.h>
@@ -8,11 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "net/connector.h"
 #include "net/session.h"
 #include "net/server_error.h"
 #include "net/stream.h"
@@ -336,35 +334,31 @@ static enum rlock_status load_tls(struct rlock__session *session)
 
 static enum rlock_status resolve_step(struct rlock__session *session)
 {
-	const char *why = NULL;
-	enum rlock_status status =
-		rlock__connector_resolve(session->connector, is_ready(session), &why);
+	enum rlock_status status = rlock__connector_resolve(&session->connector, is_ready(session));
 
 	if (status < 0)
-		return fail(session, status, why);
-	if (status == RLOCK_OK) {
-		session->readiness = RLOCK__READY_UNKNOWN;
-		session->state = RLOCK__SESSION_CONNECT;
-		return status;
+		return fail(session, status, session->connector.why);
+	if (status == RLOCK_BUSY) {
+		status = load_tls(session);
+		return status == RLOCK_OK ? RLOCK_BUSY : status;
 	}
-	status = load_tls(session);
-	return status == RLOCK_OK ? RLOCK_BUSY : status;
+	session->readiness = RLOCK__READY_UNKNOWN;
+	session->state = RLOCK__SESSION_CONNECT;
+	return status;
 }
 
-static enum rlock_status open_stream(struct rlock__session *session, int fd)
+static enum rlock_status open_stream(struct rlock__session *session)
 {
+	const struct rlock__endpoint *endpoint = session->address.server->endpoints.items;
 	struct rlock__tls *tls = NULL;
 	struct rlock__tls_failure failure;
 
 	if (rlock_url_has_tls(session->login_url)) {
-		tls = rlock__tls_new(session->tls_context,
-				     session->address.server->endpoints.items[0].host, &failure);
-		if (tls == NULL) {
-			(void)close(fd);
+		tls = rlock__tls_new(session->tls_context, endpoint->host, &failure);
+		if (tls == NULL)
 			return fail(session, failure.status, failure.why);
-		}
 	}
-	if (!rlock__stream_open(&session->stream, fd, tls))
+	if (!rlock__stream_open(&session->stream, &session->connector, tls))
 		return fail(session, RLOCK_ENOMEM, NULL);
 	session->state = RLOCK__SESSION_TLS;
 	return RLOCK_OK;
@@ -372,13 +366,10 @@ static enum rlock_status open_stream(struct rlock__session *session, int fd)
 
 static enum rlock_status connect_step(struct rlock__session *session)
 {
-	struct rlock__connected connected;
-	enum rlock_status status =
-		rlock__connector_connect(session->connector, is_ready(session), &connected);
+	struct rlock__connector *connector = &session->connector;
+	enum rlock_status status = rlock__connector_connect(connector, is_ready(session));
 	enum rlock_status loaded = load_tls(session);
 
-	if (loaded != RLOCK_OK && status == RLOCK_OK)
-		(void)close(connected.fd);
 	if (loaded != RLOCK_OK)
 		return loaded;
 	if (status == RLOCK_BUSY)
@@ -386,11 +377,9 @@ static enum rlock_status connect_step(struct rlock__session *session)
 	session->readiness = RLOCK__READY_UNKNOWN;
 	session->streams++;
 	if (status != RLOCK_OK)
-		return fail(session, status, connected.why);
-	session->server_number = connected.server_number;
-	rlock__connector_free(session->connector);
-	session->connector = NULL;
-	return open_stream(session, connected.fd);
+		return fail(session, status, connector->why);
+	session->server_number = connector->server_number;
+	return open_stream(session);
 }
 
 static enum rlock_status tls_step(struct rlock__session *session)
@@ -572,7 +561,7 @@ struct pollfd rlock__session_await(const struct rlock__session *session, int64_t
 		break;
 	case RLOCK__SESSION_RESOLVE:
 	case RLOCK__SESSION_CONNECT:
-		rlock__connector_await(session->connector, &fd, &end_ms);
+		rlock__connector_await(&session->connector, &fd, &end_ms);
 		break;
 	case RLOCK__SESSION_TLS:
 		fd = rlock__stream_await(&session->stream);
@@ -631,18 +620,15 @@ enum rlock_status rlock__session_begin(struct rlock__session *session, int64_t p
 	return RLOCK_OK;
 }
 
-enum rlock_status rlock__session_connect(struct rlock__session *session,
-					 const struct rlock__address *address, int64_t reach_end_ms)
+void rlock__session_connect(struct rlock__session *session, const struct rlock__address *address,
+			    int64_t reach_end_ms)
 {
 	session->address = *address;
 	session->is_unreachable = false;
 	session->reach_end_ms = reach_end_ms;
-	session->connector = rlock__connector_new(address->server, reach_end_ms);
-	if (session->connector == NULL)
-		return rlock__fail_memory(session->error);
+	rlock__connector_begin(&session->connector, address->server, reach_end_ms);
 	session->readiness = RLOCK__READY_UNKNOWN;
 	session->state = RLOCK__SESSION_RESOLVE;
-	return RLOCK_OK;
 }
 
 bool rlock__session_send(struct rlock__session *session, const char *command, size_t len,
@@ -672,8 +658,7 @@ void rlock__session_settle(struct rlock__session *session)
 /* All but the stream, and what is known of the last server. */
 static void clear(struct rlock__session *session)
 {
-	rlock__connector_free(session->connector);
-	session->connector = NULL;
+	rlock__connector_clear(&session->connector);
 	session->login = (struct rlock__login){ 0 };
 	session->has_served = false;
 	session->words[0] = '\0';
@@ -700,8 +685,7 @@ void rlock__session_end(struct rlock__session *session)
 
 void rlock__session_after_fork_child(struct rlock__session *session)
 {
-	rlock__connector_after_fork_child(session->connector);
-	session->connector = NULL;
+	rlock__connector_after_fork_child(&session->connector);
 	rlock__session_end(session);
 }
 

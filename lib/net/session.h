@@ -13,7 +13,6 @@
 #include "rlock.h"
 
 struct redisReply;
-struct rlock__connector;
 struct rlock__error;
 struct rlock__tls_context;
 struct rlock_url;
@@ -78,7 +77,7 @@ struct rlock__session {
 	struct rlock__address address;
 	int64_t deadline_ms;  /* of opening, then of the command */
 	int64_t reach_end_ms; /* until when the server is to be reached, before the login */
-	struct rlock__connector *connector; /* NULL: not connecting */
+	struct rlock__connector connector;
 	struct rlock__stream stream;
 	struct rlock__login login;    /* on that stream */
 	char words[RLOCK__WORDS_MAX]; /* an error that came first on it, in place of a reply */
@@ -114,9 +113,8 @@ void rlock__session_after_fork_child(struct rlock__session *session);
 enum rlock_status rlock__session_begin(struct rlock__session *session, int64_t password_end_ms,
 				       int64_t deadline_ms);
 /* To that server, which is to be reached until reach_end_ms; again when it was not. */
-enum rlock_status rlock__session_connect(struct rlock__session *session,
-					 const struct rlock__address *address,
-					 int64_t reach_end_ms);
+void rlock__session_connect(struct rlock__session *session, const struct rlock__address *address,
+			    int64_t reach_end_ms);
 /*
  * Send a command, as hiredis has formatted it, once the session is open: in one write with the login, unless that is to be
  * accepted before. It has to have several replies, or one. false: out of memory.

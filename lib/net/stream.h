@@ -1,18 +1,64 @@
 /*
- * The bytes to and from one server.
+ * From a URL to a connected socket, and the bytes to and from the server there.
  */
 #ifndef RLOCK_NET_STREAM_H
 #define RLOCK_NET_STREAM_H
 
+#include <netdb.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/un.h>
+
+#include "rlock.h"
 
 struct pollfd;
 struct redisReply;
 struct rlock__events;
 struct rlock__reader;
+struct rlock__resolver;
 struct rlock__tls;
 struct rlock__tls_failure;
+struct rlock_url;
+
+/* ---- a socket while it is connected ---- */
+
+/* All zero: there is none. It must not be moved. */
+struct rlock__connector {
+	const struct rlock_url *url; /* the caller's */
+	int64_t deadline_ms;
+	struct rlock__resolver *resolver; /* NULL: no DNS query is under way */
+	struct addrinfo *found;           /* the addresses of the host */
+	const struct addrinfo *address;   /* the one that is tried; NULL before the first */
+	int left;                         /* of the addresses, this one included */
+	int64_t address_end_ms;           /* when its share of the time is over */
+	int64_t retry_ms; /* when to connect again after a full backlog; INT64_MAX: it was not full */
+	int fd;           /* -1: none. Non-blocking, close-on-exec */
+	struct addrinfo socket; /* of unix://, a list of one */
+	struct sockaddr_un socket_address;
+	uint64_t server_number;   /* of the address: another number, another server */
+	enum rlock_status status; /* of the address that is tried */
+	const char *why;          /* of a failure; a constant */
+};
+
+/* To a redis:// or unix:// URL. */
+void rlock__connector_begin(struct rlock__connector *connector, const struct rlock_url *url,
+			    int64_t deadline_ms);
+void rlock__connector_clear(struct rlock__connector *connector);
+/* The same in the child of a fork(). */
+void rlock__connector_after_fork_child(struct rlock__connector *connector);
+/*
+ * Go on, as far as possible without waiting; is_ready: the last poll found what it awaits. RLOCK_BUSY: it goes on.
+ * First the addresses of the host are found. RLOCK_ENET, RLOCK_ESYS: why has the reason.
+ */
+enum rlock_status rlock__connector_resolve(struct rlock__connector *connector, bool is_ready);
+/* Then one after the other is connected to. */
+enum rlock_status rlock__connector_connect(struct rlock__connector *connector, bool is_ready);
+/* What to poll for, and until when. */
+void rlock__connector_await(const struct rlock__connector *connector, struct pollfd *out,
+			    int64_t *until_ms);
+
+/* ---- a stream ---- */
 
 /* All zero: closed. */
 struct rlock__stream {
@@ -26,8 +72,9 @@ struct rlock__stream {
 	char first;     /* the first byte that came, before TLS; 0: none has */
 };
 
-/* Takes over fd, a connected socket that does not block, and tls, or NULL. false: out of memory, and both are gone. */
-bool rlock__stream_open(struct rlock__stream *stream, int fd, struct rlock__tls *tls);
+/* Takes over the connected socket, and tls, or NULL. false: out of memory, and tls is gone. */
+bool rlock__stream_open(struct rlock__stream *stream, struct rlock__connector *connector,
+			struct rlock__tls *tls);
 void rlock__stream_close(struct rlock__stream *stream);
 /* Close it so that what has not left this machine is not sent any more. */
 void rlock__stream_reset(struct rlock__stream *stream);

@@ -253,12 +253,11 @@ static void sentinel_query(const struct rlock__topology *topology, struct sentin
 		return;
 	}
 	status = rlock__session_begin(&sentinel->session, deadline_ms, deadline_ms);
-	if (status == RLOCK_OK)
-		status = rlock__session_connect(&sentinel->session, &address, deadline_ms);
 	if (status != RLOCK_OK) {
 		sentinel_end(sentinel, status);
 		return;
 	}
+	rlock__session_connect(&sentinel->session, &address, deadline_ms);
 	(void)rlock__session_send(&sentinel->session, sentinel->queries, sentinel->queries_len,
 				  false, deadline_ms);
 	sentinel_advance(sentinel);

@@ -1,5 +1,5 @@
 /*
- * request.c, with connection.c, session.c and connector.c: requests that are under way on several connections at a
+ * request.c, with connection.c, session.c and stream.c: requests that are under way on several connections at a
  * time, and how each of them ends. Failures are test_request_failures.c's.
  */
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /*
- * request.c, with connector.c, stream.c and command.c: servers that are not there, have no room, close a connection,
+ * request.c, with stream.c and command.c: servers that are not there, have no room, close a connection,
  * or say too much. None of them keeps a request for longer than its deadline, nor the requests to other servers.
  */
 #include <signal.h>
