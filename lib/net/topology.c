@@ -14,7 +14,6 @@
 #include "net/server_error.h"
 #include "net/topology.h"
 #include "rlock.h"
-#include "url/part.h"
 #include "url/url.h"
 
 #define HOST_MAX 256
@@ -60,6 +59,16 @@ static bool set_server(struct rlock__topology *topology, const char *host, int p
 		return false;
 	rlock_url_free(topology->server);
 	topology->server = url;
+	return true;
+}
+
+static bool read_port(const char *text, size_t len, int *out)
+{
+	int64_t port;
+
+	if (!rlock__decimal_parse(text, len, &port) || port < 1 || port > RLOCK__PORT_MAX)
+		return false;
+	*out = (int)port;
 	return true;
 }
 
@@ -155,8 +164,6 @@ static bool is_text(const redisReply *reply)
 /* Of get-master-addr-by-name: host and port. It knows of a failover as soon as a replica has been promoted. */
 static enum rlock_status take_address(struct sentinel *sentinel, const redisReply *reply)
 {
-	struct rlock__part port;
-
 	if (reply->type == REDIS_REPLY_ERROR)
 		return fail_error(sentinel, reply);
 	if (reply->type == REDIS_REPLY_NIL)
@@ -167,8 +174,7 @@ static enum rlock_status take_address(struct sentinel *sentinel, const redisRepl
 	    !is_text(reply->element[0]) || !is_text(reply->element[1]) ||
 	    reply->element[0]->len == 0)
 		return fail_no_sentinel(sentinel);
-	port = (struct rlock__part){ reply->element[1]->str, reply->element[1]->len };
-	if (!rlock__part_number(port, RLOCK__PORT_MAX, &sentinel->port) || sentinel->port == 0)
+	if (!read_port(reply->element[1]->str, reply->element[1]->len, &sentinel->port))
 		return fail_no_sentinel(sentinel);
 	sentinel->host = strdup(reply->element[0]->str);
 	return sentinel->host != NULL ? RLOCK_OK : rlock__fail_memory(&sentinel->error);
@@ -500,10 +506,7 @@ static bool parse_place(const struct rlock__topology *topology, const char *text
 	if (host[0] == '\0')
 		(void)snprintf(host, HOST_MAX, "%s", self->host);
 	colon++;
-	return strcmp(host, "?") != 0 &&
-	       rlock__part_number((struct rlock__part){ colon, strcspn(colon, " ") },
-				  RLOCK__PORT_MAX, port) &&
-	       *port != 0;
+	return strcmp(host, "?") != 0 && read_port(colon, strcspn(colon, " "), port);
 }
 
 /* Each line is "ID HOST:PORT@PORT,NAME FLAGS ...", and FLAGS are words with commas between them. */

@@ -426,25 +426,18 @@ enum rlock_status rlock_url_set_insecure(struct rlock_url *url)
 
 enum rlock_status rlock_url_set_socket(struct rlock_url *url, const char *path)
 {
-	struct rlock_url socket_url = { .scheme = RLOCK_SCHEME_UNIX };
-	char *server = NULL;
+	char *copy;
 
 	if (url->scheme != RLOCK_SCHEME_LOCAL || path[0] != '/' ||
 	    strlen(path) > RLOCK__SOCKET_PATH_MAX)
 		return RLOCK_EINVAL;
-	socket_url.path = strdup(path);
-	if (socket_url.path != NULL)
-		server = server_make(&socket_url, url->db);
-	if (server == NULL) {
-		free(socket_url.path);
+	copy = strdup(path);
+	if (copy == NULL)
 		return RLOCK_ENOMEM;
-	}
-	free(url->server);
 	url->scheme = RLOCK_SCHEME_UNIX;
-	url->path = socket_url.path;
+	url->path = copy;
 	url->is_own_server = true;
-	url->server = server;
-	return RLOCK_OK;
+	return rlock_url_set_db(url, url->db);
 }
 
 /* ---- hide the password ---- */
