@@ -6,9 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/error.h"
-#include "base/seen.h"
+#include "base/text.h"
 #include "conn.h"
 #include "inspect.h"
 #include "net/connection.h"
@@ -106,25 +107,90 @@ static bool glob_fits(const struct rlock_name *pattern, const struct rlock_name 
 	}
 }
 
+/* ---- which keys have been seen ---- */
+
+/* A set that keeps 64 bits of each text, whatever its length. Its seed is random, so that no text can be made to pass for another one. */
+struct seen {
+	uint64_t *hashes; /* 0: an empty place */
+	size_t count, capacity;
+	uint64_t seed;
+};
+
+#define CAPACITY_FIRST 1024
+
+/* Where the hash is, or the empty place for it. */
+static uint64_t *place_of(uint64_t *hashes, size_t capacity, uint64_t value)
+{
+	size_t at = (size_t)value & (capacity - 1);
+
+	while (hashes[at] != 0 && hashes[at] != value)
+		at = (at + 1) & (capacity - 1);
+	return &hashes[at];
+}
+
+static bool grow(struct seen *seen)
+{
+	size_t capacity = seen->capacity == 0 ? CAPACITY_FIRST : seen->capacity * 2;
+	uint64_t *hashes = calloc(capacity, sizeof(*hashes));
+
+	if (hashes == NULL)
+		return false;
+	/* Without random bytes it works as well, for texts that are not made to hurt it. */
+	if (seen->capacity == 0)
+		(void)!getrandom(&seen->seed, sizeof(seen->seed), GRND_NONBLOCK);
+	for (size_t i = 0; i < seen->capacity; i++)
+		if (seen->hashes[i] != 0)
+			*place_of(hashes, capacity, seen->hashes[i]) = seen->hashes[i];
+	free(seen->hashes);
+	seen->hashes = hashes;
+	seen->capacity = capacity;
+	return true;
+}
+
+/*
+ * Add a text. *is_new_out: it was not there. Among a million texts two have one hash with a chance of 1 in 36 million.
+ * false: out of memory.
+ */
+static bool seen_add(struct seen *seen, const char *text, size_t len, bool *is_new_out)
+{
+	uint64_t value, *place;
+
+	if (seen->count * 2 >= seen->capacity && !grow(seen))
+		return false;
+	value = rlock__hash(seen->seed, text, len);
+	place = place_of(seen->hashes, seen->capacity, value);
+	*is_new_out = *place == 0;
+	seen->count += *place == 0;
+	*place = value;
+	return true;
+}
+
 /* In one go of the server, see KEYS_AT_ONCE: on a slow machine it looks into a lock in forty microseconds. */
 #define BATCH_MAX 8
 
-/* What a call of rlock_list has found on one server. */
-struct found {
+#define CURSOR_MAX 24
+
+/* A call of rlock_list; of a cluster each node is a server. */
+struct listing {
 	struct rlock_conn *conn;
 	const struct rlock_list_request *request;
-	struct rlock__seen *seen; /* of this server: SCAN may name a key twice */
+	struct seen seen; /* of this URL: SCAN may name a key twice */
 	struct rlock__connection *connection;
 	struct rlock_list_progress progress;
 	char denied_text[RLOCK_ERROR_MAX]; /* of the first key that the user may not look at */
 	uint64_t looked_into;              /* keys that the script could look at */
+	const struct sort *sort;
+	char cursor[CURSOR_MAX];
+	/* An earlier cursor, and the page count at which a later one replaces it. */
+	char past_cursor[CURSOR_MAX];
+	uint64_t page_count, past_until;
 };
 
 #define HOLDERS_MAX 8 /* of each lock by default; a list says how many more there are */
 
 /* Some keys that the script is run for. */
 struct batch {
-	struct found *found;
+	struct listing *listing;
 	const struct rlock_name *names;
 	struct rlock__args args[BATCH_MAX];
 	size_t count, answered;
@@ -146,14 +212,14 @@ static bool is_lock(const struct rlock_inspection *inspection)
 /* Keeps it in the batch, or frees it. */
 static enum rlock_status take_inspection(struct batch *batch, struct rlock_inspection *inspection)
 {
-	struct found *found = batch->found;
+	struct listing *listing = batch->listing;
 	bool is_new = false;
 
-	found->looked_into++;
+	listing->looked_into++;
 	if (is_lock(inspection) &&
-	    !rlock__seen_add(found->seen, inspection->name.text, inspection->name.len, &is_new)) {
+	    !seen_add(&listing->seen, inspection->name.text, inspection->name.len, &is_new)) {
 		rlock__inspection_clear(inspection);
-		return rlock__fail_memory(&found->conn->error);
+		return rlock__fail_memory(&listing->conn->error);
 	}
 	if (is_new)
 		batch->locks[batch->lock_count++] = *inspection;
@@ -183,7 +249,7 @@ static bool is_passing(const redisReply *error)
 static enum rlock_status take_error(struct batch *batch, struct rlock__connection *connection,
 				    const redisReply *reply)
 {
-	struct found *found = batch->found;
+	struct listing *listing = batch->listing;
 	struct rlock__error *error = &connection->error;
 	enum rlock_status status;
 
@@ -194,8 +260,9 @@ static enum rlock_status take_error(struct batch *batch, struct rlock__connectio
 	status = rlock__server_error(error, reply->str, reply->len, rlock__script_inspect.body);
 	if (status != RLOCK_EACL)
 		return status;
-	if (found->progress.denied++ == 0)
-		(void)snprintf(found->denied_text, sizeof(found->denied_text), "%s", error->text);
+	if (listing->progress.denied++ == 0)
+		(void)snprintf(listing->denied_text, sizeof(listing->denied_text), "%s",
+			       error->text);
 	return RLOCK_OK;
 }
 
@@ -230,12 +297,12 @@ static bool take_reply(void *ctx, struct rlock__connection *connection, redisRep
 static enum rlock_status inspect_again(struct batch *batch, size_t index)
 {
 	struct rlock_inspection *inspections = NULL;
-	struct found *found = batch->found;
+	struct listing *listing = batch->listing;
 	enum rlock_status status = RLOCK_OK;
 	size_t count = 0;
 
-	if (found->conn->server_count > 1 ||
-	    rlock_inspect(found->conn, &batch->names[index], &inspections, &count) != RLOCK_OK)
+	if (listing->conn->server_count > 1 ||
+	    rlock_inspect(listing->conn, &batch->names[index], &inspections, &count) != RLOCK_OK)
 		return RLOCK_OK;
 	if (inspections[0].status == RLOCK_OK) {
 		status = take_inspection(batch, &inspections[0]);
@@ -249,13 +316,13 @@ static enum rlock_status inspect_again(struct batch *batch, size_t index)
 static enum rlock_status send_batch(struct batch *batch)
 {
 	struct rlock__command commands[BATCH_MAX];
-	struct found *found = batch->found;
-	struct rlock__connection *connection = found->connection;
+	struct listing *listing = batch->listing;
+	struct rlock__connection *connection = listing->connection;
 	size_t holders_max =
-		found->request->holders_max > 0 ? found->request->holders_max : HOLDERS_MAX;
+		listing->request->holders_max > 0 ? listing->request->holders_max : HOLDERS_MAX;
 
 	for (size_t i = 0; i < batch->count; i++) {
-		rlock__inspection_args(&batch->names[i], holders_max, 0, found->conn->has_cluster,
+		rlock__inspection_args(&batch->names[i], holders_max, 0, listing->conn->has_cluster,
 				       &batch->args[i]);
 		if (batch->args[i].is_out_of_memory)
 			return rlock__fail_memory(&connection->error);
@@ -270,10 +337,10 @@ static enum rlock_status send_batch(struct batch *batch)
  * Hand the locks among these names, BATCH_MAX at most, to the request's on_locks. Names whose keys are gone, or may not be
  * looked at, are left out; the latter are counted. An error is the connection's, RLOCK_ENOMEM may be the conn's.
  */
-static enum rlock_status inspect_batch(struct found *found, const struct rlock_name *names,
+static enum rlock_status inspect_batch(struct listing *listing, const struct rlock_name *names,
 				       size_t count)
 {
-	struct batch batch = { .found = found, .names = names, .count = count };
+	struct batch batch = { .listing = listing, .names = names, .count = count };
 	enum rlock_status status;
 
 	if (count == 0)
@@ -281,9 +348,9 @@ static enum rlock_status inspect_batch(struct found *found, const struct rlock_n
 	status = send_batch(&batch);
 	for (size_t i = 0; i < batch.again_count && status == RLOCK_OK; i++)
 		status = inspect_again(&batch, batch.again[i]);
-	found->progress.found += batch.lock_count;
+	listing->progress.found += batch.lock_count;
 	if (batch.lock_count > 0)
-		found->request->on_locks(found->request->ctx, batch.locks, batch.lock_count);
+		listing->request->on_locks(listing->request->ctx, batch.locks, batch.lock_count);
 	for (size_t i = 0; i < batch.lock_count; i++)
 		rlock__inspection_clear(&batch.locks[i]);
 	for (size_t i = 0; i < batch.count; i++)
@@ -297,27 +364,12 @@ static enum rlock_status inspect_batch(struct found *found, const struct rlock_n
  */
 #define KEYS_AT_ONCE 200
 
-#define CURSOR_MAX 24
 #define PERMITS_SUFFIX ":timeout"
 
 /* What SCAN is asked for, one after the other. wire: RedissonObject.suffixName. */
-enum sort { SORT_LOCK, SORT_SEMAPHORE, SORT_COUNT };
-
-static const struct {
+static const struct sort {
 	const char *type, *pattern; /* NULL: the user's */
-} sorts[SORT_COUNT] = {
-	[SORT_LOCK] = { "hash", NULL }, [SORT_SEMAPHORE] = { "zset", "*" PERMITS_SUFFIX }
-};
-
-/* One server of a call of rlock_list. */
-struct listing {
-	struct found found;
-	enum sort sort;
-	char cursor[CURSOR_MAX];
-	/* An earlier cursor, and the page count at which a later one replaces it. */
-	char past_cursor[CURSOR_MAX];
-	uint64_t page_count, past_until;
-};
+} sorts[] = { { "hash", NULL }, { "zset", "*" PERMITS_SUFFIX } };
 
 /* ---- the names of a page ---- */
 
@@ -347,8 +399,8 @@ static bool name_of(const struct listing *listing, const redisReply *key, struct
 	if (key->type != REDIS_REPLY_STRING)
 		return false;
 	*out = (struct rlock_name){ key->str, key->len };
-	if (listing->sort == SORT_SEMAPHORE &&
-	    (!is_of_semaphore(key, out) || !glob_fits(&listing->found.request->pattern, out)))
+	if (listing->sort->pattern != NULL &&
+	    (!is_of_semaphore(key, out) || !glob_fits(&listing->request->pattern, out)))
 		return false;
 	/* No acquisition could have made a lock of another name. */
 	return rlock_name_check(out, &why) == RLOCK_OK;
@@ -367,7 +419,7 @@ static enum rlock_status inspect_keys(struct listing *listing, const redisReply 
 			if (name_of(listing, keys->element[at++], &names[count]))
 				count++;
 		}
-		status = inspect_batch(&listing->found, names, count);
+		status = inspect_batch(listing, names, count);
 		if (status != RLOCK_OK)
 			return status;
 	}
@@ -400,14 +452,14 @@ static bool is_in_circle(struct listing *listing)
 
 static enum rlock_status take_page(struct listing *listing, const redisReply *reply)
 {
-	struct rlock__error *error = &listing->found.connection->error;
+	struct rlock__error *error = &listing->connection->error;
 
 	if (reply->type == REDIS_REPLY_ERROR)
 		return rlock__server_error(error, reply->str, reply->len, NULL);
 	if (!is_page(reply))
 		return rlock__fail(error, RLOCK_ESERVER, "unexpected reply to SCAN");
 	(void)snprintf(listing->cursor, sizeof(listing->cursor), "%s", reply->element[0]->str);
-	listing->found.progress.looked_at += KEYS_AT_ONCE;
+	listing->progress.looked_at += KEYS_AT_ONCE;
 	if (is_in_circle(listing))
 		return rlock__fail(error, RLOCK_ESERVER,
 				   "SCAN has no end: the server gave the same cursor twice");
@@ -417,8 +469,8 @@ static enum rlock_status take_page(struct listing *listing, const redisReply *re
 /* The next slice of keys; the last one sets the cursor to "0". */
 static enum rlock_status scan_step(struct listing *listing)
 {
-	const struct rlock_name *wanted = &listing->found.request->pattern;
-	const char *own = sorts[listing->sort].pattern, *type = sorts[listing->sort].type;
+	const struct rlock_name *wanted = &listing->request->pattern;
+	const char *own = listing->sort->pattern, *type = listing->sort->type;
 	char count[24];
 	const char *argv[] = { "SCAN",  listing->cursor, "MATCH", own != NULL ? own : wanted->text,
 			       "COUNT", count,           "TYPE",  type };
@@ -431,8 +483,8 @@ static enum rlock_status scan_step(struct listing *listing)
 	enum rlock_status status;
 
 	lengths[5] = (size_t)snprintf(count, sizeof(count), "%d", KEYS_AT_ONCE);
-	rlock__request_begin(listing->found.connection, &command, INT64_MAX);
-	result = rlock__request_await(listing->found.connection);
+	rlock__request_begin(listing->connection, &command, INT64_MAX);
+	result = rlock__request_await(listing->connection);
 	status = result.status;
 	if (status == RLOCK_OK)
 		status = take_page(listing, result.reply);
@@ -443,21 +495,20 @@ static enum rlock_status scan_step(struct listing *listing)
 
 static void report_progress(const struct listing *listing)
 {
-	if (listing->found.request->on_progress != NULL)
-		listing->found.request->on_progress(listing->found.request->ctx,
-						    &listing->found.progress);
+	if (listing->request->on_progress != NULL)
+		listing->request->on_progress(listing->request->ctx, &listing->progress);
 }
 
 /* Another server, after a failover, has its keys in another order. */
 static enum rlock_status check_server(struct listing *listing, uint64_t *number)
 {
-	uint64_t now = listing->found.connection->session.server_number;
+	uint64_t now = listing->connection->session.server_number;
 
 	if (*number == 0)
 		*number = now;
 	if (*number == now)
 		return RLOCK_OK;
-	return rlock__fail(&listing->found.connection->error, RLOCK_ENET,
+	return rlock__fail(&listing->connection->error, RLOCK_ENET,
 			   "another server has taken over: try again");
 }
 
@@ -472,71 +523,46 @@ static enum rlock_status scan_sort(struct listing *listing, uint64_t *number)
 		status = scan_step(listing);
 		if (status == RLOCK_OK)
 			status = check_server(listing, number);
-		listing->found.progress.server =
-			rlock_url_server(rlock__connection_server(listing->found.connection));
+		listing->progress.server =
+			rlock_url_server(rlock__connection_server(listing->connection));
 		report_progress(listing);
 	} while (status == RLOCK_OK && strcmp(listing->cursor, "0") != 0);
-	return status;
-}
-
-static enum rlock_status scan_all(struct listing *listing)
-{
-	enum rlock_status status = RLOCK_OK;
-	uint64_t number = 0;
-
-	for (; listing->sort < SORT_COUNT && status == RLOCK_OK; listing->sort++)
-		status = scan_sort(listing, &number);
 	return status;
 }
 
 /* Where the user may look at nothing, there is no list. */
 static enum rlock_status end_server(struct listing *listing, enum rlock_status status)
 {
-	struct rlock__error *error = &listing->found.connection->error;
+	struct rlock_list_progress *progress = &listing->progress;
+	struct rlock__error *error = &listing->connection->error;
 
-	if (status == RLOCK_OK && listing->found.progress.denied > 0) {
-		(void)snprintf(error->text, sizeof(error->text), "%s", listing->found.denied_text);
-		status = listing->found.looked_into == 0 ? RLOCK_EACL : RLOCK_OK;
+	if (status == RLOCK_OK && progress->denied > 0) {
+		(void)snprintf(error->text, sizeof(error->text), "%s", listing->denied_text);
+		status = listing->looked_into == 0 ? RLOCK_EACL : RLOCK_OK;
 	}
-	listing->found.progress.is_over = true;
-	listing->found.progress.status = status;
-	listing->found.progress.error =
-		status != RLOCK_OK || listing->found.progress.denied > 0 ? error->text : "";
+	progress->is_over = true;
+	progress->status = status;
+	progress->error = status != RLOCK_OK || progress->denied > 0 ? error->text : "";
 	report_progress(listing);
 	return status;
 }
 
-static enum rlock_status list_server(struct rlock_conn *conn,
-				     const struct rlock_list_request *request,
-				     struct rlock__seen *seen, struct rlock__connection *connection)
+static enum rlock_status list_server(void *ctx, struct rlock__connection *connection)
 {
-	struct listing listing = { .found = {
-					   .conn = conn,
-					   .request = request,
-					   .seen = seen,
-					   .connection = connection,
-					   .progress = { .server = rlock_url_server(
-								 rlock__connection_server(
-									 connection)) },
-				   } };
+	struct listing *listing = ctx;
+	enum rlock_status status = RLOCK_OK;
+	uint64_t number = 0;
 
-	return end_server(&listing, scan_all(&listing));
-}
-
-/* ---- all servers ---- */
-
-/* Of one server; of a cluster this is a call for each node. */
-struct of_server {
-	struct rlock_conn *conn;
-	const struct rlock_list_request *request;
-	struct rlock__seen seen;
-};
-
-static enum rlock_status on_node(void *ctx, struct rlock__connection *connection)
-{
-	struct of_server *of_server = ctx;
-
-	return list_server(of_server->conn, of_server->request, &of_server->seen, connection);
+	listing->connection = connection;
+	listing->looked_into = 0;
+	listing->progress = (struct rlock_list_progress){
+		.server = rlock_url_server(rlock__connection_server(connection))
+	};
+	for (size_t i = 0; i < sizeof(sorts) / sizeof(sorts[0]) && status == RLOCK_OK; i++) {
+		listing->sort = &sorts[i];
+		status = scan_sort(listing, &number);
+	}
+	return end_server(listing, status);
 }
 
 enum rlock_status rlock_list(struct rlock_conn *conn, const struct rlock_list_request *request)
@@ -545,10 +571,10 @@ enum rlock_status rlock_list(struct rlock_conn *conn, const struct rlock_list_re
 
 	for (size_t i = 0; i < conn->server_count && first != RLOCK_CANCELLED; i++) {
 		struct rlock__error error = conn->error;
-		struct of_server of_server = { conn, request, { 0 } };
-		enum rlock_status status = rlock__nodes_each(conn, i, on_node, &of_server);
+		struct listing listing = { .conn = conn, .request = request };
+		enum rlock_status status = rlock__nodes_each(conn, i, list_server, &listing);
 
-		rlock__seen_free(&of_server.seen);
+		free(listing.seen.hashes);
 		if (first == RLOCK_OK)
 			first = status;
 		else
