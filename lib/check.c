@@ -19,7 +19,6 @@
 #include "net/command.h"
 #include "net/connection.h"
 #include "net/tls.h"
-#include "nodes.h"
 #include "rlock.h"
 #include "url/url.h"
 
@@ -314,7 +313,7 @@ enum rlock_status rlock_conn_server_info(struct rlock_conn *conn, size_t index,
 {
 	struct telling telling = { on_server, ctx };
 
-	return rlock__nodes_each(conn, index, on_node, &telling);
+	return rlock__conn_each_node(conn, index, on_node, &telling);
 }
 
 /* ---- time ---- */

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/events.h"
+#include "rlock.h"
 
 struct rlock__connection;
 
@@ -41,5 +42,15 @@ enum rlock_status rlock__conn_pause(struct rlock_conn *conn, int64_t *pause_ms,
 				    int64_t deadline_ms);
 /* By how much a lease counts as shorter than lease_ms: what our clock and a server's may differ by over that time. */
 int64_t rlock__conn_drift_ms(const struct rlock_conn *conn, int64_t lease_ms);
+
+/* What is done with one node; an error is that of its connection. */
+typedef enum rlock_status (*rlock__node_fn)(void *ctx, struct rlock__connection *connection);
+
+/*
+ * Call act for the index-th server of conn, or for each of its masters where that is a cluster, also after a failure. The
+ * first failure, whose error is then conn's, or RLOCK_OK.
+ */
+enum rlock_status rlock__conn_each_node(struct rlock_conn *conn, size_t index, rlock__node_fn act,
+					void *ctx);
 
 #endif

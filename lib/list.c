@@ -15,7 +15,6 @@
 #include "net/connection.h"
 #include "net/request.h"
 #include "net/server_error.h"
-#include "nodes.h"
 #include "request.h"
 #include "rlock.h"
 
@@ -572,7 +571,7 @@ enum rlock_status rlock_list(struct rlock_conn *conn, const struct rlock_list_re
 	for (size_t i = 0; i < conn->server_count && first != RLOCK_CANCELLED; i++) {
 		struct rlock__error error = conn->error;
 		struct listing listing = { .conn = conn, .request = request };
-		enum rlock_status status = rlock__nodes_each(conn, i, list_server, &listing);
+		enum rlock_status status = rlock__conn_each_node(conn, i, list_server, &listing);
 
 		free(listing.seen.hashes);
 		if (first == RLOCK_OK)
