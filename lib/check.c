@@ -209,8 +209,7 @@ static bool does_answer(const struct rlock__connection *connection, size_t index
 		is_known = rlock__command_run(sentinel, 3, argv, &reply) == RLOCK_OK &&
 			   reply->type == REDIS_REPLY_ARRAY;
 	}
-	if (reply != NULL)
-		freeReplyObject(reply);
+	freeReplyObject(reply);
 	rlock__connection_free(sentinel);
 	rlock_url_free(sentinel_url);
 	return is_known;
@@ -245,8 +244,7 @@ static enum rlock_status run_of_key(struct rlock__connection *connection, int in
 	status = rlock__command_run(connection, 4, argv, &reply);
 	if (status == RLOCK_OK && reply->type == REDIS_REPLY_STRING)
 		read_text(reply->str, "run_id", out, RLOCK_FACT_MAX);
-	if (reply != NULL)
-		freeReplyObject(reply);
+	freeReplyObject(reply);
 	return status;
 }
 
@@ -293,8 +291,7 @@ static enum rlock_status on_node(void *ctx, struct rlock__connection *connection
 		status = ask(connection, questions[i].words, &reply, &text);
 		if (status == RLOCK_OK && text != NULL)
 			questions[i].take(text, &info);
-		if (reply != NULL)
-			freeReplyObject(reply);
+		freeReplyObject(reply);
 		if (status != RLOCK_OK)
 			return status;
 	}

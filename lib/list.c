@@ -477,7 +477,7 @@ static enum rlock_status scan_step(struct listing *listing)
 			     5, own != NULL ? strlen(own) : wanted->len,
 			     5, 0,
 			     4, strlen(type) };
-	const struct rlock__command command = { 8, argv, lengths, true };
+	const struct rlock__command command = { 8, argv, lengths, true, NULL };
 	struct rlock__result result;
 	enum rlock_status status;
 
@@ -487,8 +487,7 @@ static enum rlock_status scan_step(struct listing *listing)
 	status = result.status;
 	if (status == RLOCK_OK)
 		status = take_page(listing, result.reply);
-	if (result.reply != NULL)
-		freeReplyObject(result.reply);
+	freeReplyObject(result.reply);
 	return status;
 }
 

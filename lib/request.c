@@ -135,7 +135,7 @@ struct rlock__command rlock__args_command(struct rlock__args *args,
 					  const struct rlock__script *script, bool has_text)
 {
 	struct rlock__command command = { (int)args->count, args->argv, args->lengths,
-					  args->needs_login };
+					  args->needs_login, args->behind };
 
 	/* The same arguments serve EVALSHA and EVAL. */
 	(void)snprintf(args->key_count_text, sizeof(args->key_count_text), "%zu", args->key_count);
@@ -161,8 +161,7 @@ static void send_call(struct rlock__call *call)
 		return;
 	}
 	command = rlock__args_command(call->args, call->script, call->has_text);
-	rlock__request_begin_with(call->connection, &command, call->args->behind,
-				  call->deadline_ms);
+	rlock__request_begin(call->connection, &command, call->deadline_ms);
 }
 
 void rlock__call_begin(struct rlock__call *call, struct rlock__connection *connection,
@@ -225,8 +224,7 @@ enum rlock_status rlock__call_run(struct rlock__connection *connection,
 		rlock__call_begin(&call, connection, script, args, deadline_ms);
 	while (!rlock__call_advance(&call, &result))
 		rlock__request_wait(connection);
-	if (result.reply != NULL)
-		freeReplyObject(result.reply);
+	freeReplyObject(result.reply);
 	return result.status;
 }
 
@@ -384,8 +382,7 @@ void rlock__broadcast_init(struct rlock__broadcast *broadcast, const struct rloc
 
 static void answer_clear(struct rlock__answer *answer)
 {
-	if (answer->result.reply != NULL)
-		freeReplyObject(answer->result.reply);
+	freeReplyObject(answer->result.reply);
 	rlock__args_free(&answer->args);
 	*answer = (struct rlock__answer){ 0 };
 }

@@ -20,59 +20,54 @@
 #include "net/stream.h"
 #include "rlock.h"
 
-#define ARGS_MAX 8
 /* How much later than the time that it may take the reply to WAIT may come. */
 #define REPLY_MS 500
 
-/* RLOCK_OK: the result has a reply, which the caller frees. */
-static struct rlock__result await(struct rlock__connection *connection, int argc, const char **argv,
-				  int64_t deadline_ms)
+/* RLOCK_OK: *out is the reply, which the caller frees. */
+static enum rlock_status run(struct rlock__connection *connection, int argc, const char **argv,
+			     int64_t deadline_ms, redisReply **out)
 {
-	size_t lengths[ARGS_MAX];
-	const struct rlock__command command = { argc, argv, lengths, true };
+	const struct rlock__command command = { .argc = argc, .argv = argv, .needs_login = true };
 	struct rlock__result result;
 
-	for (int i = 0; i < argc; i++)
-		lengths[i] = strlen(argv[i]);
 	rlock__request_begin(connection, &command, deadline_ms);
 	result = rlock__request_await(connection);
 	assert(result.status != RLOCK_OK || result.reply != NULL);
-	return result;
-}
-
-/* RLOCK_OK: *out is a reply of that type, which the caller frees. */
-static enum rlock_status run(struct rlock__connection *connection, int argc, const char **argv,
-			     int64_t deadline_ms, int type, redisReply **out)
-{
-	struct rlock__result result = await(connection, argc, argv, deadline_ms);
-
-	if (result.status == RLOCK_OK && result.reply->type == type) {
+	if (result.status == RLOCK_OK)
 		*out = result.reply;
-		return RLOCK_OK;
-	}
-	if (result.status == RLOCK_OK && result.reply->type == REDIS_REPLY_ERROR)
-		result.status = rlock__server_error(&connection->error, result.reply->str,
-						    result.reply->len, NULL);
-	else if (result.status == RLOCK_OK)
-		result.status = rlock__fail(&connection->error, RLOCK_ESERVER,
-					    "unexpected reply to %s", argv[0]);
-	/* As for a script: it has become a replica, say. */
-	if (result.status == RLOCK_ENET && result.reply != NULL)
-		rlock__connection_abandon(connection);
-	if (result.reply != NULL)
+	else
 		freeReplyObject(result.reply);
 	return result.status;
+}
+
+/* RLOCK_OK: the reply has that type; *integer_out is its number, if it is one. */
+static enum rlock_status run_for(struct rlock__connection *connection, int argc, const char **argv,
+				 int64_t deadline_ms, int type, long long *integer_out)
+{
+	redisReply *reply = NULL;
+	enum rlock_status status = run(connection, argc, argv, deadline_ms, &reply);
+
+	if (status != RLOCK_OK)
+		return status;
+	*integer_out = reply->integer;
+	if (reply->type == REDIS_REPLY_ERROR)
+		status = rlock__server_error(&connection->error, reply->str, reply->len, NULL);
+	else if (reply->type != type)
+		status = rlock__fail(&connection->error, RLOCK_ESERVER, "unexpected reply to %s",
+				     argv[0]);
+	/* As for a script: it has become a replica, say. */
+	if (status == RLOCK_ENET)
+		rlock__connection_abandon(connection);
+	freeReplyObject(reply);
+	return status;
 }
 
 enum rlock_status rlock__command_ping(struct rlock__connection *connection)
 {
 	const char *argv[] = { "PING" };
-	redisReply *reply = NULL;
-	enum rlock_status status = run(connection, 1, argv, INT64_MAX, REDIS_REPLY_STATUS, &reply);
+	long long none;
 
-	if (reply != NULL)
-		freeReplyObject(reply);
-	return status;
+	return run_for(connection, 1, argv, INT64_MAX, REDIS_REPLY_STATUS, &none);
 }
 
 enum rlock_status rlock__command_wait(struct rlock__connection *connection, size_t replicas,
@@ -80,8 +75,7 @@ enum rlock_status rlock__command_wait(struct rlock__connection *connection, size
 {
 	char replicas_text[24], timeout_text[24];
 	const char *argv[] = { "WAIT", replicas_text, timeout_text };
-	redisReply *reply = NULL;
-	long long acknowledged;
+	long long acknowledged = 0;
 	enum rlock_status status;
 
 	/* Of a new connection, which has written nothing, WAIT counts every replica. */
@@ -91,15 +85,10 @@ enum rlock_status rlock__command_wait(struct rlock__connection *connection, size
 			"the connection was closed before replicas acknowledged the lock");
 	(void)snprintf(replicas_text, sizeof(replicas_text), "%zu", replicas);
 	(void)snprintf(timeout_text, sizeof(timeout_text), "%" PRId64, timeout_ms);
-	status = run(connection, 3, argv, rlock_now_ms() + timeout_ms + REPLY_MS,
-		     REDIS_REPLY_INTEGER, &reply);
-	if (status != RLOCK_OK)
+	status = run_for(connection, 3, argv, rlock_now_ms() + timeout_ms + REPLY_MS,
+			 REDIS_REPLY_INTEGER, &acknowledged);
+	if (status != RLOCK_OK || acknowledged >= (long long)replicas)
 		return status;
-	assert(reply != NULL);
-	acknowledged = reply->integer;
-	freeReplyObject(reply);
-	if (acknowledged >= (long long)replicas)
-		return RLOCK_OK;
 	return rlock__fail(&connection->error, RLOCK_ENET,
 			   "%lld of %zu replicas have acknowledged the lock in time", acknowledged,
 			   replicas);
@@ -108,25 +97,19 @@ enum rlock_status rlock__command_wait(struct rlock__connection *connection, size
 enum rlock_status rlock__command_run(struct rlock__connection *connection, int argc,
 				     const char **argv, struct redisReply **out)
 {
-	struct rlock__result result = await(connection, argc, argv, INT64_MAX);
-
-	if (result.status == RLOCK_OK)
-		*out = result.reply;
-	else if (result.reply != NULL)
-		freeReplyObject(result.reply);
-	return result.status;
+	return run(connection, argc, argv, INT64_MAX, out);
 }
 
 bool rlock__command_is_denied(struct rlock__connection *connection, const char *command,
 			      const char *subcommand)
 {
 	const char *argv[] = { command, subcommand };
-	struct rlock__result result = await(connection, 2, argv, INT64_MAX);
-	bool is_error = result.reply != NULL && result.reply->type == REDIS_REPLY_ERROR;
+	redisReply *reply = NULL;
+	bool is_denied = run(connection, 2, argv, INT64_MAX, &reply) == RLOCK_OK &&
+			 reply->type == REDIS_REPLY_ERROR;
 
-	if (result.reply != NULL)
-		freeReplyObject(result.reply);
-	return result.status == RLOCK_OK && is_error;
+	freeReplyObject(reply);
+	return is_denied;
 }
 
 /* ---- subscriptions ---- */
@@ -171,49 +154,41 @@ static bool take_acknowledgement(void *ctx, struct rlock__connection *connection
 	return true;
 }
 
-/* Of one sort of channels. false: out of memory. */
-static bool command_of_channels(struct rlock__command *command, const char *verb,
-				const struct rlock__text *channels, size_t count)
-{
-	*command =
-		(struct rlock__command){ (int)count + 1, calloc(count + 1, sizeof(*command->argv)),
-					 calloc(count + 1, sizeof(*command->lengths)), false };
-	if (command->argv == NULL || command->lengths == NULL)
-		return false;
-	command->argv[0] = verb;
-	command->lengths[0] = strlen(verb);
-	for (size_t i = 0; i < count; i++) {
-		command->argv[i + 1] = channels[i].text;
-		command->lengths[i + 1] = channels[i].len;
-	}
-	return true;
-}
-
 /* wire: in a cluster old Redissons publish for all nodes, and new ones for those of the slot. */
 void rlock__subscription_begin(struct rlock__connection *connection,
 			       const struct rlock__text *channels, size_t count,
 			       int64_t deadline_ms)
 {
 	static const char *const verbs[] = { "SUBSCRIBE", "SSUBSCRIBE" };
-	struct rlock__command commands[] = { { 0 }, { 0 } };
-	size_t sorts = rlock__connection_has_cluster(connection) ? 2 : 1;
-	bool are_made = true;
+	size_t sorts = rlock__connection_has_cluster(connection) ? 2 : 1, words = count + 1;
+	const char **argv = calloc(sorts * words, sizeof(*argv));
+	size_t *lengths = calloc(sorts * words, sizeof(*lengths));
+	struct rlock__command commands[2] = { { 0 } };
 
-	for (size_t i = 0; i < sorts; i++)
-		are_made = command_of_channels(&commands[i], verbs[i], channels, count) && are_made;
 	rlock__connection_close(connection);
 	connection->request.unacknowledged = count * sorts;
-	if (are_made) {
+	for (size_t i = 0; argv != NULL && lengths != NULL && i < sorts; i++) {
+		struct rlock__command *command = &commands[i];
+
+		*command = (struct rlock__command){ .argc = (int)words,
+						    .argv = argv + i * words,
+						    .lengths = lengths + i * words };
+		command->argv[0] = verbs[i];
+		command->lengths[0] = strlen(verbs[i]);
+		for (size_t j = 0; j < count; j++) {
+			command->argv[j + 1] = channels[j].text;
+			command->lengths[j + 1] = channels[j].len;
+		}
+	}
+	if (argv != NULL && lengths != NULL) {
 		rlock__request_start(connection, commands, sorts, deadline_ms, take_acknowledgement,
 				     NULL);
 	} else {
 		connection->request.status = rlock__fail_memory(&connection->error);
 		connection->request.phase = RLOCK__PHASE_OVER;
 	}
-	for (size_t i = 0; i < sorts; i++) {
-		free(commands[i].argv);
-		free(commands[i].lengths);
-	}
+	free(argv);
+	free(lengths);
 }
 
 enum rlock_status rlock__subscription_open(struct rlock__connection *connection,

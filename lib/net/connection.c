@@ -96,10 +96,8 @@ void rlock__connection_clear_request(struct rlock__connection *connection)
 	free(request->command);
 	free(request->unreachable);
 	free(request->why_unreachable);
-	if (request->reply != NULL)
-		freeReplyObject(request->reply);
-	if (request->first != NULL)
-		freeReplyObject(request->first);
+	freeReplyObject(request->reply);
+	freeReplyObject(request->first);
 	memset(request, 0, sizeof(*request));
 }
 

@@ -281,8 +281,7 @@ static bool nodes_step(struct rlock__connection *connection)
 		connection->session.was_sent = true;
 		status = RLOCK_OK;
 	}
-	if (nodes != NULL)
-		freeReplyObject(nodes);
+	freeReplyObject(nodes);
 	return end(connection, status);
 }
 
@@ -334,7 +333,7 @@ static bool confirm_step(struct rlock__connection *connection)
 	status = rlock__topology_advance(connection->topology);
 	if (status == RLOCK_BUSY)
 		return false;
-	if (status != RLOCK_OK && request->reply != NULL) {
+	if (status != RLOCK_OK) {
 		freeReplyObject(request->reply);
 		request->reply = NULL;
 	}
@@ -409,10 +408,10 @@ static bool append_behind(struct rlock__request *request, const struct rlock__be
 
 /* As they go over the wire, since there may be no stream yet. */
 static enum rlock_status format_commands(struct rlock__connection *connection,
-					 const struct rlock__command *commands, size_t count,
-					 const struct rlock__behind *behind)
+					 const struct rlock__command *commands, size_t count)
 {
 	struct rlock__request *request = &connection->request;
+	const struct rlock__behind *behind = commands[0].behind;
 
 	for (size_t i = 0; i < count; i++)
 		if (!rlock__session_format(&request->command, &request->command_len,
@@ -423,14 +422,14 @@ static enum rlock_status format_commands(struct rlock__connection *connection,
 	return RLOCK_OK;
 }
 
-static void start(struct rlock__connection *connection, const struct rlock__command *commands,
-		  size_t command_count, const struct rlock__behind *behind, int64_t deadline_ms,
-		  rlock__take_reply_fn take_reply, void *ctx)
+void rlock__request_start(struct rlock__connection *connection,
+			  const struct rlock__command *commands, size_t command_count,
+			  int64_t deadline_ms, rlock__take_reply_fn take_reply, void *ctx)
 {
 	struct rlock__request *request = &connection->request;
 	struct rlock__session *session = &connection->session;
 	bool is_open = rlock__session_is_open(session);
-	enum rlock_status status = format_commands(connection, commands, command_count, behind);
+	enum rlock_status status = format_commands(connection, commands, command_count);
 
 	request->phase = RLOCK__PHASE_ANSWER;
 	request->deadline_ms = rlock__sooner(deadline_ms, rlock_now_ms() + connection->timeout_ms);
@@ -448,20 +447,12 @@ static void start(struct rlock__connection *connection, const struct rlock__comm
 		run(connection);
 }
 
-void rlock__request_start(struct rlock__connection *connection,
-			  const struct rlock__command *commands, size_t command_count,
-			  int64_t deadline_ms, rlock__take_reply_fn take_reply, void *ctx)
-{
-	start(connection, commands, command_count, NULL, deadline_ms, take_reply, ctx);
-}
-
 /*
  * Where a reply is outstanding the stream is reset, so that the kernel does not go on sending an abandoned request. The
  * server may carry it out all the same: so every request is idempotent.
  */
-void rlock__request_begin_with(struct rlock__connection *connection,
-			       const struct rlock__command *command,
-			       const struct rlock__behind *behind, int64_t deadline_ms)
+void rlock__request_begin(struct rlock__connection *connection,
+			  const struct rlock__command *command, int64_t deadline_ms)
 {
 	take_late_reply(connection);
 	rlock__request_abandon(connection);
@@ -470,13 +461,7 @@ void rlock__request_begin_with(struct rlock__connection *connection,
 		connection->is_stale = false;
 		rlock__topology_forget(connection->topology);
 	}
-	start(connection, command, 1, behind, deadline_ms, NULL, NULL);
-}
-
-void rlock__request_begin(struct rlock__connection *connection,
-			  const struct rlock__command *command, int64_t deadline_ms)
-{
-	rlock__request_begin_with(connection, command, NULL, deadline_ms);
+	rlock__request_start(connection, command, 1, deadline_ms, NULL, NULL);
 }
 
 /* As far as the last poll allows. */

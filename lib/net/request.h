@@ -14,17 +14,19 @@ struct redisReply;
 struct rlock__connection;
 struct rlock__events;
 
-struct rlock__command {
-	int argc;
-	const char **argv;
-	size_t *lengths;
-	bool needs_login; /* to be sent only after the login was accepted */
-};
-
 /* Commands as they go over the wire, behind another one in the same write. Each is answered with an integer. */
 struct rlock__behind {
 	char *text;
 	size_t len, count;
+};
+
+struct rlock__command {
+	int argc;
+	const char **argv;
+	size_t *lengths;  /* NULL: all of argv are strings */
+	bool needs_login; /* to be sent only after the login was accepted */
+	/* The reply counts only when those to these are there; NULL: none */
+	const struct rlock__behind *behind;
 };
 
 /* How a request ended. */
@@ -41,16 +43,12 @@ struct rlock__result {
  * A request, in steps that never wait: begin it, then advance and poll in turns until it is over.
  * A connection has one at a time; the requests of several connections go on side by side.
  *
- * Begin: connects first if need be, with the login in the same write. The command is copied. A failure is told by the
+ * Begin: connects first if need be, with the login in the same write. The command is copied, with those behind it. A failure is told by the
  * first advance. A request that is still under way there is abandoned: if its reply has come meanwhile, the stream is
  * used again, else it is closed and opened anew.
  */
 void rlock__request_begin(struct rlock__connection *connection,
 			  const struct rlock__command *command, int64_t deadline_ms);
-/* The same, and the reply counts only when those behind it are there. They are copied, too; NULL: none. */
-void rlock__request_begin_with(struct rlock__connection *connection,
-			       const struct rlock__command *command,
-			       const struct rlock__behind *behind, int64_t deadline_ms);
 /*
  * Go on, as far as the last poll allows. true: it is over, with the result in *out.
  * RLOCK_OK: there is a reply, maybe an error reply. When the login was denied, but the command was carried out, there

@@ -82,57 +82,47 @@ static enum rlock_status password_advance(struct rlock__session *session)
 
 /* ---- the login ---- */
 
-static bool queue_step(struct rlock__session *session, enum rlock__login_step step, int argc,
-		       const char **argv)
+/* A user may have no password; without AUTH we would be the default user. */
+static bool queue_login(struct rlock__session *session)
 {
-	session->login.steps[session->login.count++] = step;
-	return rlock__stream_queue(&session->stream, argc, argv, NULL);
-}
+	const struct rlock_url *url = session->login_url;
+	const char *password =
+		session->password.text != NULL ? session->password.text : url->password;
+	struct rlock__login *login = &session->login;
+	char db[16];
+	const struct {
+		enum rlock__login_step step;
+		bool is_needed;
+		int argc;
+		const char *argv[3];
+	} steps[] = {
+		{ RLOCK__LOGIN_AUTH,
+		  url->user != NULL,
+		  3,
+		  { "AUTH", url->user, password != NULL ? password : "" } },
+		{ RLOCK__LOGIN_AUTH,
+		  url->user == NULL && password != NULL,
+		  2,
+		  { "AUTH", password, NULL } },
+		{ RLOCK__LOGIN_SELECT, url->db != 0, 2, { "SELECT", db, NULL } },
+		{ RLOCK__LOGIN_NAME,
+		  session->client_name != NULL,
+		  3,
+		  { "CLIENT", "SETNAME", session->client_name } },
+		{ RLOCK__LOGIN_ROLE, session->address.needs_master, 1, { "ROLE", NULL, NULL } },
+		{ RLOCK__LOGIN_ASKING, session->address.is_asking, 1, { "ASKING", NULL, NULL } },
+	};
 
-static bool queue_auth(struct rlock__session *session)
-{
-	const char *user = session->login_url->user;
-	const char *password = session->password.text != NULL ? session->password.text
-							      : session->login_url->password;
-	const char *of_user[] = { "AUTH", user, password != NULL ? password : "" };
-	const char *of_default[] = { "AUTH", password };
-
-	/* A user may have no password; without AUTH we would be the default user. */
-	if (user != NULL)
-		return queue_step(session, RLOCK__LOGIN_AUTH, 3, of_user);
-	return password == NULL || queue_step(session, RLOCK__LOGIN_AUTH, 2, of_default);
-}
-
-static bool queue_select(struct rlock__session *session)
-{
-	char text[16];
-	const char *argv[] = { "SELECT", text };
-
-	if (session->login_url->db == 0)
-		return true;
-	(void)snprintf(text, sizeof(text), "%d", session->login_url->db);
-	return queue_step(session, RLOCK__LOGIN_SELECT, 2, argv);
-}
-
-static bool queue_name(struct rlock__session *session)
-{
-	const char *argv[] = { "CLIENT", "SETNAME", session->client_name };
-
-	return session->client_name == NULL || queue_step(session, RLOCK__LOGIN_NAME, 3, argv);
-}
-
-static bool queue_role(struct rlock__session *session)
-{
-	const char *argv[] = { "ROLE" };
-
-	return !session->address.needs_master || queue_step(session, RLOCK__LOGIN_ROLE, 1, argv);
-}
-
-static bool queue_asking(struct rlock__session *session)
-{
-	const char *argv[] = { "ASKING" };
-
-	return !session->address.is_asking || queue_step(session, RLOCK__LOGIN_ASKING, 1, argv);
+	(void)snprintf(db, sizeof(db), "%d", url->db);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		if (!steps[i].is_needed)
+			continue;
+		login->steps[login->count++] = steps[i].step;
+		if (!rlock__stream_queue(&session->stream, steps[i].argc,
+					 (const char **)steps[i].argv, NULL))
+			return false;
+	}
+	return true;
 }
 
 /* A server that does not know AUTH quotes the request in its error, with the password. */
@@ -429,8 +419,7 @@ static enum rlock_status password_step(struct rlock__session *session)
 	if (status != RLOCK_OK)
 		return status;
 	trace_connected(session);
-	if (!queue_auth(session) || !queue_select(session) || !queue_name(session) ||
-	    !queue_role(session) || !queue_asking(session) ||
+	if (!queue_login(session) ||
 	    (session->command != NULL && !session->needs_login && !queue_command(session)))
 		return fail(session, RLOCK_ENOMEM, NULL);
 	session->state = RLOCK__SESSION_LOGIN;

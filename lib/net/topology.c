@@ -224,8 +224,7 @@ static void sentinel_advance(struct sentinel *sentinel)
 			status = sentinel->session.login.status;
 		if (status == RLOCK_OK)
 			is_last = take_reply(sentinel, reply, &status);
-		if (reply != NULL)
-			freeReplyObject(reply);
+		freeReplyObject(reply);
 		if (is_last)
 			sentinel_end(sentinel, status);
 	}

@@ -144,7 +144,7 @@ void begin(size_t index, const char *verb, int64_t deadline_ms)
 	char word[32];
 	const char *argv[] = { word };
 	size_t lengths[] = { strlen(verb) };
-	const struct rlock__command command = { 1, argv, lengths, false };
+	const struct rlock__command command = { 1, argv, lengths, false, NULL };
 
 	(void)snprintf(word, sizeof(word), "%s", verb);
 	rlock__request_begin(parties[index].connection, &command, deadline_ms);

@@ -106,7 +106,7 @@ static void check_fire_and_forget(void)
 {
 	const char *argv[] = { "BYE" };
 	const size_t lengths[] = { 3 };
-	const struct rlock__command bye = { 1, argv, (size_t *)lengths, false };
+	const struct rlock__command bye = { 1, argv, (size_t *)lengths, false, NULL };
 	int64_t begun_ms = rlock_now_ms();
 
 	start_unix(0, "");

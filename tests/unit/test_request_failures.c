@@ -163,7 +163,7 @@ static void check_fire_and_forget_to_a_talker(void)
 {
 	const char *argv[] = { "BYE" };
 	const size_t lengths[] = { 3 };
-	const struct rlock__command bye = { 1, argv, (size_t *)lengths, false };
+	const struct rlock__command bye = { 1, argv, (size_t *)lengths, false, NULL };
 	int64_t begun_ms;
 	pid_t talker;
 

@@ -19,7 +19,7 @@ static void check_login(void)
 {
 	const char *argv[] = { "PICKY" };
 	const size_t lengths[] = { 5 };
-	const struct rlock__command picky = { 1, argv, (size_t *)lengths, true };
+	const struct rlock__command picky = { 1, argv, (size_t *)lengths, true, NULL };
 
 	start_tcp(0, ":secret@", "127.0.0.1");
 	start_unix(1, "?db=7");
