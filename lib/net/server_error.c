@@ -21,10 +21,14 @@
 #define NO_DATABASES "it has one database only: leave the number out"
 #define NO_WAIT "it can't tell which replicas have a lock: leave --replicas out"
 
+/* How it is put into words. PASSING: as DENIED, and a cluster mends it by itself. */
+enum wording { DENIED, PASSING, IS_REPLICA, NO_PASSWORD, NO_PASSWORD_TOO_LONG, UNKNOWN };
+
 struct meaning {
 	const char *prefix; /* of the error; the first row that fits counts */
 	enum rlock_status status;
 	const char *remedy; /* NULL: the error says enough */
+	enum wording wording;
 };
 
 /*
@@ -32,62 +36,74 @@ struct meaning {
  * the request is retried while there is time.
  */
 static const struct meaning meanings[] = {
-	{ "WRONGPASS", RLOCK_EAUTH, "check user and password" },
-	{ "ERR invalid password", RLOCK_EAUTH, "check the password" },
-	{ "ERR AUTH", RLOCK_EAUTH, "it has no password: give none" },
-	{ "ERR Client sent AUTH", RLOCK_EAUTH, "it has no password: give none" },
-	{ "WRONGTYPE", RLOCK_EKIND, "the key is not a lock" },
-	{ "LOADING", RLOCK_ENET, "it was just started: give --wait" },
-	{ "BUSY", RLOCK_ENET, "a script keeps it busy: see its SLOWLOG, and give --wait" },
+	/* While the slot of a lock is on its way to another node, and not all keys of the request are at one of the two. */
+	{ "TRYAGAIN", RLOCK_ENET, NULL, PASSING },
+	/* Of a replica only: to a write, to any command while it has lost its master, and to WAIT. */
+	{ "READONLY", RLOCK_ENET, NULL, IS_REPLICA },
+	{ "MASTERDOWN", RLOCK_ENET, NULL, IS_REPLICA },
+	{ "ERR WAIT cannot be used with replica", RLOCK_ENET, NULL, IS_REPLICA },
+	/* To a command of a client without a password, and to one that is too long for such a client. */
+	{ "NOAUTH", RLOCK_EAUTH, NULL, NO_PASSWORD },
+	{ "ERR Protocol error: unauthenticated", RLOCK_EAUTH, NULL, NO_PASSWORD_TOO_LONG },
+	{ "WRONGPASS", RLOCK_EAUTH, "check user and password", DENIED },
+	{ "ERR invalid password", RLOCK_EAUTH, "check the password", DENIED },
+	{ "ERR AUTH", RLOCK_EAUTH, "it has no password: give none", DENIED },
+	{ "ERR Client sent AUTH", RLOCK_EAUTH, "it has no password: give none", DENIED },
+	{ "WRONGTYPE", RLOCK_EKIND, "the key is not a lock", DENIED },
+	{ "LOADING", RLOCK_ENET, "it was just started: give --wait", DENIED },
+	{ "BUSY", RLOCK_ENET, "a script keeps it busy: see its SLOWLOG, and give --wait", DENIED },
 	{ "CLUSTERDOWN", RLOCK_ENET,
-	  "masters of the cluster are missing: see its CLUSTER INFO, and give --wait" },
-	{ "UNBLOCKED", RLOCK_ENET, NULL },
+	  "masters of the cluster are missing: see its CLUSTER INFO, and give --wait", PASSING },
+	{ "UNBLOCKED", RLOCK_ENET, NULL, DENIED },
 	{ "NOREPLICAS", RLOCK_ENET,
 	  "too few of its replicas are connected: start them, or lower its "
-	  "min-replicas-to-write" },
-	{ "MISCONF", RLOCK_ENET, "it cannot write to its disk: see its log" },
-	{ "OOM", RLOCK_ENET, "its memory is full: raise its maxmemory" },
+	  "min-replicas-to-write",
+	  DENIED },
+	{ "MISCONF", RLOCK_ENET, "it cannot write to its disk: see its log", DENIED },
+	{ "OOM", RLOCK_ENET, "its memory is full: raise its maxmemory", DENIED },
 	{ "ERR max number of clients", RLOCK_ENET,
-	  "raise its maxclients: a waiter takes two, a holder one" },
-	{ "MOVED", RLOCK_EUNSUPPORTED, IS_CLUSTER },
-	{ "ASK", RLOCK_EUNSUPPORTED, IS_CLUSTER },
-	{ "CROSSSLOT", RLOCK_EUNSUPPORTED, IS_CLUSTER },
+	  "raise its maxclients: a waiter takes two, a holder one", DENIED },
+	{ "MOVED", RLOCK_EUNSUPPORTED, IS_CLUSTER, DENIED },
+	{ "ASK", RLOCK_EUNSUPPORTED, IS_CLUSTER, DENIED },
+	{ "CROSSSLOT", RLOCK_EUNSUPPORTED, IS_CLUSTER, DENIED },
 	{ "ERR SELECT is not allowed", RLOCK_EUNSUPPORTED,
-	  "a cluster has no databases: its URL is redis+cluster://HOST:PORT" },
-	{ "ERR DB index", RLOCK_EUNSUPPORTED, "it has no such database" },
-	{ "ERR invalid DB index", RLOCK_EUNSUPPORTED, "it has no such database" },
-	{ "ERR unknown command 'EVALSHA'", RLOCK_EUNSUPPORTED, NO_SCRIPTS },
-	{ "ERR unknown command `EVALSHA`", RLOCK_EUNSUPPORTED, NO_SCRIPTS },
-	{ "ERR unknown command 'SELECT'", RLOCK_EUNSUPPORTED, NO_DATABASES },
-	{ "ERR unknown command `SELECT`", RLOCK_EUNSUPPORTED, NO_DATABASES },
-	{ "ERR unknown command 'WAIT'", RLOCK_EUNSUPPORTED, NO_WAIT },
-	{ "ERR unknown command `WAIT`", RLOCK_EUNSUPPORTED, NO_WAIT },
-	{ "ERR unknown command", RLOCK_EUNSUPPORTED, "Redis 6.2 or Valkey is needed" },
+	  "a cluster has no databases: its URL is redis+cluster://HOST:PORT", DENIED },
+	{ "ERR DB index", RLOCK_EUNSUPPORTED, "it has no such database", DENIED },
+	{ "ERR invalid DB index", RLOCK_EUNSUPPORTED, "it has no such database", DENIED },
+	{ "ERR unknown command 'EVALSHA'", RLOCK_EUNSUPPORTED, NO_SCRIPTS, DENIED },
+	{ "ERR unknown command `EVALSHA`", RLOCK_EUNSUPPORTED, NO_SCRIPTS, DENIED },
+	{ "ERR unknown command 'SELECT'", RLOCK_EUNSUPPORTED, NO_DATABASES, DENIED },
+	{ "ERR unknown command `SELECT`", RLOCK_EUNSUPPORTED, NO_DATABASES, DENIED },
+	{ "ERR unknown command 'WAIT'", RLOCK_EUNSUPPORTED, NO_WAIT, DENIED },
+	{ "ERR unknown command `WAIT`", RLOCK_EUNSUPPORTED, NO_WAIT, DENIED },
+	{ "ERR unknown command", RLOCK_EUNSUPPORTED, "Redis 6.2 or Valkey is needed", DENIED },
 	{ "DENIED", RLOCK_EAUTH,
-	  "it is in protected mode: set a password on it, and give that here" },
+	  "it is in protected mode: set a password on it, and give that here", DENIED },
+	{ "", RLOCK_ESERVER, NULL, UNKNOWN },
 };
-
-/* Errors of a replica only: to a write, to any command while it has lost its master, and to WAIT. */
-static const char *const replica_errors[] = { "READONLY", "MASTERDOWN",
-					      "ERR WAIT cannot be used with replica" };
-
-/* To a command of a client without a password, and to one that is too long for such a client. */
-#define NO_PASSWORD "NOAUTH"
-#define NO_PASSWORD_TOO_LONG "ERR Protocol error: unauthenticated"
 
 static bool starts_with(const char *text, const char *prefix)
 {
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* While the slot of a lock is on its way to another node, and not all keys of the request are at one of the two. */
+/* TRYAGAIN to a command in a script. */
 static bool is_slot_moving(const char *words)
 {
-	return starts_with(words, "TRYAGAIN") ||
-	       /* Of a command in a script; Redis 6.2, Redis 7, and Valkey 9.1 each begin it otherwise. */
-	       strstr(words, "ttempted to access a non local key") != NULL ||
+	/* Redis 6.2, Redis 7, and Valkey 9.1 each begin it otherwise. */
+	return strstr(words, "ttempted to access a non local key") != NULL ||
 	       /* The same from Redis 7.4 and Valkey 8 on, at the new node. */
 	       strstr(words, "undeclared keys were accessed during rehashing of the slot") != NULL;
+}
+
+static const struct meaning *meaning_of(const char *words)
+{
+	const struct meaning *meaning = meanings;
+
+	if (!is_slot_moving(words))
+		while (!starts_with(words, meaning->prefix))
+			meaning++;
+	return meaning;
 }
 
 /*
@@ -209,63 +225,46 @@ static bool is_missing_right(const char *error)
 	       strstr(error, "can't run this command or subcommand") != NULL;
 }
 
-#define STARTS_WITH_ANY(text, prefixes)                                                            \
-	starts_with_any(text, prefixes, sizeof(prefixes) / sizeof((prefixes)[0]))
-static bool starts_with_any(const char *text, const char *const prefixes[], size_t count)
+/* shown: the server's words, safe for a terminal. */
+static void fail(struct rlock__error *error, const struct meaning *meaning, const char *shown)
 {
-	for (size_t i = 0; i < count; i++)
-		if (starts_with(text, prefixes[i]))
-			return true;
-	return false;
-}
+	bool has_remedy = meaning->remedy != NULL;
 
-/* By the next try this or another server may be the master: until then it counts as unreachable. */
-static enum rlock_status replica(struct rlock__error *error, const char *shown)
-{
-	return rlock__fail(
-		error, RLOCK_ENET,
-		"%s is a replica: it can grant no lock: name its master, or its sentinels: %s",
-		error->server, shown);
-}
-
-/* words: the server's own, if they say something. */
-static enum rlock_status fail_no_password(struct rlock__error *error, const char *words)
-{
-	return rlock__fail(error, RLOCK_EAUTH,
-			   "server requires a password: give one in the URL, by "
-			   "--password-file, --password-command or REDISCLI_AUTH%s%s",
-			   words[0] != '\0' ? ": " : "", words);
-}
-
-/* shown: the same words, safe for a terminal. Not those of a slot that moves. */
-static enum rlock_status fail_by_words(struct rlock__error *error, const char *words,
-				       const char *shown)
-{
-	if (STARTS_WITH_ANY(words, replica_errors))
-		return replica(error, shown);
-	if (starts_with(words, NO_PASSWORD))
-		return fail_no_password(error, shown);
-	if (starts_with(words, NO_PASSWORD_TOO_LONG))
-		return fail_no_password(error, "");
-	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
-		const struct meaning *meaning = &meanings[i];
-
-		if (!starts_with(words, meaning->prefix))
-			continue;
-		return rlock__fail(error, meaning->status, "denied by the server: %s%s%s",
-				   meaning->remedy != NULL ? meaning->remedy : "",
-				   meaning->remedy != NULL ? ": " : "", shown);
+	switch (meaning->wording) {
+	case DENIED:
+	case PASSING:
+		(void)rlock__fail(error, meaning->status, "denied by the server: %s%s%s",
+				  has_remedy ? meaning->remedy : "", has_remedy ? ": " : "", shown);
+		break;
+	case IS_REPLICA:
+		/* By the next try this or another server may be the master: until then it counts as unreachable. */
+		(void)rlock__fail(
+			error, meaning->status,
+			"%s is a replica: it can grant no lock: name its master, or its sentinels: %s",
+			error->server, shown);
+		break;
+	case NO_PASSWORD_TOO_LONG:
+		/* Its words say nothing of a password. */
+		shown = "";
+		/* fall through */
+	case NO_PASSWORD:
+		(void)rlock__fail(error, meaning->status,
+				  "server requires a password: give one in the URL, by "
+				  "--password-file, --password-command or REDISCLI_AUTH%s%s",
+				  shown[0] != '\0' ? ": " : "", shown);
+		break;
+	case UNKNOWN:
+		(void)rlock__fail(error, meaning->status, "server error: %s", shown);
+		break;
 	}
-	return rlock__fail(error, RLOCK_ESERVER, "server error: %s", shown);
 }
 
 enum rlock_status rlock__server_error(struct rlock__error *error, const char *reply, size_t len,
 				      const char *script)
 {
 	char text[RLOCK_ERROR_MAX], shown[SHOWN_MAX];
-	enum rlock_status status;
+	const struct meaning *meaning;
 	const char *words;
-	bool is_moving;
 
 	(void)snprintf(text, sizeof(text), "%.*s",
 		       len < sizeof(text) ? (int)len : (int)sizeof(text) - 1, reply);
@@ -273,10 +272,9 @@ enum rlock_status rlock__server_error(struct rlock__error *error, const char *re
 		return missing_right(error, text, script);
 	words = without_script(text);
 	(void)rlock_escape(words, strlen(words), shown, sizeof(shown));
-	is_moving = is_slot_moving(words);
-	status = is_moving ? rlock__fail(error, RLOCK_ENET, "denied by the server: %s", shown)
-			   : fail_by_words(error, words, shown);
-	error->will_pass = is_moving || starts_with(words, "CLUSTERDOWN");
+	meaning = meaning_of(words);
+	fail(error, meaning, shown);
+	error->will_pass = meaning->wording == PASSING;
 	rlock__error_set_reply(error, shown);
-	return status;
+	return meaning->status;
 }
