@@ -101,9 +101,11 @@ bool rlock__waiter_is_subscribed(const struct rlock__server *server);
 /* What a script that acquires is sent, besides the names; lua/inc/request.lua says what each of them is. */
 struct rlock__acquisition {
 	const struct rlock__action *action;
+	const struct rlock__places *places;
 	const struct rlock_hold *hold;
 	const struct rlock_request *request;
 	const char *owner, *since;
+	bool is_subscribed;   /* to what wakes the names at the place */
 	bool has_turn_passed; /* of another waiter, which came first */
 	int64_t least_uptime_ms;
 };
@@ -113,11 +115,9 @@ struct rlock__acquisition {
  * was granted. Else a failure, with its text in the connection.
  */
 enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter);
-/* The arguments of it for the index-th place; is_subscribed: to what wakes the names there. */
-void rlock__acquire_try_args(const struct rlock__acquisition *acquisition,
-			     const struct rlock__places *places, size_t index, bool is_subscribed,
-			     struct rlock__args *args);
-
+/* The arguments for the index-th place; ctx is a struct rlock__acquisition. */
+const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
+						struct rlock__args *args);
 /* When the wait is over: undo, without waiting for it, whatever the tries may have left on the servers. */
 void rlock__acquire_leave(struct rlock__waiter *waiter);
 

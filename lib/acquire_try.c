@@ -302,7 +302,7 @@ static enum rlock_status read_reply(void *ctx, struct rlock__connection *connect
 
 /* As lua/inc/request.lua reads them. */
 static void add_options(const struct rlock__acquisition *acquisition, bool tries_rights,
-			bool is_subscribed, struct rlock__args *args)
+			struct rlock__args *args)
 {
 	char more[32] = "";
 
@@ -310,32 +310,34 @@ static void add_options(const struct rlock__acquisition *acquisition, bool tries
 		(void)snprintf(more, sizeof(more), " %d %" PRId64, tries_rights,
 			       acquisition->least_uptime_ms);
 	rlock__args_print(args, "%d%d%d%d%s%s", acquisition->request->issue_token,
-			  acquisition->request->wait_ms != 0, is_subscribed,
+			  acquisition->request->wait_ms != 0, acquisition->is_subscribed,
 			  acquisition->has_turn_passed, acquisition->since, more);
 }
 
-void rlock__acquire_try_args(const struct rlock__acquisition *acquisition,
-			     const struct rlock__places *places, size_t index, bool is_subscribed,
-			     struct rlock__args *args)
+const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
+						struct rlock__args *args)
 {
+	const struct rlock__acquisition *acquisition = ctx;
+	const struct rlock__action *action = acquisition->action;
+	const struct rlock__places *places = acquisition->places;
 	const struct rlock_hold *hold = acquisition->hold;
 	const struct rlock_request *request = acquisition->request;
-	struct rlock__connection *connection = places->at[index].connection;
 
-	rlock__places_keys(places, index, hold, acquisition->action, args);
+	rlock__places_keys(places, index, hold, action, args);
 	rlock__args_number(args, request->lease_ms);
 	rlock__args_string(args, acquisition->owner);
 	rlock__args_string(args, hold->id);
 	rlock__args_string(args, hold->note);
-	add_options(acquisition, rlock__hold_tries_rights(hold, acquisition->action, connection),
-		    is_subscribed, args);
+	add_options(acquisition,
+		    rlock__hold_tries_rights(hold, action, places->at[index].connection), args);
 	if (hold->kind == RLOCK_SEMAPHORE) {
 		rlock__args_number(args, request->permits);
 		rlock__args_number(args, request->take);
 	}
-	rlock__places_args(places, index, hold, acquisition->action, args);
+	rlock__places_args(places, index, hold, action, args);
 	for (size_t i = 0; i < request->inherited_count; i++)
 		rlock__args_string(args, request->inherited[i]);
+	return action->script;
 }
 
 static bool can_be_woken(const struct rlock__server *server)
@@ -382,16 +384,18 @@ static const struct rlock__script *make_try(const void *ctx, size_t index, struc
 	const struct rlock__places *places = &waiter->places;
 	const struct rlock__acquisition acquisition = {
 		.action = waiter->hold->row->acquire,
+		.places = places,
 		.hold = waiter->hold,
 		.request = waiter->request,
 		.owner = waiter->owner,
 		.since = is_new_at_slot(waiter, index) ? "" : since_of(waiter, index),
+		.is_subscribed = is_subscribed(waiter, index),
 		.has_turn_passed = waiter->servers[index].has_turn_passed,
 		/* With a majority a server that was restarted may have lost another owner's lock. */
 		.least_uptime_ms = places->quorum < places->count ? waiter->request->lease_ms : 0,
 	};
 
-	rlock__acquire_try_args(&acquisition, places, index, is_subscribed(waiter, index), args);
+	(void)rlock__acquire_args(&acquisition, index, args);
 	if (waiter->hold->look.count > 0 && !waiter->conn->has_cluster)
 		args->behind = &waiter->hold->look;
 	return acquisition.action->script;

@@ -34,17 +34,6 @@ const char *rlock_conn_server(const struct rlock_conn *conn, size_t index)
 	return rlock_url_server(conn->connections[index]->url);
 }
 
-/* RLOCK_OK: *out is the reply, an error reply too, which the caller frees. Else the error is that of conn. */
-static enum rlock_status run_command(struct rlock_conn *conn, size_t index, int argc,
-				     const char **argv, redisReply **out)
-{
-	enum rlock_status status = rlock__command_run(conn->connections[index], argc, argv, out);
-
-	if (status != RLOCK_OK)
-		rlock__conn_copy_error(conn, index);
-	return status;
-}
-
 /* ---- INFO ---- */
 
 /* Of "NAME:VALUE" on a line of its own: the value, cut at out_size. Empty: there is none. */
@@ -341,10 +330,12 @@ enum rlock_status rlock_conn_look_at_clock(struct rlock_conn *conn, size_t index
 	const char *argv[] = { "TIME" };
 	int64_t begin_us = rlock__now_us(), seconds, us;
 	redisReply *reply = NULL;
-	enum rlock_status status = run_command(conn, index, 1, argv, &reply);
+	enum rlock_status status = rlock__command_run(conn->connections[index], 1, argv, &reply);
 
-	if (status != RLOCK_OK)
+	if (status != RLOCK_OK) {
+		rlock__conn_copy_error(conn, index);
 		return status;
+	}
 	*out = (struct rlock_clock_look){ -1, begin_us, rlock__now_us() };
 	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
 	    is_number(reply->element[0], &seconds) && is_number(reply->element[1], &us) &&

@@ -87,21 +87,6 @@ static bool has_one_owner(const struct rlock_hold *hold)
 	return hold->acquired[0].owner[0] != '\0';
 }
 
-struct reacquisition {
-	struct rlock__acquisition acquisition;
-	const struct rlock__places *places;
-};
-
-static const struct rlock__script *make_reacquire(const void *ctx, size_t index,
-						  struct rlock__args *args)
-{
-	const struct reacquisition *reacquisition = ctx;
-
-	rlock__acquire_try_args(&reacquisition->acquisition, reacquisition->places, index, false,
-				args);
-	return reacquisition->acquisition.action->script;
-}
-
 /*
  * The quorum has the lock, but some servers have lost it, by a restart, say. Acquire it there again, under the same id,
  * so that they count the next time that another server is restarted.
@@ -113,14 +98,12 @@ static void reacquire(const struct renewal *renewal, const struct rlock__broadca
 	/* Waiters that have joined the queue there meanwhile do not come first: the lock is held. */
 	const struct rlock__kind *row = is_mutex ? rlock__kind(RLOCK_PLAIN) : hold->row;
 	struct rlock_request request = RLOCK_REQUEST_INIT;
-	const struct reacquisition reacquisition = {
-		.acquisition = { .action = row->acquire,
-				 .hold = hold,
-				 .request = &request,
-				 .owner = hold->acquired[0].owner,
-				 .since = "" },
-		.places = &renewal->places
-	};
+	const struct rlock__acquisition acquisition = { .action = row->acquire,
+							.places = &renewal->places,
+							.hold = hold,
+							.request = &request,
+							.owner = hold->acquired[0].owner,
+							.since = "" };
 	int64_t end_ms = rlock_now_ms() + REACQUIRE_MS;
 	struct rlock__broadcast broadcast;
 
@@ -131,7 +114,7 @@ static void reacquire(const struct renewal *renewal, const struct rlock__broadca
 	request.wait_ms = 0;
 	for (size_t i = 0; i < renewal->places.count; i++)
 		if (renewed->answers[i].is_over && renewed->answers[i].status == RLOCK_NOT_HELD)
-			rlock__broadcast_begin(&broadcast, i, make_reacquire, &reacquisition,
+			rlock__broadcast_begin(&broadcast, i, rlock__acquire_args, &acquisition,
 					       end_ms);
 	(void)rlock__broadcast_await(&broadcast, 0, end_ms);
 	rlock__broadcast_free(&broadcast);

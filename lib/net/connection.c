@@ -95,7 +95,6 @@ void rlock__connection_clear_request(struct rlock__connection *connection)
 
 	free(request->command);
 	free(request->unreachable);
-	free(request->why_unreachable);
 	freeReplyObject(request->reply);
 	freeReplyObject(request->first);
 	memset(request, 0, sizeof(*request));

@@ -38,10 +38,8 @@ struct rlock__request {
 	int64_t deadline_ms;
 	char *command; /* as hiredis wrote it down; kept for another node */
 	size_t command_len;
-	bool needs_login;
-	int redirections;  /* from node to node */
-	char *unreachable; /* the last server that could not be reached, and why; NULL: all could */
-	char *why_unreachable;
+	int redirections; /* from node to node */
+	char *unreachable; /* "SERVER: WHY" of the last one that could not be reached; NULL: all could */
 	bool was_denied; /* with RLOCK_ENET: the server has said no, without doing anything */
 	rlock__take_reply_fn
 		take_reply; /* of a request with several replies; NULL: the first is the result */

@@ -125,39 +125,34 @@ bool rlock__request_follow(struct rlock__connection *connection, const char *err
 }
 
 /* It may be named again by another node, as the one that serves the slot. */
-static void keep_unreachable(struct rlock__connection *connection)
-{
-	struct rlock__request *request = &connection->request;
-	const char *server = rlock_url_server(rlock__topology_server(connection->topology));
-	const char *why = strstr(connection->error.text, server);
-
-	free(request->unreachable);
-	free(request->why_unreachable);
-	request->unreachable = strdup(server);
-	request->why_unreachable = strdup(why != NULL ? why + strlen(server) + 2 : "");
-}
-
 static bool try_next(struct rlock__connection *connection)
 {
-	if (rlock__connection_has_cluster(connection))
-		keep_unreachable(connection);
+	const char *server = rlock_url_server(rlock__topology_server(connection->topology));
+	const char *found = strstr(connection->error.text, server);
+
+	if (rlock__connection_has_cluster(connection) && found != NULL) {
+		free(connection->request.unreachable);
+		connection->request.unreachable = strdup(found);
+	}
 	return rlock__topology_next(connection->topology);
 }
 
 static bool is_known_unreachable(const struct rlock__connection *connection)
 {
-	const struct rlock__request *request = &connection->request;
+	const char *server = rlock_url_server(rlock__topology_server(connection->topology));
+	const char *text = connection->request.unreachable;
 
-	return request->unreachable != NULL && request->why_unreachable != NULL &&
-	       strcmp(request->unreachable,
-		      rlock_url_server(rlock__topology_server(connection->topology))) == 0;
+	return text != NULL && strncmp(text, server, strlen(server)) == 0 &&
+	       text[strlen(server)] == ':';
 }
 
 static enum rlock_status fail_unreachable(struct rlock__connection *connection)
 {
+	const char *server = rlock_url_server(rlock__topology_server(connection->topology));
+
 	(void)rlock__fail(&connection->error, RLOCK_ENET,
-			  "cannot reach %s, which serves the lock's slot: %s",
-			  connection->request.unreachable, connection->request.why_unreachable);
+			  "cannot reach %s, which serves the lock's slot: %s", server,
+			  connection->request.unreachable + strlen(server) + 2);
 	connection->error.is_unreachable = connection->error.will_pass = true;
 	return RLOCK_ENET;
 }

@@ -43,6 +43,8 @@ struct rlock__topology {
 	size_t answered;     /* of the last query */
 	size_t sentinel_count;
 	struct sentinel *sentinels;
+	char *queries; /* the same for each of them */
+	size_t queries_len;
 };
 
 static struct rlock__error *error_of(const struct rlock__topology *topology)
@@ -86,10 +88,7 @@ struct sentinel {
 	struct rlock_url *url;
 	struct rlock__session session;
 	struct rlock__error error;
-	char *queries;
-	size_t queries_len;
-	bool is_over;
-	enum rlock_status status;
+	enum rlock_status status; /* RLOCK_BUSY: its answer is outstanding */
 	size_t replies;
 	char *host; /* of the master; NULL: not told yet */
 	int port;
@@ -101,9 +100,24 @@ static void sentinel_clear(struct sentinel *sentinel)
 	struct rlock_url *url = sentinel->url;
 
 	rlock__session_free(&sentinel->session);
-	free(sentinel->queries);
 	free(sentinel->host);
 	*sentinel = (struct sentinel){ .url = url };
+}
+
+static bool make_queries(struct rlock__topology *topology)
+{
+	const char *service = topology->url->service;
+	const char *of_address[] = { "SENTINEL", "GET-MASTER-ADDR-BY-NAME", service };
+	const char *of_epoch[] = { "SENTINEL", "MASTER", service };
+
+	if (rlock__session_format(&topology->queries, &topology->queries_len, 3, of_address,
+				  NULL) &&
+	    rlock__session_format(&topology->queries, &topology->queries_len, 3, of_epoch, NULL))
+		return true;
+	free(topology->queries);
+	topology->queries = NULL;
+	topology->queries_len = 0;
+	return false;
 }
 
 /* false: out of memory. */
@@ -111,9 +125,10 @@ static bool sentinels_make(struct rlock__topology *topology)
 {
 	size_t count = topology->url->endpoints.count;
 
-	if (topology->sentinels != NULL)
-		return true;
-	topology->sentinels = calloc(count, sizeof(*topology->sentinels));
+	if (topology->queries == NULL && !make_queries(topology))
+		return false;
+	if (topology->sentinels == NULL)
+		topology->sentinels = calloc(count, sizeof(*topology->sentinels));
 	if (topology->sentinels == NULL)
 		return false;
 	for (; topology->sentinel_count < count; topology->sentinel_count++) {
@@ -206,14 +221,13 @@ static bool take_reply(struct sentinel *sentinel, const redisReply *reply,
 
 static void sentinel_end(struct sentinel *sentinel, enum rlock_status status)
 {
-	sentinel->is_over = true;
 	sentinel->status = status == RLOCK_EAUTH ? fail_login(sentinel) : status;
 	rlock__session_free(&sentinel->session);
 }
 
 static void sentinel_advance(struct sentinel *sentinel)
 {
-	while (!sentinel->is_over) {
+	while (sentinel->status == RLOCK_BUSY) {
 		redisReply *reply = NULL;
 		bool is_last = true;
 		enum rlock_status status = rlock__session_advance(&sentinel->session, &reply);
@@ -230,16 +244,6 @@ static void sentinel_advance(struct sentinel *sentinel)
 	}
 }
 
-static bool make_queries(struct sentinel *sentinel, const char *service)
-{
-	const char *of_address[] = { "SENTINEL", "GET-MASTER-ADDR-BY-NAME", service };
-	const char *of_epoch[] = { "SENTINEL", "MASTER", service };
-
-	return rlock__session_format(&sentinel->queries, &sentinel->queries_len, 3, of_address,
-				     NULL) &&
-	       rlock__session_format(&sentinel->queries, &sentinel->queries_len, 3, of_epoch, NULL);
-}
-
 static void sentinel_query(const struct rlock__topology *topology, struct sentinel *sentinel,
 			   int64_t deadline_ms)
 {
@@ -248,42 +252,31 @@ static void sentinel_query(const struct rlock__topology *topology, struct sentin
 	enum rlock_status status;
 
 	sentinel_clear(sentinel);
+	sentinel->status = RLOCK_BUSY;
 	sentinel->error = (struct rlock__error){ .server = rlock_url_server(sentinel->url),
 						 .trace = like->error->trace,
 						 .trace_ctx = like->error->trace_ctx };
 	rlock__session_init(&sentinel->session, sentinel->url, like->client_name, like->tls_context,
 			    &sentinel->error);
-	if (!make_queries(sentinel, topology->url->service)) {
-		sentinel_end(sentinel, rlock__fail_memory(&sentinel->error));
-		return;
-	}
 	status = rlock__session_begin(&sentinel->session, deadline_ms, deadline_ms);
 	if (status != RLOCK_OK) {
 		sentinel_end(sentinel, status);
 		return;
 	}
 	rlock__session_connect(&sentinel->session, &address, deadline_ms);
-	(void)rlock__session_send(&sentinel->session, sentinel->queries, sentinel->queries_len,
+	(void)rlock__session_send(&sentinel->session, topology->queries, topology->queries_len,
 				  false, deadline_ms);
 	sentinel_advance(sentinel);
 }
 
-static size_t count_over(const struct rlock__topology *topology, enum rlock_status status)
+/* RLOCK_BUSY: of those that have not answered. */
+static size_t count_of(const struct rlock__topology *topology, enum rlock_status status)
 {
-	size_t count = 0;
+	size_t found = 0;
 
 	for (size_t i = 0; i < topology->sentinel_count; i++)
-		count += topology->sentinels[i].is_over && topology->sentinels[i].status == status;
-	return count;
-}
-
-static size_t count_open(const struct rlock__topology *topology)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < topology->sentinel_count; i++)
-		count += !topology->sentinels[i].is_over;
-	return count;
+		found += topology->sentinels[i].status == status;
+	return found;
 }
 
 static const struct sentinel *latest(const struct rlock__topology *topology)
@@ -293,7 +286,7 @@ static const struct sentinel *latest(const struct rlock__topology *topology)
 	for (size_t i = 0; i < topology->sentinel_count; i++) {
 		const struct sentinel *sentinel = &topology->sentinels[i];
 
-		if (sentinel->is_over && sentinel->status == RLOCK_OK &&
+		if (sentinel->status == RLOCK_OK &&
 		    (found == NULL || sentinel->epoch > found->epoch))
 			found = sentinel;
 	}
@@ -306,7 +299,7 @@ static const struct sentinel *latest(const struct rlock__topology *topology)
  */
 static enum rlock_status fail_all(const struct rlock__topology *topology)
 {
-	size_t unreachable = count_over(topology, RLOCK_ENET);
+	size_t unreachable = count_of(topology, RLOCK_ENET);
 	bool are_denying = topology->sentinel_count - unreachable > topology->sentinel_count / 2;
 	const struct sentinel *told = NULL;
 	char shown[RLOCK_ERROR_MAX / 4];
@@ -400,15 +393,14 @@ enum rlock_status rlock__topology_advance(struct rlock__topology *topology)
 {
 	bool is_finding = topology->query == FINDING;
 	const struct sentinel *found;
-	size_t open;
 
 	if (topology->query == NOT_QUERIED)
 		return RLOCK_OK;
 	for (size_t i = 0; i < topology->sentinel_count; i++)
 		sentinel_advance(&topology->sentinels[i]);
-	topology->answered = count_over(topology, RLOCK_OK);
-	open = count_open(topology);
-	if (open > 0 && topology->answered <= topology->sentinel_count / 2 &&
+	topology->answered = count_of(topology, RLOCK_OK);
+	if (count_of(topology, RLOCK_BUSY) > 0 &&
+	    topology->answered <= topology->sentinel_count / 2 &&
 	    (topology->needs_majority || topology->answered == 0 ||
 	     rlock_now_ms() < topology->grace_end_ms))
 		return RLOCK_BUSY;
@@ -430,16 +422,16 @@ enum rlock_status rlock__topology_advance(struct rlock__topology *topology)
 size_t rlock__topology_await(const struct rlock__topology *topology, struct rlock__session **out,
 			     int64_t *until_ms)
 {
-	size_t count = 0;
+	size_t open = 0;
 
 	if (topology->query == NOT_QUERIED)
 		return 0;
 	for (size_t i = 0; i < topology->sentinel_count; i++)
-		if (!topology->sentinels[i].is_over)
-			out[count++] = &topology->sentinels[i].session;
-	if (count_over(topology, RLOCK_OK) > 0 && !topology->needs_majority)
+		if (topology->sentinels[i].status == RLOCK_BUSY)
+			out[open++] = &topology->sentinels[i].session;
+	if (count_of(topology, RLOCK_OK) > 0 && !topology->needs_majority)
 		*until_ms = rlock__sooner(*until_ms, topology->grace_end_ms);
-	return count;
+	return open;
 }
 
 /* ---- a cluster ---- */
@@ -619,6 +611,7 @@ void rlock__topology_free(struct rlock__topology *topology)
 		rlock_url_free(topology->sentinels[i].url);
 	}
 	free(topology->sentinels);
+	free(topology->queries);
 	rlock_url_free(topology->server);
 	rlock_url_free(topology->home);
 	free(topology);
