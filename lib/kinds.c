@@ -184,53 +184,33 @@ enum rlock_status rlock_name_check(const struct rlock_name *name, const char **w
 #define SEMAPHORE_KEYS (HASH_KEYS | KEY(ENDS) | KEY(PERMITS))
 #define SEMAPHORE_ARGS (WAKE_ARGS | KEY(SEMAPHORE_CHANNEL))
 
-static const struct rlock__action plain_acquire = { &rlock__script_plain_acquire,
-						    HASH_KEYS | KEY(COUNTER), NOTIFY_ARGS,
-						    QUEUE_KEYS };
-static const struct rlock__action fair_acquire = { &rlock__script_fair_acquire,
-						   HASH_KEYS | KEY(COUNTER) | QUEUE_KEYS,
-						   NOTIFY_ARGS, 0 };
-static const struct rlock__action fair_return = { &rlock__script_fair_return,
-						  HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0 };
-static const struct rlock__action fair_leave = { &rlock__script_fair_leave, HASH_KEYS | QUEUE_KEYS,
-						 NOTIFY_ARGS, 0 };
-static const struct rlock__action plain_leave = { &rlock__script_plain_leave,
-						  HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0 };
+#define ACTION(name, keys, args, tried_keys)                                                       \
+	static const struct rlock__action name = { &rlock__script_##name, keys, args, tried_keys }
+
+ACTION(plain_acquire, HASH_KEYS | KEY(COUNTER), NOTIFY_ARGS, QUEUE_KEYS);
+ACTION(fair_acquire, HASH_KEYS | KEY(COUNTER) | QUEUE_KEYS, NOTIFY_ARGS, 0);
+ACTION(fair_return, HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0);
+ACTION(fair_leave, HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0);
+ACTION(plain_leave, HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0);
 /* The release of both kinds, since waiters of both may wait for one lock. */
-static const struct rlock__action plain_release = { &rlock__script_plain_release,
-						    HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0 };
-static const struct rlock__action plain_keep_until = { &rlock__script_plain_keep_until,
-						       HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0 };
+ACTION(plain_release, HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0);
+ACTION(plain_keep_until, HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0);
 /* Of all kinds that have one owner at a time. */
-static const struct rlock__action plain_renew = { &rlock__script_plain_renew, HASH_KEYS, 0, 0 };
+ACTION(plain_renew, HASH_KEYS, 0, 0);
 
-static const struct rlock__action read_acquire = { &rlock__script_read_acquire,
-						   READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS,
-						   0 };
-static const struct rlock__action write_acquire = { &rlock__script_write_acquire,
-						    READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS,
-						    0 };
-static const struct rlock__action write_leave = { &rlock__script_write_leave,
-						  READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0 };
-static const struct rlock__action write_return = { &rlock__script_write_return,
-						   READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS,
-						   0 };
-static const struct rlock__action readwrite_release = { &rlock__script_readwrite_release,
-							READWRITE_KEYS, READWRITE_ARGS, 0 };
-static const struct rlock__action readwrite_keep_until = { &rlock__script_readwrite_keep_until,
-							   READWRITE_KEYS, READWRITE_ARGS, 0 };
-static const struct rlock__action read_renew = { &rlock__script_read_renew, READWRITE_KEYS,
-						 KEY(TIMEOUTS), 0 };
+ACTION(read_acquire, READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0);
+ACTION(write_acquire, READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0);
+ACTION(write_leave, READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0);
+ACTION(write_return, READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0);
+ACTION(readwrite_release, READWRITE_KEYS, READWRITE_ARGS, 0);
+ACTION(readwrite_keep_until, READWRITE_KEYS, READWRITE_ARGS, 0);
+ACTION(read_renew, READWRITE_KEYS, KEY(TIMEOUTS), 0);
 
-static const struct rlock__action sem_acquire = { &rlock__script_sem_acquire,
-						  SEMAPHORE_KEYS | KEY(TOTAL), SEMAPHORE_ARGS, 0 };
-static const struct rlock__action sem_release = { &rlock__script_sem_release, SEMAPHORE_KEYS,
-						  SEMAPHORE_ARGS, 0 };
-static const struct rlock__action sem_leave = { &rlock__script_sem_leave, SEMAPHORE_KEYS,
-						SEMAPHORE_ARGS, 0 };
-static const struct rlock__action sem_renew = { &rlock__script_sem_renew, SEMAPHORE_KEYS, 0, 0 };
-static const struct rlock__action sem_keep_until = { &rlock__script_sem_keep_until, SEMAPHORE_KEYS,
-						     SEMAPHORE_ARGS, 0 };
+ACTION(sem_acquire, SEMAPHORE_KEYS | KEY(TOTAL), SEMAPHORE_ARGS, 0);
+ACTION(sem_release, SEMAPHORE_KEYS, SEMAPHORE_ARGS, 0);
+ACTION(sem_leave, SEMAPHORE_KEYS, SEMAPHORE_ARGS, 0);
+ACTION(sem_renew, SEMAPHORE_KEYS, 0, 0);
+ACTION(sem_keep_until, SEMAPHORE_KEYS, SEMAPHORE_ARGS, 0);
 const struct rlock__action rlock__action_resize = { &rlock__script_sem_resize,
 						    SEMAPHORE_KEYS | KEY(TOTAL), SEMAPHORE_ARGS,
 						    0 };

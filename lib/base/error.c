@@ -59,37 +59,24 @@ void rlock__trace(const struct rlock__error *error, const char *format, ...)
 
 const char *rlock_status_name(enum rlock_status status)
 {
-	switch (status) {
-	case RLOCK_OK:
-		return "ok";
-	case RLOCK_BUSY:
-		return "busy";
-	case RLOCK_NOT_HELD:
-		return "not_held";
-	case RLOCK_CANCELLED:
-		return "cancelled";
-	case RLOCK_NOT_NOTIFIED:
-		return "not_notified";
-	case RLOCK_ENET:
-		return "enet";
-	case RLOCK_EAUTH:
-		return "eauth";
-	case RLOCK_EACL:
-		return "eacl";
-	case RLOCK_EKIND:
-		return "ekind";
-	case RLOCK_EDEADLOCK:
-		return "edeadlock";
-	case RLOCK_EUNSUPPORTED:
-		return "eunsupported";
-	case RLOCK_EINVAL:
-		return "einval";
-	case RLOCK_ENOMEM:
-		return "enomem";
-	case RLOCK_ESYS:
-		return "esys";
-	case RLOCK_ESERVER:
-		return "eserver";
-	}
-	return "unknown";
+	static const char *const names[] = {
+		[RLOCK_OK - RLOCK_ESERVER] = "ok",
+		[RLOCK_BUSY - RLOCK_ESERVER] = "busy",
+		[RLOCK_NOT_HELD - RLOCK_ESERVER] = "not_held",
+		[RLOCK_CANCELLED - RLOCK_ESERVER] = "cancelled",
+		[RLOCK_NOT_NOTIFIED - RLOCK_ESERVER] = "not_notified",
+		[RLOCK_ENET - RLOCK_ESERVER] = "enet",
+		[RLOCK_EAUTH - RLOCK_ESERVER] = "eauth",
+		[RLOCK_EACL - RLOCK_ESERVER] = "eacl",
+		[RLOCK_EKIND - RLOCK_ESERVER] = "ekind",
+		[RLOCK_EDEADLOCK - RLOCK_ESERVER] = "edeadlock",
+		[RLOCK_EUNSUPPORTED - RLOCK_ESERVER] = "eunsupported",
+		[RLOCK_EINVAL - RLOCK_ESERVER] = "einval",
+		[RLOCK_ENOMEM - RLOCK_ESERVER] = "enomem",
+		[RLOCK_ESYS - RLOCK_ESERVER] = "esys",
+		[RLOCK_ESERVER - RLOCK_ESERVER] = "eserver",
+	};
+	size_t row = (size_t)(status - RLOCK_ESERVER);
+
+	return row < sizeof(names) / sizeof(names[0]) ? names[row] : "unknown";
 }

@@ -167,13 +167,13 @@ enum detail { NO_DETAIL, NAME_OF_SERVER, REASON };
 
 struct cause {
 	long code; /* OpenSSL's; 0: all others */
-	enum rlock_status status;
 	const char *text;
 	enum detail detail;
 	const char *remedy; /* NULL: none */
 };
 
-#define NO_TLS "it does not speak TLS: is this a TLS port?"
+static const char no_tls[] = "it does not speak TLS: is this a TLS port?";
+
 #define NO_VERSION "it has no version of TLS from 1.2 on"
 #define DENIES_OURS "it refuses the client certificate: "
 #define NOT_TRUSTED "the authority (CA) of its certificate is not trusted"
@@ -181,16 +181,15 @@ struct cause {
 
 /* What the server says of our certificate, maybe after our side of the handshake is over. */
 static const struct cause server_causes[] = {
-	{ SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED, RLOCK_EUNSUPPORTED,
-	  "it requires a client certificate", NO_DETAIL, ": give one by --cert and --key" },
-	{ SSL_R_SSLV3_ALERT_BAD_CERTIFICATE, RLOCK_EUNSUPPORTED, DENIES_OURS, REASON, NULL },
-	{ SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED, RLOCK_EUNSUPPORTED, DENIES_OURS, REASON, NULL },
-	{ SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED, RLOCK_EUNSUPPORTED, DENIES_OURS, REASON, NULL },
-	{ SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN, RLOCK_EUNSUPPORTED, DENIES_OURS, REASON, NULL },
-	{ SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE, RLOCK_EUNSUPPORTED, DENIES_OURS, REASON,
-	  NULL },
-	{ SSL_R_TLSV1_ALERT_UNKNOWN_CA, RLOCK_EUNSUPPORTED, DENIES_OURS, REASON, NULL },
-	{ SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE, RLOCK_EUNSUPPORTED,
+	{ SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED, "it requires a client certificate", NO_DETAIL,
+	  ": give one by --cert and --key" },
+	{ SSL_R_SSLV3_ALERT_BAD_CERTIFICATE, DENIES_OURS, REASON, NULL },
+	{ SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED, DENIES_OURS, REASON, NULL },
+	{ SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED, DENIES_OURS, REASON, NULL },
+	{ SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN, DENIES_OURS, REASON, NULL },
+	{ SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE, DENIES_OURS, REASON, NULL },
+	{ SSL_R_TLSV1_ALERT_UNKNOWN_CA, DENIES_OURS, REASON, NULL },
+	{ SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE,
 	  "it refuses the handshake: it may require a client certificate (--cert and --key), know another "
 	  "name (--sni), or accept none of our ciphers",
 	  NO_DETAIL, NULL },
@@ -198,42 +197,38 @@ static const struct cause server_causes[] = {
 
 /* What only a handshake finds out. Later the same errors mean that bytes were spoiled, and another connection may do. */
 static const struct cause handshake_causes[] = {
-	{ SSL_R_WRONG_VERSION_NUMBER, RLOCK_ENET, NO_TLS, NO_DETAIL, NULL },
-	{ SSL_R_HTTP_REQUEST, RLOCK_ENET, NO_TLS, NO_DETAIL, NULL },
-	{ SSL_R_PACKET_LENGTH_TOO_LONG, RLOCK_ENET, NO_TLS, NO_DETAIL, NULL },
-	{ SSL_R_BAD_RECORD_TYPE, RLOCK_ENET, NO_TLS, NO_DETAIL, NULL },
-	{ SSL_R_UNSUPPORTED_PROTOCOL, RLOCK_EUNSUPPORTED, NO_VERSION, NO_DETAIL, NULL },
-	{ SSL_R_TLSV1_ALERT_PROTOCOL_VERSION, RLOCK_EUNSUPPORTED, NO_VERSION, NO_DETAIL, NULL },
-	{ SSL_R_TLSV1_UNRECOGNIZED_NAME, RLOCK_EUNSUPPORTED, "it does not know the name ",
-	  NAME_OF_SERVER, ": give the right one by --sni" },
+	{ SSL_R_WRONG_VERSION_NUMBER, no_tls, NO_DETAIL, NULL },
+	{ SSL_R_HTTP_REQUEST, no_tls, NO_DETAIL, NULL },
+	{ SSL_R_PACKET_LENGTH_TOO_LONG, no_tls, NO_DETAIL, NULL },
+	{ SSL_R_BAD_RECORD_TYPE, no_tls, NO_DETAIL, NULL },
+	{ SSL_R_UNSUPPORTED_PROTOCOL, NO_VERSION, NO_DETAIL, NULL },
+	{ SSL_R_TLSV1_ALERT_PROTOCOL_VERSION, NO_VERSION, NO_DETAIL, NULL },
+	{ SSL_R_TLSV1_UNRECOGNIZED_NAME, "it does not know the name ", NAME_OF_SERVER,
+	  ": give the right one by --sni" },
 };
 
 /* What was found out about the server's certificate. */
 static const struct cause certificate_causes[] = {
-	{ X509_V_ERR_CERT_HAS_EXPIRED, RLOCK_EUNSUPPORTED,
-	  "its certificate, or that of its authority, has expired", NO_DETAIL, NULL },
-	{ X509_V_ERR_CERT_NOT_YET_VALID, RLOCK_EUNSUPPORTED, "its certificate is not valid yet",
-	  NO_DETAIL, ": is the clock right?" },
-	{ X509_V_ERR_IP_ADDRESS_MISMATCH, RLOCK_EUNSUPPORTED,
-	  "its certificate has no IP entry for ", NAME_OF_SERVER,
+	{ X509_V_ERR_CERT_HAS_EXPIRED, "its certificate, or that of its authority, has expired",
+	  NO_DETAIL, NULL },
+	{ X509_V_ERR_CERT_NOT_YET_VALID, "its certificate is not valid yet", NO_DETAIL,
+	  ": is the clock right?" },
+	{ X509_V_ERR_IP_ADDRESS_MISMATCH, "its certificate has no IP entry for ", NAME_OF_SERVER,
 	  ": if it is for a name, give that by --sni" },
-	{ X509_V_ERR_HOSTNAME_MISMATCH, RLOCK_EUNSUPPORTED, "its certificate is not for ",
-	  NAME_OF_SERVER, ": if it is for another name, give that by --sni" },
-	{ X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, RLOCK_EUNSUPPORTED,
-	  "its certificate is self-signed", NO_DETAIL, GIVE_BY_CACERT },
-	{ X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, RLOCK_EUNSUPPORTED,
+	{ X509_V_ERR_HOSTNAME_MISMATCH, "its certificate is not for ", NAME_OF_SERVER,
+	  ": if it is for another name, give that by --sni" },
+	{ X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, "its certificate is self-signed", NO_DETAIL,
+	  GIVE_BY_CACERT },
+	{ X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT,
 	  "the root certificate of its authority (CA) is not trusted", NO_DETAIL,
 	  ": give it by --cacert" },
-	{ X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, RLOCK_EUNSUPPORTED, NOT_TRUSTED, NO_DETAIL,
-	  GIVE_BY_CACERT },
-	{ X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, RLOCK_EUNSUPPORTED, NOT_TRUSTED, NO_DETAIL,
-	  GIVE_BY_CACERT },
-	{ X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, RLOCK_EUNSUPPORTED, NOT_TRUSTED, NO_DETAIL,
-	  GIVE_BY_CACERT },
-	{ 0, RLOCK_EUNSUPPORTED, "its certificate is not valid: ", REASON, NULL },
+	{ X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, NOT_TRUSTED, NO_DETAIL, GIVE_BY_CACERT },
+	{ X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, NOT_TRUSTED, NO_DETAIL, GIVE_BY_CACERT },
+	{ X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, NOT_TRUSTED, NO_DETAIL, GIVE_BY_CACERT },
+	{ 0, "its certificate is not valid: ", REASON, NULL },
 };
 
-static const struct cause other_cause = { 0, RLOCK_ENET, "TLS failed: ", REASON, NULL };
+static const struct cause other_cause = { 0, "TLS failed: ", REASON, NULL };
 
 /* NULL: there is none. */
 static const struct cause *cause_find(const struct cause *causes, size_t count, long code)
@@ -266,7 +261,9 @@ static void explain(const struct library *openssl, bool is_established, long ver
 		cause = &other_cause;
 	if (cause->detail == NAME_OF_SERVER)
 		reason = rlock_escape(name, strlen(name), shown, sizeof(shown));
-	out->status = cause->status;
+	/* Where the bytes were spoiled, or another server was there, the next try may be another matter. */
+	out->status =
+		cause == &other_cause || cause->text == no_tls ? RLOCK_ENET : RLOCK_EUNSUPPORTED;
 	(void)snprintf(out->why, sizeof(out->why), "%s%s%s", cause->text,
 		       cause->detail != NO_DETAIL ? reason : "",
 		       cause->remedy != NULL ? cause->remedy : "");
