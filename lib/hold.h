@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/request.h"
+#include "net/connection.h"
 #include "rlock.h"
 
 struct rlock__action;

@@ -13,7 +13,6 @@
 #include "conn.h"
 #include "inspect.h"
 #include "net/connection.h"
-#include "net/request.h"
 #include "net/server_error.h"
 #include "request.h"
 #include "rlock.h"

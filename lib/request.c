@@ -20,7 +20,6 @@
 #include "kinds.h"
 #include "net/command.h"
 #include "net/connection.h"
-#include "net/request.h"
 #include "net/server_error.h"
 #include "request.h"
 #include "rlock.h"

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "kinds.h"
-#include "net/request.h"
+#include "net/connection.h"
 #include "rlock.h"
 
 struct redisReply;

@@ -14,7 +14,6 @@
 #include "base/text.h"
 #include "net/command.h"
 #include "net/connection.h"
-#include "net/request.h"
 #include "net/server_error.h"
 #include "net/session.h"
 #include "net/stream.h"

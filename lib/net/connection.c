@@ -1,12 +1,18 @@
 /*
- * A connection: made, closed and freed.
- * session.c has its stream, topology.c says where that leads; requests are for request.c.
+ * A connection: made, closed and freed; and its request, in steps, so that those to several servers go on side by side, and
+ * every wait has a deadline and serves the caller's events. session.c carries the command to a server, topology.c says to which
+ * one; what a reply means is for the caller.
  */
+#include <assert.h>
+#include <errno.h>
 #include <hiredis/hiredis.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/events.h"
 #include "net/connection.h"
 #include "net/session.h"
 #include "net/stream.h"
@@ -89,7 +95,7 @@ enum rlock_status rlock__connection_to_node(const struct rlock__connection *conn
 	return status;
 }
 
-void rlock__connection_clear_request(struct rlock__connection *connection)
+static void clear_request(struct rlock__connection *connection)
 {
 	struct rlock__request *request = &connection->request;
 
@@ -100,7 +106,7 @@ void rlock__connection_clear_request(struct rlock__connection *connection)
 	memset(request, 0, sizeof(*request));
 }
 
-void rlock__connection_hang_up(struct rlock__connection *connection)
+static void hang_up(struct rlock__connection *connection)
 {
 	rlock__session_close(&connection->session);
 	connection->is_stale = false;
@@ -108,7 +114,7 @@ void rlock__connection_hang_up(struct rlock__connection *connection)
 
 void rlock__connection_close(struct rlock__connection *connection)
 {
-	rlock__connection_clear_request(connection);
+	clear_request(connection);
 	if (connection->topology != NULL)
 		rlock__topology_stop(connection->topology);
 	rlock__session_end(&connection->session);
@@ -173,4 +179,619 @@ bool rlock__connection_is_same_server(const struct rlock__connection *a,
 const struct rlock_url *rlock__connection_server(const struct rlock__connection *connection)
 {
 	return rlock__topology_server(connection->topology);
+}
+
+/* ---- a request ---- */
+
+/* A server counts as the sentinels' master for so long after a query. */
+#define CONFIRMED_MS 1000
+
+/* A cluster redirects once, or twice while a slot is on its way; more is a loop. */
+#define REDIRECTIONS_MAX 5
+
+static enum rlock_status fail_slow(struct rlock__connection *connection)
+{
+	return rlock__fail(&connection->error, RLOCK_ENET, "no answer from %s in time",
+			   rlock_url_server(connection->url));
+}
+
+static enum rlock_status fail_cancelled(struct rlock__connection *connection)
+{
+	return rlock__fail(&connection->error, RLOCK_CANCELLED, "no answer from %s yet",
+			   rlock_url_server(connection->url));
+}
+
+/* To another server than that of the last request, which is reached by another stream. */
+static void go_home(struct rlock__connection *connection)
+{
+	if (rlock__topology_go_home(connection->topology))
+		hang_up(connection);
+}
+
+/*
+ * The request is over. Its stream is closed, but not where a command may be under way: that one is kept, for fire and
+ * forget. Always false, as of a step that can't go on.
+ */
+static bool end(struct rlock__connection *connection, enum rlock_status status)
+{
+	struct rlock__request *request = &connection->request;
+
+	rlock__topology_stop(connection->topology);
+	if (status != RLOCK_OK && request->reply == NULL) {
+		if (request->phase == RLOCK__PHASE_ANSWER && connection->session.is_queued &&
+		    request->take_reply == NULL) {
+			connection->is_stale = true;
+		} else {
+			hang_up(connection);
+			rlock__topology_forget(connection->topology);
+		}
+	}
+	rlock__session_settle(&connection->session);
+	go_home(connection);
+	request->status = status;
+	request->phase = RLOCK__PHASE_OVER;
+	return false;
+}
+
+/* ---- steps: true to go on with the next one, false to wait, or when the request is over ---- */
+
+/* To the server that is known by now. */
+static bool connect_session(struct rlock__connection *connection)
+{
+	int64_t deadline_ms = connection->request.deadline_ms;
+	struct rlock__address address;
+
+	rlock__topology_address(connection->topology, &address);
+	rlock__session_connect(&connection->session, &address,
+			       rlock__topology_share_ms(connection->topology, deadline_ms));
+	connection->request.phase = RLOCK__PHASE_ANSWER;
+	return true;
+}
+
+/* The password is fetched while the server is being found. */
+static bool open_session(struct rlock__connection *connection)
+{
+	int64_t deadline_ms = connection->request.deadline_ms;
+	enum rlock_status status = rlock__topology_check(connection->topology);
+
+	if (status == RLOCK_OK)
+		status = rlock__session_begin(&connection->session,
+					      rlock_now_ms() + connection->timeout_ms, deadline_ms);
+	if (status == RLOCK_OK)
+		status = rlock__topology_begin(connection->topology, deadline_ms);
+	if (status == RLOCK_OK)
+		return connect_session(connection);
+	connection->request.phase = RLOCK__PHASE_FIND;
+	return status == RLOCK_BUSY || end(connection, status);
+}
+
+static bool find_step(struct rlock__connection *connection)
+{
+	struct redisReply *none;
+	enum rlock_status status = rlock__session_advance(&connection->session, &none);
+
+	if (status < 0)
+		return end(connection, status);
+	status = rlock__topology_advance(connection->topology);
+	if (status == RLOCK_BUSY)
+		return false;
+	return status == RLOCK_OK ? connect_session(connection) : end(connection, status);
+}
+
+bool rlock__request_follow(struct rlock__connection *connection, const char *error)
+{
+	if (!rlock__topology_redirect(connection->topology, error))
+		return false;
+	hang_up(connection);
+	return true;
+}
+
+/* It may be named again by another node, as the one that serves the slot. */
+static bool try_next(struct rlock__connection *connection)
+{
+	const char *server = rlock_url_server(rlock__topology_server(connection->topology));
+	const char *found = strstr(connection->error.text, server);
+
+	if (rlock__connection_has_cluster(connection) && found != NULL) {
+		free(connection->request.unreachable);
+		connection->request.unreachable = strdup(found);
+	}
+	return rlock__topology_next(connection->topology);
+}
+
+static bool is_known_unreachable(const struct rlock__connection *connection)
+{
+	const char *server = rlock_url_server(rlock__topology_server(connection->topology));
+	const char *text = connection->request.unreachable;
+
+	return text != NULL && strncmp(text, server, strlen(server)) == 0 &&
+	       text[strlen(server)] == ':';
+}
+
+static enum rlock_status fail_unreachable(struct rlock__connection *connection)
+{
+	const char *server = rlock_url_server(rlock__topology_server(connection->topology));
+
+	(void)rlock__fail(&connection->error, RLOCK_ENET,
+			  "cannot reach %s, which serves the lock's slot: %s", server,
+			  connection->request.unreachable + strlen(server) + 2);
+	connection->error.is_unreachable = connection->error.will_pass = true;
+	return RLOCK_ENET;
+}
+
+/* To the node that the last one named. */
+static bool redirect(struct rlock__connection *connection)
+{
+	struct rlock__request *request = &connection->request;
+
+	freeReplyObject(request->reply);
+	request->reply = NULL;
+	connection->session.is_queued = connection->session.was_sent = false;
+	if (is_known_unreachable(connection))
+		return end(connection, fail_unreachable(connection));
+	if (++request->redirections <= REDIRECTIONS_MAX)
+		return open_session(connection);
+	return end(
+		connection,
+		rlock__fail(
+			&connection->error, RLOCK_ENET,
+			"the nodes of the cluster redirect the request to each other: try again"));
+}
+
+static bool confirm(struct rlock__connection *connection)
+{
+	enum rlock_status status =
+		rlock__topology_confirm(connection->topology, rlock_now_ms() - CONFIRMED_MS,
+					connection->request.deadline_ms, false);
+
+	if (status != RLOCK_BUSY)
+		return end(connection, status);
+	connection->request.phase = RLOCK__PHASE_CONFIRM;
+	return true;
+}
+
+/* The first reply is that of the request, but it is none before all are there. true: they are. */
+static bool collect_reply(struct rlock__request *request, struct redisReply *reply)
+{
+	if (request->first == NULL) {
+		request->first = reply;
+		request->behind_left = request->behind_count;
+	} else {
+		request->zeros += reply->type == REDIS_REPLY_INTEGER && reply->integer == 0;
+		freeReplyObject(reply);
+		request->behind_left--;
+	}
+	if (request->behind_left > 0)
+		return false;
+	request->reply = request->first;
+	request->first = NULL;
+	return true;
+}
+
+static bool was_denied(const struct rlock__request *request)
+{
+	return request->first != NULL && request->first->type == REDIS_REPLY_ERROR;
+}
+
+/* The server has closed the stream behind its error: that is the reply, and what comes behind it is not awaited. */
+static bool end_denied(struct rlock__connection *connection)
+{
+	struct rlock__request *request = &connection->request;
+	enum rlock_status status = connection->session.login.status;
+
+	request->reply = request->first;
+	request->first = NULL;
+	hang_up(connection);
+	return end(connection, status);
+}
+
+/* A cluster that is down does not say why: of which node the others say that it is dead is in this list. */
+static bool list_nodes(struct rlock__connection *connection)
+{
+	static const char command[] = "*2\r\n$7\r\nCLUSTER\r\n$5\r\nNODES\r\n";
+	struct rlock__request *request = &connection->request;
+
+	request->phase = RLOCK__PHASE_NODES;
+	if (rlock__session_send(&connection->session, command, sizeof(command) - 1, false,
+				request->deadline_ms))
+		return true;
+	hang_up(connection);
+	return end(connection, RLOCK_OK);
+}
+
+static enum rlock_status fail_dead(struct rlock__connection *connection, const char *node)
+{
+	const redisReply *reply = connection->request.reply;
+	char shown_node[64], shown[RLOCK_ERROR_MAX / 2];
+
+	(void)rlock__fail(
+		&connection->error, RLOCK_ENET,
+		"no node of the cluster serves the lock: %s does not answer the others: start it, "
+		"or give --wait for a failover: %s",
+		rlock_escape(node, strlen(node), shown_node, sizeof(shown_node)),
+		rlock_escape(reply->str, reply->len, shown, sizeof(shown)));
+	connection->error.will_pass = true;
+	rlock__error_set_reply(&connection->error, shown);
+	return RLOCK_ENET;
+}
+
+/* Without the right to it, the first reply is the result. */
+static bool nodes_step(struct rlock__connection *connection)
+{
+	struct rlock__request *request = &connection->request;
+	struct redisReply *nodes;
+	char node[64];
+	enum rlock_status status = rlock__session_advance(&connection->session, &nodes);
+
+	if (status == RLOCK_BUSY)
+		return false;
+	connection->session.was_sent = false;
+	if (status != RLOCK_OK)
+		hang_up(connection);
+	if (status == RLOCK_OK && nodes->type == REDIS_REPLY_STRING &&
+	    rlock__topology_find_dead(nodes->str, node, sizeof(node))) {
+		status = fail_dead(connection, node);
+		request->was_denied = true;
+		freeReplyObject(request->reply);
+		request->reply = NULL;
+	} else {
+		connection->session.was_sent = true;
+		status = RLOCK_OK;
+	}
+	freeReplyObject(nodes);
+	return end(connection, status);
+}
+
+static bool is_down(const struct rlock__connection *connection, const redisReply *reply)
+{
+	return rlock__connection_has_cluster(connection) && reply->type == REDIS_REPLY_ERROR &&
+	       strncmp(reply->str, "CLUSTERDOWN", 11) == 0;
+}
+
+static bool answer_step(struct rlock__connection *connection)
+{
+	struct rlock__request *request = &connection->request;
+	struct redisReply *reply;
+	enum rlock_status status = rlock__session_advance(&connection->session, &reply);
+
+	if (status == RLOCK_BUSY)
+		return false;
+	if (status == RLOCK_ENET && connection->session.is_unreachable && try_next(connection))
+		return connect_session(connection);
+	if (status == RLOCK_ENET && was_denied(request))
+		return end_denied(connection);
+	if (status != RLOCK_OK)
+		return end(connection, status);
+	status = connection->session.login.status;
+	if (request->take_reply != NULL) {
+		bool is_over =
+			status != RLOCK_OK ||
+			request->take_reply(request->take_reply_ctx, connection, reply, &status);
+
+		freeReplyObject(reply);
+		return !is_over || end(connection, status);
+	}
+	if (!collect_reply(request, reply))
+		return true;
+	if (request->reply->type == REDIS_REPLY_ERROR &&
+	    rlock__request_follow(connection, request->reply->str))
+		return redirect(connection);
+	if (is_down(connection, request->reply))
+		return list_nodes(connection);
+	return status == RLOCK_OK ? confirm(connection) : end(connection, status);
+}
+
+/* The reply of a server that is master no more is none: what it granted, its successor may grant to another one. */
+static bool confirm_step(struct rlock__connection *connection)
+{
+	struct rlock__request *request = &connection->request;
+	enum rlock_status status;
+
+	status = rlock__topology_advance(connection->topology);
+	if (status == RLOCK_BUSY)
+		return false;
+	if (status != RLOCK_OK) {
+		freeReplyObject(request->reply);
+		request->reply = NULL;
+	}
+	return end(connection, status);
+}
+
+static bool step(struct rlock__connection *connection)
+{
+	switch (connection->request.phase) {
+	case RLOCK__PHASE_FIND:
+		return find_step(connection);
+	case RLOCK__PHASE_ANSWER:
+		return answer_step(connection);
+	case RLOCK__PHASE_NODES:
+		return nodes_step(connection);
+	case RLOCK__PHASE_CONFIRM:
+		return confirm_step(connection);
+	case RLOCK__PHASE_NONE:
+	case RLOCK__PHASE_OVER:
+		break;
+	}
+	return false;
+}
+
+static void run(struct rlock__connection *connection)
+{
+	/* From the answer it may be back to another node. */
+	while (step(connection))
+		assert(connection->request.phase != RLOCK__PHASE_OVER);
+}
+
+/* ---- begin and advance ---- */
+
+bool rlock__request_is_under_way(const struct rlock__connection *connection)
+{
+	return connection->request.phase != RLOCK__PHASE_NONE;
+}
+
+void rlock__request_abandon(struct rlock__connection *connection)
+{
+	if (rlock__request_is_under_way(connection) &&
+	    connection->request.phase != RLOCK__PHASE_OVER)
+		(void)end(connection, RLOCK_CANCELLED);
+	clear_request(connection);
+}
+
+/* The reply to an abandoned request may have come meanwhile: then the stream can be used again. */
+static void take_late_reply(struct rlock__connection *connection)
+{
+	struct rlock__request *request = &connection->request;
+
+	if (request->phase != RLOCK__PHASE_ANSWER || request->take_reply != NULL ||
+	    !connection->session.is_queued ||
+	    !rlock__stream_is_flushed(&connection->session.stream))
+		return;
+	connection->session.readiness = RLOCK__READY;
+	run(connection);
+}
+
+static bool append_behind(struct rlock__request *request, const struct rlock__behind *behind)
+{
+	char *longer = realloc(request->command, request->command_len + behind->len);
+
+	if (longer == NULL)
+		return false;
+	memcpy(longer + request->command_len, behind->text, behind->len);
+	request->command = longer;
+	request->command_len += behind->len;
+	request->behind_count = behind->count;
+	return true;
+}
+
+/* As they go over the wire, since there may be no stream yet. */
+static enum rlock_status format_commands(struct rlock__connection *connection,
+					 const struct rlock__command *commands, size_t count)
+{
+	struct rlock__request *request = &connection->request;
+	const struct rlock__behind *behind = commands[0].behind;
+
+	for (size_t i = 0; i < count; i++)
+		if (!rlock__session_format(&request->command, &request->command_len,
+					   commands[i].argc, commands[i].argv, commands[i].lengths))
+			return rlock__fail_memory(&connection->error);
+	if (behind != NULL && !append_behind(request, behind))
+		return rlock__fail_memory(&connection->error);
+	return RLOCK_OK;
+}
+
+void rlock__request_start(struct rlock__connection *connection,
+			  const struct rlock__command *commands, size_t command_count,
+			  int64_t deadline_ms, rlock__take_reply_fn take_reply, void *ctx)
+{
+	struct rlock__request *request = &connection->request;
+	struct rlock__session *session = &connection->session;
+	bool is_open = rlock__session_is_open(session);
+	enum rlock_status status = format_commands(connection, commands, command_count);
+
+	request->phase = RLOCK__PHASE_ANSWER;
+	request->deadline_ms = rlock__sooner(deadline_ms, rlock_now_ms() + connection->timeout_ms);
+	request->take_reply = take_reply;
+	request->take_reply_ctx = ctx;
+	if (status == RLOCK_OK &&
+	    !rlock__session_send(session, request->command, request->command_len,
+				 commands[0].needs_login, request->deadline_ms)) {
+		hang_up(connection);
+		status = rlock__fail_memory(&connection->error);
+	}
+	if (status != RLOCK_OK)
+		(void)end(connection, status);
+	else if (is_open || open_session(connection))
+		run(connection);
+}
+
+/*
+ * Where a reply is outstanding the stream is reset, so that the kernel does not go on sending an abandoned request. The
+ * server may carry it out all the same: so every request is idempotent.
+ */
+void rlock__request_begin(struct rlock__connection *connection,
+			  const struct rlock__command *command, int64_t deadline_ms)
+{
+	take_late_reply(connection);
+	rlock__request_abandon(connection);
+	if (connection->is_stale) {
+		rlock__session_reset(&connection->session);
+		connection->is_stale = false;
+		rlock__topology_forget(connection->topology);
+	}
+	rlock__request_start(connection, command, 1, deadline_ms, NULL, NULL);
+}
+
+/* As far as the last poll allows. */
+static void go_on(struct rlock__connection *connection)
+{
+	struct rlock__request *request = &connection->request;
+
+	if (connection->session.readiness == RLOCK__READY_UNKNOWN)
+		return;
+	run(connection);
+	/* The session has the deadlines of the other phases. */
+	if (request->phase == RLOCK__PHASE_CONFIRM && rlock_now_ms() >= request->deadline_ms)
+		(void)end(connection, fail_slow(connection));
+	connection->session.readiness = RLOCK__READY_UNKNOWN;
+}
+
+bool rlock__request_advance(struct rlock__connection *connection, struct rlock__result *out)
+{
+	struct rlock__request *request = &connection->request;
+
+	assert(rlock__request_is_under_way(connection));
+	if (request->phase != RLOCK__PHASE_OVER)
+		go_on(connection);
+	if (request->phase != RLOCK__PHASE_OVER)
+		return false;
+	*out = (struct rlock__result){ .status = request->status,
+				       .was_sent = connection->session.was_sent,
+				       .server_number = connection->session.server_number,
+				       .reply = request->reply,
+				       .zeros = request->zeros,
+				       .was_denied = request->was_denied };
+	request->reply = NULL;
+	clear_request(connection);
+	return true;
+}
+
+/* ---- wait ---- */
+
+/* Each session, for each its password, as many sentinels as a URL may name, and the events. */
+#define POLLED_MAX (RLOCK_SERVERS_MAX * (2 + RLOCK_SERVERS_MAX) + 1)
+
+/* What is polled, and for which session. */
+struct polled {
+	struct pollfd fds[POLLED_MAX];
+	struct rlock__session *owners[POLLED_MAX]; /* NULL: for a password */
+	size_t count;
+	int64_t until_ms;
+};
+
+static void add(struct polled *polled, struct rlock__session *session, struct pollfd fd)
+{
+	polled->owners[polled->count] = session;
+	polled->fds[polled->count++] = fd;
+}
+
+/* A session that is being opened goes on after each poll: it is not to take the password's readiness for its own. */
+static void add_session(struct polled *polled, struct rlock__session *session)
+{
+	struct pollfd password = rlock__session_await_password(session);
+
+	add(polled, session, rlock__session_await(session, &polled->until_ms));
+	if (password.fd >= 0)
+		add(polled, NULL, password);
+}
+
+static void add_queried(struct polled *polled, const struct rlock__topology *topology)
+{
+	struct rlock__session *queried[RLOCK_SERVERS_MAX];
+	size_t count = rlock__topology_await(topology, queried, &polled->until_ms);
+
+	for (size_t i = 0; i < count; i++) {
+		add_session(polled, queried[i]);
+		queried[i]->readiness = RLOCK__READY_NOT;
+	}
+}
+
+static void add_connection(struct polled *polled, struct rlock__connection *connection)
+{
+	connection->session.readiness = RLOCK__READY_NOT;
+	switch (connection->request.phase) {
+	case RLOCK__PHASE_NONE:
+		break;
+	case RLOCK__PHASE_FIND:
+		add_queried(polled, connection->topology);
+		add_session(polled, &connection->session);
+		break;
+	case RLOCK__PHASE_ANSWER:
+	case RLOCK__PHASE_NODES:
+		add_session(polled, &connection->session);
+		break;
+	case RLOCK__PHASE_CONFIRM:
+		add_queried(polled, connection->topology);
+		polled->until_ms = rlock__sooner(polled->until_ms, connection->request.deadline_ms);
+		break;
+	case RLOCK__PHASE_OVER:
+		polled->until_ms = 0;
+		break;
+	}
+}
+
+static void set_readiness(struct polled *polled)
+{
+	for (size_t i = 0; i < polled->count; i++)
+		if (polled->fds[i].revents != 0 && polled->owners[i] != NULL)
+			polled->owners[i]->readiness = RLOCK__READY;
+}
+
+enum rlock_status rlock__request_poll_all(struct rlock__connection *const *connections,
+					  size_t count, struct rlock__events *events,
+					  int64_t until_ms)
+{
+	struct polled polled;
+	enum rlock_status status;
+
+	polled.count = 0;
+	polled.until_ms = until_ms;
+	if (count > RLOCK_SERVERS_MAX) {
+		errno = EINVAL;
+		return RLOCK_ESYS;
+	}
+	for (size_t i = 0; i < count; i++)
+		add_connection(&polled, connections[i]);
+	status = rlock__events_poll(events, polled.fds, polled.count, polled.until_ms);
+	if (status == RLOCK_OK)
+		set_readiness(&polled);
+	return status;
+}
+
+void rlock__request_wait(struct rlock__connection *connection)
+{
+	enum rlock_status status;
+
+	if (connection->request.phase == RLOCK__PHASE_OVER)
+		return;
+	status = rlock__request_poll_all(&connection, 1, connection->events, INT64_MAX);
+	if (status == RLOCK_ESYS)
+		(void)end(connection, rlock__fail(&connection->error, status, "cannot wait: %s",
+						  strerror(errno)));
+	else if (status == RLOCK_CANCELLED)
+		(void)end(connection, fail_cancelled(connection));
+}
+
+struct rlock__result rlock__request_await(struct rlock__connection *connection)
+{
+	struct rlock__result result;
+
+	while (!rlock__request_advance(connection, &result))
+		rlock__request_wait(connection);
+	return result;
+}
+
+enum rlock_status rlock__request_confirm(struct rlock__connection *connection, int64_t since_ms,
+					 int64_t deadline_ms)
+{
+	enum rlock_status status = rlock__topology_confirm(connection->topology, since_ms,
+							   deadline_ms, since_ms > INT64_MIN);
+
+	if (status != RLOCK_BUSY)
+		return status;
+	connection->request.phase = RLOCK__PHASE_CONFIRM;
+	connection->request.deadline_ms = deadline_ms;
+	return rlock__request_await(connection).status;
+}
+
+void rlock__request_fire_and_forget(struct rlock__connection *connection,
+				    const struct rlock__command *command)
+{
+	struct rlock__stream *stream = &connection->session.stream;
+	bool is_held_back = connection->request.command != NULL && !connection->session.is_queued;
+
+	if (rlock__stream_is_open(stream) && !is_held_back &&
+	    rlock__stream_queue(stream, command->argc, command->argv, command->lengths) &&
+	    rlock__stream_flush(stream))
+		rlock__stream_await_end(stream, connection->events);
+	rlock__connection_close(connection);
 }

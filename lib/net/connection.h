@@ -1,5 +1,5 @@
 /*
- * A connection: one socket to one server, with its session, and its request. What is done with requests is in request.h.
+ * A connection: one socket to one server, with its session; and a request to that server: a command, and the reply to it.
  */
 #ifndef RLOCK_NET_CONNECTION_H
 #define RLOCK_NET_CONNECTION_H
@@ -17,6 +17,31 @@ struct rlock__connection;
 struct rlock__events;
 struct rlock__topology;
 struct rlock_url;
+
+/* Commands as they go over the wire, behind another one in the same write. Each is answered with an integer. */
+struct rlock__behind {
+	char *text;
+	size_t len, count;
+};
+
+struct rlock__command {
+	int argc;
+	const char **argv;
+	size_t *lengths;  /* NULL: all of argv are strings */
+	bool needs_login; /* to be sent only after the login was accepted */
+	/* The reply counts only when those to these are there; NULL: none */
+	const struct rlock__behind *behind;
+};
+
+/* How a request ended. */
+struct rlock__result {
+	enum rlock_status status;
+	bool was_sent;            /* the server may have seen the command */
+	uint64_t server_number;   /* which server that was */
+	struct redisReply *reply; /* the caller frees it; NULL: none */
+	bool was_denied;          /* by a server that can't serve us now: RLOCK_ENET */
+	size_t zeros;             /* how many of the commands behind it were answered with 0 */
+};
 
 /* Where a request is. */
 enum rlock__phase {
@@ -97,9 +122,64 @@ bool rlock__connection_is_same_server(const struct rlock__connection *a,
 /* The server that serves the URL now: a node of the cluster, say. */
 const struct rlock_url *rlock__connection_server(const struct rlock__connection *connection);
 
-/* Free what the request has: there is none then. */
-void rlock__connection_clear_request(struct rlock__connection *connection);
-/* Close the session. A request that uses it is for the caller to end. */
-void rlock__connection_hang_up(struct rlock__connection *connection);
+/* ---- a request ---- */
+
+/*
+ * A request, in steps that never wait: begin it, then advance and poll in turns until it is over.
+ * A connection has one at a time; the requests of several connections go on side by side.
+ *
+ * Begin: connects first if need be, with the login in the same write. The command is copied, with those behind it. A failure is told by the
+ * first advance. A request that is still under way there is abandoned: if its reply has come meanwhile, the stream is
+ * used again, else it is closed and opened anew.
+ */
+void rlock__request_begin(struct rlock__connection *connection,
+			  const struct rlock__command *command, int64_t deadline_ms);
+/*
+ * Go on, as far as the last poll allows. true: it is over, with the result in *out.
+ * RLOCK_OK: there is a reply, maybe an error reply. When the login was denied, but the command was carried out, there
+ * is a reply with the status of the login; the stream then serves one more command, to undo it. After RLOCK_ENET and
+ * RLOCK_CANCELLED the stream can be used by rlock__request_fire_and_forget only; the next request opens another.
+ */
+bool rlock__request_advance(struct rlock__connection *connection, struct rlock__result *out);
+/* Between begin and the advance that says it is over. */
+bool rlock__request_is_under_way(const struct rlock__connection *connection);
+/* End a request that is under way, as if cancelled, without a result. A begin, a fire_and_forget and a close do the
+ * same where they must. */
+void rlock__request_abandon(struct rlock__connection *connection);
+
+/* Poll for a request, and serve events. A failure ends the request: the next advance returns it. */
+void rlock__request_wait(struct rlock__connection *connection);
+/* Advance and poll to the end. RLOCK_CANCELLED when an event ends the wait. */
+struct rlock__result rlock__request_await(struct rlock__connection *connection);
+
+/*
+ * Whether the sentinels, queried at since_ms or later, still name the server. After RLOCK_ENET, what it answered does
+ * not count; the connection is closed then. Of three sentinels or more the majority is to answer, so that a minority that
+ * has not heard of a failover confirms nothing. Without sentinels, and for INT64_MIN, it is RLOCK_OK at once.
+ */
+enum rlock_status rlock__request_confirm(struct rlock__connection *connection, int64_t since_ms,
+					 int64_t deadline_ms);
+/* Write a command without waiting for its reply, and close: the only use of a stream whose request was abandoned. */
+void rlock__request_fire_and_forget(struct rlock__connection *connection,
+				    const struct rlock__command *command);
+
+/*
+ * Begin a request of one or several commands, on a connection that has none: take_reply is called with ctx and each
+ * reply, of which it may take parts away, until it returns true. NULL: the first reply is the result, as for rlock__request_begin.
+ */
+void rlock__request_start(struct rlock__connection *connection,
+			  const struct rlock__command *commands, size_t command_count,
+			  int64_t deadline_ms, rlock__take_reply_fn take_reply, void *ctx);
+
+/*
+ * Poll for the requests of connections until one of them is ready, events (NULL: none) were served, or it is until_ms:
+ * the requests are to be advanced then. RLOCK_CANCELLED: an event ends the wait. RLOCK_ESYS, with errno. The caller
+ * leaves out a connection whose reply it does not wait for.
+ */
+enum rlock_status rlock__request_poll_all(struct rlock__connection *const *connections,
+					  size_t count, struct rlock__events *events,
+					  int64_t until_ms);
+/* Whether an error leads to another node: the connection is closed then, and leads there. */
+bool rlock__request_follow(struct rlock__connection *connection, const char *error);
 
 #endif

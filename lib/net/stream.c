@@ -1,6 +1,6 @@
 /*
  * A stream: from a URL to a connected socket that does not block, with a buffer for what is to be written and a reader for what
- * has come, in steps that never wait. request.c polls it; what the commands mean is not known here. hiredis' own connection is
+ * has come, in steps that never wait. connection.c polls it; what the commands mean is not known here. hiredis' own connection is
  * not used, since it waits by itself where cancel_fd and other servers have to be polled, too.
  */
 #include <assert.h>

@@ -1,6 +1,6 @@
 /*
  * Which server a connection leads to, as a row of functions for each topology: a single server, the master that sentinels
- * name, or the node of a cluster that serves the lock's slot. session.c connects to it; request.c tells what it has answered.
+ * name, or the node of a cluster that serves the lock's slot. session.c connects to it; connection.c tells what it has answered.
  */
 #include <hiredis/hiredis.h>
 #include <stdio.h>

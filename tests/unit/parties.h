@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/request.h"
+#include "net/connection.h"
 #include "rlock.h"
 #include "request.h"
 

@@ -1,5 +1,5 @@
 /*
- * request.c, with connection.c, session.c and stream.c: requests that are under way on several connections at a
+ * connection.c, with session.c and stream.c: requests that are under way on several connections at a
  * time, and how each of them ends. Failures are test_request_failures.c's.
  */
 #include <fcntl.h>
@@ -12,7 +12,6 @@
 
 #include "net/connection.h"
 #include "base/events.h"
-#include "net/request.h"
 #include "rlock.h"
 
 #include "parties.h"

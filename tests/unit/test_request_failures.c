@@ -1,5 +1,5 @@
 /*
- * request.c, with stream.c and command.c: servers that are not there, have no room, close a connection,
+ * connection.c, with stream.c and command.c: servers that are not there, have no room, close a connection,
  * or say too much. None of them keeps a request for longer than its deadline, nor the requests to other servers.
  */
 #include <signal.h>
@@ -12,7 +12,6 @@
 
 #include "base/text.h"
 #include "net/connection.h"
-#include "net/request.h"
 #include "net/command.h"
 #include "net/topology.h"
 #include "rlock.h"

@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "net/connection.h"
-#include "net/request.h"
 #include "net/command.h"
 #include "rlock.h"
 #include "request.h"
