@@ -159,16 +159,12 @@ static void free_channels(struct rlock__server *server)
 	server->channel_count = 0;
 }
 
-static void server_clear(struct rlock__server *server)
-{
-	free_channels(server);
-	rlock__connection_free(server->subscription);
-}
-
 static void waiter_free(struct rlock__waiter *waiter)
 {
-	for (size_t i = 0; waiter->servers != NULL && i < waiter->places.count; i++)
-		server_clear(&waiter->servers[i]);
+	for (size_t i = 0; waiter->servers != NULL && i < waiter->places.count; i++) {
+		free_channels(&waiter->servers[i]);
+		rlock__connection_free(waiter->servers[i].subscription);
+	}
 	free(waiter->servers);
 	rlock_hold_free(waiter->hold);
 }
@@ -343,17 +339,6 @@ static enum rlock_status open_subscription(struct rlock__waiter *waiter, size_t 
 					rlock__waiter_try_end_ms(waiter, rlock_now_ms()));
 }
 
-/* It has none on the next connection either. */
-static enum rlock_status go_without_channels(struct rlock__waiter *waiter, size_t index)
-{
-	struct rlock__server *server = &waiter->servers[index];
-
-	rlock__connection_free(server->subscription);
-	server->subscription = NULL;
-	server->has_no_channels = true;
-	return RLOCK_OK;
-}
-
 /* Without the right to a channel of its own a waiter is woken by each release, as those of Redisson are. */
 static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index)
 {
@@ -370,9 +355,13 @@ static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index
 		server->is_on_guard = true;
 		status = open_subscription(waiter, index);
 	}
-	if (status == RLOCK_EUNSUPPORTED)
-		return go_without_channels(waiter, index);
-	return status < 0 ? fail_subscription(waiter, index, status) : status;
+	if (status != RLOCK_EUNSUPPORTED)
+		return status < 0 ? fail_subscription(waiter, index, status) : status;
+	/* It has none on the next connection either. */
+	rlock__connection_free(server->subscription);
+	server->subscription = NULL;
+	server->has_no_channels = true;
+	return RLOCK_OK;
 }
 
 /* Closes each subscription that is broken, or whose server the lock has left: the new server publishes elsewhere. */
@@ -538,7 +527,7 @@ static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
 		/* In a slot that is not busy there is nothing to wait for. */
 		bool is_awaited = server->status == RLOCK_BUSY || !waiter->places.are_slots;
 		int fd = is_awaited && rlock__waiter_is_subscribed(server)
-				 ? rlock__stream_fd(&server->subscription->session.stream)
+				 ? server->subscription->session.stream.fd
 				 : -1;
 
 		fds[i] = (struct pollfd){ fd, POLLIN, 0 };

@@ -11,14 +11,7 @@
 #include "request.h"
 #include "rlock.h"
 
-struct rlock__action;
-struct rlock__args;
-struct rlock__broadcast;
-struct rlock__connection;
-struct rlock__places;
 struct rlock__text;
-struct rlock_conn;
-struct rlock_hold;
 
 /* ---- the state: acquire.c ---- */
 

@@ -316,13 +316,6 @@ struct breaking {
 	char *note;
 };
 
-static void add_others(char owners[RLOCK_OWNER_MAX], long long count)
-{
-	size_t len = strlen(owners);
-
-	(void)snprintf(owners + len, RLOCK_OWNER_MAX - len, " and %lld more", count);
-}
-
 /* Owner, number of holders, note. */
 static bool read_holder(const struct breaking *breaking, const redisReply *reply)
 {
@@ -339,7 +332,9 @@ static bool read_holder(const struct breaking *breaking, const redisReply *reply
 		return false;
 	(void)rlock_escape(owner->str, owner->len, breaking->owner_out, RLOCK_OWNER_MAX);
 	if (reply->element[2]->integer > 1)
-		add_others(breaking->owner_out, reply->element[2]->integer - 1);
+		(void)snprintf(breaking->owner_out + strlen(breaking->owner_out),
+			       RLOCK_OWNER_MAX - strlen(breaking->owner_out), " and %lld more",
+			       reply->element[2]->integer - 1);
 	shown = rlock__hold_note_read((struct rlock_name){ owner->str, owner->len },
 				      (struct rlock_name){ note->str, note->len }, &process);
 	(void)rlock_escape(shown.text, shown.len, breaking->note, RLOCK_NOTE_MAX);

@@ -40,38 +40,33 @@ void rlock_hold_free(struct rlock_hold *hold)
 	free(hold);
 }
 
-static int compare_slots(const void *a, const void *b)
-{
-	const struct rlock_name *left = *(const struct rlock_name *const *)a;
-	const struct rlock_name *right = *(const struct rlock_name *const *)b;
-	int order = rlock__key_compare_slots(left, right);
-
-	return order != 0 ? order : (left > right) - (left < right);
-}
-
 /* false: out of memory. */
 static bool order_names(struct rlock_hold *hold)
 {
-	const struct rlock_name **sorted =
-		calloc(hold->name_count, sizeof(const struct rlock_name *));
+	const struct rlock_name *names = hold->names;
 
 	hold->in_order = calloc(hold->name_count, sizeof(*hold->in_order));
 	hold->by_slot = calloc(hold->name_count, sizeof(*hold->by_slot));
-	if (sorted == NULL || hold->in_order == NULL || hold->by_slot == NULL) {
-		free(sorted);
+	if (hold->in_order == NULL || hold->by_slot == NULL)
 		return false;
-	}
 	for (size_t i = 0; i < hold->name_count; i++) {
+		size_t at = i;
+		bool is_new = true;
+
 		hold->in_order[i] = i;
-		sorted[i] = &hold->names[i];
+		/* Those in one slot stay in their order. */
+		for (; at > 0; at--) {
+			size_t before = hold->by_slot[at - 1];
+			int order = rlock__key_compare_slots(&names[before], &names[i]);
+
+			is_new = order != 0;
+			if (order <= 0)
+				break;
+			hold->by_slot[at] = before;
+		}
+		hold->by_slot[at] = i;
+		hold->slot_count += is_new;
 	}
-	qsort(sorted, hold->name_count, sizeof(const struct rlock_name *), compare_slots);
-	for (size_t i = 0; i < hold->name_count; i++) {
-		hold->by_slot[i] = (size_t)(sorted[i] - hold->names);
-		hold->slot_count +=
-			i == 0 || rlock__key_compare_slots(sorted[i - 1], sorted[i]) != 0;
-	}
-	free(sorted);
 	return true;
 }
 

@@ -298,22 +298,6 @@ static int64_t age_ms(int64_t now_ms, int64_t since_ms)
 	return now_ms > since_ms ? now_ms - since_ms : 0;
 }
 
-/* The numbers of the script are those of the enum. */
-static enum rlock_client client_of(int64_t number)
-{
-	return number > 0 && number <= RLOCK_CLIENT_OTHER ? (enum rlock_client)number
-							  : RLOCK_CLIENT_UNKNOWN;
-}
-
-/* 0: there is none. */
-static int64_t token_of(const redisReply *reply)
-{
-	int64_t token = 0;
-
-	(void)rlock__decimal_parse(reply->str, reply->len, &token);
-	return token;
-}
-
 static bool state_read(const redisReply *state, enum rlock_kind *out)
 {
 	*out = RLOCK_ANY;
@@ -341,7 +325,8 @@ static bool text_read(const struct part *part, const redisReply *reply, struct r
 		*(const char **)at = reply->str;
 		return true;
 	case PART_TOKEN:
-		*(int64_t *)at = token_of(reply);
+		*(int64_t *)at = 0;
+		(void)rlock__decimal_parse(reply->str, reply->len, at);
 		return true;
 	case PART_STATE:
 		return state_read(reply, &reading->kind);
@@ -363,7 +348,10 @@ static bool number_read(const struct part *part, int64_t number, struct reading 
 		*(bool *)at = number != 0;
 		return true;
 	case PART_CLIENT:
-		*(enum rlock_client *)at = client_of(number);
+		/* The numbers of the script are those of the enum. */
+		*(enum rlock_client *)at = number > 0 && number <= RLOCK_CLIENT_OTHER
+						   ? (enum rlock_client)number
+						   : RLOCK_CLIENT_UNKNOWN;
 		return true;
 	case PART_NOW:
 		reading->now_ms = number;

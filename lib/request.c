@@ -66,17 +66,6 @@ void rlock__args_free(struct rlock__args *args)
 	memset(args, 0, sizeof(*args));
 }
 
-void rlock__args_key(struct rlock__args *args, const char *key, size_t len)
-{
-	add(args, key, len);
-	args->key_count++;
-}
-
-void rlock__args_text(struct rlock__args *args, const char *text, size_t len)
-{
-	add(args, text, len);
-}
-
 void rlock__args_string(struct rlock__args *args, const char *text)
 {
 	add(args, text, strlen(text));
@@ -105,8 +94,10 @@ void rlock__args_number(struct rlock__args *args, int64_t number)
 void rlock__args_keys(struct rlock__args *args, const struct rlock__keys *keys, unsigned which)
 {
 	for (unsigned key = 0; key < RLOCK__KEY_COUNT; key++)
-		if ((which & 1U << key) != 0)
-			rlock__args_key(args, keys->of[key].text, keys->of[key].len);
+		if ((which & 1U << key) != 0) {
+			add(args, keys->of[key].text, keys->of[key].len);
+			args->key_count++;
+		}
 }
 
 void rlock__args_names(struct rlock__args *args, const struct rlock__keys *keys, unsigned which,
@@ -117,7 +108,7 @@ void rlock__args_names(struct rlock__args *args, const struct rlock__keys *keys,
 		size_t plus = is_channel && is_in_cluster;
 
 		if ((which & 1U << key) != 0)
-			rlock__args_text(args, keys->of[key].text - plus, keys->of[key].len + plus);
+			add(args, keys->of[key].text - plus, keys->of[key].len + plus);
 	}
 }
 

@@ -13,9 +13,6 @@
 #include "net/connection.h"
 #include "rlock.h"
 
-struct redisReply;
-struct rlock__connection;
-struct rlock__error;
 struct rlock_conn;
 struct rlock_hold;
 
@@ -46,8 +43,6 @@ struct rlock__args {
 
 void rlock__args_init(struct rlock__args *args);
 void rlock__args_free(struct rlock__args *args);
-void rlock__args_key(struct rlock__args *args, const char *key, size_t len);
-void rlock__args_text(struct rlock__args *args, const char *text, size_t len);
 void rlock__args_string(struct rlock__args *args, const char *text);
 /* A text that need not stay. It and all numbers have RLOCK__ARGS_TEXT_MAX bytes together, which is for the caller to know. */
 __attribute__((format(printf, 2, 3))) void rlock__args_print(struct rlock__args *args,

@@ -201,13 +201,6 @@ static enum rlock_status fail_cancelled(struct rlock__connection *connection)
 			   rlock_url_server(connection->url));
 }
 
-/* To another server than that of the last request, which is reached by another stream. */
-static void go_home(struct rlock__connection *connection)
-{
-	if (rlock__topology_go_home(connection->topology))
-		hang_up(connection);
-}
-
 /*
  * The request is over. Its stream is closed, but not where a command may be under way: that one is kept, for fire and
  * forget. Always false, as of a step that can't go on.
@@ -227,7 +220,9 @@ static bool end(struct rlock__connection *connection, enum rlock_status status)
 		}
 	}
 	rlock__session_settle(&connection->session);
-	go_home(connection);
+	/* To another server than that of this request, which is reached by another stream. */
+	if (rlock__topology_go_home(connection->topology))
+		hang_up(connection);
 	request->status = status;
 	request->phase = RLOCK__PHASE_OVER;
 	return false;

@@ -535,11 +535,6 @@ bool rlock__stream_is_open(const struct rlock__stream *stream)
 	return stream->reader != NULL;
 }
 
-int rlock__stream_fd(const struct rlock__stream *stream)
-{
-	return rlock__stream_is_open(stream) ? stream->fd : -1;
-}
-
 /* ---- write ---- */
 
 /* Room for so many bytes more. */

@@ -79,8 +79,6 @@ void rlock__stream_close(struct rlock__stream *stream);
 /* Close it so that what has not left this machine is not sent any more. */
 void rlock__stream_reset(struct rlock__stream *stream);
 bool rlock__stream_is_open(const struct rlock__stream *stream);
-/* -1 when closed. */
-int rlock__stream_fd(const struct rlock__stream *stream);
 
 /*
  * Go on with the handshake, as far as is possible without waiting, before anything is queued. false: the stream is

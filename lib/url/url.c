@@ -41,20 +41,6 @@ bool rlock__endpoints_contain(const struct rlock__endpoints *endpoints, const ch
 	return false;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct rlock__endpoint *left = a, *right = b;
-	int order = strcmp(left->host, right->host);
-
-	return order != 0 ? order : left->port - right->port;
-}
-
-void rlock__endpoints_sort(struct rlock__endpoints *endpoints)
-{
-	if (endpoints->count > 1)
-		qsort(endpoints->items, endpoints->count, sizeof(*endpoints->items), compare);
-}
-
 bool rlock__endpoints_copy(const struct rlock__endpoints *endpoints, struct rlock__endpoints *out)
 {
 	for (size_t i = 0; i < endpoints->count; i++) {

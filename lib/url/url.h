@@ -28,8 +28,6 @@ struct rlock__endpoints {
 bool rlock__endpoints_add(struct rlock__endpoints *endpoints, char *host, int port);
 bool rlock__endpoint_is(const struct rlock__endpoint *endpoint, const char *host, int port);
 bool rlock__endpoints_contain(const struct rlock__endpoints *endpoints, const char *host, int port);
-/* In an order of their own, so that the same ones have the same text. */
-void rlock__endpoints_sort(struct rlock__endpoints *endpoints);
 /* false: out of memory. */
 bool rlock__endpoints_copy(const struct rlock__endpoints *endpoints, struct rlock__endpoints *out);
 void rlock__endpoints_free(struct rlock__endpoints *endpoints);

@@ -277,15 +277,26 @@ static enum rlock_status endpoint_add(struct parsing *parsing, struct part part,
 							   : parsing_fail_memory(parsing);
 }
 
-/* h1[:p],h2,... */
+static int compare_endpoints(const void *a, const void *b)
+{
+	const struct rlock__endpoint *left = a, *right = b;
+	int order = strcmp(left->host, right->host);
+
+	return order != 0 ? order : left->port - right->port;
+}
+
+/* h1[:p],h2,... In an order of their own, so that the same ones have the same text. */
 static enum rlock_status endpoints_read(struct parsing *parsing, struct part part, int default_port)
 {
+	struct rlock__endpoints *endpoints = &parsing->url->endpoints;
 	enum rlock_status status;
 
 	do
 		status = endpoint_add(parsing, part_cut(&part, ","), default_port);
 	while (status == RLOCK_OK && part_skip(&part, ","));
-	rlock__endpoints_sort(&parsing->url->endpoints);
+	if (endpoints->count > 1)
+		qsort(endpoints->items, endpoints->count, sizeof(*endpoints->items),
+		      compare_endpoints);
 	return status;
 }
 

@@ -75,7 +75,7 @@ static void check_scripts(void)
 	struct rlock__args args;
 
 	rlock__args_init(&args);
-	rlock__args_text(&args, "word", 4);
+	rlock__args_string(&args, "word");
 	for (size_t i = 0; i < PARTIES; i++) {
 		start_unix(i, "");
 		rlock__call_begin(&parties[i].call, parties[i].connection, &script, &args,
