@@ -637,12 +637,11 @@ static enum rlock_status publish(struct trial *trial, const struct key_right *ro
 /* Over a connection of its own: one that has subscribed serves nothing else. */
 static enum rlock_status subscribe(struct trial *trial, enum rlock__key key, enum answer *out)
 {
-	struct rlock__text channel = { strdup(trial->keys.of[key].text), trial->keys.of[key].len };
+	const struct rlock__text channel = { (char *)trial->keys.of[key].text,
+					     trial->keys.of[key].len };
 	struct rlock__connection *twin = NULL;
 	enum rlock_status status;
 
-	if (channel.text == NULL)
-		return rlock__fail_memory(&trial->conn->error);
 	status = rlock__connection_twin(trial->connection, &twin);
 	if (status == RLOCK_OK)
 		status = rlock__subscription_open(twin, &channel, 1, INT64_MAX);
@@ -655,7 +654,6 @@ static enum rlock_status subscribe(struct trial *trial, enum rlock__key key, enu
 	if (status != RLOCK_OK && twin != NULL)
 		(void)rlock__fail(&trial->conn->error, status, "%s", twin->error.text);
 	rlock__connection_free(twin);
-	free(channel.text);
 	return status;
 }
 

@@ -374,7 +374,7 @@ static enum rlock_status read_break(void *ctx, struct rlock__connection *connect
 		if (reply->elements != 5 || reply->element[4]->type != REDIS_REPLY_ERROR)
 			return RLOCK_ESERVER;
 		(void)rlock__server_error(&connection->error, reply->element[4]->str,
-					  reply->element[4]->len, rlock__script_break.body);
+					  reply->element[4]->len, rlock__action_break.script->body);
 		return RLOCK_NOT_NOTIFIED;
 	case BREAK_OTHER_OWNER:
 		return rlock__reply_fail_held(

@@ -184,8 +184,12 @@ enum rlock_status rlock_name_check(const struct rlock_name *name, const char **w
 #define SEMAPHORE_KEYS (HASH_KEYS | KEY(ENDS) | KEY(PERMITS))
 #define SEMAPHORE_ARGS (WAKE_ARGS | KEY(SEMAPHORE_CHANNEL))
 
-#define ACTION(name, keys, args, tried_keys)                                                       \
-	static const struct rlock__action name = { &rlock__script_##name, keys, args, tried_keys }
+/* Declares the script, too, which lua/embed.sh defines. scope: static, or empty for those that are used elsewhere. */
+#define ACTION_BY(scope, action, script, keys, args, tried_keys)                                   \
+	extern const struct rlock__script rlock__script_##script;                                  \
+	scope const struct rlock__action action = { &rlock__script_##script, keys, args,           \
+						    tried_keys }
+#define ACTION(name, keys, args, tried_keys) ACTION_BY(static, name, name, keys, args, tried_keys)
 
 ACTION(plain_acquire, HASH_KEYS | KEY(COUNTER), NOTIFY_ARGS, QUEUE_KEYS);
 ACTION(fair_acquire, HASH_KEYS | KEY(COUNTER) | QUEUE_KEYS, NOTIFY_ARGS, 0);
@@ -211,19 +215,14 @@ ACTION(sem_release, SEMAPHORE_KEYS, SEMAPHORE_ARGS, 0);
 ACTION(sem_leave, SEMAPHORE_KEYS, SEMAPHORE_ARGS, 0);
 ACTION(sem_renew, SEMAPHORE_KEYS, 0, 0);
 ACTION(sem_keep_until, SEMAPHORE_KEYS, SEMAPHORE_ARGS, 0);
-const struct rlock__action rlock__action_resize = { &rlock__script_sem_resize,
-						    SEMAPHORE_KEYS | KEY(TOTAL), SEMAPHORE_ARGS,
-						    0 };
 
-const struct rlock__action rlock__action_find = { &rlock__script_find, HASH_KEYS, KEY(PERMITS), 0 };
-const struct rlock__action rlock__action_stop = { &rlock__script_stop, HASH_KEYS,
-						  KEY(PERMITS) | KEY(TOTAL), 0 };
-const struct rlock__action rlock__action_break = {
-	&rlock__script_break, HASH_KEYS | QUEUE_KEYS | KEY(ENDS),
-	WAKE_ARGS | KEY(CHANNEL) | KEY(READWRITE_CHANNEL) | KEY(SEMAPHORE_CHANNEL) | KEY(TIMEOUTS) |
-		KEY(PERMITS) | KEY(TOTAL),
-	0
-};
+ACTION_BY(, rlock__action_resize, sem_resize, SEMAPHORE_KEYS | KEY(TOTAL), SEMAPHORE_ARGS, 0);
+ACTION_BY(, rlock__action_find, find, HASH_KEYS, KEY(PERMITS), 0);
+ACTION_BY(, rlock__action_stop, stop, HASH_KEYS, KEY(PERMITS) | KEY(TOTAL), 0);
+ACTION_BY(, rlock__action_break, break, HASH_KEYS | QUEUE_KEYS | KEY(ENDS),
+	  WAKE_ARGS | KEY(CHANNEL) | KEY(READWRITE_CHANNEL) | KEY(SEMAPHORE_CHANNEL) |
+		  KEY(TIMEOUTS) | KEY(PERMITS) | KEY(TOTAL),
+	  0);
 
 static const struct rlock__kind kinds[] = {
 	[RLOCK_PLAIN] = { "plain", &plain_acquire, &plain_release, &plain_renew, &plain_keep_until,

@@ -69,31 +69,8 @@ struct rlock__right {
 
 extern const struct rlock__right rlock__rights[]; /* list is NULL behind the last */
 
-extern const struct rlock__script rlock__script_plain_acquire;
-extern const struct rlock__script rlock__script_plain_release;
-extern const struct rlock__script rlock__script_plain_leave;
-extern const struct rlock__script rlock__script_plain_renew;
-extern const struct rlock__script rlock__script_plain_keep_until;
-extern const struct rlock__script rlock__script_fair_acquire;
-extern const struct rlock__script rlock__script_fair_leave;
-extern const struct rlock__script rlock__script_fair_return;
-extern const struct rlock__script rlock__script_read_acquire;
-extern const struct rlock__script rlock__script_read_renew;
-extern const struct rlock__script rlock__script_write_acquire;
-extern const struct rlock__script rlock__script_write_leave;
-extern const struct rlock__script rlock__script_write_return;
-extern const struct rlock__script rlock__script_readwrite_release;
-extern const struct rlock__script rlock__script_readwrite_keep_until;
-extern const struct rlock__script rlock__script_sem_acquire;
-extern const struct rlock__script rlock__script_sem_release;
-extern const struct rlock__script rlock__script_sem_leave;
-extern const struct rlock__script rlock__script_sem_renew;
-extern const struct rlock__script rlock__script_sem_keep_until;
-extern const struct rlock__script rlock__script_sem_resize;
-extern const struct rlock__script rlock__script_find;
-extern const struct rlock__script rlock__script_break;
+/* Those of the actions are declared by their rows. */
 extern const struct rlock__script rlock__script_inspect;
-extern const struct rlock__script rlock__script_stop;
 
 /* ---- kinds ---- */
 

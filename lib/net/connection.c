@@ -538,8 +538,7 @@ static void take_late_reply(struct rlock__connection *connection)
 	struct rlock__request *request = &connection->request;
 
 	if (request->phase != RLOCK__PHASE_ANSWER || request->take_reply != NULL ||
-	    !connection->session.is_queued ||
-	    !rlock__stream_is_flushed(&connection->session.stream))
+	    !connection->session.is_queued || connection->session.stream.len > 0)
 		return;
 	connection->session.readiness = RLOCK__READY;
 	run(connection);

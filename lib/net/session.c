@@ -272,7 +272,7 @@ static enum rlock_status fail_by_words(struct rlock__session *session)
 
 enum rlock_status rlock__session_fail(struct rlock__session *session)
 {
-	const struct rlock__tls_failure *failure = rlock__stream_tls_failure(&session->stream);
+	const struct rlock__tls_failure *failure = rlock__tls_why(session->stream.tls);
 	enum rlock_status status = failure != NULL ? failure->status : RLOCK_ENET;
 	const char *why = rlock__stream_why(&session->stream);
 
@@ -286,7 +286,7 @@ enum rlock_status rlock__session_fail(struct rlock__session *session)
 /* A server that does not know TLS may end what it does not understand. */
 static enum rlock_status fail_handshake(struct rlock__session *session)
 {
-	if (rlock__stream_tls_failure(&session->stream) == NULL &&
+	if (rlock__tls_why(session->stream.tls) == NULL &&
 	    rlock__stream_was_closed(&session->stream))
 		return fail(session, RLOCK_ENET,
 			    "the server closed the connection during the TLS handshake: "
@@ -428,7 +428,7 @@ static enum rlock_status password_step(struct rlock__session *session)
 
 static enum rlock_status flush(struct rlock__session *session)
 {
-	if (rlock__stream_is_flushed(&session->stream))
+	if (session->stream.len == 0)
 		return RLOCK_OK;
 	session->readiness = RLOCK__READY_UNKNOWN;
 	if (session->is_queued)
@@ -436,7 +436,7 @@ static enum rlock_status flush(struct rlock__session *session)
 	/* What it had said before it closed is read first. */
 	if (!rlock__stream_flush(&session->stream))
 		return RLOCK_OK;
-	return rlock__stream_is_flushed(&session->stream) ? RLOCK_OK : RLOCK_BUSY;
+	return session->stream.len == 0 ? RLOCK_OK : RLOCK_BUSY;
 }
 
 /* The next reply, of the login or of the command. */

@@ -616,11 +616,6 @@ bool rlock__stream_flush(struct rlock__stream *stream)
 	return true;
 }
 
-bool rlock__stream_is_flushed(const struct rlock__stream *stream)
-{
-	return stream->len == 0;
-}
-
 struct pollfd rlock__stream_await(const struct rlock__stream *stream)
 {
 	return (struct pollfd){ stream->fd, stream->len > 0 ? POLLOUT : POLLIN, 0 };
@@ -689,7 +684,7 @@ bool rlock__stream_fill(struct rlock__stream *stream)
 
 static bool has_ended(const struct rlock__stream *stream)
 {
-	return stream->is_at_end || stream->error != 0 || rlock__stream_tls_failure(stream) != NULL;
+	return stream->is_at_end || stream->error != 0 || rlock__tls_why(stream->tls) != NULL;
 }
 
 bool rlock__stream_next(struct rlock__stream *stream, struct redisReply **out)
@@ -736,15 +731,10 @@ bool rlock__stream_may_lack_tls(const struct rlock__stream *stream)
 				       (stream->first == 0 && rlock__stream_was_closed(stream)));
 }
 
-const struct rlock__tls_failure *rlock__stream_tls_failure(const struct rlock__stream *stream)
-{
-	return stream->tls != NULL ? rlock__tls_why(stream->tls) : NULL;
-}
-
 const char *rlock__stream_why(const struct rlock__stream *stream)
 {
-	if (rlock__stream_tls_failure(stream) != NULL)
-		return rlock__stream_tls_failure(stream)->why;
+	if (rlock__tls_why(stream->tls) != NULL)
+		return rlock__tls_why(stream->tls)->why;
 	if (stream->is_at_end)
 		return "the server closed the connection";
 	if (stream->error == ENOMEM)

@@ -18,7 +18,6 @@ struct rlock__events;
 struct rlock__reader;
 struct rlock__resolver;
 struct rlock__tls;
-struct rlock__tls_failure;
 struct rlock_url;
 
 /* ---- a socket while it is connected ---- */
@@ -65,7 +64,7 @@ struct rlock__stream {
 	struct rlock__reader *reader; /* NULL: closed */
 	struct rlock__tls *tls;       /* NULL: none */
 	int fd;
-	char *output; /* what was queued: bytes up to sent have been written, those up to len not yet */
+	char *output; /* what was queued: bytes up to sent have been written, those up to len not yet; len is 0 when all is written */
 	size_t sent, len, capacity;
 	bool is_at_end; /* the server has closed its side */
 	int error;      /* of a failed call; 0: none */
@@ -93,8 +92,6 @@ bool rlock__stream_queue(struct rlock__stream *stream, int argc, const char **ar
 bool rlock__stream_queue_formatted(struct rlock__stream *stream, const char *command, size_t len);
 /* Write what the socket takes, once, without a SIGPIPE. false: the stream is broken. */
 bool rlock__stream_flush(struct rlock__stream *stream);
-/* Whether all that was queued is written. */
-bool rlock__stream_is_flushed(const struct rlock__stream *stream);
 
 /* What to poll for: to write, if there is something left, else to read. */
 struct pollfd rlock__stream_await(const struct rlock__stream *stream);
@@ -109,9 +106,6 @@ const char *rlock__stream_why(const struct rlock__stream *stream);
 bool rlock__stream_was_closed(const struct rlock__stream *stream);
 /* Whether it may be broken because it is without TLS: nothing has come, or an alert. */
 bool rlock__stream_may_lack_tls(const struct rlock__stream *stream);
-/* That TLS failed, and why; NULL: it was something else. Until it is closed. */
-const struct rlock__tls_failure *rlock__stream_tls_failure(const struct rlock__stream *stream);
-
 /* Shut down our side, and wait a short time until the server has read to the end, or events end that. */
 void rlock__stream_await_end(struct rlock__stream *stream, struct rlock__events *events);
 

@@ -772,7 +772,7 @@ enum rlock__tls_step rlock__tls_read(struct rlock__tls *tls, char *out, size_t s
 
 const struct rlock__tls_failure *rlock__tls_why(const struct rlock__tls *tls)
 {
-	return tls->has_failed ? &tls->failure : NULL;
+	return tls != NULL && tls->has_failed ? &tls->failure : NULL;
 }
 
 const char *rlock__tls_version(const struct rlock__tls *tls)

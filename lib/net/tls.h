@@ -63,7 +63,7 @@ bool rlock__tls_write(struct rlock__tls *tls, const char *bytes, size_t len);
 enum rlock__tls_step rlock__tls_read(struct rlock__tls *tls, char *out, size_t size,
 				     size_t *len_out);
 
-/* Why it failed; NULL: it has not. */
+/* Why it failed; NULL: it has not, or tls is NULL. */
 const struct rlock__tls_failure *rlock__tls_why(const struct rlock__tls *tls);
 /* "TLSv1.3", and whether the handshake was a short one; for a trace. */
 const char *rlock__tls_version(const struct rlock__tls *tls);
