@@ -262,11 +262,14 @@ enum rlock_status rlock_conn_ping(struct rlock_conn *conn)
 
 static bool is_range(const redisReply *range)
 {
-	return range->type == REDIS_REPLY_ARRAY && range->elements >= 3 &&
-	       range->element[0]->type == REDIS_REPLY_INTEGER &&
+	const redisReply *master =
+		range->type == REDIS_REPLY_ARRAY && range->elements >= 3 ? range->element[2] : NULL;
+
+	return master != NULL && range->element[0]->type == REDIS_REPLY_INTEGER &&
 	       range->element[1]->type == REDIS_REPLY_INTEGER &&
-	       range->element[2]->type == REDIS_REPLY_ARRAY && range->element[2]->elements >= 2 &&
-	       range->element[2]->element[1]->type == REDIS_REPLY_INTEGER;
+	       master->type == REDIS_REPLY_ARRAY && master->elements >= 2 &&
+	       master->element[1]->type == REDIS_REPLY_INTEGER && master->element[1]->integer > 0 &&
+	       master->element[1]->integer <= RLOCK__PORT_MAX;
 }
 
 /* A node that does not know its own host means the one by which it was reached. */
@@ -279,22 +282,18 @@ static const char *host_of(const redisReply *master, const struct rlock__connect
 	return rlock__connection_server(connection)->endpoints.items[0].host;
 }
 
-static enum rlock_status add_master(struct rlock__connection *connection, const redisReply *master,
-				    struct rlock__endpoints *out)
+/* false: out of memory. */
+static bool add_master(const struct rlock__connection *connection, const redisReply *master,
+		       struct rlock__endpoints *out)
 {
 	const char *host = host_of(master, connection);
-	long long port = master->element[1]->integer;
+	int port = (int)master->element[1]->integer;
 	char *copy;
 
-	if (port <= 0 || port > RLOCK__PORT_MAX)
-		return rlock__fail(&connection->error, RLOCK_ESERVER,
-				   "unexpected reply to CLUSTER SLOTS");
-	if (rlock__endpoints_contain(out, host, (int)port))
-		return RLOCK_OK;
+	if (rlock__endpoints_contain(out, host, port))
+		return true;
 	copy = strdup(host);
-	if (copy == NULL || !rlock__endpoints_add(out, copy, (int)port))
-		return rlock__fail_memory(&connection->error);
-	return RLOCK_OK;
+	return copy != NULL && rlock__endpoints_add(out, copy, port);
 }
 
 static enum rlock_status read_slots(struct rlock__connection *connection, const redisReply *reply,
@@ -307,14 +306,12 @@ static enum rlock_status read_slots(struct rlock__connection *connection, const 
 		return rlock__server_error(error, reply->str, reply->len, NULL);
 	for (size_t i = 0; reply->type == REDIS_REPLY_ARRAY && i < reply->elements; i++) {
 		const redisReply *range = reply->element[i];
-		enum rlock_status status;
 
 		if (!is_range(range))
 			return rlock__fail(error, RLOCK_ESERVER,
 					   "unexpected reply to CLUSTER SLOTS");
-		status = add_master(connection, range->element[2], out);
-		if (status != RLOCK_OK)
-			return status;
+		if (!add_master(connection, range->element[2], out))
+			return rlock__fail_memory(error);
 		served += range->element[1]->integer - range->element[0]->integer + 1;
 	}
 	if (served == SLOTS)

@@ -2,6 +2,7 @@
  * A parsed URL: its members and hosts, what can be changed in it, the text of its server; and how a password is hidden.
  * Parsing is for url_parse.c, which also has the change that parses, rlock_url_set_sentinel_map.
  */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,62 +182,61 @@ static char *server_make(const struct rlock_url *url, int db)
 	return len < 0 ? NULL : server;
 }
 
+/* What a URL has in memory of its own, but for its hosts. */
+static const size_t strings[] = {
+	offsetof(struct rlock_url, user),
+	offsetof(struct rlock_url, password),
+	offsetof(struct rlock_url, sentinel_user),
+	offsetof(struct rlock_url, sentinel_password),
+	offsetof(struct rlock_url, service),
+	offsetof(struct rlock_url, path),
+	offsetof(struct rlock_url, server),
+	offsetof(struct rlock_url, tls[RLOCK_TLS_CACERT]),
+	offsetof(struct rlock_url, tls[RLOCK_TLS_CACERTDIR]),
+	offsetof(struct rlock_url, tls[RLOCK_TLS_CERT]),
+	offsetof(struct rlock_url, tls[RLOCK_TLS_KEY]),
+	offsetof(struct rlock_url, tls[RLOCK_TLS_SNI]),
+};
+
+#define STRINGS (sizeof(strings) / sizeof(strings[0]))
+
+static char **string_of(struct rlock_url *url, size_t index)
+{
+	return (char **)(void *)((char *)url + strings[index]);
+}
+
 void rlock_url_free(struct rlock_url *url)
 {
 	if (url == NULL)
 		return;
-	free(url->user);
-	rlock__url_secret_free(url->password);
+	for (size_t i = 0; i < STRINGS; i++)
+		rlock__url_secret_free(*string_of(url, i));
 	rlock__endpoints_free(&url->endpoints);
 	rlock__endpoints_free(&url->mapped_from);
 	rlock__endpoints_free(&url->mapped_to);
-	free(url->service);
-	free(url->path);
-	free(url->sentinel_user);
-	rlock__url_secret_free(url->sentinel_password);
-	for (size_t i = 0; i < RLOCK_TLS_PARAMS; i++)
-		free(url->tls[i]);
-	free(url->server);
 	free(url);
-}
-
-/* A copy of a string that may be NULL; false when out of memory. */
-static bool string_copy(const char *text, char **out)
-{
-	*out = text != NULL ? strdup(text) : NULL;
-	return text == NULL || *out != NULL;
-}
-
-static bool tls_copy(const struct rlock_url *url, struct rlock_url *out)
-{
-	bool is_copied = true;
-
-	for (size_t i = 0; i < RLOCK_TLS_PARAMS; i++)
-		is_copied = string_copy(url->tls[i], &out->tls[i]) && is_copied;
-	return is_copied;
 }
 
 struct rlock_url *rlock__url_copy(const struct rlock_url *url)
 {
-	struct rlock_url *copy = calloc(1, sizeof(*copy));
+	struct rlock_url *copy = malloc(sizeof(*copy));
+	bool is_copied;
 
 	if (copy == NULL)
 		return NULL;
-	copy->scheme = url->scheme;
-	copy->has_tls = url->has_tls;
-	copy->db = url->db;
-	copy->has_db = url->has_db;
-	copy->is_insecure = url->is_insecure;
-	copy->is_own_server = url->is_own_server;
-	copy->password_source = url->password_source;
-	if (tls_copy(url, copy) && rlock__endpoints_copy(&url->endpoints, &copy->endpoints) &&
-	    rlock__endpoints_copy(&url->mapped_from, &copy->mapped_from) &&
-	    rlock__endpoints_copy(&url->mapped_to, &copy->mapped_to) &&
-	    string_copy(url->user, &copy->user) && string_copy(url->password, &copy->password) &&
-	    string_copy(url->sentinel_user, &copy->sentinel_user) &&
-	    string_copy(url->sentinel_password, &copy->sentinel_password) &&
-	    string_copy(url->service, &copy->service) && string_copy(url->path, &copy->path) &&
-	    string_copy(url->server, &copy->server))
+	*copy = *url;
+	copy->endpoints = copy->mapped_from = copy->mapped_to = (struct rlock__endpoints){ 0 };
+	is_copied = rlock__endpoints_copy(&url->endpoints, &copy->endpoints) &&
+		    rlock__endpoints_copy(&url->mapped_from, &copy->mapped_from) &&
+		    rlock__endpoints_copy(&url->mapped_to, &copy->mapped_to);
+	for (size_t i = 0; i < STRINGS; i++) {
+		char **string = string_of(copy, i);
+		const char *text = *string;
+
+		*string = text != NULL ? strdup(text) : NULL;
+		is_copied = is_copied && (text == NULL || *string != NULL);
+	}
+	if (is_copied)
 		return copy;
 	rlock_url_free(copy);
 	return NULL;
@@ -330,7 +330,7 @@ bool rlock_url_has_password(const struct rlock_url *url)
 	return url->password != NULL;
 }
 
-static enum rlock_status set_secret(char **secret, const char *value)
+static enum rlock_status set_string(char **secret, const char *value)
 {
 	char *copy = strdup(value);
 
@@ -343,7 +343,7 @@ static enum rlock_status set_secret(char **secret, const char *value)
 
 enum rlock_status rlock_url_set_password(struct rlock_url *url, const char *password)
 {
-	return set_secret(&url->password, password);
+	return set_string(&url->password, password);
 }
 
 void rlock_url_set_password_source(struct rlock_url *url,
@@ -360,9 +360,9 @@ enum rlock_status rlock_url_set_sentinel_login(struct rlock_url *url, const char
 	if (url->scheme != RLOCK_SCHEME_SENTINEL)
 		return RLOCK_EINVAL;
 	if (user != NULL)
-		status = set_secret(&url->sentinel_user, user);
+		status = set_string(&url->sentinel_user, user);
 	if (status == RLOCK_OK && password != NULL)
-		status = set_secret(&url->sentinel_password, password);
+		status = set_string(&url->sentinel_password, password);
 	return status;
 }
 
@@ -390,16 +390,7 @@ const char *rlock_url_tls(const struct rlock_url *url, enum rlock_tls_param para
 enum rlock_status rlock_url_set_tls(struct rlock_url *url, enum rlock_tls_param param,
 				    const char *value)
 {
-	char *copy;
-
-	if (!rlock_url_has_tls(url))
-		return RLOCK_EINVAL;
-	copy = strdup(value);
-	if (copy == NULL)
-		return RLOCK_ENOMEM;
-	free(url->tls[param]);
-	url->tls[param] = copy;
-	return RLOCK_OK;
+	return rlock_url_has_tls(url) ? set_string(&url->tls[param], value) : RLOCK_EINVAL;
 }
 
 enum rlock_status rlock_url_set_insecure(struct rlock_url *url)
