@@ -121,64 +121,40 @@ void rlock__url_secret_free(char *secret)
 
 /* ---- the server's text ---- */
 
-/* h1:p,h2:p/SERVICE */
-static char *service_make(const struct rlock_url *url)
-{
-	char *hosts = rlock__endpoints_text(&url->endpoints);
-	char *service = rlock__text_percent_encode(url->service, "");
-	char *address = NULL;
-
-	if (hosts == NULL || service == NULL || asprintf(&address, "%s/%s", hosts, service) < 0)
-		address = NULL;
-	free(hosts);
-	free(service);
-	return address;
-}
-
-/* The text between scheme and database, malloc'ed; NULL when out of memory. */
-static char *address_make(const struct rlock_url *url)
-{
-	switch (url->scheme) {
-	case RLOCK_SCHEME_REDIS:
-	case RLOCK_SCHEME_CLUSTER:
-		return rlock__endpoints_text(&url->endpoints);
-	case RLOCK_SCHEME_SENTINEL:
-		return service_make(url);
-	case RLOCK_SCHEME_UNIX:
-		return rlock__text_percent_encode(url->path, PATH_KEEP);
-	case RLOCK_SCHEME_LOCAL:
-		break;
-	}
-	return strdup("");
-}
-
 /* The text for url with this database in it, malloc'ed; NULL when out of memory. */
 static char *server_make(const struct rlock_url *url, int db)
 {
 	const char *name = rlock__url_scheme_name(url->scheme, url->has_tls);
-	char *address = address_make(url);
+	char *hosts = rlock__endpoints_text(&url->endpoints);
+	char *service = rlock__text_percent_encode(url->service != NULL ? url->service : "", "");
+	char *path = rlock__text_percent_encode(url->path != NULL ? url->path : "", PATH_KEEP);
 	char *server = NULL;
 	int len = -1;
 
-	if (address == NULL)
-		return NULL;
+	if ((hosts == NULL && url->endpoints.count > 0) || service == NULL || path == NULL)
+		goto out;
 	switch (url->scheme) {
 	case RLOCK_SCHEME_REDIS:
+		len = asprintf(&server, "%s://%s/%d", name, hosts, db);
+		break;
 	case RLOCK_SCHEME_SENTINEL:
-		len = asprintf(&server, "%s://%s/%d", name, address, db);
+		len = asprintf(&server, "%s://%s/%s/%d", name, hosts, service, db);
 		break;
 	case RLOCK_SCHEME_UNIX:
-		len = asprintf(&server, "%s://%s?db=%d", name, address, db);
+		len = asprintf(&server, "%s://%s?db=%d", name, path, db);
 		break;
 	case RLOCK_SCHEME_CLUSTER:
-		len = asprintf(&server, "%s://%s", name, address);
+		len = asprintf(&server, "%s://%s", name, hosts);
 		break;
 	case RLOCK_SCHEME_LOCAL:
 		len = db == 0 ? asprintf(&server, "%s:", name)
 			      : asprintf(&server, "%s:?db=%d", name, db);
 		break;
 	}
-	free(address);
+out:
+	free(hosts);
+	free(service);
+	free(path);
 	return len < 0 ? NULL : server;
 }
 
