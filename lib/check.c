@@ -114,26 +114,6 @@ static int64_t read_calls(const char *info, const char *name)
 		       : -1;
 }
 
-/*
- * The text that the server has for INFO SECTION, or for the setting of CONFIG GET NAME; NULL: it denies it. *reply_out is
- * what it is in.
- */
-static enum rlock_status ask(struct rlock__connection *connection, const char *const words[3],
-			     redisReply **reply_out, const char **text_out)
-{
-	const char *argv[] = { words[0], words[1], words[2] };
-	enum rlock_status status =
-		rlock__command_run(connection, words[2] != NULL ? 3 : 2, argv, reply_out);
-	const redisReply *reply = *reply_out;
-
-	*text_out = NULL;
-	if (status == RLOCK_OK && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2)
-		reply = reply->element[1];
-	if (status == RLOCK_OK && reply->type == REDIS_REPLY_STRING)
-		*text_out = reply->str;
-	return status;
-}
-
 static void take_default(const char *text, struct rlock_server_info *out)
 {
 	read_info(text, out);
@@ -165,6 +145,25 @@ static const struct {
 	{ { "CONFIG", "GET", "save" }, take_save },
 	{ { "CONFIG", "GET", "appendfsync" }, take_fsync },
 };
+
+/* What the server has for INFO SECTION, or for the setting of CONFIG GET NAME, unless it denies it. */
+static enum rlock_status ask(struct rlock__connection *connection, size_t question,
+			     struct rlock_server_info *out)
+{
+	const char *const *words = questions[question].words;
+	const char *argv[] = { words[0], words[1], words[2] };
+	redisReply *reply = NULL, *text;
+	enum rlock_status status =
+		rlock__command_run(connection, words[2] != NULL ? 3 : 2, argv, &reply);
+
+	if (status != RLOCK_OK)
+		return status;
+	text = reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 ? reply->element[1] : reply;
+	if (text->type == REDIS_REPLY_STRING)
+		questions[question].take(text->str, out);
+	freeReplyObject(reply);
+	return RLOCK_OK;
+}
 
 /* ---- TLS ---- */
 
@@ -270,17 +269,11 @@ static enum rlock_status on_node(void *ctx, struct rlock__connection *connection
 	struct rlock_server_info info = {
 		.certificate_s = -1, .config_sets = -1, .config_rewrites = -1, .has_snapshots = -1
 	};
-	enum rlock_status status;
+	enum rlock_status status = RLOCK_OK;
 
 	take_default("", &info);
 	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
-		redisReply *reply = NULL;
-		const char *text = NULL;
-
-		status = ask(connection, questions[i].words, &reply, &text);
-		if (status == RLOCK_OK && text != NULL)
-			questions[i].take(text, &info);
-		freeReplyObject(reply);
+		status = ask(connection, i, &info);
 		if (status != RLOCK_OK)
 			return status;
 	}

@@ -500,50 +500,30 @@ static bool parse_place(const struct rlock__topology *topology, const char *text
 	return strcmp(host, "?") != 0 && read_port(colon, strcspn(colon, " "), port);
 }
 
-/* Each line is "ID HOST:PORT@PORT,NAME FLAGS ...", and FLAGS are words with commas between them. */
-struct node_line {
-	const char *place, *flags;
-	size_t place_len, flags_len;
-};
-
-static bool read_node_line(const char *line, size_t len, struct node_line *out)
+/* The flags of a node are words with commas between them. Not all nodes are sure of one with a '?' after it. */
+static bool is_dead_master(const char *flags, size_t len)
 {
-	const char *place = memchr(line, ' ', len);
-	const char *flags =
-		place != NULL ? memchr(place + 1, ' ', len - (size_t)(place + 1 - line)) : NULL;
+	char words[128];
 
-	if (flags == NULL)
-		return false;
-	*out = (struct node_line){ place + 1, flags + 1, strcspn(place + 1, "@, "),
-				   strcspn(flags + 1, " \n") };
-	return true;
+	(void)snprintf(words, sizeof(words), ",%.*s,", (int)len, flags);
+	/* Without a replica the cluster serves all slots. */
+	return strstr(words, ",master,") != NULL &&
+	       (strstr(words, ",fail,") != NULL || strstr(words, ",fail?,") != NULL);
 }
 
-/* One with a '?' after it, too: not all nodes are sure of it yet. */
-static bool has_flag(const struct node_line *node, const char *flag)
-{
-	const char *end = node->flags + node->flags_len;
-	size_t flag_len = strlen(flag), len;
-
-	for (const char *at = node->flags; at < end; at += len + 1) {
-		len = strcspn(at, ",? \n");
-		if (len == flag_len && strncmp(at, flag, len) == 0)
-			return true;
-		len = strcspn(at, ", \n");
-	}
-	return false;
-}
-
+/* Each line is "ID HOST:PORT@PORT,NAME FLAGS ...". */
 bool rlock__topology_find_dead(const char *nodes, char *out, size_t size)
 {
 	for (const char *line = nodes; line[0] != '\0';) {
 		size_t len = strcspn(line, "\n");
-		struct node_line node;
+		const char *place = memchr(line, ' ', len);
+		const char *flags =
+			place != NULL ? memchr(place + 1, ' ', len - (size_t)(place + 1 - line))
+				      : NULL;
 
-		/* Without a replica the cluster serves all slots. */
-		if (read_node_line(line, len, &node) && has_flag(&node, "master") &&
-		    has_flag(&node, "fail")) {
-			(void)snprintf(out, size, "%.*s", (int)node.place_len, node.place);
+		if (flags != NULL && is_dead_master(flags + 1, strcspn(flags + 1, " \n"))) {
+			(void)snprintf(out, size, "%.*s", (int)strcspn(place + 1, "@, "),
+				       place + 1);
 			return true;
 		}
 		line += len;
