@@ -30,47 +30,32 @@
 /* A try may take at least this long, even when the wait is about to end. */
 #define TRY_MIN_MS 250
 
-static enum rlock_status set_owner(struct rlock__waiter *waiter)
+/* What the request names is checked, all else is made. */
+static enum rlock_status set_ids(struct rlock__waiter *waiter, char id[RLOCK_HOLD_ID_MAX])
 {
 	const struct rlock_request *request = waiter->request;
-	enum rlock_status status;
-
-	if (request->owner == NULL) {
-		status = rlock_owner_new((unsigned long)getpid(), waiter->owner);
-		if (status != RLOCK_OK)
-			return rlock__fail(&waiter->conn->error, status,
-					   "cannot get random bytes: %s", strerror(errno));
-	} else {
-		status = rlock__owner_check(&waiter->conn->error, request->owner);
-		if (status != RLOCK_OK)
-			return status;
-		memcpy(waiter->owner, request->owner, strlen(request->owner) + 1);
-	}
-	for (size_t i = 0; i < request->inherited_count; i++) {
-		status = rlock__owner_check(&waiter->conn->error, request->inherited[i]);
-		if (status != RLOCK_OK)
-			return status;
-	}
-	return RLOCK_OK;
-}
-
-static enum rlock_status set_hold_id(struct rlock__waiter *waiter, char out[RLOCK_HOLD_ID_MAX])
-{
 	struct rlock__error *error = &waiter->conn->error;
-	const char *id = waiter->request->hold_id;
-	enum rlock_status status;
+	enum rlock_status status = RLOCK_OK;
 
-	if (id == NULL) {
-		status = rlock_hold_id_new(out);
-		return status == RLOCK_OK
-			       ? status
-			       : rlock__fail(error, status, "cannot get random bytes: %s",
-					     strerror(errno));
-	}
-	status = rlock__hold_id_check(error, id);
-	if (status == RLOCK_OK)
-		memcpy(out, id, strlen(id) + 1);
-	return status;
+	if (request->owner == NULL)
+		status = rlock_owner_new((unsigned long)getpid(), waiter->owner);
+	if (request->hold_id == NULL && status == RLOCK_OK)
+		status = rlock_hold_id_new(id);
+	if (status != RLOCK_OK)
+		return rlock__fail(error, status, "cannot get random bytes: %s", strerror(errno));
+	if (request->owner != NULL)
+		status = rlock__owner_check(error, request->owner);
+	for (size_t i = 0; i < request->inherited_count && status == RLOCK_OK; i++)
+		status = rlock__owner_check(error, request->inherited[i]);
+	if (request->hold_id != NULL && status == RLOCK_OK)
+		status = rlock__hold_id_check(error, request->hold_id);
+	if (status != RLOCK_OK)
+		return status;
+	if (request->owner != NULL)
+		memcpy(waiter->owner, request->owner, strlen(request->owner) + 1);
+	if (request->hold_id != NULL)
+		memcpy(id, request->hold_id, strlen(request->hold_id) + 1);
+	return RLOCK_OK;
 }
 
 static enum rlock_status make_hold(struct rlock__waiter *waiter)
@@ -78,7 +63,7 @@ static enum rlock_status make_hold(struct rlock__waiter *waiter)
 	const struct rlock_request *request = waiter->request;
 	struct rlock__error *error = &waiter->conn->error;
 	char id[RLOCK_HOLD_ID_MAX];
-	enum rlock_status status = set_hold_id(waiter, id);
+	enum rlock_status status = set_ids(waiter, id);
 
 	if (status != RLOCK_OK)
 		return status;
@@ -134,10 +119,7 @@ static enum rlock_status waiter_init(struct rlock__waiter *waiter, struct rlock_
 	if (status == RLOCK_OK && request->kind == RLOCK_SEMAPHORE)
 		status = rlock__conn_check_permits(conn, request->permits, request->take);
 	if (status == RLOCK_OK)
-		status = set_owner(waiter);
-	if (status != RLOCK_OK)
-		return status;
-	status = make_hold(waiter);
+		status = make_hold(waiter);
 	if (status != RLOCK_OK)
 		return status;
 	status = rlock__places_of_hold(&waiter->places, conn, waiter->hold);
