@@ -636,6 +636,8 @@ static enum rlock_status subscribe(struct trial *trial, enum rlock__key key, enu
 	enum rlock_status status;
 
 	status = rlock__connection_twin(trial->connection, &twin);
+	if (twin == NULL)
+		return status;
 	if (status == RLOCK_OK)
 		status = rlock__subscription_open(twin, &channel, 1, INT64_MAX);
 	*out = status != RLOCK_EACL                          ? ALLOWED
@@ -644,7 +646,7 @@ static enum rlock_status subscribe(struct trial *trial, enum rlock__key key, enu
 	/* Unknown it is to a proxy, where waiters go without it. */
 	if (status == RLOCK_EACL || status == RLOCK_EUNSUPPORTED)
 		status = RLOCK_OK;
-	if (status != RLOCK_OK && twin != NULL)
+	if (status != RLOCK_OK)
 		(void)rlock__fail(&trial->conn->error, status, "%s", twin->error.text);
 	rlock__connection_free(twin);
 	return status;

@@ -79,7 +79,7 @@ static bool make_look(struct rlock_hold *hold)
 	struct rlock__behind *look = &hold->look;
 	size_t size = 0;
 
-	if (hold->name_count == 1)
+	if (hold->name_count < 2)
 		return true;
 	for (size_t i = 0; i < hold->name_count; i++)
 		size += hold->names[i].len + LOOK_MAX;

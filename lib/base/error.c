@@ -57,26 +57,29 @@ void rlock__trace(const struct rlock__error *error, const char *format, ...)
 	error->trace(error->trace_ctx, error->server, step);
 }
 
+/* How many statuses are negative. */
+#define BELOW_OK (-RLOCK_ESERVER)
+
 const char *rlock_status_name(enum rlock_status status)
 {
 	static const char *const names[] = {
-		[RLOCK_OK - RLOCK_ESERVER] = "ok",
-		[RLOCK_BUSY - RLOCK_ESERVER] = "busy",
-		[RLOCK_NOT_HELD - RLOCK_ESERVER] = "not_held",
-		[RLOCK_CANCELLED - RLOCK_ESERVER] = "cancelled",
-		[RLOCK_NOT_NOTIFIED - RLOCK_ESERVER] = "not_notified",
-		[RLOCK_ENET - RLOCK_ESERVER] = "enet",
-		[RLOCK_EAUTH - RLOCK_ESERVER] = "eauth",
-		[RLOCK_EACL - RLOCK_ESERVER] = "eacl",
-		[RLOCK_EKIND - RLOCK_ESERVER] = "ekind",
-		[RLOCK_EDEADLOCK - RLOCK_ESERVER] = "edeadlock",
-		[RLOCK_EUNSUPPORTED - RLOCK_ESERVER] = "eunsupported",
-		[RLOCK_EINVAL - RLOCK_ESERVER] = "einval",
-		[RLOCK_ENOMEM - RLOCK_ESERVER] = "enomem",
-		[RLOCK_ESYS - RLOCK_ESERVER] = "esys",
-		[RLOCK_ESERVER - RLOCK_ESERVER] = "eserver",
+		[RLOCK_OK + BELOW_OK] = "ok",
+		[RLOCK_BUSY + BELOW_OK] = "busy",
+		[RLOCK_NOT_HELD + BELOW_OK] = "not_held",
+		[RLOCK_CANCELLED + BELOW_OK] = "cancelled",
+		[RLOCK_NOT_NOTIFIED + BELOW_OK] = "not_notified",
+		[RLOCK_ENET + BELOW_OK] = "enet",
+		[RLOCK_EAUTH + BELOW_OK] = "eauth",
+		[RLOCK_EACL + BELOW_OK] = "eacl",
+		[RLOCK_EKIND + BELOW_OK] = "ekind",
+		[RLOCK_EDEADLOCK + BELOW_OK] = "edeadlock",
+		[RLOCK_EUNSUPPORTED + BELOW_OK] = "eunsupported",
+		[RLOCK_EINVAL + BELOW_OK] = "einval",
+		[RLOCK_ENOMEM + BELOW_OK] = "enomem",
+		[RLOCK_ESYS + BELOW_OK] = "esys",
+		[RLOCK_ESERVER + BELOW_OK] = "eserver",
 	};
-	size_t row = (size_t)(status - RLOCK_ESERVER);
+	int row = (int)status + BELOW_OK;
 
-	return row < sizeof(names) / sizeof(names[0]) ? names[row] : "unknown";
+	return row >= 0 && row <= RLOCK_NOT_NOTIFIED + BELOW_OK ? names[row] : "unknown";
 }
