@@ -270,7 +270,7 @@ deb: | prepare ## Debian packages of what is committed, checked by lintian, in B
 demo: $(BUILD)/rlock ## play two contenders on a private server; installs what is missing
 	$(Q)RLOCK_BIN=$(BUILD)/rlock tests/demo.sh
 
-LINTS := lint-format lint-header lint-includes lint-tidy lint-cppcheck lint-shell lint-man lint-paths
+LINTS := lint-format lint-header lint-includes lint-tidy lint-cppcheck lint-shell lint-man lint-mutants lint-paths
 .PHONY: lint $(LINTS)
 lint: $(LINTS) ## clang-format, clang-tidy, cppcheck, shellcheck, mandoc
 $(LINTS): | prepare
@@ -314,6 +314,10 @@ lint-man:
 	$(Q)awk 'length > 160 { print FILENAME ":" FNR ": more than 160 characters"; long = 1 } END { exit long }' README.md >&2
 
 # What is published must not depend on where it was written.
+# A change of the source may have taken away what a mutant breaks.
+lint-mutants:
+	$(Q)tests/mutants/run.py --check
+
 lint-paths:
 	$(Q)! git grep --untracked -n -e '[/]work[/]' -e '[.][.][/]shared' -- . ':!.ci/run'
 

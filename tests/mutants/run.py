@@ -2,6 +2,7 @@
 """Breaks the source in places that matter, one after the other, and looks whether a test finds each of them.
 
 run.py                 each mutant of mutants.txt and mutants_hold.txt beside it; status 1 unless all are found
+run.py --check         only whether each of them applies to the source
 
   MUTANTS        only those whose name or file matches this regular expression
   JOBS           how many at a time (1)
@@ -142,22 +143,26 @@ def run_tests(tree, log, test, only=''):
 # ---- one mutant ----
 
 
-def apply(mutant, tree):
+def why_not(mutant, tree):
     """None, or why it does not apply."""
     path = tree / mutant.file
     if not path.is_file():
         return f'there is no {mutant.file}'
-    text = path.read_text()
-    count = text.count(mutant.old)
+    count = path.read_text().count(mutant.old)
     if count != 1:
         return 'its text is not in the file' if count == 0 else f'its text is in the file {count} times'
+    return None
+
+
+def apply(mutant, tree):
+    path = tree / mutant.file
+    text = path.read_text()
     if mutant.new:
         text = text.replace(mutant.old, mutant.new)
     else:
         # Without its end, too, where it is whole lines: a blank line ends a definition in lua/inc/.
         text = ('\n' + text).replace('\n' + mutant.old + '\n', '\n')[1:].replace(mutant.old, '')
     path.write_text(text)
-    return None
 
 
 def first_failure(test, log, start):
@@ -180,9 +185,10 @@ def exactly(name):
 
 def try_mutant(mutant, tree, base, log):
     """What comes of it, and the test that found it, or what is wrong. A test finds it that passes without it."""
-    why = apply(mutant, tree)
+    why = why_not(mutant, tree)
     if why:
         return 'does not apply', why
+    apply(mutant, tree)
     if not build(tree, log):
         return 'does not build', str(log)
     by = ' '.join(mutant.tests)
@@ -263,6 +269,9 @@ def main():
     if sys.argv[1:2] == ['--one']:
         work_on(sys.argv[2], pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4]))
         return 0
+    if sys.argv[1:2] == ['--check']:
+        stale = [f'{mutant.name}: {why}' for mutant in read_list() if (why := why_not(mutant, TOP))]
+        sys.exit('\n'.join(stale) or 0)
     mutants = chosen()
     if not mutants:
         sys.exit(f'no mutant matches {os.environ.get("MUTANTS")}')
