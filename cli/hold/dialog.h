@@ -20,7 +20,6 @@ enum record_kind {
 	RECORD_STOPPED, /* the command was stopped; number: which of its stops that was */
 	RECORD_LEFT, /* the command has ended, and leftover processes keep the lock: rlock may end */
 	RECORD_ACQUIRED, /* a lock for a process is held, and waits for rlock to commit it */
-	RECORD_WAITS,    /* the lock is held, and the command waits for an rlock that was stopped */
 	/* From rlock. */
 	RECORD_SIGNAL, /* rlock was sent this signal; number */
 	RECORD_HANG_UP, /* the same for a SIGHUP of the terminal, with which the kernel sends SIGCONT */

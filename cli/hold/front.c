@@ -273,8 +273,6 @@ static void read_dialog(struct front *front)
 			leave(front);
 		} else if (record.kind == RECORD_ACQUIRED) {
 			commit(front);
-		} else if (record.kind == RECORD_WAITS) {
-			front->lease->is_front_back = true;
 		}
 	}
 	message_set_deadline(INT64_MAX);

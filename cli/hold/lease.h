@@ -73,7 +73,6 @@ struct lease {
 	atomic_bool
 		has_front_left; /* it has ended before leftover processes for which the lock stays held */
 	atomic_bool is_front_stopped; /* it stopped itself, because the command was */
-	atomic_bool is_front_back;    /* it has read RECORD_WAITS */
 	atomic_bool
 		is_committed; /* of a lock for a process: rlock has printed its tokens or slots, and ends */
 	/* Not positive: it was not started. rlock counts down for each renewer that was killed before. */

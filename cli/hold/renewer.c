@@ -71,7 +71,6 @@ struct renewer {
 	enum record_kind unsaid; /* what rlock is told at tell_ms */
 	int unread_fd;           /* rlock's end of that */
 	/* The job. */
-	bool awaits_front;    /* rlock was stopped, and has not said yet that it goes on */
 	bool may_front_leave; /* it was told so */
 	bool is_settled;      /* what is done once the job runs has been done */
 	bool is_continued; /* the command was continued, or has ended, since rlock stopped with it */
@@ -644,31 +643,16 @@ static void adapt_priority(struct renewer *renewer)
 /* ---- the command ---- */
 
 /*
- * An rlock that was stopped has to say that it goes on: one that is being killed is no longer stopped, and not dead before
- * a processor is free for it.
+ * Nothing is started for an rlock that is stopped: its terminal and its user are elsewhere. Nor for one that is being
+ * killed: it is not stopped any more, and dies when a processor is free for it.
  */
-static bool is_front_ready(struct renewer *renewer)
-{
-	struct lease *lease = renewer->lease;
-
-	if (renewer->awaits_front && !lease->is_front_back)
-		return false;
-	renewer->awaits_front = proc_is_stopped(lease->front);
-	if (renewer->awaits_front) {
-		lease->is_front_back = false;
-		tell(renewer, RECORD_WAITS);
-	}
-	return !renewer->awaits_front;
-}
-
-/* Nothing is started for an rlock that is stopped: its terminal and its user are elsewhere. */
 static void start_command(struct renewer *renewer)
 {
 	const struct hold_args *args = renewer->args;
 	struct lease *lease = renewer->lease;
 	char **environment;
 
-	if (!is_front_ready(renewer))
+	if (proc_is_idle(lease->front))
 		return;
 	if (lease->opts->max_run_ms > 0)
 		lease->max_run_end_ms = rlock_now_ms() + lease->opts->max_run_ms;

@@ -20,11 +20,31 @@
 #define STAT_MAX 1024
 
 /* The numbers that are used of those after the state; proc(5) counts them from 4 on. */
-enum { FIELD_PARENT = 4, FIELD_SESSION = 6, FIELD_THREADS = 20, FIELD_START = 22 };
+enum {
+	FIELD_PARENT = 4,
+	FIELD_SESSION = 6,
+	FIELD_FLAGS = 9,
+	FIELD_THREADS = 20,
+	FIELD_START = 22,
+	FIELD_SIGNALS = 31 /* pending */
+};
+
+#define IS_EXITING 0x4 /* the kernel's PF_EXITING */
+
+/* Between the start and the signals are numbers that an int64_t has no room for, which nothing here uses. */
+static bool read_signals(const char *cursor, int64_t *out)
+{
+	for (int field = FIELD_START + 1; field < FIELD_SIGNALS; field++) {
+		cursor = strchr(cursor + 1, ' ');
+		if (cursor == NULL)
+			return false;
+	}
+	return number_read(&cursor, out);
+}
 
 static bool read_numbers(const char *cursor, struct proc *out)
 {
-	int64_t numbers[FIELD_START + 1];
+	int64_t numbers[FIELD_START + 1], signals;
 
 	for (int field = FIELD_PARENT; field <= FIELD_START; field++)
 		if (!number_read(&cursor, &numbers[field]))
@@ -33,6 +53,8 @@ static bool read_numbers(const char *cursor, struct proc *out)
 	out->session = (pid_t)numbers[FIELD_SESSION];
 	out->threads = (long)numbers[FIELD_THREADS];
 	out->start = (uint64_t)numbers[FIELD_START];
+	out->is_killed = (numbers[FIELD_FLAGS] & IS_EXITING) != 0 ||
+			 (read_signals(cursor, &signals) && (signals & 1 << (SIGKILL - 1)) != 0);
 	return true;
 }
 
@@ -127,6 +149,13 @@ bool proc_is_stopped(pid_t pid)
 	struct proc proc;
 
 	return proc_read(pid, &proc) && proc.state == 'T';
+}
+
+bool proc_is_idle(pid_t pid)
+{
+	struct proc proc;
+
+	return proc_read(pid, &proc) && (proc.state == 'T' || proc.is_killed);
 }
 
 bool proc_is_hidden(pid_t pid)

@@ -14,6 +14,7 @@ struct proc {
 	pid_t parent;
 	pid_t session;
 	char state;
+	bool is_killed; /* SIGKILL has reached it, or it ends for another reason, as soon as a processor is free for it */
 	long threads;
 	uint64_t
 		start; /* in the kernel's ticks since it booted; pid and start identify a process */
@@ -43,6 +44,8 @@ bool proc_read(pid_t pid, struct proc *out);
 pid_t proc_parent(pid_t pid);
 /* Whether it can be seen, and is stopped by a signal. */
 bool proc_is_stopped(pid_t pid);
+/* Whether it can be seen, and will do nothing, at least for now: it is stopped, or being killed. */
+bool proc_is_idle(pid_t pid);
 /* Whether there is such a process, but /proc does not show it to us: it is another user's (hidepid), say. */
 bool proc_is_hidden(pid_t pid);
 /* Whether it runs a program of our name, in any directory; true where we may not see that. */
