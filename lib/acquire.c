@@ -432,8 +432,7 @@ static bool is_out_of_date(struct rlock__waiter *waiter)
 	const struct rlock__server *server = &waiter->servers[blocker_of(waiter)];
 
 	return !waiter->has_retried_for_news && request->has_ended != NULL &&
-	       server->process.pid != 0 &&
-	       rlock_now_ms() - waiter->hold->sent_ms > REPLY_FRESH_MS &&
+	       server->process.pid != 0 && rlock_now_ms() - waiter->tried_ms > REPLY_FRESH_MS &&
 	       request->has_ended(request->has_ended_ctx, &server->process);
 }
 
@@ -533,9 +532,7 @@ static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
 		}
 		end_ms = rlock__sooner(end_ms, rlock_now_ms() +
 						       rlock__sooner(retry_after_ms, SLEEP_MAX_MS));
-		/* What is said of the holder, now or at the end of the wait, is to be true. */
-		if (rlock_now_ms() >= rlock__sooner(waiter->report_at_ms, waiter->deadline_ms) &&
-		    is_out_of_date(waiter)) {
+		if (rlock_now_ms() >= waiter->report_at_ms && is_out_of_date(waiter)) {
 			waiter->has_retried_for_news = true;
 			return RLOCK_OK;
 		}

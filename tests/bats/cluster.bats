@@ -354,3 +354,20 @@ needs_shards() {
 	ended_with 124
 	cluster_is_empty
 }
+
+@test "a stop while the total of a semaphore is at another node already waits for the rest, and asks for no right" {
+	local from to
+	in_background rlock sem --permits 3 -t 2s g -- until_let_go
+	wait_until 10 is_above "$PID" until_let_go
+	from=$(node_of g)
+	to=$((from % 3 + 1))
+	begin_migration g "$from" "$to"
+	move_key 'rlock_total:{g}' "$from" "$to"
+	run -69 rlock stop g
+	refute_output --partial 'may not'
+	in_background rlock stop -w 20s g
+	move_keys g "$from" "$to"
+	end_migration g "$from" "$to"
+	ended_with 0 "$PID"
+	ended_with 124 "${BACKGROUND[0]}"
+}

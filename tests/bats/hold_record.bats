@@ -201,24 +201,6 @@ reads_requests() {
 	done
 }
 
-# Its last reply is as old as its first word: a release wakes the waiter before it.
-@test "a waiter whose time is over does not name a holder that has ended since" {
-	local waiter
-	hold_in_background a
-	in_background rlock run a -- sleep 60
-	waiter=$PID
-	wait_until 5 has_waiters a
-	in_background env CI=true rlock run -w 1900ms a -- true 2>late
-	wait_until 10 grep -q waiting late
-	let_go
-	wait_until 10 is_above "$waiter" sleep
-	ended_with 75 "$PID"
-	kill "$waiter"
-	run -0 cat late
-	assert_line --regexp ': timed out after 1.9s: held by '
-	refute_output --partial 'its process has ended'
-}
-
 @test "a note that names a process of this host is not believed" {
 	hold_in_background a --note "me@$(uname -n) pid 999999999 x"
 	run -0 rlock status a
