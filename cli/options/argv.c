@@ -89,7 +89,7 @@ static int check_words(const struct opts *opts)
 	enum meant meant = meant_line(opts->verb, NULL, opts->words, opts->word_count,
 				      opts->command, &line, why);
 
-	if (meant == MEANT_OTHER_WORDS && !has_word(opts, "--help")) {
+	if (meant == MEANT_OTHER_WORDS) {
 		message_error("%s: try: %s", why, line.text);
 	} else if (meant == MEANT_COMMAND && opts->verb->command == COMMAND_NEEDED) {
 		message_error("%s needs a command after '--': try: %s", verb_name, line.text);

@@ -173,8 +173,8 @@ static bool has_option(const struct walk *walk, enum opt_id id)
 		const char *word = walk->words[i];
 
 		if (strncmp(word, "--", 2) == 0 &&
-		    table_by_name(VERBS_ALL, word + 2, strcspn(word + 2, "="), &matches) ==
-			    &opt_table[id])
+		    table_by_name((unsigned)walk->verb->set, word + 2, strcspn(word + 2, "="),
+				  &matches) == &opt_table[id])
 			return true;
 	}
 	return false;
@@ -283,10 +283,13 @@ static void print_why(const struct foreign *row, const char *word, char why[MEAN
 		(void)snprintf(why, MEANT_MAX, "%s", row->why);
 }
 
-/* What there is up to where COMMAND begins: why is about the first word that is not rlock's. */
+/*
+ * What there is up to where COMMAND begins: why is about the first word that is not rlock's. Who asks for help gets it; but
+ * COMMAND's --help is not ours.
+ */
 static enum meant look(struct walk *walk, char why[MEANT_MAX])
 {
-	bool is_any = false, is_unknown = false;
+	bool is_any = false, is_unknown = false, is_help = false;
 
 	for (size_t at = 0; at < walk->count;) {
 		const char *word = walk->words[at];
@@ -312,9 +315,10 @@ static enum meant look(struct walk *walk, char why[MEANT_MAX])
 				 is_option(word, NULL, "--name") ||
 				 (span == 0 && !is_foreign && word[0] != '-');
 		walk->has_url = walk->has_url || is_option(word, "-u", "--url");
+		is_help = is_help || strcmp(word, "--help") == 0;
 		at += span > 0 ? span : 1;
 	}
-	return is_any ? MEANT_OTHER_WORDS : MEANT_AS_IT_IS;
+	return is_any && !is_help ? MEANT_OTHER_WORDS : MEANT_AS_IT_IS;
 }
 
 static void add_plain(struct usage_line *line, const char *text)

@@ -204,7 +204,10 @@ remembers_nothing() {
 
 @test "what others write there spoils no terminal" {
 	local field
-	rlock run --remember 1h nightly -- true
+	# Whole, though each byte takes four.
+	run -0 rlock run --remember 1h --note "$(printf '\377%.0s' {1..100})" nightly -- true
+	run -1 rlock status nightly
+	assert_line --index 1 --regexp '^  last held by (\\xff){100} \('
 	for field in kind owner end note; do
 		redis hset 'rlock_last:{nightly}' "$field" $'exit 1 \e[31mred\xff' >/dev/null
 	done

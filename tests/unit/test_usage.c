@@ -129,6 +129,10 @@ static const struct line commands[] = {
 	{ "-u 9", "try: rlock flock -u 9\n" },
 	{ "9", "try: rlock flock 9\n" },
 	{ "run -x a -c 'touch ran'", "try: rlock run a -- sh -c 'touch ran'\n" },
+	/* a command's own --help is no call for ours */
+	{ "run a -s mytool --help", "'-s' ... try: rlock read a -- mytool --help\n" },
+	{ "run a -n 3 mytool --help", "try: rlock sem --permits 3 a -- mytool --help\n" },
+	{ "lock a mytool --resize", "try: rlock run a -- mytool --resize, or for a process" },
 	{ "/tmp/a touch ran", "try: rlock run /tmp/a -- touch ran\n" },
 	{ "-n /tmp/a touch ran", "try: rlock run -n /tmp/a -- touch ran\n" },
 	{ "/tmp/a ./job", "try: rlock run /tmp/a -- ./job\n" },
