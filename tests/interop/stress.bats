@@ -26,11 +26,12 @@ teardown() {
 
 # ---- each kind ----
 
+# A turn of a shell begins processes, so that its share is smaller the busier the machine; how long none waits is not.
 @test "plain locks: one at a time, and each side has its share" {
 	play plain a 50
 	nothing_was_wrong
 	one_at_a_time
-	each_side_had 3
+	each_side_had 8
 	none_waited_longer_than 5000
 	nothing_is_left
 }
@@ -40,7 +41,7 @@ teardown() {
 	play plain a 5
 	nothing_was_wrong
 	one_at_a_time
-	each_side_had 3
+	each_side_had 8
 	none_waited_longer_than 5000
 	nothing_is_left
 }
@@ -50,7 +51,7 @@ teardown() {
 	nothing_was_wrong
 	one_at_a_time
 	in_the_order_of_the_queue
-	each_side_had 4
+	each_side_had 8
 	none_waited_longer_than 10000
 	nothing_is_left
 }
@@ -59,7 +60,7 @@ teardown() {
 writers_are_alone() {
 	play readwrite a "$1"
 	nothing_was_wrong
-	each_side_had 3
+	each_side_had 8
 	none_waited_longer_than 5000
 	assert_equal "$(ls -d writer reader.* 2>/dev/null)" ''
 	nothing_is_left
