@@ -184,7 +184,8 @@ refused() {
 @test "a lock without a command whose renewer cannot read what its hold file needs is not acquired" {
 	needs_refuse
 	local number=0
-	while OF=rlock-renewer refused read ENOMEM $((number += 1)) rlock lock --pid $$ a; do
+	# What the renewer cannot read when the lock is released it learns by its next renewal.
+	while OF=rlock-renewer refused read ENOMEM $((number += 1)) rlock lock -t 9s --pid $$ a; do
 		ended_by "$number" 0 69 71
 		[ "$STATUS" != 0 ] || rlock unlock --pid $$ a
 		no_keys
