@@ -284,7 +284,7 @@ static void print_why(const struct foreign *row, const char *word, char why[MEAN
 }
 
 /*
- * What there is up to where COMMAND begins: why is about the first word that is not rlock's. Who asks for help gets it; but
+ * What there is up to where COMMAND begins: why is about the first word that is not rlock's. A line that asks for help gets it; but
  * COMMAND's --help is not ours.
  */
 static enum meant look(struct walk *walk, char why[MEANT_MAX])
