@@ -79,6 +79,7 @@ struct walk {
 	bool has_command; /* after "--" */
 	bool has_name;
 	bool has_url;    /* of rlock's own */
+	bool has_help;   /* the same */
 	bool lacks_name; /* as GNU sem's, whose words are all COMMAND's */
 	const char *values[CHANGES];
 	bool is_found[CHANGES];
@@ -283,13 +284,21 @@ static void print_why(const struct foreign *row, const char *word, char why[MEAN
 		(void)snprintf(why, MEANT_MAX, "%s", row->why);
 }
 
+static void keep_word(struct walk *walk, const char *word, bool is_name)
+{
+	walk->has_name = walk->has_name || is_name || walk->is_found[TO_NAME] ||
+			 is_option(word, NULL, "--name");
+	walk->has_url = walk->has_url || is_option(word, "-u", "--url");
+	walk->has_help = walk->has_help || strcmp(word, "--help") == 0;
+}
+
 /*
- * What there is up to where COMMAND begins: why is about the first word that is not rlock's. A line that asks for help gets it; but
- * COMMAND's --help is not ours.
+ * What there is up to where COMMAND begins: why is about the first word that is not rlock's. A line that asks for help
+ * gets it; but COMMAND's --help is not ours.
  */
 static enum meant look(struct walk *walk, char why[MEANT_MAX])
 {
-	bool is_any = false, is_unknown = false, is_help = false;
+	bool is_any = false, is_unknown = false;
 
 	for (size_t at = 0; at < walk->count;) {
 		const char *word = walk->words[at];
@@ -311,14 +320,10 @@ static enum meant look(struct walk *walk, char why[MEANT_MAX])
 			break;
 		}
 		is_unknown = is_unknown || (span == 0 && !is_foreign && word[0] == '-');
-		walk->has_name = walk->has_name || walk->is_found[TO_NAME] ||
-				 is_option(word, NULL, "--name") ||
-				 (span == 0 && !is_foreign && word[0] != '-');
-		walk->has_url = walk->has_url || is_option(word, "-u", "--url");
-		is_help = is_help || strcmp(word, "--help") == 0;
+		keep_word(walk, word, span == 0 && !is_foreign && word[0] != '-');
 		at += span > 0 ? span : 1;
 	}
-	return is_any && !is_help ? MEANT_OTHER_WORDS : MEANT_AS_IT_IS;
+	return is_any && !walk->has_help ? MEANT_OTHER_WORDS : MEANT_AS_IT_IS;
 }
 
 static void add_plain(struct usage_line *line, const char *text)
