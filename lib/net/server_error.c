@@ -100,9 +100,10 @@ static const struct meaning *meaning_of(const char *words)
 {
 	const struct meaning *meaning = meanings;
 
-	if (!is_slot_moving(words))
-		while (!starts_with(words, meaning->prefix))
-			meaning++;
+	if (is_slot_moving(words))
+		words = "TRYAGAIN";
+	while (!starts_with(words, meaning->prefix))
+		meaning++;
 	return meaning;
 }
 

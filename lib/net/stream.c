@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "base/events.h"
+#include "base/text.h"
 #include "net/stream.h"
 #include "net/tls.h"
 #include "rlock.h"
@@ -260,17 +261,6 @@ enum rlock_status rlock__connector_resolve(struct rlock__connector *connector, b
 	return RLOCK_OK;
 }
 
-/* FNV-1a. */
-static uint64_t number_of(const struct addrinfo *address)
-{
-	const unsigned char *bytes = (const unsigned char *)address->ai_addr;
-	uint64_t number = 14695981039346656037ULL;
-
-	for (socklen_t i = 0; i < address->ai_addrlen; i++)
-		number = (number ^ bytes[i]) * 1099511628211ULL;
-	return number;
-}
-
 /* Without keepalives a NAT or a firewall may drop a connection that is idle during a long hold. */
 static void tune_tcp(int fd)
 {
@@ -321,7 +311,8 @@ enum rlock_status rlock__connector_connect(struct rlock__connector *connector, b
 	}
 	if (connector->status != RLOCK_OK)
 		return connector->status;
-	connector->server_number = number_of(connector->address);
+	connector->server_number =
+		rlock__hash(0, connector->address->ai_addr, connector->address->ai_addrlen);
 	if (rlock_url_scheme(connector->url) != RLOCK_SCHEME_UNIX)
 		tune_tcp(connector->fd);
 	return RLOCK_OK;
