@@ -366,8 +366,8 @@ static void print_remarks(const struct rlock_holder *holder, FILE *out)
 /* Of a free lock. */
 static void print_last(const struct rlock_last *last, FILE *out)
 {
-	char owner[CELL_MAX], note[CELL_MAX], held[DURATION_TEXT_MAX], ago[DURATION_TEXT_MAX];
-	char end[64] = "";
+	char owner[CELL_MAX], note[CELL_MAX], holder[HOLDER_SHOWN_MAX];
+	char held[DURATION_TEXT_MAX], ago[DURATION_TEXT_MAX], end[64] = "";
 
 	(void)rlock_escape(last->owner.text, last->owner.len, owner, sizeof(owner));
 	(void)rlock_escape(last->note.text, last->note.len, note, sizeof(note));
@@ -377,8 +377,8 @@ static void print_last(const struct rlock_last *last, FILE *out)
 	else if (last->end.status >= 0)
 		(void)snprintf(end, sizeof(end), ": its command ended with %" PRId64,
 			       last->end.status);
-	(void)fprintf(out, "  last held by %s%s%s%s for %s, until %s, %s ago%s%s%s\n", note,
-		      note[0] != '\0' ? " (" : "", owner, note[0] != '\0' ? ")" : "",
+	(void)fprintf(out, "  last held by %s for %s, until %s, %s ago%s%s%s\n",
+		      names_show_holder(note, owner, holder),
 		      duration_print_known(last->held_ms, held), last_until(last),
 		      duration_print_known(last->ago_ms, ago), end,
 		      last->end.reason[0] != '\0' ? ": " : "", last->end.reason);

@@ -177,9 +177,8 @@ void message_set_names(const char *names)
 __attribute__((format(printf, 2, 0))) static void print(const char *names, const char *format,
 							va_list args)
 {
-	char line
-		[PIPE_BUF +
-		 1]; /* a pipe takes so much in one piece, the newline included; and one byte to be cut */
+	/* A pipe takes so much in one piece, the newline included; and one byte that shows that there is more. */
+	char line[PIPE_BUF + 1];
 	const size_t start = (size_t)snprintf(line, sizeof(line), PREFIX "%s", names);
 	int saved_errno = errno;
 	size_t i;

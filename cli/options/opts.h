@@ -238,7 +238,7 @@ struct opts opts_of_name(const struct opts *opts, size_t index);
 
 #define NAME_SHOWN_MAX 256
 #define NAMES_SHOWN_MAX 1024
-#define HOLDER_SHOWN_MAX (RLOCK_NOTE_MAX + RLOCK_OWNER_MAX + 3)
+#define HOLDER_SHOWN_MAX (4 * (RLOCK_NOTE_MAX + RLOCK_OWNER_MAX) + 4) /* each byte may be escaped */
 
 /* The index-th name, safe for a terminal. Returns out. */
 char *names_show_one(const struct opts *opts, size_t index, char out[NAME_SHOWN_MAX]);
