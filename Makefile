@@ -313,11 +313,11 @@ lint-man:
 	$(Q)[ $$(wc -l <README.md) -le 320 ] || { echo "README.md: more than 320 lines" >&2; exit 1; }
 	$(Q)awk 'length > 160 { print FILENAME ":" FNR ": more than 160 characters"; long = 1 } END { exit long }' README.md >&2
 
-# What is published must not depend on where it was written.
 # A change of the source may have taken away what a mutant breaks.
 lint-mutants:
 	$(Q)tests/mutants/run.py --check
 
+# What is published must not depend on where it was written.
 lint-paths:
 	$(Q)! git grep --untracked -n -e '[/]work[/]' -e '[.][.][/]shared' -- . ':!.ci/run'
 
