@@ -236,14 +236,15 @@ judge_stopped() {
 	[ "$5" = 0 ] || violated "the job has ended, and the lock is not free ($WHERE)"
 }
 
-# Stopped for a moment, and continued: twice in a job that lives that long.
+# Stopped for a moment, and continued: twice in a job that lives that long. A key makes the terminal drop what the shell has
+# not read yet: the second one comes when the job is in front.
 suspended() {
 	local round value ms tries exists again last
 	choose "$1"
 	JOB_OPTIONS=
 	for ((round = 0; round < ROUNDS; round++)); do
 		job_words "$NAME.$round"
-		printf '%s\n' 'key Z' status 'send fg' "pause $((RANDOM % 4000))" 'key Z' status 'send fg' \
+		printf '%s\n' 'key Z' status 'send fg' 'running rlock' "pause $((RANDOM % 4000))" 'key Z' status 'send fg' \
 			"status $(exists_command "$NAME.$round")"
 	done | in_terminal
 	round=0

@@ -177,16 +177,7 @@ rlock_leaves() {
 }
 
 # rlock_dies PARTY: at once, with its renewer and its command.
-rlock_dies() {
-	local pid=${PIDS[$1]}
-	local -a all
-	below "$pid"
-	all=("$pid" "${CHILDREN[@]}")
-	# Of rlock and its renewer one that sees the other die would do its part. rlock first: it kills a stopped renewer.
-	kill -STOP "${all[@]}"
-	kill -KILL "${all[@]}"
-	wait_until 5 is_gone "$pid"
-}
+rlock_dies() { kill_whole "${PIDS[$1]}"; }
 
 # rlock_is_refused KIND NAMES [OPTION...]: with -n, unless told otherwise.
 rlock_is_refused() {

@@ -390,6 +390,14 @@ kill_with_renewers() {
 	kill -KILL "${all[@]}"
 }
 
+# kill_whole PID: rlock, its renewer and its command, as when their machine dies. In the order of kill_with_renewers.
+kill_whole() {
+	below "$1"
+	kill -STOP "$1" "${CHILDREN[@]}"
+	kill -KILL "${CHILDREN[@]}" "$1"
+	wait_until 5 is_gone "$1"
+}
+
 # continue_waiters PID...: the same processes go on.
 continue_waiters() {
 	local pid

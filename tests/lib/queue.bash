@@ -90,16 +90,7 @@ take_turns() {
 }
 
 # kill_waiter PARTY: at once, with its renewer and its command if it has any.
-kill_waiter() {
-	local pid=${PIDS[$1]}
-	local -a all
-	below "$pid"
-	all=("$pid" "${CHILDREN[@]}")
-	# An rlock or renewer that sees the other one die would do its part.
-	kill -s STOP "${all[@]}"
-	kill -s KILL "${all[@]}"
-	wait_until 5 is_gone "$pid"
-}
+kill_waiter() { kill_whole "${PIDS[$1]}"; }
 
 # ---- what is on the server ----
 

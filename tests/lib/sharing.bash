@@ -117,17 +117,8 @@ inherited_holds_of() {
 # kill_holder PID: rlock, renewer and command die, as when their machine does. The lock is on the server before all three
 # run, and a renewer that is left alone would go on.
 kill_holder() {
-	local renewer command
 	wait_until 5 has_command "$1"
-	wait_until 5 has_renewer "$1"
-	renewer=$(renewer_of "$1")
-	command=$(command_of "$1")
-	# One that sees the other die would do its part. The renewer first: stopped in a group of its own, it would be continued by
-	# the kernel when its parent dies.
-	# shellcheck disable=SC2086
-	kill -STOP "$1" $renewer
-	# shellcheck disable=SC2086
-	kill -KILL $renewer "$1" $command
+	kill_whole "$1"
 }
 
 # ---- messages ----
