@@ -186,9 +186,18 @@ to set no option, let an empty file stand there"
 	ln -s /dev/null "$XDG_CONFIG_HOME/rlock.conf"
 	RLOCK_CONFIG='' run -78 rlock run a -- touch ran
 	assert_output --partial "'$XDG_CONFIG_HOME/rlock.conf': a device, not a regular file"
-	run -78 rlock run --config /dev/null a -- touch ran
-	assert_output --partial "'/dev/null' (--config): a device, not a regular file"
+	run -78 rlock run --config /dev/zero a -- touch ran
+	assert_output --partial "'/dev/zero' (--config): a device, not a regular file"
 	refute file_exists ran
+}
+
+@test "/dev/null can be named to set no option" {
+	echo 'kill-after = nonsense' >"$XDG_CONFIG_HOME/rlock.conf"
+	RLOCK_CONFIG='' run -78 rlock run -u "$SOCKET_URL" a -- true
+	RLOCK_CONFIG=/dev/null run -0 rlock run -u "$SOCKET_URL" a -- true
+	refute_output
+	run -0 rlock run --config /dev/null -u "$SOCKET_URL" a -- true
+	refute_output
 }
 
 @test "a link to a file is followed" {
