@@ -50,7 +50,7 @@ static int check_file(const struct candidate *candidate, const struct stat *stat
 	bool has_own_group =
 		stat->st_gid == stat->st_uid && (stat->st_uid == 0 || stat->st_gid == getegid());
 
-	/* Anybody may write it; but who names it wants no option to be set. */
+	/* All users may write it, but it is named to set no option. */
 	if (candidate->is_named && S_ISCHR(stat->st_mode) && strcmp(path, "/dev/null") == 0)
 		return 0;
 	(void)usage_show(path, shown);
