@@ -8,14 +8,6 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 # The owner that a thread of a Java service is.
 JAVA=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e:57
 
-# timeout_key NAME OWNER NUMBER: of one hold of a reader.
-timeout_key() {
-	case $1 in
-	*'{'*) echo "$1:$2:rwlock_timeout:$3" ;;
-	*) echo "{$1}:$2:rwlock_timeout:$3" ;;
-	esac
-}
-
 is_mode() {
 	redis_says "$2" hget "$1" mode
 }
@@ -83,11 +75,6 @@ let_guest_out() {
 # enters_woken GUEST: a waiter that was started with -v; what is in its way has just left.
 enters_woken() {
 	soon_or_woken 1.5 "$BATS_TEST_TMPDIR/said-$1" is_inside "$1"
-}
-
-# When a guest was let in, in ms.
-entered_ms() {
-	echo $(($(cat "$BATS_TEST_TMPDIR/in-$1") / 1000))
 }
 
 # Sets LISTENERS to the processes that wait for a read or write lock: those that listen.
