@@ -1,9 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# rlock fair: first come, first served, in one queue with Java's threads. What stands on the server, a lock that is
-# re-entered, and one of another kind. Whose turn it is: fair_order.bats; which release wakes a waiter: fair_woken.bats;
-# which call is turned away, or leaves: fair_leaving.bats; without a command: fair_scripts.bats. What happens to the queue is in
-# queue_*.bats.
+# rlock fair: first come, first served, in one queue with Java's threads; which call is turned away or leaves, what wakes the
+# head, and locks that are re-entered. What happens to the queue: queue_*.bats; whatever comes, goes and gives up: model.bats.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is queue.bash's.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2153,SC2154
@@ -12,7 +10,6 @@ load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
 load ../lib/queue
-load ../lib/clocks
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }
@@ -21,8 +18,6 @@ setup() { directory_setup; }
 
 teardown() { watchful_teardown; }
 
-# ---- what stands on the server ----
-
 @test "an undisturbed fair run makes one request to acquire the lock and one to release it" {
 	run -0 rlock fair warm -- true
 	redis config resetstat >/dev/null
@@ -30,46 +25,6 @@ teardown() { watchful_teardown; }
 	assert_equal "$(redis info commandstats | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\),.*/\1/p')" 2
 	run -1 grep -cE '^cmdstat_(eval|subscribe):' < <(redis info commandstats)
 }
-
-# scores_are_ahead NAME...: by 300 s for its position and each one before it, and not by hours.
-scores_are_ahead() {
-	local party position=0 ahead
-	for party; do
-		((position += 1))
-		ahead=$(ahead_ms a "$party")
-		((ahead >= position * 300000 && ahead <= 30000 + (position + 1) * 300000)) || return
-	done
-}
-
-@test "each waiter in the queue has a score, each 300 s further ahead than the one before" {
-	start_holder r0 fair a
-	for party in r1 r2 r3 r4 r5; do
-		queue_waiter "$party" a
-	done
-	assert_equal "$(redis zcard 'redisson_lock_timeout:{a}')" 5
-	scores_are_ahead r1 r2 r3 r4 r5
-	let_all_leave r0 r1 r2 r3 r4 r5
-	nothing_is_left
-}
-
-@test "a release notifies the head of the queue on a channel of its own, and no other waiter in it" {
-	local head
-	start_holder r0 fair a
-	queue_waiter r1 a
-	queue_waiter r2 a
-	queue_waiter r3 a
-	head=$(owner_in_queue a r1)
-	record_messages
-	let_leave r0
-	await_entry r1
-	run -0 show_messages
-	# The lock's own channel is for plain waiters.
-	assert_equal "$(grep -vx 'redisson_lock__channel:{a} 0' <<<"$output" | sort -u)" "redisson_lock__channel:{a}:$head 0"
-	let_all_leave r1 r2 r3
-	nothing_is_left
-}
-
-# ---- re-entered ----
 
 @test "fair in fair, plain in fair and fair in plain are one lock re-entered" {
 	for verbs in 'fair fair' 'run fair' 'fair run'; do
@@ -82,23 +37,196 @@ scores_are_ahead() {
 	done
 }
 
-@test "a command is told that its lock is a fair one" {
-	run -0 rlock fair a -- sh -c 'echo "$RLOCK_MODE $RLOCK_NAME"'
-	assert_output 'fair a'
+# ---- in order ----
+
+# scores_are_ahead NAME...: by 300 s for its position and each one before it, and not by hours.
+scores_are_ahead() {
+	local party position=0 ahead
+	for party; do
+		((position += 1))
+		ahead=$(ahead_ms a "$party")
+		((ahead >= position * 300000 && ahead <= 30000 + (position + 1) * 300000)) || return
+	done
 }
 
-@test "a fair lock is issued fencing tokens, and a call that was turned away none" {
-	run -0 rlock fair --fence a -- sh -c 'echo "$RLOCK_TOKEN"'
-	assert_output 1
-	start_holder r0 fair a --fence
-	run -75 rlock fair --fence -n a -- true
-	run -75 rlock fair --fence -w 50ms a -- true
-	queue_passer r1 --fence a
-	assert_equal "$(redis get 'redisson_lock_token:{a}')" 2
+@test "each waiter is notified and gets in when it is its turn, one at a time" {
+	local -a all=()
+	start_holder r0 fair a
+	for number in {1..6}; do
+		all+=("r$number")
+		queue_waiter "r$number" a
+	done
+	assert_equal "$(queue_names a)" "${all[*]}"
+	# As Redisson's.
+	scores_are_ahead "${all[@]}"
+	local head
+	head=$(owner_in_queue a r1)
+	record_messages
 	let_leave r0
-	ended_with 0 "${PIDS[r1]}"
-	assert_equal "$(redis get 'redisson_lock_token:{a}')" 3
-	keys_are 'redisson_lock_token:{a}'
+	await_entry r1
+	run -0 show_messages
+	# The lock's own channel is for plain waiters.
+	assert_equal "$(grep -vx 'redisson_lock__channel:{a} 0' <<<"$output" | sort -u)" "redisson_lock__channel:{a}:$head 0"
+	assert_equal "$(queue_names a)" "${all[*]:1}"
+	take_turns "${all[@]}"
+	kill "$PID"
+	nothing_is_left
 }
 
-# ---- locks of another kind ----
+@test "rlock and Java's threads are in one queue, and its order is kept" {
+	java_locks J1 a
+	queue_waiter r1 a
+	java_locks J2 a >/dev/null
+	queue_waiter r2 a
+	java_locks J3 a >/dev/null
+	assert_equal "$(queue_names a)" 'r1 J2 r2 J3'
+	record_messages
+	is_woken_by a r1 java_unlocks J1 a
+	let_leave r1
+	show_messages | grep -qxF "$(channel a):$JAVA_CLIENT:2 0"
+	is_waiting r2
+	assert_equal "$(java_locks J2 a)" ''
+	java_has_lock a J2
+	assert_equal "$(java_unlocks J2 a)" 1
+	await_entry r2
+	assert_not_equal "$(java_locks J3 a)" ''
+	let_leave r2
+	assert_equal "$(java_locks J3 a)" ''
+	assert_equal "$(java_unlocks J3 a)" 1
+	for key in a 'redisson_lock_queue:{a}' 'redisson_lock_timeout:{a}'; do
+		is_free "$key"
+	done
+}
+
+# ---- turned away, or leaving the queue ----
+
+@test "a call does not pass the queue by, though the lock is free, and says for whose turn it is kept" {
+	keep_head a
+	run -75 rlock fair -n a -- true
+	assert_output ''
+	run -75 rlock fair -v -n a -- true
+	assert_output --partial "kept for the next waiter, $JAVA_CLIENT:1"
+	run -75 rlock fair -w 300ms a -- true
+	assert_one_line "^rlock: a: timed out after 300ms: kept for the next waiter, $JAVA_CLIENT:1: give a longer --wait\$"
+	assert_equal "$(queue_names a)" J1
+	assert_equal "$(redis zcard 'redisson_lock_timeout:{a}')" 1
+	is_free a
+}
+
+@test "a waiter whose time is over says which holder had the lock, and has left the queue" {
+	start_holder r0 fair a --note 'the holder'
+	run -75 rlock fair -w 300ms a -- true
+	assert_one_line '^rlock: a: timed out after 300ms: held by the holder \(.*\), for [0-9.]+s: give a longer --wait, or end that job$'
+	has_no_queue a
+	assert_equal "$(redis pubsub channels)" ''
+}
+
+@test "a signal ends a waiter, and takes it out of the queue" {
+	local signal
+	start_holder r0 fair a
+	queue_waiter r1 a
+	for signal in TERM:143 INT:130; do
+		queue_waiter r2 a
+		kill -s "${signal%:*}" "${PIDS[r2]}"
+		ended_with "${signal#*:}" "${PIDS[r2]}"
+		assert_equal "$(queue_names a)" r1
+	done
+	kill "${PIDS[r1]}"
+	ended_with 143 "${PIDS[r1]}"
+	has_no_queue a
+	let_leave r0
+	nothing_is_left
+}
+
+@test "when the head leaves while the lock is free the next one is woken" {
+	# r1 is next for "a", which is free, and does without it as long as it has not got "b".
+	start_holder r0 fair b
+	queue_waiter r1 a b
+	queue_waiter r2 a
+	assert_equal "$(queue_names a)" 'r1 r2'
+	is_free a
+	is_woken_by a r2 kill "${PIDS[r1]}"
+	assert_equal "$(queue_names b)" ''
+	let_leave r2
+	let_leave r0
+	nothing_is_left
+}
+
+# ---- woken by other locks' releases ----
+
+@test "a plain release, and unlock --force, wake the head of the queue" {
+	start_holder p0 run a
+	queue_waiters r1 r2 r3
+	is_woken_by a r1 let_leave p0
+	is_waiting r2
+	is_woken_by a r2 rlock unlock --force a
+	is_waiting r3
+	touch out-r1
+	ended_with 76 "${PIDS[r1]}"
+	take_turns r2 r3
+	nothing_is_left
+}
+
+@test "a fair release wakes plain waiters too" {
+	start_holder r0 fair a
+	in_background rlock run a -- inside p1
+	PIDS[p1]=$PID
+	wait_until 5 has_waiters a
+	let_leave r0
+	wait_until 8 is_inside p1
+	let_leave p1
+	nothing_is_left
+}
+
+@test "the head waits until a lock's least time is over, and then gets in" {
+	local end
+	run -0 rlock fair --at-least 2s a -- true
+	queue_waiters r1 r2
+	end=$(lease_end_ms a)
+	await_entry r1 8
+	(($(cut -c 1-13 in-r1) - end > -50))
+	take_turns r1 r2
+	nothing_is_left
+}
+
+# ---- without a command ----
+
+@test "a script has a fair lock until it unlocks it, and the next one is woken" {
+	in_background bash -c 'rlock fair --pid $$ a; inside held; rlock unlock a; inside after'
+	PIDS[script]=$PID
+	await_entry held
+	queue_waiter r1 a
+	is_woken_by a r1 touch out-held
+	let_leave r1
+	touch out-after
+	ended_with 0 "${PIDS[script]}"
+	nothing_is_left
+	no_hold_files
+}
+
+@test "two that wait for one owner are in the queue once, and each has a hold" {
+	local first
+	start_holder r0 fair a
+	in_background rlock fair --owner job-1 --lease 1m a
+	first=$PID
+	wait_until 5 has_in_queue a 1
+	in_background rlock fair --owner job-1 --lease 1m a
+	wait_until 5 hears "$(channel a):$(redis lindex 'redisson_lock_queue:{a}' 0)" 2
+	has_in_queue a 1
+	queue_waiter r1 a
+	let_leave r0
+	ended_with 0 "$first"
+	ended_with 0 "${BACKGROUND[2]}"
+	has_count a 2
+	is_waiting r1
+	run -0 rlock unlock --owner job-1 a
+	run -0 rlock unlock --owner job-1 a
+	await_entry r1
+	let_leave r1
+	nothing_is_left
+}
+
+# hears CHANNEL COUNT: so many listen there.
+hears() {
+	[ "$(redis pubsub numsub "$1" | tail -n 1)" = "$2" ]
+}
