@@ -51,11 +51,6 @@ names_port() {
 	ask_sentinel "$1" sentinel get-master-addr-by-name "$SERVICE" && [ "${ANSWER##*$'\n'}" = "$2" ]
 }
 
-# says_its_role: the server was asked since its statistics were reset.
-says_its_role() {
-	ask_server info commandstats && [[ $ANSWER = *cmdstat_role:* ]]
-}
-
 # The sentinels want SECRET from here on, of clients without a user, and of the user me.
 require_sentinel_login() {
 	local number
@@ -109,19 +104,13 @@ is_answered() {
 	assert_line --regexp '^BAD +sentinels +1 of 3 answered'
 }
 
-@test "the lock is on the server that the sentinels name, and its exit status is the command's" {
-	run -3 rlock run a -- sh -c 'ask_redis "$SERVER_SOCKET" exists a; exit 3'
-	assert_output 1
-	all_nodes_are_empty
-}
-
-@test "every verb that locks works behind sentinels" {
-	local verb
-	for verb in run lock fair rlock wlock; do
-		run -0 rlock "$verb" a -- true
-	done
-	run -0 bash -c 'rlock lock --pid $$ a && rlock renew a && rlock unlock a'
-	assert_output --regexp '^(30|29\.[0-9]+)s$'
+@test "the lock is in the URL's database of the server that the sentinels name, in whatever order they are named" {
+	local backwards
+	backwards=redis+sentinel://$(tr , '\n' <<<"$SENTINELS" | tac | paste -sd ,)/$SERVICE/3
+	run -3 rlock run -u "$RLOCK_URL/3" a -- sh -c '
+		rlock run -n -u "$0" a -- redis-cli -s "$SERVER_SOCKET" -n 3 hvals a
+		exit 3' "$backwards"
+	assert_output 2
 	all_nodes_are_empty
 }
 
@@ -137,63 +126,7 @@ is_answered() {
 	assert_output ''
 }
 
-@test "a lock is re-entered inside, in whatever order the sentinels are named" {
-	local backwards
-	backwards=redis+sentinel://$(tr , '\n' <<<"$SENTINELS" | tac | paste -sd ,)/$SERVICE
-	run -0 rlock run a -- rlock run -n -u "$backwards" a -- ask_redis "$SERVER_SOCKET" hvals a
-	assert_output 2
-	all_nodes_are_empty
-}
-
-@test "a waiter behind sentinels is woken by the release" {
-	hold_in_background a
-	in_background rlock run a -- touch entered
-	wait_until 5 has_waiters a
-	let_go
-	wait_until 5 file_exists entered
-	wait_until 5 all_nodes_are_empty
-}
-
-@test "a database and a client's name behind sentinels are as on one server" {
-	run -0 rlock run -u "$RLOCK_URL/3" a -- redis-cli -s "$SERVER_SOCKET" -n 3 exists a
-	assert_output 1
-}
-
-@test "with -v it is said which server the sentinels name" {
-	run -0 --separate-stderr rlock run -v a -- true
-	assert_regex "$stderr" "the sentinels name redis://127.0.0.1:$(port_of 1)/0"
-}
-
 # ---- sentinels that are dead, or know less than others ----
-
-@test "a sentinel that is frozen delays no lock" {
-	freeze_sentinels 2
-	took_less 4 rlock run a -- true
-}
-
-@test "without a wait time the sentinels are not queried again when that took too long to do it twice in 2 s" {
-	freeze_sentinels 2 3
-	run -69 rlock run -nv a -- touch ran
-	assert_line --partial '1 of 3 sentinels has answered: a grant needs the majority of them'
-	assert_equal "$(grep -c 'asking to acquire' <<<"$output")" 1
-	assert [ ! -e ran ]
-}
-
-@test "a grant needs the majority of three sentinels, as a minority may not have heard of a failover" {
-	freeze_sentinels 1 3
-	run -69 rlock run --connect-timeout 0.4s a -- touch begun
-	assert_one_line '^rlock: a: 1 of 3 sentinels has answered: a grant needs the majority of them(: .*)?$'
-	assert [ ! -e begun ]
-	all_nodes_are_empty
-	thaw_sentinels
-	run -0 rlock run a -- true
-}
-
-@test "one sentinel of two is enough, and delays a lock by less than the connect timeout" {
-	freeze_sentinels 1
-	took_less 4 rlock run -u "redis+sentinel://$(cut -d , -f 1-2 <<<"$SENTINELS")/$SERVICE" a -- true
-	all_nodes_are_empty
-}
 
 @test "a lock is renewed and released with one sentinel of three" {
 	in_background rlock run -t 2s --connect-timeout 0.3s a -- until_let_go
@@ -205,23 +138,18 @@ is_answered() {
 	all_nodes_are_empty
 }
 
-@test "a sentinel that has gone delays no lock" {
-	choose_port
-	took_less 4 rlock run -u "redis+sentinel://127.0.0.1:$PORT,$SENTINELS/$SERVICE" a -- true
-}
-
-@test "rlock ends with 69 at once when no sentinel can be reached, and names one" {
-	choose_port
-	run -69 rlock run -u "redis+sentinel://127.0.0.1:$PORT/$SERVICE" a -- touch begun
-	assert_one_line "^rlock: a: no sentinel names the master of $SERVICE: cannot reach redis://127.0.0.1:$PORT/0: Connection refused$"
-	assert [ ! -e begun ]
-}
-
-@test "rlock ends with 69 after the connect timeout when all sentinels are frozen" {
-	freeze_sentinels 1 2 3
-	run -69 rlock run --connect-timeout 0.4s a -- touch begun
+@test "a grant needs half of the sentinels that are named, and those that do not answer delay none" {
+	freeze_sentinels 1
+	took_less 4 rlock run a -- true
+	took_less 4 rlock run -u "redis+sentinel://$(cut -d , -f 1-2 <<<"$SENTINELS")/$SERVICE" a -- true
+	freeze_sentinels 3
+	run -69 rlock run -n --connect-timeout 0.4s a -- touch begun
+	assert_one_line '^rlock: a: 1 of 3 sentinels has answered: a grant needs the majority of them(: .*)?$'
+	freeze_sentinels 2
+	run -69 rlock run -n --connect-timeout 0.4s a -- touch begun
 	assert_one_line "^rlock: a: no sentinel names the master of $SERVICE: no answer from redis://127.0.0.1:[0-9]+/0 in time(: .*)?$"
 	assert [ ! -e begun ]
+	all_nodes_are_empty
 }
 
 @test "sentinels that come back within the wait time are queried once more" {
@@ -242,48 +170,35 @@ is_answered() {
 
 # ---- what is wrong ----
 
-@test "a service that the sentinels do not know: 78" {
-	run -78 rlock run -u "redis+sentinel://$SENTINELS/other" a -- touch begun
-	assert_one_line '^rlock: a: no sentinel names the master of other: redis://127.0.0.1:[0-9]+/0 knows no service of that name$'
+# refused STATUS URL TEXT
+refused() {
+	run "-$1" rlock run -u "$2" a -- touch begun
+	assert_one_line "^rlock: a: $3\$"
 	assert [ ! -e begun ]
 }
 
-@test "a server that is no sentinel: 78" {
-	run -78 rlock run -u "redis+sentinel://127.0.0.1:$(port_of 1)/$SERVICE" a -- touch begun
-	assert_one_line "^rlock: a: no sentinel names the master of $SERVICE: redis://127.0.0.1:$(port_of 1)/0 is no sentinel: sentinels listen on port 26379 by default$"
-	assert [ ! -e begun ]
+@test "a service that the sentinels do not know, and a server in the place of a sentinel or a sentinel in its: 78" {
+	local none="no sentinel names the master of"
+	refused 78 "redis+sentinel://$SENTINELS/other" "$none other: redis://127.0.0.1:[0-9]+/0 knows no service of that name"
+	refused 78 "redis+sentinel://127.0.0.1:$(port_of 1)/$SERVICE" \
+		"$none $SERVICE: redis://127.0.0.1:$(port_of 1)/0 is no sentinel: sentinels listen on port 26379 by default"
+	refused 78 "redis://${SENTINELS%%,*}" \
+		'denied by the server: it runs no scripts: is it a sentinel\? Its URL is redis\+sentinel://HOST:PORT/SERVICE: ERR unknown command .*'
 }
 
-@test "a sentinel that is taken for a server: 78, and its URL" {
-	run -78 rlock run -u "redis://${SENTINELS%%,*}" a -- touch begun
-	assert_one_line '^rlock: a: denied by the server: it runs no scripts: is it a sentinel\? Its URL is redis\+sentinel://HOST:PORT/SERVICE: ERR unknown command .*$'
-	assert [ ! -e begun ]
+@test "a sentinel, or a master, that cannot be reached is named: 69" {
+	choose_port
+	refused 69 "redis+sentinel://127.0.0.1:$PORT/$SERVICE" \
+		"no sentinel names the master of $SERVICE: cannot reach redis://127.0.0.1:$PORT/0: Connection refused"
+	name_master "$PORT"
+	refused 69 "$RLOCK_URL" "cannot reach redis://127.0.0.1:$PORT/0: Connection refused(: the server is from RLOCK_URL)?"
 }
 
 @test "sentinels that name a replica: 69, and a failover is told" {
 	on 2 redis replicaof 127.0.0.1 "$(port_of 1)"
 	name_master "$(port_of 2)"
-	run -69 rlock run a -- touch begun
+	refused 69 "$RLOCK_URL" 'its sentinels name a master that is a replica: a failover is under way'
 	on 2 redis replicaof no one
-	assert_one_line '^rlock: a: its sentinels name a master that is a replica: a failover is under way$'
-	assert [ ! -e begun ]
-}
-
-@test "a master that cannot be reached is named" {
-	choose_port
-	name_master "$PORT"
-	run -69 rlock run a -- touch begun
-	assert_one_line "^rlock: a: cannot reach redis://127.0.0.1:$PORT/0: Connection refused: the server is from RLOCK_URL$"
-	assert [ ! -e begun ]
-}
-
-@test "options for sentinels without one are refused, with the URL that has some" {
-	run -64 rlock run -u "unix://$SERVER_SOCKET" --sentinel-user me a -- true
-	assert_one_line '^rlock: --sentinel-user is for sentinels, and unix://.* has none: name the server by a URL like redis\+sentinel://HOST:26379/SERVICE$'
-	printf '%s\n' "url = unix://$SERVER_SOCKET" 'sentinel-map = a:1=b:2' >conf
-	unset RLOCK_URL
-	run -78 rlock run --config conf a -- true
-	assert_one_line '^rlock: .*conf: sentinel-map is for sentinels, and unix://.* has none: add url = redis\+sentinel://HOST:26379/SERVICE$'
 }
 
 # ---- a NAT ----
@@ -293,30 +208,20 @@ is_answered() {
 	run -0 rlock run --sentinel-map "192.0.2.2:6379=127.0.0.1:1,192.0.2.1:6379=127.0.0.1:$(port_of 2)" a -- \
 		ask_redis "$(socket_of 2)" exists a
 	assert_output 1
-	# It goes on to be the one that they name.
-	run -0 rlock run -t 3s --sentinel-map "192.0.2.1:6379=127.0.0.1:$(port_of 2)" a -- sleep 1.5
 }
 
 # ---- logins ----
 
-@test "sentinels have a login of their own" {
-	printf 'SECRET\n' >password
-	chmod 600 password
-	require_sentinel_login
-	run -77 rlock run a -- touch begun
-	assert_one_line "^rlock: a: no sentinel names the master of $SERVICE: denied by redis://127.0.0.1:[0-9]+/0: the sentinels' user is given by --sentinel-user, and their password by --sentinel-password-file$"
-	run -0 rlock run --sentinel-password-file password a -- true
-	run -0 rlock run --sentinel-user me --sentinel-password-file password a -- true
-	run -77 rlock run --sentinel-user you --sentinel-password-file password a -- touch begun
-	assert_one_line "^rlock: a: no sentinel names the master of $SERVICE: denied by redis://127.0.0.1:[0-9]+/0: the sentinels' user is given by .*$"
-	assert [ ! -e begun ]
-}
-
-@test "the login at the sentinels stands in the configuration file, for the URL of that file alone" {
+@test "sentinels have a login of their own, which the configuration file has for its URL alone" {
+	local denied="no sentinel names the master of $SERVICE: denied by redis://127.0.0.1:[0-9]+/0: the sentinels' user is given by --sentinel-user, and their password by --sentinel-password-file"
 	printf 'SECRET\n' >password
 	chmod 600 password
 	printf '%s\n' "url = $RLOCK_URL" 'sentinel-user = me' "sentinel-password-file = $PWD/password" >conf
 	require_sentinel_login
+	refused 77 "$RLOCK_URL" "$denied"
+	run -0 rlock run --sentinel-password-file password a -- true
+	run -0 rlock run --sentinel-user me --sentinel-password-file password a -- true
+	run -77 rlock run --sentinel-user you --sentinel-password-file password a -- true
 	run -77 rlock run --config conf a -- true
 	unset RLOCK_URL
 	run -0 rlock run --config conf a -- true
@@ -342,17 +247,6 @@ is_answered() {
 	redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
 	ended_with 75 "$PID"
 	assert [ ! -e begun ]
-}
-
-@test "a waiter gets the lock from the new master" {
-	held_by_stranger a
-	redis pexpire a 6000
-	in_background rlock run -w 20s a -- touch entered
-	wait_until 5 has_waiters a
-	name_master "$(port_of 2)"
-	ended_with 0 "$PID"
-	assert [ -e entered ]
-	on 2 no_keys
 }
 
 @test "a waiter notices another master within seconds, however long the lease at the old one" {
@@ -385,42 +279,6 @@ is_answered() {
 	assert_regex "$(<said)" '^rlock: a: lock lost at .*: it expired or was deleted on the server: terminating the command: before you run it again, look at what is half done$'
 }
 
-@test "a lock that the new master knows is held on" {
-	in_background rlock run -t 6s a -- until_let_go
-	wait_until 5 is_held a
-	on 2 redis replicaof 127.0.0.1 "$(port_of 1)"
-	wait_until 10 on 2 is_held a
-	on 2 redis replicaof no one
-	name_master "$(port_of 2)"
-	wait_until 6 on 2 is_renewed a 6000
-	stays 1 is_running "$PID"
-	let_go
-	ended_with 0 "$PID"
-	on 2 no_keys
-}
-
-@test "a lock is held on, and released, though the sentinels name a master before it is one" {
-	in_background rlock run -t 12s a -- until_let_go
-	holder=$PID
-	wait_until 5 is_held a
-	on 2 redis replicaof 127.0.0.1 "$(port_of 1)"
-	wait_until 10 on 2 is_held a
-	on 2 redis config resetstat
-	name_master "$(port_of 2)"
-	# The renewal meets a replica, and later the release.
-	wait_until 6 on 2 says_its_role
-	on 2 redis replicaof no one
-	wait_until 8 on 2 is_renewed a 12000
-	is_running "$holder"
-	on 2 redis replicaof 127.0.0.1 "$(port_of 1)"
-	on 2 redis config resetstat
-	let_go
-	wait_until 5 on 2 says_its_role
-	is_running "$holder"
-	on 2 redis replicaof no one
-	ended_with 0 "$holder"
-}
-
 @test "a release that only a former master got is none" {
 	in_background rlock run -t 20s a -- until_let_go
 	wait_until 5 is_held a
@@ -430,57 +288,31 @@ is_answered() {
 	ended_with 76 "$PID"
 }
 
-@test "no answer of any sentinel in time: the lock counts as lost" {
-	hold_in_background a -t 2s --connect-timeout 0.3s
+@test "a holder outlasts sentinels that are gone for less than its lease, and no others" {
+	in_background rlock run -t 6s --connect-timeout 0.3s a -- until_let_go
+	wait_until 5 is_held a
+	freeze_sentinels 1 2 3
+	# A renewal is due by now.
+	stays 2.5 is_running "$PID"
+	thaw_sentinels
+	wait_until 8 on 1 is_renewed a 6000
 	freeze_sentinels 1 2 3
 	ended_with 76 "$PID"
 }
 
-@test "a holder survives sentinels that are gone for less than its lease" {
-	in_background rlock run -t 12s --connect-timeout 0.3s a -- until_let_go
-	wait_until 5 is_held a
-	freeze_sentinels 1 2 3
-	stays 4.5 is_running "$PID"
-	thaw_sentinels
-	wait_until 8 on 1 is_renewed a 12000
-	stays 1 is_running "$PID"
-	let_go
-	ended_with 0 "$PID"
-}
-
 # ---- TLS ----
 
-@test "sentinels and their master are reached over TLS, and both certificates are verified" {
+@test "the certificates of sentinels and of their master are both verified" {
 	local dir=$BATS_TEST_TMPDIR/certificates url
 	certificates "$dir"
 	own_tls_pair "$dir" server server
 	url=rediss+sentinel://localhost:$SENTINEL_PORT/$SERVICE
 	run -0 rlock run -u "$url?cacert=$dir/ca.crt" a -- true
-	run -78 rlock run -u "$url" a -- touch begun
-	assert_one_line "^rlock: a: no sentinel names the master of $SERVICE: cannot connect to rediss://localhost:$SENTINEL_PORT/0: .*certificate.*$"
-	assert [ ! -e begun ]
-}
-
-@test "a master whose certificate is for another name is refused, though its sentinel is trusted" {
-	local dir=$BATS_TEST_TMPDIR/certificates
-	certificates "$dir"
+	refused 78 "$url" \
+		"no sentinel names the master of $SERVICE: cannot connect to rediss://localhost:$SENTINEL_PORT/0: .*certificate.*"
+	mkdir other
+	cd other || return
 	own_tls_pair "$dir" server other
-	run -78 rlock run -u "rediss+sentinel://localhost:$SENTINEL_PORT/$SERVICE?cacert=$dir/ca.crt" a -- touch begun
-	assert_one_line "^rlock: a: cannot connect to rediss://127.0.0.1:$PORT/0: .*certificate.*$"
-	assert [ ! -e begun ]
-}
-
-@test "renewals over TLS behind a sentinel hold the lock, from whatever directory" {
-	local dir=certificates
-	certificates "$dir"
-	own_tls_pair "$PWD/$dir" server server
-	run -0 rlock run -t 3s -u "rediss+sentinel://localhost:$SENTINEL_PORT/$SERVICE?cacert=$dir/ca.crt" a -- sleep 2.2
-}
-
-@test "a holder is stopped at the master that the sentinels name" {
-	in_background rlock run -t 2s a -- until_let_go
-	wait_until 10 is_above "$PID" until_let_go
-	run -0 rlock stop a
-	ended_with 124
-	all_nodes_are_empty
+	refused 78 "rediss+sentinel://localhost:$SENTINEL_PORT/$SERVICE?cacert=$dir/ca.crt" \
+		"cannot connect to rediss://127.0.0.1:$PORT/0: .*certificate.*"
 }

@@ -355,6 +355,10 @@ static const struct values values[] = {
 	  "is for TLS, and unix:///a ... has none: name the server by a URL like rediss://HOST:6379\n",
 	  { "--cacert /c" } },
 	{ "run -u unix:///a %s a -- touch ran", "%s", { "--insecure" } },
+	{ "run -u unix:///a %s a -- touch ran",
+	  "is for sentinels, and unix:///a ... has none: name the server by a URL like "
+	  "redis+sentinel://HOST:26379/SERVICE\n",
+	  { "--sentinel-user me", "--sentinel-map a:1=b:2" } },
 	{ "run -u redis+sentinel://h/m '--sentinel-map=%s' a -- true",
 	  "--sentinel-map: ",
 	  { "a", "a=b", "a:1", "a:1=", "a:1=b:0", "a:1=b:2,", "=", "a:1=b:2:3" } },
