@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# Failovers in a cluster, while a lock is held and waited for.
+# Nodes of a cluster that die: a replica takes over, while a lock is held and waited for, or the message says which node does
+# not answer.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
@@ -10,8 +11,11 @@ load ../lib/leftovers
 load ../lib/watching
 load ../lib/clusters
 
+# Until the others have taken a node for dead, they lead to it.
+TIMEOUT=(--cluster-node-timeout 4000)
+
 setup_file() {
-	start_cluster 3
+	start_cluster 3 "${TIMEOUT[@]}"
 	# The fourth is a replica of the first; they change places in the tests.
 	add_replica 4 1
 }
@@ -51,28 +55,6 @@ is_master() {
 	[ "$(on "$1" redis role | head -n 1)" = master ]
 }
 
-# fails_over_to NUMBER: it is the master. Redis gives an order up after 5 s, and an order to a master does nothing.
-fails_over_to() {
-	for _ in 1 2 3 4; do
-		on "$1" redis cluster failover >/dev/null || :
-		! wait_until 6 is_master "$1" || return 0
-	done
-	return 1
-}
-
-# hold_and_wait: NAME is held, and its replica has it; a command that makes the file "entered" waits for it.
-hold_and_wait() {
-	OLD=$(node_of "$NAME")
-	NEW=$((5 - OLD))
-	in_background rlock run -t 60s "$NAME" -- until_let_go
-	HOLDER=$PID
-	wait_until 5 on "$OLD" is_held "$NAME"
-	in_background rlock run -w 60s "$NAME" -- touch entered
-	WAITER=$PID
-	wait_until 5 has_waiter
-	wait_until 5 replica_has_all
-}
-
 has_waiter() {
 	[ "$(on "$OLD" redis pubsub numsub "redisson_lock__channel:{$NAME}" | tail -n 1)" = 1 ]
 }
@@ -81,44 +63,29 @@ replica_has_all() {
 	[ "$(on "$OLD" redis wait 1 1000)" = 1 ]
 }
 
-holds_on_until_let_go() {
+@test "a lock is held on when its node is killed, and a waiter gets it afterwards" {
+	local holder waiter new
+	OLD=$(node_of "$NAME") new=$((5 - OLD))
+	in_background rlock run -t 30s "$NAME" -- until_let_go
+	holder=$PID
+	wait_until 5 on "$OLD" is_held "$NAME"
+	in_background rlock run -w 60s "$NAME" -- touch entered
+	waiter=$PID
+	wait_until 5 has_waiter
+	wait_until 5 replica_has_all
+	crash_server "$OLD"
+	wait_until 30 is_master "$new"
 	# So that it is less than what a renewal makes it.
-	wait_until 5 on "$NEW" redis_says 1 pexpire "$NAME" 50000
-	wait_until 45 on "$NEW" is_renewed "$NAME" 60000
-	is_running "$HOLDER"
+	wait_until 5 on "$new" redis_says 1 pexpire "$NAME" 20000
+	wait_until 25 on "$new" is_renewed "$NAME" 30000
+	is_running "$holder"
 	assert [ ! -e entered ]
 	let_go
-	ended_with 0 "$HOLDER"
-	ended_with 0 "$WAITER"
+	ended_with 0 "$holder"
+	ended_with 0 "$waiter"
 	assert [ -e entered ]
-	on "$NEW" no_keys
-}
-
-@test "a lock is held on through a failover that was ordered, and a waiter gets it afterwards" {
-	hold_and_wait
-	fails_over_to "$NEW"
-	holds_on_until_let_go
-}
-
-@test "a lock is held on when its node is killed, and a waiter gets it afterwards" {
-	hold_and_wait
-	crash_server "$OLD"
-	wait_until 20 is_master "$NEW"
-	holds_on_until_let_go
-	start_server_number "$OLD" --port "$(port_of "$OLD")" "${NODE_OPTIONS[@]}"
-}
-
-@test "during the failover of a node each call acquires and releases its lock" {
-	local worker
-	OLD=$(node_of "$NAME")
-	NEW=$((5 - OLD))
-	for worker in 1 2 3 4; do
-		in_background bash -c 'for turn in {1..100}; do rlock run -w 60s "{$0}$1" -- true || { echo "$?" >>failed; exit 1; }; done; echo >>ended' "$NAME" "$worker"
-	done
-	fails_over_to "$NEW"
-	wait_until 240 has_lines ended 4
-	assert [ ! -e failed ]
-	wait_until 20 is_master "$NEW"
+	on "$new" no_keys
+	start_server_number "$OLD" --port "$(port_of "$OLD")" "${NODE_OPTIONS[@]}" "${TIMEOUT[@]}"
 }
 
 @test "replicas of the node that a lock has left do not count for it" {
@@ -133,4 +100,36 @@ holds_on_until_let_go() {
 	end_migration "$NAME" "$OLD" 2
 	rlock unlock --owner ci-1 "$NAME"
 	on 2 no_keys
+}
+
+# is_down NUMBER: this node says that the cluster is down.
+is_down() {
+	on "$1" ask_server cluster info && [[ $ANSWER = *cluster_state:fail* ]]
+}
+
+# name_at_node NUMBER: sets NAME to one that this node has.
+name_at_node() {
+	for NAME in a b c d e f g h; do
+		[ "$(node_of "$NAME")" != "$1" ] || return 0
+	done
+}
+
+@test "a node without a replica that does not answer is named, while the others lead to it, and when they say that all is down" {
+	local port
+	port=$(port_of 3)
+	name_at_node 3
+	crash_server 3
+	run -69 took_less 4 rlock run -n "$NAME" -- touch begun
+	assert_one_line "^rlock: $NAME: cannot reach redis://127.0.0.1:$port/0, which serves the lock's slot: Connection refused.*$"
+	run -69 rlock status "$NAME"
+	assert_output --partial "redis://127.0.0.1:$port/0, which serves the lock's slot: Connection refused"
+	wait_until 20 is_down 2
+	run -69 took_less 4 rlock run -nv "$NAME" -- touch begun
+	assert_line --regexp "^rlock: $NAME: no node of the cluster serves the lock: 127.0.0.1:$port does not answer the others: start it, or give --wait for a failover: CLUSTERDOWN .*$"
+	# Without a wait time, too, it is tried again.
+	assert [ "$(grep -c 'asking to acquire' <<<"$output")" -gt 2 ]
+	run -69 rlock check
+	assert_output --partial "127.0.0.1:$port does not answer"
+	assert [ ! -e begun ]
+	start_server_number 3 --port "$port" "${NODE_OPTIONS[@]}" "${TIMEOUT[@]}"
 }
