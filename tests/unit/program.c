@@ -12,8 +12,6 @@
 
 #include "program.h"
 
-#define WORDS_MAX 128
-
 int rlock_main(int argc, char **argv);
 
 static int listener = -1, port, config_fd = -1;
@@ -80,13 +78,12 @@ void program_configure(const char *text, size_t len)
 
 /* ---- a call ---- */
 
-/* Cuts the line in place, one word after the other, as the kernel lays them out. */
-static int cut(char *line, char **words)
+int program_cut(char *line, char **words)
 {
 	char *to = line;
 	int count = 0;
 
-	while (*line != '\0' && count < WORDS_MAX - 1) {
+	while (*line != '\0' && count < PROGRAM_WORDS_MAX - 1) {
 		bool is_quoted = false;
 
 		words[count++] = to;
@@ -114,12 +111,12 @@ static void read_back(FILE *file, char out[SAID_MAX])
 /* In the child. Nothing of the tests is on its streams, which unit.c writes line by line. */
 static int call(char *line, FILE *out, FILE *err)
 {
-	char *words[WORDS_MAX];
+	char *words[PROGRAM_WORDS_MAX];
 	int status;
 
 	if (dup2(fileno(out), STDOUT_FILENO) < 0 || dup2(fileno(err), STDERR_FILENO) < 0)
 		abort();
-	status = rlock_main(cut(line, words), words);
+	status = rlock_main(program_cut(line, words), words);
 	return fflush(NULL) == 0 ? status : -1;
 }
 

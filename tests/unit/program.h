@@ -32,6 +32,10 @@ void program_configure(const char *text, size_t len);
 /* What rlock does, called with these words. Blanks are between words; in single quotes they are part of one. */
 void program_call(const char *line, struct said *said);
 
+/* Cuts such a line in place, one word after the other, as the kernel lays them out. Returns how many; NULL is behind them. */
+#define PROGRAM_WORDS_MAX 128
+int program_cut(char *line, char **words);
+
 /* Whether the text is said, where " ... " may be anything. NULL: any is. */
 bool program_says(const char *said, const char *text);
 

@@ -1,6 +1,6 @@
 /*
  * The lines of the configuration file: what may stand in one, and that a bad one is told with file and line, before
- * any server is asked. Which file is read, and whose it may be, is told by config.bats.
+ * any server is asked; and what goes before what. Which file is read, and whose it may be, is told by config.bats.
  */
 #include <stdlib.h>
 
@@ -132,20 +132,19 @@ static void check_bad_together(void)
 
 /* ---- what may stand in it ---- */
 
-/* What rlock VERB makes of the file. NULL: it is refused. The caller frees it by load_free(). */
-static struct opts *load(const char *verb, const char *text, size_t len)
+/* What such a line makes of the file. NULL: it is refused. The caller frees it by load_free(). */
+static struct opts *load(const char *line, const char *text, size_t len)
 {
 	static struct opts opts;
-	char words[][8] = { "rlock", "", "a", "--", "true" };
-	char *argv[] = { words[0], words[1], words[2], words[3], words[4], NULL };
-	bool is_done = false, has_command = strcmp(verb, "run") == 0;
+	static char copy[256];
+	char *words[PROGRAM_WORDS_MAX];
+	bool is_done = false;
+	int count;
 
-	(void)snprintf(words[1], sizeof(words[1]), "%s", verb);
-	if (!has_command)
-		argv[3] = NULL;
+	(void)snprintf(copy, sizeof(copy), "rlock %s", line);
+	count = program_cut(copy, words);
 	program_configure(text, len);
-	return load_opts(verbs_find(verb), has_command ? 5 : 3, argv, &opts, &is_done) == 0 ? &opts
-											    : NULL;
+	return load_opts(verbs_find(words[1]), count, words, &opts, &is_done) == 0 ? &opts : NULL;
 }
 
 static const struct {
@@ -165,7 +164,7 @@ static const struct {
 static void check_good(void)
 {
 	for (size_t i = 0; i < COUNT_OF(good); i++) {
-		struct opts *opts = load("run", good[i].text, strlen(good[i].text));
+		struct opts *opts = load("run a -- true", good[i].text, strlen(good[i].text));
 
 		if (!CHECK(opts != NULL, "the file '%s' is read", shown(good[i].text)))
 			continue;
@@ -180,7 +179,7 @@ static void check_other_verbs(void)
 {
 	static const char text[] =
 		"at-least = 20s\nmax-run = 1s\nkill-child = yes\nttl = 20s\nnote = x\n";
-	struct opts *opts = load("status", text, strlen(text));
+	struct opts *opts = load("status a", text, strlen(text));
 
 	if (CHECK(opts != NULL, "a file with options of other verbs is read")) {
 		CHECK_NUMBER(opts->max_run_ms, 0, "they don't count");
@@ -193,12 +192,93 @@ static void check_long_lines(void)
 {
 	static char text[80000];
 	size_t len = (size_t)snprintf(text, sizeof(text), "# %050000d\n", 0);
-	struct opts *opts = load("run", text, len);
+	struct opts *opts = load("run a -- true", text, len);
 
 	if (CHECK(opts != NULL, "a file with a long comment is read"))
 		load_free(opts);
 	len += (size_t)snprintf(text + len, sizeof(text) - len, "note = %020000d\n", 0);
 	check_bad_line("run a -- true", text, len, 2, "the line is too long");
+}
+
+/* ---- what goes before what ---- */
+
+/* The command line goes before the environment, and that before the file: an option, the server, and what is said of it. */
+#define OF_SERVER "db = 5\nquorum = 1\npassword-file = no-such-file\n"
+static const struct {
+	const char *text, *url, *line, *server; /* url: RLOCK_URL */
+	int64_t wait_ms, lease_ms;
+} order[] = {
+	{ "url = redis://f/1\n", NULL, "", "f:6379/1", -1, 30000 },
+	{ "url = redis://f/1\n", "redis://e/2", "", "e:6379/2", -1, 30000 },
+	{ "url = redis://f/1\n", "redis://e/2", "-u redis://c/3", "c:6379/3", -1, 30000 },
+	{ "url = redis://f/1\n", "http://x", "-u redis://c/3", "c:6379/3", -1, 30000 },
+	/* the database of one URL is not another's */
+	{ "url = redis://f/1\n", NULL, "-u redis://c", "c:6379/0", -1, 30000 },
+	{ "url = redis://f/1\n", "redis://e", "", "e:6379/0", -1, 30000 },
+	{ "url = redis://f/1\n", NULL, "--db 4", "f:6379/4", -1, 30000 },
+	{ "url = redis://f/1\n", NULL, "--db 0", "f:6379/0", -1, 30000 },
+	{ "", "redis://e/2", "--db 4", "e:6379/4", -1, 30000 },
+	{ "url = redis://f\ndb = 6\n", NULL, "", "f:6379/6", -1, 30000 },
+	{ "db = 6\nurl = redis://f\n", NULL, "", "f:6379/6", -1, 30000 },
+	{ "db = 6\nurl = redis://f\n", NULL, "--db 4", "f:6379/4", -1, 30000 },
+	/* what the file says of its servers is for no other one */
+	{ "url = redis://f\n" OF_SERVER, "redis://e", "", "e:6379/0", -1, 30000 },
+	{ "url = redis://f\n" OF_SERVER, "redis://e/2", "", "e:6379/2", -1, 30000 },
+	{ "url = redis://f\n" OF_SERVER, NULL, "-u redis://c", "c:6379/0", -1, 30000 },
+	{ "url = redis://f\n" OF_SERVER, NULL, "-u redis://c --db 3", "c:6379/3", -1, 30000 },
+	/* an option, and its opposite */
+	{ "ttl = 50s\nwait = 1s\n", "redis://e", "", "e:6379/0", 1000, 50000 },
+	{ "ttl = 50s\nwait = 1s\n", "redis://e", "-t 20s -w 2s", "e:6379/0", 2000, 20000 },
+	{ "no-wait = yes\nlease = 50s\n", "redis://e", "-t 20s -w 2s", "e:6379/0", 2000, 20000 },
+	{ "wait = 2s\nttl = 50s\n", "redis://e", "-n -l 20s", "e:6379/0", 0, 20000 },
+};
+
+static void check_order(void)
+{
+	const char *set = getenv("RLOCK_URL");
+	char *before = set != NULL ? strdup(set) : NULL;
+
+	if (before == NULL)
+		abort();
+	for (size_t i = 0; i < COUNT_OF(order); i++) {
+		struct opts *opts;
+		char line[128];
+
+		(void)(order[i].url != NULL ? setenv("RLOCK_URL", order[i].url, 1)
+					    : unsetenv("RLOCK_URL"));
+		(void)snprintf(line, sizeof(line), "run %s a -- true", order[i].line);
+		opts = load(line, order[i].text, strlen(order[i].text));
+		if (!CHECK(opts != NULL, "'%s' is read with the file '%s'", line,
+			   shown(order[i].text)))
+			continue;
+		CHECK_STRING(opts->server + strlen("redis://"), order[i].server,
+			     "row %zu: the server", i);
+		CHECK_NUMBER(opts->wait_ms, order[i].wait_ms, "row %zu: the wait time", i);
+		CHECK_NUMBER(opts->lease_ms, order[i].lease_ms, "row %zu: the lease", i);
+		CHECK(opts->is_fixed_lease == (strstr(line, "-l") != NULL), "row %zu: its kind", i);
+		load_free(opts);
+	}
+	(void)setenv("RLOCK_URL", before, 1);
+	free(before);
+}
+
+/* What can't be a file that --config names. */
+static void check_places(void)
+{
+	static const char *const all[][2] = {
+		{ "no-such-file", "no-such-file" },
+		{ "/", "/" },
+		{ "/dev/null", "'/dev/null' (--config): a device, not a regular file" },
+	};
+	struct said said;
+	char line[128];
+
+	for (size_t i = 0; i < COUNT_OF(all); i++) {
+		(void)snprintf(line, sizeof(line), "run --config %s a -- true", all[i][0]);
+		program_call(line, &said);
+		CHECK(program_refused(&said, 78, all[i][1]), "'%s' is refused: %s", line,
+		      shown(said.err));
+	}
 }
 
 /* ---- each option ---- */
@@ -235,7 +315,7 @@ static void check_option(const struct opt *opt)
 		check_bad_line("run a -- true", text, strlen(text), 1, "only for the command line");
 		return;
 	}
-	opts = load("run", text, strlen(text));
+	opts = load("run a -- true", text, strlen(text));
 	if (CHECK(opts != NULL, "the file '%s = %s' is read", opt->name, value_of(opt)))
 		load_free(opts);
 	(void)snprintf(text, sizeof(text), "\n%s =\n", opt->name);
@@ -261,6 +341,8 @@ void test_config(void)
 	check_good();
 	check_other_verbs();
 	check_long_lines();
+	check_order();
+	check_places();
 	check_options();
 	CHECK(program_asked_no_server(), "no server was asked anything");
 	program_teardown();
