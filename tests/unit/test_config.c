@@ -62,6 +62,8 @@ static const struct {
 	{ "ttl = 3s\ndb = 0\ndb = 0\n", 3, "db" },
 	{ "db = 0\nno-wait = yes\nwait = 3s\n", 3, "wait" },
 	{ "lease = 3s\nttl = 3s\n", 2, "ttl" },
+	{ "password-command = echo " SECRET "\npassword-file = f\n", 2,
+	  "can't go together with password-command" },
 	{ "url = redis://a/2\ndb = 2\n", 2, "db" },
 	{ "url = redis://a\nurl = redis://b\nurl = http://x\n", 3, "http" },
 	/* a password in it */
