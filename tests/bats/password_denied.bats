@@ -46,7 +46,8 @@ teardown() { password_teardown; }
 	run rlock run --password-file 'wrong file' a -- touch ran
 	assert_refused 77 ': the password is from --password-file wrong file'
 	REDISCLI_AUTH=$WRONG run rlock unlock --owner x a
-	assert_refused 77 ': the password is from REDISCLI_AUTH'
+	# The server's words stand behind it.
+	assert_refused 77 ': the password is from REDISCLI_AUTH: WRONGPASS '
 	printf '%s\n' "url = redis://$PLACE" 'password-file = wrong file' >rlock.conf
 	run env -u RLOCK_URL rlock run --config rlock.conf a -- touch ran
 	assert_refused 77 ': the password is from wrong file, the password-file in rlock.conf'

@@ -15,32 +15,29 @@ teardown() { common_teardown; }
 
 # ---- the shape of a line ----
 
-@test "what stands behind the dashes is never taken for an option" {
-	run -0 rlock run -u "unix://$SERVER_SOCKET" a -- echo -n --frobnicate -- -w
+@test "options may stand anywhere between the verb and the dashes, and what stands behind these is never one" {
+	run -0 rlock run a -u "unix://$SERVER_SOCKET" b -n -- echo -n --frobnicate -- -w
 	assert_output -- '--frobnicate -- -w'
-}
-
-@test "options may stand anywhere between the verb and the dashes" {
-	run -0 rlock run a -u "unix://$SERVER_SOCKET" b -n -- echo ran
-	assert_output ran
-	POSIXLY_CORRECT=1 run -0 rlock run a -n -- echo ran
+	POSIXLY_CORRECT=1 run -0 rlock run a -n -- echo -h --help
+	assert_output -- '-h --help'
+	run -0 rlock run --note -h a -- echo ran
 	assert_output ran
 }
 
-@test "a number is a name of a lock where no other one follows" {
+@test "a number is a name of a lock where no other one follows, and a dash of a web page is one of a name with --name" {
 	run -0 rlock run -n -u "unix://$SERVER_SOCKET" 3 -- echo ran
 	assert_output ran
 	run -0 rlock sem --permits 2 -u "unix://$SERVER_SOCKET" 3 -- echo ran
 	assert_output ran
-}
-
-@test "a dash of a web page is one of a name with --name" {
 	run -0 rlock run -u "unix://$SERVER_SOCKET" --name –a -- echo ran
 	assert_output ran
 }
 
-@test "names with braces that share no keys are locked in one call" {
-	run -0 rlock run -u "unix://$SERVER_SOCKET" a '{b}' 'a}' 'a{a}' 'rlock_holds:{c}' -- true
+@test "names by --name and without are locked in the order in which they were typed, also with braces that share no keys" {
+	# shellcheck disable=SC2016
+	run -0 rlock run '{b}' --name 'the a' -u "unix://$SERVER_SOCKET" 'a}' --name=d 'a{a}' -- sh -c 'echo "$RLOCK_NAME"'
+	assert_output $'{b}\nthe a\na}\nd\na{a}'
+	run -0 rlock run --name e -u "unix://$SERVER_SOCKET" -- true
 }
 
 @test "what was typed wrongly asks no server, and the right line is shown, without the password" {
@@ -51,18 +48,6 @@ teardown() { common_teardown; }
 	refused "'x'" run -wx a -- touch ran
 }
 
-@test "names by --name and without are locked in the order in which they were typed" {
-	# shellcheck disable=SC2016
-	run -0 rlock run b --name 'the a' -u "unix://$SERVER_SOCKET" c --name=d -- sh -c 'echo "$RLOCK_NAME"'
-	assert_output $'b\nthe a\nc\nd'
-	run -0 rlock run --name e -u "unix://$SERVER_SOCKET" -- true
-}
-
-@test "the lock of a process that is not there is refused" {
-	sh -c 'echo $$' >pid
-	refused "$(cat pid)" lock --pid "$(cat pid)" a
-}
-
 # ---- help and version ----
 
 @test "help goes before everything else, and does nothing" {
@@ -70,20 +55,6 @@ teardown() { common_teardown; }
 	assert_line --index 0 --regexp '^usage: rlock run '
 	refute file_exists ran
 	run -0 rlock unlock --frobnicate --help
-}
-
-@test "-h is no help where it is the value of an option, or the command's" {
-	run -0 rlock run --note -h a -- echo ran
-	assert_output ran
-	run -0 rlock run a -- echo -h --help
-	assert_output -- '-h --help'
-}
-
-@test "help that cannot be written is a failure" {
-	run -71 sh -c 'rlock help run >/dev/full'
-	assert_output --regexp '^rlock: '
-	run -71 sh -c 'rlock run -h >/dev/full'
-	run -71 sh -c 'rlock -h >/dev/full'
 }
 
 @test "the version is that of the library's header" {
@@ -96,7 +67,10 @@ teardown() { common_teardown; }
 	run -0 diff <(rlock --version) <(rlock -V)
 }
 
-@test "a version that cannot be written is a failure" {
-	run -71 sh -c 'rlock --version >/dev/full'
-	assert_output --regexp '^rlock: '
+@test "help and a version that cannot be written are a failure" {
+	local words
+	for words in 'help run' 'run -h' -h --version; do
+		run -71 sh -c "rlock $words >/dev/full"
+		assert_output --regexp '^rlock: '
+	done
 }
