@@ -26,34 +26,32 @@ teardown() {
 
 # ---- what a name is ----
 
-@test "status says that a lock is free, and ends with 1" {
-	run -1 rlock status nightly
-	assert_output 'nightly: free'
-}
-
-@test "status says which owner holds a lock, since when, for how long, and its note" {
-	acquire lock ci nightly --note 'the nightly backup'
-	run -0 rlock status nightly
-	assert_line --index 0 --regexp '^nightly: plain lock, held, 5[0-9]s of its lease left$'
-	assert_line --index 1 --regexp '^ +FOR +TTL +COUNT +CLIENT +NOTE +OWNER$'
-	assert_line --index 2 --regexp '^  holder +[0-9.]+s +5[0-9]s +1 +rlock +the nightly backup +ci:0$'
-	assert_equal "${#lines[@]}" 3
-}
-
-@test "status counts the holds of an owner that has re-entered the lock" {
-	in_background rlock run nightly -- rlock run nightly -- until_let_go
-	wait_until 5 has_count nightly 2
-	run -0 rlock status --json nightly
-	assert_equal "$(json 'lock["holders"][0]["count"], lock["holder_count"]')" '(2, 1)'
-	let_go
-}
-
 @test "status ends with 0 when all names are held, and with 1 when one is not" {
 	acquire lock ci a
 	acquire lock ci b
 	run -0 rlock status a b
 	run -1 rlock status a c b
 	assert_line 'c: free'
+}
+
+@test "status says which owner holds a lock, how often, since when, for how long, its note and its last token" {
+	acquire lock ci nightly --note 'the nightly backup'
+	acquire lock ci nightly
+	acquire lock ci fenced --fence
+	acquire sem ci one --permits 1
+	run -0 rlock status nightly
+	assert_line --index 0 --regexp '^nightly: plain lock, held, 5[0-9]s of its lease left$'
+	assert_line --index 1 --regexp '^ +FOR +TTL +COUNT +CLIENT +NOTE +OWNER$'
+	assert_line --index 2 --regexp '^  holder +[0-9.]+s +5[0-9]s +2 +rlock +the nightly backup +ci:0$'
+	assert_equal "${#lines[@]}" 3
+	run -0 rlock status --json nightly
+	assert_equal "$(json 'lock["holders"][0]["count"], lock["holder_count"]')" '(2, 1)'
+	run -0 rlock status fenced
+	assert_line --index 0 --partial 'last token 1'
+	run -0 rlock status --json fenced
+	assert_equal "$(json 'lock["token"], lock["holders"][0]["token"]')" '(1, 1)'
+	run -0 rlock status one
+	assert_line --index 0 'one: semaphore, held, 0 of 1 permit free'
 }
 
 @test "status changes nothing on the server" {
@@ -81,21 +79,6 @@ teardown() {
 	assert_line 'hash: no lock: the key holds a hash that is no lock'
 	run -1 rlock status --json hash
 	assert_equal "$(json 'lock["state"], lock["type"], lock["kind"]')" "('other', 'hash that is no lock', None)"
-}
-
-@test "status says that a lock without a TTL never expires" {
-	held_by_stranger java
-	redis persist java >/dev/null
-	run -0 rlock status java
-	assert_line --index 0 'java: plain lock, held, never expires'
-}
-
-@test "status shows the last fencing token" {
-	acquire lock ci nightly --fence
-	run -0 rlock status nightly
-	assert_line --index 0 --partial 'last token 1'
-	run -0 rlock status --json nightly
-	assert_equal "$(json 'lock["token"], lock["holders"][0]["token"]')" '(1, 1)'
 }
 
 # ---- kinds, holders, waiters ----
@@ -131,10 +114,13 @@ teardown() {
 	redis del 'redisson_lock_queue:{nightly}' 'redisson_lock_timeout:{nightly}' >/dev/null
 }
 
-@test "status shows Java's holder of a plain lock" {
+@test "status shows Java's holder of a plain lock, and says that a lock without a TTL never expires" {
 	held_by_stranger nightly
 	run -0 rlock status nightly
 	assert_line --regexp '^  holder +- +2[0-9]s +1 +redisson +5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1$'
+	redis persist nightly >/dev/null
+	run -0 rlock status nightly
+	assert_line --index 0 'nightly: plain lock, held, never expires'
 }
 
 @test "status counts the waiters of a plain lock, and the other clients that listen" {
@@ -148,6 +134,7 @@ teardown() {
 	assert_line --partial '1 other client of its channel'
 	rlock unlock --owner ci nightly
 }
+
 hears_as_java() {
 	local counts
 	counts=$(redis pubsub numsub 'redisson_lock__channel:{nightly}' 'redisson_lock__channel:{nightly}:rlock')
@@ -177,6 +164,7 @@ hears_as_java() {
 	refute_output --partial ':write'
 	let_go
 }
+
 has_two_owners() {
 	redis_says 3 hlen nightly
 }
@@ -265,18 +253,9 @@ status_is_quick() {
 	hold_in_background "$name"
 	run -0 rlock status "$name"
 	assert_line --index 0 --partial 'nightly\xe2\x80\x8b\xf3\xa0\x81\x81\xef\xbb\xbf: plain lock'
-	run -75 rlock run -w 20ms "$name" -- true
-	assert_output --partial 'rlock: nightly\xe2\x80\x8b\xf3\xa0\x81\x81\xef\xbb\xbf: '
 	run -0 rlock status --json "$name"
 	assert_output --partial '"nightly\u200b\udb40\udc41\ufeff"'
 	assert_equal "$(json 'ascii(doc["names"][0]["name"])')" "'nightly\\u200b\\U000e0041\\ufeff'"
-}
-
-@test "in JSON a name that is no UTF-8 is text with escapes, and base64 beside it" {
-	local name=$'n\xff\\x'
-	acquire lock ci "$name"
-	run -0 rlock status --json "$name"
-	assert_equal "$(json 'doc["names"][0]["name"], doc["names"][0]["name_base64"]')" "('n\\\\xff\\\\x', 'bv9ceA==')"
 }
 
 @test "status --json has the members that rlock-output(5) lists, and no others" {
@@ -322,16 +301,6 @@ unfolded() {
 	let_go
 }
 
-@test "status folds a note without blanks, too" {
-	acquire lock ci nightly --note "$(printf 'n%.0s' {1..200})"
-	run -0 on_terminal 60 rlock status nightly
-	for line in "${lines[@]}"; do
-		assert [ "${#line}" -le 60 ]
-	done
-	refute_output --partial ...
-	assert_equal "$(tr -cd n <<<"${lines[*]:2}" | wc -c)" 200
-}
-
 @test "status shows an owner whole, below its row where the terminal has no room beside it, and leaves out CLIENT first" {
 	local owner width
 	in_background rlock run --note "the note" nightly -- until_let_go
@@ -359,15 +328,6 @@ unfolded() {
 
 # ---- rights ----
 
-@test "a user with the rights of a lock can run status" {
-	least_rights
-	acquire fair ci nightly
-	redis acl log reset >/dev/null
-	run -0 rlock status -u "$CI_URL" nightly
-	refute_output --partial 'not seen'
-	assert_equal "$(redis acl log)" ''
-}
-
 @test "a user with fewer rights is told what it can see, and what it cannot" {
 	acquire fair ci nightly --note secret
 	redis acl setuser look on ">$SECRET" resetkeys resetchannels -@all '~nightly*' \
@@ -385,6 +345,8 @@ unfolded() {
 	redis acl setuser look on ">$SECRET" resetkeys resetchannels -@all '~nightly*' +eval +evalsha >/dev/null
 	run -77 rlock status -u "$(url_of look)" nightly
 	assert_output --partial '+hlen'
+	run -77 rlock status --watch=100ms -u "$(url_of look)" nightly
+	assert_output --partial '+hlen'
 	redis acl setuser look resetkeys '~other*' +hlen >/dev/null
 	run -77 rlock status -u "$(url_of look)" nightly
 	assert_output --partial '~NAME'
@@ -392,12 +354,9 @@ unfolded() {
 
 # ---- servers ----
 
-@test "status says that no server is reached with 69" {
+@test "status says that no server is reached with 69, and does not take a replica's word for the state of a lock" {
 	run -69 rlock status -u redis://127.0.0.1:1 a b
 	assert_one_line '^rlock: a: cannot reach '
-}
-
-@test "status does not take a replica's word for the state of a lock" {
 	redis replicaof 127.0.0.1 1 >/dev/null
 	run -69 rlock status nightly
 	assert_one_line 'is a replica'
@@ -405,20 +364,11 @@ unfolded() {
 
 @test "of several servers that say the same status says it once" {
 	local url=redis://127.0.0.1:$PORT
-	RLOCK_URL="$url/1 $url/2 $url/3" acquire lock ci nightly
+	# Each server has another owner of a kept hold, by its own clock.
+	RLOCK_URL="$url/1 $url/2 $url/3" rlock run --at-least 60s nightly -- true
 	RLOCK_URL="$url/1 $url/2 $url/3" run -0 rlock status nightly
 	assert_line --index 0 --regexp '^nightly: held on 3 of 3 servers: plain lock, held, '
-	assert_equal "${#lines[@]}" 3
-	# Each server has another owner of a kept hold, by its own clock.
-	RLOCK_URL="$url/1 $url/2 $url/3" rlock run --at-least 60s kept -- true
-	RLOCK_URL="$url/1 $url/2 $url/3" run -0 rlock status kept
-	assert_line --index 0 --regexp '^kept: held on 3 of 3 servers: plain lock, held, '
-}
-
-@test "of one permit status speaks in the singular" {
-	acquire sem ci one --permits 1
-	run -0 rlock status one
-	assert_line --index 0 'one: semaphore, held, 0 of 1 permit free'
+	assert_equal "$(grep -c '^  kept  ' <<<"$output")" 1
 }
 
 @test "where servers differ status says on how many the lock is held, and what each of them says" {
@@ -465,29 +415,15 @@ unfolded() {
 	assert_line --regexp 'the note +ci:0'
 }
 
-@test "status --watch prints one state after the other where there is no terminal" {
-	in_background sh -c 'exec rlock status --watch=100ms --json nightly >states'
+@test "status --watch prints one state after the other where there is no terminal, and goes on while the server is away" {
+	in_background sh -c 'exec rlock status --watch=100ms --json nightly >states 2>errors'
 	wait_until 5 has_lines states 2
-	acquire lock ci nightly
-	wait_until 5 grep -q '"held":true' states
-	kill "$PID"
-}
-
-@test "status --watch goes on while the server is away" {
-	in_background sh -c 'exec rlock status --watch=100ms nightly >states 2>errors'
-	wait_until 5 file_says states 'nightly: free'
 	redis replicaof 127.0.0.1 1 >/dev/null
 	wait_until 5 grep -q 'is a replica' errors
 	redis replicaof no one >/dev/null
-	: >states
-	wait_until 5 grep -q 'nightly: free' states
+	acquire lock ci nightly
+	wait_until 5 grep -q '"held":true' states
 	kill "$PID"
-}
-
-@test "status --watch ends where the user lacks a right" {
-	redis acl setuser look on ">$SECRET" resetkeys resetchannels -@all '~nightly*' +eval +evalsha >/dev/null
-	run -77 rlock status --watch=100ms -u "$(url_of look)" nightly
-	assert_output --partial '+hlen'
 }
 
 # ---- wrong use ----
