@@ -270,7 +270,7 @@ static void check_places(void)
 	static const char *const all[][2] = {
 		{ "no-such-file", "no-such-file" },
 		{ "/", "/" },
-		{ "/dev/null", "'/dev/null' (--config): a device, not a regular file" },
+		{ "/dev/zero", "'/dev/zero' (--config): a device, not a regular file" },
 	};
 	struct said said;
 	char line[128];
