@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
 # rlock fair: first come, first served, in one queue with Java's threads; which call is turned away or leaves, what wakes the
-# head, and locks that are re-entered. What happens to the queue: queue_*.bats; whatever comes, goes and gives up: model.bats.
+# head, and locks that are re-entered. What happens to the queue: queue.bats; whatever comes, goes and gives up: model.bats.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is queue.bash's.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2153,SC2154

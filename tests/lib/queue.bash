@@ -210,11 +210,6 @@ says_it_listens() {
 	[ -n "$since" ] && [ "$((since > 0))" = "$3" ]
 }
 
-# has_long_listened NAME PARTY: a waiter that is silent in front of it is dead.
-has_long_listened() {
-	says_it_listens "$1" "$2" 1 && (($(server_ms) - $(listens_since "$1" "$2") > 4000))
-}
-
 # is_listened_to NAME PARTY: its own channel, by itself.
 is_listened_to() {
 	keys_of "$1" && ask_server pubsub numsub "$CHANNEL:$(owner_in_queue "$1" "$2")" && [[ $ANSWER = *$'\n1' ]]
@@ -228,10 +223,6 @@ has_just_looked() {
 # In the last two seconds.
 is_heard_of() {
 	find_life_ms "$1" "$2" && [ "$LIFE_MS" -gt 2000 ]
-}
-
-is_overdue() {
-	find_life_ms "$1" "$2" && [ "$LIFE_MS" -lt 0 ]
 }
 
 # Of the list, the set and the signs of life nothing is there.
@@ -312,21 +303,8 @@ java_does() {
 			redis.call("lpop", queue)
 			head = redis.call("lindex", queue, 0)
 		end
-		local function request()
-			'"$4"'
-		end
-		local reply = request()
-		return '"${java_prints:-reply}" 4 "$1" "$QUEUE_KEY" "$DEADLINES_KEY" "$CHANNEL" \
+		'"$4" 4 "$1" "$QUEUE_KEY" "$DEADLINES_KEY" "$CHANNEL" \
 		"$JAVA_CLIENT:${2#J}" $(($(server_ms) + $3)) "${@:5}"
-}
-
-# queue_after COMMAND [ARG...]: that request of Java's waits, and the parties in the queue are these before any other request.
-queue_after() {
-	local java_prints='{ reply or "entered", unpack(redis.call("lrange", queue, 0, -1)) }' IN_QUEUE
-	ANSWER=$("$@")
-	[[ $ANSWER != entered* ]] || fail "$* has acquired the lock"
-	name_parties "$(tail -n +2 <<<"$ANSWER")"
-	echo "${IN_QUEUE[*]}"
 }
 
 java_enters_if_it_may='
@@ -366,11 +344,6 @@ java_locks() {
 		return ttl' "${4:-300000}"
 }
 
-# java_tries PARTY NAME [FAST_MS]: without waiting. Prints nothing when the lock was acquired, else 1.
-java_tries() {
-	java_does "$2" "$1" "${3:-0}" "$java_enters_if_it_may"' return 1' 300000
-}
-
 # java_unlocks PARTY NAME [FAST_MS]: prints 1 when the lock is free now, 0 when it is held further, nothing
 # when it is not the owner's.
 java_unlocks() {
@@ -390,21 +363,6 @@ java_unlocks() {
 			redis.call("publish", channel .. ":" .. head, 0)
 		end
 		return 1'
-}
-
-# java_gives_up PARTY NAME [WAIT_MS]
-java_gives_up() {
-	redis eval '
-		local queue, deadlines, owner, is_behind = KEYS[1], KEYS[2], ARGV[1], false
-		for _, other in ipairs(redis.call("lrange", queue, 0, -1)) do
-			if is_behind then
-				redis.call("zincrby", deadlines, -tonumber(ARGV[2]), other)
-			end
-			is_behind = is_behind or other == owner
-		end
-		redis.call("zrem", deadlines, owner)
-		redis.call("lrem", queue, 0, owner)' \
-		2 "$(queue_key "$2")" "$(deadlines_key "$2")" "$JAVA_CLIENT:${1#J}" "${3:-300000}"
 }
 
 # java_listens NAME PARTY: as long as the process PID lives, the thread listens to its channel.
