@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Slots: a holder of a permit has a number from 1 to the total that no other holder has, for "any one of three machines". Where
-# it stands on the server: rlock-protocol(7).
+# Semaphores: slots, the numbers that no two holders have, for "any one of three machines", and keys that were deleted or
+# overwritten.
 
 # In single quotes stand whole scripts: what is to be expanded is theirs.
 # shellcheck disable=SC2016
@@ -10,9 +10,7 @@ load ../lib/leftovers
 load ../lib/watching
 load ../lib/sharing
 load ../lib/permits
-load ../lib/scripting
 load ../lib/inspecting
-load ../lib/proxying
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }
@@ -20,7 +18,6 @@ teardown_file() { stop_server; }
 setup() { directory_setup; }
 
 teardown() {
-	redis config set maxmemory 0 >/dev/null
 	redis acl setuser default +@all >/dev/null
 	watchful_teardown
 }
@@ -39,13 +36,6 @@ leaves() {
 	rlock unlock --owner "$1" a
 }
 
-# in_use: the field that says which slots are in use.
-in_use() {
-	redis hget 'rlock_holds:{a}' slots
-}
-
-# ---- which slot ----
-
 @test "the command learns its slot, the lowest that no other holder has" {
 	run -0 rlock sem --permits 3 a -- printenv RLOCK_SLOT
 	assert_output 1
@@ -61,31 +51,6 @@ in_use() {
 	let_go
 	ended_with 0
 	is_whole a 3
-}
-
-@test "without a command the slot is printed, and given to another only after the release" {
-	gets 1 one
-	gets 2 two
-	gets 3 three
-	leaves one
-	leaves two
-	gets 1 four
-	gets 2 five
-	gets 4 six
-	local owner
-	for owner in three four five six; do leaves "$owner"; done
-	is_whole a 5
-}
-
-@test "a lock for a process prints its slot, and has it until the process ends" {
-	start_script 'rlock sem --permits 2 --pid $$ a >slot; echo got >got; until_let_go'
-	wait_until 5 file_exists got
-	assert_equal "$(cat slot)" 1
-	run -0 rlock sem --permits 2 a -- printenv RLOCK_SLOT
-	assert_output 2
-	let_go
-	ended_with 0
-	wait_until 5 is_whole a 2
 }
 
 @test "several permits have as many slots, with a blank between two, and those need not be in a row" {
@@ -104,30 +69,9 @@ in_use() {
 	is_whole a 5
 }
 
-@test "of several semaphores each has slots of its own, a line for each name" {
-	rlock sem --permits 3 --owner one --lease 1m b >/dev/null
-	run -0 rlock sem --permits 3 --take 2 a b -- printenv RLOCK_SLOT
-	assert_output '1 2
-2 3'
-	run -0 rlock sem --permits 3 --owner two --lease 1m b a
-	assert_output '2
-1'
-}
-
-@test "a nested call has another slot, and a lock inside has none" {
-	run -0 rlock sem --permits 3 a -- sh -c '
-		rlock sem --permits 3 a -- printenv RLOCK_SLOT
-		rlock run b -- printenv RLOCK_SLOT || echo none
-		echo "$RLOCK_SLOT"'
-	assert_output '2
-none
-1'
-	is_whole a 3
-}
-
-@test "twenty callers for four permits never have one slot at the same time" {
+@test "twelve callers for four permits never have one slot at the same time" {
 	local i
-	for ((i = 0; i < 20; i++)); do
+	for ((i = 0; i < 12; i++)); do
 		in_background rlock sem --wait 60s --permits 4 a -- sh -c '
 			[ "$RLOCK_SLOT" -le 4 ] && mkdir "slot-$RLOCK_SLOT" && rmdir "slot-$RLOCK_SLOT" || echo "$RLOCK_SLOT" >>shared'
 	done
@@ -135,106 +79,6 @@ none
 	[ ! -e shared ] || fail "shared: $(cat shared)"
 	is_whole a 4
 }
-
-# ---- holders that are gone ----
-
-# have_ended NAME COUNT: the leases of so many permits are over.
-have_ended() {
-	[ "$(redis zcount "rlock_ends:{$1}" -inf "$(server_ms)")" -ge "$2" ]
-}
-
-@test "the slot of a dead holder is given again when its lease is over, and not before" {
-	hold_permit 5 a -t 2s
-	kill_holder "$PID"
-	gets 2 one
-	wait_until 10 have_ended a 1
-	gets 1 two
-}
-
-# end_leases: those of the owners that are called "dead" are over, sooner than they would be.
-end_leases() {
-	redis eval '
-		for _, id in ipairs(redis.call("ZRANGE", KEYS[1], 0, -1)) do
-			local record = redis.call("HGET", KEYS[3], string.match(id, "^%x+"))
-			if string.find(record, "^dead") then
-				redis.call("ZADD", KEYS[1], 1000, id)
-				redis.call("ZADD", KEYS[2], 11000, id)
-			end
-		end' 3 'rlock_ends:{a}' '{a}:timeout' 'rlock_holds:{a}' >/dev/null
-}
-
-# Twenty owners, for a minute.
-many_acquire() {
-	local i
-	for ((i = 0; i < 20; i++)); do
-		rlock sem -n --permits 22 --lease 1m --owner "dead-$i" a >/dev/null
-	done
-}
-
-@test "the slots of many leases that ended at once are given again, and those of live holders are not" {
-	rlock sem --permits 22 --resize a
-	gets 1 live
-	many_acquire
-	end_leases
-	run -0 rlock sem -n --permits 22 --lease 1m --take 3 --owner two a
-	assert_output '2 3 4'
-	assert_equal "$(in_use)" '?'
-}
-
-@test "a permit that --at-least keeps has its slot until then" {
-	run -0 rlock sem --permits 5 --at-least 60s a -- printenv RLOCK_SLOT
-	assert_output 1
-	gets 2 one
-	rlock unlock --force a
-	gets 1 two
-}
-
-@test "a slot is free when its holder is broken by force, and the others stay" {
-	gets 1 one
-	gets '2 3' two --take 2
-	gets 4 three
-	run -0 rlock unlock --force --holder two:0 a
-	gets 2 four
-	gets '3 5' five --take 2
-}
-
-@test "of many owners whose leases ended at once nothing is left" {
-	rlock sem --permits 22 --resize a
-	gets 1 live
-	many_acquire
-	end_leases
-	gets 2 one
-	assert_equal "$(redis hkeys 'rlock_holds:{a}' | grep -c ':last$')" 2
-	leaves live
-	leaves one
-	is_whole a 22
-	many_acquire
-	end_leases
-	gets 1 one
-	leaves one
-	is_whole a 22
-}
-
-# ---- the total ----
-
-@test "with a smaller total the slots above it stay with their holders, and new ones get the lowest" {
-	gets '1 2' one --take 2
-	gets 3 two
-	gets 4 three
-	rlock sem --permits 2 --resize a
-	leaves one
-	run -75 rlock sem -n --permits 2 a -- true
-	leaves two
-	run -0 rlock sem -n --permits 2 a -- printenv RLOCK_SLOT
-	assert_output 1
-	run -0 rlock status a
-	assert_line --regexp '^  holder +4 '
-	leaves three
-	run -0 rlock sem -n --permits 2 --take 2 a -- printenv RLOCK_SLOT
-	assert_output '1 2'
-}
-
-# ---- other clients ----
 
 @test "Java's permits have no slot" {
 	redis set a 5 >/dev/null
@@ -266,55 +110,6 @@ many_acquire() {
 	is_whole a 5
 }
 
-@test "status shows the slots of each holder, and none of a lock" {
-	gets '1 2' one --take 2
-	gets 3 two
-	run -0 rlock status a
-	assert_line --regexp '^ +SLOT +FOR +TTL '
-	assert_line --regexp '^  holder +1 2 '
-	assert_line --regexp '^  holder +3 '
-	run -0 rlock status --json a
-	assert_equal "$(json 'sorted(holder["slots"] for holder in lock["holders"])')" '[[1, 2], [3]]'
-	run -0 rlock run b -- rlock status b
-	refute_output --partial SLOT
-	run -0 rlock run b -- rlock status --json b
-	assert_equal "$(json 'lock["holders"][0]["slots"]')" '[]'
-}
-
-# ---- faults ----
-
-@test "a caller whose first reply was lost has the slot that it got by it" {
-	local take
-	for take in 1 2; do
-		start_proxy
-		proxy drop-reply 'rlock_total:{a}'
-		run -0 rlock sem --permits 5 --wait 5s --take "$take" a -- printenv RLOCK_SLOT
-		assert_output "$(seq -s ' ' "$take")"
-		faults_happened
-		proxy quit
-	done
-	is_whole a 5
-}
-
-@test "a release on a full server frees the slot" {
-	gets 1 one
-	gets 2 two
-	redis config set maxmemory 1 >/dev/null
-	run -0 rlock unlock --owner one a
-	redis config set maxmemory 0 >/dev/null
-	gets 1 three
-}
-
-@test "a release that may not write which slots are in use frees the slot" {
-	gets 1 one
-	gets 2 two
-	redis acl setuser default -hset >/dev/null
-	run -0 rlock unlock --owner one a
-	redis acl setuser default +hset >/dev/null
-	gets 1 three
-	gets 3 four
-}
-
 @test "what is in use is found again when the field that says so was deleted or says too much" {
 	gets 1 one
 	gets '2 3' two --take 2
@@ -343,12 +138,54 @@ many_acquire() {
 	gets 2 four
 }
 
-@test "the field of the slots in use is shorter with each release, and goes with the last one" {
-	gets '1 2 3' one --take 3
-	gets 4 two
-	assert_equal "$(in_use)" '?'
-	leaves one
-	assert_equal "$(in_use)" '8'
-	leaves two
-	is_whole a 5
+# ---- keys that were deleted or overwritten, and rights that are missing ----
+
+@test "a side key of another type is named, and nothing is changed" {
+	local key words
+	for key in 'rlock_holds:{a}' 'rlock_ends:{a}' 'rlock_total:{a}' '{a}:timeout'; do
+		redis flushall >/dev/null
+		redis set a 3 >/dev/null
+		redis rpush "$key" x >/dev/null
+		show_contents >before
+		for words in 'sem -n --permits 3 a -- true' 'sem -n --permits 3 --take 2 a -- true' 'sem --permits 4 --resize a' 'unlock --force a'; do
+			# shellcheck disable=SC2086
+			run -78 rlock $words
+			assert_output "rlock: a: not a lock of this kind: the key holds a semaphore whose side key $key holds a list: take another name"
+		done
+		run -1 rlock status a
+		assert_output "a: no lock: the key holds a semaphore whose side key $key holds a list"
+		assert_equal "$(show_contents)" "$(cat before)"
+	done
+}
+
+@test "a permit stays held when its counter, ends or total are deleted or renamed: those are made anew" {
+	local command
+	for command in 'del a' 'del rlock_ends:{a}' 'del rlock_total:{a}'; do
+		redis flushall >/dev/null
+		mkfifo go
+		in_background rlock sem --permits 2 -t 1s a -- sh -c 'read -r _ <go'
+		wait_until 5 is_above "$PID" sh
+		has_held a 1
+		# shellcheck disable=SC2086
+		redis $command >/dev/null
+		let_pass 1.2
+		run -75 rlock sem -n --permits 2 --take 2 a -- true
+		run -0 rlock sem -n --permits 2 a -- true
+		echo >go
+		ended_with 0
+		rm go
+		is_whole a 2
+	done
+}
+
+@test "a release that may not raise the counter changes nothing, and the permits come back when the lease ends" {
+	rlock sem --permits 3 --take 2 --owner job --lease 3s a
+	redis acl setuser default -incrby >/dev/null
+	run -77 rlock unlock --owner job a
+	redis acl setuser default +incrby >/dev/null
+	assert_one_line '^rlock: a: .*it needs the ACL rule \+incrby'
+	has_held a 2
+	has_free a 1
+	run -0 rlock sem -w 10s --permits 3 --take 3 a -- true
+	is_whole a 3
 }
