@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Fencing tokens: a number that grows with each time a lock is acquired, by any client, so that a holder that has been
-# overtaken can be told from the present one. The counter is that of Redisson's RFencedLock. Tokens that can't be told, and
-# faults: fence_faults.bats.
+# overtaken can be told from the present one. The counter is that of Redisson's RFencedLock. Tokens that can't be told, since
+# standard output is full or closed; replies that get lost, and a server that is full.
 
 # In single quotes stand whole scripts.
 # shellcheck disable=SC2016
@@ -10,15 +10,17 @@ load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
 load ../lib/fencing
+load ../lib/proxying
 
-setup_file() { start_server; }
+setup_file() { start_warm_server run fair; }
 teardown_file() { stop_server; }
 
 setup() { directory_setup; }
 
-teardown() { watchful_teardown; }
-
-# ---- what the tests share ----
+teardown() {
+	redis config set maxmemory 0 >/dev/null
+	watchful_teardown
+}
 
 JAVA=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e:57
 
@@ -128,10 +130,10 @@ java_unlock() {
 	wait_until 2 only_counters a
 }
 
-@test "twenty that take turns get twenty tokens, in the order of their turns" {
+@test "ten that take turns get ten tokens, in the order of their turns" {
 	local number pid
 	hold_in_background a
-	for number in {1..20}; do
+	for number in {1..10}; do
 		in_background sh -c 'exec rlock "$1" --fence a -- sh -c "echo \$RLOCK_TOKEN >>tokens"' sh \
 			"$([ $((number % 2)) = 0 ] && echo run || echo fair)"
 	done
@@ -139,32 +141,40 @@ java_unlock() {
 	for pid in "${BACKGROUND[@]}"; do
 		ended_with 0 "$pid"
 	done
-	assert_equal "$(cat tokens)" "$(seq 20)"
+	assert_equal "$(cat tokens)" "$(seq 10)"
 	only_counters a
+}
+
+@test "tokens beyond 2^53 are told to the last digit" {
+	redis set 'redisson_lock_token:{a}' 9007199254740993 >/dev/null
+	run -0 rlock run --fence a -- printenv RLOCK_TOKEN
+	assert_output 9007199254740994
+	run -0 rlock lock --owner job-1 --lease 1m --fence a
+	assert_output 9007199254740995
+	assert_equal "$(counter a)" 9007199254740995
 }
 
 # ---- where the token is told ----
 
-@test "only with --fence is the command told a token" {
+@test "only with --fence is the command told a token, and not that of a lock outside" {
 	redis set 'redisson_lock_token:{a}' 41 >/dev/null
-	run -1 rlock run a -- printenv RLOCK_TOKEN
+	RLOCK_TOKEN=7 run -1 rlock run a -- printenv RLOCK_TOKEN
 	assert_output ''
 	run -0 rlock run --fence a -- printenv RLOCK_TOKEN
 	assert_output 43
-}
-
-@test "a command inside without --fence is not told the token of the lock outside" {
 	run -1 rlock run --fence a -- rlock run b -- printenv RLOCK_TOKEN
 	run -1 rlock run --fence a -- rlock rlock b -- printenv RLOCK_TOKEN
-	RLOCK_TOKEN=7 run -1 rlock run a -- printenv RLOCK_TOKEN
-	assert_output ''
 }
 
-@test "with a command the token does not come out on standard output" {
-	run -0 rlock run --fence a -- true
-	assert_output ''
+@test "with a command the token does not come out on standard output, without one it does, and nothing else" {
 	run -0 rlock lock --fence a -- echo here
 	assert_output here
+	run -0 --separate-stderr rlock lock --owner job-1 --lease 1m --fence a
+	assert_output 2
+	# shellcheck disable=SC2154
+	assert_equal "$stderr" ''
+	run -0 bash -c 'rlock lock --pid $$ c; exit'
+	assert_output ''
 }
 
 @test "tokens of several names stand one a line, in the order of the names" {
@@ -180,25 +190,10 @@ java_unlock() {
 2"
 	run -0 rlock unlock --owner job-1 a b c
 	only_counters a b c
-}
-
-@test "of several names those that are re-entered are issued one as well" {
+	# One that is re-entered is issued one as well.
 	run -0 rlock run --fence a -- rlock run --fence b a -- printenv RLOCK_TOKEN
-	assert_output "1
-2"
-	only_counters a b
-}
-
-@test "without a command the token is what comes out, and nothing else" {
-	run -0 --separate-stderr rlock lock --owner job-1 --lease 1m --fence a
-	assert_output 1
-	# shellcheck disable=SC2154
-	assert_equal "$stderr" ''
-	run -0 --separate-stderr bash -c 'rlock lock --pid $$ --fence b; exit'
-	assert_output 1
-	assert_equal "$stderr" ''
-	run -0 bash -c 'rlock lock --pid $$ c; exit'
-	assert_output ''
+	assert_output "13
+4"
 }
 
 @test "inside \$( ) the token comes at once, and the script has the lock" {
@@ -224,33 +219,6 @@ java_unlock() {
 	only_counters a b
 }
 
-@test "tokens beyond 2^53 are told to the last digit" {
-	redis set 'redisson_lock_token:{a}' 9007199254740993 >/dev/null
-	run -0 rlock run --fence a -- printenv RLOCK_TOKEN
-	assert_output 9007199254740994
-	run -0 rlock lock --owner job-1 --lease 1m --fence a
-	assert_output 9007199254740995
-	assert_equal "$(counter a)" 9007199254740995
-}
-
-@test "a fair lock has tokens as a plain one has" {
-	run -0 rlock fair --fence a -- sh -c 'echo $RLOCK_TOKEN $RLOCK_MODE'
-	assert_output '1 fair'
-	run -0 rlock fair --owner job-1 --lease 1m --fence a
-	assert_output 2
-	in_background sh -c 'exec rlock fair --fence a -- printenv RLOCK_TOKEN >first'
-	wait_until 5 has_in_queue a 1
-	in_background sh -c 'exec rlock fair --fence a -- printenv RLOCK_TOKEN >second'
-	wait_until 5 has_in_queue a 2
-	assert_equal "$(counter a)" 2
-	run -0 rlock unlock --owner job-1 a
-	ended_with 0 "${BACKGROUND[0]}"
-	ended_with 0 "${BACKGROUND[1]}"
-	assert_equal "$(cat first second)" "3
-4"
-	only_counters a
-}
-
 # ---- what is issued a token ----
 
 @test "a lock that has a counter is issued a token without --fence, so that its tokens grow with each holder" {
@@ -261,72 +229,135 @@ java_unlock() {
 	assert_output ''
 	run -0 rlock run --fence a -- printenv RLOCK_TOKEN
 	assert_output 5
+	# One that was never fenced gets no counter.
+	run -0 rlock run b -- true
 	only_counters a
 }
 
-@test "a lock that was never fenced gets no counter" {
-	run -0 rlock run a -- true
-	run -0 rlock fair a -- true
-	no_keys
-}
-
-@test "a configuration file that asks for tokens is ignored by read and write locks" {
+@test "a configuration file that asks for tokens is ignored by read and write locks, which leave a counter alone" {
+	local verb
 	echo 'fence = yes' >conf
 	export RLOCK_CONFIG=$PWD/conf
 	run -0 rlock run a -- printenv RLOCK_TOKEN
 	assert_output 1
-	run -0 rlock rlock b -- sh -c 'echo "[$RLOCK_TOKEN]"'
-	assert_output '[]'
-	run -0 rlock wlock b -- sh -c 'echo "[$RLOCK_TOKEN]"'
-	assert_output '[]'
-	run -0 rlock wlock --owner job-1 --lease 1m b
+	for verb in rlock wlock; do
+		run -0 rlock "$verb" a -- sh -c 'echo "[$RLOCK_TOKEN]"'
+		assert_output '[]'
+	done
+	run -0 rlock wlock --owner job-1 --lease 1m a
 	assert_output ''
-	run -0 rlock unlock --owner job-1 b
+	run -0 rlock unlock --owner job-1 a
+	assert_equal "$(counter a)" 1
 	only_counters a
 }
 
-@test "read and write locks leave a counter of their name alone" {
-	redis set 'redisson_lock_token:{a}' 41 >/dev/null
-	run -0 rlock rlock a -- true
-	run -0 rlock wlock a -- true
-	assert_equal "$(counter a)" 41
-	only_counters a
-}
-
-@test "a counter of a name with braces is beside it as it is" {
-	run -0 rlock run --fence 'a{b}c' -- ask_redis "$SERVER_SOCKET" get 'redisson_lock_token:a{b}c'
-	assert_output 1
-	assert_equal "$(redis keys '*')" 'redisson_lock_token:a{b}c'
-}
-
-# bad_counter COMMAND [ARG...]: by which redis-cli makes one. 78 for all that would use it, and nothing is locked.
-bad_counter() {
-	local verb fence
-	redis del 'redisson_lock_token:{a}' >/dev/null
-	redis "$@" >/dev/null
-	for verb in run fair; do
-		for fence in '' --fence; do
-			run -78 rlock "$verb" $fence b a -- touch ran
+@test "a counter that holds no integer: 78, with and without --fence, and nothing is locked" {
+	local value words
+	for value in list '' x 1.5 01 9223372036854775807 -9223372036854775809; do
+		redis del 'redisson_lock_token:{a}' >/dev/null
+		if [ "$value" = list ]; then
+			redis rpush 'redisson_lock_token:{a}' 1 >/dev/null
+		else
+			redis set 'redisson_lock_token:{a}' "$value" >/dev/null
+		fi
+		for words in run 'fair --fence'; do
+			# shellcheck disable=SC2086
+			run -78 rlock $words b a -- touch ran
 			assert_one_line '^rlock: a: the fencing counter redisson_lock_token:\{a\} holds no integer'
 			assert_equal "$(redis keys '*')" 'redisson_lock_token:{a}'
 		done
 	done
 	refute file_exists ran
+	redis set 'redisson_lock_token:{a}' -9223372036854775808 >/dev/null
+	rlock run a -- true
+	assert_equal "$(counter a)" -9223372036854775807
 }
 
-@test "a counter that holds no integer: 78, with and without --fence, and nothing is locked" {
-	local value
-	bad_counter rpush 'redisson_lock_token:{a}' 1
-	for value in '' x 1.5 ' 1' 01 -0 9223372036854775807 9223372036854775808 -9223372036854775809; do
-		bad_counter set 'redisson_lock_token:{a}' "$value"
+# ---- where the token can't be told ----
+
+@test "when standard output is full or closed there is no token, no lock, and 71, and a waiter gets the next token" {
+	local words
+	for words in 'lock --pid $$ --fence a >/dev/full' 'fair --owner job-1 --lease 1m --fence a >&-'; do
+		run -71 bash -c "rlock $words; exit"
+		assert_one_line '^rlock: .*standard output'
+		only_counters a
+		nothing_runs
+		no_hold_files
 	done
+	run -0 rlock run -n --fence a -- printenv RLOCK_TOKEN
+	assert_output 3
 }
 
-@test "a counter may hold any integer but the last one" {
-	local value
-	for value in 0 -1 9223372036854775806 -9223372036854775808; do
-		redis set 'redisson_lock_token:{a}' "$value" >/dev/null
-		rlock run a -- true
-		assert_equal "$(redis get 'redisson_lock_token:{a}')" $((value + 1))
-	done
+@test "when standard output is not read nothing stays locked" {
+	run bash -c '
+		trap "" PIPE
+		mkfifo pipe
+		exec 5<>pipe 6>pipe 5<&-
+		rlock lock --pid $$ --fence a >&6
+		echo "status $?"'
+	assert_line 'status 71'
+	only_counters a
+	nothing_runs
+	run bash -c '
+		exec 5<>pipe 6>pipe 5<&-
+		rlock lock --pid $$ --fence a >&6
+		echo "status $?"'
+	refute_line 'status 0'
+	wait_until 2 only_counters a
+	nothing_runs
+	no_hold_files
+}
+
+@test "a command whose standard output is closed is told its token all the same" {
+	run -0 bash -c 'rlock run --fence a -- sh -c "echo \$RLOCK_TOKEN >token" >&-; exit'
+	assert_equal "$(cat token)" 1
+	only_counters a
+}
+
+# ---- faults ----
+
+# told_once VERB [OPTION...]: the token that the command is told is the counter's, and only one was issued.
+told_once() {
+	local before
+	before=$(counter a)
+	run -0 rlock "$@" --fence a -- sh -c 'echo $RLOCK_TOKEN; $REDIS get "redisson_lock_token:{a}"; $REDIS hvals a'
+	assert_output "$((before + 1))
+$((before + 1))
+1"
+	faults_happened
+	only_counters a
+}
+
+@test "the reply to the acquire is lost: the same token is told, and no second one issued" {
+	start_proxy
+	# A number that is no longer exact where all have a fraction.
+	redis set 'redisson_lock_token:{a}' 9007199254740993 >/dev/null
+	proxy drop-reply "$ACQUIRE"
+	told_once run
+	proxy drop-reply "$ACQUIRE"
+	told_once fair -n
+	proxy cut-before "$ACQUIRE"
+	told_once run
+}
+
+@test "the reply is lost when a lock is re-entered: the token of that hold is told" {
+	start_proxy
+	run -0 rlock run --fence a -- sh -c '
+		faultproxy -c "unix:$BATS_TEST_TMPDIR/control" drop-reply "redisson_lock_token:{a}" 2 >/dev/null
+		rlock run --fence a -- sh -c "echo \$RLOCK_TOKEN; \$REDIS hvals a"
+		$REDIS hvals a
+	'
+	assert_output "2
+2
+1"
+	faults_happened
+	assert_equal "$(counter a)" 2
+}
+
+@test "a server that is full: an error, no token and no lock" {
+	redis config set maxmemory 1 >/dev/null
+	run -69 rlock run --fence a -- touch ran
+	assert_one_line '^rlock: a: .*memory'
+	no_keys
+	refute file_exists ran
 }
