@@ -1,42 +1,47 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# One lock on several servers that all must agree: what stands on each of them, renewed, re-entered and released, with and
-# without a command. Waiting for it: servers_waiting.bats; what happens to servers and processes: servers_gone.bats and
-# servers_faults.bats; which servers may be named: servers_urls.bats; with a quorum smaller than all: quorum.bats.
+# One lock on several servers that all must agree: what stands on each of them, who is kept out, which waiter is woken, and where
+# passwords and databases come from. What happens to servers and processes: servers_faults.bats; with a quorum smaller than all:
+# quorum.bats; which servers may be named together: unit/test_usage.c.
 
-# In single quotes stand whole scripts; runs_once is agreeing.bash's.
-# shellcheck disable=SC2016,SC2154
+# In single quotes stand whole scripts; runs_once is agreeing.bash's, and VIA servers.bash's.
+# shellcheck disable=SC2016,SC2034,SC2154
 
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
 load ../lib/agreeing
 
-setup_file() { start_warm_servers 3; }
+setup_file() { start_warm_servers 6 --databases 40; }
 teardown_file() { stop_servers; }
 setup() { servers_setup; }
 teardown() { servers_teardown; }
 
-# ---- what the tests share ----
+# ---- what stands on the servers ----
 
 # sorted LINE...: in the order of same_on_all.
 sorted() {
 	printf '%s\n' "$@" | LC_ALL=C sort
 }
 
-# ---- what stands on the servers ----
-
-@test "a lock is the same hash on each server, of the same owner, and leaves no key" {
-	in_background rlock run "${U[@]}" a -- sh -c 'echo "$RLOCK_OWNER" >owner; exec until_let_go'
-	wait_until 5 has_lines owner 1
-	assert_equal "$(same_on_all hgetall a)" "$(sorted 1 "$(cat owner)")"
-	assert_equal "$(same_on_all hkeys 'rlock_holds:{a}' | wc -l)" 1
-	on_each keys_are a 'rlock_holds:{a}'
-	on_each ttl_between 15000 a 30000
-	on_each ttl_between 15000 'rlock_holds:{a}' 30000
-	let_go
-	ended_with 0
-	on_each no_keys
+@test "a lock of each kind is the same hash on each server, of the same owner, and leaves no key" {
+	local verb
+	for verb in run fair rlock wlock; do
+		rm -f owner let-go
+		in_background rlock "$verb" a -- sh -c 'echo "$RLOCK_OWNER" >owner; exec until_let_go'
+		wait_until 5 has_lines owner 1
+		case $verb in
+		run | fair) assert_equal "$(same_on_all hgetall a)" "$(sorted 1 "$(cat owner)")" ;;
+		rlock) assert_equal "$(same_on_all hgetall a)" "$(sorted 1 "$(cat owner)" mode read)" ;;
+		wlock) assert_equal "$(same_on_all hgetall a)" "$(sorted 1 "$(cat owner):write" mode write)" ;;
+		esac
+		assert_equal "$(same_on_all hkeys 'rlock_holds:{a}' | wc -l)" 1
+		on_each ttl_between 15000 a 30000
+		on_each ttl_between 15000 'rlock_holds:{a}' 30000
+		let_go
+		ended_with 0
+		on_each no_keys
+	done
 }
 
 # names_all_servers COMMAND...: it locks "a" on all servers.
@@ -58,81 +63,7 @@ names_all_servers() {
 	names_all_servers env -u RLOCK_URL rlock run --config line
 }
 
-@test "verbose tells of each server" {
-	run -0 rlock run -v a -- true
-	for number in 1 2 3; do
-		assert_output --partial "$(urls_of $number)"
-	done
-}
-
-@test "a fair lock, a read lock and a write lock are the same on each server, too" {
-	local verb
-	for verb in fair rlock wlock; do
-		rm -f owner let-go
-		in_background rlock "$verb" a -- sh -c 'echo "$RLOCK_OWNER" >owner; exec until_let_go'
-		wait_until 5 has_lines owner 1
-		case $verb in
-		fair) assert_equal "$(same_on_all hgetall a)" "$(sorted 1 "$(cat owner)")" ;;
-		rlock) assert_equal "$(same_on_all hgetall a)" "$(sorted 1 "$(cat owner)" mode read)" ;;
-		wlock) assert_equal "$(same_on_all hgetall a)" "$(sorted 1 "$(cat owner):write" mode write)" ;;
-		esac
-		let_go
-		ended_with 0
-		on_each no_keys
-	done
-}
-
-@test "several names are locked together on several servers, and released together" {
-	in_background rlock run b a c -- until_let_go
-	for name in a b c; do
-		wait_until 5 on_each is_held $name
-	done
-	assert_equal "$(same_on_all hgetall b)" "$(same_on_all hgetall a)"
-	run -75 rlock run -n c d -- true
-	on_each is_free d
-	let_go
-	ended_with 0
-	on_each no_keys
-}
-
-@test "all servers are asked at the same time" {
-	for number in 1 2 3; do
-		start_proxy_to $number
-		proxy_to $number delay 2000
-	done
-	# To acquire the lock, and to release it.
-	took_less 8 rlock run a -- true
-	on_each no_keys
-}
-
-@test "a lock is renewed on all servers" {
-	hold_on_each a -t 6s
-	wait_until 10 on_each ttl_between 1 a 5000
-	wait_until 10 on_each is_renewed a 6000
-	wait_until 10 on_each ttl_between 1 a 5000
-	let_go
-	ended_with 0
-	said_nothing
-	on_each no_keys
-}
-
 # ---- without a command ----
-
-@test "a script locks, renews and unlocks on all servers" {
-	for shell in bash dash; do
-		run -0 "$shell" -c '
-			rlock lock --pid $$ --lease 20s a && sh -c "$1"
-			rlock renew --pid $$ a
-			rlock unlock --pid $$ a && sh -c "$1"
-		' "$shell" "${runs_once%exit 7}"
-		assert_line -n 0 1
-		assert_line -n 1 1
-		assert_line -n 2 1
-		assert_line -n 3 --regexp '^(19.*|20)s$'
-		assert_equal "${#lines[@]}" 4
-		on_each no_keys
-	done
-}
 
 @test "unlock with the servers in another order shows the line that does it" {
 	run -0 bash -c '
@@ -142,19 +73,213 @@ names_all_servers() {
 	on_each no_keys
 }
 
-@test "unlock --force breaks a lock on all servers, and its holder finds out" {
+@test "unlock --force breaks a lock on all servers, also where only one of them has it, and its holder finds out" {
 	hold_on_each a -t 1s
 	run -0 rlock unlock --force a
 	assert_output --partial 'broken'
 	on_each is_free a
 	ended_with 76
 	wait_until 2 on_each no_keys
-}
-
-@test "unlock --force breaks what only one of the servers has" {
 	on 2 held_by_stranger a
 	run -0 rlock unlock --force a
 	on_each no_keys
 	run -1 rlock unlock --force a
 	assert_one_line '^rlock: a: '
+}
+
+# ---- one at a time ----
+
+@test "a caller that names the same servers in another order, or one of them, is kept out, and keeps out who names all" {
+	local order number
+	hold_on_each a
+	for order in '1 2 3' '3 1 2' '2 3 1' 1 2 3; do
+		# shellcheck disable=SC2086
+		RLOCK_URL=$(urls_of $order) run -75 rlock run -n a -- touch ran
+		assert_output ''
+	done
+	let_go
+	ended_with 0
+	on_each no_keys
+	# What Java holds.
+	for number in 1 2 3; do
+		on $number held_by_stranger a
+		run -75 rlock run -w 200ms a -- touch ran
+		assert_one_line '^rlock: a: .*held by 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1'
+		on $number redis del a >/dev/null
+		on_each no_keys
+	done
+	run -64 rlock run -u "$(urls_of 1)" a -- env -u RLOCK_HELD rlock run -n a -- touch ran
+	[ ! -e ran ]
+}
+
+@test "a waiter is woken by the release, also of a holder on one of the servers only" {
+	local holder
+	# By itself it would look at the end of the lease.
+	hold_on_each a
+	holder=$PID
+	wait_for a
+	let_go
+	wait_until 8 file_exists ran
+	ended_with 0
+	ended_with 0 "$holder"
+	rm ran
+	on 3 held_by_stranger a
+	listen_to rlock run a -- touch ran
+	wait_until 5 on 3 has_waiters a
+	[ ! -e ran ]
+	on 3 stranger_leaves a
+	wait_until 8 file_exists ran
+	ended_with 0
+	on_each no_keys
+}
+
+@test "a fair lock is acquired in the order of the calls, on several servers" {
+	local number pid pids=()
+	hold_on_each f
+	holder=$PID
+	for number in 1 2 3; do
+		in_background rlock fair f -- sh -c 'echo "$0" >>order' $number
+		pids+=("$PID")
+		wait_until 5 on_each has_in_queue f $number
+	done
+	let_go
+	ended_with 0 "$holder"
+	for pid in "${pids[@]}"; do
+		ended_with 0 "$pid"
+	done
+	assert_equal "$(paste -s -d ' ' order)" '1 2 3'
+	wait_until 5 on_each no_keys
+}
+
+@test "six shells that name the servers in different orders take their turns, one at a time" {
+	local order pid pids=()
+	for order in '1 2 3' '3 2 1' '2 3 1' '1 3 2' '3 1 2' '2 1 3'; do
+		# shellcheck disable=SC2086
+		in_background env RLOCK_URL="$(urls_of $order)" bash -c '
+			for turn in 1 2 3 4 5 6 7 8; do
+				rlock run a -- shared_turn write || echo "$? in turn $turn" >>wrong
+			done'
+		pids+=("$PID")
+	done
+	for pid in "${pids[@]}"; do
+		wait_until 60 is_gone "$pid"
+	done
+	[ ! -e wrong ] || fail "$(head wrong)"
+	has_lines turns 48
+	on_each no_keys
+}
+
+@test "a signal, and the end of the wait time, leave nothing of a waiter on any server" {
+	local holder
+	hold_on_each a
+	holder=$PID
+	in_background rlock fair a b -- touch ran
+	wait_until 5 on_each has_in_queue a 1
+	kill -s TERM "$PID"
+	ended_with 143
+	run -75 rlock fair -w 300ms a b -- touch ran
+	on_each is_free b
+	let_go
+	ended_with 0 "$holder"
+	on_each no_keys
+	[ ! -e ran ]
+}
+
+# ---- stop ----
+
+@test "a holder is stopped by a request to all servers, and where one of them denies it, no other is asked" {
+	in_background rlock run -t 10m a -- until_let_go
+	wait_until 10 is_above "$PID" until_let_go
+	on 3 redis acl setuser default -hset >/dev/null
+	run rlock stop -w 1s a
+	on 3 redis acl setuser default +hset >/dev/null
+	assert_equal "$status" 77
+	run -0 on 1 redis hkeys 'rlock_holds:{a}'
+	refute_output --partial stop
+	run -75 rlock stop -w 1s a
+	let_go
+	ended_with 0
+	rm let-go
+	hold_on_each b -t 2s
+	run -0 rlock stop b
+	ended_with 124
+	on_each no_keys
+}
+
+# ---- passwords and databases ----
+
+# hides_passwords PID: the command line of rlock, which is there, shows none.
+hides_passwords() {
+	local line
+	line=$(tr '\0' ' ' <"/proc/$1/cmdline") && [[ $line = *rlock* && $line != *s3cr3t* && $line != *w0rd* ]]
+}
+
+@test "the passwords of all URLs are hidden in the list of processes, and in messages" {
+	need_own_command_line
+	VIA[1]=redis://:s3cr3t@127.0.0.1:1
+	VIA[2]=redis://ci:w0rd@127.0.0.1:2
+	in_background rlock run -w 20s -u "redis://127.0.0.1:3 $(urls_of 1)" --url="$(urls_of 2)" a -- true
+	wait_until 5 hides_passwords "$PID"
+	grep -qa 127.0.0.1:2 "/proc/$PID/cmdline"
+	use_servers 1 2
+	run -69 rlock run -v a -- true
+	refute_output --regexp 's3cr3t|w0rd'
+}
+
+@test "the passwords of the URLs are not in RLOCK_HELD, nor in the file of a lock without a command" {
+	start_proxy_to 2 tcp:127.0.0.1:0
+	VIA[2]=redis://default:s3cr3t@$(sed -n 's/^listen tcp://p' proxy-said-2)
+	on 2 redis config set requirepass s3cr3t
+	use_servers 1 2 3
+	run -0 rlock run a -- sh -c 'echo "$RLOCK_HELD"; printenv | grep -v ^RLOCK_URL='
+	refute_output --partial s3cr3t
+	run -0 rlock lock --pid $$ a
+	run grep -r s3cr3t "$RLOCK_RUNTIME_DIR"
+	assert_output ''
+	run -0 rlock unlock --pid $$ a
+	REDISCLI_AUTH=s3cr3t on 2 redis config set requirepass ''
+	on_each no_keys
+}
+
+@test "a password file and REDISCLI_AUTH are for each server whose URL has none" {
+	local address
+	take_servers 3
+	start_proxy_to "${SERVERS[1]}" tcp:127.0.0.1:0
+	address=$(sed -n 's/^listen tcp://p' "proxy-said-${SERVERS[1]}")
+	on "${SERVERS[0]}" redis config set requirepass s3cr3t
+	on "${SERVERS[1]}" redis config set requirepass w0rd
+	on "${SERVERS[2]}" redis config set requirepass s3cr3t
+	VIA[SERVERS[1]]=redis://:w0rd@$address
+	use_servers "${SERVERS[@]}"
+	echo s3cr3t >file
+	chmod 600 file
+	run -0 rlock run --password-file file a -- true
+	assert_output ''
+	REDISCLI_AUTH=s3cr3t run -0 rlock run a -- true
+	# shellcheck disable=SC2034 # urls_of uses it
+	VIA[SERVERS[1]]=redis://$address
+	use_servers "${SERVERS[@]}"
+	run -77 rlock run --password-file file a -- true
+	refute_output --partial s3cr3t
+	REDISCLI_AUTH=s3cr3t on "${SERVERS[0]}" no_keys
+	REDISCLI_AUTH=s3cr3t on "${SERVERS[2]}" no_keys
+}
+
+@test "--db is the database of each server, and databases of one server are told from each other" {
+	run -0 rlock run --db 3 a -- sh -c '
+		for number in 1 2 3; do
+			redis-cli -s "$BATS_FILE_TMPDIR/$number/server/redis.sock" -n 3 exists a
+			ask_redis "$BATS_FILE_TMPDIR/$number/server/redis.sock" exists a
+		done'
+	assert_output $'1\n0\n1\n0\n1\n0'
+	run -0 rlock run -u "$(urls_of 1)?db=1" -u "$(urls_of 1)?db=2" a -- \
+		sh -c 'for db in 1 2; do redis-cli -s "$SERVER_SOCKET" -n $db exists a; done'
+	assert_output $'1\n1'
+}
+
+@test "a file that asks for a fencing token is ignored for several servers" {
+	echo 'fence = yes' >conf
+	run -0 rlock run --config conf a -- sh -c 'echo "${RLOCK_TOKEN-none}"'
+	assert_output none
+	on_each no_keys
 }

@@ -1,10 +1,11 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# One lock on several servers that all must agree, when rlock or its renewer is killed, replies get lost, or one of the
-# servers refuses.
+# One lock on several servers that all must agree, when one of them is not there, is frozen, is killed or refuses, when replies get
+# lost, or rlock is killed: nothing is acquired, the lock is lost, or its release is late.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that; runs_once is agreeing.bash's.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+# In single quotes stand whole scripts; each test is a subshell, and knows that; end and runs_once are agreeing.bash's, VIA is
+# servers.bash's.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
 load ../lib/helpers
 load ../lib/leftovers
@@ -12,65 +13,65 @@ load ../lib/watching
 load ../lib/proxying
 load ../lib/agreeing
 
-setup_file() { start_warm_servers 9; }
+setup_file() { start_warm_servers 12; }
 teardown_file() { stop_servers; }
 setup() { servers_setup; }
 teardown() { servers_teardown; }
 
-# ---- rlock, the renewer ----
+# ---- to acquire ----
 
-# hold_and_know NAME [OPTION...]: as hold_on_each; sets RENEWER and CHILD, too.
-hold_and_know() {
-	hold_on_each "$@"
-	wait_until 5 has_command "$PID"
-	CHILD=$(command_of "$PID")
-	wait_until 5 has_renewer "$PID"
-	RENEWER=$(renewer_of "$PID")
-	BACKGROUND+=("$CHILD" "$RENEWER")
-	[ -n "$RENEWER" ]
+@test "one server that is not there: 69 at once, in one line, and nothing is left on the others" {
+	VIA[2]=unix://$PWD/nobody.sock
+	use_servers 1 2 3
+	SERVERS=(1 3)
+	took_less 5 run -69 rlock run a -- touch ran
+	assert_one_line '^rlock: a: .*2 of 3 servers .*nobody.sock'
+	on_each no_keys
+	took_less 5 run -69 rlock fair -n a b -- touch ran
+	on_each no_keys
+	[ ! -e ran ]
 }
 
-@test "with rlock killed the lock is held on all servers until the command has ended, and released on all" {
-	hold_and_know a -t 3s
-	kill -s KILL "$PID"
-	stays 3.5 on_each is_held a
-	is_running "$CHILD"
-	let_go
-	wait_until 5 on_each no_keys
-	wait_until 5 nothing_runs
+@test "one frozen server: 69 at --connect-timeout, and within a wait time the lock is acquired when it goes on" {
+	freeze_server 2
+	run -69 rlock run --connect-timeout 500ms a -- touch ran
+	assert_one_line '^rlock: a: .*2 of 3 servers'
+	nothing_but 2
+	[ ! -e ran ]
+	in_background rlock run -w 20s --connect-timeout 500ms a -- touch ran
+	stays 1.2 is_running "$PID"
+	thaw_server 2
+	ended_with 0
+	[ -e ran ]
+	wait_until 2 on_each no_keys
 }
 
-@test "with rlock and its renewer killed the lock is free on all servers after a lease" {
-	hold_and_know a -t 1s
-	kill -s KILL "$PID" "$RENEWER"
-	wait_until 3 on_each no_keys
-	is_running "$CHILD"
-	wait_until 5 nothing_runs
+@test "one server that wants another password: 77 in one line, and nothing is left on the others" {
+	take_servers 3
+	on "${SERVERS[1]}" redis config set requirepass s3cr3t
+	run -77 rlock run a -- touch ran
+	assert_one_line '^rlock: a: .*password'
+	nothing_but "${SERVERS[1]}"
+	REDISCLI_AUTH=wr0ng run -77 rlock run -w 1s a -- touch ran
+	assert_one_line '^rlock: a: '
+	refute_output --partial wr0ng
+	nothing_but "${SERVERS[1]}"
+	[ ! -e ran ]
 }
 
-@test "rlock killed at any moment: none meets another, and after a lease nothing is left" {
-	local start took lane lanes=()
-	start=${EPOCHREALTIME/./}
-	rlock run measured -- true
-	took=$((${EPOCHREALTIME/./} - start))
-	lane() {
-		local i
-		for ((i = 0; i < 6; i++)); do
-			timeout --foreground -s KILL "$(awk -v us=$((RANDOM * 4 * took / 32768)) 'BEGIN { printf "%.6f", us / 1e6 + 1e-4 }')" \
-				rlock run -t 4s "lock$1.$i" -- sh -c 'mkdir "in-$0" || echo "$0" >>wrong; rmdir "in-$0"' "lock$1.$i" 3>&- &
-			rlock run -w 60s -t 4s "lock$1.$i" -- \
-				sh -c 'mkdir "in-$0" || echo "$0" >>wrong; rmdir "in-$0"; echo >>ran' "lock$1.$i" || echo "$?" >>wrong
-			wait
-		done
-	}
-	for lane in 1 2 3 4; do
-		lane $lane 2>>said &
-		lanes+=($!)
-	done
-	wait "${lanes[@]}"
-	wait_until 10 on_each no_keys
-	[ ! -e wrong ] || fail "$(cat wrong)"
-	has_lines ran 24
+@test "one server that is full, or a replica: 69 in one line, and nothing is left on the others" {
+	take_servers 3
+	on "${SERVERS[1]}" redis config set maxmemory 1
+	run -69 rlock run a -- touch ran
+	assert_one_line '^rlock: a: .*memory'
+	on_each no_keys
+	on "${SERVERS[1]}" redis config set maxmemory 0
+	on "${SERVERS[2]}" redis replicaof 127.0.0.1 1
+	run -69 rlock run a -- touch ran
+	assert_one_line '^rlock: a: '
+	on "${SERVERS[0]}" no_keys
+	on "${SERVERS[1]}" no_keys
+	[ ! -e ran ]
 }
 
 # ---- replies that get lost ----
@@ -90,20 +91,14 @@ faults_happened_at() {
 	proxy_to "$1" state | grep -q 'rules=0'
 }
 
-@test "one server's reply to the acquire is lost: the command runs once, and nothing is left" {
+@test "replies to the acquire of two servers are lost: the command runs once, and nothing is left" {
 	start_proxy_to 1
 	start_proxy_to 3
 	proxy_to 1 drop-reply "$ACQUIRE"
-	run_counted
-	faults_happened_at 1
-	rm ran
 	proxy_to 3 drop-reply "$ACQUIRE" 3
 	run_counted -w 10s
+	faults_happened_at 1
 	faults_happened_at 3
-	rm ran
-	proxy_to 1 drop-reply "$ACQUIRE"
-	proxy_to 3 drop-reply "$ACQUIRE"
-	run_counted -w 10s
 }
 
 @test "one server's replies to the acquire are all lost: 69, and nothing is left on any" {
@@ -117,37 +112,112 @@ faults_happened_at() {
 	wait_until 2 on_each no_keys
 }
 
-# ---- servers that refuse ----
+# ---- while it is held ----
 
-@test "one server that wants another password: 77 in one line, and nothing is left on the others" {
-	local number
+@test "one of the servers is killed: the command is stopped before the lease ends, 76" {
 	take_servers 3
-	for number in "${SERVERS[@]}"; do
-		on "$number" redis config set requirepass s3cr3t
-		run -77 rlock run a -- touch ran
-		assert_one_line '^rlock: a: .*password'
-		nothing_but "$number"
-		REDISCLI_AUTH=wr0ng run -77 rlock run -w 1s a -- touch ran
-		assert_one_line '^rlock: a: '
-		refute_output --partial wr0ng
-		nothing_but "$number"
-		REDISCLI_AUTH=s3cr3t on "$number" redis config set requirepass ''
-	done
-	[ ! -e ran ]
+	hold_with_family a -t 5s
+	wait_until 6 on_each is_renewed a 5000
+	before_renewal "$PID" at_known_end crash_server "${SERVERS[1]}"
+	watch_family 8
+	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
+	ended_with 76
+	said_once '^rlock: a: lock lost at [0-9T:+-]+: not renewed for [0-9.]+m?s: .+: terminating the command: before you run it again, look at what is half done$'
+	wait_until 2 on "${SERVERS[0]}" no_keys
+	wait_until 2 on "${SERVERS[2]}" no_keys
+}
+
+@test "a lock is held on while one of the servers is frozen over a renewal, but not for long" {
+	hold_on_each a -t 9s
+	wait_until 8 on_each is_renewed a 9000
+	freeze_server 3
+	let_pass 3.4
+	thaw_server 3
+	wait_until 10 on_each is_renewed a 7500
+	let_go
+	ended_with 0
+	said_nothing
 	on_each no_keys
 }
 
-@test "one server that is full, or a replica: 69 in one line, and nothing is left on the others" {
-	take_servers 3
-	on "${SERVERS[1]}" redis config set maxmemory 1
-	run -69 rlock run a -- touch ran
-	assert_one_line '^rlock: a: .*memory'
+@test "a lock that is deleted on one of the servers is lost: the command is stopped, 76" {
+	hold_with_family a -t 1s
+	wait_until 5 on_each is_held a
+	on 3 redis del a
+	took_less 5 ended_with 76
+	family_is_gone
+	said_once '^rlock: a: lock lost at '
+	# What the others have of it ends with its lease.
+	wait_until 2 on_each no_keys
+}
+
+@test "with rlock killed the lock is held on all servers until the command has ended, and released on all" {
+	local child
+	hold_on_each a -t 2s
+	wait_until 5 has_command "$PID"
+	child=$(command_of "$PID")
+	BACKGROUND+=("$child")
+	kill -s KILL "$PID"
+	stays 2.5 on_each is_held a
+	is_running "$child"
+	let_go
+	wait_until 5 on_each no_keys
+	wait_until 5 nothing_runs
+}
+
+@test "rlock killed at any moment: none meets another, and after a lease nothing is left" {
+	local start took lane lanes=()
+	start=${EPOCHREALTIME/./}
+	rlock run measured -- true
+	took=$((${EPOCHREALTIME/./} - start))
+	lane() {
+		local i
+		for ((i = 0; i < 4; i++)); do
+			timeout --foreground -s KILL "$(awk -v us=$((RANDOM * 4 * took / 32768)) 'BEGIN { printf "%.6f", us / 1e6 + 1e-4 }')" \
+				rlock run -t 4s "lock$1.$i" -- sh -c 'mkdir "in-$0" || echo "$0" >>wrong; rmdir "in-$0"' "lock$1.$i" 3>&- &
+			rlock run -w 60s -t 4s "lock$1.$i" -- \
+				sh -c 'mkdir "in-$0" || echo "$0" >>wrong; rmdir "in-$0"; echo >>ran' "lock$1.$i" || echo "$?" >>wrong
+			wait
+		done
+	}
+	for lane in 1 2 3; do
+		lane $lane 2>>said &
+		lanes+=($!)
+	done
+	wait "${lanes[@]}"
+	wait_until 10 on_each no_keys
+	[ ! -e wrong ] || fail "$(cat wrong)"
+	has_lines ran 12
+}
+
+# ---- to release ----
+
+@test "a release that one frozen server does not answer: a warning within 8 s, and the command's status" {
+	listen_to rlock run a -- sh -c 'until_let_go; exit 7'
+	wait_until 5 on_each is_held a
+	freeze_server 2
+	let_go
+	took_less 6.5 ended_with 7
+	said_once '^rlock: a: release failed: '
+	on 1 no_keys
+	on 3 no_keys
+	thaw_server 2
+	wait_until 2 on_each no_keys
+}
+
+@test "a release that a slow server carries out while another one is not there is no loss" {
+	start_proxy_to 1
+	start_proxy_to 2
+	proxy_to 2 delay 150
+	listen_to rlock run a -- sh -c 'until_let_go; exit 7'
+	wait_until 5 on_each is_held a
+	proxy_to 1 refuse on
+	proxy_to 1 cut
+	let_go
+	wait_until 5 on 2 is_free a
+	let_pass 0.4
+	proxy_to 1 refuse off
+	took_less 5 ended_with 7
+	said_nothing
 	on_each no_keys
-	on "${SERVERS[1]}" redis config set maxmemory 0
-	on "${SERVERS[2]}" redis replicaof 127.0.0.1 1
-	run -69 rlock run a -- touch ran
-	assert_one_line '^rlock: a: '
-	on "${SERVERS[0]}" no_keys
-	on "${SERVERS[1]}" no_keys
-	[ ! -e ran ]
 }
