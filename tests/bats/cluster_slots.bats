@@ -120,6 +120,21 @@ hold_at_its_node() {
 	cluster_is_empty
 }
 
+@test "of those that do not wait, one gets all of them, in whatever order they are named" {
+	local round names
+	for ((round = 0; round < 12; round++)); do
+		rm -f got
+		PIDS=()
+		for names in 'a b c' 'c b a' 'b c a' 'c a b'; do
+			rlock run -n $names -- sh -c 'echo >>got; exec sleep 0.1' &
+			PIDS+=($!)
+		done
+		wait "${PIDS[@]}" || :
+		assert [ -s got ]
+	done
+	cluster_is_empty
+}
+
 @test "shells that name them in different orders take their turns, one at a time" {
 	local verb names shell
 	for verb in run fair; do
