@@ -50,38 +50,25 @@ is_silent() {
 	assert_output ''
 }
 
-@test "a Java holder, whose start is not known, is no reason for a word" {
+@test "a Java holder, whose start is not known, and a lock that --at-least keeps after its job are no reason for a word" {
 	held_by_stranger nightly
 	is_silent 0 -E 0 --complain-after 0
-}
-
-@test "a lock that --at-least keeps after its job has ended is no reason for a word" {
+	redis del nightly >/dev/null
 	run -0 rlock run --at-least 1h nightly -- true
 	make_older nightly 7200000
 	is_silent 0 -E 0 --complain-after 1h
 }
 
-@test "of several readers and permits the oldest counts" {
+@test "of several readers the oldest counts, and of several names the one that is held" {
 	local name
 	for name in first second third; do
 		acquire read "$name" catalog --note "$name"
-		acquire sem "$name" catalogs --permits 3 --note "$name"
 	done
 	make_older catalog 7200000 second
-	make_older catalogs 7200000 second
-	run -75 rlock write -n -E 0 --complain-after 2h catalog -- true
-	assert_one_line '^rlock: catalog: busy: held by second \(second:0\) for 2h00m, '
-	run -75 rlock sem --permits 3 -n -E 0 --complain-after 2h catalogs -- true
-	assert_one_line '^rlock: catalogs: busy: held by second \(second:0\) for 2h00m, '
+	run -75 rlock write -n -E 0 --complain-after 2h unheld catalog -- true
+	assert_one_line '^rlock: catalog: busy: held by second \(second:0\) for 2h00m, and --complain-after says 2h: end that job$'
 	run -0 rlock write -n -E 0 --complain-after 3h catalog -- true
 	assert_output ''
-}
-
-@test "of several names the one that is held is named" {
-	acquire lock job second --note report
-	make_older second 7200000
-	run -75 rlock run -n -E 0 --complain-after 1h first second third -- true
-	assert_one_line '^rlock: second: busy: held by report \(job:0\) for 2h00m, and --complain-after says 1h: end that job$'
 }
 
 @test "a holder whose process has ended is told so" {

@@ -56,47 +56,34 @@ start_local() {
 	rlock run -u local: warm-up -- true
 }
 
-@test "with local: a lock needs no server of one's own" {
-	run -0 rlock run -u local: a -- echo 'done'
+@test "with local: a lock needs no server of one's own: one is started, once, and used from then on" {
+	local first
+	run -7 rlock run -u local: a -- sh -c 'echo "done"; exit 7'
 	assert_output 'done'
+	first=$(servers_of)
+	# Nothing else is needed to find it.
+	rm "$RLOCK_RUNTIME_DIR/local.pid" "$RLOCK_RUNTIME_DIR/local.lock"
+	start_local
+	assert_equal "$(servers_of)" "$first"
 	one_server
 	assert_equal "$(local_cli dbsize)" 0
 }
 
-@test "the command's exit status is rlock's with local: too" {
-	run -7 rlock run -u local: a -- sh -c 'exit 7'
-}
-
-@test "a lock on the private server is busy for others" {
-	run -64 rlock run -u local: a -- rlock run -u local: -n b a -- env -i PATH="$PATH" \
-		RLOCK_RUNTIME_DIR="$RLOCK_RUNTIME_DIR" rlock run -u local: -n a -- true
+@test "a script locks and unlocks with local:, and an owner, whose lock is busy for others" {
+	run -0 rlock lock -u local: --pid $$ a
+	assert_equal "$(local_cli exists a)" 1
+	run -0 rlock unlock -u local: a
 	run -0 rlock lock -u local: --owner ci --lease 1m a
 	run -75 rlock run -u local: -n a -- true
 	run -0 rlock unlock -u local: --owner ci a
-}
-
-@test "the private server is started once, and used from then on" {
-	start_local
-	local first
-	first=$(servers_of)
-	start_local
-	assert_equal "$(servers_of)" "$first"
-}
-
-is_empty_locally() {
-	[ "$(local_cli dbsize)" = 0 ]
+	assert_equal "$(local_cli dbsize)" 0
 }
 
 @test "rlock flock knows the hold of a descriptor at local:" {
 	export RLOCK_URL=local:
 	cd "$BATS_TEST_TMPDIR"
-	run -0 --separate-stderr bash -c 'exec 9>f
-		rlock flock -n 9 && rlock flock -u 9 && rlock status "$PWD/f"; echo "$?"
-		rlock flock -s 9 && rlock flock -n -x 9 && rlock flock -s 9 && rlock status "$PWD/f" | grep -cE "^ +writer "; true'
-	assert_line 1
-	assert_line --partial free
-	assert_equal "${lines[-1]}" 0
-	wait_until 5 is_empty_locally
+	run -1 --separate-stderr bash -c 'exec 9>f; rlock flock -n 9 && rlock flock -s 9 && rlock flock -u 9 && rlock status "$PWD/f"'
+	assert_output --partial free
 }
 
 @test "local: can stand in RLOCK_URL and in the configuration file" {
@@ -132,10 +119,10 @@ is_empty_locally() {
 	no_server
 }
 
-@test "twenty that start at once share one server, and exclude each other" {
+@test "ten that start at once share one server, and exclude each other" {
 	printf 0 >"$BATS_TEST_TMPDIR/number"
 	local -a pids=()
-	for _ in {1..20}; do
+	for _ in {1..10}; do
 		in_background rlock run -u local: a -- sh -c 'read -r n <"$1"; echo $((n + 1)) >"$1"' sh \
 			"$BATS_TEST_TMPDIR/number"
 		pids+=("$PID")
@@ -143,27 +130,20 @@ is_empty_locally() {
 	for pid in "${pids[@]}"; do
 		ended_with 0 "$pid"
 	done
-	assert_equal "$(cat "$BATS_TEST_TMPDIR/number")" 20
+	assert_equal "$(cat "$BATS_TEST_TMPDIR/number")" 10
 	one_server
 }
 
-@test "the private server listens on its socket alone" {
-	start_local
+@test "the private server listens on its socket alone, in a session of its own, and keeps nothing on disk" {
+	local inode server
+	run -0 rlock run -u local: a -- sh -c 'ask_redis "$LOCAL" save; ask_redis "$LOCAL" bgsave'
+	server=$(servers_of)
 	assert_equal "$(local_cli config get port | tail -n 1)" 0
-	local inode
-	for inode in $(find "/proc/$(servers_of)/fd" -lname 'socket:*' -printf '%l\n' | tr -dc '0-9\n'); do
+	for inode in $(find "/proc/$server/fd" -lname 'socket:*' -printf '%l\n' | tr -dc '0-9\n'); do
 		run -1 grep -qs " $inode " /proc/net/tcp /proc/net/tcp6
 	done
-	assert_equal "$(stat -c %a "$RLOCK_RUNTIME_DIR")" 700
-	assert_equal "$(stat -c %a "$LOCAL")" 700
-}
-
-@test "the private server keeps nothing on disk" {
-	run -0 rlock run -u local: a -- sh -c 'ask_redis "$LOCAL" save; ask_redis "$LOCAL" bgsave'
-	assert_equal "$(local_cli config get save | tail -n 1)" ''
-	assert_equal "$(local_cli config get appendonly | tail -n 1)" no
-	local server
-	server=$(servers_of)
+	assert_equal "$(stat -c %a "$RLOCK_RUNTIME_DIR" "$LOCAL" | xargs)" '700 700'
+	assert_equal "$(ps -o sid= -p "$server" | tr -d ' ')" "$server"
 	kill -TERM "$server"
 	wait_until 10 no_server
 	run -0 ls -A "$RLOCK_RUNTIME_DIR"
@@ -214,29 +194,25 @@ is_empty_locally() {
 }
 
 @test "the private server keeps none of its starter's descriptors" {
-	run -0 timeout 10 sh -c 'x=$(rlock run -u local: a -- echo "done" 2>&1 7>&1); echo "$x"'
-	assert_output 'done'
-	run -0 timeout 10 sh -c 'rlock run -u local: a -- echo "done" | cat'
+	run -0 timeout 10 sh -c 'x=$(rlock run -u local: a -- echo "done" 2>&1 7>&1); echo "$x" | cat'
 	assert_output 'done'
 }
 
-@test "the private server is in a session of its own, out of a terminal's reach" {
-	start_local
-	local server
-	server=$(servers_of)
-	assert_equal "$(ps -o sid= -p "$server" | tr -d ' ')" "$server"
-}
-
-@test "a private server that was killed is replaced" {
+@test "ten that find a killed server replace it by one" {
 	start_local
 	local first
+	local -a pids=()
 	first=$(servers_of)
 	kill -KILL "$first"
 	wait_until 10 is_gone "$first"
-	run -0 rlock run -u local: a -- ask_redis "$LOCAL" exists a
-	assert_output 1
+	for _ in {1..10}; do
+		in_background rlock run -u local: a -- true
+		pids+=("$PID")
+	done
+	for pid in "${pids[@]}"; do
+		ended_with 0 "$pid"
+	done
 	one_server
-	assert_not_equal "$(servers_of)" "$first"
 }
 
 is_zombie() {
@@ -260,47 +236,22 @@ ctypes.CDLL(None).pthread_exit(None)'
 	assert_output 1
 }
 
-@test "twenty that find a killed server replace it by one" {
-	start_local
-	local first
-	local -a pids=()
-	first=$(servers_of)
-	kill -KILL "$first"
-	wait_until 10 is_gone "$first"
-	for _ in {1..20}; do
-		in_background rlock run -u local: a -- true
-		pids+=("$PID")
-	done
-	for pid in "${pids[@]}"; do
-		ended_with 0 "$pid"
-	done
-	one_server
+# has_socket PID: it is rlock, and no shell on the way to it.
+has_socket() {
+	grep -qsx rlock "/proc/$1/comm" && [ -n "$(find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null)" ]
 }
 
-@test "a private server that was shut down is started again" {
-	start_local
-	local_cli shutdown nosave >/dev/null 2>&1 || :
-	wait_until 10 no_server
-	start_local
-	one_server
-}
-
-@test "a private server whose pid file was cleaned away is still the one" {
-	start_local
-	local first
-	first=$(servers_of)
-	rm "$RLOCK_RUNTIME_DIR/local.pid" "$RLOCK_RUNTIME_DIR/local.lock"
-	start_local
-	assert_equal "$(servers_of)" "$first"
-}
-
-@test "a private server that hangs is not replaced, but told of" {
+@test "a private server that hangs is not replaced, but told of; SIGTERM ends rlock meanwhile" {
 	start_local
 	local server
 	server=$(servers_of)
 	kill -STOP "$server"
 	run -69 rlock run -u local: --connect-timeout 300ms a -- true
 	assert_one_line '^rlock: .+$'
+	in_background rlock run -u local: --connect-timeout 30s a -- true
+	wait_until 5 has_socket "$PID"
+	kill -TERM "$PID"
+	ended_with 143
 	assert_equal "$(servers_of)" "$server"
 }
 
@@ -311,13 +262,7 @@ ctypes.CDLL(None).pthread_exit(None)'
 	assert_equal "$(servers_of "$BATS_TEST_TMPDIR/run-2" | wc -l)" 1
 }
 
-@test "the private server is not stopped with the command of the call that started it" {
-	run -124 rlock run -q -u local: --max-run 200ms a -- until_let_go
-	one_server
-	local_cli ping
-}
-
-@test "the private server that a command started is not stopped with that command" {
+@test "the private server that a command started is not stopped with that command, and not waited for" {
 	in_background rlock run -q outer -- sh -c 'rlock run -u local: a -- true; touch "$1"; until_let_go' sh \
 		"$BATS_TEST_TMPDIR/started"
 	wait_until 10 file_exists "$BATS_TEST_TMPDIR/started"
@@ -327,48 +272,16 @@ ctypes.CDLL(None).pthread_exit(None)'
 	ended_with 143
 	assert_equal "$(servers_of)" "$server"
 	local_cli ping
+	run -0 timeout 20 rlock run --wait-all outer -- rlock run -u local: a -- true
 }
 
-@test "a command that started the private server does not have to wait for it" {
-	run -0 timeout 10 rlock run outer -- rlock run -u local: a -- true
-	one_server
-}
-
-@test "a script locks and unlocks with local:" {
-	run -0 bash -c '
-		rlock lock --pid $$ -u local: a
-		ask_redis "$LOCAL" exists a
-		rlock unlock -u local: a
-		ask_redis "$LOCAL" exists a
-	'
-	assert_output "1
-0"
-}
-
-@test "a runtime directory that others may enter gets no server" {
+@test "a runtime directory that others may enter, or whose path is too long for a socket, gets no server" {
 	mkdir -m 755 "$RLOCK_RUNTIME_DIR"
 	run -71 rlock run -u local: a -- true
 	assert_one_line '^rlock: .+$'
 	no_server
-}
-
-@test "a runtime directory whose path is too long for a socket is refused" {
 	RLOCK_RUNTIME_DIR=$BATS_TEST_TMPDIR/run-$(printf 'x%.0s' {1..120})
 	run -71 rlock run -u local: a -- true
 	assert_one_line '^rlock: .+$'
 	no_server
-}
-
-# has_socket PID: it is rlock, and no shell on the way to it.
-has_socket() {
-	grep -qsx rlock "/proc/$1/comm" && [ -n "$(find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null)" ]
-}
-
-@test "SIGTERM while the private server does not answer ends rlock by SIGTERM" {
-	start_local
-	kill -STOP "$(servers_of)"
-	in_background rlock run -u local: --connect-timeout 30s a -- true
-	wait_until 5 has_socket "$PID"
-	kill -TERM "$PID"
-	ended_with 143
 }
