@@ -24,12 +24,6 @@ is_marked_lost() {
 
 # ---- lost ----
 
-@test "a lost lock ends the script by SIGTERM" {
-	start_locking_script lock -t 1s a
-	redis del a >/dev/null
-	ended_with 143
-}
-
 @test "a lost lock ends all that the script has started in its session, and no daemon of another one" {
 	start_script 'rlock lock --pid $$ -t 3s a
 		sh -c "until_let_go & echo \$! >\"$1/child\"; wait" &
@@ -62,7 +56,7 @@ is_marked_lost() {
 	let_go
 }
 
-@test "with --on-lost kill a daemon of another session is not killed" {
+@test "with --on-lost kill a script that ignores SIGTERM is killed, and no daemon of another session" {
 	start_script 'trap "" TERM; rlock lock --pid $$ -t 3s --grace 100ms --on-lost kill a
 		setsid until_let_go & echo $! >"$1/far"
 		touch "$READY"; until_let_go' "$BATS_TEST_TMPDIR"
@@ -71,17 +65,6 @@ is_marked_lost() {
 	ended_with 137
 	wait_until 5 nothing_runs
 	is_running "$(cat "$BATS_TEST_TMPDIR/far")"
-}
-
-@test "a lock for process 1 is refused, and the line is shown with --on-lost ignore" {
-	# Never a real one: were it had, and lost, the machine that plays the tests would be ended.
-	export RLOCK_URL=unix://$BATS_TEST_TMPDIR/nobody
-	run -64 rlock lock --pid 1 -l 20s "my lock"
-	assert_one_line "^rlock: my lock: .*: try: rlock lock --on-lost ignore --pid 1 -l 20s 'my lock'\$"
-	run -64 rlock wlock --pid 1 --on-lost term b
-	assert_one_line '^rlock: b: .*: try: rlock wlock --on-lost ignore --pid 1 b$'
-	run -69 rlock lock --on-lost ignore --pid 1 -l 20s "my lock"
-	no_hold_files
 }
 
 @test "a script can clean up when its lock is lost, and learns it from unlock too" {
@@ -101,14 +84,6 @@ is_marked_lost() {
 	is_running "$PID"
 	let_go
 	ended_with 76
-}
-
-@test "with --on-lost kill a script that ignores SIGTERM is killed" {
-	start_script 'trap "" TERM; rlock lock --pid $$ -t 1s --grace 100ms --on-lost kill a; touch "$READY"
-		until_let_go'
-	wait_until 5 file_exists "$READY"
-	redis del a >/dev/null
-	ended_with 137
 }
 
 @test "with --signal a script gets that signal when its lock is lost" {
@@ -153,12 +128,6 @@ is_marked_lost() {
 	ttl_is_below a 2800
 	wait_until 5 is_free a
 	is_running "$PID"
-}
-
-@test "unlock releases a fixed lease before its end" {
-	run -0 bash -c 'rlock lock --pid $$ -l 1m a; $REDIS exists a; rlock unlock a; $REDIS exists a'
-	assert_output "1
-0"
 }
 
 @test "a fixed lease that has ended is a lost lock for unlock" {

@@ -19,42 +19,21 @@ teardown() { watchful_teardown; }
 
 # ---- unlock ----
 
-@test "the second unlock of one lock says that it is not held" {
+@test "unlock and renew that find no lock of the caller's give 1, and say how to name its process or owner, or that sudo hides it" {
 	run -1 bash -c 'rlock lock --pid $$ a; rlock unlock a || exit 9; rlock unlock a; exit'
-	assert_output --partial 'rlock: a: not held by this process or its ancestors: '
-}
-
-@test "unlock of a lock that the caller never acquired gives 1" {
-	run -1 rlock unlock a
-	assert_output --partial 'rlock: a: not held by this process or its ancestors: '
-}
-
-@test "unlock and renew that find no lock say how to name its process or owner, or that sudo hides it" {
-	run -1 rlock unlock a
-	assert_output --regexp ' not held by this process or its ancestors: .*--pid PID.*--owner ID$'
+	assert_output --regexp 'rlock: a: not held by this process or its ancestors: .*--pid PID.*--owner ID$'
+	held_by_stranger a
 	run -1 rlock renew --pid $$ a
 	assert_output --partial " not held by process $$ or its ancestors: "
+	run -1 rlock unlock a
+	is_held a
+	start_locking_script lock b
+	run -1 rlock unlock b
+	is_held b
 	if [ "$(id -u)" = 0 ]; then
 		SUDO_USER=joe run -1 rlock unlock a
 		assert_output --regexp ' not held by this process or its ancestors: .* joe .*without sudo$'
 	fi
-}
-
-@test "unlock does not release what another owner holds" {
-	held_by_stranger a
-	run -1 rlock unlock a
-	is_held a
-}
-
-@test "unlock does not release another script's lock" {
-	start_locking_script lock a
-	run -1 rlock unlock a
-	is_held a
-}
-
-@test "unlock works from a process below the script" {
-	run -0 bash -c 'rlock lock --pid $$ a; dash -c "rlock unlock a; :"; $REDIS exists a'
-	assert_output 0
 }
 
 @test "unlock works when the renewer was killed" {
@@ -66,46 +45,32 @@ teardown() { watchful_teardown; }
 	no_hold_files
 }
 
-@test "unlock says 76 when the lock had been lost" {
-	run -76 bash -c 'rlock lock --pid $$ a; $REDIS del a >/dev/null; rlock unlock a; exit'
-	assert_one_line '^rlock: a: .*lost.*$'
-	wait_until 5 no_keys
-	no_hold_files
-}
-
-@test "unlock of a lost lock leaves the new holder alone" {
-	run -76 bash -c '
+@test "unlock and renew say 76 when the lock had been lost, leave the new holder alone, and then there is nothing to unlock" {
+	run -1 bash -c '
 		rlock lock --pid $$ a
 		$REDIS del a >/dev/null
 		$REDIS hset a other:1 1 >/dev/null
+		rlock renew a
+		echo $?
 		rlock unlock a
-		exit
+		echo $?
+		rlock unlock a 2>/dev/null
 	'
+	assert_line --index 0 'rlock: a: it expired or was deleted on the server'
+	assert_line --index 1 76
+	assert_line --index 2 --regexp '^rlock: a: .*lost.*$'
+	assert_line --index 3 76
 	assert_equal "$(redis hgetall a)" "other:1
 1"
+	no_hold_files
 }
 
-@test "after an unlock that said 76 there is nothing more to unlock" {
-	run -1 bash -c 'rlock lock --pid $$ a; $REDIS del a >/dev/null; rlock unlock a; rlock unlock a; exit'
-}
-
-@test "unlock releases the script's lock in the script's own place, as the last command of sh -c" {
+@test "renew and unlock find the script's lock in the script's own place, as the last command of sh -c" {
 	# Some shells run the last command by exec: then the script's process is rlock itself.
+	run -0 bash -c 'rlock lock --pid $$ a; exec rlock renew a'
+	wait_until 5 is_free a
 	run -0 bash -c 'rlock lock --pid $$ a; exec rlock unlock a'
 	assert_output ''
-	no_keys
-}
-
-@test "renew finds the script's lock in the script's own place" {
-	run -0 bash -c 'rlock lock --pid $$ a; exec rlock renew a'
-}
-
-@test "unlock when the server can't be reached says 69, and can be tried again" {
-	start_locking_script lock a
-	mv "$SERVER_SOCKET" "$SERVER_SOCKET.away"
-	run -69 rlock unlock --pid "$PID" a
-	mv "$SERVER_SOCKET.away" "$SERVER_SOCKET"
-	run -0 rlock unlock --pid "$PID" a
 	no_keys
 }
 
@@ -118,28 +83,10 @@ teardown() { watchful_teardown; }
 	no_keys
 }
 
-# ---- renew ----
-
-@test "renew renews once, and prints what is left" {
-	run -0 bash -c 'rlock lock --pid $$ a; $REDIS pexpire a 5000 >/dev/null; rlock renew a; $REDIS pttl a'
+@test "renew renews once, also the hold of rlock run, and prints what is left" {
+	run -0 bash -c 'rlock lock --pid $$ a; $REDIS pexpire a 5000 >/dev/null; rlock renew a; $REDIS pttl a; rlock unlock a'
 	assert_line -n 0 --regexp '^(30s|29\.[0-9]+s)$'
 	assert_line -n 1 --regexp '^(2[0-9]{4}|30000)$'
-}
-
-@test "renew of a lock that is not held gives 1" {
-	held_by_stranger a
-	run -1 rlock renew a
-	assert_output --partial 'rlock: a: not held by this process or its ancestors: '
-}
-
-@test "renew of a lost lock gives 76" {
-	run -76 bash -c 'rlock lock --pid $$ a; $REDIS del a >/dev/null; rlock renew a; exit'
-	assert_one_line '^rlock: a: .+$'
-	# The renewer takes away what is left beside the lock, when it sees its process gone.
-	wait_until 5 no_keys
-}
-
-@test "renew inside rlock run renews run's hold" {
 	run -0 rlock run a -- bash -c '$REDIS pexpire a 5000 >/dev/null; rlock renew a; $REDIS pttl a'
 	assert_line -n 0 --regexp '^(30s|29\.[0-9]+s)$'
 	assert_line -n 1 --regexp '^(2[0-9]{4}|30000)$'
@@ -147,31 +94,22 @@ teardown() { watchful_teardown; }
 
 # ---- several names ----
 
-@test "names that are locked together are unlocked together, in any order" {
+@test "names are acquired together or not at all, and unlocked together, in any order" {
 	run -0 bash -c 'rlock lock --pid $$ a b; $REDIS exists a b; rlock unlock b a; $REDIS exists a b'
 	assert_output "2
 0"
-	no_keys
-	wait_until 5 nothing_runs
-}
-
-@test "several names are acquired together or not at all" {
 	held_by_stranger b
 	run -75 rlock lock --pid $$ -n a b
 	is_free a
+	wait_until 5 nothing_runs
 }
 
-@test "unlock of one of two names that were locked together shows the right line" {
-	run -64 bash -c 'rlock lock --pid $$ a b; rlock unlock a; status=$?; $REDIS exists a b; exit $status'
-	assert_line -n 0 'rlock: a: was locked together with others: try: rlock unlock a b'
-	assert_line -n 1 2
-}
-
-@test "the right line names the process that --pid named" {
+@test "of one of two names that were locked together the right line is shown, with the process that --pid named" {
 	in_background sleep 300
 	rlock lock --pid "$PID" a b
 	run -64 rlock unlock --pid "$PID" a
 	assert_output "rlock: a: was locked together with others: try: rlock unlock --pid $PID a b"
+	is_held a
 	run -0 rlock unlock --pid "$PID" a b
 }
 
@@ -183,11 +121,6 @@ teardown() { watchful_teardown; }
 		$REDIS exists "my lock" b
 	'
 	assert_output 0
-}
-
-@test "unlock of names that were locked one by one does not call them locked together" {
-	run -0 bash -c 'rlock lock --pid $$ a; rlock lock --pid $$ b; rlock unlock a b; exit'
-	refute_output --partial 'was locked together'
 }
 
 @test "a lock of rlock run does not keep unlock from the others that are named with it, in whatever order" {
@@ -239,22 +172,6 @@ teardown() { watchful_teardown; }
 	assert_line -n 3 0
 }
 
-@test "the same name on two servers is two locks" {
-	start_second_server
-	run -0 bash -c '
-		rlock lock --pid $$ a
-		rlock lock -n --pid $$ -u "unix://$OTHER" a
-		rlock unlock a
-		$REDIS exists a
-		ask_redis "$OTHER" exists a
-		rlock unlock -u "unix://$OTHER" a
-		ask_redis "$OTHER" exists a
-	'
-	assert_output "0
-1
-0"
-}
-
 @test "a script holds the same name in two databases, and unlocks each on its own" {
 	run -0 bash -c '
 		rlock lock --pid $$ a
@@ -272,11 +189,13 @@ teardown() { watchful_teardown; }
 
 # ---- unlock --force ----
 
-@test "unlock --force breaks a lock, and says whose it was" {
+@test "unlock --force breaks a lock, and says whose it was; of a free one it gives 1" {
 	held_by_stranger a
 	run -0 rlock unlock --force a
 	assert_one_line '^rlock: a: .*5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1, which may still run$'
 	no_keys
+	run -1 rlock unlock --force a
+	assert_one_line '^rlock: a: .+$'
 }
 
 @test "a lock that is broken goes to its waiter" {
@@ -287,20 +206,11 @@ teardown() { watchful_teardown; }
 	ended_with 0
 }
 
-@test "unlock --force of a free lock gives 1" {
-	run -1 rlock unlock --force a
-	assert_one_line '^rlock: a: .+$'
-}
-
-@test "unlock --force --holder leaves the lock to any other owner" {
+@test "unlock --force --holder breaks the lock of that holder, and leaves it to any other owner" {
 	held_by_stranger a
 	run -1 rlock unlock --force --holder 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:2 a
 	assert_one_line '^rlock: a: .*5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1'
 	is_held a
-}
-
-@test "unlock --force --holder breaks the lock of that holder" {
-	held_by_stranger a
 	run -0 rlock unlock --force --holder 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1 a
 	no_keys
 }
@@ -319,10 +229,4 @@ teardown() { watchful_teardown; }
 	let_go
 	ended_with 76
 	no_keys
-}
-
-@test "a script whose lock was broken is told by unlock" {
-	run -76 bash -c 'rlock lock --pid $$ a; rlock unlock -q --force a || exit 9; rlock unlock a; exit'
-	assert_one_line '^rlock: a: .*lost.*$'
-	wait_until 5 no_keys
 }
