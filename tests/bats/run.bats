@@ -14,29 +14,20 @@ teardown() { patient_teardown; }
 
 # ---- how it ends ----
 
+@test "what the command ends with is what rlock ends with, without a word, and nothing stays locked" {
+	local status
+	for status in 0 7 255; do
+		run "-$status" rlock run a -- sh -c "exit $status"
+		assert_output ''
+	done
+	run -137 rlock run a -- sh -c 'kill -KILL $$'
+	assert_output ''
+	no_keys
+}
+
 # What bash says of a child that a signal has ended, on one line; nothing of one that has exited.
 how_it_ended() {
 	LC_ALL=C bash -c '"$@"; :' bash "$@" 2>&1
-}
-
-@test "a command that succeeds lets rlock succeed" {
-	run -0 rlock run a -- true
-	assert_output ''
-}
-
-@test "the command's exit status is rlock's" {
-	run -7 rlock run a -- sh -c 'exit 7'
-	assert_output ''
-}
-
-@test "even the highest exit status is passed on" {
-	run -255 rlock run a -- sh -c 'exit 255'
-	assert_output ''
-}
-
-@test "a command that was killed looks killed to a shell" {
-	run -137 rlock run a -- sh -c 'kill -KILL $$'
-	assert_output ''
 }
 
 @test "a signal that ended the command ends rlock too" {
@@ -46,14 +37,6 @@ how_it_ended() {
 	# shellcheck disable=SC2016
 	run how_it_ended rlock run a -- sh -c 'kill -TERM $$'
 	assert_output --partial Terminated
-}
-
-@test "a failed command leaves nothing locked" {
-	run -1 rlock run a -- false
-	no_keys
-	# shellcheck disable=SC2016
-	run -137 rlock run a -- sh -c 'kill -KILL $$'
-	no_keys
 }
 
 # ---- a command that cannot run ----
@@ -69,6 +52,13 @@ how_it_ended() {
 	assert_one_message
 	run -127 rlock run a -- ''
 	assert_one_message
+	# Nor behind an entry of PATH that has none.
+	mkdir bin
+	touch bin/only-here
+	PATH=$PWD/bin:$PATH run -126 rlock run a -- only-here
+	assert_one_message
+	run -126 rlock run a -- /
+	assert_output 'rlock: a: cannot run /: it is a directory: name a program in it'
 	assert_equal $(($(server_commands) - before)) 2
 }
 
@@ -100,14 +90,6 @@ system is mounted with noexec"
 as_other_user() {
 	setpriv --reuid=4711 --regid=4711 --clear-groups --inh-caps=+dac_read_search \
 		--ambient-caps=+dac_read_search "$@" 2>&1
-}
-
-@test "a directory is no command, which is told before the lock is taken" {
-	local before
-	before=$(server_commands)
-	run -126 rlock run a -- /
-	assert_equal $(($(server_commands) - before)) 1
-	assert_output 'rlock: a: cannot run /: it is a directory: name a program in it'
 }
 
 # script_for NAME INTERPRETER: an executable file with that first line.
@@ -154,31 +136,12 @@ script_for() {
 	assert_output ran
 }
 
-# not_found LINE WORD...: these words as COMMAND are not found, and the line is shown.
-not_found() {
-	local line=$1
-	shift
-	# No directory of commands has a cd then.
-	PATH=/no/such run -127 "$RLOCK_BIN" run -w 3s a -- "$@"
-	assert_one_message
-	assert_output --partial "command not found: no shell reads COMMAND: try: rlock run -w 3s a -- $line"
-}
-
 @test "a command that was meant for a shell is shown with one" {
-	not_found "sh -c 'echo 1 && echo 2'" 'echo 1 && echo 2'
-	not_found "sh -c 'cd /tmp'" cd /tmp
-	not_found "sh -c 'echo hi'" 'echo hi'
-	not_found "sh -c 'echo hi'" -c 'echo hi'
-	not_found "sh -c 'A=1 printenv A'" A=1 printenv A
+	# No directory of commands has a cd then.
+	PATH=/no/such run -127 "$RLOCK_BIN" run -w 3s a -- cd /tmp
+	assert_output "rlock: a: cd: command not found: no shell reads COMMAND: try: rlock run -w 3s a -- sh -c 'cd /tmp'"
 	PATH=/no/such run -127 "$RLOCK_BIN" run a -- no-such-command
 	assert_output 'rlock: a: no-such-command: command not found: no directory of PATH has it: give its path'
-}
-
-@test "a command is not searched behind a PATH entry that has none" {
-	mkdir "$BATS_TEST_TMPDIR/bin"
-	touch "$BATS_TEST_TMPDIR/bin/only-here"
-	PATH=$BATS_TEST_TMPDIR/bin:$PATH run -126 rlock run a -- only-here
-	assert_one_message
 }
 
 # ---- what it costs the server ----

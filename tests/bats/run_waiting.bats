@@ -16,9 +16,9 @@ teardown() { patient_teardown; }
 
 # ---- taking turns ----
 
-@test "while the command runs the lock is held, and afterwards no key is left" {
-	run -0 rlock run a -- ask_redis "$SERVER_SOCKET" exists a
-	assert_output 1
+@test "while the command runs the locks of all names are held, and afterwards no key is left" {
+	run -0 rlock run a b c -- ask_redis "$SERVER_SOCKET" exists a b c
+	assert_output 3
 	no_keys
 }
 
@@ -71,58 +71,29 @@ teardown() { patient_teardown; }
 	done
 }
 
-@test "a lock that is released in time is acquired within the wait time" {
+@test "the exit status for a lock that was not acquired can be chosen, and does not hide the command's" {
+	run -3 rlock run -n -E 0 a -- sh -c 'exit 3'
 	hold_in_background a
-	in_background rlock run -w 20s a -- touch "$BATS_TEST_TMPDIR/second"
-	wait_until 5 has_waiters a 1
-	let_go
-	wait_until 5 file_exists "$BATS_TEST_TMPDIR/second"
-}
-
-@test "the exit status for a lock that was not acquired can be chosen" {
-	hold_in_background a
-	run -9 rlock run -n -E 9 a -- true
 	run -0 rlock run -n -E 0 a -- false
 	run -255 rlock run --conflict-exit-code 255 -w 50ms a -- true
 	assert_one_message
-}
-
-@test "the chosen exit status does not hide the command's" {
-	run -3 rlock run -n -E 0 a -- sh -c 'exit 3'
-}
-
-@test "quiet says nothing about a lock that was not acquired" {
-	hold_in_background a
-	run -75 rlock run -q -w 50ms a -- true
+	# Nor does a word of quiet's.
+	run -9 rlock run -q -E 9 -w 50ms a -- true
 	assert_output ''
-	run -75 rlock run --quiet --verbose --wait 50ms a -- true
-	refute_output --partial 'not had'
 }
 
 @test "a verbose caller is told after a second for what and for which holder it waits" {
 	hold_in_background a --note 'nightly backup'
-	run -75 rlock run -v -w 3s a -- true
+	run -75 rlock run -v -w 2s a -- true
 	assert_equal "$(grep -c 'waiting for' <<<"$output")" 1
 	assert_line --regexp '^rlock: .*a: waiting for nightly backup, held for [0-9.]+s$'
 }
 
-@test "a verbose caller that waits for Java is not told for how long" {
-	held_by_stranger a
-	run -75 rlock run -v -w 3s a -- true
-	assert_line --regexp "a: waiting for a holder without a note, as Java's are\$"
-}
-
-@test "a wait of less than a second makes no progress line" {
-	hold_in_background a
-	run -75 rlock run -v -w 100ms a -- true
-	refute_output --partial 'waiting for'
-}
-
 @test "on a terminal the progress line comes without being asked for, elsewhere and with quiet it does not" {
 	hold_in_background a --note 'nightly backup'
-	in_background script -qec "rlock run -q -w 3s a -- true" /dev/null >quiet </dev/null
-	in_background rlock run -w 3s a -- true 2>file
-	run script -qec "rlock run -w 3s a -- true" /dev/null </dev/null
+	in_background script -qec "rlock run -q -w 2s a -- true" /dev/null >quiet </dev/null
+	in_background rlock run -w 2s a -- true 2>file
+	run script -qec "rlock run -w 2s a -- true" /dev/null </dev/null
 	assert_line --regexp 'rlock: a: waiting for nightly backup'
 	wait "${BACKGROUND[@]:1}" || :
 	assert_equal "$(cat quiet)" ''
@@ -175,11 +146,9 @@ teardown() { patient_teardown; }
 
 @test "a terminal that cannot erase a line gets whole lines" {
 	hold_in_background a --note 'nightly backup'
-	for terminal in dumb ''; do
-		run -75 env TERM="$terminal" script -qec 'rlock run -w 1500ms a -- true' /dev/null </dev/null
-		assert_line --regexp $'^rlock: a: waiting for nightly backup, held for [0-9.]+s\r?$'
-		refute_output --partial $'\e'
-	done
+	run -75 env TERM=dumb script -qec 'rlock run -w 1500ms a -- true' /dev/null </dev/null
+	assert_line --regexp $'^rlock: a: waiting for nightly backup, held for [0-9.]+s\r?$'
+	refute_output --partial $'\e'
 }
 
 @test "in CI the waiting line comes as on a terminal, in whole lines, and the end of the wait" {
@@ -199,14 +168,14 @@ teardown() { patient_teardown; }
 	local log
 	in_background rlock write a -- until_let_go
 	wait_until 5 is_above "$PID" until_let_go
-	for log in log{1..20}; do
+	for log in log{1..8}; do
 		in_background env CI=true rlock read a -- echo ended >"$log" 2>&1
 	done
-	for log in log{1..20}; do
+	for log in log{1..8}; do
 		wait_until 30 grep -q waiting "$log"
 	done
 	let_go
-	for log in log{1..20}; do
+	for log in log{1..8}; do
 		wait_until 30 grep -q acquired "$log"
 		wait_until 30 grep -q ended "$log"
 		assert_equal "$(sed -nE 's/.*(acquired|ended).*/\1/p' "$log" | xargs)" 'acquired ended'
@@ -217,7 +186,7 @@ teardown() { patient_teardown; }
 	run -0 env CI=true rlock run a -- true
 	assert_output ''
 	hold_in_background a
-	for value in '' 0 false; do
+	for value in '' false; do
 		run -75 env CI="$value" rlock run -w 1500ms a -- true
 		assert_one_message
 		refute_output --partial waiting
@@ -226,24 +195,12 @@ teardown() { patient_teardown; }
 	assert_output ''
 }
 
-@test "verbose tells each step and names the server" {
-	run -0 rlock run -v a -- true
-	assert_line --index 0 --partial "unix://$SERVER_SOCKET"
-}
-
 @test "a holder's bytes reach a terminal escaped" {
 	redis hset a $'\e[31mred:1' 1 >/dev/null
 	run -75 rlock run -w 50ms a -- true
 	assert_one_message
 	refute_output --partial $'\e'
 	assert_output --partial 'red:1'
-}
-
-@test "a lock whose holder has vanished is acquired when its lease is over" {
-	redis hset a gone:1 1 >/dev/null
-	redis pexpire a 400 >/dev/null
-	run -0 rlock run -w 10s a -- true
-	assert_output ''
 }
 
 # ---- many ----
@@ -257,9 +214,8 @@ server_commands_of() {
 }
 
 @test "ten shells that add to a number in a file under one lock lose no count" {
-	local each=50 i number=$BATS_TEST_TMPDIR/number
+	local each=15 i number=$BATS_TEST_TMPDIR/number
 	[ -z "${RLOCK_LONG_TESTS:-}" ] || each=1000
-	[ -z "${TESTS_UNDER:-}" ] || each=20
 	echo 0 >"$number"
 	for i in {1..10}; do
 		# shellcheck disable=SC2016
@@ -275,65 +231,19 @@ server_commands_of() {
 	no_keys
 }
 
-@test "of twenty waiters each one gets its turn, one at a time, and nothing is left" {
-	local i
-	hold_in_background a
-	for i in {1..20}; do
-		# shellcheck disable=SC2016
-		in_background rlock run a -- sh -c 'mkdir inside || echo overlap >>turns
-			echo turn >>turns; rmdir inside'
-	done
-	wait_until 10 has_waiters a 20
-	let_go
-	all_ended_with 0
-	assert_equal "$(sort turns | uniq -c | tr -s ' ')" ' 20 turn'
-	no_keys
-	assert_equal "$(redis pubsub channels)" ''
-}
-
 @test "waiting longer does not cost the server more" {
 	local short long
 	hold_in_background a
 	short=$(server_commands_of rlock run -q -w 300ms a -- true)
-	long=$(server_commands_of rlock run -q -w 2s a -- true)
+	long=$(server_commands_of rlock run -q -w 1500ms a -- true)
 	assert_between 1 "$short" 50
 	assert_equal "$long" "$short"
 }
 
-@test "a waiter starts within 200 ms of the release" {
-	local late=0 limit=200
-	[ -z "${TESTS_UNDER:-}" ] || limit=2000
-	# Another try where the machine itself was busy.
-	for _ in {1..10}; do
-		rm -f let-go released started
-		# shellcheck disable=SC2016
-		in_background rlock run a -- bash -c 'until_let_go; echo "${EPOCHREALTIME/./}" >released'
-		wait_until 5 is_held a
-		# shellcheck disable=SC2016
-		in_background rlock run a -- bash -c 'echo "${EPOCHREALTIME/./}" >started'
-		wait_until 5 has_waiters a 1
-		let_go
-		wait "$PID"
-		late=$((($(cat started) - $(cat released)) / 1000))
-		[ "$late" -gt "$limit" ] || break
-	done
-	assert_between 0 "$late" "$limit"
-}
-
 # ---- several names ----
-
-@test "several names are locked together, and released together" {
-	run -0 rlock run a b c -- ask_redis "$SERVER_SOCKET" exists a b c
-	assert_output 3
-	no_keys
-}
 
 @test "when one of several names is taken, none of the others is" {
 	hold_in_background b --note 'the holder'
-	run -75 rlock run -n a b c -- true
-	assert_output ''
-	is_free a
-	is_free c
 	run -75 rlock run -w 50ms a b c -- true
 	assert_one_message
 	assert_output --regexp '^rlock: b: .*the holder'
@@ -353,7 +263,7 @@ server_commands_of() {
 
 @test "two commands that lock the same names in different orders both come to an end" {
 	local i
-	for i in {1..5}; do
+	for i in {1..3}; do
 		in_background rlock run a b -- true
 		in_background rlock run b a -- true
 	done
