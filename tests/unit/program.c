@@ -2,6 +2,7 @@
  * Calls main() of rlock, which the Makefile compiles under another name for the tests.
  */
 #include <fcntl.h>
+#include <getopt.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,6 +115,8 @@ static int call(char *line, FILE *out, FILE *err)
 	char *words[PROGRAM_WORDS_MAX];
 	int status;
 
+	/* As in a new process: the tests may have read options here. */
+	optind = 0;
 	if (dup2(fileno(out), STDOUT_FILENO) < 0 || dup2(fileno(err), STDERR_FILENO) < 0)
 		abort();
 	status = rlock_main(program_cut(line, words), words);

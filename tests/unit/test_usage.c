@@ -471,6 +471,52 @@ static void check_values(void)
 	}
 }
 
+/* The words and the statuses of flock; and what a lock of a server cannot do, in words of rlock's. */
+static const struct {
+	const char *line;
+	int status;
+	const char *said;
+} flock[] = {
+#define FLOCK_HELP "\nTry 'flock --help' for more information.\n"
+	{ "", 64, "flock: not enough arguments" FLOCK_HELP },
+	{ "--foo a true", 64, "flock: unrecognized option '--foo'" FLOCK_HELP },
+	{ "-nk a true", 64, "flock: unrecognized option '-nk'" FLOCK_HELP },
+	{ "-w", 64, "flock: option '-w' requires an argument" FLOCK_HELP },
+	{ "-F -o a true", 64, "flock: the --no-fork and --close options are incompatible\n" },
+	{ "-E 300 a true", 64,
+	  "flock: invalid exit code (allowed values: 0-255): '300': Numerical result out of range\n" },
+	{ "-w 5s a true", 64, "flock: invalid timeout: '5s'\n" },
+	{ "x", 64, "flock: invalid file descriptor: 'x'\n" },
+	{ "a -c b c", 64, "flock: -c requires exactly one command argument\n" },
+	{ "-n", 64, "flock: missing file descriptor, file or directory\n" },
+	{ "--fd -1 true", 64, "flock: missing file descriptor, file or directory\n" },
+	{ "-w -1 a true", 71, "flock: cannot set up timer: Invalid argument\n" },
+	{ "-w nan 77", 71, "flock: cannot set up timer: Invalid argument\n" },
+	{ "-w 1e400 a true", 71, "flock: cannot set up timer: Invalid argument\n" },
+	{ "'' true", 66, "flock: cannot open lock file : No such file or directory\n" },
+	{ "77", 65, "flock: 77: Bad file descriptor\n" },
+	{ "--fd 77 true", 65, "flock: 77: Bad file descriptor\n" },
+	{ "--fcntl a true", 64, "rlock: " },
+	{ "--start=1 a true", 64, "rlock: " },
+	{ "--length=2 a true", 64, "rlock: " },
+	{ "-u a true", 64, "rlock: " },
+	{ "'a\nb' true", 64, "newline" },
+};
+
+static void check_flock(void)
+{
+	for (size_t i = 0; i < COUNT_OF(flock); i++) {
+		struct said said;
+		char line[128];
+
+		(void)snprintf(line, sizeof(line), "flock %s", flock[i].line);
+		program_call(line, &said);
+		CHECK(said.status == flock[i].status && said.out[0] == '\0' &&
+			      program_says(said.err, flock[i].said),
+		      "'%s' is refused: %d %s", shown(line), said.status, shown(said.err));
+	}
+}
+
 /* One byte, or one name, or one server, too many. */
 static void check_limits(void)
 {
@@ -479,6 +525,8 @@ static void check_limits(void)
 
 	(void)snprintf(line, sizeof(line), "run %0513d -- touch ran", 0);
 	check_line(line, "512");
+	(void)snprintf(line, sizeof(line), "flock /%0600d true", 0);
+	check_line(line, "512 bytes");
 	(void)snprintf(line, sizeof(line), "lock --owner %0129d --lease 5s a", 0);
 	check_line(line, "--owner");
 	(void)snprintf(line, sizeof(line), "run --note %0256d a -- touch ran", 0);
@@ -533,6 +581,7 @@ void test_usage(void)
 	check_lines(names, COUNT_OF(names));
 	check_lines(together, COUNT_OF(together));
 	check_values();
+	check_flock();
 	check_limits();
 	check_environment();
 	CHECK(program_asked_no_server(), "no server was asked anything");
