@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # What `make bench` runs: rlock beside what one would otherwise take, on servers of its own, in one
-# table and on one page. It judges nothing: it fails only when something did not work.
+# table and one picture. It judges nothing: it fails only when something did not work.
 #
 #   RLOCK_BIN   the rlock to measure (build/rlock)
 #   BENCH_DIR   the programs that measure (build/bench)
 #   TOOLS_DIR   where faultproxy is (build/tools)
 #   QUICK       1: a minute and a half instead of six, and coarser
 #   RAW_DIR     keep there what was measured
-# report.html and handover.svg are put into BENCH_DIR.
+# handover.svg is put into BENCH_DIR.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -394,6 +394,5 @@ step 'server time'
 step "idle, for $idle_s s"
 idle
 fact load_after "$(cut -d ' ' -f 1 /proc/loadavg)"
-"$here/report.py" "$work/raw" | tee "$work/report"
-"$here/report_html.py" "$work/raw" "$work/report" "$BENCH_DIR"
-step "see $BENCH_DIR/report.html"
+"$here/report.py" "$work/raw"
+"$here/picture.py" "$work/raw" "$BENCH_DIR/handover.svg"

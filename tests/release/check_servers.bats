@@ -38,10 +38,3 @@ bring() {
 	assert_line --regexp '^redis-8.0 +cannot be brought'
 	assert_line --regexp '^Redis redis-7.0 +1 +0'
 }
-
-@test "an optional server that cannot be brought is told, and fails no run that has another one" {
-	bring redis-7.0
-	run -0 env SERVERS='redis-8.6 redis-7.0' tests/servers.sh "$BATS_TEST_TMPDIR/which.bats"
-	assert_line --regexp '^redis-8.6 +cannot be brought'
-	run -1 env SERVERS=redis-8.6 tests/servers.sh "$BATS_TEST_TMPDIR/which.bats"
-}

@@ -123,14 +123,6 @@ options_in_help() {
 	done < <(verbs | grep -vx -e flock -e help -e version)
 }
 
-@test "options of other verbs are not completed" {
-	has 'rlock run --' --on-lost
-	has_not 'rlock unlock --' --on-lost
-	has 'rlock unlock --' --force
-	has_not 'rlock run --' --force
-	has_not 'rlock run --' --pid
-}
-
 @test "values that an option has a list of are completed" {
 	completes 'rlock run --on-lost ' ignore kill term
 	completes 'rlock fair --on-lost=k' --on-lost=kill
@@ -278,16 +270,3 @@ is_quick() {
 }
 
 # ---- where they are ----
-
-@test "completions are installed and uninstalled" {
-	local root=$BATS_TEST_TMPDIR/root
-	local make=(env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -n -C "$BATS_TEST_DIRNAME/../.." "DESTDIR=$root" PREFIX=/usr)
-	run -0 "${make[@]}" install
-	assert_output --partial "completions/rlock.bash $root/usr/share/bash-completion/completions/rlock"
-	assert_output --partial "completions/rlock.zsh $root/usr/share/zsh/site-functions/_rlock"
-	assert_output --partial "completions/rlock.fish $root/usr/share/fish/vendor_completions.d/rlock.fish"
-	run -0 "${make[@]}" uninstall
-	assert_output --partial "$root/usr/share/bash-completion/completions/rlock"
-	assert_output --partial "$root/usr/share/zsh/site-functions/_rlock"
-	assert_output --partial "$root/usr/share/fish/vendor_completions.d/rlock.fish"
-}

@@ -56,35 +56,6 @@ embedding_fails() {
 		"return lower()",'
 }
 
-@test "statements that complete a definition go with it, and constants go one by one" {
-	write_file x.lua 'return names[FIRST]'
-	write_file inc/names.lua 'local SECOND = 2' 'local FIRST = 1' '' 'local names = {}' 'for i = FIRST, #KEYS do' '	names[i] = KEYS[i]' 'end'
-	embed
-	run -0 grep -c SECOND out.c || :
-	assert_output 0
-	run -0 grep '^		"' out.c
-	assert_output '		"local FIRST=1\n"
-		"local names={}\n"
-		"for i=FIRST,#KEYS do\n"
-		"names[i]=KEYS[i]\n"
-		"end\n"
-		"return names[FIRST]",'
-}
-
-@test "a name that the script defines is the script's" {
-	write_file x.lua 'local count = ARGV[1]' 'return twice()'
-	write_file y.lua 'return twice()'
-	write_file inc/all.lua 'local count = ARGV[2]' '' 'local function twice()' '	return 2 * count' 'end' \
-		'local function other(count)' '	return count' 'end'
-	embed
-	run -0 grep -c 'count=ARGV\[2\]' out.c
-	assert_output 1
-	write_file z.lua 'return other(1)'
-	embed
-	run -0 grep -c 'count=ARGV\[2\]' out.c
-	assert_output 1
-}
-
 @test "an include stands for the statements of a file, up to where the script goes on, and one that is missing is an error" {
 	write_file x.lua '-- What it does.' 'local key = KEYS[1]' '-- include: quick/most' 'return 1'
 	write_file quick/most.lua '-- Why.' 'if key then' '	return 2' 'end'
@@ -111,14 +82,6 @@ embedding_fails() {
 	write_file x.lua 'return 1'
 	write_file inc/upper.lua '-- include: quick/most'
 	embedding_fails 'lua/inc/upper.lua:1: nothing to include here'
-}
-
-@test "definitions that use each other are an error" {
-	write_file x.lua 'return upper()'
-	write_file inc/upper.lua 'local function upper()' '	return lower()' 'end' '' 'local function lower()' '	return upper()' 'end'
-	embedding_fails "lua/inc/upper.lua:6: 'upper' uses what uses it"
-	write_file inc/upper.lua 'local function upper(count)' '	return count == 0 and 1 or upper(count - 1)' 'end'
-	embed
 }
 
 @test "a name that is defined twice is an error, and so is a statement among definitions" {
@@ -153,14 +116,6 @@ embedding_fails() {
 	write_file x.lua 'local first = upper' 'local FIXED_ARGS = 2' 'return first'
 	write_file inc/upper.lua '' 'local upper = ARGV[FIXED_ARGS + 1]'
 	embedding_fails "lua/inc/upper.lua:2: no line before it defines 'FIXED_ARGS'"
-}
-
-@test "fields, keys of a table, parameters, names of a loop and words in quotes need no definition" {
-	write_file x.lua 'local lock = { name = KEYS[1], holds = {' '	count = 1, note = "it is held" } }' \
-		'local function each(first, second, ...)' '	for index, key in ipairs(first) do' '		second(index, key, ...)' '	end' 'end' \
-		'for i = 1, 2 do' '	each({ i }, function(at, of) return at .. of end)' 'end' \
-		'lock.expires, lock.holds.note = 0x1F, lock.name:upper()' "return redis.call('GET', lock.name)"
-	embed
 }
 
 @test "all kinds of awk make the same of rlock's scripts" {

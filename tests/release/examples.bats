@@ -43,6 +43,43 @@ nothing_is_held_locally() {
 	run -0 diff marked tested
 }
 
+# ---- those that do their work and end ----
+
+# does_example FILE NAME OUTPUT [STUB...]: it prints that and no more ("lease": what is left of one), with these programs in the
+# place of the real work.
+does_example() {
+	local name
+	for name in "${@:4}"; do stub "$name"; done
+	CI_JOB_ID=4711 run_example "$1" "$2"
+	if [ "$3" = lease ]; then
+		# Some servers let their clock run on within a script.
+		assert_regex "$output" '^(1h00m|59m59s|30m00s|29m59s)$'
+		set -- "$1" "$2" "$output"
+	fi
+	assert_done "$3"
+	wait_until 5 nothing_is_held
+}
+
+@test "the examples that are complete scripts do their work under a lock, and leave nothing locked" {
+	does_example man/rlock.1 ci $'build\ndeploy'
+	does_example man/rlock.1 deploy $'migrate\ndone'
+	does_example man/rlock.1 script 'read, change, write'
+	does_example man/rlock.1 staging $'test\ndeploy'
+	does_example man/rlock.1 loop $'upgrade web1\nupgrade web2'
+	does_example README.md flock $'nightly-report \nread-change-write ' nightly-report read-change-write
+	does_example README.md ci 'deploy.sh production' deploy.sh
+	does_example README.md names 'migrate-and-restart ' migrate-and-restart
+	does_example README.md script 'read-change-write ' read-change-write
+	does_example README.md fair 'deploy.sh production' deploy.sh
+	does_example README.md warehouse $'report sales\nload ' report load
+}
+
+@test "the examples whose steps are separate shells renew their lock and release it" {
+	does_example man/rlock.1 owner lease
+	does_example man/rlock.7 ask-steps lease
+	does_example README.md steps lease
+}
+
 # ---- rlock(1) and rlock(7) ----
 
 @test "rlock(1): the first lock" {
@@ -76,48 +113,9 @@ cron() {
 	assert [ "$output" -le 60000 ]
 }
 
-@test "rlock(1): a step of a CI pipeline" {
-	run_example man/rlock.1 ci
-	assert_done $'build\ndeploy'
-	nothing_is_held
-}
-
-@test "rlock(1): a script that says what went wrong" {
-	run_example man/rlock.1 deploy
-	assert_done $'migrate\ndone'
-	nothing_is_held
-}
-
-@test "rlock(1): a script that acquires a lock for itself" {
-	run_example man/rlock.1 script
-	assert_done 'read, change, write'
-	nothing_is_held
-}
-
-@test "rlock(1): a job whose steps are separate shells" {
-	run_example man/rlock.1 owner
-	# Some servers let their clock run on within a script.
-	assert_regex "$output" '^(30m00s|29m59s)$'
-	assert_done "$output"
-	nothing_is_held
-}
-
-@test "rlock(1): tests and a deployment on the staging system" {
-	run_example man/rlock.1 staging
-	assert_done $'test\ndeploy'
-	nothing_is_held
-}
-
 # only_the_counter_stays NAME TOKEN: of a lock with --fence, which was acquired so many times.
 only_the_counter_stays() {
 	assert_equal "$(redis getdel "redisson_lock_token:{$1}")" "$2"
-	nothing_is_held
-}
-
-@test "rlock(7): one lock over several steps of CI" {
-	CI_JOB_ID=4711 run_example man/rlock.7 ask-steps
-	assert_regex "$output" '^(1h00m|59m59s)$'
-	assert_done "$output"
 	nothing_is_held
 }
 
@@ -253,12 +251,6 @@ ttl_grew() {
 	assert_equal "${#lines[@]}" 2
 }
 
-@test "rlock(1): a loop whose input is not eaten" {
-	run_example man/rlock.1 loop
-	assert_done $'upgrade web1\nupgrade web2'
-	nothing_is_held
-}
-
 # ---- rlock-flock(1) ----
 
 @test "rlock-flock(1): a line of a crontab is silent while another machine runs the job" {
@@ -290,14 +282,6 @@ ttl_grew() {
 }
 
 # ---- README.md ----
-
-@test "README: a line for flock becomes one for the fleet" {
-	stub nightly-report
-	stub read-change-write
-	run_example README.md flock
-	assert_done $'nightly-report \nread-change-write '
-	wait_until 5 nothing_is_held
-}
 
 @test "README: two that want one lock" {
 	run_example README.md try
@@ -343,13 +327,6 @@ ttl_grew() {
 	redis del 'rlock_last:{nightly}'
 }
 
-@test "README: a CI step" {
-	stub deploy.sh
-	run_example README.md ci
-	assert_done 'deploy.sh production'
-	nothing_is_held
-}
-
 @test "README: a program that cleans up on another signal than SIGTERM" {
 	show_example README.md signal | sed 's/2h/3s/' >script
 	echo 'trap "echo cleaned; exit" INT; until_let_go' >dump
@@ -359,47 +336,11 @@ ttl_grew() {
 	nothing_is_held
 }
 
-@test "README: a job of several steps" {
-	CI_JOB_ID=4711 run_example README.md steps
-	assert_regex "$output" '^(1h00m|59m59s)$'
-	assert_done "$output"
-	nothing_is_held
-}
-
-@test "README: several names" {
-	stub migrate-and-restart
-	run_example README.md names
-	assert_done 'migrate-and-restart '
-	nothing_is_held
-}
-
 @test "README: a command that fails passes its status on" {
 	printf '#!/bin/sh\nexit 3\n' >migrate-and-restart
 	chmod +x migrate-and-restart
 	run_example README.md names
 	assert_equal "$status" 3
-	nothing_is_held
-}
-
-@test "README: a script that acquires a lock for itself" {
-	stub read-change-write
-	run_example README.md script
-	assert_done 'read-change-write '
-	nothing_is_held
-}
-
-@test "README: first come, first served" {
-	stub deploy.sh
-	run_example README.md fair
-	assert_done 'deploy.sh production'
-	nothing_is_held
-}
-
-@test "README: readers and writers" {
-	stub report
-	stub load
-	run_example README.md warehouse
-	assert_done $'report sales\nload '
 	nothing_is_held
 }
 
@@ -424,46 +365,26 @@ ttl_grew() {
 	only_the_semaphore_stays phones 3
 }
 
-# cooldown EXAMPLE STATUS: with a ./sync that ends with STATUS.
-cooldown() {
-	printf '#!/bin/sh\necho sync\nexit %s\n' "$2" >sync
-	chmod +x sync
-	run_example README.md "$1"
-	assert_equal "$status" "$2"
-	assert_output sync
-}
-
-# cools_down: the lock is held for ten minutes though its command has ended, and the next call does nothing.
-cools_down() {
-	assert [ "$(redis pttl sync)" -gt 590000 ]
-	run -75 sh ./script
-	assert_output ''
-	redis flushall >/dev/null
-}
-
-@test "README: a cooldown from the start, also after a failure" {
-	local ended
-	for ended in 0 3; do
-		# example README.md cooldown-start
-		cooldown cooldown-start "$ended"
-		cools_down
-	done
-}
-
-@test "README: a cooldown after success alone" {
+@test "README: a cooldown from the start, after success alone, and after the end" {
+	local example ended
+	# example README.md cooldown-start
 	# example README.md cooldown-success
-	cooldown cooldown-success 0
-	cools_down
-	cooldown cooldown-success 3
-	nothing_is_held
-}
-
-@test "README: a cooldown after the end, however the command ended" {
-	local ended
-	for ended in 0 3; do
-		# example README.md cooldown-end
-		cooldown cooldown-end "$ended"
-		cools_down
+	# example README.md cooldown-end
+	for example in cooldown-{start,success,end}; do
+		for ended in 0 3; do
+			printf '#!/bin/sh\necho sync\nexit %s\n' "$ended" >sync
+			chmod +x sync
+			run_example README.md "$example"
+			assert_equal "$status" "$ended"
+			assert_output sync
+			if [ "$example $ended" = 'cooldown-success 3' ]; then
+				nothing_is_held
+				continue
+			fi
+			assert [ "$(redis pttl sync)" -gt 590000 ]
+			run -75 sh ./script
+			redis flushall >/dev/null
+		done
 	done
 }
 

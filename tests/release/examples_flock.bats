@@ -95,60 +95,6 @@ release_both() {
 	done 4<hurried
 }
 
-# by_link COMMAND...: in its PATH flock is a link to rlock.
-by_link() {
-	env PATH="$PWD/link:$PATH" "$@"
-}
-
-# make_link: for by_link; the work then says whether it runs under a lock of that.
-make_link() {
-	mkdir link
-	ln -s "$RLOCK_BIN" link/flock
-	cat >report-by-link <<-END
-		#!/bin/sh
-		[ "\$(redis-cli -s '$SERVER_SOCKET' exists '$PWD/job' '$PWD/by-flock')" = 0 ] || exec echo protected
-		echo unprotected
-	END
-	chmod +x report-by-link
-	sed 's|\./report|"$REPORT"|' table >with-report
-	assert [ "$(grep -c REPORT with-report)" -gt 10 ]
-}
-
-@test "README: each line for flock does the same by the link, while the lock is free" {
-	local by_flock by_rlock expected
-	make_link
-	while IFS=$'\t' read -r by_flock by_rlock <&4; do
-		write_scripts "$by_flock" "$by_rlock"
-		REPORT=./report run -0 --separate-stderr ./by-flock
-		expected=$output
-		REPORT=./report-by-link run -0 --separate-stderr by_link ./by-flock
-		assert_output "$expected"
-		assert_equal "$stderr" ''
-		wait_until 5 no_keys
-	done 4<with-report
-	wait_until 5 no_hold_files
-}
-
-@test "README: each line for flock ends in the same way by the link, while another machine has the lock" {
-	local by_flock by_rlock expected
-	make_link
-	sed 's/-w 10/-w 0.2/g' with-report | grep -E 'flock.* -[nw] ' >hurried
-	assert [ "$(wc -l <hurried)" -ge 4 ]
-	rlock write --owner another --lease 1h "$PWD/job" "$PWD/by-flock"
-	while IFS=$'\t' read -r by_flock by_rlock <&4; do
-		write_scripts "$by_flock" "$by_rlock"
-		exec 6>job 7<by-flock
-		flock 6
-		flock 7
-		REPORT=./report run --separate-stderr ./by-flock
-		expected="$status $output $stderr"
-		exec 6>&- 7<&-
-		REPORT=./report-by-link run --separate-stderr by_link ./by-flock
-		assert_equal "$status $output $stderr" "$expected"
-	done 4<hurried
-	rlock unlock --owner another "$PWD/job" "$PWD/by-flock"
-}
-
 @test "README: the table for users of flock has each of flock's options that matter" {
 	local option
 	for option in -n -s -x -w -E -o -c -u '9>' exec; do

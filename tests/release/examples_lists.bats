@@ -77,11 +77,3 @@ listed_variables() {
 		! command -v groff >/dev/null || refute grep -E '[a-z](-|‐)$' <(groff -mandoc -Tutf8 -rLL=80n "$page")
 	done
 }
-
-@test "README shows the terminal and install lines before all else" {
-	sed -n '/^## Quick start/q; p' "$TOP/README.md" >first
-	assert [ "$(wc -l <first)" -lt 45 ]
-	run -0 grep -F '](doc/terminal.svg)' first
-	run -0 grep -oE 'packaging/(container/Dockerfile|alpine/APKBUILD|rpm/rlock.spec)|make (deb|static)|macOS' first
-	assert_equal "$(sort -u <<<"$output" | wc -l)" 6
-}

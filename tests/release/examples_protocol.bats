@@ -189,13 +189,6 @@ gives_turn() {
 	assert_equal "$(sort -u found)" "$(table_of_keys | cut -d ' ' -f 1 | sort)"
 }
 
-@test "rlock-protocol(7): the table of keys fits into 80 columns" {
-	sed -n '/^\.Sh KEYS/,/^\.Ed/p' "$TOP/man/rlock-protocol.7" | grep '^[^.]' >table
-	assert [ "$(wc -l <table)" -gt 20 ]
-	run -1 grep -E '^.{76}' table
-	assert_output ''
-}
-
 @test "rlock-protocol(7): the same lock by hand" {
 	own_redis_cli
 	run_example man/rlock-protocol.7 by-hand

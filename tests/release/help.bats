@@ -82,27 +82,6 @@ fits_width() {
 	run -0 diff of_verbs <(below_heading Options <<<"$output" | grep -oE -- '--[a-z-]+' | sort)
 }
 
-@test "each manual page that help names is there" {
-	local page
-	rlock help | below_heading 'Manual pages' | sed -nE 's/^  ([a-z.-]+)\(([0-9])\) .*/\1.\2/p' >pages
-	assert [ -s pages ]
-	while read -r page; do
-		assert [ -s "$TOP/man/$page" ]
-	done <pages
-}
-
-@test "rlock help is rlock --help" {
-	run -0 diff <(rlock help) <(rlock --help)
-	run -0 diff <(rlock help) <(rlock help --help)
-}
-
-@test "help is there for help and version, too" {
-	run -0 --separate-stderr rlock help help
-	assert_line --index 0 'usage: rlock help [VERB]'
-	run -0 --separate-stderr rlock help version
-	assert_line --index 0 'usage: rlock version'
-}
-
 # ---- of a verb ----
 
 @test "each verb has a short help on one screen, which says where all of it is" {
@@ -131,14 +110,6 @@ fits_width() {
 	done
 }
 
-@test "the short help of run has what one waits and runs by" {
-	local option
-	rlock run -h | options >short
-	for option in '-n, --no-wait' '-w, --wait' '-t, --ttl' '-l, --lease' --max-run '-u, --url'; do
-		run -0 grep -Fx -e "$option" short
-	done
-}
-
 @test "rlock VERB --help is rlock help VERB, whose lines fit" {
 	local verb
 	for verb in $(verbs); do
@@ -149,35 +120,6 @@ fits_width() {
 		run -0 diff <(rlock help "$verb") <(rlock "$verb" --help)
 		run -0 diff <(rlock help "$verb") <(rlock --help "$verb")
 	done
-}
-
-@test "the help of a verb has its options in groups" {
-	local verb
-	assert_equal "$(rlock help run | grep -E '^[A-Z].*:$' | tr '\n' ' ')" \
-		'Waiting: Lease: Command: Name, owner and fencing: Server: Messages: Examples: Exit codes, other than those of COMMAND: '
-	for verb in $(verbs); do
-		# No heading is without options, and no option is in two groups.
-		rlock help "$verb" >text
-		run -1 grep -Pzo '\n[A-Z][a-z, ]+:\n\n' text
-		run -0 uniq -d <(options <text | sort)
-		assert_output ''
-	done
-	run -0 options < <(rlock help run | below_heading Waiting:)
-	assert_output $'-n, --no-wait\n-w, --wait\n--complain-after\n-E, --conflict-exit-code'
-	run -0 options < <(rlock help unlock | below_heading 'Name, owner')
-	assert_output $'--name\n--owner\n--pid\n--mode\n--remember\n--force\n--holder'
-}
-
-@test "with -h and --help together all is printed" {
-	run -0 diff <(rlock help run) <(rlock run -h --help)
-	run -0 diff <(rlock help run) <(rlock run --help -nh a)
-	run -0 diff <(rlock run -h) <(rlock run -nh a)
-}
-
-@test "the help of sem speaks of one server" {
-	run -0 rlock help sem
-	assert_line --regexp '^ +-u, --url URL +the server, one alone; or RLOCK_URL in the$'
-	refute_output --partial 'given several times: a lock on all'
 }
 
 # ---- exit codes ----
@@ -198,22 +140,6 @@ fits_width() {
 	sed -n '/^\.Sh EXIT STATUS/,/^\.Sh EXAMPLES/s/^\.It \([0-9]*\)$/\1/p' "$TOP/man/rlock.1" >listed
 	assert [ "$(wc -l <listed)" -gt 10 ]
 	run -0 diff listed <(rlock help run | exit_codes)
-}
-
-@test "rlock(1) has the default value of each option that help has one of" {
-	local option value
-	tr '\n' ' ' <"$TOP/cli/options/table.c" | grep -oE '\] = \{ "[a-z-]+"[^}]* HAS_DEFAULT[ ,]' |
-		sed -E 's/^[^"]*"([^"]*)".*/\1/' >with_default
-	assert [ "$(wc -l <with_default)" -gt 5 ]
-	{ rlock help run && rlock help sem; } | tr -s '\n ' ' ' | sed 's/ --/\n--/g' |
-		sed -nE 's/^--([a-z-]+) .*\(default: ([^)]*)\).*/\1 \2/p' | grep -wFf with_default | sort -u >defaults
-	sed -n '/^\.Sh OPTIONS/,/^\.Sh ENV/p' "$TOP/man/rlock.1" |
-		awk '/^\.(It|Ss) / { printf "\n" } { printf "%s ", $0 }' >items
-	while read -r option value; do
-		run -0 grep -E "^\.It (.* )?Fl Fl $option( |\$)" items
-		assert_output --regexp "[ (]${value//./\\.}([ .,;)]|\$)"
-	done <defaults
-	run -0 diff <(sort with_default) <(cut -d ' ' -f 1 <defaults)
 }
 
 @test "help names each manual page that there is" {
@@ -288,34 +214,6 @@ options_of() {
 	done <parts
 }
 
-# groups PATTERN: "GROUP --option" for each option of the lines that fit PATTERN, by a word of the heading above.
-groups() {
-	awk -v pattern="$1" '
-		/^\.Ss |^[A-Z][a-z]*(, [a-z ]+)?:$/ {
-			heading = tolower($0)
-			match(heading, /waiting|lease|command|owner|server|messages/)
-			group = substr(heading, RSTART, RLENGTH)
-		}
-		$0 ~ pattern {
-			if (pattern !~ /It/) sub(/  [a-z].*/, "")
-			while (match($0, /--[a-z]+(-[a-z]+)*/)) {
-				print group, substr($0, RSTART, RLENGTH)
-				$0 = substr($0, RSTART + RLENGTH)
-			}
-		}'
-}
-
-@test "rlock(1) has each option below the heading that help has it below" {
-	local verb
-	for verb in $(verbs); do
-		rlock help "$verb" | groups '^  (    |-., )--'
-	done | sort -u >there
-	assert [ "$(wc -l <there)" -gt 30 ]
-	sed -n '/^\.Sh OPTIONS/,/^\.Sh ENV/p' "$TOP/man/rlock.1" | sed 's/Fl Fl /--/g' | groups '^\.It Fl|^\.It --' |
-		grep -v -- --version >shown
-	run -0 diff there <(sort -u shown)
-}
-
 # ---- examples ----
 
 # run_examples COMMAND...: of the help that it prints, each by sh; sets printed, what each of them printed.
@@ -349,15 +247,6 @@ run_examples() {
 	assert [ "$(redis pttl nightly)" -gt 50000 ]
 	run -0 redis keys '*'
 	refute_output --regexp 'web|database|deploy'
-}
-
-@test "the example of help for cron is silent and done where another machine has the lock" {
-	local line
-	line=$(rlock help run | examples | grep nightly)
-	stub ./backup.sh
-	hold_in_background nightly
-	run -0 sh -c "$line"
-	assert_output ''
 }
 
 # ---- words ----

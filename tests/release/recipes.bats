@@ -136,29 +136,6 @@ stop_service() {
 	assert_output --regexp ':lingering:[0-9]+$'
 }
 
-@test "a service of systemd ends well, too, when all of its processes are sent SIGTERM" {
-	touch stay
-	start_service
-	stop_service control-group "$(unit_value nightly-report.service TimeoutStopSec)"
-	ended_with 143
-	run ! has_done ended
-	run redis hkeys nightly-report
-	assert_output --regexp ':lingering:[0-9]+$'
-}
-
-@test "a service of systemd whose job ignores SIGTERM is killed, and its lock is left to the lease" {
-	rm jobs/nightly-report
-	printf '#!/bin/sh\ntrap "" TERM\ncd "%s"\necho nightly-report >>did\n"%s" false\n' "$PWD" \
-		"$BATS_TEST_DIRNAME/../bin/comes_true" >jobs/nightly-report
-	chmod +x jobs/nightly-report
-	start_service
-	stop_service mixed 1
-	ended_with 137
-	run redis pttl nightly-report
-	assert [ "$output" -gt 0 ]
-	assert [ "$output" -le 30000 ]
-}
-
 @test "systemd finds no fault with the units" {
 	command -v systemd-analyze >/dev/null || skip 'systemd-analyze is not here'
 	# systemd looks into its own PATH, where rlock may not be installed.
@@ -185,16 +162,6 @@ stop_service() {
 	has_done 'upgrade -h; touch oops'
 	assert [ ! -e oops ]
 	run -64 "$RECIPES/xargs.sh"
-}
-
-@test "xargs -P begins with no other host when a job ended with 255" {
-	touch stay
-	begin "$RECIPES/xargs.sh" h1 h2 h3 h4 h5
-	wait_until 120 has_done h4
-	echo 255 >status
-	touch go
-	ended_with 124
-	run ! has_done h5
 }
 
 @test "GNU parallel runs several at a time, each with a lock of its own, and tells how many failed" {

@@ -38,14 +38,6 @@ as_gitlab() {
 	refute_output --partial after_script
 }
 
-@test "a job of GitLab that did not acquire the lock ends its after_script well" {
-	hold_in_background deploy
-	gitlab_files
-	CI_JOB_ID=4712 run -0 bash -eo pipefail after
-	is_held deploy
-	let_go
-}
-
 @test "a job of GitLab whose lock was lost ends before it deploys" {
 	recipe script "$RECIPES/gitlab-ci.yml" deploy before_script >in-one
 	echo 'rlock unlock --force deploy' >>in-one
@@ -53,22 +45,6 @@ as_gitlab() {
 	CI_JOB_ID=4713 run -1 bash -eo pipefail in-one
 	has_done build
 	run ! has_done 'deploy '
-}
-
-@test "a job of GitLab that was killed keeps its lock until the lease ends, and then its retry acquires the lock" {
-	touch stay
-	gitlab_files
-	in_background env CI_JOB_ID=4714 bash -eo pipefail in-one
-	wait_until 120 has_done 'deploy '
-	kill -KILL "$PID"
-	ended_with 137
-	[ "$(redis pttl deploy)" -gt 3500000 ]
-	touch go
-	rm stay
-	# An hour passes.
-	redis pexpire deploy 1000
-	run -0 as_gitlab 4715
-	is_free deploy
 }
 
 @test "the after_script of a job of GitLab whose lease has ended does not release the lock of its retry" {
@@ -123,19 +99,6 @@ as_workflow() {
 	has_done build
 }
 
-@test "two jobs of GitHub take turns, though all their numbers are the same" {
-	touch stay
-	begin as_workflow
-	wait_until 120 has_done 'deploy '
-	begin as_workflow
-	wait_until 120 has_waiters deploy
-	assert_equal "$(grep -c 'deploy $' did)" 1
-	touch go
-	ended_with 0 "${BACKGROUND[0]}"
-	ended_with 0
-	is_free deploy
-}
-
 @test "a job of GitHub that is cancelled releases the lock in its last step" {
 	touch stay
 	in_background recipe job "$RECIPES/github-workflow.yml" deploy "RLOCK_URL=$RLOCK_URL"
@@ -185,19 +148,6 @@ as_jenkins() {
 	is_free deploy
 }
 
-@test "a step of Jenkins whose shell is killed keeps the lock until its command has ended" {
-	touch stay
-	jenkins_file
-	in_background sh -xe script
-	wait_until 120 has_done 'deploy '
-	kill -KILL "$PID"
-	ended_with 137
-	run -75 rlock run -n deploy -- true
-	touch go
-	wait_until 30 is_free deploy
-	has_done 'ended deploy'
-}
-
 as_ansible() {
 	recipe play "${1:-$RECIPES/ansible.yml}"
 }
@@ -205,15 +155,6 @@ as_ansible() {
 @test "a play of Ansible holds the lock over its tasks, and releases it when one fails" {
 	guards deploy 'deploy ' 2 as_ansible
 	has_done build
-}
-
-@test "a play of Ansible that did not acquire the lock fails, and leaves the lock to its holder" {
-	hold_in_background deploy
-	sed 's/30m/100ms/' "$RECIPES/ansible.yml" >impatient.yml
-	run -2 as_ansible impatient.yml
-	assert [ ! -e did ]
-	is_held deploy
-	let_go
 }
 
 @test "a play of Ansible whose lock was lost ends before it deploys" {

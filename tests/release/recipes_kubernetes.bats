@@ -88,10 +88,3 @@ pre_stop() {
 	# Kubernetes may call it once more.
 	run -0 pre_stop
 }
-
-@test "the preStop of a pod releases the lock, too, when the init container ran twice" {
-	run -0 in_pod 2 spec initContainers 0 command
-	run -0 in_pod 2 spec initContainers 0 command
-	run -0 pre_stop
-	is_free migrate
-}

@@ -105,15 +105,6 @@ acquires() {
 	refute_output --partial 'Build ID'
 }
 
-@test "make static for another machine names in one line what is to be installed, and installs nothing" {
-	run -2 --separate-stderr run_make "$TOP" BUILD="$PWD/build" static ARCH=aarch64 CC=false
-	assert_output ''
-	# shellcheck disable=SC2154
-	assert_regex "${stderr_lines[0]}" '^deps: .* dpkg --add-architecture arm64 && apt-get update && apt-get install .* libhiredis-dev:arm64 '
-	assert_regex "${stderr_lines[1]}" '^make: '
-	assert_equal "${#stderr_lines[@]}" 2
-}
-
 # ---- what it does ----
 
 @test "the static program acquires locks over a unix socket" {

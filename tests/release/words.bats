@@ -23,42 +23,10 @@ setup() { cd "$BATS_TEST_DIRNAME/../.." || return; }
 	assert_equal "$found" "$(grep "^[^#[:space:]]" tools/words.txt | sort -u)"
 }
 
-@test "the search for words reads the names of a script: of functions, variables and loops" {
-	printf '%s() {\n%s=1\nfor %s in a; do\n' give_back not_had who >"$BATS_TEST_TMPDIR/scratch"
-	run -1 tools/words.py "$BATS_TEST_TMPDIR/scratch"
-	assert_equal "$(cut -d "'" -f 2 <<<"$output" | paste -s -d ,)" 'give back,not had,who'
-}
-
-@test "the search for words reads what tests and Python programs say" {
-	local scratch=$BATS_TEST_TMPDIR/scratch
-	# @ is the word.
-	sed 's/@/untold/' >"$scratch" <<-'END'
-		is_held || fail 'it was @'
-		ends 0 "$PID" "what is @"
-		run @
-		"""It says @ things."""
-	END
-	run -1 tools/words.py "$scratch"
-	assert_equal "$(cut -d : -f 2 <<<"$output" | paste -s -d ,)" 1,2,4
-	sed 's/@/untold/' >"$scratch.c" <<-'END'
-		CHECK_TEXT(text, "@",
-			   "what %s says is @", name);
-		is_so("@");
-	END
-	run -1 tools/words.py "$scratch.c"
-	assert_output "$scratch.c:2: 'untold': say notify waiters; not notified"
-}
-
 @test "the manual has the words by which users search for each idea" {
 	run -0 tools/words.py --manual
 	assert_output ''
 	assert [ "$(grep -c "^	manual" tools/words.txt)" -gt 15 ]
-}
-
-@test "a word that the manual lacks is found" {
-	printf '%s\n' 'acquire' '	manual    acquire; acquire a banana' >"$BATS_TEST_TMPDIR/table"
-	run -1 tools/words.py -t "$BATS_TEST_TMPDIR/table" --manual
-	assert_output "man/: no 'acquire a banana'"
 }
 
 @test "what ARCHITECTURE.md and its like name exists, and so do the files that comments name" {
@@ -74,13 +42,6 @@ setup() { cd "$BATS_TEST_DIRNAME/../.." || return; }
 	assert_line "$document:2: no 'front_walk' in front.c"
 	assert_line "$document:2: no file 'fronts.c'"
 	assert_line "$document:3: no '${flies}s' in the source"
-}
-
-@test "a file that a comment names, and that is not there, is found" {
-	local source=$BATS_TEST_TMPDIR/scratch.c
-	printf '%s\n' '#include "fronts.h"' '/* It is front.c,' ' * not fronts.c: see test_NAME.c. */' >"$source"
-	run -1 tools/references.py "$source"
-	assert_output "$source:3: no file 'fronts.c'"
 }
 
 @test "tests/lib/README.md lists each helper of the tests" {

@@ -1,12 +1,21 @@
-"""Charts as SVG: lines on two logarithmic scales, and boxes of quantiles on one. What they show is report_html.py's.
+#!/usr/bin/env python3
+"""Makes the picture for README.md of what bench.sh has measured: how long a hand-over takes, by how many wait.
 
-Colours are those of a tool, by its class in STYLE, in light and in dark. Each line has its label at its end, so that a
-chart needs neither a legend nor colours to be read.
+    picture.py DIRECTORY FILE
+
+DIRECTORY has the measurements, FILE becomes an SVG of lines on two logarithmic scales. What was not measured, as etcdctl
+without an etcd, is left out. Each line has its label at its end, so that the picture needs neither a legend nor colours to be
+read. Colours are those of a tool, by its class in STYLE, in light and in dark.
 """
 
 import dataclasses
 import html
 import math
+import statistics
+import sys
+
+sys.dont_write_bytecode = True
+import report  # noqa: E402
 
 # Not by var(): programs that make a picture of an SVG do not know it.
 COLOURS = {
@@ -17,6 +26,11 @@ COLOURS = {
     "idiom": ("#b01f77", "#ff92d2"),
 }
 PAPER, INK, GRID = ("#ffffff", "#0d1117"), ("#1f2328", "#e6edf3"), ("#d5dbe1", "#30363d")
+
+CLASSES = {"rlock-fair": "fair", "etcdctl": "etcd", "redis-cli": "idiom"}
+# Short enough for the end of a line; what the idiom is, a note says.
+LABELS = {"rlock": "rlock", "rlock-fair": "rlock fair", "flock": "flock", "etcdctl": "etcdctl lock", "redis-cli": "redis-cli"}
+IDIOM = "redis-cli: a shell script that tries SET NX PX every 0.1 s, and deletes the key by a script."
 
 
 def _colours(scheme):
@@ -38,8 +52,6 @@ STYLE = f"""
 .chart text.label {{ font-weight: 600; stroke-width: 4; stroke-linejoin: round; paint-order: stroke }}
 .chart polyline.line {{ fill: none; stroke-width: 2 }}
 .chart .bar {{ stroke-width: 1.2 }}
-.chart .box {{ fill-opacity: .25; stroke-width: 1.2 }}
-.chart .median {{ stroke-width: 3 }}
 .chart .leader {{ stroke-width: .8; stroke-dasharray: 2 2 }}
 {_colours(0)}
 @media (prefers-color-scheme: dark) {{
@@ -101,8 +113,8 @@ def ticks_around(values):
 class Point:
     x: float
     y_us: float
-    low_us: float = None  # of the bar around it
-    high_us: float = None
+    low_us: float  # of the bar around it
+    high_us: float
 
 
 @dataclasses.dataclass
@@ -110,21 +122,12 @@ class Line:
     label: str
     colour: str  # a key of COLOURS
     points: list
-    is_measured: bool = True  # what is not has neither points nor a whole line
 
 
-@dataclasses.dataclass
-class Box:
-    label: str
-    colour: str
-    quantiles_us: tuple  # the ends of the line, those of the box, and the median between
-
-
-def picture(height, title, parts, notes, is_alone):
-    """An SVG; in a page, STYLE is in its head."""
+def picture(height, title, parts, notes):
     parts = [
         element("title", html.escape(title)),
-        *([element("style", STYLE)] if is_alone else []),
+        element("style", STYLE),
         element("rect", width=WIDTH, height=height, class_="paper"),
         text(16, 26, title, "title"),
         *parts,
@@ -183,13 +186,13 @@ def _end_labels(lines, lines_px, bars_px, right_px, bottom_px):
     return parts
 
 
-def line_chart(title, x_title, y_title, lines, notes, is_alone=False, x_text="{:g}"):
+def line_chart(title, x_title, y_title, lines, notes):
     """Both scales are logarithmic; each value of x has a tick, as there are few."""
     height, left_px, top_px = 400 + 16 * len(notes), 74, 62
     right_px = WIDTH - 40 - TEXT_PX * max(len(line.label) for line in lines)
     bottom_px = height - 58 - 16 * len(notes)
     points = [point for line in lines for point in line.points]
-    ends_us = [end for p in points for end in (p.y_us, p.low_us, p.high_us) if end is not None]
+    ends_us = [end for p in points for end in (p.y_us, p.low_us, p.high_us)]
     ticks, labelled = ticks_around(ends_us)
     xs = sorted({point.x for point in points})
     across = LogScale(xs[0], xs[-1], left_px, right_px)
@@ -201,7 +204,7 @@ def line_chart(title, x_title, y_title, lines, notes, is_alone=False, x_text="{:
             parts.append(text(left_px - 8, up.at(tick) + 4, time_text(tick), anchor="end"))
     for x in xs:
         parts.append(grid_line(across.at(x), top_px, across.at(x), bottom_px + 4))
-        parts.append(text(across.at(x), bottom_px + 19, x_text.format(x), anchor="middle"))
+        parts.append(text(across.at(x), bottom_px + 19, f"{x:g}", anchor="middle"))
     parts.append(text(16, top_px - 14, y_title))
     parts.append(text((left_px + right_px) / 2, bottom_px + 39, x_title, anchor="middle"))
     lines_px, bars_px = [], []
@@ -209,40 +212,56 @@ def line_chart(title, x_title, y_title, lines, notes, is_alone=False, x_text="{:
         line_px = [(across.at(p.x), up.at(p.y_us)) for p in line.points]
         lines_px.append(line_px)
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in line_px)
-        dashes = {} if line.is_measured else {"stroke_dasharray": "2 4"}
-        parts.append(element("polyline", points=path, class_=f"line {line.colour}", **dashes))
-        for point, (x, y) in zip(line.points, line_px) if line.is_measured else ():
-            if point.low_us is not None:
-                low_px, high_px = up.at(point.low_us), up.at(point.high_us)
-                bars_px.append([(x, low_px), (x, high_px)])
-                parts.append(element("line", x1=x, y1=low_px, x2=x, y2=high_px, class_=f"bar {line.colour}"))
-            words = element("title", html.escape(f"{line.label}, {x_text.format(point.x)}: {time_text(point.y_us)}"))
+        parts.append(element("polyline", points=path, class_=f"line {line.colour}"))
+        for point, (x, y) in zip(line.points, line_px):
+            low_px, high_px = up.at(point.low_us), up.at(point.high_us)
+            bars_px.append([(x, low_px), (x, high_px)])
+            parts.append(element("line", x1=x, y1=low_px, x2=x, y2=high_px, class_=f"bar {line.colour}"))
+            words = element("title", html.escape(f"{line.label}, {point.x:g}: {time_text(point.y_us)}"))
             parts.append(element("circle", words, cx=x, cy=y, r=3.5, class_=line.colour))
     parts += _end_labels(lines, lines_px, bars_px, right_px, bottom_px)
-    return picture(height, title, parts, notes, is_alone)
+    return picture(height, title, parts, notes)
 
 
-def box_chart(title, x_title, boxes, notes, is_alone=False):
-    """A row for each box, the label to its left and the median to its right."""
-    row_px, top_px = 28, 46
-    left_px, right_px = 26 + TEXT_PX * max(len(box.label) for box in boxes), WIDTH - 84
-    bottom_px = top_px + row_px * len(boxes)
-    height = bottom_px + 58 + 16 * len(notes)
-    ticks, labelled = ticks_around([us for box in boxes for us in box.quantiles_us])
-    across = LogScale(ticks[0], ticks[-1], left_px, right_px)
-    parts = [text((left_px + right_px) / 2, bottom_px + 37, x_title, anchor="middle")]
-    for tick in ticks:
-        parts.append(grid_line(across.at(tick), top_px, across.at(tick), bottom_px + 4))
-        if tick in labelled:
-            parts.append(text(across.at(tick), bottom_px + 19, time_text(tick), anchor="middle"))
-    for i, box in enumerate(boxes):
-        y = top_px + row_px * (i + 0.5)
-        low, begin, median, end, high = (across.at(us) for us in box.quantiles_us)
-        parts += [
-            text(16, y + 4, box.label, f"label {box.colour}"),
-            element("line", x1=low, y1=y, x2=high, y2=y, class_=f"bar {box.colour}"),
-            element("rect", x=begin, y=y - 8, width=max(end - begin, 1.0), height=16, class_=f"box {box.colour}"),
-            element("line", x1=median, y1=y - 8, x2=median, y2=y + 8, class_=f"median {box.colour}"),
-            text(right_px + 12, y + 4, time_text(box.quantiles_us[2])),
-        ]
-    return picture(height, title, parts, notes, is_alone)
+def colour_of(label):
+    return CLASSES.get(label, "rlock" if label.startswith("rlock") else "plain")
+
+
+def origin(facts):
+    names = ("version", "server", "etcd", "flock")
+    versions = ", ".join(facts[name].split(" (", 1)[0] for name in names if facts.get(name))
+    machine = f"{facts['processors']} processors ({facts['machine']}), load {facts['load_before']} before, {facts['date']}"
+    return f"{machine}. {versions}."
+
+
+def handover_chart(measured):
+    """The half in the middle is shown beside each median: with few turns, a median alone promises too much."""
+    points = {label: [] for label in LABELS}
+    for prefix in ("crowd.", "others."):
+        for size in measured.sizes(prefix):
+            for label, columns in measured.samples(f"{prefix}{size}").items():
+                if label in points:
+                    low, high = (report.quantile(columns[0], part) / 1000 for part in (0.25, 0.75))
+                    median = statistics.median(columns[0]) / 1000
+                    points[label].append(Point(size, median, min(low, median), max(high, median)))
+    lines = [Line(LABELS[label], colour_of(label), of_label) for label, of_label in points.items() if of_label]
+    return line_chart(
+        "Handing a lock over, by how many wait for it",
+        "waiters, all on one machine (log scale)",
+        "from the end of the holder's command to the start of the next (log scale)",
+        lines,
+        ["Point: the median. Bar: the half in the middle.", IDIOM, origin(measured.facts)],
+    )
+
+
+def main(argv):
+    if len(argv) != 2:
+        print(__doc__, file=sys.stderr)
+        return 64
+    with open(argv[1], "w", encoding="utf-8") as file:
+        file.write(handover_chart(report.Report(argv[0])) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
