@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/message.h"
@@ -23,7 +24,8 @@ static void write_config(const uint8_t *data, size_t size)
 	if (fd < 0) {
 		fd = memfd_create("rlock.conf", MFD_CLOEXEC);
 		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		ALWAYS(fd >= 0 && setenv("RLOCK_CONFIG", path, 1) == 0);
+		/* A file that others may write is refused before it is read. */
+		ALWAYS(fd >= 0 && fchmod(fd, 0600) == 0 && setenv("RLOCK_CONFIG", path, 1) == 0);
 		ALWAYS(unsetenv("RLOCK_URL") == 0 && unsetenv("REDISCLI_AUTH") == 0);
 	}
 	ALWAYS(ftruncate(fd, 0) == 0 && pwrite(fd, data, size, 0) == (ssize_t)size);

@@ -3,6 +3,7 @@
 # input that is a finding stays in FUZZ_DIR, and so does the corpus with what was found to be new.
 #
 #   FUZZ_DIR=build/fuzz FUZZ_SECONDS=20 tests/fuzz/run.sh TARGET...
+#   tests/fuzz/run.sh --pack FILE...       the lines that these inputs are in tests/fuzz/corpus/TARGET
 #
 #   JOBS           how many at a time (one for each processor)
 #
@@ -23,6 +24,28 @@ last() {
 	sed -nE "s/.*$1 *([0-9]+).*/\1/p" "$2" | tail -n 1
 }
 
+# unpack FILE DIRECTORY: each line is an input, as `printf %b` reads it.
+unpack() {
+	local line number=0
+	while IFS= read -r line; do
+		printf '%b' "$line" >"$2/$number"
+		number=$((number + 1))
+	done <"$1"
+}
+
+# pack FILE...: prints the line of each.
+pack() {
+	local file
+	for file; do
+		od -An -v -tu1 -w1 "$file" | awk '
+			$1 == 92 { printf "\\\\"; next }
+			$1 == 10 { printf "\\n"; next }
+			$1 == 13 { printf "\\r"; next }
+			{ printf($1 < 32 || $1 > 126 ? "\\x%02x" : "%c", $1) }
+			END { print "" }'
+	done
+}
+
 # try TARGET: the corpus first, so that a finding in there is told apart from a new one.
 try() {
 	local target=$1 dir=$FUZZ_DIR/$1.work log=$FUZZ_DIR/$1.log status=0
@@ -31,7 +54,7 @@ try() {
 
 	rm -rf "$dir" "$FUZZ_DIR/$target"-{crash,leak,timeout,oom,slow-unit}-*
 	mkdir -p "$dir"
-	[ ! -d "$here/corpus/$target" ] || cp -R "$here/corpus/$target/." "$dir"
+	unpack "$here/corpus/$target" "$dir"
 	[ ! -f "$here/$target.dict" ] || options+=("-dict=$here/$target.dict")
 	"$FUZZ_DIR/$target" "${options[@]}" -runs=0 "$dir" >"$log" 2>&1 || status=$?
 	if [ $status -eq 0 ]; then
@@ -55,8 +78,13 @@ report() {
 	grep -avE '^#[0-9]+|^(INFO|stat|MS):| in fuzzer::' "$log" | tail -n 60 | sed 's/^/# /' || :
 }
 
+if [ "$1" = --pack ]; then
+	pack "${@:2}"
+	exit
+fi
+
 export FUZZ_DIR FUZZ_SECONDS here
-export -f last try report
+export -f last unpack try report
 
 # shellcheck disable=SC2016
 printf '%s\n' "$@" | xargs -P "$JOBS" -n 1 bash -euc 'try "$@"' try | tee "$FUZZ_DIR/lines"
