@@ -43,13 +43,3 @@ setup() { cd "$BATS_TEST_DIRNAME/../.." || return; }
 	assert_line "$document:2: no file 'fronts.c'"
 	assert_line "$document:3: no '${flies}s' in the source"
 }
-
-@test "tests/lib/README.md lists each helper of the tests" {
-	local file
-	for file in tests/lib/*.bash; do
-		sed -n "s/^\([a-z_]*\)() .*/${file##*/} \1/p" "$file"
-	done | grep -v ' kill_server_process$' | sort >"$BATS_TEST_TMPDIR/defined"
-	awk '/^## / { file = substr($2, 1, length($2) - 1) } /^\| `/ { sub(/`/, "", $2); sub(/`.*/, "", $2); print file, $2 }' \
-		tests/lib/README.md | sort >"$BATS_TEST_TMPDIR/listed"
-	run -0 diff "$BATS_TEST_TMPDIR/defined" "$BATS_TEST_TMPDIR/listed"
-}
