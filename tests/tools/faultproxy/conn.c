@@ -1,17 +1,108 @@
 /*
- * How connections begin and end. What passes on them is transfer.c's business, and what it means exchange.c's.
+ * What the network is like, what has passed, what is on its way to a client, and how connections begin and end. What passes on
+ * them is transfer.c's business, and what it means exchange.c's.
  */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "conn.h"
-#include "die.h"
-#include "endpoint.h"
+#include "faultproxy.h"
+
+/* ---- conditions ---- */
+
+struct conditions conditions = { .stall_us = 300 * MS_US };
+
+void conditions_clear(void)
+{
+	conditions = (struct conditions){ .stall_us = conditions.stall_us };
+}
+
+/* ---- counts ---- */
+
+struct counts counts;
+
+void counts_print(struct buffer *out)
+{
+	char text[256];
+
+	(void)snprintf(
+		text, sizeof(text),
+		"connections=%lu requests=%lu replies=%lu dropped=%lu writes_up=%lu spoiled=%lu"
+		" bytes_up=%lu bytes_down=%lu",
+		counts.connections, counts.requests, counts.replies, counts.dropped,
+		counts.writes_up, counts.spoiled, counts.bytes_up, counts.bytes_down);
+	buffer_add_text(out, text);
+}
+
+void counts_reset(void)
+{
+	counts = (struct counts){ 0 };
+}
+
+/* ---- pieces ---- */
+
+void pieces_init(struct pieces *pieces)
+{
+	pieces->first = NULL;
+	pieces->end = &pieces->first;
+}
+
+void pieces_free(struct pieces *pieces)
+{
+	while (pieces->first != NULL)
+		pieces_drop_first(pieces);
+}
+
+struct piece *pieces_add(struct pieces *pieces, const char *bytes, size_t len, int64_t due_us)
+{
+	struct piece *piece = die_if_null(malloc(sizeof(*piece) + len));
+
+	piece->next = NULL;
+	piece->due_us = due_us;
+	piece->len = len;
+	piece->sent = 0;
+	piece->trickles = false;
+	memcpy(piece->bytes, bytes, len);
+	*pieces->end = piece;
+	pieces->end = &piece->next;
+	return piece;
+}
+
+void pieces_drop_first(struct pieces *pieces)
+{
+	struct piece *piece = pieces->first;
+
+	pieces->first = piece->next;
+	if (pieces->first == NULL)
+		pieces->end = &pieces->first;
+	free(piece);
+}
+
+size_t pieces_count_held(const struct pieces *pieces)
+{
+	const struct piece *piece;
+	size_t count = 0;
+
+	for (piece = pieces->first; piece != NULL; piece = piece->next)
+		count += piece->due_us == NEVER_US;
+	return count;
+}
+
+void pieces_release_held(struct pieces *pieces)
+{
+	struct piece *piece;
+
+	for (piece = pieces->first; piece != NULL; piece = piece->next)
+		if (piece->due_us == NEVER_US)
+			piece->due_us = 0;
+}
+
+/* ---- conn ---- */
 
 static struct conn *conns;
 

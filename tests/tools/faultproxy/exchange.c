@@ -5,12 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "clock.h"
-#include "conn.h"
-#include "counts.h"
-#include "exchange.h"
-#include "request_log.h"
-#include "resp.h"
+#include "faultproxy.h"
 
 #define GARBAGE "\x01 this is no reply\r\n"
 

@@ -1,16 +1,12 @@
 /*
  * Reading and writing, as the conditions of the network allow, and spoiling single bytes. Requests and replies are
- * exchange.c's business, and polling is loop.c's.
+ * exchange.c's business, and polling is main.c's.
  */
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "clock.h"
-#include "conn.h"
-#include "counts.h"
-#include "exchange.h"
-#include "transfer.h"
+#include "faultproxy.h"
 
 #define UP_MAX (1 << 20) /* read no more from a client while so much waits for the server */
 
@@ -155,7 +151,7 @@ static void write_client(struct conn *conn)
 	}
 }
 
-/* ---- what loop.c asks for ---- */
+/* ---- what main.c asks for ---- */
 
 short transfer_client_events(const struct conn *conn, int64_t now_us)
 {

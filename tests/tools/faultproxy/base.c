@@ -1,20 +1,115 @@
 /*
- * Sockets by the addresses that the program is given. How a client's connection reaches its server is conn.c's business,
- * since that does not wait.
+ * What any program has: its end by a message, a clock that goes on evenly, buffers that grow, addresses and their sockets. A test
+ * that has no proxy any more fails, so there is nothing to clear up.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "die.h"
-#include "endpoint.h"
-#include "parse.h"
+#include "faultproxy.h"
+
+/* ---- die ---- */
+
+void die(const char *what, const char *why)
+{
+	(void)fprintf(stderr, "faultproxy: %s: %s\n", what, why);
+	exit(2);
+}
+
+void *die_if_null(void *memory)
+{
+	if (memory == NULL)
+		die("memory", strerror(ENOMEM));
+	return memory;
+}
+
+/* ---- clock ---- */
+
+int64_t clock_now_us(void)
+{
+	struct timespec now = { 0 };
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* ---- parse ---- */
+
+size_t parse_line_len(const char *bytes, size_t len)
+{
+	const char *end = len > 0 ? memchr(bytes, '\n', len) : NULL;
+
+	return end == NULL ? 0 : (size_t)(end - bytes) + 1;
+}
+
+bool parse_number(const char *text, long *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtol(text, &end, 10);
+	return errno == 0 && end != text && *end == '\0' && *out >= 0;
+}
+
+bool parse_switch(const char *text, bool *out)
+{
+	if (strcmp(text, "on") != 0 && strcmp(text, "off") != 0)
+		return false;
+	*out = strcmp(text, "on") == 0;
+	return true;
+}
+
+/* ---- buffer ---- */
+
+#define READ_SIZE 65536
+
+void buffer_add(struct buffer *buffer, const char *bytes, size_t len)
+{
+	if (buffer->room - buffer->len < len) {
+		buffer->room = (buffer->len + len) * 2;
+		buffer->bytes = die_if_null(realloc(buffer->bytes, buffer->room));
+	}
+	if (len > 0)
+		memcpy(buffer->bytes + buffer->len, bytes, len);
+	buffer->len += len;
+}
+
+void buffer_add_text(struct buffer *buffer, const char *text)
+{
+	buffer_add(buffer, text, strlen(text));
+}
+
+void buffer_take(struct buffer *buffer, size_t len)
+{
+	buffer->len -= len;
+	if (buffer->len > 0)
+		memmove(buffer->bytes, buffer->bytes + len, buffer->len);
+}
+
+ssize_t buffer_read(struct buffer *buffer, int fd)
+{
+	static char bytes[READ_SIZE];
+	ssize_t len = read(fd, bytes, sizeof(bytes));
+
+	if (len > 0)
+		buffer_add(buffer, bytes, (size_t)len);
+	return len;
+}
+
+bool buffer_may_try_again(int err)
+{
+	return err == EAGAIN || err == EINTR;
+}
+
+/* ---- endpoint ---- */
 
 #define BACKLOG 511
 
