@@ -7,7 +7,6 @@
 
 load interop
 load turns
-load woken
 load stress
 load ../lib/clusters
 
@@ -26,13 +25,6 @@ teardown_file() {
 	stop_servers
 }
 
-setup() { interop_setup; }
-
-teardown() {
-	touch stop
-	interop_teardown
-}
-
 # listeners KIND NAME: some versions of Redisson listen to messages of the whole cluster, others to those of a shard.
 listeners() {
 	local how sum=0
@@ -43,44 +35,19 @@ listeners() {
 }
 
 nothing_is_left() {
-	wait_until 5 cluster_is_empty
+	wait_until 20 cluster_is_empty
 }
 
-@test "plain locks: each side is woken by the other" {
-	both_are_woken plain plain a
+@test "each side is woken by the other" {
+	local kinds
+	for kinds in 'plain plain' 'fair fair' 'write read' 'read write'; do
+		# shellcheck disable=SC2086
+		rlock_is_woken $kinds a
+		# shellcheck disable=SC2086
+		java_is_woken $kinds a
+	done
 }
 
-@test "fair locks: each side is woken by the other" {
-	both_are_woken fair fair a
-}
-
-@test "readers are woken by the release of a write lock" {
-	both_are_woken write read a
-}
-
-@test "writers are woken by the release of a read lock" {
-	both_are_woken read write a
-}
-
-@test "plain locks: one at a time" {
-	play plain a 100
-	nothing_was_wrong
-	one_at_a_time
-	nothing_is_left
-}
-
-@test "fair locks: one at a time, in the order of the queue" {
-	play fair a 10
-	nothing_was_wrong
-	one_at_a_time
-	in_the_order_of_the_queue
-	each_side_had 4
-	nothing_is_left
-}
-
-@test "read and write locks: writers are alone" {
-	play readwrite a 50
-	nothing_was_wrong
-	assert_equal "$(ls -d writer reader.* 2>/dev/null)" ''
-	nothing_is_left
+@test "those that exclude each other are inside one at a time" {
+	plays_well 100 10 50
 }

@@ -9,6 +9,7 @@ load ../lib/watching
 
 # ---- servers ----
 
+# shellcheck disable=SC2120 # servers.bats passes one
 # start_tcp_server [DIR]: as start_server, and Java can reach it. Sets SERVER_URL.
 start_tcp_server() {
 	local port
@@ -36,6 +37,7 @@ speak_to() {
 start_java() {
 	speak_to "$1"
 	shift
+	stop_java
 	rm -rf "$JAVA"
 	mkdir "$JAVA"
 	mkfifo "$JAVA/in" "$JAVA/out"
@@ -45,7 +47,7 @@ start_java() {
 		interop.Peer "$@" <>"$JAVA/in" 1<>"$JAVA/out" 2>"$JAVA/errors" 3>&- &
 	disown
 	echo $! >"$JAVA/pid"
-	assert_equal "$(answer 30)" ready
+	assert_equal "$(answer 120)" ready
 }
 
 # A service on the file's server that tests may use one after the other.
@@ -75,7 +77,7 @@ answer() {
 # ask WORD...: one line to Java, its answer printed.
 ask() {
 	echo "$*" >"$JAVA/in"
-	answer 30
+	answer 60
 }
 
 # java_does ANSWER WORD...: Java gives that answer.
@@ -102,7 +104,7 @@ java_begins() { java_does started start "$@"; }
 # java_enters THREAD [SECONDS]: what was begun there is done now, or within so long.
 java_enters() {
 	local got
-	got=$(ask await "$1" $((${2:-5} * 1000)))
+	got=$(ask await "$1" $((${2:-25} * 1000)))
 	case $got in
 	ok | true) ;;
 	*)
@@ -149,6 +151,7 @@ words() {
 # is in PIDS[PARTY].
 declare -gA PIDS=()
 rlock_begins() {
+	rm -f "$BATS_TEST_TMPDIR/$1.in" "$BATS_TEST_TMPDIR/$1.out"
 	words "$2" "$3"
 	in_background rlock "${WORDS[@]}" "${@:4}" "${WORDS_NAMES[@]}" -- stay "$1"
 	# shellcheck disable=SC2153
@@ -157,7 +160,7 @@ rlock_begins() {
 
 # rlock_enters PARTY [SECONDS]
 rlock_enters() {
-	wait_until "${2:-5}" file_exists "$BATS_TEST_TMPDIR/$1.in"
+	wait_until "${2:-25}" file_exists "$BATS_TEST_TMPDIR/$1.in"
 }
 
 rlock_locks() {
@@ -189,6 +192,29 @@ rlock_is_refused() {
 # The owner that PARTY's hold has on the server.
 owner_of() {
 	cat "$BATS_TEST_TMPDIR/$1.in"
+}
+
+# ---- several that wait ----
+
+# The one that is in leaves: WENT has those that had the lock.
+declare -gA WENT=()
+
+# each_had_it COUNT PARTY:KIND:NAMES...: so many are all; T1, T2... are threads of Java.
+each_had_it() {
+	local row party kind names
+	for row in "${@:2}"; do
+		IFS=: read -r party kind names <<<"$row"
+		[ -z "${WENT[$party]-}" ] || continue
+		if [[ $party = T* ]] && [ "$(ask await "$party" 0)" = ok ]; then
+			java_unlocks "$party" "$kind" "$names"
+		elif [ -e "$BATS_TEST_TMPDIR/$party.in" ]; then
+			rlock_leaves "$party"
+		else
+			continue
+		fi
+		WENT[$party]=yes
+	done
+	[ ${#WENT[@]} -eq "$1" ]
 }
 
 # ---- what is on the server ----
@@ -228,7 +254,21 @@ has_waiter() {
 	esac
 }
 
-# ---- for each test ----
+# ---- for each file and test, unless it says more ----
+
+setup_file() {
+	# shellcheck disable=SC2119
+	start_tcp_server
+	start_common_java
+}
+
+teardown_file() {
+	stop_java
+	stop_server
+}
+
+setup() { interop_setup; }
+teardown() { interop_teardown; }
 
 interop_setup() {
 	[ -n "${REDISSON_DIR:-}" ] || skip "REDISSON_DIR is not set: run 'make check-interop'"
@@ -241,7 +281,13 @@ interop_setup() {
 		stop_java
 		start_common_java
 	fi
+	wait_until 20 none_listens
 	cd "$BATS_TEST_TMPDIR" || return
+}
+
+# Redisson leaves a channel when its thread has the lock already. A thread that wants to listen there meanwhile may not be heard.
+none_listens() {
+	[ -z "$(redis pubsub channels 'redisson*')" ]
 }
 
 # Fails when something is left: of rlock, or on the server.
@@ -260,6 +306,12 @@ interop_teardown() {
 	return "$status"
 }
 
+# The counters of fencing tokens stay for ever.
 nothing_is_left() {
-	wait_until 5 no_keys
+	wait_until 10 only_counters_are_left
+	wait_until 20 none_listens
+}
+
+only_counters_are_left() {
+	! redis keys '*' | grep -v '^redisson_lock_token:' | grep -q .
 }

@@ -6,6 +6,11 @@
 
 PARTIES=4
 
+teardown() {
+	touch stop
+	interop_teardown
+}
+
 # ---- playing ----
 
 # play KIND NAMES PAUSE_MS: until there were TURNS turns. Each waits for up to so long between two turns.
@@ -13,6 +18,7 @@ play() {
 	local names number loop
 	local -a loops=()
 	IFS=, read -ra names <<<"$2"
+	rm -f stop
 	echo 0 >count
 	: >log
 	java_begins T stress "$1" "$2" "$PWD" "$3" $PARTIES
@@ -92,4 +98,23 @@ in_the_order_of_the_queue() {
 none_waited_longer_than() {
 	run -0 awk -v limit="$1" '/^enter/ && $3 > limit { print }' log
 	assert_output ''
+}
+
+# ---- all of it ----
+
+# plays_well PLAIN_MS FAIR_MS READWRITE_MS: with each kind, with such pauses.
+plays_well() {
+	play plain a "$1"
+	nothing_was_wrong
+	one_at_a_time
+	nothing_is_left
+	play fair a "$2"
+	nothing_was_wrong
+	one_at_a_time
+	in_the_order_of_the_queue
+	nothing_is_left
+	play readwrite a "$3"
+	nothing_was_wrong
+	assert_equal "$(ls -d writer reader.* 2>/dev/null)" ''
+	nothing_is_left
 }

@@ -7,23 +7,6 @@ load stress
 
 TURNS=${TURNS:-2000}
 
-setup_file() {
-	start_tcp_server
-	start_common_java
-}
-
-teardown_file() {
-	stop_java
-	stop_server
-}
-
-setup() { interop_setup; }
-
-teardown() {
-	touch stop
-	interop_teardown
-}
-
 # ---- each kind ----
 
 # A turn of a shell begins processes, so that its share is smaller the busier the machine; how long none waits is not.
@@ -31,8 +14,8 @@ teardown() {
 	play plain a 50
 	nothing_was_wrong
 	one_at_a_time
-	each_side_had 8
-	none_waited_longer_than 5000
+	each_side_had 16
+	none_waited_longer_than 15000
 	nothing_is_left
 }
 
@@ -41,8 +24,8 @@ teardown() {
 	play plain a 5
 	nothing_was_wrong
 	one_at_a_time
-	each_side_had 8
-	none_waited_longer_than 5000
+	each_side_had 16
+	none_waited_longer_than 15000
 	nothing_is_left
 }
 
@@ -51,8 +34,8 @@ teardown() {
 	nothing_was_wrong
 	one_at_a_time
 	in_the_order_of_the_queue
-	each_side_had 8
-	none_waited_longer_than 10000
+	each_side_had 16
+	none_waited_longer_than 15000
 	nothing_is_left
 }
 
@@ -60,8 +43,8 @@ teardown() {
 writers_are_alone() {
 	play readwrite a "$1"
 	nothing_was_wrong
-	each_side_had 8
-	none_waited_longer_than 5000
+	each_side_had 16
+	none_waited_longer_than 15000
 	assert_equal "$(ls -d writer reader.* 2>/dev/null)" ''
 	nothing_is_left
 }
@@ -78,6 +61,6 @@ writers_are_alone() {
 	play plain a,b 50
 	nothing_was_wrong
 	one_at_a_time
-	each_side_had 10
+	each_side_had 16
 	nothing_is_left
 }

@@ -6,14 +6,16 @@ first() {
 	echo "${1%%,*}"
 }
 
+# Each of these may be called several times in a test.
+
 # rlock_is_woken HELD WANTED NAMES: by Java's release, and does not sleep out the lease of 30 s.
 rlock_is_woken() {
 	java_locks T1 "$1" "$3"
 	rlock_begins r "$2" "$3"
-	wait_until 5 has_waiter "$2" "$(first "$3")"
+	wait_until 20 has_waiter "$2" "$(first "$3")"
 	rlock_waits r
 	java_unlocks T1 "$1" "$3"
-	took_less 2 rlock_enters r
+	took_less 4 rlock_enters r
 	rlock_leaves r
 	nothing_is_left
 }
@@ -21,33 +23,33 @@ rlock_is_woken() {
 java_is_woken() {
 	rlock_locks r "$1" "$3"
 	java_begins T1 lock "$2" "$3"
-	wait_until 5 has_waiter "$2" "$(first "$3")"
+	wait_until 20 has_waiter "$2" "$(first "$3")"
 	java_waits T1 100
 	rlock_leaves r
-	took_less 2 java_enters T1
+	took_less 4 java_enters T1
 	java_unlocks T1 "$2" "$3"
 	nothing_is_left
 }
 
 # Both hold in turn, each while the other waits: what was left over by one is not to disturb the next.
 both_are_woken_again_and_again() {
-	local turn
 	java_locks T1 "$1" "$2"
-	for turn in 1 2 3 4 5; do
-		rlock_begins "r$turn" "$1" "$2"
-		wait_until 5 has_waiter "$1" "$(first "$2")"
+	for _ in 1 2 3; do
+		rlock_begins r "$1" "$2"
+		wait_until 20 has_waiter "$1" "$(first "$2")"
 		java_unlocks T1 "$1" "$2"
-		took_less 2 rlock_enters "r$turn"
+		took_less 4 rlock_enters r
 		java_begins T1 lock "$1" "$2"
-		wait_until 5 has_waiter "$1" "$(first "$2")"
-		rlock_leaves "r$turn"
-		took_less 2 java_enters T1
+		wait_until 20 has_waiter "$1" "$(first "$2")"
+		rlock_leaves r
+		took_less 4 java_enters T1
 	done
 	java_unlocks T1 "$1" "$2"
 	nothing_is_left
 }
 
-rlock_gives_up() {
+# each_gives_up HELD WANTED NAMES: when its time is over, and not before.
+each_gives_up() {
 	local start
 	java_locks T1 "$1" "$3"
 	rlock_is_refused "$2" "$3"
@@ -56,11 +58,6 @@ rlock_gives_up() {
 	rlock_is_refused "$2" "$3" -w 1s
 	(($(now_ms) - start >= 1000))
 	java_unlocks T1 "$1" "$3"
-	nothing_is_left
-}
-
-java_gives_up() {
-	local start
 	rlock_locks r "$1" "$3"
 	java_does false T1 try "$2" "$3"
 	start=$(now_ms)
@@ -75,67 +72,57 @@ rlock_outlives_java() {
 	start_mortal_java
 	java_locks T1 "$1" "$3"
 	rlock_begins r "$2" "$3"
-	wait_until 5 has_waiter "$2" "$(first "$3")"
-	java_dies
+	wait_until 20 has_waiter "$2" "$(first "$3")"
 	rlock_waits r
-	rlock_enters r 6
+	java_dies
+	rlock_enters r
 	rlock_leaves r
+	speak_to java
 	nothing_is_left
 }
 
 java_outlives_rlock() {
 	rlock_locks r "$1" "$3" -t 3s
 	java_begins T1 lock "$2" "$3"
-	wait_until 5 has_waiter "$2" "$(first "$3")"
-	rlock_dies r
+	wait_until 20 has_waiter "$2" "$(first "$3")"
 	java_waits T1
-	java_enters T1 6
+	rlock_dies r
+	java_enters T1
 	java_unlocks T1 "$2" "$3"
 	nothing_is_left
 }
 
-# A lease that nothing renews.
-java_outlives_a_lease_of_rlock() {
-	rlock_locks r "$1" "$3" -l 2s
+# A lease that nothing renews ends, whichever side waits for that.
+leases_end() {
+	rlock_locks r "$1" "$3" -l 3s
 	java_begins T1 lock "$2" "$3"
-	wait_until 5 has_waiter "$2" "$(first "$3")"
 	rlock_dies r
-	java_waits T1
-	java_enters T1 5
+	java_enters T1
 	java_unlocks T1 "$2" "$3"
-	nothing_is_left
-}
-
-rlock_outlives_a_lease_of_java() {
-	java_locks T1 "$1" "$3" 2000
+	java_locks T1 "$1" "$3" 3000
 	rlock_begins r "$2" "$3"
-	wait_until 5 has_waiter "$2" "$(first "$3")"
-	rlock_waits r
-	rlock_enters r 5
+	rlock_enters r
 	java_does false T1 held "$1" "$3"
 	rlock_leaves r
 	nothing_is_left
 }
 
 # No other gets in as long as the lease is renewed, which is shorter than the hold.
-java_renews() {
+each_renews() {
 	start_mortal_java
 	java_locks T1 "$1" "$3"
-	rlock_begins r "$2" "$3" -w 5s
+	rlock_begins r "$2" "$3"
 	stays 4 rlock_waits r
 	java_does true T1 held "$1" "$3"
 	java_unlocks T1 "$1" "$3"
-	rlock_enters r 2
+	rlock_enters r
 	rlock_leaves r
-	nothing_is_left
-}
-
-rlock_renews() {
+	speak_to java
 	rlock_locks r "$1" "$3" -t 1s
 	java_begins T1 lock "$2" "$3"
 	java_waits T1 3000
 	rlock_leaves r
-	took_less 2 java_enters T1
+	java_enters T1
 	java_unlocks T1 "$2" "$3"
 	nothing_is_left
 }
@@ -143,24 +130,25 @@ rlock_renews() {
 java_enters_again() {
 	java_locks T1 "$1" "$3"
 	rlock_begins r "$2" "$3"
-	wait_until 5 has_waiter "$2" "$(first "$3")"
+	wait_until 20 has_waiter "$2" "$(first "$3")"
 	java_locks T1 "$1" "$3"
 	java_does 2 T1 count "$1" "$3"
 	java_unlocks T1 "$1" "$3"
 	stays 0.3 rlock_waits r
 	java_unlocks T1 "$1" "$3"
-	took_less 2 rlock_enters r
+	took_less 4 rlock_enters r
 	rlock_leaves r
 	nothing_is_left
 }
 
 rlock_enters_again() {
+	rm -f ./*.in ./*.out
 	words "$1" "$3"
 	in_background rlock "${WORDS[@]}" "${WORDS_NAMES[@]}" -- bash -c '
 		stay outer; rlock "$@" -- stay inner; stay last' bash "${WORDS[@]}" "${WORDS_NAMES[@]}"
 	rlock_enters outer
 	java_begins T1 lock "$2" "$3"
-	wait_until 5 has_waiter "$2" "$(first "$3")"
+	wait_until 20 has_waiter "$2" "$(first "$3")"
 	touch "$BATS_TEST_TMPDIR/outer.out"
 	rlock_enters inner
 	assert_equal "$(owner_of inner)" "$(owner_of outer)"
@@ -169,13 +157,14 @@ rlock_enters_again() {
 	java_waits T1 300
 	touch "$BATS_TEST_TMPDIR/last.out"
 	ended_with 0
-	took_less 2 java_enters T1
+	took_less 4 java_enters T1
 	java_unlocks T1 "$2" "$3"
 	nothing_is_left
 }
 
 # A lock without a command: acquired by one rlock, released by another.
 java_is_woken_by_a_script() {
+	rm -f ./*.in ./*.out
 	words "$1" "$3"
 	[ "${WORDS[0]}" != run ] || WORDS[0]=lock
 	# shellcheck disable=SC2016
@@ -183,10 +172,10 @@ java_is_woken_by_a_script() {
 		"${WORDS[*]}" "${WORDS_NAMES[*]}" "${SERVERS[*]}"
 	rlock_enters held
 	java_begins T1 lock "$2" "$3"
-	wait_until 5 has_waiter "$2" "$(first "$3")"
+	wait_until 20 has_waiter "$2" "$(first "$3")"
 	java_waits T1 100
 	touch "$BATS_TEST_TMPDIR/held.out"
-	took_less 2 java_enters T1
+	took_less 4 java_enters T1
 	rlock_enters after
 	touch "$BATS_TEST_TMPDIR/after.out"
 	ended_with 0
