@@ -99,15 +99,13 @@ end_in_time() {
 	((seen_us < end_us)) || violated "inside $(((seen_us - end_us) / 1000)) ms behind the end of the lease: $where"
 }
 
-# busy COUNT NAME FAULT LEASE_OPTION
-busy() {
-	begin_scenario "busy machine, $2"
-	in_cells "$(scaled "$1")" $WIDTH end_in_time "$3" "$4"
-	end_scenario 'left of the lease' least
+@test "busy machine" {
+	local fault options
+	for fault in nothing_happens is_silent kills_rlock stops_rlock stops_renewer; do
+		options=--ttl
+		[ "$fault" != nothing_happens ] || options=--lease
+		begin_scenario "busy machine, ${fault//_/ }"
+		in_cells "$(scaled 12)" $WIDTH end_in_time "$fault" "$options"
+		end_scenario 'left of the lease' least
+	done
 }
-
-@test "busy machine, fixed lease" { busy 12 'fixed lease' nothing_happens --lease; }
-@test "busy machine, server silent" { busy 12 'server silent' is_silent --ttl; }
-@test "busy machine, rlock killed" { busy 12 'rlock killed' kills_rlock --ttl; }
-@test "busy machine, rlock stopped" { busy 12 'rlock stopped' stops_rlock --ttl; }
-@test "busy machine, renewer stopped" { busy 12 'renewer stopped' stops_renewer --ttl; }

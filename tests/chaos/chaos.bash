@@ -31,6 +31,11 @@ verb_of() {
 	esac
 }
 
+# verb_without_command KIND
+verb_without_command() {
+	verb_of "$1" | sed 's/^run$/lock/'
+}
+
 # mode_of KIND: what `overlap` calls it.
 mode_of() {
 	if [ "$1" = read ]; then
@@ -230,6 +235,12 @@ soon() {
 	done
 }
 
+# spin US: no process can sleep as sharply.
+spin() {
+	local end=$((${EPOCHREALTIME/./} + $1))
+	while ((${EPOCHREALTIME/./} < end)); do :; done
+}
+
 # has_events COUNT: so many lines are in the cell's ledger, at least.
 has_events() {
 	local lines
@@ -322,7 +333,7 @@ said_by() {
 # must_end STATUS VISITOR PID WHERE: the visit comes to an end, and with that status. WHERE is told else.
 must_end() {
 	local status=0
-	wait_until 10 is_gone "$3" 2>/dev/null || {
+	wait_until 30 is_gone "$3" 2>/dev/null || {
 		violated "$2 does not end, $4"
 		return 0
 	}
@@ -331,6 +342,11 @@ must_end() {
 }
 
 # ---- what is on the server ----
+
+# cell_has_no_keys: of none of its locks there is one.
+cell_has_no_keys() {
+	[ -z "$(redis keys "*$NAME*")" ]
+}
 
 # beside_lock: the keys of the cell's lock other than itself.
 beside_lock() {
@@ -395,5 +411,5 @@ is_forgotten() {
 must_leave_nothing() {
 	wait_until "$1" is_forgotten >/dev/null 2>&1 ||
 		violated "left on the server: $(is_free "$NAME" || echo "the lock") $(beside_lock | paste -s -d ' ') $(listeners) listeners"
-	wait_until 3 nothing_runs >/dev/null 2>&1 || violated "of rlock runs: $(processes_of_test | paste -s -d ' ')"
+	wait_until 10 nothing_runs >/dev/null 2>&1 || violated "of rlock runs: $(processes_of_test | paste -s -d ' ')"
 }

@@ -15,10 +15,10 @@ step_the_clock() {
 	clock_follows "$CELL/clock"
 	visits holder "$2" "$LEDGER" until -t 1s
 	HOLDER=$PID
-	wait_until 5 all_inside "$LEDGER" 1 || return
+	wait_until 20 all_inside "$LEDGER" 1 || return
 	visits waiter "$(rival_kind "$2")" "$LEDGER" '-f 0' -w 30s
 	waiter=$PID
-	wait_until 5 listen 1 || return
+	wait_until 20 listen 1 || return
 	begun_us=$(now_us)
 	visits briefly "$(rival_kind "$2")" briefly '-f 0' -w 1500ms
 	briefly=$PID
@@ -44,9 +44,9 @@ step_the_clock() {
 	must_end 0 waiter "$waiter" "chance $CHANCE"
 	entered_us=$(awk '$2 == "enter" { last = $1 } END { print last }' "$LEDGER")
 	took $(((entered_us - end_us) / 1000))
-	((entered_us - end_us < 3000000)) || violated "the waiter found out too late, chance $CHANCE"
+	((entered_us - end_us < 10000000)) || violated "the waiter found out too late, chance $CHANCE"
 	count_overlaps "$LEDGER"
-	must_leave_nothing 6
+	must_leave_nothing 15
 }
 
 so_many_stand() {
@@ -61,13 +61,13 @@ keep_positions() {
 	begin_chance
 	visits holder "$2" turns.0 until -t 2s
 	HOLDER=$PID
-	wait_until 5 all_inside turns.0 1 || return
+	wait_until 20 all_inside turns.0 1 || return
 	for ((number = 1; number <= IN_QUEUE; number++)); do
 		draw -1 1
 		clock_is_off $((DRAWN * 3600))
 		visits "$number" "$2" "turns.$number" '-f 0' -t 2s
 		waiters+=("$PID")
-		wait_until 5 so_many_stand "$number" || return
+		wait_until 20 so_many_stand "$number" || return
 	done
 	draw 1 $IN_QUEUE
 	dead=$DRAWN
@@ -88,19 +88,17 @@ keep_positions() {
 	# One more, which finds what the dead one has left: the last of a queue that had not listened yet is not missed.
 	visits next "$2" turns.next '-f 0' -t 2s
 	must_end 0 next "$PID" "chance $CHANCE"
-	must_leave_nothing 6
+	must_leave_nothing 15
 }
 
-clock_is_set() {
+@test "clock set" {
+	local kind
 	need_wrong_clocks
-	begin_scenario "clock set, $1"
-	in_cells "$(scaled 8)" 8 step_the_clock "$1"
+	begin_scenario 'clock set'
+	for kind in "${KINDS[@]}"; do
+		in_cells "$(scaled 8)" 8 step_the_clock "$kind"
+	done
 	# The one kind that has a line.
-	[ "$1" != fair ] || in_cells "$(scaled 8)" 8 keep_positions fair
+	in_cells "$(scaled 8)" 8 keep_positions fair
 	end_scenario 'until the waiter is in'
 }
-
-@test "clock set, plain" { clock_is_set plain; }
-@test "clock set, fair" { clock_is_set fair; }
-@test "clock set, read" { clock_is_set read; }
-@test "clock set, write" { clock_is_set write; }

@@ -139,17 +139,5 @@ hit() {
 	SERVER_OPTIONS=(--min-replicas-to-write 1)
 	for number in {1..6}; do on "$number" redis config set min-replicas-to-write 1 >/dev/null; done
 	suffer "$(scaled 8)" hit a 'a b' 'c b a'
-	none_met
-	end_scenario "$WHAT_FAILOVERS_TOOK"
-}
-
-@test "failovers and migrations without replicas that acknowledge" {
-	local number
-	begin_scenario 'cluster, no replica asked'
-	OPTIONS=()
-	SERVER_OPTIONS=()
-	for number in {1..6}; do on "$number" redis config set min-replicas-to-write 0 >/dev/null; done
-	suffer "$(scaled 8)" hit a 'a b' 'c b a'
-	tell_meetings
 	end_scenario "$WHAT_FAILOVERS_TOOK"
 }

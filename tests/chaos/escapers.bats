@@ -25,12 +25,6 @@ VICTIMS=(rlock renewer both)
 MOMENTS=(wait grant run termination release)
 ENDS=(wait_all max_run sigterm lease)
 
-# spin US: no process can sleep as sharply.
-spin() {
-	local end=$((${EPOCHREALTIME/./} + $1))
-	while ((${EPOCHREALTIME/./} < end)); do :; done
-}
-
 # ---- the processes that take part ----
 
 # choose NUMBER: sets VICTIM, MOMENT, END, KIND and WHERE. Numbers go through all of them.
@@ -76,10 +70,6 @@ occupy() {
 vacate() {
 	[ -z "$WAITED" ] || rlock unlock --owner other "$NAME" || broke "unlock: $? ($WHERE)"
 	WAITED=
-}
-
-verb_without_command() {
-	verb_of "$1" | sed 's/^run$/lock/'
 }
 
 # hold: the rlock whose command has such processes; sets HOLDER.
@@ -149,37 +139,37 @@ await_termination() {
 }
 
 at_wait() {
-	soon 5 has_renewer "$HOLDER"
+	soon 20 has_renewer "$HOLDER"
 	strike_in 300
 	vacate
 }
 
 at_grant() {
-	soon 5 has_renewer "$HOLDER"
+	soon 20 has_renewer "$HOLDER"
 	vacate
 	strike_in 12
 }
 
 at_run() {
-	soon 10 is_inside_or_over
+	soon 30 is_inside_or_over
 	strike_in 500
 	end_command
 }
 
 at_termination() {
-	soon 10 is_inside_or_over
+	soon 30 is_inside_or_over
 	await_termination
 	strike_in $((GRACE_MS + 300))
 }
 
 at_release() {
-	soon 10 is_inside_or_over
+	soon 30 is_inside_or_over
 	await_termination
 	if [ "$END" = wait_all ]; then
 		let_pass_ms 300
 		touch let-go
 	else
-		soon 10 none_escaped
+		soon 30 none_escaped
 	fi
 	strike_in 10
 }
@@ -221,7 +211,7 @@ judge() {
 		wait "$HOLDER" || status=$?
 		[ "$status" = "$(expected_status)" ] || violated "ended with $status: $WHERE: $(paste -s -d ' ' said)"
 	fi
-	must_leave_nothing 5
+	must_leave_nothing 15
 }
 
 # escapers NUMBER
@@ -230,14 +220,14 @@ escapers() {
 	occupy
 	hold
 	if [ -n "$WAITED" ]; then
-		soon 10 is_in_queue || broke "does not wait ($WHERE)"
+		soon 30 is_in_queue || broke "does not wait ($WHERE)"
 	else
-		soon 10 is_inside_or_over
+		soon 30 is_inside_or_over
 	fi
 	rival
 	"at_$MOMENT"
 	# What was killed before it had begun ends nothing; what runs is to end.
-	soon 5 is_inside_or_over
+	soon 20 is_inside_or_over
 	[[ $MOMENT != @(wait|grant) ]] || end_command
 	repeated
 	judge

@@ -122,7 +122,7 @@ find_grant() {
 # suffer COUNT FUNCTION NAMES...: so many times FUNCTION NUMBER, which makes a fault come about, and sets FAULT_MS, under
 # load. NAMES are what the shells lock.
 suffer() {
-	local number pids=() pid LATE=()
+	local number pids=() pid ledger LATE=()
 	begin_chance
 	: >lost
 	for ((number = 0; number < SHELLS; number++)); do
@@ -149,17 +149,7 @@ suffer() {
 		wait_until 120 is_gone "$pid" || violated 'a shell hangs'
 	done
 	repeated "$(cat ledger.* | grep -c ' enter ')"
-}
-
-# none_met: of those that exclude each other no two were inside.
-none_met() {
-	local ledger
 	for ledger in ledger.*; do count_overlaps "$ledger"; done
-}
-
-# tell_meetings: the same, where Redis promises nothing.
-tell_meetings() {
-	echo "# $SCENARIO: two were inside $(cat ledger.* | grep -c ' overlap ' || :) times, locks lost: $(wc -l <lost)" >&3
 }
 
 # shellcheck disable=SC2034

@@ -23,8 +23,6 @@ setup() {
 # More than a machine that is busy makes them late.
 LATE_US=1000000
 
-# The command with its three children: see `overlap -C`. They all ignore SIGTERM, or not.
-FAMILY_SIZE=4
 GRACE_MS=300
 
 # What can't terminate the command, so that another process has to.
@@ -110,43 +108,32 @@ lease_us() {
 # Behind the end of the grace time.
 KILLED_WITHIN_US=500000
 
-max_run() {
-	local begun_us
-	holds_beside_hung "$1" --max-run 1500ms || return
-	begun_us=$(sed -n 's/ enter .*//p' "$LEDGER")
-	judge $((begun_us + 1500000 + GRACE_MS * 1000 + KILLED_WITHIN_US)) 124
+ENDS=(max_run lost lease)
+
+# terminate NUMBER: a command with such processes has run for too long, has lost its lock, or is at the end of its lease.
+terminate() {
+	local begun_us end_us way=${ENDS[$1 % 3]}
+	case $way in
+	max_run)
+		holds_beside_hung "$1" --max-run 1500ms || return
+		begun_us=$(sed -n 's/ enter .*//p' "$LEDGER")
+		judge $((begun_us + 1500000 + GRACE_MS * 1000 + KILLED_WITHIN_US)) 124
+		;;
+	lost)
+		holds_beside_hung "$1" -t 3s || return
+		end_us=$(($(lease_us) + $(now_us)))
+		redis del "$NAME" >/dev/null
+		judge "$end_us" 76
+		;;
+	lease)
+		holds_beside_hung "$1" -l 3s || return
+		judge $(($(lease_us) + $(now_us))) 124
+		;;
+	esac
 }
 
-@test "hung process, --max-run" {
-	begin_scenario 'hung process, --max-run'
-	in_cells "$(scaled 100)" 12 max_run
+@test "hung process" {
+	begin_scenario 'hung process'
+	in_cells "$(scaled 300)" 12 terminate
 	end_scenario 'left of the time' least
-}
-
-# Deleted: gone when the lease would have ended, at the latest.
-lost_lock() {
-	local end_us
-	holds_beside_hung "$1" -t 3s || return
-	end_us=$(($(lease_us) + $(now_us)))
-	redis del "$NAME" >/dev/null
-	judge "$end_us" 76
-}
-
-@test "hung process, lost lock" {
-	begin_scenario 'hung process, lost lock'
-	in_cells "$(scaled 100)" 12 lost_lock
-	end_scenario 'left of the lease' least
-}
-
-end_of_lease() {
-	local end_us
-	holds_beside_hung "$1" -l 3s || return
-	end_us=$(($(lease_us) + $(now_us)))
-	judge "$end_us" 124
-}
-
-@test "hung process, end of lease" {
-	begin_scenario 'hung process, end of lease'
-	in_cells "$(scaled 100)" 12 end_of_lease
-	end_scenario 'left of the lease' least
 }

@@ -5,7 +5,7 @@
 # shellcheck disable=SC2153
 
 # "At once", on a machine that has more to do.
-SLACK_MS=500
+SLACK_MS=1000
 
 # ---- what is to be ----
 
@@ -136,8 +136,8 @@ finish() {
 	kept) ;; # inside until after the unlock
 	*) [ "$(grep -c ' overlap ' "$LEDGER")" = 0 ] || wrong 'two inside' ;;
 	esac
-	ought 'something of rlock runs on' wait_until 3 nothing_runs
-	ought 'keys are left' wait_until 3 no_keys_of_lock
+	ought 'something of rlock runs on' wait_until 10 nothing_runs
+	ought 'keys are left' wait_until 10 no_keys_of_lock
 }
 
 # Of a semaphore all permits are free again.

@@ -26,8 +26,10 @@ teardown_file() {
 }
 
 WIDTH=8
-TRIES=5
+TRIES=15
 COLUMNS_OF_TABLE=(up gone back late)
+# Nothing passes in either direction, or no request does.
+OUTAGES=('cut' 'blackhole on' 'blackhole on up')
 WITH_SEM=("${KINDS[@]}" sem)
 
 # ---- the table ----
@@ -46,7 +48,7 @@ matrix() {
 }
 
 # cell NUMBER KIND|any: numbers go through the cells by a stride that has no factor in common with 4 columns and
-# 30 or 12 rows.
+# 31 or 12 rows.
 cell() {
 	local cells=$((4 * ${#ROWS[@]})) index kind=$2 words
 	index=$((($1 - 1) * 37 % cells))
@@ -55,8 +57,7 @@ cell() {
 	TARGET=${words[0]} SIGNAL=${words[1]} OUTCOME=${words[2 + index % 4]}
 	SERVER=${COLUMNS_OF_TABLE[index % 4]}
 	KIND=$kind
-	OUTAGE='cut'
-	(((index + index / 4 + ($1 - 1) / cells + ${#kind}) % 2)) || OUTAGE='blackhole'
+	OUTAGE=${OUTAGES[(index + index / 4 + ($1 - 1) / cells + ${#kind}) % 3]}
 	for ((index = 0; index < TRIES; index++)); do
 		try_cell && return
 		start_anew
@@ -131,30 +132,13 @@ end_matrix() {
 	end_scenario "from the fault to the next holder; $again cells done again, for $excused things that went wrong"
 }
 
-with_command() {
-	begin_scenario "killed and stopped, $1"
-	matrix 120 "$1" rlock renewer both command grandchild
-	end_matrix "$BATS_FILE_TMPDIR/margins"
-}
-
-@test "killed and stopped, plain" {
-	with_command plain
-}
-
-@test "killed and stopped, fair" {
-	with_command fair
-}
-
-@test "killed and stopped, read" {
-	with_command read
-}
-
-@test "killed and stopped, write" {
-	with_command write
-}
-
-@test "killed and stopped, sem" {
-	with_command sem
+@test "killed and stopped" {
+	local kind
+	for kind in "${WITH_SEM[@]}"; do
+		begin_scenario "killed and stopped, $kind"
+		matrix 124 "$kind" rlock renewer both all command grandchild
+		end_matrix "$BATS_FILE_TMPDIR/margins"
+	done
 }
 
 @test "killed and stopped, without a command" {

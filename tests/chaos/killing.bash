@@ -19,10 +19,6 @@ IN_FLIGHT_MS=40
 
 # ---- time ----
 
-now_us() {
-	gone 0
-}
-
 # wait_for_us US: until then, on the clock of `gone`.
 wait_for_us() {
 	local left_ms=$((($1 - $(now_us)) / 1000))
@@ -38,7 +34,7 @@ hold_for_command() {
 	in_background sh -c 'exec "$@" 2>"$0"' "$SAID" rlock "$(verb_of "$KIND")" "${OF_SEM[@]}" -t "${LEASE_MS}ms" --grace "${GRACE_MS}ms" \
 		"$NAME" -- overlap "$LEDGER" "$(mode_of "$KIND")" -u "$CELL/let-go" -C
 	RLOCK=$PID
-	soon 10 has_events 4 || return
+	soon 30 has_events 4 || return
 	wait_until 10 has_renewer "$RLOCK" || return
 	RENEWER=$(renewer_of "$RLOCK")
 	COMMAND=$(sed -n 's/.* enter .* //p' "$LEDGER")
@@ -60,7 +56,7 @@ hold_for_caller() {
 		rlock "$@" --pid $$ 2>"$0" && exec overlap "$ledger" "$mode" -u "$until"' "$SAID" \
 		"$LEDGER" "$(mode_of "$KIND")" "$CELL/let-go" "${verb/#run/lock}" "${OF_SEM[@]}" -t "${LEASE_MS}ms" "$NAME"
 	CALLER=$PID
-	soon 10 has_events 1 || return
+	soon 30 has_events 1 || return
 	LONE_RENEWER=$(renewers)
 	INSIDE=("$CALLER")
 	[ -n "$LONE_RENEWER" ]
@@ -87,6 +83,7 @@ send_signal() {
 	rlock) pids=("$RLOCK") ;;
 	renewer) pids=("$RENEWER") ;;
 	both) pids=("$RLOCK" "$RENEWER") ;;
+	all) pids=("$RLOCK" "$RENEWER" "${INSIDE[@]}") ;;
 	command) pids=("$COMMAND") ;;
 	grandchild) pids=("$GRANDCHILD") ;;
 	lone) pids=("$LONE_RENEWER") ;;
@@ -102,7 +99,8 @@ lose_server() {
 		proxy refuse on
 		proxy cut
 	else
-		proxy blackhole on
+		# shellcheck disable=SC2086
+		proxy $OUTAGE
 	fi
 	injected
 }

@@ -50,7 +50,7 @@ is_copied() {
 
 crash() {
 	if [ "$DATA" = replica ]; then
-		wait_until 5 is_copied || return
+		wait_until 20 is_copied || return
 	fi
 	if [ "$DATA" = saved ]; then
 		redis shutdown save >/dev/null || :
@@ -58,7 +58,7 @@ crash() {
 		kill -KILL "$SERVER_PID"
 	fi
 	wait "$SERVER_PID" || :
-	wait_until 5 is_gone "$SERVER_PID"
+	wait_until 20 is_gone "$SERVER_PID"
 }
 
 # What waits for a read lock: writers and readers.
@@ -82,7 +82,7 @@ begin_queue() {
 		visits "$number" "$(kind_of_waiter "$1" "$number")" turns '-f 2000' -t 3s -w 60s
 		QUEUE+=("$PID")
 		# A reader that comes before the first writer waits would be in at once.
-		((number > 0)) || wait_until 5 so_many_wait 1 || return
+		((number > 0)) || wait_until 20 so_many_wait 1 || return
 	done
 	wait_until 20 so_many_wait $WAITERS
 }
@@ -100,7 +100,7 @@ must_go_on() {
 
 # must_be_stopped WHERE LEDGER: no later than with its next renewal.
 must_be_stopped() {
-	gone_us "$2" 3000 || violated "the holder of a lost lock runs on, $1"
+	gone_us "$2" 8000 || violated "the holder of a lost lock runs on, $1"
 	must_end 76 holder "$HOLDER" "$1"
 	must "the holder did not report the loss, $1" grep -q "^rlock: $NAME: lock lost " said-holder
 }
@@ -129,7 +129,7 @@ restart() {
 		holds holder "$2" lost -t 3s || return
 	else
 		visits holder "$2" turns until -t 3s
-		wait_until 5 all_inside turns 1 || return
+		wait_until 20 all_inside turns 1 || return
 	fi
 	HOLDER=$PID
 	begin_queue "$2" || return
@@ -154,7 +154,7 @@ restart() {
 	count_overlaps turns
 	[ "$(grep -c ' leave ' turns)" = $turns ] ||
 		violated "not each party had one turn, $where"
-	must_leave_nothing 6
+	must_leave_nothing 15
 }
 
 restart_own() {
@@ -172,19 +172,19 @@ stay_away() {
 	serve || return
 	visits holder "$(rival_kind "$kind")" "$LEDGER" until -t 60s
 	HOLDER=$PID
-	wait_until 5 all_inside "$LEDGER" 1 || return
+	wait_until 20 all_inside "$LEDGER" 1 || return
 	visits patient "$kind" "$LEDGER.patient" '-f 0'
 	patient=$PID
 	visits brief "$kind" "$LEDGER.brief" '-f 0' -w 3s
 	brief=$PID
-	wait_until 5 so_many_wait 2 || return
+	wait_until 20 so_many_wait 2 || return
 	since_us=$(now_us)
 	crash || return
 	injected
 	repeated
 	must_end 69 brief "$brief" "$kind"
 	took_us=$(($(now_us) - since_us))
-	((took_us < 6000000)) || violated "a wait time of 3 s took $((took_us / 1000)) ms, $kind"
+	((took_us < 10000000)) || violated "a wait time of 3 s took $((took_us / 1000)) ms, $kind"
 	# It has a minute from its last renewal. Asked at once: bash drops the status of a child that ended when its number is another's.
 	wait_until $((LOST_SERVER_MS / 1000 + 10)) is_gone "$HOLDER" >/dev/null 2>&1 || :
 	must_end 76 holder "$HOLDER" "$kind"
@@ -192,11 +192,11 @@ stay_away() {
 	took_us=$(($(now_us) - since_us))
 	took $((took_us / 1000))
 	must_end 69 patient "$patient" "$kind"
-	((took_us >= LOST_SERVER_MS * 1000 && took_us < (LOST_SERVER_MS + 5000) * 1000)) ||
+	((took_us >= LOST_SERVER_MS * 1000 && took_us < (LOST_SERVER_MS + 15000) * 1000)) ||
 		violated "a waiter without a wait time gave up after $((took_us / 1000)) ms, $kind"
 	must "a waiter without a wait time acquired the lock, $kind" [ ! -e "$LEDGER.patient" ]
 	must "a waiter with a wait time acquired the lock, $kind" [ ! -e "$LEDGER.brief" ]
-	must "of rlock something runs, $kind" wait_until 3 nothing_runs
+	must "of rlock something runs, $kind" wait_until 10 nothing_runs
 }
 
 stay_away_own() {
@@ -209,13 +209,11 @@ stay_away_own() {
 	end_scenario 'until a waiter without a wait time ends'
 }
 
-server_restarts() {
-	begin_scenario "server restarts, $1"
-	in_cells "$(scaled 8)" 4 restart_own "$1"
+@test "server restarts" {
+	local kind
+	begin_scenario 'server restarts'
+	for kind in "${KINDS[@]}"; do
+		in_cells "$(scaled 8)" 4 restart_own "$kind"
+	done
 	end_scenario 'until all had their turns'
 }
-
-@test "server restarts, plain" { server_restarts plain; }
-@test "server restarts, fair" { server_restarts fair; }
-@test "server restarts, read" { server_restarts read; }
-@test "server restarts, write" { server_restarts write; }

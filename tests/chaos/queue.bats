@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Five hundred wait for one plain or write lock, and one in five of them is killed at a random moment: as it waits, when
 # it was just woken, with the lock, or on its way out. All others acquire the lock, one at a time, and none of those that were
-# killed holds them up for more than 4 s: the next tries of itself within that time.
+# killed holds them up for long: the next tries of itself within 4 s, and a machine that is busy has twice that.
 
 load chaos
 
@@ -9,7 +9,7 @@ setup_file() { start_server; }
 teardown_file() { stop_server; }
 
 CROWD=500
-LIMIT_MS=4000
+LIMIT_MS=8000
 
 # crowd_waits COUNT
 crowd_waits() {
@@ -45,7 +45,7 @@ crowd() {
 	local i status gap_ms
 	begin_chance
 	in_background rlock "$(verb_of "$2")" "$NAME" -- until_let_go
-	wait_until 5 is_held "$NAME"
+	wait_until 20 is_held "$NAME"
 	begin_crowd "$2" "$(scaled $CROWD)"
 	let_go
 	kill_some
@@ -62,20 +62,15 @@ crowd() {
 		END { print int(most / 1000) }' "$LEDGER")
 	took "$gap_ms"
 	((gap_ms <= LIMIT_MS)) || violated "no waiter acquired the lock for $gap_ms ms (chance $CHANCE)"
-	must 'keys are left' wait_until 3 is_free "rlock_queue:{$NAME}"
-	must 'keys are left' wait_until 3 is_forgotten
+	must 'keys are left' wait_until 10 is_free "rlock_queue:{$NAME}"
+	must 'keys are left' wait_until 10 is_forgotten
 }
 
 exec {PAUSE}<> <(:)
 
-@test "queue, plain" {
-	begin_scenario 'queue, plain'
+@test "queue" {
+	begin_scenario 'queue'
 	in_cells 1 1 crowd plain
-	end_scenario 'from one turn to the next'
-}
-
-@test "queue, write" {
-	begin_scenario 'queue, write'
 	in_cells 1 1 crowd write
 	end_scenario 'from one turn to the next'
 }

@@ -16,31 +16,11 @@
 OWN_STATUS=7
 # Nothing takes longer: then it hangs.
 HANG_S=30
-# Of locks whose lease is not the point.
-OPTIONS=()
-# AS goes before every rlock, to be another user.
+# AS goes before every rlock, to be in another namespace.
 AS=() IN=() OUT=()
 
-setup_file() {
-	local dir=$BATS_FILE_TMPDIR
-	start_server --unixsocketperm 777
-	# Other users come here, too.
-	mkdir "$dir/bin"
-	cp "$RLOCK_BIN" "$(command -v overlap)" "$BATS_TEST_DIRNAME/../bin/sees_lock" "$dir/bin"
-	while [ "$dir" != / ] && [ -O "$dir" ]; do
-		chmod o+x "$dir"
-		dir=${dir%/*}
-		[ "$dir" != "${BATS_RUN_TMPDIR%/*}" ] || break
-	done
-}
-
+setup_file() { start_server; }
 teardown_file() { stop_server; }
-
-setup() {
-	directory_setup
-	PATH=$BATS_FILE_TMPDIR/bin:$BATS_TEST_DIRNAME/../bin:$PATH
-	chmod o+x "$BATS_TEST_TMPDIR"
-}
 
 USES=(use_free use_busy use_stop use_lock use_unlock use_renew)
 
@@ -81,10 +61,9 @@ wrong() {
 # The dynamic linker had not the means to start rlock, or what goes before it or COMMAND: nothing was put to the test.
 was_not_started() {
 	case ${SAID[*]:-} in
-	*'error while loading shared libraries'* | *'cannot allocate TLS'* | *'cannot create TLS'*) return 0 ;;
+	*'error while loading shared libraries'* | *'cannot allocate TLS'* | *'cannot create TLS'*) ;;
+	*) return 1 ;;
 	esac
-	# A kernel that can't even map a program kills it.
-	[[ $STATUS = 139 || $STATUS = 137 ]] && ((${#SAID[@]} == 0)) && [ ! -e "$LEDGER" ] && [ -n "${MAY_NOT_START:-}" ]
 }
 
 # is_among STATUS...
@@ -129,9 +108,9 @@ nothing_is_left() {
 	if said_it_expires; then
 		[ "$(redis pttl "$NAME")" != -1 ] || wrong 'a key without an expiry is left'
 	else
-		within_limit 1 name_is_clear || wrong "keys are left: $(keys_of_name)"
+		within_limit 10 name_is_clear || wrong "keys are left: $(keys_of_name)"
 	fi
-	within_limit 2 nothing_runs || wrong "runs on: $(ours_by_name)"
+	within_limit 10 nothing_runs || wrong "runs on: $(ours_by_name)"
 	[ -z "$(files_left)" ] || wrong "left on disk: $(files_left)"
 	if [ -n "${HAS_GONE_WRONG:-}" ] || said_it_expires; then
 		clear_up
@@ -181,7 +160,7 @@ clear_up() {
 # ---- a command under a lock ----
 
 take_and_look() {
-	attempt "${AS[@]}" "${IN[@]}" rlock "$(verb_of "$1")" "${OPTIONS[@]}" -w 20s "$NAME" -- "${OUT[@]}" \
+	attempt "${AS[@]}" "${IN[@]}" rlock "$(verb_of "$1")" -w 20s "$NAME" -- "${OUT[@]}" \
 		sees_lock "$LEDGER" "$NAME" "$OWN_STATUS"
 }
 
@@ -197,7 +176,7 @@ use_busy() {
 	[ "$kind" != read ] || kind='write'
 	in_background "${AS[@]}" rlock "$(verb_of "$kind")" "$NAME" -- until_let_go
 	holder=$PID
-	within_limit 5 is_held "$NAME" || broke 'the lock is not held'
+	within_limit 20 is_held "$NAME" || broke 'the lock is not held'
 	(
 		until is_waited_for || [ -e tried ]; do
 			let_pass 0.02
@@ -230,7 +209,7 @@ judge_command() {
 
 # use_stop KIND: a command with processes that are hard to stop has run for too long.
 use_stop() {
-	attempt "${AS[@]}" "${IN[@]}" rlock "$(verb_of "$1")" "${OPTIONS[@]}" --max-run 120ms --grace 120ms "$NAME" -- \
+	attempt "${AS[@]}" "${IN[@]}" rlock "$(verb_of "$1")" --max-run 120ms --grace 120ms "$NAME" -- \
 		"${OUT[@]}" overlap "$LEDGER" exclusive -C -u never
 }
 
@@ -301,14 +280,6 @@ caller_is_well() {
 	wrong 'the calling process was ended'
 	wait "$CALLER" 2>/dev/null || :
 	begin_caller
-}
-
-verb_without_command() {
-	if [ "$1" = plain ]; then
-		echo lock
-	else
-		verb_of "$1"
-	fi
 }
 
 lock_for_caller() {

@@ -16,7 +16,7 @@ setup() {
 	STRAIGHT=$RLOCK_URL
 }
 
-LIMIT_MS=5000
+LIMIT_MS=8000
 # Between two kills at random.
 PAUSE_MS=30
 
@@ -35,7 +35,7 @@ choose() {
 begin_hold() {
 	visits holder "$HOLDER_KIND" "$LEDGER" until
 	HOLDER=$PID
-	wait_until 5 entered 1
+	wait_until 20 entered 1
 }
 
 # The next one speaks to the server itself. Sets NEXT.
@@ -49,7 +49,7 @@ next_waits() {
 	local before
 	before=$(listeners)
 	begin_next
-	wait_until 5 next_waits_or_is_in "$before"
+	wait_until 20 next_waits_or_is_in "$before"
 }
 
 next_waits_or_is_in() {
@@ -109,7 +109,7 @@ go_to_step() {
 			release_lock || return
 			has_lock=
 		fi
-		[ "$has_lock" ] || wait_until 5 holds_reply_or_is_in || return
+		[ "$has_lock" ] || wait_until 20 holds_reply_or_is_in || return
 		! is_in || return
 	done
 }
@@ -147,19 +147,17 @@ kill_at_step() {
 	leaves holder
 	must_end 0 holder "$HOLDER" "$where"
 	check_next "$since_us" "$where" "$2"
-	must_leave_nothing 6
+	must_leave_nothing 15
 }
 
-killed_at_each_step() {
-	begin_scenario "waiter killed at each step, $1"
-	in_cells $((STEPS * $(scaled 3))) 8 kill_at_step "$1"
+@test "waiter killed at each step" {
+	local kind
+	begin_scenario 'waiter killed at each step'
+	for kind in "${KINDS[@]}"; do
+		in_cells $((STEPS * $(scaled 3))) 8 kill_at_step "$kind"
+	done
 	end_scenario 'until the next is in'
 }
-
-@test "waiter killed at each step, plain" { killed_at_each_step plain; }
-@test "waiter killed at each step, fair" { killed_at_each_step fair; }
-@test "waiter killed at each step, read" { killed_at_each_step read; }
-@test "waiter killed at each step, write" { killed_at_each_step write; }
 
 # ---- at any moment ----
 
@@ -208,19 +206,17 @@ kill_at_random() {
 	wait "${victims[@]}" || :
 	must_end 0 holder "$HOLDER" "$where"
 	check_next "$since_us" "$where" "$2" $((VICTIMS * PAUSE_MS))
-	must_leave_nothing 6
+	must_leave_nothing 15
 }
 
-killed_at_random() {
-	begin_scenario "waiter killed at random, $1"
-	in_cells "$(scaled 16)" 6 kill_at_random "$1"
+@test "waiter killed at random" {
+	local kind
+	begin_scenario 'waiter killed at random'
+	for kind in "${KINDS[@]}"; do
+		in_cells "$(scaled 16)" 6 kill_at_random "$kind"
+	done
 	end_scenario 'until the next is in'
 }
-
-@test "waiter killed at random, plain" { killed_at_random plain; }
-@test "waiter killed at random, fair" { killed_at_random fair; }
-@test "waiter killed at random, read" { killed_at_random read; }
-@test "waiter killed at random, write" { killed_at_random write; }
 
 # ---- cut off ----
 
@@ -234,7 +230,7 @@ cut_off() {
 	start_proxy || return
 	visits victim "$2" "$LEDGER.victim" '-f 0' -t 1s
 	victim=$PID
-	wait_until 5 listen 1 || return
+	wait_until 20 listen 1 || return
 	next_waits || return
 	draw 0 2000
 	let_pass_ms "$DRAWN"
@@ -251,16 +247,14 @@ cut_off() {
 	kill -KILL "$victim"
 	wait "$victim" || :
 	proxy cut >/dev/null
-	must_leave_nothing 6
+	must_leave_nothing 15
 }
 
-waiter_cut_off() {
-	begin_scenario "waiter cut off, $1"
-	in_cells "$(scaled 8)" 8 cut_off "$1"
+@test "waiter cut off" {
+	local kind
+	begin_scenario 'waiter cut off'
+	for kind in "${KINDS[@]}"; do
+		in_cells "$(scaled 8)" 8 cut_off "$kind"
+	done
 	end_scenario 'until the next is in'
 }
-
-@test "waiter cut off, plain" { waiter_cut_off plain; }
-@test "waiter cut off, fair" { waiter_cut_off fair; }
-@test "waiter cut off, read" { waiter_cut_off read; }
-@test "waiter cut off, write" { waiter_cut_off write; }
