@@ -26,7 +26,7 @@ teardown_file() {
 }
 
 WIDTH=8
-TRIES=15
+TRIES=8
 COLUMNS_OF_TABLE=(up gone back late)
 # Nothing passes in either direction, or no request does.
 OUTAGES=('cut' 'blackhole on' 'blackhole on up')
@@ -50,7 +50,7 @@ matrix() {
 # cell NUMBER KIND|any: numbers go through the cells by a stride that has no factor in common with 4 columns and
 # 31 or 12 rows.
 cell() {
-	local cells=$((4 * ${#ROWS[@]})) index kind=$2 words
+	local cells=$((4 * ${#ROWS[@]})) index kind=$2 words begun_us
 	index=$((($1 - 1) * 37 % cells))
 	[ "$kind" != any ] || kind=${WITH_SEM[(index + index / 4 + ($1 - 1) / cells) % 5]}
 	read -ra words <<<"${ROWS[index / 4]}"
@@ -58,12 +58,17 @@ cell() {
 	SERVER=${COLUMNS_OF_TABLE[index % 4]}
 	KIND=$kind
 	OUTAGE=${OUTAGES[(index + index / 4 + ($1 - 1) / cells + ${#kind}) % 3]}
+	begun_us=$(now_us)
 	for ((index = 0; index < TRIES; index++)); do
 		try_cell && return
 		start_anew
 	done
-	echo "never came about in $TRIES tries, the machine was too busy: $WHAT"
-	return 1
+	# On a machine that is busy all the time nothing can be put to the test.
+	! runs_smoothly_since "$begun_us" || {
+		echo "never came about in $TRIES tries: $WHAT"
+		return 1
+	}
+	echo "$WHAT" >>"$BATS_FILE_TMPDIR/never"
 }
 
 # Fails, and puts nothing on record, when the machine was too busy.
@@ -128,6 +133,10 @@ end_matrix() {
 		excused=$(wc -l <"$BATS_FILE_TMPDIR/excused")
 		sed 's/^/# the machine stood still meanwhile: /' "$BATS_FILE_TMPDIR/excused" >&3
 		rm "$BATS_FILE_TMPDIR/excused"
+	fi
+	if [ -e "$BATS_FILE_TMPDIR/never" ]; then
+		sed 's/^/# the machine was too busy for: /' "$BATS_FILE_TMPDIR/never" >&3
+		rm "$BATS_FILE_TMPDIR/never"
 	fi
 	end_scenario "from the fault to the next holder; $again cells done again, for $excused things that went wrong"
 }
