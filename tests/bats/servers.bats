@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# One lock on several servers that all must agree: what stands on each of them, who is kept out, which waiter is woken, and where
+# One lock on several servers that all must agree: what stands on each of them, which owner is kept out, which waiter is woken, and where
 # passwords and databases come from. What happens to servers and processes: servers_faults.bats; with a quorum smaller than all:
 # quorum.bats; which servers may be named together: unit/test_usage.c.
 
@@ -89,7 +89,7 @@ names_all_servers() {
 
 # ---- one at a time ----
 
-@test "a caller that names the same servers in another order, or one of them, is kept out, and keeps out who names all" {
+@test "a caller that names the same servers in another order, or one of them, is kept out, and keeps out one that names all" {
 	local order number
 	hold_on_each a
 	for order in '1 2 3' '3 1 2' '2 3 1' 1 2 3; do
