@@ -236,7 +236,7 @@ reads_as() {
 	continue_waiters "$reader"
 	wait_until 10 has_lines turns 3
 	# It is the writer's turn next.
-	wait_until 3 is_held 'rlock_writer:{a}'
+	wait_until 10 is_held 'rlock_writer:{a}'
 	run -75 rlock rlock -n a -- true
 	touch out
 	wait_until 5 has_lines turns 4
