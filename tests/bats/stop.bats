@@ -8,12 +8,10 @@
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/sharing
-load ../lib/permits
 load ../lib/watching
 load ../lib/holding
 load ../lib/inspecting
 load ../lib/logging
-load ../lib/queue
 load ../lib/rights
 load ../lib/proxying
 
@@ -52,20 +50,39 @@ is_unheld() {
 
 # ---- the holder ----
 
-@test "a command is terminated, its lock released, and its rlock ends with 124, whatever the kind of the lock" {
-	local kind number=0
-	for kind in "${KINDS[@]}"; do
-		hold_as "$kind" "n$((number += 1))"
-		run -0 rlock stop "n$number"
-		assert_output ''
-		is_unheld "n$number"
-		ended_with 124
-	done
-	run -0 list_keys '*stop*'
+@test "a command is terminated whole, its lock released, and its rlock ends with 124, whatever the kind of the lock" {
+	local pid
+	hold_kinds -t 1s
+	run -0 rlock stop "${NAMES[@]}"
 	assert_output ''
-	redis del n5 >/dev/null
-	redis del 'rlock_total:{n5}' >/dev/null
-	no_keys
+	for pid in "${BACKGROUND[@]}"; do
+		ended_with 124 "$pid"
+	done
+	none_held
+}
+
+# hold_kinds OPTION...: NAMES are held, each by an rlock of another kind.
+hold_kinds() {
+	local kind
+	NAMES=()
+	for kind in "${KINDS[@]}"; do
+		NAMES+=("n${#NAMES[@]}")
+		# shellcheck disable=SC2086
+		in_background rlock $kind "$@" "${NAMES[-1]}" -- until_let_go
+	done
+	for kind in "${BACKGROUND[@]}"; do
+		wait_until 10 is_above "$kind" until_let_go
+	done
+}
+
+# none_held: none of NAMES has an owner, and no request is left.
+none_held() {
+	local name
+	for name in "${NAMES[@]}"; do
+		is_unheld "$name"
+	done
+	assert_equal "$(list_keys '*stop*')" ''
+	assert_equal "$(list_keys '*timeout*')" ''
 }
 
 @test "the holder says whose request it is, and the log of both sides has it" {
@@ -84,29 +101,19 @@ is_unheld() {
 	assert_regex "$(field owner asked)" ":$PID\$"
 }
 
-@test "a command that ignores SIGTERM gets SIGKILL after --grace, and only then another owner acquires the lock" {
-	in_background rlock run -t 2s --grace 300ms a -- sh -c 'trap "" TERM; touch running; while :; do until_let_go; done'
-	wait_until 10 file_exists running
-	rlock stop a
-	ended_with 124
-	run -0 rlock run -n a -- true
-}
-
-@test "what a command has left running is terminated with it" {
-	hold_for 'until_let_go & echo $! >leftover; echo $$ >command-pid; wait' a -t 1s
-	wait_until 5 test -s leftover
+@test "what a command has left running, for which --wait-all keeps the lock, is terminated with it" {
+	in_background rlock run -t 1s --wait-all a -- sh -c 'until_let_go & echo $! >leftover'
+	wait_until 10 test -s leftover
+	wait_until 5 has_no_child "$PID" sh
 	rlock stop a
 	ended_with 124
 	is_gone "$(<leftover)"
 }
 
 @test "--on-lost does not matter for a command" {
-	local how
-	for how in kill term ignore; do
-		hold_as run a --on-lost "$how"
-		run -0 rlock stop a
-		ended_with 124
-	done
+	hold_as run a --on-lost ignore
+	run -0 rlock stop a
+	ended_with 124
 }
 
 @test "a command that has ended by itself before the request was read keeps its own status" {
@@ -121,41 +128,27 @@ is_unheld() {
 }
 
 @test "--at-least ends with the holder that was asked, whether it has read the request or not" {
-	local kind number=0
-	for kind in "${KINDS[@]}"; do
-		hold_as "$kind" "n$((number += 1))" --at-least 1h
-		run -0 rlock stop "n$number"
-		ended_with 124
-		is_unheld "n$number"
-	done
+	local pid
+	hold_kinds -t 1s --at-least 1h
+	run -0 rlock stop "${NAMES[@]}"
+	none_held
 	# The next renewal is far away: the command ends first.
-	for kind in "${KINDS[@]}"; do
-		rm -f let-go
-		# shellcheck disable=SC2086
-		in_background rlock $kind -t 10m --at-least 1h "n$((number += 1))" -- until_let_go
-		wait_until 10 is_above "$PID" until_let_go
-		in_background rlock stop "n$number"
-		wait_until 5 has_requests "n$number" 1
-		let_go
-		ended_with 0
-		ended_with 0 "${BACKGROUND[-2]}"
-		is_unheld "n$number"
+	BACKGROUND=()
+	hold_kinds -t 10m --at-least 1h
+	in_background rlock stop "${NAMES[@]}"
+	for name in "${NAMES[@]}"; do
+		wait_until 5 has_requests "$name" 1
 	done
-	assert_equal "$(list_keys '*timeout*')" ''
-}
-
-@test "the leftovers for which --wait-all keeps the lock are terminated" {
-	in_background rlock run -t 1s --wait-all a -- sh -c 'until_let_go & echo $! >leftover'
-	wait_until 10 test -s leftover
-	wait_until 5 has_no_child "$PID" sh
-	run -0 rlock stop a
-	ended_with 124
-	is_gone "$(<leftover)"
+	let_go
+	for pid in "${BACKGROUND[@]}"; do
+		ended_with 0 "$pid"
+	done
+	none_held
 }
 
 @test "a nested call that has re-entered the lock is stopped together with its caller" {
 	local kind
-	for kind in run fair read write; do
+	for kind in run write; do
 		rm -f inner
 		in_background rlock "$kind" -t 1s a -- rlock "$kind" -t 1s a -- sh -c 'touch inner; until_let_go'
 		wait_until 10 file_exists inner
@@ -247,23 +240,11 @@ is_unheld() {
 	in_background rlock stop a
 	ended_with 124 "${BACKGROUND[0]}"
 	hold_as read a
-	stays 1.5 is_running "$PID"
+	stays 1 is_running "$PID"
 	let_go
 	ended_with 0
 	ended_with 0 "${BACKGROUND[2]}"
 	ended_with 124 "${BACKGROUND[1]}"
-}
-
-@test "a waiter acquires the lock when the holder was stopped, and runs on" {
-	hold_as run a
-	in_background rlock run -t 1s a -- sh -c 'touch entered; until_let_go'
-	wait_until 10 has_waiters a
-	rlock stop a
-	ended_with 124 "${BACKGROUND[0]}"
-	wait_until 10 file_exists entered
-	stays 1 is_running "$PID"
-	let_go
-	ended_with 0
 }
 
 # ---- the caller ----
@@ -339,9 +320,9 @@ stops_with() {
 	redis set e 0 >/dev/null
 	redis set 'rlock_total:{e}' 1 >/dev/null
 	run -75 rlock stop e
-	assert_output --partial 'a client without a record cannot be asked'
+	assert_output 'rlock: e: a client without a record cannot be asked: it is no rlock, but a Java client, say: end it there, then break all permits: try: rlock unlock --force e'
 	# Its processes are dead, and a user has removed the TTL.
-	in_background rlock run -t 10s f -- until_let_go
+	in_background rlock run -t 4s f -- until_let_go
 	wait_until 10 is_above "$PID" until_let_go
 	stop_waiters "$PID"
 	redis persist f >/dev/null
@@ -386,19 +367,6 @@ stops_with() {
 	ended_with 124 "${BACKGROUND[0]}"
 }
 
-@test "a server that is away during the wait is waited for" {
-	start_proxy
-	hold_and_know a -t 10s
-	in_background env RLOCK_URL="$RLOCK_URL" rlock stop a
-	wait_until 5 has_requests a 1
-	proxy cut
-	let_pass 0.3
-	is_running "$PID"
-	proxy pass
-	ended_with 0
-	ended_with 124 "${BACKGROUND[1]}"
-}
-
 # has_lost_reply: to a request that went through the proxy.
 has_lost_reply() {
 	[[ $(proxy count) == *' dropped=1 '* ]]
@@ -425,7 +393,7 @@ has_lost_reply() {
 		wait_until 10 has_lost_reply
 		if [ "$lost" = 0 ]; then
 			# It has looked, and asked no holder.
-			stays 1 has_requests "a$lost" 0
+			stays 0.5 has_requests "a$lost" 0
 			is_running "$first"
 		else
 			ended_with 124 "$first"
@@ -435,7 +403,7 @@ has_lost_reply() {
 		ended_with 0
 		[ "$lost" != 0 ] || ended_with 124 "$first"
 		wait_until 10 file_exists entered
-		stays 1 is_running "$second"
+		stays 0.5 is_running "$second"
 		has_requests "a$lost" 0
 		let_go
 		ended_with 0 "$second"
@@ -451,33 +419,24 @@ changes_nothing() {
 	is_running "$PID"
 }
 
-@test "where a right is missing in the middle no holder is asked, whatever the kind" {
+@test "a user with the rights of the manual can stop; where one is missing in the middle it is 77, and no holder is asked" {
 	local kind right number=0
 	least_rights
-	for kind in "${KINDS[@]}"; do
+	for kind in read 'sem --permits 3'; do
 		hold_as "$kind" "nightly$((number += 1))"
 		# Beside a Java client.
-		[ "$kind" != read ] || redis hset nightly3 "$JAVA" 1 >/dev/null
-		for right in hset hdel del hget hgetall type time; do
+		[ "$kind" != read ] || redis hset nightly1 "$JAVA" 1 >/dev/null
+		right=pttl
+		[ "$kind" = read ] || right='get'
+		for right in hset hdel del hgetall time "$right"; do
 			redis acl setuser ci "-$right" >/dev/null
 			changes_nothing 77 "nightly$number" -u "$CI_URL"
 			assert_output --partial "'$right'"
 			redis acl setuser ci "+$right" >/dev/null
 		done
-		right=pttl
-		[ "$number" != 5 ] || right='get'
-		redis acl setuser ci "-$right" >/dev/null
-		changes_nothing 77 "nightly$number" -u "$CI_URL"
-		assert_output --partial "'$right'"
-		redis acl setuser ci "+$right" >/dev/null
-		run -0 rlock stop --holder "$(rlock status "nightly$number" | grep -oE "$UUID:$PID")" "nightly$number"
+		run -0 rlock stop -u "$CI_URL" --holder "$(rlock status "nightly$number" | grep -oE "$UUID:$PID")" "nightly$number"
 		ended_with 124
 	done
-	# The total that is remembered.
-	hold_as 'sem --permits 3' nightly6
-	redis acl setuser ci resetkeys '~nightly*' '~rlock_holds:{nightly*' '~{nightly*' >/dev/null
-	changes_nothing 77 nightly6 -u "$CI_URL"
-	assert_output --partial 'it needs the ACL rules ~NAME ~rlock_*'
 }
 
 @test "where something has overwritten a key no holder is asked, and no client is named that is none" {
@@ -485,9 +444,6 @@ changes_nothing() {
 	redis del 'rlock_total:{a}' >/dev/null
 	redis lpush 'rlock_total:{a}' element >/dev/null
 	changes_nothing 78 a
-	LEASE=60s hold_as 'sem --permits 3' b
-	redis set b text >/dev/null
-	changes_nothing 78 b
 	LEASE=60s hold_as 'sem --permits 3' c
 	redis del c >/dev/null
 	redis lpush c element >/dev/null
@@ -502,40 +458,4 @@ changes_nothing() {
 	assert_output ''
 }
 
-@test "permits of a client that leaves no record are released all at once only, and the message says so" {
-	redis set a 1 >/dev/null
-	redis set 'rlock_total:{a}' 3 >/dev/null
-	run -75 rlock stop a
-	assert_output 'rlock: a: a client without a record cannot be asked: it is no rlock, but a Java client, say: end it there, then break all permits: try: rlock unlock --force a'
-	run -0 rlock unlock --force a
-	run -1 rlock stop a
-}
-
-
-@test "a user with the rights of the manual can stop, one that may not write is denied with 77, and nothing happens" {
-	local right
-	least_rights
-	hold_as run nightly
-	redis acl setuser reader on '>SECRET' '~*' '&*' +@read +@connection +eval +evalsha +time >/dev/null
-	for right in -hset -hdel -del; do
-		redis acl setuser ci "$right" >/dev/null
-		run -77 env RLOCK_URL="$CI_URL" rlock stop nightly
-		assert_output --partial "'${right#-}'"
-		has_requests nightly 0
-		redis acl setuser ci "+${right#-}" >/dev/null
-	done
-	run -77 env RLOCK_URL="${CI_URL/ci:/reader:}" rlock stop nightly
-	has_requests nightly 0
-	run -0 env RLOCK_URL="$CI_URL" rlock stop nightly
-	ended_with 124
-}
-
 # ---- usage ----
-
-@test "stop takes names, and no command" {
-	run -64 rlock stop
-	run -64 rlock stop a -- true
-	run -64 rlock stop a a
-	run -64 rlock kill a
-	assert_output --partial 'rlock stop a'
-}
