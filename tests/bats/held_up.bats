@@ -1,0 +1,179 @@
+#!/usr/bin/env bats
+# What is held up, as by a network file system that does not answer or a pager that was stopped: an exec that takes longer than
+# the lease, processes whose environments cannot be read, a standard error or a log that takes nothing. No renewal waits for
+# these, nor the end.
+
+# In single quotes stand whole scripts; each test is a subshell, and knows that; helpers set what is in capitals.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/holding
+load ../lib/hanging
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() { directory_setup; }
+
+teardown() {
+	rm -f held-up
+	watchful_teardown
+}
+
+# ---- an exec ----
+
+needs_slow_exec() {
+	local why status=0
+	not_under_valgrind 'it starts programs for itself'
+	why=$(slow_exec none none true 2>&1) || status=$?
+	[ "$status" != 73 ] || skip "no call can be watched here: $why"
+	assert_equal "$status" 0
+}
+
+# run_late [OPTION...]: an rlock that starts ./late under the lock "a", an exec that takes as long as the file "held-up" is there;
+# sets PID. Returns while it takes.
+run_late() {
+	needs_slow_exec
+	printf '#!/bin/sh\n%s\n' "$STAYING" >late
+	chmod +x late
+	: >held-up
+	in_background sh -c 'exec slow_exec held-up late rlock run "$@" a -- ./late 2>said' sh "$@"
+	wait_until 5 test -s held-up
+	STARTING=$(<held-up)
+}
+
+@test "an exec that takes longer than the lease loses no lock, with the renewer killed, too" {
+	run_late -t 1s
+	stays 1.5 is_held a
+	wait_until 5 has_renewer "$PID"
+	kill -s KILL "$(renewer_of "$PID")"
+	stays 1.5 is_held a
+	[ ! -e command-pid ]
+	rm held-up
+	wait_until 5 test -s command-pid
+	let_go
+	ended_with 0
+	said_nothing
+	no_keys
+}
+
+@test "SIGTERM ends an rlock whose command is still to be executed" {
+	run_late
+	kill -s TERM "$PID"
+	took_less 15 ended_with 143
+	[ ! -e command-pid ]
+	no_keys
+}
+
+@test "a lock that is lost while the exec takes long ends rlock with 76, and no command runs" {
+	run_late -t 2s --grace 200ms
+	redis del a >/dev/null
+	ended_with 76
+	said_once '^rlock: a: lock lost at '
+	[ ! -e command-pid ]
+	is_gone "$STARTING"
+}
+
+# ---- processes: they are not looked into, nothing waits for them, and nothing is said of them ----
+
+# run_stubborn OPTION...: a command under the lock "a" that has a family of four, which all ignore SIGTERM. Sets PID and
+# FAMILY.
+run_stubborn() {
+	needs_hung
+	in_background sh -c 'exec hung hung rlock run --grace 500ms "$@" a -- sh -c "trap \"\" TERM; exec family" 2>said' \
+		sh "$@"
+	wait_for_family
+}
+
+@test "the end of a fixed lease beside a process that hangs ends rlock with 124, in time" {
+	local end
+	run_stubborn -l 5s
+	hung_stranger
+	end=$(lease_end_ms a)
+	watch_family 10
+	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
+	ended_with 124
+	nothing_runs
+	said_once '^rlock: a: the lease of 5s ends: '
+	run ! has_been_asked "$STRANGER"
+	is_running "$STRANGER"
+	wait_until 5 no_keys
+}
+
+@test "a lost lock terminates a command whose own processes hang" {
+	run_stubborn -t 2s
+	hangs "${FAMILY[@]}"
+	redis del a
+	wait_until 10 family_is_gone
+	ended_with 76
+	nothing_runs
+	said_once '^rlock: a: lock lost at '
+}
+
+@test "--wait-all waits for what a command left running that hangs, and for no other" {
+	needs_hung
+	in_background hung hung rlock run --wait-all a -- sh -c 'env -i PATH="$PATH" BATS_TEST_TMPDIR="$BATS_TEST_TMPDIR" until_let_go & echo $! >left'
+	wait_until 5 test -s left
+	hangs "$(<left)"
+	hung_stranger
+	PID=${BACKGROUND[-2]}
+	stays 0.5 is_held a
+	let_go
+	ended_with 0
+	no_keys
+	run ! has_been_asked "$STRANGER"
+}
+
+# ---- streams ----
+
+# make_full: the pipe "full" has as much in it as fits.
+make_full() {
+	mkfifo full
+	exec {FULL}<>full
+	dd if=/dev/zero of=full bs=4096 oflag=nonblock 2>/dev/null || :
+}
+
+# hold_blocked [OPTION...]: an rlock holds the lock, and its standard error takes nothing; sets PID, RENEWER and COMMAND.
+hold_blocked() {
+	make_full
+	in_background sh -c 'exec rlock run -t 1s "$@" a -- sh -c "$0" 2>full' "$STAYING" "$@"
+	know_processes
+}
+
+@test "a standard error and a log that take nothing delay no renewal, nor the release" {
+	hold_blocked -v --log full
+	stays 2 is_held a
+	let_go
+	took_less 15 ended_with 0
+	no_keys
+}
+
+@test "with the renewer killed a standard error and a log that take nothing delay no renewal, nor the release" {
+	hold_blocked -v --log stderr
+	kill -s KILL "$RENEWER"
+	stays 2 is_held a
+	let_go
+	took_less 15 ended_with 0
+	no_keys
+}
+
+@test "a lost lock is acted upon though standard error takes nothing" {
+	hold_blocked
+	redis del a >/dev/null
+	took_less 15 ended_with 76
+	is_gone "$COMMAND"
+}
+
+@test "a waiter with -v and a standard error that takes nothing has its turn" {
+	rlock lock --owner other -l 60s a
+	make_full
+	in_background sh -c 'exec rlock run -v -t 1s a -- sh -c "$0" 2>full' "$STAYING"
+	wait_until 5 has_waiters a
+	rlock unlock --owner other a
+	know_processes
+	let_go
+	took_less 15 ended_with 0
+	no_keys
+}
