@@ -11,7 +11,7 @@ setup() { directory_setup; }
 
 teardown() { patient_teardown; }
 
-@test "the command is told the name, the owner and the kind of its lock" {
+@test "the command is told the names, one a line, the owner and the kind of its lock" {
 	# shellcheck disable=SC2016
 	run -0 rlock run 'my lock' -- sh -c 'printf "%s\n" "$RLOCK_NAME" "$RLOCK_MODE" "$RLOCK_OWNER"
 		ask_redis "$SERVER_SOCKET" hkeys "my lock"'
@@ -19,9 +19,6 @@ teardown() { patient_teardown; }
 	assert_line --index 1 plain
 	assert [ -n "${lines[2]}" ]
 	assert_equal "${lines[2]}" "${lines[3]}"
-}
-
-@test "the command is told several names one a line" {
 	run -0 rlock run b a 'c d' -- printenv RLOCK_NAME
 	assert_output $'b\na\nc d'
 }
@@ -46,25 +43,11 @@ teardown() { patient_teardown; }
 	run -0 cmp without with
 }
 
-@test "a loop that reads names from standard input loses none of them" {
-	local name
-	hold_in_background busy
-	printf '%s\n' one busy three four >names
-	while read -r name; do
-		rlock run -q -w 20ms "$name" -- true || :
-		echo "$name"
-	done <names >seen
-	run -0 cmp names seen
-}
-
-@test "standard input, output and error are the command's own" {
+@test "standard input, output and error are the command's own, and what it writes is not changed" {
 	run -0 --separate-stderr rlock run a -- sh -c 'cat; echo problem >&2' <<<'some input'
 	assert_output 'some input'
 	# shellcheck disable=SC2154
 	assert_equal "$stderr" problem
-}
-
-@test "what the command writes is not changed" {
 	head -c 300000 /dev/urandom >bytes
 	rlock run a -- cat <bytes >copy
 	run -0 cmp bytes copy
@@ -97,17 +80,11 @@ signals_with() {
 	run -0 diff without with
 }
 
-@test "the command finds no signal blocked or ignored by rlock" {
+@test "the command finds signals blocked and ignored as they were before rlock, and no others" {
 	signals_with --default-signal
-}
-
-@test "what was blocked before is blocked for the command" {
 	signals_with --default-signal --block-signal=USR1,TERM,CHLD,WINCH,PIPE
-}
-
-@test "what was ignored before is ignored for the command" {
-	signals_with --default-signal --ignore-signal=TERM,INT,HUP,QUIT,USR1,USR2,WINCH,PIPE,ALRM
-	signals_with --default-signal --ignore-signal=TSTP,TTIN,TTOU,CONT,URG,XCPU
+	signals_with --default-signal --ignore-signal=TERM,INT,HUP,QUIT,USR1,USR2,WINCH,PIPE,ALRM,TSTP,TTIN,TTOU,CONT,URG,XCPU
+	run -7 env --block-signal rlock run a -- sh -c 'exit 7'
 }
 
 @test "a caller that ignores the end of its children gets the command's status all the same" {
@@ -115,42 +92,6 @@ signals_with() {
 	signals_with --default-signal --ignore-signal=CHLD
 	run -7 env --ignore-signal=CHLD rlock run a -- sh -c 'exit 7'
 	no_keys
-}
-
-# has_priority PID PRIORITY: its class, real-time priority and nice value are these.
-has_priority() {
-	local words
-	read -ra words <<<"$(ps -o cls=,rtprio=,ni= -p "$1")"
-	[ "${words[*]}" = "$2" ]
-}
-
-# comes_first PRIORITY COMMAND...: rlock and its renewer have that priority under that command, and what rlock runs
-# has its caller's.
-comes_first() {
-	# shellcheck disable=SC2016
-	in_background nice -n 3 "${@:2}" sh -c 'echo $$ >rlock-pid && exec rlock run a -- \
-		sh -c "echo \$\$ >command && exec until_let_go"'
-	wait_until 10 test -s command
-	wait_until 10 has_priority "$(cat rlock-pid)" "$1"
-	wait_until 10 has_renewer "$(cat rlock-pid)"
-	wait_until 10 has_priority "$(renewer_of "$(cat rlock-pid)")" "$1"
-	has_priority "$(cat command)" "TS - $(($(nice) + 3))"
-}
-
-@test "rlock and its renewer come before all others on a busy machine where they may, and the command does not" {
-	chrt --rr 1 true 2>/dev/null || skip 'no process may have a real-time priority here'
-	comes_first 'RR 1 -' env
-}
-
-@test "rlock and its renewer have the best nice value where they may not come before all others" {
-	[ "$(nice -n -40 nice 2>/dev/null)" = -20 ] || skip 'no process may have a better nice value here'
-	refuse refused rlock sched_setscheduler EPERM 1 true || skip 'no call can be refused here'
-	comes_first 'TS - -20' refuse refused rlock sched_setscheduler EPERM 1+
-}
-
-@test "rlock and its renewer have no real-time priority where a limit of its time would kill them" {
-	chrt --rr 1 true 2>/dev/null || skip 'no process may have a real-time priority here'
-	comes_first 'TS - -20' prlimit --rttime=200000:400000
 }
 
 @test "a command is started where no process may share its parent's memory, as below qemu-user" {
@@ -164,17 +105,12 @@ comes_first() {
 	no_keys
 }
 
-@test "the command is in the caller's process group and session" {
+@test "the command is in the caller's process group, session and directory" {
 	# shellcheck disable=SC2016
-	local groups='ps -o pgid=,sid= -p $$'
+	local groups='ps -o pgid=,sid= -p $$; pwd'
 	sh -c "$groups" >without
 	rlock run a -- sh -c "$groups" >with
 	run -0 diff without with
-}
-
-@test "the command runs in the caller's directory" {
-	run -0 rlock run a -- pwd
-	assert_output "$PWD"
 }
 
 @test "the command's arguments are not touched by a shell" {
@@ -182,31 +118,4 @@ comes_first() {
 	run -0 rlock run a -- printf '[%s]' '$HOME' '*' '' 'a  b' -n -- --help
 	# shellcheck disable=SC2016
 	assert_output '[$HOME][*][][a  b][-n][--][--help]'
-}
-
-# traces PID: a tracer. What is traced stays a zombie until its tracer has seen its end, so that the kernel shows its last
-# priority.
-traces() {
-	in_background python3 -IS -c 'import ctypes, signal, sys
-PTRACE_SEIZE = 0x4206
-if ctypes.CDLL(None).ptrace(PTRACE_SEIZE, int(sys.argv[1]), None, None) != 0:
-    sys.exit("cannot trace")
-open("traced", "w").close()
-signal.pause()' "$1"
-	wait_until 10 test -e traced
-}
-
-@test "a process that rlock has killed runs before rlock, where it may" {
-	chrt --rr 2 true 2>/dev/null || skip 'no process may have a real-time priority here'
-	local rlock
-	# shellcheck disable=SC2016
-	in_background rlock run --kill-child a -- sh -c 'echo $$ >killed; exec until_let_go'
-	rlock=$PID
-	wait_until 10 test -s killed
-	traces "$(cat killed)"
-	kill -KILL "$rlock"
-	wait_until 10 is_gone "$(cat killed)"
-	wait_until 10 has_priority "$(cat killed)" 'RR 2 -'
-	kill -KILL "$PID"
-	wait_until 10 is_free a
 }
