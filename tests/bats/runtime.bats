@@ -6,7 +6,6 @@
 # shellcheck disable=SC2016
 
 load ../lib/helpers
-load ../lib/rights
 load ../lib/leftovers
 
 # Behind a port, because the user can't enter the test's directory.
@@ -105,7 +104,7 @@ holds_in() {
 	local what
 	need_users
 	log_in
-	for what in directory 'closed directory' file link; do
+	for what in 'closed directory' file link; do
 		stranger_takes "$what"
 		run -0 as_user bash -c 'rlock lock --pid $$ a && rlock renew a >/dev/null &&
 			rlock run -n a -- ls -A "/run/user/$UID/rlock" && rlock unlock a'
@@ -210,7 +209,7 @@ while True:
 @test "locks without a command and local: work under any umask" {
 	local mask
 	need_users
-	for mask in 0777 0177 0000; do
+	for mask in 0777 0000; do
 		run -0 as_user bash -c "umask $mask"'
 			rlock lock --pid $$ a && rlock lock --pid $$ b && rlock renew a && rlock unlock a && rlock unlock b &&
 			rlock run -u local: a -- true && rlock run -u local: b -- true'
@@ -240,7 +239,7 @@ was_touched() {
 }
 
 @test "each renewal touches the lock's file, so that no cleaner takes it for an old one" {
-	rlock lock --pid $$ -t 9s a
+	rlock lock --pid $$ -t 3s a
 	touch -d '20 days ago' "$(hold_file)"
 	refute was_touched "$(hold_file)"
 	wait_until 10 was_touched "$(hold_file)"
@@ -266,15 +265,6 @@ without_renewal() {
 	no_hold_files
 }
 
-@test "a lock's file comes again when all of the directory was removed" {
-	rlock lock --pid $$ -t 3s a
-	rm -r "$RLOCK_RUNTIME_DIR"
-	wait_until 10 has_hold_file
-	run -0 rlock renew --pid $$ a
-	run -0 rlock unlock --pid $$ a
-	no_keys
-}
-
 @test "a lock's file comes again in the other directory when a stranger has made the first one anew" {
 	need_users
 	log_in
@@ -285,15 +275,4 @@ without_renewal() {
 	wait_until 10 holds_in "$SECOND" 1
 	run -0 as_user rlock unlock --pid "$PID" a
 	no_keys
-}
-
-@test "what keeps systemd's cleaner away is installed and uninstalled" {
-	local root=$BATS_TEST_TMPDIR/root
-	local make=(env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -n -C "$BATS_TEST_DIRNAME/../.." "DESTDIR=$root" PREFIX=/usr)
-	run -0 "${make[@]}" install
-	assert_output --partial "packaging/rlock.tmpfiles.conf $root/usr/lib/tmpfiles.d/rlock.conf"
-	run -0 "${make[@]}" uninstall
-	assert_output --partial "$root/usr/lib/tmpfiles.d/rlock.conf"
-	run -0 grep -v '^#' "$BATS_TEST_DIRNAME/../../packaging/rlock.tmpfiles.conf"
-	assert_output 'x /tmp/rlock-*'
 }
