@@ -8,7 +8,6 @@
 
 load ../lib/helpers
 load ../lib/leftovers
-load ../lib/watching
 load ../lib/terminals
 
 setup_file() { start_server; }
@@ -17,27 +16,6 @@ teardown_file() { stop_server; }
 setup() { directory_setup; }
 
 teardown() { common_teardown; }
-
-@test "Ctrl-Z stops the job, its lock is kept meanwhile, and fg continues it" {
-	in_terminal bash <<-'END'
-		send rlock run -t 1s a -- sh -c 'echo $$ >pid; echo begun; read line; echo "got $line"; exit 7'
-		expect begun
-		key Z
-		expect Stopped
-		expect ready> $
-		check comes_true grep "'^State:.T'" "/proc/$(cat pid)/status"
-		check stays_held a 3
-		send fg
-		expect rlock run
-		send hello
-		expect got hello
-		expect ready> $
-		send echo status $?
-		expect status 7
-	END
-	no_keys
-	wait_until 5 nothing_runs
-}
 
 @test "Ctrl-Z and fg, over and over, in each shell" {
 	for shell in bash dash; do
@@ -68,23 +46,21 @@ teardown() { common_teardown; }
 }
 
 @test "a job that was stopped by Ctrl-Z goes on in the background after bg" {
-	for shell in bash dash; do
-		rm -f let-go
-		in_terminal "$shell" <<-'END'
-			send rlock run a -- sh -c 'echo begun; until_let_go; echo over >over'
-			expect begun
-			key Z
-			expect ready> $
-			send bg
-			expect ready> $
-			check touch let-go
-			check comes_true test -e over
-			send wait; echo waited
-			expect waited
-		END
-		no_keys
-		rm over
-	done
+	rm -f let-go
+	in_terminal bash <<-'END'
+		send rlock run a -- sh -c 'echo begun; until_let_go; echo over >over'
+		expect begun
+		key Z
+		expect ready> $
+		send bg
+		expect ready> $
+		check touch let-go
+		check comes_true test -e over
+		send wait; echo waited
+		expect waited
+	END
+	no_keys
+	rm over
 }
 
 @test "a job that is stopped as soon as it runs has a renewer that is not stopped" {
@@ -92,7 +68,7 @@ teardown() { common_teardown; }
 	for ((i = $(nproc); i > 0; i--)); do
 		in_background sh -c 'while :; do :; done'
 	done
-	for ((i = 0; i < 4; i++)); do
+	for ((i = 0; i < 2; i++)); do
 		cat <<-'END'
 			send rlock run a -- sh -c 'echo $PPID >renewer; kill -TSTP 0; echo continued'
 			expect Stopped
@@ -109,7 +85,7 @@ teardown() { common_teardown; }
 
 @test "a job that is stopped while its command is about to run is stopped" {
 	# In a session with nothing else in it nothing would be there to continue a job, and none could be stopped.
-	run -0 setsid -w sh -c 'struck TSTP key:a 60 rlock run a -- true; :'
+	run -0 setsid -w sh -c 'struck TSTP key:a 15 rlock run a -- true; :'
 	refute_output --partial nothing
 	assert_output --partial 'stopped exit 0'
 	no_keys
@@ -133,28 +109,12 @@ teardown() { common_teardown; }
 	wait_until 5 no_keys
 }
 
-@test "a command that stops itself returns to the prompt, and fg continues it" {
-	for shell in bash dash; do
-		in_terminal "$shell" <<-'END'
-			send rlock run a -- sh -c 'kill -STOP $$; echo continued; exit 7'
-			expect Stopped
-			expect ready> $
-			check test "$(ask_redis "$SERVER_SOCKET" exists a)" = 1
-			send fg
-			expect continued
-			expect ready> $
-			send echo status $?
-			expect status 7
-		END
-		no_keys
-	done
-}
-
-@test "a command that stops itself twice returns to the prompt twice" {
+@test "a command that stops itself twice returns to the prompt twice, and its lock is kept meanwhile" {
 	in_terminal bash <<-'END'
-		send rlock run a -- sh -c 'kill -STOP $$; echo once; kill -STOP $$; echo twice'
+		send rlock run -t 1s a -- sh -c 'kill -STOP $$; echo once; kill -STOP $$; echo twice'
 		expect Stopped
 		expect ready> $
+		check stays_held a 1.5
 		send fg
 		expect once
 		expect Stopped
@@ -168,76 +128,33 @@ teardown() { common_teardown; }
 	no_keys
 }
 
-@test "the lock of a command that stopped itself is kept" {
+@test "a command stopped and continued from outside does not hang, and the lock is free behind it" {
+	mkfifo fifo
 	in_terminal bash <<-'END'
-		send rlock run -t 1s a -- sh -c 'kill -STOP $$; echo continued'
+		send rlock run -t 1s a -- sh -c 'echo $$ >pid; echo begun; read line <fifo; echo over >over'
+		expect begun
+		check kill -STOP "$(cat pid)"
 		expect Stopped
 		expect ready> $
-		check stays_held a 1.5
-		send fg
-		expect continued
-		expect ready> $
+		check kill -CONT "$(cat pid)"
+		check echo >fifo
+		check comes_true test -e over
+		check comes_true test '$(ask_redis "$SERVER_SOCKET" dbsize)' = 0
 	END
-	no_keys
-}
-
-@test "a command stopped and continued from outside does not hang, and the lock is free behind it" {
-	for shell in bash dash; do
-		mkfifo fifo
-		in_terminal "$shell" <<-'END'
-			send rlock run -t 1s a -- sh -c 'echo $$ >pid; echo begun; read line <fifo; echo over >over'
-			expect begun
-			check kill -STOP "$(cat pid)"
-			expect Stopped
-			expect ready> $
-			check kill -CONT "$(cat pid)"
-			check echo >fifo
-			check comes_true test -e over
-			check comes_true test '$(ask_redis "$SERVER_SOCKET" dbsize)' = 0
-		END
-		rm fifo over
-	done
+	rm fifo over
 	wait_until 5 nothing_runs
 }
 
 @test "a command stopped from outside and killed there does not hang" {
-	for option in -t30s -l60s; do
-		OPTION=$option in_terminal bash <<-'END'
-			send rlock run $OPTION a -- sh -c 'echo $$ >pid; echo begun; exec sleep 60'
-			expect begun
-			check kill -STOP "$(cat pid)"
-			expect Stopped
-			expect ready> $
-			check kill -KILL "$(cat pid)"
-			check comes_true test '$(ask_redis "$SERVER_SOCKET" dbsize)' = 0
-		END
-		wait_until 5 nothing_runs
-	done
-}
-
-@test "without a terminal a command that is stopped and continued goes on" {
-	in_background rlock run a -- sh -c 'echo $$ >pid; touch ready; until_let_go; exit 7'
-	wait_until 5 file_exists ready
-	kill -s STOP "$(cat pid)"
-	wait_until 5 is_stopped "$(cat pid)"
-	let_go
-	is_held a
-	kill -s CONT "$(cat pid)"
-	ended_with 7
-	no_keys
-}
-
-@test "Ctrl-Z, and then kill of the job: nothing is left" {
 	in_terminal bash <<-'END'
-		send rlock run a -- sh -c 'echo $$ >pid; echo begun; exec sleep 60'
+		send rlock run -l 60s a -- sh -c 'echo $$ >pid; echo begun; exec sleep 60'
 		expect begun
-		key Z
+		check kill -STOP "$(cat pid)"
 		expect Stopped
 		expect ready> $
-		send kill %1
+		check kill -KILL "$(cat pid)"
 		check comes_true test '$(ask_redis "$SERVER_SOCKET" dbsize)' = 0
 	END
-	is_gone "$(cat pid)"
 	wait_until 5 nothing_runs
 }
 
@@ -245,20 +162,18 @@ teardown() { common_teardown; }
 	cat >job <<-'END'
 		rlock run a -- sh -c 'echo $$ >pid; echo begun; exec sleep 60'
 	END
-	for shell in bash dash; do
-		for line in "sh job" "$(cat job)"; do
-			in_terminal "$shell" <<-END
-				send $line
-				expect begun
-				key Z
-				expect ready> $
-				check comes_true grep "'^State:.T'" "/proc/\$(cat pid)/status"
-				hangup
-			END
-			wait_until 5 is_gone "$(cat pid)"
-			wait_until 5 no_keys
-			wait_until 5 nothing_runs
-		done
+	for line in "sh job" "$(cat job)"; do
+		in_terminal bash <<-END
+			send $line
+			expect begun
+			key Z
+			expect ready> $
+			check comes_true grep "'^State:.T'" "/proc/\$(cat pid)/status"
+			hangup
+		END
+		wait_until 5 is_gone "$(cat pid)"
+		wait_until 5 no_keys
+		wait_until 5 nothing_runs
 	done
 }
 
