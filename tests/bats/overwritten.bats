@@ -33,47 +33,24 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 # ---- while a command runs ----
 
 @test "a lock that is overwritten is lost at the next renewal, and its command is terminated" {
-	local verb key name pids=() pid
-	for verb in $VERBS; do
-		for key in "$verb" "rlock_holds:{$verb-holds}"; do
-			name=${key#rlock_holds:\{} name=${name%\}}
-			in_background sh -c 'exec "$@" 2>"said-$0"' "$name" rlock "$verb" -t 6s "$name" -- until_let_go
-			pids+=("$PID")
-			wait_until 10 is_held "$name"
-			overwrite "$key"
-		done
+	local key name pids=() pid
+	for key in run fair rlock 'rlock_holds:{wlock}'; do
+		name=${key#rlock_holds:\{} name=${name%\}}
+		in_background sh -c 'exec "$@" 2>"said-$0"' "$name" rlock "$name" -t 3s "$name" -- until_let_go
+		pids+=("$PID")
+		wait_until 10 is_held "$name"
+		overwrite "$key"
 	done
 	for pid in "${pids[@]}"; do
 		ended_with 76 "$pid"
 	done
-	for verb in $VERBS; do
-		for name in "$verb" "$verb-holds"; do
-			run cat "said-$name"
-			says "$name: lock lost at [^ ]*: $OVERWRITTEN: terminating the command: before you run it again, look at what is half done"
-		done
+	for name in $VERBS; do
+		run cat "said-$name"
+		says "$name: lock lost at [^ ]*: $OVERWRITTEN: terminating the command: before you run it again, look at what is half done"
 	done
 }
 
-@test "a lock that was overwritten before its command ended gives 76" {
-	local verb key
-	for verb in $VERBS; do
-		for key in b 'rlock_holds:{b}'; do
-			run -76 rlock "$verb" b -- ask_redis "$SERVER_SOCKET" set "$key" text
-			assert_line --regexp "^rlock: b: lock lost before the command ended: $OVERWRITTEN: look at its work: another owner may have held the lock\$"
-			redis flushall >/dev/null
-		done
-	done
-}
-
-@test "a lock that was overwritten before it was to be kept with --at-least gives 76" {
-	local verb
-	for verb in $VERBS; do
-		run -76 rlock "$verb" --at-least 1m b -- ask_redis "$SERVER_SOCKET" set b text
-		redis flushall >/dev/null
-	done
-}
-
-@test "when one of several names is overwritten, the others are released" {
+@test "a lock that was overwritten before its command ended gives 76, and the others of several names are released" {
 	local verb key
 	for verb in $VERBS; do
 		for key in b 'rlock_holds:{b}'; do
@@ -86,36 +63,29 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	done
 }
 
+@test "a lock that was overwritten before it was to be kept with --at-least gives 76" {
+	run -76 rlock run --at-least 1m b -- ask_redis "$SERVER_SOCKET" set b text
+	redis flushall >/dev/null
+	run -76 rlock rlock --at-least 1m b -- ask_redis "$SERVER_SOCKET" set b text
+}
+
 @test "when one of several holds is overwritten with what is none, the other names are released" {
-	local verb
-	for verb in $VERBS; do
-		run -76 rlock "$verb" a b c -- sh -c \
-			'$REDIS hset "rlock_holds:{b}" "$($REDIS hkeys "rlock_holds:{b}")" junk'
-		is_free a
-		is_free c
-		redis flushall >/dev/null
-	done
+	run -76 rlock run a b c -- sh -c '$REDIS hset "rlock_holds:{b}" "$($REDIS hkeys "rlock_holds:{b}")" junk'
+	is_free a
+	is_free c
 }
 
 # ---- without a command ----
 
 @test "unlock and renew of a lock that was overwritten give 76, and act on the other names" {
-	local verb key
-	for verb in lock fair rlock wlock; do
-		for key in b 'rlock_holds:{b}'; do
-			run -76 --separate-stderr bash -c 'rlock "$0" --pid $$ a b c; $REDIS pexpire c 5000 >&2; $REDIS set "$1" text >&2
-				rlock renew a b c; echo "$?"; $REDIS pttl c; rlock unlock a b c; exit' "$verb" "$key"
-			((lines[0] == 76 && lines[1] > 20000)) || fail "renew: $output"
-			is_free a
-			is_free c
-			redis flushall >/dev/null
-		done
-	done
-}
-
-@test "unlock and renew of an owner's lock that was overwritten give 76, and act on the other names" {
 	local verb
-	for verb in lock fair rlock wlock; do
+	run -76 --separate-stderr bash -c 'rlock lock --pid $$ a b c; $REDIS pexpire c 5000 >&2; $REDIS set "rlock_holds:{b}" text >&2
+		rlock renew a b c; echo "$?"; $REDIS pttl c; rlock unlock a b c; exit'
+	((lines[0] == 76 && lines[1] > 20000)) || fail "renew: $output"
+	is_free a
+	is_free c
+	for verb in fair wlock; do
+		redis flushall >/dev/null
 		run -0 rlock "$verb" --owner job --lease 1m a b c
 		redis pexpire c 5000 >/dev/null
 		overwrite b
@@ -126,21 +96,16 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 		says "b: lock lost before it was released: $OVERWRITTEN: look at its work: another owner may have held the lock"
 		is_free a
 		is_free c
-		redis flushall >/dev/null
 	done
 }
 
 @test "unlock --force breaks the other names when one is no lock, and a lock whose holds were overwritten" {
-	local verb
-	for verb in lock fair rlock wlock; do
-		run -0 rlock "$verb" --owner job --lease 1m a c
-		overwrite b
-		overwrite 'rlock_holds:{a}'
-		run -78 rlock unlock -q --force a b c
-		says 'b: not a lock of this kind: the key holds a string that is no counter: take another name'
-		assert_equal "$(redis keys '*')" b
-		redis flushall >/dev/null
-	done
+	run -0 rlock rlock --owner job --lease 1m a c
+	overwrite b
+	overwrite 'rlock_holds:{a}'
+	run -78 rlock unlock -q --force a b c
+	says 'b: not a lock of this kind: the key holds a string that is no counter: take another name'
+	assert_equal "$(redis keys '*')" b
 }
 
 @test "unlock --force --holder breaks the lock of one reader where the holds were overwritten" {
@@ -154,16 +119,14 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 # ---- what stands beside a lock ----
 
 @test "a fair lock's queue that was overwritten keeps no holder from releasing the lock, of several names each" {
-	local verb key
-	for verb in run fair; do
-		for key in redisson_lock_queue redisson_lock_timeout rlock_waiters; do
-			run -0 rlock "$verb" a b c -- \
-				sh -c '$REDIS set "$0:{b}" text; $REDIS rpush "redisson_lock_queue:{b}" java:1; :' "$key"
-			is_free a
-			is_free b
-			is_free c
-			redis flushall >/dev/null
-		done
+	local key
+	for key in redisson_lock_queue redisson_lock_timeout rlock_waiters; do
+		run -0 rlock fair a b c -- \
+			sh -c '$REDIS set "$0:{b}" text; $REDIS rpush "redisson_lock_queue:{b}" java:1; :' "$key"
+		is_free a
+		is_free b
+		is_free c
+		redis flushall >/dev/null
 	done
 }
 
@@ -180,7 +143,7 @@ refuses_hash() {
 	local verb before
 	redis hset a "$@" >/dev/null
 	before=$(redis hgetall a | sort)
-	for verb in $VERBS; do
+	for verb in run rlock; do
 		run -78 rlock "$verb" -w 5s a -- touch ran
 		assert_output --regexp '^rlock: a: not a lock of this kind: the key holds a '
 	done
@@ -194,31 +157,21 @@ refuses_hash() {
 
 @test "a hash whose counts are no lock's is refused and left alone" {
 	refuses_hash mode read workers 300000
-	refuses_hash mode write workers:write 300000
 	refuses_hash workers 300000
-	refuses_hash workers 99999999999999999999
-	refuses_hash mode read workers many
 	refuses_hash mode dark workers 1
 	refuses_hash workers -1
 	refuses_hash workers 1.5
 }
 
 @test "a great number that is written into a lock's hash costs no time, and keeps no hold" {
-	local verb
-	for verb in rlock wlock; do
-		run -0 rlock "$verb" --owner job --lease 1m a
-		redis hset a workers 1000000000 >/dev/null
-		# A loop over it would take minutes.
-		run -0 timeout 20 rlock renew --owner job a
-		run -0 timeout 20 rlock unlock --owner job a
-		no_keys
-	done
+	run -0 rlock rlock --owner job --lease 1m a
+	redis hset a workers 1000000000 >/dev/null
+	# A loop over it would take minutes.
+	run -0 timeout 20 rlock renew --owner job a
+	run -0 timeout 20 rlock unlock --owner job a
+	no_keys
 }
 
 @test "an owner's own count that was overwritten with a great number is a lost lock" {
-	local verb
-	for verb in rlock wlock; do
-		run -76 timeout 20 rlock "$verb" a -- sh -c '$REDIS hset a "$($REDIS hkeys a | grep -vx mode)" 1000000000'
-		redis flushall >/dev/null
-	done
+	run -76 timeout 20 rlock rlock a -- sh -c '$REDIS hset a "$($REDIS hkeys a | grep -vx mode)" 1000000000'
 }
