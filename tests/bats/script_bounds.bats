@@ -3,7 +3,7 @@
 # for each of them is done in slices.
 
 # PIDS is queue.bash's.
-# shellcheck disable=SC2153,SC2154
+# shellcheck disable=SC2030,SC2031,SC2153,SC2154
 
 load ../lib/helpers
 load ../lib/leftovers
@@ -18,6 +18,8 @@ teardown_file() { stop_server; }
 setup() { directory_setup; }
 
 teardown() { watchful_teardown; }
+
+MINUTE_MS=60000
 
 # since_us SECONDS: a time so long ago, by the server's clock.
 since_us() {
@@ -99,6 +101,154 @@ is_in_queue() {
 	let_leave r0
 	let_leave r1
 	nothing_is_left
+}
+
+# ---- readers ----
+
+# readers NAME COUNT MS: as many readers of "a" as if each had called rlock, with a lease of so long. With a
+# negative time they have died so long ago.
+readers() {
+	redis eval '
+		local prefix, count, left_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+		local now = redis.call("TIME")
+		local now_ms = now[1] * 1000 + math.floor(now[2] / 1000)
+		local end_ms = string.format("%.0f", now_ms + left_ms)
+		redis.call("HSET", "a", "mode", "read")
+		for i = 1, count do
+			local owner = prefix .. i .. ":0"
+			redis.call("HSET", "a", owner, 1)
+			redis.call("HSET", "rlock_holds:{a}", "hold-of-" .. owner,
+				owner .. " " .. string.format("%.0f", now_ms) .. " " .. end_ms .. " - a note", owner, " hold-of-" .. owner)
+			redis.call("ZADD", "rlock_ends:{a}", end_ms, owner)
+			if left_ms > 0 then
+				redis.call("SET", "{a}:" .. owner .. ":rwlock_timeout:1", 1, "PX", left_ms)
+			end
+		end
+		for _, key in ipairs({ "a", "rlock_holds:{a}", "rlock_ends:{a}" }) do
+			if redis.call("PTTL", key) < left_ms then
+				redis.call("PEXPIRE", key, left_ms)
+			end
+		end' 0 "$@"
+}
+
+# fields_are FIELD...: of the lock.
+fields_are() {
+	assert_equal "$(redis hkeys a | LC_ALL=C sort)" "$(printf '%s\n' "$@" | LC_ALL=C sort)"
+}
+
+# monitored COMMAND [ARG...]: the commands that it had the server do, in scripts too, in the file "monitored".
+monitored() {
+	rm -f monitored
+	# shellcheck disable=SC2016
+	in_background sh -c 'exec redis-cli -s "$SERVER_SOCKET" monitor >monitored'
+	wait_until 10 grep -qs OK monitored
+	"$@"
+	redis echo over >/dev/null
+	wait_until 10 grep -q '"echo" "over"' monitored
+	kill "$PID"
+}
+
+# costs_the_same COMMAND...: as many commands of the server among 1,000 readers as among 20, and none that reads them all.
+costs_the_same() {
+	local count few=
+	for count in 20 1000; do
+		redis flushall >/dev/null
+		readers some "$count" $((60 * MINUTE_MS))
+		monitored "$@"
+		run grep -iE '"(hgetall|hvals|hkeys)" "(a|rlock_holds:\{a\})"' monitored
+		assert_output ''
+		run grep -c ' lua\]' monitored
+		assert [ "$output" -gt 0 ]
+		few=${few:-$output}
+		# A reply that is late on a busy machine has a request sent twice.
+		assert [ "$output" -le $((3 * few)) ]
+	done
+}
+
+@test "a reader among 1,000 costs no more commands than one among 20, and a writer that finds them" {
+	local lease
+	for lease in 30s 2h; do
+		rlock rlock -n -l "$lease" warm -- true
+		costs_the_same rlock rlock -n -l "$lease" a -- true
+		ttl_between $((59 * MINUTE_MS)) a $((60 * MINUTE_MS))
+		assert_equal "$(redis hlen a)" 1001
+	done
+	costs_the_same run -75 rlock wlock -n -v a -- true
+}
+
+@test "the hold of an owner among 1,000 readers is found, renewed and released without a look at the others" {
+	local verb
+	readers some 1000 $((60 * MINUTE_MS))
+	run -0 rlock rlock --owner ours --lease 10m a
+	run -0 rlock rlock --owner ours --lease 20m a
+	for verb in 'renew --lease 10m' unlock; do
+		# shellcheck disable=SC2086
+		monitored run -0 rlock $verb --owner ours a
+		run grep -iE '"(hgetall|hvals|hkeys)" "(a|rlock_holds:\{a\})"' monitored
+		assert_output ''
+	done
+	assert_equal "$(redis hget a ours:0)" 1
+	ttl_between $((9 * MINUTE_MS)) '{a}:ours:0:rwlock_timeout:1' $((10 * MINUTE_MS))
+	run -0 rlock unlock --owner ours a
+	run -1 rlock unlock --owner ours a
+	fields_are mode some{1..1000}:0
+	assert_equal "$(redis hlen 'rlock_holds:{a}')" 2000
+	redis config resetstat >/dev/null
+	run -0 rlock unlock --force a
+	assert [ "$(commands_in_scripts)" -lt 100 ]
+	no_keys
+}
+
+@test "the holds of a reader whose ids are not listed, as by an older version, are found, and removed" {
+	run -0 rlock rlock --owner first --lease 1h a
+	run -0 rlock rlock --owner second --lease 1h a
+	redis hdel 'rlock_holds:{a}' second:0 >/dev/null
+	run -0 rlock renew --owner second --lease 1h a
+	run -0 rlock unlock --owner second a
+	fields_are mode first:0
+	assert_equal "$(redis hlen 'rlock_holds:{a}')" 1
+	run -0 rlock unlock --owner first a
+	no_keys
+}
+
+@test "many readers that died are removed, a hundred at a time, and keep no writer out" {
+	readers lives 1 $((60 * MINUTE_MS))
+	readers dead 250 -1000
+	rlock rlock --owner comes --lease 1m a
+	assert_equal "$(redis hlen a)" $((1 + 1 + 1 + 150))
+	rlock unlock --owner comes a
+	assert_equal "$(redis hlen a)" $((1 + 1 + 50))
+	rlock rlock -n a -- true
+	fields_are mode lives1:0
+	assert_equal "$(count_records a)" 1
+	redis flushall >/dev/null
+	readers dead 50 -1000
+	redis pexpire a $((60 * MINUTE_MS)) >/dev/null
+	run -0 rlock wlock -n a -- true
+	no_keys
+}
+
+@test "a reader that a Java service of before Redisson 4.4 has renewed is not removed before its timeout key ends" {
+	readers stays 1 $((60 * MINUTE_MS))
+	readers renewed 1 -1000
+	redis set '{a}:renewed1:0:rwlock_timeout:1' 1 px $MINUTE_MS >/dev/null
+	rlock rlock -n a -- true
+	fields_are mode stays1:0 renewed1:0
+}
+
+@test "a lock of many readers lasts as long as the longest of those that stay, Java's too" {
+	readers some 40 $((60 * MINUTE_MS))
+	rlock rlock -n -l 3h a -- true
+	ttl_between $((59 * MINUTE_MS)) a $((60 * MINUTE_MS))
+	redis hset a "$JAVA" 1 >/dev/null
+	redis set "{a}:$JAVA:rwlock_timeout:1" 1 px $((90 * MINUTE_MS)) >/dev/null
+	rlock rlock -n -l 3h a -- true
+	ttl_between $((89 * MINUTE_MS)) a $((90 * MINUTE_MS))
+	# What says when readers end may be gone.
+	redis del 'rlock_ends:{a}' >/dev/null
+	rlock rlock -n -l 3h a -- true
+	ttl_between $((89 * MINUTE_MS)) a $((90 * MINUTE_MS))
+	assert_equal "$(redis hlen a)" 42
 }
 
 # ---- permits ----
