@@ -140,6 +140,21 @@ delete_on_two() {
 	wait_until 2 on_each no_keys
 }
 
+@test "a lock that is deleted on one of three servers while another one is frozen is held on" {
+	hold_on_each a -t 6s
+	wait_until 5 on_each is_renewed a 4000
+	freeze_server 3
+	on 2 redis del a
+	# The first attempt to renew begins after 2 s, and takes one.
+	let_pass 3
+	thaw_server 3
+	wait_until 15 on_each is_renewed a 5000
+	let_go
+	ended_with 0
+	said_nothing
+	on_each no_keys
+}
+
 @test "a server that lost a lock has it again with the next renewal, and of several names" {
 	local verb
 	for verb in run wlock; do
