@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# A server that answers, but is busy, loses its scripts, ends connections, is full, or is a replica; and keys that are no
-# lock.
+# A server that answers, but is busy, loses its scripts, ends connections, is full, or is a replica; keys that are no lock; and what
+# a server said before it closed a new connection reaches the user.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that; run sets stderr.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
@@ -21,23 +21,14 @@ teardown() { common_teardown; }
 
 # ---- busy, or forgetful ----
 
-@test "SCRIPT FLUSH while the lock is held: it is released all the same" {
+@test "SCRIPT FLUSH between renewals, and before the release: the lock stays held, and is released" {
 	own_server
-	hold_and_listen a
-	redis script flush
-	let_go
-	ended_with 0
-	said_nothing
-	no_keys
-}
-
-@test "SCRIPT FLUSH between renewals: the lock stays held" {
-	own_server
-	hold_and_listen a -t 3s
-	for _ in 1 2 3 4; do
+	hold_and_listen a -t 2s
+	for _ in 1 2 3; do
 		redis script flush
 		stays 0.9 is_held a
 	done
+	redis script flush
 	let_go
 	ended_with 0
 	said_nothing
@@ -56,22 +47,6 @@ says_busy() {
 	redis ping 2>&1 | grep -q BUSY
 }
 
-@test "a lock is held on while another client's long script keeps the server from answering" {
-	own_server --lua-time-limit 3200
-	hold_and_listen a -t 9s
-	holder=$PID
-	be_busy
-	wait_until 10 redis_says OK script kill
-	# The server ends the script only after it has said that it does, and is busy until then.
-	wait_until 5 server_answers
-	is_held a
-	wait_until 5 is_renewed a 9000
-	let_go
-	ended_with 0 "$holder"
-	said_nothing
-	no_keys
-}
-
 @test "a server that says BUSY for a while: the lock stays held" {
 	own_server --lua-time-limit 50
 	hold_and_listen a -t 6s
@@ -83,41 +58,6 @@ says_busy() {
 	wait_until 5 is_renewed a 6000
 	let_go
 	ended_with 0 "$holder"
-	said_nothing
-	no_keys
-}
-
-@test "a server that says BUSY: a waiter with time left gets the lock" {
-	own_server --lua-time-limit 50
-	be_busy
-	wait_until 10 says_busy
-	in_background rlock run -w 60s a -- touch ran
-	waiter=$PID
-	stays 0.7 is_running "$waiter"
-	says_busy
-	redis_says OK script kill
-	ended_with 0 "$waiter"
-	[ -e ran ]
-	no_keys
-}
-
-@test "a lock is held on over a CLIENT PAUSE that is shorter than the lease" {
-	hold_and_listen a -t 6s
-	redis client pause 1000 all
-	let_go
-	ended_with 0
-	said_nothing
-	no_keys
-}
-
-@test "CLIENT KILL of the holder's connections: the lock stays held, and is released" {
-	hold_and_listen a -t 3s
-	for _ in 1 2 3 4; do
-		redis client kill type normal
-		stays 0.9 is_held a
-	done
-	let_go
-	ended_with 0
 	said_nothing
 	no_keys
 }
@@ -141,29 +81,23 @@ says_busy() {
 
 # ---- full ----
 
-@test "a server that is full: a clear error, and no lock" {
+@test "a server that is full grants no lock, and says so; one that gets full meanwhile renews and releases what is held" {
 	own_server
 	redis config set maxmemory 1
 	run -69 rlock run a -- touch ran
-	[ "${#lines[@]}" -eq 1 ]
-	assert_output --regexp '^rlock: a: .*memory'
+	assert_one_line '^rlock: a: .*memory'
 	[ ! -e ran ]
 	no_keys
-}
-
-@test "a server that gets full meanwhile: the lock is renewed and released" {
-	own_server
-	hold_and_listen a -t 3s
+	redis config set maxmemory 0
+	hold_and_listen a -t 2s
 	redis config set maxmemory 1
-	stays 3.5 is_held a
+	stays 2.5 is_held a
 	let_go
 	ended_with 0
 	said_nothing
 	no_keys
-}
-
-@test "a full server: one of two holds of an owner is released as well" {
-	own_server
+	redis config set maxmemory 0
+	# One of two holds of an owner is released as well.
 	run -0 rlock run a -- sh -c '
 		rlock run a -- ask_redis "$SERVER_SOCKET" config set maxmemory 1
 		ask_redis "$SERVER_SOCKET" hvals a'
@@ -179,27 +113,18 @@ refuses_kind() {
 	redis "$@"
 	before=$(redis dump a)
 	run -78 rlock run a -- touch ran
-	[ "${#lines[@]}" -eq 1 ]
-	assert_output --regexp '^rlock: a: '
+	assert_one_line '^rlock: a: '
 	[ "$(redis dump a)" = "$before" ]
 	redis_says -1 pttl a
 	redis_says 1 dbsize
 	[ ! -e ran ]
+	redis del a
 }
 
-@test "a key that is a string is refused and left alone" {
+@test "a key that is a string, a list, a set or a read/write lock is refused and left alone" {
 	refuses_kind set a value
-}
-
-@test "a key that is a list is refused and left alone" {
 	refuses_kind rpush a value
-}
-
-@test "a key that is a set is refused and left alone" {
 	refuses_kind sadd a value
-}
-
-@test "a key that is a read/write lock is refused and left alone" {
 	refuses_kind hset a mode read somebody 1
 }
 
@@ -208,27 +133,19 @@ refuses_kind() {
 # refused_by_replica OPTION...: by each kind of lock.
 refused_by_replica() {
 	local verb
-	for verb in run fair rlock wlock; do
+	for verb in run rlock; do
 		run -69 --separate-stderr rlock "$verb" "$@" a -- touch ran
 		assert_equal "$stderr" "rlock: a: $RLOCK_URL?db=0 is a replica: it can grant no lock: name its master, or its sentinels: READONLY You can't write against a read only replica."
 		[ ! -e ran ]
 	done
 }
 
-@test "a replica is refused with 69 and its name, whether the lock is held or free" {
+@test "a replica is refused with 69 and its name, whatever the lock is" {
 	own_server
 	redis replicaof 127.0.0.1 1
-	refused_by_replica
 	refused_by_replica -n
 	redis replicaof no one
 	redis hset a somebody:1 1
-	redis replicaof 127.0.0.1 1
-	refused_by_replica
-	refused_by_replica -n
-	refused_by_replica -w 100ms
-	redis replicaof no one
-	redis del a
-	redis hset a mode read somebody:1 1
 	redis replicaof 127.0.0.1 1
 	refused_by_replica -w 100ms
 	redis replicaof no one
@@ -236,15 +153,10 @@ refused_by_replica() {
 	redis set a value
 	redis replicaof 127.0.0.1 1
 	refused_by_replica
-}
-
-@test "a replica that has lost its master, and does not say what it knows, is refused by its name" {
-	own_server --replica-serve-stale-data no
-	redis replicaof 127.0.0.1 1
+	# One that has lost its master, and does not say what it knows.
+	redis config set replica-serve-stale-data no
 	run -69 rlock run a -- touch ran
-	[ "${#lines[@]}" -eq 1 ]
-	assert_output --partial "rlock: a: $RLOCK_URL?db=0 is a replica: it can grant no lock"
-	[ ! -e ran ]
+	assert_one_line "^rlock: a: .* is a replica: it can grant no lock"
 }
 
 @test "a server that is a replica for a while is waited for, and gives the lock when it is none any more" {
@@ -287,4 +199,63 @@ has_refused_writes() {
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76
 	said_once '^rlock: a: lock lost at .*READONLY'
+}
+
+# ---- the first words of a connection ----
+
+# start_closing ADDRESS WORDS COMMANDS: a server on this port or path that says WORDS to each client as soon as it comes,
+# +OK to each of so many commands, and closes then.
+start_closing() {
+	in_background python3 -IS -c '
+import socket, sys
+address, words, commands = sys.argv[1], sys.argv[2].encode(), int(sys.argv[3])
+if address.isdigit():
+    listener = socket.create_server(("127.0.0.1", int(address)))
+else:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(address)
+    listener.listen()
+while True:
+    stream = listener.accept()[0]
+    stream.sendall(words)
+    if not words:
+        stream.recv(10000)
+        stream.sendall(b"+OK\r\n" * commands)
+    stream.close()
+' "$@"
+}
+
+# refused URL PATTERN: the lock is not acquired for this reason.
+refused() {
+	run -69 rlock run -n --connect-timeout 1s -u "$1" a -- touch begun
+	assert_one_line "^rlock: a: $2$"
+	assert [ ! -e begun ]
+}
+
+@test "a server that closes a new connection is quoted, or told of with the command at which it did" {
+	local socket=$BATS_TEST_TMPDIR/socket text silent
+	local full='denied by the server: raise its maxclients: a waiter takes two, a holder one: ERR max number of clients reached'
+	choose_port
+	start_closing "$PORT" $'-ERR max number of clients reached\r\n' 0
+	start_closing "$socket" $'-ERR the proxy is going down\r\n' 0
+	wait_until 5 is_listened_on "$PORT"
+	wait_until 5 file_exists "$socket"
+	# Whatever came first, its words or the end of the connection.
+	for _ in 1 2; do
+		refused "redis://127.0.0.1:$PORT" "$full"
+		refused "redis://:secret@127.0.0.1:$PORT" "$full"
+		refused "unix://$socket" '.*: the server closed the connection: ERR the proxy is going down'
+	done
+	text=": the server closed the connection at"
+	choose_port
+	silent=$PORT
+	start_closing "$silent" '' 0
+	wait_until 5 is_listened_on "$silent"
+	choose_port
+	start_closing "$PORT" '' 1
+	wait_until 5 is_listened_on "$PORT"
+	refused "redis://127.0.0.1:$silent" \
+		"cannot reach redis://127.0.0.1:$silent/0$text CLIENT SETNAME: if this is a TLS port, its URL begins with rediss://"
+	refused "redis://:secret@127.0.0.1:$PORT" "cannot reach redis://127.0.0.1:$PORT/0$text CLIENT SETNAME"
+	refused "redis://127.0.0.1:$PORT" "cannot reach redis://127.0.0.1:$PORT/0$text EVALSHA"
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# --replicas: what too few replicas have acknowledged is no lock.
+# --replicas: what too few replicas have acknowledged is no lock; and a master that turns into a replica while a lock is held.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that. FAMILY is for watch_family.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
@@ -29,27 +29,16 @@ is_empty() {
 	[ "$(redis_at one dbsize)" = 0 ]
 }
 
-@test "when the command begins, as many replicas as are wanted have the lock" {
+@test "when the command begins, as many replicas as are wanted have the lock; too few: 69, no command, and no lock is left" {
 	run -0 rlock run --replicas 1 a -- ask_redis two/redis.sock exists a
 	assert_output 1
-	is_empty
-}
-
-@test "too few replicas: 69, no command, and no lock is left" {
 	run -69 rlock run -n --replicas 2 a -- touch begun
 	assert_one_line '^rlock: a: 1 of 2 replicas have acknowledged the lock in time$'
+	# A short connect timeout does not cut the wait for them.
+	run -69 rlock fair -n --connect-timeout 0.5s --replicas 2 a -- touch begun
+	assert_one_line '^rlock: a: [01] of 2 replicas have acknowledged the lock in time$'
 	assert [ ! -e begun ]
 	is_empty
-}
-
-@test "every verb that locks can want replicas" {
-	local verb
-	for verb in run lock fair rlock wlock; do
-		run -0 rlock "$verb" --replicas 1 a -- true
-		run -69 rlock "$verb" -n --replicas 2 a -- touch begun
-		is_empty
-	done
-	assert [ ! -e begun ]
 	run -0 bash -c 'rlock lock --replicas 1 --pid $$ a && rlock renew --replicas 1 a && rlock unlock a'
 	run -69 bash -c 'rlock lock --pid $$ a; rlock renew --replicas 2 a; code=$?; rlock unlock a; exit $code'
 	is_empty
@@ -58,8 +47,6 @@ is_empty() {
 @test "permits of a semaphore can want replicas, and come back where there are too few" {
 	run -0 rlock sem --replicas 1 --permits 3 --take 2 a -- ask_redis two/redis.sock get a
 	assert_output 1
-	run -0 rlock sem --replicas 1 --permits 3 a -- ask_redis two/redis.sock get a
-	assert_output 2
 	run -69 rlock sem -n --replicas 2 --permits 3 a -- touch begun
 	assert_one_line '^rlock: a: 1 of 2 replicas have acknowledged the lock in time$'
 	assert [ ! -e begun ]
@@ -67,10 +54,13 @@ is_empty() {
 	assert_equal "$(redis_at one zcard '{a}:timeout')" 0
 }
 
-@test "a waiter tries again until there are enough replicas" {
+@test "a waiter tries again until there are enough replicas, or its wait time is over: 69" {
 	kill -STOP "$REPLICA"
-	in_background rlock run -w 30s --replicas 1 a -- touch entered
-	stays 1.5 is_running "$PID"
+	run -69 rlock run -w 1s --replicas 1 a -- touch entered
+	assert_one_line '^rlock: a: 0 of 1 replicas have acknowledged the lock in time$'
+	is_empty
+	in_background rlock run -w 60s --replicas 1 a -- touch entered
+	stays 1 is_running "$PID"
 	assert [ ! -e entered ]
 	kill -CONT "$REPLICA"
 	ended_with 0 "$PID"
@@ -78,18 +68,14 @@ is_empty() {
 	is_empty
 }
 
-@test "the wait time is over before there are enough replicas: 69" {
-	kill -STOP "$REPLICA"
-	run -69 rlock run -w 1.5s --replicas 1 a -- touch begun
-	assert_one_line '^rlock: a: 0 of 1 replicas have acknowledged the lock in time$'
-	assert [ ! -e begun ]
-	is_empty
-}
-
-@test "a replica that goes while the lock is held: the command is stopped before the lease ends, 76" {
+@test "a replica may be away for less than the lease; for longer, the command is stopped before the lease ends, 76" {
 	in_background rlock run -t 3s --replicas 1 a -- sh -c 'echo $$ >inner; exec until_let_go'
 	wait_until 5 [ -s inner ]
 	FAMILY=("$(<inner)")
+	kill -STOP "$REPLICA"
+	stays 1.2 is_running "$PID"
+	kill -CONT "$REPLICA"
+	stays 2.5 is_running "$PID"
 	kill -STOP "$REPLICA"
 	end=$(SERVER_SOCKET=$PWD/one/redis.sock lease_end_ms a)
 	watch_family 10
@@ -97,29 +83,11 @@ is_empty() {
 	ended_with 76 "$PID"
 }
 
-@test "a replica that is away for less than the lease is nothing" {
-	in_background rlock run -t 6s --replicas 1 a -- until_let_go
-	wait_until 5 is_held_at two a
-	kill -STOP "$REPLICA"
-	stays 2.5 is_running "$PID"
-	kill -CONT "$REPLICA"
-	stays 4.5 is_running "$PID"
-	let_go
-	ended_with 0 "$PID"
-	is_empty
-}
-
 @test "a user without the right to WAIT is told, and no lock is left" {
 	redis_at one acl setuser default -wait >/dev/null
 	run -77 rlock run --replicas 1 a -- touch begun
 	assert_one_line "^rlock: a: denied by the server: .*'wait'.*[+]wait$"
 	assert [ ! -e begun ]
-	is_empty
-}
-
-@test "a short connect timeout does not cut the wait for replicas" {
-	run -69 rlock run -n --connect-timeout 0.5s --replicas 2 a -- touch begun
-	assert_one_line '^rlock: a: [01] of 2 replicas have acknowledged the lock in time$'
 	is_empty
 }
 
@@ -138,4 +106,51 @@ is_empty() {
 	assert [ ! -e begun ]
 	redis_at one replicaof no one >/dev/null
 	redis_at one flushall >/dev/null
+}
+
+# ---- another master ----
+
+is_renewed_at() {
+	[ "$(redis_at "$1" pttl "$2")" -gt $(($3 * 9 / 10)) ]
+}
+
+is_not_renewed_at() {
+	! is_renewed_at "$@"
+}
+
+has_waiters_at() {
+	[ "$(redis_at "$1" pubsub numsub "redisson_lock__channel:{$2}" | tail -n 1)" = "$3" ]
+}
+
+# The replica is the master now, and the master a replica of another; streams to it stay open.
+fail_over() {
+	promote_replica
+	redis_at one replicaof 127.0.0.1 1 >/dev/null
+}
+
+@test "a holder whose master turns into a replica keeps its lock at the new master, and a waiter gets it there" {
+	local holder
+	listen_to rlock run -t 2s a -- until_let_go
+	holder=$PID
+	wait_until 5 is_held_at two a
+	in_background rlock run -w 20s a -- sh -c 'ask_redis two/redis.sock exists a >waiter-saw'
+	wait_until 5 has_waiters_at one a 1
+	fail_over
+	wait_until 3 is_not_renewed_at two a 2000
+	wait_until 5 is_renewed_at two a 2000
+	let_go
+	ended_with 0 "$holder"
+	said_nothing
+	ended_with 0
+	file_says waiter-saw 1
+	[ "$(redis_at two dbsize)" = 0 ]
+}
+
+@test "a replica cannot say that a lock is not held: unlock and renew give 69" {
+	local verb
+	for verb in "unlock --owner ci-1" "renew --owner ci-1" "unlock --force"; do
+		# shellcheck disable=SC2086
+		run -69 rlock $verb -u "unix://$PWD/two/redis.sock" a
+		assert_output --partial 'is a replica: it can grant no lock: name its master'
+	done
 }
