@@ -121,27 +121,23 @@ static bool clash(const char *a, const char *b)
 /* Two names that share a key. */
 static void check_clashes(void)
 {
-	static const char *const sharing[][2] = {
-		{ "a", "a" },
-		{ "a", "{a}" },
-		{ "a", "rlock_holds:{a}" },
-		{ "{a}", "rlock_holds:{a}" },
-		{ "a{b}c", "rlock_waiters:a{b}c" },
-		{ "a", "redisson_lock_token:{a}" },
-		{ "a", "redisson_lock_queue:{a}" },
-		{ "a", "redisson_lock_timeout:{a}" },
-		{ "a", "rlock_writer:{a}" },
-	};
-	static const char *const apart[][2] = {
-		{ "a", "b" },
-		{ "a", "a}" },
-		{ "a", "{a" },
-		{ "a", "{a}b" },
-		{ "{a}", "{{a}}" },
-		{ "a", "rlock_holds:a" },
-		{ "b", "rlock_holds:{a}" },
-		{ "a", "redisson_lock__channel:{a}" },
-	};
+	static const char *const sharing[][2] = { { "a", "a" },
+						  { "a", "{a}" },
+						  { "a", "rlock_holds:{a}" },
+						  { "{a}", "rlock_holds:{a}" },
+						  { "a{b}c", "rlock_waiters:a{b}c" },
+						  { "a", "redisson_lock_token:{a}" },
+						  { "a", "redisson_lock_queue:{a}" },
+						  { "a", "redisson_lock_timeout:{a}" },
+						  { "a", "rlock_writer:{a}" } };
+	static const char *const apart[][2] = { { "a", "b" },
+						{ "a", "a}" },
+						{ "a", "{a" },
+						{ "a", "{a}b" },
+						{ "{a}", "{{a}}" },
+						{ "a", "rlock_holds:a" },
+						{ "b", "rlock_holds:{a}" },
+						{ "a", "redisson_lock__channel:{a}" } };
 
 	for (size_t i = 0; i < COUNT_OF(sharing); i++)
 		CHECK(clash(sharing[i][0], sharing[i][1]) && clash(sharing[i][1], sharing[i][0]),

@@ -104,7 +104,7 @@ static const struct {
 	{ "redis://u:pass@a  rediss://v:word@b?auth=x",
 	  "redis://u:****@a  rediss://v:****@b?auth=*" },
 	{ "redis://h:1\tlocal: unix:///a@b", "redis://h:1\tlocal: unix:///a@b" },
-	{ "redis://h redis://u:pa ss@h", "redis://h redis:*********@h" },
+	{ "redis://h redis://u:pa ss@h", "redis://h redis:*********@h" }
 };
 
 static void check_hide(void)

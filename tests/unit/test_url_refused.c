@@ -160,7 +160,7 @@ static const struct {
 	{ "redis://u:1/b@h", "a '/', '?' or '#' in a password is written" },
 	{ "redis://u:a%@h", "the password has a malformed percent-encoding" },
 	{ "redis://u:%00@h", "the password has a malformed percent-encoding" },
-	{ "redis://u%:a@h", "the user has a malformed percent-encoding" },
+	{ "redis://u%:a@h", "the user has a malformed percent-encoding" }
 };
 
 static void check_bad(void)
