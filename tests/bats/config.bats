@@ -223,17 +223,6 @@ not to root or to the caller, and no other place names the server: give --url, o
 
 # ---- what it says ----
 
-@test "each option in the file does what it does on the command line" {
-	write_config "url = $SOCKET_URL" 'max-run = 100ms'
-	run -124 rlock run a -- until_let_go
-	write_config "url = $SOCKET_URL" 'at-least = 20s'
-	run -0 rlock run a -- true
-	is_held a
-	write_config "url = $SOCKET_URL" 'no-wait = yes' 'conflict-exit-code = 0'
-	run -0 rlock run a -- false
-	assert_output ''
-}
-
 @test "a bad line is told with file and line, and no server is asked anything" {
 	local before
 	write_config "url = $SOCKET_URL" 'wait = soon'

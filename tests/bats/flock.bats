@@ -39,14 +39,6 @@ says() {
 
 # ---- the examples of flock(1) ----
 
-@test "a directory is locked, readers share it, and a call has no time to wait" {
-	hold_path /tmp -s
-	says 0 '' '' there rlock flock -s -w .9 /tmp -c echo
-	says 1 '' '' there rlock flock -w .007 /tmp -c echo
-	let_go
-	says 0 '' '' there rlock flock -w 5 /tmp -c echo
-}
-
 @test "a script locks itself" {
 	printf '%s\n' '#!/bin/sh' '[ "${FLOCKER}" != "$0" ] && exec env FLOCKER="$0" flock -en "$0" "$0" "$@" || :' \
 		'echo "$*" >>ran' 'until_let_go' >job
@@ -95,15 +87,6 @@ says() {
 	SHELL=$PWD/shell says 0 'shell -c a b' '' rlock flock a -c 'a b'
 	SHELL='' says 0 /bin/sh '' rlock flock a --command 'echo $0'
 	says 0 /bin/sh '' env -u SHELL rlock flock a -c 'echo $0'
-}
-
-@test "the status is the command's, and 128 and the signal's where one ended it" {
-	says 7 '' '' rlock flock a sh -c 'exit 7'
-	says 137 '' '' rlock flock a sh -c 'kill -9 $$'
-	says 143 '' '' rlock flock -o a sh -c 'kill $$'
-	says 127 '' "rlock: $PWD/a: /no/such: command not found" rlock flock a /no/such
-	touch plain
-	run -126 rlock flock a ./plain
 }
 
 @test "a signal that ends rlock as well as its command ends it by itself" {

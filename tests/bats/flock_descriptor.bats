@@ -65,14 +65,6 @@ script() {
 	let_go
 }
 
-@test "a descriptor of the script is the script's lock, from a substitution too" {
-	SHELLS='sh bash' script 'exec 4<>f; x=$(flock -n 4; echo in); echo $x; held; rival -n f true; echo $?; exec 4>&-; soon_free' <<-END
-		in
-		1
-		1
-	END
-}
-
 @test "a path and a descriptor of it are one lock" {
 	script 'exec 9>f; rival f sh -c "touch in; until [ -e out ]; do sleep 0.02; done" & comes_true test -e in
 		flock -n 9; echo $?; touch out; flock 9; echo $?; rm in out; wait' <<-END
@@ -116,17 +108,6 @@ script() {
 
 # ---- how it is released ----
 
-@test "closing the descriptor, and the end of a group, of a function and of a loop release the lock" {
-	SHELLS='sh bash' script 'exec 9>f; flock 9; exec 9>&-; soon_free; { flock 9; held; } 9>f; soon_free; work() { flock 8; held; } 8>f; work; soon_free
-		for i in 1 2; do flock 7; held; done 7<f; soon_free; echo end' <<-END
-		1
-		1
-		1
-		1
-		end
-	END
-}
-
 @test "opening another file by the number releases the lock" {
 	script 'exec 9>f; flock 9; exec 9>g; soon_free; echo end' <<-END
 		end
@@ -148,16 +129,6 @@ script() {
 	let_go
 }
 
-@test "-u releases the lock, and succeeds where nothing is held" {
-	script 'exec 9>f; flock 9; flock -u 9; echo $?; held; flock -u 9; echo $?; flock -xu 9 && flock -n 9 && held; flock -u 9; held' <<-END
-		0
-		0
-		0
-		1
-		0
-	END
-}
-
 @test "a directory is locked by its descriptor, which is looked at once a second" {
 	mkdir -p d
 	script 'exec 9<d; flock 9; rival -n d true; echo $?; exec 9<&-; rival -w 5 d echo free' <<-END
@@ -167,14 +138,6 @@ script() {
 }
 
 # ---- locked again ----
-
-@test "a second call adds nothing" {
-	script 'exec 9>f; flock 9; (flock -n 9); flock -n 9; echo $?; find "$RLOCK_RUNTIME_DIR" -name "hold-*" | wc -l; flock -u 9; held' <<-END
-		0
-		1
-		0
-	END
-}
 
 @test "a read lock after a write lock is a downgrade, and no writer comes between" {
 	in_background bash -c '. ./functions; exec 9>f; flock 9; touch has; comes_true test -e go; flock -s 9; mode; touch read; until_let_go'

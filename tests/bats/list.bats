@@ -110,14 +110,6 @@ make_locks() {
 	refute_output --regexp 'cmdstat_(set|del|hset|zadd|zrem|rpush|lrem|pexpire|publish|hincrby):'
 }
 
-@test "list escapes what a terminal would obey in names and notes" {
-	acquire lock ci $'a\e[2Jb' --note 'a note'
-	redis eval 'redis.call("hset", KEYS[1], "x", "ci:0 1 2 - \027[31mred")' 1 $'rlock_holds:{a\e[2Jb}' >/dev/null
-	run -0 rlock list
-	refute_output --partial $'\e'
-	assert_line --regexp '^a\\x1b\[2Jb +plain '
-}
-
 @test "list --json has the members of status, and two of its own" {
 	acquire lock ci nightly
 	run -0 rlock list --json
@@ -160,16 +152,6 @@ make_locks() {
 	assert_equal "$(json 'len(doc["locks"]), doc["complete"]')" '(3, False)'
 	output=$stderr
 	assert_output --partial 'cannot reach'
-}
-
-@test "list has a row for each holder of a lock that several servers gave to several" {
-	local url=redis://127.0.0.1:$PORT
-	acquire lock ci nightly -u "$url/1" --note 'one job'
-	acquire lock other nightly -u "$url/2" --note 'another job'
-	acquire lock ci nightly -u "$url/3" --note 'one job'
-	run -0 rlock list -u "$url/1" -u "$url/2" -u "$url/3"
-	assert_line --regexp '^nightly .* one job +2 of 3$'
-	assert_line --regexp '^nightly .* another job +1 of 3$'
 }
 
 @test "list --watch prints one state after the other, with one row for a lock on several servers" {

@@ -87,27 +87,6 @@ ctypes.CDLL(None).pthread_exit(None)'
 	is_running "$PID"
 }
 
-@test "three scripts that lock the same name take turns" {
-	printf 0 >"$BATS_TEST_TMPDIR/number"
-	local -a pids=()
-	for _ in 1 2 3; do
-		in_background dash -c '
-			for i in 1 2 3; do
-				rlock lock --pid $$ a || exit
-				read -r number <"$1"
-				echo $((number + 1)) >"$1"
-				rlock unlock a || exit
-			done
-		' script "$BATS_TEST_TMPDIR/number"
-		pids+=("$PID")
-	done
-	for pid in "${pids[@]}"; do
-		ended_with 0 "$pid"
-	done
-	assert_equal "$(cat "$BATS_TEST_TMPDIR/number")" 9
-	no_keys
-}
-
 @test "in a pipeline lock returns, for its renewer keeps none of the caller's descriptors" {
 	run -0 timeout 10 bash -c '
 		rlock lock --pid $$ a 2>&1 | cat

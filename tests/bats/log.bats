@@ -95,11 +95,6 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 	assert_equal "$(field reason lost)" '"it expired or was deleted on the server"'
 }
 
-@test "a loss that only the release finds is logged once" {
-	run -76 rlock run --log log a -- sh -c 'ask_redis "$SERVER_SOCKET" del a'
-	assert_equal "$(events)" 'acquired a,lost a'
-}
-
 @test "a lock that is broken by force is logged by both sides, and one that is not, by none" {
 	hold_in_background a -t 1s --log log
 	run -1 rlock unlock --force --holder nobody:1 --log log a
@@ -289,15 +284,6 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 	no_keys
 }
 
-@test "a FIFO that a process reads gets each line" {
-	mkfifo pipe
-	exec 7<>pipe
-	rlock run --log pipe a -- true
-	head -n 2 <&7 >log
-	exec 7>&-
-	assert_equal "$(events)" 'acquired a,released a'
-}
-
 @test "the command and the renewer have no descriptor of the log" {
 	local without renewer
 	without=$(sh -c 'ls /proc/$$/fd; :' 7</dev/null)
@@ -314,13 +300,6 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 }
 
 # ---- standard error ----
-
-@test "on standard error stand the same lines, even with --quiet" {
-	run -0 rlock run -q --log stderr --log-format json a -- true
-	echo "$output" >log
-	run -0 all_json
-	assert_equal "${#lines[@]}" 2
-}
 
 @test "what happens while rlock is stopped stands on standard error once it goes on" {
 	local command

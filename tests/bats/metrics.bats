@@ -142,19 +142,6 @@ teardown() { watchful_teardown; }
 	run -0 grep -F 'rlock_lock_waiters{name="a\\x09b",kind="sem"} 0' text
 }
 
-@test "list --metrics of a pattern, and by --held-for, has these locks alone" {
-	acquire lock ci young
-	acquire lock ci old
-	make_older old 7200000
-	run -0 rlock list --metrics 'y*'
-	run -0 samples <<<"$output"
-	refute_output --partial '"old"'
-	run -1 rlock list --metrics --held-for 2h
-	run -0 samples <<<"$output"
-	refute_output --partial '"young"'
-	assert_output --partial '"old"'
-}
-
 @test "without a lock list --metrics says which metrics there are, and without a server nothing" {
 	run -0 --separate-stderr rlock list --metrics
 	assert_equal "$(grep -c '^# TYPE rlock_' <<<"$output")" 4

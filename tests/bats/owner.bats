@@ -77,13 +77,6 @@ teardown() { watchful_teardown; }
 	ttl_is_above a 25000
 }
 
-@test "the lock of an owner ends with its lease" {
-	run -0 rlock lock --owner job-1 --lease 1s a
-	wait_until 5 no_keys
-	run -1 rlock unlock --owner job-1 a
-	run -0 rlock lock --owner job-2 --lease 1m -n a
-}
-
 @test "of an owner's several names one can be unlocked alone" {
 	run -0 rlock lock --owner job-1 --lease 1m a b
 	run -0 rlock unlock --owner job-1 b

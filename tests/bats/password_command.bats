@@ -40,14 +40,6 @@ assert_no_password() {
 	assert_equal "$(calls)" 1
 }
 
-@test "every verb can have its password from a command" {
-	run -3 rlock wlock --password-command "$COMMAND" a -- sh -c 'exit 3'
-	run -0 rlock lock --password-command "$COMMAND" --pid $$ a
-	run -0 rlock renew --password-command "$COMMAND" --pid $$ a
-	run -0 rlock unlock --password-command "$COMMAND" --pid $$ a
-	no_keys
-}
-
 @test "the command is in the configuration file, for the servers of that file" {
 	printf '%s\n' "url = $RLOCK_URL" "password-command = $COMMAND" >conf
 	run -77 rlock run --config conf a -- touch ran
@@ -74,13 +66,6 @@ assert_no_password() {
 	run -0 rlock run --password-command "$COMMAND" -u "$RLOCK_URL/1 $RLOCK_URL/2 redis://ci:first-t0ken@127.0.0.1:$PORT" \
 		a -- true
 	assert_equal "$(calls)" 2
-}
-
-@test "a password that is denied is told of with its option" {
-	run -77 rlock run --password-command 'echo wr0ng' a -- touch ran
-	assert_one_line '^rlock: a: denied by the server: .*: the password is from --password-command: WRONGPASS .*$'
-	refute_output --partial wr0ng
-	refute file_exists ran
 }
 
 @test "a password of several thousand bytes is none too long, one of more than that is" {

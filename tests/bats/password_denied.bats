@@ -43,6 +43,8 @@ teardown() { password_teardown; }
 	assert_refused 77 ': the password is in the URL from --url'
 	RLOCK_URL=redis://:$WRONG@$PLACE run rlock run a -- touch ran
 	assert_refused 77 ': the password is in the URL from RLOCK_URL'
+	run rlock run --password-command "echo $WRONG" a -- touch ran
+	assert_refused 77 ': the password is from --password-command'
 	run rlock run --password-file 'wrong file' a -- touch ran
 	assert_refused 77 ': the password is from --password-file wrong file'
 	REDISCLI_AUTH=$WRONG run rlock unlock --owner x a

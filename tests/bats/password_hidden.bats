@@ -51,7 +51,7 @@ waits() {
 	done
 }
 
-@test "the renewer of a lock without a command shows no password" {
+@test "the renewer of a lock without a command shows no password, and its hold file has none" {
 	need_own_command_line
 	local renewer
 	want_password
@@ -60,6 +60,7 @@ waits() {
 	name_of "$renewer"
 	assert_equal "$NAME_OF_PROCESS" rlock-renewer
 	shows_no_secret "$renewer"
+	run ! grep -F "$SECRET" "$RLOCK_RUNTIME_DIR"/hold-*
 	run -0 rlock unlock --pid $$ -u "redis://:$SECRET@$PLACE" a
 }
 

@@ -124,19 +124,6 @@ wakes_up_between() {
 	no_keys
 }
 
-@test "the least time of a nested command outlasts the outer command" {
-	# shellcheck disable=SC2016
-	run -0 rlock run a -- sh -c 'rlock run --at-least 30s a -- true; rlock run -n a -- echo entered'
-	assert_output entered
-	assert_between 20000 "$(redis pttl a)" 30000
-	run -75 rlock run -n a -- true
-}
-
-@test "the least time of a nested command that is over keeps the lock no longer than the outer command" {
-	run -0 rlock run a -- sh -c 'rlock run --at-least 100ms a -- true; sleep 0.3'
-	wait_until 2 no_keys
-}
-
 # ---- at most ----
 
 @test "a command that runs too long is stopped, with status 124 and one line" {
@@ -171,12 +158,6 @@ wakes_up_between() {
 	file_exists heard
 }
 
-@test "with --signal KILL a command that runs too long is killed at once" {
-	run -124 rlock run --max-run 1s --grace 1h --signal KILL a -- sh -c 'trap "touch heard" TERM; until_let_go & wait'
-	refute file_exists heard
-	no_keys
-}
-
 @test "leftover processes of a command that was told to end get the signal of --signal" {
 	# shellcheck disable=SC2016
 	in_background rlock run --grace 20s --signal USR1 a -- sh -c 'log_signals & exec until_let_go'
@@ -186,22 +167,6 @@ wakes_up_between() {
 	let_go
 	ended_with 143
 	refute grep -q TERM signals
-}
-
-@test "what a stopped command has started in other sessions is stopped with it, and killed before the lock is released" {
-	local pid
-	# One is a child of the command's; another one's parent has gone; and the third does not heed SIGTERM.
-	# shellcheck disable=SC2016
-	run -124 rlock run --max-run 5s --grace 300ms a -- sh -c '
-		setsid until_let_go & echo $! >pids
-		setsid sh -c "until_let_go & echo \$! >>pids"
-		setsid sh -c "trap \"\" TERM; echo \$\$ >>pids; exec until_let_go" &
-		until_let_go'
-	no_keys
-	has_lines pids 3
-	while read -r pid; do
-		is_gone "$pid"
-	done <pids
 }
 
 @test "what a command leaves on purpose when it ends by itself runs on" {
