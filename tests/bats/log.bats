@@ -60,17 +60,14 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 	assert_equal "$(field waited_ms acquired)" "$(field waited_ms waited)"
 }
 
-@test "a lock that was busy is logged, and its holder, though nothing is said" {
+@test "a lock that was busy, and a wait that is over in vain, are logged, with the holder" {
 	hold_in_background a --note 'the holder'
 	run -75 rlock run -n --log log a -- true
 	assert_output ''
 	assert_equal "$(events)" 'busy a'
 	[[ $(field reason busy) = '"held by the holder ('* ]]
 	assert_between 0 "$(field holder_held_ms busy)" 60000
-}
-
-@test "a wait that is over in vain is logged" {
-	hold_in_background a
+	rm log
 	# Long enough to sleep, on a busy machine, too.
 	run -75 rlock run -qw 1s --log log a -- true
 	assert_equal "$(events)" 'waited a,timed_out a'
@@ -313,14 +310,6 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 	kill -CONT "$PID"
 	wait_until 5 is_gone "$PID"
 	assert_equal "$(events)" 'acquired a,lost a'
-}
-
-@test "a lock without a command keeps no standard error for its log" {
-	in_background sleep 60
-	run -0 took_less 3 rlock lock --log stderr --pid "$PID" a
-	assert_output --partial ' event=acquired '
-	kill -KILL "$PID"
-	wait_until 5 is_free a
 }
 
 # ---- the system's log ----

@@ -95,11 +95,6 @@ ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9
 	assert_output --regexp "^rlock: nightly: lock broken: it was held by .+@.+ pid $PID .*\([0-9a-f-]+:$PID\), which may still run$"
 }
 
-@test "an upgrade says what to do instead" {
-	run -64 rlock read nightly -- rlock write nightly -- true
-	assert_output 'rlock: nightly: an upgrade of a read lock would be a deadlock: release the read lock first, or begin with the write lock'
-}
-
 @test "a release that failed says when the lock expires, and the server's words come last" {
 	run -0 rlock run --ttl 20s nightly -- bash -c "
 		redis-cli -s '$SERVER_SOCKET' replicaof 127.0.0.1 1

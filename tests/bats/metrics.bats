@@ -88,21 +88,6 @@ teardown() { watchful_teardown; }
 	run -0 grep -oE '^rlock_lock_ttl_seconds .*nightly.* [1-6][0-9]\.' found
 }
 
-@test "a run of the same job is no new time series: labels have no pid" {
-	in_background rlock run nightly -- until_let_go
-	wait_until 5 is_held nightly
-	rlock list --metrics nightly | samples | sed 's/ [^ ]*$//' >first
-	let_go
-	ended_with 0
-	rm let-go
-	in_background rlock run nightly -- until_let_go
-	wait_until 5 is_held nightly
-	rlock list --metrics nightly | samples | sed 's/ [^ ]*$//' >second
-	run -0 diff first second
-	run -0 grep -c "\"holder\": \"[^\"]*@$(uname -n)\", .*\"program\": \"until_let_go\"" first
-	assert_output 2
-}
-
 @test "two holders whose labels are the same have their owners as well; Java's, and one that has expired, are told apart" {
 	local number
 	for number in 1 2; do

@@ -56,13 +56,6 @@ something_is_listened_to() {
 	assert_equal "$(redis acl log)" ''
 }
 
-@test "the rights that the manual lists let others' locks alone" {
-	least_rights
-	run rlock run -n -u "$CI_URL" daily -- touch ran
-	assert_refused 77 '~'
-	nothing_is_locked
-}
-
 # with_all_but RULE... : the rights of the manual, without some.
 with_all_but() {
 	redis acl deluser ci >/dev/null

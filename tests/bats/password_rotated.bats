@@ -43,18 +43,6 @@ release_to_waiters() {
 	redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
 }
 
-@test "renewals and the release have the password that the command prints then" {
-	in_background rlock run -t 3s --password-command "$COMMAND" a -- until_let_go
-	wait_until 5 has_connections 1
-	rotate second-t0ken
-	is_renewed_by_another 3000
-	rotate third-t0ken
-	close_connections
-	let_go
-	ended_with 0
-	no_keys
-}
-
 @test "renewals and the release have the password that the file has then, by a relative name, too" {
 	in_background rlock run -t 3s --password-file token-now a -- until_let_go
 	wait_until 5 has_connections 1
@@ -120,19 +108,6 @@ release_to_waiters() {
 	ended_with 76
 	run -0 cat said
 	assert_output --partial 'password command ended with status 1'
-}
-
-@test "a waiter waits for a token service that is away" {
-	held_by_stranger a
-	in_background rlock run --password-command "$MAYBE" a -- touch ran
-	wait_until 5 has_waiters a
-	is_away
-	is_running "$PID"
-	rm away
-	wait_until 10 has_waiters a
-	release_to_waiters
-	ended_with 0
-	assert file_exists ran
 }
 
 @test "a command may take longer than a try to renew, since the next try goes on with it" {

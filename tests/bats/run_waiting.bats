@@ -52,13 +52,6 @@ teardown() { patient_teardown; }
 	assert_output --regexp '^rlock: a: .*nightly backup of db1'
 }
 
-@test "without a note the holder is known by host, user, process and program" {
-	hold_in_background a
-	run -75 env LOGNAME=other rlock run -w 50ms a -- true
-	assert_one_message
-	assert_output --regexp "[^ ]+@$(uname -n) pid $PID until_let_go"
-}
-
 @test "below sudo the holder is known by the user that called it, too" {
 	[ "$(id -u)" = 0 ] || skip 'only root is below sudo'
 	in_background env LOGNAME=root SUDO_USER=joe rlock run b -- until_let_go
