@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
-# How a script's lock is released and renewed: unlock and renew by the script and by others, of several names, with another
-# server, and unlock --force.
+# How a lock without a command is released and renewed: by the script, by processes below it, and by others; of several names, with
+# another server, inside rlock run, by --owner, and by force.
 
-# In single quotes stand whole scripts: what is to be expanded is theirs.
+# In single quotes stand whole scripts; each test is a subshell, and knows that.
 # shellcheck disable=SC2016
 
 load ../lib/helpers
@@ -197,5 +197,242 @@ teardown() { watchful_teardown; }
 	is_running "$PID"
 	let_go
 	ended_with 76
+	no_keys
+}
+
+# ---- a script inside a script, or inside rlock run ----
+
+@test "a script that locks twice has to unlock twice" {
+	run -0 bash -c '
+		rlock lock --pid $$ a
+		rlock lock --pid $$ a
+		$REDIS hvals a
+		rlock unlock a
+		$REDIS hvals a
+		rlock unlock a
+		$REDIS exists a
+	'
+	assert_output "2
+1
+0"
+}
+
+@test "rlock run inside a script that has the lock, or in its place, re-enters it" {
+	run -0 timeout 10 bash -c '
+		rlock lock --pid $$ a
+		rlock run a -- $REDIS hvals a
+		$REDIS hvals a
+		exec rlock run a -- $REDIS hvals a
+	'
+	assert_output "2
+1
+2"
+	wait_until 5 is_free a
+}
+
+@test "a child script enters its parent's lock and leaves it again" {
+	run -0 bash -c '
+		rlock lock --pid $$ a
+		dash -c "rlock lock --pid \$\$ a; $REDIS hvals a; rlock unlock a"
+		$REDIS hvals a
+		rlock unlock a
+		$REDIS exists a
+	'
+	assert_output "2
+1
+0"
+}
+
+@test "a child script that ends releases its own hold, and not its parent's" {
+	start_script 'rlock lock --pid $$ a
+		dash -c "rlock lock --pid \$\$ a; $REDIS hvals a >\"\$1\"" child "$1"
+		touch "$READY"; until_let_go' "$BATS_TEST_TMPDIR/count"
+	wait_until 5 file_exists "$READY"
+	assert_equal "$(cat "$BATS_TEST_TMPDIR/count")" 2
+	wait_until 5 has_count a 1
+	is_running "$PID"
+}
+
+@test "two children of a script that has no lock do not share what one of them takes" {
+	run -0 bash -c '
+		dash -c "rlock lock --pid \$\$ a; touch \"$1/first\"; until_let_go" &
+		until [ -e "$1/first" ]; do :; done
+		dash -c "rlock lock -n --pid \$\$ a; echo \$?"
+		touch "$1/let-go"
+		wait
+	' script "$BATS_TEST_TMPDIR"
+	assert_output 75
+}
+
+@test "unlock inside rlock run does not reach for the hold of a script above it that was acquired inside" {
+	run -0 bash -c '
+		OUTER=$$ rlock run a -- sh -c "rlock lock --pid \$OUTER a; \$REDIS hvals a; rlock unlock a; echo \"status \$?\""
+		$REDIS hvals a
+		rlock unlock a
+		$REDIS exists a
+	'
+	assert_output "2
+rlock: a: held by 'rlock run', which releases it when its command ends
+status 1
+1
+0"
+}
+
+@test "unlock finds the nearest hold of run, lock, run and lock inside each other" {
+	run -0 bash -c '
+		rlock lock --pid $$ a
+		rlock run a -- bash -c "
+			rlock lock --pid \$\$ a
+			rlock run a -- rlock unlock a
+			rlock unlock a
+			echo status \$?
+			rlock unlock a
+			echo status \$?
+		"
+		$REDIS hvals a
+	'
+	assert_output "rlock: a: held by 'rlock run', which releases it when its command ends
+status 0
+rlock: a: held by 'rlock run', which releases it when its command ends
+status 1
+1"
+}
+
+@test "when rlock run was killed, a lock inside its command is still nearer than the run" {
+	in_background rlock run a -- sh -c '
+		rlock lock --pid $$ a
+		touch ready
+		until_let_go
+		rlock unlock a
+		echo "$? $($REDIS hvals a)" >status
+		rlock unlock a 2>said
+		echo "$?" >>status
+		touch finished'
+	wait_until 5 file_exists ready
+	kill -KILL "$PID"
+	wait_until 5 is_gone "$PID"
+	let_go
+	wait_until 5 file_exists finished
+	assert_equal "$(cat status)" "0 1
+1"
+	run -0 grep -c "held by 'rlock run'" said
+	wait_until 5 is_free a
+}
+
+@test "a read lock that was acquired from outside for a process inside a run is that process's to release" {
+	in_background rlock read a -- sh -c '
+		echo $$ >pid
+		touch ready
+		until_let_go
+		rlock unlock a
+		echo $? >status'
+	wait_until 5 file_exists ready
+	run -0 rlock read --pid "$(<pid)" a
+	let_go
+	ended_with 0
+	assert_equal "$(cat status)" 0
+	no_keys
+}
+
+@test "unlock --pid of a process beside the run releases that process's lock" {
+	in_background until_let_go
+	rlock read --pid "$PID" a
+	export OTHER=$PID
+	run -0 rlock read a -- sh -c 'rlock unlock --pid "$OTHER" a; rlock unlock --pid "$OTHER" a; echo "status $?"'
+	assert_line 'status 1'
+	assert_line --regexp '^rlock: a: not held by process'
+	no_keys
+	no_hold_files
+}
+
+# ---- --owner: the steps of a job, in shells that know nothing of each other ----
+
+@test "one shell locks for an owner, another one renews and a third one unlocks, without a process, a file or a runtime directory" {
+	export RLOCK_RUNTIME_DIR=/proc/nowhere
+	run -0 sh -c 'rlock lock --owner job-1 --lease 1m a b; exit'
+	assert_output ''
+	nothing_runs
+	redis pexpire a 5000 >/dev/null
+	run -0 sh -c 'rlock renew --owner job-1 --lease 1h a b; exit'
+	assert_output --regexp '^(1h00m|59m5[0-9]s)'
+	ttl_is_above a 3500000
+	ttl_is_above b 3500000
+	run -0 sh -c 'rlock unlock --owner job-1 a b; exit'
+	assert_output ''
+	no_keys
+}
+
+@test "a second owner is turned away, and can't unlock or renew, but is told which one holds the lock" {
+	local verb
+	run -0 rlock lock --owner job-101 --lease 10s --note 'deploy step' a
+	run -75 rlock lock --owner job-102 --lease 1m -n a
+	assert_output ''
+	run -75 rlock run -n a -- true
+	for verb in renew unlock; do
+		run -1 rlock "$verb" --owner job-102 a
+		assert_output "rlock: a: not held by owner 'job-102': held by job-101 (deploy step): use one id for all jobs of a pipeline"
+	done
+	has_count a 1
+	run -1 ttl_is_above a 10000
+	run -1 rlock renew --owner job-1 b
+	assert_output "rlock: b: not held by owner 'job-1': it is free: its lease may have expired"
+}
+
+@test "an owner that holds nothing is told how many hold a semaphore, and of a process without a word of pipelines" {
+	local id
+	for id in 1 2; do
+		run -0 rlock sem --permits 2 --owner "job-$id" --lease 1m --note "import $id" a
+	done
+	run -1 rlock unlock --owner job-4 a
+	assert_output --regexp "^rlock: a: not held by owner 'job-4': held by job-[12] \(import [12]\) and 1 more: use one id for all jobs of a pipeline$"
+	hold_in_background b --note backup
+	run -1 rlock unlock --owner job-4 b
+	assert_output --regexp "^rlock: b: not held by owner 'job-4': held by [^ ]+:$PID \(backup\)$"
+}
+
+@test "the same owner re-enters, and has to unlock as often; neither a shorter lease nor a renewal makes the lock end sooner" {
+	local id
+	# As long as one may be.
+	id=A.b_c-$(printf '9%.0s' {1..122})
+	run -0 rlock lock --owner "$id" --lease 1m a
+	run -0 rlock lock --owner "$id" --lease 2s -n a
+	has_count a 2
+	ttl_is_above a 50000
+	run -0 rlock renew --owner "$id" --lease 2s a
+	assert_output --regexp '^(1m00s|5[0-9]s)$'
+	run -0 rlock unlock --owner "$id" a
+	has_count a 1
+	ttl_is_above a 50000
+	run -0 rlock unlock --owner "$id" a
+	no_keys
+}
+
+@test "renew without a lease renews for 30 seconds" {
+	run -0 rlock lock --owner job-1 --lease 10s a
+	run -0 rlock renew --owner job-1 a
+	assert_output --regexp '^(30s|2[5-9]s)$'
+	ttl_is_above a 25000
+}
+
+@test "of an owner's several names one can be unlocked alone" {
+	run -0 rlock lock --owner job-1 --lease 1m a b
+	run -0 rlock unlock --owner job-1 b
+	is_free b
+	is_held a
+	run -1 rlock unlock --owner job-1 a b
+	no_keys
+}
+
+@test "the lock of an owner is not the one of the process that took it" {
+	run -1 bash -c 'rlock lock --owner job-1 --lease 1m a; rlock unlock a; exit'
+	is_held a
+	run -75 bash -c 'rlock lock --owner job-2 --lease 1m b; rlock run -n b -- true; exit'
+}
+
+@test "unlock --force names an owner as --holder takes it" {
+	run -0 rlock lock --owner job-1 --lease 1m a
+	run -75 rlock run -w 1ms a -- true
+	[[ $output =~ \(([^\)]*)\),\ for ]]
+	run -0 rlock unlock --force --holder "${BASH_REMATCH[1]}" a
 	no_keys
 }

@@ -1,9 +1,10 @@
 #!/usr/bin/env bats
-# rlock run: the lock is held while the command runs, what the command ends with is what rlock ends
-# with, and a command that cannot run is told of. The files run_*.bats have the rest.
+# rlock run: the lock is held while the command runs, what the command ends with is what rlock ends with, and a command that
+# cannot run is told of; its times: the lease and its renewal, a fixed lease, --at-least, --max-run and --grace.
 
 load ../lib/helpers
 load ../lib/leftovers
+load ../lib/watching
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }
@@ -153,4 +154,173 @@ script_for() {
 	rlock run a -- true
 	run -0 commands_in_scripts
 	((output <= 12)) || fail "$output commands"
+}
+
+# ---- the lease ----
+
+@test "the lock is taken for thirty seconds at a time unless told otherwise" {
+	run -0 rlock run a -- ask_redis "$SERVER_SOCKET" pttl a
+	assert_between 20000 "$output" 30000
+	run -0 rlock run -t 5s a -- ask_redis "$SERVER_SOCKET" pttl a
+	assert_between 1000 "$output" 5000
+}
+
+@test "a lock is renewed at a third of its lease, for as long as the command runs" {
+	local -a left
+	local i rises=0 least=1000 start took
+	hold_in_background a -t 1s
+	start=$(now_ms)
+	mapfile -t left < <(redis -r 400 -i 0.01 pttl a)
+	took=$(($(now_ms) - start))
+	is_running "$PID"
+	for ((i = 1; i < ${#left[@]}; i++)); do
+		((left[i] <= left[i - 1])) || ((rises += 1))
+		((left[i] >= least)) || least=${left[i]}
+	done
+	assert_between 200 "$least" 700
+	assert_between $((took / 1500)) "$rises" $((took / 300))
+	let_go
+	wait "$PID"
+	no_keys
+}
+
+@test "nothing renews a fixed lease, and the command is gone before it ends, with status 124 and one line" {
+	local -a left
+	local i
+	# It does not heed SIGTERM, and looks at what is left for as long as it lives.
+	# shellcheck disable=SC2016
+	run -124 rlock run -l 4s a -- sh -c 'trap "" TERM
+		exec redis-cli -s "$SERVER_SOCKET" -r 1000 -i 0.01 pttl a >left'
+	assert_one_message
+	assert_output --regexp '^rlock: a: .*lease'
+	no_keys
+	mapfile -t left <left
+	assert [ "${#left[@]}" -gt 20 ]
+	assert_between 1 "${left[0]}" 4000
+	for ((i = 1; i < ${#left[@]}; i++)); do
+		assert [ "${left[i]}" -le "${left[i - 1]}" ]
+	done
+	assert_between 0 "${left[-1]}" 3000
+}
+
+@test "a command that ends within its fixed lease releases the lock" {
+	run -4 rlock run --lease 10s a -- sh -c 'exit 4'
+	assert_output ''
+	no_keys
+}
+
+# wakes_up_between PID LEAST_S MOST_S: its timer, as the kernel shows it, is set to that time from now.
+wakes_up_between() {
+	local left_s
+	left_s=$(sed -n 's/^it_value: (\([0-9]*\),.*/\1/p' "/proc/$1"/fdinfo/* 2>/dev/null | sort -n | tail -n 1)
+	[ -n "$left_s" ] && ((left_s >= $2 && left_s <= $3))
+}
+
+# A thousandth of a day is 86 s.
+@test "a lease is counted on for a thousandth less than the server was told, as clocks run at different speeds" {
+	local most_s=$((86400 - 86))
+	# Of 50 minutes it is 3 s. That of a longer lease would be hidden: each hour its renewer looks at the lock's file.
+	rlock lock --pid $$ --lease 50m --grace 1ms mine
+	wait_until 10 wakes_up_between "$(renewers)" 2900 $((3000 - 4))
+	rlock unlock --pid $$ mine
+	# One that is renewed is counted in the same way (tests/unit/test_lease.c), but its renewal comes first.
+	hold_in_background name --lease 24h
+	wait_until 10 wakes_up_between "$(renewer_of "$PID")" 86000 $most_s
+}
+
+# ---- at least ----
+
+@test "a lock with a least time stays taken after the command, and rlock returns at once" {
+	local start
+	start=$(now_ms)
+	run -0 rlock run --at-least 60s a -- true
+	assert_output ''
+	assert_between 0 $(($(now_ms) - start)) 5000
+	assert_between 50000 "$(redis pttl a)" 60000
+	run -75 rlock run -n a -- true
+	# From when the locks were acquired, however long their lease.
+	run -0 rlock run -t 60s --at-least 20s b c -- sleep 0.6
+	assert_between 1 "$(redis pttl b)" 19400
+	assert_between 1 "$(redis pttl c)" 19400
+}
+
+@test "a lock with a least time expires, and a waiter gets it then" {
+	local start
+	start=$(now_ms)
+	run -0 rlock run --at-least 700ms a -- true
+	run -0 rlock run -w 10s a -- true
+	assert_between 650 $(($(now_ms) - start)) 9000
+	no_keys
+}
+
+@test "a failed command does not cut the least time short" {
+	run -3 rlock run --at-least 30s a -- sh -c 'exit 3'
+	is_held a
+	# shellcheck disable=SC2016
+	run -137 rlock run --at-least 30s b -- sh -c 'kill -KILL $$'
+	is_held b
+	run -124 rlock run --at-least 30s --max-run 100ms c -- until_let_go
+	is_held c
+}
+
+@test "a command that takes longer than the least time releases the lock when it ends" {
+	run -0 rlock run --at-least 100ms a -- sleep 0.3
+	no_keys
+}
+
+# ---- at most ----
+
+@test "a command that runs too long is stopped, with status 124 and one line" {
+	local start
+	start=$(now_ms)
+	run -124 rlock run --max-run 300ms a -- until_let_go
+	assert_between 300 $(($(now_ms) - start)) 10000
+	assert_one_message
+	assert_output --regexp '^rlock: a: .*300ms'
+	no_keys
+}
+
+@test "a command that hears SIGTERM can clean up with other commands until the grace time is over" {
+	# shellcheck disable=SC2016
+	run -124 rlock run --max-run 3s --grace 20s a -- sh -c '
+		trap "for i in 1 2 3 4 5; do sleep 0.05; echo \$? >>cleaned; done; exit 0" TERM
+		until_let_go & wait'
+	assert_equal "$(sort cleaned | uniq -c | tr -s " ")" ' 5 0'
+}
+
+@test "a command that ignores SIGTERM is killed after the grace time" {
+	local start
+	start=$(now_ms)
+	run -124 rlock run --max-run 3s --grace 400ms a -- sh -c 'trap "" TERM; exec until_let_go'
+	assert_between 3400 $(($(now_ms) - start)) 15000
+}
+
+@test "a stopped command is continued to take the signal of --signal" {
+	# shellcheck disable=SC2016
+	run -124 rlock run --max-run 3s --grace 20s --signal HUP a -- bash -c '
+		trap "touch heard; exit 0" HUP; kill -STOP $$; until_let_go & wait'
+	file_exists heard
+}
+
+@test "leftover processes of a command that was told to end get the signal of --signal" {
+	# shellcheck disable=SC2016
+	in_background rlock run --grace 20s --signal USR1 a -- sh -c 'log_signals & exec until_let_go'
+	wait_until 10 file_says signals ready
+	kill -TERM "$PID"
+	wait_until 10 file_says signals USR1
+	let_go
+	ended_with 143
+	refute grep -q TERM signals
+}
+
+@test "what a command leaves on purpose when it ends by itself runs on" {
+	local pid
+	# shellcheck disable=SC2016
+	run -0 rlock run a -- sh -c 'until_let_go >/dev/null 2>&1 3>&- & echo $!'
+	pid=$output
+	BACKGROUND+=("$pid")
+	no_keys
+	is_running "$pid"
+	let_go
+	wait_until 5 is_gone "$pid"
 }
