@@ -84,38 +84,24 @@ embedding_fails() {
 	embedding_fails 'lua/inc/upper.lua:1: nothing to include here'
 }
 
-@test "a name that is defined twice is an error, and so is a statement among definitions" {
-	write_file x.lua 'return 1'
-	write_file inc/upper.lua 'local function acquire(name)' '	local lower = name' '	return lower' 'end'
-	write_file inc/zlower.lua 'local function acquire()' 'end'
-	embedding_fails "lua/inc/zlower.lua:1: 'acquire' is defined in lua/inc/upper.lua:1 already"
-	write_file inc/zlower.lua 'local first, acquire = 1, 2'
-	embedding_fails "lua/inc/zlower.lua:1: 'acquire' is defined in lua/inc/upper.lua:1 already"
-	write_file inc/zlower.lua '' 'local acquire -- Later.'
-	embedding_fails "lua/inc/zlower.lua:2: 'acquire' is defined in lua/inc/upper.lua:1 already"
-	write_file inc/zlower.lua 'local lower = 1' '' 'redis.call("PING")'
-	embedding_fails 'lua/inc/zlower.lua:3: no definition'
-	write_file inc/zlower.lua 'local lower = 1'
-	write_file x.lua 'local upper' 'local upper' 'return 1'
-	embedding_fails "lua/x.lua:2: 'upper' is defined in lua/x.lua:1 already"
+# script_fails TEXT LINE...: of the script x.lua with these lines.
+script_fails() {
+	write_file x.lua "${@:2}"
+	embedding_fails "lua/$1"
 }
 
-@test "a name that no line before it defines is an error" {
-	write_file x.lua 'local function acquire(name)' '	return release(name)' 'end' 'local function release() return 1 end' 'return acquire()'
-	embedding_fails "lua/x.lua:2: no line before it defines 'release'"
-	write_file x.lua 'local count = 1' 'return cuont + 1'
-	embedding_fails "lua/x.lua:2: no line before it defines 'cuont'"
-	write_file x.lua 'local count = count'
-	embedding_fails "lua/x.lua:1: no line before it defines 'count'"
-	write_file x.lua 'count = 1'
-	embedding_fails "lua/x.lua:1: no line before it defines 'count'"
-	write_file x.lua 'return "text" .. count'
-	embedding_fails "lua/x.lua:1: no line before it defines 'count'"
-	write_file x.lua 'local function f(count) return count end' 'return f(1) + count'
-	embedding_fails "lua/x.lua:2: no line before it defines 'count'"
-	write_file x.lua 'local first = upper' 'local FIXED_ARGS = 2' 'return first'
-	write_file inc/upper.lua '' 'local upper = ARGV[FIXED_ARGS + 1]'
-	embedding_fails "lua/inc/upper.lua:2: no line before it defines 'FIXED_ARGS'"
+@test "a name that is defined twice, or by no line before it, is an error, and so is a statement among definitions" {
+	write_file inc/upper.lua 'local function acquire(name)' '	local lower = name' '	return lower' 'end'
+	write_file inc/zlower.lua '' 'local acquire -- Later.'
+	script_fails "inc/zlower.lua:2: 'acquire' is defined in lua/inc/upper.lua:1 already" 'return 1'
+	write_file inc/zlower.lua 'local lower = 1' '' 'redis.call("PING")'
+	script_fails 'inc/zlower.lua:3: no definition' 'return 1'
+	rm lua/inc/zlower.lua
+	script_fails "x.lua:2: 'upper' is defined in lua/x.lua:1 already" 'local upper' 'local upper' 'return 1'
+	script_fails "x.lua:2: no line before it defines 'cuont'" 'local count = 1' 'return cuont + 1'
+	script_fails "x.lua:1: no line before it defines 'count'" 'local count = count'
+	script_fails "x.lua:1: no line before it defines 'count'" 'count = 1'
+	script_fails "x.lua:2: no line before it defines 'count'" 'local function f(count) return count end' 'return f(1) + count'
 }
 
 @test "all kinds of awk make the same of rlock's scripts" {

@@ -187,34 +187,21 @@ without_lines() {
 	export RLOCK_URL=redis://ci:SECRET@127.0.0.1:$PORT
 }
 
-@test "for plain locks the lines up to the one with +publish are enough" {
+# only_these_lines KIND WORD...: those without these words are enough for locks of that kind.
+only_these_lines() {
+	without_lines "${@:2}"
 	redis set nightly-string x >/dev/null
-	without_lines +lindex +zscore +zcard
-	use_plain nightly
+	"use_$1" nightly
 	assert_equal "$(redis acl log)" ''
+}
+
+@test "the lines of rlock(7) for one kind of lock are enough for that kind" {
+	only_these_lines plain +lindex +zscore +zcard
 	run -77 rlock fair -n nightly -- true
 	run -77 rlock rlock -n nightly -- true
-}
-
-@test "for fair locks the lines behind that are enough" {
-	redis set nightly-string x >/dev/null
-	without_lines +zcard
-	use_fair nightly
-	assert_equal "$(redis acl log)" ''
-}
-
-@test "for read and write locks the lines of their own are enough" {
-	redis set nightly-string x >/dev/null
-	without_lines +lindex +zscore
-	use_readwrite nightly
-	assert_equal "$(redis acl log)" ''
-}
-
-@test "for semaphores the lines with +zcard, +zscore and +incrby are enough beside those of plain locks" {
-	redis set nightly-string x >/dev/null
-	without_lines +lindex
-	use_sem nightly
-	assert_equal "$(redis acl log)" ''
+	only_these_lines fair +zcard
+	only_these_lines readwrite +lindex +zscore
+	only_these_lines sem +lindex
 }
 
 @test "rlock-protocol(7) lists the same rights" {

@@ -107,11 +107,8 @@ acquires() {
 
 # ---- what it does ----
 
-@test "the static program acquires locks over a unix socket" {
+@test "the static program acquires locks over a unix socket, at an address and at a host name" {
 	acquires "unix://$SERVER_SOCKET"
-}
-
-@test "the static program acquires locks at an address and at a host name" {
 	acquires "redis://127.0.0.1:$CLEAR_PORT"
 	acquires "redis://localhost:$CLEAR_PORT"
 }
