@@ -17,12 +17,11 @@
 #include <unistd.h>
 
 static const char usage[] =
-	"usage: overlap LEDGER exclusive|shared|COUNT [-f US | -u PATH] [-i] [-c | -C]\n"
+	"usage: overlap LEDGER exclusive|shared [-f US | -u PATH] [-i] [-C]\n"
 	"       overlap -g|-G LEDGER LIMIT_MS\n"
 	"Goes in, and stays for US microseconds (0), or until PATH exists or its directory does not,\n"
-	"120 s at most. So many as COUNT may be inside at a time. -i ignores TERM, INT and HUP. -c has a child that is inside as well; -C has\n"
-	"three: one like that, one that ignores TERM, and one in a session of its own whose parent\n"
-	"is gone.\n"
+	"120 s at most. -i ignores TERM, INT and HUP. -C has three children that are inside as well: one that ends by TERM, one\n"
+	"that ignores it, and one in a session of its own whose parent is gone.\n"
 	"LEDGER gets a line for each event: microseconds on CLOCK_BOOTTIME, \"enter\", \"leave\",\n"
 	"\"child\", \"term\" (it was to end, and ignores that) or \"overlap\" (another one is inside\n"
 	"that should not be), the mode, and the pid.\n"
@@ -41,11 +40,9 @@ enum child { CHILD_PLAIN, CHILD_STUBBORN, CHILD_ORPHAN };
 struct visit {
 	const char *ledger;
 	const char *mode;
-	int most; /* how many may be inside; 0: as the mode says */
 	const char *until;
 	int64_t stay_us;
-	int children; /* how many of enum child */
-	bool is_stubborn;
+	bool is_stubborn, has_children;
 	int log_fd;
 };
 
@@ -172,7 +169,7 @@ static void have_children(const struct visit *visit)
 {
 	static const enum child kinds[CHILDREN_MAX] = { CHILD_PLAIN, CHILD_STUBBORN, CHILD_ORPHAN };
 
-	for (int i = 0; i < visit->children; i++) {
+	for (int i = 0; visit->has_children && i < CHILDREN_MAX; i++) {
 		pid_t pid = fork();
 
 		if (pid < 0)
@@ -183,9 +180,10 @@ static void have_children(const struct visit *visit)
 }
 
 /* Whether nothing was inside that keeps this out. */
-static bool set_mark(const struct visit *visit, const char *suffix, int how)
+static bool set_mark(const struct visit *visit)
 {
-	int mark_fd = open_beside(visit->ledger, suffix);
+	int how = strcmp(visit->mode, "exclusive") == 0 ? LOCK_EX : LOCK_SH;
+	int mark_fd = open_beside(visit->ledger, ".mark");
 
 	if (flock(mark_fd, how | LOCK_NB) == 0)
 		return true;
@@ -195,37 +193,12 @@ static bool set_mark(const struct visit *visit, const char *suffix, int how)
 	return false;
 }
 
-/*
- * Each of those inside has a mark of its own, beside that of all. One sets its mark at a time: as none is set
- * meanwhile, all that are found set were so at once.
- */
-static bool set_one_mark(const struct visit *visit)
-{
-	int turn_fd = open_beside(visit->ledger, ".turn");
-	bool is_set = false;
-
-	if (flock(turn_fd, LOCK_EX) != 0)
-		fail("flock");
-	for (int number = 1; number <= visit->most && !is_set; number++) {
-		char suffix[32];
-
-		(void)snprintf(suffix, sizeof(suffix), ".mark.%d", number);
-		is_set = set_mark(visit, suffix, LOCK_EX);
-	}
-	(void)close(turn_fd);
-	return set_mark(visit, ".mark", LOCK_SH) && is_set;
-}
-
 static int go_inside(struct visit *visit)
 {
-	int how = strcmp(visit->mode, "exclusive") == 0 ? LOCK_EX : LOCK_SH;
-	bool is_alone;
-
 	visit->log_fd = open_beside(visit->ledger, "");
 	if (visit->is_stubborn)
 		ignore_signals();
-	is_alone = visit->most > 0 ? set_one_mark(visit) : set_mark(visit, ".mark", how);
-	if (!is_alone)
+	if (!set_mark(visit))
 		note(visit, "overlap", now_us());
 	note(visit, "enter", now_us());
 	have_children(visit);
@@ -271,13 +244,10 @@ int main(int argc, char **argv)
 		return refuse();
 	visit.ledger = argv[1];
 	visit.mode = argv[2];
-	if (strcmp(visit.mode, "exclusive") != 0 && strcmp(visit.mode, "shared") != 0) {
-		visit.most = (int)strtol(visit.mode, NULL, 10);
-		if (visit.most <= 0)
-			return refuse();
-	}
+	if (strcmp(visit.mode, "exclusive") != 0 && strcmp(visit.mode, "shared") != 0)
+		return refuse();
 	optind = 3;
-	while ((option = getopt(argc, argv, "f:u:icC")) != -1) {
+	while ((option = getopt(argc, argv, "f:u:iC")) != -1) {
 		switch (option) {
 		case 'f':
 			visit.stay_us = strtoll(optarg, NULL, 10);
@@ -288,11 +258,8 @@ int main(int argc, char **argv)
 		case 'i':
 			visit.is_stubborn = true;
 			break;
-		case 'c':
-			visit.children = 1;
-			break;
 		case 'C':
-			visit.children = CHILDREN_MAX;
+			visit.has_children = true;
 			break;
 		default:
 			return refuse();
