@@ -2,13 +2,7 @@
  * Which files a command and all that it starts open: each path goes into a file. The kernel asks (seccomp's user
  * notifications), so that nothing is traced, and no call can be made in another way than by the system call.
  */
-#include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "supervised.h"
 
@@ -38,9 +32,11 @@ static void directory_of(pid_t pid, int dir_fd, const char *file, char *out, siz
 	out[len + 1] = '\0';
 }
 
-static void record(const struct seccomp_notif *notif, const struct watch *watch, int record_fd)
+static int record(const void *ctx, const struct seccomp_notif *notif)
 {
 	static char line[2 * PATH_MAX + 32], directory[PATH_MAX], path[PATH_MAX];
+	static int record_fd = -1;
+	const struct watch *watch = ctx;
 	bool has_directory = true;
 	char name[32];
 	int len;
@@ -49,37 +45,16 @@ static void record(const struct seccomp_notif *notif, const struct watch *watch,
 	has_directory = notif->data.nr != SYS_open;
 #endif
 	if (!supervised_is_named((pid_t)notif->pid, watch->program, name))
-		return;
+		return CALL_IS_MADE;
+	if (record_fd < 0)
+		record_fd = open(watch->record, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	supervised_read_string((pid_t)notif->pid, notif->data.args[has_directory ? 1 : 0], path,
 			       sizeof(path));
 	directory_of((pid_t)notif->pid, has_directory ? (int)notif->data.args[0] : AT_FDCWD, path,
 		     directory, sizeof(directory));
 	len = snprintf(line, sizeof(line), "%d %s%s\n", (int)notif->pid, directory, path);
 	(void)!write(record_fd, line, (size_t)len);
-}
-
-static void supervise(const void *ctx, int listener_fd)
-{
-	const struct watch *watch = ctx;
-	struct pollfd listener = { listener_fd, POLLIN, 0 };
-	int record_fd = open(watch->record, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-
-	/* All that is run here waits for it at each file that it opens. */
-	(void)setpriority(PRIO_PROCESS, 0, -20);
-	for (;;) {
-		struct seccomp_notif notif = { 0 };
-		struct seccomp_notif_resp answer = { .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
-
-		if (poll(&listener, 1, -1) < 0)
-			continue;
-		if ((listener.revents & POLLIN) == 0)
-			return;
-		if (ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &notif) != 0)
-			continue;
-		record(&notif, watch, record_fd);
-		answer.id = notif.id;
-		(void)ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &answer);
-	}
+	return CALL_IS_MADE;
 }
 
 int main(int argc, char **argv)
@@ -100,6 +75,7 @@ int main(int argc, char **argv)
 		return 64;
 	}
 	watch = (struct watch){ argv[1], argv[2] };
-	run_supervised("opens", calls, sizeof(calls) / sizeof(calls[0]), supervise, &watch,
+	run_supervised(&(struct supervision){ "opens", calls, sizeof(calls) / sizeof(calls[0]),
+					      &watch, record, NULL },
 		       argv + 3);
 }

@@ -3,21 +3,7 @@
  * some system calls, that call fails, without having been made. The kernel asks (seccomp's user notifications),
  * a supervisor of its own answers: nothing is traced, so that signals, parents and exit statuses are as ever.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <linux/seccomp.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "supervised.h"
 
@@ -263,37 +249,15 @@ static bool is_wished(const struct wish *wish, const struct seccomp_notif *notif
 	return true;
 }
 
-/* Until nothing is left that could ask. */
-static void supervise(const struct wish *wish, int listener_fd, int record_fd)
+static int decide(const void *wish_of, const struct seccomp_notif *notif)
 {
-	struct pollfd listener = { listener_fd, POLLIN, 0 };
-	long number = 0;
-
-	for (;;) {
-		struct seccomp_notif notif = { 0 };
-		struct seccomp_notif_resp answer = { 0 };
-
-		if (poll(&listener, 1, -1) < 0)
-			continue;
-		if ((listener.revents & POLLIN) == 0)
-			return;
-		if (ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &notif) != 0)
-			continue;
-		answer.id = notif.id;
-		if (is_wished(wish, &notif, &number, record_fd))
-			answer.error = -wish->error;
-		if (answer.error == 0)
-			answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-		(void)ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &answer);
-	}
-}
-
-static void be_supervisor(const void *wish_of, int listener_fd)
-{
+	static int record_fd = -1;
+	static long number;
 	const struct wish *wish = wish_of;
-	int record_fd = open(wish->record, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 
-	supervise(wish, listener_fd, record_fd);
+	if (record_fd < 0)
+		record_fd = open(wish->record, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	return is_wished(wish, notif, &number, record_fd) ? -wish->error : CALL_IS_MADE;
 }
 
 /* ---- the command ---- */
@@ -309,5 +273,7 @@ int main(int argc, char **argv)
 	}
 	for (size_t i = 0; i < wish.call_count; i++)
 		numbers[i] = wish.calls[i]->number;
-	run_supervised("refuse", numbers, wish.call_count, be_supervisor, &wish, argv + 6);
+	run_supervised(
+		&(struct supervision){ "refuse", numbers, wish.call_count, &wish, decide, NULL },
+		argv + 6);
 }

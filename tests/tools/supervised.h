@@ -10,6 +10,7 @@
 #include <linux/filter.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -19,8 +20,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -31,8 +34,22 @@
 #define NOT_YET (-1)
 #define NEVER (-2)
 
-/* Answers what comes from the listener until nothing is left that could ask. In a process of its own. */
-typedef void (*supervisor_fn)(const void *ctx, int listener_fd);
+#define SUPERVISED_HELD_MAX 256
+#define SUPERVISED_LOOK_MS 10
+
+/* What becomes of a call: 0, it is made; less than that, it fails with that error; or it waits. */
+#define CALL_IS_MADE 0
+#define CALL_WAITS 1
+
+struct supervision {
+	const char *program; /* for messages */
+	const long *calls;   /* that are asked for */
+	size_t count;
+	const void *ctx;
+	int (*decide)(const void *ctx, const struct seccomp_notif *notif);
+	/* Whether it waits still; NULL where none waits. */
+	bool (*waits)(const void *ctx, const struct seccomp_notif *notif);
+};
 
 static inline _Noreturn void cannot(const char *program, const char *what)
 {
@@ -72,8 +89,50 @@ static inline bool supervised_is_named(pid_t pid, const char *program, char name
 	return strncmp(name, program, strlen(program)) == 0;
 }
 
+/* One that has been killed meanwhile takes no answer. */
+static inline void supervised_answer(int listener_fd, uint64_t id, int error)
+{
+	struct seccomp_notif_resp answer = { .id = id, .error = error };
+
+	if (error == 0)
+		answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+	(void)ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+}
+
+/* Until nothing is left that could ask. All that is run here waits for it, on a machine that is busy, too. */
+static inline void supervise(const struct supervision *how, int listener_fd)
+{
+	static struct seccomp_notif held[SUPERVISED_HELD_MAX];
+	struct pollfd listener = { listener_fd, POLLIN, 0 };
+	size_t count = 0;
+
+	(void)setpriority(PRIO_PROCESS, 0, -20);
+	for (;;) {
+		struct seccomp_notif notif = { 0 };
+		int decided;
+
+		for (size_t i = count; i-- > 0;) {
+			if (how->waits(how->ctx, &held[i]))
+				continue;
+			supervised_answer(listener_fd, held[i].id, 0);
+			held[i] = held[--count];
+		}
+		if (poll(&listener, 1, count > 0 ? SUPERVISED_LOOK_MS : -1) <= 0)
+			continue;
+		if ((listener.revents & POLLIN) == 0)
+			return;
+		if (ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &notif) != 0)
+			continue;
+		decided = how->decide(how->ctx, &notif);
+		if (decided == CALL_WAITS && count < SUPERVISED_HELD_MAX)
+			held[count++] = notif;
+		else
+			supervised_answer(listener_fd, notif.id, decided < 0 ? decided : 0);
+	}
+}
+
 /* It shares the table of descriptors with the command-to-be, and so finds the listener in its own. */
-static inline _Noreturn void supervised_be_supervisor(supervisor_fn supervise, const void *ctx,
+static inline _Noreturn void supervised_be_supervisor(const struct supervision *how,
 						      atomic_int *listener)
 {
 	int listener_fd;
@@ -87,19 +146,18 @@ static inline _Noreturn void supervised_be_supervisor(supervisor_fn supervise, c
 	if (listener_fd > 0)
 		(void)syscall(SYS_close_range, 0U, (unsigned int)listener_fd - 1, 0U);
 	(void)syscall(SYS_close_range, (unsigned int)listener_fd + 1, ~0U, 0U);
-	supervise(ctx, listener_fd);
+	supervise(how, listener_fd);
 	_exit(0);
 }
 
 /* An orphan: the command has no child that it has not started. */
-static inline int supervised_start_supervisor(supervisor_fn supervise, const void *ctx,
-					      atomic_int *listener)
+static inline int supervised_start_supervisor(const struct supervision *how, atomic_int *listener)
 {
 	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
 
 	if (pid == 0) {
 		if (syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL) == 0)
-			supervised_be_supervisor(supervise, ctx, listener);
+			supervised_be_supervisor(how, listener);
 		_exit(0);
 	}
 	return pid < 0 ? -1 : waitpid(pid, NULL, 0);
@@ -129,28 +187,26 @@ static inline void supervised_tell(atomic_int *listener, int fd)
 	(void)syscall(SYS_futex, listener, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* This process becomes the command. Each of its calls that is in the list is asked for. */
-static inline _Noreturn void run_supervised(const char *program, const long *calls, size_t count,
-					    supervisor_fn supervise, const void *ctx,
-					    char **command)
+/* This process becomes the command. */
+static inline _Noreturn void run_supervised(const struct supervision *how, char **command)
 {
 	atomic_int *listener = mmap(NULL, sizeof(*listener), PROT_READ | PROT_WRITE,
 				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int fd;
 
 	if (listener == MAP_FAILED)
-		cannot(program, "mmap");
+		cannot(how->program, "mmap");
 	*listener = NOT_YET;
-	if (supervised_start_supervisor(supervise, ctx, listener) < 0)
-		cannot(program, "clone");
+	if (supervised_start_supervisor(how, listener) < 0)
+		cannot(how->program, "clone");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-		cannot(program, "prctl");
-	fd = supervised_ask_for_each(calls, count);
+		cannot(how->program, "prctl");
+	fd = supervised_ask_for_each(how->calls, how->count);
 	supervised_tell(listener, fd < 0 ? NEVER : fd);
 	if (fd < 0)
-		cannot(program, "seccomp");
+		cannot(how->program, "seccomp");
 	(void)execvp(command[0], command);
-	cannot(program, command[0]);
+	cannot(how->program, command[0]);
 }
 
 #endif
