@@ -54,9 +54,9 @@ struct order {
 /* Nothing but its errors goes to a stream of the caller's. */
 static void set_streams(const struct order *order)
 {
-	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC), flags = fcntl(STDERR_FILENO, F_GETFD);
+	/* The lowest number that is free: it becomes standard input, which take_descriptors has closed. */
+	int null_fd = open("/dev/null", O_RDWR), flags = fcntl(STDERR_FILENO, F_GETFD);
 
-	(void)dup2(null_fd, STDIN_FILENO);
 	(void)dup2(order->output_fd, STDOUT_FILENO);
 	/* Closed, or filled by os_fill_standard_fds. */
 	if (flags < 0 || (flags & FD_CLOEXEC) != 0)
