@@ -2,10 +2,18 @@
 
 local MUTEX_LOCK = 'plain or fair lock'
 
+-- Each key alone: while the slot of the lock moves a command with a key that is missing is an error, and of the lock whose last
+-- hold was removed there are no others left.
+local function delete_all(name)
+	redis.call('DEL', name.lock)
+	redis.pcall('DEL', name.holds)
+	redis.pcall('DEL', name.ends)
+end
+
 -- Frees a lock of which only its mode is left, since its last reader was removed. The caller may not acquire it.
 local function free_if_empty(name)
 	if not name.is_free and redis.call('HLEN', name.lock) == 1 then
-		redis.call('DEL', name.lock, name.holds, name.ends)
+		delete_all(name)
 		name.is_free = true
 		wake_next(name)
 	end
@@ -78,7 +86,7 @@ local function set_all_ttls(name, ttl_ms)
 end
 
 local function leave_free(name, was_write)
-	redis.call('DEL', name.lock, name.holds, name.ends)
+	delete_all(name)
 	redis.pcall('DEL', name.turn)
 	-- wire: a writer wakes all waiters, the last reader wakes one.
 	wake_waiters(name, was_write and WAKE_ALL or WAKE_ONE)
@@ -131,8 +139,9 @@ local function release_read(name, owner, count)
 	redis.call('DEL', timeout_key(name, owner, count))
 	if count == 1 then
 		redis.call('HDEL', name.lock, owner)
-		redis.call('HDEL', name.holds, owner)
 		redis.call('ZREM', name.ends, owner)
+		-- As in delete_all: it had no other field, maybe.
+		redis.pcall('HDEL', name.holds, owner)
 		return settle(name, name.left, false)
 	end
 	redis.call('HINCRBY', name.lock, owner, -1)

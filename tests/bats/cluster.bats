@@ -265,6 +265,16 @@ says() {
 	done
 }
 
+@test "a reader whose keys are all still to move is released at once" {
+	hold_to_read -t 60s
+	begin_migration a "$FROM" "$TO"
+	let_go
+	ended_with 0 "$PID"
+	on "$FROM" no_keys
+	end_migration a "$FROM" "$TO"
+	cluster_is_empty
+}
+
 @test "a reader that releases while the other one's timeout key is still to come does not free the lock" {
 	local first other_key
 	hold_to_read -t 60s
