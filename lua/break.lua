@@ -43,8 +43,13 @@ end
 -- Breaks the permits of the owner `expected`. When that is empty it breaks all, also those that have no holder, which
 -- RSemaphore acquired, or deletes a semaphore that is free. Returns the reply of break.lua.
 local function break_permits(name, expected)
-	local held, holder, owners, count = held_permits(name), nil, {}, 0
 	local counter = redis.call('GET', name.lock)
+	local ended = counter and reclaim(name) or 0
+	if ended > 0 then
+		counter = redis.call('INCRBY', name.lock, ended)
+		notify_of_permits(name, counter, ended)
+	end
+	local held, holder, owners, count = held_permits(name), nil, {}, 0
 	local total = math.max(remembered_total(name) or 0, (counter or 0) + #held)
 	-- A counter that was deleted is made anew, as by an acquisition.
 	local free = tonumber(counter or total - #held)

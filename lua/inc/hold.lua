@@ -68,7 +68,13 @@ local function put_kept_hold(name, hold_id, hold, owner, left_ms)
 		hold_record_make(owner, hold.since_ms, now_ms() + left_ms, hold.token, hold.note))
 end
 
--- The note of its hold, and for how long it has held the lock, in ms; -1: it is not known.
+-- The note of the hold, and for how long it has lasted, in ms; nil when a user wrote over the record.
+local function told_by(record)
+	local _, since_ms, _, _, owner_note = hold_record_parse(record)
+	if owner_note then return owner_note, math.max(now_ms() - since_ms, 0) end
+end
+
+-- The same of the owner's hold; -1: it is not known.
 local function record_of(holds, field)
 	local records = redis.pcall('HVALS', holds)
 	-- A user wrote over the holds hash: no obstacle, it ends with the holds.
@@ -78,8 +84,8 @@ local function record_of(holds, field)
 	for _, record in ipairs(records) do
 		-- There may be thousands: those of others are not parsed.
 		if string.sub(record, 1, #field + 1) == field .. ' ' then
-			local _, since_ms, _, _, owner_note = hold_record_parse(record)
-			return owner_note, math.max(now_ms() - since_ms, 0)
+			local owner_note, held_ms = told_by(record)
+			if owner_note then return owner_note, held_ms end
 		end
 	end
 	return '', -1

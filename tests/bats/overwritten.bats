@@ -136,6 +136,18 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	run -0 rlock run -w 20s a -- true
 }
 
+@test "a record of a hold that a user wrote over keeps neither a waiter from waiting, nor the lock from being broken" {
+	local verb
+	for verb in lock fair wlock; do
+		redis hset a o 1 >/dev/null
+		[ "$verb" != wlock ] || redis hset a mode read >/dev/null
+		redis hset 'rlock_holds:{a}' 0123456789abcdef0123456789abcdef 'o garbage' >/dev/null
+		run -75 rlock "${verb/#lock/run}" -n a -- true
+		run -0 rlock unlock --force a
+		no_keys
+	done
+}
+
 # ---- numbers that no lock has ----
 
 # refuses_hash FIELD VALUE...: no verb takes such a hash for a lock, and it is as it was.
