@@ -548,14 +548,18 @@ static enum rlock_status request_lock(struct acquirer *acquirer, struct rlock_ho
 /* What ended the wait is a signal, which ends us as well, or the end of a process: the one that the lock was for. */
 static int end_cancelled(const struct acquirer *acquirer, int signal)
 {
-	char reason[32];
+	const struct opts *opts = acquirer->args.opts;
+	char reason[32], name[NAME_SHOWN_MAX];
 
 	/* A shell begins another line when its Ctrl-C has ended a command. */
 	if (signal != SIGINT)
 		(void)message_progress_end(NULL);
 	(void)snprintf(reason, sizeof(reason), "signal %d", signal);
 	log_event(acquirer, EVENT_CANCELLED, signal != 0 ? reason : "the process has ended");
-	return acquirer->args.opts->conflict_exit_code;
+	if (signal == 0 && opts->descriptor == NULL)
+		message_info("%s: gave up waiting: process %d has ended",
+			     names_show_one(opts, 0, name), opts->pid);
+	return opts->conflict_exit_code;
 }
 
 static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status status, int signal)

@@ -132,10 +132,11 @@ ctypes.CDLL(None).pthread_exit(None)'
 	held_by_stranger a
 	in_background until_let_go
 	local whose=$PID
-	in_background rlock lock --pid "$whose" a
+	in_background rlock lock --pid "$whose" a 2>said
 	wait_until 5 has_waiters a
 	kill -KILL "$whose"
 	ended_with 75
+	assert_equal "$(<said)" "rlock: a: gave up waiting: process $whose has ended"
 	nothing_runs
 	no_hold_files
 	redis del a >/dev/null
