@@ -901,12 +901,19 @@ static int print_or_watch(const struct opts *opts, struct rlock_conn *conn, prin
 				  : output_end(print(opts, conn, stdout));
 }
 
-int cmd_status(const struct opts *opts, struct rlock_conn *conn)
-{
-	return print_or_watch(opts, conn, print_names);
-}
-
 int cmd_list(const struct opts *opts, struct rlock_conn *conn)
 {
 	return print_or_watch(opts, conn, print_list);
+}
+
+int cmd_status(const struct opts *opts, struct rlock_conn *conn)
+{
+	struct rlock_name all = { "*", 1 };
+	struct opts for_all = *opts;
+
+	if (opts->name_count > 0)
+		return print_or_watch(opts, conn, print_names);
+	for_all.names = &all;
+	for_all.name_count = 1;
+	return cmd_list(&for_all, conn);
 }

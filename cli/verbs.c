@@ -87,12 +87,12 @@ const struct verb verbs[] = {
 		  "waits until they have done so; the request stands also when it waits no longer. "
 		  "The exit code is 0 when it is done, 75 when the lock is still held, or a holder "
 		  "cannot be asked, 1 when no one holds it." },
-	{ "status", NULL, RLOCK_PLAIN, VERBS_STATUS, COMMAND_NONE, NULL,
+	{ "status", NULL, RLOCK_PLAIN, VERBS_STATUS, COMMAND_NONE_MAYBE_NAMES, NULL,
 	  "show the holders of a lock, its TTL and its queue", .act = cmd_status,
 	  .description =
 		  "Prints what each NAME is: the kind of the lock, its holders, since when and "
 		  "how much longer, and the waiters. It changes nothing. The exit code is 0 when "
-		  "all of them are held, 1 when one is not." },
+		  "all of them are held, 1 when one is not. Without a NAME it is list." },
 	{ "list", NULL, RLOCK_PLAIN, VERBS_LIST, COMMAND_NONE_BUT_PATTERN, NULL,
 	  "list the locks that are held", .act = cmd_list,
 	  .description =

@@ -113,7 +113,7 @@ static int check_parts(const struct opts *opts)
 	size_t count = opts->name_count > 0 ? 0 : usage_count(opts->command);
 	struct usage_line line;
 
-	if ((need == COMMAND_NONE || need == COMMAND_NONE_BUT_PATTERN) && opts->command != NULL) {
+	if (need != COMMAND_NEEDED && need != COMMAND_OPTIONAL && opts->command != NULL) {
 		/* What is behind the dashes may be the name. */
 		usage_line(&line, PLAIN("rlock"),
 			   { opts->verb->name, opts->words, opts->word_count },
@@ -130,7 +130,7 @@ static int check_parts(const struct opts *opts)
 				      line.text);
 		else
 			message_error("there is nothing after '--': try: %s", line.text);
-	} else if (opts->name_count == 0) {
+	} else if (opts->name_count == 0 && need != COMMAND_NONE_MAYBE_NAMES) {
 		argv_correct(opts, NULL, "NAME", &line);
 		message_error("%s needs the name of a lock: try: %s", opts->verb->name, line.text);
 	} else {

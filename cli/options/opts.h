@@ -39,6 +39,7 @@ enum command_need {
 	COMMAND_NONE,
 	COMMAND_OPTIONAL,
 	COMMAND_NEEDED,
+	COMMAND_NONE_MAYBE_NAMES, /* without names it is about all */
 	COMMAND_NONE_BUT_PATTERN, /* nor names, but maybe one pattern of names */
 };
 

@@ -385,6 +385,7 @@ void help_print(const struct verb *verb, enum help_extent extent)
 		[COMMAND_NONE] = "NAME...",
 		[COMMAND_OPTIONAL] = "NAME... [-- COMMAND [ARG...]]",
 		[COMMAND_NEEDED] = "NAME... -- COMMAND [ARG...]",
+		[COMMAND_NONE_MAYBE_NAMES] = "[NAME...]",
 		[COMMAND_NONE_BUT_PATTERN] = "[PATTERN]",
 	};
 

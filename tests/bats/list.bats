@@ -44,6 +44,16 @@ make_locks() {
 	assert_equal "$(json 'doc')" "{'locks': [], 'complete': True}"
 }
 
+@test "status without a name is list" {
+	acquire lock one a
+	acquire lock two b
+	run -0 rlock status
+	assert_equal "$(names)" 'a b '
+	run -0 rlock status --json
+	assert_equal "$(json 'sorted(lock["name"] for lock in doc["locks"]), doc["complete"]')" "(['a', 'b'], True)"
+	run -64 rlock status ''
+}
+
 @test "list finds locks of each kind, with holder, TTL and waiters" {
 	acquire lock one plain --note 'the plain one'
 	acquire fair two fair
@@ -303,7 +313,7 @@ ends_list() {
 	run -0 rlock list --held-for 3h -q
 	assert_output ''
 	run -1 rlock list --json --held-for 1h
-	assert_equal "$(json '[lock["name"] for lock in doc["locks"]], doc["complete"]')" "(['old'], True)"
+	assert_equal "$(json 'sorted(lock["name"] for lock in doc["locks"]), doc["complete"]')" "(['old'], True)"
 	run -69 rlock list -u "unix://$PWD/none" --held-for 0
 }
 

@@ -254,7 +254,6 @@ static const struct line together[] = {
 	/* of a list, and of a status */
 	{ "list a b", "one pattern" },
 	{ "list -- true", "takes no" },
-	{ "status", "rlock status NAME" },
 	{ "status nightly -- true", "try: rlock status nightly" },
 	/* of a semaphore */
 	{ "sem -n a -- true",
