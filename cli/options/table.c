@@ -286,7 +286,10 @@ static int find_choice(const char *words, const char *value)
 	return -1;
 }
 
-/* One, or several with blanks between them, since a URL contains none. */
+/* Between URLs; also what a file or a variable of YAML has at its end. */
+#define URL_SEPARATORS " \t\r\n"
+
+/* One, or several with blanks or lines between them, since a URL contains none. */
 static enum rlock_status store_urls(struct opts *opts, const char *value, char why[RLOCK_ERROR_MAX])
 {
 	enum rlock_status status = RLOCK_OK;
@@ -294,7 +297,7 @@ static enum rlock_status store_urls(struct opts *opts, const char *value, char w
 
 	if (list == NULL)
 		return RLOCK_ENOMEM;
-	while (status == RLOCK_OK && (text = strsep(&rest, " ")) != NULL) {
+	while (status == RLOCK_OK && (text = strsep(&rest, URL_SEPARATORS)) != NULL) {
 		struct rlock_url **larger =
 			array_grow(opts->urls, opts->url_count, sizeof(struct rlock_url *));
 
@@ -359,7 +362,7 @@ enum rlock_status table_store(struct opts *opts, const struct opt *opt, const ch
 			*(const char **)field = value;
 		break;
 	case TYPE_URLS:
-		is_right = value[strspn(value, " ")] != '\0';
+		is_right = value[strspn(value, URL_SEPARATORS)] != '\0';
 		if (is_right)
 			return store_urls(opts, value, why);
 		break;

@@ -529,7 +529,7 @@ static void hide_password(char *text)
 	hide_parameters(text);
 }
 
-#define BLANKS " \t"
+#define BLANKS " \t\r\n"
 
 /* Also in a list of URLs, separated by blanks. */
 void rlock_url_hide_password(char *text)

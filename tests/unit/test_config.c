@@ -214,6 +214,10 @@ static const struct {
 	{ "url = redis://f/1\n", "redis://e/2", "", "e:6379/2", -1, 30000 },
 	{ "url = redis://f/1\n", "redis://e/2", "-u redis://c/3", "c:6379/3", -1, 30000 },
 	{ "url = redis://f/1\n", "http://x", "-u redis://c/3", "c:6379/3", -1, 30000 },
+	/* as a secret of Kubernetes, or a block of YAML, has it; two of them are told as two */
+	{ "", "redis://e/2\n", "", "e:6379/2", -1, 30000 },
+	{ "", "\nredis://e/2\r\n", "", "e:6379/2", -1, 30000 },
+	{ "", "redis://e/2\nredis://f\n", "", "e:6379/2 redis://f:6379/0", -1, 30000 },
 	/* the database of one URL is not another's */
 	{ "url = redis://f/1\n", NULL, "-u redis://c", "c:6379/0", -1, 30000 },
 	{ "url = redis://f/1\n", "redis://e", "", "e:6379/0", -1, 30000 },
