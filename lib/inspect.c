@@ -471,7 +471,6 @@ static bool other_read(const redisReply *reply, struct rlock_inspection *out)
 		return false;
 	out->state = RLOCK_STATE_OTHER;
 	out->type = reply->element[1]->str;
-	out->ttl_ms = out->wake_ms = RLOCK_TIME_NONE;
 	return true;
 }
 
@@ -495,6 +494,7 @@ static bool begin(struct rlock_inspection *out, const struct rlock_name *name, c
 	out->error = memcpy(text, error, strlen(error) + 1);
 	out->type = out->ground = "";
 	out->kind = RLOCK_ANY;
+	out->ttl_ms = out->wake_ms = RLOCK_TIME_NONE;
 	if (reply != NULL) {
 		memory->reply = *reply;
 		*reply = (redisReply){ .type = REDIS_REPLY_NIL };

@@ -316,6 +316,8 @@ status_is_quick() {
 	run -0 --separate-stderr rlock status --quorum 2 -u "$url/1" -u "$url/2" -u redis://127.0.0.1:1 nightly
 	assert_line --index 0 'nightly: held on 2 of 3 servers; the servers differ'
 	assert_line --regexp '^nightly at redis://127.0.0.1:1/0: unknown: cannot reach '
+	run -0 --separate-stderr rlock status --json --quorum 2 -u redis://127.0.0.1:1 -u "$url/1" -u "$url/2" nightly
+	assert_equal "$(json '[lock[key] for key in ("state", "kind", "token", "ttl_ms", "waits_ms")]')" "['unknown', None, None, None, None]"
 	run -69 --separate-stderr rlock status -u "$url/1" -u "$url/2" -u redis://127.0.0.1:1 nightly
 	assert_equal "$(grep -c '^rlock: nightly: cannot reach ' <<<"$stderr")" 1
 	run -1 --separate-stderr rlock status -u "$url/3" -u "$url/2" -u redis://127.0.0.1:1 nightly
