@@ -116,10 +116,12 @@ void report_news(struct report *report, struct lease *lease, const struct job_re
 	if (processes->denied > 0 && !report->has_denied) {
 		report->has_denied = true;
 		message_warning(
-			"%s: may not terminate process %d (%s): it runs as another user: the lock is kept "
-			"until the process ends or the lock is lost",
+			"%s: may not terminate process %d (%s): it runs as another user: %s",
 			names_show_one(lease->opts, 0, name), (int)denied->pid,
-			rlock_escape(denied->name, strlen(denied->name), shown, sizeof(shown)));
+			rlock_escape(denied->name, strlen(denied->name), shown, sizeof(shown)),
+			lease->is_lost
+				? "it runs on without the lock"
+				: "the lock is kept until the process ends or the lock is lost");
 	}
 }
 

@@ -111,6 +111,15 @@ runs_foreign() {
 	no_keys
 }
 
+@test "a command that may not be stopped when the lock is lost is told, and no lock is said to be kept" {
+	runs_foreign -t 3s
+	redis del a
+	wait_until 10 grep -qE '^rlock: a: may not terminate process [0-9]+ \(sleep\): it runs as another user: it runs on without the lock$' said
+	kill -s KILL "$FOREIGN"
+	ended_with 76
+	run -1 grep 'is kept' said
+}
+
 @test "SIGTERM that is passed on is followed by SIGCONT" {
 	in_background rlock run a -- log_signals
 	wait_until 5 file_says "$SIGNALS" ready
