@@ -249,7 +249,7 @@ static bool report_end(const struct rlock_conn *conn, struct lease *lease, enum 
 {
 	int64_t left_ms = lease_end_ms(lease) - rlock_now_ms();
 	char name[NAME_SHOWN_MAX], why[FAILURE_TEXT_MAX], left[DURATION_TEXT_MAX];
-	char added[64] = "the lock expires with its lease";
+	char added[64] = "the lock expires with its lease", at[WALL_CLOCK_TEXT_MAX];
 
 	(void)names_show_one(lease->opts, rlock_conn_error_name(conn), name);
 	if (lease_was_lost(lease)) {
@@ -264,9 +264,9 @@ static bool report_end(const struct rlock_conn *conn, struct lease *lease, enum 
 	log_end(lease, event_kind_of_release(status), rlock_conn_error(conn));
 	if (status == RLOCK_NOT_HELD) {
 		message_error(
-			"%s: lock lost before the command ended: %s: look at its work: another "
-			"owner may have held the lock",
-			name, rlock_conn_error(conn));
+			"%s: lock lost before the command ended, noticed at %s: %s: look at its "
+			"work: another owner may have held the lock",
+			name, wall_clock_print(false, at), rlock_conn_error(conn));
 		return true;
 	}
 	/* The lease may be longer by as much as the renewal's reply took, or by a renewal whose reply was lost. */

@@ -84,6 +84,8 @@ ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9
 	wait_until 10 is_gone "$PID"
 	run -0 cat lost
 	assert_output --regexp "^rlock: nightly: lock lost at $ISO_8601: it expired or was deleted on the server: terminating the command: before you run it again, look at what is half done$"
+	run -76 rlock run nightly -- ask_redis "$SERVER_SOCKET" del nightly
+	assert_line --regexp "^rlock: nightly: lock lost before the command ended, noticed at $ISO_8601: it expired or was deleted on the server: look at its work: another owner may have held the lock$"
 }
 
 @test "the breaking of a lock names its holder with host, user, process id and program, which may still run" {

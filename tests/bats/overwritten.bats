@@ -55,7 +55,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	for verb in $VERBS; do
 		for key in b 'rlock_holds:{b}'; do
 			run -76 rlock "$verb" a b c -- ask_redis "$SERVER_SOCKET" set "$key" text
-			assert_line --regexp "^rlock: b: lock lost before the command ended: $OVERWRITTEN: look at its work: another owner may have held the lock\$"
+			assert_line --regexp "^rlock: b: lock lost before the command ended, noticed at [^ ]+: $OVERWRITTEN: look at its work: another owner may have held the lock\$"
 			is_free a
 			is_free c
 			redis flushall >/dev/null
