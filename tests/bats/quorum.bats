@@ -34,6 +34,9 @@ teardown() { servers_teardown; }
 	freeze_server 2
 	waits_for_none run -7 rlock fair -n a -- sh -c 'exit 7'
 	waits_for_none run -0 rlock read a -- true
+	# Its release may find us in the queue of that one, and is called a release all the same.
+	run -0 rlock run -v a -- true
+	assert_line --regexp ': asking to release'
 	nothing_but 2
 	thaw_server 2
 	# It has nothing when it goes on.
