@@ -213,10 +213,11 @@ const struct opt opt_table[OPT_COUNT] = {
 			     FOR_FILE | HAS_DEFAULT, .expected = "text or json",
 			     .help = "a line of the log is key=value, or a JSON object" },
 	[OPT_QUIET] = { "quiet", "q", NULL, TYPE_FLAG, FIELD(quiet), GROUP_MESSAGES, VERBS_ALL,
-			USUAL | FOR_FILE,
+			USUAL | FOR_FILE, .rival = OPT_VERBOSE,
 			.help = "print errors only; nothing while waiting, or when the lock was not acquired in time" },
 	[OPT_VERBOSE] = { "verbose", "v", NULL, TYPE_FLAG, FIELD(verbose), GROUP_MESSAGES,
-			  VERBS_ALL, USUAL | FOR_FILE, .help = "print every step" },
+			  VERBS_ALL, USUAL | FOR_FILE, .rival = OPT_QUIET,
+			  .help = "print every step" },
 	[OPT_HELP] = { "help", "h", NULL, TYPE_HELP, 0, GROUP_MESSAGES, VERBS_ALL, USUAL,
 		       .help = "-h: the options used most, --help: all of them" },
 };

@@ -23,6 +23,9 @@ ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9
 	run -0 rlock run -v nightly -- true
 	assert_line --regexp '^rlock: nightly: acquired after [0-9.]+s$'
 	assert_line --regexp '^rlock: nightly: released after [0-9.]+s$'
+	echo 'quiet = yes' >conf
+	run -0 rlock run --config conf -v nightly -- true
+	assert_line --regexp '^rlock: nightly: acquired after [0-9.]+s$'
 	run -0 rlock run -v --at-least 1m nightly -- true
 	assert_line --regexp "^rlock: nightly: the command has ended after [0-9.]+s: kept by --at-least until $ISO_8601$"
 }

@@ -62,6 +62,7 @@ static const struct {
 	{ "ttl = 3s\ndb = 0\ndb = 0\n", 3, "db" },
 	{ "db = 0\nno-wait = yes\nwait = 3s\n", 3, "wait" },
 	{ "lease = 3s\nttl = 3s\n", 2, "ttl" },
+	{ "quiet = yes\nverbose = yes\n", 2, "can't go together with quiet" },
 	{ "password-command = echo " SECRET "\npassword-file = f\n", 2,
 	  "can't go together with password-command" },
 	{ "url = redis://a/2\ndb = 2\n", 2, "db" },
@@ -159,7 +160,7 @@ static const struct {
 	{ "# a comment\n\n   \n\t#another\n  note=x  \n\twait\t =  2s \t\n", 2000, "x" },
 	{ "note = x\r\nwait = 2s", 2000, "x" },
 	{ "note = a = b  c\n", -1, "a = b  c" },
-	{ "no-wait = no\nquiet = no\nkill-child = no\nwait = 2s\n", 2000, NULL },
+	{ "no-wait = no\nverbose = no\nquiet = yes\nkill-child = no\nwait = 2s\n", 2000, NULL },
 	{ "no-wait = yes\n", 0, NULL },
 };
 

@@ -288,6 +288,7 @@ static const struct line together[] = {
 	  "--remember can't go together with --owner" },
 	{ "run --password-file f --password-command 'echo " SECRET "' a -- touch ran",
 	  "can't go together with --password-file" },
+	{ "run -qv a -- touch ran", "--verbose: can't go together with --quiet" },
 	{ "list --metrics --json", "can't go together with --json" },
 	{ "list --json --metrics", "--metrics: can't go together with --json" },
 	{ "list --metrics --watch", "--metrics can't go together with --watch" },
