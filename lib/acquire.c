@@ -829,6 +829,16 @@ static const char *print_permits(const struct rlock__waiter *waiter,
 	return out;
 }
 
+/* Whether another owner is in the way. One that no record tells of, as Java's may be, is one as well. */
+static bool has_holder(const struct rlock__waiter *waiter, const struct rlock__server *server)
+{
+	if (server->state == RLOCK__SERVER_GRANTED_YOUNG)
+		return false;
+	return waiter->request->kind != RLOCK_SEMAPHORE || server->owner_len > 0 ||
+	       server->state == RLOCK__SERVER_QUEUED ||
+	       waiter->request->take <= waiter->hold->acquired[server->name_index].total;
+}
+
 static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 {
 	struct rlock__error *error = &waiter->conn->error;
@@ -859,6 +869,7 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 					     note, owner);
 	error->name_index = server->name_index;
 	error->process = server->process;
+	error->has_holder = has_holder(waiter, server);
 	if (server->state == RLOCK__SERVER_HELD)
 		error->held_ms = held_ms_of(server);
 	return waiter->is_behind_ancestor ? RLOCK_EDEADLOCK : RLOCK_BUSY;

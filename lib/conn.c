@@ -182,6 +182,11 @@ int64_t rlock_conn_error_kept_until_ms(const struct rlock_conn *conn)
 	return conn->error.kept_until_ms;
 }
 
+bool rlock_conn_error_has_holder(const struct rlock_conn *conn)
+{
+	return conn->error.has_holder;
+}
+
 int64_t rlock_conn_error_held_ms(const struct rlock_conn *conn)
 {
 	return conn->error.held_ms;

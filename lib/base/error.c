@@ -18,7 +18,8 @@ enum rlock_status rlock__fail(struct rlock__error *error, enum rlock_status stat
 	(void)vsnprintf(error->text, sizeof(error->text), format, args);
 	va_end(args);
 	error->name_index = 0;
-	error->is_unreachable = error->lacks_password = error->will_pass = false;
+	error->is_unreachable = error->lacks_password = error->will_pass = error->has_holder =
+		false;
 	error->held_ms = error->kept_until_ms = -1;
 	error->process = (struct rlock_process){ 0 };
 	error->reply_len = 0;

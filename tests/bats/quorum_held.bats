@@ -99,6 +99,10 @@ teardown() { servers_teardown; }
 	waits_for_none run -0 rlock run -t 9m --quorum all a -- true
 	run -75 rlock run -w 300ms -t 9s a -- touch ran
 	assert_one_line '^rlock: a: .* was started less than a lease ago'
+	run -75 rlock run -n -t 9s a -- touch ran
+	assert_one_line '^rlock: a: busy: .* was started less than a lease ago'
+	run -75 rlock run -nq -t 9s a -- touch ran
+	assert_output ''
 	[ ! -e ran ]
 	on_each no_keys
 	run -0 rlock run -v -w 20s -t 3s a -- true
