@@ -49,7 +49,7 @@ static const char *why_not(const struct rlock_stop_hold *hold)
 		return "--at-least keeps it after its job";
 	if (hold->process.pid == 0)
 		return "no process belongs to it (--owner)";
-	return "it has a fixed lease (--lease), or --on-lost ignore";
+	return "it has a fixed lease (--lease), or is a process of --pid with --on-lost ignore";
 }
 
 #define END_TEXT_MAX (WALL_CLOCK_TEXT_MAX + DURATION_TEXT_MAX)

@@ -372,7 +372,7 @@ enum rlock_status table_store(struct opts *opts, const struct opt *opt, const ch
 		break;
 	}
 	if (!is_right && opt == &opt_table[OPT_OWNER] && owner_len(value) > 0)
-		return value_reject(why, "what is behind the ID is not a part of it: try: %.*s",
+		return value_reject(why, "what is after the ID is not a part of it: try: %.*s",
 				    (int)owner_len(value), value);
 	return is_right ? RLOCK_OK : value_reject(why, "not %s", opt->expected);
 }

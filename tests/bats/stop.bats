@@ -189,7 +189,7 @@ none_held() {
 	in_background sh -c 'rlock lock -t 1s --on-lost ignore --pid $$ a && touch ignores; until_let_go'
 	wait_until 10 file_exists ignores
 	run -75 rlock stop a
-	assert_output --partial 'cannot be asked: it has a fixed lease (--lease), or --on-lost ignore'
+	assert_output --partial 'cannot be asked: it has a fixed lease (--lease), or is a process of --pid with --on-lost ignore'
 	let_go
 }
 
