@@ -96,20 +96,6 @@ hold_for_family() {
 	(($(wc -l <ran) >= 32))
 }
 
-@test "rlock killed at any moment, with --kill-child: the command dies with it, and nothing is left" {
-	start=${EPOCHREALTIME/./}
-	run -0 rlock run measured -- true
-	took=$((${EPOCHREALTIME/./} - start))
-	for ((i = 0; i < 12; i++)); do
-		to_seconds delay $((RANDOM * 2 * took / 32768 + 100))
-		timeout --foreground -s KILL "$delay" rlock run --kill-child -t 1s "lock$i" -- sleep 60 3>&- || :
-	done
-	wait_until 5 nothing_runs
-	run -0 processes_of_test
-	refute_output --partial sleep
-	wait_until 2 no_keys
-}
-
 # ---- one in another ----
 
 @test "a lost lock stops an rlock inside, its command, and frees its lock" {
@@ -168,23 +154,6 @@ goes_on() {
 	kill -s CONT "$PID"
 }
 
-@test "lost while rlock or its renewer is stopped: rlock says so, and all of the command's processes are terminated" {
-	needs_refuse
-	local process
-	for process in rlock renewer; do
-		rm -f begun family
-		hold_stopped "$process" -t 6s --grace 5s a -- sh -c 'touch begun; exec family'
-		wait_for_family
-		redis del a
-		wait_until 10 is_gone "$(family_member leader)"
-		goes_on "$process" "$(family_member stubborn)"
-		ended_with 76
-		said_once '^rlock: a: lock lost at [0-9T:+-]+: '
-		family_is_gone
-		nothing_runs
-	done
-}
-
 @test "lost while rlock or its renewer is stopped, and the command ends by 0 at that: 76, and rlock says so" {
 	needs_refuse
 	local process child
@@ -201,19 +170,22 @@ goes_on() {
 	done
 }
 
-@test "a stopped rlock and a frozen server: the renewer stops the command before the lease ends" {
-	local end
-	hold_for_family a -t 3s
-	wait_until 5 is_renewed a 3000
-	before_renewal "$PID" knowing_end kill -s STOP "$PID" "$SERVER_PID"
-	watch_family 5
-	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
-	kill -s CONT "$SERVER_PID"
-	kill -s CONT "$PID"
-	ended_with 76
-	said_once '^rlock: a: lock lost at [0-9T:+-]+: '
-	wait_until 3 no_keys
-	nothing_runs
+@test "a stopped rlock, or renewer, and a frozen server: the other one stops the command before the lease ends, and says so" {
+	local end stopped
+	for stopped in PID RENEWER; do
+		rm -f family
+		hold_for_family a -t 3s
+		wait_until 5 is_renewed a 3000
+		before_renewal "$PID" knowing_end kill -s STOP "${!stopped}" "$SERVER_PID"
+		watch_family 5
+		((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
+		kill -s CONT "$SERVER_PID"
+		kill -s CONT "$PID"
+		ended_with 76
+		said_once '^rlock: a: lock lost at [0-9T:+-]+: '
+		wait_until 3 no_keys
+		nothing_runs
+	done
 }
 
 @test "a renewer that stays stopped is killed, and rlock keeps the lock for its command" {
@@ -226,20 +198,6 @@ goes_on() {
 	ended_with 0
 	said_nothing
 	no_keys
-	nothing_runs
-}
-
-@test "a stopped renewer and a frozen server: rlock terminates the command before the lease ends, and says so" {
-	local end
-	hold_for_family a -t 3s
-	wait_until 5 is_renewed a 3000
-	knowing_end kill -s STOP "$RENEWER" "$SERVER_PID"
-	watch_family 5
-	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
-	kill -s CONT "$SERVER_PID"
-	ended_with 76
-	said_once '^rlock: a: lock lost at [0-9T:+-]+: '
-	wait_until 3 no_keys
 	nothing_runs
 }
 

@@ -58,15 +58,6 @@ is_taken_over() {
 	nothing_runs
 }
 
-@test "with the renewer killed rlock ends by the signal that ends its command" {
-	hold_and_know a
-	kill -s KILL "$RENEWER"
-	wait_until 5 is_taken_over "$PID" "$COMMAND"
-	kill -s USR1 "$COMMAND"
-	ended_with $((128 + $(kill -l USR1)))
-	no_keys
-}
-
 @test "with the renewer killed a signal sent to rlock is passed on, and one that the command has had is not again" {
 	hold_for 'echo $$ >command-pid; exec log_signals' a
 	wait_until 5 file_says signals ready
@@ -94,17 +85,6 @@ is_taken_over() {
 	ended_with 76
 	said_once '^rlock: a: lock lost at [0-9T:+-]+: '
 	wait_until 5 no_keys
-}
-
-# The renewer writes down how the command ended, and rlock has not heard it yet.
-@test "a renewer that its command kills at its own end loses no exit status" {
-	local turn status
-	for ((turn = 0; turn < 10; turn++)); do
-		status=$((turn % 5 * 60))
-		run "-$status" rlock run -t 2s a -- sh -c "kill -s KILL \$PPID; exit $status"
-		assert_output ''
-	done
-	no_keys
 }
 
 # Of the renewer all calls that may be its last one, one after the other. (Of a process that is to become the command some may

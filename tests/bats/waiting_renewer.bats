@@ -99,21 +99,6 @@ has_waited() {
 	(($(now_ms) - $1 >= $2))
 }
 
-@test "a waiter whose renewers are killed again and again gets its turn" {
-	local i
-	wait_behind run
-	for ((i = 0; i < 3; i++)); do
-		kill -s KILL "$RENEWER"
-		wait_until 5 has_other_renewer "$PID" "$RENEWER"
-		RENEWER=$(renewer_of "$PID")
-	done
-	leaves
-	know_processes
-	let_go
-	ended_with 0
-	no_keys
-}
-
 @test "a renewer that is killed when the lock is granted and it has not heard so: the command runs once, with one hold" {
 	local direct=$RLOCK_URL
 	rlock lock --owner other -l 60s a
@@ -285,19 +270,6 @@ has_taken_signals() {
 	no_command_runs
 }
 
-@test "a fixed lease that ends before rlock goes on and starts its command ends it with 124" {
-	wait_behind run -l 2s
-	kill -s STOP "$PID"
-	wait_until 5 is_stopped "$PID"
-	leaves
-	# Between the release and the grant there may be none either.
-	wait_until 5 is_held a
-	wait_until 5 no_keys
-	kill -s CONT "$PID"
-	ended_with 124
-	no_command_runs
-}
-
 no_command_runs() {
 	[ ! -e command-pid ]
 }
@@ -330,26 +302,4 @@ no_command_runs() {
 	no_keys
 }
 
-@test "signals that others send to the renewer of a waiter do not end the wait" {
-	wait_behind run
-	for signal in TERM INT HUP QUIT USR1 USR2 ALRM PIPE WINCH; do
-		kill -s "$signal" "$RENEWER"
-	done
-	stays 0.5 waits_in_queue a
-	is_running "$PID"
-	leaves
-	know_processes
-	let_go
-	ended_with 0
-	no_keys
-}
-
 # ---- what waiters cost ----
-
-@test "a lock without a command, whose wait is over, leaves no renewer" {
-	rlock lock --owner other -l 60s a
-	in_background sleep 60
-	run -75 rlock lock -w 1s --pid "$PID" a
-	nothing_runs
-	none_waits
-}
