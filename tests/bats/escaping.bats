@@ -31,20 +31,6 @@ holds_escapers() {
 	KINDS=${kinds[*]} hold_for 'escape escaped $KINDS && echo $$ >command-pid && exec until_let_go' a "$@"
 }
 
-# The same, for an rlock that may not look into what is not dumpable, as other users than root.
-holds_unseen() {
-	needs_unseen
-	in_background sh -c 'exec setpriv "$0" rlock run "$@" 2>said' "$BLIND" \
-		"$@" a -- sh -c 'escape escaped undumpable && echo $$ >command-pid && exec until_let_go'
-	know_processes
-}
-
-BLIND=--bounding-set=-sys_ptrace,-sys_admin,-perfmon
-
-needs_unseen() {
-	setpriv "$BLIND" true 2>/dev/null || skip 'only root can do without a right'
-}
-
 # ---- the lock is kept for them ----
 
 # kept_until_gone: the command has ended, and the lock stays until the processes that escaped have; and nothing is left then.
@@ -80,13 +66,6 @@ kept_until_gone() {
 		kept_until_gone
 	done
 	ended_with 137
-}
-
-@test "--wait-all with rlock killed keeps the lock for a process that may not be looked into" {
-	holds_unseen -t 2s --wait-all
-	kill -s KILL "$PID"
-	wait_until 5 is_gone "$PID"
-	kept_until_gone
 }
 
 # ---- they are terminated ----
@@ -137,18 +116,6 @@ terminated_whole() {
 }
 
 # ---- no other process is taken for one ----
-
-@test "a process that has its hold in RLOCK_HELD and is not the command's is neither waited for nor terminated" {
-	local STRANGER held
-	hold_and_know a --wait-all --max-run 3s --grace 200ms
-	held=$(tr '\0' '\n' <"/proc/$COMMAND/environ" | sed -n 's/^RLOCK_HELD=//p')
-	[ -n "$held" ]
-	in_background env RLOCK_HELD="$held" sleep 60
-	STRANGER=$PID
-	ended_with 124 "${BACKGROUND[0]}"
-	no_keys
-	is_running "$STRANGER"
-}
 
 # before_and_held OPTION...: an rlock that has a child from before it began, as `x & exec rlock run` makes one. Sets BEFORE.
 before_and_held() {
@@ -219,27 +186,4 @@ is_only_child() {
 	parent_of "$1"
 	children_of "$PARENT"
 	[ "${CHILDREN[*]}" = "$1" ]
-}
-
-@test "as the first process of a container rlock reaps what the command orphans" {
-	needs_namespaces
-	run -0 unshare --fork --pid --mount-proc --kill-child rlock run a -- sh -c "$CROWD"'
-		left() {
-			for stat in /proc/[0-9]*/stat; do
-				{ read -r line <"$stat"; } 2>/dev/null || continue
-				case $line in *") Z "*) return 0 ;; esac
-			done
-			return 1
-		}
-		i=0
-		while [ $((i += 1)) -lt 500 ] && left; do sleep 0.01; done
-		! left'
-	assert_output ''
-	no_keys
-}
-
-@test "with --wait-all a command that orphans a crowd of processes ends with its own status" {
-	run -7 timeout 60 rlock run --wait-all a -- sh -c "$CROWD"'
-		exit 7'
-	no_keys
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # What is held up, as by a network file system that does not answer or a pager that was stopped: an exec that takes longer than
-# the lease, processes whose environments cannot be read, a standard error or a log that takes nothing. No renewal waits for
-# these, nor the end.
+# the lease, a standard error or a log that takes nothing. No renewal waits for these, nor the end. (Processes that hang so
+# that whatever reads their environments waits: none is read, see proc.bats.)
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that; helpers set what is in capitals.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153
@@ -10,7 +10,6 @@ load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
 load ../lib/holding
-load ../lib/hanging
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }
@@ -74,56 +73,6 @@ run_late() {
 	said_once '^rlock: a: lock lost at '
 	[ ! -e command-pid ]
 	is_gone "$STARTING"
-}
-
-# ---- processes: they are not looked into, nothing waits for them, and nothing is said of them ----
-
-# run_stubborn OPTION...: a command under the lock "a" that has a family of four, which all ignore SIGTERM. Sets PID and
-# FAMILY.
-run_stubborn() {
-	needs_hung
-	in_background sh -c 'exec hung hung rlock run --grace 500ms "$@" a -- sh -c "trap \"\" TERM; exec family" 2>said' \
-		sh "$@"
-	wait_for_family
-}
-
-@test "the end of a fixed lease beside a process that hangs ends rlock with 124, in time" {
-	local end
-	run_stubborn -l 5s
-	hung_stranger
-	end=$(lease_end_ms a)
-	watch_family 10
-	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
-	ended_with 124
-	nothing_runs
-	said_once '^rlock: a: the lease of 5s ends: '
-	run ! has_been_asked "$STRANGER"
-	is_running "$STRANGER"
-	wait_until 5 no_keys
-}
-
-@test "a lost lock terminates a command whose own processes hang" {
-	run_stubborn -t 2s
-	hangs "${FAMILY[@]}"
-	redis del a
-	wait_until 10 family_is_gone
-	ended_with 76
-	nothing_runs
-	said_once '^rlock: a: lock lost at '
-}
-
-@test "--wait-all waits for what a command left running that hangs, and for no other" {
-	needs_hung
-	in_background hung hung rlock run --wait-all a -- sh -c 'env -i PATH="$PATH" BATS_TEST_TMPDIR="$BATS_TEST_TMPDIR" until_let_go & echo $! >left'
-	wait_until 5 test -s left
-	hangs "$(<left)"
-	hung_stranger
-	PID=${BACKGROUND[-2]}
-	stays 0.5 is_held a
-	let_go
-	ended_with 0
-	no_keys
-	run ! has_been_asked "$STRANGER"
 }
 
 # ---- streams ----

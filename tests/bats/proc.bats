@@ -101,16 +101,6 @@ needs_none() {
 	let_go
 }
 
-@test "with the /proc of another PID namespace locks without a process can be acquired, looked at and released" {
-	needs_namespaces
-	export ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0
-	"${FOREIGN[@]}" rlock lock --owner ci -l 20s a
-	run -0 "${FOREIGN[@]}" rlock status a
-	assert_output --partial ci
-	run -0 "${FOREIGN[@]}" rlock unlock --owner ci a
-	no_keys
-}
-
 # finds_proc_bad TEXT COMMAND [ARG...]: check, run by the command, finds /proc bad, for that reason.
 finds_proc_bad() {
 	run -78 timeout -s KILL 20 "${@:2}" rlock check
@@ -219,26 +209,6 @@ needs_hidepid() {
 	needs_hidepid
 	run -71 "${HIDING[@]}" "$RLOCK" lock -u redis://127.0.0.1:1 --pid 1 --on-lost ignore a
 	assert_one_line '^rlock: a: cannot watch process 1: /proc does not show it \(hidepid\?\)$'
-}
-
-@test "a command that becomes another user's, which /proc hides, keeps its lock when rlock is killed" {
-	local command
-	needs_hidepid
-	in_background unshare -m sh -c 'mount -t proc -o hidepid=2 proc /proc && exec "$@"' sh \
-		setpriv --regid=65534 --clear-groups --bounding-set=-kill,-sys_ptrace \
-		rlock run -t 3s a -- setpriv --reuid=65534 sleep 60
-	wait_until 5 command_is_anothers
-	command=$(pgrep -P "$(renewer_of "$PID")" -u 65534)
-	BACKGROUND+=("$command")
-	kill -KILL "$PID"
-	# Longer than the lease.
-	stays 4 is_held a
-	kill -KILL "$command"
-	wait_until 20 is_free a
-}
-
-command_is_anothers() {
-	has_renewer "$PID" && pgrep -P "${RENEWERS[0]}" -u 65534 >/dev/null
 }
 
 # A process that goes on by a thread of its own when its first thread has ended.

@@ -105,16 +105,6 @@ leaves_alone() {
 	leaves_alone 129
 }
 
-@test "with rlock killed a command that kills itself leaves its background processes alone" {
-	END='until [ -e end ]; do sleep 0.02; done; kill -s KILL $$'
-	run_leave
-	kill -s KILL "$PID"
-	touch end
-	wait_until 20 no_keys
-	wait_until 20 nothing_runs
-	left_run
-}
-
 # ---- with it ----
 
 @test "--wait-all keeps the lock until the last process of the command has ended, and its status is the command's" {
@@ -131,15 +121,6 @@ leaves_alone() {
 	no_keys
 	nothing_left_runs
 	said_nothing
-}
-
-@test "--wait-all does not wait for the renewer of a lock that the command has for another process" {
-	in_background sleep 60
-	run -0 timeout 60 rlock run --wait-all a -- rlock lock --pid "$PID" b
-	is_free a
-	is_held b
-	kill "$PID"
-	wait_until 20 is_free b
 }
 
 @test "--wait-all with rlock killed while it waits: the renewer keeps the lock" {
@@ -202,25 +183,6 @@ leaves_alone() {
 	ended_with 0
 }
 
-# Processes that others start meanwhile are none of its.
-@test "while a command that was told to end goes on rlock and its renewer sleep" {
-	not_under_valgrind 'it makes calls of its own'
-	local rlock renewer
-	in_background sh -c 'exec "$@" 2>said' sh rlock run -t 3s --on-lost term a -- log_signals
-	rlock=$PID
-	wait_until 20 file_says signals ready
-	renewer=$(renewer_of "$rlock")
-	in_background until_let_go
-	redis del a
-	wait_until 20 file_says signals TERM
-	# Not at first, while what belongs to the stop is done; nor while it looks at many processes that others start.
-	wait_until 20 wakes_rarely "$rlock" 25 1
-	wait_until 20 wakes_rarely "$renewer" 25 1
-	let_go
-	PID=$rlock
-	ended_with 76
-}
-
 # wakes_rarely PID TIMES SECONDS: the process wakes so many times at most in the next seconds.
 wakes_rarely() {
 	local before
@@ -246,17 +208,6 @@ switches() {
 	hold_for 'rlock run -u local: b -- true; echo $$ >command-pid; exec sleep 60' a --max-run 3s --grace 200ms
 	kill -s KILL "$RENEWER"
 	ended_with 124
-	local_answers
-}
-
-@test "--wait-all and --max-run on the private server leave that alone which they started" {
-	local server
-	run -0 timeout 20 rlock run -u local: --wait-all a -- sh -c 'sleep 0.1 & :'
-	local_answers
-	server=$(<"$RLOCK_RUNTIME_DIR/local.pid")
-	kill -KILL "$server"
-	wait_until 5 is_gone "$server"
-	run -124 timeout 20 rlock run -u local: --max-run 2s --grace 200ms a -- sleep 60
 	local_answers
 }
 
