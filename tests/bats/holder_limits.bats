@@ -54,33 +54,6 @@ comes_first() {
 	comes_first 'TS - -20' prlimit --rttime=200000:400000
 }
 
-# traces PID: a tracer. What is traced stays a zombie until its tracer has seen its end, so that the kernel shows its last
-# priority.
-traces() {
-	in_background python3 -IS -c 'import ctypes, signal, sys
-PTRACE_SEIZE = 0x4206
-if ctypes.CDLL(None).ptrace(PTRACE_SEIZE, int(sys.argv[1]), None, None) != 0:
-    sys.exit("cannot trace")
-open("traced", "w").close()
-signal.pause()' "$1"
-	wait_until 10 test -e traced
-}
-
-@test "a process that rlock has killed runs before rlock, where it may" {
-	chrt --rr 2 true 2>/dev/null || skip 'no process may have a real-time priority here'
-	local rlock
-	# shellcheck disable=SC2016
-	in_background rlock run --kill-child a -- sh -c 'echo $$ >killed; exec until_let_go'
-	rlock=$PID
-	wait_until 10 test -s killed
-	traces "$(cat killed)"
-	kill -KILL "$rlock"
-	wait_until 10 is_gone "$(cat killed)"
-	wait_until 10 has_priority "$(cat killed)" 'RR 2 -'
-	kill -KILL "$PID"
-	wait_until 10 is_free a
-}
-
 has_class() {
 	[ "$(ps -o cls= -p "$1" | tr -d ' ')" = "$2" ]
 }

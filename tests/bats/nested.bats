@@ -50,35 +50,11 @@ exclude_each_other() {
 	no_keys
 }
 
-@test "ten levels count ten holds, and each is released" {
-	cat >level <<-'EOS'
-		#!/bin/sh
-		[ "$1" = 10 ] || rlock run -n a -- ./level $(($1 + 1)) || exit
-		$REDIS hvals a
-		[ "$1" != 10 ] || exit 7
-	EOS
-	chmod +x level
-	run rlock run a -- ./level 1
-	assert_output 10
-	assert_equal "$status" 7
-	no_keys
-}
-
 @test "commands side by side may all enter the lock that is held above them" {
 	in_background rlock run a -- sh -c 'rlock run a -- ./inside x & rlock run a -- ./inside y & wait'
 	wait_until 5 file_exists in-x
 	wait_until 5 file_exists in-y
 	wait_until 5 has_count a 3
-	let_go
-	ended_with 0
-	no_keys
-}
-
-@test "the lock is free when the outermost has released it, and not before" {
-	in_background rlock run a -- sh -c 'rlock run a -- true; touch left; until_let_go'
-	wait_until 5 file_exists left
-	has_count a 1
-	run -75 rlock run -n a -- true
 	let_go
 	ended_with 0
 	no_keys
@@ -110,12 +86,6 @@ exclude_each_other() {
 	run -75 rlock run -n a -- true
 }
 
-@test "--at-least outside keeps the lock taken when a command inside has left it" {
-	run -0 rlock run --at-least 1m a -- sh -c 'rlock run a -- true; rlock run -n a -- true'
-	ttl_is_above a 50000
-	run -75 rlock run -n a -- true
-}
-
 @test "an inner rlock that is killed leaves its command the lock, and one hold is released when that ends" {
 	in_background rlock run a -- sh -c '
 		rlock run a -- ./inside x &
@@ -131,24 +101,6 @@ exclude_each_other() {
 	wait_until 5 has_count a 1
 	touch end-outer
 	ended_with 0
-	no_keys
-}
-
-@test "an outer rlock that is killed leaves the lock to the commands inside" {
-	in_background rlock run a -- rlock run a -- ./inside x
-	wait_until 5 file_exists in-x
-	kill -KILL "$PID"
-	wait_until 5 is_gone "$PID"
-	has_count a 2
-	let_go
-	wait_until 5 no_keys
-}
-
-@test "a lock that is broken is lost for all levels" {
-	in_background rlock run -t 1s a -- sh -c 'rlock run -t 1s a -- ./inside x; echo $? >inner'
-	wait_until 5 file_exists in-x
-	rlock unlock -q --force a
-	ended_with 76
 	no_keys
 }
 
@@ -171,6 +123,35 @@ exclude_each_other() {
 	'
 	assert_output "2
 0"
+}
+
+# is_listened_to CHANNEL
+is_listened_to() {
+	[ "$(redis pubsub numsub "$1" | tail -n 1)" = 1 ]
+}
+
+@test "a waiter learns of the earlier end when a hold that lasts longer is released" {
+	local verb pids=()
+	for verb in lock wlock; do
+		run -0 rlock "$verb" --owner job --lease 8s "$verb"
+		run -0 rlock "$verb" --owner job --lease 5m "$verb"
+	done
+	in_background rlock run lock -- true
+	pids+=("$PID")
+	in_background rlock rlock wlock -- true
+	pids+=("$PID")
+	wait_until 5 is_listened_to 'redisson_lock__channel:{lock}'
+	wait_until 5 is_listened_to 'redisson_rwlock:{wlock}'
+	# They look once more when they listen.
+	wait_until 5 ttl_is_below lock $(($(redis pttl lock) - 1000))
+	for verb in lock wlock; do
+		run -0 rlock unlock --owner job "$verb"
+	done
+	# A waiter that is not notified looks by itself, but not so soon.
+	wait_until 20 is_gone "${pids[0]}"
+	wait_until 20 is_gone "${pids[1]}"
+	ended_with 0 "${pids[0]}"
+	ended_with 0 "${pids[1]}"
 }
 
 # ---- another lock ----
@@ -221,15 +202,6 @@ exclude_each_other() {
 	wait_until 5 no_keys
 }
 
-@test "a daemon re-enters the lock while the command that started it still holds it" {
-	in_background rlock run a -- sh -c '
-		setsid rlock run -n a -- ./inside x &
-		until_let_go
-	'
-	wait_until 5 file_exists in-x
-	has_count a 2
-}
-
 # is_a_deadlock VERB COMMAND...: within a command of rlock VERB, without RLOCK_HELD.
 is_a_deadlock() {
 	local text='^rlock: a: deadlock: held by an ancestor of this process, '
@@ -275,6 +247,8 @@ is_a_deadlock() {
 	assert_not_equal "${lines[0]}" "${lines[1]}"
 	assert_line -n 2 1
 	assert_equal "$(redis -n 1 dbsize)" 0
+	# Nor is the hold here one that was lost there.
+	run -1 rlock run a -- rlock renew --db 1 a
 	no_keys
 }
 
@@ -374,15 +348,6 @@ unlock_twice() {
 		assert_one_line '^rlock: a: not held by '
 		no_keys
 	done
-}
-
-@test "two unlocks at once of a lock that is held twice release both holds" {
-	in_background sleep 300
-	rlock lock --pid "$PID" a
-	rlock lock --pid "$PID" a
-	unlock_twice
-	assert_equal "$STATUSES" '0 0'
-	no_keys
 }
 
 # ---- renewers ----

@@ -144,14 +144,6 @@ runs_foreign() {
 	is_gone "$child"
 }
 
-@test "a command that makes something of SIGTERM goes on, and its exit status is rlock's" {
-	in_background rlock run a -- sh -c 'trap "exit 7" TERM; touch ready; while :; do sleep 0.01; done'
-	wait_until 5 file_exists ready
-	kill -s TERM "$PID"
-	ended_with 7
-	no_keys
-}
-
 # ---- ends by it ----
 
 @test "a command that a signal ends makes rlock end by the same one, and without a core of its own" {
@@ -167,16 +159,6 @@ runs_foreign() {
 
 # ---- stopped whole ----
 
-@test "SIGTERM stops all of the command's processes, whatever session they moved to, before the lock is free" {
-	hold_with_family a --grace 300ms
-	kill -s TERM "$PID"
-	wait_closely 20 is_free a
-	family_is_gone
-	ended_with 143
-	no_keys
-	said_nothing
-}
-
 @test "a process that ignores SIGTERM is killed after the grace, and the lock is held until then" {
 	hold_with_family a --grace 6s
 	start=$(now_ms)
@@ -191,51 +173,7 @@ runs_foreign() {
 	no_keys
 }
 
-@test "SIGINT stops leftover processes just as SIGTERM does" {
-	hold_with_family a --grace 50ms
-	kill -s INT "$PID"
-	wait_closely 20 is_free a
-	family_is_gone
-}
-
-@test "a command that ends well after SIGTERM was passed on leaves no process" {
-	in_background rlock run --grace 50ms a -- sh -c '
-		trap "exit 0" TERM
-		sleep 60 & echo $! >child
-		touch ready
-		while :; do sleep 0.01; done'
-	wait_until 5 file_exists ready
-	child=$(cat child)
-	kill -s TERM "$PID"
-	wait_closely 20 is_free a
-	is_gone "$child"
-	ended_with 0
-}
-
-@test "a command that is stopped starts new processes all the time, and none of them stays" {
-	in_background rlock run --grace 3s a -- sh -c '
-		trap "touch told" TERM
-		touch ready
-		while :; do setsid sleep 60 & sleep 0.01; done'
-	wait_until 5 file_exists ready
-	kill -s TERM "$PID"
-	# Before that it would be a command that ends by itself.
-	wait_closely 20 file_exists told
-	kill -s KILL "$(command_of "$PID")"
-	wait_closely 20 is_free a
-	run -0 processes_of_test
-	refute_output --partial sleep
-}
-
 # ---- left alone ----
-
-@test "what a command that ends by itself left in the background runs on, and the lock is free at once" {
-	took_less 20 rlock run a -- sh -c 'sleep 60 >/dev/null 2>&1 3>&- & echo $! >child'
-	child=$(cat child)
-	BACKGROUND+=("$child")
-	no_keys
-	is_running "$child"
-}
 
 @test "a child that rlock had before, and that ends first, is not taken for the command" {
 	run -7 sh -c 'sh -c "exit 3" & exec rlock run a -- sh -c "sleep 0.1; exit 7"'
