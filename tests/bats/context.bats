@@ -31,28 +31,10 @@ teardown() {
 
 # ---- shells ----
 
-@test "a command started in the background by a script keeps the lock when the script has ended" {
-	run -0 sh -c 'rlock run a -- until_let_go >/dev/null 2>&1 3>&- & exit 0'
-	wait_until 5 is_held a
-	let_go
-	wait_until 5 no_keys
-}
-
-@test "a script waits for rlock in the background and gets its status" {
-	run -7 sh -c 'rlock run a -- sh -c "exit 7" & wait $!'
-	run -143 sh -c 'rlock run a -- sh -c "kill -TERM \$\$" & wait $!'
-}
-
 @test "timeout ends the command and frees the lock" {
 	run -124 timeout 3 rlock run a -- sh -c 'echo $$ >child; sleep 60; exit 1'
 	assert [ -s child ]
 	is_gone "$(cat child)"
-	no_keys
-}
-
-@test "xargs -P runs one at a time" {
-	run -0 sh -c 'seq 8 | xargs -P 4 -n 1 sh -c "rlock run a -- ./increment"'
-	assert_equal "$(cat number)" 8
 	no_keys
 }
 
@@ -75,27 +57,6 @@ teardown() {
 	assert_output ''
 	run -0 sh -euc 'rlock run b -- true; rlock lock --pid $$ b; rlock unlock b; echo reached'
 	assert_output reached
-}
-
-@test "a script without a first line runs as a command" {
-	echo 'exit 7' >script
-	chmod +x script
-	run -7 rlock run a -- ./script
-}
-
-@test "a command that is stopped may clean up with programs of its own" {
-	cat >job <<-'EOS'
-		#!/bin/sh
-		trap 'sh -c "sleep 0.4; touch cleaned"; exit 3' TERM
-		touch ready
-		until [ -e let-go ]; do sleep 0.02; done
-	EOS
-	chmod +x job
-	in_background rlock run -q --max-run 4s a -- ./job
-	ended_with 124
-	file_exists ready
-	file_exists cleaned
-	no_keys
 }
 
 # ---- streams ----
@@ -141,17 +102,6 @@ teardown() {
 	ended_with 0
 	[ ! -e open ]
 	no_keys
-}
-
-@test "with standard streams closed a script locks and unlocks" {
-	run -0 bash -c '
-		rlock lock --pid $$ a <&- >&- 2>&- || exit
-		$REDIS exists a
-		rlock unlock a <&- >&- 2>&- || exit
-		$REDIS exists a
-	'
-	assert_output "1
-0"
 }
 
 @test "with standard error on a full disk the status is still right" {
@@ -260,43 +210,12 @@ needs_mild_signals() {
 	wait_until 5 no_keys
 }
 
-@test "as process 1 rlock ends by SIGTERM while it waits" {
-	needs_namespaces
-	needs_mild_signals
-	held_by_stranger a
-	in_background unshare --fork --pid --mount-proc rlock run a -- true
-	wait_until 5 has_waiters a
-	kill -TERM "$(pgrep -P "$PID")"
-	ended_with 143
-	wait_until 5 has_waiters a 0
-}
-
-# A pid namespace whose /proc is empty.
-WITHOUT_PROC=(unshare --fork --pid --mount-proc --kill-child
-	sh -c 'mount -t tmpfs none /proc && exec "$@"' sh)
-
-needs_empty_proc() {
-	"${WITHOUT_PROC[@]}" true 2>/dev/null || skip 'no namespaces here'
-	[ -z "${TESTS_UNDER:-}" ] || skip "$TESTS_UNDER can't do without /proc"
-}
-
-# runs_elsewhere COMMAND...: a script has a lock meanwhile, and finds it again.
-runs_elsewhere() {
-	in_background bash -c 'rlock lock --pid $$ a && touch had; until_let_go; rlock unlock a; echo "$?" >unlocked'
-	wait_until 5 file_exists had
-	run -0 "$@"
-	let_go
-	wait_until 5 grep -qsx 0 unlocked
-	ended_with 0
-	no_keys
-}
-
 @test "a call that shares the runtime directory, but no numbers of processes, leaves the locks of others alone" {
 	needs_namespaces
-	runs_elsewhere unshare --fork --pid --mount-proc rlock run b -- true
-}
-
-@test "a call that cannot see processes leaves the locks of others alone" {
-	needs_empty_proc
-	runs_elsewhere "${WITHOUT_PROC[@]}" sh -c 'rlock lock --owner x -l 20s b && rlock unlock --owner x b'
+	in_background bash -c 'rlock lock --pid $$ a && touch had; until_let_go; rlock unlock a'
+	wait_until 5 file_exists had
+	run -0 as_first_process rlock run b -- true
+	let_go
+	ended_with 0
+	no_keys
 }

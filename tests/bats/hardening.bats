@@ -66,13 +66,11 @@ calls() {
 	each_binary has_not -d TEXTREL
 	each_binary has -d 'FLAGS.* BIND_NOW'
 	each_binary has -l '^ *GNU_RELRO '
-	# Libraries are looked for where the system has them.
-	each_binary has_not -d 'R(UN)?PATH'
-}
-
-@test "program and library have a stack that cannot be executed, and no segment to write and execute" {
+	# Their stacks cannot be executed, and nothing can be both written and executed.
 	each_binary has -l '^ *GNU_STACK .* RW +0x'
 	each_binary has_not -l '^ *[A-Z_]+ .* RWE +0x'
+	# Libraries are looked for where the system has them.
+	each_binary has_not -d 'R(UN)?PATH'
 }
 
 @test "program and library guard their stack, and the C library's functions that fill memory" {
@@ -100,31 +98,6 @@ cc_knows_level_3() {
 }
 
 # ---- descriptors ----
-
-LOOK='ls /proc/$$/fd; :'
-
-# command_sees_its_own VERB OPTION...: of descriptors, what it would have without rlock.
-command_sees_its_own() {
-	local without
-	without=$(sh -c "$LOOK" 7</dev/null)
-	run -0 rlock "$@" name -- sh -c "$LOOK" 7</dev/null
-	assert_output "$without"
-}
-
-@test "the command gets none of rlock's descriptors, whatever the verb and the server" {
-	local verb
-	echo "$SECRET" >password
-	chmod 600 password
-	printf 'url = %s\n' "$TCP_URL" >rlock.conf
-	for verb in fair rlock wlock; do
-		command_sees_its_own "$verb"
-	done
-	command_sees_its_own run -u "redis://ci@127.0.0.1:$PORT" --password-file password
-	command_sees_its_own run -u "$TCP_URL/1" -u "$TCP_URL/2" -u "unix://$SERVER_SOCKET?db=3"
-	command_sees_its_own run -u local:
-	unset RLOCK_URL
-	command_sees_its_own run --config rlock.conf
-}
 
 has_listener() {
 	[ -n "$(redis pubsub channels)" ]
@@ -270,47 +243,6 @@ doubtful() {
 }
 
 # ---- passwords ----
-
-# hides_password PID: on its command line, which is there.
-hides_password() {
-	local line
-	line=$(tr '\0' ' ' <"/proc/$1/cmdline" 2>/dev/null)
-	[[ $line == *:'*'* && $line != *"$SECRET"* ]]
-}
-
-@test "no verb shows a password of several on its command line while it waits for a server" {
-	need_own_command_line
-	local verb
-	kill -STOP "$SERVER_PID"
-	for verb in 'run a -- true' "lock --pid $$ a" 'unlock --force a'; do
-		# shellcheck disable=SC2086
-		in_background rlock ${verb%% *} --connect-timeout 20s -u "$TCP_URL $TCP_URL/2" --url="$TCP_URL/3" \
-			${verb#* }
-		wait_until 5 hides_password "$PID"
-		wait_until 5 awaits_an_answer "$PID"
-		hides_password "$PID"
-		kill -KILL "$PID"
-	done
-	kill -CONT "$SERVER_PID"
-}
-
-awaits_an_answer() {
-	[ -n "$(find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null)" ]
-}
-
-@test "no verb says a password, whatever is wrong" {
-	local verb url
-	for verb in 'run a -- true' 'renew --owner x a'; do
-		for url in "$TCP_URL redis://ci:$SECRET@127.0.0.1:1" "$TCP_URL $TCP_URL" \
-			"redis+sentinel://ci:$SECRET@127.0.0.1:1,127.0.0.1:2/main" \
-			"redis+cluster://ci:$SECRET@127.0.0.1:1,127.0.0.1:2" "rediss://ci:$SECRET@127.0.0.1:1" \
-			"redis://ci:$SECRET$SECRET@127.0.0.1:$PORT" "ci:$SECRET@127.0.0.1"; do
-			# shellcheck disable=SC2086
-			RLOCK_URL=$url run rlock ${verb%% *} -v ${verb#* }
-			refute_output --partial "$SECRET"
-		done
-	done
-}
 
 @test "neither REDISCLI_AUTH nor a password file is told of by what rlock says, sends or leaves" {
 	echo "$SECRET" >password

@@ -96,15 +96,6 @@ refused() {
 	[ -s refused ]
 }
 
-@test "a file that can't be opened for want of descriptors is no bad configuration" {
-	needs_refuse
-	local number=0
-	while refused openat EMFILE $((number += 1)) rlock run a -- true; do
-		ended_by "$number" 0 71
-	done
-	((number > 3))
-}
-
 @test "a release that could not be waited for is repeated" {
 	needs_refuse
 	local number=0

@@ -56,20 +56,6 @@ how_often() {
 	wait_until 5 no_keys
 }
 
-@test "Ctrl-C at a line that is made anew ends the waiter, and the shell goes on below it" {
-	hold_in_background a
-	in_terminal bash <<-'END'
-		send TERM=xterm rlock run a -- true; echo next
-		expect held for
-		key C
-		expect ready> $
-		send echo status $?
-		expect status 130
-	END
-	refute_output --partial 'acquired after'
-	refute_output --regexp 'held for [0-9.]+s[^'$'\n'']*ready>'
-}
-
 @test "Ctrl-C ends a waiter, and the shell's loop with it" {
 	hold_in_background a
 	holder=$PID
@@ -154,19 +140,6 @@ how_often() {
 }
 
 # ---- reading and writing ----
-
-@test "what is typed while the lock is waited for is the command's" {
-	hold_in_background a
-	in_terminal bash <<-'END'
-		send rlock run a -- cat
-		expect waiting for
-		send hello
-		check touch let-go
-		expect ^hello$
-		key D
-		expect ready> $
-	END
-}
 
 @test "a pager at the end of the pipe reads the keys that are typed" {
 	cat >pager <<-'END'
