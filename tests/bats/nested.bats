@@ -104,27 +104,6 @@ exclude_each_other() {
 	no_keys
 }
 
-@test "a lock is re-entered a hundred processes below the one that has it, and released from there" {
-	cat >deep <<-'EOS'
-		#!/bin/sh
-		# deep LEVELS COMMAND [ARG...]
-		levels=$1
-		shift
-		[ "$levels" = 0 ] || set -- ./deep $((levels - 1)) "$@"
-		"$@"
-		exit $?
-	EOS
-	chmod +x deep
-	run -0 timeout 60 bash -c '
-		rlock lock --pid $$ a
-		./deep 100 rlock run -n a -- $REDIS hvals a
-		./deep 100 rlock unlock a
-		$REDIS exists a
-	'
-	assert_output "2
-0"
-}
-
 # is_listened_to CHANNEL
 is_listened_to() {
 	[ "$(redis pubsub numsub "$1" | tail -n 1)" = 1 ]
@@ -180,27 +159,6 @@ is_listened_to() {
 }
 
 # ---- strangers ----
-
-@test "a daemon that kept the environment of an ended rlock run is a stranger to the lock" {
-	run -0 rlock run a -- sh -c '
-		setsid sh -c "
-			until [ -e ended ]; do sleep 0.02; done
-			rlock run a -- ./inside x &
-			rlock run a -- ./inside y &
-			wait
-			touch both
-		" >/dev/null 2>&1 3>&- &
-		exit 0
-	'
-	no_keys
-	touch ended
-	exclude_each_other a x y
-	let_go
-	wait_until 5 file_exists both
-	file_exists in-x
-	file_exists in-y
-	wait_until 5 no_keys
-}
 
 # is_a_deadlock VERB COMMAND...: within a command of rlock VERB, without RLOCK_HELD.
 is_a_deadlock() {

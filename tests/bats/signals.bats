@@ -147,11 +147,8 @@ runs_foreign() {
 # ---- ends by it ----
 
 @test "a command that a signal ends makes rlock end by the same one, and without a core of its own" {
-	for signal in HUP INT KILL PIPE; do
-		run -0 ends_how env --default-signal rlock run a -- env --default-signal sh -c "kill -s $signal \$\$"
-		assert_output "signal $signal"
-	done
-	no_keys
+	run -0 ends_how rlock run a -- sh -c 'kill -s KILL $$'
+	assert_output 'signal KILL'
 	ulimit -S -c unlimited || skip 'cores are not allowed here'
 	run -0 ends_how rlock run a -- sh -c 'kill -s SEGV $$'
 	assert_output 'signal SEGV'

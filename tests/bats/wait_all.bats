@@ -1,8 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
 # What a command leaves running: it is left alone where the command ended by itself, and --wait-all keeps the lock
-# until the last of it has ended. A private server that an rlock inside started belongs to no command, and the lock of an rlock
-# inside is released, not left to its lease.
+# until the last of it has ended. The lock of an rlock inside is released, not left to its lease.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that; helpers set what is in capitals.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2153
@@ -29,22 +28,9 @@ setup() {
 	EOS
 	chmod +x leave
 	export END=:
-	LOCAL=$RLOCK_RUNTIME_DIR/local.sock
 }
 
-teardown() {
-	local pid
-	let_go
-	if [ -s "$RLOCK_RUNTIME_DIR/local.pid" ]; then
-		pid=$(<"$RLOCK_RUNTIME_DIR/local.pid")
-		[ "$(readlink "/proc/$pid/cwd")" != "$RLOCK_RUNTIME_DIR" ] || kill -KILL "$pid"
-	fi
-	watchful_teardown
-}
-
-local_answers() {
-	[ "$(ask_redis "$LOCAL" ping)" = PONG ]
-}
+teardown() { watchful_teardown; }
 
 # run_leave [OPTION...]: `rlock run` of the lock a, for ./leave, its messages in the file "said". Sets PID, and LEFT: the
 # leftover processes, which run.
@@ -194,21 +180,6 @@ wakes_rarely() {
 # switches PID: how often the process went to sleep.
 switches() {
 	sed -n 's/^voluntary_ctxt_switches:[[:space:]]*//p' "/proc/$1/status"
-}
-
-# ---- local: ----
-
-@test "--wait-all does not wait for the private server that an rlock inside started" {
-	run -0 timeout 20 rlock run --wait-all a -- rlock run -u local: b -- true
-	no_keys
-	local_answers
-}
-
-@test "with the renewer killed --max-run leaves the private server alone that an rlock inside started" {
-	hold_for 'rlock run -u local: b -- true; echo $$ >command-pid; exec sleep 60' a --max-run 3s --grace 200ms
-	kill -s KILL "$RENEWER"
-	ended_with 124
-	local_answers
 }
 
 # ---- the lock inside ----
