@@ -209,13 +209,3 @@ needs_mild_signals() {
 	file_exists told
 	wait_until 5 no_keys
 }
-
-@test "a call that shares the runtime directory, but no numbers of processes, leaves the locks of others alone" {
-	needs_namespaces
-	in_background bash -c 'rlock lock --pid $$ a && touch had; until_let_go; rlock unlock a'
-	wait_until 5 file_exists had
-	run -0 as_first_process rlock run b -- true
-	let_go
-	ended_with 0
-	no_keys
-}

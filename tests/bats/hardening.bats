@@ -88,15 +88,6 @@ cc_knows_level_3() {
 	"${CC:-cc}" -Werror -O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -include stdlib.h -S -o /dev/null -x c /dev/null
 }
 
-@test "what is linked with the library is seen under its prefix alone" {
-	local library
-	[ -z "${TESTS_UNDER:-}" ] || skip "$TESTS_UNDER builds no library"
-	for library in "${RLOCK_BIN%/*}"/librlock.so.?; do
-		run -1 sh -c 'nm -D --defined-only "$1" | grep -vE " rlock_[a-z_]+$"' sh "$library"
-		assert_output ''
-	done
-}
-
 # ---- descriptors ----
 
 has_listener() {
@@ -164,21 +155,6 @@ has_no_streams() {
 }
 
 # ---- the runtime directory ----
-
-@test "a runtime directory that another user may use in any way is refused by each verb that needs it" {
-	local mode verb
-	for mode in 701 720 1777; do
-		rm -rf "$RLOCK_RUNTIME_DIR"
-		mkdir "$RLOCK_RUNTIME_DIR"
-		chmod "$mode" "$RLOCK_RUNTIME_DIR"
-		for verb in "lock --pid $$ a" 'unlock a' 'renew a' 'run -u local: a -- true'; do
-			# shellcheck disable=SC2086
-			run -71 rlock $verb
-			assert_one_line '^rlock: (a: )?runtime directory .*chmod 700$'
-		done
-	done
-	no_keys
-}
 
 # doubtful HOW: a lock's hold file is made so that it is not to be trusted, by the line HOW for the shell, which
 # finds it in $file: then no process has the lock by it.

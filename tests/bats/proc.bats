@@ -193,7 +193,7 @@ looked_into_none() {
 	no_keys
 }
 
-# ---- processes that it does not show, or shows as ended ----
+# ---- processes that it does not show ----
 
 # An orphaned shell, where /proc shows no other user's processes.
 HIDING=(unshare -m sh -c 'mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"' sh)
@@ -209,25 +209,4 @@ needs_hidepid() {
 	needs_hidepid
 	run -71 "${HIDING[@]}" "$RLOCK" lock -u redis://127.0.0.1:1 --pid 1 --on-lost ignore a
 	assert_one_line '^rlock: a: cannot watch process 1: /proc does not show it \(hidepid\?\)$'
-}
-
-# A process that goes on by a thread of its own when its first thread has ended.
-@test "a process whose first thread has ended can have, renew and release a lock, and wait for one" {
-	in_background headless
-	wait_until 5 file_exists headless
-	local owner=$PID
-	run -0 rlock lock -t 1s --pid "$owner" a
-	stays 1.5 is_held a
-	run -0 rlock renew --pid "$owner" a
-	run -0 rlock unlock --pid "$owner" a
-	no_keys
-	run -1 rlock unlock --pid "$owner" a
-	held_by_stranger a
-	in_background rlock lock -t 1s --pid "$owner" a
-	wait_until 5 has_waiters a
-	stranger_leaves a
-	ended_with 0
-	let_go
-	wait_until 5 no_keys
-	no_hold_files
 }

@@ -264,15 +264,3 @@ without_renewal() {
 	no_keys
 	no_hold_files
 }
-
-@test "a lock's file comes again in the other directory when a stranger has made the first one anew" {
-	need_users
-	log_in
-	start_process
-	run -0 as_user rlock lock --pid "$PID" -t 3s a
-	holds_in "$FIRST" 1
-	stranger_takes directory
-	wait_until 10 holds_in "$SECOND" 1
-	run -0 as_user rlock unlock --pid "$PID" a
-	no_keys
-}
