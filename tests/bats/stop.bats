@@ -316,7 +316,7 @@ stops_with() {
 }
 
 @test "a Redis that loses its data, and the requests with them, leaves no caller waiting" {
-	hold_and_know a -t 3s
+	hold_and_know a -t 15s
 	kill -STOP "$RENEWER"
 	in_background rlock stop a
 	wait_until 5 has_requests a 1
