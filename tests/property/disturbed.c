@@ -635,6 +635,27 @@ static bool step_release_unknown(void)
 	return true;
 }
 
+/* ---- keys beside the lock that are gone ---- */
+
+/* Whatever happens then, each key that is made has a TTL. */
+static bool step_delete_side_key(void)
+{
+	static const char *const deleted[] = { "rlock_holds:{" LOCK "}", "rlock_ends:{" LOCK "}",
+					       "rlock_waiters:{" LOCK "}",
+					       "redisson_lock_timeout:{" LOCK "}" };
+	const char *key = deleted[chance(COUNT_OF(deleted))];
+
+	if (server_number("DEL %s", key) == 0)
+		return false;
+	story("delete %s", key);
+	/* All or some of the holds are lost. */
+	for (size_t i = 0; i < HOLDS; i++)
+		forget(&d.holds[i]);
+	d.is_dirty = d.has_dead_waiter = true;
+	tally("times a key beside the lock was deleted");
+	return true;
+}
+
 /* ---- nothing is left ---- */
 
 static void release_all(void)
@@ -701,7 +722,7 @@ static bool step_clean(void)
 static const struct choice choices[] = {
 	{ 100, step_acquire },        { 60, step_release }, { 20, step_renew },
 	{ 10, step_keep_until },      { 20, step_resend },  { 20, step_replay },
-	{ 20, step_release_unknown }, { 4, step_clean },
+	{ 20, step_release_unknown }, { 4, step_clean },    { 1, step_delete_side_key },
 };
 
 static void step(void)
