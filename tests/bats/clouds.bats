@@ -11,7 +11,6 @@ load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
 load ../lib/clusters
-load ../lib/proxying
 
 # To the first server all are known, but not allowed to the user "denied", and to the second none. To the third only INFO is
 # unknown, and the fourth is a cluster.
@@ -114,29 +113,6 @@ it denies PUBSUB: a dead waiter leaves the queue some seconds after its death"
 	VERBS='run rlock wlock fair' each_server waiters_of_all_kinds "$MISSED"
 }
 
-# A waiter is killed in front of another one: that one has its turn, if only when the first gives no sign of life.
-turn_after_a_dead_one() {
-	local holder dead
-	rm -f let-go
-	in_background rlock fair a -- until_let_go
-	holder=$PID
-	wait_until 10 is_held a
-	in_background rlock fair a -- true
-	dead=$PID
-	wait_until 10 has_in_queue a 1
-	in_background rlock fair a -- true
-	wait_until 10 has_in_queue a 2
-	kill_with_renewers "$dead"
-	let_go
-	ended_with 0 "$holder"
-	ended_with 0
-	no_keys
-}
-
-@test "a dead waiter of a fair lock keeps no other out for long without INFO and PUBSUB" {
-	on 2 at_socket turn_after_a_dead_one
-}
-
 @test "what needs a command that is refused says which: a database, replicas, a quorum" {
 	run -78 on 2 at_socket rlock run --db 1 a -- touch ran
 	assert_one_line '^rlock: a: denied by the server: it has one database only: leave the number out: '
@@ -196,15 +172,5 @@ all_are_held() {
 	redis config set timeout 1 >/dev/null
 	hold_all
 	stays 5 all_are_held
-	release_all
-}
-
-@test "connections that are closed again and again are nothing to holders and waiters of any kind" {
-	start_proxy
-	hold_all
-	for _ in 1 2 3; do
-		proxy cut
-		stays 1 all_are_held
-	done
 	release_all
 }

@@ -178,17 +178,6 @@ scores_are_ahead() {
 	nothing_is_left
 }
 
-@test "the head waits until a lock's least time is over, and then gets in" {
-	local end
-	run -0 rlock fair --at-least 2s a -- true
-	queue_waiters r1 r2
-	end=$(lease_end_ms a)
-	await_entry r1 8
-	(($(cut -c 1-13 in-r1) - end > -50))
-	take_turns r1 r2
-	nothing_is_left
-}
-
 # ---- without a command ----
 
 @test "a script has a fair lock until it unlocks it, and the next one is woken" {

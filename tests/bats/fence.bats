@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Fencing tokens: a number that grows with each time a lock is acquired, by any client, so that a holder that has been
 # overtaken can be told from the present one. The counter is that of Redisson's RFencedLock. Tokens that can't be told, since
-# standard output is full or closed; replies that get lost, and a server that is full.
+# standard output is full or closed; and replies that get lost.
 
 # In single quotes stand whole scripts.
 # shellcheck disable=SC2016
@@ -17,32 +17,7 @@ teardown_file() { stop_server; }
 
 setup() { directory_setup; }
 
-teardown() {
-	redis config set maxmemory 0 >/dev/null
-	watchful_teardown
-}
-
-JAVA=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e:57
-
-# java_lock NAME: as RFencedLock's tryLockAndGetToken: the token, or -1 when it is held by another.
-java_lock() {
-	redis eval '
-		if redis.call("exists", KEYS[1]) == 0 or redis.call("hexists", KEYS[1], ARGV[2]) == 1 then
-			local token = redis.call("incr", KEYS[2])
-			redis.call("hincrby", KEYS[1], ARGV[2], 1)
-			redis.call("pexpire", KEYS[1], ARGV[1])
-			return token
-		end
-		return -1' 2 "$1" "redisson_lock_token:{$1}" 30000 "$JAVA"
-}
-
-java_unlock() {
-	redis eval '
-		if redis.call("hincrby", KEYS[1], ARGV[1], -1) == 0 then
-			redis.call("del", KEYS[1])
-			redis.call("publish", KEYS[2], 0)
-		end' 2 "$1" "redisson_lock__channel:{$1}" "$JAVA"
-}
+teardown() { watchful_teardown; }
 
 # ---- tokens grow ----
 
@@ -69,24 +44,6 @@ java_unlock() {
 3
 1"
 	assert_equal "$(counter a)" 3
-	only_counters a
-}
-
-@test "Java's tokens and ours are of one row, re-entering on either side as well" {
-	assert_equal "$(java_lock a)" 1
-	assert_equal "$(java_lock a)" 2
-	run -75 rlock run -n --fence a -- true
-	java_unlock a
-	java_unlock a
-	run -0 rlock run --fence a -- sh -c 'echo $RLOCK_TOKEN; rlock run --fence a -- printenv RLOCK_TOKEN'
-	assert_output "3
-4"
-	assert_equal "$(java_lock a)" 5
-	java_unlock a
-	run -0 rlock lock --owner job-1 --lease 1m --fence a
-	assert_output 6
-	assert_equal "$(java_lock a)" -1
-	run -0 rlock unlock --owner job-1 a
 	only_counters a
 }
 
@@ -128,21 +85,6 @@ java_unlock() {
 	run -0 rlock run --at-least 100ms --fence a -- true
 	assert_equal "$(counter a)" 3
 	wait_until 2 only_counters a
-}
-
-@test "ten that take turns get ten tokens, in the order of their turns" {
-	local number pid
-	hold_in_background a
-	for number in {1..10}; do
-		in_background sh -c 'exec rlock "$1" --fence a -- sh -c "echo \$RLOCK_TOKEN >>tokens"' sh \
-			"$([ $((number % 2)) = 0 ] && echo run || echo fair)"
-	done
-	let_go
-	for pid in "${BACKGROUND[@]}"; do
-		ended_with 0 "$pid"
-	done
-	assert_equal "$(cat tokens)" "$(seq 10)"
-	only_counters a
 }
 
 @test "tokens beyond 2^53 are told to the last digit" {
@@ -298,13 +240,6 @@ java_unlock() {
 	assert_line 'status 71'
 	only_counters a
 	nothing_runs
-	run bash -c '
-		exec 5<>pipe 6>pipe 5<&-
-		rlock lock --pid $$ --fence a >&6
-		echo "status $?"'
-	refute_line 'status 0'
-	wait_until 2 only_counters a
-	nothing_runs
 	no_hold_files
 }
 
@@ -352,12 +287,4 @@ $((before + 1))
 1"
 	faults_happened
 	assert_equal "$(counter a)" 2
-}
-
-@test "a server that is full: an error, no token and no lock" {
-	redis config set maxmemory 1 >/dev/null
-	run -69 rlock run --fence a -- touch ran
-	assert_one_line '^rlock: a: .*memory'
-	no_keys
-	refute file_exists ran
 }

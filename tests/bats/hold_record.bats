@@ -156,18 +156,6 @@ reads_requests() {
 	done
 }
 
-@test "a nested command re-enters a lock whose record an older version wrote" {
-	rlock run a -- sh -c '
-		redis-cli -s "$SERVER_SOCKET" eval "
-			local id = redis.call(\"HKEYS\", KEYS[1])[1]
-			local old = string.gsub(redis.call(\"HGET\", KEYS[1], id), \" %x+%.%d+%.%d+[+-] \", \" \")
-			return redis.call(\"HSET\", KEYS[1], id, old)" 1 "rlock_holds:{a}" >/dev/null
-		rlock run a -- rlock status --json a >status'
-	output=$(cat status)
-	assert_equal "$(json 'lock["holders"][0]["count"]')" 2
-	wait_until 5 no_keys
-}
-
 @test "status and the messages of a wait say that the process of a holder has ended" {
 	local kind holder
 	for kind in run 'sem --permits 1'; do
@@ -213,16 +201,4 @@ reads_requests() {
 	refute_output --partial 'is not there'
 	run -75 rlock run -w 100ms a -- true
 	refute_output --partial 'has ended'
-}
-
-@test "a holder in another PID namespace is not looked for in this one" {
-	unshare --fork --pid --mount-proc --kill-child true 2>/dev/null || skip 'no pid namespaces here'
-	in_background unshare --fork --pid --mount-proc --kill-child rlock run a -- until_let_go
-	wait_until 5 is_held a
-	run -0 rlock status --json a
-	assert_equal "$(json '[lock["holders"][0]["process"][m] for m in ("pid", "boot", "here")]')" "[1, '$BOOT', False]"
-	assert [ "$(json 'lock["holders"][0]["process"]["pid_namespace"]')" != "$NAMESPACE" ]
-	assert_equal "$(json 'lock["holders"][0]["gone"]')" False
-	let_go
-	ended_with 0
 }

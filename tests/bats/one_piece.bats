@@ -9,10 +9,7 @@ teardown_file() { stop_server; }
 
 setup() { common_setup; }
 
-teardown() {
-	redis acl setuser default +@all >/dev/null
-	common_teardown
-}
+teardown() { common_teardown; }
 
 VERBS='lock fair rlock wlock'
 
@@ -101,29 +98,6 @@ same_state() {
 	done
 }
 
-@test "a read lock of one name is renewed as one of several names is, with other readers beside" {
-	local name
-	both rlock rlock --pid $$ --lease 1h
-	both rlock rlock --owner mate --lease 1h
-	renew
-	same_state 'beside one of ours'
-	for name in one two; do
-		redis hset "$name" java:1 1 >/dev/null
-		redis set "{$name}:java:1:rwlock_timeout:1" 1 px 3600000 >/dev/null
-	done
-	renew
-	same_state "beside Java's"
-	redis del 'rlock_ends:{one}' 'rlock_ends:{two}' >/dev/null
-	renew
-	same_state 'without the ends of our readers'
-	for name in one two; do
-		redis hincrby "$name" "$(redis hkeys "$name" | grep -- -)" 1 >/dev/null
-	done
-	renew
-	same_state 'with a hold that has no timeout key'
-	both rlock unlock --pid $$
-}
-
 @test "a lock of one name is renewed and released without the commands that only the long way has, of every kind" {
 	local verb
 	for verb in $VERBS; do
@@ -139,23 +113,4 @@ same_state() {
 		assert [ "$(count_of hdel unlock --pid $$ two three)" -gt 0 ]
 		assert_equal "$(count_of hdel unlock --pid $$ one)" 0
 	done
-}
-
-@test "the common case needs no right that others do not need" {
-	local verb
-	# The rights of the manual, for the default user: these are not tried out before.
-	redis acl setuser default -@all +acl '+client|setname' +eval +evalsha +subscribe +hlen +hexists +hkeys +hvals +hget +hgetall \
-		+hset +hdel +hincrby +incrby +del +exists +type +incr +get +set +zadd +zrem +zrange '+pubsub|numsub' +pttl +pexpire +time +publish +lindex +lpos \
-		+lrange +linsert +rpush +lrem +zscore +zcard >/dev/null
-	redis acl log reset >/dev/null
-	for verb in $VERBS; do
-		rlock "$verb" --owner job --lease 1m one
-		rlock renew --owner job --lease 2m one
-		rlock unlock --owner job one
-	done
-	assert_equal "$(rlock lock --fence --owner job --lease 1m one && rlock unlock --owner job one)" 1
-	assert_equal "$(rlock lock --fence --owner job --lease 1m one && rlock unlock --owner job one)" 2
-	rlock sem --permits 2 permits -- rlock sem --permits 2 permits -- true
-	redis acl log >"$BATS_TEST_TMPDIR/denied"
-	assert_equal "$(<"$BATS_TEST_TMPDIR/denied")" ''
 }

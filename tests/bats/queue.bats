@@ -37,18 +37,6 @@ teardown() { watchful_teardown; }
 	nothing_is_left
 }
 
-@test "a holder that is killed with its renewer holds up the queue until its lease is over" {
-	local end
-	start_holder r0 fair a -t 2s
-	queue_waiters r1 r2
-	kill_waiter r0
-	end=$(lease_end_ms a)
-	await_entry r1 8
-	(($(cut -c 1-13 in-r1) - end > -50))
-	take_turns r1 r2
-	nothing_is_left
-}
-
 # queue_many COUNT: they come one behind the other, with clocks that differ by two hours where that can be; a fifth of them is
 # killed while they wait, some of those while the others have their turns.
 queue_many() {
@@ -70,13 +58,13 @@ queue_many() {
 		kill_with_renewers "${PIDS[$party]}"
 	done
 	let_leave r0
+	# One of these may be quicker.
 	for party in "${dead[@]:${#dead[@]}/2}"; do
-		kill_with_renewers "${PIDS[$party]}"
+		kill_with_renewers "${PIDS[$party]}" || :
 	done
 	for party in "${living[@]}"; do
 		ended_with 0 "${PIDS[$party]}"
 	done
-	# One that was to be killed may have been quicker.
 	assert_equal "$(grep -vxF "$(printf '%s\n' "${dead[@]}")" order | tr '\n' ' ')" "${living[*]} "
 	run -0 sort -c -t r -k 2n order
 	nothing_is_left

@@ -78,21 +78,6 @@ teardown() { watchful_teardown; }
 	no_keys
 }
 
-@test "a writer gets in without a message once all readers are dead and their lease is over" {
-	local first second
-	admit_guest r1 rlock a -t 1s
-	first=$PID
-	admit_guest r2 rlock a -t 1s
-	second=$PID
-	queue_guest w wlock a
-	record_channel 'redisson_rwlock:{a}'
-	kill_holder "$first"
-	stays_outside 1.2 w
-	kill_holder "$second"
-	wait_until 8 is_inside w
-	assert_equal "$(show_channel 'redisson_rwlock:{a}')" ''
-}
-
 @test "waiters survive their connections" {
 	admit_guest r1 rlock a
 	queue_guest w wlock a
@@ -190,19 +175,6 @@ refuses() {
 	no_keys
 }
 
-@test "a wait ends with 78 when the key becomes something else, and leaves nothing of its own" {
-	admit_guest w wlock a
-	queue_guest r rlock a
-	# In one step: a waiter that looks between two would get in.
-	redis eval 'redis.call("del", KEYS[1], KEYS[2]) redis.call("hset", KEYS[1], ARGV[1], 1)' \
-		2 a 'rlock_holds:{a}' "$JAVA" >/dev/null
-	redis publish 'redisson_rwlock:{a}' 1 >/dev/null
-	ended_with 78
-	run -0 cat said-r
-	assert_one_line '^rlock: a: .*plain or fair lock: take another name$'
-	assert_equal "$(list_keys)" a
-}
-
 # ---- re-entered ----
 
 # never_to_be_had COMMAND...: 64 at once, in one line, and nothing has changed.
@@ -250,18 +222,6 @@ never_to_be_had() {
 		echo $?
 	'
 	assert_equal "$(xargs <<<"$output")" 'write 1 2 write 1 1 write 1 0 1'
-}
-
-@test "--at-least keeps a read lock held, without an owner: readers share it, writers wait" {
-	local held
-	held=$(rlock rlock --at-least 1m a -- printenv RLOCK_HELD)
-	is_mode a read
-	ttl_between 50000 a 60000
-	# The owner that it had is a stranger too: for itself it would wait in vain.
-	RLOCK_HELD=$held run -75 rlock wlock -n a -- true
-	run -0 rlock rlock -n a -- true
-	ttl_between 50000 a 60000
-	run -75 rlock wlock -n a -- true
 }
 
 @test "a reader's lease that has ended is neither released nor revived, though other readers hold on" {

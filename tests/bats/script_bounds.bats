@@ -87,22 +87,6 @@ is_in_queue() {
 	nothing_is_left
 }
 
-@test "a waiter far back in a long queue is searched for now and then, and knows its position meanwhile" {
-	start_holder r0 fair a
-	queue_strangers a 5000 "$(since_us 100)" 3600000
-	redis config resetstat >/dev/null
-	queue_waiter r1 a
-	wait_until 10 file_has said-r1 'position 5001 in the queue'
-	wait_until 10 has_tried r1 4
-	# Each try looks at the first hundred; the whole queue is searched at one of 51.
-	assert [ "$(calls_of lpos)" -lt $((2 * $(grep -c 'asking to' said-r1))) ]
-	keys_of a
-	redis del "$QUEUE_KEY" "$DEADLINES_KEY" "$WAITERS_KEY" >/dev/null
-	let_leave r0
-	let_leave r1
-	nothing_is_left
-}
-
 # ---- readers ----
 
 # readers NAME COUNT MS: as many readers of "a" as if each had called rlock, with a lease of so long. With a
@@ -199,18 +183,6 @@ costs_the_same() {
 	no_keys
 }
 
-@test "the holds of a reader whose ids are not listed, as by an older version, are found, and removed" {
-	run -0 rlock rlock --owner first --lease 1h a
-	run -0 rlock rlock --owner second --lease 1h a
-	redis hdel 'rlock_holds:{a}' second:0 >/dev/null
-	run -0 rlock renew --owner second --lease 1h a
-	run -0 rlock unlock --owner second a
-	fields_are mode first:0
-	assert_equal "$(redis hlen 'rlock_holds:{a}')" 1
-	run -0 rlock unlock --owner first a
-	no_keys
-}
-
 @test "many readers that died are removed, a hundred at a time, and keep no writer out" {
 	readers lives 1 $((60 * MINUTE_MS))
 	readers dead 250 -1000
@@ -226,14 +198,6 @@ costs_the_same() {
 	redis pexpire a $((60 * MINUTE_MS)) >/dev/null
 	run -0 rlock wlock -n a -- true
 	no_keys
-}
-
-@test "a reader that a Java service of before Redisson 4.4 has renewed is not removed before its timeout key ends" {
-	readers stays 1 $((60 * MINUTE_MS))
-	readers renewed 1 -1000
-	redis set '{a}:renewed1:0:rwlock_timeout:1' 1 px $MINUTE_MS >/dev/null
-	rlock rlock -n a -- true
-	fields_are mode stays1:0 renewed1:0
 }
 
 @test "a lock of many readers lasts as long as the longest of those that stay, Java's too" {

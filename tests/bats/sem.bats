@@ -111,20 +111,6 @@ slots"
 	wait_until 5 is_whole a 2
 }
 
-@test "a permit of an owner is renewed and released by that owner, the latest first" {
-	run -0 rlock sem --permits 3 --owner ci-1 --lease 10m a
-	run -0 rlock sem --permits 3 --owner ci-1 --lease 20m a
-	has_free a 1
-	run -0 rlock renew --owner ci-1 --lease 30m a
-	assert_output --regexp '^30m'
-	run -1 rlock unlock --mode plain --owner ci-1 a
-	run -0 rlock unlock --mode sem --owner ci-1 a
-	has_free a 2
-	run -0 rlock unlock --owner ci-1 a
-	is_whole a 3
-	run -1 rlock unlock --owner ci-1 a
-}
-
 @test "renew does not revive a permit whose lease has ended, though others are held" {
 	run -0 rlock sem --permits 2 --owner ci-1 --lease 1m a
 	run -0 rlock sem --permits 2 --owner ci-2 --lease 1s a
@@ -192,20 +178,6 @@ slots"
 	ended_with 0 "$waiter"
 	wait "${BACKGROUND[@]}" || :
 	wait_until 5 is_whole a 1
-}
-
-@test "a greater total wakes as many waiters" {
-	hold_permit 1 a
-	start_guest w1 sem a -v --permits 1
-	start_guest w2 sem a -v --permits 1
-	wait_until 5 has_waiters a 2
-	rlock sem --permits 3 --resize a
-	enters_woken w1
-	enters_woken w2
-	has_held a 3
-	let_go
-	all_ended_with 0
-	is_whole a 3
 }
 
 @test "a call that needs more permits than there are says so, and names no holder when there is none" {
@@ -313,31 +285,6 @@ slots"
 	all_ended_with 0
 }
 
-@test "status ends with 1 while all permits are free, and shows those that have expired" {
-	rlock sem --permits 2 a -- true
-	run -1 rlock status a
-	assert_output 'a: semaphore, free, 2 of 2 permits free'
-	rlock sem --permits 2 --owner ci --lease 1s a
-	let_pass 1.1
-	run -1 rlock status a
-	assert_line --regexp '^  expired '
-}
-
-@test "list finds semaphores that are held, with braces in their names, too, and by a pattern" {
-	hold_permit 2 imports --note one
-	in_background rlock sem --permits 2 'a{b}c' -- until_let_go
-	wait_until 5 has_free 'a{b}c' 1
-	redis set counter 5
-	run -0 rlock list
-	assert_line --regexp '^imports +sem .* one$'
-	assert_line --regexp '^a\{b\}c +sem '
-	assert_equal "${#lines[@]}" 3
-	run -0 rlock list 'imp*'
-	assert_equal "${#lines[@]}" 2
-	let_go
-	all_ended_with 0
-}
-
 @test "unlock --force frees all permits, and with --holder those of one owner" {
 	rlock sem --permits 4 --owner one --lease 1m a
 	rlock sem --permits 4 --take 2 --owner two --lease 1m a
@@ -355,6 +302,8 @@ slots"
 
 @test "unlock --force deletes a semaphore that is free, and its name is free for a lock" {
 	rlock sem --permits 3 a -- true
+	run -1 rlock status a
+	assert_output 'a: semaphore, free, 3 of 3 permits free'
 	run -78 rlock run -n a -- true
 	run -0 rlock unlock --force a
 	assert_one_line '^rlock: a: not held: the free semaphore was deleted$'

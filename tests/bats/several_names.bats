@@ -9,16 +9,10 @@
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
-load ../lib/proxying
 load ../lib/queue
 load ../lib/names
 
-setup_file() {
-	start_server
-	# From here on the server knows the scripts: a request whose reply gets lost has been carried out.
-	rlock fair warm -- rlock run -n other -- true
-}
-
+setup_file() { start_server; }
 teardown_file() { stop_server; }
 
 setup() { directory_setup; }
@@ -84,16 +78,6 @@ c"
 	done
 }
 
-@test "the answer to the request that acquired several locks is lost: each is acquired once" {
-	start_proxy
-	proxy drop-reply 'redisson_lock_token:{a}'
-	run -0 rlock run a b -- sh -c '$REDIS hvals a; $REDIS hvals b'
-	assert_output "1
-1"
-	faults_happened
-	no_keys
-}
-
 @test "one that is lost is lost: the command is stopped, the message says which one, and the others are released" {
 	local verb
 	for verb in run fair wlock rlock; do
@@ -124,16 +108,6 @@ c"
 	ended_with 0 "${PIDS[script]}"
 	nothing_is_left
 	no_hold_files
-}
-
-@test "renew renews several locks of a script, and says which one was lost" {
-	run -0 bash -c 'rlock fair --pid $$ a b
-		$REDIS pexpire a 5000 >/dev/null; $REDIS pexpire b 6000 >/dev/null
-		rlock renew a b >/dev/null; $REDIS pttl a; $REDIS pttl b; rlock unlock a b; exit'
-	((lines[0] > 25000 && lines[1] > 25000))
-	run -76 bash -c 'rlock fair --pid $$ a b; $REDIS del b >/dev/null; rlock renew a b; exit'
-	assert_one_line '^rlock: b: .*$'
-	wait_until 3 nothing_runs
 }
 
 # ---- waiting ----

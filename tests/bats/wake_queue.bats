@@ -59,27 +59,6 @@ times_woken() {
 	wait_until 5 no_keys
 }
 
-# The reader's own hold has expired, and its nested call finds that out.
-@test "a try that removes the last reader of one lock, and is busy with another, wakes the next waiter" {
-	hold_until_let_go wlock b
-	in_background rlock rlock a -- sh -c '
-		comes_true test -e go
-		$REDIS del "{a}:$RLOCK_OWNER:rwlock_timeout:1" >/dev/null
-		rlock rlock --pid $$ -q -n a b
-		echo $? >nested
-		comes_true test -e turns'
-	wait_until 5 is_held a
-	in_background rlock wlock -v a -- sh -c 'echo writer >>turns' 2>said
-	wait_until 5 has_waiters a
-	touch go
-	wait_until 5 test -e nested
-	soon_or_woken $SOON said had_turns writer
-	assert_equal "$(cat nested)" 75
-	let_go
-	wait "${BACKGROUND[@]}" || :
-	no_keys
-}
-
 @test "a release by Redisson wakes the first waiter, and not the others" {
 	local i
 	held_by_stranger a
@@ -213,35 +192,6 @@ woken_after() {
 	wait_until 5 has_waiters a
 	continue_waiters "$reader"
 	wait_until 10 had_turns waiter later
-	all_ended_with 0
-	no_keys
-}
-
-# reads_as READER: a reader in the background, which stays until the file "out" is there.
-reads_as() {
-	in_background rlock rlock a -- sh -c 'echo "$0" >>turns; comes_true test -e out' "$1"
-}
-
-@test "a reader in its turn lets in the readers that came after it, and then the writer" {
-	local reader
-	woken_after 2.2 rlock 20000 wlock
-	reader=$PID
-	reads_as 1
-	wait_until 5 has_waiters a 1
-	in_background rlock wlock a -- sh -c 'echo writer >>turns'
-	wait_until 5 has_waiters a 2
-	reads_as 2
-	wait_until 5 has_waiters a 3
-	assert [ ! -e turns ]
-	continue_waiters "$reader"
-	wait_until 10 has_lines turns 3
-	# It is the writer's turn next.
-	wait_until 10 is_held 'rlock_writer:{a}'
-	run -75 rlock rlock -n a -- true
-	touch out
-	wait_until 5 has_lines turns 4
-	assert_equal "$(sort turns)" $'1\n2\nwaiter\nwriter'
-	assert_equal "$(tail -n 1 turns)" writer
 	all_ended_with 0
 	no_keys
 }
