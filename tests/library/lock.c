@@ -1,5 +1,5 @@
 /*
- * A user's program in C11, for tests/bats/library.bats: it acquires, renews and releases a lock, and runs a command after
+ * A user's program in C11, for tests/release/library.bats: it acquires, renews and releases a lock, and runs a command after
  * each of these, which looks at the server.
  *
  *	lock URL NAME COMMAND

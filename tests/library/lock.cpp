@@ -1,5 +1,5 @@
 /*
- * A user's program in C++17, for tests/bats/library.bats: what lock.c does, with objects that free themselves.
+ * A user's program in C++17, for tests/release/library.bats: what lock.c does, with objects that free themselves.
  *
  *	lock URL NAME COMMAND
  */

@@ -1,5 +1,5 @@
 /*
- * Two threads with a connection each, which take turns by a lock, for tests/bats/library.bats. It fails when both hold the
+ * Two threads with a connection each, which take turns by a lock, for tests/release/library.bats. It fails when both hold the
  * lock at a time. Beside their own memory they share a counter alone, in a way that orders nothing between them: a
  * thread sanitizer then sees whatever the library shares between the connections.
  *
