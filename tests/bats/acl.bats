@@ -202,53 +202,6 @@ held_by_others() {
 	without_each held_by_others
 }
 
-# The lock of a user that lacks a right, and one that waits for it, and has every right.
-waited_for_by_others() {
-	local pair
-	mkfifo "$NAME"
-	for pair in $PAIRS; do
-		wait_behind "${pair%:*}" "${pair#*:}"
-	done
-}
-
-# wait_behind HOLD WAIT: the command says when it has begun; it ends when a waiter listens.
-wait_behind() {
-	local name=$NAME$1-$2 said
-	exec 9<>"$NAME"
-	{
-		try "$1 before $2" 1 rlock "$1" -n -t 3s -u "$URL" "$name" -- sh -c '
-			echo begun >"$1"
-			redis-cli -s "$SERVER_SOCKET" -r 200 -i 0.02 pubsub channels "*{$0}*" | grep -q .
-			exit 1' "$name" "$NAME"
-		echo over >"$NAME"
-	} &
-	read -r said <&9
-	[ "$said" = over ] || try "$2 behind it" 0 unlimited "$2" -w 9s -t 3s "$name" -- true
-	wait
-	exec 9<&-
-}
-
-@test "without any one right a lock is released so that its waiter acquires it" {
-	without_each waited_for_by_others
-}
-
-# ---- a queue with dead waiters in it ----
-
-behind_the_dead() {
-	local verb
-	for verb in run fair; do
-		ask_server zadd "redisson_lock_timeout:{$NAME}" 1 java:1
-		ask_server rpush "redisson_lock_queue:{$NAME}" java:1 java:2
-		try "$verb with a line" '1' rlock "$verb" -n -t 3s -u "$URL" "$NAME" -- false
-		is_free "$NAME" || complain "$verb leaves the lock held"
-		ask_server del "redisson_lock_timeout:{$NAME}" "redisson_lock_queue:{$NAME}"
-	done
-}
-
-@test "without any one right dead waiters in a queue keep no other from a lock, or it is refused with that right named" {
-	without_each behind_the_dead
-}
-
 # ---- locks without a command ----
 
 of_owners() {

@@ -151,24 +151,6 @@ names_all_servers() {
 	wait_until 5 on_each no_keys
 }
 
-@test "six shells that name the servers in different orders take their turns, one at a time" {
-	local order pid pids=()
-	for order in '1 2 3' '3 2 1' '2 3 1' '1 3 2' '3 1 2' '2 1 3'; do
-		# shellcheck disable=SC2086
-		in_background env RLOCK_URL="$(urls_of $order)" bash -c '
-			for turn in 1 2 3 4 5 6 7 8; do
-				rlock run a -- shared_turn write || echo "$? in turn $turn" >>wrong
-			done'
-		pids+=("$PID")
-	done
-	for pid in "${pids[@]}"; do
-		wait_until 60 is_gone "$pid"
-	done
-	[ ! -e wrong ] || fail "$(head wrong)"
-	has_lines turns 48
-	on_each no_keys
-}
-
 @test "a signal, and the end of the wait time, leave nothing of a waiter on any server" {
 	local holder
 	hold_on_each a

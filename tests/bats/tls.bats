@@ -8,7 +8,6 @@ load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
 load ../lib/certificates
-load ../lib/proxying
 
 setup_file() {
 	export CERTIFICATES=$BATS_FILE_TMPDIR/certificates
@@ -269,25 +268,6 @@ while True:
 	wait_until 5 has_resumed 2
 	let_go
 	ended_with 0
-}
-
-@test "a request whose record is spoiled is sent again over another connection" {
-	local sent byte
-	start_tls_proxy "$PORT"
-	# Afterwards the server knows the scripts.
-	run -0 trusted a -- true
-	proxy reset-count
-	run -0 trusted --note x a -- faultproxy -c "unix:$BATS_TEST_TMPDIR/control" count
-	sent=$(sed -E 's/.* bytes_up=([0-9]+) .*/\1/' <<<"$output")
-	# The type of the record with the release, its length, and what is encrypted.
-	for byte in 0 3 40; do
-		proxy reset-count
-		proxy at $((sent + byte)) up flip
-		run -0 trusted --note x a -- true
-		assert_output ''
-		no_keys
-		[[ $(proxy count) == *' spoiled=1 '* ]]
-	done
 }
 
 @test "a server that restarts during a hold, with another certificate, is not taken for the old one" {
