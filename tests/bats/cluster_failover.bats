@@ -119,12 +119,12 @@ name_at_node() {
 	port=$(port_of 3)
 	name_at_node 3
 	crash_server 3
-	run -69 took_less 4 rlock run -n "$NAME" -- touch begun
+	run -69 took_less 10 rlock run -n "$NAME" -- touch begun
 	assert_one_line "^rlock: $NAME: cannot reach redis://127.0.0.1:$port/0, which serves the lock's slot: Connection refused.*$"
 	run -69 rlock status "$NAME"
 	assert_output --partial "redis://127.0.0.1:$port/0, which serves the lock's slot: Connection refused"
 	wait_until 20 is_down 2
-	run -69 took_less 4 rlock run -nv "$NAME" -- touch begun
+	run -69 took_less 10 rlock run -nv "$NAME" -- touch begun
 	assert_line --regexp "^rlock: $NAME: no node of the cluster serves the lock: 127.0.0.1:$port does not answer the others: start it, or give --wait for a failover: CLUSTERDOWN .*$"
 	# Without a wait time, too, it is tried again.
 	assert [ "$(grep -c 'asking to acquire' <<<"$output")" -gt 2 ]

@@ -53,7 +53,7 @@ ignores_term='trap "" TERM; echo $$ >pid.new; mv pid.new pid; exec until_let_go'
 	wait_until 10 says 'the command ran for 1s'
 	took_less 20 ended_with 124
 	[ -e cleaned ]
-	wait_until 2 no_keys
+	wait_until 5 no_keys
 }
 
 @test "a clean-up hears no second SIGTERM" {
@@ -104,7 +104,7 @@ has_dropped() {
 	let_go
 	ended_with 0
 	said_nothing
-	wait_until 2 no_keys
+	wait_until 5 no_keys
 }
 
 @test "a waiter whose subscription is cut each time tries less and less often, and ends with 75" {

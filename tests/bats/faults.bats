@@ -39,7 +39,7 @@ unfreeze() {
 	unfreeze
 	ended_with 76
 	said_once '^rlock: a: lock lost at [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}[-+][0-9]{2}:[0-9]{2}: not renewed for [0-9.]+m?s: .+: terminating the command: before you run it again, look at what is half done$'
-	wait_until 3 no_keys
+	wait_until 5 no_keys
 	nothing_runs
 }
 
@@ -86,7 +86,7 @@ unfreeze() {
 	hold_with_family a -t 1s
 	kill_server
 	own_server
-	took_less 3 ended_with 76
+	took_less 10 ended_with 76
 	family_is_gone
 	said_once '^rlock: a: lock lost at '
 	no_keys
@@ -118,7 +118,7 @@ unfreeze() {
 	let_pass 1.5
 	proxy refuse off
 	# By itself it would be more than 5 s later.
-	wait_until 4 is_free a
+	wait_until 5 is_free a
 }
 
 @test "a server that is down at the start: 69 at once, or when the wait time that was given is over" {
@@ -141,7 +141,7 @@ unfreeze() {
 	let_pass 0.3
 	is_running "$PID"
 	own_server
-	took_less 8 ended_with 0
+	took_less 15 ended_with 0
 	[ -e ran ]
 	no_keys
 }
@@ -152,7 +152,7 @@ unfreeze() {
 	hold_with_family a -t 6s
 	wait_until 5 is_renewed a 6000
 	before_renewal "$PID" knowing_end redis del a
-	within 3.8 is_gone "$(family_member leader)"
+	within 5 is_gone "$(family_member leader)"
 	watch_family 7
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76

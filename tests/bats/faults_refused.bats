@@ -73,7 +73,7 @@ says_busy() {
 	done
 	is_running "$PID"
 	let_go
-	took_less 8 ended_with 0
+	took_less 15 ended_with 0
 	ended_with 0 "$holder"
 	said_nothing
 	[ -e ran ]

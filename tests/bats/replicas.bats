@@ -136,7 +136,7 @@ fail_over() {
 	in_background rlock run -w 20s a -- sh -c 'ask_redis two/redis.sock exists a >waiter-saw'
 	wait_until 5 has_waiters_at one a 1
 	fail_over
-	wait_until 3 is_not_renewed_at two a 2000
+	wait_until 5 is_not_renewed_at two a 2000
 	wait_until 5 is_renewed_at two a 2000
 	let_go
 	ended_with 0 "$holder"

@@ -79,7 +79,7 @@ names_all_servers() {
 	assert_output --partial 'broken'
 	on_each is_free a
 	ended_with 76
-	wait_until 2 on_each no_keys
+	wait_until 5 on_each no_keys
 	on 2 held_by_stranger a
 	run -0 rlock unlock --force a
 	on_each no_keys
