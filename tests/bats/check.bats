@@ -227,7 +227,7 @@ is_noted_as_nearly_full() {
 
 @test "a server that is too slow for the lease is not sound" {
 	start_proxy
-	proxy delay 150
+	proxy delay 120
 	run -78 rlock check -t 1s
 	finds BAD latency 'median [0-9.]+ ms, worst [0-9.]+ ms, of 20: too slow for a lease of 1s'
 }

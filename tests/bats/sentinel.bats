@@ -237,7 +237,7 @@ refused() {
 @test "no command begins on a grant of a server that is master no more" {
 	held_by_stranger a
 	on 2 held_by_stranger a
-	in_background rlock run -w 6s a -- touch begun
+	in_background rlock run -w 4s a -- touch begun
 	wait_until 5 has_waiters a
 	name_master "$(port_of 2)"
 	# What the sentinels said before counts for a second.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# Failovers by real sentinels, while a lock is held, waited for and released.
+# A failover by real sentinels, while a lock is held and waited for.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
@@ -61,15 +61,4 @@ waiter_ends_well() {
 	assert [ -e entered ]
 	wait_until 10 on "$(master)" no_keys
 	revive_replica "$old"
-}
-
-@test "during a failover by sentinels each call acquires and releases its lock" {
-	local worker
-	for worker in 1 2 3 4; do
-		in_background bash -c 'until [ -e over ]; do rlock run -w 60s "lock-$0" -- true || { echo "$?" >>failed; exit 1; }; done' "$worker"
-	done
-	wait_until 40 has_left "$(master)"
-	touch over
-	all_ended_with 0
-	assert [ ! -e failed ]
 }
