@@ -240,47 +240,23 @@ bounded() {
 
 # ---- servers that reply wrongly ----
 
-# lists_from SCAN [EVAL]: run has listed from a server that replies so, see tests/bin/hostile; one line is on standard
-# error.
-lists_from() {
-	rm -f hostile.sock
-	in_background hostile "$PWD/hostile.sock" "$@" 2>/dev/null
-	wait_until 5 test -S hostile.sock
-	run --separate-stderr timeout 10 env "${RLOCK_BIN%/*}/rlock" list --connect-timeout 3s -u "unix://$PWD/hostile.sock"
-	kill "$PID"
-	assert_equal "$(wc -l <<<"$stderr")" 1
-}
-
-# ends_list CODE TEXT MODE...: so ends list where the replies to SCAN, or those to its script, are like that.
-ends_list() {
-	local code=$1 text=$2 mode
-	shift 2
+@test "list ends when the cursors of a server go round in circles, a reply has no end or is of another type" {
+	local mode code text
 	[ -n "${TESTS_UNDER-}" ] || ulimit -v 40000
-	for mode in "$@"; do
-		lists_from "$mode"
-		assert_equal "$mode: $status" "$mode: $code"
-		assert_regex "$stderr" "^rlock: \*: .*$text"
-		lists_from good "$mode"
-		assert_equal "good $mode: $status" "good $mode: $code"
-		assert_regex "$stderr" "^rlock: \*: .*$text"
-	done
-}
-
-@test "list ends when the cursors of a server go round in circles" {
-	local mode
-	for mode in same circle; do
-		lists_from "$mode"
-		assert_equal "$status" 70
-		assert_equal "$(names)" 'java '
-		assert_equal "$stderr" "rlock: *: SCAN has no end: the server gave the same cursor twice"
-	done
-}
-
-@test "list ends when a reply is too large, does not become whole, is none of the protocol or of another type" {
-	ends_list 69 'its reply (is too long|has too many elements|is nested too deeply)' endless array
-	ends_list 69 'in time' slow
-	ends_list 69 "cannot reach unix://$PWD/hostile.sock" garbage end
-	ends_list 70 'unexpected reply to (SCAN|a request to inspect)' string null cursor
+	while IFS='|' read -r mode code text; do
+		rm -f hostile.sock
+		# shellcheck disable=SC2086
+		in_background hostile "$PWD/hostile.sock" $mode 2>/dev/null
+		wait_until 5 test -S hostile.sock
+		run "-$code" --separate-stderr timeout 30 "$RLOCK_BIN" list -u "unix://$PWD/hostile.sock"
+		kill "$PID"
+		assert_regex "$stderr" "^rlock: \*: .*${text}[^"$'\n'"]*\$"
+	done <<-'END'
+		circle|70|SCAN has no end: the server gave the same cursor twice
+		endless|69|its reply is too long
+		string|70|unexpected reply to SCAN
+		good string|70|unexpected reply to a request to inspect
+	END
 }
 
 @test "of a server whose scan does not end list prints what it has found, until Ctrl-C" {

@@ -255,13 +255,6 @@ has_socket() {
 	assert_equal "$(servers_of)" "$server"
 }
 
-@test "two runtime directories have two servers, and a name in each is a lock of its own" {
-	run -0 rlock run -u local: a -- \
-		env RLOCK_RUNTIME_DIR="$BATS_TEST_TMPDIR/run-2" rlock run -u local: -n a -- true
-	one_server
-	assert_equal "$(servers_of "$BATS_TEST_TMPDIR/run-2" | wc -l)" 1
-}
-
 @test "the private server that a command started is not stopped with that command, and not waited for" {
 	in_background rlock run -q outer -- sh -c 'rlock run -u local: a -- true; touch "$1"; until_let_go' sh \
 		"$BATS_TEST_TMPDIR/started"

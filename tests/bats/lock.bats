@@ -98,13 +98,6 @@ ctypes.CDLL(None).pthread_exit(None)'
 	assert_output 2
 }
 
-@test "a renewer holds on to no directory of the caller's" {
-	mkdir "$BATS_TEST_TMPDIR/there"
-	start_script 'cd "$1"; rlock lock --pid $$ a; touch "$READY"; until_let_go' "$BATS_TEST_TMPDIR/there"
-	wait_until 5 file_exists "$READY"
-	wait_until 5 [ "/proc/$(renewers)/cwd" -ef / ]
-}
-
 # ---- waiting ----
 
 @test "lock waits for its turn" {

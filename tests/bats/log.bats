@@ -281,21 +281,6 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 	no_keys
 }
 
-@test "the command and the renewer have no descriptor of the log" {
-	local without renewer
-	without=$(sh -c 'ls /proc/$$/fd; :' 7</dev/null)
-	run -0 rlock run --log log a -- sh -c 'ls /proc/$$/fd; :' 7</dev/null
-	assert_output "$without"
-	in_background sleep 60
-	rlock lock --log log --pid "$PID" a
-	renewer=$(processes_of_test | sed -n 's/ rlock-renewer$//p')
-	assert [ -n "$renewer" ]
-	run -0 find "/proc/$renewer/fd" -lname "$PWD/log"
-	assert_output ''
-	kill -KILL "$PID"
-	wait_until 5 is_free a
-}
-
 # ---- standard error ----
 
 @test "what happens while rlock is stopped stands on standard error once it goes on" {
@@ -373,19 +358,4 @@ except BlockingIOError:
 	needs_mounts
 	run -3 with_daemon 0 timeout -s KILL 5 rlock run --log syslog a -- sh -c 'exit 3'
 	assert_output "rlock: --log '/dev/log': cannot be written to: Resource temporarily unavailable"
-}
-
-# ---- where it is set ----
-
-@test "the configuration file can set the log, and verbs that log nothing ignore it" {
-	printf 'log = %s\nlog-format = json\n' "$PWD/log" >rlock.conf
-	rlock run --config rlock.conf a -- true
-	run -0 all_json
-	assert_equal "${#lines[@]}" 2
-	rm log
-	rlock list --config rlock.conf
-	assert [ ! -e log ]
-	rlock run --config rlock.conf --log other --log-format text a -- true
-	assert [ ! -e log ]
-	assert_equal "$(events other)" 'acquired a,released a'
 }

@@ -48,17 +48,6 @@ ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9
 	assert_output --regexp "^rlock: nightly: lock broken: --at-least kept it until $ISO_8601, its job has ended: the sync \\("
 }
 
-@test "with -v a line names the server once, and no script, also when the server fails" {
-	run -0 rlock run -v nightly -- true
-	refute_line --regexp '(redis|unix)://.*(redis|unix)://'
-	refute_line --regexp '[a-z]_(acquire|release|renew|leave)'
-	run -69 rlock run -v -u redis://127.0.0.1:1 nightly -- true
-	assert_line --regexp '^rlock: cannot reach redis://127.0.0.1:1/0: '
-	refute_line --regexp '(redis|unix)://.*(redis|unix)://'
-	run -77 rlock run -v --password-command 'echo secret' -u "redis://127.0.0.1:$PORT" nightly -- true
-	refute_line --regexp '(redis|unix)://.*(redis|unix)://'
-}
-
 @test "a wait that timed out names the holder, its process, and for how long it has held the lock" {
 	in_background rlock run nightly -- sleep 60
 	wait_until 5 is_held nightly

@@ -62,21 +62,6 @@ assert_no_password() {
 	run -0 env -u RLOCK_URL rlock run --config conf --password-command "$COMMAND" a -- true
 }
 
-@test "each of several servers has its password from a command of its own" {
-	run -0 rlock run --password-command "$COMMAND" -u "$RLOCK_URL/1 $RLOCK_URL/2 redis://ci:first-t0ken@127.0.0.1:$PORT" \
-		a -- true
-	assert_equal "$(calls)" 2
-}
-
-@test "a password of several thousand bytes is none too long, one of more than that is" {
-	local long
-	long=$(head -c 20000 /dev/zero | tr '\0' x)
-	rotate "$long"
-	run -0 rlock run --password-command "$COMMAND" a -- true
-	run -78 rlock run --password-command 'head -c 70000 /dev/zero | tr "\0" x' a -- touch ran
-	assert_no_password 'password command: its first line is too long'
-}
-
 # ---- no password ----
 
 @test "a command that fails: 78, and why, in one line; what it says itself is shown" {

@@ -116,27 +116,6 @@ script_for() {
 	assert_equal $(($(server_commands) - before)) 1
 }
 
-@test "an interpreter whose own interpreter is missing leaves nothing locked" {
-	not_under_valgrind 'it takes the place of the command before it finds that out'
-	script_for inner /no/such/interpreter
-	script_for script "$BATS_TEST_TMPDIR/inner"
-	run -126 rlock run a -- "$BATS_TEST_TMPDIR/script"
-	assert_one_message
-	assert_output --partial interpreter
-	no_keys
-}
-
-@test "a script without a first line, or with an interpreter that is there, runs" {
-	script_for script ''
-	echo 'echo ran' >>"$BATS_TEST_TMPDIR/script"
-	run -0 rlock run a -- "$BATS_TEST_TMPDIR/script"
-	assert_output ran
-	script_for script $'\t/bin/sh -e'
-	echo 'echo ran' >>"$BATS_TEST_TMPDIR/script"
-	run -0 rlock run a -- "$BATS_TEST_TMPDIR/script"
-	assert_output ran
-}
-
 @test "a command that was meant for a shell is shown with one" {
 	# No directory of commands has a cd then.
 	PATH=/no/such run -127 "$RLOCK_BIN" run -w 3s a -- cd /tmp

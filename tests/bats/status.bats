@@ -157,20 +157,6 @@ hears_as_java() {
 	assert_line --regexp "^  reader +- +5[0-9]s +1 +redisson +$JAVA_CLIENT:9\$"
 }
 
-@test "status says that the process of a holder was killed, and how much of its lease is left" {
-	hold_in_background nightly -t 60s
-	wait_until 5 has_renewer "$PID"
-	run -0 rlock status nightly
-	refute_output --partial 'is not there'
-	local holder=$PID
-	kill_holder "$holder"
-	wait "$holder" || :
-	run -0 rlock status nightly
-	assert_line --regexp "^  process $holder is not there: it has ended; .*; 5[0-9]s of its lease left\$"
-	run -0 rlock status --json nightly
-	assert_equal "$(json 'lock["holders"][0]["gone"]')" True
-}
-
 @test "status misses no process where a holder has none here" {
 	local host
 	host=$(uname -n)
