@@ -64,8 +64,7 @@ ctypes.CDLL(None).pthread_exit(None)'
 }
 
 @test "a script that ends without an unlock frees its lock soon, whatever it has started" {
-	run -0 bash -c 'rlock lock --pid $$ a; $REDIS exists a; until_let_go >/dev/null 2>&1 & exit 0'
-	assert_output 1
+	prints '1' 'rlock lock --pid $$ a; $REDIS exists a; until_let_go >/dev/null 2>&1 & exit 0'
 	wait_until 5 is_free a
 	wait_until 5 no_hold_files
 	let_go
@@ -90,12 +89,7 @@ ctypes.CDLL(None).pthread_exit(None)'
 }
 
 @test "in a pipeline lock returns, for its renewer keeps none of the caller's descriptors" {
-	run -0 timeout 10 bash -c '
-		rlock lock --pid $$ a 2>&1 | cat
-		rlock lock --pid $$ a 7>&1 8>&1 | cat
-		$REDIS hvals a
-	'
-	assert_output 2
+	prints '2' 'rlock lock --pid $$ a 2>&1 | cat; rlock lock --pid $$ a 7>&1 8>&1 | cat; $REDIS hvals a'
 }
 
 # ---- waiting ----
@@ -149,9 +143,7 @@ ctypes.CDLL(None).pthread_exit(None)'
 # ---- the runtime directory ----
 
 @test "the runtime directory is made for the user alone" {
-	run -0 bash -c 'umask 0; rlock lock --pid $$ a; stat -c %a "$RLOCK_RUNTIME_DIR" "$RLOCK_RUNTIME_DIR"/*'
-	assert_output "700
-600"
+	prints '700 600' 'umask 0; rlock lock --pid $$ a; stat -c %a "$RLOCK_RUNTIME_DIR" "$RLOCK_RUNTIME_DIR"/*'
 }
 
 @test "only hold files of dead processes are swept away" {

@@ -95,9 +95,7 @@ teardown() { watchful_teardown; }
 # ---- several names ----
 
 @test "names are acquired together or not at all, and unlocked together, in any order" {
-	run -0 bash -c 'rlock lock --pid $$ a b; $REDIS exists a b; rlock unlock b a; $REDIS exists a b'
-	assert_output "2
-0"
+	prints '2 0' 'rlock lock --pid $$ a b; $REDIS exists a b; rlock unlock b a; $REDIS exists a b'
 	held_by_stranger b
 	run -75 rlock lock --pid $$ -n a b
 	is_free a
@@ -114,13 +112,8 @@ teardown() { watchful_teardown; }
 }
 
 @test "the right line can be pasted, whatever the locks are called" {
-	run -0 bash -c '
-		rlock lock --pid $$ "my lock" b
-		said=$(rlock unlock b 2>&1)
-		eval "${said##*: }" || exit
-		$REDIS exists "my lock" b
-	'
-	assert_output 0
+	prints '0' 'rlock lock --pid $$ "my lock" b; said=$(rlock unlock b 2>&1); eval "${said##*: }" || exit
+		$REDIS exists "my lock" b'
 }
 
 @test "a lock of rlock run does not keep unlock from the others that are named with it" {
@@ -131,18 +124,8 @@ teardown() { watchful_teardown; }
 }
 
 @test "names that were locked one by one are unlocked one by one" {
-	run -0 bash -c '
-		rlock lock --pid $$ a
-		rlock lock --pid $$ b
-		rlock unlock a
-		$REDIS exists a
-		$REDIS exists b
-		rlock unlock b
-		$REDIS exists b
-	'
-	assert_output "0
-1
-0"
+	prints '0 1 0' 'rlock lock --pid $$ a; rlock lock --pid $$ b; rlock unlock a; $REDIS exists a; $REDIS exists b
+		rlock unlock b; $REDIS exists b'
 }
 
 # ---- another server ----
@@ -203,44 +186,24 @@ teardown() { watchful_teardown; }
 # ---- a script inside a script, or inside rlock run ----
 
 @test "a script that locks twice has to unlock twice" {
-	run -0 bash -c '
-		rlock lock --pid $$ a
-		rlock lock --pid $$ a
-		$REDIS hvals a
-		rlock unlock a
-		$REDIS hvals a
-		rlock unlock a
-		$REDIS exists a
-	'
-	assert_output "2
-1
-0"
+	prints '2 1 0' 'rlock lock --pid $$ a; rlock lock --pid $$ a; $REDIS hvals a; rlock unlock a; $REDIS hvals a
+		rlock unlock a; $REDIS exists a'
 }
 
 @test "rlock run inside a script that has the lock, or in its place, re-enters it" {
-	run -0 timeout 10 bash -c '
-		rlock lock --pid $$ a
-		rlock run a -- $REDIS hvals a
-		$REDIS hvals a
-		exec rlock run a -- $REDIS hvals a
-	'
-	assert_output "2
-1
-2"
+	prints '2 1 2' 'rlock lock --pid $$ a; rlock run a -- $REDIS hvals a; $REDIS hvals a
+		exec rlock run a -- $REDIS hvals a'
 	wait_until 5 is_free a
 }
 
 @test "a child script enters its parent's lock and leaves it again" {
-	run -0 bash -c '
+	prints '2 1 0' '
 		rlock lock --pid $$ a
 		dash -c "rlock lock --pid \$\$ a; $REDIS hvals a; rlock unlock a"
 		$REDIS hvals a
 		rlock unlock a
 		$REDIS exists a
 	'
-	assert_output "2
-1
-0"
 }
 
 @test "a child script that ends releases its own hold, and not its parent's" {

@@ -16,3 +16,10 @@ start_locking_script() {
 	start_script 'rlock "$1" --pid $$ "${@:2}" && touch "$READY"; until_let_go; exit 5' "$@"
 	wait_until 5 file_exists "$READY"
 }
+
+# prints LINES TEXT: a script of bash has succeeded, and printed these lines, with blanks between.
+prints() {
+	run -0 timeout 30 bash -c "$2"
+	# shellcheck disable=SC2154
+	assert_equal "${lines[*]}" "$1"
+}
