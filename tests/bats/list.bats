@@ -195,13 +195,13 @@ make_locks() {
 }
 
 @test "while it takes long list says on a terminal how far it is" {
-	make_locks 2000
+	make_locks 1000
 	start_proxy
 	proxy delay 200
-	run -0 on_terminal 80 rlock list 'java-1111'
+	run -0 on_terminal 80 rlock list 'java-111'
 	assert_output --regexp $'\rrlock: [0-9]+ keys looked at, [0-9]+ locks found'
-	assert_line --regexp '^.*java-1111 +plain'
-	run -0 --separate-stderr rlock list 'java-1111'
+	assert_line --regexp '^.*java-111 +plain'
+	run -0 --separate-stderr rlock list 'java-111'
 	assert_equal "$stderr" ''
 }
 
@@ -214,7 +214,7 @@ make_locks() {
 			redis.call("hset", name, "5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1", 1)
 			redis.call("pexpire", name, 600000)
 		end' 0
-	bounded rlock list >listed
+	bounded rlock list 'n?1*' >listed
 	bounded rlock list --json >listed.json
 	run -0 python3 -IS -c '
 import base64, json
@@ -227,7 +227,7 @@ rows = [line for line in text[1:] if line]
 # No name of these has two blanks.
 print(len(rows), len({row.split("  ")[0] for row in rows}), {c for row in rows for c in row if not c.isprintable()})'
 	assert_line --index 0 '40000 True True'
-	assert_line --index 1 '40000 40000 set()'
+	assert_line --index 1 '11111 11111 set()'
 }
 
 # bounded COMMAND...: with so little memory that no list of all locks fits into it.
