@@ -212,15 +212,6 @@ not to root or to the caller, and no other place names the server: give --url, o
 	assert_output --partial 'no server was named, and this is the default'
 }
 
-@test "a user whose home directory is root's has a file there, as in a container" {
-	[ "$(id -u)" = 0 ] || skip 'only root can be another user'
-	unset RLOCK_CONFIG XDG_CONFIG_HOME
-	mkdir -p home/.config
-	echo 'ttl = soon' >home/.config/rlock.conf
-	HOME=$PWD/home run -78 as_other_user 4711 rlock run a -- true
-	assert_output --partial "$PWD/home/.config/rlock.conf:1: ttl"
-}
-
 # ---- what it says ----
 
 @test "a bad line is told with file and line, and no server is asked anything" {

@@ -135,13 +135,6 @@ says() {
 	wait_until 10 is_gone "$PARENT"
 }
 
-@test "an output that leftover processes have closed ends with the command" {
-	says 0 started '' timeout 20 sh -c 'echo "$(rlock flock a sh -c "until_let_go >/dev/null 2>&1 3>&- & echo started")"'
-	says 1 '' '' there rlock flock -n a true
-	let_go
-	wait_until 10 is_free "$(realpath -m a)"
-}
-
 @test "a leftover process that is stopped is left alone" {
 	in_background rlock flock a sh -c 'until_let_go >/dev/null 2>&1 3>&- & echo $! >left; kill -STOP $!'
 	ended_with 0

@@ -11,7 +11,6 @@ load ../lib/watching
 load ../lib/rights
 load ../lib/inspecting
 load ../lib/proxying
-load ../lib/permits
 
 setup_file() { start_server_at_port; }
 teardown_file() { stop_server; }
@@ -257,19 +256,6 @@ bounded() {
 		string|70|unexpected reply to SCAN
 		good string|70|unexpected reply to a request to inspect
 	END
-}
-
-@test "of a server whose scan does not end list prints what it has found, until Ctrl-C" {
-	rm -f hostile.sock
-	in_background hostile "$PWD/hostile.sock" new
-	wait_until 5 test -S hostile.sock
-	in_background "$RLOCK_BIN" list -u "unix://$PWD/hostile.sock" >listed
-	wait_until 10 grep -q '^java ' listed
-	# A sanitizer keeps what is freed.
-	[ -n "${TESTS_UNDER-}" ] ||
-		assert [ "$(awk '/^VmRSS/ { print $2 }' "/proc/$PID/status")" -lt 20000 ]
-	kill -INT "$PID"
-	took_less 5 ended_with 130
 }
 
 # ---- --held-for ----

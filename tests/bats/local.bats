@@ -79,13 +79,6 @@ start_local() {
 	assert_equal "$(local_cli dbsize)" 0
 }
 
-@test "rlock flock knows the hold of a descriptor at local:" {
-	export RLOCK_URL=local:
-	cd "$BATS_TEST_TMPDIR"
-	run -1 --separate-stderr bash -c 'exec 9>f; rlock flock -n 9 && rlock flock -s 9 && rlock flock -u 9 && rlock status "$PWD/f"'
-	assert_output --partial free
-}
-
 @test "local: can stand in RLOCK_URL and in the configuration file" {
 	RLOCK_URL=local: run -0 rlock run a -- true
 	one_server
@@ -175,22 +168,6 @@ start_local() {
 	[[ "${environment[*]}" != *swordfish* ]]
 	[[ "${environment[*]}" != *RLOCK* ]]
 	[[ "${environment[*]}" != *BATS* ]]
-}
-
-@test "the private server has none of its starter's limits and priority" {
-	local server limit can_lower_nice=
-	[ "$(nice -n 5 nice -n $((-5 - $(nice))) nice 2>/dev/null)" != 0 ] || can_lower_nice=yes
-	run -0 bash -c '
-		ulimit -S -t 1000
-		# Sanitizers take all of the address space.
-		[ -n "${TESTS_UNDER:-}" ] || ulimit -S -v 8000000
-		exec nice -n 5 rlock run -u local: a -- true'
-	server=$(servers_of)
-	for limit in 'Max cpu time' 'Max address space'; do
-		run -0 sed -n "s/^$limit  *\([^ ]*\)  *\([^ ]*\).*/\1 \2/p" "/proc/$server/limits"
-		assert_equal "${output% *}" "${output#* }"
-	done
-	[ -z "$can_lower_nice" ] || assert_equal "$(ps -o ni= -p "$server" | tr -d ' ')" 0
 }
 
 @test "the private server keeps none of its starter's descriptors" {

@@ -43,18 +43,6 @@ is_program() {
 	no_hold_files
 }
 
-@test "--pid of a process whose first thread has ended is taken" {
-	in_background python3 -IS -c '
-import ctypes, threading
-threading.Thread(target=lambda: threading.Event().wait(60)).start()
-ctypes.CDLL(None).pthread_exit(None)'
-	wait_until 10 grep -qs '^State:[[:space:]]*Z' "/proc/$PID/status"
-	run -0 rlock lock --pid "$PID" a
-	is_held a
-	kill -KILL "$PID"
-	wait_until 5 is_free a
-}
-
 @test "a script that is killed with SIGKILL frees its lock soon" {
 	start_locking_script lock a
 	kill -KILL "$PID"
@@ -129,15 +117,6 @@ ctypes.CDLL(None).pthread_exit(None)'
 	redis del a >/dev/null
 	redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
 	no_keys
-}
-
-@test "SIGTERM ends the wait, and rlock ends by it" {
-	held_by_stranger a
-	in_background rlock lock --pid $$ a
-	wait_until 5 has_waiters a
-	kill -TERM "$PID"
-	ended_with 143
-	no_hold_files
 }
 
 # ---- the runtime directory ----
@@ -367,15 +346,6 @@ is_marked_lost() {
 	ttl_is_below a 2800
 	wait_until 5 is_free a
 	is_running "$PID"
-}
-
-@test "a fixed lease that has ended is a lost lock for unlock" {
-	start_script 'rlock lock --pid $$ -l 1s --on-lost ignore a; touch "$READY"; until_let_go; rlock unlock a; exit'
-	wait_until 5 file_exists "$READY"
-	wait_until 5 is_free a
-	is_running "$PID"
-	let_go
-	ended_with 76
 }
 
 @test "renew pushes a fixed lease forward, and the script is left alone for so long" {

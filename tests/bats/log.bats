@@ -115,20 +115,6 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 	[ "$(field kept_ms released)" -gt 3590000 ]
 }
 
-@test "a lock that came to nothing is logged as released" {
-	run -71 sh -c 'rlock lock --fence --owner x --lease 1m --log log a >/dev/full'
-	assert_equal "$(events)" 'acquired a,released a'
-	run -71 sh -c 'rlock lock --fence --pid $$ --log log b >/dev/full; exit $?'
-	assert_equal "$(events)" 'acquired a,released a,acquired b,released b'
-}
-
-@test "a lock of an owner is logged by the calls that acquire and release it" {
-	rlock lock --owner x --lease 1m --log log a
-	rlock unlock --owner x --log log a
-	assert_equal "$(events)" 'acquired a,released a'
-	assert_equal "$(field owner released)" x:0
-}
-
 # ---- the renewer ----
 
 @test "when rlock is killed its renewer logs the release, once" {
@@ -229,17 +215,6 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 	for ((i = 0; i < 40; i++)); do
 		grep -q "\"released\",\"name\":\"lock$i\"" log || fail "lock$i is missing"
 	done
-}
-
-@test "a new file can be read by its group, as far as the mask allows, and one that is there is added to by its link" {
-	(umask 0 && rlock run --log open a -- true)
-	(umask 077 && rlock run --log closed a -- true)
-	assert_equal "$(stat -c %a open closed | paste -sd ,)" 640,600
-	echo before >target
-	ln -s target log
-	rlock run --log log a -- true
-	assert_equal "$(head -n 1 target)" before
-	assert_equal "$(wc -l <target)" 3
 }
 
 @test "after a rotation the next line goes to a new file" {

@@ -109,13 +109,6 @@ has_sleeps() {
 	wait_until 5 none_sleeps
 }
 
-@test "what the command leaves running is killed when it has ended" {
-	run -0 rlock run --password-command "setsid sleep $NAP >/dev/null 2>&1 </dev/null &
-		until pgrep -f '^sleep $NAP' >'$PWD/left'; do sleep 0.01; done; $COMMAND" a -- true
-	assert [ -s left ]
-	wait_until 5 none_sleeps
-}
-
 @test "a command that fails is tried again within a wait time, and not without" {
 	write_script flaky 'echo call >>"$HERE/calls"' '[ "$(wc -l <"$HERE/calls")" -gt 2 ] || exit 1' 'cat "$HERE/token-now"'
 	run -78 rlock run --password-command "$COMMAND" a -- touch ran
@@ -143,17 +136,6 @@ has_sleeps() {
 	assert_line --index 4 "$(sed -n 's/^SigBlk:\t//p' /proc/self/status)"
 	assert_line --index 5 "$(sed -n 's/^SigIgn:\t//p' /proc/self/status)"
 	refute_line terminal
-}
-
-@test "no descriptor of the caller's and none of rlock's is open in the command" {
-	write_script look 'ls -l /proc/self/fd >"$HERE/seen"' 'cat "$HERE/token-now"'
-	run -0 rlock run -t 1s --password-command "$COMMAND" a -- true 7<"$BATS_TEST_FILENAME"
-	run -0 cat seen
-	refute_output --partial "$BATS_TEST_FILENAME"
-	refute_output --partial anon_inode
-	refute_output --partial socket:
-	# Without streams, too.
-	run -0 sh -c 'rlock run --password-command "$1" a -- true 0<&- 1>&- 2>&-' sh "$COMMAND"
 }
 
 @test "the command of the holder does not find the password, nor a descriptor more; no zombie is left" {

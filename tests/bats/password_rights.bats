@@ -90,13 +90,6 @@ with_all_but() {
 	nothing_is_locked
 }
 
-@test "without the right to choose a database it is named, and nothing is locked in another one" {
-	with_all_but -select
-	run rlock run -n --db 3 -u "$CI_URL" nightly -- touch ran
-	assert_refused 77 +select
-	nothing_is_locked
-}
-
 @test "without the right to notify waiters the command's status stands, and a warning is given" {
 	local rule
 	for rule in -publish resetchannels; do

@@ -7,7 +7,6 @@
 
 load ../lib/helpers
 load ../lib/leftovers
-load ../lib/watching
 load ../lib/password_commands
 
 # Behind a port, because a user can be named in the URL of a port alone.
@@ -108,17 +107,6 @@ release_to_waiters() {
 	ended_with 76
 	run -0 cat said
 	assert_output --partial 'password command ended with status 1'
-}
-
-@test "a command may take longer than a try to renew, since the next try goes on with it" {
-	# The first try has a ninth of the lease.
-	write_script slow 'echo call >>"$HERE/calls"' 'timeout 1.5 tail -f /dev/null' 'cat "$HERE/token-now"'
-	in_background rlock run -t 9s --password-command "$COMMAND" a -- until_let_go
-	wait_until 10 is_held a
-	is_renewed_by_another 9000
-	assert_equal "$(calls)" 2
-	let_go
-	ended_with 0
 }
 
 @test "a file that is gone, is empty while it is written, or is no file that rlock trusts, leaves the last password" {

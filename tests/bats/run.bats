@@ -75,24 +75,6 @@ how_it_ended() {
 	assert_output "rlock: a b: cannot run not-executable: Permission denied: it is not executable: try: chmod +x $file"
 }
 
-@test "a file that another user may execute is told as such" {
-	local file=$BATS_TEST_TMPDIR/theirs
-	echo '#!/bin/sh' >"$file"
-	chmod 611 "$file"
-	as_other_user test -e "$file" || skip 'only root can be another user'
-	chmod 644 "$file"
-	chmod u+x "$file"
-	run -126 as_other_user "$RLOCK_BIN" run a -- "$file"
-	assert_output "rlock: a: cannot run $file: Permission denied: its mode allows other users to run it, or its file \
-system is mounted with noexec"
-}
-
-# With access to the directories of the tests.
-as_other_user() {
-	setpriv --reuid=4711 --regid=4711 --clear-groups --inh-caps=+dac_read_search \
-		--ambient-caps=+dac_read_search "$@" 2>&1
-}
-
 # script_for NAME INTERPRETER: an executable file with that first line.
 script_for() {
 	printf '#!%s\n' "$2" >"$BATS_TEST_TMPDIR/$1"
@@ -180,12 +162,6 @@ script_for() {
 		assert [ "${left[i]}" -le "${left[i - 1]}" ]
 	done
 	assert_between 0 "${left[-1]}" 3000
-}
-
-@test "a command that ends within its fixed lease releases the lock" {
-	run -4 rlock run --lease 10s a -- sh -c 'exit 4'
-	assert_output ''
-	no_keys
 }
 
 # wakes_up_between PID LEAST_S MOST_S: its timer, as the kernel shows it, is set to that time from now.

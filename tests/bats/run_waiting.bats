@@ -8,7 +8,6 @@
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/inspecting
-load ../lib/refusing
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }
@@ -130,14 +129,6 @@ teardown() { patient_teardown; }
 	let_go
 	wait_until 20 grep -q 'acquired after' shown
 	run ! grep 'has ended' shown
-}
-
-@test "a wait that is stopped on a terminal leaves its line, and what comes then begins another" {
-	hold_in_background a
-	in_background env TERM=xterm script -qfec 'rlock run a -- true & echo $! >pid; wait; echo next' typescript </dev/null >/dev/null
-	wait_until 20 grep -q 'waiting for' typescript
-	kill "$(cat pid)"
-	wait_until 10 grep -q '^next' typescript
 }
 
 @test "a terminal that cannot erase a line gets whole lines" {
@@ -287,16 +278,6 @@ is_silent() {
 	assert_one_line '^rlock: catalog: busy: held by second \(second:0\) for 2h00m, and --complain-after says 2h: end that job$'
 	run -0 rlock write -n -E 0 --complain-after 3h catalog -- true
 	assert_output ''
-}
-
-@test "a holder whose process has ended is told so" {
-	hold_in_background nightly
-	wait_until 5 has_renewer "$PID"
-	kill -KILL "$(renewer_of "$PID")" "$PID"
-	wait "$PID" || :
-	make_older nightly 7200000
-	run -75 rlock run -n -E 0 --complain-after 1h nightly -- true
-	assert_one_line ' for 2h00m, and --complain-after says 1h; its process has ended$'
 }
 
 @test "in the configuration file it is for the calls that do not wait" {

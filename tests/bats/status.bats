@@ -6,7 +6,6 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
 load ../lib/helpers
-load ../lib/sharing
 load ../lib/leftovers
 load ../lib/watching
 load ../lib/rights
@@ -114,24 +113,6 @@ teardown() {
 	redis del 'redisson_lock_queue:{nightly}' 'redisson_lock_timeout:{nightly}' >/dev/null
 }
 
-@test "status counts the waiters of a plain lock, and the other clients that listen" {
-	acquire lock ci nightly
-	in_background rlock lock -w 20s nightly -- true
-	wait_until 5 has_waiters nightly 1
-	in_background redis-cli -s "$SERVER_SOCKET" subscribe 'redisson_lock__channel:{nightly}'
-	wait_until 5 hears_as_java
-	run -0 rlock status nightly
-	assert_line --regexp '^  1 waiter of rlock, the first for [0-9.]+s$'
-	assert_line --partial '1 other client of its channel'
-	rlock unlock --owner ci nightly
-}
-
-hears_as_java() {
-	local counts
-	counts=$(redis pubsub numsub 'redisson_lock__channel:{nightly}' 'redisson_lock__channel:{nightly}:rlock')
-	[ "$(sed -n 2p <<<"$counts")" -gt "$(sed -n 4p <<<"$counts")" ]
-}
-
 @test "status shows the readers of a read lock, each with its own TTL, and the writer that waits" {
 	acquire read one nightly --note first
 	rlock read --owner two --lease 30s nightly
@@ -155,18 +136,6 @@ hears_as_java() {
 	redis set "{nightly}:$JAVA_CLIENT:9:rwlock_timeout:1" 1 px 60000 >/dev/null
 	run -0 rlock status nightly
 	assert_line --regexp "^  reader +- +5[0-9]s +1 +redisson +$JAVA_CLIENT:9\$"
-}
-
-@test "status misses no process where a holder has none here" {
-	local host
-	host=$(uname -n)
-	# That of --owner, one that --at-least keeps, and one of another host.
-	rlock lock --owner ci --lease 60s a
-	rlock run --at-least 60s b -- true
-	rlock lock --pid $$ --note "me@not-$host pid 999999999 x" c
-	run -0 rlock status a b c
-	refute_output --partial 'is not there'
-	rlock unlock --pid $$ c
 }
 
 @test "of very many readers status shows some, says how many more there are, and does not hold up the server" {
@@ -248,18 +217,6 @@ status_is_quick() {
 }
 
 # ---- rights ----
-
-@test "a user with fewer rights is told what it can see, and what it cannot" {
-	acquire fair ci nightly --note secret
-	redis acl setuser look on ">$SECRET" resetkeys resetchannels -@all '~nightly*' \
-		+eval +evalsha +hlen +hgetall +pttl +time +client\|setname >/dev/null
-	run -0 rlock status -u "$(url_of look)" nightly
-	assert_line --index 0 --regexp '^nightly: plain lock, held, '
-	assert_line --regexp '^  holder +- +5[0-9]s +1 +unknown +ci:0$'
-	assert_line --partial '  not seen: records: denied by the server'
-	assert_line --partial '  not seen: queue: denied by the server'
-	refute_output --partial secret
-}
 
 @test "a user that may not read the lock is refused with 77, and the rule is named" {
 	acquire lock ci nightly
