@@ -41,15 +41,13 @@ fall_silent() {
 	must "it was not said why: $where" grep -q "^rlock: $NAME: lock lost " said-holder
 }
 
-black_hole() {
-	begin_scenario "black hole, $1"
+@test "black hole" {
+	local kind
 	compare_clocks
 	listen_to_ends
-	in_cells "$(scaled 60)" 8 fall_silent "$1"
-	end_scenario 'left of the lease' least
+	for kind in "${KINDS[@]}"; do
+		begin_scenario "black hole, $kind"
+		in_cells "$(scaled 60)" 8 fall_silent "$kind"
+		end_scenario 'left of the lease' least
+	done
 }
-
-@test "black hole, plain" { black_hole plain; }
-@test "black hole, fair" { black_hole fair; }
-@test "black hole, read" { black_hole read; }
-@test "black hole, write" { black_hole write; }

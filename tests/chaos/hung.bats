@@ -39,7 +39,7 @@ holds_beside_hung() {
 	(($1 % 2)) || stay='until -i -C'
 	visits holder "${KINDS[$1 % 4]}" "$LEDGER" "$stay" --grace ${GRACE_MS}ms "${@:2}"
 	HOLDER=$PID
-	wait_until 10 all_inside "$LEDGER" $FAMILY_SIZE || return
+	wait_until 10 all_inside "$LEDGER" "$FAMILY_SIZE" || return
 	draw 1 ${#LOSSES[@]}
 	LOST=${LOSSES[DRAWN - 1]}
 	something_hangs

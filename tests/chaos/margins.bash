@@ -10,7 +10,7 @@ listen_to_ends() {
 		__keyevent@0__:del __keyevent@0__:expired >"$0"' "$EVENTS"
 	# in_cells waits for all that is its shell's.
 	disown "$PID"
-	wait_until 5 grep -qs ',2$' "$EVENTS"
+	wait_until 20 grep -qs ',2$' "$EVENTS"
 }
 
 # How the lock went: "del", it was released, or "expired".
@@ -76,7 +76,7 @@ check_margin() {
 	((later_us <= end_us)) || end_us=$later_us
 	if ((seen_us >= end_us && later_us == 0)); then
 		# Where only the replies were lost it was renewed all the time, and released.
-		wait_until 3 lock_has_ended || return
+		wait_until 20 lock_has_ended || return
 		[ "$(end_of_lock)" != del ] || return 0
 	fi
 	took $(((end_us - seen_us) / 1000))
