@@ -112,7 +112,7 @@ static inline void supervise(const struct supervision *how, int listener_fd)
 		int decided;
 
 		for (size_t i = count; i-- > 0;) {
-			if (how->waits(how->ctx, &held[i]))
+			if (how->waits != NULL && how->waits(how->ctx, &held[i]))
 				continue;
 			supervised_answer(listener_fd, held[i].id, 0);
 			held[i] = held[--count];
