@@ -58,7 +58,6 @@ static const struct call known_calls[] = {
 	{ "kill", SYS_kill },
 	{ "kcmp", SYS_kcmp },
 	{ "mmap", SYS_mmap },
-	{ "madvise", SYS_madvise },
 	{ "ppoll", SYS_ppoll },
 	{ "waitid", SYS_waitid },
 	{ "read", SYS_read },
@@ -71,12 +70,6 @@ static const struct call known_calls[] = {
 	{ "setpgid", SYS_setpgid },
 	{ "getrandom", SYS_getrandom },
 	{ "getdents64", SYS_getdents64 },
-	{ "mkdirat", SYS_mkdirat },
-#ifdef SYS_renameat
-	{ "renameat", SYS_renameat },
-#endif
-	{ "renameat2", SYS_renameat2 },
-	{ "unlinkat", SYS_unlinkat },
 	{ "setsid", SYS_setsid },
 	{ "prctl", SYS_prctl },
 	{ "rt_sigprocmask", SYS_rt_sigprocmask },

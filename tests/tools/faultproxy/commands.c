@@ -107,16 +107,6 @@ static const char *do_cut(struct buffer *answer, int argc, char **argv)
 	return NULL;
 }
 
-static const char *do_half_close(struct buffer *answer, int argc, char **argv)
-{
-	struct conn *conn;
-
-	(void)answer, (void)argc, (void)argv;
-	for (conn = conn_first(); conn != NULL; conn = conn->next)
-		conn_half_close(conn);
-	return NULL;
-}
-
 static const char *do_rule(struct buffer *answer, int argc, char **argv)
 {
 	static const struct {
@@ -125,8 +115,8 @@ static const char *do_rule(struct buffer *answer, int argc, char **argv)
 	} faults[] = {
 		{ "cut-before", FAULT_CUT },  { "drop-reply", FAULT_DROP },
 		{ "hold-reply", FAULT_HOLD }, { "stall-reply", FAULT_STALL },
-		{ "end-reply", FAULT_END },   { "trickle-reply", FAULT_TRICKLE },
-		{ "garbage", FAULT_GARBAGE }, { "spare", FAULT_NONE },
+		{ "end-reply", FAULT_END },   { "garbage", FAULT_GARBAGE },
+		{ "spare", FAULT_NONE },
 	};
 	long times = 1;
 	size_t i = 0;
@@ -216,30 +206,17 @@ static const struct {
 	int args_min, args_max;
 	command_fn *run;
 } commands[] = {
-	{ "pass", 0, 0, do_pass },
-	{ "delay", 1, 1, do_delay },
-	{ "far", 1, 1, do_delay },
-	{ "trickle", 1, 1, do_trickle },
-	{ "silence", 0, 0, do_silence },
-	{ "cut", 0, 0, do_cut },
-	{ "half-close", 0, 0, do_half_close },
-	{ "refuse", 1, 1, do_refuse },
-	{ "blackhole", 1, 2, do_blackhole },
-	{ "cut-before", 1, 2, do_rule },
-	{ "drop-reply", 1, 2, do_rule },
-	{ "hold-reply", 1, 2, do_rule },
-	{ "stall-reply", 1, 2, do_rule },
-	{ "end-reply", 1, 2, do_rule },
-	{ "trickle-reply", 1, 2, do_rule },
-	{ "garbage", 1, 2, do_rule },
-	{ "spare", 1, 2, do_rule },
-	{ "at", 3, 3, do_at },
-	{ "stall", 1, 1, do_stall },
-	{ "release", 0, 0, do_release },
-	{ "count", 0, 0, do_count },
-	{ "reset-count", 0, 0, do_reset_count },
-	{ "state", 0, 0, do_state },
-	{ "log", 1, 1, do_log },
+	{ "pass", 0, 0, do_pass },       { "delay", 1, 1, do_delay },
+	{ "far", 1, 1, do_delay },       { "trickle", 1, 1, do_trickle },
+	{ "silence", 0, 0, do_silence }, { "cut", 0, 0, do_cut },
+	{ "refuse", 1, 1, do_refuse },   { "blackhole", 1, 2, do_blackhole },
+	{ "cut-before", 1, 2, do_rule }, { "drop-reply", 1, 2, do_rule },
+	{ "hold-reply", 1, 2, do_rule }, { "stall-reply", 1, 2, do_rule },
+	{ "end-reply", 1, 2, do_rule },  { "garbage", 1, 2, do_rule },
+	{ "spare", 1, 2, do_rule },      { "at", 3, 3, do_at },
+	{ "stall", 1, 1, do_stall },     { "release", 0, 0, do_release },
+	{ "count", 0, 0, do_count },     { "reset-count", 0, 0, do_reset_count },
+	{ "state", 0, 0, do_state },     { "log", 1, 1, do_log },
 	{ "quit", 0, 0, do_quit },
 };
 

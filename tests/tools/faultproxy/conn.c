@@ -58,7 +58,7 @@ void pieces_free(struct pieces *pieces)
 		pieces_drop_first(pieces);
 }
 
-struct piece *pieces_add(struct pieces *pieces, const char *bytes, size_t len, int64_t due_us)
+void pieces_add(struct pieces *pieces, const char *bytes, size_t len, int64_t due_us)
 {
 	struct piece *piece = die_if_null(malloc(sizeof(*piece) + len));
 
@@ -66,11 +66,9 @@ struct piece *pieces_add(struct pieces *pieces, const char *bytes, size_t len, i
 	piece->due_us = due_us;
 	piece->len = len;
 	piece->sent = 0;
-	piece->trickles = false;
 	memcpy(piece->bytes, bytes, len);
 	*pieces->end = piece;
 	pieces->end = &piece->next;
-	return piece;
 }
 
 void pieces_drop_first(struct pieces *pieces)

@@ -114,7 +114,7 @@ void exchange_take_up(struct conn *conn)
 /* A piece without a byte, behind which the connection may end. */
 static void stall(struct conn *conn)
 {
-	(void)pieces_add(&conn->pieces, "", 0, clock_now_us() + conditions.stall_us);
+	pieces_add(&conn->pieces, "", 0, clock_now_us() + conditions.stall_us);
 	conn->is_ending = true;
 	conn_drop_requests(conn);
 }
@@ -134,17 +134,14 @@ static void pass_reply(struct conn *conn, const char *bytes, size_t len, enum fa
 		conn_half_close(conn);
 		break;
 	case FAULT_GARBAGE:
-		(void)pieces_add(&conn->pieces, GARBAGE, strlen(GARBAGE), due_us);
+		pieces_add(&conn->pieces, GARBAGE, strlen(GARBAGE), due_us);
 		break;
 	case FAULT_HOLD:
-		(void)pieces_add(&conn->pieces, bytes, len, NEVER_US);
-		break;
-	case FAULT_TRICKLE:
-		pieces_add(&conn->pieces, bytes, len, due_us)->trickles = true;
+		pieces_add(&conn->pieces, bytes, len, NEVER_US);
 		break;
 	case FAULT_NONE:
 	case FAULT_CUT:
-		(void)pieces_add(&conn->pieces, bytes, len, due_us);
+		pieces_add(&conn->pieces, bytes, len, due_us);
 		break;
 	}
 }
@@ -192,8 +189,8 @@ void exchange_take_down(struct conn *conn)
 		if (len < 0)
 			conn->is_opaque = true;
 		else if (conn->is_opaque)
-			(void)pieces_add(&conn->pieces, in->bytes + pos, (size_t)len,
-					 clock_now_us() + conditions.delay_us);
+			pieces_add(&conn->pieces, in->bytes + pos, (size_t)len,
+				   clock_now_us() + conditions.delay_us);
 		else
 			take_reply(conn, in->bytes + pos, (size_t)len);
 		if (len > 0)

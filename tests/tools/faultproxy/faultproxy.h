@@ -110,7 +110,6 @@ enum fault {
 	FAULT_HOLD,
 	FAULT_STALL,
 	FAULT_END,
-	FAULT_TRICKLE,
 	FAULT_GARBAGE,
 };
 
@@ -184,7 +183,6 @@ struct piece {
 	struct piece *next;
 	int64_t due_us; /* NEVER_US: it is held */
 	size_t len, sent;
-	bool trickles;
 	char bytes[];
 };
 
@@ -196,7 +194,7 @@ void pieces_init(struct pieces *pieces);
 void pieces_free(struct pieces *pieces);
 
 /* A copy of the bytes goes to the end. */
-struct piece *pieces_add(struct pieces *pieces, const char *bytes, size_t len, int64_t due_us);
+void pieces_add(struct pieces *pieces, const char *bytes, size_t len, int64_t due_us);
 void pieces_drop_first(struct pieces *pieces);
 
 size_t pieces_count_held(const struct pieces *pieces);

@@ -111,11 +111,6 @@ static void read_server(struct conn *conn)
 		conn->has_no_more_down = true;
 }
 
-static bool is_trickling(const struct piece *piece)
-{
-	return conditions.trickles || piece->trickles;
-}
-
 /* When the first piece may go, NEVER_US for not at all. */
 static int64_t due_us(const struct conn *conn)
 {
@@ -127,7 +122,7 @@ static int64_t due_us(const struct conn *conn)
 	due_us = piece->due_us;
 	if (due_us < conn->down_from_us)
 		due_us = conn->down_from_us;
-	return is_trickling(piece) && due_us < conn->next_byte_us ? conn->next_byte_us : due_us;
+	return conditions.trickles && due_us < conn->next_byte_us ? conn->next_byte_us : due_us;
 }
 
 static void write_client(struct conn *conn)
@@ -139,7 +134,7 @@ static void write_client(struct conn *conn)
 
 		if (!conn->is_half_closed)
 			len = send(conn->client, piece->bytes + piece->sent,
-				   is_trickling(piece) && left > 0 ? 1 : left, MSG_NOSIGNAL);
+				   conditions.trickles && left > 0 ? 1 : left, MSG_NOSIGNAL);
 		if (len < 0) {
 			conn->is_dead = !buffer_may_try_again(errno);
 			return;
