@@ -28,10 +28,10 @@ play() {
 	done
 	wait_until 240 enough_turns
 	touch stop
-	# A waiter now gets in, or its wake-up was lost.
-	java_does 'done' await T 15000
+	# All get in, if not sooner when the lease of one that was not woken would be over: how long each waited is on record.
+	java_does 'done' await T 45000
 	for loop in "${loops[@]}"; do
-		wait_until 15 is_gone "$loop"
+		wait_until 45 is_gone "$loop"
 	done
 	report
 }
