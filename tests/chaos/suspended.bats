@@ -112,10 +112,10 @@ suspend_all() {
 @test "one of two suspended" {
 	local kind
 	for kind in "${KINDS[@]}"; do
-		begin_scenario "rlock suspended, $kind"
+		begin_scenario "suspended, rlock, $kind"
 		in_cells "$(scaled 15)" 8 suspend "$kind" rlock
 		end_scenario -
-		begin_scenario "renewer suspended, $kind"
+		begin_scenario "suspended, renewer, $kind"
 		in_cells "$(scaled 15)" 8 suspend "$kind" renewer
 		end_scenario -
 	done
@@ -124,7 +124,7 @@ suspend_all() {
 @test "all suspended" {
 	local kind
 	for kind in "${KINDS[@]}"; do
-		begin_scenario "all suspended, $kind"
+		begin_scenario "suspended, all, $kind"
 		in_cells "$(scaled 30)" 10 suspend_all "$kind"
 		end_scenario 'until the command is gone'
 	done
