@@ -547,6 +547,7 @@ static int load(struct opts *opts, struct call *call, const char *name, pid_t pi
 		char *const *command)
 {
 	char **words = call->words = make_words(name, pid, command);
+	char where[USAGE_WHERE_MAX];
 	bool is_done = false;
 	int code;
 
@@ -558,7 +559,8 @@ static int load(struct opts *opts, struct call *call, const char *name, pid_t pi
 		return code;
 	set_opts(opts, call);
 	if (opts->log != NULL)
-		code = event_log_setup(opts->log, opts->log_format == LOG_JSON);
+		code = event_log_setup(usage_where(opts, OPT_LOG, where), opts->log,
+				       opts->log_format == LOG_JSON);
 	if (code != 0)
 		load_free(opts);
 	return code;

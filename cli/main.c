@@ -287,6 +287,7 @@ static int report_option_first(int argc, char **argv)
 static int verb_run(const struct verb *verb, int argc, char **argv)
 {
 	struct opts opts;
+	char where[USAGE_WHERE_MAX];
 	bool is_done = false;
 	int code = load_opts(verb, argc, argv, &opts, &is_done);
 
@@ -295,7 +296,8 @@ static int verb_run(const struct verb *verb, int argc, char **argv)
 	if (is_done)
 		return output_end(0);
 	if (opts.log != NULL)
-		code = event_log_setup(opts.log, opts.log_format == LOG_JSON);
+		code = event_log_setup(usage_where(&opts, OPT_LOG, where), opts.log,
+				       opts.log_format == LOG_JSON);
 	if (code == 0)
 		code = verb->main != NULL ? verb->main(&opts) : caller_run(&opts, verb->act);
 	load_free(&opts);

@@ -63,7 +63,7 @@ static bool is_obstacle_temporary(int error)
 	return error == ENOSPC || error == EDQUOT;
 }
 
-static int file_setup(const char *name)
+static int file_setup(const char *where, const char *name)
 {
 	char shown[256];
 	int fd = -1, error;
@@ -78,7 +78,7 @@ static int file_setup(const char *name)
 	if (fd >= 0)
 		(void)close(fd);
 	else if (path == NULL || !is_obstacle_temporary(error)) {
-		message_error("--log '%s': cannot be opened: %s", path_shown, strerror(error));
+		message_error("%s '%s': cannot be opened: %s", where, path_shown, strerror(error));
 		return is_transient_errno(error) ? EXIT_SYSTEM : EXIT_CONFIG;
 	}
 	sink = SINK_FILE;
@@ -269,7 +269,7 @@ enum left_out { LEFT_OUT_NOTHING, LEFT_OUT_SERVER, LEFT_OUT_NOTE, LEFT_OUT_REASO
 
 static struct event_hold current;
 
-int event_log_setup(const char *target, bool is_json)
+int event_log_setup(const char *where, const char *target, bool is_json)
 {
 	has_json = is_json;
 	if (strcmp(target, "syslog") == 0)
@@ -277,7 +277,7 @@ int event_log_setup(const char *target, bool is_json)
 	else if (strcmp(target, "stderr") == 0)
 		sink = SINK_STDERR;
 	else
-		return file_setup(target);
+		return file_setup(where, target);
 	return 0;
 }
 

@@ -54,10 +54,10 @@ struct event {
 #define LOG_LINE_MAX 4096
 
 /*
- * Log to target: "syslog", "stderr" or a file, which is opened to see that it can be. 0, or the exit code after one line
- * by message_error.
+ * Log to target: "syslog", "stderr" or a file, which is opened to see that it can be. where is how the user gave it. 0, or
+ * the exit code after one line by message_error.
  */
-int event_log_setup(const char *target, bool is_json);
+int event_log_setup(const char *where, const char *target, bool is_json);
 
 /* The events from now on are about this hold. Only the struct is copied. */
 void event_log_set_hold(const struct event_hold *hold);

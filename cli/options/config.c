@@ -238,7 +238,7 @@ static int find(struct opts *opts, struct candidate *foreign, char **text_out, s
 static int report_bad_line(const struct opts *opts, size_t line, const char *name,
 			   const char *value, const char *why)
 {
-	char where[USAGE_SHOWN_MAX + 64];
+	char where[USAGE_WHERE_MAX];
 
 	(void)snprintf(where, sizeof(where), "%s:%zu%s%s", opts->config_file, line,
 		       name != NULL ? ": " : "", name != NULL ? name : "");
@@ -264,7 +264,7 @@ static int add_line(struct opts *opts, char *text, size_t line)
 	char *equals = strchr(text, '=');
 	const struct opt *opt;
 	const char *name, *value, *meant;
-	char why[RLOCK_ERROR_MAX], where[USAGE_SHOWN_MAX + 64];
+	char why[RLOCK_ERROR_MAX], where[USAGE_WHERE_MAX];
 	size_t matches;
 
 	if (equals == NULL)

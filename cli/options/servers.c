@@ -129,6 +129,7 @@ static int code_of_source(const struct opts *opts, enum opt_id id)
 static int set_database(const struct opts *opts, struct rlock_url *url)
 {
 	enum opt_source source = table_source(opts, OPT_DB);
+	char where[USAGE_WHERE_MAX];
 	enum rlock_status status;
 
 	if (source == SOURCE_DEFAULT ||
@@ -139,7 +140,8 @@ static int set_database(const struct opts *opts, struct rlock_url *url)
 		return message_out_of_memory();
 	if (status == RLOCK_OK)
 		return 0;
-	message_error("%s has no database %d", rlock_url_server(url), opts->db);
+	message_error("%s: %s has no database %d", usage_where(opts, OPT_DB, where),
+		      rlock_url_server(url), opts->db);
 	return code_of_source(opts, OPT_DB);
 }
 
@@ -184,17 +186,14 @@ static int set_tls(struct opts *opts, struct rlock_url *url)
 /* For a NAT: translates the addresses that the sentinels name into addresses that can be reached from here. */
 static int set_map(const struct opts *opts, struct rlock_url *url)
 {
-	char why[RLOCK_ERROR_MAX];
+	char why[RLOCK_ERROR_MAX], where[USAGE_WHERE_MAX];
 	enum rlock_status status = rlock_url_set_sentinel_map(url, opts->sentinel_map, why);
 
 	if (status == RLOCK_OK)
 		return 0;
 	if (status == RLOCK_ENOMEM)
 		return message_out_of_memory();
-	if (table_source(opts, OPT_SENTINEL_MAP) == SOURCE_FILE)
-		message_error("%s: sentinel-map: %s", opts->config_file, why);
-	else
-		message_error("--sentinel-map: %s", why);
+	message_error("%s: %s", usage_where(opts, OPT_SENTINEL_MAP, where), why);
 	return code_of_source(opts, OPT_SENTINEL_MAP);
 }
 
@@ -215,6 +214,7 @@ static int check_groups(const struct opts *opts)
 		const struct group *group = &groups[i];
 		const char *server = rlock_url_server(opts->urls[0]);
 		enum opt_id id = group->first;
+		char where[USAGE_WHERE_MAX];
 		bool is_any = false;
 
 		for (size_t at = 0; at < opts->url_count; at++)
@@ -223,14 +223,12 @@ static int check_groups(const struct opts *opts)
 			id++;
 		if (is_any || id > group->last)
 			continue;
-		if (table_source(opts, id) == SOURCE_FILE)
-			message_error("%s: %s is for %s, and %s has none: add url = %s",
-				      opts->config_file, opt_table[id].name, group->for_what,
-				      server, group->example);
-		else
-			message_error(
-				"--%s is for %s, and %s has none: name the server by a URL like %s",
-				opt_table[id].name, group->for_what, server, group->example);
+		message_error("%s is for %s, and %s has none: %s%s", usage_where(opts, id, where),
+			      group->for_what, server,
+			      table_source(opts, id) == SOURCE_FILE
+				      ? "add url = "
+				      : "name the server by a URL like ",
+			      group->example);
 		return code_of_source(opts, id);
 	}
 	return 0;
@@ -238,8 +236,11 @@ static int check_groups(const struct opts *opts)
 
 static int check_servers(const struct opts *opts)
 {
+	char where[USAGE_WHERE_MAX];
+
+	(void)usage_where(opts, OPT_URL, where);
 	if (opts->url_count > RLOCK_SERVERS_MAX) {
-		message_error("%zu servers are too many: a lock can be on %d at most",
+		message_error("%s: %zu servers are too many: a lock can be on %d at most", where,
 			      opts->url_count, RLOCK_SERVERS_MAX);
 		return code_of_source(opts, OPT_URL);
 	}
@@ -247,13 +248,14 @@ static int check_servers(const struct opts *opts)
 		const char *server = rlock_url_server(opts->urls[i]);
 
 		if (opts->url_count > 1 && rlock_url_scheme(opts->urls[i]) == RLOCK_SCHEME_LOCAL) {
-			message_error("local: can't be one of several servers");
+			message_error("%s: local: can't be one of several servers", where);
 			return code_of_source(opts, OPT_URL);
 		}
 		for (size_t other = 0; other < i; other++) {
 			if (strcmp(rlock_url_server(opts->urls[other]), server) != 0)
 				continue;
-			message_error("%s is given twice: each server has one vote", server);
+			message_error("%s: %s is given twice: each server has one vote", where,
+				      server);
 			return code_of_source(opts, OPT_URL);
 		}
 	}
@@ -265,6 +267,7 @@ static int set_quorum(struct opts *opts)
 {
 	size_t majority = opts->url_count / 2 + 1;
 	int64_t number = (int64_t)opts->url_count; /* "all" */
+	char where[USAGE_WHERE_MAX];
 
 	if (strcmp(opts->quorum_text, "majority") == 0)
 		number = (int64_t)majority;
@@ -273,9 +276,10 @@ static int set_quorum(struct opts *opts)
 	opts->quorum = (size_t)number;
 	if (opts->quorum >= majority && opts->quorum <= opts->url_count)
 		return 0;
-	message_error("--quorum %s: of %zu servers it takes %zu to %zu: with fewer, two owners "
+	message_error("%s %s: of %zu servers it takes %zu to %zu: with fewer, two owners "
 		      "could hold the lock at one time",
-		      opts->quorum_text, opts->url_count, majority, opts->url_count);
+		      usage_where(opts, OPT_QUORUM, where), opts->quorum_text, opts->url_count,
+		      majority, opts->url_count);
 	return code_of_source(opts, OPT_QUORUM);
 }
 

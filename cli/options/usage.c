@@ -87,6 +87,20 @@ char *usage_show(const char *text, char out[USAGE_SHOWN_MAX])
 	return show(text, NULL, out);
 }
 
+char *usage_where(const struct opts *opts, enum opt_id id, char out[USAGE_WHERE_MAX])
+{
+	const struct given *given = table_given(opts, id);
+
+	if (given != NULL && given->source == SOURCE_FILE)
+		(void)snprintf(out, USAGE_WHERE_MAX, "%s:%zu: %s", opts->config_file, given->line,
+			       opt_table[id].name);
+	else if (given != NULL && given->source == SOURCE_ENVIRONMENT)
+		(void)snprintf(out, USAGE_WHERE_MAX, "RLOCK_URL");
+	else
+		(void)snprintf(out, USAGE_WHERE_MAX, "--%s", opt_table[id].name);
+	return out;
+}
+
 void usage_bad_value(const char *where, const char *value, const char *why)
 {
 	char shown[USAGE_SHOWN_MAX];

@@ -22,6 +22,10 @@ void usage_hide_secret(char *word, const char *before);
 /* A text from outside, for use in a message: no password, no control characters, not too long. */
 char *usage_show(const char *text, char out[USAGE_SHOWN_MAX]);
 
+#define USAGE_WHERE_MAX (USAGE_SHOWN_MAX + 64)
+/* Where an option that counts was given: "--quorum", "RLOCK_URL", "FILE:3: quorum". Returns out. */
+char *usage_where(const struct opts *opts, enum opt_id id, char out[USAGE_WHERE_MAX]);
+
 /* Report "WHERE 'value': why" by message_error; value may be NULL. where must be fit to be shown. */
 void usage_bad_value(const char *where, const char *value, const char *why);
 /* table_give, and the report for a value that is wrong. 0, or the exit code. */

@@ -91,7 +91,7 @@ has_resumed() {
 		--config rlock.conf -u "$RLOCK_URL"
 	printf '%s\n' "url = unix://$SERVER_SOCKET" "cacert = $CA" >rlock.conf
 	run -78 env -u RLOCK_URL rlock run --config rlock.conf a -- true
-	assert_one_line '^rlock: .*rlock\.conf: cacert is for TLS, and unix://.* has none: add url = rediss://HOST:6379$'
+	assert_one_line '^rlock: .*rlock\.conf:[0-9]+: cacert is for TLS, and unix://.* has none: add url = rediss://HOST:6379$'
 }
 
 @test "a certificate of another authority, or for another address, is refused" {
