@@ -542,15 +542,41 @@ static void print_json(struct json *json, const struct found *found, int code)
 	json_close(json, '}');
 }
 
-static int print_name(const struct opts *opts, struct rlock_conn *conn,
-		      const struct rlock_name *name, struct json *json)
+/* Of a name about which no server has answered; why the first did not is known. */
+static void print_json_unknown(struct json *json, const struct opts *opts,
+			       const struct rlock_conn *conn, enum rlock_status status)
+{
+	struct rlock_inspection unknown[RLOCK_SERVERS_MAX];
+	struct found found = { unknown, opts->url_count, opts->quorum };
+
+	for (size_t i = 0; i < found.count; i++)
+		unknown[i] = (struct rlock_inspection){
+			.name = opts->names[0],
+			.server = rlock_url_server(opts->urls[i]),
+			.status = status,
+			.error = i == 0 ? rlock_conn_error(conn) : "no server answered",
+			.kind = RLOCK_ANY,
+			.type = "",
+			.ground = "",
+			.ttl_ms = RLOCK_TIME_NONE,
+			.wake_ms = RLOCK_TIME_NONE,
+		};
+	print_json(json, &found, exit_code_of(status));
+}
+
+/* status_out: RLOCK_OK where a server has answered. */
+static int print_name(const struct opts *opts, struct rlock_conn *conn, struct json *json,
+		      enum rlock_status *status_out)
 {
 	struct found found = { .quorum = opts->quorum };
-	enum rlock_status status = rlock_inspect(conn, name, &found.inspections, &found.count);
 	int code;
 
-	if (status != RLOCK_OK)
-		return caller_report_failure(opts, conn, status);
+	*status_out = rlock_inspect(conn, &opts->names[0], &found.inspections, &found.count);
+	if (*status_out != RLOCK_OK) {
+		if (opts->json)
+			print_json_unknown(json, opts, conn, *status_out);
+		return caller_report_failure(opts, conn, *status_out);
+	}
 	code = code_of(opts, &found);
 	if (opts->json)
 		print_json(json, &found, code);
@@ -565,6 +591,7 @@ static int print_name(const struct opts *opts, struct rlock_conn *conn,
 static int print_names(const struct opts *opts, struct rlock_conn *conn, FILE *out)
 {
 	struct json json = { out, false };
+	enum rlock_status status = RLOCK_OK;
 	int worst = 0;
 
 	if (opts->json) {
@@ -572,10 +599,14 @@ static int print_names(const struct opts *opts, struct rlock_conn *conn, FILE *o
 		json_open(&json, "names", '[');
 	}
 	/* Where no server answers, each further name would take as long. */
-	for (size_t i = 0; i < opts->name_count && worst <= EXIT_NOT_HELD; i++) {
+	for (size_t i = 0; i < opts->name_count && (opts->json || worst <= EXIT_NOT_HELD); i++) {
 		struct opts one = opts_of_name(opts, i);
-		int code = print_name(&one, conn, &opts->names[i], &json);
+		int code = worst;
 
+		if (status == RLOCK_ENET)
+			print_json_unknown(&json, &one, conn, status);
+		else
+			code = print_name(&one, conn, &json, &status);
 		if (code > worst)
 			worst = code;
 	}

@@ -235,6 +235,13 @@ status_is_quick() {
 @test "status says that no server is reached with 69, and does not take a replica's word for the state of a lock" {
 	run -69 rlock status -u redis://127.0.0.1:1 a b
 	assert_one_line '^rlock: a: cannot reach '
+	# The document has each name, and each server.
+	run -69 --separate-stderr rlock status --json -u redis://127.0.0.1:1 -u redis://127.0.0.1:2 a b
+	assert_equal "$(json '[(n["name"], n["held"], [s["state"] for s in n["servers"]]) for n in doc["names"]]')" \
+		"[('a', False, ['unknown', 'unknown']), ('b', False, ['unknown', 'unknown'])]"
+	assert_equal "$(json 'lock["server"], lock["error"].split(":")[0], lock["ttl_ms"], lock["waits_ms"]')" \
+		"('redis://127.0.0.1:1/0', 'cannot reach redis', None, None)"
+	assert_equal "$(grep -c '^rlock: ' <<<"$stderr")" 1
 	redis replicaof 127.0.0.1 1 >/dev/null
 	run -69 rlock status nightly
 	assert_one_line 'is a replica'
@@ -261,6 +268,9 @@ status_is_quick() {
 	assert_line --regexp '^nightly at redis://127.0.0.1:1/0: unknown: cannot reach '
 	run -0 --separate-stderr rlock status --json --quorum 2 -u redis://127.0.0.1:1 -u "$url/1" -u "$url/2" nightly
 	assert_equal "$(json '[lock[key] for key in ("state", "kind", "token", "ttl_ms", "waits_ms")]')" "['unknown', None, None, None, None]"
+	run -69 --separate-stderr rlock status --json -u "$url/1" -u "$url/2" -u redis://127.0.0.1:1 nightly unheld
+	assert_equal "$(json '[(n["name"], [s["state"] for s in n["servers"]]) for n in doc["names"]]')" \
+		"[('nightly', ['held', 'held', 'unknown']), ('unheld', ['free', 'free', 'unknown'])]"
 	run -69 --separate-stderr rlock status -u "$url/1" -u "$url/2" -u redis://127.0.0.1:1 nightly
 	assert_equal "$(grep -c '^rlock: nightly: cannot reach ' <<<"$stderr")" 1
 	run -1 --separate-stderr rlock status -u "$url/3" -u "$url/2" -u redis://127.0.0.1:1 nightly
