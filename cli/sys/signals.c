@@ -130,6 +130,19 @@ static int real_time_parse(const char *text)
 	return is_first ? SIGRTMIN + (int)distance : SIGRTMAX - (int)distance;
 }
 
+/* Some only stop or continue a process, or are news for it. WINCH, ignored by most, ends Apache's httpd gracefully. */
+static bool ends_no_process(int signal)
+{
+	static const int signals[] = {
+		SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGCHLD, SIGURG
+	};
+
+	for (size_t i = 0; i < COUNT(signals); i++)
+		if (signal == signals[i])
+			return true;
+	return false;
+}
+
 bool signals_parse(const char *text, int *out)
 {
 	const char *name = strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
@@ -142,9 +155,9 @@ bool signals_parse(const char *text, int *out)
 		number = real_time_parse(name);
 	if (number < 0 && (text[0] < '0' || text[0] > '9' || !number_parse(text, &number)))
 		return false;
-	/* Between the others and the first of real time are those of the C library. Some only stop a process. */
+	/* Between the others and the first of real time are those of the C library. */
 	if (number < 1 || number > SIGRTMAX || (number > 31 && number < SIGRTMIN) ||
-	    number == SIGSTOP || number == SIGTSTP || number == SIGTTIN || number == SIGTTOU)
+	    ends_no_process((int)number))
 		return false;
 	*out = (int)number;
 	return true;

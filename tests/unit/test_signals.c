@@ -10,9 +10,10 @@
 void test_signals(void)
 {
 	static const char *const refused[] = {
-		"",   "SIG",   "STOP",   "SIGTSTP", "ttin",    "TTOU",     "0",
-		"-1", "+15",   " 15",    "15 ",     "0x0f",    "32",       "33",
-		"65", "TERMX", "RTMIN+", "RTMIN-1", "RTMAX+1", "RTMIN+31", "99999999999999999999"
+		"",      "SIG",     "STOP",    "SIGTSTP", "ttin",     "TTOU",
+		"CHLD",  "SIGCONT", "urg",     "0",       "-1",       "+15",
+		" 15",   "15 ",     "0x0f",    "32",      "33",       "65",
+		"TERMX", "RTMIN+",  "RTMIN-1", "RTMAX+1", "RTMIN+31", "99999999999999999999"
 	};
 	const struct {
 		const char *text;
