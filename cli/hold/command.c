@@ -79,13 +79,15 @@ static int report_not_found(const struct opts *opts)
 {
 	char *const *command = opts->command;
 	const char *program = command[0];
-	struct usage_line line, arguments;
-	char shown[SHOWN_MAX], *text = NULL;
+	struct usage_line line, arguments, word;
+	const char *shown =
+		word.text + 1; /* a blank begins it; quoted where a shell would need it, as '' */
+	char *text = NULL;
 	size_t count = usage_count(command);
 
 	usage_line(&line, PLAIN("rlock"), { opts->verb->name, opts->words, opts->word_count },
 		   PLAIN("--"));
-	(void)rlock_escape(program, strlen(program), shown, sizeof(shown));
+	usage_line(&word, { NULL, command, 1 });
 	if (strcmp(program, "-c") == 0) {
 		usage_line_add(&line, &(struct line_part){ "sh", command, count });
 	} else if (is_for_shell(program)) {

@@ -52,7 +52,7 @@ how_it_ended() {
 	run -127 rlock run a -- "$BATS_TEST_TMPDIR/no/such/file"
 	assert_one_message
 	run -127 rlock run a -- ''
-	assert_one_message
+	assert_output "rlock: a: '': command not found: no directory of PATH has it: give its path"
 	# Nor behind an entry of PATH that has none.
 	mkdir bin
 	touch bin/only-here
