@@ -59,6 +59,9 @@ void argv_free(struct opts *opts)
 
 /* ---- is a part missing? ---- */
 
+/* The pattern where none was given. */
+static const char any_name[] = "*";
+
 void argv_correct(const struct opts *opts, const char *before, const char *after,
 		  struct usage_line *out)
 {
@@ -110,15 +113,19 @@ static int check_words(const struct opts *opts)
 static int check_parts(const struct opts *opts)
 {
 	enum command_need need = opts->verb->command;
-	size_t count = opts->name_count > 0 ? 0 : usage_count(opts->command);
+	bool is_pattern = need == COMMAND_NONE_BUT_PATTERN, is_named = opts->name_count > 0;
+	size_t count = usage_count(opts->command);
 	struct usage_line line;
 
+	/* What is after the dashes may be the name, or the one pattern. */
+	if (is_pattern)
+		is_named = opts->names[0].text != any_name || count != 1;
+	if (is_named)
+		count = 0;
 	if (need != COMMAND_NEEDED && need != COMMAND_OPTIONAL && opts->command != NULL) {
-		/* What is behind the dashes may be the name. */
 		usage_line(&line, PLAIN("rlock"),
 			   { opts->verb->name, opts->words, opts->word_count },
-			   { opts->name_count > 0 || count > 0 ? NULL : "NAME", opts->command,
-			     count });
+			   { is_named || count > 0 ? NULL : "NAME", opts->command, count });
 		message_error("%s takes no '--' and no command: try: %s", opts->verb->name,
 			      line.text);
 	} else if (opts->command != NULL ? *opts->command == NULL : need == COMMAND_NEEDED) {
@@ -350,7 +357,7 @@ static int set_names(struct opts *opts, const struct argtable *table)
 	const struct arg_str *by_option = name_option(table);
 	bool is_pattern = opts->verb->command == COMMAND_NONE_BUT_PATTERN;
 	size_t optional = (size_t)by_option->count, given = (size_t)table->names->count + optional;
-	const char *texts[NAMES_MAX] = { "*" };
+	const char *texts[NAMES_MAX] = { any_name };
 	int code = 0;
 
 	if (is_pattern && given > 1) {

@@ -239,6 +239,12 @@ size_t usage_count(char *const *words)
 
 #define WORD_MAX 32
 
+/* A verb in capitals, say, is no slip. */
+static bool is_same(char a, char b)
+{
+	return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
 /* The distance of Damerau and Levenshtein. rows[i][j]: from the first i letters of a to the first j of b. */
 static size_t count_slips(const char *a, size_t a_len, const char *b, size_t b_len)
 {
@@ -252,9 +258,10 @@ static size_t count_slips(const char *a, size_t a_len, const char *b, size_t b_l
 				*slips = i + j;
 				continue;
 			}
-			*slips = rows[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+			*slips = rows[i - 1][j - 1] + !is_same(a[i - 1], b[j - 1]);
 			*slips = least_size(*slips, least_size(rows[i - 1][j], rows[i][j - 1]) + 1);
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+			if (i > 1 && j > 1 && is_same(a[i - 1], b[j - 2]) &&
+			    is_same(a[i - 2], b[j - 1]))
 				*slips = least_size(*slips, rows[i - 2][j - 2] + 1);
 		}
 	}

@@ -24,6 +24,8 @@ void test_nearest(void)
 	check("wayt", "wait");
 	check("wwait", "wait");
 	check("rnu", "run");
+	check("RUN", "run");
+	check("Wiat", "wait");
 	check("tll", "ttl");
 	check("verbsoe", "verbose");
 	check("no-wiat", "no-wait");

@@ -24,6 +24,7 @@ static const struct line verbs[] = {
 	{ "help run lock", "help takes one verb: try: rlock help run\n" },
 	/* a mistyped one */
 	{ "rnu a -- touch ran", "try: rlock run a -- touch ran\n" },
+	{ "RUN a -- touch ran", "'RUN' is not a verb ... try: rlock run a -- touch ran\n" },
 	{ "unlok nightly",
 	  "'unlok' is not a verb: see 'rlock help', or try: rlock unlock nightly\n" },
 	{ "statsu", "'statsu' is not a verb: see 'rlock help', or try: rlock status NAME\n" },
@@ -88,6 +89,9 @@ static const struct line commands[] = {
 	{ "run -n a -c 'touch ran'", "rlock run -n a -- sh -c 'touch ran'\n" },
 	{ "lock a --", "nothing after" },
 	{ "unlock a -- touch ran", "rlock unlock a\n" },
+	{ "list -- 'ci*'", "try: rlock list 'ci*'\n" },
+	{ "check a -- touch ran", "try: rlock check a\n" },
+	{ "list -- touch ran", "try: rlock list\n" },
 	/* as flock has it */
 	{ "run -s a -- touch ran", "try: rlock read a -- touch ran\n" },
 	{ "run --shared -n a touch ran", "try: rlock read -n a -- touch ran\n" },
