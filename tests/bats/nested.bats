@@ -9,7 +9,6 @@
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
-load ../lib/own_servers
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }
@@ -208,17 +207,6 @@ is_a_deadlock() {
 	# Nor is the hold here one that was lost there.
 	run -1 rlock run a -- rlock renew --db 1 a
 	no_keys
-}
-
-@test "on another server the owner is another one" {
-	start_second_server
-	run -0 rlock run a -- rlock run -n -u "unix://$OTHER" a -- \
-		sh -c '$REDIS hkeys a; ask_redis "$OTHER" hkeys a; ask_redis "$OTHER" hvals a'
-	assert_not_equal "${lines[0]}" "${lines[1]}"
-	assert_line -n 2 1
-	# What is busy there is not entered because of what is held here.
-	ask_redis "$OTHER" hset a other:1 1 >/dev/null
-	run -75 rlock run a -- rlock run -n -u "unix://$OTHER" a -- true
 }
 
 @test "the same server by another address is the same server" {

@@ -127,47 +127,15 @@ hold_for_family() {
 	nothing_runs
 }
 
-# hold_stopped PROCESS OPTION... -- COMMAND...: rlock is stopped; or its renewer is, which has looked at the time and is reading its
-# signals. The command makes the file "begun".
-hold_stopped() {
-	case $1 in
-	rlock)
-		listen_to rlock run "${@:2}"
-		wait_until 5 file_exists begun
-		wait_until 5 has_renewer "$PID"
-		kill -s STOP "$PID"
-		;;
-	renewer)
-		# SIGWINCH is passed on by its first kill().
-		listen_to refuse stopped rlock-renewer kill STOP 1 rlock run "${@:2}"
-		wait_until 5 file_exists begun
-		kill -s WINCH "$PID"
-		wait_until 5 is_stopped "$(renewer_of "$PID")"
-		;;
-	esac
-}
-
-# goes_on PROCESS LEFT: rlock does, though a process of its command still runs. A renewer is not waited for.
-goes_on() {
-	[ "$1" = rlock ] || return 0
-	is_running "$2"
+@test "lost while rlock is stopped, and the command ends by 0 at that: 76, and rlock says so" {
+	hold_for 'exec 2>&1; trap "exit 0" TERM; echo $$ >command-pid; until_let_go' a -t 3s
+	kill -s STOP "$PID"
+	redis del a
+	wait_until 10 is_gone "$COMMAND"
 	kill -s CONT "$PID"
-}
-
-@test "lost while rlock or its renewer is stopped, and the command ends by 0 at that: 76, and rlock says so" {
-	needs_refuse
-	local process child
-	for process in rlock renewer; do
-		rm -f begun
-		hold_stopped "$process" -t 3s a -- sh -c 'exec 2>&1; trap "exit 0" TERM; touch begun; until_let_go'
-		child=$(command_of "$PID")
-		redis del a
-		wait_until 5 is_gone "$child"
-		goes_on "$process" "$PID"
-		ended_with 76
-		said_once '^rlock: a: lock lost at [0-9T:+-]+: '
-		nothing_runs
-	done
+	ended_with 76
+	said_once '^rlock: a: lock lost at [0-9T:+-]+: '
+	nothing_runs
 }
 
 @test "a stopped rlock, or renewer, and a frozen server: the other one stops the command before the lease ends, and says so" {
