@@ -69,12 +69,6 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	run -76 rlock rlock --at-least 1m b -- ask_redis "$SERVER_SOCKET" set b text
 }
 
-@test "when one of several holds is overwritten with what is none, the other names are released" {
-	run -76 rlock run a b c -- sh -c '$REDIS hset "rlock_holds:{b}" "$($REDIS hkeys "rlock_holds:{b}")" junk'
-	is_free a
-	is_free c
-}
-
 # ---- without a command ----
 
 @test "unlock and renew of a lock that was overwritten give 76, and act on the other names" {

@@ -133,23 +133,6 @@ queue_many() {
 	nothing_is_left
 }
 
-@test "on a server that was full for a while all waiters go on, and a new one is told so" {
-	own_server
-	start_holder r0 fair a
-	queue_waiters r1 r2
-	redis config set maxmemory 1 >/dev/null
-	run -69 rlock fair -w 1s a -- true
-	assert_one_line '^rlock: a: .*memory'
-	let_leave r0
-	is_waiting r1
-	redis config set maxmemory 0 >/dev/null
-	# One whose sign of life expired meanwhile has lost its position, and goes on all the same.
-	let_all_leave r1 r2
-	is_inside r1
-	is_inside r2
-	nothing_is_left
-}
-
 @test "a server that comes back empty: all waiters go on, in their order" {
 	own_server
 	start_holder r0 fair a -t 2s

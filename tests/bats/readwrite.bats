@@ -78,21 +78,6 @@ teardown() { watchful_teardown; }
 	no_keys
 }
 
-@test "waiters survive their connections" {
-	admit_guest r1 rlock a
-	queue_guest w wlock a
-	queue_guest r2 rlock a
-	redis client kill type normal >/dev/null
-	redis client kill type pubsub >/dev/null
-	wait_until 5 has_listeners 2
-	let_guest_out r1
-	wait_until 5 is_inside w
-	is_outside r2
-	let_guest_out w
-	wait_until 5 is_inside r2
-	assert_equal "$(cat said-w said-r2)" ''
-}
-
 # ---- Java ----
 
 @test "what a Java reader holds keeps a writer out, and lets readers in" {

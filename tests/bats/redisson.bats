@@ -35,27 +35,15 @@ java_lock() {
 		return redis.call("pttl", KEYS[1])' 1 "$1" "${3:-30000}" "${2:-$JAVA}"
 }
 
-# java_unlock NAME [OWNER]: prints 1 when the lock is free now, 0 when it is held further, nothing when it
-# is not the owner's.
+# java_unlock NAME: prints 1 when the lock is free now, nothing when it is not Java's.
 java_unlock() {
 	redis eval '
-		local answer = redis.call("get", KEYS[3])
-		if answer ~= false then
-			return tonumber(answer)
-		end
-		if redis.call("hexists", KEYS[1], ARGV[3]) == 0 then
+		if redis.call("hexists", KEYS[1], ARGV[2]) == 0 then
 			return nil
 		end
-		if redis.call("hincrby", KEYS[1], ARGV[3], -1) > 0 then
-			redis.call("pexpire", KEYS[1], ARGV[2])
-			redis.call("set", KEYS[3], 0, "px", ARGV[5])
-			return 0
-		end
 		redis.call("del", KEYS[1])
-		redis.call(ARGV[4], KEYS[2], ARGV[1])
-		redis.call("set", KEYS[3], 1, "px", ARGV[5])
-		return 1' 3 "$1" "$(channel "$1")" "$(beside redisson_unlock_latch "$1"):$RANDOM$RANDOM" \
-		0 30000 "${2:-$JAVA}" publish 1
+		redis.call(ARGV[3], KEYS[2], ARGV[1])
+		return 1' 2 "$1" "$(channel "$1")" 0 "$JAVA" publish
 }
 
 java_force_unlock() {

@@ -71,18 +71,6 @@ remembers_nothing() {
 	done
 }
 
-@test "of several holders the one that was released last is remembered, and of several names each" {
-	in_background rlock read --remember 1h --note first catalog -- until_let_go
-	wait_until 5 is_held catalog
-	rlock read --remember 1h --note second catalog -- true
-	let_go
-	ended_with 0
-	says_last catalog 'first .*'
-	rlock run --remember 1h --note both a b -- true
-	says_last a 'both .*'
-	says_last b 'both .*'
-}
-
 @test "status of a held lock says nothing of the last one, and a nested call is none" {
 	rlock run --remember 1h --note before nightly -- true
 	run -5 rlock run --remember 1h --note outer nightly -- sh -c '

@@ -38,10 +38,6 @@ has_tried() {
 	[ "$(grep -c 'asking to' "said-$1")" -ge "$2" ]
 }
 
-is_in_queue() {
-	keys_of "$1" && [ -n "$(redis lpos "$QUEUE_KEY" "$2")" ]
-}
-
 @test "20,000 dead waiters are removed in slices by a call that does not wait, one after the other" {
 	queue_strangers a 20000 "$(since_us 100)" -1000
 	redis config resetstat >/dev/null
@@ -63,26 +59,6 @@ is_in_queue() {
 	queue_strangers a 3000 "$(since_us 100)" -1000 left
 	let_leave r0
 	is_inside_woken r1
-	let_leave r1
-	nothing_is_left
-}
-
-@test "a waiter that comes back to a long queue finds its position without a look at each waiter" {
-	local owner
-	start_holder r0 fair a
-	queue_waiter r1 a
-	owner=$(owner_in_queue a r1)
-	queue_strangers a 3000 "$(since_us 100)" 3600000 left
-	queue_strangers a 3000 "$(since_us -100)" 3600000
-	keys_of a
-	redis lrem "$QUEUE_KEY" 1 "$owner" >/dev/null
-	redis zrem "$DEADLINES_KEY" "$owner" >/dev/null
-	redis config resetstat >/dev/null
-	wait_until 5 is_in_queue a "$owner"
-	assert_equal "$(redis lpos "$QUEUE_KEY" "$owner")" 3000
-	assert [ "$(commands_in_scripts)" -lt 300 ]
-	redis del "$QUEUE_KEY" "$DEADLINES_KEY" "$WAITERS_KEY" >/dev/null
-	let_leave r0
 	let_leave r1
 	nothing_is_left
 }
@@ -198,21 +174,6 @@ costs_the_same() {
 	redis pexpire a $((60 * MINUTE_MS)) >/dev/null
 	run -0 rlock wlock -n a -- true
 	no_keys
-}
-
-@test "a lock of many readers lasts as long as the longest of those that stay, Java's too" {
-	readers some 40 $((60 * MINUTE_MS))
-	rlock rlock -n -l 3h a -- true
-	ttl_between $((59 * MINUTE_MS)) a $((60 * MINUTE_MS))
-	redis hset a "$JAVA" 1 >/dev/null
-	redis set "{a}:$JAVA:rwlock_timeout:1" 1 px $((90 * MINUTE_MS)) >/dev/null
-	rlock rlock -n -l 3h a -- true
-	ttl_between $((89 * MINUTE_MS)) a $((90 * MINUTE_MS))
-	# What says when readers end may be gone.
-	redis del 'rlock_ends:{a}' >/dev/null
-	rlock rlock -n -l 3h a -- true
-	ttl_between $((89 * MINUTE_MS)) a $((90 * MINUTE_MS))
-	assert_equal "$(redis hlen a)" 42
 }
 
 # ---- permits ----

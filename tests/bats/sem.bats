@@ -241,20 +241,6 @@ slots"
 	is_whole a 2
 }
 
-@test "permits are not kept for a waiter that needs more than there are" {
-	run -0 rlock sem --permits 3 --resize a
-	in_background sh -c 'exec rlock sem --permits 5 --take 5 a -- touch served 2>said' sh
-	wait_until 5 has_waiters a 1
-	# By then free permits are kept for a waiter that needs several.
-	let_pass 2.5
-	for _ in 1 2 3; do
-		run -0 rlock sem --permits 3 -w 4s a -- true
-	done
-	run -0 rlock sem --permits 3 -n a -- true
-	[ ! -e served ]
-	grep -q 'has 3 permits in all, and --permits says 5' said
-}
-
 # ---- status, list, unlock --force ----
 
 @test "status shows the total, what is free, the holders, and permits without one" {

@@ -41,17 +41,6 @@ teardown() { watchful_teardown; }
 	[ ! -e ran ]
 }
 
-@test "several names of each kind are held together, and nothing of them is left" {
-	for verb in run fair wlock rlock; do
-		run -0 rlock "$verb" a b c -- sh -c '$REDIS exists a b c; echo "$RLOCK_NAME"'
-		assert_output "3
-a
-b
-c"
-		no_keys
-	done
-}
-
 @test "a kind that turns up while the others are waited for ends the wait, and all lines are left" {
 	start_holder h fair a
 	queue_waiter r1 a b

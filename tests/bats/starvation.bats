@@ -49,12 +49,6 @@ teardown() { watchful_teardown; }
 	assert_line --regexp '^rlock: .*a: waiting for nightly import'
 }
 
-@test "for a writer that does not wait no reader is held up" {
-	admit_guest r rlock a
-	run -75 rlock wlock -n a -- true
-	run -0 rlock rlock -n a -- true
-}
-
 @test "a script that has the read lock re-enters it while a writer waits" {
 	in_background bash -c 'rlock rlock --pid $$ a; inside r; rlock rlock --pid $$ a; rlock unlock a; inside again'
 	wait_until 5 is_inside r
