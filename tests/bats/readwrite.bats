@@ -196,6 +196,12 @@ never_to_be_had() {
 	enters_woken w2
 }
 
+@test "what a writer that went on as a reader keeps is a read lock, for Java too" {
+	run -0 rlock wlock a -- sh -c 'rlock rlock -n a -- inside r >/dev/null 2>&1 3>&- &
+		comes_true test -e in-r'
+	assert_equal "$(redis hget a mode)" read
+}
+
 @test "unlock releases what was locked last: the read, then the write" {
 	run -0 bash -c '
 		rlock wlock --pid $$ a; rlock read --pid $$ a; rlock rlock --pid $$ a
