@@ -338,7 +338,8 @@ static bool step_stop(void)
 static bool step_break(void)
 {
 	char owner[RLOCK_OWNER_MAX], note[RLOCK_NOTE_MAX];
-	bool is_free = free_permits() == sem.total;
+	/* What Java's dead have is free again. */
+	bool is_free = free_permits() + sem.java_late == sem.total;
 	int64_t had = 0;
 
 	story("break");
