@@ -82,7 +82,11 @@ static void take_right(const char *user)
 {
 	size_t which = chance(COUNT_OF(rights) + COUNT_OF(keys) + 1);
 
-	if (which < COUNT_OF(rights)) {
+	/* Without it a key may last for ever, in each of many places. */
+	if (one_in(4)) {
+		d.right = "-pexpire";
+		server_do("ACL SETUSER %s %s", user, d.right);
+	} else if (which < COUNT_OF(rights)) {
 		d.right = rights[which];
 		server_do("ACL SETUSER %s %s", user, d.right);
 	} else if (which < COUNT_OF(rights) + COUNT_OF(keys)) {
