@@ -71,7 +71,7 @@ teardown() { watchful_teardown; }
 	assert_equal "$(counter a)" 2
 	run -0 rlock run --at-least 100ms --fence a -- true
 	assert_equal "$(counter a)" 3
-	wait_until 2 only_counters a
+	wait_until 5 only_counters a
 }
 
 @test "tokens beyond 2^53 are told to the last digit" {

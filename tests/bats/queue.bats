@@ -32,7 +32,7 @@ teardown() { watchful_teardown; }
 		kill_waiter "$party"
 	done
 	let_leave r0
-	within 9 is_inside r4
+	await_entry r4 15
 	take_turns r4 r6
 	nothing_is_left
 }
@@ -84,7 +84,7 @@ queue_many() {
 	queue_waiters r1 r2 r3 r4
 	stop_waiters "${PIDS[r1]}" "${PIDS[r3]}"
 	let_leave r0
-	await_entry r2 8
+	await_entry r2 15
 	continue_waiters "${PIDS[r1]}" "${PIDS[r3]}"
 	queue_becomes 5 a r1 r3 r4
 	wait_until 5 is_heard_of a r3
@@ -99,7 +99,7 @@ queue_many() {
 	queue_waiters r{1..18}
 	stop_waiters "${PIDS[r1]}" "${PIDS[r2]}" "${PIDS[r3]}" "${PIDS[r4]}" "${PIDS[r5]}"
 	let_leave r0
-	await_entry r6 9
+	await_entry r6 15
 	continue_waiters "${PIDS[r1]}" "${PIDS[r2]}" "${PIDS[r3]}" "${PIDS[r4]}" "${PIDS[r5]}"
 	let_all_leave r{1..18}
 	nothing_is_left
@@ -221,7 +221,7 @@ all_wait() {
 	stays 2.5 all_wait r2 r3 r4 r5
 	kill "$listener"
 	stays 2.2 all_wait r2 r3 r4 r5
-	within 12 is_inside r1
+	await_entry r1 20
 	let_leave r1
 	stays 1 all_wait r2 r3 r5
 	queue_is listens J1 J2 r2

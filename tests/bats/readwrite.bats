@@ -138,7 +138,7 @@ refuses() {
 	local before option
 	before=$(show_contents)
 	for option in -n '-w20s'; do
-		took_less 10 run -78 rlock "$1" $option a -- touch ran
+		run -78 timeout 15 rlock "$1" $option a -- touch ran
 		assert_one_line "^rlock: a: .*$2: take [a-z, ]*another name\$"
 	done
 	assert_equal "$(show_contents)" "$before"
@@ -166,7 +166,7 @@ refuses() {
 never_to_be_had() {
 	local before
 	before=$(show_contents)
-	took_less 10 run -64 "$@"
+	run -64 timeout 15 "$@"
 	assert_one_line '^rlock: a: an upgrade of a read lock would be a deadlock: release the read lock first'
 	assert_equal "$(show_contents)" "$before"
 	refute file_exists ran

@@ -82,7 +82,7 @@ readers_wait_behind_a_writer() {
 	readers_wait_behind_a_writer
 	kill_with_renewers "$WRITER"
 	start_guest r3 rlock a
-	within 9 all_are_inside r2 r3
+	wait_until 15 all_are_inside r2 r3
 	is_free 'rlock_writer:{a}'
 }
 

@@ -285,5 +285,5 @@ others_have_turn() {
 	# One that waits does so for that time.
 	run -0 rlock run -w 2s a -- true
 	kill "${BACKGROUND[0]}"
-	wait_until 2 no_keys
+	wait_until 5 no_keys
 }
