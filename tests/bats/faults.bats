@@ -31,10 +31,10 @@ unfreeze() {
 # ---- frozen ----
 
 @test "a frozen server: all of the command's processes are gone before the lease ends" {
-	hold_with_family a -t 3s
-	wait_until 5 is_renewed a 3000
+	hold_with_family a -t 5s
+	wait_until 6 is_renewed a 5000
 	before_renewal "$PID" knowing_end freeze
-	watch_family 6
+	watch_family 12
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	unfreeze
 	ended_with 76

@@ -36,19 +36,6 @@ teardown() { common_teardown; }
 	no_keys
 }
 
-@test "a holder in a black hole: the command is stopped before the lease ends" {
-	start_prompt_proxy
-	hold_with_family a -t 3s
-	wait_until 5 is_renewed a 3000
-	proxy blackhole on
-	end=$(lease_end_ms a)
-	watch_family 7
-	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
-	ended_with 76
-	said_once '^rlock: a: lock lost at '
-	wait_until 5 no_keys
-}
-
 @test "a waiter that was in a black hole gets the lock behind it" {
 	hold_in_background a
 	holder=$PID

@@ -116,10 +116,10 @@ faults_happened_at() {
 
 @test "one of the servers is killed: the command is stopped before the lease ends, 76" {
 	take_servers 3
-	hold_with_family a -t 5s
-	wait_until 6 on_each is_renewed a 5000
+	hold_with_family a -t 6s
+	wait_until 6 on_each is_renewed a 6000
 	before_renewal "$PID" at_known_end crash_server "${SERVERS[1]}"
-	watch_family 8
+	watch_family 12
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76
 	said_once '^rlock: a: lock lost at [0-9T:+-]+: not renewed for [0-9.]+m?s: .+: terminating the command: before you run it again, look at what is half done$'
