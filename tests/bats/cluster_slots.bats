@@ -21,11 +21,7 @@ setup() {
 }
 
 teardown() {
-	local number
 	thaw_nodes
-	for number in $(seq "$(server_count)"); do
-		on "$number" redis config set cluster-require-full-coverage yes >/dev/null
-	done
 	watchful_teardown
 }
 
@@ -171,25 +167,6 @@ hold_at_its_node() {
 	ended_with 0 "$first"
 	ended_with 0 "$second"
 	assert_equal "$(paste -sd ' ' order)" 'first second'
-	cluster_is_empty
-}
-
-@test "while a node does not answer, a waiter holds no name of the others for it" {
-	local try
-	at_node_of a redis config set cluster-require-full-coverage no >/dev/null
-	RLOCK_URL=redis+cluster://127.0.0.1:$(port_of "$(node_of a)")
-	freeze_server "$(node_of b)"
-	in_background rlock run -w 60s --connect-timeout 1s a b -- true
-	# Its first try has to find out; the next ones ask that node first.
-	let_pass 3
-	for try in 1 2; do
-		run -0 rlock run -n a -- true
-		let_pass 0.5
-	done
-	thaw_nodes
-	ended_with 0 "$PID"
-	at_node_of a redis config set cluster-require-full-coverage yes >/dev/null
-	wait_until 20 cluster_is_up
 	cluster_is_empty
 }
 

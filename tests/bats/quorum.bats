@@ -238,21 +238,6 @@ leaves_nothing() {
 	wait_until 5 on_each no_keys
 }
 
-@test "a release that two of three servers do not answer: a warning, and the command's status" {
-	listen_to rlock run -t 2s a -- sh -c 'until_let_go; exit 7'
-	wait_until 5 is_above "$PID" sh
-	on_each is_held a
-	freeze_server 2
-	freeze_server 3
-	let_go
-	took_less 10 ended_with 7
-	said_once '^rlock: a: release failed: '
-	on 1 no_keys
-	thaw_server 2
-	thaw_server 3
-	wait_until 5 on_each no_keys
-}
-
 # ---- without a command, and within each other ----
 
 @test "a script locks, renews and unlocks on a majority, with one server gone" {

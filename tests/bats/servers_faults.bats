@@ -165,31 +165,6 @@ faults_happened_at() {
 	wait_until 5 nothing_runs
 }
 
-@test "rlock killed at any moment: none meets another, and after a lease nothing is left" {
-	local start took lane lanes=()
-	start=${EPOCHREALTIME/./}
-	rlock run measured -- true
-	took=$((${EPOCHREALTIME/./} - start))
-	lane() {
-		local i
-		for ((i = 0; i < 4; i++)); do
-			timeout --foreground -s KILL "$(awk -v us=$((RANDOM * 4 * took / 32768)) 'BEGIN { printf "%.6f", us / 1e6 + 1e-4 }')" \
-				rlock run -t 4s "lock$1.$i" -- sh -c 'mkdir "in-$0" || echo "$0" >>wrong; rmdir "in-$0"' "lock$1.$i" 3>&- &
-			rlock run -w 60s -t 4s "lock$1.$i" -- \
-				sh -c 'mkdir "in-$0" || echo "$0" >>wrong; rmdir "in-$0"; echo >>ran' "lock$1.$i" || echo "$?" >>wrong
-			wait
-		done
-	}
-	for lane in 1 2 3; do
-		lane $lane 2>>said &
-		lanes+=($!)
-	done
-	wait "${lanes[@]}"
-	wait_until 10 on_each no_keys
-	[ ! -e wrong ] || fail "$(cat wrong)"
-	has_lines ran 12
-}
-
 # ---- to release ----
 
 @test "a release that one frozen server does not answer: a warning, and the command's status" {
