@@ -134,10 +134,10 @@ the caller: check what is in it, then: chown 0 $CONFIG"
 @test "a named pipe in the place of the user's file is refused at once" {
 	unset RLOCK_CONFIG
 	mkfifo "$XDG_CONFIG_HOME/rlock.conf"
-	run -78 timeout 5 rlock run a -- touch ran
+	run -78 timeout 30 rlock run a -- touch ran
 	assert_output "rlock: configuration file '$XDG_CONFIG_HOME/rlock.conf': a named pipe, not a regular file: \
 to set no option, let an empty file stand there"
-	run -78 timeout 5 rlock run -u "$SOCKET_URL" a -- touch ran
+	run -78 timeout 30 rlock run -u "$SOCKET_URL" a -- touch ran
 	refute file_exists ran
 }
 
@@ -156,7 +156,7 @@ to set no option, let an empty file stand there"
 	wait $!
 	RLOCK_CONFIG=<(printf 'url = %s?db=4\n' "$SOCKET_URL") locks_in 4
 	mkfifo unwritten
-	run -78 timeout 5 rlock run --config unwritten a -- touch ran
+	run -78 timeout 30 rlock run --config unwritten a -- touch ran
 	assert_output "rlock: configuration file 'unwritten' (--config): the pipe is empty, and has no writer"
 	refute file_exists ran
 }

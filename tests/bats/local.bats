@@ -171,7 +171,7 @@ start_local() {
 }
 
 @test "the private server keeps none of its starter's descriptors" {
-	run -0 timeout 10 sh -c 'x=$(rlock run -u local: a -- echo "done" 2>&1 7>&1); echo "$x" | cat'
+	run -0 timeout 60 sh -c 'x=$(rlock run -u local: a -- echo "done" 2>&1 7>&1); echo "$x" | cat'
 	assert_output 'done'
 }
 
@@ -242,7 +242,7 @@ has_socket() {
 	ended_with 143
 	assert_equal "$(servers_of)" "$server"
 	local_cli ping
-	run -0 timeout 20 rlock run --wait-all outer -- rlock run -u local: a -- true
+	run -0 timeout 60 rlock run --wait-all outer -- rlock run -u local: a -- true
 }
 
 @test "a runtime directory that others may enter, or whose path is too long for a socket, gets no server" {

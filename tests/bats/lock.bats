@@ -28,7 +28,7 @@ is_program() {
 
 @test "a lock taken for a script, in \$( ) too, is held until the script unlocks it, without a word, and nothing is left" {
 	for shell in bash dash; do
-		run -0 timeout 10 "$shell" -c '
+		run -0 timeout 60 "$shell" -c '
 			x=$(cd /; rlock lock --pid $$ a; :)
 			$REDIS exists a
 			rlock unlock a

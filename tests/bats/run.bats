@@ -128,18 +128,15 @@ script_for() {
 
 @test "a lock is renewed at a third of its lease, for as long as the command runs" {
 	local -a left
-	local i rises=0 least=1000 start took
-	hold_in_background a -t 1s
-	start=$(now_ms)
+	local i latest=0
+	hold_in_background a -t 3s
 	mapfile -t left < <(redis -r 400 -i 0.01 pttl a)
-	took=$(($(now_ms) - start))
 	is_running "$PID"
+	# What was left before a renewal; one of several is in time on any machine.
 	for ((i = 1; i < ${#left[@]}; i++)); do
-		((left[i] <= left[i - 1])) || ((rises += 1))
-		((left[i] >= least)) || least=${left[i]}
+		((left[i] <= left[i - 1] || left[i - 1] <= latest)) || latest=${left[i - 1]}
 	done
-	assert_between 200 "$least" 700
-	assert_between $((took / 1500)) "$rises" $((took / 300))
+	assert_between 1300 "$latest" 2100
 	let_go
 	wait "$PID"
 	no_keys
@@ -190,7 +187,7 @@ wakes_up_between() {
 	start=$(now_ms)
 	run -0 rlock run --at-least 60s a -- true
 	assert_output ''
-	assert_between 0 $(($(now_ms) - start)) 5000
+	assert_between 0 $(($(now_ms) - start)) 30000
 	assert_between 50000 "$(redis pttl a)" 60000
 	run -75 rlock run -n a -- true
 	# From when the locks were acquired, however long their lease.
@@ -229,7 +226,7 @@ wakes_up_between() {
 	local start
 	start=$(now_ms)
 	run -124 rlock run --max-run 300ms a -- until_let_go
-	assert_between 300 $(($(now_ms) - start)) 10000
+	assert_between 300 $(($(now_ms) - start)) 30000
 	assert_one_message
 	assert_output --regexp '^rlock: a: .*300ms'
 	no_keys
@@ -247,7 +244,7 @@ wakes_up_between() {
 	local start
 	start=$(now_ms)
 	run -124 rlock run --max-run 3s --grace 400ms a -- sh -c 'trap "" TERM; exec until_let_go'
-	assert_between 3400 $(($(now_ms) - start)) 15000
+	assert_between 3400 $(($(now_ms) - start)) 30000
 }
 
 @test "a stopped command is continued to take the signal of --signal" {
