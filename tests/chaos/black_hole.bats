@@ -2,15 +2,22 @@
 # A network that swallows everything, in one direction or both, from any moment of two cycles of renewals on: all of a
 # command's processes are gone before the lease that protects it ends on the server, and a lost lock ends with 76.
 
-# HOLDER and RENEWER are for margins.bash.
+# HOLDER, RENEWER and SINCE_US are for margins.bash.
 # shellcheck disable=SC2034
 
 load chaos
 load margins
 load ../lib/proxying
 
-setup_file() { start_server --notify-keyspace-events Exg; }
-teardown_file() { stop_server; }
+setup_file() {
+	start_server --notify-keyspace-events Exg
+	start_metronome
+}
+
+teardown_file() {
+	stop_metronome
+	stop_server
+}
 
 # By half of what is left after SIGKILL.
 LATE_ANSWERS_MS=100
@@ -20,6 +27,7 @@ LATE_ANSWERS_MS=100
 fall_silent() {
 	local ways=(both up down) way lease_s=1 end_us where
 	begin_chance
+	SINCE_US=$(now_us)
 	way=${ways[$1 % 3]}
 	(($1 % 10)) || lease_s=3
 	start_proxy || return
@@ -48,6 +56,7 @@ fall_silent() {
 	for kind in "${KINDS[@]}"; do
 		begin_scenario "black hole, $kind"
 		in_cells "$(scaled 60)" 8 fall_silent "$kind"
+		show_excused
 		end_scenario 'left of the lease' least
 	done
 }

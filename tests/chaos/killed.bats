@@ -16,12 +16,11 @@ load kill_outcomes
 
 setup_file() {
 	start_server
-	metronome 5 "$STALL_MS" >"$BATS_FILE_TMPDIR/stalls" 3>&- &
-	export METRONOME=$!
+	start_metronome
 }
 
 teardown_file() {
-	kill "$METRONOME"
+	stop_metronome
 	stop_server
 }
 
@@ -100,11 +99,6 @@ try_cell() {
 	cat "$RECORD" >>"$scenario"
 }
 
-# runs_smoothly_since US: as far as the metronome has found.
-runs_smoothly_since() {
-	awk -v since="$1" '$1 > since { stalls++ } END { exit (stalls > 0) }' "$BATS_FILE_TMPDIR/stalls"
-}
-
 holder() {
 	case $TARGET in
 	lone | caller) echo caller ;;
@@ -131,8 +125,7 @@ end_matrix() {
 	fi
 	if [ -e "$BATS_FILE_TMPDIR/excused" ]; then
 		excused=$(wc -l <"$BATS_FILE_TMPDIR/excused")
-		sed 's/^/# the machine stood still meanwhile: /' "$BATS_FILE_TMPDIR/excused" >&3
-		rm "$BATS_FILE_TMPDIR/excused"
+		show_excused
 	fi
 	if [ -e "$BATS_FILE_TMPDIR/never" ]; then
 		sed 's/^/# the machine was too busy for: /' "$BATS_FILE_TMPDIR/never" >&3

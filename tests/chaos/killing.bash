@@ -8,9 +8,6 @@ LEASE_MS=1000
 GRACE_MS=100
 # From when on a command is stopped that was not renewed, counted from its last renewal; see LEASES in rlock(7).
 LOST_MS=$((LEASE_MS - 2 - 200 - GRACE_MS))
-# A machine that does not wake a process in time, for so long, keeps rlock from running as well. What goes
-# wrong then is no violation, but is tried again.
-STALL_MS=40
 # An outage or a pause that is to change nothing is over by then. What is left is for the renewal: it is tried twenty
 # times in a lease, and goes through proxy and server and back, each of which may stall a little less than is told.
 HARMLESS_MS=$((LOST_MS - LEASE_MS / 20 - 3 * STALL_MS))

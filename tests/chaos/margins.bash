@@ -1,5 +1,5 @@
 # How long before the end of its lease on the server a command was gone, when its lock cannot be renewed any more. Sourced
-# behind chaos.bash by scenarios whose HOLDER and RENEWER these are; the server tells of keys that end
+# behind chaos.bash by scenarios whose HOLDER and RENEWER these are, and which begin at SINCE_US; the server tells of keys that end
 # (--notify-keyspace-events Exg).
 
 # Whatever way a key takes from the server, it says so there.
@@ -56,11 +56,11 @@ check_told() {
 	((margin_us >= 200000)) || margin_us=200000
 	told_us=$(sed -n 's/ term .*//p' "$LEDGER" | head -n 1)
 	if [ -z "$told_us" ]; then
-		violated "killed without SIGTERM before: $3"
+		late_since "$SINCE_US" "killed without SIGTERM before: $3"
 		return
 	fi
 	late_us=$((told_us - ($2 - margin_us - $1 * 1000000 / 6)))
-	((late_us < NOTED_WITHIN_US)) || violated "SIGTERM came $((late_us / 1000)) ms too late: $3"
+	((late_us < NOTED_WITHIN_US)) || late_since "$SINCE_US" "SIGTERM came $((late_us / 1000)) ms too late: $3"
 }
 
 # check_margin LEASE_S END_US WHERE: the lease was to end then, or later if it was renewed since; by how much
@@ -68,7 +68,7 @@ check_told() {
 check_margin() {
 	local end_us=$2 later_us seen_us starving
 	if ! seen_us=$(overlap -G "$LEDGER" 6000); then
-		violated "still inside long behind the lease: $3"
+		late_since "$SINCE_US" "still inside long behind the lease: $3"
 		return
 	fi
 	starving=$(starving)
@@ -81,6 +81,6 @@ check_margin() {
 	fi
 	took $(((end_us - seen_us) / 1000))
 	((seen_us < end_us)) ||
-		violated "inside $(((seen_us - end_us) / 1000)) ms behind the end of the lease, $starving: $3"
+		late_since "$SINCE_US" "inside $(((seen_us - end_us) / 1000)) ms behind the end of the lease, $starving: $3"
 	check_told "$1" "$end_us" "$starving: $3"
 }
