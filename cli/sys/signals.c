@@ -130,7 +130,7 @@ static int real_time_parse(const char *text)
 	return is_first ? SIGRTMIN + (int)distance : SIGRTMAX - (int)distance;
 }
 
-/* Some only stop or continue a process, or are news for it. WINCH, ignored by most, ends Apache's httpd gracefully. */
+/* Some only stop or continue a process, or are news for it. SIGWINCH, ignored by most, ends Apache's httpd gracefully. */
 static bool ends_no_process(int signal)
 {
 	static const int signals[] = {
