@@ -875,6 +875,25 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 	return waiter->is_behind_ancestor ? RLOCK_EDEADLOCK : RLOCK_BUSY;
 }
 
+/* The server says that a key is denied, and not which one: the first name at whose key the user may not look. */
+static void find_denied_name(struct rlock__waiter *waiter)
+{
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		const struct rlock__place *place = &waiter->places.at[i];
+
+		for (size_t k = 0; k < place->name_count; k++) {
+			const struct rlock__keys *keys = &waiter->hold->keys[place->names[k]];
+
+			if (!rlock__connection_is_open(place->connection) ||
+			    !rlock__command_is_denied(place->connection, "EXISTS",
+						      keys->of[RLOCK__KEY_LOCK].text))
+				continue;
+			waiter->conn->error.name_index = place->names[k];
+			return;
+		}
+	}
+}
+
 enum rlock_status rlock_acquire(struct rlock_conn *conn, const struct rlock_request *request,
 				struct rlock_hold **out)
 {
@@ -889,6 +908,8 @@ enum rlock_status rlock_acquire(struct rlock_conn *conn, const struct rlock_requ
 		waiter.hold = NULL;
 		goto out;
 	}
+	if (status == RLOCK_EACL && request->name_count > 1)
+		find_denied_name(&waiter);
 	rlock__acquire_leave(&waiter);
 	if (status == RLOCK_BUSY)
 		status = fail_busy(&waiter);

@@ -83,6 +83,15 @@ with_all_but() {
 	no_keys
 }
 
+@test "of several names the one is told whose key the user has no right to" {
+	least_rights
+	run -77 rlock run -n -u "$CI_URL" nightlyB other nightlyC -- touch ran
+	assert_refused 77 'rlock: other: denied'
+	run -77 rlock fair -w 1s -u "$CI_URL" nightlyB 'a b' -- touch ran
+	assert_refused 77 'rlock: a b: denied'
+	no_keys
+}
+
 @test "without the right to send a script that the server does not know it is named" {
 	with_all_but -eval
 	run rlock run -n -u "$CI_URL" nightly -- touch ran
