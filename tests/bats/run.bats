@@ -128,15 +128,15 @@ script_for() {
 
 @test "a lock is renewed at a third of its lease, for as long as the command runs" {
 	local -a left
-	local i latest=0
+	local i in_time=0
 	hold_in_background a -t 3s
 	mapfile -t left < <(redis -r 400 -i 0.01 pttl a)
 	is_running "$PID"
-	# What was left before a renewal; one of several is in time on any machine.
+	# What was left before a renewal: one of several is in time, and is seen at once, on any machine.
 	for ((i = 1; i < ${#left[@]}; i++)); do
-		((left[i] <= left[i - 1] || left[i - 1] <= latest)) || latest=${left[i - 1]}
+		((left[i] <= left[i - 1] || left[i - 1] < 1300 || left[i - 1] > 2100)) || ((++in_time))
 	done
-	assert_between 1300 "$latest" 2100
+	assert [ "$in_time" -ge 1 ]
 	let_go
 	wait "$PID"
 	no_keys
