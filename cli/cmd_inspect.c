@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/least.h"
 #include "base/message.h"
 #include "base/print.h"
 #include "base/units.h"
@@ -542,9 +543,8 @@ static void print_json(struct json *json, const struct found *found, int code)
 	json_close(json, '}');
 }
 
-/* Of a name about which no server has answered; why the first did not is known. */
-static void print_json_unknown(struct json *json, const struct opts *opts,
-			       const struct rlock_conn *conn, enum rlock_status status)
+/* Of a name that no server has told of; error is that of the first server. */
+static void print_json_unknown(struct json *json, const struct opts *opts, const char *error)
 {
 	struct rlock_inspection unknown[RLOCK_SERVERS_MAX];
 	struct found found = { unknown, opts->url_count, opts->quorum };
@@ -553,29 +553,28 @@ static void print_json_unknown(struct json *json, const struct opts *opts,
 		unknown[i] = (struct rlock_inspection){
 			.name = opts->names[0],
 			.server = rlock_url_server(opts->urls[i]),
-			.status = status,
-			.error = i == 0 ? rlock_conn_error(conn) : "no server answered",
+			.status = RLOCK_ENET,
+			.error = i == 0 ? error : "see the first server",
 			.kind = RLOCK_ANY,
 			.type = "",
 			.ground = "",
 			.ttl_ms = RLOCK_TIME_NONE,
 			.wake_ms = RLOCK_TIME_NONE,
 		};
-	print_json(json, &found, exit_code_of(status));
+	print_json(json, &found, EXIT_UNREACHABLE);
 }
 
-/* status_out: RLOCK_OK where a server has answered. */
-static int print_name(const struct opts *opts, struct rlock_conn *conn, struct json *json,
-		      enum rlock_status *status_out)
+static int print_name(const struct opts *opts, struct rlock_conn *conn, struct json *json)
 {
 	struct found found = { .quorum = opts->quorum };
+	enum rlock_status status =
+		rlock_inspect(conn, &opts->names[0], &found.inspections, &found.count);
 	int code;
 
-	*status_out = rlock_inspect(conn, &opts->names[0], &found.inspections, &found.count);
-	if (*status_out != RLOCK_OK) {
+	if (status != RLOCK_OK) {
 		if (opts->json)
-			print_json_unknown(json, opts, conn, *status_out);
-		return caller_report_failure(opts, conn, *status_out);
+			print_json_unknown(json, opts, rlock_conn_error(conn));
+		return caller_report_failure(opts, conn, status);
 	}
 	code = code_of(opts, &found);
 	if (opts->json)
@@ -591,24 +590,20 @@ static int print_name(const struct opts *opts, struct rlock_conn *conn, struct j
 static int print_names(const struct opts *opts, struct rlock_conn *conn, FILE *out)
 {
 	struct json json = { out, false };
-	enum rlock_status status = RLOCK_OK;
 	int worst = 0;
 
 	if (opts->json) {
 		json_open(&json, NULL, '{');
 		json_open(&json, "names", '[');
 	}
-	/* Where no server answers, each further name would take as long. */
-	for (size_t i = 0; i < opts->name_count && (opts->json || worst <= EXIT_NOT_HELD); i++) {
+	for (size_t i = 0; i < opts->name_count; i++) {
 		struct opts one = opts_of_name(opts, i);
-		int code = worst;
 
-		if (status == RLOCK_ENET)
-			print_json_unknown(&json, &one, conn, status);
-		else
-			code = print_name(&one, conn, &json, &status);
-		if (code > worst)
-			worst = code;
+		/* Where servers do not answer, each further name would take as long, and fail as this one did. */
+		if (worst <= EXIT_NOT_HELD)
+			worst = (int)most(worst, print_name(&one, conn, &json));
+		else if (opts->json)
+			print_json_unknown(&json, &one, "not asked: an earlier name failed");
 	}
 	if (opts->json) {
 		json_close(&json, ']');

@@ -141,7 +141,7 @@ static void wait_report_busy(const struct opts *opts, const struct rlock_conn *c
 		message_line(flock_line, strlen(flock_line));
 	(void)names_show_one(opts, rlock_conn_error_name(conn), name);
 	(void)print_held(", for", rlock_conn_error_held_ms(conn), until_ms, held);
-	/* -n is silent of a holder, not of a server after an outage, or of permits that there never are. */
+	/* -n is silent of a holder, not of a server after an outage. */
 	if (opts->no_wait)
 		message_print(rlock_conn_error_has_holder(conn) ? MESSAGE_DEBUG : MESSAGE_INFO,
 			      "%s: busy: %s%s%s", name, rlock_conn_error(conn), held, gone);

@@ -829,16 +829,6 @@ static const char *print_permits(const struct rlock__waiter *waiter,
 	return out;
 }
 
-/* Whether another owner is in the way. One that no record tells of, as Java's may be, is one as well. */
-static bool has_holder(const struct rlock__waiter *waiter, const struct rlock__server *server)
-{
-	if (server->state == RLOCK__SERVER_GRANTED_YOUNG)
-		return false;
-	return waiter->request->kind != RLOCK_SEMAPHORE || server->owner_len > 0 ||
-	       server->state == RLOCK__SERVER_QUEUED ||
-	       waiter->request->take <= waiter->hold->acquired[server->name_index].total;
-}
-
 static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 {
 	struct rlock__error *error = &waiter->conn->error;
@@ -869,29 +859,10 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 					     note, owner);
 	error->name_index = server->name_index;
 	error->process = server->process;
-	error->has_holder = has_holder(waiter, server);
+	error->has_holder = server->state != RLOCK__SERVER_GRANTED_YOUNG;
 	if (server->state == RLOCK__SERVER_HELD)
 		error->held_ms = held_ms_of(server);
 	return waiter->is_behind_ancestor ? RLOCK_EDEADLOCK : RLOCK_BUSY;
-}
-
-/* The server says that a key is denied, and not which one: the first name at whose key the user may not look. */
-static void find_denied_name(struct rlock__waiter *waiter)
-{
-	for (size_t i = 0; i < waiter->places.count; i++) {
-		const struct rlock__place *place = &waiter->places.at[i];
-
-		for (size_t k = 0; k < place->name_count; k++) {
-			const struct rlock__keys *keys = &waiter->hold->keys[place->names[k]];
-
-			if (!rlock__connection_is_open(place->connection) ||
-			    !rlock__command_is_denied(place->connection, "EXISTS",
-						      keys->of[RLOCK__KEY_LOCK].text))
-				continue;
-			waiter->conn->error.name_index = place->names[k];
-			return;
-		}
-	}
 }
 
 enum rlock_status rlock_acquire(struct rlock_conn *conn, const struct rlock_request *request,
@@ -908,8 +879,6 @@ enum rlock_status rlock_acquire(struct rlock_conn *conn, const struct rlock_requ
 		waiter.hold = NULL;
 		goto out;
 	}
-	if (status == RLOCK_EACL && request->name_count > 1)
-		find_denied_name(&waiter);
 	rlock__acquire_leave(&waiter);
 	if (status == RLOCK_BUSY)
 		status = fail_busy(&waiter);

@@ -16,6 +16,7 @@
 #include "conn.h"
 #include "hold.h"
 #include "kinds.h"
+#include "net/command.h"
 #include "net/connection.h"
 #include "request.h"
 #include "rlock.h"
@@ -620,6 +621,26 @@ static void undo(struct rlock__waiter *waiter, const struct rlock__broadcast *br
 
 /* ---- the try ---- */
 
+/* The server says that a key is denied, and not which one: the first name at whose key the user may not look. */
+static void find_denied_name(struct rlock__waiter *waiter)
+{
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		const struct rlock__place *place = &waiter->places.at[i];
+
+		for (size_t k = 0; k < place->name_count; k++) {
+			const struct rlock__keys *keys = &waiter->hold->keys[place->names[k]];
+
+			if (waiter->servers[i].status != RLOCK_EACL ||
+			    !rlock__connection_is_open(place->connection) ||
+			    !rlock__command_is_denied(place->connection, "EXISTS",
+						      keys->of[RLOCK__KEY_LOCK].text))
+				continue;
+			waiter->conn->error.name_index = place->names[k];
+			return;
+		}
+	}
+}
+
 /*
  * First, query the slot that the last try could not reach, by a script that changes nothing: a try would hold the slots
  * before it for as long as its node does not answer.
@@ -820,6 +841,9 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 		hold->lease_ms = lease_ms;
 		hold->ttl_ms = lease_ms;
 	} else {
+		/* Before anything is undone, by which its stream may be closed. */
+		if (status == RLOCK_EACL && waiter->request->name_count > 1)
+			find_denied_name(waiter);
 		undo(waiter, &broadcast);
 	}
 	rlock__broadcast_free(&broadcast);

@@ -256,8 +256,8 @@ RLOCK_API const char *rlock_conn_error(const struct rlock_conn *conn);
 /* The index of the request's name that the text is about; 0 when it is about none in particular. */
 RLOCK_API size_t rlock_conn_error_name(const struct rlock_conn *conn);
 /*
- * After RLOCK_BUSY: whether another owner holds the lock or is next. False: a server was started less than a lease ago, or a
- * semaphore has fewer permits in all than the request takes.
+ * After RLOCK_BUSY: whether other owners hold the lock, or what is left of it. False: a server was started less than a
+ * lease ago, and may have lost the lock of another owner.
  */
 RLOCK_API bool rlock_conn_error_has_holder(const struct rlock_conn *conn);
 /* After RLOCK_BUSY: for how long the owner that the text names has held the lock; -1: it is not known. */

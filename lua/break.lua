@@ -44,6 +44,7 @@ end
 -- RSemaphore acquired, or deletes a semaphore that is free. Returns the reply of break.lua.
 local function break_permits(name, expected)
 	local counter = redis.call('GET', name.lock)
+	name.held = redis.call('ZCARD', name.permits)
 	local ended = counter and reclaim(name) or 0
 	if ended > 0 then
 		counter = redis.call('INCRBY', name.lock, ended)

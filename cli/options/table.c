@@ -287,9 +287,6 @@ static int find_choice(const char *words, const char *value)
 	return -1;
 }
 
-/* Between URLs; also what a file or a variable of YAML has at its end. */
-#define URL_SEPARATORS " \t\r\n"
-
 /* One, or several with blanks or lines between them, since a URL contains none. */
 static enum rlock_status store_urls(struct opts *opts, const char *value, char why[RLOCK_ERROR_MAX])
 {

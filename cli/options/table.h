@@ -11,6 +11,9 @@
 
 #include "options/opts.h"
 
+/* Between URLs; also what a file or a variable of YAML has at its end. */
+#define URL_SEPARATORS " \t\r\n"
+
 /* The headings of the help and of rlock(1) below which the options are, in their order. */
 enum opt_group {
 	GROUP_WAITING,

@@ -16,8 +16,8 @@
 /* Of a list, too. A URL with a scheme or a colon is the library's business. */
 static void hide_bare_secrets(char *urls)
 {
-	for (char *url = urls; *url != '\0'; url += strspn(url, " ")) {
-		char *end = url + strcspn(url, " ");
+	for (char *url = urls; *url != '\0'; url += strspn(url, URL_SEPARATORS)) {
+		char *end = url + strcspn(url, URL_SEPARATORS);
 		char *at = memrchr(url, '@', (size_t)(end - url));
 
 		if (at != NULL && memchr(url, ':', (size_t)(at - url)) == NULL)

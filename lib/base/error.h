@@ -18,7 +18,7 @@ struct rlock__error {
 	bool is_unreachable; /* the text says that the server cannot be reached */
 	bool lacks_password; /* the text says that the source of the password had none */
 	bool will_pass; /* the text says what a cluster mends by itself: a slot that moves, a dead node */
-	bool has_holder; /* the text says that another owner holds the lock, or is next */
+	bool has_holder; /* the lock is busy, and not since a server is young */
 	int64_t held_ms; /* for how long the owner that the text names has held the lock; -1 */
 	int64_t kept_until_ms; /* the same hold is kept until then, see rlock_owner_kept_until_ms */
 	struct rlock_process process; /* of that owner */

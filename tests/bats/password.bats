@@ -276,6 +276,16 @@ shows_no_secret() {
 	refute_output --partial "$SECRET"
 }
 
+@test "what may be a password is hidden in a URL that is refused, with whatever between two URLs" {
+	local between
+	for between in ' ' $'\n' $'\t' $'\r\n'; do
+		run -64 rlock run -u "redis://a$between$SECRET@host" a -- true
+		refute_output --partial "$SECRET"
+		RLOCK_URL="redis://a$between$SECRET@host" run -64 rlock rnu a -- true
+		refute_output --partial "$SECRET"
+	done
+}
+
 waits() {
 	redis pubsub channels | grep -qxF 'redisson_lock__channel:{a}'
 }

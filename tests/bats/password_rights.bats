@@ -89,6 +89,8 @@ with_all_but() {
 	assert_refused 77 'rlock: other: denied'
 	run -77 rlock fair -w 1s -u "$CI_URL" nightlyB 'a b' -- touch ran
 	assert_refused 77 'rlock: a b: denied'
+	run -77 rlock run -n -u "$CI_URL" -u "$CI_URL/1" nightlyB other -- touch ran
+	assert_refused 77 'rlock: other: denied'
 	no_keys
 }
 

@@ -175,6 +175,8 @@ slots"
 @test "a call that needs more permits than there are says so, and names no holder when there is none" {
 	redis set a 3 >/dev/null
 	run -75 rlock sem --permits 5 --take 4 -n a -- true
+	assert_one_line '^rlock: a: has 3 permits in all, and --permits says 5: --resize changes it$'
+	run -75 rlock sem --permits 5 --take 4 -n -v a -- true
 	assert_line 'rlock: a: busy: the semaphore has 3 permits in all, and 4 must be free: --resize gives it more'
 	redis decr a >/dev/null
 	rlock sem --permits 2 --owner x --lease 1m a
