@@ -622,10 +622,11 @@ int hold_file_find_nearer(const struct hold_file *file, const struct held *run, 
 		*is_run_out = false;
 	/*
 	 * The run's renewer was killed, or is in another PID namespace. A process below its command was started later
-	 * than it was, and one above it earlier.
+	 * than it was, and one above it earlier; in the same hundredth of a second their numbers tell which.
 	 */
 	else
-		*is_run_out = file == NULL || file->start < run->start;
+		*is_run_out = file == NULL || file->start < run->start ||
+			      (file->start == run->start && file->pid < run->pid);
 	return 0;
 }
 
