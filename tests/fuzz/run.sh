@@ -24,12 +24,18 @@ last() {
 	sed -nE "s/.*$1 *([0-9]+).*/\1/p" "$2" | tail -n 1
 }
 
-# unpack FILE DIRECTORY: each line is an input, as `printf %b` reads it.
+# unpack FILE DIRECTORY: each line is an input, as `printf %b` reads it. One that ends in a backslash goes on in the next line.
 unpack() {
-	local line number=0
-	while IFS= read -r line; do
+	local part line='' number=0
+	while IFS= read -r part; do
+		line+=$part
+		# A backslash of the input is two.
+		if [[ $part =~ \\+$ ]] && ((${#BASH_REMATCH[0]} % 2)); then
+			line=${line%?}
+			continue
+		fi
 		printf '%b' "$line" >"$2/$number"
-		number=$((number + 1))
+		line='' number=$((number + 1))
 	done <"$1"
 }
 
@@ -38,10 +44,15 @@ pack() {
 	local file
 	for file; do
 		od -An -v -tu1 -w1 "$file" | awk '
-			$1 == 92 { printf "\\\\"; next }
-			$1 == 10 { printf "\\n"; next }
-			$1 == 13 { printf "\\r"; next }
-			{ printf($1 < 32 || $1 > 126 ? "\\x%02x" : "%c", $1) }
+			function put(text) {
+				if (column + length(text) > 400) { printf "\\\n"; column = 0 }
+				printf "%s", text
+				column += length(text)
+			}
+			$1 == 92 { put("\\\\"); next }
+			$1 == 10 { put("\\n"); next }
+			$1 == 13 { put("\\r"); next }
+			{ put(sprintf($1 < 32 || $1 > 126 ? "\\x%02x" : "%c", $1)) }
 			END { print "" }'
 	done
 }
