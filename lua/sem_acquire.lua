@@ -40,7 +40,7 @@ if take == '1' and #KEYS == KEY_COUNT and not asks_for_more then
 			end
 			ttl_ms = is_new and math.max(ttl_ms, lease_ms)
 			local record = fresh_owner .. ' ' .. since_text .. ' ' .. end_text .. ' 1:' .. slot .. ' ' .. note
-			if is_new and type(redis.pcall('HSET', holds, hold_id, record, SLOTS, with_slot(in_use, slot),
+			if is_new and type(redis.pcall('HSET', holds, hold_id, record, SLOTS, mark_slot(in_use, slot, USED),
 				fresh_owner .. LAST, ' ' .. hold_id)) == 'number'
 				and redis.pcall('ZADD', ends, end_text, id) == 1 and redis.pcall('PEXPIRE', holds, ttl_ms) == 1
 				and redis.pcall('PEXPIRE', ends, ttl_ms + AHEAD_MS + BEHIND_MS .. '') == 1 then
@@ -103,7 +103,7 @@ end
 
 -- The slots that the other holds have, as the field that says it. Removes what names a hold that is gone.
 local function slots_in_records(name)
-	local listed, held, bits, bytes = redis.call('HGETALL', name.holds), {}, {}, {}
+	local listed, held, marks = redis.call('HGETALL', name.holds), {}, {}
 	for _, id in ipairs(redis.call('ZRANGE', name.permits, 0, -1)) do held[id] = true end
 	for i = 1, #listed, 2 do
 		local last_id = string.match(listed[i + 1], '^ (%x+)$')
@@ -111,14 +111,12 @@ local function slots_in_records(name)
 		local _, of_hold = permits_of(listed[i + 1])
 		for number, slot in ipairs(listed[i] ~= hold_id and of_hold or {}) do
 			if held[permit_id(listed[i], number)] then
-				local at, bit = place_of_slot(slot)
-				for empty = #bits + 1, at do bits[empty] = 0 end
-				bits[at] = bits[at] + (has_bit(bits[at], bit) and 0 or bit)
+				for unused = #marks + 1, slot do marks[unused] = UNUSED end
+				marks[slot] = USED
 			end
 		end
 	end
-	for at = 1, #bits do bytes[at] = string.char(NONE_IN_USE + bits[at]) end
-	return table.concat(bytes)
+	return table.concat(marks)
 end
 
 -- The lowest slots that no hold has, as many as the permits, in the form of a record; and the field then.
@@ -127,7 +125,7 @@ local function choose_slots(name)
 	local function choose(in_use)
 		for i = 1, take do
 			slots[i] = lowest_free_slot(in_use)
-			in_use = with_slot(in_use, slots[i])
+			in_use = mark_slot(in_use, slots[i], USED)
 		end
 		return in_use
 	end

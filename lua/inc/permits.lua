@@ -67,10 +67,9 @@ end
 
 -- The slots of a hold: numbers from 1 on, one for each of its permits, which no two holds have at the same time. They stand in
 -- its record behind how many permits it has, as in "2:1,4"; in one of an older version, "2", there are none. A field of the
--- holds hash says which are in use, six a byte: the first byte less '0' has the bits of slots 1 to 6. It is no record, since it
--- has no blank. When it is missing while permits are held, or has a slot that no hold has, the next acquisition makes it anew of
--- the records.
-local SLOTS, SLOTS_PER_BYTE, NONE_IN_USE = 'slots', 6, 48
+-- holds hash says which are in use, as in "x--x", slots 1 and 4. It is no record, since it has no blank. When it is missing while
+-- permits are held, or has a slot that no hold has, the next acquisition makes it anew of the records.
+local SLOTS, USED, UNUSED = 'slots', 'x', '-'
 local SLOT_MAX = 1000000 -- a number that a user wrote must not take up the server's memory
 
 -- What the field that names the last hold of an owner has behind the owner. Its value, " HOLD_ID", begins with a blank, by which
@@ -88,56 +87,17 @@ local function permits_of(record)
 	return tonumber(count) or 0, slots
 end
 
--- Which byte a slot is in, and the value of its bit.
-local function place_of_slot(slot)
-	return math.floor((slot - 1) / SLOTS_PER_BYTE) + 1, 2 ^ ((slot - 1) % SLOTS_PER_BYTE)
+local function lowest_free_slot(in_use) return string.find(in_use, UNUSED, 1, true) or #in_use + 1 end
+
+local function mark_slot(in_use, slot, mark)
+	in_use = in_use .. string.rep(UNUSED, slot - #in_use)
+	return string.sub(in_use, 1, slot - 1) .. mark .. string.sub(in_use, slot + 1)
 end
 
--- The bits of that byte.
-local function slot_bits(in_use, at)
-	return ((string.byte(in_use, at) or NONE_IN_USE) - NONE_IN_USE) % 2 ^ SLOTS_PER_BYTE
-end
-
-local function has_bit(bits, bit) return math.floor(bits / bit) % 2 == 1 end
-
-local function lowest_free_slot(in_use)
-	-- 'o': all six are in use.
-	local at, number = string.match(in_use, '^o*()'), 0
-	local bits = slot_bits(in_use, at)
-	while has_bit(bits, 2 ^ number) do number = number + 1 end
-	return (at - 1) * SLOTS_PER_BYTE + number + 1
-end
-
-local function set_slot_bits(in_use, at, bits)
-	return string.sub(in_use, 1, at - 1) .. string.rep('0', at - 1 - #in_use) .. string.char(NONE_IN_USE + bits)
-		.. string.sub(in_use, at + 1)
-end
-
-local function with_slot(in_use, slot)
-	local at, bit = place_of_slot(slot)
-	local bits = slot_bits(in_use, at)
-	return has_bit(bits, bit) and in_use or set_slot_bits(in_use, at, bits + bit)
-end
-
--- nil when no slot is left.
+-- false when no slot is left.
 local function without_slot(in_use, slot)
-	local at, bit = place_of_slot(slot)
-	local bits = slot_bits(in_use, at)
-	if not has_bit(bits, bit) then return in_use end
-	if bits == bit and at >= #in_use then return string.match(string.sub(in_use, 1, at - 1), '^.*[^0]') end
-	return set_slot_bits(in_use, at, bits - bit)
-end
-
--- These slots of holds that were removed are free. Where not all is known of them, or permits were missing, whose slots others
--- may have already, the field is removed. By pcall: a release must not fail by this.
-local function free_slots(name, slots, are_known)
-	if are_known and #slots == 0 then return end
-	local in_use = are_known and redis.pcall('HGET', name.holds, SLOTS)
-	in_use = type(in_use) == 'string' and in_use
-	for _, slot in ipairs(slots) do in_use = in_use and without_slot(in_use, slot) end
-	if not in_use or is_error(redis.pcall('HSET', name.holds, SLOTS, in_use)) then
-		redis.pcall('HDEL', name.holds, SLOTS)
-	end
+	in_use = mark_slot(in_use, slot, UNUSED)
+	return string.find(in_use, USED, 1, true) and in_use
 end
 
 -- Whether a hold has all of its permits.
@@ -149,7 +109,6 @@ local function has_all_permits(name, hold_id, count)
 end
 
 local RECLAIMED_MAX = 1000 -- at once: a script must not keep the server from its other clients
-local RECORDS_READ_MAX = 16 -- for their slots; of more holds that have ended the slots in use are made anew
 
 local function first_ids(key, until_ms, most)
 	return redis.call('ZRANGE', key, '-inf', digits(until_ms), 'BYSCORE', 'LIMIT', 0, most)
@@ -162,23 +121,17 @@ local function reclaim(name)
 	if not first_ids(name.permits, now_ms() + AHEAD_MS, 1)[1] then return 0 end
 	-- Fails without the right to INCRBY, before anything is removed that could then not be counted.
 	redis.call('INCRBY', name.lock, 0)
-	local count, hold_ids, slots = 0, {}, {}
+	-- The next acquisition finds out which slots are in use still.
+	local count, fields = 0, { SLOTS }
 	local ended = first_ids(name.ends, now_ms(), RECLAIMED_MAX)
-	for i, id in ipairs(ended) do
+	for _, id in ipairs(ended) do
 		local hold_id = string.match(id, '^%x+') or ''
-		if hold_id ~= hold_ids[2 * i - 3] and #ended <= RECORDS_READ_MAX then
-			local record = redis.call('HGET', name.holds, hold_id) or ''
-			local _, of_hold = permits_of(record)
-			for _, slot in ipairs(of_hold) do slots[#slots + 1] = slot end
-			redis.call('HDEL', name.holds, string.match(record, '^%S*') .. LAST)
-		end
-		hold_ids[2 * i - 1], hold_ids[2 * i] = hold_id, hold_id .. STOP
+		fields[#fields + 1], fields[#fields + 2] = hold_id, hold_id .. STOP
 	end
 	if #ended > 0 then
 		redis.call('ZREM', name.ends, unpack(ended))
-		redis.call('HDEL', name.holds, unpack(hold_ids))
+		redis.call('HDEL', name.holds, unpack(fields))
 		count = redis.call('ZREM', name.permits, unpack(ended))
-		free_slots(name, slots, count == #ended and #ended <= RECORDS_READ_MAX)
 		-- What is there without a permit is left over.
 		if count == name.held then redis.call('DEL', name.holds) end
 	end
@@ -270,9 +223,15 @@ local function has_counter(name)
 	return counter and redis.call('INCRBY', name.lock, 0) ~= nil
 end
 
--- Of a removed hold.
+-- Of a removed hold. Where not all of its permits were there another may have its slots already. By pcall: a release must not
+-- fail by these.
 local function free_permits(name, hold)
-	free_slots(name, hold.slots, hold.removed == hold.count)
+	local in_use = hold.removed == hold.count and redis.pcall('HGET', name.holds, SLOTS)
+	in_use = type(in_use) == 'string' and in_use
+	for _, slot in ipairs(hold.slots) do in_use = in_use and without_slot(in_use, slot) end
+	if not in_use or is_error(redis.pcall('HSET', name.holds, SLOTS, in_use)) then
+		redis.pcall('HDEL', name.holds, SLOTS)
+	end
 	if name.has_counter and hold.removed > 0 then
 		notify_of_permits(name, redis.call('INCRBY', name.lock, hold.removed), hold.removed)
 	end

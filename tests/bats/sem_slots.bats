@@ -105,7 +105,7 @@ leaves() {
 	redis hdel 'rlock_holds:{a}' slots >/dev/null
 	gets 4 three
 	leaves one
-	redis hset 'rlock_holds:{a}' slots ooo >/dev/null
+	redis hset 'rlock_holds:{a}' slots xxxxx >/dev/null
 	gets 1 four
 	leaves three
 	redis hset 'rlock_holds:{a}' slots '! ' >/dev/null

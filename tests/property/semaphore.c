@@ -71,10 +71,9 @@ void semaphore_check_slots(const char *holds, const char *permits)
 		"for slot in string.gmatch(slots or '', '%d+') do "
 		"number = number + 1 "
 		"if end_ms / 1000 > tonumber(now[1]) and held[listed[i] .. ':' .. number] then "
-		"local byte = in_use and string.byte(in_use, math.floor((slot - 1) / 6) + 1) or 48 "
 		"if seen[slot] then return tonumber(slot) end "
 		"seen[slot] = true "
-		"if in_use and math.floor((byte - 48) / 2 ^ ((slot - 1) % 6)) % 2 == 0 then return -slot end "
+		"if in_use and string.sub(in_use, slot, slot) ~= 'x' then return -slot end "
 		"end end end return 0",
 		holds, permits);
 
