@@ -105,7 +105,7 @@ end
 
 local function acquire_and_dequeue(name)
 	local count, token = mutex_acquire(name)
-	if not name.is_absent then redis.pcall('DEL', name.turn) end
+	redis.pcall('DEL', name.turn)
 	-- Also after a re-entry: the waiter's owner may have acquired the lock by another request.
 	if name.head then
 		dequeue(name, fresh_owner)

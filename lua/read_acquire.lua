@@ -29,7 +29,6 @@ end
 
 -- The writer that came before us and waits: its owner, its note, and how long it need not give a sign of life.
 local function earlier_writer(name)
-	if name.is_absent then return nil end
 	local since_us, owner, writer_note =
 		string.match(redis.call('GET', name.writer) or '', '^(%d+) (%S+) (.*)$')
 	if since_us and tonumber(since_us) < (waits_since_us or now_us()) and not is_let_in(name) then
@@ -126,8 +125,7 @@ end
 -- Readers share the lock. Those that left their turn to this one are woken at once, and each that comes in from the queue
 -- wakes the next one there, until that is a writer, which claims the next turn.
 local function let_others_in(name)
-	local had_turn = name.is_free and not name.is_absent
-		and redis.pcall('SET', name.turn, READERS .. ' ' .. digits(now_us()), 'XX', 'PX', TURN_MAX_MS)
+	local had_turn = name.is_free and redis.pcall('SET', name.turn, READERS .. ' ' .. digits(now_us()), 'XX', 'PX', TURN_MAX_MS)
 	-- An error is that of a full server.
 	if had_turn then send(name.channel, WAKE_ALL) end
 	leave_with_lock(name)

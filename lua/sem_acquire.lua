@@ -164,11 +164,9 @@ local function acquire_permits(name)
 		name.free = name.free - take
 	end
 	leave_with_lock(name)
-	if not name.is_absent then
-		if waiter_in_turn(name) == hold_id then redis.pcall('DEL', name.turn) end
-		-- Other waiters may have left these permits to this one, or need it to wake them.
-		if name.free > 0 then wake_next(name) end
-	end
+	if waiter_in_turn(name) == hold_id then redis.pcall('DEL', name.turn) end
+	-- Other waiters may have left these permits to this one, or need it to wake them.
+	if name.free > 0 then wake_next(name) end
 	return 1, digits(name.total) .. ':' .. slots
 end
 
@@ -178,7 +176,6 @@ for index, name in ipairs(names) do
 	local key_type, err = examine_permits(name)
 	if key_type or err then return replica_error(name) or err or { -1, index, key_type } end
 	name.owner, name.field = fresh_owner, fresh_owner
-	name.is_absent = redis.pcall('EXISTS', name.turn, name.wake_queue) == 0
 end
 local first_busy
 for index, name in ipairs(names) do

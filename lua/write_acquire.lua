@@ -58,7 +58,7 @@ local function acquire_write(name)
 	-- wire: Redisson adds the lease to the TTL. We set it.
 	if not name.is_free then return reenter(name) end
 	local count, token = acquire_free(name, NO_TOKEN, 'mode', 'write', name.field, 1)
-	if not name.is_absent then redis.call('DEL', name.writer) end
+	redis.call('DEL', name.writer)
 	acquired_from_wake_queue(name)
 	return count, token
 end

@@ -2,25 +2,21 @@
 
 local NO_TOKEN = '-'
 
--- wire: INCR counts in 64 bits, and denies any value that is no such number.
-local MOST, LEAST = '9223372036854775807', '9223372036854775808'
+-- wire: INCR counts in 64 bits, and denies any value that is no such number, or the most.
+local MOST = '9223372036854775807'
 local function can_count(value)
-	if value == '0' then return true end
-	local sign, number = string.match(value, '^(-?)([1-9]%d*)$')
-	if not number then return false end
-	if sign == '-' then return #number < #LEAST or #number == #LEAST and number <= LEAST end
-	-- No number comes after the most.
-	return #number < #MOST or #number == #MOST and number < MOST
+	local number = string.match(value, '^-?([1-9]%d*)$')
+	return value == '0' or number and (#number < #MOST or #number == #MOST and number < MOST)
 end
 
 -- Sets name.is_counted, whether a token is issued. The reply to give, or the error, when the fencing counter of a name is
 -- none; else nil.
 local function examine_counter(index, name)
-	name.is_counted = name.counter and (want_token or not name.is_absent and redis.call('EXISTS', name.counter) == 1)
-	if not name.is_counted then return nil end
+	if not name.counter then return nil end
 	local value = redis.pcall('GET', name.counter)
 	if is_error(value) and not is_wrong_type(value) then return denied_error('GET', value) end
 	if is_error(value) or value and not can_count(value) then return { -3, index } end
+	name.is_counted = want_token or value
 	return nil
 end
 
@@ -94,11 +90,9 @@ local function acquire_free(name, token, ...)
 		redis.pcall('HDEL', name.lock, name.field, 'mode')
 		redis.call('PEXPIRE', name.lock, lease_ms)
 	end
-	if not name.is_absent then
-		-- Leftovers of an expired or broken hold. Not before the lock's own write: a full server lets a script go on that
-		-- has deleted something.
-		redis.call('DEL', name.holds, name.ends or name.holds)
-	end
+	-- Leftovers of an expired or broken hold. Not before the lock's own write: a full server lets a script go on that has
+	-- deleted something.
+	redis.call('DEL', name.holds, name.ends or name.holds)
 	redis.call('HSET', name.holds, hold_id, new_hold_record(name, token))
 	redis.call('PEXPIRE', name.holds, lease_ms)
 	return 1, token

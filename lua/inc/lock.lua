@@ -48,21 +48,12 @@ local function can_be_lock(lock, field_count)
 	return true
 end
 
--- Whether no key of a name exists, neither a lock nor a leftover of one. Most names are found like this.
-local function is_absent(name)
-	local lock = name.lock
-	return redis.pcall('EXISTS', lock, name.holds, name.counter or lock, name.ends or lock, name.turn or lock, name.writer or lock) == 0
-end
-
--- Sets name.is_free and name.is_absent. The reply to give when the key is no lock, or can't be read; else nil.
+-- Sets name.is_free. The reply to give when the key is no lock, or can't be read; else nil.
 local function examine(index, name)
-	name.is_absent = is_absent(name)
-	name.is_free = name.is_absent
-	if name.is_absent then return nil end
 	local field_count = redis.pcall('HLEN', name.lock)
 	if is_wrong_type(field_count) then return { -1, index, redis.call('TYPE', name.lock).ok } end
 	if is_error(field_count) then return denied_error('HLEN', field_count) end
 	name.is_free = field_count == 0
-	if not can_be_lock(name.lock, field_count) then return { -1, index, NOT_A_LOCK } end
+	if not name.is_free and not can_be_lock(name.lock, field_count) then return { -1, index, NOT_A_LOCK } end
 	return nil
 end

@@ -49,7 +49,6 @@ end
 -- caller that has waited for longer goes first. So does one that may not wait, if the turn is that of OTHERS: these might
 -- not come, and the caller has no later try.
 local function waiter_in_front(name)
-	if name.is_absent then return nil end
 	local waiter, since_us, permits = waiter_in_turn(name)
 	if waiter == OTHERS then return may_wait and not has_turn_passed and waiter or nil, 1 end
 	if not waiter or waiter == hold_id or came_before(since_us, waiter) then return nil end
@@ -212,7 +211,7 @@ end
 local function remove_dead(name)
 	for _ = 1, DEAD_MAX do
 		local first = next_waiter(name)
-		if first == hold_id or is_listening(name, first) then return end
+		if first == hold_id or count_listeners(name, first) ~= 0 then return end
 		redis.call('ZREM', name.wake_queue, first)
 	end
 end
