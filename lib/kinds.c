@@ -205,7 +205,6 @@ ACTION(plain_renew, HASH_KEYS, 0, 0);
 ACTION(read_acquire, READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0);
 ACTION(write_acquire, READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0);
 ACTION(write_leave, READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0);
-ACTION(write_return, READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0);
 ACTION(readwrite_release, READWRITE_KEYS, READWRITE_ARGS, 0);
 ACTION(readwrite_keep_until, READWRITE_KEYS, READWRITE_ARGS, 0);
 ACTION(read_renew, READWRITE_KEYS, KEY(TIMEOUTS), 0);
@@ -231,10 +230,10 @@ static const struct rlock__kind kinds[] = {
 	[RLOCK_FAIR] = { "fair", &fair_acquire, &plain_release, &plain_renew, &plain_keep_until,
 			 &fair_leave, &fair_return, RLOCK__KEY_CHANNEL, RLOCK__LISTEN_AS_OWNER },
 	[RLOCK_READ] = { "read", &read_acquire, &readwrite_release, &read_renew,
-			 &readwrite_keep_until, &write_leave, &write_return,
+			 &readwrite_keep_until, &write_leave, &write_leave,
 			 RLOCK__KEY_READWRITE_CHANNEL, RLOCK__LISTEN_IN_WAKE_QUEUE },
 	[RLOCK_WRITE] = { "write", &write_acquire, &readwrite_release, &plain_renew,
-			  &readwrite_keep_until, &write_leave, &write_return,
+			  &readwrite_keep_until, &write_leave, &write_leave,
 			  RLOCK__KEY_READWRITE_CHANNEL, RLOCK__LISTEN_IN_WAKE_QUEUE },
 	[RLOCK_SEMAPHORE] = { "sem", &sem_acquire, &sem_release, &sem_renew, &sem_keep_until,
 			      &sem_leave, &sem_leave, RLOCK__KEY_SEMAPHORE_CHANNEL,
