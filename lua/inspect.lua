@@ -159,12 +159,7 @@ local function read_wake_queue()
 	wake_since_ms = since_us and math.floor(since_us / 1000) or NONE
 end
 
-local function count_others()
-	for _, how in ipairs({ 'NUMSUB', is_in_cluster and 'SHARDNUMSUB' or nil }) do
-		local reply = redis.call('PUBSUB', how, name.channel, waiter_channel(name, OURS))
-		others = others + math.max(reply[2] - reply[4], 0)
-	end
-end
+local function read_listeners() others = count_others(name, redis.call) end
 
 local function read_writer()
 	local turn = redis.call('GET', name.writer)
@@ -243,7 +238,7 @@ if is_counter or field_count == 0 and redis.pcall('TYPE', name.permits).ok == 'z
 	look('holders', read_permits)
 	name.channel = channel_of(semaphore_channel)
 	look('waiters', read_wake_queue)
-	look('listeners', count_others)
+	look('listeners', read_listeners)
 	free = tonumber(free or 0)
 	local total = free + permit_count
 	look('total', function() total = math.max(total, remembered_total(name) or total) end)
@@ -275,7 +270,7 @@ if mode then
 	look('writer', read_writer)
 end
 look('waiters', read_wake_queue)
-if field_count > 0 then look('listeners', count_others) end
+if field_count > 0 then look('listeners', read_listeners) end
 look('token', read_token)
 
 table.sort(fields, holds_for_longer)

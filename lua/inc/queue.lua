@@ -47,23 +47,6 @@ local function recall(name)
 	end
 end
 
--- wire: each waiter listens to a channel of its own.
-local function own_channel(name, owner) return name.channel .. ':' .. owner end
-
--- How many clients listen to the waiter's own channel; nil when the user may not ask. What PUBLISH returns would count
--- those that listen to a pattern, too, such as a monitor of all channels.
-local function count_listeners(name, owner)
-	local reply = redis.pcall('PUBSUB', 'NUMSUB', own_channel(name, owner))
-	if is_error(reply) then return nil end
-	local listeners = tonumber(reply[2])
-	-- wire: in a cluster new Redissons listen in the slot alone.
-	if is_in_cluster then
-		reply = redis.pcall('PUBSUB', 'SHARDNUMSUB', own_channel(name, owner))
-		listeners = listeners + (not is_error(reply) and tonumber(reply[2]) or 0)
-	end
-	return listeners
-end
-
 local function is_heard(name, owner) return (count_listeners(name, owner) or 0) > 0 end
 
 -- When this waiter is to be taken for dead, unless it is Java's and listens; and whether it is ours. Java's without a
@@ -242,7 +225,7 @@ end
 local function wake_head(name, caller)
 	if not name.has_dead then remove_silent(name, caller) end
 	local owner = redis.call('LINDEX', name.queue, name.has_dead and -1 or 0)
-	if owner and owner ~= caller then publish(own_channel(name, owner), WAKE_ONE) end
+	if owner and owner ~= caller then publish(waiter_channel(name, owner), WAKE_ONE) end
 end
 
 -- What follows is to join the queue. fair_leave.lua has nothing of it, and is short: it is sent without waiting for the reply,

@@ -68,8 +68,22 @@ local FRONT_POSITIONS = 3 -- so many waiters behind the first try again so soon,
 local FRONT_MS = 2000
 local DEAD_MAX = 1000     -- are removed at once: a script must not keep the server from its other clients
 
--- Each waiter in it listens to a channel of its own.
+-- Each waiter in it listens to a channel of its own. wire: and each in the queue of a fair lock, whose id is its owner.
 local function waiter_channel(name, id) return name.channel .. ':' .. id end
+
+-- How many clients listen to the waiter's own channel; nil when the user may not ask. What PUBLISH returns would count
+-- those that listen to a pattern, too, such as a monitor of all channels.
+local function count_listeners(name, id)
+	local reply = redis.pcall('PUBSUB', 'NUMSUB', waiter_channel(name, id))
+	if is_error(reply) then return nil end
+	local listeners = tonumber(reply[2])
+	-- wire: in a cluster new Redissons listen in the slot alone.
+	if is_in_cluster then
+		reply = redis.pcall('PUBSUB', 'SHARDNUMSUB', waiter_channel(name, id))
+		listeners = listeners + (not is_error(reply) and tonumber(reply[2]) or 0)
+	end
+	return listeners
+end
 
 -- In the place of an id: the channel to which each of ours listens that also listens to the channel of the lock.
 local OURS = 'rlock'
@@ -80,12 +94,6 @@ local function next_waiter(name, after_us)
 	local least = after_us and '(' .. digits(after_us) or '-inf'
 	local first = redis.pcall('ZRANGE', name.wake_queue, least, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
 	return first[1], tonumber(first[2])
-end
-
--- What PUBLISH returns would count those that listen to a pattern, such as a monitor of all channels.
-local function is_listening(name, id)
-	local reply = redis.pcall('PUBSUB', 'NUMSUB', waiter_channel(name, id))
-	return is_error(reply) or reply[2] ~= 0
 end
 
 local OVERTAKEN_MS = 2000  -- a waiter that waits for longer is not overtaken any more by callers of ours, ...
@@ -104,7 +112,7 @@ local function wake_listener(name, after_us)
 	for _ = 1, DEAD_MAX do
 		local id, since_us = next_waiter(name, after_us)
 		if not id then return nil end
-		local heard = is_listening(name, id) and send(waiter_channel(name, id), WAKE_ONE) or 0
+		local heard = count_listeners(name, id) ~= 0 and send(waiter_channel(name, id), WAKE_ONE) or 0
 		if is_error(heard) or is_error(redis.pcall('ZREM', name.wake_queue, id)) then return nil end
 		if heard > 0 then return id, since_us end
 	end
@@ -134,20 +142,20 @@ end
 local OTHERS_TURN_MS = 50 -- what Redisson needs from a message to its next try on a busy machine
 local OTHERS_TURNS_OF = 4 -- of so many releases one gives no turn: all compete, as after a release of Redisson's
 
--- Whether others than ours listen to the channel of the lock. wire: new Redissons in a cluster by SSUBSCRIBE alone.
-local function do_others_listen(name)
-	local ours = waiter_channel(name, OURS)
+-- How many others than ours listen to the channel of the lock. wire: new Redissons in a cluster by SSUBSCRIBE alone.
+local function count_others(name, call)
+	local count, ours = 0, waiter_channel(name, OURS)
 	for _, how in ipairs({ 'NUMSUB', is_in_cluster and 'SHARDNUMSUB' or nil }) do
-		local reply = redis.pcall('PUBSUB', how, name.channel, ours)
-		if not is_error(reply) and reply[2] > reply[4] then return true end
+		local reply = call('PUBSUB', how, name.channel, ours)
+		if not is_error(reply) then count = count + math.max(reply[2] - reply[4], 0) end
 	end
-	return false
+	return count
 end
 
 -- Gives Redisson's waiters a turn after most releases: they are slower than ours, and would starve. heard: how many
 -- clients heard of this release.
 local function give_others_turn(name, heard)
-	if heard > 0 and now_us() % OTHERS_TURNS_OF > 0 and do_others_listen(name) then
+	if heard > 0 and now_us() % OTHERS_TURNS_OF > 0 and count_others(name, redis.pcall) > 0 then
 		redis.pcall('SET', name.turn, OTHERS, 'PX', OTHERS_TURN_MS)
 	end
 end
@@ -313,5 +321,5 @@ end
 
 local function acquired_from_wake_queue(name)
 	leave_with_lock(name)
-	if not name.is_absent then redis.pcall('DEL', name.turn) end
+	redis.pcall('DEL', name.turn)
 end
