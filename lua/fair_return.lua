@@ -21,7 +21,7 @@ local function release_and_enqueue(name, field, count, note)
 		return release_mutex(name, field, count)
 	end
 	redis.call('HDEL', name.lock, owner)
-	if not leave_to_kept_holds(name, last_kept_ms(name) or 0) then redis.call('DEL', name.lock, name.holds) end
+	if not leave_to_others(name) then redis.call('DEL', name.lock, name.holds) end
 	if redis.call('EXISTS', name.waiters) == 0 then
 		-- This waiter begins the queue: no other has to come back to it.
 		name.grace_until_ms = 0

@@ -24,14 +24,8 @@ local function keep(name)
 		remove_one(name, hold.field, hold.count)
 	end
 	put_kept_hold(name, hold_id, hold, owner, left_ms)
-	local kept_ms = last_kept_ms(name)
-	if not kept_ms then
-		extend(name.lock, left_ms)
-		limit_to_longest_hold(name)
-	elseif leave_to_kept_holds(name, kept_ms) then
-		-- The lock may be free earlier than the waiters know.
-		notify_waiters(name)
-	end
+	extend(name.lock, left_ms)
+	leave_to_others(name)
 	return 2
 end
 

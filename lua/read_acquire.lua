@@ -51,6 +51,19 @@ local function busy_reply(index, name, mode)
 	return reply
 end
 
+-- How long the longest kept hold of a writer lasts, not above 0 when none does; nil: a writer has the lock.
+local function kept_write_ms(name)
+	local last_ms = 0
+	for _, field in ipairs(redis.call('HKEYS', name.lock)) do
+		if is_writer_field(field) then
+			local end_ms = kept_until(field)
+			if not end_ms then return nil end
+			last_ms = math.max(last_ms, end_ms)
+		end
+	end
+	return last_ms - now_ms()
+end
+
 -- The reply to give when this name can't be acquired; else nil. Sets name.is_ended_write: only reads are left of a
 -- write lock.
 local function obstacle(index, name)
@@ -66,9 +79,8 @@ local function obstacle(index, name)
 	if not name.is_free then
 		name.owner = holding_owner(name.lock, '') or holding_owner(name.lock, WRITE)
 		if mode == 'write' then
-			local end_ms = last_kept_ms(name, is_writer_field)
-			name.kept_ms = end_ms and end_ms - now_ms()
-			name.is_ended_write = end_ms and name.kept_ms <= 0
+			name.kept_ms = kept_write_ms(name)
+			name.is_ended_write = name.kept_ms and name.kept_ms <= 0
 		end
 	end
 	if not name.owner then

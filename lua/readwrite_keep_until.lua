@@ -35,7 +35,7 @@ local function keep(name)
 		record_end(name, owner, left_ms)
 		name.left.reads_ms = math.max(name.left.reads_ms, left_ms)
 	else
-		name.left.kept_ms = math.max(name.left.kept_ms, left_ms)
+		table.insert(name.left.writers, owner)
 	end
 	put_kept_hold(name, hold_id, hold, owner, left_ms)
 	if is_read then redis.call('HSET', name.holds, owner, ' ' .. hold_id) end

@@ -46,20 +46,6 @@ local KEPT = ':lingering:'
 -- Until when such an owner keeps its hold, in ms; nil for any other owner.
 local function kept_until(owner) return tonumber(string.match(owner, KEPT .. '(%d+)$')) end
 
--- When the last kept hold of the lock ends, 0: there is none. Where is_meant is given it is about such fields. nil when one of
--- them is no kept hold's.
-local function last_kept_ms(name, is_meant)
-	local last_ms = 0
-	for _, field in ipairs(redis.call('HKEYS', name.lock)) do
-		if not is_meant or is_meant(field) then
-			local end_ms = kept_until(field)
-			if not end_ms then return nil end
-			last_ms = math.max(last_ms, end_ms)
-		end
-	end
-	return last_ms
-end
-
 local function kept_owner(owner, end_ms) return owner .. KEPT .. digits(end_ms) end
 
 -- Puts the record of a removed hold back, now of that owner, for left_ms.
@@ -118,10 +104,10 @@ local function set_ttl(name, ttl_ms)
 	redis.call('PEXPIRE', name.holds, digits(ttl_ms))
 end
 
--- How long the longest of these owners' holds lasts; 0 when none of them does. nil when an owner has more holds than
--- have a record: they are Java's, and their end is not known. records: theirs, if they are known.
+-- How long the longest of these owners' holds lasts, 0 when none of them does, and whether all of them are kept. nil when an
+-- owner has more holds than have a record: they are Java's, and their end is not known. records: theirs, if they are known.
 local function longest_hold_ms(name, owners, records)
-	local counts, last_ms, longest_ms = {}, {}, 0
+	local counts, last_ms, longest_ms, are_kept = {}, {}, 0, true
 	for _, record in ipairs(records or redis.call('HVALS', name.holds)) do
 		local owner, _, end_ms = hold_record_parse(record)
 		if owner then
@@ -130,21 +116,22 @@ local function longest_hold_ms(name, owners, records)
 		end
 	end
 	for _, owner in ipairs(owners) do
-		local count = hold_count(redis.call('HGET', name.lock, owner)) or 0
-		if count > (counts[owner] or 0) then return nil end
-		longest_ms = math.max(longest_ms, (last_ms[owner] or 0) - now_ms())
+		local count, kept_ms = hold_count(redis.call('HGET', name.lock, owner)) or 0, kept_until(owner)
+		if not kept_ms and count > (counts[owner] or 0) then return nil end
+		longest_ms = math.max(longest_ms, (kept_ms or last_ms[owner] or 0) - now_ms())
+		are_kept = are_kept and kept_ms
 	end
-	return longest_ms
+	return longest_ms, are_kept
 end
 
 -- The removed hold may have had a longer lease than those of these owners, which stay, and than least_ms: then set(name, ms)
--- sets the TTL. Whether the lock may expire much earlier than the waiters know.
+-- sets the TTL. Whether the lock may expire much earlier than the waiters know, or earlier at all where no process holds it.
 local function limit_ttl(name, owners, least_ms, set)
-	local longest_ms, ttl_ms = longest_hold_ms(name, owners), redis.call('PTTL', name.lock)
-	local left_ms = math.max(longest_ms or 0, least_ms)
-	if not longest_ms or longest_ms <= 0 or ttl_ms <= left_ms then return false end
+	local longest_ms, are_kept = longest_hold_ms(name, owners)
+	local left_ms, ttl_ms = math.max(longest_ms or 0, least_ms), redis.call('PTTL', name.lock)
+	if not longest_ms or longest_ms <= 0 or ttl_ms >= 0 and ttl_ms <= left_ms then return false end
 	set(name, left_ms)
-	return ttl_ms > left_ms + LATE_MS
+	return are_kept or ttl_ms > left_ms + LATE_MS
 end
 
 -- The frame of every renewal. renew(name, owner, record) extends the lease, and returns the lock's TTL, or nil when the

@@ -28,51 +28,35 @@ local function notify_waiters(name)
 	if sign then give_turn(name, sign.since_us, head) end
 end
 
--- Makes a lock without another owner than those of kept holds last until these end. False: none is left.
-local function leave_to_kept_holds(name, last_ms)
-	if last_ms <= now_ms() then return false end
-	set_ttl(name, last_ms - now_ms())
-	return true
-end
-
--- Of kept holds that have ended nested commands would leave ever more.
-local function remove_ended_holds(name)
-	local ended = {}
+-- The owners that are left. Removes kept holds that have ended, of which nested commands would leave ever more.
+local function owners_left(name)
+	local owners, ended = {}, {}
 	for _, owner in ipairs(redis.call('HKEYS', name.lock)) do
-		if (kept_until(owner) or math.huge) <= now_ms() then
+		if (kept_until(owner) or math.huge) > now_ms() then
+			owners[#owners + 1] = owner
+		else
 			redis.call('HDEL', name.lock, owner)
 			ended[owner] = true
 		end
 	end
 	remove_records(name, ended)
+	return owners
 end
 
--- The removed hold may have had a longer lease than those that stay.
-local function limit_to_longest_hold(name)
-	remove_ended_holds(name)
-	if limit_ttl(name, redis.call('HKEYS', name.lock), 0, set_ttl) then notify_waiters(name) end
+-- Leaves the lock to the holds that are left; the removed one may have had a longer lease. False: none is left.
+local function leave_to_others(name)
+	local owners = owners_left(name)
+	if not owners[1] then return false end
+	if limit_ttl(name, owners, 0, set_ttl) then notify_waiters(name) end
+	return true
 end
 
 local function release_mutex(name, owner, count)
 	-- Where its slot is on its way to another node, even to look for a key that is gone is an error.
 	local is_last = count == 1 and redis.pcall('HLEN', name.lock) == 1
 	remove_one(name, owner, count)
-	-- No hold is left, and no waiter is in a queue for the lock: then only its channel is notified.
-	if redis.pcall('EXISTS', name.lock, name.holds, name.queue, name.wake_queue) == 0 then
-		wake_others(name, WAKE_ONE)
-		return 2
-	end
-	local kept_ms = is_last and 0 or last_kept_ms(name)
-	if not kept_ms then
-		limit_to_longest_hold(name)
-		return 1
-	end
-	if leave_to_kept_holds(name, kept_ms) then
-		-- The lock will be free earlier than the waiters know.
-		notify_waiters(name)
-		return 1
-	end
-	if is_last then redis.pcall('DEL', name.lock, name.holds) else redis.call('DEL', name.lock, name.holds) end
+	if not is_last and leave_to_others(name) then return 1 end
+	redis.pcall('DEL', name.lock, name.holds)
 	notify_waiters(name)
 	return 2
 end

@@ -49,11 +49,10 @@ local function many_readers_ms(name, except)
 	return nil
 end
 
--- What is on the lock, but for that field: the writer's field, if there is one; how long the longest kept hold of a writer
--- lasts; how long the longest reader does. Removes kept holds of a writer that have ended, of which nested commands would
--- leave ever more.
+-- What is on the lock, but for that field: the fields of the writer and of kept holds of one; how long the longest reader
+-- lasts. Removes kept holds of a writer that have ended, of which nested commands would leave ever more.
 local function holders_left(name, except)
-	local left = { kept_ms = 0, reads_ms = 0 }
+	local left = { writers = {}, reads_ms = 0 }
 	local many_ms = many_readers_ms(name, except)
 	if many_ms then
 		left.reads_ms = many_ms
@@ -63,11 +62,8 @@ local function holders_left(name, except)
 	for i = 1, #listed, 2 do
 		local field, count = listed[i], hold_count(listed[i + 1])
 		if field ~= 'mode' and field ~= except and is_writer_field(field) then
-			local end_ms = kept_until(field)
-			if not end_ms then
-				left.writer = field
-			elseif end_ms > now_ms() then
-				left.kept_ms = math.max(left.kept_ms, end_ms - now_ms())
+			if (kept_until(field) or math.huge) > now_ms() then
+				left.writers[#left.writers + 1] = field
 			else
 				ended[field] = true
 			end
@@ -96,14 +92,8 @@ end
 -- Leaves the lock to the holds that are left: a write lock, a read lock, or free. 1 or 2, as in inc/names.lua.
 local function settle(name, left, was_write)
 	if redis.call('HLEN', name.lock) <= 1 then return leave_free(name, was_write) end
-	if left.writer then
-		local least_ms = math.max(left.reads_ms, left.kept_ms)
-		if limit_ttl(name, { left.writer }, least_ms, set_all_ttls) then wake_waiters(name, WAKE_ALL) end
-		return 1
-	elseif left.kept_ms > 0 then
-		set_all_ttls(name, math.max(left.kept_ms, left.reads_ms))
-		-- The lock will be free earlier than the waiters know.
-		wake_waiters(name, WAKE_ALL)
+	if left.writers[1] then
+		if limit_ttl(name, left.writers, left.reads_ms, set_all_ttls) then wake_waiters(name, WAKE_ALL) end
 		return 1
 	elseif left.reads_ms > 0 then
 		set_all_ttls(name, left.reads_ms)
