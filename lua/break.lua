@@ -169,12 +169,9 @@ end
 -- Breaks the holds of one of several readers. nil, or the error when a right is missing.
 local function break_reader(reader)
 	-- Holds have the numbers from 1 on. One above theirs may be left from a lock that was deleted.
-	local missing_key = timeout_key(name, reader, 0)
+	name.timeout = timeout_key(name, reader, 0)
 	delete_overwritten_ends(name)
-	local lock, holds, ends = name.lock, name.holds, name.ends
-	local err = try_all({ { 'PTTL', lock }, { 'HLEN', lock }, { 'HGET', lock, 'mode' }, { 'HVALS', missing_key },
-		{ 'HGETALL', missing_key }, { 'HDEL', holds, '' }, { 'ZREM', ends, '' }, { 'ZRANGE', ends, 0, 0 }, { 'ZCARD', ends },
-		{ 'PEXPIRE', missing_key, 1 }, { 'DEL', missing_key } })
+	local err = right_error(name, 'lock: PTTL0 HLEN0 HGET1 holds: HDEL1 ends: ZREM1 ZRANGE2 ZCARD0 timeout: HVALS0 HGETALL0 PEXPIRE1 DEL0 ')
 	if err then return err end
 	delete_timeouts({ reader })
 	remove_readers(name, { [reader] = true })

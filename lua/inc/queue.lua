@@ -119,10 +119,8 @@ end
 
 -- The error when no waiter can leave this queue, or be removed from it; else nil.
 local function leave_error(name)
-	local queue, deadlines, waiters = name.queue, name.deadlines, name.waiters
-	return try_all({ { 'LINDEX', queue, 0 }, { 'LREM', queue, 1, '' }, { 'ZSCORE', deadlines, '' }, { 'ZREM', deadlines, '' },
-		{ 'HGET', waiters, '' }, { 'HLEN', waiters }, { 'HDEL', waiters, '' },
-		redis.pcall('EXISTS', waiters) == 0 and { 'DEL', waiters } or nil })
+	local denied, type_error = right_error(name, QUEUE_RIGHTS .. 'DEL0 ')
+	return denied or type_error
 end
 
 -- Removes dead waiters from the head of the queue. The caller, an owner, is alive. Sets name.has_dead: there may be more

@@ -11,10 +11,10 @@ local READWRITE_RIGHTS = 'writer: SET2 GET0 timeout: SET2 PTTL0 PEXPIRE1 ends: Z
 local PERMIT_RIGHTS = 'lock: INCRBY1 SET2 GET0 EXISTS0 TYPE0 holds: HSET3 HGET1 HGETALL0 PTTL0 PEXPIRE1 HDEL1 DEL0 '
 	.. 'permits: ZADD2 ZREM1 ZRANGE2 ZCARD0 ZSCORE1 '
 
--- The error for the first of these rights that the user lacks; nil when there is none. What is wrong with the arguments is said
--- in another form than what is denied: 'ERR syntax error', 'ERR The user executing ... can't'.
+-- The error for the first of these rights that the user lacks; nil when there is none. And that of a key of another type. What is
+-- wrong with the arguments is said in another form than what is denied: 'ERR syntax error', 'ERR The user executing ... can't'.
 local function right_error(name, rights)
-	local key
+	local key, type_error
 	for word, count, colon in string.gmatch(rights, '(%a+)(%d?)(:?)') do
 		if colon == ':' then
 			key = name[word]
@@ -23,8 +23,10 @@ local function right_error(name, rights)
 			local command = { word, word == 'DEL' and key .. '\n' or key }
 			for i = 1, count do command[i + 2] = '' end
 			local reply = redis.pcall(unpack(command))
-			if is_error(reply) then
-				if not (is_wrong_type(reply) or string.find(reply.err, '^ERR %l') or word == 'DEL' and has_text(reply, ' key')) then
+			if is_wrong_type(reply) then
+				type_error = reply
+			elseif is_error(reply) then
+				if not (string.find(reply.err, '^ERR %l') or word == 'DEL' and has_text(reply, ' key')) then
 					return denied_error(word, reply)
 				end
 			elseif word == 'RPUSH' then
@@ -33,7 +35,7 @@ local function right_error(name, rights)
 			end
 		end
 	end
-	return nil
+	return nil, type_error
 end
 
 -- The same for all names of an acquisition, whose kind needs these rights.
@@ -44,16 +46,6 @@ local function acquire_right_error(rights)
 		-- The look at the clock raises an error without the right to it.
 		local err = now_us() and right_error(name, rights)
 		if err then return err end
-	end
-	return nil
-end
-
--- Runs these commands. nil, or the error to give for the first that fails.
-local function try_all(steps)
-	for _, step in ipairs(steps) do
-		local reply = redis.pcall(unpack(step))
-		if is_wrong_type(reply) then return reply end
-		if is_error(reply) then return denied_error(step[1], reply) end
 	end
 	return nil
 end
