@@ -96,10 +96,9 @@ local function clear_queue()
 	name.channel = channel_of(mutex_channel)
 	local head = head_of(name)
 	prune(name)
-	local _, silent = silent_foreign(name)
-	for _, owner in ipairs(silent) do remove_waiter(name, owner) end
-	tidy_queue(name)
-	if #silent > 0 then prune(name) end
+	local silent = waiters_in_front(name, nil, FOREIGN_MAX, is_silent_foreign)
+	remove_waiters(name, silent)
+	prune(name)
 	local is_cleared = head_of(name) ~= head
 	wake_head(name)
 	return is_cleared and { 4 } or { 0 }

@@ -123,18 +123,27 @@ local function leave_error(name)
 	return denied or type_error
 end
 
--- Removes dead waiters from the head of the queue. The caller, an owner, is alive. Sets name.has_dead: there may be more
--- of them than one script removes.
+-- The waiters in front of the caller, an owner, of which that is true, from the head of the queue on, so many at most; and the one
+-- behind them.
+local function waiters_in_front(name, caller, most, is_so)
+	local owners, owner = {}, head_of(name)
+	while #owners < most and owner and owner ~= caller and is_so(name, owner) do
+		owners[#owners + 1] = owner
+		owner = redis.call('LINDEX', name.queue, #owners)
+	end
+	return owners, owner
+end
+
+local function remove_waiters(name, owners)
+	for _, owner in ipairs(owners) do remove_waiter(name, owner) end
+	if owners[1] then tidy_queue(name) end
+end
+
+-- Removes dead waiters from the head of the queue. Sets name.has_dead: there may be more of them than one script removes.
 local function prune(name, caller)
-	local count, head = 0, head_of(name)
-	while count < DEAD_MAX and head and head ~= caller and is_dead(name, head) do
-		remove_waiter(name, head)
-		count, head = count + 1, head_of(name)
-	end
-	name.has_dead = count == DEAD_MAX
-	if count > 0 then
-		tidy_queue(name)
-	end
+	local dead = waiters_in_front(name, caller, DEAD_MAX, is_dead)
+	remove_waiters(name, dead)
+	name.has_dead = #dead == DEAD_MAX
 end
 
 -- No waiter in the queue listens: a network failure may have cut them all off, so they keep their positions for now. A
@@ -151,17 +160,11 @@ end
 
 -- Removes silent waiters from the head of the queue, when the one behind them, or the caller, has listened all along.
 local function remove_silent(name, caller)
-	local silent = {}
-	local owner = head_of(name)
-	while #silent < DEAD_MAX and owner and owner ~= caller and is_silent(name, owner) do
-		silent[#silent + 1] = owner
-		owner = redis.call('LINDEX', name.queue, #silent)
-	end
+	local silent, owner = waiters_in_front(name, caller, DEAD_MAX, is_silent)
 	if #silent > 0 and not owner then
 		lower_deadlines(name, silent)
 	elseif #silent > 0 and is_heard_all_along(name, owner) then
-		for _, gone in ipairs(silent) do remove_waiter(name, gone) end
-		tidy_queue(name)
+		remove_waiters(name, silent)
 	end
 end
 
@@ -171,18 +174,9 @@ end
 -- "OWNER DEADLINE" for each such waiter: one that has joined the queue anew has another deadline.
 local FOREIGN_MS, LOOK_MS, FOREIGN_MAX = 6000, 3000, 100
 
--- The lines of those at the head, FOREIGN_MAX at most, with the owner of each.
-local function silent_foreign(name, caller)
-	local lines, owners = {}, {}
-	local owner = head_of(name)
-	while owner and owner ~= caller and #owners < FOREIGN_MAX and not sign_of_life(name, owner)
-		and count_listeners(name, owner) == 0 do
-		owners[#owners + 1] = owner
-		lines[#owners] = owner .. ' ' .. (redis.call('ZSCORE', name.deadlines, owner) or '-')
-		owner = redis.call('LINDEX', name.queue, #owners)
-	end
-	return lines, owners
-end
+local function is_silent_foreign(name, owner) return not sign_of_life(name, owner) and count_listeners(name, owner) == 0 end
+
+local function foreign_line(name, owner) return owner .. ' ' .. (redis.call('ZSCORE', name.deadlines, owner) or '-') end
 
 -- wire: Redisson may listen at a replica (subscriptionMode SLAVE), and in a cluster at another node.
 local function may_listen_elsewhere()
@@ -194,7 +188,8 @@ end
 local function remove_silent_foreign(name, caller)
 	local first = head_of(name)
 	if not first or first == caller or name.has_dead or sign_of_life(name, first) then return end
-	local key, lines, owners = foreign_key(name), silent_foreign(name, caller)
+	local key, owners, lines = foreign_key(name), waiters_in_front(name, caller, FOREIGN_MAX, is_silent_foreign), {}
+	for i, owner in ipairs(owners) do lines[i] = foreign_line(name, owner) end
 	if #lines == 0 or redis.call('EXISTS', name.lock) == 1 or redis.call('EXISTS', name.waiters) == 0 or may_listen_elsewhere() then
 		redis.pcall('DEL', key)
 		return
@@ -214,8 +209,7 @@ local function remove_silent_foreign(name, caller)
 		return
 	end
 	redis.pcall('DEL', key)
-	for i = 1, count do remove_waiter(name, owners[i]) end
-	tidy_queue(name)
+	remove_waiters(name, { unpack(owners, 1, count) })
 	prune(name, caller)
 end
 
