@@ -420,7 +420,7 @@ static const struct rlock__script *make_release(const void *ctx, size_t index,
 {
 	const struct rlock__waiter *waiter = ctx;
 
-	return rlock__places_release(&waiter->places, index, waiter->hold, args);
+	return rlock__places_release(&waiter->places, index, waiter->hold, 0, args);
 }
 
 /* For how long a lock may still be kept for us that was granted here, and not elsewhere; 0: others have waited for it as long. */

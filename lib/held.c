@@ -211,8 +211,7 @@ static int64_t lease_end_ms(const struct rlock_hold *hold)
 
 struct delivery {
 	const struct rlock_hold *hold;
-	rlock__args_fn make;
-	int64_t left_ms; /* of a lock that is kept */
+	int64_t left_ms; /* for which it is kept; 0: it is released */
 	struct rlock__places places;
 	struct rlock__broadcast broadcast;
 	/* An earlier request may have been carried out there, by this server. */
@@ -336,21 +335,8 @@ static const struct rlock__script *make_release(const void *ctx, size_t index,
 {
 	const struct delivery *delivery = ctx;
 
-	return rlock__places_release(&delivery->places, index, delivery->hold, args);
-}
-
-static const struct rlock__script *make_keep_until(const void *ctx, size_t index,
-						   struct rlock__args *args)
-{
-	const struct delivery *delivery = ctx;
-	const struct rlock_hold *hold = delivery->hold;
-	const struct rlock__action *action = hold->row->keep_until;
-
-	rlock__places_keys(&delivery->places, index, hold, action, args);
-	rlock__args_string(args, hold->released_id);
-	rlock__args_number(args, delivery->left_ms);
-	rlock__places_args(&delivery->places, index, hold, action, args);
-	return action->script;
+	return rlock__places_release(&delivery->places, index, delivery->hold, delivery->left_ms,
+				     args);
 }
 
 /* ---- release: deliver ---- */
@@ -374,7 +360,7 @@ static enum rlock_status deliver_once(struct delivery *delivery, int64_t end_ms)
 				answer->is_over ? answer->result.server_number
 						: places->at[i].connection->session.server_number;
 		}
-		rlock__broadcast_begin(broadcast, i, delivery->make, delivery, end_ms);
+		rlock__broadcast_begin(broadcast, i, make_release, delivery, end_ms);
 	}
 	if (places->count == 1)
 		return rlock__broadcast_await(broadcast, 0, INT64_MAX);
@@ -432,7 +418,7 @@ static enum rlock_status deliver(struct delivery *delivery, struct rlock_conn *c
 enum rlock_status rlock_release(struct rlock_conn *conn, struct rlock_hold *hold,
 				int64_t deadline_ms)
 {
-	struct delivery delivery = { .hold = hold, .make = make_release };
+	struct delivery delivery = { .hold = hold };
 
 	return deliver(&delivery, conn, deadline_ms);
 }
@@ -440,7 +426,7 @@ enum rlock_status rlock_release(struct rlock_conn *conn, struct rlock_hold *hold
 enum rlock_status rlock_keep_until(struct rlock_conn *conn, struct rlock_hold *hold,
 				   int64_t left_ms, int64_t deadline_ms)
 {
-	struct delivery delivery = { .hold = hold, .make = make_keep_until, .left_ms = left_ms };
+	struct delivery delivery = { .hold = hold, .left_ms = left_ms };
 	enum rlock_status status = RLOCK_OK;
 
 	if (left_ms > 0)

@@ -198,7 +198,6 @@ ACTION(fair_leave, HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0);
 ACTION(plain_leave, HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0);
 /* The release of both kinds, since waiters of both may wait for one lock. */
 ACTION(plain_release, HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0);
-ACTION(plain_keep_until, HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0);
 /* Of all kinds that have one owner at a time. */
 ACTION(plain_renew, HASH_KEYS, 0, 0);
 
@@ -206,14 +205,12 @@ ACTION(read_acquire, READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0);
 ACTION(write_acquire, READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0);
 ACTION(write_leave, READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0);
 ACTION(readwrite_release, READWRITE_KEYS, READWRITE_ARGS, 0);
-ACTION(readwrite_keep_until, READWRITE_KEYS, READWRITE_ARGS, 0);
 ACTION(read_renew, READWRITE_KEYS, KEY(TIMEOUTS), 0);
 
 ACTION(sem_acquire, SEMAPHORE_KEYS | KEY(TOTAL), SEMAPHORE_ARGS, 0);
 ACTION(sem_release, SEMAPHORE_KEYS, SEMAPHORE_ARGS, 0);
 ACTION(sem_leave, SEMAPHORE_KEYS, SEMAPHORE_ARGS, 0);
 ACTION(sem_renew, SEMAPHORE_KEYS, 0, 0);
-ACTION(sem_keep_until, SEMAPHORE_KEYS, SEMAPHORE_ARGS, 0);
 
 ACTION_BY(, rlock__action_resize, sem_resize, SEMAPHORE_KEYS | KEY(TOTAL), SEMAPHORE_ARGS, 0);
 ACTION_BY(, rlock__action_find, find, HASH_KEYS, KEY(PERMITS), 0);
@@ -224,20 +221,16 @@ ACTION_BY(, rlock__action_break, break, HASH_KEYS | QUEUE_KEYS | KEY(ENDS),
 	  0);
 
 static const struct rlock__kind kinds[] = {
-	[RLOCK_PLAIN] = { "plain", &plain_acquire, &plain_release, &plain_renew, &plain_keep_until,
-			  &plain_leave, &plain_leave, RLOCK__KEY_CHANNEL,
-			  RLOCK__LISTEN_IN_WAKE_QUEUE },
-	[RLOCK_FAIR] = { "fair", &fair_acquire, &plain_release, &plain_renew, &plain_keep_until,
-			 &fair_leave, &fair_return, RLOCK__KEY_CHANNEL, RLOCK__LISTEN_AS_OWNER },
-	[RLOCK_READ] = { "read", &read_acquire, &readwrite_release, &read_renew,
-			 &readwrite_keep_until, &write_leave, &write_leave,
-			 RLOCK__KEY_READWRITE_CHANNEL, RLOCK__LISTEN_IN_WAKE_QUEUE },
-	[RLOCK_WRITE] = { "write", &write_acquire, &readwrite_release, &plain_renew,
-			  &readwrite_keep_until, &write_leave, &write_leave,
-			  RLOCK__KEY_READWRITE_CHANNEL, RLOCK__LISTEN_IN_WAKE_QUEUE },
-	[RLOCK_SEMAPHORE] = { "sem", &sem_acquire, &sem_release, &sem_renew, &sem_keep_until,
-			      &sem_leave, &sem_leave, RLOCK__KEY_SEMAPHORE_CHANNEL,
-			      RLOCK__LISTEN_IN_WAKE_QUEUE },
+	[RLOCK_PLAIN] = { "plain", &plain_acquire, &plain_release, &plain_renew, &plain_leave,
+			  &plain_leave, RLOCK__KEY_CHANNEL, RLOCK__LISTEN_IN_WAKE_QUEUE },
+	[RLOCK_FAIR] = { "fair", &fair_acquire, &plain_release, &plain_renew, &fair_leave,
+			 &fair_return, RLOCK__KEY_CHANNEL, RLOCK__LISTEN_AS_OWNER },
+	[RLOCK_READ] = { "read", &read_acquire, &readwrite_release, &read_renew, &write_leave,
+			 &write_leave, RLOCK__KEY_READWRITE_CHANNEL, RLOCK__LISTEN_IN_WAKE_QUEUE },
+	[RLOCK_WRITE] = { "write", &write_acquire, &readwrite_release, &plain_renew, &write_leave,
+			  &write_leave, RLOCK__KEY_READWRITE_CHANNEL, RLOCK__LISTEN_IN_WAKE_QUEUE },
+	[RLOCK_SEMAPHORE] = { "sem", &sem_acquire, &sem_release, &sem_renew, &sem_leave, &sem_leave,
+			      RLOCK__KEY_SEMAPHORE_CHANNEL, RLOCK__LISTEN_IN_WAKE_QUEUE },
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -93,7 +93,7 @@ enum rlock__listening {
 /* One row a kind. */
 struct rlock__kind {
 	const char *name;
-	const struct rlock__action *acquire, *release, *renew, *keep_until;
+	const struct rlock__action *acquire, *release, *renew;
 	/* A release that also leaves the queues. */
 	const struct rlock__action *leave;
 	/* A release that keeps the position in the queue of a fair lock, or of any other lock the next turn. */

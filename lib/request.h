@@ -135,11 +135,11 @@ void rlock__places_args(const struct rlock__places *places, size_t index,
 			struct rlock__args *args);
 
 /*
- * The arguments that release hold at the index-th place, and leave every queue there; returns the script for them. Of several
- * servers a quorum may have granted the lock while others have us in their queues.
+ * The arguments that release hold at the index-th place, and leave every queue there, or that keep it for kept_ms; returns the
+ * script for them. Of several servers a quorum may have granted the lock while others have us in their queues.
  */
 const struct rlock__script *rlock__places_release(const struct rlock__places *places, size_t index,
-						  const struct rlock_hold *hold,
+						  const struct rlock_hold *hold, int64_t kept_ms,
 						  struct rlock__args *args);
 
 /* ---- a request to all of them ---- */

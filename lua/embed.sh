@@ -19,7 +19,7 @@ trap 'rm -f "$out.tmp"' EXIT
 		body=$(printf '%s\n' "$body" | awk -f "$here/shorten.awk")
 		sha1=$(printf '%s' "$body" | sha1sum | cut -d ' ' -f 1)
 		# What -v says of it: "acquire (plain)", "release, or leave the queue (fair)", "inspect".
-		purpose=$(printf '%s' "$name" | sed 's/_keep_until$/_keep/; s/_leave$/_release, or leave the queue/; s/_return$/_return to the queue/
+		purpose=$(printf '%s' "$name" | sed 's/_leave$/_release, or leave the queue/; s/_return$/_return to the queue/
 			s/^readwrite_/read or write_/; s/^\([^_]*\)_\(.*\)/\2 (\1)/')
 		printf '\nconst struct rlock__script rlock__script_%s = {\n\t.purpose = "%s",\n\t.sha1 = "%s",\n\t.body =\n' \
 			"$name" "$purpose" "$sha1"

@@ -15,7 +15,7 @@ local hold_id, owner, since_us = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 local NOT_LISTENING = '0'
 
-local function release_and_enqueue(name, field, count, note)
+local function release_and_enqueue(name, field, count, hold)
 	-- A key of another type has no position to keep any more.
 	if count > 1 or field ~= owner or is_wrong_type(leave_error(name)) then
 		return release_mutex(name, field, count)
@@ -26,7 +26,7 @@ local function release_and_enqueue(name, field, count, note)
 		-- This waiter begins the queue: no other has to come back to it.
 		name.grace_until_ms = 0
 	end
-	join_queue(name, owner, note, since_us, NOT_LISTENING)
+	join_queue(name, owner, hold.note, since_us, NOT_LISTENING)
 	wake_waiters(name, WAKE_ONE)
 	return 2
 end

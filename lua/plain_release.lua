@@ -1,14 +1,17 @@
--- Release one hold of a plain or fair lock, for every name. It works on a full server: nothing needs memory before
+-- Release one hold of a plain or fair lock, for every name, or keep it until some time: then it gets an owner that no process
+-- has, and the release of the last other hold sets the TTL. A release works on a full server: nothing needs memory before
 -- something was deleted.
 -- Redisson RedissonLock.unlockInnerAsync, RedissonFairLock.unlockInnerAsync
 -- KEYS     for each name: lock hash, holds hash, Redisson's queue and deadlines, our waiters
 -- ARGV[1]  hold id; with what is to be remembered of the hold, "HOLD_ID TTL_MS KIND END"
--- ARGV[2+] for each name: wake queue, turn, channel (not in KEYS: a user without the right to publish can still release)
+-- ARGV[2]  for how long to keep it, in ms; 0: not at all
+-- ARGV[3+] for each name: wake queue, turn, channel (not in KEYS: a user without the right to publish can still release)
 -- Returns  one number a name, see inc/names.lua
 
-local FIXED_ARGS = 1
+local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
-local hold_id = id_of_ending_hold(0, #KEY_FIELDS)
+local kept_ms = ARGV[2]
+local hold_id = id_of_ending_hold(kept_ms, #KEY_FIELDS)
 
 local field, has_waiter = only_field(1, KEYS[3])
 local heard = field and free_lock(WAKE_ONE)
@@ -16,4 +19,19 @@ if heard == 0 and not has_waiter then return { 2 } end
 
 if heard then return { freed(names[1], heard) } end
 
-return release_all(hold_id, release_mutex)
+local function keep(name, field, count, hold)
+	-- Also when it learned of the request too late: its sender waits for the lock to be free.
+	if hold.is_told then return release_mutex(name, field, count) end
+	local owner = field
+	if not kept_until(owner) then
+		owner = kept_owner(field, now_ms() + kept_ms)
+		redis.call('HINCRBY', name.lock, owner, 1)
+		remove_one(name, field, count)
+	end
+	put_kept_hold(name, hold_id, hold, owner, kept_ms)
+	extend(name.lock, kept_ms)
+	leave_to_others(name)
+	return 2
+end
+
+return release_all(hold_id, kept_ms == '0' and release_mutex or keep)

@@ -1,14 +1,16 @@
--- Release one hold of a read or write lock, for every name. A write lock whose owner has read locks, too, becomes a read
--- lock, and waiting readers are notified. It works on a full server.
+-- Release one hold of a read or write lock, for every name, or keep it until some time, as plain_release.lua does. A write lock
+-- whose owner has read locks, too, becomes a read lock, and waiting readers are notified. A release works on a full server.
 -- Redisson RedissonReadLock.unlockInnerAsync, RedissonWriteLock.unlockInnerAsync
 -- KEYS     for each name: lock hash, holds hash, ends of our readers
 -- ARGV[1]  hold id; with what is to be remembered of the hold, "HOLD_ID TTL_MS KIND END"
--- ARGV[2+] for each name: wake queue, turn, channel, what its timeout keys begin with
+-- ARGV[2]  for how long to keep it, in ms; 0: not at all
+-- ARGV[3+] for each name: wake queue, turn, channel, what its timeout keys begin with
 -- Returns  one number a name, see inc/names.lua
 
-local FIXED_ARGS = 1
+local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
-local hold_id = id_of_ending_hold(0, #KEY_FIELDS)
+local kept_ms = ARGV[2]
+local hold_id = id_of_ending_hold(kept_ms, #KEY_FIELDS)
 
 -- As free_lock does. A reader whose hold has expired has lost it.
 local function free_only(field)
@@ -25,4 +27,36 @@ if heard == 0 then return { 2 } end
 
 if heard then return { freed(names[1], heard) } end
 
-return release_all(hold_id, release_readwrite, look_at_readers)
+if kept_ms == '0' then return release_all(hold_id, release_readwrite, look_at_readers) end
+
+-- What comes before anything of the hold is changed: a new timeout key can't be made while the slot of the lock moves.
+local function prepare(name, field, count)
+	look_at_readers(name, field, count)
+	name.kept_owner = kept_until(field) and field or kept_owner(field, now_ms() + kept_ms)
+	if name.own_ms > 0 then
+		-- A full server allows this, and what comes after a write.
+		redis.call('HDEL', name.holds, '')
+		redis.call('SET', timeout_key(name, name.kept_owner, 1), 1, 'PX', kept_ms)
+	end
+end
+
+local function keep(name, field, count, hold)
+	local owner, is_read = name.kept_owner, not is_writer_field(field)
+	if hold.is_told then redis.call('DEL', timeout_key(name, owner, 1)) end
+	if hold.is_told or is_read and name.own_ms == 0 then return release_readwrite(name, field, count) end
+	local is_new = owner ~= field
+	if is_new then redis.call('HINCRBY', name.lock, owner, 1) end
+	if is_read then
+		record_end(name, owner, tonumber(kept_ms))
+		name.left.reads_ms = math.max(name.left.reads_ms, kept_ms)
+	else
+		table.insert(name.left.writers, owner)
+	end
+	put_kept_hold(name, hold_id, hold, owner, kept_ms)
+	if is_read then redis.call('HSET', name.holds, owner, ' ' .. hold_id) end
+	extend(name.lock, kept_ms)
+	if is_new then release_readwrite(name, field, count) end
+	return 2
+end
+
+return release_all(hold_id, keep, prepare)

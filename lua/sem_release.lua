@@ -1,25 +1,27 @@
--- Release the permits of a hold, for every name. It works on a full server: nothing needs memory before something was
--- deleted.
+-- Release the permits of a hold, for every name, or keep them until some time, as plain_release.lua does. A release works on a
+-- full server: nothing needs memory before something was deleted.
 -- Redisson RedissonPermitExpirableSemaphore.tryReleaseAsync
 -- KEYS     for each name: counter, holds hash, ends of our permits, permits
 -- ARGV[1]  hold id; with what is to be remembered of the hold, "HOLD_ID TTL_MS KIND END"
--- ARGV[2+] for each name: wake queue, turn, channel (not in KEYS: a user without the right to publish can still release)
+-- ARGV[2]  for how long to keep them, in ms; 0: not at all
+-- ARGV[3+] for each name: wake queue, turn, channel (not in KEYS: a user without the right to publish can still release)
 -- Returns  2  one name was released
 --          {number, ...}  one for each name, see inc/names.lua
 
-local FIXED_ARGS = 1
+local FIXED_ARGS = 2
 
 -- The common release of a semaphore, as quick/acquire.lua is the common acquisition of a lock: one permit of one name, with
 -- no waiter of ours in the wake queue. All else goes the long way.
 
 local KEY_COUNT, WAKE_QUEUE_ARG, CHANNEL_ARG = 4, FIXED_ARGS + 1, FIXED_ARGS + 3
 
-local hold_id = id_of_ending_hold(0, KEY_COUNT)
+local kept_ms = ARGV[2]
+local hold_id = id_of_ending_hold(kept_ms, KEY_COUNT)
 
 -- How many permits are free after the release; nil when it is no such case, and nothing was changed.
 local free
 -- EXISTS counts a key as often as it is named: 2 says that the counter is there, and no waiter.
-if #KEYS == KEY_COUNT and redis.pcall('EXISTS', KEYS[1], KEYS[1], ARGV[WAKE_QUEUE_ARG]) == 2 then
+if #KEYS == KEY_COUNT and kept_ms == '0' and redis.pcall('EXISTS', KEYS[1], KEYS[1], ARGV[WAKE_QUEUE_ARG]) == 2 then
 	local lock, holds, ends, permits, id = KEYS[1], KEYS[2], KEYS[3], KEYS[4], hold_id .. ':1'
 	local record = redis.pcall('HGET', holds, hold_id)
 	local owner, end_ms, slot = string.match(type(record) == 'string' and record or '', '^(%S+) %d+ (%d+) 1:(%d+) ')
@@ -58,6 +60,23 @@ if free then
 	return { is_error(heard) and denied_error('PUBLISH', heard) or 2 }
 end
 
-return for_each_name(hold_id, function(name)
+-- A hold that was asked to stop is released: its sender waits for that.
+local function keep(name)
+	local hold = remove_permits(name, hold_id)
+	if not hold then return 0 end
+	if hold.is_lost or name.overwritten or hold.is_told then
+		free_permits(name, hold)
+		return (hold.is_lost or name.overwritten) and 3 or 2
+	end
+	local end_ms = kept_until(hold.field) or now_ms() + kept_ms
+	local owner = kept_until(hold.field) and hold.field or kept_owner(hold.field, end_ms)
+	set_permits(name, hold_id, hold.count, end_ms)
+	put_kept_hold(name, hold_id, hold, owner, end_ms - now_ms())
+	-- The permit may be free earlier than the waiters know.
+	wake_next(name)
+	return 2
+end
+
+return for_each_name(hold_id, kept_ms ~= '0' and keep or function(name)
 	return release_permits(name, hold_id)
 end)

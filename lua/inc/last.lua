@@ -28,6 +28,6 @@ end
 -- of it. So it is read before anything else is done to the hold. key_count: how many keys each name has.
 local function id_of_ending_hold(kept_ms, key_count)
 	local hold_id, remembered = string.match(ARGV[1], '^(%S+) ?(.*)$')
-	if remembered ~= '' then remember_hold(hold_id, remembered, kept_ms, key_count) end
+	if remembered ~= '' then remember_hold(hold_id, remembered, tonumber(kept_ms), key_count) end
 	return hold_id
 end

@@ -23,13 +23,13 @@ local function remove_one(name, field, count)
 	redis.call('HDEL', name.lock, field)
 end
 
--- Releases a hold by release_one(name, field, count, note), on every name. prepare: see remove_hold.
+-- Releases a hold by release_one(name, field, count, hold), on every name. hold and prepare: see remove_hold.
 local function release_all(hold_id, release_one, prepare)
 	local function release(name)
 		local hold = remove_hold(name, hold_id, prepare)
 		if not hold then return 0 end
 		if not hold.count then return 3 end
-		return release_one(name, hold.field, hold.count, hold.note)
+		return release_one(name, hold.field, hold.count, hold)
 	end
 	return for_each_name(hold_id, release)
 end
@@ -41,7 +41,7 @@ local WAKE_QUEUE_ARG, CHANNEL_ARG = FIXED_ARGS + 1, FIXED_ARGS + 3
 -- The field of the hold, and whether a waiter is in the wake queue. nil unless the lock has field_count fields, and no
 -- waiter is in queue.
 local function only_field(field_count, queue)
-	local record = #KEYS == #KEY_FIELDS and redis.pcall('HGET', KEYS[2], hold_id)
+	local record = #KEYS == #KEY_FIELDS and kept_ms == '0' and redis.pcall('HGET', KEYS[2], hold_id)
 	local field = type(record) == 'string' and hold_record_parse(record)
 	if not field or redis.pcall('HGET', KEYS[1], field) ~= '1' then return nil end
 	if redis.pcall('HLEN', KEYS[1]) ~= field_count then return nil end
