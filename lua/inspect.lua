@@ -159,7 +159,8 @@ local function read_wake_queue()
 	wake_since_ms = since_us and math.floor(since_us / 1000) or NONE
 end
 
-local function read_listeners() others = count_others(name, redis.call) end
+-- A missing right is an error: raised here.
+local function read_listeners() others = count_others(name) or redis.call('PUBSUB', 'NUMSUB', name.channel) end
 
 local function read_writer()
 	local turn = redis.call('GET', name.writer)

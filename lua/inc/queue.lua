@@ -47,7 +47,7 @@ local function recall(name)
 	end
 end
 
-local function is_heard(name, owner) return (count_listeners(name, owner) or 0) > 0 end
+local function is_heard(name, owner) return (count_hearers(name, owner) or 0) > 0 end
 
 -- When this waiter is to be taken for dead, unless it is Java's and listens; and whether it is ours. Java's without a
 -- deadline would never leave.
@@ -75,7 +75,7 @@ local function is_silent(name, owner)
 	local sign = sign_of_life(name, owner)
 	if not sign or sign.listens_since_ms == 0 or sign.run ~= server_run() then return false end
 	recall(name)
-	return now_ms() >= name.return_until_ms and count_listeners(name, owner) == 0
+	return now_ms() >= name.return_until_ms and count_hearers(name, owner) == 0
 end
 
 -- A waiter that listens, and one of ours has done so for a while: after a network failure it may be back a moment
@@ -174,7 +174,7 @@ end
 -- "OWNER DEADLINE" for each such waiter: one that has joined the queue anew has another deadline.
 local FOREIGN_MS, LOOK_MS, FOREIGN_MAX = 6000, 3000, 100
 
-local function is_silent_foreign(name, owner) return not sign_of_life(name, owner) and count_listeners(name, owner) == 0 end
+local function is_silent_foreign(name, owner) return not sign_of_life(name, owner) and count_hearers(name, owner) == 0 end
 
 local function foreign_line(name, owner) return owner .. ' ' .. (redis.call('ZSCORE', name.deadlines, owner) or '-') end
 

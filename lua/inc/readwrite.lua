@@ -19,22 +19,16 @@ local function free_if_empty(name)
 	end
 end
 
--- How long the longest of our readers lasts, but for the one whose field is except; 0 when none does. Removes those that
--- it finds expired before their recorded end.
+-- How long the longest of our readers lasts, but for the one whose field is except; 0 when none does.
 local function longest_reader_ms(name, except)
-	local expired, position, left_ms, owner = {}, 0, 0, nil
-	repeat
-		owner = redis.call('ZRANGE', name.ends, position, position, 'REV')[1]
-		left_ms = owner and owner ~= except and our_reader_ttl_ms(name, owner) or 0
-		if owner and owner ~= except and left_ms == 0 then expired[owner] = true end
-		position = position + 1
-	until not owner or left_ms > 0 or position == EXPIRED_MAX
-	remove_readers(name, expired)
-	if owner and left_ms == 0 then
-		-- There may be others: the next request goes on.
-		return math.max(redis.call('PTTL', name.lock), LATE_MS)
+	for position = 0, EXPIRED_MAX - 1 do
+		local owner = redis.call('ZRANGE', name.ends, position, position, 'REV')[1]
+		if not owner then return 0 end
+		local left_ms = owner ~= except and our_reader_ttl_ms(name, owner) or 0
+		if left_ms > 0 then return left_ms end
 	end
-	return left_ms
+	-- There may be others: a request looks again when the recorded end of the first ones is over.
+	return math.max(redis.call('PTTL', name.lock), LATE_MS)
 end
 
 -- How long a lock with many readers is held still. nil where that takes a look at each field: there is a writer, or

@@ -71,19 +71,18 @@ local DEAD_MAX = 1000     -- are removed at once: a script must not keep the ser
 -- Each waiter in it listens to a channel of its own. wire: and each in the queue of a fair lock, whose id is its owner.
 local function waiter_channel(name, id) return name.channel .. ':' .. id end
 
--- How many clients listen to the waiter's own channel; nil when the user may not ask. What PUBLISH returns would count
--- those that listen to a pattern, too, such as a monitor of all channels.
-local function count_listeners(name, id)
-	local reply = redis.pcall('PUBSUB', 'NUMSUB', waiter_channel(name, id))
+-- How many clients listen to a channel; nil when the user may not ask. What PUBLISH returns would count those that listen to a
+-- pattern, too, such as a monitor of all channels.
+local function count_listeners(channel)
+	local reply = redis.pcall('PUBSUB', 'NUMSUB', channel)
 	if is_error(reply) then return nil end
-	local listeners = tonumber(reply[2])
 	-- wire: in a cluster new Redissons listen in the slot alone.
-	if is_in_cluster then
-		reply = redis.pcall('PUBSUB', 'SHARDNUMSUB', waiter_channel(name, id))
-		listeners = listeners + (not is_error(reply) and tonumber(reply[2]) or 0)
-	end
-	return listeners
+	local in_slot = is_in_cluster and redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)
+	return reply[2] + (in_slot and not is_error(in_slot) and in_slot[2] or 0)
 end
+
+-- The same of a waiter's own.
+local function count_hearers(name, id) return count_listeners(waiter_channel(name, id)) end
 
 -- In the place of an id: the channel to which each of ours listens that also listens to the channel of the lock.
 local OURS = 'rlock'
@@ -112,7 +111,7 @@ local function wake_listener(name, after_us)
 	for _ = 1, DEAD_MAX do
 		local id, since_us = next_waiter(name, after_us)
 		if not id then return nil end
-		local heard = count_listeners(name, id) ~= 0 and send(waiter_channel(name, id), WAKE_ONE) or 0
+		local heard = count_hearers(name, id) ~= 0 and send(waiter_channel(name, id), WAKE_ONE) or 0
 		if is_error(heard) or is_error(redis.pcall('ZREM', name.wake_queue, id)) then return nil end
 		if heard > 0 then return id, since_us end
 	end
@@ -142,20 +141,16 @@ end
 local OTHERS_TURN_MS = 50 -- what Redisson needs from a message to its next try on a busy machine
 local OTHERS_TURNS_OF = 4 -- of so many releases one gives no turn: all compete, as after a release of Redisson's
 
--- How many others than ours listen to the channel of the lock. wire: new Redissons in a cluster by SSUBSCRIBE alone.
-local function count_others(name, call)
-	local count, ours = 0, waiter_channel(name, OURS)
-	for _, how in ipairs({ 'NUMSUB', is_in_cluster and 'SHARDNUMSUB' or nil }) do
-		local reply = call('PUBSUB', how, name.channel, ours)
-		if not is_error(reply) then count = count + math.max(reply[2] - reply[4], 0) end
-	end
-	return count
+-- How many others than ours listen to the channel of the lock; nil when the user may not ask.
+local function count_others(name)
+	local all = count_listeners(name.channel)
+	return all and math.max(all - (count_hearers(name, OURS) or 0), 0)
 end
 
 -- Gives Redisson's waiters a turn after most releases: they are slower than ours, and would starve. heard: how many
 -- clients heard of this release.
 local function give_others_turn(name, heard)
-	if heard > 0 and now_us() % OTHERS_TURNS_OF > 0 and count_others(name, redis.pcall) > 0 then
+	if heard > 0 and now_us() % OTHERS_TURNS_OF > 0 and (count_others(name) or 0) > 0 then
 		redis.pcall('SET', name.turn, OTHERS, 'PX', OTHERS_TURN_MS)
 	end
 end
@@ -219,7 +214,7 @@ end
 local function remove_dead(name)
 	for _ = 1, DEAD_MAX do
 		local first = next_waiter(name)
-		if first == hold_id or count_listeners(name, first) ~= 0 then return end
+		if first == hold_id or count_hearers(name, first) ~= 0 then return end
 		redis.call('ZREM', name.wake_queue, first)
 	end
 end
