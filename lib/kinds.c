@@ -197,7 +197,7 @@ ACTION(fair_return, HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0);
 ACTION(fair_leave, HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0);
 ACTION(plain_leave, HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0);
 /* The release of both kinds, since waiters of both may wait for one lock. */
-ACTION(plain_release, HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0);
+ACTION(plain_release, HASH_KEYS, QUEUE_KEYS | NOTIFY_ARGS, 0);
 /* Of all kinds that have one owner at a time. */
 ACTION(plain_renew, HASH_KEYS, 0, 0);
 

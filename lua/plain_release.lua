@@ -2,18 +2,20 @@
 -- has, and the release of the last other hold sets the TTL. A release works on a full server: nothing needs memory before
 -- something was deleted.
 -- Redisson RedissonLock.unlockInnerAsync, RedissonFairLock.unlockInnerAsync
--- KEYS     for each name: lock hash, holds hash, Redisson's queue and deadlines, our waiters
+-- KEYS     for each name: lock hash, holds hash (no other: while its slot is on its way to another node of a cluster, a request
+--          that names a key that is missing is denied)
 -- ARGV[1]  hold id; with what is to be remembered of the hold, "HOLD_ID TTL_MS KIND END"
 -- ARGV[2]  for how long to keep it, in ms; 0: not at all
--- ARGV[3+] for each name: wake queue, turn, channel (not in KEYS: a user without the right to publish can still release)
+-- ARGV[3+] for each name: Redisson's queue and deadlines, our waiters, wake queue, turn, channel
 -- Returns  one number a name, see inc/names.lua
 
 local FIXED_ARGS = 2
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, { 'queue', 'deadlines', 'waiters', 'wake_queue', 'turn', 'channel' }
+local WAKE_QUEUE_ARG, CHANNEL_ARG = FIXED_ARGS + 4, FIXED_ARGS + 6
 local kept_ms = ARGV[2]
 local hold_id = id_of_ending_hold(kept_ms, #KEY_FIELDS)
 
-local field, has_waiter = only_field(1, KEYS[3])
+local field, has_waiter = only_field(1, ARGV[FIXED_ARGS + 1])
 local heard = field and free_lock(WAKE_ONE)
 if heard == 0 and not has_waiter then return { 2 } end
 

@@ -9,6 +9,7 @@
 
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
+local WAKE_QUEUE_ARG, CHANNEL_ARG = FIXED_ARGS + 1, FIXED_ARGS + 3
 local kept_ms = ARGV[2]
 local hold_id = id_of_ending_hold(kept_ms, #KEY_FIELDS)
 

@@ -94,14 +94,11 @@ for i = 1, is_error(listed) and 0 or #listed, 2 do
 	if field then ids[#ids + 1], records[listed[i]] = listed[i], { field, end_ms, note } end
 end
 
--- The words of Redis 7, and of Redis 6.2.
-local function lacks_key_right(reply) return has_text(reply, 'permissions to access') or has_text(reply, "can't access at least one of the keys") end
-
--- The total that is remembered; nil and the error when the user lacks the right to it. That says no script, by which it would be
--- taken for that of a key whose name a script makes, as of a reader's timeouts.
+-- The total that is remembered; nil and the error when the user lacks the right to it.
 local function known_total()
 	local reply = redis.pcall('GET', name.remembered)
-	if is_error(reply) and lacks_key_right(reply) then return nil, redis.error_reply('NOPERM No permissions to access a key') end
+	local err = is_error(reply) and key_error(reply)
+	if err then return nil, err end
 	return remembered_total(name) or 0
 end
 

@@ -15,7 +15,8 @@ end
 -- channel of its own. Both kinds may wait for one lock.
 local function notify_waiters(name)
 	wake_waiters(name, WAKE_ONE)
-	if redis.pcall('EXISTS', name.queue) == 0 then return end
+	local there = redis.pcall('EXISTS', name.queue)
+	if there == 0 or is_elsewhere(there) then return end
 	-- The lock is released by now, and stays so whatever right to the queue the user lacks.
 	local err = leave_error(name)
 	publish_error = publish_error or err

@@ -120,7 +120,7 @@ end
 -- The error when no waiter can leave this queue, or be removed from it; else nil.
 local function leave_error(name)
 	local denied, type_error = right_error(name, QUEUE_RIGHTS .. 'DEL0 ')
-	return denied or type_error
+	return denied and key_error(denied) or denied or type_error
 end
 
 -- The waiters in front of the caller, an owner, of which that is true, from the head of the queue on, so many at most; and the one

@@ -35,8 +35,7 @@ local function release_all(hold_id, release_one, prepare)
 end
 
 -- The common release in one piece: the only hold of a lock of one name. It stands before all that the other cases need,
--- since to define that takes longer than to do this.
-local WAKE_QUEUE_ARG, CHANNEL_ARG = FIXED_ARGS + 1, FIXED_ARGS + 3
+-- since to define that takes longer than to do this. The script says where its arguments are.
 
 -- The field of the hold, and whether a waiter is in the wake queue. nil unless the lock has field_count fields, and no
 -- waiter is in queue.

@@ -15,6 +15,19 @@ local function denied_error(command, reply)
 	return redis.error_reply("NOPERM may not run the '" .. string.lower(command) .. "' command: " .. reply.err)
 end
 
+-- The error to give when the user lacks the right to a key that is not among KEYS, else nil. It says no script, by which it would
+-- be taken for that of a key whose name a script makes, as of a reader's timeouts. The words of Redis 7, and of Redis 6.2.
+local function key_error(reply)
+	if not has_text(reply, 'permissions to access') and not has_text(reply, "can't access at least one of the keys") then return nil end
+	return redis.error_reply('NOPERM No permissions to access a key')
+end
+
+-- Of a key that is not among KEYS, while the slot of the lock is on its way to another node of a cluster: where it comes from, and
+-- where it goes.
+local function is_elsewhere(reply)
+	return is_error(reply) and (has_text(reply, 'non local key') or has_text(reply, 'undeclared keys'))
+end
+
 local function is_wrong_type(reply) return is_error(reply) and has_text(reply, 'WRONGTYPE') end
 
 -- The error to give when this server is a replica, else nil: it knows what its master told it some time ago, so it can't grant a

@@ -180,16 +180,26 @@ waiter_hears() {
 	cluster_is_empty
 }
 
-@test "a release while its slot is on its way is delivered when that has ended" {
-	local from to
+@test "a release while its slot is on its way is delivered at once, by the node that has the lock" {
+	local from to verb
 	from=$(node_of d) to=$(($(node_of d) % 3 + 1))
+	for verb in run fair; do
+		in_background rlock "$verb" d -- until_let_go
+		wait_until 5 on "$from" is_held d
+		begin_migration d "$from" "$to"
+		let_go
+		ended_with 0 "$PID"
+		on "$from" no_keys
+		rm let-go
+		end_migration d "$to" "$from"
+	done
 	hold_at_its_node d
 	begin_migration d "$from" "$to"
-	let_go
-	stays 1 is_running "$PID"
 	move_keys d "$from" "$to"
-	end_migration d "$from" "$to"
+	let_go
 	ended_with 0 "$PID"
+	on "$to" no_keys
+	end_migration d "$from" "$to"
 	cluster_is_empty
 }
 
