@@ -50,42 +50,40 @@ local function break_permits(name, expected)
 		counter = redis.call('INCRBY', name.lock, ended)
 		notify_of_permits(name, counter, ended)
 	end
-	local held, holder, owners, count = held_permits(name), nil, {}, 0
-	local total = math.max(remembered_total(name) or 0, (counter or 0) + #held)
-	-- A counter that was deleted is made anew, as by an acquisition.
-	local free = tonumber(counter or total - #held)
+	local held, targets, owners, owner_count = held_permits(name), {}, {}, 0
 	for _, permit in ipairs(held) do
-		holder = holder and owners[holder.owner] and holder or permit
 		if expected == '' or permit.owner == expected then
-			holder = permit
-			count = count + (owners[permit.owner] and 0 or 1)
+			targets[#targets + 1] = permit
+			owner_count = owner_count + (owners[permit.owner] and 0 or 1)
 			owners[permit.owner] = true
 		end
 	end
-	if #held > 0 and count == 0 then return { 3, holder.owner, #held, holder.note } end
+	local holder = targets[#targets] or held[#held] or { owner = 'a client without a record', note = '' }
+	if #held > 0 and #targets == 0 then return { 3, holder.owner, #held, holder.note } end
+	local total = math.max(remembered_total(name) or 0, (counter or 0) + #held)
+	-- A counter that was deleted is made anew, as by an acquisition.
+	local free = tonumber(counter or total - #held)
 	if #held == 0 and expected ~= '' or total == free and free <= 0 then return { 0 } end
 	if total == free then
 		redis.call('DEL', name.lock, name.remembered, name.ends, name.holds)
 		return { 5 }
 	end
-	local broken = 0
+	local broken = total - free
 	if expected == '' then
-		broken = total - free
 		redis.call('DEL', name.permits, name.ends, name.holds)
+	else
+		-- The next acquisition finds out which slots are in use still.
+		redis.call('HDEL', name.holds, SLOTS)
+		broken = 0
 	end
-	-- The next acquisition finds out which slots are in use still.
-	if expected ~= '' then redis.call('HDEL', name.holds, SLOTS) end
-	for _, permit in ipairs(expected ~= '' and held or {}) do
-		if owners[permit.owner] then
-			redis.call('ZREM', name.ends, permit.id)
-			redis.call('HDEL', name.holds, permit.hold_id or '', (permit.hold_id or '') .. STOP, permit.owner .. LAST)
-			broken = broken + redis.call('ZREM', name.permits, permit.id)
-		end
+	for _, permit in ipairs(expected ~= '' and targets or {}) do
+		redis.call('ZREM', name.ends, permit.id)
+		redis.call('HDEL', name.holds, permit.hold_id or '', (permit.hold_id or '') .. STOP, permit.owner .. LAST)
+		broken = broken + redis.call('ZREM', name.permits, permit.id)
 	end
 	if not counter then redis.call('SET', name.lock, digits(free)) end
 	notify_of_permits(name, redis.call('INCRBY', name.lock, broken), broken)
-	holder = holder or { owner = 'a client without a record', note = '' }
-	return { publish_error and 2 or 1, holder.owner, math.max(count, 1), holder.note, publish_error }
+	return { publish_error and 2 or 1, holder.owner, math.max(owner_count, 1), holder.note, publish_error }
 end
 
 -- The lock is free. Removes the waiters in front that are dead, or are Redisson's and no client listens. The reply to give.
