@@ -18,7 +18,8 @@ local function printable_id(id)
 end
 
 -- The hold that a permit of ours belongs to; nil for one of Java's.
-local function hold_of(id) return string.match(id, '^(' .. string.rep('%x', 32) .. '):%d+$') end
+local OUR_ID = '^(' .. string.rep('%x', 32) .. '):%d+$'
+local function hold_of(id) return string.match(id, OUR_ID) end
 
 -- Whether this text is a counter of permits: a whole number as Redis writes it, and not too large to count exactly in Lua.
 local COUNTER_LENGTH_MAX = 15
