@@ -293,12 +293,8 @@ static bool add_master(const struct rlock__connection *connection, const redisRe
 {
 	const char *host = host_of(master, connection);
 	int port = (int)master->element[1]->integer;
-	char *copy;
 
-	if (rlock__endpoints_contain(out, host, port))
-		return true;
-	copy = strdup(host);
-	return copy != NULL && rlock__endpoints_add(out, copy, port);
+	return rlock__endpoints_contain(out, host, port) || rlock__endpoints_add(out, host, port);
 }
 
 static enum rlock_status read_slots(struct rlock__connection *connection, const redisReply *reply,

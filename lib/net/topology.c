@@ -64,16 +64,6 @@ static bool set_server(struct rlock__topology *topology, const char *host, int p
 	return true;
 }
 
-static bool read_port(const char *text, size_t len, int *out)
-{
-	int64_t port;
-
-	if (!rlock__decimal_parse(text, len, &port) || port < 1 || port > RLOCK__PORT_MAX)
-		return false;
-	*out = (int)port;
-	return true;
-}
-
 /*
  * ---- sentinels ----
  *
@@ -189,7 +179,8 @@ static enum rlock_status take_address(struct sentinel *sentinel, const redisRepl
 	    !is_text(reply->element[0]) || !is_text(reply->element[1]) ||
 	    reply->element[0]->len == 0)
 		return fail_no_sentinel(sentinel);
-	if (!read_port(reply->element[1]->str, reply->element[1]->len, &sentinel->port))
+	if (!rlock__number_parse(reply->element[1]->str, reply->element[1]->len, 1, RLOCK__PORT_MAX,
+				 &sentinel->port))
 		return fail_no_sentinel(sentinel);
 	sentinel->host = strdup(reply->element[0]->str);
 	return sentinel->host != NULL ? RLOCK_OK : rlock__fail_memory(&sentinel->error);
@@ -497,7 +488,8 @@ static bool parse_place(const struct rlock__topology *topology, const char *text
 	if (host[0] == '\0')
 		(void)snprintf(host, HOST_MAX, "%s", self->host);
 	colon++;
-	return strcmp(host, "?") != 0 && read_port(colon, strcspn(colon, " "), port);
+	return strcmp(host, "?") != 0 &&
+	       rlock__number_parse(colon, strcspn(colon, " "), 1, RLOCK__PORT_MAX, port);
 }
 
 /* The flags of a node are words with commas between them. Not all nodes are sure of one with a '?' after it. */

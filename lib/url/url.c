@@ -15,21 +15,23 @@
 
 /* ---- hosts and ports ---- */
 
-bool rlock__endpoints_add(struct rlock__endpoints *endpoints, char *host, int port)
+bool rlock__endpoints_add(struct rlock__endpoints *endpoints, const char *host, int port)
 {
 	struct rlock__endpoint *items =
 		rlock__array_room(endpoints->items, endpoints->count, sizeof(*items));
+	char *copy = strdup(host);
 
-	if (items == NULL) {
-		free(host);
+	if (items != NULL)
+		endpoints->items = items;
+	if (items == NULL || copy == NULL) {
+		free(copy);
 		return false;
 	}
-	endpoints->items = items;
-	items[endpoints->count++] = (struct rlock__endpoint){ host, port };
+	items[endpoints->count++] = (struct rlock__endpoint){ copy, port };
 	return true;
 }
 
-bool rlock__endpoint_is(const struct rlock__endpoint *endpoint, const char *host, int port)
+static bool endpoint_is(const struct rlock__endpoint *endpoint, const char *host, int port)
 {
 	return endpoint->port == port && strcmp(endpoint->host, host) == 0;
 }
@@ -37,19 +39,20 @@ bool rlock__endpoint_is(const struct rlock__endpoint *endpoint, const char *host
 bool rlock__endpoints_contain(const struct rlock__endpoints *endpoints, const char *host, int port)
 {
 	for (size_t i = 0; i < endpoints->count; i++)
-		if (rlock__endpoint_is(&endpoints->items[i], host, port))
+		if (endpoint_is(&endpoints->items[i], host, port))
 			return true;
 	return false;
 }
 
-bool rlock__endpoints_copy(const struct rlock__endpoints *endpoints, struct rlock__endpoints *out)
+/* endpoints has those of another URL, which stay that one's. false: out of memory. */
+static bool endpoints_copy(struct rlock__endpoints *endpoints)
 {
-	for (size_t i = 0; i < endpoints->count; i++) {
-		char *host = strdup(endpoints->items[i].host);
+	const struct rlock__endpoints others = *endpoints;
 
-		if (host == NULL || !rlock__endpoints_add(out, host, endpoints->items[i].port))
+	*endpoints = (struct rlock__endpoints){ 0 };
+	for (size_t i = 0; i < others.count; i++)
+		if (!rlock__endpoints_add(endpoints, others.items[i].host, others.items[i].port))
 			return false;
-	}
 	return true;
 }
 
@@ -61,56 +64,107 @@ void rlock__endpoints_free(struct rlock__endpoints *endpoints)
 	*endpoints = (struct rlock__endpoints){ 0 };
 }
 
-static char *endpoint_text(const char *host, int port)
+bool rlock__number_parse(const char *text, size_t len, int min, int max, int *out)
 {
-	char *name = rlock__text_percent_encode(host, ":");
-	char *text = NULL;
+	int64_t number;
 
-	if (name == NULL)
-		return NULL;
-	if (asprintf(&text, strchr(name, ':') != NULL ? "[%s]:%d" : "%s:%d", name, port) < 0)
-		text = NULL;
-	free(name);
-	return text;
+	if (text[0] == '-' || !rlock__decimal_parse(text, len, &number) || number < min ||
+	    number > max)
+		return false;
+	*out = (int)number;
+	return true;
 }
 
-char *rlock__endpoints_text(const struct rlock__endpoints *endpoints)
+/* ---- the server's text ---- */
+
+/* Valkey's own names mean the same. */
+const struct rlock__scheme_name rlock__scheme_names[] = {
+	{ "redis", RLOCK_SCHEME_REDIS, false },
+	{ "rediss", RLOCK_SCHEME_REDIS, true },
+	{ "valkey", RLOCK_SCHEME_REDIS, false },
+	{ "valkeys", RLOCK_SCHEME_REDIS, true },
+	{ "unix", RLOCK_SCHEME_UNIX, false },
+	{ "redis+sentinel", RLOCK_SCHEME_SENTINEL, false },
+	{ "rediss+sentinel", RLOCK_SCHEME_SENTINEL, true },
+	{ "redis+cluster", RLOCK_SCHEME_CLUSTER, false },
+	{ "rediss+cluster", RLOCK_SCHEME_CLUSTER, true },
+	{ "local", RLOCK_SCHEME_LOCAL, false },
+	{ NULL, RLOCK__SCHEMES, false },
+};
+
+const char *rlock__url_scheme_name(enum rlock_scheme scheme, bool has_tls)
 {
-	char *list = NULL;
+	const struct rlock__scheme_name *row = rlock__scheme_names;
 
-	for (size_t i = 0; i < endpoints->count; i++) {
-		char *text = endpoint_text(endpoints->items[i].host, endpoints->items[i].port);
-		char *longer = NULL;
-
-		if (text == NULL || asprintf(&longer, "%s%s%s", list != NULL ? list : "",
-					     list != NULL ? "," : "", text) < 0)
-			longer = NULL;
-		free(text);
-		free(list);
-		if (longer == NULL)
-			return NULL;
-		list = longer;
-	}
-	return list;
+	while (row->name != NULL && (row->scheme != scheme || row->has_tls != has_tls))
+		row++;
+	return row->name;
 }
-
-/* ---- the URL ---- */
 
 /* Characters of a path that are not encoded: they are safe within quotes. */
 #define PATH_KEEP "/:@+,="
 
-const char *rlock__url_scheme_name(enum rlock_scheme scheme, bool has_tls)
+/* A byte at a time, so that nothing has to be allocated. */
+static void print_encoded(FILE *out, const char *text, const char *keep)
 {
-	static const char *const names[RLOCK__SCHEMES][2] = {
-		[RLOCK_SCHEME_REDIS] = { "redis", "rediss" },
-		[RLOCK_SCHEME_UNIX] = { "unix", NULL },
-		[RLOCK_SCHEME_SENTINEL] = { "redis+sentinel", "rediss+sentinel" },
-		[RLOCK_SCHEME_CLUSTER] = { "redis+cluster", "rediss+cluster" },
-		[RLOCK_SCHEME_LOCAL] = { "local", NULL },
-	};
+	char piece[4];
 
-	return names[scheme][has_tls];
+	for (; *text != '\0'; text++) {
+		(void)rlock_percent_encode(text, 1, keep, piece, sizeof(piece));
+		(void)fputs(piece, out);
+	}
 }
+
+static void print_hosts(FILE *out, const struct rlock__endpoints *endpoints)
+{
+	for (size_t i = 0; i < endpoints->count; i++) {
+		const struct rlock__endpoint *endpoint = &endpoints->items[i];
+		bool is_address = strchr(endpoint->host, ':') != NULL;
+
+		(void)fprintf(out, "%s%s", i > 0 ? "," : "", is_address ? "[" : "");
+		print_encoded(out, endpoint->host, ":");
+		(void)fprintf(out, "%s:%d", is_address ? "]" : "", endpoint->port);
+	}
+}
+
+static void print_server(FILE *out, const struct rlock_url *url, int db)
+{
+	bool is_local = url->scheme == RLOCK_SCHEME_LOCAL;
+
+	(void)fprintf(out, "%s:%s", rlock__url_scheme_name(url->scheme, url->has_tls),
+		      is_local ? "" : "//");
+	print_hosts(out, &url->endpoints);
+	if (url->scheme == RLOCK_SCHEME_SENTINEL) {
+		(void)fputc('/', out);
+		print_encoded(out, url->service, "");
+	}
+	if (url->scheme == RLOCK_SCHEME_UNIX)
+		print_encoded(out, url->path, PATH_KEEP);
+	if (url->scheme == RLOCK_SCHEME_REDIS || url->scheme == RLOCK_SCHEME_SENTINEL)
+		(void)fprintf(out, "/%d", db);
+	if (url->scheme == RLOCK_SCHEME_UNIX || (is_local && db != 0))
+		(void)fprintf(out, "?db=%d", db);
+}
+
+/* The text for url with this database in it, malloc'ed; NULL when out of memory. */
+static char *server_make(const struct rlock_url *url, int db)
+{
+	char *server = NULL;
+	size_t len;
+	FILE *out = open_memstream(&server, &len);
+	bool is_complete;
+
+	if (out == NULL)
+		return NULL;
+	print_server(out, url, db);
+	is_complete = ferror(out) == 0;
+	if (fclose(out) == 0 && is_complete)
+		return server;
+	free(server);
+	return NULL;
+}
+
+/* ---- the URL ---- */
 
 void rlock__url_secret_free(char *secret)
 {
@@ -119,99 +173,32 @@ void rlock__url_secret_free(char *secret)
 	free(secret);
 }
 
-/* ---- the server's text ---- */
-
-/* The text for url with this database in it, malloc'ed; NULL when out of memory. */
-static char *server_make(const struct rlock_url *url, int db)
-{
-	const char *name = rlock__url_scheme_name(url->scheme, url->has_tls);
-	char *hosts = rlock__endpoints_text(&url->endpoints);
-	char *service = rlock__text_percent_encode(url->service != NULL ? url->service : "", "");
-	char *path = rlock__text_percent_encode(url->path != NULL ? url->path : "", PATH_KEEP);
-	char *server = NULL;
-	int len = -1;
-
-	if ((hosts == NULL && url->endpoints.count > 0) || service == NULL || path == NULL)
-		goto out;
-	switch (url->scheme) {
-	case RLOCK_SCHEME_REDIS:
-		len = asprintf(&server, "%s://%s/%d", name, hosts, db);
-		break;
-	case RLOCK_SCHEME_SENTINEL:
-		len = asprintf(&server, "%s://%s/%s/%d", name, hosts, service, db);
-		break;
-	case RLOCK_SCHEME_UNIX:
-		len = asprintf(&server, "%s://%s?db=%d", name, path, db);
-		break;
-	case RLOCK_SCHEME_CLUSTER:
-		len = asprintf(&server, "%s://%s", name, hosts);
-		break;
-	case RLOCK_SCHEME_LOCAL:
-		len = db == 0 ? asprintf(&server, "%s:", name)
-			      : asprintf(&server, "%s:?db=%d", name, db);
-		break;
-	}
-out:
-	free(hosts);
-	free(service);
-	free(path);
-	return len < 0 ? NULL : server;
-}
-
-/* What a URL has in memory of its own, but for its hosts. */
-static const size_t strings[] = {
-	offsetof(struct rlock_url, user),
-	offsetof(struct rlock_url, password),
-	offsetof(struct rlock_url, sentinel_user),
-	offsetof(struct rlock_url, sentinel_password),
-	offsetof(struct rlock_url, service),
-	offsetof(struct rlock_url, path),
-	offsetof(struct rlock_url, server),
-	offsetof(struct rlock_url, tls[RLOCK_TLS_CACERT]),
-	offsetof(struct rlock_url, tls[RLOCK_TLS_CACERTDIR]),
-	offsetof(struct rlock_url, tls[RLOCK_TLS_CERT]),
-	offsetof(struct rlock_url, tls[RLOCK_TLS_KEY]),
-	offsetof(struct rlock_url, tls[RLOCK_TLS_SNI]),
-};
-
-#define STRINGS (sizeof(strings) / sizeof(strings[0]))
-
-static char **string_of(struct rlock_url *url, size_t index)
-{
-	return (char **)(void *)((char *)url + strings[index]);
-}
-
 void rlock_url_free(struct rlock_url *url)
 {
 	if (url == NULL)
 		return;
-	for (size_t i = 0; i < STRINGS; i++)
-		rlock__url_secret_free(*string_of(url, i));
+	for (size_t i = 0; i < RLOCK__URL_STRINGS; i++)
+		rlock__url_secret_free(url->strings[i]);
 	rlock__endpoints_free(&url->endpoints);
-	rlock__endpoints_free(&url->mapped_from);
-	rlock__endpoints_free(&url->mapped_to);
+	rlock__endpoints_free(&url->map);
 	free(url);
 }
 
 struct rlock_url *rlock__url_copy(const struct rlock_url *url)
 {
 	struct rlock_url *copy = malloc(sizeof(*copy));
-	bool is_copied;
+	bool is_copied = true;
 
 	if (copy == NULL)
 		return NULL;
 	*copy = *url;
-	copy->endpoints = copy->mapped_from = copy->mapped_to = (struct rlock__endpoints){ 0 };
-	is_copied = rlock__endpoints_copy(&url->endpoints, &copy->endpoints) &&
-		    rlock__endpoints_copy(&url->mapped_from, &copy->mapped_from) &&
-		    rlock__endpoints_copy(&url->mapped_to, &copy->mapped_to);
-	for (size_t i = 0; i < STRINGS; i++) {
-		char **string = string_of(copy, i);
-		const char *text = *string;
-
-		*string = text != NULL ? strdup(text) : NULL;
-		is_copied = is_copied && (text == NULL || *string != NULL);
+	for (size_t i = 0; i < RLOCK__URL_STRINGS; i++) {
+		copy->strings[i] = url->strings[i] != NULL ? strdup(url->strings[i]) : NULL;
+		is_copied = is_copied && (copy->strings[i] != NULL) == (url->strings[i] != NULL);
 	}
+	/* Both, since what the copy has is freed. */
+	is_copied = endpoints_copy(&copy->endpoints) && is_copied;
+	is_copied = endpoints_copy(&copy->map) && is_copied;
 	if (is_copied)
 		return copy;
 	rlock_url_free(copy);
@@ -222,28 +209,26 @@ struct rlock_url *rlock__url_copy(const struct rlock_url *url)
 static struct rlock_url *place(const struct rlock_url *url, const char *host, int port)
 {
 	struct rlock_url *copy = rlock__url_copy(url);
-	char *name = strdup(host);
 
-	if (copy == NULL || name == NULL) {
-		free(name);
-		goto out;
-	}
+	if (copy == NULL)
+		return NULL;
 	copy->scheme = RLOCK_SCHEME_REDIS;
 	rlock__endpoints_free(&copy->endpoints);
-	if (rlock__endpoints_add(&copy->endpoints, name, port) &&
+	if (rlock__endpoints_add(&copy->endpoints, host, port) &&
 	    rlock_url_set_db(copy, copy->db) == RLOCK_OK)
 		return copy;
-out:
 	rlock_url_free(copy);
 	return NULL;
 }
 
 struct rlock_url *rlock__url_of_server(const struct rlock_url *url, const char *host, int port)
 {
-	for (size_t i = 0; i < url->mapped_to.count; i++)
-		if (rlock__endpoint_is(&url->mapped_from.items[i], host, port))
-			return place(url, url->mapped_to.items[i].host,
-				     url->mapped_to.items[i].port);
+	for (size_t i = 0; i < url->map.count; i += 2) {
+		const struct rlock__endpoint *pair = &url->map.items[i];
+
+		if (endpoint_is(&pair[0], host, port))
+			return place(url, pair[1].host, pair[1].port);
+	}
 	return place(url, host, port);
 }
 
@@ -399,21 +384,18 @@ enum rlock_status rlock_url_set_socket(struct rlock_url *url, const char *path)
 
 static bool ends_in(const char *text, const char *end, const char *name)
 {
-	size_t len = name != NULL ? strlen(name) : 0;
+	size_t len = strlen(name);
 
-	return len > 0 && (size_t)(end - text) >= len && strncasecmp(end - len, name, len) == 0;
+	return (size_t)(end - text) >= len && strncasecmp(end - len, name, len) == 0;
 }
 
 /* Whether the text before colon ends in one of our schemes; in argv, "--url=" may precede it. */
 static bool is_scheme_end(const char *text, const char *colon)
 {
-	enum rlock_scheme scheme;
-
-	for (scheme = 0; scheme < RLOCK__SCHEMES; scheme++)
-		if (ends_in(text, colon, rlock__url_scheme_name(scheme, false)) ||
-		    ends_in(text, colon, rlock__url_scheme_name(scheme, true)))
+	for (const struct rlock__scheme_name *row = rlock__scheme_names; row->name != NULL; row++)
+		if (ends_in(text, colon, row->name))
 			return true;
-	return ends_in(text, colon, "valkey") || ends_in(text, colon, "valkeys");
+	return false;
 }
 
 /* The first ':' of a list of hosts that is not part of an address in brackets. */

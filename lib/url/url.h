@@ -24,45 +24,58 @@ struct rlock__endpoints {
 	size_t count;
 };
 
-/* Takes over host, also when it fails. false: out of memory. */
-bool rlock__endpoints_add(struct rlock__endpoints *endpoints, char *host, int port);
-bool rlock__endpoint_is(const struct rlock__endpoint *endpoint, const char *host, int port);
+/* Copies host. false: out of memory. */
+bool rlock__endpoints_add(struct rlock__endpoints *endpoints, const char *host, int port);
 bool rlock__endpoints_contain(const struct rlock__endpoints *endpoints, const char *host, int port);
-/* false: out of memory. */
-bool rlock__endpoints_copy(const struct rlock__endpoints *endpoints, struct rlock__endpoints *out);
 void rlock__endpoints_free(struct rlock__endpoints *endpoints);
-/* "host:port" of each, in the form of a URL, with commas between; malloc'ed, NULL when out of memory. */
-char *rlock__endpoints_text(const struct rlock__endpoints *endpoints);
+/* All of text is a number from min to max: digits, and nothing else. text[len] is none. false: *out stays as it is. */
+bool rlock__number_parse(const char *text, size_t len, int min, int max, int *out);
 
 /* ---- the URL ---- */
+
+/* What a URL has in memory of its own, but for its hosts. */
+#define RLOCK__URL_STRINGS (7 + RLOCK_TLS_PARAMS)
 
 struct rlock_url {
 	enum rlock_scheme scheme;
 	bool has_tls;
-	char *user;                                   /* NULL: none */
-	char *password;                               /* NULL: none */
+	union {
+		struct {
+			char *user, *password;                   /* NULL: none */
+			char *sentinel_user, *sentinel_password; /* NULL: none */
+			char *service;                           /* sentinel; else NULL */
+			char *path;                              /* unix: the socket; else NULL */
+			char *server; /* for rlock_url_server; made anew when the database changes */
+			char *tls[RLOCK_TLS_PARAMS]; /* NULL: not set */
+		};
+		char *strings[RLOCK__URL_STRINGS];
+	};
 	struct rlock_password_source password_source; /* all zero: none */
-	char *sentinel_user, *sentinel_password;      /* NULL: none */
 	struct rlock__endpoints
 		endpoints; /* redis: one; sentinel, cluster: in their order; else none */
-	struct rlock__endpoints mapped_from, mapped_to; /* as many of both; for sentinels */
-	char *service;                                  /* sentinel; else NULL */
-	char *path;                                     /* unix: the socket; else NULL */
+	struct rlock__endpoints
+		map; /* for sentinels, in pairs: where the first is named, connect to the second */
 	int db;
 	bool has_db;
-	char *tls[RLOCK_TLS_PARAMS]; /* NULL: not set */
 	bool is_insecure;
 	bool is_own_server; /* of local: the peer has to be this user's */
-	char *server;       /* for rlock_url_server; made anew when the database changes */
 };
 
 #define RLOCK__SCHEMES (RLOCK_SCHEME_LOCAL + 1)
+
+/* The start of a URL, without the ':'. Of several for the same, the first is written. */
+struct rlock__scheme_name {
+	const char *name; /* NULL: behind the last one */
+	enum rlock_scheme scheme;
+	bool has_tls;
+};
+
+extern const struct rlock__scheme_name rlock__scheme_names[];
 
 #define RLOCK__SOCKET_PATH_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
 
 /* "cacert", as in a URL. */
 const char *rlock__url_tls_param_name(enum rlock_tls_param param);
-/* The start of a URL, without the ':'; NULL for a scheme that has no TLS. */
 const char *rlock__url_scheme_name(enum rlock_scheme scheme, bool has_tls);
 /* Overwrite the secret before it is freed. */
 void rlock__url_secret_free(char *secret);

@@ -67,24 +67,6 @@ static bool is_word(struct part part, const char *word)
 	return true;
 }
 
-/* Digits and nothing else. *out keeps its value when the number is above max. */
-static bool part_number(struct part part, int max, int *out)
-{
-	long long value = 0;
-
-	for (size_t i = 0; i < part.len; i++) {
-		if (part.text[i] < '0' || part.text[i] > '9')
-			return false;
-		value = value * 10 + (part.text[i] - '0');
-		if (value > max)
-			return false;
-	}
-	if (part.len == 0)
-		return false;
-	*out = (int)value;
-	return true;
-}
-
 /* ---- a URL while it is parsed ---- */
 
 #define URL_EXAMPLE "redis://127.0.0.1:6379"
@@ -96,25 +78,28 @@ struct parsing {
 	char *shown; /* text with its password hidden: the only one that is quoted */
 	char *why;   /* of RLOCK_ERROR_MAX bytes */
 	struct rlock_url *url;
-	char quoted[QUOTE_MAX]; /* the part that a reason quotes */
+	enum rlock_status status; /* of the first failure */
+	char quoted[QUOTE_MAX];   /* the part that a reason quotes */
 };
 
-/* RLOCK_EINVAL, with the reason in why. */
-__attribute__((format(printf, 2, 3))) static enum rlock_status parsing_fail(struct parsing *parsing,
-									    const char *format, ...)
+/* Always false, with the reason in why. */
+__attribute__((format(printf, 2, 3))) static bool parsing_fail(struct parsing *parsing,
+							       const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
 	(void)vsnprintf(parsing->why, RLOCK_ERROR_MAX, format, args);
 	va_end(args);
-	return RLOCK_EINVAL;
+	parsing->status = RLOCK_EINVAL;
+	return false;
 }
 
-static enum rlock_status parsing_fail_memory(struct parsing *parsing)
+static bool parsing_fail_memory(struct parsing *parsing)
 {
 	(void)parsing_fail(parsing, "out of memory");
-	return RLOCK_ENOMEM;
+	parsing->status = RLOCK_ENOMEM;
+	return false;
 }
 
 /* A part for use in a reason: escaped, and with a password in it hidden. */
@@ -125,8 +110,7 @@ static char *parsing_quote(struct parsing *parsing, struct part part)
 }
 
 /* The decoded part, which the caller frees. */
-static enum rlock_status parsing_decode(struct parsing *parsing, struct part part, const char *what,
-					char **out)
+static bool parsing_decode(struct parsing *parsing, struct part part, const char *what, char **out)
 {
 	char *text = strndup(part.text, part.len);
 	long len;
@@ -143,7 +127,7 @@ static enum rlock_status parsing_decode(struct parsing *parsing, struct part par
 	/* The end of the longer text is still there, and rlock__url_secret_free would not see it. */
 	explicit_bzero(text + len, part.len - (size_t)len);
 	*out = text;
-	return RLOCK_OK;
+	return true;
 }
 
 /* ---- hosts ---- */
@@ -154,21 +138,15 @@ static enum rlock_status parsing_decode(struct parsing *parsing, struct part par
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS "0123456789"
 
-static enum rlock_status userinfo_read(struct parsing *parsing, struct part userinfo)
+/* user[:password]. An empty password is none, so that another option source can set one. */
+static bool userinfo_read(struct parsing *parsing, struct part password)
 {
 	struct rlock_url *url = parsing->url;
-	struct part user = part_cut(&userinfo, ":");
+	struct part user = part_cut(&password, ":");
 
-	if (user.len > 0) {
-		enum rlock_status status = parsing_decode(parsing, user, "user", &url->user);
-
-		if (status != RLOCK_OK)
-			return status;
-	}
-	/* An empty password is none, so that another option source can set one. */
-	if (!part_skip(&userinfo, ":") || userinfo.len == 0)
-		return RLOCK_OK;
-	return parsing_decode(parsing, userinfo, "password", &url->password);
+	(void)part_skip(&password, ":");
+	return (user.len == 0 || parsing_decode(parsing, user, "user", &url->user)) &&
+	       (password.len == 0 || parsing_decode(parsing, password, "password", &url->password));
 }
 
 static bool is_zone(const char *zone)
@@ -177,66 +155,56 @@ static bool is_zone(const char *zone)
 }
 
 /* The address in brackets; *out is its one canonical form. */
-static enum rlock_status address_read(struct parsing *parsing, struct part part, char **out)
+static bool address_read(struct parsing *parsing, struct part part, char **out)
 {
 	char canonical[INET6_ADDRSTRLEN];
+	char *text, *zone, *host = NULL;
 	struct in6_addr address;
-	char *text = NULL, *host = NULL, *zone;
-	enum rlock_status status = parsing_decode(parsing, part, "address", &text);
+	bool is_address;
 
-	if (text == NULL)
-		return status;
+	if (!parsing_decode(parsing, part, "address", &text))
+		return false;
 	zone = strchr(text, '%');
 	if (zone != NULL)
 		*zone++ = '\0';
-	if (inet_pton(AF_INET6, text, &address) != 1 || (zone != NULL && !is_zone(zone))) {
-		status = parsing_fail(parsing, "'%s' is not an IPv6 address",
-				      parsing_quote(parsing, part));
-		goto out;
+	is_address = inet_pton(AF_INET6, text, &address) == 1 && (zone == NULL || is_zone(zone));
+	if (is_address) {
+		(void)inet_ntop(AF_INET6, &address, canonical, sizeof(canonical));
+		if (asprintf(&host, zone != NULL ? "%s%%%s" : "%s", canonical, zone) < 0)
+			host = NULL;
 	}
-	(void)inet_ntop(AF_INET6, &address, canonical, sizeof(canonical));
-	if (asprintf(&host, zone != NULL ? "%s%%%s" : "%s", canonical, zone) < 0) {
-		status = parsing_fail_memory(parsing);
-		goto out;
-	}
-	*out = host;
-out:
 	free(text);
-	return status;
+	*out = host;
+	if (!is_address)
+		return parsing_fail(parsing, "'%s' is not an IPv6 address",
+				    parsing_quote(parsing, part));
+	return host != NULL || parsing_fail_memory(parsing);
 }
 
-static enum rlock_status host_name_read(struct parsing *parsing, struct part part, char **out)
+static bool host_name_read(struct parsing *parsing, struct part part, char **out)
 {
-	char *host = NULL;
-	char *at;
-	enum rlock_status status;
-
 	if (part.len == 0)
 		return parsing_fail(parsing, "the host is missing, an example is " URL_EXAMPLE);
-	status = parsing_decode(parsing, part, "host", &host);
-	if (host == NULL)
-		return status;
-	for (at = host; *at != '\0'; at++) {
+	if (!parsing_decode(parsing, part, "host", out))
+		return false;
+	for (char *at = *out; *at != '\0'; at++) {
 		*at = part_lower(*at);
 		/* A ':' makes it an address; the others are never part of a name. */
-		if ((unsigned char)*at <= ' ' || strchr(":,/?#[]@%\\\"'<>^`{|}\x7f", *at) != NULL) {
-			free(host);
+		if ((unsigned char)*at <= ' ' || strchr(":,/?#[]@%\\\"'<>^`{|}\x7f", *at) != NULL)
 			return parsing_fail(parsing, "'%s' is not the name of a host",
 					    parsing_quote(parsing, part));
-		}
 	}
-	*out = host;
-	return RLOCK_OK;
+	return true;
 }
 
-/* host[:port]; the caller frees *host_out. */
-static enum rlock_status endpoint_read(struct parsing *parsing, struct part part, int default_port,
-				       char **host_out, int *port_out)
+/* host[:port]; the caller frees out->host, also after a failure. */
+static bool endpoint_read(struct parsing *parsing, struct part part, int default_port,
+			  struct rlock__endpoint *out)
 {
 	bool is_address = part_skip(&part, "[");
 	struct part host = part_cut(&part, is_address ? "]" : ":");
-	int port = default_port;
 
+	*out = (struct rlock__endpoint){ .port = default_port };
 	if (is_address && !part_skip(&part, "]"))
 		return parsing_fail(parsing, "the address has no closing bracket");
 	if (is_address && part.len > 0 && part.text[0] != ':')
@@ -247,34 +215,36 @@ static enum rlock_status endpoint_read(struct parsing *parsing, struct part part
 				parsing,
 				"an IPv6 address stands in brackets, as in redis://[::1]:6379");
 		/* Not quoted: if "@host" is missing, it is a password. */
-		if (!part_number(part, RLOCK__PORT_MAX, &port) || port == 0)
+		if (!rlock__number_parse(part.text, part.len, 1, RLOCK__PORT_MAX, &out->port))
 			return parsing_fail(parsing, "the port is not a number from 1 to %d",
 					    RLOCK__PORT_MAX);
 	}
-	*port_out = port;
-	return is_address ? address_read(parsing, host, host_out)
-			  : host_name_read(parsing, host, host_out);
+	return is_address ? address_read(parsing, host, &out->host)
+			  : host_name_read(parsing, host, &out->host);
 }
 
-static enum rlock_status endpoint_add(struct parsing *parsing, struct part part, int default_port)
+static bool check_new(struct parsing *parsing, struct part part,
+		      const struct rlock__endpoint *endpoint)
 {
-	struct rlock__endpoints *endpoints = &parsing->url->endpoints;
-	char *host = NULL;
-	int port = 0;
-	enum rlock_status status = endpoint_read(parsing, part, default_port, &host, &port);
+	const struct rlock__endpoints *endpoints = &parsing->url->endpoints;
 
-	if (status != RLOCK_OK)
-		return status;
-	if (rlock__endpoints_contain(endpoints, host, port)) {
-		free(host);
+	if (rlock__endpoints_contain(endpoints, endpoint->host, endpoint->port))
 		return parsing_fail(parsing, "'%s' is given twice", parsing_quote(parsing, part));
-	}
-	if (endpoints->count >= RLOCK_SERVERS_MAX) {
-		free(host);
+	if (endpoints->count >= RLOCK_SERVERS_MAX)
 		return parsing_fail(parsing, "more than %d hosts are too many", RLOCK_SERVERS_MAX);
-	}
-	return rlock__endpoints_add(endpoints, host, port) ? RLOCK_OK
-							   : parsing_fail_memory(parsing);
+	return true;
+}
+
+static bool endpoint_add(struct parsing *parsing, struct part part, int default_port)
+{
+	struct rlock__endpoint read;
+	bool is_good = endpoint_read(parsing, part, default_port, &read) &&
+		       check_new(parsing, part, &read) &&
+		       (rlock__endpoints_add(&parsing->url->endpoints, read.host, read.port) ||
+			parsing_fail_memory(parsing));
+
+	free(read.host);
+	return is_good;
 }
 
 static int compare_endpoints(const void *a, const void *b)
@@ -286,113 +256,94 @@ static int compare_endpoints(const void *a, const void *b)
 }
 
 /* h1[:p],h2,... In an order of their own, so that the same ones have the same text. */
-static enum rlock_status endpoints_read(struct parsing *parsing, struct part part, int default_port)
+static bool endpoints_read(struct parsing *parsing, struct part part, int default_port)
 {
 	struct rlock__endpoints *endpoints = &parsing->url->endpoints;
-	enum rlock_status status;
 
 	do
-		status = endpoint_add(parsing, part_cut(&part, ","), default_port);
-	while (status == RLOCK_OK && part_skip(&part, ","));
-	if (endpoints->count > 1)
-		qsort(endpoints->items, endpoints->count, sizeof(*endpoints->items),
-		      compare_endpoints);
-	return status;
+		if (!endpoint_add(parsing, part_cut(&part, ","), default_port))
+			return false;
+	while (part_skip(&part, ","));
+	qsort(endpoints->items, endpoints->count, sizeof(*endpoints->items), compare_endpoints);
+	return true;
 }
 
 /* [user[:pass]@], and the one host, or the list of them, that the scheme has. */
-static enum rlock_status hosts_read(struct parsing *parsing, struct part authority)
+static bool hosts_read(struct parsing *parsing, struct part authority)
 {
-	struct rlock_url *url = parsing->url;
-
 	if (part_contains(authority, '@')) {
 		struct part userinfo = part_cut(&authority, "@");
-		enum rlock_status status;
 
 		(void)part_skip(&authority, "@");
 		if (part_contains(authority, '@'))
 			return parsing_fail(parsing,
 					    "an '@' in a user or password is written %%40");
-		status = userinfo_read(parsing, userinfo);
-		if (status != RLOCK_OK)
-			return status;
+		if (!userinfo_read(parsing, userinfo))
+			return false;
 	}
-	if (url->scheme == RLOCK_SCHEME_SENTINEL)
+	if (parsing->url->scheme == RLOCK_SCHEME_SENTINEL)
 		return endpoints_read(parsing, authority, SENTINEL_PORT);
-	if (url->scheme == RLOCK_SCHEME_CLUSTER)
+	if (parsing->url->scheme == RLOCK_SCHEME_CLUSTER)
 		return endpoints_read(parsing, authority, REDIS_PORT);
 	return endpoint_add(parsing, authority, REDIS_PORT);
 }
 
 /* ---- the map of sentinels ---- */
 
-static enum rlock_status mapped_read(struct parsing *parsing, struct part part,
-				     struct rlock__endpoints *endpoints)
-{
-	char *host = NULL;
-	int port = 0;
-	enum rlock_status status = endpoint_read(parsing, part, 0, &host, &port);
+#define MAP_EXAMPLE "an example is 10.0.0.1:6379=redis.example:16379"
 
-	if (status != RLOCK_OK)
-		return status;
-	if (port != 0)
-		return rlock__endpoints_add(endpoints, host, port) ? RLOCK_OK
-								   : parsing_fail_memory(parsing);
-	free(host);
-	return parsing_fail(parsing,
-			    "'%s' has no port, an example is "
-			    "10.0.0.1:6379=redis.example:16379",
-			    parsing_quote(parsing, part));
+static bool mapped_read(struct parsing *parsing, struct part part)
+{
+	struct rlock__endpoint read;
+	bool is_good = endpoint_read(parsing, part, 0, &read);
+
+	if (is_good && read.port == 0)
+		is_good = parsing_fail(parsing, "'%s' has no port, " MAP_EXAMPLE,
+				       parsing_quote(parsing, part));
+	else if (is_good)
+		is_good = rlock__endpoints_add(&parsing->url->map, read.host, read.port) ||
+			  parsing_fail_memory(parsing);
+	free(read.host);
+	return is_good;
 }
 
-static enum rlock_status pair_read(struct parsing *parsing, struct part pair)
+/* HOST:PORT=HOST:PORT,... */
+static bool map_read(struct parsing *parsing, struct part map)
 {
-	struct rlock_url *url = parsing->url;
-	struct part from = part_cut(&pair, "=");
-	enum rlock_status status;
+	do {
+		struct part to = part_cut(&map, ",");
+		struct part from = part_cut(&to, "=");
 
-	if (!part_skip(&pair, "="))
-		return parsing_fail(parsing,
-				    "'%s' has no '=', an example is "
-				    "10.0.0.1:6379=redis.example:16379",
-				    parsing_quote(parsing, from));
-	status = mapped_read(parsing, from, &url->mapped_from);
-	return status == RLOCK_OK ? mapped_read(parsing, pair, &url->mapped_to) : status;
-}
-
-/* HOST:PORT=HOST:PORT,... into the map of parsing's URL, which is added to. */
-static enum rlock_status hosts_read_map(struct parsing *parsing, struct part map)
-{
-	enum rlock_status status;
-
-	do
-		status = pair_read(parsing, part_cut(&map, ","));
-	while (status == RLOCK_OK && part_skip(&map, ","));
-	return status;
+		if (!part_skip(&to, "="))
+			return parsing_fail(parsing, "'%s' has no '=', " MAP_EXAMPLE,
+					    parsing_quote(parsing, from));
+		if (!mapped_read(parsing, from) || !mapped_read(parsing, to))
+			return false;
+	} while (part_skip(&map, ","));
+	return true;
 }
 
 /* ---- path, database, query ---- */
 
-static enum rlock_status db_read(struct parsing *parsing, struct part part)
+static bool db_read(struct parsing *parsing, struct part part)
 {
-	char *text = NULL;
-	enum rlock_status status = parsing_decode(parsing, part, "database", &text);
+	struct rlock_url *url = parsing->url;
+	char *text;
 
-	if (status != RLOCK_OK)
-		return status;
-	if (part_number((struct part){ text, strlen(text) }, INT_MAX, &parsing->url->db))
-		parsing->url->has_db = true;
-	else
-		status = parsing_fail(parsing, "'%s' is not the number of a database",
-				      parsing_quote(parsing, part));
+	if (!parsing_decode(parsing, part, "database", &text))
+		return false;
+	url->has_db = rlock__number_parse(text, strlen(text), 0, INT_MAX, &url->db);
 	free(text);
-	return status;
+	return url->has_db || parsing_fail(parsing, "'%s' is not the number of a database",
+					   parsing_quote(parsing, part));
 }
 
 /* /SERVICE, whose address the hosts know; what follows is left in path. */
-static enum rlock_status service_read(struct parsing *parsing, struct part *path)
+static bool service_read(struct parsing *parsing, struct part *path)
 {
 	struct part part = part_cut(path, "/");
+
+	(void)part_skip(path, "/");
 	if (part.len == 0)
 		return parsing_fail(parsing, "the name of the service is missing, an example is "
 					     "redis+sentinel://host:26379/mymaster");
@@ -400,43 +351,34 @@ static enum rlock_status service_read(struct parsing *parsing, struct part *path
 }
 
 /* Between the hosts and the query. */
-static enum rlock_status path_read(struct parsing *parsing, struct part path)
+static bool path_read(struct parsing *parsing, struct part path)
 {
 	(void)part_skip(&path, "/");
-	if (parsing->url->scheme == RLOCK_SCHEME_SENTINEL) {
-		enum rlock_status status = service_read(parsing, &path);
-
-		if (status != RLOCK_OK)
-			return status;
-		(void)part_skip(&path, "/");
-	}
+	if (parsing->url->scheme == RLOCK_SCHEME_SENTINEL && !service_read(parsing, &path))
+		return false;
 	if (path.len == 0)
-		return RLOCK_OK;
+		return true;
 	if (parsing->url->scheme == RLOCK_SCHEME_CLUSTER)
 		return parsing_fail(parsing, "a cluster has no databases to choose from");
 	return db_read(parsing, path);
 }
 
-static enum rlock_status socket_read(struct parsing *parsing, struct part path)
+static bool socket_read(struct parsing *parsing, struct part path)
 {
 	struct rlock_url *url = parsing->url;
-	enum rlock_status status;
 
 	if (path.len < 2 || path.text[0] != '/')
 		return parsing_fail(parsing,
 				    "the absolute path of a socket is missing, an example is "
 				    "unix:///run/redis/redis.sock");
-	status = parsing_decode(parsing, path, "path", &url->path);
-	if (status != RLOCK_OK)
-		return status;
-	if (strlen(url->path) > RLOCK__SOCKET_PATH_MAX)
-		return parsing_fail(parsing, "the path of a socket has at most %zu bytes",
-				    RLOCK__SOCKET_PATH_MAX);
-	return RLOCK_OK;
+	if (!parsing_decode(parsing, path, "path", &url->path))
+		return false;
+	return strlen(url->path) <= RLOCK__SOCKET_PATH_MAX ||
+	       parsing_fail(parsing, "the path of a socket has at most %zu bytes",
+			    RLOCK__SOCKET_PATH_MAX);
 }
 
-static enum rlock_status tls_read(struct parsing *parsing, enum rlock_tls_param param,
-				  struct part value)
+static bool tls_read(struct parsing *parsing, enum rlock_tls_param param, struct part value)
 {
 	const char *name = rlock__url_tls_param_name(param);
 
@@ -447,23 +389,21 @@ static enum rlock_status tls_read(struct parsing *parsing, enum rlock_tls_param 
 	return parsing_decode(parsing, value, name, &parsing->url->tls[param]);
 }
 
-static enum rlock_status parameter_read(struct parsing *parsing, struct part name,
-					struct part value)
+static bool parameter_read(struct parsing *parsing, struct part name, struct part value)
 {
 	if (parsing->url->scheme == RLOCK_SCHEME_UNIX && is_word(name, "db")) {
 		if (parsing->url->has_db)
 			return parsing_fail(parsing, "the database is given twice");
 		return db_read(parsing, value);
 	}
-	for (enum rlock_tls_param i = 0; rlock_url_has_tls(parsing->url) && i < RLOCK_TLS_PARAMS;
-	     i++)
+	for (enum rlock_tls_param i = 0; parsing->url->has_tls && i < RLOCK_TLS_PARAMS; i++)
 		if (is_word(name, rlock__url_tls_param_name(i)))
 			return tls_read(parsing, i, value);
 	return parsing_fail(parsing, "the parameter '%s' is unknown", parsing_quote(parsing, name));
 }
 
 /* [?name=value&...], and nothing after it. */
-static enum rlock_status query_read(struct parsing *parsing, struct part rest)
+static bool query_read(struct parsing *parsing, struct part rest)
 {
 	struct part query = part_cut(&rest, "#");
 
@@ -473,38 +413,26 @@ static enum rlock_status query_read(struct parsing *parsing, struct part rest)
 	while (query.len > 0) {
 		struct part value = part_cut(&query, "&");
 		struct part name = part_cut(&value, "=");
-		enum rlock_status status;
 
 		(void)part_skip(&value, "=");
 		(void)part_skip(&query, "&");
-		status = parameter_read(parsing, name, value);
-		if (status != RLOCK_OK)
-			return status;
+		if (!parameter_read(parsing, name, value))
+			return false;
 	}
-	return RLOCK_OK;
+	return true;
 }
 
 /* ---- the whole ---- */
 
-static bool is_scheme(struct part word, enum rlock_scheme scheme, bool has_tls)
-{
-	const char *name = rlock__url_scheme_name(scheme, has_tls);
-
-	return name != NULL && is_word(word, name);
-}
-
-/* Valkey's own names mean the same. false: unknown. */
+/* false: unknown. */
 static bool scheme_find(struct part word, struct rlock_url *url)
 {
-	url->scheme = RLOCK_SCHEME_REDIS;
-	url->has_tls = is_word(word, "valkeys");
-	if (url->has_tls || is_word(word, "valkey"))
-		return true;
-	for (; url->scheme < RLOCK__SCHEMES; url->scheme++) {
-		url->has_tls = is_scheme(word, url->scheme, true);
-		if (url->has_tls || is_scheme(word, url->scheme, false))
+	for (const struct rlock__scheme_name *row = rlock__scheme_names; row->name != NULL; row++)
+		if (is_word(word, row->name)) {
+			url->scheme = row->scheme;
+			url->has_tls = row->has_tls;
 			return true;
-	}
+		}
 	return false;
 }
 
@@ -523,7 +451,7 @@ static const char *example_of(struct part word)
 }
 
 /* The scheme, its ':', and the slashes, which local: does not have. */
-static enum rlock_status scheme_read(struct parsing *parsing, struct part *rest)
+static bool scheme_read(struct parsing *parsing, struct part *rest)
 {
 	struct part word = part_cut(rest, ":");
 	bool is_known = scheme_find(word, parsing->url);
@@ -537,35 +465,30 @@ static enum rlock_status scheme_read(struct parsing *parsing, struct part *rest)
 	if (!part_skip(rest, ":"))
 		return parsing_fail(parsing, "the ':' is missing after '%s'",
 				    rlock__url_scheme_name(scheme, parsing->url->has_tls));
-	if (scheme != RLOCK_SCHEME_LOCAL && !part_skip(rest, "//"))
-		return parsing_fail(parsing, "the '//' is missing after '%s:'",
-				    rlock__url_scheme_name(scheme, parsing->url->has_tls));
-	return RLOCK_OK;
+	return scheme == RLOCK_SCHEME_LOCAL || part_skip(rest, "//") ||
+	       parsing_fail(parsing, "the '//' is missing after '%s:'",
+			    rlock__url_scheme_name(scheme, parsing->url->has_tls));
 }
 
-static enum rlock_status place_read(struct parsing *parsing, struct part *rest)
+static bool place_read(struct parsing *parsing, struct part *rest)
 {
 	struct part authority, path;
-	enum rlock_status status;
 
 	if (parsing->url->scheme == RLOCK_SCHEME_UNIX)
 		return socket_read(parsing, part_cut(rest, "?#"));
 	authority = part_cut(rest, "/?#");
 	path = *rest;
-	status = hosts_read(parsing, authority);
-	if (status == RLOCK_OK)
-		status = path_read(parsing, part_cut(rest, "?#"));
+	if (hosts_read(parsing, authority) && path_read(parsing, part_cut(rest, "?#")))
+		return true;
 	/* An '@' in the path: the password has a character that ends the authority. */
-	if (status == RLOCK_EINVAL && part_contains(path, '@'))
-		return parsing_fail(
-			parsing, "a '/', '?' or '#' in a password is written %%2F, %%3F or %%23");
-	return status;
+	return parsing->status == RLOCK_EINVAL && part_contains(path, '@') &&
+	       parsing_fail(parsing,
+			    "a '/', '?' or '#' in a password is written %%2F, %%3F or %%23");
 }
 
-static enum rlock_status parse(struct parsing *parsing)
+static bool parse(struct parsing *parsing)
 {
 	struct part rest = { parsing->text, strlen(parsing->text) };
-	enum rlock_status status;
 
 	for (size_t i = 0; i < rest.len; i++) {
 		if ((unsigned char)rest.text[i] <= ' ' || rest.text[i] == '\x7f')
@@ -573,14 +496,11 @@ static enum rlock_status parse(struct parsing *parsing)
 					    "a blank or control character is written %%%02X",
 					    (unsigned)rest.text[i]);
 	}
-	status = scheme_read(parsing, &rest);
-	if (status != RLOCK_OK)
-		return status;
+	if (!scheme_read(parsing, &rest))
+		return false;
 	if (parsing->url->scheme == RLOCK_SCHEME_LOCAL)
-		return rest.len == 0 ? RLOCK_OK
-				     : parsing_fail(parsing, "nothing can follow 'local:'");
-	status = place_read(parsing, &rest);
-	return status == RLOCK_OK ? query_read(parsing, rest) : status;
+		return rest.len == 0 || parsing_fail(parsing, "nothing can follow 'local:'");
+	return place_read(parsing, &rest) && query_read(parsing, rest);
 }
 
 enum rlock_status rlock_url_set_sentinel_map(struct rlock_url *url, const char *map,
@@ -589,11 +509,13 @@ enum rlock_status rlock_url_set_sentinel_map(struct rlock_url *url, const char *
 	/* There is no password in it. */
 	struct parsing parsing = { .text = map, .shown = (char *)map, .why = why, .url = url };
 
-	if (url->scheme != RLOCK_SCHEME_SENTINEL)
-		return parsing_fail(&parsing, "the URL has no sentinels");
-	rlock__endpoints_free(&url->mapped_from);
-	rlock__endpoints_free(&url->mapped_to);
-	return hosts_read_map(&parsing, (struct part){ map, strlen(map) });
+	if (url->scheme == RLOCK_SCHEME_SENTINEL) {
+		rlock__endpoints_free(&url->map);
+		(void)map_read(&parsing, (struct part){ map, strlen(map) });
+	} else {
+		(void)parsing_fail(&parsing, "the URL has no sentinels");
+	}
+	return parsing.status;
 }
 
 enum rlock_status rlock_url_parse(const char *text, struct rlock_url **out,
@@ -603,25 +525,19 @@ enum rlock_status rlock_url_parse(const char *text, struct rlock_url **out,
 				   .shown = strdup(text),
 				   .why = why,
 				   .url = calloc(1, sizeof(struct rlock_url)) };
-	enum rlock_status status;
 
-	if (parsing.shown == NULL || parsing.url == NULL) {
-		status = parsing_fail_memory(&parsing);
-		goto out;
+	if (parsing.shown != NULL && parsing.url != NULL) {
+		rlock_url_hide_password(parsing.shown);
+		/* The last one makes the text for the server. */
+		if (parse(&parsing) && rlock_url_set_db(parsing.url, parsing.url->db) != RLOCK_OK)
+			(void)parsing_fail_memory(&parsing);
+	} else {
+		(void)parsing_fail_memory(&parsing);
 	}
-	rlock_url_hide_password(parsing.shown);
-	status = parse(&parsing);
-	if (status != RLOCK_OK)
-		goto out;
-	/* This makes the text for the server. */
-	if (rlock_url_set_db(parsing.url, parsing.url->db) != RLOCK_OK) {
-		status = parsing_fail_memory(&parsing);
-		goto out;
-	}
-	*out = parsing.url;
-	parsing.url = NULL;
-out:
 	free(parsing.shown);
-	rlock_url_free(parsing.url);
-	return status;
+	if (parsing.status == RLOCK_OK)
+		*out = parsing.url;
+	else
+		rlock_url_free(parsing.url);
+	return parsing.status;
 }
