@@ -12,6 +12,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,15 +86,13 @@ struct library {
 
 #ifdef RLOCK_TLS_LINKED
 
-/* false: *why_out belongs to the C library. */
-static bool load(struct library *out, const char **why_out)
-{
-	static const struct library linked = {
+static const struct library openssl = {
 #define LINKED(name) .name = name,
-		FUNCTIONS(LINKED)
-	};
+	FUNCTIONS(LINKED)
+};
 
-	*out = linked;
+static bool load(const char **why_out)
+{
 	*why_out = NULL;
 	return true;
 }
@@ -128,26 +127,35 @@ static const struct {
 	METADATA_VENDOR,         METADATA_TEXT,
 };
 
-static bool load(struct library *out, const char **why_out)
+static struct library openssl;
+
+/* false: *why_out belongs to the C library. */
+static bool load(const char **why_out)
 {
-	/* OpenSSL can't undo all that it sets up, so it is never unloaded. */
-	void *library = dlopen(SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-	const struct {
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	static bool is_loaded;
+	static const struct {
 		const char *name;
 		void *function;
 	} table[] = {
-#define ROW(name) { #name, &out->name },
+#define ROW(name) { #name, &openssl.name },
 		FUNCTIONS(ROW)
 	};
+	void *library;
 
+	pthread_mutex_lock(&mutex);
+	/* OpenSSL can't undo all that it sets up, so it is never unloaded. */
+	library = is_loaded ? NULL : dlopen(SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	for (size_t i = 0; library != NULL && i < sizeof(table) / sizeof(table[0]); i++) {
 		/* POSIX has it that a pointer to a function fits into one to an object, which C does not say. */
 		*(void **)table[i].function = dlsym(library, table[i].name);
 		if (*(void **)table[i].function == NULL)
 			library = NULL;
 	}
-	*why_out = library == NULL ? dlerror() : NULL;
-	return library != NULL;
+	is_loaded = is_loaded || library != NULL;
+	*why_out = is_loaded ? NULL : dlerror();
+	pthread_mutex_unlock(&mutex);
+	return *why_out == NULL;
 }
 
 #endif
@@ -155,118 +163,103 @@ static bool load(struct library *out, const char **why_out)
 /* ---- why it failed ---- */
 
 /* Its last error. Never NULL. */
-static const char *reason_of(const struct library *openssl)
+static const char *last_reason(void)
 {
-	const char *reason = openssl->ERR_reason_error_string(openssl->ERR_peek_last_error());
+	const char *reason = openssl.ERR_reason_error_string(openssl.ERR_peek_last_error());
 
 	return reason != NULL ? reason : "unknown error";
 }
 
-/* What a text goes on with. */
-enum detail { NO_DETAIL, NAME_OF_SERVER, REASON };
+/* When it is found out. Later, what only a handshake finds out means that bytes were spoiled. */
+enum phase { LATER_TOO, HANDSHAKE, VERIFY };
 
 struct cause {
+	enum phase phase;
 	long code; /* OpenSSL's; 0: all others */
+	/* '@' stands for the name that the server was to have, '*' for OpenSSL's reason. */
 	const char *text;
-	enum detail detail;
-	const char *remedy; /* NULL: none */
 };
 
 static const char no_tls[] = "it does not speak TLS: is this a TLS port?";
 
 #define NO_VERSION "it has no version of TLS from 1.2 on"
-#define DENIES_OURS "it refuses the client certificate: "
-#define NOT_TRUSTED "the authority (CA) of its certificate is not trusted"
-#define GIVE_BY_CACERT ": if it is the right one, give it by --cacert"
+#define DENIES_OURS "it refuses the client certificate: *"
+#define NOT_TRUSTED                                                                                \
+	"the authority (CA) of its certificate is not trusted: if it is the right one, give it by --cacert"
 
-/* What the server says of our certificate, maybe after our side of the handshake is over. */
-static const struct cause server_causes[] = {
-	{ SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED, "it requires a client certificate", NO_DETAIL,
-	  ": give one by --cert and --key" },
-	{ SSL_R_SSLV3_ALERT_BAD_CERTIFICATE, DENIES_OURS, REASON, NULL },
-	{ SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED, DENIES_OURS, REASON, NULL },
-	{ SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED, DENIES_OURS, REASON, NULL },
-	{ SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN, DENIES_OURS, REASON, NULL },
-	{ SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE, DENIES_OURS, REASON, NULL },
-	{ SSL_R_TLSV1_ALERT_UNKNOWN_CA, DENIES_OURS, REASON, NULL },
-	{ SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE,
+static const struct cause causes[] = {
+	/* What the server says of our certificate, maybe after our side of the handshake is over. */
+	{ LATER_TOO, SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED,
+	  "it requires a client certificate: give one by --cert and --key" },
+	{ LATER_TOO, SSL_R_SSLV3_ALERT_BAD_CERTIFICATE, DENIES_OURS },
+	{ LATER_TOO, SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED, DENIES_OURS },
+	{ LATER_TOO, SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED, DENIES_OURS },
+	{ LATER_TOO, SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN, DENIES_OURS },
+	{ LATER_TOO, SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE, DENIES_OURS },
+	{ LATER_TOO, SSL_R_TLSV1_ALERT_UNKNOWN_CA, DENIES_OURS },
+	{ LATER_TOO, SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE,
 	  "it refuses the handshake: it may require a client certificate (--cert and --key), know another "
-	  "name (--sni), or accept none of our ciphers",
-	  NO_DETAIL, NULL },
+	  "name (--sni), or accept none of our ciphers" },
+	{ HANDSHAKE, SSL_R_WRONG_VERSION_NUMBER, no_tls },
+	{ HANDSHAKE, SSL_R_HTTP_REQUEST, no_tls },
+	{ HANDSHAKE, SSL_R_PACKET_LENGTH_TOO_LONG, no_tls },
+	{ HANDSHAKE, SSL_R_BAD_RECORD_TYPE, no_tls },
+	{ HANDSHAKE, SSL_R_UNSUPPORTED_PROTOCOL, NO_VERSION },
+	{ HANDSHAKE, SSL_R_TLSV1_ALERT_PROTOCOL_VERSION, NO_VERSION },
+	{ HANDSHAKE, SSL_R_TLSV1_UNRECOGNIZED_NAME,
+	  "it does not know the name @: give the right one by --sni" },
+	{ VERIFY, X509_V_ERR_CERT_HAS_EXPIRED,
+	  "its certificate, or that of its authority, has expired" },
+	{ VERIFY, X509_V_ERR_CERT_NOT_YET_VALID,
+	  "its certificate is not valid yet: is the clock right?" },
+	{ VERIFY, X509_V_ERR_IP_ADDRESS_MISMATCH,
+	  "its certificate has no IP entry for @: if it is for a name, give that by --sni" },
+	{ VERIFY, X509_V_ERR_HOSTNAME_MISMATCH,
+	  "its certificate is not for @: if it is for another name, give that by --sni" },
+	{ VERIFY, X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT,
+	  "its certificate is self-signed: if it is the right one, give it by --cacert" },
+	{ VERIFY, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT,
+	  "the root certificate of its authority (CA) is not trusted: give it by --cacert" },
+	{ VERIFY, X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, NOT_TRUSTED },
+	{ VERIFY, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, NOT_TRUSTED },
+	{ VERIFY, X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, NOT_TRUSTED },
+	{ VERIFY, 0, "its certificate is not valid: *" },
 };
 
-/* What only a handshake finds out. Later the same errors mean that bytes were spoiled, and another connection may do. */
-static const struct cause handshake_causes[] = {
-	{ SSL_R_WRONG_VERSION_NUMBER, no_tls, NO_DETAIL, NULL },
-	{ SSL_R_HTTP_REQUEST, no_tls, NO_DETAIL, NULL },
-	{ SSL_R_PACKET_LENGTH_TOO_LONG, no_tls, NO_DETAIL, NULL },
-	{ SSL_R_BAD_RECORD_TYPE, no_tls, NO_DETAIL, NULL },
-	{ SSL_R_UNSUPPORTED_PROTOCOL, NO_VERSION, NO_DETAIL, NULL },
-	{ SSL_R_TLSV1_ALERT_PROTOCOL_VERSION, NO_VERSION, NO_DETAIL, NULL },
-	{ SSL_R_TLSV1_UNRECOGNIZED_NAME, "it does not know the name ", NAME_OF_SERVER,
-	  ": give the right one by --sni" },
-};
-
-/* What was found out about the server's certificate. */
-static const struct cause certificate_causes[] = {
-	{ X509_V_ERR_CERT_HAS_EXPIRED, "its certificate, or that of its authority, has expired",
-	  NO_DETAIL, NULL },
-	{ X509_V_ERR_CERT_NOT_YET_VALID, "its certificate is not valid yet", NO_DETAIL,
-	  ": is the clock right?" },
-	{ X509_V_ERR_IP_ADDRESS_MISMATCH, "its certificate has no IP entry for ", NAME_OF_SERVER,
-	  ": if it is for a name, give that by --sni" },
-	{ X509_V_ERR_HOSTNAME_MISMATCH, "its certificate is not for ", NAME_OF_SERVER,
-	  ": if it is for another name, give that by --sni" },
-	{ X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, "its certificate is self-signed", NO_DETAIL,
-	  GIVE_BY_CACERT },
-	{ X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT,
-	  "the root certificate of its authority (CA) is not trusted", NO_DETAIL,
-	  ": give it by --cacert" },
-	{ X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, NOT_TRUSTED, NO_DETAIL, GIVE_BY_CACERT },
-	{ X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, NOT_TRUSTED, NO_DETAIL, GIVE_BY_CACERT },
-	{ X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, NOT_TRUSTED, NO_DETAIL, GIVE_BY_CACERT },
-	{ 0, "its certificate is not valid: ", REASON, NULL },
-};
-
-static const struct cause other_cause = { 0, "TLS failed: ", REASON, NULL };
-
-/* NULL: there is none. */
-static const struct cause *cause_find(const struct cause *causes, size_t count, long code)
+static const char *cause_find(enum phase phase, long code)
 {
-	for (size_t i = 0; i < count; i++)
-		if (causes[i].code == code || causes[i].code == 0)
-			return &causes[i];
+	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
+		if (causes[i].phase == phase && (causes[i].code == code || causes[i].code == 0))
+			return causes[i].text;
 	return NULL;
 }
 
-#define CAUSE_FIND(causes, code) cause_find(causes, sizeof(causes) / sizeof((causes)[0]), code)
-
 /* name: what the certificate was to be for. */
-static void explain(const struct library *openssl, bool is_established, long verify_result,
-		    const char *name, struct rlock__tls_failure *out)
+static void explain(bool is_established, long verify_result, const char *name,
+		    struct rlock__tls_failure *out)
 {
-	long code = ERR_GET_REASON(openssl->ERR_peek_last_error());
+	long code = ERR_GET_REASON(openssl.ERR_peek_last_error());
+	const char *reason = last_reason();
 	/* In TLS 1.3 the client's handshake ends before the server has seen its certificate. */
-	const struct cause *cause = CAUSE_FIND(server_causes, code);
-	const char *reason = reason_of(openssl);
-	char shown[RLOCK__TLS_WHY_MAX / 2] = "";
+	const char *text = cause_find(LATER_TOO, code);
+	char shown[RLOCK__TLS_WHY_MAX / 2];
+	size_t len;
 
-	if (cause == NULL && !is_established && code == SSL_R_CERTIFICATE_VERIFY_FAILED) {
-		cause = CAUSE_FIND(certificate_causes, verify_result);
-		reason = openssl->X509_verify_cert_error_string(verify_result);
-	} else if (cause == NULL && !is_established) {
-		cause = CAUSE_FIND(handshake_causes, code);
+	if (text == NULL && !is_established && code == SSL_R_CERTIFICATE_VERIFY_FAILED) {
+		text = cause_find(VERIFY, verify_result);
+		reason = openssl.X509_verify_cert_error_string(verify_result);
+	} else if (text == NULL && !is_established) {
+		text = cause_find(HANDSHAKE, code);
 	}
-	if (cause == NULL)
-		cause = &other_cause;
-	if (cause->detail == NAME_OF_SERVER)
-		reason = rlock_escape(name, strlen(name), shown, sizeof(shown));
 	/* Where the bytes were spoiled, or another server was there, the next try may be another matter. */
-	out->status =
-		cause == &other_cause || cause->text == no_tls ? RLOCK_ENET : RLOCK_EUNSUPPORTED;
-	(void)snprintf(out->why, sizeof(out->why), "%s%s%s", cause->text,
-		       cause->detail != NO_DETAIL ? reason : "",
-		       cause->remedy != NULL ? cause->remedy : "");
+	out->status = text == NULL || text == no_tls ? RLOCK_ENET : RLOCK_EUNSUPPORTED;
+	if (text == NULL)
+		text = "TLS failed: *";
+	len = strcspn(text, "@*");
+	if (text[len] == '@')
+		reason = rlock_escape(name, strlen(name), shown, sizeof(shown));
+	(void)snprintf(out->why, sizeof(out->why), "%.*s%s%s", (int)len, text,
+		       text[len] != '\0' ? reason : "", text[len] != '\0' ? text + len + 1 : "");
 }
 
 /* ---- what the streams share ---- */
@@ -275,7 +268,6 @@ static void explain(const struct library *openssl, bool is_established, long ver
 #define SYSTEM_CAS_MIN 20
 
 struct rlock__tls_context {
-	struct library openssl;
 	SSL_CTX *settings;
 	SSL_SESSION *session; /* the last one; NULL: none, or the server did not accept it */
 	char *session_name;   /* of its server, whose certificate is not verified again */
@@ -342,13 +334,12 @@ static bool is_hashed(const char *path, size_t at_least)
  */
 static void trust_system(const struct rlock__tls_context *context)
 {
-	const struct library *openssl = &context->openssl;
-	const char *dir = getenv(openssl->X509_get_default_cert_dir_env());
+	const char *dir = getenv(openssl.X509_get_default_cert_dir_env());
 
-	(void)openssl->SSL_CTX_set_default_verify_dir(context->settings);
-	if (getenv(openssl->X509_get_default_cert_file_env()) != NULL ||
-	    !is_hashed(dir != NULL ? dir : openssl->X509_get_default_cert_dir(), SYSTEM_CAS_MIN))
-		(void)openssl->SSL_CTX_set_default_verify_file(context->settings);
+	(void)openssl.SSL_CTX_set_default_verify_dir(context->settings);
+	if (getenv(openssl.X509_get_default_cert_file_env()) != NULL ||
+	    !is_hashed(dir != NULL ? dir : openssl.X509_get_default_cert_dir(), SYSTEM_CAS_MIN))
+		(void)openssl.SSL_CTX_set_default_verify_file(context->settings);
 }
 
 static bool set_trust(const struct rlock__tls_context *context, const struct rlock_url *url,
@@ -356,11 +347,10 @@ static bool set_trust(const struct rlock__tls_context *context, const struct rlo
 {
 	const char *file = url->tls[RLOCK_TLS_CACERT], *dir = url->tls[RLOCK_TLS_CACERTDIR];
 	char path[PATH_MAX];
-	const struct library *openssl = &context->openssl;
 
 	if (url->is_insecure)
 		return true;
-	openssl->SSL_CTX_set_verify(context->settings, SSL_VERIFY_PEER, NULL);
+	openssl.SSL_CTX_set_verify(context->settings, SSL_VERIFY_PEER, NULL);
 	if (file == NULL && dir == NULL) {
 		trust_system(context);
 		return true;
@@ -374,11 +364,11 @@ static bool set_trust(const struct rlock__tls_context *context, const struct rlo
 		return fail_file(
 			out, "cacertdir", dir,
 			"no file in it has the name of its hash, as openssl rehash gives it");
-	if (openssl->SSL_CTX_load_verify_locations(context->settings, file,
-						   dir != NULL ? path : NULL) == 1)
+	if (openssl.SSL_CTX_load_verify_locations(context->settings, file,
+						  dir != NULL ? path : NULL) == 1)
 		return true;
 	return fail_file(out, file != NULL ? "cacert" : "cacertdir", file != NULL ? file : dir,
-			 reason_of(openssl));
+			 last_reason());
 }
 
 /* ---- the client certificate ---- */
@@ -411,18 +401,17 @@ static bool set_key(const struct rlock__tls_context *context, const char *cert, 
 		    struct rlock__tls_failure *out)
 {
 	const char *what = key != NULL ? "key" : "cert", *path = key != NULL ? key : cert;
-	const struct library *openssl = &context->openssl;
 
 	if (!check_readable(what, path, out))
 		return false;
-	if (openssl->SSL_CTX_use_PrivateKey_file(context->settings, path, SSL_FILETYPE_PEM) == 1) {
-		if (openssl->SSL_CTX_check_private_key(context->settings) != 1)
+	if (openssl.SSL_CTX_use_PrivateKey_file(context->settings, path, SSL_FILETYPE_PEM) == 1) {
+		if (openssl.SSL_CTX_check_private_key(context->settings) != 1)
 			return fail_file(out, what, path, "it is not the key of the certificate");
 		return check_key_mode(what, path, out);
 	}
 	if (key == NULL)
 		return fail_file(out, what, path, "there is no key in it: give its key by --key");
-	if (ERR_GET_REASON(openssl->ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH)
+	if (ERR_GET_REASON(openssl.ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH)
 		return fail_file(out, what, path, "it is not the key of the certificate");
 	return fail_file(out, what, path, "it has no private key without a passphrase");
 }
@@ -431,7 +420,6 @@ static bool set_own(const struct rlock__tls_context *context, const struct rlock
 		    struct rlock__tls_failure *out)
 {
 	const char *cert = url->tls[RLOCK_TLS_CERT], *key = url->tls[RLOCK_TLS_KEY];
-	const struct library *openssl = &context->openssl;
 
 	if (cert == NULL && key == NULL)
 		return true;
@@ -440,9 +428,9 @@ static bool set_own(const struct rlock__tls_context *context, const struct rlock
 				 "there is no certificate for it: give that by --cert");
 	if (!check_readable("cert", cert, out))
 		return false;
-	openssl->SSL_CTX_set_default_passwd_cb(context->settings, give_no_passphrase);
-	if (openssl->SSL_CTX_use_certificate_chain_file(context->settings, cert) != 1)
-		return fail_file(out, "cert", cert, reason_of(openssl));
+	openssl.SSL_CTX_set_default_passwd_cb(context->settings, give_no_passphrase);
+	if (openssl.SSL_CTX_use_certificate_chain_file(context->settings, cert) != 1)
+		return fail_file(out, "cert", cert, last_reason());
 	return set_key(context, cert, key, out);
 }
 
@@ -490,17 +478,17 @@ static bool keep_sni(struct rlock__tls_context *context, const struct rlock_url 
 /* ---- a stream, and the last session ---- */
 
 /* The name goes out in clear, for a proxy to choose by; an address is only verified. */
-static bool set_name(const struct library *openssl, SSL *stream, const char *name)
+static bool set_name(SSL *stream, const char *name)
 {
 	struct in6_addr address;
 
 	if (inet_pton(AF_INET, name, &address) == 1 || inet_pton(AF_INET6, name, &address) == 1)
-		return openssl->X509_VERIFY_PARAM_set1_ip_asc(openssl->SSL_get0_param(stream),
-							      name) == 1;
-	openssl->SSL_set_hostflags(stream, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-	return openssl->SSL_set1_host(stream, name) == 1 &&
-	       openssl->SSL_ctrl(stream, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
-				 (void *)name) == 1;
+		return openssl.X509_VERIFY_PARAM_set1_ip_asc(openssl.SSL_get0_param(stream),
+							     name) == 1;
+	openssl.SSL_set_hostflags(stream, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+	return openssl.SSL_set1_host(stream, name) == 1 &&
+	       openssl.SSL_ctrl(stream, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+				(void *)name) == 1;
 }
 
 static bool has_session(const struct rlock__tls_context *context, const char *name)
@@ -510,25 +498,25 @@ static bool has_session(const struct rlock__tls_context *context, const char *na
 
 static SSL *stream_new(const struct rlock__tls_context *context, const char *name)
 {
-	SSL *stream = context->openssl.SSL_new(context->settings);
+	SSL *stream = openssl.SSL_new(context->settings);
 
 	if (stream == NULL)
 		return NULL;
-	if (!set_name(&context->openssl, stream, name)) {
-		context->openssl.SSL_free(stream);
+	if (!set_name(stream, name)) {
+		openssl.SSL_free(stream);
 		return NULL;
 	}
 	/* If the server does not accept the session, the handshake is a full one. */
 	if (has_session(context, name))
-		(void)context->openssl.SSL_set_session(stream, context->session);
-	context->openssl.SSL_set_connect_state(stream);
+		(void)openssl.SSL_set_session(stream, context->session);
+	openssl.SSL_set_connect_state(stream);
 	return stream;
 }
 
 static void session_forget(struct rlock__tls_context *context)
 {
 	if (context->session != NULL)
-		context->openssl.SSL_SESSION_free(context->session);
+		openssl.SSL_SESSION_free(context->session);
 	free(context->session_name);
 	context->session = NULL;
 	context->session_name = NULL;
@@ -537,13 +525,13 @@ static void session_forget(struct rlock__tls_context *context)
 /* Keep the session of a stream, if another handshake can begin with it. false: not yet. */
 static bool session_keep(struct rlock__tls_context *context, const char *name, SSL *stream)
 {
-	SSL_SESSION *session = context->openssl.SSL_get1_session(stream);
+	SSL_SESSION *session = openssl.SSL_get1_session(stream);
 	char *copy = NULL;
 
-	if (session != NULL && context->openssl.SSL_SESSION_is_resumable(session) == 1)
+	if (session != NULL && openssl.SSL_SESSION_is_resumable(session) == 1)
 		copy = strdup(name);
 	if (copy == NULL) {
-		context->openssl.SSL_SESSION_free(session);
+		openssl.SSL_SESSION_free(session);
 		return false;
 	}
 	session_forget(context);
@@ -557,45 +545,42 @@ static bool session_keep(struct rlock__tls_context *context, const char *name, S
 /* TLS 1.2, unless the configuration of the system asks for more. */
 static bool require_version(const struct rlock__tls_context *context)
 {
-	const struct library *openssl = &context->openssl;
 
-	return openssl->SSL_CTX_ctrl(context->settings, SSL_CTRL_GET_MIN_PROTO_VERSION, 0, NULL) >=
+	return openssl.SSL_CTX_ctrl(context->settings, SSL_CTRL_GET_MIN_PROTO_VERSION, 0, NULL) >=
 		       TLS1_2_VERSION ||
-	       openssl->SSL_CTX_ctrl(context->settings, SSL_CTRL_SET_MIN_PROTO_VERSION,
-				     TLS1_2_VERSION, NULL) == 1;
+	       openssl.SSL_CTX_ctrl(context->settings, SSL_CTRL_SET_MIN_PROTO_VERSION,
+				    TLS1_2_VERSION, NULL) == 1;
 }
 
-static bool fail_openssl(const struct rlock__tls_context *context, struct rlock__tls_failure *out)
+static bool fail_openssl(struct rlock__tls_failure *out)
 {
 	out->status = RLOCK_EUNSUPPORTED;
-	(void)snprintf(out->why, sizeof(out->why), "OpenSSL cannot be set up: %s",
-		       reason_of(&context->openssl));
+	(void)snprintf(out->why, sizeof(out->why), "OpenSSL cannot be set up: %s", last_reason());
 	return false;
 }
 
 static bool set_up(struct rlock__tls_context *context, const struct rlock_url *url,
 		   struct rlock__tls_failure *out)
 {
-	const struct library *openssl = &context->openssl;
 	const char *why;
 
-	if (!load(&context->openssl, &why)) {
+	if (!load(&why)) {
 		out->status = RLOCK_EUNSUPPORTED;
 		(void)snprintf(out->why, sizeof(out->why), "TLS needs OpenSSL: %s", why);
 		return false;
 	}
-	openssl->ERR_clear_error();
+	openssl.ERR_clear_error();
 	if (!keep_sni(context, url, out))
 		return false;
-	context->settings = openssl->SSL_CTX_new(openssl->TLS_client_method());
+	context->settings = openssl.SSL_CTX_new(openssl.TLS_client_method());
 	if (context->settings == NULL || !require_version(context))
-		return fail_openssl(context, out);
+		return fail_openssl(out);
 	/* No current server renegotiates. */
-	(void)openssl->SSL_CTX_set_options(context->settings, SSL_OP_NO_RENEGOTIATION);
+	(void)openssl.SSL_CTX_set_options(context->settings, SSL_OP_NO_RENEGOTIATION);
 	if (!set_trust(context, url, out) || !set_own(context, url, out))
 		return false;
 	/* Files that need not exist have left errors. */
-	openssl->ERR_clear_error();
+	openssl.ERR_clear_error();
 	return true;
 }
 
@@ -628,7 +613,7 @@ void rlock__tls_context_free(struct rlock__tls_context *context)
 		return;
 	session_forget(context);
 	if (context->settings != NULL)
-		context->openssl.SSL_CTX_free(context->settings);
+		openssl.SSL_CTX_free(context->settings);
 	free(context->sni);
 	free(context);
 }
@@ -637,28 +622,26 @@ void rlock__tls_context_free(struct rlock__tls_context *context)
 
 struct rlock__tls {
 	struct rlock__tls_context *context;
-	const struct library *openssl;
 	SSL *stream;
 	BIO *received, *output; /* they belong to stream */
 	char *name;             /* what the server is to be called */
-	bool is_established, has_kept_session, has_failed;
-	struct rlock__tls_failure failure;
+	bool is_established, has_kept_session;
+	struct rlock__tls_failure failure; /* RLOCK_OK: it has not failed */
 };
 
 /* With its buffers, which then belong to the stream. */
 static bool begin(struct rlock__tls *tls)
 {
-	const struct library *openssl = tls->openssl;
 
 	tls->stream = stream_new(tls->context, tls->name);
-	tls->received = openssl->BIO_new(openssl->BIO_s_mem());
-	tls->output = openssl->BIO_new(openssl->BIO_s_mem());
+	tls->received = openssl.BIO_new(openssl.BIO_s_mem());
+	tls->output = openssl.BIO_new(openssl.BIO_s_mem());
 	if (tls->stream != NULL && tls->received != NULL && tls->output != NULL) {
-		openssl->SSL_set_bio(tls->stream, tls->received, tls->output);
+		openssl.SSL_set_bio(tls->stream, tls->received, tls->output);
 		return true;
 	}
-	openssl->BIO_free(tls->received);
-	openssl->BIO_free(tls->output);
+	openssl.BIO_free(tls->received);
+	openssl.BIO_free(tls->output);
 	return false;
 }
 
@@ -671,7 +654,6 @@ struct rlock__tls *rlock__tls_new(struct rlock__tls_context *context, const char
 	if (tls == NULL)
 		return NULL;
 	tls->context = context;
-	tls->openssl = &context->openssl;
 	tls->name = server_name(context, host, failure_out);
 	if (tls->name != NULL && begin(tls))
 		return tls;
@@ -684,23 +666,21 @@ void rlock__tls_free(struct rlock__tls *tls)
 	if (tls == NULL)
 		return;
 	/* Else OpenSSL would take the session for a broken one, which no other stream can resume. */
-	if (tls->is_established && !tls->has_failed)
-		tls->openssl->SSL_set_shutdown(tls->stream,
-					       SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
-	tls->openssl->SSL_free(tls->stream);
+	if (tls->is_established && tls->failure.status == RLOCK_OK)
+		openssl.SSL_set_shutdown(tls->stream, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+	openssl.SSL_free(tls->stream);
 	free(tls->name);
 	free(tls);
 }
 
 bool rlock__tls_receive(struct rlock__tls *tls, const char *bytes, size_t len)
 {
-	return len <= INT_MAX &&
-	       tls->openssl->BIO_write(tls->received, bytes, (int)len) == (int)len;
+	return len <= INT_MAX && openssl.BIO_write(tls->received, bytes, (int)len) == (int)len;
 }
 
 size_t rlock__tls_take(struct rlock__tls *tls, char *out, size_t size)
 {
-	int len = tls->openssl->BIO_read(tls->output, out, size > INT_MAX ? INT_MAX : (int)size);
+	int len = openssl.BIO_read(tls->output, out, size > INT_MAX ? INT_MAX : (int)size);
 
 	return len > 0 ? (size_t)len : 0;
 }
@@ -708,18 +688,17 @@ size_t rlock__tls_take(struct rlock__tls *tls, char *out, size_t size)
 /* What a call of OpenSSL's returned that was no success. */
 static enum rlock__tls_step step_of(struct rlock__tls *tls, int result)
 {
-	switch (tls->openssl->SSL_get_error(tls->stream, result)) {
+	switch (openssl.SSL_get_error(tls->stream, result)) {
 	case SSL_ERROR_WANT_READ:
 	case SSL_ERROR_WANT_WRITE:
 		return RLOCK__TLS_WAITS;
 	case SSL_ERROR_ZERO_RETURN:
 		return RLOCK__TLS_ENDED;
 	default:
-		tls->has_failed = true;
-		explain(tls->openssl, tls->is_established,
-			tls->openssl->SSL_get_verify_result(tls->stream), tls->name, &tls->failure);
+		explain(tls->is_established, openssl.SSL_get_verify_result(tls->stream), tls->name,
+			&tls->failure);
 		/* The queue of errors belongs to the thread: other users of OpenSSL must not find ours in it. */
-		tls->openssl->ERR_clear_error();
+		openssl.ERR_clear_error();
 		return RLOCK__TLS_FAILED;
 	}
 }
@@ -730,8 +709,8 @@ enum rlock__tls_step rlock__tls_handshake(struct rlock__tls *tls)
 	int result;
 
 	/* SSL_get_error looks at all that this thread has left there. */
-	tls->openssl->ERR_clear_error();
-	result = tls->openssl->SSL_do_handshake(tls->stream);
+	openssl.ERR_clear_error();
+	result = openssl.SSL_do_handshake(tls->stream);
 	tls->is_established = result == 1;
 	if (tls->is_established)
 		return RLOCK__TLS_DONE;
@@ -746,8 +725,8 @@ bool rlock__tls_write(struct rlock__tls *tls, const char *bytes, size_t len)
 {
 	int result;
 
-	tls->openssl->ERR_clear_error();
-	result = len <= INT_MAX ? tls->openssl->SSL_write(tls->stream, bytes, (int)len) : -1;
+	openssl.ERR_clear_error();
+	result = len <= INT_MAX ? openssl.SSL_write(tls->stream, bytes, (int)len) : -1;
 	if (result > 0)
 		return true;
 	(void)step_of(tls, result);
@@ -759,8 +738,8 @@ enum rlock__tls_step rlock__tls_read(struct rlock__tls *tls, char *out, size_t s
 {
 	int result;
 
-	tls->openssl->ERR_clear_error();
-	result = tls->openssl->SSL_read(tls->stream, out, size > INT_MAX ? INT_MAX : (int)size);
+	openssl.ERR_clear_error();
+	result = openssl.SSL_read(tls->stream, out, size > INT_MAX ? INT_MAX : (int)size);
 	if (result <= 0)
 		return step_of(tls, result);
 	*len_out = (size_t)result;
@@ -772,29 +751,27 @@ enum rlock__tls_step rlock__tls_read(struct rlock__tls *tls, char *out, size_t s
 
 const struct rlock__tls_failure *rlock__tls_why(const struct rlock__tls *tls)
 {
-	return tls != NULL && tls->has_failed ? &tls->failure : NULL;
+	return tls != NULL && tls->failure.status != RLOCK_OK ? &tls->failure : NULL;
 }
 
 const char *rlock__tls_version(const struct rlock__tls *tls)
 {
-	return tls->openssl->SSL_get_version(tls->stream);
+	return openssl.SSL_get_version(tls->stream);
 }
 
 bool rlock__tls_is_resumed(const struct rlock__tls *tls)
 {
-	return tls->openssl->SSL_session_reused(tls->stream) == 1;
+	return openssl.SSL_session_reused(tls->stream) == 1;
 }
 
 int64_t rlock__tls_certificate_s(const struct rlock__tls *tls)
 {
-	const SSL_SESSION *session = tls->openssl->SSL_get_session(tls->stream);
-	X509 *peer = session != NULL ? tls->openssl->SSL_SESSION_get0_peer((SSL_SESSION *)session)
-				     : NULL;
+	const SSL_SESSION *session = openssl.SSL_get_session(tls->stream);
+	X509 *peer = session != NULL ? openssl.SSL_SESSION_get0_peer((SSL_SESSION *)session) : NULL;
 	int days = 0, seconds = 0;
 
 	if (peer == NULL ||
-	    tls->openssl->ASN1_TIME_diff(&days, &seconds, NULL,
-					 tls->openssl->X509_get0_notAfter(peer)) != 1)
+	    openssl.ASN1_TIME_diff(&days, &seconds, NULL, openssl.X509_get0_notAfter(peer)) != 1)
 		return -1;
 	return (int64_t)days * 86400 + seconds > 0 ? (int64_t)days * 86400 + seconds : 0;
 }
