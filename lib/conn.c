@@ -213,7 +213,7 @@ void rlock_conn_set_trace(struct rlock_conn *conn, rlock_trace_fn trace, void *c
 void rlock_conn_after_fork_child(struct rlock_conn *conn)
 {
 	for (size_t i = 0; i < conn->connection_count; i++)
-		rlock__connection_after_fork_child(conn->connections[i]);
+		rlock__connection_close(conn->connections[i]);
 }
 
 enum rlock_status rlock__conn_pause(struct rlock_conn *conn, int64_t *pause_ms, int64_t deadline_ms)

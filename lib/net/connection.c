@@ -127,14 +127,6 @@ void rlock__connection_abandon(struct rlock__connection *connection)
 	rlock__topology_forget(connection->topology);
 }
 
-/* The server does not notice that the child closes its copy of the descriptor: the parent's stays open. */
-void rlock__connection_after_fork_child(struct rlock__connection *connection)
-{
-	rlock__session_after_fork_child(&connection->session);
-	rlock__topology_after_fork_child(connection->topology);
-	rlock__connection_close(connection);
-}
-
 void rlock__connection_free(struct rlock__connection *connection)
 {
 	if (connection == NULL)

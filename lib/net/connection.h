@@ -105,12 +105,13 @@ enum rlock_status rlock__connection_to_node(const struct rlock__connection *conn
 					    const char *host, int port,
 					    struct rlock__connection **out);
 void rlock__connection_free(struct rlock__connection *connection);
-/* Ends a request that is under way, too. */
+/*
+ * Ends a request that is under way, too. In the child of a fork() the server does not notice it: the parent's copy of the
+ * descriptor stays open.
+ */
 void rlock__connection_close(struct rlock__connection *connection);
 /* The same, since its server can't serve us: in a cluster the next request begins at another node. */
 void rlock__connection_abandon(struct rlock__connection *connection);
-/* Close it in the child of a fork(). */
-void rlock__connection_after_fork_child(struct rlock__connection *connection);
 void rlock__connection_set_trace(struct rlock__connection *connection, rlock_trace_fn trace,
 				 void *ctx);
 bool rlock__connection_is_open(const struct rlock__connection *connection);

@@ -672,12 +672,6 @@ void rlock__session_end(struct rlock__session *session)
 	password_end(&session->password);
 }
 
-void rlock__session_after_fork_child(struct rlock__session *session)
-{
-	rlock__connector_after_fork_child(&session->connector);
-	rlock__session_end(session);
-}
-
 void rlock__session_free(struct rlock__session *session)
 {
 	rlock__session_end(session);

@@ -106,8 +106,6 @@ void rlock__session_close(struct rlock__session *session);
 void rlock__session_reset(struct rlock__session *session);
 /* The same, and end what fetches a password. */
 void rlock__session_end(struct rlock__session *session);
-/* The same in the child of a fork(). */
-void rlock__session_after_fork_child(struct rlock__session *session);
 
 /* Begin to open it; the password is fetched for as long as until password_end_ms. It awaits an address then. */
 enum rlock_status rlock__session_begin(struct rlock__session *session, int64_t password_end_ms,

@@ -34,6 +34,7 @@
 /* One DNS query, shared by the caller and the thread; the last of the two frees it. */
 struct rlock__resolver {
 	atomic_int holders;
+	pid_t pid; /* in another process, the child of a fork(), there is no thread */
 	int answered_fd;
 	atomic_int error; /* set after answer: by reading it the caller's thread sees answer, too */
 	struct addrinfo *answer;
@@ -44,20 +45,13 @@ struct rlock__resolver {
 /* Whether it was answered or not. NULL: nothing. */
 static void resolver_free(struct rlock__resolver *resolver)
 {
-	if (resolver == NULL || atomic_fetch_sub(&resolver->holders, 1) > 1)
+	if (resolver == NULL ||
+	    (atomic_fetch_sub(&resolver->holders, 1) > 1 && resolver->pid == getpid()))
 		return;
 	if (resolver->answer != NULL)
 		freeaddrinfo(resolver->answer);
 	(void)close(resolver->answered_fd);
 	free(resolver);
-}
-
-/* The same where there is no thread, as in the child of a fork(). */
-static void resolver_after_fork_child(struct rlock__resolver *resolver)
-{
-	if (resolver != NULL)
-		atomic_store(&resolver->holders, 1);
-	resolver_free(resolver);
 }
 
 static int resolve(const char *host, const char *port, int flags, struct addrinfo **out)
@@ -81,25 +75,6 @@ static void *run_query(void *arg)
 	return NULL;
 }
 
-static struct rlock__resolver *resolver_new(const char *host, const char *port)
-{
-	size_t host_size = strlen(host) + 1;
-	struct rlock__resolver *resolver = calloc(1, sizeof(*resolver) + host_size);
-
-	if (resolver == NULL)
-		return NULL;
-	resolver->answered_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (resolver->answered_fd < 0) {
-		free(resolver);
-		return NULL;
-	}
-	atomic_init(&resolver->holders, 2);
-	atomic_init(&resolver->error, 0);
-	memcpy(resolver->host, host, host_size);
-	memcpy(resolver->port, port, strlen(port) + 1);
-	return resolver;
-}
-
 static int thread_start(struct rlock__resolver *resolver)
 {
 	pthread_attr_t attr;
@@ -117,6 +92,30 @@ static int thread_start(struct rlock__resolver *resolver)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	return error;
+}
+
+/* NULL, with errno: it can't be done now. */
+static struct rlock__resolver *resolver_new(const char *host, const char *port)
+{
+	size_t host_size = strlen(host) + 1;
+	struct rlock__resolver *resolver = calloc(1, sizeof(*resolver) + host_size);
+	int error;
+
+	if (resolver == NULL)
+		return NULL;
+	atomic_init(&resolver->holders, 2);
+	atomic_init(&resolver->error, 0);
+	resolver->pid = getpid();
+	memcpy(resolver->host, host, host_size);
+	memcpy(resolver->port, port, strlen(port) + 1);
+	resolver->answered_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	error = resolver->answered_fd < 0 ? errno : thread_start(resolver);
+	if (error == 0)
+		return resolver;
+	atomic_store(&resolver->holders, 1);
+	resolver_free(resolver);
+	errno = error;
+	return NULL;
 }
 
 #define FULL_BACKLOG_PAUSE_MS 10 /* poll can't tell when a unix socket accepts again */
@@ -212,7 +211,6 @@ static enum rlock_status find_host(struct rlock__connector *connector)
 {
 	const struct rlock__endpoint *endpoint = connector->url->endpoints.items;
 	char port[8];
-	int error;
 
 	(void)snprintf(port, sizeof(port), "%d", endpoint->port);
 	if (resolve(endpoint->host, port, AI_NUMERICHOST, &connector->found) == 0) {
@@ -220,12 +218,9 @@ static enum rlock_status find_host(struct rlock__connector *connector)
 		return RLOCK_OK;
 	}
 	connector->resolver = resolver_new(endpoint->host, port);
-	error = connector->resolver != NULL ? thread_start(connector->resolver) : errno;
-	if (error == 0)
+	if (connector->resolver != NULL)
 		return RLOCK_BUSY;
-	resolver_after_fork_child(connector->resolver);
-	connector->resolver = NULL;
-	(void)end(connector, RLOCK_ESYS, error);
+	(void)end(connector, RLOCK_ESYS, errno);
 	return RLOCK_ESYS;
 }
 
@@ -345,13 +340,6 @@ void rlock__connector_clear(struct rlock__connector *connector)
 	if (connector->found != NULL)
 		freeaddrinfo(connector->found);
 	*connector = (struct rlock__connector){ 0 };
-}
-
-void rlock__connector_after_fork_child(struct rlock__connector *connector)
-{
-	resolver_after_fork_child(connector->resolver);
-	connector->resolver = NULL;
-	rlock__connector_clear(connector);
 }
 
 /* ---- replies ---- */

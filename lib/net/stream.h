@@ -44,8 +44,6 @@ struct rlock__connector {
 void rlock__connector_begin(struct rlock__connector *connector, const struct rlock_url *url,
 			    int64_t deadline_ms);
 void rlock__connector_clear(struct rlock__connector *connector);
-/* The same in the child of a fork(). */
-void rlock__connector_after_fork_child(struct rlock__connector *connector);
 /*
  * Go on, as far as possible without waiting; is_ready: the last poll found what it awaits. RLOCK_BUSY: it goes on.
  * First the addresses of the host are found. RLOCK_ENET, RLOCK_ESYS: why has the reason.

@@ -589,13 +589,6 @@ void rlock__topology_free(struct rlock__topology *topology)
 	free(topology);
 }
 
-void rlock__topology_after_fork_child(struct rlock__topology *topology)
-{
-	for (size_t i = 0; i < topology->sentinel_count; i++)
-		rlock__session_after_fork_child(&topology->sentinels[i].session);
-	rlock__topology_stop(topology);
-}
-
 enum rlock_status rlock__topology_check(const struct rlock__topology *topology)
 {
 	if (rlock_url_scheme(topology->url) != RLOCK_SCHEME_LOCAL)

@@ -24,8 +24,6 @@ struct rlock__topology *rlock__topology_new(const struct rlock_url *url,
 					    const struct rlock__session *session,
 					    int64_t timeout_ms);
 void rlock__topology_free(struct rlock__topology *topology);
-/* Close what it has open in the child of a fork(). */
-void rlock__topology_after_fork_child(struct rlock__topology *topology);
 
 /* RLOCK_EUNSUPPORTED: a local: URL for which no socket was set. */
 enum rlock_status rlock__topology_check(const struct rlock__topology *topology);

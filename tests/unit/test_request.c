@@ -210,7 +210,7 @@ static void check_after_fork_child(void)
 		bool is_free = true;
 
 		for (size_t i = 0; i < PARTIES; i++) {
-			rlock__connection_after_fork_child(parties[i].connection);
+			rlock__connection_close(parties[i].connection);
 			is_free = is_free && !rlock__request_is_under_way(parties[i].connection) &&
 				  !rlock__connection_is_open(parties[i].connection);
 		}
