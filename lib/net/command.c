@@ -16,7 +16,6 @@
 #include "net/connection.h"
 #include "net/server_error.h"
 #include "net/session.h"
-#include "net/stream.h"
 #include "rlock.h"
 
 /* How much later than the time that it may take the reply to WAIT may come. */
@@ -225,18 +224,15 @@ static int64_t retry_after_ms_of(const redisReply *reply, const char *waiter)
 enum rlock_status rlock__subscription_drain(struct rlock__connection *connection,
 					    const char *waiter, int64_t *retry_after_ms_out)
 {
-	*retry_after_ms_out = INT64_MAX;
-	if (!rlock__stream_fill(&connection->session.stream))
-		return rlock__session_fail(&connection->session);
-	for (;;) {
-		redisReply *reply = NULL;
+	enum rlock_status status;
+	redisReply *reply;
 
-		if (!rlock__stream_next(&connection->session.stream, &reply))
-			return rlock__session_fail(&connection->session);
-		if (reply == NULL)
-			return RLOCK_OK;
+	*retry_after_ms_out = INT64_MAX;
+	connection->session.readiness = RLOCK__READY;
+	while ((status = rlock__session_read(&connection->session, &reply)) == RLOCK_OK) {
 		*retry_after_ms_out =
 			rlock__sooner(*retry_after_ms_out, retry_after_ms_of(reply, waiter));
 		freeReplyObject(reply);
 	}
+	return status == RLOCK_BUSY ? RLOCK_OK : status;
 }

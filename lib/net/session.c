@@ -32,11 +32,11 @@ static enum rlock_status fail_password(struct rlock__session *session, const cha
 	return RLOCK_ENET;
 }
 
-static void password_end(struct rlock__password *password)
+static void password_end(struct rlock__session *session)
 {
-	if (password->fetch != NULL)
-		password->source->end(password->fetch);
-	*password = (struct rlock__password){ 0 };
+	if (session->password.fetch != NULL)
+		session->login_url->password_source.end(session->password.fetch);
+	session->password = (struct rlock__password){ 0 };
 }
 
 /* What an earlier try to connect has begun goes on, so that it may take longer than one try. */
@@ -46,7 +46,7 @@ static enum rlock_status password_begin(struct rlock__session *session, int64_t 
 	const struct rlock_password_source *source = &session->login_url->password_source;
 
 	if (password->fetch != NULL && rlock_now_ms() >= password->end_ms)
-		password_end(password);
+		password_end(session);
 	if (password->fetch != NULL || session->login_url->password != NULL ||
 	    source->begin == NULL)
 		return RLOCK_OK;
@@ -55,7 +55,6 @@ static enum rlock_status password_begin(struct rlock__session *session, int64_t 
 	if (password->fetch == NULL)
 		return rlock__fail(session->error, RLOCK_ESYS, "cannot fetch a password: %s",
 				   strerror(errno));
-	password->source = source;
 	password->end_ms = end_ms;
 	return RLOCK_OK;
 }
@@ -69,14 +68,14 @@ static enum rlock_status password_advance(struct rlock__session *session)
 
 	if (password->fetch == NULL || password->text != NULL)
 		return RLOCK_OK;
-	status = password->source->advance(password->fetch, &password->text, why);
+	status = session->login_url->password_source.advance(password->fetch, &password->text, why);
 	if (status == RLOCK_BUSY)
 		return status;
 	if (status == RLOCK_OK && password->text != NULL) {
 		rlock__trace(session->error, "the password was fetched");
 		return RLOCK_OK;
 	}
-	password_end(password);
+	password_end(session);
 	return fail_password(session, rlock_escape(why, strlen(why), shown, sizeof(shown)));
 }
 
@@ -270,7 +269,8 @@ static enum rlock_status fail_by_words(struct rlock__session *session)
 	return fail(session, RLOCK_ENET, text);
 }
 
-enum rlock_status rlock__session_fail(struct rlock__session *session)
+/* The stream is broken, and says why. */
+static enum rlock_status fail_stream(struct rlock__session *session)
 {
 	const struct rlock__tls_failure *failure = rlock__tls_why(session->stream.tls);
 	enum rlock_status status = failure != NULL ? failure->status : RLOCK_ENET;
@@ -291,7 +291,7 @@ static enum rlock_status fail_handshake(struct rlock__session *session)
 		return fail(session, RLOCK_ENET,
 			    "the server closed the connection during the TLS handshake: "
 			    "is this a TLS port?");
-	return rlock__session_fail(session);
+	return fail_stream(session);
 }
 
 /* The stream stays open, for fire and forget. */
@@ -322,21 +322,6 @@ static enum rlock_status load_tls(struct rlock__session *session)
 	return fail(session, failure.status, failure.why);
 }
 
-static enum rlock_status resolve_step(struct rlock__session *session)
-{
-	enum rlock_status status = rlock__connector_resolve(&session->connector, is_ready(session));
-
-	if (status < 0)
-		return fail(session, status, session->connector.why);
-	if (status == RLOCK_BUSY) {
-		status = load_tls(session);
-		return status == RLOCK_OK ? RLOCK_BUSY : status;
-	}
-	session->readiness = RLOCK__READY_UNKNOWN;
-	session->state = RLOCK__SESSION_CONNECT;
-	return status;
-}
-
 static enum rlock_status open_stream(struct rlock__session *session)
 {
 	const struct rlock__endpoint *endpoint = session->address.server->endpoints.items;
@@ -357,7 +342,7 @@ static enum rlock_status open_stream(struct rlock__session *session)
 static enum rlock_status connect_step(struct rlock__session *session)
 {
 	struct rlock__connector *connector = &session->connector;
-	enum rlock_status status = rlock__connector_connect(connector, is_ready(session));
+	enum rlock_status status = rlock__connector_advance(connector, is_ready(session));
 	enum rlock_status loaded = load_tls(session);
 
 	if (loaded != RLOCK_OK)
@@ -439,8 +424,7 @@ static enum rlock_status flush(struct rlock__session *session)
 	return session->stream.len == 0 ? RLOCK_OK : RLOCK_BUSY;
 }
 
-/* The next reply, of the login or of the command. */
-static enum rlock_status read_reply(struct rlock__session *session, redisReply **out)
+enum rlock_status rlock__session_read(struct rlock__session *session, redisReply **out)
 {
 	enum rlock_status status = flush(session);
 
@@ -448,14 +432,14 @@ static enum rlock_status read_reply(struct rlock__session *session, redisReply *
 		return status;
 	for (;;) {
 		if (!rlock__stream_next(&session->stream, out))
-			return rlock__session_fail(session);
+			return fail_stream(session);
 		if (*out != NULL)
 			return RLOCK_OK;
 		if (!is_ready(session))
 			return RLOCK_BUSY;
 		session->readiness = RLOCK__READY_UNKNOWN;
 		if (!rlock__stream_fill(&session->stream))
-			return rlock__session_fail(session);
+			return fail_stream(session);
 	}
 }
 
@@ -468,7 +452,7 @@ static enum rlock_status login_step(struct rlock__session *session)
 		session->state = RLOCK__SESSION_READY;
 		return RLOCK_OK;
 	}
-	status = read_reply(session, &reply);
+	status = rlock__session_read(session, &reply);
 	if (status != RLOCK_OK)
 		return status;
 	login_take(session, reply);
@@ -486,7 +470,7 @@ static enum rlock_status ready_step(struct rlock__session *session, redisReply *
 		return session->login.status;
 	if (!session->is_queued && !queue_command(session))
 		return fail(session, RLOCK_ENOMEM, NULL);
-	status = read_reply(session, out);
+	status = rlock__session_read(session, out);
 	if (status == RLOCK_OK) {
 		session->has_served = true;
 		session->words[0] = '\0';
@@ -501,8 +485,6 @@ static enum rlock_status step(struct rlock__session *session, redisReply **out)
 	    password_advance(session) < 0)
 		return RLOCK_ENET;
 	switch (session->state) {
-	case RLOCK__SESSION_RESOLVE:
-		return resolve_step(session);
 	case RLOCK__SESSION_CONNECT:
 		return connect_step(session);
 	case RLOCK__SESSION_TLS:
@@ -548,7 +530,6 @@ struct pollfd rlock__session_await(const struct rlock__session *session, int64_t
 	case RLOCK__SESSION_CLOSED:
 	case RLOCK__SESSION_ADDRESS:
 		break;
-	case RLOCK__SESSION_RESOLVE:
 	case RLOCK__SESSION_CONNECT:
 		rlock__connector_await(&session->connector, &fd, &end_ms);
 		break;
@@ -617,7 +598,7 @@ void rlock__session_connect(struct rlock__session *session, const struct rlock__
 	session->reach_end_ms = reach_end_ms;
 	rlock__connector_begin(&session->connector, address->server, reach_end_ms);
 	session->readiness = RLOCK__READY_UNKNOWN;
-	session->state = RLOCK__SESSION_RESOLVE;
+	session->state = RLOCK__SESSION_CONNECT;
 }
 
 bool rlock__session_send(struct rlock__session *session, const char *command, size_t len,
@@ -641,7 +622,7 @@ void rlock__session_settle(struct rlock__session *session)
 {
 	session->command = NULL;
 	if (session->password.text != NULL)
-		password_end(&session->password);
+		password_end(session);
 }
 
 /* All but the stream, and what is known of the last server. */
@@ -669,7 +650,7 @@ void rlock__session_reset(struct rlock__session *session)
 void rlock__session_end(struct rlock__session *session)
 {
 	rlock__session_close(session);
-	password_end(&session->password);
+	password_end(session);
 }
 
 void rlock__session_free(struct rlock__session *session)

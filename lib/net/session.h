@@ -20,8 +20,7 @@ struct rlock_url;
 enum rlock__session_state {
 	RLOCK__SESSION_CLOSED,
 	RLOCK__SESSION_ADDRESS, /* the owner is to say to which server; the password may be fetched meanwhile, and later */
-	RLOCK__SESSION_RESOLVE, /* a DNS query is under way */
-	RLOCK__SESSION_CONNECT,
+	RLOCK__SESSION_CONNECT, /* after a DNS query, if need be */
 	RLOCK__SESSION_TLS,
 	RLOCK__SESSION_PASSWORD, /* all else is ready for the login */
 	RLOCK__SESSION_LOGIN,    /* it is queued, and replies to it are outstanding */
@@ -33,7 +32,6 @@ enum rlock__readiness { RLOCK__READY_UNKNOWN, RLOCK__READY_NOT, RLOCK__READY };
 
 /* A password that a source fetches. All zero: none is fetched. */
 struct rlock__password {
-	const struct rlock_password_source *source;
 	void *fetch;      /* the source's; NULL: none */
 	int fd;           /* of the fetch */
 	int64_t end_ms;   /* of the fetch: a later stream needs a new one */
@@ -133,8 +131,8 @@ struct pollfd rlock__session_await_password(const struct rlock__session *session
 bool rlock__session_is_open(const struct rlock__session *session);
 /* The command is over; the password is not needed any more, unless it is still fetched. */
 void rlock__session_settle(struct rlock__session *session);
-/* Close a broken stream, with the reason in the error. */
-enum rlock_status rlock__session_fail(struct rlock__session *session);
+/* The next reply, of the login, of the command, or a message of a subscription. RLOCK_BUSY: none has come. */
+enum rlock_status rlock__session_read(struct rlock__session *session, struct redisReply **out);
 
 /* Append a command as it goes over the wire, to what was malloc'ed. false: out of memory. */
 bool rlock__session_format(char **text, size_t *len, int argc, const char **argv,

@@ -246,7 +246,7 @@ static enum rlock_status read_resolver(struct rlock__connector *connector, bool 
 	return error == 0 ? RLOCK_OK : RLOCK_ENET;
 }
 
-enum rlock_status rlock__connector_resolve(struct rlock__connector *connector, bool is_ready)
+static enum rlock_status find_addresses(struct rlock__connector *connector, bool is_ready)
 {
 	if (connector->resolver != NULL)
 		return read_resolver(connector, is_ready);
@@ -296,8 +296,13 @@ static bool try_addresses(struct rlock__connector *connector, bool is_ready)
 	return is_over;
 }
 
-enum rlock_status rlock__connector_connect(struct rlock__connector *connector, bool is_ready)
+enum rlock_status rlock__connector_advance(struct rlock__connector *connector, bool is_ready)
 {
+	enum rlock_status status =
+		connector->address == NULL ? find_addresses(connector, is_ready) : RLOCK_OK;
+
+	if (status != RLOCK_OK)
+		return status;
 	if (!try_addresses(connector, is_ready))
 		return RLOCK_BUSY;
 	if (connector->status == RLOCK_OK && !is_trusted(connector)) {
