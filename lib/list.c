@@ -313,21 +313,22 @@ static enum rlock_status inspect_again(struct batch *batch, size_t index)
 /* One write: the text of the script goes with the first of them. */
 static enum rlock_status send_batch(struct batch *batch)
 {
-	struct rlock__command commands[BATCH_MAX];
 	struct listing *listing = batch->listing;
 	struct rlock__connection *connection = listing->connection;
 	size_t holders_max =
 		listing->request->holders_max > 0 ? listing->request->holders_max : HOLDERS_MAX;
 
 	for (size_t i = 0; i < batch->count; i++) {
+		struct rlock__command command;
+
 		rlock__inspection_args(&batch->names[i], holders_max, 0, listing->conn->has_cluster,
 				       &batch->args[i]);
 		if (batch->args[i].is_out_of_memory)
 			return rlock__fail_memory(&connection->error);
-		commands[i] = rlock__args_command(&batch->args[i], &rlock__script_inspect, i == 0);
-		commands[i].needs_login = true;
+		command = rlock__args_command(&batch->args[i], &rlock__script_inspect, i == 0);
+		rlock__request_add(connection, &command);
 	}
-	rlock__request_start(connection, commands, batch->count, INT64_MAX, take_reply, batch);
+	rlock__request_start(connection, true, INT64_MAX, take_reply, batch);
 	return rlock__request_await(connection).status;
 }
 

@@ -222,6 +222,17 @@ long rlock_percent_decode(char *text, size_t len)
 	return (long)used;
 }
 
+bool rlock__text_append(struct rlock__text *text, const char *bytes, size_t len)
+{
+	char *longer = realloc(text->text, text->len + len);
+
+	if (longer == NULL)
+		return false;
+	memcpy(longer + text->len, bytes, len);
+	*text = (struct rlock__text){ longer, text->len + len };
+	return true;
+}
+
 bool rlock__decimal_parse(const char *text, size_t len, int64_t *out)
 {
 	char *end;
@@ -235,18 +246,6 @@ bool rlock__decimal_parse(const char *text, size_t len, int64_t *out)
 		return false;
 	*out = number;
 	return true;
-}
-
-char *rlock__text_percent_encode(const char *text, const char *keep)
-{
-	char nothing[1];
-	size_t len = strlen(text);
-	size_t size = rlock_percent_encode(text, len, keep, nothing, 0) + 1;
-	char *encoded = malloc(size);
-
-	if (encoded != NULL)
-		(void)rlock_percent_encode(text, len, keep, encoded, size);
-	return encoded;
 }
 
 #define FNV_PRIME UINT64_C(0x100000001b3)

@@ -14,11 +14,11 @@ struct rlock__text {
 	size_t len;
 };
 
+/* Append bytes to text. false: out of memory, and text stays as it was. */
+bool rlock__text_append(struct rlock__text *text, const char *bytes, size_t len);
+
 /* All of text is a number: digits, maybe after a minus. text[len] is a NUL. False: *out stays as it is. */
 bool rlock__decimal_parse(const char *text, size_t len, int64_t *out);
-
-/* The percent-encoded text, malloc'ed, see rlock_percent_encode; NULL when out of memory. */
-char *rlock__text_percent_encode(const char *text, const char *keep);
 
 /* A hash of the bytes, and of what was hashed before into seed; never 0. */
 uint64_t rlock__hash(uint64_t seed, const void *bytes, size_t len);

@@ -159,34 +159,27 @@ void rlock__subscription_begin(struct rlock__connection *connection,
 {
 	static const char *const verbs[] = { "SUBSCRIBE", "SSUBSCRIBE" };
 	size_t sorts = rlock__connection_has_cluster(connection) ? 2 : 1, words = count + 1;
-	const char **argv = calloc(sorts * words, sizeof(*argv));
-	size_t *lengths = calloc(sorts * words, sizeof(*lengths));
-	struct rlock__command commands[2] = { { 0 } };
+	const char **argv = calloc(words, sizeof(*argv));
+	size_t *lengths = calloc(words, sizeof(*lengths));
 
 	rlock__connection_close(connection);
 	connection->request.unacknowledged = count * sorts;
-	for (size_t i = 0; argv != NULL && lengths != NULL && i < sorts; i++) {
-		struct rlock__command *command = &commands[i];
-
-		*command = (struct rlock__command){ .argc = (int)words,
-						    .argv = argv + i * words,
-						    .lengths = lengths + i * words };
-		command->argv[0] = verbs[i];
-		command->lengths[0] = strlen(verbs[i]);
-		for (size_t j = 0; j < count; j++) {
-			command->argv[j + 1] = channels[j].text;
-			command->lengths[j + 1] = channels[j].len;
-		}
-	}
-	if (argv != NULL && lengths != NULL) {
-		rlock__request_start(connection, commands, sorts, deadline_ms, take_acknowledgement,
-				     NULL);
-	} else {
+	if (argv == NULL || lengths == NULL)
 		connection->request.status = rlock__fail_memory(&connection->error);
-		connection->request.phase = RLOCK__PHASE_OVER;
+	for (size_t i = 0; connection->request.status == RLOCK_OK && i < sorts; i++) {
+		argv[0] = verbs[i];
+		lengths[0] = strlen(verbs[i]);
+		for (size_t j = 0; j < count; j++) {
+			argv[j + 1] = channels[j].text;
+			lengths[j + 1] = channels[j].len;
+		}
+		rlock__request_add(connection, &(struct rlock__command){ .argc = (int)words,
+									 .argv = argv,
+									 .lengths = lengths });
 	}
 	free(argv);
 	free(lengths);
+	rlock__request_start(connection, false, deadline_ms, take_acknowledgement, NULL);
 }
 
 enum rlock_status rlock__subscription_open(struct rlock__connection *connection,

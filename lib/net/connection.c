@@ -99,11 +99,16 @@ static void clear_request(struct rlock__connection *connection)
 {
 	struct rlock__request *request = &connection->request;
 
-	free(request->command);
+	free(request->command.text);
 	free(request->unreachable);
 	freeReplyObject(request->reply);
-	freeReplyObject(request->first);
 	memset(request, 0, sizeof(*request));
+}
+
+static void drop_reply(struct rlock__request *request)
+{
+	freeReplyObject(request->reply);
+	request->reply = NULL;
 }
 
 static void hang_up(struct rlock__connection *connection)
@@ -202,6 +207,8 @@ static bool end(struct rlock__connection *connection, enum rlock_status status)
 	struct rlock__request *request = &connection->request;
 
 	rlock__topology_stop(connection->topology);
+	if (request->behind_left > 0)
+		drop_reply(request);
 	if (status != RLOCK_OK && request->reply == NULL) {
 		if (request->phase == RLOCK__PHASE_ANSWER && connection->session.is_queued &&
 		    request->take_reply == NULL) {
@@ -311,8 +318,9 @@ static bool redirect(struct rlock__connection *connection)
 {
 	struct rlock__request *request = &connection->request;
 
-	freeReplyObject(request->reply);
-	request->reply = NULL;
+	drop_reply(request);
+	request->behind_left = request->behind_count;
+	request->zeros = 0;
 	connection->session.is_queued = connection->session.was_sent = false;
 	if (is_known_unreachable(connection))
 		return end(connection, fail_unreachable(connection));
@@ -340,24 +348,14 @@ static bool confirm(struct rlock__connection *connection)
 /* The first reply is that of the request, but it is none before all are there. true: they are. */
 static bool collect_reply(struct rlock__request *request, struct redisReply *reply)
 {
-	if (request->first == NULL) {
-		request->first = reply;
-		request->behind_left = request->behind_count;
+	if (request->reply == NULL) {
+		request->reply = reply;
 	} else {
 		request->zeros += reply->type == REDIS_REPLY_INTEGER && reply->integer == 0;
 		freeReplyObject(reply);
 		request->behind_left--;
 	}
-	if (request->behind_left > 0)
-		return false;
-	request->reply = request->first;
-	request->first = NULL;
-	return true;
-}
-
-static bool was_denied(const struct rlock__request *request)
-{
-	return request->first != NULL && request->first->type == REDIS_REPLY_ERROR;
+	return request->behind_left == 0;
 }
 
 /* The server has closed the stream behind its error: that is the reply, and what comes behind it is not awaited. */
@@ -366,8 +364,7 @@ static bool end_denied(struct rlock__connection *connection)
 	struct rlock__request *request = &connection->request;
 	enum rlock_status status = connection->session.login.status;
 
-	request->reply = request->first;
-	request->first = NULL;
+	request->behind_left = 0;
 	hang_up(connection);
 	return end(connection, status);
 }
@@ -375,12 +372,12 @@ static bool end_denied(struct rlock__connection *connection)
 /* A cluster that is down does not say why: of which node the others say that it is dead is in this list. */
 static bool list_nodes(struct rlock__connection *connection)
 {
-	static const char command[] = "*2\r\n$7\r\nCLUSTER\r\n$5\r\nNODES\r\n";
+	static char text[] = "*2\r\n$7\r\nCLUSTER\r\n$5\r\nNODES\r\n";
+	static const struct rlock__text command = { text, sizeof(text) - 1 };
 	struct rlock__request *request = &connection->request;
 
 	request->phase = RLOCK__PHASE_NODES;
-	if (rlock__session_send(&connection->session, command, sizeof(command) - 1, false,
-				request->deadline_ms))
+	if (rlock__session_send(&connection->session, &command, false, request->deadline_ms))
 		return true;
 	hang_up(connection);
 	return end(connection, RLOCK_OK);
@@ -419,8 +416,7 @@ static bool nodes_step(struct rlock__connection *connection)
 	    rlock__topology_find_dead(nodes->str, node, sizeof(node))) {
 		status = fail_dead(connection, node);
 		request->was_denied = true;
-		freeReplyObject(request->reply);
-		request->reply = NULL;
+		drop_reply(request);
 	} else {
 		connection->session.was_sent = true;
 		status = RLOCK_OK;
@@ -445,7 +441,8 @@ static bool answer_step(struct rlock__connection *connection)
 		return false;
 	if (status == RLOCK_ENET && connection->session.is_unreachable && try_next(connection))
 		return connect_session(connection);
-	if (status == RLOCK_ENET && was_denied(request))
+	if (status == RLOCK_ENET && request->reply != NULL &&
+	    request->reply->type == REDIS_REPLY_ERROR)
 		return end_denied(connection);
 	if (status != RLOCK_OK)
 		return end(connection, status);
@@ -477,10 +474,8 @@ static bool confirm_step(struct rlock__connection *connection)
 	status = rlock__topology_advance(connection->topology);
 	if (status == RLOCK_BUSY)
 		return false;
-	if (status != RLOCK_OK) {
-		freeReplyObject(request->reply);
-		request->reply = NULL;
-	}
+	if (status != RLOCK_OK)
+		drop_reply(request);
 	return end(connection, status);
 }
 
@@ -530,57 +525,40 @@ static void take_late_reply(struct rlock__connection *connection)
 	struct rlock__request *request = &connection->request;
 
 	if (request->phase != RLOCK__PHASE_ANSWER || request->take_reply != NULL ||
-	    !connection->session.is_queued || connection->session.stream.len > 0)
+	    !connection->session.is_queued || connection->session.stream.output.len > 0)
 		return;
 	connection->session.readiness = RLOCK__READY;
 	run(connection);
 }
 
-static bool append_behind(struct rlock__request *request, const struct rlock__behind *behind)
-{
-	char *longer = realloc(request->command, request->command_len + behind->len);
-
-	if (longer == NULL)
-		return false;
-	memcpy(longer + request->command_len, behind->text, behind->len);
-	request->command = longer;
-	request->command_len += behind->len;
-	request->behind_count = behind->count;
-	return true;
-}
-
-/* As they go over the wire, since there may be no stream yet. */
-static enum rlock_status format_commands(struct rlock__connection *connection,
-					 const struct rlock__command *commands, size_t count)
+/* As it goes over the wire, since there may be no stream yet. */
+void rlock__request_add(struct rlock__connection *connection, const struct rlock__command *command)
 {
 	struct rlock__request *request = &connection->request;
-	const struct rlock__behind *behind = commands[0].behind;
+	const struct rlock__behind *behind = command->behind;
 
-	for (size_t i = 0; i < count; i++)
-		if (!rlock__session_format(&request->command, &request->command_len,
-					   commands[i].argc, commands[i].argv, commands[i].lengths))
-			return rlock__fail_memory(&connection->error);
-	if (behind != NULL && !append_behind(request, behind))
-		return rlock__fail_memory(&connection->error);
-	return RLOCK_OK;
+	if (!rlock__stream_format(&request->command, command->argc, command->argv,
+				  command->lengths) ||
+	    (behind != NULL && !rlock__text_append(&request->command, behind->text, behind->len)))
+		request->status = rlock__fail_memory(&connection->error);
+	else if (behind != NULL)
+		request->behind_left = request->behind_count = behind->count;
 }
 
-void rlock__request_start(struct rlock__connection *connection,
-			  const struct rlock__command *commands, size_t command_count,
+void rlock__request_start(struct rlock__connection *connection, bool needs_login,
 			  int64_t deadline_ms, rlock__take_reply_fn take_reply, void *ctx)
 {
 	struct rlock__request *request = &connection->request;
 	struct rlock__session *session = &connection->session;
 	bool is_open = rlock__session_is_open(session);
-	enum rlock_status status = format_commands(connection, commands, command_count);
+	enum rlock_status status = request->status;
 
 	request->phase = RLOCK__PHASE_ANSWER;
 	request->deadline_ms = rlock__sooner(deadline_ms, rlock_now_ms() + connection->timeout_ms);
 	request->take_reply = take_reply;
 	request->take_reply_ctx = ctx;
 	if (status == RLOCK_OK &&
-	    !rlock__session_send(session, request->command, request->command_len,
-				 commands[0].needs_login, request->deadline_ms)) {
+	    !rlock__session_send(session, &request->command, needs_login, request->deadline_ms)) {
 		hang_up(connection);
 		status = rlock__fail_memory(&connection->error);
 	}
@@ -604,7 +582,8 @@ void rlock__request_begin(struct rlock__connection *connection,
 		connection->is_stale = false;
 		rlock__topology_forget(connection->topology);
 	}
-	rlock__request_start(connection, command, 1, deadline_ms, NULL, NULL);
+	rlock__request_add(connection, command);
+	rlock__request_start(connection, command->needs_login, deadline_ms, NULL, NULL);
 }
 
 /* As far as the last poll allows. */
@@ -773,7 +752,8 @@ void rlock__request_fire_and_forget(struct rlock__connection *connection,
 				    const struct rlock__command *command)
 {
 	struct rlock__stream *stream = &connection->session.stream;
-	bool is_held_back = connection->request.command != NULL && !connection->session.is_queued;
+	bool is_held_back =
+		connection->request.command.text != NULL && !connection->session.is_queued;
 
 	if (rlock__stream_is_open(stream) && !is_held_back &&
 	    rlock__stream_queue(stream, command->argc, command->argv, command->lengths) &&

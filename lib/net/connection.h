@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "net/session.h"
 #include "rlock.h"
 
@@ -61,9 +62,8 @@ typedef bool (*rlock__take_reply_fn)(void *ctx, struct rlock__connection *connec
 struct rlock__request {
 	enum rlock__phase phase;
 	int64_t deadline_ms;
-	char *command; /* as hiredis wrote it down; kept for another node */
-	size_t command_len;
-	int redirections; /* from node to node */
+	struct rlock__text command; /* one or several, on the wire; kept for another node */
+	int redirections;           /* from node to node */
 	char *unreachable; /* "SERVER: WHY" of the last one that could not be reached; NULL: all could */
 	bool was_denied; /* with RLOCK_ENET: the server has said no, without doing anything */
 	rlock__take_reply_fn
@@ -71,8 +71,7 @@ struct rlock__request {
 	void *take_reply_ctx;
 	size_t unacknowledged;    /* channels of a subscription */
 	enum rlock_status status; /* status, was_sent and reply are the result */
-	struct redisReply *reply;
-	struct redisReply *first; /* while those behind it are awaited; else NULL */
+	struct redisReply *reply; /* it is none while others behind it are awaited */
 	size_t behind_count, behind_left, zeros;
 };
 
@@ -165,11 +164,12 @@ void rlock__request_fire_and_forget(struct rlock__connection *connection,
 				    const struct rlock__command *command);
 
 /*
- * Begin a request of one or several commands, on a connection that has none: take_reply is called with ctx and each
- * reply, of which it may take parts away, until it returns true. NULL: the first reply is the result, as for rlock__request_begin.
+ * Begin a request of several commands, on a connection that has none: add each, then start. take_reply is called with ctx and
+ * each reply, of which it may take parts away, until it returns true. NULL: the first reply is the result, as for
+ * rlock__request_begin.
  */
-void rlock__request_start(struct rlock__connection *connection,
-			  const struct rlock__command *commands, size_t command_count,
+void rlock__request_add(struct rlock__connection *connection, const struct rlock__command *command);
+void rlock__request_start(struct rlock__connection *connection, bool needs_login,
 			  int64_t deadline_ms, rlock__take_reply_fn take_reply, void *ctx);
 
 /*

@@ -228,7 +228,7 @@ static const char *const step_names[RLOCK__LOGIN_STEPS] = {
 /* The command that has no reply yet, "*3\r\n$7\r\nEVALSHA\r\n..." on the wire. */
 static void show_command(const struct rlock__session *session, char *out, size_t size)
 {
-	const char *verb = session->command;
+	const char *verb = session->command->text;
 
 	for (int line = 0; line < 2; line++)
 		verb = strchr(verb, '\n') + 1;
@@ -389,8 +389,7 @@ static void trace_connected(const struct rlock__session *session)
 
 static bool queue_command(struct rlock__session *session)
 {
-	session->is_queued = rlock__stream_queue_formatted(&session->stream, session->command,
-							   session->command_len);
+	session->is_queued = rlock__stream_queue_formatted(&session->stream, session->command);
 	return session->is_queued;
 }
 
@@ -413,7 +412,7 @@ static enum rlock_status password_step(struct rlock__session *session)
 
 static enum rlock_status flush(struct rlock__session *session)
 {
-	if (session->stream.len == 0)
+	if (session->stream.output.len == 0)
 		return RLOCK_OK;
 	session->readiness = RLOCK__READY_UNKNOWN;
 	if (session->is_queued)
@@ -421,7 +420,7 @@ static enum rlock_status flush(struct rlock__session *session)
 	/* What it had said before it closed is read first. */
 	if (!rlock__stream_flush(&session->stream))
 		return RLOCK_OK;
-	return session->stream.len == 0 ? RLOCK_OK : RLOCK_BUSY;
+	return session->stream.output.len == 0 ? RLOCK_OK : RLOCK_BUSY;
 }
 
 enum rlock_status rlock__session_read(struct rlock__session *session, redisReply **out)
@@ -601,11 +600,10 @@ void rlock__session_connect(struct rlock__session *session, const struct rlock__
 	session->state = RLOCK__SESSION_CONNECT;
 }
 
-bool rlock__session_send(struct rlock__session *session, const char *command, size_t len,
+bool rlock__session_send(struct rlock__session *session, const struct rlock__text *command,
 			 bool needs_login, int64_t deadline_ms)
 {
 	session->command = command;
-	session->command_len = len;
 	session->needs_login = needs_login;
 	session->is_queued = session->was_sent = session->was_polled = false;
 	session->readiness = RLOCK__READY_UNKNOWN;
@@ -658,22 +656,4 @@ void rlock__session_free(struct rlock__session *session)
 	rlock__session_end(session);
 	rlock__tls_context_free(session->tls_context);
 	session->tls_context = NULL;
-}
-
-bool rlock__session_format(char **text, size_t *len, int argc, const char **argv,
-			   const size_t *lengths)
-{
-	char *formatted = NULL, *longer = NULL;
-	long long more = redisFormatCommandArgv(&formatted, argc, argv, lengths);
-
-	if (more >= 0)
-		longer = realloc(*text, *len + (size_t)more);
-	if (longer != NULL) {
-		memcpy(longer + *len, formatted, (size_t)more);
-		*text = longer;
-		*len += (size_t)more;
-	}
-	if (more >= 0)
-		redisFreeCommand(formatted);
-	return longer != NULL;
 }

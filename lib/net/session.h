@@ -84,8 +84,7 @@ struct rlock__session {
 	bool is_unreachable;          /* the server of the last address was: another one may do */
 	uint64_t server_number;       /* of the last stream's server; 0: there was none */
 	unsigned streams;             /* how many were opened */
-	const char *command;          /* the owner's, until its reply has come; NULL: none */
-	size_t command_len;
+	const struct rlock__text *command; /* the owner's, until its reply has come; NULL: none */
 	bool needs_login; /* the command is held back until the login is accepted */
 	bool is_queued;   /* the command is on the stream */
 	bool was_sent;    /* the server may have seen the command */
@@ -112,10 +111,10 @@ enum rlock_status rlock__session_begin(struct rlock__session *session, int64_t p
 void rlock__session_connect(struct rlock__session *session, const struct rlock__address *address,
 			    int64_t reach_end_ms);
 /*
- * Send a command, as hiredis has formatted it, once the session is open: in one write with the login, unless that is to be
+ * Send a command, as rlock__stream_format has made it, once the session is open: in one write with the login, unless that is to be
  * accepted before. It has to have several replies, or one. false: out of memory.
  */
-bool rlock__session_send(struct rlock__session *session, const char *command, size_t len,
+bool rlock__session_send(struct rlock__session *session, const struct rlock__text *command,
 			 bool needs_login, int64_t deadline_ms);
 /*
  * Go on, as far as the last poll allows. RLOCK_OK: *out is the next reply to the command, which the caller frees;
@@ -133,9 +132,5 @@ bool rlock__session_is_open(const struct rlock__session *session);
 void rlock__session_settle(struct rlock__session *session);
 /* The next reply, of the login, of the command, or a message of a subscription. RLOCK_BUSY: none has come. */
 enum rlock_status rlock__session_read(struct rlock__session *session, struct redisReply **out);
-
-/* Append a command as it goes over the wire, to what was malloc'ed. false: out of memory. */
-bool rlock__session_format(char **text, size_t *len, int argc, const char **argv,
-			   const size_t *lengths);
 
 #endif

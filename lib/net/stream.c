@@ -474,7 +474,6 @@ static const char *reader_why(const struct rlock__reader *reader)
 #define AWAIT_END_MS 300
 /* What is read at a time: a whole TLS record, and most replies. */
 #define PIECE_BYTES 16384
-#define FIRST_CAPACITY 1024
 
 bool rlock__stream_open(struct rlock__stream *stream, struct rlock__connector *connector,
 			struct rlock__tls *tls)
@@ -497,7 +496,7 @@ void rlock__stream_close(struct rlock__stream *stream)
 	(void)close(stream->fd);
 	rlock__tls_free(stream->tls);
 	reader_free(stream->reader);
-	free(stream->output);
+	free(stream->output.text);
 	*stream = (struct rlock__stream){ 0 };
 }
 
@@ -521,33 +520,12 @@ bool rlock__stream_is_open(const struct rlock__stream *stream)
 
 /* ---- write ---- */
 
-/* Room for so many bytes more. */
-static bool reserve(struct rlock__stream *stream, size_t len)
-{
-	size_t capacity = stream->capacity > 0 ? stream->capacity : FIRST_CAPACITY;
-	char *output;
-
-	if (stream->capacity - stream->len >= len)
-		return true;
-	while (capacity - stream->len < len)
-		capacity *= 2;
-	output = realloc(stream->output, capacity);
-	if (output == NULL)
-		return false;
-	stream->output = output;
-	stream->capacity = capacity;
-	return true;
-}
-
 static bool append(struct rlock__stream *stream, const char *bytes, size_t len)
 {
-	if (!reserve(stream, len)) {
-		stream->error = ENOMEM;
-		return false;
-	}
-	memcpy(stream->output + stream->len, bytes, len);
-	stream->len += len;
-	return true;
+	if (rlock__text_append(&stream->output, bytes, len))
+		return true;
+	stream->error = ENOMEM;
+	return false;
 }
 
 /* What TLS has for the server: it is written with the rest. */
@@ -562,29 +540,41 @@ static bool append_records(struct rlock__stream *stream)
 	return true;
 }
 
-bool rlock__stream_queue_formatted(struct rlock__stream *stream, const char *command, size_t len)
+bool rlock__stream_format(struct rlock__text *commands, int argc, const char **argv,
+			  const size_t *lengths)
+{
+	char *command = NULL;
+	long long len = redisFormatCommandArgv(&command, argc, argv, lengths);
+	bool is_made = len >= 0 && rlock__text_append(commands, command, (size_t)len);
+
+	if (len >= 0)
+		redisFreeCommand(command);
+	return is_made;
+}
+
+bool rlock__stream_queue_formatted(struct rlock__stream *stream, const struct rlock__text *commands)
 {
 	if (stream->tls == NULL)
-		return append(stream, command, len);
-	return rlock__tls_write(stream->tls, command, len) && append_records(stream);
+		return append(stream, commands->text, commands->len);
+	return rlock__tls_write(stream->tls, commands->text, commands->len) &&
+	       append_records(stream);
 }
 
 bool rlock__stream_queue(struct rlock__stream *stream, int argc, const char **argv,
 			 const size_t *lengths)
 {
-	char *command = NULL;
-	long long len = redisFormatCommandArgv(&command, argc, argv, lengths);
-	bool is_queued = len >= 0 && rlock__stream_queue_formatted(stream, command, (size_t)len);
+	struct rlock__text command = { 0 };
+	bool is_queued = rlock__stream_format(&command, argc, argv, lengths) &&
+			 rlock__stream_queue_formatted(stream, &command);
 
-	if (len >= 0)
-		redisFreeCommand(command);
+	free(command.text);
 	return is_queued;
 }
 
 bool rlock__stream_flush(struct rlock__stream *stream)
 {
-	ssize_t len = send(stream->fd, stream->output + stream->sent, stream->len - stream->sent,
-			   MSG_NOSIGNAL);
+	ssize_t len = send(stream->fd, stream->output.text + stream->sent,
+			   stream->output.len - stream->sent, MSG_NOSIGNAL);
 
 	if (len < 0) {
 		if (errno == EAGAIN || errno == EINTR)
@@ -595,14 +585,14 @@ bool rlock__stream_flush(struct rlock__stream *stream)
 		return false;
 	}
 	stream->sent += (size_t)len;
-	if (stream->sent == stream->len)
-		stream->sent = stream->len = 0;
+	if (stream->sent == stream->output.len)
+		stream->sent = stream->output.len = 0;
 	return true;
 }
 
 struct pollfd rlock__stream_await(const struct rlock__stream *stream)
 {
-	return (struct pollfd){ stream->fd, stream->len > 0 ? POLLOUT : POLLIN, 0 };
+	return (struct pollfd){ stream->fd, stream->output.len > 0 ? POLLOUT : POLLIN, 0 };
 }
 
 /* ---- read ---- */
@@ -691,9 +681,10 @@ bool rlock__stream_handshake(struct rlock__stream *stream, bool *is_over)
 		stream->is_at_end = step == RLOCK__TLS_ENDED;
 		if (!append_records(stream) || step == RLOCK__TLS_FAILED || stream->is_at_end)
 			return false;
-		if (stream->len > 0 && step == RLOCK__TLS_WAITS && !rlock__stream_flush(stream))
+		if (stream->output.len > 0 && step == RLOCK__TLS_WAITS &&
+		    !rlock__stream_flush(stream))
 			return false;
-		if (step == RLOCK__TLS_DONE || stream->len > 0)
+		if (step == RLOCK__TLS_DONE || stream->output.len > 0)
 			break;
 		if (!receive_records(stream, &len))
 			return false;

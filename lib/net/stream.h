@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/un.h>
 
+#include "base/text.h"
 #include "rlock.h"
 
 struct pollfd;
@@ -60,11 +61,11 @@ struct rlock__stream {
 	struct rlock__reader *reader; /* NULL: closed */
 	struct rlock__tls *tls;       /* NULL: none */
 	int fd;
-	char *output; /* what was queued: bytes up to sent have been written, those up to len not yet; len is 0 when all is written */
-	size_t sent, len, capacity;
-	bool is_at_end; /* the server has closed its side */
-	int error;      /* of a failed call; 0: none */
-	char first;     /* the first byte that came, before TLS; 0: none has */
+	struct rlock__text output; /* what was queued; of no length when all is written */
+	size_t sent;               /* of that */
+	bool is_at_end;            /* the server has closed its side */
+	int error;                 /* of a failed call; 0: none */
+	char first;                /* the first byte that came, before TLS; 0: none has */
 };
 
 /* Takes over the connected socket, and tls, or NULL. false: out of memory, and tls is gone. */
@@ -84,8 +85,12 @@ bool rlock__stream_handshake(struct rlock__stream *stream, bool *is_over);
 /* Queue a command. false: out of memory. lengths: NULL when all of argv are strings. */
 bool rlock__stream_queue(struct rlock__stream *stream, int argc, const char **argv,
 			 const size_t *lengths);
-/* The same for a command that hiredis has formatted. */
-bool rlock__stream_queue_formatted(struct rlock__stream *stream, const char *command, size_t len);
+/* The same for what rlock__stream_format has made. */
+bool rlock__stream_queue_formatted(struct rlock__stream *stream,
+				   const struct rlock__text *commands);
+/* Append a command as it goes over the wire. false: out of memory. */
+bool rlock__stream_format(struct rlock__text *commands, int argc, const char **argv,
+			  const size_t *lengths);
 /* Write what the socket takes, once, without a SIGPIPE. false: the stream is broken. */
 bool rlock__stream_flush(struct rlock__stream *stream);
 

@@ -43,8 +43,7 @@ struct rlock__topology {
 	size_t answered;     /* of the last query */
 	size_t sentinel_count;
 	struct sentinel *sentinels;
-	char *queries; /* the same for each of them */
-	size_t queries_len;
+	struct rlock__text queries; /* the same for each of them */
 };
 
 static struct rlock__error *error_of(const struct rlock__topology *topology)
@@ -100,14 +99,10 @@ static bool make_queries(struct rlock__topology *topology)
 	const char *of_address[] = { "SENTINEL", "GET-MASTER-ADDR-BY-NAME", service };
 	const char *of_epoch[] = { "SENTINEL", "MASTER", service };
 
-	if (rlock__session_format(&topology->queries, &topology->queries_len, 3, of_address,
-				  NULL) &&
-	    rlock__session_format(&topology->queries, &topology->queries_len, 3, of_epoch, NULL))
-		return true;
-	free(topology->queries);
-	topology->queries = NULL;
-	topology->queries_len = 0;
-	return false;
+	/* Anew, where there was no memory for both. */
+	topology->queries.len = 0;
+	return rlock__stream_format(&topology->queries, 3, of_address, NULL) &&
+	       rlock__stream_format(&topology->queries, 3, of_epoch, NULL);
 }
 
 /* false: out of memory. */
@@ -115,7 +110,9 @@ static bool sentinels_make(struct rlock__topology *topology)
 {
 	size_t count = topology->url->endpoints.count;
 
-	if (topology->queries == NULL && !make_queries(topology))
+	if (topology->sentinel_count == count)
+		return true;
+	if (!make_queries(topology))
 		return false;
 	if (topology->sentinels == NULL)
 		topology->sentinels = calloc(count, sizeof(*topology->sentinels));
@@ -255,8 +252,7 @@ static void sentinel_query(const struct rlock__topology *topology, struct sentin
 		return;
 	}
 	rlock__session_connect(&sentinel->session, &address, deadline_ms);
-	(void)rlock__session_send(&sentinel->session, topology->queries, topology->queries_len,
-				  false, deadline_ms);
+	(void)rlock__session_send(&sentinel->session, &topology->queries, false, deadline_ms);
 	sentinel_advance(sentinel);
 }
 
@@ -583,7 +579,7 @@ void rlock__topology_free(struct rlock__topology *topology)
 		rlock_url_free(topology->sentinels[i].url);
 	}
 	free(topology->sentinels);
-	free(topology->queries);
+	free(topology->queries.text);
 	rlock_url_free(topology->server);
 	rlock_url_free(topology->home);
 	free(topology);
