@@ -221,7 +221,7 @@ enum rlock_status rlock__subscription_drain(struct rlock__connection *connection
 	redisReply *reply;
 
 	*retry_after_ms_out = INT64_MAX;
-	connection->session.readiness = RLOCK__READY;
+	connection->session.may_read = true;
 	while ((status = rlock__session_read(&connection->session, &reply)) == RLOCK_OK) {
 		*retry_after_ms_out =
 			rlock__sooner(*retry_after_ms_out, retry_after_ms_of(reply, waiter));

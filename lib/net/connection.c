@@ -186,12 +186,6 @@ const struct rlock_url *rlock__connection_server(const struct rlock__connection 
 /* A cluster redirects once, or twice while a slot is on its way; more is a loop. */
 #define REDIRECTIONS_MAX 5
 
-static enum rlock_status fail_slow(struct rlock__connection *connection)
-{
-	return rlock__fail(&connection->error, RLOCK_ENET, "no answer from %s in time",
-			   rlock_url_server(connection->url));
-}
-
 static enum rlock_status fail_cancelled(struct rlock__connection *connection)
 {
 	return rlock__fail(&connection->error, RLOCK_CANCELLED, "no answer from %s yet",
@@ -501,7 +495,7 @@ static void run(struct rlock__connection *connection)
 {
 	/* From the answer it may be back to another node. */
 	while (step(connection))
-		assert(connection->request.phase != RLOCK__PHASE_OVER);
+		;
 }
 
 /* ---- begin and advance ---- */
@@ -527,7 +521,7 @@ static void take_late_reply(struct rlock__connection *connection)
 	if (request->phase != RLOCK__PHASE_ANSWER || request->take_reply != NULL ||
 	    !connection->session.is_queued || connection->session.stream.output.len > 0)
 		return;
-	connection->session.readiness = RLOCK__READY;
+	connection->session.may_read = true;
 	run(connection);
 }
 
@@ -586,27 +580,13 @@ void rlock__request_begin(struct rlock__connection *connection,
 	rlock__request_start(connection, command->needs_login, deadline_ms, NULL, NULL);
 }
 
-/* As far as the last poll allows. */
-static void go_on(struct rlock__connection *connection)
-{
-	struct rlock__request *request = &connection->request;
-
-	if (connection->session.readiness == RLOCK__READY_UNKNOWN)
-		return;
-	run(connection);
-	/* The session has the deadlines of the other phases. */
-	if (request->phase == RLOCK__PHASE_CONFIRM && rlock_now_ms() >= request->deadline_ms)
-		(void)end(connection, fail_slow(connection));
-	connection->session.readiness = RLOCK__READY_UNKNOWN;
-}
-
 bool rlock__request_advance(struct rlock__connection *connection, struct rlock__result *out)
 {
 	struct rlock__request *request = &connection->request;
 
 	assert(rlock__request_is_under_way(connection));
-	if (request->phase != RLOCK__PHASE_OVER)
-		go_on(connection);
+	connection->session.may_read = true;
+	run(connection);
 	if (request->phase != RLOCK__PHASE_OVER)
 		return false;
 	*out = (struct rlock__result){ .status = request->status,
@@ -625,58 +605,18 @@ bool rlock__request_advance(struct rlock__connection *connection, struct rlock__
 /* Each session, for each its password, as many sentinels as a URL may name, and the events. */
 #define POLLED_MAX (RLOCK_SERVERS_MAX * (2 + RLOCK_SERVERS_MAX) + 1)
 
-/* What is polled, and for which session. */
-struct polled {
-	struct pollfd fds[POLLED_MAX];
-	struct rlock__session *owners[POLLED_MAX]; /* NULL: for a password */
-	size_t count;
-	int64_t until_ms;
-};
-
-static void add(struct polled *polled, struct rlock__session *session, struct pollfd fd)
+static void add_connection(struct rlock__polled *polled, const struct rlock__connection *connection)
 {
-	polled->owners[polled->count] = session;
-	polled->fds[polled->count++] = fd;
-}
-
-/* A session that is being opened goes on after each poll: it is not to take the password's readiness for its own. */
-static void add_session(struct polled *polled, struct rlock__session *session)
-{
-	struct pollfd password = rlock__session_await_password(session);
-
-	add(polled, session, rlock__session_await(session, &polled->until_ms));
-	if (password.fd >= 0)
-		add(polled, NULL, password);
-}
-
-static void add_queried(struct polled *polled, const struct rlock__topology *topology)
-{
-	struct rlock__session *queried[RLOCK_SERVERS_MAX];
-	size_t count = rlock__topology_await(topology, queried, &polled->until_ms);
-
-	for (size_t i = 0; i < count; i++) {
-		add_session(polled, queried[i]);
-		queried[i]->readiness = RLOCK__READY_NOT;
-	}
-}
-
-static void add_connection(struct polled *polled, struct rlock__connection *connection)
-{
-	connection->session.readiness = RLOCK__READY_NOT;
 	switch (connection->request.phase) {
 	case RLOCK__PHASE_NONE:
 		break;
 	case RLOCK__PHASE_FIND:
-		add_queried(polled, connection->topology);
-		add_session(polled, &connection->session);
-		break;
 	case RLOCK__PHASE_ANSWER:
 	case RLOCK__PHASE_NODES:
-		add_session(polled, &connection->session);
-		break;
+		rlock__session_await(&connection->session, polled);
+		/* fall through */
 	case RLOCK__PHASE_CONFIRM:
-		add_queried(polled, connection->topology);
-		polled->until_ms = rlock__sooner(polled->until_ms, connection->request.deadline_ms);
+		rlock__topology_await(connection->topology, polled);
 		break;
 	case RLOCK__PHASE_OVER:
 		polled->until_ms = 0;
@@ -684,32 +624,20 @@ static void add_connection(struct polled *polled, struct rlock__connection *conn
 	}
 }
 
-static void set_readiness(struct polled *polled)
-{
-	for (size_t i = 0; i < polled->count; i++)
-		if (polled->fds[i].revents != 0 && polled->owners[i] != NULL)
-			polled->owners[i]->readiness = RLOCK__READY;
-}
-
 enum rlock_status rlock__request_poll_all(struct rlock__connection *const *connections,
 					  size_t count, struct rlock__events *events,
 					  int64_t until_ms)
 {
-	struct polled polled;
-	enum rlock_status status;
+	struct pollfd fds[POLLED_MAX];
+	struct rlock__polled polled = { fds, 0, until_ms };
 
-	polled.count = 0;
-	polled.until_ms = until_ms;
 	if (count > RLOCK_SERVERS_MAX) {
 		errno = EINVAL;
 		return RLOCK_ESYS;
 	}
 	for (size_t i = 0; i < count; i++)
 		add_connection(&polled, connections[i]);
-	status = rlock__events_poll(events, polled.fds, polled.count, polled.until_ms);
-	if (status == RLOCK_OK)
-		set_readiness(&polled);
-	return status;
+	return rlock__events_poll(events, fds, polled.count, polled.until_ms);
 }
 
 void rlock__request_wait(struct rlock__connection *connection)

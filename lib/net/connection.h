@@ -135,7 +135,7 @@ const struct rlock_url *rlock__connection_server(const struct rlock__connection 
 void rlock__request_begin(struct rlock__connection *connection,
 			  const struct rlock__command *command, int64_t deadline_ms);
 /*
- * Go on, as far as the last poll allows. true: it is over, with the result in *out.
+ * Go on, as far as possible without waiting. true: it is over, with the result in *out.
  * RLOCK_OK: there is a reply, maybe an error reply. When the login was denied, but the command was carried out, there
  * is a reply with the status of the login; the stream then serves one more command, to undo it. After RLOCK_ENET and
  * RLOCK_CANCELLED the stream can be used by rlock__request_fire_and_forget only; the next request opens another.

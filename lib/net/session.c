@@ -303,11 +303,6 @@ static enum rlock_status fail_slow(struct rlock__session *session)
 
 /* ---- the steps: RLOCK_OK to go on with the next one, RLOCK_BUSY to wait ---- */
 
-static bool is_ready(const struct rlock__session *session)
-{
-	return session->readiness == RLOCK__READY;
-}
-
 /* To load OpenSSL takes some 2 ms, and the server or the DNS may as well answer meanwhile. */
 static enum rlock_status load_tls(struct rlock__session *session)
 {
@@ -342,14 +337,13 @@ static enum rlock_status open_stream(struct rlock__session *session)
 static enum rlock_status connect_step(struct rlock__session *session)
 {
 	struct rlock__connector *connector = &session->connector;
-	enum rlock_status status = rlock__connector_advance(connector, is_ready(session));
+	enum rlock_status status = rlock__connector_advance(connector);
 	enum rlock_status loaded = load_tls(session);
 
 	if (loaded != RLOCK_OK)
 		return loaded;
 	if (status == RLOCK_BUSY)
 		return status;
-	session->readiness = RLOCK__READY_UNKNOWN;
 	session->streams++;
 	if (status != RLOCK_OK)
 		return fail(session, status, connector->why);
@@ -414,7 +408,6 @@ static enum rlock_status flush(struct rlock__session *session)
 {
 	if (session->stream.output.len == 0)
 		return RLOCK_OK;
-	session->readiness = RLOCK__READY_UNKNOWN;
 	if (session->is_queued)
 		session->was_sent = true;
 	/* What it had said before it closed is read first. */
@@ -429,17 +422,15 @@ enum rlock_status rlock__session_read(struct rlock__session *session, redisReply
 
 	if (status != RLOCK_OK)
 		return status;
-	for (;;) {
-		if (!rlock__stream_next(&session->stream, out))
-			return fail_stream(session);
-		if (*out != NULL)
-			return RLOCK_OK;
-		if (!is_ready(session))
-			return RLOCK_BUSY;
-		session->readiness = RLOCK__READY_UNKNOWN;
-		if (!rlock__stream_fill(&session->stream))
+	if (!rlock__stream_next(&session->stream, out))
+		return fail_stream(session);
+	if (*out == NULL && session->may_read) {
+		session->may_read = false;
+		if (!rlock__stream_fill(&session->stream) ||
+		    !rlock__stream_next(&session->stream, out))
 			return fail_stream(session);
 	}
+	return *out != NULL ? RLOCK_OK : RLOCK_BUSY;
 }
 
 static enum rlock_status login_step(struct rlock__session *session)
@@ -503,30 +494,34 @@ static enum rlock_status step(struct rlock__session *session, redisReply **out)
 
 enum rlock_status rlock__session_advance(struct rlock__session *session, struct redisReply **out)
 {
-	enum rlock_status status = RLOCK_BUSY;
+	enum rlock_status status;
 
 	*out = NULL;
-	session->was_polled = session->was_polled || session->readiness != RLOCK__READY_UNKNOWN;
-	/* A reply that has come in part is not parsed anew before there is more of it. */
-	if (session->readiness != RLOCK__READY_NOT || !rlock__session_is_open(session))
-		do
-			status = step(session, out);
-		while (status == RLOCK_OK && *out == NULL);
+	do
+		status = step(session, out);
+	while (status == RLOCK_OK && *out == NULL);
 	/* Also if the server sends all the time, but no complete reply. */
-	if (status == RLOCK_BUSY && session->was_polled && rlock__session_is_open(session) &&
+	if (status == RLOCK_BUSY && rlock__session_is_open(session) &&
 	    rlock_now_ms() >= session->deadline_ms)
 		status = fail_slow(session);
-	session->readiness = RLOCK__READY_UNKNOWN;
 	return status;
 }
 
-struct pollfd rlock__session_await(const struct rlock__session *session, int64_t *until_ms)
+static void add(struct rlock__polled *polled, struct pollfd fd)
 {
+	if (fd.fd >= 0)
+		polled->fds[polled->count++] = fd;
+}
+
+void rlock__session_await(const struct rlock__session *session, struct rlock__polled *polled)
+{
+	const struct rlock__password *password = &session->password;
 	struct pollfd fd = { -1, 0, 0 };
 	int64_t end_ms = INT64_MAX;
 
 	switch (session->state) {
 	case RLOCK__SESSION_CLOSED:
+		return;
 	case RLOCK__SESSION_ADDRESS:
 		break;
 	case RLOCK__SESSION_CONNECT:
@@ -545,18 +540,10 @@ struct pollfd rlock__session_await(const struct rlock__session *session, int64_t
 		end_ms = session->deadline_ms;
 		break;
 	}
-	*until_ms = rlock__sooner(*until_ms, end_ms);
-	return fd;
-}
-
-struct pollfd rlock__session_await_password(const struct rlock__session *session)
-{
-	const struct rlock__password *password = &session->password;
-	bool is_awaited = password->fetch != NULL && password->text == NULL &&
-			  session->state != RLOCK__SESSION_CLOSED &&
-			  !rlock__session_is_open(session);
-
-	return (struct pollfd){ is_awaited ? password->fd : -1, POLLIN, 0 };
+	add(polled, fd);
+	polled->until_ms = rlock__sooner(polled->until_ms, end_ms);
+	if (password->fetch != NULL && password->text == NULL && !rlock__session_is_open(session))
+		add(polled, (struct pollfd){ password->fd, POLLIN, 0 });
 }
 
 /* ---- open, send and close ---- */
@@ -596,7 +583,6 @@ void rlock__session_connect(struct rlock__session *session, const struct rlock__
 	session->is_unreachable = false;
 	session->reach_end_ms = reach_end_ms;
 	rlock__connector_begin(&session->connector, address->server, reach_end_ms);
-	session->readiness = RLOCK__READY_UNKNOWN;
 	session->state = RLOCK__SESSION_CONNECT;
 }
 
@@ -605,8 +591,7 @@ bool rlock__session_send(struct rlock__session *session, const struct rlock__tex
 {
 	session->command = command;
 	session->needs_login = needs_login;
-	session->is_queued = session->was_sent = session->was_polled = false;
-	session->readiness = RLOCK__READY_UNKNOWN;
+	session->is_queued = session->was_sent = false;
 	session->deadline_ms = deadline_ms;
 	return !rlock__session_is_open(session) || queue_command(session);
 }

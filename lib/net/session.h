@@ -27,8 +27,12 @@ enum rlock__session_state {
 	RLOCK__SESSION_READY,
 };
 
-/* The result of the last poll. */
-enum rlock__readiness { RLOCK__READY_UNKNOWN, RLOCK__READY_NOT, RLOCK__READY };
+/* What is polled for, and until when. */
+struct rlock__polled {
+	struct pollfd *fds;
+	size_t count;
+	int64_t until_ms;
+};
 
 /* A password that a source fetches. All zero: none is fetched. */
 struct rlock__password {
@@ -65,7 +69,7 @@ struct rlock__address {
 
 struct rlock__session {
 	enum rlock__session_state state;
-	enum rlock__readiness readiness; /* of what it awaits */
+	bool may_read; /* once: the owner sets it whenever it goes on, so that a server that sends all the time keeps nobody */
 	const struct rlock_url
 		*login_url;         /* user, password and database, and the parameters of TLS */
 	const char *client_name;    /* NULL: none */
@@ -88,7 +92,6 @@ struct rlock__session {
 	bool needs_login; /* the command is held back until the login is accepted */
 	bool is_queued;   /* the command is on the stream */
 	bool was_sent;    /* the server may have seen the command */
-	bool was_polled;  /* since then: before that, no deadline is over */
 };
 
 /* What session refers to stays the owner's; tls_context may be NULL. */
@@ -117,15 +120,13 @@ void rlock__session_connect(struct rlock__session *session, const struct rlock__
 bool rlock__session_send(struct rlock__session *session, const struct rlock__text *command,
 			 bool needs_login, int64_t deadline_ms);
 /*
- * Go on, as far as the last poll allows. RLOCK_OK: *out is the next reply to the command, which the caller frees;
+ * Go on, as far as possible without waiting. RLOCK_OK: *out is the next reply to the command, which the caller frees;
  * login.status may tell that the login was denied. RLOCK_BUSY: there is none yet. Else it has failed, and is closed, unless
  * the command is under way.
  */
 enum rlock_status rlock__session_advance(struct rlock__session *session, struct redisReply **out);
-/* What to poll for, and until when: *until_ms becomes sooner if need be. */
-struct pollfd rlock__session_await(const struct rlock__session *session, int64_t *until_ms);
-/* What to poll for because of the password; that it is ready says nothing of the stream. */
-struct pollfd rlock__session_await_password(const struct rlock__session *session);
+/* What to poll for: at most two descriptors are added. */
+void rlock__session_await(const struct rlock__session *session, struct rlock__polled *polled);
 /* Whether a command can be queued. */
 bool rlock__session_is_open(const struct rlock__session *session);
 /* The command is over; the password is not needed any more, unless it is still fetched. */

@@ -129,6 +129,7 @@ static bool end(struct rlock__connector *connector, enum rlock_status status, in
 	return true;
 }
 
+/* Begin, or go on: what is under way tells so. */
 static bool connect_address(struct rlock__connector *connector)
 {
 	const struct addrinfo *address = connector->address;
@@ -137,12 +138,14 @@ static bool connect_address(struct rlock__connector *connector)
 	while (connect(connector->fd, address->ai_addr, address->ai_addrlen) != 0) {
 		if (errno == EINTR)
 			continue;
-		if (errno == EINPROGRESS)
-			return false;
-		if (errno != EAGAIN)
+		if (errno == EISCONN)
+			break;
+		if (errno != EINPROGRESS && errno != EALREADY && errno != EAGAIN)
 			return end(connector, RLOCK_ENET, errno);
-		connector->retry_ms = rlock_now_ms() + FULL_BACKLOG_PAUSE_MS;
-		return false;
+		if (errno == EAGAIN)
+			connector->retry_ms = rlock_now_ms() + FULL_BACKLOG_PAUSE_MS;
+		return rlock_now_ms() >= connector->address_end_ms &&
+		       end(connector, RLOCK_ENET, ETIMEDOUT);
 	}
 	return end(connector, RLOCK_OK, 0);
 }
@@ -158,23 +161,6 @@ static bool try_address(struct rlock__connector *connector)
 	if (connector->fd < 0)
 		return end(connector, RLOCK_ESYS, errno);
 	return connect_address(connector);
-}
-
-static bool go_on(struct rlock__connector *connector, bool is_ready)
-{
-	int64_t now_ms = rlock_now_ms();
-	int error = 0;
-	socklen_t error_len = sizeof(error);
-
-	if (!is_ready && now_ms >= connector->address_end_ms)
-		return end(connector, RLOCK_ENET, ETIMEDOUT);
-	if (now_ms >= connector->retry_ms)
-		return connect_address(connector);
-	if (!is_ready)
-		return false;
-	if (getsockopt(connector->fd, SOL_SOCKET, SO_ERROR, &error, &error_len) != 0)
-		error = errno;
-	return end(connector, error == 0 ? RLOCK_OK : RLOCK_ENET, error);
 }
 
 /* ---- all addresses ---- */
@@ -224,16 +210,16 @@ static enum rlock_status find_host(struct rlock__connector *connector)
 	return RLOCK_ESYS;
 }
 
-static enum rlock_status read_resolver(struct rlock__connector *connector, bool is_ready)
+static enum rlock_status read_resolver(struct rlock__connector *connector)
 {
 	struct rlock__resolver *resolver = connector->resolver;
+	uint64_t one;
 	int error;
 
-	if (!is_ready && rlock_now_ms() < connector->deadline_ms)
-		return RLOCK_BUSY;
-	connector->why = "the DNS query took too long";
-	if (!is_ready)
-		return RLOCK_ENET;
+	if (read(resolver->answered_fd, &one, sizeof(one)) < 0) {
+		connector->why = "the DNS query took too long";
+		return rlock_now_ms() < connector->deadline_ms ? RLOCK_BUSY : RLOCK_ENET;
+	}
 	error = atomic_load(&resolver->error);
 	if (error == 0) {
 		connector->found = resolver->answer;
@@ -246,10 +232,10 @@ static enum rlock_status read_resolver(struct rlock__connector *connector, bool 
 	return error == 0 ? RLOCK_OK : RLOCK_ENET;
 }
 
-static enum rlock_status find_addresses(struct rlock__connector *connector, bool is_ready)
+static enum rlock_status find_addresses(struct rlock__connector *connector)
 {
 	if (connector->resolver != NULL)
-		return read_resolver(connector, is_ready);
+		return read_resolver(connector);
 	if (rlock_url_scheme(connector->url) != RLOCK_SCHEME_UNIX)
 		return find_host(connector);
 	find_socket(connector);
@@ -283,9 +269,9 @@ static bool is_trusted(const struct rlock__connector *connector)
 }
 
 /* true: it is over, with connector->status. */
-static bool try_addresses(struct rlock__connector *connector, bool is_ready)
+static bool try_addresses(struct rlock__connector *connector)
 {
-	bool is_over = connector->fd < 0 ? try_address(connector) : go_on(connector, is_ready);
+	bool is_over = connector->fd < 0 ? try_address(connector) : connect_address(connector);
 
 	while (is_over && connector->status == RLOCK_ENET && connector->address->ai_next != NULL) {
 		close_fd(connector);
@@ -296,14 +282,14 @@ static bool try_addresses(struct rlock__connector *connector, bool is_ready)
 	return is_over;
 }
 
-enum rlock_status rlock__connector_advance(struct rlock__connector *connector, bool is_ready)
+enum rlock_status rlock__connector_advance(struct rlock__connector *connector)
 {
 	enum rlock_status status =
-		connector->address == NULL ? find_addresses(connector, is_ready) : RLOCK_OK;
+		connector->address == NULL ? find_addresses(connector) : RLOCK_OK;
 
 	if (status != RLOCK_OK)
 		return status;
-	if (!try_addresses(connector, is_ready))
+	if (!try_addresses(connector))
 		return RLOCK_BUSY;
 	if (connector->status == RLOCK_OK && !is_trusted(connector)) {
 		connector->status = RLOCK_ENET;

@@ -46,10 +46,10 @@ void rlock__connector_begin(struct rlock__connector *connector, const struct rlo
 			    int64_t deadline_ms);
 void rlock__connector_clear(struct rlock__connector *connector);
 /*
- * Go on, as far as possible without waiting; is_ready: the last poll found what it awaits. The addresses of the host are
- * found, then one after the other is connected to. RLOCK_BUSY: it goes on. RLOCK_ENET, RLOCK_ESYS: why has the reason.
+ * Go on, as far as possible without waiting: the addresses of the host are found, then one after the other is connected
+ * to. RLOCK_BUSY: it goes on. RLOCK_ENET, RLOCK_ESYS: why has the reason.
  */
-enum rlock_status rlock__connector_advance(struct rlock__connector *connector, bool is_ready);
+enum rlock_status rlock__connector_advance(struct rlock__connector *connector);
 /* What to poll for, and until when. */
 void rlock__connector_await(const struct rlock__connector *connector, struct pollfd *out,
 			    int64_t *until_ms);

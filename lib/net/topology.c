@@ -215,6 +215,7 @@ static void sentinel_end(struct sentinel *sentinel, enum rlock_status status)
 
 static void sentinel_advance(struct sentinel *sentinel)
 {
+	sentinel->session.may_read = true;
 	while (sentinel->status == RLOCK_BUSY) {
 		redisReply *reply = NULL;
 		bool is_last = true;
@@ -406,19 +407,15 @@ enum rlock_status rlock__topology_advance(struct rlock__topology *topology)
 	return RLOCK_OK;
 }
 
-size_t rlock__topology_await(const struct rlock__topology *topology, struct rlock__session **out,
-			     int64_t *until_ms)
+void rlock__topology_await(const struct rlock__topology *topology, struct rlock__polled *polled)
 {
-	size_t open = 0;
-
 	if (topology->query == NOT_QUERIED)
-		return 0;
+		return;
 	for (size_t i = 0; i < topology->sentinel_count; i++)
 		if (topology->sentinels[i].status == RLOCK_BUSY)
-			out[open++] = &topology->sentinels[i].session;
+			rlock__session_await(&topology->sentinels[i].session, polled);
 	if (count_of(topology, RLOCK_OK) > 0 && !topology->needs_majority)
-		*until_ms = rlock__sooner(*until_ms, topology->grace_end_ms);
-	return open;
+		polled->until_ms = rlock__sooner(polled->until_ms, topology->grace_end_ms);
 }
 
 /* ---- a cluster ---- */

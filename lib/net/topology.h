@@ -12,6 +12,7 @@
 
 struct rlock__address;
 struct rlock__error;
+struct rlock__polled;
 struct rlock__session;
 struct rlock__topology;
 struct rlock_url;
@@ -42,11 +43,10 @@ enum rlock_status rlock__topology_begin(struct rlock__topology *topology, int64_
  */
 enum rlock_status rlock__topology_confirm(struct rlock__topology *topology, int64_t since_ms,
 					  int64_t deadline_ms, bool needs_majority);
-/* Go on with a query, as far as the last poll allows. RLOCK_BUSY: it is not over. */
+/* Go on with a query, as far as possible without waiting. RLOCK_BUSY: it is not over. */
 enum rlock_status rlock__topology_advance(struct rlock__topology *topology);
-/* The sessions to be polled meanwhile: their number; out has room for RLOCK_SERVERS_MAX. And until when. */
-size_t rlock__topology_await(const struct rlock__topology *topology, struct rlock__session **out,
-			     int64_t *until_ms);
+/* What to poll for meanwhile. */
+void rlock__topology_await(const struct rlock__topology *topology, struct rlock__polled *polled);
 /* Do not go on with it. */
 void rlock__topology_stop(struct rlock__topology *topology);
 
