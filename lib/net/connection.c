@@ -111,19 +111,12 @@ static void drop_reply(struct rlock__request *request)
 	request->reply = NULL;
 }
 
-static void hang_up(struct rlock__connection *connection)
-{
-	rlock__session_close(&connection->session);
-	connection->is_stale = false;
-}
-
 void rlock__connection_close(struct rlock__connection *connection)
 {
 	clear_request(connection);
 	if (connection->topology != NULL)
 		rlock__topology_stop(connection->topology);
 	rlock__session_end(&connection->session);
-	connection->is_stale = false;
 }
 
 void rlock__connection_abandon(struct rlock__connection *connection)
@@ -206,16 +199,16 @@ static bool end(struct rlock__connection *connection, enum rlock_status status)
 	if (status != RLOCK_OK && request->reply == NULL) {
 		if (request->phase == RLOCK__PHASE_ANSWER && connection->session.is_queued &&
 		    request->take_reply == NULL) {
-			connection->is_stale = true;
+			connection->session.is_stale = true;
 		} else {
-			hang_up(connection);
+			rlock__session_close(&connection->session);
 			rlock__topology_forget(connection->topology);
 		}
 	}
 	rlock__session_settle(&connection->session);
 	/* To another server than that of this request, which is reached by another stream. */
 	if (rlock__topology_go_home(connection->topology))
-		hang_up(connection);
+		rlock__session_close(&connection->session);
 	request->status = status;
 	request->phase = RLOCK__PHASE_OVER;
 	return false;
@@ -270,7 +263,7 @@ bool rlock__request_follow(struct rlock__connection *connection, const char *err
 {
 	if (!rlock__topology_redirect(connection->topology, error))
 		return false;
-	hang_up(connection);
+	rlock__session_close(&connection->session);
 	return true;
 }
 
@@ -359,7 +352,7 @@ static bool end_denied(struct rlock__connection *connection)
 	enum rlock_status status = connection->session.login.status;
 
 	request->behind_left = 0;
-	hang_up(connection);
+	rlock__session_close(&connection->session);
 	return end(connection, status);
 }
 
@@ -373,7 +366,7 @@ static bool list_nodes(struct rlock__connection *connection)
 	request->phase = RLOCK__PHASE_NODES;
 	if (rlock__session_send(&connection->session, &command, false, request->deadline_ms))
 		return true;
-	hang_up(connection);
+	rlock__session_close(&connection->session);
 	return end(connection, RLOCK_OK);
 }
 
@@ -405,7 +398,7 @@ static bool nodes_step(struct rlock__connection *connection)
 		return false;
 	connection->session.was_sent = false;
 	if (status != RLOCK_OK)
-		hang_up(connection);
+		rlock__session_close(&connection->session);
 	if (status == RLOCK_OK && nodes->type == REDIS_REPLY_STRING &&
 	    rlock__topology_find_dead(nodes->str, node, sizeof(node))) {
 		status = fail_dead(connection, node);
@@ -553,7 +546,7 @@ void rlock__request_start(struct rlock__connection *connection, bool needs_login
 	request->take_reply_ctx = ctx;
 	if (status == RLOCK_OK &&
 	    !rlock__session_send(session, &request->command, needs_login, request->deadline_ms)) {
-		hang_up(connection);
+		rlock__session_close(&connection->session);
 		status = rlock__fail_memory(&connection->error);
 	}
 	if (status != RLOCK_OK)
@@ -571,9 +564,8 @@ void rlock__request_begin(struct rlock__connection *connection,
 {
 	take_late_reply(connection);
 	rlock__request_abandon(connection);
-	if (connection->is_stale) {
+	if (connection->session.is_stale) {
 		rlock__session_reset(&connection->session);
-		connection->is_stale = false;
 		rlock__topology_forget(connection->topology);
 	}
 	rlock__request_add(connection, command);

@@ -82,7 +82,6 @@ struct rlock__connection {
 	struct rlock__events *events; /* of the caller, served during its waits; NULL: none */
 	struct rlock__topology *topology;
 	struct rlock__session session;
-	bool is_stale; /* a reply is outstanding: only fire and forget can use the session */
 	uint64_t tried_rights;  /* for which locks the user's rights were tried; 0: none */
 	unsigned tried_streams; /* on which of the session's streams */
 	struct rlock__request request;

@@ -613,7 +613,7 @@ static void clear(struct rlock__session *session)
 {
 	rlock__connector_clear(&session->connector);
 	session->login = (struct rlock__login){ 0 };
-	session->has_served = false;
+	session->has_served = session->is_stale = false;
 	session->words[0] = '\0';
 	session->state = RLOCK__SESSION_CLOSED;
 }

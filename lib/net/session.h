@@ -84,10 +84,11 @@ struct rlock__session {
 	struct rlock__login login;    /* on that stream */
 	char words[RLOCK__WORDS_MAX]; /* an error that came first on it, in place of a reply */
 	bool has_served;              /* a command on it */
-	bool has_traced_name;         /* that a server denies it */
-	bool is_unreachable;          /* the server of the last address was: another one may do */
-	uint64_t server_number;       /* of the last stream's server; 0: there was none */
-	unsigned streams;             /* how many were opened */
+	bool is_stale; /* a reply is outstanding that nobody waits for: only fire and forget can use it */
+	bool has_traced_name;   /* that a server denies it */
+	bool is_unreachable;    /* the server of the last address was: another one may do */
+	uint64_t server_number; /* of the last stream's server; 0: there was none */
+	unsigned streams;       /* how many were opened */
 	const struct rlock__text *command; /* the owner's, until its reply has come; NULL: none */
 	bool needs_login; /* the command is held back until the login is accepted */
 	bool is_queued;   /* the command is on the stream */

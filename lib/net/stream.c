@@ -601,14 +601,10 @@ static bool receive(struct rlock__stream *stream, char bytes[PIECE_BYTES], size_
 	return false;
 }
 
-/* The same for records, which go to TLS. */
-static bool receive_records(struct rlock__stream *stream, size_t *len_out)
+static bool feed(struct rlock__stream *stream, const char *bytes, size_t len)
 {
-	char bytes[PIECE_BYTES];
-	bool is_open = receive(stream, bytes, len_out);
-
-	if (*len_out == 0 || rlock__tls_receive(stream->tls, bytes, *len_out))
-		return is_open;
+	if (reader_feed(stream->reader, bytes, len))
+		return true;
 	stream->error = ENOMEM;
 	return false;
 }
@@ -621,10 +617,8 @@ static bool read_records(struct rlock__stream *stream)
 	enum rlock__tls_step step;
 
 	while ((step = rlock__tls_read(stream->tls, bytes, sizeof(bytes), &len)) == RLOCK__TLS_DONE)
-		if (!reader_feed(stream->reader, bytes, len)) {
-			stream->error = ENOMEM;
+		if (!feed(stream, bytes, len))
 			return false;
-		}
 	stream->is_at_end = stream->is_at_end || step == RLOCK__TLS_ENDED;
 	return append_records(stream);
 }
@@ -633,13 +627,15 @@ bool rlock__stream_fill(struct rlock__stream *stream)
 {
 	char bytes[PIECE_BYTES];
 	size_t len;
+	bool is_open = receive(stream, bytes, &len);
 
 	if (stream->tls == NULL)
-		return receive(stream, bytes, &len) &&
-		       (len == 0 || reader_feed(stream->reader, bytes, len));
+		return is_open && feed(stream, bytes, len);
 	/* Replies may have come in one piece with the end of the stream, which is told after them. */
-	(void)receive_records(stream, &len);
-	return stream->error != ENOMEM && read_records(stream);
+	if (rlock__tls_receive(stream->tls, bytes, len))
+		return read_records(stream);
+	stream->error = ENOMEM;
+	return false;
 }
 
 static bool has_ended(const struct rlock__stream *stream)
@@ -654,29 +650,16 @@ bool rlock__stream_next(struct rlock__stream *stream, struct redisReply **out)
 
 /* ---- TLS ---- */
 
+/* Its last words go out in one write with what is queued first. */
 bool rlock__stream_handshake(struct rlock__stream *stream, bool *is_over)
 {
-	enum rlock__tls_step step;
-	size_t len = 0;
-
 	*is_over = stream->tls == NULL;
 	if (*is_over)
 		return true;
-	do {
-		step = rlock__tls_handshake(stream->tls);
-		stream->is_at_end = step == RLOCK__TLS_ENDED;
-		if (!append_records(stream) || step == RLOCK__TLS_FAILED || stream->is_at_end)
-			return false;
-		if (stream->output.len > 0 && step == RLOCK__TLS_WAITS &&
-		    !rlock__stream_flush(stream))
-			return false;
-		if (step == RLOCK__TLS_DONE || stream->output.len > 0)
-			break;
-		if (!receive_records(stream, &len))
-			return false;
-	} while (len > 0);
-	*is_over = step == RLOCK__TLS_DONE;
-	return true;
+	if (!rlock__stream_fill(stream) || has_ended(stream))
+		return false;
+	*is_over = rlock__tls_is_established(stream->tls);
+	return *is_over || stream->output.len == 0 || rlock__stream_flush(stream);
 }
 
 bool rlock__stream_was_closed(const struct rlock__stream *stream)

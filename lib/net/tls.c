@@ -675,7 +675,8 @@ void rlock__tls_free(struct rlock__tls *tls)
 
 bool rlock__tls_receive(struct rlock__tls *tls, const char *bytes, size_t len)
 {
-	return len <= INT_MAX && openssl.BIO_write(tls->received, bytes, (int)len) == (int)len;
+	return len == 0 ||
+	       (len <= INT_MAX && openssl.BIO_write(tls->received, bytes, (int)len) == (int)len);
 }
 
 size_t rlock__tls_take(struct rlock__tls *tls, char *out, size_t size)
@@ -703,7 +704,7 @@ static enum rlock__tls_step step_of(struct rlock__tls *tls, int result)
 	}
 }
 
-enum rlock__tls_step rlock__tls_handshake(struct rlock__tls *tls)
+static enum rlock__tls_step handshake(struct rlock__tls *tls)
 {
 	enum rlock__tls_step step;
 	int result;
@@ -736,8 +737,11 @@ bool rlock__tls_write(struct rlock__tls *tls, const char *bytes, size_t len)
 enum rlock__tls_step rlock__tls_read(struct rlock__tls *tls, char *out, size_t size,
 				     size_t *len_out)
 {
+	enum rlock__tls_step step = tls->is_established ? RLOCK__TLS_DONE : handshake(tls);
 	int result;
 
+	if (step != RLOCK__TLS_DONE)
+		return step;
 	openssl.ERR_clear_error();
 	result = openssl.SSL_read(tls->stream, out, size > INT_MAX ? INT_MAX : (int)size);
 	if (result <= 0)
@@ -747,6 +751,11 @@ enum rlock__tls_step rlock__tls_read(struct rlock__tls *tls, char *out, size_t s
 	if (!tls->has_kept_session)
 		tls->has_kept_session = session_keep(tls->context, tls->name, tls->stream);
 	return RLOCK__TLS_DONE;
+}
+
+bool rlock__tls_is_established(const struct rlock__tls *tls)
+{
+	return tls->is_established;
 }
 
 const struct rlock__tls_failure *rlock__tls_why(const struct rlock__tls *tls)

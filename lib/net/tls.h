@@ -56,10 +56,11 @@ bool rlock__tls_receive(struct rlock__tls *tls, const char *bytes, size_t len);
 /* What is to go to the socket: how many bytes of it are in out now; 0: none is left. */
 size_t rlock__tls_take(struct rlock__tls *tls, char *out, size_t size);
 
-enum rlock__tls_step rlock__tls_handshake(struct rlock__tls *tls);
+/* Whether the handshake is over. */
+bool rlock__tls_is_established(const struct rlock__tls *tls);
 /* After the handshake. false: it failed. */
 bool rlock__tls_write(struct rlock__tls *tls, const char *bytes, size_t len);
-/* After the handshake: with RLOCK__TLS_DONE there are *len_out bytes in out. */
+/* Goes on with the handshake first. With RLOCK__TLS_DONE there are *len_out bytes in out. */
 enum rlock__tls_step rlock__tls_read(struct rlock__tls *tls, char *out, size_t size,
 				     size_t *len_out);
 
