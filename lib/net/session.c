@@ -81,6 +81,9 @@ static enum rlock_status password_advance(struct rlock__session *session)
 
 /* ---- the login ---- */
 
+/* The steps, by the names of their commands. */
+static const char auth[] = "AUTH", name[] = "CLIENT SETNAME", role[] = "ROLE";
+
 /* A user may have no password; without AUTH we would be the default user. */
 static bool queue_login(struct rlock__session *session)
 {
@@ -90,26 +93,23 @@ static bool queue_login(struct rlock__session *session)
 	struct rlock__login *login = &session->login;
 	char db[16];
 	const struct {
-		enum rlock__login_step step;
+		const char *step;
 		bool is_needed;
 		int argc;
 		const char *argv[3];
 	} steps[] = {
-		{ RLOCK__LOGIN_AUTH,
+		{ auth, url->user == NULL && password != NULL, 2, { auth, password, NULL } },
+		{ auth,
 		  url->user != NULL,
 		  3,
-		  { "AUTH", url->user, password != NULL ? password : "" } },
-		{ RLOCK__LOGIN_AUTH,
-		  url->user == NULL && password != NULL,
-		  2,
-		  { "AUTH", password, NULL } },
-		{ RLOCK__LOGIN_SELECT, url->db != 0, 2, { "SELECT", db, NULL } },
-		{ RLOCK__LOGIN_NAME,
+		  { auth, url->user, password != NULL ? password : "" } },
+		{ "SELECT", url->db != 0, 2, { "SELECT", db, NULL } },
+		{ name,
 		  session->client_name != NULL,
 		  3,
 		  { "CLIENT", "SETNAME", session->client_name } },
-		{ RLOCK__LOGIN_ROLE, session->address.needs_master, 1, { "ROLE", NULL, NULL } },
-		{ RLOCK__LOGIN_ASKING, session->address.is_asking, 1, { "ASKING", NULL, NULL } },
+		{ role, session->address.needs_master, 1, { role, NULL, NULL } },
+		{ "ASKING", session->address.is_asking, 1, { "ASKING", NULL, NULL } },
 	};
 
 	(void)snprintf(db, sizeof(db), "%d", url->db);
@@ -122,12 +122,6 @@ static bool queue_login(struct rlock__session *session)
 			return false;
 	}
 	return true;
-}
-
-/* A server that does not know AUTH quotes the request in its error, with the password. */
-static bool is_unknown_login(enum rlock__login_step step, const redisReply *reply)
-{
-	return step == RLOCK__LOGIN_AUTH && strcasestr(reply->str, "unknown command") != NULL;
 }
 
 /* A user without the right to it finds out by the first write. */
@@ -154,24 +148,25 @@ static void take_name(struct rlock__session *session, const redisReply *reply)
 	session->has_traced_name = true;
 }
 
-static enum rlock_status take_step(struct rlock__error *error, enum rlock__login_step step,
+static enum rlock_status take_step(struct rlock__error *error, const char *step,
 				   const redisReply *reply)
 {
 	enum rlock_status status;
 
 	if (reply->type == REDIS_REPLY_STATUS)
 		return RLOCK_OK;
-	if (step == RLOCK__LOGIN_ROLE)
+	if (step == role)
 		return take_role(reply, error);
 	if (reply->type != REDIS_REPLY_ERROR)
 		return rlock__fail(error, RLOCK_ESERVER, "unexpected reply to the login");
-	if (is_unknown_login(step, reply))
+	/* A server that does not know AUTH quotes the request in its error, with the password. */
+	if (step == auth && strcasestr(reply->str, "unknown command") != NULL)
 		status = rlock__fail(error, RLOCK_EUNSUPPORTED,
 				     "denied by the server: it knows no login");
 	else
 		status = rlock__server_error(error, reply->str, reply->len, NULL);
 	if (status == RLOCK_ESERVER)
-		return step == RLOCK__LOGIN_AUTH ? RLOCK_EAUTH : RLOCK_EUNSUPPORTED;
+		return step == auth ? RLOCK_EAUTH : RLOCK_EUNSUPPORTED;
 	return status;
 }
 
@@ -179,9 +174,9 @@ static enum rlock_status take_step(struct rlock__error *error, enum rlock__login
  * Of a server that goes on to close the connection, and not of one that denies this step, and serves the next one: what
  * it says of a name has no other meaning.
  */
-static bool is_greeting(enum rlock__login_step step, const char *error)
+static bool is_greeting(const char *step, const char *error)
 {
-	if (step == RLOCK__LOGIN_NAME)
+	if (step == name)
 		return strncmp(error, "NOPERM", 6) != 0 && strcasestr(error, "unknown") == NULL;
 	return strncmp(error, "ERR max number of clients", 25) == 0 ||
 	       strncmp(error, "DENIED", 6) == 0;
@@ -189,12 +184,12 @@ static bool is_greeting(enum rlock__login_step step, const char *error)
 
 static void login_take(struct rlock__session *session, const redisReply *reply)
 {
-	enum rlock__login_step step = session->login.steps[session->login.answered++];
+	const char *step = session->login.steps[session->login.answered++];
 
 	if (session->login.answered == 1 && reply->type == REDIS_REPLY_ERROR &&
 	    is_greeting(step, reply->str))
 		(void)snprintf(session->words, sizeof(session->words), "%s", reply->str);
-	if (step == RLOCK__LOGIN_NAME)
+	if (step == name)
 		take_name(session, reply);
 	else if (session->login.status == RLOCK_OK)
 		session->login.status = take_step(session->error, step, reply);
@@ -219,20 +214,18 @@ static enum rlock_status fail(struct rlock__session *session, enum rlock_status 
 	return status;
 }
 
-static const char *const step_names[RLOCK__LOGIN_STEPS] = {
-	[RLOCK__LOGIN_AUTH] = "AUTH",           [RLOCK__LOGIN_SELECT] = "SELECT",
-	[RLOCK__LOGIN_NAME] = "CLIENT SETNAME", [RLOCK__LOGIN_ROLE] = "ROLE",
-	[RLOCK__LOGIN_ASKING] = "ASKING",
-};
-
-/* The command that has no reply yet, "*3\r\n$7\r\nEVALSHA\r\n..." on the wire. */
+/* The command that has no reply yet; on the wire it is "*3\r\n$7\r\nEVALSHA\r\n...". */
 static void show_command(const struct rlock__session *session, char *out, size_t size)
 {
-	const char *verb = session->command->text;
+	const struct rlock__login *login = &session->login;
+	const char *verb = "";
 
-	for (int line = 0; line < 2; line++)
-		verb = strchr(verb, '\n') + 1;
-	(void)snprintf(out, size, "%.*s", (int)strcspn(verb, "\r"), verb);
+	if (login->answered < login->count)
+		verb = login->steps[login->answered];
+	else if (session->command != NULL && !session->has_served)
+		verb = strchr(strchr(session->command->text, '\n') + 1, '\n') + 1;
+	(void)snprintf(out, size, "%s%.*s", verb[0] != '\0' ? " at " : "", (int)strcspn(verb, "\r"),
+		       verb);
 }
 
 /* A proxy closes the connection at a command that it does not know. */
@@ -240,15 +233,10 @@ static enum rlock_status fail_closed(struct rlock__session *session, const char 
 {
 	bool is_plain_tcp = rlock_url_scheme(session->address.server) != RLOCK_SCHEME_UNIX;
 	bool is_tls = is_plain_tcp && rlock__stream_may_lack_tls(&session->stream);
-	char text[RLOCK_ERROR_MAX / 2], command[32] = "";
+	char text[RLOCK_ERROR_MAX / 2], command[32];
 
-	if (session->login.answered < session->login.count)
-		(void)snprintf(command, sizeof(command), "%s",
-			       step_names[session->login.steps[session->login.answered]]);
-	else if (session->command != NULL && !session->has_served)
-		show_command(session, command, sizeof(command));
-	(void)snprintf(text, sizeof(text), "%s%s%s%s", why, command[0] != '\0' ? " at " : "",
-		       command,
+	show_command(session, command, sizeof(command));
+	(void)snprintf(text, sizeof(text), "%s%s%s", why, command,
 		       is_tls ? ": if this is a TLS port, its URL begins with rediss://" : "");
 	return fail(session, RLOCK_ENET, text);
 }
@@ -273,25 +261,18 @@ static enum rlock_status fail_by_words(struct rlock__session *session)
 static enum rlock_status fail_stream(struct rlock__session *session)
 {
 	const struct rlock__tls_failure *failure = rlock__tls_why(session->stream.tls);
-	enum rlock_status status = failure != NULL ? failure->status : RLOCK_ENET;
 	const char *why = rlock__stream_why(&session->stream);
 
 	if (why == NULL)
 		return fail(session, RLOCK_ENOMEM, NULL);
 	if (failure != NULL)
-		return fail(session, status, why);
-	return session->words[0] != '\0' ? fail_by_words(session) : fail_closed(session, why);
-}
-
-/* A server that does not know TLS may end what it does not understand. */
-static enum rlock_status fail_handshake(struct rlock__session *session)
-{
-	if (rlock__tls_why(session->stream.tls) == NULL &&
-	    rlock__stream_was_closed(&session->stream))
+		return fail(session, failure->status, why);
+	/* A server that does not know TLS may end what it does not understand. */
+	if (session->state == RLOCK__SESSION_TLS && rlock__stream_was_closed(&session->stream))
 		return fail(session, RLOCK_ENET,
 			    "the server closed the connection during the TLS handshake: "
 			    "is this a TLS port?");
-	return fail_stream(session);
+	return session->words[0] != '\0' ? fail_by_words(session) : fail_closed(session, why);
 }
 
 /* The stream stays open, for fire and forget. */
@@ -356,7 +337,7 @@ static enum rlock_status tls_step(struct rlock__session *session)
 	bool is_over = false;
 
 	if (!rlock__stream_handshake(&session->stream, &is_over))
-		return fail_handshake(session);
+		return fail_stream(session);
 	if (is_over) {
 		session->state = RLOCK__SESSION_PASSWORD;
 		return RLOCK_OK;

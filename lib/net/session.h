@@ -44,20 +44,13 @@ struct rlock__password {
 
 #define RLOCK__WORDS_MAX 128
 
-enum rlock__login_step {
-	RLOCK__LOGIN_AUTH,
-	RLOCK__LOGIN_SELECT,
-	RLOCK__LOGIN_NAME,
-	RLOCK__LOGIN_ROLE,   /* that of a master */
-	RLOCK__LOGIN_ASKING, /* to a node that takes over a slot */
-	RLOCK__LOGIN_STEPS,
-};
+#define RLOCK__LOGIN_STEPS 5
 
 /* On one stream. All zero: nothing was sent. */
 struct rlock__login {
-	enum rlock__login_step steps[RLOCK__LOGIN_STEPS];
-	size_t count, answered;   /* steps sent, and replies read */
-	enum rlock_status status; /* the first step that failed */
+	const char *steps[RLOCK__LOGIN_STEPS]; /* the names of the commands */
+	size_t count, answered;                /* steps sent, and replies read */
+	enum rlock_status status;              /* the first step that failed */
 };
 
 /* To which server, and what its login has to tell. */
