@@ -206,8 +206,10 @@ void rlock_conn_set_trace(struct rlock_conn *conn, rlock_trace_fn trace, void *c
 {
 	conn->error.trace = trace;
 	conn->error.trace_ctx = ctx;
-	for (size_t i = 0; i < conn->connection_count; i++)
-		rlock__connection_set_trace(conn->connections[i], trace, ctx);
+	for (size_t i = 0; i < conn->connection_count; i++) {
+		conn->connections[i]->error.trace = trace;
+		conn->connections[i]->error.trace_ctx = ctx;
+	}
 }
 
 void rlock_conn_after_fork_child(struct rlock_conn *conn)

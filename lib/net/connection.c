@@ -66,7 +66,8 @@ static enum rlock_status connection_like(const struct rlock__connection *connect
 	(*out)->events = connection->events;
 	(*out)->session.has_traced_name = connection->session.has_traced_name;
 	(*out)->session.tls_context = rlock__tls_context_share(connection->session.tls_context);
-	rlock__connection_set_trace(*out, connection->error.trace, connection->error.trace_ctx);
+	(*out)->error.trace = connection->error.trace;
+	(*out)->error.trace_ctx = connection->error.trace_ctx;
 	return RLOCK_OK;
 }
 
@@ -135,13 +136,6 @@ void rlock__connection_free(struct rlock__connection *connection)
 	rlock_url_free(connection->url);
 	free(connection->client_name);
 	free(connection);
-}
-
-void rlock__connection_set_trace(struct rlock__connection *connection, rlock_trace_fn trace,
-				 void *ctx)
-{
-	connection->error.trace = trace;
-	connection->error.trace_ctx = ctx;
 }
 
 bool rlock__connection_is_open(const struct rlock__connection *connection)
@@ -493,14 +487,9 @@ static void run(struct rlock__connection *connection)
 
 /* ---- begin and advance ---- */
 
-bool rlock__request_is_under_way(const struct rlock__connection *connection)
-{
-	return connection->request.phase != RLOCK__PHASE_NONE;
-}
-
 void rlock__request_abandon(struct rlock__connection *connection)
 {
-	if (rlock__request_is_under_way(connection) &&
+	if (connection->request.phase != RLOCK__PHASE_NONE &&
 	    connection->request.phase != RLOCK__PHASE_OVER)
 		(void)end(connection, RLOCK_CANCELLED);
 	clear_request(connection);
@@ -576,7 +565,7 @@ bool rlock__request_advance(struct rlock__connection *connection, struct rlock__
 {
 	struct rlock__request *request = &connection->request;
 
-	assert(rlock__request_is_under_way(connection));
+	assert(request->phase != RLOCK__PHASE_NONE);
 	connection->session.may_read = true;
 	run(connection);
 	if (request->phase != RLOCK__PHASE_OVER)

@@ -110,8 +110,6 @@ void rlock__connection_free(struct rlock__connection *connection);
 void rlock__connection_close(struct rlock__connection *connection);
 /* The same, since its server can't serve us: in a cluster the next request begins at another node. */
 void rlock__connection_abandon(struct rlock__connection *connection);
-void rlock__connection_set_trace(struct rlock__connection *connection, rlock_trace_fn trace,
-				 void *ctx);
 bool rlock__connection_is_open(const struct rlock__connection *connection);
 bool rlock__connection_has_sentinels(const struct rlock__connection *connection);
 bool rlock__connection_has_cluster(const struct rlock__connection *connection);
@@ -140,8 +138,6 @@ void rlock__request_begin(struct rlock__connection *connection,
  * RLOCK_CANCELLED the stream can be used by rlock__request_fire_and_forget only; the next request opens another.
  */
 bool rlock__request_advance(struct rlock__connection *connection, struct rlock__result *out);
-/* Between begin and the advance that says it is over. */
-bool rlock__request_is_under_way(const struct rlock__connection *connection);
 /* End a request that is under way, as if cancelled, without a result. A begin, a fire_and_forget and a close do the
  * same where they must. */
 void rlock__request_abandon(struct rlock__connection *connection);

@@ -93,39 +93,25 @@ static void sentinel_clear(struct sentinel *sentinel)
 	*sentinel = (struct sentinel){ .url = url };
 }
 
-static bool make_queries(struct rlock__topology *topology)
-{
-	const char *service = topology->url->service;
-	const char *of_address[] = { "SENTINEL", "GET-MASTER-ADDR-BY-NAME", service };
-	const char *of_epoch[] = { "SENTINEL", "MASTER", service };
-
-	/* Anew, where there was no memory for both. */
-	topology->queries.len = 0;
-	return rlock__stream_format(&topology->queries, 3, of_address, NULL) &&
-	       rlock__stream_format(&topology->queries, 3, of_epoch, NULL);
-}
-
 /* false: out of memory. */
-static bool sentinels_make(struct rlock__topology *topology)
+static bool make_sentinels(struct rlock__topology *topology)
 {
-	size_t count = topology->url->endpoints.count;
+	const struct rlock_url *url = topology->url;
+	const char *of_address[] = { "SENTINEL", "GET-MASTER-ADDR-BY-NAME", url->service };
+	const char *of_epoch[] = { "SENTINEL", "MASTER", url->service };
 
-	if (topology->sentinel_count == count)
-		return true;
-	if (!make_queries(topology))
+	topology->sentinels = calloc(url->endpoints.count, sizeof(*topology->sentinels));
+	if (topology->sentinels == NULL ||
+	    !rlock__stream_format(&topology->queries, 3, of_address, NULL) ||
+	    !rlock__stream_format(&topology->queries, 3, of_epoch, NULL))
 		return false;
-	if (topology->sentinels == NULL)
-		topology->sentinels = calloc(count, sizeof(*topology->sentinels));
-	if (topology->sentinels == NULL)
-		return false;
-	for (; topology->sentinel_count < count; topology->sentinel_count++) {
-		struct sentinel *sentinel = &topology->sentinels[topology->sentinel_count];
-
-		sentinel->url = rlock__url_of_sentinel(topology->url, topology->sentinel_count);
-		if (sentinel->url == NULL)
-			break;
+	for (size_t i = 0; i < url->endpoints.count; i++) {
+		topology->sentinels[i].url = rlock__url_of_sentinel(url, i);
+		if (topology->sentinels[i].url == NULL)
+			return false;
+		topology->sentinel_count++;
 	}
-	return topology->sentinel_count == count;
+	return true;
 }
 
 static enum rlock_status fail_no_sentinel(struct sentinel *sentinel)
@@ -306,7 +292,7 @@ static enum rlock_status fail_all(const struct rlock__topology *topology)
 	return told->status;
 }
 
-static void stop_sentinels(struct rlock__topology *topology)
+void rlock__topology_stop(struct rlock__topology *topology)
 {
 	for (size_t i = 0; i < topology->sentinel_count; i++)
 		rlock__session_free(&topology->sentinels[i].session);
@@ -315,8 +301,6 @@ static void stop_sentinels(struct rlock__topology *topology)
 
 static enum rlock_status query_sentinels(struct rlock__topology *topology, int64_t deadline_ms)
 {
-	if (!sentinels_make(topology))
-		return rlock__fail_memory(error_of(topology));
 	topology->queried_ms = rlock_now_ms();
 	topology->grace_end_ms = topology->queried_ms + GRACE_MS;
 	topology->query = FINDING;
@@ -342,8 +326,7 @@ static enum rlock_status confirm_master(struct rlock__topology *topology, int64_
 {
 	enum rlock_status status;
 
-	if (topology->sentinels == NULL ||
-	    (topology->queried_ms >= since_ms && (!needs_majority || has_enough(topology))))
+	if (topology->queried_ms >= since_ms && (!needs_majority || has_enough(topology)))
 		return RLOCK_OK;
 	status = query_sentinels(topology, deadline_ms);
 	if (status == RLOCK_BUSY)
@@ -392,7 +375,7 @@ enum rlock_status rlock__topology_advance(struct rlock__topology *topology)
 	    (topology->needs_majority || topology->answered == 0 ||
 	     rlock_now_ms() < topology->grace_end_ms))
 		return RLOCK_BUSY;
-	stop_sentinels(topology);
+	rlock__topology_stop(topology);
 	found = latest(topology);
 	if (found == NULL)
 		return fail_all(topology);
@@ -564,7 +547,10 @@ struct rlock__topology *rlock__topology_new(const struct rlock_url *url,
 	topology->url = url;
 	topology->session = session;
 	topology->timeout_ms = timeout_ms;
-	return topology;
+	if (rlock_url_scheme(url) != RLOCK_SCHEME_SENTINEL || make_sentinels(topology))
+		return topology;
+	rlock__topology_free(topology);
+	return NULL;
 }
 
 void rlock__topology_free(struct rlock__topology *topology)
@@ -624,12 +610,6 @@ enum rlock_status rlock__topology_confirm(struct rlock__topology *topology, int6
 	if (topology->row->confirm == NULL)
 		return RLOCK_OK;
 	return topology->row->confirm(topology, since_ms, deadline_ms, needs_majority);
-}
-
-void rlock__topology_stop(struct rlock__topology *topology)
-{
-	if (topology->query != NOT_QUERIED)
-		stop_sentinels(topology);
 }
 
 bool rlock__topology_next(struct rlock__topology *topology)

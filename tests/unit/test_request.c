@@ -17,6 +17,11 @@
 #include "parties.h"
 #include "unit.h"
 
+static bool is_idle(const struct rlock__connection *connection)
+{
+	return connection->request.phase == RLOCK__PHASE_NONE;
+}
+
 static void check_any_order(void)
 {
 	start_unix(0, "");
@@ -28,7 +33,7 @@ static void check_any_order(void)
 	      "three servers are asked before any of them answers");
 	says(2, "+two\r\n");
 	drive(2, patience_ms);
-	CHECK(has_answer(2, "two") && !rlock__request_is_under_way(parties[2].connection),
+	CHECK(has_answer(2, "two") && is_idle(parties[2].connection),
 	      "the one begun last is answered first");
 	says(0, "+ze");
 	says(1, "+one\r\n");
@@ -114,8 +119,7 @@ static void check_fire_and_forget(void)
 	rlock__request_fire_and_forget(parties[0].connection, &bye);
 	parties[0].is_under_way = false;
 	CHECK(rlock_now_ms() < begun_ms + patience_ms, "fire and forget does not wait for long");
-	CHECK(!rlock__request_is_under_way(parties[0].connection) &&
-		      !rlock__connection_is_open(parties[0].connection),
+	CHECK(is_idle(parties[0].connection) && !rlock__connection_is_open(parties[0].connection),
 	      "behind it nothing is under way");
 	CHECK(hears(0, "BYE"), "fire and forget goes out behind a request that is under way");
 	stop_all();
@@ -171,7 +175,7 @@ static void check_abandon(void)
 	CHECK(is_called(0), "another request connects anew");
 	rlock__request_abandon(parties[0].connection);
 	parties[0].is_under_way = false;
-	CHECK(!rlock__request_is_under_way(parties[0].connection), "a request can be given up");
+	CHECK(is_idle(parties[0].connection), "a request can be given up");
 	(void)close(ends[0]);
 	(void)close(ends[1]);
 	stop_all();
@@ -211,7 +215,7 @@ static void check_after_fork_child(void)
 
 		for (size_t i = 0; i < PARTIES; i++) {
 			rlock__connection_close(parties[i].connection);
-			is_free = is_free && !rlock__request_is_under_way(parties[i].connection) &&
+			is_free = is_free && is_idle(parties[i].connection) &&
 				  !rlock__connection_is_open(parties[i].connection);
 		}
 		_exit(is_free ? 0 : 1);
