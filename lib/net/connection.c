@@ -554,7 +554,8 @@ void rlock__request_begin(struct rlock__connection *connection,
 	take_late_reply(connection);
 	rlock__request_abandon(connection);
 	if (connection->session.is_stale) {
-		rlock__session_reset(&connection->session);
+		rlock__stream_reset(&connection->session.stream);
+		rlock__session_close(&connection->session);
 		rlock__topology_forget(connection->topology);
 	}
 	rlock__request_add(connection, command);

@@ -589,26 +589,15 @@ void rlock__session_settle(struct rlock__session *session)
 		password_end(session);
 }
 
-/* All but the stream, and what is known of the last server. */
-static void clear(struct rlock__session *session)
+/* What is known of the last server stays. */
+void rlock__session_close(struct rlock__session *session)
 {
+	rlock__stream_close(&session->stream);
 	rlock__connector_clear(&session->connector);
 	session->login = (struct rlock__login){ 0 };
 	session->has_served = session->is_stale = false;
 	session->words[0] = '\0';
 	session->state = RLOCK__SESSION_CLOSED;
-}
-
-void rlock__session_close(struct rlock__session *session)
-{
-	clear(session);
-	rlock__stream_close(&session->stream);
-}
-
-void rlock__session_reset(struct rlock__session *session)
-{
-	clear(session);
-	rlock__stream_reset(&session->stream);
 }
 
 void rlock__session_end(struct rlock__session *session)

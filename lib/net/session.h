@@ -96,8 +96,6 @@ void rlock__session_init(struct rlock__session *session, const struct rlock_url 
 void rlock__session_free(struct rlock__session *session);
 /* Close the stream. A password that is fetched is kept for the next one. */
 void rlock__session_close(struct rlock__session *session);
-/* The same, but a command that has not left this machine is not sent any more. */
-void rlock__session_reset(struct rlock__session *session);
 /* The same, and end what fetches a password. */
 void rlock__session_end(struct rlock__session *session);
 

@@ -494,9 +494,7 @@ void rlock__stream_reset(struct rlock__stream *stream)
 {
 	const struct linger reset = { 1, 0 };
 
-	if (rlock__stream_is_open(stream))
-		(void)setsockopt(stream->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-	rlock__stream_close(stream);
+	(void)setsockopt(stream->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 }
 
 bool rlock__stream_is_open(const struct rlock__stream *stream)

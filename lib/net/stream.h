@@ -72,7 +72,7 @@ struct rlock__stream {
 bool rlock__stream_open(struct rlock__stream *stream, struct rlock__connector *connector,
 			struct rlock__tls *tls);
 void rlock__stream_close(struct rlock__stream *stream);
-/* Close it so that what has not left this machine is not sent any more. */
+/* When it is closed, what has not left this machine is not sent any more. */
 void rlock__stream_reset(struct rlock__stream *stream);
 bool rlock__stream_is_open(const struct rlock__stream *stream);
 
