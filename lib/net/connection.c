@@ -173,12 +173,6 @@ const struct rlock_url *rlock__connection_server(const struct rlock__connection 
 /* A cluster redirects once, or twice while a slot is on its way; more is a loop. */
 #define REDIRECTIONS_MAX 5
 
-static enum rlock_status fail_cancelled(struct rlock__connection *connection)
-{
-	return rlock__fail(&connection->error, RLOCK_CANCELLED, "no answer from %s yet",
-			   rlock_url_server(connection->url));
-}
-
 /*
  * The request is over. Its stream is closed, but not where a command may be under way: that one is kept, for fire and
  * forget. Always false, as of a step that can't go on.
@@ -274,24 +268,19 @@ static bool try_next(struct rlock__connection *connection)
 	return rlock__topology_next(connection->topology);
 }
 
-static bool is_known_unreachable(const struct rlock__connection *connection)
+/* true: the node was tried before, and could not be reached. */
+static bool fail_unreachable(struct rlock__connection *connection)
 {
 	const char *server = rlock_url_server(rlock__topology_server(connection->topology));
 	const char *text = connection->request.unreachable;
+	size_t len = strlen(server);
 
-	return text != NULL && strncmp(text, server, strlen(server)) == 0 &&
-	       text[strlen(server)] == ':';
-}
-
-static enum rlock_status fail_unreachable(struct rlock__connection *connection)
-{
-	const char *server = rlock_url_server(rlock__topology_server(connection->topology));
-
+	if (text == NULL || strncmp(text, server, len) != 0 || text[len] != ':')
+		return false;
 	(void)rlock__fail(&connection->error, RLOCK_ENET,
-			  "cannot reach %s, which serves the lock's slot: %s", server,
-			  connection->request.unreachable + strlen(server) + 2);
+			  "cannot reach %s, which serves the lock's slot%s", server, text + len);
 	connection->error.is_unreachable = connection->error.will_pass = true;
-	return RLOCK_ENET;
+	return true;
 }
 
 /* To the node that the last one named. */
@@ -303,8 +292,8 @@ static bool redirect(struct rlock__connection *connection)
 	request->behind_left = request->behind_count;
 	request->zeros = 0;
 	connection->session.is_queued = connection->session.was_sent = false;
-	if (is_known_unreachable(connection))
-		return end(connection, fail_unreachable(connection));
+	if (fail_unreachable(connection))
+		return end(connection, RLOCK_ENET);
 	if (++request->redirections <= REDIRECTIONS_MAX)
 		return open_session(connection);
 	return end(
@@ -633,7 +622,9 @@ void rlock__request_wait(struct rlock__connection *connection)
 		(void)end(connection, rlock__fail(&connection->error, status, "cannot wait: %s",
 						  strerror(errno)));
 	else if (status == RLOCK_CANCELLED)
-		(void)end(connection, fail_cancelled(connection));
+		(void)end(connection,
+			  rlock__fail(&connection->error, status, "no answer from %s yet",
+				      rlock_url_server(connection->url)));
 }
 
 struct rlock__result rlock__request_await(struct rlock__connection *connection)
