@@ -233,6 +233,22 @@ bool rlock__text_append(struct rlock__text *text, const char *bytes, size_t len)
 	return true;
 }
 
+void rlock__text_fill(char *out, size_t size, const char *text, const char *name,
+		      const char *reason)
+{
+	char *end = out + size - 1;
+
+	for (; *text != '\0'; text++) {
+		const char *piece = *text == '@' ? name : *text == '*' ? reason : text;
+		size_t len = piece == text ? 1 : strlen(piece);
+
+		if (len > (size_t)(end - out))
+			len = (size_t)(end - out);
+		out = mempcpy(out, piece, len);
+	}
+	*out = '\0';
+}
+
 bool rlock__decimal_parse(const char *text, size_t len, int64_t *out)
 {
 	char *end;

@@ -17,6 +17,10 @@ struct rlock__text {
 /* Append bytes to text. false: out of memory, and text stays as it was. */
 bool rlock__text_append(struct rlock__text *text, const char *bytes, size_t len);
 
+/* text, with name in the place of an '@' and reason in that of a '*'; cut where out ends. */
+void rlock__text_fill(char *out, size_t size, const char *text, const char *name,
+		      const char *reason);
+
 /* All of text is a number: digits, maybe after a minus. text[len] is a NUL. False: *out stays as it is. */
 bool rlock__decimal_parse(const char *text, size_t len, int64_t *out);
 

@@ -9,26 +9,28 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "net/server_error.h"
 #include "rlock.h"
 
 #define SHOWN_MAX 256
 
-#define IS_CLUSTER "this is a node of a cluster: its URL is redis+cluster://HOST:PORT"
+#define DENIED "denied by the server: "
+#define IS_CLUSTER DENIED "this is a node of a cluster: its URL is redis+cluster://HOST:PORT: *"
 #define NO_SCRIPTS                                                                                 \
-	"it runs no scripts: is it a sentinel? Its URL is redis+sentinel://HOST:PORT/SERVICE"
-
-#define NO_DATABASES "it has one database only: leave the number out"
-#define NO_WAIT "it can't tell which replicas have a lock: leave --replicas out"
-
-/* How it is put into words. PASSING: as DENIED, and a cluster mends it by itself. */
-enum wording { DENIED, PASSING, IS_REPLICA, NO_PASSWORD, NO_PASSWORD_TOO_LONG, UNKNOWN };
+	DENIED "it runs no scripts: is it a sentinel? Its URL is redis+sentinel://HOST:PORT/SERVICE: *"
+#define NO_DATABASES DENIED "it has one database only: leave the number out: *"
+#define NO_WAIT DENIED "it can't tell which replicas have a lock: leave --replicas out: *"
+#define NEEDS_PASSWORD                                                                                \
+	"server requires a password: give one in the URL, by --password-file, --password-command or " \
+	"REDISCLI_AUTH"
+#define IS_REPLICA "@ is a replica: it can grant no lock: name its master, or its sentinels: *"
 
 struct meaning {
 	const char *prefix; /* of the error; the first row that fits counts */
 	enum rlock_status status;
-	const char *remedy; /* NULL: the error says enough */
-	enum wording wording;
+	const char *text; /* with a remedy; '*' stands for the error, '@' for the server */
+	bool will_pass;   /* a cluster mends it by itself */
 };
 
 /*
@@ -37,49 +39,53 @@ struct meaning {
  */
 static const struct meaning meanings[] = {
 	/* While the slot of a lock is on its way to another node, and not all keys of the request are at one of the two. */
-	{ "TRYAGAIN", RLOCK_ENET, NULL, PASSING },
-	/* Of a replica only: to a write, to any command while it has lost its master, and to WAIT. */
-	{ "READONLY", RLOCK_ENET, NULL, IS_REPLICA },
-	{ "MASTERDOWN", RLOCK_ENET, NULL, IS_REPLICA },
-	{ "ERR WAIT cannot be used with replica", RLOCK_ENET, NULL, IS_REPLICA },
+	{ "TRYAGAIN", RLOCK_ENET, DENIED "*", true },
+	/* Of a replica only: to a write, to any command while it has lost its master, and to WAIT. By the next try this or
+	   another server may be the master: until then it counts as unreachable. */
+	{ "READONLY", RLOCK_ENET, IS_REPLICA, false },
+	{ "MASTERDOWN", RLOCK_ENET, IS_REPLICA, false },
+	{ "ERR WAIT cannot be used with replica", RLOCK_ENET, IS_REPLICA, false },
 	/* To a command of a client without a password, and to one that is too long for such a client. */
-	{ "NOAUTH", RLOCK_EAUTH, NULL, NO_PASSWORD },
-	{ "ERR Protocol error: unauthenticated", RLOCK_EAUTH, NULL, NO_PASSWORD_TOO_LONG },
-	{ "WRONGPASS", RLOCK_EAUTH, "check user and password", DENIED },
-	{ "ERR invalid password", RLOCK_EAUTH, "check the password", DENIED },
-	{ "ERR AUTH", RLOCK_EAUTH, "it has no password: give none", DENIED },
-	{ "ERR Client sent AUTH", RLOCK_EAUTH, "it has no password: give none", DENIED },
-	{ "WRONGTYPE", RLOCK_EKIND, "the key is not a lock", DENIED },
-	{ "LOADING", RLOCK_ENET, "it was just started: give --wait", DENIED },
-	{ "BUSY", RLOCK_ENET, "a script keeps it busy: see its SLOWLOG, and give --wait", DENIED },
+	{ "NOAUTH", RLOCK_EAUTH, NEEDS_PASSWORD ": *", false },
+	{ "ERR Protocol error: unauthenticated", RLOCK_EAUTH, NEEDS_PASSWORD, false },
+	{ "WRONGPASS", RLOCK_EAUTH, DENIED "check user and password: *", false },
+	{ "ERR invalid password", RLOCK_EAUTH, DENIED "check the password: *", false },
+	{ "ERR AUTH", RLOCK_EAUTH, DENIED "it has no password: give none: *", false },
+	{ "ERR Client sent AUTH", RLOCK_EAUTH, DENIED "it has no password: give none: *", false },
+	{ "WRONGTYPE", RLOCK_EKIND, DENIED "the key is not a lock: *", false },
+	{ "LOADING", RLOCK_ENET, DENIED "it was just started: give --wait: *", false },
+	{ "BUSY", RLOCK_ENET, DENIED "a script keeps it busy: see its SLOWLOG, and give --wait: *",
+	  false },
 	{ "CLUSTERDOWN", RLOCK_ENET,
-	  "masters of the cluster are missing: see its CLUSTER INFO, and give --wait", PASSING },
-	{ "UNBLOCKED", RLOCK_ENET, NULL, DENIED },
+	  DENIED "masters of the cluster are missing: see its CLUSTER INFO, and give --wait: *",
+	  true },
+	{ "UNBLOCKED", RLOCK_ENET, DENIED "*", false },
 	{ "NOREPLICAS", RLOCK_ENET,
-	  "too few of its replicas are connected: start them, or lower its "
-	  "min-replicas-to-write",
-	  DENIED },
-	{ "MISCONF", RLOCK_ENET, "it cannot write to its disk: see its log", DENIED },
-	{ "OOM", RLOCK_ENET, "its memory is full: raise its maxmemory", DENIED },
+	  DENIED "too few of its replicas are connected: start them, or lower its "
+		 "min-replicas-to-write: *",
+	  false },
+	{ "MISCONF", RLOCK_ENET, DENIED "it cannot write to its disk: see its log: *", false },
+	{ "OOM", RLOCK_ENET, DENIED "its memory is full: raise its maxmemory: *", false },
 	{ "ERR max number of clients", RLOCK_ENET,
-	  "raise its maxclients: a waiter takes two, a holder one", DENIED },
-	{ "MOVED", RLOCK_EUNSUPPORTED, IS_CLUSTER, DENIED },
-	{ "ASK", RLOCK_EUNSUPPORTED, IS_CLUSTER, DENIED },
-	{ "CROSSSLOT", RLOCK_EUNSUPPORTED, IS_CLUSTER, DENIED },
+	  DENIED "raise its maxclients: a waiter takes two, a holder one: *", false },
+	{ "MOVED", RLOCK_EUNSUPPORTED, IS_CLUSTER, false },
+	{ "ASK", RLOCK_EUNSUPPORTED, IS_CLUSTER, false },
+	{ "CROSSSLOT", RLOCK_EUNSUPPORTED, IS_CLUSTER, false },
 	{ "ERR SELECT is not allowed", RLOCK_EUNSUPPORTED,
-	  "a cluster has no databases: its URL is redis+cluster://HOST:PORT", DENIED },
-	{ "ERR DB index", RLOCK_EUNSUPPORTED, "it has no such database", DENIED },
-	{ "ERR invalid DB index", RLOCK_EUNSUPPORTED, "it has no such database", DENIED },
-	{ "ERR unknown command 'EVALSHA'", RLOCK_EUNSUPPORTED, NO_SCRIPTS, DENIED },
-	{ "ERR unknown command `EVALSHA`", RLOCK_EUNSUPPORTED, NO_SCRIPTS, DENIED },
-	{ "ERR unknown command 'SELECT'", RLOCK_EUNSUPPORTED, NO_DATABASES, DENIED },
-	{ "ERR unknown command `SELECT`", RLOCK_EUNSUPPORTED, NO_DATABASES, DENIED },
-	{ "ERR unknown command 'WAIT'", RLOCK_EUNSUPPORTED, NO_WAIT, DENIED },
-	{ "ERR unknown command `WAIT`", RLOCK_EUNSUPPORTED, NO_WAIT, DENIED },
-	{ "ERR unknown command", RLOCK_EUNSUPPORTED, "Redis 6.2 or Valkey is needed", DENIED },
+	  DENIED "a cluster has no databases: its URL is redis+cluster://HOST:PORT: *", false },
+	{ "ERR DB index", RLOCK_EUNSUPPORTED, DENIED "it has no such database: *", false },
+	{ "ERR invalid DB index", RLOCK_EUNSUPPORTED, DENIED "it has no such database: *", false },
+	{ "ERR unknown command 'EVALSHA'", RLOCK_EUNSUPPORTED, NO_SCRIPTS, false },
+	{ "ERR unknown command `EVALSHA`", RLOCK_EUNSUPPORTED, NO_SCRIPTS, false },
+	{ "ERR unknown command 'SELECT'", RLOCK_EUNSUPPORTED, NO_DATABASES, false },
+	{ "ERR unknown command `SELECT`", RLOCK_EUNSUPPORTED, NO_DATABASES, false },
+	{ "ERR unknown command 'WAIT'", RLOCK_EUNSUPPORTED, NO_WAIT, false },
+	{ "ERR unknown command `WAIT`", RLOCK_EUNSUPPORTED, NO_WAIT, false },
+	{ "ERR unknown command", RLOCK_EUNSUPPORTED, DENIED "Redis 6.2 or Valkey is needed: *",
+	  false },
 	{ "DENIED", RLOCK_EAUTH,
-	  "it is in protected mode: set a password on it, and give that here", DENIED },
-	{ "", RLOCK_ESERVER, NULL, UNKNOWN },
+	  DENIED "it is in protected mode: set a password on it, and give that here: *", false },
+	{ "", RLOCK_ESERVER, "server error: *", false },
 };
 
 static bool starts_with(const char *text, const char *prefix)
@@ -226,44 +232,10 @@ static bool is_missing_right(const char *error)
 	       strstr(error, "can't run this command or subcommand") != NULL;
 }
 
-/* shown: the server's words, safe for a terminal. */
-static void fail(struct rlock__error *error, const struct meaning *meaning, const char *shown)
-{
-	bool has_remedy = meaning->remedy != NULL;
-
-	switch (meaning->wording) {
-	case DENIED:
-	case PASSING:
-		(void)rlock__fail(error, meaning->status, "denied by the server: %s%s%s",
-				  has_remedy ? meaning->remedy : "", has_remedy ? ": " : "", shown);
-		break;
-	case IS_REPLICA:
-		/* By the next try this or another server may be the master: until then it counts as unreachable. */
-		(void)rlock__fail(
-			error, meaning->status,
-			"%s is a replica: it can grant no lock: name its master, or its sentinels: %s",
-			error->server, shown);
-		break;
-	case NO_PASSWORD_TOO_LONG:
-		/* Its words say nothing of a password. */
-		shown = "";
-		/* fall through */
-	case NO_PASSWORD:
-		(void)rlock__fail(error, meaning->status,
-				  "server requires a password: give one in the URL, by "
-				  "--password-file, --password-command or REDISCLI_AUTH%s%s",
-				  shown[0] != '\0' ? ": " : "", shown);
-		break;
-	case UNKNOWN:
-		(void)rlock__fail(error, meaning->status, "server error: %s", shown);
-		break;
-	}
-}
-
 enum rlock_status rlock__server_error(struct rlock__error *error, const char *reply, size_t len,
 				      const char *script)
 {
-	char text[RLOCK_ERROR_MAX], shown[SHOWN_MAX];
+	char text[RLOCK_ERROR_MAX], told[RLOCK_ERROR_MAX], shown[SHOWN_MAX];
 	const struct meaning *meaning;
 	const char *words;
 
@@ -274,8 +246,9 @@ enum rlock_status rlock__server_error(struct rlock__error *error, const char *re
 	words = without_script(text);
 	(void)rlock_escape(words, strlen(words), shown, sizeof(shown));
 	meaning = meaning_of(words);
-	fail(error, meaning, shown);
-	error->will_pass = meaning->wording == PASSING;
+	rlock__text_fill(told, sizeof(told), meaning->text, error->server, shown);
+	(void)rlock__fail(error, meaning->status, "%s", told);
+	error->will_pass = meaning->will_pass;
 	rlock__error_set_reply(error, shown);
 	return meaning->status;
 }

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/text.h"
 #include "net/tls.h"
 #include "rlock.h"
 #include "url/url.h"
@@ -243,7 +244,6 @@ static void explain(bool is_established, long verify_result, const char *name,
 	/* In TLS 1.3 the client's handshake ends before the server has seen its certificate. */
 	const char *text = cause_find(LATER_TOO, code);
 	char shown[RLOCK__TLS_WHY_MAX / 2];
-	size_t len;
 
 	if (text == NULL && !is_established && code == SSL_R_CERTIFICATE_VERIFY_FAILED) {
 		text = cause_find(VERIFY, verify_result);
@@ -255,11 +255,8 @@ static void explain(bool is_established, long verify_result, const char *name,
 	out->status = text == NULL || text == no_tls ? RLOCK_ENET : RLOCK_EUNSUPPORTED;
 	if (text == NULL)
 		text = "TLS failed: *";
-	len = strcspn(text, "@*");
-	if (text[len] == '@')
-		reason = rlock_escape(name, strlen(name), shown, sizeof(shown));
-	(void)snprintf(out->why, sizeof(out->why), "%.*s%s%s", (int)len, text,
-		       text[len] != '\0' ? reason : "", text[len] != '\0' ? text + len + 1 : "");
+	rlock__text_fill(out->why, sizeof(out->why), text,
+			 rlock_escape(name, strlen(name), shown, sizeof(shown)), reason);
 }
 
 /* ---- what the streams share ---- */
