@@ -612,12 +612,11 @@ static bool read_records(struct rlock__stream *stream)
 {
 	char bytes[PIECE_BYTES];
 	size_t len = 0;
-	enum rlock__tls_step step;
 
-	while ((step = rlock__tls_read(stream->tls, bytes, sizeof(bytes), &len)) == RLOCK__TLS_DONE)
+	while (rlock__tls_read(stream->tls, bytes, sizeof(bytes), &len))
 		if (!feed(stream, bytes, len))
 			return false;
-	stream->is_at_end = stream->is_at_end || step == RLOCK__TLS_ENDED;
+	stream->is_at_end = stream->is_at_end || rlock__tls_has_ended(stream->tls);
 	return append_records(stream);
 }
 

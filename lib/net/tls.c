@@ -53,7 +53,6 @@
 	FUNCTION(SSL_SESSION_free)                                                                 \
 	FUNCTION(SSL_SESSION_is_resumable)                                                         \
 	FUNCTION(SSL_ctrl)                                                                         \
-	FUNCTION(SSL_do_handshake)                                                                 \
 	FUNCTION(SSL_free)                                                                         \
 	FUNCTION(SSL_get0_param)                                                                   \
 	FUNCTION(SSL_get1_session)                                                                 \
@@ -61,6 +60,7 @@
 	FUNCTION(SSL_get_session)                                                                  \
 	FUNCTION(SSL_get_verify_result)                                                            \
 	FUNCTION(SSL_get_version)                                                                  \
+	FUNCTION(SSL_is_init_finished)                                                             \
 	FUNCTION(SSL_new)                                                                          \
 	FUNCTION(SSL_read)                                                                         \
 	FUNCTION(SSL_session_reused)                                                               \
@@ -622,7 +622,7 @@ struct rlock__tls {
 	SSL *stream;
 	BIO *received, *output; /* they belong to stream */
 	char *name;             /* what the server is to be called */
-	bool is_established, has_kept_session;
+	bool is_established, has_kept_session, has_ended;
 	struct rlock__tls_failure failure; /* RLOCK_OK: it has not failed */
 };
 
@@ -683,76 +683,64 @@ size_t rlock__tls_take(struct rlock__tls *tls, char *out, size_t size)
 	return len > 0 ? (size_t)len : 0;
 }
 
-/* What a call of OpenSSL's returned that was no success. */
-static enum rlock__tls_step step_of(struct rlock__tls *tls, int result)
+/* After a call of OpenSSL's that was no success. */
+static void stop(struct rlock__tls *tls, int result)
 {
-	switch (openssl.SSL_get_error(tls->stream, result)) {
-	case SSL_ERROR_WANT_READ:
-	case SSL_ERROR_WANT_WRITE:
-		return RLOCK__TLS_WAITS;
-	case SSL_ERROR_ZERO_RETURN:
-		return RLOCK__TLS_ENDED;
-	default:
-		explain(tls->is_established, openssl.SSL_get_verify_result(tls->stream), tls->name,
-			&tls->failure);
-		/* The queue of errors belongs to the thread: other users of OpenSSL must not find ours in it. */
-		openssl.ERR_clear_error();
-		return RLOCK__TLS_FAILED;
-	}
-}
+	int error = openssl.SSL_get_error(tls->stream, result);
 
-static enum rlock__tls_step handshake(struct rlock__tls *tls)
-{
-	enum rlock__tls_step step;
-	int result;
-
-	/* SSL_get_error looks at all that this thread has left there. */
+	if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE)
+		return;
+	tls->has_ended = error == SSL_ERROR_ZERO_RETURN;
+	if (tls->has_ended)
+		return;
+	explain(tls->is_established, openssl.SSL_get_verify_result(tls->stream), tls->name,
+		&tls->failure);
+	/* The queue of errors belongs to the thread: other users of OpenSSL must not find ours in it. */
 	openssl.ERR_clear_error();
-	result = openssl.SSL_do_handshake(tls->stream);
-	tls->is_established = result == 1;
-	if (tls->is_established)
-		return RLOCK__TLS_DONE;
-	step = step_of(tls, result);
 	/* The server may not accept the session that the handshake began with. */
-	if (step == RLOCK__TLS_FAILED && has_session(tls->context, tls->name))
+	if (!tls->is_established && has_session(tls->context, tls->name))
 		session_forget(tls->context);
-	return step;
 }
 
 bool rlock__tls_write(struct rlock__tls *tls, const char *bytes, size_t len)
 {
 	int result;
 
+	/* SSL_get_error looks at all that this thread has left there. */
 	openssl.ERR_clear_error();
 	result = len <= INT_MAX ? openssl.SSL_write(tls->stream, bytes, (int)len) : -1;
-	if (result > 0)
-		return true;
-	(void)step_of(tls, result);
-	return false;
+	if (result <= 0)
+		stop(tls, result);
+	return result > 0;
 }
 
-enum rlock__tls_step rlock__tls_read(struct rlock__tls *tls, char *out, size_t size,
-				     size_t *len_out)
+bool rlock__tls_read(struct rlock__tls *tls, char *out, size_t size, size_t *len_out)
 {
-	enum rlock__tls_step step = tls->is_established ? RLOCK__TLS_DONE : handshake(tls);
 	int result;
 
-	if (step != RLOCK__TLS_DONE)
-		return step;
 	openssl.ERR_clear_error();
 	result = openssl.SSL_read(tls->stream, out, size > INT_MAX ? INT_MAX : (int)size);
-	if (result <= 0)
-		return step_of(tls, result);
+	/* After a failure OpenSSL says that it is not. */
+	tls->is_established = tls->is_established || openssl.SSL_is_init_finished(tls->stream) == 1;
+	if (result <= 0) {
+		stop(tls, result);
+		return false;
+	}
 	*len_out = (size_t)result;
 	/* From TLS 1.3 on a session's tickets come with the first bytes. */
 	if (!tls->has_kept_session)
 		tls->has_kept_session = session_keep(tls->context, tls->name, tls->stream);
-	return RLOCK__TLS_DONE;
+	return true;
 }
 
 bool rlock__tls_is_established(const struct rlock__tls *tls)
 {
 	return tls->is_established;
+}
+
+bool rlock__tls_has_ended(const struct rlock__tls *tls)
+{
+	return tls->has_ended;
 }
 
 const struct rlock__tls_failure *rlock__tls_why(const struct rlock__tls *tls)

@@ -24,14 +24,6 @@ struct rlock__tls_failure {
 	char why[RLOCK__TLS_WHY_MAX]; /* fit for "cannot connect to SERVER: " */
 };
 
-/* How a step ended. */
-enum rlock__tls_step {
-	RLOCK__TLS_DONE,
-	RLOCK__TLS_WAITS, /* for bytes from the server, after those for it have been taken */
-	RLOCK__TLS_ENDED, /* by the server */
-	RLOCK__TLS_FAILED,
-};
-
 /*
  * With the parameters of url. Files are read now, so that a process may change its directory; nothing is asked on a
  * terminal. NULL: *failure_out says why, with RLOCK_EUNSUPPORTED, RLOCK_ESYS or RLOCK_ENOMEM.
@@ -60,9 +52,12 @@ size_t rlock__tls_take(struct rlock__tls *tls, char *out, size_t size);
 bool rlock__tls_is_established(const struct rlock__tls *tls);
 /* After the handshake. false: it failed. */
 bool rlock__tls_write(struct rlock__tls *tls, const char *bytes, size_t len);
-/* Goes on with the handshake first. With RLOCK__TLS_DONE there are *len_out bytes in out. */
-enum rlock__tls_step rlock__tls_read(struct rlock__tls *tls, char *out, size_t size,
-				     size_t *len_out);
+/*
+ * Goes on with the handshake first. true: there are *len_out bytes in out. false: it waits for bytes from the server,
+ * after those for it have been taken, or the server has ended it, or it has failed.
+ */
+bool rlock__tls_read(struct rlock__tls *tls, char *out, size_t size, size_t *len_out);
+bool rlock__tls_has_ended(const struct rlock__tls *tls);
 
 /* Why it failed; NULL: it has not, or tls is NULL. */
 const struct rlock__tls_failure *rlock__tls_why(const struct rlock__tls *tls);
