@@ -27,11 +27,8 @@ enum rlock_status rlock__connection_new(const struct rlock_url *url,
 					const struct rlock_conn_opts *opts,
 					struct rlock__connection **out)
 {
-	static const struct rlock_conn_opts defaults = RLOCK_CONN_OPTS_INIT;
 	struct rlock__connection *connection = calloc(1, sizeof(*connection));
 
-	if (opts == NULL)
-		opts = &defaults;
 	if (connection == NULL)
 		return RLOCK_ENOMEM;
 	connection->url = rlock__url_copy(url);
@@ -602,10 +599,7 @@ enum rlock_status rlock__request_poll_all(struct rlock__connection *const *conne
 	struct pollfd fds[POLLED_MAX];
 	struct rlock__polled polled = { fds, 0, until_ms };
 
-	if (count > RLOCK_SERVERS_MAX) {
-		errno = EINVAL;
-		return RLOCK_ESYS;
-	}
+	assert(count <= RLOCK_SERVERS_MAX);
 	for (size_t i = 0; i < count; i++)
 		add_connection(&polled, connections[i]);
 	return rlock__events_poll(events, fds, polled.count, polled.until_ms);

@@ -88,7 +88,7 @@ struct rlock__connection {
 	struct rlock__error error;
 };
 
-/* As rlock_conn_new, for one server, but without opts->cancel_fd. */
+/* As rlock_conn_new, for one server, but without opts->cancel_fd; opts are given. */
 enum rlock_status rlock__connection_new(const struct rlock_url *url,
 					const struct rlock_conn_opts *opts,
 					struct rlock__connection **out);

@@ -224,7 +224,6 @@ static void sentinel_query(const struct rlock__topology *topology, struct sentin
 {
 	const struct rlock__session *like = topology->session;
 	struct rlock__address address = { .server = sentinel->url };
-	enum rlock_status status;
 
 	sentinel_clear(sentinel);
 	sentinel->status = RLOCK_BUSY;
@@ -233,11 +232,8 @@ static void sentinel_query(const struct rlock__topology *topology, struct sentin
 						 .trace_ctx = like->error->trace_ctx };
 	rlock__session_init(&sentinel->session, sentinel->url, like->client_name, like->tls_context,
 			    &sentinel->error);
-	status = rlock__session_begin(&sentinel->session, deadline_ms, deadline_ms);
-	if (status != RLOCK_OK) {
-		sentinel_end(sentinel, status);
-		return;
-	}
+	/* Its password is not fetched, and TLS is loaded: nothing can fail yet. */
+	(void)rlock__session_begin(&sentinel->session, deadline_ms, deadline_ms);
 	rlock__session_connect(&sentinel->session, &address, deadline_ms);
 	(void)rlock__session_send(&sentinel->session, &topology->queries, false, deadline_ms);
 	sentinel_advance(sentinel);
@@ -324,15 +320,12 @@ static bool has_enough(const struct rlock__topology *topology)
 static enum rlock_status confirm_master(struct rlock__topology *topology, int64_t since_ms,
 					int64_t deadline_ms, bool needs_majority)
 {
-	enum rlock_status status;
-
 	if (topology->queried_ms >= since_ms && (!needs_majority || has_enough(topology)))
 		return RLOCK_OK;
-	status = query_sentinels(topology, deadline_ms);
-	if (status == RLOCK_BUSY)
-		topology->query = CONFIRMING;
+	(void)query_sentinels(topology, deadline_ms);
+	topology->query = CONFIRMING;
 	topology->needs_majority = needs_majority && topology->sentinel_count >= MAJORITY_OF;
-	return status;
+	return RLOCK_BUSY;
 }
 
 static enum rlock_status fail_minority(const struct rlock__topology *topology)
