@@ -208,14 +208,13 @@ struct rlock_url *rlock__url_copy(const struct rlock_url *url)
 /* One server at this place; it has all else of url that a server has. */
 static struct rlock_url *place(const struct rlock_url *url, const char *host, int port)
 {
-	struct rlock_url *copy = rlock__url_copy(url);
+	struct rlock__endpoint endpoint = { (char *)host, port };
+	struct rlock_url server = *url, *copy;
 
-	if (copy == NULL)
-		return NULL;
-	copy->scheme = RLOCK_SCHEME_REDIS;
-	rlock__endpoints_free(&copy->endpoints);
-	if (rlock__endpoints_add(&copy->endpoints, host, port) &&
-	    rlock_url_set_db(copy, copy->db) == RLOCK_OK)
+	server.scheme = RLOCK_SCHEME_REDIS;
+	server.endpoints = (struct rlock__endpoints){ &endpoint, 1 };
+	copy = rlock__url_copy(&server);
+	if (copy != NULL && rlock_url_set_db(copy, copy->db) == RLOCK_OK)
 		return copy;
 	rlock_url_free(copy);
 	return NULL;
@@ -235,20 +234,14 @@ struct rlock_url *rlock__url_of_server(const struct rlock_url *url, const char *
 struct rlock_url *rlock__url_of_sentinel(const struct rlock_url *url, size_t index)
 {
 	const struct rlock__endpoint *endpoint = &url->endpoints.items[index];
-	struct rlock_url *copy = place(url, endpoint->host, endpoint->port);
+	struct rlock_url sentinel = *url;
 
-	if (copy == NULL)
-		return NULL;
-	free(copy->user);
-	rlock__url_secret_free(copy->password);
-	copy->user = copy->sentinel_user;
-	copy->password = copy->sentinel_password;
-	copy->sentinel_user = copy->sentinel_password = NULL;
-	copy->password_source = (struct rlock_password_source){ 0 };
-	if (rlock_url_set_db(copy, 0) == RLOCK_OK)
-		return copy;
-	rlock_url_free(copy);
-	return NULL;
+	sentinel.user = url->sentinel_user;
+	sentinel.password = url->sentinel_password;
+	sentinel.sentinel_user = sentinel.sentinel_password = NULL;
+	sentinel.password_source = (struct rlock_password_source){ 0 };
+	sentinel.db = 0;
+	return place(&sentinel, endpoint->host, endpoint->port);
 }
 
 enum rlock_scheme rlock_url_scheme(const struct rlock_url *url)
