@@ -120,17 +120,17 @@ static struct rlock__resolver *resolver_new(const char *host, const char *port)
 
 #define FULL_BACKLOG_PAUSE_MS 10 /* poll can't tell when a unix socket accepts again */
 
-/* ---- one address: true when it has succeeded or failed ---- */
+/* ---- one address ---- */
 
-static bool end(struct rlock__connector *connector, enum rlock_status status, int error)
+static enum rlock_status fail(struct rlock__connector *connector, enum rlock_status status,
+			      const char *why)
 {
-	connector->status = status;
-	connector->why = error != 0 ? strerror(error) : NULL;
-	return true;
+	connector->why = why;
+	return status;
 }
 
 /* Begin, or go on: what is under way tells so. */
-static bool connect_address(struct rlock__connector *connector)
+static enum rlock_status connect_address(struct rlock__connector *connector)
 {
 	const struct addrinfo *address = connector->address;
 
@@ -141,17 +141,18 @@ static bool connect_address(struct rlock__connector *connector)
 		if (errno == EISCONN)
 			break;
 		if (errno != EINPROGRESS && errno != EALREADY && errno != EAGAIN)
-			return end(connector, RLOCK_ENET, errno);
+			return fail(connector, RLOCK_ENET, strerror(errno));
 		if (errno == EAGAIN)
 			connector->retry_ms = rlock_now_ms() + FULL_BACKLOG_PAUSE_MS;
-		return rlock_now_ms() >= connector->address_end_ms &&
-		       end(connector, RLOCK_ENET, ETIMEDOUT);
+		if (rlock_now_ms() < connector->address_end_ms)
+			return RLOCK_BUSY;
+		return fail(connector, RLOCK_ENET, strerror(ETIMEDOUT));
 	}
-	return end(connector, RLOCK_OK, 0);
+	return RLOCK_OK;
 }
 
 /* Each address gets an even share of the time that is left. */
-static bool try_address(struct rlock__connector *connector)
+static enum rlock_status try_address(struct rlock__connector *connector)
 {
 	int64_t now_ms = rlock_now_ms();
 
@@ -159,7 +160,7 @@ static bool try_address(struct rlock__connector *connector)
 	connector->fd = socket(connector->address->ai_family,
 			       SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (connector->fd < 0)
-		return end(connector, RLOCK_ESYS, errno);
+		return fail(connector, RLOCK_ESYS, strerror(errno));
 	return connect_address(connector);
 }
 
@@ -204,10 +205,8 @@ static enum rlock_status find_host(struct rlock__connector *connector)
 		return RLOCK_OK;
 	}
 	connector->resolver = resolver_new(endpoint->host, port);
-	if (connector->resolver != NULL)
-		return RLOCK_BUSY;
-	(void)end(connector, RLOCK_ESYS, errno);
-	return RLOCK_ESYS;
+	return connector->resolver != NULL ? RLOCK_BUSY
+					   : fail(connector, RLOCK_ESYS, strerror(errno));
 }
 
 static enum rlock_status read_resolver(struct rlock__connector *connector)
@@ -217,8 +216,9 @@ static enum rlock_status read_resolver(struct rlock__connector *connector)
 	int error;
 
 	if (read(resolver->answered_fd, &one, sizeof(one)) < 0) {
-		connector->why = "the DNS query took too long";
-		return rlock_now_ms() < connector->deadline_ms ? RLOCK_BUSY : RLOCK_ENET;
+		if (rlock_now_ms() < connector->deadline_ms)
+			return RLOCK_BUSY;
+		return fail(connector, RLOCK_ENET, "the DNS query took too long");
 	}
 	error = atomic_load(&resolver->error);
 	if (error == 0) {
@@ -228,8 +228,7 @@ static enum rlock_status read_resolver(struct rlock__connector *connector)
 	}
 	resolver_free(resolver);
 	connector->resolver = NULL;
-	connector->why = gai_strerror(error);
-	return error == 0 ? RLOCK_OK : RLOCK_ENET;
+	return error == 0 ? RLOCK_OK : fail(connector, RLOCK_ENET, gai_strerror(error));
 }
 
 static enum rlock_status find_addresses(struct rlock__connector *connector)
@@ -268,20 +267,6 @@ static bool is_trusted(const struct rlock__connector *connector)
 		peer.uid == geteuid());
 }
 
-/* true: it is over, with connector->status. */
-static bool try_addresses(struct rlock__connector *connector)
-{
-	bool is_over = connector->fd < 0 ? try_address(connector) : connect_address(connector);
-
-	while (is_over && connector->status == RLOCK_ENET && connector->address->ai_next != NULL) {
-		close_fd(connector);
-		connector->address = connector->address->ai_next;
-		connector->left--;
-		is_over = try_address(connector);
-	}
-	return is_over;
-}
-
 enum rlock_status rlock__connector_advance(struct rlock__connector *connector)
 {
 	enum rlock_status status =
@@ -289,14 +274,17 @@ enum rlock_status rlock__connector_advance(struct rlock__connector *connector)
 
 	if (status != RLOCK_OK)
 		return status;
-	if (!try_addresses(connector))
-		return RLOCK_BUSY;
-	if (connector->status == RLOCK_OK && !is_trusted(connector)) {
-		connector->status = RLOCK_ENET;
-		connector->why = "the server there is another user's";
+	status = connector->fd < 0 ? try_address(connector) : connect_address(connector);
+	while (status == RLOCK_ENET && connector->address->ai_next != NULL) {
+		close_fd(connector);
+		connector->address = connector->address->ai_next;
+		connector->left--;
+		status = try_address(connector);
 	}
-	if (connector->status != RLOCK_OK)
-		return connector->status;
+	if (status != RLOCK_OK)
+		return status;
+	if (!is_trusted(connector))
+		return fail(connector, RLOCK_ENET, "the server there is another user's");
 	connector->server_number =
 		rlock__hash(0, connector->address->ai_addr, connector->address->ai_addrlen);
 	if (rlock_url_scheme(connector->url) != RLOCK_SCHEME_UNIX)

@@ -36,9 +36,8 @@ struct rlock__connector {
 	int fd;           /* -1: none. Non-blocking, close-on-exec */
 	struct addrinfo socket; /* of unix://, a list of one */
 	struct sockaddr_un socket_address;
-	uint64_t server_number;   /* of the address: another number, another server */
-	enum rlock_status status; /* of the address that is tried */
-	const char *why;          /* of a failure; a constant */
+	uint64_t server_number; /* of the address: another number, another server */
+	const char *why;        /* of a failure; a constant */
 };
 
 /* To a redis:// or unix:// URL. */
