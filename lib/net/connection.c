@@ -222,7 +222,7 @@ static bool open_session(struct rlock__connection *connection)
 
 	if (status == RLOCK_OK)
 		status = rlock__session_begin(&connection->session,
-					      rlock_now_ms() + connection->timeout_ms, deadline_ms);
+					      rlock_now_ms() + connection->timeout_ms);
 	if (status == RLOCK_OK)
 		status = rlock__topology_begin(connection->topology, deadline_ms);
 	if (status == RLOCK_OK)

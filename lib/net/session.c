@@ -381,7 +381,7 @@ static enum rlock_status password_step(struct rlock__session *session)
 	if (!queue_login(session) ||
 	    (session->command != NULL && !session->needs_login && !queue_command(session)))
 		return fail(session, RLOCK_ENOMEM, NULL);
-	session->state = RLOCK__SESSION_LOGIN;
+	session->state = RLOCK__SESSION_OPEN;
 	return RLOCK_OK;
 }
 
@@ -414,39 +414,30 @@ enum rlock_status rlock__session_read(struct rlock__session *session, redisReply
 	return *out != NULL ? RLOCK_OK : RLOCK_BUSY;
 }
 
-static enum rlock_status login_step(struct rlock__session *session)
+/* Each reply to the login, then to the command. */
+static enum rlock_status open_step(struct rlock__session *session, redisReply **out)
 {
-	redisReply *reply = NULL;
+	bool is_login = session->login.answered < session->login.count;
 	enum rlock_status status;
 
-	if (session->login.answered == session->login.count) {
-		session->state = RLOCK__SESSION_READY;
-		return RLOCK_OK;
-	}
-	status = rlock__session_read(session, &reply);
-	if (status != RLOCK_OK)
-		return status;
-	login_take(session, reply);
-	freeReplyObject(reply);
-	return RLOCK_OK;
-}
-
-static enum rlock_status ready_step(struct rlock__session *session, redisReply **out)
-{
-	enum rlock_status status;
-
-	if (session->command == NULL)
+	if (!is_login && session->command == NULL)
 		return RLOCK_BUSY;
-	if (!session->is_queued && session->login.status != RLOCK_OK)
+	if (!is_login && !session->is_queued && session->login.status != RLOCK_OK)
 		return session->login.status;
-	if (!session->is_queued && !queue_command(session))
+	if (!is_login && !session->is_queued && !queue_command(session))
 		return fail(session, RLOCK_ENOMEM, NULL);
 	status = rlock__session_read(session, out);
-	if (status == RLOCK_OK) {
+	if (status != RLOCK_OK)
+		return status;
+	if (is_login) {
+		login_take(session, *out);
+		freeReplyObject(*out);
+		*out = NULL;
+	} else {
 		session->has_served = true;
 		session->words[0] = '\0';
 	}
-	return status;
+	return RLOCK_OK;
 }
 
 static enum rlock_status step(struct rlock__session *session, redisReply **out)
@@ -462,10 +453,8 @@ static enum rlock_status step(struct rlock__session *session, redisReply **out)
 		return tls_step(session);
 	case RLOCK__SESSION_PASSWORD:
 		return password_step(session);
-	case RLOCK__SESSION_LOGIN:
-		return login_step(session);
-	case RLOCK__SESSION_READY:
-		return ready_step(session, out);
+	case RLOCK__SESSION_OPEN:
+		return open_step(session, out);
 	case RLOCK__SESSION_ADDRESS:
 	case RLOCK__SESSION_CLOSED:
 		break;
@@ -486,12 +475,6 @@ enum rlock_status rlock__session_advance(struct rlock__session *session, struct 
 	    rlock_now_ms() >= session->deadline_ms)
 		status = fail_slow(session);
 	return status;
-}
-
-static void add(struct rlock__polled *polled, struct pollfd fd)
-{
-	if (fd.fd >= 0)
-		polled->fds[polled->count++] = fd;
 }
 
 void rlock__session_await(const struct rlock__session *session, struct rlock__polled *polled)
@@ -515,16 +498,15 @@ void rlock__session_await(const struct rlock__session *session, struct rlock__po
 	case RLOCK__SESSION_PASSWORD:
 		end_ms = session->deadline_ms;
 		break;
-	case RLOCK__SESSION_LOGIN:
-	case RLOCK__SESSION_READY:
+	case RLOCK__SESSION_OPEN:
 		fd = rlock__stream_await(&session->stream);
 		end_ms = session->deadline_ms;
 		break;
 	}
-	add(polled, fd);
+	polled->fds[polled->count++] = fd;
 	polled->until_ms = rlock__sooner(polled->until_ms, end_ms);
 	if (password->fetch != NULL && password->text == NULL && !rlock__session_is_open(session))
-		add(polled, (struct pollfd){ password->fd, POLLIN, 0 });
+		polled->fds[polled->count++] = (struct pollfd){ password->fd, POLLIN, 0 };
 }
 
 /* ---- open, send and close ---- */
@@ -539,22 +521,18 @@ void rlock__session_init(struct rlock__session *session, const struct rlock_url 
 					    .error = error };
 }
 
-enum rlock_status rlock__session_begin(struct rlock__session *session, int64_t password_end_ms,
-				       int64_t deadline_ms)
+enum rlock_status rlock__session_begin(struct rlock__session *session, int64_t password_end_ms)
 {
 	enum rlock_status status = RLOCK_OK;
 
-	session->is_unreachable = false;
 	/* Its sentinels share what is loaded, and are queried before it connects. */
 	if (rlock_url_scheme(session->login_url) == RLOCK_SCHEME_SENTINEL)
 		status = load_tls(session);
 	if (status == RLOCK_OK)
 		status = password_begin(session, password_end_ms);
-	if (status != RLOCK_OK)
-		return status;
-	session->deadline_ms = deadline_ms;
-	session->state = RLOCK__SESSION_ADDRESS;
-	return RLOCK_OK;
+	if (status == RLOCK_OK)
+		session->state = RLOCK__SESSION_ADDRESS;
+	return status;
 }
 
 void rlock__session_connect(struct rlock__session *session, const struct rlock__address *address,
@@ -579,7 +557,7 @@ bool rlock__session_send(struct rlock__session *session, const struct rlock__tex
 
 bool rlock__session_is_open(const struct rlock__session *session)
 {
-	return session->state == RLOCK__SESSION_LOGIN || session->state == RLOCK__SESSION_READY;
+	return session->state == RLOCK__SESSION_OPEN;
 }
 
 void rlock__session_settle(struct rlock__session *session)

@@ -23,8 +23,7 @@ enum rlock__session_state {
 	RLOCK__SESSION_CONNECT, /* after a DNS query, if need be */
 	RLOCK__SESSION_TLS,
 	RLOCK__SESSION_PASSWORD, /* all else is ready for the login */
-	RLOCK__SESSION_LOGIN,    /* it is queued, and replies to it are outstanding */
-	RLOCK__SESSION_READY,
+	RLOCK__SESSION_OPEN,     /* that is queued */
 };
 
 /* What is polled for, and until when. */
@@ -70,7 +69,7 @@ struct rlock__session {
 	struct rlock__tls_context *tls_context; /* NULL: not needed yet */
 	struct rlock__password password;
 	struct rlock__address address;
-	int64_t deadline_ms;  /* of opening, then of the command */
+	int64_t deadline_ms;  /* of the command */
 	int64_t reach_end_ms; /* until when the server is to be reached, before the login */
 	struct rlock__connector connector;
 	struct rlock__stream stream;
@@ -99,9 +98,8 @@ void rlock__session_close(struct rlock__session *session);
 /* The same, and end what fetches a password. */
 void rlock__session_end(struct rlock__session *session);
 
-/* Begin to open it; the password is fetched for as long as until password_end_ms. It awaits an address then. */
-enum rlock_status rlock__session_begin(struct rlock__session *session, int64_t password_end_ms,
-				       int64_t deadline_ms);
+/* Begin to open it, for a command that was sent; the password is fetched for as long as until password_end_ms. It awaits an address then. */
+enum rlock_status rlock__session_begin(struct rlock__session *session, int64_t password_end_ms);
 /* To that server, which is to be reached until reach_end_ms; again when it was not. */
 void rlock__session_connect(struct rlock__session *session, const struct rlock__address *address,
 			    int64_t reach_end_ms);

@@ -232,10 +232,10 @@ static void sentinel_query(const struct rlock__topology *topology, struct sentin
 						 .trace_ctx = like->error->trace_ctx };
 	rlock__session_init(&sentinel->session, sentinel->url, like->client_name, like->tls_context,
 			    &sentinel->error);
-	/* Its password is not fetched, and TLS is loaded: nothing can fail yet. */
-	(void)rlock__session_begin(&sentinel->session, deadline_ms, deadline_ms);
-	rlock__session_connect(&sentinel->session, &address, deadline_ms);
+	/* There is no stream yet, its password is not fetched, and TLS is loaded: nothing can fail. */
 	(void)rlock__session_send(&sentinel->session, &topology->queries, false, deadline_ms);
+	(void)rlock__session_begin(&sentinel->session, deadline_ms);
+	rlock__session_connect(&sentinel->session, &address, deadline_ms);
 	sentinel_advance(sentinel);
 }
 
