@@ -305,7 +305,8 @@ static enum rlock_status open_stream(struct rlock__session *session)
 	struct rlock__tls_failure failure;
 
 	if (rlock_url_has_tls(session->login_url)) {
-		tls = rlock__tls_new(session->tls_context, endpoint->host, &failure);
+		tls = rlock__tls_new(session->tls_context, session->login_url, endpoint->host,
+				     &failure);
 		if (tls == NULL)
 			return fail(session, failure.status, failure.why);
 	}

@@ -268,7 +268,6 @@ struct rlock__tls_context {
 	SSL_CTX *settings;
 	SSL_SESSION *session; /* the last one; NULL: none, or the server did not accept it */
 	char *session_name;   /* of its server, whose certificate is not verified again */
-	char *sni;            /* NULL: each server has its own name */
 	size_t users;
 };
 
@@ -281,12 +280,6 @@ static bool fail_file(struct rlock__tls_failure *out, const char *what, const ch
 	out->status = RLOCK_EUNSUPPORTED;
 	(void)snprintf(out->why, sizeof(out->why), "%s '%s': %s", what,
 		       rlock_escape(file, strlen(file), shown, sizeof(shown)), why);
-	return false;
-}
-
-static bool fail_memory(struct rlock__tls_failure *out)
-{
-	out->status = RLOCK_ENOMEM;
 	return false;
 }
 
@@ -434,42 +427,19 @@ static bool set_own(const struct rlock__tls_context *context, const struct rlock
 /* ---- names ---- */
 
 /*
- * What the server at host is to be called, malloc'ed. Certificates have names without the dot that makes one absolute in
- * DNS. One in front would stand for all below.
+ * How much of text is what a server is called; 0: it is not the name of a host. Certificates have names without the dot that
+ * makes one absolute in DNS. One in front would stand for all below.
  */
-static char *server_name(const struct rlock__tls_context *context, const char *host,
-			 struct rlock__tls_failure *failure_out)
+static size_t name_len(const char *text, struct rlock__tls_failure *out)
 {
-	const char *text = context->sni != NULL ? context->sni : host;
 	size_t len = strlen(text);
-	char *name;
 
 	if (len > 1 && text[len - 1] == '.')
 		len--;
-	if (len == 0 || len > NAME_MAX || text[0] == '.') {
-		(void)fail_file(failure_out, "sni", text, "not the name of a host");
-		return NULL;
-	}
-	name = strndup(text, len);
-	if (name == NULL)
-		(void)fail_memory(failure_out);
-	return name;
-}
-
-static bool keep_sni(struct rlock__tls_context *context, const struct rlock_url *url,
-		     struct rlock__tls_failure *out)
-{
-	char *name;
-
-	if (url->tls[RLOCK_TLS_SNI] == NULL)
-		return true;
-	context->sni = strdup(url->tls[RLOCK_TLS_SNI]);
-	if (context->sni == NULL)
-		return fail_memory(out);
-	/* A name that is none is an error now, before anything is sent. */
-	name = server_name(context, "", out);
-	free(name);
-	return name != NULL;
+	if (len > 0 && len <= NAME_MAX && text[0] != '.')
+		return len;
+	(void)fail_file(out, "sni", text, "not the name of a host");
+	return 0;
 }
 
 /* ---- a stream, and the last session ---- */
@@ -549,10 +519,10 @@ static bool require_version(const struct rlock__tls_context *context)
 				    TLS1_2_VERSION, NULL) == 1;
 }
 
-static bool fail_openssl(struct rlock__tls_failure *out)
+static bool fail_openssl(struct rlock__tls_failure *out, const char *what, const char *why)
 {
 	out->status = RLOCK_EUNSUPPORTED;
-	(void)snprintf(out->why, sizeof(out->why), "OpenSSL cannot be set up: %s", last_reason());
+	(void)snprintf(out->why, sizeof(out->why), "%s: %s", what, why);
 	return false;
 }
 
@@ -561,17 +531,15 @@ static bool set_up(struct rlock__tls_context *context, const struct rlock_url *u
 {
 	const char *why;
 
-	if (!load(&why)) {
-		out->status = RLOCK_EUNSUPPORTED;
-		(void)snprintf(out->why, sizeof(out->why), "TLS needs OpenSSL: %s", why);
-		return false;
-	}
+	if (!load(&why))
+		return fail_openssl(out, "TLS needs OpenSSL", why);
 	openssl.ERR_clear_error();
-	if (!keep_sni(context, url, out))
+	/* A name that is none is an error now, before anything is sent. */
+	if (url->tls[RLOCK_TLS_SNI] != NULL && name_len(url->tls[RLOCK_TLS_SNI], out) == 0)
 		return false;
 	context->settings = openssl.SSL_CTX_new(openssl.TLS_client_method());
 	if (context->settings == NULL || !require_version(context))
-		return fail_openssl(out);
+		return fail_openssl(out, "OpenSSL cannot be set up", last_reason());
 	/* No current server renegotiates. */
 	(void)openssl.SSL_CTX_set_options(context->settings, SSL_OP_NO_RENEGOTIATION);
 	if (!set_trust(context, url, out) || !set_own(context, url, out))
@@ -586,10 +554,9 @@ struct rlock__tls_context *rlock__tls_context_new(const struct rlock_url *url,
 {
 	struct rlock__tls_context *context = calloc(1, sizeof(*context));
 
-	if (context == NULL) {
-		(void)fail_memory(failure_out);
+	failure_out->status = RLOCK_ENOMEM;
+	if (context == NULL)
 		return NULL;
-	}
 	context->users = 1;
 	if (set_up(context, url, failure_out))
 		return context;
@@ -611,7 +578,6 @@ void rlock__tls_context_free(struct rlock__tls_context *context)
 	session_forget(context);
 	if (context->settings != NULL)
 		openssl.SSL_CTX_free(context->settings);
-	free(context->sni);
 	free(context);
 }
 
@@ -642,16 +608,19 @@ static bool begin(struct rlock__tls *tls)
 	return false;
 }
 
-struct rlock__tls *rlock__tls_new(struct rlock__tls_context *context, const char *host,
-				  struct rlock__tls_failure *failure_out)
+struct rlock__tls *rlock__tls_new(struct rlock__tls_context *context, const struct rlock_url *url,
+				  const char *host, struct rlock__tls_failure *failure_out)
 {
-	struct rlock__tls *tls = calloc(1, sizeof(*tls));
+	const char *name = url->tls[RLOCK_TLS_SNI] != NULL ? url->tls[RLOCK_TLS_SNI] : host;
+	size_t len = name_len(name, failure_out);
+	struct rlock__tls *tls = len > 0 ? calloc(1, sizeof(*tls)) : NULL;
 
-	failure_out->status = RLOCK_ENOMEM;
+	if (len > 0)
+		failure_out->status = RLOCK_ENOMEM;
 	if (tls == NULL)
 		return NULL;
 	tls->context = context;
-	tls->name = server_name(context, host, failure_out);
+	tls->name = strndup(name, len);
 	if (tls->name != NULL && begin(tls))
 		return tls;
 	rlock__tls_free(tls);

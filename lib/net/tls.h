@@ -36,11 +36,11 @@ struct rlock__tls_context *rlock__tls_context_share(struct rlock__tls_context *c
 void rlock__tls_context_free(struct rlock__tls_context *context);
 
 /*
- * To a server at this host. context stays the caller's, and is there for as long. NULL: *failure_out says why, with
- * RLOCK_EUNSUPPORTED or RLOCK_ENOMEM.
+ * To a server at this host, which has that name unless url gives another one. context stays the caller's, and is there
+ * for as long. NULL: *failure_out says why, with RLOCK_EUNSUPPORTED or RLOCK_ENOMEM.
  */
-struct rlock__tls *rlock__tls_new(struct rlock__tls_context *context, const char *host,
-				  struct rlock__tls_failure *failure_out);
+struct rlock__tls *rlock__tls_new(struct rlock__tls_context *context, const struct rlock_url *url,
+				  const char *host, struct rlock__tls_failure *failure_out);
 void rlock__tls_free(struct rlock__tls *tls);
 
 /* What came from the socket. false: out of memory. */
