@@ -205,10 +205,9 @@ static bool end(struct rlock__connection *connection, enum rlock_status status)
 static bool connect_session(struct rlock__connection *connection)
 {
 	int64_t deadline_ms = connection->request.deadline_ms;
-	struct rlock__address address;
 
-	rlock__topology_address(connection->topology, &address);
-	rlock__session_connect(&connection->session, &address,
+	rlock__topology_address(connection->topology, &connection->session.address);
+	rlock__session_connect(&connection->session,
 			       rlock__topology_share_ms(connection->topology, deadline_ms));
 	connection->request.phase = RLOCK__PHASE_ANSWER;
 	return true;

@@ -536,13 +536,11 @@ enum rlock_status rlock__session_begin(struct rlock__session *session, int64_t p
 	return status;
 }
 
-void rlock__session_connect(struct rlock__session *session, const struct rlock__address *address,
-			    int64_t reach_end_ms)
+void rlock__session_connect(struct rlock__session *session, int64_t reach_end_ms)
 {
-	session->address = *address;
 	session->is_unreachable = false;
 	session->reach_end_ms = reach_end_ms;
-	rlock__connector_begin(&session->connector, address->server, reach_end_ms);
+	rlock__connector_begin(&session->connector, session->address.server, reach_end_ms);
 	session->state = RLOCK__SESSION_CONNECT;
 }
 

@@ -68,8 +68,8 @@ struct rlock__session {
 	struct rlock__error *error; /* for the texts of failures and the steps */
 	struct rlock__tls_context *tls_context; /* NULL: not needed yet */
 	struct rlock__password password;
-	struct rlock__address address;
-	int64_t deadline_ms;  /* of the command */
+	struct rlock__address address; /* which the owner sets */
+	int64_t deadline_ms;           /* of the command */
 	int64_t reach_end_ms; /* until when the server is to be reached, before the login */
 	struct rlock__connector connector;
 	struct rlock__stream stream;
@@ -100,9 +100,8 @@ void rlock__session_end(struct rlock__session *session);
 
 /* Begin to open it, for a command that was sent; the password is fetched for as long as until password_end_ms. It awaits an address then. */
 enum rlock_status rlock__session_begin(struct rlock__session *session, int64_t password_end_ms);
-/* To that server, which is to be reached until reach_end_ms; again when it was not. */
-void rlock__session_connect(struct rlock__session *session, const struct rlock__address *address,
-			    int64_t reach_end_ms);
+/* To the server of its address, which is to be reached until reach_end_ms; again when it was not. */
+void rlock__session_connect(struct rlock__session *session, int64_t reach_end_ms);
 /*
  * Send a command, as rlock__stream_format has made it, once the session is open: in one write with the login, unless that is to be
  * accepted before. It has to have several replies, or one. false: out of memory.

@@ -223,7 +223,6 @@ static void sentinel_query(const struct rlock__topology *topology, struct sentin
 			   int64_t deadline_ms)
 {
 	const struct rlock__session *like = topology->session;
-	struct rlock__address address = { .server = sentinel->url };
 
 	sentinel_clear(sentinel);
 	sentinel->status = RLOCK_BUSY;
@@ -235,7 +234,8 @@ static void sentinel_query(const struct rlock__topology *topology, struct sentin
 	/* There is no stream yet, its password is not fetched, and TLS is loaded: nothing can fail. */
 	(void)rlock__session_send(&sentinel->session, &topology->queries, false, deadline_ms);
 	(void)rlock__session_begin(&sentinel->session, deadline_ms);
-	rlock__session_connect(&sentinel->session, &address, deadline_ms);
+	sentinel->session.address.server = sentinel->url;
+	rlock__session_connect(&sentinel->session, deadline_ms);
 	sentinel_advance(sentinel);
 }
 

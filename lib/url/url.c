@@ -357,16 +357,12 @@ enum rlock_status rlock_url_set_insecure(struct rlock_url *url)
 
 enum rlock_status rlock_url_set_socket(struct rlock_url *url, const char *path)
 {
-	char *copy;
-
 	if (url->scheme != RLOCK_SCHEME_LOCAL || path[0] != '/' ||
 	    strlen(path) > RLOCK__SOCKET_PATH_MAX)
 		return RLOCK_EINVAL;
-	copy = strdup(path);
-	if (copy == NULL)
+	if (set_string(&url->path, path) != RLOCK_OK)
 		return RLOCK_ENOMEM;
 	url->scheme = RLOCK_SCHEME_UNIX;
-	url->path = copy;
 	url->is_own_server = true;
 	return rlock_url_set_db(url, url->db);
 }
