@@ -336,14 +336,6 @@ typedef size_t element_count;
 typedef int element_count;
 #endif
 
-struct rlock__reader {
-	redisReader *replies;
-	redisReplyObjectFunctions functions; /* those of hiredis, but for arrays */
-	void *(*create_array)(const redisReadTask *, element_count);
-	size_t elements, bytes; /* announced and received of the reply that is being read */
-	const char *excess;     /* which limit was exceeded; NULL: none */
-};
-
 static bool is_too_deep(const redisReadTask *task)
 {
 	int depth = 1;
@@ -356,57 +348,32 @@ static bool is_too_deep(const redisReadTask *task)
 /* For every kind of reply that has others inside. 0.14 truncates a count that is too large to a negative one. */
 static void *create_array(const redisReadTask *task, element_count count)
 {
-	struct rlock__reader *reader = task->privdata;
+	struct rlock__stream *stream = task->privdata;
 
 	if (is_too_deep(task)) {
-		reader->excess = "its reply is nested too deeply";
+		stream->excess = "its reply is nested too deeply";
 		return NULL;
 	}
-	if (count > (element_count)(ELEMENTS_MAX - reader->elements)
+	if (count > (element_count)(ELEMENTS_MAX - stream->elements)
 #if HIREDIS_MAJOR < 1
 	    || count < 0
 #endif
 	) {
-		reader->excess = "its reply has too many elements";
+		stream->excess = "its reply has too many elements";
 		return NULL;
 	}
-	reader->elements += (size_t)count;
-	return reader->create_array(task, count);
+	stream->elements += (size_t)count;
+	return stream->usual->createArray(task, count);
 }
 
-/* NULL when out of memory. */
-static struct rlock__reader *reader_new(void)
+/* Copies the bytes that come next. */
+static bool feed(struct rlock__stream *stream, const char *bytes, size_t len)
 {
-	struct rlock__reader *reader = calloc(1, sizeof(*reader));
-
-	if (reader == NULL)
-		return NULL;
-	reader->replies = redisReaderCreate();
-	if (reader->replies == NULL) {
-		free(reader);
-		return NULL;
-	}
-	reader->functions = *reader->replies->fn;
-	reader->create_array = reader->functions.createArray;
-	reader->functions.createArray = create_array;
-	reader->replies->fn = &reader->functions;
-	reader->replies->privdata = reader;
-	return reader;
-}
-
-static void reader_free(struct rlock__reader *reader)
-{
-	if (reader == NULL)
-		return;
-	redisReaderFree(reader->replies);
-	free(reader);
-}
-
-/* Copies the bytes that come next. false: out of memory. */
-static bool reader_feed(struct rlock__reader *reader, const char *bytes, size_t len)
-{
-	reader->bytes += len;
-	return redisReaderFeed(reader->replies, bytes, len) == REDIS_OK;
+	stream->bytes += len;
+	if (redisReaderFeed(stream->replies, bytes, len) == REDIS_OK)
+		return true;
+	stream->error = ENOMEM;
+	return false;
 }
 
 /* What is parsed next begins with a line, whatever follows it. */
@@ -416,31 +383,27 @@ static bool has_endless_line(const redisReader *replies)
 	       memchr(replies->buf + replies->pos, '\n', LINE_MAX_BYTES) == NULL;
 }
 
-/* The next complete reply, which the caller frees, or NULL. false: there will be none. */
-static bool reader_next(struct rlock__reader *reader, struct redisReply **out)
+static bool has_ended(const struct rlock__stream *stream)
 {
-	const redisReader *replies = reader->replies;
+	return stream->is_at_end || stream->error != 0 || rlock__tls_why(stream->tls) != NULL;
+}
+
+bool rlock__stream_next(struct rlock__stream *stream, struct redisReply **out)
+{
+	const redisReader *replies = stream->replies;
 	void *reply = NULL;
 
-	if (redisReaderGetReply(reader->replies, &reply) != REDIS_OK)
+	if (redisReaderGetReply(stream->replies, &reply) != REDIS_OK)
 		return false;
 	*out = reply;
 	if (reply != NULL) {
-		reader->elements = 0;
-		reader->bytes = replies->len - replies->pos;
-	} else if (reader->bytes > BYTES_MAX || has_endless_line(replies)) {
-		reader->excess = "its reply is too long";
-		return false;
+		stream->elements = 0;
+		stream->bytes = replies->len - replies->pos;
+		return true;
 	}
-	return true;
-}
-
-/* Why there will be none; NULL: out of memory. */
-static const char *reader_why(const struct rlock__reader *reader)
-{
-	if (reader->excess != NULL)
-		return reader->excess;
-	return reader->replies->err == REDIS_ERR_OOM ? NULL : reader->replies->errstr;
+	if (stream->bytes > BYTES_MAX || has_endless_line(replies))
+		stream->excess = "its reply is too long";
+	return stream->excess == NULL && !has_ended(stream);
 }
 
 /* ---- open and close ---- */
@@ -452,12 +415,20 @@ static const char *reader_why(const struct rlock__reader *reader)
 bool rlock__stream_open(struct rlock__stream *stream, struct rlock__connector *connector,
 			struct rlock__tls *tls)
 {
-	*stream = (struct rlock__stream){ .reader = reader_new(), .tls = tls };
-	if (stream->reader == NULL) {
+	redisReader *replies = redisReaderCreate();
+
+	if (replies == NULL) {
 		rlock__tls_free(tls);
 		return false;
 	}
-	stream->fd = connector->fd;
+	*stream = (struct rlock__stream){ .replies = replies,
+					  .usual = replies->fn,
+					  .functions = *replies->fn,
+					  .tls = tls,
+					  .fd = connector->fd };
+	stream->functions.createArray = create_array;
+	replies->fn = &stream->functions;
+	replies->privdata = stream;
 	connector->fd = -1;
 	rlock__connector_clear(connector);
 	return true;
@@ -469,7 +440,7 @@ void rlock__stream_close(struct rlock__stream *stream)
 		return;
 	(void)close(stream->fd);
 	rlock__tls_free(stream->tls);
-	reader_free(stream->reader);
+	redisReaderFree(stream->replies);
 	free(stream->output.text);
 	*stream = (struct rlock__stream){ 0 };
 }
@@ -487,7 +458,7 @@ void rlock__stream_reset(struct rlock__stream *stream)
 
 bool rlock__stream_is_open(const struct rlock__stream *stream)
 {
-	return stream->reader != NULL;
+	return stream->replies != NULL;
 }
 
 /* ---- write ---- */
@@ -587,14 +558,6 @@ static bool receive(struct rlock__stream *stream, char bytes[PIECE_BYTES], size_
 	return false;
 }
 
-static bool feed(struct rlock__stream *stream, const char *bytes, size_t len)
-{
-	if (reader_feed(stream->reader, bytes, len))
-		return true;
-	stream->error = ENOMEM;
-	return false;
-}
-
 /* Reads all that the received records hold, and queues what TLS has to answer. */
 static bool read_records(struct rlock__stream *stream)
 {
@@ -621,16 +584,6 @@ bool rlock__stream_fill(struct rlock__stream *stream)
 		return read_records(stream);
 	stream->error = ENOMEM;
 	return false;
-}
-
-static bool has_ended(const struct rlock__stream *stream)
-{
-	return stream->is_at_end || stream->error != 0 || rlock__tls_why(stream->tls) != NULL;
-}
-
-bool rlock__stream_next(struct rlock__stream *stream, struct redisReply **out)
-{
-	return reader_next(stream->reader, out) && (*out != NULL || !has_ended(stream));
 }
 
 /* ---- TLS ---- */
@@ -668,7 +621,11 @@ const char *rlock__stream_why(const struct rlock__stream *stream)
 		return "the server closed the connection";
 	if (stream->error == ENOMEM)
 		return NULL;
-	return stream->error != 0 ? strerror(stream->error) : reader_why(stream->reader);
+	if (stream->error != 0)
+		return strerror(stream->error);
+	if (stream->excess != NULL)
+		return stream->excess;
+	return stream->replies->err == REDIS_ERR_OOM ? NULL : stream->replies->errstr;
 }
 
 /*

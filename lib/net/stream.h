@@ -4,6 +4,7 @@
 #ifndef RLOCK_NET_STREAM_H
 #define RLOCK_NET_STREAM_H
 
+#include <hiredis/hiredis.h>
 #include <netdb.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +17,6 @@
 struct pollfd;
 struct redisReply;
 struct rlock__events;
-struct rlock__reader;
 struct rlock__resolver;
 struct rlock__tls;
 struct rlock_url;
@@ -55,10 +55,14 @@ void rlock__connector_await(const struct rlock__connector *connector, struct pol
 
 /* ---- a stream ---- */
 
-/* All zero: closed. */
+/* All zero: closed. It must not be moved while it is open. */
 struct rlock__stream {
-	struct rlock__reader *reader; /* NULL: closed */
-	struct rlock__tls *tls;       /* NULL: none */
+	redisReader *replies;                   /* NULL: closed */
+	const redisReplyObjectFunctions *usual; /* by which hiredis makes them */
+	redisReplyObjectFunctions functions;    /* the same, but for arrays */
+	size_t elements, bytes; /* announced and received of the reply that is being read */
+	const char *excess;     /* which limit was exceeded; NULL: none */
+	struct rlock__tls *tls; /* NULL: none */
 	int fd;
 	struct rlock__text output; /* what was queued; of no length when all is written */
 	size_t sent;               /* of that */
