@@ -91,6 +91,8 @@ static bool queue_login(struct rlock__session *session)
 	const char *password =
 		session->password.text != NULL ? session->password.text : url->password;
 	struct rlock__login *login = &session->login;
+	struct rlock__text commands = { 0 };
+	bool is_made = true;
 	char db[16];
 	const struct {
 		const char *step;
@@ -117,11 +119,13 @@ static bool queue_login(struct rlock__session *session)
 		if (!steps[i].is_needed)
 			continue;
 		login->steps[login->count++] = steps[i].step;
-		if (!rlock__stream_queue(&session->stream, steps[i].argc,
-					 (const char **)steps[i].argv, NULL))
-			return false;
+		is_made = is_made && rlock__stream_format(&commands, steps[i].argc,
+							  (const char **)steps[i].argv, NULL);
 	}
-	return true;
+	is_made =
+		is_made && (commands.len == 0 || rlock__stream_queue(&session->stream, &commands));
+	free(commands.text);
+	return is_made;
 }
 
 /* A user without the right to it finds out by the first write. */
@@ -365,7 +369,7 @@ static void trace_connected(const struct rlock__session *session)
 
 static bool queue_command(struct rlock__session *session)
 {
-	session->is_queued = rlock__stream_queue_formatted(&session->stream, session->command);
+	session->is_queued = rlock__stream_queue(&session->stream, session->command);
 	return session->is_queued;
 }
 

@@ -495,23 +495,12 @@ bool rlock__stream_format(struct rlock__text *commands, int argc, const char **a
 	return is_made;
 }
 
-bool rlock__stream_queue_formatted(struct rlock__stream *stream, const struct rlock__text *commands)
+bool rlock__stream_queue(struct rlock__stream *stream, const struct rlock__text *commands)
 {
 	if (stream->tls == NULL)
 		return append(stream, commands->text, commands->len);
 	return rlock__tls_write(stream->tls, commands->text, commands->len) &&
 	       append_records(stream);
-}
-
-bool rlock__stream_queue(struct rlock__stream *stream, int argc, const char **argv,
-			 const size_t *lengths)
-{
-	struct rlock__text command = { 0 };
-	bool is_queued = rlock__stream_format(&command, argc, argv, lengths) &&
-			 rlock__stream_queue_formatted(stream, &command);
-
-	free(command.text);
-	return is_queued;
 }
 
 bool rlock__stream_flush(struct rlock__stream *stream)

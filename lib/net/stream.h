@@ -85,15 +85,11 @@ bool rlock__stream_is_open(const struct rlock__stream *stream);
  */
 bool rlock__stream_handshake(struct rlock__stream *stream, bool *is_over);
 
-/* Queue a command. false: out of memory. lengths: NULL when all of argv are strings. */
-bool rlock__stream_queue(struct rlock__stream *stream, int argc, const char **argv,
-			 const size_t *lengths);
-/* The same for what rlock__stream_format has made. */
-bool rlock__stream_queue_formatted(struct rlock__stream *stream,
-				   const struct rlock__text *commands);
-/* Append a command as it goes over the wire. false: out of memory. */
+/* Append a command as it goes over the wire. false: out of memory. lengths: NULL when all of argv are strings. */
 bool rlock__stream_format(struct rlock__text *commands, int argc, const char **argv,
 			  const size_t *lengths);
+/* Queue what that has made. false: out of memory. */
+bool rlock__stream_queue(struct rlock__stream *stream, const struct rlock__text *commands);
 /* Write what the socket takes, once, without a SIGPIPE. false: the stream is broken. */
 bool rlock__stream_flush(struct rlock__stream *stream);
 
