@@ -46,7 +46,9 @@ enum rlock_status rlock__connection_new(const struct rlock_url *url,
 	rlock__session_init(&connection->session, connection->url, connection->client_name, NULL,
 			    &connection->error);
 	*out = connection;
-	return rlock__topology_check(connection->topology);
+	/* That can't be connected to: it is told now. */
+	return url->scheme == RLOCK_SCHEME_LOCAL ? rlock__topology_begin(connection->topology, 0)
+						 : RLOCK_OK;
 }
 
 /* To url, with all else as connection. */
@@ -209,7 +211,6 @@ static bool connect_session(struct rlock__connection *connection)
 	rlock__topology_address(connection->topology, &connection->session.address);
 	rlock__session_connect(&connection->session,
 			       rlock__topology_share_ms(connection->topology, deadline_ms));
-	connection->request.phase = RLOCK__PHASE_ANSWER;
 	return true;
 }
 
@@ -217,27 +218,20 @@ static bool connect_session(struct rlock__connection *connection)
 static bool open_session(struct rlock__connection *connection)
 {
 	int64_t deadline_ms = connection->request.deadline_ms;
-	enum rlock_status status = rlock__topology_check(connection->topology);
+	enum rlock_status status =
+		rlock__session_begin(&connection->session, rlock_now_ms() + connection->timeout_ms);
 
-	if (status == RLOCK_OK)
-		status = rlock__session_begin(&connection->session,
-					      rlock_now_ms() + connection->timeout_ms);
 	if (status == RLOCK_OK)
 		status = rlock__topology_begin(connection->topology, deadline_ms);
 	if (status == RLOCK_OK)
 		return connect_session(connection);
-	connection->request.phase = RLOCK__PHASE_FIND;
 	return status == RLOCK_BUSY || end(connection, status);
 }
 
 static bool find_step(struct rlock__connection *connection)
 {
-	struct redisReply *none;
-	enum rlock_status status = rlock__session_advance(&connection->session, &none);
+	enum rlock_status status = rlock__topology_advance(connection->topology);
 
-	if (status < 0)
-		return end(connection, status);
-	status = rlock__topology_advance(connection->topology);
 	if (status == RLOCK_BUSY)
 		return false;
 	return status == RLOCK_OK ? connect_session(connection) : end(connection, status);
@@ -404,7 +398,7 @@ static bool answer_step(struct rlock__connection *connection)
 	enum rlock_status status = rlock__session_advance(&connection->session, &reply);
 
 	if (status == RLOCK_BUSY)
-		return false;
+		return connection->session.state == RLOCK__SESSION_ADDRESS && find_step(connection);
 	if (status == RLOCK_ENET && connection->session.is_unreachable && try_next(connection))
 		return connect_session(connection);
 	if (status == RLOCK_ENET && request->reply != NULL &&
@@ -448,8 +442,6 @@ static bool confirm_step(struct rlock__connection *connection)
 static bool step(struct rlock__connection *connection)
 {
 	switch (connection->request.phase) {
-	case RLOCK__PHASE_FIND:
-		return find_step(connection);
 	case RLOCK__PHASE_ANSWER:
 		return answer_step(connection);
 	case RLOCK__PHASE_NODES:
@@ -577,7 +569,6 @@ static void add_connection(struct rlock__polled *polled, const struct rlock__con
 	switch (connection->request.phase) {
 	case RLOCK__PHASE_NONE:
 		break;
-	case RLOCK__PHASE_FIND:
 	case RLOCK__PHASE_ANSWER:
 	case RLOCK__PHASE_NODES:
 		rlock__session_await(&connection->session, polled);

@@ -47,8 +47,7 @@ struct rlock__result {
 /* Where a request is. */
 enum rlock__phase {
 	RLOCK__PHASE_NONE,   /* there is none */
-	RLOCK__PHASE_FIND,   /* the server is being queried for */
-	RLOCK__PHASE_ANSWER, /* the session is opened, or has the command */
+	RLOCK__PHASE_ANSWER, /* the server is found, the session is opened, or has the command */
 	RLOCK__PHASE_NODES,  /* the reply is that the cluster is down; its nodes are listed */
 	RLOCK__PHASE_CONFIRM, /* the reply is there; the sentinels are queried whether it was their master's */
 	RLOCK__PHASE_OVER, /* the next advance returns the result */

@@ -517,6 +517,13 @@ static bool redirect(struct rlock__topology *topology, const char *error)
 
 /* ---- all of them ---- */
 
+static enum rlock_status deny_local(struct rlock__topology *topology, int64_t deadline_ms)
+{
+	(void)deadline_ms;
+	return rlock__fail(error_of(topology), RLOCK_EUNSUPPORTED,
+			   "cannot connect to 'local:': no socket was set for it");
+}
+
 static const struct row rows[RLOCK__SCHEMES] = {
 	[RLOCK_SCHEME_SENTINEL] = { .begin = query_sentinels,
 				    .confirm = confirm_master,
@@ -525,6 +532,7 @@ static const struct row rows[RLOCK__SCHEMES] = {
 				   .next = next_node,
 				   .redirect = redirect,
 				   .forget = forget_node },
+	[RLOCK_SCHEME_LOCAL] = { .begin = deny_local },
 	/* All others lead to the one server of their URL. */
 };
 
@@ -559,14 +567,6 @@ void rlock__topology_free(struct rlock__topology *topology)
 	rlock_url_free(topology->server);
 	rlock_url_free(topology->home);
 	free(topology);
-}
-
-enum rlock_status rlock__topology_check(const struct rlock__topology *topology)
-{
-	if (rlock_url_scheme(topology->url) != RLOCK_SCHEME_LOCAL)
-		return RLOCK_OK;
-	return rlock__fail(error_of(topology), RLOCK_EUNSUPPORTED,
-			   "cannot connect to 'local:': no socket was set for it");
 }
 
 const struct rlock_url *rlock__topology_server(const struct rlock__topology *topology)

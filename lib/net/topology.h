@@ -26,8 +26,6 @@ struct rlock__topology *rlock__topology_new(const struct rlock_url *url,
 					    int64_t timeout_ms);
 void rlock__topology_free(struct rlock__topology *topology);
 
-/* RLOCK_EUNSUPPORTED: a local: URL for which no socket was set. */
-enum rlock_status rlock__topology_check(const struct rlock__topology *topology);
 /* The server that serves the URL now, and what its login has to tell. */
 void rlock__topology_address(const struct rlock__topology *topology, struct rlock__address *out);
 const struct rlock_url *rlock__topology_server(const struct rlock__topology *topology);
@@ -35,7 +33,10 @@ const struct rlock_url *rlock__topology_server(const struct rlock__topology *top
 bool rlock__topology_copy_server(struct rlock__topology *topology,
 				 const struct rlock__topology *other);
 
-/* Begin to find the server. RLOCK_OK: it is known; RLOCK_BUSY: it is being queried for. */
+/*
+ * Begin to find the server. RLOCK_OK: it is known; RLOCK_BUSY: it is being queried for; RLOCK_EUNSUPPORTED: of a local: URL
+ * no socket was set.
+ */
 enum rlock_status rlock__topology_begin(struct rlock__topology *topology, int64_t deadline_ms);
 /*
  * Query once more whether the server is still the right one, unless it was queried for at since_ms or later: RLOCK_OK, or
