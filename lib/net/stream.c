@@ -77,20 +77,17 @@ static void *run_query(void *arg)
 
 static int thread_start(struct rlock__resolver *resolver)
 {
-	pthread_attr_t attr;
 	pthread_t thread;
 	sigset_t all, before;
-	int error = pthread_attr_init(&attr);
+	int error;
 
-	if (error != 0)
-		return error;
 	/* Signals are for the threads of the program. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	error = pthread_create(&thread, &attr, run_query, resolver);
+	error = pthread_create(&thread, NULL, run_query, resolver);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
+	if (error == 0)
+		(void)pthread_detach(thread);
 	return error;
 }
 
