@@ -166,7 +166,7 @@ void rlock__subscription_begin(struct rlock__connection *connection,
 	connection->request.unacknowledged = count * sorts;
 	if (argv == NULL || lengths == NULL)
 		connection->request.status = rlock__fail_memory(&connection->error);
-	for (size_t i = 0; connection->request.status == RLOCK_OK && i < sorts; i++) {
+	for (size_t i = 0; argv != NULL && lengths != NULL && i < sorts; i++) {
 		argv[0] = verbs[i];
 		lengths[0] = strlen(verbs[i]);
 		for (size_t j = 0; j < count; j++) {

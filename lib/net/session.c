@@ -2,6 +2,7 @@
  * A session: a machine of one enum and one switch, over stream.c (DNS, the socket, TLS and replies), the password
  * and the login. It is given an address; which one that is, and what a reply means, is for others.
  */
+#include <assert.h>
 #include <errno.h>
 #include <hiredis/hiredis.h>
 #include <poll.h>
@@ -434,6 +435,7 @@ static enum rlock_status open_step(struct rlock__session *session, redisReply **
 	status = rlock__session_read(session, out);
 	if (status != RLOCK_OK)
 		return status;
+	assert(*out != NULL);
 	if (is_login) {
 		login_take(session, *out);
 		freeReplyObject(*out);

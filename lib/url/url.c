@@ -19,15 +19,15 @@ bool rlock__endpoints_add(struct rlock__endpoints *endpoints, const char *host, 
 {
 	struct rlock__endpoint *items =
 		rlock__array_room(endpoints->items, endpoints->count, sizeof(*items));
-	char *copy = strdup(host);
 
-	if (items != NULL)
-		endpoints->items = items;
-	if (items == NULL || copy == NULL) {
-		free(copy);
+	if (items == NULL)
 		return false;
-	}
-	items[endpoints->count++] = (struct rlock__endpoint){ copy, port };
+	endpoints->items = items;
+	items += endpoints->count;
+	*items = (struct rlock__endpoint){ strdup(host), port };
+	if (items->host == NULL)
+		return false;
+	endpoints->count++;
 	return true;
 }
 
