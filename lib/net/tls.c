@@ -463,23 +463,6 @@ static bool has_session(const struct rlock__tls_context *context, const char *na
 	return context->session != NULL && strcmp(context->session_name, name) == 0;
 }
 
-static SSL *stream_new(const struct rlock__tls_context *context, const char *name)
-{
-	SSL *stream = openssl.SSL_new(context->settings);
-
-	if (stream == NULL)
-		return NULL;
-	if (!set_name(stream, name)) {
-		openssl.SSL_free(stream);
-		return NULL;
-	}
-	/* If the server does not accept the session, the handshake is a full one. */
-	if (has_session(context, name))
-		(void)openssl.SSL_set_session(stream, context->session);
-	openssl.SSL_set_connect_state(stream);
-	return stream;
-}
-
 static void session_forget(struct rlock__tls_context *context)
 {
 	if (context->session != NULL)
@@ -595,11 +578,18 @@ struct rlock__tls {
 /* With its buffers, which then belong to the stream. */
 static bool begin(struct rlock__tls *tls)
 {
+	const struct rlock__tls_context *context = tls->context;
 
-	tls->stream = stream_new(tls->context, tls->name);
+	tls->stream = openssl.SSL_new(context->settings);
+	if (tls->stream == NULL || !set_name(tls->stream, tls->name))
+		return false;
+	/* If the server does not accept the session, the handshake is a full one. */
+	if (has_session(context, tls->name))
+		(void)openssl.SSL_set_session(tls->stream, context->session);
+	openssl.SSL_set_connect_state(tls->stream);
 	tls->received = openssl.BIO_new(openssl.BIO_s_mem());
 	tls->output = openssl.BIO_new(openssl.BIO_s_mem());
-	if (tls->stream != NULL && tls->received != NULL && tls->output != NULL) {
+	if (tls->received != NULL && tls->output != NULL) {
 		openssl.SSL_set_bio(tls->stream, tls->received, tls->output);
 		return true;
 	}
