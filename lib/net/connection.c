@@ -35,8 +35,7 @@ enum rlock_status rlock__connection_new(const struct rlock_url *url,
 	connection->client_name = opts->client_name != NULL ? strdup(opts->client_name) : NULL;
 	connection->timeout_ms = opts->connect_timeout_ms;
 	if (connection->url != NULL)
-		connection->topology = rlock__topology_new(connection->url, &connection->session,
-							   connection->timeout_ms);
+		connection->topology = rlock__topology_new(connection->url, &connection->session);
 	if (connection->topology == NULL ||
 	    (opts->client_name != NULL && connection->client_name == NULL)) {
 		rlock__connection_free(connection);
@@ -623,13 +622,14 @@ struct rlock__result rlock__request_await(struct rlock__connection *connection)
 enum rlock_status rlock__request_confirm(struct rlock__connection *connection, int64_t since_ms,
 					 int64_t deadline_ms)
 {
-	enum rlock_status status = rlock__topology_confirm(connection->topology, since_ms,
-							   deadline_ms, since_ms > INT64_MIN);
+	enum rlock_status status;
 
+	deadline_ms = rlock__sooner(deadline_ms, rlock_now_ms() + connection->timeout_ms);
+	status = rlock__topology_confirm(connection->topology, since_ms, deadline_ms,
+					 since_ms > INT64_MIN);
 	if (status != RLOCK_BUSY)
 		return status;
 	connection->request.phase = RLOCK__PHASE_CONFIRM;
-	connection->request.deadline_ms = deadline_ms;
 	return rlock__request_await(connection).status;
 }
 

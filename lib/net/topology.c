@@ -36,7 +36,6 @@ struct rlock__topology {
 	struct rlock_url *server;             /* that serves it; NULL: url is that */
 	struct rlock_url *home; /* while another node serves one request for it (ASK); else NULL */
 	size_t next_node, nodes_left; /* of a cluster's URL: the next to try, and how many now */
-	int64_t timeout_ms;           /* of a query */
 	int64_t queried_ms, grace_end_ms;
 	enum { NOT_QUERIED, FINDING, CONFIRMING } query;
 	bool needs_majority; /* of the sentinels' answers */
@@ -302,7 +301,6 @@ static enum rlock_status query_sentinels(struct rlock__topology *topology, int64
 	topology->query = FINDING;
 	topology->needs_majority = false;
 	topology->answered = 0;
-	deadline_ms = rlock__sooner(deadline_ms, topology->queried_ms + topology->timeout_ms);
 	for (size_t i = 0; i < topology->sentinel_count; i++)
 		sentinel_query(topology, &topology->sentinels[i], deadline_ms);
 	return RLOCK_BUSY;
@@ -537,8 +535,7 @@ static const struct row rows[RLOCK__SCHEMES] = {
 };
 
 struct rlock__topology *rlock__topology_new(const struct rlock_url *url,
-					    const struct rlock__session *session,
-					    int64_t timeout_ms)
+					    const struct rlock__session *session)
 {
 	struct rlock__topology *topology = calloc(1, sizeof(*topology));
 
@@ -547,7 +544,6 @@ struct rlock__topology *rlock__topology_new(const struct rlock_url *url,
 	topology->row = &rows[rlock_url_scheme(url)];
 	topology->url = url;
 	topology->session = session;
-	topology->timeout_ms = timeout_ms;
 	if (rlock_url_scheme(url) != RLOCK_SCHEME_SENTINEL || make_sentinels(topology))
 		return topology;
 	rlock__topology_free(topology);

@@ -22,8 +22,7 @@ struct rlock_url;
  * stay the caller's. NULL: out of memory.
  */
 struct rlock__topology *rlock__topology_new(const struct rlock_url *url,
-					    const struct rlock__session *session,
-					    int64_t timeout_ms);
+					    const struct rlock__session *session);
 void rlock__topology_free(struct rlock__topology *topology);
 
 /* The server that serves the URL now, and what its login has to tell. */
