@@ -78,9 +78,8 @@ struct sentinel {
 	struct rlock__error error;
 	enum rlock_status status; /* RLOCK_BUSY: its answer is outstanding */
 	size_t replies;
-	char *host; /* of the master; NULL: not told yet */
-	int port;
-	int64_t epoch; /* of the configuration that its answer comes from */
+	struct rlock_url *master; /* NULL: not told yet */
+	int64_t epoch;            /* of the configuration that its answer comes from */
 };
 
 static void sentinel_clear(struct sentinel *sentinel)
@@ -88,7 +87,7 @@ static void sentinel_clear(struct sentinel *sentinel)
 	struct rlock_url *url = sentinel->url;
 
 	rlock__session_free(&sentinel->session);
-	free(sentinel->host);
+	rlock_url_free(sentinel->master);
 	*sentinel = (struct sentinel){ .url = url };
 }
 
@@ -149,8 +148,11 @@ static bool is_text(const redisReply *reply)
 }
 
 /* Of get-master-addr-by-name: host and port. It knows of a failover as soon as a replica has been promoted. */
-static enum rlock_status take_address(struct sentinel *sentinel, const redisReply *reply)
+static enum rlock_status take_address(const struct rlock__topology *topology,
+				      struct sentinel *sentinel, const redisReply *reply)
 {
+	int port;
+
 	if (reply->type == REDIS_REPLY_ERROR)
 		return fail_error(sentinel, reply);
 	if (reply->type == REDIS_REPLY_NIL)
@@ -162,10 +164,10 @@ static enum rlock_status take_address(struct sentinel *sentinel, const redisRepl
 	    reply->element[0]->len == 0)
 		return fail_no_sentinel(sentinel);
 	if (!rlock__number_parse(reply->element[1]->str, reply->element[1]->len, 1, RLOCK__PORT_MAX,
-				 &sentinel->port))
+				 &port))
 		return fail_no_sentinel(sentinel);
-	sentinel->host = strdup(reply->element[0]->str);
-	return sentinel->host != NULL ? RLOCK_OK : rlock__fail_memory(&sentinel->error);
+	sentinel->master = rlock__url_of_server(topology->url, reply->element[0]->str, port);
+	return sentinel->master != NULL ? RLOCK_OK : rlock__fail_memory(&sentinel->error);
 }
 
 /* Of master: names and values. Without the right to it, it has the oldest configuration. */
@@ -181,12 +183,12 @@ static void take_epoch(struct sentinel *sentinel, const redisReply *reply)
 }
 
 /* true: it was the last one, or a failure. */
-static bool take_reply(struct sentinel *sentinel, const redisReply *reply,
-		       enum rlock_status *status_out)
+static bool take_reply(const struct rlock__topology *topology, struct sentinel *sentinel,
+		       const redisReply *reply, enum rlock_status *status_out)
 {
 	*status_out = RLOCK_OK;
 	if (sentinel->replies++ == 0)
-		*status_out = take_address(sentinel, reply);
+		*status_out = take_address(topology, sentinel, reply);
 	else
 		take_epoch(sentinel, reply);
 	return sentinel->replies == 2 || *status_out != RLOCK_OK;
@@ -198,7 +200,7 @@ static void sentinel_end(struct sentinel *sentinel, enum rlock_status status)
 	rlock__session_free(&sentinel->session);
 }
 
-static void sentinel_advance(struct sentinel *sentinel)
+static void sentinel_advance(const struct rlock__topology *topology, struct sentinel *sentinel)
 {
 	sentinel->session.may_read = true;
 	while (sentinel->status == RLOCK_BUSY) {
@@ -211,7 +213,7 @@ static void sentinel_advance(struct sentinel *sentinel)
 		if (status == RLOCK_OK)
 			status = sentinel->session.login.status;
 		if (status == RLOCK_OK)
-			is_last = take_reply(sentinel, reply, &status);
+			is_last = take_reply(topology, sentinel, reply, &status);
 		freeReplyObject(reply);
 		if (is_last)
 			sentinel_end(sentinel, status);
@@ -235,7 +237,7 @@ static void sentinel_query(const struct rlock__topology *topology, struct sentin
 	(void)rlock__session_begin(&sentinel->session, deadline_ms);
 	sentinel->session.address.server = sentinel->url;
 	rlock__session_connect(&sentinel->session, deadline_ms);
-	sentinel_advance(sentinel);
+	sentinel_advance(topology, sentinel);
 }
 
 /* RLOCK_BUSY: of those that have not answered. */
@@ -248,12 +250,12 @@ static size_t count_of(const struct rlock__topology *topology, enum rlock_status
 	return found;
 }
 
-static const struct sentinel *latest(const struct rlock__topology *topology)
+static struct sentinel *latest(const struct rlock__topology *topology)
 {
-	const struct sentinel *found = NULL;
+	struct sentinel *found = NULL;
 
 	for (size_t i = 0; i < topology->sentinel_count; i++) {
-		const struct sentinel *sentinel = &topology->sentinels[i];
+		struct sentinel *sentinel = &topology->sentinels[i];
 
 		if (sentinel->status == RLOCK_OK &&
 		    (found == NULL || sentinel->epoch > found->epoch))
@@ -338,13 +340,8 @@ static enum rlock_status check_server(const struct rlock__topology *topology,
 				      const struct sentinel *found)
 {
 	const char *server = rlock_url_server(rlock__topology_server(topology));
-	struct rlock_url *url = rlock__url_of_server(topology->url, found->host, found->port);
-	bool is_same;
+	bool is_same = strcmp(rlock_url_server(found->master), server) == 0;
 
-	if (url == NULL)
-		return rlock__fail_memory(error_of(topology));
-	is_same = strcmp(rlock_url_server(url), server) == 0;
-	rlock_url_free(url);
 	if (is_same)
 		return RLOCK_OK;
 	return rlock__fail(error_of(topology), RLOCK_ENET, "%s is not the master any more", server);
@@ -354,12 +351,12 @@ static enum rlock_status check_server(const struct rlock__topology *topology,
 enum rlock_status rlock__topology_advance(struct rlock__topology *topology)
 {
 	bool is_finding = topology->query == FINDING;
-	const struct sentinel *found;
+	struct sentinel *found;
 
 	if (topology->query == NOT_QUERIED)
 		return RLOCK_OK;
 	for (size_t i = 0; i < topology->sentinel_count; i++)
-		sentinel_advance(&topology->sentinels[i]);
+		sentinel_advance(topology, &topology->sentinels[i]);
 	topology->answered = count_of(topology, RLOCK_OK);
 	if (count_of(topology, RLOCK_BUSY) > 0 &&
 	    topology->answered <= topology->sentinel_count / 2 &&
@@ -374,8 +371,9 @@ enum rlock_status rlock__topology_advance(struct rlock__topology *topology)
 		return fail_minority(topology);
 	if (!is_finding)
 		return check_server(topology, found);
-	if (!set_server(topology, found->host, found->port))
-		return rlock__fail_memory(error_of(topology));
+	rlock_url_free(topology->server);
+	topology->server = found->master;
+	found->master = NULL;
 	rlock__trace(error_of(topology), "the sentinels name %s",
 		     rlock_url_server(topology->server));
 	return RLOCK_OK;
