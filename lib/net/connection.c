@@ -641,7 +641,7 @@ void rlock__request_fire_and_forget(struct rlock__connection *connection,
 	bool is_held_back =
 		connection->request.command.text != NULL && !connection->session.is_queued;
 
-	if (rlock__stream_is_open(stream) && !is_held_back &&
+	if (rlock__session_is_open(&connection->session) && !is_held_back &&
 	    rlock__stream_format(&text, command->argc, command->argv, command->lengths) &&
 	    rlock__stream_queue(stream, &text) && rlock__stream_flush(stream))
 		rlock__stream_await_end(stream, connection->events);

@@ -433,7 +433,7 @@ bool rlock__stream_open(struct rlock__stream *stream, struct rlock__connector *c
 
 void rlock__stream_close(struct rlock__stream *stream)
 {
-	if (!rlock__stream_is_open(stream))
+	if (stream->replies == NULL)
 		return;
 	(void)close(stream->fd);
 	rlock__tls_free(stream->tls);
@@ -451,11 +451,6 @@ void rlock__stream_reset(struct rlock__stream *stream)
 	const struct linger reset = { 1, 0 };
 
 	(void)setsockopt(stream->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-}
-
-bool rlock__stream_is_open(const struct rlock__stream *stream)
-{
-	return stream->replies != NULL;
 }
 
 /* ---- write ---- */

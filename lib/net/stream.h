@@ -77,7 +77,6 @@ bool rlock__stream_open(struct rlock__stream *stream, struct rlock__connector *c
 void rlock__stream_close(struct rlock__stream *stream);
 /* When it is closed, what has not left this machine is not sent any more. */
 void rlock__stream_reset(struct rlock__stream *stream);
-bool rlock__stream_is_open(const struct rlock__stream *stream);
 
 /*
  * Go on with the handshake, as far as is possible without waiting, before anything is queued. false: the stream is
