@@ -1,6 +1,7 @@
 /*
  * Finds the private server of local: on its socket, and has it started when no server listens there. Of many rlock
- * processes one has it started, under a file lock. runtime_dir.c checks that the directory is this user's alone.
+ * processes one has it started, under a file lock that the server inherits, and has for as long as it lives. runtime_dir.c
+ * checks that the directory is this user's alone.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,50 +33,26 @@
 
 #define SOCKET_FILE "local.sock"
 #define PID_FILE "local.pid"
-#define NEW_PID_FILE "local.pid.new"
 
 /*
- * Whether pid is a server of this directory that has not ended. A pid file may be older than the process that has the
- * pid by now; but no other process works in this directory.
+ * The server of this directory that has written down its pid; 0 when there is none, or it has ended. The file may be older
+ * than the process that has the pid by now; but no other process works in this directory.
  */
-static bool local_server_runs(int dir_fd, pid_t pid)
-{
-	struct stat dir, cwd;
-	char path[64];
-
-	if (pid <= 0)
-		return false;
-	(void)snprintf(path, sizeof(path), "/proc/%ld/cwd", (long)pid);
-	return fstat(dir_fd, &dir) == 0 && stat(path, &cwd) == 0 && dir.st_dev == cwd.st_dev &&
-	       dir.st_ino == cwd.st_ino;
-}
-
-/* The pid that the last start wrote down; 0 when there is none. */
 static pid_t local_server_read_pid(int dir_fd)
 {
-	char text[32];
+	char text[32], path[64];
 	const char *cursor = text;
+	struct stat dir, cwd;
 	int64_t pid;
 
-	if (file_read_start(dir_fd, PID_FILE, O_NOFOLLOW | O_NONBLOCK, text, sizeof(text)) <= 0)
+	if (file_read_start(dir_fd, PID_FILE, O_NOFOLLOW | O_NONBLOCK, text, sizeof(text)) <= 0 ||
+	    !number_read(&cursor, &pid) || pid <= 0 || pid > INT_MAX)
 		return 0;
-	return number_read(&cursor, &pid) && pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
-}
-
-/* Write down the pid of a server that is being started. False with errno. */
-static bool local_server_write_pid(int dir_fd, pid_t pid)
-{
-	bool is_written;
-	int fd;
-
-	/* An rlock that was killed may have left one, and to open a fifo could hang. */
-	(void)unlinkat(dir_fd, NEW_PID_FILE, 0);
-	fd = runtime_dir_create(dir_fd, NEW_PID_FILE, O_WRONLY | O_EXCL);
-	if (fd < 0)
-		return false;
-	is_written = dprintf(fd, "%ld\n", (long)pid) > 0;
-	(void)close(fd);
-	return is_written && renameat(dir_fd, NEW_PID_FILE, dir_fd, PID_FILE) == 0;
+	(void)snprintf(path, sizeof(path), "/proc/%d/cwd", (int)pid);
+	return fstat(dir_fd, &dir) == 0 && stat(path, &cwd) == 0 && dir.st_dev == cwd.st_dev &&
+			       dir.st_ino == cwd.st_ino
+		       ? (pid_t)pid
+		       : 0;
 }
 
 /*
@@ -121,10 +98,11 @@ static const char *const programs[] = { "redis-server", "valkey-server" };
 /*
  * The server goes on after the rlock that starts it, and serves others, too: the priority of that rlock and its limits
  * of processor time and memory must not apply. Where the hard limit may not be raised, the soft limit is raised to it.
+ * The server writes no core and no file; a SAVE or SHUTDOWN SAVE fails.
  */
-static void lift_limits(void)
+static void set_limits(void)
 {
-	static const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
+	static const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY }, nothing = { 0, 0 };
 	struct rlimit limit;
 
 	(void)setpriority(PRIO_PROCESS, 0, 0);
@@ -136,39 +114,44 @@ static void lift_limits(void)
 		limit.rlim_cur = limit.rlim_max;
 		(void)setrlimit(RLIMIT_AS, &limit);
 	}
+	(void)setrlimit(RLIMIT_CORE, &nothing);
+	(void)setrlimit(RLIMIT_FSIZE, &nothing);
+	(void)signal(SIGXFSZ, SIG_IGN);
 }
 
-/* Runs in the child, which keeps nothing of the starting rlock but peer, as descriptor 3, and what the kernel keeps. */
-static bool detach(int dir_fd, int peer)
-{
-	static const struct rlimit nothing = { 0, 0 };
-	sigset_t none;
-	int null, sig, fd;
+/* The descriptors of the server's process before its exec, which closes the second. */
+enum { LOCK_FD = STDERR_FILENO + 1, ERROR_FD, FIRST_FREE_FD };
 
-	if (setsid() < 0 || fchdir(dir_fd) != 0)
+/* Runs in the child, which keeps nothing of the starting rlock but these two, and what the kernel keeps. */
+static bool detach(int dir_fd, int lock_fd, int error_fd)
+{
+	sigset_t none;
+	char pid[16];
+	int null, len = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
+
+	/* It must not listen before its pid is written down. */
+	if (setsid() < 0 || fchdir(dir_fd) != 0 || write(lock_fd, pid, (size_t)len) != len ||
+	    ftruncate(lock_fd, len) != 0)
 		return false;
-	for (sig = 1; sig < NSIG; sig++)
+	for (int sig = 1; sig < NSIG; sig++)
 		(void)signal(sig, SIG_DFL);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)umask(0077);
-	lift_limits();
-	/* The server writes no core and no file; a SAVE or SHUTDOWN SAVE fails. */
-	(void)setrlimit(RLIMIT_CORE, &nothing);
-	(void)setrlimit(RLIMIT_FSIZE, &nothing);
-	(void)signal(SIGXFSZ, SIG_IGN);
+	set_limits();
 
-	peer = fcntl(peer, F_DUPFD_CLOEXEC,
-		     4); /* if some of 0 to 2 were closed, peer is one of them */
+	/* If some of 0 to 2 were closed, they may be among these. */
+	lock_fd = fcntl(lock_fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
+	error_fd = fcntl(error_fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
 	null = open("/dev/null", O_RDWR);
-	if (peer < 0 || null < 0)
+	if (lock_fd < 0 || error_fd < 0 || null < 0)
 		return false;
-	for (fd = 0; fd < 3; fd++)
+	for (int fd = 0; fd < LOCK_FD; fd++)
 		if (dup2(null, fd) < 0)
 			return false;
-	if (dup3(peer, 3, O_CLOEXEC) < 0)
+	if (dup2(lock_fd, LOCK_FD) < 0 || dup3(error_fd, ERROR_FD, O_CLOEXEC) < 0)
 		return false;
-	os_close_from(4);
+	os_close_from(FIRST_FREE_FD);
 	return true;
 }
 
@@ -201,114 +184,73 @@ static void exec_server(char *program, char *socket_path)
 	(void)execve(program, argv, envp);
 }
 
-/*
- * The server's process before its exec. It sends its pid, and waits for a byte: it must not listen before its pid is
- * written down. A failure is sent as a negative errno.
- */
-_Noreturn static void child_main(int dir_fd, char *program, char *socket_path, int peer)
-{
-	int message = getpid();
-	char go;
+struct search {
+	int dir_fd;
+	char socket_path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+	char program[PATH_MAX]; /* that we have started; empty: none */
+	int64_t deadline_ms;
+	int64_t pause_ms;
+	int cancel_fd;
+};
 
-	if (detach(dir_fd, peer)) {
-		peer = 3;
-		if (write(peer, &message, sizeof(message)) != sizeof(message) ||
-		    read(peer, &go, 1) != 1)
-			_exit(0); /* the rlock that started us has ended */
-		exec_server(program, socket_path);
-	}
-	message = -errno;
-	(void)!write(peer, &message, sizeof(message));
+_Noreturn static void fail_in_child(int error_fd)
+{
+	int error = errno;
+
+	(void)!write(error_fd, &error, sizeof(error));
 	_exit(127);
 }
 
-/* Runs child_main in a process that is not our child, so that we do not have to reap the server. */
-static bool fork_twice(int dir_fd, char *program, char *socket_path, const int pair[2])
+/*
+ * In a process that is not our child, so that we do not have to reap the server. An errno is read from the other end of
+ * error_fd, or nothing once it is executed. False with errno.
+ */
+static bool fork_server(struct search *search, int lock_fd, int error_fd)
 {
 	pid_t middle = fork();
-	int message;
 
 	if (middle < 0)
 		return false;
 	if (middle == 0) {
-		pid_t pid;
+		pid_t pid = fork();
 
-		/* If the child had our end open, too, it would not notice our death. */
-		(void)close(pair[0]);
-		pid = fork();
-		if (pid == 0)
-			child_main(dir_fd, program, socket_path, pair[1]);
-		message = -errno;
-		if (pid < 0)
-			(void)!write(pair[1], &message, sizeof(message));
-		_exit(0);
+		if (pid > 0)
+			_exit(0);
+		if (pid < 0 || !detach(search->dir_fd, lock_fd, error_fd))
+			fail_in_child(error_fd);
+		exec_server(search->program, search->socket_path);
+		fail_in_child(ERROR_FD);
 	}
 	while (waitpid(middle, NULL, 0) < 0 && errno == EINTR)
 		;
 	return true;
 }
 
-/* A message of the child; 0 when its end was closed, as by an exec; -ETIMEDOUT at the deadline. */
-static int receive(int peer, int64_t deadline_ms)
+/* The server may not listen yet. 0, or an errno; ETIMEDOUT at the deadline. */
+static int local_server_start(struct search *search, int lock_fd)
 {
-	struct pollfd poll_fd = { .fd = peer, .events = POLLIN };
-	int message = 0;
+	struct pollfd failure = { .events = POLLIN };
+	int ends[2], err = 0;
 
-	if (rlock_poll(&poll_fd, 1, deadline_ms) <= 0)
-		return -ETIMEDOUT;
-	if (read(peer, &message, sizeof(message)) < 0)
-		return -errno;
-	return message;
-}
-
-/*
- * Start program on socket_path, and write down its pid, which is *pid_out then. 0, or an errno; ETIMEDOUT at
- * deadline_ms. The server may not listen yet.
- */
-static int local_server_start(int dir_fd, char *program, char *socket_path, int64_t deadline_ms,
-			      pid_t *pid_out)
-{
-	int pair[2], message, err = 0;
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+	if (pipe2(ends, O_CLOEXEC) != 0)
 		return errno;
-	if (!fork_twice(dir_fd, program, socket_path, pair))
+	failure.fd = ends[0];
+	if (!fork_server(search, lock_fd, ends[1]))
 		err = errno;
-	(void)close(pair[1]);
-	if (err != 0)
-		goto out;
-	message = receive(pair[0], deadline_ms);
-	if (message <= 0) {
-		err = message < 0 ? -message : ESRCH;
-		goto out;
-	}
-	*pid_out = message;
-	if (!local_server_write_pid(dir_fd, message) || send(pair[0], "", 1, MSG_NOSIGNAL) != 1) {
+	(void)close(ends[1]);
+	if (err == 0 && rlock_poll(&failure, 1, search->deadline_ms) <= 0)
+		err = ETIMEDOUT;
+	if (err == 0 && read(ends[0], &err, sizeof(err)) < 0)
 		err = errno;
-		goto out;
-	}
-	err = -receive(pair[0], deadline_ms);
-out:
-	(void)close(pair[0]);
+	(void)close(ends[0]);
 	return err;
 }
 
 /* ---- one server for all ---- */
 
-#define LOCK_FILE "local.lock"
-
 /* The pause between two looks. A server needs some 10 ms to start, and many waiting processes should not slow it. */
 #define PAUSE_MIN_MS 2
 #define PAUSE_MAX_MS 50
-
-struct search {
-	int dir_fd;
-	char socket_path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
-	pid_t server; /* the process that we wait for; 0: unknown */
-	int64_t deadline_ms;
-	int64_t pause_ms;
-	int cancel_fd;
-};
 
 /* What a step of the search has found; any other number is an exit code, after one line by message_error. */
 enum {
@@ -334,11 +276,13 @@ static int look(struct search *search)
 
 static int fail_late(struct search *search)
 {
-	if (local_server_runs(search->dir_fd, search->server))
+	pid_t server = local_server_read_pid(search->dir_fd);
+
+	if (server != 0)
 		message_error(
 			"local: the private server, process %ld, does not answer on '%s': if this "
 			"stays so, end it, and with it its locks: kill %ld",
-			(long)search->server, search->socket_path, (long)search->server);
+			(long)server, search->socket_path, (long)server);
 	else
 		message_error(
 			"local: the private server on '%s' did not come up in time: try again, or give a longer --connect-timeout",
@@ -364,41 +308,27 @@ static int pause_once(struct search *search)
 		message_error("local: cannot wait: %s", strerror(errno));
 		return EXIT_SYSTEM;
 	}
-	if (cancel.revents != 0) {
-		return CANCELLED;
-	}
-	return DOWN;
+	return cancel.revents != 0 ? CANCELLED : DOWN;
 }
 
-/* Waits until search->server listens; DOWN when it has ended. */
-static int await(struct search *search)
-{
-	int found;
-
-	search->pause_ms = PAUSE_MIN_MS;
-	do {
-		found = look(search);
-		if (found == DOWN && !local_server_runs(search->dir_fd, search->server))
-			return DOWN;
-		if (found == DOWN)
-			found = pause_once(search);
-	} while (found == DOWN);
-	return found;
-}
-
-/* One try. DOWN with the locked file in *fd_out, or with -1 when another process has locked it. */
+/*
+ * DOWN with the locked file in *fd_out, for the caller to close; or with -1 when the server that runs has it locked, or an
+ * rlock that starts one. A server that has it but does not listen starts still, or is about to end, and would then remove
+ * the socket of the next one. Or its socket was removed: then its locks are still held, and with a second server there
+ * would be two holders.
+ */
 static int try_lock(struct search *search, int *fd_out)
 {
-	int fd = runtime_dir_create(search->dir_fd, LOCK_FILE, O_RDWR);
+	int fd = runtime_dir_create(search->dir_fd, PID_FILE, O_RDWR);
 	bool has_lock = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
 
 	/* Cleaners of /tmp remove old files. */
-	if (has_lock && file_is_named(fd, search->dir_fd, LOCK_FILE)) {
+	if (has_lock && file_is_named(fd, search->dir_fd, PID_FILE)) {
 		*fd_out = fd;
 		return DOWN;
 	}
 	if (!has_lock && (fd < 0 || errno != EWOULDBLOCK)) {
-		message_error("local: cannot lock '%s/" LOCK_FILE "': %s", runtime_dir_path(),
+		message_error("local: cannot lock '%s/" PID_FILE "': %s", runtime_dir_path(),
 			      strerror(errno));
 		if (fd >= 0)
 			(void)close(fd);
@@ -408,32 +338,22 @@ static int try_lock(struct search *search, int *fd_out)
 	return DOWN;
 }
 
-/* DOWN with the locked file in *fd_out, for the caller to close; UP when a server listens meanwhile. */
-static int lock(struct search *search, int *fd_out)
-{
-	int found = try_lock(search, fd_out);
-
-	while (found == DOWN && *fd_out < 0) {
-		found = pause_once(search);
-		if (found == DOWN)
-			found = look(search);
-		if (found == DOWN)
-			found = try_lock(search, fd_out);
-	}
-	/* The process that had the lock before may have started a server. */
-	return found == DOWN ? look(search) : found;
-}
-
 /* ---- start ---- */
 
-static int start(struct search *search)
+/* No server runs. DOWN when one was started. */
+static int start(struct search *search, int lock_fd)
 {
 	const char *const dirs[] = { getenv("PATH"), USUAL_PATH };
+	char *program = search->program;
 	bool is_there = false;
-	char program[PATH_MAX];
-	int found;
 	int err;
 
+	if (program[0] != '\0') {
+		message_error(
+			"local: '%s' ended at once: to see why, run: %s --port 0 --unixsocket %s",
+			program, program, search->socket_path);
+		return EXIT_SYSTEM;
+	}
 	/* redis-server, or else valkey-server. A relative directory is none that a server should be run from. */
 	for (size_t i = 0; i < 4 && !is_there; i++)
 		is_there = dirs[i % 2] != NULL &&
@@ -452,46 +372,36 @@ static int start(struct search *search)
 	}
 	message_debug("local: starting '%s' on '%s', for this user alone", program,
 		      search->socket_path);
-	err = local_server_start(search->dir_fd, program, search->socket_path, search->deadline_ms,
-				 &search->server);
+	err = local_server_start(search, lock_fd);
 	if (err == ETIMEDOUT)
 		return fail_late(search);
 	if (err != 0) {
 		message_error("local: cannot start '%s': %s", program, strerror(err));
 		return EXIT_SYSTEM;
 	}
-	found = await(search);
-	if (found != DOWN)
-		return found;
-	message_error("local: '%s' ended at once: to see why, run: %s --port 0 --unixsocket %s",
-		      program, program, search->socket_path);
-	return EXIT_SYSTEM;
+	search->pause_ms = PAUSE_MIN_MS;
+	return DOWN;
 }
 
 /* ---- what the header names ---- */
 
 static int find_or_start(struct search *search)
 {
-	int found = look(search);
-	int lock_fd = -1;
+	int found;
 
-	if (found != DOWN)
-		return found;
-	found = lock(search, &lock_fd);
-	if (found != DOWN)
-		goto out;
-	/*
-	 * A server that runs but does not listen starts still (the rlock that started it was killed), or is about to end,
-	 * and would then remove the socket of the next one. Or its socket was removed: then its locks are still held, and
-	 * with a second server there would be two holders.
-	 */
-	search->server = local_server_read_pid(search->dir_fd);
-	found = await(search);
-	if (found == DOWN)
-		found = start(search);
-out:
-	if (lock_fd >= 0)
-		(void)close(lock_fd);
+	do {
+		int lock_fd = -1;
+
+		found = look(search);
+		if (found == DOWN)
+			found = try_lock(search, &lock_fd);
+		if (found == DOWN && lock_fd >= 0)
+			found = start(search, lock_fd);
+		if (lock_fd >= 0)
+			(void)close(lock_fd);
+		if (found == DOWN)
+			found = pause_once(search);
+	} while (found == DOWN);
 	return found;
 }
 
@@ -528,6 +438,16 @@ int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, boo
 	return *is_cancelled ? 0 : found;
 }
 
+/* A cleaner of /tmp may have removed either file of a server that runs. */
+static pid_t find_server(int dir_fd)
+{
+	pid_t pid = local_server_read_pid(dir_fd);
+
+	if (pid == 0)
+		(void)local_server_connect(dir_fd, &pid);
+	return pid;
+}
+
 pid_t local_server_pid(void)
 {
 	int dir_fd = runtime_dir_open_quietly();
@@ -535,12 +455,7 @@ pid_t local_server_pid(void)
 
 	if (dir_fd < 0)
 		return 0;
-	pid = local_server_read_pid(dir_fd);
-	if (!local_server_runs(dir_fd, pid)) {
-		/* A cleaner of /tmp may have removed the file of a server that runs. */
-		pid = 0;
-		(void)local_server_connect(dir_fd, &pid);
-	}
+	pid = find_server(dir_fd);
 	(void)close(dir_fd);
 	return pid;
 }
@@ -552,8 +467,5 @@ bool local_is_program(const char *name)
 
 bool local_is_server(int dir_fd, pid_t pid)
 {
-	pid_t listening = 0;
-
-	return local_server_read_pid(dir_fd) == pid ||
-	       (local_server_connect(dir_fd, &listening) == 0 && listening == pid);
+	return find_server(dir_fd) == pid;
 }

@@ -183,22 +183,19 @@ doubtful() {
 
 @test "what stands in the way of the private server's files is replaced or refused, and no call waits for it" {
 	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
-	mkfifo "$RLOCK_RUNTIME_DIR/local.pid" "$RLOCK_RUNTIME_DIR/local.pid.new"
-	run -0 timeout -k 1 20 rlock run -u local: a -- echo ok
-	assert_output ok
-	end_private_server
-	rm -rf "$RLOCK_RUNTIME_DIR"
-	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
+	mkfifo "$RLOCK_RUNTIME_DIR/local.pid"
+	run -71 timeout -k 1 20 rlock run -u local: a -- echo ok
+	assert_one_line '^rlock: local: cannot start '
+	rm "$RLOCK_RUNTIME_DIR/local.pid"
 	echo treasure >treasure
-	ln -s "$PWD/treasure" "$RLOCK_RUNTIME_DIR/local.pid.new"
-	run -0 timeout -k 1 20 rlock run -u local: a -- echo ok
-	assert_equal "$(cat treasure)" treasure
-	end_private_server
-	rm -rf "$RLOCK_RUNTIME_DIR"
-	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
-	ln -s "$PWD/treasure" "$RLOCK_RUNTIME_DIR/local.lock"
+	ln -s "$PWD/treasure" "$RLOCK_RUNTIME_DIR/local.pid"
 	run -71 timeout -k 1 20 rlock run -u local: a -- echo ok
 	assert_one_line '^rlock: local: cannot lock '
+	assert_equal "$(cat treasure)" treasure
+	rm "$RLOCK_RUNTIME_DIR/local.pid"
+	ln -s nowhere "$RLOCK_RUNTIME_DIR/local.sock"
+	run -0 timeout -k 1 20 rlock run -u local: a -- echo ok
+	assert_output ok
 }
 
 @test "another user's server in the place of the private one is refused" {

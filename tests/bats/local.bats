@@ -62,7 +62,7 @@ start_local() {
 	assert_output 'done'
 	first=$(servers_of)
 	# Nothing else is needed to find it.
-	rm "$RLOCK_RUNTIME_DIR/local.pid" "$RLOCK_RUNTIME_DIR/local.lock"
+	rm "$RLOCK_RUNTIME_DIR/local.pid"
 	start_local
 	assert_equal "$(servers_of)" "$first"
 	one_server
@@ -141,7 +141,7 @@ start_local() {
 	wait_until 10 no_server
 	run -0 ls -A "$RLOCK_RUNTIME_DIR"
 	for file in "${lines[@]}"; do
-		[[ $file =~ ^local\.(sock|pid|lock)$ ]]
+		[[ $file =~ ^local\.(sock|pid)$ ]]
 	done
 }
 
@@ -230,6 +230,19 @@ has_socket() {
 	kill -TERM "$PID"
 	ended_with 143
 	assert_equal "$(servers_of)" "$server"
+}
+
+@test "a private server whose socket was removed still has its locks: no second one is started" {
+	start_local
+	local server
+	server=$(servers_of)
+	rm "$LOCAL"
+	run -69 rlock run -u local: --connect-timeout 300ms a -- true
+	assert_one_line "^rlock: .*: kill $server\$"
+	assert_equal "$(servers_of)" "$server"
+	kill -KILL "$server"
+	start_local
+	one_server
 }
 
 @test "the private server that a command started is not stopped with that command, and not waited for" {
