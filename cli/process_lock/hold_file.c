@@ -35,31 +35,15 @@
 #define TIME_MAX_MS (INT64_MAX / 4)
 /* No rlock writes a file for so long: the one that began it was killed. */
 #define NEW_MAX_S 3600
-#define PLACE_KEY "place " /* first, so that nothing else of a file from elsewhere is read */
+/*
+ * The first line: only where its boot and namespaces are ours is a process or a time of the file what it was for its
+ * writer. Other machines and containers may share the directory.
+ */
+#define PLACE_KEY "place "
+#define PLACE_MAX 128
 /* Longer than an unlock has its claim: RELEASE_MS of finish.c, 5 s, bounds its request. */
 #define CLAIM_MS 10000
 #define CLAIM_LOOK_MS 10
-
-/* ---- where pids and times mean the same ---- */
-
-/*
- * The boot of this machine, and the namespaces of our pids and times: only where all are the same is a process or a
- * time of a hold file what it was for its writer. Other machines and containers may share the directory. NULL with
- * errno when we cannot tell now.
- */
-static const char *this_place(void)
-{
-	static char place[128];
-	uint64_t pids, times;
-	char boot[OS_BOOT_ID_MAX];
-
-	if (place[0] != '\0')
-		return place;
-	if (!os_boot_id(boot) || !os_namespace("pid", &pids) || !os_namespace("time", &times))
-		return NULL;
-	(void)snprintf(place, sizeof(place), "%s %" PRIu64 " %" PRIu64, boot, pids, times);
-	return place;
-}
 
 /* ---- one file ---- */
 
@@ -145,11 +129,22 @@ static bool parse_name(const char *name, struct hold_file *out)
 
 /* ---- write ---- */
 
+/* False with errno when we cannot tell now. */
+static bool print_place(char out[PLACE_MAX])
+{
+	const struct os_place *place = os_place();
+
+	if (place != NULL)
+		(void)snprintf(out, PLACE_MAX, PLACE_KEY "%s %" PRIu64 " %" PRIu64, place->boot,
+			       place->pids, place->times);
+	return place != NULL;
+}
+
 static void print_lines(FILE *out, const struct hold_file *file, const char *place)
 {
-	(void)fprintf(out, PLACE_KEY "%s\nstate %d %" PRIu64 " %" PRId64 " %" PRId64 " %d %d %d\n",
-		      place, (int)file->renewer, file->renewer_start, file->sent_ms,
-		      file->acquired_ms, file->is_fixed_lease, file->is_lost, file->is_abandoned);
+	(void)fprintf(out, "%s\nstate %d %" PRIu64 " %" PRId64 " %" PRId64 " %d %d %d\n", place,
+		      (int)file->renewer, file->renewer_start, file->sent_ms, file->acquired_ms,
+		      file->is_fixed_lease, file->is_lost, file->is_abandoned);
 	if (file->descriptor >= 0)
 		(void)fprintf(out, "descriptor %d\n", file->descriptor);
 	if (file->remember_ms > 0)
@@ -171,13 +166,12 @@ static void print_lines(FILE *out, const struct hold_file *file, const char *pla
 /* Puts a new file in the old one's place, so that a reader sees either the one or the other whole. */
 static bool replace_file(const struct hold_file *file)
 {
-	const char *place = this_place();
-	char new_name[FILE_NAME_MAX], name[FILE_NAME_MAX];
+	char new_name[FILE_NAME_MAX], name[FILE_NAME_MAX], place[PLACE_MAX];
 	FILE *out = NULL;
 	bool is_written = false;
 	int fd;
 
-	if (place == NULL)
+	if (!print_place(place))
 		return false;
 	name_of(file, name);
 	(void)snprintf(new_name, sizeof(new_name), NEW_PREFIX "%d-%s", (int)getpid(),
@@ -340,16 +334,15 @@ static bool read_line(struct hold_file *file, char *line)
 /* False, with errno 0, for a file that is incomplete or not ours. Its first line says where it was written. */
 static bool read_lines(struct hold_file *file, char *text, bool *is_from_here)
 {
-	const char *place = this_place();
-	char *rest, *line = strtok_r(text, "\n", &rest);
+	char *rest, *line = strtok_r(text, "\n", &rest), place[PLACE_MAX];
 
-	if (place == NULL)
+	if (!print_place(place))
 		return false;
 	/* Bad content leaves no transient errno; lack of memory does, and then the file is not taken for bad. */
 	errno = 0;
 	if (line == NULL || strncmp(line, PLACE_KEY, strlen(PLACE_KEY)) != 0)
 		return false;
-	*is_from_here = strcmp(line + strlen(PLACE_KEY), place) == 0;
+	*is_from_here = strcmp(line, place) == 0;
 	if (!*is_from_here)
 		return false;
 	while ((line = strtok_r(NULL, "\n", &rest)) != NULL)

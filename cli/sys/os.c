@@ -221,33 +221,34 @@ size_t os_list_own_children(pid_t *out, size_t max)
 
 /* ---- where pids and times mean the same ---- */
 
-bool os_boot_id(char out[OS_BOOT_ID_MAX])
+/* 0 where there is no such. False with errno. */
+static bool read_inode(const char *path, uint64_t *out)
 {
-	if (file_read_start(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 0, out, OS_BOOT_ID_MAX) <=
-		    0 &&
-	    is_transient_errno(errno))
+	struct stat st = { 0 };
+
+	if (stat(path, &st) != 0 && is_transient_errno(errno))
 		return false;
-	out[strcspn(out, "\n")] = '\0';
-	if (out[0] == '\0')
-		memcpy(out, "0", 2);
+	*out = (uint64_t)st.st_ino;
 	return true;
 }
 
-bool os_namespace(const char *name, uint64_t *inode_out)
+const struct os_place *os_place(void)
 {
-	/* It stays the same, and is needed for each call; to find it takes longer than to open a file. */
-	static uint64_t own_pids;
-	bool is_pids = strcmp(name, "pid") == 0;
-	struct stat st = { .st_ino = is_pids ? own_pids : 0 };
-	char path[64];
+	static struct os_place place;
 
-	(void)snprintf(path, sizeof(path), "/proc/self/ns/%s", name);
-	if (st.st_ino == 0 && stat(path, &st) != 0 && is_transient_errno(errno))
-		return false;
-	*inode_out = (uint64_t)st.st_ino;
-	if (is_pids)
-		own_pids = *inode_out;
-	return true;
+	/* It stays the same. */
+	if (place.boot[0] != '\0')
+		return &place;
+	if (!read_inode("/proc/self/ns/pid", &place.pids) ||
+	    !read_inode("/proc/self/ns/time", &place.times) ||
+	    (file_read_start(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 0, place.boot,
+			     sizeof(place.boot)) <= 0 &&
+	     is_transient_errno(errno)))
+		return NULL;
+	place.boot[strcspn(place.boot, "\n")] = '\0';
+	if (place.boot[0] == '\0')
+		memcpy(place.boot, "0", 2);
+	return &place;
 }
 
 /* ---- children ---- */
@@ -697,7 +698,8 @@ static const char is_others[] = "/proc is that of another PID namespace: mount o
 
 static const char *judge_status(const char *status)
 {
-	uint64_t ours = 0, theirs = 0;
+	const struct os_place *place = os_place();
+	uint64_t of_children = 0;
 
 	/* A kernel that was built without PID namespaces has neither. */
 	if (strstr(status, "\nNSpid:") == NULL && access("/proc/self/ns/pid", F_OK) != 0 &&
@@ -706,8 +708,8 @@ static const char *judge_status(const char *status)
 	if (!has_our_pid(status, "\nNSpid:\t"))
 		return is_others;
 	/* What unshare(1) starts without --fork is in one namespace, and its children are in another. */
-	if (!os_namespace("pid", &ours) || !os_namespace("pid_for_children", &theirs) ||
-	    ours == 0 || ours != theirs)
+	if (place == NULL || !read_inode("/proc/self/ns/pid_for_children", &of_children) ||
+	    place->pids == 0 || place->pids != of_children)
 		return "processes that start here belong to another PID namespace than /proc: "
 		       "unshare --fork --mount-proc";
 	return NULL;

@@ -69,12 +69,14 @@ bool os_list_children(pid_t pid, struct pid_list *out);
 size_t os_list_own_children(pid_t *out, size_t max);
 
 /*
- * Where pids and times mean the same: the id of the boot of this machine, "0" where the kernel tells none, and the inode
- * of one of our namespaces ("pid", "time"), 0 where it has no such. False with errno when they can't be told now.
+ * Where pids and times mean the same: the id of the boot of this machine, "0" where the kernel tells none, and the inodes
+ * of our namespaces, 0 where it has no such. NULL with errno when they can't be told now.
  */
-#define OS_BOOT_ID_MAX 40
-bool os_boot_id(char out[OS_BOOT_ID_MAX]);
-bool os_namespace(const char *name, uint64_t *inode_out);
+struct os_place {
+	char boot[40];
+	uint64_t pids, times;
+};
+const struct os_place *os_place(void);
 
 /* ---- events ---- */
 

@@ -228,35 +228,31 @@ int proc_open(pid_t pid, uint64_t start)
 	return -1;
 }
 
-/* Of this process. Neither its machine nor its namespace ever changes. */
-static const struct rlock_process *this_place(void)
-{
-	static struct rlock_process place;
-	char boot[OS_BOOT_ID_MAX], digits[17] = "";
-	size_t count = 0;
-
-	if (place.boot != 0 || !os_namespace("pid", &place.pid_namespace) || !os_boot_id(boot))
-		return &place;
-	/* The first 64 bits of the boot id, "xxxxxxxx-xxxx-xxxx-..."; 0: it is none. */
-	for (const char *id = boot; *id != '\0' && count < sizeof(digits) - 1; id++)
-		if (*id != '-')
-			digits[count++] = *id;
-	place.boot = strtoull(digits, NULL, 16);
-	return &place;
-}
-
 void proc_describe(pid_t pid, struct rlock_process *out)
 {
-	*out = *this_place();
+	const struct os_place *place = os_place();
+	char digits[17] = "";
+	size_t count = 0;
+
+	*out = (struct rlock_process){ 0 };
+	if (place == NULL)
+		return;
+	/* The first 64 bits of the boot id, "xxxxxxxx-xxxx-xxxx-..."; 0: it is none. */
+	for (const char *id = place->boot; *id != '\0' && count < sizeof(digits) - 1; id++)
+		if (*id != '-')
+			digits[count++] = *id;
+	out->boot = strtoull(digits, NULL, 16);
+	out->pid_namespace = place->pids;
 	out->pid = out->boot != 0 ? pid : 0;
 }
 
 bool proc_is_here(const struct rlock_process *process)
 {
-	const struct rlock_process *place = this_place();
+	struct rlock_process ours;
 
-	return process->pid > 0 && process->boot == place->boot &&
-	       process->pid_namespace == place->pid_namespace;
+	proc_describe(getpid(), &ours);
+	return process->pid > 0 && process->boot == ours.boot &&
+	       process->pid_namespace == ours.pid_namespace;
 }
 
 bool proc_has_ended_here(const struct rlock_process *process)
