@@ -803,7 +803,8 @@ static bool has_private_tmp(void)
 {
 	size_t len = 0;
 	struct stat stat;
-	char *mounts = file_read_all(AT_FDCWD, "/proc/self/mountinfo", 0, MOUNTS_MAX, &stat, &len);
+	char *mounts = file_read_all(open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC), MOUNTS_MAX,
+				     0, &stat, &len);
 	char *rest = mounts, *line;
 	bool is_private = false;
 

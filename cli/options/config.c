@@ -90,39 +90,30 @@ static int check_file(const struct candidate *candidate, const struct stat *stat
 static int read_candidate(const struct candidate *candidate, char **text_out, size_t *len_out,
 			  int *code_out)
 {
-	int fd = open(candidate->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), err = 0;
+	int fd = open(candidate->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), err;
 	char shown[USAGE_SHOWN_MAX];
 	struct stat stat;
 
 	*code_out = 0;
 	if (fd < 0)
 		return errno;
-	if (fstat(fd, &stat) != 0) {
-		err = errno;
-		goto out;
-	}
-	*code_out = check_file(candidate, &stat);
-	if (*code_out != 0) {
-		err = -1;
-		goto out;
+	err = fstat(fd, &stat) == 0 ? 0 : errno;
+	if (err == 0)
+		*code_out = check_file(candidate, &stat);
+	if (err != 0 || *code_out != 0) {
+		(void)close(fd);
+		return err != 0 ? err : -1;
 	}
 	/* The writer of a pipe may not have written all of it yet. */
-	if (S_ISFIFO(stat.st_mode) && fcntl(fd, F_SETFL, 0) != 0) {
-		err = errno;
-		goto out;
-	}
-	*text_out = file_read_rest(fd, CONFIG_SIZE_MAX, len_out);
-	if (*text_out == NULL) {
-		err = errno;
-	} else if (S_ISFIFO(stat.st_mode) && *len_out == 0) {
-		message_error("configuration file '%s'%s: the pipe is empty, and has no writer",
-			      usage_show(candidate->path, shown), candidate->origin);
-		*code_out = EXIT_CONFIG;
-		err = -1;
-	}
-out:
-	(void)close(fd);
-	return err;
+	*text_out = file_read_all(fd, CONFIG_SIZE_MAX, INT64_MAX, &stat, len_out);
+	if (*text_out == NULL)
+		return errno;
+	if (!S_ISFIFO(stat.st_mode) || *len_out != 0)
+		return 0;
+	message_error("configuration file '%s'%s: the pipe is empty, and has no writer",
+		      usage_show(candidate->path, shown), candidate->origin);
+	*code_out = EXIT_CONFIG;
+	return -1;
 }
 
 /*

@@ -4,6 +4,7 @@
  * without waiting, and to the library when it is done.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -305,8 +306,9 @@ static int set_from_file(struct opts *opts, const char *path, bool is_for_sentin
 {
 	struct stat stat;
 	size_t len = 0;
-	char *text = file_read_named(path, PASSWORD_FILE_MAX,
-				     rlock_now_ms() + opts->connect_timeout_ms, &stat, &len);
+	char *text = file_read_all(open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC),
+				   PASSWORD_FILE_MAX, rlock_now_ms() + opts->connect_timeout_ms,
+				   &stat, &len);
 	int error = errno, code = EXIT_CONFIG;
 	char shown[USAGE_SHOWN_MAX];
 	const char *wrong;

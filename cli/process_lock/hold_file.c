@@ -260,7 +260,8 @@ static char *read_text(int dir_fd, const char *name)
 	struct stat stat;
 	size_t len;
 	char *text =
-		file_read_all(dir_fd, name, O_NOFOLLOW | O_NONBLOCK, FILE_SIZE_MAX, &stat, &len);
+		file_read_all(openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC),
+			      FILE_SIZE_MAX, 0, &stat, &len);
 
 	/* Another user may have put the file here before the directory was closed to others. */
 	if (text == NULL || (S_ISREG(stat.st_mode) && stat.st_uid == geteuid()))

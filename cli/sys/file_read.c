@@ -28,7 +28,7 @@ static char *enlarge(char *text, size_t size, size_t larger_size)
 	return larger;
 }
 
-static char *read_rest(int fd, size_t max, int64_t until_ms, size_t *len_out)
+static char *read_all(int fd, size_t max, int64_t until_ms, size_t *len_out)
 {
 	struct pollfd ready = { fd, POLLIN, 0 };
 	size_t size = FIRST_BYTES, len = 0;
@@ -69,14 +69,7 @@ static char *read_rest(int fd, size_t max, int64_t until_ms, size_t *len_out)
 	return text;
 }
 
-char *file_read_rest(int fd, size_t max, size_t *len_out)
-{
-	return read_rest(fd, max, INT64_MAX, len_out);
-}
-
-/* Closes fd, which may be -1. */
-static char *read_opened(int fd, size_t max, int64_t until_ms, struct stat *stat_out,
-			 size_t *len_out)
+char *file_read_all(int fd, size_t max, int64_t until_ms, struct stat *stat_out, size_t *len_out)
 {
 	char *text = NULL;
 	int err;
@@ -84,27 +77,14 @@ static char *read_opened(int fd, size_t max, int64_t until_ms, struct stat *stat
 	if (fd < 0)
 		return NULL;
 	/* A terminal is waited for: the user types the text. */
-	if (fstat(fd, stat_out) == 0 && (until_ms == INT64_MAX || fcntl(fd, F_SETFL, 0) == 0))
-		text = read_rest(fd, max, S_ISFIFO(stat_out->st_mode) ? until_ms : INT64_MAX,
-				 len_out);
+	if (fstat(fd, stat_out) == 0 && (until_ms == 0 || fcntl(fd, F_SETFL, 0) == 0))
+		text = read_all(fd, max,
+				until_ms != 0 && S_ISFIFO(stat_out->st_mode) ? until_ms : INT64_MAX,
+				len_out);
 	err = errno;
 	(void)close(fd);
 	errno = err;
 	return text;
-}
-
-char *file_read_named(const char *path, size_t max, int64_t until_ms, struct stat *stat_out,
-		      size_t *len_out)
-{
-	return read_opened(open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC), max, until_ms,
-			   stat_out, len_out);
-}
-
-char *file_read_all(int dir_fd, const char *path, int flags, size_t max, struct stat *stat_out,
-		    size_t *len_out)
-{
-	return read_opened(openat(dir_fd, path, O_RDONLY | O_CLOEXEC | flags), max, INT64_MAX,
-			   stat_out, len_out);
 }
 
 ssize_t file_read_start(int dir_fd, const char *path, int flags, char *out, size_t size)

@@ -12,30 +12,17 @@
 #include <sys/types.h>
 
 /*
- * The next two open path, below dir_fd, to read, and close-on-exec; flags are what the caller needs besides: O_NOCTTY
- * where a user names the file, O_NOFOLLOW and O_NONBLOCK where other users may have put something there.
+ * All of an open file, with a NUL after it; malloc'ed. It closes fd; one of -1 is a failure that errno tells already.
+ * until_ms, 0 for what a user does not name: how long a pipe that is opened with O_NONBLOCK is waited for, INT64_MAX until
+ * it has no writer; ETIMEDOUT after that. NULL with errno, which is EFBIG for more than max bytes; no byte of the file
+ * stays in memory then. *stat_out is that of the opened file, which is a link's target, say.
  */
+char *file_read_all(int fd, size_t max, int64_t until_ms, struct stat *stat_out, size_t *len_out);
 
 /*
- * All of the file, with a NUL after it; malloc'ed. NULL with errno, which is EFBIG for more than max bytes; no byte of
- * the file stays in memory then. *stat_out is that of the opened file, which is a link's target, say.
- */
-char *file_read_all(int dir_fd, const char *path, int flags, size_t max, struct stat *stat_out,
-		    size_t *len_out);
-
-/*
- * The same for a file that a user names. A pipe that was not written to its end by until_ms is ETIMEDOUT: maybe no process
- * has it open to write.
- */
-char *file_read_named(const char *path, size_t max, int64_t until_ms, struct stat *stat_out,
-		      size_t *len_out);
-
-/* The same for a file that is open. */
-char *file_read_rest(int fd, size_t max, size_t *len_out);
-
-/*
- * What one read gives of the first size - 1 bytes, with a NUL after them in any case. Returns their number, or -1 with
- * errno. Async-signal-safe.
+ * What one read gives of the first size - 1 bytes, with a NUL after them in any case. The file is opened below dir_fd, and
+ * close-on-exec; flags are what the caller needs besides: O_NOFOLLOW and O_NONBLOCK where other users may have put
+ * something there. Returns their number, or -1 with errno. Async-signal-safe.
  */
 ssize_t file_read_start(int dir_fd, const char *path, int flags, char *out, size_t size);
 

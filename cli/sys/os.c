@@ -724,7 +724,8 @@ const char *os_check_proc(void)
 	const char *reason;
 	struct stat st;
 	size_t len;
-	char *status = file_read_all(AT_FDCWD, "/proc/self/status", 0, STATUS_MAX, &st, &len);
+	char *status = file_read_all(open("/proc/self/status", O_RDONLY | O_CLOEXEC), STATUS_MAX, 0,
+				     &st, &len);
 
 	if (status != NULL)
 		reason = judge_status(status);
