@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/least.h"
 #include "base/units.h"
 #include "lib/rlock.h"
 #include "sys/file_read.h"
@@ -58,30 +59,20 @@ static bool read_numbers(const char *cursor, struct proc *out)
 	return true;
 }
 
-/* NULL, or where the state is: after the last parenthesis, as the name may contain anything, also blanks and parentheses. */
-static const char *after_name(const char *text)
-{
-	const char *close_paren = strrchr(text, ')');
-
-	return close_paren != NULL && close_paren[1] == ' ' && close_paren[2] != '\0'
-		       ? close_paren + 2
-		       : NULL;
-}
-
+/* The name may contain anything, also blanks and parentheses: it ends at the last of these. */
 static bool parse_stat(const char *text, struct proc *out)
 {
 	struct proc proc = { .pid = out->pid };
-	const char *open_paren = strchr(text, '('), *state = after_name(text);
+	const char *open_paren = strchr(text, '('), *close_paren = strrchr(text, ')');
 	size_t name_len;
 
-	if (open_paren == NULL || state == NULL || state < open_paren + 3)
+	if (open_paren == NULL || close_paren < open_paren || close_paren[1] != ' ' ||
+	    close_paren[2] == '\0')
 		return false;
-	proc.state = *state;
-	if (!read_numbers(state + 1, &proc))
+	proc.state = close_paren[2];
+	if (!read_numbers(close_paren + 3, &proc))
 		return false;
-	name_len = (size_t)(state - 2 - open_paren - 1);
-	if (name_len >= sizeof(proc.name))
-		name_len = sizeof(proc.name) - 1;
+	name_len = least_size((size_t)(close_paren - open_paren - 1), sizeof(proc.name) - 1);
 	memcpy(proc.name, open_paren + 1, name_len);
 	*out = proc;
 	return true;
@@ -109,18 +100,9 @@ bool proc_read(pid_t pid, struct proc *out)
 
 pid_t proc_parent(pid_t pid)
 {
-	char path[32], text[STAT_MAX];
-	const char *cursor;
-	int64_t parent;
+	struct proc proc;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (file_read_start(AT_FDCWD, path, 0, text, sizeof(text)) < 0)
-		return 0;
-	cursor = after_name(text);
-	if (cursor == NULL)
-		return 0;
-	cursor++;
-	return number_read(&cursor, &parent) ? (pid_t)parent : 0;
+	return proc_read(pid, &proc) ? proc.parent : 0;
 }
 
 /*
