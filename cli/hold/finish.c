@@ -307,7 +307,7 @@ void finish_hold(struct rlock_conn *conn, struct rlock_hold *hold, struct lease 
 	 * The server replies to us before it notifies the waiter. If we took the processor from the server at that
 	 * moment, the waiter would wait for our exit as well.
 	 */
-	os_let_others_run_first(0);
+	os_let_others_run_first();
 	/* Also when it is known to be lost: other names of it, or on other servers, may still be held. */
 	status = release_or_keep(conn, hold, lease);
 	if (status == RLOCK_NOT_HELD && may_be_done && rlock_now_ms() < lease_end_ms(lease))

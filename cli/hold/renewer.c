@@ -126,7 +126,7 @@ static void hold_events_set_timer(struct hold_events *events, int64_t at_ms)
 
 void hold_events_read_timer(struct hold_events *events, int64_t now_ms)
 {
-	os_timer_read(events->timer_fd);
+	os_read_out(events->timer_fd);
 	if (now_ms >= events->timer_ms)
 		events->timer_ms = INT64_MAX;
 }
@@ -534,7 +534,7 @@ static void look_at_descriptor(struct renewer *renewer)
 	if (!is_told && rlock_now_ms() < renewer->descriptor_ms)
 		return;
 	if (is_told)
-		os_closes_read(renewer->closes_fd);
+		os_read_out(renewer->closes_fd);
 	renewer->has_closed = renewer->has_closed ||
 			      !descriptor_is_open(args->opts->descriptor, args->hold_file->pid);
 	renewer->descriptor_ms = rlock_now_ms() + DESCRIPTOR_LOOK_MS;

@@ -134,7 +134,6 @@ static enum rlock_status take_output(struct shell *shell, const char **password_
 		(void)snprintf(why, RLOCK_ERROR_MAX, "password command could not be started: %s",
 			       strerror(shell->value));
 		return RLOCK_ESYS;
-	case SHELL_RUNS:
 	case SHELL_KILLED:
 		(void)snprintf(why, RLOCK_ERROR_MAX, "password command was killed");
 		break;

@@ -167,28 +167,20 @@ static bool list_threads(pid_t pid, struct pid_list *out)
 /* The file has pids with blanks between them, in one line without a limit. */
 static bool list_children_of_thread(pid_t pid, pid_t thread, struct pid_list *out)
 {
-	char path[64], *text = NULL;
+	char path[64], *text;
 	const char *cursor;
-	size_t size = 0;
-	int64_t child;
 	bool is_complete = true;
-	FILE *file;
+	struct stat st;
+	int64_t child;
+	size_t len;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)thread);
-	file = fopen(path, "re");
-	if (file == NULL)
+	cursor = text = file_read_all(open(path, O_RDONLY | O_CLOEXEC), SIZE_MAX, 0, &st, &len);
+	if (text == NULL)
 		return !is_transient_errno(errno);
-	errno = 0;
-	if (getline(&text, &size, file) > 0) {
-		is_complete = !ferror(file);
-		cursor = text;
-		while (is_complete && number_read(&cursor, &child))
-			is_complete = pid_list_add(out, (pid_t)child);
-	} else if (is_transient_errno(errno)) {
-		is_complete = false;
-	}
+	while (is_complete && number_read(&cursor, &child))
+		is_complete = pid_list_add(out, (pid_t)child);
 	free(text);
-	(void)fclose(file);
 	return is_complete;
 }
 
@@ -318,13 +310,6 @@ bool os_timer_set(int timer_fd, int64_t at_ms)
 	return timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &at, NULL) == 0;
 }
 
-void os_timer_read(int timer_fd)
-{
-	uint64_t expirations;
-
-	(void)!read(timer_fd, &expirations, sizeof(expirations));
-}
-
 int os_signals_open(int fd, const sigset_t *set)
 {
 	return signalfd(fd, set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -433,12 +418,12 @@ int os_closes_open(int fd)
 	return -1;
 }
 
-void os_closes_read(int closes_fd)
+void os_read_out(int fd)
 {
-	char events[4096];
+	char events[256];
 
-	while (read(closes_fd, events, sizeof(events)) > 0)
-		;
+	/* Of more events the rest is for the next time. */
+	(void)!read(fd, events, sizeof(events));
 }
 
 bool os_is_ready(int fd)
@@ -586,11 +571,11 @@ void os_raise_priority_of_killed(pid_t pid)
 }
 
 /* A woken process of SCHED_BATCH does not interrupt the one that runs, not even the one that woke it (sched(7)). */
-void os_let_others_run_first(pid_t pid)
+void os_let_others_run_first(void)
 {
 	const struct sched_param none = { .sched_priority = 0 };
 
-	(void)sched_setscheduler(pid, SCHED_BATCH | SCHED_RESET_ON_FORK, &none);
+	(void)sched_setscheduler(0, SCHED_BATCH | SCHED_RESET_ON_FORK, &none);
 }
 
 /* ---- memory ---- */

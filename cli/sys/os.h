@@ -95,8 +95,6 @@ void os_events_wait(int events_fd, bool is_long);
 int os_timer_open(void);
 /* It becomes readable at that time, which may have passed; INT64_MAX disarms it. False: it is as before. */
 bool os_timer_set(int timer_fd, int64_t at_ms);
-/* It is not readable any more, until it expires again. */
-void os_timer_read(int timer_fd);
 
 struct os_signal {
 	int number;
@@ -137,8 +135,8 @@ int os_has_same_description(pid_t pid, int fd);
  * a directory, where each file in it would count.
  */
 int os_closes_open(int fd);
-/* It is not readable any more, until the next time. */
-void os_closes_read(int closes_fd);
+/* Take from a timer, or from what os_closes_open has opened, that it is readable. */
+void os_read_out(int fd);
 /* Whether fd is readable now: of a process's, whether it has ended. False for a negative one. */
 bool os_is_ready(int fd);
 
@@ -163,8 +161,8 @@ void os_raise_priority(void);
 void os_lower_priority(void);
 /* For a process that got SIGKILL: each of its threads has to run once more to end, before our next look at others. */
 void os_raise_priority_of_killed(pid_t pid);
-/* Let other processes run before pid (0: ourselves), whose own work is less urgent than theirs. */
-void os_let_others_run_first(pid_t pid);
+/* Let other processes run before us, whose own work is less urgent than theirs. */
+void os_let_others_run_first(void);
 /*
  * Release the pages of program text and constants: the kernel reads them from the files again when they are needed.
  * Pages that the process has written stay.

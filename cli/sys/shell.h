@@ -15,7 +15,6 @@
 #define SHELL_OUTPUT_MAX 65536
 
 enum shell_end {
-	SHELL_RUNS,
 	SHELL_EXITED,
 	SHELL_SIGNALLED,
 	SHELL_LATE,   /* it was killed at the deadline */

@@ -252,7 +252,7 @@ static void check_events(void)
 	CHECK(os_events_add(events, timer) && !os_is_ready(events), "no event has come yet");
 	os_timer_set(timer, rlock_now_ms() + 10);
 	CHECK(becomes_ready(events), "a timer that expires is an event");
-	os_timer_read(timer);
+	os_read_out(timer);
 	CHECK(!os_is_ready(events), "a timer that was read is none");
 	os_timer_set(timer, -5);
 	CHECK(becomes_ready(timer), "a timer expires at once when its time has passed");
