@@ -1044,9 +1044,7 @@ static int save_file(const struct renewer *renewer)
 	for (size_t i = 0; i < opts->name_count; i++)
 		if (!hold_file_add_name(file, &opts->names[i], renewer->lease->names[i].owner))
 			return message_out_of_memory();
-	file->server = strdup(opts->server);
-	if (file->server == NULL)
-		return message_out_of_memory();
+	file->server = opts->server;
 	file->kind = args->kind;
 	if (opts->descriptor != NULL)
 		file->descriptor = opts->descriptor->fd;

@@ -71,11 +71,9 @@ void hold_file_free(struct hold_file *file)
 
 	for (; file != NULL; file = next) {
 		next = file->next;
-		for (size_t i = 0; i < file->name_count; i++)
-			free((char *)file->names[i].text);
-		owners_free(file->owners, file->name_count);
 		free(file->names);
-		free(file->server);
+		free(file->owners);
+		free(file->text);
 		if (file->dir_fd >= 0)
 			(void)close(file->dir_fd);
 		if (file->claim_fd >= 0)
@@ -87,20 +85,16 @@ void hold_file_free(struct hold_file *file)
 bool hold_file_add_name(struct hold_file *file, const struct rlock_name *name, const char *owner)
 {
 	struct rlock_name *names = array_grow(file->names, file->name_count, sizeof(*names));
-	char **owners = array_grow(file->owners, file->name_count, sizeof(*owners));
-	char *name_copy = strndup(name->text, name->len), *owner_copy = strdup(owner);
+	const char **owners = array_grow(file->owners, file->name_count, sizeof(*owners));
 
 	if (names != NULL)
 		file->names = names;
 	if (owners != NULL)
 		file->owners = owners;
-	if (names == NULL || owners == NULL || name_copy == NULL || owner_copy == NULL) {
-		free(name_copy);
-		free(owner_copy);
+	if (names == NULL || owners == NULL)
 		return false;
-	}
-	names[file->name_count] = (struct rlock_name){ name_copy, name->len };
-	owners[file->name_count++] = owner_copy;
+	names[file->name_count] = *name;
+	owners[file->name_count++] = owner;
 	return true;
 }
 
@@ -280,9 +274,8 @@ static bool read_held(struct hold_file *file, char *word)
 		return false;
 	file->kind = held.kind;
 	file->lease_ms = held.lease_ms;
-	if (file->server == NULL)
-		file->server = strdup(held.server);
-	return file->server != NULL && hold_file_add_name(file, &held.name, held.owner);
+	file->server = held.server;
+	return hold_file_add_name(file, &held.name, held.owner);
 }
 
 /*
@@ -332,10 +325,13 @@ static bool read_line(struct hold_file *file, char *line)
 	return strcmp(line, "state") != 0 || read_state(file, value);
 }
 
-/* False, with errno 0, for a file that is incomplete or not ours. Its first line says where it was written. */
-static bool read_lines(struct hold_file *file, char *text, bool *is_from_here)
+/*
+ * False with errno: ESTALE for a file that was written elsewhere, as its first line says, or 0 for one that is incomplete
+ * or not ours.
+ */
+static bool read_lines(struct hold_file *file)
 {
-	char *rest, *line = strtok_r(text, "\n", &rest), place[PLACE_MAX];
+	char *rest, *line = strtok_r(file->text, "\n", &rest), place[PLACE_MAX];
 
 	if (!print_place(place))
 		return false;
@@ -343,51 +339,44 @@ static bool read_lines(struct hold_file *file, char *text, bool *is_from_here)
 	errno = 0;
 	if (line == NULL || strncmp(line, PLACE_KEY, strlen(PLACE_KEY)) != 0)
 		return false;
-	*is_from_here = strcmp(line, place) == 0;
-	if (!*is_from_here)
+	if (strcmp(line, place) != 0) {
+		errno = ESTALE;
 		return false;
+	}
 	while ((line = strtok_r(NULL, "\n", &rest)) != NULL)
 		if (!read_line(file, line))
 			return false;
 	return file->name_count > 0;
 }
 
-/*
- * NULL when the file is no hold file of ours or is incomplete, or, as errno says, when it cannot be read now; or when it
- * was written elsewhere: *is_from_here is false.
- */
-static struct hold_file *read_file(int dir_fd, const char *name, bool *is_from_here)
+/* NULL with errno: as read_lines, 0 for a name that is none of ours, or why the file cannot be read now. */
+static struct hold_file *read_file(int dir_fd, const char *name)
 {
 	struct hold_file *file = calloc(1, sizeof(*file));
-	char *text = NULL;
 	int error;
 
-	*is_from_here = true;
 	if (file == NULL)
 		return NULL;
 	file->dir_fd = file->claim_fd = file->descriptor = -1;
 	errno = 0;
 	if (parse_name(name, file))
-		text = read_text(dir_fd, name);
-	if (text != NULL && read_lines(file, text, is_from_here))
+		file->text = read_text(dir_fd, name);
+	if (file->text != NULL && read_lines(file))
 		file->dir_fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+	if (file->dir_fd >= 0)
+		return file;
 	error = errno;
-	free(text);
-	if (file->dir_fd < 0) {
-		hold_file_free(file);
-		file = NULL;
-	}
+	hold_file_free(file);
 	errno = error;
-	return file;
+	return NULL;
 }
 
 struct hold_file *hold_file_read_again(const struct hold_file *file)
 {
 	char name[FILE_NAME_MAX];
-	bool is_from_here;
 
 	name_of(file, name);
-	return read_file(file->dir_fd, name, &is_from_here);
+	return read_file(file->dir_fd, name);
 }
 
 /* ---- the ancestors of a process: itself, and the processes above it ---- */
@@ -443,7 +432,6 @@ struct search {
 static int visit(struct search *search, int dir_fd, const char *name)
 {
 	struct hold_file named, *file;
-	bool is_from_here;
 	int steps, error = 0;
 	struct stat st;
 
@@ -456,8 +444,8 @@ static int visit(struct search *search, int dir_fd, const char *name)
 		return 0;
 	/* The file of a process that does not run here: it has ended, unless the file was written elsewhere. */
 	if (proc_has_ended(named.pid, named.start)) {
-		file = read_file(dir_fd, name, &is_from_here);
-		if (file != NULL || (is_from_here && !is_transient_errno(errno)))
+		file = read_file(dir_fd, name);
+		if (file != NULL || (errno != ESTALE && !is_transient_errno(errno)))
 			(void)unlinkat(dir_fd, name, 0);
 		hold_file_free(file);
 		return 0;
@@ -467,9 +455,9 @@ static int visit(struct search *search, int dir_fd, const char *name)
 	steps = distance(&search->ancestors, named.pid, named.start);
 	if (error != 0 || steps < 0)
 		return error;
-	file = read_file(dir_fd, name, &is_from_here);
+	file = read_file(dir_fd, name);
 	if (file == NULL)
-		return is_from_here && is_transient_errno(errno) ? errno : 0;
+		return is_transient_errno(errno) ? errno : 0;
 	file->steps = steps;
 	file->next = search->first;
 	search->first = file;
@@ -628,12 +616,12 @@ void hold_file_report_near(const struct hold_file *near, const struct rlock_name
 			   size_t name_count, const char *server, const char *verb, pid_t pid)
 {
 	bool is_elsewhere = strcmp(near->server, server) != 0;
-	char wanted[NAMES_SHOWN_MAX], process[32];
+	char wanted[NAMES_SHOWN_MAX], process[32], *near_server = (char *)near->server;
 	struct usage_line line;
 
 	(void)snprintf(process, sizeof(process), "--pid %d", (int)pid);
 	usage_line(&line, PLAIN("rlock"), PLAIN(verb),
-		   { is_elsewhere ? "--url" : NULL, &near->server, is_elsewhere ? 1 : 0 },
+		   { is_elsewhere ? "--url" : NULL, &near_server, is_elsewhere ? 1 : 0 },
 		   PLAIN(pid != 0 ? process : NULL));
 	usage_line_add_names(&line, near->names, near->name_count);
 	message_error("%s: %s: try: %s", names_show(names, name_count, wanted),

@@ -18,11 +18,12 @@ struct hold_file {
 	pid_t pid;      /* the process that the lock is for */
 	uint64_t start; /* when that process started */
 	struct rlock_name *names;
-	char **owners; /* one for each name */
+	const char **owners; /* one for each name */
 	size_t name_count;
 	enum rlock_kind kind;
 	char hold_id[RLOCK_HOLD_ID_MAX];
-	char *server;
+	const char *server;
+	char *text; /* of a file that was read: names, owners and server point into it; NULL: into others' memory */
 	int64_t sent_ms, lease_ms;
 	int64_t acquired_ms;
 	int64_t remember_ms; /* --remember; 0: not at all */
@@ -47,7 +48,7 @@ struct hold_file *hold_file_new(pid_t pid, uint64_t start);
 /* All of a list. */
 void hold_file_free(struct hold_file *file);
 
-/* Append a name with its owner; both are copied. False when out of memory. */
+/* Append a name with its owner, which are not copied. False when out of memory. */
 bool hold_file_add_name(struct hold_file *file, const struct rlock_name *name, const char *owner);
 
 /* Write the file, or replace it. 0, or the exit code after one line by message_error. */
