@@ -33,6 +33,7 @@
 #define FILE_NAME_MAX 128
 #define FILE_SIZE_MAX (1 << 19)
 #define TIME_MAX_MS (INT64_MAX / 4)
+#define STATE_NUMBERS 9 /* in the line that says what may change */
 /* No rlock writes a file for so long: the one that began it was killed. */
 #define NEW_MAX_S 3600
 /*
@@ -136,13 +137,11 @@ static bool print_place(char out[PLACE_MAX])
 
 static void print_lines(FILE *out, const struct hold_file *file, const char *place)
 {
-	(void)fprintf(out, "%s\nstate %d %" PRIu64 " %" PRId64 " %" PRId64 " %d %d %d\n", place,
-		      (int)file->renewer, file->renewer_start, file->sent_ms, file->acquired_ms,
-		      file->is_fixed_lease, file->is_lost, file->is_abandoned);
-	if (file->descriptor >= 0)
-		(void)fprintf(out, "descriptor %d\n", file->descriptor);
-	if (file->remember_ms > 0)
-		(void)fprintf(out, "remember %" PRId64 "\n", file->remember_ms);
+	(void)fprintf(out,
+		      "%s\nstate %d %" PRIu64 " %" PRId64 " %" PRId64 " %d %" PRId64 " %d %d %d\n",
+		      place, (int)file->renewer, file->renewer_start, file->sent_ms,
+		      file->acquired_ms, file->descriptor, file->remember_ms, file->is_fixed_lease,
+		      file->is_lost, file->is_abandoned);
 	for (size_t i = 0; i < file->name_count; i++) {
 		(void)fputs("held ", out);
 		held_write(out, &(struct held){ .server = file->server,
@@ -284,43 +283,35 @@ static bool read_held(struct hold_file *file, char *word)
  */
 static bool read_state(struct hold_file *file, const char *value)
 {
-	enum { RENEWER, START, SENT, ACQUIRED, FIXED, LOST, ABANDONED, COUNT };
-	int64_t numbers[COUNT];
+	int64_t numbers[STATE_NUMBERS];
+	const int64_t *next = numbers;
 
-	for (int i = 0; i < COUNT; i++)
+	for (int i = 0; i < STATE_NUMBERS; i++)
 		if (!number_read(&value, &numbers[i]) || numbers[i] < -TIME_MAX_MS ||
 		    numbers[i] > TIME_MAX_MS)
 			return false;
-	file->renewer = (pid_t)numbers[RENEWER];
-	file->renewer_start = (uint64_t)numbers[START];
-	file->sent_ms = numbers[SENT];
-	file->acquired_ms = numbers[ACQUIRED];
-	file->is_fixed_lease = numbers[FIXED] != 0;
-	file->is_lost = numbers[LOST] != 0;
-	file->is_abandoned = numbers[ABANDONED] != 0;
-	return *value == '\0' && numbers[RENEWER] >= 0 && numbers[RENEWER] <= INT_MAX &&
-	       numbers[START] >= 0;
+	file->renewer = (pid_t)*next++;
+	file->renewer_start = (uint64_t)*next++;
+	file->sent_ms = *next++;
+	file->acquired_ms = *next++;
+	file->descriptor = (int)*next++;
+	file->remember_ms = *next++;
+	file->is_fixed_lease = *next++ != 0;
+	file->is_lost = *next++ != 0;
+	file->is_abandoned = *next++ != 0;
+	return *value == '\0' && numbers[0] >= 0 && file->renewer == numbers[0] &&
+	       numbers[1] >= 0 && file->descriptor == numbers[4];
 }
 
 static bool read_line(struct hold_file *file, char *line)
 {
 	char *value = strchr(line, ' ');
-	int64_t number;
 
 	if (value == NULL)
 		return false;
 	*value++ = '\0';
 	if (strcmp(line, "held") == 0)
 		return read_held(file, value);
-	if (strcmp(line, "descriptor") == 0) {
-		if (!number_parse(value, &number) || number < 0 || number > INT_MAX)
-			return false;
-		file->descriptor = (int)number;
-		return true;
-	}
-	if (strcmp(line, "remember") == 0)
-		return number_parse(value, &file->remember_ms) && file->remember_ms >= 0 &&
-		       file->remember_ms <= TIME_MAX_MS;
 	/* Keys that a later version adds are ignored. */
 	return strcmp(line, "state") != 0 || read_state(file, value);
 }
