@@ -30,7 +30,7 @@ struct password_source {
 	char *path; /* of the file, absolute: the renewer changes its directory; NULL: a command */
 	char *password; /* what was read of the file last */
 	int64_t read_ms;
-	size_t fresh_uses; /* connections for which it was read with the options */
+	size_t fresh_uses; /* connections for which it was read with the options; 0: a command */
 };
 
 struct fetch {
@@ -181,54 +181,6 @@ static void end(void *ctx)
 	free(fetch);
 }
 
-/* That of all URLs, which has nothing at first. NULL when out of memory. */
-static struct password_source *source_of(struct opts *opts, struct rlock_url *url)
-{
-	struct rlock_password_source source = { begin, advance, end, NULL };
-
-	if (opts->password_source == NULL)
-		opts->password_source = calloc(1, sizeof(*opts->password_source));
-	source.ctx = opts->password_source;
-	if (source.ctx != NULL)
-		rlock_url_set_password_source(url, &source);
-	return source.ctx;
-}
-
-static int password_command_set(struct opts *opts, struct rlock_url *url)
-{
-	struct password_source *source = source_of(opts, url);
-
-	if (source == NULL)
-		return message_out_of_memory();
-	source->command = opts->password_command;
-	if (source->environment == NULL)
-		source->environment = environment_make();
-	return source->environment != NULL ? 0 : message_out_of_memory();
-}
-
-/*
- * Have the password of url read from a file, whose text was password just now. What is read later counts only if the
- * file is good for a password then.
- */
-static int password_file_set(struct opts *opts, struct rlock_url *url, const char *path,
-			     const char *password)
-{
-	struct password_source *source = source_of(opts, url);
-
-	if (source == NULL)
-		return message_out_of_memory();
-	source->fresh_uses++;
-	if (source->path != NULL)
-		return 0;
-	source->path = file_path_absolute(path);
-	/* Without a directory, which was removed, the path may lead nowhere later, and the password stays as it is. */
-	if (source->path == NULL)
-		source->path = strdup(path);
-	source->password = strdup(password);
-	source->read_ms = rlock_now_ms();
-	return source->path != NULL && source->password != NULL ? 0 : message_out_of_memory();
-}
-
 void password_source_free(struct password_source *source)
 {
 	if (source == NULL)
@@ -241,29 +193,68 @@ void password_source_free(struct password_source *source)
 	free(source);
 }
 
-/* ---- what the options say ---- */
+/* NULL when out of memory. */
+static struct password_source *source_of_command(const char *command)
+{
+	struct password_source *source = calloc(1, sizeof(*source));
+
+	if (source == NULL)
+		return NULL;
+	source->command = command;
+	source->environment = environment_make();
+	if (source->environment != NULL)
+		return source;
+	password_source_free(source);
+	return NULL;
+}
 
 /*
- * Of each URL that has none. The variable has no path, and the command no text either; the private server gets none: no
- * other user reaches it, and the password is another server's.
+ * Of a file, whose text was password just now. What is read later counts only if the file is good for a password then.
+ * NULL when out of memory.
  */
-static int set_logins(struct opts *opts, const char *path, const char *password)
+static struct password_source *source_of_file(const char *path, const char *password, size_t uses)
 {
-	int code = 0;
+	struct password_source *source = calloc(1, sizeof(*source));
 
-	for (size_t i = 0; code == 0 && i < opts->url_count; i++) {
-		struct rlock_url *url = opts->urls[i];
+	if (source == NULL)
+		return NULL;
+	source->path = file_path_absolute(path);
+	/* Without a directory, which was removed, the path may lead nowhere later, and the password stays as it is. */
+	if (source->path == NULL)
+		source->path = strdup(path);
+	source->password = strdup(password);
+	source->read_ms = rlock_now_ms();
+	source->fresh_uses = uses;
+	if (source->path != NULL && source->password != NULL)
+		return source;
+	password_source_free(source);
+	return NULL;
+}
 
-		if (rlock_url_has_password(url) || rlock_url_scheme(url) == RLOCK_SCHEME_LOCAL)
-			continue;
-		if (password == NULL)
-			code = password_command_set(opts, url);
-		else if (path != NULL)
-			code = password_file_set(opts, url, path, password);
-		else if (rlock_url_set_password(url, password) != RLOCK_OK)
-			code = message_out_of_memory();
-	}
-	return code;
+/* ---- what the options say ---- */
+
+/* Of each URL that has none. */
+static int set_logins(struct opts *opts, const char *password)
+{
+	for (size_t i = 0; i < opts->url_count; i++)
+		if (!rlock_url_has_password(opts->urls[i]) &&
+		    rlock_url_set_password(opts->urls[i], password) != RLOCK_OK)
+			return message_out_of_memory();
+	return 0;
+}
+
+/* The same with what fetches it; NULL: there was no memory for that. */
+static int set_fetched_logins(struct opts *opts, struct password_source *source)
+{
+	const struct rlock_password_source fetcher = { begin, advance, end, source };
+
+	if (source == NULL)
+		return message_out_of_memory();
+	opts->password_source = source;
+	for (size_t i = 0; i < opts->url_count; i++)
+		if (!rlock_url_has_password(opts->urls[i]))
+			rlock_url_set_password_source(opts->urls[i], &fetcher);
+	return 0;
 }
 
 static int set_sentinel_logins(struct opts *opts, const char *password)
@@ -324,10 +315,14 @@ static int set_from_file(struct opts *opts, const char *path, bool is_for_sentin
 	if (wrong == NULL)
 		code = check_mode((char *)path, &stat);
 	/* What is no regular file, such as a pipe, is read once. */
-	if (code == 0)
-		code = is_for_sentinels
-			       ? set_sentinel_logins(opts, text)
-			       : set_logins(opts, S_ISREG(stat.st_mode) ? path : NULL, text);
+	if (code == 0 && is_for_sentinels)
+		code = set_sentinel_logins(opts, text);
+	else if (code == 0 && S_ISREG(stat.st_mode))
+		code = set_fetched_logins(
+			opts,
+			source_of_file(path, text, opts->url_count - opts->urls_with_password));
+	else if (code == 0)
+		code = set_logins(opts, text);
 	explicit_bzero(text, len);
 	free(text);
 	return code;
@@ -340,15 +335,15 @@ int passwords_set(struct opts *opts)
 
 	for (size_t i = 0; i < opts->url_count; i++)
 		opts->urls_with_password += rlock_url_has_password(opts->urls[i]) ? 1 : 0;
-	/* local: is the only one, if any. */
+	/* The private server gets none: no other user reaches it, and the password is another server's. It is the only one. */
 	if (opts->urls_with_password < opts->url_count &&
 	    rlock_url_scheme(opts->urls[0]) != RLOCK_SCHEME_LOCAL) {
 		if (opts->password_command != NULL)
-			code = set_logins(opts, NULL, NULL);
+			code = set_fetched_logins(opts, source_of_command(opts->password_command));
 		else if (opts->password_file != NULL)
 			code = set_from_file(opts, opts->password_file, false);
 		else if (password != NULL && *password != '\0')
-			code = set_logins(opts, NULL, password);
+			code = set_logins(opts, password);
 	}
 	if (code != 0)
 		return code;

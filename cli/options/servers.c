@@ -298,9 +298,9 @@ int servers_set(struct opts *opts)
 			code = set_map(opts, opts->urls[i]);
 	}
 	if (code == 0)
-		code = passwords_set(opts);
-	if (code == 0)
 		code = check_servers(opts);
+	if (code == 0)
+		code = passwords_set(opts);
 	if (code == 0)
 		code = set_quorum(opts);
 	return code != 0 ? code : opts_set_server(opts);
