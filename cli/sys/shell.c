@@ -261,17 +261,13 @@ static bool equip(struct shell *shell, struct order *order)
 	shell->end_fd = end[0];
 	order->end_fd = end[1];
 	shell->fd = os_events_open();
-	if (order->path != NULL) {
-		shell->until_ms = rlock_now_ms() + READER_MS;
-		shell->timer_fd = os_timer_open();
-	}
+	shell->timer_fd = os_timer_open();
 	return shell->fd >= 0 && fcntl(shell->output_fd, F_SETFL, O_NONBLOCK) == 0 &&
 	       fcntl(shell->end_fd, F_SETFL, O_NONBLOCK) == 0 &&
 	       os_events_add(shell->fd, shell->output_fd) &&
-	       os_events_add(shell->fd, shell->end_fd) &&
-	       (order->path == NULL ||
-		(shell->timer_fd >= 0 && os_events_add(shell->fd, shell->timer_fd) &&
-		 os_timer_set(shell->timer_fd, shell->until_ms)));
+	       os_events_add(shell->fd, shell->end_fd) && shell->timer_fd >= 0 &&
+	       os_events_add(shell->fd, shell->timer_fd) &&
+	       os_timer_set(shell->timer_fd, shell->until_ms);
 }
 
 static struct shell *start(struct order order)
@@ -283,7 +279,7 @@ static struct shell *start(struct order order)
 		return NULL;
 	shell->parent = getpid();
 	shell->fd = shell->output_fd = shell->end_fd = shell->timer_fd = -1;
-	shell->until_ms = INT64_MAX;
+	shell->until_ms = order.path != NULL ? rlock_now_ms() + READER_MS : INT64_MAX;
 	reap_helpers();
 	shell->helper = equip(shell, &order) ? fork_helper() : -1;
 	error = errno;
