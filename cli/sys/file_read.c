@@ -124,13 +124,12 @@ char *file_path_absolute(const char *path)
 	return joined;
 }
 
-/* 0, or the errno that execve would give, as far as that is known without it. *is_there_out: there is a file. */
-static int executable_error(const char *path, bool *is_there_out)
+/* 0, or the errno that execve would give, as far as that is known without it. */
+static int executable_error(const char *path)
 {
 	struct stat stat_of;
 
-	*is_there_out = stat(path, &stat_of) == 0;
-	if (!*is_there_out)
+	if (stat(path, &stat_of) != 0)
 		return errno;
 	if (S_ISDIR(stat_of.st_mode))
 		return EACCES; /* as execve does */
@@ -141,12 +140,11 @@ int file_find_program(const char *program, const char *dirs, char out[PATH_MAX])
 {
 	char denied[PATH_MAX];
 	int error = ENOENT;
-	bool is_there;
 
 	if (strchr(program, '/') != NULL) {
 		if (snprintf(out, PATH_MAX, "%s", program) >= PATH_MAX)
 			return ENAMETOOLONG;
-		return executable_error(out, &is_there);
+		return executable_error(out);
 	}
 	if (program[0] == '\0')
 		return ENOENT;
@@ -155,15 +153,12 @@ int file_find_program(const char *program, const char *dirs, char out[PATH_MAX])
 		/* An empty part of PATH is this directory. */
 		int written = snprintf(out, PATH_MAX, "%.*s/%s", len > 0 ? (int)len : 1,
 				       len > 0 ? dirs : ".", program);
-		int found = ENAMETOOLONG;
+		int found = written < PATH_MAX ? executable_error(out) : ENAMETOOLONG;
 
-		is_there = false;
-		if (written < PATH_MAX)
-			found = executable_error(out, &is_there);
 		if (found == 0)
 			return 0;
 		/* For shells a directory that may not be searched is empty, and so for us. */
-		if (is_there && error == ENOENT) {
+		if (error == ENOENT && access(out, F_OK) == 0) {
 			error = found;
 			(void)snprintf(denied, sizeof(denied), "%s", out);
 		}

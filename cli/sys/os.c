@@ -46,16 +46,6 @@ int os_process_signal(int process_fd, int signal)
 	return syscall(SYS_pidfd_send_signal, process_fd, signal, NULL, 0) == 0 ? 0 : errno;
 }
 
-void os_await_end(pid_t pid, int64_t until_ms)
-{
-	struct pollfd end = { os_process_open(pid), POLLIN, 0 };
-
-	if (end.fd < 0)
-		return;
-	(void)rlock_poll(&end, 1, until_ms);
-	(void)close(end.fd);
-}
-
 pid_t os_fork_silently(void)
 {
 	return (pid_t)syscall(SYS_clone, 0UL, NULL, NULL, NULL, NULL);
@@ -195,20 +185,6 @@ bool os_list_children(pid_t pid, struct pid_list *out)
 	pid_list_free(&threads);
 	/* Without CONFIG_PROC_CHILDREN, or without /proc, there are no such files. */
 	return is_complete && access("/proc/thread-self/children", R_OK) == 0;
-}
-
-size_t os_list_own_children(pid_t *out, size_t max)
-{
-	char text[4096];
-	const char *cursor = text;
-	size_t count = 0;
-	int64_t child;
-
-	if (file_read_start(AT_FDCWD, "/proc/thread-self/children", 0, text, sizeof(text)) < 0)
-		return 0;
-	while (count < max && number_read(&cursor, &child))
-		out[count++] = (pid_t)child;
-	return count;
 }
 
 /* ---- where pids and times mean the same ---- */

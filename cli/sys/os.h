@@ -17,8 +17,6 @@
 int os_process_open(pid_t pid);
 /* Send it a signal, and to no other process that got its pid. 0, or errno. */
 int os_process_signal(int process_fd, int signal);
-/* Wait until it has ended, or that time has come. Async-signal-safe. */
-void os_await_end(pid_t pid, int64_t until_ms);
 
 /*
  * Like fork(2), but the child's end sends no SIGCHLD, and only a wait with __WALL finds the child: a loop that waits
@@ -65,8 +63,6 @@ bool os_list_processes(struct pid_list *out);
  * /proc, and when files or memory are short.
  */
 bool os_list_children(pid_t pid, struct pid_list *out);
-/* The same for this thread alone, after a fork, too: async-signal-safe. Returns their number, max at most. */
-size_t os_list_own_children(pid_t *out, size_t max);
 
 /*
  * Where pids and times mean the same: the id of the boot of this machine, "0" where the kernel tells none, and the inodes

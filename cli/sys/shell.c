@@ -14,15 +14,17 @@
 #include <unistd.h>
 
 #include "base/least.h"
+#include "base/units.h"
 #include "lib/rlock.h"
+#include "sys/file_read.h"
 #include "sys/os.h"
 #include "sys/proc.h"
 #include "sys/shell.h"
 #include "sys/signals.h"
 
 #define PROGRAM "/bin/sh"
-/* How many children are found at once, how long one of them may take to end, and how long all that a helper kills. */
-#define CHILDREN_MAX 512
+/* How much of the list of children is read at once, how long one may take to end, and how long all that a helper kills. */
+#define CHILDREN_TEXT_MAX 4096
 #define CHILD_MS 20
 #define LEFTOVERS_MS 2000
 /* A helper that was told to end does so within this time, or it hangs in the kernel: then a later call reaps it. */
@@ -109,28 +111,42 @@ static struct report await_command(const struct order *order, pid_t pid)
 				info.si_status };
 }
 
+/* Until it has ended, or that time has come. */
+static void await_end(pid_t pid, int64_t until_ms)
+{
+	struct pollfd end = { os_process_open(pid), POLLIN, 0 };
+
+	if (end.fd < 0)
+		return;
+	(void)rlock_poll(&end, 1, until_ms);
+	(void)close(end.fd);
+}
+
 /*
- * Kills the children of this process, of a session if it is not 0, and what becomes its child at their end. Those that may
+ * Kills the children of this thread, of a session if it is not 0, and what becomes its child at their end. Those that may
  * not be killed hold it up for some time only.
  */
 static void kill_children(pid_t session, int64_t until_ms)
 {
-	pid_t pids[CHILDREN_MAX];
+	char pids[CHILDREN_TEXT_MAX];
 	siginfo_t info;
 	size_t killed;
 
 	do {
-		size_t count = os_list_own_children(pids, CHILDREN_MAX);
+		const char *cursor = pids;
+		int64_t pid;
 
+		(void)file_read_start(AT_FDCWD, "/proc/thread-self/children", 0, pids,
+				      sizeof(pids));
 		killed = 0;
-		for (size_t i = 0; i < count; i++) {
-			if ((session != 0 && getsid(pids[i]) != session) ||
-			    kill(pids[i], SIGKILL) != 0)
+		/* A blank follows each, unless the list is cut there. */
+		while (number_read(&cursor, &pid) && *cursor == ' ') {
+			if ((session != 0 && getsid((pid_t)pid) != session) ||
+			    kill((pid_t)pid, SIGKILL) != 0)
 				continue;
 			killed++;
-			os_await_end(pids[i], least(rlock_now_ms() + CHILD_MS, until_ms));
-			(void)waitid(P_PID, (id_t)pids[i], &info,
-				     (int)(WEXITED | WNOHANG | __WALL));
+			await_end((pid_t)pid, least(rlock_now_ms() + CHILD_MS, until_ms));
+			(void)waitid(P_PID, (id_t)pid, &info, (int)(WEXITED | WNOHANG | __WALL));
 		}
 	} while (killed > 0 && rlock_now_ms() < until_ms);
 }
@@ -366,7 +382,7 @@ void shell_stop(struct shell *shell)
 		/* One that reads a file has no children, and may hang. */
 		if (shell->until_ms != INT64_MAX)
 			(void)kill(shell->helper, SIGKILL);
-		os_await_end(shell->helper, rlock_now_ms() + REAP_MS);
+		await_end(shell->helper, rlock_now_ms() + REAP_MS);
 		reap_helpers();
 	}
 	if (shell->output != NULL)
