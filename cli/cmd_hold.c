@@ -67,7 +67,7 @@ static int hold_find(const struct opts *opts, struct caller_hold *out)
 	return code;
 }
 
-static int report_none(const struct opts *opts, const struct caller_hold *hold, const char *verb)
+static int report_none(const struct opts *opts, const struct caller_hold *hold)
 {
 	const char *user = getenv("SUDO_USER");
 	char names[NAMES_SHOWN_MAX], shown[USAGE_SHOWN_MAX], process[32] = "this process";
@@ -76,8 +76,8 @@ static int report_none(const struct opts *opts, const struct caller_hold *hold, 
 		(void)snprintf(process, sizeof(process), "process %d", opts->pid);
 	(void)names_show(opts->names, opts->name_count, names);
 	if (hold->near != NULL) {
-		hold_file_report_near(hold->near, opts->names, opts->name_count, opts->server, verb,
-				      opts->pid);
+		hold_file_report_near(hold->near, opts->names, opts->name_count, opts->server,
+				      opts->verb->name, opts->pid);
 		/* It is held, but the line is not the right one. */
 		return strcmp(hold->near->server, opts->server) == 0 ? EXIT_USAGE : EXIT_NOT_HELD;
 	}
@@ -95,8 +95,7 @@ static int report_none(const struct opts *opts, const struct caller_hold *hold, 
 }
 
 /* The hold on all names of opts together. */
-static int act_on_hold(const struct opts *opts, struct rlock_conn *conn, const char *verb,
-		       caller_hold_fn act)
+static int act_on_hold(const struct opts *opts, struct rlock_conn *conn, caller_hold_fn act)
 {
 	struct caller_hold hold;
 	int code;
@@ -109,7 +108,7 @@ static int act_on_hold(const struct opts *opts, struct rlock_conn *conn, const c
 		if ((hold.hold_file == NULL || hold.is_run) && opts->name_count > 1)
 			code = ONE_BY_ONE;
 		else if (hold.hold_file == NULL && !hold.is_run)
-			code = report_none(opts, &hold, verb);
+			code = report_none(opts, &hold);
 		else
 			code = act(opts, conn, &hold);
 		hold_clear(&hold);
@@ -121,17 +120,16 @@ static int act_on_hold(const struct opts *opts, struct rlock_conn *conn, const c
  * Call act with the most recent hold on all names together; where there is none, with the hold on each name. Returns
  * the worst exit code; for what is not held that is EXIT_NOT_HELD, after one line by message_error.
  */
-static int caller_hold_each(const struct opts *opts, struct rlock_conn *conn, const char *verb,
-			    caller_hold_fn act)
+static int caller_hold_each(const struct opts *opts, struct rlock_conn *conn, caller_hold_fn act)
 {
-	int code = act_on_hold(opts, conn, verb, act), worst = 0;
+	int code = act_on_hold(opts, conn, act), worst = 0;
 
 	if (code != ONE_BY_ONE)
 		return code;
 	for (size_t i = 0; i < opts->name_count; i++) {
 		struct opts one = opts_of_name(opts, i);
 
-		code = act_on_hold(&one, conn, verb, act);
+		code = act_on_hold(&one, conn, act);
 		if (code > worst)
 			worst = code;
 	}
@@ -295,7 +293,7 @@ static int renew_owner(const struct opts *opts, struct rlock_conn *conn)
 int cmd_renew(const struct opts *opts, struct rlock_conn *conn)
 {
 	return opts->owner != NULL ? caller_each_name(opts, conn, renew_owner)
-				   : caller_hold_each(opts, conn, "renew", renew_hold);
+				   : caller_hold_each(opts, conn, renew_hold);
 }
 
 /* ---- unlock ---- */
@@ -560,5 +558,5 @@ int cmd_unlock(const struct opts *opts, struct rlock_conn *conn)
 	if (opts->force)
 		return caller_each_name(opts, conn, break_lock);
 	return opts->owner != NULL ? caller_each_name(opts, conn, unlock_owner)
-				   : caller_hold_each(opts, conn, "unlock", unlock_hold);
+				   : caller_hold_each(opts, conn, unlock_hold);
 }

@@ -466,11 +466,12 @@ static void begin_events(const struct acquirer *acquirer)
 
 static void log_event(const struct acquirer *acquirer, enum event_kind kind, const char *reason)
 {
-	struct event event = { .kind = kind, .waited_ms = acquirer->waited_ms, .reason = reason };
-
-	if (kind == EVENT_BUSY || kind == EVENT_TIMED_OUT)
-		event.holder_held_ms = rlock_conn_error_held_ms(acquirer->args.conn);
-	event_log(&event);
+	event_log(&(struct event){
+		.kind = kind,
+		.waited_ms = acquirer->waited_ms,
+		.holder_held_ms = rlock_conn_error_held_ms(acquirer->args.conn),
+		.reason = reason,
+	});
 }
 
 static void log_acquisition(const struct acquirer *acquirer, enum rlock_status status)
