@@ -18,7 +18,6 @@
 #include "log/event_log.h"
 #include "options/opts.h"
 #include "options/usage.h"
-#include "process_lock/held.h"
 #include "process_lock/hold_file.h"
 #include "sys/os.h"
 #include "sys/proc.h"
@@ -26,48 +25,13 @@
 
 /* ---- the hold that the caller means: that of its own process, or of the nearest one above it ---- */
 
-struct caller_hold {
-	struct hold_file
-		*hold_file;     /* a lock without a command on exactly these names; NULL: none */
-	struct hold_file *near; /* if there is none, a hold that comes close; or NULL */
-	bool is_run;            /* an `rlock run` nearer than hold_file holds the first name */
-	char *inherited;        /* what run points to */
-	struct held run;
-};
-
 enum { FIND_AGAIN = -1, ONE_BY_ONE = -2 };
 /* What a verb does with such a hold. It returns the exit code, or FIND_AGAIN. */
 typedef int (*caller_hold_fn)(const struct opts *opts, struct rlock_conn *conn,
-			      const struct caller_hold *hold);
+			      struct hold_file *hold);
 
-static void hold_clear(struct caller_hold *hold)
-{
-	hold_file_free(hold->hold_file);
-	hold_file_free(hold->near);
-	free(hold->inherited);
-}
-
-/* 0, or the exit code after one line by message_error. hold_clear frees what was found. */
-static int hold_find(const struct opts *opts, struct caller_hold *out)
-{
-	const char *server = opts->server, *value = getenv(INHERITED_VARIABLE);
-	/* The search begins with our own process: a shell may have become us for its last command. */
-	pid_t pid = opts->pid != 0 ? opts->pid : getpid();
-	int code;
-
-	*out = (struct caller_hold){ 0 };
-	out->hold_file = hold_file_find(pid, opts->names, opts->name_count, server, opts->mode,
-					&out->near, &code);
-	out->inherited = value != NULL ? strdup(value) : NULL;
-	if (code == 0 && out->inherited != NULL &&
-	    inherited_find(out->inherited, server, &opts->names[0], opts->mode, &out->run))
-		code = hold_file_find_nearer(out->hold_file, &out->run, pid, &out->is_run);
-	if (code != 0)
-		hold_clear(out);
-	return code;
-}
-
-static int report_none(const struct opts *opts, const struct caller_hold *hold)
+/* near: a hold that comes close; NULL: none. */
+static int report_none(const struct opts *opts, const struct hold_file *near)
 {
 	const char *user = getenv("SUDO_USER");
 	char names[NAMES_SHOWN_MAX], shown[USAGE_SHOWN_MAX], process[32] = "this process";
@@ -75,11 +39,11 @@ static int report_none(const struct opts *opts, const struct caller_hold *hold)
 	if (opts->pid != 0)
 		(void)snprintf(process, sizeof(process), "process %d", opts->pid);
 	(void)names_show(opts->names, opts->name_count, names);
-	if (hold->near != NULL) {
-		hold_file_report_near(hold->near, opts->names, opts->name_count, opts->server,
+	if (near != NULL) {
+		hold_file_report_near(near, opts->names, opts->name_count, opts->server,
 				      opts->verb->name, opts->pid);
 		/* It is held, but the line is not the right one. */
-		return strcmp(hold->near->server, opts->server) == 0 ? EXIT_USAGE : EXIT_NOT_HELD;
+		return strcmp(near->server, opts->server) == 0 ? EXIT_USAGE : EXIT_NOT_HELD;
 	}
 	if (geteuid() == 0 && user != NULL && strcmp(user, "root") != 0)
 		message_error(
@@ -97,21 +61,21 @@ static int report_none(const struct opts *opts, const struct caller_hold *hold)
 /* The hold on all names of opts together. */
 static int act_on_hold(const struct opts *opts, struct rlock_conn *conn, caller_hold_fn act)
 {
-	struct caller_hold hold;
+	/* The search begins with our own process: a shell may have become us for its last command. */
+	const pid_t pid = opts->pid != 0 ? opts->pid : getpid();
+	struct hold_file *hold, *near;
 	int code;
 
 	do {
-		code = hold_find(opts, &hold);
-		if (code != 0)
-			return code;
+		hold = hold_file_find(pid, opts->names, opts->name_count, opts->server, opts->mode,
+				      &near, &code);
 		/* An `rlock run` may hold some of the names only. */
-		if ((hold.hold_file == NULL || hold.is_run) && opts->name_count > 1)
+		if (code == 0 && (hold == NULL || hold->is_run) && opts->name_count > 1)
 			code = ONE_BY_ONE;
-		else if (hold.hold_file == NULL && !hold.is_run)
-			code = report_none(opts, &hold);
-		else
-			code = act(opts, conn, &hold);
-		hold_clear(&hold);
+		else if (code == 0)
+			code = hold == NULL ? report_none(opts, near) : act(opts, conn, hold);
+		hold_file_free(hold);
+		hold_file_free(near);
 	} while (code == FIND_AGAIN);
 	return code;
 }
@@ -202,25 +166,18 @@ static int renew(const struct opts *opts, struct rlock_conn *conn, struct rlock_
 	return output_end(0);
 }
 
-static int renew_hold(const struct opts *opts, struct rlock_conn *conn,
-		      const struct caller_hold *found)
+static int renew_hold(const struct opts *opts, struct rlock_conn *conn, struct hold_file *file)
 {
-	struct hold_file *file = found->hold_file;
-	const struct held *run = &found->run;
 	struct rlock_hold *hold = NULL;
-	int code = 0;
+	int code = open_hold(opts, file, "renewed", &hold);
 
-	/* Under `rlock run` the hold is in the environment. The run's own renewer or fixed lease goes on as before. */
-	if (!found->is_run)
-		code = open_hold(opts, file, "renewed", &hold);
-	else if (rlock_hold_new(run->kind, opts->names, 1, run->hold_id, 0, run->lease_ms, &hold) !=
-		 RLOCK_OK)
-		code = message_out_of_memory();
 	if (code == 0)
-		code = renew(opts, conn, hold, found->is_run ? run->lease_ms : file->lease_ms,
-			     EXIT_LOST);
-	/* The renewer, which watches over a fixed lease, learns from the file that the lease ends later. */
-	if (code == 0 && !found->is_run && file->is_fixed_lease) {
+		code = renew(opts, conn, hold, file->lease_ms, EXIT_LOST);
+	/*
+	 * The renewer, which watches over a fixed lease, learns from the file that the lease ends later. That of an
+	 * `rlock run`, or its fixed lease, goes on as before.
+	 */
+	if (code == 0 && file->is_fixed_lease) {
 		file->sent_ms = rlock_hold_sent_ms(hold);
 		code = hold_file_save(file);
 	}
@@ -480,8 +437,7 @@ static int release_whole(const struct opts *opts, struct rlock_conn *conn,
 	return code;
 }
 
-static int unlock_hold(const struct opts *opts, struct rlock_conn *conn,
-		       const struct caller_hold *hold)
+static int unlock_hold(const struct opts *opts, struct rlock_conn *conn, struct hold_file *hold)
 {
 	char names[NAMES_SHOWN_MAX];
 
@@ -490,7 +446,7 @@ static int unlock_hold(const struct opts *opts, struct rlock_conn *conn,
 			      names_show(opts->names, opts->name_count, names));
 		return EXIT_NOT_HELD;
 	}
-	return release_whole(opts, conn, hold->hold_file);
+	return release_whole(opts, conn, hold);
 }
 
 int cmd_unlock_file(const struct opts *opts, struct rlock_conn *conn, const struct hold_file *file)

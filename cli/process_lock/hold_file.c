@@ -48,15 +48,23 @@
 
 /* ---- one file ---- */
 
-struct hold_file *hold_file_new(pid_t pid, uint64_t start)
+static struct hold_file *make_empty(void)
 {
 	struct hold_file *file = calloc(1, sizeof(*file));
+
+	if (file != NULL)
+		file->dir_fd = file->claim_fd = file->descriptor = -1;
+	return file;
+}
+
+struct hold_file *hold_file_new(pid_t pid, uint64_t start)
+{
+	struct hold_file *file = make_empty();
 
 	if (file == NULL) {
 		(void)message_out_of_memory();
 		return NULL;
 	}
-	file->claim_fd = file->descriptor = -1;
 	file->pid = pid;
 	file->start = start;
 	file->dir_fd = runtime_dir_open(true);
@@ -265,16 +273,12 @@ static char *read_text(int dir_fd, const char *name)
 }
 
 /* What is the same for all locks of the hold stands in each of their words, and the file's name has some of it. */
-static bool read_held(struct hold_file *file, char *word)
+static bool take_held(struct hold_file *file, const struct held *held)
 {
-	struct held held;
-
-	if (!held_read(word, &held) || held.lease_ms > TIME_MAX_MS)
-		return false;
-	file->kind = held.kind;
-	file->lease_ms = held.lease_ms;
-	file->server = held.server;
-	return hold_file_add_name(file, &held.name, held.owner);
+	file->kind = held->kind;
+	file->lease_ms = held->lease_ms;
+	file->server = held->server;
+	return held->lease_ms <= TIME_MAX_MS && hold_file_add_name(file, &held->name, held->owner);
 }
 
 /*
@@ -306,12 +310,13 @@ static bool read_state(struct hold_file *file, const char *value)
 static bool read_line(struct hold_file *file, char *line)
 {
 	char *value = strchr(line, ' ');
+	struct held held;
 
 	if (value == NULL)
 		return false;
 	*value++ = '\0';
 	if (strcmp(line, "held") == 0)
-		return read_held(file, value);
+		return held_read(value, &held) && take_held(file, &held);
 	/* Keys that a later version adds are ignored. */
 	return strcmp(line, "state") != 0 || read_state(file, value);
 }
@@ -343,12 +348,11 @@ static bool read_lines(struct hold_file *file)
 /* NULL with errno: as read_lines, 0 for a name that is none of ours, or why the file cannot be read now. */
 static struct hold_file *read_file(int dir_fd, const char *name)
 {
-	struct hold_file *file = calloc(1, sizeof(*file));
+	struct hold_file *file = make_empty();
 	int error;
 
 	if (file == NULL)
 		return NULL;
-	file->dir_fd = file->claim_fd = file->descriptor = -1;
 	errno = 0;
 	if (parse_name(name, file))
 		file->text = read_text(dir_fd, name);
@@ -506,11 +510,68 @@ static bool is_nearer(const struct hold_file *file, const struct hold_file *than
 	       (file->steps == than->steps && file->acquired_ms >= than->acquired_ms);
 }
 
+/*
+ * How far run is above pid; -1 if it is not. Its renewer may have been killed, or be in another PID namespace: a process
+ * below its command was started later than it was, and one above it earlier; in the same hundredth of a second their
+ * numbers tell which.
+ */
+static int run_distance(const struct ancestors *ancestors, pid_t pid, const struct held *run)
+{
+	int steps = distance(ancestors, run->pid, run->start);
+	size_t i = 0;
+
+	if (steps >= 0 || pid != getpid())
+		return steps;
+	while (i < ancestors->count &&
+	       (ancestors->chain[i].start > run->start ||
+		(ancestors->chain[i].start == run->start && ancestors->chain[i].pid > run->pid)))
+		i++;
+	return (int)i;
+}
+
+/*
+ * The hold of an `rlock run`, as our own RLOCK_HELD says, above pid. NULL: there is none, or *code_out is the exit code
+ * after one line by message_error.
+ */
+static struct hold_file *find_run(pid_t pid, const struct rlock_name *name, const char *server,
+				  enum rlock_kind mode, int *code_out)
+{
+	const char *value = getenv(INHERITED_VARIABLE);
+	struct hold_file *run = value != NULL ? make_empty() : NULL;
+	struct ancestors ancestors = { 0 };
+	struct held held;
+	int error;
+
+	if (run == NULL)
+		return NULL;
+	run->text = strdup(value);
+	if (run->text == NULL || !inherited_find(run->text, server, name, mode, &held) ||
+	    !take_held(run, &held))
+		goto none;
+	memcpy(run->hold_id, held.hold_id, RLOCK_HOLD_ID_MAX);
+	run->is_run = true;
+	/* No process that is as far above is nearer. */
+	run->acquired_ms = INT64_MAX;
+	error = read_ancestors(&ancestors, pid);
+	run->steps = run_distance(&ancestors, pid, &held);
+	free(ancestors.chain);
+	if (error == 0 && run->steps >= 0)
+		return run;
+	if (error != 0) {
+		message_error_of_lock("cannot look at the processes above process %d: %s", (int)pid,
+				      strerror(error));
+		*code_out = EXIT_SYSTEM;
+	}
+none:
+	hold_file_free(run);
+	return NULL;
+}
+
 struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size_t name_count,
 				 const char *server, enum rlock_kind mode,
 				 struct hold_file **near_out, int *code_out)
 {
-	struct hold_file *file = find_all(pid, true, code_out), *next;
+	struct hold_file *file = find_all(pid, true, code_out), *next, *run = NULL;
 	struct hold_file *exact = NULL, *near = NULL, **place;
 
 	for (; file != NULL; file = next) {
@@ -531,9 +592,16 @@ struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size
 		if (place != NULL)
 			*place = file;
 	}
-	if (exact == NULL)
-		*near_out = near;
-	else
+	if (*code_out == 0)
+		run = find_run(pid, &names[0], server, mode, code_out);
+	if (run != NULL && is_nearer(run, exact)) {
+		hold_file_free(exact);
+		exact = run;
+	} else {
+		hold_file_free(run);
+	}
+	*near_out = exact == NULL ? near : NULL;
+	if (exact != NULL)
 		hold_file_free(near);
 	return exact;
 }
@@ -574,33 +642,6 @@ int hold_file_find_owners(pid_t pid, const struct rlock_name *names, size_t name
 				owners_add(owners, count, file->owners[i]);
 	hold_file_free(first);
 	return code;
-}
-
-int hold_file_find_nearer(const struct hold_file *file, const struct held *run, pid_t pid,
-			  bool *is_run_out)
-{
-	struct ancestors ancestors = { 0 };
-	int error = read_ancestors(&ancestors, pid);
-	int run_steps = distance(&ancestors, run->pid, run->start);
-
-	free(ancestors.chain);
-	if (error != 0) {
-		message_error_of_lock("cannot look at the processes above process %d: %s", (int)pid,
-				      strerror(error));
-		return EXIT_SYSTEM;
-	}
-	if (run_steps >= 0)
-		*is_run_out = file == NULL || run_steps <= file->steps;
-	else if (pid != getpid())
-		*is_run_out = false;
-	/*
-	 * The run's renewer was killed, or is in another PID namespace. A process below its command was started later
-	 * than it was, and one above it earlier; in the same hundredth of a second their numbers tell which.
-	 */
-	else
-		*is_run_out = file == NULL || file->start < run->start ||
-			      (file->start == run->start && file->pid < run->pid);
-	return 0;
 }
 
 void hold_file_report_near(const struct hold_file *near, const struct rlock_name *names,

@@ -1,6 +1,6 @@
 /*
  * The hold file of a lock without a command: which process the lock is for, and what its release needs, but never a
- * password. By it the process, and those below it, find their hold.
+ * password. By it the process, and those below it, find their hold; or by RLOCK_HELD that of an `rlock run` above them.
  */
 #ifndef HOLD_FILE_H
 #define HOLD_FILE_H
@@ -36,6 +36,7 @@ struct hold_file {
 	int claim_fd; /* of hold_file_claim; -1: not claimed */
 
 	/* Of a search alone. */
+	bool is_run; /* of `rlock run`: it has no file, and one name; when it was acquired or renewed is not known */
 	int steps; /* how far pid is above the process whose holds were looked for; 0: it is that process */
 	struct hold_file *next;
 };
@@ -72,10 +73,10 @@ void hold_file_mark_lost(struct hold_file *file);
 /* ---- searches, each of which removes the files of processes that have ended ---- */
 
 /*
- * The hold that pid, or else the nearest process above it, has on exactly these names on that server; the most recent
- * one of several. NULL when there is none: *near_out is then a hold that comes close (on other names as well, or on
- * another server), or NULL. The caller frees either. *code_out is 0, or the exit code when, after one line by
- * message_error, the runtime directory is unfit to be used, or could not be searched.
+ * The hold that pid, or else the nearest process above it, has on exactly these names on that server, or by `rlock run` on
+ * the first of them; the most recent one of several. NULL when there is none: *near_out is then a hold that comes close
+ * (on other names as well, or on another server), else NULL. The caller frees either. *code_out is 0, or the exit code
+ * when, after one line by message_error, the runtime directory is unfit to be used, or could not be searched.
  */
 struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size_t name_count,
 				 const char *server, enum rlock_kind mode,
@@ -92,13 +93,6 @@ struct hold_file *hold_file_find_of_descriptor(pid_t pid, int descriptor,
 /* Say in one line by message_error what near is, and which command line to write instead. pid: of --pid; 0: none. */
 void hold_file_report_near(const struct hold_file *near, const struct rlock_name *names,
 			   size_t name_count, const char *server, const char *verb, pid_t pid);
-
-/*
- * Whether the hold of run, of our own RLOCK_HELD, is that of pid or nearer above it than file (NULL: none) is. 0, or
- * the exit code after one line by message_error when we cannot tell.
- */
-int hold_file_find_nearer(const struct hold_file *file, const struct held *run, pid_t pid,
-			  bool *is_run_out);
 
 /*
  * Append the owners by which pid and those above it hold any of the names, in no order. 0, or the exit code after one
