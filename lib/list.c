@@ -2,11 +2,12 @@
  * Scans the keys of all servers for locks: SCAN names the hashes, a slice at a time, and then the permits of
  * semaphores. Of some of them at a time inspect.lua says what they are; a lock is listed only for a reason, see is_lock.
  */
+#include <fnmatch.h>
 #include <hiredis/hiredis.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -17,152 +18,6 @@
 #include "request.h"
 #include "rlock.h"
 
-/* ---- patterns ---- */
-
-struct span {
-	const char *at, *end;
-};
-
-/* One character of a class, which may have a backslash before it. */
-static unsigned char class_next(struct span *pattern)
-{
-	if (*pattern->at == '\\' && pattern->at + 1 < pattern->end)
-		pattern->at++;
-	return (unsigned char)*pattern->at++;
-}
-
-/* What is between brackets; pattern is behind the opening one, and then behind the closing one. */
-static bool class_fits(struct span *pattern, unsigned char byte)
-{
-	bool is_inverted = pattern->at < pattern->end && *pattern->at == '^', fits = false;
-
-	if (is_inverted)
-		pattern->at++;
-	while (pattern->at < pattern->end && *pattern->at != ']') {
-		unsigned char first = class_next(pattern), last = first;
-
-		if (pattern->end - pattern->at >= 2 && pattern->at[0] == '-' &&
-		    pattern->at[1] != ']') {
-			pattern->at++;
-			last = class_next(pattern);
-		}
-		if (first > last) {
-			unsigned char lower = last;
-
-			last = first;
-			first = lower;
-		}
-		fits = fits || (byte >= first && byte <= last);
-	}
-	if (pattern->at < pattern->end)
-		pattern->at++;
-	return fits != is_inverted;
-}
-
-/* Any one element but '*', at one byte. */
-static bool element_fits(struct span *pattern, unsigned char byte)
-{
-	char element = *pattern->at++;
-
-	if (element == '?')
-		return true;
-	if (element == '[')
-		return class_fits(pattern, byte);
-	if (element == '\\' && pattern->at < pattern->end)
-		element = *pattern->at++;
-	return (unsigned char)element == byte;
-}
-
-/* Whether the pattern fits the whole text. */
-static bool glob_fits(const struct rlock_name *pattern, const struct rlock_name *text)
-{
-	struct span rest = { pattern->text, pattern->text + pattern->len }, star = { NULL, NULL };
-	const char *at = text->text, *end = text->text + text->len, *star_at = NULL;
-
-	/* What does not fit behind the last '*' is tried one byte further on: earlier ones need no second try. */
-	for (;;) {
-		if (rest.at < rest.end && *rest.at == '*') {
-			rest.at++;
-			star = rest;
-			star_at = at;
-			continue;
-		}
-		if (at == end && rest.at == rest.end)
-			return true;
-		if (at < end && rest.at < rest.end) {
-			struct span next = rest;
-
-			if (element_fits(&next, (unsigned char)*at)) {
-				rest = next;
-				at++;
-				continue;
-			}
-		}
-		if (star_at == NULL || star_at == end)
-			return false;
-		rest = star;
-		at = ++star_at;
-	}
-}
-
-/* ---- which keys have been seen ---- */
-
-/* A set that keeps 64 bits of each text, whatever its length. Its seed is random, so that no text can be made to pass for another one. */
-struct seen {
-	uint64_t *hashes; /* 0: an empty place */
-	size_t count, capacity;
-	uint64_t seed;
-};
-
-#define CAPACITY_FIRST 1024
-
-/* Where the hash is, or the empty place for it. */
-static uint64_t *place_of(uint64_t *hashes, size_t capacity, uint64_t value)
-{
-	size_t at = (size_t)value & (capacity - 1);
-
-	while (hashes[at] != 0 && hashes[at] != value)
-		at = (at + 1) & (capacity - 1);
-	return &hashes[at];
-}
-
-static bool grow(struct seen *seen)
-{
-	size_t capacity = seen->capacity == 0 ? CAPACITY_FIRST : seen->capacity * 2;
-	uint64_t *hashes = calloc(capacity, sizeof(*hashes));
-
-	if (hashes == NULL)
-		return false;
-	/* Without random bytes it works as well, for texts that are not made to hurt it. */
-	if (seen->capacity == 0)
-		(void)!getrandom(&seen->seed, sizeof(seen->seed), GRND_NONBLOCK);
-	for (size_t i = 0; i < seen->capacity; i++)
-		if (seen->hashes[i] != 0)
-			*place_of(hashes, capacity, seen->hashes[i]) = seen->hashes[i];
-	free(seen->hashes);
-	seen->hashes = hashes;
-	seen->capacity = capacity;
-	return true;
-}
-
-/*
- * Add a text. *is_new_out: it was not there. Among a million texts two have one hash with a chance of 1 in 36 million.
- * false: out of memory.
- */
-static bool seen_add(struct seen *seen, const char *text, size_t len, bool *is_new_out)
-{
-	uint64_t value, *place;
-
-	if (seen->count * 2 >= seen->capacity && !grow(seen))
-		return false;
-	value = rlock__hash(seen->seed, text, len);
-	place = place_of(seen->hashes, seen->capacity, value);
-	*is_new_out = *place == 0;
-	seen->count += *place == 0;
-	*place = value;
-	return true;
-}
-
 /* In one go of the server, see KEYS_AT_ONCE: on a slow machine it looks into a lock in forty microseconds. */
 #define BATCH_MAX 8
 
@@ -172,7 +27,7 @@ static bool seen_add(struct seen *seen, const char *text, size_t len, bool *is_n
 struct listing {
 	struct rlock_conn *conn;
 	const struct rlock_list_request *request;
-	struct seen seen; /* of this URL: SCAN may name a key twice */
+	void *seen; /* a tree of names, of tsearch: SCAN may name a key of this URL twice */
 	struct rlock__connection *connection;
 	struct rlock_list_progress progress;
 	char denied_text[RLOCK_ERROR_MAX]; /* of the first key that the user may not look at */
@@ -207,6 +62,23 @@ static bool is_lock(const struct rlock_inspection *inspection)
 	return inspection->state == RLOCK_STATE_HELD && inspection->ground[0] != '\0';
 }
 
+static int compare(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/* *is_new_out: the name was not there. false: out of memory. */
+static bool seen_add(struct listing *listing, const struct rlock_name *name, bool *is_new_out)
+{
+	char *text = strndup(name->text, name->len);
+	char **found = text != NULL ? tsearch(text, &listing->seen, compare) : NULL;
+
+	*is_new_out = found != NULL && *found == text;
+	if (!*is_new_out)
+		free(text);
+	return found != NULL;
+}
+
 /* Keeps it in the batch, or frees it. */
 static enum rlock_status take_inspection(struct batch *batch, struct rlock_inspection *inspection)
 {
@@ -214,8 +86,7 @@ static enum rlock_status take_inspection(struct batch *batch, struct rlock_inspe
 	bool is_new = false;
 
 	listing->looked_into++;
-	if (is_lock(inspection) &&
-	    !seen_add(&listing->seen, inspection->name.text, inspection->name.len, &is_new)) {
+	if (is_lock(inspection) && !seen_add(listing, &inspection->name, &is_new)) {
 		rlock__inspection_clear(inspection);
 		return rlock__fail_memory(&listing->conn->error);
 	}
@@ -393,16 +264,19 @@ static bool is_of_semaphore(const redisReply *key, struct rlock_name *out)
 /* Whether the key is that of a name which was asked for. */
 static bool name_of(const struct listing *listing, const redisReply *key, struct rlock_name *out)
 {
+	bool is_of_permits = listing->sort->pattern != NULL;
+	char text[RLOCK_NAME_MAX + 1];
 	const char *why;
 
 	if (key->type != REDIS_REPLY_STRING)
 		return false;
 	*out = (struct rlock_name){ key->str, key->len };
-	if (listing->sort->pattern != NULL &&
-	    (!is_of_semaphore(key, out) || !glob_fits(&listing->request->pattern, out)))
-		return false;
 	/* No acquisition could have made a lock of another name. */
-	return rlock_name_check(out, &why) == RLOCK_OK;
+	if ((is_of_permits && !is_of_semaphore(key, out)) ||
+	    rlock_name_check(out, &why) != RLOCK_OK)
+		return false;
+	(void)snprintf(text, sizeof(text), "%.*s", (int)out->len, out->text);
+	return !is_of_permits || fnmatch(listing->request->pattern.text, text, 0) == 0;
 }
 
 static enum rlock_status inspect_keys(struct listing *listing, const redisReply *keys)
@@ -572,7 +446,7 @@ enum rlock_status rlock_list(struct rlock_conn *conn, const struct rlock_list_re
 		struct listing listing = { .conn = conn, .request = request };
 		enum rlock_status status = rlock__conn_each_node(conn, i, list_server, &listing);
 
-		free(listing.seen.hashes);
+		tdestroy(listing.seen, free);
 		if (first == RLOCK_OK)
 			first = status;
 		else

@@ -784,7 +784,10 @@ struct rlock_list_progress {
 };
 
 struct rlock_list_request {
-	/* Of names, as the server's SCAN takes it: '*', '?', '[a-z]', and a backslash before such a character. */
+	/*
+	 * Of names, as the server's SCAN takes it: '*', '?', '[a-z]', '[^a-z]', and a backslash before such a character; with a NUL
+	 * after its end.
+	 */
 	struct rlock_name pattern;
 	/* Called with some locks at a time. They are valid during the call; the queue is counted only. */
 	void (*on_locks)(void *ctx, const struct rlock_inspection *locks, size_t count);

@@ -99,12 +99,17 @@ make_locks() {
 	for name in nightly-1 nightly-2 hourly 'odd*'; do
 		acquire lock ci "$name"
 	done
+	for name in permits-1 permits-2 '{odd}permits-3'; do
+		acquire sem ci "$name" --permits 1
+	done
 	run -0 rlock list
-	assert_equal "$(tail -n +2 <<<"$output" | cut -d ' ' -f 1 | tr '\n' ' ')" 'hourly nightly-1 nightly-2 odd* '
+	assert_equal "$(tail -n +2 <<<"$output" | cut -d ' ' -f 1 | tr '\n' ' ')" 'hourly nightly-1 nightly-2 odd* permits-1 permits-2 {odd}permits-3 '
 	run -0 rlock list 'nightly-*'
 	assert_equal "$(names)" 'nightly-1 nightly-2 '
 	run -0 rlock list --name 'odd\*'
 	assert_equal "$(names)" 'odd* '
+	run -0 rlock list '*per?its-[^1]'
+	assert_equal "$(names)" 'permits-2 {odd}permits-3 '
 	run -0 --separate-stderr rlock list 'none*'
 	assert_equal "$stderr" 'rlock: none*: no lock is held'
 }
