@@ -393,16 +393,18 @@ enum answer { ALLOWED, COMMAND_DENIED, OBJECT_DENIED };
 struct trial {
 	struct rlock_conn *conn;
 	struct rlock__connection *connection;
+	enum rlock_status
+		status; /* the first failure stays: nothing more is tried then, and all counts as allowed */
 	char chance[RLOCK_HOLD_ID_MAX]; /* in place of the '*' */
-	struct rlock_name name;         /* what keys and channels are those of */
-	char name_text[RLOCK_NAME_MAX + 1];
-	bool is_one, is_any;     /* a name, not a pattern; the pattern of all names */
-	struct rlock__keys keys; /* of the name */
+	char probe[RLOCK_NAME_MAX +
+		   1]; /* a name that no client uses: it fits the pattern, unless that is a name */
+	struct rlock__keys keys; /* and channels: of the name that was given, or of the probe */
+	bool is_any;             /* the pattern of all names */
 	rlock_lack_fn report;
 	void *ctx;
 	enum answer eval;
 	bool lacks_publish;
-	unsigned lacks_removal; /* bits: DEL, PEXPIRE */
+	unsigned lacks_removal; /* how many of DEL and PEXPIRE */
 };
 
 /* Redis says which it is, in words that differ between versions. */
@@ -415,17 +417,17 @@ static enum answer answer_of(const redisReply *reply)
 		       : COMMAND_DENIED;
 }
 
-static enum rlock_status run_trial(struct trial *trial, int argc, const char **argv,
-				   enum answer *out)
+static enum answer run_trial(struct trial *trial, int argc, const char **argv)
 {
+	enum answer answer = ALLOWED;
 	redisReply *reply = NULL;
-	enum rlock_status status = rlock__command_run(trial->connection, argc, argv, &reply);
 
-	if (status != RLOCK_OK)
-		return status;
-	*out = answer_of(reply);
+	if (trial->status == RLOCK_OK)
+		trial->status = rlock__command_run(trial->connection, argc, argv, &reply);
+	if (reply != NULL)
+		answer = answer_of(reply);
 	freeReplyObject(reply);
-	return RLOCK_OK;
+	return answer;
 }
 
 static void report(struct trial *trial, const char *right, unsigned kinds, bool is_optional)
@@ -437,17 +439,17 @@ static void report(struct trial *trial, const char *right, unsigned kinds, bool 
 
 /* ---- rights: commands ---- */
 
-static enum rlock_status try_command(struct trial *trial, unsigned kinds, bool is_optional,
-				     int argc, const char **argv, enum answer *out)
+static enum answer try_command(struct trial *trial, unsigned kinds, bool is_optional, int argc,
+			       const char **argv)
 {
 	char right[RLOCK_RIGHT_MAX] = "+";
-	enum rlock_status status = run_trial(trial, argc, argv, out);
+	enum answer answer = run_trial(trial, argc, argv);
 
 	for (size_t i = 0; argv[0][i] != '\0' && i + 2 < sizeof(right); i++)
 		right[i + 1] = (char)tolower((unsigned char)argv[0][i]);
-	if (status == RLOCK_OK && *out == COMMAND_DENIED)
+	if (answer == COMMAND_DENIED)
 		report(trial, right, kinds, is_optional);
-	return status;
+	return answer;
 }
 
 /* Which kinds need the command, by the lists that it is in. 0: an earlier row has told so. */
@@ -467,81 +469,64 @@ static unsigned kinds_of(const struct rlock__right *right)
 	return kinds;
 }
 
-static enum rlock_status try_lists(struct trial *trial, const char *key)
+static void try_lists(struct trial *trial, const char *key)
 {
-	enum rlock_status status = RLOCK_OK;
-
-	for (const struct rlock__right *row = rlock__rights;
-	     status == RLOCK_OK && row->list != NULL; row++) {
+	for (const struct rlock__right *row = rlock__rights; row->list != NULL; row++) {
 		const char *argv[WORDS_MAX] = { row->command, key, "", "", "" };
 		unsigned kinds = kinds_of(row);
-		enum answer answer = ALLOWED;
 
-		if (kinds != 0 && strcmp(row->command, "RPUSH") != 0)
-			status =
-				try_command(trial, kinds, false, 2 + row->arguments, argv, &answer);
-		if (answer == COMMAND_DENIED)
-			trial->lacks_removal |= strcmp(row->command, "DEL") == 0       ? 1
-						: strcmp(row->command, "PEXPIRE") == 0 ? 2
-										       : 0;
+		if (kinds != 0 && strcmp(row->command, "RPUSH") != 0 &&
+		    try_command(trial, kinds, false, 2 + row->arguments, argv) == COMMAND_DENIED)
+			trial->lacks_removal += strcmp(row->command, "DEL") == 0 ||
+						strcmp(row->command, "PEXPIRE") == 0;
 	}
-	return status;
 }
 
 /* Nothing keeps these from making a key. One that is not sure to be removed again is not made: they are reported. */
-static enum rlock_status try_making(struct trial *trial, const char *key)
+static void try_making(struct trial *trial, const char *key)
 {
 	const char *rpush[] = { "RPUSH", key, "" }, *incr[] = { "INCR", key };
 	const char *del[] = { "DEL", key }, *expire[] = { "PEXPIRE", key, "1" };
-	enum answer answer;
-	enum rlock_status status;
 
-	if (trial->lacks_removal == 3) {
+	if (trial->lacks_removal == 2) {
 		report(trial, "+rpush", FAIR, false);
 		report(trial, "+incr", MUTEX, true);
-		return RLOCK_OK;
+		return;
 	}
-	status = try_command(trial, FAIR, false, 3, rpush, &answer);
+	(void)try_command(trial, FAIR, false, 3, rpush);
 	/* A list is no number, but the right is looked at before. */
-	if (status == RLOCK_OK)
-		status = try_command(trial, MUTEX, true, 2, incr, &answer);
-	if (status == RLOCK_OK)
-		status = run_trial(trial, 2, del, &answer);
-	if (status == RLOCK_OK && answer == COMMAND_DENIED)
-		status = run_trial(trial, 3, expire, &answer);
-	return status;
+	(void)try_command(trial, MUTEX, true, 2, incr);
+	if (run_trial(trial, 2, del) == COMMAND_DENIED)
+		(void)run_trial(trial, 3, expire);
 }
 
 /* The key is not there. */
-static enum rlock_status try_commands(struct trial *trial, const char *key)
+static void try_commands(struct trial *trial, const char *key)
 {
 	const char *eval[] = { "EVAL", "return 1", "0" }, *info[] = { "INFO", "server" };
 	const char *evalsha[] = { "EVALSHA", "0000000000000000000000000000000000000000", "0" };
 	const char *time[] = { "TIME" }, *scan[] = { "SCAN", "0", "COUNT", "1" };
-	const char *slots[] = { "CLUSTER", "SLOTS" };
-	enum rlock_status status = try_command(trial, ALL, false, 3, eval, &trial->eval);
-	enum answer answer;
+	const char *slots[] = { "CLUSTER", "SLOTS" }, *numsub[] = { "PUBSUB", "NUMSUB" };
 
-	if (status == RLOCK_OK)
-		status = try_command(trial, ALL, false, 3, evalsha, &answer);
-	if (status == RLOCK_OK)
-		status = try_command(trial, ALL, false, 1, time, &answer);
-	if (status == RLOCK_OK)
-		status = try_command(trial, FAIR, true, 2, info, &answer);
-	if (status == RLOCK_OK)
-		status = try_lists(trial, key);
-	/* Only `rlock list` needs these. */
-	if (status == RLOCK_OK)
-		status = try_command(trial, ALL, true, 4, scan, &answer);
-	if (status == RLOCK_OK && rlock__connection_has_cluster(trial->connection)) {
-		status = run_trial(trial, 2, slots, &answer);
-		if (status == RLOCK_OK && answer != ALLOWED)
-			report(trial, "+cluster|slots", ALL, true);
-	}
-	return status == RLOCK_OK ? try_making(trial, key) : status;
+	trial->eval = try_command(trial, ALL, false, 3, eval);
+	(void)try_command(trial, ALL, false, 3, evalsha);
+	(void)try_command(trial, ALL, false, 1, time);
+	(void)try_command(trial, FAIR, true, 2, info);
+	try_lists(trial, key);
+	/* Only `rlock list` needs these two. */
+	(void)try_command(trial, ALL, true, 4, scan);
+	if (rlock__connection_has_cluster(trial->connection) &&
+	    run_trial(trial, 2, slots) != ALLOWED)
+		report(trial, "+cluster|slots", ALL, true);
+	if (run_trial(trial, 2, numsub) != ALLOWED)
+		report(trial, "+pubsub|numsub", ALL, true);
+	try_making(trial, key);
 }
 
 /* ---- rights: keys and channels ---- */
+
+/* A key, a channel or a pattern of them: what stands around the name is short. */
+#define OBJECT_MAX (RLOCK_NAME_MAX + 128)
 
 /*
  * As a pattern for all names that were asked for; end is what follows. What redis-cli or ACL SETUSER would not take as it
@@ -553,7 +538,7 @@ static void report_pattern(struct trial *trial, char sort, const struct key_righ
 	const char *text = trial->keys.of[row->key].text;
 	size_t len = trial->keys.of[row->key].len, chance_len = strlen(trial->chance);
 	const char *chance = memmem(text, len, trial->chance, chance_len);
-	char right[RLOCK_NAME_MAX + RLOCK_RIGHT_MAX * 2], *to = right;
+	char right[OBJECT_MAX], *to = right;
 
 	*to++ = sort;
 	for (const char *at = text; at < text + len; at++) {
@@ -570,183 +555,135 @@ static void report_pattern(struct trial *trial, char sort, const struct key_righ
 }
 
 /* Without EVAL, by the first of these commands that the user may run. */
-static enum rlock_status read_key(struct trial *trial, const char *key, enum answer *out)
+static enum answer read_key(struct trial *trial, const char *key)
 {
 	static const char *const commands[] = { "TYPE", "EXISTS", "PTTL", "HLEN" };
-	enum rlock_status status = RLOCK_OK;
+	enum answer answer = COMMAND_DENIED;
 
-	*out = COMMAND_DENIED;
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]) && status == RLOCK_OK &&
-			   *out == COMMAND_DENIED;
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]) && answer == COMMAND_DENIED;
 	     i++) {
 		const char *argv[] = { commands[i], key };
 
-		status = run_trial(trial, 2, argv, out);
+		answer = run_trial(trial, 2, argv);
 	}
-	return status;
+	return answer;
 }
 
-static enum rlock_status try_key(struct trial *trial, const struct key_right *row)
+static void try_key(struct trial *trial, const struct key_right *row)
 {
 	bool is_start = row->key == RLOCK__KEY_TIMEOUTS; /* of keys, of which one is tried */
-	enum rlock_status status = RLOCK_OK;
+	char key[OBJECT_MAX];
+	/* A script does not touch the key that it is given. */
+	const char *argv[] = { "EVAL", "return 1", "1", key };
 	enum answer answer;
-	char *text = NULL;
 
-	if (asprintf(&text, "%s%s", trial->keys.of[row->key].text,
-		     is_start ? ":1:rwlock_timeout:1" : "") < 0)
-		return rlock__fail_memory(&trial->conn->error);
-	if (trial->eval == ALLOWED) {
-		/* A script does not touch the key that it is given. */
-		const char *argv[] = { "EVAL", "return 1", "1", text };
-
-		status = run_trial(trial, 4, argv, &answer);
-	} else {
-		status = read_key(trial, text, &answer);
-	}
-	if (status == RLOCK_OK && answer != ALLOWED)
+	(void)snprintf(key, sizeof(key), "%s%s", trial->keys.of[row->key].text,
+		       is_start ? ":1:rwlock_timeout:1" : "");
+	answer = trial->eval == ALLOWED ? run_trial(trial, 4, argv) : read_key(trial, key);
+	if (answer != ALLOWED)
 		report_pattern(trial, '~', row, is_start ? ":*:rwlock_timeout:*" : "");
-	free(text);
-	return status;
 }
 
 /* end is that of a waiter's own channel, or nothing. */
-static enum rlock_status publish(struct trial *trial, const struct key_right *row, const char *end,
-				 enum answer *out)
+static enum answer publish(struct trial *trial, const struct key_right *row, const char *end)
 {
+	char channel[OBJECT_MAX];
 	/* No message of a lock: Redisson passes over it. */
-	const char *argv[] = { "PUBLISH", NULL, "-1" };
-	enum rlock_status status;
-	char *text = NULL;
+	const char *argv[] = { "PUBLISH", channel, "-1" };
 
-	if (asprintf(&text, "%s%s", trial->keys.of[row->key].text, end) < 0)
-		return rlock__fail_memory(&trial->conn->error);
-	argv[1] = text;
-	status = run_trial(trial, 3, argv, out);
-	free(text);
-	return status;
+	(void)snprintf(channel, sizeof(channel), "%s%s", trial->keys.of[row->key].text, end);
+	return run_trial(trial, 3, argv);
 }
 
 /* Over a connection of its own: one that has subscribed serves nothing else. */
-static enum rlock_status subscribe(struct trial *trial, enum rlock__key key, enum answer *out)
+static enum answer subscribe(struct trial *trial, enum rlock__key key)
 {
 	const struct rlock__text channel = { (char *)trial->keys.of[key].text,
 					     trial->keys.of[key].len };
 	struct rlock__connection *twin = NULL;
-	enum rlock_status status;
+	enum answer answer = ALLOWED;
 
-	status = rlock__connection_twin(trial->connection, &twin);
-	if (twin == NULL)
-		return status;
-	if (status == RLOCK_OK)
-		status = rlock__subscription_open(twin, &channel, 1, INT64_MAX);
-	*out = status != RLOCK_EACL                          ? ALLOWED
-	       : strstr(twin->error.text, "channel") == NULL ? COMMAND_DENIED
-							     : OBJECT_DENIED;
+	if (trial->status != RLOCK_OK)
+		return ALLOWED;
+	trial->status = rlock__connection_twin(trial->connection, &twin);
+	if (trial->status == RLOCK_OK)
+		trial->status = rlock__subscription_open(twin, &channel, 1, INT64_MAX);
+	if (trial->status == RLOCK_EACL)
+		answer = strstr(twin->error.text, "channel") == NULL ? COMMAND_DENIED
+								     : OBJECT_DENIED;
 	/* Unknown it is to a proxy, where waiters go without it. */
-	if (status == RLOCK_EACL || status == RLOCK_EUNSUPPORTED)
-		status = RLOCK_OK;
-	if (status != RLOCK_OK)
-		(void)rlock__fail(&trial->conn->error, status, "%s", twin->error.text);
+	if (trial->status == RLOCK_EACL || trial->status == RLOCK_EUNSUPPORTED)
+		trial->status = RLOCK_OK;
+	if (trial->status != RLOCK_OK && twin != NULL)
+		(void)rlock__fail(&trial->conn->error, trial->status, "%s", twin->error.text);
 	rlock__connection_free(twin);
-	return status;
+	return answer;
 }
 
 /*
  * A user that may not publish is asked to subscribe, as it may have all channels, which no pattern may follow. When it may
  * do neither it has no use for the channels that it has.
  */
-static enum rlock_status try_channel_without_publish(struct trial *trial,
-						     const struct key_right *row, enum answer *out)
+static enum answer try_channel_without_publish(struct trial *trial, const struct key_right *row)
 {
-	enum rlock_status status = subscribe(trial, row->key, out);
+	enum answer answer = subscribe(trial, row->key);
 
 	if (!trial->lacks_publish)
 		report(trial, "+publish", ALL, false);
-	if (!trial->lacks_publish && status == RLOCK_OK && *out == COMMAND_DENIED)
+	if (!trial->lacks_publish && answer == COMMAND_DENIED)
 		report(trial, "resetchannels", ALL, false);
 	trial->lacks_publish = true;
-	return status;
+	return answer;
 }
 
 /* One pattern is for the channel, and for those of waiters. */
-static enum rlock_status try_channel(struct trial *trial, const struct key_right *row)
+static void try_channel(struct trial *trial, const struct key_right *row)
 {
 	const struct key_right own = { row->key, row->kinds, true };
-	enum answer answer = ALLOWED, own_answer = ALLOWED;
-	enum rlock_status status = publish(trial, row, "", &answer);
+	enum answer answer = publish(trial, row, "");
 
-	if (status == RLOCK_OK && answer == ALLOWED)
-		status = publish(trial, row, ":1", &own_answer);
-	if (status == RLOCK_OK && answer == COMMAND_DENIED)
-		status = try_channel_without_publish(trial, row, &answer);
-	if (status == RLOCK_OK && (answer != ALLOWED || own_answer != ALLOWED))
-		report_pattern(trial, '&', answer != ALLOWED ? row : &own, "*");
-	return status;
-}
-
-static enum rlock_status try_subscribe(struct trial *trial)
-{
-	enum answer answer = ALLOWED;
-	enum rlock_status status = subscribe(trial, RLOCK__KEY_CHANNEL, &answer);
-
-	if (status == RLOCK_OK && answer == COMMAND_DENIED)
-		report(trial, "+subscribe", ALL, false);
-	return status;
-}
-
-static enum rlock_status try_objects(struct trial *trial)
-{
-	const char *numsub[] = { "PUBSUB", "NUMSUB" };
-	enum rlock_status status;
-	enum answer answer;
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		/* No pattern may follow "~*", which has them all. */
-		if (trial->is_any && keys[i].key != RLOCK__KEY_LOCK)
-			continue;
-		status = try_key(trial, &keys[i]);
-		if (status != RLOCK_OK)
-			return status;
-	}
-	for (size_t i = 0; i < sizeof(channels) / sizeof(channels[0]); i++) {
-		status = try_channel(trial, &channels[i]);
-		if (status != RLOCK_OK)
-			return status;
-	}
-	status = run_trial(trial, 2, numsub, &answer);
-	if (status != RLOCK_OK)
-		return status;
+	if (answer == ALLOWED && publish(trial, row, ":1") != ALLOWED)
+		report_pattern(trial, '&', &own, "*");
+	if (answer == COMMAND_DENIED)
+		answer = try_channel_without_publish(trial, row);
 	if (answer != ALLOWED)
-		report(trial, "+pubsub|numsub", ALL, true);
-	return try_subscribe(trial);
+		report_pattern(trial, '&', row, "*");
+}
+
+static void try_objects(struct trial *trial)
+{
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		/* No pattern may follow "~*", which has them all. */
+		if (!trial->is_any || keys[i].key == RLOCK__KEY_LOCK)
+			try_key(trial, &keys[i]);
+	for (size_t i = 0; i < sizeof(channels) / sizeof(channels[0]); i++)
+		try_channel(trial, &channels[i]);
+	if (subscribe(trial, RLOCK__KEY_CHANNEL) == COMMAND_DENIED)
+		report(trial, "+subscribe", ALL, false);
 }
 
 /* ---- all rights ---- */
 
-/*
- * Sets name to one of the pattern, and probe to one that no client uses, for commands; it is the same unless the pattern
- * is a name.
- */
-static enum rlock_status make_names(struct trial *trial, const struct rlock_name *pattern,
-				    struct rlock_name *probe_out)
+static enum rlock_status make_names(struct trial *trial, const struct rlock_name *pattern)
 {
 	size_t at = strcspn(pattern->text, "*?[\\");
 	const char *after = pattern->text[at] == '*' ? pattern->text + at + 1 : "";
 	/* What else is special in a pattern ends it: the rights are then those for more names. */
 	size_t used = after[strcspn(after, "*?[\\")] == '\0' ? strlen(after) : 0;
-	size_t len = at + strlen(trial->chance) + used;
+	const struct rlock_name probe = { trial->probe, at + strlen(trial->chance) + used };
+	const struct rlock_name *name = at == pattern->len ? pattern : &probe;
+	enum rlock_status status;
 
-	trial->is_one = at == pattern->len;
-	trial->is_any = at == 0 && used == 0 && !trial->is_one;
-	if (len > RLOCK_NAME_MAX)
+	trial->is_any = at == 0 && used == 0;
+	if (probe.len > RLOCK_NAME_MAX)
 		return rlock__fail(&trial->conn->error, RLOCK_EINVAL,
 				   "the name is too long for a check");
-	(void)snprintf(trial->name_text, sizeof(trial->name_text), "%.*s%s%.*s", (int)at,
-		       pattern->text, trial->chance, (int)used, after);
-	*probe_out = (struct rlock_name){ trial->name_text, len };
-	trial->name = trial->is_one ? *pattern : *probe_out;
-	return rlock__conn_check_names(trial->conn, &trial->name, 1);
+	(void)snprintf(trial->probe, sizeof(trial->probe), "%.*s%s%.*s", (int)at, pattern->text,
+		       trial->chance, (int)used, after);
+	status = rlock__conn_check_names(trial->conn, name, 1);
+	if (status == RLOCK_OK && !rlock__keys_make(&trial->keys, name))
+		status = rlock__fail_memory(&trial->conn->error);
+	return status;
 }
 
 enum rlock_status rlock_conn_try_rights(struct rlock_conn *conn, size_t index,
@@ -757,24 +694,20 @@ enum rlock_status rlock_conn_try_rights(struct rlock_conn *conn, size_t index,
 			       .connection = conn->connections[index],
 			       .report = report_lack,
 			       .ctx = ctx };
-	struct rlock_name probe = { 0 };
 	enum rlock_status status = rlock_hold_id_new(trial.chance);
 
 	/* That of another server may stand there. */
 	conn->error.text[0] = '\0';
 	if (status != RLOCK_OK)
 		return rlock__fail(&conn->error, status, "cannot get random bytes");
-	status = make_names(&trial, pattern, &probe);
+	status = make_names(&trial, pattern);
 	if (status != RLOCK_OK)
 		return status;
-	if (!rlock__keys_make(&trial.keys, &trial.name))
-		return rlock__fail_memory(&conn->error);
 	/* The lock's key is its name. */
-	status = try_commands(&trial, probe.text);
-	if (status == RLOCK_OK)
-		status = try_objects(&trial);
+	try_commands(&trial, trial.probe);
+	try_objects(&trial);
 	free(trial.keys.memory);
-	if (status != RLOCK_OK && conn->error.text[0] == '\0')
+	if (trial.status != RLOCK_OK && conn->error.text[0] == '\0')
 		rlock__conn_copy_error(conn, index);
-	return status;
+	return trial.status;
 }
