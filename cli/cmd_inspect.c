@@ -889,6 +889,10 @@ static int print_list(const struct opts *opts, struct rlock_conn *conn, FILE *ou
 	enum rlock_status status;
 	int code = 0;
 
+	if (opts->metrics && !metrics_init(&printing.metrics, opts->url_count > 1)) {
+		metrics_free(&printing.metrics);
+		return message_out_of_memory();
+	}
 	columns_init(&printing.table, list_columns, count, 0, terminal_size().ws_col);
 	if (opts->json) {
 		json_open(&printing.json, NULL, '{');
@@ -896,7 +900,6 @@ static int print_list(const struct opts *opts, struct rlock_conn *conn, FILE *ou
 	}
 	if (opts->metrics || opts->held_for_ms >= 0)
 		request.holders_max = AGES_MAX;
-	printing.metrics.has_servers = opts->url_count > 1;
 	status = rlock_list(conn, &request);
 	print_rows(&printing);
 	if (status != RLOCK_OK)

@@ -321,14 +321,14 @@ bounded() {
 	run -0 --separate-stderr rlock list --metrics
 	assert_equal "$stderr" ''
 	samples <<<"$output" >found
-	run -0 sed -E 's/ [0-9]{2,}\.[0-9]{3}$/ AGE/; s/ [0-9]\.[0-9]{3}$/ AGE/' found
+	run -0 sed -E 's/ [0-9]+\.[0-9]{3}$/ AGE/' <(sort found)
 	assert_output - <<-'END'
-		rlock_lock_held_seconds {"holder": "import@web2", "kind": "sem", "name": "imports", "program": "load it"} AGE
 		rlock_lock_held_seconds {"holder": "deploy@web1", "kind": "plain", "name": "nightly", "program": "pg_dump"} AGE
-		rlock_lock_ttl_seconds {"holder": "import@web2", "kind": "sem", "name": "imports", "program": "load it"} AGE
+		rlock_lock_held_seconds {"holder": "import@web2", "kind": "sem", "name": "imports", "program": "load it"} AGE
 		rlock_lock_ttl_seconds {"holder": "deploy@web1", "kind": "plain", "name": "nightly", "program": "pg_dump"} AGE
-		rlock_lock_waiters {"kind": "sem", "name": "imports"} 0
+		rlock_lock_ttl_seconds {"holder": "import@web2", "kind": "sem", "name": "imports", "program": "load it"} AGE
 		rlock_lock_waiters {"kind": "plain", "name": "nightly"} 1
+		rlock_lock_waiters {"kind": "sem", "name": "imports"} 0
 		rlock_semaphore_permits {"kind": "sem", "name": "imports", "state": "free"} 3
 		rlock_semaphore_permits {"kind": "sem", "name": "imports", "state": "held"} 2
 	END
