@@ -620,14 +620,12 @@ static enum rlock_status check_permits(struct check *check)
 	if (rlock_conn_server_count(check->conn) > 1 || strcspn(name->text, "*?[\\") < name->len)
 		return RLOCK_OK;
 	status = rlock_inspect(check->conn, name, &inspections, &count);
-	/* What is denied is reported among the rights. */
-	if (status == RLOCK_EACL)
-		return RLOCK_OK;
 	if (status == RLOCK_OK && inspections[0].kind == RLOCK_SEMAPHORE &&
 	    inspections[0].state != RLOCK_STATE_OTHER)
 		judge_permits(check, &inspections[0]);
 	rlock_inspections_free(inspections, count);
-	return status;
+	/* What is denied is reported among the rights. */
+	return status == RLOCK_EACL ? RLOCK_OK : status;
 }
 
 /* ---- a server: all of it ---- */

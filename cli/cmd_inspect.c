@@ -526,10 +526,9 @@ out:
 	free(typed);
 }
 
-static void print_json(struct json *json, const struct found *found, int code)
+static void print_json(struct json *json, const struct rlock_name *name, const struct found *found,
+		       int code)
 {
-	const struct rlock_name *name = &found->inspections[0].name;
-
 	json_open(json, NULL, '{');
 	json_bytes(json, "name", name->text, name->len);
 	json_bool(json, "held", code == 0);
@@ -543,43 +542,17 @@ static void print_json(struct json *json, const struct found *found, int code)
 	json_close(json, '}');
 }
 
-/* Of a name that no server has told of; error is that of the first server. */
-static void print_json_unknown(struct json *json, const struct opts *opts, const char *error)
-{
-	struct rlock_inspection unknown[RLOCK_SERVERS_MAX];
-	struct found found = { unknown, opts->url_count, opts->quorum };
-
-	for (size_t i = 0; i < found.count; i++)
-		unknown[i] = (struct rlock_inspection){
-			.name = opts->names[0],
-			.server = rlock_url_server(opts->urls[i]),
-			.status = RLOCK_ENET,
-			.error = i == 0 ? error : "see the first server",
-			.kind = RLOCK_ANY,
-			.type = "",
-			.ground = "",
-			.ttl_ms = RLOCK_TIME_NONE,
-			.wake_ms = RLOCK_TIME_NONE,
-		};
-	print_json(json, &found, EXIT_UNREACHABLE);
-}
-
 static int print_name(const struct opts *opts, struct rlock_conn *conn, struct json *json)
 {
 	struct found found = { .quorum = opts->quorum };
 	enum rlock_status status =
 		rlock_inspect(conn, &opts->names[0], &found.inspections, &found.count);
-	int code;
+	int code = status == RLOCK_OK ? code_of(opts, &found)
+				      : caller_report_failure(opts, conn, status);
 
-	if (status != RLOCK_OK) {
-		if (opts->json)
-			print_json_unknown(json, opts, rlock_conn_error(conn));
-		return caller_report_failure(opts, conn, status);
-	}
-	code = code_of(opts, &found);
 	if (opts->json)
-		print_json(json, &found, code);
-	else if (!print_text(&found, terminal_size().ws_col, json->out))
+		print_json(json, &opts->names[0], &found, code);
+	else if (status == RLOCK_OK && !print_text(&found, terminal_size().ws_col, json->out))
 		code = message_out_of_memory();
 	rlock_inspections_free(found.inspections, found.count);
 	if (code == EXIT_NOT_HELD && !opts->json)
@@ -589,6 +562,7 @@ static int print_name(const struct opts *opts, struct rlock_conn *conn, struct j
 
 static int print_names(const struct opts *opts, struct rlock_conn *conn, FILE *out)
 {
+	const struct found none = { NULL, 0, 0 };
 	struct json json = { out, false };
 	int worst = 0;
 
@@ -603,7 +577,7 @@ static int print_names(const struct opts *opts, struct rlock_conn *conn, FILE *o
 		if (worst <= EXIT_NOT_HELD)
 			worst = (int)most(worst, print_name(&one, conn, &json));
 		else if (opts->json)
-			print_json_unknown(&json, &one, "not asked: an earlier name failed");
+			print_json(&json, &opts->names[i], &none, worst);
 	}
 	if (opts->json) {
 		json_close(&json, ']');

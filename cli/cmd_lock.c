@@ -190,6 +190,7 @@ static bool complain_of_holder(const struct opts *opts, struct rlock_conn *conn)
 	if (rlock_inspect(conn, &opts->names[index], &locks, &count) != RLOCK_OK) {
 		message_warning("%s: cannot look how long its holder has held it: %s", name,
 				rlock_conn_error(conn));
+		rlock_inspections_free(locks, count);
 		return false;
 	}
 	for (size_t i = 0; i < count; i++)

@@ -597,46 +597,38 @@ static enum rlock_status fill_failed(struct inspecting *inspecting,
 	return RLOCK_OK;
 }
 
-static enum rlock_status inspect_all(struct inspecting *inspecting,
-				     const struct rlock__places *places)
-{
-	struct rlock__broadcast broadcast;
-	enum rlock_status status;
-
-	rlock__broadcast_init(&broadcast, places, read_inspection, inspecting);
-	/* In the wrong database the lock of that name is another one. */
-	broadcast.needs_login = true;
-	rlock__broadcast_begin_all(&broadcast, make_inspect, inspecting, INT64_MAX);
-	status = rlock__broadcast_await(&broadcast, 0, INT64_MAX);
-	if (status == RLOCK_OK && rlock__broadcast_count(&broadcast, RLOCK_OK) == 0) {
-		status = broadcast.answers[0].status;
-		rlock__conn_copy_error(inspecting->conn, 0);
-	}
-	if (status == RLOCK_OK)
-		status = fill_failed(inspecting, &broadcast);
-	rlock__broadcast_free(&broadcast);
-	return status;
-}
-
 enum rlock_status rlock_inspect(struct rlock_conn *conn, const struct rlock_name *name,
 				struct rlock_inspection **out, size_t *count_out)
 {
 	struct inspecting inspecting = { conn, name, NULL };
 	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
+	struct rlock__broadcast broadcast;
 	struct rlock__places places;
 
 	if (status != RLOCK_OK)
 		return status;
-	rlock__places_of_name(&places, conn);
 	inspecting.inspections = calloc(conn->server_count, sizeof(*inspecting.inspections));
-	status = inspecting.inspections != NULL ? inspect_all(&inspecting, &places)
-						: rlock__fail_memory(&conn->error);
-	if (status == RLOCK_OK) {
+	if (inspecting.inspections == NULL)
+		return rlock__fail_memory(&conn->error);
+	rlock__places_of_name(&places, conn);
+	rlock__broadcast_init(&broadcast, &places, read_inspection, &inspecting);
+	/* In the wrong database the lock of that name is another one. */
+	broadcast.needs_login = true;
+	rlock__broadcast_begin_all(&broadcast, make_inspect, &inspecting, INT64_MAX);
+	status = rlock__broadcast_await(&broadcast, 0, INT64_MAX);
+	if (status == RLOCK_OK)
+		status = fill_failed(&inspecting, &broadcast);
+	if (status != RLOCK_OK) {
+		rlock_inspections_free(inspecting.inspections, conn->server_count);
+	} else {
 		*out = inspecting.inspections;
 		*count_out = conn->server_count;
-	} else if (inspecting.inspections != NULL) {
-		rlock_inspections_free(inspecting.inspections, conn->server_count);
+		if (rlock__broadcast_count(&broadcast, RLOCK_OK) == 0) {
+			status = broadcast.answers[0].status;
+			rlock__conn_copy_error(conn, 0);
+		}
 	}
+	rlock__broadcast_free(&broadcast);
 	return status;
 }
 

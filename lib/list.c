@@ -170,10 +170,8 @@ static enum rlock_status inspect_again(struct batch *batch, size_t index)
 	enum rlock_status status = RLOCK_OK;
 	size_t count = 0;
 
-	if (listing->conn->server_count > 1 ||
-	    rlock_inspect(listing->conn, &batch->names[index], &inspections, &count) != RLOCK_OK)
-		return RLOCK_OK;
-	if (inspections[0].status == RLOCK_OK) {
+	if (listing->conn->server_count == 1 &&
+	    rlock_inspect(listing->conn, &batch->names[index], &inspections, &count) == RLOCK_OK) {
 		status = take_inspection(batch, &inspections[0]);
 		inspections[0] = (struct rlock_inspection){ 0 };
 	}

@@ -766,7 +766,7 @@ struct rlock_inspection {
  * What each server says of a name: one inspection for each URL, in their order. It changes nothing. A user with fewer
  * rights learns less: see unseen. Very long lists are cut: see the totals. Free all with rlock_inspections_free.
  * RLOCK_OK      at least one server answered
- * other status  the failure of the first server; there are no inspections
+ * other status  the failure of the first server; the inspections say the failure of each, or *out is as it was
  */
 RLOCK_API enum rlock_status rlock_inspect(struct rlock_conn *conn, const struct rlock_name *name,
 					  struct rlock_inspection **out, size_t *count_out);
