@@ -28,10 +28,10 @@
 enum status_column { ROLE, SLOT, SINCE, TTL, COUNT, CLIENT, NOTE, OWNER, COLUMN_COUNT };
 
 static const struct column status_columns[COLUMN_COUNT] = {
-	[ROLE] = { "", COLUMN_WHOLE },       [SLOT] = { "SLOT", COLUMN_IF_USED },
+	[ROLE] = { "", COLUMN_WHOLE },       [SLOT] = { "SLOT", COLUMN_WHOLE },
 	[SINCE] = { "FOR", COLUMN_WHOLE },   [TTL] = { "TTL", COLUMN_WHOLE },
 	[COUNT] = { "COUNT", COLUMN_WHOLE }, [CLIENT] = { "CLIENT", COLUMN_FIRST_OUT },
-	[NOTE] = { "NOTE", COLUMN_FOLDED },  [OWNER] = { "OWNER", COLUMN_BELOW },
+	[NOTE] = { "NOTE", COLUMN_BELOW },   [OWNER] = { "OWNER", COLUMN_BELOW },
 };
 
 static const char *holder_role(const void *object)
@@ -589,14 +589,8 @@ static int print_names(const struct opts *opts, struct rlock_conn *conn, FILE *o
 
 /* ---- list: rows ---- */
 
-/*
- * Rows are kept until the end, to be sorted, but not for long, and not more than fit into little memory: then they are
- * sorted among those that there are. Those of several servers are kept, since rows of one lock are made one.
- */
-#define ROWS_MAX 10000
-#define ROWS_OF_SERVERS_MAX 100000
-#define ROWS_AFTER_MS 5000
-#define ROWS_EVERY_MS 1000 /* after that */
+/* Rows are kept until the end, to be sorted, and those of one lock on several servers made one: but not more of them. */
+#define ROWS_MAX 100000
 #define PROGRESS_AFTER_MS 1000
 #define PROGRESS_EVERY_MS 500
 
@@ -634,7 +628,6 @@ struct printing {
 	bool is_out_of_memory, has_row;
 	uint64_t looked_at, found; /* on the servers that are done */
 	int64_t shown_ms;          /* when the progress was shown last */
-	int64_t print_ms;          /* when rows are printed that are there */
 };
 
 static void print_rows(struct printing *printing)
@@ -645,8 +638,6 @@ static void print_rows(struct printing *printing)
 		columns_merge(&printing->table, LIST_ALIKE, printing->opts->url_count);
 	if (!columns_print(&printing->table, printing->json.out))
 		printing->is_out_of_memory = true;
-	(void)fflush(printing->json.out);
-	printing->print_ms = rlock_now_ms() + ROWS_EVERY_MS;
 }
 
 /* The one that has held the lock for longest; of those of which that is not known any. NULL: none. */
@@ -701,12 +692,11 @@ static void add_row(struct printing *printing, const struct rlock_inspection *lo
 		[LIST_HOLDER] = shown_holder,
 		[LIST_SERVERS] = "",
 	};
-	size_t most = printing->opts->url_count > 1 ? ROWS_OF_SERVERS_MAX : ROWS_MAX;
 
 	(void)snprintf(waiters, sizeof(waiters), "%zu", lock->queue_total + lock->wake_total);
 	describe_holder(lock, holder, shown_holder);
 	columns_add(&printing->table, cells);
-	if (printing->table.row_count > most)
+	if (printing->table.row_count > ROWS_MAX)
 		print_rows(printing);
 }
 
@@ -745,10 +735,6 @@ static void on_progress(void *ctx, const struct rlock_list_progress *progress)
 	int64_t now_ms = rlock_now_ms();
 	char pattern[NAME_SHOWN_MAX];
 
-	/* A slow server: Ctrl-C finds all but the latest rows printed. */
-	if (now_ms >= printing->print_ms && printing->opts->url_count == 1 &&
-	    printing->opts->watch_ms == 0)
-		print_rows(printing);
 	if (progress->is_over) {
 		printing->looked_at += progress->looked_at;
 		printing->found += progress->found;
@@ -856,10 +842,8 @@ static int print_list(const struct opts *opts, struct rlock_conn *conn, FILE *ou
 		.opts = opts,
 		.json = { out, false },
 		.shown_ms = rlock_now_ms() + PROGRESS_AFTER_MS - PROGRESS_EVERY_MS,
-		.print_ms = rlock_now_ms() + ROWS_AFTER_MS,
 	};
 	struct rlock_list_request request = { opts->names[0], on_locks, on_progress, &printing, 0 };
-	size_t count = opts->url_count > 1 ? LIST_COLUMN_COUNT : LIST_SERVERS;
 	enum rlock_status status;
 	int code = 0;
 
@@ -867,7 +851,7 @@ static int print_list(const struct opts *opts, struct rlock_conn *conn, FILE *ou
 		metrics_free(&printing.metrics);
 		return message_out_of_memory();
 	}
-	columns_init(&printing.table, list_columns, count, 0, terminal_size().ws_col);
+	columns_init(&printing.table, list_columns, LIST_COLUMN_COUNT, 0, terminal_size().ws_col);
 	if (opts->json) {
 		json_open(&printing.json, NULL, '{');
 		json_open(&printing.json, "locks", '[');

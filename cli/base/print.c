@@ -208,7 +208,6 @@ void fields_json(struct json *json, const struct field *fields, const void *obje
 
 #define GAP 2
 #define ELLIPSIS "..."
-#define FOLDED_LEAST 24 /* below that the last column has lines of its own */
 #define CUT_LEAST 12
 #define LONG_LEAST 24   /* no cell of less is long */
 #define LONG_DEFAULT 40 /* where there is no terminal */
@@ -411,7 +410,7 @@ void columns_merge(struct columns *columns, unsigned alike, size_t of)
 struct layout {
 	size_t widths[COLUMNS_MAX];
 	bool is_out[COLUMNS_MAX];
-	size_t beside; /* so many columns are beside one another; the last one may be below */
+	size_t beside; /* so many columns are beside one another, the others below */
 };
 
 static size_t total_of(const struct layout *layout)
@@ -423,118 +422,55 @@ static size_t total_of(const struct layout *layout)
 	return total;
 }
 
-/* Narrow one column by as much as the line is too long, but not below least. */
-static void narrow(struct layout *layout, size_t column, size_t least, size_t room)
+/* Whether a row has text in it. */
+static bool is_used(const struct columns *columns, size_t column)
 {
-	size_t total = total_of(layout), width = layout->widths[column];
-
-	if (total > room && width > least)
-		layout->widths[column] =
-			total - room < width - least ? width - (total - room) : least;
+	for (size_t row = columns->header_count; row < columns->row_count; row++)
+		if (cell_of(columns->rows[row], column)[0] != '\0')
+			return true;
+	return false;
 }
 
 static struct layout lay_out(const struct columns *columns)
 {
+	const struct column *table = columns->table;
+	size_t room = columns->room > 0 ? columns->room : SIZE_MAX;
 	struct layout layout = { .beside = columns->count };
-	size_t last = columns->count - 1, flexible = last;
 
 	memcpy(layout.widths, columns->widths, sizeof(layout.widths));
+	for (size_t i = 0; i < columns->count; i++)
+		layout.is_out[i] = !is_used(columns, i);
+	for (size_t i = 0; i < columns->count; i++)
+		if (table[i].way == COLUMN_FIRST_OUT && total_of(&layout) > room)
+			layout.is_out[i] = true;
+	while (table[layout.beside - 1].way == COLUMN_BELOW && total_of(&layout) > room)
+		layout.beside--;
 	for (size_t i = 0; i < columns->count; i++) {
-		enum column_way way = columns->table[i].way;
-		size_t row = columns->header_count;
+		size_t total = total_of(&layout), width = layout.widths[i];
 
-		/* Whether a row has text in it. */
-		while (row < columns->row_count && cell_of(columns->rows[row], i)[0] == '\0')
-			row++;
-		if (way == COLUMN_IF_USED)
-			layout.is_out[i] = row == columns->row_count;
-		else if (way == COLUMN_FIRST_OUT && columns->room > 0)
-			layout.is_out[i] = total_of(&layout) > columns->room;
-		else if (way == COLUMN_FOLDED || way == COLUMN_CUT)
-			flexible = i;
+		if (table[i].way == COLUMN_CUT && total > room && width > CUT_LEAST)
+			layout.widths[i] = total - room < width - CUT_LEAST ? width - (total - room)
+									    : CUT_LEAST;
 	}
-	if (columns->room == 0 || total_of(&layout) <= columns->room)
-		return layout;
-	if (columns->table[last].way == COLUMN_BELOW) {
-		narrow(&layout, flexible, FOLDED_LEAST, columns->room);
-		if (total_of(&layout) <= columns->room)
-			return layout;
-		layout.widths[flexible] = columns->widths[flexible];
-		layout.beside = last;
-	}
-	narrow(&layout, flexible, CUT_LEAST, columns->room);
 	return layout;
 }
 
-static void print_blanks(size_t count, FILE *out)
+static void print_cell(const char *text, enum column_way way, size_t width, bool is_last, FILE *out)
 {
-	(void)fprintf(out, "%*s", (int)count, "");
-}
-
-/* The part of a text that fits into a line; the rest is left in *text. It is folded at a blank, if there is one. */
-static size_t fold(const char **text, size_t width)
-{
-	const char *start = *text;
-	size_t len = bytes_of(start, width > 0 ? width : 1), at = len;
-
-	if (start[len] != '\0')
-		while (at > 0 && start[at] != ' ')
-			at--;
-	len = at > 0 ? at : len;
-	*text = start + len + (at > 0 && start[len] == ' ');
-	return len;
-}
-
-/* One cell on one line; what is folded is left in *text. */
-static void print_cell(const char **text, enum column_way way, size_t width, bool is_last,
-		       FILE *out)
-{
-	const char *start = *text;
-	size_t shown = width_of(start), len = strlen(start);
+	size_t shown = width_of(text);
 	bool is_cut = way == COLUMN_CUT && shown > width;
+	size_t len = is_cut ? bytes_of(text, width - strlen(ELLIPSIS)) : strlen(text);
 
-	*text = start + len;
-	if (is_cut) {
-		len = bytes_of(start, width - strlen(ELLIPSIS));
-		shown = width;
-	} else if (way == COLUMN_FOLDED && shown > width) {
-		*text = start;
-		len = fold(text, width);
-		shown = 0;
-		for (size_t i = 0; i < len; i++)
-			shown += !is_continuation(start[i]);
-	}
-	(void)fprintf(out, "%.*s%s", (int)len, start, is_cut ? ELLIPSIS : "");
+	(void)fprintf(out, "%.*s%s", (int)len, text, is_cut ? ELLIPSIS : "");
 	if (!is_last)
-		print_blanks((width > shown ? width - shown : 0) + GAP, out);
+		(void)fprintf(out, "%*s", (int)(shown < width ? width - shown : 0) + GAP, "");
 }
 
-/* One line of a row, of what is left of its cells; no blanks at its end. False: nothing is left. */
-static bool print_line(const struct columns *columns, const struct layout *layout,
-		       const char *cells[COLUMNS_MAX], FILE *out)
-{
-	size_t last = layout->beside;
-
-	while (last > 0 && (cells[last - 1][0] == '\0' || layout->is_out[last - 1]))
-		last--;
-	if (last == 0)
-		return false;
-	print_blanks(columns->indent, out);
-	for (size_t i = 0; i < last; i++)
-		if (!layout->is_out[i])
-			print_cell(&cells[i], columns->table[i].way, layout->widths[i],
-				   i + 1 == last, out);
-	(void)putc('\n', out);
-	return true;
-}
-
+/* No blanks at the end of a line. */
 static void print_row(const struct columns *columns, const struct layout *layout, const char *row,
 		      FILE *out)
 {
-	size_t last = columns->count - 1;
-	size_t below = layout->widths[0] + GAP + columns->widths[last] <= columns->room
-			       ? layout->widths[0] + GAP
-			       : 0;
+	size_t last = layout->beside, beside_first = layout->widths[0] + GAP;
 	const char *cells[COLUMNS_MAX] = { "" };
 
 	for (size_t i = 0; i < columns->count; i++)
@@ -544,10 +480,22 @@ static void print_row(const struct columns *columns, const struct layout *layout
 		(void)fprintf(out, "%*s%s\n", (int)columns->indent, "", cells[0]);
 		cells[0] = "";
 	}
-	while (print_line(columns, layout, cells, out))
-		;
-	if (layout->beside == last && cells[last][0] != '\0')
-		(void)fprintf(out, "%*s%s\n", (int)(columns->indent + below), "", cells[last]);
+	while (last > 0 && (cells[last - 1][0] == '\0' || layout->is_out[last - 1]))
+		last--;
+	(void)fprintf(out, "%*s", (int)columns->indent, "");
+	for (size_t i = 0; i < last; i++)
+		if (!layout->is_out[i])
+			print_cell(cells[i], columns->table[i].way, layout->widths[i],
+				   i + 1 == last, out);
+	(void)putc('\n', out);
+	for (size_t i = layout->beside; i < columns->count; i++) {
+		bool has_room = beside_first + columns->widths[i] <= columns->room;
+
+		if (cells[i][0] != '\0' && !layout->is_out[i])
+			(void)fprintf(out, "%*s%s\n",
+				      (int)(columns->indent + (has_room ? beside_first : 0)), "",
+				      cells[i]);
+	}
 }
 
 bool columns_print(struct columns *columns, FILE *out)

@@ -61,15 +61,13 @@ void fields_json(struct json *json, const struct field *fields, const void *obje
 
 #define COLUMNS_MAX 10
 
-/* What becomes of a column where the terminal is narrow. */
+/* What becomes of a column where the terminal is narrow. One without any text is left out everywhere. */
 enum column_way {
 	COLUMN_WHOLE,
-	COLUMN_IF_USED,   /* it is there only where a row has text in it */
 	COLUMN_FIRST_OUT, /* it is left out, before anything else is done */
-	COLUMN_FOLDED,    /* on as many lines as it takes */
 	COLUMN_CUT,
-	COLUMN_LONG, /* of a cell that is much longer than others: a line of its own above its row */
-	COLUMN_BELOW, /* the last one: below its row. It is for what is copied, and never cut */
+	COLUMN_LONG, /* the first one, of a cell that is much longer than others: on a line of its own above its row */
+	COLUMN_BELOW, /* the last ones: on a line of its own below its row, and never cut */
 };
 
 struct column {

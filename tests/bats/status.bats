@@ -213,6 +213,12 @@ status_is_quick() {
 	assert_line "  $owner"
 	run -0 on_terminal 100 rlock status nightly
 	assert_line --regexp "^  holder .* rlock +the note  $owner\$"
+	# What nothing is in has no header.
+	refute_output --partial SLOT
+	run -0 on_terminal 30 rlock status nightly
+	assert_line --regexp '^  holder  [0-9.]+s  [0-9]+s  1$'
+	assert_line '          the note'
+	assert_line "  $owner"
 	let_go
 }
 
