@@ -178,42 +178,56 @@ static const char *user_of(const struct check *check, char out[USER_MAX])
 
 /* ---- a server, or a node of a cluster: what it tells of itself ---- */
 
+static bool fact(const struct check *check, const char *name, char out[RLOCK_FACT_MAX])
+{
+	return rlock_server_fact(check->info->facts, name, out);
+}
+
+/* -1: the server does not tell. */
+static int64_t number(const struct check *check, const char *name)
+{
+	char text[RLOCK_FACT_MAX];
+	int64_t value;
+
+	return fact(check, name, text) && number_parse(text, &value) && value >= 0 ? value : -1;
+}
+
 static void check_version(struct check *check)
 {
-	const struct rlock_server_info *info = check->info;
-	char up[DURATION_TEXT_MAX];
+	char version[RLOCK_FACT_MAX], up[DURATION_TEXT_MAX];
+	bool is_valkey = fact(check, "valkey_version", version);
 
-	if (info->version[0] != '\0')
-		find(check, FINDING_OK, "%s %s, up for %s", info->is_valkey ? "Valkey" : "Redis",
-		     info->version, duration_print_rough(most(info->uptime_s, 0) * 1000, up));
+	if (is_valkey || fact(check, "redis_version", version))
+		find(check, FINDING_OK, "%s %s, up for %s", is_valkey ? "Valkey" : "Redis", version,
+		     duration_print_rough(number(check, "uptime_in_seconds") * 1000, up));
 }
 
 static void check_role(struct check *check)
 {
-	const struct rlock_server_info *info = check->info;
-	bool is_url_of_cluster =
-		rlock_url_scheme(check->opts->urls[check->index]) == RLOCK_SCHEME_CLUSTER;
-	const char *host =
-		strncmp(info->server, "redis", 5) == 0 ? strstr(info->server, "://") : NULL;
-	char user[USER_MAX];
+	const char *server = check->info->server;
+	const char *host = strncmp(server, "redis", 5) == 0 ? strstr(server, "://") : NULL;
+	char role[RLOCK_FACT_MAX], mode[RLOCK_FACT_MAX], user[USER_MAX];
+	bool is_cluster = (fact(check, "redis_mode", mode) && strcmp(mode, "cluster") == 0) ||
+			  number(check, "cluster_enabled") == 1;
 
-	if (info->role[0] == '\0') {
+	if (!fact(check, "role", role)) {
 		find(check, FINDING_NOTE,
 		     "unknown: the user may not call INFO: try: ACL SETUSER %s +info",
 		     user_of(check, user));
-	} else if (strcmp(info->role, "master") != 0) {
+	} else if (strcmp(role, "master") != 0) {
 		find(check, EXIT_CONFIG,
 		     "%s: cannot grant a lock: give the URL of its master, or of the sentinels",
-		     info->role);
-	} else if (info->is_cluster && !is_url_of_cluster) {
+		     role);
+	} else if (is_cluster &&
+		   rlock_url_scheme(check->opts->urls[check->index]) != RLOCK_SCHEME_CLUSTER) {
 		find(check, EXIT_CONFIG,
 		     "master, one node of a cluster: it denies most names: try: -u "
 		     "redis%s+cluster://%.*s",
-		     strncmp(info->server, "rediss", 6) == 0 ? "s" : "",
+		     strncmp(server, "rediss", 6) == 0 ? "s" : "",
 		     host != NULL ? (int)strcspn(host + 3, "/") : 9,
 		     host != NULL ? host + 3 : "HOST:PORT");
 	} else {
-		find(check, FINDING_OK, "master%s", info->is_cluster ? ", in a cluster" : "");
+		find(check, FINDING_OK, "master%s", is_cluster ? ", in a cluster" : "");
 	}
 }
 
@@ -263,103 +277,116 @@ static const char *bytes_print(int64_t bytes, char out[32])
 
 static void check_memory(struct check *check)
 {
-	const struct rlock_server_info *info = check->info;
-	char used[32], limit[32];
+	/* Buffers of replicas do not count where the server looks whether it is full. */
+	int64_t buffers = most(number(check, "mem_not_counted_for_evict"), 0);
+	int64_t used = number(check, "used_memory"), limit = number(check, "maxmemory");
+	char used_text[32], limit_text[32];
 
-	if (info->memory_max < 0 || info->memory_used < 0)
+	if (limit < 0 || used < 0)
 		return;
-	(void)bytes_print(info->memory_used, used);
-	(void)bytes_print(info->memory_max, limit);
-	if (info->memory_max == 0)
-		find(check, FINDING_OK, "%s used, without a limit", used);
-	else if (info->memory_used >= info->memory_max)
+	used -= buffers;
+	(void)bytes_print(used, used_text);
+	(void)bytes_print(limit, limit_text);
+	if (limit == 0)
+		find(check, FINDING_OK, "%s used, without a limit", used_text);
+	else if (used >= limit)
 		find(check, EXIT_CONFIG,
 		     "full, %s of %s used: it grants no lock: raise maxmemory, or delete keys",
-		     used, limit);
+		     used_text, limit_text);
 	else
-		find(check,
-		     info->memory_max - info->memory_used < info->memory_max / NEARLY_FULL_DIVISOR
-			     ? FINDING_NOTE
-			     : FINDING_OK,
-		     "%s of %s used: a full server grants no lock", used, limit);
+		find(check, limit - used < limit / NEARLY_FULL_DIVISOR ? FINDING_NOTE : FINDING_OK,
+		     "%s of %s used: a full server grants no lock", used_text, limit_text);
 }
 
 /* Each lock has a TTL, so policies for keys with one are no better than those for all. */
 static void check_eviction(struct check *check)
 {
-	const struct rlock_server_info *info = check->info;
+	char policy[RLOCK_FACT_MAX];
 
-	if (info->eviction_policy[0] == '\0')
+	if (!fact(check, "maxmemory_policy", policy))
 		return;
-	if (strcmp(info->eviction_policy, "noeviction") == 0)
+	if (strcmp(policy, "noeviction") == 0)
 		find(check, FINDING_OK, "noeviction");
-	else if (info->memory_max == 0)
+	else if (number(check, "maxmemory") == 0)
 		find(check, FINDING_NOTE,
 		     "%s: deletes locks as soon as maxmemory is set: "
 		     "try: CONFIG SET maxmemory-policy noeviction",
-		     info->eviction_policy);
+		     policy);
 	else
 		find(check, EXIT_CONFIG,
 		     "%s deletes locks when the memory is full: "
 		     "try: CONFIG SET maxmemory-policy noeviction",
-		     info->eviction_policy);
+		     policy);
 }
 
 static void check_persistence(struct check *check)
 {
-	const struct rlock_server_info *info = check->info;
-	const char *fsync = info->append_fsync;
+	char fsync[RLOCK_FACT_MAX], save[RLOCK_FACT_MAX];
+	bool is_fsync_known = fact(check, "appendfsync", fsync);
+	bool is_save_known = fact(check, "save", save);
+	int64_t append_file = number(check, "aof_enabled");
 
-	if (info->has_append_file == 1 && (fsync[0] == '\0' || strcmp(fsync, "always") == 0))
+	if (append_file == 1 && (!is_fsync_known || strcmp(fsync, "always") == 0))
 		find(check, FINDING_OK, "append-only file%s",
-		     fsync[0] != '\0' ? ", appendfsync always" : "");
-	else if (info->has_append_file == 1)
+		     is_fsync_known ? ", appendfsync always" : "");
+	else if (append_file == 1)
 		find(check, FINDING_NOTE,
 		     "append-only file, appendfsync %s: a crash of its machine loses the locks of "
 		     "the last %s: try: CONFIG SET appendfsync always",
 		     fsync, strcmp(fsync, "everysec") == 0 ? "second" : "half a minute");
-	else if (info->has_append_file == 0 && info->has_snapshots == 1)
+	else if (append_file == 0 && save[0] != '\0')
 		find(check, FINDING_NOTE,
 		     "snapshots only: a restart loses the locks since the last one: "
 		     "try: CONFIG SET appendonly yes");
-	else if (info->has_append_file == 0)
+	else if (append_file == 0)
 		find(check, FINDING_NOTE,
 		     "none%s: a restart deletes all locks: try: CONFIG SET appendonly yes",
-		     info->has_snapshots < 0 ? ", or snapshots only" : "");
+		     is_save_known ? "" : ", or snapshots only");
+}
+
+/* "calls=3,usec=..."; 0, too, where the server counts no subcommands. */
+static int64_t calls(const struct check *check, const char *name)
+{
+	char text[RLOCK_FACT_MAX];
+	int64_t count = 0;
+
+	(void)fact(check, name, text);
+	(void)sscanf(text, "calls=%" SCNd64, &count);
+	return count;
 }
 
 /* Which settings they were the server does not tell. */
 static void check_config(struct check *check)
 {
-	const struct rlock_server_info *info = check->info;
+	int64_t sets = calls(check, "cmdstat_config|set");
 
-	if (info->config_sets > 0 && info->config_rewrites <= 0)
+	if (sets > 0 && calls(check, "cmdstat_config|rewrite") <= 0)
 		find(check, FINDING_NOTE,
 		     "CONFIG SET was called %" PRId64 " time%s since the server's start, and no "
 		     "CONFIG REWRITE: a restart loses what was set: try: CONFIG REWRITE",
-		     info->config_sets, info->config_sets == 1 ? "" : "s");
+		     sets, sets == 1 ? "" : "s");
 }
 
 static void check_replicas(struct check *check)
 {
-	const struct rlock_server_info *info = check->info;
+	int64_t replicas = number(check, "connected_slaves");
 	int needed = check->opts->replicas;
 
-	if (info->replicas < 0)
+	if (replicas < 0)
 		return;
-	if (info->replicas < needed)
+	if (replicas < needed)
 		find(check, EXIT_CONFIG,
 		     "%" PRId64 ", but --replicas needs %d: add replicas, or lower --replicas",
-		     info->replicas, needed);
-	else if (needed == 0 && (info->replicas > 0 || info->sentinels > 0))
+		     replicas, needed);
+	else if (needed == 0 && (replicas > 0 || check->info->sentinels > 0))
 		find(check, FINDING_NOTE,
 		     "%" PRId64 ", but no lock waits for them: a failover may lose one that was "
 		     "just acquired: try: --replicas 1",
-		     info->replicas);
-	else if (info->replicas == 0)
+		     replicas);
+	else if (replicas == 0)
 		find(check, FINDING_NOTE, "none: if this server is lost, so are all its locks");
 	else
-		find(check, FINDING_OK, "%" PRId64, info->replicas);
+		find(check, FINDING_OK, "%" PRId64, replicas);
 }
 
 static void check_sharding(struct check *check)
@@ -427,7 +454,6 @@ static enum rlock_status check_url(struct check *check)
 #define DRIFT_DIVISOR 1000
 /* How far apart the two looks at both clocks are. */
 #define DRIFT_MS 1000
-#define LOOKS 5
 /*
  * A renewal is due after a third of the lease, and SIGTERM comes a third later: there is to be time for three requests.
  */
@@ -441,18 +467,11 @@ static int compare(const void *a, const void *b)
 	return first < second ? -1 : first > second;
 }
 
-static enum rlock_status check_latency(struct check *check)
+static void judge_latency(struct check *check, int64_t trips_us[ROUND_TRIPS])
 {
-	int64_t trips_us[ROUND_TRIPS], median_us, worst_us;
-	int64_t limit_us = check->opts->lease_ms * 1000 / LATENCY_DIVISOR;
+	int64_t limit_us = check->opts->lease_ms * 1000 / LATENCY_DIVISOR, median_us, worst_us;
 	char lease[DURATION_TEXT_MAX];
-	/* The first one connects. */
-	enum rlock_status status = rlock_conn_round_trip(check->conn, check->index, &trips_us[0]);
 
-	for (size_t i = 0; status == RLOCK_OK && i < ROUND_TRIPS; i++)
-		status = rlock_conn_round_trip(check->conn, check->index, &trips_us[i]);
-	if (status != RLOCK_OK)
-		return status;
 	qsort(trips_us, ROUND_TRIPS, sizeof(trips_us[0]), compare);
 	median_us = trips_us[ROUND_TRIPS / 2];
 	worst_us = trips_us[ROUND_TRIPS - 1];
@@ -461,21 +480,21 @@ static enum rlock_status check_latency(struct check *check)
 	     (double)worst_us / 1000, ROUND_TRIPS,
 	     worst_us <= limit_us ? "" : ": too slow for a lease of ",
 	     worst_us <= limit_us ? "" : duration_print(check->opts->lease_ms, lease));
-	return RLOCK_OK;
 }
 
-/* The sharpest of several looks: a busy machine makes some of them long. */
-static enum rlock_status look_at_clock(struct check *check, struct rlock_clock_look *out)
+/* The sharpest of the looks: a busy machine makes some of them long. */
+static enum rlock_status look_at_clock(struct check *check, int64_t trips_us[ROUND_TRIPS],
+				       struct rlock_clock_look *out)
 {
-	for (size_t i = 0; i < LOOKS; i++) {
+	for (size_t i = 0; i < ROUND_TRIPS; i++) {
 		struct rlock_clock_look look;
 		enum rlock_status status =
 			rlock_conn_look_at_clock(check->conn, check->index, &look);
 
 		if (status != RLOCK_OK)
 			return status;
-		if (i == 0 ||
-		    look.own_end_us - look.own_begin_us < out->own_end_us - out->own_begin_us)
+		trips_us[i] = look.own_end_us - look.own_begin_us;
+		if (i == 0 || trips_us[i] < out->own_end_us - out->own_begin_us)
 			*out = look;
 	}
 	return RLOCK_OK;
@@ -501,15 +520,21 @@ static void judge_drift(struct check *check, const struct rlock_clock_look looks
 		     100 * (double)(most_us - least_us) / (double)most_us);
 }
 
-static enum rlock_status check_drift(struct check *check)
+static enum rlock_status check_time(struct check *check)
 {
+	int64_t trips_us[ROUND_TRIPS];
 	struct rlock_clock_look looks[2];
-	enum rlock_status status = look_at_clock(check, &looks[0]);
+	/* The first one connects. */
+	enum rlock_status status = rlock_conn_look_at_clock(check->conn, check->index, &looks[0]);
 
-	if (status == RLOCK_OK) {
-		(void)rlock_poll(NULL, 0, rlock_now_ms() + DRIFT_MS);
-		status = look_at_clock(check, &looks[1]);
-	}
+	if (status == RLOCK_OK)
+		status = look_at_clock(check, trips_us, &looks[0]);
+	if (status != RLOCK_OK)
+		return status;
+	judge_latency(check, trips_us);
+	check->subject = "clock";
+	(void)rlock_poll(NULL, 0, rlock_now_ms() + DRIFT_MS);
+	status = look_at_clock(check, trips_us, &looks[1]);
 	if (status == RLOCK_OK && looks[0].server_us >= 0 && looks[1].server_us >= 0)
 		judge_drift(check, looks);
 	return status;
@@ -634,8 +659,8 @@ static const struct {
 	const char *subject;
 	enum rlock_status (*look)(struct check *check);
 } server_checks[] = {
-	{ "url", check_url },       { "latency", check_latency }, { "clock", check_drift },
-	{ "rights", check_rights }, { "permits", check_permits }, { "server", check_info },
+	{ "url", check_url },         { "latency", check_time }, { "rights", check_rights },
+	{ "permits", check_permits }, { "server", check_info },
 };
 
 /* The exit code of the failure that kept it from going on, or 0. */

@@ -4,8 +4,6 @@
  */
 #include <ctype.h>
 #include <hiredis/hiredis.h>
-#include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +16,7 @@
 #include "kinds.h"
 #include "net/command.h"
 #include "net/connection.h"
+#include "net/server_error.h"
 #include "net/tls.h"
 #include "rlock.h"
 #include "url/url.h"
@@ -34,135 +33,56 @@ const char *rlock_conn_server(const struct rlock_conn *conn, size_t index)
 	return rlock_url_server(conn->connections[index]->url);
 }
 
-/* ---- INFO ---- */
+/* ---- facts ---- */
 
-/* Of "NAME:VALUE" on a line of its own: the value, cut at out_size. Empty: there is none. */
-static void read_text(const char *info, const char *name, char *out, size_t out_size)
+bool rlock_server_fact(const char *facts, const char *name, char out[RLOCK_FACT_MAX])
 {
 	size_t name_len = strlen(name);
-	const char *line = info;
 
 	out[0] = '\0';
-	while (line != NULL) {
-		if (strncmp(line, name, name_len) == 0 && line[name_len] == ':') {
-			line += name_len + 1;
-			(void)rlock_escape(line, strcspn(line, "\r\n"), out, out_size);
-			return;
+	for (const char *line = facts; *line != '\0'; line += strspn(line, "\r\n")) {
+		size_t len = strcspn(line, "\r\n");
+
+		if (len > name_len && strncmp(line, name, name_len) == 0 && line[name_len] == ':') {
+			(void)rlock_escape(line + name_len + 1, len - name_len - 1, out,
+					   RLOCK_FACT_MAX);
+			return true;
 		}
-		line = strchr(line, '\n');
-		line = line != NULL ? line + 1 : NULL;
+		line += len;
 	}
+	return false;
 }
 
-/* -1: there is none. */
-static int64_t read_number(const char *info, const char *name)
-{
-	char text[RLOCK_FACT_MAX];
-	int64_t number = -1;
-
-	read_text(info, name, text, sizeof(text));
-	return rlock__decimal_parse(text, strlen(text), &number) && number >= 0 ? number : -1;
-}
-
-#define OF(member) offsetof(struct rlock_server_info, member)
-
-static const struct {
-	const char *name;
-	size_t offset;
-} texts[] = {
-	{ "role", OF(role) },
-	{ "maxmemory_policy", OF(eviction_policy) },
-}, numbers[] = {
-	{ "uptime_in_seconds", OF(uptime_s) },
-	{ "connected_slaves", OF(replicas) },
-	{ "used_memory", OF(memory_used) },
-	{ "maxmemory", OF(memory_max) },
-	{ "aof_enabled", OF(has_append_file) },
+static const char *const questions[][3] = {
+	{ "INFO", "default", NULL },
+	{ "INFO", "commandstats", NULL },
+	{ "CONFIG", "GET", "save" },
+	{ "CONFIG", "GET", "appendfsync" },
 };
 
-static void read_info(const char *info, struct rlock_server_info *out)
+/* Add what the server has for INFO SECTION, or for the setting of CONFIG GET NAME, unless it denies it. */
+static enum rlock_status ask(struct rlock__connection *connection, const char *const words[3],
+			     char **facts)
 {
-	char *const start = (char *)out, mode[RLOCK_FACT_MAX];
-
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		read_text(info, texts[i].name, start + texts[i].offset, RLOCK_FACT_MAX);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		int64_t number = read_number(info, numbers[i].name);
-
-		memcpy(start + numbers[i].offset, &number, sizeof(number));
-	}
-	read_text(info, "valkey_version", out->version, sizeof(out->version));
-	out->is_valkey = out->version[0] != '\0';
-	if (!out->is_valkey)
-		read_text(info, "redis_version", out->version, sizeof(out->version));
-	read_text(info, "redis_mode", mode, sizeof(mode));
-	out->is_cluster = strcmp(mode, "cluster") == 0 || read_number(info, "cluster_enabled") == 1;
-	/* Buffers of replicas do not count where the server looks whether it is full. */
-	if (read_number(info, "mem_not_counted_for_evict") > 0)
-		out->memory_used -= read_number(info, "mem_not_counted_for_evict");
-}
-
-/* Of "cmdstat_NAME:calls=3,usec=...". -1: none was called, or the server counts no subcommands. */
-static int64_t read_calls(const char *info, const char *name)
-{
-	static const char calls[] = "calls=";
-	char text[RLOCK_FACT_MAX];
-
-	read_text(info, name, text, sizeof(text));
-	return strncmp(text, calls, sizeof(calls) - 1) == 0
-		       ? strtoll(text + sizeof(calls) - 1, NULL, 10)
-		       : -1;
-}
-
-static void take_default(const char *text, struct rlock_server_info *out)
-{
-	read_info(text, out);
-}
-
-static void take_stats(const char *text, struct rlock_server_info *out)
-{
-	out->config_sets = read_calls(text, "cmdstat_config|set");
-	out->config_rewrites = read_calls(text, "cmdstat_config|rewrite");
-}
-
-/* "" without snapshots. */
-static void take_save(const char *text, struct rlock_server_info *out)
-{
-	out->has_snapshots = text[0] != '\0';
-}
-
-static void take_fsync(const char *text, struct rlock_server_info *out)
-{
-	(void)rlock_escape(text, strlen(text), out->append_fsync, sizeof(out->append_fsync));
-}
-
-static const struct {
-	const char *words[3];
-	void (*take)(const char *text, struct rlock_server_info *out);
-} questions[] = {
-	{ { "INFO", "default", NULL }, take_default },
-	{ { "INFO", "commandstats", NULL }, take_stats },
-	{ { "CONFIG", "GET", "save" }, take_save },
-	{ { "CONFIG", "GET", "appendfsync" }, take_fsync },
-};
-
-/* What the server has for INFO SECTION, or for the setting of CONFIG GET NAME, unless it denies it. */
-static enum rlock_status ask(struct rlock__connection *connection, size_t question,
-			     struct rlock_server_info *out)
-{
-	const char *const *words = questions[question].words;
 	const char *argv[] = { words[0], words[1], words[2] };
+	bool is_setting = words[2] != NULL;
+	char *longer = NULL;
 	redisReply *reply = NULL, *text;
-	enum rlock_status status =
-		rlock__command_run(connection, words[2] != NULL ? 3 : 2, argv, &reply);
+	enum rlock_status status = rlock__command_run(connection, is_setting ? 3 : 2, argv, &reply);
 
 	if (status != RLOCK_OK)
 		return status;
 	text = reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 ? reply->element[1] : reply;
-	if (text->type == REDIS_REPLY_STRING)
-		questions[question].take(text->str, out);
+	if (text->type == REDIS_REPLY_STRING &&
+	    asprintf(&longer, "%s%s%s%s\n", *facts, is_setting ? words[2] : "",
+		     is_setting ? ":" : "", text->str) < 0) {
+		status = rlock__fail_memory(&connection->error);
+	} else if (longer != NULL) {
+		free(*facts);
+		*facts = longer;
+	}
 	freeReplyObject(reply);
-	return RLOCK_OK;
+	return status;
 }
 
 /* ---- TLS ---- */
@@ -231,7 +151,7 @@ static enum rlock_status run_of_key(struct rlock__connection *connection, int in
 	(void)snprintf(key, sizeof(key), "rlock_check:%d", index);
 	status = rlock__command_run(connection, 4, argv, &reply);
 	if (status == RLOCK_OK && reply->type == REDIS_REPLY_STRING)
-		read_text(reply->str, "run_id", out, RLOCK_FACT_MAX);
+		(void)rlock_server_fact(reply->str, "run_id", out);
 	freeReplyObject(reply);
 	return status;
 }
@@ -266,25 +186,25 @@ struct telling {
 static enum rlock_status on_node(void *ctx, struct rlock__connection *connection)
 {
 	const struct telling *telling = ctx;
-	struct rlock_server_info info = {
-		.certificate_s = -1, .config_sets = -1, .config_rewrites = -1, .has_snapshots = -1
-	};
-	enum rlock_status status = RLOCK_OK;
+	struct rlock_server_info info = { .certificate_s = -1 };
+	char *facts = strdup("");
+	enum rlock_status status =
+		facts != NULL ? RLOCK_OK : rlock__fail_memory(&connection->error);
 
-	take_default("", &info);
-	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
-		status = ask(connection, i, &info);
-		if (status != RLOCK_OK)
-			return status;
+	for (size_t i = 0; status == RLOCK_OK && i < sizeof(questions) / sizeof(questions[0]); i++)
+		status = ask(connection, questions[i], &facts);
+	if (status == RLOCK_OK) {
+		tell_tls(connection, &info);
+		count_sentinels(connection, &info);
+		status = look_for_shards(connection, &info);
 	}
-	tell_tls(connection, &info);
-	count_sentinels(connection, &info);
-	status = look_for_shards(connection, &info);
-	if (status != RLOCK_OK)
-		return status;
-	info.server = rlock_url_server(rlock__connection_server(connection));
-	telling->on_server(telling->ctx, &info);
-	return RLOCK_OK;
+	if (status == RLOCK_OK) {
+		info.server = rlock_url_server(rlock__connection_server(connection));
+		info.facts = facts;
+		telling->on_server(telling->ctx, &info);
+	}
+	free(facts);
+	return status;
 }
 
 enum rlock_status rlock_conn_server_info(struct rlock_conn *conn, size_t index,
@@ -297,20 +217,6 @@ enum rlock_status rlock_conn_server_info(struct rlock_conn *conn, size_t index,
 
 /* ---- time ---- */
 
-enum rlock_status rlock_conn_round_trip(struct rlock_conn *conn, size_t index, int64_t *us_out)
-{
-	int64_t begin_us = rlock__now_us();
-	enum rlock_status status = rlock__command_ping(conn->connections[index]);
-
-	*us_out = rlock__now_us() - begin_us;
-	/* A denied PING took as long. */
-	if (status == RLOCK_EACL)
-		return RLOCK_OK;
-	if (status != RLOCK_OK)
-		rlock__conn_copy_error(conn, index);
-	return status;
-}
-
 static bool is_number(const redisReply *reply, int64_t *out)
 {
 	return reply->type == REDIS_REPLY_STRING &&
@@ -320,22 +226,26 @@ static bool is_number(const redisReply *reply, int64_t *out)
 enum rlock_status rlock_conn_look_at_clock(struct rlock_conn *conn, size_t index,
 					   struct rlock_clock_look *out)
 {
+	struct rlock__connection *connection = conn->connections[index];
 	const char *argv[] = { "TIME" };
 	int64_t begin_us = rlock__now_us(), seconds, us;
 	redisReply *reply = NULL;
-	enum rlock_status status = rlock__command_run(conn->connections[index], 1, argv, &reply);
+	enum rlock_status status = rlock__command_run(connection, 1, argv, &reply);
 
-	if (status != RLOCK_OK) {
-		rlock__conn_copy_error(conn, index);
-		return status;
-	}
 	*out = (struct rlock_clock_look){ -1, begin_us, rlock__now_us() };
-	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
-	    is_number(reply->element[0], &seconds) && is_number(reply->element[1], &us) &&
-	    seconds < INT64_MAX / 1000000 - 1 && us < 1000000)
+	if (status == RLOCK_OK && reply->type == REDIS_REPLY_ERROR)
+		status = rlock__server_error(&connection->error, reply->str, reply->len, NULL);
+	else if (status == RLOCK_OK && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
+		 is_number(reply->element[0], &seconds) && is_number(reply->element[1], &us) &&
+		 seconds < INT64_MAX / 1000000 - 1 && us < 1000000)
 		out->server_us = seconds * 1000000 + us;
 	freeReplyObject(reply);
-	return RLOCK_OK;
+	/* A TIME that is denied, or that a proxy does not know, took as long. */
+	if (status == RLOCK_EACL || status == RLOCK_ESERVER || status == RLOCK_EUNSUPPORTED)
+		return RLOCK_OK;
+	if (status != RLOCK_OK)
+		rlock__conn_copy_error(conn, index);
+	return status;
 }
 
 /* ---- rights ---- */

@@ -307,29 +307,19 @@ RLOCK_API const char *rlock_conn_server(const struct rlock_conn *conn, size_t in
 
 #define RLOCK_FACT_MAX 64
 
-/* Texts are empty, and numbers -1, where the server does not tell. All texts are safe for a terminal. */
 struct rlock_server_info {
-	const char
-		*server; /* as rlock_url_server; of a cluster the node, with sentinels the master */
-	char version[RLOCK_FACT_MAX];
-	bool is_valkey;
-	bool is_cluster;
-	char role[RLOCK_FACT_MAX]; /* "master", "slave" */
-	int64_t uptime_s;
-	int64_t replicas;
-	char eviction_policy[RLOCK_FACT_MAX];
-	int64_t memory_used, memory_max;   /* bytes; max 0: no limit */
-	int64_t has_append_file;           /* 1 or 0 */
-	char append_fsync[RLOCK_FACT_MAX]; /* "always", "everysec", "no" */
-	int64_t has_snapshots;             /* 1 or 0 */
-	int64_t config_sets;               /* calls of CONFIG SET since its start */
-	int64_t config_rewrites;           /* and of CONFIG REWRITE */
-	char tls[RLOCK_FACT_MAX];          /* "TLSv1.3"; empty: the connection has no TLS */
-	int64_t certificate_s;             /* in how many seconds its certificate ends */
-	size_t sentinels;                  /* of the URL; 0: none */
+	/* As rlock_url_server; of a cluster the node, with sentinels the master. */
+	const char *server;
+	const char *facts;        /* what it tells: for rlock_server_fact */
+	char tls[RLOCK_FACT_MAX]; /* "TLSv1.3"; empty: the connection has no TLS */
+	int64_t certificate_s;    /* in how many seconds its certificate ends; -1: that is not known */
+	size_t sentinels;         /* of the URL; 0: none */
 	size_t sentinels_answered;
 	bool is_sharded; /* it is a proxy, which keeps keys on several servers */
 };
+
+/* The field of INFO, or "save" or "appendfsync" of CONFIG GET, safe for a terminal. False, and empty: the server does not tell. */
+RLOCK_API bool rlock_server_fact(const char *facts, const char *name, char out[RLOCK_FACT_MAX]);
 
 typedef void (*rlock_server_fn)(void *ctx, const struct rlock_server_info *info);
 
@@ -339,10 +329,7 @@ typedef void (*rlock_server_fn)(void *ctx, const struct rlock_server_info *info)
  */
 RLOCK_API enum rlock_status rlock_conn_server_info(struct rlock_conn *conn, size_t index,
 						   rlock_server_fn on_server, void *ctx);
-/* How long a PING takes. Call rlock_conn_ping before: else the time to connect is part of it. */
-RLOCK_API enum rlock_status rlock_conn_round_trip(struct rlock_conn *conn, size_t index,
-						  int64_t *us_out);
-/* A look at two clocks: the server's at some moment between two times of ours. */
+/* A look at two clocks: the server's at some moment between two times of ours. The first one connects. */
 struct rlock_clock_look {
 	int64_t server_us;                /* since 1970; -1: it does not tell */
 	int64_t own_begin_us, own_end_us; /* on the clock of rlock_now_ms */
