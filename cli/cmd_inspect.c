@@ -306,7 +306,7 @@ static void print_lock(const struct rlock_inspection *lock, FILE *out)
 			      lock->permits, plural(lock->permits));
 	else if (lock->state == RLOCK_STATE_HELD && lock->ttl_ms >= 0)
 		(void)fprintf(out, ", %s of its lease left",
-			      duration_print_known(lock->ttl_ms, ttl));
+			      duration_print_rough(lock->ttl_ms, ttl));
 	else if (lock->state == RLOCK_STATE_HELD)
 		(void)fprintf(out, ", never expires");
 	if (lock->token > 0)
@@ -351,7 +351,7 @@ static void print_remarks(const struct rlock_holder *holder, FILE *out)
 			      holder->process.pid);
 		if (holder->ttl_ms > 0)
 			(void)fprintf(out, "; %s of its lease left",
-				      duration_print_known(holder->ttl_ms, time));
+				      duration_print_rough(holder->ttl_ms, time));
 		(void)putc('\n', out);
 	}
 	if (holder->is_kept && until_ms >= 0 && holder->ttl_ms != 0)
@@ -380,8 +380,8 @@ static void print_last(const struct rlock_last *last, FILE *out)
 			       last->end.status);
 	(void)fprintf(out, "  last held by %s for %s, until %s, %s ago%s%s%s\n",
 		      names_show_holder(note, owner, holder),
-		      duration_print_known(last->held_ms, held), last_until(last),
-		      duration_print_known(last->ago_ms, ago), end,
+		      duration_print_rough(last->held_ms, held), last_until(last),
+		      duration_print_rough(last->ago_ms, ago), end,
 		      last->end.reason[0] != '\0' ? ": " : "", last->end.reason);
 }
 
@@ -400,7 +400,7 @@ static void print_rest(const struct rlock_inspection *lock, FILE *out)
 	if (lock->wake_total > 0)
 		(void)fprintf(out, "  %zu waiter%s of rlock, the first for %s\n", lock->wake_total,
 			      plural((int64_t)lock->wake_total),
-			      duration_print_known(lock->wake_ms, shown));
+			      duration_print_rough(lock->wake_ms, shown));
 	if (lock->other_clients > 0)
 		(void)fprintf(out,
 			      "  %zu other client%s of its channel, as Redisson's waiters are\n",
@@ -683,9 +683,9 @@ static void add_row(struct printing *printing, const struct rlock_inspection *lo
 	const char *cells[LIST_COLUMN_COUNT] = {
 		[LIST_NAME] = rlock_escape(lock->name.text, lock->name.len, name, sizeof(name)),
 		[LIST_KIND] = rlock_kind_name(lock->kind),
-		[LIST_SINCE] = duration_print_known(
+		[LIST_SINCE] = duration_print_rough(
 			holder != NULL ? holder->held_ms : RLOCK_TIME_UNKNOWN, since),
-		[LIST_TTL] = duration_print_known(lock->ttl_ms, ttl),
+		[LIST_TTL] = duration_print_rough(lock->ttl_ms, ttl),
 		[LIST_WAITERS] = waiters,
 		[LIST_CLIENT] =
 			rlock_client_name(holder != NULL ? holder->client : RLOCK_CLIENT_UNKNOWN),

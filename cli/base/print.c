@@ -81,7 +81,7 @@ static const char *field_text(const struct field *field, const void *object, cha
 	case FIELD_WORD:
 		return field->word(object);
 	case FIELD_TIME:
-		return duration_print_known(*value.number, out);
+		return duration_print_rough(*value.number, out);
 	case FIELD_NUMBER:
 		(void)snprintf(out, CELL_MAX, "%" PRId64, *value.number);
 		return out;

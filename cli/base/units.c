@@ -145,29 +145,24 @@ bool duration_parse(const char *text, int64_t *out_ms)
 
 char *duration_print(int64_t ms, char out[DURATION_TEXT_MAX])
 {
-	const char *sign = ms < 0 ? "-" : "";
-	/* Not -ms, which INT64_MIN has not got. */
-	uint64_t left = ms < 0 ? 0 - (uint64_t)ms : (uint64_t)ms;
-	size_t i;
+	size_t i = 0;
 
-	if (left == 0) {
+	if (ms == 0) {
 		(void)snprintf(out, DURATION_TEXT_MAX, "0s");
 		return out;
 	}
-	if (left > 1000 && left % 1000 != 0) {
-		int len = snprintf(out, DURATION_TEXT_MAX, "%s%" PRIu64 ".%03" PRIu64, sign,
-				   left / 1000, left % 1000);
+	if (ms > 1000 && ms % 1000 != 0) {
+		int len = snprintf(out, DURATION_TEXT_MAX, "%" PRId64 ".%03d", ms / 1000,
+				   (int)(ms % 1000));
 
 		while (out[len - 1] == '0')
 			len--;
-		out[len++] = 's';
-		out[len] = '\0';
+		memcpy(out + len, "s", 2);
 		return out;
 	}
-	for (i = 0; left % (uint64_t)units[i].ms != 0; i++)
-		;
-	(void)snprintf(out, DURATION_TEXT_MAX, "%s%" PRIu64 "%s", sign,
-		       left / (uint64_t)units[i].ms, units[i].name);
+	while (ms % units[i].ms != 0)
+		i++;
+	(void)snprintf(out, DURATION_TEXT_MAX, "%" PRId64 "%s", ms / units[i].ms, units[i].name);
 	return out;
 }
 
@@ -175,8 +170,10 @@ char *duration_print_rough(int64_t ms, char out[DURATION_TEXT_MAX])
 {
 	int64_t seconds = ms / 1000;
 
-	if (ms < 1000)
-		(void)snprintf(out, DURATION_TEXT_MAX, "0.%ds", ms > 0 ? (int)(ms / 100) : 0);
+	if (ms < 0)
+		memcpy(out, "-", 2);
+	else if (ms < 1000)
+		(void)snprintf(out, DURATION_TEXT_MAX, "0.%ds", (int)(ms / 100));
 	else if (seconds < 60)
 		(void)snprintf(out, DURATION_TEXT_MAX, "%ds", (int)seconds);
 	else if (seconds < 3600)
@@ -188,14 +185,6 @@ char *duration_print_rough(int64_t ms, char out[DURATION_TEXT_MAX])
 	else
 		(void)snprintf(out, DURATION_TEXT_MAX, "%" PRId64 "d%02dh", ms / DAY_MS,
 			       (int)(seconds / 3600 % 24));
-	return out;
-}
-
-char *duration_print_known(int64_t ms, char out[DURATION_TEXT_MAX])
-{
-	if (ms >= 0)
-		return duration_print_rough(ms, out);
-	memcpy(out, "-", 2);
 	return out;
 }
 

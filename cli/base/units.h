@@ -29,19 +29,14 @@ bool number_parse(const char *text, int64_t *out);
  */
 bool duration_parse(const char *text, int64_t *out_ms);
 
-/*
- * A short exact way to write it: 250 is "250ms", 1500 "1.5s", 30000 "30s", 120000 "2m". Returns
- * out.
- */
+/* A short exact way to write one that is not negative: 250 is "250ms", 1500 "1.5s", 120000 "2m". Returns out. */
 char *duration_print(int64_t ms, char out[DURATION_TEXT_MAX]);
 
 /*
- * For a glance: the two greatest units, rounded down, as in "3m12s", "2h05m" or "4d07h"; below a second "0.4s". Returns
- * out.
+ * For a glance: the two greatest units, rounded down, as in "3m12s", "2h05m" or "4d07h"; below a second "0.4s"; "-" for a
+ * negative one, which is not known, or not there. Returns out.
  */
 char *duration_print_rough(int64_t ms, char out[DURATION_TEXT_MAX]);
-/* The same; "-" for a negative one, which is not known, or not there. Returns out. */
-char *duration_print_known(int64_t ms, char out[DURATION_TEXT_MAX]);
 
 #define WALL_CLOCK_TEXT_MAX 64
 

@@ -216,7 +216,7 @@ status_is_quick() {
 	# What nothing is in has no header.
 	refute_output --partial SLOT
 	run -0 on_terminal 30 rlock status nightly
-	assert_line --regexp '^  holder  [0-9.]+s  [0-9]+s  1$'
+	assert_line --regexp '^  holder +[0-9.]+s +[0-9]+s +1$'
 	assert_line '          the note'
 	assert_line "  $owner"
 	let_go

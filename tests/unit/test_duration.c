@@ -107,11 +107,7 @@ static const struct {
 		{ DAY_MS, "1d" },
 		{ DAY_MS + 1, "86400.001s" },
 		{ LONGEST_MS, "10000d" },
-		{ -1, "-1ms" },
-		{ -1500, "-1.5s" },
-		{ -120000, "-2m" },
-		{ INT64_MAX, "9223372036854775.807s" },
-		{ INT64_MIN, "-9223372036854775.808s" } };
+		{ INT64_MAX, "9223372036854775.807s" } };
 
 static bool comes_back(int64_t ms)
 {
@@ -141,7 +137,8 @@ static void check_way_back(void)
 static const struct {
 	int64_t ms;
 	const char *text;
-} rough[] = { { 0, "0.0s" },
+} rough[] = { { -1, "-" },
+	      { 0, "0.0s" },
 	      { 499, "0.4s" },
 	      { 1000, "1s" },
 	      { 59999, "59s" },
