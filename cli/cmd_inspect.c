@@ -617,9 +617,6 @@ static const struct column list_columns[LIST_COLUMN_COUNT] = {
 	[LIST_SERVERS] = { "SERVERS", COLUMN_WHOLE },
 };
 
-/* Other holders of a lock on several servers are another row. */
-#define LIST_ALIKE (1U << LIST_NAME | 1U << LIST_KIND | 1U << LIST_HOLDER)
-
 struct printing {
 	const struct opts *opts;
 	struct metrics metrics;
@@ -635,7 +632,7 @@ static void print_rows(struct printing *printing)
 	message_progress_clear();
 	columns_sort(&printing->table);
 	if (printing->opts->url_count > 1)
-		columns_merge(&printing->table, LIST_ALIKE, printing->opts->url_count);
+		columns_merge(&printing->table, printing->opts->url_count);
 	if (!columns_print(&printing->table, printing->json.out))
 		printing->is_out_of_memory = true;
 }
@@ -679,7 +676,7 @@ static void add_row(struct printing *printing, const struct rlock_inspection *lo
 {
 	const struct rlock_holder *holder = oldest_holder(lock);
 	char name[CELL_MAX * 2 + 64], since[DURATION_TEXT_MAX], ttl[DURATION_TEXT_MAX];
-	char waiters[32], shown_holder[CELL_MAX];
+	char waiters[32], shown_holder[CELL_MAX], key[CELL_MAX * 4];
 	const char *cells[LIST_COLUMN_COUNT] = {
 		[LIST_NAME] = rlock_escape(lock->name.text, lock->name.len, name, sizeof(name)),
 		[LIST_KIND] = rlock_kind_name(lock->kind),
@@ -695,7 +692,9 @@ static void add_row(struct printing *printing, const struct rlock_inspection *lo
 
 	(void)snprintf(waiters, sizeof(waiters), "%zu", lock->queue_total + lock->wake_total);
 	describe_holder(lock, holder, shown_holder);
-	columns_add(&printing->table, cells);
+	/* Other holders of a lock on several servers are another row. */
+	(void)snprintf(key, sizeof(key), "%s\n%s\n%s", name, cells[LIST_KIND], shown_holder);
+	columns_add(&printing->table, key, cells);
 	if (printing->table.row_count > ROWS_MAX)
 		print_rows(printing);
 }

@@ -45,45 +45,37 @@ struct winsize terminal_size(void)
 
 #define CELL_MAX 2200 /* a name, an owner or a note, of which each byte is escaped */
 
-/* Of the types that are in the struct; what they are depends on the type. */
-union value {
-	const struct rlock_name *bytes;
-	const char *const *text;
-	const int64_t *number;
-	const size_t *size;
-	const bool *claim;
-	const enum rlock_kind *kind;
-	const enum rlock_client *client;
-	const void *const *object;
-};
-
-static union value value_of(const struct field *field, const void *object)
+/* What is there depends on the type of the field. */
+static const void *value_of(const struct field *field, const void *object)
 {
-	/* The void pointer goes into whichever member is read. */
-	return (union value){ .bytes = (const void *)((const char *)object + field->offset) };
+	return (const char *)object + field->offset;
 }
 
 /* As a cell; "" of the types that are none. */
 static const char *field_text(const struct field *field, const void *object, char out[CELL_MAX])
 {
-	union value value = value_of(field, object);
+	const void *value = value_of(field, object);
+	const struct rlock_name *bytes;
 
 	switch (field->type) {
 	case FIELD_BYTES:
-		return rlock_escape(value.bytes->text, value.bytes->len, out, CELL_MAX);
+		bytes = value;
+		return rlock_escape(bytes->text, bytes->len, out, CELL_MAX);
 	case FIELD_TEXT:
 	case FIELD_NUMBERS:
-		return *value.text;
+		return *(const char *const *)value;
 	case FIELD_KIND:
-		return *value.kind == RLOCK_ANY ? "" : rlock_kind_name(*value.kind);
+		return *(const enum rlock_kind *)value == RLOCK_ANY
+			       ? ""
+			       : rlock_kind_name(*(const enum rlock_kind *)value);
 	case FIELD_CLIENT:
-		return rlock_client_name(*value.client);
+		return rlock_client_name(*(const enum rlock_client *)value);
 	case FIELD_WORD:
 		return field->word(object);
 	case FIELD_TIME:
-		return duration_print_rough(*value.number, out);
+		return duration_print_rough(*(const int64_t *)value, out);
 	case FIELD_NUMBER:
-		(void)snprintf(out, CELL_MAX, "%" PRId64, *value.number);
+		(void)snprintf(out, CELL_MAX, "%" PRId64, *(const int64_t *)value);
 		return out;
 	default:
 		return "";
@@ -122,13 +114,14 @@ static void numbers_json(struct json *json, const struct field *field, const cha
 static void field_json(struct json *json, const struct field *field, const void *object,
 		       size_t position)
 {
-	union value value = value_of(field, object);
+	const void *value = value_of(field, object);
+	const struct rlock_name *bytes;
 	char cell[CELL_MAX];
-	const void *part;
 
 	switch (field->type) {
 	case FIELD_BYTES:
-		json_bytes(json, field->key, value.bytes->text, value.bytes->len);
+		bytes = value;
+		json_bytes(json, field->key, bytes->text, bytes->len);
 		break;
 	case FIELD_TEXT:
 	case FIELD_KIND:
@@ -137,36 +130,35 @@ static void field_json(struct json *json, const struct field *field, const void 
 		json_text(json, field->key, field_text(field, object, cell));
 		break;
 	case FIELD_NUMBER:
-		json_number(json, field->key, *value.number);
+		json_number(json, field->key, *(const int64_t *)value);
 		break;
 	case FIELD_POSITIVE:
 	case FIELD_TIME:
-		if (*value.number < (field->type == FIELD_POSITIVE))
+		if (*(const int64_t *)value < (field->type == FIELD_POSITIVE))
 			json_null(json, field->key);
 		else
-			json_number(json, field->key, *value.number);
+			json_number(json, field->key, *(const int64_t *)value);
 		break;
 	case FIELD_NUMBERS:
-		numbers_json(json, field, *value.text);
+		numbers_json(json, field, *(const char *const *)value);
 		break;
 	case FIELD_SIZE:
-		json_number(json, field->key, (int64_t)*value.size);
+		json_number(json, field->key, (int64_t) * (const size_t *)value);
 		break;
 	case FIELD_POSITION:
 		json_number(json, field->key, (int64_t)position);
 		break;
 	case FIELD_BOOL:
-		json_bool(json, field->key, *value.claim);
+		json_bool(json, field->key, *(const bool *)value);
 		break;
 	case FIELD_CLAIM:
 		json_bool(json, field->key, field->word(object)[0] != '\0');
 		break;
 	case FIELD_OBJECT:
-		object_json(json, field, *value.object);
+		object_json(json, field, *(const void *const *)value);
 		break;
 	case FIELD_PART:
-		part = (const char *)object + field->offset;
-		object_json(json, field, field->word(part)[0] != '\0' ? part : NULL);
+		object_json(json, field, field->word(value)[0] != '\0' ? value : NULL);
 		break;
 	case FIELD_LIST:
 		list_json(json, field, object);
@@ -186,7 +178,7 @@ static void fields_json_at(struct json *json, const struct field *fields, const 
 
 static void list_json(struct json *json, const struct field *field, const void *object)
 {
-	const char *item = *value_of(field, object).object;
+	const char *item = *(const void *const *)value_of(field, object);
 	size_t count = *(const size_t *)(const void *)((const char *)object + field->count_offset);
 
 	json_open(json, field->key, '[');
@@ -278,23 +270,26 @@ static void widen(struct columns *columns, size_t column, const char *text)
 
 #define COUNT_MAX 64 /* what columns_merge puts into an empty last cell */
 
-static char *join(const char *const *texts, size_t count)
+static char *join(const char *key, const char *const *texts, size_t count)
 {
-	size_t size = COUNT_MAX;
+	size_t size = strlen(key) + 1 + COUNT_MAX;
 	char *row, *end;
 
 	for (size_t i = 0; i < count; i++)
 		size += strlen(texts[i]) + 1;
-	row = end = malloc(size);
-	for (size_t i = 0; row != NULL && i < count; i++)
+	row = malloc(size);
+	if (row == NULL)
+		return NULL;
+	end = stpcpy(row, key) + 1;
+	for (size_t i = 0; i < count; i++)
 		end = stpcpy(end, texts[i]) + 1;
 	return row;
 }
 
-static void add(struct columns *columns, const char *const *texts)
+static void add(struct columns *columns, const char *key, const char *const *texts)
 {
 	char **rows = array_grow(columns->rows, columns->row_count, sizeof(*rows));
-	char *row = join(texts, columns->count);
+	char *row = join(key, texts, columns->count);
 
 	if (rows != NULL)
 		columns->rows = rows;
@@ -308,18 +303,18 @@ static void add(struct columns *columns, const char *const *texts)
 		widen(columns, i, texts[i]);
 }
 
-void columns_add(struct columns *columns, const char *const *texts)
+void columns_add(struct columns *columns, const char *key, const char *const *texts)
 {
 	const char *headers[COLUMNS_MAX];
 
 	for (size_t i = 0; i < columns->count; i++)
 		headers[i] = columns->table[i].header;
 	if (!columns->has_headers) {
-		add(columns, headers);
+		add(columns, "", headers);
 		columns->header_count = columns->row_count;
 	}
 	columns->has_headers = true;
-	add(columns, texts);
+	add(columns, key, texts);
 }
 
 void columns_add_fields(struct columns *columns, const struct field *fields, const void *object,
@@ -334,14 +329,15 @@ void columns_add_fields(struct columns *columns, const struct field *fields, con
 		if (fields->column > (first != NULL) && fields->column <= columns->count)
 			texts[fields->column - 1] =
 				field_text(fields, object, cells[fields->column - 1]);
-	columns_add(columns, texts);
+	columns_add(columns, "", texts);
 }
 
 /* ---- which rows ---- */
 
 static const char *cell_of(const char *row, size_t column)
 {
-	while (column-- > 0)
+	/* The key is before the first one. */
+	for (size_t i = 0; i <= column; i++)
 		row += strlen(row) + 1;
 	return row;
 }
@@ -360,14 +356,6 @@ void columns_sort(struct columns *columns)
 		      compare);
 }
 
-static bool are_alike(const struct columns *columns, unsigned alike, const char *a, const char *b)
-{
-	for (size_t i = 0; i < columns->count; i++)
-		if ((alike & 1U << i) != 0 && strcmp(cell_of(a, i), cell_of(b, i)) != 0)
-			return false;
-	return true;
-}
-
 static void set_count(struct columns *columns, char *row, size_t count, size_t of)
 {
 	char *cell = row + (cell_of(row, columns->count - 1) - row);
@@ -376,30 +364,20 @@ static void set_count(struct columns *columns, char *row, size_t count, size_t o
 	widen(columns, columns->count - 1, cell);
 }
 
-void columns_merge(struct columns *columns, unsigned alike, size_t of)
+void columns_merge(struct columns *columns, size_t of)
 {
-	size_t kept = columns->header_count;
+	size_t kept = columns->header_count, count = 0;
 	char **rows = columns->rows;
 
 	for (size_t at = kept; at < columns->row_count; at++) {
-		size_t count = 1;
-
-		if (rows[at] == NULL)
-			continue;
-		/* Others of the same first cell may stand between them. */
-		for (size_t next = at + 1; next < columns->row_count; next++) {
-			if (rows[next] == NULL)
-				continue;
-			if (strcmp(rows[at], rows[next]) != 0)
-				break;
-			if (!are_alike(columns, alike, rows[at], rows[next]))
-				continue;
-			free(rows[next]);
-			rows[next] = NULL;
+		if (count > 0 && compare(&rows[kept - 1], &rows[at]) == 0) {
+			free(rows[at]);
 			count++;
+		} else {
+			rows[kept++] = rows[at];
+			count = 1;
 		}
-		rows[kept] = rows[at];
-		set_count(columns, rows[kept++], count, of);
+		set_count(columns, rows[kept - 1], count, of);
 	}
 	columns->row_count = kept;
 }

@@ -81,7 +81,7 @@ struct columns {
 	size_t room;      /* without the indent; 0: nothing is fitted */
 	bool has_headers; /* they were added */
 	size_t widths[COLUMNS_MAX];
-	char **rows; /* one piece of memory each: the cells, one after the other */
+	char **rows; /* one piece of memory each: the key and the cells, one after the other */
 	size_t row_count, header_count; /* how many of the rows are headers */
 	bool is_out_of_memory;          /* stays set: checked once, by columns_print */
 };
@@ -90,15 +90,15 @@ struct columns {
 void columns_init(struct columns *columns, const struct column *table, size_t count, size_t indent,
 		  size_t width);
 void columns_free(struct columns *columns);
-/* Add a row of count texts, which are safe for a terminal; they are copied. */
-void columns_add(struct columns *columns, const char *const *texts);
+/* Add a row of count texts, which are safe for a terminal; all are copied. */
+void columns_add(struct columns *columns, const char *key, const char *const *texts);
 /* Add a row of what object has. first, if not NULL, is its first cell. */
 void columns_add_fields(struct columns *columns, const struct field *fields, const void *object,
 			const char *first);
-/* Sort the rows by their first cells. */
+/* Sort the rows by their keys. */
 void columns_sort(struct columns *columns);
-/* Of sorted rows that are alike in these columns, 1U << each, keep the first: its last cell becomes "N of OF". */
-void columns_merge(struct columns *columns, unsigned alike, size_t of);
+/* Of sorted rows with the same key keep one: its last cell becomes "N of OF". */
+void columns_merge(struct columns *columns, size_t of);
 /* Print all rows, and remove them: a further print goes on with columns at least as wide. False when out of memory. */
 bool columns_print(struct columns *columns, FILE *out);
 
