@@ -27,17 +27,12 @@
 
 const char *rlock_client_name(enum rlock_client client)
 {
-	switch (client) {
-	case RLOCK_CLIENT_RLOCK:
-		return "rlock";
-	case RLOCK_CLIENT_REDISSON:
-		return "redisson";
-	case RLOCK_CLIENT_OTHER:
-		return "other";
-	case RLOCK_CLIENT_UNKNOWN:
-		break;
-	}
-	return "unknown";
+	static const char *const names[] = { [RLOCK_CLIENT_UNKNOWN] = "unknown",
+					     [RLOCK_CLIENT_RLOCK] = "rlock",
+					     [RLOCK_CLIENT_REDISSON] = "redisson",
+					     [RLOCK_CLIENT_OTHER] = "other" };
+
+	return names[client];
 }
 
 /* ---- the arguments ---- */
@@ -82,9 +77,6 @@ enum part_type {
 	PART_CLIENT,
 	PART_TOKEN, /* a number as text; none is 0 */
 	PART_STATE, /* of the lock: its kind, or "free" */
-	PART_NOW,   /* by the server's clock, in ms: before each age */
-	PART_AGE,   /* from a time by that clock */
-	PART_HELD,  /* permits that are held, with a record */
 	PART_ERROR, /* as the server has it, with the script that it is from */
 	PART_LIST,  /* of structs, and at count_offset how many: a size_t */
 	PART_MAYBE, /* a list of one, or of none: the pointer is NULL then */
@@ -100,17 +92,12 @@ struct part {
 	size_t count_offset;
 };
 
-struct reading {
-	enum rlock_kind kind; /* of the lock; RLOCK_ANY: it is free */
-	int64_t now_ms, held_permits;
-};
-
 #define PARTS_MAX 20
 
 /* What an array is, as a struct of that size. */
 struct form {
 	size_t size, count;
-	void (*finish)(const struct reading *reading, void *out); /* NULL: nothing is left to do */
+	void (*finish)(const struct rlock_inspection *lock, void *out); /* may be NULL */
 	struct part parts[PARTS_MAX];
 };
 
@@ -125,17 +112,17 @@ static bool is_writer(const struct rlock_name *field)
 		      WRITE_SUFFIX ":lingering:", strlen(WRITE_SUFFIX ":lingering:")) != NULL;
 }
 
-static void finish_holder(const struct reading *reading, void *out)
+static void finish_holder(const struct rlock_inspection *lock, void *out)
 {
 	struct rlock_holder *holder = out;
 
-	holder->kind = reading->kind == RLOCK_SEMAPHORE ? RLOCK_SEMAPHORE : RLOCK_PLAIN;
+	holder->kind = lock->kind == RLOCK_SEMAPHORE ? RLOCK_SEMAPHORE : RLOCK_PLAIN;
 	holder->note = rlock__hold_note_read(holder->owner, holder->note, &holder->process);
-	if (reading->kind != RLOCK_SEMAPHORE)
+	if (lock->kind != RLOCK_SEMAPHORE)
 		(void)rlock__decimal_parse(holder->slots, strlen(holder->slots), &holder->token);
-	if (reading->kind != RLOCK_SEMAPHORE || !rlock__hold_are_slots(holder->slots))
+	if (lock->kind != RLOCK_SEMAPHORE || !rlock__hold_are_slots(holder->slots))
 		holder->slots = "";
-	if (reading->kind != RLOCK_READ && reading->kind != RLOCK_WRITE)
+	if (lock->kind != RLOCK_READ && lock->kind != RLOCK_WRITE)
 		return;
 	holder->kind = is_writer(&holder->owner) ? RLOCK_WRITE : RLOCK_READ;
 	if (holder->kind == RLOCK_WRITE && !holder->is_kept) {
@@ -144,18 +131,18 @@ static void finish_holder(const struct reading *reading, void *out)
 	}
 }
 
-static void finish_waiter(const struct reading *reading, void *out)
+static void finish_waiter(const struct rlock_inspection *lock, void *out)
 {
 	struct rlock_waiter *waiter = out;
 
-	(void)reading;
+	(void)lock;
 	waiter->note = rlock__hold_note_read(waiter->owner, waiter->note, &waiter->process);
 }
 
-static void finish_writer(const struct reading *reading, void *out)
+static void finish_writer(const struct rlock_inspection *lock, void *out)
 {
 	((struct rlock_waiter *)out)->client = RLOCK_CLIENT_RLOCK;
-	finish_waiter(reading, out);
+	finish_waiter(lock, out);
 }
 
 #define HOLDER(member) offsetof(struct rlock_holder, member)
@@ -169,12 +156,12 @@ static const struct form holder_form = {
 	{ { PART_TEXT, HOLDER(owner), NULL, 0 },
 	  { PART_NUMBER, HOLDER(count), NULL, 0 },
 	  { PART_CLIENT, HOLDER(client), NULL, 0 },
-	  { PART_AGE, HOLDER(held_ms), NULL, 0 },
+	  { PART_NUMBER, HOLDER(held_ms), NULL, 0 },
 	  { PART_NUMBER, HOLDER(ttl_ms), NULL, 0 },
 	  { PART_TRUTH, HOLDER(is_kept), NULL, 0 },
 	  { PART_STRING, HOLDER(slots), NULL, 0 }, /* or the token */
 	  { PART_TEXT, HOLDER(note), NULL, 0 },
-	  { PART_AGE, HOLDER(told_ms), NULL, 0 },
+	  { PART_NUMBER, HOLDER(told_ms), NULL, 0 },
 	  { PART_TEXT, HOLDER(told_by), NULL, 0 } },
 };
 
@@ -184,7 +171,7 @@ static const struct form waiter_form = {
 	finish_waiter,
 	{ { PART_TEXT, WAITER(owner), NULL, 0 },
 	  { PART_CLIENT, WAITER(client), NULL, 0 },
-	  { PART_AGE, WAITER(waits_ms), NULL, 0 },
+	  { PART_NUMBER, WAITER(waits_ms), NULL, 0 },
 	  { PART_TRUTH, WAITER(is_dead), NULL, 0 },
 	  { PART_TEXT, WAITER(note), NULL, 0 } },
 };
@@ -194,7 +181,7 @@ static const struct form writer_form = {
 	3,
 	finish_writer,
 	{ { PART_TEXT, WAITER(owner), NULL, 0 },
-	  { PART_AGE, WAITER(waits_ms), NULL, 0 },
+	  { PART_NUMBER, WAITER(waits_ms), NULL, 0 },
 	  { PART_TEXT, WAITER(note), NULL, 0 } },
 };
 
@@ -227,16 +214,13 @@ static void read_end(const char *text, struct rlock_end *out)
 		out->signal = value;
 }
 
-static void finish_last(const struct reading *reading, void *out)
+static void finish_last(const struct rlock_inspection *lock, void *out)
 {
 	struct rlock_last *last = out;
 	enum rlock_kind kind;
 
-	(void)reading;
+	(void)lock;
 	last->note = rlock__hold_note_read(last->owner, last->note, &last->process);
-	/* So far it is since when it was held. */
-	if (last->held_ms >= 0)
-		last->held_ms -= last->ago_ms;
 	read_end(last->end.reason, &last->end);
 	if (!rlock_kind_parse(last->kind, strlen(last->kind), &kind))
 		last->kind = "unknown";
@@ -250,8 +234,8 @@ static const struct form last_form = {
 	finish_last,
 	{ { PART_STRING, LAST(kind), NULL, 0 },
 	  { PART_TEXT, LAST(owner), NULL, 0 },
-	  { PART_AGE, LAST(held_ms), NULL, 0 },
-	  { PART_AGE, LAST(ago_ms), NULL, 0 },
+	  { PART_NUMBER, LAST(held_ms), NULL, 0 },
+	  { PART_NUMBER, LAST(ago_ms), NULL, 0 },
 	  { PART_STRING, LAST(end.reason), NULL, 0 },
 	  { PART_TEXT, LAST(note), NULL, 0 } },
 };
@@ -267,36 +251,26 @@ static const struct form unseen_form = {
 /* Of a lock, or of none. */
 static const struct form lock_form = {
 	sizeof(struct rlock_inspection),
-	19,
+	17,
 	NULL,
-	{ { PART_STATE, 0, NULL, 0 },
-	  { PART_STRING, LOCK(type), NULL, 0 },
+	{ { PART_STATE, LOCK(kind), NULL, 0 },
 	  { PART_NUMBER, LOCK(ttl_ms), NULL, 0 },
-	  { PART_NOW, 0, NULL, 0 },
 	  { PART_TOKEN, LOCK(token), NULL, 0 },
 	  { PART_COUNT, LOCK(holder_total), NULL, 0 },
 	  { PART_LIST, LOCK(holders), &holder_form, LOCK(holder_count) },
 	  { PART_COUNT, LOCK(queue_total), NULL, 0 },
 	  { PART_LIST, LOCK(queue), &waiter_form, LOCK(queue_count) },
 	  { PART_COUNT, LOCK(wake_total), NULL, 0 },
-	  { PART_AGE, LOCK(wake_ms), NULL, 0 },
+	  { PART_NUMBER, LOCK(wake_ms), NULL, 0 },
 	  { PART_COUNT, LOCK(other_clients), NULL, 0 },
 	  { PART_MAYBE, LOCK(writer), &writer_form, 0 },
 	  { PART_LIST, LOCK(unseen), &unseen_form, LOCK(unseen_count) },
 	  { PART_STRING, LOCK(ground), NULL, 0 },
 	  { PART_NUMBER, LOCK(permits), NULL, 0 },
 	  { PART_NUMBER, LOCK(free_permits), NULL, 0 },
-	  { PART_HELD, 0, NULL, 0 },
+	  { PART_NUMBER, LOCK(unheld_permits), NULL, 0 },
 	  { PART_MAYBE, LOCK(last), &last_form, 0 } },
 };
-
-/* For how long something lasts that began at since_ms; both by the server's clock. */
-static int64_t age_ms(int64_t now_ms, int64_t since_ms)
-{
-	if (since_ms < 0)
-		return since_ms;
-	return now_ms > since_ms ? now_ms - since_ms : 0;
-}
 
 static bool state_read(const redisReply *state, enum rlock_kind *out)
 {
@@ -314,8 +288,7 @@ static bool error_read(const redisReply *reply, const char **out)
 	return *out != NULL;
 }
 
-static bool text_read(const struct part *part, const redisReply *reply, struct reading *reading,
-		      void *at)
+static bool text_read(const struct part *part, const redisReply *reply, void *at)
 {
 	switch (part->type) {
 	case PART_TEXT:
@@ -329,13 +302,13 @@ static bool text_read(const struct part *part, const redisReply *reply, struct r
 		(void)rlock__decimal_parse(reply->str, reply->len, at);
 		return true;
 	case PART_STATE:
-		return state_read(reply, &reading->kind);
+		return state_read(reply, at);
 	default:
 		return part->type == PART_ERROR && error_read(reply, at);
 	}
 }
 
-static bool number_read(const struct part *part, int64_t number, struct reading *reading, void *at)
+static bool number_read(const struct part *part, int64_t number, void *at)
 {
 	switch (part->type) {
 	case PART_NUMBER:
@@ -353,24 +326,17 @@ static bool number_read(const struct part *part, int64_t number, struct reading 
 						   ? (enum rlock_client)number
 						   : RLOCK_CLIENT_UNKNOWN;
 		return true;
-	case PART_NOW:
-		reading->now_ms = number;
-		return true;
-	case PART_AGE:
-		*(int64_t *)at = age_ms(reading->now_ms, number);
-		return true;
 	default:
-		reading->held_permits = number;
-		return part->type == PART_HELD;
+		return false;
 	}
 }
 
 /* NOLINTBEGIN(misc-no-recursion): as deep as the tables are. */
-static bool form_read(const struct form *form, const redisReply *reply, struct reading *reading,
-		      void *out);
+static bool form_read(const struct form *form, const redisReply *reply,
+		      const struct rlock_inspection *lock, void *out);
 
-static bool list_read(const struct part *part, const redisReply *reply, struct reading *reading,
-		      char *out)
+static bool list_read(const struct part *part, const redisReply *reply,
+		      const struct rlock_inspection *lock, char *out)
 {
 	size_t count = reply->elements, size = part->form->size;
 	/* One of them has the form itself, if it is there. */
@@ -389,15 +355,15 @@ static bool list_read(const struct part *part, const redisReply *reply, struct r
 	if (!is_maybe)
 		*(size_t *)(void *)(out + part->count_offset) = count;
 	for (size_t i = 0; i < count; i++)
-		if (!form_read(part->form, is_maybe ? reply : reply->element[i], reading,
+		if (!form_read(part->form, is_maybe ? reply : reply->element[i], lock,
 			       items + i * size))
 			return false;
 	return true;
 }
 
 /* false: the reply has another form, or memory is out. */
-static bool form_read(const struct form *form, const redisReply *reply, struct reading *reading,
-		      void *out)
+static bool form_read(const struct form *form, const redisReply *reply,
+		      const struct rlock_inspection *lock, void *out)
 {
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != form->count)
 		return false;
@@ -405,18 +371,17 @@ static bool form_read(const struct form *form, const redisReply *reply, struct r
 		const struct part *part = &form->parts[i];
 		const redisReply *element = reply->element[i];
 		void *at = (char *)out + part->offset;
-		bool is_read = element->type == REDIS_REPLY_STRING
-				       ? text_read(part, element, reading, at)
+		bool is_read = element->type == REDIS_REPLY_STRING ? text_read(part, element, at)
 			       : element->type == REDIS_REPLY_INTEGER
-				       ? number_read(part, element->integer, reading, at)
+				       ? number_read(part, element->integer, at)
 				       : element->type == REDIS_REPLY_ARRAY &&
-						 list_read(part, element, reading, out);
+						 list_read(part, element, lock, out);
 
 		if (!is_read)
 			return false;
 	}
 	if (form->finish != NULL)
-		form->finish(reading, out);
+		form->finish(lock, out);
 	return true;
 }
 /* NOLINTEND(misc-no-recursion) */
@@ -445,16 +410,10 @@ static bool is_held(const struct rlock_inspection *inspection)
 
 static bool lock_read(const redisReply *reply, struct rlock_inspection *out)
 {
-	struct reading reading = { .kind = RLOCK_ANY };
-
-	if (!form_read(&lock_form, reply, &reading, out))
+	if (!form_read(&lock_form, reply, out, out))
 		return false;
-	out->kind =
-		(reading.kind == RLOCK_ANY || reading.kind == RLOCK_PLAIN) && out->queue_total > 0
-			? RLOCK_FAIR
-			: reading.kind;
-	out->type = "";
-	out->unheld_permits = out->permits - out->free_permits - reading.held_permits;
+	if ((out->kind == RLOCK_ANY || out->kind == RLOCK_PLAIN) && out->queue_total > 0)
+		out->kind = RLOCK_FAIR;
 	if (out->permits < 0)
 		out->permits = 0;
 	out->state = is_held(out) ? RLOCK_STATE_HELD : RLOCK_STATE_FREE;

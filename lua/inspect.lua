@@ -14,24 +14,23 @@
 -- ARGV[13] permits of a semaphore      ARGV[14] its channel              ARGV[15] ends of our permits
 -- ARGV[16] its remembered total        ARGV[17] its last holder
 -- These are no KEYS: a user that lacks the right to one of them still learns the rest.
--- Returns  {'free', '', ...}, {'plain', '', ...}, {'read', '', ...}, {'write', '', ...}, {'sem', '', ...} or
---          {'other', type}, with
---          3  TTL in ms; -1 none, -2 no key
---          4  the server's clock in ms
---          5  the fencing counter; empty: none
---          6  how many holders there are      7  some of them, those that have held for longest first:
---             {owner, holds, client, since in ms, ttl in ms, 1 when kept, token or slots, note, since when it is asked to stop
---             in ms, USER@HOST of the request}
---          8  how many wait in the fair queue 9  the first of them: {owner, client, since in ms, 1 when dead, note}
---          10 how many wait in the wake queue 11 since when the first of them does, in ms
---          12 how many connections other than ours listen to the channel of the lock
---          13 the writer that waits for readers: {owner, since in ms, note}; or empty
---          14 what could not be seen: {what, error}...
---          15 by what it is known for a lock: 'record', 'owners', 'beside', or empty, when it has only the form of one
---          16 how many permits a semaphore has in all, which may be less than 0, as its counter may be, 17 how many of them
---             are free, and 18 how many are held that have a record; 0 for a lock. The holds of an owner are its permits there
---          19 the last holder, if it is remembered: {kind, owner, since in ms, until in ms, how its command ended, note}; or empty
---          client is 0 where it is not known, 1 ours, 2 with an owner of Redisson's form, 3 any other. Times are -1 where
+-- Returns  {'other', type}, or {'free', ...}, {'plain', ...}, {'read', ...}, {'write', ...} or {'sem', ...} with
+--          2  TTL in ms; -1 none, -2 no key
+--          3  the fencing counter; empty: none
+--          4  how many holders there are      5  some of them, those that have held for longest first:
+--             {owner, holds, client, for how long, ttl in ms, 1 when kept, token or slots, note, for how long it is asked to
+--             stop, USER@HOST of the request}
+--          6  how many wait in the fair queue 7  the first of them: {owner, client, for how long, 1 when dead, note}
+--          8  how many wait in the wake queue 9  for how long the first of them does
+--          10 how many connections other than ours listen to the channel of the lock
+--          11 the writer that waits for readers: {owner, for how long, note}; or empty
+--          12 what could not be seen: {what, error}...
+--          13 by what it is known for a lock: 'record', 'owners', 'beside', or empty, when it has only the form of one
+--          14 how many permits a semaphore has in all, which may be less than 0, as its counter may be, 15 how many of them
+--             are free, and 16 how many are held without a record; 0 for a lock. The holds of an owner are its permits there
+--          17 the last holder, if it is remembered: {kind, owner, for how long, how long ago that ended, how its command ended,
+--             note}; or empty
+--          client is 0 where it is not known, 1 ours, 2 with an owner of Redisson's form, 3 any other. Times are in ms, -1 where
 --          there is none, and -2 where it is not known.
 
 local name = { lock = KEYS[1], timeouts = ARGV[5], holds = ARGV[6], counter = ARGV[7], queue = ARGV[8],
@@ -62,6 +61,9 @@ local function look(what, act)
 	unseen[#unseen + 1] = { what, text .. (line and ' @user_script:' .. line or '') }
 end
 
+-- For how long something lasts that began at since_ms.
+local function age_ms(since_ms) return since_ms < 0 and since_ms or math.max(now_ms() - since_ms, 0) end
+
 local function client_by_form(owner)
 	local rest = string.match(owner, REDISSON_OWNER .. '(.*)$')
 	return rest and (rest == '' or string.sub(rest, 1, 1) == ':') and CLIENT_REDISSON or CLIENT_OTHER
@@ -79,7 +81,7 @@ local records, are_records_complete = {}, false
 
 local function request_of(request)
 	local since_ms, by = string.match(request or '', '^ (%d+) (.*)$')
-	return tonumber(since_ms) or NONE, by or ''
+	return age_ms(tonumber(since_ms) or NONE), by or ''
 end
 
 -- For each owner the record of its first hold, and a request to any of them.
@@ -123,7 +125,7 @@ end
 
 local function holder_of_field(mode, field, count, lock_ttl_ms)
 	local record = records[field] or { since_ms = UNKNOWN_TIME, token = '-', note = '' }
-	return { field, count, client_of(field), record.since_ms, holder_ttl_ms(mode, field, count, lock_ttl_ms),
+	return { field, count, client_of(field), age_ms(record.since_ms), holder_ttl_ms(mode, field, count, lock_ttl_ms),
 		kept_until(field) and 1 or 0, record.token, record.note, request_of(record.request) }
 end
 
@@ -140,11 +142,11 @@ end
 local function waiter_of(owner)
 	local sign = sign_of_life(name, owner)
 	local client = sign and CLIENT_OURS or client_by_form(owner)
-	return { owner, client, sign and math.floor(sign.since_us / 1000) or UNKNOWN_TIME, is_dead(name, owner) and 1 or 0,
+	return { owner, client, sign and age_ms(math.floor(sign.since_us / 1000)) or UNKNOWN_TIME, is_dead(name, owner) and 1 or 0,
 		sign and sign.note or '' }
 end
 
-local queue_count, queue, wake_count, wake_since_ms, others, writer = 0, {}, 0, NONE, 0, {}
+local queue_count, queue, wake_count, wake_ms, others, writer = 0, {}, 0, NONE, 0, {}
 
 local function read_queue()
 	local owners = redis.call('LRANGE', name.queue, 0, math.max(waiters_max, 1) - 1)
@@ -156,7 +158,7 @@ end
 local function read_wake_queue()
 	wake_count = redis.call('ZCARD', name.wake_queue)
 	local _, since_us = next_waiter(name)
-	wake_since_ms = since_us and math.floor(since_us / 1000) or NONE
+	wake_ms = since_us and age_ms(math.floor(since_us / 1000)) or NONE
 end
 
 -- A missing right is an error: raised here.
@@ -165,7 +167,7 @@ local function read_listeners() others = count_others(name) or redis.call('PUBSU
 local function read_writer()
 	local turn = redis.call('GET', name.writer)
 	local since_us, owner, note = string.match(turn or '', '^(%d+) (%S+) (.*)$')
-	writer = owner and { owner, math.floor(tonumber(since_us) / 1000), note } or {}
+	writer = owner and { owner, age_ms(math.floor(tonumber(since_us) / 1000)), note } or {}
 end
 
 -- ---- permits ----
@@ -183,7 +185,7 @@ local function permit_holder_of(id, hold_id, deadline_ms)
 	end
 	has_permit_record = has_permit_record or owner ~= nil
 	return { owner or printable_id(id), 1, owner and CLIENT_OURS or hold_id and CLIENT_UNKNOWN or CLIENT_REDISSON,
-		tonumber(since_ms) or UNKNOWN_TIME, ttl_ms, owner and kept_until(owner) and 1 or 0, table.concat(slots, ' '), note or '',
+		age_ms(tonumber(since_ms) or UNKNOWN_TIME), ttl_ms, owner and kept_until(owner) and 1 or 0, table.concat(slots, ' '), note or '',
 		request_of(hold_id and redis.call('HGET', name.holds, hold_id .. STOP)) }
 end
 
@@ -221,7 +223,7 @@ local function read_last()
 	for i = 1, #listed, 2 do of[listed[i]] = listed[i + 1] end
 	local since_ms, until_ms = tonumber(of.since), tonumber(of['until'])
 	if of.kind and of.owner and since_ms and until_ms and of['end'] and of.note then
-		last = { of.kind, of.owner, since_ms, until_ms, of['end'], of.note }
+		last = { of.kind, of.owner, math.max(until_ms - since_ms, 0), age_ms(until_ms), of['end'], of.note }
 	end
 end
 
@@ -243,9 +245,9 @@ if is_counter or field_count == 0 and redis.pcall('TYPE', name.permits).ok == 'z
 	free = tonumber(free or 0)
 	local total = free + permit_count
 	look('total', function() total = math.max(total, remembered_total(name) or total) end)
-	return { 'sem', '', permits_end_ms, now_ms(), '', #permit_holders + permits_unlisted, permit_holders, 0, {}, wake_count,
-		wake_since_ms, others, {}, unseen, has_permit_record and 'record' or permit_count > 0 and 'beside' or '', total, free,
-		permit_count, last }
+	return { 'sem', permits_end_ms, '', #permit_holders + permits_unlisted, permit_holders, 0, {}, wake_count,
+		wake_ms, others, {}, unseen, has_permit_record and 'record' or permit_count > 0 and 'beside' or '', total, free,
+		total - free - permit_count, last }
 end
 if is_wrong_type(field_count) then return { 'other', redis.call('TYPE', name.lock).ok } end
 if is_error(field_count) then return denied_error('HLEN', field_count) end
@@ -286,5 +288,5 @@ end
 local ground = has_record and 'record' or are_redisson and 'owners'
 	or (queue_count > 0 or token ~= '') and 'beside' or ''
 local state = mode or field_count > 0 and 'plain' or 'free'
-return { state, '', lock_ttl_ms, now_ms(), token, holder_count, holders, queue_count, queue, wake_count, wake_since_ms,
+return { state, lock_ttl_ms, token, holder_count, holders, queue_count, queue, wake_count, wake_ms,
 	others, writer, unseen, ground, 0, 0, 0, last }
