@@ -542,68 +542,64 @@ static enum rlock_status check_time(struct check *check)
 
 /* ---- a server: rights ---- */
 
-#define LACKS_MAX 4096
-
+/* The rights that are lacking, in the order in which ACL SETUSER takes them, and for what. */
 struct lacks {
-	char needed[LACKS_MAX], for_semaphores[LACKS_MAX], optional[LACKS_MAX];
-	unsigned kinds;
+	char rights[TEXT_MAX];
+	unsigned kinds; /* of locks that can't be used, as 1U << enum rlock_kind */
+	bool is_wide;   /* "~*" is among them */
 };
 
 static void add_lack(void *ctx, const struct rlock_lack *lack)
 {
 	struct lacks *lacks = ctx;
-	char *list = lack->is_optional                      ? lacks->optional
-		     : lack->kinds == 1U << RLOCK_SEMAPHORE ? lacks->for_semaphores
-							    : lacks->needed;
-	size_t len = strlen(list);
+	size_t len = strlen(lacks->rights);
 
 	if (!lack->is_optional)
 		lacks->kinds |= lack->kinds;
-	(void)snprintf(list + len, LACKS_MAX - len, " %s", lack->right);
-}
-
-/* The line to paste: patterns may not follow "~*", which the library names alone. */
-static void find_rights(struct check *check, int code, const char *what, const struct lacks *lacks)
-{
-	bool is_wide = strstr(lacks->needed, " ~*") != NULL;
-	char user[USER_MAX];
-
-	find(check, code, "%s%s: try: ACL SETUSER %s%s%s%s", what,
-	     is_wide ? ": ~* is for all keys, and rlock check 'PATTERN' for those of some names"
-		     : "",
-	     user_of(check, user), lacks->needed, lacks->for_semaphores, lacks->optional);
+	lacks->is_wide = lacks->is_wide || strcmp(lack->right, "~*") == 0;
+	(void)snprintf(lacks->rights + len, sizeof(lacks->rights) - len, " %s", lack->right);
 }
 
 static enum rlock_status check_rights(struct check *check)
 {
-	struct lacks lacks = { .needed = "" };
+	struct lacks lacks = { .rights = "" };
 	enum rlock_status status = rlock_conn_try_rights(check->conn, check->index,
 							 &check->opts->names[0], add_lack, &lacks);
-	char what[128] = "";
-	size_t len = 0;
+	char what[128] = "", user[USER_MAX];
+	int code = FINDING_NOTE;
 
 	if (status != RLOCK_OK)
 		return status;
-	/* "fair, read locks can't be used" */
-	for (unsigned kind = 0; kind < RLOCK_ANY && len < sizeof(what); kind++)
-		if ((lacks.kinds & 1U << kind) != 0)
-			len += (size_t)snprintf(what + len, sizeof(what) - len, "%s%s",
-						len > 0 ? ", " : "",
-						rlock_kind_name((enum rlock_kind)kind));
-	(void)strncat(what, " locks can't be used", sizeof(what) - strlen(what) - 1);
-	if (lacks.needed[0] != '\0')
-		find_rights(check, EXIT_DENIED, what, &lacks);
-	else if (lacks.for_semaphores[0] != '\0')
-		/* Many users need none: locks are sound. */
-		find_rights(check, FINDING_NOTE,
-			    "all that locks need, but semaphores can't be used", &lacks);
-	else if (lacks.optional[0] != '\0')
-		find_rights(
-			check, FINDING_NOTE,
-			"all that locks need, but not all that list, waiters and --remember use",
-			&lacks);
-	else
+	if (lacks.rights[0] == '\0') {
 		find(check, FINDING_OK, "all");
+		return RLOCK_OK;
+	}
+	if (lacks.kinds == 0) {
+		(void)snprintf(
+			what, sizeof(what),
+			"all that locks need, but not all that list, waiters and --remember use");
+	} else if (lacks.kinds == 1U << RLOCK_SEMAPHORE) {
+		/* Many users need none: locks are sound. */
+		(void)snprintf(what, sizeof(what),
+			       "all that locks need, but semaphores can't be used");
+	} else {
+		size_t len = 0;
+
+		/* "fair, read locks can't be used" */
+		for (unsigned kind = 0; kind < RLOCK_ANY; kind++)
+			if ((lacks.kinds & 1U << kind) != 0)
+				len += (size_t)snprintf(what + len, sizeof(what) - len, "%s%s",
+							len > 0 ? ", " : "",
+							rlock_kind_name((enum rlock_kind)kind));
+		(void)snprintf(what + len, sizeof(what) - len, " locks can't be used");
+		code = EXIT_DENIED;
+	}
+	/* The line to paste: patterns may not follow "~*", which the library names alone. */
+	find(check, code, "%s%s: try: ACL SETUSER %s%s", what,
+	     lacks.is_wide
+		     ? ": ~* is for all keys, and rlock check 'PATTERN' for those of some names"
+		     : "",
+	     user_of(check, user), lacks.rights);
 	return RLOCK_OK;
 }
 
