@@ -52,12 +52,12 @@ struct check {
 	struct json json;                            /* out is NULL: lines for people */
 	bool has_part;                               /* that is still open in the document */
 	bool has_colour;
-	int subject_width; /* of the column in text */
 };
 
 /* Of one finding; all rights that there are fit into it. */
 #define TEXT_MAX 8192
-#define SUBJECT_WIDTH 11
+/* All subjects fit but conflict-exit-code and sentinel-password-file. */
+#define SUBJECT_WIDTH 17
 
 static void end_part(struct check *check)
 {
@@ -107,7 +107,7 @@ static void print(struct check *check, int code, const char *text)
 				     levels[level].shown);
 		else
 			(void)printf("%-4s", levels[level].shown);
-		(void)printf("  %-*s  %s\n", check->subject_width, check->subject, text);
+		(void)printf("  %-*s  %s\n", SUBJECT_WIDTH, check->subject, text);
 		return;
 	}
 	json_open(&check->json, NULL, '{');
@@ -638,7 +638,7 @@ static enum rlock_status check_permits(struct check *check)
 	size_t count = 0;
 	enum rlock_status status;
 
-	if (rlock_conn_server_count(check->conn) > 1 || strcspn(name->text, "*?[\\") < name->len)
+	if (check->opts->url_count > 1 || strcspn(name->text, "*?[\\") < name->len)
 		return RLOCK_OK;
 	status = rlock_inspect(check->conn, name, &inspections, &count);
 	if (status == RLOCK_OK && inspections[0].kind == RLOCK_SEMAPHORE &&
@@ -664,7 +664,7 @@ static int check_server(struct check *check)
 {
 	char origin[ORIGIN_MAX];
 
-	findings_about(check, rlock_conn_server(check->conn, check->index),
+	findings_about(check, rlock_url_server(check->opts->urls[check->index]),
 		       servers_origin(check->opts, origin));
 	for (size_t i = 0; i < sizeof(server_checks) / sizeof(server_checks[0]); i++) {
 		enum rlock_status status;
@@ -682,8 +682,6 @@ static int check_server(struct check *check)
 
 /* ---- the settings ---- */
 
-/* All names fit but conflict-exit-code and sentinel-password-file. */
-#define NAME_WIDTH 17
 #define WHERE_MAX (USAGE_SHOWN_MAX + 64)
 
 static const char *where(const struct opts *opts, const struct setting *setting,
@@ -912,10 +910,7 @@ static void check_reason(struct check *check, const char *subject, const char *r
 
 int cmd_check(const struct opts *opts, struct rlock_conn *conn)
 {
-	struct check check = { .opts = opts,
-			       .conn = conn,
-			       .subject_width = SUBJECT_WIDTH,
-			       .has_colour = is_colour_wanted() };
+	struct check check = { .opts = opts, .conn = conn, .has_colour = is_colour_wanted() };
 	int code = 0;
 
 	if (opts->json) {
@@ -923,7 +918,7 @@ int cmd_check(const struct opts *opts, struct rlock_conn *conn)
 		json_open(&check.json, NULL, '{');
 		json_open(&check.json, "parts", '[');
 	}
-	for (; check.index < rlock_conn_server_count(conn); check.index++) {
+	for (; check.index < opts->url_count; check.index++) {
 		int failure = check_server(&check);
 
 		if (failure != 0)
@@ -931,9 +926,7 @@ int cmd_check(const struct opts *opts, struct rlock_conn *conn)
 	}
 	if (!opts->json) {
 		findings_about(&check, "options", "");
-		check.subject_width = NAME_WIDTH;
 		load_settings(opts, print_setting, &check);
-		check.subject_width = SUBJECT_WIDTH;
 	}
 	findings_about(&check, NULL, "");
 	check.subject = "directory";

@@ -21,18 +21,6 @@
 #include "rlock.h"
 #include "url/url.h"
 
-/* ---- what a server tells ---- */
-
-size_t rlock_conn_server_count(const struct rlock_conn *conn)
-{
-	return conn->server_count;
-}
-
-const char *rlock_conn_server(const struct rlock_conn *conn, size_t index)
-{
-	return rlock_url_server(conn->connections[index]->url);
-}
-
 /* ---- facts ---- */
 
 bool rlock_server_fact(const char *facts, const char *name, char out[RLOCK_FACT_MAX])

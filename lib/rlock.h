@@ -301,10 +301,6 @@ RLOCK_API enum rlock_status rlock_conn_ping(struct rlock_conn *conn);
 
 /* ---- what a server is like ---- */
 
-/* How many servers conn has, and what rlock_url_server says of each; the text belongs to conn. */
-RLOCK_API size_t rlock_conn_server_count(const struct rlock_conn *conn);
-RLOCK_API const char *rlock_conn_server(const struct rlock_conn *conn, size_t index);
-
 #define RLOCK_FACT_MAX 64
 
 struct rlock_server_info {
