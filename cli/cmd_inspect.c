@@ -154,14 +154,6 @@ static const struct field waiter_fields[] = {
 	{ .type = FIELD_END },
 };
 
-static const struct field writer_fields[] = {
-	{ "owner", FIELD_BYTES, OF(rlock_waiter, owner) },
-	{ "note", FIELD_BYTES, OF(rlock_waiter, note) },
-	{ "waits_ms", FIELD_TIME, OF(rlock_waiter, waits_ms) },
-	PROCESS(rlock_waiter),
-	{ .type = FIELD_END },
-};
-
 /* By the clock of this machine, as people read it. */
 static const char *last_until(const void *object)
 {
@@ -214,7 +206,7 @@ static const struct field lock_fields[] = {
 	{ "waiter_count", FIELD_SIZE, OF(rlock_inspection, wake_total) },
 	{ "waits_ms", FIELD_TIME, OF(rlock_inspection, wake_ms) },
 	{ "other_client_count", FIELD_SIZE, OF(rlock_inspection, other_clients) },
-	{ "next_writer", FIELD_OBJECT, OF(rlock_inspection, writer), .fields = writer_fields },
+	{ "next_writer", FIELD_OBJECT, OF(rlock_inspection, writer), .fields = waiter_fields },
 	{ "last", FIELD_OBJECT, OF(rlock_inspection, last), .fields = last_fields },
 	{ "permits", FIELD_PART, .word = lock_permits, .fields = permit_fields },
 	{ "unseen", FIELD_LIST, LIST_OF(rlock_unseen, unseen, unseen_count),
@@ -623,8 +615,7 @@ struct printing {
 	struct json json;
 	struct columns table;
 	bool is_out_of_memory, has_row;
-	uint64_t looked_at, found; /* on the servers that are done */
-	int64_t shown_ms;          /* when the progress was shown last */
+	int64_t shown_ms; /* when the progress was shown last */
 };
 
 static void print_rows(struct printing *printing)
@@ -734,18 +725,14 @@ static void on_progress(void *ctx, const struct rlock_list_progress *progress)
 	int64_t now_ms = rlock_now_ms();
 	char pattern[NAME_SHOWN_MAX];
 
-	if (progress->is_over) {
-		printing->looked_at += progress->looked_at;
-		printing->found += progress->found;
-		if (progress->status == RLOCK_OK && progress->denied > 0)
-			message_warning("%s: %s: %" PRIu64 " keys could not be looked at: %s",
-					names_show_one(printing->opts, 0, pattern),
-					progress->server, progress->denied, progress->error);
+	if (progress->error[0] != '\0') {
+		message_warning("%s: %s: %" PRIu64 " keys could not be looked at: %s",
+				names_show_one(printing->opts, 0, pattern), progress->server,
+				progress->denied, progress->error);
 	} else if (now_ms - printing->shown_ms >= PROGRESS_EVERY_MS) {
 		printing->shown_ms = now_ms;
 		message_progress("%" PRIu64 " keys looked at, %" PRIu64 " locks found",
-				 printing->looked_at + progress->looked_at,
-				 printing->found + progress->found);
+				 progress->looked_at, progress->found);
 	}
 }
 

@@ -29,9 +29,9 @@ struct listing {
 	const struct rlock_list_request *request;
 	void *seen; /* a tree of names, of tsearch: SCAN may name a key of this URL twice */
 	struct rlock__connection *connection;
-	struct rlock_list_progress progress;
-	char denied_text[RLOCK_ERROR_MAX]; /* of the first key that the user may not look at */
-	uint64_t looked_into;              /* keys that the script could look at */
+	struct rlock_list_progress *progress; /* of all servers */
+	char denied_text[RLOCK_ERROR_MAX];    /* of the first key that the user may not look at */
+	uint64_t looked_into;                 /* keys that the script could look at */
 	const struct sort *sort;
 	char cursor[CURSOR_MAX];
 	/* An earlier cursor, and the page count at which a later one replaces it. */
@@ -129,7 +129,7 @@ static enum rlock_status take_error(struct batch *batch, struct rlock__connectio
 	status = rlock__server_error(error, reply->str, reply->len, rlock__script_inspect.body);
 	if (status != RLOCK_EACL)
 		return status;
-	if (listing->progress.denied++ == 0)
+	if (listing->progress->denied++ == 0)
 		(void)snprintf(listing->denied_text, sizeof(listing->denied_text), "%s",
 			       error->text);
 	return RLOCK_OK;
@@ -216,7 +216,7 @@ static enum rlock_status inspect_batch(struct listing *listing, const struct rlo
 	status = send_batch(&batch);
 	for (size_t i = 0; i < batch.again_count && status == RLOCK_OK; i++)
 		status = inspect_again(&batch, batch.again[i]);
-	listing->progress.found += batch.lock_count;
+	listing->progress->found += batch.lock_count;
 	if (batch.lock_count > 0)
 		listing->request->on_locks(listing->request->ctx, batch.locks, batch.lock_count);
 	for (size_t i = 0; i < batch.lock_count; i++)
@@ -330,7 +330,7 @@ static enum rlock_status take_page(struct listing *listing, const redisReply *re
 	if (!is_page(reply))
 		return rlock__fail(error, RLOCK_ESERVER, "unexpected reply to SCAN");
 	(void)snprintf(listing->cursor, sizeof(listing->cursor), "%s", reply->element[0]->str);
-	listing->progress.looked_at += KEYS_AT_ONCE;
+	listing->progress->looked_at += KEYS_AT_ONCE;
 	if (is_in_circle(listing))
 		return rlock__fail(error, RLOCK_ESERVER,
 				   "SCAN has no end: the server gave the same cursor twice");
@@ -366,7 +366,7 @@ static enum rlock_status scan_step(struct listing *listing)
 static void report_progress(const struct listing *listing)
 {
 	if (listing->request->on_progress != NULL)
-		listing->request->on_progress(listing->request->ctx, &listing->progress);
+		listing->request->on_progress(listing->request->ctx, listing->progress);
 }
 
 /* Another server, after a failover, has its keys in another order. */
@@ -393,28 +393,24 @@ static enum rlock_status scan_sort(struct listing *listing, uint64_t *number)
 		status = scan_step(listing);
 		if (status == RLOCK_OK)
 			status = check_server(listing, number);
-		listing->progress.server =
-			rlock_url_server(rlock__connection_server(listing->connection));
 		report_progress(listing);
 	} while (status == RLOCK_OK && strcmp(listing->cursor, "0") != 0);
 	return status;
 }
 
 /* Where the user may look at nothing, there is no list. */
-static enum rlock_status end_server(struct listing *listing, enum rlock_status status)
+static enum rlock_status report_denied(struct listing *listing)
 {
-	struct rlock_list_progress *progress = &listing->progress;
-	struct rlock__error *error = &listing->connection->error;
+	struct rlock_list_progress *progress = listing->progress;
 
-	if (status == RLOCK_OK && progress->denied > 0) {
-		(void)snprintf(error->text, sizeof(error->text), "%s", listing->denied_text);
-		status = listing->looked_into == 0 ? RLOCK_EACL : RLOCK_OK;
-	}
-	progress->is_over = true;
-	progress->status = status;
-	progress->error = status != RLOCK_OK || progress->denied > 0 ? error->text : "";
+	if (listing->looked_into == 0)
+		return rlock__fail(&listing->connection->error, RLOCK_EACL, "%s",
+				   listing->denied_text);
+	progress->server = rlock_url_server(rlock__connection_server(listing->connection));
+	progress->error = listing->denied_text;
 	report_progress(listing);
-	return status;
+	progress->error = "";
+	return RLOCK_OK;
 }
 
 static enum rlock_status list_server(void *ctx, struct rlock__connection *connection)
@@ -424,24 +420,25 @@ static enum rlock_status list_server(void *ctx, struct rlock__connection *connec
 	uint64_t number = 0;
 
 	listing->connection = connection;
-	listing->looked_into = 0;
-	listing->progress = (struct rlock_list_progress){
-		.server = rlock_url_server(rlock__connection_server(connection))
-	};
+	listing->looked_into = listing->progress->denied = 0;
 	for (size_t i = 0; i < sizeof(sorts) / sizeof(sorts[0]) && status == RLOCK_OK; i++) {
 		listing->sort = &sorts[i];
 		status = scan_sort(listing, &number);
 	}
-	return end_server(listing, status);
+	return status == RLOCK_OK && listing->progress->denied > 0 ? report_denied(listing)
+								   : status;
 }
 
 enum rlock_status rlock_list(struct rlock_conn *conn, const struct rlock_list_request *request)
 {
+	struct rlock_list_progress progress = { .server = "", .error = "" };
 	enum rlock_status first = RLOCK_OK;
 
 	for (size_t i = 0; i < conn->server_count && first != RLOCK_CANCELLED; i++) {
 		struct rlock__error error = conn->error;
-		struct listing listing = { .conn = conn, .request = request };
+		struct listing listing = { .conn = conn,
+					   .request = request,
+					   .progress = &progress };
 		enum rlock_status status = rlock__conn_each_node(conn, i, list_server, &listing);
 
 		tdestroy(listing.seen, free);

@@ -308,8 +308,8 @@ struct rlock_server_info {
 	const char *server;
 	const char *facts;        /* what it tells: for rlock_server_fact */
 	char tls[RLOCK_FACT_MAX]; /* "TLSv1.3"; empty: the connection has no TLS */
-	int64_t certificate_s;    /* in how many seconds its certificate ends; -1: that is not known */
-	size_t sentinels;         /* of the URL; 0: none */
+	int64_t certificate_s; /* in how many seconds its certificate ends; -1: that is not known */
+	size_t sentinels;      /* of the URL; 0: none */
 	size_t sentinels_answered;
 	bool is_sharded; /* it is a proxy, which keeps keys on several servers */
 };
@@ -755,15 +755,15 @@ RLOCK_API enum rlock_status rlock_inspect(struct rlock_conn *conn, const struct 
 					  struct rlock_inspection **out, size_t *count_out);
 RLOCK_API void rlock_inspections_free(struct rlock_inspection *inspections, size_t count);
 
-/* How far rlock_list is on one server; in a cluster on one node. */
+/* How far rlock_list is. */
 struct rlock_list_progress {
-	const char *server;       /* as rlock_url_server */
-	uint64_t looked_at;       /* about so many keys of any sort */
-	uint64_t found;           /* so many locks */
-	uint64_t denied;          /* so many keys that the user may not look at */
-	bool is_over;             /* the last call for this server */
-	enum rlock_status status; /* when it is over: RLOCK_OK, or why the list is not complete */
-	const char *error; /* the reason for status or denied; one line, safe for a terminal */
+	uint64_t looked_at; /* about so many keys of any sort */
+	uint64_t found;     /* so many locks */
+	/* The server, at its end, as rlock_url_server; of a cluster the node: the user may not look at so many of its keys. */
+	const char *server;
+	uint64_t denied;
+	const char *
+		error; /* why; one line, safe for a terminal. Empty: it is not the end, or none was denied */
 };
 
 struct rlock_list_request {
@@ -774,7 +774,7 @@ struct rlock_list_request {
 	struct rlock_name pattern;
 	/* Called with some locks at a time. They are valid during the call; the queue is counted only. */
 	void (*on_locks)(void *ctx, const struct rlock_inspection *locks, size_t count);
-	/* Called after each step, and once at the end of each server; NULL: not called. */
+	/* Called after each step, and at the end of each server that denied some keys; NULL: not called. */
 	void (*on_progress)(void *ctx, const struct rlock_list_progress *progress);
 	void *ctx;
 	size_t holders_max; /* how many holders of each lock are listed; 0: a few. More take longer */

@@ -146,7 +146,10 @@ static void field_json(struct json *json, const struct field *field, const void 
 		json_number(json, field->key, (int64_t) * (const size_t *)value);
 		break;
 	case FIELD_POSITION:
-		json_number(json, field->key, (int64_t)position);
+		if (position > 0)
+			json_number(json, field->key, (int64_t)position);
+		else
+			json_null(json, field->key);
 		break;
 	case FIELD_BOOL:
 		json_bool(json, field->key, *(const bool *)value);
@@ -192,7 +195,7 @@ static void list_json(struct json *json, const struct field *field, const void *
 
 void fields_json(struct json *json, const struct field *fields, const void *object)
 {
-	fields_json_at(json, fields, object, 1);
+	fields_json_at(json, fields, object, 0);
 }
 /* NOLINTEND(misc-no-recursion) */
 

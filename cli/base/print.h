@@ -33,7 +33,7 @@ enum field_type {
 	FIELD_NUMBERS,  /* const char *: numbers with a blank between two; a list in JSON */
 	FIELD_SIZE,     /* size_t */
 	FIELD_BOOL,
-	FIELD_POSITION, /* in its list, from 1 */
+	FIELD_POSITION, /* in its list, from 1; null of what is in none */
 	FIELD_KIND,     /* enum rlock_kind; RLOCK_ANY is null */
 	FIELD_CLIENT,   /* enum rlock_client */
 	FIELD_WORD,     /* what word() says of the struct; "" is null in JSON */
