@@ -233,31 +233,6 @@ static size_t bytes_of(const char *text, size_t width)
 	return len;
 }
 
-void columns_init(struct columns *columns, const struct column *table, size_t count, size_t indent,
-		  size_t width)
-{
-	*columns = (struct columns){
-		.table = table,
-		.count = count,
-		.indent = indent,
-		.room = width > indent ? width - indent : width,
-	};
-}
-
-static void remove_rows(struct columns *columns)
-{
-	for (size_t i = 0; i < columns->row_count; i++)
-		free(columns->rows[i]);
-	columns->row_count = columns->header_count = 0;
-}
-
-void columns_free(struct columns *columns)
-{
-	remove_rows(columns);
-	free(columns->rows);
-	*columns = (struct columns){ 0 };
-}
-
 static void widen(struct columns *columns, size_t column, const char *text)
 {
 	size_t width = width_of(text), third = columns->room / 3;
@@ -269,6 +244,33 @@ static void widen(struct columns *columns, size_t column, const char *text)
 		return;
 	if (width > columns->widths[column])
 		columns->widths[column] = width;
+}
+
+void columns_init(struct columns *columns, const struct column *table, size_t count, size_t indent,
+		  size_t width)
+{
+	*columns = (struct columns){
+		.table = table,
+		.count = count,
+		.indent = indent,
+		.room = width > indent ? width - indent : width,
+	};
+	for (size_t i = 0; i < count; i++)
+		widen(columns, i, table[i].header);
+}
+
+static void remove_rows(struct columns *columns)
+{
+	for (size_t i = 0; i < columns->row_count; i++)
+		free(columns->rows[i]);
+	columns->row_count = 0;
+}
+
+void columns_free(struct columns *columns)
+{
+	remove_rows(columns);
+	free(columns->rows);
+	*columns = (struct columns){ 0 };
 }
 
 #define COUNT_MAX 64 /* what columns_merge puts into an empty last cell */
@@ -289,7 +291,7 @@ static char *join(const char *key, const char *const *texts, size_t count)
 	return row;
 }
 
-static void add(struct columns *columns, const char *key, const char *const *texts)
+void columns_add(struct columns *columns, const char *key, const char *const *texts)
 {
 	char **rows = array_grow(columns->rows, columns->row_count, sizeof(*rows));
 	char *row = join(key, texts, columns->count);
@@ -304,20 +306,6 @@ static void add(struct columns *columns, const char *key, const char *const *tex
 	rows[columns->row_count++] = row;
 	for (size_t i = 0; i < columns->count; i++)
 		widen(columns, i, texts[i]);
-}
-
-void columns_add(struct columns *columns, const char *key, const char *const *texts)
-{
-	const char *headers[COLUMNS_MAX];
-
-	for (size_t i = 0; i < columns->count; i++)
-		headers[i] = columns->table[i].header;
-	if (!columns->has_headers) {
-		add(columns, "", headers);
-		columns->header_count = columns->row_count;
-	}
-	columns->has_headers = true;
-	add(columns, key, texts);
 }
 
 void columns_add_fields(struct columns *columns, const struct field *fields, const void *object,
@@ -352,11 +340,8 @@ static int compare(const void *a, const void *b)
 
 void columns_sort(struct columns *columns)
 {
-	size_t first = columns->header_count;
-
-	if (columns->row_count > first)
-		qsort(columns->rows + first, columns->row_count - first, sizeof(*columns->rows),
-		      compare);
+	if (columns->row_count > 0)
+		qsort(columns->rows, columns->row_count, sizeof(*columns->rows), compare);
 }
 
 static void set_count(struct columns *columns, char *row, size_t count, size_t of)
@@ -369,10 +354,10 @@ static void set_count(struct columns *columns, char *row, size_t count, size_t o
 
 void columns_merge(struct columns *columns, size_t of)
 {
-	size_t kept = columns->header_count, count = 0;
+	size_t kept = 0, count = 0;
 	char **rows = columns->rows;
 
-	for (size_t at = kept; at < columns->row_count; at++) {
+	for (size_t at = 0; at < columns->row_count; at++) {
 		if (count > 0 && compare(&rows[kept - 1], &rows[at]) == 0) {
 			free(rows[at]);
 			count++;
@@ -406,7 +391,7 @@ static size_t total_of(const struct layout *layout)
 /* Whether a row has text in it. */
 static bool is_used(const struct columns *columns, size_t column)
 {
-	for (size_t row = columns->header_count; row < columns->row_count; row++)
+	for (size_t row = 0; row < columns->row_count; row++)
 		if (cell_of(columns->rows[row], column)[0] != '\0')
 			return true;
 	return false;
@@ -448,14 +433,11 @@ static void print_cell(const char *text, enum column_way way, size_t width, bool
 }
 
 /* No blanks at the end of a line. */
-static void print_row(const struct columns *columns, const struct layout *layout, const char *row,
-		      FILE *out)
+static void print_row(const struct columns *columns, const struct layout *layout,
+		      const char *cells[COLUMNS_MAX], FILE *out)
 {
 	size_t last = layout->beside, beside_first = layout->widths[0] + GAP;
-	const char *cells[COLUMNS_MAX] = { "" };
 
-	for (size_t i = 0; i < columns->count; i++)
-		cells[i] = cell_of(row, i);
 	if (columns->table[0].way == COLUMN_LONG && columns->room > 0 &&
 	    width_of(cells[0]) > layout->widths[0]) {
 		(void)fprintf(out, "%*s%s\n", (int)columns->indent, "", cells[0]);
@@ -481,13 +463,23 @@ static void print_row(const struct columns *columns, const struct layout *layout
 
 bool columns_print(struct columns *columns, FILE *out)
 {
+	const char *cells[COLUMNS_MAX] = { NULL };
 	struct layout layout;
 
 	if (columns->is_out_of_memory)
 		return false;
 	layout = lay_out(columns);
-	for (size_t i = 0; i < columns->row_count; i++)
-		print_row(columns, &layout, columns->rows[i], out);
+	for (size_t i = 0; i < columns->count; i++)
+		cells[i] = columns->table[i].header;
+	if (!columns->has_headers && columns->row_count > 0) {
+		print_row(columns, &layout, cells, out);
+		columns->has_headers = true;
+	}
+	for (size_t row = 0; row < columns->row_count; row++) {
+		for (size_t i = 0; i < columns->count; i++)
+			cells[i] = cell_of(columns->rows[row], i);
+		print_row(columns, &layout, cells, out);
+	}
 	remove_rows(columns);
 	return true;
 }

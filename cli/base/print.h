@@ -79,14 +79,14 @@ struct columns {
 	const struct column *table;
 	size_t count, indent;
 	size_t room;      /* without the indent; 0: nothing is fitted */
-	bool has_headers; /* they were added */
+	bool has_headers; /* they were printed */
 	size_t widths[COLUMNS_MAX];
 	char **rows; /* one piece of memory each: the key and the cells, one after the other */
-	size_t row_count, header_count; /* how many of the rows are headers */
-	bool is_out_of_memory;          /* stays set: checked once, by columns_print */
+	size_t row_count;
+	bool is_out_of_memory; /* stays set: checked once, by columns_print */
 };
 
-/* width is that of the terminal; 0: there is none. The headers come with the first row. */
+/* width is that of the terminal; 0: there is none. The headers are printed with the first row. */
 void columns_init(struct columns *columns, const struct column *table, size_t count, size_t indent,
 		  size_t width);
 void columns_free(struct columns *columns);
