@@ -273,7 +273,6 @@ struct acquirer {
 	char note[RLOCK_NOTE_MAX];
 	struct rlock_process process;
 	int64_t begun_ms;
-	int end_signal;    /* of a lock of --owner: it asked us to end; 0: none did */
 	int64_t waited_ms; /* since then, until the lock was acquired or the wait had ended */
 	int64_t shrink_ms; /* when to shrink in a wait that goes on */
 	bool has_shown_wait;
@@ -550,9 +549,10 @@ static enum rlock_status request_lock(struct acquirer *acquirer, struct rlock_ho
 }
 
 /* What ended the wait is a signal, which ends us as well, or the end of a process: the one that the lock was for. */
-static int end_cancelled(const struct acquirer *acquirer, int signal)
+static int end_cancelled(const struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->args.opts;
+	int signal = acquirer->args.lease->exit_signal;
 	char reason[32], name[NAME_SHOWN_MAX];
 
 	/* A shell begins another line when its Ctrl-C has ended a command. */
@@ -566,14 +566,14 @@ static int end_cancelled(const struct acquirer *acquirer, int signal)
 	return opts->conflict_exit_code;
 }
 
-static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status status, int signal)
+static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status status)
 {
 	const struct opts *opts = acquirer->args.opts;
 	struct rlock_conn *conn = acquirer->args.conn;
 	char name[NAME_SHOWN_MAX];
 
 	if (status == RLOCK_CANCELLED)
-		return end_cancelled(acquirer, signal);
+		return end_cancelled(acquirer);
 	/* The nested call does not wait for a lock that is held for it. */
 	if (status == RLOCK_EDEADLOCK && rlock_conn_error_process(conn)->pid != 0) {
 		message_error(
@@ -589,8 +589,7 @@ static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status s
 }
 
 /* In the renewer; of a lock of --owner in rlock itself. */
-static enum rlock_status acquire(void *ctx, const int *signal, struct rlock_hold **hold_out,
-				 int *code_out)
+static enum rlock_status acquire(void *ctx, struct rlock_hold **hold_out)
 {
 	struct acquirer *acquirer = ctx;
 	enum rlock_status status = request_lock(acquirer, hold_out);
@@ -605,7 +604,7 @@ static enum rlock_status acquire(void *ctx, const int *signal, struct rlock_hold
 		wait_report_acquired(acquirer->args.opts, acquirer->waited_ms,
 				     acquirer->has_shown_wait);
 	} else {
-		*code_out = end_not_acquired(acquirer, status, *signal);
+		acquirer->args.lease->exit_code = end_not_acquired(acquirer, status);
 	}
 	return status;
 }
@@ -615,29 +614,29 @@ static enum rlock_status acquire(void *ctx, const int *signal, struct rlock_hold
 /* Whether the wait goes on. */
 static bool is_not_ended(void *ctx)
 {
-	struct acquirer *acquirer = ctx;
+	struct lease *lease = ctx;
 
-	if (acquirer->end_signal == 0)
-		acquirer->end_signal = signals_pending_end();
-	return acquirer->end_signal == 0;
+	if (lease->exit_signal == 0)
+		lease->exit_signal = signals_pending_end();
+	return lease->exit_signal == 0;
 }
 
 static int hold_for_owner(struct acquirer *acquirer)
 {
+	struct lease *lease = acquirer->args.lease;
 	struct rlock_hold *hold = NULL;
-	int code = 0;
 
-	rlock_conn_set_events(acquirer->args.conn, signals_fd(), is_not_ended, acquirer);
-	if (acquire(acquirer, &acquirer->end_signal, &hold, &code) == RLOCK_OK) {
-		lease_record_acquired(acquirer->args.lease, hold);
-		if (is_not_ended(acquirer))
-			code = front_print_acquired(acquirer->args.opts, acquirer->args.lease);
+	rlock_conn_set_events(acquirer->args.conn, signals_fd(), is_not_ended, lease);
+	if (acquire(acquirer, &hold) == RLOCK_OK) {
+		lease_record_acquired(lease, hold);
+		if (is_not_ended(lease))
+			lease->exit_code = front_print_acquired(lease);
 		rlock_conn_set_events(acquirer->args.conn, -1, NULL, NULL);
-		if (acquirer->end_signal != 0 || code != 0)
+		if (lease->exit_signal != 0 || lease->exit_code != 0)
 			finish_unused(acquirer->args.conn, hold);
 	}
 	rlock_hold_free(hold);
-	return acquirer->end_signal != 0 ? signals_die_by(acquirer->end_signal) : code;
+	return lease->exit_signal != 0 ? signals_die_by(lease->exit_signal) : lease->exit_code;
 }
 
 /* ---- all of it ---- */

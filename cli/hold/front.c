@@ -49,7 +49,6 @@ struct front {
 	int crash;      /* the signal that ended the renewer, if not SIGKILL */
 	bool is_over;
 	bool has_job_ended; /* the command, whether the renewer has seen that or not */
-	bool has_left;      /* the renewer goes on alone, as lease.h says */
 	sigset_t got;       /* all signals so far, but for SIGCHLD */
 	/* Signals that were sent to the renewer and that it has not taken. */
 	sigset_t pending;
@@ -211,8 +210,10 @@ static void read_signals(struct front *front)
 
 /* ---- what the renewer says ---- */
 
-int front_print_acquired(const struct opts *opts, const struct lease *lease)
+int front_print_acquired(const struct lease *lease)
 {
+	const struct opts *opts = lease->opts;
+
 	if (!opts->fence && lease->names[0].slots == NULL)
 		return 0;
 	for (size_t i = 0; i < opts->name_count; i++)
@@ -225,6 +226,7 @@ int front_print_acquired(const struct opts *opts, const struct lease *lease)
 
 static void commit(struct front *front)
 {
+	int starting = HOLD_STARTING;
 	struct proc renewer;
 
 	if (front->end_signal != 0)
@@ -232,11 +234,13 @@ static void commit(struct front *front)
 	/* By its hold file an unlock has to find the renewer, which /proc may hide from its own user. */
 	front->code = renewer_look_at(front->renewer, &renewer);
 	if (front->code == 0)
-		front->code = front_print_acquired(front->args->opts, front->lease);
+		front->code = front_print_acquired(front->lease);
 	if (front->code == 0) {
-		front->lease->is_committed = true;
-		front->is_over = true;
-		front->renewer = 0;
+		/* Else the renewer is about to release it, since it is lost, say, and then ends. */
+		front->is_over = atomic_compare_exchange_strong(&front->lease->phase, &starting,
+								HOLD_RUNNING);
+		front->renewer = front->is_over ? 0 : front->renewer;
+		front->code = front->is_over ? 0 : -1;
 		return;
 	}
 	front->end_ms = rlock_now_ms() + ANSWER_MS;
@@ -248,7 +252,7 @@ static void commit(struct front *front)
 static void leave(struct front *front)
 {
 	front->lease->has_front_left = true;
-	front->has_left = front->is_over = true;
+	front->is_over = true;
 	front->renewer = 0;
 }
 
@@ -368,6 +372,7 @@ static void follow_end(struct front *front)
 	} else {
 		message_debug("the renewer has ended: another goes on");
 		lease->phase = HOLD_WAITING;
+		lease->exit_signal = 0;
 		lease->signals_taken = front->signals_sent;
 		front->answer_ms = INT64_MAX;
 		front->again_ms = front->forked_ms + AGAIN_MS;
@@ -510,7 +515,7 @@ int front_run(const struct hold_args *args)
 		front.code = EXIT_SYSTEM;
 	}
 	code = front.code;
-	if (front.has_left) {
+	if (args->lease->has_front_left) {
 		(void)lease_read_end(args->lease, &code, &signal);
 	} else if (code < 0) {
 		code = args->lease->exit_code;

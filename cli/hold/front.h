@@ -17,6 +17,6 @@ int front_run(const struct hold_args *args);
  * Print the fencing tokens of a lock without a command, or the slots of a semaphore. A script that reads one must not go on
  * without it. 0, or the exit code after one line by message_error.
  */
-int front_print_acquired(const struct opts *opts, const struct lease *lease);
+int front_print_acquired(const struct lease *lease);
 
 #endif

@@ -73,8 +73,6 @@ struct lease {
 	atomic_bool
 		has_front_left; /* it has ended before leftover processes for which the lock stays held */
 	atomic_bool is_front_stopped; /* it stopped itself, because the command was */
-	atomic_bool
-		is_committed; /* of a lock for a process: rlock has printed its tokens or slots, and ends */
 	/* Not positive: it was not started. rlock counts down for each renewer that was killed before. */
 	_Atomic pid_t job_pid;
 	_Atomic uint64_t job_start; /* its start time in the kernel's ticks; 0: not known yet */
@@ -82,12 +80,13 @@ struct lease {
 	_Atomic int64_t job_end;    /* lease_record_end; 0: it has not ended */
 	_Atomic int64_t
 		ended_ms; /* when it had ended at the latest, with --wait-all all of its processes; 0: not yet */
-	_Atomic int exit_code, exit_signal; /* of rlock */
-	char why[LEASE_WHY_MAX];            /* why the last renewal failed */
-	size_t size;                        /* of all this memory */
-	atomic_bool is_told;                /* to stop */
-	_Atomic size_t told_name;           /* the index of the name of which it is */
-	char told_by[RLOCK_NOTE_MAX];       /* set before */
+	/* Of rlock. Before there is a job: the signal that ended the wait, and why there will be none. */
+	_Atomic int exit_code, exit_signal;
+	char why[LEASE_WHY_MAX];      /* why the last renewal failed */
+	size_t size;                  /* of all this memory */
+	atomic_bool is_told;          /* to stop */
+	_Atomic size_t told_name;     /* the index of the name of which it is */
+	char told_by[RLOCK_NOTE_MAX]; /* set before */
 	size_t name_count;
 	struct lease_name {
 		char owner[RLOCK_OWNER_MAX];

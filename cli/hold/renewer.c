@@ -59,11 +59,7 @@ struct renewer {
 	struct job *job;
 	struct report report;
 	bool is_front;        /* this is rlock, which has taken over */
-	bool is_alone;        /* the other of the two processes is dead */
-	bool is_unused;       /* the hold came to nothing: it is released before there was a job */
 	bool may_be_released; /* a process that was killed may have sent the release */
-	int wait_signal;      /* that ended the wait; 0: none */
-	int code;             /* with which rlock exits if there was no job to exit like */
 	uint64_t start;       /* our start time in the kernel's ticks */
 	struct hold_events events;
 	int front_fd;            /* a descriptor of rlock; -1: it is dead, or this is rlock */
@@ -71,8 +67,7 @@ struct renewer {
 	enum record_kind unsaid; /* what rlock is told at tell_ms */
 	int unread_fd;           /* rlock's end of that */
 	/* The job. */
-	bool may_front_leave; /* it was told so */
-	bool is_settled;      /* what is done once the job runs has been done */
+	bool is_settled;   /* what is done once the job runs has been done */
 	bool is_continued; /* the command was continued, or has ended, since rlock stopped with it */
 	int stops;         /* how often the command was stopped */
 	int stop_signal;   /* the last that stopped it */
@@ -80,8 +75,7 @@ struct renewer {
 	int closes_fd;         /* readable when the file of the descriptor was closed; -1: none */
 	bool has_closed;       /* the process has closed the descriptor */
 	int64_t descriptor_ms; /* when to look whether it has */
-	bool has_target_ended;
-	bool is_requesting; /* a renewal is under way */
+	bool is_requesting;    /* a renewal is under way */
 	/* Times; INT64_MAX: never. */
 	int64_t renewal_ms;          /* when the next renewal is due */
 	int64_t retry_ms;            /* how long after a failure the next one is due */
@@ -164,9 +158,9 @@ enum hold_event {
 	HOLD_EVENTS,
 };
 
+/* The hold came to nothing: it is released before there was a job, and ended_ms says that none has ended. */
 static void abandon(struct renewer *renewer)
 {
-	renewer->is_unused = true;
 	renewer->lease->phase = HOLD_RELEASING;
 }
 
@@ -198,7 +192,7 @@ static void end_job(struct renewer *renewer)
 	struct lease *lease = renewer->lease;
 
 	if (lease->exec_error != 0) {
-		renewer->code =
+		lease->exit_code =
 			command_report_not_run(renewer->args->opts->command[0], lease->exec_error);
 		abandon(renewer);
 	} else if (!lease->is_for_process &&
@@ -355,7 +349,7 @@ static void take_signal(struct renewer *renewer, int signal, bool continues)
 		lease->was_told_to_end = true;
 		happen(renewer, EVENT_TOLD_TO_END);
 	} else if (lease->phase <= HOLD_STARTING && signals_is_ending(signal)) {
-		renewer->wait_signal = signal;
+		lease->exit_signal = signal;
 		happen(renewer, EVENT_TOLD_TO_END);
 	}
 }
@@ -401,8 +395,6 @@ static void read_dialog(struct renewer *renewer)
 {
 	struct record record;
 
-	if (renewer->lease->phase == HOLD_STARTING && renewer->lease->is_committed)
-		renewer->lease->phase = HOLD_RUNNING;
 	for (int i = 0;
 	     i < DIALOG_AT_ONCE && dialog_read(renewer->dialog_fd, renewer->events.fd, &record);
 	     i++) {
@@ -444,11 +436,8 @@ static void log_unread(struct renewer *renewer)
 /* What it has sent before its end is read before. */
 static void look_at_front(struct renewer *renewer)
 {
-	if (renewer->is_alone || renewer->is_front)
-		return;
 	if (os_is_ready(renewer->front_fd)) {
 		read_dialog(renewer);
-		renewer->is_alone = true;
 		forget(renewer, &renewer->front_fd);
 		forget(renewer, &renewer->dialog_fd);
 		dialog_take_output(-1);
@@ -506,7 +495,7 @@ static void follow_shell(struct renewer *renewer)
 	forget(renewer, &renewer->shell_fd);
 	if (!is_command_stopped(renewer))
 		return;
-	if (!renewer->is_alone)
+	if (renewer->front_fd >= 0)
 		lookup = job_control_open_shell(renewer->lease, &renewer->shell_fd);
 	if (lookup == PROC_SEEN)
 		(void)os_events_add(renewer->events.fd, renewer->shell_fd);
@@ -540,7 +529,7 @@ static void look_at_descriptor(struct renewer *renewer)
 	renewer->descriptor_ms = rlock_now_ms() + DESCRIPTOR_LOOK_MS;
 }
 
-static bool has_job_ended(struct renewer *renewer)
+static bool has_job_ended(const struct renewer *renewer)
 {
 	if (renewer->lease->is_for_process)
 		return renewer->has_closed || os_is_ready(renewer->args->target_fd);
@@ -658,7 +647,7 @@ static void start_command(struct renewer *renewer)
 		lease->max_run_end_ms = rlock_now_ms() + lease->opts->max_run_ms;
 	environment = command_environment(args->opts, args->kind, renewer->hold, renewer->start);
 	if (environment == NULL) {
-		renewer->code = message_out_of_memory();
+		lease->exit_code = message_out_of_memory();
 		abandon(renewer);
 		return;
 	}
@@ -673,7 +662,7 @@ static void start_command(struct renewer *renewer)
 		command_await_start();
 		renewer->settle_ms = rlock_now_ms() + COMMAND_SETTLE_MS;
 	} else {
-		renewer->code = command_report_not_started(args->opts->command[0]);
+		lease->exit_code = command_report_not_started(args->opts->command[0]);
 		abandon(renewer);
 	}
 	/* The environment is not freed: an exec that takes long may still have to read it. */
@@ -711,7 +700,8 @@ static int64_t next_ms(const struct renewer *renewer)
 	if (renewer->is_requesting)
 		next = least(next, now_ms + BUSY_MAX_MS);
 	/* No event tells that rlock was continued, or that it is stopped by now. */
-	if ((phase == HOLD_STARTING && !lease->is_for_process) || lease->is_front_stopped)
+	if ((phase == HOLD_STARTING && !lease->is_for_process) ||
+	    (lease->is_front_stopped && renewer->front_fd >= 0))
 		next = least(next, now_ms + LOOK_MS);
 	next = least(next, renewer->touch_ms);
 	next = least(next, renewer->raise_ms);
@@ -737,9 +727,8 @@ static void let_front_leave(struct renewer *renewer)
 	const struct lease *lease = renewer->lease;
 
 	if (lease->phase != HOLD_LEFTOVERS || !lease->opts->is_flock || lease->is_lost ||
-	    renewer->may_front_leave || renewer->is_front || renewer->is_alone)
+	    renewer->unsaid == RECORD_LEFT || renewer->front_fd < 0)
 		return;
-	renewer->may_front_leave = true;
 	if (!renewer->is_settled)
 		settle(renewer);
 	tell(renewer, RECORD_LEFT);
@@ -775,8 +764,8 @@ static bool goes_on(const struct renewer *renewer)
 	const struct lease *lease = renewer->lease;
 
 	if (lease->phase == HOLD_WAITING)
-		return renewer->wait_signal == 0 && !renewer->is_alone &&
-		       !renewer->has_target_ended;
+		return lease->exit_signal == 0 && renewer->front_fd >= 0 &&
+		       (!lease->is_for_process || !has_job_ended(renewer));
 	return lease->phase != HOLD_RELEASING || rlock_now_ms() < renewer->abandon_ms;
 }
 
@@ -795,7 +784,6 @@ static bool turn(void *ctx)
 	look_at_front(renewer);
 	follow_shell(renewer);
 	look_at_descriptor(renewer);
-	renewer->has_target_ended = renewer->lease->is_for_process && has_job_ended(renewer);
 	if (has_job_ended(renewer))
 		happen(renewer, EVENT_JOB_ENDED);
 	follow_job(renewer);
@@ -922,13 +910,11 @@ static void finish_without_job(struct renewer *renewer)
 	struct lease *lease = renewer->lease;
 
 	finish_unused(renewer->args->conn, renewer->hold);
-	lease->exit_signal = renewer->wait_signal;
-	lease->exit_code = renewer->code;
 	if (lease->exit_code == 0 && lease->is_lost)
 		lease->exit_code = EXIT_LOST;
 	else if (lease->exit_code == 0 && lease->reason != TERMINATE_NONE)
 		lease->exit_code = EXIT_ENDED;
-	if (renewer->has_target_ended)
+	if (lease->is_for_process && has_job_ended(renewer))
 		lease->exit_code = renewer->args->opts->conflict_exit_code;
 }
 
@@ -940,7 +926,7 @@ static void finish(struct renewer *renewer)
 	/* The process may lock the descriptor anew by now, and release this hold after us. */
 	if (renewer->has_closed && args->hold_file != NULL)
 		hold_file_mark_abandoned(args->hold_file, true);
-	if (renewer->is_unused)
+	if (renewer->lease->ended_ms == 0)
 		finish_without_job(renewer);
 	else
 		finish_hold(args->conn, renewer->hold, renewer->lease, renewer->may_be_released);
@@ -1004,18 +990,16 @@ static bool acquire(struct renewer *renewer)
 
 	stops(&set);
 	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
-	status = args->acquire(args->ctx, &renewer->wait_signal, &renewer->hold, &renewer->code);
+	status = args->acquire(args->ctx, &renewer->hold);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	if (status == RLOCK_OK) {
 		lease_record_acquired(renewer->lease, renewer->hold);
 		plan_renewal(renewer);
 		/* What was to end the wait came together with the lock. */
-		if (renewer->wait_signal != 0 || renewer->is_alone)
+		if (renewer->lease->exit_signal != 0 || renewer->front_fd < 0)
 			abandon(renewer);
 		return true;
 	}
-	renewer->lease->exit_code = renewer->code;
-	renewer->lease->exit_signal = renewer->wait_signal;
 	renewer->lease->phase = HOLD_ENDED;
 	return false;
 }
@@ -1079,8 +1063,8 @@ static void hand_over(struct renewer *renewer)
 	(void)!chdir("/");
 	renewer->lease->job_pid = args->hold_file->pid;
 	renewer->lease->job_start = args->hold_file->start;
-	renewer->code = save_file(renewer);
-	if (renewer->code != 0) {
+	renewer->lease->exit_code = save_file(renewer);
+	if (renewer->lease->exit_code != 0) {
 		abandon(renewer);
 		return;
 	}
@@ -1158,10 +1142,6 @@ void renewer_take_over(const struct hold_args *args, struct job *job,
 	if (lease->phase == HOLD_STARTING)
 		lease->phase = HOLD_RUNNING;
 	renewer.may_be_released = lease->phase == HOLD_RELEASING;
-	if (renewer.may_be_released && lease->exec_error != 0) {
-		renewer.is_unused = true;
-		renewer.code = EXIT_CANNOT_RUN;
-	}
 	renewer.events = *events;
 	renewer.events.timer_ms = INT64_MAX;
 	renewer.hold = args->hold;

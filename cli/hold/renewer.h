@@ -28,11 +28,10 @@ struct hold_args {
 	int target_fd;               /* a descriptor of that process; -1 with a command */
 	/*
 	 * Acquires the lock, with the owner, the hold id and the wait of the lease. Called in the renewer. Where the result
-	 * is another than RLOCK_OK it says so to the user, and sets *code_out; after RLOCK_CANCELLED *signal is what ended
-	 * the wait, 0: the end of a process.
+	 * is another than RLOCK_OK it says so to the user, and sets the lease's exit_code; after RLOCK_CANCELLED its
+	 * exit_signal is what ended the wait, 0: the end of a process.
 	 */
-	enum rlock_status (*acquire)(void *ctx, const int *signal, struct rlock_hold **hold_out,
-				     int *code_out);
+	enum rlock_status (*acquire)(void *ctx, struct rlock_hold **hold_out);
 	void *ctx;
 };
 
