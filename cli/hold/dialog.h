@@ -21,8 +21,7 @@ enum record_kind {
 	RECORD_LEFT, /* the command has ended, and leftover processes keep the lock: rlock may end */
 	RECORD_ACQUIRED, /* a lock for a process is held, and waits for rlock to commit it */
 	/* From rlock. */
-	RECORD_SIGNAL, /* rlock was sent this signal; number */
-	RECORD_HANG_UP, /* the same for a SIGHUP of the terminal, with which the kernel sends SIGCONT */
+	RECORD_SIGNALS, /* rlock was sent signals: the lease has them */
 	RECORD_CONTINUED, /* rlock goes on after it has stopped with its command; number: that of RECORD_STOPPED */
 };
 

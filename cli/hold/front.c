@@ -50,13 +50,9 @@ struct front {
 	bool is_over;
 	bool has_job_ended; /* the command, whether the renewer has seen that or not */
 	sigset_t got;       /* all signals so far, but for SIGCHLD */
-	/* Signals that were sent to the renewer and that it has not taken. */
-	sigset_t pending;
-	int64_t signals_sent;
-	int64_t sent_at[NSIG]; /* what signals_sent was with the last of each */
-	int64_t awaited;       /* the one that answer_ms is for */
-	int stop;              /* the last that the renewer told us of */
-	int64_t forked_ms;     /* when the last renewer was */
+	int64_t taken;      /* what signals_taken was when answer_ms was set */
+	int stop;           /* the last that the renewer told us of */
+	int64_t forked_ms;  /* when the last renewer was */
 	/* Times; INT64_MAX: never. */
 	int64_t answer_ms;           /* the renewer has to have answered */
 	int64_t end_ms;              /* the renewer has to have ended */
@@ -164,21 +160,16 @@ static void reap(struct front *front)
 static void pass_on(struct front *front, const struct os_signal *signal)
 {
 	bool is_hang_up = signal->number == SIGHUP && signal->is_from_kernel;
+	uint64_t mask = UINT64_C(1) << (is_hang_up ? 0 : signal->number);
 	int64_t now_ms = rlock_now_ms();
 
-	/* As in the kernel: one that has not been taken stands for the next. Else a flood of them would fill the dialog. */
-	if (signal->number < SIGRTMIN &&
-	    front->sent_at[signal->number] > front->lease->signals_taken)
-		return;
-	if (front->lease->signals_taken == front->signals_sent)
-		sigemptyset(&front->pending);
-	(void)sigaddset(&front->pending, signal->number);
-	front->sent_at[signal->number] = ++front->signals_sent;
-	(void)dialog_send(front->dialog_fd, is_hang_up ? RECORD_HANG_UP : RECORD_SIGNAL,
-			  signal->number, NULL, 0);
 	if (front->answer_ms == INT64_MAX)
-		front->awaited = front->signals_sent;
+		front->taken = front->lease->signals_taken;
 	front->answer_ms = least(front->answer_ms, now_ms + ANSWER_MS);
+	/* As in the kernel: one that has not been taken stands for the next. Else a flood of them would fill the dialog. */
+	if ((atomic_fetch_or(&front->lease->signals, mask) & mask) != 0)
+		return;
+	(void)dialog_send(front->dialog_fd, RECORD_SIGNALS, 0, NULL, 0);
 	if (front->lease->phase > HOLD_STARTING || !signals_is_ending(signal->number) ||
 	    front->end_signal != 0)
 		return;
@@ -244,8 +235,8 @@ static void commit(struct front *front)
 		return;
 	}
 	front->end_ms = rlock_now_ms() + ANSWER_MS;
-	(void)dialog_send(front->dialog_fd, RECORD_SIGNAL, SIGTERM, NULL, 0);
-	front->signals_sent++;
+	front->lease->signals |= UINT64_C(1) << SIGTERM;
+	(void)dialog_send(front->dialog_fd, RECORD_SIGNALS, 0, NULL, 0);
 }
 
 /* Only the command's end counts for our status. */
@@ -362,10 +353,7 @@ static void follow_end(struct front *front)
 	} else if (has_job(front)) {
 		message_debug("the renewer has ended: rlock takes over");
 		close_job(front);
-		/* The command has had them. */
-		if (lease->signals_taken == front->signals_sent)
-			sigemptyset(&front->pending);
-		renewer_take_over(front->args, &front->job, &front->events, &front->pending);
+		renewer_take_over(front->args, &front->job, &front->events);
 		front->is_over = true;
 	} else if (is_over_without_job(front)) {
 		end_without_job(front);
@@ -373,7 +361,7 @@ static void follow_end(struct front *front)
 		message_debug("the renewer has ended: another goes on");
 		lease->phase = HOLD_WAITING;
 		lease->exit_signal = 0;
-		lease->signals_taken = front->signals_sent;
+		lease->signals = lease->signals_in_hand = 0;
 		front->answer_ms = INT64_MAX;
 		front->again_ms = front->forked_ms + AGAIN_MS;
 	}
@@ -392,11 +380,11 @@ static void check_renewer(struct front *front)
 		front->has_job_ended = true;
 		front->answer_ms = least(front->answer_ms, now_ms + ANSWER_MS);
 	}
-	if (front->answer_ms <= now_ms && lease->signals_taken >= front->awaited &&
+	if (front->answer_ms <= now_ms &&
+	    (lease->signals_taken != front->taken || !lease_has_signals(lease)) &&
 	    (!front->has_job_ended || lease->job_end != 0)) {
-		front->awaited = front->signals_sent;
-		front->answer_ms =
-			lease->signals_taken == front->awaited ? INT64_MAX : now_ms + ANSWER_MS;
+		front->taken = lease->signals_taken;
+		front->answer_ms = lease_has_signals(lease) ? now_ms + ANSWER_MS : INT64_MAX;
 	}
 	/* The command was started before the renewer had the signal that was to end the wait: it has been passed on. */
 	if (lease->phase >= HOLD_RUNNING && lease->phase <= HOLD_TERMINATING)
@@ -478,7 +466,6 @@ static bool front_init(struct front *front, const struct hold_args *args)
 		.raise_ms = INT64_MAX,
 		.shrink_ms = rlock_now_ms() + HOLD_SHRINK_MS,
 	};
-	sigemptyset(&front->pending);
 	sigemptyset(&front->got);
 	/* What taking over needs is there from the start. */
 	return job_init(&front->job, args->lease) && front->self_fd >= 0 && os_adopt_orphans() &&

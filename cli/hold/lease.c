@@ -103,6 +103,11 @@ bool lease_read_end(const struct lease *lease, int *code_out, int *signal_out)
 	return end != 0;
 }
 
+bool lease_has_signals(const struct lease *lease)
+{
+	return lease->signals != 0 || lease->signals_in_hand != 0;
+}
+
 bool lease_has_command(const struct lease *lease)
 {
 	return !lease->is_for_process && lease->job_pid > 0 && lease->job_end == 0;

@@ -67,9 +67,14 @@ struct lease {
 	_Atomic int64_t lost_at_ms;     /* when that was found */
 	_Atomic size_t lost_name;       /* the index of the name that is lost */
 	atomic_bool is_loss_logged;
-	atomic_bool is_term_sent;      /* some of the job's processes have had --signal */
-	atomic_bool was_told_to_end;   /* SIGTERM, SIGINT or SIGQUIT was passed on to the command */
-	_Atomic int64_t signals_taken; /* of those that rlock has passed on */
+	atomic_bool is_term_sent;    /* some of the job's processes have had --signal */
+	atomic_bool was_told_to_end; /* SIGTERM, SIGINT or SIGQUIT was passed on to the command */
+	/*
+	 * Signals that rlock passes on, each a bit, as long as the renewer has not taken them; and those that it is just
+	 * taking, which it may be killed in. Bit 0 is a SIGHUP of the terminal, with which the kernel sends SIGCONT.
+	 */
+	_Atomic uint64_t signals, signals_in_hand;
+	_Atomic int64_t signals_taken; /* how many */
 	atomic_bool
 		has_front_left; /* it has ended before leftover processes for which the lock stays held */
 	atomic_bool is_front_stopped; /* it stopped itself, because the command was */
@@ -106,6 +111,9 @@ void lease_record_acquired(struct lease *lease, const struct rlock_hold *hold);
 void lease_record_end(struct lease *lease, const siginfo_t *info);
 /* How it ended: its exit code, or the signal that is not 0. False: it has not, or no process saw how. */
 bool lease_read_end(const struct lease *lease, int *code_out, int *signal_out);
+
+/* Whether the renewer has not taken, or not yet sent, a signal that was passed on. */
+bool lease_has_signals(const struct lease *lease);
 
 /* Whether there is a command that is not known to have ended. */
 bool lease_has_command(const struct lease *lease);

@@ -354,6 +354,24 @@ static void take_signal(struct renewer *renewer, int signal, bool continues)
 	}
 }
 
+/* What it is taking is written down: the process that takes over sends at worst one signal twice, and loses none. */
+static void take_passed_on(struct renewer *renewer)
+{
+	struct lease *lease = renewer->lease;
+
+	lease->signals_in_hand |= lease->signals;
+	lease->signals &= ~lease->signals_in_hand;
+	for (int bit = 0; lease->signals_in_hand != 0; bit++) {
+		const uint64_t mask = UINT64_C(1) << bit;
+
+		if ((lease->signals_in_hand & mask) == 0)
+			continue;
+		take_signal(renewer, bit == 0 ? SIGHUP : bit, bit == 0 || bit == SIGTERM);
+		lease->signals_taken++;
+		lease->signals_in_hand &= ~mask;
+	}
+}
+
 /*
  * In the renewer, which a command knows as its parent: whether a signal is one for rlock, too. What others send to it
  * changes nothing. Those of a terminal have reached the command as well, once it exists; but one that came in the last
@@ -397,21 +415,10 @@ static void read_dialog(struct renewer *renewer)
 
 	for (int i = 0;
 	     i < DIALOG_AT_ONCE && dialog_read(renewer->dialog_fd, renewer->events.fd, &record);
-	     i++) {
-		switch (record.kind) {
-		case RECORD_SIGNAL:
-		case RECORD_HANG_UP:
-			take_signal(renewer, record.number,
-				    record.number == SIGTERM || record.kind == RECORD_HANG_UP);
-			renewer->lease->signals_taken++;
-			break;
-		case RECORD_CONTINUED:
+	     i++)
+		if (record.kind == RECORD_CONTINUED)
 			follow_front(renewer, record.number);
-			break;
-		default:
-			break;
-		}
-	}
+	take_passed_on(renewer);
 }
 
 static void forget(struct renewer *renewer, int *fd)
@@ -1128,7 +1135,7 @@ static void complete_hold(const struct hold_args *args)
 }
 
 void renewer_take_over(const struct hold_args *args, struct job *job,
-		       const struct hold_events *events, const sigset_t *pending)
+		       const struct hold_events *events)
 {
 	struct lease *lease = args->lease;
 	int64_t now_ms = rlock_now_ms();
@@ -1151,9 +1158,7 @@ void renewer_take_over(const struct hold_args *args, struct job *job,
 	renewer.raise_ms = renewer.shrink_ms = now_ms;
 	renewer.stop_ms = now_ms;
 	job->again_ms = 0;
-	for (int signal = 1; signal < NSIG; signal++)
-		if (sigismember(pending, signal) == 1)
-			take_signal(&renewer, signal, signal == SIGTERM);
+	take_passed_on(&renewer);
 	happen(&renewer, EVENT_OTHER_DIED);
 	if (lease->phase != HOLD_RELEASING)
 		hold(&renewer);

@@ -6,7 +6,6 @@
 #ifndef RENEWER_H
 #define RENEWER_H
 
-#include <signal.h>
 #include <stdbool.h>
 
 #include "hold/job.h"
@@ -65,9 +64,9 @@ int renewer_look_at(pid_t renewer, struct proc *out);
 
 /*
  * In rlock, once the renewer is dead and there is a command: hold on, and release. The exit code and signal are in the
- * lease then. pending: signals that the renewer has not taken.
+ * lease then.
  */
 void renewer_take_over(const struct hold_args *args, struct job *job,
-		       const struct hold_events *events, const sigset_t *pending);
+		       const struct hold_events *events);
 
 #endif
