@@ -50,16 +50,10 @@ struct front {
 	bool is_over;
 	bool has_job_ended; /* the command, whether the renewer has seen that or not */
 	sigset_t got;       /* all signals so far, but for SIGCHLD */
-	int64_t taken;      /* what signals_taken was when answer_ms was set */
+	int64_t taken;      /* what signals_taken was when DUE_ANSWER was set */
 	int stop;           /* the last that the renewer told us of */
 	int64_t forked_ms;  /* when the last renewer was */
-	/* Times; INT64_MAX: never. */
-	int64_t answer_ms;           /* the renewer has to have answered */
-	int64_t end_ms;              /* the renewer has to have ended */
-	int64_t stopped_ms;          /* a renewer that is still stopped is replaced */
-	int64_t again_ms;            /* another renewer is forked */
-	int64_t settle_ms;           /* when to look whether the command is still stopped */
-	int64_t raise_ms, shrink_ms; /* when our priority rises, and from when on we shrink */
+	int64_t *due_ms;    /* of the events */
 };
 
 /* ---- the command ---- */
@@ -100,7 +94,7 @@ static bool fork_renewer(struct front *front)
 			    front->dialog_fd);
 	}
 	(void)close(dialog_fd);
-	front->again_ms = INT64_MAX;
+	front->due_ms[DUE_FORK] = INT64_MAX;
 	return front->renewer > 0 && os_events_add(front->events.fd, front->dialog_fd);
 }
 
@@ -109,7 +103,7 @@ static void kill_renewer(struct front *front)
 	if (front->renewer <= 0)
 		return;
 	(void)kill(front->renewer, SIGKILL);
-	front->answer_ms = front->end_ms = front->stopped_ms = INT64_MAX;
+	front->due_ms[DUE_ANSWER] = front->due_ms[DUE_END] = front->due_ms[DUE_REPLACE] = INT64_MAX;
 }
 
 /* It has something to do then, at the latest: a renewal, which should have been done by now, or a deadline. */
@@ -128,9 +122,9 @@ static void record_renewer(struct front *front, const siginfo_t *info)
 {
 	if (info->si_code == CLD_STOPPED) {
 		watch_job(front);
-		front->stopped_ms = needed_ms(front->lease, rlock_now_ms());
+		front->due_ms[DUE_REPLACE] = needed_ms(front->lease, rlock_now_ms());
 	} else if (info->si_code == CLD_CONTINUED) {
-		front->stopped_ms = INT64_MAX;
+		front->due_ms[DUE_REPLACE] = INT64_MAX;
 	} else {
 		front->renewer = 0;
 		front->crash = info->si_code == CLD_EXITED || info->si_status == SIGKILL
@@ -157,15 +151,19 @@ static void reap(struct front *front)
 
 /* ---- signals ---- */
 
+static void await_answer(struct front *front)
+{
+	front->due_ms[DUE_ANSWER] = least(front->due_ms[DUE_ANSWER], rlock_now_ms() + ANSWER_MS);
+}
+
 static void pass_on(struct front *front, const struct os_signal *signal)
 {
 	bool is_hang_up = signal->number == SIGHUP && signal->is_from_kernel;
 	uint64_t mask = UINT64_C(1) << (is_hang_up ? 0 : signal->number);
-	int64_t now_ms = rlock_now_ms();
 
-	if (front->answer_ms == INT64_MAX)
+	if (front->due_ms[DUE_ANSWER] == INT64_MAX)
 		front->taken = front->lease->signals_taken;
-	front->answer_ms = least(front->answer_ms, now_ms + ANSWER_MS);
+	await_answer(front);
 	/* As in the kernel: one that has not been taken stands for the next. Else a flood of them would fill the dialog. */
 	if ((atomic_fetch_or(&front->lease->signals, mask) & mask) != 0)
 		return;
@@ -174,7 +172,7 @@ static void pass_on(struct front *front, const struct os_signal *signal)
 	    front->end_signal != 0)
 		return;
 	front->end_signal = signal->number;
-	front->end_ms = now_ms + ANSWER_MS;
+	front->due_ms[DUE_END] = rlock_now_ms() + ANSWER_MS;
 }
 
 /* What the renewer sends goes to the command's whole process group. */
@@ -234,7 +232,7 @@ static void commit(struct front *front)
 		front->code = front->is_over ? 0 : -1;
 		return;
 	}
-	front->end_ms = rlock_now_ms() + ANSWER_MS;
+	front->due_ms[DUE_END] = rlock_now_ms() + ANSWER_MS;
 	front->lease->signals |= UINT64_C(1) << SIGTERM;
 	(void)dialog_send(front->dialog_fd, RECORD_SIGNALS, 0, NULL, 0);
 }
@@ -260,10 +258,10 @@ static void read_dialog(struct front *front)
 			continue;
 		if (record.kind == RECORD_RUNNING) {
 			watch_job(front);
-			front->raise_ms = rlock_now_ms() + LONG_COMMAND_MS;
+			front->due_ms[DUE_RAISE] = rlock_now_ms() + LONG_COMMAND_MS;
 		} else if (record.kind == RECORD_STOPPED) {
 			front->stop = record.number;
-			front->settle_ms = rlock_now_ms() + JOB_CONTROL_SETTLE_MS;
+			front->due_ms[DUE_STOP] = rlock_now_ms() + JOB_CONTROL_SETTLE_MS;
 		} else if (record.kind == RECORD_LEFT) {
 			leave(front);
 		} else if (record.kind == RECORD_ACQUIRED) {
@@ -342,7 +340,7 @@ static void follow_end(struct front *front)
 {
 	struct lease *lease = front->lease;
 
-	if (front->is_over || front->renewer != 0 || front->again_ms != INT64_MAX)
+	if (front->is_over || front->renewer != 0 || front->due_ms[DUE_FORK] != INT64_MAX)
 		return;
 	read_dialog(front);
 	os_events_remove(front->events.fd, front->dialog_fd);
@@ -362,8 +360,8 @@ static void follow_end(struct front *front)
 		lease->phase = HOLD_WAITING;
 		lease->exit_signal = 0;
 		lease->signals = lease->signals_in_hand = 0;
-		front->answer_ms = INT64_MAX;
-		front->again_ms = front->forked_ms + AGAIN_MS;
+		front->due_ms[DUE_ANSWER] = INT64_MAX;
+		front->due_ms[DUE_FORK] = front->forked_ms + AGAIN_MS;
 	}
 }
 
@@ -378,68 +376,52 @@ static void check_renewer(struct front *front)
 	if (os_is_ready(front->job_fd)) {
 		close_job(front);
 		front->has_job_ended = true;
-		front->answer_ms = least(front->answer_ms, now_ms + ANSWER_MS);
+		await_answer(front);
 	}
-	if (front->answer_ms <= now_ms &&
+	if (front->due_ms[DUE_ANSWER] <= now_ms &&
 	    (lease->signals_taken != front->taken || !lease_has_signals(lease)) &&
 	    (!front->has_job_ended || lease->job_end != 0)) {
 		front->taken = lease->signals_taken;
-		front->answer_ms = lease_has_signals(lease) ? now_ms + ANSWER_MS : INT64_MAX;
+		front->due_ms[DUE_ANSWER] = INT64_MAX;
+		if (lease_has_signals(lease))
+			await_answer(front);
 	}
 	/* The command was started before the renewer had the signal that was to end the wait: it has been passed on. */
 	if (lease->phase >= HOLD_RUNNING && lease->phase <= HOLD_TERMINATING)
-		front->end_ms = INT64_MAX;
-	if (now_ms >= least(front->answer_ms, least(front->end_ms, front->stopped_ms)))
+		front->due_ms[DUE_END] = INT64_MAX;
+	if (hold_events_is_due(&front->events, DUE_ANSWER) ||
+	    hold_events_is_due(&front->events, DUE_END) ||
+	    hold_events_is_due(&front->events, DUE_REPLACE))
 		kill_renewer(front);
 }
 
 static void follow_stop(struct front *front)
 {
-	if (rlock_now_ms() < front->settle_ms)
-		return;
-	front->settle_ms = INT64_MAX;
-	if (job_control_stop_with_command(front->lease))
+	if (hold_events_is_due(&front->events, DUE_STOP) &&
+	    job_control_stop_with_command(front->lease))
 		(void)dialog_send(front->dialog_fd, RECORD_CONTINUED, front->stop, NULL, 0);
 }
 
 static void start_again(struct front *front)
 {
-	if (front->again_ms != INT64_MAX && front->end_signal != 0) {
+	if (front->due_ms[DUE_FORK] != INT64_MAX && front->end_signal != 0) {
 		end_without_job(front);
 		return;
 	}
-	if (rlock_now_ms() < front->again_ms || fork_renewer(front))
+	if (!hold_events_is_due(&front->events, DUE_FORK) || fork_renewer(front))
 		return;
 	message_error_of_lock("cannot start the renewer: %s", strerror(errno));
 	front->code = EXIT_SYSTEM;
 	front->is_over = true;
 }
 
-static void raise_priority(struct front *front)
-{
-	if (rlock_now_ms() < front->raise_ms)
-		return;
-	front->raise_ms = INT64_MAX;
-	os_raise_priority();
-}
-
-static void sleep_until_woken(struct front *front)
-{
-	int64_t next = least(front->answer_ms, front->end_ms);
-
-	next = least(next, front->stopped_ms);
-	next = least(next, front->again_ms);
-	next = least(next, front->settle_ms);
-	next = least(next, front->raise_ms);
-	hold_events_sleep(&front->events, next, &front->shrink_ms);
-	hold_events_read_timer(&front->events, rlock_now_ms());
-}
-
 static void front_loop(struct front *front)
 {
 	while (!front->is_over) {
-		sleep_until_woken(front);
-		raise_priority(front);
+		hold_events_sleep(&front->events, INT64_MAX);
+		hold_events_read_timer(&front->events, rlock_now_ms());
+		if (hold_events_is_due(&front->events, DUE_RAISE))
+			os_raise_priority();
 		read_signals(front);
 		read_dialog(front);
 		follow_end(front);
@@ -458,18 +440,15 @@ static bool front_init(struct front *front, const struct hold_args *args)
 		.dialog_fd = -1,
 		.job_fd = -1,
 		.code = -1,
-		.answer_ms = INT64_MAX,
-		.end_ms = INT64_MAX,
-		.stopped_ms = INT64_MAX,
-		.again_ms = INT64_MAX,
-		.settle_ms = INT64_MAX,
-		.raise_ms = INT64_MAX,
-		.shrink_ms = rlock_now_ms() + HOLD_SHRINK_MS,
 	};
 	sigemptyset(&front->got);
 	/* What taking over needs is there from the start. */
-	return job_init(&front->job, args->lease) && front->self_fd >= 0 && os_adopt_orphans() &&
-	       signals_watch_all() && hold_events_open(&front->events) && fork_renewer(front);
+	if (!job_init(&front->job, args->lease) || front->self_fd < 0 || !os_adopt_orphans() ||
+	    !signals_watch_all() || !hold_events_open(&front->events))
+		return false;
+	front->due_ms = front->events.due_ms;
+	front->events.shrink_ms = rlock_now_ms() + HOLD_SHRINK_MS;
+	return fork_renewer(front);
 }
 
 static void front_clear(struct front *front)

@@ -61,10 +61,11 @@ struct renewer {
 	bool is_front;        /* this is rlock, which has taken over */
 	bool may_be_released; /* a process that was killed may have sent the release */
 	uint64_t start;       /* our start time in the kernel's ticks */
-	struct hold_events events;
+	struct hold_events *events;
+	int64_t *due_ms;         /* of the events */
 	int front_fd;            /* a descriptor of rlock; -1: it is dead, or this is rlock */
 	int dialog_fd;           /* to rlock; -1: the same */
-	enum record_kind unsaid; /* what rlock is told at tell_ms */
+	enum record_kind unsaid; /* what rlock is told at DUE_TELL */
 	int unread_fd;           /* rlock's end of that */
 	/* The job. */
 	bool is_settled;   /* what is done once the job runs has been done */
@@ -72,29 +73,28 @@ struct renewer {
 	int stops;         /* how often the command was stopped */
 	int stop_signal;   /* the last that stopped it */
 	int shell_fd; /* of the shell that can continue the command while that is stopped; -1: not watched */
-	int closes_fd;         /* readable when the file of the descriptor was closed; -1: none */
-	bool has_closed;       /* the process has closed the descriptor */
-	int64_t descriptor_ms; /* when to look whether it has */
-	bool is_requesting;    /* a renewal is under way */
-	/* Times; INT64_MAX: never. */
-	int64_t renewal_ms;          /* when the next renewal is due */
-	int64_t retry_ms;            /* how long after a failure the next one is due */
-	int64_t attempt_ms;          /* how long the next one may take */
-	int64_t touch_ms;            /* when the hold file is to be touched */
-	int64_t raise_ms, shrink_ms; /* when our priority rises, and from when on we shrink */
+	int closes_fd;      /* readable when the file of the descriptor was closed; -1: none */
+	bool has_closed;    /* the process has closed the descriptor */
+	bool is_requesting; /* a renewal is under way */
+	int64_t renewal_ms; /* when the next renewal is due; INT64_MAX: never */
+	int64_t retry_ms;   /* how long after a failure the next one is due */
+	int64_t attempt_ms; /* how long the next one may take */
 	int64_t raised_ms,
-		raised_cpu_ms; /* since when it is raised, and our processor time then; INT64_MAX: it is not */
-	int64_t settle_ms;  /* when what has waited for the command's start is done */
-	int64_t stop_ms;    /* when to look whether the command is still stopped */
-	int64_t tell_ms;    /* when rlock is told what could not be sent */
-	int64_t abandon_ms; /* when a request that is under way is abandoned, for the release */
+		raised_cpu_ms; /* since when our priority is raised, and our processor time then; INT64_MAX: it is not */
 };
 
 /* ---- what wakes a process ---- */
 
+static void hold_events_clear(struct hold_events *events)
+{
+	for (int due = 0; due < HOLD_DUES; due++)
+		events->due_ms[due] = INT64_MAX;
+}
+
 bool hold_events_open(struct hold_events *events)
 {
-	events->timer_ms = INT64_MAX;
+	hold_events_clear(events);
+	events->timer_ms = events->shrink_ms = INT64_MAX;
 	events->fd = os_events_open();
 	events->timer_fd = os_timer_open();
 	return events->fd >= 0 && events->timer_fd >= 0 &&
@@ -125,18 +125,38 @@ void hold_events_read_timer(struct hold_events *events, int64_t now_ms)
 		events->timer_ms = INT64_MAX;
 }
 
+bool hold_events_is_due(struct hold_events *events, enum hold_due due)
+{
+	if (rlock_now_ms() < events->due_ms[due])
+		return false;
+	events->due_ms[due] = INT64_MAX;
+	return true;
+}
+
+/* When the first thing is due. */
+static int64_t hold_events_next_ms(const struct hold_events *events)
+{
+	int64_t next_ms = INT64_MAX;
+
+	for (int due = 0; due < HOLD_DUES; due++)
+		next_ms = least(next_ms, events->due_ms[due]);
+	return next_ms;
+}
+
 /* By the timer: a poll that we are stopped in takes the rest of its time when we go on, however late that is. */
-void hold_events_sleep(struct hold_events *events, int64_t until_ms, int64_t *shrink_ms)
+void hold_events_sleep(struct hold_events *events, int64_t until_ms)
 {
 	struct pollfd any = { events->fd, POLLIN, 0 };
 	int64_t now_ms = rlock_now_ms();
-	bool is_long = now_ms >= *shrink_ms && until_ms - now_ms > HOLD_SHRINK_MS;
+	bool is_long;
 
+	until_ms = least(until_ms, hold_events_next_ms(events));
+	is_long = now_ms >= events->shrink_ms && until_ms - now_ms > HOLD_SHRINK_MS;
 	/* What wakes us more often than once a second finds us as we are. */
 	if (is_long)
-		*shrink_ms = now_ms + HOLD_SHRINK_MS;
-	else if (now_ms < *shrink_ms)
-		until_ms = least(until_ms, *shrink_ms);
+		events->shrink_ms = now_ms + HOLD_SHRINK_MS;
+	else if (now_ms < events->shrink_ms)
+		until_ms = least(until_ms, events->shrink_ms);
 	hold_events_set_timer(events, until_ms);
 	if (events->timer_ms == until_ms)
 		os_events_wait(events->fd, is_long);
@@ -182,7 +202,7 @@ static void release(struct renewer *renewer)
 
 	if (renewer->lease->ended_ms == 0)
 		renewer->lease->ended_ms = now_ms;
-	renewer->abandon_ms = now_ms + ABANDON_MS;
+	renewer->due_ms[DUE_ABANDON] = now_ms + ABANDON_MS;
 	renewer->lease->phase = HOLD_RELEASING;
 }
 
@@ -255,10 +275,10 @@ static void happen(struct renewer *renewer, enum hold_event event)
 static void tell(struct renewer *renewer, enum record_kind kind)
 {
 	renewer->unsaid = kind;
-	renewer->tell_ms = INT64_MAX;
+	renewer->due_ms[DUE_TELL] = INT64_MAX;
 	if (renewer->dialog_fd >= 0 &&
 	    !dialog_send(renewer->dialog_fd, kind, renewer->stops, NULL, 0))
-		renewer->tell_ms = rlock_now_ms() + LOOK_MS;
+		renewer->due_ms[DUE_TELL] = rlock_now_ms() + LOOK_MS;
 }
 
 /* ---- children ---- */
@@ -270,7 +290,7 @@ static void record_stop(struct renewer *renewer, int signal)
 	renewer->stop_signal = signal;
 	renewer->is_continued = false;
 	if (renewer->is_front)
-		renewer->stop_ms = rlock_now_ms() + JOB_CONTROL_SETTLE_MS;
+		renewer->due_ms[DUE_STOP] = rlock_now_ms() + JOB_CONTROL_SETTLE_MS;
 	else
 		tell(renewer, RECORD_STOPPED);
 }
@@ -414,7 +434,7 @@ static void read_dialog(struct renewer *renewer)
 	struct record record;
 
 	for (int i = 0;
-	     i < DIALOG_AT_ONCE && dialog_read(renewer->dialog_fd, renewer->events.fd, &record);
+	     i < DIALOG_AT_ONCE && dialog_read(renewer->dialog_fd, renewer->events->fd, &record);
 	     i++)
 		if (record.kind == RECORD_CONTINUED)
 			follow_front(renewer, record.number);
@@ -425,7 +445,7 @@ static void forget(struct renewer *renewer, int *fd)
 {
 	if (*fd < 0)
 		return;
-	os_events_remove(renewer->events.fd, *fd);
+	os_events_remove(renewer->events->fd, *fd);
 	(void)close(*fd);
 	*fd = -1;
 }
@@ -435,7 +455,7 @@ static void log_unread(struct renewer *renewer)
 {
 	struct record record;
 
-	while (dialog_read(renewer->unread_fd, renewer->events.fd, &record))
+	while (dialog_read(renewer->unread_fd, renewer->events->fd, &record))
 		(void)dialog_print(&record);
 	(void)close(renewer->unread_fd);
 }
@@ -505,7 +525,7 @@ static void follow_shell(struct renewer *renewer)
 	if (renewer->front_fd >= 0)
 		lookup = job_control_open_shell(renewer->lease, &renewer->shell_fd);
 	if (lookup == PROC_SEEN)
-		(void)os_events_add(renewer->events.fd, renewer->shell_fd);
+		(void)os_events_add(renewer->events->fd, renewer->shell_fd);
 	else if (lookup == PROC_GONE && (has_lost_shell || renewer->stop_signal != SIGSTOP))
 		undo_stop(renewer, has_lost_shell);
 }
@@ -527,13 +547,13 @@ static void look_at_descriptor(struct renewer *renewer)
 	const struct hold_args *args = renewer->args;
 	bool is_told = os_is_ready(renewer->closes_fd);
 
-	if (!is_told && rlock_now_ms() < renewer->descriptor_ms)
+	if (!is_told && !hold_events_is_due(renewer->events, DUE_DESCRIPTOR))
 		return;
 	if (is_told)
 		os_read_out(renewer->closes_fd);
 	renewer->has_closed = renewer->has_closed ||
 			      !descriptor_is_open(args->opts->descriptor, args->hold_file->pid);
-	renewer->descriptor_ms = rlock_now_ms() + DESCRIPTOR_LOOK_MS;
+	renewer->due_ms[DUE_DESCRIPTOR] = rlock_now_ms() + DESCRIPTOR_LOOK_MS;
 }
 
 static bool has_job_ended(const struct renewer *renewer)
@@ -622,8 +642,7 @@ static void adapt_priority(struct renewer *renewer)
 {
 	int64_t now_ms = rlock_now_ms();
 
-	if (now_ms >= renewer->raise_ms) {
-		renewer->raise_ms = INT64_MAX;
+	if (hold_events_is_due(renewer->events, DUE_RAISE)) {
 		renewer->raised_ms = now_ms;
 		renewer->raised_cpu_ms = cpu_ms();
 		os_raise_priority();
@@ -631,7 +650,7 @@ static void adapt_priority(struct renewer *renewer)
 		   cpu_ms() - renewer->raised_cpu_ms >
 			   BUSY_MAX_MS + (now_ms - renewer->raised_ms) / BUSY_DIVISOR) {
 		renewer->raised_ms = INT64_MAX;
-		renewer->raise_ms = now_ms + CALM_MS;
+		renewer->due_ms[DUE_RAISE] = now_ms + CALM_MS;
 		os_lower_priority();
 	}
 }
@@ -667,7 +686,7 @@ static void start_command(struct renewer *renewer)
 		/* From here on no signal of the terminal reaches us. */
 		(void)setpgid(0, 0);
 		command_await_start();
-		renewer->settle_ms = rlock_now_ms() + COMMAND_SETTLE_MS;
+		renewer->due_ms[DUE_SETTLE] = rlock_now_ms() + COMMAND_SETTLE_MS;
 	} else {
 		lease->exit_code = command_report_not_started(args->opts->command[0]);
 		abandon(renewer);
@@ -681,11 +700,11 @@ static void settle(struct renewer *renewer)
 	int64_t now_ms = rlock_now_ms();
 
 	renewer->is_settled = true;
-	renewer->settle_ms = INT64_MAX;
+	renewer->due_ms[DUE_SETTLE] = INT64_MAX;
 	/* Not earlier: the command would inherit a nice value. */
-	renewer->raise_ms = now_ms;
+	renewer->due_ms[DUE_RAISE] = now_ms;
 	/* Not earlier: after that our release takes longer, since the kernel has to map the pages again that it needs. */
-	renewer->shrink_ms = now_ms + HOLD_SHRINK_MS;
+	renewer->events->shrink_ms = now_ms + HOLD_SHRINK_MS;
 	/* The caller's pipes must see their end when the caller closes them. */
 	os_close_inherited();
 	(void)!chdir("/");
@@ -698,34 +717,27 @@ static int64_t next_ms(const struct renewer *renewer)
 {
 	const struct lease *lease = renewer->lease;
 	int phase = lease->phase;
-	int64_t now_ms = rlock_now_ms(), next = INT64_MAX;
+	int64_t now_ms = rlock_now_ms(), next = hold_events_next_ms(renewer->events);
 
 	if (phase >= HOLD_STARTING && phase <= HOLD_TERMINATING)
-		next = least(lease_next_ms(lease), renewer->job->again_ms);
-	if (phase == HOLD_RELEASING)
-		next = renewer->abandon_ms;
+		next = least(next, least(lease_next_ms(lease), renewer->job->again_ms));
 	if (renewer->is_requesting)
 		next = least(next, now_ms + BUSY_MAX_MS);
 	/* No event tells that rlock was continued, or that it is stopped by now. */
 	if ((phase == HOLD_STARTING && !lease->is_for_process) ||
 	    (lease->is_front_stopped && renewer->front_fd >= 0))
 		next = least(next, now_ms + LOOK_MS);
-	next = least(next, renewer->touch_ms);
-	next = least(next, renewer->raise_ms);
-	next = least(next, renewer->stop_ms);
-	next = least(next, renewer->descriptor_ms);
-	next = least(next, renewer->tell_ms);
-	return least(next, renewer->settle_ms);
+	return next;
 }
 
 static void read_timer(struct renewer *renewer)
 {
-	const struct hold_events *events = &renewer->events;
+	struct hold_events *events = renewer->events;
 	int64_t now_ms = rlock_now_ms();
 
 	if (now_ms >= events->timer_ms)
 		lease_record_wakeup(renewer->lease, events->set_ms, events->timer_ms, now_ms);
-	hold_events_read_timer(&renewer->events, now_ms);
+	hold_events_read_timer(events, now_ms);
 }
 
 /* flock ends with its command, and the lock goes on for as long as a process has its descriptor. */
@@ -747,14 +759,11 @@ static void touch_file(struct renewer *renewer)
 		return;
 	hold_file_touch(renewer->args->hold_file, renewer->lease->sent_ms,
 			renewer->lease->lease_ms);
-	renewer->touch_ms = rlock_now_ms() + TOUCH_MS;
+	renewer->due_ms[DUE_TOUCH] = rlock_now_ms() + TOUCH_MS;
 }
 
 static void follow_stop(struct renewer *renewer)
 {
-	if (rlock_now_ms() < renewer->stop_ms)
-		return;
-	renewer->stop_ms = INT64_MAX;
 	if (!lease_has_command(renewer->lease) || !job_control_stop_with_command(renewer->lease))
 		return;
 	reap(renewer);
@@ -773,7 +782,7 @@ static bool goes_on(const struct renewer *renewer)
 	if (lease->phase == HOLD_WAITING)
 		return lease->exit_signal == 0 && renewer->front_fd >= 0 &&
 		       (!lease->is_for_process || !has_job_ended(renewer));
-	return lease->phase != HOLD_RELEASING || rlock_now_ms() < renewer->abandon_ms;
+	return lease->phase != HOLD_RELEASING || rlock_now_ms() < renewer->due_ms[DUE_ABANDON];
 }
 
 /*
@@ -796,15 +805,16 @@ static bool turn(void *ctx)
 	follow_job(renewer);
 	let_front_leave(renewer);
 	report(renewer);
-	follow_stop(renewer);
-	if (rlock_now_ms() >= renewer->settle_ms)
+	if (hold_events_is_due(renewer->events, DUE_STOP))
+		follow_stop(renewer);
+	if (hold_events_is_due(renewer->events, DUE_SETTLE))
 		settle(renewer);
 	adapt_priority(renewer);
-	if (rlock_now_ms() >= renewer->tell_ms)
+	if (hold_events_is_due(renewer->events, DUE_TELL))
 		tell(renewer, renewer->unsaid);
-	if (rlock_now_ms() >= renewer->touch_ms)
+	if (hold_events_is_due(renewer->events, DUE_TOUCH))
 		touch_file(renewer);
-	hold_events_set_timer(&renewer->events, next_ms(renewer));
+	hold_events_set_timer(renewer->events, next_ms(renewer));
 	return goes_on(renewer);
 }
 
@@ -863,7 +873,7 @@ static void renew(struct renewer *renewer)
 	enum rlock_status status;
 
 	renewer->is_requesting = true;
-	hold_events_set_timer(&renewer->events, next_ms(renewer));
+	hold_events_set_timer(renewer->events, next_ms(renewer));
 	status = rlock_renew(renewer->args->conn, renewer->hold, lease->lease_ms,
 			     attempt_end_ms(renewer));
 	renewer->is_requesting = false;
@@ -904,10 +914,9 @@ static void hold(struct renewer *renewer)
 		if (!lease->is_lost && rlock_now_ms() >= renewer->renewal_ms)
 			renew(renewer);
 		else
-			hold_events_sleep(&renewer->events,
+			hold_events_sleep(renewer->events,
 					  least(next_ms(renewer),
-						lease->is_lost ? INT64_MAX : renewer->renewal_ms),
-					  &renewer->shrink_ms);
+						lease->is_lost ? INT64_MAX : renewer->renewal_ms));
 	}
 }
 
@@ -929,7 +938,7 @@ static void finish(struct renewer *renewer)
 {
 	const struct hold_args *args = renewer->args;
 
-	renewer->abandon_ms = INT64_MAX;
+	renewer->due_ms[DUE_ABANDON] = INT64_MAX;
 	/* The process may lock the descriptor anew by now, and release this hold after us. */
 	if (renewer->has_closed && args->hold_file != NULL)
 		hold_file_mark_abandoned(args->hold_file, true);
@@ -944,27 +953,22 @@ static void finish(struct renewer *renewer)
 
 /* ---- the start ---- */
 
-static void renewer_init(struct renewer *renewer, const struct hold_args *args, struct job *job)
+static void renewer_init(struct renewer *renewer, const struct hold_args *args, struct job *job,
+			 struct hold_events *events)
 {
 	*renewer = (struct renewer){
 		.args = args,
 		.lease = args->lease,
 		.job = job,
+		.events = events,
+		.due_ms = events->due_ms,
 		.front_fd = -1,
 		.dialog_fd = -1,
 		.unread_fd = -1,
 		.shell_fd = -1,
 		.closes_fd = -1,
-		.descriptor_ms = INT64_MAX,
 		.renewal_ms = INT64_MAX,
-		.touch_ms = INT64_MAX,
-		.raise_ms = INT64_MAX,
 		.raised_ms = INT64_MAX,
-		.shrink_ms = INT64_MAX,
-		.settle_ms = INT64_MAX,
-		.stop_ms = INT64_MAX,
-		.tell_ms = INT64_MAX,
-		.abandon_ms = INT64_MAX,
 	};
 }
 
@@ -973,11 +977,11 @@ static bool open_events(struct renewer *renewer)
 {
 	const int target_fd = renewer->args->target_fd;
 
-	if (!hold_events_open(&renewer->events))
+	if (!hold_events_open(renewer->events))
 		return false;
-	return os_events_add(renewer->events.fd, renewer->front_fd) &&
-	       os_events_add(renewer->events.fd, renewer->dialog_fd) &&
-	       (target_fd < 0 || os_events_add(renewer->events.fd, target_fd));
+	return os_events_add(renewer->events->fd, renewer->front_fd) &&
+	       os_events_add(renewer->events->fd, renewer->dialog_fd) &&
+	       (target_fd < 0 || os_events_add(renewer->events->fd, target_fd));
 }
 
 /* Those of a terminal that stop a process. While the lock is waited for they stop us together with rlock. */
@@ -1059,11 +1063,11 @@ static void hand_over(struct renewer *renewer)
 	const struct hold_args *args = renewer->args;
 
 	if (args->opts->descriptor != NULL) {
-		renewer->descriptor_ms = rlock_now_ms();
+		renewer->due_ms[DUE_DESCRIPTOR] = rlock_now_ms();
 		renewer->closes_fd = os_closes_open(args->opts->descriptor->fd);
 	}
 	if (renewer->closes_fd >= 0)
-		(void)os_events_add(renewer->events.fd, renewer->closes_fd);
+		(void)os_events_add(renewer->events->fd, renewer->closes_fd);
 	renewer->is_settled = true;
 	(void)setsid();
 	os_close_inherited();
@@ -1075,9 +1079,9 @@ static void hand_over(struct renewer *renewer)
 		abandon(renewer);
 		return;
 	}
-	renewer->shrink_ms = rlock_now_ms();
-	renewer->raise_ms = rlock_now_ms();
-	renewer->touch_ms = rlock_now_ms() + TOUCH_MS;
+	renewer->events->shrink_ms = rlock_now_ms();
+	renewer->due_ms[DUE_RAISE] = rlock_now_ms();
+	renewer->due_ms[DUE_TOUCH] = rlock_now_ms() + TOUCH_MS;
 	tell(renewer, RECORD_ACQUIRED);
 }
 
@@ -1095,12 +1099,13 @@ static void set_title(const struct opts *opts)
 void renewer_run(const struct hold_args *args, struct job *job, int64_t forked_ms, int front_fd,
 		 int dialog_fd, int unread_fd)
 {
+	struct hold_events events;
 	struct renewer renewer;
 	sigset_t all;
 
 	sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
-	renewer_init(&renewer, args, job);
+	renewer_init(&renewer, args, job, &events);
 	renewer.start = proc_own_start(forked_ms);
 	renewer.front_fd = front_fd;
 	renewer.dialog_fd = dialog_fd;
@@ -1114,7 +1119,7 @@ void renewer_run(const struct hold_args *args, struct job *job, int64_t forked_m
 		args->lease->phase = HOLD_ENDED;
 		_exit(0);
 	}
-	rlock_conn_set_events(args->conn, renewer.events.fd, turn, &renewer);
+	rlock_conn_set_events(args->conn, events.fd, turn, &renewer);
 	if (acquire(&renewer)) {
 		if (args->hold_file != NULL && args->lease->phase == HOLD_STARTING)
 			hand_over(&renewer);
@@ -1134,29 +1139,25 @@ static void complete_hold(const struct hold_args *args)
 	event_log_set_acquired(args->hold, lease->acquired_ms);
 }
 
-void renewer_take_over(const struct hold_args *args, struct job *job,
-		       const struct hold_events *events)
+void renewer_take_over(const struct hold_args *args, struct job *job, struct hold_events *events)
 {
 	struct lease *lease = args->lease;
-	int64_t now_ms = rlock_now_ms();
 	struct renewer renewer;
 
 	/* No renewal waits for a reader of stderr that does not read. */
 	message_set_deadline(0);
-	renewer_init(&renewer, args, job);
+	renewer_init(&renewer, args, job, events);
 	renewer.is_front = renewer.is_settled = true;
 	/* The renewer was killed before it could say so. */
 	if (lease->phase == HOLD_STARTING)
 		lease->phase = HOLD_RUNNING;
 	renewer.may_be_released = lease->phase == HOLD_RELEASING;
-	renewer.events = *events;
-	renewer.events.timer_ms = INT64_MAX;
 	renewer.hold = args->hold;
 	complete_hold(args);
 	rlock_conn_set_events(args->conn, events->fd, turn, &renewer);
 	plan_renewal(&renewer);
-	renewer.raise_ms = renewer.shrink_ms = now_ms;
-	renewer.stop_ms = now_ms;
+	hold_events_clear(events);
+	events->due_ms[DUE_RAISE] = events->due_ms[DUE_STOP] = events->shrink_ms = rlock_now_ms();
 	job->again_ms = 0;
 	take_passed_on(&renewer);
 	happen(&renewer, EVENT_OTHER_DIED);

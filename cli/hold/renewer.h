@@ -34,20 +34,42 @@ struct hold_args {
 	void *ctx;
 };
 
+/* What either process does at a time of its own. */
+enum hold_due {
+	DUE_RAISE, /* its priority rises */
+	DUE_STOP,  /* to look whether the command is still stopped */
+	/* In rlock. */
+	DUE_ANSWER,  /* the renewer has to have answered */
+	DUE_END,     /* the renewer has to have ended */
+	DUE_REPLACE, /* a renewer that is still stopped is replaced */
+	DUE_FORK,    /* another renewer is forked */
+	/* In the renewer. */
+	DUE_SETTLE,     /* what has waited for the command's start is done */
+	DUE_TELL,       /* rlock is told what could not be sent */
+	DUE_TOUCH,      /* the hold file is touched */
+	DUE_DESCRIPTOR, /* to look whether the process has closed the descriptor */
+	DUE_ABANDON,    /* a request that is under way is abandoned, for the release */
+	HOLD_DUES,
+};
+
 /* What wakes either process: a timer and its signals, and what is added. */
 struct hold_events {
 	int fd, timer_fd;
 	int64_t timer_ms,
 		set_ms; /* what the timer is set to (INT64_MAX: nothing), and since when */
+	int64_t due_ms[HOLD_DUES]; /* INT64_MAX: never */
+	int64_t shrink_ms;         /* from when on we shrink, as hold_events_sleep says */
 };
-/* False with errno. */
+/* False with errno. Nothing is due. */
 bool hold_events_open(struct hold_events *events);
+/* Whether it is time for that; it is due once. */
+bool hold_events_is_due(struct hold_events *events, enum hold_due due);
 /*
- * Sleep until that time, or until something else wakes us. From shrink_ms on, HOLD_SHRINK_MS after the lock was waited for
- * or held, it may be held for hours: we shrink, once in HOLD_SHRINK_MS.
+ * Sleep until that time, or until something is due, or something else wakes us. From shrink_ms on, HOLD_SHRINK_MS after
+ * the lock was waited for or held, it may be held for hours: we shrink, once in HOLD_SHRINK_MS.
  */
 #define HOLD_SHRINK_MS 1000
-void hold_events_sleep(struct hold_events *events, int64_t until_ms, int64_t *shrink_ms);
+void hold_events_sleep(struct hold_events *events, int64_t until_ms);
 /* Read the timer, which is set to nothing if it was due by now. */
 void hold_events_read_timer(struct hold_events *events, int64_t now_ms);
 void hold_events_close(const struct hold_events *events);
@@ -66,7 +88,6 @@ int renewer_look_at(pid_t renewer, struct proc *out);
  * In rlock, once the renewer is dead and there is a command: hold on, and release. The exit code and signal are in the
  * lease then.
  */
-void renewer_take_over(const struct hold_args *args, struct job *job,
-		       const struct hold_events *events);
+void renewer_take_over(const struct hold_args *args, struct job *job, struct hold_events *events);
 
 #endif
