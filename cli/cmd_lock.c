@@ -495,15 +495,17 @@ static void log_acquisition(const struct acquirer *acquirer, enum rlock_status s
 static bool is_ancestor(void *ctx, const struct rlock_process *process)
 {
 	const struct acquirer *acquirer = ctx;
-	pid_t pid = (pid_t)acquirer->process.pid;
+	struct proc holder = { 0 }, above = { .parent = (pid_t)acquirer->process.pid };
 
 	if (!proc_is_here(process))
 		return false;
-	if (pid == 0)
-		pid = getpid();
-	while ((pid = proc_parent(pid)) > 0)
-		if (pid == process->pid)
-			return proc_runs_our_program(pid);
+	if (above.parent == 0)
+		above.parent = getpid();
+	/* No process is older than those above it. */
+	(void)proc_read((pid_t)process->pid, &holder);
+	while (proc_read(above.parent, &above) && above.start >= holder.start)
+		if (above.parent == process->pid)
+			return proc_runs_our_program(above.parent);
 	return false;
 }
 
