@@ -265,7 +265,7 @@ static void flock_print(const struct opts *opts, int64_t waited_ms, bool is_at_o
 
 /* What it takes to acquire a lock; acquirer_clear frees it. */
 struct acquirer {
-	char *path; /* of the command; NULL without one */
+	const struct opts *opts;
 	struct hold_args
 		args;  /* of a lock of --owner, too, which has neither a path nor a hold file */
 	char **owners; /* by which the names may be re-entered */
@@ -284,8 +284,8 @@ static const char *program_of(const struct acquirer *acquirer, struct proc *proc
 {
 	const char *program, *slash;
 
-	if (acquirer->args.opts->command != NULL) {
-		program = acquirer->args.opts->command[0];
+	if (acquirer->opts->command != NULL) {
+		program = acquirer->opts->command[0];
 		slash = strrchr(program, '/');
 		return slash != NULL && slash[1] != '\0' ? slash + 1 : program;
 	}
@@ -308,9 +308,8 @@ static void make_note(struct acquirer *acquirer)
 	struct proc proc;
 	char uid[USER_UID_MAX], sudo[64] = "";
 
-	if (acquirer->args.opts->note != NULL) {
-		(void)snprintf(acquirer->note, sizeof(acquirer->note), "%s",
-			       acquirer->args.opts->note);
+	if (acquirer->opts->note != NULL) {
+		(void)snprintf(acquirer->note, sizeof(acquirer->note), "%s", acquirer->opts->note);
 		return;
 	}
 	if (uname(&host) != 0)
@@ -355,7 +354,7 @@ static int report_process_1(const struct opts *opts)
 /* Opens the process of --pid. */
 static int find_target(struct acquirer *acquirer)
 {
-	const struct opts *opts = acquirer->args.opts;
+	const struct opts *opts = acquirer->opts;
 	struct proc target;
 	enum proc_lookup lookup = proc_look(opts->pid, &target);
 	bool is_gone;
@@ -385,7 +384,7 @@ static int find_target(struct acquirer *acquirer)
 /* What can fail on this machine fails here, before the lock is acquired. */
 static int prepare(struct acquirer *acquirer)
 {
-	const struct opts *opts = acquirer->args.opts;
+	const struct opts *opts = acquirer->opts;
 	int code;
 
 	if (!is_for_process(opts))
@@ -394,14 +393,14 @@ static int prepare(struct acquirer *acquirer)
 	if (code != 0)
 		return code;
 	if (opts->command != NULL)
-		return command_look_up(opts, &acquirer->path);
+		return command_look_up(opts, &acquirer->args.path);
 	return find_target(acquirer);
 }
 
 /* Finds the owners by which this process and those above it may hold these names already. */
 static int find_owners(struct acquirer *acquirer)
 {
-	const struct opts *opts = acquirer->args.opts;
+	const struct opts *opts = acquirer->opts;
 	const char *value = getenv(INHERITED_VARIABLE);
 	char *copy = NULL;
 
@@ -426,7 +425,7 @@ static void on_long_wait(void *ctx, const struct rlock_blocker *blocker)
 	int64_t now_ms = rlock_now_ms();
 
 	if (message_is_verbose() || message_is_watched()) {
-		wait_report_blocker(acquirer->args.opts, blocker);
+		wait_report_blocker(acquirer->opts, blocker);
 		acquirer->has_shown_wait = true;
 	}
 	if (now_ms < acquirer->shrink_ms)
@@ -442,8 +441,8 @@ static void warn_of_total(void *ctx, size_t name_index, int64_t total)
 
 	message_warning("%s: has %" PRId64 " permit%s in all, and --permits says %d: --resize "
 			"changes it",
-			names_show_one(acquirer->args.opts, name_index, name), total,
-			total == 1 ? "" : "s", acquirer->args.opts->permits);
+			names_show_one(acquirer->opts, name_index, name), total,
+			total == 1 ? "" : "s", acquirer->opts->permits);
 }
 
 /* ---- its events ---- */
@@ -451,12 +450,12 @@ static void warn_of_total(void *ctx, size_t name_index, int64_t total)
 /* In rlock: the renewer inherits them. */
 static void begin_events(const struct acquirer *acquirer)
 {
-	const struct opts *opts = acquirer->args.opts;
+	const struct opts *opts = acquirer->opts;
 
 	event_log_set_hold(&(struct event_hold){
 		.names = opts->names,
 		.name_count = opts->name_count,
-		.kind = acquirer->args.kind,
+		.kind = acquirer->opts->verb->kind,
 		.server = opts->server,
 		.note = acquirer->note,
 		.owner = acquirer->args.lease->owner,
@@ -483,8 +482,7 @@ static void log_acquisition(const struct acquirer *acquirer, enum rlock_status s
 	if (status == RLOCK_OK)
 		log_event(acquirer, EVENT_ACQUIRED, NULL);
 	else if (status == RLOCK_BUSY)
-		log_event(acquirer, acquirer->args.opts->no_wait ? EVENT_BUSY : EVENT_TIMED_OUT,
-			  why);
+		log_event(acquirer, acquirer->opts->no_wait ? EVENT_BUSY : EVENT_TIMED_OUT, why);
 	else if (status != RLOCK_CANCELLED)
 		log_event(acquirer, EVENT_FAILED, why);
 }
@@ -517,12 +515,12 @@ static bool has_ended(void *ctx, const struct rlock_process *process)
 
 static enum rlock_status request_lock(struct acquirer *acquirer, struct rlock_hold **hold_out)
 {
-	const struct opts *opts = acquirer->args.opts;
+	const struct opts *opts = acquirer->opts;
 	struct lease *lease = acquirer->args.lease;
 	struct rlock_request request = RLOCK_REQUEST_INIT;
 	int64_t left_ms = lease->wait_end_ms - rlock_now_ms();
 
-	request.kind = acquirer->args.kind;
+	request.kind = acquirer->opts->verb->kind;
 	request.names = opts->names;
 	request.name_count = opts->name_count;
 	request.lease_ms = opts->lease_ms;
@@ -553,7 +551,7 @@ static enum rlock_status request_lock(struct acquirer *acquirer, struct rlock_ho
 /* What ended the wait is a signal, which ends us as well, or the end of a process: the one that the lock was for. */
 static int end_cancelled(const struct acquirer *acquirer)
 {
-	const struct opts *opts = acquirer->args.opts;
+	const struct opts *opts = acquirer->opts;
 	int signal = acquirer->args.lease->exit_signal;
 	char reason[32], name[NAME_SHOWN_MAX];
 
@@ -570,7 +568,7 @@ static int end_cancelled(const struct acquirer *acquirer)
 
 static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status status)
 {
-	const struct opts *opts = acquirer->args.opts;
+	const struct opts *opts = acquirer->opts;
 	struct rlock_conn *conn = acquirer->args.conn;
 	char name[NAME_SHOWN_MAX];
 
@@ -602,9 +600,8 @@ static enum rlock_status acquire(void *ctx, struct rlock_hold **hold_out)
 		event_log_set_acquired(*hold_out, now_ms);
 	log_acquisition(acquirer, status);
 	if (status == RLOCK_OK) {
-		flock_print(acquirer->args.opts, acquirer->waited_ms, true);
-		wait_report_acquired(acquirer->args.opts, acquirer->waited_ms,
-				     acquirer->has_shown_wait);
+		flock_print(acquirer->opts, acquirer->waited_ms, true);
+		wait_report_acquired(acquirer->opts, acquirer->waited_ms, acquirer->has_shown_wait);
 	} else {
 		acquirer->args.lease->exit_code = end_not_acquired(acquirer, status);
 	}
@@ -650,7 +647,7 @@ static void acquirer_clear(struct acquirer *acquirer)
 	hold_file_free(acquirer->args.hold_file);
 	lease_free(acquirer->args.lease);
 	owners_free(acquirer->owners, acquirer->owner_count);
-	free(acquirer->path);
+	free(acquirer->args.path);
 	if (acquirer->args.target_fd >= 0)
 		(void)close(acquirer->args.target_fd);
 }
@@ -661,8 +658,8 @@ static void acquirer_clear(struct acquirer *acquirer)
  */
 static int make_lease(struct acquirer *acquirer)
 {
-	const struct opts *opts = acquirer->args.opts;
-	struct lease *lease = lease_new(opts, acquirer->args.kind);
+	const struct opts *opts = acquirer->opts;
+	struct lease *lease = lease_new(opts, acquirer->opts->verb->kind);
 
 	acquirer->args.lease = lease;
 	if (lease == NULL)
@@ -677,8 +674,8 @@ static int make_lease(struct acquirer *acquirer)
 	}
 	if (acquirer->args.hold_file != NULL)
 		memcpy(acquirer->args.hold_file->hold_id, lease->hold_id, RLOCK_HOLD_ID_MAX);
-	if (rlock_hold_new(acquirer->args.kind, opts->names, opts->name_count, lease->hold_id, 0,
-			   opts->lease_ms, &acquirer->args.hold) != RLOCK_OK ||
+	if (rlock_hold_new(acquirer->opts->verb->kind, opts->names, opts->name_count,
+			   lease->hold_id, 0, opts->lease_ms, &acquirer->args.hold) != RLOCK_OK ||
 	    rlock_hold_set_queued(acquirer->args.hold, lease->owner) != RLOCK_OK)
 		return message_out_of_memory();
 	return 0;
@@ -720,14 +717,12 @@ static int acquire_and_hold(struct acquirer *acquirer, struct opts *opts)
 
 int cmd_lock(struct opts *opts)
 {
-	struct acquirer acquirer = { .args = { .opts = opts,
-					       .kind = opts->verb->kind,
-					       .target_fd = -1,
-					       .acquire = acquire,
-					       .ctx = &acquirer } };
+	struct acquirer acquirer = {
+		.opts = opts,
+		.args = { .target_fd = -1, .acquire = acquire, .ctx = &acquirer },
+	};
 	int code = prepare(&acquirer);
 
-	acquirer.args.path = acquirer.path;
 	if (code == 0)
 		code = acquire_and_hold(&acquirer, opts);
 	acquirer_clear(&acquirer);

@@ -235,7 +235,7 @@ static void message_released(const struct lease *lease)
 
 	if (!message_is_verbose())
 		return;
-	(void)names_show(lease->opts->names, lease->name_count, names);
+	(void)names_show(lease->opts->names, lease->opts->name_count, names);
 	(void)duration_print_rough(now_ms - lease->acquired_ms, held);
 	if (kept_ms > 0)
 		message_debug("%s: the command has ended after %s: kept by --at-least until %s",

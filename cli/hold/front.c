@@ -329,7 +329,7 @@ static void end_without_job(struct front *front)
 	if (lease->is_lost)
 		lease->exit_code = EXIT_LOST;
 	else if (lease->phase == HOLD_WAITING && front->crash == 0)
-		lease->exit_code = front->args->opts->conflict_exit_code;
+		lease->exit_code = front->lease->opts->conflict_exit_code;
 	else if (front->end_signal == 0 && front->code < 0)
 		front->code = report_crash(front);
 	front->is_over = true;
@@ -466,7 +466,7 @@ static void front_clear(struct front *front)
 static bool dies_by(const struct front *front, int signal)
 {
 	return signal != 0 &&
-	       (!front->args->opts->is_flock || sigismember(&front->got, signal) == 1);
+	       (!front->lease->opts->is_flock || sigismember(&front->got, signal) == 1);
 }
 
 int front_run(const struct hold_args *args)

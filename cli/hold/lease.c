@@ -48,14 +48,13 @@ struct lease *lease_new(const struct opts *opts, enum rlock_kind kind)
 	lease->lease_ms = opts->lease_ms;
 	lease->opts = opts;
 	lease->wait_end_ms = opts->wait_ms <= 0 ? INT64_MAX : rlock_now_ms() + opts->wait_ms;
-	lease->is_shared = kind == RLOCK_READ;
+	lease->kind = kind;
 	lease->is_for_process = opts->command == NULL;
 	lease->on_lost = opts->on_lost == ON_LOST_DEFAULT ? by_default : opts->on_lost;
 	lease->front = getpid();
 	lease->max_run_end_ms = INT64_MAX;
 	lease->size = all_size;
-	lease->name_count = opts->name_count;
-	for (size_t i = 0; i < lease->name_count && slots_size > 0; i++)
+	for (size_t i = 0; i < opts->name_count && slots_size > 0; i++)
 		lease->names[i].slots = (char *)lease + size + i * slots_size;
 	return lease;
 }
@@ -68,7 +67,7 @@ void lease_free(struct lease *lease)
 
 void lease_record_acquired(struct lease *lease, const struct rlock_hold *hold)
 {
-	for (size_t i = 0; i < lease->name_count; i++) {
+	for (size_t i = 0; i < lease->opts->name_count; i++) {
 		const char *owner = rlock_hold_owner(hold, i);
 
 		memcpy(lease->names[i].owner, owner, strlen(owner) + 1);
@@ -117,7 +116,7 @@ int64_t lease_renewal_ms(const struct lease *lease)
 {
 	int64_t third_ms = lease->lease_ms / 3;
 
-	return lease->is_shared ? least(third_ms, SHARED_RENEWAL_MAX_MS) : third_ms;
+	return lease->kind == RLOCK_READ ? least(third_ms, SHARED_RENEWAL_MAX_MS) : third_ms;
 }
 
 int64_t lease_end_ms(const struct lease *lease)

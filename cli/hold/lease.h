@@ -46,7 +46,7 @@ struct lease {
 	const struct opts
 		*opts; /* the same in each process: none of them has executed anything since */
 	int64_t wait_end_ms; /* until when to wait for the lock; INT64_MAX: without a limit */
-	bool is_shared;      /* a read lock: other readers renew it as well */
+	enum rlock_kind kind;
 	bool is_for_process; /* the job is the process of --pid */
 	enum on_lost on_lost;
 	char hold_id[RLOCK_HOLD_ID_MAX];
@@ -92,7 +92,6 @@ struct lease {
 	atomic_bool is_told;          /* to stop */
 	_Atomic size_t told_name;     /* the index of the name of which it is */
 	char told_by[RLOCK_NOTE_MAX]; /* set before */
-	size_t name_count;
 	struct lease_name {
 		char owner[RLOCK_OWNER_MAX];
 		int64_t token; /* 0: none */

@@ -213,7 +213,7 @@ static void end_job(struct renewer *renewer)
 
 	if (lease->exec_error != 0) {
 		lease->exit_code =
-			command_report_not_run(renewer->args->opts->command[0], lease->exec_error);
+			command_report_not_run(renewer->lease->opts->command[0], lease->exec_error);
 		abandon(renewer);
 	} else if (!lease->is_for_process &&
 		   (lease->was_told_to_end || lease->reason != TERMINATE_NONE)) {
@@ -335,7 +335,7 @@ static void report_denied(struct renewer *renewer, int signal)
 
 	if (!renewer->report.has_signal_denied && proc_read(renewer->lease->job_pid, &command) &&
 	    !proc_is_gone(&command))
-		report_signal_denied(&renewer->report, renewer->args->opts, &command, signal);
+		report_signal_denied(&renewer->report, renewer->lease->opts, &command, signal);
 }
 
 /* It is written down before the signal is sent: the process that takes over has to know it even if we are killed right then. */
@@ -551,8 +551,9 @@ static void look_at_descriptor(struct renewer *renewer)
 		return;
 	if (is_told)
 		os_read_out(renewer->closes_fd);
-	renewer->has_closed = renewer->has_closed ||
-			      !descriptor_is_open(args->opts->descriptor, args->hold_file->pid);
+	renewer->has_closed =
+		renewer->has_closed ||
+		!descriptor_is_open(args->lease->opts->descriptor, args->hold_file->pid);
 	renewer->due_ms[DUE_DESCRIPTOR] = rlock_now_ms() + DESCRIPTOR_LOOK_MS;
 }
 
@@ -671,14 +672,15 @@ static void start_command(struct renewer *renewer)
 		return;
 	if (lease->opts->max_run_ms > 0)
 		lease->max_run_end_ms = rlock_now_ms() + lease->opts->max_run_ms;
-	environment = command_environment(args->opts, args->kind, renewer->hold, renewer->start);
+	environment = command_environment(args->lease->opts, args->lease->kind, renewer->hold,
+					  renewer->start);
 	if (environment == NULL) {
 		lease->exit_code = message_out_of_memory();
 		abandon(renewer);
 		return;
 	}
 	if (command_start(&(struct command){ .path = args->path,
-					     .argv = args->opts->command,
+					     .argv = args->lease->opts->command,
 					     .environment = environment,
 					     .lease = lease,
 					     .not_started = lease->job_pid })) {
@@ -688,7 +690,7 @@ static void start_command(struct renewer *renewer)
 		command_await_start();
 		renewer->due_ms[DUE_SETTLE] = rlock_now_ms() + COMMAND_SETTLE_MS;
 	} else {
-		lease->exit_code = command_report_not_started(args->opts->command[0]);
+		lease->exit_code = command_report_not_started(args->lease->opts->command[0]);
 		abandon(renewer);
 	}
 	/* The environment is not freed: an exec that takes long may still have to read it. */
@@ -931,7 +933,7 @@ static void finish_without_job(struct renewer *renewer)
 	else if (lease->exit_code == 0 && lease->reason != TERMINATE_NONE)
 		lease->exit_code = EXIT_ENDED;
 	if (lease->is_for_process && has_job_ended(renewer))
-		lease->exit_code = renewer->args->opts->conflict_exit_code;
+		lease->exit_code = renewer->lease->opts->conflict_exit_code;
 }
 
 static void finish(struct renewer *renewer)
@@ -1031,7 +1033,7 @@ int renewer_look_at(pid_t renewer, struct proc *out)
 static int save_file(const struct renewer *renewer)
 {
 	const struct hold_args *args = renewer->args;
-	const struct opts *opts = args->opts;
+	const struct opts *opts = args->lease->opts;
 	struct hold_file *file = args->hold_file;
 	struct proc self;
 	int code;
@@ -1040,7 +1042,7 @@ static int save_file(const struct renewer *renewer)
 		if (!hold_file_add_name(file, &opts->names[i], renewer->lease->names[i].owner))
 			return message_out_of_memory();
 	file->server = opts->server;
-	file->kind = args->kind;
+	file->kind = args->lease->kind;
 	if (opts->descriptor != NULL)
 		file->descriptor = opts->descriptor->fd;
 	file->remember_ms = opts->remember_ms;
@@ -1062,9 +1064,9 @@ static void hand_over(struct renewer *renewer)
 {
 	const struct hold_args *args = renewer->args;
 
-	if (args->opts->descriptor != NULL) {
+	if (args->lease->opts->descriptor != NULL) {
 		renewer->due_ms[DUE_DESCRIPTOR] = rlock_now_ms();
-		renewer->closes_fd = os_closes_open(args->opts->descriptor->fd);
+		renewer->closes_fd = os_closes_open(args->lease->opts->descriptor->fd);
 	}
 	if (renewer->closes_fd >= 0)
 		(void)os_events_add(renewer->events->fd, renewer->closes_fd);
@@ -1111,7 +1113,7 @@ void renewer_run(const struct hold_args *args, struct job *job, int64_t forked_m
 	renewer.dialog_fd = dialog_fd;
 	renewer.unread_fd = unread_fd;
 	dialog_take_output(dialog_fd);
-	set_title(args->opts);
+	set_title(args->lease->opts);
 	job->adopter = getpid();
 	if (!os_adopt_orphans() || !open_events(&renewer) || !os_has_room(FDS_NEEDED)) {
 		message_error_of_lock("cannot watch the command: %s", strerror(errno));
@@ -1134,7 +1136,7 @@ static void complete_hold(const struct hold_args *args)
 {
 	const struct lease *lease = args->lease;
 
-	for (size_t i = 0; i < lease->name_count; i++)
+	for (size_t i = 0; i < lease->opts->name_count; i++)
 		(void)rlock_hold_set_owner(args->hold, i, lease->names[i].owner);
 	event_log_set_acquired(args->hold, lease->acquired_ms);
 }

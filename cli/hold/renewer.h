@@ -10,15 +10,12 @@
 
 #include "hold/job.h"
 #include "lib/rlock.h"
-#include "options/opts.h"
 
 struct hold_file;
 
 /* What is held, and for what: made in rlock before it forks its renewer, and the same in both. */
 struct hold_args {
-	const struct opts *opts;
-	enum rlock_kind kind;
-	const char *path; /* of the command, looked up before; NULL: the lock is for a process */
+	char *path; /* of the command, looked up before; NULL: the lock is for a process */
 	struct rlock_conn *conn; /* nothing is sent over it before the renewer is forked */
 	struct rlock_hold *
 		hold; /* as rlock knows it, which takes over or cleans up: by the hold id of the lease */

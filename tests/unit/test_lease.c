@@ -112,7 +112,7 @@ static void check_renewal(void)
 		abort();
 	lease->lease_ms = 60000;
 	CHECK_NUMBER(lease_renewal_ms(lease), 20000, "a lock is renewed at a third of its lease");
-	lease->is_shared = true;
+	lease->kind = RLOCK_READ;
 	CHECK_NUMBER(lease_renewal_ms(lease), 10000, "and one of readers every 10 s at least");
 	lease->lease_ms = 3000;
 	CHECK_NUMBER(lease_renewal_ms(lease), 1000, "which may be more often");
