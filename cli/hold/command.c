@@ -249,21 +249,15 @@ char **command_environment(const struct opts *opts, enum rlock_kind kind,
  */
 #define START_WAIT_MS 20
 
-struct starting {
-	struct command command;
-	int64_t started_ms;
-};
-
 /* In its process, which has our memory: it makes async-signal-safe calls only. The exit code where nothing is executed. */
 static int become_command(void *ctx)
 {
-	const struct starting *starting = ctx;
-	const struct command *command = &starting->command;
+	const struct command *command = ctx;
 	struct lease *lease = command->lease;
 	pid_t not_started = command->not_started;
 
 	/* Set before the pid: with a pid alone another process that has it later would be taken for the command. */
-	lease->job_start = proc_own_start(starting->started_ms);
+	lease->job_start = proc_own_start(command->started_ms);
 	/* Set before the exec: if the renewer is killed at this instant, rlock knows the command. If rlock has found the
 	 * renewer dead before, nothing may run any more. */
 	if (!atomic_compare_exchange_strong(&lease->job_pid, &not_started, getpid()) &&
@@ -286,10 +280,11 @@ static int become_command(void *ctx)
 /* No fork: to share the pages of our memory, and then to copy what either process writes to, takes longer than the exec. */
 bool command_start(const struct command *command)
 {
-	static struct starting starting; /* an exec that takes long still reads it */
+	static struct command starting; /* an exec that takes long still reads it */
 	pid_t pid, not_started = command->not_started;
 
-	starting = (struct starting){ *command, rlock_now_ms() };
+	starting = *command;
+	starting.started_ms = rlock_now_ms();
 	/* execvpe copies the words for the shell. */
 	pid = os_start(become_command, &starting,
 		       STACK_BYTES + usage_count(command->argv) * sizeof(*command->argv));

@@ -28,7 +28,8 @@ struct command {
 	char *const *argv;
 	char *const *environment;
 	struct lease *lease;
-	pid_t not_started; /* what job_pid of the lease has to be */
+	pid_t not_started;  /* what job_pid of the lease has to be */
+	int64_t started_ms; /* set by command_start */
 };
 
 /*
