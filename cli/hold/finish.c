@@ -99,22 +99,22 @@ static void log_lost(struct lease *lease)
 	event_log(&event);
 }
 
-void report_news(struct report *report, struct lease *lease, const struct job_report *processes)
+void report_news(struct lease *lease, const struct job_report *processes)
 {
 	const struct proc *denied = &processes->denied_one;
 	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
 	int reason = lease->reason;
 
-	if (lease->is_lost && !report->has_lost)
+	if (lease->is_lost && !lease->is_loss_told)
 		message_lost(lease);
-	report->has_lost = lease->is_lost;
+	lease->is_loss_told = lease->is_lost;
 	if (lease_was_lost(lease))
 		log_lost(lease);
-	if (reason != report->reason)
+	if (reason != lease->told_reason)
 		message_terminating(lease, reason);
-	report->reason = reason;
-	if (processes->denied > 0 && !report->has_denied) {
-		report->has_denied = true;
+	lease->told_reason = reason;
+	if (processes->denied > 0 && !lease->is_denied_told) {
+		lease->is_denied_told = true;
 		message_warning(
 			"%s: may not terminate process %d (%s): it runs as another user: %s",
 			names_show_one(lease->opts, 0, name), (int)denied->pid,
@@ -125,17 +125,21 @@ void report_news(struct report *report, struct lease *lease, const struct job_re
 	}
 }
 
-void report_signal_denied(struct report *report, const struct opts *opts,
-			  const struct proc *command, int signal)
+/* The command runs as another user by now. The lock is kept until it ends. */
+void report_signal_denied(struct lease *lease, int signal)
 {
 	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
+	struct proc command;
 
-	report->has_signal_denied = true;
+	if (lease->is_signal_denied_told || !proc_read(lease->job_pid, &command) ||
+	    proc_is_gone(&command))
+		return;
+	lease->is_signal_denied_told = true;
 	message_warning(
 		"%s: may not pass signal %d on to process %d (%s): it runs as another user: "
 		"run rlock as that user",
-		names_show_one(opts, 0, name), signal, (int)command->pid,
-		rlock_escape(command->name, strlen(command->name), shown, sizeof(shown)));
+		names_show_one(lease->opts, 0, name), signal, (int)command.pid,
+		rlock_escape(command.name, strlen(command.name), shown, sizeof(shown)));
 }
 
 /* ---- the release ---- */

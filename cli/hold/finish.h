@@ -12,17 +12,10 @@
 #include "lib/rlock.h"
 #include "options/opts.h"
 
-/* What was reported so far of the lock and its command; all zero at first. */
-struct report {
-	int reason;
-	bool has_lost, has_denied, has_signal_denied;
-};
-
 /* Report what is new: why the command is terminated, and what hinders that. */
-void report_news(struct report *report, struct lease *lease, const struct job_report *processes);
-/* Report that a signal may not be passed on to the command. */
-void report_signal_denied(struct report *report, const struct opts *opts,
-			  const struct proc *command, int signal);
+void report_news(struct lease *lease, const struct job_report *processes);
+/* Report, once, that a signal may not be passed on to the command. */
+void report_signal_denied(struct lease *lease, int signal);
 
 /* Release, and wait no longer than some seconds for a server that does not reply. */
 enum rlock_status finish_release(struct rlock_conn *conn, struct rlock_hold *hold);

@@ -66,7 +66,9 @@ struct lease {
 	atomic_bool is_broken;          /* lost, and the server said so */
 	_Atomic int64_t lost_at_ms;     /* when that was found */
 	_Atomic size_t lost_name;       /* the index of the name that is lost */
-	atomic_bool is_loss_logged;
+	/* What the user and the log were told; the process that takes over does not repeat it. */
+	atomic_bool is_loss_told, is_loss_logged, is_denied_told, is_signal_denied_told;
+	_Atomic int told_reason;     /* enum terminate_reason */
 	atomic_bool is_term_sent;    /* some of the job's processes have had --signal */
 	atomic_bool was_told_to_end; /* SIGTERM, SIGINT or SIGQUIT was passed on to the command */
 	/*

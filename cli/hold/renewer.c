@@ -57,7 +57,6 @@ struct renewer {
 	struct lease *lease;
 	struct rlock_hold *hold; /* NULL: not acquired yet */
 	struct job *job;
-	struct report report;
 	bool is_front;        /* this is rlock, which has taken over */
 	bool may_be_released; /* a process that was killed may have sent the release */
 	uint64_t start;       /* our start time in the kernel's ticks */
@@ -328,16 +327,6 @@ static bool asks_to_end(int signal)
 	return signal == SIGTERM || signal == SIGINT || signal == SIGQUIT;
 }
 
-/* The command runs as another user by now. This is reported once, since the lock is kept until the command ends. */
-static void report_denied(struct renewer *renewer, int signal)
-{
-	struct proc command;
-
-	if (!renewer->report.has_signal_denied && proc_read(renewer->lease->job_pid, &command) &&
-	    !proc_is_gone(&command))
-		report_signal_denied(&renewer->report, renewer->lease->opts, &command, signal);
-}
-
 /* It is written down before the signal is sent: the process that takes over has to know it even if we are killed right then. */
 static void signal_command(struct renewer *renewer, int signal, bool continues)
 {
@@ -353,7 +342,7 @@ static void signal_command(struct renewer *renewer, int signal, bool continues)
 	}
 	lease->was_told_to_end = was_told_to_end;
 	if (errno == EPERM)
-		report_denied(renewer, signal);
+		report_signal_denied(lease, signal);
 }
 
 /* A signal for rlock, or for us, which is the same to its sender: it is passed on to the command, or ends the wait. */
@@ -624,13 +613,6 @@ static void check_deadlines(struct renewer *renewer)
 		happen(renewer, EVENT_REASON);
 }
 
-static void report(struct renewer *renewer)
-{
-	if (renewer->lease->phase < HOLD_RUNNING)
-		return;
-	report_news(&renewer->report, renewer->lease, &renewer->job->report);
-}
-
 /* ---- our priority ---- */
 
 static int64_t cpu_ms(void)
@@ -806,7 +788,8 @@ static bool turn(void *ctx)
 		happen(renewer, EVENT_JOB_ENDED);
 	follow_job(renewer);
 	let_front_leave(renewer);
-	report(renewer);
+	if (renewer->lease->phase >= HOLD_RUNNING)
+		report_news(renewer->lease, &renewer->job->report);
 	if (hold_events_is_due(renewer->events, DUE_STOP))
 		follow_stop(renewer);
 	if (hold_events_is_due(renewer->events, DUE_SETTLE))
