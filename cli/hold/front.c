@@ -15,7 +15,6 @@
 #include "hold/dialog.h"
 #include "hold/front.h"
 #include "hold/job.h"
-#include "hold/job_control.h"
 #include "hold/renewer.h"
 #include "process_lock/hold_file.h"
 #include "sys/os.h"
@@ -180,7 +179,7 @@ static bool has_reached_command(const struct front *front, const struct os_signa
 {
 	if (front->renewer > 0 && signal->sender == front->renewer)
 		return true;
-	return job_control_has_reached_command(front->lease, signal);
+	return job_has_got_signal(front->lease, signal);
 }
 
 static void read_signals(struct front *front)
@@ -261,7 +260,7 @@ static void read_dialog(struct front *front)
 			front->due_ms[DUE_RAISE] = rlock_now_ms() + LONG_COMMAND_MS;
 		} else if (record.kind == RECORD_STOPPED) {
 			front->stop = record.number;
-			front->due_ms[DUE_STOP] = rlock_now_ms() + JOB_CONTROL_SETTLE_MS;
+			front->due_ms[DUE_STOP] = rlock_now_ms() + JOB_STOP_SETTLE_MS;
 		} else if (record.kind == RECORD_LEFT) {
 			leave(front);
 		} else if (record.kind == RECORD_ACQUIRED) {
@@ -397,8 +396,7 @@ static void check_renewer(struct front *front)
 
 static void follow_stop(struct front *front)
 {
-	if (hold_events_is_due(&front->events, DUE_STOP) &&
-	    job_control_stop_with_command(front->lease))
+	if (hold_events_is_due(&front->events, DUE_STOP) && job_stop_with_command(front->lease))
 		(void)dialog_send(front->dialog_fd, RECORD_CONTINUED, front->stop, NULL, 0);
 }
 

@@ -4,6 +4,7 @@
  * where it keeps none by the parents that /proc names. Nothing of a process is read but its stat: no look can hang.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -453,4 +454,71 @@ void job_hang_up_stopped(struct job *job)
 
 	signal_all(job, SIGHUP, is_not_stopped, NULL, &report);
 	signal_all(job, SIGCONT, is_not_stopped, NULL, &report);
+}
+
+/* ---- the terminal ---- */
+
+bool job_has_got_signal(const struct lease *lease, const struct os_signal *signal)
+{
+	return lease_has_command(lease) && signal->is_from_kernel && signal->number != SIGALRM &&
+	       (signal->number != SIGHUP || getsid(0) != getpid());
+}
+
+/* A shell with job control, which is to continue us, is in another process group of the same session. */
+static bool has_job_control(void)
+{
+	int tty_fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+
+	if (tty_fd < 0)
+		return false;
+	(void)close(tty_fd);
+	return getsid(getppid()) == getsid(0) && getpgid(getppid()) != getpgrp();
+}
+
+/* The shell shows its prompt only when we are stopped, too. */
+bool job_stop_with_command(struct lease *lease)
+{
+	if (!lease_has_command(lease) || lease->reason != TERMINATE_NONE ||
+	    !proc_is_stopped(lease->job_pid) || !has_job_control())
+		return false;
+	lease->is_front_stopped = true;
+	(void)raise(SIGSTOP);
+	lease->is_front_stopped = false;
+	return true;
+}
+
+static enum proc_lookup find_shell(const struct lease *lease, pid_t *out)
+{
+	const pid_t group = getpgid(lease->job_pid);
+	pid_t pid = lease->front, session;
+
+	while (getpgid(pid) == group) {
+		struct proc proc;
+
+		if (proc_look(pid, &proc) != PROC_SEEN)
+			return PROC_UNSEEN;
+		pid = proc.parent;
+		/* It is outside of our PID namespace, and in our session only if that is, too. */
+		if (pid == 0)
+			return getsid(0) == 0 ? PROC_UNSEEN : PROC_GONE;
+	}
+	session = getsid(pid);
+	if (session < 0)
+		return PROC_UNSEEN;
+	*out = pid;
+	return session == getsid(0) ? PROC_SEEN : PROC_GONE;
+}
+
+enum proc_lookup job_open_shell(const struct lease *lease, int *fd_out)
+{
+	enum proc_lookup lookup;
+	pid_t shell;
+
+	do {
+		lookup = find_shell(lease, &shell);
+		if (lookup != PROC_SEEN)
+			return lookup;
+		*fd_out = os_process_open(shell);
+	} while (*fd_out < 0 && errno == ESRCH);
+	return *fd_out >= 0 ? PROC_SEEN : PROC_UNSEEN;
 }

@@ -17,7 +17,6 @@
 #include "hold/command.h"
 #include "hold/dialog.h"
 #include "hold/finish.h"
-#include "hold/job_control.h"
 #include "hold/renewer.h"
 #include "log/event_log.h"
 #include "options/opts.h"
@@ -289,7 +288,7 @@ static void record_stop(struct renewer *renewer, int signal)
 	renewer->stop_signal = signal;
 	renewer->is_continued = false;
 	if (renewer->is_front)
-		renewer->due_ms[DUE_STOP] = rlock_now_ms() + JOB_CONTROL_SETTLE_MS;
+		renewer->due_ms[DUE_STOP] = rlock_now_ms() + JOB_STOP_SETTLE_MS;
 	else
 		tell(renewer, RECORD_STOPPED);
 }
@@ -402,7 +401,7 @@ static void read_signals(struct renewer *renewer)
 
 		if (info.number == SIGCHLD)
 			reap(renewer);
-		else if (renewer->is_front ? !job_control_has_reached_command(renewer->lease, &info)
+		else if (renewer->is_front ? !job_has_got_signal(renewer->lease, &info)
 					   : is_for_rlock(renewer, &info))
 			take_signal(renewer, info.number, info.number == SIGTERM || is_hang_up);
 	}
@@ -512,7 +511,7 @@ static void follow_shell(struct renewer *renewer)
 	if (!is_command_stopped(renewer))
 		return;
 	if (renewer->front_fd >= 0)
-		lookup = job_control_open_shell(renewer->lease, &renewer->shell_fd);
+		lookup = job_open_shell(renewer->lease, &renewer->shell_fd);
 	if (lookup == PROC_SEEN)
 		(void)os_events_add(renewer->events->fd, renewer->shell_fd);
 	else if (lookup == PROC_GONE && (has_lost_shell || renewer->stop_signal != SIGSTOP))
@@ -748,7 +747,7 @@ static void touch_file(struct renewer *renewer)
 
 static void follow_stop(struct renewer *renewer)
 {
-	if (!lease_has_command(renewer->lease) || !job_control_stop_with_command(renewer->lease))
+	if (!lease_has_command(renewer->lease) || !job_stop_with_command(renewer->lease))
 		return;
 	reap(renewer);
 	if (!renewer->is_continued)
