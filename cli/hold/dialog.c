@@ -15,17 +15,6 @@
 /* Where this process's own lines go. */
 static int output_fd = -1;
 
-bool dialog_open(int *front_fd_out, int *renewer_fd_out)
-{
-	int fds[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0)
-		return false;
-	*front_fd_out = fds[0];
-	*renewer_fd_out = fds[1];
-	return true;
-}
-
 /* The text is sent without copying it. */
 bool dialog_send(int fd, enum record_kind kind, int number, const char *text, size_t len)
 {

@@ -32,9 +32,6 @@ struct record {
 	char text[LOG_LINE_MAX];
 };
 
-/* The ends of rlock and of its renewer, which are close-on-exec. False with errno. */
-bool dialog_open(int *front_fd_out, int *renewer_fd_out);
-
 /* False: it found no room, since the other side is stopped or writes to what does not take it, or memory is short. */
 bool dialog_send(int fd, enum record_kind kind, int number, const char *text, size_t len);
 /*

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/least.h"
@@ -81,18 +82,19 @@ static void watch_job(struct front *front)
 
 static bool fork_renewer(struct front *front)
 {
-	int dialog_fd;
+	int fds[2];
 
-	if (!dialog_open(&front->dialog_fd, &dialog_fd))
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0)
 		return false;
+	front->dialog_fd = fds[0];
 	front->forked_ms = rlock_now_ms();
 	front->renewer = fork();
 	if (front->renewer == 0) {
 		hold_events_close(&front->events);
-		renewer_run(front->args, &front->job, front->forked_ms, front->self_fd, dialog_fd,
-			    front->dialog_fd);
+		renewer_run(front->args, &front->job, front->forked_ms, front->self_fd, fds[1],
+			    fds[0]);
 	}
-	(void)close(dialog_fd);
+	(void)close(fds[1]);
 	front->due_ms[DUE_FORK] = INT64_MAX;
 	return front->renewer > 0 && os_events_add(front->events.fd, front->dialog_fd);
 }

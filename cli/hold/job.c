@@ -81,12 +81,19 @@ struct entry {
 	bool is_below_signalled;
 };
 
-/* Found processes, parents before their children. */
+/* Which processes get no signal, but count, and so does what is below them. */
+typedef bool (*spared_fn)(const struct proc *proc);
+
+/* What is looked for, and sent; and the found processes, parents before their children. */
 struct look {
 	const struct job *job;
-	const struct job_set *signalled;
-	bool takes_all; /* what is not the job's, too */
-	pid_t session;  /* of the process that the job is */
+	bool takes_all;       /* what is not the job's, too */
+	int signal;           /* 0: none */
+	bool asks_to_end;     /* SIGCONT follows, and what was asked may start others to clean up */
+	bool spares_clean_up; /* these are spared for as long as they run */
+	spared_fn is_spared;  /* NULL: nothing is */
+	struct job_set *signalled; /* those that have had it */
+	pid_t session;             /* of the process that the job is */
 	struct entry *entries;
 	size_t count;
 	bool is_incomplete;
@@ -223,35 +230,29 @@ static int send_signal(const struct proc *proc, int signal, bool continues)
 }
 
 /* It is added first, so that none gets the signal twice. */
-static void signal_once(const struct proc *proc, int signal, bool continues,
-			struct job_set *signalled, struct job_report *report)
+static void signal_once(const struct look *look, const struct proc *proc, struct job_report *report)
 {
 	int error;
 
-	if (!set_add(signalled, proc->pid, proc->start)) {
+	if (!set_add(look->signalled, proc->pid, proc->start)) {
 		report->is_incomplete = true;
 		return;
 	}
-	error = send_signal(proc, signal, continues);
+	error = send_signal(proc, look->signal, look->asks_to_end);
 	if (error == EPERM) {
 		report->denied++;
 		report->denied_one = *proc;
 	}
 	if (is_transient_errno(error)) {
 		report->is_incomplete = true;
-		signalled->count--;
+		look->signalled->count--;
 	}
 }
 
-/* Which processes get no signal, but count, and so does what is below them. NULL: none of them. */
-typedef bool (*spared_fn)(const struct proc *proc);
-
-/* One look; signal 0: none is sent. Whether it found a process without the signal so far. */
-static bool look_and_signal(const struct job *job, int signal, bool continues, spared_fn is_spared,
-			    struct job_set *signalled, bool spares_clean_up,
-			    struct job_report *report)
+/* One look. Whether it found a process without the signal so far. */
+static bool look_and_signal(const struct look *wanted, struct job_report *report)
 {
-	struct look look = { .job = job, .signalled = signalled };
+	struct look look = *wanted;
 	bool has_found_new = false;
 
 	look_fill(&look);
@@ -263,12 +264,12 @@ static bool look_and_signal(const struct job *job, int signal, bool continues, s
 		if (proc_is_gone(proc))
 			continue;
 		report->running++;
-		if (signal == 0 || (is_spared != NULL && is_spared(proc)) ||
-		    set_has(signalled, proc->pid, proc->start) ||
-		    (spares_clean_up && look.entries[i].is_below_signalled))
+		if (look.signal == 0 || (look.is_spared != NULL && look.is_spared(proc)) ||
+		    set_has(look.signalled, proc->pid, proc->start) ||
+		    (look.spares_clean_up && look.entries[i].is_below_signalled))
 			continue;
 		has_found_new = true;
-		signal_once(proc, signal, continues, signalled, report);
+		signal_once(&look, proc, report);
 	}
 	look_clear(&look);
 	return has_found_new;
@@ -277,31 +278,30 @@ static bool look_and_signal(const struct job *job, int signal, bool continues, s
 static void look_at_all(const struct job *job, struct job_report *out)
 {
 	*out = (struct job_report){ 0 };
-	(void)look_and_signal(job, 0, false, NULL, NULL, false, out);
+	(void)look_and_signal(&(struct look){ .job = job }, out);
 }
 
 /*
  * Looks again and again, and sends the signal to each that lacks it (those that got it are in signalled; NULL: all get it),
- * until a look finds no new one. With signalled it asks processes to end, and SIGCONT follows: they may start others to
- * clean up, and these are spared for as long as they run, if signalled was not empty.
+ * until a look finds no new one. With signalled it asks processes to end.
  */
 static void signal_all(const struct job *job, int signal, spared_fn is_spared,
 		       struct job_set *signalled, struct job_report *out)
 {
 	struct job_set own = { 0 };
-	bool asks_to_end = signalled != NULL;
-	bool spares_clean_up = asks_to_end && signalled->count > 0;
+	struct look look = {
+		.job = job,
+		.signal = signal,
+		.asks_to_end = signalled != NULL,
+		.spares_clean_up = signalled != NULL && signalled->count > 0,
+		.is_spared = is_spared,
+		.signalled = signalled != NULL ? signalled : &own,
+	};
 
-	if (signalled == NULL)
-		signalled = &own;
 	*out = (struct job_report){ 0 };
-	for (int looks = 0; looks < LOOKS_MAX; looks++) {
-		if (!look_and_signal(job, signal, asks_to_end, is_spared, signalled,
-				     spares_clean_up, out))
-			break;
+	for (int looks = 0; looks < LOOKS_MAX && look_and_signal(&look, out); looks++)
 		/* What the first look has missed of those that ran before is no clean-up, but its parents have had the signal. */
-		spares_clean_up = asks_to_end;
-	}
+		look.spares_clean_up = look.asks_to_end;
 	free(own.members);
 }
 

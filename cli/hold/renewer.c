@@ -171,7 +171,7 @@ enum hold_event {
 	EVENT_TOLD_TO_END, /* a signal asks for it, and there is no command to pass it on to */
 	EVENT_REASON,      /* there is a reason to terminate the job */
 	EVENT_JOB_ENDED,   /* the command itself, or the process that the lock is for */
-	EVENT_ALL_GONE,    /* none of the command's processes is left */
+	EVENT_ALL_GONE,    /* nor is there any other of its processes */
 	EVENT_OTHER_DIED,  /* of rlock and its renewer the other one */
 	HOLD_EVENTS,
 };
@@ -223,12 +223,6 @@ static void end_job(struct renewer *renewer)
 	}
 }
 
-static void end_process(struct renewer *renewer)
-{
-	if (renewer->lease->is_for_process)
-		release(renewer);
-}
-
 static void go_on_alone(struct renewer *renewer)
 {
 	if (renewer->lease->is_for_process)
@@ -254,9 +248,7 @@ static void (*const actions[HOLD_PHASES][HOLD_EVENTS])(struct renewer *) = {
 			     [EVENT_REASON] = terminate,
 			     [EVENT_ALL_GONE] = release,
 			     [EVENT_OTHER_DIED] = go_on_alone },
-	[HOLD_TERMINATING] = { [EVENT_JOB_ENDED] = end_process,
-			       [EVENT_ALL_GONE] = release,
-			       [EVENT_OTHER_DIED] = go_on_alone },
+	[HOLD_TERMINATING] = { [EVENT_ALL_GONE] = release, [EVENT_OTHER_DIED] = go_on_alone },
 };
 
 static void happen(struct renewer *renewer, enum hold_event event)
@@ -956,37 +948,20 @@ static void renewer_init(struct renewer *renewer, const struct hold_args *args, 
 	};
 }
 
-/* False with errno. */
-static bool open_events(struct renewer *renewer)
-{
-	const int target_fd = renewer->args->target_fd;
-
-	if (!hold_events_open(renewer->events))
-		return false;
-	return os_events_add(renewer->events->fd, renewer->front_fd) &&
-	       os_events_add(renewer->events->fd, renewer->dialog_fd) &&
-	       (target_fd < 0 || os_events_add(renewer->events->fd, target_fd));
-}
-
-/* Those of a terminal that stop a process. While the lock is waited for they stop us together with rlock. */
-static void stops(sigset_t *out)
-{
-	sigemptyset(out);
-	(void)sigaddset(out, SIGTSTP);
-	(void)sigaddset(out, SIGTTIN);
-	(void)sigaddset(out, SIGTTOU);
-}
-
+/* While the lock is waited for the signals of a terminal that stop a process stop us together with rlock. */
 static bool acquire(struct renewer *renewer)
 {
 	const struct hold_args *args = renewer->args;
 	enum rlock_status status;
-	sigset_t set;
+	sigset_t stops;
 
-	stops(&set);
-	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+	sigemptyset(&stops);
+	(void)sigaddset(&stops, SIGTSTP);
+	(void)sigaddset(&stops, SIGTTIN);
+	(void)sigaddset(&stops, SIGTTOU);
+	(void)sigprocmask(SIG_UNBLOCK, &stops, NULL);
 	status = args->acquire(args->ctx, &renewer->hold);
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	(void)sigprocmask(SIG_BLOCK, &stops, NULL);
 	if (status == RLOCK_OK) {
 		lease_record_acquired(renewer->lease, renewer->hold);
 		plan_renewal(renewer);
@@ -1097,7 +1072,10 @@ void renewer_run(const struct hold_args *args, struct job *job, int64_t forked_m
 	dialog_take_output(dialog_fd);
 	set_title(args->lease->opts);
 	job->adopter = getpid();
-	if (!os_adopt_orphans() || !open_events(&renewer) || !os_has_room(FDS_NEEDED)) {
+	if (!os_adopt_orphans() || !hold_events_open(&events) ||
+	    !os_events_add(events.fd, front_fd) || !os_events_add(events.fd, dialog_fd) ||
+	    (args->target_fd >= 0 && !os_events_add(events.fd, args->target_fd)) ||
+	    !os_has_room(FDS_NEEDED)) {
 		message_error_of_lock("cannot watch the command: %s", strerror(errno));
 		args->lease->exit_code = EXIT_SYSTEM;
 		args->lease->phase = HOLD_ENDED;
