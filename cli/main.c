@@ -148,139 +148,84 @@ static int version(void)
 /* ---- the verb ---- */
 
 /* The line with that verb of words, in which there may be a command after "--". */
-static void correct(const char *verb_name, const char *beginning, char **words, size_t count,
-		    struct usage_line *line)
+static void correct(const struct verb *verb, char **words, size_t count, struct usage_line *line)
 {
-	char why[MEANT_MAX];
-	size_t end = 0;
+	struct opts opts = { .verb = verb, .words = words };
+	struct meant meant;
 
-	while (end < count && strcmp(words[end], "--") != 0)
-		end++;
-	(void)meant_line(verbs_find(verb_name), beginning, words, end,
-			 end < count ? words + end + 1 : NULL, line, why);
+	while (opts.word_count < count && strcmp(words[opts.word_count], "--") != 0)
+		opts.word_count++;
+	if (opts.word_count < count)
+		opts.command = words + opts.word_count + 1;
+	meant_find(&opts, false, &meant);
+	*line = meant.line;
 }
 
 /* The verbs of other programs. */
 static const struct synonym {
 	const char *name, *verb;
-	const char *beginning; /* with an option that comes with it; NULL: the verb alone */
-	const char *also;      /* another line, behind the first; NULL: none */
+	const char *also; /* another line, behind the first; NULL: none */
 } synonyms[] = {
-	{ "ls", "list", NULL, NULL },
-	{ "info", "status", NULL, NULL },
-	{ "release", "unlock", NULL, NULL },
-	{ "acquire", "lock", "lock --pid $$", NULL },
-	{ "extend", "renew", NULL, NULL },
-	{ "break", "stop", NULL,
+	{ "ls", "list", NULL },
+	{ "info", "status", NULL },
+	{ "release", "unlock", NULL },
+	{ "acquire", "lock", NULL },
+	{ "extend", "renew", NULL },
+	{ "break", "stop",
 	  ", or for what it cannot ask: rlock unlock --force --holder OWNER NAME" },
-	{ "with", "run", NULL, NULL },
-	{ "exec", "run", NULL, NULL },
-	{ "kill", "stop", NULL, NULL },
-	{ "terminate", "stop", NULL, NULL },
+	{ "with", "run", NULL },
+	{ "exec", "run", NULL },
+	{ "kill", "stop", NULL },
+	{ "terminate", "stop", NULL },
 };
-
-/*
- * Whether the line is flock's, with a descriptor or a line of shell: rlock flock takes it as it is, which is shorter than
- * another verb's, or the only way.
- */
-static bool is_flock_line(char **words, size_t count)
-{
-	size_t index = 0;
-
-	if (count == 2 && strcmp(words[0], "-u") == 0)
-		return meant_is_number(words[1]);
-	while (index + 1 < count && words[index][0] == '-') {
-		if (strcmp(words[index], "-w") == 0 || strcmp(words[index], "-E") == 0)
-			index++;
-		else if (words[index][1 + strspn(words[index] + 1, "snxeoF")] != '\0')
-			return false;
-		index++;
-	}
-	if (index + 1 == count)
-		return meant_is_number(words[index]);
-	return index + 3 == count && strcmp(words[index + 1], "-c") == 0;
-}
-
-/* The line with that verb for its first word. */
-static void correct_verb(const char *verb_name, const char *beginning, int argc, char **argv,
-			 struct usage_line *line)
-{
-	const struct verb *verb = verbs_find(verb_name);
-	size_t count = (size_t)argc;
-	const char *operands = NULL; /* that it needs at least */
-
-	if (argc == 2 && verb != NULL && verb->command != COMMAND_NONE_BUT_PATTERN)
-		operands = verb->command == COMMAND_NEEDED ? "NAME -- COMMAND" : "NAME";
-	if (beginning != NULL && strcmp(verb_name, "lock") == 0 && argc > 3)
-		correct("run", NULL, argv + 2, count - 2, line);
-	else if (argc > 2 && verb != NULL)
-		correct(verb_name, beginning, argv + 2, count - 2, line);
-	else
-		usage_line(line, PLAIN("rlock"),
-			   { beginning != NULL ? beginning : verb_name, argv + 2, count - 2 },
-			   PLAIN(operands));
-}
 
 /* A verb of another program, or a mistyped one; or none, before a name and a command: then run was meant. */
 static int report_unknown_verb(int argc, char **argv)
 {
-	const char *verb_name = NULL, *beginning = NULL, *also = NULL;
-	size_t count = (size_t)argc;
+	const char *verb_name = NULL, *also = NULL;
+	size_t count = (size_t)argc, first = 2;
+	const struct verb *verb;
 	struct usage_line line;
-	bool is_name;
 
 	for (size_t i = 0; i < sizeof(synonyms) / sizeof(synonyms[0]); i++) {
 		if (strcmp(synonyms[i].name, argv[1]) != 0)
 			continue;
 		verb_name = synonyms[i].verb;
-		beginning = synonyms[i].beginning;
 		also = synonyms[i].also;
 	}
 	if (verb_name == NULL)
 		verb_name = find_nearest_verb(argv[1]);
 	/* With nothing but a command after it, the word was the name. */
-	is_name = (argc > 2 && strcmp(argv[2], "--") == 0) ||
-		  (verb_name == NULL && (argc > 3 || strchr(argv[1], '/') != NULL));
-	if (verb_name == NULL && is_flock_line(argv + 1, count - 1))
-		usage_line(&line, PLAIN("rlock"), { "flock", argv + 1, count - 1 });
-	else if (is_name)
-		correct("run", NULL, argv + 1, count - 1, &line);
-	else if (verb_name == NULL)
+	if ((argc > 2 && strcmp(argv[2], "--") == 0) ||
+	    (verb_name == NULL && (argc > 3 || strchr(argv[1], '/') != NULL))) {
+		verb_name = "run";
+		first = 1;
+	}
+	if (verb_name == NULL)
 		return report_no_verb(argv[1], NULL, NULL);
+	verb = verbs_find(verb_name);
+	if (verb != NULL)
+		correct(verb, argv + first, count - first, &line);
 	else
-		correct_verb(verb_name, beginning, argc, argv, &line);
+		usage_line(&line, PLAIN("rlock"), { verb_name, argv + first, count - first });
 	return report_no_verb(argv[1], &line, also);
 }
 
-/* An option before the verb: show the line with the two in the other order. */
+/* An option before the verb: show the line with the two in the other order. Without a verb run was meant, or flock. */
 static int report_option_first(int argc, char **argv)
 {
-	size_t count = (size_t)argc, index = 1, span = 1;
-	char **words = calloc(count, sizeof(*words));
+	size_t count = (size_t)argc, index = 1;
+	const struct verb *verb = NULL;
 	struct usage_line line;
 
-	if (words == NULL)
-		return message_out_of_memory();
-	while (index < count && span > 0) {
-		span = table_span(VERBS_ALL, argv[index]);
-		if (span <= 1 && meant_span(verbs_find("run"), argv + index, count - index) > 0)
-			span = meant_span(verbs_find("run"), argv + index, count - index);
-		index += span;
-	}
-	for (size_t i = 1; i < count; i++)
-		if (i != index)
-			words[i < index ? i - 1 : i - 2] = argv[i];
-	if (is_flock_line(argv + 1, count - 1)) {
-		usage_line(&line, PLAIN("rlock"), { "flock", argv + 1, count - 1 });
-	} else if (index < count && verbs_find(argv[index]) != NULL) {
-		correct(argv[index], NULL, words, count - 2, &line);
-	} else if (index < count && argv[index][0] != '-') {
-		correct("run", NULL, argv + 1, count - 1, &line);
-	} else {
-		usage_line(&line, PLAIN("rlock VERB [OPTION...] NAME... [-- COMMAND [ARG...]]"));
-	}
-	free(words);
-	message_error("the verb comes first: see 'rlock help', or try: %s", line.text);
+	for (; index < count && strcmp(argv[index], "--") != 0 && verb == NULL; index++)
+		verb = verbs_find(argv[index]);
+	if (verb != NULL)
+		memmove(argv + 2, argv + 1, (index - 2) * sizeof(*argv));
+	correct(verb != NULL ? verb : verbs_find("run"), verb != NULL ? argv + 2 : argv + 1,
+		verb != NULL ? count - 2 : count - 1, &line);
+	message_error("the verb comes first: see 'rlock help', or try: %s%s", line.text,
+		      verb != NULL ? "" : ", or for a line as flock has it: rlock flock");
 	return EXIT_USAGE;
 }
 

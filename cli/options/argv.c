@@ -62,105 +62,80 @@ void argv_free(struct opts *opts)
 /* The pattern where none was given. */
 static const char any_name[] = "*";
 
-void argv_correct(const struct opts *opts, const char *before, const char *after,
-		  struct usage_line *out)
-{
-	usage_line(
-		out, PLAIN("rlock"), PLAIN(opts->verb->name),
-		{ before, opts->words, opts->word_count }, PLAIN(after),
-		{ opts->command != NULL ? "--" : NULL, opts->command, usage_count(opts->command) });
-}
-
-static bool has_word(const struct opts *opts, const char *word)
-{
-	size_t i = 0;
-
-	while (i < opts->word_count && strcmp(opts->words[i], word) != 0)
-		i++;
-	return i < opts->word_count;
-}
-
 /*
  * Whether the words are another program's, or look like a command without "--" before it, where the verb needs a
  * command, or nothing says whose the lock is without one. 0, or the exit code after one line by message_error.
  */
-static int check_words(const struct opts *opts)
+static int check_words(const struct opts *opts, const struct meant *meant)
 {
 	const char *verb_name = opts->verb->name;
-	struct usage_line line, for_process;
-	char why[MEANT_MAX];
-	enum meant meant = meant_line(opts->verb, NULL, opts->words, opts->word_count,
-				      opts->command, &line, why);
+	struct meant for_process;
 
-	if (meant == MEANT_OTHER_WORDS) {
-		message_error("%s: try: %s", why, line.text);
-	} else if (meant == MEANT_COMMAND && opts->verb->command == COMMAND_NEEDED) {
-		message_error("%s needs a command after '--': try: %s", verb_name, line.text);
-	} else if (meant == MEANT_COMMAND && !has_word(opts, "--help") && !has_word(opts, "-h")) {
+	if (meant->what == MEANT_AS_IT_IS)
+		return 0;
+	if (meant->what == MEANT_OTHER_WORDS) {
+		message_error("%s: try: %s", meant->why, meant->line.text);
+	} else if (opts->verb->command == COMMAND_NEEDED) {
+		message_error("%s needs a command after '--': try: %s", verb_name,
+			      meant->line.text);
+	} else {
 		/* What looks like another name may be a command whose "--" was left out. */
-		argv_correct(opts, "--pid $$", NULL, &for_process);
+		meant_find(opts, true, &for_process);
 		message_error(
 			"%s without '--' and a COMMAND needs --pid or --owner: try: %s, or for a "
 			"process: %s",
-			verb_name, line.text, for_process.text);
-	} else {
-		return 0;
+			verb_name, meant->line.text, for_process.line.text);
 	}
 	return EXIT_USAGE;
 }
 
 /* That the line has all parts that the verb needs, and no others. 0, or the exit code likewise. */
-static int check_parts(const struct opts *opts)
+static int check_parts(const struct opts *opts, const struct meant *meant)
 {
-	enum command_need need = opts->verb->command;
-	bool is_pattern = need == COMMAND_NONE_BUT_PATTERN, is_named = opts->name_count > 0;
-	size_t count = usage_count(opts->command);
-	struct usage_line line;
+	const struct verb *verb = opts->verb;
+	bool may_have_command =
+		verb->command == COMMAND_NEEDED || verb->command == COMMAND_OPTIONAL;
+	const char *wrong;
 
-	/* What is after the dashes may be the name, or the one pattern. */
-	if (is_pattern)
-		is_named = opts->names[0].text != any_name || count != 1;
-	if (is_named)
-		count = 0;
-	if (need != COMMAND_NEEDED && need != COMMAND_OPTIONAL && opts->command != NULL) {
-		usage_line(&line, PLAIN("rlock"),
-			   { opts->verb->name, opts->words, opts->word_count },
-			   { is_named || count > 0 ? NULL : "NAME", opts->command, count });
-		message_error("%s takes no '--' and no command: try: %s", opts->verb->name,
-			      line.text);
-	} else if (opts->command != NULL ? *opts->command == NULL : need == COMMAND_NEEDED) {
-		usage_line(&line, PLAIN("rlock"),
-			   { opts->verb->name, opts->words, opts->word_count },
-			   PLAIN(opts->name_count > 0 ? NULL : "NAME"), PLAIN("-- COMMAND"));
-		if (need == COMMAND_NEEDED)
-			message_error("%s needs a command after '--': try: %s", opts->verb->name,
-				      line.text);
-		else
-			message_error("there is nothing after '--': try: %s", line.text);
-	} else if (opts->name_count == 0 && need != COMMAND_NONE_MAYBE_NAMES) {
-		argv_correct(opts, NULL, "NAME", &line);
-		message_error("%s needs the name of a lock: try: %s", opts->verb->name, line.text);
-	} else {
+	if (opts->command != NULL && !may_have_command)
+		wrong = " takes no '--' and no command";
+	else if (verb->command == COMMAND_NEEDED && usage_count(opts->command) == 0)
+		wrong = " needs a command after '--'";
+	else if (opts->command != NULL && *opts->command == NULL)
+		wrong = ": there is nothing after '--'";
+	else if (opts->name_count == 0 && verb->command != COMMAND_NONE_MAYBE_NAMES)
+		wrong = " needs the name of a lock";
+	else if (verb->set == VERBS_SEM && opts->permits == 0)
+		wrong = " needs --permits, how many there are in all";
+	/* The caller may be a wrapper or a subshell that ends with the call: whose the lock is has to be said. */
+	else if (verb->command == COMMAND_OPTIONAL && opts->command == NULL && !opts->resize &&
+		 opts->pid == 0 && opts->owner == NULL)
+		wrong = " without a COMMAND needs --pid or --owner";
+	else
 		return 0;
-	}
+	message_error("%s%s: try: %s", verb->name, wrong, meant->line.text);
 	return EXIT_USAGE;
 }
 
 /* ---- options that there are not, or that lack a value ---- */
 
-static int report_unknown(const struct verb *verb, const char *word)
+/* In "-verbose" one letter is unknown, but a long option with one dash was meant. */
+static int report_unknown(const struct verb *verb, const char *word, char letter)
 {
+	bool is_name = word[1] == '-';
+	const char *name = word + (is_name ? 2 : 1), *meant = NULL;
 	char option[USAGE_SHOWN_MAX], shown[USAGE_SHOWN_MAX];
-	const char *meant = NULL;
-	size_t matches = 0;
+	size_t len = strcspn(name, "="), matches = 0;
 
 	/* Without the value that may follow it. */
-	(void)snprintf(option, sizeof(option), "%.*s", (int)strcspn(word, "="), word);
+	(void)snprintf(option, sizeof(option), "%.*s", (int)(name - word + (ptrdiff_t)len), word);
+	if (is_name)
+		(void)table_by_name((unsigned)verb->set, name, len, &matches);
+	if (is_name || len > 2)
+		meant = meant_option((unsigned)verb->set, option + (name - word));
+	if (!is_name && meant == NULL)
+		(void)snprintf(option, sizeof(option), "-%c", letter);
 	(void)usage_show(option, shown);
-	if (strncmp(option, "--", 2) == 0) {
-		(void)table_by_name((unsigned)verb->set, option + 2, strlen(option + 2), &matches);
-		meant = usage_option_meant((unsigned)verb->set, option + 2);
-	}
 	if (matches > 1)
 		message_error("'%s' can be several options: see 'rlock help %s'", shown,
 			      verb->name);
@@ -168,21 +143,6 @@ static int report_unknown(const struct verb *verb, const char *word)
 		message_error("no such option '%s': try: --%s", shown, meant);
 	else
 		message_error("no such option '%s': see 'rlock help %s'", shown, verb->name);
-	return EXIT_USAGE;
-}
-
-/* In "-verbose" one letter is unknown, but a long option with one dash was meant. */
-static int report_letter(const struct verb *verb, const char *word, char letter)
-{
-	const char option[] = { '-', letter, '\0' };
-	char shown[USAGE_SHOWN_MAX];
-	size_t len = strcspn(word, "="), matches;
-
-	if (len < 3 || memchr(word, letter, len) == NULL ||
-	    table_by_name((unsigned)verb->set, word + 1, len - 1, &matches) == NULL)
-		return report_unknown(verb, option);
-	message_error("no such option '%.*s': try: -%.*s", (int)len, usage_show(word, shown),
-		      (int)len, shown);
 	return EXIT_USAGE;
 }
 
@@ -202,8 +162,7 @@ static int check_options(const struct opts *opts)
 		if (word[0] != '-' || word[1] == '\0')
 			continue;
 		if (opt == NULL)
-			return is_name ? report_unknown(verb, word)
-				       : report_letter(verb, word, *rest);
+			return report_unknown(verb, word, *rest);
 		span = table_span((unsigned)verb->set, word);
 		if (opt->value == NULL && *rest == '=')
 			message_error("--%s takes no value", opt->name);
@@ -222,43 +181,37 @@ static int check_options(const struct opts *opts)
 /* ---- argtable ---- */
 
 struct argtable {
-	void *entries[OPT_COUNT + 3]; /* the options, the names, the end; -h and --help are two */
-	const struct opt *opts[OPT_COUNT + 1];
+	void *entries[OPT_COUNT + 2]; /* the options, the names, the end */
+	const struct opt *opts[OPT_COUNT];
 	size_t count; /* of options */
 	struct arg_str *names;
 	struct arg_end *end;
 };
 
+static void *make_entry(const struct opt *opt, int max)
+{
+	struct arg_str *entry;
+
+	if (opt->value == NULL)
+		return arg_litn(opt->letter, opt->name, 0, max, NULL);
+	entry = arg_strn(opt->letter, opt->name, opt->value, 0, max, NULL);
+	if (entry != NULL && (opt->scope & OPTIONAL_VALUE) != 0)
+		entry->hdr.flag |= ARG_HASOPTVALUE;
+	return entry;
+}
+
 /* False when out of memory. */
 static bool argtable_make(struct argtable *table, const struct verb *verb, size_t word_count)
 {
-	struct arg_str *entry;
 	int max = (int)word_count + 1; /* no limit: table_give rejects repetitions, as in a file */
 
 	*table = (struct argtable){ .count = 0 };
-	/* Those with a value first: of two that exclude each other the later one is reported. */
-	for (size_t i = 0; i < (size_t)2 * OPT_COUNT; i++) {
-		const struct opt *opt = &opt_table[i % OPT_COUNT];
-
-		if ((opt->verbs & (unsigned)verb->set) == 0 ||
-		    (opt->value != NULL) != (i < OPT_COUNT))
+	for (size_t id = 0; id < OPT_COUNT; id++) {
+		/* The help is printed by now, where it was asked for. */
+		if ((opt_table[id].verbs & (unsigned)verb->set) == 0 || id == OPT_HELP)
 			continue;
-		table->opts[table->count] = opt;
-		if (opt == &opt_table[OPT_HELP]) {
-			table->opts[table->count + 1] = opt;
-			table->entries[table->count++] = arg_litn(opt->letter, NULL, 0, max, NULL);
-			table->entries[table->count++] = arg_litn(NULL, opt->name, 0, max, NULL);
-			continue;
-		}
-		if (opt->value == NULL) {
-			table->entries[table->count++] =
-				arg_litn(opt->letter, opt->name, 0, max, NULL);
-			continue;
-		}
-		entry = arg_strn(opt->letter, opt->name, opt->value, 0, max, NULL);
-		if (entry != NULL && (opt->scope & OPTIONAL_VALUE) != 0)
-			entry->hdr.flag |= ARG_HASOPTVALUE;
-		table->entries[table->count++] = entry;
+		table->opts[table->count] = &opt_table[id];
+		table->entries[table->count++] = make_entry(&opt_table[id], max);
 	}
 	table->names = arg_strn(NULL, NULL, "NAME", 0, max, NULL);
 	/* An even number, or argtable misaligns its pointers. */
@@ -386,7 +339,7 @@ static int set_names(struct opts *opts, const struct argtable *table)
 	return code;
 }
 
-static int read_table(struct opts *opts, const struct argtable *table)
+static int read_table(struct opts *opts, const struct argtable *table, const struct meant *meant)
 {
 	const struct arg_end *end = table->end;
 	int code = check_options(opts);
@@ -400,42 +353,26 @@ static int read_table(struct opts *opts, const struct argtable *table)
 			code = add_occurrences(opts, table->opts[i], table->entries[i]);
 	if (code == 0)
 		code = set_names(opts, table);
-	return code != 0 ? code : check_parts(opts);
-}
-
-/* In "-child" the h does not ask for help: the letter before it is no option. */
-static bool has_help_letter(const struct opts *opts)
-{
-	for (size_t i = 0; i < opts->word_count; i++) {
-		const char *word = opts->words[i];
-
-		if (word[0] == '-' && word[1] != '-' && strchr(word, 'h') != NULL &&
-		    table_span((unsigned)opts->verb->set, word) > 0)
-			return true;
-	}
-	return false;
+	return code != 0 ? code : check_parts(opts, meant);
 }
 
 int argv_read(struct opts *opts, enum help_extent *help)
 {
-	const struct arg_lit *letter, *name;
 	struct argtable table;
-	/* Before anything else, or a command's options would be taken for ours. */
-	int code = check_words(opts);
+	struct meant meant;
+	int code;
 
+	meant_find(opts, false, &meant);
+	*help = meant.help;
+	if (meant.help != HELP_NONE)
+		return 0;
+	/* Before anything else, or a command's options would be taken for ours. */
+	code = check_words(opts, &meant);
 	if (code != 0)
 		return code;
 	if (argtable_make(&table, opts->verb, opts->word_count)) {
 		argtable_parse(&table, opts);
-		/* --help is the last row of the option table. */
-		letter = table.entries[table.count - 2];
-		name = table.entries[table.count - 1];
-		if (name->count > 0)
-			*help = HELP_FULL;
-		else if (letter->count > 0 && has_help_letter(opts))
-			*help = HELP_SHORT;
-		if (*help == HELP_NONE)
-			code = read_table(opts, &table);
+		code = read_table(opts, &table, &meant);
 	} else {
 		code = message_out_of_memory();
 	}

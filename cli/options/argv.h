@@ -22,8 +22,4 @@ void argv_free(struct opts *opts);
  */
 int argv_read(struct opts *opts, enum help_extent *help);
 
-/* The line that was meant: plain words behind the verb, the user's words, plain words, and the command. */
-void argv_correct(const struct opts *opts, const char *before, const char *after,
-		  struct usage_line *out);
-
 #endif

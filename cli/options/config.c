@@ -14,6 +14,7 @@
 
 #include "base/message.h"
 #include "options/config.h"
+#include "options/meant.h"
 #include "options/opts.h"
 #include "options/table.h"
 #include "options/usage.h"
@@ -266,7 +267,7 @@ static int add_line(struct opts *opts, char *text, size_t line)
 	opt = table_by_name(VERBS_ALL, name, strlen(name), &matches);
 	/* No abbreviations in a file: a new option could change what they stand for. */
 	if (opt == NULL || strcmp(opt->name, name) != 0) {
-		meant = usage_option_meant(VERBS_ALL, name);
+		meant = meant_option(VERBS_ALL, name);
 		(void)value_reject(why, "there is no such option%s%s",
 				   meant != NULL ? ": try: " : "", meant != NULL ? meant : "");
 		return report_bad_line(opts, line, "option", name, why);

@@ -216,7 +216,6 @@ static int check_resize(const struct opts *opts)
 static int check_scope(const struct opts *opts)
 {
 	unsigned wrong = opts->command != NULL ? WITHOUT_COMMAND : WITH_COMMAND;
-	struct usage_line line;
 
 	for (size_t id = 0; id < OPT_COUNT; id++) {
 		if ((opt_table[id].scope & wrong) == 0 ||
@@ -231,27 +230,14 @@ static int check_scope(const struct opts *opts)
 				opt_table[id].name);
 		return EXIT_USAGE;
 	}
-	/* Whose a lock without a COMMAND is has to be said: the caller may be a wrapper or a subshell that ends with the call. */
-	if ((opts->verb->set & VERBS_ACQUIRE) == 0 || opts->command != NULL || opts->resize ||
-	    opts->pid != 0 || opts->owner != NULL)
-		return 0;
-	argv_correct(opts, "--pid $$", NULL, &line);
-	message_error("%s without a COMMAND needs --pid or --owner: try: %s", opts->verb->name,
-		      line.text);
-	return EXIT_USAGE;
+	return 0;
 }
 
 static int check_permits(const struct opts *opts)
 {
-	struct usage_line line;
-
 	if (opts->verb->set != VERBS_SEM)
 		return 0;
-	argv_correct(opts, "--permits 3", NULL, &line);
-	if (opts->permits == 0)
-		message_error("%s needs --permits, how many there are in all: try: %s",
-			      opts->verb->name, line.text);
-	else if (opts->take > opts->permits)
+	if (opts->take > opts->permits)
 		message_error("--take %d can never be acquired: there are %d permits in all",
 			      opts->take, opts->permits);
 	else if (opts->url_count > 1)

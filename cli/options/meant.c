@@ -1,10 +1,12 @@
 /*
- * Corrects lines as other programs have them: a table of their options, and what each is here. Nothing but the corrected
- * line is made of them; argv.c reads rlock's own options.
+ * Corrects a line: adds what is missing, and replaces what other programs have, by a table of their options, and what each
+ * is here. Nothing but the right line is made of them; argv.c reads rlock's own options.
  */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/least.h"
 #include "options/meant.h"
 #include "options/table.h"
 
@@ -18,76 +20,95 @@ enum change {
 	TO_TLS,
 	TO_PASSWORD, /* never repeated */
 	TO_PERMITS,
-	TO_JOBS, /* the permits of GNU sem, which needs no name */
-	TO_NAME,
-	TO_VALUE, /* it belongs to the option before it */
 	CHANGES
 };
 
-#define URL_WHY "a URL names the server here"
+enum value { NO_VALUE, ANY_VALUE, NUMBER_BEFORE_NAME };
+
+#define READ_WHY "a shared lock is the verb read"
+#define EXCLUSIVE_WHY "a lock is exclusive without it"
+#define CLOSE_WHY "COMMAND inherits no descriptor of rlock"
+#define FORK_WHY "rlock has to stay, to renew the lock"
+#define WAIT_WHY "how long to wait is --wait"
+#define NO_WAIT_WHY "not to wait is --no-wait"
 #define PERMITS_WHY "the number of permits is --permits"
+#define LEASE_WHY "the new lease is --lease"
+#define URL_WHY "a URL names the server here"
 #define STOP_WHY "stop asks the holder to end: to break the lock is unlock --force"
 #define PASSWORD_WHY "a password is read from a file here, or from REDISCLI_AUTH"
 
+/* One that begins with a dash is about rlock's own option of that name. */
 static const struct foreign {
 	const char *word;
 	unsigned verbs;
-	bool takes_value;
+	enum value value;
 	enum change change;
 	const char *instead; /* for RENAME */
 	const char *why;
 } foreigns[] = {
-	{ "-s", VERBS_LOCK, false, TO_READ, NULL, "a shared lock is the verb read" },
-	{ "--shared", VERBS_LOCK, false, TO_READ, NULL, "a shared lock is the verb read" },
-	{ "-x", VERBS_ACQUIRE, false, LEAVE_OUT, NULL, "a lock is exclusive without it" },
-	{ "-e", VERBS_ACQUIRE, false, LEAVE_OUT, NULL, "a lock is exclusive without it" },
-	{ "--exclusive", VERBS_ACQUIRE, false, LEAVE_OUT, NULL, "a lock is exclusive without it" },
-	{ "-o", VERBS_ACQUIRE, false, LEAVE_OUT, NULL, "COMMAND inherits no descriptor of rlock" },
-	{ "--close", VERBS_ACQUIRE, false, LEAVE_OUT, NULL,
-	  "COMMAND inherits no descriptor of rlock" },
-	{ "-F", VERBS_ACQUIRE, false, LEAVE_OUT, NULL, "rlock has to stay, to renew the lock" },
-	{ "--no-fork", VERBS_ACQUIRE, false, LEAVE_OUT, NULL,
-	  "rlock has to stay, to renew the lock" },
-	{ "-timeout", VERBS_ACQUIRE, true, RENAME, "--wait", "how long to wait is --wait" },
-	{ "-try", VERBS_ACQUIRE, true, RENAME, "--wait", "how long to wait is --wait" },
-	{ "-child-exit-code", VERBS_ACQUIRE, false, LEAVE_OUT, NULL,
+	{ "-s", VERBS_LOCK, NO_VALUE, TO_READ, NULL, READ_WHY },
+	{ "--shared", VERBS_LOCK, NO_VALUE, TO_READ, NULL, READ_WHY },
+	{ "-x", VERBS_ACQUIRE, NO_VALUE, LEAVE_OUT, NULL, EXCLUSIVE_WHY },
+	{ "-e", VERBS_ACQUIRE, NO_VALUE, LEAVE_OUT, NULL, EXCLUSIVE_WHY },
+	{ "--exclusive", VERBS_ACQUIRE, NO_VALUE, LEAVE_OUT, NULL, EXCLUSIVE_WHY },
+	{ "-o", VERBS_ACQUIRE, NO_VALUE, LEAVE_OUT, NULL, CLOSE_WHY },
+	{ "--close", VERBS_ACQUIRE, NO_VALUE, LEAVE_OUT, NULL, CLOSE_WHY },
+	{ "-F", VERBS_ACQUIRE, NO_VALUE, LEAVE_OUT, NULL, FORK_WHY },
+	{ "--no-fork", VERBS_ACQUIRE, NO_VALUE, LEAVE_OUT, NULL, FORK_WHY },
+	{ "--nb", VERBS_ACQUIRE, NO_VALUE, RENAME, "--no-wait", NO_WAIT_WHY },
+	{ "--nonblock", VERBS_ACQUIRE, NO_VALUE, RENAME, "--no-wait", NO_WAIT_WHY },
+	{ "--nonblocking", VERBS_ACQUIRE, NO_VALUE, RENAME, "--no-wait", NO_WAIT_WHY },
+	{ "--timeout", VERBS_ACQUIRE, ANY_VALUE, RENAME, "--wait", WAIT_WHY },
+	{ "-timeout", VERBS_ACQUIRE, ANY_VALUE, RENAME, "--wait", WAIT_WHY },
+	{ "-try", VERBS_ACQUIRE, ANY_VALUE, RENAME, "--wait", WAIT_WHY },
+	{ "-child-exit-code", VERBS_ACQUIRE, NO_VALUE, LEAVE_OUT, NULL,
 	  "the exit status is COMMAND's without it" },
-	{ "-j", VERBS_SEM, true, TO_JOBS, NULL, PERMITS_WHY },
-	{ "--jobs", VERBS_SEM, true, TO_JOBS, NULL, PERMITS_WHY },
-	{ "--id", VERBS_SEM, true, TO_NAME, NULL, "the name is a word, or --name" },
-	{ "-f", VERBS_UNLOCK, false, RENAME, "--force", "to break a lock is --force" },
-	{ "-f", VERBS_STOP, false, LEAVE_OUT, NULL, STOP_WHY },
-	{ "--force", VERBS_STOP, false, LEAVE_OUT, NULL, STOP_WHY },
-	{ "-t", VERBS_RENEW, true, RENAME, "--lease", "the new lease is --lease" },
-	{ "--ttl", VERBS_RENEW, true, RENAME, "--lease", "the new lease is --lease" },
-	{ "-h", VERBS_ALL, true, TO_HOST, NULL, "-h prints the help, and runs nothing: " URL_WHY },
-	{ "--host", VERBS_ALL, true, TO_HOST, NULL, URL_WHY },
-	{ "-p", VERBS_ALL, true, TO_PORT, NULL, URL_WHY },
-	{ "--port", VERBS_ALL, true, TO_PORT, NULL, URL_WHY },
-	{ "--user", VERBS_ALL, true, TO_USER, NULL, URL_WHY ", and the user" },
-	{ "--tls", VERBS_ALL, false, TO_TLS, NULL, "TLS is a URL with rediss:// here" },
-	{ "-a", VERBS_ALL, true, TO_PASSWORD, NULL, PASSWORD_WHY },
-	{ "--pass", VERBS_ALL, true, TO_PASSWORD, NULL, PASSWORD_WHY },
-	{ "--password", VERBS_ALL, true, TO_PASSWORD, NULL, PASSWORD_WHY },
+	{ "-n", VERBS_LOCK, NUMBER_BEFORE_NAME, TO_PERMITS, NULL,
+	  "-n takes no value: to wait for so long is --wait, for so many holders at a time sem" },
+	{ "-n", VERBS_SEM, NUMBER_BEFORE_NAME, TO_PERMITS, NULL,
+	  "-n takes no value: " PERMITS_WHY },
+	{ "--watch", VERBS_STATUS, NUMBER_BEFORE_NAME, RENAME, "--watch",
+	  "--watch has its value after '='" },
+	{ "-f", VERBS_UNLOCK, NO_VALUE, RENAME, "--force", "to break a lock is --force" },
+	{ "-f", VERBS_STOP, NO_VALUE, LEAVE_OUT, NULL, STOP_WHY },
+	{ "--force", VERBS_STOP, NO_VALUE, LEAVE_OUT, NULL, STOP_WHY },
+	{ "-t", VERBS_RENEW, ANY_VALUE, RENAME, "--lease", LEASE_WHY },
+	{ "--ttl", VERBS_RENEW, ANY_VALUE, RENAME, "--lease", LEASE_WHY },
+	{ "-h", VERBS_ALL, ANY_VALUE, TO_HOST, NULL,
+	  "-h prints the help, and runs nothing: " URL_WHY },
+	{ "--host", VERBS_ALL, ANY_VALUE, TO_HOST, NULL, URL_WHY },
+	{ "-p", VERBS_ALL, ANY_VALUE, TO_PORT, NULL, URL_WHY },
+	{ "--port", VERBS_ALL, ANY_VALUE, TO_PORT, NULL, URL_WHY },
+	{ "--user", VERBS_ALL, ANY_VALUE, TO_USER, NULL, URL_WHY ", and the user" },
+	{ "--tls", VERBS_ALL, NO_VALUE, TO_TLS, NULL, "TLS is a URL with rediss:// here" },
+	{ "-a", VERBS_ALL, ANY_VALUE, TO_PASSWORD, NULL, PASSWORD_WHY },
+	{ "--auth", VERBS_ALL, ANY_VALUE, TO_PASSWORD, NULL, PASSWORD_WHY },
+	{ "--pass", VERBS_ALL, ANY_VALUE, TO_PASSWORD, NULL, PASSWORD_WHY },
+	{ "--password", VERBS_ALL, ANY_VALUE, TO_PASSWORD, NULL, PASSWORD_WHY },
 };
+#define FOREIGN_COUNT (sizeof(foreigns) / sizeof(foreigns[0]))
 
 /* The words of a line, and what was found in them. */
 struct walk {
-	const struct verb *verb;
-	char *const *words;
-	size_t count;
-	bool has_command; /* after "--" */
+	const struct opts *opts;
+	struct meant *out;
+	bool is_for_process;
 	bool has_name;
-	bool has_url;    /* of rlock's own */
-	bool has_help;   /* the same */
-	bool lacks_name; /* as GNU sem's, whose words are all COMMAND's */
-	const char *values[CHANGES];
+	bool has_unknown; /* an option */
+	bool has_url;     /* of rlock's own */
+	bool has_command; /* after "--", or where it has to be */
 	bool is_found[CHANGES];
+	const char *values[CHANGES];
 };
 
 /* ---- what a word is ---- */
 
-bool meant_is_number(const char *word)
+static unsigned verbs_of(const struct walk *walk)
+{
+	return (unsigned)walk->opts->verb->set;
+}
+
+static bool is_number(const char *word)
 {
 	return *word != '\0' && word[strspn(word, "0123456789")] == '\0';
 }
@@ -103,228 +124,97 @@ static size_t dash_len(const char *text)
 		       : 0;
 }
 
-/* Whether the word is that option: alone, with its value behind '=', or as in "-j3" right behind it. */
-static bool fits(const struct foreign *row, const char *word)
+/* How many words from that one on are operands of rlock's own line. */
+static size_t count_operands(const struct walk *walk, size_t at)
 {
-	size_t len = strlen(row->word);
+	size_t count = 0, span;
 
-	return strncmp(word, row->word, len) == 0 &&
-	       (word[len] == '\0' || (row->takes_value && word[len] == '=') ||
-		(row->change == TO_JOBS && row->word[1] != '-' && meant_is_number(word + len)));
-}
-
-static const struct foreign *find_row(const struct verb *verb, const char *word)
-{
-	for (size_t i = 0; i < sizeof(foreigns) / sizeof(foreigns[0]); i++) {
-		const struct foreign *row = &foreigns[i];
-
-		if ((row->verbs & (unsigned)verb->set) != 0 && fits(row, word))
-			return row;
+	for (; at<walk->opts->word_count; at += span> 0 ? span : 1) {
+		span = table_span(verbs_of(walk), walk->opts->words[at]);
+		count += span == 0 && walk->opts->words[at][0] != '-' ? 1 : 0;
 	}
-	return NULL;
+	return count;
 }
 
-static size_t own_span(const struct walk *walk, size_t at)
-{
-	return table_span((unsigned)walk->verb->set, walk->words[at]);
-}
-
-static bool has_name_behind(const struct walk *walk, size_t at)
-{
-	for (at++; at < walk->count;) {
-		size_t span = own_span(walk, at);
-
-		if (span == 0 && walk->words[at][0] != '-')
-			return true;
-		at += span > 0 ? span : 1;
-	}
-	return false;
-}
-
-/* -h is redis-cli's with a command, with others of its options, or with a host behind it and the name that the verb needs. */
-static bool is_help(const struct walk *walk, size_t at)
-{
-	size_t behind = 0, others = walk->verb->command == COMMAND_NONE_BUT_PATTERN ? 1 : 2;
-
-	if (walk->has_command)
-		return false;
-	for (size_t i = 0; i < walk->count; i++) {
-		const struct foreign *row = find_row(walk->verb, walk->words[i]);
-
-		if (row != NULL && row->change >= TO_HOST && row->change <= TO_PASSWORD && i != at)
-			return false;
-		behind += i > at && walk->words[i][0] != '-' ? 1 : 0;
-	}
-	return behind < others;
-}
-
-static bool is_option(const char *word, const char *letter, const char *name)
-{
-	return (letter != NULL && strncmp(word, letter, 2) == 0) ||
-	       (strncmp(word, name, strlen(name)) == 0 &&
-		(word[strlen(name)] == '\0' || word[strlen(name)] == '='));
-}
-
-/* By its name, or by the start of its name. */
 static bool has_option(const struct walk *walk, enum opt_id id)
 {
-	size_t matches;
+	const char *rest;
 
-	for (size_t i = 0; i < walk->count; i++) {
-		const char *word = walk->words[i];
-
-		if (strncmp(word, "--", 2) == 0 &&
-		    table_by_name((unsigned)walk->verb->set, word + 2, strcspn(word + 2, "="),
-				  &matches) == &opt_table[id])
+	for (size_t i = 0; i < walk->opts->word_count; i++)
+		if (table_by_word(verbs_of(walk), walk->opts->words[i], &rest) == &opt_table[id])
 			return true;
-	}
 	return false;
 }
 
-/* That there is to be a COMMAND: nothing says whose the lock is without one, or that none is meant. */
-static bool wants_command(const struct walk *walk)
+static bool is_number_before_name(const struct walk *walk, size_t at)
 {
-	return walk->verb->command == COMMAND_NEEDED ||
-	       (walk->verb->command == COMMAND_OPTIONAL && !has_option(walk, OPT_PID) &&
-		!has_option(walk, OPT_OWNER) && !has_option(walk, OPT_RESIZE));
+	return at < walk->opts->word_count && is_number(walk->opts->words[at]) &&
+	       count_operands(walk, at + 1) > 0 && !has_option(walk, OPT_PERMITS);
+}
+
+/* -h is redis-cli's with a command, or with a host behind it and the name that the verb needs. */
+static bool is_help(const struct walk *walk, size_t at)
+{
+	size_t others = walk->opts->verb->command == COMMAND_NONE_BUT_PATTERN ? 1 : 2;
+
+	return walk->opts->command == NULL && count_operands(walk, at + 1) < others;
+}
+
+/* Whether the word there is that option: alone, or with its value behind '='. */
+static bool is_foreign(const struct walk *walk, size_t at, const struct foreign *row)
+{
+	const char *word = walk->opts->words[at];
+	size_t len = strlen(row->word);
+
+	if ((row->verbs & verbs_of(walk)) == 0 || strncmp(word, row->word, len) != 0 ||
+	    (word[len] != '\0' && (row->value != ANY_VALUE || word[len] != '=')))
+		return false;
+	if (row->value == NUMBER_BEFORE_NAME)
+		return is_number_before_name(walk, at + 1);
+	return strcmp(row->word, "-h") != 0 || !is_help(walk, at);
 }
 
 static const struct foreign *foreign_at(const struct walk *walk, size_t at)
 {
-	static const struct foreign permits = {
-		"",
-		VERBS_ACQUIRE,
-		false,
-		TO_PERMITS,
-		NULL,
-		"-n takes no value: to wait for so long is --wait, for so many holders at a time "
-		"sem"
+	static const struct foreign total = {
+		"", VERBS_SEM, NO_VALUE, TO_PERMITS, NULL, PERMITS_WHY
 	};
-	static const struct foreign total = { "", VERBS_SEM, false, TO_PERMITS, NULL, PERMITS_WHY };
-	static const struct foreign value = { "",    VERBS_STATUS,
-					      false, TO_VALUE,
-					      NULL,  "--watch has its value after '='" };
-	const char *word = walk->words[at];
-	const struct foreign *row = find_row(walk->verb, word);
-	bool is_attached = strncmp(word, "-n=", 3) == 0 && meant_is_number(word + 3);
 
-	if (row != NULL)
-		return strcmp(row->word, "-h") == 0 && is_help(walk, at) ? NULL : row;
-	if (is_attached && (walk->verb->set & VERBS_ACQUIRE) != 0)
-		return walk->verb->set == VERBS_SEM ? &total : &permits;
-	if (!meant_is_number(word) || !has_name_behind(walk, at) || has_option(walk, OPT_PERMITS))
-		return NULL;
-	if (at > 0 && strcmp(walk->words[at - 1], "-n") == 0 &&
-	    (walk->verb->set & VERBS_ACQUIRE) != 0)
-		return walk->verb->set == VERBS_SEM ? &total : &permits;
-	if (at > 0 && strcmp(walk->words[at - 1], "--watch") == 0)
-		return &value;
-	return walk->verb->set == VERBS_SEM && !walk->has_name && !walk->is_found[TO_PERMITS]
+	for (size_t i = 0; i < FOREIGN_COUNT; i++)
+		if (is_foreign(walk, at, &foreigns[i]))
+			return &foreigns[i];
+	return walk->opts->verb->set == VERBS_SEM && !walk->has_name && !walk->has_unknown &&
+			       is_number_before_name(walk, at)
 		       ? &total
 		       : NULL;
 }
 
-/* consul's -timeout=10m has its value after '=': behind a blank only a duration is one, and not the name. */
-static bool takes_next(const struct foreign *row, const char *word, const char *next)
+static bool may_have_command(const struct walk *walk)
 {
-	return row->takes_value && strcmp(word, row->word) == 0 && next != NULL &&
-	       (row->change != RENAME || (next[0] >= '0' && next[0] <= '9'));
+	return walk->opts->verb->command == COMMAND_NEEDED ||
+	       walk->opts->verb->command == COMMAND_OPTIONAL;
 }
 
-static size_t foreign_span(const struct foreign *row, char *const *words, size_t count)
+/* That nothing says whose the lock is without a COMMAND, or that none is meant. */
+static bool lacks_owner(const struct walk *walk)
 {
-	return takes_next(row, words[0], count > 1 ? words[1] : NULL) ? 2 : 1;
+	return walk->opts->verb->command == COMMAND_OPTIONAL && !has_option(walk, OPT_PID) &&
+	       !has_option(walk, OPT_OWNER) && !has_option(walk, OPT_RESIZE);
 }
 
-size_t meant_span(const struct verb *verb, char *const *words, size_t count)
+static bool wants_command(const struct walk *walk)
 {
-	const struct foreign *row = find_row(verb, words[0]);
-
-	return row != NULL ? foreign_span(row, words, count) : 0;
+	return walk->opts->verb->command == COMMAND_NEEDED ||
+	       (!walk->is_for_process && lacks_owner(walk));
 }
 
-/* Its value: the rest of the word, all of one that is a number, or the next word; NULL: there is none. */
-static const char *value_of(const struct walk *walk, const struct foreign *row, size_t at)
+static bool is_server_found(const struct walk *walk)
 {
-	const char *word = walk->words[at], *equals = strchr(word, '=');
-
-	if (equals != NULL)
-		return equals + 1;
-	if (word[strlen(row->word)] != '\0')
-		return word + strlen(row->word);
-	return at + 1 < walk->count && takes_next(row, word, walk->words[at + 1])
-		       ? walk->words[at + 1]
-		       : NULL;
-}
-
-static void find(struct walk *walk, const struct foreign *row, size_t at)
-{
-	enum change change = row->change == TO_JOBS ? TO_PERMITS : row->change;
-
-	walk->is_found[row->change] = true;
-	walk->is_found[change] = true;
-	walk->values[change] = value_of(walk, row, at);
+	return walk->is_found[TO_HOST] || walk->is_found[TO_PORT] || walk->is_found[TO_USER] ||
+	       walk->is_found[TO_TLS];
 }
 
 /* ---- the line ---- */
-
-static void print_why(const struct foreign *row, const char *word, char why[MEANT_MAX])
-{
-	char shown[USAGE_SHOWN_MAX];
-
-	if (row == NULL)
-		(void)snprintf(
-			why, MEANT_MAX,
-			"'%s' begins with a dash of a web page, not with '-' (--name has any "
-			"name)",
-			usage_show(word, shown));
-	else if (row->word[0] != '\0' && row->why[0] != '-')
-		(void)snprintf(why, MEANT_MAX, "no such option '%s': %s", row->word, row->why);
-	else
-		(void)snprintf(why, MEANT_MAX, "%s", row->why);
-}
-
-static void keep_word(struct walk *walk, const char *word, bool is_name)
-{
-	walk->has_name = walk->has_name || is_name || walk->is_found[TO_NAME] ||
-			 is_option(word, NULL, "--name");
-	walk->has_url = walk->has_url || is_option(word, "-u", "--url");
-	walk->has_help = walk->has_help || strcmp(word, "--help") == 0;
-}
-
-/*
- * What there is up to where COMMAND begins: why is about the first word that is not rlock's. A line that asks for help
- * gets it; but COMMAND's --help is not ours.
- */
-static enum meant look(struct walk *walk, char why[MEANT_MAX])
-{
-	bool is_any = false, is_unknown = false;
-
-	for (size_t at = 0; at < walk->count;) {
-		const char *word = walk->words[at];
-		const struct foreign *row = foreign_at(walk, at);
-		bool is_foreign = row != NULL || dash_len(word) > 0;
-		size_t span = row != NULL ? foreign_span(row, walk->words + at, walk->count - at)
-					  : own_span(walk, at);
-
-		if (is_foreign && !is_any)
-			print_why(row, word, why);
-		is_any = is_any || is_foreign;
-		if (row != NULL)
-			find(walk, row, at);
-		if (span == 0 && !is_foreign && walk->has_name && !walk->has_command &&
-		    walk->verb->command != COMMAND_NONE) {
-			/* Of a line with an unknown option before the name only that is to be reported. */
-			if (!is_any && !is_unknown && wants_command(walk))
-				return MEANT_COMMAND;
-			break;
-		}
-		is_unknown = is_unknown || (span == 0 && !is_foreign && word[0] == '-');
-		keep_word(walk, word, span == 0 && !is_foreign && word[0] != '-');
-		at += span > 0 ? span : 1;
-	}
-	return is_any && !walk->has_help ? MEANT_OTHER_WORDS : MEANT_AS_IT_IS;
-}
 
 static void add_plain(struct usage_line *line, const char *text)
 {
@@ -338,177 +228,237 @@ static void add_word(struct usage_line *line, const char *word)
 	usage_line_add(line, &(struct line_part){ NULL, words, 1 });
 }
 
+/* Of the first word that is not rlock's. */
+__attribute__((format(printf, 2, 3))) static void set_why(struct walk *walk, const char *format,
+							  ...)
+{
+	va_list args;
+
+	if (walk->out->what == MEANT_OTHER_WORDS)
+		return;
+	walk->out->what = MEANT_OTHER_WORDS;
+	va_start(args, format);
+	(void)vsnprintf(walk->out->why, sizeof(walk->out->why), format, args);
+	va_end(args);
+}
+
+/* Returns how many words the option takes up. */
+static size_t take_foreign(struct walk *walk, const struct foreign *row, size_t at)
+{
+	const char *word = walk->opts->words[at], *value = NULL;
+	size_t len = strlen(row->word), span = 1;
+	char text[USAGE_SHOWN_MAX];
+
+	if (word[len] == '=') {
+		value = word + len + 1;
+	} else if (len == 0) {
+		value = word;
+	} else if (row->value != NO_VALUE && at + 1 < walk->opts->word_count) {
+		value = walk->opts->words[at + 1];
+		span = 2;
+	}
+	if (len > 0 && row->why[0] != '-')
+		set_why(walk, "no such option '%s': %s", row->word, row->why);
+	else
+		set_why(walk, "%s", row->why);
+	walk->is_found[row->change] = true;
+	walk->values[row->change] = value;
+	if (row->change == RENAME) {
+		(void)snprintf(text, sizeof(text), "%s%s%s", row->instead, value != NULL ? "=" : "",
+			       value != NULL ? value : "");
+		add_word(&walk->out->line, text);
+	}
+	return span;
+}
+
+/* "–wait" is "--wait", "–n" is "-n", and "—" is "--", behind which all is COMMAND's. Returns how many words it takes up. */
+static size_t take_dashed(struct walk *walk, size_t at)
+{
+	char *const *words = walk->opts->words + at;
+	const char *name = *words;
+	char text[USAGE_SHOWN_MAX];
+	size_t len;
+
+	set_why(walk, "'%s' begins with a dash of a web page, not with '-' (--name has any name)",
+		usage_show(*words, text));
+	while ((len = dash_len(name)) > 0 || *name == '-')
+		name += len > 0 ? len : 1;
+	if (*name == '\0') {
+		walk->has_command = true;
+		usage_line_add(
+			&walk->out->line,
+			&(struct line_part){ "--", words + 1, walk->opts->word_count - at - 1 });
+		return walk->opts->word_count - at;
+	}
+	(void)snprintf(text, sizeof(text), "%s%s", name[1] == '\0' || name[1] == '=' ? "-" : "--",
+		       name);
+	add_word(&walk->out->line, text);
+	return 1;
+}
+
+/*
+ * An option of rlock's own, an unknown one, or an operand: a name, or the first word of a COMMAND without "--". Returns how
+ * many words it takes up.
+ */
+static size_t take_own(struct walk *walk, size_t at)
+{
+	char *const *words = walk->opts->words + at;
+	size_t left = walk->opts->word_count - at, span = table_span(verbs_of(walk), *words);
+	const char *rest;
+	const struct opt *opt = table_by_word(verbs_of(walk), *words, &rest);
+
+	if (opt == NULL && walk->has_name && !walk->has_command && wants_command(walk)) {
+		walk->has_command = true;
+		/* Of a line with an unknown option before the name only that is to be reported. */
+		if (walk->out->what == MEANT_AS_IT_IS && !walk->has_unknown)
+			walk->out->what = MEANT_COMMAND;
+		usage_line_add(&walk->out->line,
+			       &(struct line_part){ strcmp(*words, "-c") == 0 ? "-- sh" : "--",
+						    words, left });
+		return left;
+	}
+	walk->has_name = walk->has_name || opt == &opt_table[OPT_NAME] ||
+			 (opt == NULL && (*words)[0] != '-');
+	walk->has_unknown = walk->has_unknown || (opt == NULL && (*words)[0] == '-');
+	walk->has_url = walk->has_url || opt == &opt_table[OPT_URL];
+	if (opt == &opt_table[OPT_HELP])
+		walk->out->help = (*words)[1] == '-' ? HELP_FULL : HELP_SHORT;
+	span = span == 0 ? 1 : least_size(span, left);
+	if (opt != &opt_table[OPT_URL] || !is_server_found(walk))
+		usage_line_add(&walk->out->line, &(struct line_part){ NULL, words, span });
+	return span;
+}
+
+static void take_words(struct walk *walk)
+{
+	size_t span;
+
+	walk->has_name = false;
+	walk->has_command = walk->opts->command != NULL;
+	for (size_t at = 0; at < walk->opts->word_count; at += span) {
+		const struct foreign *row = foreign_at(walk, at);
+
+		if (row != NULL)
+			span = take_foreign(walk, row, at);
+		else if (dash_len(walk->opts->words[at]) > 0)
+			span = take_dashed(walk, at);
+		else
+			span = take_own(walk, at);
+	}
+}
+
 /* "-u redis://USER@HOST:PORT --password-file FILE", as far as there is any of it. */
 static void add_server(const struct walk *walk, struct usage_line *line)
 {
 	const char *const *values = walk->values;
-	const bool *is_found = walk->is_found;
-	const char *host = values[TO_HOST] != NULL              ? values[TO_HOST]
-			   : is_found[TO_HOST] || walk->has_url ? "HOST"
-								: "127.0.0.1";
+	const char *host = values[TO_HOST] != NULL                    ? values[TO_HOST]
+			   : walk->is_found[TO_HOST] || walk->has_url ? "HOST"
+								      : "127.0.0.1";
 	char url[USAGE_SHOWN_MAX];
 
-	if (is_found[TO_HOST] || is_found[TO_PORT] || is_found[TO_USER] || is_found[TO_TLS]) {
-		(void)snprintf(url, sizeof(url), "redis%s://%s%s%s:%s", is_found[TO_TLS] ? "s" : "",
+	if (is_server_found(walk)) {
+		(void)snprintf(url, sizeof(url), "redis%s://%s%s%s:%s",
+			       walk->is_found[TO_TLS] ? "s" : "",
 			       values[TO_USER] != NULL ? values[TO_USER] : "",
 			       values[TO_USER] != NULL ? "@" : "", host,
 			       values[TO_PORT] != NULL ? values[TO_PORT] : "6379");
 		add_plain(line, "-u");
 		add_word(line, url);
 	}
-	if (is_found[TO_PASSWORD])
+	if (walk->is_found[TO_PASSWORD])
 		add_plain(line, "--password-file FILE");
 }
 
-/* Whether there are dashes only, one of a web page among them. */
-static bool is_dashes(const char *word)
+static const char *verb_meant(const struct walk *walk)
 {
-	bool is_any = false;
-	size_t len;
+	const char *name = walk->opts->verb->name;
 
-	while ((len = dash_len(word)) > 0 || *word == '-') {
-		is_any = is_any || len > 0;
-		word += len > 0 ? len : 1;
-	}
-	return is_any && *word == '\0';
-}
-
-/* "–wait" is "--wait", "–n" is "-n", and "—" is "--". */
-static void add_dashed(struct usage_line *line, const char *word)
-{
-	char text[USAGE_SHOWN_MAX];
-	size_t len;
-
-	while ((len = dash_len(word)) > 0 || *word == '-')
-		word += len > 0 ? len : 1;
-	(void)snprintf(text, sizeof(text), "%s%s",
-		       word[0] != '\0' && (word[1] == '\0' || word[1] == '=') ? "-" : "--", word);
-	if (*word == '\0')
-		add_plain(line, "--");
-	else
-		add_word(line, text);
-}
-
-static const char *verb_meant(const struct walk *walk, const char *beginning)
-{
 	if (walk->is_found[TO_READ])
 		return "read";
 	if (walk->is_found[TO_PERMITS])
 		return "sem";
-	if (beginning != NULL)
-		return beginning;
-	return wants_command(walk) && !walk->has_command && strcmp(walk->verb->name, "lock") == 0
-		       ? "run"
-		       : walk->verb->name;
+	return walk->has_command && walk->opts->command == NULL && strcmp(name, "lock") == 0 ? "run"
+											     : name;
 }
 
-/* The option that the changed word stands for. Returns how many words that takes up. */
-static size_t add_foreign(const struct walk *walk, const struct foreign *row, size_t at,
-			  struct usage_line *line)
+/* What is behind the words, or has to be. */
+static void add_command(const struct walk *walk, struct usage_line *line)
 {
-	const char *value = value_of(walk, row, at);
+	enum command_need need = walk->opts->verb->command;
+	char *const *command = walk->opts->command;
+	size_t count = usage_count(command);
+	bool has_name = walk->has_name;
 
-	if (row->change == RENAME || row->change == TO_NAME) {
-		add_plain(line, row->change == RENAME ? row->instead : "--name");
-		if (row->takes_value && value != NULL)
-			add_word(line, value);
-		else if (row->takes_value)
-			add_plain(line, row->change == RENAME ? "DURATION" : "NAME");
+	if (walk->has_command && command == NULL)
+		return;
+	/* Of a verb that takes none it is the names, or the one pattern. */
+	if (!may_have_command(walk) && !has_name &&
+	    (count == 1 || need != COMMAND_NONE_BUT_PATTERN)) {
+		has_name = count > 0;
+		usage_line_add(line, &(struct line_part){ NULL, command, count });
 	}
-	return foreign_span(row, walk->words + at, walk->count - at);
-}
-
-/* A word of rlock's own with its value, unless what was found replaces it. */
-static void add_own(const struct walk *walk, size_t at, size_t span, struct usage_line *line)
-{
-	const char *word = walk->words[at];
-	bool is_server = walk->is_found[TO_HOST] || walk->is_found[TO_PORT] ||
-			 walk->is_found[TO_USER] || walk->is_found[TO_TLS];
-	char text[64];
-
-	if (strcmp(word, "--watch") == 0 && walk->is_found[TO_VALUE]) {
-		(void)snprintf(text, sizeof(text), "--watch=%s", walk->values[TO_VALUE]);
-		add_word(line, text);
-	} else if (!(is_server && is_option(word, "-u", "--url")) &&
-		   !(walk->is_found[TO_PERMITS] && strcmp(word, "-n") == 0)) {
-		usage_line_add(line, &(struct line_part){ NULL, walk->words + at, span });
-	}
-}
-
-/* What is missing before the command's first word. */
-static const char *before_command(const struct walk *walk, const char *word)
-{
-	if (walk->lacks_name)
-		return "NAME --";
-	return strcmp(word, "-c") == 0 ? "-- sh" : "--";
-}
-
-/* Returns whether there is a COMMAND, whose "--" may have been missing. */
-static bool add_words(const struct walk *walk, struct usage_line *line)
-{
-	struct walk names = *walk; /* which names there were so far */
-	size_t span;
-
-	names.has_name = walk->lacks_name;
-	names.is_found[TO_PERMITS] = false;
-	for (size_t at = 0; at < walk->count; at += span) {
-		const char *word = walk->words[at];
-		const struct foreign *row = foreign_at(&names, at);
-		struct line_part rest = { NULL, walk->words + at, walk->count - at };
-
-		span = own_span(walk, at);
-		if (row != NULL) {
-			find(&names, row, at);
-			names.has_name = names.has_name || row->change == TO_NAME;
-			span = add_foreign(walk, row, at, line);
-		} else if (dash_len(word) > 0) {
-			add_dashed(line, word);
-			span = 1;
-			rest.words++;
-			rest.count--;
-			if (is_dashes(word)) { /* the rest is COMMAND's */
-				usage_line_add(line, &rest);
-				return true;
-			}
-		} else if (span == 0 && names.has_name && wants_command(walk) &&
-			   !walk->has_command) {
-			rest.plain = before_command(walk, word);
-			usage_line_add(line, &rest);
-			return true;
-		} else {
-			names.has_name = names.has_name || (span == 0 && word[0] != '-') ||
-					 is_option(word, NULL, "--name");
-			span = span > 1 && rest.count > 1 ? 2 : 1;
-			add_own(walk, at, span, line);
-		}
-	}
-	if ((!names.has_name || walk->lacks_name) &&
-	    walk->verb->command != COMMAND_NONE_BUT_PATTERN)
+	if (!has_name && need != COMMAND_NONE_MAYBE_NAMES && need != COMMAND_NONE_BUT_PATTERN)
 		add_plain(line, "NAME");
-	return false;
+	if (may_have_command(walk) && count > 0)
+		usage_line_add(line, &(struct line_part){ "--", command, count });
+	else if (need == COMMAND_NEEDED || (need == COMMAND_OPTIONAL && command != NULL))
+		add_plain(line, "-- COMMAND");
 }
 
-enum meant meant_line(const struct verb *verb, const char *beginning, char *const *words,
-		      size_t count, char *const *command, struct usage_line *line,
-		      char why[MEANT_MAX])
+void meant_find(const struct opts *opts, bool is_for_process, struct meant *out)
 {
-	struct walk walk = {
-		.verb = verb, .words = words, .count = count, .has_command = command != NULL
-	};
-	enum meant meant = look(&walk, why);
+	struct walk walk = { .opts = opts, .out = out, .is_for_process = is_for_process };
+	struct usage_line *line = &out->line;
 
-	walk.lacks_name = walk.is_found[TO_JOBS] && !walk.is_found[TO_NAME] && command == NULL &&
-			  !has_option(&walk, OPT_NAME);
-	usage_line(line, PLAIN("rlock"), PLAIN(verb_meant(&walk, beginning)));
+	out->what = MEANT_AS_IT_IS;
+	out->help = HELP_NONE;
+	/* Once to see what is in it, and once more to make the line. */
+	usage_line(line, PLAIN(NULL));
+	take_words(&walk);
+	usage_line(line, PLAIN("rlock"), PLAIN(verb_meant(&walk)));
 	add_server(&walk, line);
 	if (walk.is_found[TO_PERMITS]) {
 		add_plain(line, "--permits");
 		add_word(line, walk.values[TO_PERMITS]);
+	} else if (opts->verb->set == VERBS_SEM && !has_option(&walk, OPT_PERMITS)) {
+		add_plain(line, "--permits 3");
 	}
-	if (!add_words(&walk, line) && command == NULL && wants_command(&walk) && beginning == NULL)
-		add_plain(line, "-- COMMAND");
-	if (command != NULL && walk.verb->command != COMMAND_NONE &&
-	    walk.verb->command != COMMAND_NONE_BUT_PATTERN)
-		usage_line_add(line, &(struct line_part){ "--", command, usage_count(command) });
-	return meant;
+	if (!walk.has_command && lacks_owner(&walk))
+		add_plain(line, "--pid $$");
+	take_words(&walk);
+	add_command(&walk, line);
+}
+
+/* ---- the option that was meant ---- */
+
+/* The option of rlock's in the place of a long one; NULL: there is none. */
+static const char *own_option(const struct foreign *row)
+{
+	if (row->word[1] != '-')
+		return NULL;
+	if (row->change == RENAME)
+		return row->instead + 2;
+	if (row->change == TO_PASSWORD)
+		return "password-file";
+	return row->change >= TO_HOST && row->change <= TO_TLS ? "url" : NULL;
+}
+
+const char *meant_option(unsigned verbs, const char *name)
+{
+	char typed[USAGE_SHOWN_MAX];
+	struct nearest nearest = { .typed = typed };
+
+	(void)snprintf(typed, sizeof(typed), "%s", name);
+	for (char *byte = typed; *byte != '\0'; byte++)
+		*byte = (char)(*byte == '_' ? '-' : *byte);
+	for (size_t id = 0; id < OPT_COUNT; id++)
+		if ((opt_table[id].verbs & verbs) != 0)
+			nearest_try(&nearest, opt_table[id].name);
+	for (size_t i = 0; i < FOREIGN_COUNT; i++)
+		if ((foreigns[i].verbs & verbs) != 0 && own_option(&foreigns[i]) != NULL)
+			nearest_try(&nearest, foreigns[i].word + 2);
+	for (size_t i = 0; i < FOREIGN_COUNT && nearest.word != NULL; i++)
+		if (nearest.word == foreigns[i].word + 2)
+			return own_option(&foreigns[i]);
+	return nearest.word;
 }

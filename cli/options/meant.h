@@ -1,5 +1,6 @@
 /*
- * What a line as other programs have it (flock, redis-cli, consul, sem), or as a web page spoils it, means here.
+ * What a wrong line means: what is missing in it, and what is as other programs have it (flock, redis-cli, consul), or as
+ * a web page spoils it.
  */
 #ifndef MEANT_H
 #define MEANT_H
@@ -9,24 +10,24 @@
 
 #define MEANT_MAX 320
 
-/* Whether it has digits alone. */
-bool meant_is_number(const char *word);
-
-/* If word is an option of another program: how many of the count words it takes up, 1, or 2 with its value. Else 0. */
-size_t meant_span(const struct verb *verb, char *const *words, size_t count);
-
-enum meant {
-	MEANT_AS_IT_IS,
-	MEANT_OTHER_WORDS, /* one is not rlock's; why says which */
-	MEANT_COMMAND,     /* they have a COMMAND that the verb wants, and no "--" before it */
+struct meant {
+	enum {
+		MEANT_AS_IT_IS,
+		MEANT_OTHER_WORDS, /* one is not rlock's; why says which */
+		MEANT_COMMAND, /* they have a COMMAND that the verb wants, and no "--" before it */
+	} what;
+	enum help_extent help; /* it is asked for */
+	char why[MEANT_MAX];
+	struct usage_line line; /* the right one, with all that a line of the verb needs */
 };
 
 /*
- * The line that was meant, with "--" where it is missing, of the words between the verb and "--", and of the command,
- * which may be NULL. beginning is the verb, with an option that comes with it; NULL: its name.
+ * Of the verb, the words and the command that opts has. is_for_process: what looks like a COMMAND of a verb that may have
+ * none is names of locks.
  */
-enum meant meant_line(const struct verb *verb, const char *beginning, char *const *words,
-		      size_t count, char *const *command, struct usage_line *line,
-		      char why[MEANT_MAX]);
+void meant_find(const struct opts *opts, bool is_for_process, struct meant *out);
+
+/* The option of those verbs that was probably meant by a wrong name; NULL: none is near. */
+const char *meant_option(unsigned verbs, const char *name);
 
 #endif

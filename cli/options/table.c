@@ -558,8 +558,12 @@ const struct opt *table_by_word(unsigned verbs, const char *word, const char **r
 		*rest_out = word + strcspn(word, "=");
 		return table_by_name(verbs, word + 2, (size_t)(*rest_out - word) - 2, &matches);
 	}
-	for (++*rest_out; **rest_out != '\0' && (opt == NULL || opt->value == NULL); ++*rest_out) {
+	for (++*rest_out; **rest_out != '\0'; ++*rest_out) {
 		size_t id = 0;
+
+		if (opt != NULL &&
+		    (opt->value != NULL || opt->type == TYPE_HELP || **rest_out == '='))
+			break;
 
 		while (id < OPT_COUNT &&
 		       ((opt_table[id].verbs & verbs) == 0 || opt_table[id].letter == NULL ||

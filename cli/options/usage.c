@@ -282,53 +282,6 @@ void nearest_try(struct nearest *nearest, const char *word)
 	nearest->distance = slips;
 }
 
-/* From the name that other programs have for an option to ours. */
-static const char *translate(const char *name)
-{
-	static const char *const others[][2] = {
-		{ "timeout", "wait" },
-		{ "nonblock", "no-wait" },
-		{ "nonblocking", "no-wait" },
-		{ "non-blocking", "no-wait" },
-		{ "nb", "no-wait" },
-		{ "kill-after", "grace" },
-		{ "expire", "ttl" },
-		{ "host", "url" },
-		{ "port", "url" },
-		{ "user", "url" },
-		{ "username", "url" },
-		{ "tls", "url" },
-		{ "ssl", "url" },
-		{ "auth", "password-file" },
-		{ "pass", "password-file" },
-		{ "passwd", "password-file" },
-		{ "requirepass", "password-file" },
-		{ "password", "password-file" },
-	};
-	struct nearest nearest = { .typed = name };
-
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (strcmp(others[i][0], name) == 0)
-			return others[i][1];
-	nearest_try(&nearest, "password");
-	return nearest.word != NULL ? "password-file" : name;
-}
-
-const char *usage_option_meant(unsigned verbs, const char *name)
-{
-	char typed[WORD_MAX + 2];
-	struct nearest nearest = { 0 };
-
-	(void)snprintf(typed, sizeof(typed), "%s", name);
-	for (char *byte = typed; *byte != '\0'; byte++)
-		*byte = (char)(*byte == '_' ? '-' : tolower((unsigned char)*byte));
-	nearest.typed = translate(typed);
-	for (size_t id = 0; id < OPT_COUNT; id++)
-		if ((opt_table[id].verbs & verbs) != 0)
-			nearest_try(&nearest, opt_table[id].name);
-	return nearest.word;
-}
-
 /* ---- the help: argtable's own knows no default values and no groups ---- */
 
 #define HELP_COLUMN                                                                                \

@@ -74,9 +74,6 @@ struct nearest {
 
 void nearest_try(struct nearest *nearest, const char *word);
 
-/* The option of those verbs that was probably meant by a wrong name; NULL: none is near. */
-const char *usage_option_meant(unsigned verbs, const char *name);
-
 /* ---- the help of a verb, and what that of rlock as a whole shares with it ---- */
 
 enum help_extent {
