@@ -17,7 +17,6 @@
 #include "base/message.h"
 #include "base/print.h"
 #include "caller.h"
-#include "log/event_log.h"
 #include "options/load.h"
 #include "options/opts.h"
 #include "options/usage.h"
@@ -28,8 +27,6 @@
 #include "verbs.h"
 
 #define NAME_MAX_LEN 512
-/* Where no lease may be renewed: flock knows no fixed one, and a file may have one for other calls. */
-#define LEASE_MS 30000
 
 /* The statuses of flock that rlock has not. */
 enum {
@@ -57,8 +54,7 @@ struct call {
 	bool has_fd_option;
 	bool has_command_option; /* -c before any operand */
 	char **command;          /* NULL: none */
-	char *shell[4];          /* for -c */
-	char **words;            /* of make_words; NULL: not yet */
+	char *shell[4]; /* for -c; the line is a copy, since the renewer moves the words of argv */
 };
 
 /* ---- what flock says ---- */
@@ -280,31 +276,35 @@ static int report_command_words(const char *option)
 	return EXIT_USAGE;
 }
 
-static void set_shell(struct call *call, char *line)
+/* 0, or the exit code. */
+static int set_shell(struct call *call, const char *line)
 {
 	static char option[] = "-c", fallback[] = "/bin/sh";
 	char *shell = getenv("SHELL");
 
 	call->shell[0] = shell != NULL && *shell != '\0' ? shell : fallback;
 	call->shell[1] = option;
-	call->shell[2] = line;
+	call->shell[2] = strdup(line);
 	call->command = call->shell;
+	return call->shell[2] != NULL ? 0 : message_out_of_memory();
 }
 
 /* What is not an option: words, of which there are count. 0, or the exit code. */
 static int read_operands(struct call *call, char **words, int count)
 {
+	const char *line = NULL;
+
 	if (call->has_command_option) {
 		if (count != 1)
 			return report_command_words(words[-1]);
-		set_shell(call, words[0]);
+		line = words[0];
 	} else if (count > 1 && !call->has_fd_option) {
 		call->file = words[0];
 		call->command = words + 1;
 		if (is_command_option(words[1]) && count != 3)
 			return report_command_words(words[1]);
 		if (is_command_option(words[1]))
-			set_shell(call, words[2]);
+			line = words[2];
 	} else if (count > 0 && call->has_fd_option) {
 		call->command = words;
 	} else if (count > 0) {
@@ -314,7 +314,7 @@ static int read_operands(struct call *call, char **words, int count)
 		return EXIT_USAGE;
 	}
 	if (call->file != NULL || call->fd >= 0)
-		return 0;
+		return line != NULL ? set_shell(call, line) : 0;
 	say("missing file descriptor, file or directory");
 	return EXIT_USAGE;
 }
@@ -375,89 +375,74 @@ static int read_timeout(struct call *call)
 
 #define LINKS_MAX 40
 
-struct resolving {
-	char path[PATH_MAX]; /* what is resolved so far, without a slash at its end */
+struct resolved {
+	char path[PATH_MAX]; /* without a slash at its end */
 	size_t len;
-	char rest[2 * PATH_MAX]; /* what is not */
 	int links;
 };
 
-/* In front of what is left of the path. False when that is too long. */
-static bool put_in_front(struct resolving *at, const char *text, size_t len, const char *rest)
+/* Goes on with a part of a path, or with all of one that begins with a slash. False when it is too long. */
+static bool resolve(struct resolved *to, const char *rest)
 {
-	size_t rest_len = strlen(rest);
-
-	if (len + rest_len + 2 > sizeof(at->rest))
-		return false;
-	memmove(at->rest + len + 1, rest, rest_len + 1);
-	memcpy(at->rest, text, len);
-	at->rest[len] = '/';
-	return true;
-}
-
-/* Takes the first part of what is left. False when the path is too long. */
-static bool resolve_part(struct resolving *at)
-{
-	const char *part = at->rest + strspn(at->rest, "/");
-	size_t part_len = strcspn(part, "/"), len = at->len;
-	const char *rest = part + part_len;
 	char target[PATH_MAX];
-	ssize_t target_len = -1;
+	size_t len = 0;
 
-	if (part_len == 2 && memcmp(part, "..", 2) == 0) {
-		while (at->len > 0 && at->path[--at->len] != '/')
-			;
-	} else if (part_len > 1 || (part_len == 1 && part[0] != '.')) {
-		if (len + part_len + 2 > sizeof(at->path))
+	if (*rest == '/')
+		to->len = 0;
+	for (rest += strspn(rest, "/"); *rest != '\0'; rest += len, rest += strspn(rest, "/")) {
+		size_t before = to->len;
+		ssize_t target_len;
+
+		len = strcspn(rest, "/");
+		if (len == 1 && *rest == '.')
+			continue;
+		if (len == 2 && memcmp(rest, "..", 2) == 0) {
+			while (to->len > 0 && to->path[--to->len] != '/')
+				;
+			continue;
+		}
+		if (before + len + 2 > sizeof(to->path))
 			return false;
-		at->path[at->len] = '/';
-		memcpy(at->path + len + 1, part, part_len);
-		at->len += part_len + 1;
+		to->path[before] = '/';
+		memcpy(to->path + before + 1, rest, len);
+		to->len += len + 1;
+		to->path[to->len] = '\0';
+		target_len =
+			to->links < LINKS_MAX ? readlink(to->path, target, sizeof(target)) : -1;
+		if (target_len <= 0)
+			continue;
+		if (target_len == (ssize_t)sizeof(target))
+			return false;
+		target[target_len] = '\0';
+		to->links++;
+		to->len = before;
+		if (!resolve(to, target))
+			return false;
 	}
-	at->path[at->len] = '\0';
-	if (at->len > len && at->links < LINKS_MAX)
-		target_len = readlink(at->path, target, sizeof(target));
-	if (target_len <= 0) {
-		memmove(at->rest, rest, strlen(rest) + 1);
-		return true;
-	}
-	if (target_len == (ssize_t)sizeof(target))
-		return false;
-	at->links++;
-	at->len = target[0] == '/' ? 0 : len;
-	at->path[at->len] = '\0';
-	return put_in_front(at, target, (size_t)target_len, rest);
+	to->path[to->len] = '\0';
+	return true;
 }
 
 char *flock_resolve_path(const char *path)
 {
-	struct resolving at = { .len = 0 };
-	char *directory = NULL;
-	bool fits = true;
+	struct resolved to = { .len = 0 };
+	char *directory = *path != '/' ? getcwd(NULL, 0) : NULL;
+	bool fits;
 
-	if (*path == '\0') {
+	if (*path == '\0')
 		errno = ENOENT;
+	if (*path == '\0' || (*path != '/' && directory == NULL)) {
+		free(directory);
 		return NULL;
 	}
-	if (strlen(path) >= PATH_MAX) {
-		errno = ENAMETOOLONG;
-		return NULL;
-	}
-	if (*path != '/') {
-		directory = getcwd(NULL, 0);
-		if (directory == NULL)
-			return NULL;
-	}
-	fits = put_in_front(&at, directory != NULL ? directory : "",
-			    directory != NULL ? strlen(directory) : 0, path);
+	fits = strlen(path) < PATH_MAX && (directory == NULL || resolve(&to, directory)) &&
+	       resolve(&to, path);
 	free(directory);
-	while (fits && at.rest[0] != '\0')
-		fits = resolve_part(&at);
 	if (!fits) {
 		errno = ENAMETOOLONG;
 		return NULL;
 	}
-	return strdup(at.len > 0 ? at.path : "/");
+	return strdup(to.len > 0 ? to.path : "/");
 }
 
 static int check_name(const char *name)
@@ -473,106 +458,45 @@ static int check_name(const char *name)
 /* ---- the lock ---- */
 
 static const struct verb flock_verbs[] = {
-	[false] = { .name = "flock",
-		    .kind = RLOCK_WRITE,
-		    .set = VERBS_LOCK,
-		    .command = COMMAND_OPTIONAL },
-	[true] = { .name = "flock",
-		   .kind = RLOCK_READ,
-		   .set = VERBS_LOCK,
-		   .command = COMMAND_OPTIONAL },
+	[false] = { .name = "flock", .kind = RLOCK_WRITE, .set = VERBS_FLOCK },
+	[true] = { .name = "flock", .kind = RLOCK_READ, .set = VERBS_FLOCK },
 };
 
-/*
- * What stands in rlock.conf for other calls is not for flock: it would change what flock's options mean. What counts is
- * the server and its login, ttl, signal, grace, on-lost, log and note.
- */
-static void set_opts(struct opts *opts, const struct call *call)
+/* The servers and the file's options are load_opts's; all else the line says. load_free frees *opts. 0, or the exit code. */
+static int load(struct opts *opts, const struct call *call, char *name)
 {
+	static char program[] = "rlock", verb[] = "flock", option[] = "--name";
+	char *words[] = { program, verb, option, name, NULL };
+	bool is_done = false;
+	int code = load_opts(&flock_verbs[call->is_shared], 4, words, opts, &is_done);
+
+	if (code != 0)
+		return code;
 	opts->word_count = 0;
 	opts->wait_ms = call->wait_ms;
 	opts->no_wait = call->wait_ms == 0;
-	opts->complain_after_ms = -1;
 	opts->conflict_exit_code = call->conflict_exit_code;
-	if (opts->is_fixed_lease)
-		opts->lease_ms = LEASE_MS;
-	opts->is_fixed_lease = false;
-	opts->at_least_ms = 0;
-	opts->max_run_ms = 0;
 	opts->wait_all = !call->close;
-	opts->kill_child = false;
-	opts->fence = false;
 	opts->quiet = !call->rlock_verbose;
 	opts->verbose = call->rlock_verbose;
 	opts->is_flock = true;
 	opts->flock_verbose = call->verbose;
 	opts->flock_no_fork = call->no_fork;
 	message_setup(opts->quiet, opts->verbose);
-}
-
-static void free_words(char **words)
-{
-	for (size_t i = 0; words != NULL && words[i] != NULL; i++)
-		free(words[i]);
-	free(words);
-}
-
-/*
- * The words of an rlock command line, as load_opts reads them: NULL at their end. They are copies, since the renewer moves
- * the words of argv. Without a command the lock is for the process pid.
- */
-static char **make_words(const char *name, pid_t pid, char *const *command)
-{
-	char number[16];
-	const char *const first[] = {
-		"rlock", "flock", "--name", name, command != NULL ? "--" : "--pid", number
-	};
-	const size_t first_count = command != NULL ? 5 : 6;
-	const size_t count = first_count + usage_count(command);
-	char **words = calloc(count + 1, sizeof(*words));
-
-	(void)snprintf(number, sizeof(number), "%d", (int)pid);
-	for (size_t i = 0; words != NULL && i < count; i++) {
-		words[i] = strdup(i < first_count ? first[i] : command[i - first_count]);
-		if (words[i] == NULL) {
-			free_words(words);
-			return NULL;
-		}
-	}
-	return words;
-}
-
-/* What is common to both forms; once. load_free frees *opts. 0, or the exit code. */
-static int load(struct opts *opts, struct call *call, const char *name, pid_t pid,
-		char *const *command)
-{
-	char **words = call->words = make_words(name, pid, command);
-	char where[USAGE_WHERE_MAX];
-	bool is_done = false;
-	int code;
-
-	if (words == NULL)
-		return message_out_of_memory();
-	code = load_opts(&flock_verbs[call->is_shared], (int)usage_count(words), words, opts,
-			 &is_done);
-	if (code != 0)
-		return code;
-	set_opts(opts, call);
-	if (opts->log != NULL)
-		code = event_log_setup(usage_where(opts, OPT_LOG, where), opts->log,
-				       opts->log_format == LOG_JSON);
+	code = load_log(opts);
 	if (code != 0)
 		load_free(opts);
 	return code;
 }
 
-static int lock_path(struct call *call, const char *name)
+static int lock_path(const struct call *call, char *name)
 {
 	struct opts opts;
-	int code = load(&opts, call, name, 0, call->command);
+	int code = load(&opts, call, name);
 
 	if (code != 0)
 		return code;
+	opts.command = call->command;
 	code = cmd_lock(&opts);
 	load_free(&opts);
 	return code;
@@ -674,7 +598,7 @@ static int run_command(const struct call *call)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static int lock_descriptor(struct call *call)
+static int lock_descriptor(const struct call *call)
 {
 	struct descriptor descriptor;
 	struct opts opts;
@@ -696,9 +620,10 @@ static int lock_descriptor(struct call *call)
 			(void)fcntl(call->fd, F_SETFD, FD_CLOEXEC);
 		return lock_path(call, descriptor.path);
 	}
-	code = load(&opts, call, descriptor.path, descriptor.owner, NULL);
+	code = load(&opts, call, descriptor.path);
 	if (code != 0)
 		return code;
+	opts.pid = descriptor.owner;
 	opts.descriptor = &descriptor;
 	/* rlock would signal all that process 1 has started. */
 	if (descriptor.owner == 1)
@@ -729,7 +654,7 @@ int cmd_flock(int argc, char **argv)
 		code = read_timeout(&call);
 	if (code == 0)
 		code = name != NULL ? lock_path(&call, name) : lock_descriptor(&call);
-	free_words(call.words);
+	free(call.shell[2]);
 	free(name);
 	return code;
 }

@@ -10,7 +10,6 @@
 #include "base/message.h"
 #include "base/print.h"
 #include "caller.h"
-#include "log/event_log.h"
 #include "options/opts.h"
 #include "options/load.h"
 #include "options/meant.h"
@@ -232,7 +231,6 @@ static int report_option_first(int argc, char **argv)
 static int verb_run(const struct verb *verb, int argc, char **argv)
 {
 	struct opts opts;
-	char where[USAGE_WHERE_MAX];
 	bool is_done = false;
 	int code = load_opts(verb, argc, argv, &opts, &is_done);
 
@@ -240,9 +238,7 @@ static int verb_run(const struct verb *verb, int argc, char **argv)
 		return code;
 	if (is_done)
 		return output_end(0);
-	if (opts.log != NULL)
-		code = event_log_setup(usage_where(&opts, OPT_LOG, where), opts.log,
-				       opts.log_format == LOG_JSON);
+	code = load_log(&opts);
 	if (code == 0)
 		code = verb->main != NULL ? verb->main(&opts) : caller_run(&opts, verb->act);
 	load_free(&opts);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/message.h"
+#include "log/event_log.h"
 #include "options/argv.h"
 #include "options/config.h"
 #include "options/load.h"
@@ -360,6 +361,15 @@ int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts,
 	if (code != 0 || *is_done)
 		load_free(opts);
 	return code;
+}
+
+int load_log(const struct opts *opts)
+{
+	char where[USAGE_WHERE_MAX];
+
+	return opts->log == NULL ? 0
+				 : event_log_setup(usage_where(opts, OPT_LOG, where), opts->log,
+						   opts->log_format == LOG_JSON);
 }
 
 void load_free(struct opts *opts)

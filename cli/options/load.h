@@ -16,6 +16,8 @@
  * *is_done.
  */
 int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts, bool *is_done);
+/* Begin the log that --log names. 0, or the exit code likewise. */
+int load_log(const struct opts *opts);
 void load_free(struct opts *opts);
 
 #define SETTING_REASON_MAX 160

@@ -25,11 +25,13 @@ enum verb_set {
 	VERBS_CHECK = 1 << 5,
 	VERBS_SEM = 1 << 6,
 	VERBS_STOP = 1 << 7,
+	VERBS_FLOCK =
+		1 << 8, /* what a configuration file says for it: its command line is its own */
 };
 /* Those that acquire a hold. */
 #define VERBS_ACQUIRE (VERBS_LOCK | VERBS_SEM)
 /* Those that deal with a hold. */
-#define VERBS_HOLD (VERBS_ACQUIRE | VERBS_UNLOCK | VERBS_RENEW)
+#define VERBS_HOLD (VERBS_ACQUIRE | VERBS_FLOCK | VERBS_UNLOCK | VERBS_RENEW)
 /* Those that have names, not a pattern. */
 #define VERBS_NAMES (VERBS_HOLD | VERBS_STATUS | VERBS_STOP)
 /* All of them, also those that a later version adds. */

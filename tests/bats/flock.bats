@@ -168,6 +168,7 @@ says() {
 		max-run = 10ms
 		quiet = yes
 		fence = yes
+		remember = 1h
 		note = from the file
 	END
 	chmod 600 conf
@@ -184,6 +185,7 @@ says() {
 	touch out
 	ended_with 0
 	is_free "$(realpath -m a)"
+	assert_equal "$(redis keys '*rlock_last*')" ''
 }
 
 @test "without a server the command does not run, and the status is rlock's" {
