@@ -239,19 +239,15 @@ static int add_occurrences(struct opts *opts, const struct opt *opt, const void 
 {
 	const struct arg_str *values = entry; /* if it takes one */
 	int count = opt->value != NULL ? values->count : ((const struct arg_lit *)entry)->count;
-	char where[USAGE_SHOWN_MAX];
 	int code = 0;
 
-	(void)snprintf(where, sizeof(where), "--%s", opt->name);
 	for (int i = 0; code == 0 && i < count; i++) {
 		const char *value = opt->value != NULL ? values->sval[i] : "yes";
 
 		if (*value == '\0' && opt->without != NULL)
 			value = opt->without;
-		code = usage_give(opts,
-				  (struct given){ (enum opt_id)(opt - opt_table), SOURCE_ARGV,
-						  .value = value },
-				  where);
+		code = usage_give(opts, (struct given){ (enum opt_id)(opt - opt_table), SOURCE_ARGV,
+							.value = value });
 	}
 	return code;
 }

@@ -227,14 +227,16 @@ static int find(struct opts *opts, struct candidate *foreign, char **text_out, s
 
 #define BLANKS " \t\r"
 
-static int report_bad_line(const struct opts *opts, size_t line, const char *name,
-			   const char *value, const char *why)
+/* About the option of that name, or about the line. */
+static int report_bad_line(const struct opts *opts, size_t line, const char *name, const char *why)
 {
-	char where[USAGE_WHERE_MAX];
+	char shown[USAGE_SHOWN_MAX];
 
-	(void)snprintf(where, sizeof(where), "%s:%zu%s%s", opts->config_file, line,
-		       name != NULL ? ": " : "", name != NULL ? name : "");
-	usage_bad_value(where, value, why);
+	if (name != NULL)
+		message_error("%s:%zu: option '%s': %s", opts->config_file, line,
+			      usage_show(name, shown), why);
+	else
+		message_error("%s:%zu: %s", opts->config_file, line, why);
 	return EXIT_CONFIG;
 }
 
@@ -255,32 +257,26 @@ static int add_line(struct opts *opts, char *text, size_t line)
 {
 	char *equals = strchr(text, '=');
 	const struct opt *opt;
-	const char *name, *value, *meant;
-	char why[RLOCK_ERROR_MAX], where[USAGE_WHERE_MAX];
+	const char *name, *meant;
+	char why[RLOCK_ERROR_MAX];
 	size_t matches;
 
 	if (equals == NULL)
-		return report_bad_line(opts, line, NULL, NULL, "not a line like 'option = value'");
+		return report_bad_line(opts, line, NULL, "not a line like 'option = value'");
 	*equals = '\0';
 	name = trim(text);
-	value = trim(equals + 1);
 	opt = table_by_name(VERBS_ALL, name, strlen(name), &matches);
 	/* No abbreviations in a file: a new option could change what they stand for. */
 	if (opt == NULL || strcmp(opt->name, name) != 0) {
 		meant = meant_option(VERBS_ALL, name);
 		(void)value_reject(why, "there is no such option%s%s",
 				   meant != NULL ? ": try: " : "", meant != NULL ? meant : "");
-		return report_bad_line(opts, line, "option", name, why);
+		return report_bad_line(opts, line, name, why);
 	}
 	if ((opt->scope & FOR_FILE) == 0)
-		return report_bad_line(opts, line, "option", name, "only for the command line");
-	if (opt->type == TYPE_FLAG && strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
-		return report_bad_line(opts, line, opt->name, value, "not yes or no");
-	(void)snprintf(where, sizeof(where), "%s:%zu: %s", opts->config_file, line, opt->name);
-	return usage_give(
-		opts,
-		(struct given){ (enum opt_id)(opt - opt_table), SOURCE_FILE, line, .value = value },
-		where);
+		return report_bad_line(opts, line, name, "only for the command line");
+	return usage_give(opts, (struct given){ (enum opt_id)(opt - opt_table), SOURCE_FILE, line,
+						.value = trim(equals + 1) });
 }
 
 int config_read(struct opts *opts)
@@ -302,12 +298,12 @@ int config_read(struct opts *opts)
 		text[len] = '\0';
 		line++;
 		if (strlen(text) != len)
-			code = report_bad_line(opts, line, NULL, NULL, "a NUL byte");
+			code = report_bad_line(opts, line, NULL, "a NUL byte");
 		/* A comment may be long. */
 		else if (first < text + len && *first != '#')
-			code = len > CONFIG_LINE_MAX ? report_bad_line(opts, line, NULL, NULL,
-								       "the line is too long")
-						     : add_line(opts, text, line);
+			code = len > CONFIG_LINE_MAX
+				       ? report_bad_line(opts, line, NULL, "the line is too long")
+				       : add_line(opts, text, line);
 		text += len + 1;
 	}
 	if (code != 0 || !foreign.is_foreign || table_given(opts, OPT_URL) != NULL)

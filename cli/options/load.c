@@ -275,8 +275,7 @@ static int environment_read(struct opts *opts)
 
 	if (url == NULL || table_given(opts, OPT_URL) != NULL)
 		return 0;
-	return usage_give(opts, (struct given){ OPT_URL, SOURCE_ENVIRONMENT, .value = url },
-			  "RLOCK_URL");
+	return usage_give(opts, (struct given){ OPT_URL, SOURCE_ENVIRONMENT, .value = url });
 }
 
 /* The file that is not read, and not needed; and options of the file's servers, where other servers were named. */

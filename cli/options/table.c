@@ -324,7 +324,8 @@ enum rlock_status table_store(struct opts *opts, const struct opt *opt, const ch
 
 	switch (opt->type) {
 	case TYPE_FLAG:
-		*(bool *)field = true;
+		is_right = strcmp(value, "yes") == 0;
+		*(bool *)field = is_right;
 		break;
 	case TYPE_DURATION:
 		if (!duration_parse(value, &number))
@@ -372,7 +373,9 @@ enum rlock_status table_store(struct opts *opts, const struct opt *opt, const ch
 	if (!is_right && opt == &opt_table[OPT_OWNER] && owner_len(value) > 0)
 		return value_reject(why, "what is after the ID is not a part of it: try: %.*s",
 				    (int)owner_len(value), value);
-	return is_right ? RLOCK_OK : value_reject(why, "not %s", opt->expected);
+	return is_right ? RLOCK_OK
+			: value_reject(why, "not %s",
+				       opt->expected != NULL ? opt->expected : "yes or no");
 }
 
 const char *table_default(const struct opt *opt, char out[DEFAULT_TEXT_MAX])

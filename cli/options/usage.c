@@ -87,47 +87,47 @@ char *usage_show(const char *text, char out[USAGE_SHOWN_MAX])
 	return show(text, NULL, out);
 }
 
-char *usage_where(const struct opts *opts, enum opt_id id, char out[USAGE_WHERE_MAX])
+static char *show_where(const struct opts *opts, const struct given *given,
+			char out[USAGE_WHERE_MAX])
 {
-	const struct given *given = table_given(opts, id);
+	const char *name = opt_table[given->id].name;
 
-	if (given != NULL && given->source == SOURCE_FILE)
+	if (given->source == SOURCE_FILE)
 		(void)snprintf(out, USAGE_WHERE_MAX, "%s:%zu: %s", opts->config_file, given->line,
-			       opt_table[id].name);
-	else if (given != NULL && given->source == SOURCE_ENVIRONMENT)
-		(void)snprintf(out, USAGE_WHERE_MAX, "RLOCK_URL");
+			       name);
 	else
-		(void)snprintf(out, USAGE_WHERE_MAX, "--%s", opt_table[id].name);
+		(void)snprintf(out, USAGE_WHERE_MAX, "%s%s",
+			       given->source == SOURCE_ARGV ? "--" : "",
+			       given->source == SOURCE_ARGV ? name : "RLOCK_URL");
 	return out;
 }
 
-void usage_bad_value(const char *where, const char *value, const char *why)
+char *usage_where(const struct opts *opts, enum opt_id id, char out[USAGE_WHERE_MAX])
 {
-	char shown[USAGE_SHOWN_MAX];
-	size_t len = strlen(where);
-	bool is_url = len >= 3 && strcasecmp(where + len - 3, "url") == 0;
+	const struct given *given = table_given(opts, id), none = { id, SOURCE_ARGV, .line = 0 };
 
-	if (value == NULL)
-		message_error("%s: %s", where, why);
-	else
-		message_error("%s '%s': %s", where, show(value, is_url ? "--url" : NULL, shown),
-			      why);
+	return show_where(opts, given != NULL ? given : &none, out);
 }
 
-int usage_give(struct opts *opts, struct given given, const char *where)
+int usage_give(struct opts *opts, struct given given)
 {
 	const struct opt *opt = &opt_table[given.id];
 	/* A switch of the command line has none. */
 	bool is_shown =
 		(opt->value != NULL || given.source == SOURCE_FILE) && (opt->scope & SECRET) == 0;
-	char why[RLOCK_ERROR_MAX];
+	char why[RLOCK_ERROR_MAX], where[USAGE_WHERE_MAX], shown[USAGE_SHOWN_MAX];
 	enum rlock_status status = table_give(opts, given, why);
 
 	if (status == RLOCK_OK)
 		return 0;
 	if (status == RLOCK_ENOMEM)
 		return message_out_of_memory();
-	usage_bad_value(where, is_shown ? given.value : NULL, why);
+	(void)show_where(opts, &given, where);
+	if (is_shown)
+		message_error("%s '%s': %s", where,
+			      show(given.value, given.id == OPT_URL ? "--url" : NULL, shown), why);
+	else
+		message_error("%s: %s", where, why);
 	return given.source == SOURCE_FILE ? EXIT_CONFIG : EXIT_USAGE;
 }
 

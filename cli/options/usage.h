@@ -26,10 +26,8 @@ char *usage_show(const char *text, char out[USAGE_SHOWN_MAX]);
 /* Where an option that counts was given: "--quorum", "RLOCK_URL", "FILE:3: quorum". Returns out. */
 char *usage_where(const struct opts *opts, enum opt_id id, char out[USAGE_WHERE_MAX]);
 
-/* Report "WHERE 'value': why" by message_error; value may be NULL. where must be fit to be shown. */
-void usage_bad_value(const char *where, const char *value, const char *why);
-/* table_give, and the report for a value that is wrong. 0, or the exit code. */
-int usage_give(struct opts *opts, struct given given, const char *where);
+/* table_give, and the report for a value that is wrong: "WHERE 'value': why". 0, or the exit code. */
+int usage_give(struct opts *opts, struct given given);
 
 /* A command line to show. It is cut when it grows too long. */
 struct usage_line {
