@@ -59,9 +59,6 @@ void argv_free(struct opts *opts)
 
 /* ---- is a part missing? ---- */
 
-/* The pattern where none was given. */
-static const char any_name[] = "*";
-
 /*
  * Whether the words are another program's, or look like a command without "--" before it, where the verb needs a
  * command, or nothing says whose the lock is without one. 0, or the exit code after one line by message_error.
@@ -146,48 +143,87 @@ static int report_unknown(const struct verb *verb, const char *word, char letter
 	return EXIT_USAGE;
 }
 
-/* argtable's messages would repeat passwords, and have no corrected line. 0, or the exit code after one by message_error. */
-static int check_options(const struct opts *opts)
+/* ---- the words, one by one ---- */
+
+/* Checks it alone and against those before it. A verb that looks for locks has one pattern, for which any text will do. */
+static int add_name(struct opts *opts, const char *text)
+{
+	const struct rlock_name name = { text, strlen(text) };
+	bool is_pattern = opts->verb->command == COMMAND_NONE_BUT_PATTERN;
+	char shown[USAGE_SHOWN_MAX], other[USAGE_SHOWN_MAX];
+	const char *why = NULL;
+	size_t i = 0;
+
+	(void)usage_show(text, shown);
+	while (i < opts->name_count && !rlock_names_clash(&opts->names[i], &name))
+		i++;
+	if (is_pattern && opts->name_count > 0)
+		message_error("%s takes one pattern: put it in quotes, or the shell makes it many",
+			      opts->verb->name);
+	else if (opts->name_count == NAMES_MAX)
+		message_error("these are too many names: %d can be locked together", NAMES_MAX);
+	else if (!is_pattern && rlock_name_check(&name, &why) != RLOCK_OK)
+		message_error("name '%s': %s", shown, why);
+	else if (i < opts->name_count && strcmp(opts->names[i].text, text) == 0)
+		message_error("name '%s': given twice", shown);
+	else if (i < opts->name_count)
+		message_error("name '%s': shares its keys on the server with '%s': choose another "
+			      "name for one of them",
+			      shown, usage_show(opts->names[i].text, other));
+	else {
+		opts->names[opts->name_count++] = name;
+		return 0;
+	}
+	return EXIT_USAGE;
+}
+
+/* That it has a value if it needs one, and none if not; rest is what follows it in the word. */
+static int check_option(const struct verb *verb, const struct opt *opt, const char *word,
+			const char *rest, bool is_last)
+{
+	char shown[USAGE_SHOWN_MAX];
+
+	if (opt->value == NULL && *rest == '=')
+		message_error("--%s takes no value", opt->name);
+	else if (is_last && table_span((unsigned)verb->set, word) > 1)
+		message_error("'%s' needs a value: see 'rlock help %s'",
+			      word[1] == '-' ? usage_show(word, shown)
+					     : (const char[]){ '-', opt->letter[0], '\0' },
+			      verb->name);
+	else
+		return 0;
+	return EXIT_USAGE;
+}
+
+/*
+ * Checks all options, and takes the names: argtable's messages would repeat passwords, and have no corrected line, and it
+ * keeps the names of --name apart. 0, or the exit code after one line by message_error.
+ */
+static int read_words(struct opts *opts)
 {
 	const struct verb *verb = opts->verb;
-	char shown[USAGE_SHOWN_MAX];
-	size_t span;
+	int code = 0;
 
-	for (size_t i = 0; i < opts->word_count; i += span) {
+	for (size_t i = 0; code == 0 && i < opts->word_count; i++) {
 		const char *word = opts->words[i], *rest;
 		const struct opt *opt = table_by_word((unsigned)verb->set, word, &rest);
-		bool is_name = strncmp(word, "--", 2) == 0;
 
-		span = 1;
 		if (word[0] != '-' || word[1] == '\0')
-			continue;
-		if (opt == NULL)
-			return report_unknown(verb, word, *rest);
-		span = table_span((unsigned)verb->set, word);
-		if (opt->value == NULL && *rest == '=')
-			message_error("--%s takes no value", opt->name);
-		else if (i + span > opts->word_count)
-			message_error("'%s' needs a value: see 'rlock help %s'",
-				      is_name ? usage_show(word, shown)
-					      : (const char[]){ '-', opt->letter[0], '\0' },
-				      verb->name);
+			code = add_name(opts, word);
+		else if (opt == NULL)
+			code = report_unknown(verb, word, *rest);
 		else
-			continue;
-		return EXIT_USAGE;
+			code = check_option(verb, opt, word, rest, i + 1 == opts->word_count);
+		if (code == 0 && opt == &opt_table[OPT_NAME])
+			code = add_name(opts, *rest == '=' ? rest + 1 : opts->words[i + 1]);
+		i += table_span((unsigned)verb->set, word) > 1 ? 1 : 0;
 	}
-	return 0;
+	return code;
 }
 
 /* ---- argtable ---- */
 
-struct argtable {
-	void *entries[OPT_COUNT + 2]; /* the options, the names, the end */
-	const struct opt *opts[OPT_COUNT];
-	size_t count; /* of options */
-	struct arg_str *names;
-	struct arg_end *end;
-};
-
+/* The row of an option. */
 static void *make_entry(const struct opt *opt, int max)
 {
 	struct arg_str *entry;
@@ -200,39 +236,16 @@ static void *make_entry(const struct opt *opt, int max)
 	return entry;
 }
 
-/* False when out of memory. */
-static bool argtable_make(struct argtable *table, const struct verb *verb, size_t word_count)
-{
-	int max = (int)word_count + 1; /* no limit: table_give rejects repetitions, as in a file */
-
-	*table = (struct argtable){ .count = 0 };
-	for (size_t id = 0; id < OPT_COUNT; id++) {
-		/* The help is printed by now, where it was asked for. */
-		if ((opt_table[id].verbs & (unsigned)verb->set) == 0 || id == OPT_HELP)
-			continue;
-		table->opts[table->count] = &opt_table[id];
-		table->entries[table->count++] = make_entry(&opt_table[id], max);
-	}
-	table->names = arg_strn(NULL, NULL, "NAME", 0, max, NULL);
-	/* An even number, or argtable misaligns its pointers. */
-	table->end = arg_end(2 * max);
-	table->entries[table->count] = table->names;
-	table->entries[table->count + 1] = table->end;
-	return arg_nullcheck(table->entries) == 0;
-}
-
-static void argtable_parse(struct argtable *table, const struct opts *opts)
+static void parse(const struct opts *opts, void **entries)
 {
 	static char *nothing[] = { NULL };
 	char **saved_environ = environ;
 
 	/* With POSIXLY_CORRECT in it, getopt_long would stop at the first name. */
 	environ = nothing;
-	(void)arg_parse((int)opts->word_count + 1, opts->words - 1, table->entries);
+	(void)arg_parse((int)opts->word_count + 1, opts->words - 1, entries);
 	environ = saved_environ;
 }
-
-/* ---- what argtable understood ---- */
 
 /* One option as often as it was given; entry is argtable's row of it. */
 static int add_occurrences(struct opts *opts, const struct opt *opt, const void *entry)
@@ -252,109 +265,43 @@ static int add_occurrences(struct opts *opts, const struct opt *opt, const void 
 	return code;
 }
 
-/* Checks the last of count names, alone and against the others. */
-static int check_name(const struct rlock_name *names, size_t count)
+/* The values of all options but the names, and of --help, of which the help is printed by now. */
+static int read_options(struct opts *opts)
 {
-	const struct rlock_name *name = &names[count - 1];
-	char shown[USAGE_SHOWN_MAX], other[USAGE_SHOWN_MAX];
-	const char *why = NULL;
-	size_t i;
+	const struct opt *given[OPT_COUNT];
+	void *entries[OPT_COUNT + 2];
+	struct arg_end *end;
+	size_t count = 0;
+	int code = 0, max = (int)opts->word_count +
+			    1; /* no limit: table_give rejects repetitions, as in a file */
 
-	if (rlock_name_check(name, &why) != RLOCK_OK) {
-		message_error("name '%s': %s", usage_show(name->text, shown), why);
-		return EXIT_USAGE;
+	for (size_t id = 0; id < OPT_COUNT; id++) {
+		if ((opt_table[id].verbs & (unsigned)opts->verb->set) == 0 || id == OPT_HELP)
+			continue;
+		given[count] = &opt_table[id];
+		entries[count++] = make_entry(&opt_table[id], max);
 	}
-	for (i = 0; i + 1 < count; i++) {
-		if (strcmp(names[i].text, name->text) == 0) {
-			message_error("name '%s': given twice", usage_show(name->text, shown));
-			return EXIT_USAGE;
-		}
-		if (rlock_names_clash(&names[i], name)) {
-			message_error("name '%s': shares its keys on the server with '%s': choose "
-				      "another name for one of them",
-				      usage_show(name->text, shown),
-				      usage_show(names[i].text, other));
-			return EXIT_USAGE;
-		}
-	}
-	return 0;
-}
-
-static const struct arg_str *name_option(const struct argtable *table)
-{
-	size_t i = 0;
-
-	while (table->opts[i]->type != TYPE_NAME)
-		i++;
-	return table->entries[i];
-}
-
-/* The words are one after another in memory: their addresses have the order in which they were typed. */
-static int compare_addresses(const void *a, const void *b)
-{
-	const char *const *one = a, *const *other = b;
-
-	return (*one > *other) - (*one < *other);
-}
-
-/*
- * By --name and without, in the order of the command line. A verb that looks for locks has one pattern of names, for which
- * any text will do.
- */
-static int set_names(struct opts *opts, const struct argtable *table)
-{
-	const struct arg_str *by_option = name_option(table);
-	bool is_pattern = opts->verb->command == COMMAND_NONE_BUT_PATTERN;
-	size_t optional = (size_t)by_option->count, given = (size_t)table->names->count + optional;
-	const char *texts[NAMES_MAX] = { any_name };
-	int code = 0;
-
-	if (is_pattern && given > 1) {
-		message_error("%s takes one pattern: put it in quotes, or the shell makes it many",
-			      opts->verb->name);
-		return EXIT_USAGE;
-	}
-	if (given > NAMES_MAX) {
-		message_error("%zu names are too many: %d can be locked together", given,
-			      NAMES_MAX);
-		return EXIT_USAGE;
-	}
-	for (size_t i = 0; i < given; i++)
-		texts[i] = i < optional ? by_option->sval[i] : table->names->sval[i - optional];
-	qsort(texts, given, sizeof(texts[0]), compare_addresses);
-	if (is_pattern)
-		given = 1;
-	opts->names = calloc(NAMES_MAX, sizeof(*opts->names));
-	if (opts->names == NULL)
-		return message_out_of_memory();
-	for (size_t i = 0; i < given && code == 0; i++) {
-		opts->names[i] = (struct rlock_name){ texts[i], strlen(texts[i]) };
-		code = is_pattern ? 0 : check_name(opts->names, i + 1);
-	}
-	opts->name_count = code == 0 ? given : 0;
-	return code;
-}
-
-static int read_table(struct opts *opts, const struct argtable *table, const struct meant *meant)
-{
-	const struct arg_end *end = table->end;
-	int code = check_options(opts);
-
+	/* An even number, or argtable misaligns its pointers. */
+	end = arg_end(2 * max);
+	entries[count] = arg_strn(NULL, NULL, "NAME", 0, max, NULL);
+	entries[count + 1] = end;
+	if (arg_nullcheck(entries) == 0)
+		parse(opts, entries);
+	else
+		code = message_out_of_memory();
 	for (int i = 0; code == 0 && i < end->count; i++)
 		if (end->error[i] == ARG_EMALLOC)
-			return message_out_of_memory();
-	/* set_names reads those by --name and those without together. */
-	for (size_t i = 0; code == 0 && i < table->count; i++)
-		if (table->opts[i]->type != TYPE_NAME)
-			code = add_occurrences(opts, table->opts[i], table->entries[i]);
-	if (code == 0)
-		code = set_names(opts, table);
-	return code != 0 ? code : check_parts(opts, meant);
+			code = message_out_of_memory();
+	for (size_t i = 0; code == 0 && i < count; i++)
+		if (given[i]->type != TYPE_NAME)
+			code = add_occurrences(opts, given[i], entries[i]);
+	arg_freetable(entries, count + 2);
+	return code;
 }
 
 int argv_read(struct opts *opts, enum help_extent *help)
 {
-	struct argtable table;
+	static const char any_name[] = "*";
 	struct meant meant;
 	int code;
 
@@ -366,12 +313,15 @@ int argv_read(struct opts *opts, enum help_extent *help)
 	code = check_words(opts, &meant);
 	if (code != 0)
 		return code;
-	if (argtable_make(&table, opts->verb, opts->word_count)) {
-		argtable_parse(&table, opts);
-		code = read_table(opts, &table, &meant);
-	} else {
-		code = message_out_of_memory();
-	}
-	arg_freetable(table.entries, table.count + 2);
+	opts->names = calloc(NAMES_MAX, sizeof(*opts->names));
+	if (opts->names == NULL)
+		return message_out_of_memory();
+	code = read_words(opts);
+	if (opts->verb->command == COMMAND_NONE_BUT_PATTERN && opts->name_count == 0)
+		opts->names[opts->name_count++] = (struct rlock_name){ any_name, strlen(any_name) };
+	if (code == 0)
+		code = read_options(opts);
+	if (code == 0)
+		code = check_parts(opts, &meant);
 	return code;
 }
