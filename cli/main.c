@@ -52,16 +52,13 @@ static void overview_print(enum help_extent extent)
 	}
 	(void)printf("  %-14s%s\n", "flock",
 		     "the command line of flock(1), for the lock of a path");
-	(void)printf("  %-14s%s\n", "help [VERB]", "print all help, or all options of a verb");
+	(void)printf("  %-14s%s\n", "help [VERB]", "print this with exit codes, or all options of a verb");
 	(void)printf("  %-14s%s\n\n", "version", "print the version");
 	(void)printf(
 		"Examples:\n"
 		"  rlock run --wait 15m deploy -- ./deploy.sh  # one deployment at a time\n"
 		"  rlock run -n -E 0 nightly -- ./backup.sh    # not while one runs elsewhere\n\n");
 	if (extent == HELP_FULL) {
-		(void)printf("Options, each for some of the verbs:\n");
-		help_print_groups();
-		(void)putchar('\n');
 		help_print_exit_codes();
 		(void)printf("\n" PAGES "\n");
 	}

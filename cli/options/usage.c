@@ -409,36 +409,3 @@ void help_print_exit_codes(void)
 		(void)putchar('\n');
 	}
 }
-
-/* Print "-w, --wait" from column on. Returns the column reached. */
-static size_t print_names(const struct opt *opt, size_t column, size_t indent, bool is_last)
-{
-	char letter[8] = "", names[64];
-
-	if (opt->letter != NULL)
-		(void)snprintf(letter, sizeof(letter), "-%s/", opt->letter);
-	(void)snprintf(names, sizeof(names), "%s--%s%s", letter, opt->name, is_last ? "" : ",");
-	return print_wrapped(names, column, indent);
-}
-
-void help_print_groups(void)
-{
-	static const size_t indent = 6;
-
-	for (int group = 0; group < GROUP_COUNT; group++) {
-		const struct opt *previous = NULL;
-		size_t column = indent;
-
-		(void)printf("  %s\n%*s", opt_group_titles[group], (int)indent, "");
-		for (size_t id = 0; id < OPT_COUNT; id++) {
-			if ((int)opt_table[id].group != group)
-				continue;
-			if (previous != NULL)
-				column = print_names(previous, column, indent, false);
-			previous = &opt_table[id];
-		}
-		if (previous != NULL)
-			(void)print_names(previous, column, indent, true);
-		(void)putchar('\n');
-	}
-}

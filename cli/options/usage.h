@@ -85,7 +85,5 @@ void help_print(const struct verb *verb, enum help_extent extent);
 
 /* A line for each exit code. */
 void help_print_exit_codes(void);
-/* The options of all verbs by name, in their groups. */
-void help_print_groups(void);
 
 #endif
