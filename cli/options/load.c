@@ -278,27 +278,6 @@ static int environment_read(struct opts *opts)
 	return usage_give(opts, (struct given){ OPT_URL, SOURCE_ENVIRONMENT, .value = url });
 }
 
-/* The file that is not read, and not needed; and options of the file's servers, where other servers were named. */
-static void report_ignored(const struct opts *opts)
-{
-	char names[256] = "";
-	size_t len = 0;
-
-	if (opts->config_skipped[0] != '\0')
-		message_debug("%s: ignored, since %s", opts->config_skipped,
-			      opts->config_skipped_why);
-	for (size_t i = 0; i < opts->given_count; i++)
-		if (opts->given[i].use == GIVEN_TO_OTHER_SERVERS &&
-		    table_given(opts, opts->given[i].id) == NULL)
-			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
-						len > 0 ? ", " : "",
-						opt_table[opts->given[i].id].name);
-	if (len > 0)
-		message_debug("%s: ignored, since %s names the server: %s", opts->config_file,
-			      table_source(opts, OPT_URL) == SOURCE_ARGV ? "--url" : "RLOCK_URL",
-			      names);
-}
-
 /* What the values mean together. */
 static int complete(struct opts *opts)
 {
@@ -310,7 +289,6 @@ static int complete(struct opts *opts)
 		opts->wait_ms = 0;
 	opts->no_wait = opts->wait_ms == 0;
 	message_setup(opts->quiet, opts->verbose);
-	report_ignored(opts);
 	if (opts->url_count == 0 &&
 	    table_store(opts, &opt_table[OPT_URL], DEFAULT_URL, why) != RLOCK_OK)
 		return message_out_of_memory();

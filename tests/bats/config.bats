@@ -174,8 +174,8 @@ to set no option, let an empty file stand there"
 	assert_output "rlock: cannot read '$XDG_CONFIG_HOME/rlock.conf': Permission denied"
 	run -0 as_its_mode_says rlock run -u "$SOCKET_URL" a -- true
 	assert_output ''
-	RLOCK_URL=$SOCKET_URL run -0 as_its_mode_says rlock run -v a -- true
-	assert_line "rlock: $XDG_CONFIG_HOME/rlock.conf: ignored, since it can't be read"
+	RLOCK_URL=$SOCKET_URL run as_its_mode_says rlock check
+	assert_output --regexp "config +$XDG_CONFIG_HOME/rlock.conf, the default: not used: it can't be read, and is not needed"
 	refute file_exists ran
 }
 
@@ -196,9 +196,10 @@ not to root or to the caller, and no other place names the server: give --url, o
 	run -78 below_etc rlock run a -- touch ran
 	assert_output --partial 'no other place names the server'
 	refute file_exists ran
-	run -0 below_etc rlock run -v -u "$SOCKET_URL?db=2" a -- sh -c "$LOCK_IS_IN"
-	assert_line db2
-	assert_line "rlock: $HOME/.config/rlock.conf: ignored, since it is in another user's directory"
+	run -0 below_etc rlock run -u "$SOCKET_URL?db=2" a -- sh -c "$LOCK_IS_IN"
+	assert_output db2
+	run below_etc rlock check -u "$SOCKET_URL?db=2"
+	assert_output --regexp "config +$HOME/.config/rlock.conf, the default: not used: it is in another user's directory, and is not needed"
 	echo "url = $SOCKET_URL?db=6" >etc/rlock.conf
 	run -0 below_etc rlock run a -- sh -c "$LOCK_IS_IN"
 	assert_output db6
@@ -222,19 +223,6 @@ not to root or to the caller, and no other place names the server: give --url, o
 	assert_output --regexp "^rlock: $CONFIG:2: [^"$'\n'"]*'soon'[^"$'\n'"]*\$"
 	assert_equal $(($(server_commands) - before)) 1
 	refute file_exists ran
-}
-
-@test "what of the file is ignored for a URL that was given is told with -v, and only then" {
-	write_config "url = $SOCKET_URL" 'db = 5' 'quorum = all' 'ttl = 20s' 'password-file = no-such-file'
-	run -0 rlock run -u "$SOCKET_URL" a -- true
-	assert_output ''
-	run -0 rlock run -v -u "$SOCKET_URL" a -- true
-	assert_line "rlock: $CONFIG: ignored, since --url names the server: db, quorum, password-file"
-	RLOCK_URL=$SOCKET_URL run -0 rlock run -v --db 1 a -- true
-	assert_line "rlock: $CONFIG: ignored, since RLOCK_URL names the server: quorum, password-file"
-	write_config "url = $SOCKET_URL" 'db = 5' 'verbose = yes'
-	run -0 rlock run a -- true
-	refute_output --partial ignored
 }
 
 @test "with a server that cannot be reached it is said what named it, or that nothing did, with what to set" {
