@@ -214,26 +214,26 @@ refuses_runtime_directory() {
 	refuses_runtime_directory
 }
 
-@test "with a runtime directory that can't be written to nothing stays locked" {
+@test "with a runtime directory that can't be written to, or has no room for a file, nothing stays locked" {
+	local how read_only='mount --bind "$1" "$1" && mount -o remount,ro,bind "$1"'
 	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
 	if [ "$(id -u)" = 0 ]; then
 		unshare -m true 2>/dev/null || skip 'no mount namespaces here'
-		run -71 unshare -m sh -c '
-			mount --bind "$RLOCK_RUNTIME_DIR" "$RLOCK_RUNTIME_DIR" &&
-			mount -o remount,ro,bind "$RLOCK_RUNTIME_DIR" || exit 9
-			rlock lock --pid $$ a
-		'
+		for how in "$read_only" 'mount -t tmpfs -o mode=700,nr_inodes=1 none "$1"' \
+			'mount -t tmpfs -o mode=700,size=4k none "$1" && head -c 4096 /dev/zero >"$1/full"'; do
+			run -71 unshare -m sh -c "$how || exit 9; rlock lock --pid \$\$ a" sh "$RLOCK_RUNTIME_DIR"
+			assert_one_line '^rlock: .+$'
+			no_keys
+		done
 	else
 		chmod 500 "$RLOCK_RUNTIME_DIR"
 		run -71 rlock lock --pid $$ a
+		assert_one_line '^rlock: .+$'
 	fi
-	assert_one_line '^rlock: .+$'
 	assert_output --partial "$RLOCK_RUNTIME_DIR"
 	no_keys
 	nothing_runs
 }
-
-# ---- lost ----
 
 # In the hold file of the only lock: 1 when the renewer has found it lost.
 is_marked_lost() {

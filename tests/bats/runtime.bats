@@ -264,3 +264,33 @@ without_renewal() {
 	no_keys
 	no_hold_files
 }
+
+@test "a lock can be renewed and released when its directory has got full" {
+	unshare -m mount -t tmpfs none /mnt 2>/dev/null || skip 'nothing can be mounted here'
+	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
+	run -0 unshare -m bash -c 'mount -t tmpfs -o mode=700,size=16k none "$1" && rlock lock --pid $$ a || exit 9
+		head -c 65536 /dev/zero >"$1/full" 2>/dev/null
+		rlock renew a && rlock unlock a' bash "$RLOCK_RUNTIME_DIR"
+	no_keys
+}
+
+@test "without its directory, which was removed meanwhile, no lock is acquired, and one that is held ends with its process" {
+	local whose
+	in_background sleep 60
+	whose=$PID
+	held_by_stranger a
+	in_background sh -c 'exec rlock lock --pid "$0" a 2>said' "$whose"
+	wait_until 5 has_waiters a
+	rm -rf "$RLOCK_RUNTIME_DIR"
+	stranger_leaves a
+	ended_with 71
+	run -0 cat said
+	assert_one_line '^rlock: a: '
+	is_free a
+	rlock lock --pid "$whose" a
+	rm -rf "$RLOCK_RUNTIME_DIR"
+	run -1 rlock unlock --pid "$whose" a
+	is_held a
+	kill "$whose"
+	wait_until 5 no_keys
+}

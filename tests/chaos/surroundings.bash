@@ -16,8 +16,7 @@
 OWN_STATUS=7
 # Nothing takes longer: then it hangs.
 HANG_S=30
-# AS goes before every rlock, to be in another namespace.
-AS=() IN=() OUT=()
+IN=() OUT=()
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }
@@ -160,7 +159,7 @@ clear_up() {
 # ---- a command under a lock ----
 
 take_and_look() {
-	attempt "${AS[@]}" "${IN[@]}" rlock "$(verb_of "$1")" -w 20s "$NAME" -- "${OUT[@]}" \
+	attempt "${IN[@]}" rlock "$(verb_of "$1")" -w 20s "$NAME" -- "${OUT[@]}" \
 		sees_lock "$LEDGER" "$NAME" "$OWN_STATUS"
 }
 
@@ -174,7 +173,7 @@ use_busy() {
 	local holder helper kind=$1
 	# A reader waits for a writer only.
 	[ "$kind" != read ] || kind='write'
-	in_background "${AS[@]}" rlock "$(verb_of "$kind")" "$NAME" -- until_let_go
+	in_background rlock "$(verb_of "$kind")" "$NAME" -- until_let_go
 	holder=$PID
 	within_limit 20 is_held "$NAME" || broke 'the lock is not held'
 	(
@@ -209,7 +208,7 @@ judge_command() {
 
 # use_stop KIND: a command with processes that are hard to stop has run for too long.
 use_stop() {
-	attempt "${AS[@]}" "${IN[@]}" rlock "$(verb_of "$1")" --max-run 120ms --grace 120ms "$NAME" -- \
+	attempt "${IN[@]}" rlock "$(verb_of "$1")" --max-run 120ms --grace 120ms "$NAME" -- \
 		"${OUT[@]}" overlap "$LEDGER" exclusive -C -u never
 }
 
@@ -230,7 +229,7 @@ judge_stop() {
 
 # use_long KIND: the lock is renewed while its command runs.
 use_long() {
-	attempt "${AS[@]}" "${IN[@]}" rlock "$(verb_of "$1")" -t 2s "$NAME" -- "${OUT[@]}" \
+	attempt "${IN[@]}" rlock "$(verb_of "$1")" -t 2s "$NAME" -- "${OUT[@]}" \
 		overlap "$LEDGER" exclusive -f 2600000
 }
 
@@ -283,16 +282,16 @@ caller_is_well() {
 }
 
 lock_for_caller() {
-	"${AS[@]}" rlock "$(verb_without_command "$1")" --pid "$CALLER" "$NAME" 3>&- || broke "cannot lock: $?"
+	rlock "$(verb_without_command "$1")" --pid "$CALLER" "$NAME" 3>&- || broke "cannot lock: $?"
 }
 
 unlock_for_caller() {
-	"${AS[@]}" rlock unlock --pid "$CALLER" "$NAME" >unlocked 2>&1 3>&-
+	rlock unlock --pid "$CALLER" "$NAME" >unlocked 2>&1 3>&-
 }
 
 # use_lock KIND
 use_lock() {
-	attempt "${AS[@]}" "${IN[@]}" rlock "$(verb_without_command "$1")" -t "${LOCK_TTL:-30s}" -w 20s --pid "$CALLER" "$NAME"
+	attempt "${IN[@]}" rlock "$(verb_without_command "$1")" -t "${LOCK_TTL:-30s}" -w 20s --pid "$CALLER" "$NAME"
 }
 
 judge_lock() {
@@ -310,7 +309,7 @@ judge_lock() {
 # use_unlock KIND
 use_unlock() {
 	lock_for_caller "$1"
-	attempt "${AS[@]}" "${IN[@]}" rlock unlock --pid "$CALLER" "$NAME"
+	attempt "${IN[@]}" rlock unlock --pid "$CALLER" "$NAME"
 }
 
 # One that fails can be repeated.
@@ -328,7 +327,7 @@ judge_unlock() {
 # use_renew KIND
 use_renew() {
 	lock_for_caller "$1"
-	attempt "${AS[@]}" "${IN[@]}" rlock renew --pid "$CALLER" "$NAME" >renewed
+	attempt "${IN[@]}" rlock renew --pid "$CALLER" "$NAME" >renewed
 }
 
 judge_renew() {

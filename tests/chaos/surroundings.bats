@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Surroundings that a parent leaves to rlock: closed, full and broken streams, signals that are ignored or blocked, children
-# and descriptors, pids that are another process's now. surroundings.bash says what has to be true afterwards.
+# Surroundings that a parent leaves to rlock: closed, full and broken streams, signals that are ignored or blocked,
+# pids that are another process's now. surroundings.bash says what has to be true afterwards.
 
 # In single quotes stand whole scripts. What is set here is for surroundings.bash, and what that sets is for here.
 # shellcheck disable=SC2016,SC2034,SC2153
@@ -73,43 +73,6 @@ spoilt_signals() {
 @test "surroundings, signals ignored or blocked" {
 	begin_scenario 'surroundings, signals ignored or blocked'
 	in_cells "$(scaled $((${#SIGNALS[@]} * 2 * 2)))" 6 spoilt_signals
-	end_scenario ''
-}
-
-# ---- what a parent leaves to us ----
-
-# Children: one that runs on, one that ends soon, one that has ended.
-WITH_CHILDREN=(bash -c 'sleep 300 3>&- & echo $! >>bystanders; sleep 0.05 & (exit 3) & exec "$@"' bash)
-# Descriptors: hundreds.
-WITH_DESCRIPTORS=(bash -c 'for ((fd = 10; fd < 410; fd++)); do eval "exec $fd</dev/null"; done; exec "$@"' bash)
-# And hardly any more.
-WITH_THE_LAST=(bash -c 'for ((fd = 3; fd < 410; fd++)); do eval "exec $fd</dev/null"; done; exec "$@"' bash prlimit)
-
-inherited() {
-	local use=${USES[($1 - 1) % ${#USES[@]}]} kind pid n
-	kind=$(kind_of $((($1 - 1) / ${#USES[@]})) "$1")
-	begin_caller
-	IN=("${WITH_CHILDREN[@]}" "${WITH_DESCRIPTORS[@]}")
-	WHAT="$use, $kind, with children and descriptors"
-	injected
-	try "$use" "$kind"
-	while read -r pid; do
-		is_running "$pid" || wrong 'a child of its own was ended'
-		kill "$pid" 2>/dev/null || :
-	done <bystanders
-	OUT=(prlimit --nofile=1024:)
-	for n in 1 2 3 4 5 6 7 8 9 10 11 12; do
-		IN=("${WITH_THE_LAST[@]}" "--nofile=$((410 + n)):")
-		WHAT="$use, $kind, with descriptors up to 409 and $n more"
-		try "$use" "$kind" 71
-		[ "$STATUS" != 71 ] || injected
-	done
-	is_among 0 124 "$OWN_STATUS" || broke "$WHAT: still too few"
-}
-
-@test "surroundings, inherited children and descriptors" {
-	begin_scenario 'surroundings, inherited children and descriptors'
-	in_cells "$(scaled $((${#USES[@]} * 2)))" 6 inherited
 	end_scenario ''
 }
 
