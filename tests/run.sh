@@ -16,7 +16,7 @@
 # What a file needs of the others stands in its own tags ("# bats file_tags=long"):
 #
 #   long           it begins first
-#   computes       it watches no lease, and begins after those without a tag: processors have work while these wait
+#   computes       it watches no lease, and begins after those that are long: processors have work while others wait
 #   alone          it begins last, and no other file runs beside it but those that compute
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,7 +24,7 @@ cd "$(dirname "$0")/.."
 : "${RLOCK_BIN:=build/rlock}" "${TOOLS_DIR:=build/tools}" "${BATS:=bats}" "${LIMIT:=1200}"
 : "${TESTS_UNDER:=}" "${UNIT_WRAPPER:=}" "${FINDINGS:=}" "${JOBS:=}" "${CONCLUSION:=}"
 # Most tests wait for most of their time; what is watched computes.
-files_per_processor=6
+files_per_processor=8
 [ -z "$TESTS_UNDER" ] || files_per_processor=2
 [ -n "$JOBS" ] || JOBS=$(($(nproc) * files_per_processor))
 RLOCK_BIN=$(realpath "$RLOCK_BIN")
@@ -154,9 +154,9 @@ read_tags() {
 	[[ ${files[$1]} != *.bats ]] || tags[$1]=$(sed -n 's/^# bats file_tags=//p' "${files[$1]}")
 	case ,${tags[$1]}, in
 	*,long,*) turns[$1]=1 ;;
-	*,computes,*) turns[$1]=3 ;;
+	*,computes,*) turns[$1]=2 ;;
 	*,alone,*) turns[$1]=4 ;;
-	*) turns[$1]=2 ;;
+	*) turns[$1]=3 ;;
 	esac
 }
 
