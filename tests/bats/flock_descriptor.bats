@@ -159,7 +159,8 @@ script() {
 }
 
 @test "when the lock is lost its process gets SIGTERM" {
-	in_background bash -c '. ./functions; exec 9>f; flock 9; touch has; until_let_go'
+	echo 'ttl = 3s' >conf
+	in_background env RLOCK_CONFIG="$PWD/conf" bash -c '. ./functions; exec 9>f; flock 9; touch has; until_let_go'
 	wait_until 10 file_exists has
 	redis del "$FILE"
 	ended_with 143

@@ -338,7 +338,7 @@ waits() {
 	assert_output --partial "redis://$PLACE"
 	refute_output --partial "$SECRET"
 	for url in "redis://:$SECRET@127.0.0.1:1" "rediss://ci:$SECRET@$PLACE"; do
-		RLOCK_URL=$url run rlock run -v a -- true
+		RLOCK_URL=$url run rlock run -v --connect-timeout 500ms a -- true
 		assert_failure
 		refute_output ''
 		refute_output --partial "$SECRET"

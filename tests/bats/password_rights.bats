@@ -28,7 +28,7 @@ all_of_kind() {
 	run -0 rlock renew --pid $$ nightly
 	run -0 rlock unlock --pid $$ nightly
 	run -0 rlock "$lock" --owner x --lease 20s nightly
-	run -75 rlock "$waiter" -w 1s nightly -- true
+	run -75 rlock "$waiter" -w 100ms nightly -- true
 	assert_output --partial 'held by'
 	in_background rlock "$waiter" -w 20s nightly -- true
 	wait_until 5 something_is_listened_to

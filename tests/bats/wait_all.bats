@@ -163,18 +163,17 @@ leaves_alone() {
 	wait_until 20 has_no_child "$PID" leave
 	renewer=$(renewer_of "$PID")
 	# Not at first, while what belongs to the start is done.
-	wait_until 20 wakes_rarely "$PID" 12 3
-	wait_until 20 wakes_rarely "$renewer" 12 3
+	wait_until 20 wake_rarely 12 3 "$PID" "$renewer"
 	let_go
 	ended_with 0
 }
 
-# wakes_rarely PID TIMES SECONDS: the process wakes so many times at most in the next seconds.
-wakes_rarely() {
-	local before
-	before=$(switches "$1")
-	let_pass "$3"
-	(($(switches "$1") - before <= $2))
+# wake_rarely TIMES SECONDS PID OTHER: each of the two wakes so many times at most in the next seconds.
+wake_rarely() {
+	local before other_before
+	before=$(switches "$3") other_before=$(switches "$4")
+	let_pass "$2"
+	(($(switches "$3") - before <= $1 && $(switches "$4") - other_before <= $1))
 }
 
 # switches PID: how often the process went to sleep.
