@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# A wall clock that is set, and waiters of one queue whose clocks differ by hours: the wall clock is of no account.
+# A wall clock that is set while a lock is held and waited for: it is of no account.
 
 load chaos
 load ../lib/clocks
@@ -49,48 +49,6 @@ step_the_clock() {
 	must_leave_nothing 15
 }
 
-so_many_stand() {
-	[ "$(redis llen "redisson_lock_queue:{$NAME}")" = "$1" ]
-}
-
-IN_QUEUE=6
-
-# keep_positions NUMBER KIND: of the waiters in a queue each has another clock, and one is killed.
-keep_positions() {
-	local number dead waiters=() wanted=() got
-	begin_chance
-	visits holder "$2" turns.0 until -t 2s
-	HOLDER=$PID
-	wait_until 20 all_inside turns.0 1 || return
-	for ((number = 1; number <= IN_QUEUE; number++)); do
-		draw -1 1
-		clock_is_off $((DRAWN * 3600))
-		visits "$number" "$2" "turns.$number" '-f 0' -t 2s
-		waiters+=("$PID")
-		wait_until 20 so_many_stand "$number" || return
-	done
-	draw 1 $IN_QUEUE
-	dead=$DRAWN
-	kill -KILL "${waiters[dead - 1]}"
-	injected
-	repeated
-	draw 0 3000
-	let_pass_ms "$DRAWN"
-	leaves holder
-	must_end 0 holder "$HOLDER" "chance $CHANCE"
-	for ((number = 1; number <= IN_QUEUE; number++)); do
-		((number != dead)) || continue
-		must_end 0 "$number" "${waiters[number - 1]}" "chance $CHANCE"
-		wanted+=("turns.$number")
-	done
-	got=$(awk '$2 == "enter" { print $1, FILENAME }' turns.[1-9] | sort -n | cut -d ' ' -f 2 | paste -s -d ' ')
-	[ "$got" = "${wanted[*]}" ] || violated "they got in as $got, chance $CHANCE"
-	# One more, which finds what the dead one has left: the last of a queue that had not listened yet is not missed.
-	visits next "$2" turns.next '-f 0' -t 2s
-	must_end 0 next "$PID" "chance $CHANCE"
-	must_leave_nothing 15
-}
-
 @test "clock set" {
 	local kind
 	need_wrong_clocks
@@ -98,7 +56,5 @@ keep_positions() {
 	for kind in "${KINDS[@]}"; do
 		in_cells "$(scaled 8)" 8 step_the_clock "$kind"
 	done
-	# The one kind that has a line.
-	in_cells "$(scaled 8)" 8 keep_positions fair
 	end_scenario 'until the waiter is in'
 }

@@ -172,38 +172,6 @@ ending_key() {
 	end_scenario 'from the key to the prompt'
 }
 
-# A loop of jobs that wait for a holder that does not go: no second round, and its holder keeps the lock.
-waiting_loop() {
-	local round value ms tries exists
-	choose "$1"
-	in_background rlock "$(rival_verb)" "$NAME.held" -- until_let_go
-	wait_until 20 is_held "$NAME.held"
-	for ((round = 0; round < ROUNDS; round++)); do
-		echo ready
-		echo "send for i in 1 2 3; do rlock $VERB $NAME.held -- echo got-inside; done; echo next-line"
-		echo 'running rlock'
-		echo "pause $((RANDOM * 2))"
-		echo 'key C'
-		echo "status $(exists_command "$NAME.held")"
-	done | in_terminal
-	while read -r value ms tries exists; do
-		repeated
-		at_once "$ms" "$tries"
-		[ "$value" = 130 ] || violated "status $value ($WHERE)"
-		[ "$exists" = 1 ] || violated "the holder has lost its lock ($WHERE)"
-	done <statuses
-	! grep -qE '^(got-inside|next-line)' shown || violated "the loop went on ($WHERE)"
-	let_go
-	ended_with 0 || violated "the holder did not end well ($WHERE)"
-	nothing_is_left
-}
-
-@test "terminal, Ctrl-C of a waiting loop" {
-	begin_scenario 'terminal, Ctrl-C of a waiting loop'
-	in_cells "$(scaled 16)" 4 waiting_loop
-	end_scenario 'from the key to the prompt'
-}
-
 # ---- Ctrl-Z ----
 
 # judge_stopped NAME STATUS MS TRIES EXISTS: of a job that was stopped, or had ended, and has ended by now.
@@ -247,41 +215,6 @@ suspended() {
 	begin_scenario 'terminal, Ctrl-Z and fg'
 	in_cells "$(scaled 48)" 4 suspended
 	end_scenario 'from the key to the prompt'
-}
-
-# ---- a terminal that hangs up ----
-
-# Behind a job that runs, one that is stopped, or a lock of the shell's own.
-hung_up() {
-	local at name=$NAME.0 way
-	choose "$1"
-	way=$((RANDOM % 3))
-	WHERE="$WHERE, way $way"
-	{
-		case $way in
-		0 | 1) echo "send rlock $VERB $name -- overlap $CELL/$name $MODE -u $CELL/let-go" ;;
-		2) echo "send rlock ${VERB/run/lock} --pid \$\$ $name; echo 0 enter >$CELL/$name" ;;
-		esac
-		echo "check comes_true grep -q enter $CELL/$name"
-		[ "$way" != 1 ] || printf '%s\n' 'key Z' status
-		echo "pause $((RANDOM / 2))"
-		echo hangup
-	} | in_terminal
-	at=$(now_ms)
-	repeated
-	injected
-	must "not free in time ($WHERE)" wait_until 5 is_free "$name"
-	took $(($(now_ms) - at))
-	[ "$way" = 2 ] || must "the command runs on ($WHERE)" overlap -g "$name" 1000
-	rm -f "$name"
-	nothing_is_left
-	must "a hold file is left ($WHERE)" wait_until 10 no_hold_files
-}
-
-@test "terminal, hang-up" {
-	begin_scenario 'terminal, hang-up'
-	in_cells "$(scaled 48)" 4 hung_up
-	end_scenario 'from the hang-up to the free lock'
 }
 
 # ---- full-screen programs ----
