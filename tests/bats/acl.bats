@@ -7,9 +7,7 @@
 # In single quotes stand whole scripts, and rules that begin with a tilde.
 # shellcheck disable=SC2016,SC2088
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/rights
 
 setup_file() {
@@ -18,13 +16,11 @@ setup_file() {
 	all_rights
 	make_users
 }
-teardown_file() { stop_server; }
 
 setup() {
 	directory_setup
 	all_rights
 }
-teardown() { watchful_teardown; }
 
 # What acquires a lock of each kind and releases it when its command has ended.
 KINDS='run fair rlock wlock'

@@ -5,17 +5,12 @@
 # bats sets this one.
 # shellcheck disable=SC2030,SC2031,SC2154
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/replicas
 load ../lib/proxying
 load ../lib/inspecting
 
 setup_file() { start_server_at_port --appendonly yes --appendfsync always; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
 
 teardown() {
 	redis config set maxmemory 0 >/dev/null

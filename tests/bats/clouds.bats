@@ -7,9 +7,7 @@
 # In single quotes stand whole scripts; each test is a subshell, and knows that.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/clusters
 
 # To the first server all are known, but not allowed to the user "denied", and to the second none. To the third only INFO is

@@ -6,9 +6,7 @@
 # In single quotes stand whole scripts; each test is a subshell, and knows that.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/clusters
 
 # Until the others have taken a node for dead, they lead to it.
@@ -33,8 +31,6 @@ setup() {
 	common_setup
 	on "$(node_of "$NAME")" redis flushall >/dev/null
 }
-
-teardown() { watchful_teardown; }
 
 # Of the first and the fourth node one is a master, and the other has what it has.
 is_ready() {

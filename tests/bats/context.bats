@@ -5,12 +5,7 @@
 # In single quotes stand whole scripts: what is to be expanded is theirs.
 # shellcheck disable=SC2016
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
-
-setup_file() { start_server; }
-teardown_file() { stop_server; }
+load ../lib/usual
 
 setup() {
 	directory_setup

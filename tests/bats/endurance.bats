@@ -6,17 +6,10 @@
 # In single quotes stand whole scripts; each test is a subshell, and knows that.
 # shellcheck disable=SC2016,SC2030,SC2031
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/proxying
 
 setup_file() { start_warm_server run; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
-
-teardown() { watchful_teardown; }
 
 # ---- what the tests share ----
 

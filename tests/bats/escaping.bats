@@ -7,17 +7,8 @@
 # In single quotes stand whole scripts; each test is a subshell, and knows that.
 # shellcheck disable=SC2016,SC2030,SC2031
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/holding
-
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
-
-teardown() { watchful_teardown; }
 
 # holds_escapers KIND... -- OPTION...: a command under the lock "a" that has started these processes and goes on; sets PID,
 # RENEWER, COMMAND.

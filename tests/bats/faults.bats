@@ -6,17 +6,12 @@
 # In single quotes stand whole scripts; each test is a subshell, and knows that; knowing_end sets end.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/own_servers
 load ../lib/proxying
 load ../lib/faults
 
 setup_file() { start_warm_server run; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
 
 teardown() { common_teardown; }
 

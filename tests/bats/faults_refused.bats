@@ -6,16 +6,11 @@
 # In single quotes stand whole scripts; each test is a subshell, and knows that; run sets stderr.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/own_servers
 load ../lib/faults
 
 setup_file() { start_warm_server run; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
 
 teardown() { common_teardown; }
 

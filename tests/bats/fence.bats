@@ -6,18 +6,11 @@
 # In single quotes stand whole scripts.
 # shellcheck disable=SC2016
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/fencing
 load ../lib/proxying
 
 setup_file() { start_warm_server run fair; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
-
-teardown() { watchful_teardown; }
 
 # ---- tokens grow ----
 

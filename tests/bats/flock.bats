@@ -4,20 +4,14 @@
 # In single quotes stand whole scripts; `run` sets what a program said.
 # shellcheck disable=SC2016,SC2154
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/holding
-
-setup_file() { start_server; }
-teardown_file() { stop_server; }
 
 setup() {
 	directory_setup
 	mkdir link
 	ln -s "$RLOCK_BIN" link/flock
 }
-teardown() { watchful_teardown; }
 
 # there COMMAND [ARG...]: as on another machine, which has files of its own in the same places.
 there() {

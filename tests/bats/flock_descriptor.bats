@@ -5,12 +5,7 @@
 # In single quotes stand whole scripts; `run` sets what a program said.
 # shellcheck disable=SC2016,SC2154
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
-
-setup_file() { start_server; }
-teardown_file() { stop_server; }
+load ../lib/usual
 
 setup() {
 	directory_setup
@@ -30,7 +25,6 @@ setup() {
 	chmod +x free
 	PATH=$BATS_TEST_DIRNAME/../bin:$PWD:$PATH
 }
-teardown() { watchful_teardown; }
 
 # script TEXT LINES: of SHELLS, or of sh; each has printed these lines, with blanks between, and its lock is free.
 script() {

@@ -3,18 +3,13 @@
 # What rlock flock does with hundreds of random command lines and scripts is what the machine's flock does with them, but for the list of
 # rlock-flock(1).
 
-load ../lib/helpers
-load ../lib/leftovers
-
-setup_file() { start_server; }
-teardown_file() { stop_server; }
+load ../lib/usual
 
 setup() {
 	directory_setup
 	mkdir link cases
 	ln -s "$RLOCK_BIN" link/flock
 }
-teardown() { watchful_teardown; }
 
 @test "what random words and scripts do is what they do with flock" {
 	local count=300

@@ -5,13 +5,10 @@
 # In single quotes stand whole scripts: what is to be expanded is theirs.
 # shellcheck disable=SC2016
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/rights
 
 setup_file() { start_server_at_port; }
-teardown_file() { stop_server; }
 
 setup() {
 	directory_setup

@@ -5,19 +5,11 @@
 # In single quotes stand whole scripts.
 # shellcheck disable=SC2016,SC2154
 
-load ../lib/helpers
-load ../lib/leftovers
+load ../lib/usual
 load ../lib/sharing
 load ../lib/permits
 load ../lib/queue
-load ../lib/watching
 load ../lib/inspecting
-
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
-teardown() { watchful_teardown; }
 
 NAMESPACE=$(stat -L -c %i /proc/self/ns/pid)
 BOOT=$(tr -d - </proc/sys/kernel/random/boot_id)

@@ -4,17 +4,8 @@
 # In single quotes stand whole scripts; helpers set what is in capitals.
 # shellcheck disable=SC2016,SC2153
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/holding
-
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
-
-teardown() { watchful_teardown; }
 
 # ---- priority ----
 

@@ -5,18 +5,12 @@
 # In single quotes stand whole scripts; each test is a subshell, and knows that.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/rights
 load ../lib/inspecting
 load ../lib/proxying
 
 setup_file() { start_server_at_port; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
-teardown() { watchful_teardown; }
 
 # names: those in the output of run, without the header, sorted.
 names() {

@@ -4,12 +4,7 @@
 # In single quotes stand whole scripts: what is to be expanded is theirs.
 # shellcheck disable=SC2016
 
-load ../lib/helpers
-load ../lib/leftovers
-
-# For those tests that need another server beside the private one.
-setup_file() { start_server; }
-teardown_file() { stop_server; }
+load ../lib/usual
 
 setup() {
 	common_setup

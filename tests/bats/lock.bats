@@ -7,17 +7,9 @@
 # In single quotes stand whole scripts; each test is a subshell, and knows that.
 # shellcheck disable=SC2016
 
-load ../lib/helpers
-load ../lib/leftovers
+load ../lib/usual
 load ../lib/scripting
 load ../lib/holding
-
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
-
-teardown() { watchful_teardown; }
 
 # What PID was called with begins so: a shell's -c is not met.
 is_program() {

@@ -3,13 +3,9 @@
 # What rlock says to people: what happened first, then why, then what to do. The list of all that it can say is compared by
 # help.bats.
 
-load ../lib/helpers
-load ../lib/leftovers
+load ../lib/usual
 
 setup_file() { start_server_at_port; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
 
 teardown() {
 	REDISCLI_AUTH=secret redis config set requirepass '' >/dev/null 2>&1

@@ -5,19 +5,10 @@
 # In single quotes stand whole scripts.
 # shellcheck disable=SC2016
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/holding
 load ../lib/own_servers
 load ../lib/proxying
-
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
-
-teardown() { watchful_teardown; }
 
 # fill_server: the test's server has no room for another client than those that it has, and one by which it can be told to
 # have some again.

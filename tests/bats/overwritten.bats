@@ -5,13 +5,7 @@
 # In single quotes stand whole scripts.
 # shellcheck disable=SC2016
 
-load ../lib/helpers
-load ../lib/leftovers
-
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
+load ../lib/usual
 
 teardown() { common_teardown; }
 

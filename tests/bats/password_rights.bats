@@ -2,14 +2,12 @@
 # A user that may do only some things: the rights that the manual lists are enough for all that rlock does, and without
 # one of them it is named. Each right with each verb is tried by acl.bats.
 
-load ../lib/helpers
+load ../lib/usual
 load ../lib/rights
 load ../lib/passwords
-load ../lib/leftovers
 
 # Behind a port, because a user can be named in the URL of a port alone.
 setup_file() { start_server_at_port; }
-teardown_file() { stop_server; }
 setup() { password_setup; }
 teardown() { password_teardown; }
 

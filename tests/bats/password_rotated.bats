@@ -5,13 +5,11 @@
 # In single quotes stand whole scripts; each test is a subshell, and knows that.
 # shellcheck disable=SC2016,SC2030,SC2031
 
-load ../lib/helpers
-load ../lib/leftovers
+load ../lib/usual
 load ../lib/password_commands
 
 # Behind a port, because a user can be named in the URL of a port alone.
 setup_file() { start_server_at_port; }
-teardown_file() { stop_server; }
 
 setup() {
 	umask 077

@@ -6,9 +6,7 @@
 # In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is queue.bash's.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2119,SC2120,SC2153,SC2154
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/proxying
 load ../lib/queue
 load ../lib/own_servers
@@ -17,11 +15,6 @@ load ../lib/clocks
 
 # Behind a port too, because a user can be named in the URL of a port alone.
 setup_file() { start_server_at_port; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
-
-teardown() { watchful_teardown; }
 
 # ---- dead waiters ----
 

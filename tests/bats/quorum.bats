@@ -7,9 +7,7 @@
 # In single quotes stand whole scripts; VIA is servers.bash's.
 # shellcheck disable=SC2016,SC2034
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/proxying
 load ../lib/agreeing
 load ../lib/quorum

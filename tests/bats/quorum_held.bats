@@ -6,9 +6,7 @@
 # In single quotes stand whole scripts; SERVERS and VIA are servers.bash's.
 # shellcheck disable=SC2016,SC2034,SC2153,SC2154
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/agreeing
 load ../lib/quorum
 

@@ -5,16 +5,9 @@
 # In single quotes stand whole scripts: what is to be expanded is theirs.
 # shellcheck disable=SC2016
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 
 JAVA=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e:57
-
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
 
 teardown() {
 	redis config set maxmemory 0 >/dev/null

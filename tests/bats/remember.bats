@@ -4,9 +4,7 @@
 # `run` sets what a program printed.
 # shellcheck disable=SC2154
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/inspecting
 load ../lib/holding
 load ../lib/rights
@@ -14,10 +12,6 @@ load ../lib/permits
 
 # Behind a port too, because a user can be named in the URL of a port alone.
 setup_file() { start_server_at_port; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
-teardown() { watchful_teardown; }
 
 NOW='[0-9-]{10}T[0-9:]{8}[+-][0-9:]{5}'
 

@@ -5,15 +5,9 @@
 # In single quotes stand whole scripts; each test is a subshell, and knows that.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/replicas
 load ../lib/proxying
-
-setup_file() { start_server; }
-
-teardown_file() { stop_server; }
 
 setup() {
 	directory_setup

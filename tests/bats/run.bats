@@ -2,14 +2,7 @@
 # rlock run: the lock is held while the command runs, what the command ends with is what rlock ends with, and a command that
 # cannot run is told of; its times: the lease and its renewal, a fixed lease, --at-least, --max-run and --grace.
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
-
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
+load ../lib/usual
 
 teardown() { patient_teardown; }
 

@@ -5,14 +5,8 @@
 # In single quotes stand whole scripts; each test is a subshell, and knows that.
 # shellcheck disable=SC2034
 
-load ../lib/helpers
-load ../lib/leftovers
+load ../lib/usual
 load ../lib/inspecting
-
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
 
 teardown() { patient_teardown; }
 

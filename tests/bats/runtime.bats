@@ -5,12 +5,10 @@
 # In single quotes stand whole scripts: what is to be expanded is theirs.
 # shellcheck disable=SC2016
 
-load ../lib/helpers
-load ../lib/leftovers
+load ../lib/usual
 
 # Behind a port, because the user can't enter the test's directory.
 setup_file() { start_server_at_port; }
-teardown_file() { stop_server; }
 
 setup() {
 	directory_setup

@@ -5,19 +5,10 @@
 # PIDS is queue.bash's.
 # shellcheck disable=SC2030,SC2031,SC2153,SC2154
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/queue
 load ../lib/sharing
 load ../lib/permits
-
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
-
-teardown() { watchful_teardown; }
 
 MINUTE_MS=60000
 

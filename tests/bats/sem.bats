@@ -6,20 +6,11 @@
 # In single quotes stand whole scripts: what is to be expanded is theirs.
 # shellcheck disable=SC2016
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/sharing
 load ../lib/permits
 load ../lib/scripting
 load ../lib/inspecting
-
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
-
-teardown() { watchful_teardown; }
 
 @test "a permit is a member of the set that Redisson has, and one less in the counter" {
 	local id score now

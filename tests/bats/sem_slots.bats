@@ -5,17 +5,10 @@
 # In single quotes stand whole scripts: what is to be expanded is theirs.
 # shellcheck disable=SC2016
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/sharing
 load ../lib/permits
 load ../lib/inspecting
-
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
 
 teardown() {
 	redis acl setuser default +@all >/dev/null

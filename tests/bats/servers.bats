@@ -7,9 +7,7 @@
 # In single quotes stand whole scripts; runs_once is agreeing.bash's, and VIA servers.bash's.
 # shellcheck disable=SC2016,SC2034,SC2154
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/agreeing
 
 setup_file() { start_warm_servers 6 --databases 40; }

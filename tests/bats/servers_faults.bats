@@ -7,9 +7,7 @@
 # servers.bash's.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/proxying
 load ../lib/agreeing
 

@@ -5,13 +5,11 @@
 # In single quotes stand whole scripts: what is to be expanded is theirs.
 # shellcheck disable=SC2016
 
-load ../lib/helpers
-load ../lib/leftovers
+load ../lib/usual
 load ../lib/own_servers
 load ../lib/proxying
 
 setup_file() { start_server_at_port; }
-teardown_file() { stop_server; }
 
 # By their CRC-32 "a" and "c" are on the second of two servers, "d" is on the first.
 setup() {

@@ -6,20 +6,13 @@
 # In single quotes stand whole scripts.
 # shellcheck disable=SC2016
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
-
-setup_file() { start_server; }
-teardown_file() { stop_server; }
+load ../lib/usual
 
 setup() {
 	directory_setup
 	not_under_valgrind 'it runs short itself'
 	export NAME=a
 }
-
-teardown() { watchful_teardown; }
 
 # Standard streams, and what the dynamic linker takes to begin; and more than rlock ever has.
 LEAST=4 MOST=20

@@ -5,18 +5,13 @@
 # In single quotes stand whole scripts; SECRET and the like are of the helpers.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/rights
 load ../lib/queue
 load ../lib/inspecting
 
 # Behind a port too, because a user can be named in the URL of a port alone.
 setup_file() { start_server_at_port; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
 
 teardown() {
 	redis replicaof no one >/dev/null

@@ -5,10 +5,8 @@
 # In single quotes stand whole scripts; each test is a subshell, and knows that.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
-load ../lib/helpers
-load ../lib/leftovers
+load ../lib/usual
 load ../lib/sharing
-load ../lib/watching
 load ../lib/holding
 load ../lib/inspecting
 load ../lib/logging
@@ -16,10 +14,6 @@ load ../lib/rights
 load ../lib/proxying
 
 setup_file() { start_server_at_port; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
-teardown() { watchful_teardown; }
 
 KINDS=(run fair read write 'sem --permits 3')
 

@@ -6,14 +6,8 @@
 # In single quotes stand whole scripts; each test is a subshell, and knows that.
 # shellcheck disable=SC2016,SC2030,SC2031
 
-load ../lib/helpers
-load ../lib/leftovers
+load ../lib/usual
 load ../lib/terminals
-
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
 
 teardown() { common_teardown; }
 

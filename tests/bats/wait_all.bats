@@ -6,13 +6,8 @@
 # In single quotes stand whole scripts; each test is a subshell, and knows that; helpers set what is in capitals.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2153
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/holding
-
-setup_file() { start_server; }
-teardown_file() { stop_server; }
 
 setup() {
 	directory_setup
@@ -29,8 +24,6 @@ setup() {
 	chmod +x leave
 	export END=:
 }
-
-teardown() { watchful_teardown; }
 
 # run_leave [OPTION...]: `rlock run` of the lock a, for ./leave, its messages in the file "said". Sets PID, and LEFT: the
 # leftover processes, which run.

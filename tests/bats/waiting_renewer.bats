@@ -5,18 +5,9 @@
 # In single quotes stand whole scripts; each test is a subshell, and knows that; helpers set what is in capitals.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2153
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/holding
 load ../lib/proxying
-
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
-
-teardown() { watchful_teardown; }
 
 # wait_behind VERB [OPTION...]: another owner has the lock "a", until `leaves`, and an rlock waits for it; its messages are in
 # "said". Sets PID and RENEWER.

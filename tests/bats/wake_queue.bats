@@ -7,19 +7,12 @@
 # In single quotes stand whole scripts; SOON is waking.bash's, and has no blanks; one loop has no use for its number.
 # shellcheck disable=SC2016,SC2034,SC2086
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 load ../lib/sharing
 load ../lib/waking
 load ../lib/proxying
 
 setup_file() { start_server_at_port; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
-
-teardown() { watchful_teardown; }
 
 # ---- how much a release costs ----
 

@@ -8,9 +8,6 @@
 
 load chaos
 
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
 setup() {
 	directory_setup
 	SHELLS=(bash dash)

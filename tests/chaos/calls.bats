@@ -9,9 +9,6 @@
 
 load chaos
 
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
 LEASE_MS=1000
 # Those that rlock makes once its lock may be acquired, in whatever process.
 CALLS=poll,ppoll,read,write,sendto,recvfrom,sendmsg,connect,socket,clone,clone3,fork,vfork,execve,kill,waitid

@@ -7,17 +7,10 @@
 # KINDS and what in_cell sets are for the scenarios.
 # shellcheck disable=SC2034
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 
 # The commands of the other tests.
 PATH=$BATS_TEST_DIRNAME/../bin:$PATH
-
-# What each test begins and ends with, unless its file says more.
-setup() { directory_setup; }
-
-teardown() { watchful_teardown; }
 
 KINDS=(plain fair read write)
 

@@ -4,9 +4,6 @@
 load chaos
 load ../lib/clocks
 
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
 # step_the_clock NUMBER KIND: by an hour, for a holder, for a waiter, and for one that waits a second and a
 # half.
 step_the_clock() {

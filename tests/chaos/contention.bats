@@ -5,9 +5,6 @@
 
 load chaos
 
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
 SHELLS=8
 
 # contender VERB MODE TURNS

@@ -12,9 +12,6 @@
 load chaos
 load ../lib/holding
 
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
 WIDTH=8
 BLIND=--bounding-set=-sys_ptrace,-sys_admin,-perfmon
 LEASE=(-t 2s)

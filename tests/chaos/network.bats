@@ -16,9 +16,6 @@ load chaos
 load ../lib/proxying
 load sessions
 
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
 setup() {
 	directory_setup
 	DIRECT_URL=$RLOCK_URL

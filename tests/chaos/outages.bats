@@ -6,9 +6,6 @@
 load chaos
 load ../lib/replicas
 
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
 WAITERS=20
 
 # serve: a server of this cell alone, with what an earlier one has left on disk.

@@ -6,9 +6,6 @@
 load chaos
 load ../lib/proxying
 
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
 STOPS=500
 WIDTH=6
 FAULTS=(none none caller renewer rlock next late reply reply)

@@ -18,9 +18,6 @@ OWN_STATUS=7
 HANG_S=30
 IN=() OUT=()
 
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
 USES=(use_free use_busy use_stop use_lock use_unlock use_renew)
 
 # kind_of ROUND INDEX: plain in the first round, all in turn in the others.

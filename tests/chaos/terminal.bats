@@ -11,9 +11,6 @@
 
 load chaos
 
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
 SHELLS=(bash dash)
 ROUNDS=8
 # Longer than a job takes from its start to its end, so that each moment of it is met.

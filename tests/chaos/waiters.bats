@@ -8,9 +8,6 @@
 load chaos
 load ../lib/proxying
 
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
 setup() {
 	directory_setup
 	STRAIGHT=$RLOCK_URL

@@ -3,9 +3,7 @@
 #
 #   REDISSON_DIR   where tests/interop/run.sh has built the Java side: classes/ and lib/
 
-load ../lib/helpers
-load ../lib/leftovers
-load ../lib/watching
+load ../lib/usual
 
 # ---- servers ----
 

@@ -1,0 +1,11 @@
+# What most files of tests have: a server, the test's own directory, and that nothing of rlock's runs behind a test. A file that
+# wants it otherwise has a function of its own.
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+setup() { directory_setup; }
+teardown() { watchful_teardown; }
