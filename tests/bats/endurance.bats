@@ -110,13 +110,3 @@ has_dropped() {
 	tries=$(grep -c 'redisson_lock_token:{a}' requests)
 	((tries > 2 && tries <= 20)) || fail "$tries tries"
 }
-
-@test "when the counter of one name is no number, none of the names is locked" {
-	redis set 'redisson_lock_token:{c2}' abc >/dev/null
-	run ! rlock run c1 c2 -- touch ran
-	[ -n "$output" ]
-	[ ! -e ran ]
-	is_free c1
-	is_free c2
-	is_free 'rlock_holds:{c1}'
-}

@@ -17,17 +17,6 @@ load ../lib/queue
 	run -1 grep -cE '^cmdstat_(eval|subscribe):' < <(redis info commandstats)
 }
 
-@test "fair in fair, plain in fair and fair in plain are one lock re-entered" {
-	for verbs in 'fair fair' 'run fair' 'fair run'; do
-		# shellcheck disable=SC2086
-		set -- $verbs
-		run -0 timeout 10 rlock "$1" a -- sh -c 'rlock '"$2"' -n a -- $REDIS hvals a; $REDIS hvals a'
-		assert_output "2
-1"
-		no_keys
-	done
-}
-
 # ---- in order ----
 
 # scores_are_ahead NAME...: by 300 s for its position and each one before it, and not by hours.
@@ -104,31 +93,6 @@ scores_are_ahead() {
 	is_free a
 }
 
-@test "a waiter whose time is over says which holder had the lock, and has left the queue" {
-	start_holder r0 fair a --note 'the holder'
-	run -75 rlock fair -w 300ms a -- true
-	assert_one_line '^rlock: a: timed out after 300ms: held by the holder \(.*\), for [0-9.]+s: give a longer --wait, or end that job$'
-	has_no_queue a
-	assert_equal "$(redis pubsub channels)" ''
-}
-
-@test "a signal ends a waiter, and takes it out of the queue" {
-	local signal
-	start_holder r0 fair a
-	queue_waiter r1 a
-	for signal in TERM:143 INT:130; do
-		queue_waiter r2 a
-		kill -s "${signal%:*}" "${PIDS[r2]}"
-		ended_with "${signal#*:}" "${PIDS[r2]}"
-		assert_equal "$(queue_names a)" r1
-	done
-	kill "${PIDS[r1]}"
-	ended_with 143 "${PIDS[r1]}"
-	has_no_queue a
-	let_leave r0
-	nothing_is_left
-}
-
 @test "when the head leaves while the lock is free the next one is woken" {
 	# r1 is next for "a", which is free, and does without it as long as it has not got "b".
 	start_holder r0 fair b
@@ -170,19 +134,6 @@ scores_are_ahead() {
 }
 
 # ---- without a command ----
-
-@test "a script has a fair lock until it unlocks it, and the next one is woken" {
-	in_background bash -c 'rlock fair --pid $$ a; inside held; rlock unlock a; inside after'
-	PIDS[script]=$PID
-	await_entry held
-	queue_waiter r1 a
-	is_woken_by a r1 touch out-held
-	let_leave r1
-	touch out-after
-	ended_with 0 "${PIDS[script]}"
-	nothing_is_left
-	no_hold_files
-}
 
 @test "two that wait for one owner are in the queue once, and each has a hold" {
 	local first

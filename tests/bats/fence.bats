@@ -40,33 +40,6 @@ setup_file() { start_warm_server run fair; }
 	only_counters a
 }
 
-@test "a try that is in vain is issued no token, and neither is a waiter" {
-	held_by_stranger a
-	run -75 rlock run -n --fence a -- true
-	run -75 rlock run -w 50ms --fence a -- true
-	run -75 rlock fair -w 50ms --fence a -- true
-	run -75 rlock run -n --fence b a -- true
-	assert_equal "$(redis exists 'redisson_lock_token:{a}' 'redisson_lock_token:{b}')" 0
-	in_background sh -c 'exec rlock run --fence a -- printenv RLOCK_TOKEN >token'
-	wait_until 5 has_waiters a
-	redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
-	redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
-	run -0 rlock unlock -q --force a
-	ended_with 0
-	assert_equal "$(cat token)" 1
-}
-
-@test "a renewal and a release are issued no token" {
-	run -0 rlock run -t 1s --fence a -- sleep 1.2
-	assert_equal "$(counter a)" 1
-	run -0 bash -c 'rlock lock --pid $$ --fence a; rlock renew a >/dev/null; rlock unlock a; exit'
-	assert_output 2
-	assert_equal "$(counter a)" 2
-	run -0 rlock run --at-least 100ms --fence a -- true
-	assert_equal "$(counter a)" 3
-	wait_until 5 only_counters a
-}
-
 @test "tokens beyond 2^53 are told to the last digit" {
 	redis set 'redisson_lock_token:{a}' 9007199254740993 >/dev/null
 	run -0 rlock run --fence a -- printenv RLOCK_TOKEN

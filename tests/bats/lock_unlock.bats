@@ -172,11 +172,6 @@ load ../lib/own_servers
 
 # ---- a script inside a script, or inside rlock run ----
 
-@test "a script that locks twice has to unlock twice" {
-	prints '2 1 0' 'rlock lock --pid $$ a; rlock lock --pid $$ a; $REDIS hvals a; rlock unlock a; $REDIS hvals a
-		rlock unlock a; $REDIS exists a'
-}
-
 @test "rlock run inside a script that has the lock, or in its place, re-enters it" {
 	prints '2 1 2' 'rlock lock --pid $$ a; rlock run a -- $REDIS hvals a; $REDIS hvals a
 		exec rlock run a -- $REDIS hvals a'

@@ -137,19 +137,6 @@ is_listened_to() {
 	no_keys
 }
 
-@test "names of which one is held already: it is re-entered, the other is acquired" {
-	run -0 rlock run a -- sh -c '
-		rlock run a b -- sh -c "$REDIS hvals a; $REDIS hvals b"
-		$REDIS exists b
-		$REDIS hvals a
-	'
-	assert_output "2
-1
-0
-1"
-	no_keys
-}
-
 # ---- strangers ----
 
 # is_a_deadlock VERB COMMAND...: within a command of rlock VERB, without RLOCK_HELD.

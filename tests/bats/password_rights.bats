@@ -98,37 +98,3 @@ with_all_but() {
 	assert_refused 77 +eval
 	nothing_is_locked
 }
-
-@test "without the right to notify waiters the command's status stands, and a warning is given" {
-	local rule
-	for rule in -publish resetchannels; do
-		with_all_but "$rule"
-		run -7 rlock run -n -u "$CI_URL" nightly -- sh -c 'exit 7'
-		assert_equal "${#lines[@]}" 1
-		assert_output --regexp '^rlock: nightly: '
-		[ "$rule" != -publish ] || assert_output --partial +publish
-		[ "$rule" != resetchannels ] || assert_output --partial '&redisson_*'
-		refute_output --partial "$SECRET"
-		nothing_is_locked
-	done
-}
-
-@test "when the right to release a lock is taken away the command's status stands, and a warning names it" {
-	least_rights
-	# shellcheck disable=SC2016
-	run -7 rlock run -l 5s -u "$CI_URL" nightly -- \
-		sh -c 'ask_redis "$SERVER_SOCKET" acl setuser ci -hget >/dev/null; exit 7'
-	assert_equal "${#lines[@]}" 1
-	assert_output --partial +hget
-	wait_until 10 is_free nightly
-}
-
-@test "a right that no call needs, or none any more, does no harm where it is missing" {
-	with_all_but '-client|setname'
-	in_background rlock run -u "$CI_URL" nightly -- until_let_go
-	wait_until 5 is_held nightly
-	redis acl setuser ci -hset -subscribe -select >/dev/null
-	let_go
-	ended_with 0
-	nothing_is_locked
-}

@@ -10,7 +10,6 @@ load ../lib/usual
 JAVA=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e:57
 
 teardown() {
-	redis config set maxmemory 0 >/dev/null
 	redis acl setuser default allchannels >/dev/null
 	watchful_teardown
 }
@@ -226,31 +225,7 @@ has_subscribers() {
 	[ "$(redis pubsub numsub "$1" | tail -n 1)" = 1 ]
 }
 
-# ---- keys of another kind ----
-
-@test "a key that is no hash, and a read/write lock of Java's, are refused, and left as they were" {
-	redis set a x >/dev/null
-	run -78 rlock run a -- true
-	assert_one_line '^rlock: a: .+$'
-	assert_equal "$(redis get a)" x
-	redis hset b mode read "$JAVA" 1 >/dev/null
-	run -78 rlock run -n b -- true
-	assert_one_line '^rlock: b: .+$'
-	assert_equal "$(redis hlen b)" 2
-}
-
-# ---- a server that is full, or strict ----
-
-@test "a lock can be renewed and released on a server that is full" {
-	redis set 'redisson_lock_token:{a}' 41 >/dev/null
-	run -0 rlock run a -- sh -c '
-		$REDIS config set maxmemory 1
-		$REDIS pexpire a 5000
-		rlock renew a
-	'
-	assert_line --regexp '^(30s|29\.[0-9]+s)$'
-	is_free a
-}
+# ---- a strict server ----
 
 @test "a user that may not publish releases the lock all the same, with a warning" {
 	redis acl setuser default resetchannels >/dev/null

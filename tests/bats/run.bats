@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # rlock run: the lock is held while the command runs, what the command ends with is what rlock ends with, and a command that
-# cannot run is told of; its times: the lease and its renewal, a fixed lease, --at-least, --max-run and --grace.
+# cannot run is told of; its times: the lease and its renewal, a fixed lease, --at-least, --max-run and --grace; and what it says of
+# these with -v.
 
 load ../lib/usual
 
@@ -268,4 +269,46 @@ wakes_up_between() {
 	is_running "$pid"
 	let_go
 	wait_until 5 is_gone "$pid"
+}
+
+# ---- what it says ----
+
+ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9]{2}'
+
+@test "with -v rlock says after which time the lock was acquired and released, or until when --at-least keeps it" {
+	run -0 rlock run -v nightly -- true
+	assert_line --regexp '^rlock: nightly: acquired after [0-9.]+s$'
+	assert_line --regexp '^rlock: nightly: released after [0-9.]+s$'
+	echo 'quiet = yes' >conf
+	run -0 rlock run --config conf -v nightly -- true
+	assert_line --regexp '^rlock: nightly: acquired after [0-9.]+s$'
+	run -0 rlock run -v --at-least 1m nightly -- true
+	assert_line --regexp "^rlock: nightly: the command has ended after [0-9.]+s: kept by --at-least until $ISO_8601$"
+}
+
+@test "a lock that --at-least keeps is said to be kept, and until when" {
+	local kept="kept by --at-least, its job has ended: the sync \\([^ ]+:[0-9]+\\), until $ISO_8601" until
+	rlock run --at-least 1h --note 'the sync' nightly -- true
+	run -75 rlock run -n -v nightly -- true
+	assert_line --regexp "^rlock: nightly: busy: $kept\$"
+	run -75 env CI=true rlock run -w 2s nightly -- true
+	assert_line --regexp "^rlock: nightly: waiting: kept by --at-least, its job has ended: the sync, until $ISO_8601\$"
+	assert_line --regexp "^rlock: nightly: timed out after 2s: $kept: give a longer --wait\$"
+	run -0 rlock status nightly
+	assert_line --regexp "^  kept by --at-least until $ISO_8601: its job has ended\$"
+	until=$(sed -n 's/.* until \([^ ]*\): .*/\1/p' <<<"$output")
+	assert_between $(($(date +%s) + 3400)) "$(date -d "$until" +%s)" $(($(date +%s) + 3600))
+	run -1 rlock unlock --force --holder another nightly
+	assert_output --regexp "^rlock: nightly: not broken: $kept\$"
+	run -0 rlock unlock --force nightly
+	assert_output --regexp "^rlock: nightly: lock broken: --at-least kept it until $ISO_8601, its job has ended: the sync \\("
+}
+
+@test "a release that failed says when the lock expires, and the server's words come last" {
+	run -0 rlock run --ttl 20s nightly -- bash -c "
+		redis-cli -s '$SERVER_SOCKET' replicaof 127.0.0.1 1
+		redis-cli -s '$SERVER_SOCKET' client kill type normal
+	"
+	redis replicaof no one >/dev/null
+	assert_line --regexp '^rlock: nightly: release failed: .*: the lock expires with its lease, in about 1[0-9]s: READONLY '
 }

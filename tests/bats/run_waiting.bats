@@ -12,12 +12,6 @@ teardown() { patient_teardown; }
 
 # ---- taking turns ----
 
-@test "while the command runs the locks of all names are held, and afterwards no key is left" {
-	run -0 rlock run a b c -- ask_redis "$SERVER_SOCKET" exists a b c
-	assert_output 3
-	no_keys
-}
-
 @test "a second caller that does not wait is turned away without a word" {
 	hold_in_background a
 	run -75 rlock run -n a -- true
@@ -36,16 +30,6 @@ teardown() { patient_teardown; }
 	let_go
 	wait_until 5 file_exists "$BATS_TEST_TMPDIR/second"
 	wait_until 5 no_keys
-}
-
-@test "a caller with a wait time waits that long, and says which holder has the lock" {
-	local start
-	hold_in_background a --note 'nightly backup of db1'
-	start=$(now_ms)
-	run -75 rlock run -w 400ms a -- true
-	assert_between 400 $(($(now_ms) - start)) 30000
-	assert_one_message
-	assert_output --regexp '^rlock: a: .*nightly backup of db1'
 }
 
 @test "below sudo the holder is known by the user that called it, too" {
@@ -174,24 +158,6 @@ server_commands_of() {
 	before=$(server_commands)
 	"$@" || :
 	echo $(($(server_commands) - before - 1))
-}
-
-@test "ten shells that add to a number in a file under one lock lose no count" {
-	local each=15 i number=$BATS_TEST_TMPDIR/number
-	[ -z "${RLOCK_LONG_TESTS:-}" ] || each=1000
-	echo 0 >"$number"
-	for i in {1..10}; do
-		# shellcheck disable=SC2016
-		in_background sh -c 'i=0
-			while [ $i -lt "$1" ]; do
-				rlock run counter -- sh -c '\''read n <"$0"; echo $((n + 1)) >"$0"'\'' "$2" ||
-					exit
-				i=$((i + 1))
-			done' sh "$each" "$number"
-	done
-	all_ended_with 0
-	assert_equal "$(cat "$number")" $((10 * each))
-	no_keys
 }
 
 @test "waiting longer does not cost the server more" {

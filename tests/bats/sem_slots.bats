@@ -62,17 +62,6 @@ leaves() {
 	is_whole a 5
 }
 
-@test "twelve callers for four permits never have one slot at the same time" {
-	local i
-	for ((i = 0; i < 12; i++)); do
-		in_background rlock sem --wait 60s --permits 4 a -- sh -c '
-			[ "$RLOCK_SLOT" -le 4 ] && mkdir "slot-$RLOCK_SLOT" && rmdir "slot-$RLOCK_SLOT" || echo "$RLOCK_SLOT" >>shared'
-	done
-	all_ended_with 0
-	[ ! -e shared ] || fail "shared: $(cat shared)"
-	is_whole a 4
-}
-
 @test "a hold of an older version has no slot, and can be renewed and released" {
 	local id=0123456789abcdef0123456789abcdef end
 	gets 1 one

@@ -47,13 +47,7 @@ listeners() {
 }
 
 @test "each side is woken by the other" {
-	local kinds
-	for kinds in 'plain plain' 'fair fair' 'write read' 'read write'; do
-		# shellcheck disable=SC2086
-		rlock_is_woken $kinds a
-		# shellcheck disable=SC2086
-		java_is_woken $kinds a
-	done
+	all_are_woken
 }
 
 @test "those that exclude each other are inside one at a time" {

@@ -31,6 +31,17 @@ java_is_woken() {
 	nothing_is_left
 }
 
+# With each kind, and by either side.
+all_are_woken() {
+	local kinds
+	for kinds in 'plain plain' 'fair fair' 'write read' 'read write'; do
+		# shellcheck disable=SC2086
+		rlock_is_woken $kinds a
+		# shellcheck disable=SC2086
+		java_is_woken $kinds a
+	done
+}
+
 # Both hold in turn, each while the other waits: what was left over by one is not to disturb the next.
 both_are_woken_again_and_again() {
 	java_locks T1 "$1" "$2"
