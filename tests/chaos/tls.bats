@@ -3,8 +3,7 @@
 # a byte, the byte is inverted or late, or nothing passes from it on, in either direction.
 #
 # Promised is: a call ends by itself, with 0, or with 69 or 78 in one line and the command not run; what was acquired is
-# released, but where nothing passes any more, when its lease has ended; a lock that is held is renewed over another
-# connection. The bytes are those that were counted without a fault; with SCALE=40 each of a call has its turn.
+# released, but where nothing passes any more, when its lease has ended. The bytes are those that were counted without a fault; with SCALE=40 each of a call has its turn.
 
 # PORT is choose_port's.
 # shellcheck disable=SC2153
@@ -35,24 +34,19 @@ TIMEOUT_MS=2000
 LEASE_S=3
 # A reply that was lost is asked for once more, for a second; the rest is for a machine that is busy.
 CALL_LIMIT_MS=12000
-# Two renewals of a lease of 6 s, and their repetition.
-RENEWALS_MS=5000
 WAYS=(up down)
 SPOILS=(cut flip stop late)
 COMBINATIONS=$((2 * ${#WAYS[@]} * ${#SPOILS[@]}))
 
-# measure FUNCTION: how many bytes pass each way, by each server's version of TLS, over the one connection that FUNCTION
-# has been through. Sets the array BYTES.
+# measure: how many bytes pass each way, by each server's version of TLS, over the one connection of a lock. Sets the array BYTES.
 measure() {
-	# CELL, LEDGER and NAME are for what a cell does.
-	# shellcheck disable=SC2034
-	local way CELL=$PWD LEDGER NAME
+	local way NAME
 	declare -gA BYTES=()
 	# The second time counts: in the first one the server knows no scripts yet, which are long.
 	for SERVER in 1 1 2 2; do
-		NAME=measured.$RANDOM LEDGER=$PWD/$NAME
+		NAME=measured.$RANDOM
 		start_tls_proxy "$(port_of "$SERVER")" || return
-		"$1" || return
+		lock_once || return
 		wait_until 20 counts connections=1 || return
 		for way in "${WAYS[@]}"; do
 			BYTES[$SERVER $way]=$(proxy count | grep -o "bytes_$way=[0-9]*" | cut -d = -f 2)
@@ -124,48 +118,10 @@ left_s() {
 	if [ "$SPOIL" = stop ]; then echo $((LEASE_S + 10)); else echo 10; fi
 }
 
-hold() {
-	visits holder plain "$LEDGER" until -t 6s --cacert "$CERTIFICATES/ca.crt" && wait_until 10 entered 1
-}
-
-# renew_twice: the connection that the renewer opens when the first one breaks is counted, alone.
-renew_twice() {
-	hold || return
-	proxy reset-count >/dev/null
-	proxy cut >/dev/null
-	let_pass_ms $RENEWALS_MS
-}
-
-# renew NUMBER: that connection, which resumes the session of the first one, is spoiled.
-renew() {
-	begin_chance
-	choose_spot "$1"
-	start_tls_proxy "$(port_of "$SERVER")" || return
-	hold || return
-	proxy at "$POSITION" "$WAY" "$SPOIL" >/dev/null || return
-	proxy cut >/dev/null
-	let_pass_ms $RENEWALS_MS
-	repeated
-	! was_spoiled || injected
-	runs "$PID" || violated "the holder has ended: $(said_by holder): $SPOT"
-	took "$(on "$SERVER" redis pttl "$NAME")"
-	leaves holder
-	must_end 0 holder "$PID" "$SPOT"
-	must "the lock is left: $SPOT" wait_until 10 is_gone_from
-}
-
 @test "TLS, each byte of a call" {
 	begin_scenario 'TLS, spoiled calls'
 	COUNT=$(scaled 600)
-	measure lock_once
+	measure
 	in_cells "$COUNT" 6 call
 	end_scenario 'for a call'
-}
-
-@test "TLS, each byte of a renewer's connection" {
-	begin_scenario 'TLS, spoiled renewals'
-	COUNT=$(scaled 120)
-	measure renew_twice
-	in_cells "$COUNT" 24 renew
-	end_scenario 'left of the lease' least
 }

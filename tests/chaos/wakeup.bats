@@ -95,88 +95,6 @@ two() {
 	count_overlaps ledger
 }
 
-later_of() {
-	printf '%s\n' "$@" | sort -n | tail -n 1
-}
-
-# When the last one that entered was released the lock, if it was.
-left_before_last() {
-	awk '$2 == "leave" { left = $1 } $2 == "enter" { before = left } END { print before + 0 }' ledger
-}
-
-# waits_first VERB MODE KEY: one that waits before another one comes, and gives up. KEY says that it waits.
-waits_first() {
-	RLOCK_URL=$DIRECT_URL rlock "$1" -t 5s -w 20s "$NAME" -- overlap ledger "$2" &
-	GIVES_UP=$!
-	wait_until 20 is_held "$3"
-}
-
-waits_behind() {
-	of_waiter rlock "$1" -t 5s -w 20s "$NAME" -- overlap ledger "$2" &
-	WAITER=$!
-	pause_us $((RANDOM % LEAVES_WITHIN_US))
-}
-
-pause_us() {
-	local until=$((${EPOCHREALTIME/./} + $1))
-	while ((${EPOCHREALTIME/./} < until)); do
-		pause
-	done
-}
-
-gives_up() {
-	gave_up_us=$(($(boottime_ms) * 1000))
-	kill -s TERM "$GIVES_UP"
-}
-
-# all_end HOLDER: from the later of giving up and the release to the last one's entering.
-all_end() {
-	local status=0
-	ends_well "$WAITER" 'the waiter'
-	wait "$GIVES_UP" || status=$?
-	case $status in
-	0) ;;
-	143) injected ;;
-	*) wrong "the waiter that gave up ended with $status" ;;
-	esac
-	handed_over "$(later_of "$gave_up_us" "$(left_before_last)")" "$(times enter | tail -n 1)"
-	touch out
-	ends_well "$1" 'the holder'
-	count_overlaps ledger
-}
-
-# The first one in the queue stops waiting at about the moment in which it is the next.
-first_gives_up() {
-	local holder gave_up_us
-	of_holder fair exclusive -u "$PWD/out" &
-	holder=$!
-	another_is_in
-	waits_first fair exclusive "redisson_lock_queue:{$NAME}"
-	waits_behind fair exclusive
-	if ((RANDOM % 2)); then
-		touch out
-		pause_us $((RANDOM % 10000))
-		gives_up
-	else
-		gives_up
-		pause_us $((RANDOM % 10000))
-		touch out
-	fi
-	all_end "$holder"
-}
-
-# A writer that later readers let go first stops waiting at about the moment in which one of these comes.
-writer_gives_up() {
-	local holder gave_up_us
-	of_holder rlock shared -u "$PWD/out" &
-	holder=$!
-	another_is_in
-	waits_first wlock exclusive "rlock_writer:{$NAME}"
-	waits_behind rlock shared
-	gives_up
-	all_end "$holder"
-}
-
 # ---- rounds ----
 
 # lane NUMBER ROUNDS KIND FUNCTION [ARG...]: rounds one after the other, under one name.
@@ -239,6 +157,4 @@ judge() {
 	wake_ups 250 fair two fair fair
 	wake_ups 250 'read behind write' two wlock rlock
 	wake_ups 250 'write behind read' two rlock wlock
-	wake_ups 100 'behind one that leaves the queue' first_gives_up
-	wake_ups 100 'read behind a writer that gives up' writer_gives_up
 }
