@@ -109,7 +109,6 @@ asks_server() {
 }
 
 printf '1. One at a time. Both shells name the same lock; A comes first.\n\n'
-# shellcheck disable=SC2016
 shell A rlock run nightly -- sh -c 'echo working; sleep 2; date "+done at %s.%3N"' &
 wait_until 'A has the lock' said A working
 if asks_server ping >/dev/null 2>&1; then
@@ -129,7 +128,6 @@ check "B was in $gap ms after A's work had ended" test "$gap" -ge 0 -a "$gap" -l
 
 printf '\n2. Once more, but A is killed. Its work goes on, and so the lock stays.\n\n'
 clear_output
-# shellcheck disable=SC2016
 shell A rlock run nightly -- sh -c 'echo "working for ${RLOCK_OWNER##*:}"; sleep 2; date "+done at %s.%3N"' &
 wait_until 'A has the lock' said A 'working for '
 holder=$(sed -n 's/^working for //p' "$work/A")

@@ -4,8 +4,8 @@
 # named, or goes well without it; nothing stays locked, nothing runs on, and no wait is longer than its limit.
 # Each test tries some verbs without each right in turn, several rights at a time.
 
-# In single quotes stand whole scripts, and rules that begin with a tilde.
-# shellcheck disable=SC2016,SC2088
+# Rules begin with a tilde.
+# shellcheck disable=SC2088
 
 load ../lib/usual
 load ../lib/rights
@@ -36,7 +36,6 @@ LIMIT_MS=$((10000 * SLOWNESS))
 without_each() {
 	local row rows=0 eval_row
 	: >complaints
-	# shellcheck disable=SC2153
 	for row in "${!RIGHTS[@]}"; do
 		[ "${RIGHTS[row]}" != +eval ] || {
 			eval_row=$row

@@ -3,7 +3,7 @@
 # rlock check: whether locks can be relied on.
 
 # bats sets this one.
-# shellcheck disable=SC2030,SC2031,SC2154
+# shellcheck disable=SC2154
 
 load ../lib/usual
 load ../lib/replicas
@@ -326,7 +326,6 @@ site_config() {
 	cp /etc/passwd etc
 	[ ! -e /etc/ld.so.cache ] || cp /etc/ld.so.cache etc
 	echo 'ttl = 9s' >etc/rlock.conf
-	# shellcheck disable=SC2016
 	with_mounts 'mount --bind "$1/etc" /etc'
 	finds note config "/etc/rlock.conf, the default: not used: one file is read, and that is $XDG_CONFIG_HOME/rlock.conf\$"
 	finds ok ttl '30s, the default$'
@@ -363,7 +362,6 @@ with_mounts() {
 @test "check says when systemd-tmpfiles may remove what is in the runtime directory" {
 	mkdir -p run-systemd/systemd/system run-systemd/tmpfiles.d nothing
 	# An rlock that is installed has its file in one of these directories.
-	# shellcheck disable=SC2016
 	local booted='mount --bind "$1/run-systemd" /run
 		for dir in /etc /usr/local/lib /usr/lib; do
 			[ ! -d "$dir/tmpfiles.d" ] || mount --bind "$1/nothing" "$dir/tmpfiles.d"
@@ -385,7 +383,6 @@ with_mounts() {
 	# The server is elsewhere than in that /tmp, and a build may be in the other one.
 	cp "$RLOCK_BIN" systemd-private-1-x.service/tmp/rlock
 	PATH=/tmp:$PATH RLOCK_URL=redis://127.0.0.1:$PORT RLOCK_RUNTIME_DIR=/tmp/rlock-of-test
-	# shellcheck disable=SC2016
 	with_mounts 'mount --bind "$1/systemd-private-1-x.service/tmp" /tmp'
 	finds note directory "/tmp is this service's own: "
 }

@@ -4,8 +4,7 @@
 # connections that are closed after a while. Locks of all kinds work, and -v says what is missed. Without any one right:
 # acl.bats.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153
+# shellcheck disable=SC2034
 
 load ../lib/usual
 load ../lib/clusters

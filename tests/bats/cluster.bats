@@ -2,8 +2,7 @@
 # bats file_tags=long
 # A cluster: the node that has the lock's slot is found, wherever it is by now.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+# shellcheck disable=SC2034,SC2154
 
 load ../lib/usual
 load ../lib/certificates

@@ -3,8 +3,7 @@
 # Nodes of a cluster that die: a replica takes over, while a lock is held and waited for, or the message says which node does
 # not answer.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+# shellcheck disable=SC2154
 
 load ../lib/usual
 load ../lib/clusters

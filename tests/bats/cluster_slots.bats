@@ -2,8 +2,7 @@
 # bats file_tags=long
 # Names in different slots of a cluster: each is at its own node, and all of them or none are locked.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2086,SC2153,SC2154
+# shellcheck disable=SC2034,SC2086,SC2154
 
 load ../lib/usual
 load ../lib/clusters

@@ -2,8 +2,6 @@
 # Which configuration file is read, whose it may be, and that nothing else is needed where the environment is empty, as under
 # cron. What may stand in it, and what goes before what, is in the tables of unit/test_config.c.
 
-# shellcheck disable=SC2030,SC2031 # each test is a subshell
-
 load ../lib/helpers
 load ../lib/configuring
 
@@ -38,7 +36,6 @@ as_its_mode_says() {
 
 # below_etc COMMAND [ARG...]: with the test's own directory etc in the place of /etc.
 below_etc() {
-	# shellcheck disable=SC2016
 	as_its_mode_says unshare -rm sh -c 'mount --bind "$0" /etc &&
 		exec setpriv --bounding-set=-dac_override,-dac_read_search "$@"' "$BATS_TEST_TMPDIR/etc" "$@"
 }

@@ -2,9 +2,6 @@
 # What the command of rlock run sees: the world as it would without rlock, but for what it is told of its lock. And where rlock
 # is called from: timeout, loops, cron, a container, with closed streams, without an environment, in a directory that was removed.
 
-# In single quotes stand whole scripts: what is to be expanded is theirs.
-# shellcheck disable=SC2016
-
 load ../lib/usual
 
 setup() {

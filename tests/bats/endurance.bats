@@ -3,9 +3,6 @@
 # What a hold has to endure when several things come together: a lock that is lost while its command is
 # stopped, a stream that falls silent, a clean-up that outlasts the lease.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031
-
 load ../lib/usual
 load ../lib/proxying
 

@@ -4,9 +4,6 @@
 # rlock or its renewer killed, too. The lock is kept for them (--wait-all) or they are terminated before it is free, and what is
 # orphaned is reaped. No other process is taken for one of them.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031
-
 load ../lib/usual
 load ../lib/holding
 

@@ -3,8 +3,8 @@
 # rlock fair: first come, first served, in one queue with Java's threads; which call is turned away or leaves, what wakes the
 # head, and locks that are re-entered. What happens to the queue: queue.bats; whatever comes, goes and gives up: model.bats.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is queue.bash's.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2153,SC2154
+# PIDS is queue.bash's.
+# shellcheck disable=SC2154
 
 load ../lib/usual
 load ../lib/queue

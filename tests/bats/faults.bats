@@ -3,8 +3,8 @@
 # A server that is frozen, or gone, and back; and locks that get lost. What a server refuses is in faults_refused.bats, what the
 # network does in faults_network.bats.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that; knowing_end sets end.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+# knowing_end sets end.
+# shellcheck disable=SC2154
 
 load ../lib/usual
 load ../lib/own_servers

@@ -4,9 +4,6 @@
 # nothing is left; and how many round trips there are on one that does not. Each request of each command, with each of these faults,
 # is tried by tests/chaos/network.bats.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031
-
 load ../lib/usual
 load ../lib/own_servers
 load ../lib/proxying

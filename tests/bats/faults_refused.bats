@@ -3,8 +3,8 @@
 # A server that answers, but is busy, loses its scripts, ends connections, is full, or is a replica; keys that are no lock; and what
 # a server said before it closed a new connection reaches the user.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that; run sets stderr.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+# `run` sets stderr.
+# shellcheck disable=SC2154
 
 load ../lib/usual
 load ../lib/own_servers

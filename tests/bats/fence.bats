@@ -3,9 +3,6 @@
 # overtaken can be told from the present one. The counter is that of Redisson's RFencedLock. Tokens that can't be told, since
 # standard output is full or closed; and replies that get lost.
 
-# In single quotes stand whole scripts.
-# shellcheck disable=SC2016
-
 load ../lib/usual
 load ../lib/fencing
 load ../lib/proxying

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # rlock flock: the command line of flock(1) for the lock of a path, and the same by a link that is called flock.
 
-# In single quotes stand whole scripts; `run` sets what a program said.
-# shellcheck disable=SC2016,SC2154
+# `run` sets what a program said.
+# shellcheck disable=SC2154
 
 load ../lib/usual
 load ../lib/holding

@@ -2,8 +2,8 @@
 # rlock flock by descriptor: the lock belongs to the process that has it open, and is released when that ends or closes it, in
 # whatever way, or by -u.
 
-# In single quotes stand whole scripts; `run` sets what a program said.
-# shellcheck disable=SC2016,SC2154
+# `run` sets what a program said.
+# shellcheck disable=SC2154
 
 load ../lib/usual
 

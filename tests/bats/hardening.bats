@@ -2,9 +2,6 @@
 # What a distribution that minds security looks for: how the program was built, which descriptors it hands on,
 # which users it trusts in its runtime directory, and where a password is not to be seen.
 
-# In single quotes stand whole scripts: what is to be expanded is theirs.
-# shellcheck disable=SC2016
-
 load ../lib/usual
 load ../lib/rights
 

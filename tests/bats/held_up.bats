@@ -3,8 +3,7 @@
 # the lease, a standard error or a log that takes nothing. No renewal waits for these, nor the end. (Processes that hang so
 # that whatever reads their environments waits: none is read, see proc.bats.)
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that; helpers set what is in capitals.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153
+# shellcheck disable=SC2034
 
 load ../lib/usual
 load ../lib/holding

@@ -2,8 +2,7 @@
 # The record of a hold tells others for which process it is: whether that one is of this machine and still there, and whether
 # a renewer reads requests for it. Records of older versions, which do not tell it, stand beside.
 
-# In single quotes stand whole scripts.
-# shellcheck disable=SC2016,SC2154
+# shellcheck disable=SC2154
 
 load ../lib/usual
 load ../lib/sharing

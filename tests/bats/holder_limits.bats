@@ -1,9 +1,6 @@
 #!/usr/bin/env bats
 # What a holder does to the system, and the system to it: priorities, limits, processor time, and zombies.
 
-# In single quotes stand whole scripts; helpers set what is in capitals.
-# shellcheck disable=SC2016,SC2153
-
 load ../lib/usual
 load ../lib/holding
 
@@ -19,7 +16,6 @@ has_priority() {
 # comes_first PRIORITY COMMAND...: rlock and its renewer have that priority under that command, and what rlock runs
 # has its caller's.
 comes_first() {
-	# shellcheck disable=SC2016
 	in_background nice -n 3 "${@:2}" sh -c 'echo $$ >rlock-pid && exec rlock run a -- \
 		sh -c "echo \$\$ >command && exec until_let_go"'
 	wait_until 10 test -s command

@@ -3,9 +3,6 @@
 # librlock as another program uses it: what librlock(3) says of leases, of events, of processes that take over, and of fork. How it is
 # installed is tested by tests/release/library.bats.
 
-# In single quotes stand whole scripts: what is to be expanded is theirs.
-# shellcheck disable=SC2016
-
 load ../lib/helpers
 load ../lib/watching
 load ../lib/proxying

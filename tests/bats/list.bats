@@ -2,8 +2,7 @@
 # Which locks list finds on a server: rlock's and Java's, of each kind, and no hash of a user's, in slices that hold up no other
 # client; and what a monitoring asks for: --held-for, for Nagios and the like, and --metrics, for Prometheus.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
+# shellcheck disable=SC2034,SC2154
 
 load ../lib/usual
 load ../lib/rights

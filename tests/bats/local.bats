@@ -1,9 +1,6 @@
 #!/usr/bin/env bats
 # local: a private server for one user on one machine, started by the first call that asks for it.
 
-# In single quotes stand whole scripts: what is to be expanded is theirs.
-# shellcheck disable=SC2016
-
 load ../lib/usual
 
 setup() {

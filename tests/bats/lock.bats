@@ -4,9 +4,6 @@
 # where each has its hold file. The scripts are child processes, and call redis-cli by $REDIS. Re-entering, several names and
 # other releases are the business of lock_unlock.bats.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016
-
 load ../lib/usual
 load ../lib/scripting
 load ../lib/holding

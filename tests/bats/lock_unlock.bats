@@ -2,9 +2,6 @@
 # How a lock without a command is released and renewed: by the script, by processes below it, and by others; of several names, with
 # another server, inside rlock run, by --owner, and by force.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016
-
 load ../lib/usual
 load ../lib/scripting
 load ../lib/own_servers

@@ -2,9 +2,6 @@
 # The log for operators, --log: a line for each event of a lock, in two formats; each event once, whichever of rlock's
 # processes sees it. And where the lines go: no lock is held up for its log.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031
-
 load ../lib/usual
 load ../lib/rights
 load ../lib/logging

@@ -3,9 +3,6 @@
 # commands side by side exclude each other. Whose a lock is where that is hard to tell: two unlocks at once, programs that
 # are called as ours are, an RLOCK_HELD that is wrong or has grown for long.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031
-
 load ../lib/usual
 
 setup() {

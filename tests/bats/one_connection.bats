@@ -2,9 +2,6 @@
 # A holder keeps the connection by which it acquired its lock: a server that takes no other one, and a password that has
 # changed, do not end a lock that is held.
 
-# In single quotes stand whole scripts.
-# shellcheck disable=SC2016
-
 load ../lib/usual
 load ../lib/holding
 load ../lib/own_servers

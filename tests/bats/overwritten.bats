@@ -2,9 +2,6 @@
 # Keys of a lock that something else is written to: the lock is lost, other names are not, and what is no lock is
 # left alone.
 
-# In single quotes stand whole scripts.
-# shellcheck disable=SC2016
-
 load ../lib/usual
 
 teardown() { common_teardown; }

@@ -139,10 +139,8 @@ no_password_was_sent() {
 
 @test "a password can come from a pipe" {
 	want_password
-	# shellcheck disable=SC2016
 	run -0 bash -c 'rlock run --password-file <(echo "$1") a -- true' bash "$SECRET"
 	assert_output ''
-	# shellcheck disable=SC2016
 	run -0 sh -c 'echo "$1" | rlock run --password-file /dev/stdin a -- true' sh "$SECRET"
 	assert_output ''
 }
@@ -243,7 +241,6 @@ without_harm() {
 # ---- databases ----
 
 @test "a lock is in the database of the URL, or of --db, and excludes none in another one" {
-	# shellcheck disable=SC2016
 	local where='redis-cli -p "$PORT" info keyspace | grep -o "^db[0-9]*"'
 	run -0 rlock run -u "redis://$PLACE/3" a -- sh -c "$where"
 	assert_output db3
@@ -374,7 +371,6 @@ waits() {
 
 @test "the password does not end up on the server or in its list of clients" {
 	make_user
-	# shellcheck disable=SC2016
 	run -0 rlock run -u "redis://ci:$SECRET@$PLACE" a -- sh -c '
 		ask_redis "$PORT" client list; redis-cli -p "$PORT" hgetall rlock_holds:{a}'
 	refute_output --partial "$SECRET"

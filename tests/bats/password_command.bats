@@ -3,9 +3,6 @@
 # --password-command: the password is what a command prints; the command itself is met by nothing else that rlock does,
 # and leaves nothing. What it prints at later connects is tested by password_rotated.bats.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031
-
 load ../lib/usual
 load ../lib/password_commands
 

@@ -2,9 +2,6 @@
 # Passwords that change while a lock is held or waited for, as tokens do that expire: each connect has the one of its time, by
 # --password-command and by --password-file, and a service that is away is waited for, as long as there is time.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031
-
 load ../lib/usual
 load ../lib/password_commands
 

@@ -3,9 +3,6 @@
 # processes, so that no command runs; neither the environment nor the command line of another process is read, since
 # such a read can hang without an end, and what stands there is that process's own choice.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031
-
 load ../lib/usual
 load ../lib/holding
 

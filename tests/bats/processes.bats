@@ -3,9 +3,6 @@
 # rlock, its renewer or both of them killed or stopped, at any moment: the command stays protected or
 # is terminated, and the lock does not stay after it for more than a lease.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031
-
 load ../lib/usual
 load ../lib/holding
 

@@ -3,8 +3,8 @@
 # The queue of a fair lock when its waiters die, stand still or are cut off, when its server stands still, comes back empty
 # or fails over, and when Java's threads at its head are gone; and what many waiters cost. What the turns are: fair.bats.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is queue.bash's.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2119,SC2120,SC2153,SC2154
+# PIDS is queue.bash's.
+# shellcheck disable=SC2034,SC2119,SC2120,SC2154
 
 load ../lib/usual
 load ../lib/proxying

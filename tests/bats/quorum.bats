@@ -4,8 +4,8 @@
 # is gone, frozen or refuses, and never held by two. How it is held on: quorum_held.bats; what all of them must grant:
 # servers.bats.
 
-# In single quotes stand whole scripts; VIA is servers.bash's.
-# shellcheck disable=SC2016,SC2034
+# VIA is servers.bash's.
+# shellcheck disable=SC2034
 
 load ../lib/usual
 load ../lib/proxying

@@ -3,8 +3,8 @@
 # One lock on several servers of which some need not agree: held on while a minority of them is gone, frozen or empty, lost
 # with a majority; and which servers are too young to count.
 
-# In single quotes stand whole scripts; SERVERS and VIA are servers.bash's.
-# shellcheck disable=SC2016,SC2034,SC2153,SC2154
+# SERVERS and VIA are servers.bash's.
+# shellcheck disable=SC2034,SC2154
 
 load ../lib/usual
 load ../lib/agreeing

@@ -3,9 +3,6 @@
 # is refused, and which hold is released. Which has its turn when many come: starvation.bats; holds, leases and counts in all
 # orders, and faults: model.bats.
 
-# In single quotes stand whole scripts: what is to be expanded is theirs.
-# shellcheck disable=SC2016
-
 load ../lib/usual
 load ../lib/sharing
 

@@ -2,9 +2,6 @@
 # The plain lock beside Java programs: what they do is done here by redis-cli, with scripts of the same effect
 # as Redisson's. Each sees the other's hold, waits for it, and is woken by its release.
 
-# In single quotes stand whole scripts: what is to be expanded is theirs.
-# shellcheck disable=SC2016
-
 load ../lib/usual
 
 JAVA=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e:57

@@ -2,8 +2,7 @@
 # bats file_tags=long
 # --replicas: what too few replicas have acknowledged is no lock; and a master that turns into a replica while a lock is held.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
+# shellcheck disable=SC2034,SC2154
 
 load ../lib/usual
 load ../lib/replicas

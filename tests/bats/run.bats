@@ -26,10 +26,8 @@ how_it_ended() {
 }
 
 @test "a signal that ended the command ends rlock too" {
-	# shellcheck disable=SC2016
 	run how_it_ended rlock run a -- sh -c 'kill -KILL $$'
 	assert_output --partial Killed
-	# shellcheck disable=SC2016
 	run how_it_ended rlock run a -- sh -c 'kill -TERM $$'
 	assert_output --partial Terminated
 }
@@ -140,7 +138,6 @@ script_for() {
 	local -a left
 	local i
 	# It does not heed SIGTERM, and looks at what is left for as long as it lives.
-	# shellcheck disable=SC2016
 	run -124 rlock run -l 4s a -- sh -c 'trap "" TERM
 		exec redis-cli -s "$SERVER_SOCKET" -r 1000 -i 0.01 pttl a >left'
 	assert_one_message
@@ -202,7 +199,6 @@ wakes_up_between() {
 @test "a failed command does not cut the least time short" {
 	run -3 rlock run --at-least 30s a -- sh -c 'exit 3'
 	is_held a
-	# shellcheck disable=SC2016
 	run -137 rlock run --at-least 30s b -- sh -c 'kill -KILL $$'
 	is_held b
 	run -124 rlock run --at-least 30s --max-run 100ms c -- until_let_go
@@ -227,7 +223,6 @@ wakes_up_between() {
 }
 
 @test "a command that hears SIGTERM can clean up with other commands until the grace time is over" {
-	# shellcheck disable=SC2016
 	run -124 rlock run --max-run 3s --grace 20s a -- sh -c '
 		trap "for i in 1 2 3 4 5; do sleep 0.05; echo \$? >>cleaned; done; exit 0" TERM
 		until_let_go & wait'
@@ -242,14 +237,12 @@ wakes_up_between() {
 }
 
 @test "a stopped command is continued to take the signal of --signal" {
-	# shellcheck disable=SC2016
 	run -124 rlock run --max-run 3s --grace 20s --signal HUP a -- bash -c '
 		trap "touch heard; exit 0" HUP; kill -STOP $$; until_let_go & wait'
 	file_exists heard
 }
 
 @test "leftover processes of a command that was told to end get the signal of --signal" {
-	# shellcheck disable=SC2016
 	in_background rlock run --grace 20s --signal USR1 a -- sh -c 'log_signals & exec until_let_go'
 	wait_until 10 file_says signals ready
 	kill -TERM "$PID"
@@ -261,7 +254,6 @@ wakes_up_between() {
 
 @test "what a command leaves on purpose when it ends by itself runs on" {
 	local pid
-	# shellcheck disable=SC2016
 	run -0 rlock run a -- sh -c 'until_let_go >/dev/null 2>&1 3>&- & echo $!'
 	pid=$output
 	BACKGROUND+=("$pid")

@@ -2,7 +2,6 @@
 # rlock run takes turns with others, and what is said of a wait; --complain-after: a line of cron that is silent while the last run is
 # merely long, and speaks when it hangs.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
 # shellcheck disable=SC2034
 
 load ../lib/usual

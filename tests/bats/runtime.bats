@@ -2,9 +2,6 @@
 # Hold files, and what others do to where they are: a stranger that has made /tmp/rlock-UID, and a cleaner of
 # /tmp. The user here is new to the machine, since these places are the machine's own.
 
-# In single quotes stand whole scripts: what is to be expanded is theirs.
-# shellcheck disable=SC2016
-
 load ../lib/usual
 
 # Behind a port, because the user can't enter the test's directory.

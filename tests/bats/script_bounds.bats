@@ -3,7 +3,7 @@
 # for each of them is done in slices.
 
 # PIDS is queue.bash's.
-# shellcheck disable=SC2030,SC2031,SC2153,SC2154
+# shellcheck disable=SC2154
 
 load ../lib/usual
 load ../lib/queue
@@ -90,7 +90,6 @@ fields_are() {
 # monitored COMMAND [ARG...]: the commands that it had the server do, in scripts too, in the file "monitored".
 monitored() {
 	rm -f monitored
-	# shellcheck disable=SC2016
 	in_background sh -c 'exec redis-cli -s "$SERVER_SOCKET" monitor >monitored'
 	wait_until 10 grep -qs OK monitored
 	"$@"

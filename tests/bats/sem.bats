@@ -3,9 +3,6 @@
 # waiters, and what status says. Slots and overwritten keys: sem_slots.bats; holds, totals and Java's permits in all orders, and
 # faults: model.bats.
 
-# In single quotes stand whole scripts: what is to be expanded is theirs.
-# shellcheck disable=SC2016
-
 load ../lib/usual
 load ../lib/sharing
 load ../lib/permits

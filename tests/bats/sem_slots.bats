@@ -2,9 +2,6 @@
 # Semaphores: slots, the numbers that no two holders have, for "any one of three machines", and keys that were deleted or
 # overwritten.
 
-# In single quotes stand whole scripts: what is to be expanded is theirs.
-# shellcheck disable=SC2016
-
 load ../lib/usual
 load ../lib/sharing
 load ../lib/permits

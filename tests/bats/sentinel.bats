@@ -2,8 +2,7 @@
 # bats file_tags=long
 # Sentinels: the server that they name is used, and what it granted while they named another one does not count.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+# shellcheck disable=SC2034,SC2154
 
 load ../lib/usual
 load ../lib/certificates

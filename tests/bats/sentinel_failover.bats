@@ -2,8 +2,7 @@
 # bats file_tags=long
 # A failover by real sentinels, while a lock is held and waited for.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+# shellcheck disable=SC2154
 
 load ../lib/usual
 load ../lib/sentinels

@@ -4,8 +4,8 @@
 # passwords and databases come from. What happens to servers and processes: servers_faults.bats; with a quorum smaller than all:
 # quorum.bats; which servers may be named together: unit/test_usage.c.
 
-# In single quotes stand whole scripts; runs_once is agreeing.bash's, and VIA servers.bash's.
-# shellcheck disable=SC2016,SC2034,SC2154
+# runs_once is agreeing.bash's, and VIA servers.bash's.
+# shellcheck disable=SC2034,SC2154
 
 load ../lib/usual
 load ../lib/agreeing

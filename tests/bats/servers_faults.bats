@@ -3,9 +3,8 @@
 # One lock on several servers that all must agree, when one of them is not there, is frozen, is killed or refuses, when replies get
 # lost, or rlock is killed: nothing is acquired, the lock is lost, or its release is late.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that; end and runs_once are agreeing.bash's, VIA is
-# servers.bash's.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
+# end and runs_once are agreeing.bash's, VIA is servers.bash's.
+# shellcheck disable=SC2034,SC2154
 
 load ../lib/usual
 load ../lib/proxying

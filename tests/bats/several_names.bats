@@ -3,8 +3,8 @@
 # Several names in one call: all of them are acquired, or none; renewed, lost and released together; and waited for, in the
 # queues of fair locks too, in whatever order they stand.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is queue.bash's.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+# PIDS is queue.bash's.
+# shellcheck disable=SC2034,SC2154
 
 load ../lib/usual
 load ../lib/queue

@@ -2,9 +2,6 @@
 # A proxy that keeps keys on several servers, and chooses one by the first key of a command: it runs the script of several
 # names on one server, and the other names are free on theirs.
 
-# In single quotes stand whole scripts: what is to be expanded is theirs.
-# shellcheck disable=SC2016
-
 load ../lib/usual
 load ../lib/own_servers
 load ../lib/proxying

@@ -3,9 +3,6 @@
 # An operating system that is short of descriptors, memory or processes: rlock says so, by 71 and a line, and
 # what it can't look at at the moment it does not take for gone.
 
-# In single quotes stand whole scripts.
-# shellcheck disable=SC2016
-
 load ../lib/usual
 
 setup() {

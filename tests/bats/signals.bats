@@ -2,9 +2,6 @@
 # Signals: which ones rlock passes on, how it ends by one, and that a command that was stopped is stopped
 # whole before the lock is released.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031
-
 load ../lib/usual
 
 setup() {

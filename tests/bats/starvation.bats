@@ -3,9 +3,6 @@
 # Which has its turn when readers and writers come all the time: no writer is kept out by readers that come and go,
 # no reader by a writer that waits and died, and never is a reader in with a writer, or two writers.
 
-# In single quotes stand whole scripts: what is to be expanded is theirs.
-# shellcheck disable=SC2016
-
 load ../lib/usual
 load ../lib/sharing
 

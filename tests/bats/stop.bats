@@ -2,8 +2,7 @@
 # rlock stop: a holder is asked to end its command and to release the lock, and the caller waits until it has. Which holders
 # cannot be asked, what becomes of a request when a process or the server dies, and which rights it takes.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+# shellcheck disable=SC2154
 
 load ../lib/usual
 load ../lib/sharing

@@ -3,9 +3,6 @@
 # The renewer, which is the command's parent, is killed or stopped: rlock takes over, and what the user was promised holds as
 # before. And rlock killed: the renewer goes on.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that; helpers set what is in capitals.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2153
-
 load ../lib/usual
 load ../lib/holding
 

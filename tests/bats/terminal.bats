@@ -3,9 +3,6 @@
 # On a terminal, under a shell with job control: Ctrl-C, Ctrl-\, a hang-up and reading what is typed are as without rlock. Jobs
 # and commands that are stopped, by Ctrl-Z or from outside, go on by fg and bg, with their locks kept meanwhile.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031
-
 load ../lib/usual
 load ../lib/terminals
 

@@ -1,8 +1,7 @@
 #!/usr/bin/env bats
 # TLS: what is verified, what is wrong said in one line, and that locks are as elsewhere.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+# shellcheck disable=SC2154
 
 load ../lib/usual
 load ../lib/certificates
@@ -37,7 +36,6 @@ trusted() {
 	rlock run --cacert "$CA" "$@"
 }
 
-# shellcheck disable=SC2153
 # refused STATUS PATTERN [OPTION...]: a lock is not acquired, for a reason that one line names, and the command not run.
 refused() {
 	run -"$1" rlock run "${@:3}" a -- touch begun

@@ -34,7 +34,6 @@ teardown() { common_teardown; }
 }
 
 @test "names by --name and without are locked in the order in which they were typed, also with braces that share no keys" {
-	# shellcheck disable=SC2016
 	run -0 rlock run '{b}' --name 'the a' -u "unix://$SERVER_SOCKET" 'a}' --name=d 'a{a}' -- sh -c 'echo "$RLOCK_NAME"'
 	assert_output $'{b}\nthe a\na}\nd\na{a}'
 	run -0 rlock run --name e -u "unix://$SERVER_SOCKET" -- true

@@ -3,9 +3,6 @@
 # What a command leaves running: it is left alone where the command ended by itself, and --wait-all keeps the lock
 # until the last of it has ended. The lock of an rlock inside is released, not left to its lease.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that; helpers set what is in capitals.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2153
-
 load ../lib/usual
 load ../lib/holding
 

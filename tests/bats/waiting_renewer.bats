@@ -2,9 +2,6 @@
 # The renewer waits for the lock, and rlock for its renewer: one of them is killed or stopped meanwhile. The wait goes on where
 # it was, or it ends and leaves nothing.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that; helpers set what is in capitals.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2153
-
 load ../lib/usual
 load ../lib/holding
 load ../lib/proxying

@@ -4,8 +4,8 @@
 # one dies, stops or gives up; and one that has waited for long is not overtaken, and holds up none for long. Which of them
 # acquires the lock: run_waiting.bats and readwrite.bats.
 
-# In single quotes stand whole scripts; SOON is waking.bash's, and has no blanks; one loop has no use for its number.
-# shellcheck disable=SC2016,SC2034,SC2086
+# SOON is waking.bash's, and has no blanks; one loop has no use for its number.
+# shellcheck disable=SC2034,SC2086
 
 load ../lib/usual
 load ../lib/sharing

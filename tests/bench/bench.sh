@@ -222,12 +222,10 @@ readers() {
 	local count=50 reader writer before end last
 	: >"$work/readers"
 	mkfifo "$work/writer.fifo"
-	# shellcheck disable=SC2016
 	start "$rlock" wlock r -- sh -c 'read -r _ <"$1"; date +%s%N >"$2"' sh "$work/writer.fifo" "$work/writer"
 	writer=$PID
 	wait_until 'the writer has it' redis exists r
 	for ((reader = 0; reader < count; reader++)); do
-		# shellcheck disable=SC2016
 		start "$rlock" rlock r -- sh -c 'date +%s%N >>"$1"; sleep 1' sh "$work/readers"
 	done
 	wait_until 'all readers wait' has_subscribers "$count"
@@ -245,7 +243,6 @@ readers() {
 	: >"$work/readers"
 	end=$(date +%s%N)
 	for ((reader = 0; reader < count; reader++)); do
-		# shellcheck disable=SC2016
 		sh -c 'date +%s%N >>"$1"; sleep 1' sh "$work/readers" &
 	done
 	wait_until 'all have begun' has_lines "$count"

@@ -3,9 +3,6 @@
 # nothing stays locked for longer; a waiter acquires the lock and keeps it; no process and no hold file of rlock's is left.
 # Each signal at any other moment: killed.bats.
 
-# In single quotes stand whole scripts. chaos.bash has the kinds.
-# shellcheck disable=SC2016,SC2153
-
 load chaos
 
 # It is a second on a machine that has time.

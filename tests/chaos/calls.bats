@@ -4,9 +4,6 @@
 # command runs that is not protected, and what is said is true: 76 and a line when the lock was lost while the command
 # ran, and neither else.
 
-# chaos.bash has the kinds, and the name.
-# shellcheck disable=SC2153
-
 load chaos
 
 LEASE_MS=1000
@@ -26,7 +23,6 @@ stop_at() {
 	# The command ends before the stop, during it, or behind it.
 	draw 0 $((LEASE_MS * 5 / 2))
 	STAY_US=$((DRAWN * 1000))
-	# shellcheck disable=SC2016
 	in_background sh -c 'exec "$@" 2>"$0"' said refuse "$CELL/stopped" rlock "$CALLS" STOP "$n" \
 		rlock "$(verb_of "$KIND")" -t "${LEASE_MS}ms" --grace 100ms "$NAME" -- \
 		overlap "$LEDGER" "$(mode_of "$KIND")" -f "$STAY_US"

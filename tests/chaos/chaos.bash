@@ -310,7 +310,7 @@ count_overlaps() {
 # comes after it, it stays until `leaves VISITOR`.
 visits() {
 	local stay=${4/#until/-u $CELL/leave-$1}
-	# shellcheck disable=SC2016,SC2086
+	# shellcheck disable=SC2086
 	in_background sh -c 'exec "$@" 2>"$0"' "$CELL/said-$1" \
 		"${CLOCK[@]}" rlock "$(verb_of "$2")" "${@:5}" "$NAME" -- overlap "$3" "$(mode_of "$2")" $stay
 }

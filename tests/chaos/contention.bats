@@ -67,7 +67,6 @@ permit_caller() {
 	RANDOM=$((CHANCE + $1))
 	for ((turn = 0; turn < $2; turn++)); do
 		draw 0 30000
-		# shellcheck disable=SC2016
 		rlock sem -w 60s -t "${SEM_LEASE_MS}ms" --permits $PERMITS a -- \
 			sh -c 'exec overlap "slot-$RLOCK_SLOT" exclusive -f "$0"' "$DRAWN" 2>>said 3>&- &
 		pid=$! status=0 is_killed=

@@ -6,9 +6,6 @@
 # Promised is: with --wait-all, or when the command is terminated, none of these processes lives when the lock is free, but where both
 # were killed.
 
-# In single quotes stand whole scripts. chaos.bash has the kinds, the name, and what is put on record.
-# shellcheck disable=SC2016,SC2153
-
 load chaos
 load ../lib/holding
 

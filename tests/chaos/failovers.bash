@@ -54,7 +54,6 @@ queue_up() {
 	FAIR=($!)
 	wait_until 30 on "$(server_of f)" is_held f || return
 	for ((number = 1; number <= WAITERS; number++)); do
-		# shellcheck disable=SC2016
 		rlock fair "${OPTIONS[@]}" -t $LEASE -w 90s f -- \
 			sh -c 'echo "$1" >>order; exec overlap ledger.f exclusive -f 10000' - "$number" 2>>said 3>&- &
 		pids+=($!)

@@ -2,7 +2,6 @@
 # lock is free again, and puts on record what went otherwise. Sourced after killing.bash, whose processes these are.
 
 # What a cell is about (SIGNAL, SERVER...) killed.bats says; its processes are killing.bash's. The table names the functions.
-# shellcheck disable=SC2153
 
 # "At once", on a machine that has more to do.
 SLACK_MS=1000

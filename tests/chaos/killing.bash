@@ -2,7 +2,7 @@
 # kill_outcomes.bash's. Sourced after chaos.bash and proxying.bash.
 
 # What a cell is about (TARGET, SIGNAL, SERVER...) killed.bats says. What is set here is for kill_outcomes.bash as well.
-# shellcheck disable=SC2034,SC2153
+# shellcheck disable=SC2034
 
 LEASE_MS=1000
 GRACE_MS=100
@@ -27,7 +27,6 @@ wait_for_us() {
 # A command with three more processes, two of which are hard to stop, that holds the lock through the proxy.
 hold_for_command() {
 	local pid session
-	# shellcheck disable=SC2016
 	in_background sh -c 'exec "$@" 2>"$0"' "$SAID" rlock "$(verb_of "$KIND")" "${OF_SEM[@]}" -t "${LEASE_MS}ms" --grace "${GRACE_MS}ms" \
 		"$NAME" -- overlap "$LEDGER" "$(mode_of "$KIND")" -u "$CELL/let-go" -C
 	RLOCK=$PID
@@ -48,7 +47,6 @@ hold_for_command() {
 hold_for_caller() {
 	local verb
 	verb=$(verb_of "$KIND")
-	# shellcheck disable=SC2016
 	in_background sh -c 'ledger=$1 mode=$2 until=$3; shift 3
 		rlock "$@" --pid $$ 2>"$0" && exec overlap "$ledger" "$mode" -u "$until"' "$SAID" \
 		"$LEDGER" "$(mode_of "$KIND")" "$CELL/let-go" "${verb/#run/lock}" "${OF_SEM[@]}" -t "${LEASE_MS}ms" "$NAME"

@@ -9,8 +9,8 @@
 #
 # What one does with a lock, and what is to come of it, is in sessions.bash.
 
-# In single quotes stands a script: what is to be expanded is its own. What is set here is for sessions.bash, too.
-# shellcheck disable=SC2016,SC2034,SC2153
+# What is set here is for sessions.bash, too.
+# shellcheck disable=SC2034
 
 load chaos
 load ../lib/proxying

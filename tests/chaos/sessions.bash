@@ -1,9 +1,8 @@
 # What one does with a lock, for network.bats: each session_X is calls of rlock through the proxy, one of which meets a
 # fault, and looks at what came of them. Sourced after chaos.bash and proxying.bash.
 
-# In single quotes stand whole scripts: what is to be expanded is theirs. What a session is about (KIND, FAULT, WHAT...)
-# network.bats says.
-# shellcheck disable=SC2016,SC2034,SC2153
+# What a session is about (KIND, FAULT, WHAT...) network.bats says.
+# shellcheck disable=SC2034
 
 SESSIONS=(run nested names fence at_least renewed process_lock process_lock_fence owner waits busy gives_up force)
 

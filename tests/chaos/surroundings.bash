@@ -9,8 +9,8 @@
 # after it) is undisturbed. Each use_X does something with a lock of that kind, and judge_X says whether
 # what came of it is allowed; the statuses of a failure that are, are given to judge.
 
-# In single quotes stand whole scripts. USES is for the scenarios.
-# shellcheck disable=SC2016,SC2034
+# USES is for the scenarios.
+# shellcheck disable=SC2034
 
 # COMMAND's own status, which rlock has none like.
 OWN_STATUS=7

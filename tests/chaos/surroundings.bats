@@ -2,8 +2,8 @@
 # Surroundings that a parent leaves to rlock: closed, full and broken streams, signals that are ignored or blocked,
 # pids that are another process's now. surroundings.bash says what has to be true afterwards.
 
-# In single quotes stand whole scripts. What is set here is for surroundings.bash, and what that sets is for here.
-# shellcheck disable=SC2016,SC2034,SC2153
+# What is set here is for surroundings.bash, and what that sets is for here.
+# shellcheck disable=SC2034
 
 load chaos
 load surroundings

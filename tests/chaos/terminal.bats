@@ -6,9 +6,6 @@
 # A full-screen program paints, reads keys, is suspended and continued as without rlock. When its lock is lost it gets
 # SIGTERM, and puts the terminal back in order itself, as vi does; the shell has its prompt in either case.
 
-# In single quotes stand whole scripts. chaos.bash has the kinds, and the name.
-# shellcheck disable=SC2016,SC2153
-
 load chaos
 
 SHELLS=(bash dash)

@@ -5,9 +5,6 @@
 # Promised is: a call ends by itself, with 0, or with 69 or 78 in one line and the command not run; what was acquired is
 # released, but where nothing passes any more, when its lease has ended. The bytes are those that were counted without a fault; with SCALE=40 each of a call has its turn.
 
-# PORT is choose_port's.
-# shellcheck disable=SC2153
-
 load chaos
 load ../lib/certificates
 load ../lib/proxying

@@ -97,7 +97,6 @@ fi
 export FUZZ_DIR FUZZ_SECONDS here
 export -f last unpack try report
 
-# shellcheck disable=SC2016
 printf '%s\n' "$@" | xargs -P "$JOBS" -n 1 bash -euc 'try "$@"' try | tee "$FUZZ_DIR/lines"
 passed=$(grep -c '^ok ' "$FUZZ_DIR/lines") || :
 failed=$(($# - passed))

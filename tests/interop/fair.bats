@@ -196,7 +196,6 @@ waits_for() {
 	local owner
 	owner=$(ask T1 owner)
 	rlock_locks r0 fair a
-	# shellcheck disable=SC2016
 	in_background sh -c 'exec redis-cli -s "$SERVER_SOCKET" monitor >seen'
 	wait_until 20 grep -qs OK seen
 	begin_in_order T1 T2 r1

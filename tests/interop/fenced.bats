@@ -47,7 +47,6 @@ token() {
 	java_does 2 T1 fence fenced a
 	java_unlocks T1 fenced a
 	java_unlocks T1 fenced a
-	# shellcheck disable=SC2016
 	run -0 rlock run --fence a -- sh -c 'echo "$RLOCK_TOKEN"; rlock run --fence a -- printenv RLOCK_TOKEN'
 	assert_output "3
 4"

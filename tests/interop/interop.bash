@@ -152,7 +152,6 @@ rlock_begins() {
 	rm -f "$BATS_TEST_TMPDIR/$1.in" "$BATS_TEST_TMPDIR/$1.out"
 	words "$2" "$3"
 	in_background rlock "${WORDS[@]}" "${@:4}" "${WORDS_NAMES[@]}" -- stay "$1"
-	# shellcheck disable=SC2153
 	PIDS[$1]=$PID
 }
 

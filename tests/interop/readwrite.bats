@@ -133,7 +133,6 @@ load interop
 }
 
 @test "an rlock writer that reads inside wakes Java's readers when it has ended its write" {
-	# shellcheck disable=SC2016
 	in_background bash -c '
 		rlock wlock a -- sh -c "rlock rlock --pid $$ a && stay both" && stay reads && rlock unlock a'
 	rlock_enters both

@@ -18,7 +18,7 @@ has_free() { [ "$(redis get "$1")" = "$2" ]; }
 hold_permit() {
 	in_background rlock sem --permits "$3" "${@:4}" "$2" -- stay "$1"
 	# Of rlock_leaves and rlock_dies.
-	# shellcheck disable=SC2034,SC2153
+	# shellcheck disable=SC2034
 	PIDS[$1]=$PID
 	rlock_enters "$1"
 }

@@ -1,9 +1,6 @@
 # Java threads and shells that take turns with a lock, and what was seen of them outside the server, by files: see
 # commands/turn and Stress.java. Sourced after interop.bash; TURNS is how many turns they take.
 
-# In single quotes stand whole scripts: what is to be expanded is theirs.
-# shellcheck disable=SC2016
-
 PARTIES=4
 
 teardown() {

@@ -178,7 +178,6 @@ java_is_woken_by_a_script() {
 	rm -f ./*.in ./*.out
 	words "$1" "$3"
 	[ "${WORDS[0]}" != run ] || WORDS[0]=lock
-	# shellcheck disable=SC2016
 	in_background bash -c 'rlock $0 --pid $$ $1 >token && stay held && rlock unlock $2 $1 && stay after' \
 		"${WORDS[*]}" "${WORDS_NAMES[*]}" "${SERVERS[*]}"
 	rlock_enters held

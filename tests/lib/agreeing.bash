@@ -1,8 +1,8 @@
 # One lock on several servers: how they are started and named, and what each of them has of the lock. Sourced after
 # helpers.bash, leftovers.bash and watching.bash.
 
-# In single quotes stand whole scripts. U, runs_once and end are for the tests.
-# shellcheck disable=SC2016,SC2034
+# U, runs_once and end are for the tests.
+# shellcheck disable=SC2034
 
 # ---- for each file, and for each test ----
 

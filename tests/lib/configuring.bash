@@ -20,7 +20,6 @@ write_config() {
 }
 
 # For a command to say in which databases there are keys: where its lock is.
-# shellcheck disable=SC2016
 export LOCK_IS_IN='redis-cli -s "$SERVER_SOCKET" info keyspace | grep -o "^db[0-9]*"'
 
 # locks_in DATABASE [OPTION...]: an rlock with these options holds its lock there.

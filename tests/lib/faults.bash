@@ -1,8 +1,8 @@
 # Plain locks while something fails: one that is held, one that is waited for, and one whose requests are to get lost.
 # Sourced after helpers.bash, leftovers.bash, watching.bash, and, for the proxy, proxying.bash.
 
-# In single quotes stand whole scripts; run sets output and stderr.
-# shellcheck disable=SC2016,SC2154
+# `run` sets output and stderr.
+# shellcheck disable=SC2154
 
 # ---- holders and waiters ----
 

@@ -1,7 +1,7 @@
 # Several names in one call, for each kind of lock. Sourced after queue.bash.
 
-# In single quotes stand whole scripts; PAIRS is for the tests; PIDS is queue.bash's.
-# shellcheck disable=SC2016,SC2034,SC2153
+# PAIRS is for the tests; PIDS is queue.bash's.
+# shellcheck disable=SC2034
 
 # What excludes what: the verb that wants the lock, and one that holds it meanwhile.
 PAIRS=('run run' 'fair fair' 'run fair' 'fair run' 'wlock wlock' 'wlock rlock' 'rlock wlock')

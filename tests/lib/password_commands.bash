@@ -1,8 +1,8 @@
 # Passwords that commands print, and that these have ended. Sourced after helpers.bash and leftovers.bash, by files
 # whose server listens on PORT.
 
-# In single quotes stand whole scripts; COMMAND is for the tests.
-# shellcheck disable=SC2016,SC2034
+# COMMAND is for the tests.
+# shellcheck disable=SC2034
 
 # password_command_setup: as directory_setup; RLOCK_URL names the user ci, and COMMAND prints its password of this moment.
 # Sets NAP: so long sleeps what hangs; and NAP_COMMAND, the regular expression of such a command line.

@@ -2,9 +2,6 @@
 # after helpers.bash, leftovers.bash and watching.bash. PARTY is "r1", "r2"... for an rlock, and "J1", "J2"...
 # for a thread of a Java service.
 
-# In single quotes stand whole scripts: what is to be expanded is theirs.
-# shellcheck disable=SC2016
-
 JAVA_CLIENT=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e
 
 declare -gA PIDS=()   # of an rlock, by PARTY
@@ -19,7 +16,6 @@ STEPS=(-v)            # an option of waiters, whose messages tell whether they w
 start_waiter() {
 	in_background sh -c 'party=$0; exec "$@" inside "$party" 2>"$BATS_TEST_TMPDIR/said-$party"' \
 		"$1" "${CLOCK[@]}" rlock fair "${STEPS[@]}" "${@:2}" --
-	# shellcheck disable=SC2153
 	PIDS[$1]=$PID PARTY_OF[$PID]=$1
 }
 

@@ -1,8 +1,5 @@
 # Locks without a command: scripts in the background that acquire them. Sourced after helpers.bash.
 
-# In single quotes stand whole scripts.
-# shellcheck disable=SC2016
-
 # start_script TEXT [ARG...]: a script in the background; sets PID. It says by `touch "$READY"`, the file "ready", how far
 # it is.
 start_script() {

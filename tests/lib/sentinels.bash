@@ -1,8 +1,5 @@
 # Sentinels, and servers that they name as the master of a service. Sourced after helpers.bash.
 
-# on_free_port sets PORT.
-# shellcheck disable=SC2153
-
 SERVICE=mymaster
 
 # start_masters COUNT [OPTION...]: start_servers, each on a port, too; PORTS is the list of these.

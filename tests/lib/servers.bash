@@ -51,7 +51,6 @@ find_server() {
 }
 
 # port_of NUMBER: that of a server with a port; PORTS is the list of these.
-# shellcheck disable=SC2153
 port_of() {
 	cut -d ' ' -f "$1" <<<"$PORTS"
 }
@@ -70,7 +69,6 @@ on() {
 # on_each COMMAND [ARG...]: succeeds on every server of the array SERVERS.
 on_each() {
 	local number
-	# shellcheck disable=SC2153
 	for number in "${SERVERS[@]}"; do
 		on "$number" "$@" || {
 			echo "not so on server $number: $*" >&2
@@ -140,7 +138,6 @@ is_older() {
 
 # start_proxy_to NUMBER [LISTEN]: tests/tools/faultproxy is between us and that server from now on.
 start_proxy_to() {
-	# shellcheck disable=SC2016
 	in_background sh -c 'exec "$@" >"$0"' "$BATS_TEST_TMPDIR/proxy-said-$1" faultproxy \
 		"${2:-unix:$BATS_TEST_TMPDIR/proxy-$1.sock}" "unix:$(socket_of "$1")" \
 		"unix:$BATS_TEST_TMPDIR/control-$1"

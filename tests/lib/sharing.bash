@@ -1,8 +1,8 @@
 # For the tests of read and write locks: which is in, which waits, and what stands on the server. Sourced after
 # helpers.bash, leftovers.bash and watching.bash. GUEST is the name of a process of tests/tools/inside.
 
-# In single quotes stand whole scripts. UUID and JAVA are for the tests.
-# shellcheck disable=SC2016,SC2034
+# UUID and JAVA are for the tests.
+# shellcheck disable=SC2034
 
 UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 # The owner that a thread of a Java service is.

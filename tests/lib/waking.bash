@@ -1,8 +1,8 @@
 # Waiters in the queue of a plain or write lock: which of them listen, and in which order they have the lock. Sourced after
 # helpers.bash, leftovers.bash and watching.bash.
 
-# In single quotes stand whole scripts. SOON is for the tests.
-# shellcheck disable=SC2016,SC2034
+# SOON is for the tests.
+# shellcheck disable=SC2034
 
 # A try that is due anyway comes after 2 s: what was woken is there sooner.
 SOON=1.6

@@ -1,8 +1,8 @@
 # For the tests that watch processes: which run, which do not any more, and what was true meanwhile.
 # Sourced after helpers.bash and leftovers.bash.
 
-# In single quotes stand whole scripts. LAST_SEEN_MS is for the tests.
-# shellcheck disable=SC2016,SC2034
+# LAST_SEEN_MS is for the tests.
+# shellcheck disable=SC2034
 
 # ---- time ----
 

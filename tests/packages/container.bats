@@ -2,9 +2,6 @@
 # The image of packaging/container/Dockerfile, built and run by buildah. For root, with a network for apt. BASE is the image
 # that it is built in, or a directory with the root of a Debian, as debootstrap makes it; without it, what the recipe says.
 
-# In single quotes stand whole scripts: what is to be expanded is theirs.
-# shellcheck disable=SC2016
-
 load ../lib/helpers
 
 # The tests' own images, of which nothing is left; without a daemon, and without a network of their own.

@@ -1,9 +1,6 @@
 #!/usr/bin/env bats
 # tests/servers.sh, by which `make check-servers` plays the tests on servers of other versions.
 
-# In single quotes stand whole scripts.
-# shellcheck disable=SC2016
-
 load ../lib/helpers
 
 setup() {

@@ -187,7 +187,6 @@ options_in_help() {
 }
 
 @test "names with any printable characters are completed and quoted" {
-	# shellcheck disable=SC2016
 	local name='say "hi", it'\''s $HOME `id` \n * ; & | > #~!'
 	not_under_valgrind 'a start there takes longer than a completion may'
 	hold "$name" 'ümlaut' 'a:b c=d@e'
@@ -218,7 +217,6 @@ options_in_help() {
 	completes_in_time "rlock status -vu 'unix://$SERVER_SOCKET?db=3' " other
 	completes_in_time 'rlock status ' a
 	# What that is only the shell knows.
-	# shellcheck disable=SC2016
 	completes 'rlock status --db $DB ' ''
 }
 
@@ -229,7 +227,6 @@ options_in_help() {
 
 # in_function LINE: what the function of bash prints for it, on both streams.
 in_function() {
-	# shellcheck disable=SC2016
 	timeout 10 bash -c 'source "$1"; COMP_LINE=$2 COMP_POINT=${#2} COMP_WORDBREAKS=" =:"; _rlock; echo "${COMPREPLY[*]}"' \
 		bash "$COMPLETIONS/rlock.bash" "$1" 2>&1
 }

@@ -166,7 +166,6 @@ head_of() {
 @test "a line that can raise an error has one command" {
 	local script
 	for script in "$BATS_TEST_DIRNAME"/../../lua/*.lua "$BATS_TEST_DIRNAME"/../../lua/*/*.lua; do
-		# shellcheck disable=SC2016
 		run -0 awk '/redis[.]call\(/ {
 			line = $0
 			split("", commands)

@@ -4,7 +4,7 @@
 # locked. Those of rlock-protocol(7) and librlock(3) are run by examples_protocol.bats and examples_library.bats.
 
 # `run` sets what a program said.
-# shellcheck disable=SC2030,SC2031,SC2154
+# shellcheck disable=SC2154
 
 load ../lib/helpers
 load ../lib/leftovers

@@ -4,7 +4,7 @@
 # and ends in the same way when the lock is free, and when it is held.
 
 # `run` sets what a program said; the backquotes are Markdown's.
-# shellcheck disable=SC2016,SC2154
+# shellcheck disable=SC2154
 
 load ../lib/helpers
 load ../lib/leftovers

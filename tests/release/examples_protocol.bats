@@ -24,7 +24,6 @@ teardown() { watchful_teardown; }
 # A redis-cli that asks the file's server without being told.
 own_redis_cli() {
 	mkdir bin
-	# shellcheck disable=SC2016
 	printf '#!/bin/sh\nexec %s -s "$SERVER_SOCKET" "$@"\n' "$(command -v redis-cli)" >bin/redis-cli
 	chmod +x bin/redis-cli
 	PATH=$PWD/bin:$PATH

@@ -3,7 +3,7 @@
 # work. And the list of all that rlock can say.
 
 # What run sets is read within each test.
-# shellcheck disable=SC2030,SC2031,SC2154
+# shellcheck disable=SC2154
 load ../lib/helpers
 load ../lib/documenting
 load ../lib/leftovers

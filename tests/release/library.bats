@@ -3,9 +3,6 @@
 # librlock as it is installed: `make install` into a place of its own, pkg-config, the symbols that it exports, and threads under a
 # sanitizer. What it does is tested by tests/bats/library.bats.
 
-# In single quotes stand whole scripts: what is to be expanded is theirs.
-# shellcheck disable=SC2016
-
 load ../lib/helpers
 load ../lib/installing
 

@@ -2,9 +2,6 @@
 # The recipes for packages agree with the tree: which version it is, and which files `make install` installs. Packages are
 # built by `make deb`, `make check-packages` and `make check-rpm`.
 
-# In single quotes stand whole scripts: what is to be expanded is theirs.
-# shellcheck disable=SC2016
-
 load ../lib/helpers
 load ../lib/installing
 

@@ -2,9 +2,6 @@
 # The recipes of packaging/recipes for GitLab, GitHub, Jenkins and Ansible, run as these run them: each holds its lock
 # over all steps of a job, releases it when one fails or the job is cancelled, and ends with the status of the job.
 
-# In single quotes stand whole scripts.
-# shellcheck disable=SC2016
-
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/recipes

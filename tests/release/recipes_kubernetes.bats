@@ -2,9 +2,6 @@
 # The pods of packaging/recipes/kubernetes.yaml, whose commands are run as Kubernetes runs them: a container, a sidecar
 # and an init container that hold the lock while the work is done.
 
-# In single quotes stand whole scripts.
-# shellcheck disable=SC2016
-
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/recipes

@@ -4,9 +4,6 @@
 # directory where there is nothing but itself; how it is named for a release. For another machine it is made and run by
 # `make check-packages`.
 
-# In single quotes stand whole scripts: what is to be expanded is theirs.
-# shellcheck disable=SC2016
-
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/certificates

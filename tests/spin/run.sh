@@ -111,7 +111,6 @@ SPIN_DIR=$(realpath "$SPIN_DIR")
 export SPIN_DIR CC MEMORY_MB model
 export -f build_and_run is_as_wanted go_through
 
-# shellcheck disable=SC2016
 grep -e "${1-.}" <<<"$runs" | xargs -P "$JOBS" -L 1 bash -euc 'go_through "$@"' go_through | tee "$SPIN_DIR/lines"
 passed=$(grep -c '^ok ' "$SPIN_DIR/lines") || :
 failed=$(($(grep -ce "${1-.}" <<<"$runs") - passed))
