@@ -2,11 +2,9 @@
 # Which configuration file is read, whose it may be, and that nothing else is needed where the environment is empty, as under
 # cron. What may stand in it, and what goes before what, is in the tables of unit/test_config.c.
 
-load ../lib/helpers
+load ../lib/usual
 load ../lib/configuring
 
-setup_file() { start_server; }
-teardown_file() { stop_server; }
 setup() { config_setup; }
 teardown() { common_teardown; }
 

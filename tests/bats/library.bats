@@ -3,16 +3,10 @@
 # librlock as another program uses it: what librlock(3) says of leases, of events, of processes that take over, and of fork. How it is
 # installed is tested by tests/release/library.bats.
 
-load ../lib/helpers
-load ../lib/watching
+load ../lib/usual
 load ../lib/proxying
 
-TOP=$BATS_TEST_DIRNAME/../..
-
 setup_file() { start_server_at_port; }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
 
 teardown() { common_teardown; }
 
@@ -27,10 +21,10 @@ compile() {
 }
 
 @test "a lease is counted from before the request was sent, when it is acquired and when it is renewed" {
-	compile age
+	compile lock
 	start_proxy
 	proxy delay 400
-	run -0 ./age "$RLOCK_URL" name
+	run -0 ./lock "$RLOCK_URL" name
 	assert_equal "${#lines[@]}" 2
 	assert [ "${lines[0]}" -ge 400 ]
 	assert [ "${lines[1]}" -ge 400 ]

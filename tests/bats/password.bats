@@ -3,13 +3,11 @@
 # releases and renews nothing as another user, nor in another database; and none is to be seen: on no command line, in no message,
 # core or environment where the caller had not put it.
 
-load ../lib/helpers
+load ../lib/usual
 load ../lib/rights
 load ../lib/passwords
-load ../lib/watching
 
 setup_file() { start_server_at_port; }
-teardown_file() { stop_server; }
 setup() { password_setup; }
 teardown() { password_teardown; }
 

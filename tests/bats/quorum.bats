@@ -14,9 +14,6 @@ load ../lib/quorum
 
 # From 4 on for take_servers.
 setup_file() { start_old_servers 13; }
-teardown_file() { stop_servers; }
-setup() { servers_setup; }
-teardown() { servers_teardown; }
 
 # ---- acquired without some ----
 

@@ -11,9 +11,6 @@ load ../lib/agreeing
 load ../lib/quorum
 
 setup_file() { start_old_servers 15; }
-teardown_file() { stop_servers; }
-setup() { servers_setup; }
-teardown() { servers_teardown; }
 
 # ---- held on ----
 

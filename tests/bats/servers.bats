@@ -11,9 +11,6 @@ load ../lib/usual
 load ../lib/agreeing
 
 setup_file() { start_warm_servers 6 --databases 40; }
-teardown_file() { stop_servers; }
-setup() { servers_setup; }
-teardown() { servers_teardown; }
 
 # ---- what stands on the servers ----
 

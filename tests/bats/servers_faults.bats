@@ -11,9 +11,6 @@ load ../lib/proxying
 load ../lib/agreeing
 
 setup_file() { start_warm_servers 12; }
-teardown_file() { stop_servers; }
-setup() { servers_setup; }
-teardown() { servers_teardown; }
 
 # ---- to acquire ----
 

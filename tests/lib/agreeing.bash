@@ -1,5 +1,5 @@
 # One lock on several servers: how they are started and named, and what each of them has of the lock. Sourced after
-# helpers.bash, leftovers.bash and watching.bash.
+# usual.bash.
 
 # U, runs_once and end are for the tests.
 # shellcheck disable=SC2034
@@ -15,8 +15,8 @@ start_warm_servers() {
 		2>/dev/null
 }
 
-# servers_setup: as directory_setup; the first three servers are empty, and RLOCK_URL and the options U name them.
-servers_setup() {
+# In the place of those of usual.bash. The first three servers are empty, and RLOCK_URL and the options U name them.
+setup() {
 	directory_setup
 	VIA=()
 	use_servers 1 2 3
@@ -25,14 +25,15 @@ servers_setup() {
 	on_each ask_server flushall
 }
 
-# servers_teardown: as watchful_teardown, with no server frozen.
-servers_teardown() {
+teardown() {
 	local number
 	for number in "${SERVERS[@]}"; do
 		thaw_server "$number" 2>/dev/null || :
 	done
 	watchful_teardown
 }
+
+teardown_file() { stop_servers; }
 
 # ---- holders and waiters ----
 

@@ -1,16 +1,10 @@
 #!/usr/bin/env bats
 # What `make bench` measures with, and how it shows what it measured. What the numbers are is its own business.
 
-load ../lib/helpers
+load ../lib/usual
 load ../lib/proxying
 
 bench=$BATS_TEST_DIRNAME/../bench
-
-setup_file() { start_server; }
-
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
 
 teardown() { common_teardown; }
 

@@ -4,7 +4,7 @@
 # that results is read by the shell again, and so is what it quotes.
 
 # shellcheck disable=SC2154
-load ../lib/helpers
+load ../lib/usual
 
 setup_file() {
 	local dir tools
@@ -17,9 +17,6 @@ setup_file() {
 	export COMPLETIONS
 	start_server
 }
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
 teardown() {
 	kill -CONT "$SERVER_PID"
 	common_teardown

@@ -3,7 +3,7 @@
 # `make dist`: the same bytes for the same commit, everything that is committed and no more, an SBOM that is true of it; and
 # the archive can be built where there is no git.
 
-load ../lib/helpers
+load ../lib/usual
 load ../lib/installing
 
 # A commit of the tree as it is, and two clones of it, each with an archive.
@@ -34,13 +34,7 @@ setup_file() {
 	)
 }
 
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
-
-teardown() {
-	common_teardown
-}
+teardown() { common_teardown; }
 
 # make_dist CLONE FOLDER: its archive, SBOM and checksums are in the folder.
 make_dist() {

@@ -6,21 +6,13 @@
 # `run` sets what a program said.
 # shellcheck disable=SC2154
 
-load ../lib/helpers
-load ../lib/leftovers
+load ../lib/usual
 load ../lib/documenting
 load ../lib/examples
 load ../lib/inspecting
 
 # Behind a port too, because a user can be named in the URL of a port alone.
 setup_file() { start_server_at_port; }
-teardown_file() { stop_server; }
-
-setup() {
-	directory_setup
-	TOP=$BATS_TEST_DIRNAME/../..
-}
-
 teardown() {
 	local server
 	server=$(cat "$RLOCK_RUNTIME_DIR/local.pid" 2>/dev/null) && kill "$server" 2>/dev/null &&

@@ -6,19 +6,14 @@
 # `run` sets what a program said.
 # shellcheck disable=SC2154
 
-load ../lib/helpers
-load ../lib/leftovers
+load ../lib/usual
 load ../lib/certificates
 
 setup_file() { start_server_at_port; }
-teardown_file() { stop_server; }
-
 setup() {
 	directory_setup
 	unset RLOCK_URL
 }
-
-teardown() { watchful_teardown; }
 
 # write_file MARK: what stands in the manual behind it, with paths of this directory.
 write_file() {

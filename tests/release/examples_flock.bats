@@ -6,11 +6,7 @@
 # `run` sets what a program said; the backquotes are Markdown's.
 # shellcheck disable=SC2154
 
-load ../lib/helpers
-load ../lib/leftovers
-
-setup_file() { start_server; }
-teardown_file() { stop_server; }
+load ../lib/usual
 
 setup() {
 	directory_setup
@@ -19,8 +15,6 @@ setup() {
 	lines_of_table >table
 	assert [ "$(wc -l <table)" -gt 10 ]
 }
-
-teardown() { watchful_teardown; }
 
 # lines_of_table: what the two programs are called with, a tab between them.
 lines_of_table() {

@@ -3,21 +3,11 @@
 # The programs of librlock(3), and that in rlock.h, compile and do what is said of them; and the page has what the
 # header has. What programs do with the library otherwise is tested by library.bats.
 
-load ../lib/helpers
-load ../lib/leftovers
+load ../lib/usual
 load ../lib/certificates
 load ../lib/examples
 
 setup_file() { start_server_at_port; }
-teardown_file() { stop_server; }
-
-setup() {
-	directory_setup
-	TOP=$BATS_TEST_DIRNAME/../..
-}
-
-teardown() { watchful_teardown; }
-
 # compile NAME [FILE.c...]: NAME.c is the program NAME, with these files in it.
 compile() {
 	local build=${RLOCK_BIN%/*}

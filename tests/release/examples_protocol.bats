@@ -6,21 +6,11 @@
 # `run` sets what a program said.
 # shellcheck disable=SC2154
 
-load ../lib/helpers
-load ../lib/leftovers
+load ../lib/usual
 load ../lib/examples
 
 # Behind a port too, whose URL is shown.
 setup_file() { start_server_at_port; }
-teardown_file() { stop_server; }
-
-setup() {
-	directory_setup
-	TOP=$BATS_TEST_DIRNAME/../..
-}
-
-teardown() { watchful_teardown; }
-
 # A redis-cli that asks the file's server without being told.
 own_redis_cli() {
 	mkdir bin

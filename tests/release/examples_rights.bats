@@ -3,20 +3,10 @@
 # The lines of rlock(7) and rlock-protocol(7) that make a user of the server: each right in them is used, and they are
 # enough for what they are said to be for. What a user without one of these rights is told is tested by acl.bats.
 
-load ../lib/helpers
-load ../lib/leftovers
+load ../lib/usual
 
 # Behind a port too, because a user can be named in the URL of a port alone.
 setup_file() { start_server_at_port; }
-teardown_file() { stop_server; }
-
-setup() {
-	directory_setup
-	TOP=$BATS_TEST_DIRNAME/../..
-}
-
-teardown() { watchful_teardown; }
-
 # acl_lines FILE MARK: the lines for redis-cli that stand there.
 acl_lines() {
 	sed -n '/^\.\\" acl: '"$2"'$/,/^\.Ed/p' "$TOP/$1" | sed -n 's/\\&//g; /^ACL /p'

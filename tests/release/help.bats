@@ -4,18 +4,8 @@
 
 # What run sets is read within each test.
 # shellcheck disable=SC2154
-load ../lib/helpers
+load ../lib/usual
 load ../lib/documenting
-load ../lib/leftovers
-
-setup_file() { start_server; }
-teardown_file() { stop_server; }
-
-setup() {
-	directory_setup
-	TOP=$BATS_TEST_DIRNAME/../..
-}
-teardown() { watchful_teardown; }
 
 # ---- helpers ----
 

@@ -3,10 +3,9 @@
 # librlock as it is installed: `make install` into a place of its own, pkg-config, the symbols that it exports, and threads under a
 # sanitizer. What it does is tested by tests/bats/library.bats.
 
-load ../lib/helpers
+load ../lib/usual
 load ../lib/installing
 
-TOP=$BATS_TEST_DIRNAME/../..
 STRICT=(-Wall -Wextra -Wpedantic -Werror)
 
 setup_file() {
@@ -17,10 +16,6 @@ setup_file() {
 	run_make "$TOP" BUILD="$copy" PREFIX="$PREFIX" DESTDIR= install
 	export PKG_CONFIG_PATH=$PREFIX/lib/pkgconfig
 }
-
-teardown_file() { stop_server; }
-
-setup() { directory_setup; }
 
 teardown() { common_teardown; }
 

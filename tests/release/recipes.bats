@@ -3,15 +3,10 @@
 # holds its lock while its job runs, releases it when the job fails, too, and ends with the status of the job.
 # recipes_ci.bats and recipes_kubernetes.bats do the same with the others.
 
-load ../lib/helpers
-load ../lib/leftovers
+load ../lib/usual
 load ../lib/recipes
 
-setup_file() { start_server; }
-teardown_file() { stop_server; }
 setup() { recipes_setup; }
-teardown() { watchful_teardown; }
-
 # ---- cron and systemd ----
 
 as_cron() {

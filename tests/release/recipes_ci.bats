@@ -2,15 +2,10 @@
 # The recipes of packaging/recipes for GitLab, GitHub, Jenkins and Ansible, run as these run them: each holds its lock
 # over all steps of a job, releases it when one fails or the job is cancelled, and ends with the status of the job.
 
-load ../lib/helpers
-load ../lib/leftovers
+load ../lib/usual
 load ../lib/recipes
 
-setup_file() { start_server; }
-teardown_file() { stop_server; }
 setup() { recipes_setup; }
-teardown() { watchful_teardown; }
-
 # gitlab_files: in-one has what GitLab's runner runs in one shell, and after what it runs in another one.
 gitlab_files() {
 	{

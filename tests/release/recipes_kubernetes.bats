@@ -2,15 +2,10 @@
 # The pods of packaging/recipes/kubernetes.yaml, whose commands are run as Kubernetes runs them: a container, a sidecar
 # and an init container that hold the lock while the work is done.
 
-load ../lib/helpers
-load ../lib/leftovers
+load ../lib/usual
 load ../lib/recipes
 
-setup_file() { start_server; }
-teardown_file() { stop_server; }
 setup() { recipes_setup; }
-teardown() { watchful_teardown; }
-
 # pod_command NUMBER KEY...: sets COMMAND to that of a document, with $(NAME) of its variables put in. What it has in /tmp
 # is in a directory of this test.
 pod_command() {

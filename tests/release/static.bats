@@ -4,12 +4,9 @@
 # directory where there is nothing but itself; how it is named for a release. For another machine it is made and run by
 # `make check-packages`.
 
-load ../lib/helpers
-load ../lib/leftovers
+load ../lib/usual
 load ../lib/certificates
 load ../lib/installing
-
-TOP=$BATS_TEST_DIRNAME/../..
 
 setup_file() {
 	export CERTIFICATES=$BATS_FILE_TMPDIR/certificates STATIC=$BATS_FILE_TMPDIR/build/static TLS_PORT CLEAR_PORT
@@ -23,8 +20,6 @@ setup_file() {
 		>"$BATS_FILE_TMPDIR/log" 2>&1 ||
 		fail "$(cat "$BATS_FILE_TMPDIR/log")"
 }
-
-teardown_file() { stop_server; }
 
 setup() {
 	has_archives || skip 'there are no archives of the libraries here'
