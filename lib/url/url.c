@@ -437,8 +437,7 @@ static bool is_socket(const char *text)
 {
 	const char *colon = strchr(text, ':');
 
-	return colon != NULL && strncmp(colon, ":///", 4) == 0 && colon - text >= 4 &&
-	       strncasecmp(colon - 4, "unix", 4) == 0;
+	return colon != NULL && strncmp(colon, ":///", 4) == 0 && ends_in(text, colon, "unix");
 }
 
 /* Whether a parameter, "name=value", is one that parsing knows: none of these is a secret. */
