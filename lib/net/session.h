@@ -61,7 +61,8 @@ struct rlock__address {
 
 struct rlock__session {
 	enum rlock__session_state state;
-	bool may_read; /* once: the owner sets it whenever it goes on, so that a server that sends all the time keeps nobody */
+	/* Once: the owner sets it whenever it goes on, so that no server that sends all the time keeps it. */
+	bool may_read;
 	const struct rlock_url
 		*login_url;         /* user, password and database, and the parameters of TLS */
 	const char *client_name;    /* NULL: none */
@@ -98,13 +99,16 @@ void rlock__session_close(struct rlock__session *session);
 /* The same, and end what fetches a password. */
 void rlock__session_end(struct rlock__session *session);
 
-/* Begin to open it, for a command that was sent; the password is fetched for as long as until password_end_ms. It awaits an address then. */
+/*
+ * Begin to open it, for a command that was sent; the password is fetched for as long as until password_end_ms. It awaits an
+ * address then.
+ */
 enum rlock_status rlock__session_begin(struct rlock__session *session, int64_t password_end_ms);
 /* To the server of its address, which is to be reached until reach_end_ms; again when it was not. */
 void rlock__session_connect(struct rlock__session *session, int64_t reach_end_ms);
 /*
- * Send a command, as rlock__stream_format has made it, once the session is open: in one write with the login, unless that is to be
- * accepted before. It has to have several replies, or one. false: out of memory.
+ * Send a command, as rlock__stream_format has made it, once the session is open: in one write with the login, unless that
+ * is to be accepted before. It has to have several replies, or one. false: out of memory.
  */
 bool rlock__session_send(struct rlock__session *session, const struct rlock__text *command,
 			 bool needs_login, int64_t deadline_ms);

@@ -427,8 +427,8 @@ static bool set_own(const struct rlock__tls_context *context, const struct rlock
 /* ---- names ---- */
 
 /*
- * How much of text is what a server is called; 0: it is not the name of a host. Certificates have names without the dot that
- * makes one absolute in DNS. One in front would stand for all below.
+ * How much of text is what a server is called; 0: it is not the name of a host. Certificates have names without the dot
+ * that makes one absolute in DNS. One in front would stand for all below.
  */
 static size_t name_len(const char *text, struct rlock__tls_failure *out)
 {
