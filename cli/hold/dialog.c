@@ -16,9 +16,9 @@
 static int output_fd = -1;
 
 /* The text is sent without copying it. */
-bool dialog_send(int fd, enum record_kind kind, int number, const char *text, size_t len)
+static bool dialog_send(int fd, enum record_kind kind, int priority, const char *text, size_t len)
 {
-	struct record head = { .kind = kind, .number = number };
+	struct record head = { .kind = kind, .priority = priority };
 	struct iovec parts[2] = { { &head, offsetof(struct record, text) }, { 0 } };
 	const struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
 
@@ -26,6 +26,11 @@ bool dialog_send(int fd, enum record_kind kind, int number, const char *text, si
 	parts[1].iov_base = (char *)text;
 	parts[1].iov_len = head.len;
 	return sendmsg(fd, &message, MSG_NOSIGNAL) >= 0;
+}
+
+bool dialog_send_look(int fd)
+{
+	return dialog_send(fd, RECORD_LOOK, 0, NULL, 0);
 }
 
 bool dialog_read(int fd, int events_fd, struct record *out)
@@ -61,13 +66,10 @@ void dialog_take_output(int fd)
 	event_log_set_writer(fd >= 0 ? send_log : NULL);
 }
 
-bool dialog_print(const struct record *record)
+void dialog_print(const struct record *record)
 {
 	if (record->kind == RECORD_MESSAGE)
 		message_line(record->text, record->len);
 	else if (record->kind == RECORD_LOG)
-		event_log_write(record->text, record->len, record->number);
-	else
-		return false;
-	return true;
+		event_log_write(record->text, record->len, record->priority);
 }

@@ -1,5 +1,6 @@
 /*
- * What rlock and its renewer tell each other: records over a pair of sockets, which neither waits to send or to read.
+ * What rlock and its renewer send each other: records over a pair of sockets, which neither waits to send or to read. What
+ * they tell each other of the hold stands in the lease.
  */
 #ifndef DIALOG_H
 #define DIALOG_H
@@ -13,27 +14,20 @@
 #define DIALOG_AT_ONCE 64
 
 enum record_kind {
-	/* From the renewer. */
-	RECORD_MESSAGE, /* a line for standard error */
-	RECORD_LOG,     /* a line for the log; number: its priority */
-	RECORD_RUNNING, /* the command has been started */
-	RECORD_STOPPED, /* the command was stopped; number: which of its stops that was */
-	RECORD_LEFT, /* the command has ended, and leftover processes keep the lock: rlock may end */
-	RECORD_ACQUIRED, /* a lock for a process is held, and waits for rlock to commit it */
-	/* From rlock. */
-	RECORD_SIGNALS, /* rlock was sent signals: the lease has them */
-	RECORD_CONTINUED, /* rlock goes on after it has stopped with its command; number: that of RECORD_STOPPED */
+	RECORD_LOOK,    /* from either: look at the lease */
+	RECORD_MESSAGE, /* from the renewer: a line for standard error */
+	RECORD_LOG,     /* the same for the log */
 };
 
 struct record {
 	enum record_kind kind;
-	int number;
+	int priority; /* of RECORD_LOG */
 	size_t len;
 	char text[LOG_LINE_MAX];
 };
 
 /* False: it found no room, since the other side is stopped or writes to what does not take it, or memory is short. */
-bool dialog_send(int fd, enum record_kind kind, int number, const char *text, size_t len);
+bool dialog_send_look(int fd);
 /*
  * The next record; false: there is none now. When the other end is closed, as by the end of its process, fd is taken out of
  * events_fd: it would be readable all the time, until that process has ended altogether, and may keep it from that.
@@ -45,7 +39,7 @@ bool dialog_read(int fd, int events_fd, struct record *out);
  * is written from here.
  */
 void dialog_take_output(int fd);
-/* Print what the other side has sent. False: it is another record. */
-bool dialog_print(const struct record *record);
+/* Print what the other side has sent, if it is a line. */
+void dialog_print(const struct record *record);
 
 #endif

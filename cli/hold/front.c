@@ -51,7 +51,7 @@ struct front {
 	bool has_job_ended; /* the command, whether the renewer has seen that or not */
 	sigset_t got;       /* all signals so far, but for SIGCHLD */
 	int64_t taken;      /* what signals_taken was when DUE_ANSWER was set */
-	int stop;           /* the last that the renewer told us of */
+	int stop;           /* which of the lease's stops we have followed */
 	int64_t forked_ms;  /* when the last renewer was */
 	int64_t *due_ms;    /* of the events */
 };
@@ -70,12 +70,13 @@ static void close_job(struct front *front)
 /* The command's pid is no other process's before the renewer has written down its end. */
 static void watch_job(struct front *front)
 {
-	if (front->job_fd >= 0 || front->lease->is_for_process || front->lease->job_pid <= 0)
+	if (front->job_fd >= 0 || front->has_job_ended || !lease_has_command(front->lease))
 		return;
 	front->job_fd = os_process_open(front->lease->job_pid);
 	if (front->job_fd >= 0 &&
 	    (front->lease->job_end != 0 || !os_events_add(front->events.fd, front->job_fd)))
 		close_job(front);
+	front->due_ms[DUE_RAISE] = rlock_now_ms() + LONG_COMMAND_MS;
 }
 
 /* ---- the renewer ---- */
@@ -168,7 +169,7 @@ static void pass_on(struct front *front, const struct os_signal *signal)
 	/* As in the kernel: one that has not been taken stands for the next. Else a flood of them would fill the dialog. */
 	if ((atomic_fetch_or(&front->lease->signals, mask) & mask) != 0)
 		return;
-	(void)dialog_send(front->dialog_fd, RECORD_SIGNALS, 0, NULL, 0);
+	(void)dialog_send_look(front->dialog_fd);
 	if (front->lease->phase > HOLD_STARTING || !signals_is_ending(signal->number) ||
 	    front->end_signal != 0)
 		return;
@@ -235,7 +236,7 @@ static void commit(struct front *front)
 	}
 	front->due_ms[DUE_END] = rlock_now_ms() + ANSWER_MS;
 	front->lease->signals |= UINT64_C(1) << SIGTERM;
-	(void)dialog_send(front->dialog_fd, RECORD_SIGNALS, 0, NULL, 0);
+	(void)dialog_send_look(front->dialog_fd);
 }
 
 /* Only the command's end counts for our status. */
@@ -246,6 +247,24 @@ static void leave(struct front *front)
 	front->renewer = 0;
 }
 
+static void look_at_lease(struct front *front)
+{
+	const struct lease *lease = front->lease;
+
+	if (lease->phase == HOLD_STARTING && lease->is_for_process && lease->job_pid > 0 &&
+	    front->code < 0)
+		commit(front);
+	if (lease->phase >= HOLD_RUNNING && lease->phase <= HOLD_TERMINATING)
+		watch_job(front);
+	if (lease->stops != front->stop) {
+		front->stop = lease->stops;
+		front->due_ms[DUE_STOP] = rlock_now_ms() + JOB_STOP_SETTLE_MS;
+	}
+	/* flock ends with its command, and the lock goes on for as long as a process has its descriptor. */
+	if (lease->phase == HOLD_LEFTOVERS && lease->opts->is_flock && !lease->is_lost)
+		leave(front);
+}
+
 static void read_dialog(struct front *front)
 {
 	struct record record;
@@ -254,21 +273,10 @@ static void read_dialog(struct front *front)
 	if (front->lease->phase != HOLD_ENDED)
 		message_set_deadline(rlock_now_ms() +
 				     least(PRINT_MS, front->lease->lease_ms / PRINT_DIVISOR));
-	while (!front->is_over && dialog_read(front->dialog_fd, front->events.fd, &record)) {
-		if (dialog_print(&record))
-			continue;
-		if (record.kind == RECORD_RUNNING) {
-			watch_job(front);
-			front->due_ms[DUE_RAISE] = rlock_now_ms() + LONG_COMMAND_MS;
-		} else if (record.kind == RECORD_STOPPED) {
-			front->stop = record.number;
-			front->due_ms[DUE_STOP] = rlock_now_ms() + JOB_STOP_SETTLE_MS;
-		} else if (record.kind == RECORD_LEFT) {
-			leave(front);
-		} else if (record.kind == RECORD_ACQUIRED) {
-			commit(front);
-		}
-	}
+	while (dialog_read(front->dialog_fd, front->events.fd, &record))
+		dialog_print(&record);
+	if (front->renewer > 0)
+		look_at_lease(front);
 	message_set_deadline(INT64_MAX);
 }
 
@@ -304,9 +312,13 @@ static bool has_job(struct front *front)
 	struct lease *lease = front->lease;
 	pid_t not_started = lease->job_pid;
 
-	if (lease->is_for_process || not_started > 0)
-		return !lease->is_for_process;
-	return !atomic_compare_exchange_strong(&lease->job_pid, &not_started, not_started - 1);
+	if (lease->is_for_process) {
+		/* The next renewer sets it when the lock waits to be committed. */
+		lease->job_pid = 0;
+		return false;
+	}
+	return not_started > 0 ||
+	       !atomic_compare_exchange_strong(&lease->job_pid, &not_started, not_started - 1);
 }
 
 /*
@@ -398,8 +410,10 @@ static void check_renewer(struct front *front)
 
 static void follow_stop(struct front *front)
 {
-	if (hold_events_is_due(&front->events, DUE_STOP) && job_stop_with_command(front->lease))
-		(void)dialog_send(front->dialog_fd, RECORD_CONTINUED, front->stop, NULL, 0);
+	if (!hold_events_is_due(&front->events, DUE_STOP) || !job_stop_with_command(front->lease))
+		return;
+	front->lease->continued = front->stop;
+	(void)dialog_send_look(front->dialog_fd);
 }
 
 static void start_again(struct front *front)

@@ -79,7 +79,9 @@ struct lease {
 	_Atomic int64_t signals_taken; /* how many */
 	atomic_bool
 		has_front_left; /* it has ended before leftover processes for which the lock stays held */
+	_Atomic int stops;            /* how often the command was stopped */
 	atomic_bool is_front_stopped; /* it stopped itself, because the command was */
+	_Atomic int continued;        /* what stops was when it did so, once it goes on */
 	/* Not positive: it was not started. rlock counts down for each renewer that was killed before. */
 	_Atomic pid_t job_pid;
 	_Atomic uint64_t job_start; /* its start time in the kernel's ticks; 0: not known yet */

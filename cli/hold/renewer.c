@@ -60,16 +60,15 @@ struct renewer {
 	bool may_be_released; /* a process that was killed may have sent the release */
 	uint64_t start;       /* our start time in the kernel's ticks */
 	struct hold_events *events;
-	int64_t *due_ms;         /* of the events */
-	int front_fd;            /* a descriptor of rlock; -1: it is dead, or this is rlock */
-	int dialog_fd;           /* to rlock; -1: the same */
-	enum record_kind unsaid; /* what rlock is told at DUE_TELL */
-	int unread_fd;           /* rlock's end of that */
+	int64_t *due_ms; /* of the events */
+	int front_fd;    /* a descriptor of rlock; -1: it is dead, or this is rlock */
+	int dialog_fd;   /* to rlock; -1: the same */
+	int unread_fd;   /* rlock's end of that */
 	/* The job. */
 	bool is_settled;   /* what is done once the job runs has been done */
 	bool is_continued; /* the command was continued, or has ended, since rlock stopped with it */
-	int stops;         /* how often the command was stopped */
-	int stop_signal;   /* the last that stopped it */
+	int continued;     /* which of the lease's we have followed */
+	int stop_signal;   /* the last that stopped the command */
 	int shell_fd; /* of the shell that can continue the command while that is stopped; -1: not watched */
 	int closes_fd;      /* readable when the file of the descriptor was closed; -1: none */
 	bool has_closed;    /* the process has closed the descriptor */
@@ -165,6 +164,14 @@ void hold_events_sleep(struct hold_events *events, int64_t until_ms)
 /* So many more descriptors are needed: for the server, and for two files of /proc at a time. */
 #define FDS_NEEDED 4
 
+/* Has rlock look at the lease. It may wait for that: what cannot be sent now, since memory is short, say, is sent later. */
+static void tell(struct renewer *renewer)
+{
+	renewer->due_ms[DUE_TELL] = INT64_MAX;
+	if (renewer->dialog_fd >= 0 && !dialog_send_look(renewer->dialog_fd))
+		renewer->due_ms[DUE_TELL] = rlock_now_ms() + LOOK_MS;
+}
+
 /* ---- the table ---- */
 
 enum hold_event {
@@ -218,6 +225,8 @@ static void end_job(struct renewer *renewer)
 		terminate_leftovers(renewer);
 	} else if (!lease->is_for_process && lease->opts->wait_all) {
 		lease->phase = HOLD_LEFTOVERS;
+		/* One that is flock ends now. */
+		tell(renewer);
 	} else {
 		release(renewer);
 	}
@@ -259,30 +268,18 @@ static void happen(struct renewer *renewer, enum hold_event event)
 		action(renewer);
 }
 
-/* ---- what rlock is told ---- */
-
-/* It waits for some of this, so what cannot be sent now, since memory is short, say, is sent later. */
-static void tell(struct renewer *renewer, enum record_kind kind)
-{
-	renewer->unsaid = kind;
-	renewer->due_ms[DUE_TELL] = INT64_MAX;
-	if (renewer->dialog_fd >= 0 &&
-	    !dialog_send(renewer->dialog_fd, kind, renewer->stops, NULL, 0))
-		renewer->due_ms[DUE_TELL] = rlock_now_ms() + LOOK_MS;
-}
-
 /* ---- children ---- */
 
 /* rlock follows a stop, if a shell is there to continue it. */
 static void record_stop(struct renewer *renewer, int signal)
 {
-	renewer->stops++;
+	renewer->lease->stops++;
 	renewer->stop_signal = signal;
 	renewer->is_continued = false;
 	if (renewer->is_front)
 		renewer->due_ms[DUE_STOP] = rlock_now_ms() + JOB_STOP_SETTLE_MS;
 	else
-		tell(renewer, RECORD_STOPPED);
+		tell(renewer);
 }
 
 /* The end is written down before the command is reaped: if we are killed in between, rlock reaps it, and sees how it ended. */
@@ -402,11 +399,17 @@ static void read_signals(struct renewer *renewer)
 /* ---- the other process ---- */
 
 /* If rlock alone was continued, we continue the command, unless it ran meanwhile and was stopped again. */
-static void follow_front(struct renewer *renewer, int stop)
+static void follow_front(struct renewer *renewer)
 {
+	const struct lease *lease = renewer->lease;
+
+	if (lease->continued == renewer->continued)
+		return;
+	renewer->continued = lease->continued;
 	reap(renewer);
-	if (lease_has_command(renewer->lease) && stop == renewer->stops && !renewer->is_continued)
-		(void)kill(renewer->lease->job_pid, SIGCONT);
+	if (lease_has_command(lease) && renewer->continued == lease->stops &&
+	    !renewer->is_continued)
+		(void)kill(lease->job_pid, SIGCONT);
 }
 
 static void read_dialog(struct renewer *renewer)
@@ -416,8 +419,8 @@ static void read_dialog(struct renewer *renewer)
 	for (int i = 0;
 	     i < DIALOG_AT_ONCE && dialog_read(renewer->dialog_fd, renewer->events->fd, &record);
 	     i++)
-		if (record.kind == RECORD_CONTINUED)
-			follow_front(renewer, record.number);
+		;
+	follow_front(renewer);
 	take_passed_on(renewer);
 }
 
@@ -436,7 +439,7 @@ static void log_unread(struct renewer *renewer)
 	struct record record;
 
 	while (dialog_read(renewer->unread_fd, renewer->events->fd, &record))
-		(void)dialog_print(&record);
+		dialog_print(&record);
 	(void)close(renewer->unread_fd);
 }
 
@@ -460,7 +463,8 @@ static void look_at_front(struct renewer *renewer)
 
 static bool is_command_stopped(const struct renewer *renewer)
 {
-	return lease_has_command(renewer->lease) && renewer->stops > 0 && !renewer->is_continued;
+	return lease_has_command(renewer->lease) && renewer->lease->stops > 0 &&
+	       !renewer->is_continued;
 }
 
 /* To the command's process group, as the kernel does. */
@@ -683,7 +687,7 @@ static void settle(struct renewer *renewer)
 	/* The caller's pipes must see their end when the caller closes them. */
 	os_close_inherited();
 	(void)!chdir("/");
-	tell(renewer, RECORD_RUNNING);
+	tell(renewer);
 }
 
 /* ---- a turn ---- */
@@ -713,19 +717,6 @@ static void read_timer(struct renewer *renewer)
 	if (now_ms >= events->timer_ms)
 		lease_record_wakeup(renewer->lease, events->set_ms, events->timer_ms, now_ms);
 	hold_events_read_timer(events, now_ms);
-}
-
-/* flock ends with its command, and the lock goes on for as long as a process has its descriptor. */
-static void let_front_leave(struct renewer *renewer)
-{
-	const struct lease *lease = renewer->lease;
-
-	if (lease->phase != HOLD_LEFTOVERS || !lease->opts->is_flock || lease->is_lost ||
-	    renewer->unsaid == RECORD_LEFT || renewer->front_fd < 0)
-		return;
-	if (!renewer->is_settled)
-		settle(renewer);
-	tell(renewer, RECORD_LEFT);
 }
 
 static void touch_file(struct renewer *renewer)
@@ -778,7 +769,6 @@ static bool turn(void *ctx)
 	if (has_job_ended(renewer))
 		happen(renewer, EVENT_JOB_ENDED);
 	follow_job(renewer);
-	let_front_leave(renewer);
 	if (renewer->lease->phase >= HOLD_RUNNING)
 		report_news(renewer->lease, &renewer->job->report);
 	if (hold_events_is_due(renewer->events, DUE_STOP))
@@ -787,7 +777,7 @@ static bool turn(void *ctx)
 		settle(renewer);
 	adapt_priority(renewer);
 	if (hold_events_is_due(renewer->events, DUE_TELL))
-		tell(renewer, renewer->unsaid);
+		tell(renewer);
 	if (hold_events_is_due(renewer->events, DUE_TOUCH))
 		touch_file(renewer);
 	hold_events_set_timer(renewer->events, next_ms(renewer));
@@ -938,6 +928,7 @@ static void renewer_init(struct renewer *renewer, const struct hold_args *args, 
 		.job = job,
 		.events = events,
 		.due_ms = events->due_ms,
+		.continued = args->lease->continued,
 		.front_fd = -1,
 		.dialog_fd = -1,
 		.unread_fd = -1,
@@ -1031,8 +1022,6 @@ static void hand_over(struct renewer *renewer)
 	(void)setsid();
 	os_close_inherited();
 	(void)!chdir("/");
-	renewer->lease->job_pid = args->hold_file->pid;
-	renewer->lease->job_start = args->hold_file->start;
 	renewer->lease->exit_code = save_file(renewer);
 	if (renewer->lease->exit_code != 0) {
 		abandon(renewer);
@@ -1041,7 +1030,10 @@ static void hand_over(struct renewer *renewer)
 	renewer->events->shrink_ms = rlock_now_ms();
 	renewer->due_ms[DUE_RAISE] = rlock_now_ms();
 	renewer->due_ms[DUE_TOUCH] = rlock_now_ms() + TOUCH_MS;
-	tell(renewer, RECORD_ACQUIRED);
+	/* With its pid the lock waits for rlock to commit it. */
+	renewer->lease->job_start = args->hold_file->start;
+	renewer->lease->job_pid = args->hold_file->pid;
+	tell(renewer);
 }
 
 /* How ps shows us: the process that the user started has the command line. */
