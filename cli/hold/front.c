@@ -46,7 +46,7 @@ struct front {
 	struct hold_events events;
 	int code;       /* with which we end; -1: as the lease says */
 	int end_signal; /* asked us to end before there was a command; 0: none did */
-	int crash;      /* the signal that ended the renewer, if not SIGKILL */
+	int killed_by;  /* the signal that ended the renewer; 0: it exited */
 	bool is_over;
 	bool has_job_ended; /* the command, whether the renewer has seen that or not */
 	sigset_t got;       /* all signals so far, but for SIGCHLD */
@@ -129,9 +129,7 @@ static void record_renewer(struct front *front, const siginfo_t *info)
 		front->due_ms[DUE_REPLACE] = INT64_MAX;
 	} else {
 		front->renewer = 0;
-		front->crash = info->si_code == CLD_EXITED || info->si_status == SIGKILL
-				       ? 0
-				       : info->si_status;
+		front->killed_by = info->si_code == CLD_EXITED ? 0 : info->si_status;
 	}
 }
 
@@ -294,15 +292,6 @@ static void clean_up(struct front *front)
 	(void)rlock_release(args->conn, args->hold, rlock_now_ms());
 }
 
-static int report_crash(const struct front *front)
-{
-	if (front->crash != 0)
-		message_error_of_lock("the renewer was ended by signal %d", front->crash);
-	else
-		message_error_of_lock("the renewer has ended too early");
-	return EXIT_FAULT;
-}
-
 /*
  * Whether there is a command. As long as there is none, none can come of a renewer that is dead: its command's process
  * finds that another word stands where it would write its pid.
@@ -329,7 +318,7 @@ static bool is_over_without_job(const struct front *front)
 {
 	const struct lease *lease = front->lease;
 
-	return front->end_signal != 0 || front->code > 0 || front->crash != 0 ||
+	return front->end_signal != 0 || front->code > 0 || front->killed_by != SIGKILL ||
 	       lease->phase == HOLD_RELEASING || rlock_now_ms() >= lease->wait_end_ms;
 }
 
@@ -341,10 +330,12 @@ static void end_without_job(struct front *front)
 	lease->exit_signal = front->end_signal;
 	if (lease->is_lost)
 		lease->exit_code = EXIT_LOST;
-	else if (lease->phase == HOLD_WAITING && front->crash == 0)
-		lease->exit_code = front->lease->opts->conflict_exit_code;
-	else if (front->end_signal == 0 && front->code < 0)
-		front->code = report_crash(front);
+	else if (lease->phase == HOLD_WAITING && front->killed_by == SIGKILL)
+		lease->exit_code = lease->opts->conflict_exit_code;
+	else if (front->end_signal == 0 && front->code < 0) {
+		message_error_of_lock("the renewer was ended by signal %d", front->killed_by);
+		front->code = EXIT_FAULT;
+	}
 	front->is_over = true;
 }
 
@@ -453,6 +444,7 @@ static bool front_init(struct front *front, const struct hold_args *args)
 		.self_fd = os_process_open(getpid()),
 		.dialog_fd = -1,
 		.job_fd = -1,
+		.events = { .fd = -1, .timer_fd = -1 },
 		.code = -1,
 	};
 	sigemptyset(&front->got);
