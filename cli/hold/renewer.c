@@ -73,8 +73,7 @@ struct renewer {
 	int closes_fd;      /* readable when the file of the descriptor was closed; -1: none */
 	bool has_closed;    /* the process has closed the descriptor */
 	bool is_requesting; /* a renewal is under way */
-	int64_t renewal_ms; /* when the next renewal is due; INT64_MAX: never */
-	int64_t retry_ms;   /* how long after a failure the next one is due */
+	int64_t retry_ms;   /* how long after a failure the next renewal is due */
 	int64_t attempt_ms; /* how long the next one may take */
 	int64_t raised_ms,
 		raised_cpu_ms; /* since when our priority is raised, and our processor time then; INT64_MAX: it is not */
@@ -796,9 +795,9 @@ static void plan_renewal(struct renewer *renewer)
 {
 	const struct lease *lease = renewer->lease;
 
-	renewer->renewal_ms = lease->opts->is_fixed_lease || lease->is_lost
-				      ? INT64_MAX
-				      : lease->sent_ms + lease_renewal_ms(lease);
+	renewer->due_ms[DUE_RENEWAL] = lease->opts->is_fixed_lease || lease->is_lost
+					       ? INT64_MAX
+					       : lease->sent_ms + lease_renewal_ms(lease);
 	renewer->retry_ms = RETRY_MIN_MS;
 	renewer->attempt_ms = most(sure_lease_ms(lease) / ATTEMPTS_IN_A_LEASE, ATTEMPT_MIN_MS);
 }
@@ -858,7 +857,7 @@ static void renew(struct renewer *renewer)
 		break;
 	default:
 		record_failure(renewer);
-		renewer->renewal_ms = rlock_now_ms() + renewer->retry_ms;
+		renewer->due_ms[DUE_RENEWAL] = rlock_now_ms() + renewer->retry_ms;
 		renewer->retry_ms =
 			least(2 * renewer->retry_ms, sure_lease_ms(lease) / RETRIES_IN_A_LEASE);
 	}
@@ -877,12 +876,12 @@ static void hold(struct renewer *renewer)
 			start_command(renewer);
 		if (lease->phase == HOLD_RELEASING)
 			return;
-		if (!lease->is_lost && rlock_now_ms() >= renewer->renewal_ms)
+		if (lease->is_lost)
+			renewer->due_ms[DUE_RENEWAL] = INT64_MAX;
+		if (hold_events_is_due(renewer->events, DUE_RENEWAL))
 			renew(renewer);
 		else
-			hold_events_sleep(renewer->events,
-					  least(next_ms(renewer),
-						lease->is_lost ? INT64_MAX : renewer->renewal_ms));
+			hold_events_sleep(renewer->events, next_ms(renewer));
 	}
 }
 
@@ -904,7 +903,7 @@ static void finish(struct renewer *renewer)
 {
 	const struct hold_args *args = renewer->args;
 
-	renewer->due_ms[DUE_ABANDON] = INT64_MAX;
+	hold_events_clear(renewer->events);
 	/* The process may lock the descriptor anew by now, and release this hold after us. */
 	if (renewer->has_closed && args->hold_file != NULL)
 		hold_file_mark_abandoned(args->hold_file, true);
@@ -934,7 +933,6 @@ static void renewer_init(struct renewer *renewer, const struct hold_args *args, 
 		.unread_fd = -1,
 		.shell_fd = -1,
 		.closes_fd = -1,
-		.renewal_ms = INT64_MAX,
 		.raised_ms = INT64_MAX,
 	};
 }
@@ -1109,8 +1107,8 @@ void renewer_take_over(const struct hold_args *args, struct job *job, struct hol
 	renewer.hold = args->hold;
 	complete_hold(args);
 	rlock_conn_set_events(args->conn, events->fd, turn, &renewer);
-	plan_renewal(&renewer);
 	hold_events_clear(events);
+	plan_renewal(&renewer);
 	events->due_ms[DUE_RAISE] = events->due_ms[DUE_STOP] = events->shrink_ms = rlock_now_ms();
 	job->again_ms = 0;
 	take_passed_on(&renewer);

@@ -41,6 +41,7 @@ enum hold_due {
 	DUE_REPLACE, /* a renewer that is still stopped is replaced */
 	DUE_FORK,    /* another renewer is forked */
 	/* In the renewer. */
+	DUE_RENEWAL,    /* the lease is renewed */
 	DUE_SETTLE,     /* what has waited for the command's start is done */
 	DUE_TELL,       /* rlock is told what could not be sent */
 	DUE_TOUCH,      /* the hold file is touched */
