@@ -243,11 +243,6 @@ char **command_environment(const struct opts *opts, enum rlock_kind kind,
 /* ---- started ---- */
 
 #define STACK_BYTES 65536
-/*
- * A network file system or a virus scanner can take longer than the lease, which is renewed meanwhile. Two processes with
- * one errno run after this time only; before that one sleeps.
- */
-#define START_WAIT_MS 20
 
 /* In its process, which has our memory: it makes async-signal-safe calls only. The exit code where nothing is executed. */
 static int become_command(void *ctx)
@@ -295,11 +290,6 @@ bool command_start(const struct command *command)
 	if (pid > 0)
 		(void)atomic_compare_exchange_strong(&command->lease->job_pid, &not_started, pid);
 	return pid > 0;
-}
-
-void command_await_start(void)
-{
-	os_start_wait(START_WAIT_MS);
 }
 
 int command_report_not_started(const char *program)

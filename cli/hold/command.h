@@ -35,11 +35,9 @@ struct command {
 /*
  * Start it. Its pid is in the lease before it executes anything; if there is a reason to terminate it already, its
  * process ends instead. False with errno. When it cannot be executed, its process ends, and exec_error of the lease says
- * why. What command points to stays where it is. Nothing that can fail comes before command_await_start.
+ * why. What command points to stays where it is. Nothing that can fail comes before os_start_wait.
  */
 bool command_start(const struct command *command);
-/* Sleep until it is executed, but for a moment at most: that may take longer than the lease. */
-void command_await_start(void);
 /* Report why it does not run: errno of command_start, or exec_error. The exit code. */
 int command_report_not_started(const char *program);
 int command_report_not_run(const char *program, int error);

@@ -371,9 +371,9 @@ static void term_step(struct job *job)
 {
 	struct job_report *report = &job->report;
 
-	if (!atomic_exchange(&job->lease->is_term_sent, true))
-		job->sends_term = true;
-	if (!job->sends_term ||
+	if (job->lease->term_sender == 0)
+		job->lease->term_sender = job->adopter;
+	if (job->lease->term_sender != job->adopter ||
 	    (job->is_term_complete && lease_term_end_ms(job->lease) != INT64_MAX)) {
 		look_at_all(job, report);
 		return;

@@ -34,7 +34,6 @@ struct job {
 	struct job_set except;    /* but for children of ours that are none of the job's */
 	struct job_set signalled; /* those that were asked to end */
 	struct job_report report; /* of the last look */
-	bool sends_term;          /* no process before us has begun to */
 	bool is_term_complete;    /* all that were to be found were */
 	int64_t again_ms;         /* when to look again; INT64_MAX: there is nothing to look for */
 	int64_t pace_ms;

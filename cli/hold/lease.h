@@ -68,8 +68,9 @@ struct lease {
 	_Atomic size_t lost_name;       /* the index of the name that is lost */
 	/* What the user and the log were told; the process that takes over does not repeat it. */
 	atomic_bool is_loss_told, is_loss_logged, is_denied_told, is_signal_denied_told;
-	_Atomic int told_reason;     /* enum terminate_reason */
-	atomic_bool is_term_sent;    /* some of the job's processes have had --signal */
+	_Atomic int told_reason; /* enum terminate_reason */
+	_Atomic pid_t
+		term_sender; /* from which some of the job's processes have had --signal; 0: none */
 	atomic_bool was_told_to_end; /* SIGTERM, SIGINT or SIGQUIT was passed on to the command */
 	/*
 	 * Signals that rlock passes on, each a bit, as long as the renewer has not taken them; and those that it is just

@@ -31,6 +31,11 @@
 /* Most short commands have ended by then: a renewer that works meanwhile would take the processor from them. */
 #define COMMAND_SETTLE_MS 20
 /*
+ * How long to sleep until a command is executed: a network file system or a virus scanner can take longer than the lease,
+ * which is renewed meanwhile. Two processes with one errno run after this time only; before that one sleeps.
+ */
+#define START_WAIT_MS 20
+/*
  * Of our own work, such as taking signals without an end, no more than a tenth is done with a raised priority, and so
  * much at once; then that is taken back for a while.
  */
@@ -564,7 +569,7 @@ static void follow_job(struct renewer *renewer)
 	if (lease->phase != HOLD_RUNNING && lease->phase != HOLD_TERMINATING)
 		return;
 	if (lease->reason != TERMINATE_NONE &&
-	    (is_due || now_ms >= lease_term_end_ms(lease) || !lease->is_term_sent))
+	    (is_due || now_ms >= lease_term_end_ms(lease) || lease->term_sender == 0))
 		job_terminate(job, now_ms);
 	else
 		job->again_ms = lease->reason == TERMINATE_NONE ? INT64_MAX : job->again_ms;
@@ -663,7 +668,7 @@ static void start_command(struct renewer *renewer)
 		lease->phase = HOLD_RUNNING;
 		/* From here on no signal of the terminal reaches us. */
 		(void)setpgid(0, 0);
-		command_await_start();
+		os_start_wait(START_WAIT_MS);
 		renewer->due_ms[DUE_SETTLE] = rlock_now_ms() + COMMAND_SETTLE_MS;
 	} else {
 		lease->exit_code = command_report_not_started(args->lease->opts->command[0]);
