@@ -10,7 +10,6 @@
 #include "base/least.h"
 #include "base/message.h"
 #include "hold/dialog.h"
-#include "sys/os.h"
 
 /* Where this process's own lines go. */
 static int output_fd = -1;
@@ -33,7 +32,7 @@ bool dialog_send_look(int fd)
 	return dialog_send(fd, RECORD_LOOK, 0, NULL, 0);
 }
 
-bool dialog_read(int fd, int events_fd, struct record *out)
+bool dialog_read(int fd, struct record *out)
 {
 	ssize_t len;
 
@@ -42,8 +41,6 @@ bool dialog_read(int fd, int events_fd, struct record *out)
 	do
 		len = read(fd, out, sizeof(*out));
 	while (len < 0 && errno == EINTR);
-	if (len == 0)
-		os_events_remove(events_fd, fd);
 	return len >= (ssize_t)offsetof(struct record, text) &&
 	       (size_t)len == offsetof(struct record, text) + out->len;
 }

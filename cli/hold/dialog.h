@@ -28,11 +28,8 @@ struct record {
 
 /* False: it found no room, since the other side is stopped or writes to what does not take it, or memory is short. */
 bool dialog_send_look(int fd);
-/*
- * The next record; false: there is none now. When the other end is closed, as by the end of its process, fd is taken out of
- * events_fd: it would be readable all the time, until that process has ended altogether, and may keep it from that.
- */
-bool dialog_read(int fd, int events_fd, struct record *out);
+/* The next record; false: there is none now. Each side keeps both ends open: the end of a process is no news here. */
+bool dialog_read(int fd, struct record *out);
 
 /*
  * From now on the messages and the log of this process go to the other side; fd -1: messages go nowhere, and the log

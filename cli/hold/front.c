@@ -38,11 +38,11 @@
 struct front {
 	const struct hold_args *args;
 	struct lease *lease;
-	struct job job; /* as it is for this process, should it take over */
-	pid_t renewer;  /* 0: none runs */
-	int self_fd;    /* a descriptor of this process, for the renewer */
-	int dialog_fd;
-	int job_fd; /* a descriptor of the command; -1: not yet, or it has ended */
+	struct job job;            /* as it is for this process, should it take over */
+	pid_t renewer;             /* 0: none runs */
+	int self_fd;               /* a descriptor of this process, for the renewer */
+	int dialog_fd, renewer_fd; /* our end of the dialog, and that of the renewer */
+	int job_fd;                /* a descriptor of the command; -1: not yet, or it has ended */
 	struct hold_events events;
 	int code;       /* with which we end; -1: as the lease says */
 	int end_signal; /* asked us to end before there was a command; 0: none did */
@@ -88,6 +88,7 @@ static bool fork_renewer(struct front *front)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0)
 		return false;
 	front->dialog_fd = fds[0];
+	front->renewer_fd = fds[1];
 	front->forked_ms = rlock_now_ms();
 	front->renewer = fork();
 	if (front->renewer == 0) {
@@ -95,9 +96,18 @@ static bool fork_renewer(struct front *front)
 		renewer_run(front->args, &front->job, front->forked_ms, front->self_fd, fds[1],
 			    fds[0]);
 	}
-	(void)close(fds[1]);
 	front->due_ms[DUE_FORK] = INT64_MAX;
 	return front->renewer > 0 && os_events_add(front->events.fd, front->dialog_fd);
+}
+
+static void close_dialog(struct front *front)
+{
+	if (front->dialog_fd < 0)
+		return;
+	os_events_remove(front->events.fd, front->dialog_fd);
+	(void)close(front->dialog_fd);
+	(void)close(front->renewer_fd);
+	front->dialog_fd = front->renewer_fd = -1;
 }
 
 static void kill_renewer(struct front *front)
@@ -271,7 +281,7 @@ static void read_dialog(struct front *front)
 	if (front->lease->phase != HOLD_ENDED)
 		message_set_deadline(rlock_now_ms() +
 				     least(PRINT_MS, front->lease->lease_ms / PRINT_DIVISOR));
-	while (dialog_read(front->dialog_fd, front->events.fd, &record))
+	while (dialog_read(front->dialog_fd, &record))
 		dialog_print(&record);
 	if (front->renewer > 0)
 		look_at_lease(front);
@@ -347,9 +357,7 @@ static void follow_end(struct front *front)
 	if (front->is_over || front->renewer != 0 || front->due_ms[DUE_FORK] != INT64_MAX)
 		return;
 	read_dialog(front);
-	os_events_remove(front->events.fd, front->dialog_fd);
-	(void)close(front->dialog_fd);
-	front->dialog_fd = -1;
+	close_dialog(front);
 	if (lease->phase == HOLD_ENDED) {
 		front->is_over = true;
 	} else if (has_job(front)) {
@@ -443,6 +451,7 @@ static bool front_init(struct front *front, const struct hold_args *args)
 		.lease = args->lease,
 		.self_fd = os_process_open(getpid()),
 		.dialog_fd = -1,
+		.renewer_fd = -1,
 		.job_fd = -1,
 		.events = { .fd = -1, .timer_fd = -1 },
 		.code = -1,
@@ -461,8 +470,7 @@ static void front_clear(struct front *front)
 {
 	if (front->self_fd >= 0)
 		(void)close(front->self_fd);
-	if (front->dialog_fd >= 0)
-		(void)close(front->dialog_fd);
+	close_dialog(front);
 	close_job(front);
 	hold_events_close(&front->events);
 	job_free(&front->job);

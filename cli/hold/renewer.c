@@ -420,9 +420,7 @@ static void read_dialog(struct renewer *renewer)
 {
 	struct record record;
 
-	for (int i = 0;
-	     i < DIALOG_AT_ONCE && dialog_read(renewer->dialog_fd, renewer->events->fd, &record);
-	     i++)
+	for (int i = 0; i < DIALOG_AT_ONCE && dialog_read(renewer->dialog_fd, &record); i++)
 		;
 	follow_front(renewer);
 	take_passed_on(renewer);
@@ -442,7 +440,7 @@ static void log_unread(struct renewer *renewer)
 {
 	struct record record;
 
-	while (dialog_read(renewer->unread_fd, renewer->events->fd, &record))
+	while (dialog_read(renewer->unread_fd, &record))
 		dialog_print(&record);
 	(void)close(renewer->unread_fd);
 }
