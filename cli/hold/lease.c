@@ -175,18 +175,14 @@ bool lease_terminates_job(const struct lease *lease)
 
 void lease_terminate(struct lease *lease, enum terminate_reason reason)
 {
-	int none = TERMINATE_NONE, lost = TERMINATE_LOST;
-	int64_t never = 0;
+	bool overrules = lease->reason == TERMINATE_LOST && lease->on_lost != ON_LOST_KILL &&
+			 reason != TERMINATE_LOST;
+	int found = overrules ? TERMINATE_LOST : TERMINATE_NONE;
+	int64_t found_ms = overrules ? (int64_t)lease->reason_ms : 0;
 
 	/* The time is set before the reason: the other process counts from it once it sees the reason. */
-	if (lease->reason == TERMINATE_LOST && lease->on_lost != ON_LOST_KILL &&
-	    reason != TERMINATE_LOST) {
-		lease->reason_ms = rlock_now_ms();
-		(void)atomic_compare_exchange_strong(&lease->reason, &lost, (int)reason);
-		return;
-	}
-	(void)atomic_compare_exchange_strong(&lease->reason_ms, &never, rlock_now_ms());
-	(void)atomic_compare_exchange_strong(&lease->reason, &none, (int)reason);
+	(void)atomic_compare_exchange_strong(&lease->reason_ms, &found_ms, rlock_now_ms());
+	(void)atomic_compare_exchange_strong(&lease->reason, &found, (int)reason);
 }
 
 void lease_lose(struct lease *lease)
