@@ -77,7 +77,7 @@ struct rlock__session {
 	struct rlock__login login;    /* on that stream */
 	char words[RLOCK__WORDS_MAX]; /* an error that came first on it, in place of a reply */
 	bool has_served;              /* a command on it */
-	bool is_stale; /* a reply is outstanding that nobody waits for: only fire and forget can use it */
+	bool is_stale; /* a reply is outstanding, and not waited for: only fire and forget can use it */
 	bool has_traced_name;   /* that a server denies it */
 	bool is_unreachable;    /* the server of the last address was: another one may do */
 	uint64_t server_number; /* of the last stream's server; 0: there was none */

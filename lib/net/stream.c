@@ -569,7 +569,7 @@ bool rlock__stream_fill(struct rlock__stream *stream)
 
 /* ---- TLS ---- */
 
-/* Its last words go out in one write with what is queued first. */
+/* What it sends at its end goes out in one write with what is queued first. */
 bool rlock__stream_handshake(struct rlock__stream *stream, bool *is_over)
 {
 	*is_over = stream->tls == NULL;
