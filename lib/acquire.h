@@ -34,7 +34,9 @@ enum rlock__server_state {
 struct rlock__server {
 	enum rlock_status status; /* of the last try */
 	enum rlock__server_state state;
-	bool was_denied; /* it answered that it can't serve us now */
+	unsigned
+		tried_streams; /* on which of its streams the user's rights were tried; 0: on none */
+	bool was_denied;       /* it answered that it can't serve us now */
 	bool was_deposed; /* it granted the lock, but the sentinels did not confirm that it is the master */
 	bool may_be_held;   /* a try was sent, and its reply is not known */
 	bool may_be_queued; /* in the queue, or as the writer that is next */
@@ -98,6 +100,7 @@ struct rlock__acquisition {
 	const struct rlock_hold *hold;
 	const struct rlock_request *request;
 	const char *owner, *since;
+	bool tries_rights;    /* the user's, before anything else */
 	bool is_subscribed;   /* to what wakes the names at the place */
 	bool has_turn_passed; /* of another waiter, which came first */
 	int64_t least_uptime_ms;

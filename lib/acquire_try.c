@@ -20,6 +20,7 @@
 #include "net/connection.h"
 #include "request.h"
 #include "rlock.h"
+#include "url/url.h"
 
 /* ---- the replies ---- */
 
@@ -302,13 +303,12 @@ static enum rlock_status read_reply(void *ctx, struct rlock__connection *connect
 /* ---- the arguments ---- */
 
 /* As lua/inc/request.lua reads them. */
-static void add_options(const struct rlock__acquisition *acquisition, bool tries_rights,
-			struct rlock__args *args)
+static void add_options(const struct rlock__acquisition *acquisition, struct rlock__args *args)
 {
 	char more[32] = "";
 
-	if (tries_rights || acquisition->least_uptime_ms != 0)
-		(void)snprintf(more, sizeof(more), " %d %" PRId64, tries_rights,
+	if (acquisition->tries_rights || acquisition->least_uptime_ms != 0)
+		(void)snprintf(more, sizeof(more), " %d %" PRId64, acquisition->tries_rights,
 			       acquisition->least_uptime_ms);
 	rlock__args_print(args, "%d%d%d%d%s%s", acquisition->request->issue_token,
 			  acquisition->request->wait_ms != 0, acquisition->is_subscribed,
@@ -324,13 +324,15 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 	const struct rlock_hold *hold = acquisition->hold;
 	const struct rlock_request *request = acquisition->request;
 
-	rlock__places_keys(places, index, hold, action, args);
+	/* The rights to the further keys are needed later. */
+	rlock__places_keys(places, index, hold,
+			   action->keys | (acquisition->tries_rights ? action->tried_keys : 0),
+			   args);
 	rlock__args_number(args, request->lease_ms);
 	rlock__args_string(args, acquisition->owner);
 	rlock__args_string(args, hold->id);
 	rlock__args_string(args, hold->note);
-	add_options(acquisition,
-		    rlock__hold_tries_rights(hold, action, places->at[index].connection), args);
+	add_options(acquisition, args);
 	if (hold->kind == RLOCK_SEMAPHORE) {
 		rlock__args_number(args, request->permits);
 		rlock__args_number(args, request->take);
@@ -379,6 +381,16 @@ static const char *since_of(const struct rlock__waiter *waiter, size_t index)
 	return has_own && since[0] != '\0' ? since : waiter->since;
 }
 
+/* The default user has them all. Others are tried once on each stream. */
+static bool tries_rights(const struct rlock__waiter *waiter, size_t index)
+{
+	const struct rlock__connection *connection = waiter->places.at[index].connection;
+	unsigned tried_streams = waiter->servers[index].tried_streams;
+
+	return connection->url->user != NULL &&
+	       (tried_streams == 0 || tried_streams != connection->session.streams);
+}
+
 static const struct rlock__script *make_try(const void *ctx, size_t index, struct rlock__args *args)
 {
 	const struct rlock__waiter *waiter = ctx;
@@ -390,6 +402,7 @@ static const struct rlock__script *make_try(const void *ctx, size_t index, struc
 		.request = waiter->request,
 		.owner = waiter->owner,
 		.since = is_new_at_slot(waiter, index) ? "" : since_of(waiter, index),
+		.tries_rights = tries_rights(waiter, index),
 		.is_subscribed = is_subscribed(waiter, index),
 		.has_turn_passed = waiter->servers[index].has_turn_passed,
 		/* With a majority a server that was restarted may have lost another owner's lock. */
@@ -448,7 +461,7 @@ static const struct rlock__script *make_return(const void *ctx, size_t index,
 
 	if (waiter->request->wait_ms == 0 || (!rlock__waiter_is_fair(waiter) && keep_ms == 0))
 		return make_release(ctx, index, args);
-	rlock__places_keys(&waiter->places, index, hold, action, args);
+	rlock__places_keys(&waiter->places, index, hold, action->keys, args);
 	rlock__args_string(args, hold->id);
 	rlock__args_string(args, waiter->owner);
 	rlock__args_string(args, since);
@@ -653,7 +666,7 @@ static enum rlock_status reach_failed_slot(struct rlock__waiter *waiter)
 	struct rlock__args args;
 	enum rlock_status status;
 
-	rlock__places_keys(&waiter->places, index, hold, action, &args);
+	rlock__places_keys(&waiter->places, index, hold, action->keys, &args);
 	rlock__args_string(&args, waiter->owner);
 	rlock__args_kind(&args, hold->kind);
 	rlock__places_args(&waiter->places, index, hold, action, &args);
@@ -718,8 +731,7 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 	server->was_deposed = false;
 	/* Before it answers so, a script has tried them. */
 	if (server->status == RLOCK_OK || server->status == RLOCK_BUSY)
-		rlock__hold_tried_rights(waiter->hold, waiter->hold->row->acquire,
-					 waiter->places.at[index].connection);
+		server->tried_streams = waiter->places.at[index].connection->session.streams;
 	server->was_denied = answer->is_over && answer->result.was_denied;
 	if (is_answer)
 		server->may_be_held = false;

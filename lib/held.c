@@ -129,7 +129,7 @@ static const struct rlock__script *make_renew(const void *ctx, size_t index,
 	const struct rlock_hold *hold = renewal->hold;
 	const struct rlock__action *action = hold->row->renew;
 
-	rlock__places_keys(&renewal->places, index, hold, action, args);
+	rlock__places_keys(&renewal->places, index, hold, action->keys, args);
 	rlock__args_number(args, renewal->lease_ms);
 	rlock__args_string(args, hold->id);
 	rlock__places_args(&renewal->places, index, hold, action, args);

@@ -17,9 +17,7 @@
 #include "base/text.h"
 #include "hold.h"
 #include "kinds.h"
-#include "net/connection.h"
 #include "rlock.h"
-#include "url/url.h"
 
 /* ---- the object ---- */
 
@@ -127,9 +125,6 @@ enum rlock_status rlock_hold_new(enum rlock_kind kind, const struct rlock_name *
 			goto no_memory;
 		hold->names[i] =
 			(struct rlock_name){ hold->keys[i].of[RLOCK__KEY_LOCK].text, names[i].len };
-		/* With the NUL: where one name ends belongs to it. */
-		hold->names_hash =
-			rlock__hash(hold->names_hash, hold->names[i].text, names[i].len + 1);
 		hold->name_count++;
 	}
 	if (!order_names(hold) || !make_look(hold))
@@ -325,31 +320,6 @@ struct rlock_name rlock__hold_note_read(struct rlock_name owner, struct rlock_na
 		process = (struct rlock_process){ 0 };
 	*process_out = process;
 	return (struct rlock_name){ text.text + len, text.len - len };
-}
-
-/* ---- rights ---- */
-
-static uint64_t hash_of(const struct rlock_hold *hold, const struct rlock__action *action)
-{
-	uintptr_t script = (uintptr_t)action->script;
-
-	return rlock__hash(hold->names_hash, &script, sizeof(script));
-}
-
-/* The default user has them all. Others are tried once on each stream. */
-bool rlock__hold_tries_rights(const struct rlock_hold *hold, const struct rlock__action *action,
-			      const struct rlock__connection *connection)
-{
-	return connection->url->user != NULL &&
-	       (connection->tried_rights != hash_of(hold, action) ||
-		connection->tried_streams != connection->session.streams);
-}
-
-void rlock__hold_tried_rights(const struct rlock_hold *hold, const struct rlock__action *action,
-			      struct rlock__connection *connection)
-{
-	connection->tried_rights = hash_of(hold, action);
-	connection->tried_streams = connection->session.streams;
 }
 
 /* ---- owners and hold ids ---- */

@@ -15,7 +15,6 @@
 #include "rlock.h"
 
 struct rlock__action;
-struct rlock__connection;
 struct rlock__error;
 struct rlock__keys;
 struct rlock__kind;
@@ -44,7 +43,6 @@ struct rlock_hold {
 	size_t name_count;
 	struct rlock_name *names;
 	struct rlock__keys *keys; /* one a name */
-	uint64_t names_hash;
 	size_t *in_order,
 		*by_slot; /* the indexes of the names, as they were given, and by their slot in a cluster */
 	size_t slot_count;
@@ -74,11 +72,6 @@ struct rlock_name rlock__hold_note_read(struct rlock_name owner, struct rlock_na
 					struct rlock_process *process_out);
 /* Whether that owner keeps a hold until some time. */
 bool rlock__hold_is_kept(struct rlock_name owner);
-/* Whether the action's script is to try the rights of the connection's user first; and that it did so. */
-bool rlock__hold_tries_rights(const struct rlock_hold *hold, const struct rlock__action *action,
-			      const struct rlock__connection *connection);
-void rlock__hold_tried_rights(const struct rlock_hold *hold, const struct rlock__action *action,
-			      struct rlock__connection *connection);
 
 /* Whether text can be that of rlock_hold_slots. */
 bool rlock__hold_are_slots(const char *text);

@@ -318,14 +318,10 @@ void rlock__places_copy_error(const struct rlock__places *places, size_t index)
 }
 
 void rlock__places_keys(const struct rlock__places *places, size_t index,
-			const struct rlock_hold *hold, const struct rlock__action *action,
-			struct rlock__args *args)
+			const struct rlock_hold *hold, unsigned keys, struct rlock__args *args)
 {
 	const struct rlock__place *place = &places->at[index];
-	unsigned keys = action->keys;
 
-	if (action->tried_keys != 0 && rlock__hold_tries_rights(hold, action, place->connection))
-		keys |= action->tried_keys;
 	rlock__args_init(args);
 	for (size_t i = 0; i < place->name_count; i++)
 		rlock__args_keys(args, &hold->keys[place->names[i]], keys);
@@ -351,7 +347,7 @@ const struct rlock__script *rlock__places_release(const struct rlock__places *pl
 			 (!hold->is_remembered || places->count > 1);
 	const struct rlock__action *action = is_queued ? hold->row->leave : hold->row->release;
 
-	rlock__places_keys(places, index, hold, action, args);
+	rlock__places_keys(places, index, hold, action->keys, args);
 	rlock__args_string(args, is_queued ? hold->id : hold->released_id);
 	if (is_queued) {
 		rlock__args_string(args, hold->queued_owner);

@@ -125,10 +125,9 @@ enum rlock_status rlock__places_of_hold(struct rlock__places *places, struct rlo
 void rlock__places_of_name(struct rlock__places *places, struct rlock_conn *conn);
 /* The error of a place's connection becomes that of all; what is not about one name is about the place's first. */
 void rlock__places_copy_error(const struct rlock__places *places, size_t index);
-/* The keys, for action, of hold's names at the index-th place; free args with rlock__args_free. */
+/* The keys, bits 1 << enum rlock__key, of hold's names at the index-th place; free args with rlock__args_free. */
 void rlock__places_keys(const struct rlock__places *places, size_t index,
-			const struct rlock_hold *hold, const struct rlock__action *action,
-			struct rlock__args *args);
+			const struct rlock_hold *hold, unsigned keys, struct rlock__args *args);
 /* And last, after the action's own arguments, what its script needs of each name besides the keys. */
 void rlock__places_args(const struct rlock__places *places, size_t index,
 			const struct rlock_hold *hold, const struct rlock__action *action,

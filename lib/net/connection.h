@@ -81,8 +81,6 @@ struct rlock__connection {
 	struct rlock__events *events; /* of the caller, served during its waits; NULL: none */
 	struct rlock__topology *topology;
 	struct rlock__session session;
-	uint64_t tried_rights;  /* for which locks the user's rights were tried; 0: none */
-	unsigned tried_streams; /* on which of the session's streams */
 	struct rlock__request request;
 	struct rlock__error error;
 };
