@@ -708,36 +708,6 @@ static bool is_contended(const struct rlock__waiter *waiter)
 	return false;
 }
 
-/*
- * What a waiter in a fair queue misses at this server. It is queried for the trace only: the scripts work without these
- * rights.
- */
-static void trace_denied_at(struct rlock__connection *connection)
-{
-	const struct rlock__error *error = &connection->error;
-
-	if (rlock__command_is_denied(connection, "INFO", "server"))
-		rlock__trace(error, "it denies INFO: a waiter that comes back late after a "
-				    "failover loses its position in the queue for a turn");
-	if (rlock__command_is_denied(connection, "PUBSUB", "NUMSUB"))
-		rlock__trace(error, "it denies PUBSUB: a dead waiter leaves the queue some "
-				    "seconds after its death");
-}
-
-/* Once in a wait. */
-static void trace_denied(struct rlock__waiter *waiter)
-{
-	const struct rlock_conn *conn = waiter->conn;
-
-	if (conn->error.trace == NULL || waiter->request->kind != RLOCK_FAIR ||
-	    waiter->has_traced_denied)
-		return;
-	waiter->has_traced_denied = true;
-	for (size_t i = 0; i < conn->server_count; i++)
-		if (rlock__connection_is_open(conn->connections[i]))
-			trace_denied_at(conn->connections[i]);
-}
-
 /* The lock is busy: subscribe the first time, then sleep. RLOCK_OK: try again. */
 static enum rlock_status wait_turn(struct rlock__waiter *waiter)
 {
@@ -754,10 +724,8 @@ static enum rlock_status wait_turn(struct rlock__waiter *waiter)
 	status = subscribe(waiter, &is_new);
 	if (status != RLOCK_OK)
 		return status;
-	if (is_new) {
-		trace_denied(waiter);
+	if (is_new)
 		return RLOCK_OK;
-	}
 	/* Not earlier: a server that answers, but can't be subscribed to, counts as unreachable. */
 	waiter->retry_until_ms = 0;
 	waiter->pause_ms = 0;

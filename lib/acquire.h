@@ -82,7 +82,6 @@ struct rlock__waiter {
 	bool was_reached;
 	bool is_busy; /* the result of the last try */
 	bool is_behind_ancestor;
-	bool has_traced_denied;
 };
 
 /* Until when a request that is sent now may take. */
