@@ -534,17 +534,15 @@ static enum rlock_status request_lock(struct acquirer *acquirer, struct rlock_ho
 	request.process = &acquirer->process;
 	/* A named owner is another one. */
 	request.is_ancestor = opts->owner == NULL ? is_ancestor : NULL;
-	request.is_ancestor_ctx = acquirer;
 	request.has_ended = has_ended;
 	request.issue_token = opts->fence;
 	request.on_wait = on_long_wait;
-	request.on_wait_ctx = acquirer;
 	request.on_wait_ms = PROGRESS_MS;
 	request.on_wait_again_ms = wait_is_in_place() ? PROGRESS_IN_PLACE_MS : PROGRESS_AGAIN_MS;
 	request.permits = opts->permits;
 	request.take = opts->take;
 	request.on_total = warn_of_total;
-	request.on_total_ctx = acquirer;
+	request.ctx = acquirer;
 	return rlock_acquire(acquirer->args.conn, &request, hold_out);
 }
 

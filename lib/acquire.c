@@ -221,8 +221,6 @@ static size_t blocker_of(const struct rlock__waiter *waiter)
  * How soon a waiter finds out that its server is the sentinels' master no more, though nothing has broken its stream.
  */
 #define SENTINELS_MS 5000
-/* A process that has ended within this time of the last request may have ended after it. */
-#define REPLY_FRESH_MS 100
 
 /*
  * CHANNEL:rlock: all of our waiters listen to it, so that the scripts can tell how many of the listeners of CHANNEL are
@@ -417,23 +415,21 @@ static void report_wait(struct rlock__waiter *waiter)
 		.process = server->process,
 	};
 
-	waiter->has_retried_for_news = false;
 	waiter->report_at_ms =
 		waiter->request->on_wait_again_ms > 0
 			? rlock__later(rlock_now_ms(), waiter->request->on_wait_again_ms)
 			: INT64_MAX;
-	waiter->request->on_wait(waiter->request->on_wait_ctx, &blocker);
+	waiter->request->on_wait(waiter->request->ctx, &blocker);
 }
 
 /* A reply is as old as the last request, which a waiter that is not next sends seldom. */
-static bool is_out_of_date(struct rlock__waiter *waiter)
+static bool is_out_of_date(const struct rlock__waiter *waiter)
 {
 	const struct rlock_request *request = waiter->request;
 	const struct rlock__server *server = &waiter->servers[blocker_of(waiter)];
 
-	return !waiter->has_retried_for_news && request->has_ended != NULL &&
-	       server->process.pid != 0 && rlock_now_ms() - waiter->tried_ms > REPLY_FRESH_MS &&
-	       request->has_ended(request->has_ended_ctx, &server->process);
+	return waiter->tried_ms < waiter->report_at_ms && request->has_ended != NULL &&
+	       server->process.pid != 0 && request->has_ended(request->ctx, &server->process);
 }
 
 /* Until the lock's TTL is over, or the server wants another try; with jitter, so that waiters do not act in step. */
@@ -532,12 +528,11 @@ static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
 		}
 		end_ms = rlock__sooner(end_ms, rlock_now_ms() +
 						       rlock__sooner(retry_after_ms, SLEEP_MAX_MS));
-		if (rlock_now_ms() >= waiter->report_at_ms && is_out_of_date(waiter)) {
-			waiter->has_retried_for_news = true;
-			return RLOCK_OK;
-		}
-		if (rlock_now_ms() >= waiter->report_at_ms)
+		if (rlock_now_ms() >= waiter->report_at_ms) {
+			if (is_out_of_date(waiter))
+				return RLOCK_OK;
 			report_wait(waiter);
+		}
 		if (rlock_now_ms() >= end_ms)
 			return end_ms >= waiter->deadline_ms ? RLOCK_BUSY : RLOCK_OK;
 	}
@@ -740,7 +735,7 @@ static bool is_held_by_ancestor(const struct rlock__waiter *waiter)
 
 	return request->is_ancestor != NULL && request->kind != RLOCK_SEMAPHORE &&
 	       server->state == RLOCK__SERVER_HELD && server->process.pid != 0 &&
-	       request->is_ancestor(request->is_ancestor_ctx, &server->process);
+	       request->is_ancestor(request->ctx, &server->process);
 }
 
 static enum rlock_status wait_loop(struct rlock__waiter *waiter)

@@ -74,8 +74,7 @@ struct rlock__waiter {
 	struct rlock__places places;
 	struct rlock__server *servers; /* one a place */
 	int64_t began_ms, deadline_ms, tried_ms;
-	bool has_retried_for_news; /* since on_wait was due, as the process of the holder has ended */
-	int64_t report_at_ms;      /* when on_wait is due; INT64_MAX: not (any more) */
+	int64_t report_at_ms;   /* when on_wait is due; INT64_MAX: not (any more) */
 	int64_t retry_until_ms; /* how long an unreachable server is retried; 0: all can be reached */
 	int64_t pause_ms;
 	int tries_contended;

@@ -102,7 +102,7 @@ static void set_total(struct rlock__waiter *waiter, size_t name_index, int64_t t
 	acquired->total = total;
 	acquired->has_total = true;
 	if (is_first && total != request->permits && request->on_total != NULL)
-		request->on_total(request->on_total_ctx, name_index, total);
+		request->on_total(request->ctx, name_index, total);
 }
 
 /* "-" means that no token was issued, which is told as 0. */

@@ -479,17 +479,14 @@ struct rlock_request {
 	 * a semaphore, since the permits of others may do. NULL: none does.
 	 */
 	bool (*is_ancestor)(void *ctx, const struct rlock_process *process);
-	void *is_ancestor_ctx;
 	/*
 	 * Whether that process has ended. The lock may then have passed to another owner, which no waiter far back in a queue
 	 * is told: the server is asked once more before on_wait is called. NULL: it is not.
 	 */
 	bool (*has_ended)(void *ctx, const struct rlock_process *process);
-	void *has_ended_ctx;
 	bool issue_token; /* a fencing token */
 	/* Called when a wait has lasted on_wait_ms, and again each on_wait_again_ms, see below; NULL: not called. */
 	void (*on_wait)(void *ctx, const struct rlock_blocker *blocker);
-	void *on_wait_ctx;
 	int64_t on_wait_ms;
 	int64_t on_wait_again_ms; /* 0: on_wait is called once */
 	/*
@@ -500,13 +497,13 @@ struct rlock_request {
 	int64_t permits, take;
 	/* Called once for a name that has another total than permits, which it keeps; NULL: not called. */
 	void (*on_total)(void *ctx, size_t name_index, int64_t total);
-	void *on_total_ctx;
+	void *ctx; /* of all these functions */
 };
 
 #define RLOCK_REQUEST_INIT                                                                         \
 	{                                                                                          \
 		RLOCK_PLAIN, NULL, 0, 30000, -1, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL,      \
-			NULL, NULL, NULL, false, NULL, NULL, 1000, 0, 0, 0, NULL, NULL             \
+			NULL, false, NULL, 1000, 0, 0, 0, NULL, NULL                               \
 	}
 
 /*

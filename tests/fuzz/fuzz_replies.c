@@ -263,7 +263,7 @@ static void acquire(struct plan *plan, struct rlock_hold **hold)
 	request.note = "a note";
 	request.issue_token = has(plan, 'T');
 	request.on_wait = check_blocker;
-	request.on_wait_ctx = plan;
+	request.ctx = plan;
 	status = rlock_acquire(plan->conn, &request, &acquired);
 	check_error(plan, status);
 	ALWAYS((status == RLOCK_OK) == (acquired != NULL));

@@ -119,7 +119,7 @@ static void check_held_for_ever(void)
 	request.owner = OWNER;
 	request.wait_ms = 1000; /* beside other load, long enough to be told */
 	request.on_wait = remember_held;
-	request.on_wait_ctx = &held_ms;
+	request.ctx = &held_ms;
 	request.on_wait_ms = 20;
 	CHECK_NUMBER(rlock_acquire(conn, &request, &hold), RLOCK_BUSY,
 		     "a lock that was held for as long as a number can say is busy");
