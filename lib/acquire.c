@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/events.h"
-#include "base/text.h"
 #include "conn.h"
 #include "hold.h"
 #include "kinds.h"
@@ -132,21 +131,10 @@ static enum rlock_status waiter_init(struct rlock__waiter *waiter, struct rlock_
 	return RLOCK_OK;
 }
 
-static void free_channels(struct rlock__server *server)
-{
-	for (size_t i = 0; i < server->channel_count; i++)
-		free(server->channels[i].text);
-	free(server->channels);
-	server->channels = NULL;
-	server->channel_count = 0;
-}
-
 static void waiter_free(struct rlock__waiter *waiter)
 {
-	for (size_t i = 0; waiter->servers != NULL && i < waiter->places.count; i++) {
-		free_channels(&waiter->servers[i]);
+	for (size_t i = 0; waiter->servers != NULL && i < waiter->places.count; i++)
 		rlock__connection_free(waiter->servers[i].subscription);
-	}
 	free(waiter->servers);
 	rlock_hold_free(waiter->hold);
 }
@@ -230,38 +218,25 @@ static size_t blocker_of(const struct rlock__waiter *waiter)
 
 /* ---- subscribe ---- */
 
-/* CHANNEL, or CHANNEL:END. */
-static struct rlock__text make_channel(const char *text, size_t len, const char *end)
-{
-	size_t end_len = end != NULL ? 1 + strlen(end) : 0;
-	struct rlock__text channel = { malloc(len + end_len + 1), len + end_len };
+struct channels {
+	char **texts;
+	size_t count;
+};
 
-	if (channel.text == NULL)
-		return channel;
-	memcpy(channel.text, text, len);
-	channel.text[len] = ':';
-	if (end != NULL)
-		memcpy(channel.text + len + 1, end, end_len - 1);
-	channel.text[channel.len] = '\0';
-	return channel;
-}
-
-/* Of each name: CHANNEL:END; NULL: CHANNEL. */
-static bool add_channels(struct rlock__waiter *waiter, size_t index, const char *end)
+/* Of each name: CHANNEL:END, or where end is empty CHANNEL. false: out of memory. */
+static bool add_channels(const struct rlock__waiter *waiter, size_t index, const char *end,
+			 struct channels *out)
 {
-	struct rlock__server *server = &waiter->servers[index];
+	const struct rlock__place *place = &waiter->places.at[index];
 	const struct rlock_hold *hold = waiter->hold;
-	enum rlock__key which = hold->row->channel;
 
-	for (size_t i = 0; i < waiter->places.at[index].name_count; i++) {
-		size_t name_index = waiter->places.at[index].names[i];
-		const struct rlock__keys *keys = &hold->keys[name_index];
-		struct rlock__text channel =
-			make_channel(keys->of[which].text, keys->of[which].len, end);
+	for (size_t i = 0; i < place->name_count; i++) {
+		const char *channel = hold->keys[place->names[i]].of[hold->row->channel].text;
+		const char *colon = end[0] != '\0' ? ":" : "";
 
-		if (channel.text == NULL)
+		if (asprintf(&out->texts[out->count], "%s%s%s", channel, colon, end) < 0)
 			return false;
-		server->channels[server->channel_count++] = channel;
+		out->count++;
 	}
 	return true;
 }
@@ -272,24 +247,23 @@ static const char *own_id(const struct rlock__waiter *waiter)
 	return rlock__waiter_is_fair(waiter) ? waiter->owner : waiter->hold->id;
 }
 
-static bool make_channels(struct rlock__waiter *waiter, size_t index)
+static bool make_channels(struct rlock__waiter *waiter, size_t index, struct channels *out)
 {
 	struct rlock__server *server = &waiter->servers[index];
 	enum rlock__listening listening = waiter->hold->row->listening;
 	bool is_queued = listening == RLOCK__LISTEN_IN_WAKE_QUEUE && !server->lacks_own_channel;
 	bool has_own = is_queued || listening == RLOCK__LISTEN_AS_OWNER;
 
-	free_channels(server);
 	server->hears_lock = !has_own || (is_queued && server->is_on_guard);
-	server->channels =
-		calloc(3 * waiter->places.at[index].name_count, sizeof(*server->channels));
-	if (server->channels == NULL)
+	out->texts = calloc(3 * waiter->places.at[index].name_count, sizeof(*out->texts));
+	if (out->texts == NULL)
 		return false;
-	if (server->hears_lock && !add_channels(waiter, index, NULL))
+	if (server->hears_lock && !add_channels(waiter, index, "", out))
 		return false;
-	if (server->hears_lock && !server->lacks_own_channel && !add_channels(waiter, index, OURS))
+	if (server->hears_lock && !server->lacks_own_channel &&
+	    !add_channels(waiter, index, OURS, out))
 		return false;
-	return !has_own || add_channels(waiter, index, own_id(waiter));
+	return !has_own || add_channels(waiter, index, own_id(waiter), out);
 }
 
 /* A failure of the subscription is one of its server: that is the connection's error. */
@@ -310,13 +284,19 @@ static enum rlock_status fail_subscription(struct rlock__waiter *waiter, size_t 
 
 static enum rlock_status open_subscription(struct rlock__waiter *waiter, size_t index)
 {
-	struct rlock__server *server = &waiter->servers[index];
+	struct rlock__connection *subscription = waiter->servers[index].subscription;
+	struct channels channels = { 0 };
+	enum rlock_status status;
 
-	if (!make_channels(waiter, index))
-		return rlock__fail_memory(&server->subscription->error);
-	return rlock__subscription_open(server->subscription, server->channels,
-					server->channel_count,
-					rlock__waiter_try_end_ms(waiter, rlock_now_ms()));
+	if (make_channels(waiter, index, &channels))
+		status = rlock__subscription_open(subscription, channels.texts, channels.count,
+						  rlock__waiter_try_end_ms(waiter, rlock_now_ms()));
+	else
+		status = rlock__fail_memory(&subscription->error);
+	while (channels.count > 0)
+		free(channels.texts[--channels.count]);
+	free(channels.texts);
+	return status;
 }
 
 /* Without the right to a channel of its own a waiter is woken by each release, as those of Redisson are. */

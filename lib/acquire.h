@@ -11,8 +11,6 @@
 #include "request.h"
 #include "rlock.h"
 
-struct rlock__text;
-
 /* ---- the state: acquire.c ---- */
 
 #define RLOCK__SINCE_MAX 24
@@ -43,9 +41,7 @@ struct rlock__server {
 	char since
 		[RLOCK__SINCE_MAX]; /* of a slot: since when it has us in its queue, in its words */
 	struct rlock__connection *subscription; /* NULL until the lock was busy */
-	struct rlock__text *channels;           /* of the subscription; NULL: none were needed */
-	size_t channel_count;
-	bool hears_lock; /* the channels of the locks are among them, not only its own */
+	bool hears_lock; /* by the channels of the locks, not only by its own */
 	bool is_on_guard; /* no other waiter finds out for it when the TTL is over, or what Java publishes */
 	bool has_turn_passed; /* of another waiter, which came first: a message has come since */
 	bool lacks_own_channel; /* the user has no right to our own channel: we can't be in the wake queue */

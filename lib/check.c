@@ -496,8 +496,7 @@ static enum answer publish(struct trial *trial, const struct key_right *row, con
 /* Over a connection of its own: one that has subscribed serves nothing else. */
 static enum answer subscribe(struct trial *trial, enum rlock__key key)
 {
-	const struct rlock__text channel = { (char *)trial->keys.of[key].text,
-					     trial->keys.of[key].len };
+	char *const channel = (char *)trial->keys.of[key].text;
 	struct rlock__connection *twin = NULL;
 	enum answer answer = ALLOWED;
 

@@ -6,7 +6,6 @@
 
 #include <stdbool.h>
 
-#include "base/text.h"
 #include "rlock.h"
 
 /* ---- keys and names ---- */

@@ -153,38 +153,30 @@ static bool take_acknowledgement(void *ctx, struct rlock__connection *connection
 }
 
 /* wire: in a cluster old Redissons publish for all nodes, and new ones for those of the slot. */
-void rlock__subscription_begin(struct rlock__connection *connection,
-			       const struct rlock__text *channels, size_t count,
-			       int64_t deadline_ms)
+void rlock__subscription_begin(struct rlock__connection *connection, char *const *channels,
+			       size_t count, int64_t deadline_ms)
 {
 	static const char *const verbs[] = { "SUBSCRIBE", "SSUBSCRIBE" };
 	size_t sorts = rlock__connection_has_cluster(connection) ? 2 : 1, words = count + 1;
 	const char **argv = calloc(words, sizeof(*argv));
-	size_t *lengths = calloc(words, sizeof(*lengths));
 
 	rlock__connection_close(connection);
 	connection->request.unacknowledged = count * sorts;
-	if (argv == NULL || lengths == NULL)
+	if (argv == NULL)
 		connection->request.status = rlock__fail_memory(&connection->error);
-	for (size_t i = 0; argv != NULL && lengths != NULL && i < sorts; i++) {
+	for (size_t i = 0; argv != NULL && i < sorts; i++) {
 		argv[0] = verbs[i];
-		lengths[0] = strlen(verbs[i]);
-		for (size_t j = 0; j < count; j++) {
-			argv[j + 1] = channels[j].text;
-			lengths[j + 1] = channels[j].len;
-		}
-		rlock__request_add(connection, &(struct rlock__command){ .argc = (int)words,
-									 .argv = argv,
-									 .lengths = lengths });
+		for (size_t j = 0; j < count; j++)
+			argv[j + 1] = channels[j];
+		rlock__request_add(connection,
+				   &(struct rlock__command){ .argc = (int)words, .argv = argv });
 	}
 	free(argv);
-	free(lengths);
 	rlock__request_start(connection, false, deadline_ms, take_acknowledgement, NULL);
 }
 
 enum rlock_status rlock__subscription_open(struct rlock__connection *connection,
-					   const struct rlock__text *channels, size_t count,
-					   int64_t deadline_ms)
+					   char *const *channels, size_t count, int64_t deadline_ms)
 {
 	rlock__subscription_begin(connection, channels, count, deadline_ms);
 	return rlock__request_await(connection).status;

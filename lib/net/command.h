@@ -12,7 +12,6 @@
 
 struct redisReply;
 struct rlock__connection;
-struct rlock__text;
 
 /* PING: whether the server answers. */
 enum rlock_status rlock__command_ping(struct rlock__connection *connection);
@@ -33,12 +32,11 @@ bool rlock__command_is_denied(struct rlock__connection *connection, const char *
 
 /* A request to subscribe, over a new stream; an earlier request or subscription ends. It is over, without a reply, when
  * all channels are acknowledged. */
-void rlock__subscription_begin(struct rlock__connection *connection,
-			       const struct rlock__text *channels, size_t count,
-			       int64_t deadline_ms);
+void rlock__subscription_begin(struct rlock__connection *connection, char *const *channels,
+			       size_t count, int64_t deadline_ms);
 /* The same, and wait for its end. */
 enum rlock_status rlock__subscription_open(struct rlock__connection *connection,
-					   const struct rlock__text *channels, size_t count,
+					   char *const *channels, size_t count,
 					   int64_t deadline_ms);
 /*
  * Read what has come. RLOCK_OK, and in how many ms the messages ask for a try: 0 at once, INT64_MAX when none has come;

@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "net/connection.h"
 #include "net/command.h"
 #include "net/topology.h"
@@ -127,7 +126,7 @@ static void check_endless_line(void)
 /* It gets as late for a server that talks all the time as for a silent one. */
 static void check_endless_talk(void)
 {
-	struct rlock__text channel = { "news", 4 };
+	char *const channel = "news";
 	int64_t begun_ms = rlock_now_ms();
 
 	start_unix(0, "");

@@ -5,7 +5,6 @@
 #include <hiredis/hiredis.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "net/connection.h"
 #include "net/command.h"
 #include "rlock.h"
@@ -105,7 +104,7 @@ static void check_scripts(void)
 
 static void check_subscriptions(void)
 {
-	struct rlock__text channels[] = { { "news", 4 }, { "views", 5 } };
+	char *const channels[] = { "news", "views" };
 	int64_t retry_after_ms = 0;
 
 	for (size_t i = 0; i < 2; i++) {
