@@ -155,10 +155,10 @@ bool rlock__waiter_is_fair(const struct rlock__waiter *waiter)
 
 static int64_t held_ms_of(const struct rlock__server *server)
 {
-	if (server->held_since_ms == INT64_MAX)
+	if (server->blocker.held_ms < 0)
 		return -1;
 	/* It may be as much as a number can say, and time has passed since. */
-	return rlock__later(rlock_now_ms(), -server->held_since_ms);
+	return rlock__later(rlock_now_ms() - server->read_ms, server->blocker.held_ms);
 }
 
 bool rlock__waiter_is_subscribed(const struct rlock__server *server)
@@ -173,8 +173,7 @@ static bool needs_subscription(const struct rlock__waiter *waiter, size_t index)
 		server->hears_lock || !server->is_on_guard || rlock__waiter_is_fair(waiter);
 
 	/* A server that was started less than a lease ago publishes nothing when it begins to count. */
-	if (server->status != RLOCK_BUSY || server->state == RLOCK__SERVER_GRANTED_YOUNG ||
-	    server->has_no_channels)
+	if (!server->is_busy || server->is_granted || server->has_no_channels)
 		return false;
 	return !rlock__waiter_is_subscribed(server) || !hears_all;
 }
@@ -184,9 +183,9 @@ static size_t blocker_of(const struct rlock__waiter *waiter)
 	size_t young = waiter->places.count;
 
 	for (size_t i = 0; i < waiter->places.count; i++) {
-		if (waiter->servers[i].status != RLOCK_BUSY)
+		if (!waiter->servers[i].is_busy)
 			continue;
-		if (waiter->servers[i].state != RLOCK__SERVER_GRANTED_YOUNG)
+		if (!waiter->servers[i].is_granted)
 			return i;
 		young = i;
 	}
@@ -359,7 +358,7 @@ static enum rlock_status subscribe(struct rlock__waiter *waiter, bool *is_new_ou
 		}
 		if (status != RLOCK_OK)
 			failure = status;
-		else if (server->status == RLOCK_BUSY)
+		else if (server->is_busy)
 			is_one_ready = true;
 	}
 	return is_one_ready ? RLOCK_OK : failure;
@@ -367,34 +366,12 @@ static enum rlock_status subscribe(struct rlock__waiter *waiter, bool *is_new_ou
 
 /* ---- sleep ---- */
 
-/* Its name, if it is too young to grant the lock; else NULL. */
-static const char *young_server(const struct rlock__waiter *waiter, size_t index)
-{
-	if (waiter->servers[index].state != RLOCK__SERVER_GRANTED_YOUNG)
-		return NULL;
-	return waiter->places.at[index].connection->error.server;
-}
-
 static void report_wait(struct rlock__waiter *waiter)
 {
-	size_t index = blocker_of(waiter);
-	const struct rlock__server *server = &waiter->servers[index];
-	const struct rlock_blocker blocker = {
-		.name_index = server->name_index,
-		.ttl_ms = server->ttl_ms,
-		.held_ms = held_ms_of(server),
-		.permits = waiter->hold->acquired[server->name_index].total,
-		.position = server->position,
-		.is_waiter = server->state == RLOCK__SERVER_QUEUED ||
-			     server->state == RLOCK__SERVER_BEHIND_WRITER,
-		.young_server = young_server(waiter, index),
-		.owner = server->owner,
-		.owner_len = server->owner_len,
-		.note = server->note,
-		.note_len = server->note_len,
-		.process = server->process,
-	};
+	const struct rlock__server *server = &waiter->servers[blocker_of(waiter)];
+	struct rlock_blocker blocker = server->blocker;
 
+	blocker.held_ms = held_ms_of(server);
 	waiter->report_at_ms =
 		waiter->request->on_wait_again_ms > 0
 			? rlock__later(rlock_now_ms(), waiter->request->on_wait_again_ms)
@@ -406,22 +383,22 @@ static void report_wait(struct rlock__waiter *waiter)
 static bool is_out_of_date(const struct rlock__waiter *waiter)
 {
 	const struct rlock_request *request = waiter->request;
-	const struct rlock__server *server = &waiter->servers[blocker_of(waiter)];
+	const struct rlock_blocker *blocker = &waiter->servers[blocker_of(waiter)].blocker;
 
 	return waiter->tried_ms < waiter->report_at_ms && request->has_ended != NULL &&
-	       server->process.pid != 0 && request->has_ended(request->ctx, &server->process);
+	       blocker->process.pid != 0 && request->has_ended(request->ctx, &blocker->process);
 }
 
 /* Until the lock's TTL is over, or the server wants another try; with jitter, so that waiters do not act in step. */
 static int64_t sleep_ms_of(const struct rlock__server *server)
 {
-	int64_t sleep_ms = rlock__sooner(server->ttl_ms, SLEEP_MAX_MS) + 1;
+	int64_t sleep_ms = rlock__sooner(server->blocker.ttl_ms, SLEEP_MAX_MS) + 1;
 	int64_t retry_after_ms = rlock__sooner(server->retry_after_ms, SLEEP_MAX_MS);
 	int64_t retry_ms = retry_after_ms + rlock__jitter_ms(retry_after_ms / RETRY_JITTER_DIVISOR);
 
-	if (server->ttl_ms < 0)
+	if (server->blocker.ttl_ms < 0)
 		sleep_ms = SLEEP_NO_TTL_MS;
-	if (retry_after_ms >= 0 && server->state == RLOCK__SERVER_QUEUED)
+	if (retry_after_ms >= 0 && server->blocker.ttl_ms == RLOCK__TTL_FREE)
 		sleep_ms = retry_after_ms;
 	else if (retry_after_ms >= 0)
 		sleep_ms = server->is_on_guard ? rlock__sooner(sleep_ms, retry_ms) : retry_ms;
@@ -438,7 +415,7 @@ static int64_t sleep_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 	int64_t end_ms = waiter->deadline_ms;
 
 	for (size_t i = 0; i < waiter->places.count; i++) {
-		if (waiter->servers[i].status == RLOCK_BUSY)
+		if (waiter->servers[i].is_busy)
 			end_ms = rlock__sooner(end_ms, now_ms + sleep_ms_of(&waiter->servers[i]));
 		if (rlock__connection_has_sentinels(waiter->places.at[i].connection))
 			end_ms = rlock__sooner(
@@ -466,7 +443,8 @@ static enum rlock_status drain(struct rlock__waiter *waiter, const struct pollfd
 		if (status != RLOCK_OK)
 			return fail_subscription(waiter, i, status);
 		*retry_after_ms_out = rlock__sooner(*retry_after_ms_out, retry_after_ms);
-		if (retry_after_ms == 0 && server->state == RLOCK__SERVER_QUEUED)
+		if (retry_after_ms == 0 && server->is_busy &&
+		    server->blocker.ttl_ms == RLOCK__TTL_FREE)
 			server->has_turn_passed = true;
 	}
 	return RLOCK_OK;
@@ -482,7 +460,7 @@ static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
 	for (size_t i = 0; i < count; i++) {
 		const struct rlock__server *server = &waiter->servers[i];
 		/* In a slot that is not busy there is nothing to wait for. */
-		bool is_awaited = server->status == RLOCK_BUSY || !waiter->places.are_slots;
+		bool is_awaited = server->is_busy || !waiter->places.are_slots;
 		int fd = is_awaited && rlock__waiter_is_subscribed(server)
 				 ? server->subscription->session.stream.fd
 				 : -1;
@@ -543,8 +521,7 @@ static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
 static bool has_more_to_remove(const struct rlock__waiter *waiter)
 {
 	for (size_t i = 0; i < waiter->places.count; i++)
-		if (waiter->servers[i].status == RLOCK_BUSY &&
-		    waiter->servers[i].retry_after_ms == 0)
+		if (waiter->servers[i].is_busy && waiter->servers[i].retry_after_ms == 0)
 			return true;
 	return false;
 }
@@ -602,9 +579,7 @@ static bool has_lost_reply(const struct rlock__waiter *waiter)
 static bool will_pass(const struct rlock__waiter *waiter)
 {
 	for (size_t i = 0; i < waiter->places.count; i++)
-		if (waiter->servers[i].was_deposed ||
-		    (waiter->servers[i].status == RLOCK_ENET &&
-		     waiter->places.at[i].connection->error.will_pass))
+		if (waiter->servers[i].will_pass)
 			return true;
 	return false;
 }
@@ -678,7 +653,7 @@ static bool is_contended(const struct rlock__waiter *waiter)
 	if (waiter->places.are_slots || waiter->tries_contended >= CONTENDED_TRIES_MAX)
 		return false;
 	for (size_t i = 0; i < waiter->places.count; i++)
-		if (waiter->servers[i].state == RLOCK__SERVER_GRANTED)
+		if (waiter->servers[i].is_granted && !waiter->servers[i].is_busy)
 			return true;
 	return false;
 }
@@ -710,12 +685,12 @@ static enum rlock_status wait_turn(struct rlock__waiter *waiter)
 
 static bool is_held_by_ancestor(const struct rlock__waiter *waiter)
 {
-	const struct rlock__server *server = &waiter->servers[blocker_of(waiter)];
+	const struct rlock_blocker *blocker = &waiter->servers[blocker_of(waiter)].blocker;
 	const struct rlock_request *request = waiter->request;
 
 	return request->is_ancestor != NULL && request->kind != RLOCK_SEMAPHORE &&
-	       server->state == RLOCK__SERVER_HELD && server->process.pid != 0 &&
-	       request->is_ancestor(request->ctx, &server->process);
+	       !blocker->is_waiter && blocker->process.pid != 0 &&
+	       request->is_ancestor(request->ctx, &blocker->process);
 }
 
 static enum rlock_status wait_loop(struct rlock__waiter *waiter)
@@ -742,11 +717,11 @@ static enum rlock_status wait_loop(struct rlock__waiter *waiter)
 
 /* For a busy lock of which no owner is known. */
 static void fail_without_owner(const struct rlock__waiter *waiter, struct rlock__error *error,
-			       const struct rlock__server *server)
+			       const struct rlock_blocker *blocker)
 {
-	int64_t total = waiter->hold->acquired[server->name_index].total;
+	int64_t total = blocker->permits;
 
-	if (server->state == RLOCK__SERVER_QUEUED)
+	if (blocker->is_waiter)
 		(void)rlock__fail(error, RLOCK_BUSY, "kept for the next waiter");
 	else
 		(void)rlock__fail(error, RLOCK_BUSY,
@@ -759,16 +734,13 @@ static void fail_without_owner(const struct rlock__waiter *waiter, struct rlock_
 #define PERMITS_SHOWN_MAX 96
 
 /* Of a semaphore all permits are counted, and one holder is named. */
-static const char *print_permits(const struct rlock__waiter *waiter,
-				 const struct rlock__server *server, const char *how,
+static const char *print_permits(const struct rlock_blocker *blocker, const char *how,
 				 char out[PERMITS_SHOWN_MAX])
 {
-	int64_t total = waiter->hold->acquired[server->name_index].total;
-
-	if (waiter->request->kind != RLOCK_SEMAPHORE || server->state != RLOCK__SERVER_HELD ||
-	    total < 2)
+	if (blocker->is_waiter || blocker->permits < 2)
 		return how;
-	(void)snprintf(out, PERMITS_SHOWN_MAX, "%" PRId64 " permits in all, one %s", total, how);
+	(void)snprintf(out, PERMITS_SHOWN_MAX, "%" PRId64 " permits in all, one %s",
+		       blocker->permits, how);
 	return out;
 }
 
@@ -777,33 +749,33 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 	struct rlock__error *error = &waiter->conn->error;
 	size_t index = blocker_of(waiter);
 	const struct rlock__server *server = &waiter->servers[index];
-	int64_t kept_until_ms = rlock_owner_kept_until_ms(server->owner, server->owner_len);
+	const struct rlock_blocker *blocker = &server->blocker;
+	int64_t kept_until_ms = rlock_owner_kept_until_ms(blocker->owner, blocker->owner_len);
 	const char *how = waiter->is_behind_ancestor ? "held by an ancestor of this process,"
-			  : server->state == RLOCK__SERVER_QUEUED ? "kept for the next waiter,"
-			  : server->state == RLOCK__SERVER_BEHIND_WRITER
-				  ? "held by readers, and next is"
+			  : blocker->ttl_ms == RLOCK__TTL_FREE    ? "kept for the next waiter,"
+			  : blocker->ttl_ms == RLOCK__TTL_READERS ? "held by readers, and next is"
 			  : kept_until_ms >= 0 ? "kept by --at-least, its job has ended:"
 					       : "held by";
 	char permits[PERMITS_SHOWN_MAX], owner[RLOCK_OWNER_MAX], note[RLOCK_NOTE_MAX + 64];
 
 	rlock__conn_copy_error(waiter->conn, index);
-	(void)rlock_escape(server->owner, server->owner_len, owner, sizeof(owner));
-	(void)rlock_escape(server->note, server->note_len, note, sizeof(note));
-	if (server->state == RLOCK__SERVER_GRANTED_YOUNG)
+	(void)rlock_escape(blocker->owner, blocker->owner_len, owner, sizeof(owner));
+	(void)rlock_escape(blocker->note, blocker->note_len, note, sizeof(note));
+	if (blocker->young_server != NULL)
 		(void)rlock__fail(error, RLOCK_BUSY,
 				  "%s was started less than a lease ago, and may have lost the "
 				  "lock of another owner: it grants a lock when a lease has passed",
 				  error->server);
-	else if (server->owner_len == 0 && (server->state == RLOCK__SERVER_QUEUED ||
-					    waiter->request->kind == RLOCK_SEMAPHORE))
-		fail_without_owner(waiter, error, server);
+	else if (blocker->owner_len == 0 &&
+		 (blocker->ttl_ms == RLOCK__TTL_FREE || waiter->request->kind == RLOCK_SEMAPHORE))
+		fail_without_owner(waiter, error, blocker);
 	else
-		(void)rlock__reply_fail_held(error, print_permits(waiter, server, how, permits),
-					     note, owner);
-	error->name_index = server->name_index;
-	error->process = server->process;
-	error->has_holder = server->state != RLOCK__SERVER_GRANTED_YOUNG;
-	if (server->state == RLOCK__SERVER_HELD)
+		(void)rlock__reply_fail_held(error, print_permits(blocker, how, permits), note,
+					     owner);
+	error->name_index = blocker->name_index;
+	error->process = blocker->process;
+	error->has_holder = blocker->young_server == NULL;
+	if (!blocker->is_waiter)
 		error->held_ms = held_ms_of(server);
 	return waiter->is_behind_ancestor ? RLOCK_EDEADLOCK : RLOCK_BUSY;
 }

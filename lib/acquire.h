@@ -15,23 +15,18 @@
 
 #define RLOCK__SINCE_MAX 24
 
-/* How one server answered the last try. */
-enum rlock__server_state {
-	RLOCK__SERVER_UNKNOWN, /* no reply, an error, or the try did not come to it */
-	RLOCK__SERVER_HELD,    /* another owner holds the lock */
-	RLOCK__SERVER_QUEUED,  /* no owner holds it, but another waiter comes first */
-	RLOCK__SERVER_BEHIND_WRITER, /* readers hold it, and we could, but a writer that waits comes first */
-	RLOCK__SERVER_GRANTED, /* it is ours there, whatever else the reply said */
-	RLOCK__SERVER_GRANTED_YOUNG, /* it is, but does not count: the server may have lost another owner's lock */
-};
+/* In the place of a TTL, as struct rlock_blocker has it. */
+#define RLOCK__TTL_FREE (-2)
+#define RLOCK__TTL_READERS (-3)
 
 /*
- * The state of one place in an acquisition. What all tries together may have left there does not follow from its
- * state.
+ * The state of one place in an acquisition. What all tries together may have left there does not follow from the last
+ * one.
  */
 struct rlock__server {
-	enum rlock_status status; /* of the last try */
-	enum rlock__server_state state;
+	bool is_granted; /* by the last try: it is ours there, whatever else the reply said */
+	bool is_busy; /* after the last try: it does not count there, and blocker says why; a young server may have granted it */
+	bool will_pass; /* the last try failed by what mends itself */
 	unsigned
 		tried_streams; /* on which of its streams the user's rights were tried; 0: on none */
 	bool was_denied;       /* it answered that it can't serve us now */
@@ -48,15 +43,10 @@ struct rlock__server {
 	bool has_no_channels; /* a proxy, which knows no SUBSCRIBE: each of its tries is due by the clock */
 	int64_t retry_after_ms; /* by when the server wants another try, from now; 0: at once; -1: no wish */
 	int64_t kept_since_ms; /* the lock is kept for us there, while another slot or server does not grant it; 0: not since it was busy */
-	int64_t ttl_ms;
-	int64_t held_since_ms; /* by that owner, on our clock; INT64_MAX: it is not known */
-	size_t position;       /* of ours in the queue of a fair lock, from 1 on; 0: in none */
-	size_t name_index;
-	char owner[RLOCK_OWNER_MAX]; /* of the lock, or the waiter that comes first */
-	size_t owner_len;
-	char note[RLOCK_NOTE_MAX];
-	size_t note_len;
-	struct rlock_process process;
+	struct rlock_blocker
+		blocker; /* as the last reply had it that said busy, with owner and note of these: */
+	char owner[RLOCK_OWNER_MAX], note[RLOCK_NOTE_MAX];
+	int64_t read_ms; /* when that reply was read */
 };
 
 struct rlock__waiter {

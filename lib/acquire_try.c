@@ -34,9 +34,6 @@ enum acquire_result {
 };
 
 #define VALUES_PER_NAME 3
-/* In the place of a TTL. */
-#define FREE (-2)
-#define HELD_BY_READERS (-3)
 #define COUNTER_SHOWN_MAX 256
 
 static struct rlock_name text_of(const redisReply *reply)
@@ -152,7 +149,7 @@ static enum rlock_status read_short_grant(struct rlock__waiter *waiter, size_t i
 	struct rlock__acquired *acquired = &hold->acquired[name_index];
 	char slot[32];
 
-	waiter->servers[index].state = RLOCK__SERVER_GRANTED;
+	waiter->servers[index].is_granted = true;
 	(void)snprintf(slot, sizeof(slot), "%lld", reply->integer);
 	if (waiter->places.at[index].name_count != 1 || waiter->request->issue_token ||
 	    (!is_semaphore(waiter) && reply->integer != ACQUIRE_DONE) ||
@@ -167,13 +164,13 @@ static enum rlock_status read_short_grant(struct rlock__waiter *waiter, size_t i
 }
 
 static enum rlock_status read_granted(struct rlock__waiter *waiter, size_t index,
-				      const redisReply *reply)
+				      const char *server_name, const redisReply *reply)
 {
 	struct rlock__server *server = &waiter->servers[index];
 	size_t name_count = waiter->places.at[index].name_count;
 	size_t last = 1 + VALUES_PER_NAME * name_count;
 
-	server->state = RLOCK__SERVER_GRANTED;
+	server->is_granted = true;
 	if (reply->elements != last + 1 || reply->element[last]->type != REDIS_REPLY_INTEGER)
 		return RLOCK_ESERVER;
 	for (size_t i = 0; i < name_count; i++)
@@ -182,15 +179,13 @@ static enum rlock_status read_granted(struct rlock__waiter *waiter, size_t index
 			return RLOCK_ESERVER;
 	if (reply->element[last]->integer == 0)
 		return RLOCK_OK;
-	server->state = RLOCK__SERVER_GRANTED_YOUNG;
-	server->ttl_ms = reply->element[last]->integer;
+	server->is_busy = true;
 	server->retry_after_ms = -1;
-	server->held_since_ms = INT64_MAX;
-	server->position = 0;
-	server->name_index = 0;
-	server->owner_len = 0;
-	server->note_len = 0;
-	server->process = (struct rlock_process){ 0 };
+	server->blocker = (struct rlock_blocker){ .ttl_ms = reply->element[last]->integer,
+						  .held_ms = -1,
+						  .young_server = server_name,
+						  .owner = "",
+						  .note = "" };
 	return RLOCK_BUSY;
 }
 
@@ -215,30 +210,35 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 {
 	redisReply *const *element = reply->element;
 	struct rlock__server *server = &waiter->servers[index];
+	struct rlock_blocker *blocker = &server->blocker;
 	struct rlock_name note;
 
 	if (!is_busy_reply(reply, is_semaphore(waiter)))
 		return RLOCK_ESERVER;
-	server->name_index = name_index;
-	server->ttl_ms = element[2]->integer;
-	server->state = element[2]->integer == FREE              ? RLOCK__SERVER_QUEUED
-			: element[2]->integer == HELD_BY_READERS ? RLOCK__SERVER_BEHIND_WRITER
-								 : RLOCK__SERVER_HELD;
-	server->owner_len = copy_text(text_of(element[3]), server->owner, sizeof(server->owner));
-	note = rlock__hold_note_read(text_of(element[3]), text_of(element[4]), &server->process);
-	server->note_len = copy_text(note, server->note, sizeof(server->note));
+	if (is_semaphore(waiter))
+		set_total(waiter, name_index, element[10]->integer);
+	server->is_busy = true;
+	server->read_ms = rlock_now_ms();
+	blocker->name_index = name_index;
+	blocker->ttl_ms = element[2]->integer;
+	blocker->held_ms = element[8]->integer;
+	blocker->permits = waiter->hold->acquired[name_index].total;
+	/* Of a waiter far back it is not looked for at each try. */
+	if (element[9]->integer >= 0)
+		blocker->position = (size_t)element[9]->integer;
+	blocker->is_waiter =
+		blocker->ttl_ms == RLOCK__TTL_FREE || blocker->ttl_ms == RLOCK__TTL_READERS;
+	blocker->young_server = NULL;
+	blocker->owner = server->owner;
+	blocker->owner_len = copy_text(text_of(element[3]), server->owner, sizeof(server->owner));
+	note = rlock__hold_note_read(text_of(element[3]), text_of(element[4]), &blocker->process);
+	blocker->note = server->note;
+	blocker->note_len = copy_text(note, server->note, sizeof(server->note));
 	server->retry_after_ms = element[5]->integer < 0 ? -1 : element[5]->integer;
 	(void)copy_text(text_of(element[6]), server->since, sizeof(server->since));
 	server->has_turn_passed = false;
 	server->kept_since_ms = 0;
 	server->is_on_guard = server->lacks_own_channel || element[7]->integer != 0;
-	server->held_since_ms =
-		element[8]->integer < 0 ? INT64_MAX : rlock_now_ms() - element[8]->integer;
-	/* Of a waiter far back it is not looked for at each try. */
-	if (element[9]->integer >= 0)
-		server->position = (size_t)element[9]->integer;
-	if (is_semaphore(waiter))
-		set_total(waiter, name_index, element[10]->integer);
 	/* The clock of the server that replies first orders the waiters on all of them. */
 	if (waiter->since[0] == '\0') {
 		(void)copy_text(text_of(element[6]), waiter->since, sizeof(waiter->since));
@@ -274,7 +274,7 @@ static enum rlock_status read_reply(void *ctx, struct rlock__connection *connect
 	if (is_short_grant(reply))
 		return read_short_grant(waiter, index, reply);
 	if (is_grant(reply))
-		return read_granted(waiter, index, reply);
+		return read_granted(waiter, index, connection->error.server, reply);
 	if (!rlock__reply_has_integers(reply, 1) || reply->elements < 2 ||
 	    !rlock__reply_read_index(&waiter->places.at[index], reply->element[1], &name_index))
 		return RLOCK_ESERVER;
@@ -472,108 +472,32 @@ static const struct rlock__script *make_return(const void *ctx, size_t index,
 
 /* ---- undo ---- */
 
-static bool is_granted_at(const struct rlock__server *server)
+/* Write a release without waiting for the reply, and close the stream. */
+static void release_unheard(struct rlock__waiter *waiter, size_t index)
 {
-	return server->state == RLOCK__SERVER_GRANTED ||
-	       server->state == RLOCK__SERVER_GRANTED_YOUNG;
-}
-
-/*
- * The login was denied, but the try behind it in the same write was carried out, as the default user or in another
- * database: undo it on that stream.
- */
-static void undo_stray(struct rlock__waiter *waiter, size_t index)
-{
-	struct rlock__connection *connection = waiter->places.at[index].connection;
 	struct rlock__args args;
 	const struct rlock__script *script = make_release(waiter, index, &args);
 
-	rlock__events_set_masked(&waiter->conn->events, true);
-	(void)rlock__call_run(connection, script, true, &args, rlock_now_ms() + UNDO_MS);
-	rlock__events_set_masked(&waiter->conn->events, false);
+	rlock__call_fire_and_forget(waiter->places.at[index].connection, script, &args);
 	rlock__args_free(&args);
-	rlock__connection_close(connection);
-}
-
-/* Undo what the chosen servers have, and wait for the replies. */
-static void undo_on(struct rlock__waiter *waiter, rlock__args_fn make,
-		    const bool is_chosen[RLOCK_SERVERS_MAX])
-{
-	int64_t end_ms = rlock_now_ms() + UNDO_MS;
-	struct rlock__broadcast broadcast;
-
-	rlock__broadcast_init(&broadcast, &waiter->places, NULL, NULL);
-	for (size_t i = 0; i < waiter->places.count; i++) {
-		if (!is_chosen[i])
-			continue;
-		waiter->servers[i].may_be_held = true;
-		rlock__broadcast_begin(&broadcast, i, make, waiter, end_ms);
-	}
-	(void)rlock__broadcast_await(&broadcast, 0, end_ms);
-	for (size_t i = 0; i < waiter->places.count; i++)
-		if (broadcast.answers[i].is_over && broadcast.answers[i].status == RLOCK_OK)
-			waiter->servers[i].may_be_held = false;
-	rlock__broadcast_free(&broadcast);
-}
-
-/* Some servers granted the lock, and others did not. Positions in a queue are kept. */
-static void undo_granted(struct rlock__waiter *waiter)
-{
-	bool is_granted[RLOCK_SERVERS_MAX] = { false };
-	int64_t now_ms = rlock_now_ms();
-
-	for (size_t i = 0; i < waiter->places.count; i++)
-		is_granted[i] = is_granted_at(&waiter->servers[i]);
-	undo_on(waiter, make_return, is_granted);
-	for (size_t i = 0; i < waiter->places.count; i++) {
-		struct rlock__server *server = &waiter->servers[i];
-		bool is_kept = is_granted[i] && kept_ms(waiter, i, now_ms) > 0;
-
-		if (!is_granted[i])
-			continue;
-		server->may_be_queued |= is_kept || rlock__waiter_is_fair(waiter);
-		if (is_kept && server->kept_since_ms == 0)
-			server->kept_since_ms = now_ms;
-	}
-}
-
-/*
- * The lock was acquired without those servers that have us in their queue: leave it there. On a server that has not
- * replied yet the release does that.
- */
-static void leave_queues(struct rlock__waiter *waiter, const struct rlock__broadcast *broadcast)
-{
-	bool is_queued[RLOCK_SERVERS_MAX] = { false }, is_one_open = false;
-
-	for (size_t i = 0; i < waiter->places.count; i++) {
-		const struct rlock__server *server = &waiter->servers[i];
-
-		is_queued[i] = server->may_be_queued && server->status == RLOCK_BUSY &&
-			       !is_granted_at(server);
-		is_one_open = is_one_open || !broadcast->answers[i].is_over;
-	}
-	/* The lock is ours: nothing comes after this that would undo the rest. */
-	rlock__events_set_masked(&waiter->conn->events, true);
-	undo_on(waiter, make_release, is_queued);
-	rlock__events_set_masked(&waiter->conn->events, false);
-	if (!is_one_open)
-		waiter->hold->queued_owner[0] = '\0';
 }
 
 static void leave_server(struct rlock__waiter *waiter, size_t index)
 {
 	struct rlock__connection *connection = waiter->places.at[index].connection;
 	struct rlock__args args;
-	const struct rlock__script *script = make_release(waiter, index, &args);
+	const struct rlock__script *script;
 
+	if (rlock__connection_is_open(connection)) {
+		release_unheard(waiter, index);
+		return;
+	}
 	/*
-	 * Where the stream was closed, the server denied the last try because it is full, say, and gets the request over a
-	 * new stream. If it can't be reached, that does not take long.
+	 * The stream was closed, since the server denied the last try because it is full, say: it gets the request over a
+	 * new one. If it can't be reached, that does not take long.
 	 */
-	if (rlock__connection_is_open(connection))
-		rlock__call_fire_and_forget(connection, script, &args);
-	else
-		(void)rlock__call_run(connection, script, true, &args, rlock_now_ms() + LEAVE_MS);
+	script = make_release(waiter, index, &args);
+	(void)rlock__call_run(connection, script, true, &args, rlock_now_ms() + LEAVE_MS);
 	rlock__args_free(&args);
 }
 
@@ -590,52 +514,93 @@ void rlock__acquire_leave(struct rlock__waiter *waiter)
 	rlock__events_set_masked(&waiter->conn->events, false);
 }
 
-/* An earlier try reached more slots than this one, and may be queued or granted there: leave these slots. */
-static void leave_further_slots(struct rlock__waiter *waiter,
-				const struct rlock__broadcast *broadcast)
+/* What a place is sent after a try, and waited for; NULL: nothing. */
+static rlock__args_fn undo_of(const struct rlock__waiter *waiter,
+			      const struct rlock__broadcast *broadcast, size_t index,
+			      bool is_acquired)
 {
-	bool is_further[RLOCK_SERVERS_MAX] = { false };
+	const struct rlock__server *server = &waiter->servers[index];
 
-	for (size_t i = 0; i < waiter->places.count; i++) {
-		const struct rlock__server *server = &waiter->servers[i];
-
-		is_further[i] = !broadcast->answers[i].is_sent &&
-				(server->may_be_queued || server->may_be_held);
-	}
-	undo_on(waiter, make_release, is_further);
-	for (size_t i = 0; i < waiter->places.count; i++) {
-		struct rlock__server *server = &waiter->servers[i];
-
-		if (!is_further[i])
-			continue;
-		server->may_be_queued = server->may_be_held;
-		server->since[0] = '\0';
-	}
+	/* Without those servers that have us in their queue: leave it there. */
+	if (is_acquired)
+		return server->may_be_queued && server->is_busy && !server->is_granted
+			       ? make_release
+			       : NULL;
+	if (server->is_granted)
+		return make_return;
+	/* An earlier try reached more slots than this one, and may be queued or granted there. */
+	if (!broadcast->answers[index].is_sent && (server->may_be_queued || server->may_be_held))
+		return make_release;
+	return NULL;
 }
 
-/* Too few servers granted the lock. Those without a reply may have granted it since. */
-static void undo(struct rlock__waiter *waiter, const struct rlock__broadcast *broadcast)
+static void undo(struct rlock__waiter *waiter, const struct rlock__broadcast *broadcast,
+		 bool is_acquired)
 {
-	undo_granted(waiter);
-	leave_further_slots(waiter, broadcast);
-	if (waiter->places.count == 1)
-		return;
+	int64_t now_ms = rlock_now_ms(), end_ms = now_ms + UNDO_MS;
+	rlock__args_fn makes[RLOCK_SERVERS_MAX];
+	struct rlock__broadcast undoing;
+
+	rlock__broadcast_init(&undoing, &waiter->places, NULL, NULL);
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		makes[i] = undo_of(waiter, broadcast, i, is_acquired);
+		if (makes[i] != NULL)
+			rlock__broadcast_begin(&undoing, i, makes[i], waiter, end_ms);
+	}
+	(void)rlock__broadcast_await(&undoing, 0, end_ms);
 	for (size_t i = 0; i < waiter->places.count; i++) {
 		struct rlock__server *server = &waiter->servers[i];
+		bool is_kept = makes[i] == make_return && kept_ms(waiter, i, now_ms) > 0;
 
-		if (!server->may_be_held || is_granted_at(server))
+		if (makes[i] == NULL)
 			continue;
-		if (rlock__connection_is_open(waiter->places.at[i].connection)) {
-			leave_server(waiter, i);
-			server->may_be_held = server->may_be_queued = false;
+		server->may_be_held =
+			!undoing.answers[i].is_over || undoing.answers[i].status != RLOCK_OK;
+		if (makes[i] == make_return) {
+			server->may_be_queued |= is_kept || rlock__waiter_is_fair(waiter);
+		} else {
+			server->may_be_queued = server->may_be_held;
+			server->since[0] = '\0';
 		}
+		if (is_kept && server->kept_since_ms == 0)
+			server->kept_since_ms = now_ms;
+	}
+	rlock__broadcast_free(&undoing);
+}
+
+/* Nothing comes after this that would undo the rest. */
+static void leave_queues(struct rlock__waiter *waiter, const struct rlock__broadcast *broadcast)
+{
+	bool is_one_open = false;
+
+	rlock__events_set_masked(&waiter->conn->events, true);
+	undo(waiter, broadcast, true);
+	rlock__events_set_masked(&waiter->conn->events, false);
+	for (size_t i = 0; i < waiter->places.count; i++)
+		is_one_open = is_one_open || !broadcast->answers[i].is_over;
+	/* Where a server has not replied yet the release leaves its queue. */
+	if (!is_one_open)
+		waiter->hold->queued_owner[0] = '\0';
+}
+
+/* Servers without a reply may have granted the lock since; of a single one the next try finds out. */
+static void leave_silent(struct rlock__waiter *waiter)
+{
+	for (size_t i = 0; waiter->places.count > 1 && i < waiter->places.count; i++) {
+		struct rlock__server *server = &waiter->servers[i];
+
+		if (!server->may_be_held || server->is_granted ||
+		    !rlock__connection_is_open(waiter->places.at[i].connection))
+			continue;
+		release_unheard(waiter, i);
+		server->may_be_held = server->may_be_queued = false;
 	}
 }
 
 /* ---- the try ---- */
 
 /* The server says that a key is denied, and not which one: the first name at whose key the user may not look. */
-static void find_denied_name(struct rlock__waiter *waiter)
+static void find_denied_name(struct rlock__waiter *waiter, const struct rlock__broadcast *broadcast)
 {
 	for (size_t i = 0; i < waiter->places.count; i++) {
 		const struct rlock__place *place = &waiter->places.at[i];
@@ -643,7 +608,7 @@ static void find_denied_name(struct rlock__waiter *waiter)
 		for (size_t k = 0; k < place->name_count; k++) {
 			const struct rlock__keys *keys = &waiter->hold->keys[place->names[k]];
 
-			if (waiter->servers[i].status != RLOCK_EACL ||
+			if (broadcast->answers[i].status != RLOCK_EACL ||
 			    !rlock__connection_is_open(place->connection) ||
 			    !rlock__command_is_denied(place->connection, "EXISTS",
 						      keys->of[RLOCK__KEY_LOCK].text))
@@ -706,7 +671,7 @@ static enum rlock_status send_try(struct rlock__waiter *waiter, struct rlock__br
 	enum rlock_status status;
 
 	for (size_t i = 0; i < waiter->places.count; i++)
-		waiter->servers[i].state = RLOCK__SERVER_UNKNOWN;
+		waiter->servers[i].is_granted = waiter->servers[i].is_busy = false;
 	if (waiter->places.are_slots)
 		return send_slots(waiter, broadcast, end_ms);
 	rlock__broadcast_begin_all(broadcast, make_try, waiter, end_ms);
@@ -722,22 +687,23 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 			  const struct rlock__answer *answer)
 {
 	struct rlock__server *server = &waiter->servers[index];
-	bool is_answer =
-		answer->is_over && answer->status >= 0 && answer->status != RLOCK_CANCELLED;
+	bool is_granted = answer->is_over && answer->status == RLOCK_OK;
+	bool is_answer = is_granted || server->is_busy;
 	bool was_sent = answer->is_sent && (!answer->is_over || answer->result.was_sent);
 	bool will_wait = waiter->request->wait_ms != 0;
 
-	server->status = answer->is_over ? answer->status : RLOCK_ENET;
 	server->was_deposed = false;
+	server->will_pass = answer->is_over && answer->status == RLOCK_ENET &&
+			    waiter->places.at[index].connection->error.will_pass;
 	/* Before it answers so, a script has tried them. */
-	if (server->status == RLOCK_OK || server->status == RLOCK_BUSY)
+	if (is_answer)
 		server->tried_streams = waiter->places.at[index].connection->session.streams;
 	server->was_denied = answer->is_over && answer->result.was_denied;
 	if (is_answer)
 		server->may_be_held = false;
 	else
 		server->may_be_held = server->may_be_held || was_sent;
-	if (server->status == RLOCK_OK)
+	if (is_granted)
 		server->may_be_queued = false;
 	else
 		server->may_be_queued = server->may_be_queued || (will_wait && was_sent);
@@ -808,8 +774,9 @@ static enum rlock_status acknowledge(struct rlock__waiter *waiter,
 	for (size_t i = 0; i < waiter->places.count; i++) {
 		if (!broadcast->answers[i].was_deposed)
 			continue;
-		waiter->servers[i].state = RLOCK__SERVER_UNKNOWN;
+		waiter->servers[i].is_granted = false;
 		waiter->servers[i].may_be_held = waiter->servers[i].was_deposed = true;
+		waiter->servers[i].will_pass = true;
 	}
 	return status;
 }
@@ -839,8 +806,12 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 	for (size_t i = 0; i < waiter->places.count; i++) {
 		const struct rlock__result *result = &broadcast.answers[i].result;
 
+		/*
+		 * The login was denied, but the try behind it in the same write was carried out, as the default user or in
+		 * another database: undo it on that stream.
+		 */
 		if (result->status < 0 && result->reply != NULL)
-			undo_stray(waiter, i);
+			release_unheard(waiter, i);
 	}
 	if (status == RLOCK_OK)
 		status = check_names_are_there(waiter, &broadcast, sent_ms);
@@ -855,8 +826,9 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 	} else {
 		/* Before anything is undone, by which its stream may be closed. */
 		if (status == RLOCK_EACL && waiter->request->name_count > 1)
-			find_denied_name(waiter);
-		undo(waiter, &broadcast);
+			find_denied_name(waiter, &broadcast);
+		undo(waiter, &broadcast, false);
+		leave_silent(waiter);
 	}
 	rlock__broadcast_free(&broadcast);
 	return status;
