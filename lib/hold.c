@@ -3,15 +3,13 @@
  * Each new id is unlike any other, and an owner that users choose has to fit in.
  */
 #include <assert.h>
-#include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -277,37 +275,24 @@ int64_t rlock_owner_kept_until_ms(const char *owner, size_t len)
 #define BOOT_DIGITS 16
 #define WORD_MAX 64 /* more than the word has */
 
-/* Whether a number in this base, and then that byte, are next; cursor is put behind both. */
-static bool read_number(const char **cursor, int base, char next, uint64_t *out)
-{
-	char *end;
-
-	if (!isxdigit((unsigned char)**cursor))
-		return false;
-	*out = strtoull(*cursor, &end, base);
-	if (*end != next)
-		return false;
-	*cursor = end + 1;
-	return true;
-}
-
 /* How long that word is, with its blank; 0: the text does not begin with one. */
 static size_t read_process(struct rlock_name text, struct rlock_process *out)
 {
-	char word[WORD_MAX];
-	const char *cursor = word;
-	uint64_t pid;
+	char word[WORD_MAX], boot[17], pid_namespace[21], pid[21], sign[2];
+	int len = 0;
 
 	(void)snprintf(word, sizeof(word), "%.*s", (int)text.len, text.text);
-	if (strspn(word, "0123456789abcdef") != BOOT_DIGITS ||
-	    !read_number(&cursor, 16, '.', &out->boot) ||
-	    !read_number(&cursor, 10, '.', &out->pid_namespace))
+	if (sscanf(word, "%16[0-9a-f].%20[0-9].%20[0-9]%1[-+]%*1[ ]%n", boot, pid_namespace, pid,
+		   sign, &len) != 4 ||
+	    strlen(boot) != BOOT_DIGITS)
 		return 0;
-	out->reads_requests = word[strcspn(word, "+ ")] == '+';
-	if (!read_number(&cursor, 10, out->reads_requests ? '+' : '-', &pid) || *cursor != ' ')
-		return 0;
-	out->pid = pid <= INT_MAX ? (int64_t)pid : 0;
-	return (size_t)(cursor - word) + 1;
+	out->boot = strtoull(boot, NULL, 16);
+	out->pid_namespace = strtoull(pid_namespace, NULL, 10);
+	out->pid = strtoll(pid, NULL, 10);
+	if (out->pid > INT_MAX)
+		out->pid = 0;
+	out->reads_requests = sign[0] == '+';
+	return (size_t)len;
 }
 
 struct rlock_name rlock__hold_note_read(struct rlock_name owner, struct rlock_name text,
@@ -326,30 +311,14 @@ struct rlock_name rlock__hold_note_read(struct rlock_name owner, struct rlock_na
 
 #define OWNER_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-:"
 
-static enum rlock_status random_bytes(unsigned char *out, size_t len)
-{
-	size_t have = 0;
-
-	while (have < len) {
-		ssize_t got = getrandom(out + have, len - have, 0);
-
-		if (got < 0 && errno != EINTR)
-			return RLOCK_ESYS;
-		if (got > 0)
-			have += (size_t)got;
-	}
-	return RLOCK_OK;
-}
-
 /* wire: "UUID:NUMBER", as ServiceManager.id and the thread's number in Redisson. */
 enum rlock_status rlock_owner_new(unsigned long number, char out[RLOCK_OWNER_MAX])
 {
 	unsigned char id[16];
-	enum rlock_status status = random_bytes(id, sizeof(id));
 	int len;
 
-	if (status != RLOCK_OK)
-		return status;
+	if (getentropy(id, sizeof(id)) < 0)
+		return RLOCK_ESYS;
 	id[6] = (unsigned char)((id[6] & 0x0f) | 0x40); /* version 4: random */
 	id[8] = (unsigned char)((id[8] & 0x3f) | 0x80); /* variant 1 */
 	len = snprintf(out, RLOCK_OWNER_MAX,
@@ -400,10 +369,9 @@ enum rlock_status rlock_hold_id_new(char out[RLOCK_HOLD_ID_MAX])
 {
 	static const char digits[] = "0123456789abcdef";
 	unsigned char id[(RLOCK_HOLD_ID_MAX - 1) / 2];
-	enum rlock_status status = random_bytes(id, sizeof(id));
 
-	if (status != RLOCK_OK)
-		return status;
+	if (getentropy(id, sizeof(id)) < 0)
+		return RLOCK_ESYS;
 	for (size_t i = 0; i < sizeof(id); i++) {
 		out[2 * i] = digits[id[i] >> 4];
 		out[2 * i + 1] = digits[id[i] & 0x0f];
