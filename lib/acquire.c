@@ -150,7 +150,7 @@ int64_t rlock__waiter_try_end_ms(const struct rlock__waiter *waiter, int64_t now
 
 bool rlock__waiter_is_fair(const struct rlock__waiter *waiter)
 {
-	return waiter->hold->row->listening == RLOCK__LISTEN_AS_OWNER;
+	return waiter->request->kind == RLOCK_FAIR;
 }
 
 static int64_t held_ms_of(const struct rlock__server *server)
@@ -246,23 +246,23 @@ static const char *own_id(const struct rlock__waiter *waiter)
 	return rlock__waiter_is_fair(waiter) ? waiter->owner : waiter->hold->id;
 }
 
+/* A waiter for a fair lock is woken by CHANNEL:OWNER, any other by CHANNEL:HOLD_ID; on guard it hears CHANNEL, too. */
 static bool make_channels(struct rlock__waiter *waiter, size_t index, struct channels *out)
 {
 	struct rlock__server *server = &waiter->servers[index];
-	enum rlock__listening listening = waiter->hold->row->listening;
-	bool is_queued = listening == RLOCK__LISTEN_IN_WAKE_QUEUE && !server->lacks_own_channel;
-	bool has_own = is_queued || listening == RLOCK__LISTEN_AS_OWNER;
+	bool is_fair = rlock__waiter_is_fair(waiter);
 
-	server->hears_lock = !has_own || (is_queued && server->is_on_guard);
+	server->hears_lock = !is_fair && server->is_on_guard;
 	out->texts = calloc(3 * waiter->places.at[index].name_count, sizeof(*out->texts));
 	if (out->texts == NULL)
 		return false;
 	if (server->hears_lock && !add_channels(waiter, index, "", out))
 		return false;
-	if (server->hears_lock && !server->lacks_own_channel &&
-	    !add_channels(waiter, index, OURS, out))
+	if (server->lacks_own_channel)
+		return true;
+	if (server->hears_lock && !add_channels(waiter, index, OURS, out))
 		return false;
-	return !has_own || add_channels(waiter, index, own_id(waiter), out);
+	return add_channels(waiter, index, own_id(waiter), out);
 }
 
 /* A failure of the subscription is one of its server: that is the connection's error. */
@@ -556,9 +556,9 @@ static enum rlock_status try_until_fresh(struct rlock__waiter *waiter)
 			return RLOCK_OK;
 		if (slow_replies < SLOW_REPLIES_MAX)
 			continue;
-		rlock__events_set_masked(&conn->events, true);
+		conn->events.is_masked = true;
 		(void)rlock_release(conn, waiter->hold, rlock_now_ms() + RELEASE_MS);
-		rlock__events_set_masked(&conn->events, false);
+		conn->events.is_masked = false;
 		return rlock__fail(&conn->error, RLOCK_ENET,
 				   "%s answers too slowly for this lease: give a longer one",
 				   conn->error.server);

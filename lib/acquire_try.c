@@ -507,11 +507,11 @@ static void leave_server(struct rlock__waiter *waiter, size_t index)
  */
 void rlock__acquire_leave(struct rlock__waiter *waiter)
 {
-	rlock__events_set_masked(&waiter->conn->events, true);
+	waiter->conn->events.is_masked = true;
 	for (size_t i = 0; i < waiter->places.count; i++)
 		if (waiter->servers[i].may_be_held || waiter->servers[i].may_be_queued)
 			leave_server(waiter, i);
-	rlock__events_set_masked(&waiter->conn->events, false);
+	waiter->conn->events.is_masked = false;
 }
 
 /* What a place is sent after a try, and waited for; NULL: nothing. */
@@ -573,9 +573,9 @@ static void leave_queues(struct rlock__waiter *waiter, const struct rlock__broad
 {
 	bool is_one_open = false;
 
-	rlock__events_set_masked(&waiter->conn->events, true);
+	waiter->conn->events.is_masked = true;
 	undo(waiter, broadcast, true);
-	rlock__events_set_masked(&waiter->conn->events, false);
+	waiter->conn->events.is_masked = false;
 	for (size_t i = 0; i < waiter->places.count; i++)
 		is_one_open = is_one_open || !broadcast->answers[i].is_over;
 	/* Where a server has not replied yet the release leaves its queue. */

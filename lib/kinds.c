@@ -222,15 +222,15 @@ ACTION_BY(, rlock__action_break, break, HASH_KEYS | QUEUE_KEYS | KEY(ENDS),
 
 static const struct rlock__kind kinds[] = {
 	[RLOCK_PLAIN] = { "plain", &plain_acquire, &plain_release, &plain_renew, &plain_leave,
-			  &plain_leave, RLOCK__KEY_CHANNEL, RLOCK__LISTEN_IN_WAKE_QUEUE },
+			  &plain_leave, RLOCK__KEY_CHANNEL },
 	[RLOCK_FAIR] = { "fair", &fair_acquire, &plain_release, &plain_renew, &fair_leave,
-			 &fair_return, RLOCK__KEY_CHANNEL, RLOCK__LISTEN_AS_OWNER },
+			 &fair_return, RLOCK__KEY_CHANNEL },
 	[RLOCK_READ] = { "read", &read_acquire, &readwrite_release, &read_renew, &write_leave,
-			 &write_leave, RLOCK__KEY_READWRITE_CHANNEL, RLOCK__LISTEN_IN_WAKE_QUEUE },
+			 &write_leave, RLOCK__KEY_READWRITE_CHANNEL },
 	[RLOCK_WRITE] = { "write", &write_acquire, &readwrite_release, &plain_renew, &write_leave,
-			  &write_leave, RLOCK__KEY_READWRITE_CHANNEL, RLOCK__LISTEN_IN_WAKE_QUEUE },
+			  &write_leave, RLOCK__KEY_READWRITE_CHANNEL },
 	[RLOCK_SEMAPHORE] = { "sem", &sem_acquire, &sem_release, &sem_renew, &sem_leave, &sem_leave,
-			      RLOCK__KEY_SEMAPHORE_CHANNEL, RLOCK__LISTEN_IN_WAKE_QUEUE },
+			      RLOCK__KEY_SEMAPHORE_CHANNEL },
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -82,13 +82,6 @@ struct rlock__action {
 	unsigned tried_keys;
 };
 
-/* What the waiters of a kind subscribe to. */
-enum rlock__listening {
-	RLOCK__LISTEN_AS_OWNER, /* CHANNEL:OWNER */
-	/* CHANNEL:HOLD_ID, by which the wake queue wakes one; and CHANNEL, where the server says so. */
-	RLOCK__LISTEN_IN_WAKE_QUEUE,
-};
-
 /* One row a kind. */
 struct rlock__kind {
 	const char *name;
@@ -98,7 +91,6 @@ struct rlock__kind {
 	/* A release that keeps the position in the queue of a fair lock, or of any other lock the next turn. */
 	const struct rlock__action *return_;
 	enum rlock__key channel;
-	enum rlock__listening listening;
 };
 
 /* NULL for what is no kind. */

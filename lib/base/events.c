@@ -39,8 +39,3 @@ enum rlock_status rlock__events_poll(struct rlock__events *events, struct pollfd
 		return RLOCK_ESYS;
 	return is_due || fds[count].revents != 0 ? serve(events) : RLOCK_OK;
 }
-
-void rlock__events_set_masked(struct rlock__events *events, bool is_masked)
-{
-	events->is_masked = is_masked;
-}

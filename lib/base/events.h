@@ -17,7 +17,7 @@ struct rlock__events {
 	int fd;                      /* -1: none */
 	bool (*on_event)(void *ctx); /* NULL: each readiness cancels */
 	void *ctx;
-	bool is_masked; /* nothing cancels a wait */
+	bool is_masked; /* they are served, but cancel nothing */
 	bool is_cancelled; /* the last on_event returned false: the next wait calls it again, at once */
 };
 
@@ -27,8 +27,5 @@ struct rlock__events {
  */
 enum rlock_status rlock__events_poll(struct rlock__events *events, struct pollfd *fds, size_t count,
 				     int64_t until_ms);
-
-/* From now on they are served, but cancel nothing; or no more so. */
-void rlock__events_set_masked(struct rlock__events *events, bool is_masked);
 
 #endif

@@ -153,17 +153,17 @@ static void check_abandon(void)
 	rlock__request_wait(parties[0].connection);
 	CHECK(calls == 1 && !advance(&parties[0]), "an event is served, and the request goes on");
 	events.on_event = NULL;
-	rlock__events_set_masked(&events, true);
+	events.is_masked = true;
 	CHECK_NUMBER(
 		rlock__request_poll_all(&parties[0].connection, 1, &events, rlock_now_ms() + 5),
 		RLOCK_OK, "while they are masked nothing is cancelled");
 	CHECK(!advance(&parties[0]), "so the request goes on");
 	events.on_event = stop;
-	rlock__events_set_masked(&events, true);
+	events.is_masked = true;
 	rlock__request_wait(parties[0].connection);
 	CHECK(calls == 2 && !advance(&parties[0]), "but they are served");
 	events.fd = -1;
-	rlock__events_set_masked(&events, false);
+	events.is_masked = false;
 	rlock__request_wait(parties[0].connection);
 	CHECK(advance(&parties[0]) && parties[0].result.status == RLOCK_CANCELLED,
 	      "and the next wait is cancelled");
