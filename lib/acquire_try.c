@@ -63,9 +63,7 @@ static bool is_grant(const struct redisReply *reply)
 {
 	if (is_short_grant(reply))
 		return true;
-	return reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 &&
-	       reply->element[0]->type == REDIS_REPLY_INTEGER &&
-	       reply->element[0]->integer == ACQUIRE_DONE;
+	return rlock__reply_is(reply, "i*") && reply->element[0]->integer == ACQUIRE_DONE;
 }
 
 static bool is_text(const redisReply *reply, const char *text)
@@ -102,64 +100,43 @@ static void set_total(struct rlock__waiter *waiter, size_t name_index, int64_t t
 		request->on_total(request->ctx, name_index, total);
 }
 
-/* "-" means that no token was issued, which is told as 0. */
-static bool read_token(const redisReply *reply, int64_t *token_out)
+/* got: the token, or "-" when none was issued, which is told as 0; of a semaphore, as "5:1,4", the total and the slots. */
+static bool set_acquired(struct rlock__waiter *waiter, size_t name_index, const char *owner,
+			 int64_t count, const char *got)
 {
-	*token_out = 0;
-	return is_text(reply, "-") || rlock__decimal_parse(reply->str, reply->len, token_out);
-}
-
-/* Of a semaphore, "5:1,4": the total, and the slots. */
-static bool read_permits(struct rlock__waiter *waiter, size_t name_index, const redisReply *reply)
-{
-	size_t len = strcspn(reply->str, ":");
+	struct rlock__acquired *out = &waiter->hold->acquired[name_index];
+	size_t len = strcspn(got, ":");
 	int64_t total;
 
-	if (reply->str[len] == '\0' || !rlock__decimal_parse(reply->str, len, &total) ||
-	    !rlock__hold_set_slots(waiter->hold, name_index, reply->str + len + 1))
+	if (owner == NULL || strlen(owner) >= sizeof(out->owner))
+		return false;
+	memcpy(out->owner, owner, strlen(owner) + 1);
+	out->count = count;
+	out->token = 0;
+	if (!is_semaphore(waiter))
+		return strcmp(got, "-") == 0 || rlock__decimal_parse(got, strlen(got), &out->token);
+	if (got[len] == '\0' || !rlock__decimal_parse(got, len, &total) ||
+	    !rlock__hold_set_slots(waiter->hold, name_index, got + len + 1))
 		return false;
 	set_total(waiter, name_index, total);
 	return true;
 }
 
-/* The third value is the token, or what a semaphore says of its permits. */
-static bool read_values(struct rlock__waiter *waiter, redisReply *const *values, size_t name_index)
-{
-	struct rlock__acquired *out = &waiter->hold->acquired[name_index];
-	const char *owner;
-
-	if (values[0]->type != REDIS_REPLY_STRING || values[1]->type != REDIS_REPLY_INTEGER ||
-	    values[2]->type != REDIS_REPLY_STRING)
-		return false;
-	owner = owner_of(waiter, values[0]);
-	if (owner == NULL || strlen(owner) >= sizeof(out->owner))
-		return false;
-	memcpy(out->owner, owner, strlen(owner) + 1);
-	out->count = values[1]->integer;
-	out->token = 0;
-	return is_semaphore(waiter) ? read_permits(waiter, name_index, values[2])
-				    : read_token(values[2], &out->token);
-}
-
 static enum rlock_status read_short_grant(struct rlock__waiter *waiter, size_t index,
 					  const redisReply *reply)
 {
-	struct rlock_hold *hold = waiter->hold;
-	size_t name_index = waiter->places.at[index].names[0];
-	struct rlock__acquired *acquired = &hold->acquired[name_index];
-	char slot[32];
+	const struct rlock__place *place = &waiter->places.at[index];
+	char got[64] = "-";
 
 	waiter->servers[index].is_granted = true;
-	(void)snprintf(slot, sizeof(slot), "%lld", reply->integer);
-	if (waiter->places.at[index].name_count != 1 || waiter->request->issue_token ||
-	    (!is_semaphore(waiter) && reply->integer != ACQUIRE_DONE) ||
-	    (is_semaphore(waiter) && !rlock__hold_set_slots(hold, name_index, slot)))
-		return RLOCK_ESERVER;
-	memcpy(acquired->owner, waiter->owner, strlen(waiter->owner) + 1);
-	acquired->count = 1;
-	acquired->token = 0;
 	if (is_semaphore(waiter))
-		set_total(waiter, name_index, waiter->request->permits);
+		(void)snprintf(got, sizeof(got), "%" PRId64 ":%lld", waiter->request->permits,
+			       reply->integer);
+	else if (reply->integer != ACQUIRE_DONE)
+		return RLOCK_ESERVER;
+	if (place->name_count != 1 || waiter->request->issue_token ||
+	    !set_acquired(waiter, place->names[0], waiter->owner, 1, got))
+		return RLOCK_ESERVER;
 	return RLOCK_OK;
 }
 
@@ -173,10 +150,16 @@ static enum rlock_status read_granted(struct rlock__waiter *waiter, size_t index
 	server->is_granted = true;
 	if (reply->elements != last + 1 || reply->element[last]->type != REDIS_REPLY_INTEGER)
 		return RLOCK_ESERVER;
-	for (size_t i = 0; i < name_count; i++)
-		if (!read_values(waiter, &reply->element[1 + VALUES_PER_NAME * i],
-				 waiter->places.at[index].names[i]))
+	for (size_t i = 0; i < name_count; i++) {
+		redisReply *const *values = &reply->element[1 + VALUES_PER_NAME * i];
+
+		if (values[0]->type != REDIS_REPLY_STRING ||
+		    values[1]->type != REDIS_REPLY_INTEGER ||
+		    values[2]->type != REDIS_REPLY_STRING ||
+		    !set_acquired(waiter, waiter->places.at[index].names[i],
+				  owner_of(waiter, values[0]), values[1]->integer, values[2]->str))
 			return RLOCK_ESERVER;
+	}
 	if (reply->element[last]->integer == 0)
 		return RLOCK_OK;
 	server->is_busy = true;
@@ -189,22 +172,6 @@ static enum rlock_status read_granted(struct rlock__waiter *waiter, size_t index
 	return RLOCK_BUSY;
 }
 
-static bool is_busy_reply(const redisReply *reply, bool has_total)
-{
-	static const int types[] = { REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER,
-				     REDIS_REPLY_STRING,  REDIS_REPLY_STRING,  REDIS_REPLY_INTEGER,
-				     REDIS_REPLY_STRING,  REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER,
-				     REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER };
-	const size_t count = sizeof(types) / sizeof(types[0]) - (has_total ? 0 : 1);
-
-	if (reply->elements != count)
-		return false;
-	for (size_t i = 0; i < count; i++)
-		if (reply->element[i]->type != types[i])
-			return false;
-	return true;
-}
-
 static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 				   const redisReply *reply, size_t name_index)
 {
@@ -213,7 +180,7 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	struct rlock_blocker *blocker = &server->blocker;
 	struct rlock_name note;
 
-	if (!is_busy_reply(reply, is_semaphore(waiter)))
+	if (!rlock__reply_is(reply, is_semaphore(waiter) ? "iiissisiiii" : "iiissisiii"))
 		return RLOCK_ESERVER;
 	if (is_semaphore(waiter))
 		set_total(waiter, name_index, element[10]->integer);
@@ -275,7 +242,7 @@ static enum rlock_status read_reply(void *ctx, struct rlock__connection *connect
 		return read_short_grant(waiter, index, reply);
 	if (is_grant(reply))
 		return read_granted(waiter, index, connection->error.server, reply);
-	if (!rlock__reply_has_integers(reply, 1) || reply->elements < 2 ||
+	if (!rlock__reply_is(reply, "ii*") ||
 	    !rlock__reply_read_index(&waiter->places.at[index], reply->element[1], &name_index))
 		return RLOCK_ESERVER;
 	switch (reply->element[0]->integer) {

@@ -41,7 +41,7 @@ static enum rlock_status begin_args(struct rlock_conn *conn, const struct rlock_
 /* The scripts tell the type of a key that is no lock of the kind. */
 static bool is_other_kind(const redisReply *reply)
 {
-	return rlock__reply_has_integers(reply, 1) && reply->elements == 2 &&
+	return rlock__reply_is(reply, "i*") && reply->elements == 2 &&
 	       reply->element[0]->integer == OTHER_KIND;
 }
 
@@ -58,12 +58,9 @@ struct search {
 /* A reply of find.lua about a hold: its id, the lock's TTL, its kind. */
 static bool is_found(const redisReply *reply, enum rlock_kind *kind_out)
 {
-	return reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 &&
-	       reply->element[0]->type == REDIS_REPLY_STRING && reply->element[0]->len > 0 &&
+	return rlock__reply_is(reply, "sis") && reply->element[0]->len > 0 &&
 	       reply->element[0]->len < RLOCK_HOLD_ID_MAX &&
 	       strlen(reply->element[0]->str) == reply->element[0]->len &&
-	       reply->element[1]->type == REDIS_REPLY_INTEGER &&
-	       reply->element[2]->type == REDIS_REPLY_STRING &&
 	       rlock_kind_parse(reply->element[2]->str, reply->element[2]->len, kind_out);
 }
 
@@ -123,17 +120,6 @@ struct stopping {
 	struct rlock_conn *conn;
 	struct rlock_stop found; /* on all servers */
 };
-
-static bool is_found_hold(const redisReply *reply)
-{
-	return reply->type == REDIS_REPLY_ARRAY && reply->elements == 5 &&
-	       reply->element[0]->type == REDIS_REPLY_STRING &&
-	       reply->element[0]->len < RLOCK_HOLD_ID_MAX &&
-	       reply->element[1]->type == REDIS_REPLY_STRING &&
-	       reply->element[2]->type == REDIS_REPLY_INTEGER &&
-	       reply->element[3]->type == REDIS_REPLY_STRING &&
-	       reply->element[4]->type == REDIS_REPLY_INTEGER;
-}
 
 static struct rlock_stop_hold read_stop_hold(const redisReply *reply)
 {
@@ -195,7 +181,8 @@ static enum rlock_status read_stop(void *ctx, struct rlock__connection *connecti
 	for (size_t i = 0; i < reply->elements; i++) {
 		struct rlock_stop_hold hold;
 
-		if (!is_found_hold(reply->element[i]))
+		if (!rlock__reply_is(reply->element[i], "ssisi") ||
+		    reply->element[i]->element[0]->len >= RLOCK_HOLD_ID_MAX)
 			return RLOCK_ESERVER;
 		hold = read_stop_hold(reply->element[i]);
 		if (!add_stop_hold(stopping, &hold))
@@ -323,13 +310,10 @@ static bool read_holder(const struct breaking *breaking, const redisReply *reply
 	struct rlock_process process;
 	struct rlock_name shown;
 
-	if (reply->elements < 4)
+	if (!rlock__reply_is(reply, "isis*"))
 		return false;
 	owner = reply->element[1];
 	note = reply->element[3];
-	if (owner->type != REDIS_REPLY_STRING || note->type != REDIS_REPLY_STRING ||
-	    reply->element[2]->type != REDIS_REPLY_INTEGER)
-		return false;
 	(void)rlock_escape(owner->str, owner->len, breaking->owner_out, RLOCK_OWNER_MAX);
 	if (reply->element[2]->integer > 1)
 		(void)snprintf(breaking->owner_out + strlen(breaking->owner_out),
@@ -355,7 +339,7 @@ static enum rlock_status read_break(void *ctx, struct rlock__connection *connect
 	struct breaking *breaking = ctx;
 
 	(void)index;
-	if (!rlock__reply_has_integers(reply, 1))
+	if (!rlock__reply_is(reply, "i*"))
 		return RLOCK_ESERVER;
 	if (reply->element[0]->integer == BREAK_FREE)
 		return rlock__fail(&connection->error, RLOCK_NOT_HELD, "not held");
@@ -419,7 +403,7 @@ static enum rlock_status read_resize(void *ctx, struct rlock__connection *connec
 	(void)index;
 	if (is_other_kind(reply))
 		return rlock__reply_fail_kind(connection, reply->element[1], 0);
-	if (!rlock__reply_has_integers(reply, 2) || reply->element[0]->integer != RESIZE_DONE)
+	if (!rlock__reply_is(reply, "ii*") || reply->element[0]->integer != RESIZE_DONE)
 		return RLOCK_ESERVER;
 	*had = reply->element[1]->integer;
 	return RLOCK_OK;

@@ -36,12 +36,10 @@ static bool read_request(struct rlock_hold *hold, const struct rlock__place *pla
 	const redisReply *text;
 	const char *by;
 
-	if (request->type != REDIS_REPLY_ARRAY || request->elements != 2 ||
+	if (!rlock__reply_is(request, "is") ||
 	    !rlock__reply_read_index(place, request->element[0], &hold->told_name))
 		return false;
 	text = request->element[1];
-	if (text->type != REDIS_REPLY_STRING)
-		return false;
 	by = text->len > 0 ? memchr(text->str + 1, ' ', text->len - 1) : NULL;
 	by = by != NULL ? by + 1 : text->str;
 	(void)rlock_escape(by, text->len - (size_t)(by - text->str), hold->told_by,
@@ -61,12 +59,12 @@ static enum rlock_status read_renewal(void *ctx, struct rlock__connection *conne
 			renewal->least_ttl_ms = renewal->lease_ms;
 		return RLOCK_OK;
 	}
-	if (!rlock__reply_has_integers(reply, 1))
+	if (!rlock__reply_is(reply, "i*"))
 		return RLOCK_ESERVER;
 	if (rlock__reply_read_index(&renewal->places.at[index], reply->element[0], &name_index))
 		return rlock__reply_fail_lost(
 			connection, reply->elements > 1 ? reply->element[1] : NULL, name_index);
-	if (reply->element[0]->integer != 0 || !rlock__reply_has_integers(reply, 2))
+	if (reply->element[0]->integer != 0 || !rlock__reply_is(reply, "ii*"))
 		return RLOCK_ESERVER;
 	if (reply->elements > 2 &&
 	    !read_request(renewal->hold, &renewal->places.at[index], reply->element[2]))

@@ -717,12 +717,16 @@ enum rlock_status rlock__reply_fail(struct rlock__error *error, const struct rlo
 			   script->purpose);
 }
 
-bool rlock__reply_has_integers(const struct redisReply *reply, size_t count)
+bool rlock__reply_is(const struct redisReply *reply, const char *types)
 {
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < count)
+	size_t count = strcspn(types, "*");
+
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < count ||
+	    (reply->elements > count && types[count] == '\0'))
 		return false;
 	for (size_t i = 0; i < count; i++)
-		if (reply->element[i]->type != REDIS_REPLY_INTEGER)
+		if (reply->element[i]->type !=
+		    (types[i] == 'i' ? REDIS_REPLY_INTEGER : REDIS_REPLY_STRING))
 			return false;
 	return true;
 }

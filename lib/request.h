@@ -226,8 +226,8 @@ enum rlock_status rlock__broadcast_run(struct rlock_conn *conn, const struct rlo
 
 /* RLOCK_ESERVER: the script does not give such a reply. */
 enum rlock_status rlock__reply_fail(struct rlock__error *error, const struct rlock__script *script);
-/* Whether reply is an array of at least count integers. */
-bool rlock__reply_has_integers(const struct redisReply *reply, size_t count);
+/* Whether reply is an array of these types, each an 'i' for an integer, or an 's' for a string; behind a '*' maybe of more. */
+bool rlock__reply_is(const struct redisReply *reply, const char *types);
 /* Which name an element of a place's reply is about, counted from 1 there. False when it is none of them. */
 bool rlock__reply_read_index(const struct rlock__place *place, const struct redisReply *element,
 			     size_t *name_index_out);
