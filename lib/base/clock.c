@@ -19,20 +19,17 @@
 /* With more descriptors than this, the timer's included, a long wait consists of steps alone. */
 #define SET_MAX 16
 
-int64_t rlock_now_ms(void)
-{
-	struct timespec now = { 0 };
-
-	(void)clock_gettime(CLOCK_BOOTTIME, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 int64_t rlock__now_us(void)
 {
 	struct timespec now = { 0 };
 
 	(void)clock_gettime(CLOCK_BOOTTIME, &now);
 	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int64_t rlock_now_ms(void)
+{
+	return rlock__now_us() / 1000;
 }
 
 /* The last digits of a clock differ enough between processes, even between those that were woken together. */
@@ -44,45 +41,34 @@ int64_t rlock__jitter_ms(int64_t most_ms)
 	return now.tv_nsec / 100 % (most_ms + 1);
 }
 
-/* Until deadline_ms, but for one step at most. */
+static struct timespec timespec_of(int64_t ms)
+{
+	return (struct timespec){ (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
+}
+
+/* Until deadline_ms, but for one step at most; INT64_MAX: for ever. */
 static int poll_step(struct pollfd *fds, size_t count, int64_t deadline_ms)
 {
-	struct timespec timeout;
 	int ready;
 
 	do {
 		int64_t now_ms = rlock_now_ms();
 		int64_t left_ms = deadline_ms > now_ms ? deadline_ms - now_ms : 0;
+		struct timespec timeout = timespec_of(rlock__sooner(left_ms, STEP_MS));
 
-		if (left_ms > STEP_MS)
-			left_ms = STEP_MS;
-		timeout.tv_sec = (time_t)(left_ms / 1000);
-		timeout.tv_nsec = (long)(left_ms % 1000) * 1000000;
-		ready = ppoll(fds, count, &timeout, NULL);
+		ready = ppoll(fds, count, deadline_ms != INT64_MAX ? &timeout : NULL, NULL);
 	} while (ready < 0 && errno == EINTR);
-	return ready;
-}
-
-static int poll_for_ever(struct pollfd *fds, size_t count)
-{
-	int ready;
-
-	do
-		ready = ppoll(fds, count, NULL, NULL);
-	while (ready < 0 && errno == EINTR);
 	return ready;
 }
 
 /* A descriptor that becomes readable at deadline_ms, or -1. */
 static int timer_open(int64_t deadline_ms)
 {
-	struct itimerspec when = { 0 };
+	const struct itimerspec when = { .it_value = timespec_of(deadline_ms) };
 	int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 
 	if (timer < 0)
 		return -1;
-	when.it_value.tv_sec = (time_t)(deadline_ms / 1000);
-	when.it_value.tv_nsec = (long)(deadline_ms % 1000) * 1000000;
 	if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, NULL) < 0) {
 		(void)close(timer);
 		return -1;
@@ -105,7 +91,7 @@ static int poll_with_timer(struct pollfd *fds, size_t count, int64_t deadline_ms
 	for (i = 0; i < count; i++)
 		set[i] = fds[i];
 	set[count] = (struct pollfd){ .fd = timer, .events = POLLIN };
-	ready = poll_for_ever(set, count + 1);
+	ready = poll_step(set, count + 1, INT64_MAX);
 	err = errno;
 	(void)close(timer);
 	if (ready < 0) {
@@ -121,8 +107,6 @@ int rlock_poll(struct pollfd *fds, size_t count, int64_t deadline_ms)
 {
 	int ready;
 
-	if (deadline_ms == INT64_MAX)
-		return poll_for_ever(fds, count);
 	/* Most waits are over within a step, and so need no timer. */
 	ready = poll_step(fds, count, deadline_ms);
 	if (ready == 0 && rlock_now_ms() < deadline_ms)
