@@ -269,15 +269,15 @@ static bool make_channels(struct rlock__waiter *waiter, size_t index, struct cha
 static enum rlock_status fail_subscription(struct rlock__waiter *waiter, size_t index,
 					   enum rlock_status status)
 {
-	struct rlock__connection *subscription = waiter->servers[index].subscription;
+	const struct rlock__connection *subscription = waiter->servers[index].subscription;
+	const struct rlock__place *place = &waiter->places.at[index];
+	struct rlock__error *error = &waiter->conn->error;
 
-	rlock__conn_copy_error(waiter->conn, index);
-	if (subscription == NULL)
-		return rlock__fail_memory(&waiter->conn->error);
-	(void)rlock__fail(&waiter->conn->error, status, "%s", subscription->error.text);
-	waiter->conn->error.name_index = waiter->places.at[index].names[0];
-	waiter->conn->error.is_unreachable = subscription->error.is_unreachable;
-	waiter->conn->error.lacks_password = subscription->error.lacks_password;
+	if (status == RLOCK_ENOMEM)
+		return rlock__fail_memory(error);
+	*error = subscription->error;
+	error->server = place->connection->error.server;
+	error->name_index = place->names[0];
 	return status;
 }
 

@@ -146,12 +146,9 @@ static enum rlock_status broadcast_renewal(const struct renewal *renewal,
 	if (status != RLOCK_OK)
 		return status;
 	/* Waiting for the others costs little, and shows which servers have lost the lock. */
-	if (places->quorum < places->count) {
-		status =
-			rlock__broadcast_await(broadcast, 0, rlock_now_ms() + RLOCK__STRAGGLERS_MS);
-		if (status != RLOCK_OK)
-			return status;
-	}
+	status = rlock__broadcast_await(broadcast, 0, rlock_now_ms() + RLOCK__STRAGGLERS_MS);
+	if (status != RLOCK_OK)
+		return status;
 	status = rlock__broadcast_result(broadcast, RLOCK_NOT_HELD);
 	if (status != RLOCK_OK)
 		return status;
@@ -360,8 +357,6 @@ static enum rlock_status deliver_once(struct delivery *delivery, int64_t end_ms)
 		}
 		rlock__broadcast_begin(broadcast, i, make_release, delivery, end_ms);
 	}
-	if (places->count == 1)
-		return rlock__broadcast_await(broadcast, 0, INT64_MAX);
 	status = rlock__broadcast_await(broadcast, places->quorum, INT64_MAX);
 	if (status != RLOCK_OK)
 		return status;

@@ -155,10 +155,10 @@ static void send_call(struct rlock__call *call)
 }
 
 void rlock__call_begin(struct rlock__call *call, struct rlock__connection *connection,
-		       const struct rlock__script *script, struct rlock__args *args,
+		       const struct rlock__script *script, bool has_text, struct rlock__args *args,
 		       int64_t deadline_ms)
 {
-	*call = (struct rlock__call){ connection, script, args, deadline_ms, false, RLOCK_OK };
+	*call = (struct rlock__call){ connection, script, args, deadline_ms, has_text, RLOCK_OK };
 	if (!args->is_repeated)
 		rlock__trace(&connection->error, "asking to %s", script->purpose);
 	send_call(call);
@@ -205,13 +205,10 @@ enum rlock_status rlock__call_run(struct rlock__connection *connection,
 				  const struct rlock__script *script, bool has_text,
 				  struct rlock__args *args, int64_t deadline_ms)
 {
-	struct rlock__call call = { connection, script, args, deadline_ms, has_text, RLOCK_OK };
 	struct rlock__result result;
+	struct rlock__call call;
 
-	if (has_text)
-		send_call(&call);
-	else
-		rlock__call_begin(&call, connection, script, args, deadline_ms);
+	rlock__call_begin(&call, connection, script, has_text, args, deadline_ms);
 	while (!rlock__call_advance(&call, &result))
 		rlock__request_wait(connection);
 	freeReplyObject(result.reply);
@@ -385,8 +382,8 @@ static void begin(struct rlock__broadcast *broadcast, size_t index,
 	struct rlock__answer *answer = &broadcast->answers[index];
 
 	answer->is_sent = true;
-	rlock__call_begin(&answer->call, broadcast->places->at[index].connection, script, args,
-			  deadline_ms);
+	rlock__call_begin(&answer->call, broadcast->places->at[index].connection, script, false,
+			  args, deadline_ms);
 }
 
 void rlock__broadcast_begin(struct rlock__broadcast *broadcast, size_t index, rlock__args_fn make,

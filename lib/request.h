@@ -77,16 +77,16 @@ struct rlock__call {
 };
 
 /*
- * EVALSHA, and EVAL where the server does not know the script, in steps as those of a request.
+ * EVALSHA, and EVAL where the server does not know the script or has_text says so, in steps as those of a request.
  * Several calls may share their args, which must stay until all of them are over or abandoned.
  */
 void rlock__call_begin(struct rlock__call *call, struct rlock__connection *connection,
-		       const struct rlock__script *script, struct rlock__args *args,
+		       const struct rlock__script *script, bool has_text, struct rlock__args *args,
 		       int64_t deadline_ms);
 /* As rlock__request_advance, but an error reply becomes a status. */
 bool rlock__call_advance(struct rlock__call *call, struct rlock__result *out);
 
-/* Begin, maybe with the script's text from the start, and advance to the end. The reply is dropped. */
+/* Begin, and advance to the end. The reply is dropped. */
 enum rlock_status rlock__call_run(struct rlock__connection *connection,
 				  const struct rlock__script *script, bool has_text,
 				  struct rlock__args *args, int64_t deadline_ms);

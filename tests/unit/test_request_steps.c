@@ -77,7 +77,7 @@ static void check_scripts(void)
 	rlock__args_string(&args, "word");
 	for (size_t i = 0; i < PARTIES; i++) {
 		start_unix(i, "");
-		rlock__call_begin(&parties[i].call, parties[i].connection, &script, &args,
+		rlock__call_begin(&parties[i].call, parties[i].connection, &script, false, &args,
 				  INT64_MAX);
 		parties[i].is_under_way = true;
 	}
@@ -95,7 +95,8 @@ static void check_scripts(void)
 	drive(0, patience_ms);
 	CHECK(has_answer(1, "learnt"), "the text is answered as well");
 	rlock__args_free(&args);
-	rlock__call_begin(&parties[0].call, parties[0].connection, &script, &args, INT64_MAX);
+	rlock__call_begin(&parties[0].call, parties[0].connection, &script, false, &args,
+			  INT64_MAX);
 	parties[0].is_under_way = true;
 	drive(0, patience_ms);
 	CHECK(has_failed(0, RLOCK_ENOMEM, "out of memory"), "without arguments nothing begins");
