@@ -125,31 +125,29 @@ int rlock__key_compare_slots(const struct rlock_name *a, const struct rlock_name
 
 /* ---- names that share keys ---- */
 
-static bool is_same_key(enum rlock__key which, const struct rlock_name *name, enum rlock__key other,
-			const struct rlock_name *other_name)
+/* Whether bytes are one of the keys from first on that belong to name. */
+static bool is_key_of(const char *bytes, size_t len, enum rlock__key first,
+		      const struct rlock_name *name)
 {
-	char key[RLOCK_NAME_MAX + AROUND_MAX], other_key[RLOCK_NAME_MAX + AROUND_MAX];
-	size_t len = write_key(which, name, key);
+	char key[RLOCK_NAME_MAX + AROUND_MAX];
 
-	return len == write_key(other, other_name, other_key) && memcmp(key, other_key, len) == 0;
-}
-
-/* Whether the lock called name is a key that belongs to other. */
-static bool is_key_of(const struct rlock_name *name, const struct rlock_name *other)
-{
-	for (unsigned key = 0; key < RLOCK__KEY_CHANNEL; key++)
-		if (is_same_key(RLOCK__KEY_LOCK, name, (enum rlock__key)key, other))
+	for (unsigned which = first; which < RLOCK__KEY_CHANNEL; which++)
+		if (write_key((enum rlock__key)which, name, key) == len &&
+		    memcmp(key, bytes, len) == 0)
 			return true;
 	return false;
 }
 
 bool rlock_names_clash(const struct rlock_name *a, const struct rlock_name *b)
 {
+	char holds[RLOCK_NAME_MAX + AROUND_MAX];
+
 	if (a->len > RLOCK_NAME_MAX || b->len > RLOCK_NAME_MAX)
 		return false;
 	/* Two names that share one key beside the lock share all of these keys. */
-	return is_same_key(RLOCK__KEY_HOLDS, a, RLOCK__KEY_HOLDS, b) || is_key_of(a, b) ||
-	       is_key_of(b, a);
+	return is_key_of(holds, write_key(RLOCK__KEY_HOLDS, a, holds), RLOCK__KEY_HOLDS, b) ||
+	       is_key_of(a->text, a->len, RLOCK__KEY_LOCK, b) ||
+	       is_key_of(b->text, b->len, RLOCK__KEY_LOCK, a);
 }
 
 enum rlock_status rlock_name_check(const struct rlock_name *name, const char **why)
