@@ -77,25 +77,12 @@ bool rlock__waiter_is_subscribed(const struct rlock__server *server);
 
 /* ---- one try: acquire_try.c ---- */
 
-/* What a script that acquires is sent, besides the names; lua/inc/request.lua says what each of them is. */
-struct rlock__acquisition {
-	const struct rlock__action *action;
-	const struct rlock__places *places;
-	const struct rlock_hold *hold;
-	const struct rlock_request *request;
-	const char *owner, *since;
-	bool tries_rights;    /* the user's, before anything else */
-	bool is_subscribed;   /* to what wakes the names at the place */
-	bool has_turn_passed; /* of another waiter, which came first */
-	int64_t least_uptime_ms;
-};
-
 /*
  * RLOCK_OK: waiter->hold has the lock on as many servers as the quorum says. RLOCK_BUSY: it was released again where it
  * was granted. Else a failure, with its text in the connection.
  */
 enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter);
-/* The arguments for the index-th place; ctx is a struct rlock__acquisition. */
+/* The arguments of a try at the index-th place; ctx is the waiter. */
 const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 						struct rlock__args *args);
 /* When the wait is over: undo, without waiting for it, whatever the tries may have left on the servers. */

@@ -269,47 +269,6 @@ static enum rlock_status read_reply(void *ctx, struct rlock__connection *connect
 
 /* ---- the arguments ---- */
 
-/* As lua/inc/request.lua reads them. */
-static void add_options(const struct rlock__acquisition *acquisition, struct rlock__args *args)
-{
-	char more[32] = "";
-
-	if (acquisition->tries_rights || acquisition->least_uptime_ms != 0)
-		(void)snprintf(more, sizeof(more), " %d %" PRId64, acquisition->tries_rights,
-			       acquisition->least_uptime_ms);
-	rlock__args_print(args, "%d%d%d%d%s%s", acquisition->request->issue_token,
-			  acquisition->request->wait_ms != 0, acquisition->is_subscribed,
-			  acquisition->has_turn_passed, acquisition->since, more);
-}
-
-const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
-						struct rlock__args *args)
-{
-	const struct rlock__acquisition *acquisition = ctx;
-	const struct rlock__action *action = acquisition->action;
-	const struct rlock__places *places = acquisition->places;
-	const struct rlock_hold *hold = acquisition->hold;
-	const struct rlock_request *request = acquisition->request;
-
-	/* The rights to the further keys are needed later. */
-	rlock__places_keys(places, index, hold,
-			   action->keys | (acquisition->tries_rights ? action->tried_keys : 0),
-			   args);
-	rlock__args_number(args, request->lease_ms);
-	rlock__args_string(args, acquisition->owner);
-	rlock__args_string(args, hold->id);
-	rlock__args_string(args, hold->note);
-	add_options(acquisition, args);
-	if (hold->kind == RLOCK_SEMAPHORE) {
-		rlock__args_number(args, request->permits);
-		rlock__args_number(args, request->take);
-	}
-	rlock__places_args(places, index, hold, action, args);
-	for (size_t i = 0; i < request->inherited_count; i++)
-		rlock__args_string(args, request->inherited[i]);
-	return action->script;
-}
-
 static bool can_be_woken(const struct rlock__server *server)
 {
 	return rlock__waiter_is_subscribed(server) && !server->lacks_own_channel;
@@ -358,28 +317,51 @@ static bool tries_rights(const struct rlock__waiter *waiter, size_t index)
 	       (tried_streams == 0 || tried_streams != connection->session.streams);
 }
 
-static const struct rlock__script *make_try(const void *ctx, size_t index, struct rlock__args *args)
+/* As lua/inc/request.lua reads them. */
+static void add_options(const struct rlock__waiter *waiter, size_t index, bool is_trying_rights,
+			struct rlock__args *args)
+{
+	const struct rlock__places *places = &waiter->places;
+	const char *since = is_new_at_slot(waiter, index) ? "" : since_of(waiter, index);
+	/* With a majority a server that was restarted may have lost another owner's lock. */
+	int64_t least_uptime_ms = places->quorum < places->count ? waiter->request->lease_ms : 0;
+	char more[32] = "";
+
+	if (is_trying_rights || least_uptime_ms != 0)
+		(void)snprintf(more, sizeof(more), " %d %" PRId64, is_trying_rights,
+			       least_uptime_ms);
+	rlock__args_print(args, "%d%d%d%d%s%s", waiter->request->issue_token,
+			  waiter->request->wait_ms != 0, is_subscribed(waiter, index),
+			  waiter->servers[index].has_turn_passed, since, more);
+}
+
+const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
+						struct rlock__args *args)
 {
 	const struct rlock__waiter *waiter = ctx;
-	const struct rlock__places *places = &waiter->places;
-	const struct rlock__acquisition acquisition = {
-		.action = waiter->hold->row->acquire,
-		.places = places,
-		.hold = waiter->hold,
-		.request = waiter->request,
-		.owner = waiter->owner,
-		.since = is_new_at_slot(waiter, index) ? "" : since_of(waiter, index),
-		.tries_rights = tries_rights(waiter, index),
-		.is_subscribed = is_subscribed(waiter, index),
-		.has_turn_passed = waiter->servers[index].has_turn_passed,
-		/* With a majority a server that was restarted may have lost another owner's lock. */
-		.least_uptime_ms = places->quorum < places->count ? waiter->request->lease_ms : 0,
-	};
+	const struct rlock_request *request = waiter->request;
+	const struct rlock__action *action = rlock__kind(request->kind)->acquire;
+	const struct rlock_hold *hold = waiter->hold;
+	bool is_trying_rights = tries_rights(waiter, index);
 
-	(void)rlock__acquire_args(&acquisition, index, args);
-	if (waiter->hold->look.count > 0 && !waiter->conn->has_cluster)
-		args->behind = &waiter->hold->look;
-	return acquisition.action->script;
+	/* The rights to the further keys are needed later. */
+	rlock__places_keys(&waiter->places, index, hold,
+			   action->keys | (is_trying_rights ? action->tried_keys : 0), args);
+	rlock__args_number(args, request->lease_ms);
+	rlock__args_string(args, waiter->owner);
+	rlock__args_string(args, hold->id);
+	rlock__args_string(args, hold->note);
+	add_options(waiter, index, is_trying_rights, args);
+	if (request->kind == RLOCK_SEMAPHORE) {
+		rlock__args_number(args, request->permits);
+		rlock__args_number(args, request->take);
+	}
+	rlock__places_args(&waiter->places, index, hold, action, args);
+	for (size_t i = 0; i < request->inherited_count; i++)
+		rlock__args_string(args, request->inherited[i]);
+	if (hold->look.count > 0 && !waiter->conn->has_cluster)
+		args->behind = &hold->look;
+	return action->script;
 }
 
 /* How long the caller waits for a server that does not reply. What was granted there expires with its lease. */
@@ -620,7 +602,7 @@ static enum rlock_status send_slots(struct rlock__waiter *waiter,
 	for (size_t i = 0; i < waiter->places.count; i++) {
 		enum rlock_status status;
 
-		rlock__broadcast_begin(broadcast, i, make_try, waiter, end_ms);
+		rlock__broadcast_begin(broadcast, i, rlock__acquire_args, waiter, end_ms);
 		status = rlock__broadcast_await(broadcast, 0, INT64_MAX);
 		if (status != RLOCK_OK)
 			return status;
@@ -641,7 +623,7 @@ static enum rlock_status send_try(struct rlock__waiter *waiter, struct rlock__br
 		waiter->servers[i].is_granted = waiter->servers[i].is_busy = false;
 	if (waiter->places.are_slots)
 		return send_slots(waiter, broadcast, end_ms);
-	rlock__broadcast_begin_all(broadcast, make_try, waiter, end_ms);
+	rlock__broadcast_begin_all(broadcast, rlock__acquire_args, waiter, end_ms);
 	status = rlock__broadcast_await(broadcast, quorum, INT64_MAX);
 	if (status == RLOCK_OK && rlock__broadcast_count(broadcast, RLOCK_OK) < quorum)
 		status =

@@ -91,31 +91,32 @@ static bool has_one_owner(const struct rlock_hold *hold)
  */
 static void reacquire(const struct renewal *renewal, const struct rlock__broadcast *renewed)
 {
-	const struct rlock_hold *hold = renewal->hold;
-	bool is_mutex = hold->kind == RLOCK_PLAIN || hold->kind == RLOCK_FAIR;
-	/* Waiters that have joined the queue there meanwhile do not come first: the lock is held. */
-	const struct rlock__kind *row = is_mutex ? rlock__kind(RLOCK_PLAIN) : hold->row;
+	struct rlock_hold *hold = renewal->hold;
 	struct rlock_request request = RLOCK_REQUEST_INIT;
-	const struct rlock__acquisition acquisition = { .action = row->acquire,
-							.places = &renewal->places,
-							.hold = hold,
-							.request = &request,
-							.owner = hold->acquired[0].owner,
-							.since = "" };
+	struct rlock__waiter waiter = { .conn = renewal->places.conn,
+					.request = &request,
+					.hold = hold,
+					.places = renewal->places };
 	int64_t end_ms = rlock_now_ms() + REACQUIRE_MS;
 	struct rlock__broadcast broadcast;
 
-	if (!has_one_owner(hold))
+	waiter.servers = calloc(renewal->places.count, sizeof(*waiter.servers));
+	if (!has_one_owner(hold) || waiter.servers == NULL) {
+		free(waiter.servers);
 		return;
-	rlock__broadcast_init(&broadcast, &renewal->places, NULL, NULL);
+	}
+	/* Waiters that have joined the queue there meanwhile do not come first: the lock is held. */
+	request.kind = hold->kind == RLOCK_FAIR ? RLOCK_PLAIN : hold->kind;
 	request.lease_ms = renewal->lease_ms;
 	request.wait_ms = 0;
+	memcpy(waiter.owner, hold->acquired[0].owner, sizeof(waiter.owner));
+	rlock__broadcast_init(&broadcast, &renewal->places, NULL, NULL);
 	for (size_t i = 0; i < renewal->places.count; i++)
 		if (renewed->answers[i].is_over && renewed->answers[i].status == RLOCK_NOT_HELD)
-			rlock__broadcast_begin(&broadcast, i, rlock__acquire_args, &acquisition,
-					       end_ms);
+			rlock__broadcast_begin(&broadcast, i, rlock__acquire_args, &waiter, end_ms);
 	(void)rlock__broadcast_await(&broadcast, 0, end_ms);
 	rlock__broadcast_free(&broadcast);
+	free(waiter.servers);
 }
 
 /* ---- renew: all of it ---- */
