@@ -36,25 +36,21 @@ static enum rlock_status set_ids(struct rlock__waiter *waiter, char id[RLOCK_HOL
 	struct rlock__error *error = &waiter->conn->error;
 	enum rlock_status status = RLOCK_OK;
 
-	if (request->owner == NULL)
-		status = rlock_owner_new((unsigned long)getpid(), waiter->owner);
-	if (request->hold_id == NULL && status == RLOCK_OK)
-		status = rlock_hold_id_new(id);
-	if (status != RLOCK_OK)
-		return rlock__fail(error, status, "cannot get random bytes: %s", strerror(errno));
-	if (request->owner != NULL)
-		status = rlock__owner_check(error, request->owner);
+	if (rlock_owner_new((unsigned long)getpid(), waiter->owner) != RLOCK_OK ||
+	    rlock_hold_id_new(id) != RLOCK_OK)
+		return rlock__fail(error, RLOCK_ESYS, "cannot get random bytes: %s",
+				   strerror(errno));
 	for (size_t i = 0; i < request->inherited_count && status == RLOCK_OK; i++)
 		status = rlock__owner_check(error, request->inherited[i]);
-	if (request->hold_id != NULL && status == RLOCK_OK)
+	if (request->owner != NULL && status == RLOCK_OK) {
+		status = rlock__owner_check(error, request->owner);
+		(void)snprintf(waiter->owner, sizeof(waiter->owner), "%s", request->owner);
+	}
+	if (request->hold_id != NULL && status == RLOCK_OK) {
 		status = rlock__hold_id_check(error, request->hold_id);
-	if (status != RLOCK_OK)
-		return status;
-	if (request->owner != NULL)
-		memcpy(waiter->owner, request->owner, strlen(request->owner) + 1);
-	if (request->hold_id != NULL)
-		memcpy(id, request->hold_id, strlen(request->hold_id) + 1);
-	return RLOCK_OK;
+		(void)snprintf(id, RLOCK_HOLD_ID_MAX, "%s", request->hold_id);
+	}
+	return status;
 }
 
 static enum rlock_status make_hold(struct rlock__waiter *waiter)
