@@ -69,13 +69,13 @@ int caller_connect(struct opts *opts, int cancel_fd, bool *is_cancelled, struct 
 int caller_report_failure(const struct opts *opts, const struct rlock_conn *conn,
 			  enum rlock_status status)
 {
-	bool lacks_password = rlock_conn_error_lacks_password(conn);
+	bool lacks_password = rlock_conn_failure(conn)->lacks_password;
 	const char *added = "";
 	char name[NAME_SHOWN_MAX], why[FAILURE_TEXT_MAX], buffer[ORIGIN_MAX];
 
 	if (status == RLOCK_EAUTH || lacks_password)
 		added = servers_password_origin(opts, buffer);
-	else if (rlock_conn_error_is_unreachable(conn))
+	else if (rlock_conn_failure(conn)->is_unreachable)
 		added = servers_origin(opts, buffer);
 	else if (status == RLOCK_EUNSUPPORTED)
 		added = servers_tls_origin(opts, buffer);

@@ -123,7 +123,7 @@ static int open_hold(const struct opts *opts, const struct hold_file *file, cons
 static int report_answer(const struct opts *opts, const struct rlock_conn *conn, int code)
 {
 	char name[NAME_SHOWN_MAX], until[WALL_CLOCK_TEXT_MAX];
-	int64_t until_ms = rlock_conn_error_kept_until_ms(conn);
+	int64_t until_ms = rlock_conn_failure(conn)->kept_until_ms;
 
 	message_error("%s: %s%s%s", names_show_one(opts, rlock_conn_error_name(conn), name),
 		      rlock_conn_error(conn), until_ms >= 0 ? ", until " : "",

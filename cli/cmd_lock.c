@@ -129,21 +129,22 @@ static void wait_report_blocker(const struct opts *opts, const struct rlock_bloc
 static void wait_report_busy(const struct opts *opts, const struct rlock_conn *conn)
 {
 	char name[NAME_SHOWN_MAX], waited[DURATION_TEXT_MAX], held[HELD_TEXT_MAX];
-	const char *gone = show_gone(rlock_conn_error_process(conn));
+	const struct rlock_failure *failure = rlock_conn_failure(conn);
+	const char *gone = show_gone(&failure->process);
 	/* Too few permits in all stay too few. */
-	bool may_come = opts->permits == 0 || rlock_conn_error_held_ms(conn) >= 0;
-	int64_t until_ms = rlock_conn_error_kept_until_ms(conn);
-	bool has_job = rlock_conn_error_held_ms(conn) >= 0 && until_ms < 0 && gone[0] == '\0';
+	bool may_come = opts->permits == 0 || failure->held_ms >= 0;
+	int64_t until_ms = failure->kept_until_ms;
+	bool has_job = failure->held_ms >= 0 && until_ms < 0 && gone[0] == '\0';
 	const char *flock_line = opts->no_wait ? "flock: failed to get lock\n"
 					       : "flock: timeout while waiting to get lock\n";
 
 	if (opts->flock_verbose)
 		message_line(flock_line, strlen(flock_line));
 	(void)names_show_one(opts, rlock_conn_error_name(conn), name);
-	(void)print_held(", for", rlock_conn_error_held_ms(conn), until_ms, held);
+	(void)print_held(", for", failure->held_ms, until_ms, held);
 	/* -n is silent of a holder, not of a server after an outage. */
 	if (opts->no_wait)
-		message_print(rlock_conn_error_has_holder(conn) ? MESSAGE_DEBUG : MESSAGE_INFO,
+		message_print(failure->has_holder ? MESSAGE_DEBUG : MESSAGE_INFO,
 			      "%s: busy: %s%s%s", name, rlock_conn_error(conn), held, gone);
 	else
 		message_info("%s: timed out after %s: %s%s%s%s%s", name,
@@ -465,12 +466,11 @@ static void begin_events(const struct acquirer *acquirer)
 
 static void log_event(const struct acquirer *acquirer, enum event_kind kind, const char *reason)
 {
-	event_log(&(struct event){
-		.kind = kind,
-		.waited_ms = acquirer->waited_ms,
-		.holder_held_ms = rlock_conn_error_held_ms(acquirer->args.conn),
-		.reason = reason,
-	});
+	struct event event = { .kind = kind, .waited_ms = acquirer->waited_ms, .reason = reason };
+
+	if (kind == EVENT_BUSY || kind == EVENT_TIMED_OUT)
+		event.holder_held_ms = rlock_conn_failure(acquirer->args.conn)->held_ms;
+	event_log(&event);
 }
 
 static void log_acquisition(const struct acquirer *acquirer, enum rlock_status status)
@@ -573,7 +573,7 @@ static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status s
 	if (status == RLOCK_CANCELLED)
 		return end_cancelled(acquirer);
 	/* The nested call does not wait for a lock that is held for it. */
-	if (status == RLOCK_EDEADLOCK && rlock_conn_error_process(conn)->pid != 0) {
+	if (status == RLOCK_EDEADLOCK && rlock_conn_failure(conn)->process.pid != 0) {
 		message_error(
 			"%s: deadlock: %s: RLOCK_HELD is not in the environment: try: sudo --preserve-env=RLOCK_HELD",
 			names_show_one(opts, rlock_conn_error_name(conn), name),

@@ -769,10 +769,10 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 		(void)rlock__reply_fail_held(error, print_permits(blocker, how, permits), note,
 					     owner);
 	error->name_index = blocker->name_index;
-	error->process = blocker->process;
-	error->has_holder = blocker->young_server == NULL;
+	error->failure.process = blocker->process;
+	error->failure.has_holder = blocker->young_server == NULL;
 	if (!blocker->is_waiter)
-		error->held_ms = held_ms_of(server);
+		error->failure.held_ms = held_ms_of(server);
 	return waiter->is_behind_ancestor ? RLOCK_EDEADLOCK : RLOCK_BUSY;
 }
 

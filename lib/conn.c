@@ -162,39 +162,9 @@ void rlock__conn_copy_error(struct rlock_conn *conn, size_t index)
 	conn->error = conn->connections[index]->error;
 }
 
-bool rlock_conn_error_is_unreachable(const struct rlock_conn *conn)
+const struct rlock_failure *rlock_conn_failure(const struct rlock_conn *conn)
 {
-	return conn->error.is_unreachable;
-}
-
-bool rlock_conn_error_lacks_password(const struct rlock_conn *conn)
-{
-	return conn->error.lacks_password;
-}
-
-const char *rlock_conn_error_reply(const struct rlock_conn *conn)
-{
-	return rlock__error_reply(&conn->error);
-}
-
-int64_t rlock_conn_error_kept_until_ms(const struct rlock_conn *conn)
-{
-	return conn->error.kept_until_ms;
-}
-
-bool rlock_conn_error_has_holder(const struct rlock_conn *conn)
-{
-	return conn->error.has_holder;
-}
-
-int64_t rlock_conn_error_held_ms(const struct rlock_conn *conn)
-{
-	return conn->error.held_ms;
-}
-
-const struct rlock_process *rlock_conn_error_process(const struct rlock_conn *conn)
-{
-	return &conn->error.process;
+	return &conn->error.failure;
 }
 
 void rlock_conn_set_events(struct rlock_conn *conn, int fd, bool (*on_event)(void *ctx), void *ctx)

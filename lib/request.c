@@ -555,7 +555,7 @@ static void add_count(const struct rlock__broadcast *broadcast)
 			  conn->server_count - rlock__broadcast_count(broadcast, RLOCK_ENET),
 			  conn->server_count, conn->quorum, error.text);
 	conn->error.name_index = error.name_index;
-	conn->error.lacks_password = error.lacks_password;
+	conn->error.failure.lacks_password = error.failure.lacks_password;
 	rlock__error_set_reply(&conn->error, rlock__error_reply(&error));
 }
 
@@ -749,7 +749,7 @@ enum rlock_status rlock__reply_fail_held(struct rlock__error *error, const char 
 
 	(void)rlock__fail(error, RLOCK_BUSY, "%s %s%s%.*s%s", how, note, has_note ? " (" : "",
 			  owner_len, owner, has_note ? ")" : "");
-	error->kept_until_ms = kept_until_ms;
+	error->failure.kept_until_ms = kept_until_ms;
 	return RLOCK_BUSY;
 }
 

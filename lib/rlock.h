@@ -255,24 +255,6 @@ RLOCK_API void rlock_conn_free(struct rlock_conn *conn);
 RLOCK_API const char *rlock_conn_error(const struct rlock_conn *conn);
 /* The index of the request's name that the text is about; 0 when it is about none in particular. */
 RLOCK_API size_t rlock_conn_error_name(const struct rlock_conn *conn);
-/*
- * After RLOCK_BUSY: whether other owners hold the lock, or what is left of it. False: a server was started less than a
- * lease ago, and may have lost the lock of another owner.
- */
-RLOCK_API bool rlock_conn_error_has_holder(const struct rlock_conn *conn);
-/* After RLOCK_BUSY: for how long the owner that the text names has held the lock; -1: it is not known. */
-RLOCK_API int64_t rlock_conn_error_held_ms(const struct rlock_conn *conn);
-/* After RLOCK_BUSY: see rlock_owner_kept_until_ms. */
-RLOCK_API int64_t rlock_conn_error_kept_until_ms(const struct rlock_conn *conn);
-/* After RLOCK_BUSY, and RLOCK_EDEADLOCK by is_ancestor: the process of that owner. It belongs to conn. */
-RLOCK_API const struct rlock_process *rlock_conn_error_process(const struct rlock_conn *conn);
-/* The server's own words, which end that text: a caller that says more says it before them. "": the text has none. */
-RLOCK_API const char *rlock_conn_error_reply(const struct rlock_conn *conn);
-
-/* Whether a server could not be reached: its URL may be wrong. False when several servers had no quorum. */
-RLOCK_API bool rlock_conn_error_is_unreachable(const struct rlock_conn *conn);
-/* Whether RLOCK_ENET means that the source of the password had none. */
-RLOCK_API bool rlock_conn_error_lacks_password(const struct rlock_conn *conn);
 
 /*
  * During each wait of a call for conn: when fd (-1: none) is readable, call on_event, which reads it. Where that returns
@@ -424,6 +406,24 @@ struct rlock_process {
 	int64_t pid;            /* 0: none, or it is not known, and nor is the rest */
 	bool reads_requests; /* it renews the hold, and looks after each renewal what others ask: rlock_hold_told_by */
 };
+
+/* What else is known of the last failed call on a connection. */
+struct rlock_failure {
+	size_t reply_len; /* of the server's own words, which end the text: a caller says more before them */
+	bool is_unreachable; /* a server was, and its URL may be wrong; not when several had no quorum */
+	bool lacks_password; /* RLOCK_ENET, since the source of the password had none */
+	/*
+	 * After RLOCK_BUSY: other owners hold the lock, or what is left of it. False: a server was started less than a
+	 * lease ago, and may have lost the lock of another owner.
+	 */
+	bool has_holder;
+	int64_t held_ms; /* for how long the owner that the text names has held it; -1: it is not known */
+	int64_t kept_until_ms;        /* of that owner, see rlock_owner_kept_until_ms */
+	struct rlock_process process; /* of that owner; also after RLOCK_EDEADLOCK by is_ancestor */
+};
+
+/* It belongs to conn. */
+RLOCK_API const struct rlock_failure *rlock_conn_failure(const struct rlock_conn *conn);
 
 /* One acquisition. Made by rlock_acquire, rlock_find or rlock_hold_new; the caller frees it. */
 struct rlock_hold;

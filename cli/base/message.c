@@ -297,14 +297,14 @@ int exit_code_of(enum rlock_status status)
 
 char *failure_print(const struct rlock_conn *conn, const char *added, char out[FAILURE_TEXT_MAX])
 {
-	const char *text = rlock_conn_error(conn), *reply = rlock_conn_error_reply(conn);
-	int len = (int)(strlen(text) - strlen(reply));
+	const char *text = rlock_conn_error(conn);
+	int len = (int)(strlen(text) - rlock_conn_failure(conn)->reply_len);
 
 	if (added[0] == '\0')
 		(void)snprintf(out, FAILURE_TEXT_MAX, "%s", text);
-	else if (reply[0] == '\0')
+	else if (text[len] == '\0')
 		(void)snprintf(out, FAILURE_TEXT_MAX, "%s: %s", text, added);
 	else
-		(void)snprintf(out, FAILURE_TEXT_MAX, "%.*s%s: %s", len, text, added, reply);
+		(void)snprintf(out, FAILURE_TEXT_MAX, "%.*s%s: %s", len, text, added, text + len);
 	return out;
 }

@@ -18,11 +18,8 @@ enum rlock_status rlock__fail(struct rlock__error *error, enum rlock_status stat
 	(void)vsnprintf(error->text, sizeof(error->text), format, args);
 	va_end(args);
 	error->name_index = 0;
-	error->is_unreachable = error->lacks_password = error->will_pass = error->has_holder =
-		false;
-	error->held_ms = error->kept_until_ms = -1;
-	error->process = (struct rlock_process){ 0 };
-	error->reply_len = 0;
+	error->will_pass = false;
+	error->failure = (struct rlock_failure){ .held_ms = -1, .kept_until_ms = -1 };
 	rlock__trace(error, "%s", error->text);
 	return status;
 }
@@ -37,12 +34,12 @@ void rlock__error_set_reply(struct rlock__error *error, const char *reply)
 	size_t len = strlen(error->text), reply_len = strlen(reply);
 
 	if (reply_len <= len && strcmp(error->text + len - reply_len, reply) == 0)
-		error->reply_len = reply_len;
+		error->failure.reply_len = reply_len;
 }
 
 const char *rlock__error_reply(const struct rlock__error *error)
 {
-	return error->text + strlen(error->text) - error->reply_len;
+	return error->text + strlen(error->text) - error->failure.reply_len;
 }
 
 void rlock__trace(const struct rlock__error *error, const char *format, ...)

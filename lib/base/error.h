@@ -14,15 +14,9 @@ struct rlock__error {
 	const char *server;   /* that text and steps are about; belongs to its connection */
 	rlock_trace_fn trace; /* NULL: none */
 	void *trace_ctx;
-	size_t name_index;   /* of the request's name that the text is about */
-	bool is_unreachable; /* the text says that the server cannot be reached */
-	bool lacks_password; /* the text says that the source of the password had none */
+	size_t name_index; /* of the request's name that the text is about */
 	bool will_pass; /* the text says what a cluster mends by itself: a slot that moves, a dead node */
-	bool has_holder; /* the lock is busy, and not since a server is young */
-	int64_t held_ms; /* for how long the owner that the text names has held the lock; -1 */
-	int64_t kept_until_ms; /* the same hold is kept until then, see rlock_owner_kept_until_ms */
-	struct rlock_process process; /* of that owner */
-	size_t reply_len;             /* of the server's own words, which end the text */
+	struct rlock_failure failure;
 	char text[RLOCK_ERROR_MAX];
 };
 

@@ -268,7 +268,7 @@ static bool fail_unreachable(struct rlock__connection *connection)
 		return false;
 	(void)rlock__fail(&connection->error, RLOCK_ENET,
 			  "cannot reach %s, which serves the lock's slot%s", server, text + len);
-	connection->error.is_unreachable = connection->error.will_pass = true;
+	connection->error.failure.is_unreachable = connection->error.will_pass = true;
 	return true;
 }
 

@@ -29,7 +29,7 @@ static enum rlock_status fail_password(struct rlock__session *session, const cha
 {
 	(void)rlock__fail(session->error, RLOCK_ENET, "no password for %s: %s",
 			  rlock_url_server(session->login_url), why);
-	session->error->lacks_password = true;
+	session->error->failure.lacks_password = true;
 	return RLOCK_ENET;
 }
 
@@ -213,7 +213,7 @@ static enum rlock_status fail(struct rlock__session *session, enum rlock_status 
 				  status == RLOCK_ENET ? "cannot reach %s: %s"
 						       : "cannot connect to %s: %s",
 				  rlock_url_server(session->address.server), why);
-	session->error->is_unreachable = status == RLOCK_ENET;
+	session->error->failure.is_unreachable = status == RLOCK_ENET;
 	session->is_unreachable = status == RLOCK_ENET && session->state < RLOCK__SESSION_PASSWORD;
 	rlock__session_close(session);
 	return status;

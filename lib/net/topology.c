@@ -285,7 +285,7 @@ static enum rlock_status fail_all(const struct rlock__topology *topology)
 			  rlock_escape(topology->url->service, strlen(topology->url->service),
 				       shown, sizeof(shown)),
 			  told->error.text);
-	error_of(topology)->is_unreachable = told->status == RLOCK_ENET;
+	error_of(topology)->failure.is_unreachable = told->status == RLOCK_ENET;
 	return told->status;
 }
 

@@ -124,7 +124,7 @@ static void check_held_for_ever(void)
 	CHECK_NUMBER(rlock_acquire(conn, &request, &hold), RLOCK_BUSY,
 		     "a lock that was held for as long as a number can say is busy");
 	CHECK(held_ms > INT64_MAX / 2, "a waiter is told how long, without an overflow");
-	CHECK(rlock_conn_error_held_ms(conn) > INT64_MAX / 2, "and so is its caller at the end");
+	CHECK(rlock_conn_failure(conn)->held_ms > INT64_MAX / 2, "and so is its caller at the end");
 	rlock_conn_free(conn);
 	if (server > 0) {
 		(void)kill(server, SIGKILL);
