@@ -580,26 +580,23 @@ static bool will_pass(const struct rlock__waiter *waiter)
 	return false;
 }
 
-/* Until when even a caller without a wait time retries. */
-static int64_t least_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
-{
-	int64_t end_ms = has_lost_reply(waiter) ? now_ms + LOST_REPLY_MS : now_ms;
-	int64_t passing_end_ms = will_pass(waiter) ? waiter->began_ms + PASSING_MS : end_ms;
-
-	return passing_end_ms > end_ms ? passing_end_ms : end_ms;
-}
-
 /*
  * Until when a server that can't be reached is retried. One that was down from the start is retried within a wait
  * time only. If a request was sent before its stream broke, the lock may have been granted: that has to be found out.
  */
 static int64_t retry_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 {
-	int64_t least_ms = least_end_ms(waiter, now_ms);
+	int64_t end_ms = now_ms;
 
 	if (waiter->request->wait_ms >= 0)
-		return waiter->deadline_ms > least_ms ? waiter->deadline_ms : least_ms;
-	return waiter->was_reached ? now_ms + LOST_SERVER_MS : least_ms;
+		end_ms = waiter->deadline_ms;
+	else if (waiter->was_reached)
+		end_ms = now_ms + LOST_SERVER_MS;
+	if (has_lost_reply(waiter) && end_ms < now_ms + LOST_REPLY_MS)
+		end_ms = now_ms + LOST_REPLY_MS;
+	if (will_pass(waiter) && end_ms < waiter->began_ms + PASSING_MS)
+		end_ms = waiter->began_ms + PASSING_MS;
+	return end_ms < now_ms ? now_ms : end_ms;
 }
 
 /*

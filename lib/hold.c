@@ -36,63 +36,55 @@ void rlock_hold_free(struct rlock_hold *hold)
 	free(hold);
 }
 
+static int compare_slots(const void *a, const void *b, void *names)
+{
+	const struct rlock_name *all = names;
+	size_t i = *(const size_t *)a, k = *(const size_t *)b;
+	int order = rlock__key_compare_slots(&all[i], &all[k]);
+
+	/* Those in one slot stay in their order. */
+	return order != 0 ? order : (i > k) - (i < k);
+}
+
 /* false: out of memory. */
 static bool order_names(struct rlock_hold *hold)
 {
-	const struct rlock_name *names = hold->names;
-
 	hold->in_order = calloc(hold->name_count, sizeof(*hold->in_order));
 	hold->by_slot = calloc(hold->name_count, sizeof(*hold->by_slot));
 	if (hold->in_order == NULL || hold->by_slot == NULL)
 		return false;
-	for (size_t i = 0; i < hold->name_count; i++) {
-		size_t at = i;
-		bool is_new = true;
-
-		hold->in_order[i] = i;
-		/* Those in one slot stay in their order. */
-		for (; at > 0; at--) {
-			size_t before = hold->by_slot[at - 1];
-			int order = rlock__key_compare_slots(&names[before], &names[i]);
-
-			is_new = order != 0;
-			if (order <= 0)
-				break;
-			hold->by_slot[at] = before;
-		}
-		hold->by_slot[at] = i;
-		hold->slot_count += is_new;
-	}
+	for (size_t i = 0; i < hold->name_count; i++)
+		hold->in_order[i] = hold->by_slot[i] = i;
+	qsort_r(hold->by_slot, hold->name_count, sizeof(size_t), compare_slots, hold->names);
+	for (size_t i = 0; i < hold->name_count; i++)
+		hold->slot_count += rlock__hold_is_new_slot(hold, i);
 	return true;
 }
 
-/* Around a name: the words of the command and their lengths. */
-#define LOOK_MAX 48
+bool rlock__hold_is_new_slot(const struct rlock_hold *hold, size_t nth)
+{
+	return nth == 0 || rlock__key_compare_slots(&hold->names[hold->by_slot[nth - 1]],
+						    &hold->names[hold->by_slot[nth]]) != 0;
+}
 
 /* false: out of memory. */
 static bool make_look(struct rlock_hold *hold)
 {
 	struct rlock__behind *look = &hold->look;
-	size_t size = 0;
+	FILE *stream;
 
 	if (hold->name_count < 2)
 		return true;
-	for (size_t i = 0; i < hold->name_count; i++)
-		size += hold->names[i].len + LOOK_MAX;
-	look->text = malloc(size);
-	if (look->text == NULL)
+	stream = open_memstream(&look->text, &look->len);
+	if (stream == NULL)
 		return false;
-	for (size_t i = 0; i < hold->name_count; i++) {
-		const struct rlock_name *name = &hold->names[i];
-		char *end = look->text + look->len;
+	for (; look->count < hold->name_count; look->count++) {
+		const struct rlock_name *name = &hold->names[look->count];
 
-		end += sprintf(end, "*2\r\n$6\r\nEXISTS\r\n$%zu\r\n", name->len);
-		end = mempcpy(end, name->text, name->len);
-		end = mempcpy(end, "\r\n", 2);
-		look->len = (size_t)(end - look->text);
-		look->count++;
+		(void)fprintf(stream, "*2\r\n$6\r\nEXISTS\r\n$%zu\r\n%s\r\n", name->len,
+			      name->text);
 	}
-	return true;
+	return fclose(stream) == 0;
 }
 
 enum rlock_status rlock_hold_new(enum rlock_kind kind, const struct rlock_name *names,

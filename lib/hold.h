@@ -61,6 +61,9 @@ struct rlock_hold {
 	char queued_owner[RLOCK_OWNER_MAX]; /* may be in the queue of a server; empty: is in none */
 };
 
+/* Whether the nth name, in the order of their slots, is the first of its slot. */
+bool rlock__hold_is_new_slot(const struct rlock_hold *hold, size_t nth);
+
 /* process and note may be NULL. */
 void rlock__hold_note_make(const struct rlock_process *process, const char *note,
 			   char out[RLOCK__RECORD_NOTE_MAX]);

@@ -253,12 +253,6 @@ void rlock__places_of_name(struct rlock__places *places, struct rlock_conn *conn
 	add_servers(places, conn, &first, 1);
 }
 
-static bool is_new_slot(const struct rlock_hold *hold, size_t nth)
-{
-	return nth == 0 || rlock__key_compare_slots(&hold->names[hold->by_slot[nth - 1]],
-						    &hold->names[hold->by_slot[nth]]) != 0;
-}
-
 static enum rlock_status add_slots(struct rlock__places *places, struct rlock_conn *conn,
 				   const struct rlock_hold *hold)
 {
@@ -281,7 +275,7 @@ static enum rlock_status add_slots(struct rlock__places *places, struct rlock_co
 					  .quorum = hold->slot_count,
 					  .are_slots = true };
 	for (size_t i = 0; i < hold->name_count; i++) {
-		if (is_new_slot(hold, i))
+		if (rlock__hold_is_new_slot(hold, i))
 			add_place(places, &hold->by_slot[i], 0);
 		places->at[places->count - 1].name_count++;
 	}
