@@ -218,24 +218,24 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 
 /* New tokens must be greater than those issued before, and only the user knows those. */
 static enum rlock_status fail_counter(const struct rlock__waiter *waiter,
-				      struct rlock__connection *connection, size_t name_index)
+				      struct rlock__error *error, size_t name_index)
 {
 	const struct rlock__keys *keys = &waiter->hold->keys[name_index];
 	char shown[COUNTER_SHOWN_MAX];
 
-	(void)rlock__fail(&connection->error, RLOCK_EKIND,
-			  "the fencing counter %s holds no integer, or no token is left: set it to "
-			  "the last token issued",
-			  rlock_escape(keys->of[RLOCK__KEY_COUNTER].text,
-				       keys->of[RLOCK__KEY_COUNTER].len, shown, sizeof(shown)));
-	connection->error.name_index = name_index;
-	return RLOCK_EKIND;
+	return rlock__fail(
+		error, RLOCK_EKIND,
+		"the fencing counter %s holds no integer, or no token is left: set it to "
+		"the last token issued",
+		rlock_escape(keys->of[RLOCK__KEY_COUNTER].text, keys->of[RLOCK__KEY_COUNTER].len,
+			     shown, sizeof(shown)));
 }
 
 static enum rlock_status read_reply(void *ctx, struct rlock__connection *connection, size_t index,
 				    struct redisReply *reply)
 {
 	struct rlock__waiter *waiter = ctx;
+	enum rlock_status status = RLOCK_ESERVER;
 	size_t name_index;
 
 	if (is_short_grant(reply))
@@ -249,22 +249,23 @@ static enum rlock_status read_reply(void *ctx, struct rlock__connection *connect
 	case ACQUIRE_BUSY:
 		return read_busy(waiter, index, reply, name_index);
 	case ACQUIRE_DEADLOCK:
-		(void)rlock__fail(
+		status = rlock__fail(
 			&connection->error, RLOCK_EDEADLOCK,
 			"an upgrade of a read lock would be a deadlock: release the read lock first, or begin with "
 			"the write lock");
-		connection->error.name_index = name_index;
-		return RLOCK_EDEADLOCK;
+		break;
 	case ACQUIRE_OTHER_KIND:
 		if (reply->elements == 3)
 			return rlock__reply_fail_kind(connection, reply->element[2], name_index);
 		break;
 	case ACQUIRE_BAD_COUNTER:
-		return fail_counter(waiter, connection, name_index);
+		status = fail_counter(waiter, &connection->error, name_index);
+		break;
 	default:
 		break;
 	}
-	return RLOCK_ESERVER;
+	connection->error.name_index = name_index;
+	return status;
 }
 
 /* ---- the arguments ---- */

@@ -127,7 +127,8 @@ static struct rlock_stop_hold read_stop_hold(const redisReply *reply)
 			 *note = reply->element[3];
 	struct rlock_name of_owner = { owner->str, owner->len }, shown;
 	struct rlock_stop_hold hold = { .ttl_ms = reply->element[2]->integer,
-					.is_kept = rlock__hold_is_kept(of_owner),
+					.is_kept = rlock_owner_kept_until_ms(owner->str,
+									     owner->len) >= 0,
 					.is_told = reply->element[4]->integer == 1 };
 
 	memcpy(hold.id, id->str, id->len);

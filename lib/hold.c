@@ -244,11 +244,6 @@ void rlock__hold_note_make(const struct rlock_process *process, const char *note
 		       note != NULL ? note : "");
 }
 
-bool rlock__hold_is_kept(struct rlock_name owner)
-{
-	return memmem(owner.text, owner.len, RLOCK__KEPT, strlen(RLOCK__KEPT)) != NULL;
-}
-
 int64_t rlock_owner_kept_until_ms(const char *owner, size_t len)
 {
 	const char *found = memmem(owner, len, RLOCK__KEPT, strlen(RLOCK__KEPT));
@@ -293,7 +288,7 @@ struct rlock_name rlock__hold_note_read(struct rlock_name owner, struct rlock_na
 	struct rlock_process process = { 0 };
 	size_t len = read_process(text, &process);
 
-	if (len == 0 || process.pid == 0 || rlock__hold_is_kept(owner))
+	if (len == 0 || process.pid == 0 || rlock_owner_kept_until_ms(owner.text, owner.len) >= 0)
 		process = (struct rlock_process){ 0 };
 	*process_out = process;
 	return (struct rlock_name){ text.text + len, text.len - len };

@@ -73,8 +73,6 @@ void rlock__hold_note_make(const struct rlock_process *process, const char *note
  */
 struct rlock_name rlock__hold_note_read(struct rlock_name owner, struct rlock_name text,
 					struct rlock_process *process_out);
-/* Whether that owner keeps a hold until some time. */
-bool rlock__hold_is_kept(struct rlock_name owner);
 
 /* Whether text can be that of rlock_hold_slots. */
 bool rlock__hold_are_slots(const char *text);
