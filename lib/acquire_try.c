@@ -50,22 +50,6 @@ static size_t copy_text(struct rlock_name from, char *to, size_t to_size)
 	return len;
 }
 
-/*
- * The short reply of the common acquisition: one name, for the owner of the request, as its first hold, without a
- * token; of a semaphore the slot of one permit.
- */
-static bool is_short_grant(const redisReply *reply)
-{
-	return reply->type == REDIS_REPLY_INTEGER && reply->integer >= ACQUIRE_DONE;
-}
-
-static bool is_grant(const struct redisReply *reply)
-{
-	if (is_short_grant(reply))
-		return true;
-	return rlock__reply_is(reply, "i*") && reply->element[0]->integer == ACQUIRE_DONE;
-}
-
 static bool is_text(const redisReply *reply, const char *text)
 {
 	return reply->len == strlen(text) && memcmp(reply->str, text, reply->len) == 0;
@@ -122,6 +106,10 @@ static bool set_acquired(struct rlock__waiter *waiter, size_t name_index, const 
 	return true;
 }
 
+/*
+ * The short reply of the common acquisition: one name, for the owner of the request, as its first hold, without a
+ * token; of a semaphore the slot of one permit.
+ */
 static enum rlock_status read_short_grant(struct rlock__waiter *waiter, size_t index,
 					  const redisReply *reply)
 {
@@ -238,9 +226,9 @@ static enum rlock_status read_reply(void *ctx, struct rlock__connection *connect
 	enum rlock_status status = RLOCK_ESERVER;
 	size_t name_index;
 
-	if (is_short_grant(reply))
+	if (reply->type == REDIS_REPLY_INTEGER && reply->integer >= ACQUIRE_DONE)
 		return read_short_grant(waiter, index, reply);
-	if (is_grant(reply))
+	if (rlock__reply_is(reply, "i*") && reply->element[0]->integer == ACQUIRE_DONE)
 		return read_granted(waiter, index, connection->error.server, reply);
 	if (!rlock__reply_is(reply, "ii*") ||
 	    !rlock__reply_read_index(&waiter->places.at[index], reply->element[1], &name_index))
@@ -270,21 +258,18 @@ static enum rlock_status read_reply(void *ctx, struct rlock__connection *connect
 
 /* ---- the arguments ---- */
 
-static bool can_be_woken(const struct rlock__server *server)
-{
-	return rlock__waiter_is_subscribed(server) && !server->lacks_own_channel;
-}
-
 /*
  * In the queue for a fair lock all servers that must agree must be able to wake the waiter. A slot wakes it for its own
  * names, and of servers with a wake queue each one that is busy does.
  */
 static bool is_subscribed(const struct rlock__waiter *waiter, size_t index)
 {
-	if (waiter->places.are_slots || !rlock__waiter_is_fair(waiter))
-		return can_be_woken(&waiter->servers[index]);
+	bool needs_all = rlock__waiter_is_fair(waiter) && !waiter->places.are_slots;
+
 	for (size_t i = 0; i < waiter->places.count; i++)
-		if (!can_be_woken(&waiter->servers[i]))
+		if ((needs_all || i == index) &&
+		    (!rlock__waiter_is_subscribed(&waiter->servers[i]) ||
+		     waiter->servers[i].lacks_own_channel))
 			return false;
 	return true;
 }
@@ -639,12 +624,14 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 	struct rlock__server *server = &waiter->servers[index];
 	bool is_granted = answer->is_over && answer->status == RLOCK_OK;
 	bool is_answer = is_granted || server->is_busy;
+	bool is_lost = answer->is_over && answer->status == RLOCK_ENET;
 	bool was_sent = answer->is_sent && (!answer->is_over || answer->result.was_sent);
 	bool will_wait = waiter->request->wait_ms != 0;
 
 	server->was_deposed = false;
-	server->will_pass = answer->is_over && answer->status == RLOCK_ENET &&
-			    waiter->places.at[index].connection->error.will_pass;
+	server->will_pass = is_lost && waiter->places.at[index].connection->error.will_pass;
+	if (is_lost && waiter->places.are_slots)
+		waiter->failed_slot = index + 1;
 	/* Before it answers so, a script has tried them. */
 	if (is_answer)
 		server->tried_streams = waiter->places.at[index].connection->session.streams;
@@ -657,18 +644,6 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 		server->may_be_queued = false;
 	else
 		server->may_be_queued = server->may_be_queued || (will_wait && was_sent);
-}
-
-/* From 1; 0: there is none. */
-static size_t find_failed_slot(const struct rlock__waiter *waiter,
-			       const struct rlock__broadcast *broadcast)
-{
-	if (!waiter->places.are_slots)
-		return 0;
-	for (size_t i = 0; i < waiter->places.count; i++)
-		if (broadcast->answers[i].is_over && broadcast->answers[i].status == RLOCK_ENET)
-			return i + 1;
-	return 0;
 }
 
 /* Servers that failed do not count as long as enough others answered: then the lock is just busy. */
@@ -748,9 +723,9 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 	/* An earlier try may have succeeded too late, and left the queues: this one may join them again. */
 	memcpy(hold->queued_owner, waiter->owner, sizeof(waiter->owner));
 	status = send_try(waiter, &broadcast, sent_ms);
+	waiter->failed_slot = 0;
 	for (size_t i = 0; i < waiter->places.count; i++)
 		record_answer(waiter, i, &broadcast.answers[i]);
-	waiter->failed_slot = find_failed_slot(waiter, &broadcast);
 	if (status == RLOCK_OK)
 		status = try_result(waiter, &broadcast);
 	for (size_t i = 0; i < waiter->places.count; i++) {
