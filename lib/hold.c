@@ -28,7 +28,6 @@ void rlock_hold_free(struct rlock_hold *hold)
 		free(hold->acquired[i].slots);
 	}
 	free(hold->keys);
-	free(hold->names);
 	free(hold->in_order);
 	free(hold->by_slot);
 	free(hold->look.text);
@@ -36,11 +35,12 @@ void rlock_hold_free(struct rlock_hold *hold)
 	free(hold);
 }
 
-static int compare_slots(const void *a, const void *b, void *names)
+static int compare_slots(const void *a, const void *b, void *all)
 {
-	const struct rlock_name *all = names;
+	const struct rlock__keys *keys = all;
 	size_t i = *(const size_t *)a, k = *(const size_t *)b;
-	int order = rlock__key_compare_slots(&all[i], &all[k]);
+	int order = rlock__key_compare_slots(&keys[i].of[RLOCK__KEY_LOCK],
+					     &keys[k].of[RLOCK__KEY_LOCK]);
 
 	/* Those in one slot stay in their order. */
 	return order != 0 ? order : (i > k) - (i < k);
@@ -55,7 +55,7 @@ static bool order_names(struct rlock_hold *hold)
 		return false;
 	for (size_t i = 0; i < hold->name_count; i++)
 		hold->in_order[i] = hold->by_slot[i] = i;
-	qsort_r(hold->by_slot, hold->name_count, sizeof(size_t), compare_slots, hold->names);
+	qsort_r(hold->by_slot, hold->name_count, sizeof(size_t), compare_slots, hold->keys);
 	for (size_t i = 0; i < hold->name_count; i++)
 		hold->slot_count += rlock__hold_is_new_slot(hold, i);
 	return true;
@@ -63,8 +63,11 @@ static bool order_names(struct rlock_hold *hold)
 
 bool rlock__hold_is_new_slot(const struct rlock_hold *hold, size_t nth)
 {
-	return nth == 0 || rlock__key_compare_slots(&hold->names[hold->by_slot[nth - 1]],
-						    &hold->names[hold->by_slot[nth]]) != 0;
+	const struct rlock__keys *keys = hold->keys;
+
+	return nth == 0 ||
+	       rlock__key_compare_slots(&keys[hold->by_slot[nth - 1]].of[RLOCK__KEY_LOCK],
+					&keys[hold->by_slot[nth]].of[RLOCK__KEY_LOCK]) != 0;
 }
 
 /* false: out of memory. */
@@ -79,7 +82,7 @@ static bool make_look(struct rlock_hold *hold)
 	if (stream == NULL)
 		return false;
 	for (; look->count < hold->name_count; look->count++) {
-		const struct rlock_name *name = &hold->names[look->count];
+		const struct rlock_name *name = &hold->keys[look->count].of[RLOCK__KEY_LOCK];
 
 		(void)fprintf(stream, "*2\r\n$6\r\nEXISTS\r\n$%zu\r\n%s\r\n", name->len,
 			      name->text);
@@ -105,16 +108,13 @@ enum rlock_status rlock_hold_new(enum rlock_kind kind, const struct rlock_name *
 	hold->lease_ms = lease_ms;
 	memcpy(hold->id, id, strlen(id) + 1);
 	memcpy(hold->released_id, id, strlen(id) + 1);
-	hold->names = calloc(name_count, sizeof(*hold->names));
 	hold->keys = calloc(name_count, sizeof(*hold->keys));
 	hold->acquired = calloc(name_count, sizeof(*hold->acquired));
-	if (hold->names == NULL || hold->keys == NULL || hold->acquired == NULL)
+	if (hold->keys == NULL || hold->acquired == NULL)
 		goto no_memory;
 	for (size_t i = 0; i < name_count; i++) {
 		if (!rlock__keys_make(&hold->keys[i], &names[i]))
 			goto no_memory;
-		hold->names[i] =
-			(struct rlock_name){ hold->keys[i].of[RLOCK__KEY_LOCK].text, names[i].len };
 		hold->name_count++;
 	}
 	if (!order_names(hold) || !make_look(hold))

@@ -41,8 +41,7 @@ struct rlock_hold {
 	enum rlock_kind kind;
 	const struct rlock__kind *row;
 	size_t name_count;
-	struct rlock_name *names;
-	struct rlock__keys *keys; /* one a name */
+	struct rlock__keys *keys; /* one a name, which is the key of its lock */
 	size_t *in_order,
 		*by_slot; /* the indexes of the names, as they were given, and by their slot in a cluster */
 	size_t slot_count;

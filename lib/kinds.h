@@ -32,12 +32,9 @@ enum rlock__key {
 	RLOCK__KEY_COUNT,
 };
 
-/* All keys and channels that belong to a name, each a string. */
+/* All keys and channels that belong to a name, each a string with a '+' before it, see rlock__args_names. */
 struct rlock__keys {
-	struct {
-		const char *text; /* a '+' stands before it, see rlock__args_names */
-		size_t len;
-	} of[RLOCK__KEY_COUNT];
+	struct rlock_name of[RLOCK__KEY_COUNT];
 	char *memory; /* of all texts */
 };
 
