@@ -473,25 +473,25 @@ static void undo(struct rlock__waiter *waiter, const struct rlock__broadcast *br
 		 bool is_acquired)
 {
 	int64_t now_ms = rlock_now_ms(), end_ms = now_ms + UNDO_MS;
-	rlock__args_fn makes[RLOCK_SERVERS_MAX];
 	struct rlock__broadcast undoing;
 
 	rlock__broadcast_init(&undoing, &waiter->places, NULL, NULL);
 	for (size_t i = 0; i < waiter->places.count; i++) {
-		makes[i] = undo_of(waiter, broadcast, i, is_acquired);
-		if (makes[i] != NULL)
-			rlock__broadcast_begin(&undoing, i, makes[i], waiter, end_ms);
+		rlock__args_fn make = undo_of(waiter, broadcast, i, is_acquired);
+
+		if (make != NULL)
+			rlock__broadcast_begin(&undoing, i, make, waiter, end_ms);
 	}
 	(void)rlock__broadcast_await(&undoing, 0, end_ms);
 	for (size_t i = 0; i < waiter->places.count; i++) {
 		struct rlock__server *server = &waiter->servers[i];
-		bool is_kept = makes[i] == make_return && kept_ms(waiter, i, now_ms) > 0;
+		const struct rlock__answer *answer = &undoing.answers[i];
+		bool is_kept = server->is_granted && kept_ms(waiter, i, now_ms) > 0;
 
-		if (makes[i] == NULL)
+		if (!answer->is_sent)
 			continue;
-		server->may_be_held =
-			!undoing.answers[i].is_over || undoing.answers[i].status != RLOCK_OK;
-		if (makes[i] == make_return) {
+		server->may_be_held = !answer->is_over || answer->status != RLOCK_OK;
+		if (server->is_granted) {
 			server->may_be_queued |= is_kept || rlock__waiter_is_fair(waiter);
 		} else {
 			server->may_be_queued = server->may_be_held;
