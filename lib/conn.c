@@ -50,11 +50,6 @@ enum rlock_status rlock_conn_new(struct rlock_url *const *urls, size_t url_count
 	conn->timeout_ms = opts->connect_timeout_ms;
 	conn->replicas = opts->replicas;
 	conn->quorum = opts->quorum == 0 ? url_count : opts->quorum;
-	conn->connections = calloc(url_count, sizeof(struct rlock__connection *));
-	if (conn->connections == NULL) {
-		rlock_conn_free(conn);
-		return RLOCK_ENOMEM;
-	}
 	for (size_t i = 0; i < url_count; i++) {
 		status = rlock__connection_new(urls[i], opts, &conn->connections[i]);
 		if (conn->connections[i] == NULL) {
@@ -78,22 +73,14 @@ out:
 
 enum rlock_status rlock__conn_add_connections(struct rlock_conn *conn, size_t count)
 {
-	struct rlock__connection **connections = conn->connections;
-
-	if (count <= conn->connection_count)
-		return RLOCK_OK;
-	connections = reallocarray(connections, count, sizeof(struct rlock__connection *));
-	if (connections == NULL)
-		return rlock__fail_memory(&conn->error);
-	conn->connections = connections;
 	while (conn->connection_count < count) {
 		struct rlock__connection *twin = NULL;
 
-		if (rlock__connection_twin(connections[0], &twin) != RLOCK_OK) {
+		if (rlock__connection_twin(conn->connections[0], &twin) != RLOCK_OK) {
 			rlock__connection_free(twin);
 			return rlock__fail_memory(&conn->error);
 		}
-		connections[conn->connection_count++] = twin;
+		conn->connections[conn->connection_count++] = twin;
 	}
 	return RLOCK_OK;
 }
@@ -143,7 +130,6 @@ void rlock_conn_free(struct rlock_conn *conn)
 	/* The first has the TLS context of those that were added. */
 	for (size_t i = conn->connection_count; i > 0; i--)
 		rlock__connection_free(conn->connections[i - 1]);
-	free(conn->connections);
 	free(conn);
 }
 

@@ -15,8 +15,8 @@
 struct rlock__connection;
 
 struct rlock_conn {
-	struct rlock__connection *
-		*connections; /* first one for each server, then more for the slots of a cluster */
+	/* First one for each server, then more for the slots of a cluster. */
+	struct rlock__connection *connections[RLOCK_SERVERS_MAX];
 	size_t server_count, connection_count;
 	bool has_cluster;            /* among the servers */
 	size_t quorum;               /* how many of them must agree, more than half */
@@ -26,7 +26,7 @@ struct rlock_conn {
 	struct rlock__error error;   /* of the last failed call, and the server that it is about */
 };
 
-/* More connections to the first server, until there are so many. */
+/* More connections to the first server, until there are so many, RLOCK_SERVERS_MAX at most. */
 enum rlock_status rlock__conn_add_connections(struct rlock_conn *conn, size_t count);
 /* RLOCK_EINVAL: the keys of one of these names are in several slots, and one of the servers is a cluster. */
 enum rlock_status rlock__conn_check_names(struct rlock_conn *conn, const struct rlock_name *names,
