@@ -4,10 +4,10 @@
  */
 #include <fnmatch.h>
 #include <hiredis/hiredis.h>
-#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -18,6 +18,64 @@
 #include "request.h"
 #include "rlock.h"
 
+/* ---- which keys have been seen ---- */
+
+/* A set that keeps 64 bits of each text, whatever its length. Its seed is random, so that no text can be made to pass for another one. */
+struct seen {
+	uint64_t *hashes; /* 0: an empty place */
+	size_t count, capacity;
+	uint64_t seed;
+};
+
+#define CAPACITY_FIRST 1024
+
+/* Where the hash is, or the empty place for it. */
+static uint64_t *place_of(uint64_t *hashes, size_t capacity, uint64_t value)
+{
+	size_t at = (size_t)value & (capacity - 1);
+
+	while (hashes[at] != 0 && hashes[at] != value)
+		at = (at + 1) & (capacity - 1);
+	return &hashes[at];
+}
+
+static bool grow(struct seen *seen)
+{
+	size_t capacity = seen->capacity == 0 ? CAPACITY_FIRST : seen->capacity * 2;
+	uint64_t *hashes = calloc(capacity, sizeof(*hashes));
+
+	if (hashes == NULL)
+		return false;
+	/* Without random bytes it works as well, for texts that are not made to hurt it. */
+	if (seen->capacity == 0)
+		(void)!getrandom(&seen->seed, sizeof(seen->seed), GRND_NONBLOCK);
+	for (size_t i = 0; i < seen->capacity; i++)
+		if (seen->hashes[i] != 0)
+			*place_of(hashes, capacity, seen->hashes[i]) = seen->hashes[i];
+	free(seen->hashes);
+	seen->hashes = hashes;
+	seen->capacity = capacity;
+	return true;
+}
+
+/*
+ * Add a text. *is_new_out: it was not there. Among a million texts two have one hash with a chance of 1 in 36 million.
+ * false: out of memory.
+ */
+static bool seen_add(struct seen *seen, const char *text, size_t len, bool *is_new_out)
+{
+	uint64_t value, *place;
+
+	if (seen->count * 2 >= seen->capacity && !grow(seen))
+		return false;
+	value = rlock__hash(seen->seed, text, len);
+	place = place_of(seen->hashes, seen->capacity, value);
+	*is_new_out = *place == 0;
+	seen->count += *place == 0;
+	*place = value;
+	return true;
+}
+
 /* In one go of the server, see KEYS_AT_ONCE: on a slow machine it looks into a lock in forty microseconds. */
 #define BATCH_MAX 8
 
@@ -27,7 +85,7 @@
 struct listing {
 	struct rlock_conn *conn;
 	const struct rlock_list_request *request;
-	void *seen; /* a tree of names, of tsearch: SCAN may name a key of this URL twice */
+	struct seen seen; /* of this URL: SCAN may name a key twice */
 	struct rlock__connection *connection;
 	struct rlock_list_progress *progress; /* of all servers */
 	char denied_text[RLOCK_ERROR_MAX];    /* of the first key that the user may not look at */
@@ -62,23 +120,6 @@ static bool is_lock(const struct rlock_inspection *inspection)
 	return inspection->state == RLOCK_STATE_HELD && inspection->ground[0] != '\0';
 }
 
-static int compare(const void *a, const void *b)
-{
-	return strcmp(a, b);
-}
-
-/* *is_new_out: the name was not there. false: out of memory. */
-static bool seen_add(struct listing *listing, const struct rlock_name *name, bool *is_new_out)
-{
-	char *text = strndup(name->text, name->len);
-	char **found = text != NULL ? tsearch(text, &listing->seen, compare) : NULL;
-
-	*is_new_out = found != NULL && *found == text;
-	if (!*is_new_out)
-		free(text);
-	return found != NULL;
-}
-
 /* Keeps it in the batch, or frees it. */
 static enum rlock_status take_inspection(struct batch *batch, struct rlock_inspection *inspection)
 {
@@ -86,7 +127,8 @@ static enum rlock_status take_inspection(struct batch *batch, struct rlock_inspe
 	bool is_new = false;
 
 	listing->looked_into++;
-	if (is_lock(inspection) && !seen_add(listing, &inspection->name, &is_new)) {
+	if (is_lock(inspection) &&
+	    !seen_add(&listing->seen, inspection->name.text, inspection->name.len, &is_new)) {
 		rlock__inspection_clear(inspection);
 		return rlock__fail_memory(&listing->conn->error);
 	}
@@ -99,18 +141,13 @@ static enum rlock_status take_inspection(struct batch *batch, struct rlock_inspe
 
 /* ---- the replies ---- */
 
-static bool starts_with(const redisReply *error, const char *prefix)
-{
-	return strncmp(error->str, prefix, strlen(prefix)) == 0;
-}
-
 /* The key may be elsewhere by now, or the script was flushed since the first reply. */
 static bool is_passing(const redisReply *error)
 {
 	static const char *const prefixes[] = { "MOVED", "ASK", "TRYAGAIN", "NOSCRIPT" };
 
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-		if (starts_with(error, prefixes[i]))
+		if (strncmp(error->str, prefixes[i], strlen(prefixes[i])) == 0)
 			return true;
 	return false;
 }
@@ -441,7 +478,7 @@ enum rlock_status rlock_list(struct rlock_conn *conn, const struct rlock_list_re
 					   .progress = &progress };
 		enum rlock_status status = rlock__conn_each_node(conn, i, list_server, &listing);
 
-		tdestroy(listing.seen, free);
+		free(listing.seen.hashes);
 		if (first == RLOCK_OK)
 			first = status;
 		else
