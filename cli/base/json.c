@@ -2,14 +2,10 @@
  * Writes a JSON document to a stream. Whether the stream took it is for the caller to check, once, at the end.
  */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "lib/rlock.h"
-
-/* What one byte becomes at most, as text. */
-#define ESCAPE_MAX 4
 
 /* JSON's escapes have 16 bits. */
 static void put_escape(uint32_t character, FILE *out)
@@ -22,18 +18,24 @@ static void put_escape(uint32_t character, FILE *out)
 	(void)fprintf(out, "\\u%04" PRIx32, character);
 }
 
-static void put_string(const char *text, size_t len, FILE *out)
+/* A byte that is not UTF-8 becomes the text \xNN. False: there was one. */
+static bool put_string(const char *text, size_t len, FILE *out)
 {
-	size_t at = 0;
+	bool is_utf8 = true;
+	size_t read;
 
 	(void)putc('"', out);
-	while (at < len) {
-		uint32_t character = (unsigned char)text[at];
-		size_t read = rlock_character_read(text + at, len - at, &character);
+	for (size_t at = 0; at < len; at += read) {
+		uint32_t character = 0;
 		char shown[32];
 
-		if (read == 0)
+		read = rlock_character_read(text + at, len - at, &character);
+		if (read == 0) {
+			(void)fprintf(out, "\\\\x%02x", (unsigned char)text[at]);
+			is_utf8 = false;
 			read = 1;
+			continue;
+		}
 		(void)rlock_escape(text + at, read, shown, sizeof(shown));
 		if (character == '"' || character == '\\')
 			(void)fprintf(out, "\\%c", (char)character);
@@ -41,9 +43,9 @@ static void put_string(const char *text, size_t len, FILE *out)
 			(void)fwrite(text + at, 1, read, out);
 		else
 			put_escape(character, out);
-		at += read;
 	}
 	(void)putc('"', out);
+	return is_utf8;
 }
 
 static void put_key(struct json *json, const char *key)
@@ -93,22 +95,7 @@ void json_text(struct json *json, const char *key, const char *text)
 		return;
 	}
 	put_key(json, key);
-	put_string(text, strlen(text), json->out);
-}
-
-static bool is_utf8(const char *bytes, size_t len)
-{
-	size_t at = 0;
-
-	while (at < len) {
-		uint32_t character;
-		size_t read = rlock_character_read(bytes + at, len - at, &character);
-
-		if (read == 0)
-			return false;
-		at += read;
-	}
-	return true;
+	(void)put_string(text, strlen(text), json->out);
 }
 
 static void put_base64(const char *bytes, size_t len, FILE *out)
@@ -134,22 +121,9 @@ static void put_base64(const char *bytes, size_t len, FILE *out)
 
 void json_bytes(struct json *json, const char *key, const char *bytes, size_t len)
 {
-	size_t shown_size = len * ESCAPE_MAX + 8;
-	char *shown;
-
 	put_key(json, key);
-	if (is_utf8(bytes, len)) {
-		put_string(bytes, len, json->out);
+	if (put_string(bytes, len, json->out))
 		return;
-	}
-	shown = malloc(shown_size);
-	if (shown == NULL) {
-		(void)fputs("null", json->out);
-	} else {
-		(void)rlock_escape(bytes, len, shown, shown_size);
-		put_string(shown, strlen(shown), json->out);
-	}
-	free(shown);
 	(void)fprintf(json->out, ",\"%s_base64\":", key);
 	put_base64(bytes, len, json->out);
 }

@@ -23,8 +23,8 @@ void json_null(struct json *json, const char *key);
 /* A text of ours; empty is written as null. */
 void json_text(struct json *json, const char *key, const char *text);
 /*
- * Any bytes. What is no UTF-8 becomes the text of rlock_escape, and a member with "_base64" after the key has the
- * bytes. All that a terminal would obey is escaped in either case.
+ * Any bytes. One that is no UTF-8 becomes the text \xNN, and then a member with "_base64" after the key has all of them.
+ * What a terminal would obey is escaped in either case.
  */
 void json_bytes(struct json *json, const char *key, const char *bytes, size_t len);
 

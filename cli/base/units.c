@@ -70,20 +70,6 @@ static int64_t unit_ms(const char *name, size_t len)
 	return 0;
 }
 
-/* The digits as a number, or -1 when that is above limit. */
-static int64_t whole_value(const char *digits, size_t count, int64_t limit)
-{
-	int64_t value = 0;
-	size_t i;
-
-	for (i = 0; i < count; i++) {
-		value = value * 10 + (digits[i] - '0');
-		if (value > limit)
-			return -1;
-	}
-	return value;
-}
-
 /*
  * The digits after the point as a part of unit, rounded up. From the last digit to the first, so
  * that any number of them is exact: 0.d1d2... of a unit is a tenth of (d1 units + 0.d2... of one).
@@ -119,8 +105,9 @@ static bool part_read(const char **cursor, int64_t *unit_ms_io, int64_t *out_ms)
 	if (whole_len + fraction_len == 0 || unit == 0 || unit >= *unit_ms_io ||
 	    (name_len == 0 && *unit_ms_io != INT64_MAX)) /* seconds stand alone without a unit */
 		return false;
-	whole = whole_value(*cursor, whole_len, LONGEST_MS / unit);
-	if (whole < 0)
+	/* Of too many digits the greatest number. */
+	whole = strtoll(*cursor, NULL, 10);
+	if (whole > LONGEST_MS / unit)
 		return false;
 	*out_ms = whole * unit + fraction_value(fraction, fraction_len, unit);
 	*cursor = name + name_len;

@@ -165,7 +165,7 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 	rm log
 	rlock run --log log --log-format json "$name" -- true
 	run -0 all_json
-	assert_line --index 0 --partial " name='bad \\\\xff\\\\x1b[31m' name_base64='$(printf %s "$name" | base64)' "
+	assert_line --index 0 --partial " name='bad \\\\xff\\x1b[31m' name_base64='$(printf %s "$name" | base64)' "
 }
 
 @test "a line is never longer than a pipe takes in one piece" {
