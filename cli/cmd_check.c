@@ -348,11 +348,9 @@ static void check_persistence(struct check *check)
 static int64_t calls(const struct check *check, const char *name)
 {
 	char text[RLOCK_FACT_MAX];
-	int64_t count = 0;
 
 	(void)fact(check, name, text);
-	(void)sscanf(text, "calls=%" SCNd64, &count);
-	return count;
+	return strncmp(text, "calls=", 6) == 0 ? strtoll(text + 6, NULL, 10) : 0;
 }
 
 /* Which settings they were the server does not tell. */

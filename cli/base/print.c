@@ -463,7 +463,7 @@ static void print_row(const struct columns *columns, const struct layout *layout
 
 bool columns_print(struct columns *columns, FILE *out)
 {
-	const char *cells[COLUMNS_MAX] = { NULL };
+	const char *cells[COLUMNS_MAX] = { "" };
 	struct layout layout;
 
 	if (columns->is_out_of_memory)
