@@ -376,21 +376,15 @@ int os_closes_open(int fd)
 {
 	char path[32];
 	struct stat stat_of;
-	int closes_fd, error;
+	int closes_fd;
 
-	if (fstat(fd, &stat_of) != 0)
+	if (fstat(fd, &stat_of) != 0 || S_ISDIR(stat_of.st_mode))
 		return -1;
-	if (S_ISDIR(stat_of.st_mode)) {
-		errno = EISDIR;
-		return -1;
-	}
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	closes_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (closes_fd < 0 || inotify_add_watch(closes_fd, path, IN_CLOSE) >= 0)
 		return closes_fd;
-	error = errno;
 	(void)close(closes_fd);
-	errno = error;
 	return -1;
 }
 
@@ -416,6 +410,7 @@ static struct {
 	int argc;
 	char *room; /* from the first word to the end of the last */
 	size_t size;
+	char *words; /* a copy, once a title is in their room */
 } title;
 
 void os_set_name(const char *name)
@@ -442,17 +437,15 @@ void os_title_setup(int argc, char **argv)
 
 void os_set_title(const char *text)
 {
-	char *copy = title.argc > 0 ? malloc(title.size) : NULL;
 	size_t len;
 
-	if (title.size == 0 || (title.argc > 0 && copy == NULL))
+	title.words = title.size > 0 ? malloc(title.size) : NULL;
+	if (title.words == NULL)
 		return;
-	/* COMMAND's words are among them. */
-	if (copy != NULL)
-		memcpy(copy, title.room, title.size);
+	/* COMMAND's are among them. */
+	memcpy(title.words, title.room, title.size);
 	for (int i = 0; i < title.argc; i++)
-		title.argv[i] = copy + (title.argv[i] - title.room);
-	title.argc = 0;
+		title.argv[i] = title.words + (title.argv[i] - title.room);
 	/* The last byte stays NUL: else the kernel goes on to show the environment. */
 	len = least_size(strlen(text), title.size - 1);
 	memcpy(title.room, text, len);

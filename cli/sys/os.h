@@ -127,8 +127,8 @@ bool os_has_room(size_t count);
  */
 int os_has_same_description(pid_t pid, int fd);
 /*
- * A descriptor that is readable when a process has closed the file that fd is open on, close-on-exec; -1 with errno, as for
- * a directory, where each file in it would count.
+ * A descriptor that is readable when a process has closed the file that fd is open on, close-on-exec; -1 where that
+ * can't be told, as of a directory, where each file in it would count.
  */
 int os_closes_open(int fd);
 /* Take from a timer, or from what os_closes_open has opened, that it is readable. */
@@ -138,8 +138,8 @@ bool os_is_ready(int fd);
 
 /*
  * The name in /proc/PID/comm; and the line that ps -f shows, cut to the room that the arguments had. os_title_setup:
- * once, first of all in main. os_set_title moves the words of argv: argv[i] is right after it, copies of its pointers
- * are not.
+ * once, first of all in main. os_set_title, once, moves the words of argv: argv[i] is right after it, copies of its
+ * pointers are not.
  */
 void os_set_name(const char *name);
 void os_title_setup(int argc, char **argv);
