@@ -12,8 +12,7 @@
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, { 'queue', 'deadlines', 'waiters', 'wake_queue', 'turn', 'channel' }
 local WAKE_QUEUE_ARG, CHANNEL_ARG = FIXED_ARGS + 4, FIXED_ARGS + 6
-local kept_ms = ARGV[2]
-local hold_id = id_of_ending_hold(kept_ms, #KEY_FIELDS)
+local hold_id, kept_ms = string.match(ARGV[1], '^%S+'), ARGV[2]
 
 local field, has_waiter = only_field(1, ARGV[FIXED_ARGS + 1])
 local heard = field and free_lock(WAKE_ONE)
@@ -36,4 +35,5 @@ local function keep(name, field, count, hold)
 	return 2
 end
 
+remember_holds()
 return release_all(hold_id, kept_ms == '0' and release_mutex or keep)

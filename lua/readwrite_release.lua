@@ -10,8 +10,7 @@
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
 local WAKE_QUEUE_ARG, CHANNEL_ARG = FIXED_ARGS + 1, FIXED_ARGS + 3
-local kept_ms = ARGV[2]
-local hold_id = id_of_ending_hold(kept_ms, #KEY_FIELDS)
+local hold_id, kept_ms = string.match(ARGV[1], '^%S+'), ARGV[2]
 
 -- As free_lock does. A reader whose hold has expired has lost it.
 local function free_only(field)
@@ -28,6 +27,7 @@ if heard == 0 then return { 2 } end
 
 if heard then return { freed(names[1], heard) } end
 
+remember_holds()
 if kept_ms == '0' then return release_all(hold_id, release_readwrite, look_at_readers) end
 
 -- What comes before anything of the hold is changed: a new timeout key can't be made while the slot of the lock moves.

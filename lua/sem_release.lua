@@ -15,13 +15,13 @@ local FIXED_ARGS = 2
 
 local KEY_COUNT, WAKE_QUEUE_ARG, CHANNEL_ARG = 4, FIXED_ARGS + 1, FIXED_ARGS + 3
 
-local kept_ms = ARGV[2]
-local hold_id = id_of_ending_hold(kept_ms, KEY_COUNT)
+local hold_id, kept_ms = string.match(ARGV[1], '^%S+'), ARGV[2]
 
 -- How many permits are free after the release; nil when it is no such case, and nothing was changed.
 local free
 -- EXISTS counts a key as often as it is named: 2 says that the counter is there, and no waiter.
-if #KEYS == KEY_COUNT and kept_ms == '0' and redis.pcall('EXISTS', KEYS[1], KEYS[1], ARGV[WAKE_QUEUE_ARG]) == 2 then
+if #KEYS == KEY_COUNT and kept_ms == '0' and hold_id == ARGV[1]
+	and redis.pcall('EXISTS', KEYS[1], KEYS[1], ARGV[WAKE_QUEUE_ARG]) == 2 then
 	local lock, holds, ends, permits, id = KEYS[1], KEYS[2], KEYS[3], KEYS[4], hold_id .. ':1'
 	local record = redis.pcall('HGET', holds, hold_id)
 	local owner, end_ms, slot = string.match(type(record) == 'string' and record or '', '^(%S+) %d+ (%d+) 1:(%d+) ')
@@ -77,6 +77,7 @@ local function keep(name)
 	return 2
 end
 
+remember_holds()
 return for_each_name(hold_id, kept_ms ~= '0' and keep or function(name)
 	return release_permits(name, hold_id)
 end)
