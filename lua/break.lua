@@ -96,7 +96,7 @@ local function clear_queue()
 	prune(name)
 	local silent = waiters_in_front(name, nil, FOREIGN_MAX, is_silent_foreign)
 	remove_waiters(name, silent)
-	prune(name)
+	if silent[1] then prune(name) end
 	local is_cleared = head_of(name) ~= head
 	wake_head(name)
 	return is_cleared and { 4 } or { 0 }
