@@ -123,11 +123,12 @@ end
 local function choose_slots(name)
 	local slots = {}
 	local function choose(in_use)
+		local slot = 0
 		for i = 1, take do
-			slots[i] = lowest_free_slot(in_use)
-			in_use = mark_slot(in_use, slots[i], USED)
+			slot = string.find(in_use, UNUSED, slot + 1, true) or math.max(slot, #in_use) + 1
+			slots[i] = slot
 		end
-		return in_use
+		return (string.gsub(in_use .. string.rep(UNUSED, slot - #in_use), '%' .. UNUSED, USED, take))
 	end
 	local known = name.held == 0 and '' or not name.record and redis.call('HGET', name.holds, SLOTS)
 	local in_use = known and choose(known)
