@@ -268,8 +268,7 @@ static void look_at_lease(struct front *front)
 		front->stop = lease->stops;
 		front->due_ms[DUE_STOP] = rlock_now_ms() + JOB_STOP_SETTLE_MS;
 	}
-	/* flock ends with its command, and the lock goes on for as long as a process has its descriptor. */
-	if (lease->phase == HOLD_LEFTOVERS && lease->opts->is_flock && !lease->is_lost)
+	if (lease->may_front_leave)
 		leave(front);
 }
 

@@ -78,8 +78,8 @@ struct lease {
 	 */
 	_Atomic uint64_t signals, signals_in_hand;
 	_Atomic int64_t signals_taken; /* how many */
-	atomic_bool
-		has_front_left; /* it has ended before leftover processes for which the lock stays held */
+	/* It may end before leftover processes for which the lock stays held, and has done so. */
+	atomic_bool may_front_leave, has_front_left;
 	_Atomic int stops;            /* how often the command was stopped */
 	atomic_bool is_front_stopped; /* it stopped itself, because the command was */
 	_Atomic int continued;        /* what stops was when it did so, once it goes on */

@@ -229,8 +229,6 @@ static void end_job(struct renewer *renewer)
 		terminate_leftovers(renewer);
 	} else if (!lease->is_for_process && lease->opts->wait_all) {
 		lease->phase = HOLD_LEFTOVERS;
-		/* One that is flock ends now. */
-		tell(renewer);
 	} else {
 		release(renewer);
 	}
@@ -721,6 +719,23 @@ static void read_timer(struct renewer *renewer)
 	hold_events_read_timer(events, now_ms);
 }
 
+/*
+ * flock ends with its command, and the lock goes on for as long as a process has its descriptor. Not before it is known
+ * that there is one: else the lock would be released after the end of flock.
+ */
+static void let_front_leave(struct renewer *renewer)
+{
+	struct lease *lease = renewer->lease;
+
+	if (lease->phase != HOLD_LEFTOVERS || !lease->opts->is_flock || lease->is_lost ||
+	    lease->may_front_leave || renewer->front_fd < 0)
+		return;
+	if (!renewer->is_settled)
+		settle(renewer);
+	lease->may_front_leave = true;
+	tell(renewer);
+}
+
 static void touch_file(struct renewer *renewer)
 {
 	if (renewer->args->hold_file == NULL)
@@ -771,6 +786,7 @@ static bool turn(void *ctx)
 	if (has_job_ended(renewer))
 		happen(renewer, EVENT_JOB_ENDED);
 	follow_job(renewer);
+	let_front_leave(renewer);
 	if (renewer->lease->phase >= HOLD_RUNNING)
 		report_news(renewer->lease, &renewer->job->report);
 	if (hold_events_is_due(renewer->events, DUE_STOP))
