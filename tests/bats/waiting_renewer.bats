@@ -112,8 +112,8 @@ has_waited() {
 @test "a command whose renewer is killed before it has come to run is run once, and rlock waits for it" {
 	needs_refuse
 	local command
-	# The third getpid of that name is of the command's process, whose pid stands nowhere yet.
-	listen_to refuse stopped rlock-renewer getpid STOP 3 rlock run a -- sh -c 'echo $$ >>ran; exit 7'
+	# The fourth getpid of that name is of the command's process, whose pid stands nowhere yet.
+	listen_to refuse stopped rlock-renewer getpid STOP 4 rlock run a -- sh -c 'echo $$ >>ran; exit 7'
 	wait_until 10 test -s stopped
 	command=$(cut -d ' ' -f 4 stopped)
 	BACKGROUND+=("$command")
