@@ -35,10 +35,10 @@ struct candidate {
 
 /*
  * One that --config or RLOCK_CONFIG names may be the pipe of a shell's <(...). The owner of the file decides which server
- * the locks are on, which password it gets, and what is run for that; a user with write access is as good as an owner. 0,
- * or the exit code after one line by message_error.
+ * the locks are on, which password it gets, and what is run for that; a user with write access is as good as an owner.
+ * False after one line by message_error.
  */
-static int check_file(const struct candidate *candidate, const struct stat *stat)
+static bool check_file(const struct candidate *candidate, const struct stat *stat)
 {
 	unsigned mode = (unsigned)stat->st_mode & 0777;
 	char shown[USAGE_SHOWN_MAX], what[96], command[64] = "chmod go-w";
@@ -53,7 +53,7 @@ static int check_file(const struct candidate *candidate, const struct stat *stat
 
 	/* All users may write it, but it is named to set no option. */
 	if (candidate->is_named && S_ISCHR(stat->st_mode) && strcmp(path, "/dev/null") == 0)
-		return 0;
+		return true;
 	(void)usage_show(path, shown);
 	if (!S_ISREG(stat->st_mode) && !(candidate->is_named && S_ISFIFO(stat->st_mode))) {
 		message_error(
@@ -63,11 +63,11 @@ static int check_file(const struct candidate *candidate, const struct stat *stat
 			S_ISDIR(stat->st_mode)    ? "a directory"
 			: S_ISFIFO(stat->st_mode) ? "a named pipe"
 						  : "a device");
-		return EXIT_CONFIG;
+		return false;
 	}
 	if (stat->st_uid == 0 || stat->st_uid == geteuid()) {
 		if ((mode & S_IWOTH) == 0 && ((mode & S_IWGRP) == 0 || has_own_group))
-			return 0;
+			return true;
 		(void)snprintf(what, sizeof(what), "other users can write it, its mode is %04o",
 			       mode);
 	} else {
@@ -80,40 +80,34 @@ static int check_file(const struct candidate *candidate, const struct stat *stat
 	usage_line(&line, { command, &path, 1 });
 	message_error("configuration file '%s'%s: %s: check what is in it, then: %s", shown,
 		      candidate->origin, what, line.text);
-	return EXIT_CONFIG;
+	return false;
 }
 
 /*
  * Open it without waiting for the writer of a named pipe, and look at what was opened: a link may lead elsewhere. Its
- * text is in *text_out. 0; the errno of a file that can't be read; or -1 after one line by message_error, with the
- * exit code in *code_out.
+ * text is in opts. 0; the errno of a file that can't be read; or -1 after one line by message_error.
  */
-static int read_candidate(const struct candidate *candidate, char **text_out, size_t *len_out,
-			  int *code_out)
+static int read_candidate(struct opts *opts, const struct candidate *candidate)
 {
 	int fd = open(candidate->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), err;
 	char shown[USAGE_SHOWN_MAX];
 	struct stat stat;
 
-	*code_out = 0;
 	if (fd < 0)
 		return errno;
 	err = fstat(fd, &stat) == 0 ? 0 : errno;
-	if (err == 0)
-		*code_out = check_file(candidate, &stat);
-	if (err != 0 || *code_out != 0) {
+	if (err != 0 || !check_file(candidate, &stat)) {
 		(void)close(fd);
 		return err != 0 ? err : -1;
 	}
 	/* The writer of a pipe may not have written all of it yet. */
-	*text_out = file_read_all(fd, CONFIG_SIZE_MAX, INT64_MAX, &stat, len_out);
-	if (*text_out == NULL)
+	opts->config_text = file_read_all(fd, CONFIG_SIZE_MAX, INT64_MAX, &stat, &opts->config_len);
+	if (opts->config_text == NULL)
 		return errno;
-	if (!S_ISFIFO(stat.st_mode) || *len_out != 0)
+	if (!S_ISFIFO(stat.st_mode) || opts->config_len != 0)
 		return 0;
 	message_error("configuration file '%s'%s: the pipe is empty, and has no writer",
 		      usage_show(candidate->path, shown), candidate->origin);
-	*code_out = EXIT_CONFIG;
 	return -1;
 }
 
@@ -136,19 +130,18 @@ static void record_skipped(struct opts *opts, const struct candidate *candidate,
 	opts->config_skipped_why = why;
 }
 
-/* True if no other file counts: then this one's text is in *text_out, or the exit code in *code_out. */
-static bool try_candidate(struct opts *opts, const struct candidate *candidate, char **text_out,
-			  size_t *len_out, int *code_out)
+/* True if no other file counts: then opts has its text, or the exit code is in *code_out. */
+static bool try_candidate(struct opts *opts, const struct candidate *candidate, int *code_out)
 {
-	int err = read_candidate(candidate, text_out, len_out, code_out);
+	int err = read_candidate(opts, candidate);
 	char shown[USAGE_SHOWN_MAX];
 
 	(void)usage_show(candidate->path, shown);
-	if (err == 0)
+	if (err == 0) {
 		(void)snprintf(opts->config_file, sizeof(opts->config_file), "%s", shown);
-	if (err <= 0)
 		return true;
-	if (can_be_skipped(opts, candidate, err)) {
+	}
+	if (err > 0 && can_be_skipped(opts, candidate, err)) {
 		if (err != ENOENT && err != ENOTDIR)
 			record_skipped(opts, candidate, "it can't be read");
 		return false;
@@ -156,7 +149,7 @@ static bool try_candidate(struct opts *opts, const struct candidate *candidate, 
 	*code_out = is_transient_errno(err) ? EXIT_SYSTEM : EXIT_CONFIG;
 	if (err == ENOMEM)
 		(void)message_out_of_memory();
-	else
+	else if (err > 0)
 		message_error("cannot read '%s'%s: %s", shown, candidate->origin, strerror(err));
 	return true;
 }
@@ -186,38 +179,30 @@ static bool user_candidate(struct candidate *out)
 }
 
 /*
- * The text of the first file that exists is in *text_out, which the caller frees; NULL when there is none. opts has
- * the options that may name the file, and gets its path; foreign is the file that is another user's, if there is one.
- * 0, or the exit code after one line by message_error.
+ * Read the first file that exists. opts has the options that may name it. *user is the user's own file, is_foreign only if
+ * there is one. 0, or the exit code after one line by message_error.
  */
-static int find(struct opts *opts, struct candidate *foreign, char **text_out, size_t *len_out)
+static int find(struct opts *opts, struct candidate *user)
 {
-	const char *named = opts->config;
-	struct candidate candidate;
+	struct candidate other = { .path = CONFIG_OF_MACHINE, .origin = "" };
 	struct stat st;
 	int code = 0;
 
-	if (named == NULL)
-		named = getenv("RLOCK_CONFIG");
-	if (named != NULL && *named != '\0') {
-		candidate = (struct candidate){ .is_named = true };
-		candidate.origin = opts->config != NULL ? " (--config)" : " (RLOCK_CONFIG)";
-		(void)snprintf(candidate.path, sizeof(candidate.path), "%s", named);
-		(void)try_candidate(opts, &candidate, text_out, len_out, &code);
-		return code;
+	if (opts->config != NULL) {
+		other.is_named = true;
+		other.origin = table_source(opts, OPT_CONFIG) == SOURCE_ARGV ? " (--config)"
+									     : " (RLOCK_CONFIG)";
+		(void)snprintf(other.path, sizeof(other.path), "%s", opts->config);
+	} else if (user_candidate(user) && !user->is_foreign) {
+		if (try_candidate(opts, user, &code))
+			return code;
+	} else if (user->is_foreign) {
+		user->is_foreign =
+			lstat(user->path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR);
+		if (user->is_foreign)
+			record_skipped(opts, user, "it is in another user's directory");
 	}
-	if (user_candidate(&candidate)) {
-		if (!candidate.is_foreign) {
-			if (try_candidate(opts, &candidate, text_out, len_out, &code))
-				return code;
-		} else if (lstat(candidate.path, &st) == 0 ||
-			   (errno != ENOENT && errno != ENOTDIR)) {
-			*foreign = candidate;
-			record_skipped(opts, &candidate, "it is in another user's directory");
-		}
-	}
-	candidate = (struct candidate){ .path = CONFIG_OF_MACHINE, .origin = "" };
-	(void)try_candidate(opts, &candidate, text_out, len_out, &code);
+	(void)try_candidate(opts, &other, &code);
 	return code;
 }
 
@@ -281,19 +266,15 @@ static int add_line(struct opts *opts, char *text, size_t line)
 
 int config_read(struct opts *opts)
 {
-	struct candidate foreign = { .is_foreign = false };
+	struct candidate user = { .is_foreign = false };
+	int code = find(opts, &user);
+	char *text = opts->config_text, *end = text != NULL ? text + opts->config_len : NULL;
 	size_t line = 0;
-	char *text, *end;
-	int code;
 
-	code = find(opts, &foreign, &opts->config_text, &opts->config_len);
-	text = opts->config_text;
-	end = text != NULL ? text + opts->config_len : NULL;
 	while (code == 0 && text < end) {
 		char *newline = memchr(text, '\n', (size_t)(end - text));
-		size_t len = (size_t)((newline != NULL ? newline : end) - text);
-
 		char *first = text + strspn(text, BLANKS);
+		size_t len = (size_t)((newline != NULL ? newline : end) - text);
 
 		text[len] = '\0';
 		line++;
@@ -306,12 +287,11 @@ int config_read(struct opts *opts)
 				       : add_line(opts, text, line);
 		text += len + 1;
 	}
-	if (code != 0 || !foreign.is_foreign || table_given(opts, OPT_URL) != NULL)
+	if (code != 0 || !user.is_foreign || table_given(opts, OPT_URL) != NULL)
 		return code;
 	message_error(
 		"configuration file '%s' is not read: %s belongs to user %lu, not to root or to the "
 		"caller, and no other place names the server: give --url, or set %s",
-		opts->config_skipped, foreign.below, (unsigned long)foreign.dir_owner,
-		foreign.below);
+		opts->config_skipped, user.below, (unsigned long)user.dir_owner, user.below);
 	return EXIT_CONFIG;
 }

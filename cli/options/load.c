@@ -23,9 +23,10 @@
 /* How the user knows what has given this option. */
 static const char *given_by(const struct given *given, char out[64])
 {
+	const struct opt *opt = &opt_table[given->id];
+
 	(void)snprintf(out, 64, "%s%s", given->source == SOURCE_ARGV ? "--" : "",
-		       given->source == SOURCE_ENVIRONMENT ? "RLOCK_URL"
-							   : opt_table[given->id].name);
+		       given->source == SOURCE_ENVIRONMENT ? opt->variable : opt->name);
 	return out;
 }
 
@@ -37,7 +38,7 @@ static void setting_of_given(const struct opts *opts, const struct given *given,
 
 	*out = (struct setting){ .option = opt->name,
 				 .variable =
-					 given->source == SOURCE_ENVIRONMENT ? "RLOCK_URL" : NULL,
+					 given->source == SOURCE_ENVIRONMENT ? opt->variable : NULL,
 				 .source = given->source,
 				 .line = given->line,
 				 .value = (opt->scope & SECRET) != 0 ? NULL : given->value,
@@ -66,34 +67,16 @@ static bool setting_of_default(const struct opts *opts, enum opt_id id, struct s
 	       table_decided(opts, id) == NULL;
 }
 
-/* The variables of the environment, but for a RLOCK_URL that counts. */
-static const struct variable {
-	const char *name, *option;
-} variables[] = { { "RLOCK_URL", "url" },    { "RLOCK_CONFIG", "config" },
-		  { "REDISCLI_AUTH", NULL }, { "RLOCK_RUNTIME_DIR", NULL },
-		  { "SSL_CERT_FILE", NULL }, { "SSL_CERT_DIR", NULL } };
-
-static bool setting_of_variable(const struct opts *opts, const struct variable *variable,
-				struct setting *out)
+/* One that stands for no option. */
+static bool setting_of_variable(const struct opts *opts, const char *variable, struct setting *out)
 {
-	const char *value = getenv(variable->name), *reason = "";
+	const char *value = getenv(variable);
 
-	*out = (struct setting){ .option = variable->option,
-				 .variable = variable->name,
-				 .source = SOURCE_ENVIRONMENT,
-				 .value = value };
-	if (strcmp(variable->name, "RLOCK_URL") == 0) {
-		if (table_source(opts, OPT_URL) != SOURCE_ARGV)
-			return false;
-		reason = "--url takes precedence";
-	} else if (variable->option != NULL && opts->config != NULL) {
-		reason = "--config takes precedence";
-	} else if (variable->option == NULL) {
-		reason = servers_variable_reason(opts, variable->name);
-	}
-	if (strcmp(variable->name, "REDISCLI_AUTH") == 0)
-		out->value = NULL;
-	(void)snprintf(out->ignored, sizeof(out->ignored), "%s", reason);
+	*out = (struct setting){ .variable = variable, .source = SOURCE_ENVIRONMENT };
+	if (strcmp(variable, "REDISCLI_AUTH") != 0)
+		out->value = value;
+	(void)snprintf(out->ignored, sizeof(out->ignored), "%s",
+		       servers_variable_reason(opts, variable));
 	return value != NULL && *value != '\0';
 }
 
@@ -101,11 +84,9 @@ static bool setting_of_variable(const struct opts *opts, const struct variable *
 static void see_default_files(const struct opts *opts,
 			      void (*see)(void *ctx, const struct setting *setting), void *ctx)
 {
-	const char *named = getenv("RLOCK_CONFIG");
 	struct setting setting = { .option = "config", .value = opts->config_file };
 
-	if (opts->config_file[0] != '\0' && opts->config == NULL &&
-	    (named == NULL || *named == '\0'))
+	if (opts->config_file[0] != '\0' && opts->config == NULL)
 		see(ctx, &setting);
 	if (opts->config_skipped[0] != '\0') {
 		setting.value = opts->config_skipped;
@@ -126,6 +107,8 @@ static void see_default_files(const struct opts *opts,
 void load_settings(const struct opts *opts, void (*see)(void *ctx, const struct setting *setting),
 		   void *ctx)
 {
+	static const char *const variables[] = { "REDISCLI_AUTH", "RLOCK_RUNTIME_DIR",
+						 "SSL_CERT_FILE", "SSL_CERT_DIR" };
 	struct setting setting;
 
 	for (size_t i = 0; i < opts->given_count; i++) {
@@ -133,7 +116,7 @@ void load_settings(const struct opts *opts, void (*see)(void *ctx, const struct 
 		see(ctx, &setting);
 	}
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
-		if (setting_of_variable(opts, &variables[i], &setting))
+		if (setting_of_variable(opts, variables[i], &setting))
 			see(ctx, &setting);
 	see_default_files(opts, see, ctx);
 	for (size_t id = 0; id < OPT_COUNT; id++)
@@ -269,13 +252,20 @@ static int set_fence(struct opts *opts)
 
 /* ---- the sources ---- */
 
+/* An empty RLOCK_CONFIG names no file. But an empty RLOCK_URL is a mistake: each machine would have a server of its own. */
 static int environment_read(struct opts *opts)
 {
-	const char *url = getenv("RLOCK_URL");
+	int code = 0;
 
-	if (url == NULL || table_given(opts, OPT_URL) != NULL)
-		return 0;
-	return usage_give(opts, (struct given){ OPT_URL, SOURCE_ENVIRONMENT, .value = url });
+	for (size_t id = 0; code == 0 && id < OPT_COUNT; id++) {
+		const char *variable = opt_table[id].variable;
+		const char *value = variable != NULL ? getenv(variable) : NULL;
+
+		if (value != NULL && (*value != '\0' || id == OPT_URL))
+			code = usage_give(opts, (struct given){ (enum opt_id)id, SOURCE_ENVIRONMENT,
+								.value = value });
+	}
+	return code;
 }
 
 /* What the values mean together. */

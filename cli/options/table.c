@@ -38,7 +38,7 @@ const char *const opt_group_titles[GROUP_COUNT] = {
 const struct opt opt_table[OPT_COUNT] = {
 	[OPT_URL] = { "url", "u", "URL", TYPE_URLS, FIELD(urls), GROUP_SERVER, VERBS_ALL,
 		      USUAL | FOR_FILE | REPEATABLE | HAS_DEFAULT,
-		      .expected = "a URL, like redis://127.0.0.1:6379",
+		      .expected = "a URL, like redis://127.0.0.1:6379", .variable = "RLOCK_URL",
 		      .help = "the server, or RLOCK_URL in the environment; given several times: a lock on all of these servers",
 		      .help_sem = "the server, one alone; or RLOCK_URL in the environment" },
 	[OPT_QUORUM] = { "quorum", NULL, "all|majority|N", TYPE_QUORUM, FIELD(quorum_text),
@@ -203,6 +203,7 @@ const struct opt opt_table[OPT_COUNT] = {
 			       .help = "for a NAT: where the sentinels name the first host and port, connect to the second" },
 	[OPT_CONFIG] = { "config", NULL, "FILE", TYPE_TEXT, FIELD(config), GROUP_SERVER, VERBS_ALL,
 			 0, .expected = "a file's name, like /etc/rlock/config",
+			 .variable = "RLOCK_CONFIG",
 			 .help = "read options from FILE (default: RLOCK_CONFIG, else rlock.conf in XDG_CONFIG_HOME or ~/.config, else /etc/rlock.conf)" },
 	[OPT_LOG] = { "log", NULL, "syslog|stderr|FILE", TYPE_LOG, FIELD(log), GROUP_MESSAGES,
 		      VERBS_ACQUIRE | VERBS_FLOCK | VERBS_UNLOCK | VERBS_STOP, FOR_FILE,
@@ -493,7 +494,9 @@ enum rlock_status table_give(struct opts *opts, struct given given, char why[RLO
 		into = &unwanted; /* it is checked all the same */
 		url = 0;
 	}
-	if (!is_switched_off(&given))
+	/* A variable is for all calls: what it says in vain is no mistake of this one. */
+	if (!is_switched_off(&given) &&
+	    (given.source != SOURCE_ENVIRONMENT || given.use == GIVEN_COUNTS))
 		status = table_store(into, &opt_table[given.id], given.value, why);
 	for (; url < into->url_count; url++)
 		given.has_db = given.has_db || rlock_url_has_db(into->urls[url]);

@@ -68,6 +68,7 @@ struct opt {
 	const char *bytes;    /* those of a text; NULL: any */
 	const char *expected; /* what the value should have been */
 	const char *without;  /* the value of an option that was given without one */
+	const char *variable; /* of the environment, for the same; NULL: none */
 	/*
 	 * For the verbs that acquire, and where the next one is NULL. The first words, up to a semicolon, stand alone.
 	 */

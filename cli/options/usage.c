@@ -90,15 +90,15 @@ char *usage_show(const char *text, char out[USAGE_SHOWN_MAX])
 static char *show_where(const struct opts *opts, const struct given *given,
 			char out[USAGE_WHERE_MAX])
 {
-	const char *name = opt_table[given->id].name;
+	const struct opt *opt = &opt_table[given->id];
 
 	if (given->source == SOURCE_FILE)
 		(void)snprintf(out, USAGE_WHERE_MAX, "%s:%zu: %s", opts->config_file, given->line,
-			       name);
+			       opt->name);
 	else
 		(void)snprintf(out, USAGE_WHERE_MAX, "%s%s",
 			       given->source == SOURCE_ARGV ? "--" : "",
-			       given->source == SOURCE_ARGV ? name : "RLOCK_URL");
+			       given->source == SOURCE_ARGV ? opt->name : opt->variable);
 	return out;
 }
 
