@@ -174,44 +174,34 @@ static int check_rules(const struct opts *opts)
 	return EXIT_USAGE;
 }
 
-/* Before the others, whose advice would be for a call that acquires. */
-static int check_resize(const struct opts *opts)
-{
-	/* Options about a hold, which --resize does not make. */
-	for (size_t i = 0; opts->resize && i < opts->given_count; i++) {
-		enum opt_id id = opts->given[i].id;
-
-		if (opts->given[i].source != SOURCE_ARGV || id == OPT_PERMITS || id == OPT_RESIZE ||
-		    (opt_table[id].verbs & VERBS_LIST) != 0)
-			continue;
-		message_error("--%s can't go together with --resize, which acquires nothing: leave "
-			      "one of them out",
-			      opt_table[id].name);
-		return EXIT_USAGE;
-	}
-	if (!opts->resize || opts->command == NULL)
-		return 0;
-	message_error("--resize can't go together with a COMMAND, since it acquires nothing: leave "
-		      "one of them out");
-	return EXIT_USAGE;
-}
-
-/* Options of the command line that would do nothing with a COMMAND, or without one. */
+/*
+ * Options of the command line that would do nothing with a COMMAND, or without one, or are about a hold, which --resize
+ * does not make. Before the others, whose advice would be for a call that acquires.
+ */
 static int check_scope(const struct opts *opts)
 {
-	unsigned wrong = opts->command != NULL ? WITHOUT_COMMAND : WITH_COMMAND;
+	bool has_command = opts->command != NULL;
 
-	for (size_t id = 0; id < OPT_COUNT; id++) {
-		if ((opt_table[id].scope & wrong) == 0 ||
-		    table_source(opts, (enum opt_id)id) != SOURCE_ARGV)
-			continue;
-		if (opts->command != NULL)
-			message_error("--%s is for a lock without a COMMAND: leave one of them out",
-				      opt_table[id].name);
-		else
+	for (size_t i = 0; i < opts->given_count; i++) {
+		enum opt_id id = opts->given[i].id;
+		const struct opt *opt = &opt_table[id];
+
+		if (opts->resize && id != OPT_PERMITS && id != OPT_RESIZE &&
+		    (opt->verbs & VERBS_LIST) == 0)
+			message_error(
+				"--%s can't go together with --resize, which acquires nothing: "
+				"leave one of them out",
+				opt->name);
+		else if (has_command && (opt->scope & WITHOUT_COMMAND) != 0)
+			message_error(
+				"--%s can't go together with a COMMAND: leave one of them out",
+				opt->name);
+		else if (!has_command && (opt->scope & WITH_COMMAND) != 0)
 			message_error(
 				"--%s is for a COMMAND, and there is none: put one after '--'",
-				opt_table[id].name);
+				opt->name);
+		else
+			continue;
 		return EXIT_USAGE;
 	}
 	return 0;
@@ -297,9 +287,7 @@ static int read_sources(struct opts *opts, enum help_extent *help)
 
 	if (code != 0 || *help != HELP_NONE)
 		return code;
-	code = check_resize(opts);
-	if (code == 0)
-		code = check_scope(opts);
+	code = check_scope(opts);
 	if (code == 0)
 		code = environment_read(opts);
 	if (code == 0)

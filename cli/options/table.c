@@ -39,8 +39,7 @@ const struct opt opt_table[OPT_COUNT] = {
 	[OPT_URL] = { "url", "u", "URL", TYPE_URLS, FIELD(urls), GROUP_SERVER, VERBS_ALL,
 		      USUAL | FOR_FILE | REPEATABLE | HAS_DEFAULT,
 		      .expected = "a URL, like redis://127.0.0.1:6379", .variable = "RLOCK_URL",
-		      .help = "the server, or RLOCK_URL in the environment; given several times: a lock on all of these servers",
-		      .help_sem = "the server, one alone; or RLOCK_URL in the environment" },
+		      .help = "the server, or RLOCK_URL in the environment; given several times: a lock on all of these servers; of sem one alone" },
 	[OPT_QUORUM] = { "quorum", NULL, "all|majority|N", TYPE_QUORUM, FIELD(quorum_text),
 			 GROUP_SERVER, VERBS_ALL & ~(unsigned)VERBS_SEM,
 			 FOR_FILE | OF_SERVER | HAS_DEFAULT,
@@ -60,7 +59,8 @@ const struct opt opt_table[OPT_COUNT] = {
 		       HAS_DEFAULT, .least = 1, .most = RLOCK_TAKE_MAX,
 		       .expected = "a number from 1 to 1000, like 2",
 		       .help = "acquire so many permits at once, all or none" },
-	[OPT_RESIZE] = { "resize", NULL, NULL, TYPE_FLAG, FIELD(resize), GROUP_OWNER, VERBS_SEM, 0,
+	[OPT_RESIZE] = { "resize", NULL, NULL, TYPE_FLAG, FIELD(resize), GROUP_OWNER, VERBS_SEM,
+			 WITHOUT_COMMAND,
 			 .help = "acquire nothing: set the total of the semaphore to --permits" },
 	[OPT_NO_WAIT] = { "no-wait", "n", NULL, TYPE_FLAG, FIELD(no_wait), GROUP_WAITING,
 			  VERBS_ACQUIRE, USUAL | FOR_FILE, .rival = OPT_WAIT,
@@ -518,8 +518,6 @@ bool table_takes(const struct verb *verb, const struct opt *opt)
 
 const char *table_help(const struct verb *verb, const struct opt *opt)
 {
-	if (verb->set == VERBS_SEM && opt->help_sem != NULL)
-		return opt->help_sem;
 	return (verb->set & VERBS_ACQUIRE) != 0 || opt->help_holder == NULL ? opt->help
 									    : opt->help_holder;
 }

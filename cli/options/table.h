@@ -74,7 +74,6 @@ struct opt {
 	 */
 	const char *help;
 	const char *help_holder; /* for those that deal with a lock that was acquired before */
-	const char *help_sem;    /* for sem, where not NULL */
 };
 
 extern const struct opt opt_table[OPT_COUNT];

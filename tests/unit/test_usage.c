@@ -207,7 +207,7 @@ static const struct line together[] = {
 	{ "sem --permits 2 --owner x a", "--lease" },
 	{ "sem --permits 2 -u redis://a -u redis://b a -- true", "server" },
 	{ "sem --permits 2 --resize a -- true",
-	  "--resize can't go together with a COMMAND, since it acquires nothing: leave one of them out\n" },
+	  "--resize can't go together with a COMMAND: leave one of them out\n" },
 	/* servers */
 	{ "run -u redis://localhost/3 --db 3 a -- touch ran", "database" },
 	{ "run --db 3 -u 'unix:///run/redis.sock?db=3' a -- touch ran", "database" },
