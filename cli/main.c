@@ -52,7 +52,8 @@ static void overview_print(enum help_extent extent)
 	}
 	(void)printf("  %-14s%s\n", "flock",
 		     "the command line of flock(1), for the lock of a path");
-	(void)printf("  %-14s%s\n", "help [VERB]", "print this with exit codes, or all options of a verb");
+	(void)printf("  %-14s%s\n", "help [VERB]",
+		     "print this with exit codes, or all options of a verb");
 	(void)printf("  %-14s%s\n\n", "version", "print the version");
 	(void)printf(
 		"Examples:\n"

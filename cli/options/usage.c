@@ -38,30 +38,20 @@ static char *url_of(char *word, const char *before)
 	return letter != NULL ? letter + 1 : NULL;
 }
 
-/* The length of redis-cli's option for a password, with which the word begins; 0: it is another one. */
-static size_t password_option_len(const char *word)
+void usage_hide_secret(char *word, const char *before)
 {
-	static const char *const names[] = { "--password", "--pass" };
+	/* redis-cli's. */
+	static const char *const names[] = { "--password", "--pass", "--auth" };
+	char *url = url_of(word, before);
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		size_t len = strlen(names[i]);
 
-		if (strncmp(word, names[i], len) == 0 && (word[len] == '\0' || word[len] == '='))
-			return len;
+		if (strncmp(word, names[i], len) == 0 && word[len] == '=')
+			memset(word + len + 1, '*', strlen(word + len + 1));
+		else if (before != NULL && strcmp(before, names[i]) == 0)
+			memset(word, '*', strlen(word));
 	}
-	return 0;
-}
-
-void usage_hide_secret(char *word, const char *before)
-{
-	char *url = url_of(word, before);
-	size_t named = password_option_len(word);
-
-	if (named > 0 && word[named] == '=')
-		memset(word + named + 1, '*', strlen(word + named + 1));
-	else if (before != NULL && password_option_len(before) > 0 &&
-		 before[password_option_len(before)] == '\0')
-		memset(word, '*', strlen(word));
 	rlock_url_hide_password(word);
 	if (url != NULL)
 		hide_bare_secrets(url);
