@@ -382,6 +382,7 @@ struct resolved {
 };
 
 /* Goes on with a part of a path, or with all of one that begins with a slash. False when it is too long. */
+/* NOLINTNEXTLINE(misc-no-recursion): LINKS_MAX deep */
 static bool resolve(struct resolved *to, const char *rest)
 {
 	char target[PATH_MAX];
@@ -641,12 +642,13 @@ int cmd_flock(int argc, char **argv)
 	int code = read_words(&call, argc, argv, &is_done);
 
 	if (code != 0 || is_done)
-		return code;
+		goto out;
 	if (call.file != NULL) {
 		name = flock_resolve_path(call.file);
 		if (name == NULL) {
 			say("cannot open lock file %s: %s", call.file, strerror(errno));
-			return FLOCK_NO_INPUT;
+			code = FLOCK_NO_INPUT;
+			goto out;
 		}
 		code = check_name(name);
 	}
@@ -654,6 +656,7 @@ int cmd_flock(int argc, char **argv)
 		code = read_timeout(&call);
 	if (code == 0)
 		code = name != NULL ? lock_path(&call, name) : lock_descriptor(&call);
+out:
 	free(call.shell[2]);
 	free(name);
 	return code;

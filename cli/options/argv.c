@@ -313,6 +313,7 @@ int argv_read(struct opts *opts, enum help_extent *help)
 	code = check_words(opts, &meant);
 	if (code != 0)
 		return code;
+	opts->name_count = 0;
 	opts->names = calloc(NAMES_MAX, sizeof(*opts->names));
 	if (opts->names == NULL)
 		return message_out_of_memory();
