@@ -107,12 +107,8 @@ static int help_on(const char *name, enum help_extent extent)
 		return cmd_flock_help();
 	if (verb != NULL) {
 		help_print(verb, extent);
-	} else if (strcmp(name, "help") == 0) {
-		(void)printf("usage: rlock help [VERB]\n\n"
-			     "Prints the verbs, or all options of one of them.\n");
-	} else if (strcmp(name, "version") == 0) {
-		(void)printf("usage: rlock version\n\n"
-			     "Prints the version of rlock, and of what it was built with.\n");
+	} else if (strcmp(name, "help") == 0 || strcmp(name, "version") == 0) {
+		overview_print(HELP_SHORT);
 	} else {
 		nearest = find_nearest_verb(name);
 		usage_line(&line, PLAIN("rlock help"), PLAIN(nearest));

@@ -299,16 +299,18 @@ static int read_options(struct opts *opts)
 	return code;
 }
 
-int argv_read(struct opts *opts, enum help_extent *help)
+int argv_read(struct opts *opts, bool *is_done)
 {
 	static const char any_name[] = "*";
 	struct meant meant;
 	int code;
 
 	meant_find(opts, false, &meant);
-	*help = meant.help;
-	if (meant.help != HELP_NONE)
+	*is_done = meant.help != HELP_NONE;
+	if (*is_done) {
+		help_print(opts->verb, meant.help);
 		return 0;
+	}
 	/* Before anything else, or a command's options would be taken for ours. */
 	code = check_words(opts, &meant);
 	if (code != 0)

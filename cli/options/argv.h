@@ -7,7 +7,6 @@
 #include <stdbool.h>
 
 #include "options/opts.h"
-#include "options/usage.h"
 
 /*
  * Cut argv at "--", and overwrite passwords in it: opts has copies of the words between the verb and "--", and the
@@ -18,8 +17,8 @@ void argv_free(struct opts *opts);
 
 /*
  * Give opts its options and its names, which point into its words. 0, or the exit code after one line by message_error.
- * When -h or --help is among the options, nothing else counts, and *help is set.
+ * When -h or --help is among the options, nothing else counts: the help is printed, and *is_done set.
  */
-int argv_read(struct opts *opts, enum help_extent *help);
+int argv_read(struct opts *opts, bool *is_done);
 
 #endif

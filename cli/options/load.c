@@ -281,11 +281,11 @@ static int complete(struct opts *opts)
 }
 
 /* The option sources from the highest to the lowest. 0, or the exit code after one line by message_error. */
-static int read_sources(struct opts *opts, enum help_extent *help)
+static int read_sources(struct opts *opts, bool *is_done)
 {
-	int code = argv_read(opts, help);
+	int code = argv_read(opts, is_done);
 
-	if (code != 0 || *help != HELP_NONE)
+	if (code != 0 || *is_done)
 		return code;
 	code = check_scope(opts);
 	if (code == 0)
@@ -297,22 +297,19 @@ static int read_sources(struct opts *opts, enum help_extent *help)
 
 int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts, bool *is_done)
 {
-	enum help_extent help = HELP_NONE;
 	int code;
 
+	*is_done = false;
 	*opts = opts_initial;
 	opts->verb = verb;
 	/* First of all: it hides passwords. */
-	code = argv_cut(argc, argv, opts) ? read_sources(opts, &help) : message_out_of_memory();
-	*is_done = help != HELP_NONE;
+	code = argv_cut(argc, argv, opts) ? read_sources(opts, is_done) : message_out_of_memory();
 	/* list and check have a pattern. */
 	if (code == 0 && !*is_done && (verb->set & VERBS_NAMES) != 0) {
 		char shown[NAMES_SHOWN_MAX];
 
 		message_set_names(names_show(opts->names, opts->name_count, shown));
 	}
-	if (*is_done)
-		help_print(verb, help);
 	if (code != 0 || *is_done)
 		load_free(opts);
 	return code;

@@ -11,8 +11,7 @@
 #include "options/table.h"
 
 enum change {
-	LEAVE_OUT,
-	RENAME,  /* it is another option */
+	RENAME,  /* it is another option, or nothing */
 	TO_READ, /* it is another verb */
 	TO_HOST, /* it is a part of the URL */
 	TO_PORT,
@@ -43,25 +42,25 @@ static const struct foreign {
 	unsigned verbs;
 	enum value value;
 	enum change change;
-	const char *instead; /* for RENAME */
+	const char *instead; /* for RENAME; NULL: leave it out */
 	const char *why;
 } foreigns[] = {
 	{ "-s", VERBS_LOCK, NO_VALUE, TO_READ, NULL, READ_WHY },
 	{ "--shared", VERBS_LOCK, NO_VALUE, TO_READ, NULL, READ_WHY },
-	{ "-x", VERBS_ACQUIRE, NO_VALUE, LEAVE_OUT, NULL, EXCLUSIVE_WHY },
-	{ "-e", VERBS_ACQUIRE, NO_VALUE, LEAVE_OUT, NULL, EXCLUSIVE_WHY },
-	{ "--exclusive", VERBS_ACQUIRE, NO_VALUE, LEAVE_OUT, NULL, EXCLUSIVE_WHY },
-	{ "-o", VERBS_ACQUIRE, NO_VALUE, LEAVE_OUT, NULL, CLOSE_WHY },
-	{ "--close", VERBS_ACQUIRE, NO_VALUE, LEAVE_OUT, NULL, CLOSE_WHY },
-	{ "-F", VERBS_ACQUIRE, NO_VALUE, LEAVE_OUT, NULL, FORK_WHY },
-	{ "--no-fork", VERBS_ACQUIRE, NO_VALUE, LEAVE_OUT, NULL, FORK_WHY },
+	{ "-x", VERBS_ACQUIRE, NO_VALUE, RENAME, NULL, EXCLUSIVE_WHY },
+	{ "-e", VERBS_ACQUIRE, NO_VALUE, RENAME, NULL, EXCLUSIVE_WHY },
+	{ "--exclusive", VERBS_ACQUIRE, NO_VALUE, RENAME, NULL, EXCLUSIVE_WHY },
+	{ "-o", VERBS_ACQUIRE, NO_VALUE, RENAME, NULL, CLOSE_WHY },
+	{ "--close", VERBS_ACQUIRE, NO_VALUE, RENAME, NULL, CLOSE_WHY },
+	{ "-F", VERBS_ACQUIRE, NO_VALUE, RENAME, NULL, FORK_WHY },
+	{ "--no-fork", VERBS_ACQUIRE, NO_VALUE, RENAME, NULL, FORK_WHY },
 	{ "--nb", VERBS_ACQUIRE, NO_VALUE, RENAME, "--no-wait", NO_WAIT_WHY },
 	{ "--nonblock", VERBS_ACQUIRE, NO_VALUE, RENAME, "--no-wait", NO_WAIT_WHY },
 	{ "--nonblocking", VERBS_ACQUIRE, NO_VALUE, RENAME, "--no-wait", NO_WAIT_WHY },
 	{ "--timeout", VERBS_ACQUIRE, ANY_VALUE, RENAME, "--wait", WAIT_WHY },
 	{ "-timeout", VERBS_ACQUIRE, ANY_VALUE, RENAME, "--wait", WAIT_WHY },
 	{ "-try", VERBS_ACQUIRE, ANY_VALUE, RENAME, "--wait", WAIT_WHY },
-	{ "-child-exit-code", VERBS_ACQUIRE, NO_VALUE, LEAVE_OUT, NULL,
+	{ "-child-exit-code", VERBS_ACQUIRE, NO_VALUE, RENAME, NULL,
 	  "the exit status is COMMAND's without it" },
 	{ "-n", VERBS_LOCK, NUMBER_BEFORE_NAME, TO_PERMITS, NULL,
 	  "-n takes no value: to wait for so long is --wait, for so many holders at a time sem" },
@@ -70,8 +69,8 @@ static const struct foreign {
 	{ "--watch", VERBS_STATUS, NUMBER_BEFORE_NAME, RENAME, "--watch",
 	  "--watch has its value after '='" },
 	{ "-f", VERBS_UNLOCK, NO_VALUE, RENAME, "--force", "to break a lock is --force" },
-	{ "-f", VERBS_STOP, NO_VALUE, LEAVE_OUT, NULL, STOP_WHY },
-	{ "--force", VERBS_STOP, NO_VALUE, LEAVE_OUT, NULL, STOP_WHY },
+	{ "-f", VERBS_STOP, NO_VALUE, RENAME, NULL, STOP_WHY },
+	{ "--force", VERBS_STOP, NO_VALUE, RENAME, NULL, STOP_WHY },
 	{ "-t", VERBS_RENEW, ANY_VALUE, RENAME, "--lease", LEASE_WHY },
 	{ "--ttl", VERBS_RENEW, ANY_VALUE, RENAME, "--lease", LEASE_WHY },
 	{ "-h", VERBS_ALL, ANY_VALUE, TO_HOST, NULL,
@@ -263,7 +262,7 @@ static size_t take_foreign(struct walk *walk, const struct foreign *row, size_t 
 		set_why(walk, "%s", row->why);
 	walk->is_found[row->change] = true;
 	walk->values[row->change] = value;
-	if (row->change == RENAME) {
+	if (row->change == RENAME && row->instead != NULL) {
 		(void)snprintf(text, sizeof(text), "%s%s%s", row->instead, value != NULL ? "=" : "",
 			       value != NULL ? value : "");
 		add_word(&walk->out->line, text);
@@ -437,7 +436,7 @@ static const char *own_option(const struct foreign *row)
 	if (row->word[1] != '-')
 		return NULL;
 	if (row->change == RENAME)
-		return row->instead + 2;
+		return row->instead != NULL ? row->instead + 2 : NULL;
 	if (row->change == TO_PASSWORD)
 		return "password-file";
 	return row->change >= TO_HOST && row->change <= TO_TLS ? "url" : NULL;
