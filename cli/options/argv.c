@@ -90,11 +90,9 @@ static int check_words(const struct opts *opts, const struct meant *meant)
 static int check_parts(const struct opts *opts, const struct meant *meant)
 {
 	const struct verb *verb = opts->verb;
-	bool may_have_command =
-		verb->command == COMMAND_NEEDED || verb->command == COMMAND_OPTIONAL;
 	const char *wrong;
 
-	if (opts->command != NULL && !may_have_command)
+	if (opts->command != NULL && !verb_may_have_command(verb))
 		wrong = " takes no '--' and no command";
 	else if (verb->command == COMMAND_NEEDED && usage_count(opts->command) == 0)
 		wrong = " needs a command after '--'";

@@ -126,11 +126,13 @@ static size_t dash_len(const char *text)
 /* How many words from that one on are operands of rlock's own line. */
 static size_t count_operands(const struct walk *walk, size_t at)
 {
-	size_t count = 0, span;
+	size_t count = 0;
 
-	for (; at<walk->opts->word_count; at += span> 0 ? span : 1) {
-		span = table_span(verbs_of(walk), walk->opts->words[at]);
+	while (at < walk->opts->word_count) {
+		size_t span = table_span(verbs_of(walk), walk->opts->words[at]);
+
 		count += span == 0 && walk->opts->words[at][0] != '-' ? 1 : 0;
+		at += span == 0 ? 1 : span;
 	}
 	return count;
 }
@@ -186,12 +188,6 @@ static const struct foreign *foreign_at(const struct walk *walk, size_t at)
 			       is_number_before_name(walk, at)
 		       ? &total
 		       : NULL;
-}
-
-static bool may_have_command(const struct walk *walk)
-{
-	return walk->opts->verb->command == COMMAND_NEEDED ||
-	       walk->opts->verb->command == COMMAND_OPTIONAL;
 }
 
 /* That nothing says whose the lock is without a COMMAND, or that none is meant. */
@@ -332,7 +328,7 @@ static void take_words(struct walk *walk)
 {
 	size_t span;
 
-	walk->has_name = false;
+	walk->has_name = walk->has_unknown = false;
 	walk->has_command = walk->opts->command != NULL;
 	for (size_t at = 0; at < walk->opts->word_count; at += span) {
 		const struct foreign *row = foreign_at(walk, at);
@@ -391,14 +387,14 @@ static void add_command(const struct walk *walk, struct usage_line *line)
 	if (walk->has_command && command == NULL)
 		return;
 	/* Of a verb that takes none it is the names, or the one pattern. */
-	if (!may_have_command(walk) && !has_name &&
+	if (!verb_may_have_command(walk->opts->verb) && !has_name &&
 	    (count == 1 || need != COMMAND_NONE_BUT_PATTERN)) {
 		has_name = count > 0;
 		usage_line_add(line, &(struct line_part){ NULL, command, count });
 	}
 	if (!has_name && need != COMMAND_NONE_MAYBE_NAMES && need != COMMAND_NONE_BUT_PATTERN)
 		add_plain(line, "NAME");
-	if (may_have_command(walk) && count > 0)
+	if (verb_may_have_command(walk->opts->verb) && count > 0)
 		usage_line_add(line, &(struct line_part){ "--", command, count });
 	else if (need == COMMAND_NEEDED || (need == COMMAND_OPTIONAL && command != NULL))
 		add_plain(line, "-- COMMAND");

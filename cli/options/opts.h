@@ -60,6 +60,11 @@ struct verb {
 	int (*act)(const struct opts *opts, struct rlock_conn *conn);
 };
 
+static inline bool verb_may_have_command(const struct verb *verb)
+{
+	return verb->command == COMMAND_NEEDED || verb->command == COMMAND_OPTIONAL;
+}
+
 enum opt_id {
 	OPT_URL,
 	OPT_QUORUM,

@@ -121,6 +121,7 @@ static const struct line commands[] = {
 	{ "lock -shell=false a touch ran", "no such option '-s'" },
 	{ "unlock -xh a", "no such option '-x'" },
 	{ "sem -j 3 touch ran", "no such option '-j'" },
+	{ "sem 3 a -Z -- true", "try: rlock sem --permits 3 a -Z -- true\n" },
 	/* the server as redis-cli has it */
 	{ "run -h db -p 7000 -a " SECRET " a -- touch ran",
 	  "try: rlock run -u redis://db:7000 --password-file FILE a -- touch ran\n" },
