@@ -229,7 +229,8 @@ bool rlock__text_append(struct rlock__text *text, const char *bytes, size_t len)
 	if (longer == NULL)
 		return false;
 	memcpy(longer + text->len, bytes, len);
-	*text = (struct rlock__text){ longer, text->len + len };
+	text->text = longer;
+	text->len += len;
 	return true;
 }
 
