@@ -45,8 +45,10 @@ struct rlock__resolver {
 /* Whether it was answered or not. NULL: nothing. */
 static void resolver_free(struct rlock__resolver *resolver)
 {
-	if (resolver == NULL ||
-	    (atomic_fetch_sub(&resolver->holders, 1) > 1 && resolver->pid == getpid()))
+	bool has_thread = resolver != NULL && resolver->pid == getpid();
+
+	/* Once we have let go of it, the thread may free it. */
+	if (resolver == NULL || (atomic_fetch_sub(&resolver->holders, 1) > 1 && has_thread))
 		return;
 	if (resolver->answer != NULL)
 		freeaddrinfo(resolver->answer);
