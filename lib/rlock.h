@@ -24,9 +24,9 @@
  *	rlock_url_free(url);
  *
  * All times are milliseconds; a deadline is a time on the clock of rlock_now_ms(). A connection and its holds belong to
- * one thread at a time; there are no globals. The library never prints, forks, exits or touches signals, and causes no
- * SIGPIPE. After fork() the child calls rlock_conn_after_fork_child() on each connection of the thread that forked, and
- * leaves alone those of other threads.
+ * one thread at a time; there are no globals but OpenSSL's functions, which are looked up once, under a mutex. The library
+ * never prints, forks, exits or touches signals, and causes no SIGPIPE. After fork() the child calls
+ * rlock_conn_after_fork_child() on each connection of the thread that forked, and leaves alone those of other threads.
  *
  * This file is long since all that a caller has to know of a function stands here.
  */

@@ -331,8 +331,9 @@ static bool end_denied(struct rlock__connection *connection)
 /* A cluster that is down does not say why: of which node the others say that it is dead is in this list. */
 static bool list_nodes(struct rlock__connection *connection)
 {
-	static char text[] = "*2\r\n$7\r\nCLUSTER\r\n$5\r\nNODES\r\n";
-	static const struct rlock__text command = { text, sizeof(text) - 1 };
+	static const char text[] = "*2\r\n$7\r\nCLUSTER\r\n$5\r\nNODES\r\n";
+	/* What is sent is only read. */
+	static const struct rlock__text command = { (char *)text, sizeof(text) - 1 };
 	struct rlock__request *request = &connection->request;
 
 	request->phase = RLOCK__PHASE_NODES;
