@@ -129,24 +129,23 @@ static bool are_equal(const struct rlock_name *a, const struct rlock_name *b)
 	return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
 }
 
-/* Whether another holder would have the same labels. */
-static bool has_twin(const struct rlock_inspection *lock, const struct rlock_holder *holder)
+/* Whether their labels are the same, but for the owner. */
+static bool are_twins(const struct rlock_holder *a, const struct rlock_holder *b)
 {
-	struct parts own = parts_of(&holder->note);
+	struct parts first = parts_of(&a->note), second = parts_of(&b->note);
 
-	for (size_t i = 0; i < lock->holder_count; i++) {
-		struct parts other = parts_of(&lock->holders[i].note);
+	return are_equal(&first.user, &second.user) && are_equal(&first.program, &second.program);
+}
 
-		if (&lock->holders[i] != holder && are_equal(&own.user, &other.user) &&
-		    are_equal(&own.program, &other.program))
-			return true;
-	}
-	return false;
+/* A reader or a permit that has expired stays in the lock, but does not hold it. */
+static bool has_expired(const struct rlock_holder *holder)
+{
+	return holder->ttl_ms == 0 && holder->kind != RLOCK_PLAIN;
 }
 
 static void add_time(struct metrics *metrics, enum metric metric,
 		     const struct rlock_inspection *lock, const struct rlock_holder *holder,
-		     int64_t ms)
+		     bool has_owner, int64_t ms)
 {
 	struct parts parts = parts_of(&holder->note);
 	FILE *out;
@@ -156,12 +155,34 @@ static void add_time(struct metrics *metrics, enum metric metric,
 	out = begin_sample(metrics, metric, lock);
 	put_bytes(out, "holder", &parts.user);
 	put_bytes(out, "program", &parts.program);
-	if (has_twin(lock, holder))
+	if (has_owner)
 		put_bytes(out, "owner", &holder->owner);
 	if (ms == RLOCK_TIME_NONE)
 		(void)fprintf(out, "} +Inf\n");
 	else
 		(void)fprintf(out, "} %" PRId64 ".%03d\n", ms / 1000, (int)(ms % 1000));
+}
+
+static void add_holder(struct metrics *metrics, const struct rlock_inspection *lock,
+		       const struct rlock_holder *holder)
+{
+	bool has_twin = false;
+
+	if (has_expired(holder))
+		return;
+	for (size_t i = 0; i < lock->holder_count; i++) {
+		const struct rlock_holder *other = &lock->holders[i];
+
+		if (other == holder || !are_twins(other, holder))
+			continue;
+		/* A writer that reads, too, is listed twice: Prometheus takes no sample with the same labels again. */
+		if (other < holder && !has_expired(other) &&
+		    are_equal(&other->owner, &holder->owner))
+			return;
+		has_twin = true;
+	}
+	add_time(metrics, METRIC_HELD, lock, holder, has_twin, holder->held_ms);
+	add_time(metrics, METRIC_TTL, lock, holder, has_twin, holder->ttl_ms);
 }
 
 /* ---- samples ---- */
@@ -179,15 +200,8 @@ void metrics_add(struct metrics *metrics, const struct rlock_inspection *lock)
 {
 	(void)fprintf(begin_sample(metrics, METRIC_WAITERS, lock), "} %zu\n",
 		      lock->queue_total + lock->wake_total);
-	for (size_t i = 0; i < lock->holder_count; i++) {
-		const struct rlock_holder *holder = &lock->holders[i];
-
-		/* A reader or a permit that has expired stays in the lock, but does not hold it. */
-		if (holder->ttl_ms == 0 && holder->kind != RLOCK_PLAIN)
-			continue;
-		add_time(metrics, METRIC_HELD, lock, holder, holder->held_ms);
-		add_time(metrics, METRIC_TTL, lock, holder, holder->ttl_ms);
-	}
+	for (size_t i = 0; i < lock->holder_count; i++)
+		add_holder(metrics, lock, &lock->holders[i]);
 	if (lock->kind != RLOCK_SEMAPHORE)
 		return;
 	add_permits(metrics, lock, "free", lock->free_permits);

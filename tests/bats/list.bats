@@ -350,6 +350,15 @@ bounded() {
 	run -1 grep '^rlock_lock_held_seconds .*java' <<<"$output"
 }
 
+@test "a writer that reads as well has one sample of each metric, as no labels may come twice" {
+	acquire write ci catalog
+	acquire read ci catalog
+	run -0 rlock list --metrics
+	run -0 samples <<<"$output"
+	assert_equal "$(grep -c '^rlock_lock_held_seconds ' <<<"$output")" 1
+	assert_equal "$(grep -c '^rlock_lock_ttl_seconds ' <<<"$output")" 1
+}
+
 @test "no byte of a name or a note spoils the text, and no two names look alike there" {
 	local name
 	for name in 'a"b\c' $'a\001b' 'a\x01b' $'a\xffb' 'a\xffb' $'a\tb' 'ä€' $'a\u202eb' 'a{b="c"} 1' '\n' \\ "$(printf '\\%.0s' {1..512})"; do
