@@ -221,16 +221,17 @@ enum rlock_status rlock_conn_look_at_clock(struct rlock_conn *conn, size_t index
 	enum rlock_status status = rlock__command_run(connection, 1, argv, &reply);
 
 	*out = (struct rlock_clock_look){ -1, begin_us, rlock__now_us() };
-	if (status == RLOCK_OK && reply->type == REDIS_REPLY_ERROR)
+	if (status == RLOCK_OK && reply->type == REDIS_REPLY_ERROR) {
 		status = rlock__server_error(&connection->error, reply->str, reply->len, NULL);
-	else if (status == RLOCK_OK && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
-		 is_number(reply->element[0], &seconds) && is_number(reply->element[1], &us) &&
-		 seconds < INT64_MAX / 1000000 - 1 && us < 1000000)
+		/* A TIME that is denied, or that a proxy does not know, took as long. */
+		if (status == RLOCK_EACL || status == RLOCK_ESERVER || status == RLOCK_EUNSUPPORTED)
+			status = RLOCK_OK;
+	} else if (status == RLOCK_OK && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
+		   is_number(reply->element[0], &seconds) && is_number(reply->element[1], &us) &&
+		   seconds < INT64_MAX / 1000000 - 1 && us < 1000000) {
 		out->server_us = seconds * 1000000 + us;
+	}
 	freeReplyObject(reply);
-	/* A TIME that is denied, or that a proxy does not know, took as long. */
-	if (status == RLOCK_EACL || status == RLOCK_ESERVER || status == RLOCK_EUNSUPPORTED)
-		return RLOCK_OK;
 	if (status != RLOCK_OK)
 		rlock__conn_copy_error(conn, index);
 	return status;

@@ -100,6 +100,12 @@ is_answered() {
 	assert_line --regexp '^BAD +sentinels +1 of 3 answered'
 }
 
+@test "check says nothing of a server that no sentinel names, but that" {
+	run -78 rlock check -u "redis+sentinel://$SENTINELS/nosuch"
+	assert_line --regexp '^BAD +server +no sentinel names the master of nosuch'
+	refute_line --regexp '^[a-zA-Z]+ +(latency|clock|rights) '
+}
+
 @test "the lock is in the URL's database of the server that the sentinels name, in whatever order they are named" {
 	local backwards
 	backwards=redis+sentinel://$(tr , '\n' <<<"$SENTINELS" | tac | paste -sd ,)/$SERVICE/3
