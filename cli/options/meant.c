@@ -316,7 +316,7 @@ static size_t take_own(struct walk *walk, size_t at)
 			 (opt == NULL && (*words)[0] != '-');
 	walk->has_unknown = walk->has_unknown || (opt == NULL && (*words)[0] == '-');
 	walk->has_url = walk->has_url || opt == &opt_table[OPT_URL];
-	if (opt == &opt_table[OPT_HELP])
+	if (opt == &opt_table[OPT_HELP] && *rest == '\0')
 		walk->out->help = (*words)[1] == '-' ? HELP_FULL : HELP_SHORT;
 	span = span == 0 ? 1 : least_size(span, left);
 	if (opt != &opt_table[OPT_URL] || !is_server_found(walk))

@@ -566,17 +566,16 @@ const struct opt *table_by_word(unsigned verbs, const char *word, const char **r
 	for (++*rest_out; **rest_out != '\0'; ++*rest_out) {
 		size_t id = 0;
 
-		if (opt != NULL &&
-		    (opt->value != NULL || opt->type == TYPE_HELP || **rest_out == '='))
+		if (opt != NULL && (opt->value != NULL || **rest_out == '='))
 			break;
-
 		while (id < OPT_COUNT &&
 		       ((opt_table[id].verbs & verbs) == 0 || opt_table[id].letter == NULL ||
 			opt_table[id].letter[0] != **rest_out))
 			id++;
 		if (id == OPT_COUNT)
 			return NULL;
-		opt = &opt_table[id];
+		if (opt == NULL || opt->type != TYPE_HELP)
+			opt = &opt_table[id];
 	}
 	return opt;
 }

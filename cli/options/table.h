@@ -116,8 +116,8 @@ size_t table_brief_len(const char *help);
 const struct opt *table_by_name(unsigned verbs, const char *name, size_t len, size_t *matches_out);
 
 /*
- * The option of those verbs that word is: by its name, or of a word like "-nw" the first letter's that takes a value or asks for
- * help, or the last one's. NULL: word is none. *rest_out is what follows in the word: the value, "=VALUE", or what is no option.
+ * The option of those verbs that word is: by its name, or of a word like "-nw" the first letter's that takes a value,
+ * any one's that asks for help, or the last one's. NULL: word is none. *rest_out is what follows in the word: the value, "=VALUE", or what is no option.
  */
 const struct opt *table_by_word(unsigned verbs, const char *word, const char **rest_out);
 

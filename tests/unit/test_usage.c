@@ -120,6 +120,9 @@ static const struct line commands[] = {
 	{ "lock -name=a -- touch ran", "no such option '-name': try: --name\n" },
 	{ "lock -shell=false a touch ran", "no such option '-s'" },
 	{ "unlock -xh a", "no such option '-x'" },
+	{ "run -hdb a -- touch ran", "no such option '-d'" },
+	{ "lock -http-addr=db a -- touch ran", "no such option '-p'" },
+	{ "run --help=3 a -- touch ran", "--help takes no value\n" },
 	{ "sem -j 3 touch ran", "no such option '-j'" },
 	{ "sem 3 a -Z -- true", "try: rlock sem --permits 3 a -Z -- true\n" },
 	/* the server as redis-cli has it */
