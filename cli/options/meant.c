@@ -22,7 +22,8 @@ enum change {
 	CHANGES
 };
 
-enum value { NO_VALUE, ANY_VALUE, NUMBER_BEFORE_NAME };
+/* Behind a blank only what begins with a digit is a duration, and not the name. */
+enum value { NO_VALUE, NUMBER_BEFORE_NAME, ANY_VALUE, DURATION };
 
 #define READ_WHY "a shared lock is the verb read"
 #define EXCLUSIVE_WHY "a lock is exclusive without it"
@@ -33,6 +34,7 @@ enum value { NO_VALUE, ANY_VALUE, NUMBER_BEFORE_NAME };
 #define PERMITS_WHY "the number of permits is --permits"
 #define LEASE_WHY "the new lease is --lease"
 #define URL_WHY "a URL names the server here"
+#define TLS_WHY "TLS is a URL with rediss:// here"
 #define STOP_WHY "stop asks the holder to end: to break the lock is unlock --force"
 #define PASSWORD_WHY "a password is read from a file here, or from REDISCLI_AUTH"
 
@@ -57,33 +59,43 @@ static const struct foreign {
 	{ "--nb", VERBS_ACQUIRE, NO_VALUE, RENAME, "--no-wait", NO_WAIT_WHY },
 	{ "--nonblock", VERBS_ACQUIRE, NO_VALUE, RENAME, "--no-wait", NO_WAIT_WHY },
 	{ "--nonblocking", VERBS_ACQUIRE, NO_VALUE, RENAME, "--no-wait", NO_WAIT_WHY },
-	{ "--timeout", VERBS_ACQUIRE, ANY_VALUE, RENAME, "--wait", WAIT_WHY },
-	{ "-timeout", VERBS_ACQUIRE, ANY_VALUE, RENAME, "--wait", WAIT_WHY },
-	{ "-try", VERBS_ACQUIRE, ANY_VALUE, RENAME, "--wait", WAIT_WHY },
+	{ "--timeout", VERBS_ACQUIRE, DURATION, RENAME, "--wait", WAIT_WHY },
+	{ "-timeout", VERBS_ACQUIRE, DURATION, RENAME, "--wait", WAIT_WHY },
+	{ "-try", VERBS_ACQUIRE, DURATION, RENAME, "--wait", WAIT_WHY },
 	{ "-child-exit-code", VERBS_ACQUIRE, NO_VALUE, RENAME, NULL,
 	  "the exit status is COMMAND's without it" },
 	{ "-n", VERBS_LOCK, NUMBER_BEFORE_NAME, TO_PERMITS, NULL,
 	  "-n takes no value: to wait for so long is --wait, for so many holders at a time sem" },
 	{ "-n", VERBS_SEM, NUMBER_BEFORE_NAME, TO_PERMITS, NULL,
 	  "-n takes no value: " PERMITS_WHY },
+	{ "-j", VERBS_SEM, ANY_VALUE, TO_PERMITS, NULL, PERMITS_WHY },
+	{ "--jobs", VERBS_SEM, ANY_VALUE, TO_PERMITS, NULL, PERMITS_WHY },
+	{ "--id", VERBS_SEM, ANY_VALUE, RENAME, "--name", "the name is a word, or --name" },
+	{ "--kill-after", VERBS_ACQUIRE, DURATION, RENAME, "--grace",
+	  "the time between SIGTERM and SIGKILL is --grace" },
+	{ "--expire", VERBS_ACQUIRE, DURATION, RENAME, "--ttl",
+	  "the lease, which rlock renews, is --ttl" },
 	{ "--watch", VERBS_STATUS, NUMBER_BEFORE_NAME, RENAME, "--watch",
 	  "--watch has its value after '='" },
 	{ "-f", VERBS_UNLOCK, NO_VALUE, RENAME, "--force", "to break a lock is --force" },
 	{ "-f", VERBS_STOP, NO_VALUE, RENAME, NULL, STOP_WHY },
 	{ "--force", VERBS_STOP, NO_VALUE, RENAME, NULL, STOP_WHY },
-	{ "-t", VERBS_RENEW, ANY_VALUE, RENAME, "--lease", LEASE_WHY },
-	{ "--ttl", VERBS_RENEW, ANY_VALUE, RENAME, "--lease", LEASE_WHY },
+	{ "-t", VERBS_RENEW, DURATION, RENAME, "--lease", LEASE_WHY },
+	{ "--ttl", VERBS_RENEW, DURATION, RENAME, "--lease", LEASE_WHY },
 	{ "-h", VERBS_ALL, ANY_VALUE, TO_HOST, NULL,
 	  "-h prints the help, and runs nothing: " URL_WHY },
 	{ "--host", VERBS_ALL, ANY_VALUE, TO_HOST, NULL, URL_WHY },
 	{ "-p", VERBS_ALL, ANY_VALUE, TO_PORT, NULL, URL_WHY },
 	{ "--port", VERBS_ALL, ANY_VALUE, TO_PORT, NULL, URL_WHY },
 	{ "--user", VERBS_ALL, ANY_VALUE, TO_USER, NULL, URL_WHY ", and the user" },
-	{ "--tls", VERBS_ALL, NO_VALUE, TO_TLS, NULL, "TLS is a URL with rediss:// here" },
+	{ "--username", VERBS_ALL, ANY_VALUE, TO_USER, NULL, URL_WHY ", and the user" },
+	{ "--tls", VERBS_ALL, NO_VALUE, TO_TLS, NULL, TLS_WHY },
+	{ "--ssl", VERBS_ALL, NO_VALUE, TO_TLS, NULL, TLS_WHY },
 	{ "-a", VERBS_ALL, ANY_VALUE, TO_PASSWORD, NULL, PASSWORD_WHY },
 	{ "--auth", VERBS_ALL, ANY_VALUE, TO_PASSWORD, NULL, PASSWORD_WHY },
 	{ "--pass", VERBS_ALL, ANY_VALUE, TO_PASSWORD, NULL, PASSWORD_WHY },
 	{ "--password", VERBS_ALL, ANY_VALUE, TO_PASSWORD, NULL, PASSWORD_WHY },
+	{ "--requirepass", VERBS_ALL, ANY_VALUE, TO_PASSWORD, NULL, PASSWORD_WHY },
 };
 #define FOREIGN_COUNT (sizeof(foreigns) / sizeof(foreigns[0]))
 
@@ -96,6 +108,7 @@ struct walk {
 	bool has_unknown; /* an option */
 	bool has_url;     /* of rlock's own */
 	bool has_command; /* after "--", or where it has to be */
+	bool has_jobs;    /* of GNU sem, which needs no name */
 	bool is_found[CHANGES];
 	const char *values[CHANGES];
 };
@@ -161,16 +174,20 @@ static bool is_help(const struct walk *walk, size_t at)
 	return walk->opts->command == NULL && count_operands(walk, at + 1) < others;
 }
 
-/* Whether the word there is that option: alone, or with its value behind '='. */
+/* Whether the word there is that option: alone, or with its value. */
 static bool is_foreign(const struct walk *walk, size_t at, const struct foreign *row)
 {
 	const char *word = walk->opts->words[at];
 	size_t len = strlen(row->word);
+	const char *rest = word + len;
 
-	if ((row->verbs & verbs_of(walk)) == 0 || strncmp(word, row->word, len) != 0 ||
-	    (word[len] != '\0' && (row->value != ANY_VALUE || word[len] != '=')))
+	if ((row->verbs & verbs_of(walk)) == 0 || strncmp(word, row->word, len) != 0)
 		return false;
-	if (row->value == NUMBER_BEFORE_NAME)
+	/* "-j3" and consul's "-n=3" */
+	if (*rest != '\0' &&
+	    (row->value == NO_VALUE || len > 2 || !is_number(rest + (*rest == '=' ? 1 : 0))))
+		return row->value >= ANY_VALUE && *rest == '=';
+	if (row->value == NUMBER_BEFORE_NAME && *rest == '\0')
 		return is_number_before_name(walk, at + 1);
 	return strcmp(row->word, "-h") != 0 || !is_help(walk, at);
 }
@@ -241,16 +258,18 @@ __attribute__((format(printf, 2, 3))) static void set_why(struct walk *walk, con
 static size_t take_foreign(struct walk *walk, const struct foreign *row, size_t at)
 {
 	const char *word = walk->opts->words[at], *value = NULL;
+	const char *next = at + 1 < walk->opts->word_count ? walk->opts->words[at + 1] : NULL;
 	size_t len = strlen(row->word), span = 1;
 	char text[USAGE_SHOWN_MAX];
 
-	if (word[len] == '=') {
-		value = word + len + 1;
-	} else if (len == 0) {
-		value = word;
-	} else if (row->value != NO_VALUE && at + 1 < walk->opts->word_count) {
-		value = walk->opts->words[at + 1];
+	if (word[len] != '\0') {
+		value = word + len + (word[len] == '=' ? 1 : 0);
+	} else if (row->value != NO_VALUE && next != NULL &&
+		   (row->value != DURATION || (*next >= '0' && *next <= '9'))) {
+		value = next;
 		span = 2;
+	} else if (row->value == DURATION) {
+		value = "DURATION";
 	}
 	if (len > 0 && row->why[0] != '-')
 		set_why(walk, "no such option '%s': %s", row->word, row->why);
@@ -258,7 +277,10 @@ static size_t take_foreign(struct walk *walk, const struct foreign *row, size_t 
 		set_why(walk, "%s", row->why);
 	walk->is_found[row->change] = true;
 	walk->values[row->change] = value;
+	walk->has_jobs = walk->has_jobs || (row->change == TO_PERMITS && row->value == ANY_VALUE);
 	if (row->change == RENAME && row->instead != NULL) {
+		walk->has_name =
+			walk->has_name || (value != NULL && strcmp(row->instead, "--name") == 0);
 		(void)snprintf(text, sizeof(text), "%s%s%s", row->instead, value != NULL ? "=" : "",
 			       value != NULL ? value : "");
 		add_word(&walk->out->line, text);
@@ -299,16 +321,20 @@ static size_t take_own(struct walk *walk, size_t at)
 {
 	char *const *words = walk->opts->words + at;
 	size_t left = walk->opts->word_count - at, span = table_span(verbs_of(walk), *words);
+	bool lacks_name = walk->has_jobs && !walk->has_name && (*words)[0] != '-';
 	const char *rest;
 	const struct opt *opt = table_by_word(verbs_of(walk), *words, &rest);
 
-	if (opt == NULL && walk->has_name && !walk->has_command && wants_command(walk)) {
+	if (opt == NULL && (walk->has_name || lacks_name) && !walk->has_command &&
+	    wants_command(walk)) {
 		walk->has_command = true;
 		/* Of a line with an unknown option before the name only that is to be reported. */
 		if (walk->out->what == MEANT_AS_IT_IS && !walk->has_unknown)
 			walk->out->what = MEANT_COMMAND;
 		usage_line_add(&walk->out->line,
-			       &(struct line_part){ strcmp(*words, "-c") == 0 ? "-- sh" : "--",
+			       &(struct line_part){ lacks_name                  ? "NAME --"
+						    : strcmp(*words, "-c") == 0 ? "-- sh"
+										: "--",
 						    words, left });
 		return left;
 	}
@@ -328,7 +354,7 @@ static void take_words(struct walk *walk)
 {
 	size_t span;
 
-	walk->has_name = walk->has_unknown = false;
+	walk->has_name = walk->has_unknown = walk->has_jobs = false;
 	walk->has_command = walk->opts->command != NULL;
 	for (size_t at = 0; at < walk->opts->word_count; at += span) {
 		const struct foreign *row = foreign_at(walk, at);
@@ -412,7 +438,7 @@ void meant_find(const struct opts *opts, bool is_for_process, struct meant *out)
 	take_words(&walk);
 	usage_line(line, PLAIN("rlock"), PLAIN(verb_meant(&walk)));
 	add_server(&walk, line);
-	if (walk.is_found[TO_PERMITS]) {
+	if (walk.values[TO_PERMITS] != NULL) {
 		add_plain(line, "--permits");
 		add_word(line, walk.values[TO_PERMITS]);
 	} else if (opts->verb->set == VERBS_SEM && !has_option(&walk, OPT_PERMITS)) {

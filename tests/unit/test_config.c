@@ -39,6 +39,7 @@ static const struct {
 	{ "passwd = " SECRET "\n", 1, "try: password-file" },
 	{ "pass = " SECRET "\n", 1, "try: password-file" },
 	{ "auth = " SECRET "\n", 1, "try: password-file" },
+	{ "requirepass = " SECRET "\n", 1, "try: password-file" },
 	{ "host = localhost\n", 1, "try: url" },
 	{ "port = 6379\n", 1, "try: url" },
 	{ "user = ci\n", 1, "try: url" },

@@ -123,11 +123,22 @@ static const struct line commands[] = {
 	{ "run -hdb a -- touch ran", "no such option '-d'" },
 	{ "lock -http-addr=db a -- touch ran", "no such option '-p'" },
 	{ "run --help=3 a -- touch ran", "--help takes no value\n" },
-	{ "sem -j 3 touch ran", "no such option '-j'" },
+	{ "lock -timeout a touch ran", "try: rlock run --wait=DURATION a -- touch ran\n" },
+	{ "lock -n=3 a touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
+	/* as GNU sem has it */
+	{ "sem -j 3 touch ran", "try: rlock sem --permits 3 NAME -- touch ran\n" },
+	{ "sem -j3 a -- touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
+	{ "sem --id a --jobs=3 touch ran", "try: rlock sem --permits 3 --name=a -- touch ran\n" },
+	{ "sem a -j", "try: rlock sem --permits 3 --pid $$ a\n" },
+	/* as timeout and Redis' clients have it */
+	{ "run --kill-after 3 a -- touch ran", "try: rlock run --grace=3 a -- touch ran\n" },
+	{ "run --expire=30 a -- touch ran", "try: rlock run --ttl=30 a -- touch ran\n" },
 	{ "sem 3 a -Z -- true", "try: rlock sem --permits 3 a -Z -- true\n" },
 	/* the server as redis-cli has it */
 	{ "run -h db -p 7000 -a " SECRET " a -- touch ran",
 	  "try: rlock run -u redis://db:7000 --password-file FILE a -- touch ran\n" },
+	{ "run --username me --ssl a -- touch ran",
+	  "try: rlock run -u rediss://me@127.0.0.1:6379 a -- touch ran\n" },
 	{ "run -h db a touch ran", "try: rlock run -u redis://db:6379 a -- touch ran\n" },
 	{ "unlock -h db -p 6379 a", "try: rlock unlock -u redis://db:6379 a\n" },
 	{ "run --port 7000 --user me --tls a -- touch ran",
