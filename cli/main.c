@@ -154,6 +154,21 @@ static void correct(const struct verb *verb, char **words, size_t count, struct 
 	*line = meant.line;
 }
 
+/* Whether the words are flock's, with a descriptor behind its options. */
+static bool has_descriptor(char **words, size_t count)
+{
+	size_t at = 0;
+
+	for (; at + 1 < count; at++)
+		if (strcmp(words[at], "-w") == 0 || strcmp(words[at], "-E") == 0)
+			at++;
+		else if (words[at][0] != '-' ||
+			 words[at][1 + strspn(words[at] + 1, "snxeoFu")] != '\0')
+			return false;
+	return at + 1 == count && words[at][0] != '\0' &&
+	       words[at][strspn(words[at], "0123456789")] == '\0';
+}
+
 /* The verbs of other programs. */
 static const struct synonym {
 	const char *name, *verb;
@@ -193,6 +208,9 @@ static int report_unknown_verb(int argc, char **argv)
 	    (verb_name == NULL && (argc > 3 || strchr(argv[1], '/') != NULL))) {
 		verb_name = "run";
 		first = 1;
+	} else if (verb_name == NULL && has_descriptor(argv + 1, count - 1)) {
+		verb_name = "flock";
+		first = 1;
 	}
 	if (verb_name == NULL)
 		return report_no_verb(argv[1], NULL, NULL);
@@ -208,6 +226,7 @@ static int report_unknown_verb(int argc, char **argv)
 static int report_option_first(int argc, char **argv)
 {
 	size_t count = (size_t)argc, index = 1;
+	bool is_flock = has_descriptor(argv + 1, count - 1);
 	const struct verb *verb = NULL;
 	struct usage_line line;
 
@@ -217,8 +236,11 @@ static int report_option_first(int argc, char **argv)
 		memmove(argv + 2, argv + 1, (index - 2) * sizeof(*argv));
 	correct(verb != NULL ? verb : verbs_find("run"), verb != NULL ? argv + 2 : argv + 1,
 		verb != NULL ? count - 2 : count - 1, &line);
+	if (is_flock)
+		usage_line(&line, PLAIN("rlock flock"), { NULL, argv + 1, count - 1 });
 	message_error("the verb comes first: see 'rlock help', or try: %s%s", line.text,
-		      verb != NULL ? "" : ", or for a line as flock has it: rlock flock");
+		      verb != NULL || is_flock ? ""
+					       : ", or for a line as flock has it: rlock flock");
 	return EXIT_USAGE;
 }
 

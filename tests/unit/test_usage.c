@@ -101,7 +101,11 @@ static const struct line commands[] = {
 	{ "-s a touch ran", "try: rlock read a -- touch ran, or" },
 	{ "-n a -c 'touch ran'", "try: rlock run -n a -- sh -c 'touch ran', or" },
 	{ "a -c 'touch ran'", "try: rlock run a -- sh -c 'touch ran'\n" },
-	{ "-n 9", "or for a line as flock has it: rlock flock\n" },
+	{ "-n 9", "try: rlock flock -n 9\n" },
+	{ "-w 5 -x 9", "try: rlock flock -w 5 -x 9\n" },
+	{ "-u 9", "try: rlock flock -u 9\n" },
+	{ "9", "try: rlock flock 9\n" },
+	{ "-n a", "try: rlock run -n a -- COMMAND, or for a line as flock has it: rlock flock\n" },
 	{ "run -x a -c 'touch ran'", "try: rlock run a -- sh -c 'touch ran'\n" },
 	/* a command's own --help is no call for ours */
 	{ "run a -s mytool --help", "'-s' ... try: rlock read a -- mytool --help\n" },
