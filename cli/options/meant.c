@@ -166,12 +166,19 @@ static bool is_number_before_name(const struct walk *walk, size_t at)
 	       count_operands(walk, at + 1) > 0 && !has_option(walk, OPT_PERMITS);
 }
 
-/* -h is redis-cli's with a command, or with a host behind it and the name that the verb needs. */
+static bool is_server_found(const struct walk *walk)
+{
+	return walk->is_found[TO_HOST] || walk->is_found[TO_PORT] || walk->is_found[TO_USER] ||
+	       walk->is_found[TO_TLS];
+}
+
+/* -h is redis-cli's with a command, with others of its options, or with a host behind it and the name that the verb needs. */
 static bool is_help(const struct walk *walk, size_t at)
 {
 	size_t others = walk->opts->verb->command == COMMAND_NONE_BUT_PATTERN ? 1 : 2;
 
-	return walk->opts->command == NULL && count_operands(walk, at + 1) < others;
+	return walk->opts->command == NULL && !is_server_found(walk) &&
+	       !walk->is_found[TO_PASSWORD] && count_operands(walk, at + 1) < others;
 }
 
 /* Whether the word there is that option: alone, or with its value. */
@@ -218,12 +225,6 @@ static bool wants_command(const struct walk *walk)
 {
 	return walk->opts->verb->command == COMMAND_NEEDED ||
 	       (!walk->is_for_process && lacks_owner(walk));
-}
-
-static bool is_server_found(const struct walk *walk)
-{
-	return walk->is_found[TO_HOST] || walk->is_found[TO_PORT] || walk->is_found[TO_USER] ||
-	       walk->is_found[TO_TLS];
 }
 
 /* ---- the line ---- */
@@ -432,10 +433,10 @@ void meant_find(const struct opts *opts, bool is_for_process, struct meant *out)
 	struct usage_line *line = &out->line;
 
 	out->what = MEANT_AS_IT_IS;
-	out->help = HELP_NONE;
 	/* Once to see what is in it, and once more to make the line. */
 	usage_line(line, PLAIN(NULL));
 	take_words(&walk);
+	out->help = HELP_NONE;
 	usage_line(line, PLAIN("rlock"), PLAIN(verb_meant(&walk)));
 	add_server(&walk, line);
 	if (walk.values[TO_PERMITS] != NULL) {
