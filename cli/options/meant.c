@@ -94,6 +94,7 @@ static const struct foreign {
 	{ "-a", VERBS_ALL, ANY_VALUE, TO_PASSWORD, NULL, PASSWORD_WHY },
 	{ "--auth", VERBS_ALL, ANY_VALUE, TO_PASSWORD, NULL, PASSWORD_WHY },
 	{ "--pass", VERBS_ALL, ANY_VALUE, TO_PASSWORD, NULL, PASSWORD_WHY },
+	{ "--passwd", VERBS_ALL, ANY_VALUE, TO_PASSWORD, NULL, PASSWORD_WHY },
 	{ "--password", VERBS_ALL, ANY_VALUE, TO_PASSWORD, NULL, PASSWORD_WHY },
 	{ "--requirepass", VERBS_ALL, ANY_VALUE, TO_PASSWORD, NULL, PASSWORD_WHY },
 };
@@ -266,6 +267,7 @@ static size_t take_foreign(struct walk *walk, const struct foreign *row, size_t 
 	if (word[len] != '\0') {
 		value = word + len + (word[len] == '=' ? 1 : 0);
 	} else if (row->value != NO_VALUE && next != NULL &&
+		   (*next != '-' || row->change == TO_PASSWORD) &&
 		   (row->value != DURATION || (*next >= '0' && *next <= '9'))) {
 		value = next;
 		span = 2;

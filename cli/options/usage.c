@@ -29,19 +29,21 @@ static void hide_bare_secrets(char *urls)
 /* The value of -u or --url in a word; NULL: there is none. */
 static char *url_of(char *word, const char *before)
 {
-	char *letter = word[0] == '-' && word[1] != '-' ? strchr(word, 'u') : NULL;
+	/* Letters may stand together, and a name may be short. */
+	char *last = word[0] != '-' ? NULL : strchr(word, word[1] == '-' ? '=' : 'u');
+	const char *rest;
 
-	if (before != NULL && (strcmp(before, "-u") == 0 || strcmp(before, "--url") == 0))
+	if (before != NULL && table_by_word(VERBS_ALL, before, &rest) == &opt_table[OPT_URL] &&
+	    *rest == '\0')
 		return word;
-	if (strncmp(word, "--url=", strlen("--url=")) == 0)
-		return word + strlen("--url=");
-	return letter != NULL ? letter + 1 : NULL;
+	return last != NULL && (word[1] != '-' || word[2] == 'u') ? last + 1 : NULL;
 }
 
 void usage_hide_secret(char *word, const char *before)
 {
-	/* redis-cli's. */
-	static const char *const names[] = { "--password", "--pass", "--auth" };
+	/* Of redis-cli, and of others. */
+	static const char *const names[] = { "--password", "--pass", "--passwd", "--auth",
+					     "--requirepass" };
 	char *url = url_of(word, before);
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
