@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/least.h"
 #include "base/message.h"
@@ -39,21 +40,24 @@ static char *url_of(char *word, const char *before)
 	return last != NULL && (word[1] != '-' || word[2] == 'u') ? last + 1 : NULL;
 }
 
+/* Of redis-cli, and of others; mistyped ones too, but not --password-file. */
+static bool is_password_option(const char *word)
+{
+	size_t len = strcspn(word, "=");
+
+	return (strncasecmp(word, "--pas", 5) == 0 && memchr(word + 2, '-', len - 2) == NULL) ||
+	       (strncmp(word, "--auth", 6) == 0 && len == 6) ||
+	       strncmp(word, "--requirepass", 13) == 0;
+}
+
 void usage_hide_secret(char *word, const char *before)
 {
-	/* Of redis-cli, and of others. */
-	static const char *const names[] = { "--password", "--pass", "--passwd", "--auth",
-					     "--requirepass" };
-	char *url = url_of(word, before);
+	char *url = url_of(word, before), *equals = strchr(word, '=');
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		size_t len = strlen(names[i]);
-
-		if (strncmp(word, names[i], len) == 0 && word[len] == '=')
-			memset(word + len + 1, '*', strlen(word + len + 1));
-		else if (before != NULL && strcmp(before, names[i]) == 0)
-			memset(word, '*', strlen(word));
-	}
+	if (before != NULL && is_password_option(before) && strchr(before, '=') == NULL)
+		memset(word, '*', strlen(word));
+	else if (equals != NULL && is_password_option(word))
+		memset(equals + 1, '*', strlen(equals + 1));
 	rlock_url_hide_password(word);
 	if (url != NULL)
 		hide_bare_secrets(url);
@@ -188,7 +192,9 @@ void usage_line_add(struct usage_line *line, const struct line_part *part)
 		if (is_client_password(part->words, i))
 			(void)snprintf(shown, sizeof(shown), "***");
 		else
-			(void)show(part->words[i], i > 0 ? part->words[i - 1] : NULL, shown);
+			(void)show(part->words[i], i > 0 ? part->words[i - 1] : line->before,
+				   shown);
+		(void)snprintf(line->before, sizeof(line->before), "%s", part->words[i]);
 		if (shown[0] == '\0' || shown[strspn(shown, PLAIN_BYTES)] != '\0') {
 			add_quoted(line, shown);
 			continue;
@@ -201,7 +207,7 @@ void usage_line_add(struct usage_line *line, const struct line_part *part)
 void usage_line_make(struct usage_line *line, const struct line_part *parts, size_t count)
 {
 	line->len = 0;
-	line->text[0] = '\0';
+	line->text[0] = line->before[0] = '\0';
 	line->is_cut = false;
 	for (size_t i = 0; i < count; i++)
 		usage_line_add(line, &parts[i]);
