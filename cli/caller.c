@@ -108,8 +108,9 @@ int caller_run(struct opts *opts, caller_fn act)
 	bool is_cancelled = false;
 	int code;
 
-	/* The reader of our output may have ended. */
-	(void)signal(SIGPIPE, SIG_IGN);
+	/* The reader of our output may have ended. A verb that only reports ends then, too. */
+	if ((opts->verb->set & VERBS_REPORT) == 0)
+		(void)signal(SIGPIPE, SIG_IGN);
 	code = caller_connect(opts, -1, &is_cancelled, &conn);
 	if (code == 0)
 		code = act(opts, conn);

@@ -32,6 +32,8 @@ enum verb_set {
 #define VERBS_ACQUIRE (VERBS_LOCK | VERBS_SEM)
 /* Those that deal with a hold. */
 #define VERBS_HOLD (VERBS_ACQUIRE | VERBS_FLOCK | VERBS_UNLOCK | VERBS_RENEW)
+/* Those that only report. */
+#define VERBS_REPORT (VERBS_STATUS | VERBS_LIST | VERBS_CHECK)
 /* Those that have names, not a pattern. */
 #define VERBS_NAMES (VERBS_HOLD | VERBS_STATUS | VERBS_STOP)
 /* All of them, also those that a later version adds. */

@@ -36,6 +36,16 @@ make_locks() {
 	assert_equal "$(json 'doc')" "{'locks': [], 'complete': True}"
 }
 
+@test "list ends by SIGPIPE when its reader has ended, and where that is ignored it says so" {
+	make_locks 2000
+	run -0 --separate-stderr bash -c 'rlock list | head -n 1; echo "${PIPESTATUS[0]}"'
+	assert_line --index 1 141
+	assert_equal "$stderr" ''
+	run -0 --separate-stderr bash -c 'trap "" PIPE; rlock list | head -n 1; echo "${PIPESTATUS[0]}"'
+	assert_line --index 1 71
+	assert_equal "$stderr" 'rlock: cannot write to standard output: Broken pipe'
+}
+
 @test "status without a name is list" {
 	acquire lock one a
 	acquire lock two b
