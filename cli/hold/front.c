@@ -50,10 +50,10 @@ struct front {
 	bool is_over;
 	bool has_job_ended; /* the command, whether the renewer has seen that or not */
 	sigset_t got;       /* all signals so far, but for SIGCHLD */
-	int64_t taken;      /* what signals_taken was when DUE_ANSWER was set */
-	int stop;           /* which of the lease's stops we have followed */
-	int64_t forked_ms;  /* when the last renewer was */
-	int64_t *due_ms;    /* of the events */
+	int64_t taken; /* what signals_taken was when DUE_ANSWER was set; -1: not for a signal */
+	int stop;      /* which of the lease's stops we have followed */
+	int64_t forked_ms; /* when the last renewer was */
+	int64_t *due_ms;   /* of the events */
 };
 
 /* ---- the command ---- */
@@ -387,6 +387,9 @@ static void check_renewer(struct front *front)
 	if (os_is_ready(front->job_fd)) {
 		close_job(front);
 		front->has_job_ended = true;
+		/* A signal that is passed on just before that time has its own. */
+		if (front->due_ms[DUE_ANSWER] == INT64_MAX)
+			front->taken = -1;
 		await_answer(front);
 	}
 	if (front->due_ms[DUE_ANSWER] <= now_ms &&

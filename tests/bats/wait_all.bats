@@ -134,6 +134,32 @@ leaves_alone() {
 	ended_with 0
 }
 
+watches_command() {
+	[ "$(find "/proc/$1/fd" -lname '*pidfd*' 2>/dev/null | wc -l)" -gt 1 ]
+}
+
+has_seen_end() {
+	! watches_command "$1"
+}
+
+# The renewer has a second to see the end of the command, and another one to take a signal.
+@test "a signal that rlock gets while it is stopped does not end its renewer, which --wait-all needs" {
+	END='until [ -e over ]; do sleep 0.02; done'
+	run_leave -v --wait-all
+	wait_until 20 watches_command "$PID"
+	touch over
+	wait_until 20 has_seen_end "$PID"
+	kill -s STOP "$PID"
+	stays 1.1 is_running "$PID"
+	kill -s WINCH "$PID"
+	kill -s CONT "$PID"
+	wait_until 20 has_taken_signals "$PID"
+	let_go
+	ended_with 0
+	run -0 cat said
+	refute_output --partial 'takes over'
+}
+
 @test "a lock that is lost while --wait-all waits is told, and what is left is stopped" {
 	END='touch over'
 	run_leave -t 6s --wait-all
