@@ -452,7 +452,9 @@ void rlock__stream_reset(struct rlock__stream *stream)
 {
 	const struct linger reset = { 1, 0 };
 
-	(void)setsockopt(stream->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	/* It may be closed: then its number is another file's. */
+	if (stream->replies != NULL)
+		(void)setsockopt(stream->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 }
 
 /* ---- write ---- */

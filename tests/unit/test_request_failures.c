@@ -49,6 +49,33 @@ static void check_failures(void)
 	stop_all();
 }
 
+/* A stream that is closed has no number: 0 may be a socket of the caller's, as under inetd. */
+static void check_callers_input(void)
+{
+	struct linger linger = { 1, 1 };
+	socklen_t size = sizeof(linger);
+	int input = dup(STDIN_FILENO), pair[2] = { -1, -1 };
+
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0 &&
+		      dup2(pair[0], STDIN_FILENO) == STDIN_FILENO,
+	      "the input is a socket");
+	start_unix(0, "");
+	begin(0, "FIRST", INT64_MAX);
+	CHECK(hears(0, "FIRST"), "a server is asked");
+	forget_stream(&parties[0]);
+	drive(0, patience_ms);
+	begin(0, "SECOND", INT64_MAX);
+	CHECK(hears(0, "SECOND"), "and again after a stream that was cut");
+	CHECK(getsockopt(STDIN_FILENO, SOL_SOCKET, SO_LINGER, &linger, &size) == 0 &&
+		      linger.l_onoff == 0,
+	      "the input is not to be reset");
+	stop_all();
+	(void)dup2(input, STDIN_FILENO);
+	(void)close(input);
+	(void)close(pair[0]);
+	(void)close(pair[1]);
+}
+
 /* Without a SIGPIPE, which would end this program. */
 static void check_closed_meanwhile(void)
 {
@@ -268,6 +295,7 @@ void test_request_failures(void)
 	check_dead_node();
 	begin_parties();
 	check_failures();
+	check_callers_input();
 	check_closed_meanwhile();
 	check_excesses();
 	check_endless_line();
