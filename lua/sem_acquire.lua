@@ -27,8 +27,8 @@ if take == '1' and #KEYS == KEY_COUNT and not asks_for_more then
 		local end_ms = since_text + lease_ms
 		local is_due = held > 0 and redis.call('ZRANGE', permits, '-inf',
 			since_text + AHEAD_MS .. '', 'BYSCORE', 'LIMIT', 0, 1)[1]
-		local in_use = held == 0 and '' or redis.pcall('HGET', holds, SLOTS)
-		local slot = type(in_use) == 'string' and lowest_free_slot(in_use)
+		local in_use = held == 0 and '' or known_slots(holds)
+		local slot = in_use and lowest_free_slot(in_use)
 		local free = slot and slot <= tonumber(total) and not is_due and redis.pcall('INCRBY', lock, '-1')
 		if type(free) == 'number' then
 			local id, is_new = hold_id .. ':1', false
@@ -130,7 +130,7 @@ local function choose_slots(name)
 		end
 		return (string.gsub(in_use .. string.rep(UNUSED, slot - #in_use), '%' .. UNUSED, USED, take))
 	end
-	local known = name.held == 0 and '' or not name.record and redis.call('HGET', name.holds, SLOTS)
+	local known = name.held == 0 and '' or not name.record and known_slots(name.holds)
 	local in_use = known and choose(known)
 	if not in_use or slots[take] > name.total then in_use = choose(slots_in_records(name)) end
 	return table.concat(slots, ','), in_use

@@ -30,8 +30,8 @@ if #KEYS == KEY_COUNT and kept_ms == '0' and hold_id == ARGV[1]
 	if type(raised) == 'number' and redis.pcall('ZREM', permits, id) == 1 then
 		-- By pcall: what was overwritten, or is denied, must not keep waiters from being notified.
 		redis.pcall('ZREM', ends, id)
-		local in_use = redis.pcall('HGET', holds, SLOTS)
-		in_use = type(in_use) == 'string' and without_slot(in_use, tonumber(slot))
+		local in_use = known_slots(holds)
+		in_use = in_use and without_slot(in_use, tonumber(slot))
 		if in_use then
 			redis.pcall('HDEL', holds, hold_id, hold_id .. STOP, owner .. LAST)
 			if is_error(redis.pcall('HSET', holds, SLOTS, in_use)) then redis.pcall('HDEL', holds, SLOTS) end

@@ -88,6 +88,13 @@ local function permits_of(record)
 	return tonumber(count) or 0, slots
 end
 
+-- The field; false where it is missing, or has another form: that of an older version begins with '0' to 'o'. By pcall: it must
+-- not keep a hold from being released.
+local function known_slots(holds)
+	local in_use = redis.pcall('HGET', holds, SLOTS)
+	return type(in_use) == 'string' and string.find(in_use, '^[x-]') and in_use
+end
+
 local function lowest_free_slot(in_use) return string.find(in_use, UNUSED, 1, true) or #in_use + 1 end
 
 local function mark_slot(in_use, slot, mark)
@@ -224,11 +231,9 @@ local function has_counter(name)
 	return counter and redis.call('INCRBY', name.lock, 0) ~= nil
 end
 
--- Of a removed hold. Where not all of its permits were there another may have its slots already. By pcall: a release must not
--- fail by these.
+-- Of a removed hold. Where not all of its permits were there another may have its slots already.
 local function free_permits(name, hold)
-	local in_use = hold.removed == hold.count and redis.pcall('HGET', name.holds, SLOTS)
-	in_use = type(in_use) == 'string' and in_use
+	local in_use = hold.removed == hold.count and known_slots(name.holds)
 	for _, slot in ipairs(hold.slots) do in_use = in_use and without_slot(in_use, slot) end
 	if not in_use or is_error(redis.pcall('HSET', name.holds, SLOTS, in_use)) then
 		redis.pcall('HDEL', name.holds, SLOTS)

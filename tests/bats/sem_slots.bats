@@ -59,6 +59,26 @@ leaves() {
 	is_whole a 5
 }
 
+@test "slots in the form of an older version are read from the records of the holds" {
+	gets 1 one
+	gets 2 two
+	gets 3 three
+	# Bits, of slots 1 to 3.
+	redis hset 'rlock_holds:{a}' slots 7 >/dev/null
+	gets 4 four
+	leaves four
+	redis hset 'rlock_holds:{a}' slots 7 >/dev/null
+	gets '4 5' four --take 2
+	leaves four
+	redis hset 'rlock_holds:{a}' slots 7 >/dev/null
+	leaves two
+	gets 2 two
+	leaves one
+	leaves two
+	leaves three
+	is_whole a 5
+}
+
 @test "a hold of an older version has no slot, and can be renewed and released" {
 	local id=0123456789abcdef0123456789abcdef end
 	gets 1 one
