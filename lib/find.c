@@ -192,9 +192,10 @@ static enum rlock_status read_stop(void *ctx, struct rlock__connection *connecti
 	return RLOCK_OK;
 }
 
-/* The look for all of them, or the request to those with an id in stop that can be asked. RLOCK_NOT_HELD: none is found. */
+/* The look for all of them, or the request to these. RLOCK_NOT_HELD: none is found. */
 static enum rlock_status send_stop(struct stopping *stopping, const struct rlock_name *name,
-				   const char *owner, const char *by, const struct rlock_stop *stop)
+				   const char *owner, const char *by, const char *const *ids,
+				   size_t count)
 {
 	struct rlock_conn *conn = stopping->conn;
 	struct rlock__keys keys;
@@ -203,13 +204,12 @@ static enum rlock_status send_stop(struct stopping *stopping, const struct rlock
 
 	if (status != RLOCK_OK)
 		return status;
-	rlock__args_string(&args, owner != NULL ? owner : "");
+	rlock__args_string(&args, owner);
 	rlock__args_string(&args, by);
 	rlock__args_names(&args, &keys, rlock__action_stop.args, conn->has_cluster);
-	for (size_t i = 0; i < stop->count; i++)
-		if (stop->holds[i].is_told)
-			rlock__args_string(&args, stop->holds[i].id);
-	args.is_repeated = stop->count > 0;
+	for (size_t i = 0; i < count; i++)
+		rlock__args_string(&args, ids[i]);
+	args.is_repeated = count > 0;
 	status = rlock__broadcast_run(conn, rlock__action_stop.script, &args, read_stop, stopping);
 	if (status != RLOCK_OK && status != RLOCK_NOT_HELD)
 		rlock_stop_clear(&stopping->found);
@@ -238,7 +238,8 @@ static enum rlock_status look_for_holds(struct rlock_conn *conn, const struct rl
 					const char *owner, const char *by, struct rlock_stop *stop)
 {
 	struct stopping stopping = { .conn = conn };
-	enum rlock_status status = send_stop(&stopping, name, owner, by, stop);
+	enum rlock_status status =
+		send_stop(&stopping, name, owner != NULL ? owner : "", by, NULL, 0);
 
 	if (status == RLOCK_OK) {
 		*stop = stopping.found;
@@ -247,14 +248,28 @@ static enum rlock_status look_for_holds(struct rlock_conn *conn, const struct rl
 	return status;
 }
 
+/* By one script, which must not keep the server from its other clients. */
+#define ASKED_MAX 1000
+
+/* Those with an id that can be asked. */
 static enum rlock_status ask_holds(struct rlock_conn *conn, const struct rlock_name *name,
 				   const char *by, struct rlock_stop *stop)
 {
 	struct stopping stopping = { .conn = conn };
-	enum rlock_status status = send_stop(&stopping, name, NULL, by, stop);
+	enum rlock_status status = RLOCK_OK;
+	const char *ids[ASKED_MAX];
+	size_t count = 0;
 
-	if (status != RLOCK_OK && status != RLOCK_NOT_HELD)
-		return status;
+	for (size_t i = 0; i < stop->count; i++) {
+		if (stop->holds[i].is_told)
+			ids[count++] = stop->holds[i].id;
+		if (count < ASKED_MAX && (i + 1 < stop->count || count == 0))
+			continue;
+		status = send_stop(&stopping, name, "", by, ids, count);
+		if (status != RLOCK_OK && status != RLOCK_NOT_HELD)
+			return status;
+		count = 0;
+	}
 	if (!stop->is_answered && !add_deaf_holds(&stopping, stop)) {
 		rlock_stop_clear(&stopping.found);
 		return rlock__fail_memory(&conn->error);

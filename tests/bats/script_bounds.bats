@@ -218,6 +218,8 @@ permits_of_strangers() {
 		end' 1 'rlock_holds:{s}' >/dev/null
 	redis config resetstat >/dev/null
 	run -75 rlock stop -w 1ms -q s
+	# The look, and then slices.
+	assert [ "$(calls_of evalsha)" -ge 6 ]
 	assert_equal "$(redis hkeys 'rlock_holds:{s}' | grep -c ':stop$')" 5000
 	redis hdel 'rlock_holds:{s}' "$(printf '%032x:stop' 7)" >/dev/null
 	redis config resetstat >/dev/null
