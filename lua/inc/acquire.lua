@@ -84,15 +84,15 @@ end
 -- The first hold: these are the fields of the lock hash, which has its TTL before anything else could be refused.
 local function acquire_free(name, token, ...)
 	redis.call('HSET', name.lock, ...)
-	if is_error(redis.pcall('PEXPIRE', name.lock, lease_ms)) then
-		-- The default user's rights are not tried. The last command raises the error.
+	-- Leftovers of an expired or broken hold are deleted. Not before the lock's own write: a full server lets a script go on that
+	-- has deleted something.
+	if is_error(redis.pcall('PEXPIRE', name.lock, lease_ms)) or is_error(redis.pcall('DEL', name.holds, name.ends or name.holds)) then
+		-- The default user's rights are not tried. One of the last commands raises the error.
 		redis.pcall('DEL', name.lock)
 		redis.pcall('HDEL', name.lock, name.field, 'mode')
 		redis.call('PEXPIRE', name.lock, lease_ms)
+		redis.call('DEL', name.holds, name.ends or name.holds)
 	end
-	-- Leftovers of an expired or broken hold. Not before the lock's own write: a full server lets a script go on that has
-	-- deleted something.
-	redis.call('DEL', name.holds, name.ends or name.holds)
 	redis.call('HSET', name.holds, hold_id, new_hold_record(name, token))
 	redis.call('PEXPIRE', name.holds, lease_ms)
 	return 1, token

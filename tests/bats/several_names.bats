@@ -10,6 +10,15 @@ load ../lib/usual
 load ../lib/queue
 load ../lib/names
 
+@test "where the default user may not delete a key none is acquired, and nothing is left" {
+	redis acl setuser default -del >/dev/null
+	run rlock run -n a b -- touch ran
+	redis acl setuser default +del >/dev/null
+	assert_equal "$status" 77
+	assert_output --partial +del
+	no_keys
+}
+
 @test "of several names all are acquired or none, whichever of them is held, for each kind of lock" {
 	local pair verb other taken=c
 	for pair in "${PAIRS[@]}"; do
