@@ -249,7 +249,7 @@ static enum rlock_status look_for_holds(struct rlock_conn *conn, const struct rl
 }
 
 /* By one script, which must not keep the server from its other clients. */
-#define ASKED_MAX 1000
+#define IDS_MAX 1000
 
 /* Those with an id that can be asked. */
 static enum rlock_status ask_holds(struct rlock_conn *conn, const struct rlock_name *name,
@@ -257,13 +257,13 @@ static enum rlock_status ask_holds(struct rlock_conn *conn, const struct rlock_n
 {
 	struct stopping stopping = { .conn = conn };
 	enum rlock_status status = RLOCK_OK;
-	const char *ids[ASKED_MAX];
+	const char *ids[IDS_MAX];
 	size_t count = 0;
 
 	for (size_t i = 0; i < stop->count; i++) {
 		if (stop->holds[i].is_told)
 			ids[count++] = stop->holds[i].id;
-		if (count < ASKED_MAX && (i + 1 < stop->count || count == 0))
+		if (count < IDS_MAX && (i + 1 < stop->count || count == 0))
 			continue;
 		status = send_stop(&stopping, name, "", by, ids, count);
 		if (status != RLOCK_OK && status != RLOCK_NOT_HELD)

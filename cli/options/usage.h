@@ -34,8 +34,7 @@ struct usage_line {
 	char text[1024];
 	size_t len;
 	bool is_cut;
-	char before
-		[32]; /* the beginning of the last word of the user's, which may name a password */
+	char before[32]; /* how the user's word at the end begins, which may name a password */
 };
 
 /* A part of it: a text as it is (NULL: none), then words of the user's, quoted for a shell where they need it. */
