@@ -873,6 +873,7 @@ static void renew(struct renewer *renewer)
 		record_loss(renewer);
 		break;
 	case RLOCK_CANCELLED:
+		renewer->due_ms[DUE_RENEWAL] = rlock_now_ms();
 		break;
 	default:
 		record_failure(renewer);
