@@ -196,13 +196,12 @@ static bool is_plain_text(const char *text)
 /* "exit 3 REASON", "signal 9 REASON" or "- 0 REASON". */
 static void read_end(const char *text, struct rlock_end *out)
 {
-	const char *number = text + strcspn(text, " ");
-	const char *reason = number + (*number != '\0');
+	const char *number = text + strcspn(text, " "), *reason;
 	int64_t value = -1;
 
-	reason += strcspn(reason, " ");
-	(void)rlock__decimal_parse(number + 1, (size_t)(reason - number) - (*number != '\0'),
-				   &value);
+	number += *number != '\0';
+	reason = number + strcspn(number, " ");
+	(void)rlock__decimal_parse(number, (size_t)(reason - number), &value);
 	*out = (struct rlock_end){ .status = -1, .reason = "" };
 	if (*reason != '\0' && is_plain_text(reason + 1))
 		out->reason = reason + 1;
@@ -338,7 +337,7 @@ static bool form_read(const struct form *form, const redisReply *reply,
 static bool list_read(const struct part *part, const redisReply *reply,
 		      const struct rlock_inspection *lock, char *out)
 {
-	size_t count = reply->elements, size = part->form->size;
+	size_t count = reply->elements, size;
 	/* One of them has the form itself, if it is there. */
 	bool is_maybe = part->type == PART_MAYBE;
 	char *items;
@@ -347,6 +346,7 @@ static bool list_read(const struct part *part, const redisReply *reply,
 		return false;
 	if (is_maybe && count == 0)
 		return true;
+	size = part->form->size;
 	count = is_maybe ? 1 : count;
 	items = calloc(count > 0 ? count : 1, size);
 	*(void **)(void *)(out + part->offset) = items;
