@@ -144,14 +144,12 @@ static int version(void)
 static void correct(const struct verb *verb, char **words, size_t count, struct usage_line *line)
 {
 	struct opts opts = { .verb = verb, .words = words };
-	struct meant meant;
 
 	while (opts.word_count < count && strcmp(words[opts.word_count], "--") != 0)
 		opts.word_count++;
 	if (opts.word_count < count)
 		opts.command = words + opts.word_count + 1;
-	meant_find(&opts, false, &meant);
-	*line = meant.line;
+	meant_line(&opts, false, line);
 }
 
 /* Whether the words are flock's, with a descriptor behind its options. */

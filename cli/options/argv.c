@@ -66,31 +66,32 @@ void argv_free(struct opts *opts)
 static int check_words(const struct opts *opts, const struct meant *meant)
 {
 	const char *verb_name = opts->verb->name;
-	struct meant for_process;
+	struct usage_line line, for_process;
 
 	if (meant->what == MEANT_AS_IT_IS)
 		return 0;
+	meant_line(opts, false, &line);
 	if (meant->what == MEANT_OTHER_WORDS) {
-		message_error("%s: try: %s", meant->why, meant->line.text);
+		message_error("%s: try: %s", meant->why, line.text);
 	} else if (opts->verb->command == COMMAND_NEEDED) {
-		message_error("%s needs a command after '--': try: %s", verb_name,
-			      meant->line.text);
+		message_error("%s needs a command after '--': try: %s", verb_name, line.text);
 	} else {
 		/* What looks like another name may be a command whose "--" was left out. */
-		meant_find(opts, true, &for_process);
+		meant_line(opts, true, &for_process);
 		message_error(
 			"%s without '--' and a COMMAND needs --pid or --owner: try: %s, or for a "
 			"process: %s",
-			verb_name, meant->line.text, for_process.line.text);
+			verb_name, line.text, for_process.text);
 	}
 	return EXIT_USAGE;
 }
 
 /* That the line has all parts that the verb needs, and no others. 0, or the exit code likewise. */
-static int check_parts(const struct opts *opts, const struct meant *meant)
+static int check_parts(const struct opts *opts)
 {
 	const struct verb *verb = opts->verb;
 	const char *wrong;
+	struct usage_line line;
 
 	if (opts->command != NULL && !verb_may_have_command(verb))
 		wrong = " takes no '--' and no command";
@@ -108,7 +109,8 @@ static int check_parts(const struct opts *opts, const struct meant *meant)
 		wrong = " without a COMMAND needs --pid or --owner";
 	else
 		return 0;
-	message_error("%s%s: try: %s", verb->name, wrong, meant->line.text);
+	meant_line(opts, false, &line);
+	message_error("%s%s: try: %s", verb->name, wrong, line.text);
 	return EXIT_USAGE;
 }
 
@@ -303,7 +305,7 @@ int argv_read(struct opts *opts, bool *is_done)
 	struct meant meant;
 	int code;
 
-	meant_find(opts, false, &meant);
+	meant_find(opts, &meant);
 	*is_done = meant.help != HELP_NONE;
 	if (*is_done) {
 		help_print(opts->verb, meant.help);
@@ -323,6 +325,6 @@ int argv_read(struct opts *opts, bool *is_done)
 	if (code == 0)
 		code = read_options(opts);
 	if (code == 0)
-		code = check_parts(opts, &meant);
+		code = check_parts(opts);
 	return code;
 }

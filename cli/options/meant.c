@@ -104,6 +104,7 @@ static const struct foreign {
 struct walk {
 	const struct opts *opts;
 	struct meant *out;
+	struct usage_line *line; /* that is made; NULL: none */
 	bool is_for_process;
 	bool has_name;
 	bool has_unknown; /* an option */
@@ -230,16 +231,22 @@ static bool wants_command(const struct walk *walk)
 
 /* ---- the line ---- */
 
-static void add_plain(struct usage_line *line, const char *text)
+static void add(const struct walk *walk, struct line_part part)
 {
-	usage_line_add(line, &(struct line_part)PLAIN(text));
+	if (walk->line != NULL)
+		usage_line_add(walk->line, &part);
 }
 
-static void add_word(struct usage_line *line, const char *word)
+static void add_plain(const struct walk *walk, const char *text)
+{
+	add(walk, (struct line_part)PLAIN(text));
+}
+
+static void add_word(const struct walk *walk, const char *word)
 {
 	char *const words[] = { (char *)word };
 
-	usage_line_add(line, &(struct line_part){ NULL, words, 1 });
+	add(walk, (struct line_part){ NULL, words, 1 });
 }
 
 /* Of the first word that is not rlock's. */
@@ -286,7 +293,7 @@ static size_t take_foreign(struct walk *walk, const struct foreign *row, size_t 
 			walk->has_name || (value != NULL && strcmp(row->instead, "--name") == 0);
 		(void)snprintf(text, sizeof(text), "%s%s%s", row->instead, value != NULL ? "=" : "",
 			       value != NULL ? value : "");
-		add_word(&walk->out->line, text);
+		add_word(walk, text);
 	}
 	return span;
 }
@@ -305,14 +312,12 @@ static size_t take_dashed(struct walk *walk, size_t at)
 		name += len > 0 ? len : 1;
 	if (*name == '\0') {
 		walk->has_command = true;
-		usage_line_add(
-			&walk->out->line,
-			&(struct line_part){ "--", words + 1, walk->opts->word_count - at - 1 });
+		add(walk, (struct line_part){ "--", words + 1, walk->opts->word_count - at - 1 });
 		return walk->opts->word_count - at;
 	}
 	(void)snprintf(text, sizeof(text), "%s%s", name[1] == '\0' || name[1] == '=' ? "-" : "--",
 		       name);
-	add_word(&walk->out->line, text);
+	add_word(walk, text);
 	return 1;
 }
 
@@ -334,11 +339,10 @@ static size_t take_own(struct walk *walk, size_t at)
 		/* Of a line with an unknown option before the name only that is to be reported. */
 		if (walk->out->what == MEANT_AS_IT_IS && !walk->has_unknown)
 			walk->out->what = MEANT_COMMAND;
-		usage_line_add(&walk->out->line,
-			       &(struct line_part){ lacks_name                  ? "NAME --"
-						    : strcmp(*words, "-c") == 0 ? "-- sh"
-										: "--",
-						    words, left });
+		add(walk, (struct line_part){ lacks_name                  ? "NAME --"
+					      : strcmp(*words, "-c") == 0 ? "-- sh"
+									  : "--",
+					      words, left });
 		return left;
 	}
 	walk->has_name = walk->has_name || opt == &opt_table[OPT_NAME] ||
@@ -349,7 +353,7 @@ static size_t take_own(struct walk *walk, size_t at)
 		walk->out->help = (*words)[1] == '-' ? HELP_FULL : HELP_SHORT;
 	span = span == 0 ? 1 : least_size(span, left);
 	if (opt != &opt_table[OPT_URL] || !is_server_found(walk))
-		usage_line_add(&walk->out->line, &(struct line_part){ NULL, words, span });
+		add(walk, (struct line_part){ NULL, words, span });
 	return span;
 }
 
@@ -372,7 +376,7 @@ static void take_words(struct walk *walk)
 }
 
 /* "-u redis://USER@HOST:PORT --password-file FILE", as far as there is any of it. */
-static void add_server(const struct walk *walk, struct usage_line *line)
+static void add_server(const struct walk *walk)
 {
 	const char *const *values = walk->values;
 	const char *host = values[TO_HOST] != NULL                    ? values[TO_HOST]
@@ -386,11 +390,11 @@ static void add_server(const struct walk *walk, struct usage_line *line)
 			       values[TO_USER] != NULL ? values[TO_USER] : "",
 			       values[TO_USER] != NULL ? "@" : "", host,
 			       values[TO_PORT] != NULL ? values[TO_PORT] : "6379");
-		add_plain(line, "-u");
-		add_word(line, url);
+		add_plain(walk, "-u");
+		add_word(walk, url);
 	}
 	if (walk->is_found[TO_PASSWORD])
-		add_plain(line, "--password-file FILE");
+		add_plain(walk, "--password-file FILE");
 }
 
 static const char *verb_meant(const struct walk *walk)
@@ -406,7 +410,7 @@ static const char *verb_meant(const struct walk *walk)
 }
 
 /* What is behind the words, or has to be. */
-static void add_command(const struct walk *walk, struct usage_line *line)
+static void add_command(const struct walk *walk)
 {
 	enum command_need need = walk->opts->verb->command;
 	char *const *command = walk->opts->command;
@@ -419,38 +423,58 @@ static void add_command(const struct walk *walk, struct usage_line *line)
 	if (!verb_may_have_command(walk->opts->verb) && !has_name &&
 	    (count == 1 || need != COMMAND_NONE_BUT_PATTERN)) {
 		has_name = count > 0;
-		usage_line_add(line, &(struct line_part){ NULL, command, count });
+		add(walk, (struct line_part){ NULL, command, count });
 	}
 	if (!has_name && need != COMMAND_NONE_MAYBE_NAMES && need != COMMAND_NONE_BUT_PATTERN)
-		add_plain(line, "NAME");
+		add_plain(walk, "NAME");
 	if (verb_may_have_command(walk->opts->verb) && count > 0)
-		usage_line_add(line, &(struct line_part){ "--", command, count });
+		add(walk, (struct line_part){ "--", command, count });
 	else if (need == COMMAND_NEEDED || (need == COMMAND_OPTIONAL && command != NULL))
-		add_plain(line, "-- COMMAND");
+		add_plain(walk, "-- COMMAND");
 }
 
-void meant_find(const struct opts *opts, bool is_for_process, struct meant *out)
+/* What stands before the words, as what was found in them asks for it. */
+static void start_line(const struct walk *walk)
 {
-	struct walk walk = { .opts = opts, .out = out, .is_for_process = is_for_process };
-	struct usage_line *line = &out->line;
-
-	out->what = MEANT_AS_IT_IS;
-	/* Once to see what is in it, and once more to make the line. */
-	usage_line(line, PLAIN(NULL));
-	take_words(&walk);
-	out->help = HELP_NONE;
-	usage_line(line, PLAIN("rlock"), PLAIN(verb_meant(&walk)));
-	add_server(&walk, line);
-	if (walk.values[TO_PERMITS] != NULL) {
-		add_plain(line, "--permits");
-		add_word(line, walk.values[TO_PERMITS]);
-	} else if (opts->verb->set == VERBS_SEM && !has_option(&walk, OPT_PERMITS)) {
-		add_plain(line, "--permits 3");
+	usage_line(walk->line, PLAIN("rlock"), PLAIN(verb_meant(walk)));
+	add_server(walk);
+	if (walk->values[TO_PERMITS] != NULL) {
+		add_plain(walk, "--permits");
+		add_word(walk, walk->values[TO_PERMITS]);
+	} else if (walk->opts->verb->set == VERBS_SEM && !has_option(walk, OPT_PERMITS)) {
+		add_plain(walk, "--permits 3");
 	}
-	if (!walk.has_command && lacks_owner(&walk))
-		add_plain(line, "--pid $$");
-	take_words(&walk);
-	add_command(&walk, line);
+	if (!walk->has_command && lacks_owner(walk))
+		add_plain(walk, "--pid $$");
+}
+
+/* Once to see what is in the words, and once more knowing that, which makes the line. */
+static void walk_twice(struct walk *walk, struct usage_line *line)
+{
+	walk->out->what = MEANT_AS_IT_IS;
+	take_words(walk);
+	walk->out->help = HELP_NONE;
+	walk->line = line;
+	if (line != NULL)
+		start_line(walk);
+	take_words(walk);
+	if (line != NULL)
+		add_command(walk);
+}
+
+void meant_find(const struct opts *opts, struct meant *out)
+{
+	struct walk walk = { .opts = opts, .out = out };
+
+	walk_twice(&walk, NULL);
+}
+
+void meant_line(const struct opts *opts, bool is_for_process, struct usage_line *out)
+{
+	struct meant meant;
+	struct walk walk = { .opts = opts, .out = &meant, .is_for_process = is_for_process };
+
+	walk_twice(&walk, out);
 }
 
 /* ---- the option that was meant ---- */

@@ -18,14 +18,15 @@ struct meant {
 	} what;
 	enum help_extent help; /* it is asked for */
 	char why[MEANT_MAX];
-	struct usage_line line; /* the right one, with all that a line of the verb needs */
 };
 
+/* Of the verb, the words and the command that opts has. */
+void meant_find(const struct opts *opts, struct meant *out);
 /*
- * Of the verb, the words and the command that opts has. is_for_process: what looks like a COMMAND of a verb that may have
+ * The right line, with all that a line of the verb needs. is_for_process: what looks like a COMMAND of a verb that may have
  * none is names of locks.
  */
-void meant_find(const struct opts *opts, bool is_for_process, struct meant *out);
+void meant_line(const struct opts *opts, bool is_for_process, struct usage_line *out);
 
 /* The option of those verbs that was probably meant by a wrong name; NULL: none is near. */
 const char *meant_option(unsigned verbs, const char *name);
