@@ -187,10 +187,15 @@ enum hold_event {
 	HOLD_EVENTS,
 };
 
-/* The hold came to nothing: it is released before there was a job, and ended_ms says that none has ended. */
+/*
+ * The hold came to nothing: it is released before there was a job, and ended_ms says that none has ended. At this moment
+ * rlock may commit a lock without a command: then there is a job, and the next turn does to it what happened here.
+ */
 static void abandon(struct renewer *renewer)
 {
-	renewer->lease->phase = HOLD_RELEASING;
+	int starting = HOLD_STARTING;
+
+	(void)atomic_compare_exchange_strong(&renewer->lease->phase, &starting, HOLD_RELEASING);
 }
 
 static void terminate(struct renewer *renewer)
@@ -223,7 +228,7 @@ static void end_job(struct renewer *renewer)
 	if (lease->exec_error != 0) {
 		lease->exit_code =
 			command_report_not_run(renewer->lease->opts->command[0], lease->exec_error);
-		abandon(renewer);
+		lease->phase = HOLD_RELEASING;
 	} else if (!lease->is_for_process &&
 		   (lease->was_told_to_end || lease->reason != TERMINATE_NONE)) {
 		terminate_leftovers(renewer);
