@@ -1,163 +1,236 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# rlock fair: first come, first served, in one queue with Java's threads; which call is turned away or leaves, what wakes the
-# head, and locks that are re-entered. What happens to the queue: queue.bats; whatever comes, goes and gives up: model.bats.
+# rlock fair: first come, first served, in one queue with Java's threads; which call is turned away, what wakes the head; and the
+# queue when its waiters die, stand still, have wrong clocks, and when its server does. Whatever comes, goes and gives up: model.bats.
 
-# PIDS is queue.bash's.
-# shellcheck disable=SC2154
+# PIDS is sharing.bash's.
+# shellcheck disable=SC2034,SC2154
 
 load ../lib/usual
 load ../lib/queue
+load ../lib/own_servers
+load ../lib/replicas
+load ../lib/clocks
+
+# Behind a port too, because a user can be named in the URL of a port alone.
+setup_file() { start_server_at_port; }
 
 @test "an undisturbed fair run makes one request to acquire the lock and one to release it" {
 	run -0 rlock fair warm -- true
 	redis config resetstat >/dev/null
 	run -0 rlock fair a -- true
-	assert_equal "$(redis info commandstats | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\),.*/\1/p')" 2
-	run -1 grep -cE '^cmdstat_(eval|subscribe):' < <(redis info commandstats)
+	assert_equal "$(calls_of evalsha) $(calls_of eval) $(calls_of subscribe)" '2 0 0'
 }
 
 # ---- in order ----
 
-# scores_are_ahead NAME...: by 300 s for its position and each one before it, and not by hours.
+# scores_are_ahead NAME PARTY...: as Redisson's, by 300 s for its position and each one before it, and not by hours.
 scores_are_ahead() {
-	local party position=0 ahead
-	for party; do
+	local name=$1 party position=0 score ahead
+	for party in "${@:2}"; do
 		((position += 1))
-		ahead=$(ahead_ms a "$party")
-		((ahead >= position * 300000 && ahead <= 30000 + (position + 1) * 300000)) || return
+		score=$(redis zscore "redisson_lock_timeout:{$name}" "$(owner_in_queue "$name" "$party")")
+		ahead=$((${score%.*} - $(server_ms)))
+		((ahead >= position * 300000 - 1000 && ahead <= 30000 + (position + 1) * 300000)) || return
 	done
 }
 
-@test "each waiter is notified and gets in when it is its turn, one at a time" {
-	local -a all=()
-	start_holder r0 fair a
-	for number in {1..6}; do
-		all+=("r$number")
-		queue_waiter "r$number" a
-	done
-	assert_equal "$(queue_names a)" "${all[*]}"
-	# As Redisson's.
-	scores_are_ahead "${all[@]}"
+@test "rlock and Java's threads are in one queue, and each is notified alone when it is its turn" {
 	local head
-	head=$(owner_in_queue a r1)
-	record_messages
-	let_leave r0
-	await_entry r1
-	run -0 show_messages
-	# The lock's own channel is for plain waiters.
-	assert_equal "$(grep -vx 'redisson_lock__channel:{a} 0' <<<"$output" | sort -u)" "redisson_lock__channel:{a}:$head 0"
-	assert_equal "$(queue_names a)" "${all[*]:1}"
-	take_turns "${all[@]}"
-	kill "$PID"
-	nothing_is_left
-}
-
-@test "rlock and Java's threads are in one queue, and its order is kept" {
-	java_locks J1 a
+	admit r0 fair a
 	queue_waiter r1 a
-	java_locks J2 a >/dev/null
+	java_locks J1 a >/dev/null
 	queue_waiter r2 a
-	java_locks J3 a >/dev/null
-	assert_equal "$(queue_names a)" 'r1 J2 r2 J3'
-	record_messages
-	is_woken_by a r1 java_unlocks J1 a
-	let_leave r1
-	show_messages | grep -qxF "$(channel a):$JAVA_CLIENT:2 0"
-	is_waiting r2
-	assert_equal "$(java_locks J2 a)" ''
-	java_has_lock a J2
-	assert_equal "$(java_unlocks J2 a)" 1
-	await_entry r2
-	assert_not_equal "$(java_locks J3 a)" ''
-	let_leave r2
-	assert_equal "$(java_locks J3 a)" ''
-	assert_equal "$(java_unlocks J3 a)" 1
-	for key in a 'redisson_lock_queue:{a}' 'redisson_lock_timeout:{a}'; do
-		is_free "$key"
-	done
-}
-
-# ---- turned away, or leaving the queue ----
-
-@test "a call does not pass the queue by, though the lock is free, and says for whose turn it is kept" {
-	keep_head a
-	run -75 rlock fair -n a -- true
-	assert_output ''
-	run -75 rlock fair -v -n a -- true
-	assert_output --partial "kept for the next waiter, $JAVA_CLIENT:1"
-	run -75 rlock fair -w 300ms a -- true
-	assert_one_line "^rlock: a: timed out after 300ms: kept for the next waiter, $JAVA_CLIENT:1: give a longer --wait\$"
-	assert_equal "$(queue_names a)" J1
-	assert_equal "$(redis zcard 'redisson_lock_timeout:{a}')" 1
-	is_free a
-}
-
-@test "when the head leaves while the lock is free the next one is woken" {
-	# r1 is next for "a", which is free, and does without it as long as it has not got "b".
-	start_holder r0 fair b
-	queue_waiter r1 a b
-	queue_waiter r2 a
-	assert_equal "$(queue_names a)" 'r1 r2'
-	is_free a
-	is_woken_by a r2 kill "${PIDS[r1]}"
-	assert_equal "$(queue_names b)" ''
-	let_leave r2
-	let_leave r0
-	nothing_is_left
-}
-
-# ---- woken by other locks' releases ----
-
-@test "a plain release, and unlock --force, wake the head of the queue" {
-	start_holder p0 run a
-	queue_waiters r1 r2 r3
-	is_woken_by a r1 let_leave p0
-	is_waiting r2
-	is_woken_by a r2 rlock unlock --force a
-	is_waiting r3
-	touch out-r1
-	ended_with 76 "${PIDS[r1]}"
+	queue_waiter r3 a
+	queue_is a r1 J1 r2 r3
+	scores_are_ahead a r1 J1 r2 r3
+	head=$(owner_in_queue a r1)
+	record_messages 'redisson_lock__channel:*'
+	is_woken_by a r1 let_out r0
+	are_waiting r2 r3
+	let_out r1
+	run -0 show_messages redisson_lock__channel:end
+	# The lock's own channel is for plain waiters.
+	assert_equal "$(grep -vx 'redisson_lock__channel:{a} 0' <<<"$output" | uniq)" "redisson_lock__channel:{a}:$head 0
+redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
+	are_waiting r2
+	assert_equal "$(java_locks J1 a)" ''
+	is_woken_by a r2 java_unlocks J1 a
 	take_turns r2 r3
 	nothing_is_left
 }
 
-@test "a fair release wakes plain waiters too" {
-	start_holder r0 fair a
-	in_background rlock run a -- inside p1
-	PIDS[p1]=$PID
-	wait_until 5 has_waiters a
-	let_leave r0
-	wait_until 8 is_inside p1
-	let_leave p1
+@test "a call does not pass the queue by, though the lock is free, and says for whose turn it is kept" {
+	redis rpush 'redisson_lock_queue:{a}' "$JAVA_CLIENT:1" >/dev/null
+	set_deadline a J1 60000
+	run -75 rlock fair -n a -- true
+	assert_output ''
+	run -75 rlock fair -w 300ms a -- true
+	assert_one_line "^rlock: a: timed out after 300ms: kept for the next waiter, $JAVA_CLIENT:1: give a longer --wait\$"
+	queue_is a J1
+	is_free a
+	run -0 rlock unlock --force a
+	assert_one_line '^rlock: a: not held: dead waiters were removed from its queue$'
 	nothing_is_left
 }
 
-# ---- without a command ----
+@test "a fair release wakes plain waiters too" {
+	admit r0 fair a
+	queue_party p1 run a
+	let_out r0
+	is_inside_woken p1
+	let_out p1
+	nothing_is_left
+}
 
 @test "two that wait for one owner are in the queue once, and each has a hold" {
-	local first
-	start_holder r0 fair a
-	in_background rlock fair --owner job-1 --lease 1m a
-	first=$PID
-	wait_until 5 has_in_queue a 1
-	in_background rlock fair --owner job-1 --lease 1m a
-	wait_until 5 hears "$(channel a):$(redis lindex 'redisson_lock_queue:{a}' 0)" 2
+	local first number
+	admit r0 fair a
+	for number in 1 2; do
+		in_background rlock fair --owner job-1 --lease 1m a
+		wait_until 5 has_listeners "$number"
+	done
 	has_in_queue a 1
 	queue_waiter r1 a
-	let_leave r0
-	ended_with 0 "$first"
+	let_out r0
+	ended_with 0 "${BACKGROUND[1]}"
 	ended_with 0 "${BACKGROUND[2]}"
 	has_count a 2
-	is_waiting r1
+	are_waiting r1
 	run -0 rlock unlock --owner job-1 a
 	run -0 rlock unlock --owner job-1 a
-	await_entry r1
-	let_leave r1
+	take_turns r1
 	nothing_is_left
 }
 
-# hears CHANNEL COUNT: so many listen there.
-hears() {
-	[ "$(redis pubsub numsub "$1" | tail -n 1)" = "$2" ]
+# ---- waiters that die, or stand still ----
+
+@test "many waiters whose clocks differ by two hours get in in their order, a fifth of them killed" {
+	need_wrong_clocks
+	local number
+	local -a dead=() living=()
+	admit r0 fair a
+	for number in {1..20}; do
+		clock_follows "$PWD/clock$((number % 3))"
+		step_clock "clock$((number % 3))" $((number % 3 * 3600))
+		queue_waiter "r$number" a
+		if ((number % 5 == 3)); then dead+=("r$number"); else living+=("r$number"); fi
+	done
+	for number in "${dead[@]}"; do
+		kill_party "$number"
+	done
+	let_out r0
+	for number in "${living[@]}"; do
+		await_entry "$number" 15
+		let_out "$number"
+	done
+	assert_equal "$(cat in-r* | sort -n)" "$(for number in r0 "${living[@]}"; do cat "in-$number"; done)"
+	nothing_is_left
+}
+
+# Those far back in a long queue look seldom.
+@test "when all waiters near the head stand still, one behind them acquires the lock soon, and they keep their positions" {
+	local pids=()
+	admit r0 fair a
+	queue_waiters r{1..18}
+	pids=("${PIDS[r1]}" "${PIDS[r2]}" "${PIDS[r3]}" "${PIDS[r4]}" "${PIDS[r5]}")
+	stop_waiters "${pids[@]}"
+	let_out r0
+	await_entry r6 15
+	continue_waiters "${pids[@]}"
+	wait_until 5 queue_is a r{1..5} r{7..18}
+	let_out r6
+	take_turns r1 r2 r3
+	let_all_leave r{4..18}
+	nothing_is_left
+}
+
+# ---- servers ----
+
+@test "a server that stands still for six seconds, and one that comes back empty, drop no waiter, and keep the order" {
+	own_server
+	admit r0 fair -t 10s a
+	queue_waiters r1 r2 r3
+	kill -STOP "$SERVER_PID"
+	let_pass 6
+	kill -CONT "$SERVER_PID"
+	stays 2.5 queue_is a r1 r2 r3
+	kill_server
+	own_server
+	ended_with 76 "${PIDS[r0]}"
+	take_turns r1 r2 r3
+	nothing_is_left
+}
+
+# all_say_that_they_listen COUNT: in their signs of life.
+all_say_that_they_listen() {
+	[ "$(redis hvals 'rlock_waiters:{a}' | awk '$4 > 0' | wc -l)" = "$1" ]
+}
+
+@test "a queue keeps its order when a replica takes over after an outage, and a newcomer is behind it" {
+	replicated_servers
+	SERVER_SOCKET=$PWD/one/redis.sock
+	ln -s one/redis.sock waiters.sock
+	admit r0 fair a
+	RLOCK_URL=unix://$PWD/waiters.sock queue_waiters r1 r2 r3 r4 r5
+	SERVER_SOCKET=$PWD/two/redis.sock
+	wait_until 5 queue_is a r1 r2 r3 r4 r5
+	wait_until 5 all_say_that_they_listen 5
+	kill -s KILL "$MASTER"
+	wait_until 5 is_gone "$MASTER"
+	let_pass 2.5
+	promote_replica
+	# The first request for this lock there, while none waits there.
+	let_out r0
+	run -75 rlock fair -n a -- true
+	queue_is a r1 r2 r3 r4 r5
+	ln -s two/redis.sock moved.sock
+	mv moved.sock waiters.sock
+	await_entry r1 15
+	take_turns r1 r2 r3 r4 r5
+}
+
+# ---- Java's threads at the head ----
+
+# queue_java NAME PARTY...: Java's threads, with Redisson's waits, for a free lock; as if the one that had it had died.
+queue_java() {
+	local party
+	held_by_stranger "$1"
+	for party in "${@:2}"; do
+		java_locks "$party" "$1" >/dev/null
+	done
+	redis del "$1" >/dev/null
+	queue_is "$1" "${@:2}"
+}
+
+@test "Java's waiters at the head of a free lock that are dead hold it up for seconds, and none that may listen is passed" {
+	local listener server=$SERVER_SOCKET url=$RLOCK_URL
+	redis acl setuser blind on nopass allkeys allchannels +@all -pubsub >/dev/null
+	# At a server that has a replica it may listen there.
+	replicated_servers
+	SERVER_SOCKET=$PWD/one/redis.sock queue_java a J1
+	start_waiter r5 a
+	SERVER_SOCKET=$server RLOCK_URL=$url
+	queue_java listens J1 J2
+	java_listens listens J1
+	start_waiter r2 listens
+	queue_java unseen J1
+	RLOCK_URL=redis://blind@127.0.0.1:$PORT start_waiter r3 unseen
+	queue_java sometimes J1
+	start_waiter r4 sometimes
+	queue_java a J1 J2 J3
+	start_waiter r1 a
+	stays 3.5 are_waiting r1 r2 r3 r4 r5
+	java_listens sometimes J1
+	listener=$PID
+	stays 2.5 are_waiting r2 r3 r4 r5
+	kill "$listener"
+	stays 2.2 are_waiting r2 r3 r4 r5
+	await_entry r1 20
+	let_out r1
+	stays 1 are_waiting r2 r3 r5
+	queue_is listens J1 J2 r2
+	queue_is unseen J1 r3
+	for party in r2 r3 r4 r5; do kill_party "$party"; done
+	redis acl deluser blind >/dev/null
 }

@@ -8,7 +8,6 @@ load ../lib/usual
 load ../lib/inspecting
 load ../lib/holding
 load ../lib/rights
-load ../lib/permits
 
 # Behind a port too, because a user can be named in the URL of a port alone.
 setup_file() { start_server_at_port; }
@@ -22,21 +21,14 @@ says_last() {
 	assert_line --index 1 --regexp "^  last held by $2\$"
 }
 
-# says_free NAME
-says_free() {
-	! rlock status "$1" >/dev/null
-}
-
-# remembers_nothing NAME
-remembers_nothing() {
-	run -1 rlock status "$1"
-	refute_output --partial 'last held'
-	is_free "rlock_last:{$1}"
-}
-
 @test "status of a free lock says which holder it was, for how long, until when, and how its command ended" {
 	run -3 rlock run --remember 1d --note 'nightly backup' nightly -- sh -c 'exit 3'
 	says_last nightly "nightly backup \([0-9a-f:-]+\) for [0-9.]+s, until $NOW, [0-9.]+s ago: its command ended with 3"
+	run -1 rlock status --json nightly
+	assert_equal "$(json '[lock["last"][key] for key in ("kind", "note", "status", "signal", "reason")]')" \
+		"['plain', 'nightly backup', 3, None, None]"
+	assert_equal "$(json 'sorted(lock["last"])')" \
+		"['ago_ms', 'held_ms', 'kind', 'note', 'owner', 'reason', 'signal', 'status', 'until']"
 	run rlock run --remember 1d nightly -- sh -c 'kill -KILL $$'
 	says_last nightly ".* pid [0-9]+ sh \([0-9a-f:-]+\) .* ago: its command was ended by signal 9"
 	run -124 rlock run --remember 1d --max-run 100ms nightly -- until_let_go
@@ -45,15 +37,14 @@ remembers_nothing() {
 
 @test "what is remembered is gone when its time is over, and without --remember nothing is left of a holder" {
 	rlock run nightly -- true
-	remembers_nothing nightly
 	no_keys
 	rlock run --remember 1h nightly -- true
-	run -0 redis pttl 'rlock_last:{nightly}'
-	assert_between 3500000 "$output" 3600000
+	ttl_between 3500000 'rlock_last:{nightly}' 3600000
 	# A shorter time replaces it.
 	rlock run --remember 300ms nightly -- true
 	wait_until 10 no_keys
-	remembers_nothing nightly
+	run -1 rlock status nightly
+	assert_output 'nightly: free'
 }
 
 @test "a lock of each kind remembers its last holder" {
@@ -78,49 +69,28 @@ remembers_nothing() {
 
 @test "a lock that --at-least keeps was held until that time" {
 	run -6 rlock run --at-least 500ms --remember 1h --note kept nightly -- sh -c 'exit 6'
-	run -0 redis pttl 'rlock_last:{nightly}'
-	assert [ "$output" -gt 3590000 ]
-	run -0 rlock sem --permits 1 --at-least 300ms --remember 1h --note kept imports -- true
+	ttl_between 3590000 'rlock_last:{nightly}' 3601000
 	wait_until 10 is_free nightly
 	says_last nightly "kept \([0-9a-f-]+:[0-9]+\) for (0\.[4-9]|[1-9][0-9.]*)s, until $NOW, [0-9.]+s ago: its command ended with 6"
-	wait_until 10 says_free imports
-	run -1 rlock status imports
-	assert_line --regexp '^  last held by kept '
 }
 
-@test "the lock of a process or an owner is remembered, by its end, and by unlock" {
+@test "the lock of a process or an owner is remembered, by its end, by unlock, and by stop" {
 	in_background sh -c 'rlock lock --pid $$ --remember 1h --note script nightly && until_let_go'
 	wait_until 5 is_held nightly
 	let_go
 	ended_with 0
 	wait_until 10 is_free nightly
 	says_last nightly 'script .* ago: the process has ended'
-	rlock lock --pid $$ --note other nightly
-	rlock unlock --remember 1h nightly
-	says_last nightly 'other .* ago: unlock'
 	acquire lock job nightly --note 'a job'
 	rlock unlock --owner job --remember 1h nightly
 	says_last nightly 'a job \(job:0\) .* ago: unlock'
 	run -64 rlock lock --owner job --lease 60s --remember 1h nightly
 	assert_one_line '--remember .*--owner: give it to rlock unlock'
-}
-
-@test "a holder that was stopped is remembered with the user that asked for it, and as free from then on" {
-	in_background rlock run -t 1s --remember 1h --at-least 1h nightly -- until_let_go
-	wait_until 5 is_above "$PID" until_let_go
+	rm let-go
+	hold_in_background nightly -t 1s --remember 1h --at-least 1h
 	run -0 rlock stop nightly
 	says_last nightly ".* ago: its command was ended by signal 15: stopped by [^ ]+@$(uname -n)"
-	run -0 redis pttl 'rlock_last:{nightly}'
-	assert [ "$output" -le 3600000 ]
-}
-
-@test "--json has the members of the last holder" {
-	run -7 rlock run --remember 1h --note "nightly" nightly -- sh -c 'exit 7'
-	run -1 rlock status --json nightly
-	assert_equal "$(json '[lock["last"][key] for key in ("kind", "note", "status", "signal", "reason")]')" \
-		"['plain', 'nightly', 7, None, None]"
-	assert_equal "$(json 'sorted(lock["last"])')" \
-		"['ago_ms', 'held_ms', 'kind', 'note', 'owner', 'reason', 'signal', 'status', 'until']"
+	ttl_between 3500000 'rlock_last:{nightly}' 3600000
 }
 
 @test "an rlock that takes over for its renewer remembers, too" {
@@ -132,24 +102,15 @@ remembers_nothing() {
 	says_last nightly 'taken .* with 0'
 }
 
-@test "a user without the right to it releases all the same, and check notes it" {
+@test "a user without the right to it, a full server, and a key that is overwritten, keep no lock from its release" {
 	least_rights
 	redis acl setuser ci resetkeys '~nightly*' '~rlock_holds:*' '~rlock_queue:*' '~rlock_turn:*' '~redisson_*' \
 		'~rlock_waiters:*' >/dev/null
-	run -0 --separate-stderr rlock run -u "$CI_URL" --remember 1h nightly -- true
-	assert_equal "$output$stderr" ''
+	run -0 rlock run -u "$CI_URL" --remember 1h nightly -- true
+	assert_output ''
 	no_keys
 	run rlock check -u "$CI_URL" nightly
 	assert_output --partial '~rlock_last:{nightly}'
-	run -1 --separate-stderr rlock status -u "$CI_URL" nightly
-	refute_output --partial 'not seen: last'
-	assert_equal "$stderr" ''
-	least_rights
-	run -0 rlock run -u "$CI_URL" --remember 1h nightly -- true
-	says_last nightly '.*'
-}
-
-@test "a full server, and a key that is overwritten, keep no lock from its release" {
 	hold_in_background nightly --remember 1h
 	redis config set maxmemory 1 >/dev/null
 	let_go
@@ -162,20 +123,22 @@ remembers_nothing() {
 	is_free nightly
 	run -1 rlock status nightly
 	assert_output 'nightly: free'
+	redis flushall >/dev/null
+	least_rights
+	run -0 rlock run -u "$CI_URL" --remember 1h nightly -- true
+	says_last nightly '.*'
 }
 
 @test "what others write there spoils no terminal" {
 	local field
 	# Whole, though each byte takes four.
 	run -0 rlock run --remember 1h --note "$(printf '\377%.0s' {1..100})" nightly -- true
-	run -1 rlock status nightly
-	assert_line --index 1 --regexp '^  last held by (\\xff){100} \('
+	says_last nightly '(\\xff){100} \(.*'
 	for field in kind owner end note; do
 		redis hset 'rlock_last:{nightly}' "$field" $'exit 1 \e[31mred\xff' >/dev/null
 	done
-	run -1 rlock status nightly
+	says_last nightly 'exit 1 \\x1b\[31mred\\xff \(exit 1 \\x1b\[31mred\\xff\) for .*: its command ended with 1'
 	refute_output --partial $'\e'
-	assert_line --index 1 --regexp '^  last held by exit 1 \\x1b\[31mred\\xff \(exit 1 \\x1b\[31mred\\xff\) for .*: its command ended with 1$'
 	run -1 rlock status --json nightly
 	assert_equal "$(json 'lock["last"]["kind"], lock["last"]["reason"]')" "('unknown', None)"
 	redis hset 'rlock_last:{nightly}' since x >/dev/null

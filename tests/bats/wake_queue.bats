@@ -1,15 +1,13 @@
 #!/usr/bin/env bats
 # bats file_tags=long
 # Waiters for any lock but a fair one when there are many: each release wakes one of them; the next one is woken when that
-# one dies, stops or gives up; and one that has waited for long is not overtaken, and holds up none for long. Which of them
-# acquires the lock: run_waiting.bats and readwrite.bats.
+# one dies, stops or gives up; and one that has waited for long, reader or writer, is not overtaken, and holds up none for long.
 
-# SOON is waking.bash's, and has no blanks; one loop has no use for its number.
-# shellcheck disable=SC2034,SC2086
+# PIDS is sharing.bash's.
+# shellcheck disable=SC2154
 
 load ../lib/usual
 load ../lib/sharing
-load ../lib/waking
 load ../lib/proxying
 
 setup_file() { start_server_at_port; }
@@ -23,47 +21,17 @@ times_woken() {
 
 # Others may try by their own clocks just then, and be there first, more often on a busy machine. Were all woken by each
 # release, it would be 210 times.
-@test "of twenty waiters for a plain lock each release wakes one" {
+@test "of twenty waiters each release wakes one, the first one a release by Redisson" {
 	local i woken
-	hold_until_let_go run a
+	held_by_stranger a
 	for i in {1..20}; do
 		in_background rlock run -v a -- true 2>>log
 	done
 	wait_until 10 has_waiters a 20
-	let_go
+	stranger_leaves a
 	all_ended_with 0
 	woken=$(times_woken)
 	((woken >= 10 && woken <= 100)) || fail "woken $woken times"
-	no_keys
-}
-
-@test "a waiter for several names that is woken for one of them leaves it to the next" {
-	hold_until_let_go run a
-	hold_until_let_go run b
-	in_background rlock run a b -- sh -c 'echo both >>turns'
-	wait_until 5 has_waiters a
-	wait_as 1 a -v 2>said
-	# Only a becomes free.
-	kill -TERM "${BACKGROUND[0]}"
-	touch out
-	soon_or_woken $SOON said had_turns 1
-	let_go
-	wait_until 5 had_turns 1 both
-	wait_until 5 no_keys
-}
-
-@test "a release by Redisson wakes the first waiter, and not the others" {
-	local i
-	held_by_stranger a
-	touch out
-	for i in 1 2 3 4 5; do
-		wait_as "$i" a -v 2>>log
-	done
-	redis del a >/dev/null
-	redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
-	wait_until 10 has_lines turns 5
-	all_ended_with 0
-	(($(times_woken) >= 2 && $(times_woken) <= 7)) || fail "woken $(times_woken) times"
 	no_keys
 }
 
@@ -71,16 +39,16 @@ times_woken() {
 @test "a user without the right to the queue, or to a channel for each waiter, waits without" {
 	local rules
 	for rules in '~a ~rlock_holds:* ~rlock_waiters:* ~redisson_* &*' '~* &redisson_lock__channel:{a}'; do
-		rm -f turns out let-go log
+		rm -f log
 		# shellcheck disable=SC2086
 		redis acl setuser limited on '>secret' resetkeys resetchannels +@all $rules >/dev/null
-		hold_until_let_go run a
-		for i in 1 2; do
-			in_background rlock run -u "redis://limited:secret@127.0.0.1:$PORT" -v a -- sh -c 'echo turn >>turns' 2>>log
+		held_by_stranger a
+		for _ in 1 2; do
+			in_background rlock run -u "redis://limited:secret@127.0.0.1:$PORT" -v a -- true 2>>log
 		done
 		wait_until 5 has_listeners 2
 		has_waiters a 0
-		let_go
+		stranger_leaves a
 		all_ended_with 0
 		(($(times_woken) >= 1))
 	done
@@ -88,51 +56,65 @@ times_woken() {
 	wait_until 5 no_keys
 }
 
-@test "a key of another type in the place of the queue keeps none from the lock" {
-	redis set 'rlock_queue:{a}' mine >/dev/null
-	hold_until_let_go run a
-	in_background rlock run -v a -- true 2>said
-	wait_until 5 has_listeners 1
-	let_go
-	soon_or_woken $SOON said ended_with 0
-	assert_equal "$(redis get 'rlock_queue:{a}')" mine
-	redis del 'rlock_queue:{a}' >/dev/null
-}
-
 # ---- what becomes of a waiter ----
 
-# stop_when_woken: of two waiters the first, FIRST, is woken, and does not act on it.
-stop_when_woken() {
-	hold_until_let_go run a
-	wait_as 1 a
-	FIRST=$PID
-	wait_as 2 a -v 2>said
-	stop_waiters "$FIRST"
-	let_go
+@test "a waiter that is killed, or ended, once it was woken holds up the next one for seconds, or not at all" {
+	admit h run a
+	queue_party first run a
+	queue_party second run a
+	stop_waiters "${PIDS[first]}"
+	let_out h
 	wait_until 5 is_free a
-}
-
-@test "a waiter that is killed once it was woken holds up the others for a few seconds" {
-	stop_when_woken
-	touch out
-	kill_with_renewers "$FIRST"
+	kill_with_renewers "${PIDS[first]}"
 	# The wait for the end of the lease would be 30 s.
-	wait_until 7 had_turns 2
-	ended_with 0
+	await_entry second 7
+	queue_party third run a
+	queue_party fourth run a
+	stop_waiters "${PIDS[third]}"
+	let_out second
+	wait_until 5 is_free a
+	continue_told TERM "${PIDS[third]}"
+	is_inside_woken fourth
+	ended_with 143 "${PIDS[third]}"
+	let_out fourth
 	no_keys
 }
 
-@test "a waiter that is woken and gives up by SIGTERM wakes the next one" {
-	stop_when_woken
-	continue_told TERM "$FIRST"
-	touch out
-	soon_or_woken $SOON said had_turns 2
-	ended_with 0
-	ended_with 143 "$FIRST"
-	no_keys
+@test "a writer that is ended while it waits lets the readers in at once, one that is killed within five seconds" {
+	admit r1 read a
+	queue_party w1 write a
+	queue_party r2 read a
+	kill "${PIDS[w1]}"
+	is_inside_woken r2
+	queue_party w2 write a
+	queue_party r3 read a
+	kill_with_renewers "${PIDS[w2]}"
+	start_party r4 read a
+	wait_until 15 are_inside r3 r4
+	is_free 'rlock_writer:{a}'
+	let_out r1 r2 r3 r4
+	wait_until 5 no_keys
 }
 
 # ---- those that come later ----
+
+@test "a reader that comes after a waiting writer lets it go first, and is told which writer is next" {
+	admit r1 read a
+	queue_party w write --note 'nightly import' a
+	run -75 rlock read -n a -- touch ran
+	assert_output ''
+	run -75 rlock read -w 50ms a -- touch ran
+	assert_one_line "^rlock: a: timed out after 50ms: held by readers, and next is nightly import \($UUID:${PIDS[w]}\): give a longer --wait\$"
+	queue_party r2 read a
+	stays 0.3 are_waiting r2 w
+	let_out r1
+	wait_until 5 is_inside w
+	stays 0.3 are_waiting r2
+	let_out w
+	is_inside_woken r2
+	let_out r2
+	no_keys
+}
 
 # turn_begins MS: the lock is not held for writing any more. TURN_MS is then for how long a waiter has the next turn, and it has
 # it for MS from then on, by the same request: a turn lasts for a second, and the next call may begin late. 0: it is left so.
@@ -148,64 +130,54 @@ turn_begins() {
 		return turn_ms' 2 a 'rlock_turn:{a}' "$1" && TURN_MS=$ANSWER && [ "$TURN_MS" != held ]
 }
 
-# woken_after SECONDS VERB [MS [HOLDER]]: a waiter, PID, that has waited for so long is woken, and stopped before it acts on that.
-# Its turn lasts for MS, 20000 else. WAITED_MS is for how long it waited at most. HOLDER is another verb of the holder.
-woken_after() {
-	local start
-	hold_until_let_go "${4:-$2}" a
-	start=$(now_ms)
-	in_background rlock "$2" a -- sh -c 'echo waiter >>turns'
-	wait_until 5 has_waiters a
-	let_pass "$1"
-	stop_waiters "$PID"
-	let_go
-	wait_until 5 turn_begins "${3:-20000}"
-	WAITED_MS=$(($(now_ms) - start))
+# is_woken_late VERB HOLDER MS: a waiter that has waited for more than 2 s is woken, and stopped before it acts on that. Its turn
+# lasts for MS.
+is_woken_late() {
+	admit h "$2" a
+	queue_party waiter "$1" a
+	let_pass 2.2
+	stop_waiters "${PIDS[waiter]}"
+	let_out h
+	wait_until 5 turn_begins "$3"
 }
 
-@test "a waiter for a plain lock that has waited for 2 s is not overtaken" {
-	local waiter
-	woken_after 2.2 run
-	waiter=$PID
-	run -75 rlock run -n a -- true
-	in_background rlock run a -- sh -c 'echo later >>turns'
-	wait_until 5 has_waiters a
-	continue_waiters "$waiter"
-	wait_until 10 had_turns waiter later
-	all_ended_with 0
-	no_keys
-}
-
-@test "a writer does not overtake a reader that has waited for 2 s" {
-	local reader
-	woken_after 2.2 rlock 20000 wlock
-	reader=$PID
-	run -75 rlock wlock -n a -- true
-	in_background rlock wlock a -- sh -c 'echo later >>turns'
-	wait_until 5 has_waiters a
-	continue_waiters "$reader"
-	wait_until 10 had_turns waiter later
-	all_ended_with 0
-	no_keys
+@test "a waiter that has waited for 2 s is not overtaken: for a plain lock, and a reader by no writer" {
+	local verb other
+	while read -r verb other; do
+		rm -f in-* out-*
+		is_woken_late "$verb" "$other" 20000
+		run -75 rlock "$other" -n a -- true
+		queue_party later "$other" a
+		continue_waiters "${PIDS[waiter]}"
+		wait_until 5 is_inside waiter || fail "a waiter for $verb is not in"
+		are_waiting later
+		let_out waiter later
+		no_keys
+	done <<-'EOT'
+		run run
+		read write
+	EOT
 }
 
 @test "a waiter that does not come in its turn holds up the others for 2 s at most" {
-	woken_after 2.2 run 0
+	is_woken_late run run 0
 	assert_between 1 "$TURN_MS" 1000
 	run -0 rlock run -w 10s a -- true
-	continue_waiters "$PID"
-	all_ended_with 0
+	continue_waiters "${PIDS[waiter]}"
+	take_turns waiter
 	no_keys
 }
 
-# keep_coming VERB NAME: one comes again and again, without a gap, until the file "enough" is there.
-keep_coming() {
-	in_background sh -c 'until [ -e enough ]; do rlock "$0" "$1" -- timeout 0.3 tail -f /dev/null; done' "$1" "$2"
-}
-
-# comes_from_afar VERB NAME...: a round trip takes longer than those in front need for the lock.
+# comes_from_afar VERB NAME...: a round trip takes longer than others, which come again and again, without a gap, need for the
+# plain locks.
 comes_from_afar() {
-	local here=$RLOCK_URL
+	local name here=$RLOCK_URL
+	for name in "${@:2}"; do
+		for _ in 1 2; do
+			in_background sh -c 'until [ -e enough ]; do rlock run "$0" -- timeout 0.3 tail -f /dev/null; done' "$name"
+		done
+		wait_until 5 has_waiters "$name"
+	done
 	start_prompt_proxy
 	proxy far 10
 	run -0 rlock "$1" -w 20s "${@:2}" -- true
@@ -215,53 +187,62 @@ comes_from_afar() {
 
 # Callers for either one take no notice of the other one's queue.
 @test "a waiter for a fair lock far away has its turn while callers for the plain lock come and go" {
-	keep_coming run a
-	keep_coming run a
-	wait_until 5 has_waiters a
 	comes_from_afar fair a
 }
 
 @test "a waiter for several names far away has its turn while others come and go for each" {
-	for name in a b; do
-		keep_coming run "$name"
-		keep_coming run "$name"
-	done
-	wait_until 5 has_waiters a
-	wait_until 5 has_waiters b
 	comes_from_afar run a b
 }
 
-# both_wait: a waiter for a and b has waited for more than 2 s, while they are held until "let-a" and "let-go" are there; and
-# one that came later waits for a.
-both_wait() {
-	in_background rlock run a -- comes_true test -e let-a
-	wait_until 5 is_held a
-	hold_until_let_go run b
-	in_background rlock run -v a b -- sh -c 'echo both >>turns' 2>said
-	wait_until 5 has_waiters b
-	wait_as 1 a
-	touch out
-	let_pass 2.2
-}
-
 @test "a free name is kept for a waiter of several names until the other one is released" {
-	both_wait
-	touch let-a
+	admit x run a
+	admit y run b
+	start_party both run a b
+	wait_until 5 has_waiters b
+	queue_party one run a
+	let_pass 2.2
+	let_out x
 	wait_until 5 is_held 'rlock_turn:{a}'
 	stays 0.5 is_free a
-	let_go
-	soon_or_woken $SOON said had_turns both 1
-	all_ended_with 0
+	let_out y
+	is_inside_woken both
+	are_waiting one
+	let_out both one
 	no_keys
 }
 
-# ---- others than ours ----
-
-# others_wait: as Redisson's waiters do, one listens to the channel of the lock, and tries nothing.
-others_wait() {
-	in_background redis-cli -s "$SERVER_SOCKET" subscribe 'redisson_lock__channel:{a}'
-	wait_until 5 has_listeners 1
+# come_and_go HOW VERB COUNT SECONDS: so many shells, each in the lock again and again for so long, until the file "enough" is
+# there.
+come_and_go() {
+	local number
+	for ((number = 0; number < $3; number++)); do
+		in_background sh -c 'until [ -e enough ]; do
+			rlock "$1" a -- sh -c "shared_turn \$0; sleep \$1" "$0" "$2" || exit
+		done' "$1" "$2" "$4"
+	done
+	wait_until 10 file_says turns "$1"
 }
+
+@test "readers and writers that come and go keep none out, and never is a reader in with a writer, or two writers" {
+	not_under_valgrind 'its waiters are not there in time'
+	# By themselves readers would keep a writer out: one or another is always in.
+	come_and_go read read 5 1
+	wait_until 20 stays 1.5 is_held a
+	run -0 rlock write -w 20s a -- shared_turn write
+	come_and_go write write 3 0.05
+	for _ in 1 2 3; do
+		run -0 rlock read -w 20s a -- shared_turn read
+		# It goes on as a reader, and its part as the writer is over before.
+		run -0 rlock write -w 20s a -- sh -c 'shared_turn write; rlock read a -- rlock read a -- true'
+		run -0 bash -c 'rlock read --pid $$ a && shared_turn read && rlock unlock a'
+	done
+	touch enough
+	all_ended_with 0
+	[ ! -e wrong ] || fail "$(cat wrong)"
+	nothing_is_left
+}
+
+# ---- others than ours ----
 
 # Mostly; a part is left to chance.
 others_have_turn() {
@@ -270,7 +251,9 @@ others_have_turn() {
 }
 
 @test "after a turn of ours the others have time for one of theirs" {
-	others_wait
+	# As Redisson's waiters do, one listens to the channel of the lock, and tries nothing.
+	in_background redis-cli -s "$SERVER_SOCKET" subscribe 'redisson_lock__channel:{a}'
+	wait_until 5 has_listeners 1
 	wait_until 5 others_have_turn
 	# One that does not wait takes what is free.
 	run -0 rlock run -n a -- true

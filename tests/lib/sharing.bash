@@ -1,125 +1,132 @@
-# For the tests of read and write locks: which is in, which waits, and what stands on the server. Sourced after
-# helpers.bash, leftovers.bash and watching.bash. GUEST is the name of a process of tests/tools/inside.
+# Parties: rlocks that hold a lock of any kind, or wait for it, for a command that says when it is in, and stays until it is let
+# out; and what stands on the server. Sourced after helpers.bash, leftovers.bash and watching.bash. PARTY is a name, as "r1".
 
-# UUID and JAVA are for the tests.
+# UUID, JAVA and CLOCK are for the tests.
 # shellcheck disable=SC2034
 
 UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 # The owner that a thread of a Java service is.
-JAVA=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e:57
+JAVA_CLIENT=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e
+JAVA=$JAVA_CLIENT:57
 
-is_mode() {
-	redis_says "$2" hget "$1" mode
-}
+declare -gA PIDS=()     # of an rlock, by PARTY
+declare -gA PARTY_OF=() # the way back
+CLOCK=()                # goes before an rlock: see clocks.bash
 
 list_keys() {
 	redis --raw keys "${1:-*}" | LC_ALL=C sort
 }
 
-# count_records NAME: how many holds have a record. The holds hash has the ids of readers' holds, too, with a blank in front.
-count_records() {
-	redis hvals "$(beside rlock_holds "$1")" | grep -c '^[^ ]'
+# ---- parties ----
+
+# start_party PARTY VERB [OPTION...] NAME...: its messages are in the file "said-PARTY"; sets PID.
+start_party() {
+	in_background sh -c 'party=$0; exec "$@" inside "$party" 2>"$BATS_TEST_TMPDIR/said-$party"' \
+		"$1" "${CLOCK[@]}" rlock "$2" -v "${@:3}" --
+	PIDS[$1]=$PID PARTY_OF[$PID]=$1
 }
 
-# owner_of NAME PID: of the holder that this rlock is.
-owner_of() {
-	redis hkeys "$1" | sed 's/:write$//' | grep -m 1 -xE "$UUID:$2"
+await_entry() {
+	wait_until "${2:-5}" is_inside "$1"
 }
 
-# ---- guests ----
-
-# start_guest GUEST VERB NAME [OPTION...]: `rlock VERB` with that guest, in the background, its messages in the file
-# "said-GUEST"; sets PID.
-start_guest() {
-	in_background sh -c 'guest=$1; shift; exec "$@" inside "$guest" 2>"$BATS_TEST_TMPDIR/said-$guest"' sh \
-		"$1" rlock "$2" "${@:4}" "$3" --
+# admit PARTY VERB [OPTION...] NAME...: the same, and returns when it is in.
+admit() {
+	start_party "$@"
+	await_entry "$1"
 }
 
-# admit_guest GUEST VERB NAME [OPTION...]: the same, and returns when the guest is in.
-admit_guest() {
-	start_guest "$@"
-	wait_until 5 is_inside "$1" || {
-		sed 's/^/it said: /' "$BATS_TEST_TMPDIR/said-$1" >&2
-		ps -o pid,ppid,cls,stat,wchan:20,etime,args --ppid "$PID" -p "$PID" >&2
-		return 1
-	}
+# queue_party PARTY VERB [OPTION...] NAME...: the same for any lock but a fair one, and returns when one more waits (for the last
+# name), and listens.
+queue_party() {
+	local waiters listeners
+	ask_server zcard "rlock_queue:{${!#}}"
+	waiters=$ANSWER
+	listeners=$(count_listeners)
+	start_party "$@"
+	wait_until 5 has_waiters "${!#}" $((waiters + 1))
+	wait_until 5 has_listeners $((listeners + 1))
 }
 
-# queue_guest GUEST VERB NAME [OPTION...]: the same, and returns when one more waits for the lock.
-queue_guest() {
-	local waiters LISTENERS
-	find_listeners
-	waiters=${#LISTENERS[@]}
-	start_guest "$@"
-	wait_until 5 has_listeners $((waiters + 1))
+count_listeners() {
+	redis client list type pubsub | grep -c . || :
 }
 
-is_outside() {
-	! is_inside "$1"
-}
-
-all_are_inside() {
-	local guest
-	for guest; do
-		is_inside "$guest" || return
-	done
-}
-
-let_guest_out() {
-	local guest
-	for guest; do
-		: >"$BATS_TEST_TMPDIR/out-$guest"
-	done
-}
-
-# enters_woken GUEST: a waiter that was started with -v; what is in its way has just left.
-enters_woken() {
-	soon_or_woken 1.5 "$BATS_TEST_TMPDIR/said-$1" is_inside "$1"
-}
-
-# Sets LISTENERS to the processes that wait for a read or write lock: those that listen.
-find_listeners() {
-	LISTENERS=()
-	ask_server client list type pubsub
-	[ -z "$ANSWER" ] || mapfile -t LISTENERS <<<"$ANSWER"
-}
-
-# has_listeners [COUNT]
+# has_listeners COUNT: so many clients listen to a channel.
 has_listeners() {
-	local LISTENERS
-	find_listeners
-	[ ${#LISTENERS[@]} = "${1:-1}" ]
+	[ "$(count_listeners)" = "$1" ]
 }
 
-# stays_outside SECONDS GUEST: it is not inside for so long.
-stays_outside() {
-	stays "$1" is_outside "$2"
+# are_inside PARTY...
+are_inside() {
+	local party
+	for party; do
+		is_inside "$party" || return
+	done
 }
 
-# RLOCK_HELD of the guest that this rlock has.
-inherited_holds_of() {
-	tr '\0' '\n' <"/proc/$(command_of "$1")/environ" | sed -n 's/^RLOCK_HELD=//p'
+# are_waiting PARTY...: they run, and did not get in.
+are_waiting() {
+	local party
+	for party; do
+		! is_inside "$party" && is_running "${PIDS[$party]}" || return
+	done
 }
 
-# kill_holder PID: rlock, renewer and command die, as when their machine does. The lock is on the server before all three
-# run, and a renewer that is left alone would go on.
-kill_holder() {
-	wait_until 5 has_command "$1"
-	kill_whole "$1"
+# is_inside_woken PARTY: it gets in since it was woken just now: what is in its way has just left.
+is_inside_woken() {
+	soon_or_woken 1.4 "$BATS_TEST_TMPDIR/said-$1" is_inside "$1"
+}
+
+# let_out PARTY...: their commands end, and then the rlocks, well.
+let_out() {
+	local party
+	for party; do
+		: >"$BATS_TEST_TMPDIR/out-$party"
+	done
+	for party; do
+		ended_with 0 "${PIDS[$party]}"
+	done
+}
+
+# take_turns PARTY...: each gets in, and leaves, in this order.
+take_turns() {
+	while [ $# -gt 0 ]; do
+		await_entry "$1"
+		are_waiting "${@:2}"
+		let_out "$1"
+		shift
+	done
+}
+
+# kill_party PARTY: at once, with its renewer and its command, as when their machine dies. The command of one that is in runs: a
+# renewer that is left alone would go on.
+kill_party() {
+	! is_inside "$1" || wait_until 5 has_command "${PIDS[$1]}"
+	kill_whole "${PIDS[$1]}"
+}
+
+# Nothing at all is left.
+nothing_is_left() {
+	wait_until 5 no_keys
+	wait_until 5 nothing_is_listened_to
+	wait_until 5 nothing_runs
 }
 
 # ---- messages ----
 
-# record_channel CHANNEL: writes each message on it to the file "heard".
-record_channel() {
-	rm -f "$BATS_TEST_TMPDIR/heard"
-	in_background sh -c 'exec redis-cli -s "$SERVER_SOCKET" --csv subscribe "$0" >"$BATS_TEST_TMPDIR/heard"' "$1"
-	wait_until 5 file_has "$BATS_TEST_TMPDIR/heard" '"subscribe"'
+# record_messages CHANNEL: writes each message on it, or on all that the pattern fits, to the file "heard".
+record_messages() {
+	rm -f heard
+	in_background sh -c 'exec redis-cli -s "$SERVER_SOCKET" --csv psubscribe "$0" >heard' "$1"
+	RECORDER=$PID
+	wait_until 5 file_has heard '"psubscribe"'
 }
 
-# show_channel CHANNEL: the messages of record_channel so far, on one line, once those before a last one have certainly come.
-show_channel() {
+# show_messages CHANNEL: "CHANNEL MESSAGE" of all so far, once those before a last one on that channel have certainly come.
+show_messages() {
 	redis publish "$1" end >/dev/null
-	wait_until 5 file_has "$BATS_TEST_TMPDIR/heard" '"end"'
-	sed -n 's/^"message",.*,"\(.*\)"$/\1/p' "$BATS_TEST_TMPDIR/heard" | grep -v '^end$' | paste -s -d ' '
+	wait_until 5 file_has heard '"end"'
+	kill "$RECORDER"
+	sed -n 's/^"pmessage",[^,]*,"\(.*\)","\(.*\)"$/\1 \2/p' heard | grep -v ' end$'
 }
