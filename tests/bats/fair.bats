@@ -15,13 +15,6 @@ load ../lib/clocks
 # Behind a port too, because a user can be named in the URL of a port alone.
 setup_file() { start_server_at_port; }
 
-@test "an undisturbed fair run makes one request to acquire the lock and one to release it" {
-	run -0 rlock fair warm -- true
-	redis config resetstat >/dev/null
-	run -0 rlock fair a -- true
-	assert_equal "$(calls_of evalsha) $(calls_of eval) $(calls_of subscribe)" '2 0 0'
-}
-
 # ---- in order ----
 
 # scores_are_ahead NAME PARTY...: as Redisson's, by 300 s for its position and each one before it, and not by hours.
@@ -80,26 +73,6 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	let_out r0
 	is_inside_woken p1
 	let_out p1
-	nothing_is_left
-}
-
-@test "two that wait for one owner are in the queue once, and each has a hold" {
-	local first number
-	admit r0 fair a
-	for number in 1 2; do
-		in_background rlock fair --owner job-1 --lease 1m a
-		wait_until 5 has_listeners "$number"
-	done
-	has_in_queue a 1
-	queue_waiter r1 a
-	let_out r0
-	ended_with 0 "${BACKGROUND[1]}"
-	ended_with 0 "${BACKGROUND[2]}"
-	has_count a 2
-	are_waiting r1
-	run -0 rlock unlock --owner job-1 a
-	run -0 rlock unlock --owner job-1 a
-	take_turns r1
 	nothing_is_left
 }
 

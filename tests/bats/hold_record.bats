@@ -1,12 +1,11 @@
 #!/usr/bin/env bats
 # The record of a hold tells others for which process it is: whether that one is of this machine and still there, and whether
-# a renewer reads requests for it. Records without that word may stand beside.
+# a renewer reads requests for it.
 
 # shellcheck disable=SC2154
 
 load ../lib/usual
 load ../lib/queue
-load ../lib/permits
 load ../lib/inspecting
 
 NAMESPACE=$(stat -L -c %i /proc/self/ns/pid)
@@ -46,7 +45,7 @@ status_is() {
 	let_out h
 }
 
-@test "the process of a lock without a command is that of --pid; --owner, and a hold that --at-least keeps, have none" {
+@test "the process of a lock without a command is that of --pid, and --owner has none" {
 	rlock lock --pid $$ --on-lost ignore a
 	status_is '[lock["holders"][0]["process"][m] for m in ("pid", "reads_requests")]' "[$$, False]" a
 	rlock unlock --pid $$ a
@@ -54,8 +53,6 @@ status_is() {
 	status_is 'lock["holders"][0]["process"]' None b
 	run -0 redis hvals 'rlock_holds:{b}'
 	assert_output --regexp ' - 0000000000000000\.0\.0- '
-	rlock run --at-least 60s c -- true
-	status_is 'lock["holders"][0]["process"]' None c
 }
 
 @test "a waiter for a fair lock and the writer that is next name their processes" {
@@ -66,26 +63,6 @@ status_is() {
 	queue_party w write b
 	status_is 'lock["next_writer"]["process"]["pid"]' "${PIDS[w]}" b
 	let_all_leave r1 r2 r3 w
-}
-
-@test "a hold whose record has no process is shown, renewed, and released, of one holder and of several" {
-	local kind
-	for kind in run read 'sem --permits 3'; do
-		rm -f in-* out-*
-		# shellcheck disable=SC2086
-		admit old $kind -t 1s --note 'a note' a
-		change_process a '^.*$' ''
-		# shellcheck disable=SC2086
-		[ "$kind" = run ] || admit new $kind a
-		run -0 rlock status --json a
-		assert_equal "$(json '[(h["client"], h["note"], h["gone"]) for h in lock["holders"] if h["process"] is None]')" \
-			"[('rlock', 'a note', False)]"
-		let_pass 1.2
-		let_out old
-		[ "$kind" = run ] || let_out new
-		redis del 'rlock_total:{a}' a >/dev/null
-		wait_until 5 no_keys
-	done
 }
 
 @test "status and the messages of a wait say that the process of a holder has ended" {

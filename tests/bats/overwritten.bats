@@ -92,24 +92,6 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	EOT
 }
 
-@test "a lock whose holds were overwritten is waited for" {
-	run -0 rlock lock --owner job --lease 2s a
-	redis set 'rlock_holds:{a}' text >/dev/null
-	run -0 rlock run -w 20s a -- true
-}
-
-@test "a record of a hold that a user wrote over keeps neither a waiter from waiting, nor the lock from being broken" {
-	local verb
-	for verb in run fair write; do
-		redis hset a o 1 >/dev/null
-		[ "$verb" != write ] || redis hset a mode read >/dev/null
-		redis hset 'rlock_holds:{a}' 0123456789abcdef0123456789abcdef 'o garbage' >/dev/null
-		run -75 rlock "$verb" -n a -- true
-		run -0 rlock unlock --force a
-		no_keys
-	done
-}
-
 # ---- numbers that no lock has ----
 
 @test "a hash whose counts are no lock's is refused and left alone" {

@@ -66,19 +66,6 @@ java_has() {
 	((best >= 0 && best < 100))
 }
 
-@test "a lock of Java's that loses its end is busy until Java releases it, and the end of a lease lets us in" {
-	java_lock a
-	redis persist a >/dev/null
-	in_background rlock run a -- true
-	wait_until 5 has_waiters a
-	assert_equal "$(redis pttl a)" -1
-	java_force_unlock a >/dev/null
-	ended_with 0
-	java_lock a 300
-	run -0 rlock run -w 10s a -- true
-	no_keys
-}
-
 # ---- we have it ----
 
 @test "our hold looks like Redisson's, which keeps Java out, and is told how long to wait, until it is released" {
@@ -94,26 +81,6 @@ java_has() {
 	ended_with 0
 	assert_equal "$(java_lock a)" ''
 	java_has a
-}
-
-@test "Java's forceUnlock makes us lose the lock, and having lost it we leave Java's lock alone" {
-	hold_in_background a -t 1s
-	java_force_unlock a >/dev/null
-	java_lock a
-	# What is left of the hold gives no right to it.
-	run -75 rlock run -n a -- true
-	ended_with 76
-	java_has a
-	ttl_is_above a 20000
-}
-
-@test "what a broken hold has left disturbs no later one" {
-	run -0 rlock run a -- ask_redis "$SERVER_SOCKET" copy 'rlock_holds:{a}' kept
-	redis rename kept 'rlock_holds:{a}' >/dev/null
-	redis persist 'rlock_holds:{a}' >/dev/null
-	run -0 rlock run a -- sh -c 'rlock run a -- $REDIS hvals a; $REDIS hlen "rlock_holds:{a}"'
-	assert_output $'2\n1'
-	no_keys
 }
 
 @test "the answers that Java keeps for itself are left alone, and so is its counter when a lock is broken" {
@@ -142,22 +109,3 @@ $(beside redisson_lock__channel "$name") 0"
 	done
 }
 
-@test "Java's unlock of a name with braces, closed or not, wakes a waiter" {
-	for name in 'a{b}c' 'a}b' '{}x'; do
-		java_lock "$name"
-		in_background rlock run "$name" -- true
-		wait_until 5 has_listeners 1
-		java_force_unlock "$name" >/dev/null
-		ended_with 0
-	done
-	wait_until 5 no_keys
-}
-
-@test "a user that may not publish releases the lock all the same, with a warning" {
-	redis acl setuser default resetchannels >/dev/null
-	run rlock run a -- true
-	redis acl setuser default allchannels >/dev/null
-	assert_equal "$status" 0
-	assert_one_line '^rlock: a: .+$'
-	no_keys
-}

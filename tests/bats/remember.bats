@@ -6,7 +6,6 @@
 
 load ../lib/usual
 load ../lib/inspecting
-load ../lib/holding
 load ../lib/rights
 
 # Behind a port too, because a user can be named in the URL of a port alone.
@@ -67,13 +66,6 @@ says_last() {
 	says_last nightly 'outer .* with 5'
 }
 
-@test "a lock that --at-least keeps was held until that time" {
-	run -6 rlock run --at-least 500ms --remember 1h --note kept nightly -- sh -c 'exit 6'
-	ttl_between 3590000 'rlock_last:{nightly}' 3601000
-	wait_until 10 is_free nightly
-	says_last nightly "kept \([0-9a-f-]+:[0-9]+\) for (0\.[4-9]|[1-9][0-9.]*)s, until $NOW, [0-9.]+s ago: its command ended with 6"
-}
-
 @test "the lock of a process or an owner is remembered, by its end, by unlock, and by stop" {
 	in_background sh -c 'rlock lock --pid $$ --remember 1h --note script nightly && until_let_go'
 	wait_until 5 is_held nightly
@@ -88,18 +80,13 @@ says_last() {
 	assert_one_line '--remember .*--owner: give it to rlock unlock'
 	rm let-go
 	hold_in_background nightly -t 1s --remember 1h --at-least 1h
+	run -6 rlock run --at-least 500ms --remember 1h --note kept at-least -- sh -c 'exit 6'
 	run -0 rlock stop nightly
 	says_last nightly ".* ago: its command was ended by signal 15: stopped by [^ ]+@$(uname -n)"
 	ttl_between 3500000 'rlock_last:{nightly}' 3600000
-}
-
-@test "an rlock that takes over for its renewer remembers, too" {
-	hold_and_know nightly --remember 1h --note taken
-	kill -KILL "$RENEWER"
-	wait_until 10 has_parent "$COMMAND" "$PID"
-	let_go
-	ended_with 0
-	says_last nightly 'taken .* with 0'
+	# It was held until that time.
+	wait_until 10 is_free at-least
+	says_last at-least "kept .* for (0\.[4-9]|[1-9][0-9.]*)s, until $NOW, [0-9.]+s ago: its command ended with 6"
 }
 
 @test "a user without the right to it, a full server, and a key that is overwritten, keep no lock from its release" {
@@ -111,22 +98,14 @@ says_last() {
 	no_keys
 	run rlock check -u "$CI_URL" nightly
 	assert_output --partial '~rlock_last:{nightly}'
-	hold_in_background nightly --remember 1h
-	redis config set maxmemory 1 >/dev/null
-	let_go
-	ended_with 0
+	run -0 rlock run --remember 1h nightly -- ask_redis "$SERVER_SOCKET" config set maxmemory 1
 	redis config set maxmemory 0 >/dev/null
 	is_free nightly
 	redis set 'rlock_last:{nightly}' mine >/dev/null
 	run -0 rlock run --remember 1h nightly -- true
 	assert_output ''
-	is_free nightly
 	run -1 rlock status nightly
 	assert_output 'nightly: free'
-	redis flushall >/dev/null
-	least_rights
-	run -0 rlock run -u "$CI_URL" --remember 1h nightly -- true
-	says_last nightly '.*'
 }
 
 @test "what others write there spoils no terminal" {

@@ -34,17 +34,6 @@ load ../lib/queue
 	refute file_exists ran
 }
 
-@test "of several names those that are held above are re-entered, and the others acquired" {
-	local verb
-	for verb in run fair write; do
-		run -0 timeout 10 rlock "$verb" a -- sh -c '
-			rlock '"$verb"' -n a b -- sh -c "$REDIS exists a b; $REDIS hlen \"rlock_holds:{a}\""
-			$REDIS exists a b; $REDIS hlen "rlock_holds:{a}"'
-		assert_equal "$(xargs <<<"$output")" '2 2 1 1'
-		no_keys
-	done
-}
-
 # ---- waiting ----
 
 @test "a waiter for two names is woken by the release of the last, and keeps neither from others meanwhile" {

@@ -10,8 +10,6 @@ load ../lib/usual
 load ../lib/sharing
 load ../lib/proxying
 
-setup_file() { start_server_at_port; }
-
 # ---- how much a release costs ----
 
 # How often waiters were woken that ran with -v, and their errors in "log".
@@ -22,9 +20,9 @@ times_woken() {
 # Others may try by their own clocks just then, and be there first, more often on a busy machine. Were all woken by each
 # release, it would be 210 times.
 @test "of twenty waiters each release wakes one, the first one a release by Redisson" {
-	local i woken
+	local woken
 	held_by_stranger a
-	for i in {1..20}; do
+	for _ in {1..20}; do
 		in_background rlock run -v a -- true 2>>log
 	done
 	wait_until 10 has_waiters a 20
@@ -33,27 +31,6 @@ times_woken() {
 	woken=$(times_woken)
 	((woken >= 10 && woken <= 100)) || fail "woken $woken times"
 	no_keys
-}
-
-# Each is woken by each release, as Redisson's are.
-@test "a user without the right to the queue, or to a channel for each waiter, waits without" {
-	local rules
-	for rules in '~a ~rlock_holds:* ~rlock_waiters:* ~redisson_* &*' '~* &redisson_lock__channel:{a}'; do
-		rm -f log
-		# shellcheck disable=SC2086
-		redis acl setuser limited on '>secret' resetkeys resetchannels +@all $rules >/dev/null
-		held_by_stranger a
-		for _ in 1 2; do
-			in_background rlock run -u "redis://limited:secret@127.0.0.1:$PORT" -v a -- true 2>>log
-		done
-		wait_until 5 has_listeners 2
-		has_waiters a 0
-		stranger_leaves a
-		all_ended_with 0
-		(($(times_woken) >= 1))
-	done
-	# A turn that was given to others is there for a moment.
-	wait_until 5 no_keys
 }
 
 # ---- what becomes of a waiter ----
