@@ -153,6 +153,15 @@ is_refused() {
 	wait_until 5 is_inside w
 }
 
+@test "a reader's lease that has ended is neither released nor revived, though other readers hold on" {
+	admit other read a
+	run -0 rlock read --owner job-1 --lease 1s a
+	wait_until 5 is_free '{a}:job-1:0:rwlock_timeout:1'
+	run -1 rlock renew --owner job-1 a
+	is_free '{a}:job-1:0:rwlock_timeout:1'
+	run -1 rlock unlock --owner job-1 a
+}
+
 # ---- --mode, and locks that are broken ----
 
 # both_for_job: a write lock, and a read lock inside, of an owner.
@@ -176,6 +185,8 @@ fields_are() {
 	run -1 rlock renew --owner job --mode plain --lease 120s a
 	run -0 rlock unlock --owner job --mode write a
 	fields_are job:0
+	# For Java, too.
+	redis_says read hget a mode
 	run -1 rlock unlock --owner job --mode write a
 	run -0 rlock unlock --owner job --mode read a
 	no_keys
@@ -184,6 +195,8 @@ fields_are() {
 	fields_are job:0:write
 	run -1 rlock unlock --force --mode read a
 	run -0 rlock unlock --force --holder job:0 --mode write a
+	rlock lock --owner job --lease 60s a
+	run -0 rlock unlock --force --mode fair a
 	no_keys
 }
 

@@ -195,7 +195,7 @@ leave() {
 	gets 2 four
 }
 
-# ---- keys that were overwritten ----
+# ---- keys that were overwritten, and rights that are missing ----
 
 @test "a side key of another type is named, and nothing is changed" {
 	local key words
@@ -211,6 +211,19 @@ leave() {
 		done
 		show_contents | diff before -
 	done
+}
+
+@test "a release that may not raise the counter changes nothing, and the permits come back when the lease ends" {
+	rlock sem --permits 3 --take 2 --owner job --lease 3s a
+	redis acl setuser default -incrby >/dev/null
+	run rlock unlock --owner job a
+	redis acl setuser default +incrby >/dev/null
+	assert_equal "$status" 77
+	assert_one_line '^rlock: a: .*it needs the ACL rule \+incrby'
+	has_held a 2
+	has_free a 1
+	run -0 rlock sem -w 10s --permits 3 --take 3 a -- true
+	is_whole a 3
 }
 
 # ---- status, unlock --force ----

@@ -82,23 +82,3 @@ load ../lib/queue
 	let_out r3 r4
 	nothing_is_left
 }
-
-# Two shells that lock "a b", and two that lock "b a"; none may give up. A turn is counted in the file "number".
-@test "plain and fair locks of two names, again and again in either order: none starves, or waits too long" {
-	local each=25 loop verb
-	[ -z "${TESTS_UNDER:-}" ] || each=10
-	echo 0 >number
-	loop='i=0
-		while [ $i -lt "$0" ]; do
-			rlock "$1" -w '$((10 * SLOWNESS))'s "$2" "$3" -- sh -c "read -r n <number; echo \$((n + 1)) >number" || echo "$* $?" >>failed
-			i=$((i + 1))
-		done'
-	for verb in run fair; do
-		in_background sh -c "$loop" "$each" "$verb" a b
-		in_background sh -c "$loop" "$each" "$verb" b a
-	done
-	all_ended_with 0
-	[ ! -e failed ] || fail "not all of them had their turns: $(cat failed)"
-	assert_equal "$(cat number)" "$((4 * each))"
-	nothing_is_left
-}
