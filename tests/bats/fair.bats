@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# rlock fair: first come, first served, in one queue with Java's threads; which call is turned away, what wakes the head; and the
-# queue when its waiters die, stand still, have wrong clocks, and when its server does. Whatever comes, goes and gives up: model.bats.
+# rlock fair: first come, first served, in one queue with Java's threads; which call is turned away, what wakes the head; and
+# the queue when its waiters die, stand still, have wrong clocks, and when its server does. All that comes and goes: model.bats.
 
 # PIDS is sharing.bash's.
 # shellcheck disable=SC2034,SC2154

@@ -112,7 +112,8 @@ only_counters() {
 @test "when standard output is full, closed or not read there is no token, no lock, and 71, and a waiter gets the next token" {
 	local words
 	mkfifo pipe
-	for words in 'lock --pid $$ --fence a >/dev/full' 'fair --owner job-1 --lease 1m --fence a >&-' 'lock --pid $$ --fence a >&6'; do
+	for words in 'lock --pid $$ --fence a >/dev/full' 'lock --pid $$ --fence a >&6' \
+		'fair --owner job-1 --lease 1m --fence a >&-'; do
 		run -71 bash -c "trap '' PIPE; exec 5<>pipe 6>pipe 5<&-; rlock $words; exit"
 		assert_one_line '^rlock: .*standard output'
 		only_counters a

@@ -101,7 +101,8 @@ java_has() {
 		record_messages 'redisson_lock__channel:*'
 		run -0 rlock run "$name" -- sh -c 'rlock run "$1" -- true; $REDIS publish "$2" 7 >/dev/null; $REDIS keys "*"' \
 			sh "$name" "$(beside redisson_lock__channel "$name")"
-		assert_equal "$(sort <<<"$output")" "$(printf '%s\n' "$name" "$(beside redisson_lock_token "$name")" "$(beside rlock_holds "$name")" | sort)"
+		assert_equal "$(sort <<<"$output" | xargs)" \
+			"$name $(beside redisson_lock_token "$name") $(beside rlock_holds "$name")"
 		run -0 show_messages redisson_lock__channel:end
 		assert_output "$(beside redisson_lock__channel "$name") 7
 $(beside redisson_lock__channel "$name") 0"
