@@ -12,11 +12,6 @@ load ../lib/proxying
 
 # ---- how much a release costs ----
 
-# How often waiters were woken that ran with -v, and their errors in "log".
-times_woken() {
-	grep -c ': woken$' log
-}
-
 # Others may try by their own clocks just then, and be there first, more often on a busy machine. Were all woken by each
 # release, it would be 210 times.
 @test "of twenty waiters each release wakes one, the first one a release by Redisson" {
@@ -28,7 +23,7 @@ times_woken() {
 	wait_until 10 has_waiters a 20
 	stranger_leaves a
 	all_ended_with 0
-	woken=$(times_woken)
+	woken=$(grep -c ': woken$' log)
 	((woken >= 10 && woken <= 100)) || fail "woken $woken times"
 	no_keys
 }
