@@ -73,11 +73,6 @@ bench := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 $(tools) $(bench): $(BUILD)/%: $(BUILD)/tests/%.o
 	$(call step,LINK)$(CC) -pie $(TREE_LDFLAGS) -o $@ $^ $(PROGRAM_LIBS)
 
-# This one has a folder.
-tools += $(BUILD)/tools/faultproxy
-$(BUILD)/tools/faultproxy: $(addprefix $(BUILD)/,$(filter tests/tools/faultproxy/%,$(OBJECTS)))
-	$(link)
-
 # This one is a builtin of bash, too.
 tools += $(BUILD)/tools/ask_redis.so
 $(BUILD)/tools/ask_redis.so: $(BUILD)/tests/tools/ask_redis.o

@@ -4,7 +4,7 @@
 #
 #   RLOCK_BIN   the rlock to measure (build/rlock)
 #   BENCH_DIR   the programs that measure (build/bench)
-#   TOOLS_DIR   where faultproxy is (build/tools)
+#   TOOLS_DIR   where ask_redis is (build/tools)
 #   QUICK       1: a minute and a half instead of six, and coarser
 #   RAW_DIR     keep there what was measured
 # handover.svg is put into BENCH_DIR.
@@ -24,7 +24,8 @@ fi
 rlock=$(realpath "$RLOCK_BIN")
 spawn=$(realpath "$BENCH_DIR")/spawn
 turn=$(realpath "$BENCH_DIR")/turn
-proxy=$(realpath "$TOOLS_DIR")/faultproxy
+ask_redis=$(realpath "$TOOLS_DIR")/ask_redis
+proxy=$PWD/tests/bin/faultproxy
 here=$PWD/tests/bench
 source tests/lib/certificates.bash
 source tests/bench/servers.bash

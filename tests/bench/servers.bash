@@ -76,7 +76,7 @@ start_proxies() {
 
 # proxy SERVER COMMAND...
 proxy() {
-	"$proxy" -c "unix:$work/$1.control" "${@:2}"
+	"$ask_redis" "$work/$1.control" "${@:2}"
 }
 
 # counted FIELD: since the last `reset-count`.

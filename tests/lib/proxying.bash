@@ -1,4 +1,4 @@
-# A network that loses and spoils what passes, by tests/tools/faultproxy. Sourced after helpers.bash and
+# A network that loses and spoils what passes, by tests/bin/faultproxy. Sourced after helpers.bash and
 # watching.bash.
 
 # PROXY_PORT, and ACQUIRE and its like, are for the tests.
@@ -40,7 +40,7 @@ start_proxy_between() {
 }
 
 proxy() {
-	faultproxy -c "unix:$BATS_TEST_TMPDIR/control" "$@"
+	ask_redis "$BATS_TEST_TMPDIR/control" "$@"
 }
 
 # All faults that were ordered have happened.

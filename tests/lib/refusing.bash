@@ -4,8 +4,8 @@
 start_counted_server() {
 	local listening
 	start_server
-	export CONTROL=unix:$BATS_FILE_TMPDIR/control
-	faultproxy tcp:127.0.0.1:0 "unix:$SERVER_SOCKET" "$CONTROL" >"$BATS_FILE_TMPDIR/proxy" 3>&- &
+	export CONTROL=$BATS_FILE_TMPDIR/control
+	"$BATS_TEST_DIRNAME/../bin/faultproxy" tcp:127.0.0.1:0 "unix:$SERVER_SOCKET" "unix:$CONTROL" >"$BATS_FILE_TMPDIR/proxy" 3>&- &
 	export PROXY_PID=$!
 	wait_until 10 grep -q '^ready' "$BATS_FILE_TMPDIR/proxy"
 	read -r _ listening <"$BATS_FILE_TMPDIR/proxy"
@@ -22,7 +22,7 @@ stop_counted_server() {
 # counted_setup: as directory_setup, and no connection is counted yet.
 counted_setup() {
 	directory_setup
-	faultproxy -c "$CONTROL" reset-count >/dev/null
+	ask_redis "$CONTROL" reset-count >/dev/null
 }
 
 # refused TEXT ARGUMENT...: status 64, nothing on standard output, one line on standard error that has
@@ -39,6 +39,6 @@ refused() {
 	assert_output --regexp '^rlock: .'
 	assert_output --partial -- "$text"
 	assert_equal $(($(server_commands) - before)) 1
-	assert_equal "$(faultproxy -c "$CONTROL" count | cut -d ' ' -f 1-2)" 'connections=0 requests=0'
+	assert_equal "$(ask_redis "$CONTROL" count | cut -d ' ' -f 1-2)" 'connections=0 requests=0'
 	refute file_exists ran
 }

@@ -136,7 +136,7 @@ is_older() {
 	on "$1" ask_server info server && [[ $ANSWER =~ uptime_in_seconds:([0-9]+) ]] && ((BASH_REMATCH[1] >= $2))
 }
 
-# start_proxy_to NUMBER [LISTEN]: tests/tools/faultproxy is between us and that server from now on.
+# start_proxy_to NUMBER [LISTEN]: tests/bin/faultproxy is between us and that server from now on.
 start_proxy_to() {
 	in_background sh -c 'exec "$@" >"$0"' "$BATS_TEST_TMPDIR/proxy-said-$1" faultproxy \
 		"${2:-unix:$BATS_TEST_TMPDIR/proxy-$1.sock}" "unix:$(socket_of "$1")" \
@@ -148,5 +148,5 @@ start_proxy_to() {
 
 # proxy_to NUMBER COMMAND [ARG...]
 proxy_to() {
-	faultproxy -c "unix:$BATS_TEST_TMPDIR/control-$1" "${@:2}"
+	ask_redis "$BATS_TEST_TMPDIR/control-$1" "${@:2}"
 }
