@@ -1,42 +1,39 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# One lock on several servers that all must agree: what stands on each of them, which owner is kept out, which waiter is woken, and where
-# passwords and databases come from. What happens to servers and processes: servers_faults.bats; with a quorum smaller than all:
+# One lock on several servers that all must agree: what stands on each of them, who is kept out and woken, where passwords and
+# databases come from, and what happens when one of the servers is gone, frozen, or refuses. With a quorum smaller than all:
 # quorum.bats; which servers may be named together: unit/test_usage.c.
 
 # runs_once is agreeing.bash's, and VIA servers.bash's.
 # shellcheck disable=SC2034,SC2154
 
 load ../lib/usual
+load ../lib/proxying
 load ../lib/agreeing
 
-setup_file() { start_warm_servers 6 --databases 40; }
+# From 4 on for take_servers.
+setup_file() { start_warm_servers 12; }
 
 # ---- what stands on the servers ----
 
-# sorted LINE...: in the order of same_on_all.
-sorted() {
-	printf '%s\n' "$@" | LC_ALL=C sort
-}
-
 @test "a lock of each kind is the same hash on each server, of the same owner, and leaves no key" {
-	local verb
-	for verb in run fair rlock wlock; do
+	local verb fields
+	while read -r verb fields; do
 		rm -f owner let-go
 		in_background rlock "$verb" a -- sh -c 'echo "$RLOCK_OWNER" >owner; exec until_let_go'
 		wait_until 5 has_lines owner 1
-		case $verb in
-		run | fair) assert_equal "$(same_on_all hgetall a)" "$(sorted 1 "$(cat owner)")" ;;
-		rlock) assert_equal "$(same_on_all hgetall a)" "$(sorted 1 "$(cat owner)" mode read)" ;;
-		wlock) assert_equal "$(same_on_all hgetall a)" "$(sorted 1 "$(cat owner):write" mode write)" ;;
-		esac
+		assert_equal "$(same_on_all hgetall a)" "$(tr ' ' '\n' <<<"${fields/OWNER/$(<owner)}" | LC_ALL=C sort)"
 		assert_equal "$(same_on_all hkeys 'rlock_holds:{a}' | wc -l)" 1
 		on_each ttl_between 15000 a 30000
-		on_each ttl_between 15000 'rlock_holds:{a}' 30000
 		let_go
 		ended_with 0
 		on_each no_keys
-	done
+	done <<-'END'
+		run OWNER 1
+		fair OWNER 1
+		rlock OWNER 1 mode read
+		wlock OWNER:write 1 mode write
+	END
 }
 
 # names_all_servers COMMAND...: it locks "a" on all servers.
@@ -46,19 +43,21 @@ names_all_servers() {
 	on_each no_keys
 }
 
-@test "several servers can be named by several -u, by one, by RLOCK_URL and by the file" {
+@test "several servers can be named by several -u, by one, by RLOCK_URL and by the file, and --db is the database of each" {
 	local a b c
 	a=$(urls_of 1) b=$(urls_of 2) c=$(urls_of 3)
-	names_all_servers env -u RLOCK_URL rlock run "${U[@]}"
 	names_all_servers env -u RLOCK_URL rlock run -u "$a $b" --url "$c"
 	names_all_servers env RLOCK_URL="  $a   $b $c " rlock run
-	printf 'url = %s\n' "$a" "$b" "$c" >lines
-	names_all_servers env -u RLOCK_URL rlock run --config lines
-	echo "url = $a $b $c" >line
-	names_all_servers env -u RLOCK_URL rlock run --config line
+	# No server of several issues a fencing token.
+	printf '%s\n' 'fence = yes' "url = $a" "url = $b $c" >conf
+	names_all_servers env -u RLOCK_URL rlock run --config conf
+	run -0 rlock run --db 3 a -- sh -c '
+		for number in 1 2 3; do redis-cli -s "$BATS_FILE_TMPDIR/$number/server/redis.sock" -n 3 exists a; done'
+	assert_output $'1\n1\n1'
+	# Databases of one server are told from each other.
+	run -0 rlock run -u "$a?db=1" -u "$a?db=2" a -- sh -c 'for db in 1 2; do redis-cli -s "$SERVER_SOCKET" -n $db exists a; done'
+	assert_output $'1\n1'
 }
-
-# ---- without a command ----
 
 @test "unlock with the servers in another order shows the line that does it" {
 	run -0 bash -c '
@@ -71,7 +70,6 @@ names_all_servers() {
 @test "unlock --force breaks a lock on all servers, also where only one of them has it, and its holder finds out" {
 	hold_on_each a -t 1s
 	run -0 rlock unlock --force a
-	assert_output --partial 'broken'
 	on_each is_free a
 	ended_with 76
 	wait_until 5 on_each no_keys
@@ -79,7 +77,6 @@ names_all_servers() {
 	run -0 rlock unlock --force a
 	on_each no_keys
 	run -1 rlock unlock --force a
-	assert_one_line '^rlock: a: '
 }
 
 # ---- one at a time ----
@@ -87,15 +84,12 @@ names_all_servers() {
 @test "a caller that names the same servers in another order, or one of them, is kept out, and keeps out one that names all" {
 	local order number
 	hold_on_each a
-	for order in '1 2 3' '3 1 2' '2 3 1' 1 2 3; do
+	for order in '3 1 2' '2 3 1' 1 2 3; do
 		# shellcheck disable=SC2086
 		RLOCK_URL=$(urls_of $order) run -75 rlock run -n a -- touch ran
-		assert_output ''
 	done
 	let_go
 	ended_with 0
-	on_each no_keys
-	# What Java holds.
 	for number in 1 2 3; do
 		on $number held_by_stranger a
 		run -75 rlock run -w 200ms a -- touch ran
@@ -107,43 +101,28 @@ names_all_servers() {
 	[ ! -e ran ]
 }
 
-@test "a waiter is woken by the release, also of a holder on one of the servers only" {
-	local holder
-	# By itself it would look at the end of the lease.
+@test "waiters get the lock in the order of the calls when it is fair, and when a holder on one of the servers only leaves" {
+	local number holder
+	# By themselves they would look at the end of the lease.
 	hold_on_each a
 	holder=$PID
-	wait_for a
+	for number in 1 2 3; do
+		in_background rlock fair a -- sh -c 'echo "$0" >>order' $number
+		wait_until 5 on_each has_in_queue a $number
+	done
 	let_go
-	wait_until 8 file_exists ran
-	ended_with 0
 	ended_with 0 "$holder"
-	rm ran
-	on 3 held_by_stranger a
-	listen_to rlock run a -- touch ran
-	wait_until 5 on 3 has_waiters a
+	wait_until 10 has_lines order 3
+	assert_equal "$(paste -s -d ' ' order)" '1 2 3'
+	all_ended_with 0
+	on 3 held_by_stranger b
+	in_background rlock run b -- touch ran
+	wait_until 5 on 3 has_waiters b
 	[ ! -e ran ]
-	on 3 stranger_leaves a
+	on 3 stranger_leaves b
 	wait_until 8 file_exists ran
 	ended_with 0
 	on_each no_keys
-}
-
-@test "a fair lock is acquired in the order of the calls, on several servers" {
-	local number pid pids=()
-	hold_on_each f
-	holder=$PID
-	for number in 1 2 3; do
-		in_background rlock fair f -- sh -c 'echo "$0" >>order' $number
-		pids+=("$PID")
-		wait_until 5 on_each has_in_queue f $number
-	done
-	let_go
-	ended_with 0 "$holder"
-	for pid in "${pids[@]}"; do
-		ended_with 0 "$pid"
-	done
-	assert_equal "$(paste -s -d ' ' order)" '1 2 3'
-	wait_until 5 on_each no_keys
 }
 
 @test "a signal, and the end of the wait time, leave nothing of a waiter on any server" {
@@ -162,33 +141,25 @@ names_all_servers() {
 	[ ! -e ran ]
 }
 
-# ---- stop ----
-
 @test "a holder is stopped by a request to all servers, and where one of them denies it, no other is asked" {
-	in_background rlock run -t 10m a -- until_let_go
-	wait_until 10 is_above "$PID" until_let_go
+	hold_on_each a -t 2s
 	on 3 redis acl setuser default -hset >/dev/null
 	run rlock stop -w 1s a
 	on 3 redis acl setuser default +hset >/dev/null
 	assert_equal "$status" 77
 	run -0 on 1 redis hkeys 'rlock_holds:{a}'
 	refute_output --partial stop
-	run -75 rlock stop -w 1s a
-	let_go
-	ended_with 0
-	rm let-go
-	hold_on_each b -t 2s
-	run -0 rlock stop b
+	run -0 rlock stop a
 	ended_with 124
 	on_each no_keys
 }
 
-# ---- passwords and databases ----
+# ---- passwords ----
 
 # hides_passwords PID: the command line of rlock, which is there, shows none.
 hides_passwords() {
 	local line
-	line=$(tr '\0' ' ' <"/proc/$1/cmdline") && [[ $line = *rlock* && $line != *s3cr3t* && $line != *w0rd* ]]
+	line=$(tr '\0' ' ' <"/proc/$1/cmdline") && [[ $line = *rlock*127.0.0.1:2* && $line != *s3cr3t* && $line != *w0rd* ]]
 }
 
 @test "the passwords of all URLs are hidden in the list of processes, and in messages" {
@@ -197,66 +168,151 @@ hides_passwords() {
 	VIA[2]=redis://ci:w0rd@127.0.0.1:2
 	in_background rlock run -w 20s -u "redis://127.0.0.1:3 $(urls_of 1)" --url="$(urls_of 2)" a -- true
 	wait_until 5 hides_passwords "$PID"
-	grep -qa 127.0.0.1:2 "/proc/$PID/cmdline"
 	use_servers 1 2
 	run -69 rlock run -v a -- true
 	refute_output --regexp 's3cr3t|w0rd'
 }
 
-@test "the passwords of the URLs are not in RLOCK_HELD, nor in the file of a lock without a command" {
-	start_proxy_to 2 tcp:127.0.0.1:0
-	VIA[2]=redis://default:s3cr3t@$(sed -n 's/^listen tcp://p' proxy-said-2)
-	on 2 redis config set requirepass s3cr3t
-	use_servers 1 2 3
-	run -0 rlock run a -- sh -c 'echo "$RLOCK_HELD"; printenv | grep -v ^RLOCK_URL='
-	refute_output --partial s3cr3t
-	run -0 rlock lock --pid $$ a
-	run grep -r s3cr3t "$RLOCK_RUNTIME_DIR"
-	assert_output ''
-	run -0 rlock unlock --pid $$ a
-	REDISCLI_AUTH=s3cr3t on 2 redis config set requirepass ''
-	on_each no_keys
-}
-
-@test "a password file and REDISCLI_AUTH are for each server whose URL has none" {
+@test "a password file and REDISCLI_AUTH are for each server whose URL has none, and no URL's password is told" {
 	local address
 	take_servers 3
 	start_proxy_to "${SERVERS[1]}" tcp:127.0.0.1:0
 	address=$(sed -n 's/^listen tcp://p' "proxy-said-${SERVERS[1]}")
-	on "${SERVERS[0]}" redis config set requirepass s3cr3t
-	on "${SERVERS[1]}" redis config set requirepass w0rd
-	on "${SERVERS[2]}" redis config set requirepass s3cr3t
+	on_each redis config set requirepass s3cr3t
+	REDISCLI_AUTH=s3cr3t on "${SERVERS[1]}" redis config set requirepass w0rd
 	VIA[SERVERS[1]]=redis://:w0rd@$address
 	use_servers "${SERVERS[@]}"
 	echo s3cr3t >file
 	chmod 600 file
-	run -0 rlock run --password-file file a -- true
+	run -0 rlock run --password-file file a -- printenv RLOCK_HELD
+	refute_output --partial w0rd
+	export REDISCLI_AUTH=s3cr3t
+	run -0 rlock lock --pid $$ a
+	run grep -r w0rd "$RLOCK_RUNTIME_DIR"
 	assert_output ''
-	REDISCLI_AUTH=s3cr3t run -0 rlock run a -- true
-	# shellcheck disable=SC2034 # urls_of uses it
+	run -0 rlock unlock --pid $$ a
 	VIA[SERVERS[1]]=redis://$address
 	use_servers "${SERVERS[@]}"
-	run -77 rlock run --password-file file a -- true
+	run -77 rlock run a -- true
 	refute_output --partial s3cr3t
-	REDISCLI_AUTH=s3cr3t on "${SERVERS[0]}" no_keys
-	REDISCLI_AUTH=s3cr3t on "${SERVERS[2]}" no_keys
+	on "${SERVERS[0]}" no_keys
+	on "${SERVERS[2]}" no_keys
 }
 
-@test "--db is the database of each server, and databases of one server are told from each other" {
-	run -0 rlock run --db 3 a -- sh -c '
-		for number in 1 2 3; do
-			redis-cli -s "$BATS_FILE_TMPDIR/$number/server/redis.sock" -n 3 exists a
-			ask_redis "$BATS_FILE_TMPDIR/$number/server/redis.sock" exists a
-		done'
-	assert_output $'1\n0\n1\n0\n1\n0'
-	run -0 rlock run -u "$(urls_of 1)?db=1" -u "$(urls_of 1)?db=2" a -- \
-		sh -c 'for db in 1 2; do redis-cli -s "$SERVER_SOCKET" -n $db exists a; done'
-	assert_output $'1\n1'
+# ---- to acquire while one of them fails ----
+
+@test "one server that is not there: 69 at once, in one line, and nothing is left on the others" {
+	VIA[2]=unix://$PWD/nobody.sock
+	use_servers 1 2 3
+	took_less 10 run -69 rlock run a -- touch ran
+	assert_one_line '^rlock: a: .*2 of 3 servers .*nobody.sock'
+	took_less 10 run -69 rlock fair -n a b -- touch ran
+	on_each no_keys
+	[ ! -e ran ]
 }
 
-@test "a file that asks for a fencing token is ignored for several servers" {
-	echo 'fence = yes' >conf
-	run -0 rlock run --config conf a -- sh -c 'echo "${RLOCK_TOKEN-none}"'
-	assert_output none
+@test "one server that is full, a replica, or wants another password: 69 or 77 in one line, and nothing is left on the others" {
+	local code text begin end
+	take_servers 3
+	while IFS='|' read -r code text begin end; do
+		# shellcheck disable=SC2086
+		on "${SERVERS[1]}" redis $begin
+		run "-$code" rlock run a -- touch ran
+		assert_one_line "^rlock: a: .*$text"
+		nothing_but "${SERVERS[1]}"
+		# shellcheck disable=SC2086
+		on "${SERVERS[1]}" redis $end
+	done <<-'END'
+		69|memory|config set maxmemory 1|config set maxmemory 0
+		69|is a replica|replicaof 127.0.0.1 1|replicaof no one
+		77|password|config set requirepass s3cr3t|ping
+	END
+	[ ! -e ran ]
+}
+
+@test "one frozen server: 69 at --connect-timeout, and within a wait time the lock is acquired when it goes on" {
+	freeze_server 2
+	run -69 rlock run --connect-timeout 500ms a -- touch ran
+	assert_one_line '^rlock: a: .*2 of 3 servers'
+	nothing_but 2
+	[ ! -e ran ]
+	in_background rlock run -w 20s --connect-timeout 500ms a -- touch ran
+	stays 1.2 is_running "$PID"
+	thaw_server 2
+	ended_with 0
+	[ -e ran ]
+	wait_until 5 on_each no_keys
+}
+
+faults_happened_at() {
+	proxy_to "$1" state | grep -q 'rules=0'
+}
+
+@test "replies to the acquire are lost, of two servers: the command runs once; all of one server: 69; and nothing is left" {
+	start_proxy_to 1
+	start_proxy_to 3
+	proxy_to 1 drop-reply "$ACQUIRE"
+	proxy_to 3 drop-reply "$ACQUIRE" 3
+	run -7 rlock run -w 10s a -- sh -c "$runs_once"
+	assert_output $'1\n1\n1'
+	has_lines ran 1
+	on_each no_keys
+	faults_happened_at 1
+	faults_happened_at 3
+	proxy_to 3 drop-reply "$ACQUIRE" 1000
+	run -69 rlock run -w 300ms -t 1s a -- touch begun
+	assert_one_line '^rlock: a: '
+	[ ! -e begun ]
+	on 1 no_keys
+	on 2 no_keys
+	wait_until 5 on_each no_keys
+}
+
+# ---- while it is held, and to release ----
+
+crash_at_known_end() {
+	end=$(for number in "${SERVERS[@]}"; do on "$number" lease_end_ms a; done | sort -n | head -n 1)
+	crash_server "${SERVERS[1]}"
+}
+
+@test "one of the servers is killed: the command is stopped before the lease ends, 76" {
+	take_servers 3
+	hold_with_family a -t 6s
+	wait_until 6 on_each is_renewed a 6000
+	before_renewal "$PID" crash_at_known_end
+	watch_family 12
+	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
+	ended_with 76
+	said_once '^rlock: a: lock lost at [0-9T:+-]+: not renewed for [0-9.]+m?s: .+: terminating the command: '
+	wait_until 5 on "${SERVERS[0]}" no_keys
+	wait_until 5 on "${SERVERS[2]}" no_keys
+}
+
+@test "a release that one frozen server does not answer: a warning, and the command's status" {
+	listen_to rlock run a -- sh -c 'until_let_go; exit 7'
+	wait_until 5 on_each is_held a
+	freeze_server 2
+	let_go
+	took_less 12 ended_with 7
+	said_once '^rlock: a: release failed: '
+	nothing_but 2
+	thaw_server 2
+	wait_until 5 on_each no_keys
+}
+
+@test "a release that a slow server carries out while another one is not there is no loss" {
+	start_proxy_to 1
+	start_proxy_to 2
+	proxy_to 2 delay 150
+	listen_to rlock run a -- sh -c 'until_let_go; exit 7'
+	wait_until 5 on_each is_held a
+	proxy_to 1 refuse on
+	proxy_to 1 cut
+	let_go
+	wait_until 5 on 2 is_free a
+	let_pass 0.4
+	proxy_to 1 refuse off
+	took_less 10 ended_with 7
+	said_nothing
 	on_each no_keys
 }

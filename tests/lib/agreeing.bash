@@ -1,13 +1,11 @@
 # One lock on several servers: how they are started and named, and what each of them has of the lock. Sourced after
 # usual.bash.
 
-# U, runs_once and end are for the tests.
+# runs_once is for the tests.
 # shellcheck disable=SC2034
 
-# ---- for each file, and for each test ----
-
-# start_warm_servers COUNT [OPTION...]: as start_servers. From here on the first three know the scripts: a request whose
-# reply gets lost has been carried out.
+# start_warm_servers COUNT: as start_servers. From here on the first three know the scripts: a request whose reply gets lost
+# has been carried out.
 start_warm_servers() {
 	start_servers "$@"
 	# One gives up a wait: a hold that a quorum granted before all had answered is released by that script, too.
@@ -15,13 +13,11 @@ start_warm_servers() {
 		2>/dev/null
 }
 
-# In the place of those of usual.bash. The first three servers are empty, and RLOCK_URL and the options U name them.
+# In the place of those of usual.bash. The first three servers are empty, and RLOCK_URL names them.
 setup() {
 	directory_setup
 	VIA=()
 	use_servers 1 2 3
-	U=(-u "unix://$BATS_FILE_TMPDIR/1/server/redis.sock" -u "unix://$BATS_FILE_TMPDIR/2/server/redis.sock"
-		-u "unix://$BATS_FILE_TMPDIR/3/server/redis.sock")
 	on_each ask_server flushall
 }
 
@@ -35,28 +31,10 @@ teardown() {
 
 teardown_file() { stop_servers; }
 
-# ---- holders and waiters ----
-
 # hold_on_each NAME [OPTION...]: as hold_in_background, on all servers, messages in the file "said".
 hold_on_each() {
 	listen_to rlock run "${@:2}" "$1" -- until_let_go
 	wait_until 5 on_each is_held "$1"
-}
-
-# wait_for NAME [OPTION...]: a waiter, which makes the file "ran" once it has the lock. Sets PID. Returns
-# when it waits.
-wait_for() {
-	listen_to rlock run "${@:2}" "$1" -- touch ran
-	wait_until 8 has_waiter_somewhere "$1"
-}
-
-# On one of the servers at least.
-has_waiter_somewhere() {
-	local number
-	for number in "${SERVERS[@]}"; do
-		! on "$number" has_waiters "$1" || return 0
-	done
-	return 1
 }
 
 # A command that counts how often it ran, prints the hold counts of all servers and exits with 7.
@@ -65,8 +43,6 @@ runs_once='echo >>ran
 		ask_redis "$BATS_FILE_TMPDIR/$number/server/redis.sock" hvals a
 	done
 	exit 7'
-
-# ---- what stands on the servers ----
 
 # same_on_all COMMAND [ARG...]: prints what redis says, sorted, which is the same on all servers.
 same_on_all() {
@@ -83,25 +59,5 @@ nothing_but() {
 	local number
 	for number in "${SERVERS[@]}"; do
 		[ "$number" = "$1" ] || on "$number" no_keys || return
-	done
-}
-
-# The first moment when a lease ends on one of the servers, in this machine's ms.
-first_lease_end_ms() {
-	local number
-	for number in "${SERVERS[@]}"; do
-		on "$number" lease_end_ms "$1"
-	done | sort -n | head -n 1
-}
-
-# ---- servers that go ----
-
-# at_known_end COMMAND NUMBER...: COMMAND, which is crash_server or freeze_server, for each of these; sets end to what
-# first_lease_end_ms said of the lock "a" just before.
-at_known_end() {
-	local number
-	end=$(first_lease_end_ms a)
-	for number in "${@:2}"; do
-		"$1" "$number"
 	done
 }
