@@ -8,91 +8,42 @@
 load ../lib/usual
 load ../lib/clusters
 
-# Until the others have taken a node for dead, they lead to it.
-TIMEOUT=(--cluster-node-timeout 4000)
-
+# Until the others have taken a node for dead, they lead to it. The fourth is the replica of the first, or the other way round.
+# What tests ask is the second, which none of them kills.
 setup_file() {
-	start_cluster 3 "${TIMEOUT[@]}"
-	# The fourth is a replica of the first; they change places in the tests.
+	start_cluster 3 --cluster-node-timeout 4000
 	add_replica 4 1
+	wait_until 20 is_in_sync
+	export SERVER_SOCKET
+	SERVER_SOCKET=$(socket_of 2)
 }
 
 teardown_file() { stop_servers; }
 
-setup() {
-	local name
-	cd "$BATS_TEST_TMPDIR" || return
-	wait_until 60 is_ready
-	for name in a b c d e f; do
-		NAME=$name
-		[[ $(node_of "$name") != [14] ]] || break
+is_in_sync() {
+	on 4 redis info replication | grep -q '^master_link_status:up' && on 2 redis cluster slots | grep -q "^$(port_of 4)"
+}
+
+setup() { directory_setup; }
+
+# name_at_node NUMBER...: sets NAME to one that one of these nodes has, and NODE to that.
+name_at_node() {
+	for NAME in a b c d e f g h; do
+		NODE=$(node_of "$NAME")
+		[[ " $* " != *" $NODE "* ]] || return 0
 	done
-	common_setup
-	on "$(node_of "$NAME")" redis flushall >/dev/null
-}
-
-# Of the first and the fourth node one is a master, and the other has what it has.
-is_ready() {
-	local number nodes
-	cluster_is_up || return
-	for number in 1 4; do
-		[ "$(on "$number" redis role | head -n 1)" = master ] || break
-	done
-	[ "$(on $((5 - number)) redis role | head -n 1)" = master ] &&
-		on "$number" redis info replication | grep -q '^master_link_status:up' || return
-	for number in 1 2 3 4; do
-		nodes=$(on "$number" redis cluster nodes)
-		[ "$(grep -c slave <<<"$nodes")" = 1 ] && ! grep -qE 'fail|disconnected|handshake' <<<"$nodes" || return
-	done
-}
-
-is_master() {
-	[ "$(on "$1" redis role | head -n 1)" = master ]
-}
-
-has_waiter() {
-	[ "$(on "$OLD" redis pubsub numsub "redisson_lock__channel:{$NAME}" | tail -n 1)" = 1 ]
-}
-
-replica_has_all() {
-	[ "$(on "$OLD" redis wait 1 1000)" = 1 ]
-}
-
-@test "a lock is held on when its node is killed, and a waiter gets it afterwards" {
-	local holder waiter new
-	OLD=$(node_of "$NAME") new=$((5 - OLD))
-	in_background rlock run -t 30s "$NAME" -- until_let_go
-	holder=$PID
-	wait_until 5 on "$OLD" is_held "$NAME"
-	in_background rlock run -w 60s "$NAME" -- touch entered
-	waiter=$PID
-	wait_until 5 has_waiter
-	wait_until 5 replica_has_all
-	crash_server "$OLD"
-	wait_until 30 is_master "$new"
-	# So that it is less than what a renewal makes it.
-	wait_until 5 on "$new" redis_says 1 pexpire "$NAME" 20000
-	wait_until 25 on "$new" is_renewed "$NAME" 30000
-	is_running "$holder"
-	assert [ ! -e entered ]
-	let_go
-	ended_with 0 "$holder"
-	ended_with 0 "$waiter"
-	assert [ -e entered ]
-	on "$new" no_keys
-	start_server_number "$OLD" --port "$(port_of "$OLD")" "${NODE_OPTIONS[@]}" "${TIMEOUT[@]}"
 }
 
 @test "replicas of the node that a lock has left do not count for it" {
-	OLD=$(node_of "$NAME")
+	name_at_node 1 4
 	rlock lock --owner ci-1 --lease 60s --replicas 1 "$NAME"
-	begin_migration "$NAME" "$OLD" 2
-	move_keys "$NAME" "$OLD" 2
+	begin_migration "$NAME" "$NODE" 2
+	move_keys "$NAME" "$NODE" 2
 	# The second node has no replica.
 	run -69 rlock renew --owner ci-1 --replicas 1 "$NAME"
 	assert_one_line "^rlock: $NAME: .*replicas.*$"
 	run -0 rlock renew --owner ci-1 "$NAME"
-	end_migration "$NAME" "$OLD" 2
+	end_migration "$NAME" "$NODE" 2
 	rlock unlock --owner ci-1 "$NAME"
 	on 2 no_keys
 }
@@ -100,13 +51,6 @@ replica_has_all() {
 # is_down NUMBER: this node says that the cluster is down.
 is_down() {
 	on "$1" ask_server cluster info && [[ $ANSWER = *cluster_state:fail* ]]
-}
-
-# name_at_node NUMBER: sets NAME to one that this node has.
-name_at_node() {
-	for NAME in a b c d e f g h; do
-		[ "$(node_of "$NAME")" != "$1" ] || return 0
-	done
 }
 
 @test "a node without a replica that does not answer is named, while the others lead to it, and when they say that all is down" {
@@ -126,5 +70,35 @@ name_at_node() {
 	run -69 rlock check
 	assert_output --partial "127.0.0.1:$port does not answer"
 	assert [ ! -e begun ]
-	start_server_number 3 --port "$port" "${NODE_OPTIONS[@]}" "${TIMEOUT[@]}"
+	start_server_number 3 --port "$port" "${NODE_OPTIONS[@]}" --cluster-node-timeout 4000
+}
+
+is_master() {
+	[ "$(on "$1" redis role | head -n 1)" = master ]
+}
+
+@test "a lock is held on when its node is killed, and a waiter gets it afterwards" {
+	local holder waiter new
+	wait_until 30 cluster_is_up
+	name_at_node 1 4
+	new=$((5 - NODE))
+	in_background rlock run -t 30s "$NAME" -- until_let_go
+	holder=$PID
+	wait_until 5 on "$NODE" is_held "$NAME"
+	in_background rlock run -w 60s "$NAME" -- touch entered
+	waiter=$PID
+	wait_until 5 is_waited_for "$NAME"
+	on "$NODE" redis_says 1 wait 1 1000
+	crash_server "$NODE"
+	wait_until 30 is_master "$new"
+	# So that it is less than what a renewal makes it.
+	wait_until 5 on "$new" redis_says 1 pexpire "$NAME" 20000
+	wait_until 25 on "$new" is_renewed "$NAME" 30000
+	is_running "$holder"
+	assert [ ! -e entered ]
+	let_go
+	ended_with 0 "$holder"
+	ended_with 0 "$waiter"
+	assert [ -e entered ]
+	on "$new" no_keys
 }
