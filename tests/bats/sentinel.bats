@@ -31,11 +31,6 @@ teardown() {
 	watchful_teardown
 }
 
-# all_nodes_are_empty: no key of a lock is left on either server.
-all_nodes_are_empty() {
-	no_keys && on 2 no_keys
-}
-
 # tell_of_failover NUMBER PORT: this sentinel alone has heard that another server is the master now.
 tell_of_failover() {
 	on_sentinel "$1" publish __sentinel__:hello \
@@ -86,12 +81,22 @@ is_answered() {
 	[ "$(redis-cli -p "$1" --tls --cacert "$2/ca.crt" ping 2>/dev/null)" = PONG ]
 }
 
+# refused STATUS URL TEXT
+refused() {
+	run "-$1" rlock run -u "$2" a -- touch begun
+	assert_one_line "^rlock: a: $3\$"
+	assert [ ! -e begun ]
+}
+
 # ---- use ----
 
-@test "check says which master the sentinels name, and how many of them answered" {
+@test "check says which master the sentinels name, and how many of them answered, or that none names one" {
 	run -0 rlock check
 	assert_line --regexp "^ok +sentinels +3 of 3 answered, the master is redis://127.0.0.1:$(port_of 1)/0\$"
 	assert_line --regexp '^note +replicas +0, but no lock waits for them: .* try: --replicas 1$'
+	run -78 rlock check -u "redis+sentinel://$SENTINELS/nosuch"
+	assert_line --regexp '^BAD +server +no sentinel names the master of nosuch'
+	refute_line --regexp '^[a-zA-Z]+ +(latency|clock|rights) '
 	freeze_sentinels 3
 	run -0 rlock check --connect-timeout 1s
 	assert_line --regexp '^note +sentinels +2 of 3 answered'
@@ -100,23 +105,14 @@ is_answered() {
 	assert_line --regexp '^BAD +sentinels +1 of 3 answered'
 }
 
-@test "check says nothing of a server that no sentinel names, but that" {
-	run -78 rlock check -u "redis+sentinel://$SENTINELS/nosuch"
-	assert_line --regexp '^BAD +server +no sentinel names the master of nosuch'
-	refute_line --regexp '^[a-zA-Z]+ +(latency|clock|rights) '
-}
-
-@test "the lock is in the URL's database of the server that the sentinels name, in whatever order they are named" {
+@test "the lock is in the URL's database of the server that the sentinels name, in whatever order, and status and list look there" {
 	local backwards
 	backwards=redis+sentinel://$(tr , '\n' <<<"$SENTINELS" | tac | paste -sd ,)/$SERVICE/3
 	run -3 rlock run -u "$RLOCK_URL/3" a -- sh -c '
 		rlock run -n -u "$0" a -- redis-cli -s "$SERVER_SOCKET" -n 3 hvals a
 		exit 3' "$backwards"
 	assert_output 2
-	all_nodes_are_empty
-}
-
-@test "status and list look at the master that the sentinels name" {
+	no_keys
 	rlock lock --owner ci --lease 60s a
 	run -0 rlock status --json a
 	assert_output --partial "\"server\":\"redis://127.0.0.1:$(port_of 1)/0\""
@@ -128,91 +124,12 @@ is_answered() {
 	assert_output ''
 }
 
-# ---- sentinels that are dead, or know less than others ----
-
-@test "a lock is renewed and released with one sentinel of three" {
-	in_background rlock run -t 2s --connect-timeout 0.3s a -- until_let_go
-	wait_until 5 is_held a
-	freeze_sentinels 1 3
-	stays 3 is_running "$PID"
-	let_go
-	ended_with 0 "$PID"
-	all_nodes_are_empty
-}
-
-@test "a grant needs half of the sentinels that are named, and those that do not answer delay none" {
-	freeze_sentinels 1
-	took_less 4 rlock run a -- true
-	took_less 4 rlock run -u "redis+sentinel://$(cut -d , -f 1-2 <<<"$SENTINELS")/$SERVICE" a -- true
-	freeze_sentinels 3
-	run -69 rlock run -n --connect-timeout 0.4s a -- touch begun
-	assert_one_line '^rlock: a: 1 of 3 sentinels has answered: a grant needs the majority of them(: .*)?$'
-	freeze_sentinels 2
-	run -69 rlock run -n --connect-timeout 0.4s a -- touch begun
-	assert_one_line "^rlock: a: no sentinel names the master of $SERVICE: no answer from redis://127.0.0.1:[0-9]+/0 in time(: .*)?$"
-	assert [ ! -e begun ]
-	all_nodes_are_empty
-}
-
-@test "sentinels that come back within the wait time are queried once more" {
-	freeze_sentinels 1 2 3
-	in_background rlock run -w 20s --connect-timeout 0.4s a -- touch entered
-	stays 1 is_running "$PID"
-	thaw_sentinels
-	ended_with 0 "$PID"
-	assert [ -e entered ]
-}
-
-@test "the answer of the latest configuration counts" {
-	tell_of_failover 2 "$(port_of 2)"
-	freeze_sentinels 3
-	run -0 rlock run a -- ask_redis "$(socket_of 2)" exists a
-	assert_output 1
-}
-
-# ---- what is wrong ----
-
-# refused STATUS URL TEXT
-refused() {
-	run "-$1" rlock run -u "$2" a -- touch begun
-	assert_one_line "^rlock: a: $3\$"
-	assert [ ! -e begun ]
-}
-
-@test "a service that the sentinels do not know, and a server in the place of a sentinel or a sentinel in its: 78" {
-	local none="no sentinel names the master of"
-	refused 78 "redis+sentinel://$SENTINELS/other" "$none other: redis://127.0.0.1:[0-9]+/0 knows no service of that name"
-	refused 78 "redis+sentinel://127.0.0.1:$(port_of 1)/$SERVICE" \
-		"$none $SERVICE: redis://127.0.0.1:$(port_of 1)/0 is no sentinel: sentinels listen on port 26379 by default"
-	refused 78 "redis://${SENTINELS%%,*}" \
-		'denied by the server: it runs no scripts: is it a sentinel\? Its URL is redis\+sentinel://HOST:PORT/SERVICE: ERR unknown command .*'
-}
-
-@test "a sentinel, or a master, that cannot be reached is named: 69" {
-	choose_port
-	refused 69 "redis+sentinel://127.0.0.1:$PORT/$SERVICE" \
-		"no sentinel names the master of $SERVICE: cannot reach redis://127.0.0.1:$PORT/0: Connection refused"
-	name_master "$PORT"
-	refused 69 "$RLOCK_URL" "cannot reach redis://127.0.0.1:$PORT/0: Connection refused(: the server is from RLOCK_URL)?"
-}
-
-@test "sentinels that name a replica: 69, and a failover is told" {
-	on 2 redis replicaof 127.0.0.1 "$(port_of 1)"
-	name_master "$(port_of 2)"
-	refused 69 "$RLOCK_URL" 'its sentinels name a master that is a replica: a failover is under way'
-	on 2 redis replicaof no one
-}
-
-# ---- a NAT ----
-
 @test "sentinel-map leads to the server where the sentinels' address is not ours" {
 	name_master 6379 192.0.2.1
 	run -0 rlock run --sentinel-map "192.0.2.2:6379=127.0.0.1:1,192.0.2.1:6379=127.0.0.1:$(port_of 2)" a -- \
 		ask_redis "$(socket_of 2)" exists a
 	assert_output 1
 }
-
-# ---- logins ----
 
 @test "sentinels have a login of their own, which the configuration file has for its URL alone" {
 	local denied="no sentinel names the master of $SERVICE: denied by redis://127.0.0.1:[0-9]+/0: the sentinels' user is given by --sentinel-user, and their password by --sentinel-password-file"
@@ -235,6 +152,67 @@ refused() {
 	run -77 rlock run a -- true
 }
 
+# ---- what is wrong ----
+
+@test "what names no master is told: 78; what cannot be reached: 69; and a master that is a replica: 69" {
+	local none="no sentinel names the master of"
+	refused 78 "redis+sentinel://$SENTINELS/other" "$none other: redis://127.0.0.1:[0-9]+/0 knows no service of that name"
+	refused 78 "redis+sentinel://127.0.0.1:$(port_of 1)/$SERVICE" \
+		"$none $SERVICE: redis://127.0.0.1:$(port_of 1)/0 is no sentinel: sentinels listen on port 26379 by default"
+	refused 78 "redis://${SENTINELS%%,*}" \
+		'denied by the server: it runs no scripts: is it a sentinel\? Its URL is redis\+sentinel://HOST:PORT/SERVICE: ERR unknown command .*'
+	choose_port
+	refused 69 "redis+sentinel://127.0.0.1:$PORT/$SERVICE" "$none $SERVICE: cannot reach redis://127.0.0.1:$PORT/0: Connection refused"
+	name_master "$PORT"
+	refused 69 "$RLOCK_URL" "cannot reach redis://127.0.0.1:$PORT/0: Connection refused(: the server is from RLOCK_URL)?"
+	on 2 redis replicaof 127.0.0.1 "$(port_of 1)"
+	name_master "$(port_of 2)"
+	refused 69 "$RLOCK_URL" 'its sentinels name a master that is a replica: a failover is under way'
+	on 2 redis replicaof no one
+}
+
+# ---- sentinels that are dead, or know less than others ----
+
+@test "a grant needs half of the sentinels that are named; those that do not answer delay none, and are queried within the wait time" {
+	freeze_sentinels 1
+	took_less 4 rlock run a -- true
+	took_less 4 rlock run -u "redis+sentinel://$(cut -d , -f 1-2 <<<"$SENTINELS")/$SERVICE" a -- true
+	freeze_sentinels 3
+	run -69 rlock run -n --connect-timeout 0.4s a -- touch begun
+	assert_one_line '^rlock: a: 1 of 3 sentinels has answered: a grant needs the majority of them(: .*)?$'
+	freeze_sentinels 2
+	run -69 rlock run -n --connect-timeout 0.4s a -- touch begun
+	assert_one_line "^rlock: a: no sentinel names the master of $SERVICE: no answer from redis://127.0.0.1:[0-9]+/0 in time(: .*)?$"
+	assert [ ! -e begun ]
+	in_background rlock run -w 20s --connect-timeout 0.4s a -- touch entered
+	stays 1 is_running "$PID"
+	thaw_sentinels
+	ended_with 0
+	assert [ -e entered ]
+}
+
+@test "the answer of the latest configuration counts" {
+	tell_of_failover 2 "$(port_of 2)"
+	freeze_sentinels 3
+	run -0 rlock run a -- ask_redis "$(socket_of 2)" exists a
+	assert_output 1
+}
+
+@test "a lock is renewed with one sentinel of three, outlasts that all are gone for less than its lease, and no longer" {
+	in_background rlock run -t 6s --connect-timeout 0.3s a -- until_let_go
+	wait_until 5 is_held a
+	freeze_sentinels 1 3
+	# A renewal is due by now.
+	stays 2.5 is_running "$PID"
+	wait_until 5 is_renewed a 6000
+	freeze_sentinels 2
+	stays 2.5 is_running "$PID"
+	thaw_sentinels
+	wait_until 8 is_renewed a 6000
+	freeze_sentinels 1 2 3
+	ended_with 76
+}
+
 # ---- another master meanwhile ----
 
 @test "no command begins on a grant of a server that is master no more" {
@@ -247,48 +225,43 @@ refused() {
 	let_pass 1.1
 	redis del a >/dev/null
 	redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
-	ended_with 75 "$PID"
+	ended_with 75
 	assert [ ! -e begun ]
 }
 
-@test "a waiter notices another master within seconds, however long the lease at the old one" {
-	held_by_stranger a
+@test "a failover: a lock is held on at the new master, a waiter notices it within seconds, and gets the lock there" {
+	local holder
+	on 2 redis replicaof 127.0.0.1 "$(port_of 1)"
+	in_background rlock run -t 6s a -- until_let_go
+	holder=$PID
+	wait_until 10 on 2 is_held a
 	in_background rlock run -w 60s a -- touch entered
 	wait_until 5 has_waiters a
+	on 2 redis replicaof no one
 	name_master "$(port_of 2)"
-	wait_until 9 file_exists entered
-	ended_with 0 "$PID"
+	wait_until 9 on 2 has_waiters a
+	wait_until 5 on 2 is_renewed a 6000
+	assert [ ! -e entered ]
+	let_go
+	ended_with 0 "$holder"
+	ended_with 0
+	assert [ -e entered ]
+	on 2 no_keys
 }
 
-@test "a lock that the new master does not know is lost, and the command is stopped" {
-	in_background sh -c 'exec rlock run -t 3s a -- sh -c "echo \$\$ >inner; exec until_let_go" 2>said'
-	wait_until 5 is_held a
+@test "a lock that the new master does not know is lost, and the command is stopped; a release that only the old one got is none" {
+	listen_to rlock run -t 3s a -- sh -c 'echo $$ >inner; exec until_let_go'
 	wait_until 5 [ -s inner ]
 	name_master "$(port_of 2)"
-	ended_with 76 "$PID"
+	ended_with 76
 	is_gone "$(<inner)"
-	assert_regex "$(<said)" '^rlock: a: lock lost at .*: it expired or was deleted on the server: terminating the command: before you run it again, look at what is half done$'
-}
-
-@test "a release that only a former master got is none" {
-	in_background rlock run -t 20s a -- until_let_go
-	wait_until 5 is_held a
+	said_once '^rlock: a: lock lost at .*: it expired or was deleted on the server: terminating the command: '
+	in_background rlock run -t 20s b -- until_let_go
+	wait_until 5 on 2 is_held b
 	let_pass 1.1
-	name_master "$(port_of 2)"
+	name_master "$(port_of 1)"
 	let_go
-	ended_with 76 "$PID"
-}
-
-@test "a holder outlasts sentinels that are gone for less than its lease, and no others" {
-	in_background rlock run -t 6s --connect-timeout 0.3s a -- until_let_go
-	wait_until 5 is_held a
-	freeze_sentinels 1 2 3
-	# A renewal is due by now.
-	stays 2.5 is_running "$PID"
-	thaw_sentinels
-	wait_until 8 on 1 is_renewed a 6000
-	freeze_sentinels 1 2 3
-	ended_with 76 "$PID"
+	ended_with 76
 }
 
 # ---- TLS ----
