@@ -1,15 +1,15 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# A server that is frozen, or gone, and back; and locks that get lost. What a server refuses is in faults_refused.bats, what the
-# network does in faults_network.bats.
+# A server that is frozen, gone and back, busy, full, or a replica; a network that cuts, delays and spoils what passes, and loses
+# requests and replies; locks that get lost, and keys that are none. Each request of each command with each fault of the network
+# is tried by tests/chaos/network.bats.
 
-# knowing_end sets end.
+# knowing_end sets end, and `run` stderr.
 # shellcheck disable=SC2154
 
 load ../lib/usual
 load ../lib/own_servers
 load ../lib/proxying
-load ../lib/faults
 
 setup_file() { start_warm_server run; }
 
@@ -23,7 +23,31 @@ unfreeze() {
 	kill -s CONT "$SERVER_PID"
 }
 
-# ---- frozen ----
+# hold_and_listen NAME [OPTION...]: as hold_in_background, messages in the file "said".
+hold_and_listen() {
+	listen_to rlock run "${@:2}" "$1" -- until_let_go
+	wait_until 5 is_above "$PID" until_let_go
+}
+
+# wait_for_lock NAME [OPTION...]: a waiter, messages in the file "said", which makes the file "ran"
+# once it has the lock. Sets PID. Returns when it waits.
+wait_for_lock() {
+	listen_to rlock run "${@:2}" "$1" -- touch ran
+	wait_until 5 has_waiters "$1"
+}
+
+# ends_well PID...: let_go, and all end with 0, without a word, and leave nothing.
+end_well() {
+	local pid
+	let_go
+	for pid; do
+		ended_with 0 "$pid"
+	done
+	said_nothing
+	wait_until 5 no_keys
+}
+
+# ---- while a lock is held ----
 
 @test "a frozen server: all of the command's processes are gone before the lease ends" {
 	hold_with_family a -t 5s
@@ -38,56 +62,144 @@ unfreeze() {
 	nothing_runs
 }
 
-@test "a lock is held on while its server is frozen over a renewal, but not for long" {
+@test "a lock is held on while its server is frozen over a renewal, says BUSY, or gets full, but not for long" {
+	own_server --lua-time-limit 50
 	hold_and_listen a -t 6s
+	local holder=$PID
 	wait_until 8 is_renewed a 6000
 	freeze
 	let_pass 2.4
 	unfreeze
 	wait_until 8 is_renewed a 6000
-	let_go
-	ended_with 0
-	said_nothing
-	no_keys
+	# A server of the tests comes before all others, which would get no processor meanwhile.
+	chrt --other --pid 0 "$SERVER_PID" 2>/dev/null || :
+	in_background ask_redis "$SERVER_SOCKET" eval 'while true do end' 0
+	wait_until 10 says_busy
+	stays 2.2 is_running "$holder"
+	redis_says OK script kill
+	wait_until 5 is_renewed a 6000
+	redis config set maxmemory 1
+	wait_until 5 ttl_is_below a 5000
+	wait_until 5 is_renewed a 6000
+	end_well "$holder"
 }
 
-@test "a release that cannot be delivered is a warning, and the command's status stands" {
-	own_server
-	in_background sh -c 'exec "$@" 2>said' sh rlock run -t 6s a -- sh -c 'until_let_go; exit 7'
-	wait_until 5 is_held a
-	freeze
-	let_go
-	took_less 9 ended_with 7
-	said_once '^rlock: a: release failed: '
-	unfreeze
-	wait_until 8 no_keys
+says_busy() {
+	redis ping 2>&1 | grep -q BUSY
 }
 
-@test "a waiter's time runs out though the server is frozen: 69" {
-	own_server
-	# At its end the waiter asks the server again.
-	hold_in_background a -t 3s
-	wait_for_lock a -w 5s
-	freeze
-	took_less 12 ended_with 69
-	said_once '^rlock: a: '
+@test "a lock is held on, and waited for, when connections are cut, and the server loses its scripts" {
+	start_prompt_proxy
+	hold_in_background a -t 2s
+	local holder=$PID
+	wait_for_lock a
+	for _ in 1 2 3; do
+		proxy cut
+		redis script flush
+		stays 0.9 is_held a
+		wait_until 5 has_waiters a
+	done
+	redis script flush
+	end_well "$holder" "$PID"
+	[ -e ran ]
+}
+
+@test "a lock is lost that is deleted, or whose server comes back empty or is a replica: the command is stopped, 76" {
+	local how why
+	while read -r how why; do
+		own_server
+		rm -f family
+		hold_with_family a -t 3s
+		wait_until 5 is_renewed a 3000
+		case $how in
+		deleted) redis del a ;;
+		empty) kill_server && own_server ;;
+		replica) redis replicaof 127.0.0.1 1 ;;
+		esac
+		# Within a third of the lease, and what that takes; a replica can be none any more until the lease ends.
+		[ "$how" = replica ] || within 3 is_gone "$(family_member leader)"
+		took_less 10 ended_with 76
+		family_is_gone
+		said_once "^rlock: a: lock lost at .*$why.*: terminating the command: "
+		kill_server
+	done <<-'END'
+		deleted it expired or was deleted on the server
+		empty it expired or was deleted on the server
+		replica READONLY
+	END
+}
+
+@test "a lock that another owner acquired meanwhile, for more or less time than ours, is not touched" {
+	local ms
+	for ms in 60000 5000; do
+		hold_and_listen a -t 6s
+		redis del a
+		redis hset a somebody 1
+		redis pexpire a $ms
+		ended_with 76
+		said_once '^rlock: a: lock lost at '
+		[ "$(redis pttl a)" -le "$ms" ]
+		# The shorter one may be over by now.
+		[ "$ms" = 5000 ] || assert_equal "$(redis hgetall a)" $'somebody\n1'
+		redis del a
+	done
+	hold_and_listen a
+	redis del a
+	let_go
+	ended_with 76
+	said_once '^rlock: a: lock lost before the command ended'
+}
+
+# lose_while_logging ARG...: the lock is lost while the command notes what signals it gets, and that is said.
+lose_while_logging() {
+	rm -f signals let-go
+	listen_to rlock run -t 3s "$@" a -- log_signals
+	wait_until 5 file_says signals ready
+	redis del a
+	wait_until 10 said_once '^rlock: a: lock lost at '
+}
+
+@test "with --on-lost term the command gets SIGTERM, or what --signal says, and nothing worse; with ignore it runs on: 76" {
+	lose_while_logging --on-lost term --grace 100ms
+	wait_until 6 file_says signals TERM
+	stays 1 is_running "$PID"
+	let_go
+	ended_with 76
+	[ "$(grep -c TERM signals)" = 1 ]
+	lose_while_logging --on-lost term --signal USR1
+	wait_until 6 file_says signals USR1
+	said_once '^rlock: a: lock lost at .*: the command was sent SIGUSR1: '
+	let_go
+	ended_with 76
+	refute grep -q TERM signals
+	lose_while_logging --on-lost ignore -q
+	stays 1 is_running "$PID"
+	let_go
+	ended_with 76
+	has_lines signals 1
+}
+
+# ---- to acquire, to wait, and to release ----
+
+@test "a server that is down at the start: 69 at once, or when the wait time that was given is over, within which it can come up" {
+	local start took
+	export RLOCK_URL=unix://$BATS_TEST_TMPDIR/server/redis.sock
+	took_less 4 run -69 rlock run a -- touch ran
+	assert_one_line "$BATS_TEST_TMPDIR/server/redis.sock"
+	start=$(now_ms)
+	run -69 rlock run -w 1s a -- touch ran
+	took=$(($(now_ms) - start))
+	((took >= 900 && took < 10000)) || fail "took $took ms"
 	[ ! -e ran ]
+	in_background rlock run -w 10s a -- touch ran
+	let_pass 0.3
+	is_running "$PID"
+	own_server
+	took_less 15 ended_with 0
+	[ -e ran ]
 }
 
-# ---- gone, and back ----
-
-@test "a server that comes back empty: the lock is lost, the command stopped" {
-	own_server
-	hold_with_family a -t 1s
-	kill_server
-	own_server
-	took_less 10 ended_with 76
-	family_is_gone
-	said_once '^rlock: a: lock lost at '
-	no_keys
-}
-
-@test "a waiter survives a restart of its server, and gets the lock" {
+@test "a waiter survives a restart of its server, and gets the lock; its time is over though the server is frozen: 69" {
 	own_server
 	hold_in_background a -t 30s
 	wait_for_lock a
@@ -97,6 +209,58 @@ unfreeze() {
 	own_server
 	wait_until 5 file_exists ran
 	ended_with 0
+	rm ran
+	# At its end the waiter asks the server again.
+	hold_in_background b -t 3s
+	wait_for_lock b -w 5s
+	freeze
+	took_less 12 ended_with 69
+	said_once '^rlock: b: '
+	[ ! -e ran ]
+}
+
+@test "a waiter that was in a black hole, or whose SUBSCRIBE had no reply, gets the lock behind it" {
+	local holder
+	hold_in_background a
+	holder=$PID
+	start_prompt_proxy
+	proxy drop-reply SUBSCRIBE
+	wait_for_lock a
+	faults_happened
+	proxy blackhole on
+	let_go
+	ended_with 0 "$holder"
+	let_pass 0.5
+	proxy blackhole off
+	proxy cut
+	took_less 15 ended_with 0
+	[ -e ran ]
+	wait_until 5 no_keys
+}
+
+@test "a connection without an answer ends at --connect-timeout, and replies that take half of the lease are too slow: 69" {
+	start_prompt_proxy
+	proxy blackhole on
+	took_less 6 run -69 rlock run --connect-timeout 500ms a -- touch ran
+	[ "${#lines[@]}" -eq 1 ]
+	proxy blackhole off
+	proxy delay 500
+	run -69 rlock run -n -t 1s a -- touch ran
+	assert_output --partial 'answers too slowly for this lease: give a longer one'
+	[ ! -e ran ]
+	wait_until 5 no_keys
+}
+
+@test "a release that cannot be delivered is a warning, and the command's status stands" {
+	own_server
+	listen_to rlock run -t 6s a -- sh -c 'until_let_go; exit 7'
+	wait_until 5 is_held a
+	freeze
+	let_go
+	took_less 9 ended_with 7
+	said_once '^rlock: a: release failed: '
+	unfreeze
+	wait_until 8 no_keys
 }
 
 @test "a lock without a command that was renewed is released after an outage that its first lease does not outlast" {
@@ -116,99 +280,227 @@ unfreeze() {
 	wait_until 5 is_free a
 }
 
-@test "a server that is down at the start: 69 at once, or when the wait time that was given is over" {
-	local start took
-	took_less 4 run -69 rlock run -u redis://127.0.0.1:1 a -- touch ran
-	assert_output --partial '127.0.0.1:1'
-	[ "${#lines[@]}" -eq 1 ]
-	start=$(now_ms)
-	run -69 rlock run -w 1s -u "unix://$BATS_TEST_TMPDIR/nobody.sock" a -- touch ran
-	took=$(($(now_ms) - start))
-	((took >= 900 && took < 10000)) || fail "took $took ms"
-	assert_output --partial "$BATS_TEST_TMPDIR/nobody.sock"
-	[ "${#lines[@]}" -eq 1 ]
-	[ ! -e ran ]
+# ---- requests and replies that get lost ----
+
+# run_counted [OPTION...]: a command under the lock "a" runs once, with one hold, its status stands, and nothing is left.
+run_counted() {
+	run -7 --separate-stderr rlock run "$@" a -- sh -c 'echo >>ran; ask_redis "$SERVER_SOCKET" hvals a; exit 7'
+	assert_equal "$output|$stderr" '1|'
+	has_lines ran 1
+	no_keys
+	faults_happened
+	rm ran
 }
 
-@test "a server that comes up within the wait time is used" {
-	export RLOCK_URL=unix://$BATS_TEST_TMPDIR/server/redis.sock
-	in_background rlock run -w 10s a -- touch ran
-	let_pass 0.3
-	is_running "$PID"
-	own_server
-	took_less 15 ended_with 0
-	[ -e ran ]
+@test "an acquire or a release that gets lost, or its reply: the command runs once, its status stands, and nothing is left" {
+	local fault
+	start_prompt_proxy
+	for fault in "drop-reply $ACQUIRE" "cut-before $ACQUIRE" "drop-reply $ACQUIRE 3" "drop-reply $RELEASE 3" "cut-before $RELEASE"; do
+		# shellcheck disable=SC2086
+		proxy $fault
+		run_counted -w 10s
+	done
+	# Without a wait time, too.
+	proxy drop-reply "$ACQUIRE"
+	run_counted -n
+	proxy drop-reply "$ACQUIRE" 1000
+	run -69 rlock run -w 300ms -t 1s a -- touch ran
+	[ "${#lines[@]}" -eq 1 ]
+	[ ! -e ran ]
+	wait_until 5 no_keys
+}
+
+@test "garbage instead of a reply: no lock and one line, or the command's status, and nothing is left after the lease" {
+	start_prompt_proxy
+	proxy garbage "$ACQUIRE" 1000
+	run rlock run -t 1s -w 300ms a -- touch ran
+	assert_between 1 "$status" 127
+	assert_one_line '^rlock: a: '
+	[ ! -e ran ]
+	proxy pass
+	is_free_after_lease a 1000
+	proxy garbage "$RELEASE" 1000
+	run -7 rlock run -t 1s a -- sh -c 'exit 7'
+	[ "${#lines[@]}" -eq 1 ] || fail "$output"
+	proxy pass
+	is_free_after_lease a 1000
+}
+
+@test "the replies to three renewals are lost: the lock stays held, by one hold" {
+	start_prompt_proxy
+	hold_and_listen a -t 2s
+	proxy drop-reply "$RENEW" 3
+	wait_until 5 faults_happened
+	wait_until 5 is_renewed a 2000
+	[ "$(hold_count a)" = 1 ]
+	end_well "$PID"
+}
+
+@test "of a command in another one of the same owner, with replies lost, each hold is counted a single time" {
+	export CONTROL=$BATS_TEST_TMPDIR/control ACQUIRE RELEASE
+	start_prompt_proxy
+	run -0 rlock run a -- sh -c '
+		ask_redis "$CONTROL" drop-reply "$ACQUIRE" 2
+		ask_redis "$CONTROL" drop-reply "$RELEASE" 2
+		rlock run a -- ask_redis "$SERVER_SOCKET" hvals a
+		ask_redis "$SERVER_SOCKET" hvals a
+		ask_redis "$CONTROL" state'
+	assert_output --regexp $'^ok\nok\n2\n1\n.* rules=0$'
 	no_keys
 }
 
-# ---- lost ----
-
-@test "a lock that was deleted on the server: the command is stopped within a third of the lease, 76" {
-	hold_with_family a -t 6s
-	wait_until 5 is_renewed a 6000
-	before_renewal "$PID" knowing_end redis del a
-	within 5 is_gone "$(family_member leader)"
-	watch_family 7
-	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
-	ended_with 76
-	said_once '^rlock: a: lock lost at .*: terminating the command: before you run it again, look at what is half done$'
-	# What lists the holds has the same time to live as the lock had.
-	wait_until 8 no_keys
+has_no_renewers() {
+	[ -z "$(renewers)" ]
 }
 
-@test "a lock that another owner acquired meanwhile, for more or less time than ours, is not touched" {
-	local ms
-	for ms in 60000 5000; do
-		hold_and_listen a -t 6s
-		redis del a
-		redis hset a somebody 1
-		redis pexpire a $ms
-		ended_with 76
-		said_once '^rlock: a: lock lost at '
-		[ "$(redis pttl a)" -le "$ms" ]
-		# The shorter one may be over by now.
-		[ "$ms" = 5000 ] || assert_equal "$(redis hgetall a)" $'somebody\n1'
+# lock_behind_proxy [OPTION...]: a process holds "a"; sets PID.
+lock_behind_proxy() {
+	start_prompt_proxy
+	in_background bash -c 'rlock lock "$@" --pid $$ a && touch locked && until_let_go' bash "$@"
+	wait_until 5 file_exists locked
+}
+
+@test "a signal that comes while unlock releases the lock ends it only after that" {
+	lock_behind_proxy
+	proxy blackhole on up
+	in_background rlock unlock --connect-timeout 30s --pid "$PID" a
+	# Its renewer gone, the lock would last to the end of its lease.
+	wait_until 5 has_no_renewers
+	kill -s TERM "$PID"
+	proxy cut
+	proxy blackhole off
+	wait_until 5 no_keys
+	wait_until 5 is_gone "$PID"
+}
+
+@test "unlock of a lock that expired without its renewer never says that all was well, whatever gets lost" {
+	lock_behind_proxy -t 1s
+	kill -KILL "$(renewers)"
+	wait_until 5 no_keys
+	proxy cut-before "$RELEASE"
+	run -69 rlock unlock --pid "$PID" a
+	faults_happened
+	run -76 rlock unlock --pid "$PID" a
+	assert_one_line '^rlock: a: .*lost.*$'
+}
+
+# proxy_counts WHAT: connections, requests, replies, dropped or writes_up.
+proxy_counts() {
+	proxy count | tr ' ' '\n' | sed -n "s/^$1=//p"
+}
+
+@test "an undisturbed run makes two round trips, also with user, password and database" {
+	own_server
+	rlock run -u "unix://$SERVER_SOCKET?db=2" warm -- true
+	redis acl setuser somebody on '>secret' '~*' '&*' +@all
+	start_prompt_proxy tcp:127.0.0.1:0
+	for url in "redis://127.0.0.1:$PROXY_PORT" "redis://somebody:secret@127.0.0.1:$PROXY_PORT/2"; do
+		proxy reset-count
+		run -0 rlock run -u "$url" --note there a -- true
+		assert_equal "$(proxy_counts writes_up)" 2
+		assert_equal "$(proxy_counts connections)" 1
+	done
+}
+
+# ---- what a server refuses ----
+
+@test "a server that is full grants no lock, and says so, and releases one of two holds of an owner" {
+	own_server
+	redis config set maxmemory 1
+	run -69 rlock run a -- touch ran
+	assert_one_line '^rlock: a: .*memory'
+	[ ! -e ran ]
+	no_keys
+	redis config set maxmemory 0
+	run -0 rlock run a -- sh -c '
+		rlock run a -- ask_redis "$SERVER_SOCKET" config set maxmemory 1
+		ask_redis "$SERVER_SOCKET" hvals a'
+	assert_output $'OK\n1'
+	no_keys
+}
+
+@test "a key that is a string, a list, a set or a read/write lock is refused and left alone: 78" {
+	local command before
+	for command in 'set a value' 'rpush a value' 'sadd a value' 'hset a mode read somebody 1'; do
+		# shellcheck disable=SC2086
+		redis $command
+		before=$(redis dump a)
+		run -78 rlock run a -- touch ran
+		assert_one_line '^rlock: a: '
+		[ "$(redis dump a)" = "$before" ]
+		redis_says -1 pttl a
+		redis_says 1 dbsize
+		[ ! -e ran ]
 		redis del a
 	done
 }
 
-@test "a lock that was lost just before the command ended: 76" {
-	hold_and_listen a
+@test "a replica is refused with 69 and its name, whether the lock is free, held, or no lock" {
+	local verb command
+	own_server
+	for command in 'ping' 'hset a somebody:1 1' 'set a value'; do
+		redis replicaof no one
+		redis del a
+		# shellcheck disable=SC2086
+		redis $command
+		redis replicaof 127.0.0.1 1
+		for verb in run rlock; do
+			run -69 rlock "$verb" -w 100ms a -- touch ran
+			assert_output "rlock: a: $RLOCK_URL?db=0 is a replica: it can grant no lock: name its master, or its sentinels: READONLY You can't write against a read only replica."
+		done
+	done
+	# One that has lost its master, and does not say what it knows.
+	redis config set replica-serve-stale-data no
+	run -69 rlock run a -- touch ran
+	assert_one_line "^rlock: a: .* is a replica: it can grant no lock"
+	[ ! -e ran ]
+}
+
+@test "a server that is a replica for a while is waited for, and gives the lock when it is none any more" {
+	own_server
+	redis hset a somebody:1 1
+	listen_to rlock run -v a -- touch ran
+	wait_until 5 has_waiters a
+	redis replicaof 127.0.0.1 1
+	redis publish 'redisson_lock__channel:{a}' 0
+	wait_until 15 grep -q ' is a replica' said
+	redis replicaof no one
 	redis del a
-	let_go
-	ended_with 76
-	said_once '^rlock: a: lock lost before the command ended'
+	ended_with 0
+	file_exists ran
 }
 
-# lose_while_logging ARG...: the lock is lost while the command notes what signals it gets, and that is said.
-lose_while_logging() {
-	in_background sh -c 'exec "$@" 2>said' sh rlock run -t 3s "$@" a -- log_signals
-	wait_until 5 file_says signals ready
-	redis del a
-	wait_until 10 said_once '^rlock: a: lock lost at '
+# start_closing WORDS COMMANDS: a server on PORT that says WORDS to each client as soon as it comes, +OK to each of so many
+# commands, and closes then.
+start_closing() {
+	choose_port
+	in_background python3 -IS -c '
+import socket, sys
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+while True:
+    stream = listener.accept()[0]
+    stream.sendall(sys.argv[2].encode())
+    if not sys.argv[2]:
+        stream.recv(10000)
+        stream.sendall(b"+OK\r\n" * int(sys.argv[3]))
+    stream.close()
+' "$PORT" "$@"
+	wait_until 5 is_listened_on "$PORT"
 }
 
-@test "with --on-lost term the command gets SIGTERM, or what --signal says, and nothing worse" {
-	lose_while_logging --on-lost term --grace 100ms
-	wait_until 6 file_says signals TERM
-	stays 1 is_running "$PID"
-	let_go
-	ended_with 76
-	[ "$(grep -c TERM signals)" = 1 ]
-	rm signals let-go
-	lose_while_logging --on-lost term --signal USR1
-	wait_until 6 file_says signals USR1
-	said_once '^rlock: a: lock lost at .*: the command was sent SIGUSR1: '
-	let_go
-	ended_with 76
-	refute grep -q TERM signals
-}
-
-@test "with --on-lost ignore the command runs on, and 76 says that the lock was lost, whether --quiet or not" {
-	lose_while_logging --on-lost ignore -q
-	stays 1 is_running "$PID"
-	let_go
-	ended_with 76
-	said_once '^rlock: a: lock lost at '
-	has_lines signals 1
+@test "a server that closes a new connection is quoted, or told of with the command at which it did" {
+	local words commands login text
+	while IFS='|' read -r words commands login text; do
+		start_closing "${words:+$words$'\r\n'}" "$commands"
+		run -69 rlock run -n --connect-timeout 1s -u "redis://${login}127.0.0.1:$PORT" a -- touch begun
+		assert_one_line "^rlock: a: ${text/PLACE/cannot reach redis://127.0.0.1:$PORT/0: the server closed the connection}$"
+		assert [ ! -e begun ]
+	done <<-'END'
+		-ERR max number of clients reached|0||denied by the server: raise its maxclients: a waiter takes two, a holder one: ERR max number of clients reached
+		-ERR max number of clients reached|0|:secret@|denied by the server: raise its maxclients: a waiter takes two, a holder one: ERR max number of clients reached
+		-ERR the proxy is going down|0||PLACE: ERR the proxy is going down
+		|0||PLACE at CLIENT SETNAME: if this is a TLS port, its URL begins with rediss://
+		|1|:secret@|PLACE at CLIENT SETNAME
+		|1||PLACE at EVALSHA
+	END
 }
