@@ -310,22 +310,6 @@ run_counted() {
 	wait_until 5 no_keys
 }
 
-@test "garbage instead of a reply: no lock and one line, or the command's status, and nothing is left after the lease" {
-	start_prompt_proxy
-	proxy garbage "$ACQUIRE" 1000
-	run rlock run -t 1s -w 300ms a -- touch ran
-	assert_between 1 "$status" 127
-	assert_one_line '^rlock: a: '
-	[ ! -e ran ]
-	proxy pass
-	is_free_after_lease a 1000
-	proxy garbage "$RELEASE" 1000
-	run -7 rlock run -t 1s a -- sh -c 'exit 7'
-	[ "${#lines[@]}" -eq 1 ] || fail "$output"
-	proxy pass
-	is_free_after_lease a 1000
-}
-
 @test "the replies to three renewals are lost: the lock stays held, by one hold" {
 	start_prompt_proxy
 	hold_and_listen a -t 2s
@@ -454,20 +438,6 @@ proxy_counts() {
 	run -69 rlock run a -- touch ran
 	assert_one_line "^rlock: a: .* is a replica: it can grant no lock"
 	[ ! -e ran ]
-}
-
-@test "a server that is a replica for a while is waited for, and gives the lock when it is none any more" {
-	own_server
-	redis hset a somebody:1 1
-	listen_to rlock run -v a -- touch ran
-	wait_until 5 has_waiters a
-	redis replicaof 127.0.0.1 1
-	redis publish 'redisson_lock__channel:{a}' 0
-	wait_until 15 grep -q ' is a replica' said
-	redis replicaof no one
-	redis del a
-	ended_with 0
-	file_exists ran
 }
 
 # start_closing WORDS COMMANDS: a server on PORT that says WORDS to each client as soon as it comes, +OK to each of so many

@@ -8,7 +8,6 @@
 # shellcheck disable=SC2034,SC2154
 
 load ../lib/usual
-load ../lib/proxying
 load ../lib/agreeing
 
 # From 4 on for take_servers.
@@ -156,23 +155,6 @@ names_all_servers() {
 
 # ---- passwords ----
 
-# hides_passwords PID: the command line of rlock, which is there, shows none.
-hides_passwords() {
-	local line
-	line=$(tr '\0' ' ' <"/proc/$1/cmdline") && [[ $line = *rlock*127.0.0.1:2* && $line != *s3cr3t* && $line != *w0rd* ]]
-}
-
-@test "the passwords of all URLs are hidden in the list of processes, and in messages" {
-	need_own_command_line
-	VIA[1]=redis://:s3cr3t@127.0.0.1:1
-	VIA[2]=redis://ci:w0rd@127.0.0.1:2
-	in_background rlock run -w 20s -u "redis://127.0.0.1:3 $(urls_of 1)" --url="$(urls_of 2)" a -- true
-	wait_until 5 hides_passwords "$PID"
-	use_servers 1 2
-	run -69 rlock run -v a -- true
-	refute_output --regexp 's3cr3t|w0rd'
-}
-
 @test "a password file and REDISCLI_AUTH are for each server whose URL has none, and no URL's password is told" {
 	local address
 	take_servers 3
@@ -241,30 +223,6 @@ hides_passwords() {
 	thaw_server 2
 	ended_with 0
 	[ -e ran ]
-	wait_until 5 on_each no_keys
-}
-
-faults_happened_at() {
-	proxy_to "$1" state | grep -q 'rules=0'
-}
-
-@test "replies to the acquire are lost, of two servers: the command runs once; all of one server: 69; and nothing is left" {
-	start_proxy_to 1
-	start_proxy_to 3
-	proxy_to 1 drop-reply "$ACQUIRE"
-	proxy_to 3 drop-reply "$ACQUIRE" 3
-	run -7 rlock run -w 10s a -- sh -c "$runs_once"
-	assert_output $'1\n1\n1'
-	has_lines ran 1
-	on_each no_keys
-	faults_happened_at 1
-	faults_happened_at 3
-	proxy_to 3 drop-reply "$ACQUIRE" 1000
-	run -69 rlock run -w 300ms -t 1s a -- touch begun
-	assert_one_line '^rlock: a: '
-	[ ! -e begun ]
-	on 1 no_keys
-	on 2 no_keys
 	wait_until 5 on_each no_keys
 }
 

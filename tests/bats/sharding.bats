@@ -12,14 +12,14 @@ setup_file() { start_server_at_port; }
 setup() {
 	directory_setup
 	start_second_server
-	in_background "$BATS_TEST_DIRNAME/../bin/sharding" "$BATS_TEST_TMPDIR/proxy.sock" "$SERVER_SOCKET" "$OTHER"
+	in_background sharding "$BATS_TEST_TMPDIR/proxy.sock" "$SERVER_SOCKET" "$OTHER"
 	wait_until 10 file_exists "$BATS_TEST_TMPDIR/proxy.sock"
 	export RLOCK_URL=unix://$BATS_TEST_TMPDIR/proxy.sock
 }
 
 teardown() { common_teardown; }
 
-@test "several names on different servers of a proxy are not acquired, by a verb of any kind" {
+@test "several names on different servers of a proxy are not acquired, by a verb of any kind; those on one server are" {
 	local verb
 	for verb in run read; do
 		run -78 rlock "$verb" a d -- touch ran
@@ -32,9 +32,7 @@ teardown() { common_teardown; }
 	assert_equal "$(ask_redis "$OTHER" mget a d | tr '\n' ' ')" '2 2 '
 	no_keys
 	assert [ ! -e ran ]
-}
-
-@test "several names on one server of a proxy are acquired, and so is one name" {
+	ask_redis "$OTHER" flushall
 	run -0 rlock run a c -- sh -c 'ask_redis "$OTHER" exists a c'
 	assert_output 2
 	run -0 rlock run d -- sh -c 'ask_redis "$SERVER_SOCKET" exists d'
@@ -63,27 +61,26 @@ teardown() { common_teardown; }
 	refute_output --partial sharding
 }
 
-@test "a waiter tries again within a second where the server has no SUBSCRIBE, which -v says once" {
-	local verb more
-	local -A holder=([read]=write)
-	for verb in run read sem; do
-		rm -f let-go
-		more=()
-		[ "$verb" != sem ] || more=(--permits 1)
-		in_background rlock "${holder[$verb]:-$verb}" "${more[@]}" d -- until_let_go
-		wait_until 5 is_above "$PID" until_let_go
-		in_background rlock "$verb" "${more[@]}" -v -w 60s d -- touch "ran-$verb" 2>"waited-$verb"
-		wait_until 10 has_tried 3 "waited-$verb"
-		assert [ ! -e "ran-$verb" ]
-		let_go
-		ended_with 0
-		assert_equal "$(grep -c SUBSCRIBE "waited-$verb")" 1
-		assert grep -q 'it has no SUBSCRIBE, as a proxy: a waiter tries again within a second, each time$' "waited-$verb"
-		assert [ -e "ran-$verb" ]
-	done
+# has_tried COUNT: a verbose waiter has, at least so often.
+has_tried() {
+	[ "$(grep -c 'asking to acquire' said)" -ge "$1" ]
 }
 
-# has_tried COUNT FILE: a verbose waiter has, at least so often.
-has_tried() {
-	[ "$(grep -c 'asking to acquire' "$2")" -ge "$1" ]
+@test "a waiter tries again within a second where the server has no SUBSCRIBE, which -v says once" {
+	local words
+	for words in run read 'sem --permits 1'; do
+		rm -f let-go ran
+		# shellcheck disable=SC2086
+		in_background rlock ${words/read/write} d -- until_let_go
+		wait_until 5 is_above "$PID" until_let_go
+		# shellcheck disable=SC2086
+		listen_to rlock $words -v -w 60s d -- touch ran
+		wait_until 10 has_tried 3
+		assert [ ! -e ran ]
+		let_go
+		ended_with 0
+		assert [ -e ran ]
+		assert_equal "$(grep -c SUBSCRIBE said)" 1
+		assert grep -q 'it has no SUBSCRIBE, as a proxy: a waiter tries again within a second, each time$' said
+	done
 }

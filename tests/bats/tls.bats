@@ -43,20 +43,12 @@ refused() {
 	assert [ ! -e begun ]
 }
 
-# has_resumed COUNT: so many connections have resumed a session.
-has_resumed() {
-	[ "$(grep -c 'connected, TLSv1\.[23], resumed$' said)" -ge "$1" ]
-}
-
 # ---- what is trusted ----
 
 @test "locks over TLS are held while the command runs, and free after it; check says when the certificate ends" {
-	local verb
 	export RLOCK_URL="$RLOCK_URL?cacert=$CA"
-	for verb in run fair read write; do
-		run -0 rlock "$verb" a -- ask_redis "$SERVER_SOCKET" exists a
-		assert_output 1
-	done
+	run -0 rlock run a -- ask_redis "$SERVER_SOCKET" exists a
+	assert_output 1
 	run -0 bash -c 'rlock lock --owner ci -l 1m a && rlock renew --owner ci -l 1m a && rlock unlock --owner ci a'
 	no_keys
 	run -0 rlock check
@@ -90,58 +82,48 @@ has_resumed() {
 	assert_one_line '^rlock: .*rlock\.conf:[0-9]+: cacert is for TLS, and unix://.* has none: add url = rediss://HOST:6379$'
 }
 
-@test "a certificate of another authority, or for another address, is refused" {
-	refused 78 'the authority \(CA\) of its certificate is not trusted'
-	refused 78 "(the authority \(CA\) of its certificate is not trusted|its certificate is not valid)" \
-		--cacert "$CERTIFICATES/stranger.crt"
+@test "a certificate of another authority, for another name or address, expired or self-signed is refused, unless it is named" {
+	local certificate why options
+	while IFS=';' read -r certificate why options; do
+		[ "$certificate" = server ] || replace_server "$certificate"
+		# shellcheck disable=SC2086
+		refused 78 "$why" $options
+	done <<-END
+		server;the authority \(CA\) of its certificate is not trusted;
+		server;(the authority \(CA\) of its certificate is not trusted|its certificate is not valid);--cacert $CERTIFICATES/stranger.crt
+		expired;its certificate, or that of its authority, has expired;--cacert $CA
+		stranger;its certificate is self-signed;
+		other;its certificate is not for localhost: if it is for another name, give that by --sni;--cacert $CA
+		other;sni '\.example': not the name of a host;--cacert $CA --sni .example
+	END
+	run -0 rlock run -u "$RLOCK_URL?cacert=$CA&sni=redis.example" a -- true
+	# A dot at the end of a name is not looked for in the certificate.
+	run -0 trusted --sni redis.example. a -- true
+	replace_server stranger
+	run -0 rlock run --cacert "$CERTIFICATES/stranger.crt" a -- true
+	run -0 rlock run --insecure a -- true
+	assert_output ''
+	replace_server server
 	run -78 rlock run -u "rediss://127.0.0.2:$PORT" --cacert "$CA" a -- touch begun
 	assert_one_line 'its certificate has no IP entry for 127\.0\.0\.2: '
 	assert [ ! -e begun ]
 }
 
-@test "a certificate that is signed by itself is refused, and accepted where it is named, or with --insecure" {
-	replace_server stranger
-	refused 78 'its certificate is self-signed'
-	run -0 rlock run --cacert "$CERTIFICATES/stranger.crt" a -- true
-	run -0 rlock run --insecure a -- true
-	assert_output ''
-}
-
-@test "an expired certificate is refused" {
-	replace_server expired
-	refused 78 'its certificate, or that of its authority, has expired' --cacert "$CA"
-}
-
-@test "a certificate for another name is refused, and accepted where that is given as --sni" {
-	replace_server other
-	refused 78 'its certificate is not for localhost: if it is for another name, give that by --sni' --cacert "$CA"
-	run -0 trusted --sni redis.example a -- true
-	run -0 rlock run -u "$RLOCK_URL?cacert=$CA&sni=redis.example" a -- true
-	# A dot at the end of a name is not looked for in the certificate.
-	run -0 trusted --sni redis.example. a -- true
-	refused 78 "sni '\.example': not the name of a host" --cacert "$CA" --sni .example
-}
-
-@test "the password is not sent to a server that is refused" {
-	local secret=swordfish
-	redis config set requirepass "$secret" >/dev/null
-	REDISCLI_AUTH=$secret redis-cli -s "$SERVER_SOCKET" acl log reset >/dev/null
-	run -78 env REDISCLI_AUTH=wrong rlock run a -- true
-	run -0 env REDISCLI_AUTH=$secret redis-cli -s "$SERVER_SOCKET" acl log
-	assert_output ''
-	run -0 env REDISCLI_AUTH=$secret rlock run --cacert "$CA" a -- true
-	REDISCLI_AUTH=$secret redis-cli -s "$SERVER_SOCKET" config set requirepass '' >/dev/null
-}
-
-# Redis ends the connection of a stranger that sends a long request, in one write with why.
-@test "a password that is wrong or missing is told as such, whenever the server ends the connection" {
+@test "the password is not sent to a server that is refused, and told as such when it is wrong or missing" {
+	export REDISCLI_AUTH=swordfish
 	redis config set requirepass swordfish >/dev/null
+	redis acl log reset >/dev/null
+	run -78 env REDISCLI_AUTH=wrong rlock run a -- true
+	run -0 redis acl log
+	assert_output ''
+	run -0 trusted a -- true
+	# Redis ends the connection of a stranger that sends a long request, in one write with why.
 	for _ in {1..5}; do
-		run -77 trusted a -- touch begun
+		run -77 env -u REDISCLI_AUTH rlock run --cacert "$CA" a -- touch begun
 		run -77 env REDISCLI_AUTH=wrong rlock run --cacert "$CA" a -- touch begun
 	done
-	REDISCLI_AUTH=swordfish redis-cli -s "$SERVER_SOCKET" config set requirepass '' >/dev/null
 	assert [ ! -e begun ]
+	redis config set requirepass '' >/dev/null
 }
 
 # ---- versions, ports ----
@@ -206,28 +188,35 @@ while True:
 }
 
 @test "files that cannot be used are told of, each in one line, and a key with a passphrase is not asked for" {
-	local client=$CERTIFICATES/client
+	local client=$CERTIFICATES/client options text
 	echo nonsense >nonsense
-	cp "$client.key" open.key
-	openssl pkey -aes256 -passout pass:x -in "$client.key" -out locked.key
-	chmod 600 nonsense locked.key
+	cp "$client.crt" cert
+	cp "$client.key" key
+	cp key open.key
+	openssl pkey -aes256 -passout pass:x -in key -out locked.key
+	chmod 600 nonsense locked.key key
 	chmod 644 open.key
 	mkdir empty
-	refused 78 "cacert 'missing': No such file or directory" --cacert missing
-	refused 78 "cacert 'nonsense': " --cacert nonsense
-	refused 78 "cacertdir 'missing': No such file or directory" --cacertdir missing
-	refused 78 "cacertdir 'empty': no file in it has the name of its hash" --cacertdir empty
-	set -- --cacert "$CA"
-	refused 78 "cert 'missing': No such file or directory" "$@" --cert missing --key "$client.key"
-	refused 78 "cert 'nonsense': " "$@" --cert nonsense
-	refused 78 "cert '.*client\.crt': there is no key in it: give its key by --key" "$@" --cert "$client.crt"
-	refused 78 "key '.*client\.key': there is no certificate for it: give that by --cert" "$@" --key "$client.key"
-	set -- --cacert "$CA" --cert "$client.crt"
-	refused 78 "key 'missing': No such file or directory" "$@" --key missing
-	refused 78 "key 'nonsense': it has no private key without a passphrase" "$@" --key nonsense
-	refused 78 "key '.*other\.key': it is not the key of the certificate" "$@" --key "$CERTIFICATES/other.key"
-	refused 78 "key 'open\.key': any user can read or write this key, its mode is 0644: give it mode 600" "$@" --key open.key
-	run -78 timeout 60 setsid rlock run "$@" --key locked.key a -- true
+	cp "$CA" ca
+	cp "$CERTIFICATES/other.key" .
+	while IFS='|' read -r options text; do
+		# shellcheck disable=SC2086
+		refused 78 "$text" $options
+	done <<-'END'
+		--cacert missing|cacert 'missing': No such file or directory
+		--cacert nonsense|cacert 'nonsense':
+		--cacertdir missing|cacertdir 'missing': No such file or directory
+		--cacertdir empty|cacertdir 'empty': no file in it has the name of its hash
+		--cacert ca --cert missing --key key|cert 'missing': No such file or directory
+		--cacert ca --cert nonsense --key key|cert 'nonsense':
+		--cacert ca --cert cert|cert 'cert': there is no key in it: give its key by --key
+		--cacert ca --key key|key 'key': there is no certificate for it: give that by --cert
+		--cacert ca --cert cert --key missing|key 'missing': No such file or directory
+		--cacert ca --cert cert --key nonsense|key 'nonsense': it has no private key without a passphrase
+		--cacert ca --cert cert --key other.key|key 'other\.key': it is not the key of the certificate
+		--cacert ca --cert cert --key open.key|key 'open\.key': any user can read or write this key, its mode is 0644: give it mode 600
+	END
+	run -78 timeout 60 setsid rlock run --cacert ca --cert cert --key locked.key a -- true
 	assert_one_line "key 'locked\.key': it has no private key without a passphrase"
 	# At once, also where no server answers.
 	run -78 rlock run -u rediss://does-not-exist.invalid --cacert nowhere -w 30s a -- true
@@ -254,20 +243,8 @@ while True:
 	ended_with 0
 }
 
-@test "the second connection resumes the session of the first" {
-	in_background sh -c 'exec rlock run --cacert "$0" a -- until_let_go' "$CA"
-	wait_until 5 is_held a
-	in_background sh -c 'exec rlock run -v --cacert "$0" -w 20s a -- true 2>said' "$CA"
-	wait_until 5 has_resumed 1
-	# Of a session whose connection has been closed, too.
-	redis client kill type pubsub >/dev/null
-	wait_until 5 has_resumed 2
-	let_go
-	ended_with 0
-}
-
 @test "a server that restarts during a hold, with another certificate, is not taken for the old one" {
-	in_background sh -c 'exec rlock run --cacert "$0" -t 4s a -- until_let_go 2>said' "$CA"
+	listen_to rlock run --cacert "$CA" -t 4s a -- until_let_go
 	wait_until 5 is_held a
 	local port=$PORT
 	stop_server
@@ -277,15 +254,10 @@ while True:
 	grep -q 'lock lost at .*self-signed' said
 }
 
-@test "a call without TLS does not load OpenSSL" {
+@test "a call without TLS does not load OpenSSL, and without OpenSSL a URL for TLS is refused with its name" {
+	local library
 	run -0 rlock run -u "unix://$SERVER_SOCKET" a -- sh -c 'cat /proc/$PPID/maps'
 	refute_output --partial libssl
-	run -0 trusted a -- sh -c 'cat /proc/$PPID/maps'
-	[ -n "$TESTS_UNDER" ] || assert_output --partial libssl
-}
-
-@test "without OpenSSL a URL for TLS is refused with its name" {
-	local library
 	unshare -m true 2>/dev/null || skip 'a library cannot be hidden here'
 	library=$(ldconfig -p | sed -n 's/.*libssl\.so\.[0-9.]* .*=> //p' | head -n 1)
 	assert [ -n "$library" ]
