@@ -28,7 +28,7 @@ hold_at_its_node() {
 	wait_until 5 at_node_of "$2" is_held "$2"
 }
 
-@test "names in different slots are locked together, by every verb, each at its node, and entered again" {
+@test "names in different slots are locked together, by every verb, each at its node, and re-entered" {
 	local verb name
 	[ "$(node_of a)$(node_of b)" != "$(node_of b)$(node_of c)" ]
 	for verb in run fair rlock wlock; do

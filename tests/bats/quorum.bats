@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# One lock on several servers of which some need not agree: acquired, waited for, re-entered, held on and released while a minority
-# of them is gone, frozen, empty or refuses, lost with a majority, and never held by two; and which servers are too young to count.
-# What all of them must grant: servers.bats.
+# One lock on several servers of which some need not agree: acquired, waited for, re-entered, held on and released while a
+# minority of them is gone, frozen, empty or refuses, lost with a majority, and never held by two; and which servers are too young
+# to count. What all of them must grant: servers.bats.
 
 # VIA is servers.bash's.
 # shellcheck disable=SC2034,SC2154
@@ -183,18 +183,23 @@ waits_for_none() {
 	on_each no_keys
 }
 
-@test "all servers can be restarted one after the other while a lock is held, and no other gets it" {
-	local number
+@test "all servers can be restarted one after the other while locks are held, have them again, and no other gets one" {
+	local number name
 	take_servers 3
-	hold_on_each a -t 2s
+	listen_to rlock wlock -t 2s a b -- until_let_go
+	wait_until 5 on_each is_held b
 	for number in "${SERVERS[@]}"; do
 		crash_server "$number"
-		run -75 rlock run -n -t 2s a -- touch ran
+		run -75 rlock wlock -n -t 2s a -- touch ran
 		revive_server "$number"
-		run -75 rlock run -n -t 1s a -- touch ran
+		run -75 rlock wlock -n -t 1s a -- touch ran
 		wait_until 5 on "$number" is_held a
+		for name in a b; do
+			same_on_all hgetall $name
+			same_on_all hkeys "rlock_holds:{$name}"
+		done
 	done
-	run -75 rlock run -w 1s -t 1s a -- touch ran
+	run -75 rlock wlock -w 1s -t 1s a -- touch ran
 	[ ! -e ran ]
 	let_go
 	ended_with 0
@@ -287,23 +292,6 @@ crash_two() {
 		delete_on_two it expired or was deleted
 		crash_two not renewed for [0-9.]+m?s: .*1 of 3 servers
 	END
-}
-
-@test "a server that lost a lock has it again with the next renewal, and of several names" {
-	local name
-	listen_to rlock wlock -t 3s a b -- until_let_go
-	wait_until 5 on_each is_held b
-	on 2 redis flushall
-	wait_until 5 on 2 is_held a
-	for name in a b; do
-		same_on_all hgetall $name
-		same_on_all hkeys "rlock_holds:{$name}"
-	done
-	on 2 ttl_between 1 a 3000
-	let_go
-	ended_with 0
-	said_nothing
-	on_each no_keys
 }
 
 @test "a lock that a server lost is not acquired there again when another owner holds it now" {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# One lock on several servers that all must agree: what stands on each of them, who is kept out and woken, where passwords and
-# databases come from, and what happens when one of the servers is gone, frozen, or refuses. With a quorum smaller than all:
-# quorum.bats; which servers may be named together: unit/test_usage.c.
+# One lock on several servers that all must agree: what stands on each of them, which callers are kept out and woken, where
+# passwords and databases come from, and what happens when one of the servers is gone, frozen, or refuses. With a quorum smaller
+# than all: quorum.bats; which servers may be named together: unit/test_usage.c.
 
 # runs_once is agreeing.bash's, and VIA servers.bash's.
 # shellcheck disable=SC2034,SC2154
