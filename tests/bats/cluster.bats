@@ -80,7 +80,7 @@ name_at() {
 	choose_node_port
 	start_tls_server_on "$PORT" server --cluster-enabled yes --tls-cluster yes --tls-replication yes
 	BACKGROUND+=("$SERVER_PID")
-	redis cluster addslotsrange 0 16383 2>/dev/null | grep -q OK || redis cluster addslots {0..16383}
+	redis cluster addslots {0..16383}
 	wait_until 10 is_up
 	run -0 rlock run -u "rediss+cluster://localhost:$PORT?cacert=$CERTIFICATES/ca.crt" a -- true
 	run -78 rlock run -u "rediss+cluster://localhost:$PORT" a -- touch begun

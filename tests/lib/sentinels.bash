@@ -68,10 +68,10 @@ stop_sentinels() {
 	done
 }
 
-# name_master PORT [HOST [NUMBER...]]: these sentinels, or all three, name that server from now on, whatever it is.
+# name_master PORT [HOST]: all three sentinels name that server from now on, whatever it is.
 name_master() {
 	local number
-	for number in "${@:3}" $([ $# -gt 2 ] || echo 1 2 3); do
+	for number in 1 2 3; do
 		ask_sentinel "$number" sentinel remove "$SERVICE"
 		ask_sentinel "$number" sentinel monitor "$SERVICE" "${2:-127.0.0.1}" "$1" 2 && [ "$ANSWER" = OK ] || return
 	done
