@@ -3,19 +3,10 @@
 # which users it trusts in its runtime directory, and where a password is not to be seen.
 
 load ../lib/usual
-load ../lib/rights
-
-setup_file() { start_server_at_port; }
-
-setup() {
-	directory_setup
-	redis acl setuser ci on ">$SECRET" allkeys allchannels +@all >/dev/null
-	TCP_URL=$(url_of ci)
-}
 
 teardown() {
 	kill -CONT "$SERVER_PID" 2>/dev/null || :
-	REDISCLI_AUTH=$SECRET redis config set requirepass '' >/dev/null 2>&1
+	REDISCLI_AUTH=s3cr3t-w0rd redis config set requirepass '' >/dev/null 2>&1
 	end_private_server
 	watchful_teardown
 }
@@ -29,123 +20,43 @@ end_private_server() {
 
 # ---- how it was built ----
 
-# each_binary COMMAND [ARG...]: for what is installed and run or linked, when it is neither instrumented nor
-# wrapped.
-each_binary() {
-	local binary
+@test "program and library are hardened: their place in memory, their stacks, what is bound at the start, and no paths of their own" {
+	local binary option has pattern
 	[ -z "${TESTS_UNDER:-}" ] || skip "$TESTS_UNDER has flags of its own"
+	readelf -Wd "$RLOCK_BIN" | grep -E 'FLAGS_1.* PIE'
 	for binary in "$RLOCK_BIN" "${RLOCK_BIN%/*}"/librlock.so.?; do
-		assert file_exists "$binary"
-		"$@" "$binary" || fail "not so for $binary: $*"
+		while read -r option has pattern; do
+			echo "$binary: $pattern" >&2
+			run grep -cE -- "$pattern" <(readelf -W "$option" "$binary")
+			[ "$has" = yes ] || assert_output 0
+			[ "$has" = no ] || refute_output 0
+		done <<-'END'
+			-h yes Type: +DYN
+			-d no TEXTREL
+			-d yes FLAGS.* BIND_NOW
+			-l yes ^ *GNU_RELRO
+			-l yes ^ *GNU_STACK .* RW +0x
+			-l no ^ *[A-Z_]+ .* RWE +0x
+			-d no R(UN)?PATH
+			--dyn-syms yes UND __stack_chk_fail
+		END
+		# No C library but one has such functions, and no compiler without -O.
+		! readelf -WV "$RLOCK_BIN" | grep -q GLIBC || readelf -W --dyn-syms "$binary" | grep -E ' UND __v?snprintf_chk'
 	done
-}
-
-# has SECTIONS REGEXP FILE
-has() {
-	readelf -W "$1" "$3" 2>/dev/null | grep -E -- "$2"
-}
-
-has_not() {
-	! has "$@"
-}
-
-# calls REGEXP FILE: functions of the C library
-calls() {
-	nm -D --undefined-only "$2" | grep -E " U ($1)(@|$)"
-}
-
-@test "program and library are independent of their place in memory, and their tables of functions are bound at the start" {
-	each_binary has -h 'Type: +DYN '
-	has -d 'FLAGS_1.* PIE' "$RLOCK_BIN"
-	each_binary has_not -d TEXTREL
-	each_binary has -d 'FLAGS.* BIND_NOW'
-	each_binary has -l '^ *GNU_RELRO '
-	# Their stacks cannot be executed, and nothing can be both written and executed.
-	each_binary has -l '^ *GNU_STACK .* RW +0x'
-	each_binary has_not -l '^ *[A-Z_]+ .* RWE +0x'
-	# Libraries are looked for where the system has them.
-	each_binary has_not -d 'R(UN)?PATH'
-}
-
-@test "program and library guard their stack, and the C library's functions that fill memory" {
-	each_binary calls __stack_chk_fail
-	# No C library but one has them, and no compiler without -O.
-	has -V GLIBC "$RLOCK_BIN" >/dev/null || skip 'this C library has no such functions'
-	each_binary calls '__(snprintf|vsnprintf)_chk'
-	# Of what was allocated: only the highest level knows its size.
-	if cc_knows_level_3; then
-		each_binary calls '__(memcpy|mempcpy|explicit_bzero)_chk'
-	fi
-}
-
-cc_knows_level_3() {
-	"${CC:-cc}" -Werror -O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -include stdlib.h -S -o /dev/null -x c /dev/null
 }
 
 # ---- descriptors ----
 
-has_listener() {
-	[ -n "$(redis pubsub channels)" ]
-}
-
-# closes_at_exec FDINFO
-closes_at_exec() {
-	local flags
-	flags=$(sed -n 's/^flags:[[:space:]]*//p' "$1" 2>/dev/null) || return 0
-	[ -z "$flags" ] || ((flags & 02000000))
-}
-
-@test "every descriptor that rlock opens is closed by any exec, while it renews and while it waits" {
-	local holder waiter info pid
-	in_background rlock run -t 1s -u "$TCP_URL $TCP_URL/2" name -- until_let_go
-	holder=$PID
-	wait_until 5 is_held name
-	wait_until 5 has_renewer "$holder"
-	in_background rlock wlock -t 1s -u "$TCP_URL" name2 -- until_let_go
-	wait_until 5 is_held name2
-	in_background rlock fair -u "$TCP_URL" name -- true
-	waiter=$PID
-	wait_until 5 has_listener
-	for pid in "$holder" "$waiter" "$(renewer_of "$holder")" "$(renewer_of "$waiter")"; do
-		for info in "/proc/$pid/fdinfo"/*; do
-			# The streams that the caller gave it, or that stand for them.
-			[ "${info##*/}" -gt 2 ] || continue
-			is_the_callers "$pid" "${info##*/}" || closes_at_exec "$info" ||
-				fail "descriptor ${info##*/} of $pid: $(readlink "/proc/$pid/fd/${info##*/}")"
-		done
-	done
-	kill "$waiter"
-	let_go
-}
-
-# is_the_callers PID FD: this test has it too.
-is_the_callers() {
-	[ "$(readlink "/proc/$1/fd/$2")" = "$(readlink "/proc/$$/fd/$2")" ]
-}
-
 @test "the renewer of a command keeps none of the caller's descriptors" {
 	not_under_valgrind 'it has pipes of its own'
-	local renewer
-	in_background sh -c 'exec rlock run -t 1s name -- until_let_go 7<"$0" 8>mine' "$BATS_TEST_FILENAME"
-	wait_until 5 is_held name
-	wait_until 5 has_renewer "$PID"
-	renewer=$(renewer_of "$PID")
-	wait_until 5 has_no_streams "$renewer"
-	run -0 find "/proc/$renewer/fd" -type l -printf '%l\n'
-	refute_output --partial "$BATS_TEST_FILENAME"
-	refute_output --partial mine
-	refute_output --partial pipe:
-	let_go
-	wait "$PID"
+	in_background sh -c 'exec rlock run a -- until_let_go 7<"$0" 8>mine | cat' "$BATS_TEST_FILENAME"
+	wait_until 5 is_held a
+	wait_until 5 keeps_none "$(renewers)"
 }
 
-# has_no_streams PID: in the place of each is what can be neither read nor written, or nothing.
-has_no_streams() {
-	local fd stream
-	for fd in 0 1 2; do
-		stream=$(readlink "/proc/$1/fd/$fd") || continue
-		[ "$stream" = / ] || return
-	done
+keeps_none() {
+	run find "/proc/$1/fd" -type l -printf '%l\n'
+	[[ $output = *socket:* && $output != *pipe:* && $output != *mine* && $output != *"$BATS_TEST_FILENAME"* ]]
 }
 
 # ---- the runtime directory ----
@@ -212,10 +123,10 @@ doubtful() {
 # ---- passwords ----
 
 @test "neither REDISCLI_AUTH nor a password file is told of by what rlock says, sends or leaves" {
-	echo "$SECRET" >password
+	echo s3cr3t-w0rd >password
 	chmod 600 password
-	redis config set requirepass "$SECRET" >/dev/null
-	export REDISCLI_AUTH=$SECRET
+	redis config set requirepass s3cr3t-w0rd >/dev/null
+	export REDISCLI_AUTH=s3cr3t-w0rd
 	{
 		rlock lock -v --pid $$ a
 		env -u REDISCLI_AUTH rlock run -v --password-file password b -- \
@@ -226,5 +137,5 @@ doubtful() {
 		rlock unlock -v --pid $$ a
 	} >said 2>&1
 	assert [ "$(wc -l <said)" -gt 20 ]
-	run -1 grep -F "$SECRET" said
+	run -1 grep -F s3cr3t-w0rd said
 }

@@ -4,10 +4,7 @@
 # these with -v.
 
 load ../lib/usual
-
-teardown() { patient_teardown; }
-
-# ---- how it ends ----
+load ../lib/proxying
 
 @test "what the command ends with is what rlock ends with, without a word, and nothing stays locked" {
 	local status
@@ -20,93 +17,33 @@ teardown() { patient_teardown; }
 	no_keys
 }
 
-# What bash says of a child that a signal has ended, on one line; nothing of one that has exited.
-how_it_ended() {
-	LC_ALL=C bash -c '"$@"; :' bash "$@" 2>&1
-}
-
-@test "a signal that ended the command ends rlock too" {
-	run how_it_ended rlock run a -- sh -c 'kill -KILL $$'
-	assert_output --partial Killed
-	run how_it_ended rlock run a -- sh -c 'kill -TERM $$'
-	assert_output --partial Terminated
-}
-
-# ---- a command that cannot run ----
-
-@test "a command that is not there is told before the lock is taken" {
-	local before
+@test "a command that cannot run is told before the lock is acquired, with what is wrong about it" {
+	local before status command message
 	before=$(server_commands)
-	run -127 rlock run a -- no-such-command-anywhere
-	assert_equal $(($(server_commands) - before)) 1
-	assert_one_message
-	assert_output --partial "no-such-command-anywhere"
-	run -127 rlock run a -- "$BATS_TEST_TMPDIR/no/such/file"
-	assert_one_message
-	run -127 rlock run a -- ''
-	assert_output "rlock: a: '': command not found: no directory of PATH has it: give its path"
-	# Nor behind an entry of PATH that has none.
 	mkdir bin
-	touch bin/only-here
-	PATH=$PWD/bin:$PATH run -126 rlock run a -- only-here
-	assert_one_message
-	run -126 rlock run a -- /
-	assert_output 'rlock: a: cannot run /: it is a directory: name a program in it'
-	assert_equal $(($(server_commands) - before)) 2
-}
-
-@test "a file that may not be executed is told before the lock is taken" {
-	local before file=$BATS_TEST_TMPDIR/not-executable
-	echo '#!/bin/sh' >"$file"
-	before=$(server_commands)
-	run -126 rlock run a -- "$file"
-	assert_equal $(($(server_commands) - before)) 1
-	assert_output "rlock: a: cannot run $file: Permission denied: it is not executable: try: chmod +x $file"
-	# Found by PATH, after which other directories are searched.
-	PATH=${file%/*}:$PATH:/no/such run -126 rlock run a b -- not-executable
-	assert_output "rlock: a b: cannot run not-executable: Permission denied: it is not executable: try: chmod +x $file"
-}
-
-# script_for NAME INTERPRETER: an executable file with that first line.
-script_for() {
-	printf '#!%s\n' "$2" >"$BATS_TEST_TMPDIR/$1"
-	chmod +x "$BATS_TEST_TMPDIR/$1"
-}
-
-@test "a script whose interpreter is missing is told of it before the lock is taken" {
-	local before
-	before=$(server_commands)
-	script_for script ' /no/such/interpreter -x'
-	run -126 rlock run a -- "$BATS_TEST_TMPDIR/script"
-	assert_one_message
-	assert_output --partial "bad interpreter: '/no/such/interpreter' is not there"
-	PATH=$BATS_TEST_TMPDIR:$PATH run -126 rlock run a -- script
-	assert_output --partial "rlock: a: cannot run script: bad interpreter: '/no/such/interpreter'"
+	echo '#!/bin/sh' >bin/plain
+	echo '#! /no/such/interpreter -x' >bin/script
 	# As an editor of another system leaves it.
-	script_for script $'/bin/sh\r'
-	run -126 rlock run a -- "$BATS_TEST_TMPDIR/script"
-	assert_one_message
-	assert_output --partial "bad interpreter: '/bin/sh"
-	assert_equal $(($(server_commands) - before)) 1
-}
-
-@test "a command that was meant for a shell is shown with one" {
+	printf '#!/bin/sh\r\n' >bin/carriage-return
+	chmod +x bin/script bin/carriage-return
+	while IFS='|' read -r status command message; do
+		echo "$command" >&2
+		PATH=$PWD/bin:$PATH run "-$status" rlock run a -- "$command"
+		assert_one_line "^rlock: a: $message"
+	done <<-END
+		127|no-such-command|no-such-command: command not found: no directory of PATH has it: give its path\$
+		127|$PWD/no/such/file|.*$PWD/no/such/file
+		127||'': command not found
+		126|/|cannot run /: it is a directory: name a program in it\$
+		126|plain|cannot run plain: Permission denied: it is not executable: try: chmod \+x $PWD/bin/plain\$
+		126|$PWD/bin/plain|cannot run $PWD/bin/plain: Permission denied: it is not executable
+		126|script|cannot run script: bad interpreter: '/no/such/interpreter' is not there
+		126|bin/carriage-return|cannot run bin/carriage-return: bad interpreter: '/bin/sh
+	END
 	# No directory of commands has a cd then.
 	PATH=/no/such run -127 "$RLOCK_BIN" run -w 3s a -- cd /tmp
 	assert_output "rlock: a: cd: command not found: no shell reads COMMAND: try: rlock run -w 3s a -- sh -c 'cd /tmp'"
-	PATH=/no/such run -127 "$RLOCK_BIN" run a -- no-such-command
-	assert_output 'rlock: a: no-such-command: command not found: no directory of PATH has it: give its path'
-}
-
-# ---- what it costs the server ----
-
-@test "the scripts of an uncontended lock run twelve commands on the server" {
-	# From here on the server knows the scripts.
-	rlock run a -- true
-	redis config resetstat >/dev/null
-	rlock run a -- true
-	run -0 commands_in_scripts
-	((output <= 12)) || fail "$output commands"
+	assert_equal $(($(server_commands) - before)) 1
 }
 
 # ---- the lease ----
@@ -128,28 +65,39 @@ script_for() {
 	for ((i = 1; i < ${#left[@]}; i++)); do
 		((left[i] <= left[i - 1] || left[i - 1] < 1300 || left[i - 1] > 2100)) || ((++in_time))
 	done
-	assert [ "$in_time" -ge 1 ]
-	let_go
-	wait "$PID"
-	no_keys
+	((in_time >= 1))
 }
 
 @test "nothing renews a fixed lease, and the command is gone before it ends, with status 124 and one line" {
 	local -a left
-	local i
-	# It does not heed SIGTERM, and looks at what is left for as long as it lives.
+	# It ignores SIGTERM, and looks at what is left for as long as it lives.
 	run -124 rlock run -l 4s a -- sh -c 'trap "" TERM
 		exec redis-cli -s "$SERVER_SOCKET" -r 1000 -i 0.01 pttl a >left'
-	assert_one_message
-	assert_output --regexp '^rlock: a: .*lease'
+	assert_one_line '^rlock: a: .*lease'
 	no_keys
 	mapfile -t left <left
-	assert [ "${#left[@]}" -gt 20 ]
-	assert_between 1 "${left[0]}" 4000
-	for ((i = 1; i < ${#left[@]}; i++)); do
-		assert [ "${left[i]}" -le "${left[i - 1]}" ]
-	done
+	((${#left[@]} > 20))
 	assert_between 0 "${left[-1]}" 3000
+	assert_equal "$(sort -nr left)" "$(cat left)"
+}
+
+@test "a lock whose stream falls silent is renewed on another one" {
+	start_prompt_proxy
+	listen_to rlock run -t 3s --connect-timeout 1s a -- until_let_go
+	wait_until 5 is_renewed a 3000
+	has_connected 1
+	proxy silence
+	wait_until 5 has_connected 2
+	wait_until 5 is_renewed a 3000
+	let_go
+	ended_with 0
+	said_nothing
+	wait_until 5 no_keys
+}
+
+# has_connected COUNT: so many connections to the proxy there were.
+has_connected() {
+	proxy count | grep -q "^connections=$1 "
 }
 
 # wakes_up_between PID LEAST_S MOST_S: its timer, as the kernel shows it, is set to that time from now.
@@ -159,108 +107,87 @@ wakes_up_between() {
 	[ -n "$left_s" ] && ((left_s >= $2 && left_s <= $3))
 }
 
-# A thousandth of a day is 86 s.
 @test "a lease is counted on for a thousandth less than the server was told, as clocks run at different speeds" {
-	local most_s=$((86400 - 86))
 	# Of 50 minutes it is 3 s. That of a longer lease would be hidden: each hour its renewer looks at the lock's file.
-	rlock lock --pid $$ --lease 50m --grace 1ms mine
+	rlock lock --pid $$ --lease 50m --grace 1ms a
 	wait_until 10 wakes_up_between "$(renewers)" 2900 $((3000 - 4))
-	rlock unlock --pid $$ mine
-	# One that is renewed is counted in the same way (tests/unit/test_lease.c), but its renewal comes first.
-	hold_in_background name --lease 24h
-	wait_until 10 wakes_up_between "$(renewer_of "$PID")" 86000 $most_s
+	rlock unlock --pid $$ a
 }
 
 # ---- at least ----
 
-@test "a lock with a least time stays taken after the command, and rlock returns at once" {
-	local start
+@test "--at-least keeps the lock after the command, however that ended, and rlock returns at once" {
+	local start status options command
 	start=$(now_ms)
-	run -0 rlock run --at-least 60s a -- true
-	assert_output ''
+	while IFS='|' read -r status options command; do
+		echo "$command" >&2
+		# shellcheck disable=SC2086
+		run "-$status" rlock run --at-least 60s $options a b -- sh -c "$command"
+		assert_between 50000 "$(redis pttl a)" 60000
+		assert_between 50000 "$(redis pttl b)" 60000
+		run -75 rlock run -n a -- true
+		redis flushall
+	done <<-'END'
+		0||:
+		3||exit 3
+		137||kill -KILL $$
+		124|--max-run 100ms|exec until_let_go
+	END
 	assert_between 0 $(($(now_ms) - start)) 30000
-	assert_between 50000 "$(redis pttl a)" 60000
-	run -75 rlock run -n a -- true
-	# From when the locks were acquired, however long their lease.
-	run -0 rlock run -t 60s --at-least 20s b c -- sleep 0.6
-	assert_between 1 "$(redis pttl b)" 19400
-	assert_between 1 "$(redis pttl c)" 19400
+	# From when the lock was acquired, however long its lease.
+	rlock run -t 60s --at-least 20s a -- sleep 0.6
+	assert_between 1 "$(redis pttl a)" 19400
 }
 
-@test "a lock with a least time expires, and a waiter gets it then" {
+@test "a lock that --at-least keeps expires, and a waiter acquires it then; no longer than the command takes" {
 	local start
 	start=$(now_ms)
-	run -0 rlock run --at-least 700ms a -- true
-	run -0 rlock run -w 10s a -- true
-	assert_between 650 $(($(now_ms) - start)) 9000
-	no_keys
-}
-
-@test "a failed command does not cut the least time short" {
-	run -3 rlock run --at-least 30s a -- sh -c 'exit 3'
-	is_held a
-	run -137 rlock run --at-least 30s b -- sh -c 'kill -KILL $$'
-	is_held b
-	run -124 rlock run --at-least 30s --max-run 100ms c -- until_let_go
-	is_held c
-}
-
-@test "a command that takes longer than the least time releases the lock when it ends" {
-	run -0 rlock run --at-least 100ms a -- sleep 0.3
+	rlock run --at-least 700ms a -- true
+	run -0 rlock run -w 10s --at-least 100ms a -- sleep 0.3
+	assert_between 950 $(($(now_ms) - start)) 9000
 	no_keys
 }
 
 # ---- at most ----
 
-@test "a command that runs too long is stopped, with status 124 and one line" {
-	local start
-	start=$(now_ms)
-	run -124 rlock run --max-run 300ms a -- until_let_go
-	assert_between 300 $(($(now_ms) - start)) 30000
-	assert_one_message
-	assert_output --regexp '^rlock: a: .*300ms'
-	no_keys
-}
-
-@test "a command that hears SIGTERM can clean up with other commands until the grace time is over" {
-	run -124 rlock run --max-run 3s --grace 20s a -- sh -c '
-		trap "for i in 1 2 3 4 5; do sleep 0.05; echo \$? >>cleaned; done; exit 0" TERM
-		until_let_go & wait'
-	assert_equal "$(sort cleaned | uniq -c | tr -s " ")" ' 5 0'
-}
-
-@test "a command that ignores SIGTERM is killed after the grace time" {
+@test "a command that runs too long is terminated, with SIGKILL after the grace time, with status 124 and one line" {
 	local start
 	start=$(now_ms)
 	run -124 rlock run --max-run 3s --grace 400ms a -- sh -c 'trap "" TERM; exec until_let_go'
 	assert_between 3400 $(($(now_ms) - start)) 30000
-}
-
-@test "a stopped command is continued to take the signal of --signal" {
-	run -124 rlock run --max-run 3s --grace 20s --signal HUP a -- bash -c '
-		trap "touch heard; exit 0" HUP; kill -STOP $$; until_let_go & wait'
-	file_exists heard
-}
-
-@test "leftover processes of a command that was told to end get the signal of --signal" {
-	in_background rlock run --grace 20s --signal USR1 a -- sh -c 'log_signals & exec until_let_go'
-	wait_until 10 file_says signals ready
-	kill -TERM "$PID"
-	wait_until 10 file_says signals USR1
-	let_go
-	ended_with 143
-	refute grep -q TERM signals
-}
-
-@test "what a command leaves on purpose when it ends by itself runs on" {
-	local pid
-	run -0 rlock run a -- sh -c 'until_let_go >/dev/null 2>&1 3>&- & echo $!'
-	pid=$output
-	BACKGROUND+=("$pid")
+	assert_one_line '^rlock: a: the command ran for 3s'
 	no_keys
-	is_running "$pid"
-	let_go
-	wait_until 5 is_gone "$pid"
+}
+
+@test "a command can clean up with other commands until the grace time is over, and hears no second SIGTERM" {
+	run -124 rlock run --max-run 2s --grace 20s a -- sh -c '
+		trap "echo TERM >>cleaned; for i in 1 2 3 4 5; do sleep 0.1; echo \$? >>cleaned; done; exit 0" TERM
+		until_let_go & wait'
+	assert_equal "$(cat cleaned)" $'TERM\n0\n0\n0\n0\n0'
+}
+
+@test "a clean-up that takes longer than the lease keeps the lock, though the server is far away" {
+	start_prompt_proxy
+	# Longer than the pause between two looks at the processes that are to end.
+	proxy delay 230
+	listen_to rlock run -t 2s --max-run 1s --grace 30s a -- sh -c '
+		trap "sleep 2.2; touch cleaned; exit 0" TERM
+		until_let_go & wait'
+	wait_until 10 file_has said 'the command ran for 1s'
+	took_less 20 ended_with 124
+	[ -e cleaned ]
+	wait_until 5 no_keys
+}
+
+@test "a stopped command is continued to take the signal of --signal, and so do its other processes" {
+	run -124 rlock run --max-run 3s --grace 20s --signal HUP a -- bash -c '
+		trap "touch heard let-go; exit 0" HUP
+		log_signals &
+		until grep -qs ready signals; do sleep 0.02; done
+		kill -STOP $$
+		until_let_go & wait'
+	file_exists heard
+	assert_equal "$(grep -v CONT signals)" $'ready\nHUP'
 }
 
 # ---- what it says ----
@@ -271,9 +198,6 @@ ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9
 	run -0 rlock run -v nightly -- true
 	assert_line --regexp '^rlock: nightly: acquired after [0-9.]+s$'
 	assert_line --regexp '^rlock: nightly: released after [0-9.]+s$'
-	echo 'quiet = yes' >conf
-	run -0 rlock run --config conf -v nightly -- true
-	assert_line --regexp '^rlock: nightly: acquired after [0-9.]+s$'
 	run -0 rlock run -v --at-least 1m nightly -- true
 	assert_line --regexp "^rlock: nightly: the command has ended after [0-9.]+s: kept by --at-least until $ISO_8601$"
 }
