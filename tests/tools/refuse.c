@@ -1,165 +1,129 @@
 /*
- * An operating system that refuses: runs a command, and when it or one of its processes makes the N-th call of
- * some system calls, that call fails, without having been made. The kernel asks (seccomp's user notifications),
- * a supervisor of its own answers: nothing is traced, so that signals, parents and exit statuses are as ever.
+ * An operating system that refuses, or is slow: runs a command, and when it or one of its processes makes the N-th call of
+ * some system calls, that call fails, without having been made, or it takes its time. The kernel asks (seccomp's user
+ * notifications), a supervisor of its own answers: nothing is traced, so that signals, parents and exit statuses are as ever.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
-
-#include "supervised.h"
+#include <linux/filter.h>
+#include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const char usage[] =
-	"usage: refuse RECORD PROGRAM CALL[,CALL...] ERROR FIRST[+] COMMAND [ARG...]\n"
-	"The FIRST call of these fails with ERROR, a name as EMFILE; with a + that one and all behind it.\n"
-	"With STOP for an ERROR it is made, but by a process that has been stopped before, each process once; with KILL it is\n"
-	"not made, since the process has been killed, and its parent stands behind the line.\n"
-	"Only those count that are made by a process whose name begins with PROGRAM, and not by the\n"
-	"dynamic linker. RECORD gets a line for each of them: \"CALL NUMBER NAME PID\". Ends by 73\n"
-	"when the kernel can't do this.\n";
+	"usage: refuse RECORD PROGRAM CALL[,CALL...] HOW FIRST[+] COMMAND [ARG...]\n"
+	"The FIRST call of these fails with the error HOW, a name as EMFILE; with a + that one and all behind it. HOW may also be\n"
+	"  STOP  it is made, but by a process that has been stopped before, each process once\n"
+	"  KILL  it is not made, since the process has been killed, and its parent stands behind the line\n"
+	"  WAIT  it is made as soon as the file RECORD is not there (any more)\n"
+	"  HANG  if it opens an environment, that of process N, it is made as soon as there is no file N in the directory RECORD\n"
+	"Only those count that are made by a process whose name begins with PROGRAM, and not by the dynamic linker. RECORD\n"
+	"gets a line for each of them: \"CALL NUMBER NAME PID\"; where it has to wait the file that it waits for does: \"PID\". Ends\n"
+	"by 73 when the kernel can't do this.\n";
 
-#define CALLS_MAX SUPERVISED_CALLS_MAX
-/* Processes that are stopped. */
+#define CALLS_MAX 32
 #define STOPPED_MAX 64
+#define HELD_MAX 256
+#define LOOK_MS 10
+#define EXIT_CANNOT 73
+#define NOT_YET (-1)
+#define NEVER (-2)
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define NAMED(call)                                                                                \
+	{                                                                                          \
+		.name = #call, .number = SYS_##call                                                \
+	}
+#define ERROR(error)                                                                               \
+	{                                                                                          \
+		.name = #error, .number = (error)                                                  \
+	}
 
-struct call {
+/* getpid is the first call of a process that becomes the command. */
+#define CALLS(X)                                                                                   \
+	X(openat), X(clone), X(clone3), X(execve), X(socket), X(socketpair), X(connect), X(pipe2), \
+		X(dup), X(fcntl), X(sched_setscheduler), X(eventfd2), X(epoll_create1),            \
+		X(epoll_ctl), X(epoll_pwait), X(timerfd_create), X(timerfd_settime), X(signalfd4), \
+		X(pidfd_open), X(pidfd_send_signal), X(kill), X(kcmp), X(mmap), X(ppoll),          \
+		X(waitid), X(read), X(write), X(recvfrom), X(recvmsg), X(sendto), X(sendmsg),      \
+		X(exit_group), X(setpgid), X(getrandom), X(getdents64), X(setsid), X(prctl),       \
+		X(rt_sigprocmask), X(getpid)
+#define OLD_CALLS(X) X(open), X(fork), X(vfork), X(poll), X(pipe), X(mkdir), X(epoll_wait)
+#define ERRORS(X)                                                                                  \
+	X(EAGAIN), X(EINTR), X(EIO), X(EMFILE), X(ENFILE), X(ENOMEM), X(ENOSPC), X(EROFS),         \
+		X(ENOSYS), X(EPERM), X(EINVAL), X(ECONNREFUSED)
+
+struct named {
 	const char *name;
 	long number;
 };
-
-static const struct call known_calls[] = {
+static const struct named known_calls[] = {
 #ifdef SYS_open
-	{ "open", SYS_open },
-	{ "fork", SYS_fork },
-	{ "vfork", SYS_vfork },
-	{ "poll", SYS_poll },
-	{ "pipe", SYS_pipe },
-	{ "mkdir", SYS_mkdir },
-	{ "epoll_wait", SYS_epoll_wait },
+	OLD_CALLS(NAMED),
 #endif
-	{ "openat", SYS_openat },
-	{ "clone", SYS_clone },
-	{ "clone3", SYS_clone3 },
-	{ "execve", SYS_execve },
-	{ "socket", SYS_socket },
-	{ "socketpair", SYS_socketpair },
-	{ "connect", SYS_connect },
-	{ "pipe2", SYS_pipe2 },
-	{ "sched_setscheduler", SYS_sched_setscheduler },
-	{ "dup", SYS_dup },
-	{ "fcntl", SYS_fcntl },
-	{ "eventfd2", SYS_eventfd2 },
-	{ "epoll_create1", SYS_epoll_create1 },
-	{ "epoll_ctl", SYS_epoll_ctl },
-	{ "epoll_pwait", SYS_epoll_pwait },
-	{ "timerfd_create", SYS_timerfd_create },
-	{ "timerfd_settime", SYS_timerfd_settime },
-	{ "signalfd4", SYS_signalfd4 },
-	{ "pidfd_open", SYS_pidfd_open },
-	{ "pidfd_send_signal", SYS_pidfd_send_signal },
-	{ "kill", SYS_kill },
-	{ "kcmp", SYS_kcmp },
-	{ "mmap", SYS_mmap },
-	{ "ppoll", SYS_ppoll },
-	{ "waitid", SYS_waitid },
-	{ "read", SYS_read },
-	{ "write", SYS_write },
-	{ "recvfrom", SYS_recvfrom },
-	{ "recvmsg", SYS_recvmsg },
-	{ "sendto", SYS_sendto },
-	{ "sendmsg", SYS_sendmsg },
-	{ "exit_group", SYS_exit_group },
-	{ "setpgid", SYS_setpgid },
-	{ "getrandom", SYS_getrandom },
-	{ "getdents64", SYS_getdents64 },
-	{ "setsid", SYS_setsid },
-	{ "prctl", SYS_prctl },
-	{ "rt_sigprocmask", SYS_rt_sigprocmask },
-	/* The first call of a process that becomes the command. */
-	{ "getpid", SYS_getpid },
+	CALLS(NAMED)
+};
+static const struct named errors[] = { ERRORS(ERROR) };
+
+static const char *record, *program, *how;
+static const struct named *calls[CALLS_MAX];
+static size_t call_count;
+static long first;
+static bool is_for_good;
+
+/* A call that waits for a file to go. */
+struct held {
+	uint64_t id;
+	char file[PATH_MAX];
 };
 
-static const struct {
-	const char *name;
-	int number;
-} errors[] = {
-	{ "EAGAIN", EAGAIN }, { "EINTR", EINTR },   { "EIO", EIO },
-	{ "EMFILE", EMFILE }, { "ENFILE", ENFILE }, { "ENOMEM", ENOMEM },
-	{ "ENOSPC", ENOSPC }, { "EROFS", EROFS },   { "ENOSYS", ENOSYS },
-	{ "EPERM", EPERM },   { "EINVAL", EINVAL }, { "ECONNREFUSED", ECONNREFUSED },
-};
-
-struct wish {
-	const char *record, *program;
-	const struct call *calls[CALLS_MAX];
-	size_t call_count;
-	int error;  /* 0: a signal for the caller */
-	int signal; /* SIGSTOP or SIGKILL */
-	long first;
-	bool for_good;
-};
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-/* ---- what is wanted ---- */
-
-static bool add_call(struct wish *wish, const char *name, size_t len)
+static _Noreturn void cannot(const char *what)
 {
-	for (size_t i = 0; i < COUNT(known_calls); i++) {
-		if (strlen(known_calls[i].name) != len ||
-		    memcmp(known_calls[i].name, name, len) != 0)
-			continue;
-		if (wish->call_count == CALLS_MAX)
-			return false;
-		wish->calls[wish->call_count++] = &known_calls[i];
-		return true;
-	}
-	/* One that this machine has not: no program makes it. */
-	return true;
+	(void)fprintf(stderr, "refuse: %s: %s\n", what, strerror(errno));
+	exit(EXIT_CANNOT);
 }
 
-static bool read_wish(char **argv, struct wish *wish)
+static const struct named *find(const struct named *among, size_t count, const char *name)
 {
-	const char *calls = argv[3];
-	char *end;
-
-	wish->record = argv[1];
-	wish->program = argv[2];
-	while (*calls != '\0') {
-		size_t len = strcspn(calls, ",");
-
-		if (!add_call(wish, calls, len))
-			return false;
-		calls += len + (calls[len] == ',' ? 1 : 0);
-	}
-	for (size_t i = 0; i < COUNT(errors); i++)
-		if (strcmp(errors[i].name, argv[4]) == 0)
-			wish->error = errors[i].number;
-	if (strcmp(argv[4], "STOP") == 0)
-		wish->signal = SIGSTOP;
-	else if (strcmp(argv[4], "KILL") == 0)
-		wish->signal = SIGKILL;
-	wish->first = strtol(argv[5], &end, 10);
-	wish->for_good = *end == '+';
-	return wish->call_count > 0 && wish->first > 0 && (wish->error != 0 || wish->signal != 0);
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(among[i].name, name) == 0)
+			return &among[i];
+	return NULL;
 }
 
-/* ---- the supervisor ---- */
+/* ---- the caller ---- */
 
-static pid_t parent_of(pid_t pid)
+/* The first line of a file of that process. */
+static bool read_line(pid_t pid, const char *name, char line[512])
 {
-	char path[64], line[512] = "", *end;
-	int parent = 0;
-	FILE *stat;
+	char path[64];
+	FILE *file;
+	bool is_read;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	stat = fopen(path, "re");
-	if (stat != NULL && fgets(line, sizeof(line), stat) != NULL) {
-		end = strrchr(line, ')');
-		if (end != NULL)
-			parent = (int)strtol(end + sizeof(") S"), NULL, 10);
-	}
-	if (stat != NULL)
-		(void)fclose(stat);
-	return parent;
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	file = fopen(path, "re");
+	is_read = file != NULL && fgets(line, 512, file) != NULL;
+	if (file != NULL)
+		(void)fclose(file);
+	line[is_read ? strcspn(line, "\n") : 0] = '\0';
+	return is_read;
 }
 
 /* Before main() it is the linker's business to say what is wrong. */
@@ -183,21 +147,13 @@ static bool is_of_linker(pid_t pid, uint64_t address)
 	return is_linker;
 }
 
-static const char *call_name(const struct wish *wish, int number)
-{
-	for (size_t i = 0; i < wish->call_count; i++)
-		if (wish->calls[i]->number == number)
-			return wish->calls[i]->name;
-	return "?";
-}
-
 /* Looked for until the first call that is the program's own: by then all is loaded. */
-static bool counts(const struct wish *wish, const struct seccomp_notif *notif, char name[32])
+static bool counts(const struct seccomp_notif *notif, char name[512])
 {
 	static pid_t loaded;
 	pid_t pid = (pid_t)notif->pid;
 
-	if (!supervised_is_named(pid, wish->program, name))
+	if (!read_line(pid, "comm", name) || strncmp(name, program, strlen(program)) != 0)
 		return false;
 	if (pid != loaded && is_of_linker(pid, notif->data.instruction_pointer))
 		return false;
@@ -219,54 +175,224 @@ static bool was_stopped_before(pid_t pid)
 	return false;
 }
 
-static bool is_wished(const struct wish *wish, const struct seccomp_notif *notif, long *number,
-		      int record_fd)
-{
-	char name[32], line[128], parent[32] = "";
-	int len;
+/* ---- what becomes of a call ---- */
 
-	if (!counts(wish, notif, name))
+/* For which file it has to wait: the number of a process, in a directory, whose environment it opens. */
+static bool opens_hung(const struct seccomp_notif *notif, char *file)
+{
+	char path[64] = "", number[32];
+	struct iovec here = { path, sizeof(path) - 1 };
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
+	struct iovec there = { (void *)(uintptr_t)notif->data.args[1], sizeof(path) - 1 };
+	int len = 0;
+
+	/* It may be so near to the end of a page that less can be read. */
+	while (here.iov_len > 0 && process_vm_readv((pid_t)notif->pid, &here, 1, &there, 1, 0) < 0)
+		there.iov_len = here.iov_len = here.iov_len / 2;
+	if (sscanf(path, "/proc/%31[0-9]/environ%n", number, &len) != 1 || len == 0)
 		return false;
-	++*number;
-	if (*number != wish->first && !(wish->for_good && *number > wish->first))
-		return false;
-	if (wish->signal == SIGSTOP && was_stopped_before((pid_t)notif->pid))
-		return false;
-	if (wish->signal == SIGKILL)
-		(void)snprintf(parent, sizeof(parent), " %d", (int)parent_of((pid_t)notif->pid));
-	len = snprintf(line, sizeof(line), "%s %ld %s %d%s\n", call_name(wish, notif->data.nr),
-		       *number, name, (int)notif->pid, parent);
-	(void)!write(record_fd, line, (size_t)len);
-	if (wish->signal != 0)
-		(void)kill((pid_t)notif->pid, wish->signal);
+	(void)snprintf(file, PATH_MAX, "%s/%s", record, number);
 	return true;
 }
 
-static int decide(const void *wish_of, const struct seccomp_notif *notif)
+static const char *call_name(int number)
+{
+	for (size_t i = 0; i < call_count; i++)
+		if (calls[i]->number == number)
+			return calls[i]->name;
+	return "?";
+}
+
+static pid_t parent_of(pid_t pid)
+{
+	char stat[512];
+	const char *rest = read_line(pid, "stat", stat) ? strrchr(stat, ')') : NULL;
+
+	return rest == NULL ? 0 : (pid_t)strtol(rest + sizeof(") S"), NULL, 10);
+}
+
+/* Returns 0 for a call that is made, or the error with which it fails; or it waits, and out says for what. */
+static int decide(const struct seccomp_notif *notif, struct held *out)
 {
 	static int record_fd = -1;
 	static long number;
-	const struct wish *wish = wish_of;
+	const struct named *error = find(errors, COUNT(errors), how);
+	bool is_hang = strcmp(how, "HANG") == 0;
+	pid_t pid = (pid_t)notif->pid;
+	char name[512], parent[32] = "";
 
+	(void)snprintf(out->file, sizeof(out->file), "%s", record);
+	if ((is_hang && !opens_hung(notif, out->file)) || !counts(notif, name))
+		return 0;
+	number++;
+	if (number != first && !(is_for_good && number > first))
+		return 0;
+	if (is_hang || strcmp(how, "WAIT") == 0) {
+		int fd = open(out->file, O_WRONLY | O_APPEND | O_CLOEXEC);
+
+		if (fd < 0)
+			return 0;
+		(void)dprintf(fd, "%d\n", (int)pid);
+		(void)close(fd);
+		out->id = notif->id;
+		return 0;
+	}
+	if (strcmp(how, "STOP") == 0 && was_stopped_before(pid))
+		return 0;
 	if (record_fd < 0)
-		record_fd = open(wish->record, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-	return is_wished(wish, notif, &number, record_fd) ? -wish->error : CALL_IS_MADE;
+		record_fd = open(record, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	if (strcmp(how, "KILL") == 0)
+		(void)snprintf(parent, sizeof(parent), " %d", (int)parent_of(pid));
+	(void)dprintf(record_fd, "%s %ld %s %d%s\n", call_name(notif->data.nr), number, name,
+		      (int)pid, parent);
+	if (error != NULL)
+		return (int)error->number;
+	(void)kill(pid, strcmp(how, "STOP") == 0 ? SIGSTOP : SIGKILL);
+	return 0;
+}
+
+/* ---- the supervisor ---- */
+
+/* One that has been killed meanwhile takes no answer. */
+static void answer(int listener_fd, uint64_t id, int error)
+{
+	struct seccomp_notif_resp response = { .id = id, .error = -error };
+
+	if (error == 0)
+		response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+	(void)ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &response);
+}
+
+/* Until nothing is left that could ask. All that is run here waits for it, on a machine that is busy, too. */
+static void supervise(int listener_fd)
+{
+	static struct held held[HELD_MAX + 1];
+	struct pollfd listener = { listener_fd, POLLIN, 0 };
+	size_t count = 0;
+
+	(void)setpriority(PRIO_PROCESS, 0, -20);
+	for (;;) {
+		struct seccomp_notif notif = { 0 };
+		int error;
+
+		for (size_t i = count; i-- > 0;) {
+			if (access(held[i].file, F_OK) == 0)
+				continue;
+			answer(listener_fd, held[i].id, 0);
+			held[i] = held[--count];
+		}
+		if (poll(&listener, 1, count > 0 ? LOOK_MS : -1) <= 0)
+			continue;
+		if ((listener.revents & POLLIN) == 0)
+			return;
+		if (ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &notif) != 0)
+			continue;
+		held[count].id = 0;
+		error = decide(&notif, &held[count]);
+		if (count < HELD_MAX && held[count].id != 0)
+			count++;
+		else
+			answer(listener_fd, notif.id, error);
+	}
+}
+
+/* It shares the table of descriptors with the command-to-be, and so finds the listener in its own. */
+static _Noreturn void be_supervisor(atomic_int *listener)
+{
+	int listener_fd;
+
+	while (*listener == NOT_YET)
+		(void)syscall(SYS_futex, listener, FUTEX_WAIT, NOT_YET, NULL, NULL, 0);
+	listener_fd = *listener;
+	if (listener_fd == NEVER || unshare(CLONE_FILES) != 0)
+		_exit(0);
+	(void)setsid();
+	if (listener_fd > 0)
+		(void)syscall(SYS_close_range, 0U, (unsigned int)listener_fd - 1, 0U);
+	(void)syscall(SYS_close_range, (unsigned int)listener_fd + 1, ~0U, 0U);
+	supervise(listener_fd);
+	_exit(0);
+}
+
+/* An orphan: the command has no child that it has not started. */
+static void start_supervisor(atomic_int *listener)
+{
+	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
+
+	if (pid == 0) {
+		if (syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL) == 0)
+			be_supervisor(listener);
+		_exit(0);
+	}
+	if (pid < 0 || waitpid(pid, NULL, 0) < 0)
+		cannot("clone");
 }
 
 /* ---- the command ---- */
 
+static int ask_for_each_call(void)
+{
+	struct sock_filter filter[CALLS_MAX + 3];
+	struct sock_fprog code = { .filter = filter };
+	unsigned short at = 0;
+
+	filter[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+						    offsetof(struct seccomp_data, nr));
+	for (size_t i = 0; i < call_count; i++)
+		filter[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+							    (uint32_t)calls[i]->number,
+							    (uint8_t)(call_count - i), 0);
+	filter[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	filter[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF);
+	code.len = at;
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
+			    &code);
+}
+
+/* One that this machine has not is made by no program. */
+static void read_calls(char *names)
+{
+	for (char *name = strtok(names, ","); name != NULL; name = strtok(NULL, ",")) {
+		const struct named *call = find(known_calls, COUNT(known_calls), name);
+
+		if (call != NULL && call_count < CALLS_MAX)
+			calls[call_count++] = call;
+	}
+}
+
 int main(int argc, char **argv)
 {
-	struct wish wish = { 0 };
-	long numbers[CALLS_MAX];
+	atomic_int *listener;
+	char *end;
+	int fd;
 
-	if (argc < 7 || !read_wish(argv, &wish)) {
+	if (argc >= 7 && (find(errors, COUNT(errors), argv[4]) != NULL ||
+			  strstr("STOP KILL WAIT HANG", argv[4]) != NULL)) {
+		record = argv[1];
+		program = argv[2];
+		read_calls(argv[3]);
+		how = argv[4];
+		first = strtol(argv[5], &end, 10);
+		is_for_good = *end == '+';
+	}
+	if (call_count == 0 || first <= 0) {
 		(void)fputs(usage, stderr);
 		return 64;
 	}
-	for (size_t i = 0; i < wish.call_count; i++)
-		numbers[i] = wish.calls[i]->number;
-	run_supervised(
-		&(struct supervision){ "refuse", numbers, wish.call_count, &wish, decide, NULL },
-		argv + 6);
+	listener = mmap(NULL, sizeof(*listener), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			-1, 0);
+	if (listener == MAP_FAILED)
+		cannot("mmap");
+	*listener = NOT_YET;
+	start_supervisor(listener);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		cannot("prctl");
+	fd = ask_for_each_call();
+	*listener = fd < 0 ? NEVER : fd;
+	(void)syscall(SYS_futex, listener, FUTEX_WAKE, 1, NULL, NULL, 0);
+	if (fd < 0)
+		cannot("seccomp");
+	/* This process becomes the command. */
+	(void)execvp(argv[6], argv + 6);
+	cannot(argv[6]);
 }
