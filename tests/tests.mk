@@ -73,6 +73,11 @@ bench := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 $(tools) $(bench): $(BUILD)/%: $(BUILD)/tests/%.o
 	$(call step,LINK)$(CC) -pie $(TREE_LDFLAGS) -o $@ $^ $(PROGRAM_LIBS)
 
+# A command is known by its name.
+tools += $(BUILD)/tools/until_let_go
+$(BUILD)/tools/until_let_go: $(BUILD)/tools/inside
+	$(Q)ln -f $< $@
+
 # This one is a builtin of bash, too.
 tools += $(BUILD)/tools/ask_redis.so
 $(BUILD)/tools/ask_redis.so: $(BUILD)/tests/tools/ask_redis.o

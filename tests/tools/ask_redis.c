@@ -42,52 +42,37 @@ static void print(const redisReply *reply, FILE *out)
 /* These reports have the line ends that they want: redis-cli adds none. */
 static bool is_report(const char *const *command, int count)
 {
-	if (strcasecmp(command[0], "info") == 0)
-		return true;
-	return strcasecmp(command[0], "client") == 0 && count > 1 &&
-	       strcasecmp(command[1], "list") == 0;
+	return strcasecmp(command[0], "info") == 0 ||
+	       (strcasecmp(command[0], "client") == 0 && count > 1 &&
+		strcasecmp(command[1], "list") == 0);
 }
 
-/* As redis-cli does with a password in the environment. */
-static void log_in(redisContext *context, const char *password)
-{
-	if (password != NULL)
-		freeReplyObject(redisCommand(context, "AUTH %s", password));
-}
-
-/* A path has a slash in it, and a port of this machine none. */
-static redisContext *connect_to(const char *place)
-{
-	if (strchr(place, '/') != NULL)
-		return redisConnectUnix(place);
-	return redisConnect("127.0.0.1", (int)strtol(place, NULL, 10));
-}
-
-/* Returns an exit status. */
+/* As redis-cli does, with a password. A path has a slash in it, and a port of this machine none. Returns an exit status. */
 static int ask(const char *place, const char *password, int count, const char **command, FILE *out)
 {
-	redisContext *context = connect_to(place);
-	redisReply *reply;
+	redisContext *context = strchr(place, '/') != NULL
+					? redisConnectUnix(place)
+					: redisConnect("127.0.0.1", (int)strtol(place, NULL, 10));
+	redisReply *reply = NULL;
+	int status = 1;
 
-	if (context == NULL || context->err != 0) {
-		(void)fprintf(stderr, "ask_redis: cannot connect to %s: %s\n", place,
-			      context == NULL ? "out of memory" : context->errstr);
-		redisFree(context);
-		return 1;
+	if (context != NULL && context->err == 0) {
+		if (password != NULL)
+			freeReplyObject(redisCommand(context, "AUTH %s", password));
+		reply = redisCommandArgv(context, count, command, NULL);
 	}
-	log_in(context, password);
-	reply = redisCommandArgv(context, count, command, NULL);
 	if (reply == NULL) {
-		(void)fprintf(stderr, "ask_redis: %s: %s\n", command[0], context->errstr);
-		redisFree(context);
-		return 1;
+		(void)fprintf(stderr, "ask_redis: %s: %s: %s\n", place, command[0],
+			      context == NULL ? "out of memory" : context->errstr);
+	} else {
+		print(reply, out);
+		if (!is_report(command, count))
+			(void)fputc('\n', out);
+		status = fflush(out) == 0 ? 0 : 1;
 	}
-	print(reply, out);
-	if (!is_report(command, count))
-		(void)fputc('\n', out);
 	freeReplyObject(reply);
 	redisFree(context);
-	return fflush(out) == 0 ? 0 : 1;
+	return status;
 }
 
 int main(int argc, char **argv)

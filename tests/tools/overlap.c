@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -28,23 +30,12 @@ static const char usage[] =
 	"-g waits until none is inside, and prints when that was; 1 if that takes too long. -G\n"
 	"prints when one was inside for the last time that it looked (0: none).\n";
 
-#define NS_PER_US 1000
-#define US_PER_MS 1000
-#define US_PER_S 1000000
-#define STAY_MAX_US ((int64_t)120 * US_PER_S)
+#define STAY_MAX_US (120 * INT64_C(1000000))
 #define LOOK_US INT64_C(5000)
-#define CHILDREN_MAX 3
 
-enum child { CHILD_PLAIN, CHILD_STUBBORN, CHILD_ORPHAN };
-
-struct visit {
-	const char *ledger;
-	const char *mode;
-	const char *until;
-	int64_t stay_us;
-	bool is_stubborn, has_children;
-	int log_fd;
-};
+static const char *ledger, *mode, *until;
+static int64_t stay_us;
+static int ledger_fd;
 
 /* Whether a SIGTERM, which this process ignores, is not yet in the ledger. */
 static volatile sig_atomic_t was_told;
@@ -54,25 +45,21 @@ static int64_t now_us(void)
 	struct timespec now;
 
 	(void)clock_gettime(CLOCK_BOOTTIME, &now);
-	return (int64_t)now.tv_sec * US_PER_S + now.tv_nsec / NS_PER_US;
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-static void fail(const char *what)
+static _Noreturn void fail(const char *what)
 {
 	(void)fprintf(stderr, "overlap: %s: %s\n", what, strerror(errno));
 	_exit(71);
 }
 
-static int open_beside(const char *ledger, const char *suffix)
+static int open_beside(const char *suffix)
 {
-	char path[4096];
-	int len = snprintf(path, sizeof(path), "%s%s", ledger, suffix);
+	char path[PATH_MAX];
 	int fd;
 
-	if (len < 0 || (size_t)len >= sizeof(path)) {
-		errno = ENAMETOOLONG;
-		fail(ledger);
-	}
+	(void)snprintf(path, sizeof(path), "%s%s", ledger, suffix);
 	fd = open(path, O_RDWR | O_CREAT | O_APPEND, 0666);
 	if (fd < 0)
 		fail(path);
@@ -80,54 +67,38 @@ static int open_beside(const char *ledger, const char *suffix)
 }
 
 /* One write, so that lines of several processes do not mix. */
-static void note(const struct visit *visit, const char *event, int64_t at_us)
+static void record(const char *event)
 {
-	char line[128];
-	int len = snprintf(line, sizeof(line), "%lld %s %s %ld\n", (long long)at_us, event,
-			   visit->mode, (long)getpid());
-
-	if (write(visit->log_fd, line, (size_t)len) != len)
-		fail(visit->ledger);
+	if (dprintf(ledger_fd, "%lld %s %s %ld\n", (long long)now_us(), event, mode,
+		    (long)getpid()) < 0)
+		fail(ledger);
 }
 
-static void wait_ms(int timeout_ms)
+static bool is_over(int64_t end_us)
 {
-	(void)poll(NULL, 0, timeout_ms);
-}
-
-static bool is_over(const struct visit *visit, int64_t end_us)
-{
-	char directory[4096];
-	const char *slash;
+	char path[PATH_MAX];
 
 	if (now_us() >= end_us)
 		return true;
-	if (visit->until == NULL)
+	if (until == NULL)
 		return false;
-	if (access(visit->until, F_OK) == 0)
-		return true;
-	slash = strrchr(visit->until, '/');
-	if (slash == NULL || (size_t)(slash - visit->until) >= sizeof(directory))
-		return false;
-	(void)snprintf(directory, sizeof(directory), "%.*s", (int)(slash - visit->until),
-		       visit->until);
-	return access(directory, F_OK) != 0;
+	(void)snprintf(path, sizeof(path), "%s", until);
+	return access(until, F_OK) == 0 || access(dirname(path), F_OK) != 0;
 }
 
-static void stay(const struct visit *visit)
+static void stay(void)
 {
-	int64_t end_us = now_us() + (visit->until != NULL ? STAY_MAX_US : visit->stay_us);
+	int64_t end_us = now_us() + (until != NULL ? STAY_MAX_US : stay_us);
 
-	while (!is_over(visit, end_us)) {
+	while (!is_over(end_us)) {
 		int64_t left_us = end_us - now_us();
-		struct timespec rest = { .tv_nsec = LOOK_US * NS_PER_US };
+		struct timespec rest = { .tv_nsec =
+						 (left_us < LOOK_US ? left_us : LOOK_US) * 1000 };
 
-		if (left_us > 0 && left_us < LOOK_US)
-			rest.tv_nsec = left_us * NS_PER_US;
 		(void)ppoll(NULL, 0, &rest, NULL);
 		if (was_told) {
 			was_told = false;
-			note(visit, "term", now_us());
+			record("term");
 		}
 	}
 }
@@ -145,125 +116,83 @@ static void ignore_signals(void)
 	(void)signal(SIGHUP, SIG_IGN);
 }
 
-static void be_child(const struct visit *visit, enum child kind)
+/* Each inherits the mark, and is inside as long as it lives. */
+static void have_children(void)
 {
-	if (kind == CHILD_STUBBORN)
-		ignore_signals();
-	if (kind == CHILD_ORPHAN) {
+	for (int i = 0; i < 3; i++) {
 		pid_t pid = fork();
 
 		if (pid < 0)
 			fail("fork");
 		if (pid > 0)
+			continue;
+		if (i == 1)
+			ignore_signals();
+		if (i == 2 && (fork() != 0 || setsid() < 0))
 			_exit(0);
-		if (setsid() < 0)
-			fail("setsid");
-	}
-	note(visit, "child", now_us());
-	stay(visit);
-	_exit(0);
-}
-
-/* Each inherits the mark, and is inside as long as it lives. */
-static void have_children(const struct visit *visit)
-{
-	static const enum child kinds[CHILDREN_MAX] = { CHILD_PLAIN, CHILD_STUBBORN, CHILD_ORPHAN };
-
-	for (int i = 0; visit->has_children && i < CHILDREN_MAX; i++) {
-		pid_t pid = fork();
-
-		if (pid < 0)
-			fail("fork");
-		if (pid == 0)
-			be_child(visit, kinds[i]);
+		record("child");
+		stay();
+		_exit(0);
 	}
 }
 
-/* Whether nothing was inside that keeps this out. */
-static bool set_mark(const struct visit *visit)
+static int go_inside(bool is_stubborn, bool has_children)
 {
-	int how = strcmp(visit->mode, "exclusive") == 0 ? LOCK_EX : LOCK_SH;
-	int mark_fd = open_beside(visit->ledger, ".mark");
-
-	if (flock(mark_fd, how | LOCK_NB) == 0)
-		return true;
-	if (errno != EWOULDBLOCK)
-		fail("flock");
-	(void)close(mark_fd);
-	return false;
-}
-
-static int go_inside(struct visit *visit)
-{
-	visit->log_fd = open_beside(visit->ledger, "");
-	if (visit->is_stubborn)
+	ledger_fd = open_beside("");
+	if (is_stubborn)
 		ignore_signals();
-	if (!set_mark(visit))
-		note(visit, "overlap", now_us());
-	note(visit, "enter", now_us());
-	have_children(visit);
-	stay(visit);
-	note(visit, "leave", now_us());
+	if (flock(open_beside(".mark"),
+		  (strcmp(mode, "exclusive") == 0 ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0)
+		record("overlap");
+	record("enter");
+	if (has_children)
+		have_children();
+	stay();
+	record("leave");
 	return 0;
 }
 
 /* Between the two times that it can print lies what this process was kept waiting for a processor itself. */
-static int wait_until_gone(const char *ledger, int64_t limit_us, bool wants_last_seen)
+static int wait_until_gone(int64_t limit_us, bool wants_last_seen)
 {
 	int64_t end_us = now_us() + limit_us, look_us = now_us(), seen_us = 0;
-	int mark_fd = open_beside(ledger, ".mark");
+	int mark_fd = open_beside(".mark");
 
 	while (flock(mark_fd, LOCK_EX | LOCK_NB) != 0) {
-		if (errno != EWOULDBLOCK)
-			fail("flock");
 		seen_us = look_us;
 		if (now_us() > end_us)
 			return 1;
-		wait_ms(1);
+		(void)poll(NULL, 0, 1);
 		look_us = now_us();
 	}
 	(void)printf("%lld\n", (long long)(wants_last_seen ? seen_us : now_us()));
 	return 0;
 }
 
-static int refuse(void)
-{
-	(void)fputs(usage, stderr);
-	return 64;
-}
-
 int main(int argc, char **argv)
 {
-	struct visit visit = { 0 };
+	bool is_stubborn = false, has_children = false;
 	int option;
 
-	if (argc == 4 && (strcmp(argv[1], "-g") == 0 || strcmp(argv[1], "-G") == 0))
-		return wait_until_gone(argv[2], strtoll(argv[3], NULL, 10) * US_PER_MS,
-				       argv[1][1] == 'G');
-	if (argc < 3)
-		return refuse();
-	visit.ledger = argv[1];
-	visit.mode = argv[2];
-	if (strcmp(visit.mode, "exclusive") != 0 && strcmp(visit.mode, "shared") != 0)
-		return refuse();
-	optind = 3;
-	while ((option = getopt(argc, argv, "f:u:iC")) != -1) {
-		switch (option) {
-		case 'f':
-			visit.stay_us = strtoll(optarg, NULL, 10);
-			break;
-		case 'u':
-			visit.until = optarg;
-			break;
-		case 'i':
-			visit.is_stubborn = true;
-			break;
-		case 'C':
-			visit.has_children = true;
-			break;
-		default:
-			return refuse();
-		}
+	if (argc == 4 && (strcmp(argv[1], "-g") == 0 || strcmp(argv[1], "-G") == 0)) {
+		ledger = argv[2];
+		return wait_until_gone(strtoll(argv[3], NULL, 10) * 1000, argv[1][1] == 'G');
 	}
-	return optind == argc ? go_inside(&visit) : refuse();
+	optind = 3;
+	while (argc >= 3 && (option = getopt(argc, argv, "f:u:iC")) != -1) {
+		stay_us = option == 'f' ? strtoll(optarg, NULL, 10) : stay_us;
+		until = option == 'u' ? optarg : until;
+		is_stubborn = is_stubborn || option == 'i';
+		has_children = has_children || option == 'C';
+		if (option == '?')
+			argc = 0;
+	}
+	if (argc < 3 || optind != argc ||
+	    (strcmp(argv[2], "exclusive") != 0 && strcmp(argv[2], "shared") != 0)) {
+		(void)fputs(usage, stderr);
+		return 64;
+	}
+	ledger = argv[1];
+	mode = argv[2];
+	return go_inside(is_stubborn, has_children);
 }
