@@ -1,12 +1,10 @@
 #!/usr/bin/env bats
-# What a distribution that minds security looks for: how the program was built, which descriptors it hands on,
-# which users it trusts in its runtime directory, and where a password is not to be seen.
+# What a distribution that minds security looks for: how the program was built, which descriptors it keeps, and
+# which users it trusts in its runtime directory.
 
 load ../lib/usual
 
 teardown() {
-	kill -CONT "$SERVER_PID" 2>/dev/null || :
-	REDISCLI_AUTH=s3cr3t-w0rd redis config set requirepass '' >/dev/null 2>&1
 	end_private_server
 	watchful_teardown
 }
@@ -118,24 +116,4 @@ doubtful() {
 	run -71 rlock run -u local: a -- true
 	rm -rf "$other"
 	assert_one_line '^rlock: local: cannot connect to '
-}
-
-# ---- passwords ----
-
-@test "neither REDISCLI_AUTH nor a password file is told of by what rlock says, sends or leaves" {
-	echo s3cr3t-w0rd >password
-	chmod 600 password
-	redis config set requirepass s3cr3t-w0rd >/dev/null
-	export REDISCLI_AUTH=s3cr3t-w0rd
-	{
-		rlock lock -v --pid $$ a
-		env -u REDISCLI_AUTH rlock run -v --password-file password b -- \
-			sh -c 'env; REDISCLI_AUTH=$(cat password) ask_redis "$SERVER_SOCKET" client list'
-		redis client list
-		redis hvals 'rlock_holds:{a}'
-		cat "$RLOCK_RUNTIME_DIR"/hold-*
-		rlock unlock -v --pid $$ a
-	} >said 2>&1
-	assert [ "$(wc -l <said)" -gt 20 ]
-	run -1 grep -F s3cr3t-w0rd said
 }

@@ -202,7 +202,7 @@ has_no_answer_yet() {
 # ---- at any moment ----
 
 @test "SIGTERM at any moment of a run: it ends by SIGTERM or not at all, and nothing is left" {
-	local start took number
+	local start took number delay=0
 	rlock run measured -- true
 	start=${EPOCHREALTIME/./}
 	rlock run measured -- sleep 0.002

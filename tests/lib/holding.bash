@@ -33,24 +33,14 @@ holds_on() {
 	is_held "$1" && is_running "$2" && is_running "$3"
 }
 
-# parent_of PID: sets PARENT.
+# parent_of PID: sets PARENT, to 0 for one that has gone.
 parent_of() {
-	local stat fields
-	PARENT=
-	{ IFS= read -r -d '' stat <"/proc/$1/stat" || [ -n "$stat" ]; } 2>/dev/null || return
-	read -ra fields <<<"${stat##*) }"
-	PARENT=${fields[1]}
+	PARENT=$(($(ps -o ppid= -p "$1")))
 }
 
 # has_parent PID PARENT
 has_parent() {
 	parent_of "$1" && [ "$PARENT" = "$2" ]
-}
-
-# is_zombie PID
-is_zombie() {
-	local stat
-	{ IFS= read -r -d '' stat <"/proc/$1/stat" || [ -n "$stat" ]; } 2>/dev/null && [[ ${stat##*) } = Z* ]]
 }
 
 # ---- what escapes ----

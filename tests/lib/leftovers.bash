@@ -1,37 +1,33 @@
 # What is left of rlock, and how it ended: for tests that look for more than an exit status. Sourced
 # behind helpers.bash.
 
-# Pids of rlock and of its renewers, known by the runtime directory in their environment: it is another
-# one in each test, so that tests beside this one are not met.
-ours() {
-	find_ours rlock rlock-renewer
-	[ ${#OURS[@]} -eq 0 ] || printf '%s\n' "${OURS[@]}"
-}
-
-nothing_runs() {
-	find_ours rlock rlock-renewer
-	[ ${#OURS[@]} -eq 0 ]
-}
-
-# Our renewers alone.
-renewers() {
-	find_ours rlock-renewer
-	[ ${#OURS[@]} -eq 0 ] || printf '%s\n' "${OURS[@]}"
-}
-
-# find_ours NAME...: sets OURS to those of ours that have one of these names, without a process: each test looks at its end.
+# find_ours NAME...: sets OURS to the pids of processes with one of these names that are of this test, without a process: each test
+# looks at its end. They are known by the runtime directory in their environment, which is another one in each test.
 find_ours() {
-	local pid name environment setting
+	local pid name environment
 	OURS=()
 	for pid in /proc/[0-9]*; do
 		# It may have gone.
 		{ read -r name <"$pid/comm"; } 2>/dev/null || continue
 		[[ " $* " = *" $name "* ]] || continue
 		{ mapfile -t -d '' environment <"$pid/environ"; } 2>/dev/null || continue
-		for setting in "${environment[@]}"; do
-			[ "$setting" != "RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR" ] || OURS+=("${pid#/proc/}")
-		done
+		[[ " ${environment[*]} " != *" RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR "* ]] || OURS+=("${pid#/proc/}")
 	done
+}
+
+# ours [NAME...]: these pids, of rlock and its renewers or of those with one of these names.
+ours() {
+	find_ours "${@-rlock rlock-renewer}"
+	[ ${#OURS[@]} -eq 0 ] || printf '%s\n' "${OURS[@]}"
+}
+
+renewers() {
+	ours rlock-renewer
+}
+
+nothing_runs() {
+	find_ours rlock rlock-renewer
+	[ ${#OURS[@]} -eq 0 ]
 }
 
 # How many holds without a command are written down in the runtime directory.
@@ -47,16 +43,6 @@ no_hold_files() {
 watchful_teardown() {
 	common_teardown
 	wait_until 10 nothing_runs
-}
-
-# As common_teardown, and lets each of them end before: what is killed may be heard of on the server during the next test.
-patient_teardown() {
-	local pid
-	let_go
-	for pid in "${BACKGROUND[@]}"; do
-		wait_until 5 is_gone "$pid" || break
-	done
-	common_teardown
 }
 
 # assert_one_line REGEXP: of what `run` ran, one line and no more was heard.
@@ -82,10 +68,7 @@ ended_with() {
 	local status=0 pid=${2:-$PID}
 	wait_until 30 is_gone "$pid" || return
 	wait "$pid" 2>/dev/null || status=$?
-	[ "$status" = "$1" ] || {
-		echo "ended with $status, not $1" >&2
-		return 1
-	}
+	[ "$status" = "$1" ] || fail "ended with $status, not $1"
 }
 
 # all_ended_with STATUS: all background processes have ended, each with that status, however long they take.

@@ -9,47 +9,35 @@
 # stays SECONDS COMMAND [ARG...]: the command succeeds each time it is asked for so long; says what
 # did not stay true.
 stays() {
-	local seconds=$1 us end
-	shift
-	to_microseconds us "$seconds"
+	local us end
+	to_microseconds us "$1"
 	end=$((${EPOCHREALTIME/./} + us))
 	while ((${EPOCHREALTIME/./} < end)); do
-		if ! "$@"; then
-			echo "did not stay true for $seconds s: $*" >&2
-			return 1
-		fi
+		"${@:2}" || fail "did not stay true for $1 s: ${*:2}" || return
 		let_pass 0.05
 	done
 }
 
 # to_microseconds VARIABLE SECONDS: "1.5" is 1500000.
 to_microseconds() {
-	local whole=${2%.*} rest=000000
-	[ "$whole" = "$2" ] || rest=${2#*.}000000
-	printf -v "$1" '%d' $((10#${whole:-0} * 1000000 + 10#${rest:0:6}))
+	local us
+	printf -v us '%.6f' "$2"
+	printf -v "$1" '%d' $((10#${us/./}))
 }
 
 # took_less SECONDS COMMAND [ARG...]: fails with the command, and when that takes too long.
 took_less() {
-	local limit=$1 limit_us start took_us
-	shift
-	to_microseconds limit_us "$limit"
-	limit_us=$((limit_us * SLOWNESS))
-	start=${EPOCHREALTIME/./}
-	"$@" || return
+	local limit_us start=${EPOCHREALTIME/./} took_us
+	to_microseconds limit_us "$1"
+	"${@:2}" || return
 	took_us=$((${EPOCHREALTIME/./} - start))
-	((took_us < limit_us)) || {
-		echo "took $((took_us / 1000)) ms, more than $((limit_us / 1000)) ms: $*" >&2
-		return 1
-	}
+	((took_us < limit_us * SLOWNESS)) || fail "took $((took_us / 1000)) ms, more than $1 s: ${*:2}"
 }
 
 # within SECONDS COMMAND [ARG...]: as wait_until, for parts of a second, and sharp.
 # What is promised in five seconds is looked for within eight: a busy machine has its part in it.
 within() {
-	local limit=$1
-	shift
-	took_less "$limit" wait_until $((${limit%.*} + 1)) "$@"
+	took_less "$1" wait_until $((${1%.*} + 1)) "${@:2}"
 }
 
 # wait_closely SECONDS COMMAND [ARG...]: as wait_until, and looks each millisecond: for what is not to be seen late.
@@ -70,46 +58,30 @@ was_woken() {
 # soon_or_woken SECONDS SAID COMMAND [ARG...]: the command succeeds since a waiter was woken. That is within so many seconds; on
 # a busy machine it may be later, but then the waiter's messages tell, see was_woken.
 soon_or_woken() {
-	local limit_us start=${EPOCHREALTIME/./} took_us
-	to_microseconds limit_us "$1"
-	wait_until 10 "${@:3}" || return
-	took_us=$((${EPOCHREALTIME/./} - start))
-	((took_us < limit_us * SLOWNESS)) || was_woken "$2" || {
-		echo "took $((took_us / 1000)) ms, and the waiter was not woken: ${*:3}" >&2
-		return 1
-	}
+	took_less "$1" wait_until 10 "${@:3}" || was_woken "$2" || fail 'the waiter was not woken'
 }
 
 # is_free_after_lease NAME MS: the server ends it within a lease of MS milliseconds, by its own clock, and nothing is left.
 is_free_after_lease() {
-	local left
-	left=$(redis pttl "$1")
-	((left <= $2 && left != -1)) || {
-		echo "$left ms of the lease are left, of $2" >&2
-		return 1
-	}
+	ask_server pttl "$1"
+	((ANSWER <= $2 && ANSWER != -1)) || fail "$ANSWER ms of the lease are left, of $2" || return
 	wait_until 5 no_keys
 }
 
 # What the server's clock says.
 server_ms() {
-	local now
-	ask_server time
-	read -r -d '' -a now <<<"$ANSWER" || :
-	echo $((now[0] * 1000 + now[1] / 1000))
+	redis time | paste -s -d ' ' | awk '{ printf "%d\n", $1 * 1000 + $2 / 1000 }'
 }
 
 # ---- processes of this test ----
 
-# processes_of_test: "PID NAME" of each program that this test started and that still runs. Known by
-# the runtime directory in their environment, which is another one for each test.
+# processes_of_test: "PID NAME" of each program that this test started and that still runs, known as by find_ours.
 processes_of_test() {
-	local file pid name
-	while IFS= read -r file; do
-		pid=${file#/proc/} pid=${pid%/environ}
+	local pid
+	for pid in $(grep -lzsxF "RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR" /proc/[0-9]*/environ | tr -dc '0-9\n'); do
 		name_of "$pid"
 		! is_running "$pid" || echo "$pid $NAME_OF_PROCESS"
-	done < <(grep -lzsxF "RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR" /proc/[0-9]*/environ)
+	done
 }
 
 # The command of rlock PID: the renewer's child; rlock's once it has taken over.
@@ -130,28 +102,17 @@ has_command() {
 }
 
 is_stopped() {
-	local stat
-	{ IFS= read -r -d '' stat <"/proc/$1/stat" || [ -n "$stat" ]; } 2>/dev/null && [[ ${stat##*) } = T* ]]
+	grep -qs '^State:.T' "/proc/$1/status"
 }
 
 # file_says FILE TEXT: the file has that text for a line.
 file_says() {
-	local line
-	[ -e "$1" ] || return
-	while IFS= read -r line || [ -n "$line" ]; do
-		[ "$line" != "$2" ] || return 0
-	done <"$1"
-	return 1
+	grep -qsxF -e "$2" "$1"
 }
 
-# has_lines FILE COUNT
+# has_lines FILE COUNT: one that is being written is none yet.
 has_lines() {
-	local ends
-	[ -e "$1" ] || return
-	mapfile ends <"$1"
-	# One that is being written is none yet.
-	[ ${#ends[@]} -eq 0 ] || [[ ${ends[-1]} = *$'\n' ]] || unset 'ends[-1]'
-	[ ${#ends[@]} -eq "$2" ]
+	[ -e "$1" ] && [ "$(wc -l <"$1")" = "$2" ]
 }
 
 # is_inside NAME: a command that is tests/tools/inside with that name runs, or has run.
@@ -164,19 +125,11 @@ is_inside() {
 FAMILY_SIZE=4
 
 # hold_with_family NAME [OPTION...]: holds a lock by `rlock run` for a command with processes that are
-# hard to stop, its messages in the file "said". Sets PID. Returns when all of them run.
+# hard to stop, its messages in the file "said". Sets PID and FAMILY. Returns when all of them run.
 hold_with_family() {
-	local name=$1
-	shift
-	in_background sh -c 'exec "$@" 2>"$BATS_TEST_TMPDIR/said"' sh rlock run "$@" "$name" -- family
-	wait_for_family
-}
-
-# wait_for_family: until all of them run. Sets FAMILY.
-wait_for_family() {
+	listen_to rlock run "${@:2}" "$1" -- family
 	wait_until 5 has_lines "$BATS_TEST_TMPDIR/family" "$FAMILY_SIZE"
-	mapfile -t FAMILY <"$BATS_TEST_TMPDIR/family"
-	FAMILY=("${FAMILY[@]#* }")
+	mapfile -t FAMILY < <(cut -d ' ' -f 2 "$BATS_TEST_TMPDIR/family")
 	BACKGROUND+=("${FAMILY[@]}")
 }
 
@@ -214,10 +167,7 @@ watch_family() {
 # ttl_between LEAST KEY MOST: in ms.
 ttl_between() {
 	ask_server pttl "$2"
-	((ANSWER >= $1 && ANSWER <= $3)) || {
-		echo "$2 has $ANSWER ms to live, which is not $1 to $3" >&2
-		return 1
-	}
+	((ANSWER >= $1 && ANSWER <= $3)) || fail "$2 has $ANSWER ms to live, which is not $1 to $3"
 }
 
 # is_renewed NAME LEASE_MS: the lease was renewed just now, so that no renewal is due for a while.
@@ -258,17 +208,9 @@ listen_to() {
 # said_once PATTERN: all that was said on standard error is one line, which matches.
 said_once() {
 	local said=$BATS_TEST_TMPDIR/said
-	if ! has_lines "$said" 1 || ! grep -qE -e "$1" "$said"; then
-		echo "not one line like '$1' but:" >&2
-		cat "$said" >&2
-		return 1
-	fi
+	[ "$(wc -l <"$said"):$(grep -cE -e "$1" "$said")" = 1:1 ] || fail "not one line like '$1' but: $(cat "$said")"
 }
 
 said_nothing() {
-	[ ! -s "$BATS_TEST_TMPDIR/said" ] || {
-		echo "said:" >&2
-		cat "$BATS_TEST_TMPDIR/said" >&2
-		return 1
-	}
+	[ ! -s "$BATS_TEST_TMPDIR/said" ] || fail "said: $(cat "$BATS_TEST_TMPDIR/said")"
 }
