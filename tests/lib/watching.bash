@@ -70,7 +70,7 @@ is_free_after_lease() {
 
 # What the server's clock says.
 server_ms() {
-	redis time | paste -s -d ' ' | awk '{ printf "%d\n", $1 * 1000 + $2 / 1000 }'
+	redis eval 'local now = redis.call("time") return now[1] * 1000 + math.floor(now[2] / 1000)' 0
 }
 
 # ---- processes of this test ----
