@@ -56,8 +56,8 @@ load ../lib/holding
 @test "a renewer that stays stopped is killed, and rlock keeps the lock for its command" {
 	hold_and_know a -t 3s
 	kill -s STOP "$RENEWER"
-	stays 4 is_held a
-	is_gone "$RENEWER"
+	wait_until 20 is_gone "$RENEWER"
+	stays 3.5 is_held a
 	is_running "$COMMAND"
 	let_go
 	ended_with 0
