@@ -1,15 +1,67 @@
 #!/usr/bin/env bats
 # bats file_tags=long
 # --password-command: the password is what a command prints; the command itself is met by nothing else that rlock does,
-# and leaves nothing. What it prints at later connects is tested by password_rotated.bats.
+# and leaves nothing. And passwords that change while a lock is held or waited for, as tokens do that expire: each connect has the
+# one of its time, of a command or a file, and a service that is away is waited for, as long as there is time.
 
 load ../lib/usual
-load ../lib/password_commands
 
 # Behind a port, because a user can be named in the URL of a port alone.
 setup_file() { start_server_at_port; }
-setup() { password_command_setup; }
-teardown() { password_command_teardown; }
+
+setup() {
+	umask 077
+	directory_setup
+	export RLOCK_URL=redis://ci@127.0.0.1:$PORT
+	rotate first-t0ken
+	# So long sleeps what hangs, and nothing else on this machine.
+	NAP=3600.$$$RANDOM
+	NAP_COMMAND="^sleep ${NAP/./\\.}\$"
+	# It prints the token of this moment, and counts its calls.
+	write_script token 'echo call >>"$HERE/calls"' 'cat "$HERE/token-now"'
+}
+
+teardown() {
+	redis acl deluser ci >/dev/null
+	let_go
+	pkill -KILL -f "$NAP_COMMAND" || :
+	watchful_teardown
+}
+
+# rotate TOKEN: from now on the user ci has this password, and no other.
+rotate() {
+	echo "$1" >token-now
+	redis acl setuser ci reset on ">$1" allkeys allchannels +@all >/dev/null
+}
+
+# write_script NAME LINE...: a program of that name, of which COMMAND is the path. HERE is the test's directory: a password
+# command runs in another.
+write_script() {
+	printf '%s\n' '#!/bin/sh' "HERE='$PWD'" "${@:2}" >"$1"
+	chmod +x "$1"
+	COMMAND=$PWD/$1
+}
+
+has_calls() {
+	(($(wc -l <calls) >= $1))
+}
+
+# The connections of the user ci are gone; a server with a limit of time for them does the same.
+close_connections() {
+	redis client kill user ci >/dev/null
+}
+
+# is_renewed_by_another LEASE_MS: the connections are gone, and their passwords, too: what renews the lock is another one.
+is_renewed_by_another() {
+	close_connections
+	redis pexpire a $(($1 * 3 / 4)) >/dev/null
+	wait_until 10 ttl_is_above a $(($1 * 3 / 4))
+}
+
+# sleeping COUNT: so many of the password command's processes hang.
+sleeping() {
+	[ "$(pgrep -cf "$NAP_COMMAND")" = "$1" ]
+}
 
 # assert_no_password REASON: what run has run said one line, of a lock without a password.
 assert_no_password() {
@@ -31,29 +83,21 @@ assert_no_password() {
 	run -0 rlock run -v --password-command "$COMMAND" a -- true
 	assert_line "rlock: redis://127.0.0.1:$PORT/0: the password was fetched"
 	refute_output --partial first-t0ken
-	assert_equal "$(calls)" 1
+	assert_equal "$(wc -l <calls)" 1
 }
 
-@test "the command is in the configuration file, for the servers of that file" {
+@test "the command may be in the configuration file, for its servers; a URL's password goes before it, it before the environment's" {
 	printf '%s\n' "url = $RLOCK_URL" "password-command = $COMMAND" >conf
 	run -77 rlock run --config conf a -- touch ran
 	assert_output --partial ': the password-command in conf is for the url there, not for the one from RLOCK_URL'
-	run -77 rlock run --config conf -u "$RLOCK_URL" a -- touch ran
-	assert_equal "$(calls)" 0
+	run -0 rlock run --password-command "$COMMAND" -u "redis://ci:first-t0ken@127.0.0.1:$PORT" a -- true
+	refute file_exists calls
+	REDISCLI_AUTH=wr0ng run -0 rlock run --password-command "$COMMAND" a -- true
 	unset RLOCK_URL
 	run -0 rlock run --config conf a -- true
-	assert_equal "$(calls)" 1
-	printf '%s\n' 'url = redis://ci@127.0.0.1:'"$PORT" 'password-command = false' >conf
-	run -78 rlock run --config conf a -- touch ran
-	assert_one_line "^rlock: a: no password for .*: password command ended with status 1: the password is from the password-command in conf$"
-}
-
-@test "the URL's password goes before the command, and the command before the environment's" {
-	run -0 rlock run --password-command "$COMMAND" -u "redis://ci:first-t0ken@127.0.0.1:$PORT" a -- true
-	assert_equal "$(calls)" 0
-	REDISCLI_AUTH=wr0ng run -0 rlock run --password-command "$COMMAND" a -- true
-	printf '%s\n' 'url = '"$RLOCK_URL" "password-file = $PWD/no-such-file" >conf
-	run -0 env -u RLOCK_URL rlock run --config conf --password-command "$COMMAND" a -- true
+	assert_equal "$(wc -l <calls)" 2
+	run -78 rlock run --config <(sed 's/d = .*/d = false/' conf) a -- touch ran
+	assert_one_line "^rlock: a: no password for .*: password command ended with status 1: the password is from the password-command in /"
 }
 
 # ---- no password ----
@@ -75,42 +119,30 @@ assert_no_password() {
 	assert_equal "${#lines[@]}" 2
 }
 
-@test "a command that hangs is killed with all that it has started when its time is over" {
-	run -78 rlock run --connect-timeout 300ms \
-		--password-command "exec 2>/dev/null; setsid sleep $NAP & sleep $NAP | cat" a -- touch ran
-	assert_output --regexp '^rlock: a: no password for .* in time: the password is from --password-command$'
-	wait_until 5 none_sleeps
-}
-
-# has_sleeps COUNT: so many of the password command's processes hang.
-has_sleeps() {
-	[ "$(pgrep -cf "^sleep $NAP")" = "$1" ]
-}
-
-@test "a signal ends a call whose password command hangs, and the command too" {
-	in_background rlock run --connect-timeout 1m --password-command "exec sleep $NAP" a -- touch ran
-	wait_until 5 has_sleeps 1
-	kill "$PID"
-	ended_with 143
-	wait_until 5 none_sleeps
-}
-
-@test "SIGKILL of rlock leaves no password command" {
-	in_background rlock run --connect-timeout 1m \
-		--password-command "setsid sleep $NAP & sleep $NAP" a -- touch ran
-	wait_until 5 has_sleeps 2
-	kill -KILL "$PID"
-	wait_until 5 none_sleeps
-}
-
 @test "a command that fails is tried again within a wait time, and not without" {
 	write_script flaky 'echo call >>"$HERE/calls"' '[ "$(wc -l <"$HERE/calls")" -gt 2 ] || exit 1' 'cat "$HERE/token-now"'
 	run -78 rlock run --password-command "$COMMAND" a -- touch ran
-	assert_equal "$(calls)" 1
+	assert_equal "$(wc -l <calls)" 1
 	run -0 rlock run -w 20s --password-command "$COMMAND" a -- true
-	assert_equal "$(calls)" 3
+	assert_equal "$(wc -l <calls)" 3
 	run -78 rlock run -w 300ms --password-command false a -- touch ran
 	assert_no_password 'password command ended with status 1'
+}
+
+@test "a command that hangs is killed with all that it has started when its time is over, and when a signal ends rlock" {
+	local signal status
+	run -78 rlock run --connect-timeout 300ms \
+		--password-command "exec 2>/dev/null; setsid sleep $NAP & sleep $NAP | cat" a -- touch ran
+	assert_output --regexp '^rlock: a: no password for .* in time: the password is from --password-command$'
+	wait_until 5 sleeping 0
+	while read -r signal status; do
+		in_background rlock run --connect-timeout 1m \
+			--password-command "setsid sleep $NAP & sleep $NAP" a -- touch ran
+		wait_until 5 sleeping 2
+		kill "-$signal" "$PID"
+		ended_with "$status"
+		wait_until 5 sleeping 0
+	done <<<$'TERM 143\nKILL 137'
 }
 
 # ---- the command's surroundings ----
@@ -136,16 +168,13 @@ has_sleeps() {
 	run -0 rlock run --password-command "$COMMAND" a -- sh -c 'env; ls -l /proc/self/fd'
 	refute_output --partial first-t0ken
 	refute_output --partial anon_inode
-	in_background rlock run -t 3s --password-command "$COMMAND" a -- until_let_go
-	wait_until 5 has_connections 1
+	hold_in_background a -t 3s --password-command "$COMMAND"
 	close_connections
-	wait_until 5 has_calls 2
+	wait_until 5 has_calls 3
 	wait_until 5 has_no_zombie "$PID"
 	wait_until 5 has_no_zombie "$(renewer_of "$PID")"
 	run -0 cat "/proc/$PID/"{cmdline,environ} "/proc/$(renewer_of "$PID")/"{cmdline,environ}
 	refute_output --partial first-t0ken
-	let_go
-	ended_with 0
 }
 
 has_no_zombie() {
@@ -159,40 +188,110 @@ hanging_renewer() {
 	write_script hanging 'echo call >>"$HERE/calls"' \
 		'[ "$(wc -l <"$HERE/calls")" -eq 2 ] || exec cat "$HERE/token-now"' \
 		'(setsid "$HERE/hang" &)' 'exec "$HERE/hang"'
-	in_background rlock run -t 12s --connect-timeout 1m "$@" --password-command "$COMMAND" a -- \
-		until_let_go
-	wait_until 5 has_connections 1
-	wait_until 5 is_above "$PID" until_let_go
+	hold_in_background a -t 12s --connect-timeout 1m "$@" --password-command "$COMMAND"
 	close_connections
-	wait_until 30 has_calls 2
-	wait_until 5 both_sleep
+	wait_until 30 sleeping 2
 }
 
-both_sleep() {
-	[ "$(pgrep -cf "$NAP_COMMAND")" = 2 ]
-}
-
-@test "--wait-all does not wait for a password command" {
-	hanging_renewer --wait-all
-	let_go
-	# The release has no password: it is given up after 5 s.
-	ended_with 0
-	wait_until 5 none_sleeps
-	refute file_exists signals
-}
-
-@test "what terminates the command sends nothing to a password command" {
-	hanging_renewer --grace 1s
+@test "what terminates the command sends nothing to a password command, for which --wait-all does not wait" {
+	hanging_renewer --grace 1s --wait-all
 	kill "$PID"
 	ended_with 143
-	wait_until 5 none_sleeps
+	wait_until 5 sleeping 0
 	refute file_exists signals
 }
 
 @test "a renewer that is killed leaves no password command" {
 	hanging_renewer
 	kill -KILL "$(renewer_of "$PID")"
-	wait_until 5 none_sleeps
+	wait_until 5 sleeping 0
+	let_go
+	ended_with 0
+}
+
+# ---- passwords that change ----
+
+@test "a waiter has the password of its time, for both of its connections" {
+	held_by_stranger a
+	in_background rlock run --password-command "$COMMAND" a -- touch ran
+	wait_until 5 has_waiters a
+	assert_equal "$(wc -l <calls)" 2
+	rotate second-t0ken
+	close_connections
+	wait_until 5 has_calls 4
+	wait_until 5 has_waiters a
+	stranger_leaves a
+	ended_with 0
+	assert file_exists ran
+}
+
+@test "a password that is denied when a connection is renewed is fetched anew" {
+	hold_in_background a -t 9s --password-command "$COMMAND"
+	echo expired >token-now
+	close_connections
+	wait_until 10 has_calls 3
+	rotate second-t0ken
+	is_renewed_by_another 9000
+	let_go
+	ended_with 0
+	no_keys
+}
+
+@test "a token service that is away for a while does not lose a lock; for a whole lease it does, and it is said why" {
+	# Each try counts, and none succeeds while the file "away" is there.
+	write_script maybe 'echo call >>"$HERE/calls"' 'test ! -e "$HERE/away" && cat "$HERE/token-now"'
+	in_background sh -c 'exec rlock run -t 6s --password-command "$1" a -- until_let_go 2>said' sh "$COMMAND"
+	wait_until 5 is_above "$PID" until_let_go
+	: >away
+	close_connections
+	wait_until 10 has_calls 2
+	rm away
+	is_renewed_by_another 6000
+	: >away
+	close_connections
+	ended_with 76
+	run -0 cat said
+	assert_output --partial 'password command ended with status 1'
+}
+
+@test "renewals and the release of a lock without a command have the password that the file has then, by a relative name, too" {
+	run -0 rlock lock -t 3s --password-file token-now --pid $$ a
+	rotate second-t0ken
+	is_renewed_by_another 3000
+	rotate third-t0ken
+	close_connections
+	run -0 rlock unlock --password-file token-now --pid $$ a
+	no_keys
+}
+
+@test "a file that is gone, is empty while it is written, or is no file that rlock trusts, leaves the last password" {
+	hold_in_background a -t 3s --password-file token-now
+	rm token-now
+	is_renewed_by_another 3000
+	: >token-now
+	is_renewed_by_another 3000
+	echo wr0ng-t0ken >token-now
+	chmod 622 token-now
+	is_renewed_by_another 3000
+	rm token-now
+	mkfifo token-now
+	is_renewed_by_another 3000
+	# No process that has read it is left, but for the command.
+	wait_until 5 has_one_child "$(renewer_of "$PID")"
+	let_go
+	ended_with 0
+	no_keys
+}
+
+has_one_child() {
+	[ "$(pgrep -cP "$1")" = 1 ]
+}
+
+@test "a pipe is read once, and its password is for every connection" {
+	in_background bash -c 'exec rlock run -t 3s --password-file <(cat token-now) a -- until_let_go'
+	wait_until 5 is_above "$PID" until_let_go
+	rm token-now
+	is_renewed_by_another 3000
 	let_go
 	ended_with 0
 }

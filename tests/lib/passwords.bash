@@ -18,33 +18,10 @@ password_setup() {
 	export RLOCK_URL=redis://$PLACE
 }
 
-password_teardown() {
-	export RLOCK_URL=redis://$PLACE
-	let_go
-	common_teardown
-}
-
-# The server wants a password of every client that names no user.
-want_password() {
-	redis config set requirepass "$SECRET" >/dev/null
-}
-
-# redis_with_password [COMMAND...]: as redis, on a server that wants SECRET of every client.
-redis_with_password() {
-	REDISCLI_AUTH=$SECRET redis "$@"
-}
-
-# The user ci, with all rights but for what the arguments say; every other user may do everything without a
-# password.
-make_user() {
-	redis acl setuser ci on ">$SECRET" allkeys allchannels +@all "$@" >/dev/null
-}
-
 # assert_refused STATUS TEXT: what run has run said one line with TEXT, which shows no secret.
 assert_refused() {
 	assert_equal "$status" "$1"
-	assert_equal "${#lines[@]}" 1
-	assert_output --regexp '^rlock: '
+	assert_one_message
 	assert_output --partial -- "$2"
 	refute_output --partial "$SECRET"
 	refute_output --partial "$WRONG"
@@ -55,9 +32,4 @@ assert_refused() {
 nothing_is_locked() {
 	run redis info keyspace
 	refute_output --partial 'db'
-}
-
-# The lock "a" is on a server that wants a password.
-lock_is_there() {
-	[ "$(redis_with_password exists a)" = 1 ]
 }
