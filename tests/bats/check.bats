@@ -9,19 +9,14 @@ load ../lib/usual
 load ../lib/replicas
 load ../lib/proxying
 load ../lib/inspecting
+load ../lib/rights
 
 setup_file() { start_server_at_port --appendonly yes --appendfsync always; }
 
 teardown() {
 	redis config set maxmemory 0 >/dev/null
 	redis config set maxmemory-policy noeviction >/dev/null
-	local file pid status=0
-	watchful_teardown || status=$?
-	for file in "$BATS_TEST_TMPDIR"/*/local.pid; do
-		pid=$(cat "$file" 2>/dev/null)
-		! [ "/proc/$pid/cwd" -ef "${file%/*}" ] || kill -KILL "$pid"
-	done
-	return "$status"
+	watchful_teardown
 }
 
 # finds LEVEL SUBJECT TEXT: a line of the output.
@@ -29,16 +24,11 @@ finds() {
 	assert_line --regexp "^$1 +$2 +$3"
 }
 
-# All that a lock of any kind needs.
-RIGHTS=('~nightly*' '~rlock_*' '~redisson_*' '~{nightly*}:*:rwlock_timeout:*' '~{nightly*}:timeout' '&redisson_*' +eval +evalsha '+client|setname'
-	+subscribe +hlen +hexists +hkeys +hvals +hget +hgetall +hset +hdel +hincrby +incrby +del +exists +type +incr +get +set
-	+zadd +zrem +zrange '+pubsub|numsub' +pttl +pexpire +time +publish +lindex +lpos +lrange +linsert +rpush +lrem
-	+zscore +zcard +info +ping '+config|get' +scan)
-
-# limited RULE...: RLOCK_URL is that of a user with these rights.
+# limited RULE...: RLOCK_URL is that of a user with the rights of the manual, and what check itself needs, but for these.
 limited() {
-	redis acl setuser limited reset resetchannels on '>secret' "$@" >/dev/null
-	export RLOCK_URL=redis://limited:secret@127.0.0.1:$PORT
+	all_rights
+	redis acl setuser limited reset resetchannels on ">$SECRET" "${RIGHTS[@]}" +info +ping '+config|get' +scan "$@" >/dev/null
+	RLOCK_URL=$(url_of limited)
 }
 
 @test "a sound server is found to be sound" {
@@ -63,28 +53,30 @@ limited() {
 # ---- rights ----
 
 @test "a user has all rights that the manual names, or the one that it lacks is named, as ACL SETUSER takes it" {
-	local right named
-	limited "${RIGHTS[@]}"
+	local status level subject right text
+	limited
 	run -0 rlock check 'nightly*'
 	finds ok rights all
-	no_keys
-	while read -r right named; do
-		# shellcheck disable=SC2046
-		limited $(printf '%s\n' "${RIGHTS[@]}" | grep -vxF -e "$right")
-		run -77 rlock check 'nightly*'
-		finds BAD rights ".* $named"
-		# Without DEL they expire at once.
-		wait_until 5 no_keys
+	while IFS='|' read -r status level subject right text; do
+		# shellcheck disable=SC2086
+		limited $right
+		run "-$status" rlock check 'nightly*'
+		finds "$level" "$subject" "$text"
 	done <<-'END'
-		~nightly* ~nightly\*
-		~rlock_* ~rlock_holds:\{nightly\*\} .*~rlock_turn:\{nightly\*\}
-		~redisson_* ~redisson_lock_queue:\{nightly\*\}
-		~{nightly*}:*:rwlock_timeout:* ~\{nightly\*\}:\*:rwlock_timeout:\*
-		&redisson_* &redisson_lock__channel:\{nightly\*\}\* .*&redisson_rwlock:\{nightly\*\}\*
-		+evalsha \+evalsha( |$)
-		+lpos \+lpos( |$)
-		+hset \+hset( |$)
+		0|note|role|-info|unknown: .* try: ACL SETUSER limited \+info$
+		0|ok|rights|-ping|all
+		77|BAD|rights|-evalsha|.* \+evalsha( |$)
+		77|BAD|rights|-hset|.* \+hset( |$)
+		77|BAD|rights|resetkeys ~nightly* ~{nightly*}:timeout|.* ~rlock_holds:\{nightly\*\} .*~\{nightly\*\}:\*:rwlock_timeout:\*
+		77|BAD|rights|resetchannels|.* &redisson_lock__channel:\{nightly\*\}\* .*&redisson_rwlock:\{nightly\*\}\*
+		77|BAD|rights|-zcard -lpos|fair, read, write, sem locks can't be used
+		77|BAD|rights|-set|read, write, sem locks can't be used
+		0|note|rights|-incrby|all that locks need, but semaphores can't be used: try: ACL SETUSER limited \+incrby$
+		0|note|rights|-scan|all that locks need, but not all that list, waiters and --remember use: try: ACL SETUSER limited \+scan$
 	END
+	paste_rights
+	run -0 rlock list 'nightly*'
+	no_keys
 }
 
 # paste_rights: runs the line that is in the output, as it stands.
@@ -96,7 +88,7 @@ paste_rights() {
 @test "the line of rights can be pasted, for the name or pattern that was asked for, and no other" {
 	local asked
 	for asked in 'job of alice' 'job-*-north'; do
-		limited +ping +info '+config|get'
+		limited -@all resetkeys resetchannels +ping +info '+config|get'
 		run -77 rlock check "$asked"
 		paste_rights
 		run -0 rlock check "$asked"
@@ -105,35 +97,16 @@ paste_rights() {
 		run -0 rlock write "${asked/\*/7}" -- true
 	done
 	# Where no pattern was given it is for all.
-	limited +ping +info '+config|get'
+	limited -@all resetkeys resetchannels +ping +info '+config|get'
 	run -77 rlock check
 	finds BAD rights "plain, fair, .* ~\\* is for all keys, and rlock check 'PATTERN' for those of some names: try: "
 	paste_rights
 	run -0 rlock check
 	# Nor may a pattern follow the one for all keys or channels, of a user that has these, but not all commands.
-	limited '~*' '&*' +@all -publish -subscribe
+	limited resetkeys resetchannels '~*' '&*' +@all -publish -subscribe
 	run -77 rlock check 'nightly*'
 	paste_rights
 	run -0 rlock check 'nightly*'
-}
-
-@test "rights that only some locks, verbs or checks need are said to be for these" {
-	local status level subject right text
-	while IFS='|' read -r status level subject right text; do
-		# shellcheck disable=SC2086
-		limited "${RIGHTS[@]}" $right
-		run "-$status" rlock check 'nightly*'
-		finds "$level" "$subject" "$text"
-	done <<-'END'
-		0|note|role|-info|unknown: .* try: ACL SETUSER limited \+info$
-		77|BAD|rights|-zcard -lpos|fair, read, write, sem locks can't be used
-		0|ok|rights|-ping|all
-		77|BAD|rights|-set|read, write, sem locks can't be used
-		0|note|rights|-incrby|all that locks need, but semaphores can't be used: try: ACL SETUSER limited \+incrby$
-		0|note|rights|-scan|all that locks need, but not all that list, waiters and --remember use: try: ACL SETUSER limited \+scan$
-	END
-	paste_rights
-	run -0 rlock list 'nightly*'
 }
 
 # ---- the server ----
@@ -289,6 +262,7 @@ site_config() {
 	RLOCK_RUNTIME_DIR=$PWD/elsewhere rlock run -u local: a -- true
 	pid=$(cat elsewhere/local.pid)
 	run -0 rlock check -u local:
+	BACKGROUND+=("$pid" "$(cat "$RLOCK_RUNTIME_DIR/local.pid")")
 	finds note local "process $pid of user $UID is another local: server, in $PWD/elsewhere: .*: kill $pid\$"
 	refute_line --regexp "^note +local .* $RLOCK_RUNTIME_DIR:"
 	rm elsewhere/local.sock
@@ -315,19 +289,16 @@ with_mounts() {
 }
 
 @test "check says when systemd-tmpfiles may remove what is in the runtime directory" {
-	mkdir -p run-systemd/systemd/system run-systemd/tmpfiles.d nothing
+	mkdir -p run/systemd/system run/tmpfiles.d nothing
 	# An rlock that is installed has its file in one of these directories.
-	local booted='mount --bind "$1/run-systemd" /run
+	local booted='mount --bind "$1/run" /run
 		for dir in /etc /usr/local/lib /usr/lib; do
 			[ ! -d "$dir/tmpfiles.d" ] || mount --bind "$1/nothing" "$dir/tmpfiles.d"
 		done'
-	export RLOCK_RUNTIME_DIR=/tmp/rlock-of-test-$$
-	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
+	RLOCK_RUNTIME_DIR=$(mktemp -d /tmp/rlock-XXXXXX)
 	with_mounts "$booted"
-	rmdir "$RLOCK_RUNTIME_DIR"
 	finds note directory "systemd-tmpfiles removes old files there: put 'x /tmp/rlock-\*' into"
-	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
-	touch run-systemd/tmpfiles.d/rlock.conf
+	touch run/tmpfiles.d/rlock.conf
 	with_mounts "$booted"
 	rmdir "$RLOCK_RUNTIME_DIR"
 	refute_line --regexp '^note +directory'

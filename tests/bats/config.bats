@@ -64,19 +64,6 @@ below_etc() {
 	locks_in 4 env -i HOME="$HOME" LOGNAME=nobody PATH=/usr/bin:/bin SHELL=/bin/sh "$(command -v rlock)" run
 }
 
-@test "without another file /etc/rlock.conf is read; one that cannot be read is an error, unless a server was given" {
-	(below_etc true) 2>/dev/null || skip 'no namespaces here'
-	unset RLOCK_CONFIG
-	echo "url = $SOCKET_URL?db=6" >etc/rlock.conf
-	locks_in 6 below_etc rlock run
-	chmod 000 etc/rlock.conf
-	run -78 below_etc rlock run a -- touch ran
-	assert_output "rlock: cannot read '/etc/rlock.conf': Permission denied"
-	RLOCK_URL=$SOCKET_URL run -0 below_etc rlock run a -- true
-	assert_output ''
-	refute file_exists ran
-}
-
 @test "the user's file that cannot be read is an error, unless a server was given; one that was named is one always" {
 	(as_its_mode_says true) || skip 'root reads everything here'
 	write_config 'ttl = 20s'
@@ -92,7 +79,7 @@ below_etc() {
 	assert_output --regexp "config +$XDG_CONFIG_HOME/rlock.conf, the default: not used: it can't be read, and is not needed"
 }
 
-@test "a file in another user's home directory is used by no call: another place has to name the server" {
+@test "a file in another user's home directory is used by no call: another place has to name the server, as /etc/rlock.conf" {
 	[ "$(id -u)" = 0 ] || skip 'only root can give a directory away'
 	(below_etc true) 2>/dev/null || skip 'no namespaces here'
 	unset RLOCK_CONFIG XDG_CONFIG_HOME
@@ -112,6 +99,11 @@ not to root or to the caller, and no other place names the server: give --url, o
 	# Which may not even be looked into.
 	chmod 700 home
 	locks_in 6 below_etc rlock run
+	chmod 000 etc/rlock.conf
+	run -78 below_etc rlock run a -- true
+	assert_output "rlock: cannot read '/etc/rlock.conf': Permission denied"
+	RLOCK_URL=$SOCKET_URL run -0 below_etc rlock run a -- true
+	assert_output ''
 }
 
 # ---- whose it is, and what it may be ----

@@ -77,9 +77,8 @@ objects() {
 @test "no password is in the log" {
 	redis acl setuser ci on ">$SECRET" allkeys allchannels +@all >/dev/null
 	rlock run --log log -u "$(url_of ci)" a -- true
-	run -69 rlock run --log log -u "redis://ci:$SECRET@127.0.0.1:1" a -- true
-	run -77 rlock run --log log -u "redis://other:$SECRET@127.0.0.1:$PORT" a -- true
-	assert_equal "$(events)" 'acquired a,released a,failed a,failed a'
+	run -77 rlock run --log log -u "$(url_of other)" a -- true
+	assert_equal "$(events)" 'acquired a,released a,failed a'
 	run ! grep -F "$SECRET" log
 }
 
@@ -88,16 +87,12 @@ objects() {
 @test "a wait is logged, with how long it was: one that succeeds, is over in vain, or is ended by a signal, and a lock that was busy" {
 	hold_in_background a --note 'the holder'
 	run -75 rlock run -n --log log a -- true
-	assert_output ''
-	assert_equal "$(events)" 'busy a'
-	[[ $(field reason busy) = '"held by the holder ('* ]]
-	assert_between 0 "$(field holder_held_ms busy)" 60000
-	rm log
 	# Long enough to sleep, on a busy machine, too.
 	run -75 rlock run -qw 1s --log log a -- true
-	assert_equal "$(events)" 'waited a,timed_out a'
+	assert_equal "$(events)" 'busy a,waited a,timed_out a'
+	[[ $(field reason busy) = '"held by the holder ('* ]]
 	[ "$(field waited_ms timed_out)" -ge 1000 ]
-	assert_between 1000 "$(field holder_held_ms timed_out)" 60000
+	assert_between 0 "$(field holder_held_ms busy)" "$(field holder_held_ms timed_out)"
 	rm log
 	in_background rlock run --log log a -- true
 	wait_until 10 has_waiters a
@@ -112,7 +107,7 @@ objects() {
 	assert_equal "$(field waited_ms acquired)" "$(field waited_ms waited)"
 }
 
-@test "a lock that is broken by force is logged by both sides, once, and why, and one that is not, by none" {
+@test "what befalls a holder is logged once: a lock broken by force, by both sides, and not one that is not; rlock killed, by its renewer" {
 	hold_in_background a -t 1s --log log
 	run -1 rlock unlock --force --holder nobody:1 --log log a
 	run -0 rlock unlock --force --log log a
@@ -120,6 +115,13 @@ objects() {
 	assert_equal "$(events | tr , '\n' | sort | paste -sd ,)" 'acquired a,broken a,lost a'
 	assert_equal "$(field reason lost)" '"it expired or was deleted on the server"'
 	assert_equal "$(field owner broken)" "$(field owner acquired)"
+	rm log
+	hold_in_background b --log log
+	kill -KILL "$PID"
+	let_go
+	wait_until 5 has_events 'acquired b,released b'
+	assert_equal "$(field reason released)" '"rlock was killed"'
+	assert_equal "$(field pid released)" "$(field pid acquired)"
 }
 
 @test "a release is logged with what ended the command, for how long --at-least keeps the lock, and that the server did not hear of it" {
@@ -135,17 +137,6 @@ objects() {
 	kill -CONT "$SERVER_PID"
 	assert_equal "$(events)" 'acquired a,expires a'
 	assert [ -n "$(field reason expires)" ]
-}
-
-@test "when rlock is killed its renewer logs the release, once" {
-	hold_in_background a --log log
-	kill -KILL "$PID"
-	wait_until 5 is_gone "$PID"
-	let_go
-	wait_until 5 has_events 'acquired a,released a'
-	assert_equal "$(field reason released)" '"rlock was killed"'
-	assert_equal "$(field owner released)" "$(field owner acquired)"
-	assert_equal "$(field pid released)" "$(field pid acquired)"
 }
 
 @test "a lock without a command is logged once: by its renewer when the process has ended, or it is lost; by the unlock that releases it" {
@@ -174,15 +165,12 @@ objects() {
 
 # ---- the file ----
 
-@test "after a rotation the next line goes to a new file" {
+@test "after a rotation the next line goes to a new file, and one that can't be opened is refused before anything is done" {
+	local before file
 	# rlock writes the line while the command begins.
 	rlock run --log log a -- sh -c 'comes_true grep -q acquired log && mv log old'
 	assert_equal "$(wc -l <old)" 1
 	assert_equal "$(events)" 'released a'
-}
-
-@test "a file that can't be opened is refused before anything is done" {
-	local before file
 	before=$(server_commands)
 	for file in "$PWD/nowhere/log" "$PWD" "$PWD/log/"; do
 		run -78 rlock run --log "$file" a -- touch ran
@@ -205,9 +193,6 @@ objects() {
 		full|Resource temporarily unavailable
 	END
 	exec 7>&-
-	: >log
-	run -0 sh -c 'ulimit -f 0; rlock run --log log a -- true 2>&1 | cat'
-	assert_output "rlock: --log 'log': cannot be written to: File too large"
 	no_keys
 }
 
