@@ -1,24 +1,18 @@
 /*
  * The command that contenders for a lock run: notes when its turn began and when it ended, by the
  * clock that all of them share. When it ends is told from outside.
+ *
+ *     turn FILE INDEX FIFO
+ *
+ * FILE is an array of pairs of 64-bit nanoseconds on CLOCK_MONOTONIC, the begin and the end; INDEX is the pair to
+ * fill. The turn ends when FIFO, opened for reading, comes to its end.
  */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-
-static const char usage[] =
-	"usage: turn FILE INDEX FIFO\n"
-	"FILE is an array of pairs of 64-bit nanoseconds on CLOCK_MONOTONIC, the begin and the end;\n"
-	"INDEX is the pair to fill. The turn ends when FIFO, opened for reading, comes to its end.\n";
-
-struct turn {
-	int64_t begin_ns;
-	volatile int64_t end_ns;
-};
 
 static int64_t now_ns(void)
 {
@@ -30,37 +24,25 @@ static int64_t now_ns(void)
 
 int main(int argc, char **argv)
 {
-	int64_t begin_ns = now_ns();
-	struct turn *turns, *turn;
+	int64_t pair[2] = { now_ns(), 0 };
 	int file_fd, fifo_fd;
-	size_t size;
+	off_t at;
 	char byte;
 
-	if (argc != 4) {
-		(void)fputs(usage, stderr);
+	if (argc != 4)
 		return 64;
-	}
+	at = (off_t)(strtoul(argv[2], NULL, 10) * sizeof(pair));
 	file_fd = open(argv[1], O_RDWR | O_CLOEXEC);
-	if (file_fd < 0) {
+	if (file_fd < 0 || pwrite(file_fd, &pair[0], sizeof(pair[0]), at) < 0) {
 		perror(argv[1]);
 		return 1;
 	}
-	size = (strtoul(argv[2], NULL, 10) + 1) * sizeof(*turns);
-	turns = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file_fd, 0);
-	if (turns == MAP_FAILED) {
-		perror(argv[1]);
-		return 1;
-	}
-	turn = &turns[size / sizeof(*turns) - 1];
-	turn->begin_ns = begin_ns;
 	fifo_fd = open(argv[3], O_RDONLY | O_CLOEXEC);
-	if (fifo_fd < 0) {
-		perror(argv[3]);
-		return 1;
-	}
 	while (read(fifo_fd, &byte, 1) > 0)
 		;
 	/* Nothing stands between this and the end but the kernel. */
-	turn->end_ns = now_ns();
+	pair[1] = now_ns();
+	if (pwrite(file_fd, &pair[1], sizeof(pair[1]), at + (off_t)sizeof(pair[0])) < 0)
+		perror(argv[1]);
 	_exit(0);
 }

@@ -24,7 +24,7 @@ char *fuzz_line(const uint8_t **data, size_t *size);
 /* Whether a message can go to a terminal as it is: one line, no control character. */
 bool fuzz_is_shown_safely(const char *text);
 
-/* A directory for this process alone, mode 0700, which goes when the process ends well. */
-const char *fuzz_directory(void);
+/* Make a directory for this process alone, which goes when the process ends well; go there. */
+void fuzz_enter_directory(void);
 
 #endif

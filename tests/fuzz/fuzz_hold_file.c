@@ -21,50 +21,30 @@
 static const struct rlock_name job = { "job", 3 };
 
 static struct proc self;
-static int dir_fd = -1;
+static char good_name[96];
 static char place[256]; /* the first line of a file that was written here */
 
-/* Of a file that is saved for it. */
-static void read_place(void)
+/* The place is that of a file that is saved for it. */
+static void prepare(void)
 {
-	struct hold_file *file = hold_file_new(self.pid, self.start);
+	struct hold_file *file;
 	FILE *saved;
-	char path[512];
 
+	fuzz_enter_directory();
+	ALWAYS(proc_read(getpid(), &self) &&
+	       setenv("RLOCK_RUNTIME_DIR", getcwd(place, sizeof(place)), 1) == 0);
+	(void)snprintf(good_name, sizeof(good_name), "hold-%d-%" PRIu64 "-" ID, (int)self.pid,
+		       self.start);
+	file = hold_file_new(self.pid, self.start);
 	ALWAYS(file != NULL);
 	memcpy(file->hold_id, ID, sizeof(ID));
 	ALWAYS(hold_file_save(file) == 0);
-	(void)snprintf(path, sizeof(path), "%s/hold-%d-%" PRIu64 "-" ID, fuzz_directory(),
-		       (int)self.pid, self.start);
-	saved = fopen(path, "re");
+	saved = fopen(good_name, "re");
 	ALWAYS(saved != NULL && fgets(place, sizeof(place), saved) != NULL);
 	ALWAYS(strncmp(place, "place ", strlen("place ")) == 0);
 	(void)fclose(saved);
 	hold_file_remove(file);
 	hold_file_free(file);
-}
-
-static void prepare(void)
-{
-	if (dir_fd >= 0)
-		return;
-	ALWAYS(proc_read(getpid(), &self));
-	ALWAYS(setenv("RLOCK_RUNTIME_DIR", fuzz_directory(), 1) == 0);
-	dir_fd = open(fuzz_directory(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ALWAYS(dir_fd >= 0);
-	read_place();
-}
-
-static bool write_file(const char *name, const uint8_t *data, size_t size)
-{
-	int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-	if (fd < 0)
-		return false;
-	ALWAYS(write(fd, place, strlen(place)) == (ssize_t)strlen(place));
-	ALWAYS(write(fd, data, size) == (ssize_t)size);
-	ALWAYS(close(fd) == 0);
-	return true;
 }
 
 static void check_same(const struct hold_file *file, const struct hold_file *again)
@@ -90,13 +70,12 @@ static void check_same(const struct hold_file *file, const struct hold_file *aga
 static void check_hold_file(struct hold_file *file)
 {
 	struct hold_file *again, *near = NULL;
+	const char *why;
 	int code;
 
 	if (file == NULL)
 		return;
 	for (size_t i = 0; i < file->name_count; i++) {
-		const char *why;
-
 		ALWAYS(rlock_name_check(&file->names[i], &why) == RLOCK_OK);
 		ALWAYS(file->owners[i][0] != '\0' && strlen(file->owners[i]) < RLOCK_OWNER_MAX);
 	}
@@ -112,41 +91,32 @@ static void check_hold_file(struct hold_file *file)
 	hold_file_free(file);
 }
 
-static void check_owners(void)
-{
-	char **owners = NULL;
-	size_t count = 0;
-
-	hold_file_find_owners(self.pid, &job, 1, &owners, &count);
-	for (size_t i = 0; i < count; i++)
-		free(owners[i]);
-	free(owners);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct hold_file *found, *near = NULL;
-	char *name, good[96];
+	struct hold_file *near = NULL;
+	char *line, **owners = NULL;
+	const char *name;
+	size_t count = 0;
+	FILE *out;
 	int code;
 
-	prepare();
-	(void)snprintf(good, sizeof(good), "hold-%d-%" PRIu64 "-" ID, (int)self.pid, self.start);
-	name = fuzz_line(&data, &size);
-	if (name[0] == '\0' || strchr(name, '/') != NULL) {
-		free(name);
-		name = strdup(good);
-		ALWAYS(name != NULL);
+	if (place[0] == '\0')
+		prepare();
+	line = fuzz_line(&data, &size);
+	name = line[0] == '\0' || strchr(line, '/') != NULL ? good_name : line;
+	out = fopen(name, "we");
+	if (out != NULL) {
+		ALWAYS(fputs(place, out) >= 0 && fwrite(data, 1, size, out) == size &&
+		       fclose(out) == 0);
+		hold_file_find_owners(self.pid, &job, 1, &owners, &count);
+		while (count > 0)
+			free(owners[--count]);
+		free(owners);
+		check_hold_file(hold_file_find(self.pid, &job, 1, SERVER, RLOCK_ANY, &near, &code));
+		ALWAYS(code == 0);
+		check_hold_file(near);
+		(void)unlink(name);
 	}
-	if (!write_file(name, data, size)) {
-		free(name);
-		return 0;
-	}
-	check_owners();
-	found = hold_file_find(self.pid, &job, 1, SERVER, RLOCK_ANY, &near, &code);
-	ALWAYS(code == 0);
-	check_hold_file(found);
-	check_hold_file(near);
-	(void)unlinkat(dir_fd, name, 0);
-	free(name);
+	free(line);
 	return 0;
 }

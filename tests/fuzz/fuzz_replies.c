@@ -11,12 +11,11 @@
  *
  * Time is not waited for: when nothing is there to be read, it passes.
  */
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -42,103 +41,84 @@
 #define HANG_UP_MS 400
 
 static const struct rlock_name names[] = { { "job", 3 }, { "other job", 9 } };
+static int64_t now_ms;
 
-/* ---- the servers ---- */
+/* ---- the servers, on sockets "0" to "2" ---- */
 
 static struct {
 	int listeners[SERVERS_MAX];
 	size_t count;             /* of those, how many are in use */
-	int streams[STREAMS_MAX]; /* accepted; -1: closed */
+	int streams[STREAMS_MAX]; /* accepted */
 	size_t stream_count;
 	int speaking; /* the stream that has not been told all yet; -1: none */
 	const uint8_t *left;
 	size_t left_size;
 } server = { .speaking = -1 };
 
-static int64_t now_ms;
-
-static void server_url(size_t index, const char *options, char *out, size_t out_size)
-{
-	(void)snprintf(out, out_size, "unix://%s/%zu%s", fuzz_directory(), index, options);
-}
-
 static void server_listen(size_t index)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/%zu", fuzz_directory(),
-		       index);
-	server.listeners[index] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	ALWAYS(bind(server.listeners[index], (struct sockaddr *)&address, sizeof(address)) == 0);
-	ALWAYS(listen(server.listeners[index], STREAMS_MAX) == 0);
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%zu", index);
+	ALWAYS(bind(listener, (struct sockaddr *)&address, sizeof(address)) == 0);
+	ALWAYS(listen(listener, STREAMS_MAX) == 0);
+	server.listeners[index] = listener;
 }
 
-enum mark { MARK_PAUSE = '-', MARK_CLOSE = '@', MARK_SILENCE = '~' };
-
-/* How much there is to be said before the next mark, and which one that is. */
-static size_t server_cut(enum mark *mark_out, size_t *mark_size_out)
-{
-	const uint8_t *text = server.left;
-
-	*mark_out = MARK_CLOSE;
-	*mark_size_out = 0;
-	for (size_t i = 0; i + 3 <= server.left_size; i++) {
-		if (text[i] != '@' || text[i + 2] != '\n')
-			continue;
-		if (text[i + 1] != MARK_PAUSE && text[i + 1] != MARK_CLOSE &&
-		    text[i + 1] != MARK_SILENCE)
-			continue;
-		*mark_out = (enum mark)text[i + 1];
-		*mark_size_out = 3;
-		return i;
-	}
-	return server.left_size;
-}
-
-/* The next piece. False when there is no stream to say it on. */
+/* The next piece, up to a mark. False when there is no stream to say it on. */
 static bool server_speak(void)
 {
-	enum mark mark;
-	size_t mark_size, len;
+	static const char marks[][4] = { "@@\n", "@~\n", "@-\n" };
+	const uint8_t *end = server.left + server.left_size;
+	char mark = '@';
 
 	if (server.speaking < 0)
 		return false;
-	len = server_cut(&mark, &mark_size);
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+		const uint8_t *found =
+			memmem(server.left, (size_t)(end - server.left), marks[i], 3);
+
+		if (found != NULL) {
+			end = found;
+			mark = marks[i][1];
+		}
+	}
 	/* The peer may have hung up meanwhile. */
-	if (len > 0)
-		(void)send(server.speaking, server.left, len, MSG_NOSIGNAL | MSG_DONTWAIT);
-	server.left += len + mark_size;
-	server.left_size -= len + mark_size;
-	if (mark == MARK_CLOSE)
+	if (end > server.left)
+		(void)send(server.speaking, server.left, (size_t)(end - server.left),
+			   MSG_NOSIGNAL | MSG_DONTWAIT);
+	server.left_size -= (size_t)(end - server.left);
+	server.left = end;
+	if (server.left_size > 0) {
+		server.left += 3;
+		server.left_size -= 3;
+	}
+	if (mark == '@')
 		(void)shutdown(server.speaking, SHUT_WR);
-	if (mark != MARK_PAUSE)
+	if (mark != '-')
 		server.speaking = -1;
 	return true;
 }
 
 /* A connection that comes while another one is spoken to is closed. */
-static void server_accept(int listener)
+static void servers_accept(void)
 {
-	int stream = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	for (size_t i = 0; i < server.count; i++) {
+		int stream = accept4(server.listeners[i], NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	if (stream < 0)
-		return;
-	if (server.left_size == 0 || server.speaking >= 0 || server.stream_count == STREAMS_MAX) {
-		(void)close(stream);
-		now_ms += HANG_UP_MS;
-		return;
+		if (stream < 0)
+			continue;
+		if (server.left_size == 0 || server.speaking >= 0 ||
+		    server.stream_count == STREAMS_MAX) {
+			(void)close(stream);
+			now_ms += HANG_UP_MS;
+			continue;
+		}
+		server.streams[server.stream_count++] = stream;
+		server.speaking = stream;
+		(void)server_speak();
 	}
-	server.streams[server.stream_count++] = stream;
-	server.speaking = stream;
-	(void)server_speak();
-}
-
-static void server_hang_up(void)
-{
-	for (size_t i = 0; i < server.stream_count; i++)
-		(void)close(server.streams[i]);
-	server.stream_count = 0;
-	server.speaking = -1;
 }
 
 /* ---- the library's clock, instead of lib/base/clock.c ---- */
@@ -159,8 +139,7 @@ int rlock_poll(struct pollfd *fds, size_t count, int64_t deadline_ms)
 	int ready;
 
 	do {
-		for (size_t i = 0; i < server.count; i++)
-			server_accept(server.listeners[i]);
+		servers_accept();
 		ready = poll(fds, count, 0);
 	} while (ready == 0 && server_speak());
 	if (ready == 0) {
@@ -176,141 +155,129 @@ int rlock_poll(struct pollfd *fds, size_t count, int64_t deadline_ms)
 
 /* ---- what is asked for ---- */
 
-struct plan {
+static struct {
 	const char *letters;
 	size_t name_count;
-	enum rlock_kind kind;
 	struct rlock_conn *conn;
-};
+	struct rlock_hold *hold;
+} plan;
 
-static bool has(const struct plan *plan, char letter)
+static bool has(char letter)
 {
-	return strchr(plan->letters, letter) != NULL;
+	return strchr(plan.letters, letter) != NULL;
 }
 
-static enum rlock_kind kind_of(const struct plan *plan)
+static enum rlock_kind kind(void)
 {
-	return has(plan, 'F')   ? RLOCK_FAIR
-	       : has(plan, 'R') ? RLOCK_READ
-	       : has(plan, 'W') ? RLOCK_WRITE
-	       : has(plan, 'M') ? RLOCK_SEMAPHORE
-				: RLOCK_PLAIN;
+	return has('F')   ? RLOCK_FAIR
+	       : has('R') ? RLOCK_READ
+	       : has('W') ? RLOCK_WRITE
+	       : has('M') ? RLOCK_SEMAPHORE
+			  : RLOCK_PLAIN;
 }
 
-static void check_error(const struct plan *plan, enum rlock_status status)
-{
-	ALWAYS(strcmp(rlock_status_name(status), "unknown") != 0);
-	if (status == RLOCK_OK)
-		return;
-	ALWAYS(status != RLOCK_ENOMEM && status != RLOCK_ESYS && status != RLOCK_EINVAL);
-	ALWAYS(fuzz_is_shown_safely(rlock_conn_error(plan->conn)));
-	ALWAYS(rlock_conn_error(plan->conn)[0] != '\0');
-	ALWAYS(rlock_conn_error_name(plan->conn) < plan->name_count);
-}
-
-static void connect_to(struct plan *plan)
+static void connect_to_servers(void)
 {
 	struct rlock_url *urls[SERVERS_MAX] = { NULL };
 	struct rlock_conn_opts opts = RLOCK_CONN_OPTS_INIT;
-	size_t count = server.count = has(plan, '3') && !has(plan, 'M') ? 3 : 1;
-	char text[256], why[RLOCK_ERROR_MAX];
+	char text[sizeof("unix://0?db=3") + 256], why[RLOCK_ERROR_MAX], directory[256];
 
-	opts.client_name = has(plan, 'N') ? "rlock" : NULL;
-	opts.quorum = count / 2 + 1;
-	for (size_t i = 0; i < count; i++) {
-		server_url(i, has(plan, 'D') ? "?db=3" : "", text, sizeof(text));
+	ALWAYS(getcwd(directory, sizeof(directory)) != NULL);
+	server.count = has('3') && !has('M') ? 3 : 1;
+	opts.client_name = has('N') ? "rlock" : NULL;
+	opts.quorum = server.count / 2 + 1;
+	for (size_t i = 0; i < server.count; i++) {
+		(void)snprintf(text, sizeof(text), "unix://%s/%zu%s", directory, i,
+			       has('D') ? "?db=3" : "");
 		ALWAYS(rlock_url_parse(text, &urls[i], why) == RLOCK_OK);
-		if (has(plan, 'P'))
-			ALWAYS(rlock_url_set_password(urls[i], "secret") == RLOCK_OK);
+		ALWAYS(!has('P') || rlock_url_set_password(urls[i], "secret") == RLOCK_OK);
 	}
-	ALWAYS(rlock_conn_new(urls, count, &opts, &plan->conn) == RLOCK_OK);
-	for (size_t i = 0; i < count; i++)
+	ALWAYS(rlock_conn_new(urls, server.count, &opts, &plan.conn) == RLOCK_OK);
+	for (size_t i = 0; i < server.count; i++)
 		rlock_url_free(urls[i]);
 }
 
 static void check_blocker(void *ctx, const struct rlock_blocker *blocker)
 {
-	const struct plan *plan = ctx;
 	char shown[RLOCK_OWNER_MAX];
 
-	ALWAYS(blocker->name_index < plan->name_count);
+	(void)ctx;
+	ALWAYS(blocker->name_index < plan.name_count);
 	(void)rlock_escape(blocker->owner, blocker->owner_len, shown, sizeof(shown));
 	(void)rlock_escape(blocker->note, blocker->note_len, shown, sizeof(shown));
 }
 
-static bool is_one_of_ours(const struct plan *plan, const char *owner)
+/* The new hold takes the place of the old one. */
+static void check_hold(enum rlock_status status, struct rlock_hold *hold)
 {
-	return strcmp(owner, OWNER) == 0 || (has(plan, 'I') && strcmp(owner, INHERITED) == 0);
+	ALWAYS((status == RLOCK_OK) == (hold != NULL));
+	if (hold == NULL)
+		return;
+	rlock_hold_free(plan.hold);
+	plan.hold = hold;
 }
 
-static void acquire(struct plan *plan, struct rlock_hold **hold)
+static enum rlock_status acquire(void)
 {
 	static const char *const inherited[] = { INHERITED };
 	struct rlock_request request = RLOCK_REQUEST_INIT;
 	struct rlock_hold *acquired = NULL;
 	enum rlock_status status;
 
-	request.kind = plan->kind;
+	request.kind = kind();
 	request.permits = 3;
 	request.take = 2;
 	request.names = names;
-	request.name_count = plan->name_count;
+	request.name_count = plan.name_count;
 	request.lease_ms = LEASE_MS;
-	request.wait_ms = has(plan, 'w') ? WAIT_MS : 0;
+	request.wait_ms = has('w') ? WAIT_MS : 0;
 	request.owner = OWNER;
 	request.inherited = inherited;
-	request.inherited_count = has(plan, 'I');
+	request.inherited_count = has('I');
 	request.note = "a note";
-	request.issue_token = has(plan, 'T');
+	request.issue_token = has('T');
 	request.on_wait = check_blocker;
-	request.ctx = plan;
-	status = rlock_acquire(plan->conn, &request, &acquired);
-	check_error(plan, status);
-	ALWAYS((status == RLOCK_OK) == (acquired != NULL));
-	if (acquired == NULL)
-		return;
-	for (size_t i = 0; i < plan->name_count; i++)
-		ALWAYS(is_one_of_ours(plan, rlock_hold_owner(acquired, i)));
-	rlock_hold_free(*hold);
-	*hold = acquired;
+	status = rlock_acquire(plan.conn, &request, &acquired);
+	check_hold(status, acquired);
+	for (size_t i = 0; acquired != NULL && i < plan.name_count; i++) {
+		const char *owner = rlock_hold_owner(acquired, i);
+
+		ALWAYS(strcmp(owner, OWNER) == 0 || (has('I') && strcmp(owner, INHERITED) == 0));
+	}
+	return status;
 }
 
-static void find(struct plan *plan, struct rlock_hold **hold)
+static enum rlock_status find(void)
 {
 	struct rlock_hold *found = NULL;
-	enum rlock_status status = rlock_find(plan->conn, &names[0], OWNER, RLOCK_ANY, &found);
+	enum rlock_status status = rlock_find(plan.conn, &names[0], OWNER, RLOCK_ANY, &found);
 
-	check_error(plan, status);
-	ALWAYS((status == RLOCK_OK) == (found != NULL));
-	if (found == NULL)
-		return;
-	ALWAYS(rlock_hold_id(found)[0] != '\0');
-	rlock_hold_free(*hold);
-	*hold = found;
-	plan->name_count = 1;
+	check_hold(status, found);
+	ALWAYS(found == NULL || rlock_hold_id(found)[0] != '\0');
+	if (found != NULL)
+		plan.name_count = 1;
+	return status;
 }
 
-static void break_lock(const struct plan *plan)
+static enum rlock_status break_lock(void)
 {
 	char was[RLOCK_OWNER_MAX] = "", note[RLOCK_NOTE_MAX] = "";
+	enum rlock_status status =
+		rlock_break(plan.conn, &names[0], has('H') ? OWNER : NULL, RLOCK_ANY, was, note);
 
-	check_error(plan, rlock_break(plan->conn, &names[0], has(plan, 'H') ? OWNER : NULL,
-				      RLOCK_ANY, was, note));
-	ALWAYS(fuzz_is_shown_safely(was));
-	ALWAYS(fuzz_is_shown_safely(note));
+	ALWAYS(fuzz_is_shown_safely(was) && fuzz_is_shown_safely(note));
+	return status;
 }
 
-static void stop(const struct plan *plan)
+static enum rlock_status stop(void)
 {
-	const char *owner = has(plan, 'H') ? OWNER : NULL;
 	struct rlock_stop found = { 0 };
+	enum rlock_status status = RLOCK_OK;
 
 	/* The second time it asks for what is left. */
 	for (int i = 0; i < 2; i++) {
-		enum rlock_status status =
-			rlock_stop(plan->conn, &names[0], owner, "me@here", &found);
-
-		check_error(plan, status);
+		status = rlock_stop(plan.conn, &names[0], has('H') ? OWNER : NULL, "me@here",
+				    &found);
 		for (size_t n = 0; n < found.count; n++) {
 			ALWAYS(fuzz_is_shown_safely(found.holds[n].owner));
 			ALWAYS(fuzz_is_shown_safely(found.holds[n].note));
@@ -318,133 +285,127 @@ static void stop(const struct plan *plan)
 		}
 	}
 	rlock_stop_clear(&found);
+	return status;
 }
 
-static void renew(const struct plan *plan, struct rlock_hold *hold)
+static enum rlock_status renew(void)
 {
 	size_t index = 0;
-	const char *by;
+	enum rlock_status status =
+		rlock_renew(plan.conn, plan.hold, LEASE_MS, rlock_now_ms() + DELIVERY_MS);
+	const char *by = rlock_hold_told_by(plan.hold, &index);
 
-	check_error(plan, rlock_renew(plan->conn, hold, LEASE_MS, rlock_now_ms() + DELIVERY_MS));
-	by = rlock_hold_told_by(hold, &index);
-	ALWAYS(by == NULL || (fuzz_is_shown_safely(by) && index < plan->name_count));
+	ALWAYS(by == NULL || (fuzz_is_shown_safely(by) && index < plan.name_count));
+	return status;
 }
 
-static void check_inspections(const struct rlock_inspection *inspections, size_t count)
+/* Each text is there. */
+static void check_locks(void *ctx, const struct rlock_inspection *locks, size_t count)
 {
-	for (size_t i = 0; inspections != NULL && i < count; i++) {
-		const struct rlock_inspection *inspection = &inspections[i];
-		size_t len = 0;
+	size_t len = 0;
 
-		ALWAYS(fuzz_is_shown_safely(inspection->error));
-		for (size_t n = 0; n < inspection->holder_count; n++)
-			len += strlen(inspection->holders[n].owner.text) +
-			       strlen(inspection->holders[n].note.text);
-		if (inspection->last != NULL) {
-			ALWAYS(fuzz_is_shown_safely(inspection->last->end.reason));
-			len += strlen(inspection->last->owner.text) +
-			       strlen(inspection->last->kind);
+	(void)ctx;
+	for (size_t i = 0; i < count; i++) {
+		const struct rlock_inspection *lock = &locks[i];
+
+		ALWAYS(fuzz_is_shown_safely(lock->error));
+		for (size_t n = 0; n < lock->holder_count; n++)
+			len += strlen(lock->holders[n].owner.text) +
+			       strlen(lock->holders[n].note.text);
+		if (lock->last != NULL) {
+			ALWAYS(fuzz_is_shown_safely(lock->last->end.reason));
+			len += strlen(lock->last->owner.text) + strlen(lock->last->kind);
 		}
-		for (size_t n = 0; n < inspection->queue_count; n++)
-			len += strlen(inspection->queue[n].note.text);
-		for (size_t n = 0; n < inspection->unseen_count; n++)
-			ALWAYS(fuzz_is_shown_safely(inspection->unseen[n].why));
-		ALWAYS(len < SIZE_MAX / 2);
+		for (size_t n = 0; n < lock->queue_count; n++)
+			len += strlen(lock->queue[n].note.text);
+		for (size_t n = 0; n < lock->unseen_count; n++)
+			ALWAYS(fuzz_is_shown_safely(lock->unseen[n].why));
 	}
+	ALWAYS(len < SIZE_MAX / 2);
 }
 
-static void inspect(const struct plan *plan)
+static enum rlock_status inspect(void)
 {
 	struct rlock_inspection *inspections = NULL;
 	size_t count = 0;
-	enum rlock_status status = rlock_inspect(plan->conn, &names[0], &inspections, &count);
+	enum rlock_status status = rlock_inspect(plan.conn, &names[0], &inspections, &count);
 
-	check_error(plan, status);
 	ALWAYS(status != RLOCK_OK || inspections != NULL);
-	check_inspections(inspections, count);
+	if (inspections != NULL)
+		check_locks(NULL, inspections, count);
 	rlock_inspections_free(inspections, count);
+	return status;
 }
 
-static void check_locks(void *ctx, const struct rlock_inspection *locks, size_t count)
-{
-	(void)ctx;
-	check_inspections(locks, count);
-}
-
-static void list(const struct plan *plan)
+static enum rlock_status ask(char letter)
 {
 	const struct rlock_list_request request = { .pattern = { "*", 1 },
 						    .on_locks = check_locks };
 
-	check_error(plan, rlock_list(plan->conn, &request));
-}
-
-static void ask(struct plan *plan, char letter, struct rlock_hold **hold)
-{
 	switch (letter) {
 	case 'p':
-		check_error(plan, rlock_conn_ping(plan->conn));
-		break;
+		return rlock_conn_ping(plan.conn);
 	case 'a':
-		acquire(plan, hold);
-		break;
+		return acquire();
 	case 'r':
-		renew(plan, *hold);
-		break;
+		return renew();
 	case 'u':
-		check_error(plan, rlock_release(plan->conn, *hold, rlock_now_ms() + DELIVERY_MS));
-		break;
+		return rlock_release(plan.conn, plan.hold, rlock_now_ms() + DELIVERY_MS);
 	case 'l':
-		check_error(plan,
-			    rlock_keep_until(plan->conn, *hold, 500, rlock_now_ms() + DELIVERY_MS));
-		break;
+		return rlock_keep_until(plan.conn, plan.hold, 500, rlock_now_ms() + DELIVERY_MS);
 	case 'f':
-		find(plan, hold);
-		break;
+		return find();
 	case 'b':
-		break_lock(plan);
-		break;
+		return break_lock();
 	case 'q':
-		stop(plan);
-		break;
+		return stop();
 	case 'i':
-		inspect(plan);
-		break;
+		return inspect();
 	case 's':
-		list(plan);
-		break;
+		return rlock_list(plan.conn, &request);
 	default:
-		break;
+		return RLOCK_OK;
 	}
+}
+
+static void check_status(enum rlock_status status)
+{
+	ALWAYS(strcmp(rlock_status_name(status), "unknown") != 0);
+	if (status == RLOCK_OK)
+		return;
+	ALWAYS(status != RLOCK_ENOMEM && status != RLOCK_ESYS && status != RLOCK_EINVAL);
+	ALWAYS(fuzz_is_shown_safely(rlock_conn_error(plan.conn)));
+	ALWAYS(rlock_conn_error(plan.conn)[0] != '\0');
+	ALWAYS(rlock_conn_error_name(plan.conn) < plan.name_count);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *letters = fuzz_line(&data, &size);
-	struct plan plan = { letters, has(&(struct plan){ .letters = letters }, '2') ? 2 : 1,
-			     RLOCK_PLAIN, NULL };
-	struct rlock_hold *hold = NULL;
 
 	if (server.listeners[0] == 0) {
 		(void)signal(SIGPIPE, SIG_IGN);
+		fuzz_enter_directory();
 		for (size_t i = 0; i < SERVERS_MAX; i++)
 			server_listen(i);
 	}
 	now_ms = 1000000;
 	server.left = data;
 	server.left_size = size;
-	plan.kind = kind_of(&plan);
-	ALWAYS(rlock_hold_new(plan.kind, names, plan.name_count, ID, now_ms, LEASE_MS, &hold) ==
+	plan.letters = letters;
+	plan.name_count = has('2') ? 2 : 1;
+	ALWAYS(rlock_hold_new(kind(), names, plan.name_count, ID, now_ms, LEASE_MS, &plan.hold) ==
 	       RLOCK_OK);
-	connect_to(&plan);
+	connect_to_servers();
 	for (size_t i = 0; i < LETTERS_MAX && letters[i] != '\0'; i++)
-		ask(&plan, letters[i], &hold);
-	rlock_hold_free(hold);
+		check_status(ask(letters[i]));
+	rlock_hold_free(plan.hold);
 	rlock_conn_free(plan.conn);
 	/* The last connections are closed here. */
-	for (size_t i = 0; i < server.count; i++)
-		server_accept(server.listeners[i]);
-	server_hang_up();
+	servers_accept();
+	while (server.stream_count > 0)
+		(void)close(server.streams[--server.stream_count]);
+	server.speaking = -1;
 	free(letters);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * lib/url/url.c, and lib/base/text.c below it: a URL that is accepted has one text for its server, and no
+ * lib/url/url.c: a URL that is accepted has one text for its server, and no
  * text shows its password.
  */
 #include <stdbool.h>
@@ -27,21 +27,18 @@ static void check_server(const struct rlock_url *url)
 
 static void check_changes(struct rlock_url *url)
 {
-	struct rlock_url *copy = rlock__url_copy(url);
+	const bool has_word = strstr(rlock_url_server(url), "secret") != NULL;
 
-	ALWAYS(copy != NULL && strcmp(rlock_url_server(copy), rlock_url_server(url)) == 0);
-	ALWAYS(rlock_url_set_db(copy, -1) == RLOCK_EINVAL);
+	ALWAYS(rlock_url_set_db(url, -1) == RLOCK_EINVAL);
 	/* Of local: the database has no place in the URL, only an option. */
-	if (rlock_url_set_db(copy, 7) == RLOCK_OK && rlock_url_scheme(copy) != RLOCK_SCHEME_LOCAL)
-		check_server(copy);
-	ALWAYS(rlock_url_set_password(copy, "secret") == RLOCK_OK && rlock_url_has_password(copy));
-	ALWAYS(strstr(rlock_url_server(copy), "secret") == NULL ||
-	       strstr(rlock_url_server(url), "secret") != NULL);
-	if (rlock_url_set_socket(copy, "/run/redis.sock") == RLOCK_OK) {
-		ALWAYS(rlock_url_scheme(copy) == RLOCK_SCHEME_UNIX);
-		check_server(copy);
+	if (rlock_url_set_db(url, 7) == RLOCK_OK && rlock_url_scheme(url) != RLOCK_SCHEME_LOCAL)
+		check_server(url);
+	ALWAYS(rlock_url_set_password(url, "secret") == RLOCK_OK && rlock_url_has_password(url));
+	ALWAYS(has_word || strstr(rlock_url_server(url), "secret") == NULL);
+	if (rlock_url_set_socket(url, "/run/redis.sock") == RLOCK_OK) {
+		ALWAYS(rlock_url_scheme(url) == RLOCK_SCHEME_UNIX);
+		check_server(url);
 	}
-	rlock_url_free(copy);
 }
 
 /*
@@ -63,22 +60,6 @@ static void check_hidden(const struct rlock_url *url, const char *text, const ch
 	}
 }
 
-static void check_text(const char *text, size_t len)
-{
-	size_t encoded_len = rlock_percent_encode(text, len, "/", NULL, 0);
-	char *encoded = malloc(encoded_len + 1), *any = malloc(len + 1), shown[64];
-
-	ALWAYS(encoded != NULL && any != NULL);
-	ALWAYS(rlock_percent_encode(text, len, "/", encoded, encoded_len + 1) == encoded_len);
-	ALWAYS(rlock_percent_decode(encoded, encoded_len) == (long)len);
-	ALWAYS(memcmp(encoded, text, len) == 0);
-	memcpy(any, text, len + 1);
-	ALWAYS(rlock_percent_decode(any, len) <= (long)len);
-	ALWAYS(fuzz_is_shown_safely(rlock_escape(text, len, shown, sizeof(shown))));
-	free(encoded);
-	free(any);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_text(data, size), *hidden = strdup(text);
@@ -90,12 +71,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ALWAYS(strlen(hidden) == strlen(text));
 	if (rlock_url_parse(text, &url, why) == RLOCK_OK) {
 		check_server(url);
-		check_changes(url);
 		check_hidden(url, text, hidden);
+		check_changes(url);
 	} else {
 		ALWAYS(url == NULL && why[0] != '\0' && fuzz_is_shown_safely(why));
 	}
-	check_text(text, strlen(text));
 	rlock_url_free(url);
 	free(hidden);
 	free(text);
