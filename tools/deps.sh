@@ -6,7 +6,7 @@
 #
 # USE is build (compiler and libraries), demo (and a server), check (and what the tests take), chaos (and the
 # full-screen programs and shells of tests/chaos), interop (and Java and Maven), servers (and what
-# tools/servers.sh takes), model (a checker of models), valgrind, bench (and what is measured beside rlock), fuzz, packages
+# tools/servers.sh takes), model (a checker of models), valgrind, bench, fuzz, packages
 # (of Debian), dist (an archive of the source), static (archives of the libraries), container (and what builds
 # images), rpm (and what builds its packages) or lint. The compiler asked is $CC $CPPFLAGS $CFLAGS, and to fuzz $FUZZ_CC.
 # Needs root or sudo only when there is something to install.
@@ -52,7 +52,6 @@ buildah      buildah              buildah              buildah        buildah
 patchelf     patchelf             patchelf             patchelf       patchelf
 spin         spin                 spin                 -              -
 valgrind     valgrind             valgrind             valgrind       valgrind
-setlock      daemontools          -                    -              -
 git          git                  git                  git            git
 gzip         gzip                 gzip                 gzip           gzip
 clang        clang                clang                clang          clang
@@ -234,8 +233,6 @@ need_for() {
 		;;
 	bench)
 		need_for check
-		# Where it is not packaged, the table does without it.
-		! has apt-get >/dev/null || need setlock has setlock
 		;;
 	lint)
 		need_for build

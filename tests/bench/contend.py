@@ -34,44 +34,48 @@ BUSY_RATE = 5  # waiters ask so often in a second that the server is never quiet
 HAND_OVER_DONE_S = 0.05  # ... a hand-over is done after this time
 
 # What clients ask for and scripts never do; the others' counts hold what scripts have called.
-ASKED = ("auth", "hello", "select", "client", "script", "eval", "evalsha", "fcall", "ping")
-ASKED += ("subscribe", "unsubscribe", "psubscribe", "punsubscribe", "ssubscribe", "sunsubscribe")
+ASKED = ("auth", "hello", "select", "client", "script", "eval", "evalsha", "ping", "subscribe", "unsubscribe")
 
 
-class Failure(Exception):
-    """A tool or the server did not do its work."""
-
-
-class Server:
-    """What the server has done so far, without our own questions."""
+class Connection:
+    """To a server."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(path)
         self.file = self.socket.makefile("rb")
 
-    def ask(self, *words):
-        self.socket.sendall((" ".join(words) + "\r\n").encode())
+    def receive(self):
         line = self.file.readline()
-        if not line.startswith(b"$"):
-            raise Failure(f"the server says {line!r} to {words}")
-        return self.file.read(int(line[1:]) + 2).decode()
+        if line[:1] == b"$":
+            return None if line == b"$-1\r\n" else self.file.read(int(line[1:]) + 2)[:-2].decode()
+        if line[:1] == b"*":
+            return [self.receive() for _ in range(int(line[1:]))]
+        if line[:1] == b"-":
+            sys.exit(f"bench: {line.decode().strip()}")
+        return line[1:-2].decode()
+
+    def ask(self, *words):
+        encoded = [word.encode() for word in words]
+        self.socket.sendall(
+            b"*%d\r\n" % len(encoded) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in encoded))
+        return self.receive()
+
+
+class Server(Connection):
+    """What the server has done so far, without our own questions."""
 
     def subscribers(self):
-        lines = self.ask("client", "list").splitlines()
-        fields = [dict(f.split("=", 1) for f in line.split() if "=" in f) for line in lines]
-        return sum(any(f.get(k, "0") != "0" for k in ("sub", "psub", "ssub")) for f in fields)
+        return sum(" sub=0 " not in line for line in self.ask("client", "list").splitlines())
 
     def counts(self):
         """(requests of clients, commands in all)"""
         asked = done = 0
-        for line in self.ask("info", "commandstats").splitlines():
-            if not line.startswith("cmdstat_"):
-                continue
-            name, rest = line[8:].split(":", 1)
-            calls = int(rest.split(",", 1)[0].removeprefix("calls="))
+        for line in self.ask("info", "commandstats").splitlines()[1:]:
+            name, rest = line.removeprefix("cmdstat_").split(":calls=", 1)
             if name in ("info", "client|list"):
                 continue
+            calls = int(rest.split(",", 1)[0])
             done += calls
             if name.split("|")[0] in ASKED:
                 asked += calls
@@ -93,25 +97,20 @@ class Server:
 
 
 class Queue:
-    """The holder of one tool's lock, and its waiters."""
+    """The holder of one tool's lock, and its waiters. size: how many turns there are to be."""
 
-    def __init__(self, directory, turn, label, pause_ms, words):
-        self.label, self.words = label, words
+    def __init__(self, directory, turn, size, label, pause_ms, *words):
+        self.label = label
         self.pause_s = int(pause_ms) / 1000
-        self.turn = turn
-        self.path = os.path.join(directory, label + ".turns")
-        self.fifo = os.path.join(directory, label + ".fifo")
+        path, self.fifo = (os.path.join(directory, label + end) for end in (".turns", ".fifo"))
+        self.command = [*words, turn, path]
         self.processes = {}  # by index, until they were waited for
         self.count = 0  # of indices that were given out
-        self.holder = None
         self.end = None  # of the fifo: the holder's turn ends when it is closed
-        self.pairs = None
         # Kept back: some have a word to say when they are told to end.
         self.errors = open(os.path.join(directory, label + ".errors"), "w+b")
         os.mkfifo(self.fifo)
-
-    def open(self, size):
-        with open(self.path, "w+b") as file:
+        with open(path, "w+b") as file:
             file.truncate(size * PAIR.size)
             self.pairs = mmap.mmap(file.fileno(), size * PAIR.size)
 
@@ -119,60 +118,51 @@ class Queue:
         return PAIR.unpack_from(self.pairs, index * PAIR.size)
 
     def add(self):
-        command = [*self.words, self.turn, self.path, str(self.count), self.fifo]
-        self.processes[self.count] = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stderr=self.errors
-        )
+        command = [*self.command, str(self.count), self.fifo]
+        self.processes[self.count] = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=self.errors)
         self.count += 1
 
     def await_turn(self):
         """Until the next one runs, which becomes the holder. Asleep: looking would disturb."""
         self.end = os.open(self.fifo, os.O_WRONLY)
-        self.holder = self.only_running()
+        return self.holder()
 
-    def only_running(self):
+    def holder(self):
         running = [i for i in self.processes if self.pair(i)[0] != 0]
         if len(running) != 1:
-            raise Failure(f"{self.label}: {len(running)} commands run at once")
+            sys.exit(f"contend: {self.label}: {len(running)} commands run at once")
         return running[0]
 
     def hand_over(self):
         """The nanoseconds it took."""
-        before = self.only_running()
+        before = self.holder()
         signal.alarm(HAND_OVER_S)
         os.close(self.end)
         self.end = None
         if self.processes.pop(before).wait() != 0:
-            raise Failure(f"{self.label}: the exit status of a holder was not 0")
-        self.await_turn()
+            sys.exit(f"contend: {self.label}: the exit status of a holder was not 0")
+        holder = self.await_turn()
         signal.alarm(0)
-        return self.pair(self.holder)[0] - self.pair(before)[1]
-
-    def say_errors(self):
-        self.errors.seek(0)
-        sys.stderr.write(self.errors.read(10000).decode(errors="replace"))
+        return self.pair(holder)[0] - self.pair(before)[1]
 
     def close(self):
         """Ends all of it; those that wait are not to have a turn any more."""
-        for index, process in self.processes.items():
-            if index != self.holder:
-                process.terminate()
-        for index, process in self.processes.items():
-            if index != self.holder:
-                process.wait()
+        waiting = [process for index, process in self.processes.items() if self.pair(index)[0] == 0]
+        for process in waiting:
+            process.terminate()
+        for process in waiting:
+            process.wait()
         if self.end is not None:
             os.close(self.end)
-            self.processes[self.holder].wait()
+        for process in self.processes.values():
+            process.wait()
 
 
-def read_queues(directory, turn, words):
-    queues, start = [], 0
-    for i in range(len(words) + 1):
-        if i == len(words) or words[i] == ":::":
-            label, pause_ms, *tool = words[start:i]
-            queues.append(Queue(directory, turn, label, pause_ms, tool))
-            start = i + 1
-    return queues
+def read_queues(directory, turn, size, words):
+    while words:
+        end = words.index(":::") if ":::" in words else len(words)
+        yield Queue(directory, turn, size, *words[:end])
+        words = words[end + 1:]
 
 
 def fill(queues, waiters, server):
@@ -181,74 +171,61 @@ def fill(queues, waiters, server):
         queue.add()
         signal.alarm(HAND_OVER_S)
         queue.await_turn()
-        signal.alarm(0)
         for _ in range(waiters):
             queue.add()
-    limit = time.monotonic() + HAND_OVER_S
     # Each queue has its own pause; of many waiters, those at the server can be counted.
     time.sleep(max(queue.pause_s for queue in queues))
     while server and server.subscribers() < waiters:
-        if time.monotonic() > limit:
-            raise Failure(f"{server.subscribers()} of {waiters} waiters have subscribed")
         time.sleep(0.05)
+    signal.alarm(0)
 
 
 def contend(queues, waiters, rounds, server):
-    for queue in queues:
-        queue.open(waiters + 1 + rounds)
     fill(queues, waiters, server)
     rate = (0, 0)
     if server:
         before = server.settle()
         time.sleep(RATE_S)
         rate = tuple((a - b) / RATE_S for a, b in zip(server.counts(), before))
-        label = f"{queues[0].label}-waiting"
-        print(label, *(round(1000 * r / waiters / len(queues)) for r in rate), "-", flush=True)
+        print(f"{queues[0].label}-waiting", *(round(1000 * r / waiters / len(queues)) for r in rate), "-")
     for _ in range(rounds):
         for queue in queues:
-            if server:
-                before, since = server.counts(), time.monotonic()
+            spent = ("-", "-")
+            before, since = server and server.counts(), time.monotonic()
             took_ns = queue.hand_over()
             if server:
                 after = server.settle(rate[0])
                 seconds = time.monotonic() - since
                 spent = [round(a - b - r * seconds) for a, b, r in zip(after, before, rate)]
-                print(queue.label, took_ns, *spent, flush=True)
-            else:
-                print(queue.label, took_ns, "-", "-", flush=True)
+            print(queue.label, took_ns, *spent, flush=True)
             queue.add()
             # Of varying length, or one that polls would be met at the same point of its pause each time.
             time.sleep(queue.pause_s * random.uniform(1, 2))
 
 
 def hang(_signal, _frame):
-    raise Failure(f"no hand-over within {HAND_OVER_S} s")
+    sys.exit(f"contend: no hand-over within {HAND_OVER_S} s")
 
 
 def main(argv):
     server = None
     signal.signal(signal.SIGALRM, hang)
-    if argv[:1] == ["--redis"]:
-        server = Server(argv[1])
-        argv = argv[2:]
-    if len(argv) < 6:
-        print(__doc__, file=sys.stderr)
-        return 64
+    if argv[0] == "--redis":
+        server, argv = Server(argv[1]), argv[2:]
     turn, waiters, rounds = argv[0], int(argv[1]), int(argv[2])
     with tempfile.TemporaryDirectory() as directory:
-        queues = read_queues(directory, turn, argv[3:])
+        queues = list(read_queues(directory, turn, waiters + 1 + rounds, argv[3:]))
         try:
             contend(queues, waiters, rounds, server)
-        except Failure as failure:
-            print(f"contend: {failure}", file=sys.stderr)
+        except SystemExit:
             for queue in queues:
-                queue.say_errors()
-            return 1
+                queue.errors.seek(0)
+                sys.stderr.write(queue.errors.read(10000).decode(errors="replace"))
+            raise
         finally:
             for queue in queues:
                 queue.close()
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])

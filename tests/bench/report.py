@@ -15,7 +15,6 @@ import sys
 NAMES = {
     "bare": "the command alone",
     "flock": "flock",
-    "setlock": "setlock",
     "rlock": "rlock, unix socket",
     "rlock-tcp": "rlock, TCP on loopback",
     "rlock-tls": "rlock, TLS on loopback",
@@ -24,8 +23,6 @@ NAMES = {
     "redis-cli": "SET NX PX, Lua DEL by redis-cli, bash",
     "etcdctl": "etcdctl lock",
 }
-SHORT_NAMES = NAMES | {"redis-cli": "redis-cli, in bash"}
-FAR_NAMES = {"rlock": "rlock, TCP", "etcdctl": "etcdctl lock"}
 WIDTH = 44
 
 
@@ -56,6 +53,9 @@ class Report:
     def samples(self, name):
         return read_samples(os.path.join(self.directory, name))
 
+    def medians_us(self, name):
+        return {label: statistics.median(columns[0]) / 1000 for label, columns in self.samples(name).items()}
+
     def sizes(self, prefix):
         """The numbers at the ends of the names of such files, in order."""
         names = os.listdir(self.directory)
@@ -74,184 +74,82 @@ class Report:
             line += f"   <= {text or goal}: " + ("met" if value <= goal else "missed")
         print(line.rstrip())
 
-    def keep(self, name, value):
-        self.result[name] = round(value, 3)
+    def keep(self, **values):
+        self.result |= {name: round(value, 3) for name, value in values.items()}
 
     # ---- the parts ----
 
     def title(self):
         facts = self.facts
-        print(
-            f"{facts['version']}, {facts['server']}, "
-            f"{facts['processors']} processors, load {facts['load_before']} before and "
-            f"{facts['load_after']} after"
-        )
+        print(f"{facts['version']}, {facts['server']}, {facts['processors']} processors, "
+              f"load {facts['load_before']} before and {facts['load_after']} after")
         if float(facts["load_before"]) > 0.5:
             print("Something else was running: that hits those most which start most processes.")
 
-    def uncontended(self):
-        samples = self.samples("uncontended")
-        median = {label: statistics.median(columns[0]) for label, columns in samples.items()}
-        # What else runs on the machine has touched the quick quarter least.
-        quick = {label: quantile(columns[0], 0.25) for label, columns in samples.items()}
-        flock, rlock = median["flock"], median["rlock"]
-        self.head(
-            f"uncontended: TOOL NAME true ({self.facts['rounds']} x)",
-            "median us",
-            "x flock",
-            "p25 us",
-            "x flock",
-            "faults",
-        )
-        for label in sorted(median, key=median.get):
-            goals = {}
-            ratio = median[label] / flock
-            if label == "rlock":
-                goals = {"goal": 1.10, "value": ratio, "text": "1.10 x flock"}
-            self.row(
-                NAMES[label],
-                f"{median[label] / 1000:.0f}",
-                f"{ratio:.2f}",
-                f"{quick[label] / 1000:.0f}",
-                f"{quick[label] / quick['flock']:.2f}",
-                f"{statistics.median(samples[label][1]):.0f}",
-                **goals,
-            )
-            self.keep(f"uncontended_us_{label}", median[label] / 1000)
-            self.keep(f"uncontended_x_flock_{label}", ratio)
-            self.keep(f"uncontended_p25_x_flock_{label}", quick[label] / quick["flock"])
-        for label, goal in (("redis-cli", 0.20), ("etcdctl", 0.12)):
-            if label not in median:
-                continue
-            ratio = rlock / median[label]
-            name = f"rlock, as a part of the time of {label}"
-            cells = ("", f"{ratio:.3f}", "", f"{quick['rlock'] / quick[label]:.3f}", "")
-            self.row(name, *cells, goal=goal, value=ratio, text=f"{goal:.2f}")
-            self.keep(f"uncontended_x_{label}", ratio)
+    def times_beside_flock(self, name, title, goals):
+        """What else runs on the machine has touched the quick quarter least."""
+        samples = {label: columns[0] for label, columns in self.samples(name).items()}
+        flock, quick_flock = (quantile(samples["flock"], part) for part in (0.5, 0.25))
+        self.head(f"{title} ({len(samples['flock'])} x)", "p50 us", "x flock", "p25 us", "x flock", "p99 us")
+        for label in sorted(samples, key=lambda label: quantile(samples[label], 0.5)):
+            p25, p50, p99 = (quantile(samples[label], part) for part in (0.25, 0.5, 0.99))
+            ratio = p50 / flock
+            goal = goals.get(label)
+            cells = (f"{p50 / 1000:.0f}", f"{ratio:.2f}", f"{p25 / 1000:.0f}", f"{p25 / quick_flock:.2f}", f"{p99 / 1000:.0f}")
+            self.row(NAMES[label], *cells, goal=goal, value=ratio, text=goal and f"{goal:.2f} x flock, p50")
+            self.keep(**{f"{name}_p50_us_{label}": p50 / 1000, f"{name}_p99_us_{label}": p99 / 1000,
+                         f"{name}_p50_x_flock_{label}": ratio, f"{name}_p25_x_flock_{label}": p25 / quick_flock})
 
-        more = (median["rlock-tls"] - median["rlock-tcp"]) / 1000
-        more_quick = (quick["rlock-tls"] - quick["rlock-tcp"]) / 1000
-        cells = (f"{more:.0f}", "", f"{more_quick:.0f}", "", "")
-        self.row("what TLS adds to TCP", *cells, goal=6000, value=more)
-        self.keep("uncontended_us_tls_adds", more)
+    def uncontended(self):
+        self.times_beside_flock("uncontended", "uncontended: TOOL NAME true", {"rlock": 1.1, "rlock-tcp": 1.2})
+        median = self.medians_us("uncontended")
+        for label, goal in (("redis-cli", 0.20), ("etcdctl", 0.12)):
+            if label in median:
+                ratio = median["rlock"] / median[label]
+                self.row(f"rlock, as a part of the time of {label}", "", f"{ratio:.3f}", goal=goal, value=ratio)
+                self.keep(**{f"uncontended_x_{label}": ratio})
+        more = median["rlock-tls"] - median["rlock-tcp"]
+        self.row("what TLS adds to TCP", f"{more:.0f}", goal=6000, value=more)
+        self.keep(uncontended_us_tls_adds=more)
 
     def round_trips(self):
         trips = self.number("round_trips")
         self.head("on the wire: user, password, db, client name", "number")
         self.row("round trips of an uncontended run", f"{trips:.0f}", goal=2, value=trips)
-        self.row("connections", self.facts["connections"])
-        self.row("requests in them", self.facts["requests"])
-        self.keep("round_trips", trips)
-
-    def handovers(self):
-        samples = {label: columns[0] for label, columns in self.samples("handover").items()}
-        flock = {part: quantile(samples["flock"], part) for part in (0.25, 0.5)}
-        count = len(samples["flock"])
-        self.head(
-            f"hand-over, two contenders ({count} x)",
-            "p50 us",
-            "x flock",
-            "p25 us",
-            "x flock",
-            "p99 us",
-        )
-        for label in sorted(samples, key=lambda label: quantile(samples[label], 0.5)):
-            p25, p50, p99 = (quantile(samples[label], part) for part in (0.25, 0.5, 0.99))
-            ratio = p50 / flock[0.5]
-            goals = {}
-            if label in ("rlock", "rlock-fair"):
-                goals = {"goal": 1.2, "value": ratio, "text": "1.20 x flock, p50"}
-            self.row(
-                NAMES[label],
-                f"{p50 / 1000:.0f}",
-                f"{ratio:.2f}",
-                f"{p25 / 1000:.0f}",
-                f"{p25 / flock[0.25]:.2f}",
-                f"{p99 / 1000:.0f}",
-                **goals,
-            )
-            self.keep(f"handover_p50_us_{label}", p50 / 1000)
-            self.keep(f"handover_p99_us_{label}", p99 / 1000)
-            self.keep(f"handover_p50_x_flock_{label}", ratio)
-            self.keep(f"handover_p25_x_flock_{label}", p25 / flock[0.25])
+        self.keep(round_trips=trips)
 
     def crowds(self):
-        sizes = self.sizes("crowd.")
-        for label, goal_from in (("rlock", 50), ("rlock-fair", 1)):
-            self.head(
-                f"{NAMES[label]}: hand-over with many waiters",
-                "requests",
-                "commands",
-                "p50 us",
-                "x flock",
-            )
-            for size in sizes:
-                samples = self.samples(f"crowd.{size}")
-                times, asked, done = (statistics.median(column) for column in samples[label])
-                flock = statistics.median(samples["flock"][0])
-                self.row(
-                    f"{size} waiting",
-                    f"{asked:.0f}",
-                    f"{done:.0f}",
-                    f"{times / 1000:.0f}",
-                    f"{times / flock:.2f}",
-                    **({"goal": 4, "value": asked, "text": "4 requests"} if size >= goal_from else {}),
-                )
-                self.keep(f"{label}_requests_{size}_waiting", asked)
-                self.keep(f"{label}_handover_us_{size}_waiting", times / 1000)
+        for label, prefix, goal, goal_from in (("rlock", "crowd.", 4, 50), ("rlock-fair", "crowd.", 4, 1),
+                                               ("rlock-sem", "permits.", 3, 1)):
+            self.head(f"{NAMES[label]}: hand-over with many waiters", "requests", "commands", "p50 us", "x flock")
+            for size in self.sizes(prefix):
+                flock = self.medians_us(f"crowd.{size}")["flock"]
+                took, asked, done = (statistics.median(column) for column in self.samples(f"{prefix}{size}")[label])
+                cells = (f"{asked:.0f}", f"{done:.0f}", f"{took / 1000:.0f}", f"{took / 1000 / flock:.2f}")
+                self.row(f"{size} waiting", *cells, goal=goal if size >= goal_from else None, value=asked, text=f"{goal} requests")
+                self.keep(**{f"{label}_requests_{size}_waiting": asked, f"{label}_handover_us_{size}_waiting": took / 1000})
+        self.head("waiting, for each one, in a second", "requests", "commands")
+        for size in self.sizes("crowd."):
+            for label in ("rlock", "rlock-fair"):
+                asked, done = (column[0] / 1000 for column in self.samples(f"crowd.{size}")[f"{label}-waiting"][:2])
+                self.row(f"{NAMES[label]}, {size} waiting", f"{asked:.2f}", f"{done:.2f}", goal=0.5, value=asked)
+                self.keep(**{f"{label}_waiting_requests_per_s_{size}": asked})
         self.head("others: hand-over with many waiters", "p50 us")
         for size in self.sizes("others."):
-            for label, columns in self.samples(f"others.{size}").items():
-                took = statistics.median(columns[0]) / 1000
-                self.row(f"{SHORT_NAMES[label]}, {size} waiting", f"{took:.0f}")
-                self.keep(f"{label}_handover_us_{size}_waiting", took)
-        self.head("waiting, for each one, in a second", "requests", "commands")
-        for size in sizes:
-            samples = self.samples(f"crowd.{size}")
-            for label in ("rlock", "rlock-fair"):
-                asked, done = (column[0] / 1000 for column in samples[f"{label}-waiting"][:2])
-                self.row(
-                    f"{NAMES[label]}, {size} waiting",
-                    f"{asked:.2f}",
-                    f"{done:.2f}",
-                    goal=0.5,
-                    value=asked,
-                )
-                self.keep(f"{label}_waiting_requests_per_s_{size}", asked)
-
-    def permits(self):
-        self.head(f"{NAMES['rlock-sem']}: hand-over of a permit", "requests", "commands", "p50 us")
-        for size in self.sizes("permits."):
-            times, asked, done = (statistics.median(column) for column in self.samples(f"permits.{size}")["rlock-sem"])
-            cells = (f"{asked:.0f}", f"{done:.0f}", f"{times / 1000:.0f}")
-            self.row(f"{size} waiting", *cells, goal=3, value=asked, text="3 requests")
-            self.keep(f"rlock-sem_requests_{size}_waiting", asked)
-            self.keep(f"rlock-sem_handover_us_{size}_waiting", times / 1000)
-
-    def far_medians_us(self, name):
-        """{label: {ms of the round trip: median}}"""
-        medians = {}
-        for ms in self.sizes(f"far-{name}."):
-            for label, columns in self.samples(f"far-{name}.{ms}").items():
-                medians.setdefault(label, {})[ms] = statistics.median(columns[0]) / 1000
-        return medians
+            for label, took_us in self.medians_us(f"others.{size}").items():
+                self.row(f"{label}, {size} waiting", f"{took_us:.0f}")
+                self.keep(**{f"{label}_handover_us_{size}_waiting": took_us})
 
     def far(self):
         """Slopes leave out what processes cost to start: only what waits for the network grows with the round trip."""
         for name, title in (("uncontended", "uncontended"), ("handover", "hand-over, two contenders")):
-            medians = self.far_medians_us(name)
-            times = sorted(next(iter(medians.values())))
+            times = self.sizes(f"far-{name}.")
+            medians = {ms: self.medians_us(f"far-{name}.{ms}") for ms in times}
             self.head(f"{title}, by the round trip", *(f"{ms} ms: us" for ms in times), "trips")
-            for label, of_label in medians.items():
-                first, last = times[0], times[-1]
-                slope = (of_label[last] - of_label[first]) / (last - first) / 1000
-                self.row(FAR_NAMES[label], *(f"{of_label[ms]:.0f}" for ms in times), f"{slope:.1f}")
-                multiples = {ms: of_label[ms] / ms / 1000 for ms in times}
-                self.row("  as a multiple of the round trip", *(f"{x:.1f}" for x in multiples.values()))
-                self.keep(f"far_{name}_round_trips_{label}", slope)
-                for ms in times:
-                    self.keep(f"far_{name}_us_{label}_{ms}ms", of_label[ms])
-                    self.keep(f"far_{name}_x_round_trip_{label}_{ms}ms", multiples[ms])
+            for label in medians[times[0]]:
+                slope = (medians[times[-1]][label] - medians[times[0]][label]) / (times[-1] - times[0]) / 1000
+                self.row(f"{label}, TCP", *(f"{medians[ms][label]:.0f}" for ms in times), f"{slope:.1f}")
+                self.keep(**{f"far_{name}_round_trips_{label}": slope})
 
     def readers(self):
         count, asked = self.number("readers"), self.number("readers_requests")
@@ -259,112 +157,46 @@ class Report:
         self.head(f"{count:.0f} readers let in by one writer's release", "number", "x bare")
         self.row("requests for each, the release shared", f"{asked / count:.2f}")
         self.row("until all commands run, us", f"{took:.0f}", f"{took / bare:.2f}")
-        self.keep("readers_requests_each", asked / count)
-        self.keep("readers_x_bare", took / bare)
+        self.keep(readers_requests_each=asked / count, readers_x_bare=took / bare)
 
-    def server_times_us(self):
-        """{(kind, action, tool): time}"""
-        times = {}
+    def server_time(self):
+        times = {}  # {(kind, action): {tool: time}}
         with open(os.path.join(self.directory, "server_time"), encoding="ascii") as lines:
             for line in lines:
                 kind, action, tool, nanoseconds = line.split()
-                times[kind, action, tool] = int(nanoseconds) / 1000
-        return times
-
-    def holders_times_us(self):
-        """{(kind, action): {how many hold the lock: time}}"""
-        times = {}
-        for (kind, action, tool), took in self.server_times_us().items():
-            if tool.startswith("rlock-"):
-                times.setdefault((kind, action), {})[int(tool.removeprefix("rlock-"))] = took
-        return times
-
-    def server_time(self):
+                times.setdefault((kind, action), {})[tool] = int(nanoseconds) / 1000
         self.head("time of a script on the server", "us", "x Redisson's")
-        times = self.server_times_us()
-        for (kind, action, tool), took in times.items():
-            if tool == "rlock":
-                ratio = took / times[kind, action, "redisson"]
-                self.row(
-                    f"{kind}, {action}", f"{took:.1f}", f"{ratio:.2f}", goal=2, value=ratio, text="2.00 x Redisson's"
-                )
-                self.keep(f"server_us_{kind}_{action}", took)
-                self.keep(f"server_x_redisson_{kind}_{action}", ratio)
-
-    def one_holder_more(self):
+        for (kind, action), took in times.items():
+            ratio = took["rlock"] / took["redisson"]
+            self.row(f"{kind}, {action}", f"{took['rlock']:.1f}", f"{ratio:.2f}", goal=2, value=ratio, text="2.00 x Redisson's")
+            self.keep(**{f"server_us_{kind}_{action}": took["rlock"], f"server_x_redisson_{kind}_{action}": ratio})
         self.head("one holder more, of a lock that others hold", "few: us", "many: us", "ratio")
-        for (kind, action), times in self.holders_times_us().items():
-            few, *many = sorted(times)
+        for (kind, action), took in times.items():
+            few, *many = sorted(int(tool.removeprefix("rlock-")) for tool in took if tool.startswith("rlock-")) or [0]
             for count in many:
-                ratio = times[count] / times[few]
+                ratio = took[f"rlock-{count}"] / took[f"rlock-{few}"]
                 goal = 1.2 if count <= 1000 else 1.5
-                self.row(
-                    f"{kind}, {action}: {count} holders",
-                    f"{times[few]:.1f}",
-                    f"{times[count]:.1f}",
-                    f"{ratio:.2f}",
-                    goal=goal,
-                    value=ratio,
-                    text=f"{goal:.2f} x that with {few}",
-                )
-                self.keep(f"server_us_{kind}_{action}_{count}_holders", times[count])
-                self.keep(f"server_x_{kind}_{action}_{count}_holders", ratio)
-            self.keep(f"server_us_{kind}_{action}_{few}_holders", times[few])
+                cells = (f"{took[f'rlock-{few}']:.1f}", f"{took[f'rlock-{count}']:.1f}", f"{ratio:.2f}")
+                self.row(f"{kind}, {action}: {count} holders", *cells, goal=goal, value=ratio, text=f"{goal:.2f} x that with {few}")
+                self.keep(**{f"server_x_{kind}_{action}_{count}_holders": ratio})
 
     def idle(self):
-        seconds = self.number("idle_s")
-        memory = self.number("pss_rlock")
-        self.head("an idle holder: memory, and wake-ups", "PSS kB", "x flock", "in 10 s")
-        shares = ("rlock", "renewer")
-        switches = {
-            f"{ttl} {share}": self.number(
-                f"switches_rlock-{ttl}" + ("-renewer" if share == "renewer" else "")
-            )
-            * 10
-            / seconds
-            for ttl in ("30s", "3s")
-            for share in shares
-        }
+        factor = 10 / self.number("idle_s")
+        memory, waiter = self.number("pss_rlock"), self.number("pss_rlock_waiter")
         flock = self.number("pss_flock")
-        self.row(
-            "rlock -t 30s, and its renewer",
-            f"{memory:.0f}",
-            f"{memory / flock:.2f}",
-            f"{switches['30s rlock']:.0f} + {switches['30s renewer']:.0f}",
-            goal=400,
-            value=memory,
-            text="400 kB",
-        )
-        self.row("  of that rlock", self.facts["pss_rlock_front"])
-        self.row("  of that the renewer", self.facts["pss_rlock_renewer"])
-        self.row(
-            "rlock -t 3s: ten renewals in 10 s",
-            "",
-            "",
-            f"{switches['3s rlock']:.0f} + {switches['3s renewer']:.0f}",
-        )
+        self.head("an idle holder: memory, and wake-ups", "PSS kB", "x flock", "in 10 s")
+        switches = {ttl: [self.number(f"switches_rlock-{ttl}{part}") * factor for part in ("", "-renewer")] for ttl in ("30s", "3s")}
+        shown = {ttl: " + ".join(f"{number:.0f}" for number in numbers) for ttl, numbers in switches.items()}
+        cells = (f"{memory:.0f}", f"{memory / flock:.2f}", shown["30s"])
+        self.row("rlock -t 30s, and its renewer", *cells, goal=400, value=memory, text="400 kB")
+        self.row("rlock -t 3s: ten renewals in 10 s", "", "", shown["3s"])
         for label in ("flock", "etcdctl"):
             if f"pss_{label}" in self.facts:
                 kilobytes = self.number(f"pss_{label}")
-                self.row(
-                    NAMES[label],
-                    f"{kilobytes:.0f}",
-                    f"{kilobytes / flock:.2f}",
-                    f"{self.number(f'switches_{label}') * 10 / seconds:.0f}",
-                )
-                self.keep(f"pss_kb_{label}", kilobytes)
-        self.keep("pss_kb_rlock", memory)
-        for name, value in switches.items():
-            self.keep("switches_10s_" + name.replace(" ", "_"), value)
-        rate = self.number("waiter_requests") / seconds
-        self.head("a waiting waiter", "number")
-        self.row("requests a second", f"{rate:.2f}", goal=0.5, value=rate)
-        self.keep("waiter_requests_per_s", rate)
-        waiter = self.number("pss_rlock_waiter")
-        self.row(
-            "PSS kB, of rlock and its renewer", f"{waiter:.0f}", goal=400, value=waiter, text="400 kB"
-        )
-        self.keep("pss_kb_rlock_waiter", waiter)
+                self.row(NAMES[label], f"{kilobytes:.0f}", f"{kilobytes / flock:.2f}", f"{self.number(f'switches_{label}') * factor:.0f}")
+                self.keep(**{f"pss_kb_{label}": kilobytes})
+        self.row("a waiter, and its renewer", f"{waiter:.0f}", f"{waiter / flock:.2f}", goal=400, value=waiter, text="400 kB")
+        self.keep(pss_kb_rlock=memory, pss_kb_rlock_waiter=waiter, switches_10s_30s=sum(switches["30s"]), switches_10s_3s=sum(switches["3s"]))
 
 
 def main(argv):
@@ -375,13 +207,11 @@ def main(argv):
     report.title()
     report.uncontended()
     report.round_trips()
-    report.handovers()
+    report.times_beside_flock("handover", "hand-over, two contenders", {"rlock": 1.2, "rlock-fair": 1.2})
     report.crowds()
-    report.permits()
     report.far()
     report.readers()
     report.server_time()
-    report.one_holder_more()
     report.idle()
     print()
     print(json.dumps(report.result))

@@ -11,12 +11,14 @@ one semaphore, that few hold, and many: "KIND ACTION rlock-HOLDERS NANOSECONDS".
 
 import itertools
 import re
-import socket
 import statistics
 import subprocess
 import sys
 import time
 import uuid
+
+sys.dont_write_bytecode = True
+from contend import Connection  # noqa: E402
 
 DB = "9"
 PIECES = 20
@@ -26,9 +28,8 @@ LEASE_MS, LONG_LEASE_MS = "30000", "600000"
 FAR_MS, NEVER_MS = "9000000000000", "922337203685477"
 NAME = "a-lock-that-is-measured"
 
-# As Redisson 4.7.0 has them (tryLockInnerAsync and unlockInnerAsync of RedissonLock, RedissonFencedLock, RedissonFairLock,
-# RedissonReadLock and RedissonWriteLock; buildChunk of LockTask and ReadLockTask; tryAcquireAsync and tryReleaseAsync of
-# RedissonPermitExpirableSemaphore).
+# As Redisson 4.7.0 has them (tryLockInnerAsync and unlockInnerAsync of RedissonLock, RedissonFairLock and RedissonReadLock;
+# buildChunk of LockTask and ReadLockTask; tryAcquireAsync and tryReleaseAsync of RedissonPermitExpirableSemaphore).
 # The head of a fair queue, once the waiters in front whose time is over are removed.
 PRUNE = (
     "while true do local firstThreadId2 = redis.call('lindex', KEYS[2], 0);if firstThreadId2 == false then break;end;"
@@ -42,11 +43,6 @@ ACQUIRE = {
         "redis.call('hincrby', KEYS[1], ARGV[2], 1); redis.call('pexpire', KEYS[1], ARGV[1]); return nil; end; "
         "return redis.call('pttl', KEYS[1]);"
     ),
-    "fence": (
-        "if (redis.call('exists', KEYS[1]) == 0 or (redis.call('hexists', KEYS[1], ARGV[2]) == 1)) then "
-        "local token = redis.call('incr', KEYS[2]);redis.call('hincrby', KEYS[1], ARGV[2], 1); "
-        "redis.call('pexpire', KEYS[1], ARGV[1]); return {-1, token}; end; return {redis.call('pttl', KEYS[1]), -1};"
-    ),
     "fair": (
         PRUNE + "if (redis.call('exists', KEYS[1]) == 0) and ((redis.call('exists', KEYS[2]) == 0) or "
         "(redis.call('lindex', KEYS[2], 0) == ARGV[2])) then "
@@ -59,11 +55,6 @@ ACQUIRE = {
         "local mode = redis.call('hget', KEYS[1], 'mode'); if (mode == false) then "
         "redis.call('hset', KEYS[1], 'mode', 'read'); redis.call('hset', KEYS[1], ARGV[2], 1); "
         "redis.call('set', KEYS[2] .. ':1', 1); redis.call('pexpire', KEYS[2] .. ':1', ARGV[1]); "
-        "redis.call('pexpire', KEYS[1], ARGV[1]); return nil; end; return redis.call('pttl', KEYS[1]);"
-    ),
-    "write": (
-        "local mode = redis.call('hget', KEYS[1], 'mode'); if (mode == false) then "
-        "redis.call('hset', KEYS[1], 'mode', 'write'); redis.call('hset', KEYS[1], ARGV[2], 1); "
         "redis.call('pexpire', KEYS[1], ARGV[1]); return nil; end; return redis.call('pttl', KEYS[1]);"
     ),
     "sem": (
@@ -110,17 +101,6 @@ RELEASE = {
         "local nextThreadId = redis.call('lindex', KEYS[2], 0); if nextThreadId ~= false then "
         "redis.call(ARGV[5], KEYS[4] .. ':' .. nextThreadId, ARGV[1]); end; return 1; "
     ),
-    "write": (
-        "local val = redis.call('get', KEYS[3]); if val ~= false then return tonumber(val);end; "
-        "local mode = redis.call('hget', KEYS[1], 'mode'); if (mode == 'write') then "
-        "local lockExists = redis.call('hexists', KEYS[1], ARGV[3]); if (lockExists == 0) then return nil;else "
-        "local counter = redis.call('hincrby', KEYS[1], ARGV[3], -1); if (counter > 0) then "
-        "redis.call('pexpire', KEYS[1], ARGV[2]); redis.call('set', KEYS[3], 0, 'px', ARGV[5]); return 0; else "
-        "redis.call('hdel', KEYS[1], ARGV[3]); if (redis.call('hlen', KEYS[1]) == 1) then "
-        "redis.call('del', KEYS[1]); redis.call(ARGV[4], KEYS[2], ARGV[1]); else "
-        "redis.call('hset', KEYS[1], 'mode', 'read'); end; "
-        "redis.call('set', KEYS[3], 1, 'px', ARGV[5]); return 1; end; end;end;"
-    ),
     "read": (
         "local val = redis.call('get', KEYS[5]); if val ~= false then return tonumber(val);end; "
         "local mode = redis.call('hget', KEYS[1], 'mode'); if (mode == false) then return nil; end; "
@@ -137,44 +117,17 @@ RELEASE = {
         "if tonumber(expire) <= tonumber(ARGV[3]) then return 0;end;return 1;"
     ),
 }
-VERBS = {"plain": ["run"], "fence": ["run", "--fence"], "fair": ["fair"], "read": ["rlock"], "write": ["wlock"],
-         "sem": ["sem", "--permits", PERMITS]}
+VERBS = {"plain": ["run"], "fair": ["fair"], "read": ["rlock"], "sem": ["sem", "--permits", PERMITS]}
 ACTIONS = ("acquire", "renew", "release")
 LOST = {"rlock": ["1"], "redisson": ["0"]}  # the reply to a renewal that found no hold: it took no time
 SHORT_LEASE = "1s"  # with one renewal ...
 HOLD_S = "0.5"  # ... in this time
 
 
-class Server:
-    def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.connect(path)
-        self.file = self.socket.makefile("rb")
-
-    def send(self, words):
-        encoded = [word if isinstance(word, bytes) else word.encode() for word in words]
-        self.socket.sendall(
-            b"*%d\r\n" % len(encoded) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in encoded))
-
-    def receive(self):
-        line = self.file.readline()
-        if line[:1] == b"$":
-            return None if line == b"$-1\r\n" else self.file.read(int(line[1:]) + 2)[:-2].decode()
-        if line[:1] == b"*":
-            return [self.receive() for _ in range(int(line[1:]))]
-        if line[:1] == b"-":
-            sys.exit(f"server_time: {line.decode().strip()}")
-        return line[1:-2].decode()
-
-    def ask(self, *words):
-        self.send(words)
-        return self.receive()
-
-
 def captured(server, path, rlock, kind):
     """The words of the requests that it sends for one lock, by action. What Redisson does not do is left out."""
     server.ask("FLUSHDB")
-    monitor = Server(path)
+    monitor = Connection(path)
     monitor.ask("MONITOR")
     command = [rlock, *VERBS[kind], "-u", f"unix://{path}?db={DB}", "-t", SHORT_LEASE, NAME, "--", "sleep", HOLD_S]
     for _ in range(2):  # the first time the server does not know the scripts
@@ -190,38 +143,24 @@ def captured(server, path, rlock, kind):
             requests.append(re.findall(r'"((?:[^"\\]|\\.)*)"', line))
 
 
-def of_rlock(template, number):
+def of_rlock(template, lock, number, lease_ms=LEASE_MS, permits=PERMITS):
     """That request for another lock, of another owner, with another hold id."""
-    request = []
-    for word in template:
-        if re.fullmatch("[0-9a-f]{32}", word):
-            word = f"{number:032x}"
-        elif word == "1000":
-            word = LEASE_MS
-        request.append(word.replace(NAME, f"{NAME}-{number}"))
-    return request
-
-
-def of_holder(template, holders, number):
-    """That request for the lock of so many holders, of another owner, with another hold id."""
-    request = template[:3]  # how many keys there are is no such word
+    request = template[:3]  # how many keys there are is no number of permits
     for word in template[3:]:
         if re.fullmatch("[0-9a-f]{32}", word):
             word = f"{number:032x}"
         elif re.fullmatch("[0-9a-f-]{36}:[0-9]+", word):
             word = f"{uuid.UUID(int=number)}:30"
         elif word == "1000":
-            word = LONG_LEASE_MS
+            word = lease_ms
         elif word == PERMITS:
-            word = MANY_PERMITS
-        request.append(word.replace(NAME, f"{NAME}-{holders}"))
+            word = permits
+        request.append(word.replace(NAME, f"{NAME}-{lock}"))
     return request
 
 
 def of_redisson(kind, action, shas, number):
     lock, owner = f"{NAME}-{number}", f"{uuid.UUID(int=number)}:30"
-    if kind == "write":
-        owner += ":write"
     queue = [f"redisson_lock_queue:{{{lock}}}", f"redisson_lock_timeout:{{{lock}}}"]
     now_ms, wait_ms = str(round(time.time() * 1000)), "300000"
     latch, channel = f"redisson_unlock_latch:{{{lock}}}:{number}", f"redisson_lock__channel:{{{lock}}}"
@@ -235,7 +174,7 @@ def of_redisson(kind, action, shas, number):
             keys, args = [lock, channel, permits], [id, "1", now_ms, "publish"]
         return ["EVALSHA", shas[action], str(len(keys))] + keys + args
     if action == "acquire":
-        more_keys = {"read": [timeouts], "fence": [f"redisson_lock_token:{{{lock}}}"], "fair": queue}
+        more_keys = {"read": [timeouts], "fair": queue}
         more_args = {"read": [owner + ":write"], "fair": [wait_ms, now_ms]}
         keys, args = [lock] + more_keys.get(kind, []), [LEASE_MS, owner] + more_args.get(kind, [])
     elif action == "renew":
@@ -268,7 +207,7 @@ def measure(server, path, rlock, kind, count):
         "release": server.ask("SCRIPT", "LOAD", RELEASE.get(kind, RELEASE["plain"])),
     }
     tools = {
-        "rlock": lambda action, number: of_rlock(templates[action], number),
+        "rlock": lambda action, number: of_rlock(templates[action], number, number),
         "redisson": lambda action, number: of_redisson(kind, action, shas, number),
     }
     times = {}
@@ -289,15 +228,6 @@ def measure(server, path, rlock, kind, count):
         print(kind, action, tool, round(statistics.median(pieces)))
 
 
-def check_holders(server, kind):
-    """A lock has a field for each reader, and one for its mode; those of a semaphore have two each, and one for all slots."""
-    for holders in HOLDERS[kind]:
-        name = f"{NAME}-{holders}"
-        held = int(server.ask("HLEN", name)) - 1 if kind == "read" else int(server.ask("HLEN", f"rlock_holds:{{{name}}}")) // 2
-        if held != holders:
-            sys.exit(f"server_time: {held} hold the lock, not {holders}")
-
-
 def measure_holders(server, path, rlock, kind, pieces, count):
     """What one more costs that comes and goes while so many hold the lock."""
     templates = captured(server, path, rlock, kind)
@@ -307,16 +237,16 @@ def measure_holders(server, path, rlock, kind, pieces, count):
         server.ask("FLUSHDB")
         for holders in HOLDERS[kind]:
             for number in range(holders):
-                server.ask(*of_holder(templates["acquire"], holders, number))
-        check_holders(server, kind)
+                server.ask(*of_rlock(templates["acquire"], holders, number, LONG_LEASE_MS, MANY_PERMITS))
+            if int(server.ask("HLEN", f"rlock_holds:{{{NAME}-{holders}}}")) < holders:
+                sys.exit(f"server_time: fewer than {holders} hold the lock")
         # One by one, since acquisitions in a row would change the number of holders; and few and many in turn, since
         # what was done just before makes the server quicker.
         first = max(HOLDERS[kind])
         for number in range(first, first + count):
             for holders, action in itertools.product(HOLDERS[kind], templates):
-                took_ns = time_of(server, [of_holder(templates[action], holders, number)])
-                times.setdefault((action, holders), []).append(took_ns)
-        check_holders(server, kind)
+                request = of_rlock(templates[action], holders, number, LONG_LEASE_MS, MANY_PERMITS)
+                times.setdefault((action, holders), []).append(time_of(server, [request]))
     server.ask("FLUSHDB")
     for (action, holders), taken_ns in times.items():
         print(kind, action, f"rlock-{holders}", round(statistics.median(taken_ns)))
@@ -324,7 +254,7 @@ def measure_holders(server, path, rlock, kind, pieces, count):
 
 def main():
     path, rlock, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    server = Server(path)
+    server = Connection(path)
     server.ask("SELECT", DB)  # others have theirs in 0
     for kind in VERBS:
         measure(server, path, rlock, kind, max(count // PIECES, 1))

@@ -143,6 +143,6 @@ in_picture() {
 	assert_line --regexp '^  rlock, TCP +3000 +15000 +60000 +3\.0$'
 	assert_line --regexp '^  read, acquire: 1000 holders +10\.0 +1000\.0 +100\.00   <= 1\.20 x that with 10: missed$'
 	assert_line --regexp '^  read, release: 1000 holders +50\.0 +50\.0 +1\.00   <= 1\.20 x that with 10: met$'
-	assert_line --regexp '^  100 waiting +[0-9]+ +[0-9]+ +[0-9]+ +<= 3 requests: '
+	assert_line --regexp '^  100 waiting +([0-9.]+ +){4}<= 3 requests: '
 	assert_line --regexp '^  rlock -t 30s, and its renewer +400 +2\.67 +0 \+ 0 +<= 400 kB: met$'
 }
