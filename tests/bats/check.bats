@@ -102,11 +102,10 @@ paste_rights() {
 	finds BAD rights "plain, fair, .* ~\\* is for all keys, and rlock check 'PATTERN' for those of some names: try: "
 	paste_rights
 	run -0 rlock check
-	# Nor may a pattern follow the one for all keys or channels, of a user that has these, but not all commands.
-	limited resetkeys resetchannels '~*' '&*' +@all -publish -subscribe
+	# Nor may a pattern follow the one for all keys, of a user that has these, but not all commands.
+	limited resetkeys resetchannels '~*' '&*' +@all -publish
 	run -77 rlock check 'nightly*'
 	paste_rights
-	run -0 rlock check 'nightly*'
 }
 
 # ---- the server ----
@@ -118,9 +117,6 @@ paste_rights() {
 	redis decrby imports 2 >/dev/null
 	run -0 rlock check imports
 	finds note permits 'imports: 2 of 3 have no record of a holder, .* try: rlock unlock --force imports$'
-	run -0 rlock unlock --force imports
-	run -0 rlock check imports
-	finds ok permits 'imports: 3 of 3 free'
 }
 
 @test "a server that deletes locks when its memory is full, or grants none since it is, is not sound" {
@@ -135,6 +131,8 @@ paste_rights() {
 	run -78 rlock check
 	finds BAD memory 'full, [0-9.]+ [KM]B of 1.0 MB used: it grants no lock'
 	assert_equal "${lines[-1]}" "NOT SOUND: locks can't be relied on here, see memory"
+	run -78 rlock check --json
+	assert_output --partial '"sound":false,"conclusion":"NOT SOUND: '
 	# What is used changes, as buffers of clients are freed.
 	wait_until 20 is_noted_as_nearly_full
 }
@@ -171,14 +169,7 @@ is_noted_as_nearly_full() {
 	finds BAD replicas '1, but --replicas needs 2'
 }
 
-@test "a server that is too slow for the lease is not sound" {
-	start_proxy
-	proxy delay 120
-	run -78 rlock check -t 1s
-	finds BAD latency 'median [0-9.]+ ms, worst [0-9.]+ ms, of 20: too slow for a lease of 1s'
-}
-
-@test "of several servers each is looked at, and the machine where one cannot be reached: 69; a wrong password: 77; a directory of all: 78" {
+@test "of several servers each is looked at, and the machine where one cannot be reached: 69; a wrong password: 77; a directory of all, or a server that is too slow for the lease: 78" {
 	run -69 --separate-stderr rlock check -u "$RLOCK_URL" -u "unix://$PWD/nowhere" -u "$RLOCK_URL?db=1"
 	[ "$(grep -c '^ok *role *master' <<<"$output")" = 2 ]
 	finds BAD server '.*nowhere'
@@ -187,8 +178,11 @@ is_noted_as_nearly_full() {
 	run -77 rlock check -u "redis://limited:wrong@127.0.0.1:$PORT"
 	finds BAD server
 	mkdir -m 755 dir
-	RLOCK_RUNTIME_DIR=$PWD/dir run -78 rlock check
+	start_proxy
+	proxy delay 120
+	RLOCK_RUNTIME_DIR=$PWD/dir run -78 rlock check -t 1s
 	finds BAD directory ".*dir can't be used"
+	finds BAD latency 'median [0-9.]+ ms, worst [0-9.]+ ms, of 20: too slow for a lease of 1s'
 }
 
 # ---- what is printed ----
@@ -196,10 +190,6 @@ is_noted_as_nearly_full() {
 @test "check --json has the conclusion, and colours are for a terminal without NO_COLOR" {
 	run -0 rlock check --json
 	assert_output --regexp '"sound":true,"conclusion":"sound: locks can be relied on here, '
-	redis config set maxmemory 1mb >/dev/null
-	run -78 rlock check --json
-	assert_output --partial '"sound":false,"conclusion":"NOT SOUND: '
-	redis config set maxmemory 0 >/dev/null
 	export TERM=xterm
 	run -0 on_terminal 80 rlock check
 	assert_output --partial $'\e[32mok  \e[0m'
@@ -275,17 +265,6 @@ with_mounts() {
 	unshare -rm true 2>/dev/null || skip 'no namespaces here'
 	run -0 unshare -rm sh -ec "$1"'
 		exec rlock check' sh "$BATS_TEST_TMPDIR"
-}
-
-@test "check says that /etc/rlock.conf is not read where another file is" {
-	site_config "url = $RLOCK_URL"
-	mkdir etc
-	cp /etc/passwd etc
-	[ ! -e /etc/ld.so.cache ] || cp /etc/ld.so.cache etc
-	echo 'ttl = 9s' >etc/rlock.conf
-	with_mounts 'mount --bind "$1/etc" /etc'
-	finds note config "/etc/rlock.conf, the default: not used: one file is read, and that is $XDG_CONFIG_HOME/rlock.conf\$"
-	finds ok ttl '30s, the default$'
 }
 
 @test "check says when systemd-tmpfiles may remove what is in the runtime directory" {

@@ -17,7 +17,7 @@ has_events() {
 
 # ---- lines ----
 
-@test "a line of text has the fields that the manual lists, in that order, and one of JSON the same" {
+@test "a line of text has the fields that the manual lists, in that order, and one of JSON the same; no password is one" {
 	TZ=XST-5:30 run -3 rlock fair --log log --note 'a note' a b -- sh -c 'exit 3'
 	assert_output ''
 	assert_equal "$(events)" 'acquired a,acquired b,released a,released b'
@@ -25,10 +25,14 @@ has_events() {
 	assert_line --index 0 --regexp "^time=[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}\.[0-9]{3}\+05:30 event=acquired name=a \
 kind=fair owner=[0-9a-f-]{36}:[0-9]+ host=$(uname -n) pid=[0-9]+ user=[^ ]+ waited_ms=[0-9]+ note=\"a note\" server=\"unix://$SERVER_SOCKET\?db=0\"$"
 	assert_line --index 2 --regexp ' user=[^ ]+ held_ms=[0-9]+ status=3 note="a note" server='
-	run -3 rlock run --log json --log-format json --note 'a note' a -- sh -c 'exit 3'
+	redis acl setuser ci on ">$SECRET" allkeys allchannels +@all >/dev/null
+	run -77 rlock run --log log -u "$(url_of other)" a -- true
+	run -3 rlock run --log json --log-format json --note 'a note' -u "$(url_of ci)" a -- sh -c 'exit 3'
+	assert_equal "$(events)" 'acquired a,acquired b,released a,released b,failed a'
+	run ! grep -F "$SECRET" log json
 	run -0 objects json
 	assert_line --index 0 --regexp "^event='acquired' name='a' kind='plain' owner='[0-9a-f-]{36}:[0-9]+' host='$(uname -n)' \
-pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SOCKET\?db=0'$"
+pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='redis://127.0.0.1:$PORT/0'$"
 	assert_line --index 1 --regexp "^event='released' .* held_ms=[0-9]+ status=3 note='a note' server="
 }
 
@@ -47,10 +51,9 @@ objects() {
 @test "a value stays one value in one line, and what is no UTF-8, or what a terminal obeys, is escaped in both formats" {
 	local name=$'bad \xff\x1b[31m'
 	rlock run --log log --note 'a "b" \ é = x' "$name" -- true
-	run -0 cat log
-	assert_equal "${#lines[@]}" 2
-	assert_line --index 0 --partial ' name="bad \xff\x1b[31m" '
-	assert_line --index 0 --partial ' note="a \"b\" \\ é = x" '
+	run -0 head -n 1 log
+	assert_output --partial ' name="bad \xff\x1b[31m" '
+	assert_output --partial ' note="a \"b\" \\ é = x" '
 	rlock run --log json --log-format json "$name" -- true
 	run -0 objects json
 	assert_line --index 0 --partial " name='bad \\\\xff\\x1b[31m' name_base64='$(printf %s "$name" | base64)' "
@@ -72,14 +75,6 @@ objects() {
 	run -0 objects json
 	assert_equal "${#lines[@]}" 82
 	assert_equal "$(grep -o "^event='released' name='lock[0-9]*'" <<<"$output" | sort -u | wc -l)" 40
-}
-
-@test "no password is in the log" {
-	redis acl setuser ci on ">$SECRET" allkeys allchannels +@all >/dev/null
-	rlock run --log log -u "$(url_of ci)" a -- true
-	run -77 rlock run --log log -u "$(url_of other)" a -- true
-	assert_equal "$(events)" 'acquired a,released a,failed a'
-	run ! grep -F "$SECRET" log
 }
 
 # ---- events ----
@@ -118,6 +113,7 @@ objects() {
 	rm log
 	hold_in_background b --log log
 	kill -KILL "$PID"
+	wait_until 5 is_gone "$PID"
 	let_go
 	wait_until 5 has_events 'acquired b,released b'
 	assert_equal "$(field reason released)" '"rlock was killed"'
@@ -194,19 +190,6 @@ objects() {
 	END
 	exec 7>&-
 	no_keys
-}
-
-@test "what happens while rlock is stopped stands on standard error once it goes on" {
-	local command
-	in_background sh -c 'exec rlock run -t 1s --log stderr a -- sleep 60 2>log'
-	wait_until 5 is_above "$PID" sleep
-	command=$(command_of "$PID")
-	kill -STOP "$PID"
-	redis del a >/dev/null
-	wait_until 5 is_gone "$command"
-	kill -CONT "$PID"
-	wait_until 5 is_gone "$PID"
-	assert_equal "$(events)" 'acquired a,lost a'
 }
 
 # ---- the system's log ----

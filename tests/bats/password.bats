@@ -70,32 +70,27 @@ make_user() {
 
 # ---- which files are good for one ----
 
-@test "a password file that cannot be read, is empty or can be written by others is refused, and what to type is said" {
-	local mode
+@test "a password file that cannot be read, is empty or can be written by others is refused; one that all can read is a warning" {
+	local name mode
 	want_password
-	run rlock run --password-file no-such-file a -- touch ran
-	assert_refused 78 no-such-file
-	printf '\n%s\n' "$SECRET" >second
-	run rlock run --password-file second a -- touch ran
-	assert_refused 78 second
 	echo "$SECRET" >'my file'
+	printf '\n%s\n' "$SECRET" >second
+	for name in no-such-file second; do
+		run rlock run --password-file "$name" a -- touch ran
+		assert_refused 78 "$name"
+	done
 	for mode in 620 602; do
 		chmod "$mode" 'my file'
 		run rlock run --password-file 'my file' a -- touch ran
 		assert_refused 78 "password file 'my file': other users can write it, its mode is 0$mode"
 		assert_output --regexp "then: chmod 600 'my file'\$"
 	done
-}
-
-@test "a password file that every user can read is used, with one warning that says what to type" {
-	want_password
-	echo "$SECRET" >file
-	chmod 644 file
-	ln -s file link
+	chmod 644 'my file'
+	ln -s 'my file' link
 	run -0 rlock run --password-file link -u "redis://$PLACE/1" -u "redis://$PLACE/2" a -- true
 	assert_output "rlock: password file 'link': any user can read it, its mode is 0644: try: chmod 600 link"
-	chmod 640 file
-	run -0 rlock run --password-file file a -- true
+	chmod 640 'my file'
+	run -0 rlock run --password-file link a -- true
 	assert_output ''
 }
 
@@ -111,21 +106,10 @@ make_user() {
 
 # ---- a wrong one, or none ----
 
-@test "a missing password is refused in one line that says what to do; a wrong one, or one too many, at once, also with a wait" {
+@test "a wrong password, none, or one too many is refused in one line, at once, that says where it came from, or what to do" {
+	local from_file from_url
 	run rlock run -u "redis://:$SECRET@$PLACE" a -- touch ran
 	assert_refused 77 password
-	want_password
-	run rlock run a -- touch ran
-	assert_refused 77 ''
-	assert_output 'rlock: a: server requires a password: give one in the URL, by --password-file, --password-command or REDISCLI_AUTH'
-	run rlock unlock --owner x a
-	assert_refused 77 password
-	REDISCLI_AUTH=$WRONG run timeout 30 rlock run -w 1h a -- touch ran
-	assert_refused 77 ': the password is from REDISCLI_AUTH: WRONGPASS '
-}
-
-@test "with a refused password it is said where that came from" {
-	local from_file from_url
 	want_password
 	echo "$WRONG" >'wrong file'
 	printf '%s\n' "url = redis://$PLACE" 'password-file = wrong file' >file.conf
@@ -135,6 +119,8 @@ make_user() {
 		eval "run $line a -- touch ran"
 		assert_refused 77 "$reason"
 	done <<-END
+		rlock run|rlock: a: server requires a password: give one in the URL, by --password-file, --password-command or REDISCLI_AUTH
+		env REDISCLI_AUTH=$WRONG timeout 30 rlock run -w 1h|: the password is from REDISCLI_AUTH: WRONGPASS
 		rlock run -u redis://:$WRONG@$PLACE|: the password is in the URL from --url
 		env RLOCK_URL=redis://:$WRONG@$PLACE rlock run|: the password is in the URL from RLOCK_URL
 		rlock run --password-command 'echo $WRONG'|: the password is from --password-command
@@ -146,18 +132,20 @@ make_user() {
 }
 
 # Every client is let in without a password here, so that what was sent after a denied login is done.
-@test "a refused login locks nothing as the user that one is without it" {
+@test "a refused login, or a database that there is not, locks nothing as the user or in the database that one has without it" {
 	local option
 	make_user
-	for option in -n '-w 2s --db 3' '--at-least 20s'; do
-		# The second time the server knows the script already.
-		for _ in 1 2; do
+	# The second time the server knows the script already.
+	for _ in 1 2; do
+		for option in -n '-w 2s --db 3' '--at-least 20s'; do
 			# shellcheck disable=SC2086
 			run rlock run $option -u "redis://ci:$WRONG@$PLACE" a b -- touch ran
 			assert_refused 77 password
-			nothing_is_locked
-			rlock run warm -- true
 		done
+		run rlock run -n -u "redis://$PLACE/99" a b -- touch ran
+		assert_refused 78 'no such database'
+		nothing_is_locked
+		rlock run warm -- true
 	done
 }
 
@@ -183,16 +171,10 @@ make_user() {
 	assert [ "$(redis pttl a)" -le 20000 ]
 }
 
-# ---- databases ----
-
-@test "a lock is in the database of the URL, or of --db, and excludes none in another one; one that there is not is refused" {
+@test "a lock is in the database of the URL, or of --db, and excludes none in another one" {
 	run -0 rlock run -u "redis://$PLACE/3" a -- rlock run -n --db 4 a -- redis-cli -p "$PORT" info keyspace
 	assert_line --partial db3:
 	assert_line --partial db4:
-	# Now the server knows the script.
-	run rlock run -n -u "redis://$PLACE/99" a b -- touch ran
-	assert_refused 78 'no such database'
-	nothing_is_locked
 }
 
 # ---- that none is seen ----
