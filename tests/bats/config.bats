@@ -95,6 +95,9 @@ not to root or to the caller, and no other place names the server: give --url, o
 	echo 'ttl = 20s' >etc/rlock.conf
 	run -78 below_etc rlock run a -- true
 	echo "url = $SOCKET_URL?db=6" >etc/rlock.conf
+	: >"$CONFIG"
+	run below_etc rlock check --config "$CONFIG" -u "$SOCKET_URL"
+	assert_output --partial "/etc/rlock.conf, the default: not used: one file is read, and that is $CONFIG"
 	# Which may not even be looked into.
 	chmod 700 home
 	locks_in 6 below_etc rlock run

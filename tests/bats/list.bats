@@ -177,6 +177,31 @@ print(len(rows), {c for row in rows for c in row if not c.isprintable()})'
 	assert_output $'40000 True True\n11111 set()'
 }
 
+@test "list ends with 70 when the cursors of a server go round in circles, or a reply is of another type" {
+	local scan text
+	while IFS='|' read -r scan text; do
+		rm -f hostile.sock
+		in_background python3 -IS -c '
+import itertools, re, socket, sys
+listener = socket.socket(socket.AF_UNIX)
+listener.bind("hostile.sock")
+listener.listen()
+stream, _ = listener.accept()
+cursors = itertools.cycle("123")
+while part := stream.recv(65536):
+    for command in re.findall(rb"\*\d+\r\n\$\d+\r\n(\w+)", part):
+        reply = sys.argv[1].replace("N", next(cursors)) if command == b"SCAN" else "+OK "
+        stream.sendall(reply.replace(" ", "\r\n").encode())' "$scan"
+		wait_until 5 test -S hostile.sock
+		run -70 timeout 30 rlock list -u "unix://$PWD/hostile.sock"
+		assert_one_line "^rlock: \*: .*$text"
+	done <<-'END'
+		*2 $1 N *0 |SCAN has no end: the server gave the same cursor twice
+		+OK |unexpected reply to SCAN
+		*2 $1 0 *1 $1 a |unexpected reply to a request to inspect
+	END
+}
+
 # ---- --held-for ----
 
 @test "list --held-for prints the locks that a live holder has held for so long, the oldest, and ends with 1 if there is one" {
