@@ -189,7 +189,23 @@ objects() {
 		full|Resource temporarily unavailable
 	END
 	exec 7>&-
+	: >log
+	run -0 sh -c 'ulimit -f 0; rlock run --log log a -- true 2>&1 | cat'
+	assert_output "rlock: --log 'log': cannot be written to: File too large"
 	no_keys
+}
+
+@test "what happens while rlock is stopped stands on standard error once it goes on" {
+	local command
+	in_background sh -c 'exec rlock run -t 1s --log stderr a -- sleep 60 2>log'
+	wait_until 5 is_above "$PID" sleep
+	command=$(command_of "$PID")
+	kill -STOP "$PID"
+	redis del a >/dev/null
+	wait_until 5 is_gone "$command"
+	kill -CONT "$PID"
+	wait_until 5 is_gone "$PID"
+	assert_equal "$(events)" 'acquired a,lost a'
 }
 
 # ---- the system's log ----

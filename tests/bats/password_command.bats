@@ -63,6 +63,11 @@ sleeping() {
 	[ "$(pgrep -cf "$NAP_COMMAND")" = "$1" ]
 }
 
+# has_children PID COUNT: zombies among them.
+has_children() {
+	[ "$(pgrep -cP "$1")" = "$2" ]
+}
+
 # assert_no_password REASON: what run has run said one line, of a lock without a password.
 assert_no_password() {
 	assert_one_line "^rlock: a: no password for redis://127.0.0.1:$PORT/0: $1: the password is from --password-command$"
@@ -211,6 +216,7 @@ assert_no_password() {
 	wait_until 10 has_calls 4
 	rotate second-t0ken
 	is_renewed_by_another 6000
+	wait_until 5 has_children "$(renewer_of "$PID")" 1
 	: >away
 	close_connections
 	ended_with 76
@@ -240,15 +246,11 @@ assert_no_password() {
 	rm token-now
 	mkfifo token-now
 	is_renewed_by_another 3000
-	# No process that has read it is left, nor a zombie: the command is one child.
+	# No process that has read it is left.
 	wait_until 5 has_children "$(renewer_of "$PID")" 1
 	let_go
 	ended_with 0
 	no_keys
-}
-
-has_children() {
-	[ "$(pgrep -cP "$1")" = "$2" ]
 }
 
 @test "a pipe is read once, and its password is for every connection" {

@@ -182,6 +182,7 @@ teardown() {
 	assert_line --regexp "^nightly at $none/0: unknown: cannot reach "
 	run -69 --separate-stderr rlock status -u "$url/1" -u "$url/2" -u "$none" nightly
 	assert_equal "$(grep -c '^rlock: nightly: cannot reach ' <<<"$stderr")" 1
+	run -1 rlock status -u "$url/3" -u "$url/2" -u "$none" nightly
 	acquire lock ci same -u "$url/1" -u "$url/2"
 	run -0 rlock status -u "$url/1" -u "$url/2" same
 	refute_output --partial differ
