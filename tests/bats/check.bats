@@ -154,7 +154,8 @@ is_noted_as_nearly_full() {
 	redis-cli -s bare/redis.sock config set appendonly yes >/dev/null
 	run -0 rlock check -u "unix://$PWD/bare/redis.sock"
 	finds note persistence 'append-only file, appendfsync everysec: a crash of its machine loses'
-	[[ $(redis info server) =~ redis_version:6 ]] || finds note config 'CONFIG SET was called 1 time .* a restart loses what was set: try: CONFIG REWRITE$'
+	[[ $(redis info server) =~ redis_version:6 ]] ||
+		finds note config 'CONFIG SET was called 1 time .* a restart loses what was set: try: CONFIG REWRITE$'
 }
 
 @test "a replica is not sound, and its master has one" {
@@ -169,7 +170,7 @@ is_noted_as_nearly_full() {
 	finds BAD replicas '1, but --replicas needs 2'
 }
 
-@test "of several servers each is looked at, and the machine where one cannot be reached: 69; a wrong password: 77; a directory of all, or a server that is too slow for the lease: 78" {
+@test "a server of several that is not reached: 69; a wrong password: 77; a directory of all, or a server too slow for the lease: 78" {
 	run -69 --separate-stderr rlock check -u "$RLOCK_URL" -u "unix://$PWD/nowhere" -u "$RLOCK_URL?db=1"
 	[ "$(grep -c '^ok *role *master' <<<"$output")" = 2 ]
 	finds BAD server '.*nowhere'

@@ -144,7 +144,7 @@ as_user() {
 	setpriv --reuid="$1" --regid=4711 --clear-groups --inh-caps=+dac_read_search --ambient-caps=+dac_read_search "${@:2}"
 }
 
-@test "a file that was named may be a pipe, whose writer may be late, or /dev/null; one in the user's place is refused at once" {
+@test "a file that was named may be a pipe, whose writer may be late, or /dev/null; in the user's place a pipe is refused" {
 	locks_in 5 rlock run --config <(wait_until 5 test -e go && echo "url = $SOCKET_URL?db=5") &
 	: >go
 	wait $!
@@ -156,7 +156,7 @@ to set no option, let an empty file stand there" rlock run -u "$SOCKET_URL"
 	assert_output ''
 }
 
-@test "a bad line is told with file and line, before any server is asked; of one that cannot be reached, what named it, or that nothing did" {
+@test "a bad line is told with file and line, before a server is asked; of one that is not reached it is said what named it" {
 	local before unserved="unix://$PWD/unserved.sock"
 	write_config "url = $SOCKET_URL" 'wait = soon'
 	before=$(server_commands)

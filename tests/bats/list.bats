@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Which locks list finds on a server: rlock's and Java's, of each kind, and no hash of a user's, in slices that hold up no other
-# client; and what a monitoring asks for: --held-for, for Nagios and the like, and --metrics, for Prometheus.
+# Which locks list finds on a server: rlock's and Java's, of each kind, and no hash of a user's, in slices that hold up no
+# other client; and what a monitoring asks for: --held-for, for Nagios and the like, and --metrics, for Prometheus.
 
 # shellcheck disable=SC2034,SC2154
 
@@ -204,7 +204,7 @@ while part := stream.recv(65536):
 
 # ---- --held-for ----
 
-@test "list --held-for prints the locks that a live holder has held for so long, the oldest, and ends with 1 if there is one" {
+@test "list --held-for prints the locks that a live holder has held for so long, and ends with 1 if there is one" {
 	held_by_stranger java
 	run -0 rlock list -q --held-for 0
 	assert_output ''
@@ -232,7 +232,7 @@ while part := stream.recv(65536):
 
 # ---- --metrics ----
 
-@test "list --metrics prints age, TTL and waiters of each lock, of semaphores the permits, and of several servers which one it is" {
+@test "list --metrics prints age, TTL and waiters of each lock, permits, and of several servers which one it is" {
 	local servers=(-u "$RLOCK_URL" -u "$RLOCK_URL?db=1")
 	acquire lock ci nightly --note 'deploy@web1 pid 4711 pg_dump'
 	make_older nightly 7200000
@@ -263,6 +263,7 @@ while part := stream.recv(65536):
 
 # samples fails where the same labels come twice.
 @test "two holders whose labels are the same have their owners as well; Java's, and one that has expired, are told apart" {
+	local owner
 	acquire read job1 catalog --note 'a@b pid 1 c'
 	acquire read job2 catalog --note 'a@b pid 1 c'
 	acquire read job3 catalog --note 'a@b pid 1 d'
@@ -273,8 +274,9 @@ while part := stream.recv(65536):
 	acquire read both written
 	run -0 rlock list --metrics
 	run -0 samples <<<"$output"
-	assert_line --regexp '^rlock_lock_held_seconds \{"holder": "a@b", "kind": "read", "name": "catalog", "owner": "job1:0", "program": "c"\} '
-	assert_line --regexp '^rlock_lock_held_seconds \{"holder": "a@b", "kind": "read", "name": "catalog", "owner": "job2:0", "program": "c"\} '
+	for owner in job1:0 job2:0; do
+		assert_line --regexp "^rlock_lock_held_seconds \{.*\"name\": \"catalog\", \"owner\": \"$owner\", \"program\": \"c\"\} "
+	done
 	assert_line --regexp '^rlock_lock_ttl_seconds \{"holder": "a@b", "kind": "read", "name": "catalog", "program": "d"\} '
 	assert_line 'rlock_lock_ttl_seconds {"kind": "plain", "name": "forever"} +Inf'
 	refute_output --partial dead

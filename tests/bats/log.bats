@@ -79,7 +79,7 @@ objects() {
 
 # ---- events ----
 
-@test "a wait is logged, with how long it was: one that succeeds, is over in vain, or is ended by a signal, and a lock that was busy" {
+@test "a wait is logged, with how long it was, if it succeeds, is over in vain or ended by a signal; and a busy lock" {
 	hold_in_background a --note 'the holder'
 	run -75 rlock run -n --log log a -- true
 	# Long enough to sleep, on a busy machine, too.
@@ -102,7 +102,7 @@ objects() {
 	assert_equal "$(field waited_ms acquired)" "$(field waited_ms waited)"
 }
 
-@test "what befalls a holder is logged once: a lock broken by force, by both sides, and not one that is not; rlock killed, by its renewer" {
+@test "a lock broken by force is logged by both sides, and not one that is not; the release of a killed rlock, by its renewer" {
 	hold_in_background a -t 1s --log log
 	run -1 rlock unlock --force --holder nobody:1 --log log a
 	run -0 rlock unlock --force --log log a
@@ -120,7 +120,7 @@ objects() {
 	assert_equal "$(field pid released)" "$(field pid acquired)"
 }
 
-@test "a release is logged with what ended the command, for how long --at-least keeps the lock, and that the server did not hear of it" {
+@test "a release is logged with what ended the command, how long --at-least keeps it, and that the server did not hear of it" {
 	run -143 sh -c 'rlock run --log log a -- sh -c "kill \$\$"; exit $?'
 	assert_equal "$(field signal released)" 15
 	assert_equal "$(field status released)" ''
@@ -135,7 +135,7 @@ objects() {
 	assert [ -n "$(field reason expires)" ]
 }
 
-@test "a lock without a command is logged once: by its renewer when the process has ended, or it is lost; by the unlock that releases it" {
+@test "a lock without a command is logged once: by its renewer when the process has ended or it is lost, else by the unlock" {
 	rlock lock --log log --pid $$ a
 	rlock unlock --log log --pid $$ a
 	wait_until 5 nothing_runs

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# Passwords: where they come from, which of several is used, and which files are good for one; one that the server denies locks,
-# releases and renews nothing as another user, nor in another database; and none is to be seen: on no command line, in no message,
-# core or environment where the caller had not put it.
+# Passwords: where they come from, which of several is used, and which files are good for one; one that the server denies
+# locks, releases and renews nothing as another user, nor in another database; and none is to be seen: on no command line, in
+# no message, core or environment where the caller had not put it.
 
 load ../lib/usual
 load ../lib/rights
@@ -70,7 +70,7 @@ make_user() {
 
 # ---- which files are good for one ----
 
-@test "a password file that cannot be read, is empty or can be written by others is refused; one that all can read is a warning" {
+@test "a password file that is not readable, empty or writable by others is refused; one that all can read is a warning" {
 	local name mode
 	want_password
 	echo "$SECRET" >'my file'
@@ -132,7 +132,7 @@ make_user() {
 }
 
 # Every client is let in without a password here, so that what was sent after a denied login is done.
-@test "a refused login, or a database that there is not, locks nothing as the user or in the database that one has without it" {
+@test "a refused login, or a database that there is not, locks nothing as another user or in another database" {
 	local option
 	make_user
 	# The second time the server knows the script already.

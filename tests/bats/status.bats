@@ -20,7 +20,7 @@ teardown() {
 
 # ---- what a name is ----
 
-@test "status says which owner holds a lock, how often, since when, for how long, its note and its last token, and what is no lock" {
+@test "status says which owner holds a lock, how often, since when, its TTL, note and last token, and what is no lock" {
 	acquire lock ci nightly --note 'the nightly backup'
 	acquire lock ci nightly
 	acquire lock ci fenced --fence
@@ -73,13 +73,13 @@ teardown() {
 	run -0 rlock status nightly
 	assert_line --regexp '^  waiter 1 +- +dead '
 	run -0 rlock status --json nightly
-	assert_equal "$(json 'lock["queue_count"], [(w["position"], w["client"], w["dead"]) for w in lock["queue"]]')" "(1, [(1, 'redisson', True)])"
+	assert_equal "$(json '[(w["position"], w["client"], w["dead"]) for w in lock["queue"]]')" "[(1, 'redisson', True)]"
 	run -0 redis info commandstats
 	refute_output --regexp 'cmdstat_(set|del|hset|zadd|zrem|rpush|lrem|pexpire|publish|hincrby):'
 	assert_equal "$(redis --raw keys '*' | sort)" "$before"
 }
 
-@test "status shows the readers of a read lock, each with its own TTL, which of them have expired, and the writer that waits" {
+@test "status shows the readers of a read lock, each with its TTL or as expired, and the writer that waits" {
 	acquire read one nightly --note first
 	rlock read --owner two --lease 30s nightly
 	redis hset nightly "$JAVA_CLIENT:9" 1 >/dev/null
@@ -127,7 +127,7 @@ teardown() {
 	queue_waiter r2 fairly
 	in_background rlock write -w 20s nightly -- true
 	wait_until 5 has_waiters nightly 1
-	redis acl setuser look on ">$SECRET" resetkeys resetchannels -@all '~nightly*' +eval +evalsha +hlen +hgetall +pttl +time >/dev/null
+	redis acl setuser look on ">$SECRET" resetchannels -@all '~nightly*' +eval +evalsha +hlen +hgetall +pttl +time >/dev/null
 	rlock sem --permits 2 --owner three --lease 60s counted
 	run -0 rlock status --json nightly fairly counted
 	json '"\n".join(members(doc))' >found
@@ -137,7 +137,8 @@ teardown() {
 	redis acl setuser look -hlen >/dev/null
 	run -77 rlock status --watch=100ms -u "$(url_of look)" nightly
 	assert_output --partial '+hlen'
-	sed -n '/^\.Sh JSON/,/^\.Sh [^J]/s/^\.It Li //p' "$TOP/man/rlock-output.5" | sed 's/ , /\n/g' | grep -vx -e locks -e complete | sort >listed
+	sed -n '/^\.Sh JSON/,/^\.Sh [^J]/s/^\.It Li //p' "$TOP/man/rlock-output.5" |
+		sed 's/ , /\n/g' | grep -vx -e locks -e complete | sort >listed
 	run -0 diff listed <(sort -u found)
 	run -0 rlock list --json nightly
 	assert_equal "$(json 'sorted(doc)')" "['complete', 'locks']"
@@ -167,7 +168,7 @@ teardown() {
 
 # ---- servers ----
 
-@test "of several servers status says on how many the lock is held, and what each of them says, one that does not answer, too" {
+@test "of several servers status says on how many the lock is held, and what each says, or that it does not answer" {
 	local url=redis://127.0.0.1:$PORT none=redis://127.0.0.1:1
 	acquire lock ci nightly -u "$url/1"
 	acquire lock other nightly -u "$url/2"
@@ -216,7 +217,7 @@ teardown() {
 	assert_line --regexp 'the note +ci:0'
 }
 
-@test "status --watch prints one state after the other where there is no terminal, and goes on while the server is a replica" {
+@test "status --watch prints one state after the other without a terminal, and goes on while the server is a replica" {
 	in_background sh -c 'exec rlock status --watch=100ms --json nightly >states 2>errors'
 	wait_until 5 has_lines states 2
 	redis replicaof 127.0.0.1 1 >/dev/null

@@ -134,8 +134,8 @@ def chart(points, notes):
             parts.append(element("circle", words, cx=across(x), cy=up(median), r=3.5, class_=name))
     parts += end_labels([(across(of_tool[-1][0]), up(of_tool[-1][2]), tool) for tool, of_tool in points.items()])
     parts += [text(16, HEIGHT - 12 - 16 * i, note) for i, note in enumerate(reversed(notes))]
-    box = f"0 0 {WIDTH} {HEIGHT}"
-    return element("svg", "\n" + "\n".join(parts) + "\n", xmlns="http://www.w3.org/2000/svg", viewBox=box, class_="chart", role="img")
+    size = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {WIDTH} {HEIGHT}"}
+    return element("svg", "\n" + "\n".join(parts) + "\n", **size, class_="chart", role="img")
 
 
 def origin(facts):

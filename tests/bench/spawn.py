@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs commands in turn, so that whatever else the machine does hits all of them alike, and times each run from before its start
-until it has been reaped.
+"""Runs commands in turn, so that whatever else the machine does hits all of them alike, and times each run from before its
+start until it has been reaped.
 
     spawn.py WARM-UPS ROUNDS LABEL [VARIABLE=VALUE...] COMMAND [ARG...] [::: LABEL ...]
 
-Each round runs every command once, in an order of its own, with /dev/null for standard input and output. Prints a line "LABEL
-NANOSECONDS" for each run. The first of them that fails ends it all, with 1.
+Each round runs every command once, in an order of its own, with /dev/null for standard input and output. Prints a line
+"LABEL NANOSECONDS" for each run. The first of them that fails ends it all, with 1.
 """
 
 import os
