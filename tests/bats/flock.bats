@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# rlock flock: the command line of flock(1) for the lock of a path, and the same by a link that is called flock.
+# rlock flock: the command line of flock(1) for the lock of a path, and the same by a link that is called flock. What random
+# command lines and scripts do is compared with the machine's flock by flock_differs.bats.
 
 # `run` sets what a program said.
 # shellcheck disable=SC2154
@@ -31,20 +32,17 @@ says() {
 	assert_equal "$stderr" "$3"
 }
 
-# ---- the examples of flock(1) ----
-
-@test "a script locks itself" {
+@test "a script locks itself, as an example of flock(1) does" {
 	printf '%s\n' '#!/bin/sh' '[ "${FLOCKER}" != "$0" ] && exec env FLOCKER="$0" flock -en "$0" "$0" "$@" || :' \
 		'echo "$*" >>ran' 'until_let_go' >job
 	chmod +x job
 	in_background env PATH="$PWD/link:$PATH" ./job one
 	wait_until 10 file_exists ran
 	says 1 '' '' there env PATH="$PWD/link:$PATH" ./job two
-	assert_equal "$(cat ran)" one
-	let_go
+	assert_equal "$(<ran)" one
+	kill "$PID"
+	ended_with 143
 }
-
-# ---- names ----
 
 @test "the name is the path as realpath -m has it" {
 	local path
@@ -60,19 +58,19 @@ says() {
 	done
 }
 
-# ---- options and statuses ----
-
-@test "options stand in any order and group, and end at the name" {
-	says 0 'a b c' '' rlock flock -x local-lock-file echo 'a b c'
-	assert [ ! -e local-lock-file ]
+@test "options stand in any order and group, and end at the name; a conflict is silent, in CI too" {
 	says 0 'x -n' '' rlock flock -xn -w 3 --nb a echo x -n
-	says 0 '-n' '' rlock flock -nE3 --conf=4 -- a printf %s -n
 	says 127 '' "rlock: $PWD/a: --: command not found: no directory of PATH has it: give its path" rlock flock a -- true
 	hold_path a
 	says 4 '' '' there rlock flock -nE3 --conf=4 a true
 	says 0 '' '' there rlock flock -E 0 -w0 a true
-	says 1 '' '' there rlock flock --timeo .01 a true
+	CI=1 says 1 '' '' there rlock flock --timeo 1.2 a true
+	says 1 '' 'flock: failed to get lock' there rlock flock --verbose -n a true
+	says 1 '' 'flock: timeout while waiting to get lock' there rlock flock --verb -w .01 a true
 	let_go
+	run -0 --separate-stderr there rlock flock --verbose a echo ran
+	assert_output --regexp $'^ran\nflock: getting lock took [0-9]+\\.[0-9]{6} seconds\nflock: executing echo$'
+	assert_equal "$stderr" ''
 }
 
 @test "-c runs a line by the user's shell, or by sh" {
@@ -80,34 +78,10 @@ says() {
 	chmod +x shell
 	SHELL=$PWD/shell says 0 'shell -c a b' '' rlock flock a -c 'a b'
 	SHELL='' says 0 /bin/sh '' rlock flock a --command 'echo $0'
-	says 0 /bin/sh '' env -u SHELL rlock flock a -c 'echo $0'
-}
-
-@test "a signal that ends rlock as well as its command ends it by itself" {
-	in_background rlock flock a sh -c 'echo >runs; until_let_go'
-	wait_until 10 file_exists runs
-	kill "$PID"
-	ended_with 143
-	wait_until 10 is_free "$(realpath -m a)"
-}
-
-@test "a conflict is silent, in CI too, and --verbose says what flock says" {
-	hold_path a
-	CI=1 says 1 '' '' there rlock flock -w 1.2 a true
-	says 1 '' 'flock: failed to get lock' there rlock flock --verbose -n a true
-	says 1 '' 'flock: timeout while waiting to get lock' there rlock flock --verb -w .01 a true
-	let_go
-	run -0 --separate-stderr there rlock flock --verbose a echo ran
-	assert_line --index 0 ran
-	assert_line --index 1 --regexp '^flock: getting lock took [0-9]+\.[0-9]{6} seconds$'
-	assert_line --index 2 'flock: executing echo'
-	assert_equal "$stderr" ''
 }
 
 @test "help and version are printed, wherever they stand, and a link called flock is flock" {
-	run -0 rlock flock -n --help
-	assert_line --index 0 --regexp '^usage: rlock flock '
-	run -0 diff <(rlock flock -h) <(rlock help flock)
+	run -0 diff <(rlock flock -n --help) <(rlock help flock)
 	run -71 sh -c 'rlock flock --help >/dev/full'
 	run -0 link/flock -V
 	assert_output --regexp '^flock from rlock [0-9.]+$'
@@ -115,42 +89,22 @@ says() {
 	says 64 '' "flock: invalid file descriptor: 'run'" link/flock run
 }
 
-# ---- leftover processes ----
-
-@test "rlock ends with its command, and the renewer holds the lock for what that leaves running" {
-	in_background rlock flock a sh -c 'until_let_go >/dev/null 2>&1 3>&- & echo $! >left; exit 5'
+@test "rlock ends with its command, and the renewer holds the lock for what that leaves running, stopped or not; with -o not" {
+	in_background rlock flock a sh -c 'until_let_go >/dev/null 2>&1 3>&- & echo $! >left; kill -STOP $!; exit 5'
 	ended_with 5
-	is_running "$(cat left)"
+	wait_until 5 is_stopped "$(<left)"
+	stays 0.5 is_stopped "$(<left)"
 	says 1 '' '' there rlock flock -n a true
-	parent_of "$(cat left)"
+	parent_of "$(<left)"
 	assert_equal "$(<"/proc/$PARENT/comm")" rlock-renewer
+	kill -CONT "$(<left)"
+	run -0 rlock flock -o b sh -c 'until_let_go >/dev/null 2>&1 3>&- & echo $! >left'
+	is_free "$(realpath -m b)"
+	is_running "$(<left)"
 	let_go
 	wait_until 10 is_free "$(realpath -m a)"
 	wait_until 10 is_gone "$PARENT"
 }
-
-@test "a leftover process that is stopped is left alone" {
-	in_background rlock flock a sh -c 'until_let_go >/dev/null 2>&1 3>&- & echo $! >left; kill -STOP $!'
-	ended_with 0
-	wait_until 5 is_stopped "$(cat left)"
-	says 1 '' '' there rlock flock -n a true
-	stays 0.5 is_stopped "$(cat left)"
-	kill -CONT "$(cat left)"
-	let_go
-	wait_until 10 is_free "$(realpath -m a)"
-}
-
-@test "with -o leftover processes do not keep the lock" {
-	local left
-	run -0 rlock flock -o a sh -c 'until_let_go >/dev/null 2>&1 3>&- & echo $! >left'
-	left=$(cat left)
-	BACKGROUND+=("$left")
-	is_free "$(realpath -m a)"
-	is_running "$left"
-	let_go
-}
-
-# ---- the configuration, and what is not as flock's ----
 
 @test "a configuration file names the server, and does not change what flock's options say" {
 	cat >conf <<-END
@@ -175,20 +129,17 @@ says() {
 	wait_until 10 file_exists inside
 	run -0 rlock status "$(realpath -m a)"
 	assert_output --partial 'from the file'
-	assert [ "$(redis pttl "$(realpath -m a)")" -gt 15000 ]
+	ttl_is_above "$(realpath -m a)" 15000
 	touch out
 	ended_with 0
 	is_free "$(realpath -m a)"
 	assert_equal "$(redis keys '*rlock_last*')" ''
 }
 
-@test "without a server the command does not run, and the status is rlock's" {
-	RLOCK_URL=unix://$PWD/nowhere run -69 --separate-stderr rlock flock -n a touch ran
-	assert_regex "$stderr" '^rlock: .*nowhere'
+@test "without a server the command does not run, and the status is rlock's; a call within the command re-enters the lock" {
+	RLOCK_URL=unix://$PWD/nowhere run -69 rlock flock -n a touch ran
+	assert_output --regexp '^rlock: .*nowhere'
 	assert [ ! -e ran ]
-}
-
-@test "a call within the command re-enters the lock" {
 	says 0 in '' rlock flock a rlock flock -n a echo in
 	run -64 rlock flock -s a rlock flock -n a true
 	assert_output --partial deadlock

@@ -6,6 +6,8 @@ load ../lib/usual
 load ../lib/scripting
 load ../lib/own_servers
 
+BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
+
 # ---- unlock ----
 
 @test "unlock and renew that find no lock of the caller's give 1, and say how to name its process or owner, or that sudo hides it" {
@@ -14,8 +16,6 @@ load ../lib/own_servers
 	held_by_stranger a
 	run -1 rlock renew --pid $$ a
 	assert_output --partial " not held by process $$ or its ancestors: "
-	run -1 rlock unlock a
-	is_held a
 	start_locking_script lock b
 	run -1 rlock unlock b
 	is_held b
@@ -25,10 +25,13 @@ load ../lib/own_servers
 	fi
 }
 
-@test "unlock works when the renewer was killed" {
+@test "unlock works when the renewer was killed; while the server hangs it says 69, and works later" {
 	start_locking_script lock a
 	kill -KILL "$(renewers)"
 	wait_until 5 nothing_runs
+	kill -STOP "$SERVER_PID"
+	run -69 rlock unlock --pid "$PID" a
+	kill -CONT "$SERVER_PID"
 	run -0 rlock unlock --pid "$PID" a
 	no_keys
 	no_hold_files
@@ -49,67 +52,32 @@ load ../lib/own_servers
 	assert_line --index 1 76
 	assert_line --index 2 --regexp '^rlock: a: .*lost.*$'
 	assert_line --index 3 76
-	assert_equal "$(redis hgetall a)" "other:1
-1"
+	assert_equal "$(redis hgetall a)" $'other:1\n1'
 	no_hold_files
 }
 
-@test "renew and unlock find the script's lock in the script's own place, as the last command of sh -c" {
-	# Some shells run the last command by exec: then the script's process is rlock itself.
-	run -0 bash -c 'rlock lock --pid $$ a; exec rlock renew a'
-	wait_until 5 is_free a
-	run -0 bash -c 'rlock lock --pid $$ a; exec rlock unlock a'
-	assert_output ''
-	no_keys
-}
-
-@test "unlock while the server hangs says 69, and is no lost lock when it is tried again" {
-	start_locking_script lock a
-	kill -STOP "$SERVER_PID"
-	run -69 rlock unlock --pid "$PID" a
-	kill -CONT "$SERVER_PID"
-	run -0 rlock unlock --pid "$PID" a
-	no_keys
-}
-
 @test "renew renews once, also the hold of rlock run, and prints what is left" {
-	run -0 bash -c 'rlock lock --pid $$ a; $REDIS pexpire a 5000 >/dev/null; rlock renew a; $REDIS pttl a; rlock unlock a'
-	assert_line -n 0 --regexp '^(30s|29\.[0-9]+s)$'
-	assert_line -n 1 --regexp '^(2[0-9]{4}|30000)$'
-	run -0 rlock run a -- bash -c '$REDIS pexpire a 5000 >/dev/null; rlock renew a; $REDIS pttl a'
-	assert_line -n 0 --regexp '^(30s|29\.[0-9]+s)$'
-	assert_line -n 1 --regexp '^(2[0-9]{4}|30000)$'
+	local renews='$REDIS pexpire a 5000 >/dev/null; rlock renew a; $REDIS pttl a' how
+	for how in "rlock lock --pid \$\$ a; $renews; exec rlock unlock a" "rlock run a -- sh -c '$renews'"; do
+		run -0 bash -c "$how"
+		assert_output --regexp $'^(30s|29\.[0-9]+s)\n(2[0-9]{4}|30000)$'
+		no_keys
+	done
 }
 
 # ---- several names ----
 
-@test "names are acquired together or not at all, and unlocked together, in any order" {
-	prints '2 0' 'rlock lock --pid $$ a b; $REDIS exists a b; rlock unlock b a; $REDIS exists a b'
-	held_by_stranger b
-	run -75 rlock lock --pid $$ -n a b
-	is_free a
-	wait_until 5 nothing_runs
-}
-
-@test "of one of two names that were locked together the right line is shown, with the process that --pid named" {
+@test "names are acquired and unlocked together; of one of them the right line is shown, which can be pasted" {
 	in_background sleep 300
-	rlock lock --pid "$PID" a b
-	run -64 rlock unlock --pid "$PID" a
-	assert_output "rlock: a: was locked together with others: try: rlock unlock --pid $PID a b"
-	is_held a
-	run -0 rlock unlock --pid "$PID" a b
-}
-
-@test "the right line can be pasted, whatever the locks are called" {
-	prints '0' 'rlock lock --pid $$ "my lock" b; said=$(rlock unlock b 2>&1); eval "${said##*: }" || exit
-		$REDIS exists "my lock" b'
-}
-
-@test "a lock of rlock run does not keep unlock from the others that are named with it" {
-	run -1 rlock run a -- bash -c 'rlock lock --pid $$ b; rlock unlock a b; status=$?; $REDIS exists b; exit $status'
-	assert_line '0'
-	assert_line --regexp "^rlock: a: held by 'rlock run'"
-	[ "${#lines[@]}" -eq 2 ]
+	rlock lock --pid "$PID" 'my lock' b
+	run -64 rlock unlock --pid "$PID" b
+	assert_output "rlock: b: was locked together with others: try: rlock unlock --pid $PID 'my lock' b"
+	is_held b
+	eval "${output##*: }"
+	no_keys
+	held_by_stranger b
+	run -75 rlock lock --pid "$PID" -n a b
+	is_free a
 }
 
 # ---- another server ----
@@ -133,32 +101,23 @@ load ../lib/own_servers
 
 # ---- unlock --force ----
 
-@test "unlock --force breaks a lock, and says whose it was; of a free one it gives 1" {
+@test "unlock --force breaks a lock, with --holder only that owner's, and says whose it was; of a free one it gives 1" {
+	local holder=5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11
 	held_by_stranger a
-	run -0 rlock unlock --force a
-	assert_one_line '^rlock: a: .*5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1, which may still run$'
+	run -1 rlock unlock --force --holder $holder:2 a
+	assert_one_line "^rlock: a: .*$holder:1"
+	is_held a
+	run -0 rlock unlock --force --holder $holder:1 a
+	assert_one_line "^rlock: a: .*$holder:1, which may still run$"
 	no_keys
 	run -1 rlock unlock --force a
 	assert_one_line '^rlock: a: .+$'
 }
 
-@test "unlock --force --holder breaks the lock of that holder, and leaves it to any other owner" {
-	held_by_stranger a
-	run -1 rlock unlock --force --holder 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:2 a
-	assert_one_line '^rlock: a: .*5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1'
-	is_held a
-	run -0 rlock unlock --force --holder 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1 a
-	no_keys
-}
-
-@test "the holder whose lock was broken is told by 76" {
+@test "the holder whose lock was broken is told by 76, with a fixed lease at its end, and not before" {
 	hold_in_background a -t 1s
 	run -0 rlock unlock --force a
 	ended_with 76
-	no_keys
-}
-
-@test "a holder with a fixed lease whose lock was broken is told by 76 at its end, and not before" {
 	hold_in_background a -l 5m
 	run -0 rlock unlock --force a
 	is_running "$PID"
@@ -169,55 +128,17 @@ load ../lib/own_servers
 
 # ---- a script inside a script, or inside rlock run ----
 
-@test "rlock run inside a script that has the lock, or in its place, re-enters it" {
-	prints '2 1 2' 'rlock lock --pid $$ a; rlock run a -- $REDIS hvals a; $REDIS hvals a
-		exec rlock run a -- $REDIS hvals a'
-	wait_until 5 is_free a
-}
-
-@test "a child script enters its parent's lock and leaves it again" {
-	prints '2 1 0' '
-		rlock lock --pid $$ a
+@test "what runs inside a script that has the lock, or in its place, re-enters it, and leaves it again or ends" {
+	prints '2 1 2 1 2 1 2' 'rlock lock --pid $$ a
+		rlock run a -- $REDIS hvals a
+		$REDIS hvals a
 		dash -c "rlock lock --pid \$\$ a; $REDIS hvals a; rlock unlock a"
 		$REDIS hvals a
-		rlock unlock a
-		$REDIS exists a
-	'
-}
-
-@test "a child script that ends releases its own hold, and not its parent's" {
-	start_script 'rlock lock --pid $$ a
-		dash -c "rlock lock --pid \$\$ a; $REDIS hvals a >\"\$1\"" child "$1"
-		touch "$READY"; until_let_go' "$BATS_TEST_TMPDIR/count"
-	wait_until 5 file_exists "$READY"
-	assert_equal "$(cat "$BATS_TEST_TMPDIR/count")" 2
-	wait_until 5 has_count a 1
-	is_running "$PID"
-}
-
-@test "two children of a script that has no lock do not share what one of them takes" {
-	run -0 bash -c '
-		dash -c "rlock lock --pid \$\$ a; touch \"$1/first\"; until_let_go" &
-		until [ -e "$1/first" ]; do :; done
-		dash -c "rlock lock -n --pid \$\$ a; echo \$?"
-		touch "$1/let-go"
-		wait
-	' script "$BATS_TEST_TMPDIR"
-	assert_output 75
-}
-
-@test "unlock inside rlock run does not reach for the hold of a script above it that was acquired inside" {
-	run -0 bash -c '
-		OUTER=$$ rlock run a -- sh -c "rlock lock --pid \$OUTER a; \$REDIS hvals a; rlock unlock a; echo \"status \$?\""
+		dash -c "rlock lock --pid \$\$ a; $REDIS hvals a; exit"
+		until [ "$($REDIS hvals a)" = 1 ]; do :; done
 		$REDIS hvals a
-		rlock unlock a
-		$REDIS exists a
-	'
-	assert_output "2
-rlock: a: held by 'rlock run', which releases it when its command ends
-status 1
-1
-0"
+		exec rlock run a -- $REDIS hvals a'
+	wait_until 5 is_free a
 }
 
 @test "unlock finds the nearest hold of run, lock, run and lock inside each other" {
@@ -233,24 +154,28 @@ status 1
 		"
 		$REDIS hvals a
 	'
-	assert_output "rlock: a: held by 'rlock run', which releases it when its command ends
-status 0
-rlock: a: held by 'rlock run', which releases it when its command ends
-status 1
-1"
+	assert_output "$BY_RUN"$'\nstatus 0\n'"$BY_RUN"$'\nstatus 1\n1'
+}
+
+@test "unlock inside rlock run does not reach for the hold of a script above it that was acquired inside" {
+	prints "2 $BY_RUN 1 1 0" '
+		OUTER=$$ rlock run a -- sh -c "rlock lock --pid \$OUTER a; \$REDIS hvals a; rlock unlock a; echo \$?"
+		$REDIS hvals a
+		rlock unlock a
+		$REDIS exists a'
 }
 
 @test "also when the renewer of the run was killed, the lock inside is nearer than the run, and that than the one above" {
 	# All of them may start in one tick of the clock by which the kernel says when.
 	for _ in 1 2 3 4 5; do
-		prints "0 2 rlock: a: held by 'rlock run', which releases it when its command ends 1" 'rlock lock --pid $$ a
+		prints "0 2 $BY_RUN 1" 'rlock lock --pid $$ a
 			rlock run a -- sh -c "rlock lock --pid \$\$ a; kill -KILL \$PPID; rlock unlock a
 			echo \"\$? \$($REDIS hvals a)\"; rlock unlock a; echo \$?"'
 		wait_until 5 is_free a
 	done
 }
 
-@test "a read lock that was acquired from outside for a process inside a run is that process's to release" {
+@test "a lock that was acquired from outside for a process inside a run is that process's to release, and --pid names it" {
 	in_background rlock read a -- sh -c '
 		echo $$ >pid
 		touch ready
@@ -261,26 +186,18 @@ status 1
 	run -0 rlock read --pid "$(<pid)" a
 	let_go
 	ended_with 0
-	assert_equal "$(cat status)" 0
-	no_keys
-}
-
-@test "unlock --pid of a process beside the run releases that process's lock" {
-	in_background until_let_go
+	assert_equal "$(<status)" 0
+	in_background sleep 300
 	rlock read --pid "$PID" a
-	export OTHER=$PID
-	run -0 rlock read a -- sh -c 'rlock unlock --pid "$OTHER" a; rlock unlock --pid "$OTHER" a; echo "status $?"'
-	assert_line 'status 1'
-	assert_line --regexp '^rlock: a: not held by process'
+	run -0 rlock read a -- rlock unlock --pid "$PID" a
 	no_keys
-	no_hold_files
 }
 
 # ---- --owner: the steps of a job, in shells that know nothing of each other ----
 
 @test "one shell locks for an owner, another one renews and a third one unlocks, without a process, a file or a runtime directory" {
 	export RLOCK_RUNTIME_DIR=/proc/nowhere
-	run -0 sh -c 'rlock lock --owner job-1 --lease 1m a b; exit'
+	run -0 sh -c 'rlock lock --owner job-1 --lease 1m a b; rlock unlock --owner job-2 a 2>/dev/null || exit 0'
 	assert_output ''
 	nothing_runs
 	redis pexpire a 5000 >/dev/null
@@ -293,8 +210,8 @@ status 1
 	no_keys
 }
 
-@test "a second owner is turned away, and can't unlock or renew, but is told which one holds the lock" {
-	local verb
+@test "a second owner is turned away, and can't unlock or renew, but is told which one holds the lock, or how many" {
+	local verb id
 	run -0 rlock lock --owner job-101 --lease 10s --note 'deploy step' a
 	run -75 rlock lock --owner job-102 --lease 1m -n a
 	assert_output ''
@@ -307,15 +224,11 @@ status 1
 	run -1 ttl_is_above a 10000
 	run -1 rlock renew --owner job-1 b
 	assert_output "rlock: b: not held by owner 'job-1': it is free: its lease may have expired"
-}
-
-@test "an owner that holds nothing is told how many hold a semaphore, and of a process without a word of pipelines" {
-	local id
 	for id in 1 2; do
-		run -0 rlock sem --permits 2 --owner "job-$id" --lease 1m --note "import $id" a
+		run -0 rlock sem --permits 2 --owner "job-$id" --lease 1m --note "import $id" s
 	done
-	run -1 rlock unlock --owner job-4 a
-	assert_output --regexp "^rlock: a: not held by owner 'job-4': held by job-[12] \(import [12]\) and 1 more: use one id for all jobs of a pipeline$"
+	run -1 rlock unlock --owner job-4 s
+	assert_output --regexp "held by job-[12] \(import [12]\) and 1 more: use one id for all jobs of a pipeline$"
 	hold_in_background b --note backup
 	run -1 rlock unlock --owner job-4 b
 	assert_output --regexp "^rlock: b: not held by owner 'job-4': held by [^ ]+:$PID \(backup\)$"
@@ -325,27 +238,15 @@ status 1
 	local id
 	# As long as one may be.
 	id=A.b_c-$(printf '9%.0s' {1..122})
-	run -0 rlock lock --owner "$id" --lease 1m a
+	# It is not the lock of the process that took it.
+	run -1 bash -c 'rlock lock --owner "$0" --lease 1m a; rlock unlock a; exit' "$id"
 	run -0 rlock lock --owner "$id" --lease 2s -n a
 	has_count a 2
-	ttl_is_above a 50000
 	run -0 rlock renew --owner "$id" --lease 2s a
 	assert_output --regexp '^(1m00s|5[0-9]s)$'
 	run -0 rlock unlock --owner "$id" a
 	has_count a 1
 	ttl_is_above a 50000
-	run -0 rlock unlock --owner "$id" a
-	no_keys
-}
-
-@test "the lock of an owner is not the one of the process that took it" {
-	run -1 bash -c 'rlock lock --owner job-1 --lease 1m a; rlock unlock a; exit'
-	is_held a
-	run -75 bash -c 'rlock lock --owner job-2 --lease 1m b; rlock run -n b -- true; exit'
-}
-
-@test "unlock --force names an owner as --holder takes it" {
-	run -0 rlock lock --owner job-1 --lease 1m a
 	run -75 rlock run -w 1ms a -- true
 	[[ $output =~ \(([^\)]*)\),\ for ]]
 	run -0 rlock unlock --force --holder "${BASH_REMATCH[1]}" a

@@ -28,31 +28,12 @@ by() {
 	echo "$(id -un)@$(uname -n)"
 }
 
-# requests NAME: how many stand on the server.
-requests() {
-	redis hkeys "rlock_holds:{$1}" | grep -c ':stop$'
-}
+# has_requests NAME COUNT: so many stand on the server.
 has_requests() {
-	[ "$(requests "$1")" = "$2" ]
-}
-
-# is_unheld NAME: no owner has it, whatever its kind.
-is_unheld() {
-	! rlock status --name "$1" >/dev/null
+	[ "$(redis hkeys "rlock_holds:{$1}" | grep -c ':stop$')" = "$2" ]
 }
 
 # ---- the holder ----
-
-@test "a command is terminated whole, its lock released, and its rlock ends with 124, whatever the kind of the lock" {
-	local pid
-	hold_kinds -t 1s
-	run -0 rlock stop "${NAMES[@]}"
-	assert_output ''
-	for pid in "${BACKGROUND[@]}"; do
-		ended_with 124 "$pid"
-	done
-	none_held
-}
 
 # hold_kinds OPTION...: NAMES are held, each by an rlock of another kind.
 hold_kinds() {
@@ -60,22 +41,38 @@ hold_kinds() {
 	NAMES=()
 	for kind in "${KINDS[@]}"; do
 		NAMES+=("n${#NAMES[@]}")
-		# shellcheck disable=SC2086
-		in_background rlock $kind "$@" "${NAMES[-1]}" -- until_let_go
-	done
-	for kind in "${BACKGROUND[@]}"; do
-		wait_until 10 is_above "$kind" until_let_go
+		hold_as "$kind" "${NAMES[-1]}" "$@"
 	done
 }
 
 # none_held: none of NAMES has an owner, and no request is left.
 none_held() {
-	local name
-	for name in "${NAMES[@]}"; do
-		is_unheld "$name"
+	run -1 rlock status "${NAMES[@]}"
+	refute_output --partial ' pid '
+	assert_equal "$(redis keys '*stop*')$(redis keys '*timeout*')" ''
+}
+
+@test "a command is terminated, its lock released at once, and its rlock ends with 124, whatever its kind and --at-least" {
+	hold_kinds --at-least 1h
+	run -0 rlock stop "${NAMES[@]}"
+	assert_output ''
+	for PID in "${BACKGROUND[@]}"; do
+		ended_with 124
 	done
-	assert_equal "$(list_keys '*stop*')" ''
-	assert_equal "$(list_keys '*timeout*')" ''
+	none_held
+}
+
+@test "--at-least ends with the holder that was asked, though its command ends before it has read the request" {
+	LEASE=10m hold_kinds --at-least 1h
+	in_background rlock stop "${NAMES[@]}"
+	for name in "${NAMES[@]}"; do
+		wait_until 5 has_requests "$name" 1
+	done
+	let_go
+	for PID in "${BACKGROUND[@]}"; do
+		ended_with 0
+	done
+	none_held
 }
 
 @test "the holder says whose request it is, and the log of both sides has it" {
@@ -86,55 +83,29 @@ none_held() {
 	assert_line --regexp "^rlock: a: asked .* pid $PID until_let_go \([^ ]+:$PID\) to stop$"
 	assert_line 'rlock: a: stopped'
 	ended_with 124
-	run -0 cat said
-	assert_output "rlock: a: $(by) asked to stop: terminating the command"
+	assert_equal "$(<said)" "rlock: a: $(by) asked to stop: terminating the command"
 	assert_equal "$(events)" 'acquired a,asked a,released a'
 	assert_equal "$(field reason released)" "\"stopped by $(by)\""
 	assert_equal "$(field reason asked)" "$(by)"
 	assert_regex "$(field owner asked)" ":$PID\$"
 }
 
-@test "what a command has left running, for which --wait-all keeps the lock, is terminated with it" {
-	in_background rlock run -t 1s --wait-all a -- sh -c 'until_let_go & echo $! >leftover'
+@test "the renewer is killed after the request was written: rlock stops the command itself, whole, as with --wait-all" {
+	in_background rlock run -t 3s --wait-all a -- sh -c 'until_let_go & echo $! >leftover'
 	wait_until 10 test -s leftover
 	wait_until 5 has_no_child "$PID" sh
-	rlock stop a
-	ended_with 124
-	is_gone "$(<leftover)"
-}
-
-@test "--at-least ends with the holder that was asked, whether it has read the request or not" {
-	local pid
-	hold_kinds -t 1s --at-least 1h
-	run -0 rlock stop "${NAMES[@]}"
-	none_held
-	# The next renewal is far away: the command ends first.
-	BACKGROUND=()
-	hold_kinds -t 10m --at-least 1h
-	in_background rlock stop "${NAMES[@]}"
-	for name in "${NAMES[@]}"; do
-		wait_until 5 has_requests "$name" 1
-	done
-	let_go
-	for pid in "${BACKGROUND[@]}"; do
-		ended_with 0 "$pid"
-	done
-	none_held
-}
-
-@test "the renewer is killed after the request was written: rlock stops the command itself" {
-	hold_and_know a -t 3s
 	in_background rlock stop a
 	wait_until 5 has_requests a 1
-	kill -KILL "$RENEWER"
+	kill -KILL "$(renewer_of "${BACKGROUND[0]}")"
 	ended_with 0
 	ended_with 124 "${BACKGROUND[0]}"
+	is_gone "$(<leftover)"
 	no_keys
 }
 
 # ---- a process of --pid ----
 
-@test "a process of --pid gets SIGTERM, and its lock is renewed until it has ended" {
+@test "a process of --pid gets SIGTERM, and its lock is renewed until it has ended; with --on-lost kill it gets SIGKILL after --grace" {
 	in_background sh -c 'trap "touch told" TERM; rlock lock -t 1s --pid $$ a && touch held; while [ ! -e let-go ]; do sleep 0.1; done'
 	wait_until 10 file_exists held
 	in_background rlock stop a
@@ -143,61 +114,46 @@ none_held() {
 	let_go
 	ended_with 0
 	no_keys
-}
-
-@test "with --on-lost kill such a process gets SIGKILL after --grace, and with ignore it cannot be asked" {
-	in_background sh -c 'trap "" TERM; rlock lock -t 1s --on-lost kill --grace 200ms --pid $$ a && touch held; while :; do sleep 0.1; done'
-	wait_until 10 file_exists held
-	run -0 rlock stop a
+	in_background sh -c 'trap "" TERM; rlock lock -t 1s --on-lost kill --grace 200ms --pid $$ b; while :; do sleep 0.1; done'
+	wait_until 10 is_held b
+	run -0 rlock stop b
 	ended_with 137
-	in_background sh -c 'rlock lock -t 1s --on-lost ignore --pid $$ a && touch ignores; until_let_go'
-	wait_until 10 file_exists ignores
-	run -75 rlock stop a
-	assert_output --partial 'cannot be asked: it has a fixed lease (--lease), or is a process of --pid with --on-lost ignore'
-	let_go
 }
 
 # ---- several holders and names ----
 
 @test "of several readers, or permits, all are asked, and with --holder one alone" {
-	local kind owner other rest
+	local kind owner
 	for kind in read 'sem --permits 3'; do
 		hold_as "$kind" a
-		rest=$PID
-		hold_as "$kind" a
-		other=$PID
 		hold_as "$kind" a
 		owner=$(rlock status a | grep -oE "$UUID:$PID")
 		run -1 rlock stop --holder "${owner}1" a
 		assert_output "rlock: a: not held by owner '${owner}1'"
 		rlock stop --holder "$owner" a
 		ended_with 124
-		is_running "$rest" && is_running "$other"
+		is_running "${BACKGROUND[-2]}"
+		hold_as "$kind" a
 		run -0 rlock stop a
-		ended_with 124 "$rest"
-		ended_with 124 "$other"
+		ended_with 124
+		ended_with 124 "${BACKGROUND[-3]}"
 		redis flushall >/dev/null
 	done
 }
 
 @test "several names are stopped at once, and the exit code is the worst" {
 	hold_as run a
-	hold_as fair b
+	in_background rlock run -t 1s b c -- until_let_go
+	wait_until 10 is_above "$PID" until_let_go
 	run -1 rlock stop a free b
 	assert_output 'rlock: free: not held'
 	ended_with 124 "${BACKGROUND[0]}"
 	ended_with 124 "${BACKGROUND[1]}"
-	# One call that holds several names.
-	in_background rlock run -t 1s a b -- until_let_go
-	wait_until 10 is_above "$PID" until_let_go
-	run -0 rlock stop b
-	ended_with 124
 	no_keys
 }
 
 @test "the next holder is not asked, though the caller waits for another" {
-	in_background rlock read -t 1s a -- until_let_go
-	wait_until 10 is_above "$PID" until_let_go
+	hold_as read a
 	# It takes its time to end.
 	in_background rlock read -t 1s --grace 60s a -- sh -c 'trap "" TERM; until_let_go; until_let_go'
 	wait_until 10 is_above "$PID" sh
@@ -213,28 +169,23 @@ none_held() {
 
 # ---- the caller ----
 
-@test "with --wait it is 75 when the lock is still held, and the request stands" {
-	in_background rlock run -t 10m a -- until_let_go
-	wait_until 10 is_above "$PID" until_let_go
+@test "with --wait it is 75 when the lock is still held, and the request stands, as status shows" {
+	local asked='lock["holders"][0]["asked_by"], (lock["holders"][0]["asked_ms"] or 0) // 60000'
+	LEASE=10m hold_as run a
 	run -0 rlock status --json a
-	assert_equal "$(json 'lock["holders"][0]["asked_by"], lock["holders"][0]["asked_ms"]')" "('', None)"
+	assert_equal "$(json "$asked")" "('', 0)"
 	run -75 rlock stop -w 100ms a
 	assert_output --regexp "^rlock: a: still held, and asked to stop: .* pid $PID until_let_go \([^ ]+\)$"
-	has_requests a 1
 	run -75 rlock stop -v -w 1s a
 	assert_equal "$(grep -c 'asking to stop' <<<"$output")" 1
 	run -75 rlock stop -w 0 -q a
 	assert_output ''
+	has_requests a 1
 	run -0 rlock status a
 	assert_line --regexp "^  asked to stop by $(by), [0-9.]+s ago$"
 	run -0 rlock status --json a
-	assert_equal "$(json 'lock["holders"][0]["asked_by"], 0 <= lock["holders"][0]["asked_ms"] < 60000')" "('$(by)', True)"
-	run -0 redis hvals 'rlock_holds:{a}'
-	assert_line --regexp "^ [0-9]{13} $(by)$"
+	assert_equal "$(json "$asked")" "('$(by)', 0)"
 	is_running "$PID"
-	kill -TERM "$PID"
-	ended_with 143
-	no_keys
 }
 
 @test "a caller that is killed leaves its request, and another one waits for the same holds" {
@@ -250,6 +201,13 @@ none_held() {
 	ended_with 124 "${BACKGROUND[0]}"
 }
 
+# cannot_be_asked NAME REGEXP: of rlock stop, at once.
+cannot_be_asked() {
+	run -75 rlock stop "$1"
+	assert_output --regexp "^rlock: $1: .*cannot be asked: $2"
+	has_requests "$1" 0
+}
+
 # stops_with STATUS NAME: it does not wait.
 stops_with() {
 	run rlock stop -w 0 "$2"
@@ -257,46 +215,34 @@ stops_with() {
 }
 
 @test "a holder that cannot be asked is named at once, with what to do instead" {
-	local client
+	local force='try: rlock unlock --force'
 	rlock lock --owner ci-7 --lease 60s a
-	run -75 rlock stop a
-	assert_output --regexp '^rlock: a: .* \(ci-7:0\) cannot be asked: no process belongs to it \(--owner\), for another 5[0-9]s: end it there, then try: rlock unlock --force --holder ci-7:0 a$'
-	in_background rlock run --lease 60s b -- until_let_go
-	wait_until 10 is_above "$PID" until_let_go
-	run -75 rlock stop b
-	assert_output --partial 'cannot be asked: it has a fixed lease'
+	cannot_be_asked a "no process belongs to it \(--owner\), for another 5[0-9]s: end it there, then $force --holder ci-7:0 a$"
+	hold_for "$STAYING" b -l 60s
+	cannot_be_asked b 'it has a fixed lease'
+	rlock lock --on-lost ignore --pid "$PID" i
+	cannot_be_asked i 'it has a fixed lease \(--lease\), or is a process of --pid with --on-lost ignore'
 	rlock run --at-least 60s c -- true
-	run -75 rlock stop c
-	assert_output --regexp 'cannot be asked: --at-least keeps it after its job, until [-0-9T:. +]+: try: rlock unlock --force --holder [^ ]+:lingering:[0-9]+ c$'
+	cannot_be_asked c "--at-least keeps it after its job, until [-0-9T:. +]+: $force --holder [^ ]+:lingering:[0-9]+ c$"
 	redis hset d "$JAVA" 1 >/dev/null
-	redis pexpire d 30000 >/dev/null
-	run -75 rlock stop d
-	assert_output "rlock: d: $JAVA cannot be asked: it is no rlock, but a Java client, say: end it there, then try: rlock unlock --force --holder $JAVA d"
+	cannot_be_asked d "it is no rlock, but a Java client, say: end it there, then $force --holder $JAVA d$"
 	redis set e 0 >/dev/null
 	redis set 'rlock_total:{e}' 1 >/dev/null
-	run -75 rlock stop e
-	assert_output 'rlock: e: a client without a record cannot be asked: it is no rlock, but a Java client, say: end it there, then break all permits: try: rlock unlock --force e'
+	cannot_be_asked e "it is no rlock, but a Java client, say: end it there, then break all permits: $force e$"
+	# Beside such a holder the others are asked.
+	rlock read --owner ci-7 --lease 60s g
+	hold_as read g
+	run -75 rlock stop g
+	assert_output --partial '(ci-7:0) cannot be asked'
+	ended_with 124
 	# Its processes are dead, and a user has removed the TTL.
-	in_background rlock run -t 4s f -- until_let_go
-	wait_until 10 is_above "$PID" until_let_go
+	hold_as run f
 	stop_waiters "$PID"
 	redis persist f >/dev/null
 	redis persist 'rlock_holds:{f}' >/dev/null
 	kill_with_renewers "$PID"
 	wait_until 30 stops_with 75 f
-	assert_output --partial 'cannot be asked: its lease has ended, and the key has lost its TTL: end it there, then try: rlock unlock --force'
-	for client in a b c d; do
-		run -0 redis hkeys "rlock_holds:{$client}"
-		refute_output --partial stop
-	done
-}
-
-@test "beside a holder that cannot be asked the others are asked, and the exit code is 75" {
-	rlock read --owner ci-7 --lease 60s a
-	hold_as read a
-	run -75 rlock stop a
-	assert_output --partial '(ci-7:0) cannot be asked'
-	ended_with 124
+	assert_output --partial "cannot be asked: its lease has ended, and the key has lost its TTL: end it there, then $force"
 }
 
 @test "a Redis that loses its data, and the requests with them, leaves no caller waiting" {
@@ -316,13 +262,12 @@ has_lost_reply() {
 }
 
 @test "when the reply to its request is lost, the caller stops the holder that it found, and not the next one" {
-	local first second direct=$RLOCK_URL
+	local second direct=$RLOCK_URL
 	# The server knows the script.
 	run -1 rlock stop free
 	start_proxy
 	RLOCK_URL=$direct
 	hold_as run a
-	first=$PID
 	in_background rlock run -t 1s a -- sh -c 'touch entered; until_let_go'
 	second=$PID
 	wait_until 10 has_waiters a
@@ -332,14 +277,11 @@ has_lost_reply() {
 	proxy cut-before "$(by)" 1000000
 	in_background env RLOCK_URL="unix://$BATS_TEST_TMPDIR/proxy.sock" rlock stop -w 60s a
 	wait_until 10 has_lost_reply
-	ended_with 124 "$first"
 	wait_until 10 file_exists entered
 	proxy pass
 	ended_with 0
 	stays 1 is_running "$second"
 	has_requests a 0
-	let_go
-	ended_with 0 "$second"
 }
 
 # ---- rights, and keys that were overwritten ----
@@ -358,9 +300,7 @@ changes_nothing() {
 		hold_as "$kind" "nightly$((number += 1))"
 		# Beside a Java client.
 		[ "$kind" != read ] || redis hset nightly1 "$JAVA" 1 >/dev/null
-		right=pttl
-		[ "$kind" = read ] || right='get'
-		for right in hset hdel time "$right"; do
+		for right in hset hdel time "$([ "$kind" = read ] && echo pttl || echo get)"; do
 			redis acl setuser ci "-$right" >/dev/null
 			changes_nothing 77 "nightly$number" -u "$CI_URL"
 			assert_output --partial "'$right'"
@@ -372,22 +312,16 @@ changes_nothing() {
 }
 
 @test "where something has overwritten a key no holder is asked, and no client is named that is none" {
-	LEASE=60s hold_as 'sem --permits 3' a
-	redis del 'rlock_total:{a}' >/dev/null
-	redis lpush 'rlock_total:{a}' element >/dev/null
-	changes_nothing 78 a
-	LEASE=60s hold_as 'sem --permits 3' c
-	redis del c >/dev/null
-	redis lpush c element >/dev/null
-	changes_nothing 78 c
-	LEASE=60s hold_as run d
-	redis set 'rlock_holds:{d}' text >/dev/null
-	run -78 rlock stop d
-	refute_output --partial Java
-	hold_as 'sem --permits 3' e
-	redis del e >/dev/null
-	run -0 rlock stop e
-	assert_output ''
+	local verb name key
+	while read -r verb name key; do
+		LEASE=60s hold_as "${verb/:/ --permits }" "$name"
+		redis del "$key" >/dev/null
+		redis lpush "$key" element >/dev/null
+		changes_nothing 78 "$name"
+		refute_output --partial Java
+	done <<-'END'
+		sem:3 a rlock_total:{a}
+		sem:3 b b
+		run c rlock_holds:{c}
+	END
 }
-
-# ---- usage ----
