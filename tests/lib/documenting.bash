@@ -10,8 +10,8 @@ exit_codes_of_program() {
 	sed -nE 's/.*EXIT_[A-Z_]+ = ([0-9]+),.*/\1/p' "$BATS_TEST_DIRNAME/../../cli/base/message.h"
 }
 
-# stub NAME: a program in this directory, in the place of the real work.
+# stub NAME [SCRIPT]: a program in this directory, in the place of the real work; else it prints how it was called.
 stub() {
-	printf '#!/bin/sh\necho "%s $*"\n' "$1" >"$1"
+	printf '#!/bin/sh\n%s\n' "${2-echo \"$1 \$*\"}" >"$1"
 	chmod +x "$1"
 }

@@ -15,3 +15,8 @@ copy_build() {
 	mkdir "$1"
 	(cd "$built" && cp -a --parents flags scripts.gen.c rlock librlock.* cli.a lib cli packaging completions "$1")
 }
+
+# header_functions: prints those that rlock.h declares, sorted.
+header_functions() {
+	sed -n '/^RLOCK_API/,/;/p' "$TOP/lib/rlock.h" | tr '\n' ' ' | grep -o 'rlock_[a-z_]*(' | tr -d '(' | sort -u
+}

@@ -9,34 +9,28 @@
 recipes_setup() {
 	local name
 	directory_setup
-	RECIPES=$(realpath "$BATS_TEST_DIRNAME/../../packaging/recipes")
+	RECIPES=$(realpath "$TOP/packaging/recipes")
 	mkdir jobs
-	make_job >job
+	# Each writes down that it runs, stays until told to go where "stay" is, and ends as "status" says.
+	cat >job <<-END
+		#!/bin/sh
+		cd '$BATS_TEST_TMPDIR'
+		echo "\${0##*/} \$*" >>did
+		case \${0##*/} in prepare | build) exit 0 ;; esac
+		[ ! -e stay ] || '$(type -P comes_true)' test -e go
+		echo "ended \${0##*/}" >>did
+		[ ! -e status ] || exit "\$(cat status)"
+	END
 	chmod +x job
-	for name in nightly-report deploy build migrate prepare check upgrade; do
-		ln job "jobs/$name"
+	for name in jobs/{nightly-report,deploy,build,migrate,prepare,check,upgrade} deploy build; do
+		ln job "$name"
 	done
-	ln job deploy
-	ln job build
 	ln -s "$RLOCK_BIN" jobs/rlock
 	export PATH=$PWD/jobs:$PATH PREPEND_PATH=$PWD/jobs
 	# In the place of /etc/rlock.conf, for cron and systemd.
 	mkdir .config
 	echo "url = $RLOCK_URL" >.config/rlock.conf
 	export HOME=$PWD
-}
-
-# Each job of the recipes: it writes down that it runs, stays until told to go where "stay" is, and ends as "status" says.
-make_job() {
-	cat <<-END
-		#!/bin/sh
-		cd '$BATS_TEST_TMPDIR'
-		echo "\${0##*/} \$*" >>did
-		case \${0##*/} in prepare | build) exit 0 ;; esac
-		[ ! -e stay ] || '$BATS_TEST_DIRNAME/../bin/comes_true' test -e go
-		echo "ended \${0##*/}" >>did
-		[ ! -e status ] || exit "\$(cat status)"
-	END
 }
 
 # has_done REGEXP: a job that did so runs, or has run.
@@ -64,19 +58,17 @@ begin() {
 
 # guards LOCK JOB STATUS COMMAND...: COMMAND runs a recipe, and ends with STATUS when its job ends with 3.
 guards() {
-	local lock=$1 job=$2 expected=$3
-	shift 3
 	touch stay
-	begin "$@"
-	wait_until 120 has_done "$job"
-	run -75 rlock run -n "$lock" -- true
+	begin "${@:4}"
+	wait_until 120 has_done "$2"
+	run -75 rlock run -n "$1" -- true
 	touch go
 	ended_with 0
-	is_free "$lock"
+	is_free "$1"
 	rm did stay go
 	echo 3 >status
-	run -"$expected" "$@"
-	has_done "$job"
-	is_free "$lock"
+	run -"$3" "${@:4}"
+	has_done "$2"
+	is_free "$1"
 	rm status
 }

@@ -8,22 +8,13 @@
 
 load ../lib/usual
 
+# The lines of the table, what the two programs are called with, with a tab between; and the work, which says whether it runs
+# under a lock of either program.
 setup() {
 	directory_setup
-	make_report >report
-	chmod +x report
-	lines_of_table >table
+	sed -n '/^| flock | rlock |$/,/^$/s/^| `\(.*\)` | `\(.*\)` |$/\1\t\2/p' "$TOP/README.md" | sed "s|/tmp/job|$PWD/job|" >table
 	assert [ "$(wc -l <table)" -gt 10 ]
-}
-
-# lines_of_table: what the two programs are called with, a tab between them.
-lines_of_table() {
-	sed -n '/^| flock | rlock |$/,/^$/s/^| `\(.*\)` | `\(.*\)` |$/\1\t\2/p' "$BATS_TEST_DIRNAME/../../README.md" | sed "s|/tmp/job|$PWD/job|"
-}
-
-# The work: it says whether it runs under a lock of either program.
-make_report() {
-	cat <<-END
+	cat >report <<-END
 		#!/bin/sh
 		cd '$PWD'
 		for file in job by-flock; do
@@ -32,6 +23,7 @@ make_report() {
 		[ "\$(redis-cli -s '$SERVER_SOCKET' exists job)" = 1 ] && exec echo protected
 		echo unprotected
 	END
+	chmod +x report
 }
 
 # write_scripts FLOCK_LINE RLOCK_LINE: each as a script that can call itself.
@@ -49,8 +41,7 @@ write_scripts() {
 		assert_line --index 0 protected
 		expected=$output
 		run -0 --separate-stderr ./by-rlock
-		assert_output "$expected"
-		assert_equal "$stderr" ''
+		assert_equal "$by_rlock: $output$stderr" "$by_rlock: $expected"
 		# That of a script ends with it.
 		wait_until 5 no_keys
 		rm -f job
@@ -58,34 +49,24 @@ write_scripts() {
 	wait_until 5 no_hold_files
 }
 
-# hold_both: as other processes do; for flock the script is a lock file, too.
-hold_both() {
-	exec 6>job 7<by-flock
-	flock 6
-	flock 7
-	rlock lock --owner another --lease 1h job
-}
-
-release_both() {
-	exec 6>&- 7<&-
-	rlock unlock --owner another job
-}
-
 @test "README: each line that bounds its wait ends as flock does when the lock is held, or with 75" {
 	local by_flock by_rlock expected
 	grep -E 'flock.* -[nw] ' table | sed 's/-w 10/-w 0.2/g' >hurried
 	assert [ "$(wc -l <hurried)" -ge 4 ]
+	rlock lock --owner another --lease 1h job
 	while IFS=$'\t' read -r by_flock by_rlock <&4; do
 		write_scripts "$by_flock" "$by_rlock"
-		hold_both
+		# For flock the script is a lock file, too.
+		exec 6>job 7<by-flock
+		flock 6
+		flock 7
 		run --separate-stderr ./by-flock
 		assert_output ''
 		expected=$status
 		[[ $by_rlock = *' -E '* ]] || expected=75
-		run --separate-stderr ./by-rlock
+		run "-$expected" --separate-stderr ./by-rlock
 		assert_output ''
-		assert_equal "$status" "$expected"
-		release_both
+		exec 6>&- 7<&-
 	done 4<hurried
 }
 

@@ -6,6 +6,7 @@
 load ../lib/usual
 load ../lib/certificates
 load ../lib/examples
+load ../lib/installing
 
 setup_file() { start_server_at_port; }
 # compile NAME [FILE.c...]: NAME.c is the program NAME, with these files in it.
@@ -73,15 +74,12 @@ compile() {
 	assert_output 'sentinels: redis://127.0.0.1:6379/0: no sentinels'
 }
 
-@test "librlock(3): the calling sequence compiles, acquires the lock and releases it" {
+@test "librlock(3) and rlock.h: the calling sequences compile, acquire the lock and release it" {
 	show_example man/librlock.3 sequence | sed "s/:6379/:$PORT/; /The work/c system(getenv(\"WORK\"));" >sequence.c
 	compile sequence -include stdlib.h -Wno-unused-result
 	WORK="redis-cli -s '$SERVER_SOCKET' exists nightly" run -0 ./sequence
 	assert_output 1
 	nothing_is_held
-}
-
-@test "rlock.h: the calling sequence at its beginning compiles" {
 	{
 		printf '#include <err.h>\n#include <rlock.h>\nint main(void)\n{\n'
 		sed -n '/^ \*\tstruct rlock_url/,/rlock_url_free/s/^ \*\t*//p' "$TOP/lib/rlock.h" | grep -v '^\.\.\.'
@@ -92,18 +90,14 @@ compile() {
 }
 
 @test "librlock(3) has every function and every status of the header, and no other" {
-	sed -n '/^RLOCK_API/,/;/p' "$TOP/lib/rlock.h" | tr '\n' ' ' | grep -o 'rlock_[a-z_]*(' | tr -d '(' |
-		sort -u >there
+	local page=$TOP/man/librlock.3
+	header_functions >there
 	assert [ "$(wc -l <there)" -gt 30 ]
 	# In NAME, in SYNOPSIS and in DESCRIPTION.
-	sed -nE 's/^\.Nm (rlock_[a-z_]+).*/\1/p' "$TOP/man/librlock.3" | sort >shown
-	run -0 diff there shown
-	sed -nE '/^\.Sh SYNOPSIS/,/^\.Sh DESC/s/^\.Fn (rlock_[a-z_]+).*/\1/p' "$TOP/man/librlock.3" | sort >shown
-	run -0 diff there shown
-	sed -n '/^\.Sh DESC/,/^\.Sh RETURN/p' "$TOP/man/librlock.3" | grep '^\.It Fn' | grep -o 'rlock_[a-z_]*' | sort >shown
-	run -0 diff there shown
+	run -0 diff there <(sed -nE 's/^\.Nm (rlock_[a-z_]+).*/\1/p' "$page" | sort)
+	run -0 diff there <(sed -nE '/^\.Sh SYNOPSIS/,/^\.Sh DESC/s/^\.Fn (rlock_[a-z_]+).*/\1/p' "$page" | sort)
+	run -0 diff there <(sed -n '/^\.Sh DESC/,/^\.Sh RETURN/p' "$page" | grep '^\.It Fn' | grep -o 'rlock_[a-z_]*' | sort)
 	sed -n '/^enum rlock_status {/,/^}/s/^\t\(RLOCK_[A-Z_]*\) = .*/\1/p' "$TOP/lib/rlock.h" >there
-	sed -n '/^\.Sh RETURN/,/^\.Sh EX/s/^\.It Dv //p' "$TOP/man/librlock.3" >shown
 	assert [ "$(wc -l <there)" -gt 10 ]
-	run -0 diff there shown
+	run -0 diff there <(sed -n '/^\.Sh RETURN/,/^\.Sh EX/s/^\.It Dv //p' "$page")
 }

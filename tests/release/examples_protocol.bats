@@ -11,8 +11,10 @@ load ../lib/examples
 
 # Behind a port too, whose URL is shown.
 setup_file() { start_server_at_port; }
-# A redis-cli that asks the file's server without being told.
-own_redis_cli() {
+
+setup() {
+	directory_setup
+	# A redis-cli that asks the file's server without being told.
 	mkdir bin
 	printf '#!/bin/sh\nexec %s -s "$SERVER_SOCKET" "$@"\n' "$(command -v redis-cli)" >bin/redis-cli
 	chmod +x bin/redis-cli
@@ -22,7 +24,6 @@ own_redis_cli() {
 UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 
 @test "rlock-protocol(7): what a lock looks like" {
-	own_redis_cli
 	run_example man/rlock-protocol.7 look
 	assert_equal "$status" 0
 	assert_equal "${#lines[@]}" 5
@@ -36,7 +37,6 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 
 @test "rlock-protocol(7): a read lock while a writer waits" {
 	not_under_valgrind 'its waiters do not join the queue in time'
-	own_redis_cli
 	run_example man/rlock-protocol.7 look-readwrite
 	assert_equal "$status" 0
 	assert_equal "${lines[0]} ${lines[1]}" 'mode read'
@@ -51,7 +51,6 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 
 @test "rlock-protocol(7): the queue of a fair lock" {
 	not_under_valgrind 'its waiters do not join the queue in time'
-	own_redis_cli
 	run_example man/rlock-protocol.7 look-fair
 	assert_equal "$status" 0
 	# A hash with a long value has no order.
@@ -80,19 +79,13 @@ has_waited_for() {
 
 # ttl_fits TEXT MS: whether a TTL is what the table says, for a lease of 30 s.
 ttl_fits() {
+	local -A most=([lease]=30000 ['as NAME']=30000 ['1 day']=86400000 ['1 min']=60000 ['5 s']=5000 ['3 s']=3000 ['2 s']=2000
+		['1 s']=1000 ['as asked']=3600000)
 	case $1 in
 	none) [ "$2" -eq -1 ] ;;
-	lease | 'as NAME') [ "$2" -gt 10000 ] && [ "$2" -le 30000 ] ;;
 	'1 day +') [ "$2" -gt 86000000 ] ;;
 	'5 min +') [ "$2" -gt 300000 ] ;;
-	'1 day') [ "$2" -gt 86300000 ] && [ "$2" -le 86400000 ] ;;
-	'1 min') [ "$2" -gt 30000 ] && [ "$2" -le 60000 ] ;;
-	'3 s') [ "$2" -gt 0 ] && [ "$2" -le 3000 ] ;;
-	'5 s') [ "$2" -gt 1000 ] && [ "$2" -le 5000 ] ;;
-	'2 s') [ "$2" -gt 0 ] && [ "$2" -le 2000 ] ;;
-	'as asked') [ "$2" -gt 3500000 ] && [ "$2" -le 3600000 ] ;;
-	'1 s') [ "$2" -gt 0 ] && [ "$2" -le 1000 ] ;;
-	*) return 1 ;;
+	*) [ "$2" -gt $((most[$1] > 5000 ? most[$1] / 3 : 0)) ] && [ "$2" -le "${most[$1]}" ] ;;
 	esac
 }
 
@@ -179,7 +172,6 @@ gives_turn() {
 }
 
 @test "rlock-protocol(7): the same lock by hand" {
-	own_redis_cli
 	run_example man/rlock-protocol.7 by-hand
 	assert_done $'1\n1\nstatus 3\n1\n0'
 	nothing_is_held

@@ -31,19 +31,28 @@ be_user() {
 	export RLOCK_URL=redis://ci:SECRET@127.0.0.1:$PORT
 }
 
+# granted VERB OPTION...: `rlock VERB OPTION... -- true` succeeds.
+granted() {
+	run -0 rlock "$@" -- true
+}
+
+# use_owner VERB OPTION... NAME: a lock that is acquired for an owner, renewed and released.
+use_owner() {
+	run -0 rlock "$1" --owner x --lease 20s "${@:2}"
+	run -0 rlock renew --owner x --lease 30s "${@: -1}"
+	run -0 rlock unlock --owner x "${@: -1}"
+}
+
 # use_kind VERB LOCK_VERB NAME: whatever can be done with a lock of one kind, but waiting.
 use_kind() {
 	local verb=$1 lock=$2 name=$3
 	run -0 rlock "$verb" -n "$name" -- rlock "$verb" -n "$name" -- true
-	run -0 rlock "$verb" -n --db 3 "$name" -- true
+	granted "$verb" -n --db 3 "$name"
 	run -0 rlock "$verb" -t 3s "$name" -- sleep 1.2
 	run -0 rlock "$verb" -n "$name" -- rlock "$verb" --at-least 10ms "$name" -- true
-	run -0 rlock "$verb" -w 5s --at-least 10ms "$name" -- true
-	run -0 rlock "$lock" -w 5s --owner x --lease 20s "$name"
-	run -0 rlock renew --owner x --lease 20s "$name"
-	run -0 rlock unlock --owner x "$name"
+	granted "$verb" -w 5s --at-least 10ms "$name"
+	use_owner "$lock" -w 5s "$name"
 	run -0 rlock "$lock" --pid $$ "$name"
-	run -0 rlock renew --pid $$ "$name"
 	run -0 rlock unlock --pid $$ "$name"
 	run -0 rlock "$lock" --owner x --lease 20s "$name"
 	run -0 rlock unlock --force "$name"
@@ -53,60 +62,46 @@ use_kind() {
 
 # use_wait HOLD WAIT NAME: waits by the verb WAIT for what HOLD has: in vain, and until it is released.
 use_wait() {
-	local hold=$1 wait=$2 name=$3
-	run -0 rlock "$hold" --owner x --lease 20s "$name"
-	run -75 rlock "$wait" -w 20ms "$name" -- true
-	in_background rlock "$wait" -w 20s "$name" -- true
+	run -0 rlock "$1" --owner x --lease 20s "$3"
+	run -75 rlock "$2" -w 20ms "$3" -- true
+	in_background rlock "$2" -w 20s "$3" -- true
 	wait_until 5 has_listener
-	run -0 rlock unlock --owner x "$name"
-	wait "$PID"
+	run -0 rlock unlock --owner x "$3"
+	ended_with 0
 }
 has_listener() {
-	[ "$(redis pubsub channels)" != '' ]
-}
-
-# line_of NAME: the keys of the line, the one of the deadlines behind it.
-line_of() {
-	case $1 in
-	*'{'*) printf '%s\n' "redisson_lock_queue:$1" "redisson_lock_timeout:$1" ;;
-	*) printf '%s\n' "redisson_lock_queue:{$1}" "redisson_lock_timeout:{$1}" ;;
-	esac
+	! nothing_is_listened_to
 }
 
 # A Java client takes the first position of NAME's queue from the waiter, and the waiter takes it back.
 use_return() {
-	local name=$1 line deadlines waiter
-	{ read -r line; read -r deadlines; } < <(line_of "$name")
-	run -0 rlock lock --owner x --lease 20s "$name"
-	in_background rlock fair -w 20s "$name" -- true
-	wait_until 5 has_queued_waiter "$line"
-	waiter=$(redis lindex "$line" 0)
+	local queue deadlines waiter
+	queue=$(beside redisson_lock_queue "$1")
+	deadlines=$(beside redisson_lock_timeout "$1")
+	run -0 rlock lock --owner x --lease 20s "$1"
+	in_background rlock fair -w 20s "$1" -- true
+	wait_until 5 has_in_queue "$1" 1
+	waiter=$(redis lindex "$queue" 0)
 	redis zadd "$deadlines" 9999999999999 java:1 >/dev/null
-	redis rpush "$line" java:1 >/dev/null
-	redis lrem "$line" 1 "$waiter" >/dev/null
-	wait_until 5 is_first "$line" "$waiter"
-	run -0 rlock unlock --owner x "$name"
-	wait "$PID"
-	redis del "$line" "$deadlines" >/dev/null
-}
-has_queued_waiter() {
-	[ "$(redis llen "$1")" -gt 0 ]
-}
-is_first() {
-	redis_says "$2" lindex "$1" 0
+	redis rpush "$queue" java:1 >/dev/null
+	redis lrem "$queue" 1 "$waiter" >/dev/null
+	wait_until 5 redis_says "$waiter" lindex "$queue" 0
+	run -0 rlock unlock --owner x "$1"
+	ended_with 0
+	redis del "$queue" "$deadlines" >/dev/null
 }
 
 use_plain() {
 	use_kind run lock "$1"
 	use_wait lock lock "$1"
-	run -0 rlock run -n --fence "$1" -- true
+	granted run -n --fence "$1"
 }
 
 use_fair() {
 	use_kind fair fair "$1"
 	use_wait fair fair "$1"
 	use_return "$1"
-	run -0 rlock fair -n --fence "$1" -- true
+	granted fair -n --fence "$1"
 }
 
 use_readwrite() {
@@ -125,67 +120,59 @@ use_readwrite() {
 
 use_sem() {
 	local name=$1-sem
-	run -0 rlock sem -n --permits 2 "$name" -- true
+	granted sem -n --permits 2 "$name"
+	use_owner sem --permits 2 --take 2 "$name"
 	run -0 rlock sem --permits 2 --take 2 --owner x --lease 20s "$name"
-	run -0 rlock renew --owner x --lease 30s "$name"
 	run -75 rlock sem -w 1s --permits 2 "$name" -- true
 	in_background rlock sem -w 20s --permits 2 "$name" -- true
-	wait_until 5 is_held "$(case $1 in *'{'*) echo "rlock_queue:$name" ;; *) echo "rlock_queue:{$name}" ;; esac)"
+	wait_until 5 is_held "$(beside rlock_queue "$name")"
 	run -0 rlock unlock --owner x "$name"
-	wait "$PID"
-	run -0 rlock sem --permits 2 --at-least 1s "$name" -- true
+	ended_with 0
+	granted sem --permits 2 --at-least 1s "$name"
 	run -0 rlock sem --permits 3 --resize "$name"
 	run -0 rlock status "$name"
 	run -0 rlock unlock --force "$name"
 }
 
-# use_several NAME: on databases of this server, in the place of servers.
-use_several() {
-	run -0 rlock run -t 3s -w 10s -u "$RLOCK_URL/1 $RLOCK_URL/2 $RLOCK_URL/3" --quorum majority "$1" -- true
-}
-
-# use_everything NAME: whatever can be done with a lock.
+# use_everything NAME: whatever can be done with a lock; databases are in the place of several servers.
 use_everything() {
 	redis script flush >/dev/null
+	redis set "$1-string" x >/dev/null
 	use_plain "$1"
 	use_fair "$1"
 	use_readwrite "$1"
 	use_sem "$1"
-	use_several "$1"
+	granted run -t 3s -w 10s -u "$RLOCK_URL/1 $RLOCK_URL/2 $RLOCK_URL/3" --quorum majority "$1"
 }
 
-@test "each right that rlock(7) lists is used" {
+@test "each right that rlock(7) lists is used, and rlock-protocol(7) lists the same" {
 	be_user man/rlock.7 'least rights'
-	redis mset nightly-string x 'redisson_lock_token:{nightly}' 1 >/dev/null
+	redis set 'redisson_lock_token:{nightly}' 1 >/dev/null
 	redis config resetstat >/dev/null
 	use_everything nightly
 	assert_equal "$(redis acl log)" ''
 	# Redis 6 counts no subcommands.
 	redis info commandstats | sed -nE 's/^cmdstat_([a-z]+).*/\1/p' | sort -u >used
-	rights | cut -d '|' -f 1 | sort >listed
-	assert [ "$(wc -l <listed)" -gt 30 ]
-	run -0 comm -23 listed used
+	assert [ "$(rights | wc -l)" -gt 30 ]
+	run -0 comm -23 <(rights | cut -d '|' -f 1 | sort) used
 	assert_output ''
+	run -0 diff <(rights | tr '|' '\n' | sort) <(sed -n '/^\.Sh ACCESS/,/^\.Pp/p' "$TOP/man/rlock-protocol.7" | grep '^\.Ic' |
+		grep -oE '[A-Z]{2,}' | grep -vx AUTH | tr '[:upper:]' '[:lower:]' | sort)
 }
 
-# without_lines WORD...: the user ci by the lines of rlock(7) without those that have one of these words.
-without_lines() {
+# only_these_lines KIND WORD...: those of rlock(7) without these words are enough for locks of that kind.
+only_these_lines() {
 	redis acl deluser ci >/dev/null
-	acl_lines man/rlock.7 'least rights' | grep -vF "$(printf '%s\n' "$@")" | redis >/dev/null
+	acl_lines man/rlock.7 'least rights' | grep -vF "$(printf '%s\n' "${@:2}")" | redis >/dev/null
 	redis acl log reset >/dev/null
 	redis script flush >/dev/null
-	export RLOCK_URL=redis://ci:SECRET@127.0.0.1:$PORT
-}
-
-# only_these_lines KIND WORD...: those without these words are enough for locks of that kind.
-only_these_lines() {
-	without_lines "${@:2}"
 	redis set nightly-string x >/dev/null
 	"use_$1" nightly
 	assert_equal "$(redis acl log)" ''
 }
 
 @test "the lines of rlock(7) for one kind of lock are enough for that kind" {
+	export RLOCK_URL=redis://ci:SECRET@127.0.0.1:$PORT
 	only_these_lines plain +lindex +zscore +zcard
 	run -77 rlock fair -n nightly -- true
 	run -77 rlock rlock -n nightly -- true
@@ -194,28 +181,7 @@ only_these_lines() {
 	only_these_lines sem +lindex
 }
 
-@test "rlock-protocol(7) lists the same rights" {
-	rights | tr '|' '\n' | sort >listed
-	sed -n '/^\.Sh ACCESS/,/^\.Pp/p' "$TOP/man/rlock-protocol.7" | grep '^\.Ic' | grep -oE '[A-Z]{2,}' |
-		grep -vx AUTH | tr '[:upper:]' '[:lower:]' | sort >shown
-	run -0 diff listed shown
-}
-
-@test "the keys and channels that rlock-protocol(7) has for groups of names are enough for these" {
-	local name
-	be_user man/rlock.7 'least rights' man/rlock-protocol.7 narrow
-	redis acl setuser ci resetkeys resetchannels >/dev/null
-	acl_lines man/rlock-protocol.7 narrow | redis >/dev/null
-	for name in nightly-of-db1 '{app}:x'; do
-		redis mset "$name-string" x >/dev/null
-		use_everything "$name"
-	done
-	redis set 'redisson_lock_token:{nightly}' 1 >/dev/null
-	run -0 rlock run -n nightly -- true
-	assert_equal "$(redis acl log)" ''
-}
-
-@test "the keys and channels that rlock-protocol(7) has for groups of names are no others'" {
+@test "the keys and channels that rlock-protocol(7) has for groups of names are enough for these, and no others'" {
 	local name verb
 	be_user man/rlock.7 'least rights' man/rlock-protocol.7 narrow
 	redis acl setuser ci resetkeys resetchannels >/dev/null
@@ -227,4 +193,11 @@ only_these_lines() {
 		run -77 rlock unlock --force "$name"
 	done
 	no_keys
+	redis acl log reset >/dev/null
+	for name in nightly-of-db1 '{app}:x'; do
+		use_everything "$name"
+	done
+	redis set 'redisson_lock_token:{nightly}' 1 >/dev/null
+	granted run -n nightly
+	assert_equal "$(redis acl log)" ''
 }

@@ -6,8 +6,6 @@
 load ../lib/usual
 load ../lib/installing
 
-STRICT=(-Wall -Wextra -Wpedantic -Werror)
-
 setup_file() {
 	local copy=$BATS_FILE_TMPDIR/build
 	export PREFIX=$BATS_FILE_TMPDIR/prefix
@@ -24,58 +22,30 @@ flags() {
 	"${PKG_CONFIG:-pkg-config}" "$@" librlock
 }
 
-# compile_c OUT FILE [FLAG...]
-compile_c() {
-	"${CC:-cc}" -std=c11 "${STRICT[@]}" -o "$1" "$2" "${@:3}"
-}
-
-compile_cxx() {
-	"${CXX:-c++}" -std=c++17 "${STRICT[@]}" -o "$1" -x c++ "$2" -x none "${@:3}"
-}
-
-# uses_lock PROGRAM: it acquires, renews and releases the lock, as the server sees it.
-uses_lock() {
-	run -0 "$1" "$RLOCK_URL" name 'ask_redis "$SERVER_SOCKET" pttl name'
-	assert_output --regexp $'^acquired (2[5-9][0-9]{3}|30000)\nrenewed (5[5-9][0-9]{3}|60000)\nreleased -2$'
+# use_lock FLAG...: a program in C, and one in C++, compiled with these, acquires, renews and releases a lock, as the server sees it.
+use_lock() {
+	local strict=(-Wall -Wextra -Wpedantic -Werror) program
+	"${CC:-cc}" -std=c11 "${strict[@]}" -o lock "$TOP/tests/library/lock.c" "$@"
+	"${CXX:-c++}" -std=c++17 "${strict[@]}" -o lock++ -x c++ "$TOP/tests/library/lock.c" -x none "$@"
+	for program in lock lock++; do
+		run -0 "./$program" "$RLOCK_URL" name 'ask_redis "$SERVER_SOCKET" pttl name'
+		assert_output --regexp $'^acquired (2[5-9][0-9]{3}|30000)\nrenewed (5[5-9][0-9]{3}|60000)\nreleased -2$'
+	done
 	no_keys
 }
 
-# needs_library NAME FILE: the program is linked with it when it starts.
-needs_library() {
-	readelf -d "$2" | grep -qE "NEEDED.*\[$1"
-}
-
-# ---- pkg-config ----
-
-@test "a program in C, and one in C++, that pkg-config compiles uses the shared library" {
-	local language
+@test "a program that pkg-config compiles uses the shared library, and with --static it has the archive in it" {
 	# shellcheck disable=SC2046
-	compile_c lock "$TOP/tests/library/lock.c" $(flags --cflags --libs)
-	# shellcheck disable=SC2046
-	compile_cxx lock++ "$TOP/tests/library/lock.c" $(flags --cflags --libs)
-	for language in lock lock++; do
-		needs_library librlock.so.1 "$language"
-		LD_LIBRARY_PATH=$PREFIX/lib uses_lock "./$language"
-	done
-}
-
-# archive_flags: prints those of pkg-config --static, for a linker that finds no shared library of ours.
-archive_flags() {
-	mkdir -p archive
+	LD_LIBRARY_PATH=$PREFIX/lib use_lock $(flags --cflags --libs)
+	run -0 readelf -d lock lock++
+	assert_equal "$(grep -c 'NEEDED.*librlock.so.1' <<<"$output")" 2
+	# For a linker that finds no shared library of ours.
+	mkdir archive
 	cp "$PREFIX/lib/librlock.a" archive
-	flags --static --cflags --libs | sed "s|-L$PREFIX/lib |-L$PWD/archive |"
-}
-
-@test "a program that pkg-config --static compiles has the archive in it" {
-	local language
 	# shellcheck disable=SC2046
-	compile_c lock "$TOP/tests/library/lock.c" $(archive_flags)
-	# shellcheck disable=SC2046
-	compile_cxx lock++ "$TOP/tests/library/lock.c" $(archive_flags)
-	for language in lock lock++; do
-		run -1 needs_library librlock "$language"
-		uses_lock "./$language"
-	done
+	use_lock $(flags --static --cflags --libs | sed "s|-L$PREFIX/lib |-L$PWD/archive |")
+	run -0 readelf -d lock lock++
+	refute_output --partial librlock
 }
 
 @test "DESTDIR is where files are copied to, and not a part of what they say" {
@@ -89,31 +59,17 @@ archive_flags() {
 	assert_output --partial "-L$PWD/root/opt/rlock/lib"
 }
 
-# ---- what it exports ----
-
-# header_functions: prints those that rlock.h declares, sorted.
-header_functions() {
-	sed -n '/^RLOCK_API/,/;/p' "$TOP/lib/rlock.h" | tr '\n' ' ' | grep -o 'rlock_[a-z_]*(' | tr -d '(' | sort -u
-}
-
-@test "the library exports the symbols of packaging/debian/librlock1.symbols, which are the functions of rlock.h" {
+@test "the library exports the symbols of packaging/debian/librlock1.symbols, none of a later version, the functions of rlock.h" {
+	local symbols=$TOP/packaging/debian/librlock1.symbols
 	nm -D --defined-only "$PREFIX/lib/librlock.so" | awk '{ print $NF }' | sort >exported
-	sed -n 's/^ \([^@]*\)@Base .*/\1/p' "$TOP/packaging/debian/librlock1.symbols" | sort >listed
 	header_functions >declared
 	assert [ "$(wc -l <declared)" -gt 30 ]
-	run -0 diff listed exported
+	run -0 diff <(sed -n 's/^ \([^@]*\)@Base .*/\1/p' "$symbols" | sort) exported
 	run -0 diff declared exported
-}
-
-@test "the list of symbols is for the library's name, and no symbol in it is of a later version" {
-	local soname version
-	soname=$(readelf -d "$PREFIX/lib/librlock.so" | sed -n 's/.*SONAME.*\[\(.*\)\]$/\1/p')
-	version=$(flags --modversion)
-	run -0 sed -n 1p "$TOP/packaging/debian/librlock1.symbols"
-	assert_output "$soname librlock1 #MINVER#"
-	run -0 sh -c 'sed -n "s/^ .*@Base //p" "$1" | cat - "$2" | sort -Vu | tail -n 1' sh \
-		"$TOP/packaging/debian/librlock1.symbols" <(echo "$version")
-	assert_output "$version"
+	run -0 readelf -d "$PREFIX/lib/librlock.so"
+	[[ $output =~ SONAME.*\[(.*)\] ]]
+	assert_equal "$(head -n 1 "$symbols")" "${BASH_REMATCH[1]} librlock1 #MINVER#"
+	assert_equal "$({ flags --modversion; sed -n 's/^ .*@Base //p' "$symbols"; } | sort -Vu | tail -n 1)" "$(flags --modversion)"
 }
 
 @test "the library has no variable that threads could share" {
@@ -130,7 +86,7 @@ header_functions() {
 		skip 'this compiler, or this machine, has no thread sanitizer'
 	CFLAGS=$sanitize LDFLAGS='' run_make "$TOP" BUILD="$build" "$build/librlock.a" >/dev/null
 	# shellcheck disable=SC2046,SC2086
-	compile_c threads "$TOP/tests/library/threads.c" $sanitize -D_GNU_SOURCE -pthread -I "$TOP/lib" "$build/librlock.a" \
+	"${CC:-cc}" -std=c11 $sanitize -D_GNU_SOURCE -pthread -I "$TOP/lib" -o threads "$TOP/tests/library/threads.c" "$build/librlock.a" \
 		$("${PKG_CONFIG:-pkg-config}" --libs hiredis) -ldl
 	# By a name, since the library looks names up in a thread.
 	run -0 env TSAN_OPTIONS=exitcode=66 ./threads "redis://localhost:$PORT" 100

@@ -15,6 +15,7 @@ setup_file() {
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
+	VERSION=$(sed -n 's/^.define RLOCK_VERSION "\(.*\)"/\1/p' "$TOP/lib/rlock.h")
 }
 
 # files DIRECTORY: prints the names of the files in it, as they will be on a system.
@@ -28,20 +29,15 @@ in_apkbuild() {
 }
 
 @test "each recipe has the version of rlock.h, and those with a date have that of CHANGELOG.md" {
-	local version date
-	version=$(sed -n 's/^.define RLOCK_VERSION "\(.*\)"/\1/p' "$TOP/lib/rlock.h")
-	run -0 sed -n 's/^Version: *//p' "$TOP/packaging/rpm/rlock.spec"
-	assert_output "$version"
-	run -0 in_apkbuild eval 'echo "$pkgver"'
-	assert_output "$version"
-	run -0 sed -n '1s/^rlock (\([^)-]*\).*/\1/p' "$TOP/packaging/debian/changelog"
-	assert_output "$version"
-	date=$(sed -n "s/^## $version - //p" "$TOP/CHANGELOG.md")
+	local date
+	date=$(sed -n "s/^## $VERSION - //p" "$TOP/CHANGELOG.md")
 	assert_regex "$date" '^20[0-9]{2}-[0-9]{2}-[0-9]{2}$'
-	run -0 sed -n "s/^[*] \(.*20[0-9]*\) .* - $version-[0-9]*$/\1/p" "$TOP/packaging/rpm/rlock.spec"
-	assert_output "$(LC_ALL=C date -d "$date" '+%a %b %d %Y')"
-	run -0 sed -n '/^ -- /{s/.*>  //p;q}' "$TOP/packaging/debian/changelog"
-	assert_output --regexp "^$(LC_ALL=C date -d "$date" '+%a, %d %b %Y') "
+	grep -qE "^Version: +$VERSION$" "$TOP/packaging/rpm/rlock.spec"
+	assert_equal "$(in_apkbuild eval 'echo "$pkgver"')" "$VERSION"
+	grep -q "^\* $(LC_ALL=C date -d "$date" '+%a %b %d %Y') .* - $VERSION-[0-9]*$" "$TOP/packaging/rpm/rlock.spec"
+	run -0 sed '/^ -- /q' "$TOP/packaging/debian/changelog"
+	assert_line --index 0 --regexp "^rlock \(${VERSION}[-)]"
+	assert_line --partial ">  $(LC_ALL=C date -d "$date" '+%a, %d %b %Y') "
 	# None is older than the first release.
 	run ! grep -F '@Base 0.' "$TOP/packaging/debian/librlock1.symbols"
 }
@@ -49,25 +45,18 @@ in_apkbuild() {
 @test "the recipe for rpm has each installed file in one package, but for the archive" {
 	sed -n '/^%files/,/^%changelog/p' "$TOP/packaging/rpm/rlock.spec" | grep -E '^%\{|^/' |
 		sed -e 's|%{_bindir}|/usr/bin|; s|%{_libexecdir}|/usr/libexec|; s|%{_libdir}|/usr/lib|; s|%{_includedir}|/usr/include|; s|%{_datadir}|/usr/share|' \
-			-e "s|%{_mandir}|/usr/share/man|; s|%{_tmpfilesdir}|/usr/lib/tmpfiles.d|; s|[*]$||" \
-			-e "s|%{version}|$(sed -n 's/^Version: *//p' "$TOP/packaging/rpm/rlock.spec")|" | sort >listed
+			-e "s|%{_mandir}|/usr/share/man|; s|%{_tmpfilesdir}|/usr/lib/tmpfiles.d|; s|[*]$||; s|%{version}|$VERSION|" | sort >listed
 	files "$INSTALLED" | grep -vx /usr/lib/librlock.a | sed 's|/man3/.*\.3$|/man3/*.3|' | sort -u >installed
 	assert [ "$(wc -l <installed)" -gt 10 ]
 	run -0 diff installed listed
 }
 
-@test "each function of the library has a page, which is librlock(3)" {
-	local name
-	sed -n '/^RLOCK_API/,/;/p' "$TOP/lib/rlock.h" | tr '\n' ' ' | grep -o 'rlock_[a-z_]*(' | tr -d '(' | sort -u >functions
+@test "each function of the library has a page, which is librlock(3); and make uninstall removes every file" {
+	header_functions >functions
 	assert [ "$(wc -l <functions)" -gt 40 ]
-	while read -r name; do
-		assert_equal "$(<"$INSTALLED/usr/share/man/man3/$name.3")" '.so man3/librlock.3'
-	done <functions
-	# And no page of another name.
+	run -0 grep -rLx '.so man3/librlock.3' "$INSTALLED/usr/share/man/man3"
+	assert_output "$INSTALLED/usr/share/man/man3/librlock.3"
 	run -0 diff <(cat functions <(echo librlock) | sort) <(basename -as .3 "$INSTALLED"/usr/share/man/man3/* | sort)
-}
-
-@test "make uninstall removes every file that make install has installed" {
 	cp -R "$INSTALLED" root
 	run_make "$TOP" BUILD="$BATS_FILE_TMPDIR/build" PREFIX=/usr DESTDIR="$PWD/root" uninstall
 	run -0 find root ! -type d
@@ -78,14 +67,10 @@ in_apkbuild() {
 	# abuild's own, for what the recipe needs of it.
 	cat >amove <<-'END'
 		#!/bin/sh
-		set -e
 		cd "$pkgdir"
-		for pattern; do
-			for path in $pattern; do
-				[ -e "$path" ] || [ -L "$path" ]
-				mkdir -p "$subpkgdir/${path%/*}"
-				mv "$path" "$subpkgdir/$path"
-			done
+		for path in $*; do
+			mkdir -p "$subpkgdir/${path%/*}"
+			mv "$path" "$subpkgdir/$path" || exit
 		done
 	END
 	chmod +x amove
@@ -95,8 +80,7 @@ in_apkbuild() {
 		pkgdir=$PWD/main subpkgdir=$PWD/$part PATH=$PWD:$PATH in_apkbuild "$part"
 	done
 	run -0 files librlock
-	assert_output "/usr/lib/librlock.so.1
-/usr/lib/librlock.so.$(in_apkbuild eval 'echo "$pkgver"')"
+	assert_output "/usr/lib/librlock.so.1"$'\n'"/usr/lib/librlock.so.$VERSION"
 	run -0 files dev
 	assert_output '/usr/include/rlock.h
 /usr/lib/librlock.a
@@ -106,11 +90,6 @@ in_apkbuild() {
 	refute_line --regexp '/lib/librlock|/include/'
 	assert_line /usr/bin/rlock
 	# Its subpackages have a function each, here or in abuild.
-	run -0 in_apkbuild eval 'for part in $subpackages; do echo "$part"; done'
-	assert_output 'librlock
-librlock-dev:dev
-rlock-doc
-rlock-bash-completion
-rlock-zsh-completion
-rlock-fish-completion'
+	run -0 in_apkbuild eval 'echo $subpackages'
+	assert_output 'librlock librlock-dev:dev rlock-doc rlock-bash-completion rlock-zsh-completion rlock-fish-completion'
 }

@@ -1,90 +1,57 @@
 #!/usr/bin/env bats
-# The recipes of packaging/recipes for cron, systemd and what runs many jobs at a time, run as these run them: each
-# holds its lock while its job runs, releases it when the job fails, too, and ends with the status of the job.
-# recipes_ci.bats and recipes_kubernetes.bats do the same with the others.
+# The recipes of packaging/recipes, run as cron, systemd, GitLab, GitHub, Jenkins, Ansible, Kubernetes, make, xargs and parallel run
+# them: each holds its lock while its job runs, releases it when the job fails or is cancelled, and ends with the status of the job.
 
 load ../lib/usual
 load ../lib/recipes
 
 setup() { recipes_setup; }
+
 # ---- cron and systemd ----
 
 as_cron() {
 	recipe cron "$RECIPES/crontab"
 }
 
-@test "a crontab runs its job on one machine, and keeps the lock a while for the others' clocks" {
-	run -0 as_cron
-	has_done 'nightly-report ....-..-..$'
-	rm did
-	# Another machine, a little later: not a word, for which cron would send mail.
+# silent_elsewhere COMMAND...: it begins a job, and for another machine meanwhile it ends well without a word, for which cron would
+# send mail.
+silent_elsewhere() {
+	touch stay
+	begin "$@"
+	wait_until 120 has_done 'nightly-report ....-..-..$'
+	run -0 "$@"
+	assert_output ''
+	touch go
+	ended_with 0
+	assert_equal "$(grep -c ended did)" 1
+	rm did stay go
+}
+
+@test "a crontab runs its job on one machine at a time, and keeps the lock a while for the others' clocks" {
+	silent_elsewhere as_cron
+	# A little later.
 	run -0 as_cron
 	assert_output ''
 	assert [ ! -e did ]
-	[ "$(redis pttl nightly-report)" -gt 200000 ]
-	redis del nightly-report 'rlock_holds:{nightly-report}'
+	ttl_is_above nightly-report 200000
+	redis flushall >/dev/null
 	echo 3 >status
 	run -3 as_cron
 }
 
-@test "a machine whose crontab comes to a held lock stays silent while the job runs" {
-	touch stay
-	begin as_cron
-	wait_until 120 has_done nightly-report
-	run -0 as_cron
-	assert_output ''
-	touch go
-	ended_with 0
-	assert_equal "$(grep -c ended did)" 1
-}
-
 @test "a crontab of flock, whose PATH has the link, runs its job on one machine at a time" {
 	local line
-	sed "s|/usr/local/libexec/rlock|$PWD/link|" "$RECIPES/crontab-flock" >table
 	mkdir link
 	ln -s "$RLOCK_BIN" link/flock
-	sed -n 's/^PATH=//p' table >path
-	assert_equal "$(cut -d : -f 1 path)" "$PWD/link"
-	touch stay
-	line=$(sed -n 's/^17 3 \* \* \*  //p' table | sed 's/\\%/%/g')
+	grep -q '^PATH=/usr/local/libexec/rlock:' "$RECIPES/crontab-flock"
+	line=$(sed -n 's/^17 3 \* \* \*  //p' "$RECIPES/crontab-flock" | sed 's/\\%/%/g')
 	assert [ "$line" ]
-	begin env PATH="$PWD/link:$PATH" sh -c "$line"
-	wait_until 120 has_done 'nightly-report ....-..-..$'
-	is_held "$(realpath -m /var/lock/nightly-report)"
-	run -0 env PATH="$PWD/link:$PATH" sh -c "$line"
-	assert_output ''
-	touch go
-	ended_with 0
-	assert_equal "$(grep -c ended did)" 1
-	is_free "$(realpath -m /var/lock/nightly-report)"
+	silent_elsewhere env PATH="$PWD/link:$PATH" sh -c "$line"
 }
 
 # unit_value FILE NAME: what the last line says that sets it.
 unit_value() {
 	sed -n "s/^$2=//p" "$RECIPES/$1" | tail -n 1
-}
-
-as_service() {
-	recipe service "$RECIPES/nightly-report.service"
-}
-
-# start_service: sets PID, its main process; each of its processes has INVOCATION_ID in its environment.
-start_service() {
-	in_background env "INVOCATION_ID=$BATS_TEST_TMPDIR" recipe service "$RECIPES/nightly-report.service"
-	wait_until 120 has_done nightly-report
-}
-
-# stop_service KILLMODE SECONDS: as systemd does.
-stop_service() {
-	local processes=$PID
-	[ "$1" = mixed ] || processes=$(processes_with "INVOCATION_ID=$BATS_TEST_TMPDIR")
-	# shellcheck disable=SC2086
-	kill -TERM $processes || : # one may have ended
-	wait_until "$2" is_gone "$PID" || :
-	processes=$(processes_with "INVOCATION_ID=$BATS_TEST_TMPDIR")
-	# shellcheck disable=SC2086
-	[ -z "$processes" ] || kill -KILL $processes || :
-	wait_until 5 none_with "INVOCATION_ID=$BATS_TEST_TMPDIR"
 }
 
 @test "a service of systemd writes the metrics of locks where the node exporter reads them" {
@@ -94,7 +61,6 @@ stop_service() {
 	run -0 recipe service "$PWD/metrics.service"
 	assert_output ''
 	run -0 samples node-exporter/rlock.prom
-	assert_output --partial 'rlock_lock_held_seconds {"holder": '
 	assert_output --partial 'rlock_lock_waiters {"kind": "plain", "name": "nightly"} 0'
 	# Without a server the old file stays, and no half of a new one is read.
 	echo "url = unix://$PWD/none" >.config/rlock.conf
@@ -104,29 +70,25 @@ stop_service() {
 	grep -q '^OnCalendar=\*-\*-\* \*:\*:00$' "$RECIPES/rlock-metrics.timer"
 }
 
-@test "a service of systemd runs its job on one machine, and counts a busy lock as success" {
-	touch stay
-	start_service
-	run as_service
-	assert_equal "$status" "$(unit_value nightly-report.service SuccessExitStatus)"
-	assert_output ''
-	touch go
-	ended_with 0
-	# --at-least keeps it.
-	[ "$(redis pttl nightly-report)" -gt 200000 ]
-	redis del nightly-report 'rlock_holds:{nightly-report}'
+@test "a service of systemd runs its job on one machine, counts a busy lock as success, and ends its job when it is stopped" {
+	local service=(recipe service "$RECIPES/nightly-report.service")
 	echo 3 >status
-	run -3 as_service
-}
-
-@test "a service of systemd that is stopped ends its job before its time is over" {
+	run -3 "${service[@]}"
+	# --at-least keeps it.
+	ttl_is_above nightly-report 200000
+	redis flushall >/dev/null
+	rm did status
 	touch stay
-	start_service
-	stop_service "$(unit_value nightly-report.service KillMode)" "$(unit_value nightly-report.service TimeoutStopSec)"
-	# SIGTERM, which systemd counts as a clean end.
+	in_background "${service[@]}"
+	wait_until 120 has_done nightly-report
+	run "-$(unit_value nightly-report.service SuccessExitStatus)" "${service[@]}"
+	assert_output ''
+	# SIGTERM, to the main process, and it has so long; systemd counts this as a clean end.
+	assert_equal "$(unit_value nightly-report.service KillMode)" mixed
+	kill -TERM "$PID"
+	wait_until "$(unit_value nightly-report.service TimeoutStopSec)" is_gone "$PID"
 	ended_with 143
 	run ! has_done ended
-	is_held nightly-report
 	run redis hkeys nightly-report
 	assert_output --regexp ':lingering:[0-9]+$'
 }
@@ -150,26 +112,211 @@ stop_service() {
 	is_free test-database
 }
 
-@test "xargs -P runs several at a time, each with a lock of its own, and tells that one failed" {
-	guards upgrade-h1 'upgrade h1' 123 "$RECIPES/xargs.sh" h1 'h 2'
-	is_free 'upgrade-h 2'
-	run -0 "$RECIPES/xargs.sh" '-h; touch oops'
-	has_done 'upgrade -h; touch oops'
-	assert [ ! -e oops ]
+@test "xargs -P and GNU parallel run several at a time, each with a lock of its own, and tell that one failed" {
+	local script failed
+	while read -r script failed; do
+		guards upgrade-h1 'upgrade h1' "$failed" "$RECIPES/$script" h1 'h 2'
+		is_free 'upgrade-h 2'
+		run -0 "$RECIPES/$script" '-h; touch oops'
+		has_done 'upgrade -h; touch oops'
+		assert [ ! -e oops ]
+		rm did
+	done <<-'END'
+		xargs.sh 123
+		parallel.sh 2
+	END
 	run -64 "$RECIPES/xargs.sh"
 }
 
-@test "GNU parallel runs several at a time, each with a lock of its own, and tells how many failed" {
-	guards upgrade-h1 'upgrade h1' 2 "$RECIPES/parallel.sh" h1 'h 2'
-	is_free 'upgrade-h 2'
-	run -0 "$RECIPES/parallel.sh" '-h; touch oops'
-	has_done 'upgrade -h; touch oops'
+# ---- GitLab, GitHub, Jenkins, Ansible ----
+
+# gitlab_files: in-one has what GitLab's runner runs in one shell, and after what it runs in another one.
+gitlab_files() {
+	recipe script "$RECIPES/gitlab-ci.yml" deploy before_script >in-one
+	recipe script "$RECIPES/gitlab-ci.yml" deploy script >>in-one
+	recipe script "$RECIPES/gitlab-ci.yml" deploy after_script >after
+}
+
+# as_gitlab CI_JOB_ID: as the runner runs a job.
+as_gitlab() {
+	local status=0
+	gitlab_files
+	CI_JOB_ID=$1 bash -eo pipefail in-one || status=$?
+	CI_JOB_ID=$1 bash -eo pipefail after || echo "after_script: $?"
+	return $status
+}
+
+@test "a job of GitLab holds the lock over its steps, and releases it when one fails; its after_script does not that of its retry" {
+	guards deploy 'deploy ' 3 as_gitlab 4711
+	has_done build
+	refute_output --partial after_script
+	# Its lease has ended.
+	gitlab_files
+	CI_JOB_ID=4716 run -0 bash -eo pipefail in-one
+	redis flushall >/dev/null
+	touch stay
+	begin as_gitlab 4717
+	wait_until 120 is_held deploy
+	CI_JOB_ID=4716 run -0 bash -eo pipefail after
+	is_held deploy
+	touch go
+	ended_with 0
+	is_free deploy
+}
+
+@test "a job of GitLab, and a play of Ansible, whose lock was lost ends before it deploys" {
+	gitlab_files
+	sed '/build$/s/$/; rlock unlock --force deploy/' in-one >lost
+	CI_JOB_ID=4713 run -1 bash -eo pipefail lost
+	has_done build
+	# In the place of a lease that ended while it built.
+	sed 's/command: build/command: rlock unlock --force deploy/' "$RECIPES/ansible.yml" >lost.yml
+	run -2 recipe play lost.yml
+	run ! has_done 'deploy '
+}
+
+# cancel VARIABLE COMMAND...: it runs a job, and all processes of the job get SIGTERM, as Jenkins does, and GitHub with the one that
+# it has started.
+cancel() {
+	rm did
+	touch stay
+	in_background env "$1=$BATS_TEST_TMPDIR" "${@:2}"
+	wait_until 120 has_done 'deploy '
+	is_held deploy
+	# shellcheck disable=SC2046
+	kill -TERM $([ "$1" = JENKINS_SERVER_COOKIE ] && processes_with "$1=$BATS_TEST_TMPDIR" || pgrep -P "$PID") || : # one may have ended
+	wait_until 120 none_with "$1=$BATS_TEST_TMPDIR"
+	run ! has_done ended
+	is_free deploy
+	rm did stay
+}
+
+as_github() {
+	recipe action "$RECIPES/github-action.yml" "url=$RLOCK_URL" name=deploy 'run=build && deploy'
+}
+
+as_workflow() {
+	recipe job "${1:-$RECIPES/github-workflow.yml}" deploy "RLOCK_URL=$RLOCK_URL"
+}
+
+@test "a GitHub action runs its commands while it holds the lock, and ends them when it is cancelled; its inputs are data" {
+	guards deploy 'deploy ' 3 as_github
+	cancel RUNNER_TRACKING_ID recipe action "$RECIPES/github-action.yml" "url=$RLOCK_URL" name=deploy 'run=deploy; true'
+	run -0 recipe action "$RECIPES/github-action.yml" "url=$RLOCK_URL" 'name=$(touch oops); "x"' 'run=deploy'
+	has_done deploy
 	assert [ ! -e oops ]
+}
+
+@test "a job of GitHub holds the lock over its steps, and releases it when one fails or it is cancelled; without it, it fails" {
+	guards deploy 'deploy ' 3 as_workflow
+	has_done build
+	rm did
+	touch stay
+	in_background recipe job "$RECIPES/github-workflow.yml" deploy "RLOCK_URL=$RLOCK_URL"
+	wait_until 120 has_done 'deploy '
+	# The shell of the step.
+	kill -TERM "$(pgrep -P "$PID")"
+	ended_with 143
+	is_free deploy
+	rm did
+	hold_in_background deploy
+	sed 's/30m/100ms/' "$RECIPES/github-workflow.yml" >impatient.yml
+	run -75 as_workflow impatient.yml
+	assert [ ! -e did ]
+	is_held deploy
+}
+
+@test "a step of Jenkins runs its command while it holds the lock, and ends it when the build is aborted" {
+	sed -n "s/^ *sh '\(.*\)'$/\1/p" "$RECIPES/Jenkinsfile" >script
+	assert [ -s script ]
+	guards deploy 'deploy ' 3 sh -xe script
+	cancel JENKINS_SERVER_COOKIE sh -xe script
+}
+
+@test "a play of Ansible holds the lock over its tasks, and releases it when one fails" {
+	guards deploy 'deploy ' 2 recipe play "$RECIPES/ansible.yml"
+	has_done build
+	command -v ansible-playbook >/dev/null || return 0
+	guards deploy 'deploy ' 2 env ANSIBLE_LOCALHOST_WARNING=false ansible-playbook -i 'one,two,' -c local "$RECIPES/ansible.yml"
+}
+
+# ---- Kubernetes ----
+
+# pod_command NUMBER KEY...: sets COMMAND to that of a document, with $(NAME) of its variables put in. What it has in /tmp
+# is in a directory of this test.
+pod_command() {
+	COMMAND=$(recipe at "$RECIPES/kubernetes.yaml" "document=$1" "${@:2}")
+	COMMAND=${COMMAND//'$(POD_UID)'/6f1c}
+	COMMAND=${COMMAND//\/tmp\//$BATS_TEST_TMPDIR/}
+}
+
+# in_pod NUMBER KEY...: runs it.
+in_pod() {
+	pod_command "$@"
+	POD_UID=6f1c sh -c "exec $COMMAND"
+}
+
+# delete_pod: the container that is PID ends, and has released the lock.
+delete_pod() {
+	kill -TERM "$PID"
+	ended_with 143
+	is_free migrate
+}
+
+@test "the container of a pod runs its command while it holds the lock, and ends it when the pod is deleted" {
+	guards migrate migrate 3 in_pod 0 spec containers 0 command
+	rm did
+	touch stay
+	pod_command 0 spec containers 0 command
+	in_background sh -c "exec $COMMAND"
+	wait_until 120 has_done migrate
+	delete_pod
+	run ! has_done ended
+}
+
+probe_succeeds() {
+	in_pod 1 spec initContainers 0 startupProbe exec command
+}
+
+@test "the sidecar of a pod lets its other container begin when the lock is held, and releases it at its end" {
+	hold_in_background migrate
+	pod_command 1 spec initContainers 0 command
+	in_background sh -c "exec $COMMAND"
+	wait_until 120 has_waiters migrate
+	run -1 probe_succeeds
+	let_go
+	wait_until 30 probe_succeeds
+	run -75 rlock run -n migrate -- true
+	delete_pod
+	assert_equal "$(recipe at "$RECIPES/kubernetes.yaml" document=1 spec initContainers 0 restartPolicy)" Always
+}
+
+# pre_stop: as the kubelet calls it, before SIGTERM.
+pre_stop() {
+	in_pod 2 spec containers 0 lifecycle preStop exec command
+}
+
+@test "a pod that can't be changed acquires the lock in an init container, and releases it only after the work was stopped" {
+	rm jobs/migrate
+	printf '#!/bin/sh\necho "migrate $*" >>did\ntest -e stopped\n' >jobs/migrate
+	chmod +x jobs/migrate
+	run -0 in_pod 2 spec initContainers 0 command
+	# For longer than it lives.
+	ttl_is_above migrate 3500000
+	(($(recipe at "$RECIPES/kubernetes.yaml" document=2 spec activeDeadlineSeconds) < 3500))
+	run -1 pre_stop
+	has_done 'migrate --stop'
+	is_held migrate
+	touch stopped
+	run -0 pre_stop
+	is_free migrate
+	# Kubernetes may call it once more.
+	run -0 pre_stop
 }
 
 @test "README lists each recipe" {
 	local file
 	for file in "$RECIPES"/*; do
-		grep -qF "(packaging/recipes/${file##*/})" "$RECIPES/../../README.md" || fail "$file is not listed"
+		grep -qF "(packaging/recipes/${file##*/})" "$TOP/README.md" || fail "$file is not listed"
 	done
 }

@@ -10,7 +10,11 @@ load ../lib/installing
 
 setup_file() {
 	export CERTIFICATES=$BATS_FILE_TMPDIR/certificates STATIC=$BATS_FILE_TMPDIR/build/static TLS_PORT CLEAR_PORT
-	has_archives || return 0
+	# As tools/deps.sh looks for them.
+	# shellcheck disable=SC2046
+	echo 'int main(void) { return 0; }' | "${CC:-cc}" -static-pie -fPIE -o "$BATS_FILE_TMPDIR/probe" -x c - -x none \
+		-lhiredis -largtable2 $("${PKG_CONFIG:-pkg-config}" --static --libs libssl) -lm 2>/dev/null ||
+		skip 'there are no archives of the libraries here'
 	certificates "$CERTIFICATES"
 	choose_port && CLEAR_PORT=$PORT
 	start_tls_server server --port "$CLEAR_PORT" --bind 127.0.0.1
@@ -22,28 +26,12 @@ setup_file() {
 }
 
 setup() {
-	has_archives || skip 'there are no archives of the libraries here'
 	directory_setup
 	export RLOCK_URL=unix://$SERVER_SOCKET
 	PATH=$STATIC:$PATH
 }
 
-teardown() {
-	! has_archives || common_teardown
-}
-
-# As tools/deps.sh looks for them.
-has_archives() {
-	local libraries
-	[ -n "${ARCHIVES-}" ] || {
-		libraries=$("${PKG_CONFIG:-pkg-config}" --static --libs libssl 2>/dev/null) || libraries='-lssl -lcrypto'
-		# shellcheck disable=SC2086
-		echo 'int main(void) { return 0; }' | "${CC:-cc}" -static-pie -fPIE -o "$BATS_RUN_TMPDIR/probe" -x c - -x none \
-			-lhiredis -largtable2 $libraries -lm 2>/dev/null && ARCHIVES=there || ARCHIVES=none
-		export ARCHIVES
-	}
-	[ "$ARCHIVES" = there ]
-}
+teardown() { common_teardown; }
 
 # has SECTIONS REGEXP
 has() {
@@ -56,31 +44,18 @@ acquires() {
 	assert_output name
 }
 
-# ---- how it was built ----
-
-@test "the static program needs no library and no loader, and is independent of its place in memory" {
+@test "the static program needs no library and no loader, is independent of its place in memory, and built as safely" {
 	has -h 'Type: +DYN '
 	run ! has -l INTERP
-	run ! has -d NEEDED
-	run ! has -d TEXTREL
-}
-
-@test "the static program is built as safely as the other one" {
+	run ! has -d 'NEEDED|TEXTREL'
 	has -l '^ *GNU_RELRO '
 	has -d '(FLAGS.* (BIND_)?NOW|BIND_NOW)'
 	has -l '^ *GNU_STACK .* RW +0x'
 	run ! has -l '^ *[A-Z_]+ .* RWE +0x'
 	has -s ' __stack_chk_fail$'
-	# No C library but one has them.
-	! grep -q glibc "$BATS_FILE_TMPDIR/log" || has -s ' __(snprintf|vsnprintf)_chk$'
-}
-
-@test "make tells in one line what a static program of glibc cannot do, and lets no warning of the linker through" {
-	# Another C library has nothing to tell.
-	echo '#include <features.h>
-		#ifndef __GLIBC__
-		#error not glibc
-		#endif' | "${CC:-cc}" -E -x c - >/dev/null 2>&1 || skip 'another C library than glibc'
+	# Another C library has none of these, and nothing to tell.
+	grep -q glibc "$BATS_FILE_TMPDIR/log" || return 0
+	has -s ' __(snprintf|vsnprintf)_chk$'
 	run -0 grep -vE '^  [A-Z]+ +[^ ]+$|^deps: nothing is missing' "$BATS_FILE_TMPDIR/log"
 	assert_output 'static: host names come from /etc/hosts and DNS; another service of nsswitch.conf needs the glibc of this machine'
 }
@@ -97,33 +72,22 @@ acquires() {
 	refute_output --partial 'Build ID'
 }
 
-# ---- what it does ----
-
-@test "the static program acquires locks over a unix socket, at an address and at a host name" {
+@test "the static program acquires locks by each way to a server, and refuses a certificate that it does not trust" {
 	acquires "unix://$SERVER_SOCKET"
 	acquires "redis://127.0.0.1:$CLEAR_PORT"
 	acquires "redis://localhost:$CLEAR_PORT"
-}
-
-@test "the static program acquires locks over TLS, and refuses a certificate that it does not trust" {
 	acquires "rediss://localhost:$TLS_PORT" --cacert "$CERTIFICATES/ca.crt"
 	SSL_CERT_FILE=$CERTIFICATES/ca.crt acquires "rediss://localhost:$TLS_PORT"
 	run -78 rlock run -u "rediss://localhost:$TLS_PORT" --cacert "$CERTIFICATES/stranger.crt" name -- true
 	assert_output --partial 'is not trusted'
-}
-
-@test "the static program starts the private server of local:" {
-	local server
 	acquires local:
-	server=$(cat "$RLOCK_RUNTIME_DIR/local.pid")
-	kill "$server"
-	wait_until 10 is_gone "$server"
+	kill "$(<"$RLOCK_RUNTIME_DIR/local.pid")"
 }
 
 @test "the static program renews its lock, and stops the command when the lock is lost" {
 	in_background sh -c 'exec rlock run -t 1s name -- until_let_go 2>said'
 	wait_until 5 is_held name
-	wait_until 5 has_renewer "$PID"
+	stays 1.3 is_held name
 	redis del name >/dev/null
 	ended_with 76
 	run -0 cat said
