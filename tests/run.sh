@@ -17,7 +17,7 @@
 #
 #   long           it begins first
 #   computes       it watches no lease, and begins after those that are long: processors have work while others wait
-#   alone          it begins last, and no other file runs beside it but those that compute
+#   alone          it begins last, and no other file runs beside it
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -36,7 +36,6 @@ RLOCK_BIN=$(realpath "$RLOCK_BIN")
 if [ "$TESTS_UNDER" = sanitize ] && [ -z "${UNRANDOMISED-}" ] && setarch -R true 2>/dev/null; then
 	UNRANDOMISED=yes exec setarch -R "$0" "$@"
 fi
-
 # Nor does what looks for leaks bear a process that comes before all others: it yields in a loop until a helper of its own
 # has run, which does not come first.
 if [ "$TESTS_UNDER" = sanitize ] && setpriv --bounding-set=-sys_nice true 2>/dev/null && chrt --rr 1 true 2>/dev/null; then
@@ -83,26 +82,19 @@ stop() {
 	rm -rf "$work"
 }
 trap stop EXIT
-trap 'exit 129' HUP
-trap 'exit 130' INT
-trap 'exit 143' TERM
+trap 'exit 143' HUP INT TERM
 
 files=("$@") statuses=() passed=0 failed=0 skipped=0 shown=0
 
 # begin INDEX: a job that the shell puts into the background ignores SIGINT and SIGQUIT, and so would
 # all the tests: what rlock makes of a signal depends on what it finds.
 begin() {
-	local file=${files[$1]}
-	local -a command
-	case $file in
-	*.bats) command=("$BATS" --tap ${TRACE:+--timing} --print-output-on-failure "$file") ;;
-	*)
-		# shellcheck disable=SC2206
-		command=($UNIT_WRAPPER "$file")
-		;;
-	esac
-	env --default-signal timeout --kill-after=10 "$LIMIT" "${command[@]}" \
-		>"$work/$1" 2>&1 </dev/null &
+	local command
+	# shellcheck disable=SC2206
+	command=($UNIT_WRAPPER "${files[$1]}")
+	[[ ${files[$1]} != *.bats ]] ||
+		command=("$BATS" --tap ${TRACE:+--timing} --print-output-on-failure "${files[$1]}")
+	env --default-signal timeout --kill-after=10 "$LIMIT" "${command[@]}" >"$work/$1" 2>&1 </dev/null &
 	running[$!]=$1
 }
 
@@ -142,67 +134,39 @@ show() {
 	} >>"$work/failures"
 }
 
-# ---- which file begins when ----
-
-has_tag() {
-	[[ ,${tags[$1]}, = *,$2,* ]]
-}
-
-# read_tags INDEX: a program has none.
-read_tags() {
-	tags[$1]=
-	[[ ${files[$1]} != *.bats ]] || tags[$1]=$(sed -n 's/^# bats file_tags=//p' "${files[$1]}")
-	case ,${tags[$1]}, in
-	*,long,*) turns[$1]=1 ;;
-	*,computes,*) turns[$1]=2 ;;
-	*,alone,*) turns[$1]=4 ;;
-	*) turns[$1]=3 ;;
+# turn_of FILE: prints which files begin before which.
+turn_of() {
+	case $(sed -n 's/^# bats file_tags=//p' "$1") in
+	*long*) echo 1 ;;
+	*computes*) echo 2 ;;
+	*alone*) echo 4 ;;
+	*) echo 3 ;;
 	esac
 }
 
-# put_in_order: sets `order` to the indexes, by their tags, and the larger first among those with the same, so that no
-# processor is left without work at the end.
-put_in_order() {
-	local index
+# In turn, and the larger first among those that have the same, so that no processor is left without work at the end.
+mapfile -t order < <(
 	for index in "${!files[@]}"; do
-		read_tags "$index"
+		echo "$(turn_of "${files[$index]}") $(stat -c %s "${files[$index]}") $index"
+	done | sort -k 1,1n -k 2,2nr
+)
+for next in "${order[@]}" end; do
+	case $next in
+	end) limit=0 ;;
+	4*) limit=1 ;;
+	*) limit=$JOBS ;;
+	esac
+	while [ ${#running[@]} -gt 0 ] && [ ${#running[@]} -ge "$limit" ]; do
+		status=0
+		wait -n -p pid || status=$?
+		statuses[${running[$pid]}]=$status
+		unset "running[$pid]"
+		while [ -n "${statuses[$shown]-}" ]; do
+			show "$shown"
+			shown=$((shown + 1))
+		done
 	done
-	mapfile -t order < <(
-		for index in "${!files[@]}"; do
-			echo "${turns[$index]} $(stat -c %s "${files[$index]}") $index"
-		done | sort -k 1,1n -k 2,2nr | cut -d ' ' -f 3
-	)
-}
-
-# bears INDEX OTHER: the first file allows the other one beside it.
-bears() {
-	! has_tag "$1" alone || has_tag "$2" computes
-}
-
-# may_begin INDEX: a job is free, and the file and all that run bear one another.
-may_begin() {
-	local index
-	[ ${#running[@]} -lt "$JOBS" ] || return
-	for index in "${running[@]}"; do
-		bears "$1" "$index" && bears "$index" "$1" || return
-	done
-}
-
-tags=() turns=() order=() next=0
-put_in_order
-while [ "$shown" -lt ${#files[@]} ]; do
-	while [ "$next" -lt ${#order[@]} ] && may_begin "${order[$next]}"; do
-		begin "${order[$next]}"
-		next=$((next + 1))
-	done
-	status=0
-	wait -n -p pid || status=$?
-	statuses[${running[$pid]}]=$status
-	unset "running[$pid]"
-	while [ "$shown" -lt ${#files[@]} ] && [ -n "${statuses[$shown]-}" ]; do
-		show "$shown"
-		shown=$((shown + 1))
-	done
+	[ "$next" = end ] || begin "${next##* }"
 done
 
 echo

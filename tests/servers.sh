@@ -14,46 +14,33 @@ cd "$(dirname "$0")/.." || exit 71
 : "${SERVERS:=}" "${SERVERS_DIR:=build/servers}"
 export SERVERS_DIR
 
-# By the commit, so that a run that failed can be repeated.
-choose() {
-	local commit
-	mapfile -t all < <(tools/servers.sh --list no)
-	commit=$(git rev-parse --short=7 HEAD 2>/dev/null) || commit=0
-	echo "${all[0x${commit:0:7} % ${#all[@]}]}"
-}
-
 case $SERVERS in
 '') SERVERS=$(tools/servers.sh --list) ;;
-turn) SERVERS=$(choose) ;;
+turn)
+	# By the commit, so that a run that failed can be repeated.
+	mapfile -t all < <(tools/servers.sh --list no)
+	commit=$(git rev-parse --short=7 HEAD 2>/dev/null) || commit=0
+	SERVERS=${all[0x${commit:0:7} % ${#all[@]}]}
+	;;
 esac
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 table='server|passed|failed|skipped' has_run=no status=0
 
-# without_server NAME
-without_server() {
-	table+=$'\n'"$1|cannot be brought"
-	tools/servers.sh --list yes | grep -qxF "$1" || status=1
-}
-
-# play NAME DIR FILE...: the tests find the programs of DIR.
-play() {
-	local version counts
-	version=$(sed -E 's/ server v=([^ ]*).*/ \1/' <<<"$("$2/redis-server" --version)")
-	printf '\n==== %s: %s\n' "$1" "$version"
-	PATH=$2:$PATH tests/run.sh "${@:3}" </dev/null 2>&1 | tee "$log"
+for name in $SERVERS; do
+	if ! dir=$(tools/servers.sh "$name"); then
+		table+=$'\n'"$name|cannot be brought"
+		tools/servers.sh --list yes | grep -qxF "$name" || status=1
+		continue
+	fi
+	# The tests find its programs.
+	version=$("$dir/redis-server" --version | sed -E 's/ server v=([^ ]*).*/ \1/')
+	printf '\n==== %s: %s\n' "$name" "$version"
+	PATH=$dir:$PATH tests/run.sh "$@" </dev/null 2>&1 | tee "$log"
 	[ "${PIPESTATUS[0]}" -eq 0 ] || status=1
 	counts=$(tail -n 1 "$log" | sed -nE 's/^([0-9]+) passed, ([0-9]+) failed(, ([0-9]+) skipped)?$/\1|\2|\4/p')
 	table+=$'\n'"$version|${counts:-no result}" has_run=yes
-}
-
-for name in $SERVERS; do
-	if dir=$(tools/servers.sh "$name"); then
-		play "$name" "$dir" "$@"
-	else
-		without_server "$name"
-	fi
 done
 
 echo

@@ -150,24 +150,6 @@ signals_with() {
 	no_keys
 }
 
-@test "cron, with a poor environment and without a terminal, gets no mail when the lock is busy, and the file says the rest" {
-	mkdir -p .config
-	printf 'url = %s\nno-wait = yes\nconflict-exit-code = 0\n' "$RLOCK_URL" >.config/rlock.conf
-	local cron=(env -i HOME="$BATS_TEST_TMPDIR" LOGNAME=cron SHELL=/bin/sh PATH="${RLOCK%/*}:/usr/bin:/bin" setsid -w /bin/sh -c)
-	run -0 "${cron[@]}" 'rlock run a -- sh -c "echo \$RLOCK_NAME"' </dev/null
-	assert_output a
-	held_by_stranger a
-	run -0 "${cron[@]}" 'rlock run a -- echo ran' </dev/null
-	assert_output ''
-}
-
-@test "under sudo a lock is a lock" {
-	sudo -n true 2>/dev/null || skip 'no sudo without a password here'
-	run -7 sudo -n "$RLOCK" run -u "$RLOCK_URL" a -- sh -c 'exit 7'
-	run -75 rlock run a -- sudo -n "$RLOCK" run -u "$RLOCK_URL" -n a -- true
-	no_keys
-}
-
 @test "in a directory that was removed a script locks and unlocks; rlock itself keeps none" {
 	mkdir there
 	run -0 bash -c 'cd there && rmdir ../there && rlock lock --pid $$ a && rlock unlock a; exit'

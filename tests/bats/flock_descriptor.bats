@@ -48,7 +48,7 @@ script() {
 # ---- how it is released ----
 
 @test "the lock is released when its process has closed the descriptor, though others have a copy, or is killed" {
-	script 'exec 9>f; flock 9; until_let_go 2>/dev/null 3>&- & exec 9>&-; soon_free; kill $!; echo end' 'end'
+	script 'exec 8>g 9>f; flock 8; flock 9; until_let_go 2>/dev/null 3>&- & exec 9>&-; soon_free; kill $!; echo end' 'end'
 	in_background bash -c '. ./functions; exec 9>f; flock 9; touch has; until_let_go'
 	wait_until 10 file_exists has
 	is_held "$FILE"

@@ -163,6 +163,8 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 		$REDIS hvals a
 		rlock unlock a
 		$REDIS exists a'
+	# Nor does the run keep it from the others that are named with it.
+	prints "$BY_RUN 1 0" 'rlock run a -- sh -c "rlock lock --pid \$\$ b; rlock unlock a b; echo \$?; \$REDIS exists b"'
 }
 
 @test "also when the renewer of the run was killed, the lock inside is nearer than the run, and that than the one above" {

@@ -148,9 +148,9 @@ is_a_deadlock() {
 
 @test "what is held still stays in an RLOCK_HELD that is pruned" {
 	run -0 timeout 60 rlock run a -- bash -c '
-		over=$(rlock run over -- sh -c "echo \"\$RLOCK_HELD\"")
-		while [ $((${#RLOCK_HELD} + ${#over})) -lt 131000 ]; do RLOCK_HELD+=" ${over##* }"; done
-		exec rlock run -n b -- rlock run -n a -- $REDIS hvals a'
+		over=$(rlock run over -- sh -c "echo \"\${RLOCK_HELD##* }\"")
+		while [ $((${#RLOCK_HELD} + ${#over})) -lt 131050 ]; do RLOCK_HELD+=" $over"; done
+		exec rlock run -n b -- rlock run -n c -- rlock run -n a -- $REDIS hvals a'
 	assert_output 2
 	no_keys
 }

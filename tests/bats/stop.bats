@@ -245,17 +245,6 @@ stops_with() {
 	assert_output --partial "cannot be asked: its lease has ended, and the key has lost its TTL: end it there, then $force"
 }
 
-@test "a Redis that loses its data, and the requests with them, leaves no caller waiting" {
-	hold_and_know a -t 15s
-	kill -STOP "$RENEWER"
-	in_background rlock stop a
-	wait_until 5 has_requests a 1
-	redis flushall >/dev/null
-	ended_with 0
-	kill -CONT "$RENEWER"
-	ended_with 76 "${BACKGROUND[0]}"
-}
-
 # has_lost_reply: to a request that went through the proxy.
 has_lost_reply() {
 	[[ $(proxy count) == *' dropped=1 '* ]]

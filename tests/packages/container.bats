@@ -33,29 +33,20 @@ teardown_file() {
 	stop_server
 }
 
-setup() {
-	common_setup
-}
-
-teardown() {
-	common_teardown
-}
+setup() { common_setup; }
+teardown() { common_teardown; }
 
 # in_container ARG...: rlock there.
 in_container() {
 	build_ah run --isolation chroot "$CONTAINER" -- /rlock "$@"
 }
 
-@test "the image has the program and the authorities in it, and nothing else" {
+@test "the image has the program and the authorities in it, and nothing else, and runs it as a user without rights" {
 	run -0 find "$ROOT" -type f -printf '/%P\n'
-	assert_equal "$(sort <<<"$output")" '/etc/ssl/certs/ca-certificates.crt
-/rlock'
+	assert_equal "$(sort <<<"$output")" $'/etc/ssl/certs/ca-certificates.crt\n/rlock'
 	run -0 grep -c 'BEGIN CERTIFICATE' "$ROOT/etc/ssl/certs/ca-certificates.crt"
 	assert [ "$output" -gt 50 ]
 	run -1 sh -c 'readelf -SW "$1" | grep -F .debug_' sh "$ROOT/rlock"
-}
-
-@test "the image runs the program, as a user without rights, and knows where the authorities are" {
 	run -0 build_ah inspect --type image --format \
 		'{{.OCIv1.Config.Entrypoint}} {{.OCIv1.Config.User}} {{.OCIv1.Config.Env}}' localhost/rlock
 	assert_output --partial '[/rlock] 65534:65534 '

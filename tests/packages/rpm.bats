@@ -21,22 +21,15 @@ setup_file() {
 }
 
 teardown_file() { stop_server; }
-
-setup() {
-	common_setup
-	LIBRARIES=$(dirname "$ROOT"/usr/lib*/librlock.so)
-}
-
-teardown() {
-	common_teardown
-}
+setup() { common_setup; }
+teardown() { common_teardown; }
 
 # query PACKAGE OPTION...: prints what rpm says of it.
 query() {
 	rpm -qp "${@:2}" "$PACKAGES"/*/"$1"-[0-9]*.rpm
 }
 
-@test "there are packages of the program, the library and what is needed to compile with it" {
+@test "there are packages of the program, the library and what is needed to compile with it, which say what they need" {
 	run -0 query rlock --list
 	assert_line /usr/bin/rlock
 	assert_line --regexp '^/usr/share/man/man1/rlock\.1'
@@ -48,9 +41,6 @@ query() {
 	assert_line /usr/include/rlock.h
 	assert_line --regexp '^/usr/lib(64)?/librlock\.so$'
 	refute_line --partial librlock.a
-}
-
-@test "the packages say what they need and what they are" {
 	run -0 query rlock --requires
 	assert_line --regexp '^libhiredis\.so'
 	assert_line --regexp '^libargtable2\.so'
@@ -65,8 +55,10 @@ query() {
 @test "the program of the package acquires a lock, and the library of the package too" {
 	run -0 "$ROOT/usr/bin/rlock" run name -- echo mine
 	assert_output mine
-	"${CC:-cc}" -I "$ROOT/usr/include" -o "$BATS_TEST_TMPDIR/lock" "$BATS_TEST_DIRNAME/../library/lock.c" -L "$LIBRARIES" -lrlock
-	LD_LIBRARY_PATH=$LIBRARIES run -0 "$BATS_TEST_TMPDIR/lock" "$RLOCK_URL" name true
+	local libraries
+	libraries=$(dirname "$ROOT"/usr/lib*/librlock.so)
+	"${CC:-cc}" -I "$ROOT/usr/include" -o "$BATS_TEST_TMPDIR/lock" "$BATS_TEST_DIRNAME/../library/lock.c" -L "$libraries" -lrlock
+	LD_LIBRARY_PATH=$libraries run -0 "$BATS_TEST_TMPDIR/lock" "$RLOCK_URL" name true
 	assert_output 'acquired renewed released '
 	no_keys
 }
