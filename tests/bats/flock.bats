@@ -32,18 +32,6 @@ says() {
 	assert_equal "$stderr" "$3"
 }
 
-@test "a script locks itself, as an example of flock(1) does" {
-	printf '%s\n' '#!/bin/sh' '[ "${FLOCKER}" != "$0" ] && exec env FLOCKER="$0" flock -en "$0" "$0" "$@" || :' \
-		'echo "$*" >>ran' 'until_let_go' >job
-	chmod +x job
-	in_background env PATH="$PWD/link:$PATH" ./job one
-	wait_until 10 file_exists ran
-	says 1 '' '' there env PATH="$PWD/link:$PATH" ./job two
-	assert_equal "$(<ran)" one
-	kill "$PID"
-	ended_with 143
-}
-
 @test "the name is the path as realpath -m has it" {
 	local path
 	mkdir -p real/inner

@@ -10,7 +10,6 @@ load ../lib/holding
 load ../lib/inspecting
 load ../lib/logging
 load ../lib/rights
-load ../lib/proxying
 
 setup_file() { start_server_at_port; }
 
@@ -188,19 +187,6 @@ none_held() {
 	is_running "$PID"
 }
 
-@test "a caller that is killed leaves its request, and another one waits for the same holds" {
-	hold_and_know a -t 3s
-	kill -STOP "$RENEWER"
-	in_background rlock stop a
-	wait_until 5 has_requests a 1
-	kill -KILL "$PID"
-	in_background rlock stop a
-	kill -CONT "$RENEWER"
-	ended_with 0
-	has_requests a 0
-	ended_with 124 "${BACKGROUND[0]}"
-}
-
 # cannot_be_asked NAME REGEXP: of rlock stop, at once.
 cannot_be_asked() {
 	run -75 rlock stop "$1"
@@ -243,34 +229,6 @@ stops_with() {
 	kill_with_renewers "$PID"
 	wait_until 30 stops_with 75 f
 	assert_output --partial "cannot be asked: its lease has ended, and the key has lost its TTL: end it there, then $force"
-}
-
-# has_lost_reply: to a request that went through the proxy.
-has_lost_reply() {
-	[[ $(proxy count) == *' dropped=1 '* ]]
-}
-
-@test "when the reply to its request is lost, the caller stops the holder that it found, and not the next one" {
-	local second direct=$RLOCK_URL
-	# The server knows the script.
-	run -1 rlock stop free
-	start_proxy
-	RLOCK_URL=$direct
-	hold_as run a
-	in_background rlock run -t 1s a -- sh -c 'touch entered; until_let_go'
-	second=$PID
-	wait_until 10 has_waiters a
-	# Its first request looks for holders.
-	proxy spare "$(by)" 1
-	proxy drop-reply "$(by)"
-	proxy cut-before "$(by)" 1000000
-	in_background env RLOCK_URL="unix://$BATS_TEST_TMPDIR/proxy.sock" rlock stop -w 60s a
-	wait_until 10 has_lost_reply
-	wait_until 10 file_exists entered
-	proxy pass
-	ended_with 0
-	stays 1 is_running "$second"
-	has_requests a 0
 }
 
 # ---- rights, and keys that were overwritten ----

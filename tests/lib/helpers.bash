@@ -12,19 +12,7 @@ load ../lib/servers
 # A stream on which nothing ever comes: reading it with a time limit waits without a process.
 exec 8<> <(:)
 
-# ---- what bats does for each test, by fewer processes ----
-
-# Its own starts a date(1).
-get_mills_since_epoch() {
-	echo $((${EPOCHREALTIME/./} / 1000))
-}
-
-# At its end it removes the file of what the test printed, which its directory would take with it.
-rm() {
-	[[ $* = "-f $BATS_OUT" ]] || command rm "$@"
-}
-
-# `run` has a subshell of its own already.
+# `run` of bats has a subshell of its own already.
 bats_merge_stdout_and_stderr() {
 	case $1 in
 	rlock | sh | bash | env | timeout | cat | grep) [ -n "${keep_empty_lines-}" ] || exec "$@" 2>&1 ;;
@@ -47,15 +35,12 @@ start_server() {
 	chrt --rr --pid 1 "$SERVER_PID" 2>/dev/null || :
 	export SERVER_DIR SERVER_SOCKET SERVER_PID
 	export RLOCK_URL=unix://$SERVER_SOCKET
-	if ! wait_until 10 server_has_begun || ! server_answers; then
+	wait_until 10 eval 'server_answers || is_gone "$SERVER_PID"'
+	# It has ended when its port is taken.
+	server_answers || {
 		tail -n 5 "$SERVER_DIR/log" >&2
 		return 1
-	fi
-}
-
-# server_has_begun: it answers, or has ended, as one does whose port is taken.
-server_has_begun() {
-	server_answers || is_gone "$SERVER_PID"
+	}
 }
 
 # choose_port [END]: sets PORT, below END, on which no server listens yet, and which no other test of this run chooses:
@@ -210,16 +195,12 @@ common_teardown() {
 }
 
 # is_own_process PID: it is of this run of bats. One that ended may have left its number to another one, since numbers are
-# used again within a minute on a machine that runs several suites. Without a process of its own.
+# used again within a minute on a machine that runs several suites.
 is_own_process() {
-	local stat fields environment name
-	{ IFS= read -r stat <"/proc/$1/stat" && read -r name <"/proc/$1/comm"; } 2>/dev/null || return
-	read -ra fields <<<"${stat##*) }"
+	children_of "$BASHPID"
+	name_of "$1"
 	# A server writes its title over its environment.
-	[ "${fields[1]}" = "$BASHPID" ] || [[ $name = redis-server || $name = valkey-server ]] || {
-		mapfile -t -d '' environment <"/proc/$1/environ"
-		[[ "${environment[*]}" = *"$BATS_RUN_TMPDIR"* ]]
-	} 2>/dev/null
+	[[ " ${CHILDREN[*]} " = *" $1 "* || $NAME_OF_PROCESS = *-server ]] || grep -qsF "$BATS_RUN_TMPDIR" "/proc/$1/environ"
 }
 
 # in_background COMMAND [ARG...]: a program, not a function; sets PID; ended by common_teardown. A job in
@@ -311,14 +292,11 @@ children_of() {
 
 # below PID: sets CHILDREN to the pids of rlock's children and of those of its renewer, which is the command's parent.
 below() {
-	local child
-	local -a all=()
-	children_of "$1"
+	local renewer all
+	find_renewers "$1"
 	all=("${CHILDREN[@]}")
-	for child in "${all[@]}"; do
-		name_of "$child"
-		[ "$NAME_OF_PROCESS" = rlock-renewer ] || continue
-		children_of "$child"
+	for renewer in "${RENEWERS[@]}"; do
+		children_of "$renewer"
 		all+=("${CHILDREN[@]}")
 	done
 	CHILDREN=("${all[@]}")
@@ -349,7 +327,7 @@ is_above() {
 # The pid of the renewer of rlock PID.
 renewer_of() {
 	find_renewers "$1"
-	[ ${#RENEWERS[@]} -eq 0 ] || printf '%s\n' "${RENEWERS[@]}"
+	printf '%s\n' "${RENEWERS[@]}"
 }
 
 has_renewer() {
@@ -357,14 +335,16 @@ has_renewer() {
 	[ ${#RENEWERS[@]} -gt 0 ]
 }
 
-# find_renewers PID: sets RENEWERS to what renewer_of prints. A zombie is none: it has no command line.
+# find_renewers PID: sets RENEWERS to what renewer_of prints, and CHILDREN. A zombie is none: it has no command line.
 find_renewers() {
 	local child
 	RENEWERS=()
 	children_of "$1"
 	for child in "${CHILDREN[@]}"; do
 		name_of "$child"
-		[ "$NAME_OF_PROCESS" != rlock-renewer ] || ! has_command_line "$child" || RENEWERS+=("$child")
+		[ "$NAME_OF_PROCESS" = rlock-renewer ] || continue
+		{ read -r -d '' _ <"/proc/$child/cmdline"; } 2>/dev/null || continue
+		RENEWERS+=("$child")
 	done
 }
 
@@ -420,12 +400,6 @@ has_taken_signals() {
 	grep -q '^ShdPnd:.0*$' "/proc/$1/status"
 }
 
-has_command_line() {
-	local word=
-	{ read -r -d '' word <"/proc/$1/cmdline"; } 2>/dev/null
-	[ -n "$word" ]
-}
-
 # For the first line of a test that valgrind falsifies: WHAT it would find there.
 not_under_valgrind() {
 	[ "${TESTS_UNDER:-}" != valgrind ] || skip "valgrind: $1"
@@ -448,8 +422,7 @@ need_own_command_line() {
 # ---- waiting ----
 
 # Under valgrind rlock takes half a second to begin: waits may take this many times as long.
-SLOWNESS=1
-[ "${TESTS_UNDER:-}" != valgrind ] || SLOWNESS=4
+[ "${TESTS_UNDER:-}" = valgrind ] && SLOWNESS=4 || SLOWNESS=1
 
 # wait_until SECONDS COMMAND [ARG...]: until the command succeeds; says what never became true. The longer that takes,
 # the less often it looks: it is a sixteenth late at most, and never by more than 0.1 s; or it looks each LOOK_US, if set.

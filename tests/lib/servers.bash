@@ -18,7 +18,7 @@ start_servers() {
 use_first_server() {
 	SERVER_DIR=$BATS_FILE_TMPDIR/1/server
 	SERVER_SOCKET=$(socket_of 1)
-	SERVER_PID=$(pid_of 1)
+	SERVER_PID=$(<"$BATS_FILE_TMPDIR/1/pid")
 	export SERVER_DIR SERVER_SOCKET SERVER_PID
 }
 
@@ -39,10 +39,6 @@ stop_servers() {
 
 socket_of() {
 	echo "$BATS_FILE_TMPDIR/$1/server/redis.sock"
-}
-
-pid_of() {
-	find_server "$1" && echo "$PID_OF_SERVER"
 }
 
 # find_server NUMBER: sets PID_OF_SERVER, without a process.
@@ -80,24 +76,17 @@ on_each() {
 # use_servers NUMBER...: RLOCK_URL names these, and the array SERVERS.
 use_servers() {
 	SERVERS=("$@")
+	RLOCK_URL=$(urls_of "$@")
 	export RLOCK_URL
-	set_urls RLOCK_URL "$@"
 }
 
 # urls_of NUMBER...: with blanks between. What the array VIA has for one is used instead.
 urls_of() {
-	local urls_of_servers
-	set_urls urls_of_servers "$@"
-	echo "$urls_of_servers"
-}
-
-# set_urls VARIABLE NUMBER...: sets the variable to what urls_of prints.
-set_urls() {
 	local number urls=()
-	for number in "${@:2}"; do
-		urls+=("${VIA[number]:-unix://$BATS_FILE_TMPDIR/$number/server/redis.sock}")
+	for number; do
+		urls+=("${VIA[number]:-unix://$(socket_of "$number")}")
 	done
-	printf -v "$1" '%s' "${urls[*]}"
+	echo "${urls[*]}"
 }
 
 # take_servers COUNT: as use_servers, with some that no other test will meet.
