@@ -116,33 +116,6 @@ takes_first() {
 	refute file_exists "$FIRST/left-here"
 }
 
-@test "a stranger's server in the place of the user's local: server is told nothing" {
-	local holder
-	need_users
-	kill "$PID"
-	wait_until 5 user_runs_nothing
-	in_background setpriv --reuid="$USER_ID" --regid="$USER_ID" --clear-groups \
-		env -C / -u RLOCK_RUNTIME_DIR -u XDG_CONFIG_HOME HOME=/ rlock run -q -u local: -t 6s a -- sleep 600
-	holder=$PID
-	wait_until 10 file_exists "$FIRST/local.pid"
-	wait_until 10 pgrep -u "$USER_ID" -x sleep
-	kill -KILL "$(cat "$FIRST/local.pid")"
-	stranger_takes mkdir -m 755
-	# It writes down what it hears.
-	in_background setpriv --reuid="$STRANGER" --regid="$STRANGER" --clear-groups env -C "$FIRST" python3 -IS -c '
-import os, socket
-listener = socket.socket(socket.AF_UNIX)
-listener.bind("local.sock")
-os.chmod("local.sock", 0o777)
-listener.listen()
-peer = listener.accept()[0]
-open("connected", "w")
-open("heard", "wb").write(peer.recv(1))'
-	wait_until 10 file_exists "$FIRST/connected"
-	ended_with 76 "$holder"
-	refute test -s "$FIRST/heard"
-}
-
 # ---- a cleaner ----
 
 hold_file() {

@@ -84,16 +84,6 @@ acquires() {
 	kill "$(<"$RLOCK_RUNTIME_DIR/local.pid")"
 }
 
-@test "the static program renews its lock, and stops the command when the lock is lost" {
-	in_background sh -c 'exec rlock run -t 1s name -- until_let_go 2>said'
-	wait_until 5 is_held name
-	stays 1.3 is_held name
-	redis del name >/dev/null
-	ended_with 76
-	run -0 cat said
-	assert_output --partial 'lock lost'
-}
-
 # in_root ARG...: rlock with those arguments, where there is nothing else.
 in_root() {
 	env -u RLOCK_RUNTIME_DIR chroot root /rlock "$@"
