@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# rlock flock: the command line of flock(1) for the lock of a path, and the same by a link that is called flock. What random
-# command lines and scripts do is compared with the machine's flock by flock_differs.bats.
+# bats file_tags=long
+# rlock flock: the command line of flock(1) for the lock of a path, and the same by a link that is called flock.
 
 # `run` sets what a program said.
 # shellcheck disable=SC2154
@@ -129,4 +129,14 @@ says() {
 	says 0 in '' rlock flock a rlock flock -n a echo in
 	run -64 rlock flock -s a rlock flock -n a true
 	assert_output --partial deadlock
+}
+
+@test "what hundreds of random words and scripts do is what they do with the machine's flock" {
+	local count=300
+	[ -z "${RLOCK_LONG_TESTS:-}" ] || count=2000
+	mkdir cases
+	cd cases
+	run -0 flock_differs "$BATS_TEST_TMPDIR/link" "$count" 1
+	assert_output "$count are the same"
+	wait_until 10 no_keys
 }
