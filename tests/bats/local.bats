@@ -75,16 +75,13 @@ no_local_server() {
 }
 
 @test "ten that start at once share one server, and exclude each other, also where one was killed" {
-	local pid
 	for _ in 1 2; do
 		printf 0 >number
 		BACKGROUND=()
 		for _ in {1..10}; do
 			in_background rlock run -u local: a -- sh -c 'read -r n <number; echo $((n + 1)) >number'
 		done
-		for pid in "${BACKGROUND[@]}"; do
-			ended_with 0 "$pid"
-		done
+		all_ended_with 0
 		assert_equal "$(<number)" 10
 		has_servers 1
 		kill -KILL "$(servers)"

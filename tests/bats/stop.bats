@@ -55,9 +55,7 @@ none_held() {
 	hold_kinds --at-least 1h
 	run -0 rlock stop "${NAMES[@]}"
 	assert_output ''
-	for PID in "${BACKGROUND[@]}"; do
-		ended_with 124
-	done
+	all_ended_with 124
 	none_held
 }
 
@@ -68,9 +66,7 @@ none_held() {
 		wait_until 5 has_requests "$name" 1
 	done
 	let_go
-	for PID in "${BACKGROUND[@]}"; do
-		ended_with 0
-	done
+	all_ended_with 0
 	none_held
 }
 
@@ -146,8 +142,7 @@ none_held() {
 	wait_until 10 is_above "$PID" until_let_go
 	run -1 rlock stop a free b
 	assert_output 'rlock: free: not held'
-	ended_with 124 "${BACKGROUND[0]}"
-	ended_with 124 "${BACKGROUND[1]}"
+	all_ended_with 124
 	no_keys
 }
 

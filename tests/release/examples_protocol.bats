@@ -69,14 +69,6 @@ table_of_keys() {
 	sed -n '/^\.Sh KEYS/,/^\.Ed/p' "$TOP/man/rlock-protocol.7" | grep -E '^[^. ]' | grep -v '^key '
 }
 
-# has_waited_for MS ZSET: its first member has, by the server's clock.
-has_waited_for() {
-	local since now
-	since=$(redis zrange "$2" 0 0 withscores | sed -n 2p)
-	now=$(redis time | head -n 1)
-	[ -n "$since" ] && [ "$((now * 1000 - since / 1000))" -gt "$1" ]
-}
-
 # ttl_fits TEXT MS: whether a TTL is what the table says, for a lease of 30 s.
 ttl_fits() {
 	local -A most=([lease]=30000 ['as NAME']=30000 ['1 day']=86400000 ['1 min']=60000 ['5 s']=5000 ['3 s']=3000 ['2 s']=2000
@@ -120,40 +112,35 @@ shows() {
 
 # gives_turn NAME: a lock of that name is broken, and the keys that are written down show that a waiter has the next turn.
 gives_turn() {
-	redis hset "$1" 1b4e28ba-2fa1-41d2-883f-0016d3cca427:1 1 >/dev/null
-	redis pexpire "$1" 30000 >/dev/null
+	held_by_stranger "$1"
 	rlock unlock --force "$1"
 	shows "rlock_turn:{$1}"
 }
 
 @test "rlock-protocol(7): the table of keys has each key that locks make, with its type and TTL" {
 	not_under_valgrind 'its waiters do not join the queue in time'
-	local fair waiter semaphore
+	local waiter
 	hold_in_background plain --fence
 	in_background rlock fair plain -- true
-	fair=$PID
 	wait_until 5 is_held 'rlock_waiters:{plain}'
 	in_background rlock read shared -- until_let_go
 	wait_until 5 is_held shared
 	in_background rlock write shared -- true
 	wait_until 5 is_held 'rlock_writer:{shared}'
 	in_background rlock sem -t 15s --permits 2 permits -- until_let_go
-	semaphore=$PID
 	wait_until 5 is_held permits
 	# It is gone until the writer tries again, when starting all these has taken long.
 	wait_until 10 shows 'rlock_writer:{shared}'
 	compare_with_table
 	let_go
-	ended_with 0
-	ended_with 0 "$fair"
-	ended_with 0 "$semaphore"
+	all_ended_with 0
 	# A waiter that has waited for so long has the next turn, and this one does not come.
 	redis flushall >/dev/null
-	redis hset broken 1b4e28ba-2fa1-41d2-883f-0016d3cca427:1 1 >/dev/null
-	redis pexpire broken 30000 >/dev/null
+	held_by_stranger broken
 	in_background rlock run broken -- true
 	waiter=$PID
-	wait_until 10 has_waited_for 2500 'rlock_queue:{broken}'
+	wait_until 10 has_waiters broken
+	let_pass 2.5
 	stop_waiters "$waiter"
 	wait_until 20 gives_turn broken
 	compare_with_table
