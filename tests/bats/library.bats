@@ -46,13 +46,6 @@ compile() {
 	assert_output $'acquire: ok\nok\nrenew: enet'
 }
 
-@test "an event ends a wait, which leaves the queue, and others do not" {
-	compile events
-	hold_in_background a
-	run -0 ./events "$RLOCK_URL" wait 'ask_redis "$SERVER_SOCKET" exists "rlock_queue:{a}"'
-	assert_output $'acquire: cancelled\n0'
-}
-
 @test "a wait that goes on in another process, after the first was killed, has its position in the queue" {
 	local kind
 	compile take_over

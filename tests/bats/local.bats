@@ -77,6 +77,7 @@ no_local_server() {
 @test "ten that start at once share one server, and exclude each other, also where one was killed" {
 	for _ in 1 2; do
 		printf 0 >number
+		# shellcheck disable=SC2034
 		BACKGROUND=()
 		for _ in {1..10}; do
 			in_background rlock run -u local: a -- sh -c 'read -r n <number; echo $((n + 1)) >number'

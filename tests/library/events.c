@@ -4,7 +4,6 @@
  *
  *	events URL hold COMMAND   acquires "a", runs COMMAND, and then renews, finds and releases the hold
  *	events URL late COMMAND   the same, but renews it once, with a short deadline
- *	events URL wait COMMAND   waits for "a" until the timer has gone off many times, which ends the wait; runs COMMAND
  */
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -13,14 +12,12 @@
 
 #define SOON_MS 300
 #define PERIOD_NS 10000000
-/* A wait ends after so many events; and a call that takes so long, or longer, serves several of them. */
-#define EVENTS_MAX 30
+/* A call that takes so long, or longer, serves several events. */
 #define LONG_MS 100
 
 static int timer_fd;
-static unsigned long events, events_max; /* 0: the wait goes on for ever */
-static int64_t begun_ms;                 /* of the call, after so many events: */
-static unsigned long events_before;
+static int64_t begun_ms; /* of the call, after so many events: */
+static unsigned long events, events_before;
 
 static bool on_event(void *ctx)
 {
@@ -29,7 +26,7 @@ static bool on_event(void *ctx)
 	(void)ctx;
 	if (read(timer_fd, &expirations, sizeof(expirations)) == sizeof(expirations))
 		events++;
-	return events_max == 0 || events < events_max;
+	return true;
 }
 
 static void report(const char *what, enum rlock_status status)
@@ -57,7 +54,6 @@ int main(int argc, char **argv)
 	check(timer_fd >= 0 && timerfd_settime(timer_fd, 0, &period, NULL) == 0,
 	      "there is a timer");
 	rlock_conn_set_events(conn, timer_fd, on_event, NULL);
-	events_max = strcmp(mode, "wait") == 0 ? EVENTS_MAX : 0;
 	begun_ms = rlock_now_ms();
 	report("acquire", acquire(conn, "a", &hold));
 	check(system(argv[3]) == 0,
