@@ -118,7 +118,7 @@ refuses_runtime_directory() {
 	for words in "lock --pid $$ a" 'unlock a'; do
 		# shellcheck disable=SC2086
 		run -71 rlock $words
-		assert_one_line "^rlock: .*$RLOCK_RUNTIME_DIR"
+		assert_one_line "^rlock: .*${RLOCK_RUNTIME_DIR%/}"
 	done
 	no_keys
 	nothing_runs
@@ -138,6 +138,7 @@ refuses_runtime_directory() {
 	mv "$RLOCK_RUNTIME_DIR" elsewhere
 	ln -s "$PWD/elsewhere" "$RLOCK_RUNTIME_DIR"
 	refuses_runtime_directory
+	RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR/ refuses_runtime_directory
 	rm "$RLOCK_RUNTIME_DIR"
 	touch "$RLOCK_RUNTIME_DIR"
 	refuses_runtime_directory
