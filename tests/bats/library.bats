@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # bats file_tags=computes
-# librlock as another program uses it: what librlock(3) says of leases, of events, of processes that take over, and of fork. How it is
+# librlock as another program uses it: what librlock(3) says of leases, of events, and of fork. How it is
 # installed is tested by tests/release/library.bats.
 
 load ../lib/usual
@@ -44,21 +44,6 @@ compile() {
 	proxy refuse off
 	run -0 ./events "$RLOCK_URL" late "faultproxy -c unix:$BATS_TEST_TMPDIR/control blackhole on"
 	assert_output $'acquire: ok\nok\nrenew: enet'
-}
-
-@test "a wait that goes on in another process, after the first was killed, has its position in the queue" {
-	local kind
-	compile take_over
-	for kind in plain write sem fair; do
-		run -0 ./take_over "$RLOCK_URL" "$kind" true a b
-		assert_output ABC
-		redis flushall
-	done
-	# By then a script has removed the dead waiter: from the wake queue since it does not listen.
-	run -0 ./take_over "$RLOCK_URL" fair \
-		'(ask_redis "$SERVER_SOCKET" lpop redisson_lock_queue:{a} && ask_redis "$SERVER_SOCKET" hdel rlock_waiters:{a} A:1) >&2' a
-	assert_line ABC
-	no_keys
 }
 
 @test "a child that calls rlock_conn_after_fork_child uses its connection beside its parent, and both renew the hold" {
