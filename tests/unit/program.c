@@ -8,52 +8,40 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "program.h"
+#include "unit.h"
 
 int rlock_main(int argc, char **argv);
 
-static int listener = -1, port, config_fd = -1;
-static char config[64];
-
-/* ---- the server ---- */
+static int listener = -1, config_fd = -1;
+static char config[64], listener_url[64];
 
 void program_setup(void)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,
 				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(address);
-	char url[64];
 
 	listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (listener < 0 || bind(listener, (struct sockaddr *)&address, len) != 0 ||
+	(void)strcpy(config, "/tmp/rlock-unit-XXXXXX");
+	config_fd = mkostemp(config, O_CLOEXEC);
+	if (config_fd < 0 || bind(listener, (struct sockaddr *)&address, len) != 0 ||
 	    listen(listener, 1) != 0 ||
 	    getsockname(listener, (struct sockaddr *)&address, &len) != 0)
 		abort();
-	port = ntohs(address.sin_port);
-	(void)snprintf(url, sizeof(url), "redis://127.0.0.1:%d", port);
-	(void)strcpy(config, "/tmp/rlock-unit-XXXXXX");
-	config_fd = mkostemp(config, O_CLOEXEC);
+	(void)snprintf(listener_url, sizeof(listener_url), "redis://127.0.0.1:%d",
+		       ntohs(address.sin_port));
 	(void)unsetenv("RLOCK_HELD");
 	(void)unsetenv("REDISCLI_AUTH");
-	if (config_fd < 0 || setenv("RLOCK_URL", url, 1) != 0 ||
-	    setenv("RLOCK_CONFIG", config, 1) != 0)
-		abort();
-}
-
-bool program_asked_no_server(void)
-{
-	int fd = accept(listener, NULL, NULL);
-
-	if (fd >= 0)
-		(void)close(fd);
-	return fd < 0;
+	(void)setenv("RLOCK_CONFIG", config, 1);
+	program_set_url(NULL);
 }
 
 void program_teardown(void)
 {
+	CHECK(accept(listener, NULL, NULL) < 0, "no server was asked anything");
 	(void)close(listener);
 	(void)close(config_fd);
 	(void)unlink(config);
@@ -61,9 +49,9 @@ void program_teardown(void)
 	(void)unsetenv("RLOCK_CONFIG");
 }
 
-int program_port(void)
+void program_set_url(const char *url)
 {
-	return port;
+	(void)setenv("RLOCK_URL", url != NULL ? url : listener_url, 1);
 }
 
 const char *program_config(void)
@@ -76,8 +64,6 @@ void program_configure(const char *text, size_t len)
 	if (ftruncate(config_fd, 0) != 0 || pwrite(config_fd, text, len, 0) != (ssize_t)len)
 		abort();
 }
-
-/* ---- a call ---- */
 
 int program_cut(char *line, char **words)
 {
@@ -109,15 +95,20 @@ static void read_back(FILE *file, char out[SAID_MAX])
 	(void)fclose(file);
 }
 
+static const char *line_called;
+static FILE *stdout_file, *stderr_file;
+
 /* In the child. Nothing of the tests is on its streams, which unit.c writes line by line. */
-static int call(char *line, FILE *out, FILE *err)
+static int call(void)
 {
-	char *words[PROGRAM_WORDS_MAX];
+	char line[8192], *words[PROGRAM_WORDS_MAX];
 	int status;
 
+	(void)snprintf(line, sizeof(line), "rlock %s", line_called);
 	/* As in a new process: the tests may have read options here. */
 	optind = 0;
-	if (dup2(fileno(out), STDOUT_FILENO) < 0 || dup2(fileno(err), STDERR_FILENO) < 0)
+	if (dup2(fileno(stdout_file), STDOUT_FILENO) < 0 ||
+	    dup2(fileno(stderr_file), STDERR_FILENO) < 0)
 		abort();
 	status = rlock_main(program_cut(line, words), words);
 	return fflush(NULL) == 0 ? status : -1;
@@ -125,25 +116,14 @@ static int call(char *line, FILE *out, FILE *err)
 
 void program_call(const char *line, struct said *said)
 {
-	size_t size = strlen("rlock ") + strlen(line) + 2;
-	FILE *out = tmpfile(), *err = tmpfile();
-	char *copy = malloc(size);
-	int status = 0;
-	pid_t pid;
-
-	if (out == NULL || err == NULL || copy == NULL)
+	line_called = line;
+	stdout_file = tmpfile();
+	stderr_file = tmpfile();
+	if (stdout_file == NULL || stderr_file == NULL)
 		abort();
-	(void)snprintf(copy, size, "rlock %s", line);
-	pid = fork();
-	if (pid < 0)
-		abort();
-	if (pid == 0)
-		_exit(call(copy, out, err));
-	(void)waitpid(pid, &status, 0);
-	said->status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-	read_back(out, said->out);
-	read_back(err, said->err);
-	free(copy);
+	said->status = unit_fork(call);
+	read_back(stdout_file, said->out);
+	read_back(stderr_file, said->err);
 }
 
 bool program_says(const char *said, const char *text)

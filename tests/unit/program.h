@@ -17,14 +17,11 @@ struct said {
 
 /* Before the first call: RLOCK_URL leads to a listener, and RLOCK_CONFIG to a file that is empty. */
 void program_setup(void);
-/* No call made a connection to the listener. */
-bool program_asked_no_server(void);
-/* And after the last one. */
+/* After the last one. No call may have made a connection to the listener. */
 void program_teardown(void);
 
-/* The port of the listener on 127.0.0.1. */
-int program_port(void);
-
+/* RLOCK_URL; NULL: that of the listener. */
+void program_set_url(const char *url);
 /* The configuration file, and have it say so much. */
 const char *program_config(void);
 void program_configure(const char *text, size_t len);
@@ -36,10 +33,10 @@ void program_call(const char *line, struct said *said);
 #define PROGRAM_WORDS_MAX 128
 int program_cut(char *line, char **words);
 
-/* Whether the text is said, where " ... " may be anything. NULL: any is. */
+/* Whether the text is said, where " ... " may be anything. */
 bool program_says(const char *said, const char *text);
 
-/* The call has ended with that status, has printed nothing, and has said one line with that text, as above. */
+/* The call has ended with that status, has printed nothing, and has said one line with that text, as above. NULL: any. */
 bool program_refused(const struct said *said, int status, const char *text);
 
 #endif

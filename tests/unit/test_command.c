@@ -2,6 +2,7 @@
  * command.c: a command is started while its lock is held, and not after that, however late the renewer starts it. It
  * leaves what ends a command to test_lease.c.
  */
+#include <stdlib.h>
 #include <sys/wait.h>
 
 #include "base/message.h"
@@ -14,20 +15,6 @@
 #define RAN 7
 
 static const struct opts opts;
-
-/* Of a lock that was acquired at that time, and not renewed since. */
-static struct lease *lease_since(int64_t sent_ms)
-{
-	struct lease *lease = lease_new(&opts, RLOCK_PLAIN);
-
-	if (lease == NULL)
-		return NULL;
-	lease->lease_ms = LEASE_MS;
-	lease->sent_ms = sent_ms;
-	lease->max_run_end_ms = INT64_MAX;
-	lease->on_lost = ON_LOST_KILL;
-	return lease;
-}
 
 /* The exit code of the command's process: RAN, if it executed the command. */
 static int start(struct lease *lease)
@@ -47,60 +34,47 @@ static int start(struct lease *lease)
 	return WEXITSTATUS(status);
 }
 
-static void check_good_lock(void)
-{
-	struct lease *lease = lease_since(rlock_now_ms());
-
-	CHECK_NUMBER(start(lease), RAN, "a command runs while its lock is good");
-	CHECK_NUMBER(lease->reason, TERMINATE_NONE, "and there is no reason to terminate it");
-	lease_free(lease);
-}
-
-static void check_lost_lock(void)
-{
-	struct lease *lease = lease_since(rlock_now_ms());
-
-	lease_lose(lease);
-	CHECK_NUMBER(start(lease), EXIT_LOST, "a command whose lock is lost already is not run");
-	lease_free(lease);
-}
-
-/* The renewer, which was to notice it, was stopped. */
-static void check_late_start(void)
-{
-	struct lease *lease = lease_since(rlock_now_ms() - LEASE_MS);
-
-	CHECK_NUMBER(start(lease), EXIT_LOST, "nor one whose lease is over, noticed or not");
-	CHECK_NUMBER(lease->reason, TERMINATE_LOST, "for the reason that the lock is lost");
-	lease_free(lease);
-}
-
-static void check_ignored_loss(void)
-{
-	struct lease *lease = lease_since(rlock_now_ms() - LEASE_MS);
-
-	lease->on_lost = ON_LOST_IGNORE;
-	CHECK_NUMBER(start(lease), RAN, "but one that goes on without its lock starts without it");
-	lease_free(lease);
-}
-
-/* rlock has found the renewer dead, and has written a number that is no pid where this process would write its own. */
-static void check_dead_renewer(void)
-{
-	struct lease *lease = lease_since(rlock_now_ms());
-
-	lease->job_pid = -1;
-	CHECK_NUMBER(start(lease), EXIT_FAULT, "a command whose renewer is dead is not run");
-	CHECK_NUMBER(lease->job_pid, -1, "and there is none");
-	lease_free(lease);
-}
-
 void test_command(void)
 {
+	static const struct {
+		int64_t age_ms; /* since the lock was acquired */
+		enum on_lost on_lost;
+		bool is_lost;
+		pid_t job_pid; /* -1: rlock has found the renewer dead, and has written so where the command would write its pid */
+		int code;
+		enum terminate_reason reason;
+		const char *claim;
+	} rows[] = {
+		{ 0, ON_LOST_KILL, false, 0, RAN, TERMINATE_NONE,
+		  "a command runs while its lock is good" },
+		{ 0, ON_LOST_KILL, true, 0, EXIT_LOST, TERMINATE_LOST,
+		  "one whose lock is lost already is not run" },
+		/* The renewer, which was to notice it, was stopped. */
+		{ LEASE_MS, ON_LOST_KILL, false, 0, EXIT_LOST, TERMINATE_LOST,
+		  "nor one whose lease is over, noticed or not" },
+		{ LEASE_MS, ON_LOST_IGNORE, false, 0, RAN, TERMINATE_NONE,
+		  "one that goes on without its lock starts without it" },
+		{ 0, ON_LOST_KILL, false, -1, EXIT_FAULT, TERMINATE_NONE,
+		  "one whose renewer is dead is not run" },
+	};
+
 	signals_find();
-	check_good_lock();
-	check_lost_lock();
-	check_late_start();
-	check_ignored_loss();
-	check_dead_renewer();
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		struct lease *lease = lease_new(&opts, RLOCK_PLAIN);
+
+		if (lease == NULL)
+			abort();
+		lease->lease_ms = LEASE_MS;
+		lease->sent_ms = rlock_now_ms() - rows[i].age_ms;
+		lease->max_run_end_ms = INT64_MAX;
+		lease->on_lost = rows[i].on_lost;
+		lease->job_pid = rows[i].job_pid;
+		if (rows[i].is_lost)
+			lease_lose(lease);
+		CHECK_NUMBER(start(lease), rows[i].code, "%s", rows[i].claim);
+		CHECK_NUMBER(lease->reason, rows[i].reason, "for the right reason");
+		CHECK((lease->job_pid == -1) == (rows[i].job_pid == -1),
+		      "and no other pid is written");
+		lease_free(lease);
+	}
 }

@@ -1,65 +1,36 @@
 /*
- * hold.c: the note and the process in the record of a hold.
+ * hold.c: the note and the process in the record of a hold; what may be an owner, and what stands for something else
+ * beside owners.
  */
 #include "hold.h"
 #include "rlock.h"
 
 #include "unit.h"
 
-static const struct rlock_process process = { 0x0123456789abcdef, 4026531836, 4711, true };
-
-static struct rlock_name text(const char *bytes)
-{
-	return (struct rlock_name){ bytes, strlen(bytes) };
-}
+static const struct rlock_process process = { 0x0123456789abcdef, 4026531836, 4711, true }, none;
 
 static bool reads(const char *owner, const char *record, const struct rlock_process *expected,
 		  const char *note)
 {
 	struct rlock_process found = { 1, 1, 1, true };
-	struct rlock_name rest = rlock__hold_note_read(text(owner), text(record), &found);
+	struct rlock_name rest =
+		rlock__hold_note_read((struct rlock_name){ owner, strlen(owner) },
+				      (struct rlock_name){ record, strlen(record) }, &found);
 
 	return rest.len == strlen(note) && memcmp(rest.text, note, rest.len) == 0 &&
 	       found.boot == expected->boot && found.pid_namespace == expected->pid_namespace &&
 	       found.pid == expected->pid && found.reads_requests == expected->reads_requests;
 }
 
-static void check_both_ways(void)
+static void check_notes(void)
 {
 	static const struct rlock_process most = { UINT64_MAX, UINT64_MAX, INT32_MAX, false };
-	static const struct rlock_process none;
-	char record[RLOCK__RECORD_NOTE_MAX], longest[RLOCK_NOTE_MAX];
-
-	rlock__hold_note_make(&process, "me@here pid 4711 x", record);
-	CHECK(strcmp(record, "0123456789abcdef.4026531836.4711+ me@here pid 4711 x") == 0,
-	      "a record has the process in front of the note: %s", record);
-	CHECK(reads("o:1", record, &process, "me@here pid 4711 x"), "both are read again");
-	rlock__hold_note_make(&process, NULL, record);
-	CHECK(reads("o:1", record, &process, ""), "a process without a note is read again");
-	memset(longest, 'x', sizeof(longest));
-	longest[sizeof(longest) - 1] = '\0';
-	rlock__hold_note_make(&most, longest, record);
-	CHECK(reads("o:1", record, &most, longest), "the longest ones are read again: %s", record);
-	rlock__hold_note_make(NULL, "0123456789abcdef.1.2+ x", record);
-	CHECK(reads("o:1", record, &none, "0123456789abcdef.1.2+ x"),
-	      "a note that looks like a process is no process: %s", record);
-	rlock__hold_note_make(&process, "x", record);
-	CHECK(reads("o:1:lingering:99", record, &none, "x") &&
-		      reads("o:1:write:lingering:99", record, &none, "x"),
-	      "no process has a kept hold");
-}
-
-static void check_old(void)
-{
+	/* As older versions have them, or anybody. */
 	static const char *const notes[] = {
 		"",
-		"x",
 		"me@here pid 4711 x",
-		"0123456789abcdef",
 		"0123456789abcdef.1",
-		"0123456789abcdef.1.2",
 		"0123456789abcdef.1.2 x",
-		"0123456789abcdef.1.2+",
 		"0123456789abcdef.1.2+x",
 		"0123456789abcdef.1.2* x",
 		"0123456789abcdef.1.-2+ x",
@@ -69,14 +40,92 @@ static void check_old(void)
 		"0123456789abcde.1.2+ x",
 		"0123456789abcdef0.1.2+ x",
 	};
-	static const struct rlock_process none;
+	char record[RLOCK__RECORD_NOTE_MAX], longest[RLOCK_NOTE_MAX];
 
+	rlock__hold_note_make(&process, "me@here x", record);
+	CHECK_STRING(record, "0123456789abcdef.4026531836.4711+ me@here x",
+		     "a record has the process in front of the note");
+	CHECK(reads("o:1", record, &process, "me@here x"), "both are read again");
+	CHECK(reads("o:1:lingering:99", record, &none, "me@here x") &&
+		      reads("o:1:write:lingering:99", record, &none, "me@here x"),
+	      "no process has a kept hold");
+	rlock__hold_note_make(&process, NULL, record);
+	CHECK(reads("o:1", record, &process, ""), "a process without a note is read again");
+	memset(longest, 'x', sizeof(longest));
+	longest[sizeof(longest) - 1] = '\0';
+	rlock__hold_note_make(&most, longest, record);
+	CHECK(reads("o:1", record, &most, longest), "the longest ones are read again: %s", record);
+	rlock__hold_note_make(NULL, "0123456789abcdef.1.2+ x", record);
+	CHECK(reads("o:1", record, &none, "0123456789abcdef.1.2+ x"),
+	      "a note that looks like a process is no process: %s", record);
 	for (size_t i = 0; i < COUNT_OF(notes); i++)
 		CHECK(reads("o:1", notes[i], &none, notes[i]), "'%s' is a note", notes[i]);
 }
 
+/* ---- owners ---- */
+
+static void check_owners(void)
+{
+	static const char *const good[] = {
+		"x",        "modes",
+		"mode:0",   "write",
+		"x:writer", "x:lingering",
+		"job-1:0",  "0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e:57:00f1",
+	};
+	static const char *const bad[] = {
+		"",
+		"mode",
+		"seen",
+		"x:write",
+		":write",
+		"x:lingering:1",
+		"x:write:lingering:1",
+		"a b:1",
+		"a\n:1",
+		"\xc3\xa4:1",
+		"a/b",
+		"a:lingering:",
+	};
+	char fresh[RLOCK_OWNER_MAX], longest[RLOCK_OWNER_MAX + 1];
+	const char *unset = "unset", *why = unset;
+
+	for (size_t i = 0; i < COUNT_OF(good); i++)
+		CHECK(rlock_owner_check(good[i], &why) == RLOCK_OK, "'%s' is an owner", good[i]);
+	CHECK(rlock_owner_new(1, fresh) == RLOCK_OK && rlock_owner_check(fresh, &why) == RLOCK_OK,
+	      "what is made here is an owner");
+	memset(longest, 'x', sizeof(longest));
+	longest[sizeof(longest) - 1] = '\0';
+	CHECK(rlock_owner_check(longest + 1, &why) == RLOCK_OK, "255 bytes are an owner");
+	CHECK(why == unset, "a good owner leaves the reason as it was");
+	CHECK(rlock_owner_check(longest, &why) == RLOCK_EINVAL, "256 bytes are too many");
+	for (size_t i = 0; i < COUNT_OF(bad); i++) {
+		why = NULL;
+		CHECK(rlock_owner_check(bad[i], &why) == RLOCK_EINVAL && why != NULL,
+		      "row %zu is refused with a reason", i);
+	}
+}
+
+static void check_kept(void)
+{
+	static const struct {
+		const char *owner;
+		int64_t until_ms;
+	} owners[] = {
+		{ "a:1", -1 },
+		{ "a:1:lingering:1795754068571", 1795754068571 },
+		{ "a:1:lingering:", -1 },
+		{ "a:1:lingering:12x", -1 },
+		{ "a:1:lingering:99999999999999999999", -1 },
+	};
+
+	for (size_t i = 0; i < COUNT_OF(owners); i++)
+		CHECK_NUMBER(rlock_owner_kept_until_ms(owners[i].owner, strlen(owners[i].owner)),
+			     owners[i].until_ms, "until when '%s' is kept", owners[i].owner);
+}
+
 void test_hold(void)
 {
-	check_both_ways();
-	check_old();
+	check_notes();
+	check_owners();
+	check_kept();
 }

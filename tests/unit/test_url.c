@@ -1,169 +1,270 @@
 /*
- * url.c and url_parse.c: which URLs are taken, and what they say.
+ * url.c and url_parse.c: which URLs are taken, and what they say; and what is set in one after it was read: a database,
+ * a password, sentinels' login and map, and the socket of the private server.
  */
+#include <stdarg.h>
+#include <sys/un.h>
+
 #include "rlock.h"
 #include "url/url.h"
 
 #include "unit.h"
-#include "urls.h"
 
-/* Unless a row says so: the host is "h", the port 6379, and neither is there for a socket. */
+#define SOCKET_PATH_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
+
+/* The caller frees it; NULL, and the reason is printed: it is refused. */
+static struct rlock_url *parse(const char *text)
+{
+	char why[RLOCK_ERROR_MAX] = "";
+	struct rlock_url *url = NULL;
+
+	if (rlock_url_parse(text, &url, why) != RLOCK_OK)
+		(void)printf("# %s: %s\n", text, why);
+	return url;
+}
+
+/* ---- what a URL says ---- */
+
+/* Text, server, and what is in it: of several hosts the first, in the order of the server's text. */
 static const struct {
-	const char *text, *server;
-	enum rlock_scheme scheme;
-	bool has_tls;
-	const char *user, *password, *host; /* the first one, in the order of the server's text */
-	int port;
-	const char *service, *path;
-	int db;
-	bool has_db;
-	const char *tls[RLOCK_TLS_PARAMS];
+	const char *text, *server, *parts;
 } good[] = {
-	{ "redis://127.0.0.1", "redis://127.0.0.1:6379/0", .host = "127.0.0.1" },
-	{ "redis://127.0.0.1:6379", "redis://127.0.0.1:6379/0", .host = "127.0.0.1" },
-	{ "redis://127.0.0.1:6379/", "redis://127.0.0.1:6379/0", .host = "127.0.0.1" },
-	{ "redis://127.0.0.1:6379?", "redis://127.0.0.1:6379/0", .host = "127.0.0.1" },
-	{ "redis://h:1", "redis://h:1/0", .port = 1 },
-	{ "redis://h:65535", "redis://h:65535/0", .port = 65535 },
-	{ "redis://h:06380", "redis://h:6380/0", .port = 6380 },
-	{ "redis://h/0", "redis://h:6379/0", .has_db = true },
-	{ "redis://h/15", "redis://h:6379/15", .db = 15, .has_db = true },
-	{ "redis://h/2147483647", "redis://h:6379/2147483647", .db = 2147483647, .has_db = true },
-	{ "redis://h/%31%35", "redis://h:6379/15", .db = 15, .has_db = true },
-	{ "redis://h/007", "redis://h:6379/7", .db = 7, .has_db = true },
+	{ "redis://127.0.0.1", "redis://127.0.0.1:6379/0", "host=127.0.0.1 port=6379" },
+	{ "redis://127.0.0.1:6379/?", "redis://127.0.0.1:6379/0", "host=127.0.0.1 port=6379" },
+	{ "redis://h:1/0", "redis://h:1/0", "host=h port=1 db=0" },
+	{ "redis://h:065535", "redis://h:65535/0", "host=h port=65535" },
+	{ "redis://h/2147483647", "redis://h:6379/2147483647", "host=h port=6379 db=2147483647" },
+	{ "redis://h/00%31%35", "redis://h:6379/15", "host=h port=6379 db=15" },
 	/* one server, one text */
-	{ "REDIS://Redis.Example:6379", "redis://redis.example:6379/0", .host = "redis.example" },
-	{ "redis://%52edis_1.example", "redis://redis_1.example:6379/0",
-	  .host = "redis_1.example" },
-	{ "redis://b%C3%BCro", "redis://b%C3%BCro:6379/0", .host = "b\xc3\xbcro" },
-	{ "redis://b\xc3\xbcro", "redis://b%C3%BCro:6379/0", .host = "b\xc3\xbcro" },
+	{ "REDIS://%52edis_1.Example", "redis://redis_1.example:6379/0",
+	  "host=redis_1.example port=6379" },
+	{ "redis://b\xc3\xbcro", "redis://b%C3%BCro:6379/0", "host=b\xc3\xbcro port=6379" },
 	/* IPv6 */
-	{ "redis://[::1]", "redis://[::1]:6379/0", .host = "::1" },
-	{ "redis://[::1]:6380/2", "redis://[::1]:6380/2", .host = "::1", .port = 6380, .db = 2,
-	  .has_db = true },
-	{ "redis://[0:0:0:0:0:0:0:1]:6379", "redis://[::1]:6379/0", .host = "::1" },
-	{ "redis://[2001:DB8::A]", "redis://[2001:db8::a]:6379/0", .host = "2001:db8::a" },
-	{ "redis://[fe80::1%25eth0]", "redis://[fe80::1%25eth0]:6379/0", .host = "fe80::1%eth0" },
-	{ "redis://u:p@[::1]:6380", "redis://[::1]:6380/0", .user = "u", .password = "p",
-	  .host = "::1", .port = 6380 },
+	{ "redis://[0:0:0:0:0:0:0:1]", "redis://[::1]:6379/0", "host=::1 port=6379" },
+	{ "redis://u:p@[2001:DB8::A]:6380/2", "redis://[2001:db8::a]:6380/2",
+	  "user=u password=p host=2001:db8::a port=6380 db=2" },
+	{ "redis://[fe80::1%25eth0]", "redis://[fe80::1%25eth0]:6379/0",
+	  "host=fe80::1%eth0 port=6379" },
 	/* users and passwords */
-	{ "redis://user:pass@h", "redis://h:6379/0", .user = "user", .password = "pass" },
-	{ "redis://:pass@h", "redis://h:6379/0", .password = "pass" },
-	{ "redis://user@h", "redis://h:6379/0", .user = "user" },
-	{ "redis://user:@h", "redis://h:6379/0", .user = "user" },
-	{ "redis://:@h", "redis://h:6379/0", .user = NULL },
-	{ "redis://@h", "redis://h:6379/0", .user = NULL },
-	{ "redis://u%3As:p%40%2F%3F%23%25@h:1/3", "redis://h:1/3", .user = "u:s",
-	  .password = "p@/?#%", .port = 1, .db = 3, .has_db = true },
-	{ "redis://u:a:b:c@h", "redis://h:6379/0", .user = "u", .password = "a:b:c" },
-	{ "redis://u:p%C3%A4\xc3\xa4!$&'()*+,;=@h", "redis://h:6379/0", .user = "u",
-	  .password = "p\xc3\xa4\xc3\xa4!$&'()*+,;=" },
+	{ "redis://:pass@h", "redis://h:6379/0", "password=pass host=h port=6379" },
+	{ "redis://user@h", "redis://h:6379/0", "user=user host=h port=6379" },
+	{ "redis://user:@h", "redis://h:6379/0", "user=user host=h port=6379" },
+	{ "redis://:@h", "redis://h:6379/0", "host=h port=6379" },
+	{ "redis://@h", "redis://h:6379/0", "host=h port=6379" },
+	{ "redis://u%3As:a:b%40%2F%3F%23%25\xc3\xa4!$&'()*+,;=@h", "redis://h:6379/0",
+	  "user=u:s password=a:b@/?#%\xc3\xa4!$&'()*+,;= host=h port=6379" },
 	/* TLS */
-	{ "valkey://h/2", "redis://h:6379/2", .db = 2, .has_db = true },
-	{ "VALKEYS://h?cacertdir=/etc/ssl", "rediss://h:6379/0", .has_tls = true,
-	  .tls = { [RLOCK_TLS_CACERTDIR] = "/etc/ssl" } },
-	{ "rediss://h", "rediss://h:6379/0", .has_tls = true },
-	{ "rediss://u:p@H:6380/4?cacert=/etc/ssl/ca%20x.pem&cert=c&key=k&sni=name.example",
-	  "rediss://h:6380/4", .has_tls = true, .user = "u", .password = "p", .port = 6380, .db = 4,
-	  .has_db = true,
-	  .tls = { [RLOCK_TLS_CACERT] = "/etc/ssl/ca x.pem",
-		   [RLOCK_TLS_CERT] = "c",
-		   [RLOCK_TLS_KEY] = "k",
-		   [RLOCK_TLS_SNI] = "name.example" } },
-	{ "rediss://h?sni=a@b", "rediss://h:6379/0", .has_tls = true,
-	  .tls = { [RLOCK_TLS_SNI] = "a@b" } },
+	{ "valkey://h/2", "redis://h:6379/2", "host=h port=6379 db=2" },
+	{ "VALKEYS://h?cacertdir=/etc/ssl", "rediss://h:6379/0",
+	  "tls host=h port=6379 cacertdir=/etc/ssl" },
+	{ "rediss://H/4?cacert=/etc/ssl/ca%20x.pem&cert=c&key=k&sni=a@b", "rediss://h:6379/4",
+	  "tls host=h port=6379 db=4 cacert=/etc/ssl/ca x.pem cert=c key=k sni=a@b" },
 	/* sockets */
-	{ "unix:///run/redis.sock", "unix:///run/redis.sock?db=0", .scheme = RLOCK_SCHEME_UNIX,
-	  .path = "/run/redis.sock" },
-	{ "UNIX:///Run/Redis.sock?db=3", "unix:///Run/Redis.sock?db=3", .scheme = RLOCK_SCHEME_UNIX,
-	  .path = "/Run/Redis.sock", .db = 3, .has_db = true },
-	{ "unix:///run/redis.sock?db=%34", "unix:///run/redis.sock?db=4",
-	  .scheme = RLOCK_SCHEME_UNIX, .path = "/run/redis.sock", .db = 4, .has_db = true },
-	{ "unix:///a%20b/%3F%23%25", "unix:///a%20b/%3F%23%25?db=0", .scheme = RLOCK_SCHEME_UNIX,
-	  .path = "/a b/?#%" },
-	{ "unix:///%61:b@c", "unix:///a:b@c?db=0", .scheme = RLOCK_SCHEME_UNIX, .path = "/a:b@c" },
+	{ "unix:///run/redis.sock", "unix:///run/redis.sock?db=0", "path=/run/redis.sock" },
+	{ "UNIX:///Run/S?db=%34", "unix:///Run/S?db=4", "path=/Run/S db=4" },
+	{ "unix:///a%20%61:b@c/%3F%23%25", "unix:///a%20a:b@c/%3F%23%25?db=0",
+	  "path=/a a:b@c/?#%" },
 	/* several servers */
-	{ "redis+sentinel://h1,H2:26380,[::1]/my%20master/5",
+	{ "redis+sentinel://u:p@h1,H2:26380,[::1]/my%20master/5",
 	  "redis+sentinel://[::1]:26379,h1:26379,h2:26380/my%20master/5",
-	  .scheme = RLOCK_SCHEME_SENTINEL, .host = "::1", .service = "my master", .db = 5,
-	  .has_db = true },
-	{ "redis+sentinel://u:p@h/m", "redis+sentinel://h:26379/m/0",
-	  .scheme = RLOCK_SCHEME_SENTINEL, .user = "u", .password = "p", .service = "m" },
+	  "user=u password=p host=::1 port=26379 service=my master db=5" },
 	{ "rediss+sentinel://h2,h1:2,h1:1/m?sni=x", "rediss+sentinel://h1:1,h1:2,h2:26379/m/0",
-	  .scheme = RLOCK_SCHEME_SENTINEL, .has_tls = true, .host = "h1", .port = 1, .service = "m",
-	  .tls = { [RLOCK_TLS_SNI] = "x" } },
-	{ "redis+cluster://h1,h2:7001,h3", "redis+cluster://h1:6379,h2:7001,h3:6379",
-	  .scheme = RLOCK_SCHEME_CLUSTER, .host = "h1" },
-	{ "redis+cluster://h/", "redis+cluster://h:6379", .scheme = RLOCK_SCHEME_CLUSTER },
-	{ "REDISS+Cluster://h", "rediss+cluster://h:6379", .scheme = RLOCK_SCHEME_CLUSTER,
-	  .has_tls = true },
+	  "tls host=h1 port=1 service=m sni=x" },
+	{ "redis+cluster://h2:7001,h1", "redis+cluster://h1:6379,h2:7001", "host=h1 port=6379" },
+	{ "REDISS+Cluster://h/", "rediss+cluster://h:6379", "tls host=h port=6379" },
 	/* the private one */
-	{ "local:", "local:", .scheme = RLOCK_SCHEME_LOCAL },
+	{ "local:", "local:", "" },
 };
 
-static void check_fields(const struct rlock_url *url, size_t i, const char *what)
+__attribute__((format(printf, 2, 3))) static void add(char out[512], const char *format, ...)
 {
-	const char *text = good[i].text, *host = good[i].host;
-	int port = good[i].port;
+	size_t len = strlen(out);
+	va_list args;
 
-	if (url->endpoints.count > 0) {
-		host = host != NULL ? host : "h";
-		port = port != 0                                        ? port
-		       : rlock_url_scheme(url) == RLOCK_SCHEME_SENTINEL ? 26379
-									: 6379;
-	}
-	CHECK(url->endpoints.count > 0 || rlock_url_scheme(url) == RLOCK_SCHEME_UNIX ||
-		      rlock_url_scheme(url) == RLOCK_SCHEME_LOCAL,
-	      "%s%s has a host, or is a socket", what, text);
-	CHECK_STRING(rlock_url_server(url), good[i].server, "server of %s%s", what, text);
-	CHECK_NUMBER(rlock_url_scheme(url), good[i].scheme, "scheme of %s%s", what, text);
-	CHECK_STRING(url->user, good[i].user, "user of %s%s", what, text);
-	CHECK_STRING(url->password, good[i].password, "password of %s%s", what, text);
-	CHECK(rlock_url_has_password(url) == (good[i].password != NULL),
-	      "%s%s tells whether it has a password", what, text);
-	CHECK_NUMBER(rlock_url_has_tls(url), good[i].has_tls, "TLS of %s%s", what, text);
-	CHECK_STRING(url->endpoints.count > 0 ? url->endpoints.items[0].host : NULL, host,
-		     "host of %s%s", what, text);
-	CHECK_NUMBER(url->endpoints.count > 0 ? url->endpoints.items[0].port : 0, port,
-		     "port of %s%s", what, text);
-	CHECK_STRING(url->service, good[i].service, "service of %s%s", what, text);
-	CHECK_STRING(url->path, good[i].path, "path of %s%s", what, text);
-	CHECK_NUMBER(url->db, good[i].db, "database of %s%s", what, text);
-	CHECK(rlock_url_has_db(url) == good[i].has_db, "%s%s tells whether it has a database", what,
-	      text);
+	va_start(args, format);
+	(void)vsnprintf(out + len, 512 - len, format, args);
+	va_end(args);
+}
+
+static void add_string(char out[512], const char *name, const char *value)
+{
+	if (value != NULL)
+		add(out, " %s=%s", name, value);
+}
+
+/* What is in the URL, in the form of the table above. */
+static const char *parts_of(const struct rlock_url *url)
+{
+	static char out[512];
+
+	out[0] = '\0';
+	if (rlock_url_has_tls(url))
+		add(out, " tls");
+	add_string(out, "user", url->user);
+	add_string(out, "password", url->password);
+	if (url->endpoints.count > 0)
+		add(out, " host=%s port=%d", url->endpoints.items[0].host,
+		    url->endpoints.items[0].port);
+	add_string(out, "service", url->service);
+	add_string(out, "path", url->path);
+	if (rlock_url_has_db(url))
+		add(out, " db=%d", url->db);
 	for (enum rlock_tls_param param = 0; param < RLOCK_TLS_PARAMS; param++)
-		CHECK_STRING(rlock_url_tls(url, param), good[i].tls[param], "parameter %u of %s%s",
-			     param, what, text);
+		add_string(out, rlock__url_tls_param_name(param), rlock_url_tls(url, param));
+	return out[0] == '\0' ? out : out + 1;
+}
+
+static enum rlock_scheme scheme_of(const char *server)
+{
+	return strstr(server, "sentinel:") != NULL  ? RLOCK_SCHEME_SENTINEL
+	       : strstr(server, "cluster:") != NULL ? RLOCK_SCHEME_CLUSTER
+	       : strncmp(server, "unix:", 5) == 0   ? RLOCK_SCHEME_UNIX
+	       : strcmp(server, "local:") == 0      ? RLOCK_SCHEME_LOCAL
+						    : RLOCK_SCHEME_REDIS;
 }
 
 static void check_good(void)
 {
-	size_t i;
+	for (size_t i = 0; i < COUNT_OF(good); i++) {
+		struct rlock_url *url = parse(good[i].text), *copy, *again;
 
-	for (i = 0; i < COUNT_OF(good); i++) {
-		struct rlock_url *url = parse_url(good[i].text);
-		struct rlock_url *copy = NULL, *again = NULL;
-
-		CHECK(url != NULL, "%s is a URL", good[i].text);
-		if (url == NULL)
+		if (!CHECK(url != NULL, "%s is a URL", good[i].text))
 			continue;
-		check_fields(url, i, "");
+		CHECK_STRING(rlock_url_server(url), good[i].server, "server of %s", good[i].text);
+		CHECK_STRING(parts_of(url), good[i].parts, "parts of %s", good[i].text);
+		CHECK(rlock_url_scheme(url) == scheme_of(good[i].server) &&
+			      rlock_url_has_password(url) == (url->password != NULL),
+		      "what %s tells of itself", good[i].text);
 		copy = rlock__url_copy(url);
-		again = parse_url(rlock_url_server(url));
+		again = parse(rlock_url_server(url));
 		rlock_url_free(url);
-		CHECK(copy != NULL, "%s can be copied", good[i].text);
-		if (copy != NULL)
-			check_fields(copy, i, "the copy of ");
-		CHECK(again != NULL, "the server of %s is a URL", good[i].text);
-		if (again != NULL)
-			CHECK_STRING(rlock_url_server(again), good[i].server,
-				     "the server of %s stands for itself", good[i].text);
+		CHECK_STRING(rlock_url_server(copy), good[i].server, "the copy's server");
+		CHECK_STRING(parts_of(copy), good[i].parts, "the copy's parts");
+		CHECK_STRING(again != NULL ? rlock_url_server(again) : NULL, good[i].server,
+			     "the server of %s stands for itself", good[i].text);
 		rlock_url_free(copy);
 		rlock_url_free(again);
 	}
 }
 
+/* ---- what is set in it ---- */
+
+static void check_set_db(void)
+{
+	static const struct {
+		const char *text;
+		int db;
+		enum rlock_status status;
+		const char *server;
+	} rows[] = {
+		{ "redis://u:p@h/1", 7, RLOCK_OK, "redis://h:6379/7" },
+		{ "redis://h/1", -1, RLOCK_EINVAL, "redis://h:6379/1" },
+		{ "unix:///s", 7, RLOCK_OK, "unix:///s?db=7" },
+		{ "redis+sentinel://h/m", 7, RLOCK_OK, "redis+sentinel://h:26379/m/7" },
+		{ "redis+cluster://h", 0, RLOCK_OK, "redis+cluster://h:6379" },
+		{ "redis+cluster://h", 7, RLOCK_EINVAL, "redis+cluster://h:6379" },
+	};
+
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		struct rlock_url *url = parse(rows[i].text);
+		bool had_db = rlock_url_has_db(url);
+
+		CHECK(rlock_url_set_db(url, rows[i].db) == rows[i].status &&
+			      rlock_url_has_db(url) == had_db,
+		      "database %d is set in %s, which does not say so then, or refused",
+		      rows[i].db, rows[i].text);
+		CHECK_STRING(rlock_url_server(url), rows[i].server, "the server follows it");
+		rlock_url_free(url);
+	}
+}
+
+static void check_set_password(void)
+{
+	struct rlock_url *url = parse("redis://u@h");
+	char password[] = "fromfile";
+
+	CHECK_STRING(rlock_url_user(url), "u", "it is the user of the URL");
+	CHECK(!rlock_url_has_password(url) && rlock_url_set_password(url, "first") == RLOCK_OK &&
+		      rlock_url_set_password(url, password) == RLOCK_OK &&
+		      rlock_url_has_password(url),
+	      "a password can be set, and another one");
+	memset(password, 'x', strlen(password));
+	CHECK_STRING(url->password, "fromfile", "it is a copy");
+	CHECK_STRING(rlock_url_server(url), "redis://h:6379/0", "the server does not show it");
+	rlock_url_free(url);
+}
+
+static void check_sentinels(void)
+{
+	static const char *const maps[] = {
+		"",     "a",       "a=b",      "a:1",       "a:1=",
+		"=b:1", "a:1=b:0", "a:1=b:2,", "a:1=b:2:3", "a:70000=b:2",
+	};
+	char why[RLOCK_ERROR_MAX];
+	struct rlock_url *url = parse("redis+sentinel://u:p@h1,h2:2/m/3"), *copy, *part;
+
+	CHECK(rlock_url_set_sentinel_login(url, "su", "sp") == RLOCK_OK, "sentinels have a login");
+	part = rlock__url_of_sentinel(url, 1);
+	CHECK_STRING(rlock_url_server(part), "redis://h2:2/0", "a sentinel has no database");
+	CHECK_STRING(part->password, "sp", "it gets that login");
+	rlock_url_free(part);
+	CHECK(rlock_url_set_sentinel_login(url, "sv", NULL) == RLOCK_OK, "the user alone is set");
+	CHECK_STRING(url->sentinel_password, "sp", "the password stays");
+	CHECK(rlock_url_set_sentinel_map(url, "a:1=b:2,[::1]:3=c:4", why) == RLOCK_OK,
+	      "a map is taken");
+	copy = rlock__url_copy(url);
+	part = rlock__url_of_server(copy, "::1", 3);
+	CHECK_STRING(rlock_url_server(part), "redis://c:4/3", "the map leads elsewhere");
+	CHECK_STRING(part->password, "p", "with the URL's password");
+	rlock_url_free(part);
+	part = rlock__url_of_server(copy, "a", 2);
+	CHECK_STRING(rlock_url_server(part), "redis://a:2/3", "another port is not mapped");
+	rlock_url_free(part);
+	for (size_t i = 0; i < COUNT_OF(maps); i++)
+		CHECK(rlock_url_set_sentinel_map(url, maps[i], why) == RLOCK_EINVAL &&
+			      unit_is_clause(why),
+		      "the map '%s' is refused", maps[i]);
+	rlock_url_free(copy);
+	rlock_url_free(url);
+	url = parse("redis://h");
+	CHECK(rlock_url_set_sentinel_login(url, "u", "p") == RLOCK_EINVAL &&
+		      rlock_url_set_sentinel_map(url, "a:1=b:2", why) == RLOCK_EINVAL,
+	      "a server has no sentinels");
+	rlock_url_free(url);
+}
+
+static void check_set_socket(void)
+{
+	char path[SOCKET_PATH_MAX + 2];
+	const char *const refused[] = { path, "relative", "" };
+	struct rlock_url *url = parse("local:");
+
+	memset(path, 'x', sizeof(path));
+	path[0] = '/';
+	path[SOCKET_PATH_MAX + 1] = '\0';
+	CHECK(rlock_url_set_db(url, 2) == RLOCK_OK, "a database can be set for local:");
+	for (size_t i = 0; i < COUNT_OF(refused); i++)
+		CHECK(rlock_url_set_socket(url, refused[i]) == RLOCK_EINVAL,
+		      "the socket '%s' is refused", refused[i]);
+	CHECK_STRING(rlock_url_server(url), "local:?db=2", "which changes nothing");
+	CHECK(rlock_url_set_socket(url, "/run/a b") == RLOCK_OK, "a socket can be set for local:");
+	CHECK_NUMBER(rlock_url_scheme(url), RLOCK_SCHEME_UNIX, "local: has become a unix URL");
+	CHECK_STRING(rlock_url_server(url), "unix:///run/a%20b?db=2", "it has kept the database");
+	CHECK(rlock_url_set_socket(url, "/other") == RLOCK_EINVAL,
+	      "only local: can be turned into a socket");
+	rlock_url_free(url);
+	url = parse("local:");
+	path[SOCKET_PATH_MAX] = '\0';
+	CHECK(rlock_url_set_socket(url, path) == RLOCK_OK, "the longest socket can be set");
+	rlock_url_free(url);
+	rlock_url_free(NULL);
+}
+
 void test_url(void)
 {
 	check_good();
+	check_set_db();
+	check_set_password();
+	check_sentinels();
+	check_set_socket();
 }

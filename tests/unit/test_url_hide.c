@@ -8,7 +8,6 @@
 #include "url/url.h"
 
 #include "unit.h"
-#include "urls.h"
 
 static const struct {
 	const char *text, *hidden;
@@ -16,91 +15,61 @@ static const struct {
 	/* well-formed */
 	{ "redis://user:pass@h:6379/0", "redis://user:****@h:6379/0" },
 	{ "redis://:pass@h", "redis://:****@h" },
-	{ "redis://user:a:b@h", "redis://user:***@h" },
-	{ "redis://user:p%40ss@h", "redis://user:******@h" },
 	{ "redis://user:pass@[::1]:6379", "redis://user:****@[::1]:6379" },
-	{ "valkeys://u:pass@h", "valkeys://u:****@h" },
 	{ "rediss://u:p@h?sni=x", "rediss://u:*@h?sni=x" },
 	{ "redis+sentinel://u:p@h1:1,h2:2/m", "redis+sentinel://u:*@h1:1,h2:2/m" },
 	{ "--url=redis://u:p@h", "--url=redis://u:*@h" },
 	/* nothing to hide */
 	{ "", "" },
-	{ "redis://h", "redis://h" },
-	{ "redis://h:6379", "redis://h:6379" },
-	{ "redis://h:6379/0", "redis://h:6379/0" },
 	{ "redis://h:6379?x", "redis://h:6379?x" },
-	{ "redis://[::1]", "redis://[::1]" },
 	{ "redis://[::1]:6379/0", "redis://[::1]:6379/0" },
-	{ "redis://user@h", "redis://user@h" },
-	{ "redis://user@h:6379/0", "redis://user@h:6379/0" },
 	{ "redis://user@[::1]:6379", "redis://user@[::1]:6379" },
 	{ "redis://user:@h", "redis://user:@h" },
 	{ "redis+sentinel://h1:1,h2:2,h3:3/m", "redis+sentinel://h1:1,h2:2,h3:3/m" },
-	{ "redis+sentinel://h,[::1]/m", "redis+sentinel://h,[::1]/m" },
-	{ "redis+sentinel://[::1],h:1/m", "redis+sentinel://[::1],h:1/m" },
-	{ "redis+sentinel://[::1],[::2]/m", "redis+sentinel://[::1],[::2]/m" },
 	{ "redis+cluster://[::1],h,[::2]:1,[::3]", "redis+cluster://[::1],h,[::2]:1,[::3]" },
 	{ "rediss://h?sni=a@b", "rediss://h?sni=a@b" },
 	{ "rediss://h/0?cacert=/etc/c:a.pem", "rediss://h/0?cacert=/etc/c:a.pem" },
 	{ "unix:///run/redis.sock?db=1", "unix:///run/redis.sock?db=1" },
 	{ "unix:///a:b@c", "unix:///a:b@c" },
 	{ "--url=unix:///a:b@c", "--url=unix:///a:b@c" },
-	{ "unix:/run/redis.sock", "unix:/run/redis.sock" },
 	{ "local:", "local:" },
 	{ "host:6379", "host:6379" },
-	{ "host", "host" },
 	{ "/run/redis.sock", "/run/redis.sock" },
-	{ "me@host", "me@host" },
 	/* not encoded */
-	{ "redis://user:p@ss@h", "redis://user:****@h" },
 	{ "redis://user:p/ss@h", "redis://user:****@h" },
-	{ "redis://user:p?ss@h", "redis://user:****@h" },
-	{ "redis://user:p#ss@h", "redis://user:****@h" },
 	{ "redis://user:p://ss@h", "redis://user:******@h" },
 	{ "redis://unix:///pass@h", "redis://unix:*******@h" },
 	{ "redis://user:p/@/@h", "redis://user:****@h" },
-	{ "redis://user:1/2@h", "redis://user:***@h" },
 	{ "redis://[user:pass@h", "redis://[user:****@h" },
 	{ "redis://user:]pass@h", "redis://user:*****@h" },
 	/* malformed */
 	{ "user:pass@h", "user:****@h" },
-	{ ":pass@h:6379", ":****@h:6379" },
 	{ "user:p://ss@h", "user:******@h" },
 	{ "redis:user:pass@h", "redis:*********@h" },
-	{ "redis:/user:pass@h", "redis:**********@h" },
 	{ "redis//user:pass@h", "redis//user:****@h" },
-	{ "redis:///user:pass@h", "redis:///user:****@h" },
-	{ "redis:://user:pass@h", "redis:************@h" },
 	{ "http://user:pass@h", "http:***********@h" },
-	{ "user://pass@h", "user:******@h" },
 	{ "http://h:80/", "http://h:80/" },
 	{ "unix://user:pass@/run/s", "unix://user:****@/run/s" },
 	{ "local:user:pass@h", "local:*********@h" },
 	/* no host */
-	{ "redis://user:pass", "redis://user:****" },
 	{ "redis://user:pass/0", "redis://user:******" },
 	{ "redis://us[er:pa]ss", "redis://us[er:*****" },
 	{ "redis://[::1],user:pass", "redis://[::1],user:****" },
-	{ "redis://:pass", "redis://:****" },
 	{ "redis://:1pass", "redis://:*****" },
 	{ "redis://:", "redis://:" },
 	/* as other clients have it */
-	{ "redis://password=:pass@h", "redis://password=:****@h" },
 	{ "redis://h?password=pass", "redis://h?password=****" },
 	{ "unix:///s?db=1&PassWord=pass&x=y", "unix:///s?db=1&PassWord=****&x=*" },
 	{ "unix:///s?password=a&password=b#c", "unix:///s?password=*&password=*#c" },
 	{ "redis://h?auth=pass", "redis://h?auth=****" },
 	{ "rediss://u:p@h/0?SNI=x&auth=pa=s?s&cacert=/a",
 	  "rediss://u:*@h/0?SNI=x&auth=******&cacert=/a" },
-	{ "unix:///s?db=1&secret=", "unix:///s?db=1&secret=" },
 	{ "--url=redis://h?token=a&db=1&dbx=2", "--url=redis://h?token=*&db=1&dbx=*" },
 	{ "redis:h?auth=pass", "redis:h?auth=****" },
-	{ "http://h?auth=pass", "http://h?auth=****" },
 	{ "redis://h?x?auth=pass", "redis://h?x?auth=****" },
 	{ "job?id=5", "job?id=5" },
 	{ "job?id=5&password=pass", "job?id=5&password=****" },
 	/* several */
-	{ "redis://h:1 redis://u:pass@h:2", "redis://h:1 redis://u:****@h:2" },
 	{ "redis://u:pass@a  rediss://v:word@b?auth=x",
 	  "redis://u:****@a  rediss://v:****@b?auth=*" },
 	{ "redis://h:1\tlocal: unix:///a@b", "redis://h:1\tlocal: unix:///a@b" },
@@ -109,18 +78,15 @@ static const struct {
 
 static void check_hide(void)
 {
-	size_t i;
-
-	for (i = 0; i < COUNT_OF(hidings); i++) {
+	for (size_t i = 0; i < COUNT_OF(hidings); i++) {
 		char *text = strdup(hidings[i].text);
 
 		if (text == NULL)
 			abort();
 		rlock_url_hide_password(text);
-		CHECK_STRING(text, hidings[i].hidden, "'%s' is shown as '%s'", hidings[i].text,
-			     hidings[i].hidden);
+		CHECK_STRING(text, hidings[i].hidden, "'%s' is shown so", hidings[i].text);
 		rlock_url_hide_password(text);
-		CHECK_STRING(text, hidings[i].hidden, "'%s' stays as it is", hidings[i].hidden);
+		CHECK_STRING(text, hidings[i].hidden, "and stays so");
 		free(text);
 	}
 }
@@ -128,27 +94,24 @@ static void check_hide(void)
 /* The password of these tests is made of Zs, and nothing else is. */
 static bool is_silent(const char *text)
 {
-	char why[RLOCK_ERROR_MAX] = "";
+	char why[RLOCK_ERROR_MAX] = "a reason";
 	struct rlock_url *url = NULL;
 	char *hidden = strdup(text);
-	bool silent = true;
+	bool is_taken = rlock_url_parse(text, &url, why) == RLOCK_OK;
+	bool is_silent;
 
 	if (hidden == NULL)
 		abort();
 	rlock_url_hide_password(hidden);
-	if (strlen(hidden) != strlen(text) || strchr(hidden, 'Z') != NULL)
-		silent = false;
-	if (rlock_url_parse(text, &url, why) == RLOCK_OK) {
-		if (strchr(rlock_url_server(url), 'Z') != NULL)
-			silent = false;
-	} else if (!is_one_clause(why) || strchr(why, 'Z') != NULL) {
-		silent = false;
-	}
-	if (!silent)
-		(void)printf("# text   %s\n# hidden %s\n# why    %s\n", shown(text), hidden, why);
+	is_silent = strlen(hidden) == strlen(text) && strchr(hidden, 'Z') == NULL &&
+		    unit_is_clause(why) && strchr(why, 'Z') == NULL &&
+		    (!is_taken || strchr(rlock_url_server(url), 'Z') == NULL);
+	if (!is_silent)
+		(void)printf("# text   %s\n# hidden %s\n# why    %s\n", unit_shown(text), hidden,
+			     why);
 	rlock_url_free(url);
 	free(hidden);
-	return silent;
+	return is_silent;
 }
 
 static const char *const carriers[] = {
@@ -163,67 +126,46 @@ static const char *const carriers[] = {
 	"user:ZZZZ@host",
 };
 
-/* Text that was put into a URL by mistake, at every place. */
-static void check_insertions(void)
+/* Text that was put into a URL by mistake, at every place; and "": whatever is left out there. */
+static void check_slips(void)
 {
 	static const char *const slips[] = {
-		":",    "/", "?",  "#",   "@",  "[",  "]",  "%", "%zz",  "%00",   ",",
-		"&",    "=", "//", "://", "@@", "\\", "\"", "'", "\x01", " ",     "\n",
-		"\xff", "-", "1",  "*",   "$",  "+",  ";",  "<", "::1",  "[::1]",
+		"",   ":",    "/", "?",  "#",   "@",  "[",  "]",  "%", "%zz",  "%00",
+		",",  "&",    "=", "//", "://", "@@", "\\", "\"", "'", "\x01", " ",
+		"\n", "\xff", "-", "1",  "*",   "$",  "+",  ";",  "<", "::1",  "[::1]",
 	};
-	size_t i, at, slip;
 
-	for (i = 0; i < COUNT_OF(carriers); i++) {
-		size_t len = strlen(carriers[i]);
+	for (size_t i = 0; i < COUNT_OF(carriers); i++) {
+		const char *carrier = carriers[i], *colon = strstr(carrier, ":Z");
+		size_t len = strlen(carrier);
 		int64_t loud = 0;
 
-		for (slip = 0; slip < COUNT_OF(slips); slip++) {
+		for (size_t slip = 0; slip < COUNT_OF(slips); slip++) {
+			bool omits = *slips[slip] == '\0';
+
 			/* One more makes it the path of a socket, which is no secret. */
-			if (strncmp(carriers[i], "unix", 4) == 0 && *slips[slip] == '/')
+			if (strncmp(carrier, "unix", 4) == 0 && *slips[slip] == '/')
 				continue;
-			for (at = 0; at <= len; at++) {
+			/* With neither scheme nor '@' it may be anything. */
+			if (omits && strstr(carrier, "://") == NULL)
+				continue;
+			for (size_t at = 0; at <= len - omits; at++) {
 				char text[128];
 
-				(void)snprintf(text, sizeof(text), "%.*s%s%s", (int)at, carriers[i],
-					       slips[slip], carriers[i] + at);
-				if (!is_silent(text))
-					loud++;
+				/* Without the colon it is no password. */
+				if (omits && carrier + at == colon)
+					continue;
+				(void)snprintf(text, sizeof(text), "%.*s%s%s", (int)at, carrier,
+					       slips[slip], carrier + at + omits);
+				loud += !is_silent(text);
 			}
 		}
-		CHECK_NUMBER(loud, 0, "no slip makes the password of %s seen", carriers[i]);
-	}
-}
-
-/* And whatever is left out, but for the colon that makes it a password. */
-static void check_omissions(void)
-{
-	size_t i, at;
-
-	for (i = 0; i < COUNT_OF(carriers); i++) {
-		const char *colon = strstr(carriers[i], ":Z");
-		size_t len = strlen(carriers[i]);
-		int64_t loud = 0;
-
-		/* With neither scheme nor '@' it may be anything. */
-		if (strstr(carriers[i], "://") == NULL)
-			continue;
-		for (at = 0; at < len; at++) {
-			char text[128];
-
-			if (carriers[i] + at == colon)
-				continue;
-			(void)snprintf(text, sizeof(text), "%.*s%s", (int)at, carriers[i],
-				       carriers[i] + at + 1);
-			if (!is_silent(text))
-				loud++;
-		}
-		CHECK_NUMBER(loud, 0, "no omission makes the password of %s seen", carriers[i]);
+		CHECK_NUMBER(loud, 0, "no slip makes the password of %s seen", carrier);
 	}
 }
 
 void test_url_hide(void)
 {
 	check_hide();
-	check_insertions();
-	check_omissions();
+	check_slips();
 }

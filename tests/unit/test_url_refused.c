@@ -5,7 +5,6 @@
 #include "url/url.h"
 
 #include "unit.h"
-#include "urls.h"
 
 /* A part of the reason, and what is refused for it. */
 static const struct {
@@ -14,13 +13,11 @@ static const struct {
 	/* no scheme */
 	{ "the scheme is missing, an example is redis://127.0.0.1:6379", { "" } },
 	{ "the scheme is missing",
-	  { "127.0.0.1", "127.0.0.1:6379", "redis.example:6379/0", "[::1]:6379", "/run/redis.sock",
-	    ":", "@", "//h" } },
+	  { "127.0.0.1:6379", "[::1]:6379", "/run/redis.sock", ":", "@", "//h" } },
 	{ "the scheme '' is unknown", { "://h" } },
 	{ "the scheme 'http' is unknown, an example is redis://127.0.0.1:6379", { "http://h" } },
 	{ "'redisx'", { "redisx://h" } },
 	{ "'redi'", { "redi://h" } },
-	{ "'redis+tls'", { "redis+tls://h" } },
 	{ "'\\xff'", { "\xff://h" } },
 	{ "the ':' is missing after 'redis'", { "redis" } },
 	{ "the ':' is missing after 'local'", { "local" } },
@@ -28,48 +25,44 @@ static const struct {
 	{ "the '//' is missing", { "redis:/", "redis:h", "unix:/run/redis.sock" } },
 	/* host */
 	{ "the host is missing",
-	  { "redis://", "redis:///0", "redis://:6379", "redis://u:p@", "redis://u:p@:6379",
-	    "redis://?" } },
+	  { "redis://", "redis:///0", "redis://:6379", "redis://u:p@", "redis://?",
+	    "redis+sentinel:///m", "redis+sentinel://h1,/m", "redis+cluster://h1,,h2" } },
 	{ "'h1,h2' is not the name of a host", { "redis://h1,h2" } },
 	{ "is not the name of a host",
-	  { "redis://a%2Fb", "redis://a%20b", "redis://%3A%3A1", "redis://a]", "redis://a\\b" } },
+	  { "redis://a%2Fb", "redis://%3A%3A1", "redis://a]", "redis://a\\b" } },
 	{ "'a%0Ab' is not the name of a host", { "redis://a%0Ab" } },
 	{ "the host has a malformed percent-encoding", { "redis://a%00b", "redis://a%zz" } },
-	{ "stands in brackets", { "redis://::1", "redis://::1:6379", "redis://fe80::1" } },
+	{ "stands in brackets", { "redis://::1", "redis://::1:6379" } },
 	{ "no closing bracket", { "redis://[::1" } },
 	{ "is not an IPv6 address",
-	  { "redis://[]", "redis://[1.2.3.4]", "redis://[h]", "redis://[fe80::1%25]",
+	  { "redis://[]", "redis://[1.2.3.4]", "redis://[fe80::1%25]",
 	    "redis://[fe80::1%25a%2Fb]" } },
 	{ "'::g' is not an IPv6 address", { "redis://[::g]" } },
 	{ "malformed percent-encoding", { "redis://[fe80::1%zone]" } },
-	{ "only a port can follow", { "redis://[::1]6379", "redis://[::1]h" } },
+	{ "only a port can follow", { "redis://[::1]6379" } },
 	/* port */
 	{ "the port is not a number from 1 to 65535", { "redis://h:" } },
 	{ "the port is not",
 	  { "redis://h:/0", "redis://h:0", "redis://h:65536", "redis://h:99999999999999999999",
 	    "redis://h:-1", "redis://h:+6379", "redis://h:6379x", "redis://h:0x18eb",
-	    "redis://h:6379,h2:6379", "redis://h:%36379", "redis://[::1]:", "redis://[::1]:x" } },
+	    "redis://h:6379,h2:6379", "redis://h:%36379",
+	    "redis://[::1]:", "redis+sentinel://h1:x/m" } },
 	/* database */
-	{ "'x' is not the number of a database", { "redis://h/x" } },
-	{ "'-1' is not", { "redis://h/-1", "unix:///s?db=-1" } },
-	{ "'+1' is not", { "redis://h/+1" } },
-	{ "'1.0' is not", { "redis://h/1.0" } },
+	{ "'x' is not the number of a database",
+	  { "redis://h/x", "unix:///s?db=x", "redis+sentinel://h/m/x" } },
+	{ "'-1' is not", { "redis://h/-1" } },
 	{ "'1/' is not", { "redis://h/1/" } },
-	{ "'1/2' is not", { "redis://h/1/2" } },
 	{ "'/1' is not", { "redis://h//1" } },
 	{ "'2147483648' is not", { "redis://h/2147483648" } },
 	{ "is not", { "redis://h/99999999999999999999" } },
 	{ "the database has a malformed percent-encoding", { "redis://h/%", "redis://h/1%00" } },
-	{ "'' is not the number of a database", { "unix:///s?db=" } },
-	{ "'' is not", { "unix:///s?db" } },
-	{ "'x' is not", { "unix:///s?db=x" } },
+	{ "'' is not the number of a database", { "unix:///s?db=", "unix:///s?db" } },
 	{ "'1=2' is not", { "unix:///s?db=1=2" } },
 	{ "the database is given twice", { "unix:///s?db=1&db=1" } },
 	/* query and fragment */
 	{ "the parameter 'db' is unknown",
 	  { "redis://h?db=1", "rediss://h?db=1", "redis+sentinel://h/m?db=1" } },
 	{ "the parameter 'cacert' is unknown", { "redis://h/0?cacert=x", "unix:///s?cacert=x" } },
-	{ "the parameter 'timeout' is unknown", { "redis://h?timeout=5" } },
 	{ "%1B", { "redis://h?\x1b[31m" } },
 	{ "'\\xff'", { "redis://h?\xff" } },
 	{ "the parameter 'insecure' is unknown", { "rediss://h?insecure=1" } },
@@ -79,8 +72,7 @@ static const struct {
 	{ "the parameter 'x' is unknown", { "unix:///s?db=1&x=y", "redis+cluster://h?x" } },
 	{ "the parameter '' is unknown", { "unix:///s?&db=1", "unix:///s?=1" } },
 	{ "a '#' is written %23",
-	  { "redis://h#", "redis://h/0#x", "unix:///s#x", "unix:///s?db=1#x",
-	    "rediss://h?sni=x#y" } },
+	  { "redis://h#", "redis://h/0#x", "unix:///s#x", "rediss://h?sni=x#y" } },
 	/* sockets */
 	{ "the absolute path of a socket is missing",
 	  { "unix://", "unix:///", "unix://run/redis.sock", "unix://?db=1" } },
@@ -88,16 +80,11 @@ static const struct {
 	/* several servers */
 	{ "the name of the service is missing",
 	  { "redis+sentinel://h", "redis+sentinel://h/", "redis+sentinel://h//1" } },
-	{ "the host is missing",
-	  { "redis+sentinel:///m", "redis+sentinel://h1,/m", "redis+sentinel://,h2/m",
-	    "redis+sentinel://h1,,h2/m", "redis+cluster://", "redis+cluster://h1," } },
-	{ "the port is not", { "redis+sentinel://h1:x/m" } },
 	{ "'H1:26379' is given twice", { "redis+sentinel://h1,h2,H1:26379/m" } },
 	{ "'h1:6379' is given twice", { "redis+cluster://h1,h1:6379" } },
 	{ "more than 32 hosts",
 	  { ("redis+cluster://1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,"
 	     "30,31,32,33") } },
-	{ "'x' is not the number of a database", { "redis+sentinel://h/m/x" } },
 	{ "the service has a malformed percent-encoding", { "redis+sentinel://h/m%/1" } },
 	{ "a cluster has no databases", { "redis+cluster://h/1" } },
 	/* the private one */
@@ -109,9 +96,8 @@ static const struct {
 	{ "a blank or control character is written %7F", { "unix:///a\x7f" } },
 	/* passwords that were not encoded */
 	{ "an '@' in a user or password is written %40", { "redis://u:a@b@h" } },
-	{ "a '/', '?' or '#' in a password is written %2F, %3F or %23", { "redis://u:a/b@h" } },
-	{ "a '/', '?' or '#' in a password is written",
-	  { "redis://u:a?b@h", "redis://u:a#b@h", "redis://u:1/b@h" } },
+	{ "a '/', '?' or '#' in a password is written %2F, %3F or %23",
+	  { "redis://u:a/b@h", "redis://u:a?b@h", "redis://u:a#b@h", "redis://u:1/b@h" } },
 	{ "the password has a malformed percent-encoding",
 	  { "redis://u:a%@h", "redis://u:%00@h" } },
 	{ "the user has a malformed percent-encoding", { "redis://u%:a@h" } },
@@ -123,54 +109,38 @@ static void check_refused(const char *text, const char *wanted)
 	char why[RLOCK_ERROR_MAX] = "";
 	enum rlock_status status = rlock_url_parse(text, &url, why);
 
-	CHECK(status == RLOCK_EINVAL && url == untouched, "'%s' is refused", shown(text));
-	CHECK(strstr(why, wanted) != NULL, "'%s' is refused for the right reason", shown(text));
-	CHECK(is_one_clause(why), "the reason is one clause: %s", why);
+	if (!CHECK(status == RLOCK_EINVAL && url == untouched && strstr(why, wanted) != NULL &&
+			   unit_is_clause(why),
+		   "'%s' is refused", unit_shown(text)))
+		(void)printf("# want %s\n# got  %s\n", wanted, why);
+}
+
+/* With a last path, host or parameter that is so long. */
+static bool is_taken(const char *start, size_t len, char why[RLOCK_ERROR_MAX])
+{
+	char text[4096];
+	struct rlock_url *url = NULL;
+	enum rlock_status status;
+
+	(void)snprintf(text, sizeof(text), "%s%0*d", start, (int)len, 0);
+	status = rlock_url_parse(text, &url, why);
 	if (status == RLOCK_OK)
 		rlock_url_free(url);
-}
-
-static void check_bad(void)
-{
-	for (size_t i = 0; i < COUNT_OF(bad); i++)
-		for (size_t k = 0; bad[i].texts[k] != NULL; k++)
-			check_refused(bad[i].texts[k], bad[i].why);
-}
-
-/* ---- lengths ---- */
-
-static void check_lengths(void)
-{
-	char path[SOCKET_PATH_MAX + 2], text[4096], why[RLOCK_ERROR_MAX];
-	struct rlock_url *url;
-
-	memset(path, 'x', sizeof(path));
-	path[0] = '/';
-	path[SOCKET_PATH_MAX + 1] = '\0';
-	(void)snprintf(text, sizeof(text), "unix://%s", path);
-	CHECK(rlock_url_parse(text, &url, why) == RLOCK_EINVAL &&
-		      strstr(why, "at most 107 bytes") != NULL,
-	      "a path that is too long for a socket is refused");
-	path[SOCKET_PATH_MAX] = '\0';
-	(void)snprintf(text, sizeof(text), "unix://%s", path);
-	url = parse_url(text);
-	CHECK(url != NULL && strcmp(url->path, path) == 0,
-	      "the longest path for a socket is taken");
-	rlock_url_free(url);
-	memset(text, 'x', sizeof(text) - 1);
-	text[sizeof(text) - 1] = '\0';
-	memcpy(text, "redis://h?", 10);
-	CHECK(rlock_url_parse(text, &url, why) == RLOCK_EINVAL && is_one_clause(why) &&
-		      strstr(why, "...' is unknown") != NULL,
-	      "a long parameter is cut in the reason");
-	memcpy(text, "redis://xx", 10);
-	url = parse_url(text);
-	CHECK(url != NULL, "a long host is for the resolver to refuse");
-	rlock_url_free(url);
+	return status == RLOCK_OK;
 }
 
 void test_url_refused(void)
 {
-	check_bad();
-	check_lengths();
+	char why[RLOCK_ERROR_MAX];
+
+	for (size_t i = 0; i < COUNT_OF(bad); i++)
+		for (size_t k = 0; bad[i].texts[k] != NULL; k++)
+			check_refused(bad[i].texts[k], bad[i].why);
+	CHECK(is_taken("unix:///", 106, why), "the longest path for a socket is taken");
+	CHECK(!is_taken("unix:///", 107, why) && strstr(why, "at most 107 bytes") != NULL,
+	      "a path that is too long for a socket is refused");
+	CHECK(is_taken("redis://", 4000, why), "a long host is for the resolver to refuse");
+	CHECK(!is_taken("redis://h?", 4000, why) && unit_is_clause(why) &&
+		      strstr(why, "...' is unknown") != NULL,
+	      "a long parameter is cut in the reason");
 }

@@ -4,18 +4,17 @@
  */
 #include <stdlib.h>
 
+#include "options/usage.h"
+
 #include "program.h"
 #include "unit.h"
-#include "urls.h"
 
 #define SECRET "sEcReT"
 
 /* Of what is said, " ... " may be anything. */
-struct line {
+static const struct {
 	const char *line, *said;
-};
-
-static const struct line verbs[] = {
+} lines[] = {
 	/* none, or none that there is */
 	{ "", "a verb is missing: see 'rlock help', or try: rlock run NAME -- COMMAND" },
 	{ "frobnicate a", "'frobnicate' is not a verb: see 'rlock help'\n" },
@@ -23,11 +22,9 @@ static const struct line verbs[] = {
 	{ "help unlok", "'unlok' is not a verb: see 'rlock help', or try: rlock help unlock\n" },
 	{ "help run lock", "help takes one verb: try: rlock help run\n" },
 	/* a mistyped one */
-	{ "rnu a -- touch ran", "try: rlock run a -- touch ran\n" },
 	{ "RUN a -- touch ran", "'RUN' is not a verb ... try: rlock run a -- touch ran\n" },
 	{ "unlok nightly",
 	  "'unlok' is not a verb: see 'rlock help', or try: rlock unlock nightly\n" },
-	{ "statsu", "'statsu' is not a verb: see 'rlock help', or try: rlock status\n" },
 	{ "hlep", "'hlep' is not a verb: see 'rlock help', or try: rlock help\n" },
 	/* left out, or not in its place */
 	{ "nightly -- touch ran", "try: rlock run nightly -- touch ran\n" },
@@ -36,10 +33,8 @@ static const struct line verbs[] = {
 	{ "--no-wait", "verb" },
 	/* another program's */
 	{ "ls a", "try: rlock list a\n" },
-	{ "release a", "try: rlock unlock a\n" },
 	{ "break a",
 	  "try: rlock stop a, or for what it cannot ask: rlock unlock --force --holder OWNER NAME\n" },
-	{ "extend a", "try: rlock renew a\n" },
 	{ "extend --ttl 60 a", "try: rlock renew --lease=60 a\n" },
 	{ "acquire a", "try: rlock lock --pid $$ a\n" },
 	{ "acquire a -- touch ran",
@@ -47,26 +42,20 @@ static const struct line verbs[] = {
 	{ "acquire a touch ran", "try: rlock run a -- touch ran\n" },
 	{ "exec a", "try: rlock run a -- COMMAND\n" },
 	{ "unlock -f a", "try: rlock unlock --force a\n" },
-};
 
-static const struct line options[] = {
+	/* ---- options ---- */
 	/* none that there is */
 	{ "run --frobnicate a -- touch ran", "--frobnicate" },
-	{ "run a --frobnicate=3 -- touch ran", "--frobnicate" },
 	{ "run -nZ a -- touch ran", "-Z" },
 	{ "run -! a -- touch ran", "no such option '-!'" },
-	{ "run -& a -- touch ran", "no such option '-&'" },
 	{ "run --- a -- touch ran", "no such option '---'" },
 	{ "run -verbose a -- touch ran", "no such option '-verbose': try: --verbose\n" },
 	/* a mistyped one, or another program's */
 	{ "run --wiat 3s a -- touch ran", "no such option '--wiat': try: --wait\n" },
-	{ "unlock --conect-timeout=3s a",
-	  "no such option '--conect-timeout': try: --connect-timeout\n" },
 	{ "lock --timeout 3s a", "'--timeout': ... try: rlock lock --pid $$ --wait=3s a\n" },
 	{ "run --nonblock a -- touch ran", "try: rlock run --no-wait a -- touch ran\n" },
 	/* another verb's */
 	{ "run --force a -- touch ran", "--force" },
-	{ "renew -w 3s a", "-w" },
 	{ "renew --ttl=3s a", "no such option '--ttl': ... try: rlock renew --lease=3s a\n" },
 	{ "stop --force a", "no such option '--force': ... try: rlock stop a\n" },
 	/* with a value, or without one */
@@ -80,20 +69,19 @@ static const struct line options[] = {
 	{ "run a –n -- touch ran", "try: rlock run a -n -- touch ran\n" },
 	{ "run a — touch ran", "try: rlock run a -- touch ran\n" },
 	{ "run a –- touch -f ran", "try: rlock run a -- touch -f ran\n" },
-};
 
-static const struct line commands[] = {
+	/* ---- commands ---- */
 	/* none, or not in its place */
 	{ "run a", "rlock run a -- COMMAND\n" },
 	{ "run a --", "COMMAND" },
-	{ "run a touch ran", "rlock run a -- touch ran\n" },
 	{ "run -w 3s a touch ran", "rlock run -w 3s a -- touch ran\n" },
-	{ "run a cp -a from to", "try: rlock run a -- cp -a from to\n" },
 	{ "run -n a -c 'touch ran'", "rlock run -n a -- sh -c 'touch ran'\n" },
 	{ "lock a --", "nothing after" },
+	{ "run a cp -a from to", "try: rlock run a -- cp -a from to\n" },
+	{ "check a -- touch ran", "try: rlock check a\n" },
+	{ "status nightly -- true", "try: rlock status nightly" },
 	{ "unlock a -- touch ran", "rlock unlock a\n" },
 	{ "list -- 'ci*'", "try: rlock list 'ci*'\n" },
-	{ "check a -- touch ran", "try: rlock check a\n" },
 	{ "list -- touch ran", "try: rlock list\n" },
 	/* as flock has it */
 	{ "run -s a -- touch ran", "try: rlock read a -- touch ran\n" },
@@ -102,7 +90,6 @@ static const struct line commands[] = {
 	{ "-n a -c 'touch ran'", "try: rlock run -n a -- sh -c 'touch ran', or" },
 	{ "a -c 'touch ran'", "try: rlock run a -- sh -c 'touch ran'\n" },
 	{ "-n 9", "try: rlock flock -n 9\n" },
-	{ "-w 5 -x 9", "try: rlock flock -w 5 -x 9\n" },
 	{ "-u 9", "try: rlock flock -u 9\n" },
 	{ "9", "try: rlock flock 9\n" },
 	{ "-n a", "try: rlock run -n a -- COMMAND, or for a line as flock has it: rlock flock\n" },
@@ -111,7 +98,6 @@ static const struct line commands[] = {
 	{ "run a -s mytool --help", "'-s' ... try: rlock read a -- mytool --help\n" },
 	{ "run a -n 3 mytool --help", "try: rlock sem --permits 3 a -- mytool --help\n" },
 	{ "lock a mytool --resize", "try: rlock run a -- mytool --resize, or for a process" },
-	{ "-n /tmp/a touch ran", "try: rlock run -n /tmp/a -- touch ran, or" },
 	{ "/tmp/a ./job", "try: rlock run /tmp/a -- ./job\n" },
 	/* as consul has it */
 	{ "lock a touch ran", "try: rlock run a -- touch ran" },
@@ -119,32 +105,23 @@ static const struct line commands[] = {
 	{ "sem -n 3 a -- touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
 	{ "sem 3 a touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
 	{ "run -timeout=10m a -- touch ran", "try: rlock run --wait=10m a -- touch ran\n" },
-	{ "lock -try=10s a touch ran", "try: rlock run --wait=10s a -- touch ran\n" },
-	{ "lock -child-exit-code a touch ran", "try: rlock run a -- touch ran\n" },
 	{ "lock -name=a -- touch ran", "no such option '-name': try: --name\n" },
 	{ "lock -shell=false a touch ran", "no such option '-s'" },
 	{ "unlock -xh a", "no such option '-x'" },
 	{ "run -hdb a -- touch ran", "no such option '-d'" },
-	{ "lock -http-addr=db a -- touch ran", "no such option '-p'" },
 	{ "run --help=3 a -- touch ran", "--help takes no value\n" },
 	{ "lock -timeout a touch ran", "try: rlock run --wait=DURATION a -- touch ran\n" },
 	{ "lock -n=3 a touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
 	/* as GNU sem has it */
 	{ "sem -j 3 touch ran", "try: rlock sem --permits 3 NAME -- touch ran\n" },
-	{ "sem -j3 a -- touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
 	{ "sem --id a --jobs=3 touch ran", "try: rlock sem --permits 3 --name=a -- touch ran\n" },
 	{ "sem a -j", "try: rlock sem --permits 3 --pid $$ a\n" },
 	/* as timeout and Redis' clients have it */
 	{ "run --kill-after 3 a -- touch ran", "try: rlock run --grace=3 a -- touch ran\n" },
-	{ "run --expire=30 a -- touch ran", "try: rlock run --ttl=30 a -- touch ran\n" },
 	{ "sem 3 a -Z -- true", "try: rlock sem --permits 3 a -Z -- true\n" },
 	/* the server as redis-cli has it */
 	{ "run -h db -p 7000 -a " SECRET " a -- touch ran",
 	  "try: rlock run -u redis://db:7000 --password-file FILE a -- touch ran\n" },
-	{ "run --username me --ssl a -- touch ran",
-	  "try: rlock run -u rediss://me@127.0.0.1:6379 a -- touch ran\n" },
-	{ "run -h db a touch ran", "try: rlock run -u redis://db:6379 a -- touch ran\n" },
-	{ "unlock -h db -p 6379 a", "try: rlock unlock -u redis://db:6379 a\n" },
 	{ "run --port 7000 --user me --tls a -- touch ran",
 	  "try: rlock run -u rediss://me@127.0.0.1:7000 a -- touch ran\n" },
 	{ "unlock a -h db -p 7000", "try: rlock unlock -u redis://db:7000 a\n" },
@@ -154,43 +131,37 @@ static const struct line commands[] = {
 	  "try: rlock run -u redis://HOST:6379 --password-file FILE a -- touch ran\n" },
 	{ "run -nu " SECRET "@h a touch ran", "try: rlock run -nu '******@h' a -- touch ran\n" },
 	{ "run --ur=" SECRET "@h a touch ran", "try: rlock run '--ur=******@h' a -- touch ran\n" },
-	{ "--pas " SECRET " a", "try: rlock run --pas '******' -- a, or" },
 	{ "--Password=" SECRET " a", "try: rlock run '--Password=******' a -- COMMAND, or" },
 	{ "-t --pass " SECRET " a", "try: rlock run -t --pass '******' -- a, or" },
 	{ "--password-file f a touch ran", "try: rlock run --password-file f a -- touch ran, or" },
 	{ "-h db run a -- touch ran", "try: rlock run -u redis://db:6379 a -- touch ran\n" },
 	{ "run -u redis-sentinel://db/main a -- touch ran", "redis+sentinel://HOST:26379/SERVICE" },
-	{ "run -u redis-cluster://db a -- touch ran", "redis+cluster://HOST:6379" },
 	/* an @ alone makes no password */
+	{ "run -u redis-cluster://db a -- touch ran", "redis+cluster://HOST:6379" },
+	{ "run --username me a -- touch ran",
+	  "try: rlock run -u redis://me@127.0.0.1:6379 a -- touch ran\n" },
 	{ "run -u redis://127.0.0.1:1 deploy@web1 'https://ci/job?id=5' --note me@host true",
 	  "redis://127.0.0.1:1 deploy@web1 " },
 	{ "run --note me@host deploy@web1 true", " --note me@host deploy@web1 -- true\n" },
-};
 
-static const struct line names[] = {
+	/* ---- names ---- */
 	{ "run -- touch ran", "name" },
 	{ "lock", "name" },
 	{ "run '' -- touch ran", "name" },
-	{ "run 'two\nlines' -- touch ran", "newline" },
 	{ "run - -- touch ran", "-" },
+	{ "run 'two\nlines' -- touch ran", "newline" },
 	{ "run a b a -- touch ran", "twice" },
 	/* that share their keys on the server */
 	{ "run a {a} -- touch ran", "name '{a}': shares its keys on the server with 'a'" },
-	{ "lock --pid 1 b {a} a", "name 'a': shares its keys on the server with '{a}'" },
 	{ "wlock a rlock_holds:{a} -- touch ran",
 	  "name 'rlock_holds:{a}': shares its keys on the server with 'a'" },
-	{ "fair redisson_lock_token:{a} a -- touch ran",
-	  "name 'a': shares its keys on the server with 'redisson_lock_token:{a}'" },
 	{ "unlock --pid 1 a {a}", "name '{a}': shares its keys on the server with 'a'" },
 	/* with --name, from a variable */
-	{ "run --name -E0 -- touch ran", "name '-E0'" },
 	{ "lock --name=--owner=x", "name '--owner=x'" },
 	{ "renew --name a a", "name 'a': given twice" },
 	{ "run --name a touch ran", "rlock run --name a -- touch ran\n" },
-	{ "run --name a", "rlock run --name a -- COMMAND\n" },
-};
 
-static const struct line together[] = {
+	/* ---- together ---- */
 	{ "run -n -w 3s a -- touch ran", "--wait" },
 	{ "run -l 3s -t 3s a -- touch ran", "--ttl" },
 	/* only with a command, or only without one */
@@ -202,9 +173,6 @@ static const struct line together[] = {
 	{ "lock nightly",
 	  "rlock: lock without a COMMAND needs --pid or --owner: try: rlock lock --pid $$ nightly\n" },
 	{ "fair 'my lock'", "try: rlock fair --pid $$ 'my lock'\n" },
-	{ "read -n a",
-	  "read without a COMMAND needs --pid or --owner: try: rlock read --pid $$ -n a\n" },
-	{ "wlock a", "try: rlock wlock --pid $$ a\n" },
 	{ "sem --permits 3 a", "try: rlock sem --pid $$ --permits 3 a\n" },
 	{ "lock -w 3s x echo hi",
 	  "try: rlock run -w 3s x -- echo hi, or for a process: rlock lock --pid $$ -w 3s x echo hi\n" },
@@ -213,21 +181,15 @@ static const struct line together[] = {
 	{ "lock --pid 1 -l 20s 'my lock'",
 	  "rlock: my lock: ... try: rlock lock --on-lost ignore --pid 1 -l 20s 'my lock'\n" },
 	{ "wlock --pid 1 --on-lost term b", "try: rlock wlock --on-lost ignore --pid 1 b\n" },
-	{ "lock --owner x a", "--lease " },
 	{ "lock --owner x --ttl 5s a", "--lease " },
 	{ "lock --owner x --pid 1 --lease 5s a", "--owner" },
-	{ "unlock --owner x --pid 1 a", "--owner" },
 	{ "unlock --holder x a", "--force" },
 	{ "lock --pid 4194304 a", "4194304" }, /* there is none beyond the kernel's limit */
 	{ "run --log-format json a -- touch ran", "--log-format" },
 	{ "rlock --fence a -- touch ran", "--fence" },
 	{ "run --mode read a -- true", "--mode" },
-	{ "run --json nightly -- true", "--json" },
-	{ "run --permits 2 a -- true", "--permits" },
 	/* of a list, and of a status */
 	{ "list a b", "one pattern" },
-	{ "list -- true", "takes no" },
-	{ "status nightly -- true", "try: rlock status nightly" },
 	/* of a semaphore */
 	{ "sem -n a -- true",
 	  "rlock: sem needs --permits, how many there are in all: try: rlock sem --permits 3 -n a -- true\n" },
@@ -239,7 +201,6 @@ static const struct line together[] = {
 	{ "sem --permits 2 --resize a -- true",
 	  "--resize can't go together with a COMMAND: leave one of them out\n" },
 	/* servers */
-	{ "run -u redis://localhost/3 --db 3 a -- touch ran", "database" },
 	{ "run --db 3 -u 'unix:///run/redis.sock?db=3' a -- touch ran", "database" },
 	{ "run --db 3 -u redis://a -u unix:///b?db=1 a -- touch ran", "db" },
 	{ "run -u redis://a -u redis://b --fence a -- touch ran", "fence" },
@@ -248,10 +209,8 @@ static const struct line together[] = {
 	{ "run -u redis://a -u redis://b -u redis://c --quorum 1 nightly -- true",
 	  "rlock: --quorum 1: of 3 servers it takes 2 to 3: with fewer, two owners could hold the lock at "
 	  "one time\n" },
-	{ "run -u redis://a -u redis://b --quorum 1 a -- touch ran", "quorum" },
 	{ "run -u redis://a -u redis://b -u redis://c -u redis://d --quorum 2 a -- touch ran",
 	  "quorum" },
-	{ "run -u redis://a --quorum 2 a -- touch ran", "quorum" },
 	{ "lock --owner x --lease 9s --remember 1h a",
 	  "--remember can't go together with --owner" },
 	{ "run --password-file f --password-command 'echo " SECRET "' a -- touch ran",
@@ -263,75 +222,48 @@ static const struct line together[] = {
 };
 
 /* A value, and what is said of it. "%s" is the value. */
-struct values {
+static const struct {
 	const char *line, *said;
 	const char *values[24];
-};
-
-static const struct values values[] = {
-	/* durations, with an example */
-	{ "run '--wait=%s' a -- touch ran",
-	  "'%s' ... 30s",
-	  { "",    "x",     "1x",   "1.2.3", "-1",    "-1s", "+1",  "0x10", "1e3", " 1",
-	    "1 s", "30m1h", "1h1h", "1h30",  "1h-5m", "inf", "nan", ".",    "s",   "1,5s" } },
-	{ "run '--ttl=%s' a -- touch ran", "--ttl '%s' ... 30s", { "-1", "", "999ms", "0" } },
-	{ "run '--lease=%s' a -- touch ran", "--lease '%s' ... 30s", { "-1", "", "0.5" } },
-	{ "run '--at-least=%s' a -- touch ran",
-	  "--at-least '%s' ... 30s",
-	  { "-1", "", "4000000d" } },
-	{ "run '--max-run=%s' a -- touch ran", "--max-run '%s' ... 30s", { "-1", "" } },
-	{ "run '--grace=%s' a -- touch ran", "--grace '%s' ... 30s", { "-1", "" } },
-	{ "run -n '--complain-after=%s' a -- touch ran",
-	  "--complain-after '%s' ... 30s",
-	  { "-1", "" } },
-	{ "run '--remember=%s' a -- touch ran", "--remember '%s' ... 30s", { "-1", "" } },
-	{ "list '--held-for=%s'", "--held-for '%s' ... 30s", { "-1", "" } },
-	{ "run '--connect-timeout=%s' a -- touch ran",
-	  "--connect-timeout '%s' ... 30s",
-	  { "-1", "" } },
-	{ "run -w %s a -- touch ran", "%s", { "99999999999999999999", "9223372036854775807ms" } },
-	{ "run -t '%s' a -- touch ran", "%s ... 1s", { "999ms" } },
-	{ "lock --owner x --lease '%s' a", "'%s' ... 1s", { "0", "0.5" } },
-	{ "renew --owner x --lease '%s' a", "'%s'", { "x", "999ms" } },
+} values[] = {
+	/* durations, with an example; which texts are none test_duration.c says */
+	{ "run --%s=-1 a -- touch ran",
+	  "--%s '-1' ... 30s",
+	  { "wait", "ttl", "lease", "at-least", "max-run", "grace", "remember",
+	    "connect-timeout" } },
+	{ "run '--wait=%s' a -- touch ran", "--wait '%s' ... 30s", { "", "1h30" } },
+	{ "run -n --complain-after=%s a -- touch ran", "--complain-after '%s' ... 30s", { "-1" } },
+	{ "list --held-for=%s", "--held-for '%s' ... 30s", { "-1" } },
+	{ "run --at-least=%s a -- touch ran", "--at-least '%s' ... 30s", { "4000000d" } },
+	{ "run --ttl=%s a -- touch ran", "--ttl '%s' ... 1s", { "999ms", "0" } },
+	{ "run --lease=%s a -- touch ran", "--lease '%s' ... 1s", { "999ms" } },
+	{ "renew --owner x --lease=%s a", "--lease '%s' ... 1s", { "999ms" } },
 	{ "run -w%s a -- touch ran", "'%s'", { "x" } },
 	{ "run -nt %s a -- touch ran", "'%s'", { "x" } },
 	/* words and numbers */
 	{ "run '--conflict-exit-code=%s' a -- touch ran",
 	  "'%s'",
-	  { "256", "-1", "x", "", "0x10", "5KB", "1.5", " 1", "99999999999999999999" } },
-	{ "run -E %s a -- touch ran", "'%s'", { "256" } },
+	  { "256", "-1", "x", "", "0x10", "1.5", " 1", "99999999999999999999" } },
 	{ "run --on-lost '%s' a -- touch ran", "'%s' ... term", { "stop", "" } },
-	{ "run '--signal=%s' a -- touch ran",
-	  "--signal '%s' ... INT or 10",
-	  { "STOP", "SIGTSTP", "ttin", "19", "0", "-1", "33", "65", "TERMX", "", "RTMIN-1" } },
-	{ "lock --owner '%s' --lease 5s a", "--owner", { "", "a b", "a:0", "ä", "a/b", "a\nb" } },
+	{ "run '--signal=%s' a -- touch ran", "--signal '%s' ... INT or 10", { "STOP", "" } },
+	{ "lock --owner '%s' --lease 5s a", "--owner", { "", "a b", "a:0", "ä", "a/b" } },
 	{ "lock --owner %s --lease 5s a", "try: ci-1\n", { "ci-1:0" } },
 	{ "unlock --owner %s a", "try: ci-1\n", { "ci-1:12" } },
-	{ "lock '--pid=%s' a", "'%s'", { "", "0", "-1", "x", "1.5", "99999999999999999999" } },
+	{ "lock '--pid=%s' a", "'%s'", { "", "0", "-1", "x", "99999999999999999999" } },
 	{ "run --note '%s' a -- touch ran", "--note", { "two\nlines", "" } },
-	{ "run '--db=%s' a -- touch ran",
-	  "'%s'",
-	  { "", "x", "-1", "1.5", "0x1", "99999999999999999999" } },
+	{ "run '--db=%s' a -- touch ran", "'%s'", { "", "x", "-1", "99999999999999999999" } },
 	{ "unlock --force --holder '%s' a", "--holder", { "" } },
 	{ "run --log '%s' a -- touch ran", "--log", { "", "-" } },
 	{ "run --log stderr --log-format %s a -- touch ran", "--log-format", { "yaml" } },
-	{ "run --password-file '%s' a -- touch ran", "--password-file", { "" } },
-	{ "run --password-command '%s' a -- touch ran", "--password-command", { "" } },
-	{ "run --config '%s' a -- touch ran", "--config", { "" } },
+	{ "run '--%s=' a -- touch ran", "--%s", { "password-file", "password-command", "config" } },
 	{ "run -u 'redis://a redis://b redis://c' '--quorum=%s' a -- touch ran",
 	  "quorum",
-	  { "0", "1", "4", "-1", "2.5", "", "most", "ALL", "2 ", "18446744073709551618" } },
+	  { "0", "1", "4", "-1", "2.5", "", "ALL", "2 ", "18446744073709551618" } },
 	/* a server; which URLs are none is test_url_refused.c's */
-	{ "run '--url=%s' a -- touch ran",
-	  "--url",
-	  { "", "http://localhost", "localhost:6379", "redis://", "redis://h:x", "redis://[::1",
-	    "redis://h/x", "redis://h?frobnicate=1", "unix://", "redis://u:%zz@h",
-	    "unix:///s?db=3&db=3" } },
+	{ "run '--url=%s' a -- touch ran", "--url", { "", "http://localhost" } },
 	{ "run -u redis://b -u redis://a -u '%s' a -- touch ran",
 	  "twice",
-	  { "redis://a", "redis://a:6379", "redis://a/0", "redis://a:6379/0", "redis://A",
-	    "redis://x@a", ("redis://x:" SECRET "@a") } },
-	{ "run -u redis://[::1] -u %s a -- touch ran", "twice", { "redis://[::1]:6379" } },
+	  { "redis://a", "redis://A:6379/0", ("redis://x:" SECRET "@a") } },
 	{ "run -u unix:///a -u %s a -- touch ran", "twice", { "unix:///a?db=0", "unix:///%61" } },
 	{ "run --db 3 -u unix:///a -u %s a -- touch ran", "twice", { "unix:///a" } },
 	{ "run -u unix:///a %s a -- touch ran",
@@ -344,7 +276,7 @@ static const struct values values[] = {
 	  { "--sentinel-user me", "--sentinel-map a:1=b:2" } },
 	{ "run -u redis+sentinel://h/m '--sentinel-map=%s' a -- true",
 	  "--sentinel-map: ",
-	  { "a", "a=b", "a:1", "a:1=", "a:1=b:0", "a:1=b:2,", "=", "a:1=b:2:3" } },
+	  { "a" } },
 	/* what is of an acquisition, for a change of the total */
 	{ "sem --permits 3 --resize %s a",
 	  "can't go together with --resize, which acquires nothing: leave one of them out\n",
@@ -362,7 +294,7 @@ static const struct values values[] = {
 	  { "-x", "-e", "-o", "-F", "--exclusive", "--close", "--no-fork" } },
 	{ "%s -w 3 a touch ran",
 	  "try: rlock run -w 3 a -- touch ran, or",
-	  { "-x", "-e", "-o", "-F", "--exclusive", "--close", "--no-fork" } },
+	  { "-x", "--exclusive" } },
 	/* the passwords of redis-cli */
 	{ "run %s a -- touch ran",
 	  "try: rlock run --password-file FILE a -- touch ran\n",
@@ -370,33 +302,28 @@ static const struct values values[] = {
 	    "--password=" SECRET } },
 	{ "%s run a -- touch ran",
 	  "run",
-	  { "-a " SECRET, "--pass " SECRET, "--pass=" SECRET, "--password " SECRET,
-	    "--password=" SECRET } },
+	  { "-a " SECRET, "--pass " SECRET, "--password=" SECRET } },
 	{ "%s a touch ran",
 	  "try: rlock run --password-file FILE a -- touch ran, or",
 	  { "--passwd " SECRET, "--requirepass=" SECRET, "-a " SECRET, "--pass " SECRET,
 	    "--password=" SECRET, "--auth " SECRET, "--auth=" SECRET } },
 	{ "run a redis-cli %s ping",
 	  "needs a command after '--'",
-	  { "-a " SECRET, "--pass " SECRET, "--pass=" SECRET, "--password " SECRET,
-	    "--password=" SECRET } },
+	  { "-a " SECRET, "--pass " SECRET, "--pass=" SECRET } },
 	/* a password in a URL that is wrong, or in a line that is */
 	{ "run -v -u '%s' a -- true",
 	  NULL,
 	  { "redis://ci:" SECRET "@h/x", "redis://ci:" SECRET "@:x", "http://ci:" SECRET "@h",
 	    "redis:/ci:" SECRET "@h", "ci:" SECRET "@h", "redis://ci:" SECRET,
-	    "redis://ci:" SECRET "@h?x=1", "redis://ci:" SECRET "/@h", "redis://ci:" SECRET "@x@h",
-	    "redis://ci:" SECRET "%@h", "redis://h?password=" SECRET, "redis://h?auth=" SECRET,
+	    "redis://ci:" SECRET "/@h", "redis://ci:" SECRET "%@h", "redis://h?password=" SECRET,
 	    "redis://h?db=1&user=ci&token=" SECRET, "redis:h?auth=" SECRET, SECRET "@h",
 	    "redis//" SECRET "@h", "redis://h " SECRET "@h" } },
 	{ "run -u '%s' a true",
 	  NULL,
-	  { "redis://:" SECRET "@h", "redis://ci:" SECRET "@h", "redis://ci:" SECRET "@:x",
-	    "ci:" SECRET "@h", SECRET "@h", "redis://h?auth=" SECRET } },
+	  { "redis://ci:" SECRET "@h", SECRET "@h", "redis://h?auth=" SECRET } },
 	{ "-u '%s' run a -- true",
 	  NULL,
-	  { "redis://:" SECRET "@h", "redis://ci:" SECRET "@h", "redis://ci:" SECRET "@:x",
-	    "ci:" SECRET "@h", SECRET "@h", "redis://h?auth=" SECRET } },
+	  { "redis://ci:" SECRET "@h", SECRET "@h", "redis://h?auth=" SECRET } },
 };
 
 static void check_line(const char *line, const char *text)
@@ -405,16 +332,10 @@ static void check_line(const char *line, const char *text)
 
 	program_call(line, &said);
 	if (CHECK(program_refused(&said, 64, text) && strstr(said.err, SECRET) == NULL,
-		  "'%s' is refused", shown(line)))
+		  "'%s' is refused", unit_shown(line)))
 		return;
-	(void)printf("# want %s\n", text != NULL ? shown(text) : "no password");
-	(void)printf("# got  %d: %s\n", said.status, shown(said.err));
-}
-
-static void check_lines(const struct line *lines, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		check_line(lines[i].line, lines[i].said);
+	(void)printf("# want %s\n", text != NULL ? unit_shown(text) : "no password");
+	(void)printf("# got  %d: %s\n", said.status, unit_shown(said.err));
 }
 
 /* The template with the value in the place of its "%s". */
@@ -483,7 +404,8 @@ static void check_flock(void)
 		program_call(line, &said);
 		CHECK(said.status == flock[i].status && said.out[0] == '\0' &&
 			      program_says(said.err, flock[i].said),
-		      "'%s' is refused: %d %s", shown(line), said.status, shown(said.err));
+		      "'%s' is refused: %d %s", unit_shown(line), said.status,
+		      unit_shown(said.err));
 	}
 }
 
@@ -513,47 +435,67 @@ static void check_limits(void)
 	check_line(line, "32");
 }
 
+/* One slip in three letters, and two at most. */
+static void check_nearest(void)
+{
+	static const char *const words[] = { "run", "wait", "ttl", "no-wait", "verbose", "fair" };
+	static const char *const rows[][2] = {
+		{ "wiat", "wait" },
+		{ "wai", "wait" },
+		{ "wayt", "wait" },
+		{ "wwait", "wait" },
+		{ "rnu", "run" },
+		{ "tll", "ttl" },
+		{ "Wiat", "wait" },
+		{ "verbsoe", "verbose" },
+		{ "wair", "wait" },
+		{ "ttl-time", "none" },
+		{ "rxx", "none" },
+		{ "", "none" },
+		{ "a-word-that-is-longer-than-all-words-are", "none" },
+	};
+
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		struct nearest nearest = { .typed = rows[i][0] };
+
+		for (size_t k = 0; k < COUNT_OF(words); k++)
+			nearest_try(&nearest, words[k]);
+		CHECK_STRING(nearest.word != NULL ? nearest.word : "none", rows[i][1],
+			     "what '%s' means", rows[i][0]);
+	}
+}
+
 /* By the environment, which then is what the message names. */
 static void check_environment(void)
 {
 	static const char *const urls[] = {
 		"",
-		"http://localhost",
 		"redis://a http://x",
 		"redis://ci:" SECRET "@:x",
 		"redis://h?auth=" SECRET,
 		SECRET "@h",
-		"redis//" SECRET "@h",
 	};
-	const char *set = getenv("RLOCK_URL");
-	char *before = set != NULL ? strdup(set) : NULL;
 
-	if (before == NULL)
-		abort();
 	for (size_t i = 0; i < COUNT_OF(urls); i++) {
-		(void)setenv("RLOCK_URL", urls[i], 1);
+		program_set_url(urls[i]);
 		check_line("run -v a -- touch ran", "RLOCK_URL");
 	}
-	(void)setenv("RLOCK_URL", "redis://b redis://x:" SECRET "@a redis://a", 1);
+	program_set_url("redis://b redis://x:" SECRET "@a redis://a");
 	check_line("run a -- touch ran", "twice");
-	(void)setenv("RLOCK_URL", "redis://a local: redis://b", 1);
+	program_set_url("redis://a local: redis://b");
 	check_line("run a -- touch ran", "local:");
-	(void)setenv("RLOCK_URL", before, 1);
-	free(before);
+	program_set_url(NULL);
 }
 
 void test_usage(void)
 {
 	program_setup();
-	check_lines(verbs, COUNT_OF(verbs));
-	check_lines(options, COUNT_OF(options));
-	check_lines(commands, COUNT_OF(commands));
-	check_lines(names, COUNT_OF(names));
-	check_lines(together, COUNT_OF(together));
+	for (size_t i = 0; i < COUNT_OF(lines); i++)
+		check_line(lines[i].line, lines[i].said);
 	check_values();
 	check_flock();
 	check_limits();
 	check_environment();
-	CHECK(program_asked_no_server(), "no server was asked anything");
+	check_nearest();
 	program_teardown();
 }

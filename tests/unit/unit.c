@@ -2,9 +2,13 @@
  * The unit tests in one program: `unit-tests [NAME]` runs all of them, or test_NAME.c, and prints TAP. The plan comes
  * last, so a test that crashes prints none, and tests/run.sh counts that as a failure.
  */
-#include "unit.h"
-
 #include <stdarg.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rlock.h"
+
+#include "unit.h"
 
 #define UNIT_ROW(name) { #name, test_##name },
 
@@ -65,6 +69,36 @@ bool unit_check_number(int64_t got, int64_t want, const char *file, int line, co
 	if (got != want)
 		(void)printf("# got  %" PRId64 "\n# want %" PRId64 "\n", got, want);
 	return got == want;
+}
+
+const char *unit_shown(const char *text)
+{
+	static char out[2][1024];
+	static size_t which;
+
+	which = !which;
+	return rlock_escape(text, strlen(text), out[which], sizeof(out[which]));
+}
+
+bool unit_is_clause(const char *why)
+{
+	size_t len = strlen(why);
+
+	for (size_t i = 0; i < len; i++)
+		if (why[i] < ' ' || why[i] > '~')
+			return false;
+	return len > 0 && (why[0] < 'A' || why[0] > 'Z') && why[len - 1] != '.';
+}
+
+int unit_fork(int (*run)(void))
+{
+	pid_t pid = fork();
+	int status = 0;
+
+	if (pid == 0)
+		_exit(run());
+	(void)waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 int main(int argc, char **argv)

@@ -16,14 +16,11 @@
 	X(acquire)                                                                                 \
 	X(command)                                                                                 \
 	X(config)                                                                                  \
-	X(decimal)                                                                                 \
 	X(duration)                                                                                \
 	X(hold)                                                                                    \
 	X(keys)                                                                                    \
 	X(lease)                                                                                   \
-	X(nearest)                                                                                 \
 	X(os)                                                                                      \
-	X(owner)                                                                                   \
 	X(proc)                                                                                    \
 	X(request)                                                                                 \
 	X(request_failures)                                                                        \
@@ -35,8 +32,7 @@
 	X(usage)                                                                                   \
 	X(url)                                                                                     \
 	X(url_hide)                                                                                \
-	X(url_refused)                                                                             \
-	X(url_set)
+	X(url_refused)
 
 #define UNIT_PROTOTYPE(name) void test_##name(void);
 UNIT_TESTS(UNIT_PROTOTYPE)
@@ -60,5 +56,14 @@ __attribute__((format(printf, 5, 6))) bool unit_check_string(const char *got, co
 
 __attribute__((format(printf, 5, 6))) bool
 unit_check_number(int64_t got, int64_t want, const char *file, int line, const char *format, ...);
+
+/* The text as a terminal can take it, until the call after the next. */
+const char *unit_shown(const char *text);
+
+/* Whether a reason can stand in a message: it is one clause, printable. */
+bool unit_is_clause(const char *why);
+
+/* What the function returns in a process of its own; -1: that did not end by itself. */
+int unit_fork(int (*run)(void));
 
 #endif
