@@ -19,8 +19,7 @@
 #include "url/url.h"
 
 #include "parties.h"
-
-#define PATIENCE_MS 5000
+#include "unit.h"
 
 int64_t patience_ms;
 
@@ -32,9 +31,7 @@ void begin_parties(void)
 {
 	const char *under = getenv("TESTS_UNDER");
 
-	patience_ms = PATIENCE_MS;
-	if (under != NULL && strcmp(under, "valgrind") == 0)
-		patience_ms *= 4;
+	patience_ms = under != NULL && strcmp(under, "valgrind") == 0 ? 20000 : 5000;
 	(void)snprintf(directory, sizeof(directory), "/tmp/rlock-test-XXXXXX");
 	if (mkdtemp(directory) == NULL)
 		abort();
@@ -75,13 +72,13 @@ int listen_tcp(struct party *party)
 	return ntohs(address.sin_port);
 }
 
-void set_conn(struct party *party, const char *text, int64_t timeout_ms)
+void set_conn(struct party *party, const char *text)
 {
 	struct rlock_conn_opts opts = RLOCK_CONN_OPTS_INIT;
 	struct rlock_url *url = NULL;
 	char why[RLOCK_ERROR_MAX];
 
-	opts.connect_timeout_ms = timeout_ms;
+	opts.connect_timeout_ms = patience_ms;
 	if (rlock_url_parse(text, &url, why) != RLOCK_OK)
 		(void)printf("# %s\n", why);
 	(void)rlock__connection_new(url, &opts, &party->connection);
@@ -94,7 +91,7 @@ void start_unix(size_t index, const char *options)
 
 	listen_unix(&parties[index], 8);
 	(void)snprintf(url, sizeof(url), "unix://%s%s", parties[index].path, options);
-	set_conn(&parties[index], url, patience_ms);
+	set_conn(&parties[index], url);
 }
 
 void start_tcp(size_t index, const char *user, const char *host)
@@ -103,7 +100,14 @@ void start_tcp(size_t index, const char *user, const char *host)
 
 	(void)snprintf(url, sizeof(url), "redis://%s%s:%d", user, host,
 		       listen_tcp(&parties[index]));
-	set_conn(&parties[index], url, patience_ms);
+	set_conn(&parties[index], url);
+}
+
+void start_asked(size_t index, const char *verb, int64_t deadline_ms)
+{
+	start_unix(index, "");
+	begin(index, verb, false, deadline_ms);
+	CHECK(hears(index, verb), "a server is asked");
 }
 
 void forget_stream(struct party *party)
@@ -139,19 +143,26 @@ void says(size_t index, const char *text)
 
 /* ---- the requests ---- */
 
-void begin(size_t index, const char *verb, int64_t deadline_ms)
+void begin(size_t index, const char *verb, bool needs_login, int64_t deadline_ms)
 {
 	char word[32];
 	const char *argv[] = { word };
-	size_t lengths[] = { strlen(verb) };
-	const struct rlock__command command = { 1, argv, lengths, false, NULL };
+	const struct rlock__command command = { 1, argv, NULL, needs_login, NULL };
 
 	(void)snprintf(word, sizeof(word), "%s", verb);
 	rlock__request_begin(parties[index].connection, &command, deadline_ms);
 	/* It was copied. */
-	memset(word, 'x', sizeof(word));
+	memset(word, 'x', sizeof(word) - 1);
 	parties[index].call.script = NULL;
 	parties[index].is_under_way = true;
+}
+
+void fire_and_forget(size_t index, const char *verb)
+{
+	const struct rlock__command command = { 1, &verb, NULL, false, NULL };
+
+	rlock__request_fire_and_forget(parties[index].connection, &command);
+	parties[index].is_under_way = false;
 }
 
 bool advance(struct party *party)
@@ -177,7 +188,7 @@ size_t advance_all(void)
 	return left;
 }
 
-void drive(size_t left, int64_t for_ms)
+static void drive_for(size_t left, int64_t for_ms)
 {
 	int64_t until_ms = rlock_now_ms() + for_ms;
 
@@ -193,22 +204,16 @@ void drive(size_t left, int64_t for_ms)
 	}
 }
 
+void drive(size_t left)
+{
+	drive_for(left, patience_ms);
+}
+
 bool is_called(size_t index)
 {
 	struct pollfd listener = { parties[index].listener, POLLIN, 0 };
 
 	return poll(&listener, 1, 0) > 0;
-}
-
-/* What has come is put behind what was heard before. */
-static void hear(struct party *party)
-{
-	ssize_t len = recv(party->stream, party->heard + party->heard_len,
-			   sizeof(party->heard) - party->heard_len - 1, MSG_DONTWAIT);
-
-	if (len > 0)
-		party->heard_len += (size_t)len;
-	party->heard[party->heard_len] = '\0';
 }
 
 bool hears(size_t index, const char *text)
@@ -217,12 +222,16 @@ bool hears(size_t index, const char *text)
 	int64_t until_ms = rlock_now_ms() + patience_ms;
 
 	while (rlock_now_ms() < until_ms) {
-		drive(0, 5);
+		ssize_t len;
+
+		drive_for(0, 5);
 		if (party->stream < 0 && is_called(index))
 			party->stream = accept4(party->listener, NULL, NULL, SOCK_CLOEXEC);
-		if (party->stream < 0)
-			continue;
-		hear(party);
+		/* What has come is put behind what was heard before. */
+		len = recv(party->stream, party->heard + party->heard_len,
+			   sizeof(party->heard) - party->heard_len - 1, MSG_DONTWAIT);
+		party->heard_len += len > 0 ? (size_t)len : 0;
+		party->heard[party->heard_len] = '\0';
 		if (strstr(party->heard, text) != NULL) {
 			party->heard_len = 0;
 			return true;
@@ -231,18 +240,19 @@ bool hears(size_t index, const char *text)
 	return false;
 }
 
-bool has_answer(size_t index, const char *text)
+bool ends_with(size_t index, const char *text)
 {
 	const struct party *party = &parties[index];
+	char line[64];
 
+	(void)snprintf(line, sizeof(line), "+%s\r\n", text);
+	says(index, line);
+	for (int64_t until_ms = rlock_now_ms() + patience_ms;
+	     party->is_under_way && rlock_now_ms() < until_ms;)
+		drive_for(0, 5);
 	return !party->is_under_way && party->result.status == RLOCK_OK && party->result.was_sent &&
 	       party->result.reply != NULL && party->result.reply->type == REDIS_REPLY_STATUS &&
 	       strcmp(party->result.reply->str, text) == 0;
-}
-
-bool has_error(size_t index, const char *text)
-{
-	return strstr(parties[index].connection->error.text, text) != NULL;
 }
 
 bool has_failed(size_t index, enum rlock_status status, const char *text)
@@ -250,5 +260,5 @@ bool has_failed(size_t index, enum rlock_status status, const char *text)
 	const struct party *party = &parties[index];
 
 	return !party->is_under_way && party->result.status == status &&
-	       party->result.reply == NULL && has_error(index, text);
+	       party->result.reply == NULL && strstr(party->connection->error.text, text) != NULL;
 }

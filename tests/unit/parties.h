@@ -41,10 +41,12 @@ void listen_unix(struct party *party, int backlog);
 /* The port. */
 int listen_tcp(struct party *party);
 /* A connection to that URL, to be opened by the first request. */
-void set_conn(struct party *party, const char *text, int64_t timeout_ms);
+void set_conn(struct party *party, const char *text);
 /* A server listens, and a connection to it is set. options come after the path: "", "?db=1". */
 void start_unix(size_t index, const char *options);
 void start_tcp(size_t index, const char *user, const char *host);
+/* Such a server of unix has heard the command by which a request began there. */
+void start_asked(size_t index, const char *verb, int64_t deadline_ms);
 /* The server closes its end. */
 void forget_stream(struct party *party);
 void stop_all(void);
@@ -53,13 +55,14 @@ void says(size_t index, const char *text);
 /* ---- the requests ---- */
 
 /* A command of one word. */
-void begin(size_t index, const char *verb, int64_t deadline_ms);
+void begin(size_t index, const char *verb, bool needs_login, int64_t deadline_ms);
+void fire_and_forget(size_t index, const char *verb);
 /* Whether what is under way there is over. */
 bool advance(struct party *party);
 /* How many are not. */
 size_t advance_all(void);
 /* All that is under way, until only so many are left. */
-void drive(size_t left, int64_t for_ms);
+void drive(size_t left);
 
 /* ---- what has come of them ---- */
 
@@ -67,8 +70,8 @@ void drive(size_t left, int64_t for_ms);
 bool is_called(size_t index);
 /* Whether the server of that connection is told so, sooner or later. */
 bool hears(size_t index, const char *text);
-bool has_answer(size_t index, const char *text);
-bool has_error(size_t index, const char *text);
+/* The server says so, and the request ends with that; the status is one of that reply. */
+bool ends_with(size_t index, const char *text);
 bool has_failed(size_t index, enum rlock_status status, const char *text);
 
 #endif

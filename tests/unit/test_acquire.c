@@ -1,21 +1,19 @@
 /*
  * acquire*.c and held.c: what a server says, and what a caller asks for, has numbers of any size.
  */
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/types.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "rlock.h"
 
+#include "parties.h"
 #include "unit.h"
 
 #define OWNER "waiter:1"
-#define STREAMS 4
 
 /* Held by "holder:1" for as long as a number can say; asks for no other try. */
 #define BUSY                                                                                       \
@@ -25,60 +23,27 @@
 
 static const struct rlock_name name = { "L", 1 };
 
-/* ---- a server, in a process of its own ---- */
-
-static void answer(struct pollfd *stream)
-{
-	char heard[4096];
-	ssize_t len = read(stream->fd, heard, sizeof(heard));
-	const char *said = BUSY;
-
-	if (len <= 0) {
-		(void)close(stream->fd);
-		stream->fd = -1;
-		return;
-	}
-	if (memmem(heard, (size_t)len, "SUBSCRIBE", 9) != NULL)
-		said = SUBSCRIBED;
-	(void)!write(stream->fd, said, strlen(said));
-}
-
+/* In a process of its own, and each stream in another one. */
 static void serve(int listener)
 {
-	struct pollfd fds[1 + STREAMS];
+	char heard[4096];
+	ssize_t len;
 
-	fds[0] = (struct pollfd){ listener, POLLIN, 0 };
-	for (size_t i = 1; i <= STREAMS; i++)
-		fds[i] = (struct pollfd){ -1, POLLIN, 0 };
-	while (poll(fds, COUNT_OF(fds), -1) > 0) {
-		for (size_t i = 1; i <= STREAMS; i++)
-			if (fds[i].fd >= 0 && fds[i].revents != 0)
-				answer(&fds[i]);
-		for (size_t i = 1; i <= STREAMS && fds[0].revents != 0; i++)
-			if (fds[i].fd < 0) {
-				fds[i].fd = accept(listener, NULL, NULL);
-				break;
-			}
-	}
-}
+	for (;;) {
+		int stream = accept(listener, NULL, NULL);
 
-static pid_t start_server(const char *path)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int listener = socket(AF_UNIX, SOCK_STREAM, 0);
-	pid_t pid;
+		if (fork() != 0) {
+			(void)close(stream);
+			continue;
+		}
+		while ((len = read(stream, heard, sizeof(heard))) > 0) {
+			bool subscribes = memmem(heard, (size_t)len, "SUBSCRIBE", 9) != NULL;
+			const char *said = subscribes ? SUBSCRIBED : BUSY;
 
-	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-	    listen(listener, STREAMS) != 0)
-		return -1;
-	pid = fork();
-	if (pid == 0) {
-		serve(listener);
+			(void)!write(stream, said, strlen(said));
+		}
 		_exit(0);
 	}
-	(void)close(listener);
-	return pid;
 }
 
 static struct rlock_conn *connect_to(const char *path)
@@ -94,7 +59,7 @@ static struct rlock_conn *connect_to(const char *path)
 	return conn;
 }
 
-static void remember_held(void *ctx, const struct rlock_blocker *blocker)
+static void record_held(void *ctx, const struct rlock_blocker *blocker)
 {
 	*(int64_t *)ctx = blocker->held_ms;
 }
@@ -104,41 +69,37 @@ static void check_held_for_ever(void)
 	struct rlock_request request = RLOCK_REQUEST_INIT;
 	struct rlock_hold *hold = NULL;
 	int64_t held_ms = -1;
-	char directory[] = "/tmp/rlock-test-XXXXXX", path[sizeof(directory) + sizeof("/s")];
 	struct rlock_conn *conn;
 	pid_t server;
 
-	if (mkdtemp(directory) == NULL)
-		abort();
-	(void)snprintf(path, sizeof(path), "%s/s", directory);
-	server = start_server(path);
-	conn = connect_to(path);
+	begin_parties();
+	listen_unix(&parties[0], 4);
+	server = fork();
+	if (server == 0)
+		serve(parties[0].listener);
+	conn = connect_to(parties[0].path);
 	request.kind = RLOCK_FAIR;
 	request.names = &name;
 	request.name_count = 1;
 	request.owner = OWNER;
 	request.wait_ms = 1000; /* beside other load, long enough to be told */
-	request.on_wait = remember_held;
+	request.on_wait = record_held;
 	request.ctx = &held_ms;
 	request.on_wait_ms = 20;
 	CHECK_NUMBER(rlock_acquire(conn, &request, &hold), RLOCK_BUSY,
 		     "a lock that was held for as long as a number can say is busy");
-	CHECK(held_ms > INT64_MAX / 2, "a waiter is told how long, without an overflow");
-	CHECK(rlock_conn_failure(conn)->held_ms > INT64_MAX / 2, "and so is its caller at the end");
+	CHECK(held_ms > INT64_MAX / 2 && rlock_conn_failure(conn)->held_ms > INT64_MAX / 2,
+	      "a waiter is told how long, and its caller at the end, without an overflow");
 	rlock_conn_free(conn);
-	if (server > 0) {
-		(void)kill(server, SIGKILL);
-		(void)waitpid(server, NULL, 0);
-	}
-	(void)unlink(path);
-	(void)rmdir(directory);
+	(void)kill(server, SIGKILL);
+	(void)waitpid(server, NULL, 0);
+	stop_all();
+	end_parties();
 }
-
-/* ---- what is asked for ---- */
 
 static void check_leases(void)
 {
-	static const int64_t bad[] = { INT64_MIN, -1, 0, 864000000001, 100000000000000, INT64_MAX };
+	static const int64_t bad[] = { INT64_MIN, -1, 0, 864000000001, INT64_MAX };
 	/* Nothing is sent: no server is there. */
 	struct rlock_conn *conn = connect_to("/nonexistent/server");
 	struct rlock_request request = RLOCK_REQUEST_INIT;

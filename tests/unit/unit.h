@@ -24,7 +24,6 @@
 	X(proc)                                                                                    \
 	X(request)                                                                                 \
 	X(request_failures)                                                                        \
-	X(request_steps)                                                                           \
 	X(server_error)                                                                            \
 	X(shell)                                                                                   \
 	X(signals)                                                                                 \
