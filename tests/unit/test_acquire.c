@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "rlock.h"
 
-#include "parties.h"
 #include "unit.h"
 
 #define OWNER "waiter:1"
@@ -69,15 +69,22 @@ static void check_held_for_ever(void)
 	struct rlock_request request = RLOCK_REQUEST_INIT;
 	struct rlock_hold *hold = NULL;
 	int64_t held_ms = -1;
+	char directory[] = "/tmp/rlock-test-XXXXXX";
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int listener = socket(AF_UNIX, SOCK_STREAM, 0);
 	struct rlock_conn *conn;
 	pid_t server;
 
-	begin_parties();
-	listen_unix(&parties[0], 4);
+	if (mkdtemp(directory) == NULL)
+		abort();
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/s", directory);
+	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+	    listen(listener, 4) != 0)
+		abort();
 	server = fork();
 	if (server == 0)
-		serve(parties[0].listener);
-	conn = connect_to(parties[0].path);
+		serve(listener);
+	conn = connect_to(address.sun_path);
 	request.kind = RLOCK_FAIR;
 	request.names = &name;
 	request.name_count = 1;
@@ -93,8 +100,9 @@ static void check_held_for_ever(void)
 	rlock_conn_free(conn);
 	(void)kill(server, SIGKILL);
 	(void)waitpid(server, NULL, 0);
-	stop_all();
-	end_parties();
+	(void)close(listener);
+	(void)unlink(address.sun_path);
+	(void)rmdir(directory);
 }
 
 static void check_leases(void)

@@ -23,16 +23,12 @@ static const struct {
 } bad[] = {
 	/* no option, or a mistyped one, or another program's */
 	{ "# comment\ndb = 0\nfrobnicate\n", 3, "option = value" },
-	{ "\n= 3\n", 2, "option" },
 	{ "db = 0\nfrobnicate = 3\n", 2, "frobnicate" },
-	{ "--wait = 3s\n", 1, "--wait" },
 	{ "w = 3s\n", 1, "'w'" },
 	{ "No-Wait = yes\n", 1, "No-Wait" },
 	{ "no-wai = yes\n", 1, "no-wai" },
-	{ "pasword-file = " SECRET "\n", 1, "try: password-file" },
 	{ "Password_File = " SECRET "\n", 1, "try: password-file" },
 	{ "password = " SECRET "\n", 1, "try: password-file" },
-	{ "requirepass = " SECRET "\n", 1, "try: password-file" },
 	{ "host = localhost\n", 1, "try: url" },
 	{ "timeout = 3s\n", 1, "try: wait" },
 	/* a wrong value */
@@ -40,17 +36,14 @@ static const struct {
 	{ "url =\n", 1, "url" },
 	{ "url = http://localhost\n", 1, "http" },
 	{ "no-wait = true\n", 1, "no-wait" },
-	{ "no-wait = Yes\n", 1, "no-wait" },
 	{ "no-wait =\n", 1, "no-wait" },
 	/* twice, or not together */
 	{ "ttl = 3s\ndb = 0\nttl = 4s\n", 3, "ttl" },
-	{ "no-wait = yes\nno-wait = no\n", 2, "no-wait" },
 	{ "db = 0\nno-wait = yes\nwait = 3s\n", 3, "wait" },
 	{ "quiet = yes\nverbose = yes\n", 2, "can't go together with quiet" },
 	{ "password-command = echo " SECRET "\npassword-file = f\n", 2,
 	  "can't go together with password-command" },
 	{ "url = redis://a/2\ndb = 2\n", 2, "db" },
-	{ "url = redis://a\nurl = redis://b\nurl = http://x\n", 3, "http" },
 	/* what several lines are together, where the environment names no server */
 	{ "url = redis://a\nurl = redis://b\nurl = redis://a\n", 1, "twice" },
 	{ "url = redis://a\nurl = local:\n", 1, "local:" },
@@ -275,13 +268,8 @@ static void check_option(const struct opt *opt)
 
 static void check_options(void)
 {
-	size_t for_file = 0;
-
-	for (size_t i = 0; i < OPT_COUNT; i++) {
+	for (size_t i = 0; i < OPT_COUNT; i++)
 		check_option(&opt_table[i]);
-		for_file += (opt_table[i].scope & FOR_FILE) != 0 ? 1 : 0;
-	}
-	CHECK(for_file > 20, "most options can stand in the file");
 }
 
 void test_config(void)

@@ -15,17 +15,13 @@ static const struct {
 	const char *text;
 	int64_t ms;
 } good[] = {
-	{ "0", 0 },
 	{ "007", 7 * SECOND_MS },
 	{ "1500ms", 1500 },
-	{ "30s", 30 * SECOND_MS },
 	{ "2m", 2 * MINUTE_MS },
-	{ "1h", HOUR_MS },
 	{ "0d", 0 },
 	{ "1d2h3m4s5ms", DAY_MS + 2 * HOUR_MS + 3 * MINUTE_MS + 4 * SECOND_MS + 5 },
 	{ "1h0.5m", HOUR_MS + 30 * SECOND_MS },
 	/* fractions */
-	{ "1.5", 1500 },
 	{ "0.25d", 6 * HOUR_MS },
 	{ ".5", 500 },
 	{ "5.s", 5 * SECOND_MS },
@@ -102,12 +98,9 @@ static const struct {
 	{ 0, "0s" },
 	{ 999, "999ms" },
 	{ 1001, "1.001s" },
-	{ 1010, "1.01s" },
 	{ 1100, "1.1s" },
-	{ 10000, "10s" },
 	{ 60000, "1m" },
 	{ 60500, "60.5s" },
-	{ 90000, "90s" },
 	{ 100 * MINUTE_MS, "100m" },
 	{ 36 * HOUR_MS, "36h" },
 	{ DAY_MS + 1, "86400.001s" },

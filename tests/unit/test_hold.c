@@ -25,11 +25,9 @@ static bool reads(const char *owner, const char *record, const struct rlock_proc
 static void check_notes(void)
 {
 	static const struct rlock_process most = { UINT64_MAX, UINT64_MAX, INT32_MAX, false };
-	/* As older versions have them, or anybody. */
+	/* As older versions have them, or any client. */
 	static const char *const notes[] = {
 		"",
-		"me@here pid 4711 x",
-		"0123456789abcdef.1",
 		"0123456789abcdef.1.2 x",
 		"0123456789abcdef.1.2+x",
 		"0123456789abcdef.1.2* x",

@@ -49,7 +49,6 @@ static const struct {
 	{ "redis://:pass@h", "redis://h:6379/0", "password=pass host=h port=6379" },
 	{ "redis://user@h", "redis://h:6379/0", "user=user host=h port=6379" },
 	{ "redis://user:@h", "redis://h:6379/0", "user=user host=h port=6379" },
-	{ "redis://:@h", "redis://h:6379/0", "host=h port=6379" },
 	{ "redis://@h", "redis://h:6379/0", "host=h port=6379" },
 	{ "redis://u%3As:a:b%40%2F%3F%23%25\xc3\xa4!$&'()*+,;=@h", "redis://h:6379/0",
 	  "user=u:s password=a:b@/?#%\xc3\xa4!$&'()*+,;= host=h port=6379" },

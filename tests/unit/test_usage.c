@@ -15,113 +15,76 @@
 static const struct {
 	const char *line, *said;
 } lines[] = {
-	/* none, or none that there is */
+	/* no verb, or none that there is */
 	{ "", "a verb is missing: see 'rlock help', or try: rlock run NAME -- COMMAND" },
 	{ "frobnicate a", "'frobnicate' is not a verb: see 'rlock help'\n" },
 	{ "help frobnicate", "'frobnicate' is not a verb: see 'rlock help'\n" },
 	{ "help unlok", "'unlok' is not a verb: see 'rlock help', or try: rlock help unlock\n" },
 	{ "help run lock", "help takes one verb: try: rlock help run\n" },
 	/* a mistyped one */
-	{ "RUN a -- touch ran", "'RUN' is not a verb ... try: rlock run a -- touch ran\n" },
 	{ "unlok nightly",
 	  "'unlok' is not a verb: see 'rlock help', or try: rlock unlock nightly\n" },
-	{ "hlep", "'hlep' is not a verb: see 'rlock help', or try: rlock help\n" },
 	/* left out, or not in its place */
 	{ "nightly -- touch ran", "try: rlock run nightly -- touch ran\n" },
 	{ "nightly -n 'a b' -- touch ran", "try: rlock run nightly -n 'a b' -- touch ran\n" },
 	{ "-n -w 3s run a -- touch ran", "rlock run -n -w 3s a -- touch ran\n" },
-	{ "--no-wait", "verb" },
 	/* another program's */
 	{ "ls a", "try: rlock list a\n" },
 	{ "break a",
 	  "try: rlock stop a, or for what it cannot ask: rlock unlock --force --holder OWNER NAME\n" },
 	{ "extend --ttl 60 a", "try: rlock renew --lease=60 a\n" },
 	{ "acquire a", "try: rlock lock --pid $$ a\n" },
-	{ "acquire a -- touch ran",
-	  "'acquire' is not a verb ... try: rlock lock a -- touch ran\n" },
 	{ "acquire a touch ran", "try: rlock run a -- touch ran\n" },
-	{ "exec a", "try: rlock run a -- COMMAND\n" },
-	{ "unlock -f a", "try: rlock unlock --force a\n" },
-
-	/* ---- options ---- */
-	/* none that there is */
+	/* no such option */
 	{ "run --frobnicate a -- touch ran", "--frobnicate" },
 	{ "run -nZ a -- touch ran", "-Z" },
-	{ "run -! a -- touch ran", "no such option '-!'" },
-	{ "run --- a -- touch ran", "no such option '---'" },
 	{ "run -verbose a -- touch ran", "no such option '-verbose': try: --verbose\n" },
 	/* a mistyped one, or another program's */
 	{ "run --wiat 3s a -- touch ran", "no such option '--wiat': try: --wait\n" },
 	{ "lock --timeout 3s a", "'--timeout': ... try: rlock lock --pid $$ --wait=3s a\n" },
 	{ "run --nonblock a -- touch ran", "try: rlock run --no-wait a -- touch ran\n" },
 	/* another verb's */
-	{ "run --force a -- touch ran", "--force" },
 	{ "renew --ttl=3s a", "no such option '--ttl': ... try: rlock renew --lease=3s a\n" },
 	{ "stop --force a", "no such option '--force': ... try: rlock stop a\n" },
 	/* with a value, or without one */
-	{ "run --quiet=3 a -- touch ran", "--quiet takes no value" },
 	{ "run a -w -- touch ran", "-w" },
 	{ "status --watch 5 a", "try: rlock status --watch=5 a\n" },
 	/* an abbreviation that fits two */
 	{ "run --no x a -- touch ran", "--no" },
 	/* a dash of a web page */
 	{ "run –wait 5 a -- touch ran", "try: rlock run --wait 5 a -- touch ran\n" },
-	{ "run a –n -- touch ran", "try: rlock run a -n -- touch ran\n" },
 	{ "run a — touch ran", "try: rlock run a -- touch ran\n" },
 	{ "run a –- touch -f ran", "try: rlock run a -- touch -f ran\n" },
-
-	/* ---- commands ---- */
-	/* none, or not in its place */
+	/* no command, or not in its place */
 	{ "run a", "rlock run a -- COMMAND\n" },
-	{ "run a --", "COMMAND" },
-	{ "run -w 3s a touch ran", "rlock run -w 3s a -- touch ran\n" },
 	{ "run -n a -c 'touch ran'", "rlock run -n a -- sh -c 'touch ran'\n" },
 	{ "lock a --", "nothing after" },
 	{ "run a cp -a from to", "try: rlock run a -- cp -a from to\n" },
 	{ "check a -- touch ran", "try: rlock check a\n" },
-	{ "status nightly -- true", "try: rlock status nightly" },
 	{ "unlock a -- touch ran", "rlock unlock a\n" },
 	{ "list -- 'ci*'", "try: rlock list 'ci*'\n" },
 	{ "list -- touch ran", "try: rlock list\n" },
 	/* as flock has it */
 	{ "run -s a -- touch ran", "try: rlock read a -- touch ran\n" },
-	{ "run --shared -n a touch ran", "try: rlock read -n a -- touch ran\n" },
-	{ "-s a touch ran", "try: rlock read a -- touch ran, or" },
-	{ "-n a -c 'touch ran'", "try: rlock run -n a -- sh -c 'touch ran', or" },
 	{ "a -c 'touch ran'", "try: rlock run a -- sh -c 'touch ran'\n" },
 	{ "-n 9", "try: rlock flock -n 9\n" },
-	{ "-u 9", "try: rlock flock -u 9\n" },
+	{ "/tmp/a ./job", "try: rlock run /tmp/a -- ./job\n" },
 	{ "9", "try: rlock flock 9\n" },
 	{ "-n a", "try: rlock run -n a -- COMMAND, or for a line as flock has it: rlock flock\n" },
-	{ "run -x a -c 'touch ran'", "try: rlock run a -- sh -c 'touch ran'\n" },
 	/* a command's own --help is no call for ours */
-	{ "run a -s mytool --help", "'-s' ... try: rlock read a -- mytool --help\n" },
 	{ "run a -n 3 mytool --help", "try: rlock sem --permits 3 a -- mytool --help\n" },
 	{ "lock a mytool --resize", "try: rlock run a -- mytool --resize, or for a process" },
-	{ "/tmp/a ./job", "try: rlock run /tmp/a -- ./job\n" },
 	/* as consul has it */
-	{ "lock a touch ran", "try: rlock run a -- touch ran" },
 	{ "run -n 3 a -- touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
-	{ "sem -n 3 a -- touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
 	{ "sem 3 a touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
-	{ "run -timeout=10m a -- touch ran", "try: rlock run --wait=10m a -- touch ran\n" },
-	{ "lock -name=a -- touch ran", "no such option '-name': try: --name\n" },
-	{ "lock -shell=false a touch ran", "no such option '-s'" },
 	{ "unlock -xh a", "no such option '-x'" },
-	{ "run -hdb a -- touch ran", "no such option '-d'" },
 	{ "run --help=3 a -- touch ran", "--help takes no value\n" },
 	{ "lock -timeout a touch ran", "try: rlock run --wait=DURATION a -- touch ran\n" },
 	{ "lock -n=3 a touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
 	/* as GNU sem has it */
 	{ "sem -j 3 touch ran", "try: rlock sem --permits 3 NAME -- touch ran\n" },
 	{ "sem --id a --jobs=3 touch ran", "try: rlock sem --permits 3 --name=a -- touch ran\n" },
-	{ "sem a -j", "try: rlock sem --permits 3 --pid $$ a\n" },
-	/* as timeout and Redis' clients have it */
-	{ "run --kill-after 3 a -- touch ran", "try: rlock run --grace=3 a -- touch ran\n" },
-	{ "sem 3 a -Z -- true", "try: rlock sem --permits 3 a -Z -- true\n" },
 	/* the server as redis-cli has it */
-	{ "run -h db -p 7000 -a " SECRET " a -- touch ran",
-	  "try: rlock run -u redis://db:7000 --password-file FILE a -- touch ran\n" },
 	{ "run --port 7000 --user me --tls a -- touch ran",
 	  "try: rlock run -u rediss://me@127.0.0.1:7000 a -- touch ran\n" },
 	{ "unlock a -h db -p 7000", "try: rlock unlock -u redis://db:7000 a\n" },
@@ -136,48 +99,35 @@ static const struct {
 	{ "--password-file f a touch ran", "try: rlock run --password-file f a -- touch ran, or" },
 	{ "-h db run a -- touch ran", "try: rlock run -u redis://db:6379 a -- touch ran\n" },
 	{ "run -u redis-sentinel://db/main a -- touch ran", "redis+sentinel://HOST:26379/SERVICE" },
-	/* an @ alone makes no password */
 	{ "run -u redis-cluster://db a -- touch ran", "redis+cluster://HOST:6379" },
 	{ "run --username me a -- touch ran",
 	  "try: rlock run -u redis://me@127.0.0.1:6379 a -- touch ran\n" },
+	/* an @ alone makes no password */
 	{ "run -u redis://127.0.0.1:1 deploy@web1 'https://ci/job?id=5' --note me@host true",
 	  "redis://127.0.0.1:1 deploy@web1 " },
-	{ "run --note me@host deploy@web1 true", " --note me@host deploy@web1 -- true\n" },
-
-	/* ---- names ---- */
+	/* a bad name */
 	{ "run -- touch ran", "name" },
-	{ "lock", "name" },
 	{ "run '' -- touch ran", "name" },
 	{ "run - -- touch ran", "-" },
 	{ "run 'two\nlines' -- touch ran", "newline" },
 	{ "run a b a -- touch ran", "twice" },
 	/* that share their keys on the server */
 	{ "run a {a} -- touch ran", "name '{a}': shares its keys on the server with 'a'" },
-	{ "wlock a rlock_holds:{a} -- touch ran",
-	  "name 'rlock_holds:{a}': shares its keys on the server with 'a'" },
-	{ "unlock --pid 1 a {a}", "name '{a}': shares its keys on the server with 'a'" },
 	/* with --name, from a variable */
 	{ "lock --name=--owner=x", "name '--owner=x'" },
-	{ "renew --name a a", "name 'a': given twice" },
 	{ "run --name a touch ran", "rlock run --name a -- touch ran\n" },
-
-	/* ---- together ---- */
+	/* not together */
 	{ "run -n -w 3s a -- touch ran", "--wait" },
 	{ "run -l 3s -t 3s a -- touch ran", "--ttl" },
 	/* only with a command, or only without one */
 	{ "lock --pid 1 --at-least 3s a", "--at-least" },
 	{ "run --owner x a -- touch ran", "--owner" },
-	{ "lock --owner x --lease 5s a -- touch ran", "--owner" },
-	{ "run --pid 1 a -- touch ran", "--pid" },
 	/* of a lock without one */
 	{ "lock nightly",
 	  "rlock: lock without a COMMAND needs --pid or --owner: try: rlock lock --pid $$ nightly\n" },
-	{ "fair 'my lock'", "try: rlock fair --pid $$ 'my lock'\n" },
 	{ "sem --permits 3 a", "try: rlock sem --pid $$ --permits 3 a\n" },
 	{ "lock -w 3s x echo hi",
 	  "try: rlock run -w 3s x -- echo hi, or for a process: rlock lock --pid $$ -w 3s x echo hi\n" },
-	{ "fair x sh -c 'echo hi'",
-	  "try: rlock fair x -- sh -c 'echo hi', or for a process: rlock fair --pid $$ x sh -c 'echo hi'\n" },
 	{ "lock --pid 1 -l 20s 'my lock'",
 	  "rlock: my lock: ... try: rlock lock --on-lost ignore --pid 1 -l 20s 'my lock'\n" },
 	{ "wlock --pid 1 --on-lost term b", "try: rlock wlock --on-lost ignore --pid 1 b\n" },
@@ -187,7 +137,6 @@ static const struct {
 	{ "lock --pid 4194304 a", "4194304" }, /* there is none beyond the kernel's limit */
 	{ "run --log-format json a -- touch ran", "--log-format" },
 	{ "rlock --fence a -- touch ran", "--fence" },
-	{ "run --mode read a -- true", "--mode" },
 	/* of a list, and of a status */
 	{ "list a b", "one pattern" },
 	/* of a semaphore */
@@ -195,17 +144,13 @@ static const struct {
 	  "rlock: sem needs --permits, how many there are in all: try: rlock sem --permits 3 -n a -- true\n" },
 	{ "sem --permits 2 --take 3 a -- true", "--take" },
 	{ "sem --permits 2 --fence a -- true", "--fence" },
-	{ "sem --permits 2 --quorum 1 a -- true", "--quorum" },
-	{ "sem --permits 2 --owner x a", "--lease" },
 	{ "sem --permits 2 -u redis://a -u redis://b a -- true", "server" },
 	{ "sem --permits 2 --resize a -- true",
 	  "--resize can't go together with a COMMAND: leave one of them out\n" },
 	/* servers */
 	{ "run --db 3 -u 'unix:///run/redis.sock?db=3' a -- touch ran", "database" },
-	{ "run --db 3 -u redis://a -u unix:///b?db=1 a -- touch ran", "db" },
 	{ "run -u redis://a -u redis://b --fence a -- touch ran", "fence" },
 	{ "run -u local: -u redis://b a -- touch ran", "local:" },
-	{ "run -u redis://a -u http://x a -- touch ran", "http://x" },
 	{ "run -u redis://a -u redis://b -u redis://c --quorum 1 nightly -- true",
 	  "rlock: --quorum 1: of 3 servers it takes 2 to 3: with fewer, two owners could hold the lock at "
 	  "one time\n" },
@@ -216,8 +161,8 @@ static const struct {
 	{ "run --password-file f --password-command 'echo " SECRET "' a -- touch ran",
 	  "can't go together with --password-file" },
 	{ "run -qv a -- touch ran", "--verbose: can't go together with --quiet" },
-	{ "list --metrics --json", "can't go together with --json" },
 	{ "list --metrics --watch", "--metrics can't go together with --watch" },
+	{ "run -u redis+sentinel://h/m --sentinel-map=a a -- true", "--sentinel-map: " },
 	{ "run --complain-after 1h a -- touch ran", "--complain-after needs --no-wait" },
 };
 
@@ -239,15 +184,13 @@ static const struct {
 	{ "run --lease=%s a -- touch ran", "--lease '%s' ... 1s", { "999ms" } },
 	{ "renew --owner x --lease=%s a", "--lease '%s' ... 1s", { "999ms" } },
 	{ "run -w%s a -- touch ran", "'%s'", { "x" } },
-	{ "run -nt %s a -- touch ran", "'%s'", { "x" } },
 	/* words and numbers */
 	{ "run '--conflict-exit-code=%s' a -- touch ran",
 	  "'%s'",
-	  { "256", "-1", "x", "", "0x10", "1.5", " 1", "99999999999999999999" } },
+	  { "256", "-1", "x", "", "0x10" } },
 	{ "run --on-lost '%s' a -- touch ran", "'%s' ... term", { "stop", "" } },
 	{ "run '--signal=%s' a -- touch ran", "--signal '%s' ... INT or 10", { "STOP", "" } },
 	{ "lock --owner '%s' --lease 5s a", "--owner", { "", "a b", "a:0", "ä", "a/b" } },
-	{ "lock --owner %s --lease 5s a", "try: ci-1\n", { "ci-1:0" } },
 	{ "unlock --owner %s a", "try: ci-1\n", { "ci-1:12" } },
 	{ "lock '--pid=%s' a", "'%s'", { "", "0", "-1", "x", "99999999999999999999" } },
 	{ "run --note '%s' a -- touch ran", "--note", { "two\nlines", "" } },
@@ -264,19 +207,14 @@ static const struct {
 	{ "run -u redis://b -u redis://a -u '%s' a -- touch ran",
 	  "twice",
 	  { "redis://a", "redis://A:6379/0", ("redis://x:" SECRET "@a") } },
-	{ "run -u unix:///a -u %s a -- touch ran", "twice", { "unix:///a?db=0", "unix:///%61" } },
 	{ "run --db 3 -u unix:///a -u %s a -- touch ran", "twice", { "unix:///a" } },
 	{ "run -u unix:///a %s a -- touch ran",
 	  "is for TLS, and unix:///a ... has none: name the server by a URL like rediss://HOST:6379\n",
 	  { "--cacert /c" } },
-	{ "run -u unix:///a %s a -- touch ran", "%s", { "--insecure" } },
 	{ "run -u unix:///a %s a -- touch ran",
 	  "is for sentinels, and unix:///a ... has none: name the server by a URL like "
 	  "redis+sentinel://HOST:26379/SERVICE\n",
 	  { "--sentinel-user me", "--sentinel-map a:1=b:2" } },
-	{ "run -u redis+sentinel://h/m '--sentinel-map=%s' a -- true",
-	  "--sentinel-map: ",
-	  { "a" } },
 	/* what is of an acquisition, for a change of the total */
 	{ "sem --permits 3 --resize %s a",
 	  "can't go together with --resize, which acquires nothing: leave one of them out\n",
@@ -286,15 +224,11 @@ static const struct {
 	{ "sem --permits '%s' a -- true", "--permits", { "0", "x", "" } },
 	{ "sem --permits 2 --take '%s' a -- true", "--take", { "0", "x" } },
 	{ "unlock --mode '%s' a", "'%s': not plain, fair, read, write or sem", { "shared" } },
-	{ "renew --mode '%s' a", "--mode", { "" } },
 	{ "status --watch=%s nightly", "less than 100ms", { "1ms" } },
 	/* the options of flock */
 	{ "run %s a -- touch ran",
 	  "no such option '%s' ... try: rlock run a -- touch ran\n",
 	  { "-x", "-e", "-o", "-F", "--exclusive", "--close", "--no-fork" } },
-	{ "%s -w 3 a touch ran",
-	  "try: rlock run -w 3 a -- touch ran, or",
-	  { "-x", "--exclusive" } },
 	/* the passwords of redis-cli */
 	{ "run %s a -- touch ran",
 	  "try: rlock run --password-file FILE a -- touch ran\n",
@@ -371,7 +305,6 @@ static const struct {
 #define FLOCK_HELP "\nTry 'flock --help' for more information.\n"
 	{ "", 64, "flock: not enough arguments" FLOCK_HELP },
 	{ "--foo a true", 64, "flock: unrecognized option '--foo'" FLOCK_HELP },
-	{ "-nk a true", 64, "flock: unrecognized option '-nk'" FLOCK_HELP },
 	{ "-w", 64, "flock: option '-w' requires an argument" FLOCK_HELP },
 	{ "-F -o a true", 64, "flock: the --no-fork and --close options are incompatible\n" },
 	{ "-E 300 a true", 64,
@@ -382,14 +315,11 @@ static const struct {
 	{ "-n", 64, "flock: missing file descriptor, file or directory\n" },
 	{ "--fd -1 true", 64, "flock: missing file descriptor, file or directory\n" },
 	{ "-w -1 a true", 71, "flock: cannot set up timer: Invalid argument\n" },
-	{ "-w nan 77", 71, "flock: cannot set up timer: Invalid argument\n" },
 	{ "-w 1e400 a true", 71, "flock: cannot set up timer: Invalid argument\n" },
 	{ "'' true", 66, "flock: cannot open lock file : No such file or directory\n" },
 	{ "77", 65, "flock: 77: Bad file descriptor\n" },
-	{ "--fd 77 true", 65, "flock: 77: Bad file descriptor\n" },
 	{ "--fcntl a true", 64, "rlock: " },
 	{ "--start=1 a true", 64, "rlock: " },
-	{ "--length=2 a true", 64, "rlock: " },
 	{ "-u a true", 64, "rlock: " },
 	{ "'a\nb' true", 64, "newline" },
 };

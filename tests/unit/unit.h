@@ -14,19 +14,14 @@
 /* In this order. A test_NAME() that is missing here has no prototype, which is a warning. */
 #define UNIT_TESTS(X)                                                                              \
 	X(acquire)                                                                                 \
-	X(command)                                                                                 \
 	X(config)                                                                                  \
 	X(duration)                                                                                \
 	X(hold)                                                                                    \
 	X(keys)                                                                                    \
 	X(lease)                                                                                   \
-	X(os)                                                                                      \
-	X(proc)                                                                                    \
 	X(request)                                                                                 \
-	X(request_failures)                                                                        \
 	X(server_error)                                                                            \
-	X(shell)                                                                                   \
-	X(signals)                                                                                 \
+	X(sys)                                                                                     \
 	X(text)                                                                                    \
 	X(usage)                                                                                   \
 	X(url)                                                                                     \
@@ -40,21 +35,19 @@ UNIT_TESTS(UNIT_PROTOTYPE)
 
 /* The name of a check is a format with its arguments; a '#' in it would start a directive of TAP. */
 #define CHECK(claim, ...) unit_check((claim), __FILE__, __LINE__, __VA_ARGS__)
+/* NULL is a string of its own here. */
 #define CHECK_STRING(got, want, ...)                                                               \
 	unit_check_string((got), (want), __FILE__, __LINE__, __VA_ARGS__)
-#define CHECK_NUMBER(got, want, ...)                                                               \
-	unit_check_number((got), (want), __FILE__, __LINE__, __VA_ARGS__)
+#define CHECK_NUMBER(got, want, ...) CHECK_STRING(unit_number(got), unit_number(want), __VA_ARGS__)
 
 __attribute__((format(printf, 4, 5))) bool unit_check(bool claim, const char *file, int line,
 						      const char *format, ...);
-
-/* NULL is a string of its own here. */
 __attribute__((format(printf, 5, 6))) bool unit_check_string(const char *got, const char *want,
 							     const char *file, int line,
 							     const char *format, ...);
 
-__attribute__((format(printf, 5, 6))) bool
-unit_check_number(int64_t got, int64_t want, const char *file, int line, const char *format, ...);
+/* Its digits, until the call after the next. */
+const char *unit_number(int64_t number);
 
 /* The text as a terminal can take it, until the call after the next. */
 const char *unit_shown(const char *text);

@@ -1,0 +1,348 @@
+/*
+ * os.c: what ps shows of us, our children and what becomes of their changes, and that a process that got SIGKILL runs
+ * before us with all of its threads. proc.c: when a process has begun, and that it is opened only by that. shell.c: what a
+ * killed helper had started is killed. signals.c: how a signal is written, which ones are refused, and the way back.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/rlock.h"
+#include "sys/os.h"
+#include "sys/proc.h"
+#include "sys/shell.h"
+#include "sys/signals.h"
+
+#include "unit.h"
+
+/* ---- the title ---- */
+
+#define ROOM "rlock\0run\0redis://***@a\0b"
+
+/* What is in the room of these words after that title, and in the two bytes around it. */
+static void check_title(const char *title, const char *wanted)
+{
+	char room[sizeof(ROOM) + 2] = "!" ROOM, is[sizeof(room)] = { 0 }, *argv[5] = { 0 };
+
+	room[sizeof(ROOM) + 1] = is[0] = is[sizeof(ROOM) + 1] = '!';
+	(void)stpcpy(is + 1, wanted);
+	argv[0] = room + 1;
+	for (int i = 1; i < 4; i++)
+		argv[i] = argv[i - 1] + strlen(argv[i - 1]) + 1;
+	os_title_setup(4, argv);
+	os_set_title(title);
+	CHECK(memcmp(room, is, sizeof(room)) == 0,
+	      "nothing of the words is left after '%s', and nothing beyond them is written", title);
+	CHECK(strcmp(argv[2], "redis://***@a") == 0 && strcmp(argv[3], "b") == 0,
+	      "the words are kept elsewhere");
+	free(argv[0]); /* of all words */
+}
+
+/* ---- processes ---- */
+
+static void check_silent_fork(void)
+{
+	siginfo_t info;
+	pid_t pid = os_fork_silently();
+
+	if (pid == 0)
+		_exit(0);
+	CHECK(waitid(P_ALL, 0, &info, WEXITED | WNOHANG) != 0 && errno == ECHILD,
+	      "a wait for any child does not find one that was forked silently");
+	CHECK(waitid(P_PID, (id_t)pid, &info, WEXITED | __WALL) == 0, "a wait with __WALL does");
+}
+
+/* Waits for that change of our child, before which others may come. */
+static bool sees_change(pid_t pid, int code, siginfo_t *out)
+{
+	int64_t until_ms = rlock_now_ms() + 5000;
+
+	while (rlock_now_ms() < until_ms)
+		if (os_child_peek(out) && out->si_pid == pid && out->si_code == code)
+			return true;
+	return false;
+}
+
+static void check_children(void)
+{
+	siginfo_t stopped, continued, again;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)pause();
+		_exit(0);
+	}
+	(void)kill(pid, SIGSTOP);
+	CHECK(sees_change(pid, CLD_STOPPED, &stopped), "a child that is stopped is seen");
+	os_child_take(&stopped);
+	(void)kill(pid, SIGCONT);
+	CHECK(sees_change(pid, CLD_CONTINUED, &continued), "a child that is continued is seen");
+	(void)kill(pid, SIGSTOP);
+	CHECK(sees_change(pid, CLD_STOPPED, &again), "its next stop is seen");
+	os_child_take(&continued);
+	CHECK(sees_change(pid, CLD_STOPPED, &again),
+	      "a change that came after the one that is taken is still to be seen");
+	(void)kill(pid, SIGKILL);
+	CHECK(sees_change(pid, CLD_KILLED, &again), "its end is seen");
+	os_child_take(&again);
+	CHECK(!os_child_peek(&again), "a child that was taken is gone");
+}
+
+/* ---- priorities; each in a process of its own, which ends with 1 when something is wrong ---- */
+
+/* The priority of SCHED_RR that rlock itself has. */
+#define OURS 1
+
+static void *wait_for_end(void *unused)
+{
+	(void)pause();
+	return unused;
+}
+
+static int count_raised(void)
+{
+	DIR *threads = opendir("/proc/self/task");
+	struct dirent *thread;
+	int raised = 0;
+
+	while (threads != NULL && (thread = readdir(threads)) != NULL) {
+		struct sched_param param;
+		pid_t id = (pid_t)strtol(thread->d_name, NULL, 10);
+
+		raised += id > 0 && sched_getparam(id, &param) == 0 && param.sched_priority > OURS;
+	}
+	if (threads != NULL)
+		(void)closedir(threads);
+	return raised;
+}
+
+static bool may_have_priority(int priority)
+{
+	const struct sched_param param = { .sched_priority = priority }, none = { 0 };
+
+	return sched_setscheduler(0, SCHED_RR, &param) == 0 &&
+	       sched_setscheduler(0, SCHED_OTHER, &none) == 0;
+}
+
+/* A process of two threads raises itself. */
+static int raise_threads(void)
+{
+	pthread_t thread;
+
+	if (!may_have_priority(OURS + 1))
+		return 0;
+	if (pthread_create(&thread, NULL, wait_for_end, NULL) != 0)
+		return 1;
+	os_raise_priority_of_killed(getpid());
+	return count_raised() != 2;
+}
+
+static int policy(void)
+{
+	return sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+}
+
+static int raise_and_lower(void)
+{
+	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+
+	if (!may_have_priority(OURS))
+		return 0;
+	(void)setrlimit(RLIMIT_RTTIME, &unlimited);
+	os_raise_priority();
+	if (policy() != SCHED_RR)
+		return 1;
+	os_lower_priority();
+	return policy() != SCHED_OTHER;
+}
+
+static int raise_with_limit(void)
+{
+	const struct rlimit limit = { 200000, RLIM_INFINITY };
+
+	if (!may_have_priority(OURS))
+		return 0;
+	(void)setrlimit(RLIMIT_RTTIME, &limit);
+	os_raise_priority();
+	return policy() != SCHED_OTHER;
+}
+
+static void check_priorities(void)
+{
+	CHECK_NUMBER(unit_fork(raise_threads), 0,
+		     "each thread of a killed process runs before us, where we may have that");
+	CHECK_NUMBER(
+		unit_fork(raise_and_lower), 0,
+		"we come before others where no limit kills us for it, until that is taken back");
+	CHECK_NUMBER(unit_fork(raise_with_limit), 0,
+		     "RLIMIT_RTTIME leaves us no real-time priority");
+}
+
+/* ---- proc.c ---- */
+
+/* So many that one of them begins and ends within a tick of the kernel. */
+#define FORKS 50
+
+static void check_starts(void)
+{
+	long tick_ms = 1000 / sysconf(_SC_CLK_TCK);
+	int told = 0, same = 0;
+
+	for (int i = 0; i < FORKS; i++) {
+		int64_t forked_ms = rlock_now_ms();
+		struct proc shown = { 0 };
+		uint64_t start;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			(void)pause();
+			_exit(0);
+		}
+		start = proc_start_between(forked_ms, rlock_now_ms());
+		told += start != 0;
+		same += start != 0 && proc_read(pid, &shown) && shown.start == start;
+		(void)kill(pid, SIGKILL);
+		(void)waitpid(pid, NULL, 0);
+	}
+	CHECK(told > 0, "the start of a process is told by the time of its fork");
+	CHECK_NUMBER(same, told, "it is the start that /proc shows");
+	CHECK_NUMBER((int64_t)proc_start_between(tick_ms * 7, tick_ms * 8 - 1), 7,
+		     "a start within a tick is that tick");
+	CHECK_NUMBER((int64_t)proc_start_between(tick_ms * 7, tick_ms * 8), 0,
+		     "a start in one of two ticks is not told");
+}
+
+/* Its pid alone may be another process's by now. */
+static void check_open(void)
+{
+	struct proc self = { 0 };
+	int fd;
+
+	CHECK(proc_read(getpid(), &self), "/proc shows this process");
+	fd = proc_open(self.pid, self.start);
+	CHECK(fd >= 0, "a process is opened by its pid and start");
+	(void)close(fd);
+	errno = 0;
+	CHECK_NUMBER(proc_open(self.pid, self.start + 1), -1, "but not by another start");
+	CHECK_NUMBER(errno, ESRCH, "since that process has ended");
+}
+
+/* ---- shell.c ---- */
+
+#define LIMIT_MS 10000
+
+/* In a process that has no other children. Returns what went wrong first; 0: nothing. */
+static int kill_helper(void)
+{
+	char *const environment[] = { "PATH=/usr/bin:/bin", NULL };
+	int64_t until_ms = rlock_now_ms() + LIMIT_MS;
+	struct shell *shell;
+	struct pollfd ready = { .events = POLLIN };
+	siginfo_t info;
+
+	signals_find();
+	if (!os_adopt_orphans())
+		return 1;
+	shell = shell_start("sleep 1000 & echo started; wait", environment, until_ms);
+	if (shell == NULL)
+		return 2;
+	ready.fd = shell->fd;
+	while (shell->output_len == 0)
+		if (rlock_poll(&ready, 1, until_ms) <= 0 || shell_advance(shell))
+			return 3;
+	(void)kill(shell->helper, SIGKILL);
+	while (!shell_advance(shell))
+		if (rlock_poll(&ready, 1, until_ms) <= 0)
+			return 4;
+	if (shell->end != SHELL_KILLED)
+		return 5;
+	shell_stop(shell);
+	/* Those that were killed die when a processor is free for them. */
+	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | __WALL) == 0) {
+		if (rlock_now_ms() >= until_ms)
+			return 6;
+		(void)rlock_poll(NULL, 0, rlock_now_ms() + 1);
+	}
+	return 0;
+}
+
+/* ---- signals.c ---- */
+
+static void check_signals(void)
+{
+	static const char *const refused[] = {
+		"",
+		"SIG",
+		"STOP",
+		"SIGTSTP",
+		"ttin",
+		"TTOU",
+		"CHLD",
+		"CONT",
+		"urg",
+		"0",
+		"-1",
+		"+15",
+		" 15",
+		"0x0f",
+		"32",
+		"33",
+		"65",
+		"TERMX",
+		"RTMIN+",
+		"RTMIN-1",
+		"RTMAX+1",
+		"RTMIN+31",
+		"99999999999999999999",
+	};
+	const struct {
+		const char *text;
+		int signal;
+		const char *name;
+	} good[] = {
+		{ "SIGTERM", SIGTERM, "SIGTERM" },
+		{ "sigint", SIGINT, "SIGINT" },
+		{ "hup", SIGHUP, "SIGHUP" },
+		{ "009", SIGKILL, "SIGKILL" },
+		{ "rtmin", SIGRTMIN, "SIGRTMIN+0" },
+		{ "SIGRTMIN+3", SIGRTMIN + 3, "SIGRTMIN+3" },
+		{ "RTMAX-30", SIGRTMAX - 30, "SIGRTMIN+0" },
+	};
+	char name[SIGNAL_NAME_MAX];
+	int signal = 0;
+
+	for (size_t i = 0; i < COUNT_OF(good); i++) {
+		CHECK(signals_parse(good[i].text, &signal) && signal == good[i].signal,
+		      "'%s' is signal %d", good[i].text, good[i].signal);
+		CHECK_STRING(signals_name(good[i].signal, name), good[i].name,
+			     "signal %d is written %s", good[i].signal, good[i].name);
+	}
+	for (size_t i = 0; i < COUNT_OF(refused); i++) {
+		signal = 42;
+		CHECK(!signals_parse(refused[i], &signal) && signal == 42, "'%s' is no signal",
+		      refused[i]);
+	}
+	for (int i = 1; i < SIGRTMAX; i++)
+		CHECK(!signals_parse(signals_name(i, name), &signal) || signal == i,
+		      "signal %d is written as it is read", i);
+}
+
+void test_sys(void)
+{
+	check_title("rlock-renewer: a", "rlock-renewer: a");
+	check_title("rlock-renewer: nightly-backup-of-a-long-name", "rlock-renewer: nightly-ba");
+	check_silent_fork();
+	check_children();
+	check_priorities();
+	check_starts();
+	check_open();
+	CHECK_NUMBER(unit_fork(kill_helper), 0, "what a killed helper had started is killed");
+	check_signals();
+}
