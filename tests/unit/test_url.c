@@ -127,7 +127,8 @@ static void check_good(void)
 	for (size_t i = 0; i < COUNT_OF(good); i++) {
 		struct rlock_url *url = parse(good[i].text), *copy, *again;
 
-		if (!CHECK(url != NULL, "%s is a URL", good[i].text))
+		CHECK(url != NULL, "%s is a URL", good[i].text);
+		if (url == NULL)
 			continue;
 		CHECK_STRING(rlock_url_server(url), good[i].server, "server of %s", good[i].text);
 		CHECK_STRING(parts_of(url), good[i].parts, "parts of %s", good[i].text);
@@ -137,8 +138,7 @@ static void check_good(void)
 		copy = rlock__url_copy(url);
 		again = parse(rlock_url_server(url));
 		rlock_url_free(url);
-		CHECK_STRING(rlock_url_server(copy), good[i].server, "the copy's server");
-		CHECK_STRING(parts_of(copy), good[i].parts, "the copy's parts");
+		CHECK_STRING(copy != NULL ? parts_of(copy) : NULL, good[i].parts, "of its copy");
 		CHECK_STRING(again != NULL ? rlock_url_server(again) : NULL, good[i].server,
 			     "the server of %s stands for itself", good[i].text);
 		rlock_url_free(copy);
