@@ -2,27 +2,17 @@
 # Java and rlock on the same cluster: each side is woken by the other, and no two that exclude each other are inside at
 # a time.
 
-# TURNS is for stress.bash, and SERVER_SOCKET for all helpers.
-# shellcheck disable=SC2034
-
 load interop
-load turns
 load stress
 load ../lib/clusters
 
-TURNS=200
-
 setup_file() {
 	start_cluster 3
-	export SERVER_URL=$RLOCK_URL
+	export JAVA_URLS=$RLOCK_URL
 	# What tests look at is the node of their lock.
 	SERVER_SOCKET=$(socket_of "$(node_of a)")
+	export SERVER_SOCKET
 	start_common_java
-}
-
-teardown_file() {
-	stop_java
-	stop_servers
 }
 
 # listeners KIND NAME: some versions of Redisson listen to messages of the whole cluster, others to those of a shard.
@@ -38,10 +28,7 @@ nothing_is_left() {
 	wait_until 20 cluster_is_empty
 }
 
-@test "each side is woken by the other" {
+@test "each side is woken by the other, and those that exclude each other are inside one at a time" {
 	all_are_woken
-}
-
-@test "those that exclude each other are inside one at a time" {
-	plays_well 100 10 50
+	all_play_well
 }

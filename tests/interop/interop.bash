@@ -1,30 +1,12 @@
 # What the files here share: servers on TCP ports, a Redisson client of the version under test that does as
-# it is told, and rlock processes that come and go as they are told. Sourced by every tests/interop/*.bats.
+# it is told, and rlock processes that come and go as they are told. Loaded by every tests/interop/*.bats.
 #
 #   REDISSON_DIR   where tests/interop/run.sh has built the Java side: classes/ and lib/
 
 load ../lib/usual
+load ../lib/sentinels
 
-# ---- servers ----
-
-# shellcheck disable=SC2120 # servers.bats passes one
-# start_tcp_server [DIR]: as start_server, and Java can reach it. Sets SERVER_URL.
-start_tcp_server() {
-	local port
-	for _ in 1 2 3 4 5; do
-		# The server tells us that it has the port by having its socket. Ports from 32768 on are given
-		# to clients by the kernel.
-		port=$((10000 + RANDOM % 20000))
-		if BATS_FILE_TMPDIR=${1:-$BATS_FILE_TMPDIR} start_server --bind 127.0.0.1 --port "$port"; then
-			export SERVER_URL=redis://127.0.0.1:$port
-			return 0
-		fi
-		stop_server
-	done
-	return 1
-}
-
-# ---- Java ----
+# ---- Java: T1, T2... are its threads ----
 
 # speak_to NAME: to that Java service from now on.
 speak_to() {
@@ -39,7 +21,6 @@ start_java() {
 	rm -rf "$JAVA"
 	mkdir "$JAVA"
 	mkfifo "$JAVA/in" "$JAVA/out"
-	printf '%s\n' "$@" >"$JAVA/arguments"
 	# Both ends of each pipe stay open in it, whatever comes and goes.
 	java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx128m -cp "$REDISSON_DIR/classes:$REDISSON_DIR/lib/*" \
 		interop.Peer "$@" <>"$JAVA/in" 1<>"$JAVA/out" 2>"$JAVA/errors" 3>&- &
@@ -48,22 +29,24 @@ start_java() {
 	assert_equal "$(answer 120)" ready
 }
 
-# A service on the file's server that tests may use one after the other.
-start_common_java() {
-	start_java java 30000 "$SERVER_URL"
-}
-
-# A service of the test's own that renews its locks for 3 s each time, and that may be killed.
-start_mortal_java() {
-	start_java mortal 3000 "$SERVER_URL"
-}
+# A service that tests may use one after the other; and one of the test's own, which renews its locks for 3 s each time, and may be
+# killed. JAVA_URLS: of their servers, with blanks between.
+# shellcheck disable=SC2086
+start_common_java() { start_java java 30000 $JAVA_URLS; }
+# shellcheck disable=SC2086
+start_mortal_java() { start_java mortal 3000 $JAVA_URLS; }
 
 stop_java() {
-	local pid
 	[ -e "${JAVA:-}/pid" ] || return 0
-	pid=$(cat "$JAVA/pid")
-	kill -KILL "$pid" 2>/dev/null || :
-	wait_until 10 is_gone "$pid"
+	kill -KILL "$(java_pid)" 2>/dev/null || :
+	wait_until 10 is_gone "$(java_pid)"
+}
+
+java_pid() { cat "$JAVA/pid"; }
+
+java_dies() {
+	echo die >"$JAVA/in"
+	wait_until 10 is_gone "$(java_pid)"
 }
 
 answer() {
@@ -80,19 +63,16 @@ ask() {
 
 # java_does ANSWER WORD...: Java gives that answer.
 java_does() {
-	local wanted=$1 got
-	shift
-	got=$(ask "$@")
-	[ "$got" = "$wanted" ] || {
-		echo "Java says '$got' and not '$wanted' to: $*" >&2
+	local got
+	got=$(ask "${@:2}")
+	[ "$got" = "$1" ] || {
+		echo "Java says '$got' and not '$1' to: ${*:2}" >&2
 		return 1
 	}
 }
 
-# java_locks THREAD KIND NAMES [LEASE_MS]
+# java_locks THREAD KIND NAMES; and the same for java_unlocks.
 java_locks() { java_does ok "$1" lock "${@:2}"; }
-
-# java_unlocks THREAD KIND NAMES
 java_unlocks() { java_does ok "$1" unlock "${@:2}"; }
 
 # java_begins THREAD VERB...: what may have to wait. What came of it is asked by java_enters, or by
@@ -100,48 +80,28 @@ java_unlocks() { java_does ok "$1" unlock "${@:2}"; }
 java_begins() { java_does started start "$@"; }
 
 # java_enters THREAD [SECONDS]: what was begun there is done now, or within so long.
-java_enters() {
-	local got
-	got=$(ask await "$1" $((${2:-25} * 1000)))
-	case $got in
-	ok | true) ;;
-	*)
-		echo "Java's $1 has not got in: $got" >&2
-		return 1
-		;;
-	esac
-}
+java_enters() { java_does ok await "$1" $((${2:-25} * 1000)); }
 
-# java_waits THREAD: what was begun there is not over.
+# java_waits THREAD [MS]: what was begun there is not over.
 java_waits() { java_does pending await "$1" "${2:-0}"; }
 
-java_pid() {
-	cat "$JAVA/pid"
-}
-
-java_dies() {
-	echo die >"$JAVA/in"
-	wait_until 10 is_gone "$(java_pid)"
-}
-
-# ---- rlock ----
+# ---- rlock: its holders have names of their own, r mostly ----
 
 # What is said to rlock beside verb and names, by tests with several servers.
-SERVERS=()
+SERVER_OPTIONS=()
 
 # words KIND NAMES: sets WORDS, the verb for a kind of Redisson's with its options, and WORDS_NAMES. NAMES are
 # as for Java: with commas between them.
 words() {
 	case $1 in
 	plain) WORDS=(run) ;;
-	fair) WORDS=(fair) ;;
 	read) WORDS=(rlock) ;;
 	write) WORDS=(wlock) ;;
 	fenced) WORDS=(run --fence) ;;
 	majority) WORDS=(run --quorum majority) ;;
-	*) fail "no such kind: $1" ;;
+	*) WORDS=("$1") ;;
 	esac
-	WORDS+=("${SERVERS[@]}")
+	WORDS+=("${SERVER_OPTIONS[@]}")
 	IFS=, read -ra WORDS_NAMES <<<"$2"
 }
 
@@ -149,16 +109,14 @@ words() {
 # is in PIDS[PARTY].
 declare -gA PIDS=()
 rlock_begins() {
-	rm -f "$BATS_TEST_TMPDIR/$1.in" "$BATS_TEST_TMPDIR/$1.out"
+	rm -f "$1.in" "$1.out"
 	words "$2" "$3"
 	in_background rlock "${WORDS[@]}" "${@:4}" "${WORDS_NAMES[@]}" -- stay "$1"
 	PIDS[$1]=$PID
 }
 
-# rlock_enters PARTY [SECONDS]
-rlock_enters() {
-	wait_until "${2:-25}" file_exists "$BATS_TEST_TMPDIR/$1.in"
-}
+# rlock_enters PARTY
+rlock_enters() { wait_until 25 file_exists "$1.in"; }
 
 rlock_locks() {
 	rlock_begins "$@"
@@ -166,13 +124,11 @@ rlock_locks() {
 }
 
 # rlock_waits PARTY: it runs, and is not in.
-rlock_waits() {
-	is_running "${PIDS[$1]}" && [ ! -e "$BATS_TEST_TMPDIR/$1.in" ]
-}
+rlock_waits() { is_running "${PIDS[$1]}" && [ ! -e "$1.in" ]; }
 
 # rlock_leaves PARTY: its command ends, and then rlock, well.
 rlock_leaves() {
-	touch "$BATS_TEST_TMPDIR/$1.out"
+	touch "$1.out"
 	ended_with 0 "${PIDS[$1]}"
 }
 
@@ -187,42 +143,9 @@ rlock_is_refused() {
 }
 
 # The owner that PARTY's hold has on the server.
-owner_of() {
-	cat "$BATS_TEST_TMPDIR/$1.in"
-}
+owner_of() { cat "$1.in"; }
 
-# ---- several that wait ----
-
-# The one that is in leaves: WENT has those that had the lock.
-declare -gA WENT=()
-
-# each_had_it COUNT PARTY:KIND:NAMES...: so many are all; T1, T2... are threads of Java.
-each_had_it() {
-	local row party kind names
-	for row in "${@:2}"; do
-		IFS=: read -r party kind names <<<"$row"
-		[ -z "${WENT[$party]-}" ] || continue
-		if [[ $party = T* ]] && [ "$(ask await "$party" 0)" = ok ]; then
-			java_unlocks "$party" "$kind" "$names"
-		elif [ -e "$BATS_TEST_TMPDIR/$party.in" ]; then
-			rlock_leaves "$party"
-		else
-			continue
-		fi
-		WENT[$party]=yes
-	done
-	[ ${#WENT[@]} -eq "$1" ]
-}
-
-# ---- what is on the server ----
-
-# channel KIND NAME: where waiters of such a lock listen.
-channel() {
-	case $1 in
-	read | write) echo "redisson_rwlock:{$2}" ;;
-	*) echo "redisson_lock__channel:{$2}" ;;
-	esac
-}
+# ---- waiters ----
 
 # listeners KIND NAME: how many connections wait. Each in the wake queue of rlock listens to a channel of its own; the
 # first of them to that of the lock as well, as all others do.
@@ -233,35 +156,155 @@ listeners() {
 	echo $(($(redis pubsub numsub "$channel" | tail -n 1) + own - (own > 0)))
 }
 
+# channel KIND NAME: where waiters of such a lock listen.
+channel() {
+	case $1 in
+	read | write) echo "redisson_rwlock:{$2}" ;;
+	*) echo "redisson_lock__channel:{$2}" ;;
+	esac
+}
+
 # queue NAME: the owners in a fair lock's queue, the first one first.
-queue() {
-	redis lrange "redisson_lock_queue:{$1}" 0 -1
-}
+queue() { redis lrange "redisson_lock_queue:{$1}" 0 -1; }
 
-queue_length() {
-	[ "$(redis llen "redisson_lock_queue:{$1}")" = "$2" ]
-}
-
-# has_waiter KIND NAME [COUNT]: so many are in the queue, or at least so many listen. All threads of one
-# Java service listen by one connection.
+# has_waiter KIND NAMES [COUNT]: so many are in the queue, or at least so many listen, at the first of several names. All
+# threads of one Java service listen by one connection.
 has_waiter() {
 	case $1 in
-	fair) queue_length "$2" "${3:-1}" ;;
-	*) [ "$(listeners "$1" "$2")" -ge "${3:-1}" ] ;;
+	fair) has_in_queue "${2%%,*}" "${3:-1}" ;;
+	*) [ "$(listeners "$1" "${2%%,*}")" -ge "${3:-1}" ] ;;
 	esac
+}
+
+# ---- what is true of each kind: HELD and WANTED are kinds that exclude each other ----
+
+# rlock_queues HELD WANTED NAMES: r waits for T1.
+rlock_queues() {
+	java_locks T1 "$1" "$3"
+	rlock_begins r "$2" "$3"
+	wait_until 20 has_waiter "$2" "$3"
+	rlock_waits r
+}
+
+# java_queues HELD WANTED NAMES [OPTION...]: T1 waits for r, which has these options.
+java_queues() {
+	rlock_locks r "$1" "$3" "${@:4}"
+	java_begins T1 lock "$2" "$3"
+	wait_until 20 has_waiter "$2" "$3"
+	java_waits T1 100
+}
+
+rlock_has_its_turn() {
+	took_less 4 rlock_enters r
+	rlock_leaves r
+	nothing_is_left
+}
+
+# java_has_its_turn KIND NAMES
+java_has_its_turn() {
+	took_less 4 java_enters T1
+	java_unlocks T1 "$@"
+	nothing_is_left
+}
+
+# It does not sleep out the lease of 30 s.
+rlock_is_woken() {
+	rlock_queues "$@"
+	java_unlocks T1 "$1" "$3"
+	rlock_has_its_turn
+}
+
+java_is_woken() {
+	java_queues "$@"
+	rlock_leaves r
+	java_has_its_turn "$2" "$3"
+}
+
+# When its time is over, and not before.
+each_gives_up() {
+	java_locks T1 "$1" "$3"
+	rlock_is_refused "$2" "$3"
+	assert_output ''
+	takes_a_second rlock_is_refused "$2" "$3" -w 1s
+	java_unlocks T1 "$1" "$3"
+	rlock_locks r "$1" "$3"
+	java_does false T1 try "$2" "$3"
+	takes_a_second java_does false T1 try "$2" "$3" 1000
+	rlock_leaves r
+	nothing_is_left
+}
+
+takes_a_second() {
+	local start
+	start=$(now_ms)
+	"$@"
+	(($(now_ms) - start >= 1000))
+}
+
+# The service ends as by kill -9; its locks last as long as Redisson's watchdog has said last.
+rlock_outlives_java() {
+	start_mortal_java
+	rlock_queues "$@"
+	java_dies
+	rlock_enters r
+	rlock_leaves r
+	speak_to java
+	nothing_is_left
+}
+
+java_outlives_rlock() {
+	java_queues "$@" -t 3s
+	rlock_dies r
+	java_enters T1
+	java_unlocks T1 "$2" "$3"
+	nothing_is_left
+}
+
+# No other gets in as long as the lease is renewed, which is shorter than the hold.
+each_renews() {
+	start_mortal_java
+	rlock_queues "$@"
+	stays 4 rlock_waits r
+	java_does true T1 held "$1" "$3"
+	java_unlocks T1 "$1" "$3"
+	rlock_has_its_turn
+	speak_to java
+	java_queues "$@" -t 1s
+	java_waits T1 3000
+	rlock_leaves r
+	java_has_its_turn "$2" "$3"
+}
+
+# both_have_turns NAMES: r and T1, which wait for a plain lock of each other's, in whatever order.
+both_have_turns() {
+	local java=pending end=$((SECONDS + 25))
+	until [ -e r.in ] || [ "$java" != pending ] || ((SECONDS > end)); do
+		java=$(ask await T1 50)
+	done
+	if [ "$java" = ok ]; then
+		java_unlocks T1 plain "$1"
+		rlock_enters r
+		rlock_leaves r
+	else
+		file_exists r.in
+		rlock_leaves r
+		java_enters T1
+		java_unlocks T1 plain "$1"
+	fi
 }
 
 # ---- for each file and test, unless it says more ----
 
 setup_file() {
-	# shellcheck disable=SC2119
-	start_tcp_server
+	start_masters 1
+	export JAVA_URLS=redis://127.0.0.1:$PORTS
+	export RLOCK_URL=$JAVA_URLS
 	start_common_java
 }
 
 teardown_file() {
 	stop_java
-	stop_server
+	stop_servers
 }
 
 setup() { interop_setup; }
@@ -269,9 +312,8 @@ teardown() { interop_teardown; }
 
 interop_setup() {
 	[ -n "${REDISSON_DIR:-}" ] || skip "REDISSON_DIR is not set: run 'make check-interop'"
-	common_setup
-	PATH=$BATS_TEST_DIRNAME/commands:$BATS_TEST_DIRNAME/../bin:$PATH
-	export REDIS="redis-cli -s $SERVER_SOCKET"
+	directory_setup
+	PATH=$BATS_TEST_DIRNAME/commands:$PATH
 	speak_to java
 	# The leftovers of a test that failed are no matter of the next one.
 	if [ "$(ask idle)" != idle ] || [ -e "$JAVA/unclean" ]; then
@@ -279,19 +321,16 @@ interop_setup() {
 		start_common_java
 	fi
 	wait_until 20 none_listens
-	cd "$BATS_TEST_TMPDIR" || return
 }
 
 # Redisson leaves a channel when its thread has the lock already. A thread that wants to listen there meanwhile may not be heard.
-none_listens() {
-	[ -z "$(redis pubsub channels 'redisson*')" ]
-}
+none_listens() { [ -z "$(redis pubsub channels 'redisson*')" ]; }
 
 # Fails when something is left: of rlock, or on the server.
 interop_teardown() {
 	local party status=0
 	for party in "${!PIDS[@]}"; do
-		touch "$BATS_TEST_TMPDIR/$party.out"
+		touch "$party.out"
 	done
 	speak_to mortal
 	stop_java
@@ -309,6 +348,4 @@ nothing_is_left() {
 	wait_until 20 none_listens
 }
 
-only_counters_are_left() {
-	! redis keys '*' | grep -v '^redisson_lock_token:' | grep -q .
-}
+only_counters_are_left() { ! redis keys '*' | grep -v '^redisson_lock_token:' | grep -q .; }

@@ -12,9 +12,7 @@ load interop
 	java_unlocks T1 plain b
 	stays 0.3 rlock_waits r
 	java_unlocks T2 plain a
-	took_less 4 rlock_enters r
-	rlock_leaves r
-	nothing_is_left
+	rlock_has_its_turn
 }
 
 @test "one name of rlock's keeps Java from both" {
@@ -26,34 +24,30 @@ load interop
 	wait_until 20 has_waiter plain b
 	java_waits T1
 	rlock_leaves r
-	took_less 4 java_enters T1
-	java_unlocks T1 plain a,b
-	nothing_is_left
+	java_has_its_turn plain a,b
 }
 
 @test "Java and rlock that name the same locks in different orders both get in" {
-	java_locks T1 plain c
-	java_locks T2 plain a
-	java_begins T3 lock plain a,b,c
+	java_locks T2 plain c
+	java_locks T3 plain a
+	java_begins T1 lock plain a,b,c
 	rlock_begins r plain c,b,a
 	wait_until 20 has_waiter plain a
 	wait_until 20 has_waiter plain c
-	java_unlocks T1 plain c
-	java_unlocks T2 plain a
-	wait_until 25 each_had_it 2 T3:plain:a,b,c r:plain:c,b,a
+	java_unlocks T2 plain c
+	java_unlocks T3 plain a
+	both_have_turns a,b,c
 	nothing_is_left
 }
-
-# ---- several names of another kind ----
 
 @test "an rlock that waits for several fair locks is in each of their queues" {
 	java_locks T1 fair b
 	rlock_begins r fair a,b
-	wait_until 20 queue_length a 1
-	wait_until 20 queue_length b 1
+	wait_until 20 has_in_queue a 1
+	wait_until 20 has_in_queue b 1
 	assert_equal "$(queue a)" "$(queue b)"
 	java_begins T2 lock fair b
-	wait_until 20 queue_length b 2
+	wait_until 20 has_in_queue b 2
 	java_unlocks T1 fair b
 	took_less 4 rlock_enters r
 	java_waits T2
@@ -62,19 +56,3 @@ load interop
 	java_unlocks T2 fair b
 	nothing_is_left
 }
-
-@test "readers of several names share them" {
-	java_locks T1 read a,b
-	rlock_locks r read a,b
-	java_does false T2 try write b
-	java_does false T2 try write a
-	java_unlocks T1 read a,b
-	java_does false T2 try write b
-	rlock_leaves r
-	java_does true T2 try write a,b
-	rlock_is_refused read b
-	java_unlocks T2 write a,b
-	nothing_is_left
-}
-
-# ---- keys ----

@@ -6,7 +6,7 @@
 #
 #   REDISSON       profiles of pom.xml to run (oldest newest)
 #   INTEROP_DIR    where to build (build/interop)
-#   TURNS          how many turns each test of stress.bats plays (2000)
+#   TURNS          how many turns each kind of lock takes in stress.bats (2000)
 #
 # and what tests/run.sh reads. Takes Java and Maven, which 'tools/deps.sh interop' installs.
 set -euo pipefail

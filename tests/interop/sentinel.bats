@@ -2,21 +2,14 @@
 # Java and rlock behind the same sentinels, that name a master with a replica: each side is woken by the other, and no
 # two that exclude each other are inside at a time.
 
-# TURNS is for stress.bash.
-# shellcheck disable=SC2034
-
 load interop
-load turns
 load stress
-load ../lib/sentinels
-
-TURNS=200
 
 setup_file() {
 	start_masters 2
 	on 2 redis replicaof 127.0.0.1 "$(port_of 1)"
 	start_sentinels 3 "sentinel monitor $SERVICE 127.0.0.1 $(port_of 1) 2"
-	export SERVER_URL=$RLOCK_URL
+	export JAVA_URLS=$RLOCK_URL
 	wait_until 30 is_ready_for_java
 	start_common_java
 }
@@ -46,10 +39,7 @@ listeners() {
 	echo "$sum"
 }
 
-@test "each side is woken by the other" {
+@test "each side is woken by the other, and those that exclude each other are inside one at a time" {
 	all_are_woken
-}
-
-@test "those that exclude each other are inside one at a time" {
-	plays_well 100 10 50
+	all_play_well
 }

@@ -11,7 +11,6 @@ import org.redisson.api.RPermitExpirableSemaphore;
 import org.redisson.api.RSemaphore;
 import org.redisson.api.RedissonClient;
 import org.redisson.client.codec.StringCodec;
-import org.redisson.config.BaseMasterSlaveServersConfig;
 import org.redisson.config.Config;
 
 /**
@@ -38,22 +37,13 @@ final class Locks {
 	private static void connect(Config config, String url) {
 		if (url.startsWith("redis+sentinel://")) {
 			int slash = url.lastIndexOf('/');
-			few(config.useSentinelServers()).setMasterName(url.substring(slash + 1))
+			config.useSentinelServers().setMasterName(url.substring(slash + 1))
 					.addSentinelAddress(addresses(url.substring(0, slash)));
 		} else if (url.startsWith("redis+cluster://")) {
-			few(config.useClusterServers()).addNodeAddress(addresses(url));
+			config.useClusterServers().addNodeAddress(addresses(url));
 		} else {
-			config.useSingleServer().setAddress(url)
-					.setConnectionMinimumIdleSize(2).setConnectionPoolSize(16)
-					.setSubscriptionConnectionMinimumIdleSize(1).setSubscriptionConnectionPoolSize(4);
+			config.useSingleServer().setAddress(url);
 		}
-	}
-
-	/** As many connections to each server as to one that is alone. */
-	private static <T extends BaseMasterSlaveServersConfig<T>> T few(T config) {
-		return config.setMasterConnectionMinimumIdleSize(2).setMasterConnectionPoolSize(16)
-				.setSlaveConnectionMinimumIdleSize(2).setSlaveConnectionPoolSize(16)
-				.setSubscriptionConnectionMinimumIdleSize(1).setSubscriptionConnectionPoolSize(4);
 	}
 
 	/** Of "redis+WORD://HOST,HOST" each host as Redisson wants it. */
@@ -105,14 +95,9 @@ final class Locks {
 		return clients.get(0).getRedLock(locks);
 	}
 
-	/** How the calling thread is written down on a server. */
-	String owner(int server) {
-		return clients.get(server).getId() + ":" + Thread.currentThread().getId();
-	}
-
-	/** The owners that wait for a fair lock, first one first. */
-	List<String> queue(String name) {
-		return clients.get(0).<String>getList("redisson_lock_queue:{" + name + "}").readAll();
+	/** How the calling thread is written down on the first server. */
+	String owner() {
+		return clients.get(0).getId() + ":" + Thread.currentThread().getId();
 	}
 
 	RPermitExpirableSemaphore permits(String name) {

@@ -1,7 +1,6 @@
 package interop;
 
 import java.io.BufferedReader;
-import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
@@ -15,6 +14,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 import org.redisson.api.RLock;
+import org.redisson.api.RPermitExpirableSemaphore;
+import org.redisson.api.RSemaphore;
 
 /**
  * A Java service that takes locks by Redisson as its standard input says: one line in, one line out.
@@ -29,20 +30,20 @@ import org.redisson.api.RLock;
  *   die                     ends this process at once, as a kill would; no answer
  *
  *   VERB is one of          and answers
- *   lock KIND NAMES [LEASE_MS]          "ok"
+ *   lock KIND NAMES                     "ok"
  *   fence KIND NAMES                    the token: as lock, by lockAndGetToken()
- *   try KIND NAMES [WAIT_MS [LEASE_MS]] "true" or "false"; without WAIT_MS it is tryLock()
+ *   try KIND NAMES [WAIT_MS]            "true" or "false"
  *   unlock KIND NAMES                   "ok"
  *   force KIND NAMES                    "true" or "false"
- *   held, locked, count KIND NAMES      what the first lock on the first server says of itself
- *   owner                               the thread's owner id, of the first server
+ *   held, locked KIND NAMES             what the first lock on the first server says of itself
+ *   owner                               the thread's owner id on the first server
  *   permits KIND NAME NUMBER            trySetPermits(): "true" or "false"
  *   acquire, release KIND NAME          "ok"; a permit of a semaphore
  *   available KIND NAME                 how many permits are free
  *   stress KIND NAMES DIR PAUSE_MS THREADS  see {@link Stress}
  * </pre>
  *
- * An exception is the answer "error NAME: MESSAGE". KIND and NAMES are explained at {@link Locks}.
+ * An exception is an answer that begins with "error". KIND and NAMES are explained at {@link Locks}.
  */
 public final class Peer {
 	/** No test waits for as long as this. */
@@ -63,13 +64,7 @@ public final class Peer {
 
 		System.out.println("ready");
 		for (String line = in.readLine(); line != null; line = in.readLine()) {
-			String answer;
-			try {
-				answer = peer.answer(line.trim().split(" +"));
-			} catch (RuntimeException e) {
-				answer = "error: " + e;
-			}
-			System.out.println(answer);
+			System.out.println(peer.answer(line.split(" ")));
 		}
 		Runtime.getRuntime().halt(0);
 	}
@@ -77,7 +72,7 @@ public final class Peer {
 	private String answer(String[] words) throws InterruptedException {
 		switch (words[0]) {
 		case "start":
-			begin(words[1], tail(words, 2));
+			begin(words[1], Arrays.copyOfRange(words, 2, words.length));
 			return "started";
 		case "await":
 			return await(words[1], Long.parseLong(words[2]));
@@ -87,42 +82,33 @@ public final class Peer {
 			Runtime.getRuntime().halt(137);
 			return "";
 		default:
-			begin(words[0], tail(words, 1));
+			begin(words[0], Arrays.copyOfRange(words, 1, words.length));
 			return await(words[0], PATIENCE_MS);
 		}
 	}
 
 	private void begin(String thread, String[] words) {
 		ExecutorService executor = threads.computeIfAbsent(thread, name -> Executors.newSingleThreadExecutor());
-		if (tasks.containsKey(thread)) {
-			throw new IllegalStateException(thread + " has not answered yet");
-		}
 		tasks.put(thread, executor.submit(() -> act(words)));
 	}
 
 	private String await(String thread, long timeoutMs) throws InterruptedException {
-		Future<String> task = tasks.get(thread);
-		if (task == null) {
-			return "error: nothing was started in " + thread;
-		}
 		String answer;
 		try {
-			answer = task.get(timeoutMs, TimeUnit.MILLISECONDS);
+			answer = tasks.get(thread).get(timeoutMs, TimeUnit.MILLISECONDS);
 		} catch (TimeoutException e) {
 			return "pending";
 		} catch (ExecutionException e) {
-			Throwable cause = e.getCause();
-			String text = "error " + cause.getClass().getSimpleName() + ": " + cause.getMessage();
-			answer = text.replace('\n', ' ');
+			answer = ("error " + e.getCause()).replace('\n', ' ');
 		}
 		tasks.remove(thread);
 		return answer;
 	}
 
 	/** Runs in the thread that the lock is to belong to. */
-	private String act(String[] words) throws InterruptedException, IOException {
+	private String act(String[] words) throws InterruptedException {
 		if (words[0].equals("owner")) {
-			return locks.owner(0);
+			return locks.owner();
 		}
 		String kind = words[1];
 		String[] names = words[2].split(",");
@@ -130,27 +116,19 @@ public final class Peer {
 			return new Stress(locks, kind, names, words[3], Integer.parseInt(words[4]))
 					.run(Integer.parseInt(words[5]));
 		}
-
+		int number = words.length > 3 ? Integer.parseInt(words[3]) : 0;
 		if (kind.equals("expirable") || kind.equals("semaphore")) {
-			return actPermit(words[0], kind.equals("expirable"), names[0], tail(words, 3));
+			return actPermit(words[0], kind.equals("expirable"), names[0], number);
 		}
 		RLock lock = locks.find(kind, names);
-		long[] numbers = Arrays.stream(tail(words, 3)).mapToLong(Long::parseLong).toArray();
 		switch (words[0]) {
 		case "lock":
-			if (numbers.length == 0) {
-				lock.lock();
-			} else {
-				lock.lock(numbers[0], TimeUnit.MILLISECONDS);
-			}
+			lock.lock();
 			return "ok";
 		case "fence":
 			return String.valueOf(Locks.lockAndGetToken(lock));
 		case "try":
-			return String.valueOf(
-					numbers.length == 0 ? lock.tryLock()
-					: numbers.length == 1 ? lock.tryLock(numbers[0], TimeUnit.MILLISECONDS)
-					: lock.tryLock(numbers[0], numbers[1], TimeUnit.MILLISECONDS));
+			return String.valueOf(number == 0 ? lock.tryLock() : lock.tryLock(number, TimeUnit.MILLISECONDS));
 		case "unlock":
 			lock.unlock();
 			return "ok";
@@ -160,43 +138,36 @@ public final class Peer {
 			return String.valueOf(locks.first(kind, names).isHeldByCurrentThread());
 		case "locked":
 			return String.valueOf(locks.first(kind, names).isLocked());
-		case "count":
-			return String.valueOf(locks.first(kind, names).getHoldCount());
 		default:
 			throw new IllegalArgumentException(words[0]);
 		}
 	}
 
 	/** The permit of the calling thread, of whichever sort. */
-	private String actPermit(String verb, boolean expires, String name, String[] numbers) throws InterruptedException {
+	private String actPermit(String verb, boolean expires, String name, int number) throws InterruptedException {
+		RPermitExpirableSemaphore permits = locks.permits(name);
+		RSemaphore semaphore = locks.semaphore(name);
 		switch (verb) {
 		case "permits":
-			int permits = Integer.parseInt(numbers[0]);
-			return String.valueOf(expires ? locks.permits(name).trySetPermits(permits)
-					: locks.semaphore(name).trySetPermits(permits));
+			return String.valueOf(expires ? permits.trySetPermits(number) : semaphore.trySetPermits(number));
 		case "available":
-			return String.valueOf(expires ? locks.permits(name).availablePermits()
-					: locks.semaphore(name).availablePermits());
+			return String.valueOf(expires ? permits.availablePermits() : semaphore.availablePermits());
 		case "acquire":
 			if (expires) {
-				ids.set(locks.permits(name).acquire(30, TimeUnit.SECONDS));
+				ids.set(permits.acquire(30, TimeUnit.SECONDS));
 			} else {
-				locks.semaphore(name).acquire();
+				semaphore.acquire();
 			}
 			return "ok";
 		case "release":
 			if (expires) {
-				locks.permits(name).release(ids.get());
+				permits.release(ids.get());
 			} else {
-				locks.semaphore(name).release();
+				semaphore.release();
 			}
 			return "ok";
 		default:
 			throw new IllegalArgumentException(verb);
 		}
-	}
-
-	private static String[] tail(String[] words, int from) {
-		return Arrays.copyOfRange(words, Math.min(from, words.length), words.length);
 	}
 }

@@ -1,7 +1,6 @@
 package interop;
 
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
@@ -15,17 +14,12 @@ import java.util.concurrent.TimeUnit;
 import org.redisson.api.RLock;
 
 /**
- * Threads that take turns with others until a file "stop" is there; the Java half of tests/interop/stress.bats.
- *
- * Whether another one is inside beside us is seen by files alone, as commands/turn does it: an exclusive one makes
- * "writer", a shared one "reader.PARTY", and each looks for the other only after that, so that of two that
- * meet one at least sees the other. KIND "readwrite" is a write lock now and then, and a read lock else. KIND "sem" is a
- * permit, now of RPermitExpirableSemaphore and then of RSemaphore: each that is inside has one of the files "slot.N".
+ * Threads that take turns with others until a file "stop" is there; the Java half of tests/interop/stress.bash, which says
+ * by what files each sees whether another one is inside. KIND "readwrite" is a write lock now and then, and a read lock else.
+ * KIND "sem" is a permit, now of RPermitExpirableSemaphore and then of RSemaphore.
  */
 final class Stress {
 	private static final int WAIT_S = 60, LEASE_S = 30;
-	/** As many as the shells of commands/turns say. */
-	private static final int SLOTS = 3;
 
 	private final Locks locks;
 	private final String kind;
@@ -59,11 +53,8 @@ final class Stress {
 	private void turns(String party) {
 		try {
 			while (!Files.exists(dir.resolve("stop"))) {
-				if (kind.equals("sem")) {
-					permitTurn(party);
-				} else {
-					turn(party);
-				}
+				turn(party);
+				Thread.sleep(ThreadLocalRandom.current().nextInt(pauseMs));
 			}
 		} catch (Exception e) {
 			append("wrong", party + " " + e);
@@ -71,110 +62,65 @@ final class Stress {
 	}
 
 	private void turn(String party) throws Exception {
-		ThreadLocalRandom random = ThreadLocalRandom.current();
-		boolean shares = kind.equals("readwrite") && random.nextInt(4) != 0;
-		RLock lock = locks.find(!kind.equals("readwrite") ? kind : shares ? "read" : "write", names);
-
+		boolean shares = kind.equals("readwrite") && ThreadLocalRandom.current().nextInt(4) != 0;
 		long start = System.nanoTime();
-		if (!lock.tryLock(WAIT_S, TimeUnit.SECONDS)) {
+		Runnable release = kind.equals("sem") ? acquirePermit() : acquire(shares);
+		if (release == null) {
 			append("wrong", party + " was not let in within " + WAIT_S + " s");
 			return;
 		}
 		try {
-			inside(party, shares, (System.nanoTime() - start) / 1_000_000);
+			append("log", party + " " + (System.nanoTime() - start) / 1_000_000);
+			inside(party, shares);
 		} finally {
-			lock.unlock();
+			release.run();
 		}
-		Thread.sleep(random.nextInt(pauseMs));
 	}
 
-	private void permitTurn(String party) throws Exception {
-		ThreadLocalRandom random = ThreadLocalRandom.current();
-		boolean expires = random.nextBoolean();
-
-		long start = System.nanoTime();
-		String id = expires ? locks.permits(names[0]).tryAcquire(WAIT_S, LEASE_S, TimeUnit.SECONDS) : null;
-		if (expires ? id == null : !tryAcquire(names[0])) {
-			append("wrong", party + " was not let in within " + WAIT_S + " s");
-			return;
-		}
-		try {
-			insideSlot(party, (System.nanoTime() - start) / 1_000_000);
-		} finally {
-			if (expires) {
-				locks.permits(names[0]).release(id);
-			} else {
-				locks.semaphore(names[0]).release();
-			}
-		}
-		Thread.sleep(random.nextInt(pauseMs));
+	/** What releases; null when it was not acquired. */
+	private Runnable acquire(boolean shares) throws InterruptedException {
+		RLock lock = locks.find(!kind.equals("readwrite") ? kind : shares ? "read" : "write", names);
+		return lock.tryLock(WAIT_S, TimeUnit.SECONDS) ? lock::unlock : null;
 	}
 
 	@SuppressWarnings("deprecation")
-	private boolean tryAcquire(String name) throws InterruptedException {
-		return locks.semaphore(name).tryAcquire(WAIT_S, TimeUnit.SECONDS);
+	private Runnable acquirePermit() throws InterruptedException {
+		String name = names[0];
+		if (ThreadLocalRandom.current().nextBoolean()) {
+			return locks.semaphore(name).tryAcquire(WAIT_S, TimeUnit.SECONDS)
+					? () -> locks.semaphore(name).release() : null;
+		}
+		String id = locks.permits(name).tryAcquire(WAIT_S, LEASE_S, TimeUnit.SECONDS);
+		return id != null ? () -> locks.permits(name).release(id) : null;
 	}
 
-	private void insideSlot(String party, long waitedMs) throws Exception {
+	private void inside(String party, boolean shares) throws Exception {
+		String[] marks = kind.equals("sem") ? new String[] { "slot.1", "slot.2", "slot.3" }
+				: new String[] { shares ? "reader." + party : "writer" };
 		Path mark = null;
-		for (int slot = 1; slot <= SLOTS && mark == null; slot++) {
+		for (int i = 0; i < marks.length && mark == null; i++) {
 			try {
-				mark = Files.createFile(dir.resolve("slot." + slot));
+				mark = Files.createFile(dir.resolve(marks[i]));
 			} catch (FileAlreadyExistsException e) {
 				continue;
 			}
 		}
 		if (mark == null) {
-			append("wrong", party + " met " + SLOTS);
+			append("wrong", party + " met " + String.join(" ", marks));
+			return;
 		}
-		append("log", "enter " + party + " " + waitedMs + " -");
-		Thread.sleep(1);
-		append("log", "leave " + party);
-		if (mark != null) {
-			Files.deleteIfExists(mark);
-		}
-	}
-
-	private void inside(String party, boolean shares, long waitedMs) throws Exception {
-		Path mark = dir.resolve(shares ? "reader." + party : "writer");
-		try {
-			Files.createFile(mark);
-		} catch (FileAlreadyExistsException e) {
-			append("wrong", party + " met " + mark);
-		}
-		if (shares) {
-			complainOf(party, "writer");
-		} else {
-			complainOf(party, "reader.*");
-		}
-		String queue = kind.equals("fair") ? " " + String.join(" ", locks.queue(names[0])) : "";
-		append("log", "enter " + party + " " + waitedMs + " " + locks.owner(0) + queue);
-		if (!shares) {
-			count();
-		}
-		append("log", "leave " + party);
-		Files.deleteIfExists(mark);
-	}
-
-	private void complainOf(String party, String pattern) throws IOException {
-		try (DirectoryStream<Path> found = Files.newDirectoryStream(dir, pattern)) {
-			for (Path mark : found) {
-				append("wrong", party + " met " + mark);
+		try (DirectoryStream<Path> others = Files.newDirectoryStream(dir, shares ? "writer" : "reader.*")) {
+			for (Path other : others) {
+				append("wrong", party + " met " + other);
 			}
 		}
-	}
-
-	/** Read, add one, write: two at a time would lose some. */
-	private void count() throws IOException {
-		Path file = dir.resolve("count");
-		int seen = Integer.parseInt(Files.readString(file).trim());
-		Files.writeString(file, (seen + 1) + "\n");
+		Thread.sleep(1);
+		Files.delete(mark);
 	}
 
 	private void append(String file, String line) {
 		try {
-			Files.write(dir.resolve(file), (line + "\n").getBytes(StandardCharsets.UTF_8),
-					StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+			Files.writeString(dir.resolve(file), line + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
 		} catch (IOException e) {
 			throw new java.io.UncheckedIOException(e);
 		}

@@ -1,0 +1,116 @@
+#!/usr/bin/env bats
+# What locks look like on the server, whichever side has acquired them.
+
+load interop
+
+# fields_are KEY WORD...: of that hash.
+fields_are() {
+	assert_equal "$(redis hgetall "$1" | paste -s -d ' ')" "${*:2}"
+}
+
+@test "a lock that Java holds is one hash of its thread, and rlock's wait adds nothing but its queue" {
+	local owner
+	owner=$(ask T1 owner)
+	rlock_queues plain plain a
+	wait_until 2 keys_are a 'rlock_queue:{a}'
+	fields_are a "$owner" 1
+	ttl_between 25000 a 30000
+	java_locks T1 plain a
+	fields_are a "$owner" 2
+	java_unlocks T1 plain a
+	java_unlocks T1 plain a
+	rlock_has_its_turn
+}
+
+@test "a lock that rlock holds looks to Java as if Java held it" {
+	rlock_locks r plain a
+	keys_are a 'rlock_holds:{a}'
+	fields_are a "$(owner_of r)" 1
+	ttl_between 25000 a 30000
+	java_does true T1 locked plain a
+	java_does false T1 held plain a
+	rlock_leaves r
+	java_does false T1 locked plain a
+	nothing_is_left
+}
+
+@test "Java and rlock know a name with braces, or one that is not ASCII, by the same keys" {
+	local name
+	for name in 'a{b}c' '{a}:b' 'a{b' '{}x' 'grün-日本'; do
+		rlock_locks r plain "$name"
+		java_does false T1 try plain "$name"
+		java_does true T1 locked plain "$name"
+		java_begins T1 lock plain "$name"
+		java_waits T1 100
+		rlock_leaves r
+		java_has_its_turn plain "$name"
+	done
+}
+
+@test "a writer of rlock's looks like one of Java's" {
+	local owner
+	owner=$(ask T1 owner)
+	java_locks T1 write a
+	keys_are a
+	fields_are a mode write "$owner:write" 1
+	java_unlocks T1 write a
+	rlock_locks w write a
+	fields_are a mode write "$(owner_of w):write" 1
+	ttl_between 25000 a 30000
+	assert_equal "$(redis keys '*' | grep -v rlock_)" a
+	rlock_leaves w
+	nothing_is_left
+}
+
+# Each entry of a reader has a time of its own.
+@test "a reader of rlock's looks like one of Java's" {
+	local owner
+	owner=$(ask T1 owner)
+	java_locks T1 read a
+	java_locks T1 read a
+	keys_are a "{a}:$owner:rwlock_timeout:1" "{a}:$owner:rwlock_timeout:2"
+	in_background rlock rlock a -- rlock rlock a -- stay r
+	rlock_enters r
+	assert_equal "$(redis hget a "$(owner_of r)")" 2
+	assert_equal "$(redis hget a "$owner")" 2
+	ttl_between 25000 "{a}:$(owner_of r):rwlock_timeout:1" 30000
+	ttl_between 25000 "{a}:$(owner_of r):rwlock_timeout:2" 30000
+	touch r.out
+	ended_with 0
+	keys_are a "{a}:$owner:rwlock_timeout:1" "{a}:$owner:rwlock_timeout:2"
+	java_unlocks T1 read a
+	java_unlocks T1 read a
+	nothing_is_left
+}
+
+# waits_for NAME OWNER: the time until which that one is known to wait, from now, in seconds.
+waits_for() {
+	local score
+	score=$(redis zscore "redisson_lock_timeout:{$1}" "$2")
+	echo $(((${score%.*} - $(now_ms)) / 1000))
+}
+
+@test "a waiter for a fair lock is in Redisson's list and set of times, rlock as Java" {
+	local java rlock
+	java_locks T1 fair a
+	java_begins T2 lock fair a
+	wait_until 20 has_in_queue a 1
+	rlock_begins r fair a
+	wait_until 20 has_in_queue a 2
+	{ read -r java && read -r rlock; } < <(queue a)
+	assert_equal "$(redis zcard 'redisson_lock_timeout:{a}')" 2
+	# The lease, and five minutes.
+	assert_between 321 "$(waits_for a "$java")" 330
+	(($(waits_for a "$rlock") > $(waits_for a "$java")))
+	java_unlocks T1 fair a
+	java_enters T2
+	assert_equal "$(redis hkeys a)" "$java"
+	assert_equal "$(queue a)" "$rlock"
+	java_unlocks T2 fair a
+	rlock_enters r
+	fields_are a "$rlock" 1
+	is_free 'redisson_lock_queue:{a}'
+	is_free 'redisson_lock_timeout:{a}'
+	rlock_leaves r
+	nothing_is_left
+}
