@@ -1,48 +1,31 @@
 #!/usr/bin/env bats
 # bats file_tags=computes
-# Random steps on one lock, straight on the library, and compared after each of them with a plain model of what
-# ought to be. MODEL_SEED repeats a failure, which prints its seed; MODEL_STEPS is how many steps there are.
+# Random steps on one lock of each kind, straight on the library, and on servers of their own, to which much happens.
+# After each step no two holds exclude each other, each hold that a client relies on is there, and each request has answered
+# as it ought to: tests/property/. MODEL_SEED repeats a failure, which prints its seed; MODEL_STEPS is how many steps there are.
 
 load ../lib/helpers
 
-# Behind a port too, because a user can be named in the URL of a port alone.
-setup_file() { start_server_at_port; }
-teardown_file() { stop_server; }
-
-setup() { common_setup; }
-teardown() { common_teardown; }
-
-# goes_as_the_model KIND: prints what the steps were, or what differs, and the seed.
-goes_as_the_model() {
-	local steps=10000
-	[ "${TESTS_UNDER:-}" != valgrind ] || steps=2000
-	run -0 "${RLOCK_BIN%/*}/property/model" "$1" "$SERVER_SOCKET" "${MODEL_STEPS:-$steps}" "${MODEL_SEED-}"
+# keeps_promises TOPOLOGY STEPS KIND...: prints what the steps were, or what differs, and the seed.
+keeps_promises() {
+	local steps=$2
+	[ "${TESTS_UNDER:-}" != valgrind ] || steps=$((steps / 5))
+	TMPDIR=$BATS_TEST_TMPDIR run -0 xargs -P 4 -I KIND \
+		"${RLOCK_BIN%/*}/property/model" KIND "$1" "${MODEL_STEPS:-$steps}" "${MODEL_SEED-}" <<<"$(printf '%s\n' "${@:3}")"
 }
 
-@test "a read/write lock does what its model does, whatever its owners do" {
-	goes_as_the_model readwrite
+@test "locks keep their promises while rights are missing, memory is short, and requests are late, cut off, and come again" {
+	keeps_promises single 2000 plain fair readwrite sem
 }
 
-@test "a fair lock does what its model does, whatever comes, goes, and gives up" {
-	goes_as_the_model fair
+@test "locks on several servers keep their promises while one after the other is killed, and comes back empty" {
+	keeps_promises several 200 plain fair readwrite
 }
 
-@test "a semaphore does what its model does, whatever its holders and Java's do" {
-	goes_as_the_model semaphore
+@test "locks keep their promises while a replica takes over from its master" {
+	keeps_promises sentinel 600 plain fair readwrite sem
 }
 
-@test "rights that are missing, a full server and requests that come again do a plain lock no harm" {
-	goes_as_the_model disturbed-plain
-}
-
-@test "rights that are missing, a full server and requests that come again do a fair lock no harm" {
-	goes_as_the_model disturbed-fair
-}
-
-@test "rights that are missing, a full server and requests that come again do a read/write lock no harm" {
-	goes_as_the_model disturbed-readwrite
-}
-
-@test "rights that are missing, a full server and requests that come again do a semaphore no harm" {
-	goes_as_the_model disturbed-semaphore
+@test "locks keep their promises while their slot moves to another node of a cluster" {
+	keeps_promises cluster 500 plain fair readwrite sem
 }

@@ -1,9 +1,11 @@
 /*
- * Does to a lock what chance has it do, on a real server, and to a plain model of it as well, and compares
- * the two after each step. What the steps and the model are is the business of readwrite.c, fair.c and
- * semaphore.c.
+ * Does to a lock what chance has it do, on real servers that it starts, while rights are missing, memory is short, connections
+ * are cut, requests are late or come again, servers die, and others take over. After each step that holds which is said in
+ * invariants.c, for every kind of lock and every topology; and each request answers as rules.c foretells it by what the servers
+ * had before.
  */
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,18 +16,43 @@
 #include "model.h"
 
 static const char usage[] =
-	"usage: model [disturbed-]plain|fair|readwrite|semaphore SOCKET STEPS [SEED]\n";
+	"usage: model plain|fair|readwrite|sem single|several|sentinel|cluster STEPS [SEED]\n";
 
-static const struct model *const models[] = {
-	&readwrite_model,           &fair_model,           &semaphore_model,
-	&disturbed_plain_model,     &disturbed_fair_model, &disturbed_readwrite_model,
-	&disturbed_semaphore_model,
+static const struct {
+	const char *name;
+	enum rlock_kind kind;
+} kinds[] = {
+	{ "plain", RLOCK_PLAIN },
+	{ "fair", RLOCK_FAIR },
+	{ "readwrite", RLOCK_WRITE },
+	{ "sem", RLOCK_SEMAPHORE },
 };
 
-static const struct model *model;
-static struct rlock_url *url;
+static const char *const topologies[] = {
+	[SINGLE] = "single", [SEVERAL] = "several", [SENTINEL] = "sentinel", [CLUSTER] = "cluster"
+};
+
+enum rlock_kind kind;
+enum topology topology;
+
 static uint64_t seed, chance_state;
 static unsigned long step;
+static char title[64];
+
+bool is_semaphore(void)
+{
+	return kind == RLOCK_SEMAPHORE;
+}
+
+bool is_readwrite(void)
+{
+	return kind == RLOCK_WRITE;
+}
+
+bool is_fair(void)
+{
+	return kind == RLOCK_FAIR;
+}
 
 /* ---- chance ---- */
 
@@ -49,13 +76,6 @@ bool one_in(unsigned times)
 	return chance(times) == 0;
 }
 
-int64_t chance_lease_ms(void)
-{
-	static const int64_t minutes[] = { 10, 20, 30, 45, 60 };
-
-	return minutes[chance(COUNT_OF(minutes))] * MINUTE_MS;
-}
-
 bool chance_step(const struct choice *choices, size_t count)
 {
 	unsigned sum = 0, left;
@@ -75,7 +95,7 @@ bool chance_step(const struct choice *choices, size_t count)
 
 static struct {
 	unsigned long step;
-	char text[400];
+	char text[300];
 } stories[40];
 static size_t story_count;
 
@@ -119,7 +139,7 @@ void differs(const char *format, ...)
 	va_list args;
 
 	/* First, as the beginning is all that some keep of what a test prints. */
-	(void)printf("%s, step %lu: ", model->name, step);
+	(void)printf("%s, step %lu: ", title, step);
 	va_start(args, format);
 	(void)vprintf(format, args);
 	va_end(args);
@@ -127,112 +147,109 @@ void differs(const char *format, ...)
 	for (size_t i = from; i < story_count; i++)
 		(void)printf("  %lu %s\n", stories[i % COUNT_OF(stories)].step,
 			     stories[i % COUNT_OF(stories)].text);
-	(void)printf("as it ought to be:\n");
-	model->print();
-	(void)printf("as it is:\n");
-	shot_print();
+	(void)printf("at the last look:\n");
+	look_print();
+	for (size_t i = 0; i < HOLDS; i++)
+		if (holds[i].handle != NULL)
+			(void)printf("  relied on %s of %s for %" PRId64 " ms\n", holds[i].id,
+				     holds[i].owner, holds[i].lasts_ms - rlock_now_ms());
 	(void)fflush(stdout);
+	servers_end();
 	/* Threads may still wait. */
 	_Exit(1);
 }
 
 void check_status(const char *what, enum rlock_status got, enum rlock_status want,
-		  const struct rlock_conn *conn)
+		  const struct rlock_conn *by)
 {
 	if (got != want)
 		differs("%s: '%s' (%s), but it ought to be '%s'", what, rlock_status_name(got),
-			got != RLOCK_OK ? rlock_conn_error(conn) : "", rlock_status_name(want));
-}
-
-/* ---- connections ---- */
-
-static struct rlock_conn *conn_to(struct rlock_url *server, int cancel_fd)
-{
-	struct rlock_conn_opts opts = RLOCK_CONN_OPTS_INIT;
-	struct rlock_conn *conn = NULL;
-
-	opts.cancel_fd = cancel_fd;
-	opts.connect_timeout_ms = 20000;
-	if (rlock_conn_new(&server, 1, &opts, &conn) != RLOCK_OK)
-		differs("no connection");
-	return conn;
-}
-
-struct rlock_conn *conn_new(int cancel_fd)
-{
-	return conn_to(url, cancel_fd);
-}
-
-struct rlock_conn *conn_new_for(const char *login)
-{
-	long long port = server_port();
-	struct rlock_url *server = NULL;
-	struct rlock_conn *conn;
-	char text[256], why[RLOCK_ERROR_MAX];
-
-	if (port == 0)
-		return NULL;
-	(void)snprintf(text, sizeof(text), "redis://%s@127.0.0.1:%lld", login, port);
-	if (rlock_url_parse(text, &server, why) != RLOCK_OK)
-		differs("%s", why);
-	conn = conn_to(server, -1);
-	rlock_url_free(server);
-	return conn;
+			got != RLOCK_OK ? rlock_conn_error(by) : "", rlock_status_name(want));
 }
 
 int64_t patience(void)
 {
-	return rlock_now_ms() + 20000;
+	return rlock_now_ms() + 30000;
+}
+
+void pause_for(int64_t limit_ms, const char *what)
+{
+	if (rlock_now_ms() > limit_ms)
+		differs("in vain it was waited %s", what);
+	(void)poll(NULL, 0, 1);
+}
+
+const char *brief(const char *field)
+{
+	static char texts[4][64];
+	static size_t next;
+	char *text = texts[next++ % COUNT_OF(texts)];
+
+	(void)snprintf(text, sizeof(texts[0]), "%.8s%s%s", field,
+		       strstr(field, WRITE) != NULL ? WRITE : "",
+		       strstr(field, KEPT) != NULL ? KEPT : "");
+	return text;
 }
 
 /* ---- all of it ---- */
 
-static const struct model *find_model(const char *name)
-{
-	for (size_t i = 0; i < COUNT_OF(models); i++)
-		if (strcmp(models[i]->name, name) == 0)
-			return models[i];
-	return NULL;
-}
-
-static uint64_t seed_of_now(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
+static const struct choice choices[] = {
+	{ 300, step_hold },  { 20, step_wait },   { 4, step_cancel }, { 15, step_resend },
+	{ 15, step_replay }, { 3, step_trouble }, { 30, step_java },
+};
 
 static void run(unsigned long steps)
 {
-	model->begin();
-	for (step = 1; step <= steps; step++)
-		model->step();
-	model->end();
+	topology_begin();
+	disturb_begin();
+	waiters_begin();
+	for (step = 1; step <= steps; step++) {
+		while (!chance_step(choices, COUNT_OF(choices)))
+			continue;
+		settle();
+		collect_requests();
+		check_all();
+	}
+	cancel_all();
+	release_all();
+	waiters_end();
+	disturb_end();
+	topology_end();
+	look_end();
 	(void)printf("# %lu steps, seed %" PRIu64 "\n", steps, seed);
 	print_tallies();
 }
 
+static bool choose(const char *of_kind, const char *of_topology)
+{
+	size_t k = 0, t = 0;
+
+	while (k < COUNT_OF(kinds) && strcmp(kinds[k].name, of_kind) != 0)
+		k++;
+	while (t < COUNT_OF(topologies) && strcmp(topologies[t], of_topology) != 0)
+		t++;
+	if (k == COUNT_OF(kinds) || t == COUNT_OF(topologies))
+		return false;
+	kind = kinds[k].kind;
+	topology = (enum topology)t;
+	(void)snprintf(title, sizeof(title), "%s, %s", of_kind, of_topology);
+	return true;
+}
+
 int main(int argc, char **argv)
 {
-	char text[256], why[RLOCK_ERROR_MAX];
+	struct timespec clock;
 
-	model = argc >= 4 ? find_model(argv[1]) : NULL;
-	if (model == NULL) {
+	if (argc < 4 || !choose(argv[1], argv[2])) {
 		(void)fputs(usage, stderr);
 		return 64;
 	}
-	seed = argc > 4 && argv[4][0] != '\0' ? strtoull(argv[4], NULL, 10) : seed_of_now();
+	(void)clock_gettime(CLOCK_REALTIME, &clock);
+	seed = (uint64_t)clock.tv_sec * UINT64_C(1000000000) + (uint64_t)clock.tv_nsec;
+	if (argc > 4 && argv[4][0] != '\0')
+		seed = strtoull(argv[4], NULL, 10);
 	chance_state = seed;
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)snprintf(text, sizeof(text), "unix://%s", argv[2]);
-	if (rlock_url_parse(text, &url, why) != RLOCK_OK) {
-		(void)fprintf(stderr, "model: %s\n", why);
-		return 64;
-	}
-	server_open(argv[2]);
 	run(strtoul(argv[3], NULL, 10));
-	server_close();
-	rlock_url_free(url);
 	return 0;
 }

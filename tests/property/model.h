@@ -1,6 +1,5 @@
 /*
- * What the parts of the model share: chance, the story so far, the server as it is, and the lock as it ought
- * to be.
+ * What the parts of the model share: chance and the story so far, servers, what they have, what has to be so, and steps.
  */
 #ifndef MODEL_H
 #define MODEL_H
@@ -8,24 +7,27 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "rlock.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 #define LOCK "job"
-/* An owner, and what may follow it in a field of the lock hash. */
+#define WRITE ":write"
+#define KEPT ":lingering:" /* on the wire */
 #define FIELD_MAX (RLOCK_OWNER_MAX + 64)
+#define TOTAL_MAX 8 /* permits */
 #define MINUTE_MS INT64_C(60000)
+/* What ends within it may have ended already, or not yet. */
+#define MOMENT_MS 20
 
-/* ---- model.c: chance ---- */
+/* ---- model.c: chance and the story ---- */
 
 /* 0 to below - 1, the same ones for the same seed. */
 unsigned chance(unsigned below);
 /* True once in so many times. */
 bool one_in(unsigned times);
-/* Leases that differ by more than the time that all steps take. */
-int64_t chance_lease_ms(void);
 
 /* A step that can't be done now does nothing, and says so by false. */
 struct choice {
@@ -33,10 +35,8 @@ struct choice {
 	bool (*step)(void);
 };
 
-/* One of them, by their weights. */
+/* Does one of them, by their weights. */
 bool chance_step(const struct choice *choices, size_t count);
-
-/* ---- model.c: the story ---- */
 
 /* What is done now; printed when something differs. */
 __attribute__((format(printf, 1, 2))) void story(const char *format, ...);
@@ -45,38 +45,66 @@ void tally(const char *what);
 /* The server, or the library, does not do what it ought to: say so, and end. */
 __attribute__((format(printf, 1, 2), noreturn)) void differs(const char *format, ...);
 void check_status(const char *what, enum rlock_status got, enum rlock_status want,
-		  const struct rlock_conn *conn);
-
-/* ---- model.c: connections ---- */
-
-struct rlock_conn *conn_new(int cancel_fd);
-/* One of that user and password, "USER:PASSWORD"; NULL when the server listens to no port, as such a URL needs. */
-struct rlock_conn *conn_new_for(const char *login);
-/* A point in time that no answer is late for. */
+		  const struct rlock_conn *by);
+/* A point in time that nothing is late for. */
 int64_t patience(void);
+/* Not at once, but in a moment, until patience ends. Says what was waited for when that is over. */
+void pause_for(int64_t limit_ms, const char *what);
+/* A field, short enough to be read in the story. */
+const char *brief(const char *field);
 
-/* ---- server.c: raw commands, and the server as it is ---- */
+/* ---- what is played ---- */
+
+enum topology { SINGLE, SEVERAL, SENTINEL, CLUSTER };
+
+extern enum rlock_kind kind; /* RLOCK_WRITE: of both sorts */
+extern enum topology topology;
+
+bool is_semaphore(void);
+bool is_readwrite(void);
+bool is_fair(void);
+
+/* ---- servers.c: processes, and raw commands ---- */
 
 struct redisReply;
+struct redisContext;
 
-void server_open(const char *socket_path);
-void server_close(void);
-/* 0: it listens to none. */
-long long server_port(void);
-/* Begin or cease to listen to a channel. */
-void server_listen(bool is_on, const char *channel);
+#define SERVERS_MAX 3
+
+struct server {
+	char dir[128];
+	int port;
+	pid_t pid;
+	int64_t began_ms;
+	struct redisContext *context, *ears, *monitor; /* of a user that no right is taken from */
+};
+
+extern struct server servers[SERVERS_MAX];
+extern size_t server_count;
+
+/* Again, too, when it was killed: without its data. */
+void server_start(struct server *server);
+void server_kill(struct server *server);
+/* A sentinel that names the first server; its port. */
+int sentinel_start(void);
+void sentinel_name_master(const struct server *server);
+void servers_end(void);
+
 /* One command without an interest in its answer. */
-__attribute__((format(printf, 1, 2))) void server_do(const char *format, ...);
+__attribute__((format(printf, 2, 3))) void server_do(struct server *server, const char *format,
+						     ...);
 /* The answer is a number. */
-__attribute__((format(printf, 1, 2))) long long server_number(const char *format, ...);
-
+__attribute__((format(printf, 2, 3))) long long server_number(struct server *server,
+							      const char *format, ...);
 /* Its reply; the caller frees it. */
-__attribute__((format(printf, 1, 2))) struct redisReply *server_reply(const char *format, ...);
+__attribute__((format(printf, 2, 3))) struct redisReply *server_reply(struct server *server,
+								      const char *format, ...);
+/* Begin or cease to listen to a channel. */
+void server_listen(struct server *server, bool is_on, const char *channel);
+/* Whether its INFO has this text. */
+bool server_tells(struct server *server, const char *text);
 
-/* From now on these commands are those of another user, and no right that is taken from the default one is missing. */
-void server_become_root(void);
-
-/* A request as the server got it. Zero-initialise. */
+/* A request as a server got it. Zero-initialise. */
 struct words {
 	char **texts;
 	size_t *lens;
@@ -84,158 +112,209 @@ struct words {
 };
 
 void words_free(struct words *words);
-/* From now on, remember the scripts that the library runs. */
-void server_watch(void);
-/* The next one of those, up to now; words_free frees it. False: there is none. */
-bool server_next_request(struct words *out);
+/* The next script that the library ran there, up to now; words_free frees it. False: there is none. */
+bool server_next_request(struct server *server, struct words *out);
 /* Send it once more. What it replies does not matter. */
-void server_send(const struct words *words);
+void server_send(struct server *server, const struct words *words);
 
-/* All there is, of one moment. */
-struct shot {
-	int64_t before_ms, after_ms; /* that moment, on our clock */
-	int64_t time_ms;             /* and on the server's */
-	const struct redisReply *lock, *holds, *queue, *deadlines, *waiters, *keys;
-	struct redisReply *reply;
+/* ---- topology.c ---- */
+
+struct world {
+	struct server *at;    /* the server that has the lock; of several any */
+	size_t quorum;        /* how many of the servers have to agree */
+	unsigned long losses; /* how often one has lost its data */
+	bool is_moving;       /* the slot of the lock is on its way */
+	bool was_restarted;   /* since all was broken: the queue may have been lost */
 };
 
-/* The one there is until the next is acquired. */
-const struct shot *shot_take(void);
-/* What belongs to a field among pairs, NULL for none. */
-const char *shot_value(const struct redisReply *pairs, const char *field);
-/* TTL of a key: -1 without one, -2 when there is no such key. */
-int64_t shot_ttl_ms(const struct shot *of, const char *key);
-void shot_print(void);
+extern struct world world;
 
-/* ---- expected.c: the lock as it ought to be ---- */
+/* A server that has not run for longer than the longest lease of several servers may grant none. */
+#define YOUNG_MS 6000
+/* The server that has the lock; of several each that is there. */
+bool is_looked_at(const struct server *server);
 
-/* A point on rlock_now_ms()'s clock, which is known to lie between two others. */
-struct span {
-	int64_t lo, hi;
+void topology_begin(void);
+void topology_end(void);
+/* A connection, by the default user, or by "USER:PASSWORD@". */
+struct rlock_conn *conn_new(const char *login, int64_t timeout_ms, int cancel_fd);
+int64_t chance_lease_ms(void);
+/* A server is killed, another one takes over, the slot moves: where there is such a step. */
+bool step_trouble(void);
+
+/* ---- look.c: all that a server has at one moment ---- */
+
+/* One hold, by its record. */
+struct record {
+	char id[RLOCK_HOLD_ID_MAX];
+	char field[FIELD_MAX]; /* its owner's in the lock hash */
+	const char *text;
+	int64_t since_ms, end_ms, take;
 };
-
-/* What a request that was sent and answered at these times makes of a lease. */
-struct span span_of(int64_t sent_ms, int64_t answered_ms, int64_t lease_ms);
-struct span span_max(struct span a, struct span b);
-struct span span_min(struct span a, struct span b);
-/* Whether a TTL that was requested and answered at these times ends within the span. */
-bool span_has(struct span span, int64_t before_ms, int64_t after_ms, int64_t ttl_ms);
-bool span_has_shot(struct span span, const struct shot *shot, int64_t ttl_ms);
 
 /* One field of the lock hash. */
 struct party {
-	char field[FIELD_MAX];
-	int count;
+	const char *field;
+	long count;
 	bool is_writer, is_kept;
-	bool is_over;    /* its timeouts have expired, or its kept hold has ended */
-	struct span end; /* of a reader's holds; of a kept hold */
+	int64_t ttl_ms; /* of a kept hold, or of the longest of a reader's timeouts; not above 0: it is over */
 };
 
-/* A hold that we had once, and may have still. */
-struct held {
-	struct rlock_hold *handle;
-	char field[FIELD_MAX]; /* of its owner */
-	struct span end;       /* the latest that was requested */
-	bool is_listed, is_kept;
-	bool is_told; /* to stop */
-};
-
-#define PARTY_MAX 40
-#define HELD_MAX 32
-
-struct expected {
-	struct party parties[PARTY_MAX];
+struct look {
+	struct redisReply *reply;
+	const struct redisReply *lock, *holds, *queue, *deadlines, *waiters, *permits, *ends, *keys;
+	const char *remembered; /* how the last holder ended, that was to be remembered */
+	int64_t now_ms, token, total;
+	bool has_counter;
+	int64_t free; /* permits */
+	struct record records[200];
+	size_t record_count;
+	struct party parties[100];
 	size_t party_count;
-	struct held holds[HELD_MAX];
-	struct span end; /* of the lock */
+	bool is_writing; /* the mode; false without one */
+	bool has_mode;
 };
 
-/* The party, or NULL. */
-struct party *expected_party(struct expected *expected, const char *field);
-/* One count more; the party is made if need be. */
-struct party *expected_join(struct expected *expected, const char *field);
-/* One count less; with its last the party is removed. */
-void expected_leave(struct expected *expected, struct party *party);
-/* The party loses all its holds. */
-void expected_remove(struct expected *expected, struct party *party);
-/* So do those whose kept holds have ended. Whether there were any. */
-bool expected_remove_ended(struct expected *expected, bool are_writers);
-/* No party holds the lock any more, and no hold is listed. */
-void expected_clear(struct expected *expected);
-void expected_unlist(struct expected *expected);
-void expected_free(struct expected *expected);
+extern struct look now;
 
-bool expected_has_room(const struct expected *expected);
-size_t expected_listed(const struct expected *expected);
-/* A new hold, which replaces one that isn't listed. It owns handle from now on. */
-struct held *expected_add(struct expected *expected, struct rlock_hold *handle, const char *field,
-			  struct span end);
-/* Any hold that is listed, or that isn't; NULL when there is none. */
-struct held *expected_any(struct expected *expected, bool is_listed);
-/* The end of the one that lasts longest of the listed holds of that field, or of all; 0 without any. */
-struct span expected_longest(const struct expected *expected, const char *field);
+/* Until the next look. While the slot moves nothing is seen. */
+void look(struct server *server);
+void look_print(void);
+void look_end(void);
+/* What belongs to a field among pairs, NULL for none. */
+const char *value_of(const struct redisReply *pairs, const char *field);
+/* -1 without one, -2 when there is no such key. */
+int64_t ttl_of(const char *key);
+const struct record *record_of(const char *id);
+/* Not one that ends in this moment. */
+bool is_live(const struct record *record);
+const struct party *party_of(const char *owner, const char *suffix);
+/* Permits of ours that have not ended; of Java's, and ended ones. */
+long long held_permits(void);
+/* The number of a reader's timeout key, else 0. */
+long timeout_number(const char *key, const char *owner);
+/* The queue of a fair lock has that owner. */
+bool is_queued(const char *owner);
+bool is_held_by_any(void);
 
-/* That hold is kept until a time within the span. Its new party, which has one hold more; its old party still has its
- * count. */
-struct party *expected_keep(struct expected *expected, struct held *held, struct span span);
-/* Waits until kept holds that end before this time have ended: they are over. */
-void expected_await_end(struct expected *expected, int64_t end_ms);
+/* ---- invariants.c: what has to be so ---- */
 
-/*
- * Ask the holders of one owner, or all, to stop: each listed hold of a party that is_held, and is not kept, and no other, has
- * a request after it. All of the model's read requests, by this process.
- */
-extern const struct rlock_process expected_process;
-void expected_stop(struct expected *expected, struct rlock_conn *conn,
-		   bool (*is_held)(const struct held *held));
-/* A renewal has found that request, if there is one. */
-void expected_check_told(const struct held *held);
-
-/* Fields, counts, listed holds, and TTLs are as expected. mode: NULL for none. */
-void expected_check(struct expected *expected, const struct shot *shot, const char *mode);
-void expected_print(const struct expected *expected);
-
-/* A field, short enough to be read in the story. */
-const char *brief(const char *field);
-
-/* ---- acquire.c: threads that wait for a lock ---- */
-
-struct waiter;
-
-struct waiter *waiter_new(void);
-void waiter_free(struct waiter *waiter);
-/* Have it call rlock_acquire. The request is copied, and so is its owner. */
-void waiter_begin(struct waiter *waiter, const struct rlock_request *request);
-bool waiter_has_ended(struct waiter *waiter);
-void waiter_cancel(struct waiter *waiter);
-
-/* How it ended. The hold is the caller's. */
-struct ended {
-	enum rlock_status status;
-	struct rlock_hold *hold;
-	int64_t ended_ms;
-	int64_t lease_ms;
-	bool wanted_token;
+/* A hold that a client has. */
+struct relied {
+	struct rlock_hold *handle; /* NULL: there is none */
+	char id[RLOCK_HOLD_ID_MAX], owner[RLOCK_OWNER_MAX];
+	enum rlock_kind kind;
+	int64_t granted_ms, lasts_ms; /* between these the client relies on it */
+	unsigned long losses;         /* when its last good request was sent */
+	bool is_lost, is_kept, is_told;
 };
 
-/* Wait for that, within reason; the waiter may be used again then. */
-struct ended waiter_await(struct waiter *waiter);
+#define HOLDS 12 /* at a time */
+extern struct relied holds[HOLDS];
 
-/* ---- the kinds ---- */
-
-struct model {
-	const char *name;
-	void (*begin)(void);
-	void (*step)(void);
-	void (*end)(void);
-	void (*print)(void);
+struct state {
+	bool is_dirty; /* something was done by halves: records and lock may differ until all is broken by force */
+	bool is_partial; /* a part of it was deleted: the same, though each request does what it ought to */
+	bool has_dead_waiter; /* there may be one in a queue that no client knows: that is dead in seconds */
+	int64_t unheld;    /* permits of RSemaphore's */
+	const char *right; /* that was taken away last */
 };
 
-/* semaphore.c: no two holds have one slot, and what says which are in use has each of them. */
-void semaphore_check_slots(const char *holds, const char *permits);
+extern struct state state;
 
-extern const struct model readwrite_model, fair_model, semaphore_model;
-extern const struct model disturbed_plain_model, disturbed_fair_model, disturbed_readwrite_model,
-	disturbed_semaphore_model;
+struct relied *any_hold(bool is_there);
+const struct relied *hold_of_id(const char *id);
+void forget(struct relied *hold);
+/* It was acquired by that time: there is no other that excludes it. The handle is the model's from now on. */
+struct relied *rely_on(struct rlock_hold *handle, enum rlock_kind of_kind, int64_t answered_ms);
+/* A good request was answered. */
+void extend_hold(struct relied *hold);
+/* All of it, on each server. */
+void check_all(void);
+
+#define SLOTS_MAX 64
+/* Each permit of that hold is there for so long. */
+bool has_permits(const struct record *record, int64_t left_ms);
+/* The slots of a hold of a semaphore, which no other one has. */
+void mark_slots(const struct record *record, bool is_used[SLOTS_MAX]);
+
+/* ---- rules.c: what a request is to answer, by what the servers had before it ---- */
+
+/* A status that means: that can't be said. */
+#define ANY_STATUS ((enum rlock_status)100)
+
+struct wish {
+	struct rlock_request request;
+	const char *inherited[1];
+	char owner[RLOCK_OWNER_MAX], id[RLOCK_HOLD_ID_MAX];
+};
+
+/* Whether a request is foretold now. */
+bool is_foretold(void);
+enum rlock_status foretell_acquire(const struct wish *wish);
+/* The owner that a request that succeeds re-enters; NULL: none. By the last look. */
+const char *reentered_owner(const struct wish *wish);
+enum rlock_status foretell_hold(const char *id, bool is_renewal);
+/* The slots that a hold of so many permits is to get now, as rlock_hold_slots. False: that can't be said. */
+bool foretell_slots(int64_t take, char out[64]);
+void check_answer(const char *what, enum rlock_status got, enum rlock_status want, int64_t sent_ms,
+		  const struct rlock_conn *by);
+
+/* ---- disturb.c: rights, memory, and connections, during a request; requests that come again ---- */
+
+enum disturbance { NONE, DENIED, DENIED_TO_USER, FULL, CUT, STOPPED };
+
+/* The usual one; and one that is never disturbed. */
+extern struct rlock_conn *conn, *steady_conn;
+void disturb_begin(void);
+void disturb_end(void);
+/* The last one begins; the connection by which the request goes. */
+struct rlock_conn *disturb(void);
+void undisturb(void);
+extern enum disturbance disturbance;
+const char *disturbance_word(void);
+/* The server lacks a right, or can't say what became of the request. */
+bool is_status_open(void);
+int64_t deadline_of_request(void);
+void new_user_connection(void);
+void reconnect(void);
+/* How often that was. */
+extern unsigned long cuts;
+
+void collect_requests(void);
+void drop_requests(void);
+bool step_resend(void);
+bool step_replay(void);
+
+/* ---- hold.c: steps of holders ---- */
+
+extern const struct rlock_name name;
+extern const struct rlock_process process;
+enum rlock_kind any_kind(void);
+void wish_init(struct wish *wish, enum rlock_kind of_kind);
+void release_all(void);
+bool step_hold(void);
+
+/* ---- waiters.c ---- */
+
+void waiters_begin(void);
+void waiters_end(void);
+size_t waiting(void);
+/* So that no waiter waits for a lock that is free. */
+void settle(void);
+void cancel_all(void);
+bool step_wait(void);
+bool step_cancel(void);
+/* That hold is, or will be, one of them. */
+bool is_of_waiter(const char *id);
+/* Of a fair lock: the owner of any waiter; NULL: there is none. */
+const char *any_waiting_owner(void);
+
+/* ---- java.c: what Redisson's clients do, of a fair lock and of a semaphore ---- */
+
+bool step_java(void);
+/* At the head of the queue for a free lock stands a live waiter of Java's. */
+bool is_javas_turn(void);
+void java_forget(void);
 
 #endif

@@ -1,0 +1,294 @@
+/*
+ * What is done to a request: a right is taken away for a while, the server has no memory left, the connection is cut, or the
+ * server is stopped for longer than the client waits; and requests that come again, at once or much later.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "model.h"
+
+/* Less than a server is stopped for, and more than a request takes. */
+#define HASTE_MS 150
+
+enum disturbance disturbance;
+unsigned long cuts;
+struct rlock_conn *conn, *steady_conn;
+
+/* Of another user; of one in haste, for servers that do not answer. */
+static struct rlock_conn *user_conn, *hasty_conn;
+
+/* ---- rights ---- */
+
+static const char *const rights[] = {
+	"-hset",   "-hdel",    "-hincrby", "-hget",      "-hvals",   "-hexists", "-hgetall",
+	"-hkeys",  "-hlen",    "-del",     "-pexpire",   "-pttl",    "-exists",  "-type",
+	"-zadd",   "-zrem",    "-zrange",  "-zcard",     "-zscore",  "-lrem",    "-lindex",
+	"-rpush",  "-linsert", "-lpos",    "-lrange",    "-publish", "-get",     "-set",
+	"-incrby", "-info",    "-time",    "-subscribe", "-pubsub",  "-hscan",
+};
+
+/* Of LOCK. */
+static const char *const keys[] = {
+	"~job",
+	"~{job}:*",
+	"~rlock_holds:*",
+	"~rlock_ends:*",
+	"~rlock_queue:*",
+	"~rlock_turn:*",
+	"~rlock_writer:*",
+	"~rlock_waiters:*",
+	"~rlock_total:*",
+	"~rlock_last:*",
+	"~redisson_lock_token:*",
+	"~redisson_lock_queue:*",
+	"~redisson_lock_timeout:*",
+};
+
+static const char *user(void)
+{
+	return disturbance == DENIED_TO_USER ? "limited" : "default";
+}
+
+/* All keys but one. */
+static void deny_key(size_t denied)
+{
+	server_do(world.at, "ACL SETUSER %s resetkeys", user());
+	for (size_t i = 0; i < COUNT_OF(keys); i++)
+		if (i != denied)
+			server_do(world.at, "ACL SETUSER %s %s", user(), keys[i]);
+	state.right = keys[denied];
+}
+
+static void take_right(void)
+{
+	size_t which = chance(COUNT_OF(rights) + COUNT_OF(keys) + 1);
+
+	state.right = "resetchannels";
+	/* Without it a key may last for ever, in each of many places. */
+	if (one_in(4))
+		state.right = "-pexpire";
+	else if (which < COUNT_OF(rights))
+		state.right = rights[which];
+	else if (which < COUNT_OF(rights) + COUNT_OF(keys)) {
+		deny_key(which - COUNT_OF(rights));
+		return;
+	}
+	server_do(world.at, "ACL SETUSER %s %s", user(), state.right);
+}
+
+/* ---- connections ---- */
+
+static struct {
+	pthread_t thread;
+	struct server server; /* as it was */
+	unsigned after_us;
+} helper;
+
+static void sleep_us(unsigned us)
+{
+	struct timespec time = { .tv_sec = us / 1000000, .tv_nsec = (long)(us % 1000000) * 1000 };
+
+	(void)nanosleep(&time, NULL);
+}
+
+static void *cut(void *ctx)
+{
+	(void)ctx;
+	sleep_us(helper.after_us);
+	server_do(&helper.server, "CLIENT KILL USER default");
+	server_do(&helper.server, "CLIENT KILL USER waiting");
+	return NULL;
+}
+
+static void *go_on(void *ctx)
+{
+	(void)ctx;
+	sleep_us(helper.after_us);
+	(void)kill(helper.server.pid, SIGCONT);
+	return NULL;
+}
+
+static void help(void *(*run)(void *ctx), unsigned after_us)
+{
+	helper.server = *world.at;
+	helper.after_us = after_us;
+	if (pthread_create(&helper.thread, NULL, run, NULL) != 0)
+		differs("no thread");
+}
+
+/* ---- all of them ---- */
+
+struct rlock_conn *disturb(void)
+{
+	static const enum disturbance all[] = { DENIED, DENIED_TO_USER, FULL, FULL, CUT, CUT, CUT };
+
+	/* Of several servers one that lacks a right does a part of all, with any status. */
+	disturbance = !one_in(3) ? NONE : one_in(25) ? STOPPED : all[chance(COUNT_OF(all))];
+	if (topology == SEVERAL && (disturbance == DENIED || disturbance == DENIED_TO_USER))
+		disturbance = CUT;
+	if (world.is_moving)
+		disturbance = STOPPED;
+	state.right = "";
+	switch (disturbance) {
+	case DENIED:
+	case DENIED_TO_USER:
+		take_right();
+		break;
+	case FULL:
+		server_do(world.at, "CONFIG SET maxmemory 1");
+		break;
+	case CUT:
+		help(cut, chance(600));
+		break;
+	case STOPPED:
+		if (world.is_moving)
+			return hasty_conn;
+		(void)kill(world.at->pid, SIGSTOP);
+		help(go_on, HASTE_MS * 1000 / 2 * (1 + chance(3)));
+		return hasty_conn;
+	default:
+		break;
+	}
+	return disturbance == DENIED_TO_USER ? user_conn : conn;
+}
+
+void undisturb(void)
+{
+	if (disturbance == FULL)
+		server_do(world.at, "CONFIG SET maxmemory 0");
+	else if (disturbance == DENIED || disturbance == DENIED_TO_USER)
+		server_do(world.at, "ACL SETUSER %s allkeys allchannels +@all", user());
+	else if (disturbance == CUT || (disturbance == STOPPED && !world.is_moving))
+		(void)pthread_join(helper.thread, NULL);
+	if (disturbance == CUT || disturbance == STOPPED)
+		reconnect();
+}
+
+/* What was cut off is known to be so, and a request that comes next is not repeated. */
+void reconnect(void)
+{
+	struct rlock_conn *all[] = { conn, steady_conn, user_conn, hasty_conn };
+
+	cuts++;
+	for (size_t i = 0; i < COUNT_OF(all); i++)
+		for (int tries = 0; tries < 3 && rlock_conn_ping(all[i]) != RLOCK_OK;)
+			tries++;
+}
+
+const char *disturbance_word(void)
+{
+	static const char *const words[] = { "",
+					     "denied ",
+					     "denied to a user ",
+					     "on a full server ",
+					     "cut off ",
+					     "while the server is stopped " };
+
+	return words[disturbance];
+}
+
+bool is_status_open(void)
+{
+	return disturbance != NONE && disturbance != CUT;
+}
+
+/* What was denied is denied again. */
+int64_t deadline_of_request(void)
+{
+	return disturbance == NONE || disturbance == FULL || disturbance == CUT
+		       ? patience()
+		       : rlock_now_ms() + 100;
+}
+
+void new_user_connection(void)
+{
+	rlock_conn_free(user_conn);
+	user_conn = conn_new("limited:secret@", 20000, -1);
+}
+
+void disturb_begin(void)
+{
+	state.right = "";
+	conn = conn_new("", 20000, -1);
+	steady_conn = conn_new("steady:secret@", 20000, -1);
+	hasty_conn = conn_new("", HASTE_MS, -1);
+	new_user_connection();
+}
+
+/* ---- requests that come again ---- */
+
+/* The last requests of the library, as the server got them. */
+static struct words requests[64];
+static size_t request_count;
+
+void disturb_end(void)
+{
+	rlock_conn_free(conn);
+	rlock_conn_free(steady_conn);
+	rlock_conn_free(user_conn);
+	rlock_conn_free(hasty_conn);
+	for (size_t i = 0; i < COUNT_OF(requests); i++)
+		words_free(&requests[i]);
+}
+
+/* A try to acquire that may wait would join a queue for none: see lua/inc/request.lua. */
+static bool may_join(const struct words *words)
+{
+	size_t options = 3 + strtoul(words->texts[2], NULL, 10) + 4;
+
+	return words->count > options && strspn(words->texts[options], "01") >= 4 &&
+	       words->texts[options][1] == '1';
+}
+
+void collect_requests(void)
+{
+	struct words words;
+
+	while (server_next_request(world.at, &words)) {
+		struct words *place = &requests[request_count % COUNT_OF(requests)];
+
+		if (may_join(&words)) {
+			words_free(&words);
+			continue;
+		}
+		words_free(place);
+		*place = words;
+		request_count++;
+	}
+}
+
+/* One that came late would break what others rely on. */
+void drop_requests(void)
+{
+	struct words words;
+
+	while (server_next_request(world.at, &words))
+		words_free(&words);
+}
+
+static bool replay(size_t index, const char *what)
+{
+	story("%s", what);
+	tally(what);
+	server_send(world.at, &requests[index % COUNT_OF(requests)]);
+	return true;
+}
+
+/* Not of several servers: there a waiter repeats a try that it has undone, with the same hold id over the same stream. */
+bool step_resend(void)
+{
+	return topology != SEVERAL && request_count > 0 && replay(request_count - 1, "resends");
+}
+
+bool step_replay(void)
+{
+	size_t kept = request_count < COUNT_OF(requests) ? request_count : COUNT_OF(requests);
+
+	return topology != SEVERAL && kept > 0 &&
+	       replay(request_count - 1 - chance((unsigned)kept), "replays of an early request");
+}

@@ -1,0 +1,700 @@
+/*
+ * Steps of holders: they acquire the lock, re-enter it, renew, keep, and release it, are asked to stop, and lose it.
+ */
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model.h"
+
+#define OWNERS 4
+#define REMEMBER_MS (60 * MINUTE_MS)
+
+const struct rlock_name name = { LOCK, sizeof(LOCK) - 1 };
+/* It reads what it is asked. */
+const struct rlock_process process = { 1, 2, 3, true };
+
+static char owners[OWNERS][RLOCK_OWNER_MAX];
+/* The last hold that was released, for a second time. */
+static struct rlock_hold *released;
+
+/* ---- acquire ---- */
+
+enum rlock_kind any_kind(void)
+{
+	if (is_readwrite())
+		return one_in(3) ? RLOCK_WRITE : RLOCK_READ;
+	/* A plain lock of that name ignores the queue. */
+	return is_fair() && one_in(6) ? RLOCK_PLAIN : kind;
+}
+
+void wish_init(struct wish *wish, enum rlock_kind of_kind)
+{
+	*wish = (struct wish){ .request = RLOCK_REQUEST_INIT };
+	if (rlock_hold_id_new(wish->id) != RLOCK_OK || rlock_owner_new(1, wish->owner) != RLOCK_OK)
+		differs("no random bytes");
+	wish->request.kind = of_kind;
+	wish->request.names = &name;
+	wish->request.name_count = 1;
+	wish->request.owner = wish->owner;
+	wish->request.hold_id = wish->id;
+	wish->request.inherited = wish->inherited;
+	wish->request.lease_ms = chance_lease_ms();
+	wish->request.wait_ms = 0;
+	wish->request.note = one_in(2) ? "a note of several words" : NULL;
+	wish->request.process = &process;
+	wish->request.permits = is_semaphore() ? 5 : 0;
+	wish->request.take = is_semaphore() ? 1 : 0;
+}
+
+/* Some owners come again and again, by their own name, or since they inherited it. */
+static void choose_owner(struct wish *wish)
+{
+	char *owner = owners[chance(OWNERS)];
+
+	if (owner[0] == '\0' || one_in(4))
+		(void)snprintf(owner, RLOCK_OWNER_MAX, "%s", wish->owner);
+	if (one_in(3)) {
+		wish->inherited[0] = owner;
+		wish->request.inherited_count = 1;
+	} else {
+		(void)snprintf(wish->owner, sizeof(wish->owner), "%s", owner);
+	}
+}
+
+/* A counter that is there issues one in any case; before: its number before the request. */
+static void check_token(const struct rlock_hold *handle, bool is_wanted, int64_t before)
+{
+	int64_t token = rlock_hold_token(handle, 0);
+
+	if (token != 0 ? token <= before : is_wanted || before > 0)
+		differs("the token is %" PRId64 " after %" PRId64, token, before);
+}
+
+/* By what was there before it. */
+static void check_grant(const struct wish *wish, const struct rlock_hold *handle,
+			const char *reentered, const char *slots)
+{
+	const char *owner = rlock_hold_owner(handle, 0);
+	const struct party *party;
+	char field[FIELD_MAX];
+
+	if (strcmp(owner, reentered != NULL ? reentered : wish->owner) != 0)
+		differs("acquired as '%s', not as '%s'", owner,
+			reentered != NULL ? reentered : wish->owner);
+	if (is_semaphore() && slots != NULL && strcmp(slots, rlock_hold_slots(handle, 0)) != 0)
+		differs("it has slots '%s', and '%s' are the lowest", rlock_hold_slots(handle, 0),
+			slots);
+	look(world.at);
+	(void)snprintf(field, sizeof(field), "%s%s", owner,
+		       wish->request.kind == RLOCK_WRITE ? WRITE : "");
+	party = party_of(field, "");
+	if (party != NULL && rlock_hold_count(handle, 0) != party->count)
+		differs("the count given is %" PRId64, rlock_hold_count(handle, 0));
+}
+
+/* What is denied may be done by halves; but not by a connection that has just tried the rights of its user. */
+static void check_failure(const struct wish *wish, enum rlock_status status, bool is_first)
+{
+	if (is_first || disturbance == NONE || disturbance == FULL || disturbance == CUT) {
+		look(world.at);
+		if (record_of(wish->id) != NULL && !world.is_moving && topology != SEVERAL)
+			differs("'%s', and the hold is there", rlock_status_name(status));
+	}
+	if (status == RLOCK_EACL && !is_first)
+		state.is_dirty = true;
+	/* To leave the queue may have been denied, too. */
+	state.has_dead_waiter |= wish->request.wait_ms > 0 && disturbance != NONE;
+	tally(status == RLOCK_BUSY        ? "times it was busy"
+	      : status == RLOCK_EDEADLOCK ? "times it would have been a deadlock"
+	      : status == RLOCK_EKIND     ? "times it was of another kind"
+					  : "times an acquisition failed");
+}
+
+static bool acquire(struct wish *wish)
+{
+	int64_t sent_ms;
+	enum rlock_status want = foretell_acquire(wish), status;
+	const char *reentered = reentered_owner(wish);
+	struct rlock_hold *handle = NULL;
+	struct rlock_conn *by;
+	char slots[64];
+	bool are_slots_known = is_semaphore() && want == RLOCK_OK;
+	int64_t token = now.token;
+	bool is_first = one_in(4);
+
+	if (are_slots_known)
+		are_slots_known = foretell_slots(wish->request.take, slots);
+	/* A connection tries its rights before it acquires the first lock. */
+	if (is_first)
+		new_user_connection();
+	by = disturb();
+	story("acquire %s%s %.8s of %s%s, %s", disturbance_word(),
+	      rlock_kind_name(wish->request.kind), wish->id, brief(wish->owner),
+	      wish->request.inherited_count > 0 ? ", or inherited" : "", state.right);
+	sent_ms = rlock_now_ms();
+	status = rlock_acquire(by, &wish->request, &handle);
+	undisturb();
+	check_answer("acquire", status, want, sent_ms, by);
+	if (status == RLOCK_OK) {
+		if (want == RLOCK_OK && disturbance == NONE && topology != SEVERAL)
+			check_grant(wish, handle, reentered, are_slots_known ? slots : NULL);
+		if (!is_readwrite() && !is_semaphore() && topology == SINGLE)
+			check_token(handle, wish->request.issue_token, token);
+		(void)rely_on(handle, wish->request.kind, rlock_now_ms());
+		tally(reentered != NULL ? "times it was re-entered" : "times it was acquired");
+		return true;
+	}
+	check_failure(wish, status, is_first && disturbance == DENIED_TO_USER);
+	return true;
+}
+
+static bool step_acquire(void)
+{
+	struct wish wish;
+
+	if (any_hold(false) == NULL)
+		return false;
+	wish_init(&wish, any_kind());
+	choose_owner(&wish);
+	wish.request.wait_ms = one_in(8) ? 1 + (int64_t)chance(3) : 0;
+	wish.request.take = is_semaphore() ? 1 + (int64_t)chance(3) : 0;
+	wish.request.issue_token =
+		!is_readwrite() && !is_semaphore() && topology != SEVERAL && one_in(200);
+	return acquire(&wish);
+}
+
+/* By one that holds it. */
+static bool step_reenter(void)
+{
+	const struct relied *hold = any_hold(true);
+	struct wish wish;
+
+	if (hold == NULL || any_hold(false) == NULL || is_semaphore())
+		return false;
+	wish_init(&wish, any_kind());
+	(void)snprintf(wish.owner, sizeof(wish.owner), "%s", hold->owner);
+	return acquire(&wish);
+}
+
+static bool step_other_kind(void)
+{
+	static const enum rlock_kind all[] = { RLOCK_PLAIN, RLOCK_FAIR, RLOCK_READ, RLOCK_WRITE };
+	struct wish wish;
+
+	wish_init(&wish, all[chance(COUNT_OF(all))]);
+	wish.request.permits = wish.request.take = 0;
+	look(world.at);
+	if ((!is_semaphore() && is_readwrite() != (wish.request.kind <= RLOCK_FAIR)) ||
+	    foretell_acquire(&wish) != RLOCK_EKIND || !acquire(&wish))
+		return false;
+	drop_requests();
+	return true;
+}
+
+/* ---- release, renew, keep ---- */
+
+/* A full server takes no hold away, and is no reason to keep one. */
+static void check_full(const char *what, enum rlock_status status, enum rlock_status want)
+{
+	if (disturbance == FULL && want == RLOCK_OK && topology != SEVERAL)
+		check_status(what, status, RLOCK_OK, steady_conn);
+}
+
+/* What was denied may have been done by halves, and what was done while the slot moved. */
+static void record_halves(enum rlock_status status)
+{
+	if (disturbance == DENIED || disturbance == DENIED_TO_USER || world.is_moving)
+		state.is_dirty |= status != RLOCK_OK && status != RLOCK_NOT_HELD;
+}
+
+static void keep_for_later(struct relied *hold)
+{
+	rlock_hold_free(released);
+	released = hold->handle;
+	hold->handle = NULL;
+	forget(hold);
+}
+
+static int64_t remember(struct relied *hold)
+{
+	static int64_t count;
+	struct rlock_end end = { .status = ++count };
+	const struct record *record = record_of(hold->id);
+	const struct party *party = record != NULL ? party_of(record->field, "") : NULL;
+
+	rlock_hold_set_remember(hold->handle, REMEMBER_MS, &end);
+	/* Nothing of a hold within another, nor of one that is kept. */
+	return party != NULL && party->count == 1 && !party->is_kept ? count : 0;
+}
+
+/* Which holder it was; 0: none is remembered. */
+static int64_t last_remembered(void)
+{
+	return strtoll(now.remembered + strcspn(now.remembered, "0123456789"), NULL, 10);
+}
+
+static void check_released(const struct relied *hold, int64_t remembered)
+{
+	if (world.is_moving || topology == SEVERAL)
+		return;
+	look(world.at);
+	if (record_of(hold->id) != NULL &&
+	    (disturbance == NONE || disturbance == CUT || disturbance == FULL))
+		differs("hold %s is released, and there", hold->id);
+	if (remembered > 0 && disturbance == NONE && last_remembered() != remembered)
+		differs("the last holder is not number %" PRId64, remembered);
+}
+
+static bool step_release(void)
+{
+	struct relied *hold = any_hold(true);
+	enum rlock_status want, status;
+	struct rlock_conn *by;
+	int64_t sent_ms, remembered = 0;
+
+	if (hold == NULL)
+		return false;
+	want = foretell_hold(hold->id, false);
+	if (one_in(4) && topology == SINGLE && want == RLOCK_OK)
+		remembered = remember(hold);
+	by = disturb();
+	story("release %s%.8s, %s", disturbance_word(), hold->id, state.right);
+	sent_ms = rlock_now_ms();
+	status = rlock_release(by, hold->handle, deadline_of_request());
+	undisturb();
+	check_answer("release", status, want, sent_ms, by);
+	if (status != RLOCK_NOT_NOTIFIED)
+		check_full("release", status, want);
+	record_halves(status);
+	if (status == RLOCK_OK || status == RLOCK_NOT_HELD)
+		check_released(hold, status == RLOCK_OK ? remembered : 0);
+	/* That of a semaphore means nothing without its permits. */
+	state.is_dirty |=
+		is_semaphore() && (disturbance == DENIED || disturbance == DENIED_TO_USER);
+	tally(status == RLOCK_OK         ? "times it was released"
+	      : status == RLOCK_NOT_HELD ? "times a lost hold was released"
+					 : "times a release failed");
+	keep_for_later(hold);
+	return true;
+}
+
+static bool step_release_again(void)
+{
+	enum rlock_status status;
+
+	if (released == NULL || record_of(rlock_hold_id(released)) != NULL || topology == SEVERAL ||
+	    world.is_moving)
+		return false;
+	story("release again");
+	status = one_in(2) ? rlock_release(steady_conn, released, patience())
+			   : rlock_renew(steady_conn, released, MINUTE_MS, patience());
+	if (!state.is_dirty)
+		check_status("release again", status, RLOCK_NOT_HELD, steady_conn);
+	tally("releases a second time, and renewals after it");
+	return true;
+}
+
+static void check_told(const struct relied *hold)
+{
+	size_t index = 0;
+	const char *by = rlock_hold_told_by(hold->handle, &index);
+
+	if (hold->is_told != (by != NULL) || (by != NULL && strcmp(by, "me@here") != 0))
+		differs("the renewal says that %s asks to stop", by != NULL ? by : "none");
+}
+
+static bool step_renew(void)
+{
+	struct relied *hold = any_hold(true);
+	int64_t lease_ms = chance_lease_ms(), sent_ms;
+	enum rlock_status want, status;
+	struct rlock_conn *by;
+	int tries = 0;
+
+	if (hold == NULL)
+		return false;
+	want = foretell_hold(hold->id, true);
+	by = disturb();
+	story("renew %s%.8s, %s", disturbance_word(), hold->id, state.right);
+	sent_ms = rlock_now_ms();
+	/* It is the caller that retries. */
+	do
+		status = rlock_renew(by, hold->handle, lease_ms, deadline_of_request());
+	while (status == RLOCK_ENET && disturbance == CUT && tries++ < 5);
+	undisturb();
+	check_answer("renew", status, want, sent_ms, by);
+	check_full("renew", status, want);
+	record_halves(status);
+	if (status == RLOCK_OK) {
+		extend_hold(hold);
+		if (!state.is_dirty && topology != SEVERAL)
+			check_told(hold);
+		if (rlock_hold_ttl_ms(hold->handle) < hold->lasts_ms - rlock_now_ms())
+			differs("the renewal says that %" PRId64 " ms are left",
+				rlock_hold_ttl_ms(hold->handle));
+	}
+	if (status == RLOCK_NOT_HELD) {
+		/* It was lost for a reason, and its client knows. */
+		if (disturbance == NONE && !hold->is_lost && !hold->is_kept &&
+		    hold->lasts_ms > rlock_now_ms() && world.losses == hold->losses)
+			differs("a hold was lost");
+		if (!hold->is_kept)
+			keep_for_later(hold);
+	}
+	tally(status == RLOCK_OK         ? "times it was renewed"
+	      : status == RLOCK_NOT_HELD ? "times a lost or kept hold was renewed"
+					 : "times a renewal failed");
+	return true;
+}
+
+/* Until that hold has ended on the server. */
+static void await_end(const char *id, int64_t end_ms)
+{
+	int64_t limit_ms = patience();
+
+	do {
+		pause_for(limit_ms, "for a kept hold to end");
+		look(world.at);
+	} while (rlock_now_ms() <= end_ms ||
+		 (record_of(id) != NULL && record_of(id)->end_ms + MOMENT_MS > now.now_ms));
+}
+
+static bool step_keep_until(void)
+{
+	struct relied *hold = any_hold(true);
+	int64_t left_ms = one_in(2) ? 1 + (int64_t)chance(3) : chance_lease_ms(), sent_ms;
+	enum rlock_status want, status;
+	struct rlock_conn *by;
+
+	if (hold == NULL || hold->is_kept)
+		return false;
+	want = foretell_hold(hold->id, false);
+	by = disturb();
+	story("keep %s%.8s for %" PRId64 " ms, %s", disturbance_word(), hold->id, left_ms,
+	      state.right);
+	sent_ms = rlock_now_ms();
+	status = rlock_keep_until(by, hold->handle, left_ms, deadline_of_request());
+	undisturb();
+	check_answer("keep until", status, want, sent_ms, by);
+	if (status != RLOCK_NOT_NOTIFIED)
+		check_full("keep until", status, want);
+	record_halves(status);
+	tally(status == RLOCK_OK ? "times it was kept" : "times it could not be kept");
+	/* One that was asked to stop is released. */
+	if (status != RLOCK_OK || hold->is_told || topology == SEVERAL) {
+		forget(hold);
+		return true;
+	}
+	hold->is_kept = true;
+	hold->lasts_ms = sent_ms + left_ms;
+	hold->losses = world.losses;
+	if (left_ms < 10 && !world.is_moving) {
+		await_end(hold->id, sent_ms + left_ms);
+		forget(hold);
+	}
+	return true;
+}
+
+/* ---- find, stop, break ---- */
+
+static bool step_find(void)
+{
+	const struct relied *hold = any_hold(true);
+	const struct record *latest = NULL;
+	struct rlock_hold *found = NULL;
+	enum rlock_status status;
+
+	if (hold == NULL || topology == SEVERAL || !is_foretold() || hold->is_kept)
+		return false;
+	look(world.at);
+	for (size_t i = 0; i < now.record_count; i++) {
+		const struct record *record = &now.records[i];
+		size_t len = strlen(hold->owner);
+
+		if (strncmp(record->field, hold->owner, len) == 0 &&
+		    strstr(record->field, KEPT) == NULL &&
+		    (is_semaphore() ? has_permits(record, 0)
+				    : party_of(record->field, "") != NULL) &&
+		    (latest == NULL || record->since_ms > latest->since_ms))
+			latest = record;
+	}
+	story("find a hold of %s", brief(hold->owner));
+	tally("times a hold was looked for");
+	status = rlock_find(steady_conn, &name, hold->owner, RLOCK_ANY, &found);
+	if (latest == NULL || latest->end_ms <= now.now_ms)
+		return true;
+	check_status("find", status, RLOCK_OK, steady_conn);
+	if (record_of(rlock_hold_id(found)) == NULL ||
+	    record_of(rlock_hold_id(found))->since_ms != latest->since_ms)
+		differs("found hold %s, which is not the latest", rlock_hold_id(found));
+	rlock_hold_free(found);
+	return true;
+}
+
+static const struct rlock_stop_hold *hold_in(const struct rlock_stop *stop, const char *id)
+{
+	for (size_t i = 0; i < stop->count; i++)
+		if (strcmp(stop->holds[i].id, id) == 0)
+			return &stop->holds[i];
+	return NULL;
+}
+
+/* Each hold that is there is asked, unless it is kept, and no other. */
+static bool step_stop(void)
+{
+	const struct relied *one = one_in(2) ? any_hold(true) : NULL;
+	char owner[RLOCK_OWNER_MAX] = "";
+	struct rlock_stop stop = { 0 };
+	enum rlock_status status;
+
+	if (topology == SEVERAL || !is_foretold() || (one != NULL && one->is_kept))
+		return false;
+	if (one != NULL)
+		(void)snprintf(owner, sizeof(owner), "%s", one->owner);
+	look(world.at);
+	story("stop %s", one != NULL ? brief(owner) : "all");
+	status = rlock_stop(steady_conn, &name, one != NULL ? owner : NULL, "me@here", &stop);
+	drop_requests();
+	check_status("stop", status, stop.count > 0 ? RLOCK_OK : RLOCK_NOT_HELD, steady_conn);
+	for (size_t i = 0; i < HOLDS; i++) {
+		struct relied *hold = &holds[i];
+		const struct record *record = hold->handle != NULL ? record_of(hold->id) : NULL;
+		bool is_there = record != NULL && is_live(record) &&
+				(is_semaphore() || party_of(record->field, "") != NULL);
+		const struct rlock_stop_hold *found = hold_in(&stop, hold->id);
+
+		if (!is_there ||
+		    (one != NULL && (hold->is_kept || strcmp(hold->owner, owner) != 0)) ||
+		    hold->is_lost)
+			continue;
+		if (found == NULL || found->is_told == hold->is_kept)
+			differs("hold %s was %s", hold->id,
+				found == NULL ? "not found" : "asked, or not, and kept");
+		hold->is_told |= !hold->is_kept;
+	}
+	tally(stop.count > 0 ? "times holders were asked to stop" : "times there was none to stop");
+	rlock_stop_clear(&stop);
+	return true;
+}
+
+static bool step_break(void)
+{
+	const struct relied *hold = any_hold(true);
+	char owner[RLOCK_OWNER_MAX] = "nobody:1", was[RLOCK_OWNER_MAX], note[RLOCK_NOTE_MAX];
+	enum rlock_status status, want = RLOCK_OK;
+	bool is_any = one_in(3);
+
+	if (is_semaphore() || topology == SEVERAL || !is_foretold())
+		return false;
+	if (hold != NULL && one_in(2))
+		(void)snprintf(owner, sizeof(owner), "%s", hold->owner);
+	look(world.at);
+	if (now.party_count == 0)
+		want = is_fair() && now.queue->elements > 0 ? ANY_STATUS : RLOCK_NOT_HELD;
+	else if (!is_any && party_of(owner, "") == NULL && party_of(owner, WRITE) == NULL)
+		want = RLOCK_BUSY;
+	story("break, if %s holds it", is_any ? "any owner" : brief(owner));
+	tally("times it was broken");
+	status = rlock_break(steady_conn, &name, is_any ? NULL : owner, RLOCK_ANY, was, note);
+	drop_requests();
+	if (want != ANY_STATUS && status != RLOCK_NOT_NOTIFIED)
+		check_status("break", status, want, steady_conn);
+	look(world.at);
+	if (status == RLOCK_OK && !is_readwrite() && now.party_count > 0 && waiting() == 0)
+		differs("it was broken, and is held");
+	if (status == RLOCK_OK && is_any && now.party_count > 0 && waiting() == 0)
+		differs("it was broken, and is held");
+	for (size_t i = 0; i < HOLDS; i++)
+		holds[i].is_lost |= holds[i].handle != NULL && record_of(holds[i].id) == NULL;
+	return true;
+}
+
+static bool step_resize(void)
+{
+	int64_t total = 1 + (int64_t)chance(TOTAL_MAX), had = 0, had_before;
+
+	if (!is_semaphore() || !is_foretold())
+		return false;
+	look(world.at);
+	had_before = now.has_counter ? now.total : -1;
+	story("resize to %" PRId64, total);
+	check_status("resize", rlock_resize(steady_conn, &name, total, &had), RLOCK_OK,
+		     steady_conn);
+	if (had != had_before && held_permits() == 0)
+		differs("it had %" PRId64 ", and not %" PRId64, had, had_before);
+	tally("times the total was set");
+	return true;
+}
+
+/* ---- what no client holds, and losses ---- */
+
+/* A request that came late, or was given up, has acquired it for no client. */
+static bool step_release_unknown(void)
+{
+	struct rlock_hold *hold = NULL;
+	const struct record *record;
+	enum rlock_status status;
+	enum rlock_kind of_kind = kind;
+	char id[RLOCK_HOLD_ID_MAX];
+
+	look(world.at);
+	if (now.record_count == 0)
+		return false;
+	record = &now.records[chance((unsigned)now.record_count)];
+	if (hold_of_id(record->id) != NULL || is_of_waiter(record->id) || world.is_moving)
+		return false;
+	if (is_readwrite() && strstr(record->field, WRITE) == NULL)
+		of_kind = RLOCK_READ;
+	(void)snprintf(id, sizeof(id), "%s", record->id);
+	story("release %.8s of no client", id);
+	if (rlock_hold_new(of_kind, &name, 1, id, rlock_now_ms(), 30000, &hold) != RLOCK_OK)
+		differs("no hold");
+	status = rlock_release(steady_conn, hold,
+			       topology == SEVERAL ? rlock_now_ms() + 200 : patience());
+	if (status != RLOCK_NOT_HELD && topology != SEVERAL)
+		check_status("release", status, RLOCK_OK, steady_conn);
+	rlock_hold_free(hold);
+	look(world.at);
+	if (record_of(id) != NULL && topology != SEVERAL)
+		differs("hold %.8s is released, and there", id);
+	tally("releases of what a late request had acquired");
+	return true;
+}
+
+/* By users, by Redisson's forceUnlock, or since it expired: whatever happens then, each key that is made has a TTL. */
+static bool step_delete_key(void)
+{
+	static const char *const deleted[] = { LOCK,
+					       LOCK,
+					       "rlock_holds:{" LOCK "}",
+					       "rlock_ends:{" LOCK "}",
+					       "rlock_waiters:{" LOCK "}",
+					       "redisson_lock_timeout:{" LOCK "}" };
+	const char *key = deleted[chance(COUNT_OF(deleted))];
+	bool is_lock = strcmp(key, LOCK) == 0;
+
+	if (topology == SEVERAL || world.is_moving || !one_in(3) || (waiting() > 0 && !is_lock) ||
+	    server_number(world.at, "DEL %s", key) == 0)
+		return false;
+	story("delete %s", key);
+	tally(is_lock ? "times the lock's key was deleted"
+		      : "times a key beside the lock was deleted");
+	for (size_t i = 0; i < HOLDS; i++)
+		holds[i].is_lost = holds[i].handle != NULL;
+	state.is_partial = true;
+	state.is_dirty |= !is_lock || is_semaphore();
+	state.has_dead_waiter |= !is_lock;
+	return true;
+}
+
+/* So much time passes for one reader, which renews nothing: its timeouts that are not longer expire. */
+static bool step_lapse(void)
+{
+	int64_t passed_ms = (15 + 10 * (int64_t)chance(6)) * MINUTE_MS;
+	const struct relied *hold = any_hold(true);
+
+	if (!is_readwrite() || topology != SINGLE || hold == NULL || hold->kind != RLOCK_READ ||
+	    hold->is_kept)
+		return false;
+	look(world.at);
+	story("timeouts of %s end, those below %" PRId64 " min", brief(hold->owner),
+	      passed_ms / MINUTE_MS);
+	tally("times timeouts of a reader ended");
+	for (size_t i = 0; i < now.keys->elements; i += 2)
+		if (timeout_number(now.keys->element[i]->str, hold->owner) > 0 &&
+		    now.keys->element[i + 1]->integer <= passed_ms)
+			server_do(world.at, "DEL %s", now.keys->element[i]->str);
+	look(world.at);
+	for (size_t i = 0; i < HOLDS; i++)
+		holds[i].is_lost |= holds[i].handle != NULL && holds[i].kind == RLOCK_READ &&
+				    strcmp(holds[i].owner, hold->owner) == 0;
+	return true;
+}
+
+/* ---- nothing is left ---- */
+
+void release_all(void)
+{
+	for (size_t i = 0; i < HOLDS; i++) {
+		enum rlock_status status, want;
+
+		if (holds[i].handle == NULL)
+			continue;
+		want = foretell_hold(holds[i].id, false);
+		status = rlock_release(steady_conn, holds[i].handle, patience());
+		if (want != ANY_STATUS && topology != SEVERAL)
+			check_status("release", status, want, steady_conn);
+		forget(&holds[i]);
+	}
+	rlock_hold_free(released);
+	released = NULL;
+}
+
+/* Of a semaphore that was broken the counter and the total stay; tokens and the last holder are to stay. */
+static bool is_left(const char *key)
+{
+	static const char *const of_waiters[] = {
+		"rlock_queue:{" LOCK "}", "rlock_writer:{" LOCK "}", "rlock_waiters:{" LOCK "}",
+		"redisson_lock_queue:{" LOCK "}", "redisson_lock_timeout:{" LOCK "}"
+	};
+	static const char *const to_stay[] = { "redisson_lock_token:{" LOCK "}",
+					       "rlock_last:{" LOCK "}", "rlock_turn:{" LOCK "}",
+					       "sync" };
+
+	for (size_t i = 0;
+	     i < COUNT_OF(of_waiters) && (state.has_dead_waiter || topology == SEVERAL); i++)
+		if (strcmp(key, of_waiters[i]) == 0)
+			return false;
+	for (size_t i = 0; i < COUNT_OF(to_stay); i++)
+		if (strcmp(key, to_stay[i]) == 0)
+			return false;
+	return !is_semaphore() ||
+	       (strcmp(key, LOCK) != 0 && strcmp(key, "rlock_total:{" LOCK "}") != 0);
+}
+
+static bool step_clean(void)
+{
+	char was[RLOCK_OWNER_MAX], note[RLOCK_NOTE_MAX];
+
+	if (world.is_moving)
+		return false;
+	cancel_all();
+	story("break all by force");
+	java_forget();
+	release_all();
+	for (int i = 0; i < 3; i++)
+		(void)rlock_break(steady_conn, &name, NULL, RLOCK_ANY, was, note);
+	for (size_t s = 0; s < server_count; s++) {
+		if (!is_looked_at(&servers[s]))
+			continue;
+		look(&servers[s]);
+		for (size_t i = 0; i < now.keys->elements && !state.is_dirty && !state.is_partial;
+		     i += 2)
+			if (is_left(now.keys->element[i]->str) &&
+			    (now.keys->element[i + 1]->integer == -1 ||
+			     now.keys->element[i + 1]->integer > MOMENT_MS))
+				differs("'%s' is left", now.keys->element[i]->str);
+		server_do(&servers[s], "FLUSHDB");
+	}
+	drop_requests();
+	state = (struct state){ .right = "" };
+	world.was_restarted = false;
+	tally("times all was broken by force");
+	return true;
+}
+
+static const struct choice choices[] = {
+	{ 100, step_acquire },   { 30, step_reenter },      { 3, step_other_kind },
+	{ 90, step_release },    { 5, step_release_again }, { 25, step_renew },
+	{ 12, step_keep_until }, { 4, step_find },          { 5, step_stop },
+	{ 4, step_break },       { 6, step_resize },        { 15, step_release_unknown },
+	{ 3, step_delete_key },  { 6, step_lapse },         { 3, step_clean },
+};
+
+bool step_hold(void)
+{
+	return chance_step(choices, COUNT_OF(choices));
+}

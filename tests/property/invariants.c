@@ -1,0 +1,377 @@
+/*
+ * What has to be so after each step, whatever was done, for each kind and each topology.
+ */
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model.h"
+
+/* Time passes within a script, too. Leases differ by minutes. */
+#define SLACK_MS 2000
+
+struct relied holds[HOLDS];
+struct state state;
+
+/* ---- holds that clients rely on ---- */
+
+struct relied *any_hold(bool is_there)
+{
+	size_t first = chance(HOLDS);
+
+	for (size_t i = 0; i < HOLDS; i++) {
+		struct relied *hold = &holds[(first + i) % HOLDS];
+
+		if ((hold->handle != NULL) == is_there)
+			return hold;
+	}
+	return NULL;
+}
+
+const struct relied *hold_of_id(const char *id)
+{
+	for (size_t i = 0; i < HOLDS; i++)
+		if (holds[i].handle != NULL && strcmp(holds[i].id, id) == 0)
+			return &holds[i];
+	return NULL;
+}
+
+void forget(struct relied *hold)
+{
+	rlock_hold_free(hold->handle);
+	*hold = (struct relied){ 0 };
+}
+
+void extend_hold(struct relied *hold)
+{
+	int64_t lasts_ms = rlock_hold_sent_ms(hold->handle) + rlock_hold_lease_ms(hold->handle);
+
+	/* A shorter lease takes nothing away from a longer one; but a server that has come back knows the last one only. */
+	if (lasts_ms > hold->lasts_ms || topology == SEVERAL)
+		hold->lasts_ms = lasts_ms;
+	hold->losses = world.losses;
+}
+
+static bool excludes(const struct relied *a, const struct relied *b)
+{
+	if (is_semaphore() || strcmp(a->owner, b->owner) == 0)
+		return false;
+	return !is_readwrite() || a->kind == RLOCK_WRITE || b->kind == RLOCK_WRITE;
+}
+
+struct relied *rely_on(struct rlock_hold *handle, enum rlock_kind of_kind, int64_t answered_ms)
+{
+	struct relied *hold = any_hold(false);
+
+	if (hold == NULL)
+		differs("the model is full");
+	*hold = (struct relied){ .handle = handle, .kind = of_kind, .granted_ms = answered_ms };
+	(void)snprintf(hold->id, sizeof(hold->id), "%s", rlock_hold_id(handle));
+	(void)snprintf(hold->owner, sizeof(hold->owner), "%s", rlock_hold_owner(handle, 0));
+	extend_hold(hold);
+	for (size_t i = 0; i < HOLDS; i++) {
+		const struct relied *other = &holds[i];
+
+		if (other->handle != NULL && !other->is_lost && excludes(hold, other) &&
+		    other->lasts_ms > answered_ms && other->granted_ms < hold->lasts_ms)
+			differs("'%s' has acquired it, and '%s' relied on it for %" PRId64
+				" ms more",
+				hold->owner, other->owner, other->lasts_ms - answered_ms);
+	}
+	return hold;
+}
+
+bool has_permits(const struct record *record, int64_t left_ms)
+{
+	for (int64_t n = 1; n <= record->take; n++) {
+		char id[FIELD_MAX];
+		const char *deadline;
+
+		(void)snprintf(id, sizeof(id), "%s:%" PRId64, record->id, n);
+		deadline = value_of(now.permits, id);
+		if (deadline == NULL || strtod(deadline, NULL) < (double)(now.now_ms + left_ms))
+			return false;
+	}
+	return true;
+}
+
+/* The server of the last look has all that the hold needs, for as long as its client relies on it. */
+static bool is_kept_by_server(const struct relied *hold, int64_t left_ms)
+{
+	const struct record *record = record_of(hold->id);
+	const struct party *party;
+
+	if (record == NULL)
+		return false;
+	/* What was done by halves may have taken a part of another hold of its owner away, until the next renewal. */
+	if (state.is_dirty)
+		left_ms = 1;
+	if (is_semaphore())
+		return has_permits(record, left_ms);
+	party = party_of(record->field, "");
+	return party != NULL && party->ttl_ms >= left_ms && ttl_of(LOCK) >= left_ms &&
+	       ttl_of("rlock_holds:{" LOCK "}") >= left_ms;
+}
+
+/* Counts the holds that are at the server of the last look. */
+static void count_kept(size_t kept[HOLDS])
+{
+	for (size_t i = 0; i < HOLDS; i++)
+		if (holds[i].handle != NULL &&
+		    is_kept_by_server(&holds[i], holds[i].lasts_ms - rlock_now_ms()))
+			kept[i]++;
+}
+
+static void check_relied(const size_t kept[HOLDS])
+{
+	for (size_t i = 0; i < HOLDS; i++)
+		if (holds[i].handle != NULL && !holds[i].is_lost &&
+		    holds[i].lasts_ms > rlock_now_ms() + MOMENT_MS &&
+		    kept[i] + (world.losses - holds[i].losses) < world.quorum)
+			differs("hold %s of '%s' is lost, or a part of it", holds[i].id,
+				holds[i].owner);
+}
+
+/* ---- each server ---- */
+
+static bool is_javas(const char *field)
+{
+	return strncmp(field, "java-", 5) == 0;
+}
+
+static bool is_writer(const struct record *record)
+{
+	return strstr(record->field, WRITE) != NULL;
+}
+
+static bool have_one_owner(const struct record *a, const struct record *b)
+{
+	/* No two owners have the same UUID, and a ':' follows it. */
+	return strncmp(a->field, b->field, strcspn(a->field, ":") + 1) == 0;
+}
+
+static void check_exclusion(void)
+{
+	for (size_t i = 0; i < now.record_count && !is_semaphore(); i++)
+		for (size_t j = 0; j < i; j++) {
+			const struct record *a = &now.records[i], *b = &now.records[j];
+
+			/* What is left of a lock that was lost is no hold. */
+			if (state.is_partial &&
+			    (party_of(a->field, "") == NULL || party_of(b->field, "") == NULL))
+				continue;
+			if (is_live(a) && is_live(b) && !have_one_owner(a, b) &&
+			    (!is_readwrite() || is_writer(a) || is_writer(b)))
+				differs("two hold it: '%s' and '%s'", a->field, b->field);
+		}
+}
+
+/* By the server's time, and what is kept may end within milliseconds. */
+static void check_ttls(void)
+{
+	/* Java's own have none; and a token is never issued twice. */
+	static const char *const without[][2] = {
+		{ LOCK, "{" LOCK "}:timeout" },
+		{ "redisson_lock_queue:{" LOCK "}", "redisson_lock_timeout:{" LOCK "}" },
+	};
+	const char *const *allowed = is_semaphore() ? without[0] : is_fair() ? without[1] : NULL;
+
+	for (size_t i = 0; i < now.keys->elements; i += 2) {
+		const char *key = now.keys->element[i]->str;
+
+		if (now.keys->element[i + 1]->integer != -1 ||
+		    strcmp(key, "redisson_lock_token:{" LOCK "}") == 0)
+			continue;
+		if (allowed == NULL ||
+		    (strcmp(key, allowed[0]) != 0 && strcmp(key, allowed[1]) != 0))
+			differs("'%s' has no TTL, after '%s' was taken away", key, state.right);
+	}
+}
+
+static long records_of(const char *field)
+{
+	long count = 0;
+
+	for (size_t i = 0; i < now.record_count; i++)
+		count += strcmp(now.records[i].field, field) == 0 ? 1 : 0;
+	return count;
+}
+
+static void check_counts(void)
+{
+	for (size_t i = 0; i < now.record_count; i++)
+		if (is_live(&now.records[i]) && party_of(now.records[i].field, "") == NULL)
+			differs("the record of '%s' has no field", now.records[i].field);
+	for (size_t i = 0; i < now.party_count; i++) {
+		const struct party *party = &now.parties[i];
+
+		/* A kept hold may end a bit later than its record, where a busy machine stopped a script for a moment. */
+		if (!is_javas(party->field) && (!party->is_kept || party->ttl_ms > MOMENT_MS) &&
+		    party->count != records_of(party->field))
+			differs("'%s' has %ld holds, and %ld records", party->field, party->count,
+				records_of(party->field));
+	}
+	if (now.has_mode && now.party_count == 0)
+		differs("the lock has a mode, and no owner");
+}
+
+/* Not for longer than the longest hold: a lease that was released is no lease. */
+static void check_end(void)
+{
+	int64_t longest_ms = 0;
+
+	for (size_t i = 0; i < now.record_count; i++)
+		if (now.records[i].end_ms - now.now_ms > longest_ms)
+			longest_ms = now.records[i].end_ms - now.now_ms;
+	for (size_t i = 0; i < now.party_count; i++)
+		if (is_javas(now.parties[i].field))
+			return;
+	if (topology != SEVERAL && ttl_of(LOCK) > longest_ms + SLACK_MS)
+		differs("the lock ends in %" PRId64 " ms, and the last hold in %" PRId64,
+			ttl_of(LOCK), longest_ms);
+}
+
+static bool is_timeout_of_any(const char *key)
+{
+	for (size_t i = 0; i < now.party_count; i++) {
+		long number = timeout_number(key, now.parties[i].field);
+
+		if (number > 0 && number <= now.parties[i].count && !now.parties[i].is_writer)
+			return true;
+	}
+	return false;
+}
+
+/* Of a lock that is free nothing is left, and of a reader one key for each hold. */
+static void check_keys(void)
+{
+	static const char *const of_holders[] = { "rlock_holds:{" LOCK "}",
+						  "rlock_ends:{" LOCK "}" };
+
+	for (size_t i = 0; i < now.keys->elements; i += 2) {
+		const char *key = now.keys->element[i]->str;
+		int64_t ttl_ms = now.keys->element[i + 1]->integer;
+
+		if (ttl_ms <= MOMENT_MS)
+			continue;
+		for (size_t n = 0; n < COUNT_OF(of_holders) && now.party_count == 0; n++)
+			if (strcmp(key, of_holders[n]) == 0)
+				differs("the lock is free, and there is '%s'", key);
+		if (strstr(key, ":rwlock_timeout:") != NULL && !is_timeout_of_any(key))
+			differs("'%s' is the timeout of no hold", key);
+	}
+}
+
+/* A request to stop stands beside the record of its hold. */
+static void check_requests(void)
+{
+	for (size_t i = 0; i < now.holds->elements; i += 2) {
+		const char *field = now.holds->element[i]->str, *stop = strstr(field, ":stop");
+		char id[RLOCK_HOLD_ID_MAX];
+
+		if (stop == NULL || stop - field != RLOCK_HOLD_ID_MAX - 1)
+			continue;
+		(void)snprintf(id, sizeof(id), "%s", field);
+		if (record_of(id) == NULL)
+			differs("a hold that was asked to stop is gone, and the request is not");
+	}
+}
+
+/* ---- permits ---- */
+
+long long held_permits(void)
+{
+	return (long long)now.permits->elements / 2;
+}
+
+/* ":SLOT,SLOT NOTE" of a record, "OWNER SINCE_MS END_MS COUNT:SLOT,SLOT NOTE". */
+static const char *slots_of(const struct record *record)
+{
+	const char *text = record->text;
+
+	for (int word = 0; word < 3; word++)
+		text += strcspn(text, " ") + 1;
+	return text + strspn(text, "0123456789");
+}
+
+void mark_slots(const struct record *record, bool is_used[SLOTS_MAX])
+{
+	const char *text = slots_of(record);
+
+	for (char *end; *text == ':' || *text == ','; text = end) {
+		long slot = strtol(text + 1, &end, 10);
+
+		if (slot < 1 || slot >= SLOTS_MAX || is_used[slot])
+			differs("slot %ld is in two holds", slot);
+		is_used[slot] = true;
+	}
+}
+
+/* No two holds have one slot, and what says which are in use has each of them. */
+static void check_slots(void)
+{
+	bool is_used[SLOTS_MAX] = { false };
+	const char *in_use = value_of(now.holds, "slots");
+
+	for (size_t i = 0; i < now.record_count; i++)
+		if (is_live(&now.records[i]) && has_permits(&now.records[i], 0))
+			mark_slots(&now.records[i], is_used);
+	for (size_t slot = 1; in_use != NULL && slot < SLOTS_MAX; slot++)
+		if (is_used[slot] && (strlen(in_use) < slot || in_use[slot - 1] != 'x'))
+			differs("slot %zu is in use, and does not count so", slot);
+}
+
+static void check_permits(void)
+{
+	if (now.has_counter && now.free + held_permits() + state.unheld != now.total)
+		differs("%" PRId64 " permits are free, %lld and %" PRId64 " are not, of %" PRId64,
+			now.free, held_permits(), state.unheld, now.total);
+}
+
+/* A waiter of ours is in the queue with a deadline, which Java knows, and a sign of life. */
+static void check_queue(void)
+{
+	for (size_t i = 0; i < now.queue->elements; i++) {
+		const char *owner = now.queue->element[i]->str;
+
+		if (!is_javas(owner) && (value_of(now.deadlines, owner) == NULL ||
+					 value_of(now.waiters, owner) == NULL))
+			differs("'%s' is in the queue without a deadline, or a sign of life",
+				owner);
+	}
+}
+
+static void check_server(void)
+{
+	check_ttls();
+	check_exclusion();
+	if (is_semaphore())
+		check_slots();
+	if (state.is_dirty || state.is_partial)
+		return;
+	if (is_semaphore()) {
+		check_permits();
+		return;
+	}
+	check_requests();
+	check_counts();
+	check_end();
+	check_keys();
+	check_queue();
+}
+
+void check_all(void)
+{
+	size_t kept[HOLDS] = { 0 };
+
+	for (size_t i = 0; i < server_count; i++) {
+		if (!is_looked_at(&servers[i]))
+			continue;
+		look(&servers[i]);
+		check_server();
+		count_kept(kept);
+	}
+	check_relied(kept);
+}

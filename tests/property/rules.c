@@ -1,0 +1,250 @@
+/*
+ * What a request is to answer, by what the servers had just before it.
+ */
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model.h"
+
+/* Java's permits end so much later than they say. */
+#define BEHIND_MS 5000
+/* After so long retries may be over. */
+#define SLOW_MS 800
+
+bool is_foretold(void)
+{
+	return !state.is_dirty && !world.is_moving;
+}
+
+/* ---- acquisitions ---- */
+
+static bool is_over(const struct party *party)
+{
+	return party->ttl_ms <= 0;
+}
+
+/* Whether something ends just now, or a waiter has a turn that it may not use. */
+static bool is_unclear(void)
+{
+	for (size_t i = 0; i < now.party_count; i++)
+		if (now.parties[i].is_kept && llabs(now.parties[i].ttl_ms) <= MOMENT_MS)
+			return true;
+	return ttl_of("rlock_turn:{" LOCK "}") != -2 || ttl_of("rlock_writer:{" LOCK "}") != -2;
+}
+
+static const char *holding_owner(const struct wish *wish, const char *suffix, bool is_live_one)
+{
+	const char *owners[] = { wish->request.owner,
+				 wish->request.inherited_count > 0 ? wish->inherited[0] : NULL };
+
+	for (size_t i = 0; i < COUNT_OF(owners); i++) {
+		const struct party *party = owners[i] != NULL ? party_of(owners[i], suffix) : NULL;
+
+		if (party != NULL && !(is_live_one && is_over(party)))
+			return owners[i];
+	}
+	return NULL;
+}
+
+const char *reentered_owner(const struct wish *wish)
+{
+	const char *owner;
+
+	if (is_semaphore())
+		return NULL;
+	if (wish->request.kind == RLOCK_WRITE)
+		return holding_owner(wish, WRITE, false);
+	owner = holding_owner(wish, "", is_readwrite());
+	return owner == NULL && wish->request.kind == RLOCK_READ ? holding_owner(wish, WRITE, false)
+								 : owner;
+}
+
+/* A reader without a timeout counts until its recorded end, but for the request of its owner. */
+static bool is_held_by_others(const struct wish *wish, bool only_writers)
+{
+	for (size_t i = 0; i < now.party_count; i++) {
+		const struct party *party = &now.parties[i];
+		bool is_own = strcmp(party->field, wish->owner) == 0 ||
+			      (wish->request.inherited_count > 0 &&
+			       strcmp(party->field, wish->inherited[0]) == 0);
+
+		if (!(is_over(party) && (party->is_kept || is_own)) &&
+		    (!only_writers || party->is_writer))
+			return true;
+	}
+	return false;
+}
+
+static enum rlock_status foretell_write(const struct wish *wish)
+{
+	if (!is_held_by_others(wish, false))
+		return RLOCK_OK;
+	return holding_owner(wish, "", true) != NULL ? RLOCK_EDEADLOCK : RLOCK_BUSY;
+}
+
+/* What has ended is free again at the next request. */
+static enum rlock_status foretell_permits(const struct wish *wish)
+{
+	int64_t free = now.has_counter ? now.free : wish->request.permits;
+
+	for (size_t i = 0; i < now.permits->elements; i += 2) {
+		const char *id = now.permits->element[i]->str, *end = value_of(now.ends, id);
+		double left_ms =
+			end != NULL ? strtod(end, NULL)
+				    : strtod(now.permits->element[i + 1]->str, NULL) + BEHIND_MS;
+
+		left_ms -= (double)now.now_ms;
+		if (left_ms > -MOMENT_MS && left_ms < MOMENT_MS)
+			return ANY_STATUS;
+		free += left_ms < 0 ? 1 : 0;
+	}
+	return free >= wish->request.take ? RLOCK_OK : RLOCK_BUSY;
+}
+
+/* At the server of the last look. */
+static enum rlock_status acquire_here(const void *about)
+{
+	const struct wish *wish = about;
+	bool is_mutex = wish->request.kind == RLOCK_PLAIN || wish->request.kind == RLOCK_FAIR;
+	bool is_shared = wish->request.kind == RLOCK_READ || wish->request.kind == RLOCK_WRITE;
+
+	if (now.party_count > 0 &&
+	    (is_semaphore() || (is_mutex && now.has_mode) || (is_shared && !now.has_mode)))
+		return RLOCK_EKIND;
+	if (now.has_counter && wish->request.kind != RLOCK_SEMAPHORE)
+		return RLOCK_EKIND;
+	if (reentered_owner(wish) != NULL)
+		return RLOCK_OK;
+	if (is_unclear())
+		return ANY_STATUS;
+	/* Waiters come in whenever there is room. */
+	if ((is_readwrite() || is_semaphore()) && waiting() > 0)
+		return ANY_STATUS;
+	if (is_semaphore())
+		return foretell_permits(wish);
+	if (wish->request.kind == RLOCK_WRITE)
+		return foretell_write(wish);
+	if (wish->request.kind == RLOCK_READ)
+		return is_held_by_others(wish, true) ? RLOCK_BUSY : RLOCK_OK;
+	if (now.party_count > 0)
+		return RLOCK_BUSY;
+	if (wish->request.kind == RLOCK_FAIR && now.queue->elements > 0)
+		return is_javas_turn() ? RLOCK_BUSY : ANY_STATUS;
+	return RLOCK_OK;
+}
+
+/* One that is younger than the longest lease may count, or not. */
+static bool is_old(const struct server *server)
+{
+	return server->pid != 0 && rlock_now_ms() - server->began_ms > YOUNG_MS;
+}
+
+/* Of several servers that are all there a majority has to say yes; else that can't be said. */
+static enum rlock_status foretell(enum rlock_status (*here)(const void *about), const void *about)
+{
+	size_t good = 0, olds = 0;
+
+	if (topology != SEVERAL) {
+		look(world.at);
+		return is_foretold() ? here(about) : ANY_STATUS;
+	}
+	for (size_t i = 0; i < server_count; i++) {
+		if (!is_old(&servers[i]))
+			continue;
+		look(&servers[i]);
+		olds++;
+		good += here(about) == RLOCK_OK ? 1 : 0;
+	}
+	return is_foretold() && olds == server_count && good >= world.quorum ? RLOCK_OK
+									     : ANY_STATUS;
+}
+
+enum rlock_status foretell_acquire(const struct wish *wish)
+{
+	enum rlock_status status = foretell(acquire_here, wish);
+
+	/* A short lease may end meanwhile, and then it is not re-entered. */
+	return topology == SEVERAL && reentered_owner(wish) != NULL ? ANY_STATUS : status;
+}
+
+bool foretell_slots(int64_t take, char out[64])
+{
+	bool is_used[SLOTS_MAX] = { false };
+	size_t len = 0;
+	int64_t count = 0;
+
+	for (size_t i = 0; i < now.record_count; i++) {
+		/* Whether the slot of a permit that was lost is in use is not said. */
+		if (!is_live(&now.records[i]) || !has_permits(&now.records[i], 0))
+			return false;
+		mark_slots(&now.records[i], is_used);
+	}
+	out[0] = '\0';
+	for (int slot = 1; count < take; slot++)
+		if (!is_used[slot])
+			len += (size_t)snprintf(out + len, 64 - len, "%s%d", count++ > 0 ? " " : "",
+						slot);
+	return true;
+}
+
+/* ---- holds ---- */
+
+struct question {
+	const char *id;
+	bool is_renewal;
+};
+
+static enum rlock_status hold_here(const void *about)
+{
+	const struct question *question = about;
+	const struct record *record = record_of(question->id);
+	const struct party *party;
+
+	if (record == NULL)
+		return RLOCK_NOT_HELD;
+	if (llabs(record->end_ms - now.now_ms) <= (topology == SEVERAL ? 1000 : MOMENT_MS))
+		return ANY_STATUS;
+	if (question->is_renewal && strstr(record->field, KEPT) != NULL)
+		return RLOCK_NOT_HELD;
+	if (is_semaphore()) {
+		long long there = 0;
+
+		for (size_t i = 0; i < now.permits->elements; i += 2)
+			there += strncmp(now.permits->element[i]->str, question->id,
+					 RLOCK_HOLD_ID_MAX - 1) == 0;
+		return there == record->take && record->end_ms > now.now_ms ? RLOCK_OK
+									    : RLOCK_NOT_HELD;
+	}
+	party = party_of(record->field, "");
+	if (party != NULL && party->is_kept && is_over(party))
+		return ANY_STATUS;
+	return party != NULL && !is_over(party) ? RLOCK_OK : RLOCK_NOT_HELD;
+}
+
+enum rlock_status foretell_hold(const char *id, bool is_renewal)
+{
+	struct question question = { id, is_renewal };
+
+	return foretell(hold_here, &question);
+}
+
+void check_answer(const char *what, enum rlock_status got, enum rlock_status want, int64_t sent_ms,
+		  const struct rlock_conn *by)
+{
+	story("it is '%s'", rlock_status_name(got));
+	if (want == ANY_STATUS || is_status_open())
+		return;
+	/* A request that was repeated may have done it the first time. */
+	if (disturbance == CUT && want == RLOCK_NOT_HELD && got == RLOCK_OK)
+		return;
+	/* All retries were too late on a machine that is busy. */
+	if (got == RLOCK_ENET && rlock_now_ms() - sent_ms > SLOW_MS)
+		return;
+	/* The quorum was there just before; but a lease is short then. */
+	if (topology == SEVERAL && rlock_now_ms() - sent_ms > SLOW_MS)
+		return;
+	check_status(what, got, want, by);
+}

@@ -1,0 +1,325 @@
+/*
+ * Threads that wait for the lock, each over a connection of its own. After each step none of them waits for a lock that is
+ * free; and of a fair lock the one that came first acquires it.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "model.h"
+
+#define WAITERS 4
+/* A waiter that is not notified may take longer. */
+#define SLOW_MS 1000
+
+enum progress { IDLE, WAITING, ENDED, TOLD_TO_END };
+
+struct waiter {
+	pthread_t thread;
+	enum progress progress; /* with what is below, guarded by the mutex */
+	struct wish wish;
+	struct rlock_hold *hold;
+	enum rlock_status status;
+	int64_t ended_ms;
+	struct rlock_conn *conn;
+	int cancel_fd;
+	unsigned long number; /* in the order in which they joined the queue */
+	bool has_begun;       /* it was told that it has to wait */
+	bool may_fail;        /* there was no memory on the server, or it was away */
+	unsigned long cuts;
+};
+
+static struct waiter waiters[WAITERS];
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static unsigned long joined, grants, slow_grants;
+
+static enum progress progress_of(const struct waiter *waiter)
+{
+	enum progress progress;
+
+	(void)pthread_mutex_lock(&mutex);
+	progress = waiter->progress;
+	(void)pthread_mutex_unlock(&mutex);
+	return progress;
+}
+
+static void on_wait(void *ctx, const struct rlock_blocker *blocker)
+{
+	(void)blocker;
+	(void)pthread_mutex_lock(&mutex);
+	((struct waiter *)ctx)->has_begun = true;
+	(void)pthread_mutex_unlock(&mutex);
+}
+
+static bool has_begun(const struct waiter *waiter)
+{
+	bool has;
+
+	(void)pthread_mutex_lock(&mutex);
+	has = waiter->has_begun || waiter->progress == ENDED;
+	(void)pthread_mutex_unlock(&mutex);
+	return has;
+}
+
+static void set_progress(struct waiter *waiter, enum progress progress)
+{
+	(void)pthread_mutex_lock(&mutex);
+	waiter->progress = progress;
+	(void)pthread_cond_broadcast(&changed);
+	(void)pthread_mutex_unlock(&mutex);
+}
+
+/* The wish belongs to this thread while it is WAITING. */
+static void *run(void *ctx)
+{
+	struct waiter *waiter = ctx;
+
+	for (;;) {
+		enum progress progress;
+
+		(void)pthread_mutex_lock(&mutex);
+		while (waiter->progress != WAITING && waiter->progress != TOLD_TO_END)
+			(void)pthread_cond_wait(&changed, &mutex);
+		progress = waiter->progress;
+		(void)pthread_mutex_unlock(&mutex);
+		if (progress == TOLD_TO_END)
+			return NULL;
+		waiter->status = rlock_acquire(waiter->conn, &waiter->wish.request, &waiter->hold);
+		waiter->ended_ms = rlock_now_ms();
+		set_progress(waiter, ENDED);
+	}
+}
+
+void waiters_begin(void)
+{
+	for (size_t i = 0; i < WAITERS; i++) {
+		waiters[i].cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		waiters[i].conn = conn_new("waiting:secret@", 20000, waiters[i].cancel_fd);
+		if (pthread_create(&waiters[i].thread, NULL, run, &waiters[i]) != 0)
+			differs("no thread");
+	}
+}
+
+void waiters_end(void)
+{
+	for (size_t i = 0; i < WAITERS; i++) {
+		set_progress(&waiters[i], TOLD_TO_END);
+		(void)pthread_join(waiters[i].thread, NULL);
+		rlock_conn_free(waiters[i].conn);
+		(void)close(waiters[i].cancel_fd);
+	}
+}
+
+size_t waiting(void)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < WAITERS; i++)
+		count += progress_of(&waiters[i]) != IDLE ? 1 : 0;
+	return count;
+}
+
+static struct waiter *any_waiter(bool is_waiting)
+{
+	size_t first = chance(WAITERS);
+
+	for (size_t i = 0; i < WAITERS; i++)
+		if ((progress_of(&waiters[(first + i) % WAITERS]) != IDLE) == is_waiting)
+			return &waiters[(first + i) % WAITERS];
+	return NULL;
+}
+
+const char *any_waiting_owner(void)
+{
+	const struct waiter *waiter = any_waiter(true);
+
+	return waiter != NULL ? waiter->wish.owner : NULL;
+}
+
+bool is_of_waiter(const char *id)
+{
+	for (size_t i = 0; i < WAITERS; i++)
+		if (progress_of(&waiters[i]) != IDLE && strcmp(waiters[i].wish.id, id) == 0)
+			return true;
+	return false;
+}
+
+/* ---- how they end ---- */
+
+/* Its owner is in no queue, and holds nothing: what it said last it sent without waiting. */
+static void await_leave(const struct waiter *waiter)
+{
+	int64_t limit_ms = patience();
+	/* What it said last may have been lost. */
+	bool was_cut = waiter->cuts != cuts;
+
+	state.has_dead_waiter |= was_cut;
+	for (;;) {
+		if (topology == SEVERAL || world.is_moving || was_cut)
+			return;
+		look(world.at);
+		if (!is_queued(waiter->wish.owner) && record_of(waiter->wish.id) == NULL)
+			return;
+		pause_for(limit_ms, "for a waiter to leave");
+	}
+}
+
+/* One that was cut off may count as dead until it is back. */
+static void check_order(const struct waiter *granted)
+{
+	for (size_t i = 0; i < WAITERS && is_fair() && !world.was_restarted; i++)
+		if (&waiters[i] != granted && progress_of(&waiters[i]) != IDLE &&
+		    waiters[i].number < granted->number && waiters[i].cuts == cuts)
+			differs("'%s' has overtaken '%s'", granted->wish.owner,
+				waiters[i].wish.owner);
+}
+
+/* The waiter has ended; so it was told to, or it acquired the lock. */
+static void take_end(struct waiter *waiter, bool is_cancelled)
+{
+	if (waiter->status == RLOCK_OK) {
+		story("%s has waited, and acquired it", brief(waiter->wish.owner));
+		tally("times a waiter acquired it");
+		if (!is_cancelled)
+			check_order(waiter);
+		(void)rely_on(waiter->hold, waiter->wish.request.kind, waiter->ended_ms);
+	} else {
+		if (!(is_cancelled && waiter->status == RLOCK_CANCELLED) && !waiter->may_fail)
+			check_status("wait", waiter->status,
+				     is_cancelled ? RLOCK_CANCELLED : RLOCK_OK, waiter->conn);
+		await_leave(waiter);
+	}
+	waiter->hold = NULL;
+	set_progress(waiter, IDLE);
+}
+
+static bool take_ends(void)
+{
+	struct waiter *first = NULL;
+
+	for (size_t i = 0; i < WAITERS; i++)
+		if (progress_of(&waiters[i]) == ENDED &&
+		    (first == NULL || waiters[i].number < first->number))
+			first = &waiters[i];
+	if (first != NULL)
+		take_end(first, false);
+	return first != NULL;
+}
+
+/* Of several servers it is free where a majority says so, and is old enough; so it is waited for at length. */
+static bool is_waited_for_in_vain(void)
+{
+	if (waiting() == 0)
+		return false;
+	look(world.at);
+	/* One was granted the lock, and has not heard of it yet. */
+	for (size_t i = 0; i < now.record_count; i++)
+		if (is_of_waiter(now.records[i].id))
+			return true;
+	return !is_held_by_any() && !is_javas_turn();
+}
+
+static void check_slow(int64_t took_ms)
+{
+	grants++;
+	slow_grants += took_ms > SLOW_MS ? 1 : 0;
+	/* A busy machine may be slow now and then. */
+	if (slow_grants > 5 + grants / 20)
+		differs("waiters are not notified");
+}
+
+void settle(void)
+{
+	int64_t begin_ms = rlock_now_ms(), limit_ms = patience();
+	bool is_quick = topology == SINGLE && disturbance == NONE && !state.is_dirty &&
+			!state.is_partial && !state.has_dead_waiter && !world.was_restarted &&
+			is_waited_for_in_vain();
+
+	for (size_t i = 0; i < WAITERS; i++)
+		waiters[i].may_fail |= disturbance == FULL;
+	do {
+		while (take_ends())
+			continue;
+		if (!is_waited_for_in_vain())
+			break;
+		pause_for(limit_ms, "for a waiter to acquire a free lock");
+	} while (true);
+	if (is_quick)
+		check_slow(rlock_now_ms() - begin_ms);
+}
+
+/* ---- steps ---- */
+
+static bool has_room(void)
+{
+	size_t count = waiting();
+
+	for (size_t i = 0; i < HOLDS; i++)
+		count += holds[i].handle != NULL ? 1 : 0;
+	return count < HOLDS;
+}
+
+bool step_wait(void)
+{
+	struct waiter *waiter = any_waiter(false);
+	int64_t limit_ms = patience();
+	uint64_t cancels;
+
+	if (waiter == NULL || !has_room())
+		return false;
+	/* A cancel of an earlier wait. */
+	(void)!read(waiter->cancel_fd, &cancels, sizeof(cancels));
+	wish_init(&waiter->wish, is_readwrite() ? any_kind() : kind);
+	waiter->wish.request.wait_ms = one_in(2) ? -1 : 10 * MINUTE_MS;
+	waiter->wish.request.on_wait = on_wait;
+	waiter->wish.request.on_wait_ms = 1;
+	waiter->wish.request.ctx = waiter;
+	waiter->has_begun = false;
+	waiter->number = ++joined;
+	waiter->may_fail = false;
+	waiter->cuts = cuts;
+	story("%s %s waits", rlock_kind_name(waiter->wish.request.kind), brief(waiter->wish.owner));
+	tally("times a waiter began");
+	set_progress(waiter, WAITING);
+	while (!has_begun(waiter))
+		pause_for(limit_ms, "for a waiter to begin");
+	while (is_fair() && progress_of(waiter) == WAITING && !is_queued(waiter->wish.owner)) {
+		pause_for(limit_ms, "for a waiter to join the queue");
+		look(world.at);
+	}
+	return true;
+}
+
+static void cancel(struct waiter *waiter)
+{
+	int64_t limit_ms = patience();
+	uint64_t one = 1;
+
+	story("%s is cancelled", brief(waiter->wish.owner));
+	if (write(waiter->cancel_fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
+		differs("a waiter can't be cancelled");
+	while (progress_of(waiter) != ENDED)
+		pause_for(limit_ms, "for a waiter that was cancelled");
+	take_end(waiter, true);
+}
+
+bool step_cancel(void)
+{
+	struct waiter *waiter = any_waiter(true);
+
+	if (waiter == NULL)
+		return false;
+	tally("times a waiter was cancelled");
+	cancel(waiter);
+	return true;
+}
+
+void cancel_all(void)
+{
+	while (any_waiter(true) != NULL)
+		cancel(any_waiter(true));
+}
