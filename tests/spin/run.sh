@@ -15,56 +15,33 @@ cd "$(dirname "$0")/../.."
 : "${SPIN_DIR:=build/spin}" "${CC:=cc}" "${JOBS:=$(nproc)}" "${MEMORY_MB:=1000}"
 model=$PWD/tests/spin/holding.pml
 
-# What is checked, where, and what is broken.
-runs='
-exclusion contenders none
-exclusion told none
-exclusion leftovers none
-exclusion stops none
+# What is checked, where, and what is broken: each mutant by itself.
+runs=$(while read -r check scenario mutants; do
+	for mutant in $mutants; do echo "$check $scenario $mutant"; done
+done <<'END'
+exclusion contenders none lease_from_reply deadline_at_lease_end holder_enforces_nothing takes_over_nothing
+exclusion told none front_adopts_nothing start_not_forbidden start_never_forbidden another_after_undo
+exclusion told release_before_phase loss_unseen_at_end told_after_signal renewer_adopts_nothing both_release
+exclusion told release_before_all_gone
+exclusion leftovers none renewer_adopts_nothing release_before_all_gone
+exclusion stops none leaves_stopped_renewer start_after_deadline
 late_renewals told none
-late_renewals nested none
+late_renewals nested none renew_without_id
 counting told none
-counting nested none
+counting nested none release_without_id
 orphans told none
-orphans stops none
+orphans stops none start_without_front
 orphans leftovers none
 free_at_end told none
 free_at_end leftovers none
 free_at_end nested none
-exit_status alone none
-exclusion contenders lease_from_reply
-exclusion contenders deadline_at_lease_end
-exclusion contenders holder_enforces_nothing
-exclusion contenders takes_over_nothing
-exclusion told front_adopts_nothing
-exclusion told start_not_forbidden
-exclusion told start_never_forbidden
-exclusion told another_after_undo
-exclusion told release_before_phase
-exclusion told loss_unseen_at_end
-exclusion told told_after_signal
-exclusion told renewer_adopts_nothing
-exclusion told both_release
-exclusion told release_before_all_gone
-exclusion leftovers renewer_adopts_nothing
-exclusion leftovers release_before_all_gone
-exclusion stops leaves_stopped_renewer
-exclusion stops start_after_deadline
-late_renewals nested renew_without_id
+exit_status alone none reaped_before_written end_read_before_clock killed_before_reason gone_is_lost gone_is_done
 late_renewals contenders renew_takes_anew
-counting contenders acquire_without_id
-counting contenders another_hold_id
-counting nested release_without_id
-orphans contenders blind_to_end
-orphans contenders blind_to_front
-orphans stops start_without_front
+counting contenders acquire_without_id another_hold_id
+orphans contenders blind_to_end blind_to_front
 free_at_end contenders acquire_without_lease
-exit_status alone reaped_before_written
-exit_status alone end_read_before_clock
-exit_status alone killed_before_reason
-exit_status alone gone_is_lost
-exit_status alone gone_is_done
-'
+END
+)
 
 # build_and_run CHECK SCENARIO MUTANT: in this directory.
 build_and_run() {
@@ -86,22 +63,13 @@ is_as_wanted() {
 
 # go_through CHECK SCENARIO MUTANT: prints a line.
 go_through() {
-	local dir=$SPIN_DIR/$1-$2-$3 result='not ok' numbers
+	local dir=$SPIN_DIR/$1-$2-$3 result='not ok'
 	rm -rf "$dir"
 	mkdir -p "$dir"
 	cd "$dir"
 	build_and_run "$@" >log 2>&1 </dev/null || echo "exit status $?" >>log
 	! is_as_wanted "$3" || result=ok
-	numbers=$(awk '
-		/depth reached/ { for (i = 1; i < NF; i++) if ($i == "reached") depth = $(i + 1) + 0 }
-		/states, stored/ { states = $1 }
-		/elapsed time/ { seconds = $4 }
-		END { printf "%8d states, depth %4d, %5.1f s", states, depth, seconds }' log)
-	if [ "$3" = none ]; then
-		printf '%-6s %s  %s (%s)\n' "$result" "$numbers" "$1" "$2"
-	else
-		printf '%-6s %s  %s (%s) fails with: %s\n' "$result" "$numbers" "$1" "$2" "$3"
-	fi
+	printf '%-6s %s  %s (%s), with: %s\n' "$result" "$(grep -o 'elapsed time .*' log || :)" "$1" "$2" "$3"
 	rm -f pan pan.?
 	[ "$result" = ok ] || tail -n 30 log | sed 's/^/# /'
 }
