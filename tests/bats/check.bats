@@ -47,7 +47,15 @@ limited() {
 	finds ok proc shows
 	refute_line --regexp '^BAD'
 	assert_equal "${lines[-1]}" 'sound: locks can be relied on here, within limits, see replicas'
+	run -0 rlock check --json
+	assert_output --regexp '"sound":true,"conclusion":"sound: locks can be relied on here, '
 	no_keys
+	# Colours are for a terminal.
+	export TERM=xterm
+	run -0 on_terminal 80 rlock check
+	assert_output --partial $'\e[32mok  \e[0m'
+	NO_COLOR=1 run -0 on_terminal 80 rlock check
+	refute_output --partial $'\e['
 }
 
 # ---- rights ----
@@ -187,16 +195,6 @@ is_noted_as_nearly_full() {
 }
 
 # ---- what is printed ----
-
-@test "check --json has the conclusion, and colours are for a terminal without NO_COLOR" {
-	run -0 rlock check --json
-	assert_output --regexp '"sound":true,"conclusion":"sound: locks can be relied on here, '
-	export TERM=xterm
-	run -0 on_terminal 80 rlock check
-	assert_output --partial $'\e[32mok  \e[0m'
-	NO_COLOR=1 run -0 on_terminal 80 rlock check
-	refute_output --partial $'\e['
-}
 
 # site_config LINE...: the user's configuration file.
 site_config() {

@@ -147,6 +147,10 @@ make_user() {
 		nothing_is_locked
 		rlock run warm -- true
 	done
+	# Nor does a lock in one exclude any in another.
+	run -0 rlock run -u "redis://$PLACE/3" a -- rlock run -n --db 4 a -- redis-cli -p "$PORT" info keyspace
+	assert_line --partial db3:
+	assert_line --partial db4:
 }
 
 @test "a denied login, or a database that there is not, releases, breaks and renews no lock of another user or database" {
@@ -169,12 +173,6 @@ make_user() {
 	END
 	is_held a
 	assert [ "$(redis pttl a)" -le 20000 ]
-}
-
-@test "a lock is in the database of the URL, or of --db, and excludes none in another one" {
-	run -0 rlock run -u "redis://$PLACE/3" a -- rlock run -n --db 4 a -- redis-cli -p "$PORT" info keyspace
-	assert_line --partial db3:
-	assert_line --partial db4:
 }
 
 # ---- that none is seen ----

@@ -30,20 +30,17 @@ load ../lib/usual
 	refute file_exists ran
 }
 
-@test "help goes before everything else, and does nothing; without room for it, or for a version, it is a failure" {
+@test "help goes before everything else, and does nothing; the version is the library's; one not written is a failure" {
 	local words
 	run -0 rlock run a --frobnicate --help -- touch ran
 	assert_line --index 0 --regexp '^usage: rlock run '
 	refute file_exists ran
-	for words in 'help run' 'run -h' -h --version; do
-		run -71 sh -c "rlock $words >/dev/full"
-		assert_output --regexp '^rlock: '
-	done
-}
-
-@test "the version is that of the library's header" {
 	run -0 --separate-stderr rlock --version
 	assert_output --regexp "^rlock $(sed -n 's/^#define RLOCK_VERSION "\(.*\)"/\1/p' "$TOP/lib/rlock.h")( |$)"
 	assert_equal "$output" "$(rlock version)"
 	assert_equal "$output" "$(rlock -V)"
+	for words in 'help run' 'run -h' -h --version; do
+		run -71 sh -c "rlock $words >/dev/full"
+		assert_output --regexp '^rlock: '
+	done
 }
