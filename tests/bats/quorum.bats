@@ -165,18 +165,18 @@ waits_for_none() {
 # ---- held on ----
 
 @test "a lock is held on while one server is frozen, which has it again when it goes on, though another one has lost it" {
-	hold_on_each a -t 3s
+	hold_on_each a -t 6s
 	freeze_server 2
-	stays 3.3 is_running "$PID"
-	on 1 ttl_between 1 a 3000
+	stays 6.5 is_running "$PID"
+	on 1 ttl_between 1 a 6000
 	thaw_server 2
-	wait_until 10 on_each is_renewed a 3000
+	wait_until 10 on_each is_renewed a 6000
 	freeze_server 3
 	on 2 redis del a
-	# The first attempt to renew takes as long as it may.
-	let_pass 1.5
+	# The first attempt to renew begins after 2 s, and takes one.
+	let_pass 3
 	thaw_server 3
-	wait_until 15 on_each is_renewed a 2500
+	wait_until 15 on_each is_renewed a 5000
 	let_go
 	ended_with 0
 	said_nothing
