@@ -82,17 +82,6 @@ enter_in_order() {
 	nothing_is_left
 }
 
-@test "an rlock that is stopped by SIGTERM while it is first in the queue leaves it to Java" {
-	java_locks T1 fair a
-	begin_in_order r1 T2
-	kill -TERM "${PIDS[r1]}"
-	ended_with 143 "${PIDS[r1]}"
-	wait_until 20 has_in_queue a 1
-	java_unlocks T1 fair a
-	enter_in_order T2
-	nothing_is_left
-}
-
 # Each Java thread that gets in takes its own waiting time, five minutes, off all that wait after it.
 @test "an rlock keeps its position while many Java threads enter before it" {
 	local owners
@@ -116,7 +105,7 @@ enter_in_order() {
 @test "an rlock that was killed with its renewer at the head does not keep Java out for long when another rlock looks" {
 	java_locks T1 fair a
 	begin_in_order r1 T2 r2
-	rlock_dies r1
+	kill_whole "${PIDS[r1]}"
 	java_unlocks T1 fair a
 	java_enters T2 15
 	java_unlocks T2 fair a

@@ -132,9 +132,6 @@ rlock_leaves() {
 	ended_with 0 "${PIDS[$1]}"
 }
 
-# rlock_dies PARTY: at once, with its renewer and its command.
-rlock_dies() { kill_whole "${PIDS[$1]}"; }
-
 # rlock_is_refused KIND NAMES [OPTION...]: with -n, unless told otherwise.
 rlock_is_refused() {
 	[ $# -gt 2 ] || set -- "$@" -n
@@ -254,7 +251,7 @@ rlock_outlives_java() {
 
 java_outlives_rlock() {
 	java_queues "$@" -t 3s
-	rlock_dies r
+	kill_whole "${PIDS[r]}"
 	java_enters T1
 	java_unlocks T1 "$2" "$3"
 	nothing_is_left

@@ -27,10 +27,8 @@ fields_are() {
 	keys_are a 'rlock_holds:{a}'
 	fields_are a "$(owner_of r)" 1
 	ttl_between 25000 a 30000
-	java_does true T1 locked plain a
-	java_does false T1 held plain a
+	java_does false T1 try plain a
 	rlock_leaves r
-	java_does false T1 locked plain a
 	nothing_is_left
 }
 
@@ -39,7 +37,6 @@ fields_are() {
 	for name in 'a{b}c' '{a}:b' 'a{b' '{}x' 'grün-日本'; do
 		rlock_locks r plain "$name"
 		java_does false T1 try plain "$name"
-		java_does true T1 locked plain "$name"
 		java_begins T1 lock plain "$name"
 		java_waits T1 100
 		rlock_leaves r

@@ -39,20 +39,3 @@ load interop
 	both_have_turns a,b,c
 	nothing_is_left
 }
-
-@test "an rlock that waits for several fair locks is in each of their queues" {
-	java_locks T1 fair b
-	rlock_begins r fair a,b
-	wait_until 20 has_in_queue a 1
-	wait_until 20 has_in_queue b 1
-	assert_equal "$(queue a)" "$(queue b)"
-	java_begins T2 lock fair b
-	wait_until 20 has_in_queue b 2
-	java_unlocks T1 fair b
-	took_less 4 rlock_enters r
-	java_waits T2
-	rlock_leaves r
-	took_less 4 java_enters T2
-	java_unlocks T2 fair b
-	nothing_is_left
-}

@@ -114,18 +114,6 @@ rlock_breaks_javas() {
 	of_each rlock_breaks_javas 'plain plain' 'write read'
 }
 
-@test "unlock --force --holder breaks the lock of that Java thread only" {
-	local owner
-	owner=$(ask T1 owner)
-	java_locks T2 plain a
-	run -1 rlock unlock --force --holder "$owner" a
-	java_does true T2 held plain a
-	java_unlocks T2 plain a
-	java_locks T1 plain a
-	run -0 rlock unlock --force --holder "$owner" a
-	nothing_is_left
-}
-
 java_breaks_rlocks() {
 	rlock_locks r "$1" a -t 1s
 	java_does true T1 force "$1" a

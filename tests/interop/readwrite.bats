@@ -43,7 +43,7 @@ load interop
 @test "a dead rlock reader does not end the hold of a Java reader, nor outlast it" {
 	rlock_locks dead read a -t 2s
 	java_locks T1 read a
-	rlock_dies dead
+	kill_whole "${PIDS[dead]}"
 	rlock_begins r write a
 	wait_until 20 has_waiter write a
 	stays 3 rlock_waits r
@@ -98,12 +98,4 @@ load interop
 	java_waits T1 300
 	java_unlocks T2 read a
 	java_has_its_turn write a
-}
-
-@test "a write lock inside a read lock is never acquired, by neither" {
-	java_locks T1 read a
-	java_does false T1 try write a 300
-	run -64 rlock rlock a -- rlock wlock a -- true
-	java_unlocks T1 read a
-	nothing_is_left
 }

@@ -42,14 +42,14 @@ hold_permit() {
 @test "a permit of an rlock that died goes to Java when its lease and 10 s are over, or at once when an rlock comes" {
 	java_does true T1 permits expirable a 1
 	hold_permit r 1 -t 2s
-	rlock_dies r
+	kill_whole "${PIDS[r]}"
 	java_begins T1 acquire expirable a
 	java_waits T1 1000
 	wait_until 20 rlock sem -q -n --permits 1 a -- true
 	java_enters T1
 	java_does ok T1 release expirable a
 	hold_permit r 1 -t 2s
-	rlock_dies r
+	kill_whole "${PIDS[r]}"
 	java_begins T1 acquire expirable a
 	java_enters T1
 	java_does ok T1 release expirable a

@@ -3,8 +3,7 @@
 
 load interop
 
-# Of on_each.
-# shellcheck disable=SC2034
+# shellcheck disable=SC2034 # of on_each
 SERVERS=(1 2 3)
 
 # url NUMBER
@@ -64,19 +63,6 @@ listeners() {
 	rlock_has_its_turn
 }
 
-@test "an rlock that waits for one of the servers is woken by Java's release there, at whatever moment of the wait it comes" {
-	local before
-	start_java mortal 30000 "$(url 2)"
-	for before in 0.1 0.9 2.5; do
-		java_locks T1 plain a
-		rlock_begins r plain a
-		let_pass $before
-		rlock_waits r
-		java_unlocks T1 plain a
-		rlock_has_its_turn
-	done
-}
-
 @test "what rlock holds on one server keeps Java from all" {
 	SERVER_OPTIONS=(-u "$(url 3)")
 	rlock_locks r plain a
@@ -111,7 +97,8 @@ listeners() {
 	rlock_locks r majority a -t 5s --connect-timeout 500ms
 	java_does false T1 try majority a 1000
 	rlock_leaves r
-	java_does true T1 try majority a 15000
+	java_begins T1 try majority a 15000
+	java_does true await T1 50000
 	rlock_is_refused majority a -n -t 5s --connect-timeout 500ms
 	thaw_server 3
 	java_unlocks T1 majority a

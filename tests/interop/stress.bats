@@ -5,7 +5,6 @@ load interop
 load stress
 
 # A turn of a shell begins processes, so that its share is smaller the busier the machine; how long none waits is not.
-# Without a pause a shell is there again before a Java thread has come from a message to its next try.
 @test "those that exclude each other are inside one at a time, and each side has its share" {
 	local kind names pause_ms
 	while read -r kind names pause_ms; do

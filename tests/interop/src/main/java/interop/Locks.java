@@ -53,6 +53,7 @@ final class Locks {
 	}
 
 	/** An object of its own at each call: a lease that was given once would stay with the object. */
+	@SuppressWarnings("deprecation")
 	RLock find(String kind, String... names) {
 		List<RLock> all = new ArrayList<>();
 		for (RedissonClient client : clients) {
@@ -64,7 +65,7 @@ final class Locks {
 			return all.get(0);
 		}
 		RLock[] array = all.toArray(new RLock[0]);
-		return kind.equals("majority") ? majority(array) : new RedissonMultiLock(array);
+		return kind.equals("majority") ? clients.get(0).getRedLock(array) : new RedissonMultiLock(array);
 	}
 
 	/** Of many the one that can be asked how it is: a MultiLock can't. */
@@ -88,11 +89,6 @@ final class Locks {
 		default:
 			throw new IllegalArgumentException(kind);
 		}
-	}
-
-	@SuppressWarnings("deprecation")
-	private RLock majority(RLock... locks) {
-		return clients.get(0).getRedLock(locks);
 	}
 
 	/** How the calling thread is written down on the first server. */

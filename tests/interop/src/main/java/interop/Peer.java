@@ -35,7 +35,7 @@ import org.redisson.api.RSemaphore;
  *   try KIND NAMES [WAIT_MS]            "true" or "false"
  *   unlock KIND NAMES                   "ok"
  *   force KIND NAMES                    "true" or "false"
- *   held, locked KIND NAMES             what the first lock on the first server says of itself
+ *   held KIND NAMES                     whether that thread holds the first lock on the first server
  *   owner                               the thread's owner id on the first server
  *   permits KIND NAME NUMBER            trySetPermits(): "true" or "false"
  *   acquire, release KIND NAME          "ok"; a permit of a semaphore
@@ -136,8 +136,6 @@ public final class Peer {
 			return String.valueOf(lock.forceUnlock());
 		case "held":
 			return String.valueOf(locks.first(kind, names).isHeldByCurrentThread());
-		case "locked":
-			return String.valueOf(locks.first(kind, names).isLocked());
 		default:
 			throw new IllegalArgumentException(words[0]);
 		}
