@@ -109,7 +109,7 @@ signals_with() {
 
 @test "with standard streams closed the command finds them closed, and no connection becomes one of them" {
 	local pid fd
-	in_background sh -c 'exec rlock run -t 1s a -- sh -c "
+	in_background sh -c 'exec rlock run -t 3s a -- sh -c "
 		for fd in 0 1 2; do [ ! -e /proc/\$\$/fd/\$fd ] || touch open; done
 		until_let_go; exit 7" <&- >&- 2>&-'
 	wait_until 5 is_held a

@@ -65,7 +65,7 @@ load ../lib/scripting
 # ---- the runtime directory ----
 
 @test "only hold files of dead processes are swept away" {
-	start_locking_script lock -t 1s b
+	start_locking_script lock -t 3s b
 	kill -KILL "$(renewers)"
 	kill -KILL "$PID"
 	ended_with 137
@@ -204,13 +204,13 @@ lose_lock() {
 
 @test "a script can clean up when its lock is lost, is told by the signal of --signal, and learns it from unlock too" {
 	start_script 'trap "rlock unlock a; exit \$?" USR1; trap "exit 4" TERM
-		rlock lock --pid $$ -t 1s --signal USR1 a; touch "$READY"; until_let_go'
+		rlock lock --pid $$ -t 3s --signal USR1 a; touch "$READY"; until_let_go'
 	lose_lock 76
 	no_hold_files
 }
 
 @test "with --on-lost ignore the script runs on, and unlock says 76" {
-	start_script 'rlock lock --pid $$ -t 1s --on-lost ignore a; touch "$READY"; until_let_go; rlock unlock a; exit'
+	start_script 'rlock lock --pid $$ -t 3s --on-lost ignore a; touch "$READY"; until_let_go; rlock unlock a; exit'
 	lose_lock
 	wait_until 5 is_marked_lost 1
 	is_running "$PID"
@@ -222,7 +222,7 @@ lose_lock() {
 	mkfifo typed
 	exec 9<>typed
 	in_background sh -c 'exec bash --norc --noprofile -i <typed >said 2>&1'
-	echo 'rlock lock --pid $$ -t 1s a; sleep 60 & echo $! >child' >&9
+	echo 'rlock lock --pid $$ -t 3s a; sleep 60 & echo $! >child' >&9
 	wait_until 5 test -s child
 	redis del a >/dev/null
 	wait_until 5 is_marked_lost 1

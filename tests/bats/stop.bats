@@ -15,10 +15,10 @@ setup_file() { start_server_at_port; }
 
 KINDS=(run fair read write 'sem --permits 3')
 
-# hold_as VERB NAME [OPTION...]: until let_go, with a lease of 1 s, or of LEASE. Sets PID.
+# hold_as VERB NAME [OPTION...]: until let_go, with a lease of 3 s, or of LEASE. Sets PID.
 hold_as() {
 	# shellcheck disable=SC2086
-	in_background rlock $1 -t "${LEASE:-1s}" "${@:3}" "$2" -- until_let_go
+	in_background rlock $1 -t "${LEASE:-3s}" "${@:3}" "$2" -- until_let_go
 	wait_until 10 is_above "$PID" until_let_go
 }
 
@@ -71,7 +71,7 @@ none_held() {
 }
 
 @test "the holder says whose request it is, and the log of both sides has it" {
-	in_background sh -c 'exec rlock run -t 1s --log log a -- until_let_go 2>said'
+	in_background sh -c 'exec rlock run -t 3s --log log a -- until_let_go 2>said'
 	wait_until 10 is_above "$PID" until_let_go
 	wait_until 10 has_event acquired
 	run -0 rlock stop --log log -v a
@@ -86,12 +86,15 @@ none_held() {
 }
 
 @test "the renewer is killed after the request was written: rlock stops the command itself, whole, as with --wait-all" {
+	local renewer
 	in_background rlock run -t 3s --wait-all a -- sh -c 'until_let_go & echo $! >leftover'
 	wait_until 10 test -s leftover
 	wait_until 5 has_no_child "$PID" sh
+	renewer=$(renewer_of "$PID")
+	kill -STOP "$renewer"
 	in_background rlock stop a
 	wait_until 5 has_requests a 1
-	kill -KILL "$(renewer_of "${BACKGROUND[0]}")"
+	kill -KILL "$renewer"
 	ended_with 0
 	ended_with 124 "${BACKGROUND[0]}"
 	is_gone "$(<leftover)"
@@ -101,15 +104,15 @@ none_held() {
 # ---- a process of --pid ----
 
 @test "a process of --pid gets SIGTERM, and its lock is renewed until it has ended; with --on-lost kill it gets SIGKILL after --grace" {
-	in_background sh -c 'trap "touch told" TERM; rlock lock -t 1s --pid $$ a && touch held; while [ ! -e let-go ]; do sleep 0.1; done'
+	in_background sh -c 'trap "touch told" TERM; rlock lock -t 3s --pid $$ a && touch held; while [ ! -e let-go ]; do sleep 0.1; done'
 	wait_until 10 file_exists held
 	in_background rlock stop a
 	wait_until 10 file_exists told
-	stays 1.5 is_held a
+	stays 3.5 is_held a
 	let_go
 	ended_with 0
 	no_keys
-	in_background sh -c 'trap "" TERM; rlock lock -t 1s --on-lost kill --grace 200ms --pid $$ b; while :; do sleep 0.1; done'
+	in_background sh -c 'trap "" TERM; rlock lock -t 3s --on-lost kill --grace 200ms --pid $$ b; while :; do sleep 0.1; done'
 	wait_until 10 is_held b
 	run -0 rlock stop b
 	ended_with 137
@@ -138,7 +141,7 @@ none_held() {
 
 @test "several names are stopped at once, and the exit code is the worst" {
 	hold_as run a
-	in_background rlock run -t 1s b c -- until_let_go
+	in_background rlock run -t 3s b c -- until_let_go
 	wait_until 10 is_above "$PID" until_let_go
 	run -1 rlock stop a free b
 	assert_output 'rlock: free: not held'
@@ -149,12 +152,12 @@ none_held() {
 @test "the next holder is not asked, though the caller waits for another" {
 	hold_as read a
 	# It takes its time to end.
-	in_background rlock read -t 1s --grace 60s a -- sh -c 'trap "" TERM; until_let_go; until_let_go'
+	in_background rlock read -t 3s --grace 60s a -- sh -c 'trap "" TERM; until_let_go; until_let_go'
 	wait_until 10 is_above "$PID" sh
 	in_background rlock stop a
 	ended_with 124 "${BACKGROUND[0]}"
 	hold_as read a
-	stays 1 is_running "$PID"
+	stays 1.5 is_running "$PID"
 	let_go
 	ended_with 0
 	ended_with 0 "${BACKGROUND[2]}"
