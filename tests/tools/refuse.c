@@ -24,6 +24,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,14 +34,15 @@ static const char usage[] =
 	"  STOP  it is made, but by a process that has been stopped before, each process once\n"
 	"  KILL  it is not made, since the process has been killed, and its parent stands behind the line\n"
 	"  WAIT  it is made as soon as the file RECORD is not there (any more)\n"
+	"  HANG  if it opens an environment, that of process N, it is made as soon as there is no file N in the directory RECORD\n"
 	"Only those count that are made by a process whose name begins with PROGRAM, and not by the dynamic linker. RECORD\n"
-	"gets a line for each of them: \"CALL NUMBER NAME PID\"; of those that wait: \"PID\". Ends by 73 when the kernel can't do this.\n";
+	"gets a line for each of them: \"CALL NUMBER NAME PID\"; where it has to wait the file that it waits for does: \"PID\". Ends\n"
+	"by 73 when the kernel can't do this.\n";
 
 #define CALLS_MAX 32
 #define STOPPED_MAX 64
 #define HELD_MAX 256
 #define LOOK_MS 10
-#define WAITS (-1)
 #define EXIT_CANNOT 73
 #define NOT_YET (-1)
 #define NEVER (-2)
@@ -85,6 +87,12 @@ static const struct named *calls[CALLS_MAX];
 static size_t call_count;
 static long first;
 static bool is_for_good;
+
+/* A call that waits for a file to go. */
+struct held {
+	uint64_t id;
+	char file[PATH_MAX];
+};
 
 static _Noreturn void cannot(const char *what)
 {
@@ -169,6 +177,24 @@ static bool was_stopped_before(pid_t pid)
 
 /* ---- what becomes of a call ---- */
 
+/* For which file it has to wait: the number of a process, in a directory, whose environment it opens. */
+static bool opens_hung(const struct seccomp_notif *notif, char *file)
+{
+	char path[64] = "", number[32];
+	struct iovec here = { path, sizeof(path) - 1 };
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
+	struct iovec there = { (void *)(uintptr_t)notif->data.args[1], sizeof(path) - 1 };
+	int len = 0;
+
+	/* It may be so near to the end of a page that less can be read. */
+	while (here.iov_len > 0 && process_vm_readv((pid_t)notif->pid, &here, 1, &there, 1, 0) < 0)
+		there.iov_len = here.iov_len = here.iov_len / 2;
+	if (sscanf(path, "/proc/%31[0-9]/environ%n", number, &len) != 1 || len == 0)
+		return false;
+	(void)snprintf(file, PATH_MAX, "%s/%s", record, number);
+	return true;
+}
+
 static const char *call_name(int number)
 {
 	for (size_t i = 0; i < call_count; i++)
@@ -185,34 +211,40 @@ static pid_t parent_of(pid_t pid)
 	return rest == NULL ? 0 : (pid_t)strtol(rest + sizeof(") S"), NULL, 10);
 }
 
-/* Returns 0 for a call that is made, the error with which it fails, or WAITS. */
-static int decide(const struct seccomp_notif *notif)
+/* Returns 0 for a call that is made, or the error with which it fails; or it waits, and out says for what. */
+static int decide(const struct seccomp_notif *notif, struct held *out)
 {
+	static int record_fd = -1;
 	static long number;
 	const struct named *error = find(errors, COUNT(errors), how);
-	bool waits = strcmp(how, "WAIT") == 0;
+	bool is_hang = strcmp(how, "HANG") == 0;
 	pid_t pid = (pid_t)notif->pid;
 	char name[512], parent[32] = "";
-	int fd;
 
-	if (!counts(notif, name))
+	(void)snprintf(out->file, sizeof(out->file), "%s", record);
+	if ((is_hang && !opens_hung(notif, out->file)) || !counts(notif, name))
 		return 0;
 	number++;
 	if (number != first && !(is_for_good && number > first))
 		return 0;
+	if (is_hang || strcmp(how, "WAIT") == 0) {
+		int fd = open(out->file, O_WRONLY | O_APPEND | O_CLOEXEC);
+
+		if (fd < 0)
+			return 0;
+		(void)dprintf(fd, "%d\n", (int)pid);
+		(void)close(fd);
+		out->id = notif->id;
+		return 0;
+	}
 	if (strcmp(how, "STOP") == 0 && was_stopped_before(pid))
 		return 0;
-	fd = open(record, O_WRONLY | O_APPEND | O_CLOEXEC | (waits ? 0 : O_CREAT), 0666);
+	if (record_fd < 0)
+		record_fd = open(record, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	if (strcmp(how, "KILL") == 0)
 		(void)snprintf(parent, sizeof(parent), " %d", (int)parent_of(pid));
-	if (waits)
-		(void)dprintf(fd, "%d\n", (int)pid);
-	else
-		(void)dprintf(fd, "%s %ld %s %d%s\n", call_name(notif->data.nr), number, name,
-			      (int)pid, parent);
-	(void)close(fd);
-	if (waits)
-		return fd < 0 ? 0 : WAITS;
+	(void)dprintf(record_fd, "%s %ld %s %d%s\n", call_name(notif->data.nr), number, name,
+		      (int)pid, parent);
 	if (error != NULL)
 		return (int)error->number;
 	(void)kill(pid, strcmp(how, "STOP") == 0 ? SIGSTOP : SIGKILL);
@@ -234,28 +266,33 @@ static void answer(int listener_fd, uint64_t id, int error)
 /* Until nothing is left that could ask. All that is run here waits for it, on a machine that is busy, too. */
 static void supervise(int listener_fd)
 {
-	static uint64_t held[HELD_MAX];
+	static struct held held[HELD_MAX + 1];
 	struct pollfd listener = { listener_fd, POLLIN, 0 };
 	size_t count = 0;
 
 	(void)setpriority(PRIO_PROCESS, 0, -20);
 	for (;;) {
 		struct seccomp_notif notif = { 0 };
-		int decided;
+		int error;
 
-		while (count > 0 && access(record, F_OK) != 0)
-			answer(listener_fd, held[--count], 0);
+		for (size_t i = count; i-- > 0;) {
+			if (access(held[i].file, F_OK) == 0)
+				continue;
+			answer(listener_fd, held[i].id, 0);
+			held[i] = held[--count];
+		}
 		if (poll(&listener, 1, count > 0 ? LOOK_MS : -1) <= 0)
 			continue;
 		if ((listener.revents & POLLIN) == 0)
 			return;
 		if (ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &notif) != 0)
 			continue;
-		decided = decide(&notif);
-		if (decided == WAITS && count < HELD_MAX)
-			held[count++] = notif.id;
+		held[count].id = 0;
+		error = decide(&notif, &held[count]);
+		if (count < HELD_MAX && held[count].id != 0)
+			count++;
 		else
-			answer(listener_fd, notif.id, decided == WAITS ? 0 : decided);
+			answer(listener_fd, notif.id, error);
 	}
 }
 
@@ -330,7 +367,7 @@ int main(int argc, char **argv)
 	int fd;
 
 	if (argc >= 7 && (find(errors, COUNT(errors), argv[4]) != NULL ||
-			  strstr("STOP KILL WAIT", argv[4]) != NULL)) {
+			  strstr("STOP KILL WAIT HANG", argv[4]) != NULL)) {
 		record = argv[1];
 		program = argv[2];
 		read_calls(argv[3]);
