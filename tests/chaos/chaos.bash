@@ -1,10 +1,10 @@
-# What the scenarios share: cells (one repetition of a fault each) that run side by side, what they found
-# put on record, and a row of the table for all of them. Sourced by every tests/chaos/*.bats.
+# What the scenarios share: cells, each with one fault, side by side; what is put on record of them; what has to be true behind each;
+# and a row of the table. Sourced by every tests/chaos/*.bats.
 #
 #   SCALE         how many repetitions, as a multiple of what CI does (1); 0.1 for a quick look
 #   CHAOS_TABLE   the rows of the table are appended to this file
 
-# KINDS and what in_cell sets are for the scenarios.
+# What in_cell sets, and KINDS, are for the scenarios.
 # shellcheck disable=SC2034
 
 load ../lib/usual
@@ -31,40 +31,26 @@ verb_without_command() {
 
 # mode_of KIND: what `overlap` calls it.
 mode_of() {
-	if [ "$1" = read ]; then
-		echo shared
-	else
-		echo exclusive
-	fi
+	[ "$1" = read ] && echo shared || echo exclusive
 }
 
 # rival_kind KIND: the kind that this one keeps out.
 rival_kind() {
-	if [ "$1" = read ]; then
-		echo write
-	else
-		echo "$1"
-	fi
+	[ "$1" = read ] && echo write || echo "$1"
 }
 
 # scaled COUNT: so many at the scale that is asked for, one at least.
 scaled() {
-	awk -v count="$1" -v scale="${SCALE:-1}" 'BEGIN {
-		count = int(count * scale + 0.5)
-		print count < 1 ? 1 : count
-	}'
+	awk -v count="$1" -v scale="${SCALE:-1}" 'BEGIN { count = int(count * scale + 0.5); print count < 1 ? 1 : count }'
 }
 
-# ---- what a scenario finds ----
+# ---- what a scenario finds: a line each, written at once ----
 
-# begin_scenario NAME: as it is called in the table and in the manual.
+# begin_scenario NAME: as it is called in the table and in README.md.
 begin_scenario() {
-	SCENARIO=$1
-	RECORD=$BATS_TEST_TMPDIR/record
+	SCENARIO=$1 RECORD=$BATS_TEST_TMPDIR/record
 	: >"$RECORD"
 }
-
-# Each of these is one line, written at once: cells run side by side.
 
 # repeated [COUNT]: the guarantee was put to the test so often.
 repeated() {
@@ -76,16 +62,16 @@ injected() {
 	echo "fault ${1:-1}" >>"$RECORD"
 }
 
-# violated TEXT: the guarantee did not hold.
+# violated TEXT: the guarantee did not hold. WHERE says what the cell is about.
 violated() {
-	echo "violation $1" >>"$RECORD"
+	VIOLATIONS=$((VIOLATIONS + 1))
+	echo "violation ${SCENARIO%%,*}: $1${WHERE:+ ($WHERE)}" >>"$RECORD"
 }
 
 # must TEXT COMMAND [ARG...]: else the guarantee was violated, with that text. Always succeeds.
 must() {
-	local text=$1 heard
-	shift
-	heard=$("$@" 2>&1) || violated "$text${heard:+ ($heard)}"
+	local heard
+	heard=$("${@:2}" 2>&1) || violated "$1${heard:+: ${heard//$'\n'/; }}"
 }
 
 # took MS: one time that the scenario is about; end_scenario takes the worst.
@@ -95,137 +81,154 @@ took() {
 
 # broke TEXT: the scenario itself did not work, and says nothing about the guarantee.
 broke() {
-	echo "broken $1" >>"$RECORD"
+	echo "broken $1${WHERE:+ ($WHERE)}" >>"$RECORD"
 }
 
-# end_scenario WHAT [least]: makes a row of what is on record. WHAT says what the times are; the worst is the
-# greatest, or with "least" the smallest.
+# end_scenario [WHAT]: makes a row of what is on record. WHAT says what the times are; the worst is the greatest, or of what
+# is "left" the smallest.
 end_scenario() {
-	local row repetitions
-	row=$(awk -v name="$SCENARIO" -v what="$1" -v least="${2:-}" '
+	local row
+	row=$(awk -v name="$SCENARIO" -v what="${1-}" '
 		$1 == "repetition" { repetitions += $2 }
 		$1 == "fault" { faults += $2 }
 		$1 == "violation" { violations++ }
-		$1 == "time" {
-			if (!times++ || (least != "" ? $2 < worst : $2 > worst)) worst = $2
-		}
-		END {
-			printf "%s|%d|%d|%d|", name, repetitions, faults, violations
-			if (times) printf "%s ms %s", worst, what
-			print ""
-		}' "$RECORD")
+		$1 == "time" && (!times++ || (what ~ /^left/ ? $2 < worst : $2 > worst)) { worst = $2 }
+		END { printf "%s|%d|%d|%d|%s", name, repetitions, faults, violations, times ? worst " ms " what : "" }' "$RECORD")
 	echo "$row" >>"${CHAOS_TABLE:-/dev/null}"
 	echo "# $row" >&3
 	grep -E '^(violation|broken) ' "$RECORD" | sort | uniq -c | sort -rn | head -n 40 || :
-	repetitions=$(cut -d '|' -f 2 <<<"$row")
-	((repetitions > 0)) || fail 'nothing was put to the test'
+	grep -q '^repetition [1-9]' "$RECORD" || fail 'nothing was put to the test'
 	! grep -qE '^(violation|broken) ' "$RECORD"
+}
+
+# scenario NAME WHAT COUNT WIDTH FUNCTION [ARG...]: all of it, of so many cells, so many at a time.
+scenario() {
+	begin_scenario "$1"
+	in_cells "$(scaled "$3")" "${@:4}"
+	end_scenario "$2"
+}
+
+# scenario_of_kinds NAME WHAT COUNT WIDTH FUNCTION [ARG...]: one for each kind of lock, which is the last argument.
+scenario_of_kinds() {
+	local kind
+	for kind in "${KINDS[@]}"; do
+		scenario "$1, $kind" "${@:2}" "$kind"
+	done
 }
 
 # ---- cells ----
 
-# in_cells COUNT WIDTH FUNCTION [ARG...]: FUNCTION NUMBER ARG... so often, so many at a time, each in a
-# directory and with a runtime directory of its own. What it leaves running is ended.
+# in_cells COUNT WIDTH FUNCTION [ARG...]: FUNCTION NUMBER ARG... so often, so many at a time.
 in_cells() {
-	local count=$1 width=$2 number running=0
-	shift 2
-	for ((number = 1; number <= count; number++)); do
-		if ((running == width)); then
-			wait -n || :
-			running=$((running - 1))
-		fi
-		in_cell "$number" "$@" &
-		running=$((running + 1))
-	done
-	wait
+	BATCH=$((${BATCH:-0} + 1))
+	(
+		for ((number = 1; number <= $1; number++)); do
+			((number <= $2)) || wait -n || :
+			in_cell "$number" "${@:3}" &
+		done
+		wait
+	)
 }
 
-# in_cell NUMBER FUNCTION [ARG...]
+# in_cell NUMBER FUNCTION [ARG...]: with a directory, a runtime directory, and a lock of its own. What it draws follows the number
+# in CHANCE. What is true behind all of them is looked at, and what it leaves running is ended.
 in_cell() {
-	local number=$1
-	shift
 	# What bats does before each command, to show the one that failed, costs as much as all the rest of a cell.
 	trap - DEBUG
-	CELL=$BATS_TEST_TMPDIR/$1.${*:2}.$number
-	CELL=${CELL// /.}
-	mkdir -p "$CELL"
+	CHANCE=$RANDOM
+	RANDOM=$CHANCE
+	WHERE="cell $1, chance $CHANCE"
+	# With a dot behind it no name is the beginning of another one.
+	NAME=lock.$BATCH.$1.
+	CELL=$BATS_TEST_TMPDIR/$NAME
 	# The helpers of all tests put their files there, and `ours` knows the cell's processes by it.
 	export BATS_TEST_TMPDIR=$CELL RLOCK_RUNTIME_DIR=$CELL/run
-	BACKGROUND=()
-	cd "$CELL" || return
 	LEDGER=$CELL/ledger
-	# With a dot behind it no name is the beginning of another one.
-	NAME=lock.$1.${*:2}.$number.
-	NAME=${NAME// /.}
-	if ! "$1" "$number" "${@:2}" >cell-said 2>&1; then
-		broke "cell $* number $number: $(tail -n 3 cell-said | tr '\n' ';')"
+	BACKGROUND=() CLOCK=() VIOLATIONS=0 SINCE_US=$(now_us)
+	mkdir -p "$CELL"
+	cd "$CELL" || return
+	if "$2" "$1" "${@:3}" >cell-said 2>&1; then
+		nothing_is_left >>cell-said 2>&1
+	else
+		broke "${*:2}: $(tail -n 3 cell-said | paste -s -d ';')"
 	fi
 	end_cell
 	rm -rf "$CELL"
 }
 
-# Whatever a cell has started carries its directory in its environment.
+# Whatever a cell has started carries its directory in its environment, but a server, which hides that.
 end_cell() {
-	local environment pid
+	local pid
 	let_go
-	while IFS= read -r environment; do
-		pid=${environment#/proc/}
-		pid=${pid%%/*}
+	for pid in $(processes_of_test | cut -d ' ' -f 1); do
 		[ "$pid" = "$BASHPID" ] || kill -KILL "$pid" 2>/dev/null || :
-	done < <(grep -lzsxF "RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR" /proc/[0-9]*/environ)
+	done
+	[[ $SERVER_DIR != "$CELL"/* ]] || stop_server
 	wait
 }
 
-# ---- chance ----
-
-# begin_chance: for the first line of a cell. RANDOM follows a number from here on; it stands in CHANCE, which
-# is to be told with a violation.
-begin_chance() {
-	CHANCE=$RANDOM
-	RANDOM=$CHANCE
+# no two were inside that exclude each other; none is inside, and nothing of rlock runs; no key, listener or file of the cell's lock
+# is left. A cell may say otherwise: of MAY_OVERLAP, MAY_LEAVE_FILES; KEPT is like the keys that stay; and LEFT_WITHIN_S.
+nothing_is_left() {
+	local mark line
+	for mark in *.mark; do
+		[ -e "$mark" ] || continue
+		must "inside ${mark%.mark} still" overlap -g "${mark%.mark}" 3000
+		[ -z "${MAY_OVERLAP-}" ] || continue
+		while IFS= read -r line; do
+			violated "two inside: $line"
+		done < <(grep ' overlap ' "${mark%.mark}")
+	done
+	wait_until 10 nothing_runs || violated "runs on: $(processes_of_test | paste -s -d ' ')"
+	! server_answers || wait_until "${LEFT_WITHIN_S:-15}" nothing_is_on_server || violated "on the server: $(on_server | paste -s -d ' ')"
+	[ -n "${MAY_LEAVE_FILES-}" ] || ! compgen -G "$RLOCK_RUNTIME_DIR/*" || violated "left on disk: $(ls "$RLOCK_RUNTIME_DIR")"
 }
+
+# Keys and channels.
+on_server() {
+	{ redis keys "*$NAME*" && redis pubsub channels "*$NAME*"; } | grep -vxE "(${KEPT-})?"
+}
+
+nothing_is_on_server() {
+	! on_server >/dev/null
+}
+
+# ---- chance ----
 
 # draw LEAST MOST: sets DRAWN. (What a subshell draws follows no number.)
 draw() {
 	DRAWN=$(($1 + RANDOM * ($2 - $1 + 1) / 32768))
 }
 
+# choose ARG...: sets CHOSEN, one of them.
+choose() {
+	draw 1 $#
+	CHOSEN=${!DRAWN}
+}
+
 # shuffle ARG...: sets the array SHUFFLED.
 shuffle() {
-	local i
 	SHUFFLED=()
 	while (($#)); do
-		draw 1 $#
-		SHUFFLED+=("${!DRAWN}")
-		i=$DRAWN
-		set -- "${@:1:i-1}" "${@:i+1}"
+		choose "$@"
+		SHUFFLED+=("$CHOSEN")
+		set -- "${@:1:DRAWN-1}" "${@:DRAWN+1}"
 	done
 }
 
-# ---- waiting without a process for each look ----
-
-# pause SECONDS
-pause() {
-	local fifo=$BATS_FILE_TMPDIR/pause
-	[ -p "$fifo" ] || mkfifo "$fifo" 2>/dev/null || :
-	read -r -t "$1" <>"$fifo" || :
-}
+# ---- time ----
 
 # let_pass_ms MS
 let_pass_ms() {
-	local ms
-	printf -v ms '%04d' "$1"
-	pause "${ms::-3}.${ms: -3}"
+	local seconds
+	to_seconds seconds $(($1 * 1000))
+	let_pass "$seconds"
 }
 
-# soon SECONDS COMMAND [ARG...]: as wait_until, for commands of the shell's own.
-soon() {
-	local end_us=$((${EPOCHREALTIME/./} + $1 * 1000000))
-	shift
-	until "$@"; do
-		((${EPOCHREALTIME/./} < end_us)) || return
-		pause 0.01
-	done
+# let_some_pass MS: at most; sets DRAWN.
+let_some_pass() {
+	draw 0 "$1"
+	let_pass_ms "$DRAWN"
 }
 
 # spin US: no process can sleep as sharply.
@@ -234,20 +237,36 @@ spin() {
 	while ((${EPOCHREALTIME/./} < end)); do :; done
 }
 
-# has_events COUNT: so many lines are in the cell's ledger, at least.
-has_events() {
-	local lines
-	[ -e "$LEDGER" ] && mapfile -t lines <"$LEDGER" && ((${#lines[@]} >= $1))
+# Microseconds on the clock of the ledgers, CLOCK_BOOTTIME.
+now_us() {
+	gone 0
 }
 
-# runs PID
-runs() {
-	local stat
-	{ read -r stat <"/proc/$1/stat"; } 2>/dev/null || return
-	[[ ${stat##*) } != [ZX]* ]]
+# When the lease of the cell's lock, or of permits, ends by what the server knows now, or a moment sooner, on the clock of
+# the ledgers; 0: there is none.
+lease_end_us() {
+	local at_us left_ms
+	at_us=$(now_us)
+	left_ms=$(redis eval 'local now = redis.call("time")
+		local first = redis.call("zrange", KEYS[2], 0, 0, "withscores")[2]
+		return first and first - now[1] * 1000 - math.floor(now[2] / 1000) or redis.call("pttl", KEYS[1])
+		' 2 "$NAME" "rlock_ends:{$NAME}")
+	echo $((left_ms > 0 ? at_us + left_ms * 1000 : 0))
 }
 
-# ---- a machine that stands still ----
+# look_until_gone LIMIT_MS: sets SEEN_US, when one was inside for the last time.
+look_until_gone() {
+	SEEN_US=$(overlap -G "$LEDGER" "$1") || {
+		violated 'inside long behind the end'
+		return 1
+	}
+}
+
+# was_gone_by END_US [LATE_US]: the last one was gone by then, or so much later on a busy machine. How much was left counts.
+was_gone_by() {
+	took $((($1 - SEEN_US) / 1000))
+	((SEEN_US < $1 + ${2:-0})) || late_since "$SINCE_US" "inside $(((SEEN_US - $1) / 1000)) ms behind the end"
+}
 
 # A machine that does not wake a process in time, for so long, keeps rlock from running as well.
 STALL_MS=40
@@ -262,48 +281,21 @@ stop_metronome() {
 	kill "$METRONOME"
 }
 
-# runs_smoothly_since US: as far as the metronome has found.
+# runs_smoothly_since US: as far as the metronome has found, where there is one.
 runs_smoothly_since() {
-	awk -v since="$1" '$1 > since { stalls++ } END { exit (stalls > 0) }' "$BATS_FILE_TMPDIR/stalls"
+	[ -z "${METRONOME-}" ] || awk -v since="$1" '$1 > since { stalls++ } END { exit (stalls > 0) }' "$BATS_FILE_TMPDIR/stalls"
 }
 
-# late_since US TEXT: a violation, unless the machine stood still meanwhile.
+# late_since US TEXT: a violation; where the machine stood still meanwhile, a line for readers of the log.
 late_since() {
 	if runs_smoothly_since "$1"; then
 		violated "$2"
 	else
-		echo "$2" >>"$BATS_FILE_TMPDIR/excused"
+		echo "# the machine stood still meanwhile: $2 ($WHERE)" >&3
 	fi
 }
 
-# For readers of the log: what was no violation for that reason.
-show_excused() {
-	[ -e "$BATS_FILE_TMPDIR/excused" ] || return 0
-	sed 's/^/# the machine stood still meanwhile: /' "$BATS_FILE_TMPDIR/excused" >&3
-	rm "$BATS_FILE_TMPDIR/excused"
-}
-
 # ---- witnesses ----
-
-# Milliseconds on the clock that `overlap` writes.
-boottime_ms() {
-	local uptime rest
-	read -r uptime rest </proc/uptime
-	echo $((${uptime/./} * 10))
-}
-
-# entered COUNT: so many went inside, by the cell's ledger.
-entered() {
-	[ "$(grep -c ' enter ' "$LEDGER" 2>/dev/null)" = "$1" ]
-}
-
-# count_overlaps LEDGER: each is a violation.
-count_overlaps() {
-	local line
-	while IFS= read -r line; do
-		violated "two inside: $line${WHERE:+ ($WHERE)}"
-	done < <(grep ' overlap ' "$1")
-}
 
 # visits VISITOR KIND LEDGER STAY [OPTION...]: an rlock in the background that wants the cell's lock for an `overlap`
 # with the options STAY; its messages are in the file "said-VISITOR". Sets PID. With "until" for STAY, and whatever
@@ -315,130 +307,110 @@ visits() {
 		"${CLOCK[@]}" rlock "$(verb_of "$2")" "${@:5}" "$NAME" -- overlap "$3" "$(mode_of "$2")" $stay
 }
 
-# The command with its three children: see `overlap -C`.
-FAMILY_SIZE=4
-
-# holds VISITOR KIND LEDGER [OPTION...]: visits, with a family that is hard to stop. Returns when all are inside.
+# holds VISITOR KIND LEDGER [OPTION...]: visits, with a family that is hard to stop, see `overlap -C`. Returns when all are inside.
+# Sets HOLDER.
 holds() {
 	visits "$1" "$2" "$3" 'until -C' "${@:4}"
-	wait_until 10 all_inside "$3" $FAMILY_SIZE
+	HOLDER=$PID
+	wait_until 30 all_inside "$3" "$FAMILY_SIZE"
 }
 
 # Its command ends.
 leaves() {
-	touch "$CELL/leave-$1"
+	: >"$CELL/leave-$1"
 }
 
-# has_one_inside LEDGER
-has_one_inside() {
-	! overlap -g "$1" 0 >/dev/null
-}
-
-# all_is_well_with LEDGER KIND
-all_is_well_with() {
-	has_one_inside "$1" && is_held "$NAME"
+# inside LEDGER: the pids of those that went in.
+inside() {
+	sed -nE 's/^[0-9]+ (enter|child) [a-z]+ ([0-9]+)$/\2/p' "$1" 2>/dev/null
 }
 
 # all_inside LEDGER COUNT: so many processes in all have gone in.
 all_inside() {
-	[ "$(grep -cE ' (enter|child) ' "$1" 2>/dev/null)" = "$2" ]
+	[ "$(inside "$1" | wc -l)" = "$2" ]
 }
 
-# Microseconds on the clock of the ledgers.
-now_us() {
-	overlap -g "$CELL/nobody" 0
+# entered COUNT [LEDGER]: so many commands did.
+entered() {
+	[ "$(times enter "${2:-$LEDGER}" | wc -l)" = "$1" ]
 }
 
-# gone_us LEDGER LIMIT_MS: sets GONE_US, when nothing was inside any more.
-gone_us() {
-	GONE_US=$(overlap -g "$1" "$2")
+# times EVENT [LEDGER]: when that happened.
+times() {
+	sed -n "s/ $1 .*//p" "${2:-$LEDGER}" 2>/dev/null
+}
+
+# is_well LEDGER: one is inside that has the lock.
+is_well() {
+	! overlap -g "$1" 0 >/dev/null && is_held "$NAME"
+}
+
+# waiting [NAME]: how many wait for that lock, the cell's if none is given.
+waiting() {
+	echo $(($(redis zcard "rlock_queue:{${1:-$NAME}}") + $(redis llen "redisson_lock_queue:{${1:-$NAME}}")))
+}
+
+# listen COUNT [NAME]: at least so many do.
+listen() {
+	(($(waiting "${2:-$NAME}") >= $1))
 }
 
 # said_by VISITOR: as one line.
 said_by() {
-	paste -s -d ' ' "$CELL/said-$1"
+	paste -s -d ';' "$CELL/said-$1" 2>/dev/null
 }
 
-# must_end STATUS VISITOR PID WHERE: the visit comes to an end, and with that status. WHERE is told else.
+# must_end STATUSES PID VISITOR: it ends, with one of these.
 must_end() {
 	local status=0
-	wait_until 30 is_gone "$3" 2>/dev/null || {
-		violated "$2 does not end, $4"
+	wait_until 30 is_gone "$2" || {
+		violated "$3 does not end"
 		return 0
 	}
-	wait "$3" || status=$?
-	[ "$status" = "$1" ] || violated "$2 ended with $status, not $1, $4: $(said_by "$2")"
+	wait "$2" 2>/dev/null || status=$?
+	[[ " $1 " = *" $status "* ]] || violated "$3 ended with $status, not $1: $(said_by "$3")"
 }
 
-# ---- what is on the server ----
-
-# cell_has_no_keys: of none of its locks there is one.
-cell_has_no_keys() {
-	[ -z "$(redis keys "*$NAME*")" ]
+# must_say VISITOR [PATTERN]: it said one line that is like that; or nothing.
+must_say() {
+	if [ $# = 1 ]; then
+		[ ! -s "said-$1" ]
+	else
+		has_lines "said-$1" 1 && grep -qE "^rlock: .*$2" "said-$1"
+	fi || violated "$1 said: $(said_by "$1")"
 }
 
-# beside_lock: the keys of the cell's lock other than itself.
-beside_lock() {
-	redis --raw keys "*{$NAME}*"
+# call COMMAND [ARG...]: sets STATUS; the lines that it said are in SAID. What it has to do by itself takes OWN_MS. One that hangs is killed.
+call() {
+	local start=${EPOCHREALTIME/./} ms
+	STATUS=0
+	timeout --foreground -s KILL 30 "$@" 2>said 3>&- || STATUS=$?
+	ms=$(((${EPOCHREALTIME/./} - start) / 1000 - ${OWN_MS:-0}))
+	took $((ms > 0 ? ms : 0))
+	((ms <= ${CALL_LIMIT_MS:-8000})) || violated "$* took $ms ms"
+	mapfile -t SAID <said
 }
 
-# Sets OFF_US, by how much the wall clock is before that of the ledgers; by the quickest of some looks.
-compare_clocks() {
-	local begun_us at_us took_us least_us=1000000000
-	for _ in {1..20}; do
-		begun_us=${EPOCHREALTIME/./}
-		at_us=$(overlap -g nobody 0)
-		took_us=$((${EPOCHREALTIME/./} - begun_us))
-		if ((took_us < least_us)); then
-			least_us=$took_us
-			OFF_US=$((begun_us + took_us / 2 - at_us))
-		fi
-	done
+# must_tell GOOD SAYS [BAD]: STATUS is one of GOOD, and a line like SAYS was said, or nothing when that is empty; or it is one of BAD, and one
+# line was said, which is like the variable SAYS, if set. To IS_DEAF nothing can be said.
+must_tell() {
+	local told="status $STATUS, said: ${SAID[*]-}" says=${SAYS-}
+	if [[ " $1 " = *" $STATUS "* ]]; then
+		says=$2
+	else
+		[[ " ${3-} " = *" $STATUS "* ]] || violated "none of $*: $told"
+		says=${says:-.}
+	fi
+	if [ -z "$says" ]; then
+		((${#SAID[@]} == 0)) || violated "said something: $told"
+	else
+		((${#SAID[@]} == 1)) && [[ ${SAID[0]} =~ ^rlock:\ .*$says ]] || [ -n "${IS_DEAF-}" ] || violated "not one line: $told"
+	fi
 }
 
-# When the lease ends by what the server knows now, on the clock of the ledgers; 0: there is none.
-lease_end_us() {
-	local end_us
-	end_us=$(redis eval 'local ttl_ms, now = redis.call("pttl", KEYS[1]), redis.call("time")
-		return ttl_ms > 0 and now[1] * 1000000 + now[2] + ttl_ms * 1000 or 0' 1 "$NAME")
-	((end_us == 0)) || end_us=$((end_us - OFF_US))
-	echo "$end_us"
-}
-
-# listeners [NAME]: how many wait for that lock, the cell's if none is given: those with a channel of their own, and those
-# that listen to the channel of the lock alone. Of the former the first one listens to that, too. Each that listens to that
-# listens to "...:rlock" as well.
-listeners() {
-	redis eval 'local own, lock = 0, 0
-		for _, channel in ipairs(redis.call("pubsub", "channels", ARGV[1])) do
-			local count = redis.call("pubsub", "numsub", channel)[2]
-			if string.sub(channel, -6) == ":rlock" then
-				count = 0
-			end
-			if string.find(channel, "}:", 1, true) then
-				own = own + count
-			else
-				lock = lock + count
-			end
-		end
-		return own + math.max(0, lock - math.min(own, 1))' 0 "*{${1:-$NAME}}*"
-}
-
-# listen COUNT [NAME]: at least so many do; 0: none does.
-listen() {
-	local count
-	count=$(listeners "${2:-$NAME}")
-	(($1 == 0 ? count == 0 : count >= $1))
-}
-
-# Of the cell's lock nothing is left on the server, and nothing listens for it.
-is_forgotten() {
-	is_free "$NAME" && [ -z "$(beside_lock)" ] && listen 0
-}
-
-# must_leave_nothing SECONDS: behind all that was said and done.
-must_leave_nothing() {
-	wait_until "$1" is_forgotten >/dev/null 2>&1 ||
-		violated "left on the server: $(is_free "$NAME" || echo "the lock") $(beside_lock | paste -s -d ' ') $(listeners) listeners"
-	wait_until 10 nothing_runs >/dev/null 2>&1 || violated "of rlock runs: $(processes_of_test | paste -s -d ' ')"
+# calls STATUSES COMMAND [ARG...]: it ends with one of these. One that fails says why.
+calls() {
+	call "${@:2}"
+	must_tell 0 '' "$1"
+	[[ " $1 " = *" $STATUS "* ]] || violated "${*:2} ended with $STATUS, not $1"
 }

@@ -9,9 +9,7 @@
 load chaos
 load ../lib/holding
 
-WIDTH=8
 BLIND=--bounding-set=-sys_ptrace,-sys_admin,-perfmon
-LEASE=(-t 2s)
 GRACE_MS=200
 RUN_MS=1500
 
@@ -19,12 +17,9 @@ VICTIMS=(rlock renewer both)
 MOMENTS=(wait grant run termination release)
 ENDS=(wait_all max_run sigterm lease)
 
-# ---- the processes that take part ----
-
-# choose NUMBER: sets VICTIM, MOMENT, END, KIND and WHERE. Numbers go through all of them.
-choose() {
+# plan NUMBER: sets VICTIM, MOMENT, END, KIND and WHERE. Numbers go through all of them.
+plan() {
 	local index=$(($1 - 1))
-	begin_chance
 	VICTIM=${VICTIMS[index % 3]}
 	MOMENT=${MOMENTS[index / 3 % 5]}
 	END=${ENDS[(index + index / 15) % 4]}
@@ -35,41 +30,25 @@ choose() {
 	fi
 	shuffle "${ESCAPERS[@]}"
 	draw 1 ${#SHUFFLED[@]}
-	ESCAPING=("${SHUFFLED[@]:0:DRAWN}")
-	UNSEEING=()
+	ESCAPING=("${SHUFFLED[@]:0:DRAWN}") UNSEEING=()
 	# Half of them may not look into what is not dumpable, as most users.
 	if (($1 % 2)) && setpriv "$BLIND" true 2>/dev/null; then
 		UNSEEING=(setpriv "$BLIND")
 	fi
-	WHERE="$VICTIM killed, $MOMENT, $END, $KIND, ${ESCAPING[*]}${UNSEEING:+, unseen}, cell $1, chance $CHANCE"
+	WHERE="$VICTIM killed, $MOMENT, $END, $KIND, ${ESCAPING[*]}${UNSEEING:+, unseen}, $WHERE"
 }
 
-options_of_end() {
-	OPTIONS=("${LEASE[@]}" --grace "${GRACE_MS}ms")
-	case $END in
-	wait_all) OPTIONS+=(--wait-all) ;;
-	max_run) OPTIONS+=(--max-run "${RUN_MS}ms") ;;
-	lease) OPTIONS=(-l 2s --grace "${GRACE_MS}ms") ;;
-	esac
-}
-
-# Another owner has the lock first. Sets WAITED when the holder is to wait for it.
-occupy() {
-	WAITED=
-	[[ $MOMENT = @(wait|grant) ]] || return 0
-	WAITED=yes
-	rlock "$(verb_without_command "$(rival_kind "$KIND")")" --owner other -l 60s "$NAME"
-}
-
-vacate() {
-	[ -z "$WAITED" ] || rlock unlock --owner other "$NAME" || broke "unlock: $? ($WHERE)"
-	WAITED=
-}
-
-# hold: the rlock whose command has such processes; sets HOLDER.
+# hold: the rlock whose command has such processes; sets HOLDER, and STATUS, with which it is to end.
 hold() {
-	options_of_end
-	in_background sh -c 'exec "$@" 2>said' sh "${UNSEEING[@]}" rlock "$(verb_of "$KIND")" "${OPTIONS[@]}" "$NAME" -- \
+	local options=(-t 2s --grace "${GRACE_MS}ms")
+	STATUS=124
+	case $END in
+	wait_all) STATUS=0 options+=(--wait-all) ;;
+	max_run) options+=(--max-run "${RUN_MS}ms") ;;
+	lease) options=(-l 2s --grace "${GRACE_MS}ms") ;;
+	sigterm) STATUS=143 ;;
+	esac
+	in_background sh -c 'exec "$@" 2>said-holder' sh "${UNSEEING[@]}" rlock "$(verb_of "$KIND")" "${options[@]}" "$NAME" -- \
 		sh -c 'escape escaped "$@" && exec inside command' sh "${ESCAPING[@]}"
 	HOLDER=$PID
 }
@@ -82,45 +61,36 @@ rival() {
 	RIVAL=$PID
 }
 
-# ---- the fault ----
-
-# strike: what is to be killed is, if it still runs. Sets STRUCK.
+# strike US: within that time, at random, what is to be killed is, if it still runs. Sets STRUCK.
 strike() {
 	local victims=()
+	draw 0 "$1"
+	spin "$DRAWN"
 	find_renewers "$HOLDER"
-	case $VICTIM in
-	rlock) victims=("$HOLDER") ;;
-	renewer) victims=("${RENEWERS[@]}") ;;
-	both) victims=("$HOLDER" "${RENEWERS[@]}") ;;
-	esac
+	[ "$VICTIM" = renewer ] || victims+=("$HOLDER")
+	[ "$VICTIM" = rlock ] || victims+=("${RENEWERS[@]}")
 	STRUCK=
 	is_running "$HOLDER" && ((${#victims[@]} > 0)) || return 0
-	kill -s KILL "${victims[@]}" 2>/dev/null || return 0
+	kill -s KILL "${victims[@]}" || return 0
 	STRUCK=$VICTIM
 	injected
 }
 
-# strike_in MS: within that time, at random.
-strike_in() {
-	draw 0 $(($1 * 1000))
-	spin "$DRAWN"
-	strike
-}
-
-is_in_queue() {
-	listen 1
-}
-
 is_inside_or_over() {
-	[ -s in-command ] || ! runs "$HOLDER"
+	[ -s in-command ] || ! is_running "$HOLDER"
 }
 
 # end_command: the command has been told to end, or to be terminated.
 end_command() {
 	case $END in
 	wait_all) touch out-command ;;
-	sigterm) kill -s TERM "$HOLDER" 2>/dev/null || : ;;
+	sigterm) kill -s TERM "$HOLDER" || : ;;
 	esac
+}
+
+# vacate: the lock that the holder waits for is free.
+vacate() {
+	rlock unlock --owner other "$NAME" || broke "unlock: $?"
 }
 
 # When the termination begins, counted from when the command ran; --wait-all: its processes are ended by themselves.
@@ -132,103 +102,83 @@ await_termination() {
 	end_command
 }
 
-at_wait() {
-	soon 20 has_renewer "$HOLDER"
-	strike_in 300
-	vacate
-}
-
-at_grant() {
-	soon 20 has_renewer "$HOLDER"
-	vacate
-	strike_in 12
-}
-
-at_run() {
-	soon 30 is_inside_or_over
-	strike_in 500
-	end_command
-}
-
-at_termination() {
-	soon 30 is_inside_or_over
-	await_termination
-	strike_in $((GRACE_MS + 300))
-}
-
-at_release() {
-	soon 30 is_inside_or_over
-	await_termination
-	if [ "$END" = wait_all ]; then
-		let_pass_ms 300
-		touch let-go
-	else
-		soon 30 none_escaped
-	fi
-	strike_in 10
-}
-
-# ---- what has to come of it ----
-
-expected_status() {
-	case $END in
-	wait_all) echo 0 ;;
-	sigterm) echo 143 ;;
-	*) echo 124 ;;
+# strike_at_moment
+strike_at_moment() {
+	case $MOMENT in
+	wait | grant) wait_closely 20 has_renewer "$HOLDER" ;;
+	*) wait_closely 30 is_inside_or_over ;;
+	esac
+	case $MOMENT in
+	wait)
+		strike 300000
+		vacate
+		;;
+	grant)
+		vacate
+		strike 12000
+		;;
+	run)
+		strike 500000
+		end_command
+		;;
+	termination)
+		await_termination
+		strike $(((GRACE_MS + 300) * 1000))
+		;;
+	release)
+		await_termination
+		if [ "$END" = wait_all ]; then
+			let_pass_ms 300
+			let_go
+		else
+			wait_closely 30 none_escaped
+		fi
+		strike 10000
+		;;
 	esac
 }
 
 # judge: the next one has the lock, in time and alone.
 judge() {
-	local status=0 entered
 	# With --wait-all they live until they are let go, and the lock is held as long.
 	if [ "$END" = wait_all ] && [ "$STRUCK" != both ]; then
 		if [ -s in-command ] && some_escaped; then
 			let_pass_ms 700
-			! [ -e entered ] || [ "$(<entered)" != beside ] || violated "another owner beside processes that are waited for: $WHERE"
+			! [ -e entered ] || [ "$(<entered)" != beside ] || violated 'another owner beside processes that are waited for'
 		fi
-		touch let-go
+		let_go
 	fi
-	wait_until 20 file_exists entered >/dev/null 2>&1 || {
-		violated "the next one does not get in: $WHERE: $(paste -s -d ' ' said)"
+	wait_until 20 file_exists entered || {
+		violated "the next one does not get in: $(said_by holder)"
 		return 0
 	}
-	entered=$(<entered)
-	[ "$STRUCK" = both ] || [ "$entered" = alone ] || violated "another owner beside processes of the command: $WHERE"
-	wait "$RIVAL" || violated "the next one ended with $?: $WHERE"
+	[ "$STRUCK" = both ] || [ "$(<entered)" = alone ] || violated 'another owner beside processes of the command'
+	must_end 0 "$RIVAL" 'the next one'
 	# A holder whose renewer was killed while it waited may have been overtaken: then its command is still to be terminated.
 	if [ "$END" = wait_all ] || [[ $STRUCK = @(rlock|both) ]]; then
-		touch let-go
+		let_go
 	fi
-	if [[ $STRUCK != @(rlock|both) ]]; then
-		wait_until 10 is_gone "$HOLDER" >/dev/null 2>&1 || violated "rlock does not end: $WHERE"
-		wait "$HOLDER" || status=$?
-		[ "$status" = "$(expected_status)" ] || violated "ended with $status: $WHERE: $(paste -s -d ' ' said)"
-	fi
-	must_leave_nothing 15
+	[[ $STRUCK = @(rlock|both) ]] || must_end "$STATUS" "$HOLDER" holder
 }
 
 # escapers NUMBER
 escapers() {
-	choose "$1"
-	occupy
-	hold
-	if [ -n "$WAITED" ]; then
-		soon 30 is_in_queue || broke "does not wait ($WHERE)"
+	plan "$1"
+	if [[ $MOMENT = @(wait|grant) ]]; then
+		rlock "$(verb_without_command "$(rival_kind "$KIND")")" --owner other -l 60s "$NAME" && hold && wait_until 30 listen 1 || return
 	else
-		soon 30 is_inside_or_over
+		hold
+		wait_until 30 is_inside_or_over
 	fi
 	rival
-	"at_$MOMENT"
+	strike_at_moment
 	# What was killed before it had begun ends nothing; what runs is to end.
-	soon 20 is_inside_or_over
+	wait_until 20 is_inside_or_over
 	[[ $MOMENT != @(wait|grant) ]] || end_command
 	repeated
 	judge
 }
 
 @test "escapers" {
-	begin_scenario 'escapers'
-	in_cells "$(scaled 120)" "$WIDTH" escapers
-	end_scenario
+	scenario 'escapers' '' 120 8 escapers
 }

@@ -1,155 +1,154 @@
 # The load under which servers fail over, and what came of it: shells take turns, a long holder and its rival change
 # places whenever the lock is lost, and fair waiters queue up for each fault, one of which is killed. Sourced after
-# chaos.bash by a scenario, which says what "server_of NAME" is, the number of the server that has this lock now; its
-# "OPTIONS" are those of every lock.
+# chaos.bash by a scenario, which says what "server_of NAME" is, the number of the server that has this lock now.
+#
+# Promised is: no waiter hangs, and none ends with another status than 0 or, when a lock was lost, 76; the fair order of live waiters
+# is kept; and with --replicas 1 and min-replicas-to-write 1 no two are inside. (Without them Redis may lose locks that it granted.)
 #
 # On one machine replicas have everything at once: so a part of the servers crash right after a grant that none of their
 # replicas has ("lose_grant").
 
-# OPTIONS and FAULT_MS are the scenario's.
-# shellcheck disable=SC2154
+# FAULT_MS is the scenario's, and SERVER_OPTIONS are for it.
+# shellcheck disable=SC2034,SC2154
 
-SHELLS=6
 WAITERS=10
-LEASE=5s
+SERVER_OPTIONS=(--min-replicas-to-write 1)
 
-# turn VERB NAMES LEDGER [OVERLAP OPTION...]: one lock, and what came of it.
+# need_replicas NUMBER...: on these servers.
+need_replicas() {
+	local number
+	for number; do on "$number" redis config set min-replicas-to-write 1 >/dev/null; done
+}
+
+# Milliseconds on the clock of the ledgers.
+boottime_ms() {
+	echo $(($(now_us) / 1000))
+}
+
+# turn VERB NAMES COMMAND [ARG...]: one lock, and what came of it.
 turn() {
 	local status=0
 	# shellcheck disable=SC2086
-	rlock "$1" "${OPTIONS[@]}" -t $LEASE -w "${WAIT:-90s}" $2 -- overlap "$3" exclusive "${@:4}" 2>>said || status=$?
+	rlock "$1" --replicas 1 -t "${LEASE:-5s}" -w "${WAIT:-90s}" $2 -- "${@:3}" 2>>said-turn || status=$?
 	case $status in
 	0) ;;
 	76) echo "$(boottime_ms) $2" >>lost ;;
-	*) violated "$1 $2 ended with $status: $(tail -n 1 said)" ;;
+	*) violated "$1 $2 ended with $status: $(tail -n 1 said-turn)" ;;
 	esac
 }
 
-# take_turns_until FILE NAMES...: again and again, until the file is there. "a" is one of the names each time.
-take_turns_until() {
-	local -i next=2
-	until [ -e "$1" ]; do
-		turn run "${!next}" ledger.a -f 20000
-		next=$((next == $# ? 2 : next + 1))
+# take_turns NAMES...: again and again, until the file "done" is there. "a" is one of the names each time.
+take_turns() {
+	local -i next=1
+	until [ -e 'done' ]; do
+		turn run "${!next}" overlap ledger-a exclusive -f 20000
+		next=$((next == $# ? 1 : next + 1))
 	done
 }
 
-# hold_until FILE: all of the time, with the rival that does the same.
-hold_until() {
-	# It waits for as long as the other one has it.
-	until [ -e "$1" ]; do WAIT=1h turn run long ledger.long -u "$PWD/$1"; done
+# hold_long: all of the time, with the rival that does the same, for which it waits as long as that has it.
+hold_long() {
+	until [ -e 'done' ]; do WAIT=1h turn run long overlap ledger-long exclusive -u "$PWD/done"; done
+}
+
+# start FUNCTION [ARG...]: sets STARTED.
+start() {
+	"$@" 3>&- &
+	STARTED+=($!)
+}
+
+# must_all_end VISITOR: those that were started.
+must_all_end() {
+	local pid
+	for pid in "${STARTED[@]}"; do
+		wait_until 120 is_gone "$pid" || violated "$1 hangs"
+	done
+	STARTED=()
 }
 
 queue_has() {
-	[ "$(on "$(server_of f)" redis llen 'redisson_lock_queue:{f}' 2>/dev/null)" = "$1" ]
-}
-
-# queue_up: there are a holder of f, and waiters, each of which is to write its number into "order"; then one of them
-# is killed. Sets QUEUED, the live waiters in their order.
-queue_up() {
-	local number pids=()
-	rm -f order leave-f
-	: >order
-	turn fair f ledger.f -u "$PWD/leave-f" 3>&- &
-	FAIR=($!)
-	wait_until 30 on "$(server_of f)" is_held f || return
-	for ((number = 1; number <= WAITERS; number++)); do
-		rlock fair "${OPTIONS[@]}" -t $LEASE -w 90s f -- \
-			sh -c 'echo "$1" >>order; exec overlap ledger.f exclusive -f 10000' - "$number" 2>>said 3>&- &
-		pids+=($!)
-		wait_until 30 queue_has "$number" || return
-	done
-	draw 1 $WAITERS
-	kill -KILL "${pids[DRAWN - 1]}"
-	QUEUED=$(seq $WAITERS | grep -vx "$DRAWN" | paste -s -d ' ')
-	unset "pids[DRAWN - 1]"
-	FAIR+=("${pids[@]}")
-	# What no replica has heard of is lost with its server.
-	wait_until 10 has_replicated
+	[ "$(on "$(server_of f)" redis llen 'redisson_lock_queue:{f}')" = "$1" ]
 }
 
 has_replicated() {
 	[ "$(on "$(server_of f)" redis wait 1 500)" -ge 1 ]
 }
 
-# serve_queue FAULT: the fair holder goes, and the live waiters have their turns, in their order.
-serve_queue() {
-	local pid status
-	touch leave-f
-	for pid in "${FAIR[@]}"; do
-		wait_until 100 is_gone "$pid" || violated "a fair waiter hangs after $1"
-		status=0
-		wait "$pid" 2>/dev/null || status=$?
-		[ "$status" = 0 ] || [ "$status" = 76 ] || violated "a fair waiter ended with $status: $(tail -n 1 said)"
+# queue_up: there are a holder of f, and waiters, each of which is to write its number into "order"; then one of them
+# is killed. Sets QUEUED, the live waiters in their order.
+queue_up() {
+	local number rlock
+	rm -f leave-f
+	: >order
+	start turn fair f overlap ledger-f exclusive -u "$PWD/leave-f"
+	wait_until 30 on "$(server_of f)" is_held f || return
+	for ((number = 1; number <= WAITERS; number++)); do
+		start turn fair f sh -c 'echo "$1" >>order; exec overlap ledger-f exclusive -f 10000' - "$number"
+		wait_until 30 queue_has "$number" || return
 	done
-	[ "$(paste -s -d ' ' order)" = "$QUEUED" ] ||
-		violated "order of fair waiters: $(paste -s -d ' ' order), queued: $QUEUED, $1"
+	draw 1 $WAITERS
+	children_of "${STARTED[DRAWN]}"
+	rlock=${CHILDREN[0]}
+	kill -KILL "${STARTED[DRAWN]}" "$rlock"
+	unset "STARTED[DRAWN]"
+	QUEUED=$(seq $WAITERS | grep -vx "$DRAWN" | paste -s -d ' ')
+	# What no replica has heard of is lost with its server.
+	wait_until 10 has_replicated
 }
 
-# ---- a grant that is lost ----
+# serve_queue: the fair holder goes, and the live waiters have their turns, in their order.
+serve_queue() {
+	: >leave-f
+	must_all_end 'a fair waiter'
+	[ "$(paste -s -d ' ' order)" = "$QUEUED" ] || violated "order of fair waiters: $(paste -s -d ' ' order), queued: $QUEUED"
+}
 
 # lose_grant SERVER REPLICA...: SERVER crashes when it has granted the lock "late" to one shell, while another one waits
-# for it; none of its replicas has heard of that, and they go on now. Sets LATE, the shells.
+# for it; none of its replicas has heard of that, and they go on now.
 lose_grant() {
 	local number
 	for number in "${@:2}"; do freeze_server "$number"; done
 	# More than sockets hold: what is written behind it stays in the memory of SERVER.
 	on "$1" redis eval 'redis.call("set", KEYS[1], string.rep("x", ARGV[1]))' 1 'filler{late}' $((1 << 25)) >/dev/null
 	rm -f leave-late
+	IS_LATE=yes
 	# Renewals are far between: a holder does not find out before the other one has the lock.
-	LEASE=20s turn run late ledger.late -u "$PWD/leave-late" 3>&- &
-	LATE=($!)
+	LEASE=20s start turn run late overlap ledger-late exclusive -u "$PWD/leave-late"
 	wait_until 10 on "$1" is_held late || return
-	turn run late ledger.late -u "$PWD/leave-late" 3>&- &
-	LATE+=($!)
+	start turn run late overlap ledger-late exclusive -u "$PWD/leave-late"
 	crash_server "$1"
 	for number in "${@:2}"; do thaw_server "$number"; done
 }
 
-# find_grant: both shells have had their turns.
+# find_grant: a shell whose grant was lost has the lock in the end.
 find_grant() {
-	local pid
-	((${#LATE[@]})) || return 0
-	wait_until 30 on "$(server_of late)" is_held late || broke "no shell holds the lock whose grant was lost"
-	touch leave-late
-	for pid in "${LATE[@]}"; do
-		wait_until 100 is_gone "$pid" || violated 'a shell hangs whose grant was lost'
-	done
-	LATE=()
+	[ "$IS_LATE" ] || return 0
+	IS_LATE=
+	wait_until 30 on "$(server_of late)" is_held late || broke 'no shell holds the lock whose grant was lost'
+	: >leave-late
 }
 
-# suffer COUNT FUNCTION NAMES...: so many times FUNCTION NUMBER, which makes a fault come about, and sets FAULT_MS, under
+# suffer NUMBER COUNT FUNCTION NAMES...: so many times FUNCTION NUMBER, which makes a fault come about, and sets FAULT_MS, under
 # load. NAMES are what the shells lock.
 suffer() {
-	local number pids=() pid ledger LATE=()
-	begin_chance
+	local number STARTED=() load IS_LATE=
 	: >lost
-	for ((number = 0; number < SHELLS; number++)); do
-		take_turns_until done.a "${@:3}" 3>&- &
-		pids+=($!)
-	done
-	for number in 1 2; do
-		hold_until done.long 3>&- &
-		pids+=($!)
-	done
-	for ((number = 1; number <= $1; number++)); do
-		if ! queue_up || ! "$2" "$number"; then
-			broke "$2 $number, chance $CHANCE: $(tail -n 1 said)"
-			break
-		fi
+	for number in {1..6}; do start take_turns "${@:4}"; done
+	for number in 1 2; do start hold_long; done
+	load=("${STARTED[@]}") STARTED=()
+	for ((number = 1; number <= $2; number++)); do
+		WHERE="$3 $number, chance $CHANCE"
+		queue_up && "$3" "$number" || return
 		injected
 		find_grant
-		serve_queue "$2 $number"
+		serve_queue
 		# How long a holder that was to lose its lock went on.
 		awk -v fault="$FAULT_MS" '$1 >= fault && $2 == "long" { print "time", $1 - fault }' lost >>"$RECORD"
 	done
-	touch done.a done.long leave-f
-	for pid in "${pids[@]}"; do
-		wait_until 120 is_gone "$pid" || violated 'a shell hangs'
-	done
-	repeated "$(cat ledger.* | grep -c ' enter ')"
-	for ledger in ledger.*; do count_overlaps "$ledger"; done
+	: >'done'
+	STARTED=("${load[@]}")
+	must_all_end 'a shell'
+	repeated "$(cat ledger-* | grep -c ' enter ')"
 }
 
-# shellcheck disable=SC2034
 WHAT_FAILOVERS_TOOK='from the fault until a holder that lost its lock has ended'

@@ -6,77 +6,64 @@
 load chaos
 load ../lib/replicas
 
+# Each cell has servers of its own.
+setup_file() { :; }
+teardown_file() { :; }
+setup() {
+	PATH=$BATS_TEST_DIRNAME/../bin:$PATH
+	export XDG_CONFIG_HOME=$BATS_TEST_TMPDIR/config
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
 WAITERS=20
-
-# serve: a server of this cell alone, with what an earlier one has left on disk.
-serve() {
-	local options=()
-	[ "$DATA" != log ] || options=(--appendonly yes --appendfsync always)
-	BATS_FILE_TMPDIR=$CELL start_server "${options[@]}"
-}
-
-# begin_servers: the first, and its replica where there is one.
-begin_servers() {
-	if [ "$DATA" = replica ]; then
-		replicated_servers || return
-		choose_server one "$MASTER"
-	else
-		serve
-	fi
-}
+# How long a waiter that has no wait time of its own goes on without a server.
+LOST_SERVER_US=60000000
 
 # choose_server DIRECTORY PID: that one is asked from now on.
 choose_server() {
 	export SERVER_DIR=$CELL/$1 SERVER_SOCKET=$CELL/$1/redis.sock SERVER_PID=$2
 }
 
-# begin_again: the same server, with what it knows; or the replica takes over.
-begin_again() {
-	if [ "$DATA" = replica ]; then
-		promote_replica || return
-		choose_server two "$REPLICA"
+# serve: a server, with what an earlier one has left on disk; or first a master with its replica, and then that takes over.
+serve() {
+	local options=()
+	if [ "$DATA" != replica ]; then
+		[ "$DATA" != log ] || options=(--appendonly yes --appendfsync always)
+		BATS_FILE_TMPDIR=$CELL start_server "${options[@]}"
+	elif [ ! -d one ]; then
+		replicated_servers && choose_server one "$MASTER"
 	else
-		serve
+		promote_replica && choose_server two "$REPLICA"
 	fi
 }
 
 # Whatever the master has acknowledged. It waits for what came before on the same connection only.
 is_copied() {
-	[ "$(printf '%s\n' 'publish news 1' 'wait 1 1000' | redis | tail -n 1)" = 1 ]
+	[ "$(printf '%s\n' 'publish news 1' 'wait 1 1000' | redis - | tail -n 1)" = 1 ]
 }
 
 crash() {
-	if [ "$DATA" = replica ]; then
-		wait_until 20 is_copied || return
-	fi
+	[ "$DATA" != replica ] || wait_until 20 is_copied || return
 	if [ "$DATA" = saved ]; then
-		redis shutdown save >/dev/null || :
+		redis shutdown save
 	else
 		kill -KILL "$SERVER_PID"
 	fi
-	wait "$SERVER_PID" || :
+	wait "$SERVER_PID"
 	wait_until 20 is_gone "$SERVER_PID"
-}
-
-# What waits for a read lock: writers and readers.
-kind_of_waiter() {
-	if [ "$1" = read ] && (($2 % 2 == 0)); then
-		echo write
-	else
-		echo "$1"
-	fi
 }
 
 so_many_wait() {
 	[ "$(redis client list type pubsub | wc -l)" = "$1" ]
 }
 
-# begin_queue KIND: they wait behind the holder. Sets QUEUE.
+# begin_queue KIND: they wait behind the holder; behind a reader, writers and readers. Sets QUEUE.
 begin_queue() {
-	local number
+	local number kind=$1
 	QUEUE=()
 	for ((number = 0; number < WAITERS; number++)); do
-		visits "$number" "$(kind_of_waiter "$1" "$number")" turns '-f 2000' -t 3s -w 60s
+		[ "$1" != read ] || kind=$( ((number % 2)) && echo read || echo write)
+		visits "$number" "$kind" "$LEDGER" '-f 2000' -t 3s -w 60s
 		QUEUE+=("$PID")
 		# A reader that comes before the first writer waits would be in at once.
 		((number > 0)) || wait_until 20 so_many_wait 1 || return
@@ -84,133 +71,83 @@ begin_queue() {
 	wait_until 20 so_many_wait $WAITERS
 }
 
-# must_go_on WHERE LEDGER: the holder has noticed nothing, for longer than it takes to renew. It leaves then;
-# sets SINCE_US.
-must_go_on() {
-	must "the holder lost the lock, $1" stays 1.3 has_one_inside "$2"
-	must "the lock is not held, $1" is_held "$NAME"
-	must "the holder said something, $1" cmp said-holder /dev/null
-	SINCE_US=$(now_us)
-	leaves holder
-	must_end 0 holder "$HOLDER" "$1"
-}
-
-# must_be_stopped WHERE LEDGER: no later than with its next renewal.
-must_be_stopped() {
-	gone_us "$2" 8000 || violated "the holder of a lost lock runs on, $1"
-	must_end 76 holder "$HOLDER" "$1"
-	must "the holder did not report the loss, $1" grep -q "^rlock: $NAME: lock lost " said-holder
-}
-
-# with_own_server FUNCTION [ARG...]: one that calls `serve`. A server writes over its environment, by which a
-# cell's processes are known otherwise.
-with_own_server() {
-	local status=0
-	SERVER_PID='' REPLICA=''
-	"$@" || status=$?
-	stop_server
-	[ -z "$REPLICA" ] || kill_server_process "$REPLICA" "$CELL/two"
-	return $status
-}
-
-# restart NUMBER KIND: the server of a holder and of waiters. What it knew is in a log, or was saved, or
-# is lost, or a replica has it, which takes over.
+# restart NUMBER KIND: the server of a holder and of waiters. What it knew is in a log, or was saved, or is lost, or a replica has it.
 restart() {
-	local all_data=(log saved lost replica) where turns=$WAITERS number last_us
-	begin_chance
+	local all_data=(log saved lost replica) turns=$WAITERS number back_us last_us
 	DATA=${all_data[$1 % 4]}
-	where="data $DATA, chance $CHANCE"
-	begin_servers || return
+	WHERE="data $DATA, $WHERE"
+	serve || return
 	if [ "$DATA" = lost ]; then
 		# It is beside the next one, until it finds out.
-		holds holder "$2" lost -t 3s || return
+		holds holder "$2" ledger-lost -t 3s || return
 	else
-		visits holder "$2" turns until -t 3s
-		wait_until 20 all_inside turns 1 || return
+		visits holder "$2" "$LEDGER" until -t 3s
+		HOLDER=$PID turns=$((turns + 1))
+		wait_until 20 entered 1 || return
 	fi
-	HOLDER=$PID
-	begin_queue "$2" || return
-	crash || return
-	draw 0 500
-	let_pass_ms "$DRAWN"
-	SINCE_US=$(now_us)
-	begin_again || return
+	begin_queue "$2" && crash || return
+	let_some_pass 500
+	back_us=$(now_us)
+	serve || return
 	injected
 	repeated
 	if [ "$DATA" = lost ]; then
-		must_be_stopped "$where" lost
+		# No later than with its next renewal.
+		must 'the holder of a lost lock runs on' overlap -g ledger-lost 8000
+		must_end 76 "$HOLDER" holder
+		must_say holder "$NAME: lock lost "
 	else
-		turns=$((turns + 1))
-		must_go_on "$where" turns
+		# It has noticed nothing, for longer than it takes to renew.
+		must 'the holder lost the lock' stays 1.3 is_well "$LEDGER"
+		must_say holder
+		back_us=$(now_us)
+		leaves holder
+		must_end 0 "$HOLDER" holder
 	fi
-	for ((number = 0; number < WAITERS; number++)); do
-		must_end 0 $number "${QUEUE[number]}" "$where"
+	for number in "${!QUEUE[@]}"; do
+		must_end 0 "${QUEUE[number]}" "$number"
 	done
-	last_us=$(awk '$2 == "leave" { last = $1 } END { print last }' turns)
-	((${last_us:-0} < SINCE_US)) || took $(((last_us - SINCE_US) / 1000))
-	count_overlaps turns
-	[ "$(grep -c ' leave ' turns)" = $turns ] ||
-		violated "not each party had one turn, $where"
-	must_leave_nothing 15
+	last_us=$(times leave | tail -n 1)
+	((${last_us:-0} < back_us)) || took $(((last_us - back_us) / 1000))
+	[ "$(times leave | wc -l)" = $turns ] || violated 'not each party had one turn'
 }
 
-restart_own() {
-	with_own_server restart "$@"
-}
-
-# How long a waiter that has no wait time of its own goes on without a server.
-LOST_SERVER_MS=60000
-
-# stay_away NUMBER: the server of the waiters does not come back. (None of them is late: a minute has room
-# for all.)
+# stay_away NUMBER: the server of the waiters does not come back.
 stay_away() {
 	local kind=${KINDS[$1 % 4]} patient brief since_us took_us
+	WHERE="$kind, $WHERE"
 	DATA=lost
 	serve || return
 	visits holder "$(rival_kind "$kind")" "$LEDGER" until -t 60s
 	HOLDER=$PID
-	wait_until 20 all_inside "$LEDGER" 1 || return
-	visits patient "$kind" "$LEDGER.patient" '-f 0'
+	wait_until 20 entered 1 || return
+	visits patient "$kind" ledger-patient '-f 0'
 	patient=$PID
-	visits brief "$kind" "$LEDGER.brief" '-f 0' -w 3s
+	visits brief "$kind" ledger-brief '-f 0' -w 3s
 	brief=$PID
-	wait_until 20 so_many_wait 2 || return
+	wait_until 20 so_many_wait 2 && crash || return
 	since_us=$(now_us)
-	crash || return
 	injected
 	repeated
-	must_end 69 brief "$brief" "$kind"
+	must_end 69 "$brief" brief
 	took_us=$(($(now_us) - since_us))
-	((took_us < 10000000)) || violated "a wait time of 3 s took $((took_us / 1000)) ms, $kind"
-	# It has a minute from its last renewal. Asked at once: bash drops the status of a child that ended when its number is another's.
-	wait_until $((LOST_SERVER_MS / 1000 + 10)) is_gone "$HOLDER" >/dev/null 2>&1 || :
-	must_end 76 holder "$HOLDER" "$kind"
-	wait_until $((LOST_SERVER_MS / 1000 + 10)) is_gone "$patient" >/dev/null 2>&1 || :
+	((took_us < 10000000)) || violated "a wait time of 3 s took $((took_us / 1000)) ms"
+	# It has a minute from its last renewal.
+	wait_until 70 is_gone "$HOLDER"
+	must_end 76 "$HOLDER" holder
+	wait_until 70 is_gone "$patient"
 	took_us=$(($(now_us) - since_us))
 	took $((took_us / 1000))
-	must_end 69 patient "$patient" "$kind"
-	((took_us >= LOST_SERVER_MS * 1000 && took_us < (LOST_SERVER_MS + 15000) * 1000)) ||
-		violated "a waiter without a wait time gave up after $((took_us / 1000)) ms, $kind"
-	must "a waiter without a wait time acquired the lock, $kind" [ ! -e "$LEDGER.patient" ]
-	must "a waiter with a wait time acquired the lock, $kind" [ ! -e "$LEDGER.brief" ]
-	must "of rlock something runs, $kind" wait_until 10 nothing_runs
-}
-
-stay_away_own() {
-	with_own_server stay_away "$@"
+	must_end 69 "$patient" patient
+	((took_us >= LOST_SERVER_US && took_us < LOST_SERVER_US + 15000000)) ||
+		violated "a waiter without a wait time gave up after $((took_us / 1000)) ms"
+	! compgen -G 'ledger-*' || violated 'a waiter acquired the lock'
 }
 
 @test "server stays away" {
-	begin_scenario 'server stays away'
-	in_cells "$(scaled 8)" 16 stay_away_own
-	end_scenario 'until a waiter without a wait time ends'
+	scenario 'server stays away' 'until a waiter without a wait time ends' 8 16 stay_away
 }
 
 @test "server restarts" {
-	local kind
-	begin_scenario 'server restarts'
-	for kind in "${KINDS[@]}"; do
-		in_cells "$(scaled 8)" 4 restart_own "$kind"
-	done
-	end_scenario 'until all had their turns'
+	scenario_of_kinds 'server restarts' 'until all had their turns' 8 4 restart
 }

@@ -1,12 +1,8 @@
 #!/usr/bin/env bats
 # Failovers by real sentinels, one after the other: half of them ordered, half of them because the master was killed, of
-# which half right after a grant that no replica has.
-#
-# Promised is: no waiter hangs, and none ends with another status than 0 or, when a lock was lost, 76; the fair order of
-# live waiters is kept; and with --replicas 1 and min-replicas-to-write 1 no two are inside. (Without them Redis may lose locks
-# that it granted.)
+# which half right after a grant that no replica has. What is promised says failovers.bash.
 
-# OPTIONS and FAULT_MS are for failovers.bash.
+# FAULT_MS is for failovers.bash.
 # shellcheck disable=SC2034
 
 load chaos
@@ -29,6 +25,7 @@ setup() {
 
 server_of() { master; }
 
+# failover NUMBER
 failover() {
 	local old
 	wait_until 90 is_group_ready || return
@@ -41,19 +38,13 @@ failover() {
 		else
 			crash_server "$old"
 		fi
-		wait_until 60 has_left "$old" || return
-		revive_replica "$old" "${SERVER_OPTIONS[@]}"
+		wait_until 60 has_left "$old" && revive_replica "$old" "${SERVER_OPTIONS[@]}"
 	else
 		wait_until 60 has_left "$old"
 	fi
 }
 
 @test "failovers with replicas that acknowledge" {
-	local number
-	begin_scenario 'failover, --replicas 1'
-	OPTIONS=(--replicas 1)
-	SERVER_OPTIONS=(--min-replicas-to-write 1)
-	for number in 1 2 3; do on "$number" redis config set min-replicas-to-write 1 >/dev/null; done
-	suffer "$(scaled 8)" failover a
-	end_scenario "$WHAT_FAILOVERS_TOOK"
+	need_replicas 1 2 3
+	SCALE=1 scenario 'failover, --replicas 1' "$WHAT_FAILOVERS_TOOK" 1 1 suffer "$(scaled 8)" failover a
 }

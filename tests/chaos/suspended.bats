@@ -1,21 +1,16 @@
 #!/usr/bin/env bats
 # Processes that stop for longer than a lease. Of rlock and its renewer each does the other one's part; what stood still
-# together is terminated as soon as it goes on, and leaves the next holder alone.
+# together is terminated as soon as it goes on, and leaves the next holder alone. And a wall clock that is set: it is of no account.
 
 load chaos
-
-setup_file() { start_server; }
-teardown_file() { stop_server; }
+load ../lib/clocks
 
 # hold_for_a_while KIND: with a short lease, until any moment of two cycles of renewals. Sets HOLDER, RENEWER.
 hold_for_a_while() {
-	begin_chance
 	holds holder "$1" "$LEDGER" -t 2s || return
-	HOLDER=$PID
 	wait_until 20 has_renewer "$HOLDER" || return
-	RENEWER=$(renewer_of "$HOLDER")
-	draw 0 1333
-	let_pass_ms "$DRAWN"
+	RENEWER=${RENEWERS[0]}
+	let_some_pass 1333
 }
 
 # is_taken KIND: for a rival.
@@ -27,39 +22,33 @@ is_taken() {
 
 all_run() {
 	local pid
-	for pid in $(pids_inside "$LEDGER"); do
+	for pid in $(inside "$LEDGER"); do
 		is_running "$pid" || return
 	done
 }
 
-pids_inside() {
-	sed -nE 's/^[0-9]+ (enter|child) [a-z]+ ([0-9]+)$/\2/p' "$1"
+# rlock kills a renewer that stays stopped, and takes over.
+is_stopped_or_gone() {
+	is_stopped "$1" || is_gone "$1"
 }
 
-# suspend NUMBER KIND WHICH: the other one sees to it.
+# suspend NUMBER WHICH KIND: the other one sees to it.
 suspend() {
 	local suspended
-	hold_for_a_while "$2" || return
-	suspended=$HOLDER
-	[ "$3" = rlock ] || suspended=$RENEWER
+	hold_for_a_while "$3" || return
+	[ "$2" = rlock ] && suspended=$HOLDER || suspended=$RENEWER
 	kill -STOP "$suspended"
 	wait_until 20 is_stopped_or_gone "$suspended" || return
 	injected
 	repeated
 	draw 2200 3200
 	let_pass_ms "$DRAWN"
-	must "the lock was not kept, chance $CHANCE" is_taken "$2"
-	must "the command did not go on, chance $CHANCE" all_run
+	must 'the lock was not kept' is_taken "$3"
+	must 'the command did not go on' all_run
 	kill -CONT "$suspended" 2>/dev/null || :
 	leaves holder
-	must_end 0 holder "$HOLDER" "chance $CHANCE"
-	must "it said something, chance $CHANCE" cmp said-holder /dev/null
-	must_leave_nothing 15
-}
-
-# rlock kills a renewer that stays stopped, and takes over.
-is_stopped_or_gone() {
-	is_stopped "$1" || is_gone "$1"
+	must_end 0 "$HOLDER" holder
+	must_say holder
 }
 
 # How soon a command must be gone when rlock and renewer go on: they find its processes and kill them.
@@ -68,11 +57,11 @@ KILLED_WITHIN_MS=3000
 # suspend_all NUMBER KIND: rlock and renewer, and every other time the command as well, for longer than the
 # lease. A rival has the lock then, and keeps it.
 suspend_all() {
-	local all rival pid went_on_us=0
+	local all rival pid gone_us went_on_us=0
 	hold_for_a_while "$2" || return
 	all=("$HOLDER" "$RENEWER")
 	# shellcheck disable=SC2207
-	(($1 % 2)) || all+=($(pids_inside "$LEDGER"))
+	(($1 % 2)) || all+=($(inside "$LEDGER"))
 	shuffle "${all[@]}"
 	kill -STOP "${SHUFFLED[@]}"
 	for pid in "${all[@]}"; do
@@ -80,52 +69,79 @@ suspend_all() {
 	done
 	injected
 	repeated
-	visits rival "$(rival_kind "$2")" rivals until -t 2s -w 30s
+	visits rival "$(rival_kind "$2")" ledger-rival until -t 2s -w 30s
 	rival=$PID
-	must "no other process acquired the lock, chance $CHANCE" wait_until 20 all_inside rivals 1
-	draw 0 700
-	let_pass_ms "$DRAWN"
+	must 'no other process acquired the lock' wait_until 20 all_inside ledger-rival 1
+	let_some_pass 700
 	shuffle "${all[@]}"
 	# The time from when the first of the two can act.
 	for pid in "${SHUFFLED[@]}"; do
-		case $pid in
-		"$HOLDER" | "$RENEWER") ((went_on_us)) || went_on_us=$(now_us) ;;
-		esac
+		[[ $went_on_us != 0 || " $HOLDER $RENEWER " != *" $pid "* ]] || went_on_us=$(now_us)
 		kill -CONT "$pid" 2>/dev/null || :
 	done
-	if gone_us "$LEDGER" 5000; then
-		took $(((GONE_US - went_on_us) / 1000))
-		((GONE_US - went_on_us <= KILLED_WITHIN_MS * 1000)) ||
-			violated "it ran on for $(((GONE_US - went_on_us) / 1000)) ms, chance $CHANCE"
+	if gone_us=$(overlap -g "$LEDGER" 5000); then
+		took $(((gone_us - went_on_us) / 1000))
+		((gone_us - went_on_us <= KILLED_WITHIN_MS * 1000)) || violated "it ran on for $(((gone_us - went_on_us) / 1000)) ms"
 	else
-		violated "it runs on, chance $CHANCE"
+		violated 'it runs on'
 	fi
-	must_end 76 holder "$HOLDER" "chance $CHANCE"
+	must_end 76 "$HOLDER" holder
 	# For longer than its lease.
-	must "the next one lost the lock, chance $CHANCE" stays 2.2 all_is_well_with rivals "$2"
+	must 'the next one lost the lock' stays 2.2 is_well ledger-rival
 	leaves rival
-	must_end 0 rival "$rival" "chance $CHANCE"
-	must "the next one said something, chance $CHANCE" cmp said-rival /dev/null
-	must_leave_nothing 15
+	must_end 0 "$rival" rival
+	must_say rival
 }
 
 @test "one of two suspended" {
-	local kind
-	for kind in "${KINDS[@]}"; do
-		begin_scenario "suspended, rlock, $kind"
-		in_cells "$(scaled 15)" 8 suspend "$kind" rlock
-		end_scenario -
-		begin_scenario "suspended, renewer, $kind"
-		in_cells "$(scaled 15)" 8 suspend "$kind" renewer
-		end_scenario -
+	local which
+	for which in rlock renewer; do
+		scenario_of_kinds "suspended, $which" '' 15 8 suspend "$which"
 	done
 }
 
 @test "all suspended" {
-	local kind
-	for kind in "${KINDS[@]}"; do
-		begin_scenario "suspended, all, $kind"
-		in_cells "$(scaled 30)" 10 suspend_all "$kind"
-		end_scenario 'until the command is gone'
-	done
+	scenario_of_kinds 'suspended, all' 'until the command is gone' 30 10 suspend_all
+}
+
+# ---- the wall clock ----
+
+# step_the_clock NUMBER KIND: by an hour, for a holder, for a waiter, and for one that waits a second and a half.
+step_the_clock() {
+	local waiter briefly step=$((3600 - 7200 * ($1 % 2))) begun_us left_us took_us
+	clock_follows "$CELL/clock"
+	visits holder "$2" "$LEDGER" until -t 1s
+	HOLDER=$PID
+	wait_until 20 entered 1 || return
+	visits waiter "$(rival_kind "$2")" "$LEDGER" '-f 0' -w 30s
+	waiter=$PID
+	wait_until 20 listen 1 || return
+	begun_us=$(now_us)
+	visits briefly "$(rival_kind "$2")" "$LEDGER" '-f 0' -w 1500ms
+	briefly=$PID
+	let_some_pass 667
+	step_clock clock $step
+	is_off_by $step || return
+	injected
+	repeated
+	must_end 75 "$briefly" briefly
+	took_us=$(($(now_us) - begun_us))
+	((took_us >= 1400000 && took_us < 10000000)) || violated "one waited $((took_us / 1000)) ms for 1500 ms"
+	# And back, or further.
+	choose 0 7200
+	step_clock clock "$CHOSEN"
+	must 'the holder lost the lock' stays 1.2 is_well "$LEDGER"
+	must_say holder
+	left_us=$(now_us)
+	leaves holder
+	must_end 0 "$HOLDER" holder
+	must_end 0 "$waiter" waiter
+	took_us=$(($(times enter | tail -n 1) - left_us))
+	took $((took_us / 1000))
+	((took_us < 10000000)) || violated 'the waiter found out too late'
+}
+
+@test "clock set" {
+	need_wrong_clocks
+	scenario_of_kinds 'clock set' 'until the waiter is in' 8 8 step_the_clock
 }

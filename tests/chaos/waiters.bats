@@ -8,250 +8,144 @@
 load chaos
 load ../lib/proxying
 
-setup() {
-	directory_setup
-	STRAIGHT=$RLOCK_URL
-}
-
 LIMIT_MS=8000
+STEPS=6
+VICTIMS=6
 # Between two kills at random.
 PAUSE_MS=30
 
-# choose ROUND KIND: sets HOLDER_KIND and NEXT_KIND, what holds the lock, and what comes after the one that is
-# killed: now a kind that it would keep out, now one that it wouldn't.
-choose() {
-	local pairs
+# begin_hold ROUND KIND: a holder, NEXT_KIND comes after the one that is killed: now a kind that it would keep out, now one that it
+# wouldn't.
+begin_hold() {
+	local pairs holder_kind
 	case $2 in
 	read) pairs=('write write' 'write read') ;;
 	write) pairs=('read read' 'write read' 'write write' 'read write') ;;
 	*) pairs=("$2 $2") ;;
 	esac
-	read -r HOLDER_KIND NEXT_KIND <<<"${pairs[$1 % ${#pairs[@]}]}"
-}
-
-begin_hold() {
-	visits holder "$HOLDER_KIND" "$LEDGER" until
+	read -r holder_kind NEXT_KIND <<<"${pairs[$1 % ${#pairs[@]}]}"
+	WHERE="$holder_kind, then $2, then $NEXT_KIND, $WHERE"
+	STRAIGHT=$RLOCK_URL NEXT='' SINCE_US=''
+	visits holder "$holder_kind" "$LEDGER" until
 	HOLDER=$PID
 	wait_until 20 entered 1
 }
 
-# The next one speaks to the server itself. Sets NEXT.
+# The next one speaks to the server itself. Sets NEXT. It has a ledger of its own: a victim may have had its turn.
 begin_next() {
-	RLOCK_URL=$STRAIGHT visits next "$NEXT_KIND" "$LEDGER.next" '-f 0' -t 1s
+	RLOCK_URL=$STRAIGHT visits next "$NEXT_KIND" ledger-next '-f 0' -t 1s
 	NEXT=$PID
 }
 
-# next_waits: the same, and returns when it waits; or is in, if nothing keeps it out any more.
+next_waits_or_is_in() {
+	[ -s ledger-next ] || listen "$1"
+}
+
 next_waits() {
 	local before
-	before=$(listeners)
+	[ -z "$NEXT" ] || return 0
+	before=$(waiting)
 	begin_next
-	wait_until 20 next_waits_or_is_in "$before"
+	wait_until 20 next_waits_or_is_in $((before + 1))
 }
 
-next_waits_or_is_in() {
-	[ -s "$LEDGER.next" ] || listen $(($1 + 1))
+let_go_of_lock() {
+	SINCE_US=$(now_us)
+	leaves holder
 }
 
-# check_next SINCE_US WHERE KIND [SLACK_MS]: it gets in; how long did that take?
+# check_next KIND [SLACK_MS]: it gets in; how long did that take?
 check_next() {
 	local took_ms
-	if ! wait_until $((LIMIT_MS / 1000 + 10)) is_gone "$NEXT"; then
-		violated "the next one does not get in, $2"
-		return
-	fi
-	must_end 0 next "$NEXT" "$2"
-	took_ms=$((($(awk '$2 == "enter" { print $1 }' "$LEDGER.next") - $1) / 1000))
+	must_end 0 "$HOLDER" holder
+	must_end 0 "$NEXT" next
+	took_ms=$((($(times enter ledger-next) - SINCE_US) / 1000))
 	# A reader need not wait for the end of another.
-	((took_ms >= 0)) || took_ms=0
-	took "$took_ms"
+	took $((took_ms > 0 ? took_ms : 0))
+	((took_ms <= LIMIT_MS + ${2:-0})) || violated "the next one waited for $took_ms ms"
 	# One more, which finds what dead ones have left.
-	RLOCK_URL=$STRAIGHT visits last "$3" "$LEDGER.next" '-f 0' -w ${LIMIT_MS}ms
-	must_end 0 last "$PID" "$2"
-	((took_ms <= LIMIT_MS + ${4:-0})) || violated "the next one waited for $took_ms ms, $2"
+	RLOCK_URL=$STRAIGHT visits last "$1" ledger-next '-f 0' -w ${LIMIT_MS}ms
+	must_end 0 "$PID" last
+	repeated
 }
-
-# ---- at each step ----
-
-STEPS=6
 
 has_held_reply() {
 	proxy state | grep -q 'held=[1-9]'
 }
 
-# The victim waits for the answer to its next request; not so within a moment: it waits for a message.
-holds_reply() {
-	wait_until 1 has_held_reply 2>/dev/null
-}
-
-# next_step NUMBER: its next request will be the one with that number.
-next_step() {
-	proxy hold-reply '*' >/dev/null
-	(($1 == 1)) || proxy release >/dev/null
-}
-
-# release_lock: the next one waits by then.
-release_lock() {
-	[ -n "$NEXT" ] || next_waits || return
-	leaves holder
-}
-
-# go_to_step NUMBER: until the answer to the request with that number is held. Releases the lock where the
-# victim does not go on else. 1: it got in before.
-go_to_step() {
-	local step has_lock=yes
-	for ((step = 1; step <= $1; step++)); do
-		next_step "$step" || return
-		if [ "$has_lock" ] && ! holds_reply; then
-			release_lock || return
-			has_lock=
-		fi
-		[ "$has_lock" ] || wait_until 20 holds_reply_or_is_in || return
-		! is_in || return
-	done
-}
-
-is_in() {
-	[ -s "$LEDGER.victim" ]
-}
-
 holds_reply_or_is_in() {
-	has_held_reply || is_in
+	has_held_reply || [ -s ledger-victim ]
 }
 
-# kill_at_step NUMBER KIND
+# kill_at_step NUMBER KIND: when the answer to its request with that number is on its way.
 kill_at_step() {
-	local step=$((1 + ($1 - 1) % STEPS)) where victim since_us
-	begin_chance
-	choose $((($1 - 1) / STEPS)) "$2"
-	where="$HOLDER_KIND, then $2, killed at step $step, then $NEXT_KIND"
-	NEXT=
-	begin_hold || return
-	start_proxy || return
-	proxy hold-reply '*' >/dev/null
-	visits victim "$2" "$LEDGER.victim" '-f 0' -t 1s
+	local victim step=$((1 + ($1 - 1) % STEPS))
+	begin_hold $((($1 - 1) / STEPS)) "$2" && start_proxy || return
+	WHERE="step $step, $WHERE"
+	((step == 1)) || proxy spare '*' $((step - 1)) || return
+	proxy hold-reply '*' || return
+	visits victim "$2" ledger-victim '-f 0' -t 1s
 	victim=$PID
-	if ! go_to_step "$step"; then
-		is_in
-		return
+	# When it does not come so far within a moment, it waits for a message.
+	if ! wait_until 1 has_held_reply; then
+		next_waits || return
+		let_go_of_lock
+		wait_until 20 holds_reply_or_is_in || return
 	fi
-	[ -n "$NEXT" ] || next_waits || return
-	kill -KILL "$victim"
-	wait "$victim" || :
-	injected
-	repeated
-	since_us=$(now_us)
-	leaves holder
-	must_end 0 holder "$HOLDER" "$where"
-	check_next "$since_us" "$where" "$2"
-	must_leave_nothing 15
+	next_waits || return
+	# With fewer steps it is no victim.
+	if [ ! -s ledger-victim ]; then
+		kill -KILL "$victim"
+		injected
+	fi
+	[ -n "$SINCE_US" ] || let_go_of_lock
+	check_next "$2"
 }
 
-@test "waiter killed at each step" {
-	local kind
-	begin_scenario 'waiter killed at each step'
-	for kind in "${KINDS[@]}"; do
-		in_cells $((STEPS * $(scaled 3))) 8 kill_at_step "$kind"
-	done
-	end_scenario 'until the next is in'
-}
-
-# ---- at any moment ----
-
-VICTIMS=6
-
-# has_not_ended PID: the words of a program are there for as long as it runs. Without a process: it would be late.
-has_not_ended() {
-	local word=
-	{ read -r -d '' word <"/proc/$1/cmdline"; } 2>/dev/null || :
-	[ -n "$word" ]
-}
-
-# kill_at_random NUMBER KIND: some that begin to wait, and are killed from then on, one after the other; in
-# between the lock is released.
+# kill_at_random NUMBER KIND: some that begin to wait, and are killed from then on, one after the other; in between the lock is
+# released.
 kill_at_random() {
-	local number release next since_us victims=() where
-	begin_chance
-	choose "$1" "$2"
-	where="$HOLDER_KIND, then $2, then $NEXT_KIND, chance $CHANCE"
-	begin_hold || return
+	local number release next victims=()
+	begin_hold "$1" "$2" || return
 	draw 1 $VICTIMS
 	next=$DRAWN
 	for ((number = 1; number <= VICTIMS; number++)); do
-		visits "$number" "$2" "$LEDGER.victims" '-f 1000' -t 1s
+		visits "$number" "$2" ledger-victims '-f 1000' -t 1s
 		victims+=("$PID")
 		((number != next)) || begin_next
-		draw 0 10
-		let_pass_ms "$DRAWN"
+		let_some_pass 10
 	done
 	shuffle "${victims[@]}"
 	draw $((VICTIMS / 2)) $VICTIMS
 	release=$DRAWN
 	for ((number = 1; number <= VICTIMS; number++)); do
-		if ((number == release)); then
-			since_us=$(now_us)
-			leaves holder
-		fi
-		draw 0 $PAUSE_MS
-		let_pass_ms "$DRAWN"
-		if has_not_ended "${SHUFFLED[number - 1]}"; then
-			kill -KILL "${SHUFFLED[number - 1]}"
-			injected
-			repeated
-		fi
+		((number != release)) || let_go_of_lock
+		let_some_pass $PAUSE_MS
+		! is_running "${SHUFFLED[number - 1]}" || ! kill -KILL "${SHUFFLED[number - 1]}" || injected
 	done
-	wait "${victims[@]}" || :
-	must_end 0 holder "$HOLDER" "$where"
-	check_next "$since_us" "$where" "$2" $((VICTIMS * PAUSE_MS))
-	must_leave_nothing 15
+	check_next "$2" $((VICTIMS * PAUSE_MS))
 }
-
-@test "waiter killed at random" {
-	local kind
-	begin_scenario 'waiter killed at random'
-	for kind in "${KINDS[@]}"; do
-		in_cells "$(scaled 16)" 6 kill_at_random "$kind"
-	done
-	end_scenario 'until the next is in'
-}
-
-# ---- cut off ----
 
 # cut_off NUMBER KIND: the server is not told that the waiter is gone: its connections stay open.
 cut_off() {
-	local victim since_us where
-	begin_chance
-	choose "$1" "$2"
-	where="$HOLDER_KIND, then $2, cut off, then $NEXT_KIND, chance $CHANCE"
-	begin_hold || return
-	start_proxy || return
-	visits victim "$2" "$LEDGER.victim" '-f 0' -t 1s
+	local victim
+	begin_hold "$1" "$2" && start_proxy || return
+	visits victim "$2" ledger-victim '-f 0' -t 1s
 	victim=$PID
-	wait_until 20 listen 1 || return
-	next_waits || return
-	draw 0 2000
-	let_pass_ms "$DRAWN"
-	proxy blackhole on >/dev/null || return
+	wait_until 20 listen 1 && next_waits || return
+	let_some_pass 2000
+	proxy blackhole on || return
 	injected
-	repeated
-	draw 0 2000
-	let_pass_ms "$DRAWN"
-	since_us=$(now_us)
-	leaves holder
-	must_end 0 holder "$HOLDER" "$where"
-	check_next "$since_us" "$where" "$2"
-	must "the waiter that was cut off acquired the lock: $where" [ ! -s "$LEDGER.victim" ]
+	let_some_pass 2000
+	let_go_of_lock
+	check_next "$2"
+	must 'the waiter that was cut off acquired the lock' [ ! -e ledger-victim ]
 	kill -KILL "$victim"
-	wait "$victim" || :
-	proxy cut >/dev/null
-	must_leave_nothing 15
+	proxy cut
 }
 
-@test "waiter cut off" {
-	local kind
-	begin_scenario 'waiter cut off'
-	for kind in "${KINDS[@]}"; do
-		in_cells "$(scaled 8)" 8 cut_off "$kind"
-	done
-	end_scenario 'until the next is in'
+@test "waiter killed" {
+	scenario_of_kinds 'waiter killed at each step' 'until the next is in' $((STEPS * 3)) 8 kill_at_step
+	scenario_of_kinds 'waiter killed at random' 'until the next is in' 16 6 kill_at_random
+	scenario_of_kinds 'waiter cut off' 'until the next is in' 8 8 cut_off
 }

@@ -1,0 +1,167 @@
+# What has to come of a signal: looks for the facts of kill_matrix, until the lock of a cell of killed.bats is free again. What a cell is
+# about, and its processes, that file says.
+
+# shellcheck disable=SC2034,SC2153,SC2154
+
+# "At once", on a machine that has more to do.
+SLACK_US=1000000
+
+# by TEXT US LIMIT_US: that happened early enough.
+by() {
+	(($2 <= $3)) || violated "$1 $((($2 - $3) / 1000)) ms too late"
+}
+
+# processes_end: sets GONE_US, when the last of those inside ended.
+processes_end() {
+	wait "$GONE_JOB" || violated 'those inside never ended'
+	GONE_US=$(<gone-inside)
+	: "${GONE_US:=$(now_us)}"
+}
+
+# all_run PID...: the one that got a deadly signal aside.
+all_run() {
+	local pid
+	for pid; do
+		[[ $TARGET = grandchild && $pid = "$GRANDCHILD" && $SIGNAL != @(PAUSE|STOP) ]] || is_running "$pid" ||
+			violated 'one of the processes was ended'
+	done
+}
+
+go_on() {
+	kill -s CONT "${HIT[@]}" 2>/dev/null || :
+}
+
+# The command itself ends, its other processes before.
+end_processes() {
+	local pid
+	for pid in "${OTHERS[@]}"; do
+		name_of "$pid"
+		[ "$NAME_OF_PROCESS" != overlap ] || kill -s KILL "$pid"
+	done
+	gone 5000 "${OTHERS[@]}" >/dev/null
+	leaves holder
+	processes_end
+}
+
+# next_is_in LIMIT_US: the next one had the lock by then. Its time since the fault counts, if it did not depend on us.
+next_is_in() {
+	local at_us
+	must_end 0 "$CONTENDER" contender
+	at_us=$(times enter | sed -n 2p)
+	by 'the lock was free' "${at_us:-$(now_us)}" $(($1 + SLACK_US))
+	[ "$PROCESSES" = stays ] || took $(((${at_us:-0} - FAULT_US) / 1000))
+}
+
+# unlock_says STATUS: the caller's; one that was not delivered is repeated if the server comes back.
+unlock_says() {
+	local status tries
+	for ((tries = 0; tries < 20; tries++)); do
+		status=0
+		rlock unlock --connect-timeout 500ms --pid "$CALLER" "$NAME" || status=$?
+		[ "$status-$SERVER" = 69-late ] || break
+		let_pass 0.05
+	done
+	[ "$status" = "$1" ] || violated "unlock said $status, not $1"
+}
+
+# They are unprotected; then what was stopped goes on, or they are ended.
+run_beside_next() {
+	local since_us
+	next_is_in "$LEASE_END_US"
+	all_run "${INSIDE[@]}"
+	since_us=$(now_us)
+	if [ "$OUTCOME" = expires ]; then
+		unlock_says "$([ "$SERVER" = gone ] && echo 69 || echo 76)"
+	fi
+	if [ "$SIGNAL" = STOP ]; then
+		go_on
+	else
+		[ -z "${RENEWER-}" ] || must 'the renewer runs on' wait_until 1 is_gone "$RENEWER"
+		kill -s KILL "${INSIDE[@]}"
+	fi
+	processes_end
+	[ "$SIGNAL" != STOP ] || by 'the processes were stopped' "$GONE_US" $((since_us + SLACK_US))
+}
+
+# For longer than a lease; then they end, or the caller unlocks.
+run_protected() {
+	local left_us=$((FAULT_US + LEASE_MS * 1300 - $(now_us)))
+	((left_us <= 0)) || let_pass_ms $((left_us / 1000))
+	all_run "${INSIDE[@]}"
+	must 'the lock is not held' has_holder
+	must 'another owner acquired the lock' entered 1
+	[ "$FREE" = alone ] || go_on
+	GONE_US=$(now_us)
+	if [ "$FREE" = unlock ]; then
+		unlock_says 0
+	else
+		end_processes
+	fi
+	next_is_in "$GONE_US"
+	if [ "$FREE" = alone ]; then
+		must 'rlock went on by itself' is_stopped "$RLOCK"
+		go_on
+	elif [ "$FREE" = unlock ]; then
+		leaves holder
+		processes_end
+	fi
+}
+
+# leaves, ends and in_time: the next one comes behind the fault, or the end of the processes, or of the lease.
+end_by_fault() {
+	local free_us=$FAULT_US
+	case $PROCESSES in
+	ends)
+		processes_end
+		[ "${CALLER-}" ] || by 'the processes ended' "$GONE_US" $((FAULT_US + GRACE_MS * 1000 + SLACK_US))
+		;;
+	in_time)
+		processes_end
+		by 'the processes were stopped' "$GONE_US" "$LEASE_END_US"
+		[ "$TARGET" != rlock ] || go_on
+		;;
+	esac
+	[ "$FREE" != end ] || free_us=$GONE_US
+	((free_us > BACK_US)) || free_us=$BACK_US
+	[ "$FREE" != lease ] || free_us=$LEASE_END_US
+	next_is_in "$free_us"
+	if [ "$PROCESSES" = leaves ]; then
+		all_run "${OTHERS[@]}"
+		kill -s KILL "${OTHERS[@]}"
+		processes_end
+	fi
+}
+
+# ends_so: rlock, or the caller, does so, in time.
+ends_so() {
+	local status=$STATUS limit_us=$((LEASE_END_US + SLACK_US))
+	[ "$status" != signal ] || status=$((128 + $(kill -l "$SIGNAL")))
+	must_end "$status" "${RLOCK:-$CALLER}" holder
+	wait "$ENDED_JOB"
+	# The release of what is lost is tried once at least, and that for a second.
+	[ "$OUTCOME" != stopped ] || limit_us=$((limit_us + 1000000))
+	[[ $OUTCOME != @(stopped|*_unheard) ]] || by 'rlock ended' "$(<gone-rlock)" $limit_us
+	case $SAYS in
+	nothing) must_say holder ;;
+	unreleased) [[ $SERVER = late && ! -s said-holder ]] || must_say holder "$NAME: release failed: " ;;
+	lost) must_say holder "$NAME: lock lost at [0-9T:+-]+: " ;;
+	esac
+}
+
+# judge: reads the facts of OUTCOME.
+judge() {
+	local PROCESSES STATUS SAYS FREE
+	read -r PROCESSES STATUS SAYS FREE < <(sed -n "s/^:$OUTCOME //p" "$BATS_TEST_DIRNAME/kill_matrix")
+	case $PROCESSES in
+	stays) run_protected ;;
+	beside) run_beside_next ;;
+	*) end_by_fault ;;
+	esac
+	ends_so
+	# Of a semaphore all permits are free again.
+	[ "$KIND" != sem ] || must 'not all permits are free' wait_until 10 redis_says "$PERMITS" get "$NAME"
+	case $PROCESSES-$FREE in
+	beside-* | leaves-* | *-unlock) MAY_OVERLAP=yes ;;
+	*) MAY_OVERLAP= ;;
+	esac
+}
