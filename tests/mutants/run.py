@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Breaks the source in places that matter, one after the other, and looks whether a test finds each of them.
 
-run.py                 each mutant of mutants.txt and mutants_hold.txt beside it; status 1 unless all are found
+run.py                 each mutant of mutants.txt beside it; status 1 unless all are found
 run.py --check         only whether each of them applies to the source
 
   MUTANTS        only those whose name or file matches this regular expression
@@ -11,19 +11,17 @@ run.py --check         only whether each of them applies to the source
   LIMIT          seconds for a file of tests (300)
 
 The copies are made in TMPDIR, or /tmp: the paths of sockets have to be short, and all users have to reach them. The
-test that found a mutant is run without it, too: it has found nothing when it fails then. A mutant is a paragraph of
-these lines:
+test that found a mutant is run without it, too: it has found nothing when it fails then. The lines of mutants.txt:
 
-  mutant: its name
-  file: the file that it changes
-  breaks: the rule that does not hold then
-  tests: the files of tests that are to find it, as in tests/bats without .bats; unit for the unit tests
-  - the text that is there now, in the file once; several lines of this kind are one text
-  + the text that takes its place; without such a line it is taken away
+  == FILE               the mutants that follow change this file
+  NAME [TEST...] RULE   a mutant, the files of tests that are to find it, as in tests/bats without .bats (unit for the unit
+                        tests), and the rule that does not hold then
+  - TEXT                the text that is there now, in the file once; several lines of this kind are one text
+  + TEXT                the text that takes its place; without such a line it is taken away
 """
+import collections
 import concurrent.futures
 import ctypes
-import dataclasses
 import json
 import os
 import pathlib
@@ -34,58 +32,33 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
-LISTS = ('mutants.txt', 'mutants_hold.txt')
 PR_SET_CHILD_SUBREAPER = 36
 USELESS = ('does not apply', 'does not build')
 
 
-@dataclasses.dataclass
-class Mutant:
-    name: str
-    file: str
-    breaks: str
-    tests: list
-    old: str
-    new: str
-
-
-# ---- the list ----
-
-
-def parse(paragraph, where):
-    """A mutant of the lines of a paragraph."""
-    fields, old, new = {}, [], []
-    for line in paragraph:
-        key, _, value = line.partition(' ')
-        if key == '-':
-            old.append(value)
-        elif key == '+':
-            new.append(value)
-        elif key in ('mutant:', 'file:', 'breaks:', 'tests:') and value and key not in fields:
-            fields[key] = value
-        else:
-            sys.exit(f'{where}: not a line of a mutant: {line}')
-    if len(fields) < 4 or not old:
-        sys.exit(f'{where}: a mutant has mutant, file, breaks, tests and a text: {paragraph[0]}')
-    return Mutant(fields['mutant:'], fields['file:'], fields['breaks:'], fields['tests:'].split(),
-                  '\n'.join(old), '\n'.join(new))
-
-
 def read_list():
-    """All mutants, in the order of the lists."""
-    found, names = [], set()
-    for name in LISTS:
-        text = '\n'.join(line for line in (HERE / name).read_text().split('\n') if not line.startswith('#'))
-        for paragraph in re.split(r'\n{2,}', text.strip('\n')):
-            mutant = parse(paragraph.split('\n'), name)
-            if mutant.name in names:
-                sys.exit(f'{name}: there are two mutants of the name {mutant.name}')
-            names.add(mutant.name)
-            found.append(mutant)
-    return found
+    """All mutants, in the order of the list, by their names."""
+    mutants, file, mutant = {}, None, None
+    for number, line in enumerate((HERE / 'mutants.txt').read_text().splitlines(), 1):
+        head = re.fullmatch(r'(\w[\w-]*) \[(.+)\] .+', line)
+        if line.startswith('== '):
+            file = line[3:]
+        elif head and file and head[1] not in mutants:
+            mutant = types.SimpleNamespace(name=head[1], file=file, tests=head[2].split(), old=[], new=[])
+            mutants[mutant.name] = mutant
+        elif mutant and line[:2] in ('- ', '+ '):
+            (mutant.old if line[0] == '-' else mutant.new).append(line[2:])
+        elif line and not line.startswith('# '):
+            sys.exit(f'mutants.txt:{number}: not a line of a mutant, or the name of another one: {line}')
+    for mutant in mutants.values():
+        mutant.old, mutant.new = '\n'.join(mutant.old), '\n'.join(mutant.new)
+        if not mutant.old:
+            sys.exit(f'mutants.txt: {mutant.name} changes nothing')
+    return mutants
 
 
 def test_file(test):
@@ -206,7 +179,7 @@ def try_mutant(mutant, tree, base, log):
 
 def work_on(name, base, log):
     """What a process of its own does for each mutant: it prints the result. Base is the tree without it, and built."""
-    mutant = next(mutant for mutant in read_list() if mutant.name == name)
+    mutant = read_list()[name]
     become_subreaper()
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix='rm-', ignore_cleanup_errors=True) as place:
@@ -221,11 +194,6 @@ def work_on(name, base, log):
 
 
 # ---- all of them ----
-
-
-def chosen():
-    pattern = os.environ.get('MUTANTS') or ''
-    return [mutant for mutant in read_list() if re.search(pattern, mutant.name) or re.search(pattern, mutant.file)]
 
 
 def make_base(tree, log):
@@ -253,14 +221,12 @@ def print_table(mutants, results, path):
     width = max(len(mutant.name) for mutant in mutants)
     rows = [f'{result:<14}  {mutant.name:<{width}}  {mutant.file:<36}  {by}'
             for mutant, (result, by) in zip(mutants, results)]
-    counts = {}
-    for result, _ in results:
-        counts[result] = counts.get(result, 0) + 1
-    total = f'{counts.get("found", 0)} found, {counts.get("missed", 0)} missed'
-    total += ''.join(f', {counts[result]} {result}' for result in USELESS if result in counts)
+    counts = collections.Counter(result for result, _ in results)
+    total = f'{counts["found"]} found, {counts["missed"]} missed'
+    total += ''.join(f', {counts[result]} {result}' for result in USELESS if counts[result])
     path.write_text('\n'.join([*rows, total]) + '\n')
     print('\n' + path.read_text(), end='')
-    return counts.get('found', 0) == len(mutants)
+    return counts['found'] == len(mutants)
 
 
 def main():
@@ -270,11 +236,12 @@ def main():
         work_on(sys.argv[2], pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4]))
         return 0
     if sys.argv[1:2] == ['--check']:
-        stale = [f'{mutant.name}: {why}' for mutant in read_list() if (why := why_not(mutant, TOP))]
+        stale = [f'{mutant.name}: {why}' for mutant in read_list().values() if (why := why_not(mutant, TOP))]
         sys.exit('\n'.join(stale) or 0)
-    mutants = chosen()
+    pattern = os.environ.get('MUTANTS') or ''
+    mutants = [mutant for mutant in read_list().values() if re.search(pattern, mutant.name) or re.search(pattern, mutant.file)]
     if not mutants:
-        sys.exit(f'no mutant matches {os.environ.get("MUTANTS")}')
+        sys.exit(f'no mutant matches {pattern}')
     logs = pathlib.Path(os.environ.get('MUTANTS_DIR') or TOP / 'build/mutants').resolve()
     logs.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix='rm-', ignore_cleanup_errors=True) as place:
