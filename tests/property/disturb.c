@@ -70,7 +70,7 @@ static void take_right(void)
 
 	state.right = "resetchannels";
 	/* Without it a key may last for ever, in each of many places. */
-	if (one_in(4))
+	if (one_in(3))
 		state.right = "-pexpire";
 	else if (which < COUNT_OF(rights))
 		state.right = rights[which];
@@ -125,7 +125,9 @@ static void help(void *(*run)(void *ctx), unsigned after_us)
 
 struct rlock_conn *disturb(void)
 {
-	static const enum disturbance all[] = { DENIED, DENIED_TO_USER, FULL, FULL, CUT, CUT, CUT };
+	static const enum disturbance all[] = {
+		DENIED, DENIED, DENIED_TO_USER, FULL, FULL, CUT, CUT
+	};
 
 	/* Of several servers one that lacks a right does a part of all, with any status. */
 	disturbance = !one_in(3) ? NONE : one_in(25) ? STOPPED : all[chance(COUNT_OF(all))];

@@ -466,6 +466,7 @@ static bool step_stop(void)
 				(is_semaphore() || party_of(record->field, "") != NULL);
 		const struct rlock_stop_hold *found = hold_in(&stop, hold->id);
 
+		hold->is_told |= found != NULL && found->is_told;
 		if (!is_there ||
 		    (one != NULL && (hold->is_kept || strcmp(hold->owner, owner) != 0)) ||
 		    hold->is_lost)
@@ -473,7 +474,6 @@ static bool step_stop(void)
 		if (found == NULL || found->is_told == hold->is_kept)
 			differs("hold %s was %s", hold->id,
 				found == NULL ? "not found" : "asked, or not, and kept");
-		hold->is_told |= !hold->is_kept;
 	}
 	tally(stop.count > 0 ? "times holders were asked to stop" : "times there was none to stop");
 	rlock_stop_clear(&stop);
@@ -564,7 +564,8 @@ static bool step_release_unknown(void)
 	return true;
 }
 
-/* By users, by Redisson's forceUnlock, or since it expired: whatever happens then, each key that is made has a TTL. */
+/* By users, by Redisson's forceUnlock, or since it expired: whatever happens then, each key that is made has a TTL. Only
+ * waiters for a fair lock look again soon when no client tells them. */
 static bool step_delete_key(void)
 {
 	static const char *const deleted[] = { LOCK,
@@ -576,7 +577,8 @@ static bool step_delete_key(void)
 	const char *key = deleted[chance(COUNT_OF(deleted))];
 	bool is_lock = strcmp(key, LOCK) == 0;
 
-	if (topology == SEVERAL || world.is_moving || !one_in(3) || (waiting() > 0 && !is_lock) ||
+	if (topology == SEVERAL || world.is_moving || !one_in(3) ||
+	    (waiting() > 0 && (!is_lock || !is_fair())) ||
 	    server_number(world.at, "DEL %s", key) == 0)
 		return false;
 	story("delete %s", key);

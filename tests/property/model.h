@@ -101,8 +101,6 @@ __attribute__((format(printf, 2, 3))) struct redisReply *server_reply(struct ser
 								      const char *format, ...);
 /* Begin or cease to listen to a channel. */
 void server_listen(struct server *server, bool is_on, const char *channel);
-/* Whether its INFO has this text. */
-bool server_tells(struct server *server, const char *text);
 
 /* A request as a server got it. Zero-initialise. */
 struct words {

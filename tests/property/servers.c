@@ -89,6 +89,16 @@ static redisContext *connect_as_root(const struct server *server)
 	return NULL;
 }
 
+/* Whether its INFO has this text. */
+static bool server_tells(struct server *server, const char *text)
+{
+	redisReply *reply = server_reply(server, "INFO");
+	bool is_told = strstr(reply->str, text) != NULL;
+
+	freeReplyObject(reply);
+	return is_told;
+}
+
 /* Whether it answers, and no other one that was faster there. */
 static bool has_begun(struct server *server)
 {
@@ -284,15 +294,6 @@ redisReply *server_reply(struct server *server, const char *format, ...)
 	reply = run(server, format, args);
 	va_end(args);
 	return reply;
-}
-
-bool server_tells(struct server *server, const char *text)
-{
-	redisReply *reply = server_reply(server, "INFO");
-	bool is_told = strstr(reply->str, text) != NULL;
-
-	freeReplyObject(reply);
-	return is_told;
 }
 
 void server_listen(struct server *server, bool is_on, const char *channel)
