@@ -171,7 +171,7 @@ is_granted_to() {
 		kill -s STOP "$RENEWER"
 		proxy pass
 		kill -s "$signal" "$PID"
-		[ $signal = KILL ] || wait_until 5 has_taken_signals "$PID"
+		wait_until 5 eval 'is_gone "$PID" || has_taken_signals "$PID"'
 		kill -s CONT "$RENEWER"
 		ended_with $((128 + $(kill -l $signal)))
 		wait_until 5 nothing_runs
