@@ -20,9 +20,9 @@ stays() {
 
 # to_microseconds VARIABLE SECONDS: "1.5" is 1500000.
 to_microseconds() {
-	local us
-	printf -v us '%.6f' "$2"
-	printf -v "$1" '%d' $((10#${us/./}))
+	local with_point
+	printf -v with_point '%.6f' "$2"
+	printf -v "$1" '%d' $((10#${with_point/./}))
 }
 
 # took_less SECONDS COMMAND [ARG...]: fails with the command, and when that takes too long.
