@@ -169,7 +169,7 @@ is_granted_to() {
 	for signal in TERM KILL; do
 		grant_unheard "$STAYING"
 		kill -s STOP "$RENEWER"
-		proxy pass
+		proxy release
 		kill -s "$signal" "$PID"
 		wait_until 5 eval 'is_gone "$PID" || has_taken_signals "$PID"'
 		kill -s CONT "$RENEWER"
