@@ -1,7 +1,8 @@
 /*
- * inside [NAME]: a command for `rlock ...` that runs until the file "let-go" of its test is there, or "out-NAME"; 60 s at most, and
- * no longer than the test's directory is there. It says by the file "in-NAME" that it has begun, and when, in microseconds.
- * until_let_go is the same. In C, since a test starts several, and a shell takes longer to begin than rlock.
+ * inside [NAME]: a command for `rlock ...` that runs until the file "let-go" of its test is there, or "out-NAME"; 60 s at most,
+ * and no longer than the test's directory is there. It says by the file "in-NAME" that it has begun, and when, in microseconds
+ * that no wrong wall clock changes. until_let_go is the same. In C, since a test starts several, and a shell takes longer to begin
+ * than rlock.
  */
 #include <limits.h>
 #include <poll.h>
@@ -31,7 +32,7 @@ static int say_when(const char *directory, const char *name)
 	char path[PATH_MAX];
 	FILE *file;
 
-	(void)clock_gettime(CLOCK_REALTIME, &now);
+	(void)clock_gettime(CLOCK_BOOTTIME, &now);
 	(void)snprintf(path, sizeof(path), "%s/in-%s", directory, name);
 	file = fopen(path, "we");
 	if (file == NULL)
