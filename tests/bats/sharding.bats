@@ -75,6 +75,7 @@ has_tried() {
 		wait_until 5 is_above "$PID" until_let_go
 		# shellcheck disable=SC2086
 		listen_to rlock $words -v -w 60s d -- touch ran
+		wait_until 10 grep -q SUBSCRIBE said
 		wait_until 10 has_tried 3
 		assert [ ! -e ran ]
 		let_go
