@@ -48,7 +48,7 @@ limited() {
 	refute_line --regexp '^BAD'
 	assert_equal "${lines[-1]}" 'sound: locks can be relied on here, within limits, see replicas'
 	run -0 rlock check --json
-	assert_output --regexp '"sound":true,"conclusion":"sound: locks can be relied on here, '
+	assert_output --regexp '"level":"ok","subject":"role",.*"sound":true,"conclusion":"sound: locks can be relied on here, '
 	no_keys
 	# Colours are for a terminal.
 	export TERM=xterm
@@ -276,6 +276,9 @@ with_mounts() {
 	with_mounts "$booted"
 	rmdir "$RLOCK_RUNTIME_DIR"
 	refute_line --regexp '^note +directory'
+	# Which is elsewhere for root where none is named.
+	with_mounts "$booted"'; unset RLOCK_RUNTIME_DIR'
+	finds ok directory '/run/rlock$'
 }
 
 @test "check says when /tmp is a service's own" {

@@ -114,6 +114,16 @@ doubtful() {
 	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
 	ln -s "$other/sock" "$RLOCK_RUNTIME_DIR/local.sock"
 	run -71 rlock run -u local: a -- true
-	rm -rf "$other"
 	assert_one_line '^rlock: local: cannot connect to '
+	# Nor does it get a word of a renewer whose server has ended.
+	rm "$RLOCK_RUNTIME_DIR/local.sock"
+	in_background rlock run -u local: -t 3s a -- sleep 60
+	wait_until 10 is_above "$PID" sleep
+	ln -sf "$other/sock" "$RLOCK_RUNTIME_DIR/local.sock"
+	ask_redis "$other/sock" config resetstat
+	kill -KILL "$(cat "$RLOCK_RUNTIME_DIR/local.pid")"
+	ended_with 76
+	run -0 ask_redis "$other/sock" info commandstats
+	refute_output --regexp 'cmdstat_(client|hello|eval|evalsha|select):'
+	rm -rf "$other"
 }

@@ -91,7 +91,7 @@ no_local_server() {
 
 @test "the private server listens on its socket alone, in a session of its own, and keeps nothing on disk" {
 	local inode
-	run -0 rlock run -u local: a -- sh -c 'ask_redis "$LOCAL" save; ask_redis "$LOCAL" bgsave'
+	run -0 sh -c 'umask 0777; exec rlock run -u local: a -- sh -c "$0"' 'ask_redis "$LOCAL" save; ask_redis "$LOCAL" bgsave'
 	SERVER=$(servers)
 	assert_equal "$(ask_redis "$LOCAL" config get port | tail -n 1)" 0
 	for inode in $(find "/proc/$SERVER/fd" -lname 'socket:*' -printf '%l\n' | tr -dc '0-9\n'); do

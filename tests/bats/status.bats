@@ -94,6 +94,9 @@ teardown() {
 	redis set "{nightly}:$JAVA_CLIENT:9:rwlock_timeout:1" 1 px 60000 >/dev/null
 	run -0 rlock status nightly
 	assert_line --regexp "^  reader +- +5[0-9]s +1 +redisson +$JAVA_CLIENT:9\$"
+	redis hset over mode read "$JAVA_CLIENT:9" 1 >/dev/null
+	run -1 rlock status over
+	assert_line --index 0 'over: read lock, free'
 }
 
 @test "of very many readers status shows some, and says how many more there are" {

@@ -17,6 +17,9 @@ load ../lib/usual
 	run -0 rlock run '{b}' --name 'the a' -n 'a}' --name=–d 'a{a}' 3 -- sh -c 'echo "$RLOCK_NAME"'
 	assert_output $'{b}\nthe a\na}\n–d\na{a}\n3'
 	run -0 rlock run --name e -- true
+	# A number behind -n is one where no other follows.
+	run -0 rlock run -n 3 -- printenv RLOCK_NAME
+	assert_output 3
 }
 
 @test "what was typed wrongly asks no server, and the right line is shown, without the password" {
@@ -35,6 +38,8 @@ load ../lib/usual
 	run -0 rlock run a --frobnicate --help -- touch ran
 	assert_line --index 0 --regexp '^usage: rlock run '
 	refute file_exists ran
+	run -0 rlock help help
+	assert_line --index 0 --regexp '^usage: rlock '
 	run -0 --separate-stderr rlock --version
 	assert_output --regexp "^rlock $(sed -n 's/^#define RLOCK_VERSION "\(.*\)"/\1/p' "$TOP/lib/rlock.h")( |$)"
 	assert_equal "$output" "$(rlock version)"

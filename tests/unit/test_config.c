@@ -173,11 +173,15 @@ static void check_long_lines(void)
 /* ---- what goes before what ---- */
 
 /* The command line goes before the environment, and that before the file: an option, the server, and what is said of it. */
-#define OF_SERVER "db = 5\nquorum = 1\npassword-file = no-such-file\n"
+#define OF_SERVER                                                                                  \
+	"url = redis://f redis://g\ndb = 5\nquorum = 2\nreplicas = 1\npassword-file = no-such\n"   \
+	"cacert = x\ncacertdir = x\ncert = x\nkey = x\nsni = x\ninsecure = yes\n"                  \
+	"sentinel-user = x\nsentinel-password-file = no-such\nsentinel-map = a:1=b:2\n"
 static const struct {
 	const char *text, *url, *line, *server; /* url: RLOCK_URL */
 	int64_t wait_ms, lease_ms;
 } order[] = {
+	{ "", NULL, "", "127.0.0.1:6379/0", -1, 30000 },
 	{ "url = redis://f/1\n", NULL, "", "f:6379/1", -1, 30000 },
 	{ "url = redis://f/1\n", "redis://e/2", "", "e:6379/2", -1, 30000 },
 	{ "url = redis://f/1\n", "redis://e/2", "-u redis://c/3", "c:6379/3", -1, 30000 },
@@ -192,8 +196,8 @@ static const struct {
 	{ "db = 6\nurl = redis://f\n", NULL, "", "f:6379/6", -1, 30000 },
 	{ "db = 6\nurl = redis://f\n", NULL, "--db 4", "f:6379/4", -1, 30000 },
 	/* what the file says of its servers is for no other one */
-	{ "url = redis://f\n" OF_SERVER, "redis://e", "", "e:6379/0", -1, 30000 },
-	{ "url = redis://f\n" OF_SERVER, NULL, "-u redis://c --db 3", "c:6379/3", -1, 30000 },
+	{ OF_SERVER, "redis://e", "", "e:6379/0", -1, 30000 },
+	{ OF_SERVER, NULL, "-u redis://c --db 3", "c:6379/3", -1, 30000 },
 	/* an option, and its opposite */
 	{ "ttl = 50s\nwait = 1s\n", "redis://e", "", "e:6379/0", 1000, 50000 },
 	{ "ttl = 50s\nwait = 1s\n", "redis://e", "-t 20s -w 2s", "e:6379/0", 2000, 20000 },
@@ -220,6 +224,9 @@ static void check_order(void)
 		CHECK_NUMBER(opts->wait_ms, order[i].wait_ms, "row %zu: the wait time", i);
 		CHECK_NUMBER(opts->lease_ms, order[i].lease_ms, "row %zu: the lease", i);
 		CHECK(opts->is_fixed_lease == (strstr(line, "-l") != NULL), "row %zu: its kind", i);
+		CHECK_NUMBER(opts->replicas, 0, "row %zu: the replicas", i);
+		CHECK(opts->grace_ms == 5000 && opts->connect_timeout_ms == 5000,
+		      "row %zu: what no source has is the default", i);
 		load_free(opts);
 	}
 	program_set_url(NULL);

@@ -62,6 +62,7 @@ static const struct {
 	{ "the parameter 'cacert' has no value", { "rediss://h?cacert=", "rediss://h?cacert" } },
 	{ "the parameter 'sni' is given twice", { "rediss://h?sni=a&sni=b" } },
 	{ "the key has a malformed percent-encoding", { "rediss://h?key=%zz" } },
+	{ "the parameter 'insecure' is unknown", { "rediss://h?insecure=1" } },
 	{ "the parameter 'x' is unknown", { "unix:///s?db=1&x=y", "redis+cluster://h?x" } },
 	{ "the parameter '' is unknown", { "unix:///s?&db=1", "unix:///s?=1" } },
 	{ "a '#' is written %23",
