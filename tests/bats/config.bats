@@ -132,6 +132,12 @@ check what is in it, then: chown 0 $CONFIG" rlock run
 	chmod 664 "$CONFIG"
 	chgrp 100 "$CONFIG"
 	refuses "its mode is 0664: check what is in it, then: chmod go-w $CONFIG" rlock run
+	# Root's own is for all users, and so is what is in root's home directory.
+	chmod 644 "$CONFIG"
+	refuses "$CONFIG:1: ttl" as_user 4711 rlock run
+	install -D "$CONFIG" home/.config/rlock.conf
+	refuses "home/.config/rlock.conf:1: ttl" as_user 4711 env -u RLOCK_CONFIG -u XDG_CONFIG_HOME HOME="$PWD/home" rlock run
+	chmod 664 "$CONFIG"
 	# A user with a group of the same number.
 	chown 4711:4711 "$CONFIG"
 	refuses "$CONFIG:1: ttl" as_user 4711 rlock run

@@ -91,6 +91,8 @@ refused() {
 	export RLOCK_URL=unix:///nowhere
 	refused 71 rlock pidfd_open ENOSYS 1+ rlock run a -- touch ran
 	assert_one_line "^rlock: .* pidfd_open $needed"
+	refused 78 rlock pidfd_open ENOSYS 1+ rlock check -u "unix://$SERVER_SOCKET"
+	assert_line --regexp "^BAD +kernel +.*$needed"
 	refused 71 rlock pidfd_send_signal EPERM 1+ rlock lock --pid $$ a
 	assert_one_line "^rlock: .* pidfd_send_signal $needed"
 	[ ! -e ran ]

@@ -53,6 +53,7 @@ static const struct {
 	{ "run --no x a -- touch ran", "--no" },
 	/* a dash of a web page */
 	{ "run –wait 5 a -- touch ran", "try: rlock run --wait 5 a -- touch ran\n" },
+	{ "run −n a -- touch ran", "try: rlock run -n a -- touch ran\n" },
 	{ "run a — touch ran", "try: rlock run a -- touch ran\n" },
 	{ "run a –- touch -f ran", "try: rlock run a -- touch -f ran\n" },
 	/* no command, or not in its place */
