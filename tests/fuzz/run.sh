@@ -43,7 +43,8 @@ try() {
 	rm -rf "$dir" "$FUZZ_DIR/$target"-{crash,leak,timeout,oom,slow-unit}-*
 	mkdir -p "$dir"
 	while IFS= read -r line; do
-		printf '%b' "$line" >"$dir/$((number++))"
+		number=$((number + 1))
+		printf '%b' "$line" >"$dir/$number"
 	done <"tests/fuzz/corpus/$target"
 	"${program[@]}" -runs=0 "$dir" >"$log" 2>&1 &&
 		"${program[@]}" -print_final_stats=1 -max_len=4096 -max_total_time="$FUZZ_SECONDS" "$dir" >"$log" 2>&1 || status=$?

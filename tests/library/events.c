@@ -49,6 +49,7 @@ int main(int argc, char **argv)
 	struct rlock_conn *conn = connect_to(argv[1]);
 	struct rlock_hold *hold = NULL, *found = NULL;
 	char owner[RLOCK_OWNER_MAX];
+	int command_status;
 
 	timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	check(timer_fd >= 0 && timerfd_settime(timer_fd, 0, &period, NULL) == 0,
@@ -56,8 +57,8 @@ int main(int argc, char **argv)
 	rlock_conn_set_events(conn, timer_fd, on_event, NULL);
 	begun_ms = rlock_now_ms();
 	report("acquire", acquire(conn, "a", &hold));
-	check(system(argv[3]) == 0,
-	      argv[3]); /* NOLINT(cert-env33-c): spoils the network, or looks */
+	command_status = system(argv[3]); /* NOLINT(cert-env33-c): spoils the network, or looks */
+	check(command_status == 0, argv[3]);
 	begun_ms = rlock_now_ms();
 	if (strcmp(mode, "late") == 0)
 		report("renew", rlock_renew(conn, hold, LEASE_MS, begun_ms + SOON_MS));

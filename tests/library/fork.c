@@ -23,7 +23,7 @@ static void trace(void *ctx, const char *server, const char *step)
 
 int main(int argc, char **argv)
 {
-	struct rlock_conn *conn = argc == 2 ? connect_to(argv[1]) : NULL;
+	struct rlock_conn *conn = connect_to(argc == 2 ? argv[1] : "");
 	struct rlock_hold *hold = NULL, *own = NULL;
 	int status = 0;
 	pid_t pid;
