@@ -129,7 +129,7 @@ options_in_manual() {
 		if [[ "$output" = *'only for the command line'* ]]; then
 			echo "$option"
 		else
-			grep -q "^\"$option = " "$TOP/tests/fuzz/config.dict"
+			grep -q "$option *= " "$TOP/tests/fuzz/corpus/config"
 		fi
 	done <all >refused
 	run -0 diff refused <(sed -n '/belong to a single call/,/^An option/s/^\.Cm //p' "$TOP/man/rlock.conf.5" |
