@@ -14,7 +14,6 @@ export RLOCK_URL=local: RLOCK_RUNTIME_DIR=$work/runtime
 
 # The commands in the background take a few seconds at most: once they have ended, nothing needs the
 # server any more.
-# shellcheck disable=SC2317,SC2329
 finish() {
 	trap '' HUP INT TERM
 	wait

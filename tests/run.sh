@@ -76,7 +76,6 @@ if [ -n "$FINDINGS" ]; then
 fi
 
 declare -A running=() # pid to index
-# shellcheck disable=SC2317,SC2329
 stop() {
 	[ ${#running[@]} -eq 0 ] || kill "${!running[@]}" 2>/dev/null || :
 	rm -rf "$work"

@@ -2,9 +2,6 @@
 # bats file_tags=long
 # rlock check: whether locks can be relied on.
 
-# bats sets this one.
-# shellcheck disable=SC2154
-
 load ../lib/usual
 load ../lib/replicas
 load ../lib/proxying

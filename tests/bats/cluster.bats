@@ -2,8 +2,6 @@
 # bats file_tags=long
 # A cluster: the node that has the lock's slot is found, wherever it is by now.
 
-# shellcheck disable=SC2034,SC2154
-
 load ../lib/usual
 load ../lib/certificates
 load ../lib/clusters

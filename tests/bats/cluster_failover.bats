@@ -3,8 +3,6 @@
 # Nodes of a cluster that die: a replica takes over, while a lock is held and waited for, or the message says which node does
 # not answer.
 
-# shellcheck disable=SC2154
-
 load ../lib/usual
 load ../lib/clusters
 

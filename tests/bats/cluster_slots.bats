@@ -2,7 +2,7 @@
 # bats file_tags=long
 # Names in different slots of a cluster: each is at its own node, and all of them or none are locked.
 
-# shellcheck disable=SC2034,SC2086,SC2154
+# shellcheck disable=SC2086
 
 load ../lib/usual
 load ../lib/clusters

@@ -40,7 +40,6 @@ teardown() {
 	head -c 300000 /dev/urandom >bytes
 	run -0 --separate-stderr rlock run a -- sh -c 'cat >copy; echo said; echo problem >&2' <bytes
 	assert_output said
-	# shellcheck disable=SC2154
 	assert_equal "$stderr" problem
 	run -0 cmp bytes copy
 }

@@ -3,9 +3,6 @@
 # rlock fair: first come, first served, in one queue with Java's threads; which call is turned away, what wakes the head; and
 # the queue when its waiters die, stand still, have wrong clocks, and when its server does. All that comes and goes: model.bats.
 
-# PIDS is sharing.bash's.
-# shellcheck disable=SC2034,SC2154
-
 load ../lib/usual
 load ../lib/queue
 load ../lib/own_servers

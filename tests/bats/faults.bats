@@ -4,9 +4,6 @@
 # requests and replies; locks that get lost, and keys that are none. Each request of each command with each fault of the network
 # is tried by tests/chaos/network.bats.
 
-# knowing_end sets end, and `run` stderr.
-# shellcheck disable=SC2154
-
 load ../lib/usual
 load ../lib/own_servers
 load ../lib/proxying

@@ -2,9 +2,6 @@
 # bats file_tags=long
 # rlock flock: the command line of flock(1) for the lock of a path, and the same by a link that is called flock.
 
-# `run` sets what a program said.
-# shellcheck disable=SC2154
-
 load ../lib/usual
 load ../lib/holding
 

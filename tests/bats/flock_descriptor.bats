@@ -2,9 +2,6 @@
 # rlock flock by descriptor: the lock belongs to the process that has it open, and is released when that ends or closes it, in
 # whatever way, or by -u. Random scripts are compared with the machine's flock by flock.bats.
 
-# `run` sets what a program said.
-# shellcheck disable=SC2154
-
 load ../lib/usual
 
 setup() {

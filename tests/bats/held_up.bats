@@ -3,8 +3,6 @@
 # the lease, a standard error or a log that takes nothing. No renewal waits for these, nor the end. (Processes that hang so
 # that whatever reads their environments waits: none is read, see proc.bats.)
 
-# shellcheck disable=SC2034
-
 load ../lib/usual
 load ../lib/holding
 

@@ -2,8 +2,6 @@
 # The record of a hold tells others for which process it is: whether that one is of this machine and still there, and whether
 # a renewer reads requests for it.
 
-# shellcheck disable=SC2154
-
 load ../lib/usual
 load ../lib/queue
 load ../lib/inspecting

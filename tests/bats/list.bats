@@ -2,8 +2,6 @@
 # Which locks list finds on a server: rlock's and Java's, of each kind, and no hash of a user's, in slices that hold up no
 # other client; and what a monitoring asks for: --held-for, for Nagios and the like, and --metrics, for Prometheus.
 
-# shellcheck disable=SC2034,SC2154
-
 load ../lib/usual
 load ../lib/rights
 load ../lib/inspecting

@@ -77,7 +77,6 @@ no_local_server() {
 @test "ten that start at once share one server, and exclude each other, also where one was killed" {
 	for _ in 1 2; do
 		printf 0 >number
-		# shellcheck disable=SC2034
 		BACKGROUND=()
 		for _ in {1..10}; do
 			in_background rlock run -u local: a -- sh -c 'read -r n <number; echo $((n + 1)) >number'
@@ -113,7 +112,6 @@ no_local_server() {
 	printf '#!/bin/sh\nenv >"%s"\nexec %s "$@"\n' "$PWD/told" "$(command -v redis-server)" >bin/redis-server
 	chmod +x bin/redis-server
 	cat told >environment 3>&- &
-	# shellcheck disable=SC2016
 	PATH=$PWD/bin:$PATH SECRET=swordfish run -0 timeout 60 sh -c 'x=$(rlock run -u local: a -- echo "done" 2>&1 7>&1); echo "$x" | cat'
 	assert_output 'done'
 	wait $!

@@ -4,9 +4,6 @@
 # minority of them is gone, frozen, empty or refuses, lost with a majority, and never held by two; and which servers are too young
 # to count. What all of them must grant: servers.bats.
 
-# VIA is servers.bash's.
-# shellcheck disable=SC2034,SC2154
-
 load ../lib/usual
 load ../lib/agreeing
 

@@ -3,9 +3,6 @@
 # is refused, and which hold is released. Which has its turn when many come: wake_queue.bats; holds, leases and counts in all
 # orders, and faults: model.bats.
 
-# PIDS is sharing.bash's.
-# shellcheck disable=SC2154
-
 load ../lib/usual
 load ../lib/sharing
 

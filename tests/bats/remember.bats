@@ -1,9 +1,6 @@
 #!/usr/bin/env bats
 # --remember: for a while after the release status says which holder it was, until when, and how its command ended.
 
-# `run` sets what a program printed.
-# shellcheck disable=SC2154
-
 load ../lib/usual
 load ../lib/inspecting
 load ../lib/rights

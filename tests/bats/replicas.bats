@@ -2,8 +2,6 @@
 # bats file_tags=long
 # --replicas: what too few replicas have acknowledged is no lock; and a master that turns into a replica while a lock is held.
 
-# shellcheck disable=SC2034,SC2154
-
 load ../lib/usual
 load ../lib/replicas
 load ../lib/proxying

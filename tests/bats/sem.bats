@@ -2,9 +2,6 @@
 # Semaphores: what stands on the server, which calls get permits, what happens to permits of holders that are gone, totals,
 # waiters, slots, overwritten keys, and what status says. Holds, totals and Java's permits in all orders, and faults: model.bats.
 
-# PIDS is sharing.bash's.
-# shellcheck disable=SC2154
-
 load ../lib/usual
 load ../lib/sharing
 load ../lib/permits

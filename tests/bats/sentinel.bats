@@ -2,8 +2,6 @@
 # bats file_tags=long
 # Sentinels: the server that they name is used, and what it granted while they named another one does not count.
 
-# shellcheck disable=SC2034,SC2154
-
 load ../lib/usual
 load ../lib/certificates
 load ../lib/sentinels

@@ -4,9 +4,6 @@
 # passwords and databases come from, and what happens when one of the servers is gone, frozen, or refuses. With a quorum smaller
 # than all: quorum.bats; which servers may be named together: unit/test_usage.c.
 
-# runs_once is agreeing.bash's, and VIA servers.bash's.
-# shellcheck disable=SC2034,SC2154
-
 load ../lib/usual
 load ../lib/agreeing
 

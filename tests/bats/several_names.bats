@@ -3,9 +3,6 @@
 # Several names in one call: all of them are acquired, or none; and waited for, in the queues of fair locks too, in whatever
 # order they stand. (That of one that is lost is told, and the others are released: overwritten.bats.)
 
-# PIDS is sharing.bash's.
-# shellcheck disable=SC2154
-
 load ../lib/usual
 load ../lib/queue
 

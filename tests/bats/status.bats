@@ -2,9 +2,6 @@
 # What status says of a name: which owners hold it, since when and how much longer, and which wait. It says it of Java's
 # locks, too, and with whatever bytes in names and notes, and changes nothing.
 
-# SECRET and the like are of the helpers.
-# shellcheck disable=SC2034,SC2154
-
 load ../lib/usual
 load ../lib/rights
 load ../lib/queue

@@ -2,8 +2,6 @@
 # rlock stop: a holder is asked to end its command and to release the lock, and the caller waits until it has. Which holders
 # cannot be asked, what becomes of a request when a process or the server dies, and which rights it takes.
 
-# shellcheck disable=SC2154
-
 load ../lib/usual
 load ../lib/sharing
 load ../lib/holding

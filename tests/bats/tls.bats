@@ -1,8 +1,6 @@
 #!/usr/bin/env bats
 # TLS: what is verified, what is wrong said in one line, and that locks are as elsewhere.
 
-# shellcheck disable=SC2154
-
 load ../lib/usual
 load ../lib/certificates
 

@@ -3,9 +3,6 @@
 # Waiters for any lock but a fair one when there are many: each release wakes one of them; the next one is woken when that
 # one dies, stops or gives up; and one that has waited for long, reader or writer, is not overtaken, and holds up none for long.
 
-# PIDS is sharing.bash's.
-# shellcheck disable=SC2154
-
 load ../lib/usual
 load ../lib/sharing
 load ../lib/proxying

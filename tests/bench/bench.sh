@@ -39,7 +39,6 @@ export XDG_CONFIG_HOME=$work/config RLOCK_RUNTIME_DIR=$work/runtime ETCDCTL_API=
 PATH=${rlock%/*}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:$PATH
 
 started=()
-# shellcheck disable=SC2317,SC2329
 finish() {
 	trap '' HUP INT TERM
 	kill "${started[@]}" 2>/dev/null || :

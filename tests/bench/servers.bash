@@ -1,8 +1,5 @@
 # The servers that bench.sh measures with, and the proxy before one of them. Sourced by it.
 
-# It sets what is read here, and reads what is set.
-# shellcheck disable=SC2034,SC2154
-
 redis() {
 	"$redis_cli" -s "$socket" "$@"
 }

@@ -23,7 +23,6 @@ NOTED_WITHIN_US=80000
 # listen_to_ends: how each key goes is written down, whatever way it takes from the server.
 listen_to_ends() {
 	EVENTS=$BATS_TEST_TMPDIR/events
-	# shellcheck disable=SC2016
 	in_background sh -c 'exec redis-cli -s "$SERVER_SOCKET" --csv subscribe \
 		__keyevent@0__:del __keyevent@0__:expired >"$0"' "$EVENTS"
 	wait_until 20 grep -qs ',2$' "$EVENTS"

@@ -6,9 +6,6 @@
 # What is measured is rlock and its command, and not what looks at them: the cells, the server and what is between
 # come first on the processors, as if they were elsewhere.
 
-# What is set here is for chaos.bash, too.
-# shellcheck disable=SC2034
-
 load chaos
 load ../lib/proxying
 

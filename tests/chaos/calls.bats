@@ -7,9 +7,6 @@
 # command runs that is not protected, and what is said is true: 76 and a line when the lock was lost while the command
 # ran, and neither else.
 
-# What is set here is for uses.bash.
-# shellcheck disable=SC2034
-
 load chaos
 load uses
 

@@ -5,7 +5,6 @@
 #   CHAOS_TABLE   the rows of the table are appended to this file
 
 # What in_cell sets, and KINDS, are for the scenarios.
-# shellcheck disable=SC2034
 
 load ../lib/usual
 

@@ -5,7 +5,6 @@
 # What is promised says failovers.bash.
 
 # FAULT_MS is for failovers.bash.
-# shellcheck disable=SC2034
 
 load chaos
 load failovers

@@ -2,9 +2,6 @@
 # Shells that take turns as fast as they can: never two inside that exclude each other, and each gets as many turns as
 # it asks for. Of a semaphore no more are inside than it has permits, and none has a slot of another, though callers are killed.
 
-# What is set here is for chaos.bash, too.
-# shellcheck disable=SC2034
-
 load chaos
 load ../lib/proxying
 

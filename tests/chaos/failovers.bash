@@ -9,7 +9,6 @@
 # replicas has ("lose_grant").
 
 # FAULT_MS is the scenario's, and SERVER_OPTIONS are for it.
-# shellcheck disable=SC2034,SC2154
 
 WAITERS=10
 SERVER_OPTIONS=(--min-replicas-to-write 1)

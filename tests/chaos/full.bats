@@ -3,9 +3,6 @@
 # 69, in one line that says so. What is held is renewed and released as ever. A waiter goes on waiting, for its
 # own wait time, or for 60 s when it has none, and has its turn once there is room again.
 
-# What is set here is for chaos.bash, too.
-# shellcheck disable=SC2034
-
 load chaos
 
 # Each cell has a server of its own, which knows no script yet.

@@ -6,9 +6,6 @@
 # On a machine with other work to do they are late without that as well, by parts of a second, which is for other files
 # to count. Where a hang is waited for there is no end.
 
-# What is set here is for chaos.bash, too.
-# shellcheck disable=SC2034
-
 load chaos
 load ../lib/hanging
 

@@ -1,8 +1,6 @@
 # What has to come of a signal: looks for the facts of kill_matrix, until the lock of a cell of killed.bats is free again. What a cell is
 # about, and its processes, that file says.
 
-# shellcheck disable=SC2034,SC2153,SC2154
-
 # "At once", on a machine that has more to do.
 SLACK_US=1000000
 

@@ -5,9 +5,6 @@
 #
 # This file has the cells, and how often each is tried. kill_judge.bash looks at what came of one.
 
-# What is set here is for that, too.
-# shellcheck disable=SC2034
-
 load chaos
 load ../lib/proxying
 load kill_judge

@@ -7,9 +7,6 @@
 # nothing is seen but with `renew`, and with `unlock` of an --owner's lock or by --force, which ask once: 69 then, in
 # one line, and the same call again is well. The command runs once at most, and others keep their positions in the queue.
 
-# What is set here is for chaos.bash, too.
-# shellcheck disable=SC2034
-
 load chaos
 load ../lib/proxying
 load uses

@@ -3,7 +3,6 @@
 # which half right after a grant that no replica has. What is promised says failovers.bash.
 
 # FAULT_MS is for failovers.bash.
-# shellcheck disable=SC2034
 
 load chaos
 load failovers

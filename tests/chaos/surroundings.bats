@@ -2,9 +2,6 @@
 # Surroundings that a parent leaves to rlock: closed, full and broken streams, signals that are ignored or blocked,
 # pids that are another process's now. uses.bash says what has to be true afterwards.
 
-# What is set here is for uses.bash.
-# shellcheck disable=SC2034
-
 load chaos
 load uses
 

@@ -6,9 +6,6 @@
 # A full-screen program paints, reads keys, is suspended and continued as without rlock. When its lock is lost it gets
 # SIGTERM, and puts the terminal back in order itself, as vi does; the shell has its prompt in either case.
 
-# What is set here is for chaos.bash, too.
-# shellcheck disable=SC2034
-
 load chaos
 
 SHELLS=(bash dash)

@@ -6,9 +6,6 @@
 # released, but where nothing passes any more, when its lease has ended. The bytes are those that were counted without a fault; with
 # SCALE=40 each of a call has its turn.
 
-# What is set here is for chaos.bash, too.
-# shellcheck disable=SC2034
-
 load chaos
 load ../lib/certificates
 load ../lib/proxying

@@ -7,7 +7,7 @@
 # A repetition is one call that is disturbed, by what the array IN puts before that rlock alone, or by what lies behind RLOCK_URL. OUT goes
 # before its COMMAND, to be as others are again. What is around it (the holder before it, what releases after it) is undisturbed.
 
-# shellcheck disable=SC2034,SC2089,SC2090
+# shellcheck disable=SC2089,SC2090
 
 # COMMAND's own status, which rlock has none like.
 OWN_STATUS=7

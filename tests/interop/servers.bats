@@ -3,7 +3,6 @@
 
 load interop
 
-# shellcheck disable=SC2034 # of on_each
 SERVERS=(1 2 3)
 
 # url NUMBER
@@ -76,7 +75,6 @@ listeners() {
 }
 
 @test "Java and rlock that ask the servers in different orders both get in" {
-	# shellcheck disable=SC2034 # of rlock_begins
 	SERVER_OPTIONS=(-u "$(url 3)" -u "$(url 2)" -u "$(url 1)")
 	for _ in 1 2 3 4 5; do
 		rlock_begins r plain a

@@ -1,9 +1,6 @@
 # One lock on several servers: how they are started and named, and what each of them has of the lock. Sourced after
 # usual.bash.
 
-# runs_once is for the tests.
-# shellcheck disable=SC2034
-
 # start_warm_servers COUNT: as start_servers. From here on the first three know the scripts: a request whose reply gets lost
 # has been carried out.
 start_warm_servers() {

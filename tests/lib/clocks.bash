@@ -1,8 +1,5 @@
 # Programs whose wall clock is wrong, or is set while they run. Sourced after helpers.bash.
 
-# CLOCK is for the tests: it goes before a command.
-# shellcheck disable=SC2034
-
 # need_wrong_clocks: for the first line of a test. A library that puts the wall clock of a program off by what the file
 # CLOCK_OFF_FILE says at that moment, and nothing else: a clock that no call sets runs on, and the kernel's timers with it.
 # (With faketime a timer for a point in time is due at once, or never.)

@@ -1,9 +1,6 @@
 # The examples of README.md and of the manual, and what they leave. Sourced after helpers.bash and leftovers.bash, by
 # files that set TOP, the directory of the project.
 
-# What `run` sets is read and set here.
-# shellcheck disable=SC2034,SC2154
-
 # show_example FILE NAME: what stands there, behind the mark of that name.
 show_example() {
 	case $1 in

@@ -74,7 +74,6 @@ start_server_at_port() {
 # lost has been carried out.
 start_warm_server() {
 	local verb
-	# shellcheck disable=SC2119
 	start_server
 	for verb; do
 		rlock "$verb" -t 3s warm -- sleep 1.4

@@ -1,9 +1,6 @@
 # The processes of a hold: rlock, its renewer, and the command's, wherever they are. Sourced after helpers.bash, leftovers.bash
 # and watching.bash.
 
-# What is set here is for the tests.
-# shellcheck disable=SC2034
-
 # A command that says which process it is, by the file "command-pid", and runs until let_go.
 STAYING='echo $$ >command-pid; exec until_let_go'
 

@@ -8,7 +8,6 @@ acquire() {
 # json EXPRESSION: prints what it is in Python, of the document in $output: doc; the first lock in it: lock; and
 # members(doc), the names of all members.
 json() {
-	# shellcheck disable=SC2154
 	python3 -IS -c '
 import json, sys
 def members(value):

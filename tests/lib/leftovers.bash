@@ -47,7 +47,6 @@ watchful_teardown() {
 
 # assert_one_line REGEXP: of what `run` ran, one line and no more was heard.
 assert_one_line() {
-	# shellcheck disable=SC2154
 	assert_equal "${#lines[@]}" 1
 	assert_output --regexp "$1"
 }

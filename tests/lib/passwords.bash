@@ -1,9 +1,6 @@
 # Users of the server with a password, and that nothing came of one which it denied. Sourced after helpers.bash and
 # rights.bash, by files whose server listens on PORT.
 
-# WRONG is for the tests: another password than SECRET; `run` sets what is read here.
-# shellcheck disable=SC2034,SC2154
-
 WRONG=wr0ng-w0rd
 
 # password_setup: no password is wanted, and there is no user but the default one. Sets PLACE, the server's address.

@@ -1,9 +1,6 @@
 # A network that loses and spoils what passes, by tests/bin/faultproxy. Sourced after helpers.bash and
 # watching.bash.
 
-# PROXY_PORT, and ACQUIRE and its like, are for the tests.
-# shellcheck disable=SC2034
-
 # start_proxy [LISTEN]: RLOCK_URL leads through it from now on; of a tcp LISTEN it sets PROXY_PORT, and leaves RLOCK_URL.
 start_proxy() {
 	start_proxy_between "${1:-unix:$BATS_TEST_TMPDIR/proxy.sock}" "unix:$SERVER_SOCKET" || return

@@ -1,9 +1,6 @@
 # Jobs that the recipes of packaging/recipes run, and what becomes of their locks. Sourced after helpers.bash and
 # leftovers.bash.
 
-# RECIPES is for the tests.
-# shellcheck disable=SC2034
-
 # recipes_setup: as directory_setup; each job of the recipes is in PATH, and the server is in the configuration file. Sets
 # RECIPES, where they are.
 recipes_setup() {

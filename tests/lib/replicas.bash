@@ -1,8 +1,5 @@
 # A master and its replica, which takes over. Sourced after helpers.bash.
 
-# MASTER and REPLICA are for the tests.
-# shellcheck disable=SC2034
-
 # redis_at DIRECTORY COMMAND...: prints the reply of the server there.
 redis_at() {
 	ask_redis "$1/redis.sock" "${@:2}"

@@ -1,9 +1,6 @@
 # The rights that the manual gives a user of the server. Sourced behind helpers.bash, by files whose server listens on PORT: a
 # user can be named in the URL of a port alone.
 
-# CI_URL and RIGHTS are for the tests.
-# shellcheck disable=SC2034
-
 SECRET=s3cr3t-w0rd
 
 # The lines of the manual that make its user ci.

@@ -17,6 +17,5 @@ start_locking_script() {
 # prints LINES TEXT: a script of bash has succeeded, and printed these lines, with blanks between.
 prints() {
 	run -0 timeout 30 bash -c "$2"
-	# shellcheck disable=SC2154
 	assert_equal "${lines[*]}" "$1"
 }

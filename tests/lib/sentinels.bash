@@ -52,7 +52,6 @@ on_sentinel() {
 ask_sentinel() {
 	local addresses SERVER_SOCKET
 	IFS=, read -ra addresses <<<"$SENTINELS"
-	# shellcheck disable=SC2034
 	SERVER_SOCKET=${addresses[$1 - 1]#*:}
 	ask_server "${@:2}"
 }

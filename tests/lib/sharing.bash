@@ -1,9 +1,6 @@
 # Parties: rlocks that hold a lock of any kind, or wait for it, for a command that says when it is in, and stays until it is let
 # out; and what stands on the server. Sourced after helpers.bash, leftovers.bash and watching.bash. PARTY is a name, as "r1".
 
-# UUID, JAVA and CLOCK are for the tests.
-# shellcheck disable=SC2034
-
 UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 # The owner that a thread of a Java service is.
 JAVA_CLIENT=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e

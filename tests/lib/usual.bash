@@ -5,7 +5,6 @@ load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
 
-# shellcheck disable=SC2034
 TOP=$BATS_TEST_DIRNAME/../..
 
 setup_file() { start_server; }

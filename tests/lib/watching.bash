@@ -1,9 +1,6 @@
 # For the tests that watch processes: which run, which do not any more, and what was true meanwhile.
 # Sourced after helpers.bash and leftovers.bash.
 
-# LAST_SEEN_MS is for the tests.
-# shellcheck disable=SC2034
-
 # ---- time ----
 
 # stays SECONDS COMMAND [ARG...]: the command succeeds each time it is asked for so long; says what

@@ -5,7 +5,6 @@
 #
 #   tests/packages/debian.sh --on-a-machine-to-throw-away
 # Functions are called by their names. In single quotes stand whole scripts.
-# shellcheck disable=SC2317,SC2329
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 71
 

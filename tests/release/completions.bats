@@ -3,7 +3,6 @@
 # What the shells complete in a line of rlock: each of them on a terminal, with all completions put into the line. The line
 # that results is read by the shell again, and so is what it quotes.
 
-# shellcheck disable=SC2154
 load ../lib/usual
 load ../lib/documenting
 

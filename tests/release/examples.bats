@@ -3,9 +3,6 @@
 # The examples of rlock(1), rlock(7) and README.md do what is said of them, as they stand there, and leave nothing
 # locked. Those of rlock-protocol(7) and librlock(3) are run by examples_protocol.bats and examples_library.bats.
 
-# `run` sets what a program said.
-# shellcheck disable=SC2154
-
 load ../lib/usual
 load ../lib/documenting
 load ../lib/examples

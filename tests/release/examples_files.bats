@@ -3,9 +3,6 @@
 # The complete files of rlock.conf(5): each is read without a complaint, and the server that it names is the one that is
 # asked. Hosts and paths are this test's; what comes after a connection is tested by tls.bats, sentinel.bats and the like.
 
-# `run` sets what a program said.
-# shellcheck disable=SC2154
-
 load ../lib/usual
 load ../lib/certificates
 

@@ -3,9 +3,6 @@
 # The table of README.md for users of flock: each line, run by both programs, does its work under the lock,
 # and ends in the same way when the lock is free, and when it is held.
 
-# `run` sets what a program said; the backquotes are Markdown's.
-# shellcheck disable=SC2154
-
 load ../lib/usual
 
 # The lines of the table, what the two programs are called with, with a tab between; and the work, which says whether it runs

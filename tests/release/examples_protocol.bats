@@ -3,9 +3,6 @@
 # The examples of rlock-protocol(7) do what is said of them, as they stand there; and its table of keys has each key
 # that locks make, and no other.
 
-# `run` sets what a program said.
-# shellcheck disable=SC2154
-
 load ../lib/usual
 load ../lib/examples
 

@@ -3,7 +3,6 @@
 # work.
 
 # What run sets is read within each test.
-# shellcheck disable=SC2154
 load ../lib/usual
 load ../lib/documenting
 

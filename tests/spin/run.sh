@@ -46,7 +46,6 @@ END
 # build_and_run CHECK SCENARIO MUTANT: in this directory.
 build_and_run() {
 	spin "-P$CC -E -x c" -a -DCHECK="$1" -DSCENARIO="$2" -DMUTANT="$3" "$model" || return
-	# shellcheck disable=SC2086
 	$CC -O2 -w -DSAFETY -DMEMLIM="$MEMORY_MB" -o pan pan.c || return
 	./pan -n -m20000
 }
