@@ -272,7 +272,7 @@ STALL_MS=40
 
 # For setup_file and teardown_file.
 start_metronome() {
-	metronome 5 "$STALL_MS" >"$BATS_FILE_TMPDIR/stalls" 3>&- &
+	"$TOP/tests/bin/metronome" 5 "$STALL_MS" >"$BATS_FILE_TMPDIR/stalls" 3>&- &
 	export METRONOME=$!
 }
 
