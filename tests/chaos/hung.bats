@@ -7,14 +7,36 @@
 # to count. Where a hang is waited for there is no end.
 
 load chaos
-load ../lib/hanging
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }
 
+# HUNG is the directory of what hangs, for those alone that run under tests/bin/hung: a reader of their environments waits.
 setup() {
 	directory_setup
-	needs_hung
+	needs_refuse
+	HUNG=$BATS_TEST_TMPDIR/hung
+	mkdir -p "$HUNG"
+	hangs $$
+	in_background hung "$HUNG" cat "/proc/$$/environ" >/dev/null
+	wait_until 30 test -s "$HUNG/$$"
+	kill -KILL "$PID"
+	rm "$HUNG/$$"
+}
+
+# hangs PID...
+hangs() {
+	local pid
+	for pid; do
+		: >"$HUNG/$pid"
+	done
+}
+
+# An orphan, younger than all that were started before.
+hung_stranger() {
+	local PID
+	in_background sleep 60
+	hangs "$PID"
 }
 
 # More than a machine that is busy makes them late.
