@@ -24,22 +24,16 @@ in_terminal() {
 			send ulimit -c 0; for i in 1 2 3; do rlock run a -- sh -c 'echo begun; exec sleep 60'; done; echo not reached
 			expect begun
 			key C
-			expect ready> $
-			send echo status $?
-			expect status 130
+			ends 130
 			check comes_true test '$(ask_redis "$SERVER_SOCKET" exists a)' = 0
 			send for i in 1 2; do rlock run busy -- echo begun; done; echo not reached
 			expect waiting for
 			key C
-			expect ready> $
-			send echo status $?
-			expect status 130
+			ends 130
 			send rlock run a -- sh -c 'echo other; exec sleep 60'
 			expect other
 			key \
-			expect ready> $
-			send echo status $?
-			expect status 131
+			ends 131
 			check test "$(ask_redis "$SERVER_SOCKET" hlen busy)" = 1
 			check ask_redis "$SERVER_SOCKET" del busy
 		END
@@ -60,9 +54,7 @@ in_terminal() {
 		check kill -USR1 "$(cut -d ' ' -f 4 /proc/$(cat renewer)/stat)"
 		check comes_true grep -x USR1 signals
 		check touch let-go
-		expect ready> $
-		send echo status $?
-		expect status 0
+		ends 0
 	END
 	assert_equal "$(cat signals)" $'ready\nINT\nINT\nUSR1'
 }
@@ -92,9 +84,7 @@ in_terminal() {
 		send hello
 		expect ^hello$
 		key D
-		expect ready> $
-		send echo status $?
-		expect status 0
+		ends 0
 	END
 }
 
@@ -121,9 +111,7 @@ in_terminal() {
 			send two
 			expect got two
 			key D
-			expect ready> $
-			send echo status $?
-			expect status 0
+			ends 0
 		END
 	done
 }
