@@ -25,8 +25,6 @@ setup_file() {
 	redis acl setuser denied on nopass allkeys allchannels +@all "${DENIED[@]/#/-}" >/dev/null
 }
 
-teardown_file() { stop_servers; }
-
 setup() {
 	directory_setup
 	export RLOCK_URL=unix://$SERVER_SOCKET
@@ -97,11 +95,6 @@ locks_of_all_kinds() {
 	on 4 contend run
 }
 
-all_are_held() {
-	local verb
-	for verb in run fair rlock wlock; do is_held "$verb" || return; done
-}
-
 # Renewed every 2 s: each time, and for the release, the connection has been closed.
 @test "a server that closes idle connections is nothing to holders and waiters of any kind" {
 	local verb
@@ -111,7 +104,7 @@ all_are_held() {
 		wait_until 10 is_held "$verb"
 		in_background sh -c 'exec rlock "$1" "$2" -- true 2>>said' sh "${verb/rlock/wlock}" "$verb"
 	done
-	stays 5 all_are_held
+	stays 5 redis_says 4 exists run fair rlock wlock
 	let_go
 	all_ended_with 0
 	no_keys

@@ -8,24 +8,6 @@ load ../lib/clusters
 
 setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 
-setup() {
-	flush_nodes
-	directory_setup
-}
-
-teardown() {
-	thaw_nodes
-	watchful_teardown
-}
-
-teardown_file() { stop_servers; }
-
-# hold_at_its_node NAME [OPTION...]
-hold_at_its_node() {
-	in_background rlock run "${@:2}" "$1" -- until_let_go
-	wait_until 5 at_node_of "$1" is_held "$1"
-}
-
 # ---- use ----
 
 @test "locks of every node can be held, re-entered by any order of the nodes, and are gone afterwards" {
@@ -79,15 +61,11 @@ name_at() {
 	start_tls_server_on "$PORT" server --cluster-enabled yes --tls-cluster yes --tls-replication yes
 	BACKGROUND+=("$SERVER_PID")
 	redis cluster addslots {0..16383}
-	wait_until 10 is_up
+	wait_until 10 eval 'redis cluster info | grep -q "^cluster_state:ok"'
 	run -0 rlock run -u "rediss+cluster://localhost:$PORT?cacert=$CERTIFICATES/ca.crt" a -- true
 	run -78 rlock run -u "rediss+cluster://localhost:$PORT" a -- touch begun
 	assert_one_line "^rlock: a: cannot connect to rediss://localhost:$PORT/0: .*certificate.*$"
 	assert [ ! -e begun ]
-}
-
-is_up() {
-	redis cluster info | grep -q '^cluster_state:ok'
 }
 
 @test "another node serves where one is gone, or frozen and the first to be asked; 69 where there is none" {
@@ -131,7 +109,7 @@ waiter_hears() {
 	wait_until 5 has_lines heard-old 6
 	for verb in run wlock unlock; do
 		case $verb in
-		unlock) hold_at_its_node a && rlock unlock --force a ;;
+		unlock) hold_at_its_node run a && rlock unlock --force a ;;
 		*) rlock "$verb" a -- true ;;
 		esac
 		count=$((count + 3))
@@ -151,7 +129,7 @@ choose_nodes() {
 @test "a lock whose slot moves is held on, renewed at its new node, and released there" {
 	local holder waiter
 	choose_nodes a
-	hold_at_its_node a -t 3s
+	hold_at_its_node run a -t 3s
 	holder=$PID
 	in_background rlock run -w 60s a -- touch entered
 	waiter=$PID

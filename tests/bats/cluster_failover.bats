@@ -11,15 +11,10 @@ load ../lib/clusters
 setup_file() {
 	start_cluster 3 --cluster-node-timeout 4000
 	add_replica 4 1
-	wait_until 20 is_in_sync
+	wait_until 20 eval 'on 4 redis info replication | grep -q "^master_link_status:up"'
+	wait_until 20 eval 'on 2 redis cluster slots | grep -q "^$(port_of 4)"'
 	export SERVER_SOCKET
 	SERVER_SOCKET=$(socket_of 2)
-}
-
-teardown_file() { stop_servers; }
-
-is_in_sync() {
-	on 4 redis info replication | grep -q '^master_link_status:up' && on 2 redis cluster slots | grep -q "^$(port_of 4)"
 }
 
 setup() { directory_setup; }
@@ -46,11 +41,6 @@ name_at_node() {
 	on 2 no_keys
 }
 
-# is_down NUMBER: this node says that the cluster is down.
-is_down() {
-	on "$1" ask_server cluster info && [[ $ANSWER = *cluster_state:fail* ]]
-}
-
 @test "a node without a replica that does not answer is named, while the others lead to it, and when they say that all is down" {
 	local port
 	port=$(port_of 3)
@@ -60,7 +50,7 @@ is_down() {
 	assert_one_line "^rlock: $NAME: cannot reach redis://127.0.0.1:$port/0, which serves the lock's slot: Connection refused.*$"
 	run -69 rlock status "$NAME"
 	assert_output --partial "redis://127.0.0.1:$port/0, which serves the lock's slot: Connection refused"
-	wait_until 20 is_down 2
+	wait_until 20 eval 'on 2 redis cluster info | grep -q "^cluster_state:fail"'
 	run -69 took_less 10 rlock run -nv "$NAME" -- touch begun
 	assert_line --regexp "^rlock: $NAME: no node of the cluster serves the lock: 127.0.0.1:$port does not answer the others: start it, or give --wait for a failover: CLUSTERDOWN .*$"
 	# Without a wait time, too, it is tried again.
@@ -69,10 +59,6 @@ is_down() {
 	assert_output --partial "127.0.0.1:$port does not answer"
 	assert [ ! -e begun ]
 	start_server_number 3 --port "$port" "${NODE_OPTIONS[@]}" --cluster-node-timeout 4000
-}
-
-is_master() {
-	[ "$(on "$1" redis role | head -n 1)" = master ]
 }
 
 @test "a lock is held on when its node is killed, and a waiter gets it afterwards" {
@@ -88,7 +74,7 @@ is_master() {
 	wait_until 5 is_waited_for "$NAME"
 	on "$NODE" redis_says 1 wait 1 1000
 	crash_server "$NODE"
-	wait_until 30 is_master "$new"
+	wait_until 30 eval '[ "$(on "$new" redis role | head -n 1)" = master ]'
 	# So that it is less than what a renewal makes it.
 	wait_until 5 on "$new" redis_says 1 pexpire "$NAME" 20000
 	wait_until 25 on "$new" is_renewed "$NAME" 30000

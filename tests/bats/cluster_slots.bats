@@ -10,24 +10,6 @@ load ../lib/clusters
 # The nodes of a, b and c are three.
 setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 
-setup() {
-	flush_nodes
-	directory_setup
-}
-
-teardown() {
-	thaw_nodes
-	watchful_teardown
-}
-
-teardown_file() { stop_servers; }
-
-# hold_at_its_node VERB NAME [OPTION...]
-hold_at_its_node() {
-	in_background rlock "$1" "${@:3}" "$2" -- until_let_go
-	wait_until 5 at_node_of "$2" is_held "$2"
-}
-
 @test "names in different slots are locked together, by every verb, each at its node, and re-entered" {
 	local verb name
 	[ "$(node_of a)$(node_of b)" != "$(node_of b)$(node_of c)" ]

@@ -6,11 +6,6 @@ load ../lib/usual
 load ../lib/rights
 load ../lib/passwords
 
-# Behind a port, because a user can be named in the URL of a port alone.
-setup_file() { start_server_at_port; }
-setup() { password_setup; }
-teardown() { common_teardown; }
-
 # all_of_kind VERB LOCK_VERB WAIT_VERB: what can be done with a lock of that kind.
 all_of_kind() {
 	local verb=$1 lock=$2 waiter=$3

@@ -16,8 +16,6 @@ setup_file() {
 	for number in 1 2 3; do add_replica $((number + 3)) "$number"; done
 }
 
-teardown_file() { stop_servers; }
-
 setup() {
 	local number
 	wait_until 90 is_settled

@@ -2,9 +2,9 @@
 # Java and rlock on the same cluster: each side is woken by the other, and no two that exclude each other are inside at
 # a time.
 
+load ../lib/clusters
 load interop
 load stress
-load ../lib/clusters
 
 setup_file() {
 	start_cluster 3

@@ -61,6 +61,19 @@ flush_nodes() {
 	done
 }
 
+# In the place of those of usual.bash.
+setup() {
+	flush_nodes
+	directory_setup
+}
+
+teardown() {
+	thaw_nodes 2>/dev/null || :
+	watchful_teardown
+}
+
+teardown_file() { stop_servers; }
+
 thaw_nodes() {
 	local number
 	for number in $(seq "$(server_count)"); do
@@ -94,6 +107,12 @@ node_of() {
 # at_node_of NAME COMMAND [ARG...]: `redis`, and all that is made of it, speaks to the node of that lock.
 at_node_of() {
 	on "$(node_of "$1")" "${@:2}"
+}
+
+# hold_at_its_node VERB NAME [OPTION...]: until let_go. Sets PID.
+hold_at_its_node() {
+	in_background rlock "$1" "${@:3}" "$2" -- until_let_go
+	wait_until 5 at_node_of "$2" is_held "$2"
 }
 
 # is_waited_for NAME: one rlock listens to the lock's channel, at its node.

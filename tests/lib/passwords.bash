@@ -3,8 +3,11 @@
 
 WRONG=wr0ng-w0rd
 
-# password_setup: no password is wanted, and there is no user but the default one. Sets PLACE, the server's address.
-password_setup() {
+setup_file() { start_server_at_port; }
+teardown() { common_teardown; }
+
+# No password is wanted, and there is no user but the default one. Sets PLACE, the server's address.
+setup() {
 	umask 077 # for password files
 	REDISCLI_AUTH=$SECRET redis config set requirepass '' >/dev/null 2>&1
 	directory_setup
@@ -23,10 +26,4 @@ assert_refused() {
 	refute_output --partial "$SECRET"
 	refute_output --partial "$WRONG"
 	refute file_exists ran
-}
-
-# Not in any database.
-nothing_is_locked() {
-	run redis info keyspace
-	refute_output --partial 'db'
 }
