@@ -31,8 +31,6 @@ load ../lib/queue
 	refute file_exists ran
 }
 
-# ---- waiting ----
-
 @test "a waiter for two names is woken by the release of the last, and keeps neither from others meanwhile" {
 	admit x run a
 	admit y run b
@@ -73,7 +71,7 @@ load ../lib/queue
 	for name in a b c; do
 		is_held "$name"
 	done
-	has_no_queue c
+	redis_says 0 exists 'redisson_lock_queue:{c}' 'redisson_lock_timeout:{c}' 'rlock_waiters:{c}'
 	take_turns r1 r2
 	wait_until 5 are_inside r3 r4
 	let_out r3 r4

@@ -32,8 +32,8 @@ let_all_leave() {
 
 # ---- what is on the server ----
 
-# queue_names NAME: the parties in its queue.
-queue_names() {
+# queue_is NAME PARTY...
+queue_is() {
 	local owner
 	local -a names=()
 	while IFS= read -r owner; do
@@ -43,12 +43,7 @@ queue_names() {
 		*) names+=("${PARTY_OF[${owner##*:}]:-$owner}") ;;
 		esac
 	done < <(redis lrange "redisson_lock_queue:{$1}" 0 -1)
-	echo "${names[*]}"
-}
-
-# queue_is NAME PARTY...
-queue_is() {
-	[ "$(queue_names "$1")" = "${*:2}" ]
+	[ "${names[*]}" = "${*:2}" ]
 }
 
 is_last() {
@@ -68,16 +63,11 @@ set_deadline() {
 	redis zadd "redisson_lock_timeout:{$1}" $(($(server_ms) + $3)) "$(owner_in_queue "$1" "$2")" >/dev/null
 }
 
-# life_ms NAME PARTY: for how long it need not be heard of.
-life_ms() {
-	local until_ms
-	read -r until_ms _ < <(redis hget "rlock_waiters:{$1}" "$(owner_in_queue "$1" "$2")")
-	echo $((until_ms - $(server_ms)))
-}
-
 # has_just_looked NAME PARTY: it won't look again by itself for one and a half seconds.
 has_just_looked() {
-	[ "$(life_ms "$1" "$2")" -gt 3500 ]
+	local until_ms
+	read -r until_ms _ < <(redis hget "rlock_waiters:{$1}" "$(owner_in_queue "$1" "$2")")
+	((until_ms - $(server_ms) > 3500))
 }
 
 # is_woken_by NAME PARTY COMMAND [ARG...]: the head gets in promptly once the command is done.
@@ -86,11 +76,6 @@ is_woken_by() {
 	are_waiting "$2"
 	"${@:3}"
 	is_inside_woken "$2"
-}
-
-# Of the list, the set and the signs of life nothing is there.
-has_no_queue() {
-	redis_says 0 exists "redisson_lock_queue:{$1}" "redisson_lock_timeout:{$1}" "rlock_waiters:{$1}"
 }
 
 # ---- Java ----
@@ -155,8 +140,8 @@ java_unlocks() {
 
 # java_listens NAME PARTY: as long as the process PID lives, the thread listens to its channel.
 java_listens() {
-	local listeners
-	listeners=$(count_listeners)
-	in_background redis-cli -s "$SERVER_SOCKET" subscribe "redisson_lock__channel:{$1}:$(owner_in_queue "$1" "$2")" >/dev/null
-	wait_until 5 has_listeners $((listeners + 1))
+	local channel
+	channel="redisson_lock__channel:{$1}:$(owner_in_queue "$1" "$2")"
+	in_background redis-cli -s "$SERVER_SOCKET" subscribe "$channel" >/dev/null
+	wait_until 5 redis_says "$channel"$'\n1' pubsub numsub "$channel"
 }
