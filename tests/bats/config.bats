@@ -47,8 +47,6 @@ below_etc() {
 		exec setpriv --bounding-set=-dac_override,-dac_read_search "$@"' "$BATS_TEST_TMPDIR/etc" "$@"
 }
 
-# ---- where the file is ----
-
 @test "the file is that of --config, of RLOCK_CONFIG, in XDG_CONFIG_HOME or in the home directory, the first that there is" {
 	export HOME=$PWD/home
 	mkdir -p home/.config
@@ -107,8 +105,6 @@ not to root or to the caller, and no other place names the server: give --url, o
 	RLOCK_URL=$SOCKET_URL run -0 below_etc rlock run a -- true
 	assert_output ''
 }
-
-# ---- whose it is, and what it may be ----
 
 @test "a configuration file that belongs to another user, or that others can write, is refused, however it is found" {
 	[ "$(id -u)" = 0 ] || skip 'only root can give a file away'

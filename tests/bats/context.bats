@@ -151,11 +151,7 @@ signals_with() {
 	mkdir there
 	run -0 bash -c 'cd there && rmdir ../there && rlock lock --pid $$ a && rlock unlock a; exit'
 	hold_in_background b
-	wait_until 5 is_at / "$(renewer_of "$PID")"
-}
-
-is_at() {
-	[ "$(readlink "/proc/$2/cwd")" = "$1" ]
+	wait_until 5 eval '[ "$(readlink "/proc/$(renewer_of "$PID")/cwd")" = / ]'
 }
 
 @test "as process 1, of a container, the command's status is rlock's, 128 and its number that of a signal, and SIGTERM is passed on" {

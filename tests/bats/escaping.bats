@@ -82,13 +82,9 @@ holds_escapers() {
 		(setsid sh -c "(exit 5) & exit 4" &)
 		(sh -c "sh -c \"kill -9 \\$\\$\" & exit 0" &)
 	done; '"$STAYING" a
-	wait_until 20 is_only_descendant "$COMMAND"
+	# With zombies counted.
+	wait_until 20 eval '[ "$(pgrep -P "$PID") $(pgrep -P "$RENEWER")" = "$RENEWER $COMMAND" ]'
 	let_go
 	ended_with 0
 	no_keys
-}
-
-# is_only_descendant PID: rlock has its renewer alone, and that has this process alone, with zombies counted.
-is_only_descendant() {
-	[ "$(pgrep -P "$PID")" = "$RENEWER" ] && [ "$(pgrep -P "$RENEWER")" = "$1" ]
 }

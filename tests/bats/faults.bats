@@ -71,7 +71,7 @@ end_well() {
 	# A server of the tests comes before all others, which would get no processor meanwhile.
 	chrt --other --pid 0 "$SERVER_PID" 2>/dev/null || :
 	in_background ask_redis "$SERVER_SOCKET" eval 'while true do end' 0
-	wait_until 10 says_busy
+	wait_until 10 eval 'redis ping 2>&1 | grep -q BUSY'
 	stays 2.2 is_running "$holder"
 	redis_says OK script kill
 	wait_until 5 is_renewed a 6000
@@ -79,10 +79,6 @@ end_well() {
 	wait_until 5 ttl_is_below a 5000
 	wait_until 5 is_renewed a 6000
 	end_well "$holder"
-}
-
-says_busy() {
-	redis ping 2>&1 | grep -q BUSY
 }
 
 @test "a lock is held on, and waited for, when connections are cut, and the server loses its scripts" {
@@ -330,10 +326,6 @@ run_counted() {
 	no_keys
 }
 
-has_no_renewers() {
-	[ -z "$(renewers)" ]
-}
-
 # lock_behind_proxy [OPTION...]: a process holds "a"; sets PID.
 lock_behind_proxy() {
 	start_prompt_proxy
@@ -346,7 +338,7 @@ lock_behind_proxy() {
 	proxy blackhole on up
 	in_background rlock unlock --connect-timeout 30s --pid "$PID" a
 	# Its renewer gone, the lock would last to the end of its lease.
-	wait_until 5 has_no_renewers
+	wait_until 5 eval '[ -z "$(renewers)" ]'
 	kill -s TERM "$PID"
 	proxy cut
 	proxy blackhole off

@@ -34,8 +34,6 @@ only_counters() {
 	only_counters a
 }
 
-# ---- where the token is told ----
-
 @test "with a command the token does not come out on standard output, without one it does at once, and nothing else" {
 	run -0 rlock lock --fence a -- echo here
 	assert_output here
@@ -64,8 +62,6 @@ only_counters() {
 	run -0 rlock run --fence a -- rlock run --fence b a -- printenv RLOCK_TOKEN
 	assert_output $'13\n4'
 }
-
-# ---- what is issued a token ----
 
 @test "a lock that has a counter is issued a token without --fence, which is not told, and not to readers and writers" {
 	redis set 'redisson_lock_token:{a}' 41 >/dev/null
@@ -107,8 +103,6 @@ only_counters() {
 	token_is -9223372036854775805 a
 }
 
-# ---- where the token can't be told ----
-
 @test "when standard output is full, closed or not read there is no token, no lock, and 71, and a waiter gets the next token" {
 	local words
 	mkfifo pipe
@@ -123,8 +117,6 @@ only_counters() {
 	run -0 bash -c 'rlock run -n --fence a -- sh -c "echo \$RLOCK_TOKEN >token" >&-; exit'
 	file_says token 4
 }
-
-# ---- faults ----
 
 @test "the reply to the acquire is lost: the same token is told, and no second one issued" {
 	start_proxy

@@ -5,18 +5,14 @@
 load ../lib/usual
 
 teardown() {
-	end_private_server
+	local pid
+	# A test puts a fifo there.
+	if [ -f "$RLOCK_RUNTIME_DIR/local.pid" ]; then
+		pid=$(cat "$RLOCK_RUNTIME_DIR/local.pid")
+		[ "$(readlink "/proc/$pid/cwd")" != "$RLOCK_RUNTIME_DIR" ] || kill -KILL "$pid"
+	fi
 	watchful_teardown
 }
-
-end_private_server() {
-	local pid
-	[ -f "$RLOCK_RUNTIME_DIR/local.pid" ] || return 0 # a test puts a fifo there
-	pid=$(cat "$RLOCK_RUNTIME_DIR/local.pid")
-	[ "$(readlink "/proc/$pid/cwd")" != "$RLOCK_RUNTIME_DIR" ] || kill -KILL "$pid"
-}
-
-# ---- how it was built ----
 
 @test "program and library are hardened: their place in memory, their stacks, what is bound at the start, and no paths of their own" {
 	local binary option has pattern
@@ -43,8 +39,6 @@ end_private_server() {
 	done
 }
 
-# ---- descriptors ----
-
 @test "the renewer of a command keeps none of the caller's descriptors" {
 	not_under_valgrind 'it has pipes of its own'
 	in_background sh -c 'exec rlock run a -- until_let_go 7<"$0" 8>mine | cat' "$BATS_TEST_FILENAME"
@@ -56,8 +50,6 @@ keeps_none() {
 	run find "/proc/$1/fd" -type l -printf '%l\n'
 	[[ $output = *socket:* && $output != *pipe:* && $output != *mine* && $output != *"$BATS_TEST_FILENAME"* ]]
 }
-
-# ---- the runtime directory ----
 
 # doubtful HOW: a lock's hold file is made so that it is not to be trusted, by the line HOW for the shell, which
 # finds it in $file: then no process has the lock by it.

@@ -11,8 +11,6 @@ teardown() {
 	watchful_teardown
 }
 
-# ---- an exec ----
-
 # run_late [OPTION...]: an rlock that starts ./late under the lock "a", an exec that takes as long as the file "held-up" is there;
 # sets PID. Returns while it takes.
 run_late() {
@@ -55,8 +53,6 @@ run_late() {
 	is_gone "$(<held-up)"
 	[ ! -e command-pid ]
 }
-
-# ---- streams ----
 
 # make_full: the pipe "full" has as much in it as fits.
 make_full() {

@@ -35,14 +35,14 @@ compile() {
 	compile events
 	start_proxy
 	run -0 ./events "$RLOCK_URL" hold \
-		"faultproxy -c unix:$BATS_TEST_TMPDIR/control delay 300 && faultproxy -c unix:$BATS_TEST_TMPDIR/control refuse on"
+		"ask_redis $BATS_TEST_TMPDIR/control delay 300 && ask_redis $BATS_TEST_TMPDIR/control refuse on"
 	assert_output $'acquire: ok\nok\nok\nrenew: ok\nrenew: ok\nfind: ok\nrelease: ok'
 	run -0 proxy count
 	assert_output --regexp '^connections=1 '
 	no_keys
 	proxy delay 0
 	proxy refuse off
-	run -0 ./events "$RLOCK_URL" late "faultproxy -c unix:$BATS_TEST_TMPDIR/control blackhole on"
+	run -0 ./events "$RLOCK_URL" late "ask_redis $BATS_TEST_TMPDIR/control blackhole on"
 	assert_output $'acquire: ok\nok\nrenew: enet'
 }
 

@@ -41,7 +41,7 @@ load ../lib/proxying
 	wait_until 5 file_says signals ready
 	first=$(clients)
 	proxy hold-reply "$RENEW"
-	wait_until 10 holds_reply
+	wait_until 10 eval 'proxy state | grep -q held=1'
 	kill -s WINCH "$PID"
 	wait_until 5 file_says signals WINCH
 	proxy release
@@ -50,10 +50,6 @@ load ../lib/proxying
 	let_go
 	ended_with 0
 	said_nothing
-}
-
-holds_reply() {
-	proxy state | grep -q 'held=1'
 }
 
 @test "a waiter has two connections at most, and one once it holds the lock" {

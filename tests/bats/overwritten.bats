@@ -72,8 +72,6 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	keys_are b
 }
 
-# ---- what stands beside a lock ----
-
 @test "a queue that was overwritten keeps no holder from releasing the lock, of several names each" {
 	local verb key
 	while read -r verb key; do
@@ -91,8 +89,6 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 		run rlock_queue
 	EOT
 }
-
-# ---- numbers that no lock has ----
 
 @test "a hash whose counts are no lock's is refused and left alone" {
 	local fields verb

@@ -68,12 +68,6 @@ has_children() {
 	[ "$(pgrep -cP "$1")" = "$2" ]
 }
 
-# assert_no_password REASON: what run has run said one line, of a lock without a password.
-assert_no_password() {
-	assert_one_line "^rlock: a: no password for redis://127.0.0.1:$PORT/0: $1: the password is from --password-command$"
-	refute file_exists ran
-}
-
 # ---- the password ----
 
 @test "the password is the first line that the command prints, which is one of sh, however the line ends" {
@@ -112,7 +106,8 @@ assert_no_password() {
 	local line reason
 	while IFS='|' read -r line reason; do
 		run -78 rlock run --password-command "$line" a -- touch ran
-		assert_no_password "$reason"
+		assert_one_line "^rlock: a: no password for redis://127.0.0.1:$PORT/0: $reason: the password is from --password-command$"
+		refute file_exists ran
 	done <<-'END'
 		echo first-t0ken; exit 3|password command ended with status 3
 		echo first-t0ken; kill -9 $$|password command was ended by signal 9

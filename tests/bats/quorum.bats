@@ -259,20 +259,10 @@ waits_for_none() {
 	on_each no_keys
 }
 
-delete_on_two() {
-	on "${SERVERS[0]}" redis del a
-	on "${SERVERS[2]}" redis del a
-}
-
-crash_two() {
-	crash_server "${SERVERS[0]}"
-	crash_server "${SERVERS[2]}"
-}
-
 @test "a lock that is deleted on one of three servers is held on; deleted on two, or with two of them killed, it is lost" {
 	local lose why
 	take_servers 3
-	while read -r lose why; do
+	while IFS='|' read -r lose why; do
 		rm -f family
 		hold_with_family a -t 3s
 		wait_until 5 on_each is_held a
@@ -280,14 +270,14 @@ crash_two() {
 		stays 1.5 family_runs
 		# A renewal between the two would bring back what the first one took away.
 		wait_until 5 on_each is_renewed a 3000
-		before_renewal "$PID" "$lose"
+		before_renewal "$PID" eval "$lose"
 		took_less 10 ended_with 76
 		family_is_gone
 		said_once "^rlock: a: lock lost at [0-9T:+-]+: $why.*: terminating the command: "
 		wait_until 5 on "${SERVERS[1]}" no_keys
 	done <<-'END'
-		delete_on_two it expired or was deleted
-		crash_two not renewed for [0-9.]+m?s: .*1 of 3 servers
+		on "${SERVERS[0]}" redis del a; on "${SERVERS[2]}" redis del a|it expired or was deleted
+		crash_server "${SERVERS[0]}"; crash_server "${SERVERS[2]}"|not renewed for [0-9.]+m?s: .*1 of 3 servers
 	END
 }
 

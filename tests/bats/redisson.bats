@@ -29,8 +29,6 @@ java_has() {
 	assert_equal "$(redis hgetall "$1" | xargs)" "$JAVA 1"
 }
 
-# ---- Java has it ----
-
 @test "a lock that Java holds is busy, and a try in vain, which is told its owner, leaves it as it was" {
 	java_lock a 20000
 	redis set 'redisson_lock_token:{a}' 41 >/dev/null
@@ -66,8 +64,6 @@ java_has() {
 	((best >= 0 && best < 100))
 }
 
-# ---- we have it ----
-
 @test "our hold looks like Redisson's, which keeps Java out, and is told how long to wait, until it is released" {
 	hold_in_background a
 	assert_equal "$(redis type a)" hash
@@ -91,8 +87,6 @@ java_has() {
 	run -0 rlock unlock --force b
 	keys_are 'redisson_unlock_latch:{a}:1' 'redisson_lock_token:{b}'
 }
-
-# ---- messages ----
 
 @test "our release publishes 0 on Redisson's channel, once, and a name with braces goes into the names beside it as it is" {
 	local name

@@ -18,22 +18,12 @@ setup() {
 
 teardown() {
 	if [ -n "${HAS_USERS-}" ]; then
-		end_users
+		pkill -KILL -u "$USER_ID" || :
+		wait_until 10 eval '! pgrep -u "$USER_ID" >/dev/null'
 		rm -rf "$FIRST" "${SECOND%/*}"
 	fi
 	watchful_teardown
 }
-
-end_users() {
-	pkill -KILL -u "$USER_ID" || :
-	wait_until 10 user_runs_nothing
-}
-
-user_runs_nothing() {
-	! pgrep -u "$USER_ID" >/dev/null
-}
-
-# ---- a stranger ----
 
 # as_user COMMAND [ARG...]: with the runtime directory that no option has chosen.
 as_user() {
@@ -114,8 +104,6 @@ takes_first() {
 	run -0 as_user rlock unlock --pid "$PID" a
 	refute file_exists "$FIRST/left-here"
 }
-
-# ---- a cleaner ----
 
 hold_file() {
 	find "$RLOCK_RUNTIME_DIR" -name 'hold-*' 2>/dev/null

@@ -6,8 +6,6 @@ load ../lib/usual
 load ../lib/queue
 load ../lib/permits
 
-# ---- the queue of a fair lock ----
-
 # queue_dead_waiters COUNT: so many waiters of ours, which have no process, are in the queue of "a". They came 100 s ago, one us
 # after the other, and count as dead for a second.
 queue_dead_waiters() {
@@ -38,8 +36,6 @@ queue_dead_waiters() {
 	assert [ "$(commands_in_scripts)" -lt 150000 ]
 	no_keys
 }
-
-# ---- readers ----
 
 # readers NAME COUNT MS: as many readers of "a" as if each had called rlock, with a lease of so long. With a
 # negative time they have died so long ago.
@@ -115,8 +111,6 @@ readers() {
 	run -0 rlock write -n a -- true
 	no_keys
 }
-
-# ---- permits ----
 
 # permits_of_strangers COUNT MS: so many holders of a permit of "s", of which as many are free, have a lease of so long; with
 # a negative time it ended so long ago.

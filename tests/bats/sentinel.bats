@@ -25,37 +25,11 @@ setup() {
 teardown() {
 	thaw_sentinels
 	REDISCLI_AUTH=MASTER redis config set requirepass '' >/dev/null 2>&1
-	forget_sentinel_login
-	watchful_teardown
-}
-
-# tell_of_failover NUMBER PORT: this sentinel alone has heard that another server is the master now.
-tell_of_failover() {
-	on_sentinel "$1" publish __sentinel__:hello \
-		"127.0.0.1,1,$(printf '%040d' 7),99,$SERVICE,127.0.0.1,$2,99" >/dev/null
-	wait_until 5 names_port "$1" "$2"
-}
-
-names_port() {
-	ask_sentinel "$1" sentinel get-master-addr-by-name "$SERVICE" && [ "${ANSWER##*$'\n'}" = "$2" ]
-}
-
-# The sentinels want SECRET from here on, of clients without a user, and of the user me.
-require_sentinel_login() {
-	local number
-	for number in 1 2 3; do
-		ask_sentinel "$number" acl setuser me on '>SECRET' +@all '&*'
-		ask_sentinel "$number" acl setuser default '>SECRET'
-	done
-}
-
-forget_sentinel_login() {
-	local number
-	local -x REDISCLI_AUTH=SECRET
 	for number in 1 2 3; do
 		# Where none is wanted the password is wrong, and everything allowed.
-		ask_sentinel "$number" acl setuser default nopass 2>/dev/null || :
+		REDISCLI_AUTH=SECRET ask_sentinel "$number" acl setuser default nopass 2>/dev/null || :
 	done
+	watchful_teardown
 }
 
 # own_tls_pair DIR SENTINEL MASTER: a sentinel of this test alone with that certificate of DIR, on SENTINEL_PORT, whose
@@ -130,11 +104,14 @@ refused() {
 }
 
 @test "sentinels have a login of their own, which the configuration file has for its URL alone" {
-	local denied="no sentinel names the master of $SERVICE: denied by redis://127.0.0.1:[0-9]+/0: the sentinels' user is given by --sentinel-user, and their password by --sentinel-password-file"
+	local number denied="no sentinel names the master of $SERVICE: denied by redis://127.0.0.1:[0-9]+/0: the sentinels' user is given by --sentinel-user, and their password by --sentinel-password-file"
 	printf 'SECRET\n' >password
 	chmod 600 password
 	printf '%s\n' "url = $RLOCK_URL" 'sentinel-user = me' "sentinel-password-file = $PWD/password" >conf
-	require_sentinel_login
+	for number in 1 2 3; do
+		ask_sentinel "$number" acl setuser me on '>SECRET' +@all '&*'
+		ask_sentinel "$number" acl setuser default '>SECRET'
+	done
 	refused 77 "$RLOCK_URL" "$denied"
 	run -0 rlock run --sentinel-password-file password a -- true
 	run -0 rlock run --sentinel-user me --sentinel-password-file password a -- true
@@ -190,7 +167,9 @@ refused() {
 }
 
 @test "the answer of the latest configuration counts" {
-	tell_of_failover 2 "$(port_of 2)"
+	# The second one alone has heard that another server is the master now.
+	on_sentinel 2 publish __sentinel__:hello "127.0.0.1,1,$(printf '%040d' 7),99,$SERVICE,127.0.0.1,$(port_of 2),99" >/dev/null
+	wait_until 5 eval '[ "$(master_of_sentinel 2)" = 2 ]'
 	freeze_sentinels 3
 	run -0 rlock run a -- ask_redis "$(socket_of 2)" exists a
 	assert_output 1

@@ -52,8 +52,6 @@ with_descriptors() {
 	file_exists ledger
 }
 
-# ---- a call at a time ----
-
 # refused STATUS PROGRAM CALLS ERROR NUMBER COMMAND [ARG...]: the command ends so; fails when there was no such call any more.
 refused() {
 	rm -f refused
@@ -82,8 +80,6 @@ refused() {
 	done
 	((number > 3))
 }
-
-# ---- calls that there are not ----
 
 @test "a kernel or a sandbox without the calls to watch processes is named before anything is locked" {
 	needs_refuse

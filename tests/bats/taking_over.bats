@@ -17,8 +17,6 @@ load ../lib/holding
 	assert_output --regexp '^rlock run nightly -- '
 }
 
-# ---- the renewer killed ----
-
 # hold_logging NAME [OPTION...]: as hold_and_know, for a command that logs its signals.
 hold_logging() {
 	hold_for 'echo $$ >command-pid; exec log_signals' "$@"
@@ -93,8 +91,6 @@ killed_at() {
 	no_keys
 }
 
-# ---- signals to the renewer ----
-
 @test "SIGTERM that a process of the command sends to the renewer reaches the command, which is terminated whole" {
 	run -5 timeout 20 rlock run a -- sh -c 'trap "exit 5" TERM; kill $PPID; while :; do sleep 0.02; done'
 	no_keys
@@ -131,8 +127,6 @@ killed_at() {
 	no_keys
 	nothing_runs
 }
-
-# ---- --kill-child, and rlock killed ----
 
 @test "--kill-child: the command's processes die when rlock or the renewer is killed, and the lock is free after them" {
 	local victim

@@ -63,8 +63,6 @@ nothing_left_runs() {
 	END
 }
 
-# ---- with --wait-all ----
-
 @test "--wait-all keeps the lock until the last process of the command has ended, and its status is the command's" {
 	wait_for_left 'exit 3' -t 6s
 	wait_until 20 ttl_is_below a 4500
@@ -121,8 +119,6 @@ wakes() {
 	local files=("${@/%//status}")
 	awk '/^voluntary_ctxt_switches/ { sum += $2 } END { print sum }' "${files[@]/#//proc/}"
 }
-
-# ---- the lock inside ----
 
 # hold_nested: an rlock that is to end has one inside, which holds "b" for a command that ignores SIGTERM: INNER.
 hold_nested() {

@@ -46,7 +46,7 @@ no_command_runs() {
 		before=$(waiting_ids)
 		kill -s KILL "$RENEWER"
 		wait_until 5 has_other_renewer "$first" "$RENEWER"
-		stays 0.5 same_wait "$before"
+		stays 0.5 eval '[ "$(waiting_ids)" = "$before" ]'
 		leaves
 		PID=$first know_processes
 		stays 2.5 is_held a
@@ -67,10 +67,6 @@ has_other_renewer() {
 waiting_ids() {
 	redis zrange 'rlock_queue:{a}' 0 -1
 	redis lrange 'redisson_lock_queue:{a}' 0 -1
-}
-
-same_wait() {
-	[ "$(waiting_ids)" = "$1" ]
 }
 
 @test "a waiter whose renewer is killed waits no longer than its wait time in all" {
@@ -99,11 +95,7 @@ grant_unheard() {
 	# Only what acquires the lock has that word.
 	proxy hold-reply "$ACQUIRE" 1000
 	leaves
-	wait_until 10 is_granted_to "$PID"
-}
-
-is_granted_to() {
-	redis hkeys a | grep -q ":$1$"
+	wait_until 10 eval 'redis hkeys a | grep -q ":$PID$"'
 }
 
 @test "a renewer that is killed when the lock is granted and it has not heard so: the command runs once, with one hold" {

@@ -143,17 +143,9 @@ calls_of() {
 	redis info commandstats | tr -d '\r' | awk -F '[:=,]' -v "command=cmdstat_$1" '$1 == command { n = $3 } END { print n + 0 }'
 }
 
-# beside KEY NAME: a key or channel that belongs to a lock.
+# beside KEY NAME: a key or channel that belongs to a lock, whose name keeps its braces in it.
 beside() {
-	local BRACED
-	find_braced "$2"
-	echo "$1:$BRACED"
-}
-
-# find_braced NAME: sets BRACED to the name of a lock as it stands in keys beside it: a name with braces keeps these.
-find_braced() {
-	BRACED=$1
-	[[ $1 = *'{'* ]] || BRACED="{$1}"
+	[[ $2 = *'{'* ]] && echo "$1:$2" || echo "$1:{$2}"
 }
 
 # ---- for each test ----

@@ -26,21 +26,8 @@ print(eval(sys.argv[1]))' "$1" <<<"$output"
 
 # on_terminal COLUMNS COMMAND [ARG...]: prints what it shows on a terminal so wide; its exit status.
 on_terminal() {
-	python3 -IS -c '
-import fcntl, os, pty, struct, sys, termios
-pid, terminal = pty.fork()
-if pid == 0:
-	fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, int(sys.argv[1]), 0, 0))
-	os.execvp(sys.argv[2], sys.argv[2:])
-shown = b""
-try:
-	while part := os.read(terminal, 4096):
-		shown += part
-except OSError:
-	pass
-sys.stdout.buffer.write(shown.replace(b"\r\n", b"\n"))
-sys.stdout.flush()
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))' "$@"
+	script -qec "stty cols $1; exec $(printf '%q ' "${@:2}")" /dev/null </dev/null >shown || return
+	sed 's/\r$//' shown
 }
 
 # make_older NAME MS [WORD]: the holders of that lock, or those whose record has WORD, have held it for so much longer.

@@ -52,19 +52,6 @@ was_woken() {
 		END { exit !by_message }' "$1"
 }
 
-# soon_or_woken SECONDS SAID COMMAND [ARG...]: the command succeeds since a waiter was woken. That is within so many seconds; on
-# a busy machine it may be later, but then the waiter's messages tell, see was_woken.
-soon_or_woken() {
-	took_less "$1" wait_until 10 "${@:3}" || was_woken "$2" || fail 'the waiter was not woken'
-}
-
-# is_free_after_lease NAME MS: the server ends it within a lease of MS milliseconds, by its own clock, and nothing is left.
-is_free_after_lease() {
-	ask_server pttl "$1"
-	((ANSWER <= $2 && ANSWER != -1)) || fail "$ANSWER ms of the lease are left, of $2" || return
-	wait_until 5 no_keys
-}
-
 # What the server's clock says.
 server_ms() {
 	redis eval 'local now = redis.call("time") return now[1] * 1000 + math.floor(now[2] / 1000)' 0
