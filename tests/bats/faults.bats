@@ -152,7 +152,7 @@ lose_while_logging() {
 	wait_until 10 said_once '^rlock: a: lock lost at '
 }
 
-@test "with --on-lost term the command gets SIGTERM, or what --signal says, and nothing worse; with ignore it runs on: 76" {
+@test "with --on-lost term the command gets SIGTERM, or what --signal says, and nothing worse; with ignore it runs on, until --max-run: 76" {
 	lose_while_logging --on-lost term --grace 100ms
 	wait_until 6 file_says signals TERM
 	stays 1 is_running "$PID"
@@ -165,11 +165,12 @@ lose_while_logging() {
 	let_go
 	ended_with 76
 	refute grep -q TERM signals
-	lose_while_logging --on-lost ignore -q
-	stays 1 is_running "$PID"
-	let_go
+	lose_while_logging --on-lost ignore -q --max-run 7s --grace 200ms
+	stays 1 has_lines signals 1
+	# It ignores SIGTERM. What lasts too long is killed, with a lock or without.
 	ended_with 76
-	has_lines signals 1
+	file_says signals TERM
+	file_has said 'the command ran for 7s'
 }
 
 # ---- to acquire, to wait, and to release ----

@@ -138,7 +138,7 @@ waits_for_none() {
 
 # ---- without a command, and within each other ----
 
-@test "a script locks, renews and unlocks on a majority, and a command within re-enters the lock, with one server gone" {
+@test "a script locks, renews and unlocks on a majority, a command within re-enters the lock, and a holder is stopped, with one server gone" {
 	local counts='for number in 1 2; do redis-cli -s "$BATS_FILE_TMPDIR/$number/server/redis.sock" hvals a; done'
 	is_nowhere 3
 	run -0 bash -c 'rlock lock --pid $$ a && rlock renew --pid $$ a && rlock unlock --pid $$ a && ask_redis "$SERVER_SOCKET" exists a'
@@ -147,6 +147,10 @@ waits_for_none() {
 	wait_until 5 nothing_but 3
 	run -0 rlock run a -- sh -c "rlock run -n a -- sh -c '$counts'; $counts"
 	assert_output $'2\n2\n1\n1'
+	nothing_but 3
+	hold_in_background a
+	run -0 rlock stop a
+	ended_with 124
 	nothing_but 3
 	# One that came back empty.
 	VIA=()

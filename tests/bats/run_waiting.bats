@@ -129,6 +129,14 @@ load ../lib/proxying
 	assert_equal "${#line}" 49
 }
 
+@test "what others have written on the server reaches a terminal escaped, in the waiting line and at the end of the wait" {
+	redis hset a $'\e[31mred:1' 1 >/dev/null
+	run -75 env CI=true rlock run -w 1200ms a -- true
+	assert_line --index 0 --partial 'waiting for \x1b[31mred:1'
+	assert_line --index 1 --partial 'held by \x1b[31mred:1'
+	refute_output --partial $'\e'
+}
+
 # ---- --complain-after ----
 
 @test "--complain-after: silent, and as -E says, while the holder has held the lock for less; then one line, and 75" {

@@ -49,8 +49,8 @@ none_held() {
 	assert_equal "$(redis keys '*stop*')$(redis keys '*timeout*')" ''
 }
 
-@test "a command is terminated, its lock released at once, and its rlock ends with 124, whatever its kind and --at-least" {
-	hold_kinds --at-least 1h
+@test "a command is terminated, its lock released at once, and its rlock ends with 124, whatever its kind, --at-least and --on-lost" {
+	hold_kinds --at-least 1h --on-lost ignore
 	run -0 rlock stop "${NAMES[@]}"
 	assert_output ''
 	all_ended_with 124
