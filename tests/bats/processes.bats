@@ -62,15 +62,17 @@ load ../lib/holding
 	no_keys
 }
 
-@test "a stopped rlock, or renewer, and a frozen server: the other one stops the command before the lease ends, and says so" {
-	local end stopped RENEWER
-	for stopped in PID RENEWER; do
+@test "a stopped rlock, or a stopped or killed renewer, and a frozen server: the other one stops the command before the lease ends, and says so" {
+	local end signal victim RENEWER
+	while read -r signal victim; do
 		rm -f family
 		hold_with_family a -t 3s
 		wait_until 5 has_renewer "$PID"
 		RENEWER=${RENEWERS[0]}
 		wait_until 5 is_renewed a 3000
-		before_renewal "$PID" knowing_end kill -s STOP "${!stopped}" "$SERVER_PID"
+		before_renewal "$PID" knowing_end kill -s STOP "$SERVER_PID"
+		# Not before: that lets the renewer go on.
+		kill -s "$signal" "${!victim}"
 		watch_family 5
 		((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 		kill -s CONT "$SERVER_PID"
@@ -79,7 +81,11 @@ load ../lib/holding
 		ended_with 76
 		said_once '^rlock: a: lock lost at [0-9T:+-]+: '
 		wait_until 5 no_keys
-	done
+	done <<-'END'
+		STOP PID
+		STOP RENEWER
+		KILL RENEWER
+	END
 }
 
 @test "both stopped for longer than the lease: the command is stopped as soon as they go on, and the next holder keeps the lock" {
