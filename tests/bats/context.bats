@@ -26,6 +26,11 @@ teardown() {
 	for word in 'x%20y%2F%25' other "${lines[3]%%:*}" "${lines[6]%%:*}"; do
 		assert_line --index 7 --partial "$word"
 	done
+	for verb in fair read write 'sem --permits 1'; do
+		# shellcheck disable=SC2086
+		run -0 rlock $verb "${verb%% *}" -- printenv RLOCK_MODE
+		assert_output "${verb%% *}"
+	done
 }
 
 @test "the rest of the caller's environment is as it was" {

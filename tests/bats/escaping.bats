@@ -44,7 +44,7 @@ holds_escapers() {
 	while IFS='|' read -r status victim kinds options; do
 		# shellcheck disable=SC2086
 		holds_escapers "$victim" "$kinds" --grace 200ms $options
-		[ "$status" != 143 ] || kill -s TERM "$PID"
+		((status < 128)) || kill -s $((status - 128)) "$PID"
 		rival_waits a
 		wait_until 20 file_exists entered
 		rival_entered
@@ -57,6 +57,8 @@ holds_escapers() {
 		124|PID|hopper hopper hopper hopper|--max-run 1s
 		124|PID|${ESCAPERS[*]}|--lease 4s
 		143|none|${ESCAPERS[*]}|
+		130|none|session bare|
+		131|none|session bare|
 	END
 }
 

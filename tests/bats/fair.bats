@@ -119,6 +119,7 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	let_pass 6
 	kill -CONT "$SERVER_PID"
 	stays 2.5 queue_is a r1 r2 r3
+	grep -qE '^rlock: a: waiting for .*, held for [0-9.]+s, position 2 in the queue$' said-r2
 	kill_server
 	own_server
 	ended_with 76 "${PIDS[r0]}"

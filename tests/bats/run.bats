@@ -111,6 +111,8 @@ wakes_up_between() {
 	# A thousandth of a day is 86 s.
 	hold_in_background a --lease 24h
 	wait_until 10 wakes_up_between "$(renewer_of "$PID")" 86000 $((86400 - 86))
+	# On CLOCK_BOOTTIME, which runs while the machine sleeps.
+	assert_equal "$(cat "/proc/$(renewer_of "$PID")"/fdinfo/* | grep ^clockid: | sort -u)" 'clockid: 7'
 }
 
 # ---- at least ----
