@@ -159,56 +159,6 @@ far() {
 	proxy pass >/dev/null
 }
 
-# client_requests: requests of clients so far, that of our own left out.
-client_requests() {
-	redis info commandstats | sed -nE 's/^cmdstat_(eval|evalsha|subscribe|select|auth|client\|setname):calls=([0-9]*),.*/\2/p' |
-		awk '{ sum += $1 } END { print sum + 0 }'
-}
-
-has_subscribers() {
-	[ "$(redis pubsub numsub 'redisson_rwlock:{r}' | tail -n 1)" -ge "$1" ]
-}
-
-has_lines() {
-	[ "$(wc -l <"$work/readers")" -ge "$1" ]
-}
-
-# all_began_us SINCE_NS: how long after that the last one of the readers began.
-all_began_us() {
-	wait_until 'all have begun' has_lines "$count"
-	echo $((($(sort -n "$work/readers" | tail -n 1) - $1) / 1000))
-}
-
-# Fifty readers after one writer: from the end of its command to the begin of theirs, all in; and what that many processes
-# take to start here.
-readers() {
-	local count=50 reader writer before begin
-	local note_begin='date +%s%N >>"$1"; sleep 1'
-	: >"$work/readers"
-	mkfifo "$work/writer.fifo"
-	start "$rlock" wlock r -- sh -c 'read -r _ <"$1"; date +%s%N >"$2"' sh "$work/writer.fifo" "$work/writer"
-	writer=$PID
-	wait_until 'the writer has it' redis_says 1 exists r
-	for ((reader = 0; reader < count; reader++)); do
-		start "$rlock" rlock r -- sh -c "$note_begin" sh "$work/readers"
-	done
-	wait_until 'all readers wait' has_subscribers "$count"
-	sleep 1
-	before=$(client_requests)
-	echo >"$work/writer.fifo"
-	wait "$writer"
-	fact readers "$count"
-	fact readers_all_in_us "$(all_began_us "$(cat "$work/writer")")"
-	fact readers_requests $(($(client_requests) - before))
-	wait_until 'nothing is left on the server' redis_says 0 dbsize
-	: >"$work/readers"
-	begin=$(date +%s%N)
-	for ((reader = 0; reader < count; reader++)); do
-		sh -c "$note_begin" sh "$work/readers" &
-	done
-	fact readers_bare_us "$(all_began_us "$begin")"
-}
-
 renewer_of() {
 	pgrep -P "$1" -x rlock-renewer
 }
@@ -283,10 +233,8 @@ step "two contenders, $turns hand-overs"
 handovers
 many_waiters
 far
-step 'fifty readers behind a writer'
-readers
 step 'server time'
-"$here/server_time.py" "$socket" "$rlock" 2000 >"$work/raw/server_time"
+"$here/server_time.py" "$socket" "$rlock" 400 >"$work/raw/server_time"
 step "idle, for $idle_s s"
 idle
 fact load_after "$(cut -d ' ' -f 1 /proc/loadavg)"

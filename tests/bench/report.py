@@ -153,33 +153,19 @@ class Report:
                 self.row(f"{label}, TCP", *(f"{medians[ms][label]:.0f}" for ms in times), f"{slope:.1f}")
                 self.keep(**{f"far_{name}_round_trips_{label}": slope})
 
-    def readers(self):
-        count, asked = self.number("readers"), self.number("readers_requests")
-        took, bare = self.number("readers_all_in_us"), self.number("readers_bare_us")
-        self.head(f"{count:.0f} readers let in by one writer's release", "number", "x bare")
-        self.row("requests for each, the release shared", f"{asked / count:.2f}")
-        self.row("until all commands run, us", f"{took:.0f}", f"{took / bare:.2f}")
-        self.keep(readers_requests_each=asked / count, readers_x_bare=took / bare)
-
     def server_time(self):
-        times = {}  # {(kind, action): {tool: time}}
+        times = {}  # {(kind, action): [(holders, time), ...]}
         with open(os.path.join(self.directory, "server_time"), encoding="ascii") as lines:
             for line in lines:
-                kind, action, tool, nanoseconds = line.split()
-                times.setdefault((kind, action), {})[tool] = int(nanoseconds) / 1000
-        self.head("time of a script on the server", "us", "x Redisson's")
-        for (kind, action), took in times.items():
-            ratio = took["rlock"] / took["redisson"]
-            cells = (f"{took['rlock']:.1f}", f"{ratio:.2f}")
-            self.row(f"{kind}, {action}", *cells, goal=2, value=ratio, text="2.00 x Redisson's")
-            self.keep(**{f"server_us_{kind}_{action}": took["rlock"], f"server_x_redisson_{kind}_{action}": ratio})
-        self.head("one holder more, of a lock that others hold", "few: us", "many: us", "ratio")
-        for (kind, action), took in times.items():
-            few, *many = sorted(int(tool.removeprefix("rlock-")) for tool in took if tool.startswith("rlock-")) or [0]
-            for count in many:
-                ratio = took[f"rlock-{count}"] / took[f"rlock-{few}"]
+                kind, action, *numbers = line.split()
+                holders, nanoseconds = map(int, numbers)
+                times.setdefault((kind, action), []).append((holders, nanoseconds / 1000))
+        self.head("server: one holder more, of a lock that others hold", "few: us", "many: us", "ratio")
+        for (kind, action), ((few, took_few), *many) in times.items():
+            for count, took in many:
+                ratio = took / took_few
                 goal = 1.2 if count <= 1000 else 1.5
-                cells = (f"{took[f'rlock-{few}']:.1f}", f"{took[f'rlock-{count}']:.1f}", f"{ratio:.2f}")
+                cells = (f"{took_few:.1f}", f"{took:.1f}", f"{ratio:.2f}")
                 text = f"{goal:.2f} x that with {few}"
                 self.row(f"{kind}, {action}: {count} holders", *cells, goal=goal, value=ratio, text=text)
                 self.keep(**{f"server_x_{kind}_{action}_{count}_holders": ratio})
@@ -219,7 +205,6 @@ def main(argv):
     report.times_beside_flock("handover", "hand-over, two contenders", {"rlock": 1.2, "rlock-fair": 1.2})
     report.crowds()
     report.far()
-    report.readers()
     report.server_time()
     report.idle()
     print()
