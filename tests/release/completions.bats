@@ -45,20 +45,6 @@ are_completions_of() {
 	[ "$(completions_of "$1" "$2")" = "$3" ]
 }
 
-# has LINE WORD, and has_not LINE WORD: it is one of the completions.
-has() {
-	local shell
-	for shell in bash zsh fish; do
-		completions_of "$shell" "$1" | grep -Fxe "$2"
-	done
-}
-has_not() {
-	local shell
-	for shell in bash zsh fish; do
-		! completions_of "$shell" "$1" | grep -Fxe "$2" || fail "$shell"
-	done
-}
-
 # hold NAME...: they are held, each by an owner of its own.
 hold() {
 	local name number=0
@@ -67,8 +53,6 @@ hold() {
 		rlock lock --owner "o$((number += 1))" --lease 10m --name "$name"
 	done
 }
-
-# ---- words that rlock knows ----
 
 @test "verbs are completed, each option that the help of a verb has, and no other" {
 	local verb options
@@ -86,28 +70,36 @@ hold() {
 	done
 }
 
-@test "values of options are completed: words of a list, files and directories, and nothing where nothing is known" {
+# complete: each line of standard input is a line of a shell, and the words that complete it, with | between.
+complete() {
+	local words
+	while IFS='|' read -ra words <&4; do
+		completes "${words[0]}" "${words[@]:1}"
+	done 4<&0
+}
+
+@test "values of options, the command and its files are completed, and nothing where nothing is known" {
+	local shell
 	mkdir 'some dir'
 	touch 'some file' other
 	hold a
-	completes 'rlock run --on-lost ' ignore kill term
-	completes 'rlock fair --on-lost=k' --on-lost=kill
-	completes 'rlock run --config so' 'some dir' 'some file'
-	completes 'rlock run --config=oth' --config=other
-	completes 'rlock run --cacertdir so' 'some dir'
-	completes 'rlock run --wait ' ''
-	completes 'rlock run -nw ' ''
-	has 'rlock flock -n oth' other
-}
-
-# ---- the command ----
-
-@test "commands and their files are completed after --, by bash-completion where it is there" {
-	touch file
-	has 'rlock run -n --wait 5s a -- sha256s' sha256sum
-	completes 'rlock run a -- cat fi' file
+	complete <<-'END'
+		rlock run --on-lost |ignore|kill|term
+		rlock fair --on-lost=k|--on-lost=kill
+		rlock run --config so|some dir|some file
+		rlock run --config=oth|--config=other
+		rlock run --cacertdir so|some dir
+		rlock run --wait |
+		rlock run -nw |
+		rlock flock -n oth|other
+		rlock run a -- cat oth|other
+		rlock run -n --wait 5s a -- sha256su|sha256sum
+	END
 	# There rlock's own words are the command's.
-	has_not 'rlock run a -- cat --' --on-lost
+	for shell in bash zsh fish; do
+		assert_equal "$(completions_of "$shell" 'rlock run a -- cat --' | grep -c on-lost)" 0
+	done
+	# By bash-completion where it is there.
 	cat "$COMPLETIONS/rlock.bash" - >both.bash <<-'END'
 		_command_offset() { COMPREPLY=("from:${COMP_WORDS[$1]}"); }
 	END
@@ -115,41 +107,40 @@ hold() {
 	assert_line --index 5 from:git
 }
 
-# ---- names of locks ----
-
-@test "names of locks that are held are completed, with any printable characters, and quoted" {
-	local name='say "hi", it'\''s $HOME `id` \n * ; & | > #~!'
-	hold "$name" nightly jobs:one jobs:two 'ümlaut' 'a:b c=d@e'
-	completes 'rlock unlock ' "$name" nightly jobs:one jobs:two 'ümlaut' 'a:b c=d@e'
-	completes 'rlock run --wait 5s --no-wait ni' nightly
-	completes 'rlock renew --name=ni' --name=nightly
-	completes 'rlock status nightly jobs:t' jobs:two
+@test "names of locks that are held are completed and quoted; those that are not printable, or look like an option, are left out" {
+	local other name='say "hi", it'\''s $HOME `id` \n * ; & | > #~!'
+	hold x-plain "$name" nightly jobs:one jobs:two 'ümlaut' 'a:b c=d@e'
+	for other in -x x$'\n'line x$'\e[31m' $'x\xff'; do
+		redis hset "$other" 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1 1
+		redis pexpire "$other" 60000
+	done
+	completes 'rlock unlock ' x-plain "$name" nightly jobs:one jobs:two 'ümlaut' 'a:b c=d@e'
 	completes 'rlock status say' "$name"
 	completes "rlock status 'say" "$name"
-	completes 'rlock status ü' 'ümlaut'
-	completes 'rlock status a:b\ c=' 'a:b c=d@e'
-}
-
-@test "names that are not printable, or look like an option, are left out" {
-	local name
-	hold x-plain
-	for name in -x x$'\n'line x$'\e[31m' $'x\xff'; do
-		redis hset "$name" 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1 1
-		redis pexpire "$name" 60000
-	done
-	completes 'rlock status ' x-plain
-	completes 'rlock status --name ' x-plain
+	complete <<-'END'
+		rlock run --wait 5s --no-wait ni|nightly
+		rlock renew --name=ni|--name=nightly
+		rlock status --name x|x-plain
+		rlock status nightly jobs:t|jobs:two
+		rlock status ü|ümlaut
+		rlock status a:b\ c=|a:b c=d@e
+	END
 }
 
 @test "names are those of the servers that the line says; of its words nothing is run" {
+	local shell
 	hold a
 	redis -n 3 hset other 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1 1
 	redis -n 3 pexpire other 60000
-	completes 'rlock status --db 3 ' other
-	completes "rlock status -vu 'unix://$SERVER_SOCKET?db=3' " other
-	# What that is only the shell knows.
-	completes 'rlock status --db $DB ' ''
-	has_not 'rlock status --password-command "touch ran" ' ran
+	# What $DB is only the shell knows.
+	complete <<-END
+		rlock status --db 3 |other
+		rlock status -vu 'unix://$SERVER_SOCKET?db=3' |other
+		rlock status --db \$DB |
+	END
+	for shell in bash zsh fish; do
+		assert_equal "$(completions_of "$shell" 'rlock status --password-command "touch ran" ' | grep -c '^ran')" 0
+	done
 	refute file_exists ran
 }
 
