@@ -3,7 +3,6 @@
 
 words.py [-t TABLE] [FILE...]    FILEs are searched in place of the whole tree
 words.py --manual               whether man/ has each phrase that the table says it has to have
-words.py --users FILE...         whose text is for users, such as the help that was printed
 
 The table (tools/words.txt) says which word stands for which; its head says how it is written. A line is printed for
 each find, "file:line: 'phrase': say WORD", and the status is 1. What a test says of itself counts as a comment. What it
@@ -60,10 +59,7 @@ def tokens(pattern, text, kinds):
         yield Span(kind, line, word.replace('_', ' ') if kind == 'n' else word)
 
 
-def spans(path, text, is_for_users):
-    if is_for_users:
-        yield Span('u', 1, text)
-        return
+def spans(path, text):
     yield Span('n', 0, re.sub(r'[_/.]', ' ', path))
     if re.search(r'\.(c|h|pml|java)$', path):
         kinds = {'c': 'c', 'n': 'n', 'u': 'u' if PROGRAM.match(path) else None}
@@ -110,9 +106,9 @@ def read_table(path):
     return rows, phrases
 
 
-def finds(path, text, rows, is_for_users):
+def finds(path, text, rows):
     lines = text.split('\n')
-    parts = list(spans(path, text, is_for_users))
+    parts = list(spans(path, text))
     for kind in 'ucn':
         chosen = [part for part in parts if part.kind == kind]
         if kind == 'n':
@@ -133,7 +129,7 @@ def finds(path, text, rows, is_for_users):
 
 def missing(phrases):
     pages = [name for name in sorted(tree.names()) if re.fullmatch(r'man/[^/]*\.[1-9]', name)]
-    manual = '\0'.join(span.text for name in pages for span in spans(name, tree.text(name), False) if span.kind == 'u')
+    manual = '\0'.join(span.text for name in pages for span in spans(name, tree.text(name)) if span.kind == 'u')
     return [phrase for phrase in phrases if not re.search(r'\b' + phrase.replace(' ', ' +'), manual, re.I)]
 
 
@@ -141,7 +137,6 @@ def main(argv):
     table = os.path.join(tree.TOP, 'tools/words.txt')
     if argv[:1] == ['-t']:
         table, argv = argv[1], argv[2:]
-    is_for_users = argv[:1] == ['--users']
     rows, phrases = read_table(table)
     if argv[:1] == ['--manual']:
         absent = missing(phrases)
@@ -149,10 +144,10 @@ def main(argv):
             print(f"man/: no '{phrase}'")
         return 1 if absent else 0
     found = 0
-    for name in argv[is_for_users:] or sorted(tree.names()):
+    for name in argv or sorted(tree.names()):
         if re.search(r'\.(xml|dict)$|/corpus/|^LICENSE$|^\.git|tools/words\.(txt|py)$', name):
             continue
-        for line, phrase, word in sorted(finds(name, tree.text(name), rows, is_for_users)):
+        for line, phrase, word in sorted(finds(name, tree.text(name), rows)):
             print(f"{name}:{line}: '{phrase}': say {word}")
             found = 1
     return found

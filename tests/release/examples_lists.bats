@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # bats file_tags=computes
-# What the documents list is what there is: environment variables and chaos scenarios. No server is asked.
+# What the documents list is what there is: environment variables. No server is asked.
 
 load ../lib/helpers
 
@@ -17,14 +17,6 @@ setup() { cd "$BATS_TEST_DIRNAME/../.." || return; }
 		sed -n 's/^\.Ev //p' man/rlock-flock.1
 	} | sort -u)
 	assert_output ''
-}
-
-@test "each chaos scenario is described, with the guarantee of rlock(7) that it tests, and each guarantee is tested" {
-	sed -nE "s/^\s*(SCALE=1 )?(begin_)?scenario(_of_kinds)? ['\"]([^,'\"]+).*/\4/p" tests/chaos/*.bats | sort -u >"$BATS_TEST_TMPDIR/played"
-	assert [ -s "$BATS_TEST_TMPDIR/played" ]
-	run -0 diff <(sed -nE 's/^\| ([^|]+) \| [1-6, ]+ \| [^|]+ \|$/\1/p' tests/chaos/README.md | sort) "$BATS_TEST_TMPDIR/played"
-	run -0 diff <(sed -nE 's/^\.Ss ([0-9]+)\. .*/\1/p' man/rlock.7) \
-		<(sed -nE 's/^\| [^|]+ \| ([1-6, ]+) \| [^|]+ \|$/\1/p' tests/chaos/README.md | tr -d ' ' | tr , '\n' | sort -u)
 }
 
 @test "no manual page breaks a word at the end of a line, where a search would not find it" {
