@@ -63,6 +63,7 @@ does_example() {
 	does_example README.md fair 'deploy.sh production'
 	does_example README.md warehouse $'report sales\nload ' report load
 	does_example README.md steps lease
+	does_example README.md pause $'job \nmaintenance ' job maintenance
 	# A command that fails passes its status on.
 	stub migrate-and-restart 'exit 3'
 	run_example README.md names
@@ -136,18 +137,15 @@ as_cron() {
 }
 
 @test "rlock(7): whether a lock is stuck" {
-	hold_in_background nightly -t 6s
+	hold_in_background nightly
 	# Only the interval is another, and the shell is replaced, so that it ends with its script.
 	show_example man/rlock.7 ask-stuck | sed 's/^/exec /; s/5s/100ms/' >script
 	in_background sh ./script >seen
-	# What it shows of the TTL grows again at each renewal.
-	wait_until 10 ttl_grew
+	wait_until 10 was_seen_twice
 	kill "$PID"
-	run -0 cat seen
-	assert_line --index 0 --regexp '^nightly: plain lock, held, [0-9.]+s of its lease left$'
 }
-ttl_grew() {
-	sed -nE 's/.* held, ([0-9.]+)s .*/\1/p' seen | awk 'NR > 1 && $1 > last + 0.5 { grew = 1 } { last = $1 } END { exit !grew }'
+was_seen_twice() {
+	[ "$(grep -cE '^nightly: plain lock, held, [0-9.]+s of its lease left$' seen)" -ge 2 ]
 }
 
 @test "rlock(7): a holder is asked to stop, and a lock that no process releases is broken" {
@@ -237,12 +235,6 @@ only_the_semaphore_stays() {
 	printf '%s\n' R58 PX7 PX8 >phones.txt
 	run_example README.md phones
 	assert_done 'test-app --serial R58'
-	in_background rlock sem --permits 3 phones -- until_let_go
-	wait_until 5 is_above "$PID" until_let_go
-	run_example README.md phones
-	assert_done 'test-app --serial PX7'
-	let_go
-	ended_with 0
 	only_the_semaphore_stays phones 3
 }
 
@@ -279,21 +271,6 @@ only_the_semaphore_stays() {
 	let_go
 	wait_until 10 grep -q rebuild second
 	wait_until 10 nothing_is_held
-}
-
-@test "README: maintenance waits for the jobs that run, and new ones wait for it" {
-	stub maintenance
-	stub job
-	rlock read --owner running --lease 1h jobs
-	show_example README.md pause | sed -n 2p >maintain
-	in_background sh ./maintain >maintained
-	wait_until 5 has_waiters jobs 1
-	run -75 rlock read -n jobs -- true
-	rlock unlock --owner running jobs
-	wait_until 5 grep -q maintenance maintained
-	run_example README.md pause
-	assert_done $'job \nmaintenance '
-	nothing_is_held
 }
 
 @test "README: a command that is repeated within its lock until it succeeds, and machines that do not all begin at once" {

@@ -66,10 +66,3 @@ write_scripts() {
 		exec 6>&- 7<&-
 	done 4<hurried
 }
-
-@test "README: the table for users of flock has each of flock's options that matter" {
-	local option
-	for option in -n -s -x -w -E -o -c -u '9>' exec; do
-		run -0 grep -F -e "$option" <(cut -f 1 table)
-	done
-}

@@ -72,13 +72,6 @@ use_lock() {
 	assert_equal "$({ flags --modversion; sed -n 's/^ .*@Base //p' "$symbols"; } | sort -Vu | tail -n 1)" "$(flags --modversion)"
 }
 
-@test "the library has no variable that threads could share" {
-	nm --format=sysv "$PREFIX/lib/librlock.a" | grep -E '[|]\.t?(data|bss)' >placed
-	# Tables with addresses in them, which are read-only once the program has begun; and OpenSSL's functions, under a mutex.
-	run -1 grep -vE '[|].data.rel.ro|^(openssl|(is_loaded|mutex)[.][0-9]+) ' placed
-	assert_output ''
-}
-
 @test "two threads with a connection each take turns, and share no memory that a thread sanitizer would report" {
 	local sanitize='-O1 -g -fsanitize=thread' build=$BATS_FILE_TMPDIR/threads
 	# shellcheck disable=SC2086

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=computes
 # One idea has one word, in comments, names, messages and the manual: tools/words.txt says which. What the documents
-# for maintainers say of files and functions is there. And what they show of rlock's output is what it prints.
+# for maintainers say of files and functions is there. And what they show of rlock's output, and list of its environment, is so.
 
 load ../lib/helpers
 
@@ -32,4 +32,26 @@ setup() { cd "$BATS_TEST_DIRNAME/../.." || return; }
 @test "the samples of the documents have the words and columns that rlock prints: else tools/samples.py --write" {
 	run -0 tools/samples.py --check
 	assert_output ''
+}
+
+@test "rlock(1) or rlock-flock(1) has each environment variable that the program reads, and those that COMMAND gets" {
+	{
+		grep -ohE 'getenv\("[A-Z_]+"\)' {cli,lib}/{,*/}*.c | cut -d '"' -f 2
+		printf 'RLOCK_%s\n' NAME OWNER MODE TOKEN SLOT HELD
+	} | sort -u >"$BATS_TEST_TMPDIR/there"
+	assert [ "$(wc -l <"$BATS_TEST_TMPDIR/there")" -gt 11 ]
+	run -0 comm -23 "$BATS_TEST_TMPDIR/there" <({
+		sed -n '/^\.Sh ENVIRONMENT/,/^\.Sh FILES/s/^\.It Ev //p' man/rlock.1 | sed 's/ , /\n/g'
+		sed -n 's/^\.Ev //p' man/rlock-flock.1
+	} | sort -u)
+	assert_output ''
+}
+
+@test "no manual page breaks a word at the end of a line, where a search would not find it" {
+	local page
+	for page in man/*.[1-9]; do
+		run -0 sed -n '/^\.Os$/{n;n;p}' "$page"
+		assert_output '.nr doc-hyphen-flags 0'
+		! command -v groff >/dev/null || refute grep -E '[a-z](-|‐)$' <(groff -mandoc -Tutf8 -rLL=80n "$page")
+	done
 }
