@@ -22,16 +22,6 @@ fields_are() {
 	rlock_has_its_turn
 }
 
-@test "a lock that rlock holds looks to Java as if Java held it" {
-	rlock_locks r plain a
-	keys_are a 'rlock_holds:{a}'
-	fields_are a "$(owner_of r)" 1
-	ttl_between 25000 a 30000
-	java_does false T1 try plain a
-	rlock_leaves r
-	nothing_is_left
-}
-
 @test "Java and rlock know a name with braces, or one that is not ASCII, by the same keys" {
 	local name
 	for name in 'a{b}c' '{a}:b' 'a{b' '{}x' 'grün-日本'; do

@@ -124,3 +124,16 @@ java_breaks_rlocks() {
 @test "Java's forceUnlock ends a hold of rlock's" {
 	of_each java_breaks_rlocks plain write read
 }
+
+@test "Java and rlock that name the same locks in different orders both get in" {
+	java_locks T2 plain c
+	java_locks T3 plain a
+	java_begins T1 lock plain a,b,c
+	rlock_begins r plain c,b,a
+	wait_until 20 has_waiter plain a
+	wait_until 20 has_waiter plain c
+	java_unlocks T2 plain c
+	java_unlocks T3 plain a
+	both_have_turns a,b,c
+	nothing_is_left
+}

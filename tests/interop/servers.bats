@@ -62,18 +62,6 @@ listeners() {
 	rlock_has_its_turn
 }
 
-@test "what rlock holds on one server keeps Java from all" {
-	SERVER_OPTIONS=(-u "$(url 3)")
-	rlock_locks r plain a
-	java_does false T1 try plain a
-	java_does false T1 try plain a 500
-	java_begins T1 lock plain a
-	wait_until 20 has_waiter plain a
-	java_waits T1
-	rlock_leaves r
-	java_has_its_turn plain a
-}
-
 @test "Java and rlock that ask the servers in different orders both get in" {
 	SERVER_OPTIONS=(-u "$(url 3)" -u "$(url 2)" -u "$(url 1)")
 	for _ in 1 2 3 4 5; do
