@@ -6,18 +6,17 @@
 #   BENCH_DIR   the programs that measure (build/bench)
 #   TOOLS_DIR   where ask_redis is (build/tools)
 #   QUICK       1: a minute and a half instead of six, and coarser
-#   RAW_DIR     keep there what was measured
 # handover.svg is put into BENCH_DIR.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 : "${RLOCK_BIN:=build/rlock}" "${BENCH_DIR:=build/bench}" "${TOOLS_DIR:=build/tools}"
-: "${QUICK:=}" "${RAW_DIR:=}"
+: "${QUICK:=}"
 if [ -n "$QUICK" ] && [ "$QUICK" != 0 ]; then
-	warm_ups=5 rounds=150 turns=100 idle_s=4 crowds=(1 10 50 100) crowd_turns=4
+	warm_ups=5 rounds=150 turns=100 crowds=(1 10 50 100) crowd_turns=4
 	others=(1 10) other_turns=3 far_rounds=6 far_turns=5
 else
-	warm_ups=20 rounds=500 turns=250 idle_s=10 crowds=(1 10 50 100 200 300) crowd_turns=8
+	warm_ups=20 rounds=500 turns=250 crowds=(1 10 50 100 200 300) crowd_turns=8
 	others=(1 3 10 30) other_turns=6 far_rounds=30 far_turns=25
 fi
 
@@ -46,7 +45,6 @@ finish() {
 	sleep 0.5
 	kill -KILL "${started[@]}" 2>/dev/null || :
 	wait
-	[ -z "$RAW_DIR" ] || { mkdir -p "$RAW_DIR" && cp "$work"/raw/* "$RAW_DIR"; } || :
 	rm -rf "$work"
 }
 trap finish EXIT
@@ -103,15 +101,6 @@ uncontended() {
 	)
 	[ -z "$etcd_url" ] || tools+=(::: etcdctl etcdctl --endpoints "$etcd_url" lock n true)
 	"$here/spawn.py" "$warm_ups" "$rounds" "${tools[@]}" >"$work/raw/uncontended"
-}
-
-# On the wire: what goes up in one piece is a round trip. The connection itself is not counted.
-round_trips() {
-	local url=redis://bench:secret@$proxy_address/3
-	"$rlock" run -u "$url" wire -- true
-	proxy reset-count >/dev/null
-	"$rlock" run -u "$url" wire -- true
-	fact round_trips "$(counted writes_up)"
 }
 
 handovers() {
@@ -171,23 +160,15 @@ pss() {
 	done | awk '/^Pss:/ { sum += $2 } END { print sum }'
 }
 
-# switches PID: how often its threads went to sleep, that is, had been woken.
-switches() {
-	cat "/proc/$1"/task/*/status | awk '/^voluntary_ctxt_switches:/ { sum += $2 } END { print sum }'
-}
-
-# hold NAME COMMAND...: a holder, whose command ends when idle does. Without its renewer it is measured below as NAME.
+# hold COMMAND...: a holder in PID, whose command ends when idle does.
 hold() {
-	start "${@:2}" sh -c 'read -r _ <"$1"' sh "$work/idle.fifo"
-	holders[$1]=$PID
+	start "$@" sh -c 'read -r _ <"$1"' sh "$work/idle.fifo"
 	# A holder shrinks after a second.
 	sleep 1.5
 }
 
 # Holders and a waiter, which are measured one by one, or they would share what each has to pay for alone.
 idle() {
-	local -A holders=() before=()
-	local name
 	"$rlock" lock --owner bench -l 60s waited
 	start "$rlock" run -q waited -- true
 	sleep 1.5
@@ -195,26 +176,14 @@ idle() {
 	kill "$PID"
 	"$rlock" unlock --owner bench waited
 	mkfifo "$work/idle.fifo"
-	hold rlock-30s "$rlock" run -t 30s idle --
+	hold "$rlock" run -t 30s idle --
 	fact pss_rlock "$(pss "$PID" "$(renewer_of "$PID")")"
-	hold flock flock "$work/flock"
+	hold flock "$work/flock"
 	fact pss_flock "$(pss "$PID")"
 	if [ -n "$etcd_url" ]; then
-		hold etcdctl etcdctl --endpoints "$etcd_url" lock idle 2>/dev/null
+		hold etcdctl --endpoints "$etcd_url" lock idle 2>/dev/null
 		fact pss_etcdctl "$(pss "$PID")"
 	fi
-	hold rlock-3s "$rlock" run -t 3s idle-3s --
-	for name in rlock-30s rlock-3s; do
-		holders[$name-renewer]=$(renewer_of "${holders[$name]}")
-	done
-	for name in "${!holders[@]}"; do
-		before[$name]=$(switches "${holders[$name]}")
-	done
-	sleep "$idle_s"
-	for name in "${!holders[@]}"; do
-		fact "switches_$name" $(($(switches "${holders[$name]}") - before[$name]))
-	done
-	fact idle_s "$idle_s"
 	: >"$work/idle.fifo"
 	wait_until 'nothing is left on the server' redis_says 0 dbsize
 }
@@ -228,14 +197,13 @@ fact processors "$(nproc)"
 start_servers
 step "uncontended, $rounds rounds"
 uncontended
-round_trips
 step "two contenders, $turns hand-overs"
 handovers
 many_waiters
 far
 step 'server time'
 "$here/server_time.py" "$socket" "$rlock" 400 >"$work/raw/server_time"
-step "idle, for $idle_s s"
+step idle
 idle
 fact load_after "$(cut -d ' ' -f 1 /proc/loadavg)"
 "$here/report.py" "$work/raw"

@@ -146,9 +146,6 @@ def origin(facts):
 
 
 def main(argv):
-    if len(argv) != 2:
-        print(__doc__, file=sys.stderr)
-        return 64
     measured = report.Report(argv[0])
     points = {}
     for prefix in ("crowd.", "others."):

@@ -87,19 +87,17 @@ class Report:
             print("Something else was running: that hits those most which start most processes.")
 
     def times_beside_flock(self, name, title, goals):
-        """What else runs on the machine has touched the quick quarter least."""
         samples = {label: columns[0] for label, columns in self.samples(name).items()}
-        flock, quick_flock = (quantile(samples["flock"], part) for part in (0.5, 0.25))
-        self.head(f"{title} ({len(samples['flock'])} x)", "p50 us", "x flock", "p25 us", "x flock", "p99 us")
+        flock = quantile(samples["flock"], 0.5)
+        self.head(f"{title} ({len(samples['flock'])} x)", "p50 us", "x flock", "p99 us")
         for label in sorted(samples, key=lambda label: quantile(samples[label], 0.5)):
-            p25, p50, p99 = (quantile(samples[label], part) for part in (0.25, 0.5, 0.99))
+            p50, p99 = (quantile(samples[label], part) for part in (0.5, 0.99))
             ratio = p50 / flock
             goal = goals.get(label)
-            quick = (f"{p25 / 1000:.0f}", f"{p25 / quick_flock:.2f}")
-            cells = (f"{p50 / 1000:.0f}", f"{ratio:.2f}", *quick, f"{p99 / 1000:.0f}")
+            cells = (f"{p50 / 1000:.0f}", f"{ratio:.2f}", f"{p99 / 1000:.0f}")
             self.row(NAMES[label], *cells, goal=goal, value=ratio, text=goal and f"{goal:.2f} x flock, p50")
             self.keep(**{f"{name}_p50_us_{label}": p50 / 1000, f"{name}_p99_us_{label}": p99 / 1000,
-                         f"{name}_p50_x_flock_{label}": ratio, f"{name}_p25_x_flock_{label}": p25 / quick_flock})
+                         f"{name}_p50_x_flock_{label}": ratio})
 
     def uncontended(self):
         self.times_beside_flock("uncontended", "uncontended: TOOL NAME true", {"rlock": 1.1, "rlock-tcp": 1.2})
@@ -112,12 +110,6 @@ class Report:
         more = median["rlock-tls"] - median["rlock-tcp"]
         self.row("what TLS adds to TCP", f"{more:.0f}", goal=6000, value=more)
         self.keep(uncontended_us_tls_adds=more)
-
-    def round_trips(self):
-        trips = self.number("round_trips")
-        self.head("on the wire: user, password, db, client name", "number")
-        self.row("round trips of an uncontended run", f"{trips:.0f}", goal=2, value=trips)
-        self.keep(round_trips=trips)
 
     def crowds(self):
         for label, prefix, goal, goal_from in (("rlock", "crowd.", 4, 50), ("rlock-fair", "crowd.", 4, 1),
@@ -171,37 +163,23 @@ class Report:
                 self.keep(**{f"server_x_{kind}_{action}_{count}_holders": ratio})
 
     def idle(self):
-        factor = 10 / self.number("idle_s")
         memory, waiter = self.number("pss_rlock"), self.number("pss_rlock_waiter")
         flock = self.number("pss_flock")
-        self.head("an idle holder: memory, and wake-ups", "PSS kB", "x flock", "in 10 s")
-        shown = {}
-        for ttl in ("30s", "3s"):
-            switches = [self.number(f"switches_rlock-{ttl}{part}") * factor for part in ("", "-renewer")]
-            shown[ttl] = " + ".join(f"{number:.0f}" for number in switches)
-            self.keep(**{f"switches_10s_{ttl}": sum(switches)})
-        cells = (f"{memory:.0f}", f"{memory / flock:.2f}", shown["30s"])
-        self.row("rlock -t 30s, and its renewer", *cells, goal=400, value=memory, text="400 kB")
-        self.row("rlock -t 3s: ten renewals in 10 s", "", "", shown["3s"])
+        self.head("an idle holder: memory", "PSS kB", "x flock")
+        self.row("rlock, and its renewer", f"{memory:.0f}", f"{memory / flock:.2f}", goal=400, value=memory, text="400 kB")
         for label in ("flock", "etcdctl"):
             if f"pss_{label}" in self.facts:
                 kilobytes = self.number(f"pss_{label}")
-                switches = self.number(f"switches_{label}") * factor
-                self.row(NAMES[label], f"{kilobytes:.0f}", f"{kilobytes / flock:.2f}", f"{switches:.0f}")
+                self.row(NAMES[label], f"{kilobytes:.0f}", f"{kilobytes / flock:.2f}")
                 self.keep(**{f"pss_kb_{label}": kilobytes})
-        cells = (f"{waiter:.0f}", f"{waiter / flock:.2f}")
-        self.row("a waiter, and its renewer", *cells, goal=400, value=waiter, text="400 kB")
+        self.row("a waiter, and its renewer", f"{waiter:.0f}", f"{waiter / flock:.2f}", goal=400, value=waiter, text="400 kB")
         self.keep(pss_kb_rlock=memory, pss_kb_rlock_waiter=waiter)
 
 
 def main(argv):
-    if len(argv) != 1:
-        print(__doc__, file=sys.stderr)
-        return 64
     report = Report(argv[0])
     report.title()
     report.uncontended()
-    report.round_trips()
     report.times_beside_flock("handover", "hand-over, two contenders", {"rlock": 1.2, "rlock-fair": 1.2})
     report.crowds()
     report.far()

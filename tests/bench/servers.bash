@@ -19,7 +19,6 @@ print(*(s.getsockname()[1] for s in sockets))')
 	start "$redis_server" --bind 127.0.0.1 --port "$redis_port" --unixsocket "$socket" --save '' \
 		--appendonly no --dir "$work" --logfile "$work/redis.log" --maxclients 4000
 	wait_until 'the server answers' redis_says PONG ping
-	redis acl setuser bench on '>secret' '~*' '&*' +@all >/dev/null
 	export RLOCK_URL=unix://$socket
 	tcp_url=redis://127.0.0.1:$redis_port
 	fact server "$("$redis_server" --version | sed 's/ server v=\([^ ]*\).*/ \1/')"
@@ -51,9 +50,4 @@ print(*(s.getsockname()[1] for s in sockets))')
 # proxy COMMAND...
 proxy() {
 	"$ask_redis" "$work/proxy.control" "$@"
-}
-
-# counted FIELD: since the last `reset-count`.
-counted() {
-	proxy count | tr ' ' '\n' | sed -n "s/^$1=//p"
 }
