@@ -9,17 +9,12 @@ is_whole() {
 	[ "$(redis get a)" = "$1" ] && [ "$(redis keys '*' | sort | paste -s -d ' ')" = "a rlock_total:{a}" ]
 }
 
-# hold_permit PARTY TOTAL [OPTION...]
-hold_permit() {
-	rlock_locks "$1" sem a --permits "$2" "${@:3}"
-}
-
 @test "three at a time, each side has its share, and the total is three at the end" {
 	play sem a 20 4
 	wait_until 20 is_whole 3
 }
 
-@test "permits of Java, of both sorts, and of rlock exclude each other, and a release lets the other side in" {
+@test "permits of Java, of both sorts, and of rlock are counted by both and exclude each other, and a release lets the other side in" {
 	local kind
 	for kind in expirable semaphore; do
 		java_does true T1 permits "$kind" a 1
@@ -29,6 +24,7 @@ hold_permit() {
 		wait_until 20 has_waiters a 1
 		java_does ok T1 release "$kind" a
 		took_less 4 rlock_enters r
+		java_does 0 T1 available "$kind" a
 		java_begins T1 acquire "$kind" a
 		java_waits T1 300
 		rlock_leaves r
@@ -41,25 +37,17 @@ hold_permit() {
 
 @test "a permit of an rlock that died goes to Java when its lease and 10 s are over, or at once when an rlock comes" {
 	java_does true T1 permits expirable a 1
-	hold_permit r 1 -t 2s
+	rlock_locks r sem a --permits 1 -t 2s
 	kill_whole "${PIDS[r]}"
 	java_begins T1 acquire expirable a
 	java_waits T1 1000
 	wait_until 20 rlock sem -q -n --permits 1 a -- true
 	java_enters T1
 	java_does ok T1 release expirable a
-	hold_permit r 1 -t 2s
+	rlock_locks r sem a --permits 1 -t 2s
 	kill_whole "${PIDS[r]}"
 	java_begins T1 acquire expirable a
 	java_enters T1
 	java_does ok T1 release expirable a
 	wait_until 20 is_whole 1
-}
-
-@test "Java counts the permits of rlock" {
-	java_does true T1 permits expirable a 5
-	hold_permit r 5 --take 2
-	java_does 3 T1 available expirable a
-	rlock_leaves r
-	java_does 5 T1 available expirable a
 }
