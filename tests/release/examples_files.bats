@@ -56,21 +56,17 @@ write_file() {
 
 @test "rlock.conf(5): the program that makes a token of IAM" {
 	write_file elasticache-token
-	mkdir botocore
 	# Only what the program asks of botocore.
-	cat >botocore/__init__.py <<-"END"
-		class Session:
-		    def get_credentials(self): return 'credentials'
-		    def get_component(self, name): return name
-		def get_session(): return Session()
-		def ServiceId(name): return name
-		class RequestSigner:
-		    def __init__(self, *arguments): assert arguments == ('elasticache', 'eu-west-1', 'elasticache', 'v4', 'credentials', 'event_emitter')
-		    def generate_presigned_url(self, request, operation, expires_in, region_name): return request['url'] + '&X-Amz-Expires=%d' % expires_in
+	run -0 python3 - <<-'END'
+		import runpy, sys
+		from unittest.mock import MagicMock
+		botocore = MagicMock()
+		sign = botocore.RequestSigner.return_value.generate_presigned_url
+		sign.side_effect = lambda request, operation, expires_in, region_name: request['url'] + '&X-Amz-Expires=%d' % expires_in
+		sys.modules.update((name, botocore) for name in ('botocore.model', 'botocore.session', 'botocore.signers'))
+		sys.argv[1:] = 'locks', 'ci', 'eu-west-1'
+		runpy.run_path('rlock.conf')
+		assert botocore.RequestSigner.call_args[0][1:4] == ('eu-west-1', 'elasticache', 'v4')
 	END
-	for name in model session signers; do
-		echo 'from botocore import *' >"botocore/$name.py"
-	done
-	PYTHONPATH=$PWD run -0 python3 rlock.conf locks ci eu-west-1
 	assert_output 'locks/?Action=connect&User=ci&X-Amz-Expires=900'
 }

@@ -17,20 +17,6 @@ rights() {
 	acl_lines man/rlock.7 'least rights' | grep -o '+[a-z|]*' | tr -d +
 }
 
-# be_user FILE MARK...: the user ci is made by these lines, and makes the calls from here on.
-be_user() {
-	redis acl deluser ci >/dev/null
-	while [ $# -gt 0 ]; do
-		acl_lines "$1" "$2"
-		shift 2
-	done >acl
-	assert [ -s acl ]
-	run -0 redis <acl
-	refute_line --regexp '[^OK]'
-	redis acl log reset >/dev/null
-	export RLOCK_URL=redis://ci:SECRET@127.0.0.1:$PORT
-}
-
 # granted VERB OPTION...: `rlock VERB OPTION... -- true` succeeds.
 granted() {
 	run -0 rlock "$@" -- true
@@ -145,11 +131,18 @@ use_everything() {
 	granted run -t 3s -w 10s -u "$RLOCK_URL/1 $RLOCK_URL/2 $RLOCK_URL/3" --quorum majority "$1"
 }
 
+# be_user: the lines of standard input make the user ci, which makes the calls from here on.
+be_user() {
+	run -0 redis
+	refute_line --regexp '[^OK]'
+	redis acl log reset >/dev/null
+	export RLOCK_URL=redis://ci:SECRET@127.0.0.1:$PORT
+}
+
 # only_these_lines KIND WORD...: those of rlock(7) without these words are enough for locks of that kind.
 only_these_lines() {
 	redis acl deluser ci >/dev/null
-	acl_lines man/rlock.7 'least rights' | grep -vF "$(printf '%s\n' "${@:2}")" | redis >/dev/null
-	redis acl log reset >/dev/null
+	be_user < <(acl_lines man/rlock.7 'least rights' | grep -vF "$(printf '%s\n' "${@:2}")")
 	redis script flush >/dev/null
 	redis set nightly-string x >/dev/null
 	"use_$1" nightly
@@ -158,7 +151,6 @@ only_these_lines() {
 
 @test "each right that rlock(7) lists is used, its lines for one kind are enough for that kind, and rlock-protocol(7) lists the same" {
 	redis config resetstat >/dev/null
-	export RLOCK_URL=redis://ci:SECRET@127.0.0.1:$PORT
 	only_these_lines plain +lindex +zscore +zcard
 	run -77 rlock fair -n nightly -- true
 	run -77 rlock rlock -n nightly -- true
@@ -176,9 +168,10 @@ only_these_lines() {
 
 @test "the keys and channels that rlock-protocol(7) has for groups of names are enough for these, and no others'" {
 	local name verb
-	be_user man/rlock.7 'least rights' man/rlock-protocol.7 narrow
+	redis acl deluser ci >/dev/null
+	be_user < <(acl_lines man/rlock.7 'least rights')
 	redis acl setuser ci resetkeys resetchannels >/dev/null
-	acl_lines man/rlock-protocol.7 narrow | redis >/dev/null
+	be_user < <(acl_lines man/rlock-protocol.7 narrow)
 	for name in daily '{nightly}' '{nightly}:x' app:x '{app}x' '{nightly'; do
 		for verb in run fair rlock wlock; do
 			run -77 rlock "$verb" -n "$name" -- true
