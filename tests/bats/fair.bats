@@ -71,6 +71,26 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	nothing_is_left
 }
 
+@test "two that wait for one owner are in the queue once, and each has a hold" {
+	local number
+	admit r0 fair a
+	for number in 1 2; do
+		in_background rlock fair --owner job-1 --lease 1m a
+		wait_until 5 has_listeners "$number"
+	done
+	has_in_queue a 1
+	queue_waiter r1 a
+	let_out r0
+	ended_with 0 "${BACKGROUND[1]}"
+	ended_with 0 "${BACKGROUND[2]}"
+	has_count a 2
+	are_waiting r1
+	run -0 rlock unlock --owner job-1 a
+	run -0 rlock unlock --owner job-1 a
+	take_turns r1
+	nothing_is_left
+}
+
 @test "many waiters whose clocks differ by two hours get in in their order, a fifth of them killed" {
 	need_wrong_clocks
 	local number

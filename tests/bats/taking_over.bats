@@ -41,6 +41,17 @@ hold_logging() {
 	no_keys
 }
 
+@test "a lost lock that the renewer has told of before it is killed is not told of again" {
+	hold_logging a -t 2s --on-lost ignore
+	redis del a
+	wait_until 10 grep -q 'lock lost' said
+	kill -s KILL "$RENEWER"
+	wait_until 5 has_parent "$COMMAND" "$PID"
+	let_go
+	ended_with 76
+	said_once '^rlock: a: lock lost at [0-9T:+-]+: '
+}
+
 # Of the renewer all calls that may be its last one, one after the other. (Of a process that is to become the command some may
 # be meant, too: a command that is killed before it has begun was killed.)
 CALLS=poll,ppoll,read,write,sendto,sendmsg,recvfrom,recvmsg,connect,socket,clone,clone3,fork,vfork,kill,waitid,setpgid
