@@ -29,6 +29,8 @@
 #define LEFTOVERS_MS 2000
 /* A helper that was told to end does so within this time, or it hangs in the kernel: then a later call reaps it. */
 #define REAP_MS 50
+/* How long it takes at most to kill what a killed helper had started; on a busy machine longer than a helper takes to end. */
+#define ORPHANS_MS 500
 /* The descriptors of a helper, which has no others from FIRST_FREE_FD on. */
 enum { OUTPUT_FD = STDERR_FILENO + 1, END_FD, FIRST_FREE_FD };
 /* A file that cannot be read within this time is not waited for. */
@@ -235,7 +237,7 @@ static void reap_helpers(void)
 	       info.si_pid != 0) {
 		/* What a killed helper had started became our children, or does so when its own parents are killed. */
 		if (info.si_code != CLD_EXITED)
-			kill_children(info.si_pid, rlock_now_ms() + REAP_MS);
+			kill_children(info.si_pid, rlock_now_ms() + ORPHANS_MS);
 		info.si_pid = 0;
 	}
 }
