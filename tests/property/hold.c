@@ -206,6 +206,7 @@ static void check_full(const char *what, enum rlock_status status, enum rlock_st
 /* What was denied may have been done by halves, and what was done while the slot moved. */
 static void record_halves(enum rlock_status status)
 {
+	state.is_unheard |= status == RLOCK_NOT_NOTIFIED;
 	if (disturbance == DENIED || disturbance == DENIED_TO_USER || world.is_moving)
 		state.is_dirty |= status != RLOCK_OK && status != RLOCK_NOT_HELD;
 }

@@ -244,7 +244,7 @@ void settle(void)
 	do {
 		while (take_ends())
 			continue;
-		if (!is_waited_for_in_vain())
+		if (!is_waited_for_in_vain() || state.is_unheard)
 			break;
 		pause_for(limit_ms, "for a waiter to acquire a free lock");
 	} while (true);
