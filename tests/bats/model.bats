@@ -6,26 +6,51 @@
 
 load ../lib/helpers
 
-# keeps_promises TOPOLOGY STEPS KIND...: prints what the steps were, or what differs, and the seed.
+# All at a time, since they wait for most of theirs.
+setup_file() {
+	local topology steps kinds kind
+	while read -r topology steps kinds; do
+		[ "${TESTS_UNDER:-}" != valgrind ] || steps=$((steps / 5))
+		for kind in $kinds; do
+			{
+				TMPDIR=$BATS_FILE_TMPDIR "${RLOCK_BIN%/*}/property/model" "$kind" "$topology" "${MODEL_STEPS:-$steps}" \
+					"${MODEL_SEED-}" && echo 'all steps went well'
+			} >"$BATS_FILE_TMPDIR/$topology-$kind" 2>&1 3>&- &
+		done
+	done <<-END
+		single   1200 plain fair readwrite sem
+		several  120  plain fair readwrite
+		sentinel 300  plain fair readwrite sem
+		cluster  300  plain fair readwrite sem
+	END
+	wait
+}
+
+# keeps_promises TOPOLOGY COUNT: so many kinds of locks do; else it prints what the steps were, what differs, and the seed.
 keeps_promises() {
-	local steps=$2
-	[ "${TESTS_UNDER:-}" != valgrind ] || steps=$((steps / 5))
-	TMPDIR=$BATS_TEST_TMPDIR run -0 xargs -P 4 -I KIND \
-		"${RLOCK_BIN%/*}/property/model" KIND "$1" "${MODEL_STEPS:-$steps}" "${MODEL_SEED-}" <<<"$(printf '%s\n' "${@:3}")"
+	local said went_well=0
+	for said in "$BATS_FILE_TMPDIR/$1"-*; do
+		if grep -qx 'all steps went well' "$said"; then
+			went_well=$((went_well + 1))
+		else
+			cat "$said"
+		fi
+	done
+	assert_equal "$went_well" "$2"
 }
 
 @test "locks keep their promises while rights are missing, memory is short, and requests are late, cut off, and come again" {
-	keeps_promises single 2000 plain fair readwrite sem
+	keeps_promises single 4
 }
 
 @test "locks on several servers keep their promises while one after the other is killed, and comes back empty" {
-	keeps_promises several 200 plain fair readwrite
+	keeps_promises several 3
 }
 
 @test "locks keep their promises while a replica takes over from its master" {
-	keeps_promises sentinel 600 plain fair readwrite sem
+	keeps_promises sentinel 4
 }
 
 @test "locks keep their promises while their slot moves to another node of a cluster" {
-	keeps_promises cluster 500 plain fair readwrite sem
+	keeps_promises cluster 4
 }
