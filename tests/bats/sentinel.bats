@@ -176,16 +176,16 @@ refused() {
 }
 
 @test "a lock is renewed with one sentinel of three, outlasts that all are gone for less than its lease, and no longer" {
-	in_background rlock run -t 6s --connect-timeout 0.3s a -- until_let_go
+	in_background rlock run -t 9s --connect-timeout 0.5s a -- until_let_go
 	wait_until 5 is_held a
 	freeze_sentinels 1 3
 	# A renewal is due by now.
-	stays 2.5 is_running "$PID"
-	wait_until 5 is_renewed a 6000
+	stays 3.5 is_running "$PID"
+	wait_until 5 is_renewed a 9000
 	freeze_sentinels 2
-	stays 2.5 is_running "$PID"
+	stays 3.5 is_running "$PID"
 	thaw_sentinels
-	wait_until 8 is_renewed a 6000
+	wait_until 12 is_renewed a 9000
 	freeze_sentinels 1 2 3
 	ended_with 76
 }
