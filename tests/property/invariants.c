@@ -71,6 +71,11 @@ struct relied *rely_on(struct rlock_hold *handle, enum rlock_kind of_kind, int64
 	(void)snprintf(hold->id, sizeof(hold->id), "%s", rlock_hold_id(handle));
 	(void)snprintf(hold->owner, sizeof(hold->owner), "%s", rlock_hold_owner(handle, 0));
 	extend_hold(hold);
+	/* A waiter heard of it, and the server was killed, before this is called. */
+	if (rlock_hold_sent_ms(handle) <= world.lost_ms) {
+		hold->losses--;
+		hold->is_lost = topology == SINGLE;
+	}
 	for (size_t i = 0; i < HOLDS; i++) {
 		const struct relied *other = &holds[i];
 

@@ -121,6 +121,7 @@ struct world {
 	struct server *at;    /* the server that has the lock; of several any */
 	size_t quorum;        /* how many of the servers have to agree */
 	unsigned long losses; /* how often one has lost its data */
+	int64_t lost_ms;      /* when one did so last */
 	bool is_moving;       /* the slot of the lock is on its way */
 	bool was_restarted;   /* since all was broken: the queue may have been lost */
 };

@@ -20,6 +20,7 @@ static int sentinel_port;
 static void lose_data(void)
 {
 	world.losses++;
+	world.lost_ms = rlock_now_ms();
 	world.was_restarted = true;
 	for (size_t i = 0; i < HOLDS && topology == SINGLE; i++)
 		holds[i].is_lost = holds[i].handle != NULL;
