@@ -80,12 +80,13 @@ is_empty() {
 	run -0 rlock run a -- true
 	SERVER_SOCKET=$PWD/one/redis.sock start_proxy
 	proxy hold-reply evalsha
-	listen_to rlock run -n --replicas 1 a -- touch begun
+	listen_to rlock run -n --connect-timeout 20s --replicas 1 a -- touch begun
 	wait_until 5 is_held_at one a
 	redis_at one replicaof 127.0.0.1 1 >/dev/null
 	proxy release
 	ended_with 69
-	grep -q "^rlock: a: .* is a replica: it can grant no lock: name its master" said
+	run -0 cat said
+	assert_one_message '^rlock: a: .* is a replica: it can grant no lock: name its master'
 	assert [ ! -e begun ]
 }
 
