@@ -166,6 +166,7 @@ has_socket() {
 	ended_with 143
 	assert_equal "$(servers)" "$SERVER"
 	kill -KILL "$SERVER"
+	wait_until 5 is_gone "$SERVER"
 	run -0 timeout 60 rlock run --wait-all outer -- rlock run -u local: a -- true
 	has_servers 1
 }
