@@ -38,6 +38,14 @@ rival_kind() {
 	[ "$1" = read ] && echo write || echo "$1"
 }
 
+# opposite_kind KIND: the same, and of the two sorts of a read/write lock the other one.
+opposite_kind() {
+	case $1 in
+	write) echo read ;;
+	*) rival_kind "$1" ;;
+	esac
+}
+
 # scaled COUNT: so many at the scale that is asked for, one at least.
 scaled() {
 	awk -v count="$1" -v scale="${SCALE:-1}" 'BEGIN { count = int(count * scale + 0.5); print count < 1 ? 1 : count }'

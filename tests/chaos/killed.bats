@@ -67,12 +67,7 @@ hold_for_caller() {
 
 # Another owner waits for the lock meanwhile, straight on the server.
 contend() {
-	local kind=$KIND
-	case $KIND in
-	read) kind='write' ;;
-	write) kind='read' ;;
-	esac
-	RLOCK_URL=unix://$SERVER_SOCKET visits contender "$kind" "$LEDGER" '-f 0' "${OF_SEM[@]}" -t "${LEASE_MS}ms" -w 20s
+	RLOCK_URL=unix://$SERVER_SOCKET visits contender "$(opposite_kind "$KIND")" "$LEDGER" '-f 0' "${OF_SEM[@]}" -t "${LEASE_MS}ms" -w 20s
 	CONTENDER=$PID
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # A server that is started again while one holds a lock and others wait, with what it knew or without it, or whose replica
 # takes over: waiters survive that, and so does the holder whose lock is still known. And one that does not come back: a waiter
-# gives up after its wait time, or after a minute. A server that is not there at first is starts.bats'.
+# gives up after its wait time, or after a minute.
 
 load chaos
 load ../lib/replicas

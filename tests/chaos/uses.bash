@@ -62,12 +62,7 @@ runs() {
 
 # blocks [OPTION...]: a holder keeps the lock from the call that is disturbed.
 blocks() {
-	local kind=$KIND
-	case $KIND in
-	read) kind='write' ;;
-	write) kind='read' ;;
-	esac
-	RLOCK_URL=$DIRECT_URL visits blocker "$kind" ledger until "$@"
+	RLOCK_URL=$DIRECT_URL visits blocker "$(opposite_kind "$KIND")" ledger until "$@"
 	BLOCKER=$PID
 	wait_until 20 entered 1
 }
