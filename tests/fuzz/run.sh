@@ -18,14 +18,20 @@ export FUZZ_DIR FUZZ_SECONDS LC_ALL=C.UTF-8
 export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1
 export UBSAN_OPTIONS=print_stacktrace=1
 
-# pack FILE: prints its line, as `printf %b` reads it.
+# pack FILE: prints it as `printf %b` reads it. A line that begins with a tab continues the one before:
+# Debian's packages take no line of more than 512.
 pack() {
 	od -An -v -tu1 -w1 "$1" | awk '
 		$1 == 92 { printf "\\\\"; next }
 		$1 == 10 { printf "\\n"; next }
 		$1 == 13 { printf "\\r"; next }
 		{ printf($1 < 32 || $1 > 126 ? "\\x%02x" : "%c", $1) }
-		END { print "" }'
+		END { print "" }' | sed -E 's/.{400}/&\n\t/g'
+}
+
+# unfolded FILE: prints it with a line for each input.
+unfolded() {
+	sed -e ':join' -e '$!{N; b join' -e '}' -e 's/\n\t//g' "$1"
 }
 
 # last PATTERN LOG: what the last line of that kind says behind it, up to a blank.
@@ -45,7 +51,7 @@ try() {
 	while IFS= read -r line; do
 		number=$((number + 1))
 		printf '%b' "$line" >"$dir/$number"
-	done <"tests/fuzz/corpus/$target"
+	done < <(unfolded "tests/fuzz/corpus/$target")
 	"${program[@]}" -runs=0 "$dir" >"$log" 2>&1 &&
 		"${program[@]}" -print_final_stats=1 -max_len=4096 -max_total_time="$FUZZ_SECONDS" "$dir" >"$log" 2>&1 || status=$?
 	if [ "$status" -eq 0 ]; then
@@ -65,7 +71,7 @@ if [ "$1" = --pack ]; then
 	exit
 fi
 
-export -f last try
+export -f last try unfolded
 printf '%s\n' "$@" | xargs -P "$JOBS" -n 1 bash -euc 'try "$@"' try | tee "$FUZZ_DIR/lines"
 passed=$(grep -c '^ok ' "$FUZZ_DIR/lines") || :
 failed=$(($# - passed))
