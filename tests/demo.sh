@@ -57,6 +57,11 @@ said() {
 	return 1
 }
 
+# server COMMAND...: what the private server says to redis-cli, or its twin of Valkey.
+server() {
+	"$(type -P redis-cli valkey-cli | head -n 1)" -s "$RLOCK_RUNTIME_DIR/local.sock" "$@"
+}
+
 # waits_for_turn: B waits for A, whose work is done, and has its turn within a second from the end, by their own account.
 waits_for_turn() {
 	local ended started gap
@@ -73,6 +78,10 @@ waits_for_turn() {
 printf '1. One at a time. Both shells name the same lock; A comes first.\n\n'
 shell A rlock run nightly -- sh -c 'echo working; sleep 2; date "+done at %s.%3N"' &
 said A working
+printf '\nThe lock on the server, as a Java service with Redisson sees it:\n'
+server hgetall nightly | tee "$work/hash"
+check 'it has an owner, and a hold count of 1' grep -qx 1 "$work/hash"
+echo
 waits_for_turn
 check "A's work was done" said A '(exit status 0)'
 
@@ -83,4 +92,5 @@ said A 'working for '
 shell C kill -9 "$(sed -n 's/^working for //p' "$work/A")"
 said A '(exit status 137)'
 waits_for_turn
+check 'nothing is left on the server' test "$(server dbsize)" = 0
 printf '\nThe demo went as told.\n'

@@ -143,10 +143,10 @@ need_for() {
 		need_for build
 		need bash has bash
 		need redis-server has_server
+		need redis-cli has_cli
 		;;
 	check)
 		need_for demo
-		need redis-cli has_cli
 		need openssl has openssl
 		need coreutils env --default-signal timeout 10 realpath -m /
 		need procps has pgrep
