@@ -9,8 +9,7 @@ load chaos
 setup_file() { :; }
 teardown_file() { :; }
 setup() {
-	PATH=$BATS_TEST_DIRNAME/../bin:$PATH
-	export XDG_CONFIG_HOME=$BATS_TEST_TMPDIR/config
+	clean_environment
 	cd "$BATS_TEST_TMPDIR" || return
 }
 

@@ -10,8 +10,7 @@ load ../lib/replicas
 setup_file() { :; }
 teardown_file() { :; }
 setup() {
-	PATH=$BATS_TEST_DIRNAME/../bin:$PATH
-	export XDG_CONFIG_HOME=$BATS_TEST_TMPDIR/config
+	clean_environment
 	cd "$BATS_TEST_TMPDIR" || return
 }
 

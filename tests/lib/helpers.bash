@@ -150,8 +150,8 @@ beside() {
 
 # ---- for each test ----
 
-# An environment that nothing of the caller's leaks into, and an empty server.
-common_setup() {
+# An environment that nothing of the caller's leaks into.
+clean_environment() {
 	# bats would write down each step of each function, which takes a sixth of the tests' time. Without this it tells
 	# the line of the test that failed, and none of a helper's.
 	[ -n "${TRACE-}" ] || set +T
@@ -160,6 +160,11 @@ common_setup() {
 	export RLOCK_RUNTIME_DIR=$BATS_TEST_TMPDIR/run
 	PATH=$BATS_TEST_DIRNAME/../bin:$PATH
 	BACKGROUND=()
+}
+
+# common_setup: a clean environment, and an empty server.
+common_setup() {
+	clean_environment
 	ask_server flushall
 }
 
