@@ -85,6 +85,10 @@ java_enters() { java_does ok await "$1" $((${2:-25} * 1000)); }
 # java_waits THREAD [MS]: what was begun there is not over.
 java_waits() { java_does pending await "$1" "${2:-0}"; }
 
+# is_asleep THREAD: what was begun there waits for a message. Of those that wake all none wakes what was only about to: Java
+# counts its waiters then.
+is_asleep() { [ "$(ask asleep "$1")" = true ]; }
+
 # ---- rlock: its holders have names of their own, r mostly ----
 
 # What is said to rlock beside verb and names, by tests with several servers.
@@ -188,7 +192,7 @@ java_queues() {
 	rlock_locks r "$1" "$3" "${@:4}"
 	java_begins T1 lock "$2" "$3"
 	wait_until 20 has_waiter "$2" "$3"
-	java_waits T1 100
+	wait_until 20 is_asleep T1
 }
 
 rlock_has_its_turn() {

@@ -28,6 +28,7 @@ load interop
 	rlock_begins r1 read a
 	rlock_begins r2 read a
 	wait_until 20 has_waiter read a 3
+	for party in 1 2; do wait_until 20 is_asleep T$party; done
 	rlock_leaves w
 	for party in 1 2; do
 		took_less 4 java_enters T$party
@@ -87,8 +88,7 @@ load interop
 	rlock_enters both
 	java_begins T2 lock read a
 	java_begins T1 lock write a
-	wait_until 20 has_waiter read a
-	java_waits T2 100
+	for party in 1 2; do wait_until 20 is_asleep T$party; done
 	touch both.out
 	rlock_enters reads
 	took_less 4 java_enters T2

@@ -26,6 +26,7 @@ import org.redisson.api.RSemaphore;
  *   THREAD VERB...          does VERB in that thread, made at its first use: a lock belongs to a thread
  *   start THREAD VERB...    the same, but answers "started" at once
  *   await THREAD MS         what came of that; "pending" when it is not over within so long
+ *   asleep THREAD           "true" when it is, until a message wakes it
  *   idle                    "idle" when no thread has anything to do, else "busy"
  *   die                     ends this process at once, as a kill would; no answer
  *
@@ -76,6 +77,8 @@ public final class Peer {
 			return "started";
 		case "await":
 			return await(words[1], Long.parseLong(words[2]));
+		case "asleep":
+			return String.valueOf(isAsleep(words[1]));
 		case "idle":
 			return tasks.isEmpty() ? "idle" : "busy";
 		case "die":
@@ -88,7 +91,8 @@ public final class Peer {
 	}
 
 	private void begin(String thread, String[] words) {
-		ExecutorService executor = threads.computeIfAbsent(thread, name -> Executors.newSingleThreadExecutor());
+		ExecutorService executor = threads.computeIfAbsent(thread,
+				name -> Executors.newSingleThreadExecutor(task -> new Thread(task, name)));
 		tasks.put(thread, executor.submit(() -> act(words)));
 	}
 
@@ -103,6 +107,15 @@ public final class Peer {
 		}
 		tasks.remove(thread);
 		return answer;
+	}
+
+	/** Redisson's latch is a semaphore. */
+	private static boolean isAsleep(String thread) {
+		return Thread.getAllStackTraces().entrySet().stream()
+				.filter(trace -> trace.getKey().getName().equals(thread))
+				.filter(trace -> trace.getKey().getState().name().endsWith("WAITING"))
+				.flatMap(trace -> Arrays.stream(trace.getValue()))
+				.anyMatch(frame -> frame.getClassName().equals("java.util.concurrent.Semaphore"));
 	}
 
 	/** Runs in the thread that the lock is to belong to. */
