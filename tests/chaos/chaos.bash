@@ -157,7 +157,7 @@ in_cell() {
 	if "$2" "$1" "${@:3}" >cell-said 2>&1; then
 		nothing_is_left >>cell-said 2>&1
 	else
-		broke "${*:2}: $(tail -n 3 cell-said | paste -s -d ';')"
+		unless_stalled "$SINCE_US" broke "${*:2}: $(tail -qn 3 cell-said said-* 2>/dev/null | paste -s -d ';')"
 	fi
 	end_cell
 	rm -rf "$CELL"
@@ -293,13 +293,18 @@ runs_smoothly_since() {
 	[ -z "${METRONOME-}" ] || awk -v since="$1" '$1 > since { stalls++ } END { exit (stalls > 0) }' "$BATS_FILE_TMPDIR/stalls"
 }
 
-# late_since US TEXT: a violation; where the machine stood still meanwhile, a line for readers of the log.
-late_since() {
+# unless_stalled US VERB TEXT: violated or broke; where the machine stood still meanwhile, a line for readers of the log.
+unless_stalled() {
 	if runs_smoothly_since "$1"; then
-		violated "$2"
+		"${@:2}"
 	else
-		echo "# the machine stood still meanwhile: $2 ($WHERE)" >&3
+		echo "# the machine stood still meanwhile: $3 ($WHERE)" >&3
 	fi
+}
+
+# late_since US TEXT
+late_since() {
+	unless_stalled "$1" violated "$2"
 }
 
 # ---- witnesses ----
