@@ -195,6 +195,9 @@ said_once() {
 	[ "$(wc -l <"$said"):$(grep -cE -e "$1" "$said")" = 1:1 ] || fail "not one line like '$1' but: $(cat "$said")"
 }
 
+# said_nothing: on standard error; of what wrote no "said" nothing is known.
 said_nothing() {
-	[ ! -s "$BATS_TEST_TMPDIR/said" ] || fail "said: $(cat "$BATS_TEST_TMPDIR/said")"
+	local said=$BATS_TEST_TMPDIR/said
+	[ -e "$said" ] || fail "nothing was listened to: 'said' is missing" || return
+	[ ! -s "$said" ] || fail "said: $(cat "$said")"
 }
