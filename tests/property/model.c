@@ -16,7 +16,8 @@
 #include "model.h"
 
 static const char usage[] =
-	"usage: model plain|fair|readwrite|sem single|several|sentinel|cluster STEPS [SEED]\n";
+	"usage: model plain|fair|readwrite|sem single|several|sentinel|cluster STEPS [SEED]\n"
+	"sem is not for several servers\n";
 
 static const struct {
 	const char *name;
@@ -232,6 +233,9 @@ static bool choose(const char *of_kind, const char *of_topology)
 		return false;
 	kind = kinds[k].kind;
 	topology = (enum topology)t;
+	/* A semaphore needs one server. */
+	if (is_semaphore() && topology == SEVERAL)
+		return false;
 	(void)snprintf(title, sizeof(title), "%s, %s", of_kind, of_topology);
 	return true;
 }
@@ -239,8 +243,9 @@ static bool choose(const char *of_kind, const char *of_topology)
 int main(int argc, char **argv)
 {
 	struct timespec clock;
+	unsigned long steps = argc > 3 ? strtoul(argv[3], NULL, 10) : 0;
 
-	if (argc < 4 || !choose(argv[1], argv[2])) {
+	if (steps == 0 || !choose(argv[1], argv[2])) {
 		(void)fputs(usage, stderr);
 		return 64;
 	}
@@ -250,6 +255,6 @@ int main(int argc, char **argv)
 		seed = strtoull(argv[4], NULL, 10);
 	chance_state = seed;
 	(void)signal(SIGPIPE, SIG_IGN);
-	run(strtoul(argv[3], NULL, 10));
+	run(steps);
 	return 0;
 }
