@@ -148,7 +148,7 @@ check-servers: $(checked) ## run all tests, or FILES, on each server of tools/se
 
 # As one would find a mistake: by tests of `make check`. It works in copies of this tree.
 .PHONY: check-mutants
-check-mutants: | prepare ## break the source in places that matter, or MUTANTS, and fail unless tests find each; an hour
+check-mutants: | prepare ## break the source in places that matter, or MUTANTS, and fail unless tests find each; half an hour
 	$(Q)BUILD='$(BUILD)' MUTANTS_DIR=$(BUILD)/mutants BATS='$(BATS)' JOBS='$(JOBS)' MUTANTS='$(MUTANTS)' \
 		CHECKED='$(patsubst $(BUILD)/%,build/%,$(checked))' tests/mutants/run.py
 
