@@ -53,8 +53,10 @@ load ../lib/inspecting
 
 # ---- holders that are gone ----
 
-@test "renew does not revive a permit whose lease has ended, though others are held" {
+@test "renew shortens no lease, and does not revive a permit whose lease has ended, though others are held" {
 	run -0 rlock sem --permits 2 --owner ci-1 --lease 1m a
+	run -0 rlock renew --owner ci-1 --lease 2s a
+	assert_output --regexp '^(1m00s|5[0-9]s)$'
 	run -0 rlock sem --permits 2 --owner ci-2 --lease 1s a
 	let_pass 1.01
 	run -1 rlock renew --owner ci-2 a

@@ -144,7 +144,8 @@ void differs(const char *format, ...)
 	va_start(args, format);
 	(void)vprintf(format, args);
 	va_end(args);
-	(void)printf("\nthe same again: MODEL_SEED=%" PRIu64 "\nthe last steps:\n", seed);
+	(void)printf("\nthe same choices again: model %s %lu %" PRIu64 "\nthe last steps:\n", title,
+		     step, seed);
 	for (size_t i = from; i < story_count; i++)
 		(void)printf("  %lu %s\n", stories[i % COUNT_OF(stories)].step,
 			     stories[i % COUNT_OF(stories)].text);
@@ -236,7 +237,7 @@ static bool choose(const char *of_kind, const char *of_topology)
 	/* A semaphore needs one server. */
 	if (is_semaphore() && topology == SEVERAL)
 		return false;
-	(void)snprintf(title, sizeof(title), "%s, %s", of_kind, of_topology);
+	(void)snprintf(title, sizeof(title), "%s %s", of_kind, of_topology);
 	return true;
 }
 
