@@ -158,7 +158,7 @@ to set no option, let an empty file stand there" rlock run -u "$SOCKET_URL"
 	assert_output ''
 }
 
-@test "a bad line is told with file and line, before a server is asked; of one that is not reached it is said what named it" {
+@test "a bad line is reported with file and line, before a server is asked; and what named a server that is not reached" {
 	local before unserved="unix://$PWD/unserved.sock"
 	write_config "url = $SOCKET_URL" 'wait = soon'
 	before=$(server_commands)

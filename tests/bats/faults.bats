@@ -448,7 +448,7 @@ while True:
 	wait_until 5 is_listened_on "$PORT"
 }
 
-@test "a server that closes a new connection is quoted, or told of with the command at which it did" {
+@test "the message about a server that closes a new connection quotes it, or names the command at which it did" {
 	local words commands login text
 	while IFS='|' read -r words commands login text; do
 		start_closing "${words:+$words$'\r\n'}" "$commands"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Fencing tokens: a number that grows with each time a lock is acquired, by any client, so that a holder that has been
-# overtaken can be told from the present one. The counter is that of Redisson's RFencedLock. Tokens that can't be told, since
+# overtaken can be told from the present one. The counter is that of Redisson's RFencedLock. Tokens that can't be printed, since
 # standard output is full or closed; and replies that get lost.
 
 load ../lib/usual
@@ -63,7 +63,7 @@ only_counters() {
 	assert_output $'13\n4'
 }
 
-@test "a lock that has a counter is issued a token without --fence, which is not told, and not to readers and writers" {
+@test "a lock that has a counter is issued a token without --fence, which is not shown, and a writer is issued none" {
 	redis set 'redisson_lock_token:{a}' 41 >/dev/null
 	RLOCK_TOKEN=7 run -1 rlock run a -- printenv RLOCK_TOKEN
 	run -0 rlock run --fence a -- printenv RLOCK_TOKEN
@@ -118,7 +118,7 @@ only_counters() {
 	file_says token 4
 }
 
-@test "the reply to the acquire is lost: the same token is told, and no second one issued" {
+@test "when the reply to the acquire is lost the command has the token that was issued, and no second one is issued" {
 	start_proxy
 	# A number that is no longer exact where all have a fraction.
 	redis set 'redisson_lock_token:{a}' 9007199254740993 >/dev/null

@@ -218,7 +218,7 @@ lose_lock() {
 	ended_with 76
 }
 
-@test "an interactive shell survives the loss of its lock, and learns it from unlock; what it has started is told" {
+@test "an interactive shell survives the loss of its lock, and learns it from unlock; what it has started is terminated" {
 	mkfifo typed
 	exec 9<>typed
 	in_background sh -c 'exec bash --norc --noprofile -i <typed >said 2>&1'

@@ -38,7 +38,7 @@ all_of_kind() {
 	all_of_kind wlock wlock rlock
 	run -0 rlock run --fence nightly -- printenv RLOCK_TOKEN
 	assert_equal "$(redis acl log)" ''
-	# Of several names the one is told whose key the user has no right to.
+	# Of several names the one is reported whose key the user has no right to.
 	run rlock run -n -u "$CI_URL" -u "$CI_URL/1" nightlyB other nightlyC -- touch ran
 	assert_refused 77 'rlock: other: denied'
 }

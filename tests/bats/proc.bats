@@ -68,7 +68,7 @@ refuses_there() {
 # An orphaned shell, where /proc shows no other user's processes.
 HIDING=(unshare -m sh -c 'mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"' sh)
 
-@test "a process that /proc hides is told, and is no wrong number" {
+@test "a process that /proc hides is reported as hidden, and not as a wrong number" {
 	local rlock
 	not_under_valgrind 'it looks at processes itself'
 	rlock=$(readlink -f "$(command -v rlock)")

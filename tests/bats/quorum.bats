@@ -243,7 +243,7 @@ waits_for_none() {
 	[ ! -e overlap ]
 }
 
-@test "a server that was started less than a lease ago does not count for a majority, which is told, and counts for all" {
+@test "a server that was started less than a lease ago does not count for a majority, and a message says so; it counts where all must agree" {
 	not_under_valgrind 'half a lease is over when rlock has begun'
 	take_servers 3
 	crash_server "${SERVERS[0]}"

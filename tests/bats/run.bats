@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # rlock run: the lock is held while the command runs, what the command ends with is what rlock ends with, and a command that
-# cannot run is told of; its times: the lease and its renewal, a fixed lease, --at-least, --max-run and --grace; and what it says of
+# cannot run is reported; its times: the lease and its renewal, a fixed lease, --at-least, --max-run and --grace; and what it says of
 # these with -v.
 
 load ../lib/usual
@@ -17,7 +17,7 @@ load ../lib/proxying
 	no_keys
 }
 
-@test "a command that cannot run is told before the lock is acquired, with what is wrong about it" {
+@test "a command that cannot run is reported before the lock is acquired, with what is wrong about it" {
 	local before status command message
 	before=$(server_commands)
 	mkdir bin

@@ -100,7 +100,7 @@ load ../lib/proxying
 	assert_output ''
 }
 
-@test "the waiting line names each holder, on a terminal in place, and the end of the wait is told" {
+@test "the waiting line names each holder, on a terminal in place, and the end of the wait is reported" {
 	local shown wait_line='rlock: a: waiting for the first, held for [0-9.]+s'
 	in_background rlock run --note 'the first' a -- inside first
 	wait_until 5 file_exists in-first

@@ -129,7 +129,7 @@ refused() {
 
 # ---- what is wrong ----
 
-@test "what names no master is told: 78; what cannot be reached: 69; and a master that is a replica: 69" {
+@test "what names no master is reported: 78; what cannot be reached: 69; and a master that is a replica: 69" {
 	local none="no sentinel names the master of"
 	refused 78 "redis+sentinel://$SENTINELS/other" "$none other: redis://127.0.0.1:[0-9]+/0 knows no service of that name"
 	refused 78 "redis+sentinel://127.0.0.1:$(port_of 1)/$SERVICE" \

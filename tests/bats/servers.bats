@@ -156,7 +156,7 @@ names_all_servers() {
 
 # ---- passwords ----
 
-@test "a password file and REDISCLI_AUTH are for each server whose URL has none, and no URL's password is told" {
+@test "a password file and REDISCLI_AUTH are for each server whose URL has none, and no URL's password is shown" {
 	local address
 	take_servers 3
 	start_proxy_to "${SERVERS[1]}" tcp:127.0.0.1:0

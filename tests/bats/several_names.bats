@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
 # Several names in one call: all of them are acquired, or none; and waited for, in the queues of fair locks too, in whatever
-# order they stand. (That of one that is lost is told, and the others are released: overwritten.bats.)
+# order they stand. (One of them that is lost is reported, and the others are released: overwritten.bats.)
 
 load ../lib/usual
 load ../lib/queue

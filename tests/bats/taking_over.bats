@@ -41,7 +41,7 @@ hold_logging() {
 	no_keys
 }
 
-@test "a lost lock that the renewer has told of before it is killed is not told of again" {
+@test "a lost lock that the renewer has reported before it is killed is not reported again" {
 	hold_logging a -t 2s --on-lost ignore
 	redis del a
 	wait_until 10 grep -q 'lock lost' said

@@ -107,7 +107,7 @@ refused() {
 	assert [ ! -e begun ]
 }
 
-@test "the password is not sent to a server that is refused, and told as such when it is wrong or missing" {
+@test "the password is not sent to a server that is refused, and a wrong or missing one is reported as such" {
 	export REDISCLI_AUTH=swordfish
 	redis config set requirepass swordfish >/dev/null
 	redis acl log reset >/dev/null
@@ -158,7 +158,7 @@ while True:
 	export RLOCK_URL=rediss://localhost:$PORT
 }
 
-@test "a port that speaks no TLS, is silent or closes the connection is told of, and a TLS port under a URL without" {
+@test "a port that speaks no TLS, is silent or closes the connection is reported, and so is a TLS port under a URL without TLS" {
 	run -69 rlock run -u "redis://localhost:$PORT" a -- touch begun
 	assert_one_line "^rlock: a: cannot reach redis://localhost:$PORT/0: .*: if this is a TLS port, its URL begins with rediss://$"
 	listen_in_clear silence
@@ -171,7 +171,7 @@ while True:
 
 # ---- the client certificate ----
 
-@test "a server that requires a client certificate gets it, by options or the URL; none, or a stranger's, is told of" {
+@test "a server that requires a client certificate gets it, by options or the URL; none, or a stranger's, is reported" {
 	local client=$CERTIFICATES/client
 	redis config set tls-auth-clients yes >/dev/null
 	run -0 trusted --cert "$client.crt" --key "$client.key" a -- true
@@ -185,7 +185,7 @@ while True:
 	refused 78 'it refuses the handshake: it may require a client certificate' --cacert "$CA"
 }
 
-@test "files that cannot be used are told of, each in one line, and a key with a passphrase is not asked for" {
+@test "files that cannot be used are reported, each in one line, and a key with a passphrase is not asked for" {
 	local client=$CERTIFICATES/client options text
 	echo nonsense >nonsense
 	cp "$client.crt" cert

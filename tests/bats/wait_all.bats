@@ -90,7 +90,7 @@ nothing_left_runs() {
 	no_keys
 }
 
-@test "a lock that is lost while --wait-all waits is told, and what is left is stopped" {
+@test "a lock that is lost while --wait-all waits is reported, and what is left is stopped" {
 	wait_for_left : -t 6s
 	redis del a
 	ended_with 76

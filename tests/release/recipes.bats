@@ -171,14 +171,14 @@ unit_value() {
 
 # ---- many at a time ----
 
-@test "targets of make -j take turns, and one that fails is told" {
+@test "targets of make -j take turns, and the status of make says that one failed" {
 	guards test-database 'check api' 2 make -j 8 -f "$RECIPES/parallel.mk" SUITES=api
 	run -0 make -j 8 -f "$RECIPES/parallel.mk"
 	assert_equal "$(grep -c "check " did)" 4
 	is_free test-database
 }
 
-@test "xargs -P and GNU parallel run several at a time, each with a lock of its own, and tell that one failed" {
+@test "xargs -P and GNU parallel run several at a time, each with a lock of its own, and their status says that one failed" {
 	local script failed
 	while read -r script failed; do
 		guards upgrade-h1 'upgrade h1' "$failed" "$RECIPES/$script" h1 'h 2'

@@ -1,6 +1,6 @@
 /*
- * The lines of the configuration file: what may stand in one, and that a bad one is told with file and line, before
- * any server is asked; and what goes before what. Which file is read, and whose it may be, is told by config.bats.
+ * The lines of the configuration file: what may stand in one, and that a bad one is reported with file and line, before
+ * any server is asked; and what goes before what. Which file is read, and whose it may be, is tested by config.bats.
  */
 #include <stdlib.h>
 
@@ -186,7 +186,7 @@ static const struct {
 	{ "url = redis://f/1\n", "redis://e/2", "", "e:6379/2", -1, 30000 },
 	{ "url = redis://f/1\n", "redis://e/2", "-u redis://c/3", "c:6379/3", -1, 30000 },
 	{ "url = redis://f/1\n", "http://x", "-u redis://c/3", "c:6379/3", -1, 30000 },
-	/* as a secret of Kubernetes, or a block of YAML, has it; two of them are told as two */
+	/* as a secret of Kubernetes, or a block of YAML, has it; two of them are read as two */
 	{ "", "redis://e/2\n", "", "e:6379/2", -1, 30000 },
 	{ "", "redis://e/2\nredis://f\n", "", "e:6379/2 redis://f:6379/0", -1, 30000 },
 	/* the database of one URL is not another's */

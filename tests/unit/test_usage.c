@@ -1,5 +1,5 @@
 /*
- * What was typed wrongly is told in one line, with status 64, and no server is asked anything: the verb, options, their
+ * What was typed wrongly is reported in one line, with status 64, and no server is asked anything: the verb, options, their
  * values, names, and what does not go together. What was meant is shown, and no password is.
  */
 #include <stdlib.h>
