@@ -213,7 +213,7 @@ lose_while_logging() {
 	[ ! -e ran ]
 }
 
-@test "a waiter that was in a black hole, or whose SUBSCRIBE had no reply, gets the lock behind it" {
+@test "a waiter that was in a black hole, or whose SUBSCRIBE had no reply, acquires the lock after it" {
 	local holder
 	hold_in_background a
 	holder=$PID

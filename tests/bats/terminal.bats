@@ -151,7 +151,7 @@ in_terminal() {
 	END
 }
 
-@test "a command stopped and continued from outside does not hang, and the lock is free behind it" {
+@test "a command stopped and continued from outside does not hang, and the lock is free after it" {
 	mkfifo fifo
 	in_terminal <<-'END'
 		send rlock run a -- sh -c 'echo $$ >pid; echo begun; read line <fifo; echo over >over'

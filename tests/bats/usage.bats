@@ -4,7 +4,7 @@
 
 load ../lib/usual
 
-@test "options may stand anywhere between the verb and the dashes, and what stands behind these is never one" {
+@test "options may stand anywhere between the verb and --, and no word after -- is one" {
 	run -0 rlock run a -u "unix://$SERVER_SOCKET" b -n -- echo -n --frobnicate -- -w
 	assert_output -- '--frobnicate -- -w'
 	POSIXLY_CORRECT=1 run -0 rlock run a -n -- echo -h --help
@@ -17,7 +17,7 @@ load ../lib/usual
 	run -0 rlock run '{b}' --name 'the a' -n 'a}' --name=–d 'a{a}' 3 -- sh -c 'echo "$RLOCK_NAME"'
 	assert_output $'{b}\nthe a\na}\n–d\na{a}\n3'
 	run -0 rlock run --name e -- true
-	# A number behind -n is one where no other follows.
+	# A number after -n is one where no other follows.
 	run -0 rlock run -n 3 -- printenv RLOCK_NAME
 	assert_output 3
 }

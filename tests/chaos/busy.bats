@@ -39,7 +39,7 @@ setup() {
 	renice -n $LOOKS_FIRST -p $$ >/dev/null
 }
 
-# fault NAME: behind which nothing will renew the lease, since whatever is sent is lost.
+# fault NAME: after which nothing will renew the lease, since whatever is sent is lost.
 fault() {
 	[ "$1" = 'nothing happens' ] || proxy blackhole on
 	case $1 in

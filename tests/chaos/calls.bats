@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
 # Each system call that rlock or its renewer makes, in turn: the operating system refuses it, by an error that this call may
-# end with; or the process stops before it, for longer than the lease, and goes on. uses.bash says what has to be true behind a
+# end with; or the process stops before it, for longer than the lease, and goes on. uses.bash says what has to be true after a
 # refusal.
 #
-# Behind a stop: the command may have ended meanwhile, and another owner comes for the lock, or it is deleted. Never are two inside, no
+# After a stop: the command may have ended meanwhile, and another owner comes for the lock, or it is deleted. Never are two inside, no
 # command runs that is not protected, and what is said is true: 76 and a line when the lock was lost while the command
 # ran, and neither else.
 
@@ -99,7 +99,7 @@ has_stopped() {
 stop_at() {
 	local n=$((1 + ($1 - 1) * 37 % CALLS_MAX)) kind stay_ms stopped rival=''
 	kind=${KINDS[(n + ($1 - 1) / CALLS_MAX) % 4]}
-	# The command ends before the stop, during it, or behind it.
+	# The command ends before the stop, during it, or after it.
 	draw 0 $((LEASE_MS * 5 / 2))
 	stay_ms=$DRAWN
 	CLOCK=(refuse "$CELL/stopped" rlock "$STOPS" STOP "$n")

@@ -1,4 +1,4 @@
-# What the scenarios share: cells, each with one fault, side by side; what is put on record of them; what has to be true behind each;
+# What the scenarios share: cells, each with one fault, side by side; what is put on record of them; what has to be true after each;
 # and a row of the table. Sourced by every tests/chaos/*.bats.
 #
 #   SCALE         how many repetitions, as a multiple of what CI does (1); 0.1 for a quick look
@@ -138,14 +138,14 @@ in_cells() {
 }
 
 # in_cell NUMBER FUNCTION [ARG...]: with a directory, a runtime directory, and a lock of its own. What it draws follows the number
-# in CHANCE. What is true behind all of them is looked at, and what it leaves running is ended.
+# in CHANCE. What is true after all of them is looked at, and what it leaves running is ended.
 in_cell() {
 	# What bats does before each command, to show the one that failed, costs as much as all the rest of a cell.
 	trap - DEBUG
 	CHANCE=$RANDOM
 	RANDOM=$CHANCE
 	WHERE="cell $1, chance $CHANCE"
-	# With a dot behind it no name is the beginning of another one.
+	# With a dot after it no name is the beginning of another one.
 	NAME=lock.$BATCH.$1.
 	CELL=$BATS_TEST_TMPDIR/$NAME
 	# The helpers of all tests put their files there, and `ours` knows the cell's processes by it.

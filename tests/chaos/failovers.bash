@@ -107,7 +107,7 @@ serve_queue() {
 lose_grant() {
 	local number
 	for number in "${@:2}"; do freeze_server "$number"; done
-	# More than sockets hold: what is written behind it stays in the memory of SERVER.
+	# More than sockets hold: what is written after it stays in the memory of SERVER.
 	on "$1" redis eval 'redis.call("set", KEYS[1], string.rep("x", ARGV[1]))' 1 'filler{late}' $((1 << 25)) >/dev/null
 	rm -f leave-late
 	IS_LATE=yes

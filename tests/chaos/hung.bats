@@ -42,7 +42,7 @@ hung_stranger() {
 # More than a machine that is busy makes them late.
 LATE_US=1000000
 GRACE_MS=300
-# Behind the end of the grace time.
+# After the end of the grace time.
 KILLED_WITHIN_US=500000
 
 # What can't terminate the command, so that another process has to.

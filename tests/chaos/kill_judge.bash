@@ -105,7 +105,7 @@ run_protected() {
 	fi
 }
 
-# leaves, ends and in_time: the next one comes behind the fault, or the end of the processes, or of the lease.
+# leaves, ends and in_time: the next one comes after the fault, or the end of the processes, or of the lease.
 end_by_fault() {
 	local free_us=$FAULT_US
 	case $PROCESSES in

@@ -54,7 +54,7 @@ all_left() {
 	[ "$(times enter "ledger-$1" | wc -l)" = "$(times leave "ledger-$1" | wc -l)" ]
 }
 
-# at_once MS TRIES: the shell answered so long behind the key. One that was lost on it is no fault.
+# at_once MS TRIES: the shell answered so long after the key. One that was lost on it is no fault.
 at_once() {
 	[ "$2" = 1 ] || return 0
 	injected
@@ -177,7 +177,7 @@ full_screen_words() {
 	printf '%s\n' 'expect ready> $' status 'send stty -g >after; stty sane' status
 }
 
-# full_screen NUMBER PROGRAM: it is used once, or suspended and continued before that, or loses its lock behind that.
+# full_screen NUMBER PROGRAM: it is used once, or suspended and continued before that, or loses its lock after that.
 full_screen() {
 	local value ms wanted=0
 	choose_cell "$1"

@@ -207,7 +207,7 @@ was_not_started() {
 	[[ ${SAID[*]-} =~ (error while loading shared libraries|cannot allocate TLS|cannot create TLS) ]]
 }
 
-# try USE STATUS...: one repetition; STATUSes are those of a failure that are allowed. Fails behind a violation: what is left of that would
+# try USE STATUS...: one repetition; STATUSes are those of a failure that are allowed. Fails after a violation: what is left of that would
 # be the next one's. REFUSED is a file that says what was refused.
 try() {
 	rm -f ledger* leave-* tokens ran later tried

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define ALWAYS(claim) ((claim) ? (void)0 : fuzz_fail(#claim, __FILE__, __LINE__))
 _Noreturn void fuzz_fail(const char *claim, const char *file, int line);
 
-/* The bytes with a NUL behind them, in a block that is not one byte larger. The caller frees it. */
+/* The bytes with a NUL after them, in a block that is not one byte larger. The caller frees it. */
 char *fuzz_text(const uint8_t *data, size_t size);
 
 /* Cut off the first line, NUL-terminated as above; *data and *size are then what follows it. */

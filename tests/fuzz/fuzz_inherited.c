@@ -1,6 +1,6 @@
 /*
  * cli/process_lock/held.c: RLOCK_HELD may hold anything, since any caller can set it. What is taken from there is
- * well formed, and a word that rlock writes behind it is found again.
+ * well formed, and a word that rlock writes after it is found again.
  */
 #include <stdlib.h>
 #include <string.h>

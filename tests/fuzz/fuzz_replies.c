@@ -1,5 +1,5 @@
 /*
- * librlock against a server that says anything. The input is one line of what is asked for, and behind it
+ * librlock against a server that says anything. The input is one line of what is asked for, and after it
  * what the server says:
  *
  *   letters  p ping, a acquire, r renew, u release, l keep until, f find, b break, q stop, i inspect, s list, in that order; and first

@@ -43,7 +43,7 @@ static void check_changes(struct rlock_url *url)
 
 /*
  * Of a URL that was accepted the password is hidden whole. More may be, where an '@', a "password=" or a second '?'
- * stands behind it, too; but nothing where there is none of them.
+ * stands after it, too; but nothing where there is none of them.
  */
 static void check_hidden(const struct rlock_url *url, const char *text, const char *hidden)
 {

@@ -34,7 +34,7 @@ unfolded() {
 	sed -e ':join' -e '$!{N; b join' -e '}' -e 's/\n\t//g' "$1"
 }
 
-# last PATTERN LOG: what the last line of that kind says behind it, up to a blank.
+# last PATTERN LOG: what the last line of that kind says after it, up to a blank.
 last() {
 	sed -nE "s/.*$1 *([0-9]+).*/\1/p" "$2" | tail -n 1
 }

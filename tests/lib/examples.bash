@@ -1,7 +1,7 @@
 # The examples of README.md and of the manual, and what they leave. Sourced after helpers.bash and leftovers.bash, by
 # files that set TOP, the directory of the project.
 
-# show_example FILE NAME: what stands there, behind the mark of that name.
+# show_example FILE NAME: what stands there, after the mark of that name.
 show_example() {
 	case $1 in
 	*.md)

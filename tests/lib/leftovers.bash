@@ -1,5 +1,5 @@
 # What is left of rlock, and how it ended: for tests that look for more than an exit status. Sourced
-# behind helpers.bash.
+# after helpers.bash.
 
 # find_ours NAME...: sets OURS to the pids of processes with one of these names that are of this test, without a process: each test
 # looks at its end. They are known by the runtime directory in their environment, which is another one in each test.

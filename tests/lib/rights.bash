@@ -1,4 +1,4 @@
-# The rights that the manual gives a user of the server. Sourced behind helpers.bash, by files whose server listens on PORT: a
+# The rights that the manual gives a user of the server. Sourced after helpers.bash, by files whose server listens on PORT: a
 # user can be named in the URL of a port alone.
 
 SECRET=s3cr3t-w0rd

@@ -1,4 +1,4 @@
-# What most files of tests have: a server, the test's own directory, and that nothing of rlock's runs behind a test. A file that
+# What most files of tests have: a server, the test's own directory, and that nothing of rlock's runs after a test. A file that
 # wants it otherwise has a function of its own. TOP is where the sources are.
 
 load ../lib/helpers

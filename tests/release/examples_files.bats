@@ -12,7 +12,7 @@ setup() {
 	unset RLOCK_URL
 }
 
-# write_file MARK: what stands in the manual behind it, with paths of this directory.
+# write_file MARK: what stands in the manual after it, with paths of this directory.
 write_file() {
 	sed -n '/^\.\\" file: '"$1"'$/,/^\.Ed/{/^\./d; s/\\&//g; s/\\e/\\/g; p}' "$BATS_TEST_DIRNAME/../../man/rlock.conf.5" |
 		sed "s|/etc/|$PWD/|" >rlock.conf

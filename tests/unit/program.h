@@ -29,7 +29,7 @@ void program_configure(const char *text, size_t len);
 /* What rlock does, called with these words. Blanks are between words; in single quotes they are part of one. */
 void program_call(const char *line, struct said *said);
 
-/* Cuts such a line in place, one word after the other, as the kernel lays them out. Returns how many; NULL is behind them. */
+/* Cuts such a line in place, one word after the other, as the kernel lays them out. Returns how many; NULL is after them. */
 #define PROGRAM_WORDS_MAX 128
 int program_cut(char *line, char **words);
 

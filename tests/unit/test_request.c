@@ -213,7 +213,7 @@ static bool hears(size_t index, const char *text)
 		drive(0, 5);
 		if (party->stream < 0 && is_called(index))
 			party->stream = accept4(party->listener, NULL, NULL, SOCK_CLOEXEC);
-		/* What has come is put behind what was heard before. */
+		/* What has come is put after what was heard before. */
 		len = recv(party->stream, party->heard + party->heard_len,
 			   sizeof(party->heard) - party->heard_len - 1, MSG_DONTWAIT);
 		party->heard_len += len > 0 ? (size_t)len : 0;
