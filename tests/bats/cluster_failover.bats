@@ -61,7 +61,7 @@ name_at_node() {
 	start_server_number 3 --port "$port" "${NODE_OPTIONS[@]}" --cluster-node-timeout 4000
 }
 
-@test "a lock is held on when its node is killed, and a waiter gets it afterwards" {
+@test "a lock is held on when its node is killed, and a waiter acquires it afterwards" {
 	local holder waiter new
 	wait_until 30 cluster_is_up
 	name_at_node 1 4

@@ -91,7 +91,7 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	nothing_is_left
 }
 
-@test "many waiters whose clocks differ by two hours get in in their order, a fifth of them killed" {
+@test "many waiters whose clocks differ by two hours acquire the lock in their order, with a fifth of them killed" {
 	need_wrong_clocks
 	local number
 	local -a dead=() living=()

@@ -193,7 +193,7 @@ lose_while_logging() {
 	[ -e ran ]
 }
 
-@test "a waiter survives a restart of its server, and gets the lock; its time is over though the server is frozen: 69" {
+@test "a waiter survives a restart of its server, and acquires the lock; its time is over though the server is frozen: 69" {
 	own_server
 	hold_in_background a -t 30s
 	wait_for_lock a

@@ -10,7 +10,7 @@ load ../lib/scripting
 # ---- held, and released ----
 
 # Its renewer keeps none of the caller's descriptors: the $( ) ends.
-@test "a lock taken for a script, in \$( ) too, is held until the script unlocks it, without a word, and nothing is left" {
+@test "a lock acquired for a script, in \$( ) too, is held until the script unlocks it, without a word, and nothing is left" {
 	for shell in bash dash; do
 		run -0 timeout 60 "$shell" -c '
 			x=$(cd /; rlock lock --pid $$ a 2>&1 7>&1 8>&1; :)

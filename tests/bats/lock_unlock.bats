@@ -82,7 +82,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 
 # ---- another server ----
 
-@test "unlock without the URL that the lock was taken with names it" {
+@test "unlock without the URL by which the lock was acquired names that URL" {
 	start_second_server
 	run -0 bash -c '
 		rlock lock --pid $$ -u "unix://$OTHER" a

@@ -24,7 +24,7 @@ setup() {
 	no_keys
 }
 
-@test "--at-least inside keeps the lock taken when the outer command has ended" {
+@test "--at-least inside keeps the lock when the outer command has ended" {
 	run -0 rlock run a -- sh -c 'rlock run --at-least 1m a -- true'
 	ttl_is_above a 50000
 	run -1 ttl_is_above a 60000
@@ -70,7 +70,7 @@ kept_holds_go() {
 
 # ---- another lock ----
 
-@test "commands side by side do not share what one of them takes" {
+@test "commands side by side do not share a lock that one of them acquires" {
 	in_background rlock run a -- sh -c 'rlock run b -- sh -c "touch in; until_let_go" & until [ -e in ]; do :; done
 		rlock run -n b -- true; echo $? >status; wait'
 	wait_until 5 test -s status

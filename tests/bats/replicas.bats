@@ -90,7 +90,7 @@ is_empty() {
 	assert [ ! -e begun ]
 }
 
-@test "a holder whose master turns into a replica keeps its lock at the new master, and a waiter gets it there" {
+@test "a holder whose master turns into a replica keeps its lock at the new master, and a waiter acquires it there" {
 	local holder
 	listen_to rlock run -t 2s a -- until_let_go
 	holder=$PID

@@ -48,7 +48,7 @@ load ../lib/proxying
 
 # ---- the lease ----
 
-@test "the lock is taken for thirty seconds at a time unless told otherwise" {
+@test "the lock is acquired for thirty seconds at a time unless --ttl says otherwise" {
 	run -0 rlock run a -- ask_redis "$SERVER_SOCKET" pttl a
 	assert_between 20000 "$output" 30000
 	run -0 rlock run -t 5s a -- ask_redis "$SERVER_SOCKET" pttl a

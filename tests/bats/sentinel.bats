@@ -206,7 +206,7 @@ refused() {
 	assert [ ! -e begun ]
 }
 
-@test "a failover: a lock is held on at the new master, a waiter notices it within seconds, and gets the lock there" {
+@test "a failover: a lock is held on at the new master, a waiter notices it within seconds, and acquires the lock there" {
 	local holder
 	on 2 redis replicaof 127.0.0.1 "$(port_of 1)"
 	in_background rlock run -t 6s a -- until_let_go

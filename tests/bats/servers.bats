@@ -97,7 +97,7 @@ names_all_servers() {
 	[ ! -e ran ]
 }
 
-@test "waiters get the lock in the order of the calls when it is fair, and when a holder on one of the servers only leaves" {
+@test "waiters acquire a fair lock in the order of the calls, and any lock when the holder on one server alone has released it" {
 	local number holder
 	# By themselves they would look at the end of the lease.
 	hold_on_each a

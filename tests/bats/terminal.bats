@@ -116,7 +116,7 @@ in_terminal() {
 	done
 }
 
-@test "a waiter that was stopped by Ctrl-Z gets the lock after fg" {
+@test "a waiter that was stopped by Ctrl-Z acquires the lock after fg" {
 	not_under_valgrind 'TSTP does not stop it'
 	hold_in_background a
 	in_terminal <<-'END'

@@ -1,4 +1,4 @@
-# What the test files share: a server of their own, locks taken in the background, and waiting for a
+# What the test files share: a server of their own, locks held in the background, and waiting for a
 # fact instead of for a time. Sourced by every tests/bats/*.bats.
 
 bats_require_minimum_version 1.5.0
