@@ -27,7 +27,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	cluster_is_empty
 }
 
-@test "one of them is busy: 75 names it, the others are free again, and no slot behind it is touched" {
+@test "one of several slots' names is busy: 75 names it, the others are free again, and no slot after it is touched" {
 	local name
 	hold_at_its_node run b
 	for names in 'a b c' 'c b a' '{b}x a b'; do
@@ -49,7 +49,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	cluster_is_empty
 }
 
-@test "a waiter holds none of them, and the release of the busy one wakes it" {
+@test "a waiter for names in several slots holds none of them, and the release of the busy one wakes it" {
 	local name other holder
 	for name in a b c; do
 		hold_at_its_node run "$name"
@@ -68,7 +68,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	done
 }
 
-@test "fencing tokens come in the order of the names" {
+@test "fencing tokens of names in several slots come in the order of the names" {
 	rlock run --fence c -- true
 	rlock run --fence c -- true
 	rlock run --fence a -- true
@@ -76,7 +76,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	assert_output '3 1 2'
 }
 
-@test "they are renewed together; one that is lost is lost, and the others are released" {
+@test "names in several slots are renewed together; when one is lost it is 76, and the others are released" {
 	listen_to rlock run -t 3s a b c -- until_let_go
 	wait_until 5 at_node_of c is_held c
 	wait_until 5 at_node_of a is_renewed a 3000
@@ -87,7 +87,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	wait_until 5 cluster_is_empty
 }
 
-@test "a script acquires them, and releases them by one unlock, in any order, which names the one that was lost" {
+@test "a script acquires names in several slots, and releases them by one unlock, in any order, which names the one that was lost" {
 	run -0 bash -c 'rlock lock --pid $$ a b c && rlock renew c a b && rlock unlock b a c; exit'
 	wait_until 5 cluster_is_empty
 	run -76 bash -c 'rlock lock --pid $$ a b c; redis-cli -s "$0" del b >/dev/null; rlock unlock a b c; exit' \
@@ -96,7 +96,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	wait_until 5 cluster_is_empty
 }
 
-@test "shells that name them in different orders take their turns, one at a time" {
+@test "shells that name locks in several slots in different orders take their turns, one at a time" {
 	local verb names pid pids=()
 	for verb in run fair; do
 		echo 0 >number

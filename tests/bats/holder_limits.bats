@@ -40,7 +40,7 @@ has_class() {
 	[ "$(ps -o cls= -p "$1" | tr -d ' ')" = "$2" ]
 }
 
-@test "a renewer that is kept busy comes before others no more" {
+@test "a renewer that is kept busy no longer comes before others" {
 	chrt --rr 1 true 2>/dev/null || skip 'no process may have a real-time priority here'
 	in_background rlock run a -- sh -c "$STAYING"
 	know_processes

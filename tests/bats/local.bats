@@ -119,7 +119,7 @@ no_local_server() {
 	run -1 grep -E 'swordfish|RLOCK|BATS' environment
 }
 
-@test "a private server that is about to end, and listens no more than that, is replaced" {
+@test "a private server that is about to end, which still listens and does nothing more, is replaced" {
 	start_local
 	kill -TERM "$SERVER"
 	wait_until 10 has_servers 0

@@ -167,7 +167,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	prints "$BY_RUN 1 0" 'rlock run a -- sh -c "rlock lock --pid \$\$ b; rlock unlock a b; echo \$?; \$REDIS exists b"'
 }
 
-@test "also when the renewer of the run was killed, the lock inside is nearer than the run, and that than the one above" {
+@test "with the renewer of the run killed, too, unlock finds the lock inside before the run, and the run before the lock above it" {
 	# All of them may start in one tick of the clock by which the kernel says when.
 	for _ in 1 2 3 4 5 6 7 8 9 10; do
 		prints "0 2 $BY_RUN 1" 'rlock lock --pid $$ a

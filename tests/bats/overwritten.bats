@@ -107,7 +107,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	refute file_exists ran
 }
 
-@test "a great number that is written into a lock's hash costs no time, and keeps no hold; an owner's own is a lost lock" {
+@test "a great count of another owner in a lock's hash costs no time, and keeps no hold; as an owner's own count it is a lost lock" {
 	run -0 rlock read --owner job --lease 1m a
 	redis hset a workers 1000000000 >/dev/null
 	# A loop over it would take minutes.

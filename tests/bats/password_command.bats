@@ -70,7 +70,7 @@ has_children() {
 
 # ---- the password ----
 
-@test "the password is the first line that the command prints, which is one of sh, however the line ends" {
+@test "the password is the first line that the command prints, which sh runs, however the line ends" {
 	local text
 	for text in 'first-t0ken' 'first-t0ken\r\n'; do
 		run -0 rlock run --password-command "printf '$text'" a -- true
@@ -86,7 +86,7 @@ has_children() {
 	assert_equal "$(wc -l <calls)" 1
 }
 
-@test "the command may be in the configuration file; a URL's password goes before it, it before the environment's" {
+@test "the command may be in the configuration file; a URL's password goes before the command's, and that before the environment's" {
 	printf '%s\n' "url = $RLOCK_URL" "password-command = $COMMAND" >conf
 	run -77 rlock run --config conf a -- touch ran
 	assert_output --partial ': the password-command in conf is for the url there, not for the one from RLOCK_URL'

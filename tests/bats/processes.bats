@@ -40,7 +40,7 @@ load ../lib/holding
 	is_running "$(<left)"
 }
 
-@test "lost while rlock is stopped, and the command ends by 0 at that: 76, and rlock says so" {
+@test "a lock that is lost while rlock is stopped is 76, and rlock says so, though the command ends with 0 at that" {
 	hold_for 'exec 2>&1; trap "exit 0" TERM; echo $$ >command-pid; until_let_go' a -t 3s
 	kill -s STOP "$PID"
 	redis del a

@@ -17,7 +17,7 @@ says_last() {
 	assert_line --index 1 --regexp "^  last held by $2\$"
 }
 
-@test "status of a free lock says which holder it was, for how long, until when, and how its command ended" {
+@test "status of a free lock says which holder held it last, for how long, until when, and how its command ended" {
 	run -3 rlock run --remember 1d --note 'nightly backup' nightly -- sh -c 'exit 3'
 	says_last nightly "nightly backup \([0-9a-f:-]+\) for [0-9.]+s, until $NOW, [0-9.]+s ago: its command ended with 3"
 	run -1 rlock status --json nightly
@@ -105,7 +105,7 @@ says_last() {
 	assert_output 'nightly: free'
 }
 
-@test "what others write there spoils no terminal" {
+@test "what others write into the record of a last holder reaches a terminal escaped" {
 	local field
 	# Whole, though each byte takes four.
 	run -0 rlock run --remember 1h --note "$(printf '\377%.0s' {1..100})" nightly -- true

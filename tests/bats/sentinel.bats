@@ -175,7 +175,7 @@ refused() {
 	assert_output 1
 }
 
-@test "a lock is renewed with one sentinel of three, outlasts that all are gone for less than its lease, and no longer" {
+@test "a lock is renewed with one sentinel of three, held on while all are gone for less than its lease, and no longer" {
 	in_background rlock run -t 9s --connect-timeout 0.5s a -- until_let_go
 	wait_until 5 is_held a
 	freeze_sentinels 1 3
@@ -192,7 +192,7 @@ refused() {
 
 # ---- another master meanwhile ----
 
-@test "no command begins on a grant of a server that is master no more" {
+@test "no command begins on a grant of a server that is no longer the master" {
 	held_by_stranger a
 	on 2 held_by_stranger a
 	in_background rlock run -w 4s a -- touch begun

@@ -40,7 +40,7 @@ teardown() { common_teardown; }
 	no_keys
 }
 
-@test "to find out costs several names no write more than one, and one name no request" {
+@test "to find out about the proxy costs several names no more writes than one name, and one name no request" {
 	export RLOCK_URL=unix://$SERVER_SOCKET
 	rlock run a -- true
 	start_proxy
@@ -53,7 +53,7 @@ teardown() { common_teardown; }
 	assert_output --regexp ' requests=5 .* writes_up=2 '
 }
 
-@test "check says that locks are not sound behind it, and that of one server are" {
+@test "check says that locks behind a proxy for several servers are not sound, and says nothing of sharding for one server" {
 	run -78 rlock check
 	assert_line --regexp '^BAD +sharding +a proxy that keeps keys on several servers, and runs a script on one of them: '
 	assert_line --regexp '^NOT SOUND: .* see .*sharding'

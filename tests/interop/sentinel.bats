@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Java and rlock behind the same sentinels, that name a master with a replica: each side is woken by the other, and no
+# Java and rlock behind the same sentinels, which name a master with a replica: each side is woken by the other, and no
 # two that exclude each other are inside at a time.
 
 load interop
