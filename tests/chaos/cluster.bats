@@ -2,7 +2,7 @@
 # A cluster of three masters and a replica of each, whose nodes fail over, are killed, also right after a grant that the
 # replica does not have, are cut off for longer than the others wait for them, and give slots to each other.
 #
-# What is promised says failovers.bash.
+# failovers.bash says what is promised.
 
 # FAULT_MS is for failovers.bash.
 

@@ -3,7 +3,7 @@
 # environment, where they may not be looked into, forking and ending all the time, as another user. rlock, its renewer, or both are
 # killed: while they wait, at the grant, while the command runs, while it is terminated, while the lock is released.
 #
-# Promised is: with --wait-all, or when the command is terminated, none of these processes lives when the lock is free, but where both
+# Promised: with --wait-all, or when the command is terminated, none of these processes lives when the lock is free, but where both
 # were killed.
 
 load chaos

@@ -2,7 +2,7 @@
 # places whenever the lock is lost, and fair waiters queue up for each fault, one of which is killed. Sourced after
 # chaos.bash by a scenario, which says what "server_of NAME" is, the number of the server that has this lock now.
 #
-# Promised is: no waiter hangs, and none ends with another status than 0 or, when a lock was lost, 76; the fair order of live waiters
+# Promised: no waiter hangs, and none ends with another status than 0 or, when a lock was lost, 76; the fair order of live waiters
 # is kept; and with --replicas 1 and min-replicas-to-write 1 no two are inside. (Without them Redis may lose locks that it granted.)
 #
 # On one machine replicas have everything at once: so a part of the servers crash right after a grant that none of their

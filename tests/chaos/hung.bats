@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=alone
 # Processes hang so that what looks into them hangs, too, while a command is to be terminated: strangers that were started
-# after it, some of its own, or both. Promised is: all of its processes are gone in time, as if nothing hung.
+# after it, some of its own, or both. Promised: all of its processes are gone in time, as if nothing hung.
 #
 # On a machine with other work to do they are late without that as well, by parts of a second, which is for other files
 # to count. Where a hang is waited for there is no end.

@@ -4,7 +4,7 @@
 # Promised: a lost reply never counts a hold twice, and no leftover hold stays for longer than a lease. When a connection
 # breaks after a request, the server is asked what became of that: by a call that acquires a lock, waiting or not, for a
 # second at least, and by one that releases for 5 s. So of one fault that lasts no longer than a few hundred milliseconds
-# nothing is seen but with `renew`, and with `unlock` of an --owner's lock or by --force, which ask once: 69 then, in
+# nothing is seen but with `renew`, and with `unlock` of an --owner's lock or by --force, which do not retry: 69 then, in
 # one line, and the same call again is well. The command runs once at most, and others keep their positions in the queue.
 
 load chaos

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Failovers by real sentinels, one after the other: half of them ordered, half of them because the master was killed, of
-# which half right after a grant that no replica has. What is promised says failovers.bash.
+# which half right after a grant that no replica has. failovers.bash says what is promised.
 
 # FAULT_MS is for failovers.bash.
 

@@ -2,7 +2,7 @@
 # TLS over a network that spoils single bytes: of a handshake, and of what comes after it, the connection is closed before
 # a byte, the byte is inverted or late, or nothing passes from it on, in either direction.
 #
-# Promised is: a call ends by itself, with 0, or with 69 or 78 in one line and the command not run; what was acquired is
+# Promised: a call ends by itself, with 0, or with 69 or 78 in one line and the command not run; what was acquired is
 # released, but where nothing passes any more, when its lease has ended. The bytes are those that were counted without a fault; with
 # SCALE=40 each of a call has its turn.
 
@@ -29,7 +29,7 @@ setup_file() {
 teardown_file() { stop_servers; }
 
 LEASE_S=3
-# A reply that was lost is asked for once more, for a second; the rest is for a machine that is busy.
+# A request whose reply was lost is retried for a second; the rest is for a machine that is busy.
 CALL_LIMIT_MS=12000
 WAYS=(up down)
 SPOILS=(cut flip stop late)

@@ -1,8 +1,8 @@
 # What network.bats, surroundings.bats and calls.bats do with a lock, and what has to be true afterwards. Sourced after chaos.bash.
 #
-# Promised is that each call ends, by COMMAND's own status or one that says what happened, with one line; that COMMAND is run once at most,
-# and never without the lock; that no hold counts twice; that a lock which is said to be acquired is held, and one which is not leaves
-# no key, no process and no file behind; and that a failure can be repeated.
+# Promised: each call ends, by COMMAND's own status or one that says what happened, with one line; COMMAND is run once at most,
+# and never without the lock; no hold counts twice; a lock which is said to be acquired is held, and one which is not leaves
+# no key, no process and no file behind; and a call that failed can be repeated.
 #
 # A repetition is one call that is disturbed, by what the array IN puts before that rlock alone, or by what lies behind RLOCK_URL. OUT goes
 # before its COMMAND, to be as others are again. What is around it (the holder before it, what releases after it) is undisturbed.

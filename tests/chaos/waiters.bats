@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Waiters that are killed, at each step of their waiting and at any moment, and waiters whose network is gone.
 #
-# Promised is: a waiter that dies is out of the queue within seconds, and the one after it gets in; had it
+# Promised: a waiter that dies is out of the queue within seconds, and the one after it gets in; had it
 # acquired the lock just then, that ends with its lease, which is a second here. What it leaves of a queue goes when
 # another one next waits in it.
 

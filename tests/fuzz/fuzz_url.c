@@ -1,5 +1,5 @@
 /*
- * lib/url/url.c: a URL that is accepted has one text for its server, and no
+ * lib/url/url.c and url_parse.c: a URL that is accepted has one text for its server, and no
  * text shows its password.
  */
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 # What the test files share: a server of their own, locks held in the background, and waiting for a
-# fact instead of for a time. Sourced by every tests/bats/*.bats.
+# fact instead of for a time. usual.bash loads it, or a file that needs no more than this.
 
 bats_require_minimum_version 1.5.0
-# File by file: for each test anew the libraries' own loaders would start a process for each of these.
+# Each of these files by itself: load.bash of a library would start a process for each, and that for each test anew.
 for part in support/src/{output,error,lang} assert/src/{assert{,_equal,_not_equal,_failure,_output,_line,_regex},refute{,_output,_line}}; do
 	bats_load_library "bats-$part.bash"
 done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The packages of packaging/rpm/rlock.spec, built by rpmbuild of the archive that `make dist` makes. What the machine has
-# need not have come from an rpm, so that dependencies are not looked for in the database of such.
+# The packages of packaging/rpm/rlock.spec, built by rpmbuild of the archive that `make dist` makes. What they need is not
+# looked for in rpm's database (--nodeps), since the machine may have it from packages of another kind.
 
 load ../lib/helpers
 load ../lib/installing

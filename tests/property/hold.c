@@ -532,7 +532,7 @@ static bool step_resize(void)
 
 /* ---- what no client holds, and losses ---- */
 
-/* A request that came late, or was given up, has acquired it for no client. */
+/* A request that came late, or was abandoned, has acquired it for no client. */
 static bool step_release_unknown(void)
 {
 	struct rlock_hold *hold = NULL;
