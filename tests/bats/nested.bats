@@ -12,7 +12,7 @@ setup() {
 
 # ---- the same lock ----
 
-@test "rlock run inside rlock run of the same name re-enters and leaves again; a shorter lease inside does not shorten the lock" {
+@test "rlock run inside rlock run of the same name re-enters and releases again; a shorter lease inside does not shorten the lock" {
 	run -0 rlock run a -- sh -c '
 		rlock run -t 1s a -- $REDIS hvals a
 		$REDIS hvals a

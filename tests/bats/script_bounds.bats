@@ -63,7 +63,7 @@ readers() {
 		end' 0 "$@"
 }
 
-@test "among 1,000 readers a hold is acquired, found, renewed and released, and a writer told of them, at no more than among 20" {
+@test "among 1,000 readers a hold is acquired, found, renewed and released, and a writer turned away, by as few commands as among 20" {
 	local code words count few
 	while read -r code words; do
 		few=

@@ -85,8 +85,8 @@ load ../lib/proxying
 	no_keys
 }
 
-# turn_begins MS: the lock is not held for writing any more. TURN_MS is then for how long a waiter has the next turn, and it has
-# it for MS from then on, by the same request: a turn lasts for a second, and the next call may begin late. 0: it is left so.
+# turn_begins MS: the lock is no longer held for writing. Sets TURN_MS to the TTL of the turn that a waiter has then, and makes
+# it MS by the same request, since a turn lasts for a second, and the next call may begin late. 0: it is left as it is.
 turn_begins() {
 	ask_server eval '
 		if redis.call("exists", KEYS[1]) == 1 and redis.call("hget", KEYS[1], "mode") ~= "read" then

@@ -298,7 +298,7 @@ static void check_deadline(void)
 	CHECK(rlock_now_ms() >= begun_ms + 500 && rlock_now_ms() < begun_ms + PATIENCE_MS,
 	      "then, and not at the timeout of the connection");
 	CHECK(rlock__connection_is_open(parties[0].connection),
-	      "its stream is kept for a last word");
+	      "its stream is kept for fire and forget");
 	begin(0, "AGAIN", INT64_MAX);
 	CHECK(is_called(0), "but another request takes another stream");
 	forget_stream(&parties[0]);
