@@ -77,7 +77,7 @@ nothing_left_runs() {
 	said_nothing
 }
 
-@test "signals while --wait-all waits reach what is left, and SIGTERM terminates it; the status is the command's" {
+@test "signals while --wait-all waits reach the leftover processes, and SIGTERM terminates them; the status is the command's" {
 	in_background rlock run --wait-all --grace 300ms a -- sh -c 'log_signals & exit 3'
 	wait_until 20 file_says signals ready
 	wait_until 20 has_no_child "$PID" sh
@@ -90,7 +90,7 @@ nothing_left_runs() {
 	no_keys
 }
 
-@test "a lock that is lost while --wait-all waits is reported, and what is left is stopped" {
+@test "a lock that is lost while --wait-all waits is reported, and the leftover processes are stopped" {
 	wait_for_left : -t 6s
 	redis del a
 	ended_with 76
