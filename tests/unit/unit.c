@@ -109,5 +109,7 @@ int main(int argc, char **argv)
 		tests[i].run();
 	}
 	(void)printf("1..%d\n", count);
+	for (size_t i = 0; only != NULL && count == 0 && i < sizeof(tests) / sizeof(*tests); i++)
+		(void)fprintf(stderr, "%s\n", tests[i].name);
 	return fflush(stdout) != 0 || count == 0 || failed > 0;
 }
