@@ -39,6 +39,5 @@ assert_done() {
 }
 
 nothing_is_held() {
-	no_keys
-	no_hold_files
+	no_keys && no_hold_files
 }
