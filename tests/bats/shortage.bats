@@ -75,6 +75,8 @@ refused() {
 			until grep -qs enter ledger; do :; done
 			kill -TERM $PPID
 			wait'; do
+		# In a condition `run` fails no test.
+		assert_equal "$status" 143
 		run -0 overlap -g ledger 0
 		no_keys
 	done
