@@ -92,9 +92,13 @@ broke() {
 }
 
 # end_scenario [WHAT]: makes a row of what is on record. WHAT says what the times are; the worst is the greatest, or of what
-# is "left" the smallest.
+# is "left" the smallest. What has no faults says so by WITHOUT_FAULTS.
 end_scenario() {
-	local row
+	local row cell
+	# An error in arithmetic, say, ends a cell without a word.
+	while read -r cell; do
+		broke "cell $cell did not come to its end"
+	done < <(awk '$1 == "begins" { open[$2]++ } $1 == "ends" { open[$2]-- } END { for (cell in open) if (open[cell]) print cell }' "$RECORD")
 	row=$(awk -v name="$SCENARIO" -v what="${1-}" '
 		$1 == "repetition" { repetitions += $2 }
 		$1 == "fault" { faults += $2 }
@@ -105,6 +109,7 @@ end_scenario() {
 	echo "# $row" >&3
 	grep -E '^(violation|broken) ' "$RECORD" | sort | uniq -c | sort -rn | head -n 40 || :
 	grep -q '^repetition [1-9]' "$RECORD" || fail 'nothing was put to the test'
+	[ -n "${WITHOUT_FAULTS-}" ] || grep -q '^fault [1-9]' "$RECORD" || fail 'no fault happened'
 	! grep -qE '^(violation|broken) ' "$RECORD"
 }
 
@@ -145,6 +150,7 @@ in_cell() {
 	CHANCE=$RANDOM
 	RANDOM=$CHANCE
 	WHERE="cell $1, chance $CHANCE"
+	echo "begins $BATCH.$1" >>"$RECORD"
 	# With a dot after it no name is the beginning of another one.
 	NAME=lock.$BATCH.$1.
 	CELL=$BATS_TEST_TMPDIR/$NAME
@@ -161,6 +167,7 @@ in_cell() {
 	fi
 	end_cell
 	rm -rf "$CELL"
+	echo "ends $BATCH.$1" >>"$RECORD"
 }
 
 # Whatever a cell has started carries its directory in its environment, but a server, which hides that.
