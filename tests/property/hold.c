@@ -606,6 +606,7 @@ static bool step_lapse(void)
 	story("timeouts of %s end, those below %" PRId64 " min", brief(hold->owner),
 	      passed_ms / MINUTE_MS);
 	tally("times timeouts of a reader ended");
+	state.has_lapsed = true;
 	for (size_t i = 0; i < now.keys->elements; i += 2)
 		if (timeout_number(now.keys->element[i]->str, hold->owner) > 0 &&
 		    now.keys->element[i + 1]->integer <= passed_ms)
@@ -689,12 +690,19 @@ static bool step_clean(void)
 	return true;
 }
 
+/* What is there by halves has few rules: not for long, or they were looked at in one step of three alone. */
+static bool step_clean_halves(void)
+{
+	return (state.is_dirty || state.is_partial || state.has_lapsed) && step_clean();
+}
+
 static const struct choice choices[] = {
-	{ 100, step_acquire },   { 30, step_reenter },      { 3, step_other_kind },
-	{ 90, step_release },    { 5, step_release_again }, { 25, step_renew },
-	{ 12, step_keep_until }, { 4, step_find },          { 5, step_stop },
-	{ 4, step_break },       { 6, step_resize },        { 15, step_release_unknown },
-	{ 3, step_delete_key },  { 6, step_lapse },         { 3, step_clean },
+	{ 100, step_acquire },     { 30, step_reenter },      { 3, step_other_kind },
+	{ 90, step_release },      { 5, step_release_again }, { 25, step_renew },
+	{ 12, step_keep_until },   { 4, step_find },          { 5, step_stop },
+	{ 4, step_break },         { 6, step_resize },        { 15, step_release_unknown },
+	{ 3, step_delete_key },    { 6, step_lapse },         { 3, step_clean },
+	{ 25, step_clean_halves },
 };
 
 bool step_hold(void)

@@ -215,6 +215,7 @@ struct state {
 	bool is_dirty; /* something was done by halves: records and lock may differ until all is broken by force */
 	bool is_unheard; /* waiters were not notified of a release, and learn of it by their own clocks alone */
 	bool is_partial; /* a part of it was deleted: the same, though each request does what it ought to */
+	bool has_lapsed; /* a reader's time has passed, and not that of the lock's key */
 	bool has_dead_waiter; /* there may be one in a queue that no client knows: that is dead in seconds */
 	int64_t unheld;    /* permits of RSemaphore's */
 	const char *right; /* that was taken away last */
