@@ -51,7 +51,7 @@ void java_forget(void)
 
 	for (size_t i = 0; i < WAITERS; i++) {
 		channel_of(listening[i], channel);
-		if (listening[i][0] != '\0' && !world.was_restarted)
+		if (listening[i][0] != '\0')
 			server_listen(world.at, false, channel);
 		listening[i][0] = '\0';
 	}
