@@ -189,8 +189,8 @@ static bool step_remove_head(void)
 
 	look(world.at);
 	if (now.party_count == 0 || now.queue->elements == 0 || is_javas(head()) ||
-	    state.has_dead_waiter || state.is_dirty || state.is_partial ||
-	    any_waiting_owner() == NULL)
+	    strncmp(head(), "dead-", 5) == 0 || state.has_dead_waiter || state.is_dirty ||
+	    state.is_partial || any_waiting_owner() == NULL)
 		return false;
 	(void)snprintf(owner, sizeof(owner), "%s", head());
 	story("the head %s is removed", brief(owner));
@@ -302,7 +302,7 @@ static bool step_lose_permit(void)
 }
 
 static const struct choice fair_choices[] = {
-	{ 12, step_joins },       { 6, step_dead_joins },    { 4, step_leaves },
+	{ 12, step_joins },       { 6, step_dead_joins },    { 6, step_leaves },
 	{ 60, step_acquires },    { 60, step_releases },     { 10, step_set_deadline_back },
 	{ 10, step_remove_head }, { 10, step_dead_of_ours },
 };
@@ -318,7 +318,9 @@ bool step_java(void)
 {
 	if (topology != SINGLE)
 		return false;
-	if (is_fair())
-		return chance_step(fair_choices, COUNT_OF(fair_choices));
+	/* Most of these can be done at few moments. */
+	for (int tries = 0; is_fair() && tries < 8; tries++)
+		if (chance_step(fair_choices, COUNT_OF(fair_choices)))
+			return true;
 	return is_semaphore() && chance_step(semaphore_choices, COUNT_OF(semaphore_choices));
 }
