@@ -236,4 +236,5 @@ teardown() {
 	assert_line 'real/../real/link/job: free'
 	assert_line "rlock: real/../real/link/job: held as the path that rlock flock locks: try: rlock status $PWD/real/job"
 	kill "$PID"
+	ended_with 143
 }
