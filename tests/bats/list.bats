@@ -176,10 +176,11 @@ print(len(rows), {c for row in rows for c in row if not c.isprintable()})'
 	while IFS='|' read -r scan text; do
 		rm -f hostile.sock
 		in_background python3 -IS -c '
-import itertools, re, socket, sys
+import itertools, os, re, socket, sys
 listener = socket.socket(socket.AF_UNIX)
-listener.bind("hostile.sock")
+listener.bind("hostile.new")
 listener.listen()
+os.rename("hostile.new", "hostile.sock")
 stream, _ = listener.accept()
 cursors = itertools.cycle("123")
 while part := stream.recv(65536):
