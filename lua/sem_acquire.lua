@@ -63,7 +63,8 @@ total, take = tonumber(total), tonumber(take)
 -- RESERVED_MS, so that one late try does not lose them.
 local RESERVED_AFTER_US, RESERVED_MS, RESERVE_RETRY_MS = 2000000, 1000, 500
 
--- Whether this is the same request again, whose first reply was lost. A hold that lacks a permit is acquired anew.
+-- Whether this is the same request again, whose first reply was lost. A hold that lacks a permit is acquired anew,
+-- and the counter lowered by what it lacks.
 local function is_repeated(name)
 	name.record = redis.call('HGET', name.holds, hold_id)
 	return name.record and has_all_permits(name, hold_id, take)
@@ -143,8 +144,7 @@ local function acquire_new(name)
 	local slots, in_use = choose_slots(name)
 	write_for(lease_ms, 'HSET', name.holds, hold_id, new_hold_record(name, digits(take) .. ':' .. slots), SLOTS, in_use,
 		name.field .. LAST, ' ' .. hold_id)
-	set_permits(name, hold_id, take, now_ms() + lease_ms)
-	redis.call('INCRBY', name.lock, -take)
+	name.free = redis.call('INCRBY', name.lock, -set_permits(name, hold_id, take, now_ms() + lease_ms))
 	return slots
 end
 
@@ -159,11 +159,7 @@ local function extend_repeated(name)
 end
 
 local function acquire_permits(name)
-	local slots = name.is_repeated and extend_repeated(name)
-	if not slots then
-		slots = acquire_new(name)
-		name.free = name.free - take
-	end
+	local slots = name.is_repeated and extend_repeated(name) or acquire_new(name)
 	leave_with_lock(name)
 	if waiter_in_turn(name) == hold_id then redis.pcall('DEL', name.turn) end
 	-- Other waiters may have left these permits to this one, or need it to wake them.

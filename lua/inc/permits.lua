@@ -53,8 +53,8 @@ local function overwritten_kind(name)
 	return key and 'semaphore whose side key ' .. key .. ' holds a ' .. key_type
 end
 
--- Sets until when the permits of a hold are held. Their ends are kept until they are reclaimed by their deadlines, too. What
--- follows the hold's end are words for ZADD.
+-- Sets until when the permits of a hold are held; returns how many were not before. Their ends are kept until they are
+-- reclaimed by their deadlines, too. What follows the hold's end are words for ZADD.
 local function set_permits(name, hold_id, count, end_ms, ...)
 	local permits, ends = { 'ZADD', name.permits, ... }, { 'ZADD', name.ends, ... }
 	for number = 1, count do
@@ -63,7 +63,7 @@ local function set_permits(name, hold_id, count, end_ms, ...)
 		ends[#ends + 1], ends[#ends + 2] = digits(end_ms), permit_id(hold_id, number)
 	end
 	write_for(end_ms - now_ms() + AHEAD_MS + BEHIND_MS, unpack(ends))
-	redis.call(unpack(permits))
+	return redis.call(unpack(permits))
 end
 
 -- The slots of a hold: numbers from 1 on, one for each of its permits, which no two holds have at the same time. They stand in

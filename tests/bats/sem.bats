@@ -53,6 +53,27 @@ load ../lib/inspecting
 
 # ---- holders that are gone ----
 
+# last_acquire: the words of the last request that acquired permits, a line each.
+last_acquire() {
+	redis eval 'for _, entry in ipairs(redis.call("slowlog", "get", 100)) do
+		if #entry[4] > 12 and string.lower(entry[4][1]) == "evalsha" then return entry[4] end end' 0
+}
+
+@test "a request that comes again when Java has reclaimed one of its two permits takes that one alone" {
+	local request id
+	redis config set slowlog-log-slower-than 0 >/dev/null
+	run -0 rlock sem --permits 5 --take 2 --owner ci-1 --lease 1m a
+	redis config set slowlog-log-slower-than -1 >/dev/null
+	mapfile -t request < <(last_acquire)
+	has_free a 3
+	id=$(redis zrange '{a}:timeout' 0 0)
+	redis zrem '{a}:timeout' "$id" >/dev/null
+	redis incrby a 1 >/dev/null
+	redis "${request[@]}" >/dev/null
+	has_held a 2
+	has_free a 3
+}
+
 @test "renew shortens no lease, and does not revive a permit whose lease has ended, though others are held" {
 	run -0 rlock sem --permits 2 --owner ci-1 --lease 1m a
 	run -0 rlock renew --owner ci-1 --lease 2s a
