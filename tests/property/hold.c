@@ -476,6 +476,9 @@ static bool step_stop(void)
 	for (size_t i = 0; i < HOLDS; i++)
 		if (one == NULL || (!holds[i].is_kept && strcmp(holds[i].owner, owner) == 0))
 			expect_asked(&holds[i], hold_in(&stop, holds[i].id));
+	for (size_t i = 0; i < stop.count; i++)
+		if (stop.holds[i].is_told)
+			waiter_is_told(stop.holds[i].id);
 	tally(stop.count > 0 ? "times holders were asked to stop" : "times there was none to stop");
 	rlock_stop_clear(&stop);
 	return true;
@@ -500,6 +503,7 @@ static bool step_break(void)
 	story("break, if %s holds it", is_any ? "any owner" : brief(owner));
 	tally("times it was broken");
 	status = rlock_break(steady_conn, &name, is_any ? NULL : owner, RLOCK_ANY, was, note);
+	world.taken_ms = rlock_now_ms();
 	drop_requests();
 	if (want != ANY_STATUS && status != RLOCK_NOT_NOTIFIED)
 		check_status("break", status, want, steady_conn);
@@ -587,6 +591,7 @@ static bool step_delete_key(void)
 		      : "times a key beside the lock was deleted");
 	for (size_t i = 0; i < HOLDS; i++)
 		holds[i].is_lost = holds[i].handle != NULL;
+	world.taken_ms = rlock_now_ms();
 	state.is_partial = true;
 	state.is_dirty |= !is_lock || is_semaphore();
 	state.has_dead_waiter |= !is_lock;

@@ -76,6 +76,13 @@ struct relied *rely_on(struct rlock_hold *handle, enum rlock_kind of_kind, int64
 		hold->losses--;
 		hold->is_lost = topology == SINGLE;
 	}
+	/* Or the lock was taken from it. */
+	if (rlock_hold_sent_ms(handle) <= world.taken_ms) {
+		look(world.at);
+		hold->is_lost |= record_of(hold->id) == NULL ||
+				 (!is_semaphore() && party_of(hold->owner, "") == NULL &&
+				  party_of(hold->owner, WRITE) == NULL);
+	}
 	for (size_t i = 0; i < HOLDS; i++) {
 		const struct relied *other = &holds[i];
 

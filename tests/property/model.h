@@ -122,6 +122,7 @@ struct world {
 	size_t quorum;        /* how many of the servers have to agree */
 	unsigned long losses; /* how often one has lost its data */
 	int64_t lost_ms;      /* when one did so last */
+	int64_t taken_ms;     /* when it was last taken from whoever had it */
 	bool is_moving;       /* the slot of the lock is on its way */
 	bool was_restarted;   /* since all was broken: the queue may have been lost */
 };
@@ -308,6 +309,8 @@ bool step_wait(void);
 bool step_cancel(void);
 /* That hold is, or will be, one of them. */
 bool is_of_waiter(const char *id);
+/* That hold was asked to stop: one of a waiter that has it, and was not yet heard of, or another one. */
+void waiter_is_told(const char *id);
 /* Of a fair lock: the owner of any waiter; NULL: there is none. */
 const char *any_waiting_owner(void);
 

@@ -28,6 +28,7 @@ struct waiter {
 	int cancel_fd;
 	unsigned long number; /* in the order in which they joined the queue */
 	bool has_begun;       /* it was told that it has to wait */
+	bool is_told;         /* its hold was asked to stop before the model has heard of it */
 	bool may_fail;        /* there was no memory on the server, or it was away */
 	unsigned long cuts;
 };
@@ -186,7 +187,8 @@ static void take_end(struct waiter *waiter, bool is_cancelled)
 		tally("times a waiter acquired it");
 		if (!is_cancelled)
 			check_order(waiter);
-		(void)rely_on(waiter->hold, waiter->wish.request.kind, waiter->ended_ms);
+		rely_on(waiter->hold, waiter->wish.request.kind, waiter->ended_ms)->is_told =
+			waiter->is_told;
 	} else {
 		if (!(is_cancelled && waiter->status == RLOCK_CANCELLED) && !waiter->may_fail)
 			check_status("wait", waiter->status,
@@ -194,7 +196,15 @@ static void take_end(struct waiter *waiter, bool is_cancelled)
 		await_leave(waiter);
 	}
 	waiter->hold = NULL;
+	waiter->is_told = false;
 	set_progress(waiter, IDLE);
+}
+
+void waiter_is_told(const char *id)
+{
+	for (size_t i = 0; i < WAITERS; i++)
+		waiters[i].is_told |=
+			progress_of(&waiters[i]) != IDLE && strcmp(waiters[i].wish.id, id) == 0;
 }
 
 static bool take_ends(void)
