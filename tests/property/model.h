@@ -122,7 +122,7 @@ struct world {
 	size_t quorum;        /* how many of the servers have to agree */
 	unsigned long losses; /* how often one has lost its data */
 	int64_t lost_ms;      /* when one did so last */
-	int64_t taken_ms;     /* when it was last taken from whoever had it */
+	int64_t taken_ms;     /* when it was last taken from its holders */
 	bool is_moving;       /* the slot of the lock is on its way */
 	bool was_restarted;   /* since all was broken: the queue may have been lost */
 };
