@@ -695,7 +695,7 @@ static bool step_clean(void)
 	return true;
 }
 
-/* What is there by halves has few rules: not for long, or they were looked at in one step of three alone. */
+/* What was done in part has few rules. It does not last, or the others would be looked at in one step of three. */
 static bool step_clean_halves(void)
 {
 	return (state.is_dirty || state.is_partial || state.has_lapsed) && step_clean();
