@@ -63,6 +63,12 @@ static bool is_javas(const char *owner)
 	return strncmp(owner, "java-", 5) == 0;
 }
 
+/* A waiter of ours that step_dead_of_ours has made. */
+static bool is_dead(const char *owner)
+{
+	return strncmp(owner, "dead-", 5) == 0;
+}
+
 static const char *head(void)
 {
 	return now.queue->elements > 0 ? now.queue->element[0]->str : "";
@@ -189,8 +195,8 @@ static bool step_remove_head(void)
 
 	look(world.at);
 	if (now.party_count == 0 || now.queue->elements == 0 || is_javas(head()) ||
-	    strncmp(head(), "dead-", 5) == 0 || state.has_dead_waiter || state.is_dirty ||
-	    state.is_partial || any_waiting_owner() == NULL)
+	    is_dead(head()) || state.has_dead_waiter || state.is_dirty || state.is_partial ||
+	    any_waiting_owner() == NULL)
 		return false;
 	(void)snprintf(owner, sizeof(owner), "%s", head());
 	story("the head %s is removed", brief(owner));
