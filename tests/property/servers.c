@@ -305,7 +305,8 @@ void server_listen(struct server *server, bool is_on, const char *channel)
 	/* Messages may come before its reply. */
 	while (!is_done) {
 		if (reply == NULL || reply->type != REDIS_REPLY_ARRAY)
-			differs("the server does not %s", command);
+			differs("the server does not %s: %s", command,
+				reply != NULL ? reply->str : server->ears->errstr);
 		is_done = strcmp(reply->element[0]->str, command) == 0;
 		freeReplyObject(reply);
 		reply = NULL;

@@ -30,11 +30,11 @@ static bool restart_the_only(void)
 {
 	story("the server is killed, and comes back empty");
 	tally("times the server lost its data");
+	/* Valkey 8 takes no UNSUBSCRIBE from one that is not subscribed; so before. */
+	java_forget();
 	server_kill(&servers[0]);
 	lose_data();
 	server_start(&servers[0]);
-	state.unheld = 0;
-	java_forget();
 	return true;
 }
 
