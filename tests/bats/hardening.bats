@@ -43,11 +43,12 @@ teardown() {
 	not_under_valgrind 'it has pipes of its own'
 	in_background sh -c 'exec rlock run a -- until_let_go 7<"$0" 8>mine | cat' "$BATS_TEST_FILENAME"
 	wait_until 5 is_held a
-	wait_until 5 keeps_none "$(renewers)"
+	wait_until 5 keeps_none
 }
 
+# Until its exec the command's process has the name of the renewer, too.
 keeps_none() {
-	run find "/proc/$1/fd" -type l -printf '%l\n'
+	run find "/proc/$(renewers)/fd" -type l -printf '%l\n'
 	[[ $output = *socket:* && $output != *pipe:* && $output != *mine* && $output != *"$BATS_TEST_FILENAME"* ]]
 }
 

@@ -76,8 +76,8 @@ load ../lib/holding
 		watch_family 5
 		((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 		kill -s CONT "$SERVER_PID"
-		# The one that was not stopped may have ended at that.
-		kill -s CONT "$PID" 2>/dev/null || :
+		# One that ends just now is stopped by a leak sanitizer, which would wait for ever when SIGCONT undoes that.
+		[ "$victim" != PID ] || kill -s CONT "$PID"
 		ended_with 76
 		said_once '^rlock: a: lock lost at [0-9T:+-]+: '
 		wait_until 5 no_keys

@@ -389,7 +389,8 @@ continue_told() {
 	kill "-$1" "$2"
 	kill -CONT "$2"
 	wait_until 5 has_taken_signals "$2"
-	continue_waiters "$2"
+	find_renewers "$2"
+	[ ${#RENEWERS[@]} -eq 0 ] || kill -CONT "${RENEWERS[@]}"
 }
 
 has_taken_signals() {
