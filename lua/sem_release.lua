@@ -66,7 +66,7 @@ local function keep(name)
 	if not hold then return 0 end
 	if hold.is_lost or name.overwritten or hold.is_told then
 		free_permits(name, hold)
-		return (hold.is_lost or name.overwritten) and 3 or 2
+		return (hold.is_lost or name.overwritten) and ended(hold) or 2
 	end
 	local end_ms = kept_until(hold.field) or now_ms() + kept_ms
 	local owner = kept_until(hold.field) and hold.field or kept_owner(hold.field, end_ms)

@@ -48,6 +48,10 @@ local function kept_until(owner) return tonumber(string.match(owner, KEPT .. '(%
 
 local function kept_owner(owner, end_ms) return owner .. KEPT .. digits(end_ms) end
 
+-- The result of a release for a hold that has ended, as in inc/names.lua: it was lost, but not where the same request has come
+-- before, and kept it until its end.
+local function ended(hold) return kept_until(hold.field or '') and 0 or 3 end
+
 -- Puts the record of a removed hold back, now of that owner, for left_ms.
 local function put_kept_hold(name, hold_id, hold, owner, left_ms)
 	write_for(math.max(left_ms, 1), 'HSET', name.holds, hold_id,

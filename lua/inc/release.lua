@@ -28,8 +28,8 @@ local function release_all(hold_id, release_one, prepare)
 	local function release(name)
 		local hold = remove_hold(name, hold_id, prepare)
 		if not hold then return 0 end
-		if not hold.count then return 3 end
-		return release_one(name, hold.field, hold.count, hold)
+		local result = hold.count and release_one(name, hold.field, hold.count, hold) or 3
+		return result == 3 and ended(hold) or result
 	end
 	return for_each_name(hold_id, release)
 end

@@ -327,6 +327,22 @@ run_counted() {
 	no_keys
 }
 
+@test "a lock that --at-least kept is not lost when its time is over before the request comes again, whose reply was lost" {
+	local verb
+	export CONTROL=$BATS_TEST_TMPDIR/control
+	start_prompt_proxy
+	for verb in run fair rlock wlock 'sem --permits 5'; do
+		# So that the server knows the script.
+		# shellcheck disable=SC2086
+		rlock $verb --at-least 1s b -- true
+		# shellcheck disable=SC2086
+		run -0 rlock $verb a -- rlock $verb --at-least 200ms a -- ask_redis "$CONTROL" stall-reply '*'
+		assert_output ok
+		faults_happened
+		redis flushdb
+	done
+}
+
 # lock_behind_proxy [OPTION...]: a process holds "a"; sets PID.
 lock_behind_proxy() {
 	start_prompt_proxy
