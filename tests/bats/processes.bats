@@ -76,7 +76,7 @@ load ../lib/holding
 		watch_family 5
 		((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 		kill -s CONT "$SERVER_PID"
-		# One that ends just now is stopped by a leak sanitizer, which would wait for ever when SIGCONT undoes that.
+		# A leak sanitizer stops what is about to end, and hangs when SIGCONT undoes that.
 		[ "$victim" != PID ] || kill -s CONT "$PID"
 		ended_with 76
 		said_once '^rlock: a: lock lost at [0-9T:+-]+: '
