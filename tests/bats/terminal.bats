@@ -90,6 +90,7 @@ in_terminal() {
 
 # ---- stopped, and continued ----
 
+# A command that is not yet stopped at the prompt would read a part of what is typed there.
 @test "Ctrl-Z and fg, over and over, in each shell, with the lock kept meanwhile" {
 	local shell
 	for shell in bash dash; do
@@ -106,6 +107,7 @@ in_terminal() {
 			expect got one
 			key Z
 			expect ready> $
+			check comes_true grep "'^State:.T'" "/proc/$(cat pid)/status"
 			send fg
 			expect rlock run
 			send two
