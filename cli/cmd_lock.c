@@ -273,8 +273,7 @@ struct acquirer {
 	size_t owner_count;
 	char note[RLOCK_NOTE_MAX];
 	struct rlock_process process;
-	int64_t begun_ms;
-	int64_t waited_ms; /* since then, until the lock was acquired or the wait had ended */
+	int64_t waited_ms; /* until the lock was acquired or the wait had ended */
 	int64_t shrink_ms; /* when to shrink in a wait that goes on */
 	bool has_shown_wait;
 };
@@ -593,7 +592,7 @@ static enum rlock_status acquire(void *ctx, struct rlock_hold **hold_out)
 	enum rlock_status status = request_lock(acquirer, hold_out);
 	int64_t now_ms = rlock_now_ms();
 
-	acquirer->waited_ms = now_ms - acquirer->begun_ms;
+	acquirer->waited_ms = now_ms - acquirer->args.lease->begun_ms;
 	if (status == RLOCK_OK)
 		event_log_set_acquired(*hold_out, now_ms);
 	log_acquisition(acquirer, status);
@@ -681,6 +680,7 @@ static int make_lease(struct acquirer *acquirer)
 
 static int acquire_and_hold(struct acquirer *acquirer, struct opts *opts)
 {
+	const struct lease *lease;
 	bool is_cancelled = false;
 	int code = signals_setup();
 
@@ -704,12 +704,12 @@ static int acquire_and_hold(struct acquirer *acquirer, struct opts *opts)
 			(opts->command != NULL || opts->on_lost != ON_LOST_IGNORE);
 	}
 	begin_events(acquirer);
-	acquirer->begun_ms = rlock_now_ms();
 	if (!is_for_process(opts))
 		return hold_for_owner(acquirer);
 	code = front_run(&acquirer->args);
-	if (acquirer->args.lease->acquired_ms > 0)
-		flock_print(opts, acquirer->args.lease->acquired_ms - acquirer->begun_ms, false);
+	lease = acquirer->args.lease;
+	if (lease->acquired_ms > 0)
+		flock_print(opts, lease->acquired_ms - lease->begun_ms, false);
 	return code;
 }
 

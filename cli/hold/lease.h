@@ -44,7 +44,8 @@ struct lease {
 	/* Set before the renewer is forked; only a renewal by `rlock renew` changes lease_ms, of a lock without a command. */
 	int64_t lease_ms;
 	const struct opts
-		*opts; /* the same in each process: none of them has executed anything since */
+		*opts;    /* the same in each process: none of them has executed anything since */
+	int64_t begun_ms; /* since when the lock is waited for */
 	int64_t wait_end_ms; /* until when to wait for the lock; INT64_MAX: without a limit */
 	enum rlock_kind kind;
 	bool is_for_process; /* the job is the process of --pid */
