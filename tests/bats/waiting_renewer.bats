@@ -202,7 +202,7 @@ grant_unheard() {
 		taskset --cpu-list --pid "$processor" "$PID" >&2
 		busy=(chrt --rr 2 taskset --cpu-list "$processor")
 	fi
-	in_background "${busy[@]}" timeout 0.5 sh -c 'kill -s KILL "$0"; while :; do :; done' "$PID"
+	in_background "${busy[@]}" sh -c 'ulimit -t 1; kill -s KILL "$0"; while :; do :; done' "$PID"
 	wait_until 10 no_keys
 	no_command_runs
 }
