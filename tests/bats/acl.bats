@@ -85,7 +85,7 @@ free_locks() {
 	for verb in run fair rlock wlock; do
 		try 1 rlock "$verb" -n -t 9s -u "$URL" "$NAME" -- rlock "$verb" -n -t 9s -u "$URL" "$NAME" -- false
 	done
-	try 1 rlock fair -w 1s -t 9s -u "$URL/3" "$NAME" "$NAME{x" -- false
+	try 1 rlock fair -w 9s -t 9s -u "$URL/3" "$NAME" "$NAME{x" -- false
 	try 1 rlock rlock -n -t 9s --at-least 50ms -u "$URL" "$NAME-kept" -- false
 	try 1 rlock wlock -n -t 9s -u "$URL" "$NAME" -- rlock rlock -n -t 9s -u "$URL" "$NAME" -- false
 	try 1 rlock run -n -t 9s --fence -u "$URL" "$NAME" -- false

@@ -32,8 +32,8 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	hold_at_its_node run b
 	for names in 'a b c' 'c b a' '{b}x a b'; do
 		run -75 rlock run -n $names -- touch begun
-		run -75 rlock run -w 500ms $names -- touch begun
-		assert_one_line '^rlock: b: timed out after 500ms: held by .*$'
+		run -75 rlock run -w 2s $names -- touch begun
+		assert_one_line '^rlock: b: timed out after 2s: held by .*$'
 		for name in a c '{b}x'; do
 			at_node_of "$name" is_free "$name"
 		done
@@ -121,8 +121,8 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	wait_until 10 at_node_of b has_in_queue b 1
 	# It has released what it cannot use yet.
 	wait_until 10 at_node_of a is_free a
-	run -75 rlock fair -w 1s a -- true
-	assert_one_line '^rlock: a: timed out after 1s: kept for the next waiter, the first \('
+	run -75 rlock fair -w 2s a -- true
+	assert_one_line '^rlock: a: timed out after 2s: kept for the next waiter, the first \('
 	in_background rlock fair -w 60s b a -- sh -c 'echo second >>order'
 	wait_until 10 at_node_of a has_in_queue a 2
 	let_go

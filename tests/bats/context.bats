@@ -140,7 +140,7 @@ signals_with() {
 
 @test "with standard error on a full disk the status is still right" {
 	held_by_stranger a
-	run -75 sh -c 'rlock run -w 20ms a -- true 2>/dev/full'
+	run -75 sh -c 'rlock run -w 2s a -- true 2>/dev/full'
 	run -0 sh -c 'rlock run -v b -- true 2>/dev/full'
 }
 

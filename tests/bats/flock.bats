@@ -49,7 +49,7 @@ says() {
 	says 4 '' '' there rlock flock -nE3 --conf=4 a true
 	CI=1 says 1 '' '' there rlock flock --timeo 1.2 a true
 	says 1 '' 'flock: failed to get lock' there rlock flock --verbose -n a true
-	says 1 '' 'flock: timeout while waiting to get lock' there rlock flock --verb -w .01 a true
+	says 1 '' 'flock: timeout while waiting to get lock' there rlock flock --verb -w 2.01 a true
 	let_go
 	run -0 --separate-stderr there rlock flock --verbose a echo ran
 	assert_output --regexp $'^ran\nflock: getting lock took [0-9]+\\.[0-9]{6} seconds\nflock: executing echo$'
