@@ -170,7 +170,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	assert_equal "$(tail -n +2 <<<"$output" | cut -d ' ' -f 1 | sort | tr '\n' ' ')" 'a b c {app}d '
 	node=$(node_of a)
 	freeze_server "$node"
-	run -69 --separate-stderr rlock list --connect-timeout 500ms
+	run -69 --separate-stderr rlock list --connect-timeout 2s
 	thaw_nodes
 	assert_output --regexp $'\n''b +plain '
 	assert_output --regexp $'\n''c +plain '

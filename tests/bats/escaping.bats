@@ -52,9 +52,9 @@ holds_escapers() {
 		wait_until 5 nothing_runs
 		[ "$victim" = PID ] || ended_with "$status"
 	done <<-END
-		124|none|${ESCAPERS[*]}|--max-run 2s
+		124|none|${ESCAPERS[*]}|--max-run 3s
 		124|RENEWER|${ESCAPERS[*]}|--max-run 3s
-		124|PID|hopper hopper hopper hopper|--max-run 1s
+		124|PID|hopper hopper hopper hopper|--max-run 3s
 		124|PID|${ESCAPERS[*]}|--lease 4s
 		143|none|${ESCAPERS[*]}|
 		130|none|session bare|

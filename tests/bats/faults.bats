@@ -468,7 +468,7 @@ while True:
 	local words commands login text
 	while IFS='|' read -r words commands login text; do
 		start_closing "${words:+$words$'\r\n'}" "$commands"
-		run -69 rlock run -n --connect-timeout 1s -u "redis://${login}127.0.0.1:$PORT" a -- touch begun
+		run -69 rlock run -n -u "redis://${login}127.0.0.1:$PORT" a -- touch begun
 		assert_one_line "^rlock: a: ${text/PLACE/cannot reach redis://127.0.0.1:$PORT/0: the server closed the connection}$"
 		assert [ ! -e begun ]
 	done <<-'END'
