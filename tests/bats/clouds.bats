@@ -30,17 +30,18 @@ setup() {
 	export RLOCK_URL=unix://$SERVER_SOCKET
 }
 
-# contend VERB: a lock is held, for a lease and more, and waited for; the waiter says on its own that it does so: PUBSUB may be
-# what is refused.
+# contend VERB: a lock is held, renewed and waited for; the waiter says on its own that it does so: PUBSUB may be what is
+# refused.
 contend() {
 	local holder
 	rm -f let-go said held
-	in_background sh -c 'exec rlock "$1" -t 1s a -- until_let_go 2>held' sh "$1"
+	in_background sh -c 'exec rlock "$1" -t 4s a -- until_let_go 2>held' sh "$1"
 	holder=$PID
 	wait_until 10 is_held a
 	listen_to rlock "${1/rlock/wlock}" -v a -- true
 	wait_until 10 file_has said 'waiting for'
-	stays 1.2 is_held a
+	wait_until 10 ttl_is_below a 3000
+	wait_until 10 is_renewed a 4000
 	let_go
 	ended_with 0 "$holder"
 	ended_with 0

@@ -168,7 +168,7 @@ choose_nodes() {
 	choose_nodes d
 	while read -r verb moved; do
 		rm -f let-go
-		in_background rlock "$verb" -t 2s d -- until_let_go
+		in_background rlock "$verb" -t 4s d -- until_let_go
 		wait_until 5 on "$FROM" is_held d
 		begin_migration d "$FROM" "$TO"
 		[ "$moved" = no ] || move_keys d "$FROM" "$TO"

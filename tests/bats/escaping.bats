@@ -20,7 +20,7 @@ holds_escapers() {
 	local victim kinds
 	while read -r victim kinds; do
 		[ "$kinds" != foreign ] || [ "$(id -u)" = 0 ] || continue
-		holds_escapers "$victim" "$kinds" -t 2s --wait-all
+		holds_escapers "$victim" "$kinds" -t 6s --wait-all
 		kill -s KILL "$COMMAND"
 		wait_until 5 is_gone "$COMMAND"
 		rival_waits a

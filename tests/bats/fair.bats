@@ -133,7 +133,7 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 
 @test "a server that stands still for six seconds, and one that comes back empty, drop no waiter, and keep the order" {
 	own_server
-	admit r0 fair -t 10s a
+	admit r0 fair -t 15s a
 	queue_waiters r1 r2 r3
 	kill -STOP "$SERVER_PID"
 	let_pass 6
