@@ -137,7 +137,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	# The others are found by way of a node that answers.
 	RLOCK_URL=redis+cluster://127.0.0.1:$(port_of "$(node_of a)")
 	freeze_server "$(node_of b)"
-	run -69 rlock run -n --connect-timeout 0.5s a b c -- touch begun
+	run -69 rlock run -n --connect-timeout 2s a b c -- touch begun
 	assert_one_line '^rlock: b: .*$'
 	thaw_nodes
 	wait_until 20 cluster_is_up

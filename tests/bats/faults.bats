@@ -260,11 +260,11 @@ lose_while_logging() {
 
 @test "a lock without a command that was renewed is released after an outage that its first lease does not outlast" {
 	start_prompt_proxy
-	in_background bash -c 'rlock lock -l 9s --pid $$ a && touch had; until_let_go'
+	in_background bash -c 'rlock lock -l 12s --pid $$ a && touch had; until_let_go'
 	wait_until 5 file_exists had
-	wait_until 9 ttl_is_below a 3000
+	wait_until 12 ttl_is_below a 5000
 	rlock renew --pid "$PID" a
-	wait_until 5 ttl_is_below a 7000
+	wait_until 10 ttl_is_below a 8000
 	proxy refuse on
 	proxy cut
 	let_go
