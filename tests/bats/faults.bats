@@ -436,7 +436,7 @@ proxy_counts() {
 		redis $command
 		redis replicaof 127.0.0.1 1
 		for verb in run rlock; do
-			run -69 rlock "$verb" -w 1s a -- touch ran
+			run -69 timeout 20 rlock "$verb" a -- touch ran
 			assert_output "rlock: a: $RLOCK_URL?db=0 is a replica: it can grant no lock: name its master, or its sentinels: READONLY You can't write against a read only replica."
 		done
 	done
