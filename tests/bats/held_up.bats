@@ -27,11 +27,11 @@ run_late() {
 }
 
 @test "an exec that takes longer than the lease loses no lock, with the renewer killed, too" {
-	run_late -t 1s
-	stays 1.5 is_held a
+	run_late -t 3s
+	stays 3.5 is_held a
 	wait_until 5 has_renewer "$PID"
 	kill -s KILL "$(renewer_of "$PID")"
-	stays 1.5 is_held a
+	stays 3.5 is_held a
 	[ ! -e command-pid ]
 	rm held-up
 	wait_until 5 test -s command-pid
@@ -65,7 +65,7 @@ make_full() {
 # run_blocked [OPTION...]: an rlock wants the lock, and its standard error takes nothing; sets PID.
 run_blocked() {
 	make_full
-	in_background sh -c 'exec rlock run -t 1s "$@" a -- sh -c "$0" 2>full' "$STAYING" "$@"
+	in_background sh -c 'exec rlock run -t 3s "$@" a -- sh -c "$0" 2>full' "$STAYING" "$@"
 }
 
 @test "a standard error and a log that take nothing delay no renewal, nor the release, with the renewer killed, too" {
@@ -74,7 +74,7 @@ run_blocked() {
 		run_blocked -v --log "$log"
 		know_processes
 		[ "$log" = full ] || kill -s KILL "$RENEWER"
-		stays 2 is_held a
+		stays 3.5 is_held a
 		let_go
 		took_less 15 ended_with 0
 		no_keys

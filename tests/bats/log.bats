@@ -116,7 +116,7 @@ objects() {
 }
 
 @test "a lock broken by force is logged by both sides, and not one that is not; the release of a killed rlock, by its renewer" {
-	hold_in_background a -t 1s --log log
+	hold_in_background a -t 3s --log log
 	run -1 rlock unlock --force --holder nobody:1 --log log a
 	run -0 rlock unlock --force --log log a
 	wait_until 5 is_gone "$PID"
@@ -156,7 +156,7 @@ objects() {
 	assert_equal "$(field pid released)" $$
 	rm log
 	in_background sleep 60
-	rlock lock -t 1s --on-lost ignore --log log --pid "$PID" a
+	rlock lock -t 3s --on-lost ignore --log log --pid "$PID" a
 	redis del a >/dev/null
 	wait_until 5 has_event lost
 	run -76 rlock unlock --log log --pid "$PID" a
@@ -210,7 +210,7 @@ objects() {
 
 @test "what happens while rlock is stopped stands on standard error once it goes on" {
 	local command
-	in_background sh -c 'exec rlock run -t 1s --log stderr a -- sleep 60 2>log'
+	in_background sh -c 'exec rlock run -t 3s --log stderr a -- sleep 60 2>log'
 	wait_until 5 is_above "$PID" sleep
 	command=$(command_of "$PID")
 	kill -STOP "$PID"

@@ -14,13 +14,13 @@ setup() {
 
 @test "rlock run inside rlock run of the same name re-enters and releases again; a shorter lease inside does not shorten the lock" {
 	run -0 rlock run a -- sh -c '
-		rlock run -t 1s a -- $REDIS hvals a
+		rlock run -t 9s a -- $REDIS hvals a
 		$REDIS hvals a
-		rlock run -l 1s --grace 100ms a -- sleep 60
+		rlock run -l 2s --grace 100ms a -- sleep 60
 		echo "status $?"
 		$REDIS pttl a
 	'
-	assert_output --regexp $'^2\n1\nrlock: a: the lease of 1s ends: .*\nstatus 124\n[23]....$'
+	assert_output --regexp $'^2\n1\nrlock: a: the lease of 2s ends: .*\nstatus 124\n[23]....$'
 	no_keys
 }
 

@@ -18,18 +18,18 @@ load ../lib/holding
 }
 
 @test "with rlock and its renewer killed the lock is free after a lease, and nothing of rlock's runs" {
-	hold_and_know a -t 1s
+	hold_and_know a -t 3s
 	kill -s KILL "$PID" "$RENEWER"
 	wait_until 5 nothing_runs
-	ttl_is_below a 1001
+	ttl_is_below a 3001
 	wait_until 5 no_keys
 	is_running "$COMMAND"
 }
 
 @test "with rlock stopped the lock is renewed, and free when the command has ended, whose status rlock has when it goes on" {
-	hold_for 'echo $$ >command-pid; until_let_go; sleep 60 & echo $! >left; exit 7' a -t 2s
+	hold_for 'echo $$ >command-pid; until_let_go; sleep 60 & echo $! >left; exit 7' a -t 3s
 	kill -s STOP "$PID"
-	stays 2.5 is_held a
+	stays 3.5 is_held a
 	let_go
 	wait_until 5 no_keys
 	kill -s CONT "$PID"
@@ -89,10 +89,10 @@ load ../lib/holding
 }
 
 @test "both stopped for longer than the lease: the command is stopped as soon as they go on, and the next holder keeps the lock" {
-	hold_and_know a -t 1s --grace 60s
+	hold_and_know a -t 3s --grace 60s
 	kill -s STOP "$PID" "$RENEWER"
-	in_background rlock run -t 1s a -- sh -c 'touch second; until_let_go'
-	wait_until 5 file_exists second
+	in_background rlock run -t 3s a -- sh -c 'touch second; until_let_go'
+	wait_until 10 file_exists second
 	kill -s CONT "${BACKGROUND[0]}" "$RENEWER"
 	# The grace time is longer.
 	took_less 20 ended_with 76 "${BACKGROUND[0]}"

@@ -77,7 +77,7 @@ waits_for_none() {
 @test "one server that wants another password is done without, two of them are refused with 77" {
 	take_servers 3
 	on "${SERVERS[1]}" redis config set requirepass s3cr3t
-	run -0 rlock run -t 1s a -- sleep 1.2
+	run -0 rlock run -t 3s a -- sleep 3.2
 	assert_output ''
 	on "${SERVERS[0]}" redis config set requirepass s3cr3t
 	run -77 rlock run a -- touch ran
@@ -187,7 +187,7 @@ waits_for_none() {
 @test "all servers can be restarted one after the other while locks are held, have them again, and no other gets one" {
 	local number name
 	take_servers 3
-	listen_to rlock wlock -t 2s a b -- until_let_go
+	listen_to rlock wlock -t 3s a b -- until_let_go
 	wait_until 5 on_each is_held b
 	for number in "${SERVERS[@]}"; do
 		crash_server "$number"
