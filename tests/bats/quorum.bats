@@ -36,7 +36,7 @@ is_nowhere() {
 
 # waits_for_none COMMAND [ARG...]: it did not wait for a server that does not answer, which would be for 5 s.
 waits_for_none() {
-	took_less 3 "$@"
+	took_less 4.5 "$@"
 }
 
 # ---- acquired without some ----
@@ -219,8 +219,9 @@ waits_for_none() {
 	holder=$PID
 	wait_until 5 on "$a" is_held a
 	wait_until 5 on "$b" is_held a
-	proxy_to "$c" refuse off
+	# In this order: in between, too, the holder does not reach it.
 	proxy_to "$c" blackhole on
+	proxy_to "$c" refuse off
 	crash_server "$b"
 	revive_server "$b"
 	VIA=()
@@ -243,13 +244,18 @@ waits_for_none() {
 	[ ! -e overlap ]
 }
 
-@test "a server that was started less than a lease ago does not count for a majority, and a message says so; it counts where all must agree" {
-	not_under_valgrind 'half a lease is over when rlock has begun'
-	take_servers 3
+# restart_two: of the three the first and the last come back, young and without their data.
+restart_two() {
 	crash_server "${SERVERS[0]}"
 	crash_server "${SERVERS[2]}"
 	revive_server "${SERVERS[0]}"
 	revive_server "${SERVERS[2]}"
+}
+
+@test "a server that was started less than a lease ago does not count for a majority, and a message says so; it counts where all must agree" {
+	not_under_valgrind 'half a lease is over when rlock has begun'
+	take_servers 3
+	restart_two
 	waits_for_none run -0 rlock run -t 9m --quorum all a -- true
 	run -75 rlock run -w 300ms -t 9s a -- touch ran
 	assert_one_line '^rlock: a: .* was started less than a lease ago'
@@ -258,7 +264,9 @@ waits_for_none() {
 	run -75 rlock run -nq -t 9s a -- touch ran
 	assert_output ''
 	[ ! -e ran ]
-	run -0 rlock run -v -w 20s -t 3s a -- true
+	# Once more, since they may be as old as this lease by now.
+	restart_two
+	run -0 rlock run -v -w 20s -t 5s a -- true
 	assert_line --regexp '^rlock: a: waiting: [^ ]+ was started less than a lease ago$'
 	on_each no_keys
 }
