@@ -190,7 +190,8 @@ lose_lock() {
 @test "with --on-lost kill a script that ignores SIGTERM is killed, and no daemon of another session, though none leads its own" {
 	unshare --fork --pid true 2>/dev/null || skip 'no pid namespaces here'
 	in_background unshare --fork --pid --mount-proc --kill-child bash -c '
-		bash -c '\''trap "" TERM; rlock lock --pid $$ -t 2s --grace 100ms --on-lost kill a; setsid until_let_go & echo $! >far; until_let_go'\'' & script=$!
+		bash -c '\''trap "" TERM; rlock lock --pid $$ -t 3s --grace 100ms --on-lost kill a
+			setsid sh -c "echo \$\$ >far; exec until_let_go" & until_let_go'\'' & script=$!
 		until [ -s far ]; do :; done
 		$REDIS del a >/dev/null
 		wait $script; echo "script $?" >ended
