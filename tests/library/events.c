@@ -18,6 +18,7 @@
 static int timer_fd;
 static int64_t begun_ms; /* of the call, after so many events: */
 static unsigned long events, events_before;
+static bool is_spoiled; /* the network: a call that took long before that had no processor */
 
 static bool on_event(void *ctx)
 {
@@ -34,7 +35,8 @@ static void report(const char *what, enum rlock_status status)
 	int64_t took_ms = rlock_now_ms() - begun_ms;
 
 	printf("%s: %s%s%s\n", what, rlock_status_name(status),
-	       took_ms >= LONG_MS && events < events_before + 2 ? ", without an event" : "",
+	       is_spoiled && took_ms >= LONG_MS && events < events_before + 2 ? ", without an event"
+									      : "",
 	       took_ms > DEADLINE_MS / 4 ? ", late" : "");
 	(void)fflush(stdout);
 	begun_ms = rlock_now_ms();
@@ -59,6 +61,7 @@ int main(int argc, char **argv)
 	report("acquire", acquire(conn, "a", &hold));
 	command_status = system(argv[3]); /* NOLINT(cert-env33-c): spoils the network, or looks */
 	check(command_status == 0, argv[3]);
+	is_spoiled = true;
 	begun_ms = rlock_now_ms();
 	if (strcmp(mode, "late") == 0)
 		report("renew", rlock_renew(conn, hold, LEASE_MS, begun_ms + SOON_MS));
