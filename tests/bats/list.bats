@@ -115,6 +115,7 @@ make_locks() {
 	acquire lock ci other -u "$url/2"
 	wait_until 5 grep -q '^other .* 1 of 2$' states
 	kill "$PID"
+	ended_with 143
 	run -0 grep -c '^nightly .* the job  *2 of 2$' states
 	assert_equal "$output" "$(grep -c '^NAME .* SERVERS$' states)"
 	run -69 --separate-stderr rlock list --json -u "$url/1" -u redis://127.0.0.1:1 -u "$url/2"

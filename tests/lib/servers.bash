@@ -130,7 +130,7 @@ start_proxy_to() {
 	in_background sh -c 'exec "$@" >"$0"' "$BATS_TEST_TMPDIR/proxy-said-$1" faultproxy \
 		"${2:-unix:$BATS_TEST_TMPDIR/proxy-$1.sock}" "unix:$(socket_of "$1")" \
 		"unix:$BATS_TEST_TMPDIR/control-$1"
-	wait_until 5 file_has "$BATS_TEST_TMPDIR/proxy-said-$1" ready
+	wait_until 10 file_has "$BATS_TEST_TMPDIR/proxy-said-$1" ready
 	VIA[$1]=unix://$BATS_TEST_TMPDIR/proxy-$1.sock
 	use_servers "${SERVERS[@]}"
 }
