@@ -75,7 +75,7 @@ status_is() {
 		assert_line --regexp "^  process ${PIDS[h]} is not there: it has ended; .*; 5[0-9]s of its lease left\$"
 		status_is 'lock["holders"][0]["gone"]' True a
 		# shellcheck disable=SC2086
-		run -75 rlock $kind -w 100ms a -- true
+		run -75 rlock $kind -w 1s a -- true
 		assert_output --regexp ': held by a note \([^ ]+\), for [0-9.]+s; its process has ended: '
 		redis flushall >/dev/null
 	done
@@ -92,7 +92,7 @@ status_is() {
 	change_process a "^${BOOT:0:15}." '0123456789abcdef'
 	run -0 rlock status a
 	refute_output --partial 'is not there'
-	run -75 rlock run -w 100ms a -- true
+	run -75 rlock run -w 1s a -- true
 	refute_output --partial 'has ended'
 	change_process a '^.*$' ''
 	run -0 rlock status a

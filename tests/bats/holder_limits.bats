@@ -74,7 +74,7 @@ while os.path.exists("flood"):
 		is() { [ "$1" = "$2" ] || echo "$1, not $2" >&2; }
 		rlock run a -- sh -c "exit 7"; is $? 7
 		rlock run b -- sh -c "pkill -KILL -x rlock-renewer; exit 7"; is $? 7
-		rlock run -q -w 500ms busy -- true; is $? 75
+		rlock run -q -w 1s busy -- true; is $? 75
 		rlock run -q --max-run 500ms --grace 200ms c -- sh -c "(setsid sleep 60 &); (sh -c \"sleep 60\" &); sleep 60" 2>said; is $? 124
 		ps -e -o stat=,args= | grep ^Z >zombies
 		touch over

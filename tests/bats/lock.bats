@@ -42,7 +42,7 @@ load ../lib/scripting
 	held_by_stranger a
 	run -75 rlock lock --pid $$ -n a
 	assert_output ''
-	run -75 rlock lock --pid $$ -w 50ms a
+	run -75 rlock lock --pid $$ -w 1s a
 	nothing_runs
 	in_background until_let_go
 	local whose=$PID

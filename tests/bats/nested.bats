@@ -104,11 +104,11 @@ is_a_deadlock() {
 @test "a call whose environment was cleared enters where its ancestor lets it, and waits for a holder that is none" {
 	run -0 rlock read a -- "${CLEARED[@]}" rlock read -n a -- echo inside
 	assert_output inside
-	run -75 rlock sem --permits 1 b -- "${CLEARED[@]}" rlock sem --permits 1 -w 10ms b -- echo inside
+	run -75 rlock sem --permits 1 b -- "${CLEARED[@]}" rlock sem --permits 1 -w 1s b -- echo inside
 	# So may a call with --owner, which is another owner.
-	run -75 rlock run a -- rlock lock --owner ci --lease 1m -w 100ms a
+	run -75 rlock run a -- rlock lock --owner ci --lease 1m -w 1s a
 	hold_in_background c
-	run -75 rlock run d -- "${CLEARED[@]}" rlock run -w 100ms c -- true
+	run -75 rlock run d -- "${CLEARED[@]}" rlock run -w 1s c -- true
 	assert_output --partial 'timed out'
 }
 

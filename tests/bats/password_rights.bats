@@ -19,7 +19,7 @@ all_of_kind() {
 	wait_until 5 no_keys
 	run -0 rlock "$lock" --owner x --lease 20s nightly
 	run -0 rlock renew --owner x --lease 20s nightly
-	run -75 rlock "$waiter" -w 100ms nightly -- true
+	run -75 rlock "$waiter" -w 1s nightly -- true
 	assert_output --partial 'held by'
 	in_background rlock "$waiter" -w 20s nightly -- true
 	wait_until 5 eval '! nothing_is_listened_to'

@@ -98,7 +98,7 @@ waits_for_none() {
 	done
 	VIA=()
 	run -75 rlock run --config <(echo) -n -u "$(urls_of 1)" a -- touch ran
-	RLOCK_CONFIG=$(conf_for 1 2 3) run -75 rlock run --quorum all -w 200ms a -- touch ran
+	RLOCK_CONFIG=$(conf_for 1 2 3) run -75 rlock run --quorum all -w 1s a -- touch ran
 	assert_one_line '^rlock: a: .*held by '
 	[ ! -e ran ]
 	let_go
@@ -227,7 +227,7 @@ waits_for_none() {
 	VIA=()
 	use_servers "$a" "$b" "$c"
 	run -75 rlock run -t 9s -n a -- touch ran
-	run -75 rlock run -t 9s -w 200ms a -- touch ran
+	run -75 rlock run -t 9s -w 1s a -- touch ran
 	on "$b" no_keys
 	on "$c" no_keys
 	# Of b and c alone, as a is frozen, it could be acquired twice.
@@ -257,7 +257,7 @@ restart_two() {
 	take_servers 3
 	restart_two
 	waits_for_none run -0 rlock run -t 9m --quorum all a -- true
-	run -75 rlock run -w 300ms -t 9s a -- touch ran
+	run -75 rlock run -w 1s -t 9s a -- touch ran
 	assert_one_line '^rlock: a: .* was started less than a lease ago'
 	run -75 rlock run -n -t 9s a -- touch ran
 	assert_one_line '^rlock: a: busy: .* was started less than a lease ago'
