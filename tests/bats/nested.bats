@@ -73,7 +73,7 @@ kept_holds_go() {
 @test "commands side by side do not share a lock that one of them acquires" {
 	in_background rlock run a -- sh -c 'rlock run b -- sh -c "touch in; until_let_go" & until [ -e in ]; do :; done
 		rlock run -n b -- true; echo $? >status; wait'
-	wait_until 5 test -s status
+	wait_until 20 test -s status
 	assert_equal "$(<status)" 75
 	let_go
 	ended_with 0
