@@ -208,9 +208,9 @@ ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9
 	rlock run --at-least 1h --note 'the sync' nightly -- true
 	run -75 rlock run -n -v nightly -- true
 	assert_line --regexp "^rlock: nightly: busy: $kept\$"
-	run -75 env CI=true rlock run -w 2s nightly -- true
+	run -75 env CI=true rlock run -w 3s nightly -- true
 	assert_line --regexp "^rlock: nightly: waiting: kept by --at-least, its job has ended: the sync, until $ISO_8601\$"
-	assert_line --regexp "^rlock: nightly: timed out after 2s: $kept: give a longer --wait\$"
+	assert_line --regexp "^rlock: nightly: timed out after 3s: $kept: give a longer --wait\$"
 	run -0 rlock status nightly
 	assert_line --regexp "^  kept by --at-least until $ISO_8601: its job has ended\$"
 	until=$(sed -n 's/.* until \([^ ]*\): .*/\1/p' <<<"$output")

@@ -77,14 +77,14 @@ load ../lib/proxying
 	local number
 	hold_in_background a --note 'nightly backup'
 	mapfile -t rows <<-'END'
-		0 rlock run -w 2s a -- true
-		1 rlock run -v -w 2s a -- true
-		1 CI=true rlock run -w 2s a -- true
-		0 CI=true rlock run -q -w 2s a -- true
-		0 CI= rlock run -w 2s a -- true
-		0 CI=false rlock run -w 2s a -- true
-		1 TERM=dumb script -qec 'rlock run -w 2s a -- true' /dev/null
-		0 script -qec 'rlock run -q -w 2s a -- true' /dev/null
+		0 rlock run -w 3s a -- true
+		1 rlock run -v -w 3s a -- true
+		1 CI=true rlock run -w 3s a -- true
+		0 CI=true rlock run -q -w 3s a -- true
+		0 CI= rlock run -w 3s a -- true
+		0 CI=false rlock run -w 3s a -- true
+		1 TERM=dumb script -qec 'rlock run -w 3s a -- true' /dev/null
+		0 script -qec 'rlock run -q -w 3s a -- true' /dev/null
 	END
 	for number in "${!rows[@]}"; do
 		in_background sh -c "${rows[number]#* }" >"said-$number" 2>&1 </dev/null
@@ -123,7 +123,7 @@ load ../lib/proxying
 
 @test "on a narrow terminal the waiting line has one row, and only the holder is cut" {
 	hold_in_background a --note 'a long note, which does not fit into the row of a narrow terminal'
-	run -75 env TERM=xterm script -qec 'stty cols 50; exec rlock run -w 1500ms a -- true' /dev/null </dev/null
+	run -75 env TERM=xterm script -qec 'stty cols 50; exec rlock run -w 3s a -- true' /dev/null </dev/null
 	assert_line --regexp $'^\rrlock: a: waiting for a long n[^\r]*\.\.\., held for [0-9]s'
 	line=$(grep -o 'rlock: a: waiting[^'$'\r'']*' <<<"$output" | head -n 1)
 	assert_equal "${#line}" 49
@@ -131,7 +131,7 @@ load ../lib/proxying
 
 @test "what others have written on the server reaches a terminal escaped, in the waiting line and at the end of the wait" {
 	redis hset a $'\e[31mred:1' 1 >/dev/null
-	run -75 env CI=true rlock run -w 1200ms a -- true
+	run -75 env CI=true rlock run -w 3s a -- true
 	assert_line --index 0 --partial 'waiting for \x1b[31mred:1'
 	assert_line --index 1 --partial 'held by \x1b[31mred:1'
 	refute_output --partial $'\e'

@@ -36,9 +36,9 @@ load ../lib/inspecting
 	hold_permit 2 a
 	run -75 rlock sem -n --permits 2 a -- true
 	assert_output ''
-	run -75 env CI=true rlock sem --wait 1300ms --permits 2 a -- true
+	run -75 env CI=true rlock sem --wait 3s --permits 2 a -- true
 	assert_line --regexp '^rlock: a: waiting for one of 2 permits, one held by [^ ]+@.* until_let_go, held for [0-9]+s$'
-	assert_line --regexp '^rlock: a: timed out after 1.3s: 2 permits in all, one held by [^ ]+@.* until_let_go \('
+	assert_line --regexp '^rlock: a: timed out after 3s: 2 permits in all, one held by [^ ]+@.* until_let_go \('
 	let_go
 	all_ended_with 0
 	run -0 rlock sem -n --permits 2 a -- true
