@@ -109,6 +109,7 @@ load ../lib/proxying
 	in_background env TERM=xterm script -qfec 'rlock run a -- echo done' shown </dev/null >/dev/null
 	in_background env CI=true rlock run a -- true 2>log
 	wait_until 20 grep -qE 'first, held for [2-9]s' shown
+	wait_until 20 grep -q 'waiting for the first' log
 	: >out-first
 	wait_until 20 grep -q 'waiting for the second' shown
 	let_go
