@@ -137,11 +137,15 @@ last_acquire() {
 	for party in r1 r2 r3; do
 		queue_party $party sem --permits 1 a
 	done
+	# Those behind do not try by their own clocks just then.
+	stop_waiters "${PIDS[r2]}" "${PIDS[r3]}"
 	redis eval 'redis.call("incrby", KEYS[1], 1) redis.call("publish", KEYS[2], 1)' 2 a 'redisson_sc:{a}' >/dev/null
 	is_inside_woken r1
+	continue_waiters "${PIDS[r2]}"
 	are_waiting r2 r3
 	let_out r1
 	is_inside_woken r2
+	continue_waiters "${PIDS[r3]}"
 	are_waiting r3
 	let_out h
 	is_inside_woken r3
