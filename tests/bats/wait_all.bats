@@ -78,7 +78,7 @@ nothing_left_runs() {
 }
 
 @test "signals while --wait-all waits reach the leftover processes, and SIGTERM terminates them; the status is the command's" {
-	in_background rlock run --wait-all --grace 300ms a -- sh -c 'log_signals & exit 3'
+	in_background rlock run --wait-all --grace 2s a -- sh -c 'log_signals & exit 3'
 	wait_until 20 file_says signals ready
 	wait_until 20 has_no_child "$PID" sh
 	kill -s USR1 "$PID"
@@ -122,7 +122,7 @@ wakes() {
 
 # hold_nested: an rlock that is to end has one inside, which holds "b" for a command that ignores SIGTERM: INNER.
 hold_nested() {
-	in_background rlock run --max-run 2s --grace 500ms a -- rlock run b -- sh -c '
+	in_background rlock run --max-run 3s --grace 500ms a -- rlock run b -- sh -c '
 		escape escaped child; trap "" TERM; echo $$ >inner; while :; do sleep 0.02; done'
 	wait_until 5 test -s inner
 	INNER=$(<inner)
