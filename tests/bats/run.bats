@@ -182,7 +182,7 @@ wakes_up_between() {
 
 @test "a stopped command is continued to take the signal of --signal, and so do its other processes" {
 	run -124 rlock run --max-run 3s --grace 20s --signal HUP a -- bash -c '
-		trap "touch heard let-go; exit 0" HUP
+		trap "until grep -qs HUP signals; do sleep 0.02; done; touch heard let-go; exit 0" HUP
 		log_signals &
 		until grep -qs ready signals; do sleep 0.02; done
 		kill -STOP $$
