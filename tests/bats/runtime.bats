@@ -123,15 +123,18 @@ without_renewal() {
 	local name
 	rlock lock --pid $$ -t 3s a
 	name=$(hold_file)
+	# No renewal comes between.
+	kill -STOP "$(renewers)"
 	touch -d '20 days ago' "$name"
 	refute was_written
+	kill -CONT "$(renewers)"
 	wait_until 10 was_written
 	without_renewal "$name" >before
 	rm "$name"
 	wait_until 10 was_written
 	assert_equal "$(hold_file)" "$name"
 	assert_equal "$(without_renewal "$name")" "$(<before)"
-	ttl_is_above a 1500
+	wait_until 5 is_renewed a 3000
 	run -0 rlock unlock --pid $$ a
 	no_keys
 	no_hold_files
