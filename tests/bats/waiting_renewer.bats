@@ -150,7 +150,7 @@ grant_unheard() {
 		wait_behind "$verb"
 		kill -s KILL "$PID"
 		within 5 none_waits
-		wait_until 3 nothing_runs
+		wait_until 5 nothing_runs
 		leaves
 		no_keys
 	done
@@ -164,7 +164,8 @@ grant_unheard() {
 		proxy release
 		kill -s "$signal" "$PID"
 		wait_until 5 eval 'is_gone "$PID" || has_taken_signals "$PID"'
-		kill -s CONT "$RENEWER"
+		# After a second rlock has killed it.
+		kill -s CONT "$RENEWER" 2>/dev/null || :
 		ended_with $((128 + $(kill -l $signal)))
 		wait_until 5 nothing_runs
 		no_command_runs
