@@ -92,7 +92,7 @@ is_empty() {
 
 @test "a holder whose master turns into a replica keeps its lock at the new master, and a waiter acquires it there" {
 	local holder
-	listen_to rlock run -t 2s a -- until_let_go
+	listen_to rlock run -t 4s a -- until_let_go
 	holder=$PID
 	wait_until 5 is_held_at two a
 	in_background rlock run -w 20s a -- sh -c 'ask_redis two/redis.sock exists a >waiter-saw'
@@ -100,8 +100,8 @@ is_empty() {
 	# Streams to the one that was the master stay open.
 	promote_replica
 	redis_at one replicaof 127.0.0.1 1 >/dev/null
-	redis_at two pexpire a 1500 >/dev/null
-	SERVER_SOCKET=$PWD/two/redis.sock wait_until 5 is_renewed a 2000
+	redis_at two pexpire a 3000 >/dev/null
+	SERVER_SOCKET=$PWD/two/redis.sock wait_until 5 is_renewed a 4000
 	let_go
 	ended_with 0 "$holder"
 	said_nothing

@@ -171,8 +171,8 @@ wakes_up_between() {
 	start_prompt_proxy
 	# Longer than the pause between two looks at the processes that are to end.
 	proxy delay 230
-	listen_to rlock run -t 2s --max-run 1s --grace 30s a -- sh -c '
-		trap "sleep 2.2; touch cleaned; exit 0" TERM
+	listen_to rlock run -t 4s --max-run 1s --grace 30s a -- sh -c '
+		trap "sleep 4.2; touch cleaned; exit 0" TERM
 		until_let_go & wait'
 	wait_until 10 file_has said 'the command ran for 1s'
 	took_less 20 ended_with 124

@@ -86,7 +86,7 @@ last_acquire() {
 }
 
 @test "permits of dead holders are back, without a release: ours when the lease is over, Java's 5 s after its deadline" {
-	admit h sem --permits 2 -t 2s a
+	admit h sem --permits 2 -t 3s a
 	kill_party h
 	# The client's clock may be behind.
 	redis eval '

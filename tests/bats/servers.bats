@@ -64,7 +64,7 @@ names_all_servers() {
 }
 
 @test "unlock --force breaks a lock on all servers, also where only one of them has it, and its holder finds out" {
-	hold_on_each a -t 1s
+	hold_on_each a -t 3s
 	run -0 rlock unlock --force a
 	on_each is_free a
 	ended_with 76
@@ -138,7 +138,7 @@ names_all_servers() {
 }
 
 @test "a holder is stopped by a request to all servers, and where one of them denies it, no other is asked" {
-	hold_on_each a -t 2s
+	hold_on_each a -t 3s
 	on 3 redis acl setuser default -hset >/dev/null
 	run rlock stop -w 1s a
 	on 3 redis acl setuser default +hset >/dev/null

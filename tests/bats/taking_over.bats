@@ -24,12 +24,12 @@ hold_logging() {
 }
 
 @test "with the renewer killed the lock is renewed, signals are passed on once, and the lock is released with the command" {
-	hold_logging a -t 2s
+	hold_logging a -t 3s
 	kill -s USR1 "$PID"
 	wait_until 5 file_says signals USR1
 	kill -s KILL "$RENEWER"
 	wait_until 5 has_parent "$COMMAND" "$PID"
-	stays 3 holds_on a "$PID" "$COMMAND"
+	stays 4 holds_on a "$PID" "$COMMAND"
 	for signal in USR2 HUP TERM; do
 		kill -s "$signal" "$PID"
 		wait_until 5 file_says signals "$signal"
@@ -42,7 +42,7 @@ hold_logging() {
 }
 
 @test "a lost lock that the renewer has reported before it is killed is not reported again" {
-	hold_logging a -t 2s --on-lost ignore
+	hold_logging a -t 3s --on-lost ignore
 	redis del a
 	wait_until 10 grep -q 'lock lost' said
 	kill -s KILL "$RENEWER"
@@ -111,7 +111,7 @@ killed_at() {
 }
 
 @test "signals that others send to the renewer change nothing" {
-	hold_logging a -t 2s
+	hold_logging a -t 3s
 	for signal in TERM INT HUP QUIT USR1 USR2 ALRM PIPE WINCH TSTP TTIN TTOU; do
 		kill -s "$signal" "$RENEWER"
 	done
@@ -159,7 +159,7 @@ killed_at() {
 }
 
 @test "with rlock killed a command that is stopped gets SIGHUP and SIGCONT, as in an orphaned group" {
-	hold_logging a -t 2s
+	hold_logging a -t 3s
 	kill -s STOP "$COMMAND"
 	wait_until 5 is_stopped "$COMMAND"
 	kill -s KILL "$PID"

@@ -95,12 +95,12 @@ in_terminal() {
 	local shell
 	for shell in bash dash; do
 		in_terminal "$shell" <<-'END'
-			send rlock run -t 1s a -- sh -c 'echo $$ >pid; echo begun; while read line; do echo "got $line"; done'
+			send rlock run -t 3s a -- sh -c 'echo $$ >pid; echo begun; while read line; do echo "got $line"; done'
 			expect begun
 			key Z
 			expect ready> $
 			check comes_true grep "'^State:.T'" "/proc/$(cat pid)/status"
-			check stays_held a 1.5
+			check stays_held a 3.5
 			send fg
 			expect rlock run
 			send one
@@ -137,10 +137,10 @@ in_terminal() {
 
 @test "a command that stops itself returns to the prompt each time, its lock is kept meanwhile, and fg and bg continue it" {
 	in_terminal <<-'END'
-		send rlock run -t 1s a -- sh -c 'kill -STOP $$; echo once; kill -STOP $$; echo over >over'
+		send rlock run -t 3s a -- sh -c 'kill -STOP $$; echo once; kill -STOP $$; echo over >over'
 		expect Stopped
 		expect ready> $
-		check stays_held a 1.5
+		check stays_held a 3.5
 		send fg
 		expect once
 		expect Stopped

@@ -39,7 +39,7 @@ no_command_runs() {
 	local verb before first
 	for verb in run fair; do
 		rm -f command-pid let-go
-		wait_behind "$verb" -t 2s
+		wait_behind "$verb" -t 3s
 		first=$PID
 		in_background rlock "$verb" a -- true
 		wait_until 5 waits_in_queue 2
@@ -49,7 +49,7 @@ no_command_runs() {
 		stays 0.5 eval '[ "$(waiting_ids)" = "$before" ]'
 		leaves
 		PID=$first know_processes
-		stays 2.5 is_held a
+		stays 3.5 is_held a
 		let_go
 		ended_with 0 "$first"
 		ended_with 0
@@ -176,11 +176,11 @@ grant_unheard() {
 }
 
 @test "no command is started for an rlock that is stopped: not before it goes on, from when --max-run counts" {
-	wait_behind run -t 2s --max-run 2s
+	wait_behind run -t 3s --max-run 2s
 	kill -s STOP "$PID"
 	wait_until 5 is_stopped "$PID"
 	leaves
-	stays 2.5 no_command_runs
+	stays 3.5 no_command_runs
 	is_held a
 	let_go
 	kill -s CONT "$PID"
