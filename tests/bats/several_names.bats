@@ -35,7 +35,7 @@ load ../lib/queue
 	admit x run a
 	admit y run b
 	start_party w run a b
-	wait_until 5 has_listeners 1
+	wait_until 5 has_waiters b
 	queue_party one run a
 	let_out x
 	# It is woken, too, and leaves the name to the next one.

@@ -55,6 +55,7 @@ load ../lib/proxying
 	queue_party r2 read a
 	kill "${PIDS[w1]}"
 	is_inside_woken r2
+	ended_with 143 "${PIDS[w1]}"
 	queue_party w2 write a
 	queue_party r3 read a
 	kill_with_renewers "${PIDS[w2]}"
