@@ -83,12 +83,12 @@ load ../lib/proxying
 
 @test "a lock whose stream falls silent is renewed on another one" {
 	start_prompt_proxy
-	listen_to rlock run -t 3s --connect-timeout 1s a -- until_let_go
-	wait_until 5 is_renewed a 3000
+	listen_to rlock run -t 6s --connect-timeout 1s a -- until_let_go
+	wait_until 5 is_renewed a 6000
 	has_connected 1
 	proxy silence
-	wait_until 5 has_connected 2
-	wait_until 5 is_renewed a 3000
+	wait_until 10 has_connected 2
+	wait_until 5 is_renewed a 6000
 	let_go
 	ended_with 0
 	said_nothing
