@@ -65,7 +65,7 @@ killed_at() {
 	(
 		cd "killed$1" || exit
 		timeout -s KILL 30 refuse at rlock-renewer "$CALLS" KILL "$1" \
-			rlock run -t 2s "lock$1" -- sh -c 'echo $$ >>ran; exit 7' >said 2>&1
+			rlock run -t 10s "lock$1" -- sh -c 'echo $$ >>ran; exit 7' >said 2>&1
 	) || status=$?
 	[ -s "killed$1/at" ] || return
 	if [ "$status" = 137 ] && [ ! -e "killed$1/ran" ] && [ ! -s "killed$1/said" ]; then
