@@ -9,7 +9,7 @@ load ../lib/proxying
 
 @test "SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM and SIGWINCH sent to rlock reach the command, once each" {
 	in_background rlock run a -- log_signals
-	wait_until 5 file_says signals ready
+	wait_until 20 file_says signals ready
 	for signal in ALRM WINCH USR2 USR1 HUP INT QUIT TERM; do
 		kill -s "$signal" "$PID"
 		wait_until 5 file_says signals "$signal"
@@ -37,7 +37,7 @@ load ../lib/proxying
 	kill -s HUP "$PID"
 	has_waiters a 1
 	stranger_leaves a
-	wait_until 5 file_says signals ready
+	wait_until 20 file_says signals ready
 	kill -s HUP "$(command_of "$PID")"
 	kill -s HUP "$PID"
 	kill -s USR1 "$PID"

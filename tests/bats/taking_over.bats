@@ -20,7 +20,7 @@ load ../lib/holding
 # hold_logging NAME [OPTION...]: as hold_and_know, for a command that logs its signals.
 hold_logging() {
 	hold_for 'echo $$ >command-pid; exec log_signals' "$@"
-	wait_until 5 file_says signals ready
+	wait_until 20 file_says signals ready
 }
 
 @test "with the renewer killed the lock is renewed, signals are passed on once, and the lock is released with the command" {
