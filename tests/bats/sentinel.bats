@@ -178,7 +178,7 @@ refused() {
 }
 
 @test "a lock is renewed with one sentinel of three, held on while all are gone for less than its lease, and no longer" {
-	in_background rlock run -t 9s --connect-timeout 0.5s a -- until_let_go
+	in_background rlock run -w 20s -t 9s --connect-timeout 0.5s a -- until_let_go
 	wait_until 5 is_held a
 	freeze_sentinels 1 3
 	# A renewal is due by now.
