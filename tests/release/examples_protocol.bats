@@ -14,7 +14,9 @@ setup() {
 	# A redis-cli that asks the file's server without being told.
 	mkdir bin
 	printf '#!/bin/sh\nexec %s -s "$SERVER_SOCKET" "$@"\n' "$(command -v redis-cli)" >bin/redis-cli
-	chmod +x bin/redis-cli
+	# In the place of the second after which the waiter of an example is in the queue.
+	printf '#!/bin/sh\nexec comes_true "redis-cli --scan | grep -E '"'^rlock_(writer|waiters):'"'"\n' >bin/sleep
+	chmod +x bin/*
 	PATH=$PWD/bin:$PATH
 }
 
