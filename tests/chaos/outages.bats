@@ -80,7 +80,8 @@ restart() {
 		# It is beside the next one, until it finds out.
 		holds holder "$2" ledger-lost -t 3s || return
 	else
-		visits holder "$2" "$LEDGER" until -t 3s
+		# For longer than a busy machine takes to start a server.
+		visits holder "$2" "$LEDGER" until -t 9s
 		HOLDER=$PID turns=$((turns + 1))
 		wait_until 20 entered 1 || return
 	fi
@@ -97,7 +98,7 @@ restart() {
 		must_say holder "$NAME: lock lost "
 	else
 		# It has noticed nothing, for longer than it takes to renew.
-		must 'the holder lost the lock' stays 1.3 is_well "$LEDGER"
+		must 'the holder lost the lock' stays 3.3 is_well "$LEDGER"
 		must_say holder
 		back_us=$(now_us)
 		leaves holder
@@ -124,8 +125,10 @@ stay_away() {
 	patient=$PID
 	visits brief "$kind" ledger-brief '-f 0' -w 3s
 	brief=$PID
-	wait_until 20 so_many_wait 2 && crash || return
+	wait_until 20 so_many_wait 2 || return
+	# They count from when they miss it, which may be before we have looked at the clock.
 	since_us=$(now_us)
+	crash || return
 	injected
 	repeated
 	must_end 69 "$brief" brief
