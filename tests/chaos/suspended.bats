@@ -7,10 +7,10 @@ load ../lib/clocks
 
 # hold_for_a_while KIND: with a short lease, until any moment of two cycles of renewals. Sets HOLDER, RENEWER.
 hold_for_a_while() {
-	holds holder "$1" "$LEDGER" -t 2s || return
+	holds holder "$1" "$LEDGER" -t 4s || return
 	wait_until 20 has_renewer "$HOLDER" || return
 	RENEWER=${RENEWERS[0]}
-	let_some_pass 1333
+	let_some_pass 2667
 }
 
 # is_taken KIND: for a rival.
@@ -41,7 +41,7 @@ suspend() {
 	wait_until 20 is_stopped_or_gone "$suspended" || return
 	injected
 	repeated
-	draw 2200 3200
+	draw 4200 5200
 	let_pass_ms "$DRAWN"
 	must 'the lock was not kept' is_taken "$3"
 	must 'the command did not go on' all_run
@@ -69,7 +69,7 @@ suspend_all() {
 	done
 	injected
 	repeated
-	visits rival "$(rival_kind "$2")" ledger-rival until -t 2s -w 30s
+	visits rival "$(rival_kind "$2")" ledger-rival until -t 4s -w 30s
 	rival=$PID
 	must 'no other process acquired the lock' wait_until 20 all_inside ledger-rival 1
 	let_some_pass 700
@@ -87,7 +87,7 @@ suspend_all() {
 	fi
 	must_end 76 "$HOLDER" holder
 	# For longer than its lease.
-	must 'the next one lost the lock' stays 2.2 is_well ledger-rival
+	must 'the next one lost the lock' stays 4.2 is_well ledger-rival
 	leaves rival
 	must_end 0 "$rival" rival
 	must_say rival
@@ -110,7 +110,7 @@ suspend_all() {
 step_the_clock() {
 	local waiter briefly step=$((3600 - 7200 * ($1 % 2))) begun_us left_us took_us
 	clock_follows "$CELL/clock"
-	visits holder "$2" "$LEDGER" until -t 1s
+	visits holder "$2" "$LEDGER" until -t 3s
 	HOLDER=$PID
 	wait_until 20 entered 1 || return
 	visits waiter "$(rival_kind "$2")" "$LEDGER" '-f 0' -w 30s
@@ -130,7 +130,7 @@ step_the_clock() {
 	# And back, or further.
 	choose 0 7200
 	step_clock clock "$CHOSEN"
-	must 'the holder lost the lock' stays 1.2 is_well "$LEDGER"
+	must 'the holder lost the lock' stays 3.2 is_well "$LEDGER"
 	must_say holder
 	left_us=$(now_us)
 	leaves holder

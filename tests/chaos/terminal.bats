@@ -165,9 +165,9 @@ suspended() {
 # full_screen_words PROGRAM WAY: for a program that is looked at, used, and left. Each draws the file's first line.
 full_screen_words() {
 	echo 'send stty rows 24 cols 80; stty -g >before'
-	echo "send TERM=vt100 rlock $VERB -t 1s $NAME -- $1 file"
+	echo "send TERM=vt100 rlock $VERB -t 3s $NAME -- $1 file"
 	echo 'expect lorem-ipsum'
-	[ "$2" = once ] || printf '%s\n' "pause $((RANDOM * 2))" 'key Z' 'expect ready> ' status "check stays_held $NAME 1.2" \
+	[ "$2" = once ] || printf '%s\n' "pause $((RANDOM * 2))" 'key Z' 'expect ready> ' status "check stays_held $NAME 3.2" \
 		'send fg' 'expect lorem-ipsum'
 	case $2-$1 in
 	lost-*) printf '%s\n' "pause $((RANDOM * 4))" "check redis-cli -s $SERVER_SOCKET del $NAME" ;;
