@@ -30,7 +30,7 @@ take_locks() {
 	wait_until 10 entered 1 || return
 	visits waiter "$2" "$LEDGER" '-f 0'
 	WAITER=$PID
-	visits hasty "$2" ledger-hasty '-f 0' -w 1500ms
+	visits hasty "$2" ledger-hasty '-f 0' -w 4s
 	HASTY=$PID
 	wait_until 10 listen 2
 }

@@ -33,7 +33,7 @@ begin_hold() {
 
 # The next one speaks to the server itself. Sets NEXT. It has a ledger of its own: a victim may have had its turn.
 begin_next() {
-	RLOCK_URL=$STRAIGHT visits next "$NEXT_KIND" ledger-next '-f 0' -t 1s
+	RLOCK_URL=$STRAIGHT visits next "$NEXT_KIND" ledger-next '-f 0' -t 5s
 	NEXT=$PID
 }
 
