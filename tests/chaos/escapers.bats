@@ -40,12 +40,12 @@ plan() {
 
 # hold: the rlock whose command has such processes; sets HOLDER, and STATUS, with which it is to end.
 hold() {
-	local options=(-t 2s --grace "${GRACE_MS}ms")
+	local options=(-t 5s --grace "${GRACE_MS}ms")
 	STATUS=124
 	case $END in
 	wait_all) STATUS=0 options+=(--wait-all) ;;
 	max_run) options+=(--max-run "${RUN_MS}ms") ;;
-	lease) options=(-l 2s --grace "${GRACE_MS}ms") ;;
+	lease) options=(-l 5s --grace "${GRACE_MS}ms") ;;
 	sigterm) STATUS=143 ;;
 	esac
 	in_background sh -c 'exec "$@" 2>said-holder' sh "${UNSEEING[@]}" rlock "$(verb_of "$KIND")" "${options[@]}" "$NAME" -- \
@@ -97,7 +97,7 @@ vacate() {
 await_termination() {
 	case $END in
 	max_run) let_pass_ms $((RUN_MS - 50)) ;;
-	lease) let_pass_ms 1000 ;;
+	lease) let_pass_ms 3700 ;;
 	esac
 	end_command
 }
