@@ -40,7 +40,7 @@ setup() {
 	java_begins T1 fence fenced a
 	wait_until 20 has_waiter fenced a
 	rlock_leaves r
-	java_does 4 await T1 2000
+	java_does 4 await T1 10000
 	java_unlocks T1 fenced a
 	nothing_is_left
 }
@@ -48,7 +48,7 @@ setup() {
 @test "the counter goes on after unlock --force, and after Java's forceUnlock" {
 	java_does 1 T1 fence fenced a
 	run -0 rlock unlock --force a
-	rlock_locks r fenced a -t 1s
+	rlock_locks r fenced a -t 3s
 	assert_equal "$(redis get 'redisson_lock_token:{a}')" 2
 	java_does true T1 force fenced a
 	ended_with 76 "${PIDS[r]}"

@@ -270,8 +270,8 @@ each_renews() {
 	java_unlocks T1 "$1" "$3"
 	rlock_has_its_turn
 	speak_to java
-	java_queues "$@" -t 1s
-	java_waits T1 3000
+	java_queues "$@" -t 3s
+	java_waits T1 4000
 	rlock_leaves r
 	java_has_its_turn "$2" "$3"
 }

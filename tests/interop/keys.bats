@@ -12,7 +12,7 @@ fields_are() {
 	local owner
 	owner=$(ask T1 owner)
 	rlock_queues plain plain a
-	wait_until 2 keys_are a 'rlock_queue:{a}'
+	wait_until 5 keys_are a 'rlock_queue:{a}'
 	fields_are a "$owner" 1
 	ttl_between 25000 a 30000
 	java_locks T1 plain a

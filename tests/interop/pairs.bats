@@ -115,7 +115,7 @@ rlock_breaks_javas() {
 }
 
 java_breaks_rlocks() {
-	rlock_locks r "$1" a -t 1s
+	rlock_locks r "$1" a -t 3s
 	java_does true T1 force "$1" a
 	ended_with 76 "${PIDS[r]}"
 	nothing_is_left
