@@ -47,7 +47,7 @@ contend() {
 
 PERMITS=3
 CALLERS=12
-SEM_LEASE_MS=1000
+SEM_LEASE_MS=3000
 LIMIT_MS=8000
 
 # permit_caller NUMBER TURNS: one in five of its rlocks is killed at a random moment, with luck together with all that it has

@@ -28,7 +28,7 @@ start_proxy_between() {
 	PID=$!
 	BACKGROUND+=("$PID")
 	LISTENED=
-	while read -r -t 10 -u "$output"; do
+	while read -r -t 20 -u "$output"; do
 		[[ $REPLY != 'listen '* ]] || LISTENED=${REPLY#listen }
 		[ "$REPLY" != ready ] || break
 	done
