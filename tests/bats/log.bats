@@ -83,7 +83,7 @@ objects() {
 	hold_in_background a --note 'the holder'
 	run -75 rlock run -n --log log a -- true
 	# Long enough to sleep, on a busy machine, too.
-	run -75 rlock run -qw 1s --log log a -- true
+	run -75 rlock run -qw 3s --log log a -- true
 	assert_equal "$(events)" 'busy a,waited a,timed_out a'
 	[[ $(field reason busy) = '"held by the holder ('* ]]
 	assert_between 0 "$(field holder_held_ms busy)" "$(field holder_held_ms timed_out)"
