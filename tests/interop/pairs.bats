@@ -18,11 +18,9 @@ OUTLIVED=('plain plain a' 'write read a' 'read write a')
 of_each() {
 	local row
 	for row in "${@:2}"; do
+		echo "with: $row" >&2
 		# shellcheck disable=SC2086
-		"$1" $row || {
-			echo "so it was with: $row" >&2
-			return 1
-		}
+		"$1" $row
 	done
 }
 
