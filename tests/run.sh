@@ -168,25 +168,20 @@ for next in "${order[@]}" end; do
 	[ "$next" = end ] || begin "${next##* }"
 done
 
-# What tests have left running, a line each: it would take the processor from all that follows.
+# What tests have left running would take the processor from all that follows.
 left_running() {
-	local process line
-	while read -r process; do
-		# It may have gone, as this grep has.
-		line=$(tr '\0\n' '  ' 2>/dev/null <"${process%environ}cmdline") || continue
-		[ -z "$line" ] || echo "${process//[!0-9]/} $line"
-	done < <(grep -lsFz "CLAIMED_PORTS=$CLAIMED_PORTS" /proc/[0-9]*/environ)
+	local pids
+	pids=$(grep -lsFz "CLAIMED_PORTS=$CLAIMED_PORTS" /proc/[0-9]*/environ | tr -dc '0-9\n' | paste -sd ,)
+	[ -n "$pids" ] && ps -o pid=,args= -p "$pids"
 }
 
 end=$((SECONDS + 10))
-while mapfile -t left < <(left_running) && [ ${#left[@]} -gt 0 ] && [ "$SECONDS" -lt "$end" ]; do
-	read -rt 0.2 <> <(:) || :
-done
-for process in "${left[@]}"; do
-	echo "left running by a test: ${process#* }" >>"$work/failures"
-	kill -KILL "${process%% *}" || :
+while left=$(left_running) && [ "$SECONDS" -lt "$end" ]; do read -rt 0.2 <> <(:) || :; done
+while read -r pid line; do
+	echo "left running by a test: $line" >>"$work/failures"
+	kill -KILL "$pid" || :
 	failed=$((failed + 1))
-done
+done < <(printf %s "${left:+$left$'\n'}")
 
 echo
 [ ! -e "$work/failures" ] || cat "$work/failures"

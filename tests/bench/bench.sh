@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
 # What `make bench` runs: rlock beside what one would otherwise take, on servers of its own, in one
-# table and one picture. It judges nothing: it fails only when something did not work.
+# table. It judges nothing: it fails only when something did not work.
 #
 #   RLOCK_BIN   the rlock to measure (build/rlock)
 #   BENCH_DIR   the programs that measure (build/bench)
 #   TOOLS_DIR   where ask_redis is (build/tools)
 #   QUICK       1: a minute and a half instead of six, and coarser
-# handover.svg is put into BENCH_DIR.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -207,4 +206,3 @@ step idle
 idle
 fact load_after "$(cut -d ' ' -f 1 /proc/loadavg)"
 "$here/report.py" "$work/raw"
-"$here/picture.py" "$work/raw" "$BENCH_DIR/handover.svg"
