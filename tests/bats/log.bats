@@ -86,6 +86,7 @@ objects() {
 	run -75 rlock run -qw 3s --log log a -- true
 	assert_equal "$(events)" 'busy a,waited a,timed_out a'
 	[[ $(field reason busy) = '"held by the holder ('* ]]
+	[ "$(field waited_ms timed_out)" -ge 3000 ]
 	assert_between 0 "$(field holder_held_ms busy)" "$(field holder_held_ms timed_out)"
 	rm log
 	in_background rlock run --log log a -- true

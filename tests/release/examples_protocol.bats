@@ -4,6 +4,7 @@
 # that locks make, and no other.
 
 load ../lib/usual
+load ../lib/documenting
 load ../lib/examples
 
 # Behind a port too, whose URL is shown.
@@ -13,10 +14,9 @@ setup() {
 	directory_setup
 	# A redis-cli that asks the file's server without being told.
 	mkdir bin
-	printf '#!/bin/sh\nexec %s -s "$SERVER_SOCKET" "$@"\n' "$(command -v redis-cli)" >bin/redis-cli
+	stub bin/redis-cli "exec $(command -v redis-cli) -s \"\$SERVER_SOCKET\" \"\$@\""
 	# In the place of the second after which the waiter of an example is in the queue.
-	printf '#!/bin/sh\nexec comes_true "redis-cli --scan | grep -E '"'^rlock_(writer|waiters):'"'"\n' >bin/sleep
-	chmod +x bin/*
+	stub bin/sleep "exec comes_true \"redis-cli --scan | grep -E '^rlock_(writer|waiters):'\""
 	PATH=$PWD/bin:$PATH
 }
 
