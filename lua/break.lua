@@ -114,11 +114,11 @@ if type(counter) == 'string' or has_permits then
 	if side_type then return { -1, side_type } end
 	return replica_error(name) or break_permits(name, expected)
 elseif is_error(counter) and not is_wrong_type(counter) then
-	return denied_error('GET', counter)
+	return command_error('GET', counter)
 elseif is_wrong_type(listed) then
 	return { -1, redis.call('TYPE', name.lock).ok }
 elseif is_error(listed) then
-	return denied_error('HGETALL', listed)
+	return command_error('HGETALL', listed)
 end
 
 local mode, counts, fields = fields_of(listed)

@@ -46,7 +46,7 @@ local function list_holds()
 end
 
 local listed = list_holds()
-if is_error(listed) then return key_type and { -1, key_type } or denied_error('HGETALL', listed) end
+if is_error(listed) then return key_type and { -1, key_type } or command_error('HGETALL', listed) end
 
 local counter = key_type == 'string' and redis.pcall('GET', name.lock)
 local is_semaphore = has_permits or type(counter) == 'string' and is_permits_counter(counter)

@@ -250,7 +250,7 @@ if is_counter or field_count == 0 and redis.pcall('TYPE', name.permits).ok == 'z
 		total - free - permit_count, last }
 end
 if is_wrong_type(field_count) then return { 'other', redis.call('TYPE', name.lock).ok } end
-if is_error(field_count) then return denied_error('HLEN', field_count) end
+if is_error(field_count) then return command_error('HLEN', field_count) end
 local listed = {}
 -- Without the right to HSCAN, a lock with very many holders shows how many there are, and none of them.
 look('holders', function() listed = some_of(name.lock, field_count, FIELDS_LISTED_MAX) end)

@@ -88,7 +88,7 @@ if #ARGV > 4 then return ask_again() end
 -- ---- the look ----
 
 local ids, records, listed = {}, {}, redis.pcall('HGETALL', name.holds)
-if is_error(listed) and not is_wrong_type(listed) then return denied_error('HGETALL', listed) end
+if is_error(listed) and not is_wrong_type(listed) then return command_error('HGETALL', listed) end
 for i = 1, is_error(listed) and 0 or #listed, 2 do
 	local field, _, end_ms, _, note = hold_record_parse(listed[i + 1])
 	if field then ids[#ids + 1], records[listed[i]] = listed[i], { field, end_ms, note } end

@@ -81,8 +81,8 @@ static const struct meaning meanings[] = {
 	{ "ERR unknown command `SELECT`", RLOCK_EUNSUPPORTED, NO_DATABASES, false },
 	{ "ERR unknown command 'WAIT'", RLOCK_EUNSUPPORTED, NO_WAIT, false },
 	{ "ERR unknown command `WAIT`", RLOCK_EUNSUPPORTED, NO_WAIT, false },
-	{ "ERR unknown command", RLOCK_EUNSUPPORTED, DENIED "Redis 6.2 or Valkey is needed: *",
-	  false },
+	{ "ERR unknown command", RLOCK_EUNSUPPORTED,
+	  DENIED "it needs the commands of Redis 6.2, none of them renamed: *", false },
 	{ "DENIED", RLOCK_EAUTH,
 	  DENIED "it is in protected mode: set a password on it, and give that here: *", false },
 	{ "", RLOCK_ESERVER, "server error: *", false },
@@ -102,12 +102,23 @@ static bool is_slot_moving(const char *words)
 	       strstr(words, "undeclared keys were accessed during rehashing of the slot") != NULL;
 }
 
+/* An unknown command in a script: the error does not name it. */
+static bool is_unknown_in_script(const char *words)
+{
+	if (starts_with(words, "ERR "))
+		words += 4;
+	return starts_with(words, "Unknown Redis command called") ||
+	       starts_with(words, "Unknown command called"); /* Valkey */
+}
+
 static const struct meaning *meaning_of(const char *words)
 {
 	const struct meaning *meaning = meanings;
 
 	if (is_slot_moving(words))
 		words = "TRYAGAIN";
+	if (is_unknown_in_script(words))
+		words = "ERR unknown command";
 	while (!starts_with(words, meaning->prefix))
 		meaning++;
 	return meaning;
@@ -224,26 +235,39 @@ static enum rlock_status missing_right(struct rlock__error *error, const char *w
 	return RLOCK_EACL;
 }
 
-static bool is_missing_right(const char *error)
+/*
+ * Whether these words, which without_script() returned, are about the user's rights. Only their start is compared: an
+ * error can repeat arguments, and with them the name of a lock.
+ */
+static bool is_missing_right(const char *words)
 {
-	return strstr(error, "NOPERM") != NULL ||
-	       strstr(error, "The user executing the script can't ") != NULL ||
-	       strstr(error, "ACL failure in script") != NULL ||
-	       strstr(error, "can't run this command or subcommand") != NULL;
+	if (starts_with(words, "ERR "))
+		words += 4;
+	return starts_with(words, "NOPERM") ||
+	       /* of a command in a script: Redis 6.2 and 7.0; 7.2 and Valkey */
+	       starts_with(words, "The user executing the script can't ") ||
+	       starts_with(words, "ACL failure in script");
 }
 
 enum rlock_status rlock__server_error(struct rlock__error *error, const char *reply, size_t len,
 				      const char *script)
 {
-	char text[RLOCK_ERROR_MAX], told[RLOCK_ERROR_MAX], shown[SHOWN_MAX];
+	char text[RLOCK_ERROR_MAX], whole[RLOCK_ERROR_MAX], told[RLOCK_ERROR_MAX], shown[SHOWN_MAX];
+	char command[64];
 	const struct meaning *meaning;
 	const char *words;
 
 	(void)snprintf(text, sizeof(text), "%.*s",
 		       len < sizeof(text) ? (int)len : (int)sizeof(text) - 1, reply);
-	if (is_missing_right(text))
-		return missing_right(error, text, script);
+	memcpy(whole, text, strlen(text) + 1);
 	words = without_script(text);
+	if (is_missing_right(words))
+		return missing_right(error, whole, script);
+	if (is_unknown_in_script(words) &&
+	    command_in_script(whole, script, command, sizeof(command))) {
+		(void)snprintf(text, sizeof(text), "ERR unknown command '%s'", command);
+		words = text;
+	}
 	(void)rlock_escape(words, strlen(words), shown, sizeof(shown));
 	meaning = meaning_of(words);
 	rlock__text_fill(told, sizeof(told), meaning->text, error->server, shown);

@@ -14,7 +14,7 @@ end
 local function examine_counter(index, name)
 	if not name.counter then return nil end
 	local value = redis.pcall('GET', name.counter)
-	if is_error(value) and not is_wrong_type(value) then return denied_error('GET', value) end
+	if is_error(value) and not is_wrong_type(value) then return command_error('GET', value) end
 	if is_error(value) or value and not can_count(value) then return { -3, index } end
 	name.is_counted = want_token or value
 	return nil
@@ -30,7 +30,7 @@ end
 local function young_ms()
 	if least_uptime_ms == 0 then return 0 end
 	local info = redis.pcall('INFO', 'server')
-	if is_error(info) then return nil, denied_error('INFO', info) end
+	if is_error(info) then return nil, command_error('INFO', info) end
 	local uptime_s = string.match(info, 'uptime_in_seconds:(%d+)')
 	return math.max(0, least_uptime_ms - ((tonumber(uptime_s) or 0) - 1) * 1000)
 end

@@ -52,7 +52,7 @@ end
 local function examine(index, name)
 	local field_count = redis.pcall('HLEN', name.lock)
 	if is_wrong_type(field_count) then return { -1, index, redis.call('TYPE', name.lock).ok } end
-	if is_error(field_count) then return denied_error('HLEN', field_count) end
+	if is_error(field_count) then return command_error('HLEN', field_count) end
 	name.is_free = field_count == 0
 	if not name.is_free and not can_be_lock(name.lock, field_count) then return { -1, index, NOT_A_LOCK } end
 	return nil

@@ -159,9 +159,9 @@ local REMEMBERED_MS = 24 * 3600 * 1000
 local function examine_permits(name)
 	local free, held = redis.pcall('GET', name.lock), redis.pcall('ZCARD', name.permits)
 	if is_wrong_type(free) then return redis.call('TYPE', name.lock).ok end
-	if is_error(free) then return nil, denied_error('GET', free) end
+	if is_error(free) then return nil, command_error('GET', free) end
 	if free and not is_permits_counter(free) then return NOT_A_COUNTER end
-	if is_error(held) and not is_wrong_type(held) then return nil, denied_error('ZCARD', held) end
+	if is_error(held) and not is_wrong_type(held) then return nil, command_error('ZCARD', held) end
 	name.free, name.held = free and tonumber(free), held
 	return overwritten_kind(name)
 end

@@ -152,7 +152,7 @@ end
 local function end_writers_turn(owner)
 	for _, name in ipairs(names) do
 		local turn = redis.pcall('GET', name.writer)
-		if is_error(turn) and not is_wrong_type(turn) then return denied_error('GET', turn) end
+		if is_error(turn) and not is_wrong_type(turn) then return command_error('GET', turn) end
 		if type(turn) == 'string' and string.match(turn, '^%d+ (%S+) ') == owner then
 			redis.call('DEL', name.writer)
 			publish(name.channel, WAKE_ALL)

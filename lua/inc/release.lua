@@ -60,5 +60,5 @@ end
 local function freed(name, heard)
 	if not is_error(heard) then give_others_turn(name, heard) end
 	wake_next(name)
-	return is_error(heard) and denied_error('PUBLISH', heard) or 2
+	return is_error(heard) and command_error('PUBLISH', heard) or 2
 end

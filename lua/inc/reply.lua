@@ -6,13 +6,18 @@ local function has_text(reply, text) return string.find(reply.err, text, 1, true
 
 local function is_replica_error(reply) return has_text(reply, 'READONLY') end
 
--- Redis does not always name the command, and the user needs to know which right is missing.
-local function denied_error(command, reply)
-	-- In one form: Redis 6.2 puts the line of the script in front.
+-- What an error of a command says about rights: texts that name no command get its name, in one form. Redis 6.2 and 7.0 have no
+-- NOPERM in scripts. Any other error passes through unchanged: its cause is the server's state, not the user's rights.
+local function command_error(command, reply)
+	-- Redis 6.2 puts the line of the script first.
 	if is_replica_error(reply) then return redis.error_reply("READONLY You can't write against a read only replica.") end
-	-- The user may run the command, but not on this key or channel, or not while the server is full.
-	if has_text(reply, ' key') or has_text(reply, ' channel') or has_text(reply, 'OOM ') then return reply end
-	return redis.error_reply("NOPERM may not run the '" .. string.lower(command) .. "' command: " .. reply.err)
+	if has_text(reply, "can't run this command") then
+		return redis.error_reply("NOPERM may not run the '" .. string.lower(command) .. "' command")
+	end
+	if has_text(reply, 'Unknown Redis command') or has_text(reply, 'Unknown command') then
+		return redis.error_reply("ERR unknown command '" .. command .. "'")
+	end
+	return reply
 end
 
 -- The error to give when the user lacks the right to a key that is not among KEYS, else nil. It says no script, by which it would
@@ -35,7 +40,7 @@ local function is_wrong_type(reply) return is_error(reply) and has_text(reply, '
 -- comes after all other commands, since a full server lets a script that has written go on.
 local function replica_error(name)
 	local reply = redis.pcall('HDEL', name.holds, '')
-	if is_error(reply) and is_replica_error(reply) then return denied_error('HDEL', reply) end
+	if is_error(reply) and is_replica_error(reply) then return command_error('HDEL', reply) end
 	return nil
 end
 

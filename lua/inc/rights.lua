@@ -27,7 +27,7 @@ local function right_error(name, rights)
 				type_error = reply
 			elseif is_error(reply) then
 				if not (string.find(reply.err, '^ERR %l') or word == 'DEL' and has_text(reply, ' key')) then
-					return denied_error(word, reply)
+					return command_error(word, reply)
 				end
 			elseif word == 'RPUSH' then
 				-- Nor does one keep this from adding.

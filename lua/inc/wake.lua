@@ -19,7 +19,7 @@ local publish_error
 local function publish(channel, message)
 	local heard = send(channel, message)
 	if not is_error(heard) then return heard end
-	publish_error = publish_error or denied_error('PUBLISH', heard)
+	publish_error = publish_error or command_error('PUBLISH', heard)
 	return 0
 end
 

@@ -63,6 +63,23 @@ static const struct {
 	  "server requires a password: give one in the URL, by --password-file, --password-command or REDISCLI_AUTH" },
 	{ "CLUSTERDOWN The cluster is down", RLOCK_ENET,
 	  "denied by the server: masters of the cluster are missing: see its CLUSTER INFO, and give --wait: CLUSTERDOWN" },
+	/* the same to a command in a script of Redis 6.2 */
+	{ "@user_script: 2: -NOREPLICAS Not enough good replicas to write.", RLOCK_ENET,
+	  "denied by the server: too few of its replicas are connected: start them, or lower its min-replicas-to-write: "
+	  "NOREPLICAS" },
+	/* a command that was renamed: as the scripts say it, and of Redis 6.2, 7 and Valkey 9 */
+	{ "ERR unknown command 'HSET'", RLOCK_EUNSUPPORTED,
+	  "none of them renamed: ERR unknown command 'HSET'" },
+	{ "ERR Error running script (call to f_5e9f): @user_script:2: @user_script: 2: Unknown Redis command called from "
+	  "Lua script",
+	  RLOCK_EUNSUPPORTED, "none of them renamed: ERR unknown command 'hset'" },
+	{ "ERR Unknown Redis command called from script script: 5e9f, on @user_script:2.",
+	  RLOCK_EUNSUPPORTED, "none of them renamed: ERR unknown command 'hset'" },
+	{ "ERR Unknown command called from script script: on @user_script:1.", RLOCK_EUNSUPPORTED,
+	  "none of them renamed: ERR Unknown command called" },
+	/* words about rights in an argument that the error repeats */
+	{ "ERR unknown command 'EVALSHA', with args beginning with: '5e9f' '1' 'NOPERM' ",
+	  RLOCK_EUNSUPPORTED, "it runs no scripts" },
 	{ "NOREPLICAS Not enough good replicas to write.", RLOCK_ENET,
 	  "denied by the server: too few of its replicas are connected: start them, or lower its min-replicas-to-write: "
 	  "NOREPLICAS" },
