@@ -776,7 +776,6 @@ static void look_at(struct check *check, const struct proc *proc, const struct s
 	if (fstat(fd, &dir) == 0 && (dir.st_dev != own->st_dev || dir.st_ino != own->st_ino) &&
 	    local_is_server(fd, proc->pid)) {
 		path = runtime_dir_path_of(fd);
-		check->subject = "local";
 		find(check, FINDING_NOTE,
 		     "process %ld of user %lu is another local: server, in %s: its locks and "
 		     "those of local: here do not exclude each other: use one user and one "
@@ -794,8 +793,16 @@ static void look_at(struct check *check, const struct proc *proc, const struct s
  */
 static void check_local(struct check *check, int dir_fd)
 {
+	pid_t lost = local_find_lost_server(dir_fd);
 	struct pid_list pids = { 0 };
 	struct stat own;
+
+	check->subject = "local";
+	if (lost > 0)
+		find(check, EXIT_CONFIG,
+		     "process %ld is the private server of this directory, but its socket was "
+		     "removed: its locks exclude no new call: to end it and its locks: kill %ld",
+		     (long)lost, (long)lost);
 
 	if (local_server_pid() == 0 || fstat(dir_fd, &own) != 0)
 		return;
@@ -906,43 +913,69 @@ static void check_reason(struct check *check, const char *subject, const char *r
 
 /* ---- all of it ---- */
 
-int cmd_check(const struct opts *opts, struct rlock_conn *conn)
+/* The server of local:, which could not be found or started: the rest is looked at all the same. */
+static void find_no_server(struct check *check, int code)
 {
-	struct check check = { .opts = opts, .conn = conn, .has_colour = is_colour_wanted() };
-	int code = 0;
+	char origin[ORIGIN_MAX];
+
+	findings_about(check, rlock_url_server(check->opts->urls[0]),
+		       servers_origin(check->opts, origin));
+	check->subject = "server";
+	find(check, code, "cannot be used: standard error has the reason");
+}
+
+/* code is that of the connection, which is NULL without a server. Returns the exit code. */
+static int report(struct check *check, int code)
+{
+	const struct opts *opts = check->opts;
 
 	if (opts->json) {
-		check.json.out = stdout;
-		json_open(&check.json, NULL, '{');
-		json_open(&check.json, "parts", '[');
+		check->json.out = stdout;
+		json_open(&check->json, NULL, '{');
+		json_open(&check->json, "parts", '[');
 	}
-	for (; check.index < opts->url_count; check.index++) {
-		int failure = check_server(&check);
+	if (check->conn == NULL)
+		find_no_server(check, code);
+	for (; check->conn != NULL && check->index < opts->url_count; check->index++) {
+		int failure = check_server(check);
 
 		if (failure != 0)
 			code = failure;
 	}
 	if (!opts->json) {
-		findings_about(&check, "options", "");
-		load_settings(opts, print_setting, &check);
+		findings_about(check, "options", "");
+		load_settings(opts, print_setting, check);
 	}
-	findings_about(&check, NULL, "");
-	check.subject = "directory";
-	check_directory(&check);
-	check_reason(&check, "kernel", os_check_kernel(), "has all that is needed");
-	check_reason(&check, "proc", os_check_proc(), "shows the processes of this PID namespace");
+	findings_about(check, NULL, "");
+	check->subject = "directory";
+	check_directory(check);
+	check_reason(check, "kernel", os_check_kernel(), "has all that is needed");
+	check_reason(check, "proc", os_check_proc(), "shows the processes of this PID namespace");
 	if (opts->json) {
-		end_part(&check);
-		json_close(&check.json, ']');
-		json_open(&check.json, "options", '[');
-		load_settings(opts, put_setting, &check);
-		json_close(&check.json, ']');
-		json_bool(&check.json, "sound", check.code == 0);
+		end_part(check);
+		json_close(&check->json, ']');
+		json_open(&check->json, "options", '[');
+		load_settings(opts, put_setting, check);
+		json_close(&check->json, ']');
+		json_bool(&check->json, "sound", check->code == 0);
 	}
-	print_conclusion(&check);
+	print_conclusion(check);
 	if (opts->json) {
-		json_close(&check.json, '}');
+		json_close(&check->json, '}');
 		(void)putchar('\n');
 	}
-	return output_end(code != 0 ? code : check.code);
+	return output_end(code != 0 ? code : check->code);
+}
+
+int cmd_check(struct opts *opts)
+{
+	struct check check = { .opts = opts, .has_colour = is_colour_wanted() };
+	bool is_cancelled = false;
+	int code = caller_connect(opts, -1, &is_cancelled, &check.conn);
+
+	if (code == 0 ||
+	    (check.conn == NULL && rlock_url_scheme(opts->urls[0]) == RLOCK_SCHEME_LOCAL))
+		code = report(&check, code);
+	rlock_conn_free(check.conn);
+	return code;
 }

@@ -1,7 +1,8 @@
 /*
  * Finds the private server of local: on its socket, and has it started when no server listens there. Of many rlock
- * processes one has it started, under a file lock that the server inherits, and has for as long as it lives. runtime_dir.c
- * checks that the directory is this user's alone.
+ * processes one has it started, under a file lock that the server inherits, and has for as long as it lives. A server
+ * whose files were removed is found by the descriptor of that file lock: no second server is started while it lives.
+ * runtime_dir.c checks that the directory is this user's alone.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -88,6 +89,68 @@ static int local_server_connect(int dir_fd, pid_t *pid_out)
 	return err == EAGAIN ? 0 : err; /* EAGAIN: it listens, but is very busy */
 }
 
+/* ---- a lost server: it lives, but its files, or the whole directory, were removed ---- */
+
+/* The descriptors of the server's process before its exec, which closes the second. */
+enum { LOCK_FD = STDERR_FILENO + 1, ERROR_FD, FIRST_FREE_FD };
+
+/* Whether the path, as that process sees it, leads to the directory: in a container, or with a /tmp of its own, it may not. */
+static bool is_seen_by(pid_t pid, const char *path, const struct stat *dir)
+{
+	char seen[PATH_MAX + 32];
+	struct stat st;
+
+	(void)snprintf(seen, sizeof(seen), "/proc/%d/%s", (int)pid, path);
+	return stat(seen, &st) == 0 && st.st_dev == dir->st_dev && st.st_ino == dir->st_ino;
+}
+
+/*
+ * Whether the process is a server of that directory which has lost its file lock. Its descriptor still shows the path
+ * of the removed file. After the directory itself was removed, that path leads to the new directory.
+ */
+static bool is_lost_server(pid_t pid, const char *path, const struct stat *dir)
+{
+	static const char removed[] = "/" PID_FILE " (deleted)";
+	char entry[48], file[PATH_MAX], rooted[PATH_MAX + 8];
+	size_t dir_len;
+	ssize_t len;
+
+	(void)snprintf(entry, sizeof(entry), "/proc/%d/fd/%d", (int)pid, LOCK_FD);
+	len = readlink(entry, file, sizeof(file) - 1);
+	if (len < (ssize_t)sizeof(removed))
+		return false;
+	file[len] = '\0';
+	dir_len = (size_t)len - (sizeof(removed) - 1);
+	/* A process of another user may have any name for a descriptor. */
+	if (strcmp(file + dir_len, removed) != 0 || !proc_is_of_our_user(pid))
+		return false;
+	if (is_seen_by(pid, "cwd", dir))
+		return true;
+	(void)snprintf(rooted, sizeof(rooted), "root%s", path);
+	file[dir_len] = '\0';
+	return strcmp(file, path) == 0 && is_seen_by(pid, rooted, dir);
+}
+
+pid_t local_find_lost_server(int dir_fd)
+{
+	const char *path = runtime_dir_path_of(dir_fd);
+	struct pid_list pids = { 0 };
+	pid_t found = 0, listening = 0;
+	struct stat dir;
+
+	if (fstat(dir_fd, &dir) != 0 || !os_list_processes(&pids)) {
+		pid_list_free(&pids);
+		return -1;
+	}
+	/* A server that has its socket is not lost, whatever became of its pid file. */
+	(void)local_server_connect(dir_fd, &listening);
+	for (size_t i = 0; i < pids.count && found == 0; i++)
+		if (pids.pids[i] != listening && is_lost_server(pids.pids[i], path, &dir))
+			found = pids.pids[i];
+	pid_list_free(&pids);
+	return found;
+}
+
 /* ---- a new server ---- */
 
 static const char *const programs[] = { "redis-server", "valkey-server" };
@@ -118,9 +181,6 @@ static void set_limits(void)
 	(void)setrlimit(RLIMIT_FSIZE, &nothing);
 	(void)signal(SIGXFSZ, SIG_IGN);
 }
-
-/* The descriptors of the server's process before its exec, which closes the second. */
-enum { LOCK_FD = STDERR_FILENO + 1, ERROR_FD, FIRST_FREE_FD };
 
 /* Runs in the child, which keeps nothing of the starting rlock but these two, and what the kernel keeps. */
 static bool detach(int dir_fd, int lock_fd, int error_fd)
@@ -186,12 +246,26 @@ static void exec_server(char *program, char *socket_path)
 
 struct search {
 	int dir_fd;
+	char pid_path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 	char socket_path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 	char program[PATH_MAX]; /* that we have started; empty: none */
 	int64_t deadline_ms;
 	int64_t pause_ms;
 	int cancel_fd;
 };
+
+/*
+ * Whether the path still leads to the file lock that the child has. The child's descriptor is visible before this call,
+ * and another rlock replaces the file before it looks for lost servers: so one of the two sees the other, and no two
+ * servers start.
+ */
+static bool is_in_place(const struct search *search)
+{
+	if (file_is_named(LOCK_FD, AT_FDCWD, search->pid_path))
+		return true;
+	errno = ESTALE;
+	return false;
+}
 
 _Noreturn static void fail_in_child(int error_fd)
 {
@@ -218,7 +292,8 @@ static bool fork_server(struct search *search, int lock_fd, int error_fd)
 			_exit(0);
 		if (pid < 0 || !detach(search->dir_fd, lock_fd, error_fd))
 			fail_in_child(error_fd);
-		exec_server(search->program, search->socket_path);
+		if (is_in_place(search))
+			exec_server(search->program, search->socket_path);
 		fail_in_child(ERROR_FD);
 	}
 	while (waitpid(middle, NULL, 0) < 0 && errno == EINTR)
@@ -340,14 +415,33 @@ static int try_lock(struct search *search, int *fd_out)
 
 /* ---- start ---- */
 
-/* No server runs. DOWN when one was started. */
+/* DOWN when no lost server runs: it may hold locks that a new server would not know. */
+static int check_lost(const struct search *search)
+{
+	pid_t pid = local_find_lost_server(search->dir_fd);
+
+	if (pid == 0)
+		return DOWN;
+	if (pid < 0)
+		message_error("local: cannot look for servers that run: %s", strerror(errno));
+	else
+		message_error(
+			"local: the private server, process %ld, has lost '%s', which was removed: "
+			"end it, and with it its locks: kill %ld",
+			(long)pid, search->socket_path, (long)pid);
+	return EXIT_SYSTEM;
+}
+
+/* No server listens. DOWN when one was started. */
 static int start(struct search *search, int lock_fd)
 {
 	const char *const dirs[] = { getenv("PATH"), USUAL_PATH };
 	char *program = search->program;
 	bool is_there = false;
-	int err;
+	int err = check_lost(search);
 
+	if (err != DOWN)
+		return err;
 	if (program[0] != '\0') {
 		message_error(
 			"local: '%s' ended at once: to see why, run: %s --port 0 --unixsocket %s",
@@ -375,6 +469,10 @@ static int start(struct search *search, int lock_fd)
 	err = local_server_start(search, lock_fd);
 	if (err == ETIMEDOUT)
 		return fail_late(search);
+	if (err == ESTALE) {
+		program[0] = '\0';
+		return DOWN;
+	}
 	if (err != 0) {
 		message_error("local: cannot start '%s': %s", program, strerror(err));
 		return EXIT_SYSTEM;
@@ -427,6 +525,8 @@ int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, boo
 			runtime_dir_path());
 		found = EXIT_SYSTEM;
 	} else {
+		(void)snprintf(search.pid_path, sizeof(search.pid_path), "%s/" PID_FILE,
+			       runtime_dir_path());
 		found = find_or_start(&search);
 	}
 	if (found == UP && rlock_url_set_socket(url, search.socket_path) != RLOCK_OK) {

@@ -99,8 +99,8 @@ const struct verb verbs[] = {
 		  "Prints each lock that is held on the server, or those whose name fits "
 		  "PATTERN, in which * and ? stand for any characters. All keys are looked at, a "
 		  "few at a time, and nothing is changed." },
-	{ "check", NULL, RLOCK_PLAIN, VERBS_CHECK, COMMAND_NONE_BUT_PATTERN, NULL,
-	  "find out whether locks can be relied on here", .act = cmd_check,
+	{ "check", cmd_check, RLOCK_PLAIN, VERBS_CHECK, COMMAND_NONE_BUT_PATTERN, NULL,
+	  "find out whether locks can be relied on here",
 	  .description =
 		  "Connects as a lock would, and looks at each server and at this machine: "
 		  "whether the server can grant locks and keep them, how long it takes to reply, "

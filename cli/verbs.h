@@ -29,7 +29,7 @@ int cmd_stop(const struct opts *opts, struct rlock_conn *conn);
 int cmd_renew(const struct opts *opts, struct rlock_conn *conn);
 int cmd_status(const struct opts *opts, struct rlock_conn *conn);
 int cmd_list(const struct opts *opts, struct rlock_conn *conn);
-int cmd_check(const struct opts *opts, struct rlock_conn *conn);
+int cmd_check(struct opts *opts); /* it connects by itself: without a server it looks at the rest */
 
 /*
  * The name of the lock of `rlock flock PATH`: made absolute, with its links resolved, as by `realpath -m`: nothing need be

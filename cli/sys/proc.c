@@ -148,6 +148,25 @@ bool proc_is_hidden(pid_t pid)
 	       proc_look(pid, &proc) == PROC_GONE;
 }
 
+/* "Uid:", then the real and the effective user, stands before all lines whose length has no limit. */
+bool proc_is_of_our_user(pid_t pid)
+{
+	static const char key[] = "\nUid:\t";
+	char path[32], text[STAT_MAX];
+	const char *cursor;
+	int64_t real, effective;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	if (file_read_start(AT_FDCWD, path, 0, text, sizeof(text)) < 0)
+		return false;
+	cursor = strstr(text, key);
+	if (cursor == NULL)
+		return false;
+	cursor += sizeof(key) - 1;
+	return number_read(&cursor, &real) && *cursor++ == '\t' &&
+	       number_read(&cursor, &effective) && effective == geteuid();
+}
+
 /* The last part of a program's path, without what the kernel appends if the file was replaced. */
 static bool program_of_link(const char *link, char *out, size_t size)
 {

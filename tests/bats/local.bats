@@ -18,10 +18,10 @@ teardown() {
 	return "$status"
 }
 
-# servers: the pids of the private servers, which all live in the runtime directory.
+# servers: the pids of the private servers, which all live in the runtime directory, or in one that was removed.
 servers() {
 	local link pid
-	find /proc/[0-9]*/cwd -maxdepth 0 -lname "$RLOCK_RUNTIME_DIR" 2>/dev/null | while IFS= read -r link; do
+	find /proc/[0-9]*/cwd -maxdepth 0 '(' -lname "$RLOCK_RUNTIME_DIR" -o -lname "$RLOCK_RUNTIME_DIR (deleted)" ')' 2>/dev/null | while IFS= read -r link; do
 		pid=${link#/proc/} pid=${pid%/cwd}
 		! is_running "$pid" || echo "$pid"
 	done
@@ -156,6 +156,52 @@ has_socket() {
 	kill -KILL "$SERVER"
 	start_local
 	has_servers 1
+}
+
+# is_alone_after COMMAND...: which removes files of the private server. It has its locks, until it is ended as the message says.
+is_alone_after() {
+	start_local
+	"$@"
+	no_local_server 71 "^rlock: .*: kill $SERVER\$"
+	assert_equal "$(servers)" "$SERVER"
+	run -71 rlock check -u local:
+	assert_line --regexp "^BAD +local +process $SERVER .*: kill $SERVER\$"
+	kill -TERM "$SERVER"
+	wait_until 10 has_servers 0
+	start_local
+	has_servers 1
+	kill -KILL "$SERVER"
+	wait_until 10 has_servers 0
+}
+
+@test "a private server whose files were removed has its locks: no second one is started, and check says BAD" {
+	is_alone_after find "$RLOCK_RUNTIME_DIR" '(' -type f -o -type s ')' -delete
+	is_alone_after rm -r "$RLOCK_RUNTIME_DIR"
+}
+
+@test "check says BAD of a private server that no call finds any more, also where another one listens" {
+	start_local
+	rm -r "$RLOCK_RUNTIME_DIR"
+	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
+	in_background redis-server --port 0 --unixsocket "$LOCAL" --unixsocketperm 700 --save '' --dir "$PWD"
+	wait_until 10 file_exists "$LOCAL"
+	run -78 rlock check -u local:
+	assert_line --regexp "^BAD +local +process $SERVER .*: kill $SERVER\$"
+}
+
+@test "a lost server of another directory keeps no server from starting, and neither does a process of another user" {
+	RLOCK_RUNTIME_DIR=$PWD/elsewhere rlock run -u local: a -- true
+	BACKGROUND+=("$(cat elsewhere/local.pid)")
+	rm -r elsewhere
+	start_local
+	has_servers 1
+	[ "$(id -u)" = 0 ] || skip 'only root can be two users'
+	kill -KILL "$SERVER"
+	wait_until 10 is_gone "$SERVER"
+	in_background env -C "$RLOCK_RUNTIME_DIR" sh -c 'exec 3<local.pid; exec setpriv --reuid=65534 --clear-groups sleep 600'
+	wait_until 10 grep -qsx sleep "/proc/$PID/comm"
+	rm "$RLOCK_RUNTIME_DIR"/local.*
+	run -0 rlock run -u local: a -- true
 }
 
 @test "the private server that a command started is not stopped with that command, and not waited for" {
