@@ -155,15 +155,23 @@ static const char *without_script(char *text)
 	return words[0] == '-' ? words + 1 : words;
 }
 
-/* The denied command in "... no permissions to run the 'hset' command"; false when there is none. */
+/*
+ * The denied command in "NOPERM ... no permissions to run the 'hset' command", or in "NOPERM +hset", which is ours:
+ * inc/reply.lua. False when there is none.
+ */
 static bool command_in_error(const char *error, char *out, size_t out_size)
 {
-	const char *start = strstr(error, "run the '");
-	const char *end = start != NULL ? strchr(start + 9, '\'') : NULL;
+	static const char ours[] = "NOPERM +", theirs[] = "run the '";
+	const char *start = strstr(error, theirs), *end;
 
-	if (end == NULL || (size_t)(end - start - 9) >= out_size)
+	if (start != NULL)
+		start += sizeof(theirs) - 1;
+	else if (starts_with(error, ours))
+		start = error + sizeof(ours) - 1;
+	end = start != NULL ? strchrnul(start, '\'') : NULL;
+	if (end == NULL || (size_t)(end - start) >= out_size)
 		return false;
-	(void)snprintf(out, out_size, "%.*s", (int)(end - start - 9), start + 9);
+	(void)snprintf(out, out_size, "%.*s", (int)(end - start), start);
 	return true;
 }
 
@@ -265,7 +273,7 @@ enum rlock_status rlock__server_error(struct rlock__error *error, const char *re
 		return missing_right(error, whole, script);
 	if (is_unknown_in_script(words) &&
 	    command_in_script(whole, script, command, sizeof(command))) {
-		(void)snprintf(text, sizeof(text), "ERR unknown command '%s'", command);
+		(void)snprintf(text, sizeof(text), "ERR unknown command %s", command);
 		words = text;
 	}
 	(void)rlock_escape(words, strlen(words), shown, sizeof(shown));

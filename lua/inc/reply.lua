@@ -4,26 +4,19 @@ local function is_error(reply) return type(reply) == 'table' and reply.err ~= ni
 
 local function has_text(reply, text) return string.find(reply.err, text, 1, true) ~= nil end
 
-local function is_replica_error(reply) return has_text(reply, 'READONLY') end
-
--- What an error of a command says about rights: texts that name no command get its name, in one form. Redis 6.2 and 7.0 have no
--- NOPERM in scripts. Any other error passes through unchanged: its cause is the server's state, not the user's rights.
+-- The error of a command. Texts that do not name the command get its name in a form of ours: that of a missing right of Redis 6.2
+-- and 7.0, whose scripts have no NOPERM, and that of a command which the server has renamed. Any other error passes through
+-- unchanged: its cause is the server's state, not the user's rights.
 local function command_error(command, reply)
-	-- Redis 6.2 puts the line of the script first.
-	if is_replica_error(reply) then return redis.error_reply("READONLY You can't write against a read only replica.") end
-	if has_text(reply, "can't run this command") then
-		return redis.error_reply("NOPERM may not run the '" .. string.lower(command) .. "' command")
-	end
-	if has_text(reply, 'Unknown Redis command') or has_text(reply, 'Unknown command') then
-		return redis.error_reply("ERR unknown command '" .. command .. "'")
-	end
+	if has_text(reply, 'run this command or') then return redis.error_reply('NOPERM +' .. string.lower(command)) end
+	if string.find(reply.err, 'Unknown .*command called') then return redis.error_reply('ERR unknown command ' .. command) end
 	return reply
 end
 
 -- The error to give when the user lacks the right to a key that is not among KEYS, else nil. It says no script, by which it would
 -- be taken for that of a key whose name a script makes, as of a reader's timeouts. The words of Redis 7, and of Redis 6.2.
 local function key_error(reply)
-	if not has_text(reply, 'permissions to access') and not has_text(reply, "can't access at least one of the keys") then return nil end
+	if not has_text(reply, 'permissions to access') and not has_text(reply, 'access at least one of the keys') then return nil end
 	return redis.error_reply('NOPERM No permissions to access a key')
 end
 
@@ -40,8 +33,7 @@ local function is_wrong_type(reply) return is_error(reply) and has_text(reply, '
 -- comes after all other commands, since a full server lets a script that has written go on.
 local function replica_error(name)
 	local reply = redis.pcall('HDEL', name.holds, '')
-	if is_error(reply) and is_replica_error(reply) then return command_error('HDEL', reply) end
-	return nil
+	return is_error(reply) and has_text(reply, 'READONLY') and reply or nil
 end
 
 -- The type of what a user wrote over a key; nil when nothing is there, or what ought to be, or the user may not ask: then the next

@@ -32,6 +32,7 @@ static const struct {
 	{ "ERR Error running script (call to f_5e9f): @user_script:2: @user_script: 2: The user executing the script can't "
 	  "run this command or subcommand",
 	  RLOCK_EACL, "it needs the ACL rule +hset" },
+	{ "NOPERM +hset", RLOCK_EACL, "it needs the ACL rule +hset" },
 	/* a channel */
 	{ "@user_script: 3: The user executing the script can't publish to the channel mentioned in the command",
 	  RLOCK_EACL, "it needs the ACL rule &redisson_*" },
@@ -68,13 +69,13 @@ static const struct {
 	  "denied by the server: too few of its replicas are connected: start them, or lower its min-replicas-to-write: "
 	  "NOREPLICAS" },
 	/* a command that was renamed: as the scripts say it, and of Redis 6.2, 7 and Valkey 9 */
-	{ "ERR unknown command 'HSET'", RLOCK_EUNSUPPORTED,
-	  "none of them renamed: ERR unknown command 'HSET'" },
+	{ "ERR unknown command HSET", RLOCK_EUNSUPPORTED,
+	  "none of them renamed: ERR unknown command HSET" },
 	{ "ERR Error running script (call to f_5e9f): @user_script:2: @user_script: 2: Unknown Redis command called from "
 	  "Lua script",
-	  RLOCK_EUNSUPPORTED, "none of them renamed: ERR unknown command 'hset'" },
+	  RLOCK_EUNSUPPORTED, "none of them renamed: ERR unknown command hset" },
 	{ "ERR Unknown Redis command called from script script: 5e9f, on @user_script:2.",
-	  RLOCK_EUNSUPPORTED, "none of them renamed: ERR unknown command 'hset'" },
+	  RLOCK_EUNSUPPORTED, "none of them renamed: ERR unknown command hset" },
 	{ "ERR Unknown command called from script script: on @user_script:1.", RLOCK_EUNSUPPORTED,
 	  "none of them renamed: ERR Unknown command called" },
 	/* words about rights in an argument that the error repeats */
