@@ -185,14 +185,6 @@ static void pass_on(struct front *front, const struct os_signal *signal)
 	front->due_ms[DUE_END] = rlock_now_ms() + ANSWER_MS;
 }
 
-/* What the renewer sends goes to the command's whole process group. */
-static bool has_reached_command(const struct front *front, const struct os_signal *signal)
-{
-	if (front->renewer > 0 && signal->sender == front->renewer)
-		return true;
-	return job_has_got_signal(front->lease, signal);
-}
-
 static void read_signals(struct front *front)
 {
 	struct os_signal signal;
@@ -202,7 +194,7 @@ static void read_signals(struct front *front)
 			reap(front);
 		else
 			(void)sigaddset(&front->got, signal.number);
-		if (signal.number != SIGCHLD && !has_reached_command(front, &signal))
+		if (signal.number != SIGCHLD && !job_has_got_signal(front->lease, &signal))
 			pass_on(front, &signal);
 	}
 }

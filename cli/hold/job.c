@@ -40,14 +40,13 @@ static bool is_renewer(const struct proc *proc)
 }
 
 /*
- * The renewer of a lock without a command, which leads a session, is of no job: it ends with the process that it holds
- * for, or by `rlock unlock`. Nor is a helper of a password command (shell.c), which has the same name and a session, too,
- * nor the server of local:, whichever process started them.
+ * The renewer of a lock without a command is of no job: it ends with the process that it holds for, or by `rlock unlock`.
+ * Neither is a helper (shell.c), nor the server of local:, whichever process started them.
  */
 static bool is_foreign(const struct proc *proc)
 {
-	if (proc->session == proc->pid && is_renewer(proc))
-		return true;
+	if (strcmp(proc->name, LONE_RENEWER_NAME) == 0 || strcmp(proc->name, HELPER_NAME) == 0)
+		return proc_runs_our_program(proc->pid);
 	return local_is_program(proc->name) && proc->pid == local_server_pid();
 }
 
@@ -109,7 +108,9 @@ static bool is_left_out(const struct look *look, const struct proc *proc)
 
 	if (look->takes_all)
 		return false;
-	return (job->lease->is_for_process && proc->session != look->session) ||
+	/* A renewer with a command has a session of its own, and what is below it may be in ours. */
+	return (job->lease->is_for_process && proc->session != look->session &&
+		!is_renewer(proc)) ||
 	       set_has(&job->except, proc->pid, proc->start) || is_foreign(proc);
 }
 
@@ -443,36 +444,37 @@ void job_signal(struct job *job, int signal)
 	signal_all(job, signal, is_renewer, NULL, &report);
 }
 
-static bool is_not_stopped(const struct proc *proc)
-{
-	return proc->state != 'T' || is_renewer(proc);
-}
-
-void job_hang_up_stopped(struct job *job)
-{
-	struct job_report report;
-
-	signal_all(job, SIGHUP, is_not_stopped, NULL, &report);
-	signal_all(job, SIGCONT, is_not_stopped, NULL, &report);
-}
-
 /* ---- the terminal ---- */
 
 bool job_has_got_signal(const struct lease *lease, const struct os_signal *signal)
 {
 	return lease_has_command(lease) && signal->is_from_kernel && signal->number != SIGALRM &&
-	       (signal->number != SIGHUP || getsid(0) != getpid());
+	       (signal->number != SIGHUP || getsid(0) != getpid()) &&
+	       getpgid(lease->job_pid) == getpgrp();
+}
+
+/* The process that started us: where an rlock runs us as its command, the one that started that. */
+static pid_t find_caller(void)
+{
+	pid_t pid = getppid();
+	struct proc proc;
+
+	while (proc_read(pid, &proc) && is_renewer(&proc))
+		pid = proc_parent(proc.parent);
+	return pid;
 }
 
 /* A shell with job control, which is to continue us, is in another process group of the same session. */
 static bool has_job_control(void)
 {
 	int tty_fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+	pid_t caller;
 
 	if (tty_fd < 0)
 		return false;
 	(void)close(tty_fd);
-	return getsid(getppid()) == getsid(0) && getpgid(getppid()) != getpgrp();
+	caller = find_caller();
+	return caller > 0 && getsid(caller) == getsid(0) && getpgid(caller) != getpgrp();
 }
 
 /* The shell shows its prompt only when we are stopped, too. */
@@ -485,40 +487,4 @@ bool job_stop_with_command(struct lease *lease)
 	(void)raise(SIGSTOP);
 	lease->is_front_stopped = false;
 	return true;
-}
-
-static enum proc_lookup find_shell(const struct lease *lease, pid_t *out)
-{
-	const pid_t group = getpgid(lease->job_pid);
-	pid_t pid = lease->front, session;
-
-	while (getpgid(pid) == group) {
-		struct proc proc;
-
-		if (proc_look(pid, &proc) != PROC_SEEN)
-			return PROC_UNSEEN;
-		pid = proc.parent;
-		/* It is outside of our PID namespace, and in our session only if that is, too. */
-		if (pid == 0)
-			return getsid(0) == 0 ? PROC_UNSEEN : PROC_GONE;
-	}
-	session = getsid(pid);
-	if (session < 0)
-		return PROC_UNSEEN;
-	*out = pid;
-	return session == getsid(0) ? PROC_SEEN : PROC_GONE;
-}
-
-enum proc_lookup job_open_shell(const struct lease *lease, int *fd_out)
-{
-	enum proc_lookup lookup;
-	pid_t shell;
-
-	do {
-		lookup = find_shell(lease, &shell);
-		if (lookup != PROC_SEEN)
-			return lookup;
-		*fd_out = os_process_open(shell);
-	} while (*fd_out < 0 && errno == ESRCH);
-	return *fd_out >= 0 ? PROC_SEEN : PROC_UNSEEN;
 }

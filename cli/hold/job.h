@@ -61,19 +61,15 @@ bool job_has(const struct job *job, pid_t pid);
 /* Send a signal to all that is left of a command. */
 void job_signal(struct job *job, int signal);
 
-/* rlock is dead: to a shell it was the command's. Processes of it that are stopped get what the kernel sends to an
- * orphaned process group. */
-void job_hang_up_stopped(struct job *job);
-
 /* ---- the terminal of rlock and its command ---- */
 
 /* A command that was stopped and continued together with rlock is seen running after this time. */
 #define JOB_STOP_SETTLE_MS 30
 
 /*
- * Whether the command has got this signal of rlock's already: the kernel sends a signal of the terminal to both, except
- * for SIGHUP, which only the leader of the session gets. False when only leftovers run: most of them ignore the signals
- * of the terminal, so these are passed on to them.
+ * Whether the command has got this signal of rlock's already: the kernel sends a signal of the terminal to both, while the
+ * command is in rlock's process group; except for SIGHUP, which the leader of the session alone may get. False when only
+ * leftovers run: most of them ignore the signals of the terminal, so these are passed on to them.
  */
 bool job_has_got_signal(const struct lease *lease, const struct os_signal *signal);
 
@@ -82,11 +78,5 @@ bool job_has_got_signal(const struct lease *lease, const struct os_signal *signa
  * we did not stop.
  */
 bool job_stop_with_command(struct lease *lease);
-
-/*
- * In the renewer: a descriptor of the process that can continue a stopped command, the nearest one above rlock that is
- * in the same session and not in the command's process group, as a shell with job control is. PROC_GONE: there is none.
- */
-enum proc_lookup job_open_shell(const struct lease *lease, int *fd_out);
 
 #endif

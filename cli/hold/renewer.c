@@ -73,10 +73,8 @@ struct renewer {
 	bool is_settled;   /* what is done once the job runs has been done */
 	bool is_continued; /* the command was continued, or has ended, since rlock stopped with it */
 	int continued;     /* which of the lease's we have followed */
-	int stop_signal;   /* the last that stopped the command */
-	int shell_fd; /* of the shell that can continue the command while that is stopped; -1: not watched */
-	int closes_fd;      /* readable when the file of the descriptor was closed; -1: none */
-	bool has_closed;    /* the process has closed the descriptor */
+	int closes_fd;     /* readable when the file of the descriptor was closed; -1: none */
+	bool has_closed;   /* the process has closed the descriptor */
 	bool is_requesting; /* a renewal is under way */
 	int64_t retry_ms;   /* how long after a failure the next renewal is due */
 	int64_t attempt_ms; /* how long the next one may take */
@@ -246,8 +244,6 @@ static void go_on_alone(struct renewer *renewer)
 	if (renewer->lease->opts->kill_child) {
 		lease_terminate(renewer->lease, TERMINATE_ORPHANED);
 		terminate(renewer);
-	} else if (!renewer->is_front && !renewer->lease->has_front_left) {
-		job_hang_up_stopped(renewer->job);
 	}
 }
 
@@ -278,10 +274,9 @@ static void happen(struct renewer *renewer, enum hold_event event)
 /* ---- children ---- */
 
 /* rlock follows a stop, if a shell is there to continue it. */
-static void record_stop(struct renewer *renewer, int signal)
+static void record_stop(struct renewer *renewer)
 {
 	renewer->lease->stops++;
-	renewer->stop_signal = signal;
 	renewer->is_continued = false;
 	if (renewer->is_front)
 		renewer->due_ms[DUE_STOP] = rlock_now_ms() + JOB_STOP_SETTLE_MS;
@@ -295,7 +290,7 @@ static void record_child(struct renewer *renewer, const siginfo_t *info)
 	if (info->si_pid != renewer->lease->job_pid || !lease_has_command(renewer->lease))
 		return;
 	if (info->si_code == CLD_STOPPED) {
-		record_stop(renewer, info->si_status);
+		record_stop(renewer);
 		return;
 	}
 	renewer->is_continued = true;
@@ -464,61 +459,6 @@ static void look_at_front(struct renewer *renewer)
 	}
 }
 
-/* ---- the shell ---- */
-
-static bool is_command_stopped(const struct renewer *renewer)
-{
-	return lease_has_command(renewer->lease) && renewer->lease->stops > 0 &&
-	       !renewer->is_continued;
-}
-
-/* To the command's process group, as the kernel does. */
-static void signal_group(struct renewer *renewer, int signal)
-{
-	const pid_t group = getpgid(renewer->lease->job_pid);
-
-	if (group > 1) {
-		(void)kill(-group, signal);
-	} else {
-		/* kill(2) has no number for the group of PID 1 of a container, or for one outside of it. */
-		job_signal(renewer->job, signal);
-		(void)os_process_signal(renewer->front_fd, signal);
-	}
-}
-
-static void undo_stop(struct renewer *renewer, bool has_lost_shell)
-{
-	/* What was stopped for its use of the terminal would be stopped again. */
-	if (has_lost_shell || renewer->stop_signal != SIGTSTP)
-		signal_group(renewer, SIGHUP);
-	signal_group(renewer, SIGCONT);
-	renewer->is_continued = true;
-}
-
-/*
- * The kernel ignores a terminal's stops where no shell with job control is above a process group, and when the shell
- * above a stopped one dies it sends SIGHUP and SIGCONT there. It does neither for the command's group, because of us: we
- * are the command's parent, and in another group of the session. So we do.
- */
-static void follow_shell(struct renewer *renewer)
-{
-	bool has_lost_shell = os_is_ready(renewer->shell_fd);
-	enum proc_lookup lookup = PROC_GONE;
-
-	if (renewer->is_front ||
-	    (is_command_stopped(renewer) && renewer->shell_fd >= 0 && !has_lost_shell))
-		return;
-	forget(renewer, &renewer->shell_fd);
-	if (!is_command_stopped(renewer))
-		return;
-	if (renewer->front_fd >= 0)
-		lookup = job_open_shell(renewer->lease, &renewer->shell_fd);
-	if (lookup == PROC_SEEN)
-		(void)os_events_add(renewer->events->fd, renewer->shell_fd);
-	else if (lookup == PROC_GONE && (has_lost_shell || renewer->stop_signal != SIGSTOP))
-		undo_stop(renewer, has_lost_shell);
-}
-
 /* ---- the job ---- */
 
 /* Only processes are left that may not be signalled, and the lock is lost: to wait for them would help no process. */
@@ -667,8 +607,12 @@ static void start_command(struct renewer *renewer)
 					     .lease = lease,
 					     .not_started = lease->job_pid })) {
 		lease->phase = HOLD_RUNNING;
-		/* From here on no signal of the terminal reaches us. */
-		(void)setpgid(0, 0);
+		/*
+		 * From here on no signal of the terminal reaches us. In another group of the same session we would be a
+		 * parent that keeps the caller's group from being an orphan, until COMMAND ends: then the kernel would
+		 * send SIGHUP to a script that has a stopped job.
+		 */
+		(void)setsid();
 		os_start_wait(START_WAIT_MS);
 		renewer->due_ms[DUE_SETTLE] = rlock_now_ms() + COMMAND_SETTLE_MS;
 	} else {
@@ -786,7 +730,6 @@ static bool turn(void *ctx)
 	read_dialog(renewer);
 	read_signals(renewer);
 	look_at_front(renewer);
-	follow_shell(renewer);
 	look_at_descriptor(renewer);
 	if (has_job_ended(renewer))
 		happen(renewer, EVENT_JOB_ENDED);
@@ -956,7 +899,6 @@ static void renewer_init(struct renewer *renewer, const struct hold_args *args, 
 		.front_fd = -1,
 		.dialog_fd = -1,
 		.unread_fd = -1,
-		.shell_fd = -1,
 		.closes_fd = -1,
 		.raised_ms = INT64_MAX,
 	};
@@ -1042,6 +984,7 @@ static void hand_over(struct renewer *renewer)
 	if (renewer->closes_fd >= 0)
 		(void)os_events_add(renewer->events->fd, renewer->closes_fd);
 	renewer->is_settled = true;
+	os_set_name(LONE_RENEWER_NAME);
 	(void)setsid();
 	os_close_inherited();
 	(void)!chdir("/");

@@ -22,10 +22,12 @@ struct proc {
 };
 
 /*
- * The name of a renewer in /proc/PID/comm, and of the helper of a password command. By this name, by its program and as
- * the leader of a session other rlock processes tell it from a command.
+ * Names in /proc/PID/comm. By them and by their program other rlock processes tell renewers and helpers from a command: a
+ * renewer with a command belongs to the job that it is started in; one without, and a helper, to none.
  */
 #define RENEWER_NAME "rlock-renewer"
+#define LONE_RENEWER_NAME "rlock-renewer-p"
+#define HELPER_NAME "rlock-helper"
 
 /* By this variable a process knows which locks it holds. */
 #define INHERITED_VARIABLE "RLOCK_HELD"

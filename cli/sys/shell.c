@@ -243,8 +243,8 @@ static void reap_helpers(void)
 }
 
 /*
- * Like a renewer it has a session of its own, without a terminal, and its name: a search for a command's processes
- * excludes it. In it all signals are blocked.
+ * By its name a search for a command's processes excludes it. It has a session of its own, without a terminal, and all
+ * signals are blocked in it.
  */
 static pid_t fork_helper(void)
 {
@@ -256,7 +256,7 @@ static pid_t fork_helper(void)
 	/* A SIGCHLD would wake a process that waits for the end of a command. */
 	pid = os_fork_silently();
 	if (pid == 0) {
-		os_set_name(RENEWER_NAME);
+		os_set_name(HELPER_NAME);
 		(void)setsid();
 		return 0;
 	}

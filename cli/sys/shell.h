@@ -1,6 +1,6 @@
 /*
  * A command of sh whose output is read, or a file, without waiting for it. It runs below a helper process, in a session without a
- * terminal and in the directory "/", where all rlock processes can start it alike. By its name and session other
+ * terminal and in the directory "/", where all rlock processes can start it alike. By its name other
  * processes know a helper (job.c), and nothing of it runs on after its time, its own end or that of this process.
  */
 #ifndef SHELL_H

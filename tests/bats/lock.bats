@@ -186,6 +186,15 @@ lose_lock() {
 	is_running "$(<far-child)"
 }
 
+@test "with --on-lost kill a command that the script runs under another lock is killed, too" {
+	start_script 'trap "" TERM
+		rlock lock --pid $$ -t 3s --grace 100ms --on-lost kill a
+		rlock run b -- sh -c "echo \$\$ >child; touch \"$READY\"; exec until_let_go"'
+	lose_lock 137
+	wait_until 5 is_gone "$(<child)"
+	wait_until 5 nothing_runs
+}
+
 # As in a container, where a process of an outer PID namespace leads the session: the kernel then says 0 of it.
 @test "with --on-lost kill a script that ignores SIGTERM is killed, and no daemon of another session, though none leads its own" {
 	unshare --fork --pid true 2>/dev/null || skip 'no pid namespaces here'
@@ -195,7 +204,7 @@ lose_lock() {
 		until [ -s far ]; do :; done
 		$REDIS del a >/dev/null
 		wait $script; echo "script $?" >ended
-		while pgrep -x rlock-renewer >/dev/null; do :; done
+		while pgrep -x rlock-renewer-p >/dev/null; do :; done
 		! kill -0 "$(<far)" || echo "far runs" >>ended
 		echo end >>ended'
 	wait_until 15 grep -qsx end ended

@@ -169,22 +169,26 @@ is_a_deadlock() {
 
 # ---- renewers ----
 
-@test "with a command its process that is called rlock-renewer is stopped, but not the renewer of a lock for another process" {
+@test "with a command its processes that are called as our renewers are stopped, but not the renewer of a lock for another process" {
 	cp "$(command -v sleep)" rlock-renewer
+	cp rlock-renewer rlock-renewer-p
 	in_background sh -c 'sleep 60 & echo $! >other; wait'
 	wait_until 20 test -s other
 	in_background rlock run --grace 300ms a -- sh -c '
-		setsid ./rlock-renewer 60 >/dev/null 2>&1 3>&- &
-		echo $! >pid
-		until grep -qsx rlock-renewer "/proc/$!/comm"; do sleep 0.02; done
+		for name in rlock-renewer rlock-renewer-p; do
+			setsid ./$name 60 >/dev/null 2>&1 3>&- &
+			echo $! >pid-$name
+			until grep -qsx $name "/proc/$!/comm"; do sleep 0.02; done
+		done
 		rlock lock --pid "$(cat other)" b
 		touch ready
 		until_let_go'
 	wait_until 20 file_exists ready
-	BACKGROUND+=("$(<pid)")
+	BACKGROUND+=("$(<pid-rlock-renewer)" "$(<pid-rlock-renewer-p)")
 	kill -s TERM "$PID"
 	ended_with 143
-	is_gone "$(<pid)"
+	is_gone "$(<pid-rlock-renewer)"
+	is_gone "$(<pid-rlock-renewer-p)"
 	is_held b
 	kill "$(<other)"
 	wait_until 20 is_free b

@@ -196,8 +196,23 @@ has_no_answer_yet() {
 		wait_until 5 nothing_runs
 	done <<-'END'
 		rlock clone,clone3,fork,vfork
-		rlock-renewer setsid
+		rlock-renewer-p setsid
 	END
+}
+
+# ---- the caller ----
+
+@test "a script that leads its session and has a stopped job goes on after rlock" {
+	cat >script <<-'END'
+		sleep 60 &
+		kill -STOP $!
+		rlock run a -- true
+		echo on
+		exec 2>/dev/null
+		kill -KILL $!
+	END
+	run -0 setsid -w bash script
+	assert_output on
 }
 
 # ---- at any moment ----

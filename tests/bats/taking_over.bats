@@ -54,7 +54,7 @@ hold_logging() {
 
 # Of the renewer all calls that may be its last one, one after the other. (Of a process that is to become the command some may
 # be meant, too: a command that is killed before it has begun was killed.)
-CALLS=poll,ppoll,read,write,sendto,sendmsg,recvfrom,recvmsg,connect,socket,clone,clone3,fork,vfork,kill,waitid,setpgid
+CALLS=poll,ppoll,read,write,sendto,sendmsg,recvfrom,recvmsg,connect,socket,clone,clone3,fork,vfork,kill,waitid,setsid
 CALLS+=,timerfd_settime,timerfd_create,pidfd_open,pidfd_send_signal,prctl,signalfd4,rt_sigprocmask,exit_group
 
 # killed_at NUMBER: the renewer is killed before that call of its own, while a command runs that ends with 7. Fails where there
@@ -158,14 +158,14 @@ killed_at() {
 	wait_until 5 nothing_runs
 }
 
-@test "with rlock killed a command that is stopped gets SIGHUP and SIGCONT, as in an orphaned group" {
-	hold_logging a -t 3s
-	kill -s STOP "$COMMAND"
-	wait_until 5 is_stopped "$COMMAND"
+@test "with rlock killed a process that the command has stopped stays so, as without rlock" {
+	hold_for 'sleep 60 & kill -STOP $!; echo $! >stopped; echo $$ >command-pid; until_let_go; kill -KILL $!; wait $!; echo $? >status' \
+		a -t 3s
+	wait_until 5 is_stopped "$(<stopped)"
 	kill -s KILL "$PID"
-	wait_until 5 file_says signals HUP
-	wait_until 5 file_says signals CONT
+	stays 1 is_stopped "$(<stopped)"
 	is_held a
 	let_go
 	wait_until 5 no_keys
+	assert_equal "$(<status)" 137
 }

@@ -43,6 +43,22 @@ in_terminal() {
 	done
 }
 
+@test "Ctrl-C and Ctrl-\\ end a command that has a process group or a session of its own" {
+	local own
+	for own in 'timeout 60' 'setsid -w'; do
+		in_terminal <<-END
+			send ulimit -c 0; rlock run a -- $own sh -c 'echo begun; exec sleep 60'
+			expect begun
+			key C
+			ends 130
+			send rlock run a -- $own sh -c 'echo again; exec sleep 60'
+			expect again
+			key \\
+			ends 131
+		END
+	done
+}
+
 @test "each Ctrl-C reaches the command once" {
 	in_terminal <<-'END'
 		send rlock run a -- sh -c 'echo $PPID >renewer; exec log_signals'
@@ -205,10 +221,69 @@ in_terminal() {
 	wait_until 5 nothing_runs
 }
 
-@test "a command that reads a terminal which no shell can give it does not keep its lock for ever" {
-	in_terminal <<-'END'
-		send (rlock run a -- sh -c 'echo $$ >pid; read line </dev/tty' &)
-		check comes_true test -s pid
+@test "a script that leads the session goes on after Ctrl-Z, as without rlock, though its command ignores that" {
+	cat >job <<-'END'
+		printf 'ready> '
+		rlock run a -- sh -c 'trap "" TSTP; echo begun; read line; echo "got $line"'
+		echo "status $?"
+		read line
 	END
-	wait_until 5 is_gone "$(cat pid)"
+	run -0 ptyrun sh job <<-'END'
+		expect begun
+		key Z
+		send one
+		expect got one
+		expect status 0
+	END
+	wait_until 5 no_keys
+	wait_until 5 nothing_runs
+}
+
+@test "a command that reads a terminal which no shell can give it fails, and the script that has called rlock goes on" {
+	local before
+	# Not while the shell that has started it has the terminal still.
+	cat >script <<-'END'
+		rlock run a -- bash -c 'read -ra stat </proc/$$/stat
+			while [ "${stat[4]}" = "${stat[7]}" ]; do sleep 0.02; read -ra stat </proc/$$/stat; done
+			read line </dev/tty; echo "read $?" >result'
+		echo "status $?" >>result
+		touch over
+	END
+	for before in '' nohup; do
+		rm -f result over
+		in_terminal <<-END
+			send ($before sh script >/dev/null 2>&1 &)
+			check comes_true test -e over
+		END
+		assert_equal "$(<result)" $'read 1\nstatus 0'
+	done
+}
+
+@test "a command of a command that stops itself returns to the prompt, and fg continues it" {
+	in_terminal <<-'END'
+		send rlock run a -- rlock run b -- sh -c 'kill -STOP $$; echo once; kill -STOP $$; echo over'
+		expect Stopped
+		expect ready> $
+		send fg
+		expect once
+		expect Stopped
+		expect ready> $
+		send fg
+		expect over
+		ends 0
+	END
+}
+
+@test "with rlock killed a stopped job gets SIGHUP, as from the kernel without rlock" {
+	in_terminal <<-'END'
+		send rlock run a -- sh -c 'echo $$ >pid; echo $PPID >renewer; exec log_signals'
+		check comes_true grep -x ready signals
+		check kill -STOP "$(cat pid)"
+		expect Stopped
+		expect ready> $
+		check kill -KILL "$(cut -d ' ' -f 4 /proc/$(cat renewer)/stat)"
+		check comes_true grep -x HUP signals
+		check touch let-go
+		check comes_true test '$(ask_redis "$SERVER_SOCKET" dbsize)' = 0
+	END
 }

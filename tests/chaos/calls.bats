@@ -22,7 +22,7 @@ setup() {
 declare -gA CALLS=(
 	[descriptors]='open,openat,socket,socketpair,dup,fcntl,pipe2,eventfd2,epoll_create1,timerfd_create,signalfd4,pidfd_open'
 	[processes]='fork,vfork,clone,clone3'
-	[memory]='mmap,epoll_ctl,prctl,setsid,setpgid,timerfd_settime'
+	[memory]='mmap,epoll_ctl,prctl,setsid,timerfd_settime'
 	[waits]='poll,ppoll,epoll_wait,epoll_pwait'
 	[talk]='read,write,recvfrom,sendto,sendmsg,connect'
 	[looks]='getdents64,read,pidfd_open'
@@ -89,7 +89,7 @@ LEASE_MS=1000
 CALLS_MAX=120
 # Those that rlock makes once its lock may be acquired, in whatever process.
 STOPS=poll,ppoll,read,write,sendto,recvfrom,sendmsg,connect,socket,clone,clone3,fork,vfork,execve,kill,waitid
-STOPS+=,timerfd_settime,pidfd_open,pidfd_send_signal,openat,getdents64,prctl,mmap,fcntl,setpgid
+STOPS+=,timerfd_settime,pidfd_open,pidfd_send_signal,openat,getdents64,prctl,mmap,fcntl,setsid
 
 has_stopped() {
 	[ -s stopped ] || ! is_running "$HOLDER"

@@ -353,8 +353,7 @@ stop_waiters() {
 	done
 }
 
-# kill_with_renewers PID...: these rlocks, and their renewers, at once: none does the other one's part. The renewers first: one that
-# is stopped in a group of its own would be continued by the kernel when its parent dies.
+# kill_with_renewers PID...: these rlocks, and their renewers, at once: none does the other one's part.
 kill_with_renewers() {
 	local pid
 	local -a all=()

@@ -17,16 +17,16 @@ find_ours() {
 
 # ours [NAME...]: these pids, of rlock and its renewers or of those with one of these names.
 ours() {
-	find_ours "${@-rlock rlock-renewer}"
+	find_ours "${@:-rlock rlock-renewer rlock-renewer-p}"
 	[ ${#OURS[@]} -eq 0 ] || printf '%s\n' "${OURS[@]}"
 }
 
 renewers() {
-	ours rlock-renewer
+	ours rlock-renewer rlock-renewer-p
 }
 
 nothing_runs() {
-	find_ours rlock rlock-renewer
+	find_ours rlock rlock-renewer rlock-renewer-p
 	[ ${#OURS[@]} -eq 0 ]
 }
 
