@@ -638,7 +638,7 @@ static enum rlock_status check_permits(struct check *check)
 
 	if (check->opts->url_count > 1 || strcspn(name->text, "*?[\\") < name->len)
 		return RLOCK_OK;
-	status = rlock_inspect(check->conn, name, &inspections, &count);
+	status = rlock_inspect(check->conn, name, INT64_MAX, &inspections, &count);
 	if (status == RLOCK_OK && inspections[0].kind == RLOCK_SEMAPHORE &&
 	    inspections[0].state != RLOCK_STATE_OTHER)
 		judge_permits(check, &inspections[0]);

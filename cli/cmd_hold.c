@@ -146,7 +146,8 @@ static enum rlock_status find_owned(const struct opts *opts, struct rlock_conn *
 				    char owner_out[RLOCK_OWNER_MAX], struct rlock_hold **out)
 {
 	(void)snprintf(owner_out, RLOCK_OWNER_MAX, OWNER_FORMAT, opts->owner);
-	return rlock_find(conn, &opts->names[0], owner_out, opts->mode, out);
+	return rlock_find(conn, &opts->names[0], owner_out, opts->mode,
+			  rlock_now_ms() + DELIVERY_MS, out);
 }
 
 /* ---- renew ---- */
@@ -155,7 +156,8 @@ static enum rlock_status find_owned(const struct opts *opts, struct rlock_conn *
 static int renew(const struct opts *opts, struct rlock_conn *conn, struct rlock_hold *hold,
 		 int64_t lease_ms, int lost_code)
 {
-	enum rlock_status status = rlock_renew(conn, hold, lease_ms, INT64_MAX);
+	enum rlock_status status =
+		rlock_renew_until(conn, hold, lease_ms, rlock_now_ms() + DELIVERY_MS);
 	char ttl[DURATION_TEXT_MAX];
 
 	if (status == RLOCK_NOT_HELD)
@@ -188,6 +190,8 @@ static int renew_hold(const struct opts *opts, struct rlock_conn *conn, struct h
 /* ---- the owner that was named holds nothing ---- */
 
 #define OWNER_END ":0" /* of OWNER_FORMAT */
+/* How long servers may take to say which owner holds the lock instead: it is only for the message. */
+#define OTHERS_MS 1000
 #define OTHERS_MAX (HOLDER_SHOWN_MAX + 128)
 
 /* ": held by job-101 (its note)", and of several how many more. */
@@ -216,7 +220,8 @@ static int report_not_owned(const struct opts *opts, struct rlock_conn *conn)
 	char name[NAME_SHOWN_MAX], others[OTHERS_MAX] = "";
 	struct rlock_inspection *locks = NULL;
 	size_t count = 0, at = 0;
-	enum rlock_status status = rlock_inspect(conn, &opts->names[0], &locks, &count);
+	enum rlock_status status =
+		rlock_inspect(conn, &opts->names[0], rlock_now_ms() + OTHERS_MS, &locks, &count);
 
 	while (at < count && (locks[at].status != RLOCK_OK || locks[at].holder_count == 0))
 		at++;
@@ -484,8 +489,8 @@ static int break_lock(const struct opts *opts, struct rlock_conn *conn)
 {
 	char was[RLOCK_OWNER_MAX] = "", note[RLOCK_NOTE_MAX] = "", name[NAME_SHOWN_MAX];
 	char holder[HOLDER_SHOWN_MAX], until[WALL_CLOCK_TEXT_MAX];
-	enum rlock_status status =
-		rlock_break(conn, &opts->names[0], opts->holder, opts->mode, was, note);
+	enum rlock_status status = rlock_break(conn, &opts->names[0], opts->holder, opts->mode,
+					       rlock_now_ms() + DELIVERY_MS, was, note);
 	int64_t until_ms = rlock_owner_kept_until_ms(was, strlen(was));
 
 	if (status == RLOCK_NOT_HELD || status == RLOCK_BUSY)

@@ -504,7 +504,7 @@ static void report_flock(const struct opts *opts, struct rlock_conn *conn)
 		goto out;
 	real_name = (struct rlock_name){ path, strlen(path) };
 	if (rlock_name_check(&real_name, &why) != RLOCK_OK ||
-	    rlock_inspect(conn, &real_name, &inspections, &found.count) != RLOCK_OK)
+	    rlock_inspect(conn, &real_name, INT64_MAX, &inspections, &found.count) != RLOCK_OK)
 		goto out;
 	found.inspections = inspections;
 	usage_line(&line, PLAIN("rlock status"));
@@ -538,7 +538,7 @@ static int print_name(const struct opts *opts, struct rlock_conn *conn, struct j
 {
 	struct found found = { .quorum = opts->quorum };
 	enum rlock_status status =
-		rlock_inspect(conn, &opts->names[0], &found.inspections, &found.count);
+		rlock_inspect(conn, &opts->names[0], INT64_MAX, &found.inspections, &found.count);
 	int code = status == RLOCK_OK ? code_of(opts, &found)
 				      : caller_report_failure(opts, conn, status);
 

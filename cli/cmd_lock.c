@@ -188,7 +188,7 @@ static bool complain_of_holder(const struct opts *opts, struct rlock_conn *conn)
 	if (!opts->no_wait || opts->complain_after_ms < 0)
 		return false;
 	(void)names_show_one(opts, index, name);
-	if (rlock_inspect(conn, &opts->names[index], &locks, &count) != RLOCK_OK) {
+	if (rlock_inspect(conn, &opts->names[index], INT64_MAX, &locks, &count) != RLOCK_OK) {
 		message_warning("%s: cannot look how long its holder has held it: %s", name,
 				rlock_conn_error(conn));
 		rlock_inspections_free(locks, count);
@@ -734,7 +734,8 @@ static int resize_one(const struct opts *opts, struct rlock_conn *conn)
 	const char *plural = opts->permits == 1 ? "" : "s";
 	char name[NAME_SHOWN_MAX];
 	int64_t had;
-	enum rlock_status status = rlock_resize(conn, &opts->names[0], opts->permits, &had);
+	enum rlock_status status = rlock_resize(conn, &opts->names[0], opts->permits,
+						rlock_now_ms() + DELIVERY_MS, &had);
 
 	if (status != RLOCK_OK)
 		return caller_report_failure(opts, conn, status);

@@ -12,6 +12,7 @@
 #include "base/message.h"
 #include "base/units.h"
 #include "caller.h"
+#include "hold/finish.h"
 #include "log/event_log.h"
 #include "options/opts.h"
 #include "options/usage.h"
@@ -128,12 +129,14 @@ static void take_stock(struct stopping *stopping, const char *by, bool is_first)
 }
 
 /* Sends the request, or looks what is left of the holds. RLOCK_ENET may pass. */
-static enum rlock_status ask(struct stopping *stopping, struct rlock_conn *conn, const char *by)
+static enum rlock_status ask(struct stopping *stopping, struct rlock_conn *conn, const char *by,
+			     int64_t end_ms)
 {
 	const struct opts *opts = &stopping->opts;
 	bool is_first = !stopping->stop.is_answered;
 	enum rlock_status status =
-		rlock_stop(conn, &opts->names[0], opts->holder, by, &stopping->stop);
+		rlock_stop(conn, &opts->names[0], opts->holder, by,
+			   least(rlock_now_ms() + DELIVERY_MS, end_ms), &stopping->stop);
 	char name[NAME_SHOWN_MAX], owner[USAGE_SHOWN_MAX];
 
 	if (status == RLOCK_ENET)
@@ -192,7 +195,7 @@ static void report_waiting(const struct round *round, enum message_level level, 
 }
 
 /* Whether there is more to wait for. */
-static bool look(struct round *round, struct rlock_conn *conn)
+static bool look(struct round *round, struct rlock_conn *conn, int64_t end_ms)
 {
 	bool is_waiting = false;
 
@@ -201,7 +204,7 @@ static bool look(struct round *round, struct rlock_conn *conn)
 	for (size_t i = 0; i < round->count; i++) {
 		struct stopping *stopping = &round->names[i];
 
-		if (stopping->is_waiting && ask(stopping, conn, round->by) != RLOCK_OK)
+		if (stopping->is_waiting && ask(stopping, conn, round->by, end_ms) != RLOCK_OK)
 			round->is_unreached = true;
 		round->is_begun = round->is_begun || stopping->stop.was_held;
 		is_waiting = is_waiting || stopping->is_waiting;
@@ -234,7 +237,7 @@ static void await_all(const struct opts *opts, struct rlock_conn *conn, struct r
 
 	/* A server that is down at the start is waited for only for a wait time that was given. */
 	round->is_begun = opts->wait_ms > 0;
-	while (look(round, conn)) {
+	while (look(round, conn, end_ms)) {
 		int64_t now_ms = rlock_now_ms();
 		int64_t lost_ms = round->is_begun ? reached_ms + LOST_SERVER_MS : begun_ms;
 

@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "conn.h"
+#include "delivery.h"
 #include "hold.h"
 #include "kinds.h"
 #include "net/connection.h"
@@ -19,21 +20,60 @@
 
 /* ---- all of them ---- */
 
-/* The arguments begin with the keys that the action has of the name. */
-static enum rlock_status begin_args(struct rlock_conn *conn, const struct rlock_name *name,
-				    const struct rlock__action *action, struct rlock__keys *keys,
-				    struct rlock__args *args)
+/* One request about the lock of a name, whoever holds it. Its action's arguments begin with the keys of the name. */
+struct query {
+	struct rlock_conn *conn;
+	const struct rlock__action *action;
+	struct rlock__keys keys;
+	struct rlock__places places;
+	struct rlock__delivery delivery;
+};
+
+/* After RLOCK_OK free it with query_free. */
+static enum rlock_status query_init(struct query *query, struct rlock_conn *conn,
+				    const struct rlock_name *name,
+				    const struct rlock__action *action)
 {
 	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
 
 	if (status != RLOCK_OK)
 		return status;
-	if (!rlock__keys_make(keys, name))
+	query->conn = conn;
+	query->action = action;
+	if (!rlock__keys_make(&query->keys, name))
 		return rlock__fail_memory(&conn->error);
-	rlock__args_init(args);
-	args->memory = keys->memory;
-	rlock__args_keys(args, keys, action->keys);
+	rlock__places_of_name(&query->places, conn);
 	return RLOCK_OK;
+}
+
+static void query_free(struct query *query)
+{
+	free(query->keys.memory);
+}
+
+static void add_keys(const struct query *query, struct rlock__args *args)
+{
+	rlock__args_init(args);
+	rlock__args_keys(args, &query->keys, query->action->keys);
+}
+
+static void add_names(const struct query *query, struct rlock__args *args)
+{
+	rlock__args_names(args, &query->keys, query->action->args, query->conn->has_cluster);
+}
+
+static enum rlock_status query_run(struct query *query, rlock__args_fn make, rlock__read_fn read,
+				   void *ctx, int64_t deadline_ms)
+{
+	enum rlock_status status;
+
+	rlock__delivery_init(&query->delivery, &query->places, make, ctx, read, ctx);
+	/* In the wrong database the lock of that name is another one. */
+	query->delivery.broadcast.needs_login = true;
+	query->delivery.broadcast.is_of_any_owner = true;
+	status = rlock__delivery_run(&query->delivery, deadline_ms);
+	rlock__delivery_free(&query->delivery);
+	return status;
 }
 
 #define OTHER_KIND (-1)
@@ -48,10 +88,10 @@ static bool is_other_kind(const redisReply *reply)
 /* ---- find ---- */
 
 struct search {
-	struct rlock_conn *conn;
+	struct query query;
 	const struct rlock_name *name;
 	const char *owner;
-	int64_t sent_ms;
+	enum rlock_kind kind;
 	struct rlock_hold *found; /* on the first server that has one */
 };
 
@@ -72,7 +112,6 @@ static enum rlock_status read_found(void *ctx, struct rlock__connection *connect
 	enum rlock_kind kind;
 	int64_t ttl_ms;
 
-	(void)index;
 	if (reply->type == REDIS_REPLY_NIL)
 		return rlock__fail(&connection->error, RLOCK_NOT_HELD, "not held by owner '%s'",
 				   search->owner);
@@ -84,29 +123,40 @@ static enum rlock_status read_found(void *ctx, struct rlock__connection *connect
 		return RLOCK_OK;
 	ttl_ms = reply->element[1]->integer;
 	status = rlock_hold_new(kind, search->name, 1, reply->element[0]->str,
-				search->sent_ms - rlock__conn_drift_ms(search->conn, ttl_ms),
+				search->query.delivery.sent_ms[index] -
+					rlock__conn_drift_ms(search->query.conn, ttl_ms),
 				ttl_ms, &search->found);
 	if (status != RLOCK_OK)
 		return rlock__fail(&connection->error, status, "out of memory");
 	return RLOCK_OK;
 }
 
-enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *name,
-			     const char *owner, enum rlock_kind kind, struct rlock_hold **out)
+static const struct rlock__script *make_find(const void *ctx, size_t index,
+					     struct rlock__args *args)
 {
-	struct search search = { conn, name, owner, rlock_now_ms(), NULL };
+	const struct search *search = ctx;
+
+	(void)index;
+	add_keys(&search->query, args);
+	rlock__args_string(args, search->owner);
+	rlock__args_kind(args, search->kind);
+	add_names(&search->query, args);
+	return rlock__action_find.script;
+}
+
+enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *name,
+			     const char *owner, enum rlock_kind kind, int64_t deadline_ms,
+			     struct rlock_hold **out)
+{
+	struct search search = { .name = name, .owner = owner, .kind = kind };
 	enum rlock_status status = rlock__owner_check(&conn->error, owner);
-	struct rlock__keys keys;
-	struct rlock__args args;
 
 	if (status == RLOCK_OK)
-		status = begin_args(conn, name, &rlock__action_find, &keys, &args);
+		status = query_init(&search.query, conn, name, &rlock__action_find);
 	if (status != RLOCK_OK)
 		return status;
-	rlock__args_string(&args, owner);
-	rlock__args_kind(&args, kind);
-	rlock__args_names(&args, &keys, rlock__action_find.args, conn->has_cluster);
-	status = rlock__broadcast_run(conn, rlock__action_find.script, &args, read_found, &search);
+	status = query_run(&search.query, make_find, read_found, &search, deadline_ms);
+	query_free(&search.query);
 	if (status == RLOCK_OK)
 		*out = search.found;
 	else
@@ -117,7 +167,10 @@ enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *n
 /* ---- stop ---- */
 
 struct stopping {
-	struct rlock_conn *conn;
+	struct query query;
+	const char *owner, *by;
+	const char *const *ids; /* of those to ask; none: all are looked for */
+	size_t count;
 	struct rlock_stop found; /* on all servers */
 };
 
@@ -151,7 +204,7 @@ static bool add_stop_hold(struct stopping *stopping, const struct rlock_stop_hol
 	struct rlock_stop *stop = &stopping->found;
 	void *holds;
 
-	for (size_t i = 0; stopping->conn->server_count > 1 && i < stop->count; i++) {
+	for (size_t i = 0; stopping->query.places.count > 1 && i < stop->count; i++) {
 		struct rlock_stop_hold *other = &stop->holds[i];
 
 		if (is_same_hold(other, hold)) {
@@ -192,25 +245,31 @@ static enum rlock_status read_stop(void *ctx, struct rlock__connection *connecti
 	return RLOCK_OK;
 }
 
-/* The look for all of them, or the request to these. RLOCK_NOT_HELD: none is found. */
-static enum rlock_status send_stop(struct stopping *stopping, const struct rlock_name *name,
-				   const char *owner, const char *by, const char *const *ids,
-				   size_t count)
+static const struct rlock__script *make_stop(const void *ctx, size_t index,
+					     struct rlock__args *args)
 {
-	struct rlock_conn *conn = stopping->conn;
-	struct rlock__keys keys;
-	struct rlock__args args;
-	enum rlock_status status = begin_args(conn, name, &rlock__action_stop, &keys, &args);
+	const struct stopping *stopping = ctx;
 
-	if (status != RLOCK_OK)
-		return status;
-	rlock__args_string(&args, owner);
-	rlock__args_string(&args, by);
-	rlock__args_names(&args, &keys, rlock__action_stop.args, conn->has_cluster);
-	for (size_t i = 0; i < count; i++)
-		rlock__args_string(&args, ids[i]);
-	args.is_repeated = count > 0;
-	status = rlock__broadcast_run(conn, rlock__action_stop.script, &args, read_stop, stopping);
+	(void)index;
+	add_keys(&stopping->query, args);
+	rlock__args_string(args, stopping->owner);
+	rlock__args_string(args, stopping->by);
+	add_names(&stopping->query, args);
+	for (size_t i = 0; i < stopping->count; i++)
+		rlock__args_string(args, stopping->ids[i]);
+	args->is_repeated = stopping->count > 0;
+	return rlock__action_stop.script;
+}
+
+/* Look for all of them, or ask those with ids. RLOCK_NOT_HELD: none is found. */
+static enum rlock_status send_stop(struct stopping *stopping, const char *const *ids, size_t count,
+				   int64_t deadline_ms)
+{
+	enum rlock_status status;
+
+	stopping->ids = ids;
+	stopping->count = count;
+	status = query_run(&stopping->query, make_stop, read_stop, stopping, deadline_ms);
 	if (status != RLOCK_OK && status != RLOCK_NOT_HELD)
 		rlock_stop_clear(&stopping->found);
 	return status;
@@ -234,66 +293,79 @@ static bool has_told(const struct rlock_stop *stop)
 }
 
 /* Writes nothing, so that it may be repeated even if another owner holds the lock by then. */
-static enum rlock_status look_for_holds(struct rlock_conn *conn, const struct rlock_name *name,
-					const char *owner, const char *by, struct rlock_stop *stop)
+static enum rlock_status look_for_holds(struct stopping *stopping, struct rlock_stop *stop,
+					int64_t deadline_ms)
 {
-	struct stopping stopping = { .conn = conn };
-	enum rlock_status status =
-		send_stop(&stopping, name, owner != NULL ? owner : "", by, NULL, 0);
+	enum rlock_status status = send_stop(stopping, NULL, 0, deadline_ms);
 
-	if (status == RLOCK_OK) {
-		*stop = stopping.found;
-		stop->was_held = true;
-	}
-	return status;
+	if (status != RLOCK_OK)
+		return status;
+	*stop = stopping->found;
+	stopping->found = (struct rlock_stop){ 0 };
+	stop->was_held = true;
+	return RLOCK_OK;
 }
 
 /* By one script, which must not keep the server from its other clients. */
 #define IDS_MAX 1000
 
 /* Those with an id that can be asked. */
-static enum rlock_status ask_holds(struct rlock_conn *conn, const struct rlock_name *name,
-				   const char *by, struct rlock_stop *stop)
+static enum rlock_status ask_holds(struct stopping *stopping, struct rlock_stop *stop,
+				   int64_t deadline_ms)
 {
-	struct stopping stopping = { .conn = conn };
 	enum rlock_status status = RLOCK_OK;
 	const char *ids[IDS_MAX];
 	size_t count = 0;
 
+	stopping->owner = "";
 	for (size_t i = 0; i < stop->count; i++) {
 		if (stop->holds[i].is_told)
 			ids[count++] = stop->holds[i].id;
 		if (count < IDS_MAX && (i + 1 < stop->count || count == 0))
 			continue;
-		status = send_stop(&stopping, name, "", by, ids, count);
+		status = send_stop(stopping, ids, count, deadline_ms);
 		if (status != RLOCK_OK && status != RLOCK_NOT_HELD)
 			return status;
 		count = 0;
 	}
-	if (!stop->is_answered && !add_deaf_holds(&stopping, stop)) {
-		rlock_stop_clear(&stopping.found);
-		return rlock__fail_memory(&conn->error);
+	if (!stop->is_answered && !add_deaf_holds(stopping, stop)) {
+		rlock_stop_clear(&stopping->found);
+		return rlock__fail_memory(&stopping->query.conn->error);
 	}
 	rlock_stop_clear(stop);
-	*stop = stopping.found;
+	*stop = stopping->found;
 	stop->was_held = true;
 	stop->is_answered = true;
 	return stop->count > 0 ? RLOCK_OK : status;
 }
 
-enum rlock_status rlock_stop(struct rlock_conn *conn, const struct rlock_name *name,
-			     const char *owner, const char *by, struct rlock_stop *stop)
+static enum rlock_status run_stop(struct stopping *stopping, struct rlock_stop *stop,
+				  int64_t deadline_ms)
 {
 	enum rlock_status status = RLOCK_OK;
 
 	if (stop->count == 0)
-		status = look_for_holds(conn, name, owner, by, stop);
+		status = look_for_holds(stopping, stop, deadline_ms);
 	if (status != RLOCK_OK)
 		return status;
 	if (has_told(stop))
-		return ask_holds(conn, name, by, stop);
+		return ask_holds(stopping, stop, deadline_ms);
 	stop->is_answered = true;
 	return RLOCK_OK;
+}
+
+enum rlock_status rlock_stop(struct rlock_conn *conn, const struct rlock_name *name,
+			     const char *owner, const char *by, int64_t deadline_ms,
+			     struct rlock_stop *stop)
+{
+	struct stopping stopping = { .owner = owner != NULL ? owner : "", .by = by };
+	enum rlock_status status = query_init(&stopping.query, conn, name, &rlock__action_stop);
+
+	if (status != RLOCK_OK)
+		return status;
+	status = run_stop(&stopping, stop, deadline_ms);
+	query_free(&stopping.query);
+	return status;
 }
 
 void rlock_stop_clear(struct rlock_stop *stop)
@@ -315,6 +387,9 @@ enum break_result {
 };
 
 struct breaking {
+	struct query query;
+	const char *owner;
+	enum rlock_kind kind;
 	char *owner_out;
 	char *note;
 };
@@ -349,14 +424,24 @@ static enum rlock_status record_removed(const struct breaking *breaking, const c
 	return RLOCK_OK;
 }
 
+/* A holder that a repeated request does not mean has acquired the lock since. */
+static bool may_be_broken(const struct breaking *breaking, size_t index, int64_t result)
+{
+	return (result == BREAK_FREE || result == BREAK_OTHER_OWNER) &&
+	       rlock__delivery_may_be_done(&breaking->query.delivery, index);
+}
+
 static enum rlock_status read_break(void *ctx, struct rlock__connection *connection, size_t index,
 				    redisReply *reply)
 {
 	struct breaking *breaking = ctx;
 
-	(void)index;
 	if (!rlock__reply_is(reply, "i*"))
 		return RLOCK_ESERVER;
+	if (may_be_broken(breaking, index, reply->element[0]->integer))
+		return record_removed(breaking,
+				      "an earlier request, whose reply was lost, may have "
+				      "broken the lock");
 	if (reply->element[0]->integer == BREAK_FREE)
 		return rlock__fail(&connection->error, RLOCK_NOT_HELD, "not held");
 	if (reply->element[0]->integer == BREAK_QUEUE_CLEARED)
@@ -389,58 +474,88 @@ static enum rlock_status read_break(void *ctx, struct rlock__connection *connect
 	}
 }
 
+/* A repeated request says for how long the first one has been under way: it means no holder that came after that one. */
+static const struct rlock__script *make_break(const void *ctx, size_t index,
+					      struct rlock__args *args)
+{
+	const struct breaking *breaking = ctx;
+	const struct rlock__delivery *delivery = &breaking->query.delivery;
+
+	add_keys(&breaking->query, args);
+	rlock__args_string(args, breaking->owner);
+	add_names(&breaking->query, args);
+	rlock__args_kind(args, breaking->kind);
+	rlock__args_number(args,
+			   delivery->is_repeated[index] ? rlock_now_ms() - delivery->begun_ms : 0);
+	return rlock__action_break.script;
+}
+
 enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *name,
-			      const char *owner, enum rlock_kind kind,
+			      const char *owner, enum rlock_kind kind, int64_t deadline_ms,
 			      char owner_out[RLOCK_OWNER_MAX], char note[RLOCK_NOTE_MAX])
 {
-	struct breaking breaking = { owner_out, note };
-	struct rlock__keys keys;
-	struct rlock__args args;
-	enum rlock_status status = begin_args(conn, name, &rlock__action_break, &keys, &args);
+	struct breaking breaking = { .owner = owner != NULL ? owner : "",
+				     .kind = kind,
+				     .owner_out = owner_out,
+				     .note = note };
+	enum rlock_status status = query_init(&breaking.query, conn, name, &rlock__action_break);
 
 	if (status != RLOCK_OK)
 		return status;
 	owner_out[0] = note[0] = '\0';
-	rlock__args_string(&args, owner != NULL ? owner : "");
-	rlock__args_names(&args, &keys, rlock__action_break.args, conn->has_cluster);
-	rlock__args_kind(&args, kind);
-	return rlock__broadcast_run(conn, rlock__action_break.script, &args, read_break, &breaking);
+	status = query_run(&breaking.query, make_break, read_break, &breaking, deadline_ms);
+	query_free(&breaking.query);
+	return status;
 }
 
 /* ---- resize ---- */
 
 #define RESIZE_DONE 1
 
+struct resizing {
+	struct query query;
+	int64_t permits, had;
+};
+
 static enum rlock_status read_resize(void *ctx, struct rlock__connection *connection, size_t index,
 				     redisReply *reply)
 {
-	int64_t *had = ctx;
+	struct resizing *resizing = ctx;
 
 	(void)index;
 	if (is_other_kind(reply))
 		return rlock__reply_fail_kind(connection, reply->element[1], 0);
 	if (!rlock__reply_is(reply, "ii*") || reply->element[0]->integer != RESIZE_DONE)
 		return RLOCK_ESERVER;
-	*had = reply->element[1]->integer;
+	resizing->had = reply->element[1]->integer;
 	return RLOCK_OK;
 }
 
-enum rlock_status rlock_resize(struct rlock_conn *conn, const struct rlock_name *name,
-			       int64_t permits, int64_t *had_out)
+static const struct rlock__script *make_resize(const void *ctx, size_t index,
+					       struct rlock__args *args)
 {
-	struct rlock__keys keys;
-	struct rlock__args args;
-	int64_t had = -1;
+	const struct resizing *resizing = ctx;
+
+	(void)index;
+	add_keys(&resizing->query, args);
+	rlock__args_number(args, resizing->permits);
+	add_names(&resizing->query, args);
+	return rlock__action_resize.script;
+}
+
+enum rlock_status rlock_resize(struct rlock_conn *conn, const struct rlock_name *name,
+			       int64_t permits, int64_t deadline_ms, int64_t *had_out)
+{
+	struct resizing resizing = { .permits = permits, .had = -1 };
 	enum rlock_status status = rlock__conn_check_permits(conn, permits, 1);
 
 	if (status == RLOCK_OK)
-		status = begin_args(conn, name, &rlock__action_resize, &keys, &args);
+		status = query_init(&resizing.query, conn, name, &rlock__action_resize);
 	if (status != RLOCK_OK)
 		return status;
-	rlock__args_number(&args, permits);
-	rlock__args_names(&args, &keys, rlock__action_resize.args, conn->has_cluster);
-	status = rlock__broadcast_run(conn, rlock__action_resize.script, &args, read_resize, &had);
+	status = query_run(&resizing.query, make_resize, read_resize, &resizing, deadline_ms);
+	query_free(&resizing.query);
 	if (status == RLOCK_OK)
-		*had_out = had;
+		*had_out = resizing.had;
 	return status;
 }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "conn.h"
+#include "delivery.h"
 #include "hold.h"
 #include "kinds.h"
 #include "net/connection.h"
@@ -183,10 +184,29 @@ enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, 
 	return status;
 }
 
-/* ---- release: the reply ---- */
+struct renewing {
+	struct rlock_conn *conn;
+	struct rlock_hold *hold;
+	int64_t lease_ms;
+};
 
-/* How long the first delivery may take; each further one twice as long. */
-#define FIRST_TRY_MS 1000
+static enum rlock_status attempt_renewal(void *ctx, int64_t end_ms, bool *may_change_out)
+{
+	const struct renewing *renewing = ctx;
+
+	(void)may_change_out;
+	return rlock_renew(renewing->conn, renewing->hold, renewing->lease_ms, end_ms);
+}
+
+enum rlock_status rlock_renew_until(struct rlock_conn *conn, struct rlock_hold *hold,
+				    int64_t lease_ms, int64_t deadline_ms)
+{
+	struct renewing renewing = { conn, hold, lease_ms };
+
+	return rlock__retry(conn, attempt_renewal, &renewing, deadline_ms);
+}
+
+/* ---- release: the reply ---- */
 
 /*
  * The result for one name. In its place there may be an error, when the lock was released, but its waiters were not
@@ -205,14 +225,11 @@ static int64_t lease_end_ms(const struct rlock_hold *hold)
 	return rlock__later(hold->sent_ms, hold->lease_ms);
 }
 
-struct delivery {
+struct release {
 	const struct rlock_hold *hold;
 	int64_t left_ms; /* for which it is kept; 0: it is released */
 	struct rlock__places places;
-	struct rlock__broadcast broadcast;
-	/* An earlier request may have been carried out there, by this server. */
-	bool is_repeated[RLOCK_SERVERS_MAX];
-	uint64_t server_number[RLOCK_SERVERS_MAX];
+	struct rlock__delivery delivery;
 };
 
 /* The short reply of sem_release.lua: its one name was released. */
@@ -235,23 +252,21 @@ static bool are_results(const redisReply *reply, size_t count)
 
 /*
  * A hold that isn't there was released if this is a second delivery and the lease can't have ended yet: the first one
- * did it, and only its reply was lost. A new master may as well never have heard of the hold.
+ * did it, and only its reply was lost.
  */
-static bool may_be_done(const struct delivery *delivery, size_t index)
+static bool may_be_done(const struct release *release, size_t index)
 {
-	return delivery->is_repeated[index] &&
-	       delivery->broadcast.answers[index].result.server_number ==
-		       delivery->server_number[index] &&
-	       rlock_now_ms() < lease_end_ms(delivery->hold);
+	return rlock__delivery_may_be_done(&release->delivery, index) &&
+	       rlock_now_ms() < lease_end_ms(release->hold);
 }
 
 /* The results of all names in one. */
 static enum rlock_status read_results(void *ctx, struct rlock__connection *connection, size_t index,
 				      redisReply *reply)
 {
-	struct delivery *delivery = ctx;
-	const struct rlock__places *places = &delivery->places;
-	const struct rlock__script *script = delivery->broadcast.answers[index].call.script;
+	struct release *release = ctx;
+	const struct rlock__places *places = &release->places;
+	const struct rlock__script *script = release->delivery.broadcast.answers[index].call.script;
 	enum rlock_status status = RLOCK_OK;
 
 	if (is_short_release(reply, places->at[index].name_count))
@@ -274,54 +289,10 @@ static enum rlock_status read_results(void *ctx, struct rlock__connection *conne
 		if (result->integer < 0 || result->integer >= RELEASE_RESULTS)
 			return RLOCK_ESERVER;
 		if (result->integer == RELEASE_LOST ||
-		    (result->integer == RELEASE_NO_SUCH_HOLD && !may_be_done(delivery, index)))
+		    (result->integer == RELEASE_NO_SUCH_HOLD && !may_be_done(release, index)))
 			return rlock__reply_fail_lost(connection, NULL, name_index);
 	}
 	return status;
-}
-
-/*
- * A server that does not answer must leave time for another stream. But one try gets its full time, even after the
- * deadline.
- */
-static int64_t try_end_ms(int64_t now_ms, int64_t deadline_ms, int64_t patience_ms)
-{
-	int64_t end_ms = now_ms + patience_ms;
-
-	return now_ms < deadline_ms ? rlock__sooner(end_ms, deadline_ms) : end_ms;
-}
-
-/* The failure may be over by the next try. */
-static bool may_pass(enum rlock_status status)
-{
-	return status == RLOCK_ENET || status == RLOCK_ESYS || status == RLOCK_ENOMEM;
-}
-
-static bool is_answered(const struct rlock__answer *answer)
-{
-	return answer->is_over && !may_pass(answer->status) && answer->status != RLOCK_CANCELLED;
-}
-
-/* Each slot has names of its own: what one of them answers is of no account for the others. */
-static bool is_one_slot_open(const struct rlock__broadcast *broadcast)
-{
-	if (!broadcast->places->are_slots)
-		return false;
-	for (size_t i = 0; i < broadcast->places->count; i++)
-		if (!is_answered(&broadcast->answers[i]))
-			return true;
-	return false;
-}
-
-/* Servers that have not answered yet can't change the result. */
-static bool is_settled(const struct rlock__broadcast *broadcast)
-{
-	const struct rlock__places *places = broadcast->places;
-
-	if (places->are_slots)
-		return !is_one_slot_open(broadcast);
-	return rlock__broadcast_done(broadcast) >= places->quorum ||
-	       rlock__broadcast_count(broadcast, RLOCK_NOT_HELD) > places->count - places->quorum;
 }
 
 /* ---- release: the arguments ---- */
@@ -329,103 +300,47 @@ static bool is_settled(const struct rlock__broadcast *broadcast)
 static const struct rlock__script *make_release(const void *ctx, size_t index,
 						struct rlock__args *args)
 {
-	const struct delivery *delivery = ctx;
+	const struct release *release = ctx;
 
-	return rlock__places_release(&delivery->places, index, delivery->hold, delivery->left_ms,
+	return rlock__places_release(&release->places, index, release->hold, release->left_ms,
 				     args);
 }
 
 /* ---- release: deliver ---- */
 
-/* Send to the servers that have not answered yet, and wait for the quorum; for the others not long. */
-static enum rlock_status deliver_once(struct delivery *delivery, int64_t end_ms)
-{
-	struct rlock__broadcast *broadcast = &delivery->broadcast;
-	const struct rlock__places *places = &delivery->places;
-	enum rlock_status status;
-
-	for (size_t i = 0; i < places->count; i++) {
-		const struct rlock__answer *answer = &broadcast->answers[i];
-
-		if (is_answered(answer))
-			continue;
-		/* Without a reply it may have been carried out. */
-		if (answer->is_sent && (!answer->is_over || answer->result.was_sent)) {
-			delivery->is_repeated[i] = true;
-			delivery->server_number[i] =
-				answer->is_over ? answer->result.server_number
-						: places->at[i].connection->session.server_number;
-		}
-		rlock__broadcast_begin(broadcast, i, make_release, delivery, end_ms);
-	}
-	status = rlock__broadcast_await(broadcast, places->quorum, INT64_MAX);
-	if (status != RLOCK_OK)
-		return status;
-	/*
-	 * Without a result the request is repeated anyway: wait for slow servers, which a repetition would cut short.
-	 */
-	return rlock__broadcast_await(broadcast, 0,
-				      is_settled(broadcast) ? rlock_now_ms() + RLOCK__STRAGGLERS_MS
-							    : end_ms);
-}
-
-/* Send the same request until it is answered, the deadline is there, or the lease has ended. */
-static enum rlock_status deliver_until(struct delivery *delivery, int64_t deadline_ms)
-{
-	struct rlock__broadcast *broadcast = &delivery->broadcast;
-	int64_t pause_ms = 0, patience_ms = FIRST_TRY_MS;
-
-	deadline_ms = rlock__sooner(deadline_ms, lease_end_ms(delivery->hold));
-	for (;;) {
-		enum rlock_status status = deliver_once(
-			delivery, try_end_ms(rlock_now_ms(), deadline_ms, patience_ms));
-
-		if (status == RLOCK_OK)
-			status = rlock__broadcast_result(broadcast, RLOCK_NOT_HELD);
-		rlock__broadcast_close_failed(broadcast);
-		/* A server whose stream was broken gets one more try, even if the quorum does not need it. */
-		if (status == RLOCK_OK && rlock__broadcast_count(broadcast, RLOCK_ENET) > 0)
-			(void)deliver_once(delivery, rlock_now_ms() + RLOCK__STRAGGLERS_MS);
-		if (status == RLOCK_CANCELLED || rlock_now_ms() >= deadline_ms ||
-		    (!may_pass(status) && !is_one_slot_open(broadcast)))
-			return status;
-		patience_ms *= 2;
-		if (rlock__conn_pause(delivery->places.conn, &pause_ms, deadline_ms) ==
-		    RLOCK_CANCELLED)
-			return RLOCK_CANCELLED;
-	}
-}
-
-static enum rlock_status deliver(struct delivery *delivery, struct rlock_conn *conn,
+/* Until it is answered, the deadline is there, or the lease has ended. */
+static enum rlock_status deliver(struct release *release, struct rlock_conn *conn,
 				 int64_t deadline_ms)
 {
-	enum rlock_status status = rlock__places_of_hold(&delivery->places, conn, delivery->hold);
+	enum rlock_status status = rlock__places_of_hold(&release->places, conn, release->hold);
 
 	if (status != RLOCK_OK)
 		return status;
-	rlock__broadcast_init(&delivery->broadcast, &delivery->places, read_results, delivery);
-	status = deliver_until(delivery, deadline_ms);
-	rlock__broadcast_free(&delivery->broadcast);
+	rlock__delivery_init(&release->delivery, &release->places, make_release, release,
+			     read_results, release);
+	status = rlock__delivery_run(&release->delivery,
+				     rlock__sooner(deadline_ms, lease_end_ms(release->hold)));
+	rlock__delivery_free(&release->delivery);
 	return status;
 }
 
 enum rlock_status rlock_release(struct rlock_conn *conn, struct rlock_hold *hold,
 				int64_t deadline_ms)
 {
-	struct delivery delivery = { .hold = hold };
+	struct release release = { .hold = hold };
 
-	return deliver(&delivery, conn, deadline_ms);
+	return deliver(&release, conn, deadline_ms);
 }
 
 enum rlock_status rlock_keep_until(struct rlock_conn *conn, struct rlock_hold *hold,
 				   int64_t left_ms, int64_t deadline_ms)
 {
-	struct delivery delivery = { .hold = hold, .left_ms = left_ms };
+	struct release release = { .hold = hold, .left_ms = left_ms };
 	enum rlock_status status = RLOCK_OK;
 
 	if (left_ms > 0)
 		status = rlock__conn_check_lease(conn, left_ms);
 	if (status != RLOCK_OK)
 		return status;
-	return deliver(&delivery, conn, deadline_ms);
+	return deliver(&release, conn, deadline_ms);
 }

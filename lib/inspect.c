@@ -557,7 +557,8 @@ static enum rlock_status fill_failed(struct inspecting *inspecting,
 }
 
 enum rlock_status rlock_inspect(struct rlock_conn *conn, const struct rlock_name *name,
-				struct rlock_inspection **out, size_t *count_out)
+				int64_t deadline_ms, struct rlock_inspection **out,
+				size_t *count_out)
 {
 	struct inspecting inspecting = { conn, name, NULL };
 	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
@@ -573,7 +574,7 @@ enum rlock_status rlock_inspect(struct rlock_conn *conn, const struct rlock_name
 	rlock__broadcast_init(&broadcast, &places, read_inspection, &inspecting);
 	/* In the wrong database the lock of that name is another one. */
 	broadcast.needs_login = true;
-	rlock__broadcast_begin_all(&broadcast, make_inspect, &inspecting, INT64_MAX);
+	rlock__broadcast_begin_all(&broadcast, make_inspect, &inspecting, deadline_ms);
 	status = rlock__broadcast_await(&broadcast, 0, INT64_MAX);
 	if (status == RLOCK_OK)
 		status = fill_failed(&inspecting, &broadcast);

@@ -208,7 +208,8 @@ static enum rlock_status inspect_again(struct batch *batch, size_t index)
 	size_t count = 0;
 
 	if (listing->conn->server_count == 1 &&
-	    rlock_inspect(listing->conn, &batch->names[index], &inspections, &count) == RLOCK_OK) {
+	    rlock_inspect(listing->conn, &batch->names[index], INT64_MAX, &inspections, &count) ==
+		    RLOCK_OK) {
 		status = take_inspection(batch, &inspections[0]);
 		inspections[0] = (struct rlock_inspection){ 0 };
 	}

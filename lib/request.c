@@ -414,6 +414,33 @@ size_t rlock__broadcast_done(const struct rlock__broadcast *broadcast)
 	       rlock__broadcast_count(broadcast, RLOCK_NOT_NOTIFIED);
 }
 
+/* How many servers count for the quorum. */
+static size_t count_for_quorum(const struct rlock__broadcast *broadcast)
+{
+	size_t count = rlock__broadcast_done(broadcast);
+
+	if (broadcast->is_of_any_owner)
+		count += rlock__broadcast_count(broadcast, RLOCK_NOT_HELD) +
+			 rlock__broadcast_count(broadcast, RLOCK_BUSY);
+	return count;
+}
+
+bool rlock__broadcast_is_settled(const struct rlock__broadcast *broadcast)
+{
+	const struct rlock__places *places = broadcast->places;
+
+	if (places->are_slots) {
+		for (size_t i = 0; i < places->count; i++)
+			if (!broadcast->answers[i].is_over)
+				return false;
+		return true;
+	}
+	if (count_for_quorum(broadcast) >= places->quorum)
+		return true;
+	return !broadcast->is_of_any_owner &&
+	       rlock__broadcast_count(broadcast, RLOCK_NOT_HELD) > places->count - places->quorum;
+}
+
 static bool is_open(const struct rlock__answer *answer)
 {
 	return answer->is_sent && !answer->is_over;
@@ -502,7 +529,7 @@ enum rlock_status rlock__broadcast_await(struct rlock__broadcast *broadcast, siz
 {
 	for (;;) {
 		enum rlock_status status;
-		size_t open = advance(broadcast), done = rlock__broadcast_done(broadcast);
+		size_t open = advance(broadcast), done = count_for_quorum(broadcast);
 
 		if (open == 0 || (enough > 0 && (done >= enough || done + open < enough)))
 			return RLOCK_OK;
@@ -566,11 +593,16 @@ enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
 	struct rlock_conn *conn = broadcast->places->conn;
 	size_t quorum = broadcast->places->quorum, spare = broadcast->places->count - quorum;
 	size_t negatives = rlock__broadcast_count(broadcast, negative);
+	size_t done = rlock__broadcast_done(broadcast);
+	bool is_of_any_owner = broadcast->is_of_any_owner;
 	enum rlock_status failure = first_failure(broadcast);
 
-	if (rlock__broadcast_done(broadcast) >= quorum)
+	if (done >= quorum || (is_of_any_owner && done > 0 && done + negatives >= quorum))
 		return done_status(broadcast);
-	if (negatives > spare && rlock__broadcast_copy_error(broadcast, negative))
+	if (is_of_any_owner && rlock__broadcast_copy_error(broadcast, RLOCK_BUSY))
+		return RLOCK_BUSY;
+	if (negatives > spare && (!is_of_any_owner || done == 0) &&
+	    rlock__broadcast_copy_error(broadcast, negative))
 		return negative;
 	if (failure != RLOCK_OK && rlock__broadcast_copy_error(broadcast, failure))
 		return failure;
@@ -659,45 +691,6 @@ enum rlock_status rlock__broadcast_acknowledge(struct rlock__broadcast *broadcas
 		return RLOCK_OK;
 	rlock__places_copy_error(places, failed);
 	return failure;
-}
-
-/* ---- all of it ---- */
-
-static enum rlock_status run(struct rlock__broadcast *broadcast, const struct rlock__script *script,
-			     struct rlock__args *args)
-{
-	enum rlock_status status;
-	size_t done;
-
-	/* In the wrong database the lock of that name is another one. */
-	args->needs_login = true;
-	for (size_t i = 0; i < broadcast->places->count; i++)
-		begin(broadcast, i, script, args, INT64_MAX);
-	status = rlock__broadcast_await(broadcast, 0, INT64_MAX);
-	if (status != RLOCK_OK)
-		return status;
-	done = rlock__broadcast_done(broadcast);
-	if (done > 0 &&
-	    done + rlock__broadcast_count(broadcast, RLOCK_NOT_HELD) >= broadcast->places->quorum)
-		return done_status(broadcast);
-	if (rlock__broadcast_copy_error(broadcast, RLOCK_BUSY))
-		return RLOCK_BUSY;
-	return rlock__broadcast_result(broadcast, RLOCK_NOT_HELD);
-}
-
-enum rlock_status rlock__broadcast_run(struct rlock_conn *conn, const struct rlock__script *script,
-				       struct rlock__args *args, rlock__read_fn read, void *ctx)
-{
-	struct rlock__broadcast broadcast;
-	struct rlock__places places;
-	enum rlock_status status;
-
-	rlock__places_of_name(&places, conn);
-	rlock__broadcast_init(&broadcast, &places, read, ctx);
-	status = run(&broadcast, script, args);
-	rlock__broadcast_free(&broadcast);
-	rlock__args_free(args);
-	return status;
 }
 
 /* ---- replies ---- */

@@ -174,6 +174,11 @@ struct rlock__broadcast {
 	rlock__read_fn read; /* NULL: any reply is RLOCK_OK */
 	void *ctx;
 	bool needs_login; /* before anything is sent */
+	/*
+	 * Another process may have acquired the lock. A server where it is not held has nothing to do, and counts for the quorum:
+	 * RLOCK_OK when one server did what was asked; RLOCK_BUSY: another owner holds the lock on one of them.
+	 */
+	bool is_of_any_owner;
 	struct rlock__answer answers[RLOCK_SERVERS_MAX];
 };
 
@@ -197,6 +202,8 @@ bool rlock__broadcast_copy_error(struct rlock__broadcast *broadcast, enum rlock_
 size_t rlock__broadcast_count(const struct rlock__broadcast *broadcast, enum rlock_status status);
 /* How many servers have done what was asked. */
 size_t rlock__broadcast_done(const struct rlock__broadcast *broadcast);
+/* Whether servers that have not answered yet can't change the result; of several slots, when none is left. */
+bool rlock__broadcast_is_settled(const struct rlock__broadcast *broadcast);
 /*
  * The quorum's result: RLOCK_OK when enough servers have done it, or RLOCK_NOT_NOTIFIED if one of them said so; negative
  * (RLOCK_NOT_HELD, say) when so many gave that answer that the others are too few; else the failure that prevented a
@@ -213,15 +220,6 @@ enum rlock_status rlock__broadcast_acknowledge(struct rlock__broadcast *broadcas
 					       int64_t lease_ms);
 /* Log in anew next time where a server denied the request: it may have answered before it had loaded its users. */
 void rlock__broadcast_close_failed(struct rlock__broadcast *broadcast);
-/*
- * All of it in one call, for a lock that another process may have acquired; frees args; ctx is for read. A server where it is not
- * held has nothing to do: RLOCK_OK when one server did what was asked, and enough others did it or hold nothing;
- * RLOCK_NOT_NOTIFIED as above.
- * RLOCK_BUSY: another owner holds the lock on one of them.
- */
-enum rlock_status rlock__broadcast_run(struct rlock_conn *conn, const struct rlock__script *script,
-				       struct rlock__args *args, rlock__read_fn read, void *ctx);
-
 /* ---- replies ---- */
 
 /* RLOCK_ESERVER: the script does not give such a reply. */

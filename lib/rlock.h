@@ -537,6 +537,9 @@ RLOCK_API enum rlock_status rlock_acquire(struct rlock_conn *conn,
  */
 RLOCK_API enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold,
 					int64_t lease_ms, int64_t deadline_ms);
+/* The same, with the retries of rlock_release, for a caller with nothing else to do until deadline_ms. */
+RLOCK_API enum rlock_status rlock_renew_until(struct rlock_conn *conn, struct rlock_hold *hold,
+					      int64_t lease_ms, int64_t deadline_ms);
 
 /*
  * Release the hold. Retries, over new streams, until deadline_ms or the lease's end; if one of these is over already, a
@@ -558,38 +561,43 @@ RLOCK_API enum rlock_status rlock_keep_until(struct rlock_conn *conn, struct rlo
 
 /*
  * Set how many permits the semaphore has in all. Held permits stay held: after a smaller total the number of free ones
- * may be below 0, until enough are released. Blocks for the connection's timeout at most.
+ * may be below 0, until enough are released. Retries as rlock_release, until deadline_ms; after a lost reply *had_out may be
+ * the new total.
  * RLOCK_OK     *had_out is how many it had; -1: there was no semaphore, and it was made
  * RLOCK_EINVAL permits is out of range, or there are several servers; nothing was sent
  */
 RLOCK_API enum rlock_status rlock_resize(struct rlock_conn *conn, const struct rlock_name *name,
-					 int64_t permits, int64_t *had_out);
+					 int64_t permits, int64_t deadline_ms, int64_t *had_out);
 
 /*
- * The most recent hold of a kind, or of RLOCK_ANY, that owner has on name. RLOCK_OK and *out, or RLOCK_NOT_HELD. Its
+ * The most recent hold of a kind, or of RLOCK_ANY, that owner has on name. Of several servers a quorum is enough. Retries as
+ * rlock_release, until deadline_ms. RLOCK_OK and *out, or RLOCK_NOT_HELD. Its
  * lease is the TTL on the server, or RLOCK_LEASE_LOST when the key was overwritten with another type; count and token
  * are 0. A fair lock is found as a plain one, which is renewed and released alike. RLOCK_EKIND when the key is no lock,
  * and there is no sign that it was the owner's.
  */
 #define RLOCK_LEASE_LOST (-2)
 RLOCK_API enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *name,
-				       const char *owner, enum rlock_kind kind,
+				       const char *owner, enum rlock_kind kind, int64_t deadline_ms,
 				       struct rlock_hold **out);
 
 /*
  * Break a lock of any owner, if it is of that kind; RLOCK_ANY: of whatever kind. RLOCK_READ breaks the read locks of an
  * owner that has the write lock, too, and leaves the write lock. The holder is not asked: it notices when it renews or
  * releases the lock. With owner not NULL the lock is broken only if that owner holds it; other readers keep theirs.
+ * Of several servers a quorum is enough. Retries as rlock_release, until deadline_ms; a repeated request leaves alone who has
+ * acquired the lock since the first one.
  * RLOCK_OK        broken; owner_out is the owner it had, note its note, empty without one; both are escaped
  *                 (RLOCK_NOT_NOTIFIED: the same, but the waiters were not notified). An empty owner_out: no owner held
- *                 it, and note says what was removed
+ *                 it, and note says what was removed, or that an earlier request may have broken it
  * RLOCK_NOT_HELD  no owner holds it
  * RLOCK_BUSY      another owner than the one given holds it, or it is a lock of another kind: owner_out, note
  * RLOCK_EKIND     the key is no lock
  */
 RLOCK_API enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *name,
 					const char *owner, enum rlock_kind kind,
-					char owner_out[RLOCK_OWNER_MAX], char note[RLOCK_NOTE_MAX]);
+					int64_t deadline_ms, char owner_out[RLOCK_OWNER_MAX],
+					char note[RLOCK_NOTE_MAX]);
 
 /* A hold that rlock_stop has found. */
 struct rlock_stop_hold {
@@ -615,8 +623,8 @@ struct rlock_stop {
  * until that is gone, and their next renewal finds it: rlock_hold_told_by. With owner not NULL only its holds are asked. by
  * names the caller, as "user@host". stop is empty, { 0 }, at first: then the servers are asked for the holds, and after that these
  * are asked. A call with what an earlier one has left in it asks no other holds than those, also where the answer to that was lost,
- * and leaves those that it had asked and that are not gone yet. Blocks for the connection's timeout at most, the first time for twice
- * that.
+ * and leaves those that it had asked and that are not gone yet. Of several servers a quorum is enough. Retries as rlock_release,
+ * until deadline_ms.
  * RLOCK_OK        stop has the holds; what it had is freed
  * RLOCK_NOT_HELD  there is none (any more), and stop has none
  * RLOCK_EKIND     the key is no lock
@@ -624,7 +632,8 @@ struct rlock_stop {
  * other failures  stop has what it had, or the holds that are to be asked; a request may have been written all the same
  */
 RLOCK_API enum rlock_status rlock_stop(struct rlock_conn *conn, const struct rlock_name *name,
-				       const char *owner, const char *by, struct rlock_stop *stop);
+				       const char *owner, const char *by, int64_t deadline_ms,
+				       struct rlock_stop *stop);
 RLOCK_API void rlock_stop_clear(struct rlock_stop *stop);
 
 /* ---- what the servers say of a name ---- */
@@ -744,12 +753,14 @@ struct rlock_inspection {
 
 /*
  * What each server says of a name: one inspection for each URL, in their order. It changes nothing. A user with fewer
- * rights learns less: see unseen. Very long lists are cut: see the totals. Free all with rlock_inspections_free.
+ * rights learns less: see unseen. Very long lists are cut: see the totals. Free all with rlock_inspections_free. A server that
+ * has not answered by deadline_ms, or within the connection's timeout, has RLOCK_ENET.
  * RLOCK_OK      at least one server answered
  * other status  the failure of the first server; the inspections say the failure of each, or *out is as it was
  */
 RLOCK_API enum rlock_status rlock_inspect(struct rlock_conn *conn, const struct rlock_name *name,
-					  struct rlock_inspection **out, size_t *count_out);
+					  int64_t deadline_ms, struct rlock_inspection **out,
+					  size_t *count_out);
 RLOCK_API void rlock_inspections_free(struct rlock_inspection *inspections, size_t count);
 
 /* How far rlock_list is. */

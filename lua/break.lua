@@ -12,6 +12,8 @@
 -- ARGV[9]  what the names of the timeout keys of a read/write lock begin with
 -- ARGV[10] plain, read, write or sem: the kind that the lock must be of, empty for any. Of a writer that has read locks, too,
 --          read means these alone
+-- ARGV[11] for how long an earlier request like this has been under way, in ms, which may have broken the lock; 0: there was none.
+--          Who has acquired the lock since that one was sent is not meant
 -- Returns  {1, holder, number of holders, note}  broken; one of the holders, and its note, which may be empty
 --          {2, holder, number of holders, note, error}  broken, but a waiter could not be notified, for this reason
 --          {3, holder, number of holders, note}  other owners hold it, or it is of another kind; nothing was changed
@@ -23,9 +25,12 @@
 local name = { lock = KEYS[1], holds = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], waiters = KEYS[5],
 	ends = KEYS[6], timeouts = ARGV[9], wake_queue = ARGV[2], turn = ARGV[3], remembered = ARGV[5] }
 local expected, mutex_channel, readwrite_channel, wanted = ARGV[1], ARGV[6], ARGV[7], ARGV[10]
-local permits, semaphore_channel = ARGV[4], ARGV[8]
+local permits, semaphore_channel, earlier_ms = ARGV[4], ARGV[8], tonumber(ARGV[11])
 
--- All permits that are held: for each {its id, its hold, its owner, the note}.
+-- Whether a hold that began then is not meant.
+local function is_since(since_ms) return earlier_ms > 0 and tonumber(since_ms or 0) > now_ms() - earlier_ms end
+
+-- All permits that are held: for each {its id, its hold, its owner, the note, whether it is meant}.
 local function held_permits(name)
 	local held, records = {}, {}
 	local listed = redis.call('HGETALL', name.holds)
@@ -34,15 +39,16 @@ local function held_permits(name)
 	end
 	for i, id in ipairs(redis.call('ZRANGE', name.permits, 0, -1)) do
 		local hold_id = hold_of(id)
-		local owner, _, _, _, note = hold_record_parse(hold_id and records[hold_id] or '')
-		held[i] = { id = id, hold_id = hold_id, owner = owner or printable_id(id), note = note or '' }
+		local owner, since_ms, _, _, note = hold_record_parse(hold_id and records[hold_id] or '')
+		held[i] = { id = id, hold_id = hold_id, owner = owner or printable_id(id), note = note or '',
+			is_meant = (expected == '' or (owner or printable_id(id)) == expected) and not is_since(since_ms) }
 	end
 	return held
 end
 
 -- Breaks the permits of the owner `expected`. When that is empty it breaks all, also those that have no holder, which
 -- RSemaphore acquired, or deletes a semaphore that is free. Returns the reply of break.lua.
-local function break_permits(name, expected)
+local function break_permits(name)
 	local counter = redis.call('GET', name.lock)
 	name.held = redis.call('ZCARD', name.permits)
 	local ended = counter and reclaim(name) or 0
@@ -52,7 +58,7 @@ local function break_permits(name, expected)
 	end
 	local held, targets, owners, owner_count = held_permits(name), {}, {}, 0
 	for _, permit in ipairs(held) do
-		if expected == '' or permit.owner == expected then
+		if permit.is_meant then
 			targets[#targets + 1] = permit
 			owner_count = owner_count + (owners[permit.owner] and 0 or 1)
 			owners[permit.owner] = true
@@ -63,20 +69,20 @@ local function break_permits(name, expected)
 	local total = math.max(remembered_total(name) or 0, (counter or 0) + #held)
 	-- A counter that was deleted is made anew, as by an acquisition.
 	local free = tonumber(counter or total - #held)
-	if #held == 0 and expected ~= '' or total == free and free <= 0 then return { 0 } end
+	if #held == 0 and (expected ~= '' or earlier_ms > 0) or total == free and free <= 0 then return { 0 } end
 	if total == free then
 		redis.call('DEL', name.lock, name.remembered, name.ends, name.holds)
 		return { 5 }
 	end
-	local broken = total - free
-	if expected == '' then
+	local broken, is_for_all = total - free, expected == '' and #targets == #held
+	if is_for_all then
 		redis.call('DEL', name.permits, name.ends, name.holds)
 	else
 		-- The next acquisition finds out which slots are in use still.
 		redis.call('HDEL', name.holds, SLOTS)
 		broken = 0
 	end
-	for _, permit in ipairs(expected ~= '' and targets or {}) do
+	for _, permit in ipairs(is_for_all and {} or targets) do
 		redis.call('ZREM', name.ends, permit.id)
 		redis.call('HDEL', name.holds, permit.hold_id or '', (permit.hold_id or '') .. STOP, permit.owner .. LAST)
 		broken = broken + redis.call('ZREM', name.permits, permit.id)
@@ -112,7 +118,7 @@ if type(counter) == 'string' or has_permits then
 	name.permits, name.channel = permits, channel_of(semaphore_channel)
 	local side_type = overwritten_kind(name)
 	if side_type then return { -1, side_type } end
-	return replica_error(name) or break_permits(name, expected)
+	return replica_error(name) or break_permits(name)
 elseif is_error(counter) and not is_wrong_type(counter) then
 	return command_error('GET', counter)
 elseif is_wrong_type(listed) then
@@ -137,10 +143,20 @@ end
 
 local function kind_of(field) return mode and (is_writer_field(field) and 'write' or 'read') or 'plain' end
 
+-- Of each holder since when, by its first hold. They are needed only for a repeated request.
+local function first_holds()
+	local records, first = earlier_ms > 0 and redis.pcall('HVALS', name.holds) or {}, {}
+	for _, record in ipairs(is_error(records) and {} or records) do
+		local owner, since_ms = hold_record_parse(record)
+		if owner then first[owner] = math.min(first[owner] or since_ms, since_ms) end
+	end
+	return first
+end
+
 -- The holders that are to lose the lock.
-local targets = {}
+local targets, first = {}, first_holds()
 for _, field in ipairs(fields) do
-	if (wanted == '' or kind_of(field) == wanted) and (expected == '' or field == expected) then
+	if (wanted == '' or kind_of(field) == wanted) and (expected == '' or field == expected) and not is_since(first[field]) then
 		targets[#targets + 1] = field
 	end
 end

@@ -14,8 +14,6 @@
 #include "sys/os.h"
 #include "sys/signals.h"
 
-/* How long a release waits for a server that does not reply. The lock then expires with its lease. */
-#define RELEASE_MS 5000
 #define REASON_MAX (LEASE_WHY_MAX + 64)
 
 /* ---- while the command runs ---- */
@@ -146,7 +144,7 @@ void report_signal_denied(struct lease *lease, int signal)
 
 enum rlock_status finish_release(struct rlock_conn *conn, struct rlock_hold *hold)
 {
-	return rlock_release(conn, hold, rlock_now_ms() + RELEASE_MS);
+	return rlock_release(conn, hold, rlock_now_ms() + DELIVERY_MS);
 }
 
 void finish_unused(struct rlock_conn *conn, struct rlock_hold *hold)
@@ -213,7 +211,7 @@ static enum rlock_status release_or_keep(struct rlock_conn *conn, struct rlock_h
 	rlock_hold_set_sent_ms(hold, lease->sent_ms);
 	remember(hold, lease);
 	if (left_ms > 0)
-		return rlock_keep_until(conn, hold, left_ms, now_ms + RELEASE_MS);
+		return rlock_keep_until(conn, hold, left_ms, now_ms + DELIVERY_MS);
 	return finish_release(conn, hold);
 }
 

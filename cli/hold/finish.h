@@ -17,6 +17,9 @@ void report_news(struct lease *lease, const struct job_report *processes);
 /* Report, once, that a signal may not be passed on to the command. */
 void report_signal_denied(struct lease *lease, int signal);
 
+/* How long a request about a hold is repeated that no server has answered. */
+#define DELIVERY_MS 5000
+
 /* Release, and wait no longer than some seconds for a server that does not reply. */
 enum rlock_status finish_release(struct rlock_conn *conn, struct rlock_hold *hold);
 

@@ -42,7 +42,7 @@
  */
 #define PLACE_KEY "place "
 #define PLACE_MAX 128
-/* Longer than an unlock has its claim: RELEASE_MS of finish.c, 5 s, bounds its request. */
+/* Longer than an unlock has its claim: DELIVERY_MS of finish.h, 5 s, bounds its request. */
 #define CLAIM_MS 10000
 #define CLAIM_LOOK_MS 10
 

@@ -176,6 +176,11 @@ lose_while_logging() {
 
 # ---- to acquire, to wait, and to release ----
 
+# owner_has_nothing OWNER: of the lock "a", by the records of its holds.
+owner_has_nothing() {
+	! redis hvals 'rlock_holds:{a}' | grep -q "^$1:"
+}
+
 @test "a server that is down at the start: 69 at once, or when the wait time that was given is over, within which it can come up" {
 	local start took
 	export RLOCK_URL=unix://$BATS_TEST_TMPDIR/server/redis.sock
@@ -285,6 +290,55 @@ run_counted() {
 	no_keys
 	faults_happened
 	rm ran
+}
+
+@test "renew and unlock of an owner, unlock by force and stop go on when the connection is cut, a reply is lost, or the server is not there for a while" {
+	local verb fault
+	start_prompt_proxy
+	for verb in 'renew --owner ci' 'unlock --owner ci' 'unlock --force' stop; do
+		# The server knows the script from now on.
+		# shellcheck disable=SC2086
+		run -1 rlock $verb a
+		for fault in "cut-before $RENEW" "drop-reply $RENEW" 'refuse on'; do
+			if [ "$verb" = stop ]; then
+				RLOCK_URL=unix://$SERVER_SOCKET hold_in_background a -t 3s
+			else
+				rlock lock --owner ci --lease 1m a
+			fi
+			# shellcheck disable=SC2086
+			proxy $fault
+			# shellcheck disable=SC2086
+			in_background rlock $verb a
+			if [ "$fault" = 'refuse on' ]; then
+				let_pass 1.5
+				is_running "$PID"
+				proxy refuse off
+			fi
+			took_less 15 ended_with 0 "$PID"
+			faults_happened
+			[[ $verb != renew* ]] || rlock unlock --owner ci a
+			wait_until 5 no_keys
+		done
+	done
+}
+
+@test "unlock by force that comes again after a lost reply leaves alone who has acquired the lock since" {
+	local kind
+	start_prompt_proxy
+	run -1 rlock unlock --force a
+	for kind in lock rlock wlock 'sem --permits 2'; do
+		# shellcheck disable=SC2086
+		rlock $kind --owner ci --lease 1m a
+		# 300 ms later the connection is closed.
+		proxy stall-reply "$RENEW"
+		listen_to rlock unlock --force a
+		wait_until 5 owner_has_nothing ci
+		# shellcheck disable=SC2086
+		RLOCK_URL=unix://$SERVER_SOCKET rlock $kind --owner another --lease 1m a
+		ended_with 0 "$PID"
+		faults_happened
+		RLOCK_URL=unix://$SERVER_SOCKET run -0 rlock unlock --owner another a
+	done
 }
 
 @test "an acquire or a release that gets lost, or its reply: the command runs once, its status stands, and nothing is left" {

@@ -163,6 +163,36 @@ waits_for_none() {
 	on_each no_keys
 }
 
+@test "the lock of an owner is renewed and released, one is broken by force, and a holder is stopped, with one of three servers frozen" {
+	rlock lock --owner ci --lease 9s a b
+	rlock lock --owner ci --lease 9s c
+	hold_in_background d -t 9s
+	wait_until 5 on_each is_held d
+	freeze_server 2
+	waits_for_none run -0 rlock renew --owner ci --lease 9s c
+	waits_for_none run -0 rlock unlock --owner ci a b
+	waits_for_none run -1 rlock unlock --owner ci a
+	waits_for_none run -1 rlock renew --owner another c
+	assert_one_line "^rlock: c: not held by owner 'another': held by ci"
+	waits_for_none run -0 rlock unlock --force c
+	waits_for_none run -1 rlock unlock --force c
+	waits_for_none run -0 rlock stop d
+	ended_with 124
+	nothing_but 2
+	thaw_server 2
+}
+
+@test "unlock by force of a lock that one of three servers has lost releases it on the others, also where all must agree" {
+	rlock lock --owner ci --lease 9s a
+	on 1 redis del a 'rlock_holds:{a}'
+	run -0 rlock unlock --force a
+	on_each no_keys
+	rlock lock --owner ci --lease 9s a
+	on 1 redis del a 'rlock_holds:{a}'
+	RLOCK_CONFIG=/dev/null RLOCK_URL=$(urls_of 1 2 3) run -0 rlock unlock --force a
+	on_each no_keys
+}
+
 # ---- held on ----
 
 @test "a lock is held on while one server is frozen, which has it again when it goes on, though another one has lost it" {

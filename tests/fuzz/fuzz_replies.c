@@ -250,7 +250,8 @@ static enum rlock_status acquire(void)
 static enum rlock_status find(void)
 {
 	struct rlock_hold *found = NULL;
-	enum rlock_status status = rlock_find(plan.conn, &names[0], OWNER, RLOCK_ANY, &found);
+	enum rlock_status status = rlock_find(plan.conn, &names[0], OWNER, RLOCK_ANY,
+					      rlock_now_ms() + DELIVERY_MS, &found);
 
 	check_hold(status, found);
 	ALWAYS(found == NULL || rlock_hold_id(found)[0] != '\0');
@@ -262,8 +263,8 @@ static enum rlock_status find(void)
 static enum rlock_status break_lock(void)
 {
 	char was[RLOCK_OWNER_MAX] = "", note[RLOCK_NOTE_MAX] = "";
-	enum rlock_status status =
-		rlock_break(plan.conn, &names[0], has('H') ? OWNER : NULL, RLOCK_ANY, was, note);
+	enum rlock_status status = rlock_break(plan.conn, &names[0], has('H') ? OWNER : NULL,
+					       RLOCK_ANY, rlock_now_ms() + DELIVERY_MS, was, note);
 
 	ALWAYS(fuzz_is_shown_safely(was) && fuzz_is_shown_safely(note));
 	return status;
@@ -277,7 +278,7 @@ static enum rlock_status stop(void)
 	/* The second time it asks for what is left. */
 	for (int i = 0; i < 2; i++) {
 		status = rlock_stop(plan.conn, &names[0], has('H') ? OWNER : NULL, "me@here",
-				    &found);
+				    rlock_now_ms() + DELIVERY_MS, &found);
 		for (size_t n = 0; n < found.count; n++) {
 			ALWAYS(fuzz_is_shown_safely(found.holds[n].owner));
 			ALWAYS(fuzz_is_shown_safely(found.holds[n].note));
@@ -328,7 +329,8 @@ static enum rlock_status inspect(void)
 {
 	struct rlock_inspection *inspections = NULL;
 	size_t count = 0;
-	enum rlock_status status = rlock_inspect(plan.conn, &names[0], &inspections, &count);
+	enum rlock_status status =
+		rlock_inspect(plan.conn, &names[0], INT64_MAX, &inspections, &count);
 
 	ALWAYS(status != RLOCK_OK || inspections != NULL);
 	if (inspections != NULL)

@@ -424,7 +424,7 @@ static bool step_find(void)
 	}
 	story("find a hold of %s", brief(hold->owner));
 	tally("times a hold was looked for");
-	status = rlock_find(steady_conn, &name, hold->owner, RLOCK_ANY, &found);
+	status = rlock_find(steady_conn, &name, hold->owner, RLOCK_ANY, patience(), &found);
 	if (latest == NULL || latest->end_ms <= now.now_ms)
 		return true;
 	check_status("find", status, RLOCK_OK, steady_conn);
@@ -470,7 +470,8 @@ static bool step_stop(void)
 		(void)snprintf(owner, sizeof(owner), "%s", one->owner);
 	look(world.at);
 	story("stop %s", one != NULL ? brief(owner) : "all");
-	status = rlock_stop(steady_conn, &name, one != NULL ? owner : NULL, "me@here", &stop);
+	status = rlock_stop(steady_conn, &name, one != NULL ? owner : NULL, "me@here", patience(),
+			    &stop);
 	drop_requests();
 	check_status("stop", status, stop.count > 0 ? RLOCK_OK : RLOCK_NOT_HELD, steady_conn);
 	for (size_t i = 0; i < HOLDS; i++)
@@ -502,7 +503,8 @@ static bool step_break(void)
 		want = RLOCK_BUSY;
 	story("break, if %s holds it", is_any ? "any owner" : brief(owner));
 	tally("times it was broken");
-	status = rlock_break(steady_conn, &name, is_any ? NULL : owner, RLOCK_ANY, was, note);
+	status = rlock_break(steady_conn, &name, is_any ? NULL : owner, RLOCK_ANY, patience(), was,
+			     note);
 	world.taken_ms = rlock_now_ms();
 	drop_requests();
 	if (want != ANY_STATUS && status != RLOCK_NOT_NOTIFIED)
@@ -526,7 +528,7 @@ static bool step_resize(void)
 	look(world.at);
 	had_before = now.has_counter ? now.total : -1;
 	story("resize to %" PRId64, total);
-	check_status("resize", rlock_resize(steady_conn, &name, total, &had), RLOCK_OK,
+	check_status("resize", rlock_resize(steady_conn, &name, total, patience(), &had), RLOCK_OK,
 		     steady_conn);
 	if (had != had_before && held_permits() == 0)
 		differs("it had %" PRId64 ", and not %" PRId64, had, had_before);
@@ -675,7 +677,7 @@ static bool step_clean(void)
 	java_forget();
 	release_all();
 	for (int i = 0; i < 3; i++)
-		(void)rlock_break(steady_conn, &name, NULL, RLOCK_ANY, was, note);
+		(void)rlock_break(steady_conn, &name, NULL, RLOCK_ANY, patience(), was, note);
 	for (size_t s = 0; s < server_count; s++) {
 		if (!is_looked_at(&servers[s]))
 			continue;
