@@ -446,9 +446,14 @@ char *flock_resolve_path(const char *path)
 	return strdup(to.len > 0 ? to.path : "/");
 }
 
+static bool is_name(const char *path)
+{
+	return strlen(path) <= NAME_MAX_LEN && strchr(path, '\n') == NULL;
+}
+
 static int check_name(const char *name)
 {
-	if (strlen(name) <= NAME_MAX_LEN && strchr(name, '\n') == NULL)
+	if (is_name(name))
 		return 0;
 	message_error("the path is no name of a lock: it has more than %d bytes, or a newline: "
 		      "try: rlock write NAME -- COMMAND",
@@ -539,23 +544,37 @@ static int release_all(struct opts *opts, const struct hold_file *first, bool is
 	return worst;
 }
 
+/* A descriptor that is not locked yet needs a name. 0, or the exit code. */
+static int check_path(const struct descriptor *descriptor)
+{
+	return descriptor->is_deleted ? report_descriptor(descriptor->fd, ENOENT)
+				      : check_name(descriptor->path);
+}
+
 /*
- * What flock(2) does: a second lock of the descriptor takes the place of the first. The new hold re-enters the lock before
- * the old one is released, so that a downgrade has no gap, and so that it does not matter when the renewer of an old one
- * finds that the descriptor was closed before. Only from a read to a write lock flock(2) has a gap as well.
+ * What flock(2) does: a second lock of the descriptor takes the place of the first, under the same name, whatever the
+ * file is called now. The new hold re-enters the lock before the old one is released, so that a downgrade has no gap, and
+ * so that it does not matter when the renewer of an old one finds that the descriptor was closed before. Only from a read
+ * to a write lock flock(2) has a gap as well.
  */
 static int lock_for_process(const struct call *call, struct opts *opts)
 {
 	struct hold_file *held = NULL;
 	bool is_cancelled = false, is_upgrade = false;
+	char shown[NAMES_SHOWN_MAX];
 	int code;
 
 	(void)signal(SIGPIPE, SIG_IGN);
 	/* A hold file names the socket of a local: server. */
 	code = caller_resolve(opts, -1, &is_cancelled);
 	if (code == 0)
-		held = hold_file_find_of_descriptor(opts->pid, opts->descriptor->fd,
-						    &opts->names[0], opts->server, &code);
+		held = hold_file_find_of_descriptor(opts->descriptor, opts->server, &code);
+	if (held != NULL) {
+		opts->names[0] = held->names[0];
+		message_set_names(names_show(opts->names, 1, shown));
+	} else if (code == 0 && !call->is_unlock) {
+		code = check_path(opts->descriptor);
+	}
 	for (const struct hold_file *file = held; file != NULL; file = file->next)
 		is_upgrade = is_upgrade || (!call->is_shared && file->kind == RLOCK_READ);
 
@@ -601,15 +620,13 @@ static int run_command(const struct call *call)
 
 static int lock_descriptor(const struct call *call)
 {
+	static char root[] = "/";
 	struct descriptor descriptor;
 	struct opts opts;
 	int code, error = descriptor_read(call->fd, &descriptor);
 
 	if (error != 0)
 		return report_descriptor(call->fd, error);
-	code = check_name(descriptor.path);
-	if (code != 0)
-		return code;
 	/* Of a process of another user: a lock for ourselves would be gone when we end. */
 	if (descriptor.is_parent_hidden && call->command == NULL)
 		return report_descriptor(call->fd, EACCES);
@@ -619,9 +636,12 @@ static int lock_descriptor(const struct call *call)
 	if (descriptor.owner == getpid() && call->command != NULL) {
 		if (call->close)
 			(void)fcntl(call->fd, F_SETFD, FD_CLOEXEC);
-		return lock_path(call, descriptor.path);
+		code = check_path(&descriptor);
+		return code != 0 ? code : lock_path(call, descriptor.path);
 	}
-	code = load(&opts, call, descriptor.path);
+	/* Of a file that has no name now a hold may have the name. Without a hold this one is not used. */
+	code = load(&opts, call,
+		    descriptor.is_deleted || !is_name(descriptor.path) ? root : descriptor.path);
 	if (code != 0)
 		return code;
 	opts.pid = descriptor.owner;

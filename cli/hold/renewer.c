@@ -956,8 +956,10 @@ static int save_file(const struct renewer *renewer)
 			return message_out_of_memory();
 	file->server = opts->server;
 	file->kind = args->lease->kind;
-	if (opts->descriptor != NULL)
+	if (opts->descriptor != NULL) {
 		file->descriptor = opts->descriptor->fd;
+		file->file = opts->descriptor->file;
+	}
 	file->remember_ms = opts->remember_ms;
 	file->is_fixed_lease = opts->is_fixed_lease;
 	file->lease_ms = renewer->lease->lease_ms;

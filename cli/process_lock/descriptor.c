@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "process_lock/descriptor.h"
@@ -22,20 +23,44 @@ static void print_path(char out[PATH_OF_FD_MAX], pid_t pid, const char *director
 	(void)snprintf(out, PATH_OF_FD_MAX, "/proc/%d/%s/%d", (int)pid, directory, fd);
 }
 
-static bool has_file(const struct descriptor *descriptor, const struct stat *stat_of)
+bool file_id_is_same(const struct file_id *one, const struct file_id *other)
 {
-	return stat_of->st_dev == descriptor->device && stat_of->st_ino == descriptor->inode;
+	return one->device == other->device && one->inode == other->inode &&
+	       (one->born_ns == other->born_ns || one->born_ns == 0 || other->born_ns == 0);
+}
+
+/*
+ * By what the kernel remembers of the file: a renewer asks, and a file system may hang. False with errno. *mode_out may be
+ * NULL.
+ */
+static bool identify(const char *path, struct file_id *out, mode_t *mode_out)
+{
+	struct statx st;
+
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO | STATX_BTIME, &st) !=
+	    0)
+		return false;
+	*out = (struct file_id){
+		.device = makedev(st.stx_dev_major, st.stx_dev_minor),
+		.inode = st.stx_ino,
+		.born_ns =
+			(st.stx_mask & STATX_BTIME) != 0
+				? (uint64_t)st.stx_btime.tv_sec * 1000000000 + st.stx_btime.tv_nsec
+				: 0,
+	};
+	if (mode_out != NULL)
+		*mode_out = st.stx_mode;
+	return true;
 }
 
 bool descriptor_is_open(const struct descriptor *descriptor, pid_t pid)
 {
 	char path[PATH_OF_FD_MAX];
-	struct stat stat_of;
+	struct file_id file;
 
 	print_path(path, pid, "fd", descriptor->fd);
-	if (stat(path, &stat_of) == 0)
-		return has_file(descriptor, &stat_of);
-	return errno != ENOENT;
+	return identify(path, &file, NULL) ? file_id_is_same(&file, &descriptor->file)
+					   : errno != ENOENT;
 }
 
 enum sharing { SHARED, NOT_SHARED, HIDDEN };
@@ -45,14 +70,14 @@ static enum sharing look_at(const struct descriptor *descriptor, pid_t pid)
 {
 	char path[PATH_OF_FD_MAX], ours[FDINFO_MAX], theirs[FDINFO_MAX];
 	int same = os_has_same_description(pid, descriptor->fd);
-	struct stat stat_of;
+	struct file_id file;
 
 	if (same >= 0)
 		return same == 1 ? SHARED : NOT_SHARED;
 	print_path(path, pid, "fd", descriptor->fd);
-	if (stat(path, &stat_of) != 0)
+	if (!identify(path, &file, NULL))
 		return errno == EACCES || errno == EPERM ? HIDDEN : NOT_SHARED;
-	if (!has_file(descriptor, &stat_of))
+	if (!file_id_is_same(&file, &descriptor->file))
 		return NOT_SHARED;
 	print_path(path, pid, "fdinfo", descriptor->fd);
 	if (file_read_start(AT_FDCWD, path, 0, theirs, sizeof(theirs)) <= 0)
@@ -64,31 +89,42 @@ static enum sharing look_at(const struct descriptor *descriptor, pid_t pid)
 		       : NOT_SHARED;
 }
 
+/* The kernel appends this to the path of a file that has lost it, and a file may be called so. */
+static bool is_deleted(const struct descriptor *descriptor, size_t len)
+{
+	static const char deleted[] = " (deleted)";
+	struct file_id file;
+
+	return len >= sizeof(deleted) &&
+	       strcmp(descriptor->path + len - (sizeof(deleted) - 1), deleted) == 0 &&
+	       (!identify(descriptor->path, &file, NULL) ||
+		!file_id_is_same(&file, &descriptor->file));
+}
+
 int descriptor_read(int fd, struct descriptor *out)
 {
 	char path[PATH_OF_FD_MAX];
 	int flags = fcntl(fd, F_GETFL);
 	enum sharing sharing = NOT_SHARED;
-	struct stat stat_of;
+	mode_t mode = 0;
 	ssize_t len;
 
 	/* One that was closed when we were started has been filled by O_PATH; nor can flock(2) lock any other such. */
 	if (flags == -1 || (flags & O_PATH) != 0)
 		return EBADF;
-	if (fstat(fd, &stat_of) != 0)
-		return errno;
-	*out = (struct descriptor){ .fd = fd, .device = stat_of.st_dev, .inode = stat_of.st_ino };
+	*out = (struct descriptor){ .fd = fd };
 	print_path(path, getpid(), "fd", fd);
+	if (!identify(path, &out->file, &mode))
+		return errno;
 	len = readlink(path, out->path, sizeof(out->path));
 	if (len < 0)
 		return errno;
 	if ((size_t)len == sizeof(out->path))
 		return ENAMETOOLONG;
 	out->path[len] = '\0';
-	if (out->path[0] != '/' || S_ISFIFO(stat_of.st_mode) || S_ISSOCK(stat_of.st_mode))
+	if (out->path[0] != '/' || S_ISFIFO(mode) || S_ISSOCK(mode))
 		return ENOTSUP;
-	if (stat_of.st_nlink == 0)
-		return ENOENT;
+	out->is_deleted = is_deleted(out, (size_t)len);
 	out->owner = getpid();
 	for (pid_t pid = getppid(); pid > 0 && (sharing = look_at(out, pid)) == SHARED;
 	     pid = proc_parent(pid))

@@ -6,13 +6,20 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
+
+/* Which file it is, whatever it is called: a new file may get the number of a deleted one, but was born later. */
+struct file_id {
+	uint64_t device, inode;
+	uint64_t born_ns; /* 0: the file system does not tell */
+};
 
 struct descriptor {
 	int fd;
 	char path[PATH_MAX]; /* of its file, absolute and without links */
-	dev_t device;
-	ino_t inode;
+	bool is_deleted;     /* no file has this path any more, or another one has */
+	struct file_id file;
 	/*
 	 * The outermost of the unbroken chain of processes, from our parent upwards, that have the same open file description
 	 * at this number; ourselves where our parent has not.
@@ -21,7 +28,9 @@ struct descriptor {
 	bool is_parent_hidden; /* owner is ourselves, since we may not see what our parent has */
 };
 
-/* 0; or EBADF: it is not open; ENOENT: its file is deleted; ENOTSUP: it is no file; or another errno. */
+bool file_id_is_same(const struct file_id *one, const struct file_id *other);
+
+/* 0; or EBADF: it is not open; ENOTSUP: it is no file; or another errno. */
 int descriptor_read(int fd, struct descriptor *out);
 /* Whether that process has this number open on that file; true where we may not see that, or not now. */
 bool descriptor_is_open(const struct descriptor *descriptor, pid_t pid);

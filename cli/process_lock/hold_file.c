@@ -42,6 +42,7 @@
  */
 #define PLACE_KEY "place "
 #define PLACE_MAX 128
+#define FILE_ID_KEY "file" /* of the file that a descriptor is open on */
 /* Longer than an unlock has its claim: DELIVERY_MS of finish.h, 5 s, bounds its request. */
 #define CLAIM_MS 10000
 #define CLAIM_LOOK_MS 10
@@ -150,6 +151,9 @@ static void print_lines(FILE *out, const struct hold_file *file, const char *pla
 		      place, (int)file->renewer, file->renewer_start, file->sent_ms,
 		      file->acquired_ms, file->descriptor, file->remember_ms, file->is_fixed_lease,
 		      file->is_lost, file->is_abandoned);
+	if (file->descriptor >= 0)
+		(void)fprintf(out, FILE_ID_KEY " %" PRIx64 " %" PRIx64 " %" PRIx64 "\n",
+			      file->file.device, file->file.inode, file->file.born_ns);
 	for (size_t i = 0; i < file->name_count; i++) {
 		(void)fputs("held ", out);
 		held_write(out, &(struct held){ .server = file->server,
@@ -307,6 +311,20 @@ static bool read_state(struct hold_file *file, const char *value)
 	       numbers[1] >= 0 && file->descriptor == numbers[4];
 }
 
+static bool read_file_id(struct file_id *out, const char *value)
+{
+	uint64_t *const parts[] = { &out->device, &out->inode, &out->born_ns };
+	char *end;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++, value = end) {
+		errno = 0;
+		*parts[i] = strtoull(value, &end, 16);
+		if (errno != 0 || end == value)
+			return false;
+	}
+	return *value == '\0';
+}
+
 static bool read_line(struct hold_file *file, char *line)
 {
 	char *value = strchr(line, ' ');
@@ -317,6 +335,8 @@ static bool read_line(struct hold_file *file, char *line)
 	*value++ = '\0';
 	if (strcmp(line, "held") == 0)
 		return held_read(value, &held) && take_held(file, &held);
+	if (strcmp(line, FILE_ID_KEY) == 0)
+		return read_file_id(&file->file, value);
 	/* Keys that a later version adds are ignored. */
 	return strcmp(line, "state") != 0 || read_state(file, value);
 }
@@ -606,15 +626,16 @@ struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size
 	return exact;
 }
 
-struct hold_file *hold_file_find_of_descriptor(pid_t pid, int descriptor,
-					       const struct rlock_name *name, const char *server,
-					       int *code_out)
+struct hold_file *hold_file_find_of_descriptor(const struct descriptor *descriptor,
+					       const char *server, int *code_out)
 {
-	struct hold_file *first = find_all(pid, false, code_out), **link = &first, *file;
+	struct hold_file *first = find_all(descriptor->owner, false, code_out), **link = &first;
+	struct hold_file *file;
 
 	while ((file = *link) != NULL) {
-		if (file->steps == 0 && file->descriptor == descriptor && file->name_count == 1 &&
-		    held_is_among(name, file->names, 1) && strcmp(file->server, server) == 0) {
+		if (file->steps == 0 && file->descriptor == descriptor->fd &&
+		    file_id_is_same(&file->file, &descriptor->file) && file->name_count == 1 &&
+		    strcmp(file->server, server) == 0) {
 			link = &file->next;
 			continue;
 		}

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "lib/rlock.h"
+#include "process_lock/descriptor.h"
 #include "process_lock/held.h"
 
 struct hold_file {
@@ -31,6 +32,7 @@ struct hold_file {
 	bool is_lost;
 	bool is_abandoned; /* a release failed while the lock was surely held: the server may have carried it out */
 	int descriptor; /* of that process, for which the lock is; -1: for all of the process */
+	struct file_id file; /* that the descriptor was open on when it was locked */
 	pid_t renewer;
 	uint64_t renewer_start;
 	int claim_fd; /* of hold_file_claim; -1: not claimed */
@@ -83,12 +85,11 @@ struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size
 				 struct hold_file **near_out, int *code_out);
 
 /*
- * The holds that this process itself has for that descriptor on exactly this name on that server, a list by next, which
- * the caller frees. *code_out as above.
+ * The holds that the descriptor's owner itself has for it on that server, a list by next, which the caller frees. Their
+ * name is the path that the file had when it was locked. *code_out as above.
  */
-struct hold_file *hold_file_find_of_descriptor(pid_t pid, int descriptor,
-					       const struct rlock_name *name, const char *server,
-					       int *code_out);
+struct hold_file *hold_file_find_of_descriptor(const struct descriptor *descriptor,
+					       const char *server, int *code_out);
 
 /* Say in one line by message_error what near is, and which command line to write instead. pid: of --pid; 0: none. */
 void hold_file_report_near(const struct hold_file *near, const struct rlock_name *names,

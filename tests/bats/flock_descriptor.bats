@@ -79,6 +79,19 @@ script() {
 		flock -n -x 9; echo $?; find "$RLOCK_RUNTIME_DIR" -name "hold-*" | wc -l; touch out; wait; held' 'read 0 write 1 0 0'
 }
 
+@test "the hold of a descriptor is found after its file, or the directory, was moved or deleted" {
+	script 'exec 9>f; flock 9; mv f g; rival -n f true; echo $?; flock -u 9; echo $?; held' '1 0 0'
+	script 'exec 9>f; flock 9; rm f; flock -u 9; echo $?; held' '0 0'
+	script 'exec 9>f; flock 9; rm f; : >f; flock -u 9; echo $?; held' '0 0'
+	FILE=$PWD/d/f
+	script 'mkdir d; exec 9>d/f; flock 9; rm -r d; flock -u 9; echo $?; redis-cli -s "$SERVER_SOCKET" exists "$PWD/d/f"' '0 0'
+}
+
+@test "a descriptor that is locked again keeps the name of its lock, whatever its file is called now" {
+	script 'exec 9>f; flock -s 9; mv f g; flock -x 9; mode; flock -s 9; mode; rm g; flock 9; echo $?; mode
+		redis-cli -s "$SERVER_SOCKET" exists "$PWD/g"' 'write read 0 write 0'
+}
+
 @test "after the renewer was killed a second call holds the lock" {
 	script 'exec 9>f; flock 9; kill -KILL "$(sed -n "s/^state \([0-9]*\) .*/\1/p" "$RLOCK_RUNTIME_DIR"/hold-*)"
 		flock -n 9; echo $?; held' '0 1'
@@ -91,6 +104,10 @@ script() {
 	assert_output --regexp '^rlock: descriptor 0 '
 	run -64 sh -c 'exec 9>gone; rm gone; rlock flock 9'
 	assert_output --regexp '^rlock: descriptor 9: .*deleted'
+	# By another name the file goes on, but this one is another file's.
+	run -64 sh -c 'exec 9>gone; ln gone other; rm gone; rlock flock --fd 9 true'
+	assert_output --regexp '^rlock: descriptor 9: .*deleted'
+	run -0 sh -c 'exec 9>gone; rm gone; rlock flock -u 9'
 	run -64 sh -c 'rlock flock --fd 9 9>f'
 	assert_output 'flock: missing command'
 }

@@ -62,6 +62,9 @@ static void check_same(const struct hold_file *file, const struct hold_file *aga
 	       again->renewer_start == file->renewer_start);
 	ALWAYS(again->is_lost == file->is_lost && again->is_abandoned == file->is_abandoned &&
 	       again->is_fixed_lease == file->is_fixed_lease);
+	ALWAYS(again->descriptor == file->descriptor &&
+	       (file->descriptor < 0 ||
+		memcmp(&again->file, &file->file, sizeof(file->file)) == 0));
 	ALWAYS(now != NULL && now->sent_ms == file->sent_ms && now->lease_ms == file->lease_ms);
 	hold_file_free(now);
 }
