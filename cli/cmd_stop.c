@@ -232,7 +232,7 @@ static void end_wait(struct round *round, const struct rlock_conn *conn)
 static void await_all(const struct opts *opts, struct rlock_conn *conn, struct round *round)
 {
 	int64_t begun_ms = rlock_now_ms(), reached_ms = begun_ms, pause_ms = LOOK_MIN_MS;
-	int64_t end_ms = opts->wait_ms < 0 ? INT64_MAX : begun_ms + opts->wait_ms;
+	int64_t end_ms = opts->wait_ms < 0 ? INT64_MAX : rlock_deadline_ms(opts->wait_ms);
 	int64_t progress_ms = begun_ms + PROGRESS_MS;
 
 	/* A server that is down at the start is waited for only for a wait time that was given. */

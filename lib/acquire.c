@@ -104,7 +104,7 @@ static enum rlock_status waiter_init(struct rlock__waiter *waiter, struct rlock_
 	waiter->request = request;
 	waiter->began_ms = now_ms;
 	waiter->deadline_ms =
-		request->wait_ms < 0 ? INT64_MAX : rlock__later(now_ms, request->wait_ms);
+		request->wait_ms < 0 ? INT64_MAX : rlock_deadline_ms(request->wait_ms);
 	waiter->report_at_ms =
 		request->on_wait != NULL ? rlock__later(now_ms, request->on_wait_ms) : INT64_MAX;
 	rlock__conn_copy_error(conn, 0);

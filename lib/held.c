@@ -332,15 +332,23 @@ enum rlock_status rlock_release(struct rlock_conn *conn, struct rlock_hold *hold
 	return deliver(&release, conn, deadline_ms);
 }
 
+/*
+ * Added to the time for which a lock is kept: the caller's clock and the server's are both rounded down, so each of them
+ * could end it up to 1 ms too early.
+ */
+#define KEEP_ROUNDING_MS 2
+
 enum rlock_status rlock_keep_until(struct rlock_conn *conn, struct rlock_hold *hold,
 				   int64_t left_ms, int64_t deadline_ms)
 {
-	struct release release = { .hold = hold, .left_ms = left_ms };
+	struct release release = { .hold = hold };
 	enum rlock_status status = RLOCK_OK;
 
 	if (left_ms > 0)
 		status = rlock__conn_check_lease(conn, left_ms);
 	if (status != RLOCK_OK)
 		return status;
+	if (left_ms > 0)
+		release.left_ms = left_ms + KEEP_ROUNDING_MS;
 	return deliver(&release, conn, deadline_ms);
 }

@@ -85,6 +85,12 @@ RLOCK_API const char *rlock_status_name(enum rlock_status status);
 RLOCK_API int64_t rlock_now_ms(void);
 
 /*
+ * The deadline of a wait that lasts for at least span_ms from now. rlock_now_ms() + span_ms would be up to 1 ms too early,
+ * since the clock is rounded down. A span_ms of 0 gives a deadline that has passed. INT64_MAX if the sum is greater.
+ */
+RLOCK_API int64_t rlock_deadline_ms(int64_t span_ms);
+
+/*
  * poll(2) up to a deadline on the same clock; INT64_MAX: no deadline. Returns the number of ready descriptors, 0 at the
  * deadline, -1 with errno. fds may be NULL when count is 0.
  */

@@ -48,7 +48,7 @@ struct lease *lease_new(const struct opts *opts, enum rlock_kind kind)
 	lease->lease_ms = opts->lease_ms;
 	lease->opts = opts;
 	lease->begun_ms = rlock_now_ms();
-	lease->wait_end_ms = opts->wait_ms <= 0 ? INT64_MAX : lease->begun_ms + opts->wait_ms;
+	lease->wait_end_ms = opts->wait_ms <= 0 ? INT64_MAX : rlock_deadline_ms(opts->wait_ms);
 	lease->kind = kind;
 	lease->is_for_process = opts->command == NULL;
 	lease->on_lost = opts->on_lost == ON_LOST_DEFAULT ? by_default : opts->on_lost;

@@ -593,7 +593,7 @@ static void start_command(struct renewer *renewer)
 	if (proc_is_idle(lease->front))
 		return;
 	if (lease->opts->max_run_ms > 0)
-		lease->max_run_end_ms = rlock_now_ms() + lease->opts->max_run_ms;
+		lease->max_run_end_ms = rlock_deadline_ms(lease->opts->max_run_ms);
 	environment = command_environment(args->lease->opts, args->lease->kind, renewer->hold,
 					  renewer->start);
 	if (environment == NULL) {

@@ -32,6 +32,13 @@ int64_t rlock_now_ms(void)
 	return rlock__now_us() / 1000;
 }
 
+int64_t rlock_deadline_ms(int64_t span_ms)
+{
+	int64_t now_us = rlock__now_us();
+
+	return span_ms > 0 ? rlock__later((now_us + 999) / 1000, span_ms) : now_us / 1000;
+}
+
 /* The last digits of a clock differ enough between processes, even between those that were woken together. */
 int64_t rlock__jitter_ms(int64_t most_ms)
 {

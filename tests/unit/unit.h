@@ -14,6 +14,7 @@
 /* In this order. A test_NAME() that is missing here has no prototype, which is a warning. */
 #define UNIT_TESTS(X)                                                                              \
 	X(acquire)                                                                                 \
+	X(clock)                                                                                   \
 	X(config)                                                                                  \
 	X(duration)                                                                                \
 	X(hold)                                                                                    \
