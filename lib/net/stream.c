@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -158,8 +159,10 @@ static enum rlock_status try_address(struct rlock__connector *connector)
 	connector->address_end_ms = now_ms + (connector->deadline_ms - now_ms) / connector->left;
 	connector->fd = socket(connector->address->ai_family,
 			       SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* A kernel without IPv6 has no socket for that address; the next one may be of the other family. */
 	if (connector->fd < 0)
-		return fail(connector, RLOCK_ESYS, strerror(errno));
+		return fail(connector, errno == EAFNOSUPPORT ? RLOCK_ENET : RLOCK_ESYS,
+			    strerror(errno));
 	return connect_address(connector);
 }
 
@@ -196,10 +199,13 @@ static void find_socket(struct rlock__connector *connector)
 static enum rlock_status find_host(struct rlock__connector *connector)
 {
 	const struct rlock__endpoint *endpoint = connector->url->endpoints.items;
+	/* RFC 6761: localhost is always this machine. A container may have neither /etc/hosts nor a DNS server that knows it. */
+	bool is_loopback = strcasecmp(endpoint->host, "localhost") == 0;
+	const char *address = is_loopback ? NULL : endpoint->host;
 	char port[8];
 
 	(void)snprintf(port, sizeof(port), "%d", endpoint->port);
-	if (resolve(endpoint->host, port, AI_NUMERICHOST, &connector->found) == 0) {
+	if (resolve(address, port, AI_NUMERICHOST, &connector->found) == 0) {
 		set_addresses(connector, connector->found);
 		return RLOCK_OK;
 	}

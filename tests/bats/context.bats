@@ -3,6 +3,7 @@
 # is called from: timeout, loops, cron, a container, with closed streams, without an environment, in a directory that was removed.
 
 load ../lib/usual
+load ../lib/proxying
 
 setup() {
 	directory_setup
@@ -161,7 +162,7 @@ signals_with() {
 
 @test "as process 1, of a container, the command's status is rlock's, 128 and its number that of a signal, and SIGTERM is passed on" {
 	local first=(unshare --fork --pid --mount-proc)
-	"${first[@]}" true 2>/dev/null || skip 'no pid namespaces here'
+	needs_namespaces
 	in_background "${first[@]}" rlock run a -- sh -c 'trap "exit 9" TERM; touch ready; while :; do sleep 0.02; done'
 	wait_until 5 file_exists ready
 	kill -TERM "$(pgrep -P "$PID")"
@@ -172,4 +173,13 @@ signals_with() {
 	run -137 "${first[@]}" --kill-child rlock run a -- sh -c 'kill -KILL $$'
 	run -143 "${first[@]}" --kill-child rlock run a -- sh -c 'kill -TERM $$'
 	no_keys
+}
+
+@test "localhost is this machine, also in a container without /etc/hosts" {
+	unshare -rm mount --bind /dev/null /etc/hosts 2>/dev/null || skip 'nothing can be mounted here'
+	start_proxy tcp:127.0.0.1:0
+	RLOCK_URL=redis://localhost:$PROXY_PORT run -0 unshare -rm sh -ec 'mount --bind /dev/null /etc/hosts
+		mount --bind /dev/null /etc/resolv.conf
+		exec rlock run a -- echo ran'
+	assert_output ran
 }
