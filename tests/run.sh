@@ -11,6 +11,9 @@
 #   UNIT_WRAPPER   goes before each program
 #   FINDINGS       a directory: each file that turns up in it is a failure, and is printed
 #   CONCLUSION     a command whose output goes before the sum
+#   TEST           only the tests of bats whose names match this regular expression
+#   KNOWN_SKIPS    files of lines "FILE: REASON", each a pattern of the shell: a test that is skipped for another reason
+#                  has failed. A line that begins with # is a comment
 #   TRACE          not empty: each test tells how long it took, and one that fails the lines of its helpers
 #
 # What a file needs of the others stands in its own tags ("# bats file_tags=long"):
@@ -22,7 +25,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 : "${RLOCK_BIN:=build/rlock}" "${TOOLS_DIR:=build/tools}" "${BATS:=bats}" "${LIMIT:=1200}"
-: "${TESTS_UNDER:=}" "${UNIT_WRAPPER:=}" "${FINDINGS:=}" "${JOBS:=}" "${CONCLUSION:=}"
+: "${TESTS_UNDER:=}" "${UNIT_WRAPPER:=}" "${FINDINGS:=}" "${JOBS:=}" "${CONCLUSION:=}" "${TEST:=}" "${KNOWN_SKIPS:=}"
 # Most tests wait for most of their time; what is watched computes.
 files_per_processor=8
 [ -z "$TESTS_UNDER" ] || files_per_processor=2
@@ -84,6 +87,8 @@ trap stop EXIT
 trap 'exit 143' HUP INT TERM
 
 files=("$@") statuses=() passed=0 failed=0 skipped=0 shown=0
+# shellcheck disable=SC2086
+mapfile -t known_skips < <([ -z "$KNOWN_SKIPS" ] || grep -hv -e '^#' -e '^$' $KNOWN_SKIPS)
 
 # begin INDEX: a job that the shell puts into the background ignores SIGINT and SIGQUIT, and so would
 # all the tests: what rlock makes of a signal depends on what it finds.
@@ -92,27 +97,56 @@ begin() {
 	# shellcheck disable=SC2206
 	command=($UNIT_WRAPPER "${files[$1]}")
 	[[ ${files[$1]} != *.bats ]] ||
-		command=("$BATS" --tap ${TRACE:+--timing} --print-output-on-failure "${files[$1]}")
+		command=("$BATS" --tap ${TRACE:+--timing} ${TEST:+--filter "$TEST"} --print-output-on-failure "${files[$1]}")
 	env --default-signal timeout --kill-after=10 "$LIMIT" "${command[@]}" >"$work/$1" 2>&1 </dev/null &
 	running[$!]=$1
 }
 
-# count FILE: "passed failed skipped". A test that was planned and never reported has failed.
+# count FILE: "passed failed skipped". A file without a test has failed, unless TEST chooses among its tests. A test that was planned and never reported has failed.
 count() {
-	awk '
+	awk -v may_be_empty="${TEST:+1}" '
 		/^ok [0-9]/ { if (/# [Ss][Kk][Ii][Pp]/) skipped++; else passed++ }
 		/^not ok [0-9]/ { failed++ }
 		/^1\.\.[0-9]+/ { has_plan = 1; planned = substr($1, 4) + 0 }
 		END {
 			missing = planned - passed - failed - skipped
-			failed += !has_plan ? 1 : missing > 0 ? missing : 0
+			failed += !has_plan || planned == 0 && !may_be_empty ? 1 : missing > 0 ? missing : 0
 			print passed + 0, failed + 0, skipped + 0
 		}' "$1"
 }
 
+# unknown_skips FILE OUTPUT: prints the skips that no line of KNOWN_SKIPS allows.
+unknown_skips() {
+	local test reason known
+	while IFS=$'\t' read -r test reason; do
+		for known in "${known_skips[@]}"; do
+			# shellcheck disable=SC2053
+			[[ "$1: $reason" != $known ]] || continue 2
+		done
+		printf '%s: skipped, and no list of known skips says so: %s: %s\n' "$1" "$test" "$reason"
+	done < <(sed -nE 's/^ok [0-9]+ (.*) # [Ss][Kk][Ii][Pp]( in [0-9]+m?s)? ?(.*)$/\1\t\3/p' "$2")
+}
+
+# how_to_repeat FILE OUTPUT: prints a command for each test that failed, and the seed that the test has printed.
+how_to_repeat() {
+	local name target=check
+	case $1 in
+	tests/bats/* | */unit-tests) ;;
+	tests/release/*) target=check-release ;;
+	*) return 0 ;;
+	esac
+	[[ $1 = *.bats ]] || echo "  make $target FILES=$1"
+	{ grep -E '^not ok' "$2" || :; } | sed -E 's/^not ok [0-9]+ (- )?//; s/ in [0-9]+m?s$//' | while IFS= read -r name; do
+		# Make, the shell and regular expressions have a use for most other characters, and bats may have escaped them.
+		[[ $1 != *.bats ]] || echo "  make $target FILES=$1 TEST='^${name//[^A-Za-z0-9 ,:;_-]/.*}\$\$'"
+	done
+	# By "# seed: VARIABLE=VALUE" a test says with which variable it makes the same choices again.
+	sed -nE 's/^# ?seed: ([A-Z_]+=[0-9]+)$/  the same choices again: with \1 before it/p' "$2" | sort -u
+}
+
 # show INDEX: print a file's output and add it up.
 show() {
-	local file=${files[$1]} p f s
+	local file=${files[$1]} p f s unknown
 	printf '\n== %s\n' "$file"
 	# The unit tests make thousands of small checks; a bats file, some that are sentences worth reading.
 	case $file in
@@ -126,11 +160,15 @@ show() {
 	*) echo "# $file: exit status ${statuses[$1]}" ;;
 	esac
 	[ "${statuses[$1]}" -eq 0 ] || [ "$f" -gt 0 ] || f=1
+	unknown=$([ -z "$KNOWN_SKIPS" ] || unknown_skips "$file" "$work/$1")
+	[ -z "$unknown" ] || f=$((f + $(wc -l <<<"$unknown")))
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 	[ "$f" -eq 0 ] || {
 		echo "$file: $f failed"
 		grep '^not ok' "$work/$1" || :
+		[ -z "$unknown" ] || echo "$unknown"
 	} >>"$work/failures"
+	[ "$f" -eq 0 ] || how_to_repeat "$file" "$work/$1" >>"$work/repeat"
 }
 
 # turn_of FILE: prints which files begin before which.
@@ -185,6 +223,7 @@ done < <(printf %s "${left:+$left$'\n'}")
 
 echo
 [ ! -e "$work/failures" ] || cat "$work/failures"
+[ ! -s "$work/repeat" ] || { echo 'to run what failed alone:' && cat "$work/repeat"; }
 if [ -n "$FINDINGS" ]; then
 	# A process that a test kills while it looks for its leaks makes the looker say this, and no more.
 	killed='^==[0-9]+==Unable to get registers from thread [0-9]+\.$'

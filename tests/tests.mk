@@ -1,8 +1,9 @@
 # What only tests need; part of ../Makefile, which says how things are compiled and linked.
 
 BATS ?= bats
-# Test files to run instead of all of them, and how many at a time.
+# Test files to run instead of all of them, only those tests of bats whose names match, and how many files at a time.
 FILES ?=
+TEST ?=
 JOBS ?=
 SCALE ?=
 # Of check-mutants: which instead of all of them, by a regular expression for their names and files.
@@ -106,7 +107,7 @@ $(BUILD)/valgrind/pidfd_signals.so: $(BUILD)/tests/valgrind/pidfd_signals.o
 
 bats := $(wildcard tests/bats/*.bats)
 release_bats := $(wildcard tests/release/*.bats)
-run_tests = $(Q)TOOLS_DIR=$(BUILD)/tools BATS='$(BATS)' JOBS='$(JOBS)'
+run_tests = $(Q)TOOLS_DIR=$(BUILD)/tools BATS='$(BATS)' JOBS='$(JOBS)' TEST='$(TEST)'
 # Tests are slow when they are watched.
 watched = TESTS_UNDER=$1 FINDINGS=$(BUILD)/$1/findings LIMIT=3600
 on_servers = SERVERS='$(SERVERS)' SERVERS_DIR=$(BUILD)/servers tests/servers.sh

@@ -197,7 +197,7 @@ lose_lock() {
 
 # As in a container, where a process of an outer PID namespace leads the session: the kernel then says 0 of it.
 @test "with --on-lost kill a script that ignores SIGTERM is killed, and no daemon of another session, though none leads its own" {
-	unshare --fork --pid true 2>/dev/null || skip 'no pid namespaces here'
+	needs_namespaces
 	in_background unshare --fork --pid --mount-proc --kill-child bash -c '
 		bash -c '\''trap "" TERM; rlock lock --pid $$ -t 3s --grace 100ms --on-lost kill a
 			setsid sh -c "echo \$\$ >far; exec until_let_go" & until_let_go'\'' & script=$!

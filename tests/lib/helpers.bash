@@ -401,6 +401,12 @@ not_under_valgrind() {
 	[ "${TESTS_UNDER:-}" != valgrind ] || skip "valgrind: $1"
 }
 
+# needs_namespaces: skips a test where there is no PID namespace with a /proc of its own, as below a root directory that is no
+# mount point. Like all that skips a test, it has to be called outside of "run", which has a shell of its own.
+needs_namespaces() {
+	unshare --fork --pid --mount-proc --kill-child true 2>/dev/null || skip 'no PID namespace with its own /proc here'
+}
+
 # needs_refuse: skips a test where nothing can stand between rlock and its system calls.
 needs_refuse() {
 	local why status=0

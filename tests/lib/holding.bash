@@ -82,9 +82,3 @@ clients() {
 has_clients() {
 	[ "$(clients | wc -l)" = "$1" ]
 }
-
-# ---- namespaces ----
-
-needs_namespaces() {
-	unshare --fork --pid --mount-proc --kill-child true 2>/dev/null || skip 'no pid namespaces here'
-}

@@ -144,8 +144,10 @@ void differs(const char *format, ...)
 	va_start(args, format);
 	(void)vprintf(format, args);
 	va_end(args);
-	(void)printf("\nthe same choices again: model %s %lu %" PRIu64 "\nthe last steps:\n", title,
-		     step, seed);
+	/* tests/run.sh prints such a seed at its end. */
+	(void)printf("\nthe same choices again: model %s %lu %" PRIu64 "\nseed: MODEL_SEED=%" PRIu64
+		     "\nthe last steps:\n",
+		     title, step, seed, seed);
 	for (size_t i = from; i < story_count; i++)
 		(void)printf("  %lu %s\n", stories[i % COUNT_OF(stories)].step,
 			     stories[i % COUNT_OF(stories)].text);
