@@ -53,7 +53,9 @@ struct call {
 	int fd;
 	bool has_fd_option;
 	bool has_command_option; /* -c before any operand */
-	char **command;          /* NULL: none */
+	char **words;            /* all before the command, for a corrected line */
+	size_t word_count;
+	char **command; /* NULL: none */
 	char *shell[4]; /* for -c; the line is a copy, since the renewer moves the words of argv */
 };
 
@@ -338,6 +340,8 @@ static int read_words(struct call *call, int argc, char **argv, bool *is_done)
 	code = read_operands(call, argv + optind, argc - optind);
 	if (code != 0)
 		return code;
+	call->words = argv + 1;
+	call->word_count = (size_t)(optind - 1) + (call->file != NULL ? 1 : 0);
 	/* What flock can and a lock on a server cannot. */
 	if (call->is_fcntl)
 		message_error("--fcntl, --start and --length are not for a lock on a server: leave "
@@ -478,7 +482,8 @@ static int load(struct opts *opts, const struct call *call, char *name)
 
 	if (code != 0)
 		return code;
-	opts->word_count = 0;
+	opts->words = call->words;
+	opts->word_count = call->word_count;
 	opts->wait_ms = call->wait_ms;
 	opts->no_wait = call->wait_ms == 0;
 	opts->conflict_exit_code = call->conflict_exit_code;

@@ -881,7 +881,7 @@ int cmd_list(const struct opts *opts, struct rlock_conn *conn)
 
 int cmd_status(const struct opts *opts, struct rlock_conn *conn)
 {
-	struct rlock_name all = { "*", 1 };
+	struct rlock_name all = opts_any_name;
 	struct opts for_all = *opts;
 
 	if (opts->name_count > 0)

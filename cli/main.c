@@ -2,6 +2,7 @@
  * Finds the verb of the command line and calls its command; or has the help printed, or prints the version.
  * Signals, and everything about a lock, are the commands' business.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,8 +72,11 @@ static void overview_print(enum help_extent extent)
 			"'rlock VERB -h' has a verb's usual options, 'rlock --help' the exit codes.\n");
 }
 
-/* The verb that was probably meant, "flock", "help" and "version" among them; NULL when none is near. */
-static const char *find_nearest_verb(const char *name)
+/*
+ * The verb of which the name is a slip, "flock", "help" and "version" among them; NULL: none. One slip, and not in the first
+ * letter: a word with more is as likely the name of a lock, and "unlock" or "stop" would be no harmless guess.
+ */
+static const char *find_mistyped_verb(const char *name)
 {
 	struct nearest nearest = { .typed = name };
 
@@ -81,26 +85,35 @@ static const char *find_nearest_verb(const char *name)
 	nearest_try(&nearest, "flock");
 	nearest_try(&nearest, "help");
 	nearest_try(&nearest, "version");
-	return nearest.word;
+	return nearest.word != NULL && nearest.distance < 2 &&
+			       tolower((unsigned char)nearest.word[0]) ==
+				       tolower((unsigned char)name[0])
+		       ? nearest.word
+		       : NULL;
 }
 
-/* also is what else may be tried, or NULL. */
-static int report_no_verb(const char *name, const struct usage_line *corrected, const char *also)
+/* line: what was meant; NULL: that is not certain. */
+static int report_no_verb(const char *name, const struct usage_line *line)
 {
+	const char *hint = meant_verb(name);
 	char shown[USAGE_SHOWN_MAX];
 
-	if (corrected == NULL)
-		message_error("'%s' is not a verb: see 'rlock help'", usage_show(name, shown));
+	(void)usage_show(name, shown);
+	if (line != NULL)
+		message_error("'%s' is not a verb: see 'rlock help', or try: %s", shown,
+			      line->text);
 	else
-		message_error("'%s' is not a verb: see 'rlock help', or try: %s%s",
-			      usage_show(name, shown), corrected->text, also != NULL ? also : "");
+		message_error("'%s' is not a verb: see 'rlock help': %s", shown,
+			      hint != NULL ? hint
+					   : "run acquires a lock, status shows it, and unlock or "
+					     "stop ends it");
 	return EXIT_USAGE;
 }
 
 static int help_on(const char *name, enum help_extent extent)
 {
 	const struct verb *verb = verbs_find(name);
-	const char *nearest;
+	const char *mistyped;
 	struct usage_line line;
 
 	if (strcmp(name, "flock") == 0)
@@ -110,9 +123,9 @@ static int help_on(const char *name, enum help_extent extent)
 	} else if (strcmp(name, "help") == 0 || strcmp(name, "version") == 0) {
 		overview_print(HELP_SHORT);
 	} else {
-		nearest = find_nearest_verb(name);
-		usage_line(&line, PLAIN("rlock help"), PLAIN(nearest));
-		return report_no_verb(name, nearest != NULL ? &line : NULL, NULL);
+		mistyped = find_mistyped_verb(name);
+		usage_line(&line, PLAIN("rlock help"), PLAIN(mistyped));
+		return report_no_verb(name, mistyped != NULL ? &line : NULL);
 	}
 	return output_end(0);
 }
@@ -140,8 +153,8 @@ static int version(void)
 
 /* ---- the verb ---- */
 
-/* The line with that verb of words, in which there may be a command after "--". */
-static void correct(const struct verb *verb, char **words, size_t count, struct usage_line *line)
+/* The line with that verb of words, in which there may be a command after "--". False: what was meant is not certain. */
+static bool correct(const struct verb *verb, char **words, size_t count, struct meant *meant)
 {
 	struct opts opts = { .verb = verb, .words = words };
 
@@ -149,7 +162,16 @@ static void correct(const struct verb *verb, char **words, size_t count, struct 
 		opts.word_count++;
 	if (opts.word_count < count)
 		opts.command = words + opts.word_count + 1;
-	meant_line(&opts, false, line);
+	if (!meant_find(&opts, meant) || meant->help != HELP_NONE)
+		return false;
+	if (meant->is_wrong)
+		return meant->has_line;
+	meant->has_command = opts.command != NULL;
+	usage_line(&meant->line, PLAIN("rlock"), { verb->name, words, opts.word_count });
+	if (opts.command != NULL)
+		usage_line_add(&meant->line, &(struct line_part){ "--", opts.command,
+								  count - opts.word_count - 1 });
+	return true;
 }
 
 /* Whether the words are flock's, with a descriptor behind its options. */
@@ -167,78 +189,74 @@ static bool has_descriptor(char **words, size_t count)
 	       words[at][strspn(words[at], "0123456789")] == '\0';
 }
 
-/* The verbs of other programs. */
-static const struct synonym {
-	const char *name, *verb;
-	const char *also; /* another line, behind the first; NULL: none */
-} synonyms[] = {
-	{ "ls", "list", NULL },
-	{ "info", "status", NULL },
-	{ "release", "unlock", NULL },
-	{ "acquire", "lock", NULL },
-	{ "extend", "renew", NULL },
-	{ "break", "stop",
-	  ", or for what it cannot ask: rlock unlock --force --holder OWNER NAME" },
-	{ "with", "run", NULL },
-	{ "exec", "run", NULL },
-	{ "kill", "stop", NULL },
-	{ "terminate", "stop", NULL },
-};
+/* In "#!/usr/bin/rlock run -n job -- sh" the kernel makes one word of all that follows the path. */
+static bool is_of_script(const char *word)
+{
+	char verb[16];
+	size_t len = strcspn(word, " \t");
+
+	(void)snprintf(verb, sizeof(verb), "%.*s", (int)len, word);
+	return word[len] != '\0' && (verbs_find(verb) != NULL || strcmp(verb, "flock") == 0);
+}
 
 /* A verb of another program, or a mistyped one; or none, before a name and a command: then run was meant. */
 static int report_unknown_verb(int argc, char **argv)
 {
-	const char *verb_name = NULL, *also = NULL;
-	size_t count = (size_t)argc, first = 2;
-	const struct verb *verb;
-	struct usage_line line;
+	const char *word = argv[1], *mistyped = find_mistyped_verb(word);
+	const struct verb *verb = mistyped != NULL ? verbs_find(mistyped) : NULL;
+	bool is_name = argc > 2 && strcmp(argv[2], "--") == 0, is_certain;
+	size_t count = (size_t)argc;
+	struct meant meant;
+	char shown[USAGE_SHOWN_MAX];
 
-	for (size_t i = 0; i < sizeof(synonyms) / sizeof(synonyms[0]); i++) {
-		if (strcmp(synonyms[i].name, argv[1]) != 0)
-			continue;
-		verb_name = synonyms[i].verb;
-		also = synonyms[i].also;
+	if (is_of_script(word)) {
+		message_error("'%s' is one word: the first line of a script is "
+			      "#!/usr/bin/env -S rlock %s",
+			      usage_show(word, shown), shown);
+		return EXIT_USAGE;
 	}
-	if (verb_name == NULL)
-		verb_name = find_nearest_verb(argv[1]);
-	/* With nothing but a command after it, the word was the name. */
-	if ((argc > 2 && strcmp(argv[2], "--") == 0) ||
-	    (verb_name == NULL && (argc > 3 || strchr(argv[1], '/') != NULL))) {
-		verb_name = "run";
-		first = 1;
-	} else if (verb_name == NULL && has_descriptor(argv + 1, count - 1)) {
-		verb_name = "flock";
-		first = 1;
+	if (meant_verb(word) != NULL && !is_name)
+		return report_no_verb(word, NULL);
+	if (mistyped != NULL && !is_name) {
+		is_certain = verb == NULL || correct(verb, argv + 2, count - 2, &meant);
+		if (verb == NULL)
+			usage_line(&meant.line, PLAIN("rlock"), { mistyped, argv + 2, count - 2 });
+	} else if (has_descriptor(argv + 1, count - 1)) {
+		is_certain = true;
+		usage_line(&meant.line, PLAIN("rlock flock"), { NULL, argv + 1, count - 1 });
+	} else {
+		/* Without a command the word is as likely a verb that nobody knows. */
+		is_certain = correct(verbs_find("run"), argv + 1, count - 1, &meant) &&
+			     meant.has_command;
 	}
-	if (verb_name == NULL)
-		return report_no_verb(argv[1], NULL, NULL);
-	verb = verbs_find(verb_name);
-	if (verb != NULL)
-		correct(verb, argv + first, count - first, &line);
-	else
-		usage_line(&line, PLAIN("rlock"), { verb_name, argv + first, count - first });
-	return report_no_verb(argv[1], &line, also);
+	return report_no_verb(word, is_certain ? &meant.line : NULL);
 }
 
 /* An option before the verb: show the line with the two in the other order. Without a verb run was meant, or flock. */
 static int report_option_first(int argc, char **argv)
 {
 	size_t count = (size_t)argc, index = 1;
-	bool is_flock = has_descriptor(argv + 1, count - 1);
+	bool is_flock = has_descriptor(argv + 1, count - 1), is_certain;
 	const struct verb *verb = NULL;
-	struct usage_line line;
+	struct meant meant;
 
 	for (; index < count && strcmp(argv[index], "--") != 0 && verb == NULL; index++)
 		verb = verbs_find(argv[index]);
 	if (verb != NULL)
 		memmove(argv + 2, argv + 1, (index - 2) * sizeof(*argv));
-	correct(verb != NULL ? verb : verbs_find("run"), verb != NULL ? argv + 2 : argv + 1,
-		verb != NULL ? count - 2 : count - 1, &line);
+	is_certain =
+		correct(verb != NULL ? verb : verbs_find("run"), verb != NULL ? argv + 2 : argv + 1,
+			verb != NULL ? count - 2 : count - 1, &meant);
 	if (is_flock)
-		usage_line(&line, PLAIN("rlock flock"), { NULL, argv + 1, count - 1 });
-	message_error("the verb comes first: see 'rlock help', or try: %s%s", line.text,
-		      verb != NULL || is_flock ? ""
-					       : ", or for a line as flock has it: rlock flock");
+		usage_line(&meant.line, PLAIN("rlock flock"), { NULL, argv + 1, count - 1 });
+	if (is_certain || is_flock)
+		message_error(
+			"the verb comes first: see 'rlock help', or try: %s%s", meant.line.text,
+			verb != NULL || is_flock ? ""
+						 : ", or for a line as flock has it: rlock flock");
+	else
+		message_error("the verb comes first: see 'rlock help'%s%s",
+			      meant.is_wrong ? ": " : "", meant.is_wrong ? meant.why : "");
 	return EXIT_USAGE;
 }
 

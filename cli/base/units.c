@@ -50,6 +50,8 @@ bool number_parse(const char *text, int64_t *out)
 #define DAY_MS INT64_C(86400000)
 #define LONGEST_MS (10000 * DAY_MS)
 
+enum duration { DURATION_READ, DURATION_NONE, DURATION_TOO_LONG };
+
 static const struct unit {
 	const char *name;
 	int64_t ms;
@@ -89,7 +91,7 @@ static int64_t fraction_value(const char *digits, size_t count, int64_t unit)
 }
 
 /* A number with a unit below *unit_ms_io, the unit of the part before it. */
-static bool part_read(const char **cursor, int64_t *unit_ms_io, int64_t *out_ms)
+static enum duration part_read(const char **cursor, int64_t *unit_ms_io, int64_t *out_ms)
 {
 	static const char digits[] = "0123456789";
 	size_t whole_len = strspn(*cursor, digits);
@@ -104,30 +106,44 @@ static bool part_read(const char **cursor, int64_t *unit_ms_io, int64_t *out_ms)
 	unit = unit_ms(name, name_len);
 	if (whole_len + fraction_len == 0 || unit == 0 || unit >= *unit_ms_io ||
 	    (name_len == 0 && *unit_ms_io != INT64_MAX)) /* seconds stand alone without a unit */
-		return false;
+		return DURATION_NONE;
 	/* Of too many digits the greatest number. */
 	whole = strtoll(*cursor, NULL, 10);
 	if (whole > LONGEST_MS / unit)
-		return false;
+		return DURATION_TOO_LONG;
 	*out_ms = whole * unit + fraction_value(fraction, fraction_len, unit);
 	*cursor = name + name_len;
 	*unit_ms_io = unit;
-	return true;
+	return DURATION_READ;
 }
 
-bool duration_parse(const char *text, int64_t *out_ms)
+static enum duration read_duration(const char *text, int64_t *out_ms)
 {
 	int64_t unit = INT64_MAX, sum = 0, part;
 
 	do {
-		if (!part_read(&text, &unit, &part))
-			return false;
+		enum duration read = part_read(&text, &unit, &part);
+
+		if (read != DURATION_READ)
+			return read;
 		sum += part; /* four parts of the limit at most */
 	} while (*text != '\0');
 	if (sum > LONGEST_MS)
-		return false;
+		return DURATION_TOO_LONG;
 	*out_ms = sum;
-	return true;
+	return DURATION_READ;
+}
+
+bool duration_parse(const char *text, int64_t *out_ms)
+{
+	return read_duration(text, out_ms) == DURATION_READ;
+}
+
+bool duration_is_too_long(const char *text)
+{
+	int64_t ms;
+
+	return read_duration(text, &ms) == DURATION_TOO_LONG;
 }
 
 char *duration_print(int64_t ms, char out[DURATION_TEXT_MAX])

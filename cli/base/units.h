@@ -24,10 +24,11 @@ bool number_parse(const char *text, int64_t *out);
 
 /*
  * A decimal number with an optional unit, or several with units, the greater one first; rounded up to whole
- * milliseconds. False for what is
- * empty, negative, malformed or longer than 10,000 days; *out_ms is kept then.
+ * milliseconds. False for what is empty, negative, malformed or longer than 10,000 days; *out_ms is kept then.
  */
 bool duration_parse(const char *text, int64_t *out_ms);
+/* Whether it is a duration of more than 10,000 days. */
+bool duration_is_too_long(const char *text);
 
 /* A short exact way to write one that is not negative: 250 is "250ms", 1500 "1.5s", 120000 "2m". Returns out. */
 char *duration_print(int64_t ms, char out[DURATION_TEXT_MAX]);

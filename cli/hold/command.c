@@ -86,14 +86,15 @@ static int report_not_found(const struct opts *opts)
 	size_t count = usage_count(command);
 
 	usage_line(&line, PLAIN("rlock"), { opts->verb->name, opts->words, opts->word_count },
-		   PLAIN("--"));
+		   PLAIN(opts->is_flock ? NULL : "--"));
 	usage_line(&word, { NULL, command, 1 });
 	if (strcmp(program, "-c") == 0) {
 		usage_line_add(&line, &(struct line_part){ "sh", command, count });
 	} else if (is_for_shell(program)) {
 		usage_line(&arguments, { NULL, command + 1, count - 1 });
 		if (asprintf(&text, "%s%s", program, arguments.text) >= 0)
-			usage_line_add(&line, &(struct line_part){ "sh -c", &text, 1 });
+			usage_line_add(&line, &(struct line_part){ opts->is_flock ? "-c" : "sh -c",
+								   &text, 1 });
 		free(text);
 	} else {
 		message_error_of_lock("%s: command not found%s", shown,

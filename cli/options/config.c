@@ -215,13 +215,12 @@ static int find(struct opts *opts, struct candidate *user)
 /* About the option of that name, or about the line. */
 static int report_bad_line(const struct opts *opts, size_t line, const char *name, const char *why)
 {
-	char shown[USAGE_SHOWN_MAX];
+	char shown[USAGE_SHOWN_MAX], where[USAGE_WHERE_MAX], option[USAGE_SHOWN_MAX + 16];
 
 	if (name != NULL)
-		message_error("%s:%zu: option '%s': %s", opts->config_file, line,
-			      usage_show(name, shown), why);
-	else
-		message_error("%s:%zu: %s", opts->config_file, line, why);
+		(void)snprintf(option, sizeof(option), "option '%s'", usage_show(name, shown));
+	message_error("%s: %s",
+		      usage_where_in_file(opts, line, name != NULL ? option : NULL, where), why);
 	return EXIT_CONFIG;
 }
 
@@ -244,15 +243,13 @@ static int add_line(struct opts *opts, char *text, size_t line)
 	const struct opt *opt;
 	const char *name, *meant;
 	char why[RLOCK_ERROR_MAX];
-	size_t matches;
 
 	if (equals == NULL)
 		return report_bad_line(opts, line, NULL, "not a line like 'option = value'");
 	*equals = '\0';
 	name = trim(text);
-	opt = table_by_name(VERBS_ALL, name, strlen(name), &matches);
-	/* No abbreviations in a file: a new option could change what they stand for. */
-	if (opt == NULL || strcmp(opt->name, name) != 0) {
+	opt = table_by_name(VERBS_ALL, name, strlen(name));
+	if (opt == NULL) {
 		meant = meant_option(VERBS_ALL, name);
 		(void)value_reject(why, "there is no such option%s%s",
 				   meant != NULL ? ": try: " : "", meant != NULL ? meant : "");

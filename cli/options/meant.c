@@ -1,29 +1,24 @@
 /*
- * Corrects a line: adds what is missing, and replaces what other programs have, by a table of their options, and what each
- * is here. Nothing but the right line is made of them; argv.c reads rlock's own options.
+ * Finds the first thing that is wrong in the shape of a line: a word that is not rlock's, a value that is none, a part that
+ * is missing. What was meant is shown as a line only if it is certain: the line is corrected, and read again, until nothing
+ * is wrong. For an option or a verb of another program there is a hint in a table instead. argv.c reads the line that is
+ * right.
  */
+#include <ctype.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/least.h"
+#include "base/message.h"
+#include "base/units.h"
 #include "options/meant.h"
 #include "options/table.h"
+#include "options/words.h"
+#include "sys/file_read.h"
 
-enum change {
-	RENAME,  /* it is another option, or nothing */
-	TO_READ, /* it is another verb */
-	TO_HOST, /* it is a part of the URL */
-	TO_PORT,
-	TO_USER,
-	TO_TLS,
-	TO_PASSWORD, /* never repeated */
-	TO_PERMITS,
-	CHANGES
-};
-
-/* Behind a blank only what begins with a digit is a duration, and not the name. */
-enum value { NO_VALUE, NUMBER_BEFORE_NAME, ANY_VALUE, DURATION };
+/* ---- the words of other programs ---- */
 
 #define READ_WHY "a shared lock is the verb read"
 #define EXCLUSIVE_WHY "a lock is exclusive without it"
@@ -31,96 +26,349 @@ enum value { NO_VALUE, NUMBER_BEFORE_NAME, ANY_VALUE, DURATION };
 #define FORK_WHY "rlock has to stay, to renew the lock"
 #define WAIT_WHY "how long to wait is --wait"
 #define NO_WAIT_WHY "not to wait is --no-wait"
+#define RETRY_WHY "rlock waits, and tries again by itself: how long is --wait"
 #define PERMITS_WHY "the number of permits is --permits"
+#define TTL_WHY "the lease, which rlock renews, is --ttl"
+#define GRACE_WHY "the time from SIGTERM to SIGKILL is --grace"
+#define MAX_RUN_WHY "how long COMMAND may run is --max-run"
 #define LEASE_WHY "the new lease is --lease"
-#define URL_WHY "a URL names the server here"
-#define TLS_WHY "TLS is a URL with rediss:// here"
-#define STOP_WHY "stop asks the holder to end: to break the lock is unlock --force"
-#define PASSWORD_WHY "a password is read from a file here, or from REDISCLI_AUTH"
+#define URL_WHY "the server is -u redis://USER@HOST:PORT"
+#define TLS_WHY "TLS is -u rediss://HOST:PORT"
+#define STOP_WHY                                                                                   \
+	"stop asks the holder to end, and SIGKILL follows by itself: to break a lock is unlock --force"
+#define PASSWORD_WHY                                                                               \
+	"a password is read by --password-file or --password-command, or from REDISCLI_AUTH"
 
-/* One that begins with a dash is about rlock's own option of that name. */
-static const struct foreign {
+/* An option of other programs, or of other verbs, and the one that is here for it. */
+static const struct hint {
 	const char *word;
 	unsigned verbs;
-	enum value value;
-	enum change change;
-	const char *instead; /* for RENAME; NULL: leave it out */
+	enum opt_id instead; /* OPT_COUNT: none */
 	const char *why;
-} foreigns[] = {
-	{ "-s", VERBS_LOCK, NO_VALUE, TO_READ, NULL, READ_WHY },
-	{ "--shared", VERBS_LOCK, NO_VALUE, TO_READ, NULL, READ_WHY },
-	{ "-x", VERBS_ACQUIRE, NO_VALUE, RENAME, NULL, EXCLUSIVE_WHY },
-	{ "-e", VERBS_ACQUIRE, NO_VALUE, RENAME, NULL, EXCLUSIVE_WHY },
-	{ "--exclusive", VERBS_ACQUIRE, NO_VALUE, RENAME, NULL, EXCLUSIVE_WHY },
-	{ "-o", VERBS_ACQUIRE, NO_VALUE, RENAME, NULL, CLOSE_WHY },
-	{ "--close", VERBS_ACQUIRE, NO_VALUE, RENAME, NULL, CLOSE_WHY },
-	{ "-F", VERBS_ACQUIRE, NO_VALUE, RENAME, NULL, FORK_WHY },
-	{ "--no-fork", VERBS_ACQUIRE, NO_VALUE, RENAME, NULL, FORK_WHY },
-	{ "--nb", VERBS_ACQUIRE, NO_VALUE, RENAME, "--no-wait", NO_WAIT_WHY },
-	{ "--nonblock", VERBS_ACQUIRE, NO_VALUE, RENAME, "--no-wait", NO_WAIT_WHY },
-	{ "--nonblocking", VERBS_ACQUIRE, NO_VALUE, RENAME, "--no-wait", NO_WAIT_WHY },
-	{ "--timeout", VERBS_ACQUIRE, DURATION, RENAME, "--wait", WAIT_WHY },
-	{ "-timeout", VERBS_ACQUIRE, DURATION, RENAME, "--wait", WAIT_WHY },
-	{ "-try", VERBS_ACQUIRE, DURATION, RENAME, "--wait", WAIT_WHY },
-	{ "-child-exit-code", VERBS_ACQUIRE, NO_VALUE, RENAME, NULL,
-	  "the exit status is COMMAND's without it" },
-	{ "-n", VERBS_LOCK, NUMBER_BEFORE_NAME, TO_PERMITS, NULL,
-	  "-n takes no value: to wait for so long is --wait, for so many holders at a time sem" },
-	{ "-n", VERBS_SEM, NUMBER_BEFORE_NAME, TO_PERMITS, NULL,
-	  "-n takes no value: " PERMITS_WHY },
-	{ "-j", VERBS_SEM, ANY_VALUE, TO_PERMITS, NULL, PERMITS_WHY },
-	{ "--jobs", VERBS_SEM, ANY_VALUE, TO_PERMITS, NULL, PERMITS_WHY },
-	{ "--id", VERBS_SEM, ANY_VALUE, RENAME, "--name", "the name is a word, or --name" },
-	{ "--kill-after", VERBS_ACQUIRE, DURATION, RENAME, "--grace",
-	  "the time between SIGTERM and SIGKILL is --grace" },
-	{ "--expire", VERBS_ACQUIRE, DURATION, RENAME, "--ttl",
-	  "the lease, which rlock renews, is --ttl" },
-	{ "--watch", VERBS_STATUS, NUMBER_BEFORE_NAME, RENAME, "--watch",
-	  "--watch has its value after '='" },
-	{ "-f", VERBS_UNLOCK, NO_VALUE, RENAME, "--force", "to break a lock is --force" },
-	{ "-f", VERBS_STOP, NO_VALUE, RENAME, NULL, STOP_WHY },
-	{ "--force", VERBS_STOP, NO_VALUE, RENAME, NULL, STOP_WHY },
-	{ "-t", VERBS_RENEW, DURATION, RENAME, "--lease", LEASE_WHY },
-	{ "--ttl", VERBS_RENEW, DURATION, RENAME, "--lease", LEASE_WHY },
-	{ "-h", VERBS_ALL, ANY_VALUE, TO_HOST, NULL,
-	  "-h prints the help, and runs nothing: " URL_WHY },
-	{ "--host", VERBS_ALL, ANY_VALUE, TO_HOST, NULL, URL_WHY },
-	{ "-p", VERBS_ALL, ANY_VALUE, TO_PORT, NULL, URL_WHY },
-	{ "--port", VERBS_ALL, ANY_VALUE, TO_PORT, NULL, URL_WHY },
-	{ "--user", VERBS_ALL, ANY_VALUE, TO_USER, NULL, URL_WHY ", and the user" },
-	{ "--username", VERBS_ALL, ANY_VALUE, TO_USER, NULL, URL_WHY ", and the user" },
-	{ "--tls", VERBS_ALL, NO_VALUE, TO_TLS, NULL, TLS_WHY },
-	{ "--ssl", VERBS_ALL, NO_VALUE, TO_TLS, NULL, TLS_WHY },
-	{ "-a", VERBS_ALL, ANY_VALUE, TO_PASSWORD, NULL, PASSWORD_WHY },
-	{ "--auth", VERBS_ALL, ANY_VALUE, TO_PASSWORD, NULL, PASSWORD_WHY },
-	{ "--pass", VERBS_ALL, ANY_VALUE, TO_PASSWORD, NULL, PASSWORD_WHY },
-	{ "--passwd", VERBS_ALL, ANY_VALUE, TO_PASSWORD, NULL, PASSWORD_WHY },
-	{ "--password", VERBS_ALL, ANY_VALUE, TO_PASSWORD, NULL, PASSWORD_WHY },
-	{ "--requirepass", VERBS_ALL, ANY_VALUE, TO_PASSWORD, NULL, PASSWORD_WHY },
+} hints[] = {
+	{ "-s", VERBS_ACQUIRE, OPT_COUNT, READ_WHY ", and a signal to end COMMAND by --signal" },
+	{ "--shared", VERBS_ACQUIRE, OPT_COUNT, READ_WHY },
+	{ "--read", VERBS_ACQUIRE, OPT_COUNT, READ_WHY },
+	{ "--write", VERBS_ACQUIRE, OPT_COUNT, "a write lock is the verb write" },
+	{ "--fair", VERBS_ACQUIRE, OPT_COUNT, "a lock with a queue is the verb fair" },
+	{ "-x", VERBS_ACQUIRE, OPT_COUNT, EXCLUSIVE_WHY },
+	{ "-e", VERBS_ACQUIRE, OPT_COUNT, EXCLUSIVE_WHY },
+	{ "--exclusive", VERBS_ACQUIRE, OPT_COUNT, EXCLUSIVE_WHY },
+	{ "-o", VERBS_ACQUIRE, OPT_COUNT, CLOSE_WHY },
+	{ "--close", VERBS_ACQUIRE, OPT_COUNT, CLOSE_WHY },
+	{ "-F", VERBS_ACQUIRE, OPT_COUNT, FORK_WHY },
+	{ "--no-fork", VERBS_ACQUIRE, OPT_COUNT, FORK_WHY },
+	{ "-c", VERBS_ACQUIRE, OPT_COUNT, "a line for a shell is a COMMAND: -- sh -c LINE" },
+	{ "--command", VERBS_ACQUIRE, OPT_COUNT, "a COMMAND stands after '--'" },
+	{ "--nb", VERBS_ACQUIRE, OPT_NO_WAIT, NO_WAIT_WHY },
+	{ "--nonblock", VERBS_ACQUIRE, OPT_NO_WAIT, NO_WAIT_WHY },
+	{ "--nonblocking", VERBS_ACQUIRE, OPT_NO_WAIT, NO_WAIT_WHY },
+	{ "--non-blocking", VERBS_ACQUIRE, OPT_NO_WAIT, NO_WAIT_WHY },
+	{ "--timeout", VERBS_ACQUIRE | VERBS_STOP, OPT_WAIT, WAIT_WHY },
+	{ "-timeout", VERBS_ACQUIRE | VERBS_STOP, OPT_WAIT, WAIT_WHY },
+	{ "-try", VERBS_ACQUIRE, OPT_WAIT, WAIT_WHY },
+	{ "--try", VERBS_ACQUIRE, OPT_NO_WAIT, "to try once is --no-wait, and for longer --wait" },
+	{ "--retry", VERBS_ACQUIRE, OPT_WAIT, RETRY_WHY },
+	{ "--retries", VERBS_ACQUIRE, OPT_WAIT, RETRY_WHY },
+	{ "-child-exit-code", VERBS_ACQUIRE, OPT_COUNT, "the exit status is COMMAND's without it" },
+	{ "--exit-code", VERBS_ACQUIRE, OPT_CONFLICT_EXIT_CODE,
+	  "the exit code of a lock that is busy is --conflict-exit-code" },
+	{ "-j", VERBS_ACQUIRE, OPT_PERMITS, PERMITS_WHY " of the verb sem" },
+	{ "--jobs", VERBS_ACQUIRE, OPT_PERMITS, PERMITS_WHY " of the verb sem" },
+	{ "--max", VERBS_SEM, OPT_PERMITS, PERMITS_WHY },
+	{ "--limit", VERBS_SEM, OPT_PERMITS, PERMITS_WHY },
+	{ "--count", VERBS_SEM, OPT_PERMITS, PERMITS_WHY },
+	{ "--id", VERBS_SEM, OPT_NAME, "the name is a word, or --name" },
+	{ "-k", VERBS_ACQUIRE, OPT_GRACE, GRACE_WHY },
+	{ "--kill-after", VERBS_ACQUIRE, OPT_GRACE, GRACE_WHY },
+	{ "--max-time", VERBS_ACQUIRE, OPT_MAX_RUN, MAX_RUN_WHY },
+	{ "--time-limit", VERBS_ACQUIRE, OPT_MAX_RUN, MAX_RUN_WHY },
+	{ "--expire", VERBS_ACQUIRE, OPT_TTL, TTL_WHY },
+	{ "--px", VERBS_ACQUIRE, OPT_TTL, TTL_WHY },
+	{ "--ex", VERBS_ACQUIRE, OPT_TTL, TTL_WHY },
+	{ "--fencing", VERBS_ACQUIRE, OPT_FENCE, "a fencing token is --fence" },
+	{ "--token", VERBS_ACQUIRE, OPT_FENCE, "a fencing token is --fence" },
+	{ "-f", VERBS_UNLOCK, OPT_FORCE, "to break a lock is --force" },
+	{ "-f", VERBS_STOP, OPT_COUNT, STOP_WHY },
+	{ "--force", VERBS_STOP, OPT_COUNT, STOP_WHY },
+	{ "-9", VERBS_STOP, OPT_COUNT, STOP_WHY },
+	{ "-KILL", VERBS_STOP, OPT_COUNT, STOP_WHY },
+	{ "-s", VERBS_STOP, OPT_COUNT, STOP_WHY },
+	{ "--signal", VERBS_STOP, OPT_COUNT, "the signal is the --signal of the holder" },
+	{ "-t", VERBS_RENEW, OPT_LEASE, LEASE_WHY },
+	{ "--ttl", VERBS_RENEW, OPT_LEASE, LEASE_WHY },
+	{ "-a", VERBS_LIST, OPT_COUNT, "list has all locks without it" },
+	{ "--all", VERBS_LIST, OPT_COUNT, "list has all locks without it" },
+	{ "--all", VERBS_STATUS, OPT_COUNT, "all locks are the verb list" },
+	{ "--cafile", VERBS_ALL, OPT_CACERT, "the file of authorities is --cacert" },
+	{ "--ca", VERBS_ALL, OPT_CACERT, "the file of authorities is --cacert" },
+	{ "--tls-skip-verify", VERBS_ALL, OPT_INSECURE,
+	  "not to check the certificate is --insecure" },
+	{ "--host", VERBS_ALL, OPT_URL, URL_WHY },
+	{ "-p", VERBS_ALL, OPT_URL, URL_WHY },
+	{ "--port", VERBS_ALL, OPT_URL, URL_WHY },
+	{ "--user", VERBS_ALL, OPT_URL, URL_WHY },
+	{ "--username", VERBS_ALL, OPT_URL, URL_WHY },
+	{ "--tls", VERBS_ALL, OPT_URL, TLS_WHY },
+	{ "--ssl", VERBS_ALL, OPT_URL, TLS_WHY },
+	{ "-a", VERBS_ALL, OPT_PASSWORD_FILE, PASSWORD_WHY },
 };
-#define FOREIGN_COUNT (sizeof(foreigns) / sizeof(foreigns[0]))
+#define HINT_COUNT (sizeof(hints) / sizeof(hints[0]))
 
-/* The words of a line, and what was found in them. */
-struct walk {
-	const struct opts *opts;
-	struct meant *out;
-	struct usage_line *line; /* that is made; NULL: none */
-	bool is_for_process;
-	bool has_name;
-	bool has_unknown; /* an option */
-	bool has_url;     /* of rlock's own */
-	bool has_command; /* after "--", or where it has to be */
-	bool has_jobs;    /* of GNU sem, which needs no name */
-	bool is_found[CHANGES];
-	const char *values[CHANGES];
+#define SEE_LIST "to see locks: list"
+#define SEE_STATUS "to see the holder of a lock: status NAME"
+#define SEE_CHECK "to see whether locks can be relied on here: check"
+#define TAKE_RUN "to hold a lock while a command runs: run NAME -- COMMAND"
+#define TAKE_PROCESS "to hold a lock: run NAME -- COMMAND, or in a script lock --pid $$ NAME"
+#define END_OWN                                                                                    \
+	"to release a lock of the caller: unlock NAME; to have another holder release one: stop NAME"
+#define END_OTHER                                                                                  \
+	"to have the holder end: stop NAME; one that cannot be asked: unlock --force --holder OWNER NAME"
+#define RENEW_WHY "run and lock renew a lock by themselves; one of --owner: renew --owner ID NAME"
+
+/* What is in the place of a verb of another program: one that sees, takes or ends a lock. */
+static const struct {
+	const char *word, *hint;
+} verb_hints[] = {
+	{ "ls", SEE_LIST },
+	{ "ps", SEE_LIST },
+	{ "top", SEE_LIST " --watch" },
+	{ "locks", SEE_LIST },
+	{ "all", SEE_LIST },
+	{ "show", SEE_LIST ", or status NAME" },
+	{ "get", SEE_STATUS },
+	{ "info", SEE_STATUS },
+	{ "look", SEE_STATUS },
+	{ "st", SEE_STATUS },
+	{ "stat", SEE_STATUS },
+	{ "state", SEE_STATUS },
+	{ "who", SEE_STATUS },
+	{ "holder", SEE_STATUS },
+	{ "holders", SEE_STATUS },
+	{ "owner", SEE_STATUS },
+	{ "locked", SEE_STATUS },
+	{ "watch", SEE_STATUS ", again and again: status --watch NAME" },
+	{ "monitor", SEE_STATUS ", again and again: status --watch NAME" },
+	{ "wait", "each verb waits by itself, at most for --wait DUR: run NAME -- COMMAND" },
+	{ "doctor", SEE_CHECK },
+	{ "test", SEE_CHECK },
+	{ "ping", SEE_CHECK },
+	{ "health", SEE_CHECK },
+	{ "config", SEE_CHECK },
+	{ "acquire", TAKE_PROCESS },
+	{ "take", TAKE_PROCESS },
+	{ "hold", TAKE_PROCESS },
+	{ "set", TAKE_PROCESS },
+	{ "with", TAKE_RUN },
+	{ "exec", TAKE_RUN },
+	{ "job", TAKE_RUN },
+	{ "start", TAKE_RUN },
+	{ "mutex", TAKE_RUN },
+	{ "try", "to hold a lock only if it is free: run -n NAME -- COMMAND" },
+	{ "trylock", "to hold a lock only if it is free: run -n NAME -- COMMAND" },
+	{ "queue", "to hold a lock first come, first served: fair NAME -- COMMAND" },
+	{ "shared", "to hold a lock that readers share: read NAME -- COMMAND" },
+	{ "exclusive", "to hold a lock that excludes readers: write NAME -- COMMAND" },
+	{ "semaphore", "to hold one of N permits: sem --permits N NAME -- COMMAND" },
+	{ "release", END_OWN },
+	{ "free", END_OWN },
+	{ "del", END_OWN },
+	{ "delete", END_OWN },
+	{ "rm", END_OWN },
+	{ "remove", END_OWN },
+	{ "break", END_OTHER },
+	{ "steal", END_OTHER },
+	{ "force-unlock", END_OTHER },
+	{ "kill", END_OTHER },
+	{ "terminate", END_OTHER },
+	{ "extend", RENEW_WHY },
+	{ "refresh", RENEW_WHY },
+	{ "relock", RENEW_WHY },
+	{ "touch", RENEW_WHY },
+	{ "keepalive", RENEW_WHY },
 };
+
+const char *meant_verb(const char *word)
+{
+	for (size_t i = 0; i < sizeof(verb_hints) / sizeof(verb_hints[0]); i++)
+		if (strcmp(verb_hints[i].word, word) == 0)
+			return verb_hints[i].hint;
+	return NULL;
+}
+
+/* Of a word without the value that may follow it. NULL: there is none. */
+static const struct hint *find_hint(unsigned verbs, const char *word)
+{
+	for (size_t i = 0; i < HINT_COUNT; i++)
+		if ((hints[i].verbs & verbs) != 0 && strcmp(hints[i].word, word) == 0)
+			return &hints[i];
+	return NULL;
+}
+
+/* ---- the option that was meant ---- */
+
+#define OPTION_MAX 64
+
+/* Which options begin like this: their number, and the last of them in *out. */
+static size_t count_beginnings(unsigned verbs, const char *name, const struct opt **out)
+{
+	size_t count = 0, len = strlen(name);
+
+	for (size_t id = 0; id < OPT_COUNT; id++) {
+		if ((opt_table[id].verbs & verbs) == 0 ||
+		    strncmp(opt_table[id].name, name, len) != 0)
+			continue;
+		*out = &opt_table[id];
+		count++;
+	}
+	return count;
+}
+
+const char *meant_option(unsigned verbs, const char *name)
+{
+	char typed[OPTION_MAX];
+	const struct opt *whole = NULL;
+	struct nearest nearest = { .typed = typed };
+
+	(void)snprintf(typed, sizeof(typed), "%s", name);
+	for (char *byte = typed; *byte != '\0'; byte++)
+		*byte = (char)(*byte == '_' ? '-' : tolower((unsigned char)*byte));
+	for (size_t i = 0; i < HINT_COUNT; i++)
+		if ((hints[i].verbs & verbs) != 0 && hints[i].instead != OPT_COUNT &&
+		    strncmp(hints[i].word, "--", 2) == 0 && strcmp(hints[i].word + 2, typed) == 0)
+			return opt_table[hints[i].instead].name;
+	if (usage_is_password(typed))
+		return opt_table[OPT_PASSWORD_FILE].name;
+	if (count_beginnings(verbs, typed, &whole) == 1)
+		return whole->name;
+	for (size_t id = 0; id < OPT_COUNT; id++)
+		if ((opt_table[id].verbs & verbs) != 0)
+			nearest_try(&nearest, opt_table[id].name);
+	return nearest.word;
+}
+
+/* For which verbs an option is that this one has not. */
+static void print_verbs(unsigned verbs, char out[OPTION_MAX])
+{
+	static const struct {
+		unsigned set;
+		const char *names;
+	} sets[] = {
+		{ VERBS_LOCK, "run, lock" }, { VERBS_SEM, "sem" },     { VERBS_UNLOCK, "unlock" },
+		{ VERBS_RENEW, "renew" },    { VERBS_STOP, "stop" },   { VERBS_STATUS, "status" },
+		{ VERBS_LIST, "list" },      { VERBS_CHECK, "check" },
+	};
+	size_t len = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
+		if ((sets[i].set & verbs) != 0)
+			len += (size_t)snprintf(out + len, OPTION_MAX - len, "%s%s",
+						len > 0 ? ", " : "", sets[i].names);
+}
+
+/* ---- a line while it is corrected ---- */
+
+#define MENDS_MAX 8
+#define WORDS_MORE (2 * MENDS_MAX + 1)
+
+static char own_pid[] = "$$"; /* for the shell, so without quotes */
+static char any_name[] = "NAME", any_number[] = "N", any_command[] = "COMMAND";
+static char option_pid[] = "--pid", option_permits[] = "--permits", option_url[] = "-u";
+static char option_sh[] = "sh";
+static char *template_command[] = { any_command, NULL };
+
+struct line {
+	const char *verb;
+	unsigned set;
+	enum command_need need;
+	bool is_plain; /* the verb takes a plain lock */
+	char **words;
+	size_t count;
+	char *const *command; /* NULL: none */
+	char **behind;        /* room for a COMMAND that stands in the words */
+	char *made[MENDS_MAX];
+	size_t made_count;
+	bool has_marked_command;
+	bool lacks_dashes; /* before its COMMAND, as it was typed */
+};
+
+/* What is found: nothing; something that was mended in the line; or something whose meaning is not certain. */
+enum verdict { RIGHT, MENDED, UNCERTAIN };
+
+__attribute__((format(printf, 3, 4))) static enum verdict
+reject(char why[MEANT_MAX], enum verdict verdict, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(why, MEANT_MAX, format, args);
+	va_end(args);
+	return verdict;
+}
+
+/* Put up to two words in the place of span words; NULL: none. */
+static void replace(struct line *line, size_t at, size_t span, char *first, char *second)
+{
+	size_t added = (first != NULL ? 1U : 0U) + (second != NULL ? 1U : 0U);
+
+	memmove(line->words + at + added, line->words + at + span,
+		(line->count - at - span) * sizeof(*line->words));
+	line->count = line->count + added - span;
+	if (first != NULL)
+		line->words[at] = first;
+	if (second != NULL)
+		line->words[at + 1] = second;
+}
+
+/* A text that lives as long as the line; NULL: there is no memory for it. */
+__attribute__((format(printf, 2, 3))) static char *make(struct line *line, const char *format, ...)
+{
+	va_list args;
+	char *text = NULL;
+
+	va_start(args, format);
+	if (line->made_count < MENDS_MAX && vasprintf(&text, format, args) >= 0)
+		line->made[line->made_count++] = text;
+	else
+		text = NULL;
+	va_end(args);
+	return text;
+}
+
+static struct words words_of(const struct line *line)
+{
+	return (struct words){ .verbs = line->set, .words = line->words, .count = line->count };
+}
+
+static bool has_option(const struct line *line, enum opt_id id)
+{
+	struct words from = words_of(line);
+	struct word word;
+
+	while (words_next(&from, &word))
+		if (word.opt == &opt_table[id])
+			return true;
+	return false;
+}
+
+/* How many names stand in the words from that one on, also by --name. */
+static size_t count_names(const struct line *line, size_t at)
+{
+	struct words from = words_of(line);
+	struct word word;
+	size_t count = 0;
+
+	while (words_next(&from, &word))
+		count += word.at >= at && (word.kind == WORD_NAME ||
+					   (word.kind == WORD_OPTION &&
+					    word.opt == &opt_table[OPT_NAME]))
+				 ? 1
+				 : 0;
+	return count;
+}
 
 /* ---- what a word is ---- */
-
-static unsigned verbs_of(const struct walk *walk)
-{
-	return (unsigned)walk->opts->verb->set;
-}
 
 static bool is_number(const char *word)
 {
@@ -138,375 +386,637 @@ static size_t dash_len(const char *text)
 		       : 0;
 }
 
-/* How many words from that one on are operands of rlock's own line. */
-static size_t count_operands(const struct walk *walk, size_t at)
+/* What follows the dashes of either sort; NULL: none of them is of a web page. */
+static const char *after_dashes(const char *word)
 {
-	size_t count = 0;
+	bool is_spoilt = false;
 
-	while (at < walk->opts->word_count) {
-		size_t span = table_span(verbs_of(walk), walk->opts->words[at]);
-
-		count += span == 0 && walk->opts->words[at][0] != '-' ? 1 : 0;
-		at += span == 0 ? 1 : span;
+	while (*word == '-' || dash_len(word) > 0) {
+		is_spoilt = is_spoilt || *word != '-';
+		word += *word == '-' ? 1 : dash_len(word);
 	}
-	return count;
+	return is_spoilt ? word : NULL;
 }
 
-static bool has_option(const struct walk *walk, enum opt_id id)
+/* The unit as a duration has it; NULL: the word is none. */
+static const char *unit_of(const char *word)
 {
-	const char *rest;
+	static const char *const units[][2] = {
+		{ "ms", "ms" },   { "msec", "ms" },  { "s", "s" },       { "sec", "s" },
+		{ "secs", "s" },  { "second", "s" }, { "seconds", "s" }, { "m", "m" },
+		{ "min", "m" },   { "mins", "m" },   { "minute", "m" },  { "minutes", "m" },
+		{ "h", "h" },     { "hr", "h" },     { "hrs", "h" },     { "hour", "h" },
+		{ "hours", "h" }, { "d", "d" },      { "day", "d" },     { "days", "d" },
+	};
 
-	for (size_t i = 0; i < walk->opts->word_count; i++)
-		if (table_by_word(verbs_of(walk), walk->opts->words[i], &rest) == &opt_table[id])
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcmp(units[i][0], word) == 0)
+			return units[i][1];
+	return NULL;
+}
+
+/* Whether it is one, or a unit behind a number. */
+static bool is_part_of_duration(const char *word, bool has_number)
+{
+	int64_t ms;
+
+	return (has_number && unit_of(word) != NULL) || duration_parse(word, &ms);
+}
+
+/* Of rlock's own schemes: https://a/b is a name. */
+static bool is_url(const char *word)
+{
+	static const char *const schemes[] = { "redis", "rediss", "valkey", "valkeys", "unix" };
+	size_t len = strcspn(word, ":");
+
+	if (strcmp(word, "local:") == 0)
+		return true;
+	if (strncmp(word + len, "://", 3) != 0)
+		return false;
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+		size_t scheme_len = strlen(schemes[i]);
+
+		if (strncmp(word, schemes[i], scheme_len) == 0 &&
+		    (scheme_len == len || word[scheme_len] == '+'))
+			return true;
+	}
+	return false;
+}
+
+/* Or of another one, by its path. */
+static bool is_program(const char *word)
+{
+	const char *dirs = getenv("PATH");
+	char path[PATH_MAX];
+
+	if (strchr(word, '/') != NULL)
+		return true;
+	return *word != '\0' &&
+	       file_find_program(word, dirs != NULL ? dirs : "/bin:/usr/bin", path) == 0;
+}
+
+/* A line of a script's "#!" that reached us as one word, as the kernel passes it on. */
+static bool is_whole_line(const char *word, const char *verb)
+{
+	size_t len = strlen(verb);
+
+	return strncmp(word, verb, len) == 0 && word[len] == ' ' && strstr(word, " -- ") != NULL;
+}
+
+/* ---- a COMMAND without "--" before it ---- */
+
+/* That nothing says whose the lock is without a COMMAND, or that none is meant. */
+static bool lacks_owner(const struct line *line)
+{
+	return line->need == COMMAND_OPTIONAL && !has_option(line, OPT_PID) &&
+	       !has_option(line, OPT_OWNER) && !has_option(line, OPT_RESIZE);
+}
+
+static bool may_have_command(const struct line *line)
+{
+	return line->need == COMMAND_NEEDED || line->need == COMMAND_OPTIONAL;
+}
+
+/* "-n 3 NAME", "--wait 5 min NAME": a word that belongs to the option before it, unless it is the only name. */
+static bool is_part_of_option(const struct line *line, const struct word *before,
+			      const struct word *name)
+{
+	return name->kind == WORD_NAME && before->kind == WORD_OPTION &&
+	       before->at + before->span == name->at &&
+	       (before->opt->type == TYPE_DURATION || before->opt == &opt_table[OPT_NO_WAIT]) &&
+	       is_part_of_duration(name->value, before->value != NULL) && count_names(line, 0) > 1;
+}
+
+/* The search for the COMMAND of a line without "--". */
+struct search {
+	bool has_name;
+	bool is_certain; /* no other word can be it */
+	size_t first;    /* the word after the first name; the number of words: none yet */
+};
+
+/* Looks at a word. True: the search is over. */
+static bool search_word(const struct line *line, const struct word *word, struct search *search)
+{
+	const char *text = line->words[word->at];
+	bool is_first = search->first == line->count;
+
+	if (word->kind == WORD_UNKNOWN && is_first && search->has_name && strcmp(text, "-c") == 0 &&
+	    word->at + 2 == line->count) {
+		search->first = word->at;
+		return true;
+	}
+	if (word->kind != WORD_NAME) {
+		search->has_name = search->has_name || word->opt == &opt_table[OPT_NAME];
+		return word->kind != WORD_OPTION && !is_first;
+	}
+	if (search->has_name && is_first)
+		search->first = word->at;
+	/* Of two words that may be it the first one is a name, or the COMMAND. */
+	if (search->has_name && is_program(text)) {
+		search->is_certain = is_first;
+		return true;
+	}
+	search->has_name = true;
+	return false;
+}
+
+/*
+ * Where the COMMAND of a line begins that has no "--": the word after the first name, if no later one is meant.
+ * line->count: there is none.
+ */
+static size_t find_command(const struct line *line, bool *is_certain_out)
+{
+	struct words from = words_of(line);
+	struct word word, before = { .kind = WORD_NAME };
+	struct search search = { .is_certain = true, .first = line->count };
+
+	*is_certain_out = true;
+	if (line->command != NULL || (line->need != COMMAND_NEEDED && !lacks_owner(line)))
+		return line->count;
+	for (; words_next(&from, &word); before = word) {
+		const char *after = after_dashes(line->words[word.at]);
+
+		if (after != NULL && *after == '\0')
+			return line->count;
+		if (after == NULL && !is_part_of_option(line, &before, &word) &&
+		    search_word(line, &word, &search))
+			break;
+	}
+	*is_certain_out = search.is_certain;
+	return search.first;
+}
+
+/* The words from that one on are the COMMAND. */
+static void cut_command(struct line *line, size_t at)
+{
+	memcpy(line->behind, line->words + at, (line->count - at) * sizeof(*line->words));
+	line->behind[line->count - at] = NULL;
+	line->command = line->behind;
+	line->count = at;
+}
+
+static enum verdict mend_dashes(struct line *line, size_t at, bool is_certain, char why[MEANT_MAX])
+{
+	const char *text = line->need == COMMAND_NEEDED
+				   ? "needs a command after '--'"
+				   : "without '--' and a COMMAND needs --pid or --owner";
+	const char *verb = line->verb;
+
+	if (!is_certain)
+		return reject(why, UNCERTAIN, "%s %s: see 'rlock help %s'", verb, text, verb);
+	line->has_marked_command = is_program(line->words[at]);
+	if (strcmp(line->words[at], "-c") == 0) {
+		replace(line, at, 0, option_sh, NULL);
+		line->has_marked_command = true;
+	}
+	cut_command(line, at);
+	line->lacks_dashes = true;
+	if (strcmp(verb, "lock") == 0)
+		line->verb = "run";
+	return reject(why, MENDED, "%s %s", verb, text);
+}
+
+/* ---- a wrong word ---- */
+
+/* "–wait" is "--wait", "–n" is "-n", and "—" is "--", behind which all is COMMAND's. */
+static enum verdict mend_dashed(struct line *line, const struct word *word, char why[MEANT_MAX])
+{
+	const char *name = after_dashes(line->words[word->at]);
+	bool is_letter = name[0] != '\0' && (name[1] == '\0' || name[1] == '=');
+	char shown[USAGE_SHOWN_MAX], *text = NULL;
+	struct words one = { .verbs = line->set, .words = &text, .count = 1 };
+	struct word read = { .kind = WORD_UNKNOWN };
+
+	(void)reject(why, UNCERTAIN,
+		     "'%s' begins with a dash of a web page, not with '-' (--name has any name)",
+		     usage_show(line->words[word->at], shown));
+	if (*name == '\0') {
+		if (line->command != NULL)
+			return UNCERTAIN;
+		cut_command(line, word->at + 1);
+		line->count = word->at;
+		line->has_marked_command = true;
+		return MENDED;
+	}
+	text = make(line, "%s%s", is_letter ? "-" : "--", name);
+	if (text == NULL || !words_next(&one, &read) || read.kind == WORD_UNKNOWN)
+		return UNCERTAIN;
+	replace(line, word->at, 1, text, NULL);
+	return MENDED;
+}
+
+/* Three holders at a time, as consul and GNU sem have it. at: where the number, and what is before it, stand. */
+static enum verdict mend_number(struct line *line, size_t at, size_t span, char *number)
+{
+	bool is_sem = line->set == VERBS_SEM;
+
+	if ((!is_sem && !line->is_plain) || has_option(line, OPT_PERMITS))
+		return UNCERTAIN;
+	replace(line, at, span, NULL, NULL);
+	replace(line, 0, 0, option_permits, number);
+	if (!is_sem) {
+		line->verb = "sem";
+		line->set = VERBS_SEM;
+		line->need = COMMAND_OPTIONAL;
+	}
+	return MENDED;
+}
+
+#define NUMBER_WHY                                                                                 \
+	"-n takes no value: to wait for so long is --wait, for so many holders at a time sem "     \
+	"(--name has any name)"
+
+/* "5 min", "1m 30s", and what --watch has without a '='. */
+static enum verdict mend_duration(struct line *line, const struct word *before,
+				  const struct word *name, char why[MEANT_MAX])
+{
+	char shown[USAGE_SHOWN_MAX];
+	const char *unit = unit_of(name->value), *value = before->value;
+	const char *more = unit != NULL ? unit : name->value;
+	size_t last = before->at + before->span - 1, len = value != NULL ? strlen(value) : 0;
+	char *text;
+	int64_t ms;
+
+	if (value == NULL) {
+		(void)reject(why, UNCERTAIN, "--%s has its value after '=' (--name has any name)",
+			     before->opt->name);
+		text = make(line, "--%s=%s", before->opt->name, name->value);
+	} else {
+		(void)reject(why, UNCERTAIN,
+			     "'%s' after --%s may be a part of the duration, in which there is no "
+			     "blank, like 5m or 1m30s (--name has any name)",
+			     usage_show(name->value, shown), before->opt->name);
+		/* A unit follows a number, and a number a unit. */
+		if (len == 0 || (isdigit((unsigned char)value[len - 1]) != 0) != (unit != NULL))
+			return UNCERTAIN;
+		text = make(line, "%s%s", line->words[last], more);
+		if (text != NULL && !duration_parse(text + strlen(line->words[last]) - len, &ms))
+			return UNCERTAIN;
+	}
+	if (text == NULL)
+		return UNCERTAIN;
+	replace(line, last, 2, text, NULL);
+	return MENDED;
+}
+
+/* For a pattern any text will do. */
+static enum verdict check_text(const struct line *line, const char *text, char why[MEANT_MAX])
+{
+	const struct rlock_name name = { text, strlen(text) };
+	char shown[USAGE_SHOWN_MAX];
+	const char *wrong;
+
+	return line->need == COMMAND_NONE_BUT_PATTERN || rlock_name_check(&name, &wrong) == RLOCK_OK
+		       ? RIGHT
+		       : reject(why, UNCERTAIN, "name '%s': %s", usage_show(text, shown), wrong);
+}
+
+static enum verdict check_name(struct line *line, const struct word *before,
+			       const struct word *word, char why[MEANT_MAX])
+{
+	char shown[USAGE_SHOWN_MAX];
+	char *name = line->words[word->at];
+
+	if (is_url(name)) {
+		(void)reject(why, UNCERTAIN,
+			     "'%s' is a URL, not the name of a lock: the server is -u URL "
+			     "(--name has any name)",
+			     usage_show(name, shown));
+		if (has_option(line, OPT_URL))
+			return UNCERTAIN;
+		replace(line, word->at, 1, option_url, name);
+		return MENDED;
+	}
+	if (is_whole_line(name, line->verb))
+		return reject(why, UNCERTAIN,
+			      "'%s' is one word: the first line of a script is "
+			      "#!/usr/bin/env -S rlock %s",
+			      usage_show(name, shown), shown);
+	if (line->set == VERBS_SEM && is_number(name) && count_names(line, 0) > 1 &&
+	    count_names(line, word->at) == count_names(line, 0) && !has_option(line, OPT_PERMITS)) {
+		(void)reject(why, UNCERTAIN, PERMITS_WHY);
+		return mend_number(line, word->at, 1, name);
+	}
+	if (!is_part_of_option(line, before, word))
+		return check_text(line, name, why);
+	if (before->opt != &opt_table[OPT_NO_WAIT])
+		return mend_duration(line, before, word, why);
+	(void)reject(why, UNCERTAIN, NUMBER_WHY);
+	return is_number(name) && strcmp(line->words[before->at], "-n") == 0
+		       ? mend_number(line, before->at, 2, name)
+		       : UNCERTAIN;
+}
+
+static bool has_unknown(const struct line *line)
+{
+	struct words from = words_of(line);
+	struct word word;
+
+	while (words_next(&from, &word))
+		if (word.kind == WORD_UNKNOWN)
 			return true;
 	return false;
 }
 
-static bool is_number_before_name(const struct walk *walk, size_t at)
+/* redis-cli's -h HOST: with a COMMAND the help would end with 0, and a cron job would seem to have run. */
+static bool is_host(const struct line *line, const struct word *word)
 {
-	return at < walk->opts->word_count && is_number(walk->opts->words[at]) &&
-	       count_operands(walk, at + 1) > 0 && !has_option(walk, OPT_PERMITS);
+	size_t others = line->need == COMMAND_NONE_BUT_PATTERN ? 1 : 2;
+
+	return word->letter != 0 && (line->command != NULL || has_unknown(line) ||
+				     count_names(line, word->at) >= others);
 }
 
-static bool is_server_found(const struct walk *walk)
+static enum verdict mend_host(struct line *line, const struct word *word, char why[MEANT_MAX])
 {
-	return walk->is_found[TO_HOST] || walk->is_found[TO_PORT] || walk->is_found[TO_USER] ||
-	       walk->is_found[TO_TLS];
+	const char *host = word->at + 1 < line->count ? line->words[word->at + 1] : "-";
+	struct rlock_url *url = NULL;
+	char reason[RLOCK_ERROR_MAX], *text;
+
+	(void)reject(why, UNCERTAIN,
+		     "-h prints the help, and runs nothing: the server is -u redis://HOST:PORT");
+	if (strcmp(line->words[word->at], "-h") != 0 || *host == '-' || strchr(host, '@') != NULL ||
+	    has_option(line, OPT_URL) ||
+	    (line->need != COMMAND_NONE_BUT_PATTERN && count_names(line, 0) < 2))
+		return UNCERTAIN;
+	text = make(line, "redis://%s%s", host, strchr(host, ':') == NULL ? ":6379" : "");
+	if (text == NULL || rlock_url_parse(text, &url, reason) != RLOCK_OK)
+		return UNCERTAIN;
+	rlock_url_free(url);
+	replace(line, word->at, 2, option_url, text);
+	return MENDED;
 }
 
-/* -h is redis-cli's with a command, with others of its options, or with a host behind it and the name that the verb needs. */
-static bool is_help(const struct walk *walk, size_t at)
+/* An option that the verb has not: of another verb, of another program, or mistyped. */
+static enum verdict report_unknown(const struct line *line, const struct word *word,
+				   char why[MEANT_MAX])
 {
-	size_t others = walk->opts->verb->command == COMMAND_NONE_BUT_PATTERN ? 1 : 2;
+	const char *text = line->words[word->at];
+	bool is_long = text[1] == '-';
+	char option[USAGE_SHOWN_MAX], letter[3] = { '-', word->letter, '\0' };
+	char shown[USAGE_SHOWN_MAX], verbs[OPTION_MAX];
+	const struct hint *hint;
+	const struct opt *other = NULL;
+	const char *meant = NULL;
 
-	return walk->opts->command == NULL && !is_server_found(walk) &&
-	       !walk->is_found[TO_PASSWORD] && count_operands(walk, at + 1) < others;
-}
-
-/* Whether the word there is that option: alone, or with its value. */
-static bool is_foreign(const struct walk *walk, size_t at, const struct foreign *row)
-{
-	const char *word = walk->opts->words[at];
-	size_t len = strlen(row->word);
-	const char *rest = word + len;
-
-	if ((row->verbs & verbs_of(walk)) == 0 || strncmp(word, row->word, len) != 0)
-		return false;
-	/* "-j3" and consul's "-n=3" */
-	if (*rest != '\0' &&
-	    (row->value == NO_VALUE || len > 2 || !is_number(rest + (*rest == '=' ? 1 : 0))))
-		return row->value >= ANY_VALUE && *rest == '=';
-	if (row->value == NUMBER_BEFORE_NAME && *rest == '\0')
-		return is_number_before_name(walk, at + 1);
-	return strcmp(row->word, "-h") != 0 || !is_help(walk, at);
-}
-
-static const struct foreign *foreign_at(const struct walk *walk, size_t at)
-{
-	static const struct foreign total = {
-		"", VERBS_SEM, NO_VALUE, TO_PERMITS, NULL, PERMITS_WHY
-	};
-
-	for (size_t i = 0; i < FOREIGN_COUNT; i++)
-		if (is_foreign(walk, at, &foreigns[i]))
-			return &foreigns[i];
-	return walk->opts->verb->set == VERBS_SEM && !walk->has_name && !walk->has_unknown &&
-			       is_number_before_name(walk, at)
-		       ? &total
-		       : NULL;
-}
-
-/* That nothing says whose the lock is without a COMMAND, or that none is meant. */
-static bool lacks_owner(const struct walk *walk)
-{
-	return walk->opts->verb->command == COMMAND_OPTIONAL && !has_option(walk, OPT_PID) &&
-	       !has_option(walk, OPT_OWNER) && !has_option(walk, OPT_RESIZE);
-}
-
-static bool wants_command(const struct walk *walk)
-{
-	return walk->opts->verb->command == COMMAND_NEEDED ||
-	       (!walk->is_for_process && lacks_owner(walk));
-}
-
-/* ---- the line ---- */
-
-static void add(const struct walk *walk, struct line_part part)
-{
-	if (walk->line != NULL)
-		usage_line_add(walk->line, &part);
-}
-
-static void add_plain(const struct walk *walk, const char *text)
-{
-	add(walk, (struct line_part)PLAIN(text));
-}
-
-static void add_word(const struct walk *walk, const char *word)
-{
-	char *const words[] = { (char *)word };
-
-	add(walk, (struct line_part){ NULL, words, 1 });
-}
-
-/* Of the first word that is not rlock's. */
-__attribute__((format(printf, 2, 3))) static void set_why(struct walk *walk, const char *format,
-							  ...)
-{
-	va_list args;
-
-	if (walk->out->what == MEANT_OTHER_WORDS)
-		return;
-	walk->out->what = MEANT_OTHER_WORDS;
-	va_start(args, format);
-	(void)vsnprintf(walk->out->why, sizeof(walk->out->why), format, args);
-	va_end(args);
-}
-
-/* Returns how many words the option takes up. */
-static size_t take_foreign(struct walk *walk, const struct foreign *row, size_t at)
-{
-	const char *word = walk->opts->words[at], *value = NULL;
-	const char *next = at + 1 < walk->opts->word_count ? walk->opts->words[at + 1] : NULL;
-	size_t len = strlen(row->word), span = 1;
-	char text[USAGE_SHOWN_MAX];
-
-	if (word[len] != '\0') {
-		value = word + len + (word[len] == '=' ? 1 : 0);
-	} else if (row->value != NO_VALUE && next != NULL &&
-		   (*next != '-' || row->change == TO_PASSWORD) &&
-		   (row->value != DURATION || (*next >= '0' && *next <= '9'))) {
-		value = next;
-		span = 2;
-	} else if (row->value == DURATION) {
-		value = "DURATION";
+	/* Without the value that may follow it. */
+	(void)snprintf(option, sizeof(option), "%.*s", (int)strcspn(text, "="), text);
+	hint = find_hint(line->set, option);
+	/* In "-verbose" one letter is unknown, but a long option with one dash was meant. */
+	if (hint == NULL && (is_long || strlen(option) > 3))
+		meant = meant_option(line->set, option + (is_long ? 2 : 1));
+	if (hint == NULL && meant == NULL && !is_long) {
+		(void)snprintf(option, sizeof(option), "%s", letter);
+		hint = find_hint(line->set, option);
 	}
-	if (len > 0 && row->why[0] != '-')
-		set_why(walk, "no such option '%s': %s", row->word, row->why);
+	if (is_long)
+		other = table_by_name(VERBS_ALL, option + 2, strlen(option + 2));
+	(void)usage_show(option, shown);
+	if (hint == NULL && is_long && usage_is_password(option + 2))
+		(void)reject(why, UNCERTAIN, "no such option '%s': " PASSWORD_WHY, shown);
+	else if (hint != NULL)
+		(void)reject(why, UNCERTAIN, "no such option '%s': %s", shown, hint->why);
+	else if (other != NULL) {
+		print_verbs(other->verbs, verbs);
+		(void)reject(why, UNCERTAIN, "no such option '%s' of %s: it is one of %s", shown,
+			     line->verb, verbs);
+	} else if (is_long && count_beginnings(line->set, option + 2, &other) > 1)
+		(void)reject(why, UNCERTAIN, "'%s' can be several options: see 'rlock help %s'",
+			     shown, line->verb);
+	else if (meant != NULL)
+		(void)reject(why, UNCERTAIN, "no such option '%s': try: --%s", shown, meant);
 	else
-		set_why(walk, "%s", row->why);
-	walk->is_found[row->change] = true;
-	walk->values[row->change] = value;
-	walk->has_jobs = walk->has_jobs || (row->change == TO_PERMITS && row->value == ANY_VALUE);
-	if (row->change == RENAME && row->instead != NULL) {
-		walk->has_name =
-			walk->has_name || (value != NULL && strcmp(row->instead, "--name") == 0);
-		(void)snprintf(text, sizeof(text), "%s%s%s", row->instead, value != NULL ? "=" : "",
-			       value != NULL ? value : "");
-		add_word(walk, text);
-	}
-	return span;
+		(void)reject(why, UNCERTAIN, "no such option '%s': see 'rlock help %s'", shown,
+			     line->verb);
+	return UNCERTAIN;
 }
 
-/* "–wait" is "--wait", "–n" is "-n", and "—" is "--", behind which all is COMMAND's. Returns how many words it takes up. */
-static size_t take_dashed(struct walk *walk, size_t at)
+/* "-n=3 NAME" and "-n3 NAME" are as "-n 3 NAME". */
+static enum verdict report_value(struct line *line, const struct word *word, char why[MEANT_MAX])
 {
-	char *const *words = walk->opts->words + at;
-	const char *name = *words;
-	char text[USAGE_SHOWN_MAX];
+	const char *text = line->words[word->at];
+	size_t head = (size_t)(word->value - text);
+
+	if (word->opt != &opt_table[OPT_NO_WAIT])
+		return reject(why, UNCERTAIN, "--%s takes no value", word->opt->name);
+	(void)reject(why, UNCERTAIN, NUMBER_WHY);
+	return (head == 2 || (head == 3 && text[2] == '=')) && is_number(word->value) &&
+			       count_names(line, 0) > 0
+		       ? mend_number(line, word->at, 1, (char *)word->value)
+		       : UNCERTAIN;
+}
+
+static enum verdict check_word(struct line *line, const struct word *before,
+			       const struct word *word, char why[MEANT_MAX])
+{
+	char shown[USAGE_SHOWN_MAX], letter[3] = { '-', word->letter, '\0' };
+	const char *text = line->words[word->at];
 	size_t len;
 
-	set_why(walk, "'%s' begins with a dash of a web page, not with '-' (--name has any name)",
-		usage_show(*words, text));
-	while ((len = dash_len(name)) > 0 || *name == '-')
-		name += len > 0 ? len : 1;
-	if (*name == '\0') {
-		walk->has_command = true;
-		add(walk, (struct line_part){ "--", words + 1, walk->opts->word_count - at - 1 });
-		return walk->opts->word_count - at;
+	if (word->kind != WORD_OPTION && after_dashes(text) != NULL)
+		return mend_dashed(line, word, why);
+	switch (word->kind) {
+	case WORD_NAME:
+		return check_name(line, before, word, why);
+	case WORD_OPTION:
+		/* "-timeout" is -t of the value "imeout", too, and was meant otherwise. */
+		if (word->letter != 0 && text[2] != '\0' && find_hint(line->set, text) != NULL)
+			return report_unknown(line, word, why);
+		if (word->opt == &opt_table[OPT_NAME])
+			return check_text(line, word->value, why);
+		return word->opt == &opt_table[OPT_HELP] && is_host(line, word)
+			       ? mend_host(line, word, why)
+			       : RIGHT;
+	case WORD_UNKNOWN:
+		return report_unknown(line, word, why);
+	case WORD_WITH_VALUE:
+		return report_value(line, word, why);
+	case WORD_WITHOUT_VALUE:
+		break;
 	}
-	(void)snprintf(text, sizeof(text), "%s%s", name[1] == '\0' || name[1] == '=' ? "-" : "--",
-		       name);
-	add_word(walk, text);
-	return 1;
+	if (word->value == NULL)
+		return reject(why, UNCERTAIN, "'%s' needs a value: see 'rlock help %s'",
+			      word->letter != 0 ? letter : text, line->verb);
+	(void)reject(why, UNCERTAIN,
+		     "--%s needs a value, and '%s' is an option: was a variable empty?",
+		     word->opt->name, usage_show(word->value, shown));
+	len = strlen(why);
+	if (word->opt->type == TYPE_LINE || word->opt->type == TYPE_LOG)
+		(void)snprintf(why + len, MEANT_MAX - len, " (--%s=%s has it as its value)",
+			       word->opt->name, shown);
+	return UNCERTAIN;
 }
 
-/*
- * An option of rlock's own, an unknown one, or an operand: a name, or the first word of a COMMAND without "--". Returns how
- * many words it takes up.
- */
-static size_t take_own(struct walk *walk, size_t at)
-{
-	char *const *words = walk->opts->words + at;
-	size_t left = walk->opts->word_count - at, span = table_span(verbs_of(walk), *words);
-	bool lacks_name = walk->has_jobs && !walk->has_name && (*words)[0] != '-';
-	const char *rest;
-	const struct opt *opt = table_by_word(verbs_of(walk), *words, &rest);
+/* ---- a missing part ---- */
 
-	if (opt == NULL && (walk->has_name || lacks_name) && !walk->has_command &&
-	    wants_command(walk)) {
-		walk->has_command = true;
-		/* Of a line with an unknown option before the name only that is to be reported. */
-		if (walk->out->what == MEANT_AS_IT_IS && !walk->has_unknown)
-			walk->out->what = MEANT_COMMAND;
-		add(walk, (struct line_part){ lacks_name                  ? "NAME --"
-					      : strcmp(*words, "-c") == 0 ? "-- sh"
-									  : "--",
-					      words, left });
-		return left;
+static enum verdict check_parts(struct line *line, char why[MEANT_MAX])
+{
+	size_t count = usage_count(line->command), names = count_names(line, 0);
+
+	if (line->command != NULL && !may_have_command(line)) {
+		(void)reject(why, UNCERTAIN, "%s takes no '--' and no command", line->verb);
+		/* The names, or the one pattern, stand there. */
+		if (names > 0 || count == 0 || count > WORDS_MORE / 2 ||
+		    (line->need == COMMAND_NONE_BUT_PATTERN && count > 1))
+			return UNCERTAIN;
+		for (size_t i = 0; i < count; i++)
+			line->words[line->count++] = line->command[i];
+		line->command = NULL;
+		return MENDED;
 	}
-	walk->has_name = walk->has_name || opt == &opt_table[OPT_NAME] ||
-			 (opt == NULL && (*words)[0] != '-');
-	walk->has_unknown = walk->has_unknown || (opt == NULL && (*words)[0] == '-');
-	walk->has_url = walk->has_url || opt == &opt_table[OPT_URL];
-	if (opt == &opt_table[OPT_HELP] && *rest == '\0')
-		walk->out->help = (*words)[1] == '-' ? HELP_FULL : HELP_SHORT;
-	span = span == 0 ? 1 : least_size(span, left);
-	if (opt != &opt_table[OPT_URL] || !is_server_found(walk))
-		add(walk, (struct line_part){ NULL, words, span });
-	return span;
-}
-
-static void take_words(struct walk *walk)
-{
-	size_t span;
-
-	walk->has_name = walk->has_unknown = walk->has_jobs = false;
-	walk->has_command = walk->opts->command != NULL;
-	for (size_t at = 0; at < walk->opts->word_count; at += span) {
-		const struct foreign *row = foreign_at(walk, at);
-
-		if (row != NULL)
-			span = take_foreign(walk, row, at);
-		else if (dash_len(walk->opts->words[at]) > 0)
-			span = take_dashed(walk, at);
-		else
-			span = take_own(walk, at);
+	if (names == 0 && has_option(line, OPT_KEY) && line->need != COMMAND_NONE_MAYBE_NAMES &&
+	    line->need != COMMAND_NONE_BUT_PATTERN)
+		return reject(why, UNCERTAIN,
+			      "%s needs the name of a lock: a word of its own, or --name; --key is "
+			      "the file of a TLS key",
+			      line->verb);
+	if (line->need == COMMAND_NEEDED && count == 0) {
+		line->command = template_command;
+		return reject(why, MENDED, "%s needs a command after '--'", line->verb);
 	}
-}
-
-/* "-u redis://USER@HOST:PORT --password-file FILE", as far as there is any of it. */
-static void add_server(const struct walk *walk)
-{
-	const char *const *values = walk->values;
-	const char *host = values[TO_HOST] != NULL                    ? values[TO_HOST]
-			   : walk->is_found[TO_HOST] || walk->has_url ? "HOST"
-								      : "127.0.0.1";
-	char url[USAGE_SHOWN_MAX];
-
-	if (is_server_found(walk)) {
-		(void)snprintf(url, sizeof(url), "redis%s://%s%s%s:%s",
-			       walk->is_found[TO_TLS] ? "s" : "",
-			       values[TO_USER] != NULL ? values[TO_USER] : "",
-			       values[TO_USER] != NULL ? "@" : "", host,
-			       values[TO_PORT] != NULL ? values[TO_PORT] : "6379");
-		add_plain(walk, "-u");
-		add_word(walk, url);
+	if (line->command != NULL && count == 0) {
+		line->command = template_command;
+		return reject(why, MENDED, "%s: there is nothing after '--'", line->verb);
 	}
-	if (walk->is_found[TO_PASSWORD])
-		add_plain(walk, "--password-file FILE");
-}
-
-static const char *verb_meant(const struct walk *walk)
-{
-	const char *name = walk->opts->verb->name;
-
-	if (walk->is_found[TO_READ])
-		return "read";
-	if (walk->is_found[TO_PERMITS])
-		return "sem";
-	return walk->has_command && walk->opts->command == NULL && strcmp(name, "lock") == 0 ? "run"
-											     : name;
-}
-
-/* What is behind the words, or has to be. */
-static void add_command(const struct walk *walk)
-{
-	enum command_need need = walk->opts->verb->command;
-	char *const *command = walk->opts->command;
-	size_t count = usage_count(command);
-	bool has_name = walk->has_name;
-
-	if (walk->has_command && command == NULL)
-		return;
-	/* Of a verb that takes none it is the names, or the one pattern. */
-	if (!verb_may_have_command(walk->opts->verb) && !has_name &&
-	    (count == 1 || need != COMMAND_NONE_BUT_PATTERN)) {
-		has_name = count > 0;
-		add(walk, (struct line_part){ NULL, command, count });
+	if (names == 0 && line->need != COMMAND_NONE_MAYBE_NAMES &&
+	    line->need != COMMAND_NONE_BUT_PATTERN) {
+		replace(line, line->count, 0, any_name, NULL);
+		return reject(why, MENDED, "%s needs the name of a lock", line->verb);
 	}
-	if (!has_name && need != COMMAND_NONE_MAYBE_NAMES && need != COMMAND_NONE_BUT_PATTERN)
-		add_plain(walk, "NAME");
-	if (verb_may_have_command(walk->opts->verb) && count > 0)
-		add(walk, (struct line_part){ "--", command, count });
-	else if (need == COMMAND_NEEDED || (need == COMMAND_OPTIONAL && command != NULL))
-		add_plain(walk, "-- COMMAND");
-}
-
-/* What stands before the words, as what was found in them asks for it. */
-static void start_line(const struct walk *walk)
-{
-	usage_line(walk->line, PLAIN("rlock"), PLAIN(verb_meant(walk)));
-	add_server(walk);
-	if (walk->values[TO_PERMITS] != NULL) {
-		add_plain(walk, "--permits");
-		add_word(walk, walk->values[TO_PERMITS]);
-	} else if (walk->opts->verb->set == VERBS_SEM && !has_option(walk, OPT_PERMITS)) {
-		add_plain(walk, "--permits 3");
+	if (line->set == VERBS_SEM && !has_option(line, OPT_PERMITS)) {
+		replace(line, 0, 0, option_permits, any_number);
+		return reject(why, MENDED, "sem needs --permits, how many there are in all");
 	}
-	if (!walk->has_command && lacks_owner(walk))
-		add_plain(walk, "--pid $$");
+	/* The caller may be a wrapper or a subshell that ends with the call: whose the lock is has to be said. */
+	if (line->command == NULL && lacks_owner(line)) {
+		replace(line, 0, 0, option_pid, own_pid);
+		return reject(why, MENDED, "%s without a COMMAND needs --pid or --owner",
+			      line->verb);
+	}
+	return RIGHT;
 }
 
-/* Once to see what is in the words, and once more knowing that, which makes the line. */
-static void walk_twice(struct walk *walk, struct usage_line *line)
+/* ---- the whole line ---- */
+
+static enum verdict check_line(struct line *line, char why[MEANT_MAX])
 {
-	walk->out->what = MEANT_AS_IT_IS;
-	take_words(walk);
-	walk->out->help = HELP_NONE;
-	walk->line = line;
-	if (line != NULL)
-		start_line(walk);
-	take_words(walk);
-	if (line != NULL)
-		add_command(walk);
+	bool is_certain;
+	size_t command = find_command(line, &is_certain);
+	struct words from = words_of(line);
+	struct word word, before = { .kind = WORD_NAME };
+
+	for (; words_next(&from, &word) && word.at < command; before = word) {
+		enum verdict verdict = check_word(line, &before, &word, why);
+
+		if (verdict != RIGHT)
+			return verdict;
+	}
+	return command < line->count ? mend_dashes(line, command, is_certain, why)
+				     : check_parts(line, why);
 }
 
-void meant_find(const struct opts *opts, struct meant *out)
+/* The help that is asked for in rlock's own words. */
+static enum help_extent find_help(const struct line *line)
 {
-	struct walk walk = { .opts = opts, .out = out };
+	bool is_certain;
+	size_t command = find_command(line, &is_certain);
+	struct words from = words_of(line);
+	struct word word;
+	enum help_extent help = HELP_NONE;
 
-	walk_twice(&walk, NULL);
+	while (words_next(&from, &word) && word.at < command)
+		if (word.kind == WORD_OPTION && word.opt == &opt_table[OPT_HELP] &&
+		    !is_host(line, &word))
+			help = word.letter != 0 ? HELP_SHORT : HELP_FULL;
+	return help;
 }
 
-void meant_line(const struct opts *opts, bool is_for_process, struct usage_line *out)
+static void print_line(const struct line *line, struct usage_line *out)
 {
-	struct meant meant;
-	struct walk walk = { .opts = opts, .out = &meant, .is_for_process = is_for_process };
-
-	walk_twice(&walk, out);
+	usage_line(out, PLAIN("rlock"), PLAIN(line->verb));
+	for (size_t i = 0; i < line->count; i++)
+		usage_line_add(out,
+			       line->words[i] == own_pid
+				       ? &(const struct line_part)PLAIN(own_pid)
+				       : &(const struct line_part){ NULL, line->words + i, 1 });
+	if (line->command != NULL)
+		usage_line_add(out, &(const struct line_part){ "--", line->command,
+							       usage_count(line->command) });
 }
 
-/* ---- the option that was meant ---- */
-
-/* The option of rlock's in the place of a long one; NULL: there is none. */
-static const char *own_option(const struct foreign *row)
+static bool line_init(struct line *line, const struct opts *opts)
 {
-	if (row->word[1] != '-')
-		return NULL;
-	if (row->change == RENAME)
-		return row->instead != NULL ? row->instead + 2 : NULL;
-	if (row->change == TO_PASSWORD)
-		return "password-file";
-	return row->change >= TO_HOST && row->change <= TO_TLS ? "url" : NULL;
+	*line = (struct line){ .verb = opts->verb->name,
+			       .set = (unsigned)opts->verb->set,
+			       .need = opts->verb->command,
+			       .is_plain = opts->verb->kind == RLOCK_PLAIN,
+			       .words = calloc(2 * (opts->word_count + WORDS_MORE), sizeof(char *)),
+			       .count = opts->word_count,
+			       .command = opts->command,
+			       .has_marked_command = opts->command != NULL };
+	if (line->words == NULL)
+		return false;
+	line->behind = line->words + opts->word_count + WORDS_MORE;
+	if (opts->word_count > 0)
+		memcpy(line->words, opts->words, opts->word_count * sizeof(char *));
+	return true;
 }
 
-const char *meant_option(unsigned verbs, const char *name)
+static void line_free(struct line *line)
 {
-	char typed[USAGE_SHOWN_MAX];
-	struct nearest nearest = { .typed = typed };
+	for (size_t i = 0; i < line->made_count; i++)
+		free(line->made[i]);
+	free(line->words);
+}
 
-	(void)snprintf(typed, sizeof(typed), "%s", name);
-	for (char *byte = typed; *byte != '\0'; byte++)
-		*byte = (char)(*byte == '_' ? '-' : *byte);
-	for (size_t id = 0; id < OPT_COUNT; id++)
-		if ((opt_table[id].verbs & verbs) != 0)
-			nearest_try(&nearest, opt_table[id].name);
-	for (size_t i = 0; i < FOREIGN_COUNT; i++)
-		if ((foreigns[i].verbs & verbs) != 0 && own_option(&foreigns[i]) != NULL)
-			nearest_try(&nearest, foreigns[i].word + 2);
-	for (size_t i = 0; i < FOREIGN_COUNT && nearest.word != NULL; i++)
-		if (nearest.word == foreigns[i].word + 2)
-			return own_option(&foreigns[i]);
-	return nearest.word;
+/* The same words for a process: what looks like a COMMAND of a verb that may have none is names of locks. */
+static bool print_for_process(const struct opts *opts, struct usage_line *out)
+{
+	struct line line;
+	char why[MEANT_MAX];
+	bool is_right;
+
+	if (!line_init(&line, opts))
+		return false;
+	replace(&line, 0, 0, option_pid, own_pid);
+	is_right = check_line(&line, why) == RIGHT;
+	if (is_right)
+		print_line(&line, out);
+	line_free(&line);
+	return is_right;
+}
+
+bool meant_find(const struct opts *opts, struct meant *out)
+{
+	struct line line;
+	enum verdict verdict = RIGHT;
+	char later[MEANT_MAX];
+
+	*out = (struct meant){ .help = HELP_NONE };
+	if (!line_init(&line, opts))
+		return false;
+	out->help = find_help(&line);
+	if (out->help == HELP_NONE) {
+		verdict = check_line(&line, out->why);
+		out->is_wrong = verdict != RIGHT;
+		for (int mends = 1; verdict == MENDED && mends < MENDS_MAX; mends++)
+			verdict = check_line(&line, later);
+		out->has_line = out->is_wrong && verdict == RIGHT;
+		out->has_command = line.has_marked_command;
+	}
+	if (out->has_line)
+		print_line(&line, &out->line);
+	if (out->has_line && line.lacks_dashes && opts->verb->command == COMMAND_OPTIONAL)
+		out->has_other = print_for_process(opts, &out->other);
+	line_free(&line);
+	return true;
+}
+
+int meant_report(const struct meant *meant)
+{
+	message_error("%s%s%s%s%s", meant->why, meant->has_line ? ": try: " : "",
+		      meant->has_line ? meant->line.text : "",
+		      meant->has_other ? ", or for a process: " : "",
+		      meant->has_other ? meant->other.text : "");
+	return EXIT_USAGE;
 }

@@ -1,6 +1,5 @@
 /*
- * What a wrong line means: what is missing in it, and what is as other programs have it (flock, redis-cli, consul), or as
- * a web page spoils it.
+ * What is wrong in the shape of a command line, and what was meant: one reason, and the corrected line where that is certain.
  */
 #ifndef MEANT_H
 #define MEANT_H
@@ -8,27 +7,32 @@
 #include "options/opts.h"
 #include "options/usage.h"
 
-#define MEANT_MAX 320
+#define MEANT_MAX 400
 
 struct meant {
-	enum {
-		MEANT_AS_IT_IS,
-		MEANT_OTHER_WORDS, /* one is not rlock's; why says which */
-		MEANT_COMMAND, /* they have a COMMAND that the verb wants, and no "--" before it */
-	} what;
-	enum help_extent help; /* it is asked for */
-	char why[MEANT_MAX];
+	enum help_extent help; /* it is asked for, and nothing else counts */
+	bool is_wrong;
+	char why[MEANT_MAX]; /* the first thing that is wrong */
+	bool has_line;       /* what was meant is certain */
+	struct usage_line line;
+	bool has_other; /* for a process, where line is for a COMMAND whose "--" may have been left out */
+	struct usage_line other;
+	bool has_command; /* the line has a COMMAND, which was marked as one, or is a program of this machine */
 };
 
-/* Of the verb, the words and the command that opts has. */
-void meant_find(const struct opts *opts, struct meant *out);
-/*
- * The right line, with all that a line of the verb needs. is_for_process: what looks like a COMMAND of a verb that may have
- * none is names of locks.
- */
-void meant_line(const struct opts *opts, bool is_for_process, struct usage_line *out);
+/* Of the verb, the words and the command that opts has. False when out of memory. */
+bool meant_find(const struct opts *opts, struct meant *out);
 
-/* The option of those verbs that was probably meant by a wrong name; NULL: none is near. */
+/* One line by message_error: why, with the corrected line. EXIT_USAGE. */
+int meant_report(const struct meant *meant);
+
+/* The long option of those verbs that was probably meant by a wrong name; NULL: none is near. */
 const char *meant_option(unsigned verbs, const char *name);
+
+/* What is here in the place of a verb of another program; NULL: the word is in no table. */
+const char *meant_verb(const char *word);
+
+/* The reason why a value is no URL, where it is another one than that of the library: in why. Unchanged where it is not. */
+void meant_url(const char *value, char why[RLOCK_ERROR_MAX]);
 
 #endif

@@ -24,6 +24,8 @@ const struct opts opts_initial = {
 	.mode = RLOCK_ANY,
 };
 
+const struct rlock_name opts_any_name = { "*", 1 };
+
 int opts_set_server(struct opts *opts)
 {
 	size_t size = 1;

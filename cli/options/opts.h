@@ -157,8 +157,11 @@ struct opts {
 	struct rlock_name *names; /* for list: the pattern, which is "*" when none was given */
 	size_t name_count;
 	char **command; /* argv after "--", NULL-terminated; NULL when there is none */
-	char **words;   /* those between the verb and "--", for a corrected line */
-	size_t word_count, words_size;
+	char **words;   /* those between the verb and the command, for a corrected line */
+	size_t word_count;
+	char **word_block,
+		**option_block; /* argv.c's copies of the words, and of the options in them */
+	size_t word_block_size, option_block_size;
 
 	struct rlock_url **urls; /* with database and password; local: is the only one, if any */
 	size_t url_count;
@@ -235,6 +238,8 @@ struct opts {
 
 /* The default values. */
 extern const struct opts opts_initial;
+/* The pattern of all names. */
+extern const struct rlock_name opts_any_name;
 
 /* Make opts->server anew, after a URL was changed. 0, or the exit code after one line by message_error. */
 int opts_set_server(struct opts *opts);

@@ -117,7 +117,8 @@ const struct opt opt_table[OPT_COUNT] = {
 			.help = "issue a fencing token, greater each time; in RLOCK_TOKEN for COMMAND, on standard output without one; not for read and write locks" },
 	[OPT_OWNER] = { "owner", NULL, "ID", TYPE_TEXT, FIELD(owner), GROUP_OWNER, VERBS_HOLD,
 			USUAL | WITHOUT_COMMAND, .most = 128, .bytes = OWNER_BYTES,
-			.expected = "1 to 128 letters, digits, '.', '_' or '-', like ci-1234",
+			.expected =
+				"1 to 128 letters, digits, '.', '_' or '-', the first one no '-', like ci-1234",
 			.help = "the lock belongs to ID, not to a process; needs --lease; letters, digits, '.', '_' and '-'",
 			.help_holder = "the ID that the lock was acquired for" },
 	[OPT_PID] = { "pid", NULL, "PID", TYPE_NUMBER, FIELD(pid), GROUP_OWNER, VERBS_HOLD,
@@ -263,7 +264,7 @@ static bool is_text(const struct opt *opt, const char *value)
 	size_t len = strlen(value);
 
 	if (len == 0 || (opt->most > 0 && len > (size_t)opt->most) ||
-	    (opt->bytes != NULL && value[strspn(value, opt->bytes)] != '\0') ||
+	    (opt->bytes != NULL && (*value == '-' || value[strspn(value, opt->bytes)] != '\0')) ||
 	    (opt->type == TYPE_LOG && strcmp(value, "-") == 0))
 		return false;
 	/* Others print it. */
@@ -529,62 +530,11 @@ size_t table_brief_len(const char *help)
 	return bracket != NULL && (size_t)(bracket - help) < len ? (size_t)(bracket - help) : len;
 }
 
-const struct opt *table_by_name(unsigned verbs, const char *name, size_t len, size_t *matches_out)
+const struct opt *table_by_name(unsigned verbs, const char *name, size_t len)
 {
-	const struct opt *found = NULL;
-	size_t id;
-
-	*matches_out = 0;
-	for (id = 0; id < OPT_COUNT; id++) {
-		const struct opt *opt = &opt_table[id];
-
-		if ((opt->verbs & verbs) == 0 || strncmp(opt->name, name, len) != 0)
-			continue;
-		found = opt;
-		*matches_out += 1;
-		if (opt->name[len] == '\0') {
-			*matches_out = 1;
-			break;
-		}
-	}
-	return *matches_out == 1 ? found : NULL;
-}
-
-const struct opt *table_by_word(unsigned verbs, const char *word, const char **rest_out)
-{
-	const struct opt *opt = NULL;
-	size_t matches;
-
-	*rest_out = word;
-	if (word[0] != '-' || word[1] == '\0')
-		return NULL;
-	if (word[1] == '-') {
-		*rest_out = word + strcspn(word, "=");
-		return table_by_name(verbs, word + 2, (size_t)(*rest_out - word) - 2, &matches);
-	}
-	for (++*rest_out; **rest_out != '\0'; ++*rest_out) {
-		size_t id = 0;
-
-		if (opt != NULL && (opt->value != NULL || **rest_out == '='))
-			break;
-		while (id < OPT_COUNT &&
-		       ((opt_table[id].verbs & verbs) == 0 || opt_table[id].letter == NULL ||
-			opt_table[id].letter[0] != **rest_out))
-			id++;
-		if (id == OPT_COUNT)
-			return NULL;
-		if (opt == NULL || opt->type != TYPE_HELP)
-			opt = &opt_table[id];
-	}
-	return opt;
-}
-
-size_t table_span(unsigned verbs, const char *word)
-{
-	const char *rest;
-	const struct opt *opt = table_by_word(verbs, word, &rest);
-
-	if (opt == NULL)
-		return 0;
-	return opt->value != NULL && (opt->scope & OPTIONAL_VALUE) == 0 && *rest == '\0' ? 2 : 1;
+	for (size_t id = 0; id < OPT_COUNT; id++)
+		if ((opt_table[id].verbs & verbs) != 0 && strlen(opt_table[id].name) == len &&
+		    memcmp(opt_table[id].name, name, len) == 0)
+			return &opt_table[id];
+	return NULL;
 }

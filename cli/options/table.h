@@ -65,7 +65,7 @@ struct opt {
 
 	enum opt_id rival;    /* which decides the same: a source gives one of them; 0: none */
 	int64_t least, most;  /* ms, numbers, bytes; 0: no limit */
-	const char *bytes;    /* those of a text; NULL: any */
+	const char *bytes;    /* those of a text, the first one no '-'; NULL: any */
 	const char *expected; /* what the value should have been */
 	const char *without;  /* the value of an option that was given without one */
 	const char *variable; /* of the environment, for the same; NULL: none */
@@ -112,16 +112,7 @@ const char *table_help(const struct verb *verb, const struct opt *opt);
 /* The length of its first words, for where there is one line only: up to a semicolon or a bracket. */
 size_t table_brief_len(const char *help);
 
-/* The option of those verbs; NULL when there is none: by its name, or by the start of its name, as getopt_long accepts it; *matches_out is how many options fit. */
-const struct opt *table_by_name(unsigned verbs, const char *name, size_t len, size_t *matches_out);
-
-/*
- * The option of those verbs that word is: by its name, or of a word like "-nw" the first letter's that takes a value,
- * any one's that asks for help, or the last one's. NULL: word is none. *rest_out is what follows in the word: the value, "=VALUE", or what is no option.
- */
-const struct opt *table_by_word(unsigned verbs, const char *word, const char **rest_out);
-
-/* If word is an option of those verbs: how many words it takes up, 1, or 2 with its value. Else 0. */
-size_t table_span(unsigned verbs, const char *word);
+/* The option of those verbs of that whole name; NULL: there is none. */
+const struct opt *table_by_name(unsigned verbs, const char *name, size_t len);
 
 #endif

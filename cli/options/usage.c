@@ -13,6 +13,7 @@
 #include "lib/rlock.h"
 #include "options/table.h"
 #include "options/usage.h"
+#include "options/words.h"
 
 /* Of a list, too. A URL with a scheme or a colon is the library's business. */
 static void hide_bare_secrets(char *urls)
@@ -32,22 +33,24 @@ static char *url_of(char *word, const char *before)
 {
 	/* Letters may stand together, and a name may be short. */
 	char *last = word[0] != '-' ? NULL : strchr(word, word[1] == '-' ? '=' : 'u');
-	const char *rest;
 
-	if (before != NULL && table_by_word(VERBS_ALL, before, &rest) == &opt_table[OPT_URL] &&
-	    *rest == '\0')
+	if (before != NULL && words_awaiting(VERBS_ALL, (char *)before) == &opt_table[OPT_URL])
 		return word;
 	return last != NULL && (word[1] != '-' || word[2] == 'u') ? last + 1 : NULL;
 }
 
-/* Of redis-cli, and of others; mistyped ones too, but not --password-file. */
+/* --password-file has none. */
+bool usage_is_password(const char *name)
+{
+	size_t len = strcspn(name, "=");
+
+	return (strncasecmp(name, "pas", 3) == 0 && memchr(name, '-', len) == NULL) ||
+	       (strncmp(name, "auth", 4) == 0 && len == 4) || strncmp(name, "requirepass", 11) == 0;
+}
+
 static bool is_password_option(const char *word)
 {
-	size_t len = strcspn(word, "=");
-
-	return (strncasecmp(word, "--pas", 5) == 0 && memchr(word + 2, '-', len - 2) == NULL) ||
-	       (strncmp(word, "--auth", 6) == 0 && len == 6) ||
-	       strncmp(word, "--requirepass", 13) == 0;
+	return strncmp(word, "--", 2) == 0 && usage_is_password(word + 2);
 }
 
 void usage_hide_secret(char *word, const char *before)
@@ -83,18 +86,23 @@ char *usage_show(const char *text, char out[USAGE_SHOWN_MAX])
 	return show(text, NULL, out);
 }
 
+char *usage_where_in_file(const struct opts *opts, size_t line, const char *name,
+			  char out[USAGE_WHERE_MAX])
+{
+	(void)snprintf(out, USAGE_WHERE_MAX, "%s:%zu%s%s", opts->config_file, line,
+		       name != NULL ? ": " : "", name != NULL ? name : "");
+	return out;
+}
+
 static char *show_where(const struct opts *opts, const struct given *given,
 			char out[USAGE_WHERE_MAX])
 {
 	const struct opt *opt = &opt_table[given->id];
 
 	if (given->source == SOURCE_FILE)
-		(void)snprintf(out, USAGE_WHERE_MAX, "%s:%zu: %s", opts->config_file, given->line,
-			       opt->name);
-	else
-		(void)snprintf(out, USAGE_WHERE_MAX, "%s%s",
-			       given->source == SOURCE_ARGV ? "--" : "",
-			       given->source == SOURCE_ARGV ? opt->name : opt->variable);
+		return usage_where_in_file(opts, given->line, opt->name, out);
+	(void)snprintf(out, USAGE_WHERE_MAX, "%s%s", given->source == SOURCE_ARGV ? "--" : "",
+		       given->source == SOURCE_ARGV ? opt->name : opt->variable);
 	return out;
 }
 

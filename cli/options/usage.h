@@ -19,12 +19,18 @@
  */
 void usage_hide_secret(char *word, const char *before);
 
+/* Whether a long option of that name has a password, of redis-cli or another program; also a mistyped one. */
+bool usage_is_password(const char *name);
+
 /* A text from outside, for use in a message: no password, no control characters, not too long. */
 char *usage_show(const char *text, char out[USAGE_SHOWN_MAX]);
 
 #define USAGE_WHERE_MAX (USAGE_SHOWN_MAX + 64)
 /* Where an option that counts was given: "--quorum", "RLOCK_URL", "FILE:3: quorum". Returns out. */
 char *usage_where(const struct opts *opts, enum opt_id id, char out[USAGE_WHERE_MAX]);
+/* "FILE:3", of the configuration file, or with the option of that name "FILE:3: quorum". Returns out. */
+char *usage_where_in_file(const struct opts *opts, size_t line, const char *name,
+			  char out[USAGE_WHERE_MAX]);
 
 /* table_give, and the report for a value that is wrong: "WHERE 'value': why". 0, or the exit code. */
 int usage_give(struct opts *opts, struct given given);

@@ -56,6 +56,15 @@ says() {
 	assert_equal "$stderr" ''
 }
 
+@test "a line for a shell that stands as COMMAND is not found, and the line of flock's that is shown locks the same path" {
+	run -127 rlock flock -n job 'echo hi >ran'
+	assert_output --regexp ": try: rlock flock -n job -c 'echo hi >ran'\$"
+	run -0 sh -c "${output##*try: }"
+	assert_equal "$(<ran)" hi
+	run -127 rlock flock --verbose "$PWD/a b" cd /
+	assert_output --regexp ": try: rlock flock --verbose '$PWD/a b' -c 'cd /'\$"
+}
+
 @test "-c runs a line by the user's shell, or by sh" {
 	printf '%s\n' '#!/bin/sh' 'echo "shell $*"' >shell
 	chmod +x shell

@@ -9,7 +9,7 @@ load ../lib/usual
 	assert_output -- '--frobnicate -- -w'
 	POSIXLY_CORRECT=1 run -0 rlock run a -n -- echo -h --help
 	assert_output -- '-h --help'
-	run -0 rlock run --note -h a -- echo ran
+	run -0 rlock run --note=-h a -- echo ran
 	assert_output ran
 }
 
@@ -22,15 +22,61 @@ load ../lib/usual
 	assert_output 3
 }
 
-@test "what was typed wrongly asks no server, and the right line is shown, without the password" {
+@test "what was typed wrongly asks no server, and the password in it is not shown" {
 	local before
 	before=$(server_commands)
-	run -64 rlock run -h db -p 7000 -a sEcReT a -- touch ran
+	run -64 rlock run -a sEcReT -h db a -- touch ran
 	assert_one_message
-	assert_output --partial 'try: rlock run -u redis://db:7000 --password-file FILE a -- touch ran'
-	refute_output --partial sEcReT
+	assert_output "rlock: no such option '-a': a password is read by --password-file or --password-command, or from REDISCLI_AUTH"
 	assert_equal $(($(server_commands) - before)) 1
 	refute file_exists ran
+}
+
+@test "a line in which something else may have been meant locks nothing, and a corrected line that is shown does what was meant" {
+	local line corrected
+	while read -r line; do
+		# shellcheck disable=SC2086
+		run -64 rlock $line
+		assert_one_message
+	done <<-'END'
+		lock --lease 1m --owner --wait 1h production
+		run --note -n x -- touch ran
+		run --log --wait 5s x -- touch ran
+		run -w 5 min x -- touch ran
+		run --wait=1m 30s x -- touch ran
+		lock --pid 1 --ttl 30 s x
+		run -n 5m x -- touch ran
+		run -n 3 x -- touch ran
+		sem -n 1 --permits 3 x -- touch ran
+		sem --permits 3 --max 3 x -- touch ran
+		check unix:///nowhere
+		status redis://127.0.0.1:1
+		run redis://127.0.0.1:1 -- touch ran
+		mutex x -- touch ran
+		mylock touch ran
+	END
+	no_keys
+	refute file_exists ran
+	for line in 'run -w 5 min x -- touch ran' 'run a touch ran' "run –wait 5 a -- touch ran" 'mylock touch ran' 'run -n 3 a -- touch ran'; do
+		rm -f ran
+		# shellcheck disable=SC2086
+		run -64 rlock $line
+		corrected=${output##*try: }
+		run -0 sh -c "$corrected"
+		assert file_exists ran
+	done
+}
+
+@test "a name that looks like something else is one by --name, and alone" {
+	local name
+	for name in 5m 3 redis://127.0.0.1:1 local: min; do
+		run -0 rlock run -w 5 --name "$name" x -- printenv RLOCK_NAME
+		assert_output "$name"$'\nx'
+	done
+	run -0 rlock run -w 5 min -- printenv RLOCK_NAME
+	assert_output min
+	run -0 rlock run https://a/b 'job 5' x -- printenv RLOCK_NAME
+	assert_output $'https://a/b\njob 5\nx'
 }
 
 @test "help goes before everything else, and does nothing; the version is the library's; one not written is a failure" {
