@@ -104,6 +104,8 @@ static int caller_hold_each(const struct opts *opts, struct rlock_conn *conn, ca
 static int open_hold(const struct opts *opts, const struct hold_file *file, const char *what,
 		     struct rlock_hold **out)
 {
+	struct rlock_hold_spec spec = RLOCK_HOLD_SPEC_INIT;
+	struct rlock_process process;
 	char names[NAMES_SHOWN_MAX];
 
 	if (file->is_lost) {
@@ -111,10 +113,20 @@ static int open_hold(const struct opts *opts, const struct hold_file *file, cons
 			      names_show(opts->names, opts->name_count, names), what);
 		return EXIT_LOST;
 	}
-	return rlock_hold_new(file->kind, file->names, file->name_count, file->hold_id,
-			      file->sent_ms, file->lease_ms, out) == RLOCK_OK
-		       ? 0
-		       : message_out_of_memory();
+	proc_describe(file->pid, &process);
+	process.reads_requests = file->reads_requests;
+	spec.kind = file->kind;
+	spec.names = file->names;
+	spec.name_count = file->name_count;
+	spec.id = file->hold_id;
+	/* The note of an `rlock run` is not known here, so its own renewals alone acquire it again. */
+	spec.owners = file->is_run ? NULL : file->owners;
+	spec.note = file->note;
+	spec.process = &process;
+	spec.sent_ms = file->sent_ms;
+	spec.lease_ms = file->lease_ms;
+	spec.remember_ms = file->remember_ms;
+	return rlock_hold_new(&spec, out) == RLOCK_OK ? 0 : message_out_of_memory();
 }
 
 /* ---- what the server answers ---- */
@@ -372,13 +384,11 @@ static bool has_lease(const struct hold_file *file, bool was_renewed)
 }
 
 /* By unlock's own --remember, or that of the lock. */
-static void remember(struct rlock_hold *hold, const struct opts *opts, int64_t of_lock_ms)
+static void remember(struct rlock_hold *hold, const struct opts *opts)
 {
-	int64_t remember_ms = opts->remember_ms > 0 ? opts->remember_ms : of_lock_ms;
-
-	if (remember_ms > 0)
-		rlock_hold_set_remember(hold, remember_ms,
-					&(struct rlock_end){ .status = -1, .reason = "unlock" });
+	if (opts->remember_ms > 0)
+		rlock_hold_set_remember(hold, opts->remember_ms);
+	rlock_hold_set_end(hold, &(struct rlock_end){ .status = -1, .reason = "unlock" });
 }
 
 static int release_claimed(const struct opts *opts, struct rlock_conn *conn, struct hold_file *file,
@@ -396,7 +406,7 @@ static int release_claimed(const struct opts *opts, struct rlock_conn *conn, str
 	/* The file knows the first request only; renewals came after it. */
 	if (was_held && !file->is_fixed_lease)
 		rlock_hold_set_sent_ms(hold, rlock_now_ms());
-	remember(hold, opts, file->remember_ms);
+	remember(hold, opts);
 	status = finish_release(conn, hold);
 	rlock_hold_free(hold);
 	/* The server may have carried out an earlier try to release: the hold that it removed was not lost. */
@@ -471,7 +481,7 @@ static int unlock_owner(const struct opts *opts, struct rlock_conn *conn)
 	int code;
 
 	if (status == RLOCK_OK) {
-		remember(hold, opts, 0);
+		remember(hold, opts);
 		status = finish_release(conn, hold);
 	}
 	if (status == RLOCK_NOT_HELD && lost_code_of(hold) == EXIT_NOT_HELD) {

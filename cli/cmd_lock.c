@@ -331,6 +331,19 @@ static bool is_for_process(const struct opts *opts)
 	return opts->command != NULL || opts->owner == NULL;
 }
 
+/* In the record of the hold, for those that want to know of it, or to ask it to stop. */
+static void describe_process(struct acquirer *acquirer)
+{
+	const struct opts *opts = acquirer->opts;
+
+	if (!is_for_process(opts))
+		return;
+	proc_describe(holder_pid(acquirer), &acquirer->process);
+	/* A fixed lease has no renewer, and a process that ignores a lost lock does not end by a request either. */
+	acquirer->process.reads_requests =
+		!opts->is_fixed_lease && (opts->command != NULL || opts->on_lost != ON_LOST_IGNORE);
+}
+
 /*
  * The first process of a machine or a container usually ignores SIGTERM, so that a lost lock would end only what that
  * process has started.
@@ -512,25 +525,17 @@ static bool has_ended(void *ctx, const struct rlock_process *process)
 	return proc_has_ended_here(process);
 }
 
-static enum rlock_status request_lock(struct acquirer *acquirer, struct rlock_hold **hold_out)
+static enum rlock_status request_lock(struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;
 	struct lease *lease = acquirer->args.lease;
 	struct rlock_request request = RLOCK_REQUEST_INIT;
 	int64_t left_ms = lease->wait_end_ms - rlock_now_ms();
 
-	request.kind = acquirer->opts->verb->kind;
-	request.names = opts->names;
-	request.name_count = opts->name_count;
-	request.lease_ms = opts->lease_ms;
 	request.wait_ms = opts->wait_ms <= 0 ? opts->wait_ms : most(left_ms, 0);
-	request.owner = lease->owner;
-	request.hold_id = lease->hold_id;
 	request.since_us = &lease->since_us;
 	request.inherited = (const char *const *)acquirer->owners;
 	request.inherited_count = acquirer->owner_count;
-	request.note = acquirer->note;
-	request.process = &acquirer->process;
 	/* A named owner is another one. */
 	request.is_ancestor = opts->owner == NULL ? is_ancestor : NULL;
 	request.has_ended = has_ended;
@@ -538,11 +543,9 @@ static enum rlock_status request_lock(struct acquirer *acquirer, struct rlock_ho
 	request.on_wait = on_long_wait;
 	request.on_wait_ms = PROGRESS_MS;
 	request.on_wait_again_ms = wait_is_in_place() ? PROGRESS_IN_PLACE_MS : PROGRESS_AGAIN_MS;
-	request.permits = opts->permits;
-	request.take = opts->take;
 	request.on_total = warn_of_total;
 	request.ctx = acquirer;
-	return rlock_acquire(acquirer->args.conn, &request, hold_out);
+	return rlock_acquire(acquirer->args.conn, acquirer->args.hold, &request);
 }
 
 /* What ended the wait is a signal, which ends us as well, or the end of a process: the one that the lock was for. */
@@ -586,15 +589,15 @@ static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status s
 }
 
 /* In the renewer; of a lock of --owner in rlock itself. */
-static enum rlock_status acquire(void *ctx, struct rlock_hold **hold_out)
+static enum rlock_status acquire(void *ctx)
 {
 	struct acquirer *acquirer = ctx;
-	enum rlock_status status = request_lock(acquirer, hold_out);
+	enum rlock_status status = request_lock(acquirer);
 	int64_t now_ms = rlock_now_ms();
 
 	acquirer->waited_ms = now_ms - acquirer->args.lease->begun_ms;
 	if (status == RLOCK_OK)
-		event_log_set_acquired(*hold_out, now_ms);
+		event_log_set_acquired(acquirer->args.hold, now_ms);
 	log_acquisition(acquirer, status);
 	if (status == RLOCK_OK) {
 		flock_print(acquirer->opts, acquirer->waited_ms, true);
@@ -619,11 +622,11 @@ static bool is_not_ended(void *ctx)
 
 static int hold_for_owner(struct acquirer *acquirer)
 {
+	struct rlock_hold *hold = acquirer->args.hold;
 	struct lease *lease = acquirer->args.lease;
-	struct rlock_hold *hold = NULL;
 
 	rlock_conn_set_events(acquirer->args.conn, signals_fd(), is_not_ended, lease);
-	if (acquire(acquirer, &hold) == RLOCK_OK) {
+	if (acquire(acquirer) == RLOCK_OK) {
 		lease_record_acquired(lease, hold);
 		if (is_not_ended(lease))
 			lease->exit_code = front_print_acquired(lease);
@@ -631,7 +634,6 @@ static int hold_for_owner(struct acquirer *acquirer)
 		if (lease->exit_signal != 0 || lease->exit_code != 0)
 			finish_unused(acquirer->args.conn, hold);
 	}
-	rlock_hold_free(hold);
 	return lease->exit_signal != 0 ? signals_die_by(lease->exit_signal) : lease->exit_code;
 }
 
@@ -669,13 +671,35 @@ static int make_lease(struct acquirer *acquirer)
 		message_error_of_lock("cannot make an owner: the kernel has no random bytes");
 		return EXIT_SYSTEM;
 	}
-	if (acquirer->args.hold_file != NULL)
-		memcpy(acquirer->args.hold_file->hold_id, lease->hold_id, RLOCK_HOLD_ID_MAX);
-	if (rlock_hold_new(acquirer->opts->verb->kind, opts->names, opts->name_count,
-			   lease->hold_id, 0, opts->lease_ms, &acquirer->args.hold) != RLOCK_OK ||
-	    rlock_hold_set_queued(acquirer->args.hold, lease->owner) != RLOCK_OK)
-		return message_out_of_memory();
 	return 0;
+}
+
+/* After make_lease, make_note and describe_process. */
+static int make_hold(struct acquirer *acquirer)
+{
+	const struct opts *opts = acquirer->opts;
+	const struct lease *lease = acquirer->args.lease;
+	struct hold_file *file = acquirer->args.hold_file;
+	struct rlock_hold_spec spec = RLOCK_HOLD_SPEC_INIT;
+
+	spec.kind = opts->verb->kind;
+	spec.names = opts->names;
+	spec.name_count = opts->name_count;
+	spec.id = lease->hold_id;
+	spec.owner = lease->owner;
+	spec.note = acquirer->note;
+	spec.process = &acquirer->process;
+	spec.lease_ms = opts->lease_ms;
+	spec.remember_ms = opts->remember_ms;
+	spec.permits = opts->permits;
+	spec.take = opts->take;
+	if (file != NULL) {
+		memcpy(file->hold_id, lease->hold_id, RLOCK_HOLD_ID_MAX);
+		file->note = acquirer->note;
+		file->reads_requests = acquirer->process.reads_requests;
+	}
+	return rlock_hold_new(&spec, &acquirer->args.hold) == RLOCK_OK ? 0
+								       : message_out_of_memory();
 }
 
 static int acquire_and_hold(struct acquirer *acquirer, struct opts *opts)
@@ -696,13 +720,10 @@ static int acquire_and_hold(struct acquirer *acquirer, struct opts *opts)
 	if (code != 0)
 		return code;
 	make_note(acquirer);
-	if (is_for_process(opts)) {
-		/* A fixed lease has no renewer, and a process that ignores a lost lock does not end by a request either. */
-		proc_describe(holder_pid(acquirer), &acquirer->process);
-		acquirer->process.reads_requests =
-			!opts->is_fixed_lease &&
-			(opts->command != NULL || opts->on_lost != ON_LOST_IGNORE);
-	}
+	describe_process(acquirer);
+	code = make_hold(acquirer);
+	if (code != 0)
+		return code;
 	begin_events(acquirer);
 	if (!is_for_process(opts))
 		return hold_for_owner(acquirer);

@@ -29,51 +29,6 @@
 /* A try may take at least this long, even when the wait is about to end. */
 #define TRY_MIN_MS 250
 
-/* What the request names is checked, all else is made. */
-static enum rlock_status set_ids(struct rlock__waiter *waiter, char id[RLOCK_HOLD_ID_MAX])
-{
-	const struct rlock_request *request = waiter->request;
-	struct rlock__error *error = &waiter->conn->error;
-	enum rlock_status status = RLOCK_OK;
-
-	if (rlock_owner_new((unsigned long)getpid(), waiter->owner) != RLOCK_OK ||
-	    rlock_hold_id_new(id) != RLOCK_OK)
-		return rlock__fail(error, RLOCK_ESYS, "cannot get random bytes: %s",
-				   strerror(errno));
-	for (size_t i = 0; i < request->inherited_count && status == RLOCK_OK; i++)
-		status = rlock__owner_check(error, request->inherited[i]);
-	if (request->owner != NULL && status == RLOCK_OK) {
-		status = rlock__owner_check(error, request->owner);
-		(void)snprintf(waiter->owner, sizeof(waiter->owner), "%s", request->owner);
-	}
-	if (request->hold_id != NULL && status == RLOCK_OK) {
-		status = rlock__hold_id_check(error, request->hold_id);
-		(void)snprintf(id, RLOCK_HOLD_ID_MAX, "%s", request->hold_id);
-	}
-	return status;
-}
-
-static enum rlock_status make_hold(struct rlock__waiter *waiter)
-{
-	const struct rlock_request *request = waiter->request;
-	struct rlock__error *error = &waiter->conn->error;
-	char id[RLOCK_HOLD_ID_MAX];
-	enum rlock_status status = set_ids(waiter, id);
-
-	if (status != RLOCK_OK)
-		return status;
-	status = rlock_hold_new(request->kind, request->names, request->name_count, id, 0, 0,
-				&waiter->hold);
-	if (status == RLOCK_EINVAL)
-		return rlock__fail(error, RLOCK_EUNSUPPORTED,
-				   "no name was given, or '%s' is no kind of lock",
-				   rlock_kind_name(request->kind));
-	if (status != RLOCK_OK)
-		return rlock__fail_memory(error);
-	rlock__hold_note_make(request->process, request->note, waiter->hold->note);
-	return RLOCK_OK;
-}
-
 /* Another process has begun this wait: its position goes on, and what it has left on the servers is ours. */
 static void continue_wait(struct rlock__waiter *waiter)
 {
@@ -89,18 +44,34 @@ static void continue_wait(struct rlock__waiter *waiter)
 		(void)snprintf(waiter->since, sizeof(waiter->since), "%" PRId64, *since_us);
 		waiter->was_reached = true;
 	}
-	memcpy(waiter->hold->queued_owner, waiter->owner, sizeof(waiter->owner));
+	rlock_hold_set_queued(waiter->hold);
 	for (size_t i = 0; i < waiter->places.count; i++)
 		waiter->servers[i].may_be_held = waiter->servers[i].may_be_queued = true;
 }
 
+/* All that the caller asks for, before anything is sent. */
+static enum rlock_status check_request(struct rlock_conn *conn, const struct rlock_hold *hold,
+				       const struct rlock_request *request)
+{
+	enum rlock_status status = rlock__conn_check_lease(conn, hold->lease_ms);
+
+	for (size_t i = 0; i < hold->name_count && status == RLOCK_OK; i++)
+		status = rlock__conn_check_name(conn, &hold->keys[i].of[RLOCK__KEY_LOCK], i);
+	if (status == RLOCK_OK && hold->kind == RLOCK_SEMAPHORE)
+		status = rlock__conn_check_permits(conn, hold->permits, hold->take);
+	for (size_t i = 0; i < request->inherited_count && status == RLOCK_OK; i++)
+		status = rlock__owner_check(&conn->error, request->inherited[i]);
+	return status;
+}
+
 static enum rlock_status waiter_init(struct rlock__waiter *waiter, struct rlock_conn *conn,
-				     const struct rlock_request *request)
+				     struct rlock_hold *hold, const struct rlock_request *request)
 {
 	int64_t now_ms = rlock_now_ms();
 	enum rlock_status status;
 
 	waiter->conn = conn;
+	waiter->hold = hold;
 	waiter->request = request;
 	waiter->began_ms = now_ms;
 	waiter->deadline_ms =
@@ -108,16 +79,9 @@ static enum rlock_status waiter_init(struct rlock__waiter *waiter, struct rlock_
 	waiter->report_at_ms =
 		request->on_wait != NULL ? rlock__later(now_ms, request->on_wait_ms) : INT64_MAX;
 	rlock__conn_copy_error(conn, 0);
-	status = rlock__conn_check_names(conn, request->names, request->name_count);
+	status = check_request(conn, hold, request);
 	if (status == RLOCK_OK)
-		status = rlock__conn_check_lease(conn, request->lease_ms);
-	if (status == RLOCK_OK && request->kind == RLOCK_SEMAPHORE)
-		status = rlock__conn_check_permits(conn, request->permits, request->take);
-	if (status == RLOCK_OK)
-		status = make_hold(waiter);
-	if (status != RLOCK_OK)
-		return status;
-	status = rlock__places_of_hold(&waiter->places, conn, waiter->hold);
+		status = rlock__places_of_hold(&waiter->places, conn, hold);
 	if (status != RLOCK_OK)
 		return status;
 	waiter->servers = calloc(waiter->places.count, sizeof(*waiter->servers));
@@ -132,7 +96,6 @@ static void waiter_free(struct rlock__waiter *waiter)
 	for (size_t i = 0; waiter->servers != NULL && i < waiter->places.count; i++)
 		rlock__connection_free(waiter->servers[i].subscription);
 	free(waiter->servers);
-	rlock_hold_free(waiter->hold);
 }
 
 int64_t rlock__waiter_try_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
@@ -146,7 +109,7 @@ int64_t rlock__waiter_try_end_ms(const struct rlock__waiter *waiter, int64_t now
 
 bool rlock__waiter_is_fair(const struct rlock__waiter *waiter)
 {
-	return waiter->request->kind == RLOCK_FAIR;
+	return waiter->hold->kind == RLOCK_FAIR;
 }
 
 static int64_t held_ms_of(const struct rlock__server *server)
@@ -239,7 +202,7 @@ static bool add_channels(const struct rlock__waiter *waiter, size_t index, const
 /* What its own channel ends in. */
 static const char *own_id(const struct rlock__waiter *waiter)
 {
-	return rlock__waiter_is_fair(waiter) ? waiter->owner : waiter->hold->id;
+	return rlock__waiter_is_fair(waiter) ? waiter->hold->owner : waiter->hold->id;
 }
 
 /* A waiter for a fair lock is woken by CHANNEL:OWNER, any other by CHANNEL:HOLD_ID; on guard it hears CHANNEL, too. */
@@ -548,7 +511,7 @@ static enum rlock_status try_until_fresh(struct rlock__waiter *waiter)
 		if (status != RLOCK_OK)
 			return status;
 		age_ms = rlock_now_ms() - waiter->hold->sent_ms;
-		if (age_ms <= waiter->request->lease_ms / 3)
+		if (age_ms <= waiter->hold->lease_ms / 3)
 			return RLOCK_OK;
 		if (slow_replies < SLOW_REPLIES_MAX)
 			continue;
@@ -681,7 +644,7 @@ static bool is_held_by_ancestor(const struct rlock__waiter *waiter)
 	const struct rlock_blocker *blocker = &waiter->servers[blocker_of(waiter)].blocker;
 	const struct rlock_request *request = waiter->request;
 
-	return request->is_ancestor != NULL && request->kind != RLOCK_SEMAPHORE &&
+	return request->is_ancestor != NULL && waiter->hold->kind != RLOCK_SEMAPHORE &&
 	       !blocker->is_waiter && blocker->process.pid != 0 &&
 	       request->is_ancestor(request->ctx, &blocker->process);
 }
@@ -720,8 +683,8 @@ static void fail_without_owner(const struct rlock__waiter *waiter, struct rlock_
 		(void)rlock__fail(error, RLOCK_BUSY,
 				  "the semaphore has %" PRId64 " permit%s in all, and %" PRId64
 				  " must be free%s",
-				  total, total == 1 ? "" : "s", waiter->request->take,
-				  total < waiter->request->take ? ": --resize gives it more" : "");
+				  total, total == 1 ? "" : "s", waiter->hold->take,
+				  total < waiter->hold->take ? ": --resize gives it more" : "");
 }
 
 #define PERMITS_SHOWN_MAX 96
@@ -760,7 +723,7 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 				  "lock of another owner: it grants a lock when a lease has passed",
 				  error->server);
 	else if (blocker->owner_len == 0 &&
-		 (blocker->ttl_ms == RLOCK__TTL_FREE || waiter->request->kind == RLOCK_SEMAPHORE))
+		 (blocker->ttl_ms == RLOCK__TTL_FREE || waiter->hold->kind == RLOCK_SEMAPHORE))
 		fail_without_owner(waiter, error, blocker);
 	else
 		(void)rlock__reply_fail_held(error, print_permits(blocker, how, permits), note,
@@ -773,20 +736,17 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 	return waiter->is_behind_ancestor ? RLOCK_EDEADLOCK : RLOCK_BUSY;
 }
 
-enum rlock_status rlock_acquire(struct rlock_conn *conn, const struct rlock_request *request,
-				struct rlock_hold **out)
+enum rlock_status rlock_acquire(struct rlock_conn *conn, struct rlock_hold *hold,
+				const struct rlock_request *request)
 {
 	struct rlock__waiter waiter = { 0 };
-	enum rlock_status status = waiter_init(&waiter, conn, request);
+	enum rlock_status status = waiter_init(&waiter, conn, hold, request);
 
 	if (status != RLOCK_OK)
 		goto out;
 	status = wait_loop(&waiter);
-	if (status == RLOCK_OK) {
-		*out = waiter.hold;
-		waiter.hold = NULL;
+	if (status == RLOCK_OK)
 		goto out;
-	}
 	rlock__acquire_leave(&waiter);
 	if (status == RLOCK_BUSY)
 		status = fail_busy(&waiter);

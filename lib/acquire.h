@@ -52,8 +52,7 @@ struct rlock__server {
 struct rlock__waiter {
 	struct rlock_conn *conn;
 	const struct rlock_request *request;
-	struct rlock_hold *hold; /* complete once the lock is acquired */
-	char owner[RLOCK_OWNER_MAX];
+	struct rlock_hold *hold; /* the caller's */
 	char since
 		[RLOCK__SINCE_MAX]; /* when the wait began, in the words of a server; part of each try */
 	size_t failed_slot; /* which one could not be reached by the last try, from 1; 0: none */

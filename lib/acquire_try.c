@@ -58,8 +58,8 @@ static bool is_text(const redisReply *reply, const char *text)
 /* The owner that the lock was granted to: that of the request, or an inherited one. NULL: neither. */
 static const char *owner_of(const struct rlock__waiter *waiter, const redisReply *reply)
 {
-	if (is_text(reply, waiter->owner))
-		return waiter->owner;
+	if (is_text(reply, waiter->hold->owner))
+		return waiter->hold->owner;
 	for (size_t i = 0; i < waiter->request->inherited_count; i++)
 		if (is_text(reply, waiter->request->inherited[i]))
 			return waiter->request->inherited[i];
@@ -80,7 +80,7 @@ static void set_total(struct rlock__waiter *waiter, size_t name_index, int64_t t
 
 	acquired->total = total;
 	acquired->has_total = true;
-	if (is_first && total != request->permits && request->on_total != NULL)
+	if (is_first && total != waiter->hold->permits && request->on_total != NULL)
 		request->on_total(request->ctx, name_index, total);
 }
 
@@ -118,12 +118,12 @@ static enum rlock_status read_short_grant(struct rlock__waiter *waiter, size_t i
 
 	waiter->servers[index].is_granted = true;
 	if (is_semaphore(waiter))
-		(void)snprintf(got, sizeof(got), "%" PRId64 ":%lld", waiter->request->permits,
+		(void)snprintf(got, sizeof(got), "%" PRId64 ":%lld", waiter->hold->permits,
 			       reply->integer);
 	else if (reply->integer != ACQUIRE_DONE)
 		return RLOCK_ESERVER;
 	if (place->name_count != 1 || waiter->request->issue_token ||
-	    !set_acquired(waiter, place->names[0], waiter->owner, 1, got))
+	    !set_acquired(waiter, place->names[0], waiter->hold->owner, 1, got))
 		return RLOCK_ESERVER;
 	return RLOCK_OK;
 }
@@ -310,7 +310,7 @@ static void add_options(const struct rlock__waiter *waiter, size_t index, bool i
 	const struct rlock__places *places = &waiter->places;
 	const char *since = is_new_at_slot(waiter, index) ? "" : since_of(waiter, index);
 	/* With a majority a server that was restarted may have lost another owner's lock. */
-	int64_t least_uptime_ms = places->quorum < places->count ? waiter->request->lease_ms : 0;
+	int64_t least_uptime_ms = places->quorum < places->count ? waiter->hold->lease_ms : 0;
 	char more[32] = "";
 
 	if (is_trying_rights || least_uptime_ms != 0)
@@ -326,21 +326,21 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 {
 	const struct rlock__waiter *waiter = ctx;
 	const struct rlock_request *request = waiter->request;
-	const struct rlock__action *action = rlock__kind(request->kind)->acquire;
 	const struct rlock_hold *hold = waiter->hold;
+	const struct rlock__action *action = hold->row->acquire;
 	bool is_trying_rights = tries_rights(waiter, index);
 
 	/* The rights to the further keys are needed later. */
 	rlock__places_keys(&waiter->places, index, hold,
 			   action->keys | (is_trying_rights ? action->tried_keys : 0), args);
-	rlock__args_number(args, request->lease_ms);
-	rlock__args_string(args, waiter->owner);
+	rlock__args_number(args, hold->lease_ms);
+	rlock__args_string(args, waiter->hold->owner);
 	rlock__args_string(args, hold->id);
 	rlock__args_string(args, hold->note);
 	add_options(waiter, index, is_trying_rights, args);
-	if (request->kind == RLOCK_SEMAPHORE) {
-		rlock__args_number(args, request->permits);
-		rlock__args_number(args, request->take);
+	if (hold->kind == RLOCK_SEMAPHORE) {
+		rlock__args_number(args, hold->permits);
+		rlock__args_number(args, hold->take);
 	}
 	rlock__places_args(&waiter->places, index, hold, action, args);
 	for (size_t i = 0; i < request->inherited_count; i++)
@@ -398,7 +398,7 @@ static const struct rlock__script *make_return(const void *ctx, size_t index,
 		return make_release(ctx, index, args);
 	rlock__places_keys(&waiter->places, index, hold, action->keys, args);
 	rlock__args_string(args, hold->id);
-	rlock__args_string(args, waiter->owner);
+	rlock__args_string(args, waiter->hold->owner);
 	rlock__args_string(args, since);
 	rlock__args_number(args, keep_ms);
 	rlock__places_args(&waiter->places, index, hold, action, args);
@@ -506,16 +506,12 @@ static void undo(struct rlock__waiter *waiter, const struct rlock__broadcast *br
 /* Nothing comes after this that would undo the rest. */
 static void leave_queues(struct rlock__waiter *waiter, const struct rlock__broadcast *broadcast)
 {
-	bool is_one_open = false;
-
 	waiter->conn->events.is_masked = true;
 	undo(waiter, broadcast, true);
 	waiter->conn->events.is_masked = false;
-	for (size_t i = 0; i < waiter->places.count; i++)
-		is_one_open = is_one_open || !broadcast->answers[i].is_over;
 	/* Where a server has not replied yet the release leaves its queue. */
-	if (!is_one_open)
-		waiter->hold->queued_owner[0] = '\0';
+	for (size_t i = 0; i < waiter->places.count; i++)
+		waiter->hold->may_be_queued[i] = waiter->servers[i].may_be_queued;
 }
 
 /* Servers without a reply may have granted the lock since; of a single one the next try finds out. */
@@ -567,7 +563,7 @@ static enum rlock_status reach_failed_slot(struct rlock__waiter *waiter)
 	enum rlock_status status;
 
 	rlock__places_keys(&waiter->places, index, hold, action->keys, &args);
-	rlock__args_string(&args, waiter->owner);
+	rlock__args_string(&args, waiter->hold->owner);
 	rlock__args_kind(&args, hold->kind);
 	rlock__places_args(&waiter->places, index, hold, action, &args);
 	status = rlock__call_run(waiter->places.at[index].connection, action->script, false, &args,
@@ -668,7 +664,7 @@ static enum rlock_status check_names_are_there(const struct rlock__waiter *waite
 					       const struct rlock__broadcast *broadcast,
 					       int64_t sent_ms)
 {
-	if (rlock_now_ms() - sent_ms > waiter->request->lease_ms / 3)
+	if (rlock_now_ms() - sent_ms > waiter->hold->lease_ms / 3)
 		return RLOCK_OK;
 	for (size_t i = 0; i < waiter->places.count; i++) {
 		const struct rlock__answer *answer = &broadcast->answers[i];
@@ -690,7 +686,7 @@ static enum rlock_status acknowledge(struct rlock__waiter *waiter,
 				     struct rlock__broadcast *broadcast, int64_t sent_ms)
 {
 	enum rlock_status status =
-		rlock__broadcast_acknowledge(broadcast, sent_ms, waiter->request->lease_ms);
+		rlock__broadcast_acknowledge(broadcast, sent_ms, waiter->hold->lease_ms);
 
 	if (status == RLOCK_OK)
 		return RLOCK_OK;
@@ -710,7 +706,7 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 {
 	struct rlock_conn *conn = waiter->conn;
 	struct rlock_hold *hold = waiter->hold;
-	int64_t sent_ms, lease_ms = waiter->request->lease_ms;
+	int64_t sent_ms, lease_ms = waiter->hold->lease_ms;
 	struct rlock__broadcast broadcast;
 	enum rlock_status status = RLOCK_OK;
 
@@ -721,7 +717,7 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 	sent_ms = rlock_now_ms();
 	rlock__broadcast_init(&broadcast, &waiter->places, read_reply, waiter);
 	/* An earlier try may have succeeded too late, and left the queues: this one may join them again. */
-	memcpy(hold->queued_owner, waiter->owner, sizeof(waiter->owner));
+	rlock_hold_set_queued(hold);
 	status = send_try(waiter, &broadcast, sent_ms);
 	waiter->failed_slot = 0;
 	for (size_t i = 0; i < waiter->places.count; i++)
@@ -750,7 +746,7 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 		hold->ttl_ms = lease_ms;
 	} else {
 		/* Before anything is undone, by which its stream may be closed. */
-		if (status == RLOCK_EACL && waiter->request->name_count > 1)
+		if (status == RLOCK_EACL && hold->name_count > 1)
 			find_denied_name(waiter, &broadcast);
 		undo(waiter, &broadcast, false);
 		leave_silent(waiter);

@@ -579,7 +579,7 @@ static enum rlock_status make_names(struct trial *trial, const struct rlock_name
 				   "the name is too long for a check");
 	(void)snprintf(trial->probe, sizeof(trial->probe), "%.*s%s%.*s", (int)at, pattern->text,
 		       trial->chance, (int)used, after);
-	status = rlock__conn_check_names(trial->conn, name, 1);
+	status = rlock__conn_check_name(trial->conn, name, 0);
 	if (status == RLOCK_OK && !rlock__keys_make(&trial->keys, name))
 		status = rlock__fail_memory(&trial->conn->error);
 	return status;

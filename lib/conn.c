@@ -85,19 +85,16 @@ enum rlock_status rlock__conn_add_connections(struct rlock_conn *conn, size_t co
 	return RLOCK_OK;
 }
 
-enum rlock_status rlock__conn_check_names(struct rlock_conn *conn, const struct rlock_name *names,
-					  size_t count)
+enum rlock_status rlock__conn_check_name(struct rlock_conn *conn, const struct rlock_name *name,
+					 size_t index)
 {
-	for (size_t i = 0; conn->has_cluster && i < count; i++) {
-		if (rlock__key_has_one_slot(&names[i]))
-			continue;
-		(void)rlock__fail(&conn->error, RLOCK_EINVAL,
-				  "its braces put its keys into different slots of the cluster: "
-				  "take another name");
-		conn->error.name_index = i;
-		return RLOCK_EINVAL;
-	}
-	return RLOCK_OK;
+	if (!conn->has_cluster || rlock__key_has_one_slot(name))
+		return RLOCK_OK;
+	(void)rlock__fail(&conn->error, RLOCK_EINVAL,
+			  "its braces put its keys into different slots of the cluster: "
+			  "take another name");
+	conn->error.name_index = index;
+	return RLOCK_EINVAL;
 }
 
 /* Scripts add a lease to the time of day, and write the sum down: with 14 digits it is still exact. */

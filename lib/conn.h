@@ -28,9 +28,9 @@ struct rlock_conn {
 
 /* More connections to the first server, until there are so many, RLOCK_SERVERS_MAX at most. */
 enum rlock_status rlock__conn_add_connections(struct rlock_conn *conn, size_t count);
-/* RLOCK_EINVAL: the keys of one of these names are in several slots, and one of the servers is a cluster. */
-enum rlock_status rlock__conn_check_names(struct rlock_conn *conn, const struct rlock_name *names,
-					  size_t count);
+/* RLOCK_EINVAL: the keys of the index-th name are in several slots, and one of the servers is a cluster. */
+enum rlock_status rlock__conn_check_name(struct rlock_conn *conn, const struct rlock_name *name,
+					 size_t index);
 /* RLOCK_EINVAL: a semaphore over conn can't have so many permits, or one hold so many of them. */
 enum rlock_status rlock__conn_check_permits(struct rlock_conn *conn, int64_t permits, int64_t take);
 /* RLOCK_EINVAL: no lease has so many ms. */

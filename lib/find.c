@@ -34,7 +34,7 @@ static enum rlock_status query_init(struct query *query, struct rlock_conn *conn
 				    const struct rlock_name *name,
 				    const struct rlock__action *action)
 {
-	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
+	enum rlock_status status = rlock__conn_check_name(conn, name, 0);
 
 	if (status != RLOCK_OK)
 		return status;
@@ -95,10 +95,10 @@ struct search {
 	struct rlock_hold *found; /* on the first server that has one */
 };
 
-/* A reply of find.lua about a hold: its id, the lock's TTL, its kind. */
+/* A reply of find.lua about a hold: its id, the lock's TTL, its kind, the note of its record. */
 static bool is_found(const redisReply *reply, enum rlock_kind *kind_out)
 {
-	return rlock__reply_is(reply, "sis") && reply->element[0]->len > 0 &&
+	return rlock__reply_is(reply, "siss") && reply->element[0]->len > 0 &&
 	       reply->element[0]->len < RLOCK_HOLD_ID_MAX &&
 	       strlen(reply->element[0]->str) == reply->element[0]->len &&
 	       rlock_kind_parse(reply->element[2]->str, reply->element[2]->len, kind_out);
@@ -108,27 +108,39 @@ static enum rlock_status read_found(void *ctx, struct rlock__connection *connect
 				    redisReply *reply)
 {
 	struct search *search = ctx;
+	struct rlock_hold_spec spec = RLOCK_HOLD_SPEC_INIT;
+	struct rlock_process process;
 	enum rlock_status status;
-	enum rlock_kind kind;
-	int64_t ttl_ms;
+	char note[RLOCK_NOTE_MAX];
+	struct rlock_name shown;
 
 	if (reply->type == REDIS_REPLY_NIL)
 		return rlock__fail(&connection->error, RLOCK_NOT_HELD, "not held by owner '%s'",
 				   search->owner);
 	if (is_other_kind(reply))
 		return rlock__reply_fail_kind(connection, reply->element[1], 0);
-	if (!is_found(reply, &kind))
+	if (!is_found(reply, &spec.kind))
 		return RLOCK_ESERVER;
 	if (search->found != NULL)
 		return RLOCK_OK;
-	ttl_ms = reply->element[1]->integer;
-	status = rlock_hold_new(kind, search->name, 1, reply->element[0]->str,
-				search->query.delivery.sent_ms[index] -
-					rlock__conn_drift_ms(search->query.conn, ttl_ms),
-				ttl_ms, &search->found);
-	if (status != RLOCK_OK)
-		return rlock__fail(&connection->error, status, "out of memory");
-	return RLOCK_OK;
+	shown = rlock__hold_note_read(
+		(struct rlock_name){ search->owner, strlen(search->owner) },
+		(struct rlock_name){ reply->element[3]->str, reply->element[3]->len }, &process);
+	(void)snprintf(note, sizeof(note), "%.*s", (int)shown.len, shown.text);
+	spec.names = search->name;
+	spec.name_count = 1;
+	spec.id = reply->element[0]->str;
+	spec.owners = &search->owner;
+	spec.note = note;
+	spec.process = &process;
+	spec.lease_ms = reply->element[1]->integer;
+	spec.sent_ms = search->query.delivery.sent_ms[index] -
+		       rlock__conn_drift_ms(search->query.conn, spec.lease_ms);
+	status = rlock_hold_new(&spec, &search->found);
+	/* Its id is none of ours. */
+	if (status == RLOCK_EINVAL)
+		return RLOCK_ESERVER;
+	return status == RLOCK_OK ? RLOCK_OK : rlock__fail_memory(&connection->error);
 }
 
 static const struct rlock__script *make_find(const void *ctx, size_t index,

@@ -3,10 +3,8 @@
  * so one that is repeated, or that arrives after the release, changes nothing. When to renew is for the caller.
  */
 #include <hiredis/hiredis.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "acquire.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "conn.h"
@@ -15,13 +13,11 @@
 #include "kinds.h"
 #include "net/connection.h"
 #include "net/server_error.h"
+#include "regain.h"
 #include "request.h"
 #include "rlock.h"
 
 /* ---- renew: the reply ---- */
-
-/* How long a server that has lost the lock may take to acquire it again. */
-#define REACQUIRE_MS 500
 
 struct renewal {
 	struct rlock_hold *hold;
@@ -75,51 +71,6 @@ static enum rlock_status read_renewal(void *ctx, struct rlock__connection *conne
 	return RLOCK_OK;
 }
 
-/* ---- renew: a server that has lost the lock ---- */
-
-/* A script acquires all names for one owner: with an inherited owner among them it would not be the same hold. */
-static bool has_one_owner(const struct rlock_hold *hold)
-{
-	for (size_t i = 1; i < hold->name_count; i++)
-		if (strcmp(hold->acquired[i].owner, hold->acquired[0].owner) != 0)
-			return false;
-	return hold->acquired[0].owner[0] != '\0';
-}
-
-/*
- * The quorum has the lock, but some servers have lost it, by a restart, say. Acquire it there again, under the same id,
- * so that they count the next time that another server is restarted.
- */
-static void reacquire(const struct renewal *renewal, const struct rlock__broadcast *renewed)
-{
-	struct rlock_hold *hold = renewal->hold;
-	struct rlock_request request = RLOCK_REQUEST_INIT;
-	struct rlock__waiter waiter = { .conn = renewal->places.conn,
-					.request = &request,
-					.hold = hold,
-					.places = renewal->places };
-	int64_t end_ms = rlock_now_ms() + REACQUIRE_MS;
-	struct rlock__broadcast broadcast;
-
-	waiter.servers = calloc(renewal->places.count, sizeof(*waiter.servers));
-	if (!has_one_owner(hold) || waiter.servers == NULL) {
-		free(waiter.servers);
-		return;
-	}
-	/* Waiters that have joined the queue there meanwhile do not come first: the lock is held. */
-	request.kind = hold->kind == RLOCK_FAIR ? RLOCK_PLAIN : hold->kind;
-	request.lease_ms = renewal->lease_ms;
-	request.wait_ms = 0;
-	memcpy(waiter.owner, hold->acquired[0].owner, sizeof(waiter.owner));
-	rlock__broadcast_init(&broadcast, &renewal->places, NULL, NULL);
-	for (size_t i = 0; i < renewal->places.count; i++)
-		if (renewed->answers[i].is_over && renewed->answers[i].status == RLOCK_NOT_HELD)
-			rlock__broadcast_begin(&broadcast, i, rlock__acquire_args, &waiter, end_ms);
-	(void)rlock__broadcast_await(&broadcast, 0, end_ms);
-	rlock__broadcast_free(&broadcast);
-	free(waiter.servers);
-}
-
 /* ---- renew: all of it ---- */
 
 static const struct rlock__script *make_renew(const void *ctx, size_t index,
@@ -158,6 +109,17 @@ static enum rlock_status broadcast_renewal(const struct renewal *renewal,
 	return rlock__broadcast_acknowledge(broadcast, INT64_MIN, renewal->lease_ms);
 }
 
+/* Where a server has lost the lock: the quorum has it. */
+static void regain(const struct renewal *renewal, const struct rlock__broadcast *renewed)
+{
+	bool is_lacking[RLOCK_SERVERS_MAX] = { false };
+
+	for (size_t i = 0; i < renewal->places.count; i++)
+		is_lacking[i] =
+			renewed->answers[i].is_over && renewed->answers[i].status == RLOCK_NOT_HELD;
+	rlock__regain(&renewal->places, renewal->hold, renewal->lease_ms, is_lacking);
+}
+
 enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, int64_t lease_ms,
 			      int64_t deadline_ms)
 {
@@ -177,7 +139,7 @@ enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, 
 		hold->lease_ms = lease_ms;
 		hold->ttl_ms = renewal.least_ttl_ms;
 		if (rlock__broadcast_count(&broadcast, RLOCK_NOT_HELD) > 0)
-			reacquire(&renewal, &broadcast);
+			regain(&renewal, &broadcast);
 	}
 	rlock__broadcast_close_failed(&broadcast);
 	rlock__broadcast_free(&broadcast);

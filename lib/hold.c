@@ -90,40 +90,106 @@ static bool make_look(struct rlock_hold *hold)
 	return fclose(stream) == 0;
 }
 
-enum rlock_status rlock_hold_new(enum rlock_kind kind, const struct rlock_name *names,
-				 size_t name_count, const char *id, int64_t sent_ms,
-				 int64_t lease_ms, struct rlock_hold **out)
+static enum rlock_status copy_owner(char out[RLOCK_OWNER_MAX], const char *owner)
 {
-	const struct rlock__kind *row = rlock__kind(kind);
+	const char *why;
+	enum rlock_status status = rlock_owner_check(owner, &why);
+
+	if (status == RLOCK_OK)
+		memcpy(out, owner, strlen(owner) + 1);
+	return status;
+}
+
+static bool is_id(const char *id)
+{
+	return strlen(id) == RLOCK_HOLD_ID_MAX - 1 &&
+	       strspn(id, "0123456789abcdef") == RLOCK_HOLD_ID_MAX - 1;
+}
+
+static enum rlock_status set_id(struct rlock_hold *hold, const char *id)
+{
+	enum rlock_status status = RLOCK_OK;
+
+	if (id == NULL)
+		status = rlock_hold_id_new(hold->id);
+	else if (is_id(id))
+		memcpy(hold->id, id, RLOCK_HOLD_ID_MAX);
+	else
+		status = RLOCK_EINVAL;
+	memcpy(hold->released_id, hold->id, RLOCK_HOLD_ID_MAX);
+	return status;
+}
+
+static enum rlock_status set_owners(struct rlock_hold *hold, const struct rlock_hold_spec *spec)
+{
+	enum rlock_status status = RLOCK_OK;
+
+	for (size_t i = 0; spec->owners != NULL && i < hold->name_count && status == RLOCK_OK; i++)
+		status = copy_owner(hold->acquired[i].owner, spec->owners[i]);
+	if (status != RLOCK_OK)
+		return status;
+	if (spec->owner != NULL)
+		return copy_owner(hold->owner, spec->owner);
+	if (spec->owners != NULL)
+		return copy_owner(hold->owner, spec->owners[0]);
+	return rlock_owner_new((unsigned long)getpid(), hold->owner);
+}
+
+/* false: out of memory. */
+static bool set_names(struct rlock_hold *hold, const struct rlock_hold_spec *spec)
+{
+	hold->keys = calloc(spec->name_count, sizeof(*hold->keys));
+	hold->acquired = calloc(spec->name_count, sizeof(*hold->acquired));
+	if (hold->keys == NULL || hold->acquired == NULL)
+		return false;
+	for (size_t i = 0; i < spec->name_count; i++) {
+		if (!rlock__keys_make(&hold->keys[i], &spec->names[i]))
+			return false;
+		hold->name_count++;
+	}
+	return order_names(hold) && make_look(hold);
+}
+
+/* In the form of a record. */
+static void set_note(struct rlock_hold *hold, const struct rlock_hold_spec *spec)
+{
+	static const struct rlock_process none;
+	const struct rlock_process *process = spec->process != NULL ? spec->process : &none;
+
+	/* Also without a process: a note that looks like one is not taken for it. */
+	(void)snprintf(hold->note, sizeof(hold->note),
+		       "%016" PRIx64 ".%" PRIu64 ".%" PRId64 "%c %.*s", process->boot,
+		       process->pid_namespace, process->pid, process->reads_requests ? '+' : '-',
+		       RLOCK_NOTE_MAX - 1, spec->note != NULL ? spec->note : "");
+}
+
+enum rlock_status rlock_hold_new(const struct rlock_hold_spec *spec, struct rlock_hold **out)
+{
+	const struct rlock__kind *row = rlock__kind(spec->kind);
+	enum rlock_status status;
 	struct rlock_hold *hold;
 
-	if (row == NULL || name_count == 0 || strlen(id) >= RLOCK_HOLD_ID_MAX)
+	if (row == NULL || spec->name_count == 0)
 		return RLOCK_EINVAL;
 	hold = calloc(1, sizeof(*hold));
 	if (hold == NULL)
 		return RLOCK_ENOMEM;
-	hold->kind = kind;
+	hold->kind = spec->kind;
 	hold->row = row;
-	hold->sent_ms = sent_ms;
-	hold->lease_ms = lease_ms;
-	memcpy(hold->id, id, strlen(id) + 1);
-	memcpy(hold->released_id, id, strlen(id) + 1);
-	hold->keys = calloc(name_count, sizeof(*hold->keys));
-	hold->acquired = calloc(name_count, sizeof(*hold->acquired));
-	if (hold->keys == NULL || hold->acquired == NULL)
-		goto no_memory;
-	for (size_t i = 0; i < name_count; i++) {
-		if (!rlock__keys_make(&hold->keys[i], &names[i]))
-			goto no_memory;
-		hold->name_count++;
-	}
-	if (!order_names(hold) || !make_look(hold))
-		goto no_memory;
-	*out = hold;
-	return RLOCK_OK;
-no_memory:
-	rlock_hold_free(hold);
-	return RLOCK_ENOMEM;
+	hold->sent_ms = spec->sent_ms;
+	hold->lease_ms = spec->lease_ms;
+	hold->remember_ms = spec->remember_ms;
+	hold->permits = spec->permits;
+	hold->take = spec->take;
+	set_note(hold, spec);
+	status = set_names(hold, spec) ? set_id(hold, spec->id) : RLOCK_ENOMEM;
+	if (status == RLOCK_OK)
+		status = set_owners(hold, spec);
+	if (status == RLOCK_OK)
+		*out = hold;
+	else
+		rlock_hold_free(hold);
+	return status;
 }
 
 const char *rlock_hold_id(const struct rlock_hold *hold)
@@ -181,36 +247,33 @@ void rlock_hold_set_sent_ms(struct rlock_hold *hold, int64_t sent_ms)
 	hold->sent_ms = sent_ms;
 }
 
-static enum rlock_status copy_owner(char out[RLOCK_OWNER_MAX], const char *owner)
-{
-	const char *why;
-	enum rlock_status status = rlock_owner_check(owner, &why);
-
-	if (status == RLOCK_OK)
-		memcpy(out, owner, strlen(owner) + 1);
-	return status;
-}
-
 enum rlock_status rlock_hold_set_owner(struct rlock_hold *hold, size_t index, const char *owner)
 {
 	return copy_owner(hold->acquired[index].owner, owner);
 }
 
-enum rlock_status rlock_hold_set_queued(struct rlock_hold *hold, const char *owner)
+void rlock_hold_set_queued(struct rlock_hold *hold)
 {
-	return copy_owner(hold->queued_owner, owner);
+	for (size_t i = 0; i < RLOCK_SERVERS_MAX; i++)
+		hold->may_be_queued[i] = true;
 }
 
-void rlock_hold_set_remember(struct rlock_hold *hold, int64_t ttl_ms, const struct rlock_end *end)
+void rlock_hold_set_remember(struct rlock_hold *hold, int64_t ttl_ms)
+{
+	hold->remember_ms = ttl_ms;
+}
+
+void rlock_hold_set_end(struct rlock_hold *hold, const struct rlock_end *end)
 {
 	const char *how = end->signal > 0 ? "signal" : end->status >= 0 ? "exit" : "-";
 	int64_t number = end->signal > 0 ? end->signal : end->status >= 0 ? end->status : 0;
 
+	if (hold->remember_ms <= 0)
+		return;
 	(void)snprintf(hold->released_id, sizeof(hold->released_id),
-		       "%s %" PRId64 " %s %s %" PRId64 " %s", hold->id, ttl_ms,
+		       "%s %" PRId64 " %s %s %" PRId64 " %s", hold->id, hold->remember_ms,
 		       rlock_kind_name(hold->kind), how, number,
 		       end->reason != NULL ? end->reason : "");
-	hold->is_remembered = true;
 }
 
 int64_t rlock_hold_lease_ms(const struct rlock_hold *hold)
@@ -229,19 +292,6 @@ const char *rlock_hold_told_by(const struct rlock_hold *hold, size_t *name_index
 		return NULL;
 	*name_index_out = hold->told_name;
 	return hold->told_by;
-}
-
-void rlock__hold_note_make(const struct rlock_process *process, const char *note,
-			   char out[RLOCK__RECORD_NOTE_MAX])
-{
-	static const struct rlock_process none;
-	const struct rlock_process *shown = process != NULL ? process : &none;
-
-	/* Also without a process: a note that looks like one is not taken for it. */
-	(void)snprintf(out, RLOCK__RECORD_NOTE_MAX, "%016" PRIx64 ".%" PRIu64 ".%" PRId64 "%c %.*s",
-		       shown->boot, shown->pid_namespace, shown->pid,
-		       shown->reads_requests ? '+' : '-', RLOCK_NOTE_MAX - 1,
-		       note != NULL ? note : "");
 }
 
 int64_t rlock_owner_kept_until_ms(const char *owner, size_t len)
@@ -376,13 +426,4 @@ enum rlock_status rlock__owner_check(struct rlock__error *error, const char *own
 		return RLOCK_OK;
 	return rlock__fail(error, RLOCK_EINVAL, "owner '%s': %s",
 			   rlock_escape(owner, strlen(owner), shown, sizeof(shown)), why);
-}
-
-enum rlock_status rlock__hold_id_check(struct rlock__error *error, const char *id)
-{
-	size_t len = strlen(id);
-
-	if (len == RLOCK_HOLD_ID_MAX - 1 && strspn(id, "0123456789abcdef") == len)
-		return RLOCK_OK;
-	return rlock__fail(error, RLOCK_EINVAL, "a hold id has 32 hex digits");
 }

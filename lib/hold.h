@@ -49,23 +49,23 @@ struct rlock_hold {
 		look; /* of several names: whether the lock of each is there (EXISTS) */
 	struct rlock__acquired *acquired; /* one a name */
 	char id[RLOCK_HOLD_ID_MAX];
+	char owner[RLOCK_OWNER_MAX]; /* that acquires every name which is not re-entered */
+	int64_t permits, take;       /* of a semaphore; else 0 */
 	int64_t sent_ms, lease_ms, ttl_ms;
 	bool is_told; /* to stop */
 	size_t told_name;
 	char told_by[RLOCK_NOTE_MAX];
 	char note[RLOCK__RECORD_NOTE_MAX]; /* in the form of a record; empty: none */
-	/* The id as a release sends it; with what is to be remembered, if that was set. */
+	int64_t remember_ms;               /* for how long after the release; 0: not at all */
+	/* The id as a release sends it; with what is to be remembered, once the end is known. */
 	char released_id[RLOCK__RELEASED_ID_MAX];
-	bool is_remembered;
-	char queued_owner[RLOCK_OWNER_MAX]; /* may be in the queue of a server; empty: is in none */
+	/* The owner may be in a queue at the place of that index: its release leaves the queues there, too. */
+	bool may_be_queued[RLOCK_SERVERS_MAX];
 };
 
 /* Whether the nth name, in the order of their slots, is the first of its slot. */
 bool rlock__hold_is_new_slot(const struct rlock_hold *hold, size_t nth);
 
-/* process and note may be NULL. */
-void rlock__hold_note_make(const struct rlock_process *process, const char *note,
-			   char out[RLOCK__RECORD_NOTE_MAX]);
 /*
  * The note in the text of a record, which it is a part of, and its process. Of an owner that keeps a hold until some time
  * it is none.
@@ -80,7 +80,5 @@ bool rlock__hold_set_slots(struct rlock_hold *hold, size_t index, const char *te
 
 /* rlock_owner_check, with the reason in the text of error. */
 enum rlock_status rlock__owner_check(struct rlock__error *error, const char *owner);
-/* RLOCK_EINVAL, with its text: id is none that rlock_hold_id_new makes. */
-enum rlock_status rlock__hold_id_check(struct rlock__error *error, const char *id);
 
 #endif

@@ -561,7 +561,7 @@ enum rlock_status rlock_inspect(struct rlock_conn *conn, const struct rlock_name
 				size_t *count_out)
 {
 	struct inspecting inspecting = { conn, name, NULL };
-	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
+	enum rlock_status status = rlock__conn_check_name(conn, name, 0);
 	struct rlock__broadcast broadcast;
 	struct rlock__places places;
 

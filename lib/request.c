@@ -333,15 +333,13 @@ const struct rlock__script *rlock__places_release(const struct rlock__places *pl
 						  const struct rlock_hold *hold, int64_t kept_ms,
 						  struct rlock__args *args)
 {
-	/* On one server what was acquired is in no queue. */
-	bool is_queued = kept_ms == 0 && hold->queued_owner[0] != '\0' &&
-			 (!hold->is_remembered || places->count > 1);
+	bool is_queued = kept_ms == 0 && hold->may_be_queued[index];
 	const struct rlock__action *action = is_queued ? hold->row->leave : hold->row->release;
 
 	rlock__places_keys(places, index, hold, action->keys, args);
 	rlock__args_string(args, is_queued ? hold->id : hold->released_id);
 	if (is_queued) {
-		rlock__args_string(args, hold->queued_owner);
+		rlock__args_string(args, hold->owner);
 		rlock__args_string(args, "");
 	}
 	rlock__args_number(args, kept_ms);

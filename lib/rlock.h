@@ -5,6 +5,7 @@
  *	struct rlock_conn *conn = NULL;
  *	struct rlock_hold *hold = NULL;
  *	struct rlock_name name = { "nightly", 7 };
+ *	struct rlock_hold_spec spec = RLOCK_HOLD_SPEC_INIT;
  *	struct rlock_request request = RLOCK_REQUEST_INIT;
  *	char why[RLOCK_ERROR_MAX];
  *
@@ -12,10 +13,12 @@
  *		errx(64, "%s", why);
  *	if (rlock_conn_new(&url, 1, NULL, &conn) != RLOCK_OK)
  *		errx(71, "out of memory");
- *	request.names = &name;
- *	request.name_count = 1;
+ *	spec.names = &name;
+ *	spec.name_count = 1;
+ *	if (rlock_hold_new(&spec, &hold) != RLOCK_OK)
+ *		errx(71, "out of memory");
  *	request.wait_ms = 5000;
- *	if (rlock_acquire(conn, &request, &hold) != RLOCK_OK)
+ *	if (rlock_acquire(conn, hold, &request) != RLOCK_OK)
  *		errx(75, "%s", rlock_conn_error(conn));
  *	... the work, with rlock_renew() at every third of the lease ...
  *	rlock_release(conn, hold, rlock_now_ms() + 5000);
@@ -431,8 +434,41 @@ struct rlock_failure {
 /* It belongs to conn. */
 RLOCK_API const struct rlock_failure *rlock_conn_failure(const struct rlock_conn *conn);
 
-/* One acquisition. Made by rlock_acquire, rlock_find or rlock_hold_new; the caller frees it. */
+/* One acquisition. Made by rlock_hold_new or rlock_find; the caller frees it. */
 struct rlock_hold;
+
+/*
+ * What a hold is made of: all that its requests send, from the acquisition to the release, whichever process sends them.
+ * rlock_hold_new copies it.
+ */
+struct rlock_hold_spec {
+	enum rlock_kind kind;
+	const struct rlock_name *names; /* all of them are acquired, or none; no two may clash */
+	size_t name_count;
+	const char *id;    /* NULL: a new one; else one of rlock_hold_id_new */
+	const char *owner; /* that acquires it, see rlock_owner_check; NULL: a new one */
+	/*
+	 * Of a hold that was acquired already: the owner of each name, which may have been re-entered. With them a renewal
+	 * acquires the lock again on a server of several that has lost it. NULL: it is not acquired yet, or they are not known.
+	 */
+	const char *const *owners;
+	const char *note; /* shown to waiters; NULL: none; cut at RLOCK_NOTE_MAX */
+	const struct rlock_process *process; /* that the lock is for; NULL: none */
+	int64_t lease_ms;                    /* the lock expires this long after the last renewal */
+	int64_t sent_ms; /* of a hold that was acquired already: when its last renewal was sent */
+	int64_t remember_ms; /* after the release rlock_inspect says for so long which holder it was; 0: it does not */
+	/*
+	 * Of a semaphore; 0 for a lock. permits: how many it has in all, used only where no client has made it yet, at
+	 * most RLOCK_PERMITS_MAX. take: how many of them to acquire, at most RLOCK_TAKE_MAX. No hold is re-entered:
+	 * each has permits of its own.
+	 */
+	int64_t permits, take;
+};
+
+#define RLOCK_HOLD_SPEC_INIT                                                                       \
+	{                                                                                          \
+		RLOCK_PLAIN, NULL, 0, NULL, NULL, NULL, NULL, NULL, 30000, 0, 0, 0, 0              \
+	}
 
 /* Why the lock is busy. The strings are valid during the call they are passed to. */
 struct rlock_blocker {
@@ -458,19 +494,13 @@ struct rlock_blocker {
 
 #define RLOCK_SINCE_UNKNOWN (-1)
 
+/* How to acquire a hold. */
 struct rlock_request {
-	enum rlock_kind kind;
-	const struct rlock_name *names; /* all of them are acquired, or none; no two may clash */
-	size_t name_count;
-	int64_t lease_ms;  /* the lock expires this long after the last renewal */
-	int64_t wait_ms;   /* 0: do not wait; -1: for ever */
-	const char *owner; /* NULL: a new one; else see rlock_owner_check */
-	/* NULL: a new one; else one of rlock_hold_id_new. A request with the same owner and id adds no second hold. */
-	const char *hold_id;
+	int64_t wait_ms; /* 0: do not wait; -1: for ever */
 	/*
 	 * So that another process can go on with the wait when this one is killed; NULL: none will. *since_us is 0 at
 	 * first, RLOCK_SINCE_UNKNOWN when a request may have been sent, and then since when the caller waits, as the
-	 * server says. A call with the same names, owner, hold_id and that *since_us has the position of the killed one
+	 * server says. A call for a hold of the same spec, with that *since_us, has the position of the killed one
 	 * in every queue, and is granted what that one was granted last. If it fails, it undoes what both have left on
 	 * the servers.
 	 */
@@ -478,8 +508,6 @@ struct rlock_request {
 	/* Owners whose hold is re-entered, if one of them holds the lock at that moment; see rlock_owner_check, too. */
 	const char *const *inherited;
 	size_t inherited_count;
-	const char *note; /* shown to waiters; NULL: none; cut at RLOCK_NOTE_MAX */
-	const struct rlock_process *process; /* that the lock is for; NULL: none */
 	/*
 	 * Whether the process of a holder waits for the caller to end: RLOCK_EDEADLOCK then, at once. Not asked about those of
 	 * a semaphore, since the permits of others may do. NULL: none does.
@@ -495,31 +523,24 @@ struct rlock_request {
 	void (*on_wait)(void *ctx, const struct rlock_blocker *blocker);
 	int64_t on_wait_ms;
 	int64_t on_wait_again_ms; /* 0: on_wait is called once */
-	/*
-	 * Of a semaphore; 0 for a lock. permits: how many it has in all, used only where no client has made it yet, at
-	 * most RLOCK_PERMITS_MAX. take: how many of them to acquire, at most RLOCK_TAKE_MAX. No hold is re-entered:
-	 * each has permits of its own.
-	 */
-	int64_t permits, take;
-	/* Called once for a name that has another total than permits, which it keeps; NULL: not called. */
+	/* Called once for a semaphore that has another total than permits of the spec, which it keeps; NULL: not called. */
 	void (*on_total)(void *ctx, size_t name_index, int64_t total);
 	void *ctx; /* of all these functions */
 };
 
 #define RLOCK_REQUEST_INIT                                                                         \
 	{                                                                                          \
-		RLOCK_PLAIN, NULL, 0, 30000, -1, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL,      \
-			NULL, false, NULL, 1000, 0, 0, 0, NULL, NULL                               \
+		-1, NULL, NULL, 0, NULL, NULL, false, NULL, 1000, 0, NULL, NULL                    \
 	}
 
 /*
- * Acquire the locks. The request goes to all servers at once; without a quorum it is undone on all of them. A server
+ * Acquire the locks of hold. The request goes to all servers at once; without a quorum it is undone on all of them. A server
  * that was started less than a lease ago may have lost another owner's lock: it counts only when all must agree. Blocks
  * for wait_ms, and for the connection's timeout when a server doesn't answer.
- * RLOCK_OK         *out is the hold; its lease is counted from before the request was sent
+ * RLOCK_OK         acquired; the lease of the hold is counted from before the request was sent
  * RLOCK_BUSY       the wait is over; the error text names the owner that holds the lock
  * RLOCK_CANCELLED  nothing is held, and the caller is in no queue
- * RLOCK_EINVAL     an owner that rlock_owner_check denies; a bad hold id; a name whose keys are in several slots of a
+ * RLOCK_EINVAL     an inherited owner that rlock_owner_check denies; a name whose keys are in several slots of a
  *                  cluster; a lease of less than 1 ms or more than 10000 days; of a semaphore: several servers, or
  *                  permits or take out of range; nothing was sent
  * RLOCK_ENET       no server that can grant a lock was reached in time; or it was lost during the wait, and was not
@@ -527,10 +548,11 @@ struct rlock_request {
  *                  to all retries within a second; or too few replicas acknowledged the lock. Nothing stays held for
  *                  longer than one lease
  * other failures   nothing is held
+ * The same hold may be acquired again after a reply that was lost: it adds no second one. After any other failure another
+ * hold is needed, since a release of this one may still arrive.
  */
-RLOCK_API enum rlock_status rlock_acquire(struct rlock_conn *conn,
-					  const struct rlock_request *request,
-					  struct rlock_hold **out);
+RLOCK_API enum rlock_status rlock_acquire(struct rlock_conn *conn, struct rlock_hold *hold,
+					  const struct rlock_request *request);
 
 /*
  * Renew a hold: its lease then ends lease_ms after the request was sent. Each server gets one request, which ends at
@@ -576,8 +598,8 @@ RLOCK_API enum rlock_status rlock_resize(struct rlock_conn *conn, const struct r
 					 int64_t permits, int64_t deadline_ms, int64_t *had_out);
 
 /*
- * The most recent hold of a kind, or of RLOCK_ANY, that owner has on name. Of several servers a quorum is enough. Retries as
- * rlock_release, until deadline_ms. RLOCK_OK and *out, or RLOCK_NOT_HELD. Its
+ * The most recent hold of a kind, or of RLOCK_ANY, that owner has on name, with the note and the process of its record. Of
+ * several servers a quorum is enough. Retries as rlock_release, until deadline_ms. RLOCK_OK and *out, or RLOCK_NOT_HELD. Its
  * lease is the TTL on the server, or RLOCK_LEASE_LOST when the key was overwritten with another type; count and token
  * are 0. A fair lock is found as a plain one, which is renewed and released alike. RLOCK_EKIND when the key is no lock,
  * and there is no sign that it was the owner's.
@@ -704,7 +726,7 @@ struct rlock_end {
 	const char *reason; /* one line, safe for a terminal; empty: none */
 };
 
-/* Which holder held the lock last, of those that were to be remembered: rlock_hold_set_remember. */
+/* Which holder held the lock last, of those that were to be remembered: remember_ms of their spec. */
 struct rlock_last {
 	const char *kind; /* as rlock_kind_name */
 	struct rlock_name owner, note;
@@ -807,18 +829,20 @@ RLOCK_API enum rlock_status rlock_list(struct rlock_conn *conn,
 				       const struct rlock_list_request *request);
 
 /*
- * A hold whose id is known, from a file or another process. names are copied. sent_ms and lease_ms are those of its
- * last renewal, and say how long it lasts at least.
+ * Make a hold, for rlock_acquire; or one that was acquired already, from a file or by another process. Its fields say all
+ * that any request for it sends.
+ * RLOCK_OK      *out is the hold
+ * RLOCK_EINVAL  no name, no such kind, or an owner or id that rlock_owner_check or rlock_hold_id_new does not allow
+ * RLOCK_ESYS    the kernel has no random bytes for an owner or id
  */
-RLOCK_API enum rlock_status rlock_hold_new(enum rlock_kind kind, const struct rlock_name *names,
-					   size_t name_count, const char *id, int64_t sent_ms,
-					   int64_t lease_ms, struct rlock_hold **out);
+RLOCK_API enum rlock_status rlock_hold_new(const struct rlock_hold_spec *spec,
+					   struct rlock_hold **out);
 RLOCK_API void rlock_hold_free(struct rlock_hold *hold);
 
 RLOCK_API const char *rlock_hold_id(const struct rlock_hold *hold);
 /*
- * The owner of the index-th name: that of the request, a new one, or the inherited one that was re-entered. Empty for a
- * hold from rlock_find or rlock_hold_new.
+ * The owner of the index-th name: that of the spec, or the inherited one that was re-entered. Empty before the
+ * acquisition, and where the spec of an acquired hold has none.
  */
 RLOCK_API const char *rlock_hold_owner(const struct rlock_hold *hold, size_t index);
 /* How many holds the owner had on that name right after the acquisition, this one included. */
@@ -828,7 +852,7 @@ RLOCK_API int64_t rlock_hold_token(const struct rlock_hold *hold, size_t index);
 /*
  * The slots of a hold of a semaphore, on the index-th name: numbers from 1 on, one for each permit, with a blank between two.
  * The lowest ones that no other hold has, which no other one gets before this one is released or its lease has ended. So they
- * are at most the total, unless that was reduced since. Empty for a lock, and for a hold from rlock_find or rlock_hold_new.
+ * are at most the total, unless that was reduced since. Empty for a lock, and before rlock_acquire.
  */
 RLOCK_API const char *rlock_hold_slots(const struct rlock_hold *hold, size_t index);
 /*
@@ -841,24 +865,23 @@ RLOCK_API int64_t rlock_hold_lease_ms(const struct rlock_hold *hold);
 /* For a hold that another process renews: when it sent its last successful renewal. */
 RLOCK_API void rlock_hold_set_sent_ms(struct rlock_hold *hold, int64_t sent_ms);
 /*
- * For a hold from rlock_hold_new that another process has acquired: the owner of the index-th name. rlock_hold_owner
- * tells it then, and a renewal can acquire the lock again on a server of several that has lost it. RLOCK_EINVAL: see
- * rlock_owner_check.
+ * For a hold that another process has acquired since this one made it: the owner of the index-th name, as in owners of
+ * the spec. RLOCK_EINVAL: see rlock_owner_check.
  */
 RLOCK_API enum rlock_status rlock_hold_set_owner(struct rlock_hold *hold, size_t index,
 						 const char *owner);
 /*
- * For a hold from rlock_hold_new that another process had begun to acquire for that owner, when it was killed:
- * rlock_release then leaves the queue of every name, too, besides releasing what was granted. It returns RLOCK_NOT_HELD
- * where nothing was. RLOCK_EINVAL: see rlock_owner_check.
+ * For a hold that another process had begun to acquire when it was killed: rlock_release then leaves the queue of every
+ * name, too, besides releasing what was granted. It returns RLOCK_NOT_HELD where nothing was.
  */
-RLOCK_API enum rlock_status rlock_hold_set_queued(struct rlock_hold *hold, const char *owner);
+RLOCK_API void rlock_hold_set_queued(struct rlock_hold *hold);
+/* In place of remember_ms of the spec, for a hold that says nothing of it, or another time. */
+RLOCK_API void rlock_hold_set_remember(struct rlock_hold *hold, int64_t ttl_ms);
 /*
- * From its release on, rlock_inspect says for ttl_ms which holder it was; if the user of the server has the right to that key.
- * end is copied; its reason has no newline, and is cut when it is long.
+ * How it ends: what is remembered after its release, if the user of the server has the right to that key. end is copied; its
+ * reason has no newline, and is cut when it is long.
  */
-RLOCK_API void rlock_hold_set_remember(struct rlock_hold *hold, int64_t ttl_ms,
-				       const struct rlock_end *end);
+RLOCK_API void rlock_hold_set_end(struct rlock_hold *hold, const struct rlock_end *end);
 /* The TTL on the server after the last renewal. */
 RLOCK_API int64_t rlock_hold_ttl_ms(const struct rlock_hold *hold);
 /*

@@ -5,7 +5,7 @@
 -- ARGV[1]  owner
 -- ARGV[2]  the kind that is wanted, as it is returned; empty for any
 -- ARGV[3]  permits of a semaphore (not in KEYS: a user of locks needs no right to them)
--- Returns  {hold id, ttl in ms, kind}, or nil when the owner does not hold the lock by a hold of ours. kind is plain (a
+-- Returns  {hold id, ttl in ms, kind, note}, or nil when the owner does not hold the lock by a hold of ours. kind is plain (a
 --            fair lock is released alike), read, write or sem. A hold on a lock that was overwritten is found, too, with
 --            a ttl of -2: as write, as read if that is wanted, else as plain.
 --          {-1, type}  the key, or that of its holds, is something else
@@ -71,18 +71,18 @@ local function kind_of(id, field)
 	return is_wanted(field) and kinds[field]
 end
 
-local latest_id, latest_ms, latest_kind, latest_end_ms
+local latest_id, latest_ms, latest_kind, latest_end_ms, latest_note
 for i = 1, #listed, 2 do
 	-- There may be thousands: those of others are not parsed.
 	local record = string.sub(listed[i + 1], 1, #owner) == owner and listed[i + 1] or ''
-	local field, since_ms, end_ms = hold_record_parse(record)
+	local field, since_ms, end_ms, _, owner_note = hold_record_parse(record)
 	local kind = field and kind_of(listed[i], field)
 	-- The times have the same length for centuries, so text compares as numbers; ties go to one of the two.
 	if kind and (not latest_ms or since_ms >= latest_ms) then
-		latest_id, latest_ms, latest_kind, latest_end_ms = listed[i], since_ms, kind, end_ms
+		latest_id, latest_ms, latest_kind, latest_end_ms, latest_note = listed[i], since_ms, kind, end_ms, owner_note
 	end
 end
-if latest_kind == 'sem' then return { latest_id, math.max(latest_end_ms - now_ms(), 0), latest_kind } end
-if latest_id and key_type then return { latest_id, OVERWRITTEN_TTL_MS, latest_kind } end
-if latest_id then return { latest_id, redis.call('PTTL', name.lock), latest_kind } end
+if latest_kind == 'sem' then return { latest_id, math.max(latest_end_ms - now_ms(), 0), latest_kind, latest_note } end
+if latest_id and key_type then return { latest_id, OVERWRITTEN_TTL_MS, latest_kind, latest_note } end
+if latest_id then return { latest_id, redis.call('PTTL', name.lock), latest_kind, latest_note } end
 return replica_error(name) or key_type and not is_semaphore and { -1, key_type }

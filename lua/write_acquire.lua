@@ -20,9 +20,9 @@ local SIGN_OF_LIFE_MS = 2000 -- how often it gives one
 
 -- Of several writers the key names the last one that claimed the turn, and since when the first of them waits.
 local function claim_turn(name)
-	local since_us = string.match(redis.call('GET', name.writer) or '', '^(%d+) ')
+	local since_us = tonumber(string.match(redis.call('GET', name.writer) or '', '^(%d+) ') or math.huge)
 	redis.call('SET', name.writer,
-		(since_us or digits(waits_since_us or now_us())) .. ' ' .. fresh_owner .. ' ' .. note, 'PX', TURN_MS)
+		digits(math.min(since_us, waits_since_us or now_us())) .. ' ' .. fresh_owner .. ' ' .. note, 'PX', TURN_MS)
 end
 
 -- The reply to give when a lock that is not free can't be acquired, and waiting would not help; else nil. Sets
@@ -39,7 +39,13 @@ local function obstacle_if_held(index, name)
 		name.owner = fresh_owner
 		return nil
 	end
-	if holding_owner(name.lock, '') then return { -2, index } end
+	local reader = holding_owner(name.lock, '')
+	if reader and not is_regain then return { -2, index } end
+	-- A nested read lock was regained before the write lock around it. No other reader has a quorum.
+	if reader and redis.call('HLEN', name.lock) == 2 then
+		name.owner, name.is_read_within = reader, true
+		return nil
+	end
 	name.is_busy, name.has_readers = true, mode == 'read'
 	return nil
 end
@@ -54,7 +60,18 @@ local function obstacle(index, name)
 	return reply
 end
 
+-- The read lock of the same owner goes on within it.
+local function regain_around_read(name)
+	redis.call('HSET', name.lock, 'mode', 'write', name.field, 1)
+	write_for(lease_ms, 'HSET', name.holds, hold_id, new_hold_record(name, NO_TOKEN))
+	extend(name.lock, lease_ms)
+	redis.call('DEL', name.writer)
+	acquired_from_wake_queue(name)
+	return 1, NO_TOKEN
+end
+
 local function acquire_write(name)
+	if name.is_read_within then return regain_around_read(name) end
 	-- wire: Redisson adds the lease to the TTL. We set it.
 	if not name.is_free then return reenter(name) end
 	local count, token = acquire_free(name, NO_TOKEN, 'mode', 'write', name.field, 1)

@@ -188,18 +188,15 @@ static struct event end_event(const struct lease *lease, char reason[REASON_MAX]
 	return event;
 }
 
-static void remember(struct rlock_hold *hold, const struct lease *lease)
+static void record_end(struct rlock_hold *hold, const struct lease *lease)
 {
 	char reason[REASON_MAX];
 	struct event event;
 	int64_t status;
 
-	if (lease->opts->remember_ms <= 0)
-		return;
 	event = end_event(lease, reason);
 	status = event.has_ended && event.signal == 0 ? event.status : -1;
-	rlock_hold_set_remember(hold, lease->opts->remember_ms,
-				&(struct rlock_end){ status, event.signal, event.reason });
+	rlock_hold_set_end(hold, &(struct rlock_end){ status, event.signal, event.reason });
 }
 
 static enum rlock_status release_or_keep(struct rlock_conn *conn, struct rlock_hold *hold,
@@ -209,7 +206,7 @@ static enum rlock_status release_or_keep(struct rlock_conn *conn, struct rlock_h
 
 	/* `rlock renew` or another process may have renewed it. */
 	rlock_hold_set_sent_ms(hold, lease->sent_ms);
-	remember(hold, lease);
+	record_end(hold, lease);
 	if (left_ms > 0)
 		return rlock_keep_until(conn, hold, left_ms, now_ms + DELIVERY_MS);
 	return finish_release(conn, hold);

@@ -289,6 +289,7 @@ static void clean_up(struct front *front)
 	if (args->hold_file != NULL)
 		hold_file_remove(args->hold_file);
 	rlock_hold_set_sent_ms(args->hold, rlock_now_ms());
+	rlock_hold_set_queued(args->hold);
 	rlock_conn_set_events(args->conn, -1, NULL, NULL);
 	(void)rlock_release(args->conn, args->hold, rlock_now_ms());
 }

@@ -59,7 +59,7 @@
 struct renewer {
 	const struct hold_args *args;
 	struct lease *lease;
-	struct rlock_hold *hold; /* NULL: not acquired yet */
+	struct rlock_hold *hold;
 	struct job *job;
 	bool is_front;        /* this is rlock, which has taken over */
 	bool may_be_released; /* a process that was killed may have sent the release */
@@ -892,6 +892,7 @@ static void renewer_init(struct renewer *renewer, const struct hold_args *args, 
 	*renewer = (struct renewer){
 		.args = args,
 		.lease = args->lease,
+		.hold = args->hold,
 		.job = job,
 		.events = events,
 		.due_ms = events->due_ms,
@@ -916,7 +917,7 @@ static bool acquire(struct renewer *renewer)
 	(void)sigaddset(&stops, SIGTTIN);
 	(void)sigaddset(&stops, SIGTTOU);
 	(void)sigprocmask(SIG_UNBLOCK, &stops, NULL);
-	status = args->acquire(args->ctx, &renewer->hold);
+	status = args->acquire(args->ctx);
 	(void)sigprocmask(SIG_BLOCK, &stops, NULL);
 	if (status == RLOCK_OK) {
 		lease_record_acquired(renewer->lease, renewer->hold);
@@ -1074,7 +1075,6 @@ void renewer_take_over(const struct hold_args *args, struct job *job, struct hol
 	if (lease->phase == HOLD_STARTING)
 		lease->phase = HOLD_RUNNING;
 	renewer.may_be_released = lease->phase == HOLD_RELEASING;
-	renewer.hold = args->hold;
 	complete_hold(args);
 	rlock_conn_set_events(args->conn, events->fd, turn, &renewer);
 	hold_events_clear(events);

@@ -18,16 +18,16 @@ struct hold_args {
 	char *path; /* of the command, looked up before; NULL: the lock is for a process */
 	struct rlock_conn *conn; /* nothing is sent over it before the renewer is forked */
 	struct rlock_hold *
-		hold; /* as rlock knows it, which takes over or cleans up: by the hold id of the lease */
+		hold; /* with all that its requests send; each process has a copy: the renewer acquires its own */
 	struct lease *lease;
 	struct hold_file *hold_file; /* of a lock for a process; else NULL */
 	int target_fd;               /* a descriptor of that process; -1 with a command */
 	/*
-	 * Acquires the lock, with the owner, the hold id and the wait of the lease. Called in the renewer. Where the result
+	 * Acquires the hold, within the wait of the lease. Called in the renewer. Where the result
 	 * is another than RLOCK_OK it says so to the user, and sets the lease's exit_code; after RLOCK_CANCELLED its
 	 * exit_signal is what ended the wait, 0: the end of a process.
 	 */
-	enum rlock_status (*acquire)(void *ctx, struct rlock_hold **hold_out);
+	enum rlock_status (*acquire)(void *ctx);
 	void *ctx;
 };
 

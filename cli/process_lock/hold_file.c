@@ -33,7 +33,7 @@
 #define FILE_NAME_MAX 128
 #define FILE_SIZE_MAX (1 << 19)
 #define TIME_MAX_MS (INT64_MAX / 4)
-#define STATE_NUMBERS 9 /* in the line that says what may change */
+#define STATE_NUMBERS 10 /* in the line that says what may change */
 /* No rlock writes a file for so long: the one that began it was killed. */
 #define NEW_MAX_S 3600
 /*
@@ -68,6 +68,7 @@ struct hold_file *hold_file_new(pid_t pid, uint64_t start)
 	}
 	file->pid = pid;
 	file->start = start;
+	file->note = "";
 	file->dir_fd = runtime_dir_open(true);
 	if (file->dir_fd >= 0)
 		return file;
@@ -146,11 +147,15 @@ static bool print_place(char out[PLACE_MAX])
 
 static void print_lines(FILE *out, const struct hold_file *file, const char *place)
 {
+	char note[3 * RLOCK_NOTE_MAX];
+
+	(void)rlock_percent_encode(file->note, strlen(file->note), ":/ ", note, sizeof(note));
 	(void)fprintf(out,
-		      "%s\nstate %d %" PRIu64 " %" PRId64 " %" PRId64 " %d %" PRId64 " %d %d %d\n",
+		      "%s\nstate %d %" PRIu64 " %" PRId64 " %" PRId64 " %d %" PRId64
+		      " %d %d %d %d\nnote %s\n",
 		      place, (int)file->renewer, file->renewer_start, file->sent_ms,
 		      file->acquired_ms, file->descriptor, file->remember_ms, file->is_fixed_lease,
-		      file->is_lost, file->is_abandoned);
+		      file->reads_requests, file->is_lost, file->is_abandoned, note);
 	if (file->descriptor >= 0)
 		(void)fprintf(out, FILE_ID_KEY " %" PRIx64 " %" PRIx64 " %" PRIx64 "\n",
 			      file->file.device, file->file.inode, file->file.born_ns);
@@ -305,6 +310,7 @@ static bool read_state(struct hold_file *file, const char *value)
 	file->descriptor = (int)*next++;
 	file->remember_ms = *next++;
 	file->is_fixed_lease = *next++ != 0;
+	file->reads_requests = *next++ != 0;
 	file->is_lost = *next++ != 0;
 	file->is_abandoned = *next++ != 0;
 	return *value == '\0' && numbers[0] >= 0 && file->renewer == numbers[0] &&
@@ -325,6 +331,15 @@ static bool read_file_id(struct file_id *out, const char *value)
 	return *value == '\0';
 }
 
+/* Decodes it in place. */
+static bool read_note(struct hold_file *file, char *value)
+{
+	long len = rlock_percent_decode(value, strlen(value));
+
+	file->note = value;
+	return len >= 0 && len < RLOCK_NOTE_MAX;
+}
+
 static bool read_line(struct hold_file *file, char *line)
 {
 	char *value = strchr(line, ' ');
@@ -337,6 +352,8 @@ static bool read_line(struct hold_file *file, char *line)
 		return held_read(value, &held) && take_held(file, &held);
 	if (strcmp(line, FILE_ID_KEY) == 0)
 		return read_file_id(&file->file, value);
+	if (strcmp(line, "note") == 0)
+		return read_note(file, value);
 	/* Keys that a later version adds are ignored. */
 	return strcmp(line, "state") != 0 || read_state(file, value);
 }
@@ -362,7 +379,7 @@ static bool read_lines(struct hold_file *file)
 	while ((line = strtok_r(NULL, "\n", &rest)) != NULL)
 		if (!read_line(file, line))
 			return false;
-	return file->name_count > 0;
+	return file->name_count > 0 && file->note != NULL;
 }
 
 /* NULL with errno: as read_lines, 0 for a name that is none of ours, or why the file cannot be read now. */

@@ -24,11 +24,13 @@ struct hold_file {
 	enum rlock_kind kind;
 	char hold_id[RLOCK_HOLD_ID_MAX];
 	const char *server;
-	char *text; /* of a file that was read: names, owners and server point into it; NULL: into others' memory */
+	const char *note; /* of the hold; NULL: of an `rlock run`, it is not known */
+	char *text; /* of a file that was read: names, owners, server and note point into it; NULL: into others' memory */
 	int64_t sent_ms, lease_ms;
 	int64_t acquired_ms;
 	int64_t remember_ms; /* --remember; 0: not at all */
 	bool is_fixed_lease;
+	bool reads_requests; /* as in the record of the hold: struct rlock_process */
 	bool is_lost;
 	bool is_abandoned; /* a release failed while the lock was surely held: the server may have carried it out */
 	int descriptor; /* of that process, for which the lock is; -1: for all of the process */

@@ -77,7 +77,7 @@ end
 
 local function leave_free(name, was_write)
 	delete_all(name)
-	redis.pcall('DEL', name.turn)
+	if not is_regained_next(name) then redis.pcall('DEL', name.turn) end
 	-- wire: a writer wakes all waiters, the last reader wakes one.
 	wake_waiters(name, was_write and WAKE_ALL or WAKE_ONE)
 	return 2

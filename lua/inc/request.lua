@@ -6,7 +6,8 @@
 -- ARGV[5]  what it asks for, in one, since each argument takes time. Four digits, 1 for yes: a fencing token is to be issued
 --          (a name that has a fencing counter gets one in any case); the caller will wait for a busy lock; it listens to the
 --          channel that wakes it; the last reply said that it is another's turn, and a message has come since. Then, unless
---          it is the first try, since when the caller waits, as an earlier reply said. Then, unless both are 0, each after a
+--          it is the first try, since when the caller waits, as an earlier reply said; REGAIN_US of inc/wake.lua for a hold that a
+--          quorum of servers has, and this one has lost: it comes before all waiters. Then, unless both are 0, each after a
 --          blank: 1 when the user's rights are to be tried; and how long the server must have been up, in ms, to count as
 --          one of several, 0 for a single one.
 -- of a semaphore  ARGV[6] how many permits it has in all, ARGV[7] how many of them to acquire
@@ -24,6 +25,7 @@ local may, listens, has_passed = string.match(options, '^.(.)(.)(.)')
 local may_wait, has_turn_passed, waits_since_us = may == '1', has_passed == '1', tonumber(since_us)
 local user, uptime_ms = string.match(more, '^ (%d) (%d+)$')
 local tries_rights, least_uptime_ms = user == '1', tonumber(uptime_ms) or 0
+local is_regain = waits_since_us == REGAIN_US
 
 -- The owners that may re-enter the lock: the caller's own, and those that it inherited.
 local reentrant_owners = { fresh_owner }

@@ -31,6 +31,9 @@ local OTHERS = '-' -- Redisson's waiters, and those of older versions
 -- While readers hold a lock: "READERS UNTIL", those that waited before that time come in beside the one that had the turn.
 local READERS = 'readers'
 
+-- Since when a request waits by which a server regains a hold: it is older than all waiters. lib/regain.c sends it.
+local REGAIN_US = 1
+
 -- Its hold id, since when it waits, and for how many permits; or OTHERS; or nil.
 local function waiter_in_turn(name)
 	local turn = redis.pcall('GET', name.turn)
@@ -53,6 +56,12 @@ local function waiter_in_front(name)
 	if waiter == OTHERS then return may_wait and not has_turn_passed and waiter or nil, 1 end
 	if not waiter or waiter == hold_id or came_before(since_us, waiter) then return nil end
 	return waiter, permits
+end
+
+-- Whether the next turn is that of a hold which a quorum of servers has, and this one has lost.
+local function is_regained_next(name)
+	local _, since_us = waiter_in_turn(name)
+	return since_us == REGAIN_US
 end
 
 -- When that turn is over at the latest, from now.
@@ -183,7 +192,7 @@ end
 -- woken learn from their tries when it is over.
 local function keep_all(since_us, kept_ms)
 	for _, name in ipairs(names) do
-		if kept_ms ~= '0' and is_available(name) then
+		if kept_ms ~= '0' and is_available(name) and not is_regained_next(name) then
 			redis.pcall('SET', name.turn, since_us .. ' ' .. hold_id, 'PX', kept_ms)
 		end
 	end
@@ -268,9 +277,18 @@ local function keep_or_pass_on(name, since_us)
 	return -1
 end
 
+-- The next turn of every name is the caller's, whose hold a quorum of servers has: a client that holds the lock here has no
+-- quorum, and releases it in a moment. The caller tries again by its own clock.
+local function keep_for_regain()
+	for _, name in ipairs(names) do
+		redis.pcall('SET', name.turn, digits(REGAIN_US) .. ' ' .. hold_id, 'PX', TURN_MAX_MS)
+	end
+end
+
 -- The reply of an acquisition that has to wait for one of its names. It waits for all of them.
 local function wait_reply(index, ttl_ms, holder, holder_note, held_ms)
-	if not may_wait then
+	if is_regain then keep_for_regain() end
+	if is_regain or not may_wait then
 		return { 0, index, ttl_ms, holder, holder_note, -1, '', 1, held_ms, 0 }
 	end
 	local since_us, retry_after_ms, is_on_guard = waits_since_us or now_us(), -1, 0

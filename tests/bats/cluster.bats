@@ -192,6 +192,24 @@ choose_nodes() {
 	END
 }
 
+@test "with its renewer killed rlock releases at once, too, while the slot of the lock is on its way" {
+	local verb
+	choose_nodes e
+	for verb in run fair read; do
+		rm -f let-go
+		in_background rlock "$verb" -t 60s e -- until_let_go
+		wait_until 5 is_above "$PID" until_let_go
+		kill -KILL "$(renewer_of "$PID")"
+		begin_migration e "$FROM" "$TO"
+		let_go
+		ended_with 0
+		on "$FROM" no_keys
+		on "$TO" no_keys
+		end_migration e "$TO" "$FROM"
+		cluster_is_empty
+	done
+}
+
 # ---- readers whose slot moves: their timeout keys move one by one ----
 
 # hold_to_read: "a", at node FROM, from where it goes to TO.

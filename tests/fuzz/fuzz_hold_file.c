@@ -52,7 +52,7 @@ static void check_same(const struct hold_file *file, const struct hold_file *aga
 	struct hold_file *now = hold_file_read_again(file);
 
 	ALWAYS(again->name_count == file->name_count && again->kind == file->kind);
-	ALWAYS(strcmp(again->server, file->server) == 0);
+	ALWAYS(strcmp(again->server, file->server) == 0 && strcmp(again->note, file->note) == 0);
 	for (size_t i = 0; i < file->name_count; i++) {
 		ALWAYS(again->names[i].len == file->names[i].len);
 		ALWAYS(memcmp(again->names[i].text, file->names[i].text, file->names[i].len) == 0);
@@ -61,7 +61,8 @@ static void check_same(const struct hold_file *file, const struct hold_file *aga
 	ALWAYS(again->acquired_ms == file->acquired_ms && again->renewer == file->renewer &&
 	       again->renewer_start == file->renewer_start);
 	ALWAYS(again->is_lost == file->is_lost && again->is_abandoned == file->is_abandoned &&
-	       again->is_fixed_lease == file->is_fixed_lease);
+	       again->is_fixed_lease == file->is_fixed_lease &&
+	       again->reads_requests == file->reads_requests);
 	ALWAYS(again->descriptor == file->descriptor &&
 	       (file->descriptor < 0 ||
 		memcmp(&again->file, &file->file, sizeof(file->file)) == 0));

@@ -207,12 +207,29 @@ static void check_blocker(void *ctx, const struct rlock_blocker *blocker)
 	(void)rlock_escape(blocker->note, blocker->note_len, shown, sizeof(shown));
 }
 
-/* The new hold takes the place of the old one. */
-static void check_hold(enum rlock_status status, struct rlock_hold *hold)
+static struct rlock_hold *make_hold(const char *const *owners)
 {
-	ALWAYS((status == RLOCK_OK) == (hold != NULL));
-	if (hold == NULL)
-		return;
+	struct rlock_hold_spec spec = RLOCK_HOLD_SPEC_INIT;
+	struct rlock_hold *hold = NULL;
+
+	spec.kind = kind();
+	spec.names = names;
+	spec.name_count = plan.name_count;
+	spec.id = ID;
+	spec.owner = OWNER;
+	spec.owners = owners;
+	spec.note = "a note";
+	spec.sent_ms = now_ms;
+	spec.lease_ms = LEASE_MS;
+	spec.permits = 3;
+	spec.take = 2;
+	ALWAYS(rlock_hold_new(&spec, &hold) == RLOCK_OK);
+	return hold;
+}
+
+/* The new hold takes the place of the old one. */
+static void check_hold(struct rlock_hold *hold)
+{
 	rlock_hold_free(plan.hold);
 	plan.hold = hold;
 }
@@ -221,29 +238,24 @@ static enum rlock_status acquire(void)
 {
 	static const char *const inherited[] = { INHERITED };
 	struct rlock_request request = RLOCK_REQUEST_INIT;
-	struct rlock_hold *acquired = NULL;
+	struct rlock_hold *hold = make_hold(NULL);
 	enum rlock_status status;
 
-	request.kind = kind();
-	request.permits = 3;
-	request.take = 2;
-	request.names = names;
-	request.name_count = plan.name_count;
-	request.lease_ms = LEASE_MS;
 	request.wait_ms = has('w') ? WAIT_MS : 0;
-	request.owner = OWNER;
 	request.inherited = inherited;
 	request.inherited_count = has('I');
-	request.note = "a note";
 	request.issue_token = has('T');
 	request.on_wait = check_blocker;
-	status = rlock_acquire(plan.conn, &request, &acquired);
-	check_hold(status, acquired);
-	for (size_t i = 0; acquired != NULL && i < plan.name_count; i++) {
-		const char *owner = rlock_hold_owner(acquired, i);
+	status = rlock_acquire(plan.conn, hold, &request);
+	for (size_t i = 0; status == RLOCK_OK && i < plan.name_count; i++) {
+		const char *owner = rlock_hold_owner(hold, i);
 
 		ALWAYS(strcmp(owner, OWNER) == 0 || (has('I') && strcmp(owner, INHERITED) == 0));
 	}
+	if (status == RLOCK_OK)
+		check_hold(hold);
+	else
+		rlock_hold_free(hold);
 	return status;
 }
 
@@ -253,10 +265,12 @@ static enum rlock_status find(void)
 	enum rlock_status status = rlock_find(plan.conn, &names[0], OWNER, RLOCK_ANY,
 					      rlock_now_ms() + DELIVERY_MS, &found);
 
-	check_hold(status, found);
-	ALWAYS(found == NULL || rlock_hold_id(found)[0] != '\0');
-	if (found != NULL)
-		plan.name_count = 1;
+	ALWAYS((status == RLOCK_OK) == (found != NULL));
+	if (found == NULL)
+		return status;
+	ALWAYS(rlock_hold_id(found)[0] != '\0');
+	check_hold(found);
+	plan.name_count = 1;
 	return status;
 }
 
@@ -396,8 +410,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	server.left_size = size;
 	plan.letters = letters;
 	plan.name_count = has('2') ? 2 : 1;
-	ALWAYS(rlock_hold_new(kind(), names, plan.name_count, ID, now_ms, LEASE_MS, &plan.hold) ==
-	       RLOCK_OK);
+	/* Two names have two owners, so that each is acquired again by a request of its own. */
+	plan.hold = make_hold((const char *const[]){ OWNER, INHERITED });
 	connect_to_servers();
 	for (size_t i = 0; i < LETTERS_MAX && letters[i] != '\0'; i++)
 		check_status(ask(letters[i]));

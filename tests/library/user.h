@@ -39,15 +39,25 @@ static inline enum rlock_status acquire(struct rlock_conn *conn, const char *tex
 					struct rlock_hold **out)
 {
 	struct rlock_name name;
+	struct rlock_hold_spec spec = RLOCK_HOLD_SPEC_INIT;
 	struct rlock_request request = RLOCK_REQUEST_INIT;
+	enum rlock_status status;
 
 	name.text = text;
 	name.len = strlen(text);
-	request.names = &name;
-	request.name_count = 1;
-	request.lease_ms = LEASE_MS;
+	spec.names = &name;
+	spec.name_count = 1;
+	spec.lease_ms = LEASE_MS;
 	request.wait_ms = 60000;
-	return rlock_acquire(conn, &request, out);
+	status = rlock_hold_new(&spec, out);
+	if (status != RLOCK_OK)
+		return status;
+	status = rlock_acquire(conn, *out, &request);
+	if (status == RLOCK_OK)
+		return RLOCK_OK;
+	rlock_hold_free(*out);
+	*out = NULL;
+	return status;
 }
 
 static inline enum rlock_status renew(struct rlock_conn *conn, struct rlock_hold *hold)

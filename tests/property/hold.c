@@ -32,21 +32,21 @@ enum rlock_kind any_kind(void)
 
 void wish_init(struct wish *wish, enum rlock_kind of_kind)
 {
-	*wish = (struct wish){ .request = RLOCK_REQUEST_INIT };
+	*wish = (struct wish){ .spec = RLOCK_HOLD_SPEC_INIT, .request = RLOCK_REQUEST_INIT };
 	if (rlock_hold_id_new(wish->id) != RLOCK_OK || rlock_owner_new(1, wish->owner) != RLOCK_OK)
 		differs("no random bytes");
-	wish->request.kind = of_kind;
-	wish->request.names = &name;
-	wish->request.name_count = 1;
-	wish->request.owner = wish->owner;
-	wish->request.hold_id = wish->id;
+	wish->spec.kind = of_kind;
+	wish->spec.names = &name;
+	wish->spec.name_count = 1;
+	wish->spec.owner = wish->owner;
+	wish->spec.id = wish->id;
 	wish->request.inherited = wish->inherited;
-	wish->request.lease_ms = chance_lease_ms();
+	wish->spec.lease_ms = chance_lease_ms();
 	wish->request.wait_ms = 0;
-	wish->request.note = one_in(2) ? "a note of several words" : NULL;
-	wish->request.process = &process;
-	wish->request.permits = is_semaphore() ? 5 : 0;
-	wish->request.take = is_semaphore() ? 1 : 0;
+	wish->spec.note = one_in(2) ? "a note of several words" : NULL;
+	wish->spec.process = &process;
+	wish->spec.permits = is_semaphore() ? 5 : 0;
+	wish->spec.take = is_semaphore() ? 1 : 0;
 }
 
 /* Some owners come again and again, by their own name, or since they inherited it. */
@@ -89,7 +89,7 @@ static void check_grant(const struct wish *wish, const struct rlock_hold *handle
 			slots);
 	look(world.at);
 	(void)snprintf(field, sizeof(field), "%s%s", owner,
-		       wish->request.kind == RLOCK_WRITE ? WRITE : "");
+		       wish->spec.kind == RLOCK_WRITE ? WRITE : "");
 	party = party_of(field, "");
 	if (party != NULL && rlock_hold_count(handle, 0) != party->count)
 		differs("the count given is %" PRId64, rlock_hold_count(handle, 0));
@@ -120,13 +120,13 @@ static void check_failure(const struct wish *wish, enum rlock_status status, boo
 #define LATE_REQUESTS_MS 500
 
 static enum rlock_status acquire_wish(struct rlock_conn *by, const struct wish *wish,
-				      enum rlock_status want, struct rlock_hold **handle)
+				      enum rlock_status want, struct rlock_hold *handle)
 {
 	int64_t limit_ms = rlock_deadline_ms(LATE_REQUESTS_MS);
 	enum rlock_status status;
 
 	for (;;) {
-		status = rlock_acquire(by, &wish->request, handle);
+		status = rlock_acquire(by, handle, &wish->request);
 		if (topology != SEVERAL || want != RLOCK_OK || status != RLOCK_BUSY ||
 		    rlock_now_ms() >= limit_ms)
 			return status;
@@ -148,16 +148,18 @@ static bool acquire(struct wish *wish)
 	bool is_first = one_in(4);
 
 	if (are_slots_known)
-		are_slots_known = foretell_slots(wish->request.take, slots);
+		are_slots_known = foretell_slots(wish->spec.take, slots);
 	/* A connection tries its rights before it acquires the first lock. */
 	if (is_first)
 		new_user_connection();
 	by = disturb();
-	story("acquire %s%s %.8s of %s%s, %s", disturbance_word(),
-	      rlock_kind_name(wish->request.kind), wish->id, brief(wish->owner),
+	story("acquire %s%s %.8s of %s%s, %s", disturbance_word(), rlock_kind_name(wish->spec.kind),
+	      wish->id, brief(wish->owner),
 	      wish->request.inherited_count > 0 ? ", or inherited" : "", state.right);
 	sent_ms = rlock_now_ms();
-	status = acquire_wish(by, wish, want, &handle);
+	if (rlock_hold_new(&wish->spec, &handle) != RLOCK_OK)
+		differs("no hold");
+	status = acquire_wish(by, wish, want, handle);
 	undisturb();
 	check_answer("acquire", status, want, sent_ms, by);
 	if (status == RLOCK_OK) {
@@ -165,10 +167,11 @@ static bool acquire(struct wish *wish)
 			check_grant(wish, handle, reentered, are_slots_known ? slots : NULL);
 		if (!is_readwrite() && !is_semaphore() && topology == SINGLE)
 			check_token(handle, wish->request.issue_token, token);
-		(void)rely_on(handle, wish->request.kind, rlock_now_ms());
+		(void)rely_on(handle, wish->spec.kind, rlock_now_ms());
 		tally(reentered != NULL ? "times it was re-entered" : "times it was acquired");
 		return true;
 	}
+	rlock_hold_free(handle);
 	check_failure(wish, status, is_first && disturbance == DENIED_TO_USER);
 	return true;
 }
@@ -182,7 +185,7 @@ static bool step_acquire(void)
 	wish_init(&wish, any_kind());
 	choose_owner(&wish);
 	wish.request.wait_ms = one_in(8) ? 1 + (int64_t)chance(3) : 0;
-	wish.request.take = is_semaphore() ? 1 + (int64_t)chance(3) : 0;
+	wish.spec.take = is_semaphore() ? 1 + (int64_t)chance(3) : 0;
 	wish.request.issue_token =
 		!is_readwrite() && !is_semaphore() && topology != SEVERAL && one_in(200);
 	return acquire(&wish);
@@ -207,9 +210,9 @@ static bool step_other_kind(void)
 	struct wish wish;
 
 	wish_init(&wish, all[chance(COUNT_OF(all))]);
-	wish.request.permits = wish.request.take = 0;
+	wish.spec.permits = wish.spec.take = 0;
 	look(world.at);
-	if ((!is_semaphore() && is_readwrite() != (wish.request.kind <= RLOCK_FAIR)) ||
+	if ((!is_semaphore() && is_readwrite() != (wish.spec.kind <= RLOCK_FAIR)) ||
 	    foretell_acquire(&wish) != RLOCK_EKIND || !acquire(&wish))
 		return false;
 	drop_requests();
@@ -248,7 +251,8 @@ static int64_t remember(struct relied *hold)
 	const struct record *record = record_of(hold->id);
 	const struct party *party = record != NULL ? party_of(record->field, "") : NULL;
 
-	rlock_hold_set_remember(hold->handle, REMEMBER_MS, &end);
+	rlock_hold_set_remember(hold->handle, REMEMBER_MS);
+	rlock_hold_set_end(hold->handle, &end);
 	/* Nothing of a hold within another, nor of one that is kept. */
 	return party != NULL && party->count == 1 && !party->is_kept ? count : 0;
 }
@@ -563,6 +567,7 @@ static bool step_resize(void)
 /* A request that came late, or was abandoned, has acquired it for no client. */
 static bool step_release_unknown(void)
 {
+	struct rlock_hold_spec spec = RLOCK_HOLD_SPEC_INIT;
 	struct rlock_hold *hold = NULL;
 	const struct record *record;
 	enum rlock_status status;
@@ -579,7 +584,12 @@ static bool step_release_unknown(void)
 		of_kind = RLOCK_READ;
 	(void)snprintf(id, sizeof(id), "%s", record->id);
 	story("release %.8s of no client", id);
-	if (rlock_hold_new(of_kind, &name, 1, id, rlock_now_ms(), 30000, &hold) != RLOCK_OK)
+	spec.kind = of_kind;
+	spec.names = &name;
+	spec.name_count = 1;
+	spec.id = id;
+	spec.sent_ms = rlock_now_ms();
+	if (rlock_hold_new(&spec, &hold) != RLOCK_OK)
 		differs("no hold");
 	status = rlock_release(steady_conn, hold,
 			       topology == SEVERAL ? rlock_now_ms() + 200 : patience());

@@ -246,6 +246,7 @@ void mark_slots(const struct record *record, bool is_used[SLOTS_MAX]);
 #define ANY_STATUS ((enum rlock_status)100)
 
 struct wish {
+	struct rlock_hold_spec spec;
 	struct rlock_request request;
 	const char *inherited[1];
 	char owner[RLOCK_OWNER_MAX], id[RLOCK_HOLD_ID_MAX];

@@ -37,7 +37,7 @@ static bool is_unclear(void)
 
 static const char *holding_owner(const struct wish *wish, const char *suffix, bool is_live_one)
 {
-	const char *owners[] = { wish->request.owner,
+	const char *owners[] = { wish->spec.owner,
 				 wish->request.inherited_count > 0 ? wish->inherited[0] : NULL };
 
 	for (size_t i = 0; i < COUNT_OF(owners); i++) {
@@ -55,11 +55,11 @@ const char *reentered_owner(const struct wish *wish)
 
 	if (is_semaphore())
 		return NULL;
-	if (wish->request.kind == RLOCK_WRITE)
+	if (wish->spec.kind == RLOCK_WRITE)
 		return holding_owner(wish, WRITE, false);
 	owner = holding_owner(wish, "", is_readwrite());
-	return owner == NULL && wish->request.kind == RLOCK_READ ? holding_owner(wish, WRITE, false)
-								 : owner;
+	return owner == NULL && wish->spec.kind == RLOCK_READ ? holding_owner(wish, WRITE, false)
+							      : owner;
 }
 
 /* A reader without a timeout counts until its recorded end, but for the request of its owner. */
@@ -88,7 +88,7 @@ static enum rlock_status foretell_write(const struct wish *wish)
 /* What has ended is free again at the next request. */
 static enum rlock_status foretell_permits(const struct wish *wish)
 {
-	int64_t free = now.has_counter ? now.free : wish->request.permits;
+	int64_t free = now.has_counter ? now.free : wish->spec.permits;
 
 	for (size_t i = 0; i < now.permits->elements; i += 2) {
 		const char *id = now.permits->element[i]->str, *end = value_of(now.ends, id);
@@ -101,20 +101,20 @@ static enum rlock_status foretell_permits(const struct wish *wish)
 			return ANY_STATUS;
 		free += left_ms < 0 ? 1 : 0;
 	}
-	return free >= wish->request.take ? RLOCK_OK : RLOCK_BUSY;
+	return free >= wish->spec.take ? RLOCK_OK : RLOCK_BUSY;
 }
 
 /* At the server of the last look. */
 static enum rlock_status acquire_here(const void *about)
 {
 	const struct wish *wish = about;
-	bool is_mutex = wish->request.kind == RLOCK_PLAIN || wish->request.kind == RLOCK_FAIR;
-	bool is_shared = wish->request.kind == RLOCK_READ || wish->request.kind == RLOCK_WRITE;
+	bool is_mutex = wish->spec.kind == RLOCK_PLAIN || wish->spec.kind == RLOCK_FAIR;
+	bool is_shared = wish->spec.kind == RLOCK_READ || wish->spec.kind == RLOCK_WRITE;
 
 	if (now.party_count > 0 &&
 	    (is_semaphore() || (is_mutex && now.has_mode) || (is_shared && !now.has_mode)))
 		return RLOCK_EKIND;
-	if (now.has_counter && wish->request.kind != RLOCK_SEMAPHORE)
+	if (now.has_counter && wish->spec.kind != RLOCK_SEMAPHORE)
 		return RLOCK_EKIND;
 	if (reentered_owner(wish) != NULL)
 		return RLOCK_OK;
@@ -125,13 +125,13 @@ static enum rlock_status acquire_here(const void *about)
 		return ANY_STATUS;
 	if (is_semaphore())
 		return foretell_permits(wish);
-	if (wish->request.kind == RLOCK_WRITE)
+	if (wish->spec.kind == RLOCK_WRITE)
 		return foretell_write(wish);
-	if (wish->request.kind == RLOCK_READ)
+	if (wish->spec.kind == RLOCK_READ)
 		return is_held_by_others(wish, true) ? RLOCK_BUSY : RLOCK_OK;
 	if (now.party_count > 0)
 		return RLOCK_BUSY;
-	if (wish->request.kind == RLOCK_FAIR && now.queue->elements > 0)
+	if (wish->spec.kind == RLOCK_FAIR && now.queue->elements > 0)
 		return is_javas_turn() ? RLOCK_BUSY : ANY_STATUS;
 	return RLOCK_OK;
 }

@@ -89,7 +89,7 @@ static void *run(void *ctx)
 		(void)pthread_mutex_unlock(&mutex);
 		if (progress == TOLD_TO_END)
 			return NULL;
-		waiter->status = rlock_acquire(waiter->conn, &waiter->wish.request, &waiter->hold);
+		waiter->status = rlock_acquire(waiter->conn, waiter->hold, &waiter->wish.request);
 		waiter->ended_ms = rlock_now_ms();
 		set_progress(waiter, ENDED);
 	}
@@ -187,13 +187,14 @@ static void take_end(struct waiter *waiter, bool is_cancelled)
 		tally("times a waiter acquired it");
 		if (!is_cancelled)
 			check_order(waiter);
-		rely_on(waiter->hold, waiter->wish.request.kind, waiter->ended_ms)->is_told =
+		rely_on(waiter->hold, waiter->wish.spec.kind, waiter->ended_ms)->is_told =
 			waiter->is_told;
 	} else {
 		if (!(is_cancelled && waiter->status == RLOCK_CANCELLED) && !waiter->may_fail)
 			check_status("wait", waiter->status,
 				     is_cancelled ? RLOCK_CANCELLED : RLOCK_OK, waiter->conn);
 		await_leave(waiter);
+		rlock_hold_free(waiter->hold);
 	}
 	waiter->hold = NULL;
 	waiter->is_told = false;
@@ -288,11 +289,13 @@ bool step_wait(void)
 	waiter->wish.request.on_wait = on_wait;
 	waiter->wish.request.on_wait_ms = 1;
 	waiter->wish.request.ctx = waiter;
+	if (rlock_hold_new(&waiter->wish.spec, &waiter->hold) != RLOCK_OK)
+		differs("no hold");
 	waiter->has_begun = false;
 	waiter->number = ++joined;
 	waiter->may_fail = false;
 	waiter->cuts = cuts;
-	story("%s %s waits", rlock_kind_name(waiter->wish.request.kind), brief(waiter->wish.owner));
+	story("%s %s waits", rlock_kind_name(waiter->wish.spec.kind), brief(waiter->wish.owner));
 	tally("times a waiter began");
 	set_progress(waiter, WAITING);
 	while (!has_begun(waiter))

@@ -66,6 +66,7 @@ static void record_held(void *ctx, const struct rlock_blocker *blocker)
 
 static void check_held_for_ever(void)
 {
+	struct rlock_hold_spec spec = RLOCK_HOLD_SPEC_INIT;
 	struct rlock_request request = RLOCK_REQUEST_INIT;
 	struct rlock_hold *hold = NULL;
 	int64_t held_ms = -1;
@@ -85,18 +86,21 @@ static void check_held_for_ever(void)
 	if (server == 0)
 		serve(listener);
 	conn = connect_to(address.sun_path);
-	request.kind = RLOCK_FAIR;
-	request.names = &name;
-	request.name_count = 1;
-	request.owner = OWNER;
+	spec.kind = RLOCK_FAIR;
+	spec.names = &name;
+	spec.name_count = 1;
+	spec.owner = OWNER;
+	if (rlock_hold_new(&spec, &hold) != RLOCK_OK)
+		abort();
 	request.wait_ms = 1000; /* beside other load, long enough to be told */
 	request.on_wait = record_held;
 	request.ctx = &held_ms;
 	request.on_wait_ms = 20;
-	CHECK_NUMBER(rlock_acquire(conn, &request, &hold), RLOCK_BUSY,
+	CHECK_NUMBER(rlock_acquire(conn, hold, &request), RLOCK_BUSY,
 		     "a lock that was held for as long as a number can say is busy");
 	CHECK(held_ms > INT64_MAX / 2 && rlock_conn_failure(conn)->held_ms > INT64_MAX / 2,
 	      "a waiter is told how long, and its caller at the end, without an overflow");
+	rlock_hold_free(hold);
 	rlock_conn_free(conn);
 	(void)kill(server, SIGKILL);
 	(void)waitpid(server, NULL, 0);
@@ -105,30 +109,39 @@ static void check_held_for_ever(void)
 	(void)rmdir(directory);
 }
 
+static struct rlock_hold *hold_for(int64_t lease_ms)
+{
+	struct rlock_hold_spec spec = RLOCK_HOLD_SPEC_INIT;
+	struct rlock_hold *hold = NULL;
+
+	spec.names = &name;
+	spec.name_count = 1;
+	spec.lease_ms = lease_ms;
+	if (rlock_hold_new(&spec, &hold) != RLOCK_OK)
+		abort();
+	return hold;
+}
+
 static void check_leases(void)
 {
 	static const int64_t bad[] = { INT64_MIN, -1, 0, 864000000001, INT64_MAX };
 	/* Nothing is sent: no server is there. */
 	struct rlock_conn *conn = connect_to("/nonexistent/server");
 	struct rlock_request request = RLOCK_REQUEST_INIT;
-	struct rlock_hold *hold = NULL;
+	struct rlock_hold *hold;
 
-	request.names = &name;
-	request.name_count = 1;
 	request.wait_ms = 0;
 	for (size_t i = 0; i < COUNT_OF(bad); i++) {
-		request.lease_ms = bad[i];
-		CHECK_NUMBER(rlock_acquire(conn, &request, &hold), RLOCK_EINVAL,
+		hold = hold_for(bad[i]);
+		CHECK_NUMBER(rlock_acquire(conn, hold, &request), RLOCK_EINVAL,
 			     "no lock is acquired for a lease of %" PRId64 " ms", bad[i]);
+		rlock_hold_free(hold);
 	}
 	CHECK_STRING(rlock_conn_error(conn),
 		     "a lease has 1 to 864000000000 ms, which are 10000 days",
 		     "the text says which leases there are");
-	request.lease_ms = 864000000000;
-	CHECK_NUMBER(rlock_acquire(conn, &request, &hold), RLOCK_ENET, "10000 days are a lease");
-	if (rlock_hold_new(RLOCK_PLAIN, &name, 1, "0123456789abcdef0123456789abcdef", 0, 1,
-			   &hold) != RLOCK_OK)
-		abort();
+	hold = hold_for(864000000000);
+	CHECK_NUMBER(rlock_acquire(conn, hold, &request), RLOCK_ENET, "10000 days are a lease");
 	CHECK_NUMBER(rlock_renew(conn, hold, 100000000000000, 0), RLOCK_EINVAL,
 		     "nor is one renewed for so long");
 	CHECK_NUMBER(rlock_keep_until(conn, hold, 100000000000000, 0), RLOCK_EINVAL,

@@ -1,7 +1,9 @@
 /*
- * hold.c: the note and the process in the record of a hold; what may be an owner, and what stands for something else
- * beside owners.
+ * hold.c: what a hold is made of; the note and the process in its record; what may be an owner, and what stands for
+ * something else beside owners.
  */
+#include <stdlib.h>
+
 #include "hold.h"
 #include "rlock.h"
 
@@ -22,6 +24,26 @@ static bool reads(const char *owner, const char *record, const struct rlock_proc
 	       found.pid == expected->pid && found.reads_requests == expected->reads_requests;
 }
 
+static const struct rlock_name name = { "L", 1 };
+
+/* The note as the record of a hold has it. */
+static const char *record_of(const struct rlock_process *of, const char *note,
+			     char out[RLOCK__RECORD_NOTE_MAX])
+{
+	struct rlock_hold_spec spec = RLOCK_HOLD_SPEC_INIT;
+	struct rlock_hold *hold = NULL;
+
+	spec.names = &name;
+	spec.name_count = 1;
+	spec.process = of;
+	spec.note = note;
+	if (rlock_hold_new(&spec, &hold) != RLOCK_OK)
+		abort();
+	memcpy(out, hold->note, RLOCK__RECORD_NOTE_MAX);
+	rlock_hold_free(hold);
+	return out;
+}
+
 static void check_notes(void)
 {
 	static const struct rlock_process most = { UINT64_MAX, UINT64_MAX, INT32_MAX, false };
@@ -40,24 +62,77 @@ static void check_notes(void)
 	};
 	char record[RLOCK__RECORD_NOTE_MAX], longest[RLOCK_NOTE_MAX];
 
-	rlock__hold_note_make(&process, "me@here x", record);
-	CHECK_STRING(record, "0123456789abcdef.4026531836.4711+ me@here x",
+	CHECK_STRING(record_of(&process, "me@here x", record),
+		     "0123456789abcdef.4026531836.4711+ me@here x",
 		     "a record has the process in front of the note");
 	CHECK(reads("o:1", record, &process, "me@here x"), "both are read again");
 	CHECK(reads("o:1:lingering:99", record, &none, "me@here x") &&
 		      reads("o:1:write:lingering:99", record, &none, "me@here x"),
 	      "no process has a kept hold");
-	rlock__hold_note_make(&process, NULL, record);
-	CHECK(reads("o:1", record, &process, ""), "a process without a note is read again");
+	CHECK(reads("o:1", record_of(&process, NULL, record), &process, ""),
+	      "a process without a note is read again");
 	memset(longest, 'x', sizeof(longest));
 	longest[sizeof(longest) - 1] = '\0';
-	rlock__hold_note_make(&most, longest, record);
-	CHECK(reads("o:1", record, &most, longest), "the longest ones are read again: %s", record);
-	rlock__hold_note_make(NULL, "0123456789abcdef.1.2+ x", record);
+	CHECK(reads("o:1", record_of(&most, longest, record), &most, longest),
+	      "the longest ones are read again: %s", record);
+	(void)record_of(NULL, "0123456789abcdef.1.2+ x", record);
 	CHECK(reads("o:1", record, &none, "0123456789abcdef.1.2+ x"),
 	      "a note that looks like a process is no process: %s", record);
 	for (size_t i = 0; i < COUNT_OF(notes); i++)
 		CHECK(reads("o:1", notes[i], &none, notes[i]), "'%s' is a note", notes[i]);
+}
+
+/* ---- what a hold is made of ---- */
+
+#define ID "0123456789abcdef0123456789abcdef"
+#define OWNER "owner:1"
+
+static enum rlock_status make(const struct rlock_hold_spec *spec, struct rlock_hold **out)
+{
+	*out = NULL;
+	return rlock_hold_new(spec, out);
+}
+
+static void check_specs(void)
+{
+	static const char *const owners[] = { OWNER }, *const bad_owners[] = { "a b" };
+	struct rlock_hold_spec spec = RLOCK_HOLD_SPEC_INIT, bad;
+	struct rlock_hold *hold, *other;
+
+	CHECK_NUMBER(make(&spec, &hold), RLOCK_EINVAL, "a hold has a name");
+	spec.names = &name;
+	spec.name_count = 1;
+	if (make(&spec, &hold) != RLOCK_OK || make(&spec, &other) != RLOCK_OK)
+		abort();
+	CHECK(strlen(rlock_hold_id(hold)) == RLOCK_HOLD_ID_MAX - 1 &&
+		      strcmp(rlock_hold_id(hold), rlock_hold_id(other)) != 0,
+	      "without an id each hold gets one of its own");
+	CHECK(hold->owner[0] != '\0' && strcmp(hold->owner, other->owner) != 0,
+	      "and without an owner one of its own");
+	CHECK_STRING(rlock_hold_owner(hold, 0), "", "a name has none before it is acquired");
+	rlock_hold_free(hold);
+	rlock_hold_free(other);
+	spec.id = ID;
+	spec.owners = owners;
+	if (make(&spec, &hold) != RLOCK_OK)
+		abort();
+	CHECK_STRING(rlock_hold_id(hold), ID, "the id is that of the spec");
+	CHECK_STRING(rlock_hold_owner(hold, 0), OWNER, "and a name that is acquired has its owner");
+	rlock_hold_free(hold);
+	bad = spec;
+	bad.id = "0123456789abcdef0123456789ABCDEF";
+	CHECK_NUMBER(make(&bad, &hold), RLOCK_EINVAL, "an id has lower case");
+	bad.id = "0123456789abcdef";
+	CHECK_NUMBER(make(&bad, &hold), RLOCK_EINVAL, "an id has 32 digits");
+	bad = spec;
+	bad.owner = bad_owners[0];
+	CHECK_NUMBER(make(&bad, &hold), RLOCK_EINVAL, "a bad owner is denied");
+	bad = spec;
+	bad.owners = bad_owners;
+	CHECK_NUMBER(make(&bad, &hold), RLOCK_EINVAL, "and one of an acquired name");
+	bad = spec;
+	bad.kind = RLOCK_ANY;
+	CHECK_NUMBER(make(&bad, &hold), RLOCK_EINVAL, "any kind is none");
 }
 
 /* ---- owners ---- */
@@ -124,6 +199,7 @@ static void check_kept(void)
 void test_hold(void)
 {
 	check_notes();
+	check_specs();
 	check_owners();
 	check_kept();
 }

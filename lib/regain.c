@@ -1,0 +1,149 @@
+/*
+ * Acquire a hold again on servers that have lost it, by a restart for example, while a quorum has it. The lock is held all
+ * along, so a regain comes before every waiter. held.c says which servers have lost it; the scripts of an acquisition do it.
+ */
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "conn.h"
+#include "hold.h"
+#include "kinds.h"
+#include "net/connection.h"
+#include "regain.h"
+#include "request.h"
+
+/* How long all requests of one regain may take: the next renewal must not be late. */
+#define REGAIN_MS 500
+/*
+ * As lua/inc/request.lua reads it: no token; it waits, by the clock alone; another's turn has passed; and it waits since a
+ * time that is earlier than any waiter's.
+ */
+#define OPTIONS "01011"
+
+struct regain {
+	const struct rlock_hold *hold;
+	int64_t lease_ms, end_ms;
+	const char *owner;           /* of the names below */
+	struct rlock__places places; /* each with the names of that owner alone */
+	bool is_lacking[RLOCK_SERVERS_MAX];
+	bool is_repeated;
+};
+
+/* Waiters that have joined the queue of a fair lock there meanwhile do not come first. */
+static const struct rlock__script *make_regain(const void *ctx, size_t index,
+					       struct rlock__args *args)
+{
+	const struct regain *regain = ctx;
+	const struct rlock_hold *hold = regain->hold;
+	enum rlock_kind kind = hold->kind == RLOCK_FAIR ? RLOCK_PLAIN : hold->kind;
+	const struct rlock__action *action = rlock__kind(kind)->acquire;
+
+	rlock__places_keys(&regain->places, index, hold, action->keys, args);
+	rlock__args_number(args, regain->lease_ms);
+	rlock__args_string(args, regain->owner);
+	rlock__args_string(args, hold->id);
+	rlock__args_string(args, hold->note);
+	rlock__args_string(args, OPTIONS);
+	rlock__places_args(&regain->places, index, hold, action, args);
+	args->is_repeated = regain->is_repeated;
+	return action->script;
+}
+
+/* Busy is the only reply after which another request may succeed. */
+static enum rlock_status read_reply(void *ctx, struct rlock__connection *connection, size_t index,
+				    redisReply *reply)
+{
+	bool is_list = rlock__reply_is(reply, "i*");
+	int64_t result = is_list                              ? reply->element[0]->integer
+			 : reply->type == REDIS_REPLY_INTEGER ? reply->integer
+							      : -1;
+
+	(void)ctx;
+	(void)index;
+	if (result > 0)
+		return RLOCK_OK;
+	return rlock__fail(&connection->error, result == 0 ? RLOCK_BUSY : RLOCK_EKIND,
+			   "not acquired again here");
+}
+
+/* Whether a place is left that was busy. */
+static bool send_once(struct regain *regain)
+{
+	struct rlock__broadcast broadcast;
+	enum rlock_status status;
+	bool is_busy = false;
+
+	rlock__broadcast_init(&broadcast, &regain->places, read_reply, NULL);
+	for (size_t i = 0; i < regain->places.count; i++)
+		if (regain->is_lacking[i])
+			rlock__broadcast_begin(&broadcast, i, make_regain, regain, regain->end_ms);
+	status = rlock__broadcast_await(&broadcast, 0, regain->end_ms);
+	for (size_t i = 0; i < regain->places.count; i++) {
+		const struct rlock__answer *answer = &broadcast.answers[i];
+
+		regain->is_lacking[i] =
+			status == RLOCK_OK && answer->is_over && answer->status == RLOCK_BUSY;
+		is_busy = is_busy || regain->is_lacking[i];
+	}
+	rlock__broadcast_free(&broadcast);
+	regain->is_repeated = true;
+	return is_busy;
+}
+
+/*
+ * A caller that was granted the lock there, and not by a quorum, releases it in a moment. The script leaves the next turn
+ * to us, so a request soon after that succeeds.
+ */
+static void send_until_free(struct regain *regain)
+{
+	struct rlock_conn *conn = regain->places.conn;
+	int64_t pause_ms = 0;
+
+	while (send_once(regain))
+		if (rlock__conn_pause(conn, &pause_ms, regain->end_ms) != RLOCK_OK ||
+		    rlock_now_ms() >= regain->end_ms)
+			return;
+}
+
+/* Whether the owner of the index-th name is known, and no earlier name has it. */
+static bool is_new_owner(const struct rlock_hold *hold, size_t index)
+{
+	const char *owner = hold->acquired[index].owner;
+
+	for (size_t i = 0; i < index; i++)
+		if (strcmp(hold->acquired[i].owner, owner) == 0)
+			return false;
+	return owner[0] != '\0';
+}
+
+/* A script acquires its names for one owner, and names that were re-entered have another one: each owner gets its request. */
+void rlock__regain(const struct rlock__places *places, const struct rlock_hold *hold,
+		   int64_t lease_ms, const bool is_lacking[RLOCK_SERVERS_MAX])
+{
+	struct regain regain = { .hold = hold,
+				 .lease_ms = lease_ms,
+				 .end_ms = rlock_now_ms() + REGAIN_MS,
+				 .places = *places };
+	size_t *names = calloc(hold->name_count, sizeof(*names));
+
+	for (size_t first = 0; names != NULL && first < hold->name_count; first++) {
+		size_t count = 0;
+
+		if (!is_new_owner(hold, first))
+			continue;
+		regain.owner = hold->acquired[first].owner;
+		for (size_t i = first; i < hold->name_count; i++)
+			if (strcmp(hold->acquired[i].owner, regain.owner) == 0)
+				names[count++] = i;
+		for (size_t i = 0; i < places->count; i++) {
+			regain.places.at[i].names = names;
+			regain.places.at[i].name_count = count;
+			regain.is_lacking[i] = is_lacking[i];
+		}
+		send_until_free(&regain);
+	}
+	free(names);
+}
