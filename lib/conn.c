@@ -140,9 +140,23 @@ size_t rlock_conn_error_name(const struct rlock_conn *conn)
 	return conn->error.name_index;
 }
 
+/* Of several servers the one that the failure is about, unless its text has the name. */
+static void name_server(struct rlock__error *error)
+{
+	size_t len = strlen(error->text), added = strlen(error->server) + strlen(": ");
+
+	if (len + added >= sizeof(error->text) || strstr(error->text, error->server) != NULL)
+		return;
+	memmove(error->text + added, error->text, len + 1);
+	memcpy(error->text, error->server, strlen(error->server));
+	memcpy(error->text + strlen(error->server), ": ", strlen(": "));
+}
+
 void rlock__conn_copy_error(struct rlock_conn *conn, size_t index)
 {
 	conn->error = conn->connections[index]->error;
+	if (conn->server_count > 1 && conn->error.status < 0)
+		name_server(&conn->error);
 }
 
 const struct rlock_failure *rlock_conn_failure(const struct rlock_conn *conn)

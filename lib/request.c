@@ -562,17 +562,44 @@ static enum rlock_status first_failure(const struct rlock__broadcast *broadcast)
 	return RLOCK_OK;
 }
 
-static void add_count(const struct rlock__broadcast *broadcast)
+static size_t count_answered(const struct rlock__broadcast *broadcast)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < broadcast->places->count; i++)
+		count +=
+			broadcast->answers[i].is_over && broadcast->answers[i].status != RLOCK_ENET;
+	return count;
+}
+
+/* How many of those that answered do not count, and why. */
+static const char *print_negatives(const struct rlock__broadcast *broadcast,
+				   enum rlock_status negative, char out[64])
+{
+	size_t count = broadcast->is_of_any_owner ? 0 : rlock__broadcast_count(broadcast, negative);
+
+	out[0] = '\0';
+	if (count > 0)
+		(void)snprintf(out, 64, ", of which %zu %s", count,
+			       negative == RLOCK_NOT_HELD ? "had lost the lock"
+			       : count == 1               ? "is busy"
+							  : "are busy");
+	return out;
+}
+
+static void add_count(const struct rlock__broadcast *broadcast, enum rlock_status negative)
 {
 	struct rlock_conn *conn = broadcast->places->conn;
 	const struct rlock__error error = conn->error;
+	char negatives[64];
 
 	if (conn->server_count == 1)
 		return;
-	(void)rlock__fail(&conn->error, RLOCK_ENET,
-			  "quorum not reached: %zu of %zu servers answered, and %zu are needed: %s",
-			  conn->server_count - rlock__broadcast_count(broadcast, RLOCK_ENET),
-			  conn->server_count, conn->quorum, error.text);
+	(void)rlock__fail(
+		&conn->error, RLOCK_ENET,
+		"quorum not reached: %zu of %zu servers answered%s, and %zu are needed: %s",
+		count_answered(broadcast), conn->server_count,
+		print_negatives(broadcast, negative, negatives), conn->quorum, error.text);
 	conn->error.name_index = error.name_index;
 	conn->error.failure.lacks_password = error.failure.lacks_password;
 	rlock__error_set_reply(&conn->error, rlock__error_reply(&error));
@@ -611,7 +638,7 @@ enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
 		rlock__conn_copy_error(conn, 0);
 		(void)rlock__fail(&conn->error, RLOCK_ENET, "no answer in time");
 	}
-	add_count(broadcast);
+	add_count(broadcast, negative);
 	return RLOCK_ENET;
 }
 

@@ -17,6 +17,7 @@ enum rlock_status rlock__fail(struct rlock__error *error, enum rlock_status stat
 	va_start(args, format);
 	(void)vsnprintf(error->text, sizeof(error->text), format, args);
 	va_end(args);
+	error->status = status;
 	error->name_index = 0;
 	error->will_pass = false;
 	error->failure = (struct rlock_failure){ .held_ms = -1, .kept_until_ms = -1 };

@@ -11,8 +11,9 @@
 #include "rlock.h"
 
 struct rlock__error {
-	const char *server;   /* that text and steps are about; belongs to its connection */
-	rlock_trace_fn trace; /* NULL: none */
+	enum rlock_status status; /* of the last failure */
+	const char *server;       /* that text and steps are about; belongs to its connection */
+	rlock_trace_fn trace;     /* NULL: none */
 	void *trace_ctx;
 	size_t name_index; /* of the request's name that the text is about */
 	bool will_pass; /* the text says what a cluster mends by itself: a slot that moves, a dead node */

@@ -9,8 +9,8 @@ load ../lib/agreeing
 
 # Leases are of 9 s and less here: a server that has not run for so long does not count. From 4 on for take_servers.
 setup_file() {
-	start_warm_servers 22
-	wait_until 20 is_older 22 10
+	start_warm_servers 25
+	wait_until 20 is_older 25 10
 }
 
 # conf_for NUMBER...: a configuration file for these servers, whose quorum counts for no others.
@@ -81,7 +81,7 @@ waits_for_none() {
 	assert_output ''
 	on "${SERVERS[0]}" redis config set requirepass s3cr3t
 	run -77 rlock run a -- touch ran
-	assert_one_line '^rlock: a: .*password'
+	assert_one_line "^rlock: a: unix://$(socket_of "${SERVERS[0]}")[^ ]*: .*password"
 	[ ! -e ran ]
 	REDISCLI_AUTH=s3cr3t on_each no_keys 2>/dev/null
 }
@@ -180,6 +180,28 @@ waits_for_none() {
 	ended_with 124
 	nothing_but 2
 	thaw_server 2
+}
+
+@test "a message about a missing quorum says how many of the servers that answered had lost the lock, or are busy" {
+	rlock lock --owner ci --lease 9s a
+	on 1 redis del a 'rlock_holds:{a}'
+	on 1 held_by_stranger b
+	is_nowhere 2
+	run -69 rlock renew --owner ci --lease 9s a
+	assert_one_line '^rlock: a: quorum not reached: 2 of 3 servers answered, of which 1 had lost the lock, and 2 are needed: '
+	is_nowhere 3
+	run -69 rlock run -n b -- touch ran
+	assert_one_line '^rlock: b: quorum not reached: 1 of 3 servers answered, of which 1 is busy, and 2 are needed: '
+	[ ! -e ran ]
+}
+
+@test "of several servers the one that lacks a right is named" {
+	take_servers 3
+	on "${SERVERS[2]}" redis acl setuser default -evalsha -eval
+	RLOCK_CONFIG=/dev/null RLOCK_URL=$(urls_of "${SERVERS[@]}") run -77 rlock run a -- touch ran
+	assert_one_line "^rlock: a: unix://$(socket_of "${SERVERS[2]}")[^ ]*: .*evalsha"
+	[ ! -e ran ]
+	on "${SERVERS[2]}" redis acl setuser default +evalsha +eval
 }
 
 @test "unlock by force of a lock that one of three servers has lost releases it on the others, also where all must agree" {
