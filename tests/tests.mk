@@ -112,12 +112,13 @@ run_tests = $(Q)TOOLS_DIR=$(BUILD)/tools BATS='$(BATS)' JOBS='$(JOBS)' TEST='$(T
 watched = TESTS_UNDER=$1 FINDINGS=$(BUILD)/$1/findings LIMIT=3600
 on_servers = SERVERS='$(SERVERS)' SERVERS_DIR=$(BUILD)/servers tests/servers.sh
 
+other_checks = These were the tests of the program. Documents, packages and the size of scripts: make check-release. All others: make help.
 # What the tests of `make check` run.
 checked := all $(BUILD)/unit-tests $(BUILD)/property/model $(tools)
 
 .PHONY: check
 check: $(checked) ## run all tests of the program, or FILES; installs what is missing
-	$(run_tests) RLOCK_BIN=$(BUILD)/rlock tests/run.sh $(or $(FILES),$(BUILD)/unit-tests $(bats))
+	$(run_tests) RLOCK_BIN=$(BUILD)/rlock $(if $(FILES),,CONCLUSION='echo $(other_checks)') tests/run.sh $(or $(FILES),$(BUILD)/unit-tests $(bats))
 
 .PHONY: check-release
 check-release: all $(tools) ## what is published beside the program: packages, completions, recipes, examples, the words of documents

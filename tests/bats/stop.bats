@@ -22,7 +22,10 @@ hold_as() {
 
 # by: whose request it is.
 by() {
-	echo "$(id -un)@$(uname -n)"
+	local name
+	# A container may run as a user without a name.
+	name=$(id -un 2>/dev/null) || name=uid$(id -u)
+	echo "$name@$(uname -n)"
 }
 
 # has_requests NAME COUNT: so many stand on the server.
