@@ -235,12 +235,19 @@ static void check_role(struct check *check)
 static void check_sentinels(struct check *check)
 {
 	const struct rlock_server_info *info = check->info;
-	size_t answered = info->sentinels_answered;
-	int code = answered == info->sentinels      ? FINDING_OK
+	size_t answered = info->sentinels_answered, named = info->sentinels_named;
+	int code = named == info->sentinels         ? FINDING_OK
 		   : answered > info->sentinels / 2 ? FINDING_NOTE
 						    : EXIT_UNREACHABLE;
 
-	if (info->sentinels > 0)
+	if (info->sentinels == 0)
+		return;
+	if (info->disagreement != NULL)
+		find(check, EXIT_UNREACHABLE, "%s", info->disagreement);
+	else if (named < answered)
+		find(check, code, "%zu of %zu answered, but only %zu name the master: it is %s",
+		     answered, info->sentinels, named, info->server);
+	else
 		find(check, code, "%zu of %zu answered, the master is %s", answered,
 		     info->sentinels, info->server);
 }

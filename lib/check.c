@@ -16,6 +16,7 @@
 #include "kinds.h"
 #include "net/command.h"
 #include "net/connection.h"
+#include "net/sentinels.h"
 #include "net/server_error.h"
 #include "net/tls.h"
 #include "rlock.h"
@@ -87,38 +88,22 @@ static void tell_tls(const struct rlock__connection *connection, struct rlock_se
 
 /* ---- sentinels ---- */
 
-/* Whether that sentinel knows the service: in its own time, while those that grant locks are not waited for. */
-static bool does_answer(const struct rlock__connection *connection, size_t index)
+/* All are waited for, also those that no lock waits for. */
+static void count_sentinels(struct rlock__connection *connection, struct rlock_server_info *out,
+			    char text[RLOCK_ERROR_MAX])
 {
-	const struct rlock_url *url = connection->url;
-	const char *argv[] = { "SENTINEL", "GET-MASTER-ADDR-BY-NAME", url->service };
-	const struct rlock_conn_opts opts = { .connect_timeout_ms = connection->timeout_ms,
-					      .cancel_fd = -1 };
-	struct rlock_url *sentinel_url = rlock__url_of_sentinel(url, index);
-	struct rlock__connection *sentinel = NULL;
-	redisReply *reply = NULL;
-	bool is_known = false;
+	struct rlock__sentinels_found found;
 
-	if (sentinel_url != NULL &&
-	    rlock__connection_new(sentinel_url, &opts, &sentinel) == RLOCK_OK) {
-		sentinel->events = connection->events;
-		is_known = rlock__command_run(sentinel, 3, argv, &reply) == RLOCK_OK &&
-			   reply->type == REDIS_REPLY_ARRAY;
-	}
-	freeReplyObject(reply);
-	rlock__connection_free(sentinel);
-	rlock_url_free(sentinel_url);
-	return is_known;
-}
-
-static void count_sentinels(const struct rlock__connection *connection,
-			    struct rlock_server_info *out)
-{
 	if (!rlock__connection_has_sentinels(connection))
 		return;
-	out->sentinels = connection->url->endpoints.count;
-	for (size_t i = 0; i < out->sentinels; i++)
-		out->sentinels_answered += does_answer(connection, i);
+	rlock__request_survey(connection, &found);
+	out->sentinels = found.count;
+	out->sentinels_answered = found.answered;
+	out->sentinels_named = found.named;
+	if (found.is_agreed || !found.is_disputed)
+		return;
+	(void)snprintf(text, RLOCK_ERROR_MAX, "%s", connection->error.text);
+	out->disagreement = text;
 }
 
 /* ---- sharding ---- */
@@ -175,6 +160,7 @@ static enum rlock_status on_node(void *ctx, struct rlock__connection *connection
 {
 	const struct telling *telling = ctx;
 	struct rlock_server_info info = { .certificate_s = -1 };
+	char disagreement[RLOCK_ERROR_MAX];
 	char *facts = strdup("");
 	enum rlock_status status =
 		facts != NULL ? RLOCK_OK : rlock__fail_memory(&connection->error);
@@ -183,7 +169,7 @@ static enum rlock_status on_node(void *ctx, struct rlock__connection *connection
 		status = ask(connection, questions[i], &facts);
 	if (status == RLOCK_OK) {
 		tell_tls(connection, &info);
-		count_sentinels(connection, &info);
+		count_sentinels(connection, &info, disagreement);
 		status = look_for_shards(connection, &info);
 	}
 	if (status == RLOCK_OK) {

@@ -302,6 +302,9 @@ struct rlock_server_info {
 	int64_t certificate_s; /* in how many seconds its certificate ends; -1: that is not known */
 	size_t sentinels;      /* of the URL; 0: none */
 	size_t sentinels_answered;
+	size_t sentinels_named; /* of these, how many name the server */
+	/* Why the sentinels let no lock be granted, since they name different masters; NULL: they do not. */
+	const char *disagreement;
 	bool is_sharded; /* it is a proxy, which keeps keys on several servers */
 };
 

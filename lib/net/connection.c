@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/events.h"
 #include "net/connection.h"
+#include "net/sentinels.h"
 #include "net/session.h"
 #include "net/stream.h"
 #include "net/tls.h"
@@ -632,6 +633,15 @@ enum rlock_status rlock__request_confirm(struct rlock__connection *connection, i
 		return status;
 	connection->request.phase = RLOCK__PHASE_CONFIRM;
 	return rlock__request_await(connection).status;
+}
+
+void rlock__request_survey(struct rlock__connection *connection,
+			   struct rlock__sentinels_found *found_out)
+{
+	(void)rlock__topology_survey(connection->topology, rlock_now_ms() + connection->timeout_ms);
+	connection->request.phase = RLOCK__PHASE_CONFIRM;
+	(void)rlock__request_await(connection);
+	*found_out = *rlock__topology_surveyed(connection->topology);
 }
 
 void rlock__request_fire_and_forget(struct rlock__connection *connection,

@@ -16,6 +16,7 @@
 struct redisReply;
 struct rlock__connection;
 struct rlock__events;
+struct rlock__sentinels_found;
 struct rlock__topology;
 struct rlock_url;
 
@@ -145,12 +146,15 @@ void rlock__request_wait(struct rlock__connection *connection);
 struct rlock__result rlock__request_await(struct rlock__connection *connection);
 
 /*
- * Whether the sentinels, queried at since_ms or later, still name the server. After RLOCK_ENET, what it answered does
- * not count; the connection is closed then. Of three sentinels or more the majority is to answer, so that a minority that
- * has not heard of a failover confirms nothing. Without sentinels, and for INT64_MIN, it is RLOCK_OK at once.
+ * Whether a grant of the server counts: the sentinels, queried at since_ms or later, agree that it is the master (see
+ * rlock__topology_confirm). After RLOCK_ENET it does not; the connection is closed then. Without sentinels, and for
+ * INT64_MIN, it is RLOCK_OK immediately.
  */
 enum rlock_status rlock__request_confirm(struct rlock__connection *connection, int64_t since_ms,
 					 int64_t deadline_ms);
+/* Query all sentinels of a connection that has some. Its error says why they grant nothing, unless found.is_agreed. */
+void rlock__request_survey(struct rlock__connection *connection,
+			   struct rlock__sentinels_found *found_out);
 /* Write a command without waiting for its reply, and close: the only use of a stream whose request was abandoned. */
 void rlock__request_fire_and_forget(struct rlock__connection *connection,
 				    const struct rlock__command *command);

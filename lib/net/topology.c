@@ -2,7 +2,6 @@
  * Which server a connection leads to, as a row of functions for each topology: a single server, the master that sentinels
  * name, or the node of a cluster that serves the lock's slot. session.c connects to it; connection.c tells what it has answered.
  */
-#include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +9,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "net/sentinels.h"
 #include "net/session.h"
-#include "net/server_error.h"
 #include "net/topology.h"
 #include "rlock.h"
 #include "url/url.h"
@@ -25,9 +24,11 @@ struct row {
 	bool (*redirect)(struct rlock__topology *topology, const char *error);
 	void (*forget)(struct rlock__topology *topology);
 	enum rlock_status (*confirm)(struct rlock__topology *topology, int64_t since_ms,
-				     int64_t deadline_ms, bool needs_majority);
+				     int64_t deadline_ms, bool is_grant);
 	bool needs_master; /* a replica is not the server */
 };
+
+enum query { NOT_QUERIED, FINDING, CONFIRMING, CONFIRMING_GRANT };
 
 struct rlock__topology {
 	const struct row *row;
@@ -36,13 +37,10 @@ struct rlock__topology {
 	struct rlock_url *server;             /* that serves it; NULL: url is that */
 	struct rlock_url *home; /* while another node serves one request for it (ASK); else NULL */
 	size_t next_node, nodes_left; /* of a cluster's URL: the next to try, and how many now */
-	int64_t queried_ms, grace_end_ms;
-	enum { NOT_QUERIED, FINDING, CONFIRMING } query;
-	bool needs_majority; /* of the sentinels' answers */
-	size_t answered;     /* of the last query */
-	size_t sentinel_count;
-	struct sentinel *sentinels;
-	struct rlock__text queries; /* the same for each of them */
+	struct rlock__sentinels *sentinels;  /* NULL: there are none */
+	enum query query;                    /* of the sentinels */
+	int64_t queried_ms;                  /* when the last query began */
+	struct rlock__sentinels_found found; /* by it */
 };
 
 static struct rlock__error *error_of(const struct rlock__topology *topology)
@@ -62,332 +60,98 @@ static bool set_server(struct rlock__topology *topology, const char *host, int p
 	return true;
 }
 
-/*
- * ---- sentinels ----
- *
- * All are queried for the master of their service at the same time, each over a session of its own that is closed after its
- * answer. A sentinel that is dead, or has not heard of the last failover, delays no lock.
- */
-
-/* How long those that do not answer are waited for when another one has. */
-#define GRACE_MS 200
-
-struct sentinel {
-	struct rlock_url *url;
-	struct rlock__session session;
-	struct rlock__error error;
-	enum rlock_status status; /* RLOCK_BUSY: its answer is outstanding */
-	size_t replies;
-	struct rlock_url *master; /* NULL: not told yet */
-	int64_t epoch;            /* of the configuration that its answer comes from */
-};
-
-static void sentinel_clear(struct sentinel *sentinel)
-{
-	struct rlock_url *url = sentinel->url;
-
-	rlock__session_free(&sentinel->session);
-	rlock_url_free(sentinel->master);
-	*sentinel = (struct sentinel){ .url = url };
-}
-
-/* false: out of memory. */
-static bool make_sentinels(struct rlock__topology *topology)
-{
-	const struct rlock_url *url = topology->url;
-	const char *of_address[] = { "SENTINEL", "GET-MASTER-ADDR-BY-NAME", url->service };
-	const char *of_epoch[] = { "SENTINEL", "MASTER", url->service };
-
-	topology->sentinels = calloc(url->endpoints.count, sizeof(*topology->sentinels));
-	if (topology->sentinels == NULL ||
-	    !rlock__stream_format(&topology->queries, 3, of_address, NULL) ||
-	    !rlock__stream_format(&topology->queries, 3, of_epoch, NULL))
-		return false;
-	for (size_t i = 0; i < url->endpoints.count; i++) {
-		topology->sentinels[i].url = rlock__url_of_sentinel(url, i);
-		if (topology->sentinels[i].url == NULL)
-			return false;
-		topology->sentinel_count++;
-	}
-	return true;
-}
-
-static enum rlock_status fail_no_sentinel(struct sentinel *sentinel)
-{
-	return rlock__fail(&sentinel->error, RLOCK_EUNSUPPORTED,
-			   "%s is no sentinel: sentinels listen on port 26379 by default",
-			   rlock_url_server(sentinel->url));
-}
-
-/* Not RLOCK_EAUTH: user and password of the URL are the master's. */
-static enum rlock_status fail_login(struct sentinel *sentinel)
-{
-	return rlock__fail(
-		&sentinel->error, RLOCK_EACL,
-		"denied by %s: the sentinels' user is given by --sentinel-user, and their "
-		"password by --sentinel-password-file",
-		rlock_url_server(sentinel->url));
-}
-
-static enum rlock_status fail_error(struct sentinel *sentinel, const redisReply *reply)
-{
-	enum rlock_status status =
-		rlock__server_error(&sentinel->error, reply->str, reply->len, NULL);
-
-	if (strncmp(reply->str, "ERR unknown command", 19) == 0)
-		return fail_no_sentinel(sentinel);
-	if (status == RLOCK_EAUTH)
-		return fail_login(sentinel);
-	/* A sentinel that says no once may say yes later. */
-	return status == RLOCK_ESERVER ? RLOCK_ENET : status;
-}
-
-static bool is_text(const redisReply *reply)
-{
-	return reply->type == REDIS_REPLY_STRING && strlen(reply->str) == reply->len;
-}
-
-/* Of get-master-addr-by-name: host and port. It knows of a failover as soon as a replica has been promoted. */
-static enum rlock_status take_address(const struct rlock__topology *topology,
-				      struct sentinel *sentinel, const redisReply *reply)
-{
-	int port;
-
-	if (reply->type == REDIS_REPLY_ERROR)
-		return fail_error(sentinel, reply);
-	if (reply->type == REDIS_REPLY_NIL)
-		return rlock__fail(&sentinel->error, RLOCK_EUNSUPPORTED,
-				   "%s knows no service of that name",
-				   rlock_url_server(sentinel->url));
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
-	    !is_text(reply->element[0]) || !is_text(reply->element[1]) ||
-	    reply->element[0]->len == 0)
-		return fail_no_sentinel(sentinel);
-	if (!rlock__number_parse(reply->element[1]->str, reply->element[1]->len, 1, RLOCK__PORT_MAX,
-				 &port))
-		return fail_no_sentinel(sentinel);
-	sentinel->master = rlock__url_of_server(topology->url, reply->element[0]->str, port);
-	return sentinel->master != NULL ? RLOCK_OK : rlock__fail_memory(&sentinel->error);
-}
-
-/* Of master: names and values. Without the right to it, it has the oldest configuration. */
-static void take_epoch(struct sentinel *sentinel, const redisReply *reply)
-{
-	if (reply->type != REDIS_REPLY_ARRAY)
-		return;
-	for (size_t i = 0; i + 1 < reply->elements; i += 2)
-		if (is_text(reply->element[i]) && is_text(reply->element[i + 1]) &&
-		    strcmp(reply->element[i]->str, "config-epoch") == 0)
-			(void)rlock__decimal_parse(reply->element[i + 1]->str,
-						   reply->element[i + 1]->len, &sentinel->epoch);
-}
-
-/* true: it was the last one, or a failure. */
-static bool take_reply(const struct rlock__topology *topology, struct sentinel *sentinel,
-		       const redisReply *reply, enum rlock_status *status_out)
-{
-	*status_out = RLOCK_OK;
-	if (sentinel->replies++ == 0)
-		*status_out = take_address(topology, sentinel, reply);
-	else
-		take_epoch(sentinel, reply);
-	return sentinel->replies == 2 || *status_out != RLOCK_OK;
-}
-
-static void sentinel_end(struct sentinel *sentinel, enum rlock_status status)
-{
-	sentinel->status = status == RLOCK_EAUTH ? fail_login(sentinel) : status;
-	rlock__session_free(&sentinel->session);
-}
-
-static void sentinel_advance(const struct rlock__topology *topology, struct sentinel *sentinel)
-{
-	sentinel->session.may_read = true;
-	while (sentinel->status == RLOCK_BUSY) {
-		redisReply *reply = NULL;
-		bool is_last = true;
-		enum rlock_status status = rlock__session_advance(&sentinel->session, &reply);
-
-		if (status == RLOCK_BUSY)
-			return;
-		if (status == RLOCK_OK)
-			status = sentinel->session.login.status;
-		if (status == RLOCK_OK)
-			is_last = take_reply(topology, sentinel, reply, &status);
-		freeReplyObject(reply);
-		if (is_last)
-			sentinel_end(sentinel, status);
-	}
-}
-
-static void sentinel_query(const struct rlock__topology *topology, struct sentinel *sentinel,
-			   int64_t deadline_ms)
-{
-	const struct rlock__session *like = topology->session;
-
-	sentinel_clear(sentinel);
-	sentinel->status = RLOCK_BUSY;
-	sentinel->error = (struct rlock__error){ .server = rlock_url_server(sentinel->url),
-						 .trace = like->error->trace,
-						 .trace_ctx = like->error->trace_ctx };
-	rlock__session_init(&sentinel->session, sentinel->url, like->client_name, like->tls_context,
-			    &sentinel->error);
-	/* There is no stream yet, its password is not fetched, and TLS is loaded: nothing can fail. */
-	(void)rlock__session_send(&sentinel->session, &topology->queries, false, deadline_ms);
-	(void)rlock__session_begin(&sentinel->session, deadline_ms);
-	sentinel->session.address.server = sentinel->url;
-	rlock__session_connect(&sentinel->session, deadline_ms);
-	sentinel_advance(topology, sentinel);
-}
-
-/* RLOCK_BUSY: of those that have not answered. */
-static size_t count_of(const struct rlock__topology *topology, enum rlock_status status)
-{
-	size_t found = 0;
-
-	for (size_t i = 0; i < topology->sentinel_count; i++)
-		found += topology->sentinels[i].status == status;
-	return found;
-}
-
-static struct sentinel *latest(const struct rlock__topology *topology)
-{
-	struct sentinel *found = NULL;
-
-	for (size_t i = 0; i < topology->sentinel_count; i++) {
-		struct sentinel *sentinel = &topology->sentinels[i];
-
-		if (sentinel->status == RLOCK_OK &&
-		    (found == NULL || sentinel->epoch > found->epoch))
-			found = sentinel;
-	}
-	return found;
-}
-
-/*
- * When a majority answered, and denied: the first of these sentinels is reported. Else the first that could not be
- * reached, as RLOCK_ENET, so that the query is retried.
- */
-static enum rlock_status fail_all(const struct rlock__topology *topology)
-{
-	size_t unreachable = count_of(topology, RLOCK_ENET);
-	bool are_denying = topology->sentinel_count - unreachable > topology->sentinel_count / 2;
-	const struct sentinel *told = NULL;
-	char shown[RLOCK_ERROR_MAX / 4];
-
-	for (size_t i = 0; i < topology->sentinel_count && told == NULL; i++)
-		if ((topology->sentinels[i].status == RLOCK_ENET) != are_denying)
-			told = &topology->sentinels[i];
-	if (told == NULL)
-		told = &topology->sentinels[0];
-	(void)rlock__fail(error_of(topology), told->status,
-			  "no sentinel names the master of %s: %s",
-			  rlock_escape(topology->url->service, strlen(topology->url->service),
-				       shown, sizeof(shown)),
-			  told->error.text);
-	error_of(topology)->failure.is_unreachable = told->status == RLOCK_ENET;
-	return told->status;
-}
+/* ---- sentinels ---- */
 
 void rlock__topology_stop(struct rlock__topology *topology)
 {
-	for (size_t i = 0; i < topology->sentinel_count; i++)
-		rlock__session_free(&topology->sentinels[i].session);
+	if (topology->sentinels != NULL)
+		rlock__sentinels_stop(topology->sentinels);
 	topology->query = NOT_QUERIED;
+}
+
+static enum rlock_status begin_query(struct rlock__topology *topology, enum query query,
+				     enum rlock__sentinels_need need, int64_t deadline_ms)
+{
+	topology->queried_ms = rlock_now_ms();
+	topology->query = query;
+	topology->found = (struct rlock__sentinels_found){ 0 };
+	rlock__sentinels_query(topology->sentinels, need, deadline_ms);
+	return RLOCK_BUSY;
 }
 
 static enum rlock_status query_sentinels(struct rlock__topology *topology, int64_t deadline_ms)
 {
-	topology->queried_ms = rlock_now_ms();
-	topology->grace_end_ms = topology->queried_ms + GRACE_MS;
-	topology->query = FINDING;
-	topology->needs_majority = false;
-	topology->answered = 0;
-	for (size_t i = 0; i < topology->sentinel_count; i++)
-		sentinel_query(topology, &topology->sentinels[i], deadline_ms);
-	return RLOCK_BUSY;
-}
-
-/* One or two sentinels have no majority without the last of them: there one answer is enough. */
-#define MAJORITY_OF 3
-
-static bool has_enough(const struct rlock__topology *topology)
-{
-	return topology->sentinel_count < MAJORITY_OF ||
-	       topology->answered > topology->sentinel_count / 2;
+	return begin_query(topology, FINDING, RLOCK__SENTINELS_ONE, deadline_ms);
 }
 
 static enum rlock_status confirm_master(struct rlock__topology *topology, int64_t since_ms,
-					int64_t deadline_ms, bool needs_majority)
+					int64_t deadline_ms, bool is_grant)
 {
-	if (topology->queried_ms >= since_ms && (!needs_majority || has_enough(topology)))
+	if (topology->queried_ms >= since_ms && (!is_grant || topology->found.is_agreed))
 		return RLOCK_OK;
-	(void)query_sentinels(topology, deadline_ms);
-	topology->query = CONFIRMING;
-	topology->needs_majority = needs_majority && topology->sentinel_count >= MAJORITY_OF;
-	return RLOCK_BUSY;
+	return begin_query(topology, is_grant ? CONFIRMING_GRANT : CONFIRMING,
+			   is_grant ? RLOCK__SENTINELS_MAJORITY : RLOCK__SENTINELS_ONE,
+			   deadline_ms);
 }
 
-static enum rlock_status fail_minority(const struct rlock__topology *topology)
+enum rlock_status rlock__topology_survey(struct rlock__topology *topology, int64_t deadline_ms)
 {
-	return rlock__fail(error_of(topology), RLOCK_ENET,
-			   "%zu of %zu sentinels %s answered: a grant needs the majority of them",
-			   topology->answered, topology->sentinel_count,
-			   topology->answered == 1 ? "has" : "have");
+	return begin_query(topology, CONFIRMING_GRANT, RLOCK__SENTINELS_ALL, deadline_ms);
 }
 
-static enum rlock_status check_server(const struct rlock__topology *topology,
-				      const struct sentinel *found)
+const struct rlock__sentinels_found *
+rlock__topology_surveyed(const struct rlock__topology *topology)
+{
+	return &topology->found;
+}
+
+static enum rlock_status take_master(struct rlock__topology *topology)
+{
+	struct rlock_url *master = rlock__url_copy(topology->found.master);
+
+	if (master == NULL)
+		return rlock__fail_memory(error_of(topology));
+	rlock_url_free(topology->server);
+	topology->server = master;
+	rlock__trace(error_of(topology), "the sentinels name %s", rlock_url_server(master));
+	return RLOCK_OK;
+}
+
+static enum rlock_status check_server(const struct rlock__topology *topology, bool is_grant)
 {
 	const char *server = rlock_url_server(rlock__topology_server(topology));
-	bool is_same = strcmp(rlock_url_server(found->master), server) == 0;
 
-	if (is_same)
+	if (is_grant && !topology->found.is_agreed)
+		return rlock__sentinels_fail(topology->sentinels);
+	if (rlock__sentinels_name(topology->sentinels, server))
 		return RLOCK_OK;
 	return rlock__fail(error_of(topology), RLOCK_ENET, "%s is not the master any more", server);
 }
 
-/* As soon as the majority has answered, or after GRACE_MS at least one, the answer of the latest configuration counts. */
 enum rlock_status rlock__topology_advance(struct rlock__topology *topology)
 {
-	bool is_finding = topology->query == FINDING;
-	struct sentinel *found;
+	enum query query = topology->query;
+	enum rlock_status status;
 
-	if (topology->query == NOT_QUERIED)
+	if (query == NOT_QUERIED)
 		return RLOCK_OK;
-	for (size_t i = 0; i < topology->sentinel_count; i++)
-		sentinel_advance(topology, &topology->sentinels[i]);
-	topology->answered = count_of(topology, RLOCK_OK);
-	if (count_of(topology, RLOCK_BUSY) > 0 &&
-	    topology->answered <= topology->sentinel_count / 2 &&
-	    (topology->needs_majority || topology->answered == 0 ||
-	     rlock_now_ms() < topology->grace_end_ms))
-		return RLOCK_BUSY;
-	rlock__topology_stop(topology);
-	found = latest(topology);
-	if (found == NULL)
-		return fail_all(topology);
-	if (topology->needs_majority && !has_enough(topology))
-		return fail_minority(topology);
-	if (!is_finding)
-		return check_server(topology, found);
-	rlock_url_free(topology->server);
-	topology->server = found->master;
-	found->master = NULL;
-	rlock__trace(error_of(topology), "the sentinels name %s",
-		     rlock_url_server(topology->server));
-	return RLOCK_OK;
+	status = rlock__sentinels_advance(
+		topology->sentinels,
+		topology->server != NULL ? rlock_url_server(topology->server) : NULL,
+		&topology->found);
+	if (status == RLOCK_BUSY)
+		return status;
+	topology->query = NOT_QUERIED;
+	if (status != RLOCK_OK)
+		return status;
+	return query == FINDING ? take_master(topology)
+				: check_server(topology, query == CONFIRMING_GRANT);
 }
 
 void rlock__topology_await(const struct rlock__topology *topology, struct rlock__polled *polled)
 {
-	if (topology->query == NOT_QUERIED)
-		return;
-	for (size_t i = 0; i < topology->sentinel_count; i++)
-		if (topology->sentinels[i].status == RLOCK_BUSY)
-			rlock__session_await(&topology->sentinels[i].session, polled);
-	if (count_of(topology, RLOCK_OK) > 0 && !topology->needs_majority)
-		polled->until_ms = rlock__sooner(polled->until_ms, topology->grace_end_ms);
+	if (topology->query != NOT_QUERIED)
+		rlock__sentinels_await(topology->sentinels, polled);
 }
 
 /* ---- a cluster ---- */
@@ -542,7 +306,10 @@ struct rlock__topology *rlock__topology_new(const struct rlock_url *url,
 	topology->row = &rows[rlock_url_scheme(url)];
 	topology->url = url;
 	topology->session = session;
-	if (rlock_url_scheme(url) != RLOCK_SCHEME_SENTINEL || make_sentinels(topology))
+	if (rlock_url_scheme(url) != RLOCK_SCHEME_SENTINEL)
+		return topology;
+	topology->sentinels = rlock__sentinels_new(url, session);
+	if (topology->sentinels != NULL)
 		return topology;
 	rlock__topology_free(topology);
 	return NULL;
@@ -552,12 +319,7 @@ void rlock__topology_free(struct rlock__topology *topology)
 {
 	if (topology == NULL)
 		return;
-	for (size_t i = 0; i < topology->sentinel_count; i++) {
-		sentinel_clear(&topology->sentinels[i]);
-		rlock_url_free(topology->sentinels[i].url);
-	}
-	free(topology->sentinels);
-	free(topology->queries.text);
+	rlock__sentinels_free(topology->sentinels);
 	rlock_url_free(topology->server);
 	rlock_url_free(topology->home);
 	free(topology);
@@ -592,11 +354,11 @@ enum rlock_status rlock__topology_begin(struct rlock__topology *topology, int64_
 }
 
 enum rlock_status rlock__topology_confirm(struct rlock__topology *topology, int64_t since_ms,
-					  int64_t deadline_ms, bool needs_majority)
+					  int64_t deadline_ms, bool is_grant)
 {
 	if (topology->row->confirm == NULL)
 		return RLOCK_OK;
-	return topology->row->confirm(topology, since_ms, deadline_ms, needs_majority);
+	return topology->row->confirm(topology, since_ms, deadline_ms, is_grant);
 }
 
 bool rlock__topology_next(struct rlock__topology *topology)

@@ -13,6 +13,7 @@
 struct rlock__address;
 struct rlock__error;
 struct rlock__polled;
+struct rlock__sentinels_found;
 struct rlock__session;
 struct rlock__topology;
 struct rlock_url;
@@ -38,11 +39,17 @@ bool rlock__topology_copy_server(struct rlock__topology *topology,
  */
 enum rlock_status rlock__topology_begin(struct rlock__topology *topology, int64_t deadline_ms);
 /*
- * Query once more whether the server is still the right one, unless it was queried for at since_ms or later: RLOCK_OK, or
- * RLOCK_BUSY. needs_majority: of three sentinels or more, most are to answer.
+ * Query once more whether the server is still the right one, unless that was found by a query at since_ms or later: RLOCK_OK,
+ * or RLOCK_BUSY. is_grant: a majority of all sentinels must name the server, and none of a later configuration another
+ * one; of one or two sentinels one answer is enough, and none may name another server.
  */
 enum rlock_status rlock__topology_confirm(struct rlock__topology *topology, int64_t since_ms,
-					  int64_t deadline_ms, bool needs_majority);
+					  int64_t deadline_ms, bool is_grant);
+/* Query all sentinels for rlock__topology_surveyed, and wait for each of them until the deadline. */
+enum rlock_status rlock__topology_survey(struct rlock__topology *topology, int64_t deadline_ms);
+/* What that has found, once it is over: a failure is told as for a grant. */
+const struct rlock__sentinels_found *
+rlock__topology_surveyed(const struct rlock__topology *topology);
 /* Go on with a query, as far as possible without waiting. RLOCK_BUSY: it is not over. */
 enum rlock_status rlock__topology_advance(struct rlock__topology *topology);
 /* What to poll for meanwhile. */

@@ -55,9 +55,14 @@ is_answered() {
 	[ "$(redis-cli -p "$1" --tls --cacert "$2/ca.crt" ping 2>/dev/null)" = PONG ]
 }
 
-# refused STATUS URL TEXT
+# server_at NUMBER: its URL, as messages have it.
+server_at() {
+	echo "redis://127.0.0.1:$(port_of "$1")/0"
+}
+
+# refused STATUS URL TEXT: at the second try that a caller without a wait has, also.
 refused() {
-	run "-$1" rlock run -u "$2" a -- touch begun
+	run "-$1" rlock run -n --connect-timeout 1s -u "$2" a -- touch begun
 	assert_one_line "^rlock: a: $3\$"
 	assert [ ! -e begun ]
 }
@@ -156,7 +161,7 @@ refused() {
 	took_less 4 rlock run -u "redis+sentinel://$(cut -d , -f 1-2 <<<"$SENTINELS")/$SERVICE" a -- true
 	freeze_sentinels 3
 	run -69 rlock run -n --connect-timeout 2s a -- touch begun
-	assert_one_line '^rlock: a: 1 of 3 sentinels has answered: a grant needs the majority of them(: .*)?$'
+	assert_one_line '^rlock: a: 1 of 3 sentinels names the master: a grant needs the majority of them: no answer from .*$'
 	freeze_sentinels 2
 	run -69 rlock run -n --connect-timeout 0.4s a -- touch begun
 	assert_one_line "^rlock: a: no sentinel names the master of $SERVICE: no answer from redis://127.0.0.1:[0-9]+/0 in time(: .*)?$"
@@ -168,13 +173,117 @@ refused() {
 	assert [ -e entered ]
 }
 
-@test "the answer of the latest configuration counts" {
-	# The second one alone has heard that another server is the master now.
-	on_sentinel 2 publish __sentinel__:hello "127.0.0.1,1,$(printf '%040d' 7),99,$SERVICE,127.0.0.1,$(port_of 2),99" >/dev/null
-	wait_until 5 eval '[ "$(master_of_sentinel 2)" = 2 ]'
-	freeze_sentinels 3
+@test "a lock is looked up at the master of the latest configuration, and nothing is granted before most sentinels name it" {
+	name_master_at 3 2 99
+	on 2 held_by_stranger a
+	run -0 rlock status a
+	stranger_leaves a
+	on 2 stranger_leaves a
+	refused 69 "$RLOCK_URL" "the sentinels do not agree: 1 of 3 names $(server_at 2) \(config-epoch 99\), 2 of 3 name $(server_at 1) \(config-epoch 0\): wait for the end of a failover, or compare SENTINEL MASTER $SERVICE on each of them"
+	in_background rlock run -w 20s a -- ask_redis "$(socket_of 2)" exists a
+	stays 1 is_running "$PID"
+	name_master_at 2 2
+	ended_with 0
+}
+
+@test "sentinels of which no majority names one master grant nothing, and two must not disagree" {
+	local one disagree
+	one="1 of [23] names redis://127.0.0.1:($(port_of 1)|$(port_of 2))/0 \(config-epoch 0\)"
+	disagree="the sentinels do not agree: $one, $one: .*"
+	name_master_at 2 2
+	refused 69 "$(sentinels_url 1 2)" "$disagree"
+	refused 69 "$(sentinels_url 2 1)" "$disagree"
+	run -69 rlock check -u "$(sentinels_url 1 2)"
+	assert_line --regexp "^BAD +sentinels +$disagree"
+	ask_sentinel 3 sentinel remove "$SERVICE"
+	refused 69 "$RLOCK_URL" "$disagree"
+	name_master_at 3 2
 	run -0 rlock run a -- ask_redis "$(socket_of 2)" exists a
 	assert_output 1
+	run -0 rlock check
+	assert_line --regexp "^note +sentinels +3 of 3 answered, but only 2 name the master: it is $(server_at 2)\$"
+	freeze_sentinels 3
+	refused 69 "$RLOCK_URL" "$disagree"
+	freeze_sentinels 1
+	run -0 rlock run -u "$(sentinels_url 1 2)" --connect-timeout 1s a -- ask_redis "$(socket_of 2)" exists a
+	assert_output 1
+}
+
+# start_callers COUNT: what each one finds when it is granted the lock is in files.
+start_callers() {
+	local number
+	for ((number = 1; number <= $1; number++)); do
+		in_background rlock run -w 60s --connect-timeout 1s a -- sh -c 'mkdir inside || touch overlap
+			echo >>"grants-$(ask_redis "$0" exists a)"; until_let_go; rmdir inside' "$(socket_of 2)"
+		callers+=("$PID")
+	done
+}
+
+@test "six callers of one URL never hold the lock at the same time while the sentinels name two masters" {
+	local number first callers=()
+	# The first of the URL, and so of the sentinels: it names one master, both others name another one.
+	first=$(tr , '\n' <<<"$SENTINELS" | nl | sort -t : -k 2n | awk '{ print $1; exit }')
+	for number in 1 2 3; do
+		[ "$number" = "$first" ] || name_master_at "$number" 2
+	done
+	freeze_sentinels $((first % 3 + 1))
+	start_callers 3
+	stays 1 [ ! -e inside ]
+	thaw_sentinels
+	freeze_sentinels "$first"
+	start_callers 3
+	wait_until 10 [ -e grants-1 ]
+	let_go
+	for number in "${callers[@]}"; do ended_with 0 "$number"; done
+	assert [ ! -e overlap ]
+	assert [ ! -e grants-0 ]
+	assert_equal "$(wc -l <grants-1)" 6
+}
+
+@test "a lock is renewed while the sentinels disagree" {
+	in_background rlock run -t 3s a -- until_let_go
+	wait_until 5 is_held a
+	# The first of the URL, as sentinels are sorted in it, and any other one.
+	name_master_at 1 2
+	stays 2 is_held a
+	name_master_at 1 1
+	name_master_at 2 2
+	freeze_sentinels 3
+	stays 2 is_held a
+	is_running "$PID"
+	let_go
+	ended_with 0
+}
+
+@test "a sentinel that the URL has under two names counts once" {
+	local address port
+	address=${SENTINELS%%,*}
+	port=${address#*:}
+	name_master_at 2 2
+	refused 69 "redis+sentinel://127.1:$port,$(cut -d , -f 1-2 <<<"$SENTINELS")/$SERVICE" 'the sentinels do not agree: .*'
+	name_master_at 2 1
+	run -0 rlock run -u "redis+sentinel://127.1:$port,$(cut -d , -f 1-2 <<<"$SENTINELS")/$SERVICE" a -- true
+	freeze_sentinels 2
+	refused 69 "redis+sentinel://127.1:$port,$(cut -d , -f 1-2 <<<"$SENTINELS")/$SERVICE" \
+		'1 of 3 sentinels names the master: a grant needs the majority of them: .*'
+}
+
+@test "sentinels that name the master by its host and by its address agree" {
+	local number
+	for number in 1 2; do
+		ask_sentinel "$number" sentinel config set resolve-hostnames yes
+		ask_sentinel "$number" sentinel config set announce-hostnames yes
+		ask_sentinel "$number" sentinel remove "$SERVICE"
+	done
+	ask_sentinel 1 sentinel monitor "$SERVICE" localhost "$(port_of 1)" 2
+	ask_sentinel 3 sentinel remove "$SERVICE"
+	ask_sentinel 2 sentinel monitor "$SERVICE" 127.0.0.1 "$(port_of 1)" 2
+	run -0 rlock run -w 20s -u "$(sentinels_url 1 2)" a -- ask_redis "$(socket_of 1)" exists a
+	assert_output 1
+	for number in 1 2; do
+		ask_sentinel "$number" sentinel config set announce-hostnames no
+		ask_sentinel "$number" sentinel config set resolve-hostnames no
+	done
 }
 
 @test "a lock is renewed with one sentinel of three, held on while all are gone for less than its lease, and no longer" {

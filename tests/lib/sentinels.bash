@@ -76,6 +76,29 @@ name_master() {
 	done
 }
 
+# name_master_at NUMBER SERVER [EPOCH]: that sentinel alone names that server, from a configuration of that epoch. No other
+# sentinel hears of it, since no server has both as its replicas' master.
+name_master_at() {
+	ask_sentinel "$1" sentinel remove "$SERVICE"
+	ask_sentinel "$1" sentinel monitor "$SERVICE" 127.0.0.1 "$(port_of "$2")" 2 && [ "$ANSWER" = OK ] || return
+	[ -n "${3:-}" ] || return 0
+	ask_sentinel "$1" publish __sentinel__:hello "127.0.0.1,1,$(printf '%040d' 7),$3,$SERVICE,127.0.0.1,$(port_of "$2"),$3"
+	wait_until 5 has_epoch "$1" "$3"
+}
+
+# has_epoch NUMBER EPOCH
+has_epoch() {
+	ask_sentinel "$1" sentinel master "$SERVICE" && [[ $ANSWER = *"config-epoch"$'\n'"$2"$'\n'* ]]
+}
+
+# sentinels_url NUMBER...: the URL of these alone.
+sentinels_url() {
+	local addresses number list=
+	IFS=, read -ra addresses <<<"$SENTINELS"
+	for number; do list+="${list:+,}${addresses[number - 1]}"; done
+	echo "redis+sentinel://$list/$SERVICE"
+}
+
 # freeze_sentinels NUMBER...
 freeze_sentinels() {
 	local number

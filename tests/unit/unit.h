@@ -21,6 +21,7 @@
 	X(keys)                                                                                    \
 	X(lease)                                                                                   \
 	X(request)                                                                                 \
+	X(sentinels)                                                                               \
 	X(server_error)                                                                            \
 	X(sys)                                                                                     \
 	X(text)                                                                                    \

@@ -1,0 +1,546 @@
+/*
+ * The sentinels of a URL: query all of them at the same time, each over a session of its own that is closed after its answer,
+ * and judge whether their answers agree. topology.c decides what follows from that.
+ */
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "net/sentinels.h"
+#include "net/server_error.h"
+#include "net/session.h"
+#include "rlock.h"
+#include "url/url.h"
+
+/* How long sentinels that do not answer are waited for when another one has. */
+#define GRACE_MS 200
+/*
+ * The same when a majority names one master already. Longer than an answer takes in one network: the sentinel that leads a
+ * failover knows of it first. Short, since a sentinel that is down delays each lock so long.
+ */
+#define REST_MS 20
+/* One or two sentinels have no majority without the last of them: there one answer is enough. */
+#define MAJORITY_OF 3
+
+/* Bytes of "HOST PORT", as a sentinel writes it. */
+#define ADDRESS_MAX 320
+#define RUN_ID_MAX 64
+
+struct sentinel {
+	struct rlock_url *url;
+	struct rlock__session session;
+	struct rlock__error error;
+	enum rlock_status status; /* RLOCK_BUSY: its answer is outstanding */
+	size_t replies;
+	struct rlock_url *master;  /* NULL: not told yet */
+	char address[ADDRESS_MAX]; /* of the master, before the URL's map */
+	char run_id[RUN_ID_MAX];   /* of the master; empty: not known */
+	int64_t epoch;             /* of the configuration that its answer comes from */
+};
+
+struct rlock__sentinels {
+	const struct rlock_url *url;
+	const struct rlock__session *like; /* the server's session */
+	struct rlock__text queries;        /* the same for each of them */
+	enum rlock__sentinels_need need;
+	int64_t grace_end_ms;
+	int64_t rest_end_ms; /* of the wait for the rest; 0: no majority has named one master */
+	const struct sentinel *best; /* one of those whose answer counts; NULL: none has answered */
+	size_t count;
+	struct sentinel *items;
+};
+
+static struct rlock__error *error_of(const struct rlock__sentinels *sentinels)
+{
+	return sentinels->like->error;
+}
+
+/* ---- make and free ---- */
+
+static void sentinel_clear(struct sentinel *sentinel)
+{
+	struct rlock_url *url = sentinel->url;
+
+	rlock__session_free(&sentinel->session);
+	rlock_url_free(sentinel->master);
+	*sentinel = (struct sentinel){ .url = url };
+}
+
+/* false: out of memory. */
+static bool make_items(struct rlock__sentinels *sentinels)
+{
+	const struct rlock_url *url = sentinels->url;
+	const char *of_address[] = { "SENTINEL", "GET-MASTER-ADDR-BY-NAME", url->service };
+	const char *of_epoch[] = { "SENTINEL", "MASTER", url->service };
+
+	sentinels->items = calloc(url->endpoints.count, sizeof(*sentinels->items));
+	if (sentinels->items == NULL ||
+	    !rlock__stream_format(&sentinels->queries, 3, of_address, NULL) ||
+	    !rlock__stream_format(&sentinels->queries, 3, of_epoch, NULL))
+		return false;
+	for (size_t i = 0; i < url->endpoints.count; i++) {
+		sentinels->items[i].url = rlock__url_of_sentinel(url, i);
+		if (sentinels->items[i].url == NULL)
+			return false;
+		sentinels->count++;
+	}
+	return true;
+}
+
+struct rlock__sentinels *rlock__sentinels_new(const struct rlock_url *url,
+					      const struct rlock__session *session)
+{
+	struct rlock__sentinels *sentinels = calloc(1, sizeof(*sentinels));
+
+	if (sentinels == NULL)
+		return NULL;
+	sentinels->url = url;
+	sentinels->like = session;
+	if (make_items(sentinels))
+		return sentinels;
+	rlock__sentinels_free(sentinels);
+	return NULL;
+}
+
+void rlock__sentinels_free(struct rlock__sentinels *sentinels)
+{
+	if (sentinels == NULL)
+		return;
+	for (size_t i = 0; i < sentinels->count; i++) {
+		sentinel_clear(&sentinels->items[i]);
+		rlock_url_free(sentinels->items[i].url);
+	}
+	free(sentinels->items);
+	free(sentinels->queries.text);
+	free(sentinels);
+}
+
+/* ---- one sentinel ---- */
+
+static enum rlock_status fail_no_sentinel(struct sentinel *sentinel)
+{
+	return rlock__fail(&sentinel->error, RLOCK_EUNSUPPORTED,
+			   "%s is no sentinel: sentinels listen on port 26379 by default",
+			   rlock_url_server(sentinel->url));
+}
+
+/* Not RLOCK_EAUTH: user and password of the URL are the master's. */
+static enum rlock_status fail_login(struct sentinel *sentinel)
+{
+	return rlock__fail(
+		&sentinel->error, RLOCK_EACL,
+		"denied by %s: the sentinels' user is given by --sentinel-user, and their "
+		"password by --sentinel-password-file",
+		rlock_url_server(sentinel->url));
+}
+
+static enum rlock_status fail_error(struct sentinel *sentinel, const redisReply *reply)
+{
+	enum rlock_status status =
+		rlock__server_error(&sentinel->error, reply->str, reply->len, NULL);
+
+	if (strncmp(reply->str, "ERR unknown command", 19) == 0)
+		return fail_no_sentinel(sentinel);
+	if (status == RLOCK_EAUTH)
+		return fail_login(sentinel);
+	/* A sentinel that says no once may say yes later. */
+	return status == RLOCK_ESERVER ? RLOCK_ENET : status;
+}
+
+static bool is_text(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_STRING && strlen(reply->str) == reply->len;
+}
+
+/* Of get-master-addr-by-name: host and port. It knows of a failover as soon as a replica has been promoted. */
+static enum rlock_status take_address(const struct rlock__sentinels *sentinels,
+				      struct sentinel *sentinel, const redisReply *reply)
+{
+	int port;
+
+	if (reply->type == REDIS_REPLY_ERROR)
+		return fail_error(sentinel, reply);
+	if (reply->type == REDIS_REPLY_NIL)
+		return rlock__fail(&sentinel->error, RLOCK_EUNSUPPORTED,
+				   "%s knows no service of that name",
+				   rlock_url_server(sentinel->url));
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+	    !is_text(reply->element[0]) || !is_text(reply->element[1]) ||
+	    reply->element[0]->len == 0)
+		return fail_no_sentinel(sentinel);
+	if (!rlock__number_parse(reply->element[1]->str, reply->element[1]->len, 1, RLOCK__PORT_MAX,
+				 &port))
+		return fail_no_sentinel(sentinel);
+	(void)snprintf(sentinel->address, sizeof(sentinel->address), "%s %d",
+		       reply->element[0]->str, port);
+	sentinel->master = rlock__url_of_server(sentinels->url, reply->element[0]->str, port);
+	return sentinel->master != NULL ? RLOCK_OK : rlock__fail_memory(&sentinel->error);
+}
+
+/* The value of that name in a reply of names and values; empty: there is none. */
+static const char *value_of(const redisReply *reply, const char *name)
+{
+	for (size_t i = 0; i + 1 < reply->elements; i += 2)
+		if (is_text(reply->element[i]) && is_text(reply->element[i + 1]) &&
+		    strcmp(reply->element[i]->str, name) == 0)
+			return reply->element[i + 1]->str;
+	return "";
+}
+
+/*
+ * Of master: names and values. Without the right to it, it has the oldest configuration. During a failover it describes the
+ * old master, while the address is the new one's: then the run id says nothing of the new one.
+ */
+static void take_configuration(struct sentinel *sentinel, const redisReply *reply)
+{
+	char address[ADDRESS_MAX];
+	const char *epoch;
+
+	if (reply->type != REDIS_REPLY_ARRAY)
+		return;
+	epoch = value_of(reply, "config-epoch");
+	(void)rlock__decimal_parse(epoch, strlen(epoch), &sentinel->epoch);
+	(void)snprintf(address, sizeof(address), "%s %s", value_of(reply, "ip"),
+		       value_of(reply, "port"));
+	if (strcmp(address, sentinel->address) == 0)
+		(void)snprintf(sentinel->run_id, sizeof(sentinel->run_id), "%s",
+			       value_of(reply, "runid"));
+}
+
+/* true: it was the last one, or a failure. */
+static bool take_reply(const struct rlock__sentinels *sentinels, struct sentinel *sentinel,
+		       const redisReply *reply, enum rlock_status *status_out)
+{
+	*status_out = RLOCK_OK;
+	if (sentinel->replies++ == 0)
+		*status_out = take_address(sentinels, sentinel, reply);
+	else
+		take_configuration(sentinel, reply);
+	return sentinel->replies == 2 || *status_out != RLOCK_OK;
+}
+
+static void sentinel_end(struct sentinel *sentinel, enum rlock_status status)
+{
+	sentinel->status = status == RLOCK_EAUTH ? fail_login(sentinel) : status;
+	rlock__session_free(&sentinel->session);
+}
+
+static void sentinel_advance(const struct rlock__sentinels *sentinels, struct sentinel *sentinel)
+{
+	sentinel->session.may_read = true;
+	while (sentinel->status == RLOCK_BUSY) {
+		redisReply *reply = NULL;
+		bool is_last = true;
+		enum rlock_status status = rlock__session_advance(&sentinel->session, &reply);
+
+		if (status == RLOCK_BUSY)
+			return;
+		if (status == RLOCK_OK)
+			status = sentinel->session.login.status;
+		if (status == RLOCK_OK)
+			is_last = take_reply(sentinels, sentinel, reply, &status);
+		freeReplyObject(reply);
+		if (is_last)
+			sentinel_end(sentinel, status);
+	}
+}
+
+static void sentinel_query(const struct rlock__sentinels *sentinels, struct sentinel *sentinel,
+			   int64_t deadline_ms)
+{
+	const struct rlock__session *like = sentinels->like;
+
+	sentinel_clear(sentinel);
+	sentinel->status = RLOCK_BUSY;
+	sentinel->error = (struct rlock__error){ .server = rlock_url_server(sentinel->url),
+						 .trace = like->error->trace,
+						 .trace_ctx = like->error->trace_ctx };
+	rlock__session_init(&sentinel->session, sentinel->url, like->client_name, like->tls_context,
+			    &sentinel->error);
+	/* There is no stream yet, its password is not fetched, and TLS is loaded: nothing can fail. */
+	(void)rlock__session_send(&sentinel->session, &sentinels->queries, false, deadline_ms);
+	(void)rlock__session_begin(&sentinel->session, deadline_ms);
+	sentinel->session.address.server = sentinel->url;
+	rlock__session_connect(&sentinel->session, deadline_ms);
+	sentinel_advance(sentinels, sentinel);
+}
+
+/* ---- the answers together ---- */
+
+static size_t count_of(const struct rlock__sentinels *sentinels, enum rlock_status status)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < sentinels->count; i++)
+		found += sentinels->items[i].status == status;
+	return found;
+}
+
+/* Whether the answer counts: a sentinel that the URL has under two names is one, whose first answer counts. */
+static bool has_vote(const struct rlock__sentinels *sentinels, const struct sentinel *sentinel)
+{
+	if (sentinel->status != RLOCK_OK)
+		return false;
+	for (const struct sentinel *other = sentinels->items; other < sentinel; other++)
+		if (other->status == RLOCK_OK &&
+		    other->session.server_number == sentinel->session.server_number)
+			return false;
+	return true;
+}
+
+/* Whether both name one server: by one address, or by its host's name and its address, where the run id says so. */
+static bool is_same_master(const struct sentinel *a, const struct sentinel *b)
+{
+	return strcasecmp(rlock_url_server(a->master), rlock_url_server(b->master)) == 0 ||
+	       (a->run_id[0] != '\0' && strcmp(a->run_id, b->run_id) == 0);
+}
+
+/* What speaks for a master. */
+struct support {
+	int64_t epoch; /* the latest of those that name it */
+	size_t votes;
+	bool is_current;
+};
+
+static struct support support_of(const struct rlock__sentinels *sentinels,
+				 const struct sentinel *candidate, const char *server)
+{
+	struct support support = { .epoch = INT64_MIN };
+
+	for (size_t i = 0; i < sentinels->count; i++) {
+		const struct sentinel *sentinel = &sentinels->items[i];
+
+		if (!has_vote(sentinels, sentinel) || !is_same_master(sentinel, candidate))
+			continue;
+		support.votes++;
+		if (sentinel->epoch > support.epoch)
+			support.epoch = sentinel->epoch;
+		support.is_current |= server != NULL &&
+				      strcasecmp(rlock_url_server(sentinel->master), server) == 0;
+	}
+	return support;
+}
+
+/* The leader of a failover is right before the others know. Where epochs do not decide, the others count, then what we use. */
+static bool is_better(const struct support *a, const struct support *b)
+{
+	if (a->epoch != b->epoch)
+		return a->epoch > b->epoch;
+	if (a->votes != b->votes)
+		return a->votes > b->votes;
+	return a->is_current && !b->is_current;
+}
+
+static void find_best(struct rlock__sentinels *sentinels, const char *server,
+		      struct rlock__sentinels_found *out)
+{
+	struct support best = { .epoch = INT64_MIN };
+
+	*out = (struct rlock__sentinels_found){ .count = sentinels->count };
+	sentinels->best = NULL;
+	for (size_t i = 0; i < sentinels->count; i++) {
+		const struct sentinel *sentinel = &sentinels->items[i];
+		struct support support;
+
+		if (!has_vote(sentinels, sentinel))
+			continue;
+		out->answered++;
+		support = support_of(sentinels, sentinel, server);
+		if (sentinels->best != NULL && !is_better(&support, &best))
+			continue;
+		best = support;
+		sentinels->best = sentinel;
+	}
+	if (sentinels->best == NULL)
+		return;
+	out->master = sentinels->best->master;
+	out->named = best.votes;
+	out->is_disputed = out->named < out->answered;
+	out->is_agreed = out->count < MAJORITY_OF ? !out->is_disputed : out->named > out->count / 2;
+}
+
+/*
+ * When a majority answered, and denied: the first of these sentinels is reported. Else the first that could not be
+ * reached, as RLOCK_ENET, so that the query is retried.
+ */
+static enum rlock_status fail_all(const struct rlock__sentinels *sentinels)
+{
+	size_t unreachable = count_of(sentinels, RLOCK_ENET);
+	bool are_denying = sentinels->count - unreachable > sentinels->count / 2;
+	const struct sentinel *told = NULL;
+	char shown[RLOCK_ERROR_MAX / 4];
+
+	for (size_t i = 0; i < sentinels->count && told == NULL; i++)
+		if ((sentinels->items[i].status == RLOCK_ENET) != are_denying)
+			told = &sentinels->items[i];
+	if (told == NULL)
+		told = &sentinels->items[0];
+	(void)rlock__fail(error_of(sentinels), told->status,
+			  "no sentinel names the master of %s: %s",
+			  rlock_escape(sentinels->url->service, strlen(sentinels->url->service),
+				       shown, sizeof(shown)),
+			  told->error.text);
+	error_of(sentinels)->failure.is_unreachable = told->status == RLOCK_ENET;
+	return told->status;
+}
+
+/* ---- a query ---- */
+
+void rlock__sentinels_query(struct rlock__sentinels *sentinels, enum rlock__sentinels_need need,
+			    int64_t deadline_ms)
+{
+	sentinels->need = need;
+	sentinels->grace_end_ms = rlock_now_ms() + GRACE_MS;
+	sentinels->rest_end_ms = 0;
+	for (size_t i = 0; i < sentinels->count; i++)
+		sentinel_query(sentinels, &sentinels->items[i], deadline_ms);
+}
+
+/* Whether the outstanding answers are not waited for any longer. */
+static bool is_enough(struct rlock__sentinels *sentinels,
+		      const struct rlock__sentinels_found *found)
+{
+	int64_t now_ms = rlock_now_ms();
+
+	if (sentinels->need == RLOCK__SENTINELS_ALL)
+		return false;
+	if (!found->is_agreed)
+		return sentinels->need == RLOCK__SENTINELS_ONE && found->answered > 0 &&
+		       now_ms >= sentinels->grace_end_ms;
+	if (sentinels->rest_end_ms == 0)
+		sentinels->rest_end_ms =
+			sentinels->count < MAJORITY_OF
+				? sentinels->grace_end_ms
+				: rlock__sooner(now_ms + REST_MS, sentinels->grace_end_ms);
+	return now_ms >= sentinels->rest_end_ms;
+}
+
+enum rlock_status rlock__sentinels_advance(struct rlock__sentinels *sentinels, const char *server,
+					   struct rlock__sentinels_found *out)
+{
+	for (size_t i = 0; i < sentinels->count; i++)
+		sentinel_advance(sentinels, &sentinels->items[i]);
+	find_best(sentinels, server, out);
+	if (count_of(sentinels, RLOCK_BUSY) > 0 && !is_enough(sentinels, out))
+		return RLOCK_BUSY;
+	rlock__sentinels_stop(sentinels);
+	return out->master != NULL ? RLOCK_OK : fail_all(sentinels);
+}
+
+void rlock__sentinels_await(const struct rlock__sentinels *sentinels, struct rlock__polled *polled)
+{
+	for (size_t i = 0; i < sentinels->count; i++)
+		if (sentinels->items[i].status == RLOCK_BUSY)
+			rlock__session_await(&sentinels->items[i].session, polled);
+	if (sentinels->need == RLOCK__SENTINELS_ALL || sentinels->best == NULL)
+		return;
+	if (sentinels->rest_end_ms != 0)
+		polled->until_ms = rlock__sooner(polled->until_ms, sentinels->rest_end_ms);
+	else if (sentinels->need == RLOCK__SENTINELS_ONE)
+		polled->until_ms = rlock__sooner(polled->until_ms, sentinels->grace_end_ms);
+}
+
+void rlock__sentinels_stop(struct rlock__sentinels *sentinels)
+{
+	for (size_t i = 0; i < sentinels->count; i++)
+		rlock__session_free(&sentinels->items[i].session);
+}
+
+/* ---- what a query has found ---- */
+
+bool rlock__sentinels_name(const struct rlock__sentinels *sentinels, const char *server)
+{
+	for (size_t i = 0; i < sentinels->count && sentinels->best != NULL; i++) {
+		const struct sentinel *sentinel = &sentinels->items[i];
+
+		if (has_vote(sentinels, sentinel) && is_same_master(sentinel, sentinels->best) &&
+		    strcasecmp(rlock_url_server(sentinel->master), server) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Why the answer of a sentinel does not count: of the first such one. */
+static const char *why_missing(const struct rlock__sentinels *sentinels, char *out, size_t size)
+{
+	const struct sentinel *twin = NULL;
+
+	for (size_t i = 0; i < sentinels->count; i++) {
+		if (sentinels->items[i].status == RLOCK_BUSY) {
+			(void)snprintf(out, size, "no answer from %s in time",
+				       rlock_url_server(sentinels->items[i].url));
+			return out;
+		}
+		if (sentinels->items[i].status != RLOCK_OK)
+			return sentinels->items[i].error.text;
+		if (!has_vote(sentinels, &sentinels->items[i]))
+			twin = &sentinels->items[i];
+	}
+	(void)snprintf(out, size, "%s is another name of a sentinel",
+		       twin != NULL ? rlock_url_server(twin->url) : "");
+	return out;
+}
+
+static enum rlock_status fail_minority(const struct rlock__sentinels *sentinels, size_t named)
+{
+	char why[RLOCK_ERROR_MAX];
+
+	return rlock__fail(
+		error_of(sentinels), RLOCK_ENET,
+		"%zu of %zu sentinels %s the master: a grant needs the majority of them: %s", named,
+		sentinels->count, named == 1 ? "names" : "name",
+		why_missing(sentinels, why, sizeof(why)));
+}
+
+/* Masters that the text names: more than two are rare, and it has to fit. */
+#define NAMED_MAX 3
+
+/* "2 of 3 name SERVER (config-epoch 1), 1 of 3 names SERVER (config-epoch 0)"; the best one comes first. */
+static void print_masters(const struct rlock__sentinels *sentinels, char *out, size_t size)
+{
+	const struct sentinel *named[NAMED_MAX] = { sentinels->best };
+	size_t count = 1, len = 0;
+
+	for (size_t i = 0; i < sentinels->count && count < NAMED_MAX; i++) {
+		const struct sentinel *sentinel = &sentinels->items[i];
+		bool is_new = has_vote(sentinels, sentinel);
+
+		for (size_t j = 0; j < count; j++)
+			is_new = is_new && !is_same_master(sentinel, named[j]);
+		if (is_new)
+			named[count++] = sentinel;
+	}
+	for (size_t i = 0; i < count && len < size; i++) {
+		struct support support = support_of(sentinels, named[i], NULL);
+
+		len += (size_t)snprintf(out + len, size - len,
+					"%s%zu of %zu %s %s (config-epoch %" PRId64 ")",
+					i > 0 ? ", " : "", support.votes, sentinels->count,
+					support.votes == 1 ? "names" : "name",
+					rlock_url_server(named[i]->master), support.epoch);
+	}
+}
+
+enum rlock_status rlock__sentinels_fail(const struct rlock__sentinels *sentinels)
+{
+	struct support support = support_of(sentinels, sentinels->best, NULL);
+	char masters[RLOCK_ERROR_MAX / 2] = "", shown[RLOCK_ERROR_MAX / 4];
+	size_t answered = 0;
+
+	for (size_t i = 0; i < sentinels->count; i++)
+		answered += has_vote(sentinels, &sentinels->items[i]);
+	if (support.votes == answered)
+		return fail_minority(sentinels, answered);
+	print_masters(sentinels, masters, sizeof(masters));
+	return rlock__fail(error_of(sentinels), RLOCK_ENET,
+			   "the sentinels do not agree: %s: wait for the end of a failover, or "
+			   "compare SENTINEL MASTER %s on each of them",
+			   masters,
+			   rlock_escape(sentinels->url->service, strlen(sentinels->url->service),
+					shown, sizeof(shown)));
+}
