@@ -616,7 +616,7 @@ RLOCK_API enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlo
  * Break a lock of any owner, if it is of that kind; RLOCK_ANY: of whatever kind. RLOCK_READ breaks the read locks of an
  * owner that has the write lock, too, and leaves the write lock. The holder is not asked: it notices when it renews or
  * releases the lock. With owner not NULL the lock is broken only if that owner holds it; other readers keep theirs.
- * Of several servers a quorum is enough. Retries as rlock_release, until deadline_ms; a repeated request leaves alone who has
+ * Of several servers a quorum is enough. Retries as rlock_release, until deadline_ms; a repeated request spares an owner that has
  * acquired the lock since the first one.
  * RLOCK_OK        broken; owner_out is the owner it had, note its note, empty without one; both are escaped
  *                 (RLOCK_NOT_NOTIFIED: the same, but the waiters were not notified). An empty owner_out: no owner held

@@ -293,7 +293,7 @@ struct line {
 	bool lacks_dashes; /* before its COMMAND, as it was typed */
 };
 
-/* What is found: nothing; something that was mended in the line; or something whose meaning is not certain. */
+/* What is found: nothing; something that was mended; or something whose meaning is not certain. */
 enum verdict { RIGHT, MENDED, UNCERTAIN };
 
 __attribute__((format(printf, 3, 4))) static enum verdict
