@@ -110,6 +110,7 @@ static const char *process_here(const void *object)
 
 static const struct field process_fields[] = {
 	{ "pid", FIELD_NUMBER, OF(rlock_process, pid) },
+	{ "start", FIELD_NUMBER, OF(rlock_process, start) },
 	{ "pid_namespace", FIELD_NUMBER, OF(rlock_process, pid_namespace) },
 	{ "boot", FIELD_WORD, .word = process_boot },
 	{ "here", FIELD_CLAIM, .word = process_here },

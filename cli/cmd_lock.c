@@ -507,12 +507,13 @@ static bool is_ancestor(void *ctx, const struct rlock_process *process)
 	const struct acquirer *acquirer = ctx;
 	struct proc holder = { 0 }, above = { .parent = (pid_t)acquirer->process.pid };
 
-	if (!proc_is_here(process))
+	/* No holder that is not seen is above us. */
+	if (!proc_is_here(process) || !proc_read((pid_t)process->pid, &holder) ||
+	    !proc_is_of_record(&holder, process))
 		return false;
 	if (above.parent == 0)
 		above.parent = getpid();
 	/* No process is older than those above it. */
-	(void)proc_read((pid_t)process->pid, &holder);
 	while (proc_read(above.parent, &above) && above.start >= holder.start)
 		if (above.parent == process->pid)
 			return proc_runs_our_program(above.parent);

@@ -158,9 +158,10 @@ static void set_note(struct rlock_hold *hold, const struct rlock_hold_spec *spec
 
 	/* Also without a process: a note that looks like one is not taken for it. */
 	(void)snprintf(hold->note, sizeof(hold->note),
-		       "%016" PRIx64 ".%" PRIu64 ".%" PRId64 "%c %.*s", process->boot,
-		       process->pid_namespace, process->pid, process->reads_requests ? '+' : '-',
-		       RLOCK_NOTE_MAX - 1, spec->note != NULL ? spec->note : "");
+		       "%016" PRIx64 ".%" PRIu64 ".%" PRId64 ".%" PRIu64 "%c %.*s", process->boot,
+		       process->pid_namespace, process->pid, process->start,
+		       process->reads_requests ? '+' : '-', RLOCK_NOTE_MAX - 1,
+		       spec->note != NULL ? spec->note : "");
 }
 
 enum rlock_status rlock_hold_new(const struct rlock_hold_spec *spec, struct rlock_hold **out)
@@ -310,22 +311,23 @@ int64_t rlock_owner_kept_until_ms(const char *owner, size_t len)
 }
 
 #define BOOT_DIGITS 16
-#define WORD_MAX 64 /* more than the word has */
+#define WORD_MAX 96 /* more than the word has */
 
 /* How long that word is, with its blank; 0: the text does not begin with one. */
 static size_t read_process(struct rlock_name text, struct rlock_process *out)
 {
-	char word[WORD_MAX], boot[17], pid_namespace[21], pid[21], sign[2];
+	char word[WORD_MAX], boot[17], pid_namespace[21], pid[21], start[21], sign[2];
 	int len = 0;
 
 	(void)snprintf(word, sizeof(word), "%.*s", (int)text.len, text.text);
-	if (sscanf(word, "%16[0-9a-f].%20[0-9].%20[0-9]%1[-+]%*1[ ]%n", boot, pid_namespace, pid,
-		   sign, &len) != 4 ||
+	if (sscanf(word, "%16[0-9a-f].%20[0-9].%20[0-9].%20[0-9]%1[-+]%*1[ ]%n", boot,
+		   pid_namespace, pid, start, sign, &len) != 5 ||
 	    strlen(boot) != BOOT_DIGITS)
 		return 0;
 	out->boot = strtoull(boot, NULL, 16);
 	out->pid_namespace = strtoull(pid_namespace, NULL, 10);
 	out->pid = strtoll(pid, NULL, 10);
+	out->start = strtoull(start, NULL, 10);
 	if (out->pid > INT_MAX)
 		out->pid = 0;
 	out->reads_requests = sign[0] == '+';

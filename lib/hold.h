@@ -20,10 +20,10 @@ struct rlock__keys;
 struct rlock__kind;
 
 /*
- * A note in the form of a record on the server: "BOOT.NAMESPACE.PID+ NOTE", the first in 16 hex digits, the others decimal; a
+ * A note in the form of a record on the server: "BOOT.NAMESPACE.PID.START+ NOTE", the first in 16 hex digits, the others decimal; a
  * '-' in the place of '+' where no process reads requests. Records of older versions begin with the note.
  */
-#define RLOCK__RECORD_NOTE_MAX (RLOCK_NOTE_MAX + 64)
+#define RLOCK__RECORD_NOTE_MAX (RLOCK_NOTE_MAX + 80)
 
 /* A hold id, a time, a kind, and how a command ended. */
 #define RLOCK__RELEASED_ID_MAX (RLOCK_HOLD_ID_MAX + 128)

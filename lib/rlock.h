@@ -410,12 +410,14 @@ RLOCK_API enum rlock_status rlock_hold_id_new(char out[RLOCK_HOLD_ID_MAX]);
 
 /*
  * The process that a hold or a wait is for, as its record on the server tells others. Only where boot and pid_namespace
- * are those of the reader pid is a process of the reader's.
+ * are those of the reader pid is a process of the reader's; and only where that started at start it is still the same.
  */
 struct rlock_process {
 	uint64_t boot;          /* the first 64 bits of the boot id of its machine */
 	uint64_t pid_namespace; /* the inode of /proc/PID/ns/pid */
 	int64_t pid;            /* 0: none, or it is not known, and nor is the rest */
+	uint64_t
+		start; /* of /proc/PID/stat, in ticks; 0: not known, or not on the machine's own clock */
 	bool reads_requests; /* it renews the hold, and looks after each renewal what others ask: rlock_hold_told_by */
 };
 

@@ -44,7 +44,7 @@ local function owner_of(field) return (string.gsub(field, WRITE .. '$', '')) end
 -- lock never expires. In front of the note is the process: lib/hold.h.
 local function add_hold(hold_id, field, end_ms, note)
 	local left_ms, is_kept = end_ms - now_ms(), kept_until(field)
-	local is_told = left_ms > 0 and not is_kept and string.find(note, '^%x+%.%d+%.%d+%+ ') ~= nil
+	local is_told = left_ms > 0 and not is_kept and string.find(note, '^%x+%.%d+%.%d+%.%d+%+ ') ~= nil
 	if left_ms > 0 or is_lasting and not is_kept then
 		add(owner_of(field), left_ms > 0 and left_ms or -1, hold_id, note, is_told)
 	end

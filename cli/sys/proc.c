@@ -229,35 +229,69 @@ int proc_open(pid_t pid, uint64_t start)
 	return -1;
 }
 
-void proc_describe(pid_t pid, struct rlock_process *out)
+/* The machine's own time namespace, whose inode is the kernel's PROC_TIME_INIT_INO. */
+#define FIRST_TIME_NAMESPACE 0xEFFFFFFA
+
+/* Whether our clock is the one by which records have the starts of processes: another namespace shifts it. */
+static bool has_clock_of_records(const struct os_place *place)
 {
-	const struct os_place *place = os_place();
+	return place->times == 0 || place->times == FIRST_TIME_NAMESPACE;
+}
+
+static void describe_place(const struct os_place *place, struct rlock_process *out)
+{
 	char digits[17] = "";
 	size_t count = 0;
 
-	*out = (struct rlock_process){ 0 };
-	if (place == NULL)
-		return;
 	/* The first 64 bits of the boot id, "xxxxxxxx-xxxx-xxxx-..."; 0: it is none. */
 	for (const char *id = place->boot; *id != '\0' && count < sizeof(digits) - 1; id++)
 		if (*id != '-')
 			digits[count++] = *id;
 	out->boot = strtoull(digits, NULL, 16);
 	out->pid_namespace = place->pids;
+}
+
+void proc_describe(pid_t pid, struct rlock_process *out)
+{
+	const struct os_place *place = os_place();
+	struct proc proc;
+
+	*out = (struct rlock_process){ 0 };
+	if (place == NULL)
+		return;
+	describe_place(place, out);
 	out->pid = out->boot != 0 ? pid : 0;
+	if (out->pid != 0 && has_clock_of_records(place) && proc_read(pid, &proc))
+		out->start = proc.start;
 }
 
 bool proc_is_here(const struct rlock_process *process)
 {
-	struct rlock_process ours;
+	const struct os_place *place = os_place();
+	struct rlock_process ours = { 0 };
 
-	proc_describe(getpid(), &ours);
-	return process->pid > 0 && process->boot == ours.boot &&
+	if (place != NULL)
+		describe_place(place, &ours);
+	return place != NULL && process->pid > 0 && process->boot == ours.boot &&
 	       process->pid_namespace == ours.pid_namespace;
+}
+
+bool proc_is_of_record(const struct proc *proc, const struct rlock_process *process)
+{
+	const struct os_place *place = os_place();
+
+	return proc->pid == process->pid && (process->start == 0 || process->start == proc->start ||
+					     (place != NULL && !has_clock_of_records(place)));
 }
 
 bool proc_has_ended_here(const struct rlock_process *process)
 {
+	struct proc proc;
+
+	if (!proc_is_here(process))
+		return false;
 	/* Another user's process, which /proc may hide, is EPERM. */
-	return proc_is_here(process) && kill((pid_t)process->pid, 0) != 0 && errno == ESRCH;
+	if (kill((pid_t)process->pid, 0) != 0)
+		return errno == ESRCH;
+	return proc_read((pid_t)process->pid, &proc) && !proc_is_of_record(&proc, process);
 }

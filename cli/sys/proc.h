@@ -79,7 +79,9 @@ struct rlock_process;
 void proc_describe(pid_t pid, struct rlock_process *out);
 /* Whether the process of such a record is one of this machine, and of our PID namespace. */
 bool proc_is_here(const struct rlock_process *process);
-/* The same, and it is not there any more. */
+/* Whether that one, which is here, is the process of the record: its pid may be another process's by now. */
+bool proc_is_of_record(const struct proc *proc, const struct rlock_process *process);
+/* Whether the process of such a record was one of this machine, and is not there any more. */
 bool proc_has_ended_here(const struct rlock_process *process);
 
 #endif

@@ -3,7 +3,7 @@
 -- The record of one hold, a value in the holds hash: "OWNER SINCE_MS END_MS TOKEN NOTE". An owner, Redisson's too,
 -- has no blank in it. Both times are the server's. TOKEN is "-" when none was issued; of a semaphore it is how many
 -- permits the hold has, and which slots: inc/permits.lua. NOTE is the rest: what the client sent as its note, and is sent again. In front of what a person
--- wrote it has the process that the hold is for, "BOOT.NAMESPACE.PID+ ", which is read by clients: lib/hold.h.
+-- wrote it has the process that the hold is for, "BOOT.NAMESPACE.PID.START+ ", which is read by clients: lib/hold.h.
 local function hold_record_parse(record)
 	return string.match(record, '^(%S+) (%d+) (%d+) (%S+) (.*)$')
 end

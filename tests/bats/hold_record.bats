@@ -16,7 +16,7 @@ change_process() {
 	run -0 redis eval '
 		local records = redis.call("HGETALL", KEYS[1])
 		for i = 2, #records, 2 do
-			local before, word, note = string.match(records[i], "^(%S+ %d+ %d+ %S+ )(%x+%.%d+%.%d+[+-] )(.*)$")
+			local before, word, note = string.match(records[i], "^(%S+ %d+ %d+ %S+ )(%x+%.%d+%.%d+%.%d+[+-] )(.*)$")
 			local changed, count = string.gsub(word or "", ARGV[1], ARGV[2])
 			if word and count > 0 then
 				redis.call("HSET", KEYS[1], records[i - 1], before .. changed .. note)
@@ -25,6 +25,11 @@ change_process() {
 		end
 		return 0' 1 "rlock_holds:{$1}" "$2" "$3"
 	assert_output 1
+}
+
+# start_of PID: in ticks.
+start_of() {
+	sed 's/.*) //' "/proc/$1/stat" | cut -d ' ' -f 20
 }
 
 # status_is EXPRESSION VALUE NAME: of status --json.
@@ -36,9 +41,9 @@ status_is() {
 @test "the record of a hold has the process that the lock is for in front of its note" {
 	admit h run --note 'a note' a
 	run -0 redis hvals 'rlock_holds:{a}'
-	assert_output --regexp " - $BOOT\.$NAMESPACE\.${PIDS[h]}\+ a note\$"
-	status_is '[lock["holders"][0]["process"][m] for m in ("pid", "pid_namespace", "boot", "here", "reads_requests")]' \
-		"[${PIDS[h]}, $NAMESPACE, '$BOOT', True, True]" a
+	assert_output --regexp " - $BOOT\.$NAMESPACE\.${PIDS[h]}\.$(start_of "${PIDS[h]}")\+ a note\$"
+	status_is '[lock["holders"][0]["process"][m] for m in ("pid", "start", "pid_namespace", "boot", "here", "reads_requests")]' \
+		"[${PIDS[h]}, $(start_of "${PIDS[h]}"), $NAMESPACE, '$BOOT', True, True]" a
 	status_is 'lock["holders"][0]["note"]' 'a note' a
 	let_out h
 }
@@ -50,7 +55,7 @@ status_is() {
 	rlock lock --owner ci --lease 60s b
 	status_is 'lock["holders"][0]["process"]' None b
 	run -0 redis hvals 'rlock_holds:{b}'
-	assert_output --regexp ' - 0000000000000000\.0\.0- '
+	assert_output --regexp ' - 0000000000000000\.0\.0\.0- '
 }
 
 @test "a waiter for a fair lock and the writer that is next name their processes" {
@@ -97,4 +102,28 @@ status_is() {
 	change_process a '^.*$' ''
 	run -0 rlock status a
 	refute_output --partial 'is not there'
+}
+
+@test "a holder whose pid is another process's by now has ended, and is no deadlock for a call below that process" {
+	local other
+	admit h run -t 60s a
+	kill_party h
+	wait "${PIDS[h]}" || :
+	# Of this shell, by the same number.
+	change_process a "%.${PIDS[h]}%." ".$$."
+	status_is 'lock["holders"][0]["gone"]' True a
+	run -75 rlock run -w 1s a -- true
+	assert_output --partial 'its process has ended'
+	redis flushall >/dev/null
+	in_background rlock run outer -- env -u RLOCK_HELD sh -c 'comes_true test -e changed
+		rlock run -n a -- true; echo $? >status'
+	other=$PID
+	admit h run -t 60s a
+	kill_party h
+	wait "${PIDS[h]}" || :
+	# They may have begun in the same hundredth of a second.
+	change_process a "%.${PIDS[h]}%.%d+" ".$other.1"
+	touch changed
+	ended_with 0 "$other"
+	assert_equal "$(<status)" 75
 }

@@ -14,7 +14,7 @@
 
 const struct rlock_name name = { LOCK, sizeof(LOCK) - 1 };
 /* It reads what it is asked. */
-const struct rlock_process process = { 1, 2, 3, true };
+const struct rlock_process process = { 1, 2, 3, 4, true };
 
 static char owners[OWNERS][RLOCK_OWNER_MAX];
 /* The last hold that was released, for a second time. */

@@ -9,19 +9,21 @@
 
 #include "unit.h"
 
-static const struct rlock_process process = { 0x0123456789abcdef, 4026531836, 4711, true }, none;
+static const struct rlock_process process = { 0x0123456789abcdef, 4026531836, 4711, 88122, true },
+				  none;
 
 static bool reads(const char *owner, const char *record, const struct rlock_process *expected,
 		  const char *note)
 {
-	struct rlock_process found = { 1, 1, 1, true };
+	struct rlock_process found = { 1, 1, 1, 1, true };
 	struct rlock_name rest =
 		rlock__hold_note_read((struct rlock_name){ owner, strlen(owner) },
 				      (struct rlock_name){ record, strlen(record) }, &found);
 
 	return rest.len == strlen(note) && memcmp(rest.text, note, rest.len) == 0 &&
 	       found.boot == expected->boot && found.pid_namespace == expected->pid_namespace &&
-	       found.pid == expected->pid && found.reads_requests == expected->reads_requests;
+	       found.pid == expected->pid && found.start == expected->start &&
+	       found.reads_requests == expected->reads_requests;
 }
 
 static const struct rlock_name name = { "L", 1 };
@@ -46,24 +48,27 @@ static const char *record_of(const struct rlock_process *of, const char *note,
 
 static void check_notes(void)
 {
-	static const struct rlock_process most = { UINT64_MAX, UINT64_MAX, INT32_MAX, false };
+	static const struct rlock_process most = { UINT64_MAX, UINT64_MAX, INT32_MAX, UINT64_MAX,
+						   false };
 	/* As older versions have them, or any client. */
 	static const char *const notes[] = {
 		"",
-		"0123456789abcdef.1.2 x",
-		"0123456789abcdef.1.2+x",
-		"0123456789abcdef.1.2* x",
-		"0123456789abcdef.1.-2+ x",
-		"0123456789abcdef. 1.2+ x",
-		"0123456789abcdef..2+ x",
-		"0123456789ABCDEF.1.2+ x",
-		"0123456789abcde.1.2+ x",
-		"0123456789abcdef0.1.2+ x",
+		"0123456789abcdef.1.2.3 x",
+		"0123456789abcdef.1.2.3+x",
+		"0123456789abcdef.1.2.3* x",
+		"0123456789abcdef.1.-2.3+ x",
+		"0123456789abcdef.1.2+ x",
+		"0123456789abcdef.1.2.-3+ x",
+		"0123456789abcdef. 1.2.3+ x",
+		"0123456789abcdef..2.3+ x",
+		"0123456789ABCDEF.1.2.3+ x",
+		"0123456789abcde.1.2.3+ x",
+		"0123456789abcdef0.1.2.3+ x",
 	};
 	char record[RLOCK__RECORD_NOTE_MAX], longest[RLOCK_NOTE_MAX];
 
 	CHECK_STRING(record_of(&process, "me@here x", record),
-		     "0123456789abcdef.4026531836.4711+ me@here x",
+		     "0123456789abcdef.4026531836.4711.88122+ me@here x",
 		     "a record has the process in front of the note");
 	CHECK(reads("o:1", record, &process, "me@here x"), "both are read again");
 	CHECK(reads("o:1:lingering:99", record, &none, "me@here x") &&
@@ -75,8 +80,8 @@ static void check_notes(void)
 	longest[sizeof(longest) - 1] = '\0';
 	CHECK(reads("o:1", record_of(&most, longest, record), &most, longest),
 	      "the longest ones are read again: %s", record);
-	(void)record_of(NULL, "0123456789abcdef.1.2+ x", record);
-	CHECK(reads("o:1", record, &none, "0123456789abcdef.1.2+ x"),
+	(void)record_of(NULL, "0123456789abcdef.1.2.3+ x", record);
+	CHECK(reads("o:1", record, &none, "0123456789abcdef.1.2.3+ x"),
 	      "a note that looks like a process is no process: %s", record);
 	for (size_t i = 0; i < COUNT_OF(notes); i++)
 		CHECK(reads("o:1", notes[i], &none, notes[i]), "'%s' is a note", notes[i]);
