@@ -19,6 +19,7 @@
 
 /* What is not there is NULL: there is nothing to do, or no other server. */
 struct row {
+	bool (*init)(struct rlock__topology *topology); /* false: out of memory */
 	enum rlock_status (*begin)(struct rlock__topology *topology, int64_t deadline_ms);
 	bool (*next)(struct rlock__topology *topology);
 	bool (*redirect)(struct rlock__topology *topology, const char *error);
@@ -36,7 +37,9 @@ struct rlock__topology {
 	const struct rlock__session *session; /* the same */
 	struct rlock_url *server;             /* that serves it; NULL: url is that */
 	struct rlock_url *home; /* while another node serves one request for it (ASK); else NULL */
-	size_t next_node, nodes_left; /* of a cluster's URL: the next to try, and how many now */
+	/* Of a cluster: the current one first, then by when they served last, and at the end those that did not. */
+	struct rlock__endpoints nodes;
+	size_t nodes_left;                   /* how many of them this request may still try */
 	struct rlock__sentinels *sentinels;  /* NULL: there are none */
 	enum query query;                    /* of the sentinels */
 	int64_t queried_ms;                  /* when the last query began */
@@ -61,6 +64,12 @@ static bool set_server(struct rlock__topology *topology, const char *host, int p
 }
 
 /* ---- sentinels ---- */
+
+static bool init_sentinels(struct rlock__topology *topology)
+{
+	topology->sentinels = rlock__sentinels_new(topology->url, topology->session);
+	return topology->sentinels != NULL;
+}
 
 void rlock__topology_stop(struct rlock__topology *topology)
 {
@@ -156,24 +165,59 @@ void rlock__topology_await(const struct rlock__topology *topology, struct rlock_
 
 /* ---- a cluster ---- */
 
-/* The next node of the URL: any of them knows which one serves a slot. false: out of memory. */
+static bool init_nodes(struct rlock__topology *topology)
+{
+	return rlock__endpoints_copy(&topology->nodes, &topology->url->endpoints);
+}
+
+/* Nodes that a connection remembers apart from those of its URL: in the course of months each node may move. */
+#define LEARNT_MAX 16
+
+/*
+ * The node comes first in the list, and is new there, maybe: any node knows which one serves a slot, and that one has served
+ * a request. The URL's nodes are never forgotten. false: out of memory.
+ */
+static bool learn_node(struct rlock__topology *topology, const char *host, int port)
+{
+	struct rlock__endpoints *nodes = &topology->nodes;
+	size_t at = rlock__endpoints_find(nodes, host, port);
+
+	if (at == nodes->count && !rlock__endpoints_add(nodes, host, port))
+		return false;
+	rlock__endpoints_move(nodes, at, 0);
+	if (nodes->count <= topology->url->endpoints.count + LEARNT_MAX)
+		return true;
+	for (at = nodes->count - 1; at > 0; at--) {
+		const struct rlock__endpoint *node = &nodes->items[at];
+
+		if (!rlock__endpoints_contain(&topology->url->endpoints, node->host, node->port))
+			break;
+	}
+	rlock__endpoints_remove(nodes, at);
+	return true;
+}
+
+/* false: out of memory. */
 static bool take_node(struct rlock__topology *topology)
 {
-	const struct rlock__endpoints *nodes = &topology->url->endpoints;
-	const struct rlock__endpoint *node = &nodes->items[topology->next_node % nodes->count];
+	const struct rlock__endpoint *node = topology->nodes.items;
 
-	topology->next_node = (topology->next_node + 1) % nodes->count;
 	return set_server(topology, node->host, node->port);
 }
 
-/* That of the last request, or one of the URL; if it can't be reached, those of the URL in turn. */
+/* The first node, which is the current one, did not serve: it comes after all others. */
+static void defer_node(struct rlock__topology *topology)
+{
+	rlock__endpoints_move(&topology->nodes, 0, topology->nodes.count - 1);
+}
+
+/* That of the last request, or the first one; if it can't be reached, the others in turn. */
 static enum rlock_status begin_nodes(struct rlock__topology *topology, int64_t deadline_ms)
 {
 	(void)deadline_ms;
-	topology->nodes_left = topology->url->endpoints.count;
+	topology->nodes_left = topology->nodes.count - 1;
 	if (topology->server != NULL)
 		return RLOCK_OK;
-	topology->nodes_left--;
 	return take_node(topology) ? RLOCK_OK : rlock__fail_memory(error_of(topology));
 }
 
@@ -182,11 +226,16 @@ static bool next_node(struct rlock__topology *topology)
 	if (topology->nodes_left == 0)
 		return false;
 	topology->nodes_left--;
+	/* Another node than the slot's was to serve one request: the slot's is as good as any. */
+	if (!rlock__topology_go_home(topology))
+		defer_node(topology);
 	return take_node(topology);
 }
 
 static void forget_node(struct rlock__topology *topology)
 {
+	if (topology->server != NULL && topology->home == NULL)
+		defer_node(topology);
 	rlock_url_free(topology->server);
 	rlock_url_free(topology->home);
 	topology->server = topology->home = NULL;
@@ -264,6 +313,7 @@ static bool redirect(struct rlock__topology *topology, const char *error)
 	/* It does not know where: another node may. */
 	if (!parse_place(topology, strchr(error, ' ') + 1, host, &port)) {
 		(void)rlock__topology_go_home(topology);
+		defer_node(topology);
 		return take_node(topology);
 	}
 	if (is_asking && topology->home == NULL) {
@@ -272,7 +322,8 @@ static bool redirect(struct rlock__topology *topology, const char *error)
 	}
 	if (!is_asking)
 		(void)rlock__topology_go_home(topology);
-	return set_server(topology, host, port);
+	/* The slot is on its way there, but not moved yet: the request that asks is the only one that leads there. */
+	return (is_asking || learn_node(topology, host, port)) && set_server(topology, host, port);
 }
 
 /* ---- all of them ---- */
@@ -285,10 +336,12 @@ static enum rlock_status deny_local(struct rlock__topology *topology, int64_t de
 }
 
 static const struct row rows[RLOCK__SCHEMES] = {
-	[RLOCK_SCHEME_SENTINEL] = { .begin = query_sentinels,
+	[RLOCK_SCHEME_SENTINEL] = { .init = init_sentinels,
+				    .begin = query_sentinels,
 				    .confirm = confirm_master,
 				    .needs_master = true },
-	[RLOCK_SCHEME_CLUSTER] = { .begin = begin_nodes,
+	[RLOCK_SCHEME_CLUSTER] = { .init = init_nodes,
+				   .begin = begin_nodes,
 				   .next = next_node,
 				   .redirect = redirect,
 				   .forget = forget_node },
@@ -306,10 +359,7 @@ struct rlock__topology *rlock__topology_new(const struct rlock_url *url,
 	topology->row = &rows[rlock_url_scheme(url)];
 	topology->url = url;
 	topology->session = session;
-	if (rlock_url_scheme(url) != RLOCK_SCHEME_SENTINEL)
-		return topology;
-	topology->sentinels = rlock__sentinels_new(url, session);
-	if (topology->sentinels != NULL)
+	if (topology->row->init == NULL || topology->row->init(topology))
 		return topology;
 	rlock__topology_free(topology);
 	return NULL;
@@ -320,6 +370,7 @@ void rlock__topology_free(struct rlock__topology *topology)
 	if (topology == NULL)
 		return;
 	rlock__sentinels_free(topology->sentinels);
+	rlock__endpoints_free(&topology->nodes);
 	rlock_url_free(topology->server);
 	rlock_url_free(topology->home);
 	free(topology);
@@ -343,8 +394,9 @@ bool rlock__topology_copy_server(struct rlock__topology *topology,
 	/* Sentinels are queried anew. */
 	if (topology->row->next == NULL || other->server == NULL)
 		return true;
+	rlock__endpoints_free(&topology->nodes);
 	topology->server = rlock__url_copy(other->server);
-	return topology->server != NULL;
+	return rlock__endpoints_copy(&topology->nodes, &other->nodes) && topology->server != NULL;
 }
 
 enum rlock_status rlock__topology_begin(struct rlock__topology *topology, int64_t deadline_ms)

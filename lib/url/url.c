@@ -36,22 +36,41 @@ static bool endpoint_is(const struct rlock__endpoint *endpoint, const char *host
 	return endpoint->port == port && strcmp(endpoint->host, host) == 0;
 }
 
-bool rlock__endpoints_contain(const struct rlock__endpoints *endpoints, const char *host, int port)
+size_t rlock__endpoints_find(const struct rlock__endpoints *endpoints, const char *host, int port)
 {
-	for (size_t i = 0; i < endpoints->count; i++)
-		if (endpoint_is(&endpoints->items[i], host, port))
-			return true;
-	return false;
+	size_t i = 0;
+
+	while (i < endpoints->count && !endpoint_is(&endpoints->items[i], host, port))
+		i++;
+	return i;
 }
 
-/* endpoints has those of another URL, which stay that one's. false: out of memory. */
-static bool endpoints_copy(struct rlock__endpoints *endpoints)
+bool rlock__endpoints_contain(const struct rlock__endpoints *endpoints, const char *host, int port)
 {
-	const struct rlock__endpoints others = *endpoints;
+	return rlock__endpoints_find(endpoints, host, port) < endpoints->count;
+}
 
-	*endpoints = (struct rlock__endpoints){ 0 };
-	for (size_t i = 0; i < others.count; i++)
-		if (!rlock__endpoints_add(endpoints, others.items[i].host, others.items[i].port))
+void rlock__endpoints_move(struct rlock__endpoints *endpoints, size_t from, size_t to)
+{
+	struct rlock__endpoint *items = endpoints->items, moved = items[from];
+
+	if (from < to)
+		memmove(&items[from], &items[from + 1], (to - from) * sizeof(*items));
+	else
+		memmove(&items[to + 1], &items[to], (from - to) * sizeof(*items));
+	items[to] = moved;
+}
+
+void rlock__endpoints_remove(struct rlock__endpoints *endpoints, size_t index)
+{
+	rlock__endpoints_move(endpoints, index, endpoints->count - 1);
+	free(endpoints->items[--endpoints->count].host);
+}
+
+bool rlock__endpoints_copy(struct rlock__endpoints *endpoints, const struct rlock__endpoints *from)
+{
+	for (size_t i = 0; i < from->count; i++)
+		if (!rlock__endpoints_add(endpoints, from->items[i].host, from->items[i].port))
 			return false;
 	return true;
 }
@@ -197,8 +216,9 @@ struct rlock_url *rlock__url_copy(const struct rlock_url *url)
 		is_copied = is_copied && (copy->strings[i] != NULL) == (url->strings[i] != NULL);
 	}
 	/* Both, since what the copy has is freed. */
-	is_copied = endpoints_copy(&copy->endpoints) && is_copied;
-	is_copied = endpoints_copy(&copy->map) && is_copied;
+	copy->endpoints = copy->map = (struct rlock__endpoints){ 0 };
+	is_copied = rlock__endpoints_copy(&copy->endpoints, &url->endpoints) && is_copied;
+	is_copied = rlock__endpoints_copy(&copy->map, &url->map) && is_copied;
 	if (is_copied)
 		return copy;
 	rlock_url_free(copy);

@@ -27,6 +27,13 @@ struct rlock__endpoints {
 /* Copies host. false: out of memory. */
 bool rlock__endpoints_add(struct rlock__endpoints *endpoints, const char *host, int port);
 bool rlock__endpoints_contain(const struct rlock__endpoints *endpoints, const char *host, int port);
+/* Its index, or endpoints->count. */
+size_t rlock__endpoints_find(const struct rlock__endpoints *endpoints, const char *host, int port);
+/* The endpoint of one index gets the other one; those between keep their order. */
+void rlock__endpoints_move(struct rlock__endpoints *endpoints, size_t from, size_t to);
+void rlock__endpoints_remove(struct rlock__endpoints *endpoints, size_t index);
+/* Add copies of all that from has. false: out of memory. */
+bool rlock__endpoints_copy(struct rlock__endpoints *endpoints, const struct rlock__endpoints *from);
 void rlock__endpoints_free(struct rlock__endpoints *endpoints);
 /* All of text is a number from min to max: digits, and nothing else. text[len] is none. false: *out stays as it is. */
 bool rlock__number_parse(const char *text, size_t len, int min, int max, int *out);

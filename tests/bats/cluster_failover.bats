@@ -61,6 +61,35 @@ name_at_node() {
 	start_server_number 3 --port "$port" "${NODE_OPTIONS[@]}" --cluster-node-timeout 4000
 }
 
+@test "a lock is held on, and waited for, at its node when the only node of the URL has died" {
+	local holder waiter url port number
+	port=$(port_of 3)
+	url=redis+cluster://127.0.0.1:$port
+	# So that the others serve without it.
+	for number in 1 2 3 4; do on "$number" redis config set cluster-require-full-coverage no; done
+	name_at_node 2
+	in_background rlock run -t 9s -u "$url" "$NAME" -- until_let_go
+	holder=$PID
+	wait_until 5 is_held "$NAME"
+	in_background rlock run -w 60s -u "$url" "$NAME" -- touch entered
+	waiter=$PID
+	wait_until 5 is_waited_for "$NAME"
+	crash_server 3
+	redis client kill type normal >/dev/null
+	redis client kill type pubsub >/dev/null
+	# So that it is less than what a renewal makes it.
+	redis_says 1 pexpire "$NAME" 8000
+	wait_until 8 is_renewed "$NAME" 9000
+	wait_until 8 is_waited_for "$NAME"
+	is_running "$holder"
+	let_go
+	ended_with 0 "$holder"
+	ended_with 0 "$waiter"
+	assert [ -e entered ]
+	start_server_number 3 --port "$port" "${NODE_OPTIONS[@]}" --cluster-node-timeout 4000
+	for number in 1 2 3 4; do on "$number" redis config set cluster-require-full-coverage yes; done
+}
+
 @test "a lock is held on when its node is killed, and a waiter acquires it afterwards" {
 	local holder waiter new
 	wait_until 30 cluster_is_up
