@@ -112,6 +112,34 @@ bool rlock__waiter_is_fair(const struct rlock__waiter *waiter)
 	return waiter->hold->kind == RLOCK_FAIR;
 }
 
+/*
+ * The last try of a wait begins this long before its end, or a quarter of the wait: what is said of the holder at the end
+ * has to be true then, and a server that has stopped answering has to be noticed.
+ */
+#define LAST_TRY_MS 1000
+#define LAST_TRY_DIVISOR 4
+
+/* When the last try of the wait is due, or was due. A far server needs more time for it. */
+static int64_t last_try_ms(const struct rlock__waiter *waiter)
+{
+	int64_t before_ms = rlock__sooner(LAST_TRY_MS, waiter->request->wait_ms / LAST_TRY_DIVISOR);
+
+	if (before_ms < 2 * waiter->took_ms)
+		before_ms = 2 * waiter->took_ms;
+	return waiter->deadline_ms - before_ms;
+}
+
+/* Until when all but a try may last: the last try of the wait comes then, or the wait has ended. */
+static int64_t wait_until_ms(const struct rlock__waiter *waiter, int64_t now_ms)
+{
+	int64_t last_ms;
+
+	if (waiter->request->wait_ms <= 0)
+		return waiter->deadline_ms;
+	last_ms = last_try_ms(waiter);
+	return waiter->answered_ms < last_ms && now_ms < last_ms ? last_ms : waiter->deadline_ms;
+}
+
 static int64_t held_ms_of(const struct rlock__server *server)
 {
 	if (server->blocker.held_ms < 0)
@@ -125,6 +153,12 @@ bool rlock__waiter_is_subscribed(const struct rlock__server *server)
 	return server->subscription != NULL && rlock__connection_is_open(server->subscription);
 }
 
+/* Whether the waiter can't be woken there, and tries by the clock. */
+static bool is_polled(const struct rlock__server *server)
+{
+	return rlock_now_ms() < server->polls_until_ms;
+}
+
 static bool needs_subscription(const struct rlock__waiter *waiter, size_t index)
 {
 	const struct rlock__server *server = &waiter->servers[index];
@@ -132,7 +166,7 @@ static bool needs_subscription(const struct rlock__waiter *waiter, size_t index)
 		server->hears_lock || !server->is_on_guard || rlock__waiter_is_fair(waiter);
 
 	/* A server that was started less than a lease ago publishes nothing when it begins to count. */
-	if (!server->is_busy || server->is_granted || server->has_no_channels)
+	if (!server->is_busy || server->is_granted || is_polled(server))
 		return false;
 	return !rlock__waiter_is_subscribed(server) || !hears_all;
 }
@@ -163,6 +197,17 @@ static size_t blocker_of(const struct rlock__waiter *waiter)
 /* How long it sleeps where no message can come, in turns of different lengths. */
 #define POLL_MIN_MS 250
 #define POLL_MAX_MS 1000
+/* How long it does so, after a server would not be subscribed to, or twice in a row could not be. */
+#define POLLS_MS 10000
+#define FAILED_SUBSCRIPTIONS_MAX 2
+/*
+ * A network may drop a subscription without a sign of it. One that has been silent for this long is probed; with a try that is
+ * due anyway, if it has been silent since the try before.
+ */
+#define SILENT_MS 3000
+#define SILENT_BETWEEN_TRIES_MS 1000
+/* How long the reply to a probe may take. Then a try shows whether the server itself has become slow. */
+#define PROBE_REPLY_MS 1000
 /*
  * How soon a waiter finds out that its server is the sentinels' master no more, though nothing has broken its stream.
  */
@@ -181,21 +226,29 @@ struct channels {
 	size_t count;
 };
 
-/* Of each name: CHANNEL:END, or where end is empty CHANNEL. false: out of memory. */
+/* CHANNEL:END of a name, or where end is empty CHANNEL. false: out of memory. */
+static bool add_channel(const struct rlock__waiter *waiter, size_t name_index, const char *end,
+			struct channels *out)
+{
+	const struct rlock_hold *hold = waiter->hold;
+	const char *channel = hold->keys[name_index].of[hold->row->channel].text;
+	const char *colon = end[0] != '\0' ? ":" : "";
+
+	if (asprintf(&out->texts[out->count], "%s%s%s", channel, colon, end) < 0)
+		return false;
+	out->count++;
+	return true;
+}
+
+/* The same of each name at the place. */
 static bool add_channels(const struct rlock__waiter *waiter, size_t index, const char *end,
 			 struct channels *out)
 {
 	const struct rlock__place *place = &waiter->places.at[index];
-	const struct rlock_hold *hold = waiter->hold;
 
-	for (size_t i = 0; i < place->name_count; i++) {
-		const char *channel = hold->keys[place->names[i]].of[hold->row->channel].text;
-		const char *colon = end[0] != '\0' ? ":" : "";
-
-		if (asprintf(&out->texts[out->count], "%s%s%s", channel, colon, end) < 0)
+	for (size_t i = 0; i < place->name_count; i++)
+		if (!add_channel(waiter, place->names[i], end, out))
 			return false;
-		out->count++;
-	}
 	return true;
 }
 
@@ -243,18 +296,31 @@ static enum rlock_status fail_subscription(struct rlock__waiter *waiter, size_t 
 static enum rlock_status open_subscription(struct rlock__waiter *waiter, size_t index)
 {
 	struct rlock__connection *subscription = waiter->servers[index].subscription;
+	int64_t now_ms = rlock_now_ms();
 	struct channels channels = { 0 };
 	enum rlock_status status;
 
 	if (make_channels(waiter, index, &channels))
-		status = rlock__subscription_open(subscription, channels.texts, channels.count,
-						  rlock__waiter_try_end_ms(waiter, rlock_now_ms()));
+		status = rlock__subscription_open(
+			subscription, channels.texts, channels.count,
+			rlock__sooner(rlock__waiter_try_end_ms(waiter, now_ms),
+				      wait_until_ms(waiter, now_ms)));
 	else
 		status = rlock__fail_memory(&subscription->error);
 	while (channels.count > 0)
 		free(channels.texts[--channels.count]);
 	free(channels.texts);
 	return status;
+}
+
+/* The server answers, and only messages can't come from there: the waiter tries by the clock for a while. */
+static void begin_to_poll(struct rlock__waiter *waiter, size_t index)
+{
+	struct rlock__server *server = &waiter->servers[index];
+
+	rlock__connection_free(server->subscription);
+	server->subscription = NULL;
+	server->polls_until_ms = rlock_now_ms() + POLLS_MS;
 }
 
 /* Without the right to a channel of its own a waiter is woken by each release, as those of Redisson are. */
@@ -273,23 +339,40 @@ static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index
 		server->is_on_guard = true;
 		status = open_subscription(waiter, index);
 	}
-	if (status != RLOCK_EUNSUPPORTED)
-		return status < 0 ? fail_subscription(waiter, index, status) : status;
-	/* It has none on the next connection either. */
-	rlock__connection_free(server->subscription);
-	server->subscription = NULL;
-	server->has_no_channels = true;
-	return RLOCK_OK;
+	server->failed_subscriptions = status == RLOCK_ENET ? server->failed_subscriptions + 1 : 0;
+	if (server->failed_subscriptions >= FAILED_SUBSCRIPTIONS_MAX) {
+		rlock__trace(
+			&server->subscription->error,
+			"it can't be subscribed to: a waiter tries again within a second, each "
+			"time");
+		status = RLOCK_EUNSUPPORTED;
+	}
+	if (status == RLOCK_EUNSUPPORTED) {
+		begin_to_poll(waiter, index);
+		return RLOCK_OK;
+	}
+	server->heard_ms = rlock_now_ms();
+	server->probed_ms = 0;
+	return status < 0 ? fail_subscription(waiter, index, status) : status;
 }
 
-/* Closes each subscription that is broken, or whose server the lock has left: the new server publishes elsewhere. */
+/* Whether nothing is heard of the subscription, although it was probed, and its server has answered a try since. */
+static bool is_half_open(const struct rlock__server *server)
+{
+	struct pollfd fd = { server->subscription->session.stream.fd, POLLIN, 0 };
+
+	return server->probed_ms != 0 && rlock_now_ms() >= server->probed_ms + PROBE_REPLY_MS &&
+	       rlock_poll(&fd, 1, 0) == 0;
+}
+
+/* Closes each subscription that is broken, silent, or whose server the lock has left: the new server publishes elsewhere. */
 static void close_moved(struct rlock__waiter *waiter)
 {
 	for (size_t i = 0; i < waiter->places.count; i++) {
 		struct rlock__server *server = &waiter->servers[i];
 
 		if (server->subscription == NULL ||
-		    (rlock__waiter_is_subscribed(server) &&
+		    (rlock__waiter_is_subscribed(server) && !is_half_open(server) &&
 		     rlock__connection_is_same_server(server->subscription,
 						      waiter->places.at[i].connection)))
 			continue;
@@ -361,7 +444,7 @@ static int64_t sleep_ms_of(const struct rlock__server *server)
 		sleep_ms = retry_after_ms;
 	else if (retry_after_ms >= 0)
 		sleep_ms = server->is_on_guard ? rlock__sooner(sleep_ms, retry_ms) : retry_ms;
-	if (server->has_no_channels)
+	if (is_polled(server))
 		sleep_ms = rlock__sooner(sleep_ms,
 					 POLL_MIN_MS + rlock__jitter_ms(POLL_MAX_MS - POLL_MIN_MS));
 	if (sleep_ms < SLEEP_MIN_MS)
@@ -371,7 +454,7 @@ static int64_t sleep_ms_of(const struct rlock__server *server)
 
 static int64_t sleep_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 {
-	int64_t end_ms = waiter->deadline_ms;
+	int64_t end_ms = wait_until_ms(waiter, now_ms);
 
 	for (size_t i = 0; i < waiter->places.count; i++) {
 		if (waiter->servers[i].is_busy)
@@ -401,12 +484,95 @@ static enum rlock_status drain(struct rlock__waiter *waiter, const struct pollfd
 						   &retry_after_ms);
 		if (status != RLOCK_OK)
 			return fail_subscription(waiter, i, status);
+		server->heard_ms = rlock_now_ms();
+		server->probed_ms = 0;
 		*retry_after_ms_out = rlock__sooner(*retry_after_ms_out, retry_after_ms);
 		if (retry_after_ms == 0 && server->is_busy &&
 		    server->blocker.ttl_ms == RLOCK__TTL_FREE)
 			server->has_turn_passed = true;
 	}
 	return RLOCK_OK;
+}
+
+/* Whether messages are waited for: in a slot that is not busy there is nothing to wait for. */
+static bool is_heard(const struct rlock__waiter *waiter, const struct rlock__server *server)
+{
+	bool is_awaited = server->is_busy || !waiter->places.are_slots;
+
+	return is_awaited && rlock__waiter_is_subscribed(server);
+}
+
+/* When the next subscription is to be probed, or the reply to a probe is overdue. */
+static int64_t probe_due_ms(const struct rlock__waiter *waiter)
+{
+	int64_t due_ms = INT64_MAX;
+
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		const struct rlock__server *server = &waiter->servers[i];
+
+		if (is_heard(waiter, server))
+			due_ms = rlock__sooner(due_ms, server->probed_ms != 0
+							       ? server->probed_ms + PROBE_REPLY_MS
+							       : server->heard_ms + SILENT_MS);
+	}
+	return due_ms;
+}
+
+/*
+ * Probes the subscriptions that have been silent for silent_ms, by a channel to which they listen already: a right that each
+ * waiter has, where a PING may be denied, and each denial be written down by the server.
+ */
+static enum rlock_status probe_silent(struct rlock__waiter *waiter, int64_t silent_ms)
+{
+	int64_t now_ms = rlock_now_ms();
+
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		struct rlock__server *server = &waiter->servers[i];
+		char *text = NULL;
+		struct channels channels = { &text, 0 };
+		bool is_made;
+
+		if (!is_heard(waiter, server) || server->probed_ms != 0 ||
+		    now_ms < server->heard_ms + silent_ms)
+			continue;
+		is_made = add_channel(waiter, waiter->places.at[i].names[0],
+				      server->lacks_own_channel ? "" : own_id(waiter), &channels);
+		if (is_made)
+			is_made = rlock__subscription_probe(server->subscription, text);
+		free(text);
+		if (!is_made)
+			return rlock__fail_memory(&waiter->conn->error);
+		server->probed_ms = now_ms;
+	}
+	return RLOCK_OK;
+}
+
+/* RLOCK_OK: the reply to a probe is overdue, and a try is due; RLOCK_BUSY: the sleep goes on. */
+static enum rlock_status look_at_probes(struct rlock__waiter *waiter)
+{
+	int64_t now_ms = rlock_now_ms();
+	enum rlock_status status;
+
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		const struct rlock__server *server = &waiter->servers[i];
+
+		if (!is_heard(waiter, server) || server->probed_ms == 0 ||
+		    now_ms < server->probed_ms + PROBE_REPLY_MS)
+			continue;
+		rlock__trace(&waiter->places.at[i].connection->error,
+			     "the subscription does not answer");
+		return RLOCK_OK;
+	}
+	status = probe_silent(waiter, SILENT_MS);
+	return status == RLOCK_OK ? RLOCK_BUSY : status;
+}
+
+/* The time of the sleep is over: RLOCK_OK: a try is due; RLOCK_BUSY: so is the end of the wait. */
+static enum rlock_status end_sleep(struct rlock__waiter *waiter, int64_t end_ms)
+{
+	if (end_ms >= waiter->deadline_ms)
+		return RLOCK_BUSY;
+	return probe_silent(waiter, SILENT_BETWEEN_TRIES_MS);
 }
 
 static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
@@ -418,20 +584,19 @@ static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
 
 	for (size_t i = 0; i < count; i++) {
 		const struct rlock__server *server = &waiter->servers[i];
-		/* In a slot that is not busy there is nothing to wait for. */
-		bool is_awaited = server->is_busy || !waiter->places.are_slots;
-		int fd = is_awaited && rlock__waiter_is_subscribed(server)
-				 ? server->subscription->session.stream.fd
-				 : -1;
 
-		fds[i] = (struct pollfd){ fd, POLLIN, 0 };
+		fds[i] = (struct pollfd){ -1, POLLIN, 0 };
+		if (server->subscription != NULL && is_heard(waiter, server))
+			fds[i].fd = server->subscription->session.stream.fd;
 	}
 	for (;;) {
 		enum rlock_status status;
 		int64_t retry_after_ms;
 
-		status = rlock__events_poll(&conn->events, fds, count,
-					    rlock__sooner(end_ms, waiter->report_at_ms));
+		status = rlock__events_poll(
+			&conn->events, fds, count,
+			rlock__sooner(rlock__sooner(end_ms, waiter->report_at_ms),
+				      probe_due_ms(waiter)));
 		if (status == RLOCK_ESYS)
 			return rlock__fail(&conn->error, RLOCK_ESYS, "cannot wait: %s",
 					   strerror(errno));
@@ -451,7 +616,10 @@ static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
 			report_wait(waiter);
 		}
 		if (rlock_now_ms() >= end_ms)
-			return end_ms >= waiter->deadline_ms ? RLOCK_BUSY : RLOCK_OK;
+			return end_sleep(waiter, end_ms);
+		status = look_at_probes(waiter);
+		if (status != RLOCK_BUSY)
+			return status;
 	}
 }
 
@@ -576,7 +744,7 @@ static bool is_sound(const struct rlock__waiter *waiter, size_t index)
 /* RLOCK_OK: try once more. Else the status with which the acquisition ends. */
 static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 {
-	int64_t now_ms = rlock_now_ms();
+	int64_t now_ms = rlock_now_ms(), until_ms = wait_until_ms(waiter, now_ms);
 
 	if (waiter->retry_until_ms == 0) {
 		waiter->pause_ms = 0;
@@ -590,8 +758,11 @@ static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 		if (waiter->servers[i].subscription != NULL && !is_sound(waiter, i))
 			rlock__connection_close(waiter->servers[i].subscription);
 	if (now_ms < waiter->retry_until_ms) {
+		/* A lost reply is asked for even after the end of the wait. */
+		bool is_over = until_ms <= now_ms || until_ms > waiter->retry_until_ms;
 		enum rlock_status status =
-			rlock__conn_pause(waiter->conn, &waiter->pause_ms, waiter->retry_until_ms);
+			rlock__conn_pause(waiter->conn, &waiter->pause_ms,
+					  is_over ? waiter->retry_until_ms : until_ms);
 
 		if (status != RLOCK_OK || rlock_now_ms() < waiter->retry_until_ms)
 			return status;
@@ -625,7 +796,8 @@ static enum rlock_status wait_turn(struct rlock__waiter *waiter)
 		return RLOCK_BUSY;
 	if (is_contended(waiter)) {
 		waiter->tries_contended++;
-		return rlock__conn_pause(waiter->conn, &waiter->pause_ms, waiter->deadline_ms);
+		return rlock__conn_pause(waiter->conn, &waiter->pause_ms,
+					 wait_until_ms(waiter, rlock_now_ms()));
 	}
 	status = subscribe(waiter, &is_new);
 	if (status != RLOCK_OK)
@@ -659,6 +831,10 @@ static enum rlock_status wait_loop(struct rlock__waiter *waiter)
 		status = try_until_fresh(waiter);
 		if (status == RLOCK_OK)
 			return RLOCK_OK;
+		if (status == RLOCK_BUSY) {
+			waiter->answered_ms = waiter->tried_ms;
+			waiter->took_ms = rlock_now_ms() - waiter->tried_ms;
+		}
 		waiter->is_behind_ancestor = status == RLOCK_BUSY && is_held_by_ancestor(waiter);
 		if (status == RLOCK_BUSY && !waiter->is_behind_ancestor)
 			status = wait_turn(waiter);

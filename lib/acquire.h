@@ -40,7 +40,10 @@ struct rlock__server {
 	bool is_on_guard; /* no other waiter finds out for it when the TTL is over, or what Java publishes */
 	bool has_turn_passed; /* of another waiter, which came first: a message has come since */
 	bool lacks_own_channel; /* the user has no right to our own channel: we can't be in the wake queue */
-	bool has_no_channels; /* a proxy, which knows no SUBSCRIBE: each of its tries is due by the clock */
+	int failed_subscriptions; /* in a row */
+	int64_t polls_until_ms; /* until then no subscription is opened there: each try is due by the clock */
+	int64_t heard_ms; /* when the subscription was heard last */
+	int64_t probed_ms; /* when it was probed, and has not been heard since; 0: it was not, or has been */
 	int64_t retry_after_ms; /* by when the server wants another try, from now; 0: at once; -1: no wish */
 	int64_t kept_since_ms; /* the lock is kept for us there, while another slot or server does not grant it; 0: not since it was busy */
 	struct rlock_blocker
@@ -59,6 +62,8 @@ struct rlock__waiter {
 	struct rlock__places places;
 	struct rlock__server *servers; /* one a place */
 	int64_t began_ms, deadline_ms, tried_ms;
+	int64_t answered_ms; /* when the last try began to which servers said that the lock is busy; 0: none did */
+	int64_t took_ms;        /* how long that try took */
 	int64_t report_at_ms;   /* when on_wait is due; INT64_MAX: not (any more) */
 	int64_t retry_until_ms; /* how long an unreachable server is retried; 0: all can be reached */
 	int64_t pause_ms;

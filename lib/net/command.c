@@ -120,11 +120,20 @@ static bool is_acknowledgement(const redisReply *reply)
 		strcmp(reply->element[0]->str, "ssubscribe") == 0);
 }
 
-/* A proxy passes on the commands that it knows. The words are those of Redis, which Envoy has too, and its older ones. */
-static bool is_unknown(const redisReply *error)
+/*
+ * A missing right is the user's to mend. Any other refusal, in whatever words of a proxy or of a server that is full, concerns
+ * messages alone: the lock can be waited for without them.
+ */
+static enum rlock_status fail_refused(struct rlock__connection *connection, const redisReply *reply)
 {
-	return strcasestr(error->str, "unknown command") != NULL ||
-	       strcasestr(error->str, "unsupported command") != NULL;
+	char shown[RLOCK_ERROR_MAX / 2];
+
+	if (strncmp(reply->str, "NOPERM", 6) == 0)
+		return rlock__server_error(&connection->error, reply->str, reply->len, NULL);
+	return rlock__fail(
+		&connection->error, RLOCK_EUNSUPPORTED,
+		"it denies SUBSCRIBE: a waiter tries again within a second, each time: %s",
+		rlock_escape(reply->str, reply->len, shown, sizeof(shown)));
 }
 
 /* Until every channel is acknowledged. Messages between the acknowledgements are dropped: another try follows. */
@@ -143,12 +152,8 @@ static bool take_acknowledgement(void *ctx, struct rlock__connection *connection
 	if (rlock__request_follow(connection, reply->str))
 		*status_out = rlock__fail(&connection->error, RLOCK_ENET,
 					  "the lock has moved to another node");
-	else if (is_unknown(reply))
-		*status_out = rlock__fail(&connection->error, RLOCK_EUNSUPPORTED,
-					  "it has no SUBSCRIBE, as a proxy: a waiter tries again "
-					  "within a second, each time");
 	else
-		*status_out = rlock__server_error(&connection->error, reply->str, reply->len, NULL);
+		*status_out = fail_refused(connection, reply);
 	return true;
 }
 
@@ -182,6 +187,21 @@ enum rlock_status rlock__subscription_open(struct rlock__connection *connection,
 	return rlock__request_await(connection).status;
 }
 
+bool rlock__subscription_probe(struct rlock__connection *connection, const char *channel)
+{
+	const char *argv[] = { "SUBSCRIBE", channel };
+	struct rlock__stream *stream = &connection->session.stream;
+	struct rlock__text command = { 0 };
+	bool is_queued = rlock__stream_format(&command, 2, argv, NULL) &&
+			 rlock__stream_queue(stream, &command);
+
+	free(command.text);
+	/* A broken stream is noticed when it is read. */
+	if (is_queued)
+		(void)rlock__stream_flush(stream);
+	return is_queued;
+}
+
 static bool ends_with(const redisReply *text, const char *end)
 {
 	size_t end_len = strlen(end);
@@ -199,6 +219,9 @@ static int64_t retry_after_ms_of(const redisReply *reply, const char *waiter)
 	const redisReply *text = reply->elements == 3 ? reply->element[2] : NULL;
 	int64_t retry_after_ms = 0;
 
+	/* To a probe: that it has come is all it says. */
+	if (reply->type == REDIS_REPLY_ERROR || is_acknowledgement(reply))
+		return INT64_MAX;
 	if (text == NULL || text->type != REDIS_REPLY_STRING ||
 	    !ends_with(reply->element[1], waiter) ||
 	    !rlock__decimal_parse(text->str, text->len, &retry_after_ms))

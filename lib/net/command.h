@@ -38,6 +38,9 @@ void rlock__subscription_begin(struct rlock__connection *connection, char *const
 enum rlock_status rlock__subscription_open(struct rlock__connection *connection,
 					   char *const *channels, size_t count,
 					   int64_t deadline_ms);
+/* Send a request to which any reply shows that the stream still leads to the server. channel is one of its own. false: out of
+ * memory. */
+bool rlock__subscription_probe(struct rlock__connection *connection, const char *channel);
 /*
  * Read what has come. RLOCK_OK, and in how many ms the messages ask for a try: 0 at once, INT64_MAX when none has come;
  * or RLOCK_ENET. Never blocks. waiter: what the waiter's own channel ends in; a message of any other channel asks for a

@@ -76,6 +76,6 @@ teardown() { common_teardown; }
 		ended_with 0
 		assert [ -e ran ]
 		assert_equal "$(grep -c SUBSCRIBE said)" 1
-		assert grep -q 'it has no SUBSCRIBE, as a proxy: a waiter tries again within a second, each time$' said
+		assert grep -q "it denies SUBSCRIBE: a waiter tries again within a second, each time: ERR unknown command 'SUBSCRIBE'$" said
 	done
 }

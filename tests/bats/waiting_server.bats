@@ -1,0 +1,145 @@
+#!/usr/bin/env bats
+# bats file_tags=long
+# What a wait makes of a server that stops answering, that sends no messages, or that says why it can grant no lock now.
+
+load ../lib/usual
+load ../lib/own_servers
+load ../lib/proxying
+load ../lib/sharing
+
+setup_file() { start_server_at_port; }
+
+# hold_each: locks of each kind are held, by the names "run", "several", "fair" and "sem", by an owner without a process, of
+# which a waiter does not see that it has ended.
+hold_each() {
+	local words
+	for words in 'lock run' 'lock several' 'fair fair' 'sem --permits 1 sem'; do
+		# shellcheck disable=SC2086
+		rlock $words -u "unix://$SERVER_SOCKET" --owner ci --lease 60s
+	done
+}
+
+release_each() {
+	local name
+	for name in run several fair sem; do
+		rlock unlock -u "unix://$SERVER_SOCKET" --owner ci "$name"
+	done
+}
+
+# ---- the server stops answering ----
+
+@test "a server that stops answering during a wait is why the wait ends, with 69: who holds the lock is not known, even with -q -E 0" {
+	local verb
+	local -a pids=()
+	hold_each
+	for verb in run fair 'sem --permits 1'; do
+		# shellcheck disable=SC2086
+		in_background sh -c 'said=$1; shift; exec rlock "$@" 2>"$said"' sh "said-${verb%% *}" \
+			$verb -q -E 0 -w 6s "${verb%% *}" -- touch ran
+		pids+=("$PID")
+	done
+	wait_until 5 has_waiters run
+	wait_until 5 has_waiters sem
+	wait_until 5 has_in_queue fair 1
+	kill -STOP "$SERVER_PID"
+	for PID in "${pids[@]}"; do
+		ended_with 69
+	done
+	kill -CONT "$SERVER_PID"
+	for verb in run fair sem; do
+		assert_regex "$(cat "said-$verb")" "^rlock: $verb: no answer from unix:[^ ]* in time\$"
+	done
+	refute file_exists ran
+}
+
+@test "a wait ends with what is true at its end: the holder that it names is the one of its last second" {
+	in_background rlock run --note first a -- until_let_go
+	wait_until 5 is_above "$PID" until_let_go
+	listen_to rlock run -w 4s a -- touch ran
+	wait_until 5 has_waiters a
+	# Without a message: the waiter is the first in its queue, and would not try again until the TTL is over.
+	redis hset 'rlock_holds:{a}' "$(redis hkeys 'rlock_holds:{a}' | head -n 1)" \
+		"$(redis hvals 'rlock_holds:{a}' | head -n 1 | sed 's/first/second/')"
+	ended_with 75
+	said_once '^rlock: a: timed out after 4s: held by second '
+}
+
+# ---- a subscription that has died without a sign of it ----
+
+@test "a waiter whose subscription is half-open acquires what was released without it within seconds, not at the end of the TTL" {
+	local -a pids=()
+	hold_each
+	start_prompt_proxy
+	in_background rlock run run -- true
+	pids+=("$PID")
+	in_background rlock run other several -- true
+	pids+=("$PID")
+	in_background rlock sem --permits 1 sem -- true
+	pids+=("$PID")
+	in_background rlock fair fair -- true
+	pids+=("$PID")
+	wait_until 5 has_waiters run
+	wait_until 5 has_waiters several
+	wait_until 5 has_waiters sem
+	wait_until 5 has_in_queue fair 1
+	wait_until 5 has_listeners 4
+	proxy silence subscribers
+	release_each
+	for PID in "${pids[@]}"; do
+		took_less 12 ended_with 0
+	done
+}
+
+# is_probed COUNT: the waiter's subscription was, so often.
+is_probed() {
+	[ "$(calls_of subscribe)" -ge $((1 + $1)) ]
+}
+
+@test "an idle waiter sends nothing but a probe every few seconds, to which it needs no further right, and stays subscribed" {
+	local before subscription
+	redis acl setuser waiter reset on nopass '~*' '&*' +@all -ping >/dev/null
+	hold_in_background a -t 60s
+	redis config resetstat >/dev/null
+	in_background rlock run -u "redis://waiter:x@127.0.0.1:$PORT" a -- true
+	wait_until 5 has_waiters a
+	wait_until 5 has_listeners 1
+	[[ $(redis client list type pubsub) =~ id=([0-9]+) ]]
+	subscription=${BASH_REMATCH[1]} before=$(calls_of evalsha)
+	wait_until 20 is_probed 3
+	assert_equal "$(calls_of evalsha)" "$before"
+	assert_equal "$(redis acl log)" ''
+	# It is the first one still.
+	[[ $(redis client list type pubsub) =~ id=([0-9]+) ]]
+	assert_equal "${BASH_REMATCH[1]}" "$subscription"
+	let_go
+	ended_with 0
+}
+
+# ---- a server that does not let a waiter subscribe ----
+
+@test "a waiter tries by the clock where SUBSCRIBE is denied, whatever the words, or the connection is closed instead" {
+	local verb fault
+	start_prompt_proxy
+	for fault in deny cut-before; do
+		hold_each
+		proxy "$fault" subscribe 1000
+		local -a pids=()
+		for verb in run fair 'sem --permits 1'; do
+			# shellcheck disable=SC2086
+			in_background rlock $verb "${verb%% *}" -- true
+			pids+=("$PID")
+		done
+		proxy reset-count
+		wait_until 10 is_polled 12
+		release_each
+		for PID in "${pids[@]}"; do
+			took_less 4 ended_with 0
+		done
+		proxy pass
+	done
+}
+
+# is_polled REQUESTS: so many have gone through the proxy.
+is_polled() {
+	[[ $(proxy count) =~ requests=([0-9]+) ]] && ((BASH_REMATCH[1] >= $1))
+}
