@@ -337,6 +337,8 @@ static enum rlock_status inspect_keys(struct listing *listing, const redisReply 
 
 /* ---- a server ---- */
 
+#define ROLE_NAME "rlock_role"
+
 static bool is_page(const redisReply *reply)
 {
 	return reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
@@ -451,6 +453,31 @@ static enum rlock_status report_denied(struct listing *listing)
 	return RLOCK_OK;
 }
 
+/*
+ * A replica is to be named also where it has no lock: nothing that was looked at says so there. The name that is looked at may be
+ * one that the pattern fits, since a user may have the right to no other. A node of a cluster is a master, by the cluster's word.
+ */
+static enum rlock_status check_role(struct listing *listing)
+{
+	const struct rlock_name *pattern = &listing->request->pattern;
+	size_t prefix_len = strcspn(pattern->text, "*?[\\");
+	char text[RLOCK_NAME_MAX + sizeof(ROLE_NAME)];
+	struct rlock_name name = { text, 0 };
+	enum rlock_status status;
+	struct rlock__args args;
+
+	if (listing->looked_into > 0 || listing->progress->denied > 0 ||
+	    rlock__connection_has_cluster(listing->conn->connections[0]))
+		return RLOCK_OK;
+	name.len = (size_t)snprintf(text, sizeof(text), "%.*s%s", (int)prefix_len, pattern->text,
+				    ROLE_NAME);
+	rlock__inspection_args(&name, 1, 0, false, &args);
+	status = rlock__call_run(listing->connection, &rlock__script_inspect, false, &args,
+				 INT64_MAX);
+	rlock__args_free(&args);
+	return status == RLOCK_ENET || status == RLOCK_CANCELLED ? status : RLOCK_OK;
+}
+
 static enum rlock_status list_server(void *ctx, struct rlock__connection *connection)
 {
 	struct listing *listing = ctx;
@@ -463,6 +490,8 @@ static enum rlock_status list_server(void *ctx, struct rlock__connection *connec
 		listing->sort = &sorts[i];
 		status = scan_sort(listing, &number);
 	}
+	if (status == RLOCK_OK)
+		status = check_role(listing);
 	return status == RLOCK_OK && listing->progress->denied > 0 ? report_denied(listing)
 								   : status;
 }

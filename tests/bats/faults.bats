@@ -501,6 +501,23 @@ proxy_counts() {
 	[ ! -e ran ]
 }
 
+@test "list and status say that a replica can take no lock where it has none, with 69" {
+	own_server
+	redis acl setuser reader on '>secret' '~app:*' '&*' +@all
+	redis replicaof 127.0.0.1 1
+	for command in list 'list app:*' status; do
+		# shellcheck disable=SC2086
+		run -69 timeout 20 rlock $command
+		assert_one_line '^rlock: .* is a replica: it can grant no lock: name its master'
+	done
+	start_prompt_proxy tcp:127.0.0.1:0
+	run -69 timeout 20 rlock list -u "redis://reader:secret@127.0.0.1:$PROXY_PORT" 'app:*'
+	assert_one_line '^rlock: .* is a replica: it can grant no lock: name its master'
+	redis replicaof no one
+	run -0 rlock list
+	no_keys
+}
+
 # start_closing WORDS COMMANDS: a server on PORT that says WORDS to each client as soon as it comes, +OK to each of so many
 # commands, and closes then.
 start_closing() {
