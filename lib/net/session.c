@@ -237,7 +237,8 @@ static void show_command(const struct rlock__session *session, char *out, size_t
 static enum rlock_status fail_closed(struct rlock__session *session, const char *why)
 {
 	bool is_plain_tcp = rlock_url_scheme(session->address.server) != RLOCK_SCHEME_UNIX;
-	bool is_tls = is_plain_tcp && rlock__stream_may_lack_tls(&session->stream);
+	bool is_tls = is_plain_tcp && !session->has_ever_served &&
+		      rlock__stream_may_lack_tls(&session->stream);
 	char text[RLOCK_ERROR_MAX / 2], command[32];
 
 	show_command(session, command, sizeof(command));
@@ -441,7 +442,7 @@ static enum rlock_status open_step(struct rlock__session *session, redisReply **
 		freeReplyObject(*out);
 		*out = NULL;
 	} else {
-		session->has_served = true;
+		session->has_served = session->has_ever_served = true;
 		session->words[0] = '\0';
 	}
 	return RLOCK_OK;

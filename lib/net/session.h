@@ -77,6 +77,7 @@ struct rlock__session {
 	struct rlock__login login;    /* on that stream */
 	char words[RLOCK__WORDS_MAX]; /* an error that came first on it, in place of a reply */
 	bool has_served;              /* a command on it */
+	bool has_ever_served;         /* a command on any stream: so the URL has the right scheme */
 	bool is_stale; /* a reply is outstanding, and not waited for: only fire and forget can use it */
 	bool has_traced_name;   /* that a server denies it */
 	bool is_unreachable;    /* the server of the last address was: another one may do */

@@ -536,6 +536,18 @@ while True:
 	wait_until 5 is_listened_on "$PORT"
 }
 
+@test "a lost lock whose server closes all connections now is not blamed on a port with TLS, since the server has spoken without" {
+	start_prompt_proxy tcp:127.0.0.1:0
+	listen_to rlock run -u "redis://127.0.0.1:$PROXY_PORT" -t 2s a -- sleep 60
+	wait_until 5 is_held a
+	wait_until 5 is_above "$PID" sleep
+	proxy refuse on
+	proxy cut
+	took_less 15 ended_with 76
+	said_once '^rlock: a: lock lost at .*: not renewed for .*: cannot reach redis://127.0.0.1:'
+	run -1 grep TLS said
+}
+
 @test "the message about a server that closes a new connection quotes it, or names the command at which it did" {
 	local words commands login text
 	while IFS='|' read -r words commands login text; do
