@@ -12,6 +12,7 @@
 #include "local.h"
 #include "options/opts.h"
 #include "options/servers.h"
+#include "options/table.h"
 #include "sys/os.h"
 
 static void trace(void *ctx, const char *server, const char *step)
@@ -79,6 +80,9 @@ int caller_report_failure(const struct opts *opts, const struct rlock_conn *conn
 		added = servers_origin(opts, buffer);
 	else if (status == RLOCK_EUNSUPPORTED)
 		added = servers_tls_origin(opts, buffer);
+	else if (rlock_conn_failure(conn)->may_pass && opts->wait_ms <= 0 &&
+		 (opt_table[OPT_WAIT].verbs & opts->verb->set) != 0)
+		added = "give --wait";
 	else if (status == RLOCK_EKIND) /* another kind of lock, or none */
 		added = strstr(rlock_conn_error(conn), "/write lock") != NULL
 				? "take read or write, or another name"

@@ -425,6 +425,7 @@ struct rlock_process {
 struct rlock_failure {
 	size_t reply_len; /* of the server's own words, which end the text: a caller says more before them */
 	bool is_unreachable; /* a server was, and its URL may be wrong; not when several had no quorum */
+	bool may_pass; /* RLOCK_ENET of a server that starts or is busy, or while a failover may be under way: a wait may help */
 	bool lacks_password; /* RLOCK_ENET, since the source of the password had none */
 	/*
 	 * After RLOCK_BUSY: other owners hold the lock, or what is left of it. False: a server was started less than a

@@ -352,10 +352,10 @@ static enum rlock_status fail_dead(struct rlock__connection *connection, const c
 	(void)rlock__fail(
 		&connection->error, RLOCK_ENET,
 		"no node of the cluster serves the lock: %s does not answer the others: start it, "
-		"or give --wait for a failover: %s",
+		"or wait for a failover: %s",
 		rlock_escape(node, strlen(node), shown_node, sizeof(shown_node)),
 		rlock_escape(reply->str, reply->len, shown, sizeof(shown)));
-	connection->error.will_pass = true;
+	connection->error.will_pass = connection->error.failure.may_pass = true;
 	rlock__error_set_reply(&connection->error, shown);
 	return RLOCK_ENET;
 }

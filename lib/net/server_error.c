@@ -53,12 +53,10 @@ static const struct meaning meanings[] = {
 	{ "ERR AUTH", RLOCK_EAUTH, DENIED "it has no password: give none: *", false },
 	{ "ERR Client sent AUTH", RLOCK_EAUTH, DENIED "it has no password: give none: *", false },
 	{ "WRONGTYPE", RLOCK_EKIND, DENIED "the key is not a lock: *", false },
-	{ "LOADING", RLOCK_ENET, DENIED "it was just started: give --wait: *", false },
-	{ "BUSY", RLOCK_ENET, DENIED "a script keeps it busy: see its SLOWLOG, and give --wait: *",
-	  false },
+	{ "LOADING", RLOCK_ENET, DENIED "it was just started: *", false },
+	{ "BUSY", RLOCK_ENET, DENIED "a script keeps it busy: see its SLOWLOG: *", false },
 	{ "CLUSTERDOWN", RLOCK_ENET,
-	  DENIED "masters of the cluster are missing: see its CLUSTER INFO, and give --wait: *",
-	  true },
+	  DENIED "masters of the cluster are missing: see its CLUSTER INFO: *", true },
 	{ "UNBLOCKED", RLOCK_ENET, DENIED "*", false },
 	{ "NOREPLICAS", RLOCK_ENET,
 	  DENIED "too few of its replicas are connected: start them, or lower its "
@@ -257,6 +255,13 @@ static bool is_missing_right(const char *words)
 	       starts_with(words, "ACL failure in script");
 }
 
+/* Whether a wait may be longer than the state of the server lasts. */
+static bool may_pass(const struct meaning *meaning)
+{
+	return meaning->will_pass || strcmp(meaning->prefix, "LOADING") == 0 ||
+	       strcmp(meaning->prefix, "BUSY") == 0;
+}
+
 enum rlock_status rlock__server_error(struct rlock__error *error, const char *reply, size_t len,
 				      const char *script)
 {
@@ -281,6 +286,7 @@ enum rlock_status rlock__server_error(struct rlock__error *error, const char *re
 	rlock__text_fill(told, sizeof(told), meaning->text, error->server, shown);
 	(void)rlock__fail(error, meaning->status, "%s", told);
 	error->will_pass = meaning->will_pass;
+	error->failure.may_pass = may_pass(meaning);
 	rlock__error_set_reply(error, shown);
 	return meaning->status;
 }

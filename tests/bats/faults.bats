@@ -536,6 +536,20 @@ while True:
 	wait_until 5 is_listened_on "$PORT"
 }
 
+@test "--wait is proposed for a server that is busy only where it was not given, and the verb has it" {
+	own_server --lua-time-limit 50
+	in_background ask_redis "$SERVER_SOCKET" eval 'while true do end' 0
+	wait_until 10 eval 'redis ping 2>&1 | grep -q BUSY'
+	run -69 rlock run -n a -- touch ran
+	assert_one_line '^rlock: a: denied by the server: a script keeps it busy: see its SLOWLOG: give --wait: BUSY '
+	run -69 rlock run -w 500ms a -- touch ran
+	assert_one_line '^rlock: a: .*a script keeps it busy: see its SLOWLOG: BUSY '
+	run -69 rlock status a
+	refute_output --partial 'give --wait'
+	[ ! -e ran ]
+	redis script kill
+}
+
 @test "a lost lock whose server closes all connections now is not blamed on a port with TLS, since the server has spoken without" {
 	start_prompt_proxy tcp:127.0.0.1:0
 	listen_to rlock run -u "redis://127.0.0.1:$PROXY_PORT" -t 2s a -- sleep 60

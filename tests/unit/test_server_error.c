@@ -63,7 +63,7 @@ static const struct {
 	{ "ERR Protocol error: unauthenticated multibulk length", RLOCK_EAUTH,
 	  "server requires a password: give one in the URL, by --password-file, --password-command or REDISCLI_AUTH" },
 	{ "CLUSTERDOWN The cluster is down", RLOCK_ENET,
-	  "denied by the server: masters of the cluster are missing: see its CLUSTER INFO, and give --wait: CLUSTERDOWN" },
+	  "denied by the server: masters of the cluster are missing: see its CLUSTER INFO: CLUSTERDOWN" },
 	/* the same to a command in a script of Redis 6.2 */
 	{ "@user_script: 2: -NOREPLICAS Not enough good replicas to write.", RLOCK_ENET,
 	  "denied by the server: too few of its replicas are connected: start them, or lower its min-replicas-to-write: "
@@ -85,7 +85,7 @@ static const struct {
 	  "denied by the server: too few of its replicas are connected: start them, or lower its min-replicas-to-write: "
 	  "NOREPLICAS" },
 	{ "LOADING Redis is loading the dataset in memory", RLOCK_ENET,
-	  "denied by the server: it was just started: give --wait: LOADING" },
+	  "denied by the server: it was just started: LOADING" },
 	{ "@user_script: 2: -WRONGTYPE Operation against a key", RLOCK_EKIND,
 	  "the key is not a lock: WRONGTYPE" },
 };
