@@ -190,6 +190,14 @@ RLOCK_API enum rlock_status rlock_url_set_sentinel_login(struct rlock_url *url, 
 							 const char *password);
 
 /*
+ * Fetches the password at the sentinels where none was set, and again when they deny the last one. Copies source.
+ * RLOCK_EINVAL for a URL without sentinels.
+ */
+RLOCK_API enum rlock_status
+rlock_url_set_sentinel_password_source(struct rlock_url *url,
+				       const struct rlock_password_source *source);
+
+/*
  * Behind a NAT: HOST:PORT=HOST:PORT,..., where the sentinels name the first, connect to the second. RLOCK_EINVAL, with
  * the reason in why, for another text or for a URL without sentinels.
  */

@@ -329,6 +329,7 @@ void load_free(struct opts *opts)
 	free(opts->names);
 	opts_free_urls(opts);
 	password_source_free(opts->password_source);
+	password_source_free(opts->sentinel_password_source);
 	free(opts->server);
 	free(opts->given);
 	argv_free(opts);

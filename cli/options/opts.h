@@ -218,7 +218,8 @@ struct opts {
 	bool flock_no_fork;                  /* flock's --no-fork */
 
 	const char *sentinel_password_file;      /* NULL: none */
-	struct password_source *password_source; /* NULL: none, or no URL needs it */
+	/* NULL: none, or no URL needs it */
+	struct password_source *password_source, *sentinel_password_source;
 
 	/* For this directory alone, which makes the above of them. */
 	const char *quorum_text, *config, *password_file, *password_command;

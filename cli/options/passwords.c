@@ -267,6 +267,21 @@ static int set_sentinel_logins(struct opts *opts, const char *password)
 	return 0;
 }
 
+/* The file is read again when the sentinels deny what was in it. */
+static int set_sentinel_file(struct opts *opts, const char *path, const char *password)
+{
+	struct password_source *source = source_of_file(path, password, 0);
+	const struct rlock_password_source fetcher = { begin, advance, end, source };
+
+	if (source == NULL)
+		return message_out_of_memory();
+	opts->sentinel_password_source = source;
+	for (size_t i = 0; i < opts->url_count; i++)
+		if (rlock_url_scheme(opts->urls[i]) == RLOCK_SCHEME_SENTINEL)
+			(void)rlock_url_set_sentinel_password_source(opts->urls[i], &fetcher);
+	return 0;
+}
+
 /* A user with read access has the password. */
 static int check_mode(char *path, const struct stat *stat)
 {
@@ -315,14 +330,17 @@ static int set_from_file(struct opts *opts, const char *path, bool is_for_sentin
 	if (wrong == NULL)
 		code = check_mode((char *)path, &stat);
 	/* What is no regular file, such as a pipe, is read once. */
-	if (code == 0 && is_for_sentinels)
+	if (code == 0 && is_for_sentinels) {
 		code = set_sentinel_logins(opts, text);
-	else if (code == 0 && S_ISREG(stat.st_mode))
+		if (code == 0 && S_ISREG(stat.st_mode))
+			code = set_sentinel_file(opts, path, text);
+	} else if (code == 0 && S_ISREG(stat.st_mode)) {
 		code = set_fetched_logins(
 			opts,
 			source_of_file(path, text, opts->url_count - opts->urls_with_password));
-	else if (code == 0)
+	} else if (code == 0) {
 		code = set_logins(opts, text);
+	}
 	explicit_bzero(text, len);
 	free(text);
 	return code;

@@ -562,8 +562,8 @@ bool rlock__request_advance(struct rlock__connection *connection, struct rlock__
 
 /* ---- wait ---- */
 
-/* Each session, for each its password, as many sentinels as a URL may name, and the events. */
-#define POLLED_MAX (RLOCK_SERVERS_MAX * (2 + RLOCK_SERVERS_MAX) + 1)
+/* Each session, as many sentinels as a URL may name, for each of these its password, and the events. */
+#define POLLED_MAX (RLOCK_SERVERS_MAX * 2 * (1 + RLOCK_SERVERS_MAX) + 1)
 
 static void add_connection(struct rlock__polled *polled, const struct rlock__connection *connection)
 {

@@ -32,7 +32,8 @@
 #define RUN_ID_MAX 64
 
 struct sentinel {
-	struct rlock_url *url;
+	struct rlock_url
+		*url; /* with the password that was accepted last, if it has to be fetched */
 	struct rlock__session session;
 	struct rlock__error error;
 	enum rlock_status status; /* RLOCK_BUSY: its answer is outstanding */
@@ -48,7 +49,7 @@ struct rlock__sentinels {
 	const struct rlock__session *like; /* the server's session */
 	struct rlock__text queries;        /* the same for each of them */
 	enum rlock__sentinels_need need;
-	int64_t grace_end_ms;
+	int64_t deadline_ms, grace_end_ms;
 	int64_t rest_end_ms; /* of the wait for the rest; 0: no majority has named one master */
 	const struct sentinel *best; /* one of those whose answer counts; NULL: none has answered */
 	size_t count;
@@ -146,8 +147,6 @@ static enum rlock_status fail_error(struct sentinel *sentinel, const redisReply 
 
 	if (strncmp(reply->str, "ERR unknown command", 19) == 0)
 		return fail_no_sentinel(sentinel);
-	if (status == RLOCK_EAUTH)
-		return fail_login(sentinel);
 	/* A sentinel that says no once may say yes later. */
 	return status == RLOCK_ESERVER ? RLOCK_ENET : status;
 }
@@ -224,8 +223,36 @@ static bool take_reply(const struct rlock__sentinels *sentinels, struct sentinel
 	return sentinel->replies == 2 || *status_out != RLOCK_OK;
 }
 
-static void sentinel_end(struct sentinel *sentinel, enum rlock_status status)
+static void sentinel_query(const struct rlock__sentinels *sentinels, struct sentinel *sentinel);
+
+/* A password that was fetched, and accepted, serves until it is denied: so no query of a sentinel has to wait for one. */
+static void keep_password(struct sentinel *sentinel)
 {
+	const char *password = sentinel->session.password.text;
+
+	if (password != NULL)
+		(void)rlock_url_set_password(sentinel->url, password);
+}
+
+/* Whether the password was known, and may have been changed since: it is fetched by the next query. */
+static bool forget_password(struct rlock_url *url)
+{
+	if (url->password == NULL || url->password_source.begin == NULL)
+		return false;
+	rlock__url_secret_free(url->password);
+	url->password = NULL;
+	return true;
+}
+
+static void sentinel_end(const struct rlock__sentinels *sentinels, struct sentinel *sentinel,
+			 enum rlock_status status)
+{
+	if (status == RLOCK_EAUTH && forget_password(sentinel->url)) {
+		sentinel_query(sentinels, sentinel);
+		return;
+	}
+	if (status != RLOCK_EAUTH && sentinel->session.login.status == RLOCK_OK)
+		keep_password(sentinel);
 	sentinel->status = status == RLOCK_EAUTH ? fail_login(sentinel) : status;
 	rlock__session_free(&sentinel->session);
 }
@@ -246,14 +273,15 @@ static void sentinel_advance(const struct rlock__sentinels *sentinels, struct se
 			is_last = take_reply(sentinels, sentinel, reply, &status);
 		freeReplyObject(reply);
 		if (is_last)
-			sentinel_end(sentinel, status);
+			sentinel_end(sentinels, sentinel, status);
 	}
 }
 
-static void sentinel_query(const struct rlock__sentinels *sentinels, struct sentinel *sentinel,
-			   int64_t deadline_ms)
+static void sentinel_query(const struct rlock__sentinels *sentinels, struct sentinel *sentinel)
 {
 	const struct rlock__session *like = sentinels->like;
+	int64_t deadline_ms = sentinels->deadline_ms;
+	enum rlock_status status;
 
 	sentinel_clear(sentinel);
 	sentinel->status = RLOCK_BUSY;
@@ -262,9 +290,13 @@ static void sentinel_query(const struct rlock__sentinels *sentinels, struct sent
 						 .trace_ctx = like->error->trace_ctx };
 	rlock__session_init(&sentinel->session, sentinel->url, like->client_name, like->tls_context,
 			    &sentinel->error);
-	/* There is no stream yet, its password is not fetched, and TLS is loaded: nothing can fail. */
+	/* There is no stream yet, and TLS is loaded: only its password can fail. */
 	(void)rlock__session_send(&sentinel->session, &sentinels->queries, false, deadline_ms);
-	(void)rlock__session_begin(&sentinel->session, deadline_ms);
+	status = rlock__session_begin(&sentinel->session, deadline_ms);
+	if (status != RLOCK_OK) {
+		sentinel_end(sentinels, sentinel, status);
+		return;
+	}
 	sentinel->session.address.server = sentinel->url;
 	rlock__session_connect(&sentinel->session, deadline_ms);
 	sentinel_advance(sentinels, sentinel);
@@ -395,10 +427,11 @@ void rlock__sentinels_query(struct rlock__sentinels *sentinels, enum rlock__sent
 			    int64_t deadline_ms)
 {
 	sentinels->need = need;
+	sentinels->deadline_ms = deadline_ms;
 	sentinels->grace_end_ms = rlock_now_ms() + GRACE_MS;
 	sentinels->rest_end_ms = 0;
 	for (size_t i = 0; i < sentinels->count; i++)
-		sentinel_query(sentinels, &sentinels->items[i], deadline_ms);
+		sentinel_query(sentinels, &sentinels->items[i]);
 }
 
 /* Whether the outstanding answers are not waited for any longer. */

@@ -259,7 +259,7 @@ struct rlock_url *rlock__url_of_sentinel(const struct rlock_url *url, size_t ind
 	sentinel.user = url->sentinel_user;
 	sentinel.password = url->sentinel_password;
 	sentinel.sentinel_user = sentinel.sentinel_password = NULL;
-	sentinel.password_source = (struct rlock_password_source){ 0 };
+	sentinel.password_source = url->sentinel_password_source;
 	sentinel.db = 0;
 	return place(&sentinel, endpoint->host, endpoint->port);
 }
@@ -338,6 +338,15 @@ enum rlock_status rlock_url_set_sentinel_login(struct rlock_url *url, const char
 	if (status == RLOCK_OK && password != NULL)
 		status = set_string(&url->sentinel_password, password);
 	return status;
+}
+
+enum rlock_status rlock_url_set_sentinel_password_source(struct rlock_url *url,
+							 const struct rlock_password_source *source)
+{
+	if (url->scheme != RLOCK_SCHEME_SENTINEL)
+		return RLOCK_EINVAL;
+	url->sentinel_password_source = *source;
+	return RLOCK_OK;
 }
 
 const char *rlock__url_tls_param_name(enum rlock_tls_param param)

@@ -57,7 +57,8 @@ struct rlock_url {
 		};
 		char *strings[RLOCK__URL_STRINGS];
 	};
-	struct rlock_password_source password_source; /* all zero: none */
+	/* All zero: none. */
+	struct rlock_password_source password_source, sentinel_password_source;
 	struct rlock__endpoints
 		endpoints; /* redis: one; sentinel, cluster: in their order; else none */
 	struct rlock__endpoints

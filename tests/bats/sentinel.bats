@@ -25,11 +25,14 @@ setup() {
 }
 
 teardown() {
+	local number password
 	thaw_sentinels
 	REDISCLI_AUTH=MASTER redis config set requirepass '' >/dev/null 2>&1
 	for number in 1 2 3; do
 		# Where none is wanted the password is wrong, and everything allowed.
-		REDISCLI_AUTH=SECRET ask_sentinel "$number" acl setuser default nopass 2>/dev/null || :
+		for password in SECRET OTHER; do
+			REDISCLI_AUTH=$password ask_sentinel "$number" acl setuser default nopass 2>/dev/null || :
+		done
 	done
 	watchful_teardown
 }
@@ -126,6 +129,25 @@ refused() {
 	run -77 rlock run --config conf a -- true
 	unset RLOCK_URL
 	run -0 rlock run --config conf a -- true
+}
+
+@test "a lock is held on when the password of the sentinels changes, and the file with it" {
+	local number
+	printf 'SECRET\n' >password
+	chmod 600 password
+	for number in 1 2 3; do ask_sentinel "$number" acl setuser default '>SECRET'; done
+	in_background rlock run -t 4s --sentinel-password-file password a -- until_let_go
+	wait_until 5 is_held a
+	printf 'OTHER\n' >password
+	for number in 1 2 3; do
+		REDISCLI_AUTH=SECRET ask_sentinel "$number" acl setuser default resetpass '>OTHER'
+	done
+	stays 6 is_running "$PID"
+	printf 'WRONG\n' >password
+	stays 2 is_running "$PID"
+	run -77 rlock run -n --sentinel-password-file password b -- true
+	let_go
+	ended_with 0
 }
 
 @test "the URL's password is the master's, and no sentinel sees it" {
