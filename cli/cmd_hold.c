@@ -119,7 +119,7 @@ static int open_hold(const struct opts *opts, const struct hold_file *file, cons
 	spec.names = file->names;
 	spec.name_count = file->name_count;
 	spec.id = file->hold_id;
-	/* The note of an `rlock run` is not known here, so its own renewals alone acquire it again. */
+	/* Without its note, which is not known here, the hold of an `rlock run` is not acquired again. */
 	spec.owners = file->is_run ? NULL : file->owners;
 	spec.note = file->note;
 	spec.process = &process;
@@ -180,10 +180,27 @@ static int renew(const struct opts *opts, struct rlock_conn *conn, struct rlock_
 	return output_end(0);
 }
 
+/* The note of an `rlock run` is on the server. Where the owner has a later hold there, or none, the hold is as we know it. */
+static int open_run(const struct opts *opts, struct rlock_conn *conn, const struct hold_file *file,
+		    struct rlock_hold **out)
+{
+	enum rlock_status status = rlock_find(conn, &file->names[0], file->owners[0], file->kind,
+					      rlock_now_ms() + DELIVERY_MS, out);
+
+	if (status < 0)
+		return caller_report_failure(opts, conn, status);
+	if (status == RLOCK_OK && strcmp(rlock_hold_id(*out), file->hold_id) == 0)
+		return 0;
+	rlock_hold_free(*out);
+	*out = NULL;
+	return open_hold(opts, file, "renewed", out);
+}
+
 static int renew_hold(const struct opts *opts, struct rlock_conn *conn, struct hold_file *file)
 {
 	struct rlock_hold *hold = NULL;
-	int code = open_hold(opts, file, "renewed", &hold);
+	int code = file->is_run ? open_run(opts, conn, file, &hold)
+				: open_hold(opts, file, "renewed", &hold);
 
 	if (code == 0)
 		code = renew(opts, conn, hold, file->lease_ms, EXIT_LOST);

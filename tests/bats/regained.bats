@@ -93,23 +93,33 @@ lose() {
 	on_each no_keys
 }
 
+@test "rlock renew in a command with a fixed lease acquires its lock again on a server that has lost it, with its note" {
+	# shellcheck disable=SC2016
+	run -0 rlock run "${MAJORITY[@]}" --lease 9s --note nightly a -- bash -c '
+		redis-cli -s "$BATS_FILE_TMPDIR/2/server/redis.sock" flushall >/dev/null
+		rlock renew "$@" a >/dev/null || exit
+		redis-cli -s "$BATS_FILE_TMPDIR/2/server/redis.sock" --raw hvals "rlock_holds:{a}"' bash "${MAJORITY[@]}"
+	assert_output --regexp ' [0-9a-f]{16}\.[0-9]+\.[0-9]+- nightly$'
+	on_each no_keys
+}
+
 # ---- whatever waits there ----
 
-# regains_beside KIND: a holder has a server again that lost the lock, while callers of that kind wait.
+# regains_beside KIND WAITERS: a holder of that kind has a server again that lost the lock, while callers of the other kind wait.
 regains_beside() {
-	local kind=$1 field holder number
-	listen_to rlock "$kind" "${MAJORITY[@]}" -t 6s "$kind" -- until_let_go
+	local field holder number
+	listen_to rlock "$1" "${MAJORITY[@]}" -t 6s a -- until_let_go
 	holder=$PID
 	wait_until 5 is_above "$holder" until_let_go
-	field=$(field_on 1 "$kind" | grep -v '^mode$')
+	field=$(field_on 1 a | grep -v '^mode$')
 	for number in 1 2 3 4; do
-		in_background rlock "$kind" "${MAJORITY[@]}" -t 6s -w 60s "$kind" -- true
+		in_background rlock "$2" "${MAJORITY[@]}" -t 6s -w 60s a -- true
 	done
-	wait_until 10 has_waiting 4 "$kind"
+	wait_until 10 has_waiting 4 a
 	for number in 2 3; do
 		lose "$number"
 		# The next renewal but one comes after 4 s.
-		wait_until 8 has_field "$number" "$kind" "$field"
+		wait_until 8 has_field "$number" a "$field"
 	done
 	let_go
 	ended_with 0 "$holder"
@@ -118,7 +128,8 @@ regains_beside() {
 		ended_with 0 "${BACKGROUND[1]}"
 		BACKGROUND=("${BACKGROUND[0]}" "${BACKGROUND[@]:2}")
 	done
-	on_each no_keys
+	# A turn that no waiter needed lasts for a second.
+	wait_until 5 on_each no_keys
 }
 
 # has_waiting COUNT NAME: so many callers listen for it.
@@ -127,15 +138,23 @@ has_waiting() {
 }
 
 @test "a holder has a server again that lost the lock, though four callers wait for it" {
-	regains_beside run
+	regains_beside run run
 }
 
 @test "a writer has a server again that lost its lock, though four writers wait for it" {
-	regains_beside write
+	regains_beside write write
 }
 
 @test "the holder of a fair lock has a server again that lost it, though four callers wait in the queue" {
-	regains_beside fair
+	regains_beside fair fair
+}
+
+@test "a writer has a server again that lost its lock, though four readers wait for it" {
+	regains_beside write read
+}
+
+@test "a reader has a server again that lost its lock, though four writers wait for it" {
+	regains_beside read write
 }
 
 # ---- within each other ----

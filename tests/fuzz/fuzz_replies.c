@@ -128,6 +128,11 @@ int64_t rlock_now_ms(void)
 	return now_ms;
 }
 
+int64_t rlock_deadline_ms(int64_t duration_ms)
+{
+	return duration_ms < INT64_MAX - now_ms ? now_ms + duration_ms : INT64_MAX;
+}
+
 int64_t rlock__jitter_ms(int64_t most_ms)
 {
 	ALWAYS(most_ms >= 0 && most_ms < INT64_MAX);
