@@ -494,10 +494,7 @@ static int load(struct opts *opts, const struct call *call, char *name)
 	opts->flock_verbose = call->verbose;
 	opts->flock_no_fork = call->no_fork;
 	message_setup(opts->quiet, opts->verbose);
-	code = load_log(opts);
-	if (code != 0)
-		load_free(opts);
-	return code;
+	return 0;
 }
 
 static int lock_path(const struct call *call, char *name)

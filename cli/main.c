@@ -270,9 +270,7 @@ static int verb_run(const struct verb *verb, int argc, char **argv)
 		return code;
 	if (is_done)
 		return output_end(0);
-	code = load_log(&opts);
-	if (code == 0)
-		code = verb->main != NULL ? verb->main(&opts) : caller_run(&opts, verb->act);
+	code = verb->main != NULL ? verb->main(&opts) : caller_run(&opts, verb->act);
 	load_free(&opts);
 	return code;
 }

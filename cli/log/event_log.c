@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
 #include <syslog.h>
@@ -39,7 +38,8 @@ enum sink { SINK_NONE, SINK_FILE, SINK_SYSLOG, SINK_STDERR };
 static enum sink sink;
 static char *path;       /* of the file, absolute: the renewer's directory is another */
 static char *path_shown; /* as it was given */
-static bool has_failed;
+static bool has_warned;  /* one warning is enough */
+static bool has_failed;  /* the system's log: no line waits for it any more */
 static event_log_writer other_writer; /* NULL: this process writes */
 
 /* ---- a file ---- */
@@ -53,35 +53,30 @@ static int open_file(void)
 	return open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0640);
 }
 
-/* The obstacle may go away, and is no mistake of the user's: a FIFO without a reader, a full disk. */
-static bool is_obstacle_temporary(int error)
+/* One warning, and all lines go to the system's log from now on: a log keeps no job from running. */
+static void leave_file(const char *where, const char *what)
 {
-	struct stat stat_of;
-
-	if (error == ENXIO)
-		return stat(path, &stat_of) == 0 && S_ISFIFO(stat_of.st_mode);
-	return error == ENOSPC || error == EDQUOT;
+	message_warning("%s '%s': %s: %s: the log goes to syslog", where, path_shown, what,
+			strerror(errno));
+	sink = SINK_SYSLOG;
+	has_warned = true;
 }
 
 static int file_setup(const char *where, const char *name)
 {
 	char shown[256];
-	int fd = -1, error;
+	int fd;
 
 	path_shown = strdup(rlock_escape(name, strlen(name), shown, sizeof(shown)));
-	path = file_path_absolute(name);
-	if (path != NULL)
-		fd = open_file();
-	error = errno;
 	if (path_shown == NULL)
 		return message_out_of_memory();
+	sink = SINK_FILE;
+	path = file_path_absolute(name);
+	fd = path != NULL ? open_file() : -1;
 	if (fd >= 0)
 		(void)close(fd);
-	else if (path == NULL || !is_obstacle_temporary(error)) {
-		message_error("%s '%s': cannot be opened: %s", where, path_shown, strerror(error));
-		return is_transient_errno(error) ? EXIT_SYSTEM : EXIT_CONFIG;
-	}
-	sink = SINK_FILE;
+	else
+		leave_file(where, "cannot be opened");
 	return 0;
 }
 
@@ -154,23 +149,21 @@ static bool write_syslog(const char *line, size_t len, int priority)
 
 void event_log_write(const char *line, size_t len, int priority)
 {
-	bool is_written = true;
-
 	if (other_writer != NULL) {
 		other_writer(line, len, priority);
 		return;
 	}
-	if (sink == SINK_FILE)
-		is_written = write_file(line, len);
-	else if (sink == SINK_SYSLOG)
-		is_written = write_syslog(line, len, priority);
-	else if (sink == SINK_STDERR)
+	if (sink == SINK_FILE && !write_file(line, len))
+		leave_file("--log", "cannot be written to");
+	if (sink == SINK_STDERR)
 		message_line(line, len);
-	if (is_written || has_failed)
+	if (sink != SINK_SYSLOG || write_syslog(line, len, priority))
 		return;
 	has_failed = true;
-	message_warning("--log '%s': cannot be written to: %s",
-			sink == SINK_FILE ? path_shown : SYSLOG_SOCKET, strerror(errno));
+	if (has_warned)
+		return;
+	has_warned = true;
+	message_warning("--log '%s': cannot be written to: %s", SYSLOG_SOCKET, strerror(errno));
 }
 
 /* ---- a line ---- */

@@ -54,8 +54,8 @@ struct event {
 #define LOG_LINE_MAX 4096
 
 /*
- * Log to target: "syslog", "stderr" or a file, which is opened to see that it can be. where is how the user gave it. 0, or
- * the exit code after one line by message_error.
+ * Log to target: "syslog", "stderr" or a file, which is opened to see that it can be: if not, that is a warning, and the log
+ * goes to syslog. where is how the user gave it. 0, or the exit code after one line by message_error.
  */
 int event_log_setup(const char *where, const char *target, bool is_json);
 

@@ -211,6 +211,8 @@ static int find(struct opts *opts, struct candidate *user)
 #define CONFIG_LINE_MAX 4096
 
 #define BLANKS " \t\r"
+/* What some editors write before a text. */
+#define BOM "\xef\xbb\xbf"
 
 /* About the option of that name, or about the line. */
 static int report_bad_line(const struct opts *opts, size_t line, const char *name, const char *why)
@@ -237,11 +239,26 @@ static char *trim(char *text)
 	return text;
 }
 
+/* What other programs' files have, and this one takes for a part of the value. NULL: it is as it should be. */
+static const char *check_value(const struct opt *opt, const char *value)
+{
+	size_t len = strlen(value);
+
+	/* Any text can be meant. */
+	if (opt->type == TYPE_LINE || (opt->scope & SECRET) != 0)
+		return NULL;
+	if (strstr(value, " #") != NULL || strstr(value, "\t#") != NULL)
+		return "a comment stands on a line of its own";
+	return len > 1 && (*value == '"' || *value == '\'') && value[len - 1] == *value
+		       ? "the value stands without quotes"
+		       : NULL;
+}
+
 static int add_line(struct opts *opts, char *text, size_t line)
 {
 	char *equals = strchr(text, '=');
 	const struct opt *opt;
-	const char *name, *meant;
+	const char *name, *value, *meant, *wrong;
 	char why[RLOCK_ERROR_MAX];
 
 	if (equals == NULL)
@@ -257,8 +274,12 @@ static int add_line(struct opts *opts, char *text, size_t line)
 	}
 	if ((opt->scope & FOR_FILE) == 0)
 		return report_bad_line(opts, line, name, "only for the command line");
+	value = trim(equals + 1);
+	wrong = check_value(opt, value);
+	if (wrong != NULL)
+		return report_bad_line(opts, line, name, wrong);
 	return usage_give(opts, (struct given){ (enum opt_id)(opt - opt_table), SOURCE_FILE, line,
-						.value = trim(equals + 1) });
+						.value = value });
 }
 
 int config_read(struct opts *opts)
@@ -268,6 +289,10 @@ int config_read(struct opts *opts)
 	char *text = opts->config_text, *end = text != NULL ? text + opts->config_len : NULL;
 	size_t line = 0;
 
+	if (code == 0 && text != NULL && opts->config_len >= 3 && memcmp(text, BOM, 3) == 0)
+		code = report_bad_line(
+			opts, 1, NULL,
+			"a byte order mark is before the first option: save the file without it");
 	while (code == 0 && text < end) {
 		char *newline = memchr(text, '\n', (size_t)(end - text));
 		char *first = text + strspn(text, BLANKS);

@@ -297,6 +297,7 @@ static int read_sources(struct opts *opts, bool *is_done)
 
 int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts, bool *is_done)
 {
+	char where[USAGE_WHERE_MAX];
 	int code;
 
 	*is_done = false;
@@ -310,18 +311,12 @@ int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts,
 
 		message_set_names(names_show(opts->names, opts->name_count, shown));
 	}
+	if (code == 0 && !*is_done && opts->log != NULL)
+		code = event_log_setup(usage_where(opts, OPT_LOG, where), opts->log,
+				       opts->log_format == LOG_JSON);
 	if (code != 0 || *is_done)
 		load_free(opts);
 	return code;
-}
-
-int load_log(const struct opts *opts)
-{
-	char where[USAGE_WHERE_MAX];
-
-	return opts->log == NULL ? 0
-				 : event_log_setup(usage_where(opts, OPT_LOG, where), opts->log,
-						   opts->log_format == LOG_JSON);
 }
 
 void load_free(struct opts *opts)

@@ -10,14 +10,12 @@
 #include "options/opts.h"
 
 /*
- * Read argv (argv[0] is the program, argv[1] the verb), the environment and the configuration file.
+ * Read argv (argv[0] is the program, argv[1] the verb), the environment and the configuration file, and begin the log of --log.
  * 0, or the exit code after one line by message_error; a password in argv is overwritten in either case.
  * `-h` or `--help` after a verb prints the help of that verb and sets *is_done. load_free frees opts after a 0 without
  * *is_done.
  */
 int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts, bool *is_done);
-/* Begin the log that --log names. 0, or the exit code likewise. */
-int load_log(const struct opts *opts);
 void load_free(struct opts *opts);
 
 #define SETTING_REASON_MAX 160

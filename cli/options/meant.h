@@ -32,7 +32,4 @@ const char *meant_option(unsigned verbs, const char *name);
 /* What is here in the place of a verb of another program; NULL: the word is in no table. */
 const char *meant_verb(const char *word);
 
-/* The reason why a value is no URL, where it is another one than that of the library: in why. Unchanged where it is not. */
-void meant_url(const char *value, char why[RLOCK_ERROR_MAX]);
-
 #endif

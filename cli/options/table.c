@@ -12,6 +12,7 @@
 #include "base/array_grow.h"
 #include "base/units.h"
 #include "options/table.h"
+#include "options/urls.h"
 #include "sys/signals.h"
 
 /* Below, a slow network alone would lose a lock. */
@@ -19,6 +20,9 @@
 
 /* Each repetition is a request to the server: ten a second are enough. */
 #define WATCH_LEAST_MS 100
+
+/* A longer lease needs its unit. */
+#define BARE_MOST_MS 3600000
 
 #define OWNER_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
@@ -66,10 +70,11 @@ const struct opt opt_table[OPT_COUNT] = {
 			  VERBS_ACQUIRE, USUAL | FOR_FILE, .rival = OPT_WAIT,
 			  .help = "do not wait while another owner holds the lock; print nothing, and exit with 75" },
 	[OPT_WAIT] = { "wait", "w", "DUR", TYPE_DURATION, FIELD(wait_ms), GROUP_WAITING,
-		       VERBS_ACQUIRE | VERBS_STOP, USUAL | FOR_FILE, .rival = OPT_NO_WAIT,
-		       .help = "wait for DUR at most; also for a server that is down; 0 is --no-wait (default: no limit; a server that is down at the start is an error)",
+		       VERBS_ACQUIRE | VERBS_STOP, USUAL | FOR_FILE | MAY_BE_INF,
+		       .rival = OPT_NO_WAIT,
+		       .help = "wait for DUR at most; also for a server that is down; 0 is --no-wait, inf no limit (default: inf; a server that is down at the start is an error)",
 		       .help_holder =
-			       "wait for DUR at most; the request stands after that (default: no limit)" },
+			       "wait for DUR at most; the request stands after that (default: inf, no limit)" },
 	[OPT_COMPLAIN_AFTER] = { "complain-after", NULL, "DUR", TYPE_DURATION,
 				 FIELD(complain_after_ms), GROUP_WAITING, VERBS_ACQUIRE, FOR_FILE,
 				 .help = "with -n: say which holder has held the lock for DUR or longer, and exit with 75" },
@@ -79,14 +84,15 @@ const struct opt opt_table[OPT_COUNT] = {
 				     .expected = "a number from 0 to 255, like 75",
 				     .help = "exit code when not acquired in time; 0 to 255" },
 	[OPT_TTL] = { "ttl", "t", "DUR", TYPE_DURATION, FIELD(lease_ms), GROUP_LEASE,
-		      VERBS_ACQUIRE | VERBS_FLOCK | VERBS_CHECK, USUAL | FOR_FILE | HAS_DEFAULT,
-		      .rival = OPT_LEASE, .least = LEASE_LEAST_MS,
+		      VERBS_ACQUIRE | VERBS_FLOCK | VERBS_CHECK,
+		      USUAL | FOR_FILE | HAS_DEFAULT | WANTS_UNIT, .rival = OPT_LEASE,
+		      .least = LEASE_LEAST_MS,
 		      .help = "the lease, renewed while held; the lock of a dead machine is free after it, and a live COMMAND may run for longer; 1s or more",
 		      .help_holder =
 			      "the lease that the server must be fast enough for; 1s or more" },
 	[OPT_LEASE] = { "lease", "l", "DUR", TYPE_DURATION, FIELD(lease_ms), GROUP_LEASE,
-			VERBS_ACQUIRE | VERBS_RENEW, USUAL | FOR_FILE, .rival = OPT_TTL,
-			.least = LEASE_LEAST_MS,
+			VERBS_ACQUIRE | VERBS_RENEW, USUAL | FOR_FILE | WANTS_UNIT,
+			.rival = OPT_TTL, .least = LEASE_LEAST_MS,
 			.help = "a fixed lease, which no renewer renews; a COMMAND that still runs is terminated before DUR is over, with exit code 124; without one, see rlock renew; 1s or more",
 			.help_holder = "the new lease of a lock of --owner; 1s or more" },
 	[OPT_AT_LEAST] = { "at-least", NULL, "DUR", TYPE_DURATION, FIELD(at_least_ms), GROUP_LEASE,
@@ -94,7 +100,7 @@ const struct opt opt_table[OPT_COUNT] = {
 			   .help = "keep the lock until DUR after it was acquired; also when COMMAND, and rlock with it, ends sooner" },
 	[OPT_MAX_RUN] = { "max-run", NULL, "DUR", TYPE_DURATION, FIELD(max_run_ms), GROUP_COMMAND,
 			  VERBS_ACQUIRE, USUAL | FOR_FILE | WITH_COMMAND,
-			  .help = "terminate a COMMAND that still runs after DUR; exit code 124" },
+			  .help = "terminate a COMMAND that still runs after DUR; exit code 124; 0: never" },
 	[OPT_WAIT_ALL] = { "wait-all", NULL, NULL, TYPE_FLAG, FIELD(wait_all), GROUP_COMMAND,
 			   VERBS_ACQUIRE, FOR_FILE | WITH_COMMAND,
 			   .help = "keep the lock until every process that COMMAND started has ended, not only COMMAND" },
@@ -218,7 +224,7 @@ const struct opt opt_table[OPT_COUNT] = {
 			USUAL | FOR_FILE, .rival = OPT_VERBOSE,
 			.help = "print errors only; nothing while waiting, or when the lock was not acquired in time" },
 	[OPT_VERBOSE] = { "verbose", "v", NULL, TYPE_FLAG, FIELD(verbose), GROUP_MESSAGES,
-			  VERBS_ALL, USUAL | FOR_FILE, .rival = OPT_QUIET,
+			  VERBS_ALL, USUAL | FOR_FILE | REPEATABLE, .rival = OPT_QUIET,
 			  .help = "print every step" },
 	[OPT_HELP] = { "help", "h", NULL, TYPE_HELP, 0, GROUP_MESSAGES, VERBS_ALL, USUAL,
 		       .help = "-h: the options used most, --help: all of them" },
@@ -289,37 +295,49 @@ static int find_choice(const char *words, const char *value)
 	return -1;
 }
 
-/* One, or several with blanks or lines between them, since a URL contains none. */
-static enum rlock_status store_urls(struct opts *opts, const char *value, char why[RLOCK_ERROR_MAX])
+/* What other programs have there. rlock would write a file of that name. */
+static bool is_other_log(const char *value)
 {
-	enum rlock_status status = RLOCK_OK;
-	char *list = strdup(value), *rest = list, *text;
+	static const char *const words[] = { "journald", "journal", "systemd", "json",    "text",
+					     "debug",    "info",    "warn",    "warning", "error",
+					     "stdout",   "true",    "yes",     "on",      "false",
+					     "no",       "off",     "none",    NULL };
+	size_t i = 0;
 
-	if (list == NULL)
-		return RLOCK_ENOMEM;
-	while (status == RLOCK_OK && (text = strsep(&rest, URL_SEPARATORS)) != NULL) {
-		struct rlock_url **larger =
-			array_grow(opts->urls, opts->url_count, sizeof(struct rlock_url *));
+	while (words[i] != NULL && strcmp(words[i], value) != 0)
+		i++;
+	return words[i] != NULL;
+}
 
-		if (larger == NULL)
-			status = RLOCK_ENOMEM;
-		else
-			opts->urls = larger;
-		if (status == RLOCK_OK && *text != '\0') {
-			status = rlock_url_parse(text, &opts->urls[opts->url_count], why);
-			opts->url_count += status == RLOCK_OK;
-		}
+static enum rlock_status store_duration(const struct opt *opt, const char *value, int64_t *field,
+					char why[RLOCK_ERROR_MAX])
+{
+	char least[DURATION_TEXT_MAX];
+	int64_t number;
+
+	if ((opt->scope & MAY_BE_INF) != 0 && strcmp(value, "inf") == 0) {
+		*field = -1;
+		return RLOCK_OK;
 	}
-	explicit_bzero(list, strlen(value));
-	free(list);
-	return status;
+	if (!duration_parse(value, &number))
+		return value_reject(why, duration_is_too_long(value)
+						 ? "longer than 10000d, try 30s or 2m"
+						 : "not a duration, like 30s, 1500ms or 2m");
+	if (number < opt->least)
+		return value_reject(why, "less than %s, try 30s or 2m",
+				    duration_print(opt->least, least));
+	/* A lease of 30000, of ms as was meant, would keep the lock of a dead machine for hours. */
+	if ((opt->scope & WANTS_UNIT) != 0 && number > BARE_MOST_MS &&
+	    value[strspn(value, "0123456789.")] == '\0')
+		return value_reject(why, "seconds, or milliseconds? Say %ss or %sms", value, value);
+	*field = number;
+	return RLOCK_OK;
 }
 
 enum rlock_status table_store(struct opts *opts, const struct opt *opt, const char *value,
 			      char why[RLOCK_ERROR_MAX])
 {
 	void *field = (char *)opts + opt->field;
-	char least[DURATION_TEXT_MAX];
 	int64_t number = 0;
 	bool is_right = true;
 
@@ -329,13 +347,7 @@ enum rlock_status table_store(struct opts *opts, const struct opt *opt, const ch
 		*(bool *)field = is_right;
 		break;
 	case TYPE_DURATION:
-		if (!duration_parse(value, &number))
-			return value_reject(why, "not a duration, like 30s, 1500ms or 2m");
-		if (number < opt->least)
-			return value_reject(why, "less than %s, try 30s or 2m",
-					    duration_print(opt->least, least));
-		*(int64_t *)field = number;
-		break;
+		return store_duration(opt, value, field, why);
 	case TYPE_NUMBER:
 		is_right = digits_read(value, opt->least, opt->most > 0 ? opt->most : INT_MAX,
 				       &number);
@@ -351,9 +363,13 @@ enum rlock_status table_store(struct opts *opts, const struct opt *opt, const ch
 	case TYPE_SIGNAL:
 		is_right = signals_parse(value, field);
 		break;
+	case TYPE_LOG:
+		if (is_other_log(value))
+			return value_reject(why, "not %s: ./%s is a file of that name",
+					    opt->expected, value);
+		/* fall through */
 	case TYPE_TEXT:
 	case TYPE_LINE:
-	case TYPE_LOG:
 	case TYPE_QUORUM:
 		is_right = opt->type == TYPE_QUORUM
 				   ? strcmp(value, "all") == 0 || strcmp(value, "majority") == 0 ||
@@ -365,7 +381,7 @@ enum rlock_status table_store(struct opts *opts, const struct opt *opt, const ch
 	case TYPE_URLS:
 		is_right = value[strspn(value, URL_SEPARATORS)] != '\0';
 		if (is_right)
-			return store_urls(opts, value, why);
+			return urls_add(opts, value, why);
 		break;
 	case TYPE_NAME:
 	case TYPE_HELP:

@@ -11,9 +11,6 @@
 
 #include "options/opts.h"
 
-/* Between URLs; also what a file or a variable of YAML has at its end. */
-#define URL_SEPARATORS " \t\r\n"
-
 /* The headings of the help and of rlock(1) below which the options are, in their order. */
 enum opt_group {
 	GROUP_WAITING,
@@ -32,7 +29,7 @@ enum opt_type {
 	TYPE_NUMBER,   /* an int: digits alone */
 	TYPE_TEXT,     /* a const char *; most is its longest length */
 	TYPE_LINE,     /* the same, without control characters */
-	TYPE_LOG,      /* the same, but "-" is no file: standard output is COMMAND's here */
+	TYPE_LOG, /* the same, but "-" is no file, since standard output is COMMAND's, nor is "journald" */
 	TYPE_CHOICE, /* an enum: which of the words of its value's name it is; the first one is least */
 	TYPE_SIGNAL, /* an int: the number of a signal that a process can end by */
 	TYPE_QUORUM, /* a const char *: "all", "majority" or a number, which counts when all servers are known */
@@ -51,6 +48,8 @@ enum opt_scope {
 	SECRET = 1 << 6,          /* its value may have a secret in it */
 	USUAL = 1 << 7,           /* also in the short help of -h */
 	HAS_DEFAULT = 1 << 8,     /* that of opts_initial, which the help has */
+	WANTS_UNIT = 1 << 9,      /* a duration of more than an hour is no bare number */
+	MAY_BE_INF = 1 << 10,     /* a duration may be "inf": no limit, -1 */
 };
 
 struct opt {

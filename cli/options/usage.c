@@ -12,6 +12,7 @@
 #include "base/message.h"
 #include "lib/rlock.h"
 #include "options/table.h"
+#include "options/urls.h"
 #include "options/usage.h"
 #include "options/words.h"
 
