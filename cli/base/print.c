@@ -311,9 +311,14 @@ void columns_add(struct columns *columns, const char *key, const char *const *te
 void columns_add_fields(struct columns *columns, const struct field *fields, const void *object,
 			const char *first)
 {
-	char cells[COLUMNS_MAX][CELL_MAX];
+	/* Too much for a small stack. */
+	char(*cells)[CELL_MAX] = malloc(columns->count * sizeof(*cells));
 	const char *texts[COLUMNS_MAX] = { first };
 
+	if (cells == NULL) {
+		columns->is_out_of_memory = true;
+		return;
+	}
 	for (size_t i = first != NULL; i < columns->count; i++)
 		texts[i] = "";
 	for (; fields->type != FIELD_END; fields++)
@@ -321,6 +326,7 @@ void columns_add_fields(struct columns *columns, const struct field *fields, con
 			texts[fields->column - 1] =
 				field_text(fields, object, cells[fields->column - 1]);
 	columns_add(columns, "", texts);
+	free(cells);
 }
 
 /* ---- which rows ---- */

@@ -415,7 +415,7 @@ bool rlock__stream_next(struct rlock__stream *stream, struct redisReply **out)
 
 #define AWAIT_END_MS 300
 /* What is read at a time: a whole TLS record, and most replies. */
-#define PIECE_BYTES 16384
+#define PIECE_BYTES 4096 /* most replies are shorter, and a small stack has room for it */
 
 bool rlock__stream_open(struct rlock__stream *stream, struct rlock__connector *connector,
 			struct rlock__tls *tls)
@@ -474,12 +474,11 @@ static bool append(struct rlock__stream *stream, const char *bytes, size_t len)
 }
 
 /* What TLS has for the server: it is written with the rest. */
-static bool append_records(struct rlock__stream *stream)
+static bool append_records(struct rlock__stream *stream, char bytes[PIECE_BYTES])
 {
-	char bytes[PIECE_BYTES];
 	size_t len;
 
-	while ((len = rlock__tls_take(stream->tls, bytes, sizeof(bytes))) > 0)
+	while ((len = rlock__tls_take(stream->tls, bytes, PIECE_BYTES)) > 0)
 		if (!append(stream, bytes, len))
 			return false;
 	return true;
@@ -499,10 +498,12 @@ bool rlock__stream_format(struct rlock__text *commands, int argc, const char **a
 
 bool rlock__stream_queue(struct rlock__stream *stream, const struct rlock__text *commands)
 {
+	char bytes[PIECE_BYTES];
+
 	if (stream->tls == NULL)
 		return append(stream, commands->text, commands->len);
 	return rlock__tls_write(stream->tls, commands->text, commands->len) &&
-	       append_records(stream);
+	       append_records(stream, bytes);
 }
 
 bool rlock__stream_flush(struct rlock__stream *stream)
@@ -550,16 +551,15 @@ static bool receive(struct rlock__stream *stream, char bytes[PIECE_BYTES], size_
 }
 
 /* Reads all that the received records hold, and queues what TLS has to answer. */
-static bool read_records(struct rlock__stream *stream)
+static bool read_records(struct rlock__stream *stream, char bytes[PIECE_BYTES])
 {
-	char bytes[PIECE_BYTES];
 	size_t len = 0;
 
-	while (rlock__tls_read(stream->tls, bytes, sizeof(bytes), &len))
+	while (rlock__tls_read(stream->tls, bytes, PIECE_BYTES, &len))
 		if (!feed(stream, bytes, len))
 			return false;
 	stream->is_at_end = stream->is_at_end || rlock__tls_has_ended(stream->tls);
-	return append_records(stream);
+	return append_records(stream, bytes);
 }
 
 bool rlock__stream_fill(struct rlock__stream *stream)
@@ -572,7 +572,7 @@ bool rlock__stream_fill(struct rlock__stream *stream)
 		return is_open && feed(stream, bytes, len);
 	/* Replies may have come in one piece with the end of the stream, which is told after them. */
 	if (rlock__tls_receive(stream->tls, bytes, len))
-		return read_records(stream);
+		return read_records(stream, bytes);
 	stream->error = ENOMEM;
 	return false;
 }

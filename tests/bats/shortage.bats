@@ -103,3 +103,35 @@ refused() {
 	run -0 refuse refused rlock pidfd_open,pidfd_send_signal ENOSYS 1+ rlock unlock --owner job a
 	no_keys
 }
+
+# small STATUS VERB [ARG...]: rlock ends so, with the least stack that a limit is likely to leave it.
+small() {
+	run "-$1" bash -c 'ulimit -s 64; exec timeout 30 rlock "$@"' - "${@:2}"
+}
+
+@test "a stack of 64 KB is enough for what verbs do" {
+	[ -z "${TESTS_UNDER-}" ] || skip 'it needs a larger one'
+	local note
+	note=$(printf 'x%.0s' {1..200})
+	small 0 run a -- rlock run a -- true
+	small 124 run --max-run 100ms --log log --log-format json a -- sleep 60
+	small 0 flock -n f -c true
+	small 0 sem --permits 2 s -- true
+	hold_in_background held --note "$note"
+	small 0 status held
+	small 0 status --json held
+	small 0 list
+	small 0 list --json
+	small 0 check
+	small 75 run -v --note "$note" -w 1500ms held -- true
+	small 0 stop held
+	small 64 run --tll 3s a -- true
+	small 69 run -u redis+sentinel://localhost:1,localhost:2/none a -- true
+	small 77 run --password-command 'echo none' a -- true
+	rlock lock --pid $$ a
+	small 0 renew --pid $$ a
+	small 0 unlock --pid $$ a
+	# rlock takes over, with a stack of the same size.
+	small 0 run -t 60s a -- sh -c 'kill -KILL $PPID; comes_true "[ ! -e /proc/$PPID ]"'
+	is_free a
+}

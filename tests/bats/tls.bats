@@ -53,6 +53,12 @@ refused() {
 	assert_line --regexp "^(ok|note) +tls +TLSv1\\.[23], the server's certificate ends in [0-9]+[dh]"
 }
 
+@test "a stack of 64 KB is enough for TLS" {
+	[ -z "${TESTS_UNDER-}" ] || skip 'it needs a larger one'
+	run -0 bash -c 'ulimit -s 64; exec rlock run --cacert "$1" a -- true' - "$CA"
+	run -78 bash -c 'ulimit -s 64; exec rlock run a -- true'
+}
+
 @test "authorities are named by an option, in the URL, by a directory, and by SSL_CERT_FILE and SSL_CERT_DIR" {
 	mkdir authorities
 	cp "$CA" "authorities/$(openssl x509 -hash -noout -in "$CA").0"
