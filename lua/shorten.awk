@@ -1,5 +1,5 @@
-# Shortens the body of a script, from standard input, without changing what it does: functions and constants get short names,
-# and redis.call and redis.pcall are locals. The script that leaves a queue must be short, see inc/queue.lua.
+# Shortens the body of a script, from standard input, without changing what it does: functions, constants and the parameter that
+# most functions have, "name", get short names, and redis.call and redis.pcall are locals. The script that leaves a queue must be short, see inc/queue.lua.
 #
 #   awk -f shorten.awk
 
@@ -34,6 +34,7 @@ function renamed(line,    parts, count, i, text, before, name, result) {
 }
 
 END {
+	short["name"] = "_n"
 	print "local rcall,rpcall=redis.call,redis.pcall"
 	# A key of a table keeps its name, and so does what a line with a string of the other sort has.
 	for (i = 1; i <= NR; i++)

@@ -29,27 +29,11 @@ local function notify_waiters(name)
 	if sign then give_turn(name, sign.since_us, head) end
 end
 
--- The owners that are left. Removes kept holds that have ended, of which nested commands would leave ever more.
-local function owners_left(name)
-	local owners, ended = {}, {}
-	for _, owner in ipairs(redis.call('HKEYS', name.lock)) do
-		if (kept_until(owner) or math.huge) > now_ms() then
-			owners[#owners + 1] = owner
-		else
-			redis.call('HDEL', name.lock, owner)
-			ended[owner] = true
-		end
-	end
-	remove_records(name, ended)
-	return owners
-end
-
--- Leaves the lock to the holds that are left; the removed one may have had a longer lease. False: none is left.
+-- Leaves the lock to the holds that are left. False: none is.
 local function leave_to_others(name)
-	local owners = owners_left(name)
-	if not owners[1] then return false end
-	if limit_ttl(name, owners, 0, set_ttl) then notify_waiters(name) end
-	return true
+	local is_held, is_earlier = leave_to(name, redis.call('HKEYS', name.lock), 0, set_ttl)
+	if is_earlier then notify_waiters(name) end
+	return is_held
 end
 
 local function release_mutex(name, owner, count)

@@ -44,7 +44,7 @@ local function many_readers_ms(name, except)
 end
 
 -- What is on the lock, but for that field: the fields of the writer and of kept holds of one; how long the longest reader
--- lasts. Removes kept holds of a writer that have ended, of which nested commands would leave ever more.
+-- lasts.
 local function holders_left(name, except)
 	local left = { writers = {}, reads_ms = 0 }
 	local many_ms = many_readers_ms(name, except)
@@ -52,21 +52,15 @@ local function holders_left(name, except)
 		left.reads_ms = many_ms
 		return left
 	end
-	local listed, ended = redis.call('HGETALL', name.lock), {}
+	local listed = redis.call('HGETALL', name.lock)
 	for i = 1, #listed, 2 do
 		local field, count = listed[i], hold_count(listed[i + 1])
 		if field ~= 'mode' and field ~= except and is_writer_field(field) then
-			if (kept_until(field) or math.huge) > now_ms() then
-				left.writers[#left.writers + 1] = field
-			else
-				ended[field] = true
-			end
+			left.writers[#left.writers + 1] = field
 		elseif count and field ~= except then
 			left.reads_ms = math.max(left.reads_ms, reader_ttl_ms(name, field, count))
 		end
 	end
-	for field in pairs(ended) do redis.call('HDEL', name.lock, field) end
-	remove_records(name, ended)
 	return left
 end
 
@@ -86,10 +80,11 @@ end
 -- Leaves the lock to the holds that are left: a write lock, a read lock, or free. 1 or 2, as in inc/names.lua.
 local function settle(name, left, was_write)
 	if redis.call('HLEN', name.lock) <= 1 then return leave_free(name, was_write) end
-	if left.writers[1] then
-		if limit_ttl(name, left.writers, left.reads_ms, set_all_ttls) then wake_waiters(name, WAKE_ALL) end
-		return 1
-	elseif left.reads_ms > 0 then
+	local is_held, is_earlier
+	if left.writers[1] then is_held, is_earlier = leave_to(name, left.writers, left.reads_ms, set_all_ttls) end
+	if is_earlier then wake_waiters(name, WAKE_ALL) end
+	if is_held then return 1 end
+	if left.reads_ms > 0 then
 		set_all_ttls(name, left.reads_ms)
 		if redis.call('HGET', name.lock, 'mode') == 'write' then
 			redis.call('HSET', name.lock, 'mode', 'read')
@@ -98,7 +93,7 @@ local function settle(name, left, was_write)
 		end
 		return 1
 	end
-	return leave_free(name, was_write)
+	return leave_free(name, was_write or left.writers[1])
 end
 
 -- Sets name.own_ms, how long the longest hold of this owner lasts, if it is a reader, and name.left, what is on the lock
@@ -131,8 +126,12 @@ local function release_read(name, owner, count)
 	redis.call('HINCRBY', name.lock, owner, -1)
 	remove_reader_hold(name, owner)
 	local _, records = reader_holds(name, owner, count - 1)
-	local left_ms, longest_ms = name.own_ms, longest_hold_ms(name, { owner }, records)
-	if longest_ms and longest_ms > 0 then left_ms = math.min(left_ms, longest_ms) end
+	local left_ms = math.min(name.own_ms, owners_left_ms(name, { owner }, records)[owner])
+	if left_ms <= 0 then
+		for number = 1, count - 1 do redis.call('DEL', timeout_key(name, owner, number)) end
+		remove_readers(name, { [owner] = true })
+		return settle(name, name.left, false)
+	end
 	for number = 1, count - 1 do
 		redis.call('SET', timeout_key(name, owner, number), 1, 'PX', digits(left_ms))
 	end

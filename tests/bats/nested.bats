@@ -68,6 +68,31 @@ kept_holds_go() {
 	done
 }
 
+# Else the lock would stay held for the rest of the longer lease, which nothing holds.
+@test "a hold whose lease is over does not keep the lock when a longer hold of its owner is released" {
+	local verb
+	for verb in lock fair read write; do
+		run -0 rlock "$verb" --owner job --lease 1s "$verb"
+		run -0 rlock "$verb" --owner job --lease 1h "$verb"
+	done
+	let_pass 1.2
+	for verb in lock fair read write; do
+		run -0 rlock unlock --owner job "$verb"
+	done
+	no_keys
+}
+
+@test "a nested rlock that was killed does not keep the lock after its lease when the outer one releases it" {
+	local verb
+	for verb in run fair read write; do
+		# shellcheck disable=SC2016
+		run -0 rlock "$verb" -t 1h a -- sh -c '
+			rlock "$1" -t 1s a -- sh -c "kill -KILL \$(ps -o ppid= \$PPID) \$PPID"
+			[ "$($REDIS hvals "rlock_holds:{a}" | grep -c "^[^ ]")" = 2 ] && sleep 1.2' sh "$verb"
+		no_keys
+	done
+}
+
 # ---- another lock ----
 
 @test "commands side by side do not share a lock that one of them acquires" {
