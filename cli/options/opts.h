@@ -217,7 +217,7 @@ struct opts {
 	bool flock_verbose;                  /* flock's --verbose */
 	bool flock_no_fork;                  /* flock's --no-fork */
 
-	const char *sentinel_password_file;      /* NULL: none */
+	const char *sentinel_password_file; /* NULL: none */
 	/* NULL: none, or no URL needs it */
 	struct password_source *password_source, *sentinel_password_source;
 

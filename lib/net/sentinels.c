@@ -223,8 +223,6 @@ static bool take_reply(const struct rlock__sentinels *sentinels, struct sentinel
 	return sentinel->replies == 2 || *status_out != RLOCK_OK;
 }
 
-static void sentinel_query(const struct rlock__sentinels *sentinels, struct sentinel *sentinel);
-
 /* A password that was fetched, and accepted, serves until it is denied: so no query of a sentinel has to wait for one. */
 static void keep_password(struct sentinel *sentinel)
 {
@@ -244,17 +242,36 @@ static bool forget_password(struct rlock_url *url)
 	return true;
 }
 
-static void sentinel_end(const struct rlock__sentinels *sentinels, struct sentinel *sentinel,
-			 enum rlock_status status)
+static void sentinel_end(struct sentinel *sentinel, enum rlock_status status)
 {
-	if (status == RLOCK_EAUTH && forget_password(sentinel->url)) {
-		sentinel_query(sentinels, sentinel);
-		return;
-	}
 	if (status != RLOCK_EAUTH && sentinel->session.login.status == RLOCK_OK)
 		keep_password(sentinel);
 	sentinel->status = status == RLOCK_EAUTH ? fail_login(sentinel) : status;
 	rlock__session_free(&sentinel->session);
+}
+
+static void sentinel_begin(const struct rlock__sentinels *sentinels, struct sentinel *sentinel)
+{
+	const struct rlock__session *like = sentinels->like;
+	int64_t deadline_ms = sentinels->deadline_ms;
+	enum rlock_status status;
+
+	sentinel_clear(sentinel);
+	sentinel->status = RLOCK_BUSY;
+	sentinel->error = (struct rlock__error){ .server = rlock_url_server(sentinel->url),
+						 .trace = like->error->trace,
+						 .trace_ctx = like->error->trace_ctx };
+	rlock__session_init(&sentinel->session, sentinel->url, like->client_name, like->tls_context,
+			    &sentinel->error);
+	/* There is no stream yet, and TLS is loaded: only its password can fail. */
+	(void)rlock__session_send(&sentinel->session, &sentinels->queries, false, deadline_ms);
+	status = rlock__session_begin(&sentinel->session, deadline_ms);
+	if (status != RLOCK_OK) {
+		sentinel_end(sentinel, status);
+		return;
+	}
+	sentinel->session.address.server = sentinel->url;
+	rlock__session_connect(&sentinel->session, deadline_ms);
 }
 
 static void sentinel_advance(const struct rlock__sentinels *sentinels, struct sentinel *sentinel)
@@ -272,34 +289,11 @@ static void sentinel_advance(const struct rlock__sentinels *sentinels, struct se
 		if (status == RLOCK_OK)
 			is_last = take_reply(sentinels, sentinel, reply, &status);
 		freeReplyObject(reply);
-		if (is_last)
-			sentinel_end(sentinels, sentinel, status);
+		if (is_last && status == RLOCK_EAUTH && forget_password(sentinel->url))
+			sentinel_begin(sentinels, sentinel);
+		else if (is_last)
+			sentinel_end(sentinel, status);
 	}
-}
-
-static void sentinel_query(const struct rlock__sentinels *sentinels, struct sentinel *sentinel)
-{
-	const struct rlock__session *like = sentinels->like;
-	int64_t deadline_ms = sentinels->deadline_ms;
-	enum rlock_status status;
-
-	sentinel_clear(sentinel);
-	sentinel->status = RLOCK_BUSY;
-	sentinel->error = (struct rlock__error){ .server = rlock_url_server(sentinel->url),
-						 .trace = like->error->trace,
-						 .trace_ctx = like->error->trace_ctx };
-	rlock__session_init(&sentinel->session, sentinel->url, like->client_name, like->tls_context,
-			    &sentinel->error);
-	/* There is no stream yet, and TLS is loaded: only its password can fail. */
-	(void)rlock__session_send(&sentinel->session, &sentinels->queries, false, deadline_ms);
-	status = rlock__session_begin(&sentinel->session, deadline_ms);
-	if (status != RLOCK_OK) {
-		sentinel_end(sentinels, sentinel, status);
-		return;
-	}
-	sentinel->session.address.server = sentinel->url;
-	rlock__session_connect(&sentinel->session, deadline_ms);
-	sentinel_advance(sentinels, sentinel);
 }
 
 /* ---- the answers together ---- */
@@ -430,8 +424,10 @@ void rlock__sentinels_query(struct rlock__sentinels *sentinels, enum rlock__sent
 	sentinels->deadline_ms = deadline_ms;
 	sentinels->grace_end_ms = rlock_now_ms() + GRACE_MS;
 	sentinels->rest_end_ms = 0;
-	for (size_t i = 0; i < sentinels->count; i++)
-		sentinel_query(sentinels, &sentinels->items[i]);
+	for (size_t i = 0; i < sentinels->count; i++) {
+		sentinel_begin(sentinels, &sentinels->items[i]);
+		sentinel_advance(sentinels, &sentinels->items[i]);
+	}
 }
 
 /* Whether the outstanding answers are not waited for any longer. */
