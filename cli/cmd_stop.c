@@ -128,19 +128,15 @@ static void take_stock(struct stopping *stopping, const char *by, bool is_first)
 	}
 }
 
-/* A server has this long to answer, also when the wait is shorter or nearly over: else -w 1ms could ask nobody. */
-#define ANSWER_MIN_MS 1000
-
 /* Sends the request, or looks what is left of the holds. RLOCK_ENET may pass. */
 static enum rlock_status ask(struct stopping *stopping, struct rlock_conn *conn, const char *by,
 			     int64_t end_ms)
 {
 	const struct opts *opts = &stopping->opts;
 	bool is_first = !stopping->stop.is_answered;
-	int64_t now_ms = rlock_now_ms();
-	enum rlock_status status = rlock_stop(
-		conn, &opts->names[0], opts->holder, by,
-		least(now_ms + DELIVERY_MS, most(now_ms + ANSWER_MIN_MS, end_ms)), &stopping->stop);
+	enum rlock_status status =
+		rlock_stop(conn, &opts->names[0], opts->holder, by,
+			   least(rlock_now_ms() + DELIVERY_MS, end_ms), &stopping->stop);
 	char name[NAME_SHOWN_MAX], owner[USAGE_SHOWN_MAX];
 
 	if (status == RLOCK_ENET)
