@@ -80,6 +80,46 @@ static bool setting_of_variable(const struct opts *opts, const char *variable, s
 	return value != NULL && *value != '\0';
 }
 
+/* Whether rlock reads the variable, or sets it for a COMMAND. */
+static bool is_own_variable(const char *name)
+{
+	static const char *const others[] = { "RLOCK_RUNTIME_DIR", "RLOCK_HELD", "RLOCK_NAME",
+					      "RLOCK_OWNER",       "RLOCK_MODE", "RLOCK_TOKEN",
+					      "RLOCK_SLOT" };
+
+	for (size_t id = 0; id < OPT_COUNT; id++)
+		if (opt_table[id].variable != NULL && strcmp(opt_table[id].variable, name) == 0)
+			return true;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(others[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* A user may expect them to count. Their values may have a secret in them. */
+static void see_other_variables(const struct opts *opts,
+				void (*see)(void *ctx, const struct setting *setting), void *ctx)
+{
+	struct setting setting = { .source = SOURCE_ENVIRONMENT };
+	char name[USAGE_SHOWN_MAX];
+
+	for (char **entry = environ; *entry != NULL; entry++) {
+		(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(*entry, "="), *entry);
+		if (strncmp(name, "RLOCK_", 6) == 0 && !is_own_variable(name))
+			(void)snprintf(setting.ignored, sizeof(setting.ignored),
+				       "rlock has no such variable, but RLOCK_URL, RLOCK_CONFIG "
+				       "and options");
+		else if (strcmp(name, "REDIS_URL") == 0 &&
+			 table_source(opts, OPT_URL) == SOURCE_DEFAULT)
+			(void)snprintf(setting.ignored, sizeof(setting.ignored),
+				       "rlock reads RLOCK_URL");
+		else
+			continue;
+		setting.variable = name;
+		see(ctx, &setting);
+	}
+}
+
 /* The default files: one named by --config or RLOCK_CONFIG is a setting already. */
 static void see_default_files(const struct opts *opts,
 			      void (*see)(void *ctx, const struct setting *setting), void *ctx)
@@ -118,6 +158,7 @@ void load_settings(const struct opts *opts, void (*see)(void *ctx, const struct 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
 		if (setting_of_variable(opts, variables[i], &setting))
 			see(ctx, &setting);
+	see_other_variables(opts, see, ctx);
 	see_default_files(opts, see, ctx);
 	for (size_t id = 0; id < OPT_COUNT; id++)
 		if (setting_of_default(opts, (enum opt_id)id, &setting))
