@@ -382,6 +382,11 @@ static int find_target(struct acquirer *acquirer)
 		message_error_of_lock("--pid %d: there is no such process", opts->pid);
 		return EXIT_USAGE;
 	}
+	if (proc_of_thread(opts->pid) != opts->pid) {
+		message_error_of_lock("--pid %d is a thread: give its process: --pid %d", opts->pid,
+				      (int)proc_of_thread(opts->pid));
+		return EXIT_USAGE;
+	}
 	if (lookup == PROC_SEEN)
 		acquirer->args.target_fd = proc_open(target.pid, target.start);
 	if (acquirer->args.target_fd < 0) {

@@ -183,11 +183,11 @@ static void set_limits(void)
 }
 
 /* Runs in the child, which keeps nothing of the starting rlock but these two, and what the kernel keeps. */
-static bool detach(int dir_fd, int lock_fd, int error_fd)
+static bool detach(int dir_fd, int lock_fd, int error_fd, int null_fd)
 {
 	sigset_t none;
 	char pid[16];
-	int null, len = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
+	int len = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
 
 	/* It must not listen before its pid is written down. */
 	if (setsid() < 0 || fchdir(dir_fd) != 0 || write(lock_fd, pid, (size_t)len) != len ||
@@ -203,11 +203,11 @@ static bool detach(int dir_fd, int lock_fd, int error_fd)
 	/* If some of 0 to 2 were closed, they may be among these. */
 	lock_fd = fcntl(lock_fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
 	error_fd = fcntl(error_fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
-	null = open("/dev/null", O_RDWR);
-	if (lock_fd < 0 || error_fd < 0 || null < 0)
+	null_fd = fcntl(null_fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
+	if (lock_fd < 0 || error_fd < 0 || null_fd < 0)
 		return false;
 	for (int fd = 0; fd < LOCK_FD; fd++)
-		if (dup2(null, fd) < 0)
+		if (dup2(null_fd, fd) < 0)
 			return false;
 	if (dup2(lock_fd, LOCK_FD) < 0 || dup3(error_fd, ERROR_FD, O_CLOEXEC) < 0)
 		return false;
@@ -279,7 +279,7 @@ _Noreturn static void fail_in_child(int error_fd)
  * In a process that is not our child, so that we do not have to reap the server. An errno is read from the other end of
  * error_fd, or nothing once it is executed. False with errno.
  */
-static bool fork_server(struct search *search, int lock_fd, int error_fd)
+static bool fork_server(struct search *search, int lock_fd, int error_fd, int null_fd)
 {
 	pid_t middle = fork();
 
@@ -290,7 +290,7 @@ static bool fork_server(struct search *search, int lock_fd, int error_fd)
 
 		if (pid > 0)
 			_exit(0);
-		if (pid < 0 || !detach(search->dir_fd, lock_fd, error_fd))
+		if (pid < 0 || !detach(search->dir_fd, lock_fd, error_fd, null_fd))
 			fail_in_child(error_fd);
 		if (is_in_place(search))
 			exec_server(search->program, search->socket_path);
@@ -301,8 +301,8 @@ static bool fork_server(struct search *search, int lock_fd, int error_fd)
 	return true;
 }
 
-/* The server may not listen yet. 0, or an errno; ETIMEDOUT at the deadline. */
-static int local_server_start(struct search *search, int lock_fd)
+/* The server may not listen yet. 0, or an errno; ETIMEDOUT at the deadline. null_fd: its standard streams. */
+static int local_server_start(struct search *search, int lock_fd, int null_fd)
 {
 	struct pollfd failure = { .events = POLLIN };
 	int ends[2], err = 0;
@@ -310,7 +310,7 @@ static int local_server_start(struct search *search, int lock_fd)
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		return errno;
 	failure.fd = ends[0];
-	if (!fork_server(search, lock_fd, ends[1]))
+	if (!fork_server(search, lock_fd, ends[1], null_fd))
 		err = errno;
 	(void)close(ends[1]);
 	if (err == 0 && rlock_poll(&failure, 1, search->deadline_ms) <= 0)
@@ -438,6 +438,7 @@ static int start(struct search *search, int lock_fd)
 	const char *const dirs[] = { getenv("PATH"), USUAL_PATH };
 	char *program = search->program;
 	bool is_there = false;
+	int null_fd;
 	int err = check_lost(search);
 
 	if (err != DOWN)
@@ -466,7 +467,14 @@ static int start(struct search *search, int lock_fd)
 	}
 	message_debug("local: starting '%s' on '%s', for this user alone", program,
 		      search->socket_path);
-	err = local_server_start(search, lock_fd);
+	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null_fd < 0) {
+		message_error("local: cannot open /dev/null, the server's standard streams: %s",
+			      strerror(errno));
+		return EXIT_SYSTEM;
+	}
+	err = local_server_start(search, lock_fd, null_fd);
+	(void)close(null_fd);
 	if (err == ETIMEDOUT)
 		return fail_late(search);
 	if (err == ESTALE) {

@@ -106,10 +106,13 @@ static bool is_trusted(int fd, char *why)
 	if (fstat(fd, &st) != 0)
 		(void)snprintf(why, RLOCK_ERROR_MAX, "cannot look at it: %s", strerror(errno));
 	else if (st.st_uid != geteuid())
-		(void)snprintf(
-			why, RLOCK_ERROR_MAX,
-			"belongs to user %lu: remove it, or set RLOCK_RUNTIME_DIR to another one",
-			(unsigned long)st.st_uid);
+		/* After sudo -E it has the files of locks that are held. */
+		(void)snprintf(why, RLOCK_ERROR_MAX,
+			       "belongs to user %lu, and may have files of that user's locks: %s",
+			       (unsigned long)st.st_uid,
+			       chosen_path() != NULL
+				       ? "unset RLOCK_RUNTIME_DIR, or give it a directory of yours"
+				       : "set RLOCK_RUNTIME_DIR to a directory of yours");
 	/* We do not correct the mode: other users may already have put files into the directory. */
 	else if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
 		(void)snprintf(why, RLOCK_ERROR_MAX,

@@ -148,22 +148,36 @@ bool proc_is_hidden(pid_t pid)
 	       proc_look(pid, &proc) == PROC_GONE;
 }
 
-/* "Uid:", then the real and the effective user, stands before all lines whose length has no limit. */
-bool proc_is_of_our_user(pid_t pid)
+/* What comes after key in /proc/PID/status; only for lines in front of those whose length has no limit. NULL: unknown. */
+static const char *status_find(pid_t pid, const char *key, char text[STAT_MAX])
 {
-	static const char key[] = "\nUid:\t";
-	char path[32], text[STAT_MAX];
-	const char *cursor;
-	int64_t real, effective;
+	char path[32];
+	const char *found;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	if (file_read_start(AT_FDCWD, path, 0, text, sizeof(text)) < 0)
-		return false;
-	cursor = strstr(text, key);
-	if (cursor == NULL)
-		return false;
-	cursor += sizeof(key) - 1;
-	return number_read(&cursor, &real) && *cursor++ == '\t' &&
+	if (file_read_start(AT_FDCWD, path, 0, text, STAT_MAX) < 0)
+		return NULL;
+	found = strstr(text, key);
+	return found != NULL ? found + strlen(key) : NULL;
+}
+
+pid_t proc_of_thread(pid_t thread)
+{
+	char text[STAT_MAX];
+	const char *cursor = status_find(thread, "\nTgid:\t", text);
+	int64_t pid;
+
+	return cursor != NULL && number_read(&cursor, &pid) ? (pid_t)pid : thread;
+}
+
+/* After "Uid:" is the real user, then the effective one. */
+bool proc_is_of_our_user(pid_t pid)
+{
+	char text[STAT_MAX];
+	const char *cursor = status_find(pid, "\nUid:\t", text);
+	int64_t real, effective;
+
+	return cursor != NULL && number_read(&cursor, &real) && *cursor++ == '\t' &&
 	       number_read(&cursor, &effective) && effective == geteuid();
 }
 

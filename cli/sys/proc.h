@@ -50,6 +50,8 @@ bool proc_is_stopped(pid_t pid);
 bool proc_is_idle(pid_t pid);
 /* Whether there is such a process, but /proc does not show it to us: it is another user's (hidepid), say. */
 bool proc_is_hidden(pid_t pid);
+/* The process that the thread is one of; itself for a process, and where that is not known. */
+pid_t proc_of_thread(pid_t thread);
 /* Whether its effective user is ours. The owner of /proc/PID is root for a process of any user that is not dumpable. */
 bool proc_is_of_our_user(pid_t pid);
 /* Whether it runs a program of our name, in any directory; true where we may not see that. */

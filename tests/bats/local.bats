@@ -217,6 +217,13 @@ is_alone_after() {
 	has_servers 1
 }
 
+@test "where there is no /dev/null the message says so" {
+	unshare -m true 2>/dev/null || skip 'no mount namespaces here'
+	run -71 unshare -m sh -c 'mount -t tmpfs none /dev && exec rlock run -u local: a -- true'
+	assert_one_line '^rlock: local: cannot open /dev/null, .*: No such file or directory$'
+	has_servers 0
+}
+
 @test "a runtime directory that others may enter, or whose path is too long for a socket, gets no server" {
 	mkdir -m 755 "$RLOCK_RUNTIME_DIR"
 	no_local_server 71 '^rlock: '

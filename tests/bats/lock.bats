@@ -159,6 +159,21 @@ refuses_runtime_directory() {
 	done
 }
 
+@test "a thread is no process that a lock can be for, and the message says which process it is one of" {
+	mkfifo thread
+	in_background python3 -IS -c '
+import threading
+thread = threading.Thread(target=lambda: open("thread").read())
+thread.start()
+print(thread.native_id, file=open("id", "w"), flush=True)
+thread.join()'
+	wait_until 10 test -s id
+	run -64 rlock lock --pid "$(<id)" a
+	assert_output "rlock: a: --pid $(<id) is a thread: give its process: --pid $PID"
+	: >thread
+	ended_with 0
+}
+
 # ---- lost ----
 
 # In the hold file of the only lock: 1 when the renewer has found it lost.

@@ -169,3 +169,12 @@ without_renewal() {
 	kill "$whose"
 	wait_until 5 no_keys
 }
+
+@test "where RLOCK_RUNTIME_DIR is another user's directory, as after sudo -E, the advice is not to remove it" {
+	need_users
+	mkdir -m 700 theirs
+	chown "$USER_ID" theirs
+	RLOCK_RUNTIME_DIR=$PWD/theirs run -71 rlock lock --pid $$ a
+	assert_one_line "^rlock: a: runtime directory '$PWD/theirs': belongs to user $USER_ID, .*: unset RLOCK_RUNTIME_DIR, "
+	refute_output --partial remove
+}

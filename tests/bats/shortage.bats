@@ -110,7 +110,7 @@ small() {
 }
 
 @test "a stack of 64 KB is enough for what verbs do" {
-	[ -z "${TESTS_UNDER-}" ] || skip 'it needs a larger one'
+	[ -z "${TESTS_UNDER-}" ] || skip 'sanitize needs a larger stack'
 	local note
 	note=$(printf 'x%.0s' {1..200})
 	small 0 run a -- rlock run a -- true

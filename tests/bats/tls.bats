@@ -54,7 +54,7 @@ refused() {
 }
 
 @test "a stack of 64 KB is enough for TLS" {
-	[ -z "${TESTS_UNDER-}" ] || skip 'it needs a larger one'
+	[ -z "${TESTS_UNDER-}" ] || skip 'sanitize needs a larger stack'
 	run -0 bash -c 'ulimit -s 64; exec rlock run --cacert "$1" a -- true' - "$CA"
 	run -78 bash -c 'ulimit -s 64; exec rlock run a -- true'
 }
