@@ -148,7 +148,7 @@ local function wake_next(name, after_us)
 end
 
 local OTHERS_TURN_MS = 50 -- what Redisson needs from a message to its next try on a busy machine
-local OTHERS_TURNS_OF = 4 -- of so many releases one gives no turn: all compete, as after a release of Redisson's
+local OTHERS_TURN_IN = 4  -- one of so many releases gives a turn: after the others all compete, as after those of Redisson
 
 -- How many others than ours listen to the channel of the lock; nil when the user may not ask.
 local function count_others(name)
@@ -156,10 +156,10 @@ local function count_others(name)
 	return all and math.max(all - (count_hearers(name, OURS) or 0), 0)
 end
 
--- Gives Redisson's waiters a turn after most releases: they are slower than ours, and would starve. heard: how many
--- clients heard of this release.
+-- Gives Redisson's waiters a turn after some releases: they are slower than ours, and would starve. After more releases ours
+-- would, of which a release of Redisson's wakes none sooner. heard: how many clients heard of this release.
 local function give_others_turn(name, heard)
-	if heard > 0 and now_us() % OTHERS_TURNS_OF > 0 and (count_others(name) or 0) > 0 then
+	if heard > 0 and now_us() % OTHERS_TURN_IN == 0 and (count_others(name) or 0) > 0 then
 		redis.pcall('SET', name.turn, OTHERS, 'PX', OTHERS_TURN_MS)
 	end
 end
