@@ -269,15 +269,39 @@ static bool fail_unreachable(struct rlock__connection *connection)
 		return false;
 	(void)rlock__fail(&connection->error, RLOCK_ENET,
 			  "cannot reach %s, which serves the lock's slot%s", server, text + len);
-	connection->error.failure.is_unreachable = connection->error.will_pass = true;
+	connection->error.will_pass = true;
 	return true;
+}
+
+/* The last node knows which one serves the slot, but no address of it: other nodes may say the same for ever. */
+static enum rlock_status fail_without_address(struct rlock__connection *connection,
+					      const char *words)
+{
+	(void)rlock__fail(
+		&connection->error, RLOCK_ENET,
+		"the node that serves the lock's slot announces no address: set its "
+		"cluster-announce-hostname, or cluster-preferred-endpoint-type ip on each node: %s",
+		words);
+	rlock__error_set_reply(&connection->error, words);
+	return RLOCK_ENET;
+}
+
+static enum rlock_status fail_redirections(struct rlock__connection *connection, const char *words)
+{
+	if (strstr(words, " ?:") != NULL)
+		return fail_without_address(connection, words);
+	return rlock__fail(
+		&connection->error, RLOCK_ENET,
+		"the nodes of the cluster redirect the request to each other: try again");
 }
 
 /* To the node that the last one named. */
 static bool redirect(struct rlock__connection *connection)
 {
 	struct rlock__request *request = &connection->request;
+	char words[RLOCK_ERROR_MAX / 4];
 
+	(void)rlock_escape(request->reply->str, request->reply->len, words, sizeof(words));
 	drop_reply(request);
 	request->behind_left = request->behind_count;
 	request->zeros = 0;
@@ -286,11 +310,7 @@ static bool redirect(struct rlock__connection *connection)
 		return end(connection, RLOCK_ENET);
 	if (++request->redirections <= REDIRECTIONS_MAX)
 		return open_session(connection);
-	return end(
-		connection,
-		rlock__fail(
-			&connection->error, RLOCK_ENET,
-			"the nodes of the cluster redirect the request to each other: try again"));
+	return end(connection, fail_redirections(connection, words));
 }
 
 static bool confirm(struct rlock__connection *connection)

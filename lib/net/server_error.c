@@ -39,7 +39,8 @@ struct meaning {
  */
 static const struct meaning meanings[] = {
 	/* While the slot of a lock is on its way to another node, and not all keys of the request are at one of the two. */
-	{ "TRYAGAIN", RLOCK_ENET, DENIED "*", true },
+	{ "TRYAGAIN", RLOCK_ENET,
+	  DENIED "the lock's slot is on its way to another node of the cluster: *", true },
 	/* Of a replica only: to a write, to any command while it has lost its master, and to WAIT. By the next try this or
 	   another server may be the master: until then it counts as unreachable. */
 	{ "READONLY", RLOCK_ENET, IS_REPLICA, false },

@@ -210,10 +210,15 @@ static enum rlock_status fail(struct rlock__session *session, enum rlock_status 
 		(void)rlock__fail_memory(session->error);
 	else
 		(void)rlock__fail(session->error, status,
-				  status == RLOCK_ENET ? "cannot reach %s: %s"
-						       : "cannot connect to %s: %s",
-				  rlock_url_server(session->address.server), why);
-	session->error->failure.is_unreachable = status == RLOCK_ENET;
+				  status == RLOCK_ENET ? "cannot reach %s: %s%s"
+						       : "cannot connect to %s: %s%s",
+				  rlock_url_server(session->address.server), why,
+				  session->address.origin != NULL && status == RLOCK_ENET
+					  ? session->address.origin
+					  : "");
+	/* Only then the URL may be wrong. */
+	session->error->failure.is_unreachable =
+		status == RLOCK_ENET && session->address.origin == NULL;
 	session->is_unreachable = status == RLOCK_ENET && session->state < RLOCK__SESSION_PASSWORD;
 	rlock__session_close(session);
 	return status;

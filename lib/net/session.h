@@ -57,6 +57,8 @@ struct rlock__address {
 	const struct rlock_url *server; /* the owner's, for as long as the session is open */
 	bool needs_master;              /* a replica fails the login */
 	bool is_asking; /* the next command is for a slot that is on its way to this server */
+	/* What a text adds where the server can't be reached; NULL: nothing, since the user's URL names it. */
+	const char *origin;
 };
 
 struct rlock__session {

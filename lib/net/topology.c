@@ -381,11 +381,25 @@ const struct rlock_url *rlock__topology_server(const struct rlock__topology *top
 	return topology->server != NULL ? topology->server : topology->url;
 }
 
+/* Of a node that redirections name, connection.c says what it is for: fail_unreachable. */
+static const char *origin_of(const struct rlock__topology *topology)
+{
+	const struct rlock__endpoint *node = rlock__topology_server(topology)->endpoints.items;
+
+	if (topology->sentinels != NULL)
+		return ": the sentinels name it";
+	if (topology->nodes.count == 0 ||
+	    rlock__endpoints_contain(&topology->url->endpoints, node->host, node->port))
+		return NULL;
+	return "";
+}
+
 void rlock__topology_address(const struct rlock__topology *topology, struct rlock__address *out)
 {
 	*out = (struct rlock__address){ .server = rlock__topology_server(topology),
 					.needs_master = topology->row->needs_master,
-					.is_asking = topology->home != NULL };
+					.is_asking = topology->home != NULL,
+					.origin = origin_of(topology) };
 }
 
 bool rlock__topology_copy_server(struct rlock__topology *topology,

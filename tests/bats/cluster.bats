@@ -81,6 +81,18 @@ name_at() {
 	run -0 rlock run -w 20s --connect-timeout 0.5s "$name" -- true
 }
 
+@test "a node that announces no address is named as the cause, since no try gets there" {
+	local name number
+	name=$(name_at 2)
+	for number in 1 2 3; do
+		on "$number" ask_server config set cluster-preferred-endpoint-type hostname
+		[ "$ANSWER" = OK ] || skip 'this server announces addresses only'
+	done
+	run -69 rlock run -n -u "redis+cluster://127.0.0.1:$(port_of 1)" "$name" -- true
+	for number in 1 2 3; do on "$number" redis config set cluster-preferred-endpoint-type ip; done
+	assert_one_line "^rlock: $name: the node that serves the lock's slot announces no address: set its cluster-announce-hostname, or cluster-preferred-endpoint-type ip on each node: MOVED [0-9]+ \\?:$(port_of 2)\$"
+}
+
 # ---- waking ----
 
 # waiter_hears NODE COMMAND: a waiter for "a" does, from that node, when the stranger has gone, whose lease lasts 30 s.
@@ -152,7 +164,7 @@ choose_nodes() {
 	choose_nodes c
 	begin_migration c "$FROM" "$TO"
 	run -69 rlock run -n c -- touch begun
-	assert_one_line '^rlock: c: denied by the server: TRYAGAIN .*$'
+	assert_one_line "^rlock: c: denied by the server: the lock's slot is on its way to another node of the cluster: give --wait: TRYAGAIN .*\$"
 	assert [ ! -e begun ]
 	in_background rlock run -w 30s c -- true
 	in_background rlock run '{c}1' -- true

@@ -168,7 +168,7 @@ refused() {
 	choose_port
 	refused 69 "redis+sentinel://127.0.0.1:$PORT/$SERVICE" "$none $SERVICE: cannot reach redis://127.0.0.1:$PORT/0: Connection refused"
 	name_master "$PORT"
-	refused 69 "$RLOCK_URL" "cannot reach redis://127.0.0.1:$PORT/0: Connection refused(: the server is from RLOCK_URL)?"
+	refused 69 "$RLOCK_URL" "cannot reach redis://127.0.0.1:$PORT/0: Connection refused: the sentinels name it"
 	on 2 redis replicaof 127.0.0.1 "$(port_of 1)"
 	name_master "$(port_of 2)"
 	refused 69 "$RLOCK_URL" 'its sentinels name a master that is a replica: a failover is under way'

@@ -12,6 +12,9 @@ static const char script[] = "local lock = KEYS[1]\n"
 			     "redis.call('HSET', lock, 'a', 1)\n"
 			     "redis.pcall('PUBLISH', 'channel', '0')\n";
 
+#define MOVING                                                                                     \
+	"denied by the server: the lock's slot is on its way to another node of the cluster: "
+
 static const struct {
 	const char *reply;
 	enum rlock_status status;
@@ -47,14 +50,14 @@ static const struct {
 	/* a slot that moves: of Redis 6.2, 7 and 7.4, and Valkey 9.1 */
 	{ "ERR Error running script (call to f_5e9f): @user_script:2: @user_script: 2: Lua script attempted to access a "
 	  "non local key in a cluster node",
-	  RLOCK_ENET, "denied by the server: Lua script attempted" },
+	  RLOCK_ENET, MOVING "Lua script attempted" },
 	{ "ERR Script attempted to access a non local key in a cluster node script: 5e9f, on @user_script:2.",
-	  RLOCK_ENET, "denied by the server: ERR Script attempted" },
+	  RLOCK_ENET, MOVING "ERR Script attempted" },
 	{ "ERR Unable to execute command 'exists' in script because undeclared keys were accessed during rehashing of the "
 	  "slot script: 5e9f, on @user_script:2.",
-	  RLOCK_ENET, "denied by the server: ERR Unable to execute" },
+	  RLOCK_ENET, MOVING "ERR Unable to execute" },
 	{ "ERR Attempted to access a non local key in a cluster node script: 5e9f, on @user_script:2.",
-	  RLOCK_ENET, "denied by the server: ERR Attempted" },
+	  RLOCK_ENET, MOVING "ERR Attempted" },
 	/* a full disk: the advice comes before words without an end */
 	{ "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
 	  RLOCK_ENET,
