@@ -225,9 +225,9 @@ static int report_unknown_verb(int argc, char **argv)
 		is_certain = true;
 		usage_line(&meant.line, PLAIN("rlock flock"), { NULL, argv + 1, count - 1 });
 	} else {
-		/* Without a command the word is as likely a verb that nobody knows. */
+		/* Without a command, or with another name, the word is as likely a verb that nobody knows. */
 		is_certain = correct(verbs_find("run"), argv + 1, count - 1, &meant) &&
-			     meant.has_command;
+			     meant.has_command && meant.name_count == 1;
 	}
 	return report_no_verb(word, is_certain ? &meant.line : NULL);
 }

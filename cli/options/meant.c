@@ -29,6 +29,7 @@
 #define RETRY_WHY "rlock waits, and tries again by itself: how long is --wait"
 #define PERMITS_WHY "the number of permits is --permits"
 #define TTL_WHY "the lease, which rlock renews, is --ttl"
+#define BACKGROUND_WHY "to have COMMAND in the background, the shell has '&' at the end of the line"
 #define GRACE_WHY "the time from SIGTERM to SIGKILL is --grace"
 #define MAX_RUN_WHY "how long COMMAND may run is --max-run"
 #define LEASE_WHY "the new lease is --lease"
@@ -70,6 +71,10 @@ static const struct hint {
 	{ "--try", VERBS_ACQUIRE, OPT_NO_WAIT, "to try once is --no-wait, and for longer --wait" },
 	{ "--retry", VERBS_ACQUIRE, OPT_WAIT, RETRY_WHY },
 	{ "--retries", VERBS_ACQUIRE, OPT_WAIT, RETRY_WHY },
+	{ "--detach", VERBS_ACQUIRE, OPT_COUNT, BACKGROUND_WHY },
+	{ "--background", VERBS_ACQUIRE, OPT_COUNT, BACKGROUND_WHY },
+	{ "--daemon", VERBS_ACQUIRE, OPT_COUNT, BACKGROUND_WHY },
+	{ "-w", VERBS_STATUS | VERBS_LIST, OPT_WATCH, "to print it again and again is --watch" },
 	{ "-child-exit-code", VERBS_ACQUIRE, OPT_COUNT, "the exit status is COMMAND's without it" },
 	{ "--exit-code", VERBS_ACQUIRE, OPT_CONFLICT_EXIT_CODE,
 	  "the exit code of a lock that is busy is --conflict-exit-code" },
@@ -671,6 +676,15 @@ static enum verdict check_text(const struct line *line, const char *text, char w
 		       : reject(why, UNCERTAIN, "name '%s': %s", usage_show(text, shown), wrong);
 }
 
+/* "sem 3 NAME" */
+static bool is_number_of_permits(const struct line *line, const struct word *word)
+{
+	size_t count = count_names(line, 0);
+
+	return line->set == VERBS_SEM && is_number(word->value) && count > 1 &&
+	       count_names(line, word->at) == count && !has_option(line, OPT_PERMITS);
+}
+
 static enum verdict check_name(struct line *line, const struct word *before,
 			       const struct word *word, char why[MEANT_MAX])
 {
@@ -692,13 +706,12 @@ static enum verdict check_name(struct line *line, const struct word *before,
 			      "'%s' is one word: the first line of a script is "
 			      "#!/usr/bin/env -S rlock %s",
 			      usage_show(name, shown), shown);
-	if (line->set == VERBS_SEM && is_number(name) && count_names(line, 0) > 1 &&
-	    count_names(line, word->at) == count_names(line, 0) && !has_option(line, OPT_PERMITS)) {
+	if (!is_part_of_option(line, before, word)) {
+		if (!is_number_of_permits(line, word))
+			return check_text(line, name, why);
 		(void)reject(why, UNCERTAIN, PERMITS_WHY);
 		return mend_number(line, word->at, 1, name);
 	}
-	if (!is_part_of_option(line, before, word))
-		return check_text(line, name, why);
 	if (before->opt != &opt_table[OPT_NO_WAIT])
 		return mend_duration(line, before, word, why);
 	(void)reject(why, UNCERTAIN, NUMBER_WHY);
@@ -747,6 +760,14 @@ static enum verdict mend_host(struct line *line, const struct word *word, char w
 	return MENDED;
 }
 
+static const struct opt *find_of_other_verbs(char *option)
+{
+	struct words from = { .verbs = VERBS_ALL, .words = &option, .count = 1 };
+	struct word word;
+
+	return words_next(&from, &word) ? word.opt : NULL;
+}
+
 /* An option that the verb has not: of another verb, of another program, or mistyped. */
 static enum verdict report_unknown(const struct line *line, const struct word *word,
 				   char why[MEANT_MAX])
@@ -769,8 +790,8 @@ static enum verdict report_unknown(const struct line *line, const struct word *w
 		(void)snprintf(option, sizeof(option), "%s", letter);
 		hint = find_hint(line->set, option);
 	}
-	if (is_long)
-		other = table_by_name(VERBS_ALL, option + 2, strlen(option + 2));
+	if (is_long || strlen(option) == 2)
+		other = find_of_other_verbs(option);
 	(void)usage_show(option, shown);
 	if (hint == NULL && is_long && usage_is_password(option + 2))
 		(void)reject(why, UNCERTAIN, "no such option '%s': " PASSWORD_WHY, shown);
@@ -849,9 +870,34 @@ static enum verdict check_word(struct line *line, const struct word *before,
 
 /* ---- a missing part ---- */
 
+/* The value of an option that may be the name that is missing: any text, or not what the option takes. */
+static bool find_taken_name(const struct line *line, struct word *out)
+{
+	struct words from = words_of(line);
+	char why[RLOCK_ERROR_MAX];
+
+	while (words_next(&from, out)) {
+		struct opts unwanted = { 0 };
+		bool is_text = out->opt != NULL &&
+			       (out->opt->type == TYPE_TEXT || out->opt->type == TYPE_LINE ||
+				out->opt->type == TYPE_LOG);
+
+		if (out->kind != WORD_OPTION || out->span == 1 || out->value == any_number)
+			continue;
+		if (is_text || table_store(&unwanted, out->opt, out->value, why) != RLOCK_OK)
+			return true;
+		opts_free_urls(&unwanted);
+	}
+	return false;
+}
+
 static enum verdict check_parts(struct line *line, char why[MEANT_MAX])
 {
 	size_t count = usage_count(line->command), names = count_names(line, 0);
+	bool lacks_name = names == 0 && line->need != COMMAND_NONE_MAYBE_NAMES &&
+			  line->need != COMMAND_NONE_BUT_PATTERN;
+	char shown[USAGE_SHOWN_MAX];
+	struct word taken;
 
 	if (line->command != NULL && !may_have_command(line)) {
 		(void)reject(why, UNCERTAIN, "%s takes no '--' and no command", line->verb);
@@ -864,11 +910,12 @@ static enum verdict check_parts(struct line *line, char why[MEANT_MAX])
 		line->command = NULL;
 		return MENDED;
 	}
-	if (names == 0 && has_option(line, OPT_KEY) && line->need != COMMAND_NONE_MAYBE_NAMES &&
-	    line->need != COMMAND_NONE_BUT_PATTERN)
+	if (lacks_name && find_taken_name(line, &taken))
 		return reject(why, UNCERTAIN,
-			      "%s needs the name of a lock: a word of its own, or --name; --key is "
-			      "the file of a TLS key",
+			      "%s needs the name of a lock: '%s' is the value of --%s", line->verb,
+			      usage_show(taken.value, shown), taken.opt->name);
+	if (lacks_name && count > 1 && !is_program(line->command[0]))
+		return reject(why, UNCERTAIN, "%s needs the name of a lock before '--'",
 			      line->verb);
 	if (line->need == COMMAND_NEEDED && count == 0) {
 		line->command = template_command;
@@ -878,8 +925,7 @@ static enum verdict check_parts(struct line *line, char why[MEANT_MAX])
 		line->command = template_command;
 		return reject(why, MENDED, "%s: there is nothing after '--'", line->verb);
 	}
-	if (names == 0 && line->need != COMMAND_NONE_MAYBE_NAMES &&
-	    line->need != COMMAND_NONE_BUT_PATTERN) {
+	if (lacks_name) {
 		replace(line, line->count, 0, any_name, NULL);
 		return reject(why, MENDED, "%s needs the name of a lock", line->verb);
 	}
@@ -1003,6 +1049,7 @@ bool meant_find(const struct opts *opts, struct meant *out)
 			verdict = check_line(&line, later);
 		out->has_line = out->is_wrong && verdict == RIGHT;
 		out->has_command = line.has_marked_command;
+		out->name_count = count_names(&line, 0);
 	}
 	if (out->has_line)
 		print_line(&line, &out->line);

@@ -17,6 +17,7 @@ struct meant {
 	struct usage_line line;
 	bool has_other; /* for a process, where line is for a COMMAND whose "--" may have been left out */
 	struct usage_line other;
+	size_t name_count; /* of the line */
 	bool has_command; /* the line has a COMMAND, which was marked as one, or is a program of this machine */
 };
 

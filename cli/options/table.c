@@ -322,6 +322,8 @@ static enum rlock_status store_duration(const struct opt *opt, const char *value
 	if (!duration_parse(value, &number))
 		return value_reject(why, duration_is_too_long(value)
 						 ? "longer than 10000d, try 30s or 2m"
+					 : (opt->scope & MAY_BE_INF) != 0
+						 ? "not a duration, like 30s, 1500ms or 2m, nor inf"
 						 : "not a duration, like 30s, 1500ms or 2m");
 	if (number < opt->least)
 		return value_reject(why, "less than %s, try 30s or 2m",

@@ -28,7 +28,8 @@ static const struct {
 	  "'unlok' is not a verb: see 'rlock help', or try: rlock unlock nightly\n" },
 	/* left out, or not in its place */
 	{ "nightly -- touch ran", "try: rlock run nightly -- touch ran\n" },
-	{ "nightly -n 'a b' -- touch ran", "try: rlock run nightly -n 'a b' -- touch ran\n" },
+	{ "'a b' -n -- touch ran", "try: rlock run 'a b' -n -- touch ran\n" },
+	{ "execute a -- touch ran", "'execute' is not a verb: see 'rlock help': run acquires" },
 	{ "-n -w 3s run a -- touch ran", "rlock run -n -w 3s a -- touch ran\n" },
 	{ "mylock ./job", "try: rlock run mylock -- ./job\n" },
 	{ "rnu a -- touch ran", "try: rlock run a -- touch ran\n" },
@@ -54,7 +55,8 @@ static const struct {
 	{ "run --nonblock a -- touch ran", "'--nonblock': not to wait is --no-wait\n" },
 	{ "run -s KILL a -- touch ran", "'-s': ... --signal\n" },
 	{ "stop -9 a", "'-9': stop asks the holder" },
-	{ "run --key a -- touch ran", "--key is the file of a TLS key\n" },
+	{ "status -w 5 a", "'-w': to print it again and again is --watch\n" },
+	{ "check -n a", "no such option '-n' of check: it is one of run, lock, sem\n" },
 	/* another verb's */
 	{ "renew --ttl=3s a", "no such option '--ttl': the new lease is --lease\n" },
 	{ "stop --force a", "no such option '--force': stop asks the holder" },
@@ -81,6 +83,7 @@ static const struct {
 	{ "run -w 5s 3 L -- touch ran", "'3' after --wait ... (--name has any name)\n" },
 	{ "run -n 5m L -- touch ran",
 	  "-n takes no value: to wait for so long is --wait ... any name)\n" },
+	{ "sem -n 3 x -- touch ran", "try: rlock sem --permits 3 x -- touch ran\n" },
 	{ "sem -n 1 --permits 3 x -- touch ran", "-n takes no value ... any name)\n" },
 	/* an abbreviation */
 	{ "sem --permit 3 x -- touch ran", "no such option '--permit': try: --permits\n" },
@@ -164,6 +167,13 @@ static const struct {
 	/* a bad name */
 	{ "run -- touch ran", "name" },
 	{ "run '' -- touch ran", "name" },
+	/* one that may be the value of an option, or the COMMAND */
+	{ "run --key a -- touch ran", "run needs the name of a lock: 'a' is the value of --key\n" },
+	{ "run --db a -- touch ran", "'a' is the value of --db\n" },
+	{ "run -u a -- touch ran", "'a' is the value of --url\n" },
+	{ "unlock --owner a", "'a' is the value of --owner\n" },
+	{ "run -w 5 -- touch ran", "try: rlock run -w 5 NAME -- touch ran\n" },
+	{ "run -- nightly touch ran", "run needs the name of a lock before '--'\n" },
 	{ "run - -- touch ran", "-" },
 	{ "run 'two\nlines' -- touch ran", "newline" },
 	{ "run a b a -- touch ran", "twice" },
