@@ -27,8 +27,14 @@ change_process() {
 	assert_output 1
 }
 
+# in_time_namespace: there a process has another start time than outside, so that none is recorded.
+in_time_namespace() {
+	[ -e /proc/self/ns/time ] && [ "$(readlink /proc/self/ns/time)" != 'time:[4026531834]' ]
+}
+
 # start_of PID: in ticks.
 start_of() {
+	! in_time_namespace || { echo 0 && return; }
 	sed 's/.*) //' "/proc/$1/stat" | cut -d ' ' -f 20
 }
 
@@ -106,6 +112,7 @@ status_is() {
 
 @test "a holder whose pid is another process's by now has ended, and is no deadlock for a call below that process" {
 	local other
+	! in_time_namespace || skip 'no start times in a time namespace'
 	admit h run -t 60s a
 	kill_party h
 	wait "${PIDS[h]}" || :
