@@ -164,11 +164,7 @@ choose_nodes() {
 	choose_nodes c
 	begin_migration c "$FROM" "$TO"
 	run -69 rlock run -n c -- touch begun
-<<<<<<< Updated upstream
 	assert_one_line "^rlock: c: denied by the server: the lock's slot is on its way to another node of the cluster: give --wait: TRYAGAIN .*\$"
-=======
-	assert_one_line '^rlock: c: denied by the server: give --wait: TRYAGAIN .*$'
->>>>>>> Stashed changes
 	assert [ ! -e begun ]
 	in_background rlock run -w 30s c -- true
 	in_background rlock run '{c}1' -- true
