@@ -24,7 +24,8 @@
  * one.
  */
 struct rlock__server {
-	bool is_granted; /* by the last try: it is ours there, whatever else the reply said */
+	bool is_granted;  /* by the last try: it is ours there, whatever else the reply said */
+	size_t reentered; /* how many names the last grant re-entered, the lock of an ancestor */
 	bool is_busy; /* after the last try: it does not count there, and blocker says why; a young server may have granted it */
 	bool will_pass; /* the last try failed by what mends itself */
 	unsigned

@@ -18,6 +18,7 @@
 #include "kinds.h"
 #include "net/command.h"
 #include "net/connection.h"
+#include "regain.h"
 #include "request.h"
 #include "rlock.h"
 #include "url/url.h"
@@ -94,6 +95,9 @@ static bool set_acquired(struct rlock__waiter *waiter, size_t name_index, const 
 
 	if (owner == NULL || strlen(owner) >= sizeof(out->owner))
 		return false;
+	/* A server that has lost the lock of an ancestor grants it for a new owner: the ancestor's counts, see correct_owners. */
+	if (owner == waiter->hold->owner && out->owner[0] != '\0')
+		return true;
 	memcpy(out->owner, owner, strlen(owner) + 1);
 	out->count = count;
 	out->token = 0;
@@ -117,6 +121,7 @@ static enum rlock_status read_short_grant(struct rlock__waiter *waiter, size_t i
 	char got[64] = "-";
 
 	waiter->servers[index].is_granted = true;
+	waiter->servers[index].reentered = 0;
 	if (is_semaphore(waiter))
 		(void)snprintf(got, sizeof(got), "%" PRId64 ":%lld", waiter->hold->permits,
 			       reply->integer);
@@ -136,17 +141,20 @@ static enum rlock_status read_granted(struct rlock__waiter *waiter, size_t index
 	size_t last = 1 + VALUES_PER_NAME * name_count;
 
 	server->is_granted = true;
+	server->reentered = 0;
 	if (reply->elements != last + 1 || reply->element[last]->type != REDIS_REPLY_INTEGER)
 		return RLOCK_ESERVER;
 	for (size_t i = 0; i < name_count; i++) {
 		redisReply *const *values = &reply->element[1 + VALUES_PER_NAME * i];
+		const char *owner = owner_of(waiter, values[0]);
 
 		if (values[0]->type != REDIS_REPLY_STRING ||
 		    values[1]->type != REDIS_REPLY_INTEGER ||
 		    values[2]->type != REDIS_REPLY_STRING ||
-		    !set_acquired(waiter, waiter->places.at[index].names[i],
-				  owner_of(waiter, values[0]), values[1]->integer, values[2]->str))
+		    !set_acquired(waiter, waiter->places.at[index].names[i], owner,
+				  values[1]->integer, values[2]->str))
 			return RLOCK_ESERVER;
+		server->reentered += owner != waiter->hold->owner;
 	}
 	if (reply->element[last]->integer == 0)
 		return RLOCK_OK;
@@ -503,6 +511,49 @@ static void undo(struct rlock__waiter *waiter, const struct rlock__broadcast *br
 	rlock__broadcast_free(&undoing);
 }
 
+/* The servers that granted more names for another owner than a quorum of them did, that has the locks of ancestors. */
+static bool find_other_owners(const struct rlock__waiter *waiter,
+			      bool is_other_out[RLOCK_SERVERS_MAX])
+{
+	size_t most = 0, quorum = 0;
+	bool is_one_other = false;
+
+	for (size_t i = 0; i < waiter->places.count; i++)
+		if (waiter->servers[i].is_granted && waiter->servers[i].reentered > most)
+			most = waiter->servers[i].reentered;
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		const struct rlock__server *server = &waiter->servers[i];
+
+		quorum += server->is_granted && server->reentered == most;
+		is_other_out[i] = server->is_granted && server->reentered < most;
+		is_one_other = is_one_other || is_other_out[i];
+	}
+	return is_one_other && quorum >= waiter->places.quorum && !waiter->places.are_slots;
+}
+
+/*
+ * A server that has lost the lock of an ancestor granted it for another owner, who would keep the ancestor from regaining it:
+ * release it there, and regain it for the ancestor's owner.
+ */
+static void correct_owners(struct rlock__waiter *waiter)
+{
+	int64_t end_ms = rlock_now_ms() + UNDO_MS;
+	bool is_other[RLOCK_SERVERS_MAX] = { false };
+	struct rlock__broadcast undoing;
+
+	if (!find_other_owners(waiter, is_other))
+		return;
+	waiter->conn->events.is_masked = true;
+	rlock__broadcast_init(&undoing, &waiter->places, NULL, NULL);
+	for (size_t i = 0; i < waiter->places.count; i++)
+		if (is_other[i])
+			rlock__broadcast_begin(&undoing, i, make_release, waiter, end_ms);
+	(void)rlock__broadcast_await(&undoing, 0, end_ms);
+	rlock__broadcast_free(&undoing);
+	waiter->conn->events.is_masked = false;
+	rlock__regain(&waiter->places, waiter->hold, waiter->hold->lease_ms, is_other);
+}
+
 /* Nothing comes after this that would undo the rest. */
 static void leave_queues(struct rlock__waiter *waiter, const struct rlock__broadcast *broadcast)
 {
@@ -603,11 +654,14 @@ static enum rlock_status send_try(struct rlock__waiter *waiter, struct rlock__br
 
 	for (size_t i = 0; i < waiter->places.count; i++)
 		waiter->servers[i].is_granted = waiter->servers[i].is_busy = false;
+	for (size_t i = 0; i < waiter->hold->name_count; i++)
+		waiter->hold->acquired[i].owner[0] = '\0';
 	if (waiter->places.are_slots)
 		return send_slots(waiter, broadcast, end_ms);
 	rlock__broadcast_begin_all(broadcast, rlock__acquire_args, waiter, end_ms);
 	status = rlock__broadcast_await(broadcast, quorum, INT64_MAX);
-	if (status == RLOCK_OK && rlock__broadcast_count(broadcast, RLOCK_OK) < quorum)
+	if (status == RLOCK_OK && (rlock__broadcast_count(broadcast, RLOCK_OK) < quorum ||
+				   waiter->request->inherited_count > 0))
 		status =
 			rlock__broadcast_await(broadcast, 0, rlock_now_ms() + RLOCK__STRAGGLERS_MS);
 	return status;
@@ -741,6 +795,7 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 	waiter->is_busy = status == RLOCK_BUSY;
 	if (status == RLOCK_OK) {
 		leave_queues(waiter, &broadcast);
+		correct_owners(waiter);
 		hold->sent_ms = sent_ms - rlock__conn_drift_ms(conn, lease_ms);
 		hold->lease_ms = lease_ms;
 		hold->ttl_ms = lease_ms;

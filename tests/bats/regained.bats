@@ -174,6 +174,21 @@ has_waiting() {
 	on_each no_keys
 }
 
+@test "a nested call that begins when a server has lost the lock has it there as the outer call has, which regains it beside it" {
+	local field
+	# shellcheck disable=SC2016
+	in_background rlock run "${MAJORITY[@]}" -t 6s a -- bash -c '
+		redis-cli -s "$BATS_FILE_TMPDIR/3/server/redis.sock" flushall >/dev/null
+		exec rlock run "$@" -t 9s a -- until_let_go' bash "${MAJORITY[@]}"
+	wait_until 5 on 1 is_held a
+	field=$(field_on 1 a)
+	wait_until 10 has_field 1 a "$field" 2
+	wait_until 10 has_field 3 a "$field" 2
+	let_go
+	ended_with 0
+	on_each no_keys
+}
+
 @test "a read lock within a write lock: a server that lost both has both again, whichever is renewed first" {
 	local first second
 	for first in 9s 3s; do
