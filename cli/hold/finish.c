@@ -297,6 +297,21 @@ static void set_exit(struct lease *lease, bool is_lost)
 	lease->exit_code = code;
 }
 
+void finish_unreleased(struct lease *lease)
+{
+	bool is_lost = lease_was_lost(lease);
+	char name[NAME_SHOWN_MAX];
+
+	if (is_lost) {
+		log_lost(lease);
+	} else {
+		log_end(lease, EVENT_EXPIRES, lease->why);
+		message_warning("%s: release failed: %s: the lock expires with its lease",
+				names_show_one(lease->opts, 0, name), lease->why);
+	}
+	set_exit(lease, is_lost);
+}
+
 void finish_hold(struct rlock_conn *conn, struct rlock_hold *hold, struct lease *lease,
 		 bool may_be_done)
 {

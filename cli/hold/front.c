@@ -13,10 +13,12 @@
 #include "base/least.h"
 #include "base/message.h"
 #include "base/print.h"
+#include "base/units.h"
 #include "hold/dialog.h"
 #include "hold/front.h"
 #include "hold/job.h"
 #include "hold/renewer.h"
+#include "options/opts.h"
 #include "process_lock/hold_file.h"
 #include "sys/os.h"
 #include "sys/proc.h"
@@ -29,6 +31,11 @@
 #define AGAIN_MS 200
 /* A renewer that has not taken a signal, or seen the end of the command, after this time is stopped, or worse. */
 #define ANSWER_MS 1000
+/* A process that gets SIGKILL ends soon, or it hangs in the kernel; of a short lease only this part is waited for that. */
+#define DEATH_MS 1000
+#define DEATH_DIVISOR 6
+/* How late we may be ourselves, and take a renewer for one that hangs: where the machine stood still it is late as well. */
+#define LATE_MS 100
 /* How long to wait for room on standard error, while there is more to do; of a short lease only this part, or it ends. */
 #define PRINT_MS 500
 #define PRINT_DIVISOR 10
@@ -40,6 +47,8 @@ struct front {
 	struct lease *lease;
 	struct job job;            /* as it is for this process, should it take over */
 	pid_t renewer;             /* 0: none runs */
+	pid_t hung;                /* one that SIGKILL has not ended; 0: none */
+	int64_t excused_ms;        /* the turn that it may take later, since we were late, too */
 	int self_fd;               /* a descriptor of this process, for the renewer */
 	int dialog_fd, renewer_fd; /* our end of the dialog, and that of the renewer */
 	int job_fd;                /* a descriptor of the command; -1: not yet, or it has ended */
@@ -97,6 +106,7 @@ static bool fork_renewer(struct front *front)
 			    fds[0]);
 	}
 	front->due_ms[DUE_FORK] = INT64_MAX;
+	front->hung = 0;
 	return front->renewer > 0 && os_events_add(front->events.fd, front->dialog_fd);
 }
 
@@ -116,18 +126,18 @@ static void kill_renewer(struct front *front)
 		return;
 	(void)kill(front->renewer, SIGKILL);
 	front->due_ms[DUE_ANSWER] = front->due_ms[DUE_END] = front->due_ms[DUE_REPLACE] = INT64_MAX;
+	front->due_ms[DUE_DEATH] =
+		rlock_now_ms() + least(DEATH_MS, front->lease->lease_ms / DEATH_DIVISOR);
 }
 
-/* It has something to do then, at the latest: a renewal, which should have been done by now, or a deadline. */
+/* When one that is stopped is replaced: at the end of the wait, or soon; while the job runs its next turn says. */
 static int64_t needed_ms(const struct lease *lease, int64_t now_ms)
 {
-	int64_t renewal_ms = lease->sent_ms + lease_renewal_ms(lease) + lease_renewal_ms(lease) / 2;
-
 	if (lease->phase == HOLD_WAITING)
+		return lease->wait_end_ms;
+	if (lease->phase == HOLD_STARTING || lease->phase == HOLD_RUNNING)
 		return INT64_MAX;
-	if (lease->phase != HOLD_STARTING && lease->phase != HOLD_RUNNING)
-		return now_ms + ANSWER_MS;
-	return least(lease->opts->is_fixed_lease ? INT64_MAX : renewal_ms, lease_next_ms(lease));
+	return now_ms + ANSWER_MS;
 }
 
 static void record_renewer(struct front *front, const siginfo_t *info)
@@ -139,6 +149,7 @@ static void record_renewer(struct front *front, const siginfo_t *info)
 		front->due_ms[DUE_REPLACE] = INT64_MAX;
 	} else {
 		front->renewer = 0;
+		front->due_ms[DUE_DEATH] = INT64_MAX;
 		front->killed_by = info->si_code == CLD_EXITED ? 0 : info->si_status;
 	}
 }
@@ -194,7 +205,7 @@ static void read_signals(struct front *front)
 			reap(front);
 		else
 			(void)sigaddset(&front->got, signal.number);
-		if (signal.number != SIGCHLD && !job_has_got_signal(front->lease, &signal))
+		if (signal.number != SIGCHLD && !job_got_signal(front->lease, &signal))
 			pass_on(front, &signal);
 	}
 }
@@ -324,6 +335,19 @@ static bool is_over_without_job(const struct front *front)
 	       lease->phase == HOLD_RELEASING || rlock_now_ms() >= lease->wait_end_ms;
 }
 
+/* The renewer, which would have said so, was stopped or killed. */
+static void report_wait_end(const struct front *front)
+{
+	struct lease *lease = front->lease;
+	char name[NAME_SHOWN_MAX], waited[DURATION_TEXT_MAX];
+
+	lease->exit_code = lease->opts->conflict_exit_code;
+	if (front->end_signal == 0)
+		message_info("%s: timed out after %s: the renewer was stopped or killed",
+			     names_show_one(lease->opts, 0, name),
+			     duration_print(lease->opts->wait_ms, waited));
+}
+
 static void end_without_job(struct front *front)
 {
 	struct lease *lease = front->lease;
@@ -333,7 +357,7 @@ static void end_without_job(struct front *front)
 	if (lease->is_lost)
 		lease->exit_code = EXIT_LOST;
 	else if (lease->phase == HOLD_WAITING && front->killed_by == SIGKILL)
-		lease->exit_code = lease->opts->conflict_exit_code;
+		report_wait_end(front);
 	else if (front->end_signal == 0 && front->code < 0) {
 		message_error_of_lock("the renewer was ended by signal %d", front->killed_by);
 		front->code = EXIT_FAULT;
@@ -355,7 +379,7 @@ static void follow_end(struct front *front)
 	} else if (has_job(front)) {
 		message_debug("the renewer has ended: rlock takes over");
 		close_job(front);
-		renewer_take_over(front->args, &front->job, &front->events);
+		renewer_take_over(front->args, &front->job, &front->events, front->hung);
 		front->is_over = true;
 	} else if (is_over_without_job(front)) {
 		end_without_job(front);
@@ -364,12 +388,49 @@ static void follow_end(struct front *front)
 		lease->phase = HOLD_WAITING;
 		lease->exit_signal = 0;
 		lease->signals = lease->signals_in_hand = 0;
+		lease->turn_ms = INT64_MAX;
 		front->due_ms[DUE_ANSWER] = INT64_MAX;
 		front->due_ms[DUE_FORK] = front->forked_ms + AGAIN_MS;
 	}
 }
 
 /* ---- the loop ---- */
+
+/* A renewer that has taken no turn when one was due hangs. With one that waits for events we wait for the same. */
+static void check_turn(struct front *front)
+{
+	const struct lease *lease = front->lease;
+	int64_t now_ms = rlock_now_ms(), overdue_ms = lease_overdue_ms(lease);
+
+	if (front->renewer <= 0 || front->due_ms[DUE_DEATH] != INT64_MAX) {
+		front->due_ms[DUE_TURN] = INT64_MAX;
+	} else if (!hold_events_is_due(&front->events, DUE_TURN) || now_ms < overdue_ms) {
+		if (lease->turn_ms != front->excused_ms)
+			front->due_ms[DUE_TURN] = overdue_ms;
+	} else if (now_ms - overdue_ms < LATE_MS || lease->turn_ms == front->excused_ms) {
+		kill_renewer(front);
+	} else {
+		front->excused_ms = lease->turn_ms;
+		front->due_ms[DUE_TURN] = now_ms + LATE_MS;
+	}
+}
+
+/* What SIGKILL does not end hangs in the kernel, and will run no more: it counts as dead, and is not waited for. */
+static void check_death(struct front *front)
+{
+	struct proc renewer;
+
+	if (!hold_events_is_due(&front->events, DUE_DEATH) || front->renewer <= 0)
+		return;
+	if (!proc_read(front->renewer, &renewer) || !renewer.is_killed) {
+		kill_renewer(front);
+		return;
+	}
+	front->hung = front->renewer;
+	front->renewer = 0;
+	front->killed_by = SIGKILL;
+	follow_end(front);
+}
 
 /* One that is stopped, or silent for another reason, is as good as dead. */
 static void check_renewer(struct front *front)
@@ -398,8 +459,10 @@ static void check_renewer(struct front *front)
 		front->due_ms[DUE_END] = INT64_MAX;
 	if (hold_events_is_due(&front->events, DUE_ANSWER) ||
 	    hold_events_is_due(&front->events, DUE_END) ||
-	    hold_events_is_due(&front->events, DUE_REPLACE))
+	    (hold_events_is_due(&front->events, DUE_REPLACE) && proc_is_stopped(front->renewer)))
 		kill_renewer(front);
+	check_turn(front);
+	check_death(front);
 }
 
 static void follow_stop(struct front *front)

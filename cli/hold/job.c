@@ -18,10 +18,13 @@
 #include "sys/file_read.h"
 #include "sys/os.h"
 #include "sys/proc.h"
+#include "sys/signals.h"
 
 /* How soon to look again: soon at first, then less often. */
 #define PACE_MIN_MS 5
 #define PACE_MAX_MS 200
+/* Each child that ends may be the last of the job's. A walk through /proc for each of many would take a processor. */
+#define WALK_MS 100
 /* A renewer within the job has this long to release its own lock, once all else has had SIGKILL. */
 #define RENEWER_MS 1000
 #define LOST_RENEWER_MS 5000
@@ -48,6 +51,12 @@ static bool is_foreign(const struct proc *proc)
 	if (strcmp(proc->name, LONE_RENEWER_NAME) == 0 || strcmp(proc->name, HELPER_NAME) == 0)
 		return proc_runs_our_program(proc->pid);
 	return local_is_program(proc->name) && proc->pid == local_server_pid();
+}
+
+/* The job's own, which runs nothing any more: it has had SIGKILL, and hangs in the kernel. */
+static bool is_hung_renewer(const struct proc *proc)
+{
+	return proc->is_killed && is_renewer(proc);
 }
 
 /* ---- sets ---- */
@@ -221,7 +230,7 @@ static int send_signal(const struct proc *proc, int signal, bool continues)
 
 	if (fd < 0)
 		return errno;
-	error = os_process_signal(fd, signal);
+	error = continues ? os_process_signal_as_all(fd, signal) : os_process_signal(fd, signal);
 	if (error == 0 && signal == SIGKILL)
 		os_raise_priority_of_killed(proc->pid);
 	if (error == 0 && continues)
@@ -262,7 +271,7 @@ static bool look_and_signal(const struct look *wanted, struct job_report *report
 	for (size_t i = 0; i < look.count; i++) {
 		const struct proc *proc = &look.entries[i].proc;
 
-		if (proc_is_gone(proc))
+		if (proc_is_gone(proc) || is_hung_renewer(proc))
 			continue;
 		report->running++;
 		if (look.signal == 0 || (look.is_spared != NULL && look.is_spared(proc)) ||
@@ -414,12 +423,21 @@ void job_terminate(struct job *job, int64_t now_ms)
 
 bool job_is_gone(struct job *job)
 {
+	int64_t now_ms = rlock_now_ms();
 	siginfo_t info;
 
 	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD)
 		return true;
 	/* Some of our children may be none of the job's. */
+	if (now_ms < job->walk_ms) {
+		job->again_ms = least(job->again_ms, job->walk_ms);
+		return false;
+	}
+	job->walk_ms = now_ms + WALK_MS;
+	/* One look may miss a process that is just started. */
 	look_at_all(job, &job->report);
+	if (job->report.running == 0)
+		look_at_all(job, &job->report);
 	if (job->report.is_incomplete)
 		look_again_later(job, rlock_now_ms());
 	return job->report.running == 0 && !job->report.is_incomplete;
@@ -429,9 +447,12 @@ bool job_has(const struct job *job, pid_t pid)
 {
 	struct proc proc;
 
+	/* A zombie has its parent still. */
 	while (pid > 1 && pid != job->adopter) {
-		if (!proc_read(pid, &proc) || proc_is_gone(&proc))
-			return true;
+		enum proc_lookup lookup = proc_look(pid, &proc);
+
+		if (lookup != PROC_SEEN)
+			return lookup == PROC_UNSEEN;
 		pid = proc.parent;
 	}
 	return pid == job->adopter;
@@ -446,8 +467,14 @@ void job_signal(struct job *job, int signal)
 
 /* ---- the terminal ---- */
 
-bool job_has_got_signal(const struct lease *lease, const struct os_signal *signal)
+bool job_got_signal(struct lease *lease, const struct os_signal *signal)
 {
+	if (signal->is_for_all) {
+		lease->term_sender = -1;
+		if (signals_asks_to_end(signal->number))
+			lease->was_told_to_end = true;
+		return lease_has_command(lease);
+	}
 	return lease_has_command(lease) && signal->is_from_kernel && signal->number != SIGALRM &&
 	       (signal->number != SIGHUP || getsid(0) != getpid()) &&
 	       getpgid(lease->job_pid) == getpgrp();

@@ -37,6 +37,7 @@ struct job {
 	bool is_term_complete;    /* all that were to be found were */
 	int64_t again_ms;         /* when to look again; INT64_MAX: there is nothing to look for */
 	int64_t pace_ms;
+	int64_t walk_ms; /* when job_is_gone may walk again */
 };
 
 /*
@@ -55,7 +56,7 @@ void job_terminate(struct job *job, int64_t now_ms);
  */
 bool job_is_gone(struct job *job);
 
-/* Whether that process is one of a command's; true for one that has ended by now. */
+/* Whether that process is one of a command's, or cannot be seen now. False for one that its parent has seen end. */
 bool job_has(const struct job *job, pid_t pid);
 
 /* Send a signal to all that is left of a command. */
@@ -67,11 +68,12 @@ void job_signal(struct job *job, int signal);
 #define JOB_STOP_SETTLE_MS 30
 
 /*
- * Whether the command has got this signal of rlock's already: the kernel sends a signal of the terminal to both, while the
+ * Whether the command has got this signal of rlock's already. From an rlock above us that terminates its job each process
+ * below us has it, too, which is recorded: none gets it from us. And the kernel sends a signal of the terminal to both, while the
  * command is in rlock's process group; except for SIGHUP, which the leader of the session alone may get. False when only
  * leftovers run: most of them ignore the signals of the terminal, so these are passed on to them.
  */
-bool job_has_got_signal(const struct lease *lease, const struct os_signal *signal);
+bool job_got_signal(struct lease *lease, const struct os_signal *signal);
 
 /*
  * In rlock: if the command is stopped, and a shell is there to continue us, stop as well, until we are continued. False:

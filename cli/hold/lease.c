@@ -31,6 +31,10 @@
  * lease: ours has to be renewed before these are over. */
 #define SHARED_RENEWAL_MAX_MS 10000
 
+/* So late is a renewer that hangs; near a deadline of a short lease this part of it. */
+#define OVERDUE_MS 1000
+#define OVERDUE_DIVISOR 12
+
 /* A slot as text, with what separates it from the next one: more than as many permits as there can be need. */
 #define SLOT_SIZE 20
 
@@ -53,7 +57,7 @@ struct lease *lease_new(const struct opts *opts, enum rlock_kind kind)
 	lease->is_for_process = opts->command == NULL;
 	lease->on_lost = opts->on_lost == ON_LOST_DEFAULT ? by_default : opts->on_lost;
 	lease->front = getpid();
-	lease->max_run_end_ms = INT64_MAX;
+	lease->max_run_end_ms = lease->turn_ms = INT64_MAX;
 	lease->size = all_size;
 	for (size_t i = 0; i < opts->name_count && slots_size > 0; i++)
 		lease->names[i].slots = (char *)lease + size + i * slots_size;
@@ -238,6 +242,18 @@ int64_t lease_next_ms(const struct lease *lease)
 	bool has_end = ends_with_lease(lease) ? lease->reason == TERMINATE_NONE : !lease->is_lost;
 
 	return has_end ? least(next_ms, lost_ms(lease)) : next_ms;
+}
+
+int64_t lease_overdue_ms(const struct lease *lease)
+{
+	int64_t turn_ms = lease->turn_ms;
+	int64_t soon_ms = least(OVERDUE_MS, lease->lease_ms / OVERDUE_DIVISOR);
+
+	if (lease->phase == HOLD_WAITING || turn_ms == INT64_MAX)
+		return INT64_MAX;
+	if (lease->phase >= HOLD_RELEASING)
+		return turn_ms + OVERDUE_MS;
+	return most(turn_ms + soon_ms, least(turn_ms + OVERDUE_MS, lease_next_ms(lease) - soon_ms));
 }
 
 int64_t lease_term_end_ms(const struct lease *lease)

@@ -61,17 +61,19 @@ struct lease {
 	_Atomic int64_t max_run_end_ms; /* INT64_MAX: no limit */
 	_Atomic int64_t sent_ms;        /* when the last good renewal was sent */
 	_Atomic int64_t lateness_ms;    /* of the worst wake-up, which renewals reduce */
-	_Atomic int reason;             /* enum terminate_reason */
-	_Atomic int64_t reason_ms;      /* when it was set */
-	atomic_bool is_lost;            /* with --on-lost ignore there is no reason beside it */
-	atomic_bool is_broken;          /* lost, and the server said so */
-	_Atomic int64_t lost_at_ms;     /* when that was found */
-	_Atomic size_t lost_name;       /* the index of the name that is lost */
+	_Atomic int64_t
+		turn_ms; /* when the renewer's next turn is due; INT64_MAX: it waits for events */
+	_Atomic int reason;         /* enum terminate_reason */
+	_Atomic int64_t reason_ms;  /* when it was set */
+	atomic_bool is_lost;        /* with --on-lost ignore there is no reason beside it */
+	atomic_bool is_broken;      /* lost, and the server said so */
+	_Atomic int64_t lost_at_ms; /* when that was found */
+	_Atomic size_t lost_name;   /* the index of the name that is lost */
 	/* What the user and the log were told; the process that takes over does not repeat it. */
 	atomic_bool is_loss_told, is_loss_logged, is_denied_told, is_signal_denied_told;
 	_Atomic int told_reason; /* enum terminate_reason */
 	_Atomic pid_t
-		term_sender; /* from which some of the job's processes have had --signal; 0: none */
+		term_sender; /* from which some of the job's processes have had --signal; -1: an rlock above; 0: none */
 	atomic_bool was_told_to_end; /* SIGTERM, SIGINT or SIGQUIT was passed on to the command */
 	/*
 	 * Signals that rlock passes on, each a bit, as long as the renewer has not taken them; and those that it is just
@@ -122,6 +124,12 @@ bool lease_has_signals(const struct lease *lease);
 
 /* Whether there is a command that is not known to have ended. */
 bool lease_has_command(const struct lease *lease);
+
+/*
+ * From when on a renewer that has taken no turn hangs, and is to be replaced: so early that COMMAND's deadlines are kept.
+ * A renewal that fails is no reason: the renewer takes turns meanwhile. INT64_MAX: that cannot be told.
+ */
+int64_t lease_overdue_ms(const struct lease *lease);
 
 /* How long after the sending of a good renewal the next one is due. */
 int64_t lease_renewal_ms(const struct lease *lease);

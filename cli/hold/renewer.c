@@ -62,6 +62,8 @@ struct renewer {
 	struct rlock_hold *hold;
 	struct job *job;
 	bool is_front;        /* this is rlock, which has taken over */
+	pid_t hung;           /* a dead renewer that hangs in the kernel; 0: none */
+	int job_fd;           /* a descriptor of its command; -1: there is none, or it has ended */
 	bool may_be_released; /* a process that was killed may have sent the release */
 	uint64_t start;       /* our start time in the kernel's ticks */
 	struct hold_events *events;
@@ -75,9 +77,10 @@ struct renewer {
 	int continued;     /* which of the lease's we have followed */
 	int closes_fd;     /* readable when the file of the descriptor was closed; -1: none */
 	bool has_closed;   /* the process has closed the descriptor */
-	bool is_requesting; /* a renewal is under way */
-	int64_t retry_ms;   /* how long after a failure the next renewal is due */
-	int64_t attempt_ms; /* how long the next one may take */
+	bool has_target_ended; /* the process of --pid has ended */
+	bool is_requesting;    /* a renewal is under way */
+	int64_t retry_ms;      /* how long after a failure the next renewal is due */
+	int64_t attempt_ms;    /* how long the next one may take */
 	int64_t raised_ms,
 		raised_cpu_ms; /* since when our priority is raised, and our processor time then; INT64_MAX: it is not */
 };
@@ -185,6 +188,13 @@ enum hold_event {
 	HOLD_EVENTS,
 };
 
+/* When a request that is under way is abandoned, and when the release is done at the latest. */
+static void plan_release(struct renewer *renewer)
+{
+	renewer->due_ms[DUE_ABANDON] = rlock_now_ms() + ABANDON_MS;
+	renewer->lease->turn_ms = renewer->due_ms[DUE_ABANDON] + DELIVERY_MS;
+}
+
 /*
  * The hold came to nothing: it is released before there was a job, and ended_ms says that none has ended. At this moment
  * rlock may commit a lock without a command: then there is a job, and the next turn does to it what happened here.
@@ -193,6 +203,7 @@ static void abandon(struct renewer *renewer)
 {
 	int starting = HOLD_STARTING;
 
+	plan_release(renewer);
 	(void)atomic_compare_exchange_strong(&renewer->lease->phase, &starting, HOLD_RELEASING);
 }
 
@@ -210,11 +221,9 @@ static void terminate_leftovers(struct renewer *renewer)
 
 static void release(struct renewer *renewer)
 {
-	int64_t now_ms = rlock_now_ms();
-
 	if (renewer->lease->ended_ms == 0)
-		renewer->lease->ended_ms = now_ms;
-	renewer->due_ms[DUE_ABANDON] = now_ms + ABANDON_MS;
+		renewer->lease->ended_ms = rlock_now_ms();
+	plan_release(renewer);
 	renewer->lease->phase = HOLD_RELEASING;
 }
 
@@ -226,6 +235,7 @@ static void end_job(struct renewer *renewer)
 	if (lease->exec_error != 0) {
 		lease->exit_code =
 			command_report_not_run(renewer->lease->opts->command[0], lease->exec_error);
+		plan_release(renewer);
 		lease->phase = HOLD_RELEASING;
 	} else if (!lease->is_for_process &&
 		   (lease->was_told_to_end || lease->reason != TERMINATE_NONE)) {
@@ -298,12 +308,22 @@ static void record_child(struct renewer *renewer, const siginfo_t *info)
 		lease_record_end(renewer->lease, info);
 }
 
+/* The renewer hangs no longer: what was below it is below us now, and all goes on as for any that has died. */
+static void end_hang(struct renewer *renewer)
+{
+	renewer->hung = 0;
+	if (!renewer->lease->opts->is_fixed_lease)
+		renewer->due_ms[DUE_RENEWAL] = rlock_now_ms();
+}
+
 static void reap(struct renewer *renewer)
 {
 	siginfo_t child;
 
 	while (os_child_peek(&child)) {
 		record_child(renewer, &child);
+		if (child.si_pid == renewer->hung)
+			end_hang(renewer);
 		os_child_take(&child);
 		/* One may be the last of the job's. */
 		renewer->job->again_ms = 0;
@@ -312,18 +332,13 @@ static void reap(struct renewer *renewer)
 
 /* ---- signals ---- */
 
-static bool asks_to_end(int signal)
-{
-	return signal == SIGTERM || signal == SIGINT || signal == SIGQUIT;
-}
-
 /* It is written down before the signal is sent: the process that takes over has to know it even if we are killed right then. */
 static void signal_command(struct renewer *renewer, int signal, bool continues)
 {
 	struct lease *lease = renewer->lease;
 	bool was_told_to_end = lease->was_told_to_end;
 
-	if (asks_to_end(signal))
+	if (signals_asks_to_end(signal))
 		lease->was_told_to_end = true;
 	if (kill(lease->job_pid, signal) == 0) {
 		if (continues)
@@ -342,7 +357,7 @@ static void take_signal(struct renewer *renewer, int signal, bool continues)
 
 	if (lease_has_command(renewer->lease)) {
 		signal_command(renewer, signal, continues);
-	} else if (lease->phase == HOLD_LEFTOVERS && !asks_to_end(signal)) {
+	} else if (lease->phase == HOLD_LEFTOVERS && !signals_asks_to_end(signal)) {
 		job_signal(renewer->job, signal);
 	} else if (lease->phase == HOLD_LEFTOVERS) {
 		lease->was_told_to_end = true;
@@ -392,7 +407,7 @@ static void read_signals(struct renewer *renewer)
 
 		if (info.number == SIGCHLD)
 			reap(renewer);
-		else if (renewer->is_front ? !job_has_got_signal(renewer->lease, &info)
+		else if (renewer->is_front ? !job_got_signal(renewer->lease, &info)
 					   : is_for_rlock(renewer, &info))
 			take_signal(renewer, info.number, info.number == SIGTERM || is_hang_up);
 	}
@@ -486,10 +501,36 @@ static void look_at_descriptor(struct renewer *renewer)
 	renewer->due_ms[DUE_DESCRIPTOR] = rlock_now_ms() + DESCRIPTOR_LOOK_MS;
 }
 
+/* Its end is known, and told over and over: the events are for what is still to come. */
+static void look_at_target(struct renewer *renewer)
+{
+	if (!renewer->has_target_ended && os_is_ready(renewer->args->target_fd)) {
+		renewer->has_target_ended = true;
+		os_events_remove(renewer->events->fd, renewer->args->target_fd);
+	}
+}
+
+/* A renewer that hangs reaps no command: what is left of that says how it ended. */
+static void look_at_command(struct renewer *renewer)
+{
+	struct lease *lease = renewer->lease;
+	struct proc command;
+	siginfo_t end;
+
+	if (!os_is_ready(renewer->job_fd))
+		return;
+	reap(renewer);
+	if (lease_has_command(lease)) {
+		end = proc_read(lease->job_pid, &command) ? proc_end(&command) : (siginfo_t){ 0 };
+		lease_record_end(lease, &end);
+	}
+	forget(renewer, &renewer->job_fd);
+}
+
 static bool has_job_ended(const struct renewer *renewer)
 {
 	if (renewer->lease->is_for_process)
-		return renewer->has_closed || os_is_ready(renewer->args->target_fd);
+		return renewer->has_closed || renewer->has_target_ended;
 	return renewer->lease->job_end != 0;
 }
 
@@ -634,7 +675,7 @@ static void settle(struct renewer *renewer)
 	/* Not earlier: after that our release takes longer, since the kernel has to map the pages again that it needs. */
 	renewer->events->shrink_ms = now_ms + HOLD_SHRINK_MS;
 	/* The caller's pipes must see their end when the caller closes them. */
-	os_close_inherited();
+	os_close_inherited(HELPER_NAME);
 	(void)!chdir("/");
 	tell(renewer);
 }
@@ -648,7 +689,9 @@ static int64_t next_ms(const struct renewer *renewer)
 	int64_t now_ms = rlock_now_ms(), next = hold_events_next_ms(renewer->events);
 
 	if (phase >= HOLD_STARTING && phase <= HOLD_TERMINATING)
-		next = least(next, least(lease_next_ms(lease), renewer->job->again_ms));
+		next = least(next, lease_next_ms(lease));
+	if (phase >= HOLD_RUNNING && phase <= HOLD_TERMINATING)
+		next = least(next, renewer->job->again_ms);
 	if (renewer->is_requesting)
 		next = least(next, now_ms + BUSY_MAX_MS);
 	/* No event tells that rlock was continued, or that it is stopped by now. */
@@ -656,6 +699,16 @@ static int64_t next_ms(const struct renewer *renewer)
 	    (lease->is_front_stopped && renewer->front_fd >= 0))
 		next = least(next, now_ms + LOOK_MS);
 	return next;
+}
+
+/* rlock takes us for one that hangs when that time has passed, and no turn has come. A release has its own limit. */
+static int64_t plan_turn(struct renewer *renewer)
+{
+	int64_t at_ms = next_ms(renewer);
+
+	if (renewer->lease->phase < HOLD_RELEASING)
+		renewer->lease->turn_ms = at_ms;
+	return at_ms;
 }
 
 static void read_timer(struct renewer *renewer)
@@ -730,6 +783,8 @@ static bool turn(void *ctx)
 	read_dialog(renewer);
 	read_signals(renewer);
 	look_at_front(renewer);
+	look_at_target(renewer);
+	look_at_command(renewer);
 	look_at_descriptor(renewer);
 	if (has_job_ended(renewer))
 		happen(renewer, EVENT_JOB_ENDED);
@@ -746,7 +801,7 @@ static bool turn(void *ctx)
 		tell(renewer);
 	if (hold_events_is_due(renewer->events, DUE_TOUCH))
 		touch_file(renewer);
-	hold_events_set_timer(renewer->events, next_ms(renewer));
+	hold_events_set_timer(renewer->events, plan_turn(renewer));
 	return goes_on(renewer);
 }
 
@@ -762,9 +817,10 @@ static void plan_renewal(struct renewer *renewer)
 {
 	const struct lease *lease = renewer->lease;
 
-	renewer->due_ms[DUE_RENEWAL] = lease->opts->is_fixed_lease || lease->is_lost
-					       ? INT64_MAX
-					       : lease->sent_ms + lease_renewal_ms(lease);
+	renewer->due_ms[DUE_RENEWAL] =
+		lease->opts->is_fixed_lease || lease->is_lost || renewer->hung > 0
+			? INT64_MAX
+			: lease->sent_ms + lease_renewal_ms(lease);
 	renewer->retry_ms = RETRY_MIN_MS;
 	renewer->attempt_ms = most(sure_lease_ms(lease) / ATTEMPTS_IN_A_LEASE, ATTEMPT_MIN_MS);
 }
@@ -805,7 +861,7 @@ static void renew(struct renewer *renewer)
 	enum rlock_status status;
 
 	renewer->is_requesting = true;
-	hold_events_set_timer(renewer->events, next_ms(renewer));
+	hold_events_set_timer(renewer->events, plan_turn(renewer));
 	status = rlock_renew(renewer->args->conn, renewer->hold, lease->lease_ms,
 			     attempt_end_ms(renewer));
 	renewer->is_requesting = false;
@@ -849,7 +905,7 @@ static void hold(struct renewer *renewer)
 		if (hold_events_is_due(renewer->events, DUE_RENEWAL))
 			renew(renewer);
 		else
-			hold_events_sleep(renewer->events, next_ms(renewer));
+			hold_events_sleep(renewer->events, plan_turn(renewer));
 	}
 }
 
@@ -872,15 +928,19 @@ static void finish(struct renewer *renewer)
 	const struct hold_args *args = renewer->args;
 
 	hold_events_clear(renewer->events);
+	renewer->lease->turn_ms = rlock_now_ms() + DELIVERY_MS;
 	/* The process may lock the descriptor anew by now, and release this hold after us. */
 	if (renewer->has_closed && args->hold_file != NULL)
 		hold_file_mark_abandoned(args->hold_file, true);
-	if (renewer->lease->ended_ms == 0)
+	if (renewer->hung > 0)
+		finish_unreleased(renewer->lease);
+	else if (renewer->lease->ended_ms == 0)
 		finish_without_job(renewer);
 	else
 		finish_hold(args->conn, renewer->hold, renewer->lease, renewer->may_be_released);
 	if (args->hold_file != NULL)
 		hold_file_remove(args->hold_file);
+	renewer->lease->turn_ms = rlock_now_ms();
 	renewer->lease->phase = HOLD_ENDED;
 }
 
@@ -900,6 +960,7 @@ static void renewer_init(struct renewer *renewer, const struct hold_args *args, 
 		.front_fd = -1,
 		.dialog_fd = -1,
 		.unread_fd = -1,
+		.job_fd = -1,
 		.closes_fd = -1,
 		.raised_ms = INT64_MAX,
 	};
@@ -920,6 +981,7 @@ static bool acquire(struct renewer *renewer)
 	status = args->acquire(args->ctx);
 	(void)sigprocmask(SIG_BLOCK, &stops, NULL);
 	if (status == RLOCK_OK) {
+		renewer->lease->turn_ms = rlock_now_ms();
 		lease_record_acquired(renewer->lease, renewer->hold);
 		plan_renewal(renewer);
 		/* What was to end the wait came together with the lock. */
@@ -989,7 +1051,7 @@ static void hand_over(struct renewer *renewer)
 	renewer->is_settled = true;
 	os_set_name(LONE_RENEWER_NAME);
 	(void)setsid();
-	os_close_inherited();
+	os_close_inherited(HELPER_NAME);
 	(void)!chdir("/");
 	renewer->lease->exit_code = save_file(renewer);
 	if (renewer->lease->exit_code != 0) {
@@ -1062,7 +1124,8 @@ static void complete_hold(const struct hold_args *args)
 	event_log_set_acquired(args->hold, lease->acquired_ms);
 }
 
-void renewer_take_over(const struct hold_args *args, struct job *job, struct hold_events *events)
+void renewer_take_over(const struct hold_args *args, struct job *job, struct hold_events *events,
+		       pid_t hung)
 {
 	struct lease *lease = args->lease;
 	struct renewer renewer;
@@ -1075,6 +1138,13 @@ void renewer_take_over(const struct hold_args *args, struct job *job, struct hol
 	if (lease->phase == HOLD_STARTING)
 		lease->phase = HOLD_RUNNING;
 	renewer.may_be_released = lease->phase == HOLD_RELEASING;
+	renewer.hung = hung;
+	if (hung > 0) {
+		(void)snprintf(lease->why, sizeof(lease->why), "the renewer hangs in the kernel");
+		renewer.job_fd = os_process_open(lease->job_pid);
+	}
+	if (renewer.job_fd >= 0)
+		(void)os_events_add(events->fd, renewer.job_fd);
 	complete_hold(args);
 	rlock_conn_set_events(args->conn, events->fd, turn, &renewer);
 	hold_events_clear(events);

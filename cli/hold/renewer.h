@@ -39,6 +39,8 @@ enum hold_due {
 	DUE_ANSWER,  /* the renewer has to have answered */
 	DUE_END,     /* the renewer has to have ended */
 	DUE_REPLACE, /* a renewer that is still stopped is replaced */
+	DUE_TURN,    /* the renewer has to have taken a turn */
+	DUE_DEATH,   /* a renewer that got SIGKILL has to have ended */
 	DUE_FORK,    /* another renewer is forked */
 	/* In the renewer. */
 	DUE_RENEWAL,    /* the lease is renewed */
@@ -84,8 +86,10 @@ int renewer_look_at(pid_t renewer, struct proc *out);
 
 /*
  * In rlock, once the renewer is dead and there is a command: hold on, and release. The exit code and signal are in the
- * lease then.
+ * lease then. hung: a renewer that has had SIGKILL, and hangs in the kernel all the same, with the command below it; 0:
+ * none. While it hangs no request is sent, and the command is terminated before the lease ends.
  */
-void renewer_take_over(const struct hold_args *args, struct job *job, struct hold_events *events);
+void renewer_take_over(const struct hold_args *args, struct job *job, struct hold_events *events,
+		       pid_t hung);
 
 #endif

@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/units.h"
 #include "process_lock/descriptor.h"
 #include "sys/file_read.h"
 #include "sys/os.h"
@@ -53,12 +54,46 @@ static bool identify(const char *path, struct file_id *out, mode_t *mode_out)
 	return true;
 }
 
+/* -1: there is no such line. */
+static int64_t number_of_line(const char *text, const char *line)
+{
+	const char *cursor = strstr(text, line);
+	int64_t number;
+
+	if (cursor == NULL)
+		return -1;
+	cursor += strlen(line);
+	return number_read(&cursor, &number) ? number : -1;
+}
+
+/* False with errno. */
+static bool read_ids(pid_t pid, int fd, int64_t *mount_id_out, int64_t *file_id_out)
+{
+	char path[PATH_OF_FD_MAX], text[FDINFO_MAX];
+
+	print_path(path, pid, "fdinfo", fd);
+	errno = 0;
+	if (file_read_start(AT_FDCWD, path, 0, text, sizeof(text)) <= 0)
+		return false;
+	*mount_id_out = number_of_line(text, "mnt_id:\t");
+	*file_id_out = number_of_line(text, "ino:\t");
+	return true;
+}
+
 bool descriptor_is_open(const struct descriptor *descriptor, pid_t pid)
 {
+	int64_t mount_id, file_id;
 	char path[PATH_OF_FD_MAX];
 	struct file_id file;
 
+	if (!read_ids(pid, descriptor->fd, &mount_id, &file_id))
+		return errno != ENOENT && errno != ESRCH;
+	if (mount_id != descriptor->mount_id || file_id != descriptor->file_id)
+		return false;
 	print_path(path, pid, "fd", descriptor->fd);
+	/* Before Linux 5.14 fdinfo does not name the file. */
+	if (file_id >= 0)
+		return true;
 	return identify(path, &file, NULL) ? file_id_is_same(&file, &descriptor->file)
 					   : errno != ENOENT;
 }
@@ -113,6 +148,8 @@ int descriptor_read(int fd, struct descriptor *out)
 	if (flags == -1 || (flags & O_PATH) != 0)
 		return EBADF;
 	*out = (struct descriptor){ .fd = fd };
+	if (!read_ids(getpid(), fd, &out->mount_id, &out->file_id))
+		return errno != 0 ? errno : EIO;
 	print_path(path, getpid(), "fd", fd);
 	if (!identify(path, &out->file, &mode))
 		return errno;

@@ -20,6 +20,7 @@ struct descriptor {
 	char path[PATH_MAX]; /* of its file, absolute and without links */
 	bool is_deleted;     /* no file has this path any more, or another one has */
 	struct file_id file;
+	int64_t mount_id, file_id; /* as fdinfo names mount and file; -1: not at all */
 	/*
 	 * The outermost of the unbroken chain of processes, from our parent upwards, that have the same open file description
 	 * at this number; ourselves where our parent has not.
@@ -32,7 +33,10 @@ bool file_id_is_same(const struct file_id *one, const struct file_id *other);
 
 /* 0; or EBADF: it is not open; ENOTSUP: it is no file; or another errno. */
 int descriptor_read(int fd, struct descriptor *out);
-/* Whether that process has this number open on that file; true where we may not see that, or not now. */
+/*
+ * Whether that process has this number open on that file; true where we may not see that, or not now. No file system is
+ * asked: one that hangs would hang the process that renews the lease.
+ */
 bool descriptor_is_open(const struct descriptor *descriptor, pid_t pid);
 
 #endif

@@ -21,6 +21,7 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -44,6 +45,19 @@ int os_process_open(pid_t pid)
 int os_process_signal(int process_fd, int signal)
 {
 	return syscall(SYS_pidfd_send_signal, process_fd, signal, NULL, 0) == 0 ? 0 : errno;
+}
+
+/* "rloc": what is beside a signal that each process of a job gets. */
+#define MARK_FOR_ALL 0x726c6f63
+
+int os_process_signal_as_all(int process_fd, int signal)
+{
+	siginfo_t info = { .si_signo = signal, .si_code = SI_QUEUE };
+
+	info.si_pid = getpid();
+	info.si_uid = getuid();
+	info.si_value.sival_int = MARK_FOR_ALL;
+	return syscall(SYS_pidfd_send_signal, process_fd, signal, &info, 0) == 0 ? 0 : errno;
 }
 
 pid_t os_fork_silently(void)
@@ -300,6 +314,8 @@ bool os_signals_read(int fd, struct os_signal *out)
 	/* Only the kernel's codes are greater than SI_USER. */
 	*out = (struct os_signal){ .number = (int)info.ssi_signo,
 				   .is_from_kernel = info.ssi_code > SI_USER,
+				   .is_for_all = info.ssi_code == SI_QUEUE &&
+						 info.ssi_int == MARK_FOR_ALL,
 				   .sender = (pid_t)info.ssi_pid };
 	return true;
 }
@@ -336,16 +352,66 @@ bool os_has_room(size_t count)
 	return opened == count;
 }
 
-/* All of ours are close-on-exec, and what we were given is not. */
-void os_close_inherited(void)
+bool os_stat_cached(int dir_fd, const char *path, struct stat *out)
 {
+	struct statx seen;
+
+	if (statx(dir_fd, path, AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO,
+		  &seen) != 0)
+		return false;
+	*out = (struct stat){ .st_dev = makedev(seen.stx_dev_major, seen.stx_dev_minor),
+			      .st_ino = seen.stx_ino,
+			      .st_mode = seen.stx_mode };
+	return true;
+}
+
+/* What to close a file may take to ask its file system. */
+#define CLOSE_MS 20
+
+/*
+ * To close a file may hang: its file system is asked to write what it keeps. So a child does that, which has our
+ * descriptors; the kernel takes the number from these before it asks. A thread that hangs could not be reaped with us.
+ */
+static void close_file(int fd, const char *name)
+{
+	pid_t pid = (pid_t)syscall(SYS_clone, (unsigned long)CLONE_FILES, NULL, NULL, NULL, NULL);
+	struct pollfd end = { -1, POLLIN, 0 };
+	siginfo_t info;
+
+	if (pid == 0) {
+		os_set_name(name);
+		(void)close(fd);
+		_exit(0);
+	}
+	/* As below qemu-user, where a child cannot share them. */
+	if (pid < 0) {
+		(void)close(fd);
+		return;
+	}
+	end.fd = os_process_open(pid);
+	(void)poll(&end, end.fd >= 0, CLOSE_MS);
+	if (end.fd >= 0)
+		(void)close(end.fd);
+	/* One that hangs is reaped by the process that adopts it. */
+	(void)waitid(P_PID, (id_t)pid, &info, (int)(WEXITED | WNOHANG | __WALL));
+}
+
+/* All of ours are close-on-exec, and what we were given is not. */
+void os_close_inherited(const char *closer)
+{
+	struct stat stat_of;
 	struct pid_list fds = { 0 };
 
 	(void)list_numbers("/proc/self/fd", &fds);
 	for (size_t i = 0; i < fds.count; i++) {
 		int flags = fcntl(fds.pids[i], F_GETFD);
 
-		if (flags >= 0 && (flags & FD_CLOEXEC) == 0)
+		if (flags < 0 || (flags & FD_CLOEXEC) != 0)
+			continue;
+		if (os_stat_cached(fds.pids[i], "", &stat_of) &&
+		    (S_ISREG(stat_of.st_mode) || S_ISDIR(stat_of.st_mode)))
+			close_file(fds.pids[i], closer);
+		else
 			(void)close(fds.pids[i]);
 	}
 	pid_list_free(&fds);
@@ -378,7 +444,7 @@ int os_closes_open(int fd)
 	struct stat stat_of;
 	int closes_fd;
 
-	if (fstat(fd, &stat_of) != 0 || S_ISDIR(stat_of.st_mode))
+	if (!os_stat_cached(fd, "", &stat_of) || S_ISDIR(stat_of.st_mode))
 		return -1;
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	closes_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);

@@ -17,6 +17,8 @@
 int os_process_open(pid_t pid);
 /* Send it a signal, and to no other process that got its pid. 0, or errno. */
 int os_process_signal(int process_fd, int signal);
+/* The same, with the mark that all processes of the job get it. */
+int os_process_signal_as_all(int process_fd, int signal);
 
 /*
  * Like fork(2), but the child's end sends no SIGCHLD, and only a wait with __WALL finds the child: a loop that waits
@@ -95,6 +97,7 @@ bool os_timer_set(int timer_fd, int64_t at_ms);
 struct os_signal {
 	int number;
 	bool is_from_kernel; /* a terminal's, a child's end, or of alarm(2) */
+	bool is_for_all; /* another rlock has sent it to each process of its job, and ours are among them */
 	pid_t sender; /* of a child's end: the child; 0: the kernel, or a process outside of our PID namespace */
 };
 
@@ -115,9 +118,9 @@ void os_close_from(int first);
 bool os_fill_standard_fds(void);
 /*
  * Close the descriptors that the process was given, and fill 0, 1 and 2: pipes of the caller see their end. Its own, which
- * are close-on-exec, stay.
+ * are close-on-exec, stay. A file is closed by a child, which may hang in that, and has the name closer.
  */
-void os_close_inherited(void);
+void os_close_inherited(const char *closer);
 /* Whether so many more descriptors, OS_ROOM_MAX at most, can be opened. False with errno. */
 #define OS_ROOM_MAX 8
 bool os_has_room(size_t count);
@@ -126,6 +129,9 @@ bool os_has_room(size_t count);
  * say so.
  */
 int os_has_same_description(pid_t pid, int fd);
+/* As fstatat(2), from what the kernel knows: a file system that hangs does not hang us. False with errno. */
+struct stat;
+bool os_stat_cached(int dir_fd, const char *path, struct stat *out);
 /*
  * A descriptor that is readable when a process has closed the file that fd is open on, close-on-exec; -1 where that
  * can't be told, as of a directory, where each file in it would count.

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/least.h"
@@ -27,15 +28,16 @@ enum {
 	FIELD_FLAGS = 9,
 	FIELD_THREADS = 20,
 	FIELD_START = 22,
-	FIELD_SIGNALS = 31 /* pending */
+	FIELD_SIGNALS = 31, /* pending */
+	FIELD_END = 52
 };
 
 #define IS_EXITING 0x4 /* the kernel's PF_EXITING */
 
-/* Between the start and the signals are numbers that an int64_t has no room for, which nothing here uses. */
-static bool read_signals(const char *cursor, int64_t *out)
+/* Between the start and that field are numbers that an int64_t has no room for, which nothing here uses. */
+static bool read_later(const char *cursor, int wanted, int64_t *out)
 {
-	for (int field = FIELD_START + 1; field < FIELD_SIGNALS; field++) {
+	for (int field = FIELD_START + 1; field < wanted; field++) {
 		cursor = strchr(cursor + 1, ' ');
 		if (cursor == NULL)
 			return false;
@@ -45,7 +47,7 @@ static bool read_signals(const char *cursor, int64_t *out)
 
 static bool read_numbers(const char *cursor, struct proc *out)
 {
-	int64_t numbers[FIELD_START + 1], signals;
+	int64_t numbers[FIELD_START + 1], signals, end;
 
 	for (int field = FIELD_PARENT; field <= FIELD_START; field++)
 		if (!number_read(&cursor, &numbers[field]))
@@ -55,7 +57,9 @@ static bool read_numbers(const char *cursor, struct proc *out)
 	out->threads = (long)numbers[FIELD_THREADS];
 	out->start = (uint64_t)numbers[FIELD_START];
 	out->is_killed = (numbers[FIELD_FLAGS] & IS_EXITING) != 0 ||
-			 (read_signals(cursor, &signals) && (signals & 1 << (SIGKILL - 1)) != 0);
+			 (read_later(cursor, FIELD_SIGNALS, &signals) &&
+			  (signals & 1 << (SIGKILL - 1)) != 0);
+	out->end = read_later(cursor, FIELD_END, &end) ? (int)end : 0;
 	return true;
 }
 
@@ -208,6 +212,14 @@ bool proc_runs_our_program(pid_t pid)
 	if (!program_of_link(link, its, sizeof(its)))
 		return errno == EACCES || errno == EPERM;
 	return program_of_link("/proc/self/exe", ours, sizeof(ours)) && strcmp(its, ours) == 0;
+}
+
+siginfo_t proc_end(const struct proc *proc)
+{
+	bool is_exit = WIFEXITED(proc->end);
+
+	return (siginfo_t){ .si_code = is_exit ? CLD_EXITED : CLD_KILLED,
+			    .si_status = is_exit ? WEXITSTATUS(proc->end) : WTERMSIG(proc->end) };
 }
 
 bool proc_is_gone(const struct proc *proc)

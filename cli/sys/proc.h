@@ -4,6 +4,7 @@
 #ifndef PROC_H
 #define PROC_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -14,6 +15,7 @@ struct proc {
 	pid_t parent;
 	pid_t session;
 	char state;
+	int end; /* of a zombie: its status, as wait(2) says it; 0 where we may not see that */
 	bool is_killed; /* SIGKILL has reached it, or it ends for another reason, as soon as a processor is free for it */
 	long threads;
 	uint64_t
@@ -63,6 +65,8 @@ bool proc_runs_our_program(pid_t pid);
 uint64_t proc_start_between(int64_t from_ms, int64_t until_ms);
 /* Our own, after a fork that began at forked_ms; 0 without /proc, if that is needed. Async-signal-safe. */
 uint64_t proc_own_start(int64_t forked_ms);
+/* How a zombie has ended, as waitid(2) would say. */
+siginfo_t proc_end(const struct proc *proc);
 /* False for a process whose first thread has exited, and is a zombie, while other threads run on. */
 bool proc_is_gone(const struct proc *proc);
 /*

@@ -86,6 +86,11 @@ bool signals_is_ending(int signal)
 	return false;
 }
 
+bool signals_asks_to_end(int signal)
+{
+	return signal == SIGTERM || signal == SIGINT || signal == SIGQUIT;
+}
+
 int signals_pending_end(void)
 {
 	struct os_signal info;

@@ -32,6 +32,8 @@ int signals_pending_end(void);
 
 /* Whether that signal ends a wait. */
 bool signals_is_ending(int signal);
+/* Whether a command that gets it is asked to end, with all that it has started. */
+bool signals_asks_to_end(int signal);
 
 /*
  * The number of a signal: TERM, SIGTERM, RTMIN+3 or 15. False for one by which no process ends: it would only stop a

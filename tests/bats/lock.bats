@@ -210,6 +210,26 @@ lose_lock() {
 	wait_until 5 nothing_runs
 }
 
+@test "a renewer whose process has ended needs next to no processor time while the server does not answer" {
+	start_script 'rlock lock --pid $$ -t 30s a; touch "$READY"; until_let_go'
+	wait_until 10 file_exists "$READY"
+	renewer=$(renewers)
+	kill -s STOP "$SERVER_PID"
+	kill -s KILL "$PID"
+	wait_until 5 is_gone "$PID"
+	before=$(processor_ticks "$renewer")
+	let_pass 2
+	# Of some two hundred.
+	(($(processor_ticks "$renewer") - before < 50))
+	kill -s CONT "$SERVER_PID"
+	wait_until 10 is_free a
+}
+
+# processor_ticks PID: of the process itself; 100 a second.
+processor_ticks() {
+	awk '{ print $14 + $15 }' "/proc/$1/stat"
+}
+
 # As in a container, where a process of an outer PID namespace leads the session: the kernel then says 0 of it.
 @test "with --on-lost kill a script that ignores SIGTERM is killed, and no daemon of another session, though none leads its own" {
 	needs_namespaces

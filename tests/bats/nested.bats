@@ -105,6 +105,18 @@ kept_holds_go() {
 	no_keys
 }
 
+@test "a command of a command gets SIGTERM once when the outer one is terminated" {
+	listen_to rlock run --max-run 3s --grace 9s a -- rlock run b -- sh -c 'echo $PPID >inner; exec log_signals'
+	wait_until 20 file_says signals ready
+	# The inner rlock would pass a second one on when it has taken over.
+	kill -STOP "$(<inner)"
+	wait_until 10 file_says signals TERM
+	stays 2.5 eval '[ "$(grep -cx TERM signals)" = 1 ]'
+	let_go
+	ended_with 124
+	no_keys
+}
+
 # ---- strangers ----
 
 # is_a_deadlock VERB COMMAND...: within a command of rlock VERB, without RLOCK_HELD.

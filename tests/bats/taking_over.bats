@@ -105,7 +105,7 @@ killed_at() {
 @test "SIGTERM that a process of the command sends to the renewer reaches the command, which is terminated whole" {
 	run -5 timeout 20 rlock run a -- sh -c 'trap "exit 5" TERM; kill $PPID; while :; do sleep 0.02; done'
 	no_keys
-	run -143 timeout 20 rlock run --grace 200ms a -- sh -c 'escape escaped session; sh -c "kill $PPID"; exec sleep 60'
+	run -143 timeout 20 rlock run --grace 200ms a -- sh -c 'escape escaped session; sh -c "kill $PPID; exec sleep 60"'
 	none_escaped
 	no_keys
 }
@@ -115,6 +115,12 @@ killed_at() {
 	for signal in TERM INT HUP QUIT USR1 USR2 ALRM PIPE WINCH TSTP TTIN TTOU; do
 		kill -s "$signal" "$RENEWER"
 	done
+	# By processes that have ended when it looks.
+	kill -s STOP "$RENEWER"
+	for signal in TERM INT HUP QUIT USR1 USR2 ALRM; do
+		env kill -s "$signal" "$RENEWER"
+	done
+	kill -s CONT "$RENEWER"
 	stays 1 holds_on a "$RENEWER" "$COMMAND"
 	assert_equal "$(cat signals)" ready
 	let_go

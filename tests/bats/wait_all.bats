@@ -145,3 +145,25 @@ hold_nested() {
 	is_free a
 	is_gone "$INNER"
 }
+
+@test "with --wait-all not each end of many orphans makes the renewer look at all processes that are left" {
+	local renewer before
+	[ "$(id -u)" = 0 ] || skip 'only root sees how much another process reads'
+	in_background rlock run --wait-all a -- sh -c '
+		for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do until_let_go & done 3>&-
+		sh -c "until [ -e let-go ]; do (sh -c : &); sleep 0.005; done" 3>&- &'
+	wait_until 10 has_renewer "$PID"
+	renewer=$(renewer_of "$PID")
+	wait_until 10 is_above "$PID" until_let_go
+	before=$(reads_of "$renewer")
+	let_pass 3
+	# 80 for each look, and some for each end.
+	(($(reads_of "$renewer") - before < 10000)) || fail "read $(($(reads_of "$renewer") - before)) times"
+	let_go
+	ended_with 0
+	no_keys
+}
+
+reads_of() {
+	awk '/^syscr/ { print $2 }' "/proc/$1/io"
+}

@@ -219,6 +219,15 @@ grant_unheard() {
 	wait_until 5 none_waits
 }
 
+@test "a stopped renewer does not hold up the end of a wait" {
+	wait_behind run -w 3s
+	kill -s STOP "$RENEWER"
+	took_less 10 ended_with 75
+	said_once '^rlock: a: timed out after 3s: '
+	wait_until 5 nothing_runs
+	wait_until 5 none_waits
+}
+
 # rlock hears of both at once.
 @test "a signal ends a waiter whose renewer is dead, and it leaves the queue" {
 	wait_behind fair

@@ -11,7 +11,7 @@
  *
  * Time passes in ticks. The client counts them from when it sent its last good request, the server from when that
  * arrived; the client's deadline comes a tick before the lease can end. Before a tick the processes that live, and are
- * not stopped, do all that is due: a slow process is one that was stopped. A process may be killed at any point. A
+ * not stopped, do all that is due: a slow process is one that was stopped, and so is one that hangs. A process may be killed at any point. A
  * request that is abandoned, or whose sender was killed, arrives at any later time or never (late_*: of each sort one a
  * hold), also after requests that were sent later, since these may have another connection.
  *

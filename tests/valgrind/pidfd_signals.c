@@ -1,7 +1,8 @@
 /*
  * To be loaded into what valgrind watches: 3.24 knows pidfds, but not pidfd_send_signal(2), and rlock
  * could stop no process. The signal goes to the process that the descriptor is of by its number. Nor does it
- * know a process that has the memory of another one, which goes on: os_start gets a plain child instead.
+ * know a process that has the memory of another one, which goes on: os_start gets a plain child instead. Nor one that
+ * shares descriptors alone.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -79,6 +80,11 @@ long syscall(long number, ...)
 	va_end(list);
 	if (number == SYS_pidfd_send_signal)
 		return pidfd_send_signal((int)arguments[0], (int)arguments[1]);
+	/* A child that shares our descriptors and nothing else: as where the kernel makes none. */
+	if (number == SYS_clone && (arguments[0] & CLONE_FILES) != 0) {
+		errno = EINVAL;
+		return -1;
+	}
 	if (others == NULL)
 		*(void **)&others = dlsym(RTLD_NEXT, "syscall");
 	return others(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],

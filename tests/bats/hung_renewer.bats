@@ -1,0 +1,115 @@
+#!/usr/bin/env bats
+# bats file_tags=long
+# A renewer hangs: in a call of its own, in a file system that does not answer. rlock takes over in time; and what a foreign file
+# system can hang is not done by the process that renews.
+
+load ../lib/usual
+load ../lib/holding
+
+# ---- rlock takes over ----
+
+# hang_renewer CALLS FIRST [OPTION...]: an rlock with a lease of 3 s whose renewer hangs in one of these calls, from that one of them on.
+hang_renewer() {
+	echo >hangs
+	listen_to refuse hangs rlock-renewer "$1" WAIT "$2" rlock run -t 3s "${@:3}" a -- sh -c "$STAYING"
+	know_processes
+	wait_until 10 grep -q "[0-9]" hangs
+}
+
+@test "a renewer that hangs in a call is killed, and rlock renews the lease for the command and releases it" {
+	needs_refuse
+	# Each is made before a renewal is sent.
+	hang_renewer sendto,sendmsg,write 4+
+	wait_until 10 is_gone "$RENEWER"
+	stays 4 holds_on a "$PID" "$COMMAND"
+	rm hangs
+	let_go
+	ended_with 0
+	said_nothing
+	no_keys
+}
+
+@test "a renewer that cannot reach its server is not killed" {
+	hold_and_know a -t 6s
+	kill -s STOP "$SERVER_PID"
+	stays 4 is_running "$RENEWER"
+	kill -s CONT "$SERVER_PID"
+	let_go
+	ended_with 0
+	no_keys
+}
+
+@test "rlock wakes up no more than once a renewal for a renewer that renews" {
+	hold_and_know a -t 6s
+	let_pass 1.5
+	before=$(wake_ups "$PID")
+	let_pass 8
+	(($(wake_ups "$PID") - before <= 5)) || fail "woke $(($(wake_ups "$PID") - before)) times"
+	let_go
+	ended_with 0
+}
+
+wake_ups() {
+	awk '/^voluntary_ctxt_switches/ { print $2 }' "/proc/$1/status"
+}
+
+# ---- file systems that do not answer ----
+
+# needs_hung_file_system: one is at "mnt"; what it leaves without an answer is a file in "switches".
+needs_hung_file_system() {
+	[[ $(id -u) = 0 && -w /dev/fuse ]] || skip 'only root can mount a file system, with /dev/fuse'
+	mkdir mnt switches
+	in_background unshare --mount --propagation slave hung_file_system "$PWD/mnt" "$PWD/switches" "$SERVER_SOCKET"
+	FILE_SYSTEM=$PID
+	wait_until 20 eval 'is_gone "$FILE_SYSTEM" || [ -e switches/mounted ]'
+	is_running "$FILE_SYSTEM" || skip 'no file system of FUSE here'
+}
+
+# on_file_system COMMAND [ARG...]: as in_background, where it is mounted.
+on_file_system() {
+	in_background nsenter --mount --target "$FILE_SYSTEM" sh -c 'cd "$0" && exec "$@"' "$PWD" "$@"
+}
+
+@test "the lock of a descriptor is renewed while its file system does not answer, and released with its process" {
+	needs_hung_file_system
+	echo 'ttl = 3s' >conf
+	on_file_system env RLOCK_CONFIG="$PWD/conf" sh -c 'exec 9>mnt/f; rlock flock 9 && echo $$ >has; until_let_go'
+	wait_until 10 test -s has
+	touch switches/getattr switches/flush
+	stays 5 is_held "$PWD/mnt/f"
+	kill -KILL "$(<has)"
+	rm switches/getattr switches/flush
+	wait_until 10 is_free "$PWD/mnt/f"
+	let_go
+}
+
+@test "a lock is renewed by one renewer though the file system of a descriptor that it was given does not answer" {
+	needs_hung_file_system
+	on_file_system sh -c 'exec 7>mnt/f; : >switches/flush
+		exec rlock run -t 3s a -- sh -c "echo \$\$ >command-pid; exec until_let_go" 2>said'
+	know_processes
+	wait_until 10 grep -q flush switches/asked
+	stays 4 holds_on a "$RENEWER" "$COMMAND"
+	rm switches/flush
+	let_go
+	ended_with 0
+	said_nothing
+	no_keys
+}
+
+@test "a renewer that no SIGKILL ends: rlock terminates the command before the lease ends, with 76, and says why" {
+	needs_hung_file_system
+	on_file_system sh -c 'exec rlock run -u "unix://$PWD/mnt/l" -t 6s a -- sh -c "echo \$\$ >command-pid; exec until_let_go" 2>said'
+	know_processes
+	wait_until 5 is_renewed a 6000
+	touch switches/readlink
+	redis client kill type normal skipme yes >/dev/null
+	wait_until 10 grep -q readlink switches/asked
+	wait_until 10 is_gone "$COMMAND"
+	is_held a
+	ended_with 76
+	said_once '^rlock: a: lock lost at [0-9T:+-]+: not renewed for [0-9.]+s: the renewer hangs in the kernel: '
+	is_running "$RENEWER"
+	rm switches/readlink
+	wait_until 10 is_gone "$RENEWER"
+}
