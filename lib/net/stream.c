@@ -209,6 +209,9 @@ static enum rlock_status find_host(struct rlock__connector *connector)
 		set_addresses(connector, connector->found);
 		return RLOCK_OK;
 	}
+	/* An address of IPv6, which was parsed: only its zone can be wrong, and a DNS server knows nothing of that. */
+	if (strchr(endpoint->host, ':') != NULL)
+		return fail(connector, RLOCK_ENET, "this machine has no such network interface");
 	connector->resolver = resolver_new(endpoint->host, port);
 	return connector->resolver != NULL ? RLOCK_BUSY
 					   : fail(connector, RLOCK_ESYS, strerror(errno));

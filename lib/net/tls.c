@@ -444,14 +444,16 @@ static size_t name_len(const char *text, struct rlock__tls_failure *out)
 
 /* ---- a stream, and the last session ---- */
 
-/* The name goes out in clear, for a proxy to choose by; an address is only verified. */
+/* The name goes out in clear, for a proxy to choose by; an address is only verified, without its zone. */
 static bool set_name(SSL *stream, const char *name)
 {
+	char text[INET6_ADDRSTRLEN];
 	struct in6_addr address;
 
-	if (inet_pton(AF_INET, name, &address) == 1 || inet_pton(AF_INET6, name, &address) == 1)
+	(void)snprintf(text, sizeof(text), "%.*s", (int)strcspn(name, "%"), name);
+	if (inet_pton(AF_INET, text, &address) == 1 || inet_pton(AF_INET6, text, &address) == 1)
 		return openssl.X509_VERIFY_PARAM_set1_ip_asc(openssl.SSL_get0_param(stream),
-							     name) == 1;
+							     text) == 1;
 	openssl.SSL_set_hostflags(stream, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
 	return openssl.SSL_set1_host(stream, name) == 1 &&
 	       openssl.SSL_ctrl(stream, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,

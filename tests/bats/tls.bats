@@ -53,6 +53,15 @@ refused() {
 	assert_line --regexp "^(ok|note) +tls +TLSv1\\.[23], the server's certificate ends in [0-9]+[dh]"
 }
 
+@test "an address with a zone is verified as the address, and a zone that is no interface is named without a DNS query" {
+	grep -qs '^0*1 ' /proc/net/if_inet6 || skip 'this machine has no IPv6'
+	# The first interface, by its number: it is the one of the loopback address.
+	run -0 trusted -u "rediss://[::1%251]:$PORT" a -- ask_redis "$SERVER_SOCKET" exists a
+	assert_output 1
+	run -69 took_less 4 rlock run -n -u 'redis://[fe80::1%25nosuch0]' a -- true
+	assert_one_line '^rlock: a: cannot reach redis://\[fe80::1%25nosuch0\]:6379/0: this machine has no such network interface$'
+}
+
 @test "a stack of 64 KB is enough for TLS" {
 	[ -z "${TESTS_UNDER-}" ] || skip 'sanitize needs a larger stack'
 	run -0 bash -c 'ulimit -s 64; exec rlock run --cacert "$1" a -- true' - "$CA"

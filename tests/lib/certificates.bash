@@ -2,9 +2,9 @@
 # Sourced after helpers.bash.
 
 # certificates DIR: an authority (ca.crt), and certificates that it has signed, with NAME.crt and NAME.key: "server" for
-# localhost and 127.0.0.1, "expired" for the same, "other" for another name, "client"; "stranger" is signed by itself.
+# localhost, 127.0.0.1 and ::1, "expired" for the same, "other" for another name, "client"; "stranger" is signed by itself.
 certificates() {
-	local names=subjectAltName=DNS:localhost,IP:127.0.0.1
+	local names=subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1
 	mkdir -p "$1"
 	sign_itself "$1" ca
 	sign_itself "$1" stranger "$names"
