@@ -41,6 +41,11 @@ enum {
 #define USER_MAX 512
 #define SHOWN_MAX 1024
 
+/* Of a server, from one start to the next; empty: it does not say. */
+struct run {
+	char id[RLOCK_FACT_MAX], server[SHOWN_MAX];
+};
+
 struct check {
 	const struct opts *opts;
 	struct rlock_conn *conn;
@@ -48,6 +53,7 @@ struct check {
 	const char *subject; /* of the row of the table that is looked at, one word */
 	const struct rlock_server_info *info; /* of the server, or of a node of the cluster */
 	int code;                             /* the worst so far; 0: all is sound */
+	struct run runs[RLOCK_SERVERS_MAX];   /* of the servers so far, one each */
 	char bad[SUBJECTS_MAX], notes[SUBJECTS_MAX]; /* ", eviction, rights": for the conclusion */
 	struct json json;                            /* out is NULL: lines for people */
 	bool has_part;                               /* that is still open in the document */
@@ -200,6 +206,31 @@ static void check_version(struct check *check)
 	if (is_valkey || fact(check, "redis_version", version))
 		find(check, FINDING_OK, "%s %s, up for %s", is_valkey ? "Valkey" : "Redis", version,
 		     duration_print_rough(number(check, "uptime_in_seconds") * 1000, up));
+}
+
+/* A server that has two URLs counts twice for a majority. Of a cluster the last node is remembered. */
+static void check_run(struct check *check)
+{
+	const struct opts *opts = check->opts;
+	struct run *run = &check->runs[check->index];
+	bool is_majority = opts->quorum > 0 && opts->quorum < opts->url_count;
+
+	if (!fact(check, "run_id", run->id))
+		return;
+	(void)snprintf(run->server, sizeof(run->server), "%s", check->info->server);
+	for (size_t i = 0; i < check->index; i++) {
+		if (strcmp(check->runs[i].id, run->id) != 0)
+			continue;
+		if (is_majority ||
+		    rlock_url_db(opts->urls[i]) == rlock_url_db(opts->urls[check->index]))
+			find(check, EXIT_CONFIG,
+			     "the same server as %s: no lock is granted: name each server once",
+			     check->runs[i].server);
+		else
+			find(check, FINDING_NOTE,
+			     "another database of the server of %s: both are lost together",
+			     check->runs[i].server);
+	}
 }
 
 static void check_role(struct check *check)
@@ -406,11 +437,17 @@ static const struct {
 	const char *subject;
 	void (*look)(struct check *check);
 } node_checks[] = {
-	{ "version", check_version },     { "sharding", check_sharding },
-	{ "role", check_role },           { "tls", check_tls },
-	{ "sentinels", check_sentinels }, { "memory", check_memory },
-	{ "eviction", check_eviction },   { "persistence", check_persistence },
-	{ "config", check_config },       { "replicas", check_replicas },
+	{ "version", check_version },
+	{ "identity", check_run },
+	{ "sharding", check_sharding },
+	{ "role", check_role },
+	{ "tls", check_tls },
+	{ "sentinels", check_sentinels },
+	{ "memory", check_memory },
+	{ "eviction", check_eviction },
+	{ "persistence", check_persistence },
+	{ "config", check_config },
+	{ "replicas", check_replicas },
 };
 
 static void on_server(void *ctx, const struct rlock_server_info *info)

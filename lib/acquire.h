@@ -14,6 +14,7 @@
 /* ---- the state: acquire.c ---- */
 
 #define RLOCK__SINCE_MAX 24
+#define RLOCK__RUN_ID_MAX 64 /* more than a server has */
 
 /* In the place of a TTL, as struct rlock_blocker has it. */
 #define RLOCK__TTL_FREE (-2)
@@ -27,7 +28,9 @@ struct rlock__server {
 	bool is_granted;  /* by the last try: it is ours there, whatever else the reply said */
 	size_t reentered; /* how many names the last grant re-entered, the lock of an ancestor */
 	bool is_busy; /* after the last try: it does not count there, and blocker says why; a young server may have granted it */
-	bool will_pass; /* the last try failed by what mends itself */
+	char run_id
+		[RLOCK__RUN_ID_MAX]; /* of the server that granted the lock last; empty: it is not known */
+	bool will_pass;              /* the last try failed by what mends itself */
 	unsigned
 		tried_streams; /* on which of its streams the user's rights were tried; 0: on none */
 	bool was_denied;       /* it answered that it can't serve us now */

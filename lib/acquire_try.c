@@ -142,8 +142,11 @@ static enum rlock_status read_granted(struct rlock__waiter *waiter, size_t index
 
 	server->is_granted = true;
 	server->reentered = 0;
-	if (reply->elements != last + 1 || reply->element[last]->type != REDIS_REPLY_INTEGER)
+	if (reply->elements <= last || reply->element[last]->type != REDIS_REPLY_INTEGER)
 		return RLOCK_ESERVER;
+	if (reply->elements > last + 1 && reply->element[last + 1]->type == REDIS_REPLY_STRING)
+		(void)copy_text(text_of(reply->element[last + 1]), server->run_id,
+				sizeof(server->run_id));
 	for (size_t i = 0; i < name_count; i++) {
 		redisReply *const *values = &reply->element[1 + VALUES_PER_NAME * i];
 		const char *owner = owner_of(waiter, values[0]);
@@ -319,11 +322,12 @@ static void add_options(const struct rlock__waiter *waiter, size_t index, bool i
 	const char *since = is_new_at_slot(waiter, index) ? "" : since_of(waiter, index);
 	/* With a majority a server that was restarted may have lost another owner's lock. */
 	int64_t least_uptime_ms = places->quorum < places->count ? waiter->hold->lease_ms : 0;
-	char more[32] = "";
+	bool is_of_several = places->count > 1 && !places->are_slots;
+	char more[40] = "";
 
-	if (is_trying_rights || least_uptime_ms != 0)
-		(void)snprintf(more, sizeof(more), " %d %" PRId64, is_trying_rights,
-			       least_uptime_ms);
+	if (is_trying_rights || is_of_several)
+		(void)snprintf(more, sizeof(more), " %d %" PRId64 " %d", is_trying_rights,
+			       least_uptime_ms, is_of_several);
 	rlock__args_print(args, "%d%d%d%d%s%s", waiter->request->issue_token,
 			  waiter->request->wait_ms != 0, is_subscribed(waiter, index),
 			  waiter->servers[index].has_turn_passed, since, more);
@@ -735,6 +739,32 @@ static enum rlock_status check_names_are_there(const struct rlock__waiter *waite
 	return RLOCK_OK;
 }
 
+/*
+ * A server that has two URLs would count twice for a majority; and in the same database a release finds the hold by the first of
+ * them only. Where all must agree, two databases are two locks.
+ */
+static enum rlock_status check_servers_differ(const struct rlock__waiter *waiter)
+{
+	const struct rlock__server *servers = waiter->servers;
+	const struct rlock__places *places = &waiter->places;
+
+	for (size_t i = 0; i < places->count && !places->are_slots; i++)
+		for (size_t k = 0; k < i; k++) {
+			bool has_own_db = places->quorum == places->count &&
+					  places->at[i].connection->url->db !=
+						  places->at[k].connection->url->db;
+
+			if (has_own_db || servers[i].run_id[0] == '\0' ||
+			    strcmp(servers[i].run_id, servers[k].run_id) != 0)
+				continue;
+			return rlock__fail(&waiter->conn->error, RLOCK_EUNSUPPORTED,
+					   "%s and %s are the same server: name each server once",
+					   places->at[k].connection->error.server,
+					   places->at[i].connection->error.server);
+		}
+	return RLOCK_OK;
+}
+
 /* The grant of a server that was deposed is treated like a try without a reply. */
 static enum rlock_status acknowledge(struct rlock__waiter *waiter,
 				     struct rlock__broadcast *broadcast, int64_t sent_ms)
@@ -790,6 +820,8 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 	}
 	if (status == RLOCK_OK)
 		status = check_names_are_there(waiter, &broadcast, sent_ms);
+	if (status == RLOCK_OK)
+		status = check_servers_differ(waiter);
 	if (status == RLOCK_OK)
 		status = acknowledge(waiter, &broadcast, sent_ms);
 	waiter->is_busy = status == RLOCK_BUSY;

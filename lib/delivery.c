@@ -34,11 +34,11 @@ enum rlock_status rlock__retry(struct rlock_conn *conn, rlock__attempt_fn attemp
 			       int64_t deadline_ms)
 {
 	int64_t pause_ms = 0, patience_ms = FIRST_ATTEMPT_MS;
+	int64_t end_ms = rlock_now_ms() + patience_ms;
 
 	for (;;) {
 		bool may_change = false;
-		enum rlock_status status = attempt(
-			ctx, attempt_end_ms(rlock_now_ms(), deadline_ms, patience_ms), &may_change);
+		enum rlock_status status = attempt(ctx, end_ms, &may_change);
 
 		if (status == RLOCK_CANCELLED || rlock_now_ms() >= deadline_ms ||
 		    (!may_pass(status) && !may_change))
@@ -46,6 +46,7 @@ enum rlock_status rlock__retry(struct rlock_conn *conn, rlock__attempt_fn attemp
 		patience_ms *= 2;
 		if (rlock__conn_pause(conn, &pause_ms, deadline_ms) == RLOCK_CANCELLED)
 			return RLOCK_CANCELLED;
+		end_ms = attempt_end_ms(rlock_now_ms(), deadline_ms, patience_ms);
 	}
 }
 

@@ -19,8 +19,8 @@ typedef enum rlock_status (*rlock__attempt_fn)(void *ctx, int64_t end_ms, bool *
 
 /*
  * Repeat attempt after failures that may pass, with growing pauses, until deadline_ms. The last result. The first attempt may take
- * a second, each further one twice as long: a server that does not answer must leave time for another stream. An attempt that begins
- * after the deadline gets its full time.
+ * a second, each further one twice as long: a server that does not answer must leave time for another stream. The first one, and one that
+ * begins after the deadline, gets its full time.
  */
 enum rlock_status rlock__retry(struct rlock_conn *conn, rlock__attempt_fn attempt, void *ctx,
 			       int64_t deadline_ms);

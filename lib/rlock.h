@@ -150,6 +150,8 @@ RLOCK_API enum rlock_scheme rlock_url_scheme(const struct rlock_url *url);
 RLOCK_API const char *rlock_url_server(const struct rlock_url *url);
 /* Whether the URL names a database. */
 RLOCK_API bool rlock_url_has_db(const struct rlock_url *url);
+/* Its number; 0 where it names none. */
+RLOCK_API int rlock_url_db(const struct rlock_url *url);
 /* RLOCK_EINVAL for a negative number, or another than 0 for a cluster. */
 RLOCK_API enum rlock_status rlock_url_set_db(struct rlock_url *url, int db);
 /* The user that logs in at the server; NULL when the URL names none, which is the server's "default". */
@@ -584,8 +586,8 @@ RLOCK_API enum rlock_status rlock_renew_until(struct rlock_conn *conn, struct rl
 					      int64_t lease_ms, int64_t deadline_ms);
 
 /*
- * Release the hold. Retries, over new streams, until deadline_ms or the lease's end; if one of these is over already, a
- * single request still gets a second. RLOCK_CANCELLED: it is not known whether the hold was released.
+ * Release the hold. Retries, over new streams, until deadline_ms or the lease's end; where one of these is near, or over
+ * already, the first request still gets a second. RLOCK_CANCELLED: it is not known whether the hold was released.
  * RLOCK_OK            released (the owner may have other holds: rlock_hold_count)
  * RLOCK_NOT_NOTIFIED  released, but the user may not publish: waiters notice it by a retry
  * RLOCK_NOT_HELD      it had been lost

@@ -6,8 +6,8 @@
 -- ARGV     see inc/request.lua; of each name: wake queue and turn (not in KEYS: without a right to them waiters are
 --          woken by the channel), channel
 -- Returns  1  acquired, without a token, as the first hold of the owner of the request
---          {1, owner, hold count, token, ..., young}  acquired; three values a name, token as text, "-" when none;
---            young: how long, in ms, until this server counts as one of several
+--          {1, owner, hold count, token, ..., young, run}  acquired; three values a name, token as text, "-" when none;
+--            young: how long, in ms, until this server counts as one of several; run: its run_id, if it is one of several and says so
 --          {0, index, ttl in ms, holder, note, retry_after, since, is_on_guard, held in ms, position}  busy: the holder
 --            of that name, and for how long it has held the lock, -1 when that is not known; ttl -1 when it has none, -2
 --            when the lock is free and left to another waiter: then holder and note are empty.

@@ -274,6 +274,11 @@ const char *rlock_url_server(const struct rlock_url *url)
 	return url->server;
 }
 
+int rlock_url_db(const struct rlock_url *url)
+{
+	return url->db;
+}
+
 bool rlock_url_has_db(const struct rlock_url *url)
 {
 	return url->has_db;

@@ -24,21 +24,24 @@ local function new_hold_record(name, token)
 	return hold_record_make(name.field, digits(now_ms()), now_ms() + lease_ms, token, note)
 end
 
--- How long it takes until this server counts as one of several, in ms: one that was started less than a lease ago may
+-- Of one of several servers: how long it takes until it counts, in ms, and which run of a server it is, if it says so. One that was started less than a lease ago may
 -- have lost a hold whose lease has not ended yet. It subtracts whole seconds of its clock from each other, so the uptime that it tells
 -- may be a second too long. Or nil, and the error when the server does not tell it.
-local function young_ms()
-	if least_uptime_ms == 0 then return 0 end
+local function look_at_server()
+	if not is_of_several then return 0 end
 	local info = redis.pcall('INFO', 'server')
-	if is_error(info) then return nil, command_error('INFO', info) end
-	local uptime_s = string.match(info, 'uptime_in_seconds:(%d+)')
-	return math.max(0, least_uptime_ms - ((tonumber(uptime_s) or 0) - 1) * 1000)
+	-- Where all servers must agree, none of them needs to be old.
+	if is_error(info) and least_uptime_ms == 0 then return 0 end
+	if is_error(info) then return nil, nil, command_error('INFO', info) end
+	local uptime_s, run_id = string.match(info, 'uptime_in_seconds:(%d+)'), string.match(info, 'run_id:(%w+)')
+	if least_uptime_ms == 0 then return 0, run_id end
+	return math.max(0, least_uptime_ms - ((tonumber(uptime_s) or 0) - 1) * 1000), run_id
 end
 
 -- Acquires all names: acquire_one(name) returns how many holds the owner has then, and the token as text. The reply to give.
 local function grant_all(acquire_one)
 	local reply = { 1 }
-	local wait_ms, unknown = young_ms()
+	local wait_ms, run_id, unknown = look_at_server()
 	if unknown then return unknown end
 	for index, name in ipairs(names) do
 		local obstacle = examine_counter(index, name)
@@ -48,7 +51,7 @@ local function grant_all(acquire_one)
 		local count, token = acquire_one(name)
 		reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = name.owner, count, token
 	end
-	reply[#reply + 1] = wait_ms
+	reply[#reply + 1], reply[#reply + 2] = wait_ms, run_id
 	return reply
 end
 

@@ -7,9 +7,9 @@
 --          (a name that has a fencing counter gets one in any case); the caller will wait for a busy lock; it listens to the
 --          channel that wakes it; the last reply said that it is another's turn, and a message has come since. Then, unless
 --          it is the first try, since when the caller waits, as an earlier reply said; REGAIN_US of inc/wake.lua for a hold that a
---          quorum of servers has, and this one has lost: it comes before all waiters. Then, unless both are 0, each after a
---          blank: 1 when the user's rights are to be tried; and how long the server must have been up, in ms, to count as
---          one of several, 0 for a single one.
+--          quorum of servers has, and this one has lost: it comes before all waiters. Then, unless all are 0, each after a
+--          blank: 1 when the user's rights are to be tried; how long the server must have been up, in ms, to count for a
+--          majority; and 1 for one of several servers.
 -- of a semaphore  ARGV[6] how many permits it has in all, ARGV[7] how many of them to acquire
 -- then     what belongs to each name, and the inherited owners: one that holds the lock now re-enters it, and none
 --          of them acquires it anew
@@ -23,8 +23,8 @@ local has_waited, asks_for_more = since_us ~= '', more ~= ''
 -- The quick way does without these.
 local may, listens, has_passed = string.match(options, '^.(.)(.)(.)')
 local may_wait, has_turn_passed, waits_since_us = may == '1', has_passed == '1', tonumber(since_us)
-local user, uptime_ms = string.match(more, '^ (%d) (%d+)$')
-local tries_rights, least_uptime_ms = user == '1', tonumber(uptime_ms) or 0
+local user, uptime_ms, several = string.match(more, '^ (%d) (%d+) (%d)$')
+local tries_rights, least_uptime_ms, is_of_several = user == '1', tonumber(uptime_ms) or 0, several == '1'
 local is_regain = waits_since_us == REGAIN_US
 
 -- The owners that may re-enter the lock: the caller's own, and those that it inherited.

@@ -6,6 +6,7 @@
 
 load ../lib/usual
 load ../lib/agreeing
+load ../lib/proxying
 
 # From 4 on for take_servers.
 setup_file() { start_warm_servers 12; }
@@ -37,6 +38,31 @@ names_all_servers() {
 	run -0 "$@" a -- sh -c "${runs_once%exit 7}"
 	assert_output $'1\n1\n1'
 	on_each no_keys
+}
+
+@test "one server by two names, or by two of its databases, is refused for a majority, with 78, and by check, and no lock stays" {
+	local port other how quorum
+	start_prompt_proxy tcp:127.0.0.1:0
+	port=$PROXY_PORT
+	other=$(urls_of 2)
+	while read -r quorum how; do
+		run -78 rlock run -u "$how" --quorum "$quorum" -t 1s -w 20s a -- touch ran
+		assert_one_line '^rlock: a: redis://127.0.0.1:[0-9/]+ and redis://[0-9a-z.:/]+ are the same server: name each server once$'
+		run -78 rlock check -u "$how" --quorum "$quorum"
+		assert_output --regexp "BAD +identity +the same server as redis://127.0.0.1:$port"
+		assert_line --regexp '^NOT SOUND: .* identity'
+	done <<-END
+		all redis://127.0.0.1:$port redis://localhost:$port
+		majority redis://127.0.0.1:$port redis://localhost:$port redis://127.0.0.1:$port/1
+		majority redis://127.0.0.1:$port/1 redis://127.0.0.1:$port/2 redis://127.0.0.1:$port/3
+	END
+	run -0 rlock check -u "redis://127.0.0.1:$port/1 redis://127.0.0.1:$port/2"
+	assert_output --regexp 'note +identity +another database of the server of redis://127.0.0.1:'
+	run -0 rlock check -u "redis://127.0.0.1:$port $other"
+	refute_output --partial identity
+	[ ! -e ran ]
+	on_each no_keys
+	assert_equal "$(redis info keyspace | grep -c ^db)" 0
 }
 
 @test "several servers can be named by several -u, by one, by RLOCK_URL and by the file, and --db is the database of each" {
