@@ -464,6 +464,23 @@ proxy_counts() {
 	no_keys
 }
 
+@test "a lock that is held on a full server is busy for a fair call that does not wait, too, also with a queue" {
+	local verb
+	own_server
+	hold_in_background a
+	in_background rlock fair -w 60s a -- true
+	wait_until 5 has_in_queue a 1
+	redis config set maxmemory 1
+	for verb in run fair; do
+		run -75 rlock "$verb" -n a -- touch ran
+		assert_output ''
+	done
+	redis config set maxmemory 0
+	let_go
+	ended_with 0
+	[ ! -e ran ]
+}
+
 @test "a key that is a string, a list, a set or a read/write lock is refused and left alone: 78" {
 	local command before
 	for command in 'set a value' 'rpush a value' 'sadd a value' 'hset a mode read somebody 1'; do
