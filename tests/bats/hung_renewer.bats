@@ -5,6 +5,7 @@
 
 load ../lib/usual
 load ../lib/holding
+load ../lib/hanging
 
 # ---- rlock takes over ----
 
@@ -55,19 +56,15 @@ wake_ups() {
 
 # ---- file systems that do not answer ----
 
-# needs_hung_file_system: one is at "mnt"; what it leaves without an answer is a file in "switches".
 needs_hung_file_system() {
-	[[ $(id -u) = 0 && -w /dev/fuse ]] || skip 'only root can mount a file system, with /dev/fuse'
-	mkdir mnt switches
-	in_background unshare --mount --propagation slave hung_file_system "$PWD/mnt" "$PWD/switches" "$SERVER_SOCKET"
-	FILE_SYSTEM=$PID
-	wait_until 20 eval 'is_gone "$FILE_SYSTEM" || [ -e switches/mounted ]'
-	is_running "$FILE_SYSTEM" || skip 'no file system of FUSE here'
+	may_mount || skip 'only root can mount a file system, with /dev/fuse'
+	mount_hung_file_system "$SERVER_SOCKET" || skip 'no file system of FUSE here'
+	set_on_file_system
 }
 
 # on_file_system COMMAND [ARG...]: as in_background, where it is mounted.
 on_file_system() {
-	in_background nsenter --mount --target "$FILE_SYSTEM" sh -c 'cd "$0" && exec "$@"' "$PWD" "$@"
+	in_background "${ON_FILE_SYSTEM[@]}" "$@"
 }
 
 @test "the lock of a descriptor is renewed while its file system does not answer, and released with its process" {

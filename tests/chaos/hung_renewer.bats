@@ -1,0 +1,90 @@
+#!/usr/bin/env bats
+# The renewer hangs for longer than a lease: in a call of its own, by a debugger, or where it would if it asked a file system that does
+# not answer. Promised: the lock is kept for its command or process, which runs on, and no other owner acquires it.
+
+load chaos
+load ../lib/hanging
+
+# What a renewer calls when it has a turn, and when it renews.
+RENEWER_CALLS=ppoll,poll,sendto,recvfrom,read,timerfd_settime
+
+# hold_hanging HOW NUMBER: the cell's holder, with a short lease, until any moment of a cycle of renewals; and what makes it hang is ready.
+hold_hanging() {
+	case $1 in
+	call)
+		CLOCK=(refuse "$CELL/hangs" rlock-renewer "$RENEWER_CALLS" WAIT 1+)
+		;;
+	output)
+		mount_hung_file_system "$SERVER_SOCKET" || return
+		set_on_file_system 'exec 7>mnt/f; : >switches/flush'
+		CLOCK=("${ON_FILE_SYSTEM[@]}")
+		;;
+	descriptor)
+		mount_hung_file_system "$SERVER_SOCKET" || return
+		KIND=write NAME=$CELL/mnt/f
+		echo 'ttl = 4s' >conf
+		set_on_file_system 'exec 9>mnt/f; RLOCK_CONFIG=$PWD/conf rlock flock 9 || exit'
+		in_background "${ON_FILE_SYSTEM[@]}" sh -c 'exec "$@" 2>said-holder' sh overlap "$LEDGER" exclusive -u "$CELL/leave-holder"
+		HOLDER=$PID
+		wait_until 30 all_inside "$LEDGER" 1
+		return
+		;;
+	esac
+	holds holder "$KIND" "$LEDGER" -t 4s || return
+	wait_until 20 has_renewer_below "$HOLDER"
+}
+
+# has_renewer_below PID: or it is below the rlock that a program before it has started. Sets RENEWER.
+has_renewer_below() {
+	find_renewers "$1"
+	RENEWER=${RENEWERS[0]-}
+	[ "$RENEWER" ]
+}
+
+is_taken() {
+	local status=0
+	rlock "$(verb_of "$(rival_kind "$KIND")")" -n "$NAME" -- true || status=$?
+	[ "$status" = 75 ]
+}
+
+all_run() {
+	local pid
+	for pid in $(inside "$LEDGER"); do
+		is_running "$pid" || return
+	done
+}
+
+# hang NUMBER: each way in turn.
+hang() {
+	local how=${WAYS[$1 % ${#WAYS[@]}]}
+	KIND=${KINDS[$1 / ${#WAYS[@]} % 4]}
+	WHERE="$KIND, $how, $WHERE"
+	hold_hanging "$how" "$1" || return
+	let_some_pass 1333
+	case $how in
+	call) echo >hangs ;;
+	debugger)
+		in_background holds_still "$RENEWER" >held-still
+		wait_until 10 test -s held-still || return
+		;;
+	output) wait_until 10 grep -q flush switches/asked || return ;;
+	descriptor) touch switches/getattr switches/flush ;;
+	esac
+	injected
+	repeated
+	draw 4500 6000
+	let_pass_ms "$DRAWN"
+	must 'the lock was not kept' is_taken
+	must 'the command did not go on' all_run
+	rm -f hangs switches/*
+	leaves holder
+	must_end 0 "$HOLDER" holder
+	must_say holder
+}
+
+@test "hung renewer" {
+	needs_refuse
+	WAYS=(call debugger)
+	! may_mount || WAYS+=(output descriptor)
+	scenario 'hung renewer' '' 64 8 hang
+}
