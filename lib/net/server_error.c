@@ -51,7 +51,10 @@ static const struct meaning meanings[] = {
 	{ "ERR Protocol error: unauthenticated", RLOCK_EAUTH, NEEDS_PASSWORD, false },
 	{ "WRONGPASS", RLOCK_EAUTH, DENIED "check user and password: *", false },
 	{ "ERR invalid password", RLOCK_EAUTH, DENIED "check the password: *", false },
-	{ "ERR AUTH", RLOCK_EAUTH, DENIED "it has no password: give none: *", false },
+	{ "ERR AUTH <password> called without any", RLOCK_EAUTH,
+	  DENIED "it has no password: give none: *", false },
+	/* In a service's own words: that a token has expired, for example. */
+	{ "ERR AUTH", RLOCK_EAUTH, DENIED "check user and password: *", false },
 	{ "ERR Client sent AUTH", RLOCK_EAUTH, DENIED "it has no password: give none: *", false },
 	{ "WRONGTYPE", RLOCK_EKIND, DENIED "the key is not a lock: *", false },
 	{ "LOADING", RLOCK_ENET, DENIED "it was just started: *", false },
@@ -76,6 +79,8 @@ static const struct meaning meanings[] = {
 	{ "ERR invalid DB index", RLOCK_EUNSUPPORTED, DENIED "it has no such database: *", false },
 	{ "ERR unknown command 'EVALSHA'", RLOCK_EUNSUPPORTED, NO_SCRIPTS, false },
 	{ "ERR unknown command `EVALSHA`", RLOCK_EUNSUPPORTED, NO_SCRIPTS, false },
+	{ "ERR unknown command 'EVAL'", RLOCK_EUNSUPPORTED, NO_SCRIPTS, false },
+	{ "ERR unknown command `EVAL`", RLOCK_EUNSUPPORTED, NO_SCRIPTS, false },
 	{ "ERR unknown command 'SELECT'", RLOCK_EUNSUPPORTED, NO_DATABASES, false },
 	{ "ERR unknown command `SELECT`", RLOCK_EUNSUPPORTED, NO_DATABASES, false },
 	{ "ERR unknown command 'WAIT'", RLOCK_EUNSUPPORTED, NO_WAIT, false },
@@ -85,6 +90,11 @@ static const struct meaning meanings[] = {
 	{ "DENIED", RLOCK_EAUTH,
 	  DENIED "it is in protected mode: set a password on it, and give that here: *", false },
 	{ "", RLOCK_ESERVER, "server error: *", false },
+};
+
+/* A service allows N requests a second, a day or a month: it serves requests again when that is over. */
+static const struct meaning limit_meaning = {
+	"", RLOCK_ENET, DENIED "a limit of its requests is reached: raise it: *", false
 };
 
 static bool starts_with(const char *text, const char *prefix)
@@ -110,6 +120,20 @@ static bool is_unknown_in_script(const char *words)
 	       starts_with(words, "Unknown command called"); /* Valkey */
 }
 
+/* Each service has words of its own for it. */
+static bool is_about_limit(const char *words)
+{
+	static const char *const marks[] = {
+		"limit exceeded",    "request limit", "requests limit", "rate limit",
+		"too many requests", "quota",         "throttl"
+	};
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+		if (strcasestr(words, marks[i]) != NULL)
+			return true;
+	return false;
+}
+
 static const struct meaning *meaning_of(const char *words)
 {
 	const struct meaning *meaning = meanings;
@@ -120,7 +144,7 @@ static const struct meaning *meaning_of(const char *words)
 		words = "ERR unknown command";
 	while (!starts_with(words, meaning->prefix))
 		meaning++;
-	return meaning;
+	return meaning->prefix[0] == '\0' && is_about_limit(words) ? &limit_meaning : meaning;
 }
 
 /*

@@ -143,3 +143,44 @@ is_probed() {
 is_polled() {
 	[[ $(proxy count) =~ requests=([0-9]+) ]] && ((BASH_REMATCH[1] >= $1))
 }
+
+# ---- a server that says why it can grant no lock now ----
+
+# each_verb COMMAND...: with an rlock of each kind in its arguments, of a user that may do all, and of the default user.
+each_verb() {
+	local verb url
+	redis acl setuser all reset on '>secret' '~*' '&*' +@all >/dev/null
+	for url in "unix://$SERVER_SOCKET" "redis://all:secret@127.0.0.1:$PORT"; do
+		for verb in run fair read write 'sem --permits 2'; do
+			# shellcheck disable=SC2086
+			"$@" rlock $verb -u "$url"
+		done
+	done
+}
+
+# ends_with_words WORDS RLOCK...: a wait for "x" ends with 69, and that.
+ends_with_words() {
+	run -69 "${@:2}" -w 1s x -- touch ran
+	assert_one_line "^rlock: x: denied by the server: .*$1"
+	refute file_exists ran
+}
+
+@test "a server that has too few replicas is retried for the whole wait, then 69 and its words, for locks of each kind and any user" {
+	redis config set min-replicas-to-write 1 >/dev/null
+	each_verb ends_with_words 'NOREPLICAS Not enough good replicas'
+	run -69 rlock run x -- touch ran
+	(let_pass 1 && redis config set min-replicas-to-write 0) >/dev/null &
+	run -0 rlock run -w 20s x -- touch ran
+	file_exists ran
+}
+
+@test "a limit of requests is waited for, and its words are those of the service" {
+	start_prompt_proxy
+	proxy denial 'ERR max daily request limit exceeded. Limit: 10000, Usage: 10000.'
+	proxy deny evalsha 1000
+	run -69 rlock run -w 1s x -- touch ran
+	assert_one_line '^rlock: x: denied by the server: a limit of its requests is reached: .*: ERR max daily request limit exceeded'
+	proxy pass
+	proxy deny evalsha 3
+	run -0 rlock run -w 20s x -- true
+}

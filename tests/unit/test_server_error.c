@@ -89,6 +89,21 @@ static const struct {
 	  "NOREPLICAS" },
 	{ "LOADING Redis is loading the dataset in memory", RLOCK_ENET,
 	  "denied by the server: it was just started: LOADING" },
+	/* a limit, in a service's own words */
+	{ "ERR max daily request limit exceeded. Limit: 10000, Usage: 10000.", RLOCK_ENET,
+	  "denied by the server: a limit of its requests is reached: raise it: ERR max daily request limit" },
+	{ "ERR max requests limit exceeded. Limit: 500000, Usage: 500000.", RLOCK_ENET,
+	  "denied by the server: a limit of its requests is reached" },
+	{ "ERR max request size exceeded", RLOCK_ESERVER,
+	  "server error: ERR max request size exceeded" },
+	/* a login: of Redis without a password, and of a service whose token has expired */
+	{ "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration "
+	  "is correct?",
+	  RLOCK_EAUTH, "denied by the server: it has no password: give none: ERR AUTH" },
+	{ "ERR AUTH failed: token expired", RLOCK_EAUTH,
+	  "denied by the server: check user and password: ERR AUTH failed: token expired" },
+	{ "ERR unknown command 'EVAL', with args beginning with: 'x'", RLOCK_EUNSUPPORTED,
+	  "denied by the server: it runs no scripts: is it a sentinel?" },
 	{ "@user_script: 2: -WRONGTYPE Operation against a key", RLOCK_EKIND,
 	  "the key is not a lock: WRONGTYPE" },
 };
