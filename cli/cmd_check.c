@@ -645,6 +645,53 @@ static enum rlock_status check_rights(struct check *check)
 	return RLOCK_OK;
 }
 
+/* ---- a server: a lock ---- */
+
+static void judge_moving(struct check *check, const struct rlock_lock_trial *trial, int code)
+{
+	check->subject = "slots";
+	find(check, code == FINDING_OK ? FINDING_NOTE : code,
+	     "slot %d is on its way from %s to %s%s%s: if that does not end, try: redis-cli "
+	     "--cluster fix HOST:PORT",
+	     trial->moving_slot, trial->server, trial->moves_to,
+	     code == FINDING_OK ? "" : ", and no lock can be acquired in it: ",
+	     code == FINDING_OK ? "" : trial->why);
+}
+
+/* What is denied to the user is reported among the rights. */
+static void on_lock_trial(void *ctx, const struct rlock_lock_trial *trial)
+{
+	struct check *check = ctx;
+	bool is_refused = trial->status == RLOCK_ENET && !trial->is_unreachable;
+	bool is_cluster = rlock_url_scheme(check->opts->urls[check->index]) == RLOCK_SCHEME_CLUSTER;
+	const char *at = is_cluster ? " at " : "", *server = is_cluster ? trial->server : "";
+	int code = trial->status == RLOCK_OK || trial->status == RLOCK_EACL ? FINDING_OK
+		   : is_refused                                             ? EXIT_CONFIG
+				: exit_code_of(trial->status);
+
+	if (trial->moving_slot >= 0) {
+		judge_moving(check, trial, code);
+		return;
+	}
+	check->subject = "lock";
+	if (code != FINDING_OK)
+		find(check, code, "none can be acquired%s%s: %s", at, server, trial->why);
+	else if (trial->status == RLOCK_OK)
+		find(check, FINDING_OK, "one was acquired and released%s%s", at, server);
+	check->subject = "messages";
+	if (trial->messages != RLOCK_OK)
+		find(check, FINDING_NOTE, "none come from this server: %s%s", trial->messages_why,
+		     trial->messages == RLOCK_EUNSUPPORTED
+			     ? ""
+			     : ": waiters try again within a second, each time");
+}
+
+static enum rlock_status check_lock(struct check *check)
+{
+	return rlock_conn_try_lock(check->conn, check->index, &check->opts->names[0], on_lock_trial,
+				   check);
+}
+
 /* ---- a server: permits ---- */
 
 static void judge_permits(struct check *check, const struct rlock_inspection *inspection)
@@ -697,8 +744,8 @@ static const struct {
 	const char *subject;
 	enum rlock_status (*look)(struct check *check);
 } server_checks[] = {
-	{ "url", check_url },         { "latency", check_time }, { "rights", check_rights },
-	{ "permits", check_permits }, { "server", check_info },
+	{ "url", check_url },   { "latency", check_time },    { "rights", check_rights },
+	{ "lock", check_lock }, { "permits", check_permits }, { "server", check_info },
 };
 
 /* The exit code of the failure that kept it from going on, or 0. */

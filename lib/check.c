@@ -495,9 +495,9 @@ static enum answer subscribe(struct trial *trial, enum rlock__key key)
 	if (trial->status == RLOCK_EACL)
 		answer = strstr(twin->error.text, "channel") == NULL ? COMMAND_DENIED
 								     : OBJECT_DENIED;
-	/* Unknown it is to a proxy, where waiters go without it; and Redis 8.6 refuses it when its memory is full. */
+	/* Where messages can't come waiters go without: trial.c reports it. */
 	if (trial->status == RLOCK_EACL || trial->status == RLOCK_EUNSUPPORTED ||
-	    (twin != NULL && strncmp(rlock__error_reply(&twin->error), "OOM", 3) == 0))
+	    trial->status == RLOCK_ENET)
 		trial->status = RLOCK_OK;
 	if (trial->status != RLOCK_OK && twin != NULL)
 		(void)rlock__fail(&trial->conn->error, trial->status, "%s", twin->error.text);

@@ -118,6 +118,23 @@ bool rlock__key_has_one_slot(const struct rlock_name *name)
 	       is_in_slot_of_lock(RLOCK__KEY_TIMEOUTS, name);
 }
 
+#define CRC16_POLYNOMIAL 0x1021U
+#define SLOTS 16384U
+
+/* wire: CRC16 of the XMODEM protocol. */
+unsigned rlock__key_slot(const struct rlock_name *name)
+{
+	struct rlock_name tag = tag_of(name->text, name->len);
+	unsigned crc = 0;
+
+	for (size_t i = 0; i < tag.len; i++) {
+		crc ^= (unsigned)(unsigned char)tag.text[i] << 8;
+		for (int bit = 0; bit < 8; bit++)
+			crc = (crc << 1 ^ ((crc & 0x8000U) != 0 ? CRC16_POLYNOMIAL : 0)) & 0xFFFFU;
+	}
+	return crc % SLOTS;
+}
+
 int rlock__key_compare_slots(const struct rlock_name *a, const struct rlock_name *b)
 {
 	return compare_tags(tag_of(a->text, a->len), tag_of(b->text, b->len));

@@ -47,6 +47,8 @@ bool rlock__key_has_one_slot(const struct rlock_name *name);
  * may be so by chance.
  */
 int rlock__key_compare_slots(const struct rlock_name *a, const struct rlock_name *b);
+/* The slot of a cluster in which the key is that has this name. */
+unsigned rlock__key_slot(const struct rlock_name *name);
 
 /* ---- scripts ---- */
 

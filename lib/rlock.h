@@ -362,6 +362,32 @@ RLOCK_API enum rlock_status rlock_conn_try_rights(struct rlock_conn *conn, size_
 						  const struct rlock_name *pattern,
 						  rlock_lack_fn lacks, void *ctx);
 
+/* What became of a lock that was tried on a server. */
+struct rlock_lock_trial {
+	const char *server; /* of a cluster the node that serves the slot */
+	int moving_slot;    /* which is on its way to another node, and has the lock; -1: none */
+	const char *moves_to;
+	enum rlock_status
+		status;      /* of locks of each kind but a semaphore, each acquired and released */
+	const char *why;     /* status is not RLOCK_OK; valid during the call */
+	bool is_unreachable; /* so was the server then */
+	/* RLOCK_OK: a waiter can subscribe there. Else it tries again within a second, each time; messages_why says why. */
+	enum rlock_status messages;
+	const char *messages_why;
+};
+
+typedef void (*rlock_lock_trial_fn)(void *ctx, const struct rlock_lock_trial *trial);
+
+/*
+ * Acquire and release a lock on the index-th server, or on each node of a cluster and in a slot that leaves it, as other
+ * calls do: so that what only a lock finds out is found out. Its name fits pattern, and is one that no client uses; where
+ * the user has no right to such a name it begins with "rlock_check:". on_trial is called for each; with RLOCK_EACL the user
+ * lacks a right, which rlock_conn_try_rights names. RLOCK_OK: all were tried.
+ */
+RLOCK_API enum rlock_status rlock_conn_try_lock(struct rlock_conn *conn, size_t index,
+						const struct rlock_name *pattern,
+						rlock_lock_trial_fn on_trial, void *ctx);
+
 /* ---- locks ---- */
 
 enum rlock_kind {

@@ -7,12 +7,14 @@ load ../lib/replicas
 load ../lib/proxying
 load ../lib/inspecting
 load ../lib/rights
+load ../lib/sharing
 
 setup_file() { start_server_at_port --appendonly yes --appendfsync always; }
 
 teardown() {
 	redis config set maxmemory 0 >/dev/null
 	redis config set maxmemory-policy noeviction >/dev/null
+	redis config set min-replicas-to-write 0 >/dev/null
 	watchful_teardown
 }
 
@@ -135,7 +137,7 @@ paste_rights() {
 	redis config set maxmemory 1mb >/dev/null
 	run -78 rlock check
 	finds BAD memory 'full, [0-9.]+ [KM]B of 1.0 MB used: it grants no lock'
-	assert_equal "${lines[-1]}" "NOT SOUND: locks can't be relied on here, see memory"
+	assert_equal "${lines[-1]}" "NOT SOUND: locks can't be relied on here, see lock, memory"
 	run -78 rlock check --json
 	assert_output --partial '"sound":false,"conclusion":"NOT SOUND: '
 	# What is used changes, as buffers of clients are freed.
@@ -239,6 +241,61 @@ site_config() {
 	refute_output --regexp 'third|s3cond'
 	run -0 rlock check --json -u "redis://limited:third@127.0.0.1:$PORT"
 	refute_output --partial third
+}
+
+# ---- a lock that is tried ----
+
+# check_is_bad TEXT [OPTION...]: no lock can be acquired, for that reason.
+check_is_bad() {
+	run -78 rlock check "${@:2}"
+	finds BAD lock "none can be acquired: denied by the server: .*$1"
+	assert_equal "${lines[-1]}" "NOT SOUND: locks can't be relied on here, see lock"
+}
+
+@test "check acquires a lock, of a name that fits the pattern, and releases it, and leaves nothing" {
+	record_messages '*lock__channel*'
+	run -0 rlock check 'nightly-*-north'
+	finds ok lock 'one was acquired and released$'
+	no_keys
+	run -0 show_messages 'redisson_lock__channel'
+	assert_output --regexp 'redisson_lock__channel:\{nightly-[0-9a-f]{32}-north\} 0'
+	# A user may have the right to one name alone.
+	limited resetkeys ~nightly '~{nightly}:*' '~rlock_*' '~redisson_*'
+	run -0 rlock check nightly
+	finds ok lock 'one was acquired and released$'
+	no_keys
+}
+
+@test "a server is not sound that denies each lock: too few replicas, a full disk, a command that was renamed" {
+	local command
+	redis config set min-replicas-to-write 1 >/dev/null
+	check_is_bad 'NOREPLICAS Not enough good replicas'
+	redis config set min-replicas-to-write 0 >/dev/null
+	start_server_in full --dbfilename there.rdb --save '3600 1'
+	mkdir -p full/there.rdb/in-the-way
+	redis-cli -s full/redis.sock bgsave >/dev/null
+	wait_until 5 has_failed_to_save
+	check_is_bad 'MISCONF ' -u "unix://$PWD/full/redis.sock"
+	for command in eval evalsha hset; do
+		start_server_in "$command" --rename-command "$command" ''
+		check_is_bad "ERR unknown command '?($command|${command^^})" -u "unix://$PWD/$command/redis.sock"
+	done
+}
+
+has_failed_to_save() {
+	[[ $(redis-cli -s full/redis.sock info persistence) = *rdb_last_bgsave_status:err* ]]
+}
+
+@test "check notes that waiters get no messages where SUBSCRIBE is denied, in any words" {
+	start_proxy
+	proxy deny subscribe 1000
+	run -0 rlock check
+	finds note messages 'none come from this server: it denies SUBSCRIBE: a waiter tries again within a second, each time: ERR forbidden$'
+	finds ok lock 'one was acquired and released$'
+	proxy pass
+	proxy cut-before subscribe 1000
+	run -0 rlock check
+	finds note messages 'none come from this server: cannot reach .*: waiters try again within a second, each time$'
 }
 
 # ---- this machine ----

@@ -321,3 +321,23 @@ says() {
 	assert_line --regexp '^note +rights +.*try: ACL SETUSER limited \+cluster\|slots$'
 	assert_line --regexp '^note +nodes +not looked at: denied by the server'
 }
+
+@test "check finds a cluster unsound while no lock can be acquired in a slot that is on its way to another node" {
+	local slot node other
+	slot=$(redis cluster keyslot moving)
+	node=$(node_of moving)
+	other=$((node % 3 + 1))
+	on "$node" redis cluster setslot "$slot" migrating "$(id_of "$other")" >/dev/null
+	run -78 rlock check
+	assert_line --regexp "^BAD +slots +slot $slot is on its way from redis://127.0.0.1:$(port_of "$node")/0 to 127.0.0.1:$(port_of "$other"), and no lock can be acquired in it: .* --cluster fix "
+	assert_line --regexp '^NOT SOUND: .* see slots'
+	on "$other" redis cluster setslot "$slot" importing "$(id_of "$node")" >/dev/null
+	run -78 rlock check
+	assert_line --regexp "^BAD +slots +slot $slot is on its way .*, and no lock can be acquired in it: denied by the server: .*TRYAGAIN "
+	on "$other" redis cluster setslot "$slot" stable >/dev/null
+	on "$node" redis cluster setslot "$slot" stable >/dev/null
+	run -0 rlock check
+	refute_output --partial 'on its way'
+	assert_equal "$(grep -c '^ok *lock *one was acquired and released at redis://127.0.0.1:' <<<"$output")" 3
+	refute_output --partial 'messages'
+}

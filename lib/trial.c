@@ -1,0 +1,338 @@
+/*
+ * Try a lock, as other calls acquire and release it, for rlock check: a server that denies it for a reason of its own says so to
+ * no question. Which rights the user lacks is for check.c; what the result means for users, for the caller.
+ */
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "conn.h"
+#include "hold.h"
+#include "kinds.h"
+#include "net/command.h"
+#include "net/connection.h"
+#include "net/server_error.h"
+#include "rlock.h"
+#include "url/url.h"
+
+/* Its owner would be this process, were it killed at that moment: the lock then expires soon. */
+#define LEASE_MS 5000
+#define RELEASE_MS 5000
+#define ANY_SLOT (-1)
+#define NODES_MAX 64
+/* Of this many names one is in a certain slot, all but surely. */
+#define NAMES_TRIED 400000
+
+/* A node of a cluster, by its own line of CLUSTER NODES. */
+struct node {
+	char server[RLOCK_ERROR_MAX / 2];
+	int slot;                     /* one that it has; ANY_SLOT: none */
+	int moving_slot;              /* one that is to leave it; -1: none */
+	char to[RLOCK_ERROR_MAX / 4]; /* where to */
+};
+
+struct trying {
+	struct rlock_conn *conn; /* of the caller */
+	size_t index;
+	const struct rlock_name *pattern;
+	char chance[RLOCK_HOLD_ID_MAX];
+	struct rlock_conn *own; /* to that server alone */
+	struct node nodes[NODES_MAX];
+	size_t node_count;
+	rlock_lock_trial_fn on_trial;
+	void *ctx;
+};
+
+/* ---- names ---- */
+
+/* before, chance, number, after: a name that fits pattern "BEFORE*AFTER", and is no other client's. */
+static bool print_name(const struct trying *trying, const char *before, size_t before_len,
+		       const char *after, int number, char out[RLOCK_NAME_MAX + 1])
+{
+	int len = snprintf(out, RLOCK_NAME_MAX + 1, "%.*s%s%.0d%s", (int)before_len, before,
+			   trying->chance, number, after);
+
+	return len > 0 && len <= RLOCK_NAME_MAX;
+}
+
+/* false: there is none, or it would be too long. */
+static bool choose_name(const struct trying *trying, bool is_of_pattern, int slot,
+			char out[RLOCK_NAME_MAX + 1])
+{
+	static const char own[] = "rlock_check:";
+	const char *before = is_of_pattern ? trying->pattern->text : own;
+	size_t before_len = strcspn(before, "*?[\\");
+	const char *after = before[before_len] == '*' ? before + before_len + 1 : "";
+
+	if (after[strcspn(after, "*?[\\")] != '\0')
+		after = "";
+	for (int number = 0; number < NAMES_TRIED; number++) {
+		struct rlock_name name = { out, 0 };
+
+		if (!print_name(trying, before, before_len, after, number, out))
+			return false;
+		name.len = strlen(out);
+		if (slot == ANY_SLOT || rlock__key_slot(&name) == (unsigned)slot)
+			return !trying->own->has_cluster || rlock__key_has_one_slot(&name);
+	}
+	return false;
+}
+
+/* ---- a lock ---- */
+
+static enum rlock_status try_kind(struct rlock_conn *conn, enum rlock_kind kind, const char *text)
+{
+	const struct rlock_name name = { text, strlen(text) };
+	struct rlock_hold_spec spec = RLOCK_HOLD_SPEC_INIT;
+	struct rlock_request request = RLOCK_REQUEST_INIT;
+	struct rlock_hold *hold = NULL;
+	enum rlock_status status;
+
+	spec.kind = kind;
+	spec.names = &name;
+	spec.name_count = 1;
+	spec.note = "rlock check";
+	spec.lease_ms = LEASE_MS;
+	request.wait_ms = 0;
+	status = rlock_hold_new(&spec, &hold);
+	if (status != RLOCK_OK)
+		return rlock__fail(&conn->error, status, "cannot make a lock to try");
+	status = rlock_acquire(conn, hold, &request);
+	if (status == RLOCK_OK)
+		status = rlock_release(conn, hold, rlock_now_ms() + RELEASE_MS);
+	rlock_hold_free(hold);
+	return status == RLOCK_NOT_NOTIFIED ? RLOCK_OK : status;
+}
+
+/* RLOCK_EACL, when the user may use locks of no kind; else the first failure. */
+static enum rlock_status try_kinds(struct rlock_conn *conn, const char *name)
+{
+	static const enum rlock_kind kinds[] = { RLOCK_PLAIN, RLOCK_FAIR, RLOCK_READ, RLOCK_WRITE };
+	enum rlock_status result = RLOCK_EACL;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		enum rlock_status status = try_kind(conn, kinds[i], name);
+
+		if (status != RLOCK_OK && status != RLOCK_EACL)
+			return status;
+		if (status == RLOCK_OK)
+			result = RLOCK_OK;
+	}
+	return result;
+}
+
+/* A script that the server knows already is run without it. */
+static enum rlock_status try_eval(struct rlock_conn *conn)
+{
+	struct rlock__connection *connection = conn->connections[0];
+	const char *argv[] = { "EVAL", "return 1", "0" };
+	redisReply *reply = NULL;
+	enum rlock_status status = rlock__command_run(connection, 3, argv, &reply);
+
+	if (status == RLOCK_OK && reply->type == REDIS_REPLY_ERROR)
+		status = rlock__server_error(&connection->error, reply->str, reply->len, NULL);
+	freeReplyObject(reply);
+	if (status != RLOCK_OK)
+		rlock__conn_copy_error(conn, 0);
+	return status;
+}
+
+static enum rlock_status try_name(struct rlock_conn *conn, const char *name)
+{
+	enum rlock_status status = try_eval(conn);
+
+	return status == RLOCK_OK ? try_kinds(conn, name) : status;
+}
+
+/* The user's rights may be to some names alone, and not to those of the pattern. */
+static enum rlock_status try_slot(struct trying *trying, int slot)
+{
+	char name[RLOCK_NAME_MAX + 1];
+	enum rlock_status status = RLOCK_EACL;
+
+	if (choose_name(trying, true, slot, name))
+		status = try_name(trying->own, name);
+	if (status == RLOCK_EACL && choose_name(trying, false, slot, name))
+		status = try_name(trying->own, name);
+	return status;
+}
+
+/* ---- messages ---- */
+
+/* In the slot of the last lock: the connection leads to its node. */
+static enum rlock_status try_messages(struct trying *trying, int slot, char why[RLOCK_ERROR_MAX])
+{
+	struct rlock__connection *twin = NULL;
+	char text[RLOCK_NAME_MAX + 1];
+	struct rlock__keys keys = { 0 };
+	enum rlock_status status = RLOCK_OK;
+	char *channel;
+
+	if (!choose_name(trying, true, slot, text) ||
+	    !rlock__keys_make(&keys, &(struct rlock_name){ text, strlen(text) }))
+		return RLOCK_OK;
+	channel = (char *)keys.of[RLOCK__KEY_CHANNEL].text;
+	if (rlock__connection_twin(trying->own->connections[0], &twin) == RLOCK_OK)
+		status = rlock__subscription_open(twin, &channel, 1, INT64_MAX);
+	if (status != RLOCK_OK)
+		(void)snprintf(why, RLOCK_ERROR_MAX, "%s", twin->error.text);
+	rlock__connection_free(twin);
+	free(keys.memory);
+	/* A missing right is one of those that are named. */
+	return status == RLOCK_EACL ? RLOCK_OK : status;
+}
+
+/* ---- the nodes of a cluster ---- */
+
+/* The address of the node with that id, in the reply; "" when it is not there. */
+static void copy_address(const char *nodes, const char *id, size_t id_len, char *out, size_t size)
+{
+	out[0] = '\0';
+	for (const char *line = nodes; *line != '\0';
+	     line += strcspn(line, "\n"), line += *line == '\n') {
+		if (strncmp(line, id, id_len) != 0 || line[id_len] != ' ')
+			continue;
+		line += id_len + 1;
+		(void)rlock_escape(line, strcspn(line, "@, \n"), out, size);
+		return;
+	}
+}
+
+/* "93", "0-5460", or "[93->-ID]" of a slot that is to leave. */
+static void take_slot(struct node *node, const char *nodes, const char *word, size_t len)
+{
+	const char *arrow = memmem(word, len, "->-", 3);
+
+	if (word[0] != '[') {
+		if (node->slot == ANY_SLOT && word[0] >= '0' && word[0] <= '9')
+			node->slot = (int)strtol(word, NULL, 10);
+	} else if (arrow != NULL && node->moving_slot < 0) {
+		node->moving_slot = (int)strtol(word + 1, NULL, 10);
+		copy_address(nodes, arrow + 3, len - (size_t)(arrow + 3 - word) - 1, node->to,
+			     sizeof(node->to));
+	}
+}
+
+#define FIELDS_BEFORE_SLOTS 8
+
+static void read_own_line(struct node *node, const char *nodes)
+{
+	const char *line = strstr(nodes, "myself,");
+	size_t field = 0;
+
+	while (line != NULL && line > nodes && line[-1] != '\n')
+		line--;
+	for (; line != NULL && *line != '\0' && *line != '\n'; field++) {
+		size_t len = strcspn(line, " \n");
+
+		if (field >= FIELDS_BEFORE_SLOTS)
+			take_slot(node, nodes, line, len);
+		line += len;
+		line += *line == ' ';
+	}
+}
+
+static enum rlock_status add_node(void *ctx, struct rlock__connection *connection)
+{
+	const char *argv[] = { "CLUSTER", "NODES" };
+	struct trying *trying = ctx;
+	struct node *node = &trying->nodes[trying->node_count];
+	redisReply *reply = NULL;
+	enum rlock_status status;
+
+	if (trying->node_count == NODES_MAX)
+		return RLOCK_OK;
+	status = rlock__command_run(connection, 2, argv, &reply);
+	if (status == RLOCK_OK && reply->type == REDIS_REPLY_STRING) {
+		*node = (struct node){ .slot = ANY_SLOT, .moving_slot = -1 };
+		(void)snprintf(node->server, sizeof(node->server), "%s",
+			       rlock_url_server(rlock__connection_server(connection)));
+		read_own_line(node, reply->str);
+		trying->node_count += node->slot != ANY_SLOT;
+	}
+	freeReplyObject(reply);
+	return status;
+}
+
+/* ---- all of it ---- */
+
+static void report(struct trying *trying, const struct node *node, bool is_moving,
+		   bool with_messages)
+{
+	char why[RLOCK_ERROR_MAX] = "";
+	int slot = node == NULL ? ANY_SLOT : is_moving ? node->moving_slot : node->slot;
+	struct rlock_lock_trial trial = {
+		.server = node != NULL ? node->server
+				       : rlock_url_server(trying->own->connections[0]->url),
+		.moving_slot = is_moving ? slot : -1,
+		.moves_to = is_moving ? node->to : "",
+		.messages_why = why,
+	};
+
+	trial.status = try_slot(trying, slot);
+	trial.why = rlock_conn_error(trying->own);
+	trial.is_unreachable = rlock_conn_failure(trying->own)->is_unreachable;
+	if (with_messages)
+		trial.messages = try_messages(trying, slot, why);
+	trying->on_trial(trying->ctx, &trial);
+}
+
+/* Without sight of the nodes, a lock in any slot. */
+static void try_nodes(struct trying *trying)
+{
+	if (trying->own->has_cluster)
+		(void)rlock__conn_each_node(trying->conn, trying->index, add_node, trying);
+	if (trying->node_count == 0)
+		report(trying, NULL, false, true);
+	for (size_t i = 0; i < trying->node_count; i++) {
+		report(trying, &trying->nodes[i], false, i == 0);
+		if (trying->nodes[i].moving_slot >= 0)
+			report(trying, &trying->nodes[i], true, false);
+	}
+}
+
+/* Without the other servers, and replicas, of the caller: what these do is known by other means. */
+static enum rlock_status connect_alone(struct trying *trying)
+{
+	struct rlock_conn *conn = trying->conn;
+	const struct rlock__connection *connection = conn->connections[trying->index];
+	struct rlock_conn_opts opts = RLOCK_CONN_OPTS_INIT;
+	enum rlock_status status;
+
+	opts.connect_timeout_ms = connection->timeout_ms;
+	opts.client_name = connection->client_name;
+	status = rlock_conn_new(&connection->url, 1, &opts, &trying->own);
+	if (status != RLOCK_OK)
+		return rlock__fail(&conn->error, status, "cannot try a lock");
+	trying->own->events = conn->events;
+	rlock_conn_set_trace(trying->own, conn->error.trace, conn->error.trace_ctx);
+	return RLOCK_OK;
+}
+
+enum rlock_status rlock_conn_try_lock(struct rlock_conn *conn, size_t index,
+				      const struct rlock_name *pattern,
+				      rlock_lock_trial_fn on_trial, void *ctx)
+{
+	struct trying *trying = calloc(1, sizeof(*trying));
+	enum rlock_status status;
+
+	if (trying == NULL)
+		return rlock__fail_memory(&conn->error);
+	*trying = (struct trying){
+		.conn = conn, .index = index, .pattern = pattern, .on_trial = on_trial, .ctx = ctx
+	};
+	status = rlock_hold_id_new(trying->chance);
+	if (status != RLOCK_OK)
+		status = rlock__fail(&conn->error, status, "cannot get random bytes");
+	else
+		status = connect_alone(trying);
+	if (status == RLOCK_OK)
+		try_nodes(trying);
+	rlock_conn_free(trying->own);
+	free(trying);
+	return status;
+}
