@@ -300,13 +300,66 @@ static pid_t holder_pid(const struct acquirer *acquirer)
 	return acquirer->args.hold_file != NULL ? acquirer->args.hold_file->pid : getpid();
 }
 
-/* The note is "user@host pid 123 pg_dump", or "root(user)@host pid 123 pg_dump" below sudo. */
+/*
+ * Whether the lock is for a process: a command, or the process of a lock without one. No process watches over a lock of
+ * --owner without a command.
+ */
+static bool is_for_process(const struct opts *opts)
+{
+	return opts->command != NULL || opts->owner == NULL;
+}
+
+#define JOB_URL_MAX 160
+
+/* Whether it can stand in a note, which others may print: without blanks, controls, or a password. */
+static bool is_shown_url(const char *url)
+{
+	size_t scheme = strncmp(url, "https://", 8) == 0  ? 8
+			: strncmp(url, "http://", 7) == 0 ? 7
+							  : 0;
+	size_t len = strlen(url);
+
+	if (scheme == 0 || len >= JOB_URL_MAX - 1 ||
+	    memchr(url + scheme, '@', strcspn(url + scheme, "/")) != NULL)
+		return false;
+	while (len > 0 && url[len - 1] > ' ' && url[len - 1] < 0x7f)
+		len--;
+	return len == 0;
+}
+
+/* The page of the CI job that we are in, with a blank in front, by the variables that its system sets; else empty. */
+static void print_job_url(char out[JOB_URL_MAX])
+{
+	static const char *const variables[] = { "CI_JOB_URL", "BUILDKITE_BUILD_URL",
+						 "CIRCLE_BUILD_URL" };
+	const char *server = getenv("GITHUB_SERVER_URL"), *url = NULL;
+	const char *repository = getenv("GITHUB_REPOSITORY"), *run = getenv("GITHUB_RUN_ID");
+	char made[JOB_URL_MAX];
+
+	for (size_t i = 0; url == NULL && i < sizeof(variables) / sizeof(variables[0]); i++)
+		url = getenv(variables[i]);
+	/* Other systems have a BUILD_URL, too. */
+	if (url == NULL && getenv("JENKINS_URL") != NULL)
+		url = getenv("BUILD_URL");
+	if (url == NULL && server != NULL && repository != NULL && run != NULL &&
+	    snprintf(made, sizeof(made), "%s/%s/actions/runs/%s", server, repository, run) <
+		    (int)sizeof(made))
+		url = made;
+	(void)snprintf(out, JOB_URL_MAX, "%s%s", url != NULL && is_shown_url(url) ? " " : "",
+		       url != NULL && is_shown_url(url) ? url : "");
+}
+
+/*
+ * The note is "user@host pid 123 pg_dump", or "root(user)@host pid 123 pg_dump" below sudo; "user@host owner job-7" of
+ * --owner without a command, which leaves no process. In CI the job's URL follows.
+ */
 static void make_note(struct acquirer *acquirer)
 {
 	const char *user = getenv("SUDO_USER");
 	struct utsname host;
 	struct proc proc;
-	char uid[USER_UID_MAX], sudo[64] = "";
+	int len;
+	char name[USER_NAME_MAX], sudo[64] = "", url[JOB_URL_MAX], holder[RLOCK_OWNER_MAX + 64];
 
 	if (acquirer->opts->note != NULL) {
 		(void)snprintf(acquirer->note, sizeof(acquirer->note), "%s", acquirer->opts->note);
@@ -318,17 +371,17 @@ static void make_note(struct acquirer *acquirer)
 	if (geteuid() == 0 && user != NULL && user[0] != '\0' && strcmp(user, "root") != 0 &&
 	    user[strcspn(user, " \t\n()@")] == '\0')
 		(void)snprintf(sudo, sizeof(sudo), "(%.*s)", (int)sizeof(sudo) - 3, user);
-	(void)snprintf(acquirer->note, sizeof(acquirer->note), "%s%s@%s pid %d %s", user_name(uid),
-		       sudo, host.nodename, (int)holder_pid(acquirer), program_of(acquirer, &proc));
-}
-
-/*
- * Whether the lock is for a process: a command, or the process of a lock without one. No process watches over a lock of
- * --owner without a command.
- */
-static bool is_for_process(const struct opts *opts)
-{
-	return opts->command != NULL || opts->owner == NULL;
+	if (is_for_process(acquirer->opts))
+		(void)snprintf(holder, sizeof(holder), "pid %d %s", (int)holder_pid(acquirer),
+			       program_of(acquirer, &proc));
+	else
+		(void)snprintf(holder, sizeof(holder), "owner %s", acquirer->opts->owner);
+	print_job_url(url);
+	len = snprintf(acquirer->note, sizeof(acquirer->note), "%s%s@%s %s", user_name(name), sudo,
+		       host.nodename, holder);
+	/* A part of a URL would lead to another page. */
+	if (len > 0 && (size_t)len + strlen(url) < sizeof(acquirer->note))
+		memcpy(acquirer->note + len, url, strlen(url) + 1);
 }
 
 /* In the record of the hold, for those that want to know of it, or to ask it to stop. */

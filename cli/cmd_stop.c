@@ -264,7 +264,7 @@ int cmd_stop(const struct opts *opts, struct rlock_conn *conn)
 {
 	struct round round = { .names = calloc(opts->name_count, sizeof(*round.names)),
 			       .count = opts->name_count };
-	char uid[USER_UID_MAX];
+	char user[USER_NAME_MAX];
 	struct utsname host;
 	int worst = 0;
 
@@ -272,7 +272,7 @@ int cmd_stop(const struct opts *opts, struct rlock_conn *conn)
 		return message_out_of_memory();
 	if (uname(&host) != 0)
 		memcpy(host.nodename, "?", 2);
-	(void)snprintf(round.by, sizeof(round.by), "%s@%s", user_name(uid), host.nodename);
+	(void)snprintf(round.by, sizeof(round.by), "%s@%s", user_name(user), host.nodename);
 	for (size_t i = 0; i < round.count; i++) {
 		round.names[i].opts = opts_of_name(opts, i);
 		round.names[i].is_waiting = true;

@@ -105,14 +105,33 @@ struct parts {
 	struct rlock_name user, program;
 };
 
-/* Of a note as rlock makes it, "USER@HOST pid NUMBER PROGRAM"; both are empty where it has another form. */
-static struct parts parts_of(const struct rlock_name *note)
+/* Without the URL of a job at its end, which is another one in each job. */
+static struct rlock_name without_url(const struct rlock_name *note)
 {
-	static const char pid[] = " pid ";
+	static const char start[] = " http";
+	const char *blank = memrchr(note->text, ' ', note->len);
+	size_t len = blank != NULL ? (size_t)(note->text + note->len - blank) : 0;
+
+	return len >= strlen(start) && memcmp(blank, start, strlen(start)) == 0
+		       ? (struct rlock_name){ note->text, (size_t)(blank - note->text) }
+		       : *note;
+}
+
+/*
+ * Of a note as rlock makes it, "USER@HOST pid NUMBER PROGRAM", or "USER@HOST owner ID", which has no program; both are
+ * empty where it has another form.
+ */
+static struct parts parts_of(const struct rlock_name *whole)
+{
+	static const char pid[] = " pid ", owner[] = " owner ";
+	const struct rlock_name shown = without_url(whole), *note = &shown;
 	const struct parts none = { { "", 0 }, { "", 0 } };
 	const char *end = note->text + note->len;
-	const char *at = memmem(note->text, note->len, pid, strlen(pid)), *rest;
+	const char *at = memmem(note->text, note->len, owner, strlen(owner)), *rest;
 
+	if (at != NULL && memchr(note->text, '@', (size_t)(at - note->text)) != NULL)
+		return (struct parts){ { note->text, (size_t)(at - note->text) }, { "", 0 } };
+	at = memmem(note->text, note->len, pid, strlen(pid));
 	if (at == NULL || memchr(note->text, '@', (size_t)(at - note->text)) == NULL)
 		return none;
 	rest = at + strlen(pid);

@@ -53,7 +53,7 @@ fi
 # What the caller has set up for its own locks, or make for its own children, is none of the tests'
 # business.
 keep=$RLOCK_BIN long=${RLOCK_LONG_TESTS-}
-unset "${!RLOCK_@}" REDISCLI_AUTH MAKEFLAGS MFLAGS MAKELEVEL
+unset "${!RLOCK_@}" CI_JOB_URL "${!BUILDKITE_@}" "${!CIRCLE_@}" BUILD_URL "${!GITHUB_@}" REDISCLI_AUTH MAKEFLAGS MFLAGS MAKELEVEL
 tools=$(realpath -m "$TOOLS_DIR")
 export RLOCK_BIN=$keep RLOCK_LONG_TESTS=$long PATH=${keep%/*}:$tools:$PATH
 # Where bash looks for the builtins of tests/lib.

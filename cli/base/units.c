@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -231,16 +232,47 @@ char *wall_clock_print_of(int64_t unix_ms, char out[WALL_CLOCK_TEXT_MAX])
 
 /* ---- the user ---- */
 
-const char *user_name(char out[USER_UID_MAX])
+/*
+ * Copies the name of the effective user from /etc/passwd: claimed, if that is one of its names. False: the file does not
+ * say. *is_strangers: claimed is another user's. Other sources of names are not asked: they may be on the network, and hang.
+ */
+static bool read_user(const char *claimed, char out[USER_NAME_MAX], bool *is_strangers)
 {
-	const char *user = getenv("LOGNAME");
+	FILE *users = fopen("/etc/passwd", "re");
+	const struct passwd *entry;
+	bool is_found = false, is_claimed = false;
 
-	if (user == NULL || user[0] == '\0')
-		user = getenv("USER");
-	if (user != NULL && user[0] != '\0')
-		return user;
-	if (geteuid() == 0)
-		return "root";
-	(void)snprintf(out, USER_UID_MAX, "uid%u", (unsigned)getuid());
+	*is_strangers = false;
+	while (users != NULL && !is_claimed && (entry = fgetpwent(users)) != NULL) {
+		bool is_named = claimed != NULL && strcmp(entry->pw_name, claimed) == 0;
+
+		*is_strangers = *is_strangers || (is_named && entry->pw_uid != geteuid());
+		is_claimed = is_named && entry->pw_uid == geteuid();
+		if (is_claimed || (!is_found && entry->pw_uid == geteuid()))
+			(void)snprintf(out, USER_NAME_MAX, "%s", entry->pw_name);
+		is_found = is_found || entry->pw_uid == geteuid();
+	}
+	if (users != NULL)
+		(void)fclose(users);
+	return is_found;
+}
+
+const char *user_name(char out[USER_NAME_MAX])
+{
+	const char *claimed = getenv("LOGNAME");
+	bool is_strangers;
+
+	if (claimed == NULL || claimed[0] == '\0')
+		claimed = getenv("USER");
+	if (claimed != NULL && claimed[0] == '\0')
+		claimed = NULL;
+	if (read_user(claimed, out, &is_strangers))
+		return out;
+	if (claimed != NULL && !is_strangers)
+		(void)snprintf(out, USER_NAME_MAX, "%s", claimed);
+	else if (geteuid() == 0)
+		(void)snprintf(out, USER_NAME_MAX, "root");
+	else
+		(void)snprintf(out, USER_NAME_MAX, "uid%u", (unsigned)geteuid());
 	return out;
 }

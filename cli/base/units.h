@@ -51,12 +51,13 @@ int64_t wall_clock_ms(void);
 /* The same of a time in milliseconds since 1970, without them. */
 char *wall_clock_print_of(int64_t unix_ms, char out[WALL_CLOCK_TEXT_MAX]);
 
-#define USER_UID_MAX 24
+#define USER_NAME_MAX 64
 
 /*
- * The user that rlock runs for. The name is taken from the environment, because looking it up opens half a dozen files: for people, and no
- * proof. Where the environment has none it is "root", or "uid" with the number, in out.
+ * The effective user, for people, and no proof: a name that /etc/passwd has for it, LOGNAME or USER before others. Where
+ * the file has none the name is that of the environment, unless the file has it for another user; else "root", or "uid"
+ * with the number. In out, which is returned.
  */
-const char *user_name(char out[USER_UID_MAX]);
+const char *user_name(char out[USER_NAME_MAX]);
 
 #endif

@@ -318,7 +318,7 @@ static void put_fields(struct json *line, const struct event *event, size_t inde
 		       enum left_out left_out)
 {
 	const struct rlock_name *name = &current.names[index];
-	char at[WALL_CLOCK_TEXT_MAX], uid[USER_UID_MAX];
+	char at[WALL_CLOCK_TEXT_MAX], user[USER_NAME_MAX];
 	struct utsname host;
 
 	(void)wall_clock_print(true, at);
@@ -333,7 +333,7 @@ static void put_fields(struct json *line, const struct event *event, size_t inde
 		put_text(line, "host", host.nodename);
 	if (current.pid != 0)
 		put_number(line, "pid", current.pid);
-	put_text(line, "user", user_name(uid));
+	put_text(line, "user", user_name(user));
 	put_course(line, event);
 	if (left_out < LEFT_OUT_REASON)
 		put_text(line, "reason", event->reason);

@@ -59,6 +59,43 @@ load ../lib/proxying
 	END
 }
 
+# note_is REGEXP [VARIABLE=VALUE...]: that of a lock that is acquired so.
+note_is() {
+	run -0 env "${@:2}" rlock run a -- rlock status --json a
+	assert_output --regexp "\"note\":\"$1\""
+}
+
+@test "the note names the effective user, and no other that LOGNAME or USER names" {
+	local me
+	me=$(id -un)
+	note_is "$me@[^ ]+ pid [0-9]+ rlock" LOGNAME=daemon USER=daemon
+	note_is "$me@[^ ]+ pid [0-9]+ rlock" LOGNAME= USER=
+	note_is "$me@[^ ]+ pid [0-9]+ rlock" LOGNAME="$me" USER=daemon
+}
+
+@test "in CI the note has the job's URL, whole or not at all" {
+	local note='[^ ]+ pid [0-9]+ rlock' long
+	long=https://ci.example/$(printf 'x%.0s' {1..300})
+	note_is "$note https://gitlab.example/a/-/jobs/7" CI_JOB_URL=https://gitlab.example/a/-/jobs/7
+	note_is "$note https://github.com/a/b/actions/runs/7" GITHUB_SERVER_URL=https://github.com GITHUB_REPOSITORY=a/b GITHUB_RUN_ID=7
+	note_is "$note https://ci.example/job/a/7/" JENKINS_URL=https://ci.example/ BUILD_URL=https://ci.example/job/a/7/
+	note_is "$note https://buildkite.com/a/b/builds/7" BUILDKITE_BUILD_URL=https://buildkite.com/a/b/builds/7
+	note_is "$note https://circleci.com/gh/a/b/7" CIRCLE_BUILD_URL=https://circleci.com/gh/a/b/7
+	note_is "$note" BUILD_URL=https://ci.example/job/a/7/
+	note_is "$note" CI_JOB_URL="$long"
+	note_is "$note" CI_JOB_URL=https://user:secret@ci.example/7
+	note_is "$note" CI_JOB_URL='https://ci.example/a b'
+}
+
+@test "the note of a lock for --owner has the owner, not a process that has ended" {
+	run -0 env CI_JOB_URL=https://ci.example/7 rlock lock --owner job-7 --lease 1m a
+	run -0 rlock status --json a
+	assert_output --regexp '"note":"[^ ]+ owner job-7 https://ci.example/7"'
+	run -0 rlock list --metrics
+	assert_output --regexp 'held_seconds\{name="a",kind="plain",holder="[^" ]+@[^" ]+"\}'
+	rlock unlock --owner job-7 a
+}
+
 @test "a waiter whose subscription is cut each time tries less and less often, and ends with 75" {
 	hold_in_background a
 	start_prompt_proxy
