@@ -35,10 +35,9 @@ struct rlock__server {
 		tried_streams; /* on which of its streams the user's rights were tried; 0: on none */
 	bool was_denied;       /* it answered that it can't serve us now */
 	bool was_deposed; /* it granted the lock, but the sentinels did not confirm that it is the master */
-	bool may_be_held;   /* a try was sent, and its reply is not known */
-	bool may_be_queued; /* in the queue, or as the writer that is next */
-	char since
-		[RLOCK__SINCE_MAX]; /* of a slot: since when it has us in its queue, in its words */
+	bool may_be_held;                       /* a try was sent, and its reply is not known */
+	bool may_be_queued;                     /* in the queue, or as the writer that is next */
+	char since[RLOCK__SINCE_MAX];           /* since when it has us waiting, in its words */
 	struct rlock__connection *subscription; /* NULL until the lock was busy */
 	bool hears_lock; /* by the channels of the locks, not only by its own */
 	bool is_on_guard; /* no other waiter finds out for it when the TTL is over, or what Java publishes */
@@ -62,6 +61,7 @@ struct rlock__waiter {
 	struct rlock_hold *hold; /* the caller's */
 	char since
 		[RLOCK__SINCE_MAX]; /* when the wait began, in the words of a server; part of each try */
+	bool is_since_sent;         /* by the current try: replies do not change it any more */
 	size_t failed_slot; /* which one could not be reached by the last try, from 1; 0: none */
 	struct rlock__places places;
 	struct rlock__server *servers; /* one a place */

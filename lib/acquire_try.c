@@ -171,6 +171,43 @@ static enum rlock_status read_granted(struct rlock__waiter *waiter, size_t index
 	return RLOCK_BUSY;
 }
 
+/* The time since when a server has us waiting; false: it has not replied so. */
+static bool since_at(const struct rlock__waiter *waiter, size_t index, int64_t *out)
+{
+	const char *since = waiter->servers[index].since;
+
+	return rlock__decimal_parse(since, strlen(since), out);
+}
+
+/*
+ * Choose the time that orders the waiters on all servers: the median of the servers' clocks, so that one wrong clock does
+ * not decide; of two the earlier time. Each reply to the first try chooses it anew; later tries send it.
+ */
+static void choose_since(struct rlock__waiter *waiter)
+{
+	size_t count = 0;
+	int64_t since_us, other_us;
+
+	for (size_t i = 0; i < waiter->places.count; i++)
+		count += since_at(waiter, i, &other_us);
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		size_t before = 0;
+
+		if (!since_at(waiter, i, &since_us))
+			continue;
+		for (size_t k = 0; k < waiter->places.count; k++)
+			before += since_at(waiter, k, &other_us) &&
+				  (other_us < since_us || (other_us == since_us && k < i));
+		if (before != (count - 1) / 2)
+			continue;
+		(void)copy_text((struct rlock_name){ waiter->servers[i].since,
+						     strlen(waiter->servers[i].since) },
+				waiter->since, sizeof(waiter->since));
+		if (waiter->request->since_us != NULL)
+			*waiter->request->since_us = since_us;
+	}
+}
+
 static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 				   const redisReply *reply, size_t name_index)
 {
@@ -205,13 +242,8 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	server->has_turn_passed = false;
 	server->kept_since_ms = 0;
 	server->is_on_guard = server->lacks_own_channel || element[7]->integer != 0;
-	/* The clock of the server that replies first orders the waiters on all of them. */
-	if (waiter->since[0] == '\0') {
-		(void)copy_text(text_of(element[6]), waiter->since, sizeof(waiter->since));
-		if (waiter->request->since_us != NULL)
-			(void)rlock__decimal_parse(waiter->since, strlen(waiter->since),
-						   waiter->request->since_us);
-	}
+	if (!waiter->is_since_sent)
+		choose_since(waiter);
 	return RLOCK_BUSY;
 }
 
@@ -799,6 +831,7 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 	if (status != RLOCK_OK)
 		return status;
 	sent_ms = rlock_now_ms();
+	waiter->is_since_sent = waiter->since[0] != '\0';
 	rlock__broadcast_init(&broadcast, &waiter->places, read_reply, waiter);
 	/* An earlier try may have succeeded too late, and left the queues: this one may join them again. */
 	rlock_hold_set_queued(hold);

@@ -27,11 +27,13 @@ local function is_let_in(name)
 	return until_us and waits_since_us < tonumber(until_us)
 end
 
--- The writer that came before us and waits: its owner, its note, and how long it need not give a sign of life.
+-- The writer that came before us and waits: its owner, its note, and how long it need not give a sign of life. It came before
+-- every new caller, whatever its time says: that may be by the clock of another server.
 local function earlier_writer(name)
 	local since_us, owner, writer_note =
 		string.match(redis.call('GET', name.writer) or '', '^(%d+) (%S+) (.*)$')
-	if since_us and tonumber(since_us) < (waits_since_us or now_us()) and not is_let_in(name) then
+	local is_earlier = since_us and not (waits_since_us and waits_since_us <= tonumber(since_us))
+	if is_earlier and not is_let_in(name) then
 		return owner, writer_note, redis.call('PTTL', name.writer)
 	end
 	return nil

@@ -6,6 +6,7 @@
 
 load ../lib/usual
 load ../lib/agreeing
+load ../lib/clocks
 
 # Leases are of 9 s and less here: a server that has not run for so long does not count. From 4 on for take_servers.
 setup_file() {
@@ -357,3 +358,41 @@ restart_two() {
 	assert_equal "$(on 2 redis hkeys a)" 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1
 }
 
+
+# The wait of the writer began by the clock of the server that answered first.
+@test "a writer has its turn before readers that come later though the clock of one of three servers is an hour ahead" {
+	local writer reader
+	need_wrong_clocks
+	echo 3600 >off
+	(
+		clock_follows "$PWD/off"
+		export "${CLOCK[@]:1}"
+		start_server_number 26
+	)
+	start_server_number 27
+	start_server_number 28
+	wait_until 20 is_older 28 5
+	use_servers 26 27 28
+	assert [ "$(($(on 26 server_ms) - $(on 27 server_ms)))" -gt 3000000 ]
+	in_background rlock read a -- until_let_go
+	wait_until 10 on_each is_held a
+	freeze_server 27
+	freeze_server 28
+	in_background rlock write -w 60s a -- sh -c 'echo writer >>order'
+	writer=$PID
+	wait_until 10 on 26 redis_says 1 exists 'rlock_writer:{a}'
+	thaw_server 27
+	thaw_server 28
+	wait_until 10 on_each has_waiters a 1
+	# As another writer does that acquires the lock: then this one claims the turn anew.
+	on_each redis del 'rlock_writer:{a}' >/dev/null
+	wait_until 10 on_each redis_says 1 exists 'rlock_writer:{a}'
+	run -75 rlock read -n a -- true
+	in_background rlock read -w 60s a -- sh -c 'echo reader >>order'
+	reader=$PID
+	wait_until 10 on_each has_waiters a 2
+	let_go
+	ended_with 0 "$writer"
+	ended_with 0 "$reader"
+	assert_equal "$(paste -sd ' ' order)" 'writer reader'
+}

@@ -10,6 +10,7 @@ need_wrong_clocks() {
 		#include <fcntl.h>
 		#include <stdlib.h>
 		#include <sys/syscall.h>
+		#include <sys/time.h>
 		#include <time.h>
 		#include <unistd.h>
 
@@ -25,6 +26,18 @@ need_wrong_clocks() {
 				now->tv_sec += atoi(seconds);
 			(void)close(fd);
 			return 0;
+		}
+
+		/* That of redis-server. */
+		int gettimeofday(struct timeval *restrict now, void *restrict zone)
+		{
+			struct timespec precise;
+			int result = clock_gettime(CLOCK_REALTIME, &precise);
+
+			(void)zone;
+			now->tv_sec = precise.tv_sec;
+			now->tv_usec = precise.tv_nsec / 1000;
+			return result;
 		}
 	EOS
 }
