@@ -184,7 +184,7 @@ is_alone_after() {
 	rm -r "$RLOCK_RUNTIME_DIR"
 	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
 	in_background redis-server --port 0 --unixsocket "$LOCAL" --unixsocketperm 700 --save '' --dir "$PWD"
-	wait_until 10 file_exists "$LOCAL"
+	wait_until 10 redis-cli -s "$LOCAL" ping
 	run -78 rlock check -u local:
 	assert_line --regexp "^BAD +local +process $SERVER .*: kill $SERVER\$"
 }
