@@ -1060,13 +1060,20 @@ static int report(struct check *check, int code)
 
 int cmd_check(struct opts *opts)
 {
-	struct check check = { .opts = opts, .has_colour = is_colour_wanted() };
+	/* Not on the stack, whose limit may be 64 KB. */
+	struct check *check = calloc(1, sizeof(*check));
 	bool is_cancelled = false;
-	int code = caller_connect(opts, -1, &is_cancelled, &check.conn);
+	int code;
 
+	if (check == NULL)
+		return message_out_of_memory();
+	check->opts = opts;
+	check->has_colour = is_colour_wanted();
+	code = caller_connect(opts, -1, &is_cancelled, &check->conn);
 	if (code == 0 ||
-	    (check.conn == NULL && rlock_url_scheme(opts->urls[0]) == RLOCK_SCHEME_LOCAL))
-		code = report(&check, code);
-	rlock_conn_free(check.conn);
+	    (check->conn == NULL && rlock_url_scheme(opts->urls[0]) == RLOCK_SCHEME_LOCAL))
+		code = report(check, code);
+	rlock_conn_free(check->conn);
+	free(check);
 	return code;
 }
