@@ -377,10 +377,28 @@ static enum rlock_status take_page(struct listing *listing, const redisReply *re
 	return inspect_keys(listing, reply->element[1]);
 }
 
+/* To the server "[!a]" means a '!' or an 'a', and to fnmatch(3), as to a shell, neither: both take "[^a]" for the latter. */
+static struct rlock_name server_pattern(const struct rlock_name *pattern,
+					char text[RLOCK_NAME_MAX + 1])
+{
+	if (pattern->len > RLOCK_NAME_MAX)
+		return *pattern;
+	memcpy(text, pattern->text, pattern->len);
+	text[pattern->len] = '\0';
+	for (size_t i = 0; i + 1 < pattern->len; i++) {
+		if (text[i] == '[' && text[i + 1] == '!')
+			text[i + 1] = '^';
+		i += text[i] == '\\';
+	}
+	return (struct rlock_name){ text, pattern->len };
+}
+
 /* The next slice of keys; the last one sets the cursor to "0". */
 static enum rlock_status scan_step(struct listing *listing)
 {
-	const struct rlock_name *wanted = &listing->request->pattern;
+	char text[RLOCK_NAME_MAX + 1];
+	const struct rlock_name pattern = server_pattern(&listing->request->pattern, text);
+	const struct rlock_name *wanted = &pattern;
 	const char *own = listing->sort->pattern, *type = listing->sort->type;
 	char count[24];
 	const char *argv[] = { "SCAN",  listing->cursor, "MATCH", own != NULL ? own : wanted->text,

@@ -245,6 +245,22 @@ char **command_environment(const struct opts *opts, enum rlock_kind kind,
 
 #define STACK_BYTES 65536
 
+/* "sh PATH ARG...", for a script that names no interpreter. NULL: out of memory. Made before the start: an exec frees nothing. */
+static char **shell_words;
+
+static void make_shell_words(const struct command *command)
+{
+	size_t count = usage_count(command->argv);
+
+	shell_words = calloc(count + 2, sizeof(*shell_words));
+	if (shell_words == NULL)
+		return;
+	shell_words[0] = (char *)"sh";
+	shell_words[1] = (char *)command->path;
+	for (size_t i = 1; i < count; i++)
+		shell_words[i + 1] = command->argv[i];
+}
+
 /* In its process, which has our memory: it makes async-signal-safe calls only. The exit code where nothing is executed. */
 static int become_command(void *ctx)
 {
@@ -267,8 +283,10 @@ static int become_command(void *ctx)
 	if (lease->opts->kill_child)
 		os_die_with_parent(SIGKILL);
 	signals_restore();
-	/* Unlike execve it runs a script without an interpreter by the shell. */
-	(void)execvpe(command->path, command->argv, command->environment);
+	(void)execve(command->path, command->argv, command->environment);
+	/* As execvp does it, but for that of musl. */
+	if (errno == ENOEXEC && shell_words != NULL)
+		(void)execve("/bin/sh", shell_words, command->environment);
 	lease->exec_error = errno;
 	return EXIT_NOT_FOUND;
 }
@@ -281,9 +299,8 @@ bool command_start(const struct command *command)
 
 	starting = *command;
 	starting.started_ms = rlock_now_ms();
-	/* execvpe copies the words for the shell. */
-	pid = os_start(become_command, &starting,
-		       STACK_BYTES + usage_count(command->argv) * sizeof(*command->argv));
+	make_shell_words(command);
+	pid = os_start(become_command, &starting, STACK_BYTES);
 	/*
 	 * Its own process does the same, should we be killed; but it may be killed before it has come to that. And a
 	 * signal that comes before the command has run is one for it already.

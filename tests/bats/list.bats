@@ -92,6 +92,16 @@ make_locks() {
 	END
 }
 
+@test "in a pattern [!a] is any byte but a, for locks as for semaphores, and [^a] is the same" {
+	local name pattern
+	for name in la l!; do rlock lock --owner ci --lease 60s "$name"; done
+	for name in sa s!; do rlock sem --permits 1 --owner ci --lease 60s "$name"; done
+	for pattern in '[ls][!a]' '[ls][^a]'; do
+		run -0 rlock list --name "$pattern"
+		assert_equal "$(names)" 'l! s! '
+	done
+}
+
 @test "list on a terminal is cut to its width, CLIENT goes first, and a long name does not take the other columns away" {
 	local long
 	long=$(printf 'n%.0s' {1..100})

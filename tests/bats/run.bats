@@ -229,3 +229,16 @@ ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9
 	redis replicaof no one >/dev/null
 	assert_line --regexp '^rlock: nightly: release failed: .*: the lock expires with its lease, in about 1[0-9]s: READONLY '
 }
+
+@test "a script without an interpreter is run by sh, also where execvpe of the C library does not do that, as that of musl" {
+	cat >execvpe.c <<-'END'
+		#include <unistd.h>
+		int execvpe(const char *path, char *const argv[], char *const environment[]);
+		int execvpe(const char *path, char *const argv[], char *const environment[]) { return execve(path, argv, environment); }
+	END
+	"${CC:-cc}" -shared -fPIC -o execvpe.so execvpe.c
+	printf 'echo "$0: $1, $2"; exit 3\n' >script
+	chmod +x script
+	run -3 env ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0" LD_PRELOAD="$PWD/execvpe.so" rlock run a -- ./script 'a b' c
+	assert_output './script: a b, c'
+}
