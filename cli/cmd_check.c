@@ -662,7 +662,7 @@ static void judge_moving(struct check *check, const struct rlock_lock_trial *tri
 static void on_lock_trial(void *ctx, const struct rlock_lock_trial *trial)
 {
 	struct check *check = ctx;
-	bool is_refused = trial->status == RLOCK_ENET && !trial->is_unreachable;
+	bool is_refused = trial->status == RLOCK_ENET && trial->is_denied;
 	bool is_cluster = rlock_url_scheme(check->opts->urls[check->index]) == RLOCK_SCHEME_CLUSTER;
 	const char *at = is_cluster ? " at " : "", *server = is_cluster ? trial->server : "";
 	int code = trial->status == RLOCK_OK || trial->status == RLOCK_EACL ? FINDING_OK

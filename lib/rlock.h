@@ -368,9 +368,9 @@ struct rlock_lock_trial {
 	int moving_slot;    /* which is on its way to another node, and has the lock; -1: none */
 	const char *moves_to;
 	enum rlock_status
-		status;      /* of locks of each kind but a semaphore, each acquired and released */
-	const char *why;     /* status is not RLOCK_OK; valid during the call */
-	bool is_unreachable; /* so was the server then */
+		status;  /* of locks of each kind but a semaphore, each acquired and released */
+	const char *why; /* status is not RLOCK_OK; valid during the call */
+	bool is_denied;  /* a reply of the server says why */
 	/* RLOCK_OK: a waiter can subscribe there. Else it tries again within a second, each time; messages_why says why. */
 	enum rlock_status messages;
 	const char *messages_why;

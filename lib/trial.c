@@ -275,7 +275,7 @@ static void report(struct trying *trying, const struct node *node, bool is_movin
 
 	trial.status = try_slot(trying, slot);
 	trial.why = rlock_conn_error(trying->own);
-	trial.is_unreachable = rlock_conn_failure(trying->own)->is_unreachable;
+	trial.is_denied = rlock_conn_failure(trying->own)->reply_len > 0;
 	if (with_messages)
 		trial.messages = try_messages(trying, slot, why);
 	trying->on_trial(trying->ctx, &trial);
