@@ -30,8 +30,63 @@ enum { FIND_AGAIN = -1, ONE_BY_ONE = -2 };
 typedef int (*caller_hold_fn)(const struct opts *opts, struct rlock_conn *conn,
 			      struct hold_file *hold);
 
+/* How long servers may take to say which owner holds the lock instead: it is only for the message. */
+#define OTHERS_MS 1000
+
+static bool is_above(pid_t pid, const struct rlock_process *process)
+{
+	struct proc proc;
+
+	while (proc_is_here(process) && proc_read(pid, &proc)) {
+		if (proc_is_of_record(&proc, process))
+			return true;
+		pid = proc.parent;
+	}
+	return false;
+}
+
+/*
+ * Whether root holds the lock for our process or one above it, as after `sudo rlock lock --pid $$`: its hold file is root's.
+ * The note is only a hint, for a message.
+ */
+static bool is_held_by_root(const struct opts *opts, struct rlock_conn *conn)
+{
+	const pid_t pid = opts->pid != 0 ? opts->pid : getpid();
+	struct rlock_inspection *locks = NULL;
+	bool is_found = false;
+	size_t count = 0;
+	enum rlock_status status;
+
+	if (geteuid() == 0)
+		return false;
+	status = rlock_inspect(conn, &opts->names[0], rlock_now_ms() + OTHERS_MS, &locks, &count);
+	for (size_t i = 0; status == RLOCK_OK && i < count; i++)
+		for (size_t j = 0; locks[i].status == RLOCK_OK && j < locks[i].holder_count; j++) {
+			const struct rlock_holder *holder = &locks[i].holders[j];
+
+			is_found = is_found || (holder->note.len > 4 &&
+						memcmp(holder->note.text, "root", 4) == 0 &&
+						is_above(pid, &holder->process));
+		}
+	rlock_inspections_free(locks, count);
+	return is_found;
+}
+
+static void report_held_by_root(const struct opts *opts, const char *names, const char *process)
+{
+	struct usage_line line;
+	char option[32];
+
+	(void)snprintf(option, sizeof(option), "--pid %d", opts->pid);
+	usage_line(&line, PLAIN("sudo rlock"), PLAIN(opts->verb->name),
+		   PLAIN(opts->pid != 0 ? option : NULL));
+	usage_line_add_names(&line, opts->names, opts->name_count);
+	message_error("%s: root holds it for %s: try: %s", names, process, line.text);
+}
+
 /* near: a hold that comes close; NULL: none. */
-static int report_none(const struct opts *opts, const struct hold_file *near)
+static int report_none(const struct opts *opts, struct rlock_conn *conn,
+		       const struct hold_file *near)
 {
 	const char *user = getenv("SUDO_USER");
 	char names[NAMES_SHOWN_MAX], shown[USAGE_SHOWN_MAX], process[32] = "this process";
@@ -50,6 +105,8 @@ static int report_none(const struct opts *opts, const struct hold_file *near)
 			"%s: not held by %s or its ancestors: a lock of user %s is found only "
 			"without sudo",
 			names, process, usage_show(user, shown));
+	else if (is_held_by_root(opts, conn))
+		report_held_by_root(opts, names, process);
 	else
 		message_error(
 			"%s: not held by %s or its ancestors: name the process with --pid PID, or "
@@ -73,7 +130,7 @@ static int act_on_hold(const struct opts *opts, struct rlock_conn *conn, caller_
 		if (code == 0 && (hold == NULL || hold->is_run) && opts->name_count > 1)
 			code = ONE_BY_ONE;
 		else if (code == 0)
-			code = hold == NULL ? report_none(opts, near) : act(opts, conn, hold);
+			code = hold == NULL ? report_none(opts, conn, near) : act(opts, conn, hold);
 		hold_file_free(hold);
 		hold_file_free(near);
 	} while (code == FIND_AGAIN);
@@ -219,8 +276,6 @@ static int renew_hold(const struct opts *opts, struct rlock_conn *conn, struct h
 /* ---- the owner that was named holds nothing ---- */
 
 #define OWNER_END ":0" /* of OWNER_FORMAT */
-/* How long servers may take to say which owner holds the lock instead: it is only for the message. */
-#define OTHERS_MS 1000
 #define OTHERS_MAX (HOLDER_SHOWN_MAX + 128)
 
 /* ": held by job-101 (its note)", and of several how many more. */

@@ -178,3 +178,11 @@ without_renewal() {
 	assert_one_line "^rlock: a: runtime directory '$PWD/theirs': belongs to user $USER_ID, .*: unset RLOCK_RUNTIME_DIR, "
 	refute_output --partial remove
 }
+
+@test "unlock of a lock that root holds for the caller's process says how root releases it" {
+	need_users
+	rlock lock --pid "$PID" a
+	run -1 as_user rlock unlock --pid "$PID" a
+	assert_output "rlock: a: root holds it for process $PID: try: sudo rlock unlock --pid $PID a"
+	rlock unlock --pid "$PID" a
+}
