@@ -365,7 +365,7 @@ RLOCK_API enum rlock_status rlock_conn_try_rights(struct rlock_conn *conn, size_
 /* What became of a lock that was tried on a server. */
 struct rlock_lock_trial {
 	const char *server; /* of a cluster the node that serves the slot */
-	int moving_slot;    /* which is on its way to another node, and has the lock; -1: none */
+	int moving_slot;    /* on its way to another node, in which the lock was tried; -1: none */
 	const char *moves_to;
 	enum rlock_status
 		status;  /* of locks of each kind but a semaphore, each acquired and released */

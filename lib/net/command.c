@@ -121,10 +121,10 @@ static bool is_acknowledgement(const redisReply *reply)
 }
 
 /*
- * A missing right is the user's to mend. Any other refusal, in whatever words of a proxy or of a server that is full, concerns
+ * A missing right is the user's to mend. Any other denial, in whatever words of a proxy or of a server that is full, concerns
  * messages alone: the lock can be waited for without them.
  */
-static enum rlock_status fail_refused(struct rlock__connection *connection, const redisReply *reply)
+static enum rlock_status fail_denied(struct rlock__connection *connection, const redisReply *reply)
 {
 	char shown[RLOCK_ERROR_MAX / 2];
 
@@ -153,7 +153,7 @@ static bool take_acknowledgement(void *ctx, struct rlock__connection *connection
 		*status_out = rlock__fail(&connection->error, RLOCK_ENET,
 					  "the lock has moved to another node");
 	else
-		*status_out = fail_refused(connection, reply);
+		*status_out = fail_denied(connection, reply);
 	return true;
 }
 
