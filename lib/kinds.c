@@ -219,7 +219,8 @@ ACTION(plain_renew, HASH_KEYS, 0, 0);
 ACTION(read_acquire, READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0);
 ACTION(write_acquire, READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0);
 ACTION(write_leave, READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0);
-ACTION(readwrite_release, READWRITE_KEYS, READWRITE_ARGS, 0);
+/* A write lock has no ends: its slot may move. */
+ACTION(readwrite_release, HASH_KEYS, KEY(ENDS) | READWRITE_ARGS, 0);
 ACTION(read_renew, READWRITE_KEYS, KEY(TIMEOUTS), 0);
 
 ACTION(sem_acquire, SEMAPHORE_KEYS | KEY(TOTAL), SEMAPHORE_ARGS, 0);

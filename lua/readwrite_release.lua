@@ -1,23 +1,23 @@
 -- Release one hold of a read or write lock, for every name, or keep it until some time, as plain_release.lua does. A write lock
 -- whose owner has read locks, too, becomes a read lock, and waiting readers are notified. A release works on a full server.
 -- Redisson RedissonReadLock.unlockInnerAsync, RedissonWriteLock.unlockInnerAsync
--- KEYS     for each name: lock hash, holds hash, ends of our readers
+-- KEYS     for each name: lock hash, holds hash (no other, as in plain_release.lua: a write lock has no readers)
 -- ARGV[1]  hold id; with what is to be remembered of the hold, "HOLD_ID TTL_MS KIND END"
 -- ARGV[2]  for how long to keep it, in ms; 0: not at all
--- ARGV[3+] for each name: wake queue, turn, channel, what its timeout keys begin with
+-- ARGV[3+] for each name: ends of our readers, wake queue, turn, channel, what its timeout keys begin with
 -- Returns  one number a name, see inc/names.lua
 
 local FIXED_ARGS = 2
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
-local WAKE_QUEUE_ARG, CHANNEL_ARG = FIXED_ARGS + 1, FIXED_ARGS + 3
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, { 'ends', 'wake_queue', 'turn', 'channel', 'timeouts' }
+local WAKE_QUEUE_ARG, CHANNEL_ARG, ends = FIXED_ARGS + 2, FIXED_ARGS + 4, ARGV[FIXED_ARGS + 1]
 local hold_id, kept_ms = string.match(ARGV[1], '^%S+'), ARGV[2]
 
 -- As free_lock does. A reader whose hold has expired has lost it.
 local function free_only(field)
-	if is_writer_field(field) then return free_lock(WAKE_ALL, KEYS[3]) end
+	if is_writer_field(field) then return free_lock(WAKE_ALL, ends) end
 	local key = timeout_key({ timeouts = ARGV[#ARGV] }, field, 1)
 	local ttl_ms = redis.pcall('PTTL', key)
-	if type(ttl_ms) == 'number' and ttl_ms > 0 then return free_lock(WAKE_ONE, KEYS[3], key) end
+	if type(ttl_ms) == 'number' and ttl_ms > 0 then return free_lock(WAKE_ONE, ends, key) end
 	return nil
 end
 

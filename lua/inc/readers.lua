@@ -41,9 +41,9 @@ end
 
 -- One command a line: in an older server's error only the line shows which right is missing.
 local function has_java_readers(name)
+	if redis.call('HGET', name.lock, 'mode') ~= 'read' then return false end
 	local ours = redis.call('ZCARD', name.ends)
-	return redis.call('HGET', name.lock, 'mode') == 'read'
-		and redis.call('HLEN', name.lock) - 1 > ours
+	return redis.call('HLEN', name.lock) - 1 > ours
 end
 
 -- The set lasts so much longer than our readers when Java's are beside them, which may keep the lock: our expired readers

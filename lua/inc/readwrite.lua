@@ -66,7 +66,7 @@ end
 
 local function set_all_ttls(name, ttl_ms)
 	set_ttl(name, ttl_ms)
-	if not has_java_readers(name) then redis.call('PEXPIRE', name.ends, digits(ttl_ms)) end
+	if not has_java_readers(name) then redis.pcall('PEXPIRE', name.ends, digits(ttl_ms)) end
 end
 
 local function leave_free(name, was_write)
@@ -100,8 +100,13 @@ end
 -- without the hold, and without the other holds of a reader. To be run before anything of the hold is changed: it is an
 -- error while a timeout key is at another node.
 local function look_at_readers(name, field, count)
-	remove_expired(name)
 	local is_read = not is_writer_field(field)
+	-- A writer alone: while its slot moves even to look for readers is an error.
+	if not is_read and redis.call('HLEN', name.lock) == 2 then
+		name.own_ms, name.left = 0, { writers = { count > 1 and field or nil }, reads_ms = 0 }
+		return
+	end
+	remove_expired(name)
 	name.own_ms = is_read and reader_ttl_ms(name, field, count) or 0
 	name.left = holders_left(name, (is_read or count == 1) and field)
 end

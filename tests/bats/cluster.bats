@@ -199,6 +199,7 @@ choose_nodes() {
 	done <<-'END'
 		fair no
 		read no
+		write no
 		run yes
 		run ended
 	END
@@ -207,7 +208,7 @@ choose_nodes() {
 @test "with its renewer killed rlock releases at once, too, while the slot of the lock is on its way" {
 	local verb
 	choose_nodes e
-	for verb in run fair read; do
+	for verb in run fair read write; do
 		rm -f let-go
 		in_background rlock "$verb" -t 60s e -- until_let_go
 		wait_until 5 is_above "$PID" until_let_go
