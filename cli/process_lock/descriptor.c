@@ -55,7 +55,7 @@ static bool identify(const char *path, struct file_id *out, mode_t *mode_out)
 }
 
 /* -1: there is no such line. */
-static int64_t number_of_line(const char *text, const char *line)
+static int64_t number_after(const char *text, const char *line)
 {
 	const char *cursor = strstr(text, line);
 	int64_t number;
@@ -75,8 +75,8 @@ static bool read_ids(pid_t pid, int fd, int64_t *mount_id_out, int64_t *file_id_
 	errno = 0;
 	if (file_read_start(AT_FDCWD, path, 0, text, sizeof(text)) <= 0)
 		return false;
-	*mount_id_out = number_of_line(text, "mnt_id:\t");
-	*file_id_out = number_of_line(text, "ino:\t");
+	*mount_id_out = number_after(text, "mnt_id:\t");
+	*file_id_out = number_after(text, "ino:\t");
 	return true;
 }
 

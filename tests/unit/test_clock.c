@@ -7,7 +7,7 @@
 
 /* Each call finds another fraction of a millisecond. */
 #define REPETITIONS 5000
-#define SPAN_MS 7
+#define SPAN_MS INT64_C(7)
 
 void test_clock(void)
 {
