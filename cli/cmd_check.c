@@ -663,8 +663,8 @@ static void on_lock_trial(void *ctx, const struct rlock_lock_trial *trial)
 {
 	struct check *check = ctx;
 	/* In a slot on its way the nodes may redirect a request to each other until it is given up: both have answered. */
-	bool is_refused = trial->status == RLOCK_ENET &&
-			  (trial->is_denied || trial->moving_slot >= 0);
+	bool is_refused =
+		trial->status == RLOCK_ENET && (trial->is_denied || trial->moving_slot >= 0);
 	bool is_cluster = rlock_url_scheme(check->opts->urls[check->index]) == RLOCK_SCHEME_CLUSTER;
 	const char *at = is_cluster ? " at " : "", *server = is_cluster ? trial->server : "";
 	int code = trial->status == RLOCK_OK || trial->status == RLOCK_EACL ? FINDING_OK
