@@ -5,8 +5,18 @@
 
 load ../lib/usual
 
-# Behind a port too, because a user can be named in the URL of a port alone.
-setup_file() { start_server_at_port; }
+# Behind a port too, because a user can be named in the URL of a port alone. Two more are for locks on several servers.
+setup_file() {
+	start_server_number 1
+	start_server_number 2
+	start_server_at_port
+}
+
+teardown_file() {
+	stop_server
+	stop_servers
+}
+
 # acl_lines FILE MARK: the lines for redis-cli that stand there.
 acl_lines() {
 	sed -n '/^\.\\" acl: '"$2"'$/,/^\.Ed/p' "$TOP/$1" | sed -n 's/\\&//g; /^ACL /p'
@@ -120,7 +130,7 @@ use_sem() {
 	run -0 rlock unlock --force "$name"
 }
 
-# use_everything NAME: whatever can be done with a lock; databases are in the place of several servers.
+# use_everything NAME: whatever can be done with a lock.
 use_everything() {
 	redis script flush >/dev/null
 	redis set "$1-string" x >/dev/null
@@ -128,7 +138,7 @@ use_everything() {
 	use_fair "$1"
 	use_readwrite "$1"
 	use_sem "$1"
-	granted run -t 3s -w 10s -u "$RLOCK_URL/1 $RLOCK_URL/2 $RLOCK_URL/3" --quorum majority "$1"
+	granted run -t 3s -w 10s -u "$RLOCK_URL unix://$(socket_of 1) unix://$(socket_of 2)" --quorum majority "$1"
 }
 
 # be_user: the lines of standard input make the user ci, which makes the calls from here on.
