@@ -269,7 +269,7 @@ static void report(struct trying *trying, const struct node *node, bool is_movin
 		.server = node != NULL ? node->server
 				       : rlock_url_server(trying->own->connections[0]->url),
 		.moving_slot = is_moving ? slot : -1,
-		.moves_to = is_moving ? node->to : "",
+		.moves_to = node != NULL && is_moving ? node->to : "",
 		.messages_why = why,
 	};
 
