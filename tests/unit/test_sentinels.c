@@ -517,6 +517,8 @@ void test_sentinels(void)
 
 	seed = given != NULL ? strtoul(given, NULL, 10) : (unsigned long)rlock_now_ms() % 1000000;
 	state = seed;
+	/* tests/run.sh prints it at its end when a test has failed. */
+	(void)printf("# seed: SENTINELS_SEED=%lu\n", seed);
 	for (size_t i = 0; i < COUNT_OF(counts); i++)
 		play(counts[i]);
 }
