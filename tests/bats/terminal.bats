@@ -223,7 +223,7 @@ in_terminal() {
 
 @test "a script that leads the session goes on after Ctrl-Z, as without rlock, though its command ignores that" {
 	cat >job <<-'END'
-		printf 'ready> '
+		echo 'ready> '
 		rlock run a -- sh -c 'trap "" TSTP; echo begun; read line; echo "got $line"'
 		echo "status $?"
 		read line
