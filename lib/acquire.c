@@ -627,7 +627,7 @@ static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
 
 /* A waiter whose server has become unreachable retries this long when it has no wait time of its own. */
 #define LOST_SERVER_MS 60000
-/* The first reply was lost: retry this long, even without a wait time, to learn whether we hold the lock. */
+/* A reply was lost: retry this long, even without a wait time or after its end, to learn whether we hold the lock. */
 #define LOST_REPLY_MS 1000
 /*
  * How long in all, even without a wait time, what passes by itself is retried: a slot that moves, since no key of a new lock
@@ -749,6 +749,12 @@ static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 	if (waiter->retry_until_ms == 0) {
 		waiter->pause_ms = 0;
 		waiter->retry_until_ms = retry_end_ms(waiter, now_ms);
+		waiter->asks_for_reply = has_lost_reply(waiter);
+	} else if (!waiter->asks_for_reply && has_lost_reply(waiter)) {
+		/* Once, so that a server that loses each reply does not make the retries endless. */
+		if (waiter->retry_until_ms < now_ms + LOST_REPLY_MS)
+			waiter->retry_until_ms = now_ms + LOST_REPLY_MS;
+		waiter->asks_for_reply = true;
 	}
 	/* The next try may take as long as the last one did. */
 	if (waiter->request->wait_ms == 0 && !has_lost_reply(waiter) &&

@@ -70,6 +70,7 @@ struct rlock__waiter {
 	int64_t took_ms;        /* how long that try took */
 	int64_t report_at_ms;   /* when on_wait is due; INT64_MAX: not (any more) */
 	int64_t retry_until_ms; /* how long an unreachable server is retried; 0: all can be reached */
+	bool asks_for_reply;    /* those retries last long enough to ask for one that was lost */
 	int64_t pause_ms;
 	int tries_contended;
 	bool was_reached;

@@ -359,6 +359,16 @@ run_counted() {
 	wait_until 5 no_keys
 }
 
+@test "a reply that is lost while a server is retried is asked for even after the end of the wait, as the first one is" {
+	start_prompt_proxy
+	rlock lock --owner ci --lease 60s a
+	proxy spare "$ACQUIRE"
+	proxy cut-before subscribe
+	proxy drop-reply "$ACQUIRE" 2
+	run -75 rlock run -w 100ms a -- touch ran
+	assert_one_line '^rlock: a: timed out after 100ms: held by '
+}
+
 @test "the replies to three renewals are lost: the lock stays held, by one hold" {
 	start_prompt_proxy
 	hold_and_listen a -t 4s
