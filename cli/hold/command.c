@@ -98,7 +98,9 @@ static int report_not_found(const struct opts *opts)
 		free(text);
 	} else {
 		message_error_of_lock("%s: command not found%s", shown,
-				      strchr(program, '/') == NULL
+				      strcmp(program, "--") == 0
+					      ? ": COMMAND begins with '--': leave it out"
+				      : strchr(program, '/') == NULL
 					      ? ": no directory of PATH has it: give its path"
 					      : "");
 		return EXIT_NOT_FOUND;

@@ -367,6 +367,8 @@ static bool socket_read(struct parsing *parsing, struct part path)
 {
 	struct rlock_url *url = parsing->url;
 
+	if (path.len > 0 && path.text[0] != '/' && memchr(path.text, '@', path.len) != NULL)
+		return parsing_fail(parsing, "a socket's URL has no user or password");
 	if (path.len < 2 || path.text[0] != '/')
 		return parsing_fail(parsing,
 				    "the absolute path of a socket is missing, an example is "

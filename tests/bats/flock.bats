@@ -44,7 +44,7 @@ says() {
 }
 
 @test "options end at the name; a conflict is silent, in CI too" {
-	says 127 '' "rlock: $PWD/a: --: command not found: no directory of PATH has it: give its path" rlock flock a -- true
+	says 127 '' "rlock: $PWD/a: --: command not found: COMMAND begins with '--': leave it out" rlock flock a -- true
 	hold_path a
 	says 4 '' '' there rlock flock -nE3 --conf=4 a true
 	CI=1 says 1 '' '' there rlock flock --timeo 1.2 a true

@@ -70,6 +70,8 @@ static const struct {
 	/* sockets */
 	{ "the absolute path of a socket is missing",
 	  { "unix://", "unix:///", "unix://run/redis.sock", "unix://?db=1" } },
+	{ "a socket's URL has no user or password",
+	  { "unix://u:p@/run/redis.sock", "unix://:p@" } },
 	{ "the path has a malformed percent-encoding", { "unix:///a%00b", "unix:///a%" } },
 	/* several servers */
 	{ "the name of the service is missing",
