@@ -67,7 +67,7 @@ note_is() {
 
 @test "the note names the effective user, and no other that LOGNAME or USER names" {
 	local me
-	me=$(id -un)
+	me=$(id -un 2>/dev/null) || me=uid$(id -u)
 	note_is "$me@[^ ]+ pid [0-9]+ rlock" LOGNAME=daemon USER=daemon
 	note_is "$me@[^ ]+ pid [0-9]+ rlock" LOGNAME= USER=
 	note_is "$me@[^ ]+ pid [0-9]+ rlock" LOGNAME="$me" USER=daemon

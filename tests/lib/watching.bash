@@ -75,7 +75,7 @@ command_of() {
 	for child in "${CHILDREN[@]}"; do
 		name_of "$child"
 		case $NAME_OF_PROCESS in
-		rlock-renewer | rlock | '') ;;
+		rlock-renewer | rlock-helper | rlock | '') ;;
 		*) echo "$child" ;;
 		esac
 	done
