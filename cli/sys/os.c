@@ -365,18 +365,20 @@ bool os_stat_cached(int dir_fd, const char *path, struct stat *out)
 	return true;
 }
 
-/* What to close a file may take to ask its file system. */
-#define CLOSE_MS 20
+/* How long to wait until a file is closed; after each that hangs half as long for the next: there may be hundreds. */
+#define CLOSE_MAX_MS 20
+#define CLOSE_MIN_MS 1
 
 /*
  * To close a file may hang: its file system is asked to write what it keeps. So a child does that, which has our
  * descriptors; the kernel takes the number from these before it asks. A thread that hangs could not be reaped with us.
+ * False when it is not closed by then.
  */
-static void close_file(int fd, const char *name)
+static bool close_file(int fd, const char *name, int wait_ms)
 {
 	pid_t pid = (pid_t)syscall(SYS_clone, (unsigned long)CLONE_FILES, NULL, NULL, NULL, NULL);
 	struct pollfd end = { -1, POLLIN, 0 };
-	siginfo_t info;
+	siginfo_t info = { 0 };
 
 	if (pid == 0) {
 		os_set_name(name);
@@ -386,14 +388,15 @@ static void close_file(int fd, const char *name)
 	/* As below qemu-user, where a child cannot share them. */
 	if (pid < 0) {
 		(void)close(fd);
-		return;
+		return true;
 	}
 	end.fd = os_process_open(pid);
-	(void)poll(&end, end.fd >= 0, CLOSE_MS);
+	(void)poll(&end, end.fd >= 0, wait_ms);
 	if (end.fd >= 0)
 		(void)close(end.fd);
 	/* One that hangs is reaped by the process that adopts it. */
-	(void)waitid(P_PID, (id_t)pid, &info, (int)(WEXITED | WNOHANG | __WALL));
+	return waitid(P_PID, (id_t)pid, &info, (int)(WEXITED | WNOHANG | __WALL)) != 0 ||
+	       info.si_pid != 0;
 }
 
 /* All of ours are close-on-exec, and what we were given is not. */
@@ -401,6 +404,7 @@ void os_close_inherited(const char *closer)
 {
 	struct stat stat_of;
 	struct pid_list fds = { 0 };
+	int wait_ms = CLOSE_MAX_MS;
 
 	(void)list_numbers("/proc/self/fd", &fds);
 	for (size_t i = 0; i < fds.count; i++) {
@@ -408,11 +412,11 @@ void os_close_inherited(const char *closer)
 
 		if (flags < 0 || (flags & FD_CLOEXEC) != 0)
 			continue;
-		if (os_stat_cached(fds.pids[i], "", &stat_of) &&
-		    (S_ISREG(stat_of.st_mode) || S_ISDIR(stat_of.st_mode)))
-			close_file(fds.pids[i], closer);
-		else
+		if (!os_stat_cached(fds.pids[i], "", &stat_of) ||
+		    (!S_ISREG(stat_of.st_mode) && !S_ISDIR(stat_of.st_mode)))
 			(void)close(fds.pids[i]);
+		else if (!close_file(fds.pids[i], closer, wait_ms))
+			wait_ms = (int)most(wait_ms / 2, CLOSE_MIN_MS);
 	}
 	pid_list_free(&fds);
 	(void)os_fill_standard_fds();

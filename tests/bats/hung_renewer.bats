@@ -80,9 +80,9 @@ on_file_system() {
 	let_go
 }
 
-@test "a lock is renewed by one renewer though the file system of a descriptor that it was given does not answer" {
+@test "a lock is renewed by one renewer though the file system of 150 descriptors that it was given does not answer" {
 	needs_hung_file_system
-	on_file_system sh -c 'exec 7>mnt/f; : >switches/flush
+	on_file_system bash -c 'for fd in {50..199}; do eval "exec $fd>mnt/f"; done; : >switches/flush
 		exec rlock run -t 3s a -- sh -c "echo \$\$ >command-pid; exec until_let_go" 2>said'
 	know_processes
 	wait_until 10 grep -q flush switches/asked
