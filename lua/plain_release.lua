@@ -21,19 +21,18 @@ if heard == 0 and not has_waiter then return { 2 } end
 if heard then return { freed(names[1], heard) } end
 
 local function keep(name, field, count, hold)
-	-- Also when it learned of the request too late: its sender waits for the lock to be free.
-	if hold.is_told then return release_mutex(name, field, count) end
-	local owner = field
-	if not kept_until(owner) then
-		owner = kept_owner(field, now_ms() + kept_ms)
+	if is_told(name, hold_id) then return false end
+	local is_new = not kept_until(field)
+	local owner = is_new and kept_owner(field, now_ms() + kept_ms) or field
+	put_kept_hold(name, hold_id, hold, owner, kept_ms)
+	if is_new then
 		redis.call('HINCRBY', name.lock, owner, 1)
 		remove_one(name, field, count)
 	end
-	put_kept_hold(name, hold_id, hold, owner, kept_ms)
 	extend(name.lock, kept_ms)
 	leave_to_others(name)
-	return 2
+	return true
 end
 
 remember_holds()
-return release_all(hold_id, kept_ms == '0' and release_mutex or keep)
+return release_all(hold_id, release_mutex, nil, kept_ms ~= '0' and keep)

@@ -27,37 +27,30 @@ if heard == 0 then return { 2 } end
 
 if heard then return { freed(names[1], heard) } end
 
-remember_holds()
-if kept_ms == '0' then return release_all(hold_id, release_readwrite, look_at_readers) end
-
--- What comes before anything of the hold is changed: a new timeout key can't be made while the slot of the lock moves.
-local function prepare(name, field, count)
-	look_at_readers(name, field, count)
-	name.kept_owner = kept_until(field) and field or kept_owner(field, now_ms() + kept_ms)
-	if name.own_ms > 0 then
+local function keep(name, field, count, hold)
+	local is_read = not is_writer_field(field)
+	if is_told(name, hold_id) or is_read and name.own_ms == 0 then return false end
+	local is_new = not kept_until(field)
+	local owner = is_new and kept_owner(field, now_ms() + kept_ms) or field
+	if is_read then
 		-- A full server allows this, and what comes after a write.
 		redis.call('HDEL', name.holds, '')
-		redis.call('SET', timeout_key(name, name.kept_owner, 1), 1, 'PX', kept_ms)
+		-- Before anything else is changed: a new timeout key can't be made while the slot of the lock moves.
+		redis.call('SET', timeout_key(name, owner, 1), 1, 'PX', kept_ms)
 	end
-end
-
-local function keep(name, field, count, hold)
-	local owner, is_read = name.kept_owner, not is_writer_field(field)
-	if hold.is_told then redis.call('DEL', timeout_key(name, owner, 1)) end
-	if hold.is_told or is_read and name.own_ms == 0 then return release_readwrite(name, field, count) end
-	local is_new = owner ~= field
+	put_kept_hold(name, hold_id, hold, owner, kept_ms)
 	if is_new then redis.call('HINCRBY', name.lock, owner, 1) end
 	if is_read then
 		record_end(name, owner, tonumber(kept_ms))
 		name.left.reads_ms = math.max(name.left.reads_ms, kept_ms)
+		redis.call('HSET', name.holds, owner, ' ' .. hold_id)
 	else
 		table.insert(name.left.writers, owner)
 	end
-	put_kept_hold(name, hold_id, hold, owner, kept_ms)
-	if is_read then redis.call('HSET', name.holds, owner, ' ' .. hold_id) end
 	extend(name.lock, kept_ms)
 	if is_new then release_readwrite(name, field, count) end
-	return 2
+	return true
 end
 
-return release_all(hold_id, keep, prepare)
+remember_holds()
+return release_all(hold_id, release_readwrite, look_at_readers, kept_ms ~= '0' and keep)

@@ -60,18 +60,20 @@ if free then
 	return { is_error(heard) and command_error('PUBLISH', heard) or 2 }
 end
 
--- A hold that was asked to stop is released: its sender waits for that.
+-- Nothing is removed: while the slot of the lock moves to another node a key that is deleted can't be made again.
 local function keep(name)
-	local hold = remove_permits(name, hold_id)
+	local hold = find_permits(name, hold_id)
 	if not hold then return 0 end
-	if hold.is_lost or name.overwritten or hold.is_told then
-		free_permits(name, hold)
-		return (hold.is_lost or name.overwritten) and ended(hold) or 2
+	local is_held = hold.count > 0 and tonumber(hold.end_ms) > now_ms() and has_all_permits(name, hold_id, hold.count)
+	if not is_held or name.overwritten or is_told(name, hold_id) then
+		local result = release_permits(name, hold_id)
+		return result == 3 and ended(hold) or result
 	end
 	local end_ms = kept_until(hold.field) or now_ms() + kept_ms
 	local owner = kept_until(hold.field) and hold.field or kept_owner(hold.field, end_ms)
-	set_permits(name, hold_id, hold.count, end_ms)
 	put_kept_hold(name, hold_id, hold, owner, end_ms - now_ms())
+	redis.call('HDEL', name.holds, hold.field .. LAST)
+	set_permits(name, hold_id, hold.count, end_ms)
 	-- The permit may be free earlier than the waiters know.
 	wake_next(name)
 	return 2

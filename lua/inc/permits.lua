@@ -249,18 +249,24 @@ local function ids_of(hold_id, count)
 	return unpack(ids)
 end
 
--- The hold, which is removed; its slots stay in use. is_told: it was asked to stop; count: its permits by its record; removed:
--- how many of them were there; is_lost: not all, or its lease has ended. Sets name.has_counter.
--- nil when there is no such hold; then name.overwritten may be set.
-local function remove_permits(name, hold_id)
+-- What its record says, and count: its permits. Sets name.has_counter. nil when there is no such hold; then name.overwritten may
+-- be set.
+local function find_permits(name, hold_id)
 	local record = read_field(name, name.holds, hold_id)
 	if not record then return nil end
 	local hold = {}
 	hold.field, hold.since_ms, hold.end_ms, hold.token, hold.note = hold_record_parse(record)
 	hold.count, hold.slots = permits_of(record)
 	name.has_counter = has_counter(name)
-	hold.is_told = redis.call('HDEL', name.holds, hold_id, hold_id .. STOP) == 2
-	redis.call('HDEL', name.holds, (hold.field or '') .. LAST)
+	return hold
+end
+
+-- The hold, which is removed; its slots stay in use. removed: how many of its permits were there; is_lost: not all, or its lease has
+-- ended. nil: see find_permits.
+local function remove_permits(name, hold_id)
+	local hold = find_permits(name, hold_id)
+	if not hold then return nil end
+	redis.call('HDEL', name.holds, hold_id, hold_id .. STOP, (hold.field or '') .. LAST)
 	if hold.count == 0 then return nil end
 	-- A user may have overwritten it: no obstacle.
 	redis.pcall('ZREM', name.ends, ids_of(hold_id, hold.count))

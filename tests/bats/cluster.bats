@@ -223,6 +223,36 @@ choose_nodes() {
 	done
 }
 
+# is_kept NAME: its only holder is one that --at-least keeps for an hour, by the lock and by the record.
+is_kept() {
+	[ "$(redis exists "$1" "rlock_holds:{$1}")" = 2 ]
+	if [ "$(redis type "$1")" = hash ]; then
+		[[ $(redis hkeys "$1" | grep -vx mode) =~ ^[^$'\n']*:lingering:[0-9]+$ ]]
+		[ "$(redis pttl "$1")" -gt 3500000 ]
+	else
+		[ "$(redis zcard "{$1}:timeout")" = 1 ]
+	fi
+	[[ $(redis hvals "rlock_holds:{$1}") = *:lingering:* ]]
+	[ "$(redis pttl "rlock_holds:{$1}")" -gt 3500000 ]
+}
+
+@test "--at-least keeps the lock, too, while the slot of the lock is on its way" {
+	local verb
+	choose_nodes f
+	for verb in run fair write 'sem --permits 1'; do
+		rm -f let-go
+		# shellcheck disable=SC2086 # a verb with its option
+		in_background rlock $verb -t 60s --at-least 1h f -- until_let_go
+		wait_until 5 on "$FROM" redis_says 1 exists 'rlock_holds:{f}'
+		begin_migration f "$FROM" "$TO"
+		let_go
+		ended_with 0
+		on "$FROM" is_kept f
+		on "$FROM" redis flushall
+		end_migration f "$TO" "$FROM"
+	done
+}
+
 # ---- readers whose slot moves: their timeout keys move one by one ----
 
 # hold_to_read: "a", at node FROM, from where it goes to TO.
