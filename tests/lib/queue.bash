@@ -63,16 +63,21 @@ set_deadline() {
 	redis zadd "redisson_lock_timeout:{$1}" $(($(server_ms) + $3)) "$(owner_in_queue "$1" "$2")" >/dev/null
 }
 
-# has_just_looked NAME PARTY: it won't look again by itself for one and a half seconds.
+# has_just_looked NAME OWNER: it won't look again by itself for one and a half seconds. The server compares with its own clock: on a
+# busy machine a process that asks for the time may start so late that no look seems to be of just now.
 has_just_looked() {
-	local until_ms
-	read -r until_ms _ < <(redis hget "rlock_waiters:{$1}" "$(owner_in_queue "$1" "$2")")
-	((until_ms - $(server_ms) > 3500))
+	ask_server eval '
+		local alive_until_ms = string.match(redis.call("HGET", KEYS[1], ARGV[1]) or "", "^%d+") or 0
+		local now = redis.call("TIME")
+		return alive_until_ms - now[1] * 1000 - now[2] / 1000 > 3500 and 1 or 0
+	' 1 "rlock_waiters:{$1}" "$2" && [ "$ANSWER" = 1 ]
 }
 
 # is_woken_by NAME PARTY COMMAND [ARG...]: the head gets in promptly once the command is done.
 is_woken_by() {
-	wait_until 5 has_just_looked "$1" "$2"
+	local owner
+	owner=$(owner_in_queue "$1" "$2")
+	wait_until 5 has_just_looked "$1" "$owner"
 	are_waiting "$2"
 	"${@:3}"
 	is_inside_woken "$2"
