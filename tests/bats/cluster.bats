@@ -296,7 +296,7 @@ says() {
 		fi
 		let_go
 		# The release that is tried there changes nothing.
-		stays 1 says 1 "$at" hlen 'rlock_holds:{a}'
+		stays 0.3 says 1 "$at" hlen 'rlock_holds:{a}'
 		says 2 "$at" hlen a
 		complete_migration
 		ended_with 0 "$PID"
@@ -316,7 +316,7 @@ says() {
 	done
 	move_all_but_timeouts
 	touch leave
-	stays 1 says 3 "$TO" hlen a
+	stays 0.3 says 3 "$TO" hlen a
 	complete_migration
 	ended_with 0 "$PID"
 	is_running "$first"
