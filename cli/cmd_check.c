@@ -41,7 +41,7 @@ enum {
 #define USER_MAX 512
 #define SHOWN_MAX 1024
 
-/* Of a server, from one start to the next; empty: it does not say. */
+/* The run_id of a server, which changes when it restarts; empty: the server does not report one. */
 struct run {
 	char id[RLOCK_FACT_MAX], server[SHOWN_MAX];
 };
@@ -208,7 +208,7 @@ static void check_version(struct check *check)
 		     duration_print_rough(number(check, "uptime_in_seconds") * 1000, up));
 }
 
-/* A server that has two URLs counts twice for a majority. Of a cluster the last node is remembered. */
+/* Report two URLs that lead to one server: it would count twice for a majority. For a cluster the last node is compared. */
 static void check_run(struct check *check)
 {
 	const struct opts *opts = check->opts;

@@ -94,7 +94,7 @@ static int local_server_connect(int dir_fd, pid_t *pid_out)
 /* The descriptors of the server's process before its exec, which closes the second. */
 enum { LOCK_FD = STDERR_FILENO + 1, ERROR_FD, FIRST_FREE_FD };
 
-/* Whether the path, as that process sees it, leads to the directory: in a container, or with a /tmp of its own, it may not. */
+/* Whether the path leads to the directory for that process too, which may have another root or a /tmp of its own. */
 static bool is_seen_by(pid_t pid, const char *path, const struct stat *dir)
 {
 	char seen[PATH_MAX + 32];
@@ -121,7 +121,7 @@ static bool is_lost_server(pid_t pid, const char *path, const struct stat *dir)
 		return false;
 	file[len] = '\0';
 	dir_len = (size_t)len - (sizeof(removed) - 1);
-	/* A process of another user may have any name for a descriptor. */
+	/* Any user can open a file of that name: trust only our own user's processes. */
 	if (strcmp(file + dir_len, removed) != 0 || !proc_is_of_our_user(pid))
 		return false;
 	if (is_seen_by(pid, "cwd", dir))

@@ -129,7 +129,7 @@ static int64_t last_try_ms(const struct rlock__waiter *waiter)
 	return waiter->deadline_ms - before_ms;
 }
 
-/* Until when all but a try may last: the last try of the wait comes then, or the wait has ended. */
+/* Deadline of everything but a try: when the last try of the wait is due, or the end of the wait. */
 static int64_t wait_until_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 {
 	int64_t last_ms;
@@ -194,15 +194,15 @@ static size_t blocker_of(const struct rlock__waiter *waiter)
 #define SLEEP_MAX_MS 30000
 #define SLEEP_NO_TTL_MS 5000
 #define RETRY_JITTER_DIVISOR 16
-/* How long it sleeps where no message can come, in turns of different lengths. */
+/* How long a waiter that polls sleeps: a random time between these, so that waiters do not all try together. */
 #define POLL_MIN_MS 250
 #define POLL_MAX_MS 1000
-/* How long it does so, after a server would not be subscribed to, or twice in a row could not be. */
+/* How long a waiter polls after a server denied the subscription, or after it failed twice in a row. */
 #define POLLS_MS 10000
 #define FAILED_SUBSCRIPTIONS_MAX 2
 /*
- * A network may drop a subscription without a sign of it. One that has been silent for this long is probed; with a try that is
- * due anyway, if it has been silent since the try before.
+ * Probe a subscription that has been silent for this long, since a network can drop it silently. The shorter time is for a
+ * probe together with a try that is due anyway.
  */
 #define SILENT_MS 3000
 #define SILENT_BETWEEN_TRIES_MS 1000
@@ -313,7 +313,7 @@ static enum rlock_status open_subscription(struct rlock__waiter *waiter, size_t 
 	return status;
 }
 
-/* The server answers, and only messages can't come from there: the waiter tries by the clock for a while. */
+/* Have the waiter poll for POLLS_MS: the server answers, but no messages can come from it. */
 static void begin_to_poll(struct rlock__waiter *waiter, size_t index)
 {
 	struct rlock__server *server = &waiter->servers[index];
@@ -356,7 +356,7 @@ static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index
 	return status < 0 ? fail_subscription(waiter, index, status) : status;
 }
 
-/* Whether nothing is heard of the subscription, although it was probed, and its server has answered a try since. */
+/* Whether the reply to a probe of the subscription is overdue. The caller knows that the server answers tries. */
 static bool is_half_open(const struct rlock__server *server)
 {
 	struct pollfd fd = { server->subscription->session.stream.fd, POLLIN, 0 };
@@ -494,7 +494,7 @@ static enum rlock_status drain(struct rlock__waiter *waiter, const struct pollfd
 	return RLOCK_OK;
 }
 
-/* Whether messages are waited for: in a slot that is not busy there is nothing to wait for. */
+/* Whether the waiter needs messages from the server. A slot whose names are free sends none that matter. */
 static bool is_heard(const struct rlock__waiter *waiter, const struct rlock__server *server)
 {
 	bool is_awaited = server->is_busy || !waiter->places.are_slots;
@@ -567,7 +567,7 @@ static enum rlock_status look_at_probes(struct rlock__waiter *waiter)
 	return status == RLOCK_OK ? RLOCK_BUSY : status;
 }
 
-/* The time of the sleep is over: RLOCK_OK: a try is due; RLOCK_BUSY: so is the end of the wait. */
+/* The sleep has ended. RLOCK_OK: a try is due. RLOCK_BUSY: the wait is over. */
 static enum rlock_status end_sleep(struct rlock__waiter *waiter, int64_t end_ms)
 {
 	if (end_ms >= waiter->deadline_ms)

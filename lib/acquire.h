@@ -37,7 +37,7 @@ struct rlock__server {
 	bool was_deposed; /* it granted the lock, but the sentinels did not confirm that it is the master */
 	bool may_be_held;                       /* a try was sent, and its reply is not known */
 	bool may_be_queued;                     /* in the queue, or as the writer that is next */
-	char since[RLOCK__SINCE_MAX];           /* since when it has us waiting, in its words */
+	char since[RLOCK__SINCE_MAX];           /* when our wait began, as text of the server */
 	struct rlock__connection *subscription; /* NULL until the lock was busy */
 	bool hears_lock; /* by the channels of the locks, not only by its own */
 	bool is_on_guard; /* no other waiter finds out for it when the TTL is over, or what Java publishes */

@@ -150,7 +150,7 @@ RLOCK_API enum rlock_scheme rlock_url_scheme(const struct rlock_url *url);
 RLOCK_API const char *rlock_url_server(const struct rlock_url *url);
 /* Whether the URL names a database. */
 RLOCK_API bool rlock_url_has_db(const struct rlock_url *url);
-/* Its number; 0 where it names none. */
+/* The number of the URL's database; 0 if it names none. */
 RLOCK_API int rlock_url_db(const struct rlock_url *url);
 /* RLOCK_EINVAL for a negative number, or another than 0 for a cluster. */
 RLOCK_API enum rlock_status rlock_url_set_db(struct rlock_url *url, int db);
@@ -192,7 +192,7 @@ RLOCK_API enum rlock_status rlock_url_set_sentinel_login(struct rlock_url *url, 
 							 const char *password);
 
 /*
- * Fetches the password at the sentinels where none was set, and again when they deny the last one. Copies source.
+ * Fetches the password of the sentinels if none was set, and again when they deny the last password. Copies source.
  * RLOCK_EINVAL for a URL without sentinels.
  */
 RLOCK_API enum rlock_status
@@ -313,7 +313,7 @@ struct rlock_server_info {
 	size_t sentinels;      /* of the URL; 0: none */
 	size_t sentinels_answered;
 	size_t sentinels_named; /* of these, how many name the server */
-	/* Why the sentinels let no lock be granted, since they name different masters; NULL: they do not. */
+	/* Why the sentinels, which name different masters, prevent every grant; NULL: they do not prevent one. */
 	const char *disagreement;
 	bool is_sharded; /* it is a proxy, which keeps keys on several servers */
 };
@@ -362,16 +362,16 @@ RLOCK_API enum rlock_status rlock_conn_try_rights(struct rlock_conn *conn, size_
 						  const struct rlock_name *pattern,
 						  rlock_lack_fn lacks, void *ctx);
 
-/* What became of a lock that was tried on a server. */
+/* The result of trying a lock on a server. */
 struct rlock_lock_trial {
 	const char *server; /* of a cluster the node that serves the slot */
-	int moving_slot;    /* on its way to another node, in which the lock was tried; -1: none */
+	int moving_slot; /* the slot of the lock, if it is on its way to the node moves_to; -1: it is not */
 	const char *moves_to;
 	enum rlock_status
 		status;  /* of locks of each kind but a semaphore, each acquired and released */
 	const char *why; /* status is not RLOCK_OK; valid during the call */
 	bool is_denied;  /* a reply of the server says why */
-	/* RLOCK_OK: a waiter can subscribe there. Else it tries again within a second, each time; messages_why says why. */
+	/* RLOCK_OK: a waiter can subscribe there. Else messages_why is the reason, and a waiter polls, at least once a second. */
 	enum rlock_status messages;
 	const char *messages_why;
 };
@@ -379,10 +379,10 @@ struct rlock_lock_trial {
 typedef void (*rlock_lock_trial_fn)(void *ctx, const struct rlock_lock_trial *trial);
 
 /*
- * Acquire and release a lock on the index-th server, or on each node of a cluster and in a slot that leaves it, as other
- * calls do: so that what only a lock finds out is found out. Its name fits pattern, and is one that no client uses; where
- * the user has no right to such a name it begins with "rlock_check:". on_trial is called for each; with RLOCK_EACL the user
- * lacks a right, which rlock_conn_try_rights names. RLOCK_OK: all were tried.
+ * Acquire and release a lock on the index-th server, or on each node of a cluster and in a slot that leaves the node. This
+ * finds what no right and no setting shows. The lock's name fits pattern, and no client uses that name; if the user has no
+ * right to such a name, it begins with "rlock_check:". on_trial is called with each result. Its status is RLOCK_EACL if the
+ * user lacks a right, which rlock_conn_try_rights names. RLOCK_OK: all were tried.
  */
 RLOCK_API enum rlock_status rlock_conn_try_lock(struct rlock_conn *conn, size_t index,
 						const struct rlock_name *pattern,
@@ -445,8 +445,8 @@ RLOCK_API int64_t rlock_owner_kept_until_ms(const char *owner, size_t len);
 RLOCK_API enum rlock_status rlock_hold_id_new(char out[RLOCK_HOLD_ID_MAX]);
 
 /*
- * The process that a hold or a wait is for, as its record on the server tells others. Only where boot and pid_namespace
- * are those of the reader pid is a process of the reader's; and only where that started at start it is still the same.
+ * The process that a hold or a wait is for, as its record on the server names it. pid is a process of the reader's machine
+ * only if boot and pid_namespace are the reader's own. If that process did not start at start, another one got its pid.
  */
 struct rlock_process {
 	uint64_t boot;          /* the first 64 bits of the boot id of its machine */
@@ -461,7 +461,7 @@ struct rlock_process {
 struct rlock_failure {
 	size_t reply_len; /* of the server's own words, which end the text: a caller says more before them */
 	bool is_unreachable; /* a server was, and its URL may be wrong; not when several had no quorum */
-	bool may_pass; /* RLOCK_ENET of a server that starts or is busy, or while a failover may be under way: a wait may help */
+	bool may_pass; /* RLOCK_ENET, and a retry may succeed: the server starts or is busy, or a failover may be under way */
 	bool lacks_password; /* RLOCK_ENET, since the source of the password had none */
 	/*
 	 * After RLOCK_BUSY: other owners hold the lock, or what is left of it. False: a server was started less than a
@@ -480,8 +480,7 @@ RLOCK_API const struct rlock_failure *rlock_conn_failure(const struct rlock_conn
 struct rlock_hold;
 
 /*
- * What a hold is made of: all that its requests send, from the acquisition to the release, whichever process sends them.
- * rlock_hold_new copies it.
+ * What rlock_hold_new makes a hold of, by a copy: all that the hold's requests send, from the acquisition to the release.
  */
 struct rlock_hold_spec {
 	enum rlock_kind kind;
@@ -490,15 +489,15 @@ struct rlock_hold_spec {
 	const char *id;    /* NULL: a new one; else one of rlock_hold_id_new */
 	const char *owner; /* that acquires it, see rlock_owner_check; NULL: a new one */
 	/*
-	 * Of a hold that was acquired already: the owner of each name, which may have been re-entered. With them a renewal
-	 * acquires the lock again on a server of several that has lost it. NULL: it is not acquired yet, or they are not known.
+	 * For a hold that was acquired already: the owner of each name, which may be an inherited one. With the owners a renewal
+	 * acquires the lock again on one of several servers that has lost it. NULL: not acquired yet, or not known.
 	 */
 	const char *const *owners;
 	const char *note; /* shown to waiters; NULL: none; cut at RLOCK_NOTE_MAX */
 	const struct rlock_process *process; /* that the lock is for; NULL: none */
 	int64_t lease_ms;                    /* the lock expires this long after the last renewal */
 	int64_t sent_ms; /* of a hold that was acquired already: when its last renewal was sent */
-	int64_t remember_ms; /* after the release rlock_inspect says for so long which holder it was; 0: it does not */
+	int64_t remember_ms; /* how long after the release rlock_inspect reports the holder; 0: not at all */
 	/*
 	 * Of a semaphore; 0 for a lock. permits: how many it has in all, used only where no client has made it yet, at
 	 * most RLOCK_PERMITS_MAX. take: how many of them to acquire, at most RLOCK_TAKE_MAX. No hold is re-entered:
@@ -565,7 +564,7 @@ struct rlock_request {
 	void (*on_wait)(void *ctx, const struct rlock_blocker *blocker);
 	int64_t on_wait_ms;
 	int64_t on_wait_again_ms; /* 0: on_wait is called once */
-	/* Called once for a semaphore that has another total than permits of the spec, which it keeps; NULL: not called. */
+	/* Called once for a semaphore whose total differs from permits of the spec, and stays as it is; NULL: not called. */
 	void (*on_total)(void *ctx, size_t name_index, int64_t total);
 	void *ctx; /* of all these functions */
 };
@@ -590,8 +589,8 @@ struct rlock_request {
  *                  to all retries within a second; or too few replicas acknowledged the lock. Nothing stays held for
  *                  longer than one lease
  * other failures   nothing is held
- * The same hold may be acquired again after a reply that was lost: it adds no second one. After any other failure another
- * hold is needed, since a release of this one may still arrive.
+ * After a lost reply the same hold may be acquired again: no second hold is added. After any other failure the caller needs
+ * another hold, since a release of the old one may still arrive.
  */
 RLOCK_API enum rlock_status rlock_acquire(struct rlock_conn *conn, struct rlock_hold *hold,
 					  const struct rlock_request *request);
@@ -607,7 +606,7 @@ RLOCK_API enum rlock_status rlock_acquire(struct rlock_conn *conn, struct rlock_
  */
 RLOCK_API enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold,
 					int64_t lease_ms, int64_t deadline_ms);
-/* The same, with the retries of rlock_release, for a caller with nothing else to do until deadline_ms. */
+/* rlock_renew with the retries of rlock_release, for a caller that has nothing else to do until deadline_ms. */
 RLOCK_API enum rlock_status rlock_renew_until(struct rlock_conn *conn, struct rlock_hold *hold,
 					      int64_t lease_ms, int64_t deadline_ms);
 
@@ -917,11 +916,11 @@ RLOCK_API enum rlock_status rlock_hold_set_owner(struct rlock_hold *hold, size_t
  * name, too, besides releasing what was granted. It returns RLOCK_NOT_HELD where nothing was.
  */
 RLOCK_API void rlock_hold_set_queued(struct rlock_hold *hold);
-/* In place of remember_ms of the spec, for a hold that says nothing of it, or another time. */
+/* Replace remember_ms of the spec, for example for a hold from rlock_find. */
 RLOCK_API void rlock_hold_set_remember(struct rlock_hold *hold, int64_t ttl_ms);
 /*
- * How it ends: what is remembered after its release, if the user of the server has the right to that key. end is copied; its
- * reason has no newline, and is cut when it is long.
+ * How the job ended: rlock_inspect reports this after the release, if the server's user has the right to the key where it is
+ * stored. end is copied; its reason has no newline, and is cut when it is long.
  */
 RLOCK_API void rlock_hold_set_end(struct rlock_hold *hold, const struct rlock_end *end);
 /* The TTL on the server after the last renewal. */

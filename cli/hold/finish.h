@@ -33,7 +33,7 @@ void finish_unused(struct rlock_conn *conn, struct rlock_hold *hold);
 void finish_hold(struct rlock_conn *conn, struct rlock_hold *hold, struct lease *lease,
 		 bool may_be_done);
 
-/* The same, without a request to the server: the renewer hangs, and what it hangs in may make us hang as well. */
+/* Finish without a request to the server: the renewer hangs, and the cause may make this process hang as well. */
 void finish_unreleased(struct lease *lease);
 
 #endif

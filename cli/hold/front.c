@@ -31,10 +31,16 @@
 #define AGAIN_MS 200
 /* A renewer that has not taken a signal, or seen the end of the command, after this time is stopped, or worse. */
 #define ANSWER_MS 1000
-/* A process that gets SIGKILL ends soon, or it hangs in the kernel; of a short lease only this part is waited for that. */
+/*
+ * Wait this long for the end of a renewer that got SIGKILL, at most this part of a short lease: after that it hangs in the
+ * kernel.
+ */
 #define DEATH_MS 1000
 #define DEATH_DIVISOR 6
-/* How late we may be ourselves, and take a renewer for one that hangs: where the machine stood still it is late as well. */
+/*
+ * If the front itself is later than this, the machine may have stood still, and the renewer gets this time for its turn
+ * before it counts as hung.
+ */
 #define LATE_MS 100
 /* How long to wait for room on standard error, while there is more to do; of a short lease only this part, or it ends. */
 #define PRINT_MS 500
@@ -47,8 +53,8 @@ struct front {
 	struct lease *lease;
 	struct job job;            /* as it is for this process, should it take over */
 	pid_t renewer;             /* 0: none runs */
-	pid_t hung;                /* one that SIGKILL has not ended; 0: none */
-	int64_t excused_ms;        /* the turn that it may take later, since we were late, too */
+	pid_t hung;                /* a renewer that SIGKILL has not ended; 0: none */
+	int64_t excused_ms;        /* a turn for which the renewer got LATE_MS more */
 	int self_fd;               /* a descriptor of this process, for the renewer */
 	int dialog_fd, renewer_fd; /* our end of the dialog, and that of the renewer */
 	int job_fd;                /* a descriptor of the command; -1: not yet, or it has ended */
@@ -396,7 +402,7 @@ static void follow_end(struct front *front)
 
 /* ---- the loop ---- */
 
-/* A renewer that has taken no turn when one was due hangs. With one that waits for events we wait for the same. */
+/* Kill a renewer whose turn is overdue: it hangs. A renewer that waits for events has no turn due. */
 static void check_turn(struct front *front)
 {
 	const struct lease *lease = front->lease;
@@ -415,7 +421,7 @@ static void check_turn(struct front *front)
 	}
 }
 
-/* What SIGKILL does not end hangs in the kernel, and will run no more: it counts as dead, and is not waited for. */
+/* If SIGKILL has not ended the renewer, it hangs in the kernel and will not run again: treat it as dead. */
 static void check_death(struct front *front)
 {
 	struct proc renewer;

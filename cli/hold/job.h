@@ -56,7 +56,7 @@ void job_terminate(struct job *job, int64_t now_ms);
  */
 bool job_is_gone(struct job *job);
 
-/* Whether that process is one of a command's, or cannot be seen now. False for one that its parent has seen end. */
+/* Whether the process is one of a command's, or cannot be read now. False for a process that its parent has reaped. */
 bool job_has(const struct job *job, pid_t pid);
 
 /* Send a signal to all that is left of a command. */
@@ -68,10 +68,10 @@ void job_signal(struct job *job, int signal);
 #define JOB_STOP_SETTLE_MS 30
 
 /*
- * Whether the command has got this signal of rlock's already. From an rlock above us that terminates its job each process
- * below us has it, too, which is recorded: none gets it from us. And the kernel sends a signal of the terminal to both, while the
- * command is in rlock's process group; except for SIGHUP, which the leader of the session alone may get. False when only
- * leftovers run: most of them ignore the signals of the terminal, so these are passed on to them.
+ * Whether the command already has this signal that rlock received. An outer rlock that terminates its job signals all
+ * processes below us as well: record that, so that none gets the signal twice. The terminal signals both rlock and a command in its
+ * process group, except that SIGHUP may reach the session leader alone. False when only leftovers run: most of them ignore the
+ * terminal's signals, so these are passed on.
  */
 bool job_got_signal(struct lease *lease, const struct os_signal *signal);
 

@@ -31,7 +31,7 @@
  * lease: ours has to be renewed before these are over. */
 #define SHARED_RENEWAL_MAX_MS 10000
 
-/* So late is a renewer that hangs; near a deadline of a short lease this part of it. */
+/* A renewer whose turn is later than this hangs; near a deadline of a short lease this part of the lease is enough. */
 #define OVERDUE_MS 1000
 #define OVERDUE_DIVISOR 12
 

@@ -126,8 +126,8 @@ bool lease_has_signals(const struct lease *lease);
 bool lease_has_command(const struct lease *lease);
 
 /*
- * From when on a renewer that has taken no turn hangs, and is to be replaced: so early that COMMAND's deadlines are kept.
- * A renewal that fails is no reason: the renewer takes turns meanwhile. INT64_MAX: that cannot be told.
+ * When a renewer that has taken no turn counts as hung: early enough that its replacement keeps COMMAND's deadlines. A
+ * renewal that fails is no reason, since the renewer still takes turns. INT64_MAX: not known.
  */
 int64_t lease_overdue_ms(const struct lease *lease);
 

@@ -308,7 +308,7 @@ static void record_child(struct renewer *renewer, const siginfo_t *info)
 		lease_record_end(renewer->lease, info);
 }
 
-/* The renewer hangs no longer: what was below it is below us now, and all goes on as for any that has died. */
+/* The hung renewer has died: this process has adopted its children, and renews at once, unless the lease is fixed. */
 static void end_hang(struct renewer *renewer)
 {
 	renewer->hung = 0;
@@ -501,7 +501,7 @@ static void look_at_descriptor(struct renewer *renewer)
 	renewer->due_ms[DUE_DESCRIPTOR] = rlock_now_ms() + DESCRIPTOR_LOOK_MS;
 }
 
-/* Its end is known, and told over and over: the events are for what is still to come. */
+/* Record the end of the process of --pid, and stop watching it: its descriptor would be ready in every turn. */
 static void look_at_target(struct renewer *renewer)
 {
 	if (!renewer->has_target_ended && os_is_ready(renewer->args->target_fd)) {
@@ -510,7 +510,7 @@ static void look_at_target(struct renewer *renewer)
 	}
 }
 
-/* A renewer that hangs reaps no command: what is left of that says how it ended. */
+/* Record the end of the command. A hung renewer does not reap it: read its status from the zombie. */
 static void look_at_command(struct renewer *renewer)
 {
 	struct lease *lease = renewer->lease;
@@ -649,9 +649,9 @@ static void start_command(struct renewer *renewer)
 					     .not_started = lease->job_pid })) {
 		lease->phase = HOLD_RUNNING;
 		/*
-		 * From here on no signal of the terminal reaches us. In another group of the same session we would be a
-		 * parent that keeps the caller's group from being an orphan, until COMMAND ends: then the kernel would
-		 * send SIGHUP to a script that has a stopped job.
+		 * A session of its own keeps the terminal's signals from the renewer. A process group alone would do so, too, but
+		 * as COMMAND's parent in the same session the renewer would keep the caller's group from being orphaned.
+		 * At COMMAND's end the kernel would then send SIGHUP to a script that has a stopped job.
 		 */
 		(void)setsid();
 		os_start_wait(START_WAIT_MS);
@@ -701,7 +701,7 @@ static int64_t next_ms(const struct renewer *renewer)
 	return next;
 }
 
-/* rlock takes us for one that hangs when that time has passed, and no turn has come. A release has its own limit. */
+/* Store when the next turn is due: after that rlock treats the renewer as hung. A release has its own limit. */
 static int64_t plan_turn(struct renewer *renewer)
 {
 	int64_t at_ms = next_ms(renewer);

@@ -499,7 +499,7 @@ struct search {
 	size_t first;    /* the word after the first name; the number of words: none yet */
 };
 
-/* Looks at a word. True: the search is over. */
+/* Examine a word. True: the search has ended. */
 static bool search_word(const struct line *line, const struct word *word, struct search *search)
 {
 	const char *text = line->words[word->at];
@@ -516,7 +516,7 @@ static bool search_word(const struct line *line, const struct word *word, struct
 	}
 	if (search->has_name && is_first)
 		search->first = word->at;
-	/* Of two words that may be it the first one is a name, or the COMMAND. */
+	/* If two words may be the COMMAND, the first one may also be a name: the line is not certain. */
 	if (search->has_name && is_program(text)) {
 		search->is_certain = is_first;
 		return true;
@@ -551,7 +551,7 @@ static size_t find_command(const struct line *line, bool *is_certain_out)
 	return search.first;
 }
 
-/* The words from that one on are the COMMAND. */
+/* Move the words from the index at on into line->command. */
 static void cut_command(struct line *line, size_t at)
 {
 	memcpy(line->behind, line->words + at, (line->count - at) * sizeof(*line->words));

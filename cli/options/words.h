@@ -21,9 +21,7 @@ enum word_kind {
 struct word {
 	enum word_kind kind;
 	const struct opt *opt; /* NULL: none */
-	/*
-	 * The name, or the value; of WORD_WITHOUT_VALUE the next word, which is an option itself. NULL: none.
-	 */
+	/* The name, or the option's value; for WORD_WITHOUT_VALUE the next word, if that is an option. NULL: none. */
 	const char *value;
 	char letter;     /* of a short option; 0: a long one, or none */
 	size_t at, span; /* the first of its words, and their number: 2 with a value of its own */
@@ -38,7 +36,7 @@ struct words {
 	size_t byte; /* within that one: the next letter; 0: its start */
 };
 
-/* The next name or option: "-nw5s" has two of these. False: there is none. */
+/* Read the next name or option: "-nw5s" contains two options. False: the line has ended. */
 bool words_next(struct words *from, struct word *out);
 
 /* The option whose value is the word after this one; NULL: none. */

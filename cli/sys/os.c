@@ -370,9 +370,9 @@ bool os_stat_cached(int dir_fd, const char *path, struct stat *out)
 #define CLOSE_MIN_MS 1
 
 /*
- * To close a file may hang: its file system is asked to write what it keeps. So a child does that, which has our
- * descriptors; the kernel takes the number from these before it asks. A thread that hangs could not be reaped with us.
- * False when it is not closed by then.
+ * Close a file in a child that shares our descriptors: a close waits for the file system, which may hang. The kernel frees
+ * the number before it waits. A thread instead of a child would keep this process from ending.
+ * False: the file is not closed after wait_ms.
  */
 static bool close_file(int fd, const char *name, int wait_ms)
 {
@@ -385,7 +385,7 @@ static bool close_file(int fd, const char *name, int wait_ms)
 		(void)close(fd);
 		_exit(0);
 	}
-	/* As below qemu-user, where a child cannot share them. */
+	/* A child cannot share descriptors below qemu-user, for example. */
 	if (pid < 0) {
 		(void)close(fd);
 		return true;
@@ -394,7 +394,7 @@ static bool close_file(int fd, const char *name, int wait_ms)
 	(void)poll(&end, end.fd >= 0, wait_ms);
 	if (end.fd >= 0)
 		(void)close(end.fd);
-	/* One that hangs is reaped by the process that adopts it. */
+	/* Do not wait for a child that hangs: the process that adopts it reaps it. */
 	return waitid(P_PID, (id_t)pid, &info, (int)(WEXITED | WNOHANG | __WALL)) != 0 ||
 	       info.si_pid != 0;
 }

@@ -17,7 +17,7 @@
 int os_process_open(pid_t pid);
 /* Send it a signal, and to no other process that got its pid. 0, or errno. */
 int os_process_signal(int process_fd, int signal);
-/* The same, with the mark that all processes of the job get it. */
+/* Send a signal as os_process_signal does, with a mark for an rlock below: all processes of the job get this signal. */
 int os_process_signal_as_all(int process_fd, int signal);
 
 /*
