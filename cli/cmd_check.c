@@ -681,7 +681,12 @@ static void on_lock_trial(void *ctx, const struct rlock_lock_trial *trial)
 	else if (trial->status == RLOCK_OK)
 		find(check, FINDING_OK, "one was acquired and released%s%s", at, server);
 	check->subject = "messages";
-	if (trial->messages != RLOCK_OK)
+	if (trial->messages == RLOCK_NOT_NOTIFIED)
+		find(check, FINDING_NOTE,
+		     "none are sent by this server: %s: a waiter may notice a release only at the "
+		     "end of the lease",
+		     trial->messages_why);
+	else if (trial->messages != RLOCK_OK)
 		find(check, FINDING_NOTE, "none come from this server: %s%s", trial->messages_why,
 		     trial->messages == RLOCK_EUNSUPPORTED
 			     ? ""

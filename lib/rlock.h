@@ -371,7 +371,11 @@ struct rlock_lock_trial {
 		status;  /* of locks of each kind but a semaphore, each acquired and released */
 	const char *why; /* status is not RLOCK_OK; valid during the call */
 	bool is_denied;  /* a reply of the server says why */
-	/* RLOCK_OK: a waiter can subscribe there. Else messages_why is the reason, and a waiter polls, at least once a second. */
+	/*
+	 * RLOCK_OK: a waiter can subscribe there, and is notified. RLOCK_NOT_NOTIFIED: the server publishes nothing, and a
+	 * waiter tries when the TTL is over. Else a waiter can't subscribe, and polls, at least once a second. messages_why is
+	 * the reason.
+	 */
 	enum rlock_status messages;
 	const char *messages_why;
 };

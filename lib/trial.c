@@ -41,6 +41,8 @@ struct trying {
 	const struct rlock_name *pattern;
 	char chance[RLOCK_HOLD_ID_MAX];
 	struct rlock_conn *own; /* to that server alone */
+	char unsent_why
+		[RLOCK_ERROR_MAX]; /* why no waiter was notified of a release; empty: all would have been */
 	struct node nodes[NODES_MAX];
 	size_t node_count;
 	rlock_lock_trial_fn on_trial;
@@ -84,8 +86,9 @@ static bool choose_name(const struct trying *trying, bool is_of_pattern, int slo
 
 /* ---- a lock ---- */
 
-static enum rlock_status try_kind(struct rlock_conn *conn, enum rlock_kind kind, const char *text)
+static enum rlock_status try_kind(struct trying *trying, enum rlock_kind kind, const char *text)
 {
+	struct rlock_conn *conn = trying->own;
 	const struct rlock_name name = { text, strlen(text) };
 	struct rlock_hold_spec spec = RLOCK_HOLD_SPEC_INIT;
 	struct rlock_request request = RLOCK_REQUEST_INIT;
@@ -105,17 +108,23 @@ static enum rlock_status try_kind(struct rlock_conn *conn, enum rlock_kind kind,
 	if (status == RLOCK_OK)
 		status = rlock_release(conn, hold, rlock_now_ms() + RELEASE_MS);
 	rlock_hold_free(hold);
-	return status == RLOCK_NOT_NOTIFIED ? RLOCK_OK : status;
+	if (status != RLOCK_NOT_NOTIFIED)
+		return status;
+	/* A missing right is one of those that are named. */
+	if (conn->error.status != RLOCK_EACL)
+		(void)snprintf(trying->unsent_why, sizeof(trying->unsent_why), "%s",
+			       conn->error.text);
+	return RLOCK_OK;
 }
 
 /* RLOCK_EACL, when the user may use locks of no kind; else the first failure. */
-static enum rlock_status try_kinds(struct rlock_conn *conn, const char *name)
+static enum rlock_status try_kinds(struct trying *trying, const char *name)
 {
 	static const enum rlock_kind kinds[] = { RLOCK_PLAIN, RLOCK_FAIR, RLOCK_READ, RLOCK_WRITE };
 	enum rlock_status result = RLOCK_EACL;
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		enum rlock_status status = try_kind(conn, kinds[i], name);
+		enum rlock_status status = try_kind(trying, kinds[i], name);
 
 		if (status != RLOCK_OK && status != RLOCK_EACL)
 			return status;
@@ -141,11 +150,11 @@ static enum rlock_status try_eval(struct rlock_conn *conn)
 	return status;
 }
 
-static enum rlock_status try_name(struct rlock_conn *conn, const char *name)
+static enum rlock_status try_name(struct trying *trying, const char *name)
 {
-	enum rlock_status status = try_eval(conn);
+	enum rlock_status status = try_eval(trying->own);
 
-	return status == RLOCK_OK ? try_kinds(conn, name) : status;
+	return status == RLOCK_OK ? try_kinds(trying, name) : status;
 }
 
 /* The user's rights may be to some names alone, and not to those of the pattern. */
@@ -155,9 +164,9 @@ static enum rlock_status try_slot(struct trying *trying, int slot)
 	enum rlock_status status = RLOCK_EACL;
 
 	if (choose_name(trying, true, slot, name))
-		status = try_name(trying->own, name);
+		status = try_name(trying, name);
 	if (status == RLOCK_EACL && choose_name(trying, false, slot, name))
-		status = try_name(trying->own, name);
+		status = try_name(trying, name);
 	return status;
 }
 
@@ -278,6 +287,10 @@ static void report(struct trying *trying, const struct node *node, bool is_movin
 	trial.is_denied = rlock_conn_failure(trying->own)->reply_len > 0;
 	if (with_messages)
 		trial.messages = try_messages(trying, slot, why);
+	if (with_messages && trial.messages == RLOCK_OK && trying->unsent_why[0] != '\0') {
+		trial.messages = RLOCK_NOT_NOTIFIED;
+		trial.messages_why = trying->unsent_why;
+	}
 	trying->on_trial(trying->ctx, &trial);
 }
 

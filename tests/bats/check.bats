@@ -286,6 +286,13 @@ has_failed_to_save() {
 	[[ $(redis-cli -s full/redis.sock info persistence) = *rdb_last_bgsave_status:err* ]]
 }
 
+@test "check notes that waiters are not notified where PUBLISH was renamed" {
+	start_server_in publish --rename-command publish ''
+	run -0 rlock check -u "unix://$PWD/publish/redis.sock"
+	finds note messages 'none are sent by this server: .* ERR unknown command PUBLISH: a waiter may notice a release only at the end of the lease$'
+	finds ok lock 'one was acquired and released$'
+}
+
 @test "check notes that waiters get no messages where SUBSCRIBE is denied, in any words" {
 	start_proxy
 	proxy deny subscribe 1000
