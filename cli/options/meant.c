@@ -21,7 +21,7 @@
 /* ---- the words of other programs ---- */
 
 #define READ_WHY "a shared lock is the verb read"
-#define EXCLUSIVE_WHY "a lock is exclusive without it"
+#define EXCLUSIVE_WHY "a lock is exclusive without it, but for the verb read"
 #define CLOSE_WHY "COMMAND inherits no descriptor of rlock"
 #define FORK_WHY "rlock has to stay, to renew the lock"
 #define WAIT_WHY "how long to wait is --wait"
@@ -482,14 +482,23 @@ static bool may_have_command(const struct line *line)
 	return line->need == COMMAND_NEEDED || line->need == COMMAND_OPTIONAL;
 }
 
-/* "-n 3 NAME", "--wait 5 min NAME": a word that belongs to the option before it, unless it is the only name. */
+/*
+ * "-n 3 NAME", "--wait 5 min NAME", "list --watch 5": whether a word belongs to the option before it. If the verb needs a
+ * name, the only name is none of these.
+ */
 static bool is_part_of_option(const struct line *line, const struct word *before,
 			      const struct word *name)
 {
+	size_t needed =
+		line->need == COMMAND_NONE_MAYBE_NAMES || line->need == COMMAND_NONE_BUT_PATTERN
+			? 0
+			: 1;
+
 	return name->kind == WORD_NAME && before->kind == WORD_OPTION &&
 	       before->at + before->span == name->at &&
 	       (before->opt->type == TYPE_DURATION || before->opt == &opt_table[OPT_NO_WAIT]) &&
-	       is_part_of_duration(name->value, before->value != NULL) && count_names(line, 0) > 1;
+	       is_part_of_duration(name->value, before->value != NULL) &&
+	       count_names(line, 0) > needed;
 }
 
 /* The search for the COMMAND of a line without "--". */

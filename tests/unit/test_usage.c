@@ -101,6 +101,10 @@ static const struct {
 	/* with a value, or without one */
 	{ "run a -w -- touch ran", "-w" },
 	{ "status --watch 5 a", "try: rlock status --watch=5 a\n" },
+	{ "status --watch 5", "try: rlock status --watch=5\n" },
+	{ "list --watch 5", "try: rlock list --watch=5\n" },
+	{ "list --held-for 2 h", "try: rlock list --held-for 2h\n" },
+	{ "check --connect-timeout 5 s", "try: rlock check --connect-timeout 5s\n" },
 	/* a beginning of several */
 	{ "run --no x a -- touch ran", "'--no' can be several options: see 'rlock help run'\n" },
 	/* a dash of a web page */
@@ -320,7 +324,7 @@ static const struct {
 	{ "status --watch=%s nightly", "less than 100ms", { "1ms" } },
 	/* the options of flock */
 	{ "run %s a -- touch ran",
-	  "no such option '%s': a lock is exclusive without it\n",
+	  "no such option '%s': a lock is exclusive without it, but for the verb read\n",
 	  { "-x", "-e", "--exclusive" } },
 	{ "run %s a -- touch ran",
 	  "no such option '%s': COMMAND inherits no",
