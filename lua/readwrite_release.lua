@@ -27,23 +27,34 @@ if heard == 0 then return { 2 } end
 
 if heard then return { freed(names[1], heard) } end
 
+-- False while the slot of the lock moves to another node of a cluster: no key can be made there.
+local function make_timeout_key(name, owner)
+	local key = timeout_key(name, owner, 1)
+	-- A full server allows this, and what comes after a write.
+	redis.call('HDEL', name.holds, '')
+	local reply = redis.pcall('SET', key, 1, 'PX', kept_ms)
+	if is_elsewhere(reply) then return false end
+	-- A missing right is an error: raised here.
+	if is_error(reply) then redis.call('SET', key, 1, 'PX', kept_ms) end
+	return true
+end
+
 local function keep(name, field, count, hold)
 	local is_read = not is_writer_field(field)
 	if is_told(name, hold_id) or is_read and name.own_ms == 0 then return false end
 	local is_new = not kept_until(field)
 	local owner = is_new and kept_owner(field, now_ms() + kept_ms) or field
-	if is_read then
-		-- A full server allows this, and what comes after a write.
-		redis.call('HDEL', name.holds, '')
-		-- Before anything else is changed: a new timeout key can't be made while the slot of the lock moves.
-		redis.call('SET', timeout_key(name, owner, 1), 1, 'PX', kept_ms)
+	if is_read and not make_timeout_key(name, owner) then
+		-- It keeps its owner, whose timeout keys are there: a writer must not come in earlier.
+		is_new, owner = false, field
+		extend_reader(name, field, count, kept_ms)
 	end
 	put_kept_hold(name, hold_id, hold, owner, kept_ms)
 	if is_new then redis.call('HINCRBY', name.lock, owner, 1) end
 	if is_read then
 		record_end(name, owner, tonumber(kept_ms))
 		name.left.reads_ms = math.max(name.left.reads_ms, kept_ms)
-		redis.call('HSET', name.holds, owner, ' ' .. hold_id)
+		if is_new then redis.call('HSET', name.holds, owner, ' ' .. hold_id) end
 	else
 		table.insert(name.left.writers, owner)
 	end

@@ -281,6 +281,23 @@ says() {
 	[ "$(printf 'asking\n%s\n' "${*:3}" | on "$2" redis | tail -n 1)" = "$1" ]
 }
 
+@test "--at-least keeps a reader's lock, too, while the slot of the lock is on its way" {
+	local key
+	choose_nodes a
+	in_background rlock read -t 60s --at-least 1h a -- until_let_go
+	wait_until 5 on "$FROM" is_held a
+	begin_migration a "$FROM" "$TO"
+	let_go
+	ended_with 0
+	on "$FROM" redis_says 2 hlen a
+	for key in a 'rlock_holds:{a}' 'rlock_ends:{a}' "$(on "$FROM" redis --scan --pattern '{a}:*:rwlock_timeout:1')"; do
+		[ "$(on "$FROM" redis pttl "$key")" -gt 3500000 ]
+	done
+	complete_migration
+	run -75 rlock write -n a -- true
+	at_node_of a redis flushall
+}
+
 @test "a reader whose timeout key has moved ahead of its lock, or is still to come, is released when all keys have moved" {
 	local ahead at
 	for ahead in yes no; do
