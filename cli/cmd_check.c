@@ -243,7 +243,7 @@ static void check_role(struct check *check)
 
 	if (!fact(check, "role", role)) {
 		find(check, FINDING_NOTE,
-		     "unknown: the user may not call INFO: try: ACL SETUSER %s +info",
+		     "unknown: INFO is denied: if the user lacks the right, try: ACL SETUSER %s +info",
 		     user_of(check, user));
 	} else if (strcmp(role, "master") != 0) {
 		find(check, EXIT_CONFIG,
