@@ -421,7 +421,10 @@ static void check_turn(struct front *front)
 	}
 }
 
-/* If SIGKILL has not ended the renewer, it hangs in the kernel and will not run again: treat it as dead. */
+/*
+ * If SIGKILL has not ended the renewer, it hangs in the kernel and will not run again: treat it as dead. A renewer that
+ * its debugger keeps as a zombie is as dead as any other: what was below it is below us.
+ */
 static void check_death(struct front *front)
 {
 	struct proc renewer;
@@ -432,7 +435,7 @@ static void check_death(struct front *front)
 		kill_renewer(front);
 		return;
 	}
-	front->hung = front->renewer;
+	front->hung = proc_is_gone(&renewer) ? 0 : front->renewer;
 	front->renewer = 0;
 	front->killed_by = SIGKILL;
 	follow_end(front);

@@ -30,6 +30,23 @@ hang_renewer() {
 	no_keys
 }
 
+@test "rlock renews the lease for the command also while the debugger that stopped the renewer keeps what is left of it" {
+	[[ $(id -u) = 0 ]] || skip 'only root may debug a renewer'
+	hold_and_know a -t 9s
+	holder=$PID
+	in_background holds_still "$RENEWER" >held-still 2>denied
+	wait_until 10 eval 'test -s held-still || test -s denied'
+	[ ! -s denied ] || skip 'no process may be debugged here'
+	kill -s STOP "$PID"
+	stays 10 holds_on a "$holder" "$COMMAND"
+	is_gone "$RENEWER"
+	kill -KILL "$PID"
+	let_go
+	ended_with 0 "$holder"
+	said_nothing
+	no_keys
+}
+
 @test "a renewer that cannot reach its server is not killed" {
 	hold_and_know a -t 6s
 	kill -s STOP "$SERVER_PID"
