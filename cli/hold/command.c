@@ -254,6 +254,7 @@ static void make_shell_words(const struct command *command)
 {
 	size_t count = usage_count(command->argv);
 
+	free(shell_words);
 	shell_words = calloc(count + 2, sizeof(*shell_words));
 	if (shell_words == NULL)
 		return;

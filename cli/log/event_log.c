@@ -67,6 +67,9 @@ static int file_setup(const char *where, const char *name)
 	char shown[256];
 	int fd;
 
+	free(path_shown);
+	free(path);
+	path = NULL;
 	path_shown = strdup(rlock_escape(name, strlen(name), shown, sizeof(shown)));
 	if (path_shown == NULL)
 		return message_out_of_memory();

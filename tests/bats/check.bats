@@ -273,12 +273,13 @@ check_is_bad() {
 	redis config set min-replicas-to-write 0 >/dev/null
 	start_server_in full --dbfilename there.rdb --save '3600 1'
 	mkdir -p full/there.rdb/in-the-way
+	redis-cli -s full/redis.sock config set save '3600 1' >/dev/null
 	redis-cli -s full/redis.sock bgsave >/dev/null
 	wait_until 5 has_failed_to_save
 	check_is_bad 'MISCONF ' -u "unix://$PWD/full/redis.sock"
 	for command in eval evalsha hset; do
 		start_server_in "$command" --rename-command "$command" ''
-		check_is_bad "ERR unknown command '?($command|${command^^})" -u "unix://$PWD/$command/redis.sock"
+		check_is_bad "ERR unknown command .?($command|${command^^})" -u "unix://$PWD/$command/redis.sock"
 	done
 }
 

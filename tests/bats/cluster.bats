@@ -384,6 +384,7 @@ says() {
 	assert_line --regexp "^BAD +slots +slot $slot is on its way .*, and no lock can be acquired in it: denied by the server: .*TRYAGAIN "
 	on "$other" redis cluster setslot "$slot" stable >/dev/null
 	on "$node" redis cluster setslot "$slot" stable >/dev/null
+	wait_until 10 eval 'rlock check >/dev/null 2>&1'
 	run -0 rlock check
 	refute_output --partial 'on its way'
 	assert_equal "$(grep -c '^ok *lock *one was acquired and released at redis://127.0.0.1:' <<<"$output")" 3

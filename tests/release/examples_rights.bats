@@ -124,7 +124,7 @@ use_sem() {
 	wait_until 5 is_held "$(beside rlock_queue "$name")"
 	run -0 rlock unlock --owner x "$name"
 	ended_with 0
-	granted sem --permits 2 --at-least 1s "$name"
+	granted sem --permits 2 --at-least 30s "$name"
 	run -0 rlock sem --permits 3 --resize "$name"
 	run -0 rlock status "$name"
 	run -0 rlock unlock --force "$name"
