@@ -157,8 +157,11 @@ static const char *without_script(char *text)
 {
 	static const char marker[] = "@user_script:", tail[] = " script: ";
 	const char *words = text, *found;
-	char *behind = strstr(text, tail);
+	char *behind = NULL;
 
+	/* The last one: the error of Valkey 9 for a missing right begins with "ACL failure in script: ". */
+	for (char *next = text; (next = strstr(next, tail)) != NULL; next += sizeof(tail) - 1)
+		behind = next;
 	if (behind != NULL && strstr(behind, marker) != NULL)
 		*behind = '\0';
 	if (!starts_with(words, marker) && !starts_with(words, "ERR Error running script") &&

@@ -35,6 +35,8 @@ static const struct {
 	{ "ERR Error running script (call to f_5e9f): @user_script:2: @user_script: 2: The user executing the script can't "
 	  "run this command or subcommand",
 	  RLOCK_EACL, "it needs the ACL rule +hset" },
+	{ "ERR ACL failure in script: User ci has no permissions to run the 'hset' command script: on @user_script:1.",
+	  RLOCK_EACL, "it needs the ACL rule +hset" },
 	{ "NOPERM +hset", RLOCK_EACL, "it needs the ACL rule +hset" },
 	/* a channel */
 	{ "@user_script: 3: The user executing the script can't publish to the channel mentioned in the command",
