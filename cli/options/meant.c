@@ -27,7 +27,7 @@
 #define WAIT_WHY "how long to wait is --wait"
 #define NO_WAIT_WHY "not to wait is --no-wait"
 #define RETRY_WHY "rlock waits, and tries again by itself: how long is --wait"
-#define PERMITS_WHY "the number of permits is --permits"
+#define PERMITS_WHY "--permits gives their number"
 #define TTL_WHY "the lease, which rlock renews, is --ttl"
 #define BACKGROUND_WHY "to have COMMAND in the background, the shell has '&' at the end of the line"
 #define GRACE_WHY "the time from SIGTERM to SIGKILL is --grace"

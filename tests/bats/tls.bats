@@ -258,7 +258,7 @@ while True:
 
 @test "a server that restarts during a hold, with another certificate, is not taken for the old one" {
 	listen_to rlock run --cacert "$CA" -t 4s a -- until_let_go
-	wait_until 5 is_held a
+	wait_until 5 has_command "$PID"
 	local port=$PORT
 	stop_server
 	start_server --tls-port "$port" --tls-cert-file "$CERTIFICATES/stranger.crt" \
