@@ -87,8 +87,7 @@ static const struct {
 	{ "sem -n 1 --permits 3 x -- touch ran", "-n takes no value ... any name)\n" },
 	/* an abbreviation */
 	{ "sem --permit 3 x -- touch ran", "no such option '--permit': try: --permits\n" },
-	{ "sem --permits 3 --max 3 x -- touch ran",
-	  "'--max': --permits gives their number\n" },
+	{ "sem --permits 3 --max 3 x -- touch ran", "'--max': --permits gives their number\n" },
 	{ "run --max 3 x -- touch ran", "no such option '--max': try: --max-run\n" },
 	/* a URL is no name, if its scheme is one of ours */
 	{ "check redis://127.0.0.1:1", "try: rlock check -u redis://127.0.0.1:1\n" },
