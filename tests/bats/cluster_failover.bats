@@ -17,7 +17,11 @@ setup_file() {
 	SERVER_SOCKET=$(socket_of 2)
 }
 
-setup() { directory_setup; }
+# A test begins only when all nodes serve: the test before it may have restarted one.
+setup() {
+	wait_until 30 cluster_is_up
+	directory_setup
+}
 
 # name_at_node NUMBER...: sets NAME to one that one of these nodes has, and NODE to that.
 name_at_node() {
@@ -92,7 +96,6 @@ name_at_node() {
 
 @test "a lock is held on when its node is killed, and a waiter acquires it afterwards" {
 	local holder waiter new
-	wait_until 30 cluster_is_up
 	name_at_node 1 4
 	new=$((5 - NODE))
 	in_background rlock run -t 30s "$NAME" -- until_let_go

@@ -203,40 +203,28 @@ in_terminal() {
 	END
 }
 
-@test "Ctrl-Z does nothing where no shell could continue the job, as without rlock" {
-	# As under `ssh -t host rlock run ...`.
-	cat >job <<-'END'
-		echo 'ready> '
-		exec rlock run a -- sh -c 'echo begun; read line; echo "got $line"; exec sleep 60'
-	END
-	run -0 ptyrun sh job <<-'END'
-		expect begun
-		key Z
-		send one
-		expect got one
-		key C
-		hangup
-	END
+# survives_ctrl_z: standard input is a script that leads its session, with no shell to continue it, as under `ssh -t host`. The
+# script prints "begun", and is then sent Ctrl-Z and the line "one". Its command must still read that line, and print "got one".
+# The arguments are the lines for ptyrun after that.
+survives_ctrl_z() {
+	{ echo "echo 'ready> '"; cat; } >job
+	run -0 ptyrun sh job < <(printf '%s\n' 'expect begun' 'key Z' 'send one' 'expect got one' "$@")
 	wait_until 5 no_keys
 	wait_until 5 nothing_runs
 }
 
-@test "a script that leads the session goes on after Ctrl-Z, as without rlock, though its command ignores that" {
-	cat >job <<-'END'
-		echo 'ready> '
+@test "Ctrl-Z does nothing where no shell could continue the job, as without rlock" {
+	survives_ctrl_z 'key C' hangup <<-'END'
+		exec rlock run a -- sh -c 'echo begun; read line; echo "got $line"; exec sleep 60'
+	END
+}
+
+@test "a script that leads its session continues after Ctrl-Z, as without rlock, when its command ignores Ctrl-Z" {
+	survives_ctrl_z 'expect status 0' <<-'END'
 		rlock run a -- sh -c 'trap "" TSTP; echo begun; read line; echo "got $line"'
 		echo "status $?"
 		read line
 	END
-	run -0 ptyrun sh job <<-'END'
-		expect begun
-		key Z
-		send one
-		expect got one
-		expect status 0
-	END
-	wait_until 5 no_keys
-	wait_until 5 nothing_runs
 }
 
 @test "a command that reads a terminal which no shell can give it fails, and the script that has called rlock goes on" {
