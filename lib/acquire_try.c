@@ -1,7 +1,18 @@
 /*
- * One try to acquire a lock: the same request to all servers, or slot after slot, what the replies say, and what undoes it where
- * a server granted the lock or put us into its queue, or may have done so, while others did not.
- * When to try again is for acquire.c; what the scripts do to a key, for lua/.
+ * One attempt to acquire a lock: the same request to all servers, or to one slot of a cluster after the other; what the
+ * replies mean; and how the attempt is undone where a server granted the lock or queued us, or may have done so, while
+ * others did not. acquire.c decides when to try again, lua/ what happens to a key.
+ *
+ * Names in several slots of a cluster: no script sees more than one slot, so callers that want some of the same names
+ * could block each other for ever. Three rules prevent that:
+ *
+ * - No deadlock: no caller waits while it has a slot. If a slot is busy, the attempt returns the slots before it (undo_of)
+ *   and the caller waits for the busy one alone. So no circle of callers can wait for each other. (A caller that already
+ *   holds another lock can still be part of such a circle: rlock(1), --wait.)
+ * - No livelock: all callers take slots in one order (rlock__key_compare_slots). No other attempt has a slot that the most
+ *   advanced attempt still wants. So that attempt acquires all its slots, or waits for a holder.
+ * - No starvation: a caller that returns a slot keeps its position in the queue of a fair lock; of any other kind it is
+ *   given the next turn for 2 s, once its wait has taken 2 s (kept_ms).
  */
 #include <hiredis/hiredis.h>
 #include <inttypes.h>

@@ -105,7 +105,7 @@ struct rlock__place {
 
 /*
  * One place a server, each for all names; but in a cluster, for names in several slots, one a slot, in the same order
- * for every client: ARCHITECTURE.md, "Several slots".
+ * for every client: acquire_try.c explains why.
  */
 struct rlock__places {
 	struct rlock_conn *conn;

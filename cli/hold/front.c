@@ -1,6 +1,9 @@
 /*
- * The rlock process beside its renewer. It sends nothing to the server as long as the renewer lives. What it knows of
- * the hold stands in the lease, which the renewer writes.
+ * The front: the rlock process that the user started, the parent of the renewer. It sends no request while the renewer
+ * lives, and reads in the lease state, which the renewer writes, what it needs to know of the hold.
+ *
+ * It has these descriptors open: those of the caller; a signalfd; an epoll with a timerfd; a pidfd of itself, for the
+ * renewer; both ends of the dialog; and a pidfd of COMMAND. It opens a connection only to take over from a dead renewer.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,20 @@
 /*
  * The job's processes: whether any is left, how they are terminated (--signal to all of them, later SIGKILL, until none is
- * left), and what a terminal does to them and to rlock alike. When and why is lease.c's.
+ * left), and what a terminal does to them and to rlock alike. lease.c decides when and why.
+ *
+ * Which process sends which signal:
+ *
+ * - A signal that the user sends to rlock: the front records it in the lease state and wakes the renewer, which sends it
+ *   to COMMAND, or ends the wait. A signal that the terminal sends has already reached COMMAND: it is not passed on.
+ * - A signal that a process of COMMAND sends to its parent, the renewer: handled as if rlock had received it. Signals that
+ *   other processes send to the renewer are ignored. All signals are blocked in the renewer; only while it waits for the
+ *   lock, SIGTSTP, SIGTTIN and SIGTTOU are not, so that Ctrl-Z stops it together with rlock.
+ * - --signal before a deadline, then SIGCONT: the renewer, once to each process of the job.
+ * - SIGKILL at the deadline: the renewer, until no process of the job is left. The renewer of a nested rlock gets it last,
+ *   so that it can release its own lock.
+ * - SIGTERM to a nested rlock, which has a mark (os_process_signal_as_all): the nested rlock does not pass it on, because
+ *   its COMMAND has received the same signal from the same sender.
+ * - SIGKILL to a renewer that is stopped or hangs: the front.
  */
 #ifndef JOB_H
 #define JOB_H

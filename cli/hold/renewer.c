@@ -1,7 +1,12 @@
 /*
- * The loop that holds a lock. What happens to a hold is an event, and what follows from it in each phase stands in one
- * table, actions. All that takes time is a request to the server: the loop's turn is also what the library calls while
- * it waits for a reply, so that neither a signal nor a deadline waits for the server, nor costs the connection.
+ * The loop that holds a lock. What happens to a hold is an event, and one table, actions, says what each event does in each
+ * phase. Whatever takes time is a request to the server. The library runs an iteration of the loop while it waits for a
+ * reply, so that neither a signal nor a deadline waits for the server, nor costs the connection.
+ *
+ * Once COMMAND runs, a renewer has these descriptors open: the connections to its servers or slots; a signalfd; an epoll
+ * with a timerfd; a pidfd of the front; both ends of the dialog; and for a lock without COMMAND the runtime directory and a
+ * pidfd of the process of --pid. While it waits for the lock, a second connection is subscribed. Everything else that it
+ * inherited is closed, so that a pipe or a terminal of the caller ends with COMMAND and not with the lock.
  */
 #include <errno.h>
 #include <poll.h>

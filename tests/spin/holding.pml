@@ -25,6 +25,20 @@
  * (at the deadline there is SIGKILL only), --at-least, --max-run, --lease, --on-lost, --kill-child, locks without
  * COMMAND, a try that is undone and repeated (which needs another hold id), the stops of COMMAND, what is printed and
  * logged, children that the front had before, and what COMMAND left in the background on purpose.
+ *
+ * Rules that the model brought to light, each with the mutant that breaks it:
+ *
+ * - The phase becomes HOLD_RELEASING before a release is sent, also before a release that only undoes an attempt
+ *   (release_before_phase). After that, no other renewer is forked (another_after_undo): the release of a hold id may
+ *   arrive later, so no process acquires with that id again.
+ * - A renewer that follows a dead one finds another number for "not started" in job_pid. A process that the dead renewer
+ *   forked as COMMAND finds its own number gone, and ends: it must not run before there is a lock
+ *   (start_never_forbidden, start_not_forbidden).
+ * - The process that finds the deadline passed records the loss before it kills, and reads the clock before it judges
+ *   how COMMAND ended (killed_before_reason, end_read_before_clock).
+ * - That COMMAND was asked to end is recorded before the signal is sent (told_after_signal).
+ * - After a take-over in HOLD_RELEASING, a hold id that is missing means that the release has taken place, unless the
+ *   lease may have ended (gone_is_lost). In a first release it means a lost lock (gone_is_done).
  */
 mtype = { contenders, nested, told, leftovers, stops, alone, exclusion, late_renewals, counting, orphans, free_at_end,
 	exit_status };
