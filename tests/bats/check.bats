@@ -7,7 +7,7 @@ load ../lib/replicas
 load ../lib/proxying
 load ../lib/inspecting
 load ../lib/rights
-load ../lib/sharing
+load ../lib/contenders
 
 setup_file() { start_server_at_port --appendonly yes --appendfsync always; }
 

@@ -23,11 +23,11 @@ holds_escapers() {
 		holds_escapers "$victim" "$kinds" -t 6s --wait-all
 		kill -s KILL "$COMMAND"
 		wait_until 5 is_gone "$COMMAND"
-		rival_waits a
+		start_checker a
 		stays 0.5 is_held a
-		some_escaped
+		escaped_process_runs
 		let_go
-		rival_entered
+		checker_found_none
 		wait_until 5 nothing_runs
 		[ "$victim" = PID ] || ended_with 137
 		no_keys
@@ -45,10 +45,10 @@ holds_escapers() {
 		# shellcheck disable=SC2086
 		holds_escapers "$victim" "$kinds" --grace 200ms $options
 		((status < 128)) || kill -s $((status - 128)) "$PID"
-		rival_waits a
+		start_checker a
 		wait_until 20 file_exists entered
-		rival_entered
-		none_escaped
+		checker_found_none
+		no_escaped_process_runs
 		wait_until 5 nothing_runs
 		[ "$victim" = PID ] || ended_with "$status"
 	done <<-END

@@ -12,12 +12,12 @@ load ../lib/clocks
 # Behind a port too, because a user can be named in the URL of a port alone.
 setup_file() { start_server_at_port; }
 
-# scores_are_ahead NAME PARTY...: as Redisson's, by 300 s for its position and each one before it, and not by hours.
+# scores_are_ahead NAME CONTENDER...: as Redisson's, by 300 s for its position and each one before it, and not by hours.
 scores_are_ahead() {
-	local name=$1 party position=0 score ahead
-	for party in "${@:2}"; do
+	local name=$1 contender position=0 score ahead
+	for contender in "${@:2}"; do
 		((position += 1))
-		score=$(redis zscore "redisson_lock_timeout:{$name}" "$(owner_in_queue "$name" "$party")")
+		score=$(redis zscore "redisson_lock_timeout:{$name}" "$(owner_in_queue "$name" "$contender")")
 		ahead=$((${score%.*} - $(server_ms)))
 		((ahead >= position * 300000 - 1000 && ahead <= 30000 + (position + 1) * 300000)) || return
 	done
@@ -25,18 +25,18 @@ scores_are_ahead() {
 
 @test "rlock and Java's threads are in one queue, and each is notified alone when it is its turn" {
 	local head
-	admit r0 fair a
-	queue_waiter r1 a
+	start_holder r0 fair a
+	queue_fair_contender r1 a
 	java_locks J1 a >/dev/null
-	queue_waiter r2 a
-	queue_waiter r3 a
+	queue_fair_contender r2 a
+	queue_fair_contender r3 a
 	queue_is a r1 J1 r2 r3
 	scores_are_ahead a r1 J1 r2 r3
 	head=$(owner_in_queue a r1)
 	record_messages 'redisson_lock__channel:*'
-	is_woken_by a r1 let_out r0
+	is_woken_by a r1 finish_contenders r0
 	are_waiting r2 r3
-	let_out r1
+	finish_contenders r1
 	run -0 show_messages redisson_lock__channel:end
 	# The lock's own channel is for plain waiters.
 	assert_equal "$(grep -vx 'redisson_lock__channel:{a} 0' <<<"$output" | uniq)" "redisson_lock__channel:{a}:$head 0
@@ -44,7 +44,7 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	are_waiting r2
 	assert_equal "$(java_locks J1 a)" ''
 	is_woken_by a r2 java_unlocks J1 a
-	take_turns r2 r3
+	enter_in_order r2 r3
 	nothing_is_left
 }
 
@@ -63,31 +63,31 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 }
 
 @test "a fair release wakes plain waiters too" {
-	admit r0 fair a
-	queue_party p1 run a
-	let_out r0
-	is_inside_woken p1
-	let_out p1
+	start_holder r0 fair a
+	queue_contender p1 run a
+	finish_contenders r0
+	enters_when_woken p1
+	finish_contenders p1
 	nothing_is_left
 }
 
 @test "two that wait for one owner are in the queue once, and each has a hold" {
 	local number
-	admit r0 fair a
+	start_holder r0 fair a
 	for number in 1 2; do
 		in_background rlock fair --owner job-1 --lease 1m a
-		wait_until 5 has_listeners "$number"
+		wait_until 5 has_subscribers "$number"
 	done
 	has_in_queue a 1
-	queue_waiter r1 a
-	let_out r0
+	queue_fair_contender r1 a
+	finish_contenders r0
 	ended_with 0 "${BACKGROUND[1]}"
 	ended_with 0 "${BACKGROUND[2]}"
 	has_count a 2
 	are_waiting r1
 	run -0 rlock unlock --owner job-1 a
 	run -0 rlock unlock --owner job-1 a
-	take_turns r1
+	enter_in_order r1
 	nothing_is_left
 }
 
@@ -95,21 +95,21 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	need_wrong_clocks
 	local number
 	local -a dead=() living=()
-	admit r0 fair a
+	start_holder r0 fair a
 	for number in {1..20}; do
 		clock_follows "$PWD/clock$((number % 3))"
 		step_clock "clock$((number % 3))" $((number % 3 * 3600))
-		queue_waiter "r$number" a
+		queue_fair_contender "r$number" a
 		if ((number % 5 == 3)); then dead+=("r$number"); else living+=("r$number"); fi
 	done
 	for number in "${dead[@]}"; do
-		kill_party "$number"
+		kill_contender "$number"
 	done
-	let_out r0
+	finish_contenders r0
 	# One that came in before its turn would stay, and the one whose turn it is would not come in.
 	for number in "${living[@]}"; do
-		await_entry "$number" 15
-		let_out "$number"
+		wait_until_entered "$number" 15
+		finish_contenders "$number"
 	done
 	nothing_is_left
 }
@@ -117,24 +117,24 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 # Those far back in a long queue look seldom.
 @test "when all waiters near the head stand still, one behind them acquires the lock soon, and they keep their positions" {
 	local pids=()
-	admit r0 fair a
-	queue_waiters r{1..18}
+	start_holder r0 fair a
+	queue_fair_contenders r{1..18}
 	pids=("${PIDS[r1]}" "${PIDS[r2]}" "${PIDS[r3]}" "${PIDS[r4]}" "${PIDS[r5]}")
 	stop_waiters "${pids[@]}"
-	let_out r0
-	await_entry r6 15
+	finish_contenders r0
+	wait_until_entered r6 15
 	continue_waiters "${pids[@]}"
 	wait_until 5 queue_is a r{1..5} r{7..18}
-	let_out r6
-	take_turns r1 r2 r3
-	let_all_leave r{4..18}
+	finish_contenders r6
+	enter_in_order r1 r2 r3
+	finish_all r{4..18}
 	nothing_is_left
 }
 
 @test "a server that stands still for six seconds, and one that comes back empty, drop no waiter, and keep the order" {
 	own_server
-	admit r0 fair -t 15s a
-	queue_waiters r1 r2 r3
+	start_holder r0 fair -t 15s a
+	queue_fair_contenders r1 r2 r3
 	kill -STOP "$SERVER_PID"
 	let_pass 6
 	kill -CONT "$SERVER_PID"
@@ -143,7 +143,7 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	kill_server
 	own_server
 	ended_with 76 "${PIDS[r0]}"
-	take_turns r1 r2 r3
+	enter_in_order r1 r2 r3
 	nothing_is_left
 }
 
@@ -151,8 +151,8 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	replicated_servers
 	SERVER_SOCKET=$PWD/one/redis.sock
 	ln -s one/redis.sock waiters.sock
-	admit r0 fair a
-	RLOCK_URL=unix://$PWD/waiters.sock queue_waiters r1 r2 r3 r4 r5
+	start_holder r0 fair a
+	RLOCK_URL=unix://$PWD/waiters.sock queue_fair_contenders r1 r2 r3 r4 r5
 	SERVER_SOCKET=$PWD/two/redis.sock
 	wait_until 5 queue_is a r1 r2 r3 r4 r5
 	# All say in their signs of life that they listen.
@@ -162,21 +162,21 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	let_pass 2.5
 	promote_replica
 	# The first request for this lock there, while none waits there.
-	let_out r0
+	finish_contenders r0
 	run -75 rlock fair -n a -- true
 	queue_is a r1 r2 r3 r4 r5
 	ln -s two/redis.sock moved.sock
 	mv moved.sock waiters.sock
-	await_entry r1 15
-	take_turns r1 r2 r3 r4 r5
+	wait_until_entered r1 15
+	enter_in_order r1 r2 r3 r4 r5
 }
 
-# queue_java NAME PARTY...: Java's threads, with Redisson's waits, for a free lock; as if the one that had it had died.
+# queue_java NAME CONTENDER...: Java's threads, with Redisson's waits, for a free lock; as if the one that had it had died.
 queue_java() {
-	local party
+	local contender
 	held_by_stranger "$1"
-	for party in "${@:2}"; do
-		java_locks "$party" "$1" >/dev/null
+	for contender in "${@:2}"; do
+		java_locks "$contender" "$1" >/dev/null
 	done
 	redis del "$1" >/dev/null
 	queue_is "$1" "${@:2}"
@@ -188,28 +188,28 @@ queue_java() {
 	# At a server that has a replica it may listen there.
 	replicated_servers
 	SERVER_SOCKET=$PWD/one/redis.sock queue_java a J1
-	start_waiter r5 a
+	start_fair_contender r5 a
 	SERVER_SOCKET=$server RLOCK_URL=$url
 	queue_java listens J1 J2
-	java_listens listens J1
-	start_waiter r2 listens
+	java_subscribes listens J1
+	start_fair_contender r2 listens
 	queue_java unseen J1
-	RLOCK_URL=redis://blind@127.0.0.1:$PORT start_waiter r3 unseen
+	RLOCK_URL=redis://blind@127.0.0.1:$PORT start_fair_contender r3 unseen
 	queue_java sometimes J1
-	start_waiter r4 sometimes
+	start_fair_contender r4 sometimes
 	queue_java a J1 J2 J3
-	start_waiter r1 a
+	start_fair_contender r1 a
 	stays 3.5 are_waiting r1 r2 r3 r4 r5
-	java_listens sometimes J1
+	java_subscribes sometimes J1
 	listener=$PID
 	stays 2.5 are_waiting r2 r3 r4 r5
 	kill "$listener"
 	stays 2.2 are_waiting r2 r3 r4 r5
-	await_entry r1 20
-	let_out r1
+	wait_until_entered r1 20
+	finish_contenders r1
 	stays 1 are_waiting r2 r3 r5
 	queue_is listens J1 J2 r2
 	queue_is unseen J1 r3
-	for party in r2 r3 r4 r5; do kill_party "$party"; done
+	for contender in r2 r3 r4 r5; do kill_contender "$contender"; done
 	redis acl deluser blind >/dev/null
 }

@@ -9,12 +9,12 @@ setup() {
 	FILE=$(realpath -m f)
 	mkdir link
 	ln -s "$RLOCK_BIN" link/flock
-	# For the scripts: held prints whether the lock is held, soon_free waits until it is not; rival is another machine.
+	# For the scripts: held prints whether the lock is held, soon_free waits until it is not; other_machine is another machine.
 	cat >functions <<-END
 		PATH=$PWD/link:$PATH
 		held() { redis-cli -s '$SERVER_SOCKET' exists '$FILE'; }
-		rival() { env -u RLOCK_HELD RLOCK_RUNTIME_DIR='$PWD/there' flock "\$@"; }
-		soon_free() { rival -w 10 f true || echo 'not free'; }
+		other_machine() { env -u RLOCK_HELD RLOCK_RUNTIME_DIR='$PWD/there' flock "\$@"; }
+		soon_free() { other_machine -w 10 f true || echo 'not free'; }
 		mode() { redis-cli -s '$SERVER_SOCKET' hget '$FILE' mode; }
 	END
 }
@@ -31,14 +31,14 @@ script() {
 # ---- how it is locked ----
 
 @test "a subshell holds the lock until it ends, and its path and a descriptor of it are one lock" {
-	script '( flock -n 9 || exit 1; held; rival -n f true; echo $? ) 9>f; soon_free
-		exec 9>f; rival f sh -c "touch in; until [ -e out ]; do sleep 0.02; done" & comes_true test -e in
+	script '( flock -n 9 || exit 1; held; other_machine -n f true; echo $? ) 9>f; soon_free
+		exec 9>f; other_machine f sh -c "touch in; until [ -e out ]; do sleep 0.02; done" & comes_true test -e in
 		(flock -n 9 || exit 1; echo ran) 9>f; echo $?; touch out; flock 9; echo $?; wait' '1 1 1 0'
 }
 
 @test "with --fd a command runs, and the lock stays with the descriptor, which the command gets but with -o" {
 	script 'exec 8<>f; flock -n --fd 8 echo "1 2 3"; held; flock --fd 8 -c "exit 3"; echo $?
-		rival -n f true; echo $?; flock -o --fd 8 sh -c "test -e /proc/self/fd/8"; echo $?; held' '1 2 3 1 3 1 1 1'
+		other_machine -n f true; echo $?; flock -o --fd 8 sh -c "test -e /proc/self/fd/8"; echo $?; held' '1 2 3 1 3 1 1 1'
 	script 'flock -n --fd 8 redis-cli -s "$SERVER_SOCKET" exists "$PWD/f" 8>f; soon_free' '1'
 }
 
@@ -55,7 +55,7 @@ script() {
 
 @test "a directory is locked by its descriptor, which is looked at once a second" {
 	mkdir d
-	script 'exec 9<d; flock 9; rival -n d true; echo $?; exec 9<&-; rival -w 5 d echo free' '1 free'
+	script 'exec 9<d; flock 9; other_machine -n d true; echo $?; exec 9<&-; other_machine -w 5 d echo free' '1 free'
 }
 
 # ---- locked again ----
@@ -75,12 +75,12 @@ script() {
 
 @test "a write lock after a read lock releases first, and a failed one has lost the read lock" {
 	script 'exec 9>f; flock -s 9; mode; flock -n 9; echo $?; mode
-		flock -s 9; rival -s f sh -c "touch in; until [ -e out ]; do sleep 0.02; done" & comes_true test -e in
+		flock -s 9; other_machine -s f sh -c "touch in; until [ -e out ]; do sleep 0.02; done" & comes_true test -e in
 		flock -n -x 9; echo $?; find "$RLOCK_RUNTIME_DIR" -name "hold-*" | wc -l; touch out; wait; held' 'read 0 write 1 0 0'
 }
 
 @test "the hold of a descriptor is found after its file, or the directory, was moved or deleted" {
-	script 'exec 9>f; flock 9; mv f g; rival -n f true; echo $?; flock -u 9; echo $?; held' '1 0 0'
+	script 'exec 9>f; flock 9; mv f g; other_machine -n f true; echo $?; flock -u 9; echo $?; held' '1 0 0'
 	script 'exec 9>f; flock 9; rm f; flock -u 9; echo $?; held' '0 0'
 	script 'exec 9>f; flock 9; rm f; : >f; flock -u 9; echo $?; held' '0 0'
 	FILE=$PWD/d/f

@@ -45,13 +45,13 @@ status_is() {
 }
 
 @test "the record of a hold has the process that the lock is for in front of its note" {
-	admit h run --note 'a note' a
+	start_holder h run --note 'a note' a
 	run -0 redis hvals 'rlock_holds:{a}'
 	assert_output --regexp " - $BOOT\.$NAMESPACE\.${PIDS[h]}\.$(start_of "${PIDS[h]}")\+ a note\$"
 	status_is '[lock["holders"][0]["process"][m] for m in ("pid", "start", "pid_namespace", "boot", "here", "reads_requests")]' \
 		"[${PIDS[h]}, $(start_of "${PIDS[h]}"), $NAMESPACE, '$BOOT', True, True]" a
 	status_is 'lock["holders"][0]["note"]' 'a note' a
-	let_out h
+	finish_contenders h
 }
 
 @test "the process of a lock without a command is that of --pid, and --owner has none" {
@@ -65,13 +65,13 @@ status_is() {
 }
 
 @test "a waiter for a fair lock and the writer that is next name their processes" {
-	admit r1 fair a
-	queue_waiter r2 a
+	start_holder r1 fair a
+	queue_fair_contender r2 a
 	status_is '[(w["process"]["pid"], w["process"]["here"], w["dead"]) for w in lock["queue"]]' "[(${PIDS[r2]}, True, False)]" a
-	admit r3 read b
-	queue_party w write b
+	start_holder r3 read b
+	queue_contender w write b
 	status_is 'lock["next_writer"]["process"]["pid"]' "${PIDS[w]}" b
-	let_all_leave r1 r2 r3 w
+	finish_all r1 r2 r3 w
 }
 
 @test "status and the messages of a wait say that the process of a holder has ended" {
@@ -79,8 +79,8 @@ status_is() {
 	for kind in run 'sem --permits 1'; do
 		rm -f in-*
 		# shellcheck disable=SC2086
-		admit h $kind -t 60s --note 'a note' a
-		kill_party h
+		start_holder h $kind -t 60s --note 'a note' a
+		kill_contender h
 		wait "${PIDS[h]}" || :
 		run -0 rlock status a
 		assert_line --regexp "^  process ${PIDS[h]} is not there: it has ended; .*; 5[0-9]s of its lease left\$"
@@ -93,8 +93,8 @@ status_is() {
 }
 
 @test "a holder of another boot, one of another PID namespace, and one that only its note names, may be there" {
-	admit h run -t 60s --note "me@$(uname -n) pid 999999999 x" a
-	kill_party h
+	start_holder h run -t 60s --note "me@$(uname -n) pid 999999999 x" a
+	kill_contender h
 	wait "${PIDS[h]}" || :
 	change_process a "$(printf '%%.%s%%.' "$NAMESPACE")" '.1.'
 	status_is 'lock["holders"][0]["gone"], lock["holders"][0]["process"]["here"]' '(False, False)' a
@@ -113,8 +113,8 @@ status_is() {
 @test "a holder whose pid is another process's by now has ended, and is no deadlock for a call below that process" {
 	local other
 	! in_time_namespace || skip 'no start times in a time namespace'
-	admit h run -t 60s a
-	kill_party h
+	start_holder h run -t 60s a
+	kill_contender h
 	wait "${PIDS[h]}" || :
 	# Of this shell, by the same number.
 	change_process a "%.${PIDS[h]}%." ".$$."
@@ -125,8 +125,8 @@ status_is() {
 	in_background rlock run outer -- env -u RLOCK_HELD sh -c 'comes_true test -e changed
 		rlock run -n a -- true; echo $? >status'
 	other=$PID
-	admit h run -t 60s a
-	kill_party h
+	start_holder h run -t 60s a
+	kill_contender h
 	wait "${PIDS[h]}" || :
 	# They may have begun in the same hundredth of a second.
 	change_process a "%.${PIDS[h]}%.%d+" ".$other.1"

@@ -22,7 +22,7 @@ all_of_kind() {
 	run -75 rlock "$waiter" -w 1s nightly -- true
 	assert_output --partial 'held by'
 	in_background rlock "$waiter" -w 20s nightly -- true
-	wait_until 5 eval '! nothing_is_listened_to'
+	wait_until 5 eval '! no_subscribers'
 	run -0 rlock unlock --force nightly
 	assert_output --regexp 'lock broken: it was held by .*x:0(:write)?\)?, which may still run$'
 	ended_with 0

@@ -4,9 +4,9 @@
 # orders, and faults: model.bats.
 
 load ../lib/usual
-load ../lib/sharing
+load ../lib/contenders
 
-# is_refused VERB PARTY [SUFFIX]: it is told which holder has the lock, not sooner than its time is over, and leaves it as it was.
+# is_refused VERB CONTENDER [SUFFIX]: it is told which holder has the lock, not sooner than its time is over, and leaves it as it was.
 is_refused() {
 	local start took
 	show_contents >before
@@ -22,26 +22,26 @@ is_refused() {
 }
 
 @test "readers are in together, and a writer alone, and one that comes meanwhile is told so when its time is over" {
-	admit r1 read -l 5m --note 'a report' a
+	start_holder r1 read -l 5m --note 'a report' a
 	is_refused write r1
-	admit r2 read a
-	let_out r1 r2
+	start_holder r2 read a
+	finish_contenders r1 r2
 	no_keys
-	admit w write -l 5m --note 'a report' a
+	start_holder w write -l 5m --note 'a report' a
 	is_refused read w :write
 	is_refused write w :write
 }
 
 @test "a writer is woken when the last reader leaves, and lets all readers in at once when it does" {
-	admit r1 read a
-	queue_party w write a
-	let_out r1
-	is_inside_woken w
-	queue_party r2 read a
-	queue_party r3 read a
-	let_out w
-	wait_until 5 are_inside r2 r3
-	let_out r2 r3
+	start_holder r1 read a
+	queue_contender w write a
+	finish_contenders r1
+	enters_when_woken w
+	queue_contender r2 read a
+	queue_contender r3 read a
+	finish_contenders w
+	wait_until 5 have_entered r2 r3
+	finish_contenders r2 r3
 	no_keys
 }
 
@@ -61,30 +61,30 @@ is_refused() {
 	redis hdel a "$JAVA" >/dev/null
 	run -75 rlock write -w 50ms a -- true
 	assert_one_line "^rlock: a: .*$JAVA:write"
-	queue_party r read a
+	queue_contender r read a
 	redis del a >/dev/null
 	redis publish 'redisson_rwlock:{a}' 1 >/dev/null
-	is_inside_woken r
+	enters_when_woken r
 }
 
 @test "a reader is the hash and the timeout key that Redisson's has, a writer the hash, and each publishes when it leaves" {
 	local owner
 	record_messages 'redisson_rwlock:{a}'
-	admit r read a
+	start_holder r read a
 	owner=$(redis hkeys a | grep -xE "$UUID:${PIDS[r]}")
 	assert_equal "$(redis hgetall a | xargs)" "mode read $owner 1"
 	assert_equal "$(list_keys | xargs)" "a rlock_ends:{a} rlock_holds:{a} {a}:$owner:rwlock_timeout:1"
 	assert_equal "$(redis get "{a}:$owner:rwlock_timeout:1")" 1
 	ttl_between 15000 a 30000
 	ttl_between 15000 "{a}:$owner:rwlock_timeout:1" 30000
-	let_out r
+	finish_contenders r
 	redis publish 'redisson_rwlock:{a}' between >/dev/null
-	admit w write a
+	start_holder w write a
 	owner=$(redis hkeys a | grep -xE "$UUID:${PIDS[w]}:write")
 	assert_equal "$(redis hgetall a | xargs)" "mode write $owner 1"
 	assert_equal "$(list_keys | xargs)" 'a rlock_holds:{a}'
 	ttl_between 15000 a 30000
-	let_out w
+	finish_contenders w
 	run -0 show_messages 'redisson_rwlock:{a}'
 	assert_equal "$(awk '{ print $2 }' <<<"$output" | xargs)" '0 between 1'
 	# Its listener counts as a waiter of others, which a turn is left to.
@@ -96,14 +96,14 @@ is_refused() {
 @test "a lock of the other kind is refused, waited for or not, and left alone" {
 	local holder verb option
 	while read -r holder verb; do
-		admit "$holder-$verb" "$holder" -l 5m a
+		start_holder "$holder-$verb" "$holder" -l 5m a
 		show_contents >before
 		for option in -n '-w20s'; do
 			run -78 timeout 15 rlock "$verb" $option a -- touch ran
 			assert_one_line "^rlock: a: .*(plain or fair|read/write) lock: take [a-z, ]*another name\$"
 		done
 		show_contents | diff before -
-		let_out "$holder-$verb"
+		finish_contenders "$holder-$verb"
 	done <<-'EOT'
 		fair read
 		run write
@@ -127,31 +127,31 @@ is_refused() {
 
 @test "readers that wait get in at once when a writer goes on as a reader, and writers don't" {
 	in_background rlock write a -- sh -c 'rlock read a -- inside own >/dev/null 2>&1 3>&- & inside w'
-	wait_until 5 are_inside own w
-	queue_party r1 read a
-	queue_party w2 write a
+	wait_until 5 have_entered own w
+	queue_contender r1 read a
+	queue_contender w2 write a
 	touch out-w
-	wait_until 5 is_inside r1
+	wait_until 5 has_entered r1
 	assert_equal "$(redis hget a mode)" read
-	let_out r1
+	finish_contenders r1
 	stays 0.2 are_waiting w2
 	touch out-own
-	is_inside_woken w2
+	enters_when_woken w2
 }
 
 @test "a script that has the read lock re-enters it while a writer waits" {
 	in_background bash -c 'rlock read --pid $$ a; inside r; rlock read --pid $$ a; rlock unlock a; inside again'
-	wait_until 5 is_inside r
-	queue_party w write a
+	wait_until 5 has_entered r
+	queue_contender w write a
 	touch out-r
-	wait_until 5 is_inside again
+	wait_until 5 has_entered again
 	are_waiting w
 	touch out-again
-	wait_until 5 is_inside w
+	wait_until 5 has_entered w
 }
 
 @test "a reader's lease that has ended is neither released nor revived, though other readers hold on" {
-	admit other read a
+	start_holder other read a
 	run -0 rlock read --owner job-1 --lease 1s a
 	wait_until 5 is_free '{a}:job-1:0:rwlock_timeout:1'
 	run -1 rlock renew --owner job-1 a
@@ -192,14 +192,14 @@ both_for_job() {
 }
 
 @test "unlock --force breaks the locks of all readers, with their timeout keys, and the writer gets in" {
-	admit r1 read a
-	admit r2 read a
-	queue_party w write a
+	start_holder r1 read a
+	start_holder r2 read a
+	queue_contender w write a
 	run -0 rlock unlock --force a
 	assert_one_line "^rlock: a: .*\($UUID:[0-9]+ and 1 more\), which may still run\$"
-	is_inside_woken w
+	enters_when_woken w
 	assert_equal "$(list_keys '{a}:*')" ''
-	let_out w
+	finish_contenders w
 	let_go
 	ended_with 76 "${PIDS[r1]}"
 	ended_with 76 "${PIDS[r2]}"

@@ -3,7 +3,7 @@
 # as Redisson's. Each sees the other's hold, waits for it, and is woken by its release. (With Redisson itself: tests/interop.)
 
 load ../lib/usual
-load ../lib/sharing
+load ../lib/contenders
 
 # java_lock NAME [LEASE_MS]: one try. Prints nothing when the lock was acquired, else its TTL.
 java_lock() {

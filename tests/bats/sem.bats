@@ -3,7 +3,7 @@
 # waiters, slots, overwritten keys, and what status says. Holds, totals and Java's permits in all orders, and faults: model.bats.
 
 load ../lib/usual
-load ../lib/sharing
+load ../lib/contenders
 load ../lib/permits
 load ../lib/inspecting
 
@@ -86,8 +86,8 @@ last_acquire() {
 }
 
 @test "permits of dead holders are back, without a release: ours when the lease is over, Java's 5 s after its deadline" {
-	admit h sem --permits 2 -t 3s a
-	kill_party h
+	start_holder h sem --permits 2 -t 3s a
+	kill_contender h
 	# The client's clock may be behind.
 	redis eval '
 		redis.call("decrby", KEYS[1], 1)
@@ -116,40 +116,40 @@ last_acquire() {
 }
 
 @test "a total that is made less lets no waiter in until so many permits came back, and its waiters wait on" {
-	admit one sem --permits 2 a
-	admit two sem --permits 2 a
-	queue_party w sem --permits 2 a
+	start_holder one sem --permits 2 a
+	start_holder two sem --permits 2 a
+	queue_contender w sem --permits 2 a
 	run -0 rlock sem --permits 1 --resize a
 	has_free a -1
-	let_out one
+	finish_contenders one
 	has_free a 0
 	stays 1 are_waiting w
-	let_out two
-	is_inside_woken w
-	let_out w
+	finish_contenders two
+	enters_when_woken w
+	finish_contenders w
 	is_whole a 1
 }
 
 # ---- waiters ----
 
 @test "waiters are woken in the order in which they came, by a release of Java, too" {
-	admit h sem --permits 1 a
-	for party in r1 r2 r3; do
-		queue_party $party sem --permits 1 a
+	start_holder h sem --permits 1 a
+	for contender in r1 r2 r3; do
+		queue_contender $contender sem --permits 1 a
 	done
 	# Those behind do not try by their own clocks just then.
 	stop_waiters "${PIDS[r2]}" "${PIDS[r3]}"
 	redis eval 'redis.call("incrby", KEYS[1], 1) redis.call("publish", KEYS[2], 1)' 2 a 'redisson_sc:{a}' >/dev/null
-	is_inside_woken r1
+	enters_when_woken r1
 	continue_waiters "${PIDS[r2]}"
 	are_waiting r2 r3
-	let_out r1
-	is_inside_woken r2
+	finish_contenders r1
+	enters_when_woken r2
 	continue_waiters "${PIDS[r3]}"
 	are_waiting r3
-	let_out h
-	is_inside_woken r3
-	let_out r2 r3
+	finish_contenders h
+	enters_when_woken r3
+	finish_contenders r2 r3
 	is_whole a 2
 }
 
@@ -159,14 +159,14 @@ last_acquire() {
 	run -75 rlock sem --permits 1 -w 100ms a -- true
 	assert_output 'rlock: a: timed out after 100ms: kept for the next waiter'
 	redis flushall >/dev/null
-	admit h sem --permits 2 a
-	queue_party w sem --permits 2 --take 2 a
+	start_holder h sem --permits 2 a
+	queue_contender w sem --permits 2 --take 2 a
 	let_pass 2.1
 	for _ in 1 2 3; do
 		in_background sh -c 'until [ -e in-w ]; do rlock sem --permits 2 a -- true; done'
 	done
-	let_out h
-	await_entry w 10
+	finish_contenders h
+	wait_until_entered w 10
 	let_go
 	all_ended_with 0
 	is_whole a 2
@@ -245,10 +245,10 @@ gets() {
 # ---- status, unlock --force ----
 
 @test "status shows the total, what is free, the holders, and permits without one" {
-	admit h sem --permits 5 --take 2 --note 'two licences' a
+	start_holder h sem --permits 5 --take 2 --note 'two licences' a
 	redis zadd '{a}:timeout' 922337203685477 0123456789abcdef >/dev/null
 	redis decrby a 2 >/dev/null
-	queue_party w sem --permits 5 --take 2 a
+	queue_contender w sem --permits 5 --take 2 a
 	run -0 rlock status a
 	assert_line --index 0 'a: semaphore, held, 1 of 5 permits free'
 	assert_line --regexp '^  holder +1 2 +[0-9.]+s +[0-9]+s +2 +rlock +two licences +'

@@ -10,14 +10,14 @@ load ../lib/queue
 	local verb other taken
 	while read -r verb other taken; do
 		rm -f in-* out-*
-		admit h "$other" --note 'the holder' "$taken"
+		start_holder h "$other" --note 'the holder' "$taken"
 		list_keys >before
 		run -75 rlock "$verb" -n a b c -- touch ran
 		assert_output ''
 		run -75 rlock "$verb" -w 30ms a b c -- touch ran
 		assert_one_line "^rlock: $taken: timed out after 30ms: held by the holder \("
 		list_keys | diff before - || fail "keys of $verb are left"
-		let_out h
+		finish_contenders h
 		wait_until 5 no_keys
 	done <<-'EOT'
 		run run a
@@ -32,29 +32,29 @@ load ../lib/queue
 }
 
 @test "a waiter for two names is woken by the release of the last, and keeps neither from others meanwhile" {
-	admit x run a
-	admit y run b
-	start_party w run a b
+	start_holder x run a
+	start_holder y run b
+	start_contender w run a b
 	wait_until 5 has_waiters b
-	queue_party one run a
-	let_out x
+	queue_contender one run a
+	finish_contenders x
 	# It is woken, too, and leaves the name to the next one.
-	is_inside_woken one
-	let_out one
+	enters_when_woken one
+	finish_contenders one
 	are_waiting w
-	let_out y
-	is_inside_woken w
-	let_out w
+	finish_contenders y
+	enters_when_woken w
+	finish_contenders w
 	nothing_is_left
 }
 
 @test "a waiter for several fair locks is in the queue of each, and those that name them in other orders are behind it in each" {
 	local name owner
-	admit h fair b
-	queue_waiter r1 --note 'the first' a b c
-	queue_waiter r2 b a
-	queue_waiter r3 a
-	queue_waiter r4 b
+	start_holder h fair b
+	queue_fair_contender r1 --note 'the first' a b c
+	queue_fair_contender r2 b a
+	queue_fair_contender r3 a
+	queue_fair_contender r4 b
 	queue_is a r1 r2 r3
 	queue_is b r1 r2 r4
 	queue_is c r1
@@ -67,13 +67,13 @@ load ../lib/queue
 	# It is kept for the waiter that came first, and waits for another one beside it.
 	run -75 rlock fair -w 50ms a -- true
 	assert_one_line '^rlock: a: timed out after 50ms: kept for the next waiter, the first \('
-	is_woken_by b r1 let_out h
+	is_woken_by b r1 finish_contenders h
 	for name in a b c; do
 		is_held "$name"
 	done
 	redis_says 0 exists 'redisson_lock_queue:{c}' 'redisson_lock_timeout:{c}' 'rlock_waiters:{c}'
-	take_turns r1 r2
-	wait_until 5 are_inside r3 r4
-	let_out r3 r4
+	enter_in_order r1 r2
+	wait_until 5 have_entered r3 r4
+	finish_contenders r3 r4
 	nothing_is_left
 }

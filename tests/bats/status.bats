@@ -48,16 +48,16 @@ teardown() {
 # ---- kinds, holders, waiters ----
 
 @test "status shows the queue of a fair lock, with positions, notes and Java's threads" {
-	start_waiter r1 --note 'the holder' nightly
-	wait_until 5 is_inside r1
-	queue_waiter r2 --note 'the first' nightly
+	start_fair_contender r1 --note 'the holder' nightly
+	wait_until 5 has_entered r1
+	queue_fair_contender r2 --note 'the first' nightly
 	java_locks J1 nightly
 	run -0 rlock status nightly
 	assert_line --index 0 --regexp '^nightly: fair lock, held, '
 	assert_line --regexp '^  holder .* rlock .*the holder +.*:[0-9]+$'
 	assert_line --regexp '^  waiter 1 .* rlock .*the first '
 	assert_line --regexp "^  waiter 2 +- .* redisson +$JAVA_CLIENT:1\$"
-	let_all_leave
+	finish_all
 }
 
 @test "status shows that a waiter in the queue is dead, and changes nothing on the server" {
@@ -122,9 +122,9 @@ teardown() {
 
 @test "status --json has the members that rlock-output(5) lists, and no others, and list has them, too" {
 	acquire read one nightly
-	start_waiter r1 fairly
-	wait_until 5 is_inside r1
-	queue_waiter r2 fairly
+	start_fair_contender r1 fairly
+	wait_until 5 has_entered r1
+	queue_fair_contender r2 fairly
 	in_background rlock write -w 20s nightly -- true
 	wait_until 5 has_waiters nightly 1
 	redis acl setuser look on ">$SECRET" resetchannels -@all '~nightly*' +eval +evalsha +hlen +hgetall +pttl +time >/dev/null
@@ -144,7 +144,7 @@ teardown() {
 	assert_equal "$(json 'sorted(doc)')" "['complete', 'locks']"
 	run -0 diff of_lock <(json '"\n".join(sorted(lock))')
 	rlock unlock --owner one nightly
-	let_all_leave
+	finish_all
 }
 
 @test "status shows an owner whole, below its row where the terminal has no room beside it, and leaves out CLIENT first" {

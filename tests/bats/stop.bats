@@ -3,7 +3,7 @@
 # cannot be asked, what becomes of a request when a process or the server dies, and which rights it takes.
 
 load ../lib/usual
-load ../lib/sharing
+load ../lib/contenders
 load ../lib/holding
 load ../lib/inspecting
 load ../lib/logging

@@ -98,7 +98,7 @@ killed_at() {
 		rlock run --grace 200ms a -- sh -c 'escape escaped $KINDS; kill $PPID; exec until_let_go'
 	ended_with 143
 	assert [ -s at ]
-	none_escaped
+	no_escaped_process_runs
 	no_keys
 }
 
@@ -106,7 +106,7 @@ killed_at() {
 	run -5 timeout 20 rlock run a -- sh -c 'trap "exit 5" TERM; kill $PPID; while :; do sleep 0.02; done'
 	no_keys
 	run -143 timeout 20 rlock run --grace 200ms a -- sh -c 'escape escaped session; sh -c "kill $PPID; exec sleep 60"'
-	none_escaped
+	no_escaped_process_runs
 	no_keys
 }
 
@@ -150,10 +150,10 @@ killed_at() {
 	for victim in PID RENEWER; do
 		rm -f command-pid entered
 		KINDS=${ESCAPERS[*]} hold_for 'escape escaped $KINDS; echo $$ >command-pid; exec until_let_go' a --kill-child
-		rival_waits a
+		start_checker a
 		kill -s KILL "${!victim}"
 		wait_until 5 is_gone "$COMMAND"
-		rival_entered
+		checker_found_none
 		[ "$victim" = PID ] || ended_with 137
 		wait_until 5 nothing_runs
 	done

@@ -130,8 +130,8 @@ hold_nested() {
 
 @test "a command that is terminated with an rlock inside: the lock inside is released, and not before its command has ended" {
 	hold_nested
-	rival_waits b
-	rival_entered
+	start_checker b
+	checker_found_none
 	is_gone "$INNER"
 	ended_with 124
 	wait_until 5 no_keys

@@ -5,7 +5,7 @@
 load ../lib/usual
 load ../lib/own_servers
 load ../lib/proxying
-load ../lib/sharing
+load ../lib/contenders
 
 setup_file() { start_server_at_port; }
 
@@ -82,7 +82,7 @@ release_each() {
 	wait_until 5 has_waiters several
 	wait_until 5 has_waiters sem
 	wait_until 5 has_in_queue fair 1
-	wait_until 5 has_listeners 4
+	wait_until 5 has_subscribers 4
 	proxy silence subscribers
 	release_each
 	for PID in "${pids[@]}"; do
@@ -102,7 +102,7 @@ is_probed() {
 	redis config resetstat >/dev/null
 	in_background rlock run -u "redis://waiter:x@127.0.0.1:$PORT" a -- true
 	wait_until 5 has_waiters a
-	wait_until 5 has_listeners 1
+	wait_until 5 has_subscribers 1
 	[[ $(redis client list type pubsub) =~ id=([0-9]+) ]]
 	subscription=${BASH_REMATCH[1]} before=$(calls_of evalsha)
 	wait_until 20 is_probed 3

@@ -4,7 +4,7 @@
 # one dies, stops or gives up; and one that has waited for long, reader or writer, is not overtaken, and holds up none for long.
 
 load ../lib/usual
-load ../lib/sharing
+load ../lib/contenders
 load ../lib/proxying
 
 # ---- how much a release costs ----
@@ -28,61 +28,61 @@ load ../lib/proxying
 # ---- what becomes of a waiter ----
 
 @test "a waiter that is killed, or ended, once it was woken holds up the next one for seconds, or not at all" {
-	admit h run a
-	queue_party first run a
-	queue_party second run a
+	start_holder h run a
+	queue_contender first run a
+	queue_contender second run a
 	stop_waiters "${PIDS[first]}"
-	let_out h
+	finish_contenders h
 	wait_until 5 is_free a
 	kill_with_renewers "${PIDS[first]}"
 	# The wait for the end of the lease would be 30 s.
-	await_entry second 7
-	queue_party third run a
-	queue_party fourth run a
+	wait_until_entered second 7
+	queue_contender third run a
+	queue_contender fourth run a
 	stop_waiters "${PIDS[third]}"
-	let_out second
+	finish_contenders second
 	wait_until 5 is_free a
 	continue_told TERM "${PIDS[third]}"
-	is_inside_woken fourth
+	enters_when_woken fourth
 	ended_with 143 "${PIDS[third]}"
-	let_out fourth
+	finish_contenders fourth
 	no_keys
 }
 
 @test "a writer that is ended while it waits lets the readers in at once, one that is killed within five seconds" {
-	admit r1 read a
-	queue_party w1 write a
-	queue_party r2 read a
+	start_holder r1 read a
+	queue_contender w1 write a
+	queue_contender r2 read a
 	kill "${PIDS[w1]}"
-	is_inside_woken r2
+	enters_when_woken r2
 	ended_with 143 "${PIDS[w1]}"
-	queue_party w2 write a
-	queue_party r3 read a
+	queue_contender w2 write a
+	queue_contender r3 read a
 	kill_with_renewers "${PIDS[w2]}"
-	start_party r4 read a
-	wait_until 15 are_inside r3 r4
+	start_contender r4 read a
+	wait_until 15 have_entered r3 r4
 	is_free 'rlock_writer:{a}'
-	let_out r1 r2 r3 r4
+	finish_contenders r1 r2 r3 r4
 	wait_until 5 no_keys
 }
 
 # ---- those that come later ----
 
 @test "a reader that comes after a waiting writer lets it go first, and is told which writer is next" {
-	admit r1 read a
-	queue_party w write --note 'nightly import' a
+	start_holder r1 read a
+	queue_contender w write --note 'nightly import' a
 	run -75 rlock read -n a -- touch ran
 	assert_output ''
 	run -75 rlock read -w 50ms a -- touch ran
 	assert_one_line "^rlock: a: timed out after 50ms: held by readers, and next is nightly import \($UUID:${PIDS[w]}\): give a longer --wait\$"
-	queue_party r2 read a
+	queue_contender r2 read a
 	stays 0.3 are_waiting r2 w
-	let_out r1
-	wait_until 5 is_inside w
+	finish_contenders r1
+	wait_until 5 has_entered w
 	stays 0.3 are_waiting r2
-	let_out w
-	is_inside_woken r2
-	let_out r2
+	finish_contenders w
+	enters_when_woken r2
+	finish_contenders r2
 	no_keys
 }
 
@@ -103,11 +103,11 @@ turn_begins() {
 # is_woken_late VERB HOLDER MS: a waiter that has waited for more than 2 s is woken, and stopped before it acts on that. Its turn
 # lasts for MS.
 is_woken_late() {
-	admit h "$2" a
-	queue_party waiter "$1" a
+	start_holder h "$2" a
+	queue_contender waiter "$1" a
 	let_pass 2.2
 	stop_waiters "${PIDS[waiter]}"
-	let_out h
+	finish_contenders h
 	wait_until 5 turn_begins "$3"
 }
 
@@ -117,11 +117,11 @@ is_woken_late() {
 		rm -f in-* out-*
 		is_woken_late "$verb" "$other" 20000
 		run -75 rlock "$other" -n a -- true
-		queue_party later "$other" a
+		queue_contender later "$other" a
 		continue_waiters "${PIDS[waiter]}"
-		wait_until 5 is_inside waiter || fail "a waiter for $verb is not in"
+		wait_until 5 has_entered waiter || fail "a waiter for $verb is not in"
 		are_waiting later
-		let_out waiter later
+		finish_contenders waiter later
 		no_keys
 	done <<-'EOT'
 		run run
@@ -134,7 +134,7 @@ is_woken_late() {
 	assert_between 1 "$TURN_MS" 1000
 	run -0 rlock run -w 10s a -- true
 	continue_waiters "${PIDS[waiter]}"
-	take_turns waiter
+	enter_in_order waiter
 	no_keys
 }
 
@@ -165,19 +165,19 @@ comes_from_afar() {
 }
 
 @test "a free name is kept for a waiter of several names until the other one is released" {
-	admit x run a
-	admit y run b
-	start_party both run a b
+	start_holder x run a
+	start_holder y run b
+	start_contender both run a b
 	wait_until 5 has_waiters b
-	queue_party one run a
+	queue_contender one run a
 	let_pass 2.2
-	let_out x
+	finish_contenders x
 	wait_until 5 is_held 'rlock_turn:{a}'
 	stays 0.5 is_free a
-	let_out y
-	is_inside_woken both
+	finish_contenders y
+	enters_when_woken both
 	are_waiting one
-	let_out both one
+	finish_contenders both one
 	no_keys
 }
 
@@ -223,7 +223,7 @@ others_have_turn() {
 @test "after a turn of ours the others have time for one of theirs" {
 	# As Redisson's waiters do, one listens to the channel of the lock, and tries nothing.
 	in_background redis-cli -s "$SERVER_SOCKET" subscribe 'redisson_lock__channel:{a}'
-	wait_until 5 has_listeners 1
+	wait_until 5 has_subscribers 1
 	wait_until 5 others_have_turn
 	# One that does not wait takes what is free.
 	run -0 rlock run -n a -- true

@@ -70,7 +70,7 @@ fall_silent() {
 	(($1 % 10)) || LEASE_S=3
 	start_proxy || return
 	(($1 % 2)) || proxy delay $LATE_ANSWERS_MS || return
-	holds holder "$2" "$LEDGER" -t ${LEASE_S}s || return
+	start_holder_family holder "$2" "$LEDGER" -t ${LEASE_S}s || return
 	let_some_pass $((LEASE_S * 667))
 	proxy blackhole on "$way" || return
 	end_us=$(lease_end_us)

@@ -63,7 +63,7 @@ end_in_time() {
 	start_proxy || return
 	# The same priority for it as for the busy processes.
 	CLOCK=(nice -n $((-LOOKS_FIRST)))
-	visits holder "${KINDS[$1 % 4]}" "$LEDGER" 'until -C' $lease "${lease_s}s"
+	start_contender holder "${KINDS[$1 % 4]}" "$LEDGER" 'until -C' $lease "${lease_s}s"
 	HOLDER=$PID
 	wait_until 30 has_begun || return
 	# Its lease was over before it came to start a command.

@@ -19,7 +19,7 @@ end_caller() {
 # unlock_races NUMBER: the script unlocks when it is told to, by a process that ends later, and is killed at about that time; now
 # and then it is the group that is, unlock and all, or another process unlocks as well.
 unlock_races() {
-	local kind=${KINDS[$1 % 4]} told ended_us took_ms rival status
+	local kind=${KINDS[$1 % 4]} told ended_us took_ms contender status
 	choose KILL TERM INT group_TERM group_INT group_HUP other
 	WHERE="$kind, $CHOSEN, $WHERE"
 	mkfifo told
@@ -29,10 +29,10 @@ unlock_races() {
 		sh -c 'rlock unlock $NAME 2>said; echo \$? >>statuses'"
 	CALLER=$PID
 	wait_until 10 file_exists ready || return
-	# Inside long enough for a release that is not the rival's to be noticed.
+	# Inside long enough for a release that is not the contender's to be noticed.
 	[ "$kind" != read ] || kind='write'
-	visits rival "$kind" "$LEDGER" '-f 50000' -w 20s
-	rival=$PID
+	start_contender contender "$kind" "$LEDGER" '-f 50000' -w 20s
+	contender=$PID
 	let_pass 0.02
 	repeated
 	injected
@@ -48,7 +48,7 @@ unlock_races() {
 		end_caller "$CHOSEN"
 	fi
 	exec {told}>&-
-	must_end 0 "$rival" rival
+	must_end 0 "$contender" contender
 	took_ms=$((($(times enter) - ended_us) / 1000))
 	took $took_ms
 	((took_ms <= LIMIT_MS)) || violated "free after $took_ms ms"
@@ -70,7 +70,7 @@ lock_races() {
 	# A waiter that is killed in a fair queue stays in it until another one waits there.
 	if ((RANDOM % 4 == 0)) && [ "$CHOSEN" != group_KILL ]; then
 		[ "$kind" != read ] || kind='write'
-		visits holder "$kind" "$LEDGER" until
+		start_contender holder "$kind" "$LEDGER" until
 		holder=$PID
 		wait_until 20 entered 1 || return
 	fi
@@ -88,7 +88,7 @@ lock_races() {
 	repeated
 	injected
 	if [ -n "$holder" ]; then
-		leaves holder
+		finish_contender holder
 		must_end 0 "$holder" holder
 	fi
 	# From when nothing of it runs nothing can acquire the lock any more.

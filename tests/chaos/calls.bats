@@ -95,15 +95,15 @@ has_stopped() {
 	[ -s stopped ] || ! is_running "$HOLDER"
 }
 
-# stop_at NUMBER rival|deleted: what happens meanwhile. A call that is not made is no fault.
+# stop_at NUMBER contender|deleted: what happens meanwhile. A call that is not made is no fault.
 stop_at() {
-	local n=$((1 + ($1 - 1) * 37 % CALLS_MAX)) kind stay_ms stopped rival=''
+	local n=$((1 + ($1 - 1) * 37 % CALLS_MAX)) kind stay_ms stopped contender=''
 	kind=${KINDS[(n + ($1 - 1) / CALLS_MAX) % 4]}
 	# The command ends before the stop, during it, or after it.
 	draw 0 $((LEASE_MS * 5 / 2))
 	stay_ms=$DRAWN
 	CLOCK=(refuse "$CELL/stopped" rlock "$STOPS" STOP "$n")
-	visits holder "$kind" "$LEDGER" "-f ${stay_ms}000" -t "${LEASE_MS}ms" --grace 100ms
+	start_contender holder "$kind" "$LEDGER" "-f ${stay_ms}000" -t "${LEASE_MS}ms" --grace 100ms
 	HOLDER=$PID CLOCK=()
 	wait_until 30 has_stopped
 	WHERE="call $n, $(cat stopped), $kind, stays $stay_ms ms, $2, $WHERE"
@@ -112,8 +112,8 @@ stop_at() {
 		if [ "$2" = deleted ]; then
 			redis del "$NAME" >/dev/null
 		else
-			visits rival "$(rival_kind "$kind")" "$LEDGER" '-f 300000' -w 20s
-			rival=$PID
+			start_contender contender "$(excluded_kind "$kind")" "$LEDGER" '-f 300000' -w 20s
+			contender=$PID
 		fi
 		draw $((LEASE_MS + 100)) $((LEASE_MS + 500))
 		let_pass_ms "$DRAWN"
@@ -128,12 +128,12 @@ stop_at() {
 	else
 		grep -q 'lock lost' said-holder || violated '76, and nothing is said of a loss'
 	fi
-	[ -z "$rival" ] || must_end 0 "$rival" rival
+	[ -z "$contender" ] || must_end 0 "$contender" contender
 }
 
 @test "stopped at a call" {
 	local meanwhile
-	for meanwhile in rival deleted; do
+	for meanwhile in contender deleted; do
 		scenario "stopped at a call, $meanwhile" '' 240 12 stop_at $meanwhile
 	done
 }

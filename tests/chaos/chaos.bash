@@ -33,8 +33,8 @@ mode_of() {
 	[ "$1" = read ] && echo shared || echo exclusive
 }
 
-# rival_kind KIND: the kind that this one keeps out.
-rival_kind() {
+# excluded_kind KIND: the kind that this one keeps out.
+excluded_kind() {
 	[ "$1" = read ] && echo write || echo "$1"
 }
 
@@ -42,7 +42,7 @@ rival_kind() {
 opposite_kind() {
 	case $1 in
 	write) echo read ;;
-	*) rival_kind "$1" ;;
+	*) excluded_kind "$1" ;;
 	esac
 }
 
@@ -316,26 +316,26 @@ late_since() {
 
 # ---- witnesses ----
 
-# visits VISITOR KIND LEDGER STAY [OPTION...]: an rlock in the background that wants the cell's lock for an `overlap`
-# with the options STAY; its messages are in the file "said-VISITOR". Sets PID. With "until" for STAY, and whatever
-# comes after it, it stays until `leaves VISITOR`.
-visits() {
+# start_contender CONTENDER KIND LEDGER STAY [OPTION...]: an rlock in the background that wants the cell's lock for an `overlap`
+# with the options STAY; its messages are in the file "said-CONTENDER". Sets PID. With "until" for STAY, and whatever
+# comes after it, it stays until `finish_contender CONTENDER`.
+start_contender() {
 	local stay=${4/#until/-u $CELL/leave-$1}
 	# shellcheck disable=SC2086
 	in_background sh -c 'exec "$@" 2>"$0"' "$CELL/said-$1" \
 		"${CLOCK[@]}" rlock "$(verb_of "$2")" "${@:5}" "$NAME" -- overlap "$3" "$(mode_of "$2")" $stay
 }
 
-# holds VISITOR KIND LEDGER [OPTION...]: visits, with a family that is hard to stop, see `overlap -C`. Returns when all are inside.
+# start_holder_family CONTENDER KIND LEDGER [OPTION...]: start_contender, with a family that is hard to stop, see `overlap -C`. Returns when all are inside.
 # Sets HOLDER.
-holds() {
-	visits "$1" "$2" "$3" 'until -C' "${@:4}"
+start_holder_family() {
+	start_contender "$1" "$2" "$3" 'until -C' "${@:4}"
 	HOLDER=$PID
 	wait_until 30 all_inside "$3" "$FAMILY_SIZE"
 }
 
 # Its command ends.
-leaves() {
+finish_contender() {
 	: >"$CELL/leave-$1"
 }
 
@@ -374,12 +374,12 @@ listen() {
 	(($(waiting "${2:-$NAME}") >= $1))
 }
 
-# said_by VISITOR: as one line.
+# said_by CONTENDER: as one line.
 said_by() {
 	paste -s -d ';' "$CELL/said-$1" 2>/dev/null
 }
 
-# must_end STATUSES PID VISITOR: it ends, with one of these.
+# must_end STATUSES PID CONTENDER: it ends, with one of these.
 must_end() {
 	local status=0
 	wait_until 30 is_gone "$2" || {
@@ -390,7 +390,7 @@ must_end() {
 	[[ " $1 " = *" $status "* ]] || violated "$3 ended with $status, not $1: $(said_by "$3")"
 }
 
-# must_say VISITOR [PATTERN]: it said one line that is like that; or nothing.
+# must_say CONTENDER [PATTERN]: it said one line that is like that; or nothing.
 must_say() {
 	if [ $# = 1 ]; then
 		[ ! -s "said-$1" ]

@@ -111,17 +111,17 @@ was_told() {
 	! grep -q ': waiting' "$1" || was_woken "$1"
 }
 
-# hand_over HOLDER WAITER: the kinds, see rival_kind; one round.
+# hand_over HOLDER WAITER: the kinds, see excluded_kind; one round.
 hand_over() {
 	local holder took_ms via=$RLOCK_URL
 	((ROUND % 2)) || via=$DIRECT_URL
 	draw 0 $LEAVES_WITHIN_US
 	rm -f "$LEDGER" "$LEDGER.mark"
 	# With a short lease: a wake-up that was lost costs no more.
-	RLOCK_URL=$DIRECT_URL visits holder "$1" "$LEDGER" "-f $DRAWN" -t 5s
+	RLOCK_URL=$DIRECT_URL start_contender holder "$1" "$LEDGER" "-f $DRAWN" -t 5s
 	holder=$PID
 	LOOK_US=1000 wait_until 20 test -s "$LEDGER"
-	RLOCK_URL=$via visits waiter "$2" "$LEDGER" '-f 0' -v -t 5s -w 20s
+	RLOCK_URL=$via start_contender waiter "$2" "$LEDGER" '-f 0' -v -t 5s -w 20s
 	must_end 0 "$PID" waiter
 	must_end 0 "$holder" holder
 	injected

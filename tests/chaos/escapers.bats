@@ -53,12 +53,12 @@ hold() {
 	HOLDER=$PID
 }
 
-# rival: another owner; what it finds when it has the lock stands in "entered".
-rival() {
-	in_background rlock "$(verb_of "$(rival_kind "$KIND")")" -w 40s "$NAME" -- sh -c '
+# start_recording_checker: another owner; what it finds when it has the lock stands in "entered".
+start_recording_checker() {
+	in_background rlock "$(verb_of "$(excluded_kind "$KIND")")" -w 40s "$NAME" -- sh -c '
 		if [ ! -e escaped ] || flock looking flock -n -x escaped true; then echo alone; else echo beside; fi >entered.new
 		mv entered.new entered'
-	RIVAL=$PID
+	CHECKER=$PID
 }
 
 # strike US: within that time, at random, what is to be killed is, if it still runs. Sets STRUCK.
@@ -131,7 +131,7 @@ strike_at_moment() {
 			let_pass_ms 300
 			let_go
 		else
-			wait_closely 30 none_escaped
+			wait_closely 30 no_escaped_process_runs
 		fi
 		strike 10000
 		;;
@@ -142,7 +142,7 @@ strike_at_moment() {
 judge() {
 	# With --wait-all they live until they are let go, and the lock is held as long.
 	if [ "$END" = wait_all ] && [ "$STRUCK" != both ]; then
-		if [ -s in-command ] && some_escaped; then
+		if [ -s in-command ] && escaped_process_runs; then
 			let_pass_ms 700
 			! [ -e entered ] || [ "$(<entered)" != beside ] || violated 'another owner beside processes that are waited for'
 		fi
@@ -153,7 +153,7 @@ judge() {
 		return 0
 	}
 	[ "$STRUCK" = both ] || [ "$(<entered)" = alone ] || violated 'another owner beside processes of the command'
-	must_end 0 "$RIVAL" 'the next one'
+	must_end 0 "$CHECKER" 'the next one'
 	# A holder whose renewer was killed while it waited may have been overtaken: then its command is still to be terminated.
 	if [ "$END" = wait_all ] || [[ $STRUCK = @(rlock|both) ]]; then
 		let_go
@@ -165,12 +165,12 @@ judge() {
 escapers() {
 	plan "$1"
 	if [[ $MOMENT = @(wait|grant) ]]; then
-		rlock "$(verb_without_command "$(rival_kind "$KIND")")" --owner other -l 60s "$NAME" && hold && wait_until 30 listen 1 || return
+		rlock "$(verb_without_command "$(excluded_kind "$KIND")")" --owner other -l 60s "$NAME" && hold && wait_until 30 listen 1 || return
 	else
 		hold
 		wait_until 30 is_inside_or_over
 	fi
-	rival
+	start_recording_checker
 	strike_at_moment
 	# What was killed before it had begun ends nothing; what runs is to end.
 	wait_until 20 is_inside_or_over

@@ -1,4 +1,4 @@
-# The load under which servers fail over, and what came of it: shells take turns, a long holder and its rival change
+# The load under which servers fail over, and what came of it: shells take turns, a long holder and its contender change
 # places whenever the lock is lost, and fair waiters queue up for each fault, one of which is killed. Sourced after
 # chaos.bash by a scenario, which says what "server_of NAME" is, the number of the server that has this lock now.
 #
@@ -36,8 +36,8 @@ turn() {
 	esac
 }
 
-# take_turns NAMES...: again and again, until the file "done" is there. "a" is one of the names each time.
-take_turns() {
+# enter_in_order NAMES...: again and again, until the file "done" is there. "a" is one of the names each time.
+enter_in_order() {
 	local -i next=1
 	until [ -e 'done' ]; do
 		turn run "${!next}" overlap ledger-a exclusive -f 20000
@@ -45,7 +45,7 @@ take_turns() {
 	done
 }
 
-# hold_long: all of the time, with the rival that does the same, for which it waits as long as that has it.
+# hold_long: all of the time, with the contender that does the same, for which it waits as long as that has it.
 hold_long() {
 	until [ -e 'done' ]; do WAIT=1h turn run long overlap ledger-long exclusive -u "$PWD/done"; done
 }
@@ -56,7 +56,7 @@ start() {
 	STARTED+=($!)
 }
 
-# must_all_end VISITOR: those that were started.
+# must_all_end CONTENDER: those that were started.
 must_all_end() {
 	local pid
 	for pid in "${STARTED[@]}"; do
@@ -132,7 +132,7 @@ find_grant() {
 suffer() {
 	local number STARTED=() load IS_LATE=
 	: >lost
-	for number in {1..6}; do start take_turns "${@:4}"; done
+	for number in {1..6}; do start enter_in_order "${@:4}"; done
 	for number in 1 2; do start hold_long; done
 	load=("${STARTED[@]}") STARTED=()
 	for ((number = 1; number <= $2; number++)); do

@@ -25,12 +25,12 @@ take_locks() {
 	calls 0 rlock "$LOCK" -t 3s --pid "$BASHPID" script
 	calls 0 rlock "$LOCK" -l 60s --owner job owner
 	calls 0 rlock "$LOCK" -l 60s --owner other forgotten
-	visits holder "$1" "$LEDGER" until -t 3s
+	start_contender holder "$1" "$LEDGER" until -t 3s
 	HOLDER=$PID
 	wait_until 10 entered 1 || return
-	visits waiter "$2" "$LEDGER" '-f 0'
+	start_contender waiter "$2" "$LEDGER" '-f 0'
 	WAITER=$PID
-	visits hasty "$2" ledger-hasty '-f 0' -w 4s
+	start_contender hasty "$2" ledger-hasty '-f 0' -w 4s
 	HASTY=$PID
 	wait_until 10 listen 2
 }
@@ -65,7 +65,7 @@ fill() {
 	local room_us
 	VERB=$(verb_of "$2") LOCK=$(verb_without_command "$2")
 	BATS_FILE_TMPDIR=$CELL start_server || return
-	if [ "$2" = write ]; then take_locks "$2" read; else take_locks "$2" "$(rival_kind "$2")"; fi || return
+	if [ "$2" = write ]; then take_locks "$2" read; else take_locks "$2" "$(excluded_kind "$2")"; fi || return
 	let_some_pass 900
 	redis config set maxmemory 1
 	injected
@@ -83,7 +83,7 @@ fill() {
 	# Its time is over: held by another owner, or no room for it in the queue.
 	must_end '75 69' "$HASTY" hasty
 	[ ! -e ledger-hasty ] || violated 'the waiter whose time was over acquired the lock'
-	leaves holder
+	finish_contender holder
 	must_end 0 "$HOLDER" holder
 	must 'the lock of the command was not released' is_free "$NAME"
 	let_some_pass 900

@@ -55,7 +55,7 @@ holds_beside_hung() {
 	mkdir "$HUNG"
 	CLOCK=(hung "$HUNG")
 	(($1 % 2)) || stay='until -i -C'
-	visits holder "${KINDS[$1 % 4]}" "$LEDGER" "$stay" --grace ${GRACE_MS}ms "${@:2}"
+	start_contender holder "${KINDS[$1 % 4]}" "$LEDGER" "$stay" --grace ${GRACE_MS}ms "${@:2}"
 	HOLDER=$PID
 	wait_until 10 all_inside "$LEDGER" "$FAMILY_SIZE" || return
 	RENEWER=$(renewer_of "$HOLDER")

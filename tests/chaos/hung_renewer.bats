@@ -30,7 +30,7 @@ hold_hanging() {
 		return
 		;;
 	esac
-	holds holder "$KIND" "$LEDGER" -t 4s || return
+	start_holder_family holder "$KIND" "$LEDGER" -t 4s || return
 	wait_until 20 has_renewer_below "$HOLDER"
 }
 
@@ -43,7 +43,7 @@ has_renewer_below() {
 
 is_taken() {
 	local status=0
-	rlock "$(verb_of "$(rival_kind "$KIND")")" -n "$NAME" -- true || status=$?
+	rlock "$(verb_of "$(excluded_kind "$KIND")")" -n "$NAME" -- true || status=$?
 	[ "$status" = 75 ]
 }
 
@@ -77,7 +77,7 @@ hang() {
 	must 'the lock was not kept' is_taken
 	must 'the command did not go on' all_run
 	rm -f hangs switches/*
-	leaves holder
+	finish_contender holder
 	must_end 0 "$HOLDER" holder
 	must_say holder
 }

@@ -37,7 +37,7 @@ end_processes() {
 		[ "$NAME_OF_PROCESS" != overlap ] || kill -s KILL "$pid"
 	done
 	gone 5000 "${OTHERS[@]}" >/dev/null
-	leaves holder
+	finish_contender holder
 	processes_end
 }
 
@@ -100,7 +100,7 @@ run_protected() {
 		must 'rlock went on by itself' is_stopped "$RLOCK"
 		go_on
 	elif [ "$FREE" = unlock ]; then
-		leaves holder
+		finish_contender holder
 		processes_end
 	fi
 }

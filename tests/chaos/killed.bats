@@ -40,7 +40,7 @@ IN_FLIGHT_US=40000
 # hold_for_command: one with three more processes, two of which are hard to stop, holds the lock through the proxy.
 hold_for_command() {
 	local pid
-	holds holder "$KIND" "$LEDGER" "${OF_SEM[@]}" -t "${LEASE_MS}ms" --grace "${GRACE_MS}ms" || return
+	start_holder_family holder "$KIND" "$LEDGER" "${OF_SEM[@]}" -t "${LEASE_MS}ms" --grace "${GRACE_MS}ms" || return
 	RLOCK=$HOLDER
 	wait_until 10 has_renewer "$RLOCK" || return
 	RENEWER=${RENEWERS[0]}
@@ -67,7 +67,7 @@ hold_for_caller() {
 
 # Another owner waits for the lock meanwhile, straight on the server.
 contend() {
-	RLOCK_URL=unix://$SERVER_SOCKET visits contender "$(opposite_kind "$KIND")" "$LEDGER" '-f 0' "${OF_SEM[@]}" -t "${LEASE_MS}ms" -w 20s
+	RLOCK_URL=unix://$SERVER_SOCKET start_contender contender "$(opposite_kind "$KIND")" "$LEDGER" '-f 0' "${OF_SEM[@]}" -t "${LEASE_MS}ms" -w 20s
 	CONTENDER=$PID
 }
 

@@ -62,7 +62,7 @@ begin_queue() {
 	QUEUE=()
 	for ((number = 0; number < WAITERS; number++)); do
 		[ "$1" != read ] || kind=$( ((number % 2)) && echo read || echo write)
-		visits "$number" "$kind" "$LEDGER" '-f 2000' -t 3s -w 60s
+		start_contender "$number" "$kind" "$LEDGER" '-f 2000' -t 3s -w 60s
 		QUEUE+=("$PID")
 		# A reader that comes before the first writer waits would be in at once.
 		((number > 0)) || wait_until 20 so_many_wait 1 || return
@@ -78,10 +78,10 @@ restart() {
 	serve || return
 	if [ "$DATA" = lost ]; then
 		# It is beside the next one, until it finds out.
-		holds holder "$2" ledger-lost -t 3s || return
+		start_holder_family holder "$2" ledger-lost -t 3s || return
 	else
 		# For longer than a busy machine takes to start a server.
-		visits holder "$2" "$LEDGER" until -t 9s
+		start_contender holder "$2" "$LEDGER" until -t 9s
 		HOLDER=$PID turns=$((turns + 1))
 		wait_until 20 entered 1 || return
 	fi
@@ -101,7 +101,7 @@ restart() {
 		must 'the holder lost the lock' stays 3.3 is_well "$LEDGER"
 		must_say holder
 		back_us=$(now_us)
-		leaves holder
+		finish_contender holder
 		must_end 0 "$HOLDER" holder
 	fi
 	for number in "${!QUEUE[@]}"; do
@@ -109,7 +109,7 @@ restart() {
 	done
 	last_us=$(times leave | tail -n 1)
 	((${last_us:-0} < back_us)) || took $(((last_us - back_us) / 1000))
-	[ "$(times leave | wc -l)" = $turns ] || violated 'not each party had one turn'
+	[ "$(times leave | wc -l)" = $turns ] || violated 'not each contender had one turn'
 }
 
 # stay_away NUMBER: the server of the waiters does not come back.
@@ -118,12 +118,12 @@ stay_away() {
 	WHERE="$kind, $WHERE"
 	DATA=lost
 	serve || return
-	visits holder "$(rival_kind "$kind")" "$LEDGER" until -t 60s
+	start_contender holder "$(excluded_kind "$kind")" "$LEDGER" until -t 60s
 	HOLDER=$PID
 	wait_until 20 entered 1 || return
-	visits patient "$kind" ledger-patient '-f 0'
+	start_contender patient "$kind" ledger-patient '-f 0'
 	patient=$PID
-	visits brief "$kind" ledger-brief '-f 0' -w 3s
+	start_contender brief "$kind" ledger-brief '-f 0' -w 3s
 	brief=$PID
 	wait_until 20 so_many_wait 2 || return
 	# They count from when they miss it, which may be before we have looked at the clock.

@@ -7,16 +7,16 @@ load ../lib/clocks
 
 # hold_for_a_while KIND: with a short lease, until any moment of two cycles of renewals. Sets HOLDER, RENEWER.
 hold_for_a_while() {
-	holds holder "$1" "$LEDGER" -t 4s || return
+	start_holder_family holder "$1" "$LEDGER" -t 4s || return
 	wait_until 20 has_renewer "$HOLDER" || return
 	RENEWER=${RENEWERS[0]}
 	let_some_pass 2667
 }
 
-# is_taken KIND: for a rival.
+# is_taken KIND: for a contender.
 is_taken() {
 	local status=0
-	rlock "$(verb_of "$(rival_kind "$1")")" -n "$NAME" -- true || status=$?
+	rlock "$(verb_of "$(excluded_kind "$1")")" -n "$NAME" -- true || status=$?
 	[ "$status" = 75 ]
 }
 
@@ -46,7 +46,7 @@ suspend() {
 	must 'the lock was not kept' is_taken "$3"
 	must 'the command did not go on' all_run
 	kill -CONT "$suspended" 2>/dev/null || :
-	leaves holder
+	finish_contender holder
 	must_end 0 "$HOLDER" holder
 	must_say holder
 }
@@ -55,9 +55,9 @@ suspend() {
 KILLED_WITHIN_MS=3000
 
 # suspend_all NUMBER KIND: rlock and renewer, and every other time the command as well, for longer than the
-# lease. A rival has the lock then, and keeps it.
+# lease. A contender has the lock then, and keeps it.
 suspend_all() {
-	local all rival pid gone_us went_on_us=0
+	local all contender pid gone_us went_on_us=0
 	hold_for_a_while "$2" || return
 	all=("$HOLDER" "$RENEWER")
 	# shellcheck disable=SC2207
@@ -69,9 +69,9 @@ suspend_all() {
 	done
 	injected
 	repeated
-	visits rival "$(rival_kind "$2")" ledger-rival until -t 4s -w 30s
-	rival=$PID
-	must 'no other process acquired the lock' wait_until 20 all_inside ledger-rival 1
+	start_contender contender "$(excluded_kind "$2")" ledger-contender until -t 4s -w 30s
+	contender=$PID
+	must 'no other process acquired the lock' wait_until 20 all_inside ledger-contender 1
 	let_some_pass 700
 	shuffle "${all[@]}"
 	# The time from when the first of the two can act.
@@ -87,10 +87,10 @@ suspend_all() {
 	fi
 	must_end 76 "$HOLDER" holder
 	# For longer than its lease.
-	must 'the next one lost the lock' stays 4.2 is_well ledger-rival
-	leaves rival
-	must_end 0 "$rival" rival
-	must_say rival
+	must 'the next one lost the lock' stays 4.2 is_well ledger-contender
+	finish_contender contender
+	must_end 0 "$contender" contender
+	must_say contender
 }
 
 @test "one of two suspended" {
@@ -110,14 +110,14 @@ suspend_all() {
 step_the_clock() {
 	local waiter briefly step=$((3600 - 7200 * ($1 % 2))) begun_us left_us took_us
 	clock_follows "$CELL/clock"
-	visits holder "$2" "$LEDGER" until -t 3s
+	start_contender holder "$2" "$LEDGER" until -t 3s
 	HOLDER=$PID
 	wait_until 20 entered 1 || return
-	visits waiter "$(rival_kind "$2")" "$LEDGER" '-f 0' -w 30s
+	start_contender waiter "$(excluded_kind "$2")" "$LEDGER" '-f 0' -w 30s
 	waiter=$PID
 	wait_until 20 listen 1 || return
 	begun_us=$(now_us)
-	visits briefly "$(rival_kind "$2")" "$LEDGER" '-f 0' -w 1500ms
+	start_contender briefly "$(excluded_kind "$2")" "$LEDGER" '-f 0' -w 1500ms
 	briefly=$PID
 	let_some_pass 667
 	step_clock clock $step
@@ -133,7 +133,7 @@ step_the_clock() {
 	must 'the holder lost the lock' stays 3.2 is_well "$LEDGER"
 	must_say holder
 	left_us=$(now_us)
-	leaves holder
+	finish_contender holder
 	must_end 0 "$HOLDER" holder
 	must_end 0 "$waiter" waiter
 	took_us=$(($(times enter | tail -n 1) - left_us))

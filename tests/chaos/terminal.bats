@@ -34,13 +34,13 @@ in_terminal() {
 	sed -n 's/^status \([0-9]* [0-9]* [0-9]* .*\)/\1/p' shown >statuses
 }
 
-# job_words ROUND [RIVAL]: the words of ptyrun for one job, what is typed as well as what the command does being of random
-# length. With RIVAL another holder is inside already, or is about to be.
+# job_words ROUND [CONTENDER]: the words of ptyrun for one job, what is typed as well as what the command does being of random
+# length. With CONTENDER another holder is inside already, or is about to be.
 job_words() {
-	local name=$NAME$1 rival='' rival_verb=run
-	[[ $KIND != @(read|write) ]] || rival_verb=wlock
-	[ -z "${2-}" ] || rival="rlock $rival_verb $name -- overlap ledger-$1 exclusive -f $((RANDOM % 10000)) & "
-	printf '%s\n' ready "send ${rival}rlock $VERB $name -- overlap ledger-$1 $(mode_of "$KIND") -f $((RANDOM % 8000))" \
+	local name=$NAME$1 contender='' contender_verb=run
+	[[ $KIND != @(read|write) ]] || contender_verb=wlock
+	[ -z "${2-}" ] || contender="rlock $contender_verb $name -- overlap ledger-$1 exclusive -f $((RANDOM % 10000)) & "
+	printf '%s\n' ready "send ${contender}rlock $VERB $name -- overlap ledger-$1 $(mode_of "$KIND") -f $((RANDOM % 8000))" \
 		'running rlock' "pause $((RANDOM % MOMENT_MAX_US))"
 }
 
@@ -97,11 +97,11 @@ ending_key() {
 	{
 		echo 'send ulimit -c 0'
 		for ((round = 0; round < ROUNDS; round++)); do
-			job_words $round "$([ $((round % 2)) = 0 ] || echo rival)"
+			job_words $round "$([ $((round % 2)) = 0 ] || echo contender)"
 			echo "key $2"
 			status_words $round
 		done
-		# Rivals that are inside yet, or wait. bash whose terminal is gone passes the hang-up on to them.
+		# Other contenders that are inside yet, or wait. bash whose terminal is gone passes the hang-up on to them.
 		printf '%s\n' 'send wait' 'expect ready> $'
 	} | in_terminal
 	round=0

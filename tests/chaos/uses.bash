@@ -62,13 +62,13 @@ runs() {
 
 # blocks [OPTION...]: a holder keeps the lock from the call that is disturbed.
 blocks() {
-	RLOCK_URL=$DIRECT_URL visits blocker "$(opposite_kind "$KIND")" ledger until "$@"
+	RLOCK_URL=$DIRECT_URL start_contender blocker "$(opposite_kind "$KIND")" ledger until "$@"
 	BLOCKER=$PID
 	wait_until 20 entered 1
 }
 
 ends_blocking() {
-	leaves blocker
+	finish_contender blocker
 	must_end "$1" "$BLOCKER" blocker
 }
 
@@ -85,7 +85,7 @@ use_busy() {
 		wait_until 30 waits_or_tried 1
 		LABEL=later directly rlock "$VERB" -t 3s "$NAME" -- sh -c "$COMMAND" &
 		wait_until 30 waits_or_tried 2
-		leaves blocker
+		finish_contender blocker
 		wait $!
 		echo $? >later
 	) &

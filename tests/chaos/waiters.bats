@@ -26,14 +26,14 @@ begin_hold() {
 	read -r holder_kind NEXT_KIND <<<"${pairs[$1 % ${#pairs[@]}]}"
 	WHERE="$holder_kind, then $2, then $NEXT_KIND, $WHERE"
 	STRAIGHT=$RLOCK_URL NEXT='' SINCE_US=''
-	visits holder "$holder_kind" "$LEDGER" until
+	start_contender holder "$holder_kind" "$LEDGER" until
 	HOLDER=$PID
 	wait_until 20 entered 1
 }
 
 # The next one speaks to the server itself. Sets NEXT. It has a ledger of its own: a victim may have had its turn.
 begin_next() {
-	RLOCK_URL=$STRAIGHT visits next "$NEXT_KIND" ledger-next '-f 0' -t 5s
+	RLOCK_URL=$STRAIGHT start_contender next "$NEXT_KIND" ledger-next '-f 0' -t 5s
 	NEXT=$PID
 }
 
@@ -51,7 +51,7 @@ next_waits() {
 
 let_go_of_lock() {
 	SINCE_US=$(now_us)
-	leaves holder
+	finish_contender holder
 }
 
 # check_next KIND [SLACK_MS]: it gets in; how long did that take?
@@ -64,7 +64,7 @@ check_next() {
 	took $((took_ms > 0 ? took_ms : 0))
 	((took_ms <= LIMIT_MS + ${2:-0})) || violated "the next one waited for $took_ms ms"
 	# One more, which finds what dead ones have left.
-	RLOCK_URL=$STRAIGHT visits last "$1" ledger-next '-f 0' -w ${LIMIT_MS}ms
+	RLOCK_URL=$STRAIGHT start_contender last "$1" ledger-next '-f 0' -w ${LIMIT_MS}ms
 	must_end 0 "$PID" last
 	repeated
 }
@@ -84,7 +84,7 @@ kill_at_step() {
 	WHERE="step $step, $WHERE"
 	((step == 1)) || proxy spare '*' $((step - 1)) || return
 	proxy hold-reply '*' || return
-	visits victim "$2" ledger-victim '-f 0' -t 1s
+	start_contender victim "$2" ledger-victim '-f 0' -t 1s
 	victim=$PID
 	# When it does not come so far within a moment, it waits for a message.
 	if ! wait_until 1 has_held_reply; then
@@ -110,7 +110,7 @@ kill_at_random() {
 	draw 1 $VICTIMS
 	next=$DRAWN
 	for ((number = 1; number <= VICTIMS; number++)); do
-		visits "$number" "$2" ledger-victims '-f 1000' -t 1s
+		start_contender "$number" "$2" ledger-victims '-f 1000' -t 1s
 		victims+=("$PID")
 		((number != next)) || begin_next
 		let_some_pass 10
@@ -130,7 +130,7 @@ kill_at_random() {
 cut_off() {
 	local victim
 	begin_hold "$1" "$2" && start_proxy || return
-	visits victim "$2" ledger-victim '-f 0' -t 1s
+	start_contender victim "$2" ledger-victim '-f 0' -t 1s
 	victim=$PID
 	wait_until 20 listen 1 && next_waits || return
 	let_some_pass 2000

@@ -3,28 +3,28 @@
 
 load interop
 
-# begin_in_order PARTY...: each joins the queue before the next one comes. T1, T2... are threads of Java.
+# begin_in_order CONTENDER...: each joins the queue before the next one comes. T1, T2... are threads of Java.
 begin_in_order() {
-	local party before
-	for party; do
+	local contender before
+	for contender; do
 		before=$(redis llen 'redisson_lock_queue:{a}')
-		case $party in
-		T*) java_begins "$party" lock fair a ;;
-		*) rlock_begins "$party" fair a ;;
+		case $contender in
+		T*) java_begins "$contender" lock fair a ;;
+		*) rlock_begins "$contender" fair a ;;
 		esac
 		wait_until 20 has_in_queue a $((before + 1))
 	done
 }
 
-# enter_in_order PARTY...: each is let in promptly, and leaves, in this order; the others wait meanwhile.
+# enter_in_order CONTENDER...: each is let in promptly, and leaves, in this order; the others wait meanwhile.
 enter_in_order() {
-	local party other
+	local contender other
 	while [ $# -gt 0 ]; do
-		party=$1
+		contender=$1
 		shift
-		case $party in
-		T*) took_less 4 java_enters "$party" ;;
-		*) took_less 4 rlock_enters "$party" ;;
+		case $contender in
+		T*) took_less 4 java_enters "$contender" ;;
+		*) took_less 4 rlock_enters "$contender" ;;
 		esac
 		for other; do
 			case $other in
@@ -32,9 +32,9 @@ enter_in_order() {
 			*) rlock_waits "$other" ;;
 			esac
 		done
-		case $party in
-		T*) java_unlocks "$party" fair a ;;
-		*) rlock_leaves "$party" ;;
+		case $contender in
+		T*) java_unlocks "$contender" fair a ;;
+		*) rlock_leaves "$contender" ;;
 		esac
 	done
 }
@@ -89,14 +89,14 @@ enter_in_order() {
 	begin_in_order T1 T2 T3 T4 T5 T6 r1 T7
 	owners=$(queue a)
 	java_unlocks T0 fair a
-	for party in T1 T2 T3 T4 T5 T6; do
-		java_enters $party
+	for contender in T1 T2 T3 T4 T5 T6; do
+		java_enters $contender
 		owners=$(sed 1d <<<"$owners")
 		# Each look drops those whose time is over.
 		java_does false T8 try fair a
 		rlock_is_refused fair a
 		assert_equal "$(queue a)" "$owners"
-		java_unlocks $party fair a
+		java_unlocks $contender fair a
 	done
 	enter_in_order r1 T7
 	nothing_is_left

@@ -109,8 +109,8 @@ words() {
 	IFS=, read -ra WORDS_NAMES <<<"$2"
 }
 
-# rlock_begins PARTY KIND NAMES [OPTION...]: an rlock with a command that stays until rlock_leaves PARTY. The pid
-# is in PIDS[PARTY].
+# rlock_begins CONTENDER KIND NAMES [OPTION...]: an rlock with a command that stays until rlock_leaves CONTENDER. The pid
+# is in PIDS[CONTENDER].
 declare -gA PIDS=()
 rlock_begins() {
 	rm -f "$1.in" "$1.out"
@@ -119,7 +119,7 @@ rlock_begins() {
 	PIDS[$1]=$PID
 }
 
-# rlock_enters PARTY
+# rlock_enters CONTENDER
 rlock_enters() { wait_until 25 file_exists "$1.in"; }
 
 rlock_locks() {
@@ -127,10 +127,10 @@ rlock_locks() {
 	rlock_enters "$1"
 }
 
-# rlock_waits PARTY: it runs, and is not in.
+# rlock_waits CONTENDER: it runs, and is not in.
 rlock_waits() { is_running "${PIDS[$1]}" && [ ! -e "$1.in" ]; }
 
-# rlock_leaves PARTY: its command ends, and then rlock, well.
+# rlock_leaves CONTENDER: its command ends, and then rlock, well.
 rlock_leaves() {
 	touch "$1.out"
 	ended_with 0 "${PIDS[$1]}"
@@ -143,7 +143,7 @@ rlock_is_refused() {
 	run -75 rlock "${WORDS[@]}" "${@:3}" "${WORDS_NAMES[@]}" -- true
 }
 
-# The owner that PARTY's hold has on the server.
+# The owner that CONTENDER's hold has on the server.
 owner_of() { cat "$1.in"; }
 
 # ---- waiters ----
@@ -329,9 +329,9 @@ none_listens() { [ -z "$(redis pubsub channels 'redisson*')" ]; }
 
 # Fails when something is left: of rlock, or on the server.
 interop_teardown() {
-	local party status=0
-	for party in "${!PIDS[@]}"; do
-		touch "$party.out"
+	local contender status=0
+	for contender in "${!PIDS[@]}"; do
+		touch "$contender.out"
 	done
 	speak_to mortal
 	stop_java

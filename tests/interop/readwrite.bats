@@ -28,15 +28,15 @@ load interop
 	rlock_begins r1 read a
 	rlock_begins r2 read a
 	wait_until 20 has_waiter read a 3
-	for party in 1 2; do wait_until 20 is_asleep T$party; done
+	for contender in 1 2; do wait_until 20 is_asleep T$contender; done
 	rlock_leaves w
-	for party in 1 2; do
-		took_less 4 java_enters T$party
-		took_less 4 rlock_enters r$party
+	for contender in 1 2; do
+		took_less 4 java_enters T$contender
+		took_less 4 rlock_enters r$contender
 	done
-	for party in 1 2; do
-		java_unlocks T$party read a
-		rlock_leaves r$party
+	for contender in 1 2; do
+		java_unlocks T$contender read a
+		rlock_leaves r$contender
 	done
 	nothing_is_left
 }

@@ -1,5 +1,5 @@
 # Java threads and shells that take turns with a lock, and whether one was inside beside another, seen outside the server by
-# files: an exclusive one makes "writer", a shared one "reader.PARTY", and each looks for the other only after that, so that of
+# files: an exclusive one makes "writer", a shared one "reader.CONTENDER", and each looks for the other only after that, so that of
 # two that meet one at least sees the other; one with a permit of three makes one of "slot.1" to "slot.3". See commands/turn and
 # Stress.java. Sourced after interop.bash; TURNS is how many turns they take.
 
@@ -9,17 +9,17 @@ teardown() {
 }
 
 # play KIND NAMES PAUSE_MS SHARE [MOST_MS]: until there were TURNS turns. Each pauses for up to so long between two turns. None meets
-# another one, each side has at least one in SHARE turns, each party some, and none waits for longer than MOST_MS.
+# another one, each side has at least one in SHARE turns, each contender some, and none waits for longer than MOST_MS.
 play() {
-	local party side all
-	local -a names loops=() parties=(1 2 3 4)
+	local contender side all
+	local -a names loops=() contenders=(1 2 3 4)
 	IFS=, read -ra names <<<"$2"
 	rm -f stop
 	: >log
-	[ "$1" != sem ] || parties+=(5 6 7 8)
-	java_begins T stress "$1" "$2" "$PWD" "$3" ${#parties[@]}
-	for party in "${parties[@]}"; do
-		in_background turns "rlock$party" "$3" "$1" "${names[@]}"
+	[ "$1" != sem ] || contenders+=(5 6 7 8)
+	java_begins T stress "$1" "$2" "$PWD" "$3" ${#contenders[@]}
+	for contender in "${contenders[@]}"; do
+		in_background turns "rlock$contender" "$3" "$1" "${names[@]}"
 		loops+=("$PID")
 	done
 	wait_until 240 enough_turns
@@ -42,7 +42,7 @@ play() {
 	for side in java rlock; do
 		(($(grep -c "^$side" log) * $4 >= all))
 	done
-	assert_equal "$(cut -d ' ' -f 1 log | sort -u | wc -l)" $((2 * ${#parties[@]}))
+	assert_equal "$(cut -d ' ' -f 1 log | sort -u | wc -l)" $((2 * ${#contenders[@]}))
 	run -0 awk -v most="${5:-20000}" '$2 > most { print }' log
 	assert_output ''
 	assert_equal "$(find . -name writer -o -name 'reader.*' -o -name 'slot.*')" ''

@@ -247,7 +247,7 @@ no_keys() {
 }
 
 # No channel has a listener.
-nothing_is_listened_to() {
+no_subscribers() {
 	redis_says '' pubsub channels
 }
 

@@ -48,25 +48,25 @@ ESCAPERS=(child session bare undumpable hopper)
 
 # Processes that tests/tools/escape has started with the mark "escaped" run; or none does any more. One looks at a time, since
 # to look is to take the mark for a moment.
-some_escaped() {
+escaped_process_runs() {
 	[ -e escaped ] && ! flock looking flock -n -x escaped true
 }
 
-none_escaped() {
-	! some_escaped
+no_escaped_process_runs() {
+	! escaped_process_runs
 }
 
-# When it was acquired, no process that escaped was to run. A waiter for the lock; sets RIVAL. Its command makes the file "early"
+# When it was acquired, no process that escaped was to run. A waiter for the lock; sets CHECKER. Its command makes the file "early"
 # if one runs, and in each case "entered".
-rival_waits() {
+start_checker() {
 	local pid=$PID
 	in_background rlock run -w 60s "$@" -- sh -c 'flock looking flock -n -x escaped true || touch early; touch entered'
-	RIVAL=$PID PID=$pid
+	CHECKER=$PID PID=$pid
 }
 
-# rival_entered: since all processes have gone, and not before.
-rival_entered() {
-	ended_with 0 "$RIVAL"
+# checker_found_none: since all processes have gone, and not before.
+checker_found_none() {
+	ended_with 0 "$CHECKER"
 	file_exists entered
 	[ ! -e early ] || fail 'another owner acquired the lock beside a process that escaped'
 }

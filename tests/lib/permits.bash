@@ -1,4 +1,4 @@
-# Semaphores: how many permits are free and held, and holders of them. Sourced after helpers.bash and sharing.bash.
+# Semaphores: how many permits are free and held, and holders of them. Sourced after helpers.bash and contenders.bash.
 
 # has_free NAME COUNT
 has_free() {

@@ -1,38 +1,38 @@
-# The queue of a fair lock: its waiters, which are parties, and Java's threads in it, which are played by redis-cli and called
+# The queue of a fair lock: its waiters, which are contenders, and Java's threads in it, which are played by redis-cli and called
 # "J1", "J2"... Sourced after helpers.bash, leftovers.bash and watching.bash.
 
-load ../lib/sharing
+load ../lib/contenders
 
 # ---- rlock in the queue ----
 
-# start_waiter PARTY [OPTION...] NAME...: a party that wants these fair locks.
-start_waiter() {
-	start_party "$1" fair "${@:2}"
+# start_fair_contender CONTENDER [OPTION...] NAME...: a contender that wants these fair locks.
+start_fair_contender() {
+	start_contender "$1" fair "${@:2}"
 }
 
-# queue_waiter PARTY [OPTION...] NAME...: the same, and returns when it is the last one in the queue (of the last name).
-queue_waiter() {
-	start_waiter "$@"
+# queue_fair_contender CONTENDER [OPTION...] NAME...: the same, and returns when it is the last one in the queue (of the last name).
+queue_fair_contender() {
+	start_fair_contender "$@"
 	wait_until 10 is_last "${!#}" "$1"
 }
 
-# queue_waiters PARTY...: for the lock "a", one behind the other.
-queue_waiters() {
-	local party
-	for party; do
-		queue_waiter "$party" a
+# queue_fair_contenders CONTENDER...: for the lock "a", one behind the other.
+queue_fair_contenders() {
+	local contender
+	for contender; do
+		queue_fair_contender "$contender" a
 	done
 }
 
 # Ends what is left in the queue, in any order.
-let_all_leave() {
+finish_all() {
 	let_go
-	let_out "$@"
+	finish_contenders "$@"
 }
 
 # ---- what is on the server ----
 
-# queue_is NAME PARTY...
+# queue_is NAME CONTENDER...
 queue_is() {
 	local owner
 	local -a names=()
@@ -40,7 +40,7 @@ queue_is() {
 		case $owner in
 		'') ;;
 		"$JAVA_CLIENT":*) names+=("J${owner##*:}") ;;
-		*) names+=("${PARTY_OF[${owner##*:}]:-$owner}") ;;
+		*) names+=("${CONTENDER_OF[${owner##*:}]:-$owner}") ;;
 		esac
 	done < <(redis lrange "redisson_lock_queue:{$1}" 0 -1)
 	[ "${names[*]}" = "${*:2}" ]
@@ -50,7 +50,7 @@ is_last() {
 	ask_server lindex "redisson_lock_queue:{$1}" -1 && [[ $ANSWER == *:${PIDS[$2]} ]]
 }
 
-# owner_in_queue NAME PARTY
+# owner_in_queue NAME CONTENDER
 owner_in_queue() {
 	case $2 in
 	J*) echo "$JAVA_CLIENT:${2#J}" ;;
@@ -58,14 +58,14 @@ owner_in_queue() {
 	esac
 }
 
-# set_deadline NAME PARTY AHEAD_MS
+# set_deadline NAME CONTENDER AHEAD_MS
 set_deadline() {
 	redis zadd "redisson_lock_timeout:{$1}" $(($(server_ms) + $3)) "$(owner_in_queue "$1" "$2")" >/dev/null
 }
 
-# has_just_looked NAME OWNER: it won't look again by itself for one and a half seconds. The server compares with its own clock: on a
+# has_just_polled NAME OWNER: it won't look again by itself for one and a half seconds. The server compares with its own clock: on a
 # busy machine a process that asks for the time may start so late that no look seems to be of just now.
-has_just_looked() {
+has_just_polled() {
 	ask_server eval '
 		local alive_until_ms = string.match(redis.call("HGET", KEYS[1], ARGV[1]) or "", "^%d+") or 0
 		local now = redis.call("TIME")
@@ -73,19 +73,19 @@ has_just_looked() {
 	' 1 "rlock_waiters:{$1}" "$2" && [ "$ANSWER" = 1 ]
 }
 
-# is_woken_by NAME PARTY COMMAND [ARG...]: the head gets in promptly once the command is done.
+# is_woken_by NAME CONTENDER COMMAND [ARG...]: the head gets in promptly once the command is done.
 is_woken_by() {
 	local owner
 	owner=$(owner_in_queue "$1" "$2")
-	wait_until 5 has_just_looked "$1" "$owner"
+	wait_until 5 has_just_polled "$1" "$owner"
 	are_waiting "$2"
 	"${@:3}"
-	is_inside_woken "$2"
+	enters_when_woken "$2"
 }
 
 # ---- Java ----
 
-# java_does NAME PARTY SCRIPT [ARG...]: a script of the effect of one of Redisson's.
+# java_does NAME CONTENDER SCRIPT [ARG...]: a script of the effect of one of Redisson's.
 java_does() {
 	redis eval '
 		local lock, queue, deadlines, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -104,7 +104,7 @@ java_does() {
 		"$JAVA_CLIENT:${2#J}" "$(server_ms)"
 }
 
-# java_locks PARTY NAME: one try, which puts it into the queue. Prints nothing when the lock was acquired, else how long to sleep.
+# java_locks CONTENDER NAME: one try, which puts it into the queue. Prints nothing when the lock was acquired, else how long to sleep.
 java_locks() {
 	java_does "$2" "$1" '
 		local wait_ms = 300000
@@ -134,7 +134,7 @@ java_locks() {
 		return ttl'
 }
 
-# java_unlocks PARTY NAME: a lock that it holds once.
+# java_unlocks CONTENDER NAME: a lock that it holds once.
 java_unlocks() {
 	java_does "$2" "$1" '
 		redis.call("hdel", lock, owner)
@@ -143,8 +143,8 @@ java_unlocks() {
 		end'
 }
 
-# java_listens NAME PARTY: as long as the process PID lives, the thread listens to its channel.
-java_listens() {
+# java_subscribes NAME CONTENDER: as long as the process PID lives, the thread listens to its channel.
+java_subscribes() {
 	local channel
 	channel="redisson_lock__channel:{$1}:$(owner_in_queue "$1" "$2")"
 	in_background redis-cli -s "$SERVER_SOCKET" subscribe "$channel" >/dev/null

@@ -99,8 +99,8 @@ has_lines() {
 	[ -e "$1" ] && [ "$(wc -l <"$1")" = "$2" ]
 }
 
-# is_inside NAME: a command that is tests/tools/inside with that name runs, or has run.
-is_inside() {
+# has_entered NAME: a command that is tests/tools/inside with that name runs, or has run.
+has_entered() {
 	[ -s "$BATS_TEST_TMPDIR/in-$1" ]
 }
 

@@ -66,7 +66,7 @@ use_wait() {
 	ended_with 0
 }
 has_listener() {
-	! nothing_is_listened_to
+	! no_subscribers
 }
 
 # A Java client takes the first position of NAME's queue from the waiter, and the waiter takes it back.

@@ -38,8 +38,8 @@ final class Stress {
 	String run(int count) throws InterruptedException {
 		List<Thread> threads = new ArrayList<>();
 		for (int i = 1; i <= count; i++) {
-			String party = "java" + i;
-			threads.add(new Thread(() -> turns(party)));
+			String contender = "java" + i;
+			threads.add(new Thread(() -> turns(contender)));
 		}
 		for (Thread thread : threads) {
 			thread.start();
@@ -50,28 +50,28 @@ final class Stress {
 		return "done";
 	}
 
-	private void turns(String party) {
+	private void turns(String contender) {
 		try {
 			while (!Files.exists(dir.resolve("stop"))) {
-				turn(party);
+				turn(contender);
 				Thread.sleep(ThreadLocalRandom.current().nextInt(pauseMs));
 			}
 		} catch (Exception e) {
-			append("wrong", party + " " + e);
+			append("wrong", contender + " " + e);
 		}
 	}
 
-	private void turn(String party) throws Exception {
+	private void turn(String contender) throws Exception {
 		boolean shares = kind.equals("readwrite") && ThreadLocalRandom.current().nextInt(4) != 0;
 		long start = System.nanoTime();
 		Runnable release = kind.equals("sem") ? acquirePermit() : acquire(shares);
 		if (release == null) {
-			append("wrong", party + " was not let in within " + WAIT_S + " s");
+			append("wrong", contender + " was not let in within " + WAIT_S + " s");
 			return;
 		}
 		try {
-			append("log", party + " " + (System.nanoTime() - start) / 1_000_000);
-			inside(party, shares);
+			append("log", contender + " " + (System.nanoTime() - start) / 1_000_000);
+			inside(contender, shares);
 		} finally {
 			release.run();
 		}
@@ -94,9 +94,9 @@ final class Stress {
 		return id != null ? () -> locks.permits(name).release(id) : null;
 	}
 
-	private void inside(String party, boolean shares) throws Exception {
+	private void inside(String contender, boolean shares) throws Exception {
 		String[] marks = kind.equals("sem") ? new String[] { "slot.1", "slot.2", "slot.3" }
-				: new String[] { shares ? "reader." + party : "writer" };
+				: new String[] { shares ? "reader." + contender : "writer" };
 		Path mark = null;
 		for (int i = 0; i < marks.length && mark == null; i++) {
 			try {
@@ -106,12 +106,12 @@ final class Stress {
 			}
 		}
 		if (mark == null) {
-			append("wrong", party + " met " + String.join(" ", marks));
+			append("wrong", contender + " met " + String.join(" ", marks));
 			return;
 		}
 		try (DirectoryStream<Path> others = Files.newDirectoryStream(dir, shares ? "writer" : "reader.*")) {
 			for (Path other : others) {
-				append("wrong", party + " met " + other);
+				append("wrong", contender + " met " + other);
 			}
 		}
 		Thread.sleep(1);
