@@ -37,6 +37,9 @@
 
 /* ---- processes ---- */
 
+/* Of a name in /proc/PID/comm, with its NUL. */
+#define TASK_NAME_SIZE 16
+
 int os_process_open(pid_t pid)
 {
 	return (int)syscall(SYS_pidfd_open, pid, 0);
@@ -60,9 +63,26 @@ int os_process_signal_as_all(int process_fd, int signal)
 	return syscall(SYS_pidfd_send_signal, process_fd, signal, &info, 0) == 0 ? 0 : errno;
 }
 
-pid_t os_fork_silently(void)
+/*
+ * A fork of the kernel's. The child has that name from its first moment: no search for a command's processes takes it for
+ * one of these.
+ */
+static pid_t fork_as(unsigned long flags, const char *name)
 {
-	return (pid_t)syscall(SYS_clone, 0UL, NULL, NULL, NULL, NULL);
+	char own_name[TASK_NAME_SIZE];
+	pid_t pid;
+
+	(void)prctl(PR_GET_NAME, own_name, 0, 0, 0);
+	os_set_name(name);
+	pid = (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, NULL);
+	if (pid != 0)
+		os_set_name(own_name);
+	return pid;
+}
+
+pid_t os_fork_silently(const char *name)
+{
+	return fork_as(0, name);
 }
 
 static struct {
@@ -365,59 +385,83 @@ bool os_stat_cached(int dir_fd, const char *path, struct stat *out)
 	return true;
 }
 
-/* How long to wait until a file is closed; after each that hangs half as long for the next: there may be hundreds. */
-#define CLOSE_MAX_MS 20
-#define CLOSE_MIN_MS 1
+/*
+ * Close a descriptor in a child that shares ours, which we use meanwhile. A standard one is replaced at once: a number that
+ * is free could become that of a socket of ours.
+ */
+static void close_shared(int fd)
+{
+	int filler = fd <= STDERR_FILENO ? open("/", O_PATH | O_CLOEXEC) : -1;
+
+	if (filler < 0) {
+		(void)close(fd);
+		return;
+	}
+	(void)dup3(filler, fd, O_CLOEXEC);
+	(void)close(filler);
+}
+
+/* Move the files of the first one's file system to the front of the list. Their number. */
+static size_t gather_file_system(struct pid_list *files)
+{
+	struct stat first = { 0 }, other = { 0 };
+	size_t count = 0;
+
+	(void)os_stat_cached(files->pids[0], "", &first);
+	for (size_t i = 0; i < files->count; i++) {
+		int fd = files->pids[i];
+
+		if (i > 0 && os_stat_cached(fd, "", &other) && other.st_dev != first.st_dev)
+			continue;
+		files->pids[i] = files->pids[count];
+		files->pids[count++] = fd;
+	}
+	return count;
+}
 
 /*
- * Close a file in a child that shares our descriptors: a close waits for the file system, which may hang. The kernel frees
- * the number before it waits. A thread instead of a child would keep this process from ending.
- * False: the file is not closed after wait_ms.
+ * Close files in children that share our descriptors: a close waits for the file system, which may hang. A file system
+ * hangs as a whole, so one child closes all of its files, and nothing waits for that child. A thread instead would keep
+ * this process from ending.
  */
-static bool close_file(int fd, const char *name, int wait_ms)
+static void close_files(struct pid_list files, const char *closer)
 {
-	pid_t pid = (pid_t)syscall(SYS_clone, (unsigned long)CLONE_FILES, NULL, NULL, NULL, NULL);
-	struct pollfd end = { -1, POLLIN, 0 };
-	siginfo_t info = { 0 };
+	while (files.count > 0) {
+		size_t count = gather_file_system(&files);
+		pid_t child = fork_as(CLONE_FILES | SIGCHLD, closer);
 
-	if (pid == 0) {
-		os_set_name(name);
-		(void)close(fd);
-		_exit(0);
+		if (child == 0)
+			os_set_title(closer);
+		/* Where children cannot share descriptors, as below qemu-user, we close the files. */
+		for (size_t i = 0; child <= 0 && i < count; i++)
+			close_shared(files.pids[i]);
+		if (child == 0)
+			_exit(0);
+		files.pids += count;
+		files.count -= count;
 	}
-	/* A child cannot share descriptors below qemu-user, for example. */
-	if (pid < 0) {
-		(void)close(fd);
-		return true;
-	}
-	end.fd = os_process_open(pid);
-	(void)poll(&end, end.fd >= 0, wait_ms);
-	if (end.fd >= 0)
-		(void)close(end.fd);
-	/* Do not wait for a child that hangs: the process that adopts it reaps it. */
-	return waitid(P_PID, (id_t)pid, &info, (int)(WEXITED | WNOHANG | __WALL)) != 0 ||
-	       info.si_pid != 0;
 }
 
 /* All of ours are close-on-exec, and what we were given is not. */
 void os_close_inherited(const char *closer)
 {
 	struct stat stat_of;
-	struct pid_list fds = { 0 };
-	int wait_ms = CLOSE_MAX_MS;
+	struct pid_list fds = { 0 }, files;
 
 	(void)list_numbers("/proc/self/fd", &fds);
+	files = (struct pid_list){ fds.pids, 0 };
 	for (size_t i = 0; i < fds.count; i++) {
-		int flags = fcntl(fds.pids[i], F_GETFD);
+		int fd = fds.pids[i], flags = fcntl(fd, F_GETFD);
 
 		if (flags < 0 || (flags & FD_CLOEXEC) != 0)
 			continue;
-		if (!os_stat_cached(fds.pids[i], "", &stat_of) ||
-		    (!S_ISREG(stat_of.st_mode) && !S_ISDIR(stat_of.st_mode)))
-			(void)close(fds.pids[i]);
-		else if (!close_file(fds.pids[i], closer, wait_ms))
-			wait_ms = (int)most(wait_ms / 2, CLOSE_MIN_MS);
+		if (os_stat_cached(fd, "", &stat_of) &&
+		    (S_ISREG(stat_of.st_mode) || S_ISDIR(stat_of.st_mode)))
+			files.pids[files.count++] = fd;
+		else
+			(void)close(fd);
 	}
+	close_files(files, closer);
 	pid_list_free(&fds);
 	(void)os_fill_standard_fds();
 }
@@ -501,21 +545,30 @@ void os_title_setup(int argc, char **argv)
 		title.argc = i + 1;
 	}
 	title.argv = argv;
+	title.words = NULL;
 	title.room = argv[0];
 	title.size = (size_t)(end - argv[0]);
+}
+
+/* COMMAND's words are among those of argv. */
+static void move_words(void)
+{
+	title.words = title.size > 0 ? malloc(title.size) : NULL;
+	if (title.words == NULL)
+		return;
+	memcpy(title.words, title.room, title.size);
+	for (int i = 0; i < title.argc; i++)
+		title.argv[i] = title.words + (title.argv[i] - title.room);
 }
 
 void os_set_title(const char *text)
 {
 	size_t len;
 
-	title.words = title.size > 0 ? malloc(title.size) : NULL;
+	if (title.words == NULL)
+		move_words();
 	if (title.words == NULL)
 		return;
-	/* COMMAND's are among them. */
-	memcpy(title.words, title.room, title.size);
-	for (int i = 0; i < title.argc; i++)
-		title.argv[i] = title.words + (title.argv[i] - title.room);
 	/* The last byte stays NUL: else the kernel goes on to show the environment. */
 	len = least_size(strlen(text), title.size - 1);
 	memcpy(title.room, text, len);

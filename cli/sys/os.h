@@ -23,9 +23,9 @@ int os_process_signal_as_all(int process_fd, int signal);
 /*
  * Like fork(2), but the child's end sends no SIGCHLD, and only a wait with __WALL finds the child: a loop that waits
  * for any child does not meet it. Handlers of pthread_atfork are not called: in the child async-signal-safe calls
- * only.
+ * only. The child has that name, as by os_set_name.
  */
-pid_t os_fork_silently(void);
+pid_t os_fork_silently(const char *name);
 /*
  * Like vfork(2): a process that calls start(ctx) in our memory, on a stack of its own, until it executes a program or ends,
  * with what that returns. But we go on at once: to execute a program may take long. start makes async-signal-safe calls
@@ -118,7 +118,8 @@ void os_close_from(int first);
 bool os_fill_standard_fds(void);
 /*
  * Close the descriptors that the process was given, and fill 0, 1 and 2: pipes of the caller see their end. Its own, which
- * are close-on-exec, stay. A file is closed by a child, which may hang in that, and has the name closer.
+ * are close-on-exec, stay. Files are closed by children, one for each file system, which may hang in that: they have the
+ * name closer, nothing waits for them, and the process reaps them as any other child.
  */
 void os_close_inherited(const char *closer);
 /* Whether so many more descriptors, OS_ROOM_MAX at most, can be opened. False with errno. */
@@ -144,8 +145,8 @@ bool os_is_ready(int fd);
 
 /*
  * The name in /proc/PID/comm; and the line that ps -f shows, cut to the room that the arguments had. os_title_setup:
- * once, first of all in main. os_set_title, once, moves the words of argv: argv[i] is right after it, copies of its
- * pointers are not.
+ * once, first of all in main. os_set_title moves the words of argv the first time: argv[i] is right after it, copies of its
+ * pointers are not. In a child that async-signal-safe calls are left to only after its parent has called it.
  */
 void os_set_name(const char *name);
 void os_title_setup(int argc, char **argv);

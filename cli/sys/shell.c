@@ -254,9 +254,8 @@ static pid_t fork_helper(void)
 	sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &before);
 	/* A SIGCHLD would wake a process that waits for the end of a command. */
-	pid = os_fork_silently();
+	pid = os_fork_silently(HELPER_NAME);
 	if (pid == 0) {
-		os_set_name(HELPER_NAME);
 		(void)setsid();
 		return 0;
 	}

@@ -97,9 +97,9 @@ on_file_system() {
 	let_go
 }
 
-@test "a lock is renewed by one renewer though the file system of 150 descriptors that it was given does not answer" {
+@test "a lock is renewed by one renewer though the file system of 2,000 descriptors that it was given does not answer" {
 	needs_hung_file_system
-	on_file_system bash -c 'for fd in {50..199}; do eval "exec $fd>mnt/f"; done; : >switches/flush
+	on_file_system bash -c 'ulimit -n 4096; for fd in {1000..2999}; do eval "exec $fd>mnt/f"; done; : >switches/flush
 		exec rlock run -t 3s a -- sh -c "echo \$\$ >command-pid; exec until_let_go" 2>said'
 	know_processes
 	wait_until 10 grep -q flush switches/asked
@@ -109,6 +109,22 @@ on_file_system() {
 	ended_with 0
 	said_nothing
 	no_keys
+}
+
+@test "the process that closes a file for the renewer is called rlock-helper by ps, and does not stay once the file is closed" {
+	needs_hung_file_system
+	on_file_system sh -c 'exec 9>mnt/f; : >switches/flush
+		exec rlock run a -- sh -c "echo \$\$ >command-pid; exec until_let_go" 2>said'
+	know_processes
+	wait_until 10 grep -q flush switches/asked
+	closer=$(awk '{ print $2 }' switches/asked)
+	run -0 ps -o ppid=,comm=,args= -p "$closer"
+	assert_output --regexp "^ *$RENEWER rlock-helper +rlock-helper\$"
+	rm switches/flush
+	wait_until 5 eval '[ ! -e /proc/$closer ]'
+	let_go
+	ended_with 0
+	said_nothing
 }
 
 @test "a renewer that no SIGKILL ends: rlock terminates the command before the lease ends, with 76, and says why" {

@@ -50,7 +50,7 @@ static void check_title(const char *title, const char *wanted)
 static void check_silent_fork(void)
 {
 	siginfo_t info;
-	pid_t pid = os_fork_silently();
+	pid_t pid = os_fork_silently("helper");
 
 	if (pid == 0)
 		_exit(0);
