@@ -75,8 +75,8 @@ $(tools) $(bench): $(BUILD)/%: $(BUILD)/tests/%.o
 	$(call step,LINK)$(CC) -pie $(TREE_LDFLAGS) -o $@ $^ $(PROGRAM_LIBS)
 
 # A command is known by its name.
-tools += $(BUILD)/tools/until_let_go
-$(BUILD)/tools/until_let_go: $(BUILD)/tools/inside
+tools += $(BUILD)/tools/run_until_ended
+$(BUILD)/tools/run_until_ended: $(BUILD)/tools/inside
 	$(Q)ln -f $< $@
 
 # This one is a builtin of bash, too.

@@ -34,15 +34,15 @@ setup() {
 # refused.
 contend() {
 	local holder
-	rm -f let-go said held
-	in_background sh -c 'exec rlock "$1" -t 4s a -- until_let_go 2>held' sh "$1"
+	rm -f end-commands said held
+	in_background sh -c 'exec rlock "$1" -t 4s a -- run_until_ended 2>held' sh "$1"
 	holder=$PID
 	wait_until 10 is_held a
 	listen_to rlock "${1/rlock/wlock}" -v a -- true
 	wait_until 10 file_has said 'waiting for'
 	wait_until 10 ttl_is_below a 3000
 	wait_until 10 is_renewed a 4000
-	let_go
+	end_commands
 	ended_with 0 "$holder"
 	ended_with 0
 	assert [ ! -s held ]
@@ -101,12 +101,12 @@ locks_of_all_kinds() {
 	local verb
 	redis config set timeout 1 >/dev/null
 	for verb in run fair rlock wlock; do
-		in_background sh -c 'exec rlock "$1" -t 6s "$1" -- until_let_go 2>>said' sh "$verb"
+		in_background sh -c 'exec rlock "$1" -t 6s "$1" -- run_until_ended 2>>said' sh "$verb"
 		wait_until 10 is_held "$verb"
 		in_background sh -c 'exec rlock "$1" "$2" -- true 2>>said' sh "${verb/rlock/wlock}" "$verb"
 	done
 	stays 5 redis_says 4 exists run fair rlock wlock
-	let_go
+	end_commands
 	all_ended_with 0
 	no_keys
 	said_nothing

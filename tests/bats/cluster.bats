@@ -153,7 +153,7 @@ choose_nodes() {
 	end_migration a "$FROM" "$TO"
 	wait_until 5 on "$TO" is_renewed a 3000
 	assert [ ! -e entered ]
-	let_go
+	end_commands
 	ended_with 0 "$holder"
 	ended_with 0 "$waiter"
 	assert [ -e entered ]
@@ -179,8 +179,8 @@ choose_nodes() {
 	local verb moved
 	choose_nodes d
 	while read -r verb moved; do
-		rm -f let-go
-		in_background rlock "$verb" -t 4s d -- until_let_go
+		rm -f end-commands
+		in_background rlock "$verb" -t 4s d -- run_until_ended
 		wait_until 5 on "$FROM" is_held d
 		begin_migration d "$FROM" "$TO"
 		[ "$moved" = no ] || move_keys d "$FROM" "$TO"
@@ -189,7 +189,7 @@ choose_nodes() {
 			run -0 rlock stop d
 			ended_with 124
 		else
-			let_go
+			end_commands
 			ended_with 0
 			on "$FROM" no_keys
 			on "$TO" no_keys
@@ -209,12 +209,12 @@ choose_nodes() {
 	local verb
 	choose_nodes e
 	for verb in run fair read write; do
-		rm -f let-go
-		in_background rlock "$verb" -t 60s e -- until_let_go
-		wait_until 5 is_above "$PID" until_let_go
+		rm -f end-commands
+		in_background rlock "$verb" -t 60s e -- run_until_ended
+		wait_until 5 has_child "$PID" run_until_ended
 		kill -KILL "$(renewer_of "$PID")"
 		begin_migration e "$FROM" "$TO"
-		let_go
+		end_commands
 		ended_with 0
 		on "$FROM" no_keys
 		on "$TO" no_keys
@@ -240,12 +240,12 @@ is_kept() {
 	local verb
 	choose_nodes f
 	for verb in run fair write 'sem --permits 1'; do
-		rm -f let-go
+		rm -f end-commands
 		# shellcheck disable=SC2086 # a verb with its option
-		in_background rlock $verb -t 60s --at-least 1h f -- until_let_go
+		in_background rlock $verb -t 60s --at-least 1h f -- run_until_ended
 		wait_until 5 on "$FROM" redis_says 1 exists 'rlock_holds:{f}'
 		begin_migration f "$FROM" "$TO"
-		let_go
+		end_commands
 		ended_with 0
 		on "$FROM" is_kept f
 		on "$FROM" redis flushall
@@ -258,7 +258,7 @@ is_kept() {
 # hold_to_read: "a", at node FROM, from where it goes to TO.
 hold_to_read() {
 	choose_nodes a
-	in_background rlock read -t 60s a -- until_let_go
+	in_background rlock read -t 60s a -- run_until_ended
 	wait_until 5 on "$FROM" is_held a
 	TIMEOUT_KEY=$(on "$FROM" redis --scan --pattern '{a}:*:rwlock_timeout:1')
 }
@@ -284,10 +284,10 @@ says() {
 @test "--at-least keeps a reader's lock, too, while the slot of the lock is on its way" {
 	local key
 	choose_nodes a
-	in_background rlock read -t 60s --at-least 1h a -- until_let_go
+	in_background rlock read -t 60s --at-least 1h a -- run_until_ended
 	wait_until 5 on "$FROM" is_held a
 	begin_migration a "$FROM" "$TO"
-	let_go
+	end_commands
 	ended_with 0
 	on "$FROM" redis_says 2 hlen a
 	for key in a 'rlock_holds:{a}' 'rlock_ends:{a}' "$(on "$FROM" redis --scan --pattern '{a}:*:rwlock_timeout:1')"; do
@@ -301,7 +301,7 @@ says() {
 @test "a reader whose timeout key has moved ahead of its lock, or is still to come, is released when all keys have moved" {
 	local ahead at
 	for ahead in yes no; do
-		rm -f let-go
+		rm -f end-commands
 		hold_to_read
 		begin_migration a "$FROM" "$TO"
 		if [ "$ahead" = yes ]; then
@@ -311,7 +311,7 @@ says() {
 			move_all_but_timeouts
 			at=$TO
 		fi
-		let_go
+		end_commands
 		# The release that is tried there changes nothing.
 		stays 0.3 says 1 "$at" hlen 'rlock_holds:{a}'
 		says 2 "$at" hlen a
@@ -338,7 +338,7 @@ says() {
 	ended_with 0 "$PID"
 	is_running "$first"
 	on "$TO" redis_says 2 hlen a
-	let_go
+	end_commands
 	ended_with 0 "$first"
 	cluster_is_empty
 }

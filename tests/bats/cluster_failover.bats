@@ -72,7 +72,7 @@ name_at_node() {
 	# So that the others serve without it.
 	for number in 1 2 3 4; do on "$number" redis config set cluster-require-full-coverage no; done
 	name_at_node 2
-	in_background rlock run -t 9s -u "$url" "$NAME" -- until_let_go
+	in_background rlock run -t 9s -u "$url" "$NAME" -- run_until_ended
 	holder=$PID
 	wait_until 5 is_held "$NAME"
 	in_background rlock run -w 60s -u "$url" "$NAME" -- touch entered
@@ -86,7 +86,7 @@ name_at_node() {
 	wait_until 8 is_renewed "$NAME" 9000
 	wait_until 8 is_waited_for "$NAME"
 	is_running "$holder"
-	let_go
+	end_commands
 	ended_with 0 "$holder"
 	ended_with 0 "$waiter"
 	assert [ -e entered ]
@@ -98,7 +98,7 @@ name_at_node() {
 	local holder waiter new
 	name_at_node 1 4
 	new=$((5 - NODE))
-	in_background rlock run -t 30s "$NAME" -- until_let_go
+	in_background rlock run -t 30s "$NAME" -- run_until_ended
 	holder=$PID
 	wait_until 5 on "$NODE" is_held "$NAME"
 	in_background rlock run -w 60s "$NAME" -- touch entered
@@ -112,7 +112,7 @@ name_at_node() {
 	wait_until 25 on "$new" is_renewed "$NAME" 30000
 	is_running "$holder"
 	assert [ ! -e entered ]
-	let_go
+	end_commands
 	ended_with 0 "$holder"
 	ended_with 0 "$waiter"
 	assert [ -e entered ]

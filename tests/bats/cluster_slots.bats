@@ -14,14 +14,14 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	local verb name
 	[ "$(node_of a)$(node_of b)" != "$(node_of b)$(node_of c)" ]
 	for verb in run fair rlock wlock; do
-		in_background rlock "$verb" c a b -- until_let_go
+		in_background rlock "$verb" c a b -- run_until_ended
 		for name in a b c; do
 			wait_until 5 at_node_of "$name" is_held "$name"
 		done
-		let_go
+		end_commands
 		ended_with 0
 		cluster_is_empty
-		rm let-go
+		rm end-commands
 	done
 	run -5 rlock run a b -- rlock run -n c b a -- sh -c 'exit 5'
 	cluster_is_empty
@@ -44,7 +44,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	# What it denies, as it serves no such slot, it has not run.
 	refute_output --regexp 'cmdstat_eval(sha)?:calls=[1-9]'
 	assert [ ! -e begun ]
-	let_go
+	end_commands
 	ended_with 0
 	cluster_is_empty
 }
@@ -60,10 +60,10 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 		for other in a b c; do
 			[ "$other" = "$name" ] || run -0 rlock run -w 5s "$other" -- true
 		done
-		let_go
+		end_commands
 		took_less 10 ended_with 0 "$PID"
 		ended_with 0 "$holder"
-		rm let-go
+		rm end-commands
 		cluster_is_empty
 	done
 }
@@ -77,7 +77,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 }
 
 @test "names in several slots are renewed together; when one is lost it is 76, and the others are released" {
-	listen_to rlock run -t 3s a b c -- until_let_go
+	listen_to rlock run -t 3s a b c -- run_until_ended
 	wait_until 5 at_node_of c is_held c
 	wait_until 5 at_node_of a is_renewed a 3000
 	stays 3.5 is_running "$PID"
@@ -125,7 +125,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	assert_one_line '^rlock: a: timed out after 2s: kept for the next waiter, the first \('
 	in_background rlock fair -w 60s b a -- sh -c 'echo second >>order'
 	wait_until 10 at_node_of a has_in_queue a 2
-	let_go
+	end_commands
 	ended_with 0 "$holder"
 	ended_with 0 "$first"
 	ended_with 0

@@ -116,7 +116,7 @@ signals_with() {
 	local pid fd
 	in_background sh -c 'exec rlock run -t 3s a -- sh -c "
 		for fd in 0 1 2; do [ ! -e /proc/\$\$/fd/\$fd ] || touch open; done
-		until_let_go; exit 7" <&- >&- 2>&-'
+		run_until_ended; exit 7" <&- >&- 2>&-'
 	wait_until 5 is_held a
 	stays 1.3 is_held a # renewed
 	for pid in "$PID" $(renewer_of "$PID"); do
@@ -124,7 +124,7 @@ signals_with() {
 			assert_regex "$(readlink "/proc/$pid/fd/$fd")" '^/'
 		done
 	done
-	let_go
+	end_commands
 	ended_with 7
 	[ ! -e open ]
 	no_keys

@@ -11,8 +11,8 @@ load ../lib/holding
 # RENEWER, COMMAND. Then VICTIM, "PID" or "RENEWER", is killed, if it is not "none".
 holds_escapers() {
 	echo "$*" >&2
-	rm -f command-pid entered let-go
-	KINDS=$2 hold_for 'escape escaped $KINDS && echo $$ >command-pid && exec until_let_go' a "${@:3}"
+	rm -f command-pid entered end-commands
+	KINDS=$2 hold_for_script 'escape escaped $KINDS && echo $$ >command-pid && exec run_until_ended' a "${@:3}"
 	[ "$1" = none ] || kill -s KILL "${!1}"
 }
 
@@ -26,7 +26,7 @@ holds_escapers() {
 		start_checker a
 		stays 0.5 is_held a
 		escaped_process_runs
-		let_go
+		end_commands
 		checker_found_none
 		wait_until 5 nothing_runs
 		[ "$victim" = PID ] || ended_with 137
@@ -67,8 +67,8 @@ holds_escapers() {
 	for victim in none RENEWER; do
 		rm -f command-pid
 		in_background sh -c 'sleep 60 >/dev/null 2>&1 3>&- & echo $! >before
-			exec rlock run --wait-all --max-run 3s --grace 200ms a -- sh -c "$0"' "$STAYING"
-		know_processes
+			exec rlock run --wait-all --max-run 3s --grace 200ms a -- sh -c "$0"' "$REPORT_PID_AND_RUN"
+		find_hold_processes
 		BACKGROUND+=("$(<before)")
 		[ $victim = none ] || kill -s KILL "${!victim}"
 		ended_with 124
@@ -79,14 +79,14 @@ holds_escapers() {
 
 @test "what is orphaned below rlock is reaped while the command runs, which is then the only child of its parent" {
 	# A crowd that ends at once, in all orders of parent and child.
-	hold_for 'for i in $(seq 20); do
+	hold_for_script 'for i in $(seq 20); do
 		(sh -c "exit 3" & exit 0)
 		(setsid sh -c "(exit 5) & exit 4" &)
 		(sh -c "sh -c \"kill -9 \\$\\$\" & exit 0" &)
-	done; '"$STAYING" a
+	done; '"$REPORT_PID_AND_RUN" a
 	# With zombies counted.
 	wait_until 20 eval '[ "$(pgrep -P "$PID") $(pgrep -P "$RENEWER")" = "$RENEWER $COMMAND" ]'
-	let_go
+	end_commands
 	ended_with 0
 	no_keys
 }

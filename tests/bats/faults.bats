@@ -22,8 +22,8 @@ unfreeze() {
 
 # hold_and_listen NAME [OPTION...]: as hold_in_background, messages in the file "said".
 hold_and_listen() {
-	listen_to rlock run "${@:2}" "$1" -- until_let_go
-	wait_until 5 is_above "$PID" until_let_go
+	listen_to rlock run "${@:2}" "$1" -- run_until_ended
+	wait_until 5 has_child "$PID" run_until_ended
 }
 
 # wait_for_lock NAME [OPTION...]: a waiter, messages in the file "said", which makes the file "ran"
@@ -33,10 +33,10 @@ wait_for_lock() {
 	wait_until 5 has_waiters "$1"
 }
 
-# ends_well PID...: let_go, and all end with 0, without a word, and leave nothing.
+# ends_well PID...: end_commands, and all end with 0, without a word, and leave nothing.
 end_well() {
 	local pid
-	let_go
+	end_commands
 	for pid; do
 		ended_with 0 "$pid"
 	done
@@ -139,14 +139,14 @@ end_well() {
 	done
 	hold_and_listen a
 	redis del a
-	let_go
+	end_commands
 	ended_with 76
 	said_once '^rlock: a: lock lost before the command ended'
 }
 
 # lose_while_logging ARG...: the lock is lost while the command notes what signals it gets, and that is said.
 lose_while_logging() {
-	rm -f signals let-go
+	rm -f signals end-commands
 	listen_to rlock run -t 3s "$@" a -- log_signals
 	wait_until 5 file_says signals ready
 	redis del a
@@ -157,13 +157,13 @@ lose_while_logging() {
 	lose_while_logging --on-lost term --grace 100ms
 	wait_until 6 file_says signals TERM
 	stays 1 is_running "$PID"
-	let_go
+	end_commands
 	ended_with 76
 	[ "$(grep -c TERM signals)" = 1 ]
 	lose_while_logging --on-lost term --signal USR1
 	wait_until 6 file_says signals USR1
 	said_once '^rlock: a: lock lost at .*: the command was sent SIGUSR1: '
-	let_go
+	end_commands
 	ended_with 76
 	refute grep -q TERM signals
 	lose_while_logging --on-lost ignore -q --max-run 7s --grace 200ms
@@ -228,7 +228,7 @@ owner_has_nothing() {
 	wait_for_lock a
 	faults_happened
 	proxy blackhole on
-	let_go
+	end_commands
 	ended_with 0 "$holder"
 	let_pass 0.5
 	proxy blackhole off
@@ -253,10 +253,10 @@ owner_has_nothing() {
 
 @test "a release that cannot be delivered is a warning, and the command's status stands" {
 	own_server
-	listen_to rlock run -t 6s a -- sh -c 'until_let_go; exit 7'
+	listen_to rlock run -t 6s a -- sh -c 'run_until_ended; exit 7'
 	wait_until 5 is_held a
 	freeze
-	let_go
+	end_commands
 	took_less 9 ended_with 7
 	said_once '^rlock: a: release failed: '
 	unfreeze
@@ -265,14 +265,14 @@ owner_has_nothing() {
 
 @test "a lock without a command that was renewed is released after an outage that its first lease does not outlast" {
 	start_prompt_proxy
-	in_background bash -c 'rlock lock -l 12s --pid $$ a && touch had; until_let_go'
+	in_background bash -c 'rlock lock -l 12s --pid $$ a && touch had; run_until_ended'
 	wait_until 5 file_exists had
 	wait_until 12 ttl_is_below a 5000
 	rlock renew --pid "$PID" a
 	wait_until 10 ttl_is_below a 8000
 	proxy refuse on
 	proxy cut
-	let_go
+	end_commands
 	wait "$PID" || :
 	let_pass 1.5
 	proxy refuse off
@@ -411,7 +411,7 @@ run_counted() {
 # lock_behind_proxy [OPTION...]: a process holds "a"; sets PID.
 lock_behind_proxy() {
 	start_prompt_proxy
-	in_background bash -c 'rlock lock "$@" --pid $$ a && touch locked && until_let_go' bash "$@"
+	in_background bash -c 'rlock lock "$@" --pid $$ a && touch locked && run_until_ended' bash "$@"
 	wait_until 5 file_exists locked
 }
 
@@ -486,7 +486,7 @@ proxy_counts() {
 		assert_output ''
 	done
 	redis config set maxmemory 0
-	let_go
+	end_commands
 	ended_with 0
 	[ ! -e ran ]
 }
@@ -581,7 +581,7 @@ while True:
 	start_prompt_proxy tcp:127.0.0.1:0
 	listen_to rlock run -u "redis://127.0.0.1:$PROXY_PORT" -t 2s a -- sleep 60
 	wait_until 5 is_held a
-	wait_until 5 is_above "$PID" sleep
+	wait_until 5 has_child "$PID" sleep
 	proxy refuse on
 	proxy cut
 	took_less 15 ended_with 76

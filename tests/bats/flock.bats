@@ -16,9 +16,9 @@ there() {
 	env -u RLOCK_HELD RLOCK_RUNTIME_DIR="$PWD/there" "$@"
 }
 
-# hold_path NAME [OPTION...]: `rlock flock` holds its lock until let_go. Sets PID.
+# hold_path NAME [OPTION...]: `rlock flock` holds its lock until end_commands. Sets PID.
 hold_path() {
-	in_background rlock flock "${@:2}" "$1" until_let_go
+	in_background rlock flock "${@:2}" "$1" run_until_ended
 	wait_until 10 is_held "$(realpath -m "$1")"
 }
 
@@ -50,7 +50,7 @@ says() {
 	CI=1 says 1 '' '' there rlock flock --timeo 1.2 a true
 	says 1 '' 'flock: failed to get lock' there rlock flock --verbose -n a true
 	says 1 '' 'flock: timeout while waiting to get lock' there rlock flock --verb -w 2.01 a true
-	let_go
+	end_commands
 	run -0 --separate-stderr there rlock flock --verbose a echo ran
 	assert_output --regexp $'^ran\nflock: getting lock took [0-9]+\\.[0-9]{6} seconds\nflock: executing echo$'
 	assert_equal "$stderr" ''
@@ -82,7 +82,7 @@ says() {
 }
 
 @test "rlock ends with its command, and the renewer holds the lock for what that leaves running, stopped or not; with -o not" {
-	in_background rlock flock a sh -c 'until_let_go >/dev/null 2>&1 3>&- & echo $! >left; kill -STOP $!; exit 5'
+	in_background rlock flock a sh -c 'run_until_ended >/dev/null 2>&1 3>&- & echo $! >left; kill -STOP $!; exit 5'
 	ended_with 5
 	wait_until 5 is_stopped "$(<left)"
 	stays 0.5 is_stopped "$(<left)"
@@ -90,10 +90,10 @@ says() {
 	parent_of "$(<left)"
 	assert_equal "$(<"/proc/$PARENT/comm")" rlock-renewer
 	kill -CONT "$(<left)"
-	run -0 rlock flock -o b sh -c 'until_let_go >/dev/null 2>&1 3>&- & echo $! >left'
+	run -0 rlock flock -o b sh -c 'run_until_ended >/dev/null 2>&1 3>&- & echo $! >left'
 	is_free "$(realpath -m b)"
 	is_running "$(<left)"
-	let_go
+	end_commands
 	wait_until 10 is_free "$(realpath -m a)"
 	wait_until 10 is_gone "$PARENT"
 }
@@ -117,7 +117,7 @@ says() {
 		sh -c 'echo >inside; until [ -e out ]; do sleep 0.02; done'
 	stays 0.3 test ! -e inside
 	says 1 '' '' there env -u RLOCK_URL RLOCK_CONFIG="$PWD/conf" rlock flock -n a true
-	let_go
+	end_commands
 	wait_until 10 file_exists inside
 	run -0 rlock status "$(realpath -m a)"
 	assert_output --partial 'from the file'

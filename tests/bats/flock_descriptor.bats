@@ -45,8 +45,8 @@ script() {
 # ---- how it is released ----
 
 @test "the lock is released when its process has closed the descriptor, though others have a copy, or is killed" {
-	script 'exec 8>g 9>f; flock 8; flock 9; until_let_go 2>/dev/null 3>&- & exec 9>&-; soon_free; kill $!; echo end' 'end'
-	in_background bash -c '. ./functions; exec 9>f; flock 9; touch has; until_let_go'
+	script 'exec 8>g 9>f; flock 8; flock 9; run_until_ended 2>/dev/null 3>&- & exec 9>&-; soon_free; kill $!; echo end' 'end'
+	in_background bash -c '. ./functions; exec 9>f; flock 9; touch has; run_until_ended'
 	wait_until 10 file_exists has
 	is_held "$FILE"
 	kill -KILL "$PID"
@@ -61,7 +61,7 @@ script() {
 # ---- locked again ----
 
 @test "a read lock after a write lock is a downgrade, and no writer comes between" {
-	in_background bash -c '. ./functions; exec 9>f; flock 9; touch has; comes_true test -e go; flock -s 9; mode >mode; until_let_go'
+	in_background bash -c '. ./functions; exec 9>f; flock 9; touch has; comes_true test -e go; flock -s 9; mode >mode; run_until_ended'
 	wait_until 10 file_exists has
 	in_background env RLOCK_RUNTIME_DIR="$PWD/there" rlock flock f touch written
 	wait_until 10 has_waiters "$FILE"
@@ -69,7 +69,7 @@ script() {
 	wait_until 10 test -s mode
 	assert_equal "$(<mode)" read
 	assert [ ! -e written ]
-	let_go
+	end_commands
 	wait_until 20 file_exists written
 }
 
@@ -126,9 +126,9 @@ script() {
 
 @test "when the lock is lost its process gets SIGTERM" {
 	echo 'ttl = 3s' >conf
-	in_background env RLOCK_CONFIG="$PWD/conf" bash -c '. ./functions; exec 9>f; flock 9; touch has; until_let_go'
+	in_background env RLOCK_CONFIG="$PWD/conf" bash -c '. ./functions; exec 9>f; flock 9; touch has; run_until_ended'
 	wait_until 10 file_exists has
 	redis del "$FILE"
 	ended_with 143
-	let_go
+	end_commands
 }

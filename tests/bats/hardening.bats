@@ -41,7 +41,7 @@ teardown() {
 
 @test "the renewer of a command keeps none of the caller's descriptors" {
 	not_under_valgrind 'it has pipes of its own'
-	in_background sh -c 'exec rlock run a -- until_let_go 7<"$0" 8>mine | cat' "$BATS_TEST_FILENAME"
+	in_background sh -c 'exec rlock run a -- run_until_ended 7<"$0" 8>mine | cat' "$BATS_TEST_FILENAME"
 	wait_until 5 is_held a
 	wait_until 5 keeps_none
 }
@@ -111,7 +111,7 @@ doubtful() {
 	# Nor does it get a word of a renewer whose server has ended.
 	rm "$RLOCK_RUNTIME_DIR/local.sock"
 	in_background rlock run -u local: -t 3s a -- sleep 60
-	wait_until 10 is_above "$PID" sleep
+	wait_until 10 has_child "$PID" sleep
 	ln -sf "$other/sock" "$RLOCK_RUNTIME_DIR/local.sock"
 	ask_redis "$other/sock" config resetstat
 	kill -KILL "$(cat "$RLOCK_RUNTIME_DIR/local.pid")"

@@ -19,7 +19,7 @@ run_late() {
 	why=$(slow_exec none none true 2>&1) || status=$?
 	[ "$status" != 73 ] || skip "no call can be watched here: $why"
 	assert_equal "$status" 0
-	printf '#!/bin/sh\n%s\n' "$STAYING" >late
+	printf '#!/bin/sh\n%s\n' "$REPORT_PID_AND_RUN" >late
 	chmod +x late
 	: >held-up
 	in_background sh -c 'exec slow_exec held-up late rlock run "$@" a -- ./late 2>said' sh "$@"
@@ -35,7 +35,7 @@ run_late() {
 	[ ! -e command-pid ]
 	rm held-up
 	wait_until 5 test -s command-pid
-	let_go
+	end_commands
 	ended_with 0
 	said_nothing
 	no_keys
@@ -56,7 +56,7 @@ run_late() {
 
 # make_full: the pipe "full" has as much in it as fits.
 make_full() {
-	rm -f full command-pid let-go
+	rm -f full command-pid end-commands
 	mkfifo full
 	exec {FULL}<>full
 	dd if=/dev/zero of=full bs=4096 oflag=nonblock 2>/dev/null || :
@@ -65,17 +65,17 @@ make_full() {
 # run_blocked [OPTION...]: an rlock wants the lock, and its standard error takes nothing; sets PID.
 run_blocked() {
 	make_full
-	in_background sh -c 'exec rlock run -t 3s "$@" a -- sh -c "$0" 2>full' "$STAYING" "$@"
+	in_background sh -c 'exec rlock run -t 3s "$@" a -- sh -c "$0" 2>full' "$REPORT_PID_AND_RUN" "$@"
 }
 
 @test "a standard error and a log that take nothing delay no renewal, nor the release, with the renewer killed, too" {
 	local log
 	for log in full stderr; do
 		run_blocked -v --log "$log"
-		know_processes
+		find_hold_processes
 		[ "$log" = full ] || kill -s KILL "$RENEWER"
 		stays 3.5 is_held a
-		let_go
+		end_commands
 		took_less 15 ended_with 0
 		no_keys
 	done
@@ -86,7 +86,7 @@ run_blocked() {
 	run_blocked -v
 	wait_until 5 has_waiters a
 	rlock unlock --owner other a
-	know_processes
+	find_hold_processes
 	redis del a >/dev/null
 	took_less 15 ended_with 76
 	is_gone "$COMMAND"

@@ -19,16 +19,16 @@ has_priority() {
 	while IFS='|' read -r priority under; do
 		echo "$under" >&2
 		# shellcheck disable=SC2086
-		in_background nice -n 3 $under sh -c 'echo $$ >rlock-pid && exec rlock run a -- sh -c "$0"' "$STAYING"
+		in_background nice -n 3 $under sh -c 'echo $$ >rlock-pid && exec rlock run a -- sh -c "$0"' "$REPORT_PID_AND_RUN"
 		wait_until 10 test -s command-pid
 		rlock=$(<rlock-pid)
 		wait_until 10 has_priority "$rlock" "$priority"
 		wait_until 10 has_renewer "$rlock"
 		wait_until 10 has_priority "${RENEWERS[0]}" "$priority"
 		has_priority "$(<command-pid)" "TS - $(($(nice) + 3))"
-		let_go
+		end_commands
 		ended_with 0
-		rm let-go command-pid
+		rm end-commands command-pid
 	done <<-'END'
 		RR 1 -|
 		TS - -20|refuse refused rlock sched_setscheduler EPERM 1+
@@ -42,8 +42,8 @@ has_class() {
 
 @test "a renewer that is kept busy no longer comes before others" {
 	chrt --rr 1 true 2>/dev/null || skip 'no process may have a real-time priority here'
-	in_background rlock run a -- sh -c "$STAYING"
-	know_processes
+	in_background rlock run a -- sh -c "$REPORT_PID_AND_RUN"
+	find_hold_processes
 	wait_until 10 has_class "$RENEWER" RR
 	touch flood
 	# It is woken by each signal, and passes on none: its command has not sent it.

@@ -12,8 +12,8 @@ load ../lib/hanging
 # hang_renewer CALLS FIRST [OPTION...]: an rlock with a lease of 3 s whose renewer hangs in one of these calls, from that one of them on.
 hang_renewer() {
 	echo >hangs
-	listen_to refuse hangs rlock-renewer "$1" WAIT "$2" rlock run -t 3s "${@:3}" a -- sh -c "$STAYING"
-	know_processes
+	listen_to refuse hangs rlock-renewer "$1" WAIT "$2" rlock run -t 3s "${@:3}" a -- sh -c "$REPORT_PID_AND_RUN"
+	find_hold_processes
 	wait_until 10 grep -q "[0-9]" hangs
 }
 
@@ -22,9 +22,9 @@ hang_renewer() {
 	# Each is made before a renewal is sent.
 	hang_renewer sendto,sendmsg,write 4+
 	wait_until 10 is_gone "$RENEWER"
-	stays 4 holds_on a "$PID" "$COMMAND"
+	stays 4 hold_is_alive a "$PID" "$COMMAND"
 	rm hangs
-	let_go
+	end_commands
 	ended_with 0
 	said_nothing
 	no_keys
@@ -32,38 +32,38 @@ hang_renewer() {
 
 @test "rlock renews the lease for the command also while the debugger that stopped the renewer keeps what is left of it" {
 	[[ $(id -u) = 0 ]] || skip 'only root may debug a renewer'
-	hold_and_know a -t 9s
+	hold_with_pids a -t 9s
 	holder=$PID
 	in_background holds_still "$RENEWER" >held-still 2>denied
 	wait_until 10 eval 'test -s held-still || test -s denied'
 	[ ! -s denied ] || skip 'no process may be debugged here'
 	kill -s STOP "$PID"
-	stays 10 holds_on a "$holder" "$COMMAND"
+	stays 10 hold_is_alive a "$holder" "$COMMAND"
 	is_gone "$RENEWER"
 	kill -KILL "$PID"
-	let_go
+	end_commands
 	ended_with 0 "$holder"
 	said_nothing
 	no_keys
 }
 
 @test "a renewer that cannot reach its server is not killed" {
-	hold_and_know a -t 6s
+	hold_with_pids a -t 6s
 	kill -s STOP "$SERVER_PID"
 	stays 4 is_running "$RENEWER"
 	kill -s CONT "$SERVER_PID"
-	let_go
+	end_commands
 	ended_with 0
 	no_keys
 }
 
 @test "rlock wakes up no more than once a renewal for a renewer that renews" {
-	hold_and_know a -t 6s
+	hold_with_pids a -t 6s
 	let_pass 1.5
 	before=$(wake_ups "$PID")
 	let_pass 8
 	(($(wake_ups "$PID") - before <= 5)) || fail "woke $(($(wake_ups "$PID") - before)) times"
-	let_go
+	end_commands
 	ended_with 0
 }
 
@@ -87,25 +87,25 @@ on_file_system() {
 @test "the lock of a descriptor is renewed while its file system does not answer, and released with its process" {
 	needs_hung_file_system
 	echo 'ttl = 3s' >conf
-	on_file_system env RLOCK_CONFIG="$PWD/conf" sh -c 'exec 9>mnt/f; rlock flock 9 && echo $$ >has; until_let_go'
+	on_file_system env RLOCK_CONFIG="$PWD/conf" sh -c 'exec 9>mnt/f; rlock flock 9 && echo $$ >has; run_until_ended'
 	wait_until 10 test -s has
 	touch switches/getattr switches/flush
 	stays 5 is_held "$PWD/mnt/f"
 	kill -KILL "$(<has)"
 	rm switches/getattr switches/flush
 	wait_until 10 is_free "$PWD/mnt/f"
-	let_go
+	end_commands
 }
 
 @test "a lock is renewed by one renewer though the file system of 2,000 descriptors that it was given does not answer" {
 	needs_hung_file_system
 	on_file_system bash -c 'ulimit -n 4096; for fd in {1000..2999}; do eval "exec $fd>mnt/f"; done; : >switches/flush
-		exec rlock run -t 3s a -- sh -c "echo \$\$ >command-pid; exec until_let_go" 2>said'
-	know_processes
+		exec rlock run -t 3s a -- sh -c "echo \$\$ >command-pid; exec run_until_ended" 2>said'
+	find_hold_processes
 	wait_until 10 grep -q flush switches/asked
-	stays 4 holds_on a "$RENEWER" "$COMMAND"
+	stays 4 hold_is_alive a "$RENEWER" "$COMMAND"
 	rm switches/flush
-	let_go
+	end_commands
 	ended_with 0
 	said_nothing
 	no_keys
@@ -114,23 +114,23 @@ on_file_system() {
 @test "the process that closes a file for the renewer is called rlock-helper by ps, and does not stay once the file is closed" {
 	needs_hung_file_system
 	on_file_system sh -c 'exec 9>mnt/f; : >switches/flush
-		exec rlock run a -- sh -c "echo \$\$ >command-pid; exec until_let_go" 2>said'
-	know_processes
+		exec rlock run a -- sh -c "echo \$\$ >command-pid; exec run_until_ended" 2>said'
+	find_hold_processes
 	wait_until 10 grep -q flush switches/asked
 	closer=$(awk '{ print $2 }' switches/asked)
 	run -0 ps -o ppid=,comm=,args= -p "$closer"
 	assert_output --regexp "^ *$RENEWER rlock-helper +rlock-helper\$"
 	rm switches/flush
 	wait_until 5 eval '[ ! -e /proc/$closer ]'
-	let_go
+	end_commands
 	ended_with 0
 	said_nothing
 }
 
 @test "a renewer that no SIGKILL ends: rlock terminates the command before the lease ends, with 76, and says why" {
 	needs_hung_file_system
-	on_file_system sh -c 'exec rlock run -u "unix://$PWD/mnt/l" -t 6s a -- sh -c "echo \$\$ >command-pid; exec until_let_go" 2>said'
-	know_processes
+	on_file_system sh -c 'exec rlock run -u "unix://$PWD/mnt/l" -t 6s a -- sh -c "echo \$\$ >command-pid; exec run_until_ended" 2>said'
+	find_hold_processes
 	wait_until 5 is_renewed a 6000
 	touch switches/readlink
 	redis client kill type normal skipme yes >/dev/null

@@ -205,7 +205,7 @@ is_alone_after() {
 }
 
 @test "the private server that a command started is not stopped with that command, and not waited for" {
-	in_background rlock run -q outer -- sh -c 'rlock run -u local: a -- true; touch started; until_let_go'
+	in_background rlock run -q outer -- sh -c 'rlock run -u local: a -- true; touch started; run_until_ended'
 	wait_until 10 file_exists started
 	SERVER=$(servers)
 	kill -TERM "$PID"

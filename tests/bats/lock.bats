@@ -27,11 +27,11 @@ load ../lib/scripting
 }
 
 @test "a script that ends without an unlock frees its lock soon, whatever it has started, and so does one that is killed" {
-	prints '1' 'rlock lock --pid $$ a; $REDIS exists a; until_let_go >/dev/null 2>&1 & exit 0'
+	prints '1' 'rlock lock --pid $$ a; $REDIS exists a; run_until_ended >/dev/null 2>&1 & exit 0'
 	wait_until 5 is_free a
 	wait_until 5 no_hold_files
-	let_go
-	rm let-go
+	end_commands
+	rm end-commands
 	start_locking_script lock a
 	kill -KILL "$PID"
 	wait_until 5 no_keys
@@ -44,7 +44,7 @@ load ../lib/scripting
 	assert_output ''
 	run -75 rlock lock --pid $$ -w 1s a
 	nothing_runs
-	in_background until_let_go
+	in_background run_until_ended
 	local whose=$PID
 	in_background rlock lock --pid "$whose" a 2>said
 	wait_until 5 has_waiters a
@@ -54,7 +54,7 @@ load ../lib/scripting
 	nothing_runs
 	no_hold_files
 	assert_equal "$(redis dbsize)" 1
-	start_script 'rlock lock --pid $$ a; touch "$READY"; until_let_go'
+	start_script 'rlock lock --pid $$ a; touch "$READY"; run_until_ended'
 	wait_until 5 has_waiters a
 	run -1 file_exists "$READY"
 	stranger_leaves a
@@ -190,8 +190,8 @@ lose_lock() {
 
 @test "a lost lock ends all that the script has started in its session, and no daemon of another one" {
 	start_script 'rlock lock --pid $$ -t 3s a
-		sh -c "until_let_go & echo \$! >child; wait" &
-		setsid sh -c "until_let_go & echo \$! >far-child; echo \$\$ >far; wait" &
+		sh -c "run_until_ended & echo \$! >child; wait" &
+		setsid sh -c "run_until_ended & echo \$! >far-child; echo \$\$ >far; wait" &
 		until [ -s far ] && [ -s child ]; do :; done
 		touch "$READY"; wait'
 	lose_lock 143
@@ -204,14 +204,14 @@ lose_lock() {
 @test "with --on-lost kill a command that the script runs under another lock is killed, too" {
 	start_script 'trap "" TERM
 		rlock lock --pid $$ -t 3s --grace 100ms --on-lost kill a
-		rlock run b -- sh -c "echo \$\$ >child; touch \"$READY\"; exec until_let_go"'
+		rlock run b -- sh -c "echo \$\$ >child; touch \"$READY\"; exec run_until_ended"'
 	lose_lock 137
 	wait_until 5 is_gone "$(<child)"
 	wait_until 5 nothing_runs
 }
 
 @test "a renewer whose process has ended needs next to no processor time while the server does not answer" {
-	start_script 'rlock lock --pid $$ -t 30s a; touch "$READY"; until_let_go'
+	start_script 'rlock lock --pid $$ -t 30s a; touch "$READY"; run_until_ended'
 	wait_until 10 file_exists "$READY"
 	renewer=$(renewers)
 	kill -s STOP "$SERVER_PID"
@@ -235,7 +235,7 @@ processor_ticks() {
 	needs_namespaces
 	in_background unshare --fork --pid --mount-proc --kill-child bash -c '
 		bash -c '\''trap "" TERM; rlock lock --pid $$ -t 3s --grace 100ms --on-lost kill a
-			setsid sh -c "echo \$\$ >far; exec until_let_go" & until_let_go'\'' & script=$!
+			setsid sh -c "echo \$\$ >far; exec run_until_ended" & run_until_ended'\'' & script=$!
 		until [ -s far ]; do :; done
 		$REDIS del a >/dev/null
 		wait $script; echo "script $?" >ended
@@ -244,22 +244,22 @@ processor_ticks() {
 		echo end >>ended'
 	wait_until 15 grep -qsx end ended
 	assert_equal "$(<ended)" $'script 137\nfar runs\nend'
-	let_go
+	end_commands
 }
 
 @test "a script can clean up when its lock is lost, is told by the signal of --signal, and learns it from unlock too" {
 	start_script 'trap "rlock unlock a; exit \$?" USR1; trap "exit 4" TERM
-		rlock lock --pid $$ -t 3s --signal USR1 a; touch "$READY"; until_let_go'
+		rlock lock --pid $$ -t 3s --signal USR1 a; touch "$READY"; run_until_ended'
 	lose_lock 76
 	no_hold_files
 }
 
 @test "with --on-lost ignore the script runs on, and unlock says 76" {
-	start_script 'rlock lock --pid $$ -t 3s --on-lost ignore a; touch "$READY"; until_let_go; rlock unlock a; exit'
+	start_script 'rlock lock --pid $$ -t 3s --on-lost ignore a; touch "$READY"; run_until_ended; rlock unlock a; exit'
 	lose_lock
 	wait_until 5 is_marked_lost 1
 	is_running "$PID"
-	let_go
+	end_commands
 	ended_with 76
 }
 
@@ -284,7 +284,7 @@ processor_ticks() {
 @test "a fixed lease is not renewed but by renew, and its script gets SIGTERM before it ends" {
 	# A trap that runs while bash reads a "<(...)" of its own can't be read.
 	start_script 'exec {nothing}<> <(:); trap ": >told" TERM; rlock lock --pid $$ -l 8s a
-		until [ -e told ]; do read -r -t 0.01 -u "$nothing"; done; touch "$READY"; until_let_go'
+		until [ -e told ]; do read -r -t 0.01 -u "$nothing"; done; touch "$READY"; run_until_ended'
 	local start
 	wait_until 5 is_held a
 	wait_until 9 ttl_is_below a 5000

@@ -121,7 +121,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	hold_in_background a -l 5m
 	run -0 rlock unlock --force a
 	is_running "$PID"
-	let_go
+	end_commands
 	ended_with 76
 	no_keys
 }
@@ -181,12 +181,12 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	in_background rlock read a -- sh -c '
 		echo $$ >pid
 		touch ready
-		until_let_go
+		run_until_ended
 		rlock unlock a
 		echo $? >status'
 	wait_until 5 file_exists ready
 	run -0 rlock read --pid "$(<pid)" a
-	let_go
+	end_commands
 	ended_with 0
 	assert_equal "$(<status)" 0
 	in_background sleep 300

@@ -97,7 +97,7 @@ objects() {
 	rm log
 	in_background rlock run --log log a -- true
 	wait_until 10 has_waiters a
-	let_go
+	end_commands
 	wait_until 5 has_events 'waited a,acquired a,released a'
 	assert_equal "$(field waited_ms acquired)" "$(field waited_ms waited)"
 }
@@ -128,7 +128,7 @@ objects() {
 	hold_in_background b --log log
 	kill -KILL "$PID"
 	wait_until 5 is_gone "$PID"
-	let_go
+	end_commands
 	wait_until 5 has_events 'acquired b,released b'
 	assert_equal "$(field reason released)" '"rlock was killed"'
 	assert_equal "$(field pid acquired) $(field pid released)" "$PID $PID"
@@ -212,7 +212,7 @@ objects() {
 @test "what happens while rlock is stopped stands on standard error once it goes on" {
 	local command
 	in_background sh -c 'exec rlock run -t 3s --log stderr a -- sleep 60 2>log'
-	wait_until 5 is_above "$PID" sleep
+	wait_until 5 has_child "$PID" sleep
 	command=$(command_of "$PID")
 	kill -STOP "$PID"
 	redis del a >/dev/null

@@ -96,11 +96,11 @@ kept_holds_go() {
 # ---- another lock ----
 
 @test "commands side by side do not share a lock that one of them acquires" {
-	in_background rlock run a -- sh -c 'rlock run b -- sh -c "touch in; until_let_go" & until [ -e in ]; do :; done
+	in_background rlock run a -- sh -c 'rlock run b -- sh -c "touch in; run_until_ended" & until [ -e in ]; do :; done
 		rlock run -n b -- true; echo $? >status; wait'
 	wait_until 20 test -s status
 	assert_equal "$(<status)" 75
-	let_go
+	end_commands
 	ended_with 0
 	no_keys
 }
@@ -112,7 +112,7 @@ kept_holds_go() {
 	kill -STOP "$(<inner)"
 	wait_until 10 file_says signals TERM
 	stays 2.5 eval '[ "$(grep -cx TERM signals)" = 1 ]'
-	let_go
+	end_commands
 	ended_with 124
 	no_keys
 }
@@ -219,7 +219,7 @@ is_a_deadlock() {
 		done
 		rlock lock --pid "$(cat other)" b
 		touch ready
-		until_let_go'
+		run_until_ended'
 	wait_until 20 file_exists ready
 	BACKGROUND+=("$(<pid-rlock-renewer)" "$(<pid-rlock-renewer-p)")
 	kill -s TERM "$PID"

@@ -9,11 +9,11 @@ load ../lib/proxying
 
 @test "a holder keeps and releases its lock on a server that takes no other connection, and whose password has changed" {
 	own_server
-	hold_and_know a -t 3s
+	hold_with_pids a -t 3s
 	redis config set requirepass new >/dev/null
 	mv "$SERVER_SOCKET" moved
 	stays 3.5 is_running "$COMMAND"
-	let_go
+	end_commands
 	ended_with 0
 	said_nothing
 	assert_equal "$(REDISCLI_AUTH=new ask_redis ./moved dbsize)" 0
@@ -21,7 +21,7 @@ load ../lib/proxying
 
 @test "a holder has one connection, the same one from the grant to the release" {
 	local first
-	hold_and_know a -t 3s
+	hold_with_pids a -t 3s
 	first=$(clients)
 	has_clients 1
 	for _ in 1 2 3; do
@@ -29,7 +29,7 @@ load ../lib/proxying
 		wait_until 10 is_renewed a 3000
 	done
 	assert_equal "$(clients)" "$first"
-	let_go
+	end_commands
 	ended_with 0
 	has_clients 0
 }
@@ -37,7 +37,7 @@ load ../lib/proxying
 @test "a signal that comes while a renewal is under way costs a holder neither that nor its connection" {
 	local first
 	start_proxy
-	hold_for 'echo $$ >command-pid; exec log_signals' a -t 18s
+	hold_for_script 'echo $$ >command-pid; exec log_signals' a -t 18s
 	wait_until 5 file_says signals ready
 	first=$(clients)
 	# An attempt to renew takes a ninth of the lease at most, and what follows has to fit into it.
@@ -48,7 +48,7 @@ load ../lib/proxying
 	proxy release
 	wait_until 5 is_renewed a 18000
 	assert_equal "$(clients)" "$first"
-	let_go
+	end_commands
 	ended_with 0
 	said_nothing
 }
@@ -56,15 +56,15 @@ load ../lib/proxying
 @test "a waiter has two connections at most, and one once it holds the lock" {
 	local verb
 	for verb in lock fair; do
-		rm -f command-pid let-go
+		rm -f command-pid end-commands
 		rlock "$verb" --owner other -l 30s a
-		in_background rlock "$verb" -t 3s a -- sh -c "$STAYING"
+		in_background rlock "$verb" -t 3s a -- sh -c "$REPORT_PID_AND_RUN"
 		wait_until 5 has_clients 2
 		stays 0.5 has_clients 2
 		rlock unlock --owner other a
-		know_processes
+		find_hold_processes
 		wait_until 5 has_clients 1
-		let_go
+		end_commands
 		ended_with 0
 	done
 }

@@ -185,12 +185,12 @@ shows_no_secret() {
 	need_own_command_line
 	local url
 	make_user
-	in_background rlock run -u "redis://ci:$SECRET@$PLACE" a -- until_let_go
-	wait_until 5 is_above "$PID" until_let_go
+	in_background rlock run -u "redis://ci:$SECRET@$PLACE" a -- run_until_ended
+	wait_until 5 has_child "$PID" run_until_ended
 	shows_no_secret "$(renewer_of "$PID")"
 	# The rest of it stays readable.
 	shows_no_secret "$PID"
-	assert_output --regexp "rlock run -u redis://ci:\*+@$PLACE a -- until_let_go"
+	assert_output --regexp "rlock run -u redis://ci:\*+@$PLACE a -- run_until_ended"
 	rlock lock --pid $$ -u "redis://ci:$SECRET@$PLACE" b
 	shows_no_secret "$(sed -n 's/^state \([0-9]*\) .*/\1/p' "$RLOCK_RUNTIME_DIR"/hold-*)"
 	run ! grep -F "$SECRET" "$RLOCK_RUNTIME_DIR"/hold-*
@@ -250,7 +250,7 @@ shows_no_secret() {
 		"${as[@]}" "$(command -v rlock)" --version || skip "another user cannot run rlock here"
 	fi
 	in_background "${as[@]}" "$(command -v rlock)" run -u "redis://ci:$SECRET@$PLACE" secret -- sleep 60
-	wait_until 5 is_above "$PID" sleep
+	wait_until 5 has_child "$PID" sleep
 	assert_equal "$(stat -c %u "/proc/$PID/auxv")" 0
 	assert_equal "$(stat -c %u "/proc/$(renewer_of "$PID")/auxv")" 0
 	refute [ "$(stat -c %u "/proc/$(command_of "$PID")/auxv")" = 0 ]

@@ -23,7 +23,7 @@ setup() {
 
 teardown() {
 	redis acl deluser ci >/dev/null
-	let_go
+	end_commands
 	pkill -KILL -f "$NAP_COMMAND" || :
 	watchful_teardown
 }
@@ -196,8 +196,8 @@ has_children() {
 @test "a token service that is away for a while does not lose a lock; for a whole lease it does, and it is said why" {
 	# Each try counts, and none succeeds while the file "away" is there; with an old token the server denies it.
 	write_script maybe 'echo call >>"$HERE/calls"' 'test ! -e "$HERE/away" && cat "$HERE/token-now"'
-	in_background sh -c 'exec rlock run -t 6s --password-command "$1" a -- until_let_go 2>said' sh "$COMMAND"
-	wait_until 5 is_above "$PID" until_let_go
+	in_background sh -c 'exec rlock run -t 6s --password-command "$1" a -- run_until_ended 2>said' sh "$COMMAND"
+	wait_until 5 has_child "$PID" run_until_ended
 	: >away
 	close_connections
 	wait_until 10 has_calls 2
@@ -238,14 +238,14 @@ has_children() {
 	is_renewed_by_another 3000
 	# No process that has read it is left.
 	wait_until 5 has_children "$(renewer_of "$PID")" 1
-	let_go
+	end_commands
 	ended_with 0
 	no_keys
 }
 
 @test "a pipe is read once, and its password is for every connection" {
-	in_background bash -c 'exec rlock run -t 3s --password-file <(cat token-now) a -- until_let_go'
-	wait_until 5 is_above "$PID" until_let_go
+	in_background bash -c 'exec rlock run -t 3s --password-file <(cat token-now) a -- run_until_ended'
+	wait_until 5 has_child "$PID" run_until_ended
 	rm token-now
 	is_renewed_by_another 3000
 }

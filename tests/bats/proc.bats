@@ -32,7 +32,7 @@ refuses_there() {
 	needs_namespaces
 	refuses_there "$others" unshare --fork --pid --kill-child
 	# A PID namespace that a process made, which another one enters later, its /proc unchanged.
-	in_background unshare --fork --pid --kill-child sh -c 'touch made; exec until_let_go'
+	in_background unshare --fork --pid --kill-child sh -c 'touch made; exec run_until_ended'
 	wait_until 5 file_exists made
 	refuses_there "$others" nsenter --target "$(pgrep -P "$PID")" --pid
 	# The calling process stays where it was, and so does what /proc shows; its children are in a new one.
@@ -52,7 +52,7 @@ refuses_there() {
 	run -0 unshare --fork --pid --mount-proc rlock check
 	assert_line --regexp '^ok +proc +shows'
 	# Also one that was entered.
-	in_background unshare --fork --pid --mount-proc --kill-child sh -c 'touch made; exec until_let_go'
+	in_background unshare --fork --pid --mount-proc --kill-child sh -c 'touch made; exec run_until_ended'
 	wait_until 5 file_exists made
 	run -7 nsenter --target "$(pgrep -P "$PID")" --pid --mount rlock run a -- sh -c 'exit 7'
 	no_keys

@@ -7,18 +7,18 @@ load ../lib/usual
 load ../lib/holding
 
 @test "with rlock killed the lock is held and renewed until the command has ended" {
-	hold_and_know a -t 3s
+	hold_with_pids a -t 3s
 	kill -s KILL "$PID"
 	stays 4 is_held a
 	is_running "$COMMAND"
-	let_go
+	end_commands
 	wait_until 5 no_keys
 	wait_until 5 is_gone "$COMMAND"
 	wait_until 5 nothing_runs
 }
 
 @test "with rlock and its renewer killed the lock is free after a lease, and nothing of rlock's runs" {
-	hold_and_know a -t 3s
+	hold_with_pids a -t 3s
 	kill -s KILL "$PID" "$RENEWER"
 	wait_until 5 nothing_runs
 	ttl_is_below a 3001
@@ -27,10 +27,10 @@ load ../lib/holding
 }
 
 @test "with rlock stopped the lock is renewed, and free when the command has ended, whose status rlock has when it goes on" {
-	hold_for 'echo $$ >command-pid; until_let_go; sleep 60 & echo $! >left; exit 7' a -t 3s
+	hold_for_script 'echo $$ >command-pid; run_until_ended; sleep 60 & echo $! >left; exit 7' a -t 3s
 	kill -s STOP "$PID"
 	stays 3.5 is_held a
-	let_go
+	end_commands
 	wait_until 5 no_keys
 	kill -s CONT "$PID"
 	ended_with 7
@@ -41,7 +41,7 @@ load ../lib/holding
 }
 
 @test "a lock that is lost while rlock is stopped is 76, and rlock says so, though the command ends with 0 at that" {
-	hold_for 'exec 2>&1; trap "exit 0" TERM; echo $$ >command-pid; until_let_go' a -t 3s
+	hold_for_script 'exec 2>&1; trap "exit 0" TERM; echo $$ >command-pid; run_until_ended' a -t 3s
 	kill -s STOP "$PID"
 	redis del a
 	wait_until 10 is_gone "$COMMAND"
@@ -51,12 +51,12 @@ load ../lib/holding
 }
 
 @test "a renewer that stays stopped is killed, and rlock keeps the lock for its command" {
-	hold_and_know a -t 3s
+	hold_with_pids a -t 3s
 	kill -s STOP "$RENEWER"
 	wait_until 20 is_gone "$RENEWER"
 	stays 3.5 is_held a
 	is_running "$COMMAND"
-	let_go
+	end_commands
 	ended_with 0
 	said_nothing
 	no_keys
@@ -90,9 +90,9 @@ load ../lib/holding
 }
 
 @test "both stopped for longer than the lease: the command is stopped as soon as they go on, and the next holder keeps the lock" {
-	hold_and_know a -t 3s --grace 60s
+	hold_with_pids a -t 3s --grace 60s
 	kill -s STOP "$PID" "$RENEWER"
-	in_background rlock run -t 3s a -- sh -c 'touch second; until_let_go'
+	in_background rlock run -t 3s a -- sh -c 'touch second; run_until_ended'
 	wait_until 10 file_exists second
 	kill -s CONT "${BACKGROUND[0]}" "$RENEWER"
 	# The grace time is longer.
@@ -100,6 +100,6 @@ load ../lib/holding
 	said_once '^rlock: a: lock lost '
 	is_gone "$COMMAND"
 	[ "$(hold_count a)" = 1 ]
-	let_go
+	end_commands
 	ended_with 0
 }

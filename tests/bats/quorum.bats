@@ -102,7 +102,7 @@ waits_for_none() {
 	RLOCK_CONFIG=$(conf_for 1 2 3) run -75 rlock run --quorum all -w 1s a -- touch ran
 	assert_one_line '^rlock: a: .*held by '
 	[ ! -e ran ]
-	let_go
+	end_commands
 	ended_with 0
 	on_each no_keys
 }
@@ -118,7 +118,7 @@ waits_for_none() {
 
 @test "a release that one frozen server does not answer delays nothing, wakes a waiter, and arrives when it goes on" {
 	local holder
-	listen_to rlock run -t 9s --connect-timeout 500ms a -- sh -c 'until_let_go; exit 7'
+	listen_to rlock run -t 9s --connect-timeout 500ms a -- sh -c 'run_until_ended; exit 7'
 	holder=$PID
 	wait_until 5 on_each is_held a
 	freeze_server 2
@@ -126,7 +126,7 @@ waits_for_none() {
 	wait_until 5 on 3 has_waiters a
 	let_pass 0.3
 	[ ! -e ran ]
-	let_go
+	end_commands
 	waits_for_none ended_with 7 "$holder"
 	said_nothing
 	# By itself it would look at the end of the lease, of which two thirds are left at least.
@@ -231,7 +231,7 @@ waits_for_none() {
 	let_pass 3
 	thaw_server 3
 	wait_until 15 on_each is_renewed a 5000
-	let_go
+	end_commands
 	ended_with 0
 	said_nothing
 	on_each no_keys
@@ -240,7 +240,7 @@ waits_for_none() {
 @test "all servers can be restarted one after the other while locks are held, have them again, and no other gets one" {
 	local number name
 	take_servers 3
-	listen_to rlock wlock -t 3s a b -- until_let_go
+	listen_to rlock wlock -t 3s a b -- run_until_ended
 	wait_until 5 on_each is_held b
 	for number in "${SERVERS[@]}"; do
 		crash_server "$number"
@@ -255,7 +255,7 @@ waits_for_none() {
 	done
 	run -75 rlock wlock -w 1s -t 1s a -- touch ran
 	[ ! -e ran ]
-	let_go
+	end_commands
 	ended_with 0
 	said_nothing
 	on_each no_keys
@@ -268,7 +268,7 @@ waits_for_none() {
 	# The holder has it on a and b: c is not to be reached.
 	start_proxy_to "$c"
 	proxy_to "$c" refuse on
-	in_background rlock run -t 9s a -- until_let_go
+	in_background rlock run -t 9s a -- run_until_ended
 	holder=$PID
 	wait_until 5 on "$a" is_held a
 	wait_until 5 on "$b" is_held a
@@ -352,7 +352,7 @@ restart_two() {
 	on 2 redis eval 'redis.call("DEL", KEYS[1]) redis.call("HSET", KEYS[1], ARGV[1], 1)
 		redis.call("PEXPIRE", KEYS[1], 30000)' 1 a 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1
 	let_pass 1.5
-	let_go
+	end_commands
 	ended_with 0
 	said_nothing
 	assert_equal "$(on 2 redis hkeys a)" 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1
@@ -374,7 +374,7 @@ restart_two() {
 	wait_until 20 is_older 28 5
 	use_servers 26 27 28
 	assert [ "$(($(on 26 server_ms) - $(on 27 server_ms)))" -gt 3000000 ]
-	in_background rlock read a -- until_let_go
+	in_background rlock read a -- run_until_ended
 	wait_until 10 on_each is_held a
 	freeze_server 27
 	freeze_server 28
@@ -391,7 +391,7 @@ restart_two() {
 	in_background rlock read -w 60s a -- sh -c 'echo reader >>order'
 	reader=$PID
 	wait_until 10 on_each has_waiters a 2
-	let_go
+	end_commands
 	ended_with 0 "$writer"
 	ended_with 0 "$reader"
 	assert_equal "$(paste -sd ' ' order)" 'writer reader'

@@ -200,7 +200,7 @@ both_for_job() {
 	enters_when_woken w
 	assert_equal "$(list_keys '{a}:*')" ''
 	finish_contenders w
-	let_go
+	end_commands
 	ended_with 76 "${PIDS[r1]}"
 	ended_with 76 "${PIDS[r2]}"
 }

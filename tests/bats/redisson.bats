@@ -73,7 +73,7 @@ java_has() {
 	run -0 java_lock a
 	[ "$output" -gt 25000 ]
 	assert_equal "$(redis hlen a)" 1
-	let_go
+	end_commands
 	ended_with 0
 	assert_equal "$(java_lock a)" ''
 	java_has a

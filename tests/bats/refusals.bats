@@ -45,7 +45,7 @@ users_may_all() {
 		assert_output --partial NOREPLICAS
 	done
 	redis config set min-replicas-to-write 0 >/dev/null
-	let_go
+	end_commands
 	ended_with 0
 }
 
@@ -56,7 +56,7 @@ users_may_all() {
 	listen_to rlock run -v -u "${URLS[1]}" -w 60s a -- touch ran
 	wait_until 10 file_has said NOREPLICAS
 	redis config set min-replicas-to-write 0 >/dev/null
-	let_go
+	end_commands
 	ended_with 0
 	assert file_exists ran
 }
@@ -77,7 +77,7 @@ users_may_all() {
 		assert_output --partial MISCONF
 	done
 	redis config set stop-writes-on-bgsave-error no >/dev/null
-	let_go
+	end_commands
 	ended_with 0
 }
 

@@ -38,8 +38,8 @@ lose() {
 
 @test "with the renewer killed each server that loses the lock has it again with its note, and stop and --remember work" {
 	local field record number
-	listen_to rlock run "${MAJORITY[@]}" -t 3s --note nightly --remember 1h a -- until_let_go
-	wait_until 5 is_above "$PID" until_let_go
+	listen_to rlock run "${MAJORITY[@]}" -t 3s --note nightly --remember 1h a -- run_until_ended
+	wait_until 5 has_child "$PID" run_until_ended
 	field=$(field_on 1 a)
 	record=$(record_on 1 a)
 	kill -KILL "$(renewer_of "$PID")"
@@ -108,9 +108,9 @@ lose() {
 # regains_beside KIND WAITERS: a holder of that kind has a server again that lost the lock, while callers of the other kind wait.
 regains_beside() {
 	local field holder number
-	listen_to rlock "$1" "${MAJORITY[@]}" -t 6s a -- until_let_go
+	listen_to rlock "$1" "${MAJORITY[@]}" -t 6s a -- run_until_ended
 	holder=$PID
-	wait_until 5 is_above "$holder" until_let_go
+	wait_until 5 has_child "$holder" run_until_ended
 	field=$(field_on 1 a | grep -v '^mode$')
 	for number in 1 2 3 4; do
 		in_background rlock "$2" "${MAJORITY[@]}" -t 6s -w 60s a -- true
@@ -121,7 +121,7 @@ regains_beside() {
 		# The next renewal but one comes after 4 s.
 		wait_until 8 has_field "$number" a "$field"
 	done
-	let_go
+	end_commands
 	ended_with 0 "$holder"
 	said_nothing
 	while [ ${#BACKGROUND[@]} -gt 1 ]; do
@@ -161,7 +161,7 @@ has_waiting() {
 
 @test "a nested call for several names, one of which it re-entered, has all of them again on a server that lost them" {
 	local outer inner
-	in_background rlock run "${MAJORITY[@]}" -t 6s outer -- rlock run "${MAJORITY[@]}" -t 6s outer inner -- until_let_go
+	in_background rlock run "${MAJORITY[@]}" -t 6s outer -- rlock run "${MAJORITY[@]}" -t 6s outer inner -- run_until_ended
 	wait_until 5 on_each is_held inner
 	outer=$(field_on 1 outer)
 	inner=$(field_on 1 inner)
@@ -169,7 +169,7 @@ has_waiting() {
 	wait_until 10 has_field 2 inner "$inner"
 	wait_until 10 has_field 2 outer "$outer" 2
 	# Each hold is there once, and released once.
-	let_go
+	end_commands
 	ended_with 0
 	on_each no_keys
 }
@@ -179,12 +179,12 @@ has_waiting() {
 	# shellcheck disable=SC2016
 	in_background rlock run "${MAJORITY[@]}" -t 6s a -- bash -c '
 		redis-cli -s "$BATS_FILE_TMPDIR/3/server/redis.sock" flushall >/dev/null
-		exec rlock run "$@" -t 9s a -- until_let_go' bash "${MAJORITY[@]}"
+		exec rlock run "$@" -t 9s a -- run_until_ended' bash "${MAJORITY[@]}"
 	wait_until 5 on 1 is_held a
 	field=$(field_on 1 a)
 	wait_until 10 has_field 1 a "$field" 2
 	wait_until 10 has_field 3 a "$field" 2
-	let_go
+	end_commands
 	ended_with 0
 	on_each no_keys
 }
@@ -193,15 +193,15 @@ has_waiting() {
 	local first second
 	for first in 9s 3s; do
 		[ "$first" = 3s ] && second=9s || second=3s
-		rm -f "$BATS_TEST_TMPDIR/let-go"
+		rm -f "$BATS_TEST_TMPDIR/end-commands"
 		in_background rlock write "${MAJORITY[@]}" -t "$first" a -- \
-			rlock read "${MAJORITY[@]}" -t "$second" a -- until_let_go
+			rlock read "${MAJORITY[@]}" -t "$second" a -- run_until_ended
 		wait_until 5 on_each redis_says 3 hlen a
 		lose 2
 		wait_until 15 on 2 redis_says 3 hlen a
 		assert_equal "$(on 2 redis hget a mode)" write
 		same_on_all hkeys a
-		let_go
+		end_commands
 		ended_with 0
 		on_each no_keys
 	done

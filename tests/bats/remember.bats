@@ -27,7 +27,7 @@ says_last() {
 		"['ago_ms', 'held_ms', 'kind', 'note', 'owner', 'reason', 'signal', 'status', 'until']"
 	run rlock run --remember 1d nightly -- sh -c 'kill -KILL $$'
 	says_last nightly ".* pid [0-9]+ sh \([0-9a-f:-]+\) .* ago: its command was ended by signal 9"
-	run -124 rlock run --remember 1d --max-run 100ms nightly -- until_let_go
+	run -124 rlock run --remember 1d --max-run 100ms nightly -- run_until_ended
 	says_last nightly ".* ago: its command was ended by signal 15: max-run"
 }
 
@@ -64,9 +64,9 @@ says_last() {
 }
 
 @test "the lock of a process or an owner is remembered, by its end, by unlock, and by stop" {
-	in_background sh -c 'rlock lock --pid $$ --remember 1h --note script nightly && until_let_go'
+	in_background sh -c 'rlock lock --pid $$ --remember 1h --note script nightly && run_until_ended'
 	wait_until 5 is_held nightly
-	let_go
+	end_commands
 	ended_with 0
 	wait_until 10 is_free nightly
 	says_last nightly 'script .* ago: the process has ended'
@@ -75,7 +75,7 @@ says_last() {
 	says_last nightly 'a job \(job:0\) .* ago: unlock'
 	run -64 rlock lock --owner job --lease 60s --remember 1h nightly
 	assert_one_line '--remember .*--owner: give it to rlock unlock'
-	rm let-go
+	rm end-commands
 	hold_in_background nightly -t 3s --remember 1h --at-least 1h
 	run -6 rlock run --at-least 500ms --remember 1h --note kept at-least -- sh -c 'exit 6'
 	run -0 rlock stop nightly

@@ -56,7 +56,7 @@ is_empty() {
 }
 
 @test "a replica may be away for less than the lease; for longer, the command is stopped, 76" {
-	in_background rlock run -t 4s --replicas 1 a -- sh -c 'echo $$ >inner; exec until_let_go'
+	in_background rlock run -t 4s --replicas 1 a -- sh -c 'echo $$ >inner; exec run_until_ended'
 	wait_until 5 [ -s inner ]
 	kill -STOP "$REPLICA"
 	stays 1.5 is_running "$PID"
@@ -92,7 +92,7 @@ is_empty() {
 
 @test "a holder whose master turns into a replica keeps its lock at the new master, and a waiter acquires it there" {
 	local holder
-	listen_to rlock run -t 4s a -- until_let_go
+	listen_to rlock run -t 4s a -- run_until_ended
 	holder=$PID
 	wait_until 5 is_held_at two a
 	in_background rlock run -w 20s a -- sh -c 'ask_redis two/redis.sock exists a >waiter-saw'
@@ -102,7 +102,7 @@ is_empty() {
 	redis_at one replicaof 127.0.0.1 1 >/dev/null
 	redis_at two pexpire a 3000 >/dev/null
 	SERVER_SOCKET=$PWD/two/redis.sock wait_until 5 is_renewed a 4000
-	let_go
+	end_commands
 	ended_with 0 "$holder"
 	said_nothing
 	ended_with 0

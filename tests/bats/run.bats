@@ -83,13 +83,13 @@ load ../lib/proxying
 
 @test "a lock whose stream falls silent is renewed on another one" {
 	start_prompt_proxy
-	listen_to rlock run -t 6s --connect-timeout 1s a -- until_let_go
+	listen_to rlock run -t 6s --connect-timeout 1s a -- run_until_ended
 	wait_until 5 is_renewed a 6000
 	has_connected 1
 	proxy silence
 	wait_until 10 has_connected 2
 	wait_until 5 is_renewed a 6000
-	let_go
+	end_commands
 	ended_with 0
 	said_nothing
 	wait_until 5 no_keys
@@ -132,7 +132,7 @@ wakes_up_between() {
 		0||:
 		3||exit 3
 		137||kill -KILL $$
-		124|--max-run 100ms|exec until_let_go
+		124|--max-run 100ms|exec run_until_ended
 	END
 	assert_between 0 $(($(now_ms) - start)) 30000
 	# From when the lock was acquired, however long its lease.
@@ -154,7 +154,7 @@ wakes_up_between() {
 @test "a command that runs too long is terminated, with SIGKILL after the grace time, with status 124 and one line" {
 	local start
 	start=$(now_ms)
-	run -124 rlock run --max-run 3s --grace 400ms a -- sh -c 'trap "" TERM; exec until_let_go'
+	run -124 rlock run --max-run 3s --grace 400ms a -- sh -c 'trap "" TERM; exec run_until_ended'
 	assert_between 3400 $(($(now_ms) - start)) 30000
 	assert_one_line '^rlock: a: the command ran for 3s'
 	no_keys
@@ -163,7 +163,7 @@ wakes_up_between() {
 @test "a command can clean up with other commands until the grace time is over, and hears no second SIGTERM" {
 	run -124 rlock run --max-run 2s --grace 20s a -- sh -c '
 		trap "echo TERM >>cleaned; for i in 1 2 3 4 5; do sleep 0.1; echo \$? >>cleaned; done; exit 0" TERM
-		until_let_go & wait'
+		run_until_ended & wait'
 	assert_equal "$(cat cleaned)" $'TERM\n0\n0\n0\n0\n0'
 }
 
@@ -173,7 +173,7 @@ wakes_up_between() {
 	proxy delay 230
 	listen_to rlock run -t 4s --max-run 1s --grace 30s a -- sh -c '
 		trap "sleep 4.2; touch cleaned; exit 0" TERM
-		until_let_go & wait'
+		run_until_ended & wait'
 	wait_until 10 file_has said 'the command ran for 1s'
 	took_less 20 ended_with 124
 	[ -e cleaned ]
@@ -182,11 +182,11 @@ wakes_up_between() {
 
 @test "a stopped command is continued to take the signal of --signal, and so do its other processes" {
 	run -124 rlock run --max-run 3s --grace 20s --signal HUP a -- bash -c '
-		trap "until grep -qs HUP signals; do sleep 0.02; done; touch heard let-go; exit 0" HUP
+		trap "until grep -qs HUP signals; do sleep 0.02; done; touch heard end-commands; exit 0" HUP
 		log_signals &
 		until grep -qs ready signals; do sleep 0.02; done
 		kill -STOP $$
-		until_let_go & wait'
+		run_until_ended & wait'
 	file_exists heard
 	assert_equal "$(grep -v CONT signals)" $'ready\nHUP'
 }

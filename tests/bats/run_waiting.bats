@@ -30,7 +30,7 @@ load ../lib/proxying
 	let_pass 1.5
 	assert_equal $(($(server_commands) - before)) 1
 	refute file_exists second
-	let_go
+	end_commands
 	ended_with 0
 	file_exists second
 	wait_until 5 no_keys
@@ -149,7 +149,7 @@ note_is() {
 	wait_until 20 grep -q 'waiting for the first' log
 	: >out-first
 	wait_until 20 grep -q 'waiting for the second' shown
-	let_go
+	end_commands
 	wait_until 20 grep -q 'Script done' shown
 	shown=$(tr -d '\n' <shown | sed 's/\x1b/<E>/g; s/\r/<R>/g')
 	assert_regex "$shown" "<R>$wait_line<R><E>\\[Krlock: a: waiting"
@@ -199,7 +199,7 @@ note_is() {
 		75|$why 1h: $how|-n -E 0 --config conf
 		9|timed out after 20ms.*|-w 20ms -E 9 --config conf
 	END
-	in_background rlock flock "$PWD/file" until_let_go
+	in_background rlock flock "$PWD/file" run_until_ended
 	wait_until 5 is_held "$PWD/file"
 	make_older "$PWD/file" 7200000
 	run -1 env RLOCK_CONFIG="$PWD/conf" rlock flock -n "$PWD/file" true

@@ -23,7 +23,7 @@ load ../lib/inspecting
 	ttl_between 15000 'rlock_holds:{a}' 30000
 	assert_equal "$(redis pttl a)" -1
 	run -0 rlock sem --permits 3 --take 2 a -- true
-	let_go
+	end_commands
 	ended_with 0
 	is_whole a 3
 	# How many are free; the first one found no counter, as RSemaphore.trySetPermits does.
@@ -37,9 +37,9 @@ load ../lib/inspecting
 	run -75 rlock sem -n --permits 2 a -- true
 	assert_output ''
 	run -75 env CI=true rlock sem --wait 3s --permits 2 a -- true
-	assert_line --regexp '^rlock: a: waiting for one of 2 permits, one held by [^ ]+@.* until_let_go, held for [0-9]+s$'
-	assert_line --regexp '^rlock: a: timed out after 3s: 2 permits in all, one held by [^ ]+@.* until_let_go \('
-	let_go
+	assert_line --regexp '^rlock: a: waiting for one of 2 permits, one held by [^ ]+@.* run_until_ended, held for [0-9]+s$'
+	assert_line --regexp '^rlock: a: timed out after 3s: 2 permits in all, one held by [^ ]+@.* run_until_ended \('
+	end_commands
 	all_ended_with 0
 	run -0 rlock sem -n --permits 2 a -- true
 	is_whole a 2
@@ -167,7 +167,7 @@ last_acquire() {
 	done
 	finish_contenders h
 	wait_until_entered w 10
-	let_go
+	end_commands
 	all_ended_with 0
 	is_whole a 2
 }
@@ -205,7 +205,7 @@ gets() {
 	redis incr a >/dev/null
 	gets '3 4 5' two --take 3
 	gets 1 three
-	let_go
+	end_commands
 	ended_with 76
 	rlock unlock --owner one a
 	gets 2 four

@@ -136,7 +136,7 @@ refused() {
 	printf 'SECRET\n' >password
 	chmod 600 password
 	for number in 1 2 3; do ask_sentinel "$number" acl setuser default '>SECRET'; done
-	in_background rlock run -t 4s --sentinel-password-file password a -- until_let_go
+	in_background rlock run -t 4s --sentinel-password-file password a -- run_until_ended
 	wait_until 5 is_held a
 	printf 'OTHER\n' >password
 	for number in 1 2 3; do
@@ -146,7 +146,7 @@ refused() {
 	printf 'WRONG\n' >password
 	stays 2 is_running "$PID"
 	run -77 rlock run -n --sentinel-password-file password b -- true
-	let_go
+	end_commands
 	ended_with 0
 }
 
@@ -236,7 +236,7 @@ start_callers() {
 	local number
 	for ((number = 1; number <= $1; number++)); do
 		in_background rlock run -w 60s --connect-timeout 1s a -- sh -c 'mkdir inside || touch overlap
-			echo >>"grants-$(ask_redis "$0" exists a)"; until_let_go; rmdir inside' "$(socket_of 2)"
+			echo >>"grants-$(ask_redis "$0" exists a)"; run_until_ended; rmdir inside' "$(socket_of 2)"
 		callers+=("$PID")
 	done
 }
@@ -255,7 +255,7 @@ start_callers() {
 	freeze_sentinels "$first"
 	start_callers 3
 	wait_until 10 [ -e grants-1 ]
-	let_go
+	end_commands
 	for number in "${callers[@]}"; do ended_with 0 "$number"; done
 	assert [ ! -e overlap ]
 	assert [ ! -e grants-0 ]
@@ -263,7 +263,7 @@ start_callers() {
 }
 
 @test "a lock is renewed while the sentinels disagree" {
-	in_background rlock run -t 3s a -- until_let_go
+	in_background rlock run -t 3s a -- run_until_ended
 	wait_until 5 is_held a
 	# The first of the URL, as sentinels are sorted in it, and any other one.
 	name_master_at 1 2
@@ -273,7 +273,7 @@ start_callers() {
 	freeze_sentinels 3
 	stays 2 is_held a
 	is_running "$PID"
-	let_go
+	end_commands
 	ended_with 0
 }
 
@@ -309,7 +309,7 @@ start_callers() {
 }
 
 @test "a lock is renewed with one sentinel of three, held on while all are gone for less than its lease, and no longer" {
-	in_background rlock run -w 20s -t 9s --connect-timeout 0.5s a -- until_let_go
+	in_background rlock run -w 20s -t 9s --connect-timeout 0.5s a -- run_until_ended
 	wait_until 5 is_held a
 	freeze_sentinels 1 3
 	# A renewal is due by now.
@@ -342,7 +342,7 @@ start_callers() {
 @test "a failover: a lock is held on at the new master, a waiter notices it within seconds, and acquires the lock there" {
 	local holder
 	on 2 redis replicaof 127.0.0.1 "$(port_of 1)"
-	in_background rlock run -t 6s a -- until_let_go
+	in_background rlock run -t 6s a -- run_until_ended
 	holder=$PID
 	wait_until 10 on 2 is_held a
 	in_background rlock run -w 60s a -- touch entered
@@ -352,7 +352,7 @@ start_callers() {
 	wait_until 9 on 2 has_waiters a
 	wait_until 5 on 2 is_renewed a 6000
 	assert [ ! -e entered ]
-	let_go
+	end_commands
 	ended_with 0 "$holder"
 	ended_with 0
 	assert [ -e entered ]
@@ -360,17 +360,17 @@ start_callers() {
 }
 
 @test "a lock that the new master does not know is lost, and the command is stopped; a release that only the old one got is none" {
-	listen_to rlock run -t 3s a -- sh -c 'echo $$ >inner; exec until_let_go'
+	listen_to rlock run -t 3s a -- sh -c 'echo $$ >inner; exec run_until_ended'
 	wait_until 5 [ -s inner ]
 	name_master "$(port_of 2)"
 	ended_with 76
 	is_gone "$(<inner)"
 	said_once '^rlock: a: lock lost at .*: it expired or was deleted on the server: terminating the command: '
-	in_background rlock run -t 20s b -- until_let_go
+	in_background rlock run -t 20s b -- run_until_ended
 	wait_until 5 on 2 is_held b
 	let_pass 1.1
 	name_master "$(port_of 1)"
-	let_go
+	end_commands
 	ended_with 76
 }
 

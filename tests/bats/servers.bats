@@ -16,13 +16,13 @@ setup_file() { start_warm_servers 12; }
 @test "a lock of each kind is the same hash on each server, of the same owner, and leaves no key" {
 	local verb fields
 	while read -r verb fields; do
-		rm -f owner let-go
-		in_background rlock "$verb" a -- sh -c 'echo "$RLOCK_OWNER" >owner; exec until_let_go'
+		rm -f owner end-commands
+		in_background rlock "$verb" a -- sh -c 'echo "$RLOCK_OWNER" >owner; exec run_until_ended'
 		wait_until 5 has_lines owner 1
 		assert_equal "$(same_on_all hgetall a)" "$(tr ' ' '\n' <<<"${fields/OWNER/$(<owner)}" | LC_ALL=C sort)"
 		assert_equal "$(same_on_all hkeys 'rlock_holds:{a}' | wc -l)" 1
 		on_each ttl_between 15000 a 30000
-		let_go
+		end_commands
 		ended_with 0
 		on_each no_keys
 	done <<-'END'
@@ -110,7 +110,7 @@ names_all_servers() {
 		# shellcheck disable=SC2086
 		RLOCK_URL=$(urls_of $order) run -75 rlock run -n a -- touch ran
 	done
-	let_go
+	end_commands
 	ended_with 0
 	for number in 1 2 3; do
 		on $number held_by_stranger a
@@ -132,7 +132,7 @@ names_all_servers() {
 		in_background rlock fair a -- sh -c 'echo "$0" >>order' $number
 		wait_until 5 on_each has_in_queue a $number
 	done
-	let_go
+	end_commands
 	ended_with 0 "$holder"
 	wait_until 10 has_lines order 3
 	assert_equal "$(paste -s -d ' ' order)" '1 2 3'
@@ -157,7 +157,7 @@ names_all_servers() {
 	ended_with 143
 	run -75 rlock fair -w 300ms a b -- touch ran
 	on_each is_free b
-	let_go
+	end_commands
 	ended_with 0 "$holder"
 	on_each no_keys
 	[ ! -e ran ]
@@ -274,10 +274,10 @@ crash_at_known_end() {
 }
 
 @test "a release that one frozen server does not answer: a warning, and the command's status" {
-	listen_to rlock run a -- sh -c 'until_let_go; exit 7'
+	listen_to rlock run a -- sh -c 'run_until_ended; exit 7'
 	wait_until 5 on_each is_held a
 	freeze_server 2
-	let_go
+	end_commands
 	took_less 12 ended_with 7
 	said_once '^rlock: a: release failed: '
 	nothing_but 2
@@ -289,11 +289,11 @@ crash_at_known_end() {
 	start_proxy_to 1
 	start_proxy_to 2
 	proxy_to 2 delay 150
-	listen_to rlock run a -- sh -c 'until_let_go; exit 7'
+	listen_to rlock run a -- sh -c 'run_until_ended; exit 7'
 	wait_until 5 on_each is_held a
 	proxy_to 1 refuse on
 	proxy_to 1 cut
-	let_go
+	end_commands
 	wait_until 5 on 2 is_free a
 	let_pass 0.4
 	proxy_to 1 refuse off

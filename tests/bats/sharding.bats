@@ -64,15 +64,15 @@ teardown() { common_teardown; }
 @test "a waiter tries again within a second where the server has no SUBSCRIBE, which -v says once" {
 	local words
 	for words in run read 'sem --permits 1'; do
-		rm -f let-go ran said
+		rm -f end-commands ran said
 		# shellcheck disable=SC2086
-		in_background rlock ${words/read/write} d -- until_let_go
-		wait_until 5 is_above "$PID" until_let_go
+		in_background rlock ${words/read/write} d -- run_until_ended
+		wait_until 5 has_child "$PID" run_until_ended
 		# shellcheck disable=SC2086
 		listen_to rlock $words -v -w 60s d -- touch ran
 		wait_until 10 eval '[ "$(grep -c "asking to acquire" said)" -ge 3 ]'
 		assert [ ! -e ran ]
-		let_go
+		end_commands
 		ended_with 0
 		assert [ -e ran ]
 		assert_equal "$(grep -c SUBSCRIBE said)" 1

@@ -14,13 +14,13 @@ load ../lib/proxying
 		kill -s "$signal" "$PID"
 		wait_until 5 file_says signals "$signal"
 	done
-	let_go
+	end_commands
 	ended_with 0
 	assert_equal "$(grep -v CONT signals)" $'ready\nALRM\nWINCH\nUSR2\nUSR1\nHUP\nINT\nQUIT\nTERM'
 }
 
 @test "a command that is suspended hears a SIGTERM sent to rlock" {
-	in_background rlock run a -- until_let_go
+	in_background rlock run a -- run_until_ended
 	wait_until 5 has_command "$PID"
 	child=$(command_of "$PID")
 	kill -s STOP "$child"
@@ -42,7 +42,7 @@ load ../lib/proxying
 	kill -s HUP "$PID"
 	kill -s USR1 "$PID"
 	wait_until 5 file_says signals USR1
-	let_go
+	end_commands
 	ended_with 0
 	assert_equal "$(cat signals)" $'ready\nUSR1'
 }
@@ -136,7 +136,7 @@ runs_foreign() {
 		said_nothing
 	done
 	[ "$(hold_count a)" = 1 ]
-	let_go
+	end_commands
 	ended_with 0 "$holder"
 	no_keys
 	[ ! -e ran ]

@@ -13,11 +13,11 @@ setup_file() { start_server_at_port; }
 
 KINDS=(run fair read write 'sem --permits 3')
 
-# hold_as VERB NAME [OPTION...]: until let_go, with a lease of 3 s, or of LEASE. Sets PID.
+# hold_as VERB NAME [OPTION...]: until end_commands, with a lease of 3 s, or of LEASE. Sets PID.
 hold_as() {
 	# shellcheck disable=SC2086
-	in_background rlock $1 -t "${LEASE:-3s}" "${@:3}" "$2" -- until_let_go
-	wait_until 10 is_above "$PID" until_let_go
+	in_background rlock $1 -t "${LEASE:-3s}" "${@:3}" "$2" -- run_until_ended
+	wait_until 10 has_child "$PID" run_until_ended
 }
 
 # by: whose request it is.
@@ -66,17 +66,17 @@ none_held() {
 	for name in "${NAMES[@]}"; do
 		wait_until 5 has_requests "$name" 1
 	done
-	let_go
+	end_commands
 	all_ended_with 0
 	none_held
 }
 
 @test "the holder says whose request it is, and the log of both sides has it" {
-	in_background sh -c 'exec rlock run -t 3s --log log a -- until_let_go 2>said'
-	wait_until 10 is_above "$PID" until_let_go
+	in_background sh -c 'exec rlock run -t 3s --log log a -- run_until_ended 2>said'
+	wait_until 10 has_child "$PID" run_until_ended
 	wait_until 10 has_event acquired
 	run -0 rlock stop --log log -v a
-	assert_line --regexp "^rlock: a: asked .* pid $PID until_let_go \([^ ]+:$PID\) to stop$"
+	assert_line --regexp "^rlock: a: asked .* pid $PID run_until_ended \([^ ]+:$PID\) to stop$"
 	assert_line 'rlock: a: stopped'
 	ended_with 124
 	assert_equal "$(<said)" "rlock: a: $(by) asked to stop: terminating the command"
@@ -89,7 +89,7 @@ none_held() {
 
 @test "the renewer is killed after the request was written: rlock stops the command itself, whole, as with --wait-all" {
 	local renewer
-	in_background rlock run -t 3s --wait-all a -- sh -c 'until_let_go & echo $! >leftover'
+	in_background rlock run -t 3s --wait-all a -- sh -c 'run_until_ended & echo $! >leftover'
 	wait_until 10 test -s leftover
 	wait_until 5 has_no_child "$PID" sh
 	renewer=$(renewer_of "$PID")
@@ -106,12 +106,12 @@ none_held() {
 # ---- a process of --pid ----
 
 @test "a process of --pid gets SIGTERM, and its lock is renewed until it has ended; with --on-lost kill it gets SIGKILL after --grace" {
-	in_background sh -c 'trap "touch told" TERM; rlock lock -t 3s --pid $$ a && touch held; while [ ! -e let-go ]; do sleep 0.1; done'
+	in_background sh -c 'trap "touch told" TERM; rlock lock -t 3s --pid $$ a && touch held; while [ ! -e end-commands ]; do sleep 0.1; done'
 	wait_until 10 file_exists held
 	in_background rlock stop a
 	wait_until 10 file_exists told
 	stays 3.5 is_held a
-	let_go
+	end_commands
 	ended_with 0
 	no_keys
 	in_background sh -c 'trap "" TERM; rlock lock -t 3s --on-lost kill --grace 200ms --pid $$ b; while :; do sleep 0.1; done'
@@ -143,8 +143,8 @@ none_held() {
 
 @test "several names are stopped at once, and the exit code is the worst" {
 	hold_as run a
-	in_background rlock run -t 3s b c -- until_let_go
-	wait_until 10 is_above "$PID" until_let_go
+	in_background rlock run -t 3s b c -- run_until_ended
+	wait_until 10 has_child "$PID" run_until_ended
 	run -1 rlock stop a free b
 	assert_output 'rlock: free: not held'
 	all_ended_with 124
@@ -154,13 +154,13 @@ none_held() {
 @test "the next holder is not asked, though the caller waits for another" {
 	hold_as read a
 	# It takes its time to end.
-	in_background rlock read -t 3s --grace 60s a -- sh -c 'trap "" TERM; until_let_go; until_let_go'
-	wait_until 10 is_above "$PID" sh
+	in_background rlock read -t 3s --grace 60s a -- sh -c 'trap "" TERM; run_until_ended; run_until_ended'
+	wait_until 10 has_child "$PID" sh
 	in_background rlock stop a
 	ended_with 124 "${BACKGROUND[0]}"
 	hold_as read a
 	stays 1.5 is_running "$PID"
-	let_go
+	end_commands
 	ended_with 0
 	ended_with 0 "${BACKGROUND[2]}"
 	ended_with 124 "${BACKGROUND[1]}"
@@ -174,7 +174,7 @@ none_held() {
 	run -0 rlock status --json a
 	assert_equal "$(json "$asked")" "('', 0)"
 	run -75 rlock stop -w 100ms a
-	assert_output --regexp "^rlock: a: still held, and asked to stop: .* pid $PID until_let_go \([^ ]+\)$"
+	assert_output --regexp "^rlock: a: still held, and asked to stop: .* pid $PID run_until_ended \([^ ]+\)$"
 	run -75 rlock stop -v -w 1s a
 	assert_equal "$(grep -c 'asking to stop' <<<"$output")" 1
 	run -75 rlock stop -w 0 -q a
@@ -204,7 +204,7 @@ stops_with() {
 	local force='try: rlock unlock --force'
 	rlock lock --owner ci-7 --lease 60s a
 	cannot_be_asked a "no process belongs to it \(--owner\), for another 5[0-9]s: end it there, then $force --holder ci-7:0 a$"
-	hold_for "$STAYING" b -l 60s
+	hold_for_script "$REPORT_PID_AND_RUN" b -l 60s
 	cannot_be_asked b 'it has a fixed lease'
 	rlock lock --on-lost ignore --pid "$PID" i
 	cannot_be_asked i 'it has a fixed lease \(--lease\), or is a process of --pid with --on-lost ignore'

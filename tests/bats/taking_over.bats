@@ -8,7 +8,7 @@ load ../lib/holding
 
 @test "the command's parent is the renewer, and ps shows of which lock" {
 	need_own_command_line
-	hold_and_know nightly
+	hold_with_pids nightly
 	has_parent "$COMMAND" "$RENEWER"
 	has_parent "$RENEWER" "$PID"
 	run -0 ps -o args= -p "$RENEWER"
@@ -17,9 +17,9 @@ load ../lib/holding
 	assert_output --regexp '^rlock run nightly -- '
 }
 
-# hold_logging NAME [OPTION...]: as hold_and_know, for a command that logs its signals.
+# hold_logging NAME [OPTION...]: as hold_with_pids, for a command that logs its signals.
 hold_logging() {
-	hold_for 'echo $$ >command-pid; exec log_signals' "$@"
+	hold_for_script 'echo $$ >command-pid; exec log_signals' "$@"
 	wait_until 20 file_says signals ready
 }
 
@@ -29,12 +29,12 @@ hold_logging() {
 	wait_until 5 file_says signals USR1
 	kill -s KILL "$RENEWER"
 	wait_until 5 has_parent "$COMMAND" "$PID"
-	stays 4 holds_on a "$PID" "$COMMAND"
+	stays 4 hold_is_alive a "$PID" "$COMMAND"
 	for signal in USR2 HUP TERM; do
 		kill -s "$signal" "$PID"
 		wait_until 5 file_says signals "$signal"
 	done
-	let_go
+	end_commands
 	ended_with 0
 	assert_equal "$(grep -cx USR1 signals)" 1
 	said_nothing
@@ -47,7 +47,7 @@ hold_logging() {
 	wait_until 10 grep -q 'lock lost' said
 	kill -s KILL "$RENEWER"
 	wait_until 5 has_parent "$COMMAND" "$PID"
-	let_go
+	end_commands
 	ended_with 76
 	said_once '^rlock: a: lock lost at [0-9T:+-]+: '
 }
@@ -95,7 +95,7 @@ killed_at() {
 @test "a renewer that is killed as soon as it has sent SIGTERM: all of the command's processes are terminated, too" {
 	needs_refuse
 	KINDS=${ESCAPERS[*]} listen_to refuse at rlock-renewer kill KILL 2 \
-		rlock run --grace 200ms a -- sh -c 'escape escaped $KINDS; kill $PPID; exec until_let_go'
+		rlock run --grace 200ms a -- sh -c 'escape escaped $KINDS; kill $PPID; exec run_until_ended'
 	ended_with 143
 	assert [ -s at ]
 	no_escaped_process_runs
@@ -121,22 +121,22 @@ killed_at() {
 		env kill -s "$signal" "$RENEWER"
 	done
 	kill -s CONT "$RENEWER"
-	stays 1 holds_on a "$RENEWER" "$COMMAND"
+	stays 1 hold_is_alive a "$RENEWER" "$COMMAND"
 	assert_equal "$(cat signals)" ready
-	let_go
+	end_commands
 	ended_with 0
 	no_keys
 }
 
 @test "a stopped renewer holds up neither the end nor SIGTERM" {
-	hold_and_know a -t 90s
+	hold_with_pids a -t 90s
 	kill -s STOP "$RENEWER"
-	let_go
+	end_commands
 	took_less 15 ended_with 0
 	said_nothing
 	no_keys
-	rm let-go command-pid
-	hold_and_know a -t 90s
+	rm end-commands command-pid
+	hold_with_pids a -t 90s
 	kill -s STOP "$RENEWER"
 	kill -s TERM "$PID"
 	took_less 15 ended_with 143
@@ -149,7 +149,7 @@ killed_at() {
 	local victim
 	for victim in PID RENEWER; do
 		rm -f command-pid entered
-		KINDS=${ESCAPERS[*]} hold_for 'escape escaped $KINDS; echo $$ >command-pid; exec until_let_go' a --kill-child
+		KINDS=${ESCAPERS[*]} hold_for_script 'escape escaped $KINDS; echo $$ >command-pid; exec run_until_ended' a --kill-child
 		start_checker a
 		kill -s KILL "${!victim}"
 		wait_until 5 is_gone "$COMMAND"
@@ -158,20 +158,20 @@ killed_at() {
 		wait_until 5 nothing_runs
 	done
 	rm command-pid
-	hold_and_know b --kill-child
+	hold_with_pids b --kill-child
 	kill_with_renewers "$PID"
 	wait_until 5 is_gone "$COMMAND"
 	wait_until 5 nothing_runs
 }
 
 @test "with rlock killed a process that the command has stopped stays so, as without rlock" {
-	hold_for 'sleep 60 & kill -STOP $!; echo $! >stopped; echo $$ >command-pid; until_let_go; kill -KILL $!; wait $!; echo $? >status' \
+	hold_for_script 'sleep 60 & kill -STOP $!; echo $! >stopped; echo $$ >command-pid; run_until_ended; kill -KILL $!; wait $!; echo $? >status' \
 		a -t 3s
 	wait_until 5 is_stopped "$(<stopped)"
 	kill -s KILL "$PID"
 	stays 1 is_stopped "$(<stopped)"
 	is_held a
-	let_go
+	end_commands
 	wait_until 5 no_keys
 	assert_equal "$(<status)" 137
 }

@@ -69,7 +69,7 @@ in_terminal() {
 		check comes_true test '$(grep -cx INT signals)' = 2
 		check kill -USR1 "$(cut -d ' ' -f 4 /proc/$(cat renewer)/stat)"
 		check comes_true grep -x USR1 signals
-		check touch let-go
+		check touch end-commands
 		ends 0
 	END
 	assert_equal "$(cat signals)" $'ready\nINT\nINT\nUSR1'
@@ -143,7 +143,7 @@ in_terminal() {
 		key Z
 		expect Stopped
 		expect ready> $
-		check touch let-go
+		check touch end-commands
 		check comes_true test '$(ask_redis "$SERVER_SOCKET" dbsize)' = 0
 		send fg
 		expect ran
@@ -271,7 +271,7 @@ survives_ctrl_z() {
 		expect ready> $
 		check kill -KILL "$(cut -d ' ' -f 4 /proc/$(cat renewer)/stat)"
 		check comes_true grep -x HUP signals
-		check touch let-go
+		check touch end-commands
 		check comes_true test '$(ask_redis "$SERVER_SOCKET" dbsize)' = 0
 	END
 }

@@ -242,7 +242,7 @@ while True:
 	cp "$CA" ca.pem
 	cp "$CERTIFICATES/client".* .
 	redis config set tls-auth-clients yes >/dev/null
-	in_background rlock run --cacert ca.pem --cert client.crt --key client.key -t 3s a -- until_let_go
+	in_background rlock run --cacert ca.pem --cert client.crt --key client.key -t 3s a -- run_until_ended
 	wait_until 5 is_held a
 	redis client kill type normal >/dev/null 2>&1 || :
 	wait_until 5 is_renewed a 3000
@@ -252,12 +252,12 @@ while True:
 	redis client kill type normal >/dev/null 2>&1 || :
 	# Of a whole lease and more.
 	stays 3.2 is_held a
-	let_go
+	end_commands
 	ended_with 0
 }
 
 @test "a server that restarts during a hold, with another certificate, is not taken for the old one" {
-	listen_to rlock run --cacert "$CA" -t 4s a -- until_let_go
+	listen_to rlock run --cacert "$CA" -t 4s a -- run_until_ended
 	wait_until 5 has_command "$PID"
 	local port=$PORT
 	stop_server

@@ -12,9 +12,9 @@ setup() {
 	# that is the child of such a one. It ends as END says.
 	cat >leave <<-'EOS'
 		#!/bin/sh
-		until_let_go >/dev/null 2>&1 3>&- & echo $! >>left
-		(setsid sh -c 'echo $$ >>left; exec until_let_go >/dev/null 2>&1' 3>&- &)
-		(setsid sh -c 'until_let_go & echo $! >>left; wait' >/dev/null 2>&1 3>&- &)
+		run_until_ended >/dev/null 2>&1 3>&- & echo $! >>left
+		(setsid sh -c 'echo $$ >>left; exec run_until_ended >/dev/null 2>&1' 3>&- &)
+		(setsid sh -c 'run_until_ended & echo $! >>left; wait' >/dev/null 2>&1 3>&- &)
 		until [ "$(wc -l <left)" = 3 ]; do sleep 0.02; done
 		eval "$END"
 	EOS
@@ -59,7 +59,7 @@ nothing_left_runs() {
 	done <<-'END'
 		0 :
 		137 kill -s KILL $$
-		129 touch ready; exec until_let_go
+		129 touch ready; exec run_until_ended
 	END
 }
 
@@ -70,7 +70,7 @@ nothing_left_runs() {
 	kill -s KILL "${LEFT[0]}" "${LEFT[1]}"
 	wait_until 20 is_gone "${LEFT[1]}"
 	stays 0.3 is_held a
-	let_go
+	end_commands
 	ended_with 3
 	no_keys
 	nothing_left_runs
@@ -103,7 +103,7 @@ nothing_left_runs() {
 	wait_for_left :
 	# Not at first, while what belongs to the start is done.
 	wait_until 20 wake_rarely "$PID" "$(renewer_of "$PID")"
-	let_go
+	end_commands
 	ended_with 0
 }
 
@@ -150,16 +150,16 @@ hold_nested() {
 	local renewer before
 	[ "$(id -u)" = 0 ] || skip 'only root sees how much another process reads'
 	in_background rlock run --wait-all a -- sh -c '
-		for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do until_let_go & done 3>&-
-		sh -c "until [ -e let-go ]; do (sh -c : &); sleep 0.005; done" 3>&- &'
+		for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do run_until_ended & done 3>&-
+		sh -c "until [ -e end-commands ]; do (sh -c : &); sleep 0.005; done" 3>&- &'
 	wait_until 10 has_renewer "$PID"
 	renewer=$(renewer_of "$PID")
-	wait_until 10 is_above "$PID" until_let_go
+	wait_until 10 has_child "$PID" run_until_ended
 	before=$(reads_of "$renewer")
 	let_pass 3
 	# 80 for each look, and some for each end.
 	(($(reads_of "$renewer") - before < 10000)) || fail "read $(($(reads_of "$renewer") - before)) times"
-	let_go
+	end_commands
 	ended_with 0
 	no_keys
 }

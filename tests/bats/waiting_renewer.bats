@@ -10,7 +10,7 @@ load ../lib/proxying
 # "said". Sets PID and RENEWER.
 wait_behind() {
 	rlock "${1/#run/lock}" --owner other -l 60s a
-	listen_to rlock "$1" "${@:2}" a -- sh -c "$STAYING"
+	listen_to rlock "$1" "${@:2}" a -- sh -c "$REPORT_PID_AND_RUN"
 	wait_until 5 waits_in_queue 1
 	wait_until 5 has_renewer "$PID"
 	RENEWER=$(renewer_of "$PID")
@@ -38,7 +38,7 @@ no_command_runs() {
 @test "a waiter whose renewer is killed has another, with its hold id and position, which acquires, renews and releases the lock" {
 	local verb before first
 	for verb in run fair; do
-		rm -f command-pid let-go
+		rm -f command-pid end-commands
 		wait_behind "$verb" -t 3s
 		first=$PID
 		in_background rlock "$verb" a -- true
@@ -48,9 +48,9 @@ no_command_runs() {
 		wait_until 5 has_other_renewer "$first" "$RENEWER"
 		stays 0.5 eval '[ "$(waiting_ids)" = "$before" ]'
 		leaves
-		PID=$first know_processes
+		PID=$first find_hold_processes
 		stays 3.5 is_held a
-		let_go
+		end_commands
 		ended_with 0 "$first"
 		ended_with 0
 		said_nothing
@@ -99,11 +99,11 @@ grant_unheard() {
 }
 
 @test "a renewer that is killed when the lock is granted and it has not heard so: the command runs once, with one hold" {
-	grant_unheard 'ask_redis "$SERVER_SOCKET" hvals a >>ran; '"$STAYING"
+	grant_unheard 'ask_redis "$SERVER_SOCKET" hvals a >>ran; '"$REPORT_PID_AND_RUN"
 	kill -s KILL "$RENEWER"
 	proxy pass
-	know_processes
-	let_go
+	find_hold_processes
+	end_commands
 	ended_with 0
 	assert_equal "$(cat ran)" 1
 	said_nothing
@@ -159,11 +159,11 @@ grant_unheard() {
 @test "no command runs for an rlock that is told to end, or killed, when its renewer learns that it has the lock" {
 	local signal
 	for signal in TERM KILL; do
-		grant_unheard "$STAYING"
+		grant_unheard "$REPORT_PID_AND_RUN"
 		kill -s STOP "$RENEWER"
 		proxy release
 		kill -s "$signal" "$PID"
-		wait_until 5 eval 'is_gone "$PID" || has_taken_signals "$PID"'
+		wait_until 5 eval 'is_gone "$PID" || has_no_pending_signals "$PID"'
 		# After a second rlock has killed it.
 		kill -s CONT "$RENEWER" 2>/dev/null || :
 		ended_with $((128 + $(kill -l $signal)))
@@ -182,7 +182,7 @@ grant_unheard() {
 	leaves
 	stays 3.5 no_command_runs
 	is_held a
-	let_go
+	end_commands
 	kill -s CONT "$PID"
 	ended_with 0
 	test -s command-pid

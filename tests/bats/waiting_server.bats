@@ -53,8 +53,8 @@ release_each() {
 }
 
 @test "a wait ends with what is true at its end: the holder that it names is the one of its last second" {
-	in_background rlock run --note first a -- until_let_go
-	wait_until 5 is_above "$PID" until_let_go
+	in_background rlock run --note first a -- run_until_ended
+	wait_until 5 has_child "$PID" run_until_ended
 	listen_to rlock run -w 4s a -- touch ran
 	wait_until 5 has_waiters a
 	# Without a message: the waiter is the first in its queue, and would not try again until the TTL is over.
@@ -111,7 +111,7 @@ is_probed() {
 	# It is the first one still.
 	[[ $(redis client list type pubsub) =~ id=([0-9]+) ]]
 	assert_equal "${BASH_REMATCH[1]}" "$subscription"
-	let_go
+	end_commands
 	ended_with 0
 }
 

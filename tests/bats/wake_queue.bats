@@ -42,7 +42,7 @@ load ../lib/proxying
 	stop_waiters "${PIDS[third]}"
 	finish_contenders second
 	wait_until 5 is_free a
-	continue_told TERM "${PIDS[third]}"
+	continue_with_signal TERM "${PIDS[third]}"
 	enters_when_woken fourth
 	ended_with 143 "${PIDS[third]}"
 	finish_contenders fourth

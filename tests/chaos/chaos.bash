@@ -173,7 +173,7 @@ in_cell() {
 # Whatever a cell has started carries its directory in its environment, but a server, which hides that.
 end_cell() {
 	local pid
-	let_go
+	end_commands
 	for pid in $(processes_of_test | cut -d ' ' -f 1); do
 		[ "$pid" = "$BASHPID" ] || kill -KILL "$pid" 2>/dev/null || :
 	done

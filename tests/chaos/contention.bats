@@ -63,7 +63,7 @@ permit_caller() {
 		pid=$! CHILDREN=()
 		if ((RANDOM % 5 == 0)); then
 			let_some_pass 50
-			((RANDOM % 2)) || children_of "$pid"
+			((RANDOM % 2)) || find_children "$pid"
 			kill -KILL "$pid" "${CHILDREN[@]}" && injected && allowed='0 137'
 		fi
 		must_end "$allowed" "$pid" sem

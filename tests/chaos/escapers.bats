@@ -129,7 +129,7 @@ strike_at_moment() {
 		await_termination
 		if [ "$END" = wait_all ]; then
 			let_pass_ms 300
-			let_go
+			end_commands
 		else
 			wait_closely 30 no_escaped_process_runs
 		fi
@@ -140,13 +140,13 @@ strike_at_moment() {
 
 # judge: the next one has the lock, in time and alone.
 judge() {
-	# With --wait-all they live until they are let go, and the lock is held as long.
+	# With --wait-all they live until end_commands, and so long the lock is held.
 	if [ "$END" = wait_all ] && [ "$STRUCK" != both ]; then
 		if [ -s in-command ] && escaped_process_runs; then
 			let_pass_ms 700
 			! [ -e entered ] || [ "$(<entered)" != beside ] || violated 'another owner beside processes that are waited for'
 		fi
-		let_go
+		end_commands
 	fi
 	wait_until 20 file_exists entered || {
 		violated "the next one does not get in: $(said_by holder)"
@@ -156,7 +156,7 @@ judge() {
 	must_end 0 "$CHECKER" 'the next one'
 	# A holder whose renewer was killed while it waited may have been overtaken: then its command is still to be terminated.
 	if [ "$END" = wait_all ] || [[ $STRUCK = @(rlock|both) ]]; then
-		let_go
+		end_commands
 	fi
 	[[ $STRUCK = @(rlock|both) ]] || must_end "$STATUS" "$HOLDER" holder
 }

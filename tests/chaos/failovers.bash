@@ -86,7 +86,7 @@ queue_up() {
 		wait_until 30 queue_has "$number" || return
 	done
 	draw 1 $WAITERS
-	children_of "${STARTED[DRAWN]}"
+	find_children "${STARTED[DRAWN]}"
 	rlock=${CHILDREN[0]}
 	kill -KILL "${STARTED[DRAWN]}" "$rlock"
 	unset "STARTED[DRAWN]"

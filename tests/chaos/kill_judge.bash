@@ -33,8 +33,8 @@ go_on() {
 end_processes() {
 	local pid
 	for pid in "${OTHERS[@]}"; do
-		name_of "$pid"
-		[ "$NAME_OF_PROCESS" != overlap ] || kill -s KILL "$pid"
+		find_process_name "$pid"
+		[ "$PROCESS_NAME" != overlap ] || kill -s KILL "$pid"
 	done
 	gone 5000 "${OTHERS[@]}" >/dev/null
 	finish_contender holder

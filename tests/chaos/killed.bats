@@ -171,7 +171,7 @@ cell() {
 	for ((TRY = 1; TRY <= TRIES; TRY++)); do
 		try_cell && return
 		end_cell
-		# The proxy's sockets, and let-go; not what the cell says itself.
+		# The proxy's sockets, and end-commands; not what the cell says itself.
 		find "$CELL" -mindepth 1 ! -name cell-said -delete
 	done
 	# On a machine that is busy all the time nothing can be put to the test.

@@ -49,7 +49,7 @@ next_waits() {
 	wait_until 20 next_waits_or_is_in $((before + 1))
 }
 
-let_go_of_lock() {
+release_lock() {
 	SINCE_US=$(now_us)
 	finish_contender holder
 }
@@ -89,7 +89,7 @@ kill_at_step() {
 	# When it does not come so far within a moment, it waits for a message.
 	if ! wait_until 1 has_held_reply; then
 		next_waits || return
-		let_go_of_lock
+		release_lock
 		wait_until 20 holds_reply_or_is_in || return
 	fi
 	next_waits || return
@@ -98,7 +98,7 @@ kill_at_step() {
 		kill -KILL "$victim"
 		injected
 	fi
-	[ -n "$SINCE_US" ] || let_go_of_lock
+	[ -n "$SINCE_US" ] || release_lock
 	check_next "$2"
 }
 
@@ -119,7 +119,7 @@ kill_at_random() {
 	draw $((VICTIMS / 2)) $VICTIMS
 	release=$DRAWN
 	for ((number = 1; number <= VICTIMS; number++)); do
-		((number != release)) || let_go_of_lock
+		((number != release)) || release_lock
 		let_some_pass $PAUSE_MS
 		! is_running "${SHUFFLED[number - 1]}" || ! kill -KILL "${SHUFFLED[number - 1]}" || injected
 	done
@@ -137,7 +137,7 @@ cut_off() {
 	proxy blackhole on || return
 	injected
 	let_some_pass 2000
-	let_go_of_lock
+	release_lock
 	check_next "$2"
 	must 'the waiter that was cut off acquired the lock' [ ! -e ledger-victim ]
 	kill -KILL "$victim"

@@ -30,7 +30,7 @@ teardown_file() { stop_servers; }
 
 # hold_on_each NAME [OPTION...]: as hold_in_background, on all servers, messages in the file "said".
 hold_on_each() {
-	listen_to rlock run "${@:2}" "$1" -- until_let_go
+	listen_to rlock run "${@:2}" "$1" -- run_until_ended
 	wait_until 5 on_each is_held "$1"
 }
 

@@ -109,9 +109,9 @@ at_node_of() {
 	on "$(node_of "$1")" "${@:2}"
 }
 
-# hold_at_its_node VERB NAME [OPTION...]: until let_go. Sets PID.
+# hold_at_its_node VERB NAME [OPTION...]: until end_commands. Sets PID.
 hold_at_its_node() {
-	in_background rlock "$1" "${@:3}" "$2" -- until_let_go
+	in_background rlock "$1" "${@:3}" "$2" -- run_until_ended
 	wait_until 5 at_node_of "$2" is_held "$2"
 }
 

@@ -181,7 +181,7 @@ common_teardown() {
 	kill -CONT "$SERVER_PID" 2>/dev/null || :
 	# An rlock that is killed leaves its command to its renewer, which would speak to the server
 	# through the tests that follow.
-	let_go
+	end_commands
 	for pid in "${BACKGROUND[@]}"; do
 		is_own_process "$pid" || continue
 		continue_waiters "$pid" 2>/dev/null || :
@@ -193,10 +193,10 @@ common_teardown() {
 # is_own_process PID: it is of this run of bats. One that ended may have left its number to another one, since numbers are
 # used again within a minute on a machine that runs several suites.
 is_own_process() {
-	children_of "$BASHPID"
-	name_of "$1"
+	find_children "$BASHPID"
+	find_process_name "$1"
 	# A server writes its title over its environment.
-	[[ " ${CHILDREN[*]} " = *" $1 "* || $NAME_OF_PROCESS = *-server ]] || grep -qsF "$BATS_RUN_TMPDIR" "/proc/$1/environ"
+	[[ " ${CHILDREN[*]} " = *" $1 "* || $PROCESS_NAME = *-server ]] || grep -qsF "$BATS_RUN_TMPDIR" "/proc/$1/environ"
 }
 
 # in_background COMMAND [ARG...]: a program, not a function; sets PID; ended by common_teardown. A job in
@@ -209,16 +209,16 @@ in_background() {
 }
 
 # hold_in_background NAME [OPTION...]: holds a lock by `rlock run`; sets PID (of rlock). Returns when the command runs:
-# the server has the lock before. The command ends when the file "$BATS_TEST_TMPDIR/let-go" appears.
+# the server has the lock before. The command ends when the file "$BATS_TEST_TMPDIR/end-commands" appears.
 hold_in_background() {
 	local name=$1
 	shift
-	in_background rlock run "$@" "$name" -- until_let_go
-	wait_until 5 is_above "$PID" until_let_go
+	in_background rlock run "$@" "$name" -- run_until_ended
+	wait_until 5 has_child "$PID" run_until_ended
 }
 
-let_go() {
-	: >"$BATS_TEST_TMPDIR/let-go"
+end_commands() {
+	: >"$BATS_TEST_TMPDIR/end-commands"
 }
 
 # ---- facts ----
@@ -280,19 +280,19 @@ hold_count() {
 	redis hvals "$1"
 }
 
-# children_of PID: sets CHILDREN to the pids of those that its main thread has, without a process of its own.
-children_of() {
+# find_children PID: sets CHILDREN to the pids of those that its main thread has, without a process of its own.
+find_children() {
 	CHILDREN=()
 	{ read -ra CHILDREN <"/proc/$1/task/$1/children"; } 2>/dev/null || :
 }
 
-# below PID: sets CHILDREN to the pids of rlock's children and of those of its renewer, which is the command's parent.
-below() {
+# find_children_of_rlock PID: sets CHILDREN to the pids of rlock's children and of those of its renewer, which is the command's parent.
+find_children_of_rlock() {
 	local renewer all
 	find_renewers "$1"
 	all=("${CHILDREN[@]}")
 	for renewer in "${RENEWERS[@]}"; do
-		children_of "$renewer"
+		find_children "$renewer"
 		all+=("${CHILDREN[@]}")
 	done
 	CHILDREN=("${all[@]}")
@@ -300,22 +300,22 @@ below() {
 
 # has_no_child PID NAME: nor a zombie.
 has_no_child() {
-	! is_above "$@"
+	! has_child "$@"
 }
 
-# name_of PID: sets NAME_OF_PROCESS; it is empty when the process has gone.
-name_of() {
-	NAME_OF_PROCESS=
-	{ read -r NAME_OF_PROCESS <"/proc/$1/comm"; } 2>/dev/null || :
+# find_process_name PID: sets PROCESS_NAME; it is empty when the process has gone.
+find_process_name() {
+	PROCESS_NAME=
+	{ read -r PROCESS_NAME <"/proc/$1/comm"; } 2>/dev/null || :
 }
 
-# is_above PID NAME: a child of that rlock, or of its renewer, has that name.
-is_above() {
+# has_child PID NAME: a child of that rlock, or of its renewer, has that name.
+has_child() {
 	local child
-	below "$1"
+	find_children_of_rlock "$1"
 	for child in "${CHILDREN[@]}"; do
-		name_of "$child"
-		[ "$NAME_OF_PROCESS" != "$2" ] || return 0
+		find_process_name "$child"
+		[ "$PROCESS_NAME" != "$2" ] || return 0
 	done
 	return 1
 }
@@ -335,10 +335,10 @@ has_renewer() {
 find_renewers() {
 	local child
 	RENEWERS=()
-	children_of "$1"
+	find_children "$1"
 	for child in "${CHILDREN[@]}"; do
-		name_of "$child"
-		[ "$NAME_OF_PROCESS" = rlock-renewer ] || continue
+		find_process_name "$child"
+		[ "$PROCESS_NAME" = rlock-renewer ] || continue
 		{ read -r -d '' _ <"/proc/$child/cmdline"; } 2>/dev/null || continue
 		RENEWERS+=("$child")
 	done
@@ -367,7 +367,7 @@ kill_with_renewers() {
 
 # kill_whole PID: rlock, its renewer and its command, as when their machine dies. In the order of kill_with_renewers.
 kill_whole() {
-	below "$1"
+	find_children_of_rlock "$1"
 	kill -STOP "$1" "${CHILDREN[@]}"
 	kill -KILL "${CHILDREN[@]}" "$1"
 	wait_until 5 is_gone "$1"
@@ -382,17 +382,17 @@ continue_waiters() {
 	done
 }
 
-# continue_told SIGNAL PID: an rlock that is stopped with its renewer is sent that signal, and both go on. The renewer, which
+# continue_with_signal SIGNAL PID: an rlock that is stopped with its renewer is sent that signal, and both go on. The renewer, which
 # may acquire a lock at once, hears of the signal first.
-continue_told() {
+continue_with_signal() {
 	kill "-$1" "$2"
 	kill -CONT "$2"
-	wait_until 5 has_taken_signals "$2"
+	wait_until 5 has_no_pending_signals "$2"
 	find_renewers "$2"
 	[ ${#RENEWERS[@]} -eq 0 ] || kill -CONT "${RENEWERS[@]}"
 }
 
-has_taken_signals() {
+has_no_pending_signals() {
 	grep -q '^ShdPnd:.0*$' "/proc/$1/status"
 }
 

@@ -1,23 +1,23 @@
 # The processes of a hold: rlock, its renewer, and the command's, wherever they are. Sourced after helpers.bash, leftovers.bash
 # and watching.bash.
 
-# A command that says which process it is, by the file "command-pid", and runs until let_go.
-STAYING='echo $$ >command-pid; exec until_let_go'
+# A command that says which process it is, by the file "command-pid", and runs until end_commands.
+REPORT_PID_AND_RUN='echo $$ >command-pid; exec run_until_ended'
 
-# hold_and_know NAME [OPTION...]: `rlock run` holds the lock for a command that stays until let_go; its messages are in the file
+# hold_with_pids NAME [OPTION...]: `rlock run` holds the lock for a command that stays until end_commands; its messages are in the file
 # "said". Sets PID, RENEWER and COMMAND. Returns when all of them run.
-hold_and_know() {
-	hold_for "$STAYING" "$@"
+hold_with_pids() {
+	hold_for_script "$REPORT_PID_AND_RUN" "$@"
 }
 
-# hold_for SCRIPT NAME [OPTION...]: the same, for a script of sh that writes its number to the file "command-pid".
-hold_for() {
+# hold_for_script SCRIPT NAME [OPTION...]: the same, for a script of sh that writes its number to the file "command-pid".
+hold_for_script() {
 	listen_to rlock run "${@:3}" "$2" -- sh -c "$1"
-	know_processes
+	find_hold_processes
 }
 
-# know_processes: PID is an rlock that holds a lock; sets RENEWER and COMMAND.
-know_processes() {
+# find_hold_processes: PID is an rlock that holds a lock; sets RENEWER and COMMAND.
+find_hold_processes() {
 	wait_until 10 test -s command-pid
 	COMMAND=$(<command-pid)
 	wait_until 5 has_renewer "$PID"
@@ -25,8 +25,8 @@ know_processes() {
 	BACKGROUND+=("$COMMAND" "$RENEWER")
 }
 
-# holds_on NAME PID COMMAND: the lock is held, rlock and the command run.
-holds_on() {
+# hold_is_alive NAME PID COMMAND: the lock is held, rlock and the command run.
+hold_is_alive() {
 	is_held "$1" && is_running "$2" && is_running "$3"
 }
 

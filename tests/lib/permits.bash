@@ -15,8 +15,8 @@ is_whole() {
 	has_free "$1" "$2" && ! list_keys "*{$1}*" | grep -qvx -e "rlock_total:{$1}" -e ''
 }
 
-# hold_permit COUNT NAME [OPTION...]: until let_go. Sets PID. The server has the permit before the command runs.
+# hold_permit COUNT NAME [OPTION...]: until end_commands. Sets PID. The server has the permit before the command runs.
 hold_permit() {
-	in_background rlock sem --permits "$1" "$2" "${@:3}" -- until_let_go
-	wait_until 5 is_above "$PID" until_let_go
+	in_background rlock sem --permits "$1" "$2" "${@:3}" -- run_until_ended
+	wait_until 5 has_child "$PID" run_until_ended
 }

@@ -26,7 +26,7 @@ queue_fair_contenders() {
 
 # Ends what is left in the queue, in any order.
 finish_all() {
-	let_go
+	end_commands
 	finish_contenders "$@"
 }
 

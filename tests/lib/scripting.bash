@@ -10,7 +10,7 @@ start_script() {
 
 # start_locking_script VERB [OPTION...] NAME: has a lock, and then waits to be let go.
 start_locking_script() {
-	start_script 'rlock "$1" --pid $$ "${@:2}" && touch "$READY"; until_let_go; exit 5' "$@"
+	start_script 'rlock "$1" --pid $$ "${@:2}" && touch "$READY"; run_until_ended; exit 5' "$@"
 	wait_until 5 file_exists "$READY"
 }
 

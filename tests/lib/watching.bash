@@ -63,18 +63,18 @@ server_ms() {
 processes_of_test() {
 	local pid
 	for pid in $(grep -lzsxF "RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR" /proc/[0-9]*/environ | tr -dc '0-9\n'); do
-		name_of "$pid"
-		! is_running "$pid" || echo "$pid $NAME_OF_PROCESS"
+		find_process_name "$pid"
+		! is_running "$pid" || echo "$pid $PROCESS_NAME"
 	done
 }
 
 # The command of rlock PID: the renewer's child; rlock's once it has taken over.
 command_of() {
 	local child
-	below "$1"
+	find_children_of_rlock "$1"
 	for child in "${CHILDREN[@]}"; do
-		name_of "$child"
-		case $NAME_OF_PROCESS in
+		find_process_name "$child"
+		case $PROCESS_NAME in
 		rlock-renewer | rlock-helper | rlock | '') ;;
 		*) echo "$child" ;;
 		esac

@@ -122,7 +122,7 @@ as_cron() {
 }
 
 @test "rlock(7): which job holds a lock, since when, and which wait; and metrics of each lock" {
-	in_background rlock fair --note "nightly backup" nightly -- until_let_go
+	in_background rlock fair --note "nightly backup" nightly -- run_until_ended
 	wait_until 5 is_held nightly
 	in_background rlock fair --note "nightly report" nightly -- true
 	wait_until 5 has_in_queue nightly 1
@@ -215,7 +215,7 @@ was_seen_twice() {
 
 @test "README: a program that cleans up on another signal than SIGTERM" {
 	show_example README.md signal | sed 's/2h/3s/' >script
-	stub dump 'trap "echo cleaned; exit" INT; until_let_go'
+	stub dump 'trap "echo cleaned; exit" INT; run_until_ended'
 	run -124 --separate-stderr sh ./script
 	assert_output cleaned
 	nothing_is_held
@@ -262,7 +262,7 @@ only_the_semaphore_stays() {
 }
 
 @test "README: one runs, one waits, and a third call ends at once" {
-	stub rebuild 'echo rebuild; until_let_go'
+	stub rebuild 'echo rebuild; run_until_ended'
 	show_example README.md one-waiter >script
 	in_background sh ./script >first
 	wait_until 5 grep -q rebuild first
@@ -270,7 +270,7 @@ only_the_semaphore_stays() {
 	wait_until 5 is_held rebuild-next
 	run_example README.md one-waiter
 	assert_equal "$status$output" 75
-	let_go
+	end_commands
 	wait_until 10 grep -q rebuild second
 	wait_until 10 nothing_is_held
 }

@@ -118,16 +118,16 @@ gives_turn() {
 	hold_in_background plain --fence
 	in_background rlock fair plain -- true
 	wait_until 5 is_held 'rlock_waiters:{plain}'
-	in_background rlock read shared -- until_let_go
+	in_background rlock read shared -- run_until_ended
 	wait_until 5 is_held shared
 	in_background rlock write shared -- true
 	wait_until 5 is_held 'rlock_writer:{shared}'
-	in_background rlock sem -t 15s --permits 2 permits -- until_let_go
+	in_background rlock sem -t 15s --permits 2 permits -- run_until_ended
 	wait_until 5 is_held permits
 	# It is gone until the writer tries again, when starting all these has taken long.
 	wait_until 10 shows 'rlock_writer:{shared}'
 	compare_with_table
-	let_go
+	end_commands
 	all_ended_with 0
 	# A waiter that has waited for so long has the next turn, and this one does not come.
 	redis flushall >/dev/null

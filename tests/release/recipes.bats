@@ -344,7 +344,7 @@ probe_succeeds() {
 	in_background sh -c "exec $COMMAND"
 	wait_until 120 has_waiters migrate
 	run -1 probe_succeeds
-	let_go
+	end_commands
 	wait_until 30 probe_succeeds
 	run -75 rlock run -n migrate -- true
 	delete_pod

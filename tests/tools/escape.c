@@ -20,7 +20,7 @@
 static const char usage[] =
 	"usage: escape MARK KIND...\n"
 	"Starts a process of each kind, each with a lock of flock(2) on the file MARK, shared; ends when all of them run. They\n"
-	"ignore SIGTERM and SIGHUP, and end when the file \"let-go\" of their test is there, after 60 s at most.\n"
+	"ignore SIGTERM and SIGHUP, and end when the file \"end-commands\" of their test is there, after 60 s at most.\n"
 	"  child       its parent has ended, as that of all of these\n"
 	"  session     in a session of its own\n"
 	"  bare        in a session of its own, with nothing in its environment\n"
@@ -54,7 +54,7 @@ static bool is_over(void)
 {
 	struct stat test;
 
-	return now_s() >= end_s || faccessat(test_fd, "let-go", F_OK, 0) == 0 ||
+	return now_s() >= end_s || faccessat(test_fd, "end-commands", F_OK, 0) == 0 ||
 	       fstat(test_fd, &test) != 0 || test.st_nlink == 0;
 }
 

@@ -1,7 +1,7 @@
 /*
- * inside [NAME]: a command for `rlock ...` that runs until the file "let-go" of its test is there, or "out-NAME"; 60 s at most, and
+ * inside [NAME]: a command for `rlock ...` that runs until the file "end-commands" of its test is there, or "out-NAME"; 60 s at most, and
  * no longer than the test's directory is there. It says by the file "in-NAME" that it has begun.
- * until_let_go is the same. In C, since a test starts several, and a shell takes longer to begin than rlock.
+ * run_until_ended is the same. In C, since a test starts several, and a shell takes longer to begin than rlock.
  */
 #include <limits.h>
 #include <poll.h>
@@ -45,7 +45,7 @@ int main(int argc, char **argv)
 	}
 	for (int looks = 0; looks < STAY_S * 1000 / LOOK_MS && is_there(directory, "", "");
 	     looks++) {
-		if (is_there(directory, "let-go", "") ||
+		if (is_there(directory, "end-commands", "") ||
 		    (argc > 1 && is_there(directory, "out-", argv[1])))
 			return 0;
 		(void)poll(NULL, 0, LOOK_MS);
