@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# The examples of rlock(1), rlock(7) and README.md do what is said of them, as they stand there, and leave nothing
+# The examples of rlock(1), rlock(7), README.md and the recipes do what is said of them, as they stand there, and leave nothing
 # locked. Those of rlock-protocol(7) and librlock(3) are run by examples_protocol.bats and examples_library.bats.
 
 load ../lib/usual
@@ -21,8 +21,8 @@ teardown() {
 	awk -v top="$TOP/" '
 		sub(/^\.\\" example: /, "") || (sub(/^<!-- example: /, "") && sub(/ -->$/, "")) {
 			print substr(FILENAME, length(top) + 1), $0
-		}' "$TOP"/man/*.[1-9] "$TOP/README.md" | sort >marked
-	grep -ohE 'example (man/[a-z]+[-a-z]*\.[1-9]|README\.md) [-a-z]+' "$BATS_TEST_DIRNAME"/examples*.bats |
+		}' "$TOP"/man/*.[1-9] "$TOP"/README.md "$TOP"/packaging/recipes/README.md | sort >marked
+	grep -ohE 'example (man/[a-z]+[-a-z]*\.[1-9]|(packaging/recipes/)?README\.md) [-a-z]+' "$BATS_TEST_DIRNAME"/examples*.bats |
 		cut -d ' ' -f 2- | sort -u >tested
 	assert [ "$(wc -l <marked)" -gt 10 ]
 	run -0 diff marked tested
@@ -58,15 +58,15 @@ does_example() {
 	does_example man/rlock-flock.1 part 'read-change-write ' read-change-write
 	does_example README.md flock $'nightly-report \nread-change-write '
 	does_example README.md ci 'deploy.sh production' deploy.sh
-	does_example README.md names 'migrate-and-restart ' migrate-and-restart
+	does_example packaging/recipes/README.md names 'migrate-and-restart ' migrate-and-restart
 	does_example README.md script 'read-change-write '
 	does_example README.md fair 'deploy.sh production'
 	does_example README.md warehouse $'report sales\nload ' report load
 	does_example README.md steps lease
-	does_example README.md pause $'job \nmaintenance ' job maintenance
+	does_example packaging/recipes/README.md pause $'job \nmaintenance ' job maintenance
 	# A command that fails passes its status on.
 	stub migrate-and-restart 'exit 3'
-	run_example README.md names
+	run_example packaging/recipes/README.md names
 	assert_equal "$status" 3
 	nothing_is_held
 }
@@ -162,9 +162,9 @@ was_seen_twice() {
 	nothing_is_held
 }
 
-@test "rlock(7): which locks there are, and which are held for too long; README: a command of Nagios that warns of these" {
+@test "rlock(7): which locks there are, and which are held for too long; recipes: a command of Nagios that warns of these" {
 	local nagios
-	nagios=$(show_example README.md nagios | sed -n 's,^command\[[a-z]*\]=/usr/local/bin/,,p')
+	nagios=$(show_example packaging/recipes/README.md nagios | sed -n 's,^command\[[a-z]*\]=/usr/local/bin/,,p')
 	rlock lock --owner ci --lease 1h --note 'release 7' deploy-shop
 	rlock lock --owner ci --lease 1h --note 'the backup' nightly
 	run_example man/rlock.7 ask-list
@@ -197,10 +197,10 @@ was_seen_twice() {
 	assert_line --regexp '^BAD +rights +.*: try: ACL SETUSER ci .*\+publish'
 }
 
-@test "rlock(7): what happened last night; README: which holder held a lock last" {
+@test "rlock(7): what happened last night; recipes: which holder held a lock last" {
 	stub nightly-report 'exit 3'
 	echo "log = $PWD/rlock.log" >rlock.conf
-	RLOCK_CONFIG=$PWD/rlock.conf run_example README.md remember
+	RLOCK_CONFIG=$PWD/rlock.conf run_example packaging/recipes/README.md remember
 	assert_equal "$status" 1
 	assert_line --index 1 --regexp '^  last held by .* pid [0-9]+ nightly-report .*: its command ended with 3$'
 	RLOCK_CONFIG=$PWD/rlock.conf run -0 rlock run other -- true
@@ -211,10 +211,10 @@ was_seen_twice() {
 	assert_equal "${#lines[@]}" 2
 }
 
-# ---- README.md ----
+# ---- README.md, and the recipes ----
 
-@test "README: a program that cleans up on another signal than SIGTERM" {
-	show_example README.md signal | sed 's/2h/3s/' >script
+@test "recipes: a program that cleans up on another signal than SIGTERM" {
+	show_example packaging/recipes/README.md signal | sed 's/2h/3s/' >script
 	stub dump 'trap "echo cleaned; exit" INT; run_until_ended'
 	run -124 --separate-stderr sh ./script
 	assert_output cleaned
@@ -240,15 +240,15 @@ only_the_semaphore_stays() {
 	only_the_semaphore_stays phones 3
 }
 
-@test "README: a cooldown from the start, after success alone, and after the end" {
+@test "recipes: a cooldown from the start, after success alone, and after the end" {
 	local example ended
-	# example README.md cooldown-start
-	# example README.md cooldown-success
-	# example README.md cooldown-end
+	# example packaging/recipes/README.md cooldown-start
+	# example packaging/recipes/README.md cooldown-success
+	# example packaging/recipes/README.md cooldown-end
 	for example in cooldown-{start,success,end}; do
 		for ended in 0 3; do
 			stub sync "echo sync; exit $ended"
-			run_example README.md "$example"
+			run_example packaging/recipes/README.md "$example"
 			assert_equal "$status $output" "$ended sync"
 			if [ "$example $ended" = 'cooldown-success 3' ]; then
 				nothing_is_held
@@ -261,29 +261,29 @@ only_the_semaphore_stays() {
 	done
 }
 
-@test "README: one runs, one waits, and a third call ends at once" {
+@test "recipes: one runs, one waits, and a third call ends at once" {
 	stub rebuild 'echo rebuild; run_until_ended'
-	show_example README.md one-waiter >script
+	show_example packaging/recipes/README.md one-waiter >script
 	in_background sh ./script >first
 	wait_until 5 grep -q rebuild first
 	in_background sh ./script >second
 	wait_until 5 is_held rebuild-next
-	run_example README.md one-waiter
+	run_example packaging/recipes/README.md one-waiter
 	assert_equal "$status$output" 75
 	end_commands
 	wait_until 10 grep -q rebuild second
 	wait_until 10 nothing_is_held
 }
 
-@test "README: a command that is repeated within its lock until it succeeds, and machines that do not all begin at once" {
+@test "recipes: a command that is repeated within its lock until it succeeds, and machines that do not all begin at once" {
 	stub upload 'echo try; [ -e once ] || { touch once; exit 1; }'
 	stub sleep
 	stub report
 	stub shuf 'echo 42'
-	PATH=$PWD:$PATH run_example README.md retry
+	PATH=$PWD:$PATH run_example packaging/recipes/README.md retry
 	assert_done $'try\nsleep 2\ntry'
 	nothing_is_held
-	PATH=$PWD:$PATH run_example README.md jitter
+	PATH=$PWD:$PATH run_example packaging/recipes/README.md jitter
 	assert_done $'sleep 42\nreport '
 	is_held report
 }
