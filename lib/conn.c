@@ -260,10 +260,11 @@ static const char *host_of(const redisReply *master, const struct rlock__connect
 static bool add_master(const struct rlock__connection *connection, const redisReply *master,
 		       struct rlock__endpoints *out)
 {
-	const char *host = host_of(master, connection);
-	int port = (int)master->element[1]->integer;
+	struct rlock__endpoint node = rlock__url_translate(
+		connection->url, host_of(master, connection), (int)master->element[1]->integer);
 
-	return rlock__endpoints_contain(out, host, port) || rlock__endpoints_add(out, host, port);
+	return rlock__endpoints_contain(out, node.host, node.port) ||
+	       rlock__endpoints_add(out, node.host, node.port);
 }
 
 static enum rlock_status read_slots(struct rlock__connection *connection, const redisReply *reply,

@@ -200,11 +200,11 @@ rlock_url_set_sentinel_password_source(struct rlock_url *url,
 				       const struct rlock_password_source *source);
 
 /*
- * Behind a NAT: HOST:PORT=HOST:PORT,..., where the sentinels name the first, connect to the second. RLOCK_EINVAL, with
- * the reason in why, for another text or for a URL without sentinels.
+ * For a NAT or containers: HOST:PORT=HOST:PORT,... Where sentinels or the nodes of a cluster name the first address, connect
+ * to the second. RLOCK_EINVAL, with the reason in why, for another text or for a URL of one server.
  */
-RLOCK_API enum rlock_status rlock_url_set_sentinel_map(struct rlock_url *url, const char *map,
-						       char why[RLOCK_ERROR_MAX]);
+RLOCK_API enum rlock_status rlock_url_set_map(struct rlock_url *url, const char *map,
+					      char why[RLOCK_ERROR_MAX]);
 
 /* How a TLS connection is made; each is a parameter of a URL with TLS, too. */
 enum rlock_tls_param {

@@ -107,8 +107,8 @@ static void see_other_variables(const struct opts *opts,
 		(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(*entry, "="), *entry);
 		if (strncmp(name, "RLOCK_", 6) == 0 && !is_own_variable(name))
 			(void)snprintf(setting.ignored, sizeof(setting.ignored),
-				       "rlock has no such variable, but RLOCK_URL, RLOCK_CONFIG "
-				       "and options");
+				       "rlock reads no such variable: give the option, or a line "
+				       "in the configuration file");
 		else if (strcmp(name, "REDIS_URL") == 0 &&
 			 table_source(opts, OPT_URL) == SOURCE_DEFAULT)
 			(void)snprintf(setting.ignored, sizeof(setting.ignored),

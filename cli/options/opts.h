@@ -113,6 +113,7 @@ enum opt_id {
 	OPT_SENTINEL_USER,
 	OPT_SENTINEL_PASSWORD_FILE,
 	OPT_SENTINEL_MAP,
+	OPT_CLUSTER_MAP,
 	OPT_CONFIG,
 	OPT_LOG,
 	OPT_LOG_FORMAT,
@@ -223,7 +224,7 @@ struct opts {
 
 	/* For this directory alone, which makes the above of them. */
 	const char *quorum_text, *config, *password_file, *password_command;
-	const char *sentinel_user, *sentinel_map;
+	const char *sentinel_user, *sentinel_map, *cluster_map;
 	int db;
 
 	const struct verb *verb;

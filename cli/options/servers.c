@@ -156,6 +156,11 @@ static bool has_sentinels(const struct rlock_url *url)
 	return rlock_url_scheme(url) == RLOCK_SCHEME_SENTINEL;
 }
 
+static bool has_nodes(const struct rlock_url *url)
+{
+	return rlock_url_scheme(url) == RLOCK_SCHEME_CLUSTER;
+}
+
 /* The options that are parameters of TLS, and the one that goes together with each. */
 static const struct tls_option {
 	enum opt_id id;
@@ -189,18 +194,22 @@ static int set_tls(struct opts *opts, struct rlock_url *url)
 	return 0;
 }
 
-/* For a NAT: translates the addresses that the sentinels name into addresses that can be reached from here. */
+/* Have the addresses that sentinels or nodes name translated into addresses that can be reached from here. */
 static int set_map(const struct opts *opts, struct rlock_url *url)
 {
 	char why[RLOCK_ERROR_MAX], where[USAGE_WHERE_MAX];
-	enum rlock_status status = rlock_url_set_sentinel_map(url, opts->sentinel_map, why);
+	enum opt_id id = has_sentinels(url) ? OPT_SENTINEL_MAP : OPT_CLUSTER_MAP;
+	const char *map = id == OPT_SENTINEL_MAP ? opts->sentinel_map
+			  : has_nodes(url)       ? opts->cluster_map
+						 : NULL;
+	enum rlock_status status = map != NULL ? rlock_url_set_map(url, map, why) : RLOCK_OK;
 
 	if (status == RLOCK_OK)
 		return 0;
 	if (status == RLOCK_ENOMEM)
 		return message_out_of_memory();
-	message_error("%s: %s", usage_where(opts, OPT_SENTINEL_MAP, where), why);
-	return code_of_source(opts, OPT_SENTINEL_MAP);
+	message_error("%s: %s", usage_where(opts, id, where), why);
+	return code_of_source(opts, id);
 }
 
 /* Options that are for servers of one sort: a caller that gives one takes the server for one of these. */
@@ -208,26 +217,38 @@ static const struct group {
 	enum opt_id first, last;
 	bool (*is_for)(const struct rlock_url *url);
 	const char *for_what, *example;
+	const char *missing; /* why the option is not used, if no URL is of that sort */
 } groups[] = {
-	{ OPT_CACERT, OPT_INSECURE, rlock_url_has_tls, "TLS", "rediss://HOST:6379" },
+	{ OPT_CACERT, OPT_INSECURE, rlock_url_has_tls, "TLS", "rediss://HOST:6379",
+	  "no URL has TLS" },
 	{ OPT_SENTINEL_USER, OPT_SENTINEL_MAP, has_sentinels, "sentinels",
-	  "redis+sentinel://HOST:26379/SERVICE" },
+	  "redis+sentinel://HOST:26379/SERVICE", "no URL names sentinels" },
+	{ OPT_CLUSTER_MAP, OPT_CLUSTER_MAP, has_nodes, "nodes of a cluster",
+	  "redis+cluster://HOST:6379", "no URL names a cluster" },
 };
+#define GROUPS (sizeof(groups) / sizeof(groups[0]))
+
+static bool has_any(const struct opts *opts, const struct group *group)
+{
+	for (size_t i = 0; i < opts->url_count; i++)
+		if (group->is_for(opts->urls[i]))
+			return true;
+	return false;
+}
 
 static int check_groups(const struct opts *opts)
 {
-	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+	for (size_t i = 0; i < GROUPS; i++) {
 		const struct group *group = &groups[i];
 		const char *server = rlock_url_server(opts->urls[0]);
 		enum opt_id id = group->first;
 		char where[USAGE_WHERE_MAX];
-		bool is_any = false;
 
-		for (size_t at = 0; at < opts->url_count; at++)
-			is_any = is_any || group->is_for(opts->urls[at]);
-		while (id <= group->last && table_given(opts, id) == NULL)
+		/* A variable of the environment is for all calls, also for those on another server. */
+		while (id <= group->last && (table_source(opts, id) == SOURCE_DEFAULT ||
+					     table_source(opts, id) == SOURCE_ENVIRONMENT))
 			id++;
-		if (is_any || id > group->last)
+		if (id > group->last || has_any(opts, group))
 			continue;
 		message_error("%s is for %s, and %s has none: %s%s", usage_where(opts, id, where),
 			      group->for_what, server,
@@ -300,7 +321,7 @@ int servers_set(struct opts *opts)
 	for (size_t i = 0; code == 0 && i < opts->url_count; i++) {
 		if (rlock_url_has_tls(opts->urls[i]))
 			code = set_tls(opts, opts->urls[i]);
-		if (code == 0 && opts->sentinel_map != NULL && has_sentinels(opts->urls[i]))
+		if (code == 0)
 			code = set_map(opts, opts->urls[i]);
 	}
 	if (code == 0)
@@ -340,6 +361,9 @@ const char *servers_reason(const struct opts *opts, enum opt_id id)
 	for (enum rlock_tls_param param = 0; param < RLOCK_TLS_PARAMS; param++)
 		if (tls_options[param].id == id && (opts->tls_used & 1U << param) == 0)
 			return "the URL says it";
+	for (size_t i = 0; i < GROUPS; i++)
+		if (groups[i].first <= id && id <= groups[i].last && !has_any(opts, &groups[i]))
+			return groups[i].missing;
 	return "";
 }
 

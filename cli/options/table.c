@@ -26,6 +26,7 @@
 
 #define OWNER_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
+#define MAP_EXPECTED "pairs like 10.0.0.1:6379=redis.example:16379"
 #define FILE_EXPECTED "a file's name, like /etc/rlock/server.pem"
 
 #define FIELD(name) offsetof(struct opts, name)
@@ -205,8 +206,11 @@ const struct opt opt_table[OPT_COUNT] = {
 						 "a file's name, like /etc/rlock/sentinel-password",
 					 .help = "the password at the sentinels is FILE's first line" },
 	[OPT_SENTINEL_MAP] = { "sentinel-map", NULL, "H:P=H:P,...", TYPE_TEXT, FIELD(sentinel_map),
-			       SERVER, .expected = "pairs like 10.0.0.1:6379=redis.example:16379",
-			       .help = "for a NAT: where the sentinels name the first host and port, connect to the second" },
+			       SERVER, .expected = MAP_EXPECTED, .variable = "RLOCK_SENTINEL_MAP",
+			       .help = "for a NAT or containers: where the sentinels name the first host and port, connect to the second" },
+	[OPT_CLUSTER_MAP] = { "cluster-map", NULL, "H:P=H:P,...", TYPE_TEXT, FIELD(cluster_map),
+			      SERVER, .expected = MAP_EXPECTED, .variable = "RLOCK_CLUSTER_MAP",
+			      .help = "the same, where the nodes of a cluster name the first host and port" },
 	[OPT_CONFIG] = { "config", NULL, "FILE", TYPE_TEXT, FIELD(config), GROUP_SERVER, VERBS_ALL,
 			 0, .expected = "a file's name, like /etc/rlock/config",
 			 .variable = "RLOCK_CONFIG",

@@ -160,6 +160,7 @@ static bool is_text(const redisReply *reply)
 static enum rlock_status take_address(const struct rlock__sentinels *sentinels,
 				      struct sentinel *sentinel, const redisReply *reply)
 {
+	struct rlock__endpoint master;
 	int port;
 
 	if (reply->type == REDIS_REPLY_ERROR)
@@ -177,7 +178,8 @@ static enum rlock_status take_address(const struct rlock__sentinels *sentinels,
 		return fail_no_sentinel(sentinel);
 	(void)snprintf(sentinel->address, sizeof(sentinel->address), "%s %d",
 		       reply->element[0]->str, port);
-	sentinel->master = rlock__url_of_server(sentinels->url, reply->element[0]->str, port);
+	master = rlock__url_translate(sentinels->url, reply->element[0]->str, port);
+	sentinel->master = rlock__url_of_server(sentinels->url, master.host, master.port);
 	return sentinel->master != NULL ? RLOCK_OK : rlock__fail_memory(&sentinel->error);
 }
 

@@ -262,13 +262,17 @@ bool rlock__topology_go_home(struct rlock__topology *topology)
 	return true;
 }
 
-/* "SLOT HOST:PORT"; an empty host is that of the node itself, and a '?' none that it knows. */
+/*
+ * Read the address in "SLOT HOST:PORT", and translate it by the URL's map. An empty host is the host of the node that
+ * sent the redirection. False: malformed, or a '?', since that node does not know the host.
+ */
 static bool parse_place(const struct rlock__topology *topology, const char *text,
 			char host[HOST_MAX], int *port)
 {
 	const char *place = strchr(text, ' ');
 	const char *colon = place != NULL ? strrchr(place, ':') : NULL;
 	const struct rlock__endpoint *self = rlock__topology_server(topology)->endpoints.items;
+	struct rlock__endpoint to;
 
 	if (colon == NULL || (size_t)(colon - place) >= HOST_MAX)
 		return false;
@@ -277,8 +281,14 @@ static bool parse_place(const struct rlock__topology *topology, const char *text
 	if (host[0] == '\0')
 		(void)snprintf(host, HOST_MAX, "%s", self->host);
 	colon++;
-	return strcmp(host, "?") != 0 &&
-	       rlock__number_parse(colon, strcspn(colon, " "), 1, RLOCK__PORT_MAX, port);
+	if (strcmp(host, "?") == 0 ||
+	    !rlock__number_parse(colon, strcspn(colon, " "), 1, RLOCK__PORT_MAX, port))
+		return false;
+	to = rlock__url_translate(topology->url, host, *port);
+	*port = to.port;
+	if (to.host != host)
+		(void)snprintf(host, HOST_MAX, "%s", to.host);
+	return true;
 }
 
 /* The flags of a node are words with commas between them. Not all nodes are sure of one with a '?' after it. */

@@ -1,6 +1,6 @@
 /*
  * A parsed URL: its members and hosts, what can be changed in it, the text of its server; and how a password is hidden.
- * Parsing is for url_parse.c, which also has the change that parses, rlock_url_set_sentinel_map.
+ * Parsing is for url_parse.c, which also has the change that parses, rlock_url_set_map.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -225,8 +225,7 @@ struct rlock_url *rlock__url_copy(const struct rlock_url *url)
 	return NULL;
 }
 
-/* One server at this place; it has all else of url that a server has. */
-static struct rlock_url *place(const struct rlock_url *url, const char *host, int port)
+struct rlock_url *rlock__url_of_server(const struct rlock_url *url, const char *host, int port)
 {
 	struct rlock__endpoint endpoint = { (char *)host, port };
 	struct rlock_url server = *url, *copy;
@@ -240,15 +239,16 @@ static struct rlock_url *place(const struct rlock_url *url, const char *host, in
 	return NULL;
 }
 
-struct rlock_url *rlock__url_of_server(const struct rlock_url *url, const char *host, int port)
+struct rlock__endpoint rlock__url_translate(const struct rlock_url *url, const char *host, int port)
 {
 	for (size_t i = 0; i < url->map.count; i += 2) {
 		const struct rlock__endpoint *pair = &url->map.items[i];
 
-		if (endpoint_is(&pair[0], host, port))
-			return place(url, pair[1].host, pair[1].port);
+		/* A server may announce its host's name in capitals. */
+		if (pair[0].port == port && strcasecmp(pair[0].host, host) == 0)
+			return pair[1];
 	}
-	return place(url, host, port);
+	return (struct rlock__endpoint){ (char *)host, port };
 }
 
 struct rlock_url *rlock__url_of_sentinel(const struct rlock_url *url, size_t index)
@@ -261,7 +261,7 @@ struct rlock_url *rlock__url_of_sentinel(const struct rlock_url *url, size_t ind
 	sentinel.sentinel_user = sentinel.sentinel_password = NULL;
 	sentinel.password_source = url->sentinel_password_source;
 	sentinel.db = 0;
-	return place(&sentinel, endpoint->host, endpoint->port);
+	return rlock__url_of_server(&sentinel, endpoint->host, endpoint->port);
 }
 
 enum rlock_scheme rlock_url_scheme(const struct rlock_url *url)

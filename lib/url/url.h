@@ -61,8 +61,8 @@ struct rlock_url {
 	struct rlock_password_source password_source, sentinel_password_source;
 	struct rlock__endpoints
 		endpoints; /* redis: one; sentinel, cluster: in their order; else none */
-	struct rlock__endpoints
-		map; /* for sentinels, in pairs: where the first is named, connect to the second */
+	/* Pairs: where sentinels or the nodes of a cluster name the first, connect to the second. */
+	struct rlock__endpoints map;
 	int db;
 	bool has_db;
 	bool is_insecure;
@@ -90,7 +90,13 @@ void rlock__url_secret_free(char *secret);
 /* A deep copy; NULL when out of memory. */
 struct rlock_url *rlock__url_copy(const struct rlock_url *url);
 /*
- * That of one server behind sentinels or in a cluster, with the login, database and TLS of url; NULL when out of
+ * The address to connect to where a sentinel or a node names this one: the second of its pair in the map, or itself.
+ * host belongs to url, or is the caller's.
+ */
+struct rlock__endpoint rlock__url_translate(const struct rlock_url *url, const char *host,
+					    int port);
+/*
+ * The URL of one server behind sentinels or in a cluster, with the login, database and TLS of url. NULL: out of
  * memory.
  */
 struct rlock_url *rlock__url_of_server(const struct rlock_url *url, const char *host, int port);

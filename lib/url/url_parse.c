@@ -288,7 +288,7 @@ static bool hosts_read(struct parsing *parsing, struct part authority)
 	return endpoint_add(parsing, authority, REDIS_PORT);
 }
 
-/* ---- the map of sentinels ---- */
+/* ---- the map of addresses ---- */
 
 #define MAP_EXAMPLE "an example is 10.0.0.1:6379=redis.example:16379"
 
@@ -505,17 +505,17 @@ static bool parse(struct parsing *parsing)
 	return place_read(parsing, &rest) && query_read(parsing, rest);
 }
 
-enum rlock_status rlock_url_set_sentinel_map(struct rlock_url *url, const char *map,
-					     char why[RLOCK_ERROR_MAX])
+enum rlock_status rlock_url_set_map(struct rlock_url *url, const char *map,
+				    char why[RLOCK_ERROR_MAX])
 {
 	/* There is no password in it. */
 	struct parsing parsing = { .text = map, .shown = (char *)map, .why = why, .url = url };
 
-	if (url->scheme == RLOCK_SCHEME_SENTINEL) {
+	if (url->scheme == RLOCK_SCHEME_SENTINEL || url->scheme == RLOCK_SCHEME_CLUSTER) {
 		rlock__endpoints_free(&url->map);
 		(void)map_read(&parsing, (struct part){ map, strlen(map) });
 	} else {
-		(void)parsing_fail(&parsing, "the URL has no sentinels");
+		(void)parsing_fail(&parsing, "the URL has neither sentinels nor a cluster");
 	}
 	return parsing.status;
 }

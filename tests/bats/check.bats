@@ -216,8 +216,8 @@ site_config() {
 	assert_output --partial '"line":2,"used":false,"other_verbs":false,"reason":"RLOCK_URL takes precedence"'
 	site_config
 	RLOCK_URI=redis://x:s3cret@h RLOCK_TTL=5s REDIS_URL=redis://h run rlock check
-	finds note RLOCK_URI '\(not shown\), from the environment: not used: rlock has no such variable, but RLOCK_URL, RLOCK_CONFIG and options$'
-	finds note RLOCK_TTL '.*: not used: rlock has no such variable'
+	finds note RLOCK_URI '\(not shown\), from the environment: not used: rlock reads no such variable: give the option, or a line in the configuration file$'
+	finds note RLOCK_TTL '.*: not used: rlock reads no such variable'
 	finds note REDIS_URL '\(not shown\), from the environment: not used: rlock reads RLOCK_URL$'
 	refute_output --regexp 'note +RLOCK_RUNTIME_DIR|s3cret'
 	finds note url 'the default, since no server is named anywhere: each machine then locks on a server of its own'

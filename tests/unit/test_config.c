@@ -64,6 +64,8 @@ static const struct {
 	{ "url = redis://a\ncacert = f\n", 2, "cacert is for TLS" },
 	{ "url = redis://a\nsentinel-user = me\n", 2, "sentinel-user is for sentinels" },
 	{ "url = redis+sentinel://h/m\nsentinel-map = x\n", 2, "sentinel-map: " },
+	{ "url = redis+cluster://h\ncluster-map = x\n", 2, "cluster-map: " },
+	{ "url = redis://a\ncluster-map = a:1=b:2\n", 2, "cluster-map is for nodes of a cluster" },
 	/* a password in it */
 	{ "url = redis://ci:" SECRET "@localhost:x\n", 1, "port" },
 	{ "url = " SECRET "@localhost\n", 1, "url" },
@@ -188,7 +190,8 @@ static void check_long_lines(void)
 #define OF_SERVER                                                                                  \
 	"url = redis://f redis://g\ndb = 5\nquorum = 2\nreplicas = 1\npassword-file = no-such\n"   \
 	"cacert = x\ncacertdir = x\ncert = x\nkey = x\nsni = x\ninsecure = yes\n"                  \
-	"sentinel-user = x\nsentinel-password-file = no-such\nsentinel-map = a:1=b:2\n"
+	"sentinel-user = x\nsentinel-password-file = no-such\nsentinel-map = a:1=b:2\n"            \
+	"cluster-map = a:1=b:2\n"
 static const struct {
 	const char *text, *url, *line, *server; /* url: RLOCK_URL */
 	int64_t wait_ms, lease_ms;

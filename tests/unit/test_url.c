@@ -201,6 +201,7 @@ static void check_sentinels(void)
 	};
 	char why[RLOCK_ERROR_MAX];
 	struct rlock_url *url = parse("redis+sentinel://u:p@h1,h2:2/m/3"), *copy, *part;
+	struct rlock__endpoint to;
 
 	CHECK(rlock_url_set_sentinel_login(url, "su", "sp") == RLOCK_OK, "sentinels have a login");
 	part = rlock__url_of_sentinel(url, 1);
@@ -209,26 +210,29 @@ static void check_sentinels(void)
 	rlock_url_free(part);
 	CHECK(rlock_url_set_sentinel_login(url, "sv", NULL) == RLOCK_OK, "the user alone is set");
 	CHECK_STRING(url->sentinel_password, "sp", "the password stays");
-	CHECK(rlock_url_set_sentinel_map(url, "a:1=b:2,[::1]:3=c:4", why) == RLOCK_OK,
-	      "a map is taken");
+	CHECK(rlock_url_set_map(url, "a:1=b:2,[::1]:3=c:4", why) == RLOCK_OK, "a map is taken");
 	copy = rlock__url_copy(url);
-	part = rlock__url_of_server(copy, "::1", 3);
+	to = rlock__url_translate(copy, "::1", 3);
+	part = rlock__url_of_server(copy, to.host, to.port);
 	CHECK_STRING(rlock_url_server(part), "redis://c:4/3", "the map leads elsewhere");
 	CHECK_STRING(part->password, "p", "with the URL's password");
 	rlock_url_free(part);
-	part = rlock__url_of_server(copy, "a", 2);
-	CHECK_STRING(rlock_url_server(part), "redis://a:2/3", "another port is not mapped");
-	rlock_url_free(part);
+	to = rlock__url_translate(copy, "A", 1);
+	CHECK(to.port == 2, "capitals in a host's name do not matter");
+	to = rlock__url_translate(copy, "a", 2);
+	CHECK(strcmp(to.host, "a") == 0 && to.port == 2, "another port is not mapped");
 	for (size_t i = 0; i < COUNT_OF(maps); i++)
-		CHECK(rlock_url_set_sentinel_map(url, maps[i], why) == RLOCK_EINVAL &&
-			      unit_is_clause(why),
+		CHECK(rlock_url_set_map(url, maps[i], why) == RLOCK_EINVAL && unit_is_clause(why),
 		      "the map '%s' is refused", maps[i]);
 	rlock_url_free(copy);
 	rlock_url_free(url);
 	url = parse("redis://h");
 	CHECK(rlock_url_set_sentinel_login(url, "u", "p") == RLOCK_EINVAL &&
-		      rlock_url_set_sentinel_map(url, "a:1=b:2", why) == RLOCK_EINVAL,
+		      rlock_url_set_map(url, "a:1=b:2", why) == RLOCK_EINVAL,
 	      "a server has no sentinels");
+	rlock_url_free(url);
+	url = parse("redis+cluster://h");
+	CHECK(rlock_url_set_map(url, "a:1=b:2", why) == RLOCK_OK, "a cluster has a map, too");
 	rlock_url_free(url);
 }
 

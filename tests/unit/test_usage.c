@@ -311,6 +311,9 @@ static const struct {
 	  "is for sentinels, and unix:///a ... has none: name the server by a URL like "
 	  "redis+sentinel://HOST:26379/SERVICE\n",
 	  { "--sentinel-user me", "--sentinel-map a:1=b:2" } },
+	{ "run -u redis://h %s a -- touch ran",
+	  "is for nodes of a cluster, and redis://h:6379/0 has none: name the server by a URL like redis+cluster://HOST:6379\n",
+	  { "--cluster-map a:1=b:2" } },
 	/* what is of an acquisition, for a change of the total */
 	{ "sem --permits 3 --resize %s a",
 	  "can't go together with --resize, which acquires nothing: leave one of them out\n",

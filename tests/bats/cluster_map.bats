@@ -1,0 +1,87 @@
+#!/usr/bin/env bats
+# A cluster whose nodes announce addresses that lead nowhere from here, as behind a NAT or in containers: --cluster-map.
+
+load ../lib/usual
+load ../lib/clusters
+
+# The nodes announce the ports 1 to 3, on which nothing listens. NODES has one name for a slot of each node.
+setup_file() {
+	local name number
+	start_cluster 3
+	export NODES=
+	for number in 1 2 3; do
+		for name in a b c d e f g h; do [ "$(node_of "$name")" != "$number" ] || break; done
+		NODES+="${NODES:+ }$name"
+	done
+	for number in 1 2 3; do on "$number" redis config set cluster-announce-port "$number"; done
+	wait_until 20 all_announce
+}
+
+# all_announce: each node tells clients of the announced ports only.
+all_announce() {
+	local number port
+	for number in 1 2 3; do
+		on "$number" ask_server cluster slots
+		for port in $PORTS; do [[ $ANSWER != *$'\n'"$port"$'\n'* ]] || return 1; done
+	done
+}
+
+map() {
+	local number maps=()
+	for number in 1 2 3; do maps+=("127.0.0.1:$number=127.0.0.1:$(port_of "$number")"); done
+	(IFS=,; echo "${maps[*]}")
+}
+
+# one_node: the URL of a single node, which redirects the names of all others.
+one_node() {
+	echo "redis+cluster://127.0.0.1:$(port_of 1)"
+}
+
+@test "--cluster-map leads to the nodes whose announced addresses do not exist, for every slot" {
+	local number names
+	read -ra names <<<"$NODES"
+	run -69 rlock run -n -u "$(one_node)" "${names[1]}" -- touch begun
+	assert_one_line "^rlock: ${names[1]}: cannot reach redis://127.0.0.1:2/0, which serves the lock's slot: Connection refused\$"
+	assert [ ! -e begun ]
+	for number in 1 2 3; do
+		run -0 rlock run -u "$(one_node)" --cluster-map "$(map)" "${names[number - 1]}" -- \
+			ask_redis "$(socket_of "$number")" exists "${names[number - 1]}"
+		assert_output 1
+	done
+	run -0 rlock run -u "$(one_node)" --cluster-map "$(map)" "${names[@]}" -- true
+	cluster_is_empty
+}
+
+@test "RLOCK_CLUSTER_MAP and the configuration file have the map, also for list and check, which ask every node" {
+	local names url
+	read -ra names <<<"$NODES"
+	url=$(one_node)
+	unset RLOCK_URL
+	printf '%s\n' "url = $url" "cluster-map = $(map)" >conf
+	in_background rlock run --config conf "${names[2]}" -- until_let_go
+	wait_until 5 on 3 is_held "${names[2]}"
+	RLOCK_CLUSTER_MAP=$(map) run -0 rlock list -u "$url"
+	assert_line --regexp "^${names[2]} +plain "
+	run -0 rlock check --config conf
+	assert_line "redis://127.0.0.1:$(port_of 3)/0: a node of the cluster"
+	let_go
+	# A variable is for all calls, also for those on another server, which check says.
+	RLOCK_CLUSTER_MAP=$(map) run rlock check -u "redis://127.0.0.1:$(port_of 1)"
+	assert_line --regexp "^note +cluster-map +.*: not used: no URL names a cluster"
+}
+
+@test "a held lock whose slot moves to another node is followed there, by ASK and by MOVED" {
+	local names
+	read -ra names <<<"$NODES"
+	in_background rlock run -t 3s -u "$(one_node)" --cluster-map "$(map)" "${names[1]}" -- until_let_go
+	wait_until 5 on 2 is_held "${names[1]}"
+	begin_migration "${names[1]}" 2 3
+	move_keys "${names[1]}" 2 3
+	# For longer than the lease: node 2 sends each renewal to node 3, by ASK, and then by MOVED.
+	stays 4 is_running "$PID"
+	end_migration "${names[1]}" 2 3
+	stays 4 on 3 is_held "${names[1]}"
+	let_go
+	ended_with 0
+	cluster_is_empty
+}
