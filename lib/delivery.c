@@ -134,7 +134,6 @@ void rlock__delivery_free(struct rlock__delivery *delivery)
 
 enum rlock_status rlock__delivery_run(struct rlock__delivery *delivery, int64_t deadline_ms)
 {
-	delivery->begun_ms = rlock_now_ms();
 	return rlock__retry(delivery->broadcast.places->conn, attempt_delivery, delivery,
 			    deadline_ms);
 }

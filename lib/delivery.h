@@ -29,7 +29,6 @@ struct rlock__delivery {
 	struct rlock__broadcast broadcast;
 	rlock__args_fn make;
 	const void *ctx;                    /* of make */
-	int64_t begun_ms;                   /* when the first request was sent */
 	int64_t sent_ms[RLOCK_SERVERS_MAX]; /* when the last one was, to each place */
 	/* An earlier request may have been carried out there, by this server. */
 	bool is_repeated[RLOCK_SERVERS_MAX];

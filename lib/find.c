@@ -410,9 +410,55 @@ struct breaking {
 	struct query query;
 	const char *owner;
 	enum rlock_kind kind;
+	bool is_look;
+	/* The owners, hold ids and permits that the look has found on all servers. */
+	struct rlock_name *seen;
+	size_t seen_count;
 	char *owner_out;
 	char *note;
 };
+
+/* ---- break: the look ---- */
+
+/* false: out of memory. */
+static bool add_seen(struct breaking *breaking, const redisReply *seen)
+{
+	struct rlock_name *all =
+		rlock__array_room(breaking->seen, breaking->seen_count, sizeof(*all));
+	char *text = malloc(seen->len + 1);
+
+	if (all != NULL)
+		breaking->seen = all;
+	if (all == NULL || text == NULL) {
+		free(text);
+		return false;
+	}
+	memcpy(text, seen->str, seen->len);
+	all[breaking->seen_count++] = (struct rlock_name){ text, seen->len };
+	return true;
+}
+
+static void free_seen(struct breaking *breaking)
+{
+	while (breaking->seen_count > 0)
+		free((char *)breaking->seen[--breaking->seen_count].text);
+	free(breaking->seen);
+}
+
+/* A reply without texts says that there is nothing to break, or why: so does the reply to the request that breaks. */
+static enum rlock_status read_look(struct breaking *breaking, struct rlock__connection *connection,
+				   const redisReply *reply)
+{
+	if (reply->type != REDIS_REPLY_ARRAY)
+		return RLOCK_ESERVER;
+	for (size_t i = 0; i < reply->elements; i++)
+		if (reply->element[i]->type == REDIS_REPLY_STRING &&
+		    !add_seen(breaking, reply->element[i]))
+			return rlock__fail_memory(&connection->error);
+	return RLOCK_OK;
+}
+
+/* ---- break: the reply ---- */
 
 /* Owner, number of holders, note. */
 static bool read_holder(const struct breaking *breaking, const redisReply *reply)
@@ -456,6 +502,8 @@ static enum rlock_status read_break(void *ctx, struct rlock__connection *connect
 {
 	struct breaking *breaking = ctx;
 
+	if (breaking->is_look)
+		return read_look(breaking, connection, reply);
 	if (!rlock__reply_is(reply, "i*"))
 		return RLOCK_ESERVER;
 	if (may_be_broken(breaking, index, reply->element[0]->integer))
@@ -494,20 +542,36 @@ static enum rlock_status read_break(void *ctx, struct rlock__connection *connect
 	}
 }
 
-/* A repeated request says for how long the first one has been under way: it means no holder that came after that one. */
 static const struct rlock__script *make_break(const void *ctx, size_t index,
 					      struct rlock__args *args)
 {
 	const struct breaking *breaking = ctx;
-	const struct rlock__delivery *delivery = &breaking->query.delivery;
+	bool is_again = breaking->query.delivery.is_repeated[index];
 
 	add_keys(&breaking->query, args);
 	rlock__args_string(args, breaking->owner);
 	add_names(&breaking->query, args);
 	rlock__args_kind(args, breaking->kind);
-	rlock__args_number(args,
-			   delivery->is_repeated[index] ? rlock_now_ms() - delivery->begun_ms : 0);
+	rlock__args_string(args, breaking->is_look ? "look" : is_again ? "again" : "break");
+	for (size_t i = 0; i < breaking->seen_count && !breaking->is_look; i++)
+		rlock__args_name(args, &breaking->seen[i]);
 	return rlock__action_break.script;
+}
+
+/*
+ * Look first, and then break only the holds that the look has found: a request may be slow to arrive, or be repeated after its
+ * reply was lost, and another owner may have acquired the lock before that.
+ */
+static enum rlock_status look_and_break(struct breaking *breaking, int64_t deadline_ms)
+{
+	enum rlock_status status;
+
+	breaking->is_look = true;
+	status = query_run(&breaking->query, make_break, read_break, breaking, deadline_ms);
+	if (status != RLOCK_OK)
+		return status;
+	breaking->is_look = false;
+	return query_run(&breaking->query, make_break, read_break, breaking, deadline_ms);
 }
 
 enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *name,
@@ -523,7 +587,8 @@ enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *
 	if (status != RLOCK_OK)
 		return status;
 	owner_out[0] = note[0] = '\0';
-	status = query_run(&breaking.query, make_break, read_break, &breaking, deadline_ms);
+	status = look_and_break(&breaking, deadline_ms);
+	free_seen(&breaking);
 	query_free(&breaking.query);
 	return status;
 }

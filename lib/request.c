@@ -71,6 +71,11 @@ void rlock__args_string(struct rlock__args *args, const char *text)
 	add(args, text, strlen(text));
 }
 
+void rlock__args_name(struct rlock__args *args, const struct rlock_name *name)
+{
+	add(args, name->text, name->len);
+}
+
 void rlock__args_print(struct rlock__args *args, const char *format, ...)
 {
 	char *text = args->text + args->text_len;

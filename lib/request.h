@@ -44,6 +44,8 @@ struct rlock__args {
 void rlock__args_init(struct rlock__args *args);
 void rlock__args_free(struct rlock__args *args);
 void rlock__args_string(struct rlock__args *args, const char *text);
+/* A text of any bytes. */
+void rlock__args_name(struct rlock__args *args, const struct rlock_name *name);
 /* A text that need not stay. It and all numbers have RLOCK__ARGS_TEXT_MAX bytes together, which is for the caller to know. */
 __attribute__((format(printf, 2, 3))) void rlock__args_print(struct rlock__args *args,
 							     const char *format, ...);

@@ -658,8 +658,8 @@ RLOCK_API enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlo
  * Break a lock of any owner, if it is of that kind; RLOCK_ANY: of whatever kind. RLOCK_READ breaks the read locks of an
  * owner that has the write lock, too, and leaves the write lock. The holder is not asked: it notices when it renews or
  * releases the lock. With owner not NULL the lock is broken only if that owner holds it; other readers keep theirs.
- * Of several servers a quorum is enough. Retries as rlock_release, until deadline_ms; a repeated request spares an owner that has
- * acquired the lock since the first one.
+ * Of several servers a quorum is enough. Retries as rlock_release, until deadline_ms. Only holds that the servers' first
+ * replies list are broken: an owner that acquires the lock after that keeps it.
  * RLOCK_OK        broken; owner_out is the owner it had, note its note, empty without one; both are escaped
  *                 (RLOCK_NOT_NOTIFIED: the same, but the waiters were not notified). An empty owner_out: no owner held
  *                 it, and note says what was removed, or that an earlier request may have broken it

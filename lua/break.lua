@@ -12,8 +12,10 @@
 -- ARGV[9]  what the names of the timeout keys of a read/write lock begin with
 -- ARGV[10] plain, read, write or sem: the kind that the lock must be of, empty for any. Of a writer that has read locks, too,
 --          read means these alone
--- ARGV[11] for how long an earlier request like this has been under way, in ms, which may have broken the lock; 0: there was none.
---          Who has acquired the lock since that one was sent is not meant
+-- ARGV[11] look: change nothing, and return who holds the lock. break: break these holds. again: the same, but an earlier request,
+--          whose reply was lost, may have broken them
+-- ARGV[12+] what the look returned. A hold that is not among them was acquired after the look, and is not meant
+-- Returns  {owner, ..., hold id, ...}, or the ids of permits  to a look at a lock that is held
 -- Returns  {1, holder, number of holders, note}  broken; one of the holders, and its note, which may be empty
 --          {2, holder, number of holders, note, error}  broken, but a waiter could not be notified, for this reason
 --          {3, holder, number of holders, note}  other owners hold it, or it is of another kind; nothing was changed
@@ -25,10 +27,12 @@
 local name = { lock = KEYS[1], holds = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], waiters = KEYS[5],
 	ends = KEYS[6], timeouts = ARGV[9], wake_queue = ARGV[2], turn = ARGV[3], remembered = ARGV[5] }
 local expected, mutex_channel, readwrite_channel, wanted = ARGV[1], ARGV[6], ARGV[7], ARGV[10]
-local permits, semaphore_channel, earlier_ms = ARGV[4], ARGV[8], tonumber(ARGV[11])
+local permits, semaphore_channel, is_look, is_again = ARGV[4], ARGV[8], ARGV[11] == 'look', ARGV[11] == 'again'
 
--- Whether a hold that began then is not meant.
-local function is_since(since_ms) return earlier_ms > 0 and tonumber(since_ms or 0) > now_ms() - earlier_ms end
+local was_seen = {}
+for i = 12, #ARGV do
+	was_seen[ARGV[i]] = true
+end
 
 -- All permits that are held: for each {its id, its hold, its owner, the note, whether it is meant}.
 local function held_permits(name)
@@ -39,9 +43,9 @@ local function held_permits(name)
 	end
 	for i, id in ipairs(redis.call('ZRANGE', name.permits, 0, -1)) do
 		local hold_id = hold_of(id)
-		local owner, since_ms, _, _, note = hold_record_parse(hold_id and records[hold_id] or '')
+		local owner, _, _, _, note = hold_record_parse(hold_id and records[hold_id] or '')
 		held[i] = { id = id, hold_id = hold_id, owner = owner or printable_id(id), note = note or '',
-			is_meant = (expected == '' or (owner or printable_id(id)) == expected) and not is_since(since_ms) }
+			is_meant = was_seen[id] and (expected == '' or (owner or printable_id(id)) == expected) }
 	end
 	return held
 end
@@ -69,12 +73,13 @@ local function break_permits(name)
 	local total = math.max(remembered_total(name) or 0, (counter or 0) + #held)
 	-- A counter that was deleted is made anew, as by an acquisition.
 	local free = tonumber(counter or total - #held)
-	if #held == 0 and (expected ~= '' or earlier_ms > 0) or total == free and free <= 0 then return { 0 } end
+	if #held == 0 and (expected ~= '' or is_again) or total == free and free <= 0 then return { 0 } end
 	if total == free then
 		redis.call('DEL', name.lock, name.remembered, name.ends, name.holds)
 		return { 5 }
 	end
-	local broken, is_for_all = total - free, expected == '' and #targets == #held
+	-- Permits of RSemaphore have no ids. After an earlier request these may be others, which were acquired since.
+	local broken, is_for_all = total - free, expected == '' and #targets == #held and not is_again
 	if is_for_all then
 		redis.call('DEL', name.permits, name.ends, name.holds)
 	else
@@ -118,6 +123,7 @@ if type(counter) == 'string' or has_permits then
 	name.permits, name.channel = permits, channel_of(semaphore_channel)
 	local side_type = overwritten_kind(name)
 	if side_type then return { -1, side_type } end
+	if is_look then return redis.call('ZRANGE', permits, 0, -1) end
 	return replica_error(name) or break_permits(name)
 elseif is_error(counter) and not is_wrong_type(counter) then
 	return command_error('GET', counter)
@@ -129,6 +135,12 @@ end
 
 local mode, counts, fields = fields_of(listed)
 if not counts then return { -1, NOT_A_LOCK } end
+if is_look then
+	for _, hold_id in ipairs(redis.pcall('HKEYS', name.holds)) do
+		fields[#fields + 1] = hold_id
+	end
+	return fields
+end
 local holder, holders = fields[#fields], #fields
 if holders == 0 then
 	-- Left over from a lock, it would keep all others from acquiring it.
@@ -143,20 +155,22 @@ end
 
 local function kind_of(field) return mode and (is_writer_field(field) and 'write' or 'read') or 'plain' end
 
--- Of each holder since when, by its first hold. They are needed only for a repeated request.
-local function first_holds()
-	local records, first = earlier_ms > 0 and redis.pcall('HVALS', name.holds) or {}, {}
-	for _, record in ipairs(is_error(records) and {} or records) do
-		local owner, since_ms = hold_record_parse(record)
-		if owner then first[owner] = math.min(first[owner] or since_ms, since_ms) end
+-- Of the owners that have records, whether the look has seen one of these. What the look saw of another client is its field alone.
+local function seen_owners()
+	local listed, seen = redis.pcall('HGETALL', name.holds), {}
+	for i = 1, #listed, 2 do
+		local owner = hold_record_parse(listed[i + 1])
+		if owner then seen[owner] = seen[owner] or was_seen[listed[i]] or false end
 	end
-	return first
+	return seen
 end
 
 -- The holders that are to lose the lock.
-local targets, first = {}, first_holds()
+local targets, seen = {}, seen_owners()
 for _, field in ipairs(fields) do
-	if (wanted == '' or kind_of(field) == wanted) and (expected == '' or field == expected) and not is_since(first[field]) then
+	local is_meant = seen[field]
+	if is_meant == nil then is_meant = was_seen[field] end
+	if is_meant and (wanted == '' or kind_of(field) == wanted) and (expected == '' or field == expected) then
 		targets[#targets + 1] = field
 	end
 end

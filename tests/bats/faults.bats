@@ -322,23 +322,42 @@ run_counted() {
 	done
 }
 
-@test "unlock by force that comes again after a lost reply leaves alone who has acquired the lock since" {
+# break_with_lost_reply: breaks the lock "a" by force, in the background. The reply is lost, and the request that comes again takes half
+# a second to arrive.
+break_with_lost_reply() {
+	proxy spare look
+	# 300 ms later the connection is closed.
+	proxy stall-reply "$RENEW"
+	listen_to rlock unlock --force a
+	wait_until 5 owner_has_nothing ci
+	proxy far 500
+}
+
+@test "unlock by force that comes again after a lost reply, and is slow to arrive, leaves alone who has acquired the lock since" {
 	local kind
 	start_prompt_proxy
 	run -1 rlock unlock --force a
 	for kind in lock rlock wlock 'sem --permits 2'; do
 		# shellcheck disable=SC2086
 		rlock $kind --owner ci --lease 1m a
-		# 300 ms later the connection is closed.
-		proxy stall-reply "$RENEW"
-		listen_to rlock unlock --force a
-		wait_until 5 owner_has_nothing ci
+		break_with_lost_reply
 		# shellcheck disable=SC2086
 		RLOCK_URL=unix://$SERVER_SOCKET rlock $kind --owner another --lease 1m a
 		ended_with 0 "$PID"
 		faults_happened
+		proxy pass
 		RLOCK_URL=unix://$SERVER_SOCKET run -0 rlock unlock --owner another a
 	done
+}
+
+@test "unlock by force that comes again after a lost reply leaves a Java service alone that has acquired the lock since" {
+	start_prompt_proxy
+	rlock lock --owner ci --lease 1m a
+	break_with_lost_reply
+	held_by_stranger a
+	ended_with 0 "$PID"
+	faults_happened
+	is_held a
 }
 
 @test "an acquire or a release that gets lost, or its reply: the command runs once, its status stands, and nothing is left" {
