@@ -58,13 +58,13 @@ one_node() {
 	url=$(one_node)
 	unset RLOCK_URL
 	printf '%s\n' "url = $url" "cluster-map = $(map)" >conf
-	in_background rlock run --config conf "${names[2]}" -- until_let_go
+	in_background rlock run --config conf "${names[2]}" -- run_until_ended
 	wait_until 5 on 3 is_held "${names[2]}"
 	RLOCK_CLUSTER_MAP=$(map) run -0 rlock list -u "$url"
 	assert_line --regexp "^${names[2]} +plain "
 	run -0 rlock check --config conf
 	assert_line "redis://127.0.0.1:$(port_of 3)/0: a node of the cluster"
-	let_go
+	end_commands
 	# A variable is for all calls, also for those on another server, which check says.
 	RLOCK_CLUSTER_MAP=$(map) run rlock check -u "redis://127.0.0.1:$(port_of 1)"
 	assert_line --regexp "^note +cluster-map +.*: not used: no URL names a cluster"
@@ -73,7 +73,7 @@ one_node() {
 @test "a held lock whose slot moves to another node is followed there, by ASK and by MOVED" {
 	local names
 	read -ra names <<<"$NODES"
-	in_background rlock run -t 3s -u "$(one_node)" --cluster-map "$(map)" "${names[1]}" -- until_let_go
+	in_background rlock run -t 3s -u "$(one_node)" --cluster-map "$(map)" "${names[1]}" -- run_until_ended
 	wait_until 5 on 2 is_held "${names[1]}"
 	begin_migration "${names[1]}" 2 3
 	move_keys "${names[1]}" 2 3
@@ -81,7 +81,7 @@ one_node() {
 	stays 4 is_running "$PID"
 	end_migration "${names[1]}" 2 3
 	stays 4 on 3 is_held "${names[1]}"
-	let_go
+	end_commands
 	ended_with 0
 	cluster_is_empty
 }
