@@ -899,7 +899,7 @@ static void check_local(struct check *check, int dir_fd)
 	if (lost > 0)
 		find(check, EXIT_CONFIG,
 		     "process %ld is the private server of this directory, but its socket was "
-		     "removed: its locks exclude no new call: to end it and its locks: kill %ld",
+		     "removed or moved: its locks exclude no new call: to end it and its locks: kill %ld",
 		     (long)lost, (long)lost);
 
 	if (local_server_pid() == 0 || fstat(dir_fd, &own) != 0)

@@ -1,8 +1,8 @@
 /*
  * Finds the private server of local: on its socket, and has it started when no server listens there. Of many rlock
  * processes one has it started, under a file lock that the server inherits, and has for as long as it lives. A server
- * whose files were removed is found by the descriptor of that file lock: no second server is started while it lives.
- * runtime_dir.c checks that the directory is this user's alone.
+ * whose files or directory were removed or moved is found by a descriptor that names its directory: no second server is
+ * started while it lives. runtime_dir.c checks that the directory is this user's alone.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -89,10 +90,14 @@ static int local_server_connect(int dir_fd, pid_t *pid_out)
 	return err == EAGAIN ? 0 : err; /* EAGAIN: it listens, but is very busy */
 }
 
-/* ---- a lost server: it lives, but its files, or the whole directory, were removed ---- */
+/* ---- a lost server: it lives, but its files, or the whole directory, were removed or moved ---- */
 
-/* The descriptors of the server's process before its exec, which closes the second. */
-enum { LOCK_FD = STDERR_FILENO + 1, ERROR_FD, FIRST_FREE_FD };
+/*
+ * The descriptors of the server's process before its exec, which closes ERROR_FD: the file lock; and a file in memory that
+ * contains the path of the runtime directory, wherever the directory is by now.
+ */
+enum { LOCK_FD = STDERR_FILENO + 1, PATH_FD, ERROR_FD, FIRST_FREE_FD };
+#define PATH_NAME "rlock-local"
 
 /* Whether the path leads to the directory for that process too, which may have another root or a /tmp of its own. */
 static bool is_seen_by(pid_t pid, const char *path, const struct stat *dir)
@@ -104,31 +109,37 @@ static bool is_seen_by(pid_t pid, const char *path, const struct stat *dir)
 	return stat(seen, &st) == 0 && st.st_dev == dir->st_dev && st.st_ino == dir->st_ino;
 }
 
-/*
- * Whether the process is a server of that directory which has lost its file lock. Its descriptor still shows the path
- * of the removed file. After the directory itself was removed, that path leads to the new directory.
- */
-static bool is_lost_server(pid_t pid, const char *path, const struct stat *dir)
+/* Whether a private server was started for the runtime directory of that path, and is this process. */
+static bool was_started_for(pid_t pid, const char *path)
 {
-	static const char removed[] = "/" PID_FILE " (deleted)";
-	char entry[48], file[PATH_MAX], rooted[PATH_MAX + 8];
-	size_t dir_len;
+	static const char link[] = "/memfd:" PATH_NAME " ";
+	char entry[48], text[PATH_MAX + 1];
 	ssize_t len;
 
+	(void)snprintf(entry, sizeof(entry), "/proc/%d/fd/%d", (int)pid, PATH_FD);
+	len = readlink(entry, text, sizeof(text));
+	/* Any user can make a file of that name: trust only our own user's processes. */
+	return len >= (ssize_t)sizeof(link) && memcmp(text, link, sizeof(link) - 1) == 0 &&
+	       proc_is_of_our_user(pid) &&
+	       file_read_start(AT_FDCWD, entry, 0, text, sizeof(text)) > 0 &&
+	       strcmp(text, path) == 0;
+}
+
+/* Whether the process is a server of that directory whose file lock is not in the directory any more. */
+static bool is_lost_server(pid_t pid, int dir_fd, const char *path, const struct stat *dir)
+{
+	char entry[PATH_MAX + 8];
+	struct stat lock, in_dir;
+
+	if (!was_started_for(pid, path))
+		return false;
 	(void)snprintf(entry, sizeof(entry), "/proc/%d/fd/%d", (int)pid, LOCK_FD);
-	len = readlink(entry, file, sizeof(file) - 1);
-	if (len < (ssize_t)sizeof(removed))
+	if (stat(entry, &lock) == 0 &&
+	    fstatat(dir_fd, PID_FILE, &in_dir, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    lock.st_dev == in_dir.st_dev && lock.st_ino == in_dir.st_ino)
 		return false;
-	file[len] = '\0';
-	dir_len = (size_t)len - (sizeof(removed) - 1);
-	/* Any user can open a file of that name: trust only our own user's processes. */
-	if (strcmp(file + dir_len, removed) != 0 || !proc_is_of_our_user(pid))
-		return false;
-	if (is_seen_by(pid, "cwd", dir))
-		return true;
-	(void)snprintf(rooted, sizeof(rooted), "root%s", path);
-	file[dir_len] = '\0';
-	return strcmp(file, path) == 0 && is_seen_by(pid, rooted, dir);
+	(void)snprintf(entry, sizeof(entry), "root%s", path);
+	return is_seen_by(pid, "cwd", dir) || is_seen_by(pid, entry, dir);
 }
 
 pid_t local_find_lost_server(int dir_fd)
@@ -145,7 +156,7 @@ pid_t local_find_lost_server(int dir_fd)
 	/* A server that has its socket is not lost, whatever became of its pid file. */
 	(void)local_server_connect(dir_fd, &listening);
 	for (size_t i = 0; i < pids.count && found == 0; i++)
-		if (pids.pids[i] != listening && is_lost_server(pids.pids[i], path, &dir))
+		if (pids.pids[i] != listening && is_lost_server(pids.pids[i], dir_fd, path, &dir))
 			found = pids.pids[i];
 	pid_list_free(&pids);
 	return found;
@@ -182,12 +193,23 @@ static void set_limits(void)
 	(void)signal(SIGXFSZ, SIG_IGN);
 }
 
+/* A file in memory that contains the path of the directory. -1 with errno. */
+static int make_path_file(int dir_fd)
+{
+	const char *path = runtime_dir_path_of(dir_fd);
+	ssize_t len = (ssize_t)strlen(path);
+	int fd = memfd_create(PATH_NAME, MFD_CLOEXEC);
+
+	return fd >= 0 && write(fd, path, (size_t)len) == len ? fd : -1;
+}
+
 /* Runs in the child, which keeps nothing of the starting rlock but these two, and what the kernel keeps. */
 static bool detach(int dir_fd, int lock_fd, int error_fd, int null_fd)
 {
 	sigset_t none;
 	char pid[16];
 	int len = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
+	int path_fd = make_path_file(dir_fd);
 
 	/* It must not listen before its pid is written down. */
 	if (setsid() < 0 || fchdir(dir_fd) != 0 || write(lock_fd, pid, (size_t)len) != len ||
@@ -204,12 +226,13 @@ static bool detach(int dir_fd, int lock_fd, int error_fd, int null_fd)
 	lock_fd = fcntl(lock_fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
 	error_fd = fcntl(error_fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
 	null_fd = fcntl(null_fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
-	if (lock_fd < 0 || error_fd < 0 || null_fd < 0)
+	path_fd = fcntl(path_fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
+	if (lock_fd < 0 || error_fd < 0 || null_fd < 0 || path_fd < 0)
 		return false;
 	for (int fd = 0; fd < LOCK_FD; fd++)
 		if (dup2(null_fd, fd) < 0)
 			return false;
-	if (dup2(lock_fd, LOCK_FD) < 0 || dup3(error_fd, ERROR_FD, O_CLOEXEC) < 0)
+	if (dup2(lock_fd, LOCK_FD) < 0 || dup2(path_fd, PATH_FD) < 0 || dup3(error_fd, ERROR_FD, O_CLOEXEC) < 0)
 		return false;
 	os_close_from(FIRST_FREE_FD);
 	return true;
@@ -386,6 +409,14 @@ static int pause_once(struct search *search)
 	return cancel.revents != 0 ? CANCELLED : DOWN;
 }
 
+/* The directory was removed or moved since we opened it: what is at its path now is opened, or made. DOWN, or an exit code. */
+static int open_again(struct search *search)
+{
+	(void)close(search->dir_fd);
+	search->dir_fd = runtime_dir_open(false);
+	return search->dir_fd >= 0 ? DOWN : EXIT_SYSTEM;
+}
+
 /*
  * DOWN with the locked file in *fd_out, for the caller to close; or with -1 when the server that runs has it locked, or an
  * rlock that starts one. A server that has it but does not listen starts still, or is about to end, and would then remove
@@ -402,6 +433,8 @@ static int try_lock(struct search *search, int *fd_out)
 		*fd_out = fd;
 		return DOWN;
 	}
+	if (fd < 0 && errno == ENOENT)
+		return open_again(search);
 	if (!has_lock && (fd < 0 || errno != EWOULDBLOCK)) {
 		message_error("local: cannot lock '%s/" PID_FILE "': %s", runtime_dir_path(),
 			      strerror(errno));
@@ -426,8 +459,8 @@ static int check_lost(const struct search *search)
 		message_error("local: cannot look for servers that run: %s", strerror(errno));
 	else
 		message_error(
-			"local: the private server, process %ld, has lost '%s', which was removed: "
-			"end it, and with it its locks: kill %ld",
+			"local: the private server, process %ld, has lost '%s', which was removed "
+			"or moved: end it, and with it its locks: kill %ld",
 			(long)pid, search->socket_path, (long)pid);
 	return EXIT_SYSTEM;
 }
@@ -479,7 +512,7 @@ static int start(struct search *search, int lock_fd)
 		return fail_late(search);
 	if (err == ESTALE) {
 		program[0] = '\0';
-		return DOWN;
+		return open_again(search);
 	}
 	if (err != 0) {
 		message_error("local: cannot start '%s': %s", program, strerror(err));
@@ -541,7 +574,8 @@ int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, boo
 		message_error("local: out of memory");
 		found = EXIT_SYSTEM;
 	}
-	(void)close(search.dir_fd);
+	if (search.dir_fd >= 0)
+		(void)close(search.dir_fd);
 	*is_cancelled = found == CANCELLED;
 	return *is_cancelled ? 0 : found;
 }

@@ -28,7 +28,7 @@ bool local_is_server(int dir_fd, pid_t pid);
 
 /*
  * A server of this user for the runtime directory dir_fd that lives, but that no call finds any more, since its files were
- * removed, maybe with the directory: its locks are still held. 0: there is none; -1 with errno. It looks at all processes.
+ * removed or moved, maybe with the directory: its locks are still held. 0: there is none; -1 with errno. It looks at all processes.
  */
 pid_t local_find_lost_server(int dir_fd);
 

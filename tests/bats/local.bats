@@ -18,10 +18,10 @@ teardown() {
 	return "$status"
 }
 
-# servers: the pids of the private servers, which all live in the runtime directory, or in one that was removed.
+# servers: the pids of the private servers, which all live in the runtime directory, or in one that was removed or moved.
 servers() {
 	local link pid
-	find /proc/[0-9]*/cwd -maxdepth 0 '(' -lname "$RLOCK_RUNTIME_DIR" -o -lname "$RLOCK_RUNTIME_DIR (deleted)" ')' 2>/dev/null | while IFS= read -r link; do
+	find /proc/[0-9]*/cwd -maxdepth 0 '(' -lname "$RLOCK_RUNTIME_DIR" -o -lname "$RLOCK_RUNTIME_DIR (deleted)" -o -lname "$PWD/moved" ')' 2>/dev/null | while IFS= read -r link; do
 		pid=${link#/proc/} pid=${pid%/cwd}
 		! is_running "$pid" || echo "$pid"
 	done
@@ -179,6 +179,21 @@ is_alone_after() {
 	is_alone_after rm -r "$RLOCK_RUNTIME_DIR"
 }
 
+@test "a private server whose directory was moved has its locks: no second one is started, and check says BAD" {
+	is_alone_after mv "$RLOCK_RUNTIME_DIR" "$PWD/moved"
+}
+
+@test "a runtime directory that is removed while the private server is looked for is made again" {
+	needs_refuse
+	echo >hangs
+	in_background refuse hangs rlock connect WAIT 1 rlock run -u local: a -- true
+	wait_until 10 grep -q "[0-9]" hangs
+	rmdir "$RLOCK_RUNTIME_DIR"
+	rm hangs
+	ended_with 0
+	has_servers 1
+}
+
 @test "check says BAD of a private server that no call finds any more, also where another one listens" {
 	start_local
 	rm -r "$RLOCK_RUNTIME_DIR"
@@ -196,10 +211,10 @@ is_alone_after() {
 	start_local
 	has_servers 1
 	[ "$(id -u)" = 0 ] || skip 'only root can be two users'
+	in_background env -C "$RLOCK_RUNTIME_DIR" sh -c 'exec 3<local.pid 4<"/proc/$0/fd/4"; exec setpriv --reuid=65534 --clear-groups sleep 600' "$SERVER"
+	wait_until 10 grep -qsx sleep "/proc/$PID/comm"
 	kill -KILL "$SERVER"
 	wait_until 10 is_gone "$SERVER"
-	in_background env -C "$RLOCK_RUNTIME_DIR" sh -c 'exec 3<local.pid; exec setpriv --reuid=65534 --clear-groups sleep 600'
-	wait_until 10 grep -qsx sleep "/proc/$PID/comm"
 	rm "$RLOCK_RUNTIME_DIR"/local.*
 	run -0 rlock run -u local: a -- true
 }
