@@ -37,16 +37,16 @@ VERSION := $(shell sed -n 's/^.define RLOCK_VERSION "\(.*\)"/\1/p' lib/rlock.h)
 SONAME := librlock.so.$(firstword $(subst ., ,$(VERSION)))
 
 STATIC := $(BUILD)/static
-# ARCH=aarch64, or another one that tools/deps.sh knows, is for `make static` alone: for such a machine, by Debian's cross
-# compiler and its libraries of that architecture. Not from the environment, where it may be meant for another make.
+# ARCH=aarch64 or ARCH=x86_64: `make static` builds for that machine, with Debian's cross compiler and the libraries that
+# tools/sysroot.sh fetches. A variable of the environment does not count, since it may be meant for another make.
 ifeq ($(origin ARCH),command line)
 STATIC := $(BUILD)/static-$(ARCH)
-CC = $(ARCH)-linux-gnu-gcc
+SYSROOT := $(abspath $(BUILD))/sysroot-$(ARCH)
+CC = $(ARCH)-linux-gnu-gcc -isystem $(SYSROOT)/usr/include -isystem $(SYSROOT)/usr/include/$(ARCH)-linux-gnu \
+	-L$(SYSROOT)/usr/lib/$(ARCH)-linux-gnu
 AR = $(ARCH)-linux-gnu-ar
 STRIP = $(ARCH)-linux-gnu-strip
-export PKG_CONFIG_LIBDIR = /usr/lib/$(ARCH)-linux-gnu/pkgconfig:/usr/share/pkgconfig
-# Not all versions of make export to what they run while they read this.
-PKG_CONFIG = PKG_CONFIG_LIBDIR=$(PKG_CONFIG_LIBDIR) pkg-config
+PKG_CONFIG = PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/$(ARCH)-linux-gnu/pkgconfig PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) pkg-config
 endif
 
 # ---- flags ----
@@ -150,6 +150,12 @@ $(TREES:%=%/flags): FORCE | prepare
 	$(call remember,$(call quote,$(TREE_CC) $(LANGUAGE) $(WARNINGS) $(FLAGS_lib) $(FLAGS_cli) $(TREE_CFLAGS)) \
 		$(call quote,$(TREE_LDFLAGS) $(TREE_LIBS)) $(LIB_OBJECTS) $(CLI_OBJECTS))
 
+ifdef SYSROOT
+$(STATIC)/flags: | $(SYSROOT)/complete
+$(SYSROOT)/complete: | prepare
+	$(call step,FETCH)tools/sysroot.sh $(ARCH) $(@D)
+endif
+
 # glibc's linker warns of each function that may load a library of the glibc of this machine. What they mean for rlock is
 # one thing, since OpenSSL's are not called; any other warning stays.
 STATIC_NOTE := static: host names come from /etc/hosts and DNS; another service of nsswitch.conf needs the glibc of this machine
@@ -211,6 +217,7 @@ NEEDS_deps := build
 NEEDS_demo := demo
 NEEDS_deb := packages
 NEEDS_dist := dist
+NEEDS_release := release
 NEEDS_static := static$(STATIC:$(BUILD)/static%=%)
 NEEDS_lint := lint
 NEEDS = $(sort $(foreach goal,$(MAKECMDGOALS),$(NEEDS_$(goal))))
@@ -226,12 +233,10 @@ INSTALLED_PATHS = $(foreach pair,$(LIBEXECDIR)=libexec $(TMPFILESDIR)=lib/tmpfil
 	$(ZSHCOMPDIR)=share/zsh/site-functions $(FISHCOMPDIR)=share/fish/vendor_completions.d,\
 	-e 's|/usr/local/$(lastword $(subst =, ,$(pair)))|$(firstword $(subst =, ,$(pair)))|')
 
-# dist removes what stands in its folder, so that it comes first.
 .PHONY: static
-static: $(STATIC)/rlock | $(filter dist,$(MAKECMDGOALS)) ## a program that needs no library, with TLS, in BUILD/dist; ARCH=aarch64: for another machine
-	$(Q)mkdir -p $(BUILD)/dist && cd $(BUILD)/dist && \
-		$(STRIP) -o rlock-$(VERSION)-linux-$(firstword $(subst -, ,$(shell $(CC) -dumpmachine))) $(abspath $<) && \
-		sha256sum rlock-$(VERSION)[.-]* >SHA256SUMS
+static: $(STATIC)/rlock ## a program that needs no library, with TLS, in BUILD/dist; ARCH=aarch64: for another machine
+	$(Q)mkdir -p $(BUILD)/dist && \
+		$(STRIP) -o $(BUILD)/dist/rlock-$(VERSION)-linux-$(firstword $(subst -, ,$(shell $(CC) -dumpmachine))) $<
 
 .PHONY: install
 install: all ## copy everything to its place below DESTDIR and PREFIX
@@ -322,8 +327,12 @@ format: ## lay out the C code as .clang-format says
 	$(Q)clang-format -i $(SOURCES) $(HEADERS) $(CXX_SOURCES)
 
 .PHONY: dist
-dist: | prepare ## the source archive of what is committed, its SBOM and checksums, in BUILD/dist
+dist: | prepare ## the source archive of what is committed, and its SBOM, in BUILD/dist
 	$(Q)packaging/dist.sh $(BUILD)/dist
+
+.PHONY: release
+release: | prepare ## all files of a release, of what is committed, in BUILD/release; on Debian, x86-64 or arm64
+	$(Q)packaging/release.sh $(BUILD)/release
 
 .PHONY: clean
 clean: ## remove what was built

@@ -1,11 +1,10 @@
 #!/bin/sh
-# Makes what a release is: the source archive of what is committed, its SBOM, and their checksums. The same commit gives
-# the same bytes, wherever and whenever it is made.
+# Make the source archive of the last commit, and its SBOM. The same commit gives the same bytes, wherever and whenever the
+# archive is made.
 #
 #   packaging/dist.sh FOLDER
 #
-# FOLDER gets rlock-VERSION.tar.gz, rlock-VERSION.spdx.json and SHA256SUMS, which has the static programs of `make static`,
-# too; all else that was there is removed first. Takes what 'tools/deps.sh dist' installs.
+# FOLDER gets rlock-VERSION.tar.gz and rlock-VERSION.spdx.json. 'tools/deps.sh dist' installs what this needs.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -19,10 +18,8 @@ version=$(git show HEAD:lib/rlock.h | sed -n 's/^.define RLOCK_VERSION "\(.*\)"/
 name=rlock-$version
 
 mkdir -p "$out"
-find "$out" -mindepth 1 ! -name "$name-linux-*" -delete
-# The user's own settings would change modes and ends of lines. Times are the commit's.
+# Override the user's settings, which would change modes and line ends. Times are those of the commit.
 git -c tar.umask=0022 -c core.autocrlf=false -c core.attributesFile=/dev/null \
 	archive --format=tar --prefix="$name/" -o "$out/$name.tar" HEAD
-gzip -n -9 "$out/$name.tar"
+gzip -n -9 -f "$out/$name.tar"
 packaging/sbom.py "$out/$name.tar.gz" >"$out/$name.spdx.json"
-(cd "$out" && sha256sum "$name"[.-]* >SHA256SUMS)

@@ -7,7 +7,7 @@
 # USE is build (compiler and libraries), demo (and a server), check (and what the tests take), chaos (and the
 # full-screen programs and shells of tests/chaos), interop (and Java and Maven), servers (and what
 # tools/servers.sh takes), model (a checker of models), valgrind, bench, fuzz, packages
-# (of Debian), dist (an archive of the source), static (archives of the libraries), container (and what builds
+# (of Debian), dist (an archive of the source), release, static (archives of the libraries), container (and what builds
 # images), rpm (and what builds its packages) or lint. The compiler asked is $CC $CPPFLAGS $CFLAGS, and to fuzz $FUZZ_CC.
 # Needs root or sudo only when there is something to install.
 set -eu
@@ -24,8 +24,8 @@ hiredis      libhiredis-dev       hiredis-devel        hiredis-dev    hiredis
 argtable2    libargtable2-dev     argtable-devel       argtable2-dev  argtable
 openssl-dev  libssl-dev           openssl-devel        openssl-dev    openssl
 static-libraries libc6-dev,libhiredis-dev,libargtable2-dev,libssl-dev,zlib1g-dev,libzstd-dev - openssl-libs-static,hiredis-dev,argtable2-dev -
-static-aarch64 make,gcc-aarch64-linux-gnu,pkg-config,libc6-dev:arm64,libhiredis-dev:arm64,libargtable2-dev:arm64,libssl-dev:arm64,zlib1g-dev:arm64,libzstd-dev:arm64 - - -
-static-x86_64 make,gcc-x86-64-linux-gnu,pkg-config,libc6-dev:amd64,libhiredis-dev:amd64,libargtable2-dev:amd64,libssl-dev:amd64,zlib1g-dev:amd64,libzstd-dev:amd64 - - -
+cross-aarch64 gcc-aarch64-linux-gnu,libc6-dev-arm64-cross - - -
+cross-x86_64 gcc-x86-64-linux-gnu,libc6-dev-amd64-cross - - -
 openssl      openssl              openssl              openssl        openssl
 redis-server redis-server         redis                redis          valkey
 redis-cli    redis-tools          redis                redis          valkey
@@ -34,6 +34,7 @@ procps       procps               procps-ng            procps-ng      procps-ng
 binutils     binutils             binutils             binutils       binutils
 util-linux   util-linux,bsdutils  util-linux           util-linux     util-linux
 python3      python3              python3              python3        python
+venv         python3-venv         python3              python3        python
 bats         bats                 bats                 bats           bats
 bats-support bats-support         bats-support         bats-support   bats-support
 bats-assert  bats-assert          bats-assert          bats-assert    bats-assert
@@ -102,6 +103,12 @@ can_link_static() {
 	return $status
 }
 
+# compiles_for ARCH: Whether a cross compiler and its C library are installed.
+compiles_for() (
+	CC=$1-linux-gnu-gcc CPPFLAGS='' CFLAGS=''
+	includes stdlib.h
+)
+
 has_server() {
 	has redis-server || has valkey-server
 }
@@ -157,6 +164,7 @@ need_for() {
 		need util-linux has script
 		need python3 python3 -c 'import pty'
 		need yaml python3 -c 'import yaml'
+		need venv python3 -c 'import ensurepip'
 		need parallel has parallel
 		need_for dist
 		# Where they are not packaged, the tests of the static program are left out.
@@ -172,20 +180,25 @@ need_for() {
 		need static-libraries can_link_static
 		;;
 	static-aarch64 | static-x86_64)
-		# Not installed by itself: apt-get replaces libargtable2-dev of this machine by that of the other one. That of
-		# Debian 12 depends on a package that it does not have for another machine.
-		can_link_static >/dev/null 2>&1 || {
-			wanted=$(names apt-get "$1")
-			echo "deps: missing: $1; on a Debian 13 to throw away: dpkg --add-architecture ${wanted##*:} &&" \
-				"apt-get update && apt-get install $wanted" >&2
-			exit 1
-		}
+		# tools/sysroot.sh fetches the libraries.
+		need make has make
+		need pkg-config has pkg-config
+		need "cross-${1#static-}" compiles_for "${1#static-}"
 		;;
 	dist)
 		need git has git
 		need python3 has python3
 		need gzip has gzip
 		need coreutils realpath -m /
+		;;
+	release)
+		need_for dist
+		need_for packages
+		need_for static
+		case $(uname -m) in
+		x86_64) need_for static-aarch64 ;;
+		aarch64) need_for static-x86_64 ;;
+		esac
 		;;
 	packages)
 		need_for build

@@ -28,18 +28,32 @@ in_apkbuild() {
 	sh -c '. "$0" && "$@"' "$TOP/packaging/alpine/APKBUILD" "$@"
 }
 
-@test "each recipe has the version of rlock.h, and those with a date have that of CHANGELOG.md" {
-	local date
-	date=$(sed -n "s/^## $VERSION - //p" "$TOP/CHANGELOG.md")
-	assert_regex "$date" '^20[0-9]{2}-[0-9]{2}-[0-9]{2}$'
-	grep -qE "^Version: +$VERSION$" "$TOP/packaging/rpm/rlock.spec"
-	assert_equal "$(in_apkbuild eval 'echo "$pkgver"')" "$VERSION"
-	grep -q "^\* $(LC_ALL=C date -d "$date" '+%a %b %d %Y') .* - $VERSION-[0-9]*$" "$TOP/packaging/rpm/rlock.spec"
-	run -0 sed '/^ -- /q' "$TOP/packaging/debian/changelog"
-	assert_line --index 0 --regexp "^rlock \(${VERSION}[-)]"
-	assert_line --partial ">  $(LC_ALL=C date -d "$date" '+%a, %d %b %Y') "
-	# None is older than the first release.
+@test "all files that name the version and the date of the release agree, and none is older than the first release" {
+	run -0 "$TOP/packaging/versions.sh" "v$VERSION"
+	assert_output ''
 	run ! grep -F '@Base 0.' "$TOP/packaging/debian/librlock1.symbols"
+}
+
+@test "a tag, a version or a date that differs from the others ends with 78, and is named" {
+	local file change
+	run -78 "$TOP/packaging/versions.sh" v0.9
+	assert_output "versions.sh: the tag has 'v0.9', which should be 'v$VERSION'"
+	while read -r file change; do
+		rm -rf tree
+		mkdir tree
+		(cd "$TOP" && cp -a --parents lib/rlock.h CHANGELOG.md packaging "$OLDPWD/tree")
+		sed -i "$change" "tree/$file"
+		run -78 tree/packaging/versions.sh
+		assert_line --partial "versions.sh: $file has "
+	done <<-END
+		CHANGELOG.md s/^## $VERSION/## 9.9/
+		CHANGELOG.md s/^## $VERSION - .*/## $VERSION - unreleased/
+		packaging/debian/changelog s/^rlock ($VERSION/rlock (9.9/
+		packaging/debian/changelog s/Nov 20/Dec 20/
+		packaging/rpm/rlock.spec s/^Version: .*/Version: 9.9/
+		packaging/rpm/rlock.spec s/ - $VERSION-/ - 9.9-/
+		packaging/alpine/APKBUILD s/^pkgver=.*/pkgver=9.9/
+	END
 }
 
 @test "the recipe for rpm has each installed file in one package, but for the archive" {

@@ -60,16 +60,38 @@ acquires() {
 	assert_output 'static: host names come from /etc/hosts and DNS; another service of nsswitch.conf needs the glibc of this machine'
 }
 
-@test "the program of a release has its version and machine in its name, a checksum that fits, and nothing of where it was made" {
+# release_program: prints the file that is published.
+release_program() {
+	echo "$BATS_FILE_TMPDIR/build/dist/rlock-$(sed -n 's/^.define RLOCK_VERSION "\(.*\)"/\1/p' "$TOP/lib/rlock.h")-linux-$(uname -m)"
+}
+
+@test "the program of a release has its version and machine in its name, and nothing of where it was made" {
 	local program
-	program=rlock-$(sed -n 's/^.define RLOCK_VERSION "\(.*\)"/\1/p' "$TOP/lib/rlock.h")-linux-$(uname -m)
-	cd "$BATS_FILE_TMPDIR/build/dist"
-	run -0 sha256sum --check --strict SHA256SUMS
-	assert_output "$program: OK"
-	run -7 "./$program" run name -- sh -c 'exit 7'
+	program=$(release_program)
+	run -7 "$program" run name -- sh -c 'exit 7'
 	run ! grep -aF "$BATS_FILE_TMPDIR" "$program"
 	run -0 readelf -n "$program"
 	refute_output --partial 'Build ID'
+}
+
+@test "pip installs the wheel offline into a fresh environment, its program runs a command with a private lock, and pip removes it" {
+	cp "$(release_program)" .
+	SOURCE_DATE_EPOCH=1000000000 run -0 "$TOP/packaging/wheel.py" "$PWD/$(basename "$(release_program)")"
+	mkdir again
+	cp -p rlock-*-linux-* again
+	SOURCE_DATE_EPOCH=1000000000 run -0 "$TOP/packaging/wheel.py" again/rlock-*-linux-*
+	run -0 cmp rlock-*.whl again/rlock-*.whl
+	run -0 env -u PYTHONPATH python3 -m venv venv
+	run -0 venv/bin/pip install --no-index rlock-*-py3-none-manylinux2014_"$(uname -m)".*.whl
+	run -0 cmp venv/bin/rlock rlock-*-linux-*
+	run -7 venv/bin/rlock run -u local: name -- sh -c 'exit 7'
+	kill "$(<"$RLOCK_RUNTIME_DIR/local.pid")"
+	# pip compares the files with the record of the wheel.
+	run -0 venv/bin/pip show --files rlock
+	assert_line --regexp "^Version: $(venv/bin/rlock --version | sed -n '1s/rlock \([0-9.]*\).*/\1/p')$"
+	assert_line --regexp '/bin/rlock$'
+	run -0 venv/bin/pip uninstall -y rlock
+	assert [ ! -e venv/bin/rlock ]
 }
 
 @test "the static program acquires locks by each way to a server, and refuses a certificate that it does not trust" {
