@@ -121,14 +121,14 @@ without_renewal() {
 
 @test "each renewal touches the lock's file, and writes it again when a cleaner has removed it, and unlock works" {
 	local name
-	rlock lock --pid $$ -t 3s a
+	rlock lock --pid $$ -t 9s a
 	name=$(hold_file)
 	# No renewal comes between.
 	kill -STOP "$(renewers)"
 	touch -d '20 days ago' "$name"
 	refute was_written
 	kill -CONT "$(renewers)"
-	wait_until 10 was_written
+	wait_until 15 was_written
 	without_renewal "$name" >before
 	rm "$name"
 	wait_until 10 was_written

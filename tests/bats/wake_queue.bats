@@ -83,7 +83,7 @@ load ../lib/proxying
 	finish_contenders w
 	enters_when_woken r2
 	finish_contenders r2
-	no_keys
+	wait_until 5 no_keys
 }
 
 # turn_begins MS: the lock is no longer held for writing. Sets TURN_MS to the TTL of the turn that a waiter has then, and makes
