@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/least.h"
 #include "base/message.h"
 #include "base/print.h"
 #include "base/units.h"
@@ -66,7 +67,7 @@ static bool is_held_by_root(const struct opts *opts, struct rlock_conn *conn)
 
 			is_found = is_found || (holder->note.len > 4 &&
 						memcmp(holder->note.text, "root", 4) == 0 &&
-						is_above(pid, &holder->process));
+						is_above(pid, &holder->record.process));
 		}
 	rlock_inspections_free(locks, count);
 	return is_found;
@@ -127,7 +128,8 @@ static int act_on_hold(const struct opts *opts, struct rlock_conn *conn, caller_
 		hold = hold_file_find(pid, opts->names, opts->name_count, opts->server, opts->mode,
 				      &near, &code);
 		/* An `rlock run` may hold some of the names only. */
-		if (code == 0 && (hold == NULL || hold->is_run) && opts->name_count > 1)
+		if (code == 0 && (hold == NULL || hold->purpose == RLOCK_PURPOSE_COMMAND) &&
+		    opts->name_count > 1)
 			code = ONE_BY_ONE;
 		else if (code == 0)
 			code = hold == NULL ? report_none(opts, conn, near) : act(opts, conn, hold);
@@ -162,7 +164,8 @@ static int open_hold(const struct opts *opts, const struct hold_file *file, cons
 		     struct rlock_hold **out)
 {
 	struct rlock_hold_spec spec = RLOCK_HOLD_SPEC_INIT;
-	struct rlock_process process;
+	struct rlock_record record = { .purpose = file->purpose,
+				       .reads_requests = file->reads_requests };
 	char names[NAMES_SHOWN_MAX];
 
 	if (file->is_lost) {
@@ -170,16 +173,15 @@ static int open_hold(const struct opts *opts, const struct hold_file *file, cons
 			      names_show(opts->names, opts->name_count, names), what);
 		return EXIT_LOST;
 	}
-	proc_describe(file->pid, &process);
-	process.reads_requests = file->reads_requests;
+	proc_describe(file->pid, &record.process);
 	spec.kind = file->kind;
 	spec.names = file->names;
 	spec.name_count = file->name_count;
 	spec.id = file->hold_id;
 	/* Without its note, which is not known here, the hold of an `rlock run` is not acquired again. */
-	spec.owners = file->is_run ? NULL : file->owners;
+	spec.owners = file->purpose == RLOCK_PURPOSE_COMMAND ? NULL : file->owners;
 	spec.note = file->note;
-	spec.process = &process;
+	spec.record = &record;
 	spec.sent_ms = file->sent_ms;
 	spec.lease_ms = file->lease_ms;
 	spec.remember_ms = file->remember_ms;
@@ -201,22 +203,12 @@ static int report_answer(const struct opts *opts, const struct rlock_conn *conn,
 }
 
 /*
- * The exit code for a hold that rlock_find has found (or NULL) and that the server does not have any more: EXIT_LOST
- * only if its key was overwritten. Otherwise we cannot tell whether the owner had lost it.
+ * The exit code for a hold that rlock_find has found and that the server does not have any more: EXIT_LOST only if its key
+ * was overwritten. Otherwise we cannot tell whether the owner had lost it.
  */
 static int lost_code_of(const struct rlock_hold *found)
 {
-	return found != NULL && rlock_hold_lease_ms(found) == RLOCK_LEASE_LOST ? EXIT_LOST
-									       : EXIT_NOT_HELD;
-}
-
-/* The hold of --owner on the first of the names, as rlock_find. owner_out is that owner on the server, also without one. */
-static enum rlock_status find_owned(const struct opts *opts, struct rlock_conn *conn,
-				    char owner_out[RLOCK_OWNER_MAX], struct rlock_hold **out)
-{
-	(void)snprintf(owner_out, RLOCK_OWNER_MAX, OWNER_FORMAT, opts->owner);
-	return rlock_find(conn, &opts->names[0], owner_out, opts->mode,
-			  rlock_now_ms() + DELIVERY_MS, out);
+	return rlock_hold_lease_ms(found) == RLOCK_LEASE_LOST ? EXIT_LOST : EXIT_NOT_HELD;
 }
 
 /* ---- renew ---- */
@@ -256,8 +248,8 @@ static int open_run(const struct opts *opts, struct rlock_conn *conn, const stru
 static int renew_hold(const struct opts *opts, struct rlock_conn *conn, struct hold_file *file)
 {
 	struct rlock_hold *hold = NULL;
-	int code = file->is_run ? open_run(opts, conn, file, &hold)
-				: open_hold(opts, file, "renewed", &hold);
+	int code = file->purpose == RLOCK_PURPOSE_COMMAND ? open_run(opts, conn, file, &hold)
+							  : open_hold(opts, file, "renewed", &hold);
 
 	if (code == 0)
 		code = renew(opts, conn, hold, file->lease_ms, EXIT_LOST);
@@ -320,25 +312,95 @@ static int report_not_owned(const struct opts *opts, struct rlock_conn *conn)
 	return EXIT_NOT_HELD;
 }
 
-static int renew_owner(const struct opts *opts, struct rlock_conn *conn)
-{
-	struct rlock_hold *hold = NULL;
-	char owner[RLOCK_OWNER_MAX];
-	enum rlock_status status = find_owned(opts, conn, owner, &hold);
-	int code;
+/* ---- the holds of --owner ---- */
 
-	if (status == RLOCK_NOT_HELD)
-		return report_not_owned(opts, conn);
-	if (status != RLOCK_OK)
-		return caller_report_failure(opts, conn, status);
-	code = renew(opts, conn, hold, opts->lease_ms, lost_code_of(hold));
-	rlock_hold_free(hold);
-	return code;
+/* What a verb does with the hold of owner on the one name of opts. Returns the exit code. */
+typedef int (*owned_fn)(const struct opts *opts, struct rlock_conn *conn, const char *owner,
+			struct rlock_hold *hold);
+
+static bool is_same_hold(const struct rlock_hold *a, const struct rlock_hold *b)
+{
+	return strcmp(rlock_hold_id(a), rlock_hold_id(b)) == 0;
+}
+
+/*
+ * Whether opts lacks a name of that hold. holds are those of its names; NULL for a name that the owner does not hold any more: it
+ * may have been one of them.
+ */
+static bool lacks_name(const struct opts *opts, struct rlock_hold *const *holds,
+		       const struct rlock_hold *hold)
+{
+	size_t given = 0;
+
+	for (size_t i = 0; i < opts->name_count; i++)
+		given += holds[i] == NULL || is_same_hold(holds[i], hold) ? 1 : 0;
+	return given < rlock_hold_record(hold)->name_count;
+}
+
+/* The record says how many names the hold has, but not which, so that no whole line can be shown. */
+static int report_lacking(const struct opts *opts, size_t index, const struct rlock_hold *hold)
+{
+	size_t total = rlock_hold_record(hold)->name_count;
+	char name[NAME_SHOWN_MAX], *owner = (char *)opts->owner;
+	struct usage_line line;
+
+	usage_line(&line, PLAIN("rlock"), PLAIN(opts->verb->name), { "--owner", &owner, 1 });
+	message_error("%s: was locked together with %zu other%s: give all %zu names to '%s'%s",
+		      names_show_one(opts, index, name), total - 1, total == 2 ? "" : "s", total,
+		      line.text,
+		      opts->name_count < total ? ""
+					       : ", after the lock that one of them has got since");
+	return EXIT_USAGE;
+}
+
+/* Call act for each name with the owner's most recent hold on it, unless one of these holds has other names, too. */
+static int owned_each(const struct opts *opts, struct rlock_conn *conn, owned_fn act)
+{
+	struct rlock_hold **holds = calloc(opts->name_count, sizeof(struct rlock_hold *));
+	char owner[RLOCK_OWNER_MAX];
+	int worst = 0;
+
+	if (holds == NULL)
+		return message_out_of_memory();
+	(void)snprintf(owner, sizeof(owner), OWNER_FORMAT, opts->owner);
+	for (size_t i = 0; i < opts->name_count; i++) {
+		struct opts one = opts_of_name(opts, i);
+		enum rlock_status status = rlock_find(conn, &opts->names[i], owner, opts->mode,
+						      rlock_now_ms() + DELIVERY_MS, &holds[i]);
+
+		if (status == RLOCK_NOT_HELD)
+			worst = (int)most(worst, report_not_owned(&one, conn));
+		else if (status != RLOCK_OK)
+			worst = (int)most(worst, caller_report_failure(&one, conn, status));
+	}
+	for (size_t i = 0; i < opts->name_count; i++)
+		if (holds[i] != NULL && lacks_name(opts, holds, holds[i])) {
+			worst = report_lacking(opts, i, holds[i]);
+			goto out;
+		}
+	for (size_t i = 0; i < opts->name_count; i++) {
+		struct opts one = opts_of_name(opts, i);
+
+		if (holds[i] != NULL)
+			worst = (int)most(worst, act(&one, conn, owner, holds[i]));
+	}
+out:
+	for (size_t i = 0; i < opts->name_count; i++)
+		rlock_hold_free(holds[i]);
+	free(holds);
+	return worst;
+}
+
+static int renew_owner(const struct opts *opts, struct rlock_conn *conn, const char *owner,
+		       struct rlock_hold *hold)
+{
+	(void)owner;
+	return renew(opts, conn, hold, opts->lease_ms, lost_code_of(hold));
 }
 
 int cmd_renew(const struct opts *opts, struct rlock_conn *conn)
 {
-	return opts->owner != NULL ? caller_each_name(opts, conn, renew_owner)
+	return opts->owner != NULL ? owned_each(opts, conn, renew_owner)
 				   : caller_hold_each(opts, conn, renew_hold);
 }
 
@@ -528,7 +590,7 @@ static int unlock_hold(const struct opts *opts, struct rlock_conn *conn, struct 
 {
 	char names[NAMES_SHOWN_MAX];
 
-	if (hold->is_run) {
+	if (hold->purpose == RLOCK_PURPOSE_COMMAND) {
 		message_error("%s: held by 'rlock run', which releases it when its command ends",
 			      names_show(opts->names, opts->name_count, names));
 		return EXIT_NOT_HELD;
@@ -545,26 +607,18 @@ int cmd_unlock_file(const struct opts *opts, struct rlock_conn *conn, const stru
 
 /* ---- the hold of an owner, the lock of any holder ---- */
 
-static int unlock_owner(const struct opts *opts, struct rlock_conn *conn)
+static int unlock_owner(const struct opts *opts, struct rlock_conn *conn, const char *owner,
+			struct rlock_hold *hold)
 {
-	struct rlock_hold *hold = NULL;
-	char owner[RLOCK_OWNER_MAX];
-	enum rlock_status status = find_owned(opts, conn, owner, &hold);
-	int code;
+	enum rlock_status status;
 
-	if (status == RLOCK_OK) {
-		remember(hold, opts);
-		status = finish_release(conn, hold);
-	}
-	if (status == RLOCK_NOT_HELD && lost_code_of(hold) == EXIT_NOT_HELD) {
-		code = report_not_owned(opts, conn);
-	} else {
-		begin_events(opts, owner);
-		log_release(conn, status);
-		code = end_release(opts, conn, status);
-	}
-	rlock_hold_free(hold);
-	return code;
+	remember(hold, opts);
+	status = finish_release(conn, hold);
+	if (status == RLOCK_NOT_HELD && lost_code_of(hold) == EXIT_NOT_HELD)
+		return report_not_owned(opts, conn);
+	begin_events(opts, owner);
+	log_release(conn, status);
+	return end_release(opts, conn, status);
 }
 
 static int break_lock(const struct opts *opts, struct rlock_conn *conn)
@@ -600,6 +654,6 @@ int cmd_unlock(const struct opts *opts, struct rlock_conn *conn)
 {
 	if (opts->force)
 		return caller_each_name(opts, conn, break_lock);
-	return opts->owner != NULL ? caller_each_name(opts, conn, unlock_owner)
+	return opts->owner != NULL ? owned_each(opts, conn, unlock_owner)
 				   : caller_hold_each(opts, conn, unlock_hold);
 }

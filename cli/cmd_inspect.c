@@ -34,13 +34,18 @@ static const struct column status_columns[COLUMN_COUNT] = {
 	[NOTE] = { "NOTE", COLUMN_BELOW },   [OWNER] = { "OWNER", COLUMN_BELOW },
 };
 
+static bool is_kept(const struct rlock_holder *holder)
+{
+	return holder->record.purpose == RLOCK_PURPOSE_KEPT;
+}
+
 static const char *holder_role(const void *object)
 {
 	const struct rlock_holder *holder = object;
 
 	if (holder->ttl_ms == 0)
 		return "expired";
-	if (holder->is_kept)
+	if (is_kept(holder))
 		return "kept";
 	if (holder->kind == RLOCK_READ)
 		return "reader";
@@ -52,7 +57,12 @@ static const char *holder_gone(const void *object)
 {
 	const struct rlock_holder *holder = object;
 
-	return holder->ttl_ms != 0 && proc_has_ended_here(&holder->process) ? "gone" : "";
+	return holder->ttl_ms != 0 && proc_has_ended_here(&holder->record.process) ? "gone" : "";
+}
+
+static const char *holder_kept(const void *object)
+{
+	return is_kept(object) ? "kept" : "";
 }
 
 static const char *waiter_dead(const void *object)
@@ -82,10 +92,10 @@ static const char *lock_permits(const void *object)
 	return ((const struct rlock_inspection *)object)->kind == RLOCK_SEMAPHORE ? "permits" : "";
 }
 
-/* Of a hold without one, of Java's, and of an older version's. */
+/* Whether the record names a process: that of a Java client's hold, or of --owner, does not. */
 static const char *process_known(const void *object)
 {
-	return ((const struct rlock_process *)object)->pid != 0 ? "process" : "";
+	return ((const struct rlock_record *)object)->process.pid != 0 ? "process" : "";
 }
 
 static const char *process_boot(const void *object)
@@ -93,13 +103,13 @@ static const char *process_boot(const void *object)
 	static char boot[17];
 
 	(void)snprintf(boot, sizeof(boot), "%016" PRIx64,
-		       ((const struct rlock_process *)object)->boot);
+		       ((const struct rlock_record *)object)->process.boot);
 	return boot;
 }
 
 static const char *process_here(const void *object)
 {
-	return proc_is_here(object) ? "here" : "";
+	return proc_is_here(&((const struct rlock_record *)object)->process) ? "here" : "";
 }
 
 #define OF(struct_name, member) .offset = offsetof(struct struct_name, member)
@@ -109,19 +119,19 @@ static const char *process_here(const void *object)
 	.size = sizeof(struct struct_name)
 
 static const struct field process_fields[] = {
-	{ "pid", FIELD_NUMBER, OF(rlock_process, pid) },
-	{ "start", FIELD_NUMBER, OF(rlock_process, start) },
-	{ "pid_namespace", FIELD_NUMBER, OF(rlock_process, pid_namespace) },
+	{ "pid", FIELD_NUMBER, OF(rlock_record, process.pid) },
+	{ "start", FIELD_NUMBER, OF(rlock_record, process.start) },
+	{ "pid_namespace", FIELD_NUMBER, OF(rlock_record, process.pid_namespace) },
 	{ "boot", FIELD_WORD, .word = process_boot },
 	{ "here", FIELD_CLAIM, .word = process_here },
-	{ "reads_requests", FIELD_BOOL, OF(rlock_process, reads_requests) },
+	{ "reads_requests", FIELD_BOOL, OF(rlock_record, reads_requests) },
 	{ .type = FIELD_END },
 };
 
 #define PROCESS(struct_name)                                                                       \
 	{                                                                                          \
-		"process", FIELD_PART, OF(struct_name, process), .word = process_known,            \
-								 .fields = process_fields          \
+		"process", FIELD_PART, OF(struct_name, record), .word = process_known,             \
+								.fields = process_fields           \
 	}
 
 static const struct field holder_fields[] = {
@@ -133,7 +143,7 @@ static const struct field holder_fields[] = {
 	{ "count", FIELD_NUMBER, OF(rlock_holder, count), .column = 1 + COUNT },
 	{ "held_ms", FIELD_TIME, OF(rlock_holder, held_ms), .column = 1 + SINCE },
 	{ "ttl_ms", FIELD_TIME, OF(rlock_holder, ttl_ms), .column = 1 + TTL },
-	{ "kept", FIELD_BOOL, OF(rlock_holder, is_kept) },
+	{ "kept", FIELD_CLAIM, .word = holder_kept },
 	{ "asked_by", FIELD_BYTES, OF(rlock_holder, told_by) },
 	{ "asked_ms", FIELD_TIME, OF(rlock_holder, told_ms) },
 	PROCESS(rlock_holder),
@@ -227,7 +237,7 @@ static struct rlock_name without_time(const struct rlock_holder *holder)
 {
 	struct rlock_name owner = holder->owner;
 
-	while (holder->is_kept && owner.len > 0 && owner.text[owner.len - 1] >= '0' &&
+	while (is_kept(holder) && owner.len > 0 && owner.text[owner.len - 1] >= '0' &&
 	       owner.text[owner.len - 1] <= '9')
 		owner.len--;
 	return owner;
@@ -341,13 +351,13 @@ static void print_remarks(const struct rlock_holder *holder, FILE *out)
 		(void)fprintf(out,
 			      "  process %" PRId64
 			      " is not there: it has ended; its command may still run",
-			      holder->process.pid);
+			      holder->record.process.pid);
 		if (holder->ttl_ms > 0)
 			(void)fprintf(out, "; %s of its lease left",
 				      duration_print_rough(holder->ttl_ms, time));
 		(void)putc('\n', out);
 	}
-	if (holder->is_kept && until_ms >= 0 && holder->ttl_ms != 0)
+	if (is_kept(holder) && until_ms >= 0 && holder->ttl_ms != 0)
 		(void)fprintf(out, "  kept by --at-least until %s: its job has ended\n",
 			      wall_clock_print_of(until_ms, time));
 	if (holder->told_ms >= 0)

@@ -100,7 +100,7 @@ static void wait_report_blocker(const struct opts *opts, const struct rlock_bloc
 				 : owner;
 		(void)print_held(", held for", blocker->held_ms, until_ms, held);
 		(void)snprintf(rest, sizeof(rest), "%s%s%s", held, position,
-			       show_gone(&blocker->process));
+			       show_gone(&blocker->record.process));
 		(void)snprintf(permits, sizeof(permits),
 			       ": waiting for one of %" PRId64 " permits, one held by ",
 			       blocker->permits);
@@ -130,7 +130,7 @@ static void wait_report_busy(const struct opts *opts, const struct rlock_conn *c
 {
 	char name[NAME_SHOWN_MAX], waited[DURATION_TEXT_MAX], held[HELD_TEXT_MAX];
 	const struct rlock_failure *failure = rlock_conn_failure(conn);
-	const char *gone = show_gone(&failure->process);
+	const char *gone = show_gone(&failure->record.process);
 	/* Too few permits in all stay too few. */
 	bool may_come = opts->permits == 0 || failure->held_ms >= 0;
 	int64_t until_ms = failure->kept_until_ms;
@@ -162,8 +162,8 @@ static const struct rlock_holder *oldest_holder(const struct rlock_inspection *l
 	for (size_t i = 0; i < lock->holder_count; i++) {
 		const struct rlock_holder *holder = &lock->holders[i];
 
-		if (!holder->is_kept && holder->ttl_ms != 0 && holder->held_ms >= 0 &&
-		    (oldest == NULL || holder->held_ms > oldest->held_ms))
+		if (holder->record.purpose != RLOCK_PURPOSE_KEPT && holder->ttl_ms != 0 &&
+		    holder->held_ms >= 0 && (oldest == NULL || holder->held_ms > oldest->held_ms))
 			oldest = holder;
 	}
 	return oldest;
@@ -200,10 +200,10 @@ static bool complain_of_holder(const struct opts *opts, struct rlock_conn *conn)
 	if (is_too_old) {
 		(void)rlock_escape(oldest->owner.text, oldest->owner.len, owner, sizeof(owner));
 		(void)rlock_escape(oldest->note.text, oldest->note.len, note, sizeof(note));
-		gone = show_gone(&oldest->process);
+		gone = show_gone(&oldest->record.process);
 		usage_line(&stop,
-			   PLAIN(oldest->process.reads_requests ? ": try: rlock stop" : NULL));
-		if (oldest->process.reads_requests)
+			   PLAIN(oldest->record.reads_requests ? ": try: rlock stop" : NULL));
+		if (oldest->record.reads_requests)
 			usage_line_add_names(&stop, &opts->names[index], 1);
 		message_error("%s: busy: held by %s for %s, and --complain-after says %s%s%s", name,
 			      names_show_holder(note, owner, holder),
@@ -272,7 +272,7 @@ struct acquirer {
 	char **owners; /* by which the names may be re-entered */
 	size_t owner_count;
 	char note[RLOCK_NOTE_MAX];
-	struct rlock_process process;
+	struct rlock_record record;
 	int64_t waited_ms; /* until the lock was acquired or the wait had ended */
 	int64_t shrink_ms; /* when to shrink in a wait that goes on */
 	bool has_shown_wait;
@@ -298,15 +298,6 @@ static const char *program_of(const struct acquirer *acquirer, struct proc *proc
 static pid_t holder_pid(const struct acquirer *acquirer)
 {
 	return acquirer->args.hold_file != NULL ? acquirer->args.hold_file->pid : getpid();
-}
-
-/*
- * Whether the lock is for a process: a command, or the process of a lock without one. No process watches over a lock of
- * --owner without a command.
- */
-static bool is_for_process(const struct opts *opts)
-{
-	return opts->command != NULL || opts->owner == NULL;
 }
 
 #define JOB_URL_MAX 160
@@ -371,7 +362,7 @@ static void make_note(struct acquirer *acquirer)
 	if (geteuid() == 0 && user != NULL && user[0] != '\0' && strcmp(user, "root") != 0 &&
 	    user[strcspn(user, " \t\n()@")] == '\0')
 		(void)snprintf(sudo, sizeof(sudo), "(%.*s)", (int)sizeof(sudo) - 3, user);
-	if (is_for_process(acquirer->opts))
+	if (acquirer->record.purpose != RLOCK_PURPOSE_OWNER)
 		(void)snprintf(holder, sizeof(holder), "pid %d %s", (int)holder_pid(acquirer),
 			       program_of(acquirer, &proc));
 	else
@@ -384,17 +375,18 @@ static void make_note(struct acquirer *acquirer)
 		memcpy(acquirer->note + len, url, strlen(url) + 1);
 }
 
-/* In the record of the hold, for those that want to know of it, or to ask it to stop. */
-static void describe_process(struct acquirer *acquirer)
+/* Fill the record of the hold: other callers read there which process it is for, and whether that can be asked to stop. */
+static void fill_record(struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;
 
-	if (!is_for_process(opts))
+	if (acquirer->record.purpose == RLOCK_PURPOSE_OWNER)
 		return;
-	proc_describe(holder_pid(acquirer), &acquirer->process);
+	proc_describe(holder_pid(acquirer), &acquirer->record.process);
 	/* A fixed lease has no renewer, and a process that ignores a lost lock does not end by a request either. */
-	acquirer->process.reads_requests =
-		!opts->is_fixed_lease && (opts->command != NULL || opts->on_lost != ON_LOST_IGNORE);
+	acquirer->record.reads_requests =
+		!opts->is_fixed_lease && (acquirer->record.purpose == RLOCK_PURPOSE_COMMAND ||
+					  opts->on_lost != ON_LOST_IGNORE);
 }
 
 /*
@@ -458,12 +450,12 @@ static int prepare(struct acquirer *acquirer)
 	const struct opts *opts = acquirer->opts;
 	int code;
 
-	if (!is_for_process(opts))
+	if (acquirer->record.purpose == RLOCK_PURPOSE_OWNER)
 		return 0;
 	code = os_check();
 	if (code != 0)
 		return code;
-	if (opts->command != NULL)
+	if (acquirer->record.purpose == RLOCK_PURPOSE_COMMAND)
 		return command_look_up(opts, &acquirer->args.path);
 	return find_target(acquirer);
 }
@@ -475,7 +467,7 @@ static int find_owners(struct acquirer *acquirer)
 	const char *value = getenv(INHERITED_VARIABLE);
 	char *copy = NULL;
 
-	if (opts->owner != NULL)
+	if (acquirer->record.purpose == RLOCK_PURPOSE_OWNER)
 		return 0;
 	if (value != NULL)
 		copy = strdup(value);
@@ -563,7 +555,7 @@ static void log_acquisition(const struct acquirer *acquirer, enum rlock_status s
 static bool is_ancestor(void *ctx, const struct rlock_process *process)
 {
 	const struct acquirer *acquirer = ctx;
-	struct proc holder = { 0 }, above = { .parent = (pid_t)acquirer->process.pid };
+	struct proc holder = { 0 }, above = { .parent = (pid_t)acquirer->record.process.pid };
 
 	/* No holder that is not seen is above us. */
 	if (!proc_is_here(process) || !proc_read((pid_t)process->pid, &holder) ||
@@ -596,7 +588,7 @@ static enum rlock_status request_lock(struct acquirer *acquirer)
 	request.inherited = (const char *const *)acquirer->owners;
 	request.inherited_count = acquirer->owner_count;
 	/* A named owner is another one. */
-	request.is_ancestor = opts->owner == NULL ? is_ancestor : NULL;
+	request.is_ancestor = acquirer->record.purpose == RLOCK_PURPOSE_OWNER ? NULL : is_ancestor;
 	request.has_ended = has_ended;
 	request.issue_token = opts->fence;
 	request.on_wait = on_long_wait;
@@ -634,7 +626,7 @@ static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status s
 	if (status == RLOCK_CANCELLED)
 		return end_cancelled(acquirer);
 	/* The nested call does not wait for a lock that is held for it. */
-	if (status == RLOCK_EDEADLOCK && rlock_conn_failure(conn)->process.pid != 0) {
+	if (status == RLOCK_EDEADLOCK && rlock_conn_failure(conn)->record.process.pid != 0) {
 		message_error(
 			"%s: deadlock: %s: RLOCK_HELD is not in the environment: try: sudo --preserve-env=RLOCK_HELD",
 			names_show_one(opts, rlock_conn_error_name(conn), name),
@@ -717,14 +709,15 @@ static void acquirer_clear(struct acquirer *acquirer)
 static int make_lease(struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;
-	struct lease *lease = lease_new(opts, acquirer->opts->verb->kind);
+	struct lease *lease = lease_new(opts, opts->verb->kind, acquirer->record.purpose);
+	bool has_named_owner = acquirer->record.purpose == RLOCK_PURPOSE_OWNER;
 
 	acquirer->args.lease = lease;
 	if (lease == NULL)
 		return message_out_of_memory();
-	if (opts->owner != NULL)
+	if (has_named_owner)
 		(void)snprintf(lease->owner, sizeof(lease->owner), OWNER_FORMAT, opts->owner);
-	if ((opts->owner == NULL &&
+	if ((!has_named_owner &&
 	     rlock_owner_new((unsigned long)getpid(), lease->owner) != RLOCK_OK) ||
 	    rlock_hold_id_new(lease->hold_id) != RLOCK_OK) {
 		message_error_of_lock("cannot make an owner: the kernel has no random bytes");
@@ -733,7 +726,7 @@ static int make_lease(struct acquirer *acquirer)
 	return 0;
 }
 
-/* After make_lease, make_note and describe_process. */
+/* After make_lease, make_note and fill_record. */
 static int make_hold(struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;
@@ -747,7 +740,7 @@ static int make_hold(struct acquirer *acquirer)
 	spec.id = lease->hold_id;
 	spec.owner = lease->owner;
 	spec.note = acquirer->note;
-	spec.process = &acquirer->process;
+	spec.record = &acquirer->record;
 	spec.lease_ms = opts->lease_ms;
 	spec.remember_ms = opts->remember_ms;
 	spec.permits = opts->permits;
@@ -755,7 +748,7 @@ static int make_hold(struct acquirer *acquirer)
 	if (file != NULL) {
 		memcpy(file->hold_id, lease->hold_id, RLOCK_HOLD_ID_MAX);
 		file->note = acquirer->note;
-		file->reads_requests = acquirer->process.reads_requests;
+		file->reads_requests = acquirer->record.reads_requests;
 	}
 	return rlock_hold_new(&spec, &acquirer->args.hold) == RLOCK_OK ? 0
 								       : message_out_of_memory();
@@ -779,12 +772,12 @@ static int acquire_and_hold(struct acquirer *acquirer, struct opts *opts)
 	if (code != 0)
 		return code;
 	make_note(acquirer);
-	describe_process(acquirer);
+	fill_record(acquirer);
 	code = make_hold(acquirer);
 	if (code != 0)
 		return code;
 	begin_events(acquirer);
-	if (!is_for_process(opts))
+	if (acquirer->record.purpose == RLOCK_PURPOSE_OWNER)
 		return hold_for_owner(acquirer);
 	code = front_run(&acquirer->args);
 	lease = acquirer->args.lease;
@@ -793,10 +786,19 @@ static int acquire_and_hold(struct acquirer *acquirer, struct opts *opts)
 	return code;
 }
 
+/* The one place that decides it; all else asks the record, or the lease. */
+static enum rlock_purpose purpose_of(const struct opts *opts)
+{
+	if (opts->command != NULL)
+		return RLOCK_PURPOSE_COMMAND;
+	return opts->owner != NULL ? RLOCK_PURPOSE_OWNER : RLOCK_PURPOSE_PROCESS;
+}
+
 int cmd_lock(struct opts *opts)
 {
 	struct acquirer acquirer = {
 		.opts = opts,
+		.record = { .purpose = purpose_of(opts) },
 		.args = { .target_fd = -1, .acquire = acquire, .ctx = &acquirer },
 	};
 	int code = prepare(&acquirer);

@@ -46,9 +46,9 @@ static const char *why_not(const struct rlock_stop_hold *hold)
 		return "it is no rlock, but a Java client, say";
 	if (hold->ttl_ms < 0)
 		return "its lease has ended, and the key has lost its TTL";
-	if (hold->is_kept)
+	if (hold->record.purpose == RLOCK_PURPOSE_KEPT)
 		return "--at-least keeps it after its job";
-	if (hold->process.pid == 0)
+	if (hold->record.purpose == RLOCK_PURPOSE_OWNER)
 		return "no process belongs to it (--owner)";
 	return "it has a fixed lease (--lease), or is a process of --pid with --on-lost ignore";
 }
@@ -62,7 +62,7 @@ static const char *print_end(const struct rlock_stop_hold *hold, char out[END_TE
 	char text[END_TEXT_MAX];
 
 	out[0] = '\0';
-	if (hold->is_kept && until_ms >= 0)
+	if (hold->record.purpose == RLOCK_PURPOSE_KEPT && until_ms >= 0)
 		(void)snprintf(out, END_TEXT_MAX, ", until %s",
 			       wall_clock_print_of(until_ms, text));
 	else if (hold->ttl_ms >= 0 && hold->id[0] != '\0')
@@ -88,11 +88,12 @@ static void report_deaf(const struct opts *opts, const struct rlock_stop_hold *h
 			"all permits: try: %s",
 			names_show_one(opts, 0, name), why_not(hold), line.text);
 	else
-		message_error("%s: %s cannot be asked: %s%s: %stry: %s",
-			      names_show_one(opts, 0, name),
-			      names_show_holder(hold->note, hold->owner, holder), why_not(hold),
-			      print_end(hold, end), hold->is_kept ? "" : "end it there, then ",
-			      line.text);
+		message_error(
+			"%s: %s cannot be asked: %s%s: %stry: %s", names_show_one(opts, 0, name),
+			names_show_holder(hold->note, hold->owner, holder), why_not(hold),
+			print_end(hold, end),
+			hold->record.purpose == RLOCK_PURPOSE_KEPT ? "" : "end it there, then ",
+			line.text);
 }
 
 /* The holders that were found. Some may end without a release: --at-least of an older version keeps the lock. */
@@ -184,11 +185,12 @@ static void report_waiting(const struct round *round, enum message_level level, 
 
 			if (!hold->is_told)
 				continue;
-			message_print(
-				level, "%s: %s %s%s", names_show_one(&stopping->opts, 0, name), how,
-				names_show_holder(hold->note, hold->owner, holder),
-				proc_has_ended_here(&hold->process) ? "; its process has ended"
-								    : "");
+			message_print(level, "%s: %s %s%s",
+				      names_show_one(&stopping->opts, 0, name), how,
+				      names_show_holder(hold->note, hold->owner, holder),
+				      proc_has_ended_here(&hold->record.process)
+					      ? "; its process has ended"
+					      : "");
 			break;
 		}
 	}

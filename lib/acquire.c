@@ -428,7 +428,8 @@ static bool is_out_of_date(const struct rlock__waiter *waiter)
 	const struct rlock_blocker *blocker = &waiter->servers[blocker_of(waiter)].blocker;
 
 	return waiter->tried_ms < waiter->report_at_ms && request->has_ended != NULL &&
-	       blocker->process.pid != 0 && request->has_ended(request->ctx, &blocker->process);
+	       blocker->record.process.pid != 0 &&
+	       request->has_ended(request->ctx, &blocker->record.process);
 }
 
 /* Until the lock's TTL is over, or the server wants another try; with jitter, so that waiters do not act in step. */
@@ -823,8 +824,8 @@ static bool is_held_by_ancestor(const struct rlock__waiter *waiter)
 	const struct rlock_request *request = waiter->request;
 
 	return request->is_ancestor != NULL && waiter->hold->kind != RLOCK_SEMAPHORE &&
-	       !blocker->is_waiter && blocker->process.pid != 0 &&
-	       request->is_ancestor(request->ctx, &blocker->process);
+	       !blocker->is_waiter && blocker->record.process.pid != 0 &&
+	       request->is_ancestor(request->ctx, &blocker->record.process);
 }
 
 static enum rlock_status wait_loop(struct rlock__waiter *waiter)
@@ -911,7 +912,7 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 		(void)rlock__reply_fail_held(error, print_permits(blocker, how, permits), note,
 					     owner);
 	error->name_index = blocker->name_index;
-	error->failure.process = blocker->process;
+	error->failure.record = blocker->record;
 	error->failure.has_holder = blocker->young_server == NULL;
 	if (!blocker->is_waiter)
 		error->failure.held_ms = held_ms_of(server);

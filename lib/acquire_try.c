@@ -245,7 +245,7 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	blocker->young_server = NULL;
 	blocker->owner = server->owner;
 	blocker->owner_len = copy_text(text_of(element[3]), server->owner, sizeof(server->owner));
-	note = rlock__hold_note_read(text_of(element[3]), text_of(element[4]), &blocker->process);
+	note = rlock__record_read(text_of(element[3]), text_of(element[4]), &blocker->record);
 	blocker->note = server->note;
 	blocker->note_len = copy_text(note, server->note, sizeof(server->note));
 	server->retry_after_ms = element[5]->integer < 0 ? -1 : element[5]->integer;
@@ -391,7 +391,7 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 	rlock__args_number(args, hold->lease_ms);
 	rlock__args_string(args, waiter->hold->owner);
 	rlock__args_string(args, hold->id);
-	rlock__args_string(args, hold->note);
+	rlock__args_string(args, hold->record_text);
 	add_options(waiter, index, is_trying_rights, args);
 	if (hold->kind == RLOCK_SEMAPHORE) {
 		rlock__args_number(args, hold->permits);

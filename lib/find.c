@@ -109,7 +109,7 @@ static enum rlock_status read_found(void *ctx, struct rlock__connection *connect
 {
 	struct search *search = ctx;
 	struct rlock_hold_spec spec = RLOCK_HOLD_SPEC_INIT;
-	struct rlock_process process;
+	struct rlock_record record;
 	enum rlock_status status;
 	char note[RLOCK_NOTE_MAX];
 	struct rlock_name shown;
@@ -123,16 +123,16 @@ static enum rlock_status read_found(void *ctx, struct rlock__connection *connect
 		return RLOCK_ESERVER;
 	if (search->found != NULL)
 		return RLOCK_OK;
-	shown = rlock__hold_note_read(
+	shown = rlock__record_read(
 		(struct rlock_name){ search->owner, strlen(search->owner) },
-		(struct rlock_name){ reply->element[3]->str, reply->element[3]->len }, &process);
+		(struct rlock_name){ reply->element[3]->str, reply->element[3]->len }, &record);
 	(void)snprintf(note, sizeof(note), "%.*s", (int)shown.len, shown.text);
 	spec.names = search->name;
 	spec.name_count = 1;
 	spec.id = reply->element[0]->str;
 	spec.owners = &search->owner;
 	spec.note = note;
-	spec.process = &process;
+	spec.record = &record;
 	spec.lease_ms = reply->element[1]->integer;
 	spec.sent_ms = search->query.delivery.sent_ms[index] -
 		       rlock__conn_drift_ms(search->query.conn, spec.lease_ms);
@@ -192,14 +192,12 @@ static struct rlock_stop_hold read_stop_hold(const redisReply *reply)
 			 *note = reply->element[3];
 	struct rlock_name of_owner = { owner->str, owner->len }, shown;
 	struct rlock_stop_hold hold = { .ttl_ms = reply->element[2]->integer,
-					.is_kept = rlock_owner_kept_until_ms(owner->str,
-									     owner->len) >= 0,
 					.is_told = reply->element[4]->integer == 1 };
 
 	memcpy(hold.id, id->str, id->len);
 	(void)rlock_escape(owner->str, owner->len, hold.owner, sizeof(hold.owner));
-	shown = rlock__hold_note_read(of_owner, (struct rlock_name){ note->str, note->len },
-				      &hold.process);
+	shown = rlock__record_read(of_owner, (struct rlock_name){ note->str, note->len },
+				   &hold.record);
 	(void)rlock_escape(shown.text, shown.len, hold.note, sizeof(hold.note));
 	return hold;
 }
@@ -464,7 +462,7 @@ static enum rlock_status read_look(struct breaking *breaking, struct rlock__conn
 static bool read_holder(const struct breaking *breaking, const redisReply *reply)
 {
 	const redisReply *owner, *note;
-	struct rlock_process process;
+	struct rlock_record record;
 	struct rlock_name shown;
 
 	if (!rlock__reply_is(reply, "isis*"))
@@ -476,8 +474,8 @@ static bool read_holder(const struct breaking *breaking, const redisReply *reply
 		(void)snprintf(breaking->owner_out + strlen(breaking->owner_out),
 			       RLOCK_OWNER_MAX - strlen(breaking->owner_out), " and %lld more",
 			       reply->element[2]->integer - 1);
-	shown = rlock__hold_note_read((struct rlock_name){ owner->str, owner->len },
-				      (struct rlock_name){ note->str, note->len }, &process);
+	shown = rlock__record_read((struct rlock_name){ owner->str, owner->len },
+				   (struct rlock_name){ note->str, note->len }, &record);
 	(void)rlock_escape(shown.text, shown.len, breaking->note, RLOCK_NOTE_MAX);
 	return true;
 }

@@ -17,6 +17,76 @@
 #include "kinds.h"
 #include "rlock.h"
 
+/* ---- what the client writes into the record: the one place that knows its form ---- */
+
+static const char *const purposes[] = { [RLOCK_PURPOSE_UNKNOWN] = "unknown",
+					[RLOCK_PURPOSE_COMMAND] = "command",
+					[RLOCK_PURPOSE_PROCESS] = "process",
+					[RLOCK_PURPOSE_OWNER] = "owner",
+					[RLOCK_PURPOSE_KEPT] = "kept" };
+
+static void write_record(struct rlock_hold *hold, const struct rlock_hold_spec *spec)
+{
+	const struct rlock_process *process = &hold->record.process;
+
+	hold->record.purpose = RLOCK_PURPOSE_OWNER;
+	if (spec->record != NULL)
+		hold->record = *spec->record;
+	if (hold->record.name_count == 0)
+		hold->record.name_count = spec->name_count;
+	(void)snprintf(hold->record_text, sizeof(hold->record_text),
+		       "%s.%zu.%016" PRIx64 ".%" PRIu64 ".%" PRId64 ".%" PRIu64 "%c %.*s",
+		       purposes[hold->record.purpose], hold->record.name_count, process->boot,
+		       process->pid_namespace, process->pid, process->start,
+		       hold->record.reads_requests ? '+' : '-', RLOCK_NOTE_MAX - 1,
+		       spec->note != NULL ? spec->note : "");
+}
+
+#define BOOT_DIGITS 16
+#define HOLDER_MAX 160 /* more than the longest HOLDER with its blank */
+
+/* Returns the length of HOLDER and its blank; 0: text does not begin with one, and *out is unchanged. */
+static size_t read_holder(struct rlock_name text, struct rlock_record *out)
+{
+	char word[HOLDER_MAX], purpose[16], names[10], boot[17], pid_namespace[21], pid[21];
+	char start[21], sign[2];
+	struct rlock_record record = { 0 };
+	int len = 0;
+
+	(void)snprintf(word, sizeof(word), "%.*s", (int)text.len, text.text);
+	if (sscanf(word, "%15[a-z].%9[0-9].%16[0-9a-f].%20[0-9].%20[0-9].%20[0-9]%1[-+]%*1[ ]%n",
+		   purpose, names, boot, pid_namespace, pid, start, sign, &len) != 7 ||
+	    len == 0 || strlen(boot) != BOOT_DIGITS)
+		return 0;
+	for (size_t i = 0; i < sizeof(purposes) / sizeof(purposes[0]); i++)
+		if (strcmp(purpose, purposes[i]) == 0)
+			record.purpose = (enum rlock_purpose)i;
+	record.name_count = strtoul(names, NULL, 10);
+	record.reads_requests = sign[0] == '+';
+	record.process.boot = strtoull(boot, NULL, 16);
+	record.process.pid_namespace = strtoull(pid_namespace, NULL, 10);
+	record.process.pid = strtoll(pid, NULL, 10);
+	record.process.start = strtoull(start, NULL, 10);
+	if (record.process.pid == 0 || record.process.pid > INT_MAX)
+		record.process = (struct rlock_process){ 0 };
+	*out = record;
+	return (size_t)len;
+}
+
+struct rlock_name rlock__record_read(struct rlock_name owner, struct rlock_name text,
+				     struct rlock_record *record_out)
+{
+	struct rlock_record record = { 0 };
+	size_t len = read_holder(text, &record);
+
+	/* The owner says it: the process whose job has ended is still in the record, and has nothing to do with the hold. */
+	if (rlock_owner_kept_until_ms(owner.text, owner.len) >= 0)
+		record = (struct rlock_record){ .purpose = RLOCK_PURPOSE_KEPT,
+						.name_count = record.name_count };
+	*record_out = record;
+	return (struct rlock_name){ text.text + len, text.len - len };
+}
+
 /* ---- the object ---- */
 
 void rlock_hold_free(struct rlock_hold *hold)
@@ -150,20 +220,6 @@ static bool set_names(struct rlock_hold *hold, const struct rlock_hold_spec *spe
 	return order_names(hold) && make_look(hold);
 }
 
-/* In the form of a record. */
-static void set_note(struct rlock_hold *hold, const struct rlock_hold_spec *spec)
-{
-	static const struct rlock_process none;
-	const struct rlock_process *process = spec->process != NULL ? spec->process : &none;
-
-	/* Also without a process: a note that looks like one is not taken for it. */
-	(void)snprintf(hold->note, sizeof(hold->note),
-		       "%016" PRIx64 ".%" PRIu64 ".%" PRId64 ".%" PRIu64 "%c %.*s", process->boot,
-		       process->pid_namespace, process->pid, process->start,
-		       process->reads_requests ? '+' : '-', RLOCK_NOTE_MAX - 1,
-		       spec->note != NULL ? spec->note : "");
-}
-
 enum rlock_status rlock_hold_new(const struct rlock_hold_spec *spec, struct rlock_hold **out)
 {
 	const struct rlock__kind *row = rlock__kind(spec->kind);
@@ -182,7 +238,7 @@ enum rlock_status rlock_hold_new(const struct rlock_hold_spec *spec, struct rloc
 	hold->remember_ms = spec->remember_ms;
 	hold->permits = spec->permits;
 	hold->take = spec->take;
-	set_note(hold, spec);
+	write_record(hold, spec);
 	status = set_names(hold, spec) ? set_id(hold, spec->id) : RLOCK_ENOMEM;
 	if (status == RLOCK_OK)
 		status = set_owners(hold, spec);
@@ -201,6 +257,11 @@ const char *rlock_hold_id(const struct rlock_hold *hold)
 const char *rlock_hold_owner(const struct rlock_hold *hold, size_t index)
 {
 	return hold->acquired[index].owner;
+}
+
+const struct rlock_record *rlock_hold_record(const struct rlock_hold *hold)
+{
+	return &hold->record;
 }
 
 int64_t rlock_hold_count(const struct rlock_hold *hold, size_t index)
@@ -308,42 +369,6 @@ int64_t rlock_owner_kept_until_ms(const char *owner, size_t len)
 		until_ms = until_ms * 10 + (*found - '0');
 	}
 	return until_ms;
-}
-
-#define BOOT_DIGITS 16
-#define WORD_MAX 96 /* more than the word has */
-
-/* How long that word is, with its blank; 0: the text does not begin with one. */
-static size_t read_process(struct rlock_name text, struct rlock_process *out)
-{
-	char word[WORD_MAX], boot[17], pid_namespace[21], pid[21], start[21], sign[2];
-	int len = 0;
-
-	(void)snprintf(word, sizeof(word), "%.*s", (int)text.len, text.text);
-	if (sscanf(word, "%16[0-9a-f].%20[0-9].%20[0-9].%20[0-9]%1[-+]%*1[ ]%n", boot,
-		   pid_namespace, pid, start, sign, &len) != 5 ||
-	    strlen(boot) != BOOT_DIGITS)
-		return 0;
-	out->boot = strtoull(boot, NULL, 16);
-	out->pid_namespace = strtoull(pid_namespace, NULL, 10);
-	out->pid = strtoll(pid, NULL, 10);
-	out->start = strtoull(start, NULL, 10);
-	if (out->pid > INT_MAX)
-		out->pid = 0;
-	out->reads_requests = sign[0] == '+';
-	return (size_t)len;
-}
-
-struct rlock_name rlock__hold_note_read(struct rlock_name owner, struct rlock_name text,
-					struct rlock_process *process_out)
-{
-	struct rlock_process process = { 0 };
-	size_t len = read_process(text, &process);
-
-	if (len == 0 || process.pid == 0 || rlock_owner_kept_until_ms(owner.text, owner.len) >= 0)
-		process = (struct rlock_process){ 0 };
-	*process_out = process;
-	return (struct rlock_name){ text.text + len, text.len - len };
 }
 
 /* ---- owners and hold ids ---- */

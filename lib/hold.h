@@ -20,10 +20,11 @@ struct rlock__keys;
 struct rlock__kind;
 
 /*
- * A note in the form of a record on the server: "BOOT.NAMESPACE.PID.START+ NOTE", the first in 16 hex digits, the others decimal; a
- * '-' in the place of '+' where no process reads requests. Records of older versions begin with the note.
+ * The part of a record that the client writes, which scripts pass on as one text: "HOLDER NOTE". HOLDER is
+ * PURPOSE.NAMES.BOOT.NAMESPACE.PID.START+, a struct rlock_record: BOOT in 16 hex digits, the other numbers decimal; '-' instead of
+ * '+' if no process reads requests.
  */
-#define RLOCK__RECORD_NOTE_MAX (RLOCK_NOTE_MAX + 80)
+#define RLOCK__RECORD_TEXT_MAX (RLOCK_NOTE_MAX + 128)
 
 /* A hold id, a time, a kind, and how a command ended. */
 #define RLOCK__RELEASED_ID_MAX (RLOCK_HOLD_ID_MAX + 128)
@@ -55,8 +56,9 @@ struct rlock_hold {
 	bool is_told; /* to stop */
 	size_t told_name;
 	char told_by[RLOCK_NOTE_MAX];
-	char note[RLOCK__RECORD_NOTE_MAX]; /* in the form of a record; empty: none */
-	int64_t remember_ms;               /* for how long after the release; 0: not at all */
+	struct rlock_record record;
+	char record_text[RLOCK__RECORD_TEXT_MAX]; /* record and note, as a request sends them */
+	int64_t remember_ms; /* for how long after the release; 0: not at all */
 	/* The id as a release sends it; with what is to be remembered, once the end is known. */
 	char released_id[RLOCK__RELEASED_ID_MAX];
 	/* The owner may be in a queue at the place of that index: its release leaves the queues there, too. */
@@ -67,11 +69,11 @@ struct rlock_hold {
 bool rlock__hold_is_new_slot(const struct rlock_hold *hold, size_t nth);
 
 /*
- * The note in the text of a record, which it is a part of, and its process. Of an owner that keeps a hold until some time
- * it is none.
+ * Read what a client wrote into the record of that owner. Returns the note, which points into text. Without a HOLDER before it, as
+ * where a user wrote over the record, all of text is the note, and the purpose is not known.
  */
-struct rlock_name rlock__hold_note_read(struct rlock_name owner, struct rlock_name text,
-					struct rlock_process *process_out);
+struct rlock_name rlock__record_read(struct rlock_name owner, struct rlock_name text,
+				     struct rlock_record *record_out);
 
 /* Whether text can be that of rlock_hold_slots. */
 bool rlock__hold_are_slots(const char *text);

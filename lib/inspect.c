@@ -117,7 +117,7 @@ static void finish_holder(const struct rlock_inspection *lock, void *out)
 	struct rlock_holder *holder = out;
 
 	holder->kind = lock->kind == RLOCK_SEMAPHORE ? RLOCK_SEMAPHORE : RLOCK_PLAIN;
-	holder->note = rlock__hold_note_read(holder->owner, holder->note, &holder->process);
+	holder->note = rlock__record_read(holder->owner, holder->note, &holder->record);
 	if (lock->kind != RLOCK_SEMAPHORE)
 		(void)rlock__decimal_parse(holder->slots, strlen(holder->slots), &holder->token);
 	if (lock->kind != RLOCK_SEMAPHORE || !rlock__hold_are_slots(holder->slots))
@@ -125,7 +125,7 @@ static void finish_holder(const struct rlock_inspection *lock, void *out)
 	if (lock->kind != RLOCK_READ && lock->kind != RLOCK_WRITE)
 		return;
 	holder->kind = is_writer(&holder->owner) ? RLOCK_WRITE : RLOCK_READ;
-	if (holder->kind == RLOCK_WRITE && !holder->is_kept) {
+	if (holder->kind == RLOCK_WRITE && holder->record.purpose != RLOCK_PURPOSE_KEPT) {
 		holder->owner.len -= strlen(WRITE_SUFFIX);
 		((char *)holder->owner.text)[holder->owner.len] = '\0';
 	}
@@ -136,7 +136,7 @@ static void finish_waiter(const struct rlock_inspection *lock, void *out)
 	struct rlock_waiter *waiter = out;
 
 	(void)lock;
-	waiter->note = rlock__hold_note_read(waiter->owner, waiter->note, &waiter->process);
+	waiter->note = rlock__record_read(waiter->owner, waiter->note, &waiter->record);
 }
 
 static void finish_writer(const struct rlock_inspection *lock, void *out)
@@ -151,14 +151,13 @@ static void finish_writer(const struct rlock_inspection *lock, void *out)
 
 static const struct form holder_form = {
 	sizeof(struct rlock_holder),
-	10,
+	9,
 	finish_holder,
 	{ { PART_TEXT, HOLDER(owner), NULL, 0 },
 	  { PART_NUMBER, HOLDER(count), NULL, 0 },
 	  { PART_CLIENT, HOLDER(client), NULL, 0 },
 	  { PART_NUMBER, HOLDER(held_ms), NULL, 0 },
 	  { PART_NUMBER, HOLDER(ttl_ms), NULL, 0 },
-	  { PART_TRUTH, HOLDER(is_kept), NULL, 0 },
 	  { PART_STRING, HOLDER(slots), NULL, 0 }, /* or the token */
 	  { PART_TEXT, HOLDER(note), NULL, 0 },
 	  { PART_NUMBER, HOLDER(told_ms), NULL, 0 },
@@ -219,7 +218,7 @@ static void finish_last(const struct rlock_inspection *lock, void *out)
 	enum rlock_kind kind;
 
 	(void)lock;
-	last->note = rlock__hold_note_read(last->owner, last->note, &last->process);
+	last->note = rlock__record_read(last->owner, last->note, &last->record);
 	read_end(last->end.reason, &last->end);
 	if (!rlock_kind_parse(last->kind, strlen(last->kind), &kind))
 		last->kind = "unknown";

@@ -45,7 +45,7 @@ static const struct rlock__script *make_regain(const void *ctx, size_t index,
 	rlock__args_number(args, regain->lease_ms);
 	rlock__args_string(args, regain->owner);
 	rlock__args_string(args, hold->id);
-	rlock__args_string(args, hold->note);
+	rlock__args_string(args, hold->record_text);
 	rlock__args_string(args, OPTIONS);
 	rlock__places_args(&regain->places, index, hold, action, args);
 	args->is_repeated = regain->is_repeated;

@@ -449,16 +449,34 @@ RLOCK_API int64_t rlock_owner_kept_until_ms(const char *owner, size_t len);
 RLOCK_API enum rlock_status rlock_hold_id_new(char out[RLOCK_HOLD_ID_MAX]);
 
 /*
- * The process that a hold or a wait is for, as its record on the server names it. pid is a process of the reader's machine
- * only if boot and pid_namespace are the reader's own. If that process did not start at start, another one got its pid.
+ * A process of some machine. pid is a process of the reader's machine only if boot and pid_namespace are the reader's own.
+ * If that process did not start at start, another process got its pid.
  */
 struct rlock_process {
-	uint64_t boot;          /* the first 64 bits of the boot id of its machine */
+	uint64_t boot;          /* the first 64 bits of the machine's boot id */
 	uint64_t pid_namespace; /* the inode of /proc/PID/ns/pid */
-	int64_t pid;            /* 0: none, or it is not known, and nor is the rest */
-	uint64_t
-		start; /* of /proc/PID/stat, in ticks; 0: not known, or not on the machine's own clock */
-	bool reads_requests; /* it renews the hold, and looks after each renewal what others ask: rlock_hold_told_by */
+	int64_t pid;            /* 0: no process, or an unknown one; all other members are 0, too */
+	/* In ticks, from /proc/PID/stat. 0: not known, or not counted by the machine's own clock. */
+	uint64_t start;
+};
+
+/* What a hold is for, which decides when it ends. */
+enum rlock_purpose {
+	RLOCK_PURPOSE_UNKNOWN, /* the server has no record of the hold, as of a Java client's */
+	RLOCK_PURPOSE_COMMAND, /* a command that rlock runs */
+	RLOCK_PURPOSE_PROCESS, /* a process that runs anyway (--pid) */
+	RLOCK_PURPOSE_OWNER,   /* an owner id without a process (--owner) */
+	RLOCK_PURPOSE_KEPT, /* nothing any more: rlock_keep_until keeps the lock for a time (--at-least) */
+};
+
+/* What the record of a hold, or of a wait, says about it. */
+struct rlock_record {
+	enum rlock_purpose purpose;
+	/* How many names were acquired together with this one, which is counted. 0: not known. */
+	size_t name_count;
+	/* A process renews the hold, and after each renewal it reads requests of rlock_stop: rlock_hold_told_by. */
+	bool reads_requests;
+	struct rlock_process process; /* that the hold is for; pid 0: none, or it is not known */
 };
 
 /* What else is known of the last failed call on a connection. */
@@ -473,8 +491,8 @@ struct rlock_failure {
 	 */
 	bool has_holder;
 	int64_t held_ms; /* for how long the owner that the text names has held it; -1: it is not known */
-	int64_t kept_until_ms;        /* of that owner, see rlock_owner_kept_until_ms */
-	struct rlock_process process; /* of that owner; also after RLOCK_EDEADLOCK by is_ancestor */
+	int64_t kept_until_ms;      /* of that owner, see rlock_owner_kept_until_ms */
+	struct rlock_record record; /* of that owner; also after RLOCK_EDEADLOCK by is_ancestor */
 };
 
 /* It belongs to conn. */
@@ -498,9 +516,10 @@ struct rlock_hold_spec {
 	 */
 	const char *const *owners;
 	const char *note; /* shown to waiters; NULL: none; cut at RLOCK_NOTE_MAX */
-	const struct rlock_process *process; /* that the lock is for; NULL: none */
-	int64_t lease_ms;                    /* the lock expires this long after the last renewal */
-	int64_t sent_ms; /* of a hold that was acquired already: when its last renewal was sent */
+	/* NULL: RLOCK_PURPOSE_OWNER, without a process. Its name_count, if it is 0, is that of the spec. */
+	const struct rlock_record *record;
+	int64_t lease_ms; /* the lock expires this long after the last renewal */
+	int64_t sent_ms;  /* of a hold that was acquired already: when its last renewal was sent */
 	int64_t remember_ms; /* how long after the release rlock_inspect reports the holder; 0: not at all */
 	/*
 	 * Of a semaphore; 0 for a lock. permits: how many it has in all, used only where no client has made it yet, at
@@ -534,7 +553,7 @@ struct rlock_blocker {
 	size_t owner_len;
 	const char *note; /* empty when that owner gave none */
 	size_t note_len;
-	struct rlock_process process; /* of that owner */
+	struct rlock_record record; /* of that owner */
 };
 
 #define RLOCK_SINCE_UNKNOWN (-1)
@@ -643,7 +662,7 @@ RLOCK_API enum rlock_status rlock_resize(struct rlock_conn *conn, const struct r
 					 int64_t permits, int64_t deadline_ms, int64_t *had_out);
 
 /*
- * The most recent hold of a kind, or of RLOCK_ANY, that owner has on name, with the note and the process of its record. Of
+ * The most recent hold of a kind, or of RLOCK_ANY, that owner has on name, with its record (rlock_hold_record) and note. Of
  * several servers a quorum is enough. Retries as rlock_release, until deadline_ms. RLOCK_OK and *out, or RLOCK_NOT_HELD. Its
  * lease is the TTL on the server, or RLOCK_LEASE_LOST when the key was overwritten with another type; count and token
  * are 0. A fair lock is found as a plain one, which is renewed and released alike. RLOCK_EKIND when the key is no lock,
@@ -678,9 +697,8 @@ struct rlock_stop_hold {
 	char owner
 		[RLOCK_OWNER_MAX]; /* escaped; without ":write"; empty: permits that nothing tells whose they are */
 	char note[RLOCK_NOTE_MAX]; /* escaped; empty: none */
-	struct rlock_process process;
+	struct rlock_record record;
 	int64_t ttl_ms; /* RLOCK_TIME_NONE; of a client without records that of the key */
-	bool is_kept;   /* by --at-least, rlock_keep_until: no process holds it */
 	bool is_told; /* on one server at least; else it cannot be: nothing of it reads requests */
 };
 
@@ -736,8 +754,7 @@ struct rlock_holder {
 	int64_t ttl_ms;    /* RLOCK_TIME_NONE, RLOCK_TIME_UNKNOWN; 0: expired, and counts no more */
 	int64_t token;     /* of its first hold; 0: none */
 	const char *slots; /* of its permits, as rlock_hold_slots; empty: none */
-	bool is_kept;      /* by --at-least, rlock_keep_until: no process holds it */
-	struct rlock_process process;
+	struct rlock_record record;
 	int64_t told_ms; /* for how long it is asked to stop; RLOCK_TIME_NONE */
 	struct rlock_name told_by;
 };
@@ -748,7 +765,7 @@ struct rlock_waiter {
 	enum rlock_client client;
 	int64_t waits_ms; /* for how long; RLOCK_TIME_UNKNOWN */
 	bool is_dead;     /* it gave no sign of life in time: the next caller removes it */
-	struct rlock_process process;
+	struct rlock_record record;
 };
 
 enum rlock_state {
@@ -777,7 +794,7 @@ struct rlock_last {
 	struct rlock_name owner, note;
 	int64_t held_ms, ago_ms; /* for how long it held the lock, and for how long it has not */
 	struct rlock_end end;
-	struct rlock_process process;
+	struct rlock_record record;
 };
 
 struct rlock_inspection {
@@ -892,6 +909,8 @@ RLOCK_API const char *rlock_hold_id(const struct rlock_hold *hold);
 RLOCK_API const char *rlock_hold_owner(const struct rlock_hold *hold, size_t index);
 /* How many holds the owner had on that name right after the acquisition, this one included. */
 RLOCK_API int64_t rlock_hold_count(const struct rlock_hold *hold, size_t index);
+/* It belongs to hold. */
+RLOCK_API const struct rlock_record *rlock_hold_record(const struct rlock_hold *hold);
 /* The fencing token issued for that name; 0: none. */
 RLOCK_API int64_t rlock_hold_token(const struct rlock_hold *hold, size_t index);
 /*

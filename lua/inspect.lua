@@ -18,7 +18,7 @@
 --          2  TTL in ms; -1 none, -2 no key
 --          3  the fencing counter; empty: none
 --          4  how many holders there are      5  some of them, those that have held for longest first:
---             {owner, holds, client, for how long, ttl in ms, 1 when kept, token or slots, note, for how long it is asked to
+--             {owner, holds, client, for how long, ttl in ms, token or slots, note, for how long it is asked to
 --             stop, USER@HOST of the request}
 --          6  how many wait in the fair queue 7  the first of them: {owner, client, for how long, 1 when dead, note}
 --          8  how many wait in the wake queue 9  for how long the first of them does
@@ -126,7 +126,7 @@ end
 local function holder_of_field(mode, field, count, lock_ttl_ms)
 	local record = records[field] or { since_ms = UNKNOWN_TIME, token = '-', note = '' }
 	return { field, count, client_of(field), age_ms(record.since_ms), holder_ttl_ms(mode, field, count, lock_ttl_ms),
-		kept_until(field) and 1 or 0, record.token, record.note, request_of(record.request) }
+		record.token, record.note, request_of(record.request) }
 end
 
 -- Those of which it is not known since when come last.
@@ -185,7 +185,7 @@ local function permit_holder_of(id, hold_id, deadline_ms)
 	end
 	has_permit_record = has_permit_record or owner ~= nil
 	return { owner or printable_id(id), 1, owner and CLIENT_OURS or hold_id and CLIENT_UNKNOWN or CLIENT_REDISSON,
-		age_ms(tonumber(since_ms) or UNKNOWN_TIME), ttl_ms, owner and kept_until(owner) and 1 or 0, table.concat(slots, ' '), note or '',
+		age_ms(tonumber(since_ms) or UNKNOWN_TIME), ttl_ms, table.concat(slots, ' '), note or '',
 		request_of(hold_id and redis.call('HGET', name.holds, hold_id .. STOP)) }
 end
 

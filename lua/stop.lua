@@ -41,10 +41,10 @@ local function is_meant(owner) return expected == '' or owner == expected end
 local function owner_of(field) return (string.gsub(field, WRITE .. '$', '')) end
 
 -- Adds a hold that has a record. Whether it can be asked. One that its record says is over is no hold, but where the key of the
--- lock never expires. In front of the note is the process: lib/hold.h.
+-- lock never expires.
 local function add_hold(hold_id, field, end_ms, note)
 	local left_ms, is_kept = end_ms - now_ms(), kept_until(field)
-	local is_told = left_ms > 0 and not is_kept and string.find(note, '^%x+%.%d+%.%d+%.%d+%+ ') ~= nil
+	local is_told = left_ms > 0 and not is_kept and reads_requests(note)
 	if left_ms > 0 or is_lasting and not is_kept then
 		add(owner_of(field), left_ms > 0 and left_ms or -1, hold_id, note, is_told)
 	end

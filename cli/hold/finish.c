@@ -169,7 +169,7 @@ static struct event end_event(const struct lease *lease, char reason[REASON_MAX]
 	struct event event = { 0 };
 
 	(void)snprintf(reason, REASON_MAX, "stopped by %s", lease->told_by);
-	if (lease->is_for_process) {
+	if (lease->purpose == RLOCK_PURPOSE_PROCESS) {
 		event.reason = lease->is_told ? reason
 			       : lease->opts->descriptor != NULL
 				       ? "the process has ended, or closed the descriptor"

@@ -271,8 +271,8 @@ static void look_at_lease(struct front *front)
 {
 	const struct lease *lease = front->lease;
 
-	if (lease->phase == HOLD_STARTING && lease->is_for_process && lease->job_pid > 0 &&
-	    front->code < 0)
+	if (lease->phase == HOLD_STARTING && lease->purpose == RLOCK_PURPOSE_PROCESS &&
+	    lease->job_pid > 0 && front->code < 0)
 		commit(front);
 	if (lease->phase >= HOLD_RUNNING && lease->phase <= HOLD_TERMINATING)
 		watch_job(front);
@@ -323,7 +323,7 @@ static bool has_job(struct front *front)
 	struct lease *lease = front->lease;
 	pid_t not_started = lease->job_pid;
 
-	if (lease->is_for_process) {
+	if (lease->purpose == RLOCK_PURPOSE_PROCESS) {
 		/* The next renewer sets it when the lock waits to be committed. */
 		lease->job_pid = 0;
 		return false;

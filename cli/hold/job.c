@@ -118,7 +118,7 @@ static bool is_left_out(const struct look *look, const struct proc *proc)
 	if (look->takes_all)
 		return false;
 	/* A renewer with a command has a session of its own, and what is below it may be in ours. */
-	return (job->lease->is_for_process && proc->session != look->session &&
+	return (job->lease->purpose == RLOCK_PURPOSE_PROCESS && proc->session != look->session &&
 		!is_renewer(proc)) ||
 	       set_has(&job->except, proc->pid, proc->start) || is_foreign(proc);
 }
@@ -200,7 +200,7 @@ static void look_fill(struct look *look)
 	const struct lease *lease = look->job->lease;
 	struct proc root;
 
-	if (!lease->is_for_process) {
+	if (lease->purpose == RLOCK_PURPOSE_COMMAND) {
 		add_children(look, look->job->adopter, SIZE_MAX);
 	} else if (read_child(lease->job_pid, look, &root) &&
 		   (lease->job_start == 0 || root.start == lease->job_start)) {
@@ -341,7 +341,7 @@ static bool except_children(struct job *job)
 bool job_init(struct job *job, struct lease *lease)
 {
 	*job = (struct job){ .lease = lease, .adopter = getpid(), .again_ms = INT64_MAX };
-	return lease->is_for_process || except_children(job);
+	return lease->purpose == RLOCK_PURPOSE_PROCESS || except_children(job);
 }
 
 void job_free(struct job *job)

@@ -38,14 +38,14 @@
 /* A slot as text, with what separates it from the next one: more than as many permits as there can be need. */
 #define SLOT_SIZE 20
 
-struct lease *lease_new(const struct opts *opts, enum rlock_kind kind)
+struct lease *lease_new(const struct opts *opts, enum rlock_kind kind, enum rlock_purpose purpose)
 {
 	size_t size = sizeof(struct lease) + opts->name_count * sizeof(struct lease_name);
 	size_t slots_size = kind == RLOCK_SEMAPHORE ? (size_t)opts->take * SLOT_SIZE : 0;
 	size_t all_size = size + opts->name_count * slots_size;
 	struct lease *lease =
 		mmap(NULL, all_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	enum on_lost by_default = opts->command != NULL ? ON_LOST_KILL : ON_LOST_TERM;
+	enum on_lost by_default = purpose == RLOCK_PURPOSE_COMMAND ? ON_LOST_KILL : ON_LOST_TERM;
 
 	if (lease == MAP_FAILED)
 		return NULL;
@@ -54,7 +54,7 @@ struct lease *lease_new(const struct opts *opts, enum rlock_kind kind)
 	lease->begun_ms = rlock_now_ms();
 	lease->wait_end_ms = opts->wait_ms <= 0 ? INT64_MAX : rlock_deadline_ms(opts->wait_ms);
 	lease->kind = kind;
-	lease->is_for_process = opts->command == NULL;
+	lease->purpose = purpose;
 	lease->on_lost = opts->on_lost == ON_LOST_DEFAULT ? by_default : opts->on_lost;
 	lease->front = getpid();
 	lease->max_run_end_ms = lease->turn_ms = INT64_MAX;
@@ -114,7 +114,7 @@ bool lease_has_signals(const struct lease *lease)
 
 bool lease_has_command(const struct lease *lease)
 {
-	return !lease->is_for_process && lease->job_pid > 0 && lease->job_end == 0;
+	return lease->purpose == RLOCK_PURPOSE_COMMAND && lease->job_pid > 0 && lease->job_end == 0;
 }
 
 int64_t lease_renewal_ms(const struct lease *lease)
@@ -172,8 +172,8 @@ bool lease_terminates_job(const struct lease *lease)
 {
 	int reason = lease->reason;
 
-	bool is_by_choice =
-		reason == TERMINATE_LOST || (reason == TERMINATE_STOP && lease->is_for_process);
+	bool is_by_choice = reason == TERMINATE_LOST ||
+			    (reason == TERMINATE_STOP && lease->purpose == RLOCK_PURPOSE_PROCESS);
 
 	return reason != TERMINATE_NONE && (!is_by_choice || lease->on_lost == ON_LOST_KILL);
 }
@@ -216,7 +216,7 @@ void lease_tell(struct lease *lease, const struct rlock_hold *hold)
 /* The end of a fixed lease terminates a command, and is no loss. */
 static bool ends_with_lease(const struct lease *lease)
 {
-	return lease->opts->is_fixed_lease && !lease->is_for_process;
+	return lease->opts->is_fixed_lease && lease->purpose == RLOCK_PURPOSE_COMMAND;
 }
 
 void lease_check_deadlines(struct lease *lease, int64_t now_ms)

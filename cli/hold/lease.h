@@ -48,7 +48,8 @@ struct lease {
 	int64_t begun_ms; /* since when the lock is waited for */
 	int64_t wait_end_ms; /* until when to wait for the lock; INT64_MAX: without a limit */
 	enum rlock_kind kind;
-	bool is_for_process; /* the job is the process of --pid */
+	/* The job is a command, or the process of --pid. With --owner there is no job. */
+	enum rlock_purpose purpose;
 	enum on_lost on_lost;
 	char hold_id[RLOCK_HOLD_ID_MAX];
 	char owner[RLOCK_OWNER_MAX]; /* of the names that are not re-entered */
@@ -108,7 +109,7 @@ struct lease {
 };
 
 /* In memory that fork shares, with what the options say; NULL with errno. kind is that of the lock. */
-struct lease *lease_new(const struct opts *opts, enum rlock_kind kind);
+struct lease *lease_new(const struct opts *opts, enum rlock_kind kind, enum rlock_purpose purpose);
 void lease_free(struct lease *lease);
 
 /* The lock was acquired. */

@@ -242,10 +242,10 @@ static void end_job(struct renewer *renewer)
 			command_report_not_run(renewer->lease->opts->command[0], lease->exec_error);
 		plan_release(renewer);
 		lease->phase = HOLD_RELEASING;
-	} else if (!lease->is_for_process &&
+	} else if (lease->purpose == RLOCK_PURPOSE_COMMAND &&
 		   (lease->was_told_to_end || lease->reason != TERMINATE_NONE)) {
 		terminate_leftovers(renewer);
-	} else if (!lease->is_for_process && lease->opts->wait_all) {
+	} else if (lease->purpose == RLOCK_PURPOSE_COMMAND && lease->opts->wait_all) {
 		lease->phase = HOLD_LEFTOVERS;
 	} else {
 		release(renewer);
@@ -254,7 +254,7 @@ static void end_job(struct renewer *renewer)
 
 static void go_on_alone(struct renewer *renewer)
 {
-	if (renewer->lease->is_for_process)
+	if (renewer->lease->purpose == RLOCK_PURPOSE_PROCESS)
 		return;
 	if (renewer->lease->opts->kill_child) {
 		lease_terminate(renewer->lease, TERMINATE_ORPHANED);
@@ -534,7 +534,7 @@ static void look_at_command(struct renewer *renewer)
 
 static bool has_job_ended(const struct renewer *renewer)
 {
-	if (renewer->lease->is_for_process)
+	if (renewer->lease->purpose == RLOCK_PURPOSE_PROCESS)
 		return renewer->has_closed || renewer->has_target_ended;
 	return renewer->lease->job_end != 0;
 }
@@ -700,7 +700,7 @@ static int64_t next_ms(const struct renewer *renewer)
 	if (renewer->is_requesting)
 		next = least(next, now_ms + BUSY_MAX_MS);
 	/* No event tells that rlock was continued, or that it is stopped by now. */
-	if ((phase == HOLD_STARTING && !lease->is_for_process) ||
+	if ((phase == HOLD_STARTING && lease->purpose == RLOCK_PURPOSE_COMMAND) ||
 	    (lease->is_front_stopped && renewer->front_fd >= 0))
 		next = least(next, now_ms + LOOK_MS);
 	return next;
@@ -771,7 +771,7 @@ static bool goes_on(const struct renewer *renewer)
 
 	if (lease->phase == HOLD_WAITING)
 		return lease->exit_signal == 0 && renewer->front_fd >= 0 &&
-		       (!lease->is_for_process || !has_job_ended(renewer));
+		       (lease->purpose == RLOCK_PURPOSE_COMMAND || !has_job_ended(renewer));
 	return lease->phase != HOLD_RELEASING || rlock_now_ms() < renewer->due_ms[DUE_ABANDON];
 }
 
@@ -901,7 +901,7 @@ static void hold(struct renewer *renewer)
 
 	for (;;) {
 		(void)turn(renewer);
-		if (lease->phase == HOLD_STARTING && !lease->is_for_process)
+		if (lease->phase == HOLD_STARTING && lease->purpose == RLOCK_PURPOSE_COMMAND)
 			start_command(renewer);
 		if (lease->phase == HOLD_RELEASING)
 			return;
@@ -924,7 +924,7 @@ static void finish_without_job(struct renewer *renewer)
 		lease->exit_code = EXIT_LOST;
 	else if (lease->exit_code == 0 && lease->reason != TERMINATE_NONE)
 		lease->exit_code = EXIT_ENDED;
-	if (lease->is_for_process && has_job_ended(renewer))
+	if (lease->purpose == RLOCK_PURPOSE_PROCESS && has_job_ended(renewer))
 		lease->exit_code = renewer->lease->opts->conflict_exit_code;
 }
 

@@ -53,8 +53,10 @@ static struct hold_file *make_empty(void)
 {
 	struct hold_file *file = calloc(1, sizeof(*file));
 
-	if (file != NULL)
-		file->dir_fd = file->claim_fd = file->descriptor = -1;
+	if (file == NULL)
+		return NULL;
+	file->purpose = RLOCK_PURPOSE_PROCESS;
+	file->dir_fd = file->claim_fd = file->descriptor = -1;
 	return file;
 }
 
@@ -586,7 +588,7 @@ static struct hold_file *find_run(pid_t pid, const struct rlock_name *name, cons
 	    !take_held(run, &held))
 		goto none;
 	memcpy(run->hold_id, held.hold_id, RLOCK_HOLD_ID_MAX);
-	run->is_run = true;
+	run->purpose = RLOCK_PURPOSE_COMMAND;
 	/* No process that is as far above is nearer. */
 	run->acquired_ms = INT64_MAX;
 	error = read_ancestors(&ancestors, pid);

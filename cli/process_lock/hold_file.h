@@ -15,6 +15,11 @@
 #include "process_lock/held.h"
 
 struct hold_file {
+	/*
+	 * RLOCK_PURPOSE_PROCESS; or RLOCK_PURPOSE_COMMAND: of an `rlock run`, found by RLOCK_HELD. That hold has no file, and one
+	 * name; its note, and when it was acquired and renewed, are not known.
+	 */
+	enum rlock_purpose purpose;
 	int dir_fd;     /* the runtime directory */
 	pid_t pid;      /* the process that the lock is for */
 	uint64_t start; /* when that process started */
@@ -24,13 +29,13 @@ struct hold_file {
 	enum rlock_kind kind;
 	char hold_id[RLOCK_HOLD_ID_MAX];
 	const char *server;
-	const char *note; /* of the hold; NULL: of an `rlock run`, it is not known */
+	const char *note; /* of the hold; NULL: not known */
 	char *text; /* of a file that was read: names, owners, server and note point into it; NULL: into others' memory */
 	int64_t sent_ms, lease_ms;
 	int64_t acquired_ms;
 	int64_t remember_ms; /* --remember; 0: not at all */
 	bool is_fixed_lease;
-	bool reads_requests; /* as in the record of the hold: struct rlock_process */
+	bool reads_requests; /* as in the record of the hold: struct rlock_record */
 	bool is_lost;
 	bool is_abandoned; /* a release failed while the lock was surely held: the server may have carried it out */
 	int descriptor; /* of that process, for which the lock is; -1: for all of the process */
@@ -40,7 +45,6 @@ struct hold_file {
 	int claim_fd; /* of hold_file_claim; -1: not claimed */
 
 	/* Of a search alone. */
-	bool is_run; /* of `rlock run`: it has no file, and one name; when it was acquired or renewed is not known */
 	int steps; /* how far pid is above the process whose holds were looked for; 0: it is that process */
 	struct hold_file *next;
 };

@@ -1,9 +1,9 @@
 -- The record of a hold, the count of holds, holds that are kept, and renewals.
 
--- The record of one hold, a value in the holds hash: "OWNER SINCE_MS END_MS TOKEN NOTE". An owner, Redisson's too,
+-- The record of one hold, a value in the holds hash: "OWNER SINCE_MS END_MS TOKEN HOLDER NOTE". An owner, Redisson's too,
 -- has no blank in it. Both times are the server's. TOKEN is "-" when none was issued; of a semaphore it is how many
--- permits the hold has, and which slots: inc/permits.lua. NOTE is the rest: what the client sent as its note, and is sent again. In front of what a person
--- wrote it has the process that the hold is for, "BOOT.NAMESPACE.PID.START+ ", which is read by clients: lib/hold.h.
+-- permits the hold has, and which slots: inc/permits.lua. The client sends HOLDER and NOTE as one text, which scripts call
+-- the note, and return as it is. lib/hold.c writes and reads HOLDER: "PURPOSE.NAMES.BOOT.NAMESPACE.PID.START+".
 local function hold_record_parse(record)
 	return string.match(record, '^(%S+) (%d+) (%d+) (%S+) (.*)$')
 end
@@ -11,6 +11,9 @@ end
 local function hold_record_make(owner, since_ms, end_ms, token, note)
 	return owner .. ' ' .. since_ms .. ' ' .. digits(end_ms) .. ' ' .. token .. ' ' .. note
 end
+
+-- Whether a process renews the hold and reads requests to stop it: HOLDER, the first word of its note, ends in '+'.
+local function reads_requests(note) return string.find(note, '^%l+%.%S+%+ ') ~= nil end
 
 -- What the field of a request to stop has behind the hold id (stop.lua), beside that of the record. The value, " SINCE_MS USER@HOST",
 -- begins with a blank, by which it is no record. Whatever removes the record of a hold removes it, too.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The record of a hold tells others for which process it is: whether that one is of this machine and still there, and whether
-# a renewer reads requests for it.
+# The record of a hold says what the hold is for, how many names it has, whether its process is of this machine and still there,
+# and whether a renewer reads requests for it.
 
 load ../lib/usual
 load ../lib/queue
@@ -10,13 +10,12 @@ NAMESPACE=$(stat -L -c %i /proc/self/ns/pid)
 BOOT=$(tr -d - </proc/sys/kernel/random/boot_id)
 BOOT=${BOOT:0:16}
 
-# change_process NAME PATTERN REPLACEMENT: of the first record whose process matches; Lua's pattern, of the word in front of the
-# note and its blank.
-change_process() {
+# change_holder NAME PATTERN REPLACEMENT: of the first record whose HOLDER, with its blank, matches Lua's pattern.
+change_holder() {
 	run -0 redis eval '
 		local records = redis.call("HGETALL", KEYS[1])
 		for i = 2, #records, 2 do
-			local before, word, note = string.match(records[i], "^(%S+ %d+ %d+ %S+ )(%x+%.%d+%.%d+%.%d+[+-] )(.*)$")
+			local before, word, note = string.match(records[i], "^(%S+ %d+ %d+ %S+ )(%l+%.%d+%.%x+%.%d+%.%d+%.%d+[+-] )(.*)$")
 			local changed, count = string.gsub(word or "", ARGV[1], ARGV[2])
 			if word and count > 0 then
 				redis.call("HSET", KEYS[1], records[i - 1], before .. changed .. note)
@@ -44,10 +43,10 @@ status_is() {
 	assert_equal "$(json "$1")" "$2"
 }
 
-@test "the record of a hold has the process that the lock is for in front of its note" {
+@test "the record of a hold has before its note what the hold is for, how many names it has, and its process" {
 	start_holder h run --note 'a note' a
 	run -0 redis hvals 'rlock_holds:{a}'
-	assert_output --regexp " - $BOOT\.$NAMESPACE\.${PIDS[h]}\.$(start_of "${PIDS[h]}")\+ a note\$"
+	assert_output --regexp " - command\.1\.$BOOT\.$NAMESPACE\.${PIDS[h]}\.$(start_of "${PIDS[h]}")\+ a note\$"
 	status_is '[lock["holders"][0]["process"][m] for m in ("pid", "start", "pid_namespace", "boot", "here", "reads_requests")]' \
 		"[${PIDS[h]}, $(start_of "${PIDS[h]}"), $NAMESPACE, '$BOOT', True, True]" a
 	status_is 'lock["holders"][0]["note"]' 'a note' a
@@ -57,11 +56,13 @@ status_is() {
 @test "the process of a lock without a command is that of --pid, and --owner has none" {
 	rlock lock --pid $$ --on-lost ignore a
 	status_is '[lock["holders"][0]["process"][m] for m in ("pid", "reads_requests")]' "[$$, False]" a
+	run -0 redis hvals 'rlock_holds:{a}'
+	assert_output --partial " - process.1.$BOOT.$NAMESPACE.$$."
 	rlock unlock --pid $$ a
-	rlock lock --owner ci --lease 60s b
+	rlock lock --owner ci --lease 60s b c
 	status_is 'lock["holders"][0]["process"]' None b
 	run -0 redis hvals 'rlock_holds:{b}'
-	assert_output --regexp ' - 0000000000000000\.0\.0\.0- '
+	assert_output --regexp ' - owner\.2\.0000000000000000\.0\.0\.0- '
 }
 
 @test "a waiter for a fair lock and the writer that is next name their processes" {
@@ -96,16 +97,16 @@ status_is() {
 	start_holder h run -t 60s --note "me@$(uname -n) pid 999999999 x" a
 	kill_contender h
 	wait "${PIDS[h]}" || :
-	change_process a "$(printf '%%.%s%%.' "$NAMESPACE")" '.1.'
+	change_holder a "$(printf '%%.%s%%.' "$NAMESPACE")" '.7.'
 	status_is 'lock["holders"][0]["gone"], lock["holders"][0]["process"]["here"]' '(False, False)' a
-	change_process a '%.1%.' ".$NAMESPACE."
+	change_holder a '%.7%.' ".$NAMESPACE."
 	status_is 'lock["holders"][0]["gone"]' True a
-	change_process a "^${BOOT:0:15}." '0123456789abcdef'
+	change_holder a "%.${BOOT:0:15}%x%." '.0123456789abcdef.'
 	run -0 rlock status a
 	refute_output --partial 'is not there'
 	run -75 rlock run -w 1s a -- true
 	refute_output --partial 'has ended'
-	change_process a '^.*$' ''
+	change_holder a '^.*$' ''
 	run -0 rlock status a
 	refute_output --partial 'is not there'
 }
@@ -117,7 +118,7 @@ status_is() {
 	kill_contender h
 	wait "${PIDS[h]}" || :
 	# Of this shell, by the same number.
-	change_process a "%.${PIDS[h]}%." ".$$."
+	change_holder a "%.${PIDS[h]}%." ".$$."
 	status_is 'lock["holders"][0]["gone"]' True a
 	run -75 rlock run -w 1s a -- true
 	assert_output --partial 'its process has ended'
@@ -129,7 +130,7 @@ status_is() {
 	kill_contender h
 	wait "${PIDS[h]}" || :
 	# They may have begun in the same hundredth of a second.
-	change_process a "%.${PIDS[h]}%.%d+" ".$other.1"
+	change_holder a "%.${PIDS[h]}%.%d+" ".$other.1"
 	touch changed
 	ended_with 0 "$other"
 	assert_equal "$(<status)" 75

@@ -212,6 +212,39 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	no_keys
 }
 
+@test "names that an owner locked together are renewed and unlocked together; for one of them it is 64, and nothing is released" {
+	local verb name
+	rlock lock --owner ci --lease 1m a b
+	rlock lock --owner ci --lease 1m c
+	redis pexpire a 5000 >/dev/null
+	for verb in 'renew --lease 1h' unlock; do
+		for name in a 'a c'; do
+			# shellcheck disable=SC2086
+			run -64 rlock $verb --owner ci $name
+			assert_one_line "^rlock: a: was locked together with 1 other: give all 2 names to 'rlock ${verb%% *} --owner ci'"
+		done
+	done
+	run -1 ttl_is_above a 5000
+	is_held a
+	is_held b
+	is_held c
+	# The lock of c came later, and is another one.
+	rlock unlock --owner ci b c a
+	no_keys
+}
+
+@test "an owner that locked one of several names again unlocks that first, and of a name that is lost the others" {
+	rlock lock --owner ci --lease 1m a b
+	rlock lock --owner ci --lease 1m b
+	run -64 rlock unlock --owner ci a b
+	assert_output "rlock: a: was locked together with 1 other: give all 2 names to 'rlock unlock --owner ci', after the lock that one of them has got since"
+	rlock unlock --owner ci b
+	rlock unlock --force a
+	run -1 rlock unlock --owner ci a b
+	assert_one_line "^rlock: a: not held by owner 'ci'"
+	no_keys
+}
+
 @test "a second owner is turned away, and can't unlock or renew, but is told which one holds the lock" {
 	local verb
 	run -0 rlock lock --owner job-101 --lease 10s --note 'deploy step' a

@@ -14,7 +14,7 @@
 
 const struct rlock_name name = { LOCK, sizeof(LOCK) - 1 };
 /* It reads what it is asked. */
-const struct rlock_process process = { 1, 2, 3, 4, true };
+const struct rlock_record holder_record = { RLOCK_PURPOSE_COMMAND, 1, true, { 1, 2, 3, 4 } };
 
 static char owners[OWNERS][RLOCK_OWNER_MAX];
 /* The last hold that was released, for a second time. */
@@ -44,7 +44,7 @@ void wish_init(struct wish *wish, enum rlock_kind of_kind)
 	wish->spec.lease_ms = chance_lease_ms();
 	wish->request.wait_ms = 0;
 	wish->spec.note = one_in(2) ? "a note of several words" : NULL;
-	wish->spec.process = &process;
+	wish->spec.record = &holder_record;
 	wish->spec.permits = is_semaphore() ? 5 : 0;
 	wish->spec.take = is_semaphore() ? 1 : 0;
 }

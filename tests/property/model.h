@@ -292,7 +292,7 @@ bool step_replay(void);
 /* ---- hold.c: steps of holders ---- */
 
 extern const struct rlock_name name;
-extern const struct rlock_process process;
+extern const struct rlock_record holder_record;
 enum rlock_kind any_kind(void);
 void wish_init(struct wish *wish, enum rlock_kind of_kind);
 void release_all(void);

@@ -1,5 +1,5 @@
 /*
- * hold.c: what a hold is made of; the note and the process in its record; what may be an owner, and what stands for
+ * hold.c: what a hold is made of, and what its record says; what may be an owner, and what stands for
  * something else beside owners.
  */
 #include <stdlib.h>
@@ -9,82 +9,102 @@
 
 #include "unit.h"
 
-static const struct rlock_process process = { 0x0123456789abcdef, 4026531836, 4711, 88122, true },
-				  none;
+static const struct rlock_record record = { RLOCK_PURPOSE_COMMAND,
+					    1,
+					    true,
+					    { 0x0123456789abcdef, 4026531836, 4711, 88122 } },
+				 unknown;
 
-static bool reads(const char *owner, const char *record, const struct rlock_process *expected,
+static bool reads(const char *owner, const char *text, const struct rlock_record *expected,
 		  const char *note)
 {
-	struct rlock_process found = { 1, 1, 1, 1, true };
+	struct rlock_record found = { RLOCK_PURPOSE_OWNER, 1, true, { 1, 1, 1, 1 } };
 	struct rlock_name rest =
-		rlock__hold_note_read((struct rlock_name){ owner, strlen(owner) },
-				      (struct rlock_name){ record, strlen(record) }, &found);
+		rlock__record_read((struct rlock_name){ owner, strlen(owner) },
+				   (struct rlock_name){ text, strlen(text) }, &found);
 
 	return rest.len == strlen(note) && memcmp(rest.text, note, rest.len) == 0 &&
-	       found.boot == expected->boot && found.pid_namespace == expected->pid_namespace &&
-	       found.pid == expected->pid && found.start == expected->start &&
-	       found.reads_requests == expected->reads_requests;
+	       found.purpose == expected->purpose && found.name_count == expected->name_count &&
+	       found.reads_requests == expected->reads_requests &&
+	       found.process.boot == expected->process.boot &&
+	       found.process.pid_namespace == expected->process.pid_namespace &&
+	       found.process.pid == expected->process.pid &&
+	       found.process.start == expected->process.start;
 }
 
-static const struct rlock_name name = { "L", 1 };
+static const struct rlock_name names[] = { { "L", 1 }, { "M", 1 } }, name = { "L", 1 };
 
-/* The note as the record of a hold has it. */
-static const char *record_of(const struct rlock_process *of, const char *note,
-			     char out[RLOCK__RECORD_NOTE_MAX])
+/* The text that a hold on count names writes into its record. */
+static const char *text_of(const struct rlock_record *of, const char *note, size_t count,
+			   char out[RLOCK__RECORD_TEXT_MAX])
 {
 	struct rlock_hold_spec spec = RLOCK_HOLD_SPEC_INIT;
 	struct rlock_hold *hold = NULL;
 
-	spec.names = &name;
-	spec.name_count = 1;
-	spec.process = of;
+	spec.names = names;
+	spec.name_count = count;
+	spec.record = of;
 	spec.note = note;
 	if (rlock_hold_new(&spec, &hold) != RLOCK_OK)
 		abort();
-	memcpy(out, hold->note, RLOCK__RECORD_NOTE_MAX);
+	memcpy(out, hold->record_text, RLOCK__RECORD_TEXT_MAX);
 	rlock_hold_free(hold);
 	return out;
 }
 
-static void check_notes(void)
+static void check_records(void)
 {
-	static const struct rlock_process most = { UINT64_MAX, UINT64_MAX, INT32_MAX, UINT64_MAX,
-						   false };
-	/* As older versions have them, or any client. */
+	static const struct rlock_record longest_record = { RLOCK_PURPOSE_PROCESS,
+							    100000000,
+							    false,
+							    { UINT64_MAX, UINT64_MAX, INT32_MAX,
+							      UINT64_MAX } },
+					 owners = { .purpose = RLOCK_PURPOSE_OWNER,
+						    .name_count = 2 },
+					 kept = { .purpose = RLOCK_PURPOSE_KEPT, .name_count = 1 };
+	/* As any client may have them. */
 	static const char *const notes[] = {
 		"",
-		"0123456789abcdef.1.2.3 x",
-		"0123456789abcdef.1.2.3+x",
-		"0123456789abcdef.1.2.3* x",
-		"0123456789abcdef.1.-2.3+ x",
-		"0123456789abcdef.1.2+ x",
-		"0123456789abcdef.1.2.-3+ x",
-		"0123456789abcdef. 1.2.3+ x",
-		"0123456789abcdef..2.3+ x",
-		"0123456789ABCDEF.1.2.3+ x",
-		"0123456789abcde.1.2.3+ x",
-		"0123456789abcdef0.1.2.3+ x",
+		"command.1.0123456789abcdef.1.2.3 x",
+		"command.1.0123456789abcdef.1.2.3+x",
+		"command.1.0123456789abcdef.1.2.3* x",
+		"command.1.0123456789abcdef.1.-2.3+ x",
+		"command.1.0123456789abcdef.1.2+ x",
+		"command.1.0123456789abcdef.1.2.-3+ x",
+		"command.1.0123456789abcdef. 1.2.3+ x",
+		"command.1.0123456789abcdef..2.3+ x",
+		"command.1.0123456789ABCDEF.1.2.3+ x",
+		"command.1.0123456789abcde.1.2.3+ x",
+		"command.1.0123456789abcdef0.1.2.3+ x",
+		"command.-1.0123456789abcdef.1.2.3+ x",
+		"command..0123456789abcdef.1.2.3+ x",
+		"0123456789abcdef.1.2.3+ x",
 	};
-	char record[RLOCK__RECORD_NOTE_MAX], longest[RLOCK_NOTE_MAX];
+	char text[RLOCK__RECORD_TEXT_MAX], longest[RLOCK_NOTE_MAX];
 
-	CHECK_STRING(record_of(&process, "me@here x", record),
-		     "0123456789abcdef.4026531836.4711.88122+ me@here x",
-		     "a record has the process in front of the note");
-	CHECK(reads("o:1", record, &process, "me@here x"), "both are read again");
-	CHECK(reads("o:1:lingering:99", record, &none, "me@here x") &&
-		      reads("o:1:write:lingering:99", record, &none, "me@here x"),
-	      "no process has a kept hold");
-	CHECK(reads("o:1", record_of(&process, NULL, record), &process, ""),
-	      "a process without a note is read again");
+	CHECK_STRING(text_of(&record, "me@here x", 1, text),
+		     "command.1.0123456789abcdef.4026531836.4711.88122+ me@here x",
+		     "a record says before the note what the hold is for");
+	CHECK(reads("o:1", text, &record, "me@here x"), "both are read again");
+	CHECK(reads("o:1:lingering:99", text, &kept, "me@here x") &&
+		      reads("o:1:write:lingering:99", text, &kept, "me@here x"),
+	      "a kept hold is no process's");
+	CHECK(reads("o:1", text_of(&record, NULL, 1, text), &record, ""),
+	      "a record without a note is read again");
+	CHECK(reads("o:1", text_of(NULL, "me", 2, text), &owners, "me"),
+	      "a hold without a record of its own is its owner's, and has as many names as the spec");
 	memset(longest, 'x', sizeof(longest));
 	longest[sizeof(longest) - 1] = '\0';
-	CHECK(reads("o:1", record_of(&most, longest, record), &most, longest),
-	      "the longest ones are read again: %s", record);
-	(void)record_of(NULL, "0123456789abcdef.1.2.3+ x", record);
-	CHECK(reads("o:1", record, &none, "0123456789abcdef.1.2.3+ x"),
-	      "a note that looks like a process is no process: %s", record);
+	CHECK(reads("o:1", text_of(&longest_record, longest, 1, text), &longest_record, longest),
+	      "the longest ones are read again: %s", text);
+	(void)text_of(NULL, "command.1.0123456789abcdef.1.2.3+ x", 2, text);
+	CHECK(reads("o:1", text, &owners, "command.1.0123456789abcdef.1.2.3+ x"),
+	      "a note that looks like a record is a note: %s", text);
+	CHECK(reads("o:1", "newer.3.0123456789abcdef.0.0.0- x",
+		    &(struct rlock_record){ .name_count = 3 }, "x"),
+	      "a purpose of a later version is unknown");
 	for (size_t i = 0; i < COUNT_OF(notes); i++)
-		CHECK(reads("o:1", notes[i], &none, notes[i]), "'%s' is a note", notes[i]);
+		CHECK(reads("o:1", notes[i], &unknown, notes[i]), "'%s' is a note", notes[i]);
 }
 
 /* ---- what a hold is made of ---- */
@@ -203,7 +223,7 @@ static void check_kept(void)
 
 void test_hold(void)
 {
-	check_notes();
+	check_records();
 	check_specs();
 	check_owners();
 	check_kept();

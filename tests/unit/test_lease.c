@@ -38,7 +38,7 @@ static struct opts opts;
 /* Of a lock that was acquired now. */
 static struct lease *new_lease(int64_t lease_ms)
 {
-	struct lease *lease = lease_new(&opts, RLOCK_PLAIN);
+	struct lease *lease = lease_new(&opts, RLOCK_PLAIN, RLOCK_PURPOSE_COMMAND);
 
 	if (lease == NULL)
 		abort();
