@@ -15,7 +15,7 @@ teardown() {
 	redis config set maxmemory 0 >/dev/null
 	redis config set maxmemory-policy noeviction >/dev/null
 	redis config set min-replicas-to-write 0 >/dev/null
-	watchful_teardown
+	teardown_and_check_processes
 }
 
 # finds LEVEL SUBJECT TEXT: a line of the output.

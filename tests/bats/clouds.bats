@@ -34,12 +34,12 @@ setup() {
 # refused.
 contend() {
 	local holder
-	rm -f end-commands said held
+	rm -f end-commands stderr held
 	in_background sh -c 'exec rlock "$1" -t 4s a -- run_until_ended 2>held' sh "$1"
 	holder=$PID
 	wait_until 10 is_held a
-	listen_to rlock "${1/rlock/wlock}" -v a -- true
-	wait_until 10 file_has said 'waiting for'
+	record_stderr rlock "${1/rlock/wlock}" -v a -- true
+	wait_until 10 file_contains stderr 'waiting for'
 	wait_until 10 ttl_is_below a 3000
 	wait_until 10 is_renewed a 4000
 	end_commands
@@ -71,7 +71,7 @@ locks_of_all_kinds() {
 		[[ $url = redis:* ]] || SERVER_SOCKET=$(socket_of 2)
 		locks_of_all_kinds
 		# The waiter had two connections, and -v.
-		run -0 sed -n 's/.*: it denies/it denies/p' said
+		run -0 sed -n 's/.*: it denies/it denies/p' stderr
 		assert_output 'it denies CLIENT SETNAME: its list of clients does not name rlock'
 	done
 }
@@ -101,13 +101,13 @@ locks_of_all_kinds() {
 	local verb
 	redis config set timeout 1 >/dev/null
 	for verb in run fair rlock wlock; do
-		in_background sh -c 'exec rlock "$1" -t 6s "$1" -- run_until_ended 2>>said' sh "$verb"
+		in_background sh -c 'exec rlock "$1" -t 6s "$1" -- run_until_ended 2>>stderr' sh "$verb"
 		wait_until 10 is_held "$verb"
-		in_background sh -c 'exec rlock "$1" "$2" -- true 2>>said' sh "${verb/rlock/wlock}" "$verb"
+		in_background sh -c 'exec rlock "$1" "$2" -- true 2>>stderr' sh "${verb/rlock/wlock}" "$verb"
 	done
-	stays 5 redis_says 4 exists run fair rlock wlock
+	stays_true_for 5 redis_says 4 exists run fair rlock wlock
 	end_commands
 	all_ended_with 0
 	no_keys
-	said_nothing
+	stderr_is_empty
 }

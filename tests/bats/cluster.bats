@@ -75,7 +75,7 @@ name_at() {
 	run -69 rlock run -n -u "redis+cluster://127.0.0.1:$PORT" a -- touch begun
 	assert_one_line "^rlock: a: cannot reach redis://127.0.0.1:$PORT/0: Connection refused$"
 	assert [ ! -e begun ]
-	took_less 4 rlock run -u "redis+cluster://127.0.0.1:$PORT,127.0.0.1:$(port_of 3)" a -- true
+	takes_less_than 4 rlock run -u "redis+cluster://127.0.0.1:$PORT,127.0.0.1:$(port_of 3)" a -- true
 	# The first node of the URL is the first one by its address.
 	freeze_server 1
 	run -0 rlock run -w 20s --connect-timeout 0.5s "$name" -- true
@@ -97,9 +97,9 @@ name_at() {
 
 # waiter_hears NODE COMMAND: a waiter for "a" does, from that node, when the stranger has gone, whose lease lasts 30 s.
 waiter_hears() {
-	at_node_of a held_by_stranger a
+	at_node_of a hold_by_foreign_client a
 	in_background rlock run a -- touch entered
-	wait_until 5 is_waited_for a
+	wait_until 5 has_subscribed_waiter a
 	at_node_of a redis del a
 	on "$1" redis "$2" 'redisson_lock__channel:{a}' 0
 	wait_until 5 file_exists entered
@@ -117,16 +117,16 @@ waiter_hears() {
 	[[ $(redis info server) =~ redis_version:6 ]] && skip 'the server has no channels of a slot'
 	in_background sh -c 'exec redis-cli -s "$0" ssubscribe "redisson_lock__channel:{a}" "redisson_rwlock:{a}" >heard' "$(socket_of "$(node_of a)")"
 	in_background sh -c 'exec redis-cli -s "$0" subscribe "redisson_lock__channel:{a}" "redisson_rwlock:{a}" >heard-old' "$(socket_of $(($(node_of a) % 3 + 1)))"
-	wait_until 5 has_lines heard 6
-	wait_until 5 has_lines heard-old 6
+	wait_until 5 has_line_count heard 6
+	wait_until 5 has_line_count heard-old 6
 	for verb in run wlock unlock; do
 		case $verb in
 		unlock) hold_at_its_node run a && rlock unlock --force a ;;
 		*) rlock "$verb" a -- true ;;
 		esac
 		count=$((count + 3))
-		wait_until 5 has_lines heard $count
-		wait_until 5 has_lines heard-old $count
+		wait_until 5 has_line_count heard $count
+		wait_until 5 has_line_count heard-old $count
 	done
 }
 
@@ -145,11 +145,11 @@ choose_nodes() {
 	holder=$PID
 	in_background rlock run -w 60s a -- touch entered
 	waiter=$PID
-	wait_until 5 is_waited_for a
+	wait_until 5 has_subscribed_waiter a
 	begin_migration a "$FROM" "$TO"
-	stays 1.2 is_running "$holder"
+	stays_true_for 1.2 is_running "$holder"
 	move_keys a "$FROM" "$TO"
-	stays 1.2 is_running "$holder"
+	stays_true_for 1.2 is_running "$holder"
 	end_migration a "$FROM" "$TO"
 	wait_until 5 on "$TO" is_renewed a 3000
 	assert [ ! -e entered ]
@@ -169,7 +169,7 @@ choose_nodes() {
 	in_background rlock run -w 30s c -- true
 	in_background rlock run '{c}1' -- true
 	in_background rlock run -n '{c}2' -- true
-	stays 0.3 is_running "$PID"
+	stays_true_for 0.3 is_running "$PID"
 	end_migration c "$FROM" "$TO"
 	all_ended_with 0
 	cluster_is_empty
@@ -313,7 +313,7 @@ says() {
 		fi
 		end_commands
 		# The release that is tried there changes nothing.
-		stays 0.3 says 1 "$at" hlen 'rlock_holds:{a}'
+		stays_true_for 0.3 says 1 "$at" hlen 'rlock_holds:{a}'
 		says 2 "$at" hlen a
 		complete_migration
 		ended_with 0 "$PID"
@@ -333,7 +333,7 @@ says() {
 	done
 	move_all_but_timeouts
 	touch leave
-	stays 0.3 says 3 "$TO" hlen a
+	stays_true_for 0.3 says 3 "$TO" hlen a
 	complete_migration
 	ended_with 0 "$PID"
 	is_running "$first"

@@ -50,12 +50,12 @@ name_at_node() {
 	port=$(port_of 3)
 	name_at_node 3
 	crash_server 3
-	run -69 took_less 10 rlock run -n "$NAME" -- touch begun
+	run -69 takes_less_than 10 rlock run -n "$NAME" -- touch begun
 	assert_one_line "^rlock: $NAME: cannot reach redis://127.0.0.1:$port/0, which serves the lock's slot: Connection refused.*$"
 	run -69 rlock status "$NAME"
 	assert_output --partial "redis://127.0.0.1:$port/0, which serves the lock's slot: Connection refused"
 	wait_until 20 eval 'on 2 redis cluster info | grep -q "^cluster_state:fail"'
-	run -69 took_less 10 rlock run -nv "$NAME" -- touch begun
+	run -69 takes_less_than 10 rlock run -nv "$NAME" -- touch begun
 	assert_line --regexp "^rlock: $NAME: no node of the cluster serves the lock: 127.0.0.1:$port does not answer the others: start it, or wait for a failover: give --wait: CLUSTERDOWN .*$"
 	# Without a wait time, too, it is tried again.
 	assert [ "$(grep -c 'asking to acquire' <<<"$output")" -gt 2 ]
@@ -77,14 +77,14 @@ name_at_node() {
 	wait_until 5 is_held "$NAME"
 	in_background rlock run -w 60s -u "$url" "$NAME" -- touch entered
 	waiter=$PID
-	wait_until 5 is_waited_for "$NAME"
+	wait_until 5 has_subscribed_waiter "$NAME"
 	crash_server 3
 	redis client kill type normal >/dev/null
 	redis client kill type pubsub >/dev/null
 	# So that it is less than what a renewal makes it.
 	redis_says 1 pexpire "$NAME" 8000
 	wait_until 8 is_renewed "$NAME" 9000
-	wait_until 8 is_waited_for "$NAME"
+	wait_until 8 has_subscribed_waiter "$NAME"
 	is_running "$holder"
 	end_commands
 	ended_with 0 "$holder"
@@ -103,7 +103,7 @@ name_at_node() {
 	wait_until 5 on "$NODE" is_held "$NAME"
 	in_background rlock run -w 60s "$NAME" -- touch entered
 	waiter=$PID
-	wait_until 5 is_waited_for "$NAME"
+	wait_until 5 has_subscribed_waiter "$NAME"
 	on "$NODE" redis_says 1 wait 1 1000
 	crash_server "$NODE"
 	wait_until 30 eval '[ "$(on "$new" redis role | head -n 1)" = master ]'

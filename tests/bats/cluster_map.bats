@@ -78,9 +78,9 @@ one_node() {
 	begin_migration "${names[1]}" 2 3
 	move_keys "${names[1]}" 2 3
 	# For longer than the lease: node 2 sends each renewal to node 3, by ASK, and then by MOVED.
-	stays 4 is_running "$PID"
+	stays_true_for 4 is_running "$PID"
 	end_migration "${names[1]}" 2 3
-	stays 4 on 3 is_held "${names[1]}"
+	stays_true_for 4 on 3 is_held "${names[1]}"
 	end_commands
 	ended_with 0
 	cluster_is_empty

@@ -55,13 +55,13 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 		hold_at_its_node run "$name"
 		holder=$PID
 		in_background rlock run -w 25s a b c -- true
-		wait_until 5 is_waited_for "$name"
+		wait_until 5 has_subscribed_waiter "$name"
 		# Not without a wait: each of its tries holds those in the slots before for a moment.
 		for other in a b c; do
 			[ "$other" = "$name" ] || run -0 rlock run -w 5s "$other" -- true
 		done
 		end_commands
-		took_less 10 ended_with 0 "$PID"
+		takes_less_than 10 ended_with 0 "$PID"
 		ended_with 0 "$holder"
 		rm end-commands
 		cluster_is_empty
@@ -77,13 +77,13 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 }
 
 @test "names in several slots are renewed together; when one is lost it is 76, and the others are released" {
-	listen_to rlock run -t 3s a b c -- run_until_ended
+	record_stderr rlock run -t 3s a b c -- run_until_ended
 	wait_until 5 at_node_of c is_held c
 	wait_until 5 at_node_of a is_renewed a 3000
-	stays 3.5 is_running "$PID"
+	stays_true_for 3.5 is_running "$PID"
 	at_node_of b redis del b >/dev/null
 	ended_with 76 "$PID"
-	said_once '^rlock: b: lock lost at .*: it expired or was deleted on the server: terminating the command: '
+	stderr_is_one_line '^rlock: b: lock lost at .*: it expired or was deleted on the server: terminating the command: '
 	wait_until 5 cluster_is_empty
 }
 
@@ -118,13 +118,13 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	holder=$PID
 	in_background rlock fair -w 60s --note 'the first' a b -- sh -c 'echo first >>order'
 	first=$PID
-	wait_until 10 at_node_of b has_in_queue b 1
+	wait_until 10 at_node_of b has_queue_length b 1
 	# It has released what it cannot use yet.
 	wait_until 10 at_node_of a is_free a
 	run -75 rlock fair -w 2s a -- true
 	assert_one_line '^rlock: a: timed out after 2s: kept for the next waiter, the first \('
 	in_background rlock fair -w 60s b a -- sh -c 'echo second >>order'
-	wait_until 10 at_node_of a has_in_queue a 2
+	wait_until 10 at_node_of a has_queue_length a 2
 	end_commands
 	ended_with 0 "$holder"
 	ended_with 0 "$first"

@@ -12,7 +12,7 @@ setup() {
 
 teardown() {
 	cd /
-	watchful_teardown
+	teardown_and_check_processes
 }
 
 # ---- what the command sees ----
@@ -118,7 +118,7 @@ signals_with() {
 		for fd in 0 1 2; do [ ! -e /proc/\$\$/fd/\$fd ] || touch open; done
 		run_until_ended; exit 7" <&- >&- 2>&-'
 	wait_until 5 is_held a
-	stays 1.3 is_held a # renewed
+	stays_true_for 1.3 is_held a # renewed
 	for pid in "$PID" $(renewer_of "$PID"); do
 		for fd in 0 1 2; do
 			assert_regex "$(readlink "/proc/$pid/fd/$fd")" '^/'
@@ -140,7 +140,7 @@ signals_with() {
 }
 
 @test "with standard error on a full disk the status is still right" {
-	held_by_stranger a
+	hold_by_foreign_client a
 	run -75 sh -c 'rlock run -w 2s a -- true 2>/dev/full'
 	run -0 sh -c 'rlock run -v b -- true 2>/dev/full'
 }

@@ -24,11 +24,11 @@ holds_escapers() {
 		kill -s KILL "$COMMAND"
 		wait_until 5 is_gone "$COMMAND"
 		start_checker a
-		stays 0.5 is_held a
+		stays_true_for 0.5 is_held a
 		escaped_process_runs
 		end_commands
 		checker_found_none
-		wait_until 5 nothing_runs
+		wait_until 5 no_rlock_runs
 		[ "$victim" = PID ] || ended_with 137
 		no_keys
 	done <<-END
@@ -49,7 +49,7 @@ holds_escapers() {
 		wait_until 20 file_exists entered
 		checker_found_none
 		no_escaped_process_runs
-		wait_until 5 nothing_runs
+		wait_until 5 no_rlock_runs
 		[ "$victim" = PID ] || ended_with "$status"
 	done <<-END
 		124|none|${ESCAPERS[*]}|--max-run 3s

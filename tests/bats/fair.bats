@@ -78,12 +78,12 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 		in_background rlock fair --owner job-1 --lease 1m a
 		wait_until 5 has_subscribers "$number"
 	done
-	has_in_queue a 1
+	has_queue_length a 1
 	queue_fair_contender r1 a
 	finish_contenders r0
 	ended_with 0 "${BACKGROUND[1]}"
 	ended_with 0 "${BACKGROUND[2]}"
-	has_count a 2
+	has_hold_count a 2
 	are_waiting r1
 	run -0 rlock unlock --owner job-1 a
 	run -0 rlock unlock --owner job-1 a
@@ -136,10 +136,10 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	start_holder r0 fair -t 15s a
 	queue_fair_contenders r1 r2 r3
 	kill -STOP "$SERVER_PID"
-	let_pass 6
+	pause_for 6
 	kill -CONT "$SERVER_PID"
-	stays 2.5 queue_is a r1 r2 r3
-	grep -qE '^rlock: a: waiting for .*, held for [0-9.]+s, position 2 in the queue$' said-r2
+	stays_true_for 2.5 queue_is a r1 r2 r3
+	grep -qE '^rlock: a: waiting for .*, held for [0-9.]+s, position 2 in the queue$' stderr-r2
 	kill_server
 	own_server
 	ended_with 76 "${PIDS[r0]}"
@@ -159,7 +159,7 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	wait_until 5 eval '[ "$(redis hvals "rlock_waiters:{a}" | awk "\$4 > 0" | wc -l)" = 5 ]'
 	kill -s KILL "$MASTER"
 	wait_until 5 is_gone "$MASTER"
-	let_pass 2.5
+	pause_for 2.5
 	promote_replica
 	# The first request for this lock there, while none waits there.
 	finish_contenders r0
@@ -174,7 +174,7 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 # queue_java NAME CONTENDER...: Java's threads, with Redisson's waits, for a free lock; as if the one that had it had died.
 queue_java() {
 	local contender
-	held_by_stranger "$1"
+	hold_by_foreign_client "$1"
 	for contender in "${@:2}"; do
 		java_locks "$contender" "$1" >/dev/null
 	done
@@ -199,15 +199,15 @@ queue_java() {
 	start_fair_contender r4 sometimes
 	queue_java a J1 J2 J3
 	start_fair_contender r1 a
-	stays 3.5 are_waiting r1 r2 r3 r4 r5
+	stays_true_for 3.5 are_waiting r1 r2 r3 r4 r5
 	java_subscribes sometimes J1
 	listener=$PID
-	stays 2.5 are_waiting r2 r3 r4 r5
+	stays_true_for 2.5 are_waiting r2 r3 r4 r5
 	kill "$listener"
-	stays 2.2 are_waiting r2 r3 r4 r5
+	stays_true_for 2.2 are_waiting r2 r3 r4 r5
 	wait_until_entered r1 20
 	finish_contenders r1
-	stays 1 are_waiting r2 r3 r5
+	stays_true_for 1 are_waiting r2 r3 r5
 	queue_is listens J1 J2 r2
 	queue_is unseen J1 r3
 	for contender in r2 r3 r4 r5; do kill_contender "$contender"; done

@@ -20,16 +20,16 @@ unfreeze() {
 	kill -s CONT "$SERVER_PID"
 }
 
-# hold_and_listen NAME [OPTION...]: as hold_in_background, messages in the file "said".
+# hold_and_listen NAME [OPTION...]: as hold_in_background, messages in the file "stderr".
 hold_and_listen() {
-	listen_to rlock run "${@:2}" "$1" -- run_until_ended
+	record_stderr rlock run "${@:2}" "$1" -- run_until_ended
 	wait_until 5 has_child "$PID" run_until_ended
 }
 
-# wait_for_lock NAME [OPTION...]: a waiter, messages in the file "said", which makes the file "ran"
+# wait_for_lock NAME [OPTION...]: a waiter, messages in the file "stderr", which makes the file "ran"
 # once it has the lock. Sets PID. Returns when it waits.
 wait_for_lock() {
-	listen_to rlock run "${@:2}" "$1" -- touch ran
+	record_stderr rlock run "${@:2}" "$1" -- touch ran
 	wait_until 5 has_waiters "$1"
 }
 
@@ -40,7 +40,7 @@ end_well() {
 	for pid; do
 		ended_with 0 "$pid"
 	done
-	said_nothing
+	stderr_is_empty
 	wait_until 5 no_keys
 }
 
@@ -49,14 +49,14 @@ end_well() {
 @test "a frozen server: all of the command's processes are gone before the lease ends" {
 	hold_with_family a -t 5s
 	wait_until 6 is_renewed a 5000
-	before_renewal "$PID" knowing_end freeze
+	without_renewal "$PID" with_lease_end freeze
 	watch_family 12
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	unfreeze
 	ended_with 76
-	said_once '^rlock: a: lock lost at [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}[-+][0-9]{2}:[0-9]{2}: not renewed for [0-9.]+m?s: .+: terminating the command: before you run it again, look at what is half done$'
+	stderr_is_one_line '^rlock: a: lock lost at [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}[-+][0-9]{2}:[0-9]{2}: not renewed for [0-9.]+m?s: .+: terminating the command: before you run it again, look at what is half done$'
 	wait_until 5 no_keys
-	nothing_runs
+	no_rlock_runs
 }
 
 @test "a lock is held on while its server is frozen over a renewal, says BUSY, or gets full, but not for long" {
@@ -65,14 +65,14 @@ end_well() {
 	local holder=$PID
 	wait_until 8 is_renewed a 9000
 	freeze
-	let_pass 3.4
+	pause_for 3.4
 	unfreeze
 	wait_until 8 is_renewed a 9000
 	# A server of the tests comes before all others, which would get no processor meanwhile.
 	chrt --other --pid 0 "$SERVER_PID" 2>/dev/null || :
 	in_background ask_redis "$SERVER_SOCKET" eval 'while true do end' 0
 	wait_until 10 eval 'redis ping 2>&1 | grep -q BUSY'
-	stays 3.2 is_running "$holder"
+	stays_true_for 3.2 is_running "$holder"
 	redis_says OK script kill
 	wait_until 5 is_renewed a 9000
 	redis config set maxmemory 1
@@ -89,7 +89,7 @@ end_well() {
 	for _ in 1 2 3; do
 		proxy cut
 		redis script flush
-		stays 0.9 is_held a
+		stays_true_for 0.9 is_held a
 		wait_until 5 is_renewed a 4000
 		wait_until 5 has_waiters a
 	done
@@ -111,10 +111,10 @@ end_well() {
 		replica) redis replicaof 127.0.0.1 1 ;;
 		esac
 		# Within a third of the lease, and what that takes; a replica can be none any more until the lease ends.
-		[ "$how" = replica ] || within 3 is_gone "$(family_member leader)"
-		took_less 10 ended_with 76
+		[ "$how" = replica ] || becomes_true_within 3 is_gone "$(family_member leader)"
+		takes_less_than 10 ended_with 76
 		family_is_gone
-		said_once "^rlock: a: lock lost at .*$why.*: terminating the command: "
+		stderr_is_one_line "^rlock: a: lock lost at .*$why.*: terminating the command: "
 		kill_server
 	done <<-'END'
 		deleted it expired or was deleted on the server
@@ -131,7 +131,7 @@ end_well() {
 		redis hset a somebody 1
 		redis pexpire a $ms
 		ended_with 76
-		said_once '^rlock: a: lock lost at '
+		stderr_is_one_line '^rlock: a: lock lost at '
 		[ "$(redis pttl a)" -le "$ms" ]
 		# The shorter one may be over by now.
 		[ "$ms" = 5000 ] || assert_equal "$(redis hgetall a)" $'somebody\n1'
@@ -141,37 +141,37 @@ end_well() {
 	redis del a
 	end_commands
 	ended_with 76
-	said_once '^rlock: a: lock lost before the command ended'
+	stderr_is_one_line '^rlock: a: lock lost before the command ended'
 }
 
 # lose_while_logging ARG...: the lock is lost while the command notes what signals it gets, and that is said.
 lose_while_logging() {
 	rm -f signals end-commands
-	listen_to rlock run -t 3s "$@" a -- log_signals
-	wait_until 5 file_says signals ready
+	record_stderr rlock run -t 3s "$@" a -- log_signals
+	wait_until 5 file_has_line signals ready
 	redis del a
-	wait_until 10 said_once '^rlock: a: lock lost at '
+	wait_until 10 stderr_is_one_line '^rlock: a: lock lost at '
 }
 
 @test "with --on-lost term the command gets SIGTERM, or what --signal says, and nothing worse; with ignore it runs on, until --max-run: 76" {
 	lose_while_logging --on-lost term --grace 100ms
-	wait_until 6 file_says signals TERM
-	stays 1 is_running "$PID"
+	wait_until 6 file_has_line signals TERM
+	stays_true_for 1 is_running "$PID"
 	end_commands
 	ended_with 76
 	[ "$(grep -c TERM signals)" = 1 ]
 	lose_while_logging --on-lost term --signal USR1
-	wait_until 6 file_says signals USR1
-	said_once '^rlock: a: lock lost at .*: the command was sent SIGUSR1: '
+	wait_until 6 file_has_line signals USR1
+	stderr_is_one_line '^rlock: a: lock lost at .*: the command was sent SIGUSR1: '
 	end_commands
 	ended_with 76
 	refute grep -q TERM signals
 	lose_while_logging --on-lost ignore -q --max-run 7s --grace 200ms
-	stays 1 has_lines signals 1
+	stays_true_for 1 has_line_count signals 1
 	# It ignores SIGTERM. What lasts too long is killed, with a lock or without.
 	ended_with 76
-	file_says signals TERM
-	file_has said 'the command ran for 7s'
+	file_has_line signals TERM
+	file_contains stderr 'the command ran for 7s'
 }
 
 # ---- to acquire, to wait, and to release ----
@@ -184,7 +184,7 @@ owner_has_nothing() {
 @test "a server that is down at the start: 69 at once, or when the wait time that was given is over, within which it can come up" {
 	local start took
 	export RLOCK_URL=unix://$BATS_TEST_TMPDIR/server/redis.sock
-	took_less 4 run -69 rlock run a -- touch ran
+	takes_less_than 4 run -69 rlock run a -- touch ran
 	assert_one_line "$BATS_TEST_TMPDIR/server/redis.sock"
 	start=$(now_ms)
 	run -69 rlock run -w 1s a -- touch ran
@@ -192,10 +192,10 @@ owner_has_nothing() {
 	((took >= 900 && took < 10000)) || fail "took $took ms"
 	[ ! -e ran ]
 	in_background rlock run -w 10s a -- touch ran
-	let_pass 0.3
+	pause_for 0.3
 	is_running "$PID"
 	own_server
-	took_less 15 ended_with 0
+	takes_less_than 15 ended_with 0
 	[ -e ran ]
 }
 
@@ -204,7 +204,7 @@ owner_has_nothing() {
 	hold_in_background a -t 30s
 	wait_for_lock a
 	kill_server
-	let_pass 0.5
+	pause_for 0.5
 	is_running "$PID"
 	own_server
 	wait_until 5 file_exists ran
@@ -214,8 +214,8 @@ owner_has_nothing() {
 	hold_in_background b -t 3s
 	wait_for_lock b -w 5s
 	freeze
-	took_less 12 ended_with 69
-	said_once '^rlock: b: '
+	takes_less_than 12 ended_with 69
+	stderr_is_one_line '^rlock: b: '
 	[ ! -e ran ]
 }
 
@@ -230,10 +230,10 @@ owner_has_nothing() {
 	proxy blackhole on
 	end_commands
 	ended_with 0 "$holder"
-	let_pass 0.5
+	pause_for 0.5
 	proxy blackhole off
 	proxy cut
-	took_less 15 ended_with 0
+	takes_less_than 15 ended_with 0
 	[ -e ran ]
 	wait_until 5 no_keys
 }
@@ -241,7 +241,7 @@ owner_has_nothing() {
 @test "a connection without an answer ends at --connect-timeout, and replies that take half of the lease are too slow: 69" {
 	start_prompt_proxy
 	proxy blackhole on
-	took_less 6 run -69 rlock run --connect-timeout 500ms a -- touch ran
+	takes_less_than 6 run -69 rlock run --connect-timeout 500ms a -- touch ran
 	[ "${#lines[@]}" -eq 1 ]
 	proxy blackhole off
 	proxy delay 500
@@ -253,12 +253,12 @@ owner_has_nothing() {
 
 @test "a release that cannot be delivered is a warning, and the command's status stands" {
 	own_server
-	listen_to rlock run -t 6s a -- sh -c 'run_until_ended; exit 7'
+	record_stderr rlock run -t 6s a -- sh -c 'run_until_ended; exit 7'
 	wait_until 5 is_held a
 	freeze
 	end_commands
-	took_less 9 ended_with 7
-	said_once '^rlock: a: release failed: '
+	takes_less_than 9 ended_with 7
+	stderr_is_one_line '^rlock: a: release failed: '
 	unfreeze
 	wait_until 8 no_keys
 }
@@ -274,7 +274,7 @@ owner_has_nothing() {
 	proxy cut
 	end_commands
 	wait "$PID" || :
-	let_pass 1.5
+	pause_for 1.5
 	proxy refuse off
 	# By itself it would be more than 5 s later.
 	wait_until 5 is_free a
@@ -286,7 +286,7 @@ owner_has_nothing() {
 run_counted() {
 	run -7 --separate-stderr rlock run "$@" a -- sh -c 'echo >>ran; ask_redis "$SERVER_SOCKET" hvals a; exit 7'
 	assert_equal "$output|$stderr" '1|'
-	has_lines ran 1
+	has_line_count ran 1
 	no_keys
 	faults_happened
 	rm ran
@@ -310,11 +310,11 @@ run_counted() {
 			# shellcheck disable=SC2086
 			in_background rlock $verb a
 			if [ "$fault" = 'refuse on' ]; then
-				let_pass 1.5
+				pause_for 1.5
 				is_running "$PID"
 				proxy refuse off
 			fi
-			took_less 15 ended_with 0 "$PID"
+			takes_less_than 15 ended_with 0 "$PID"
 			faults_happened
 			[[ $verb != renew* ]] || rlock unlock --owner ci a
 			wait_until 5 no_keys
@@ -328,7 +328,7 @@ break_with_lost_reply() {
 	proxy spare look
 	# 300 ms later the connection is closed.
 	proxy stall-reply "$RENEW"
-	listen_to rlock unlock --force a
+	record_stderr rlock unlock --force a
 	wait_until 5 owner_has_nothing ci
 	proxy far 500
 }
@@ -354,7 +354,7 @@ break_with_lost_reply() {
 	start_prompt_proxy
 	rlock lock --owner ci --lease 1m a
 	break_with_lost_reply
-	held_by_stranger a
+	hold_by_foreign_client a
 	ended_with 0 "$PID"
 	faults_happened
 	is_held a
@@ -498,7 +498,7 @@ proxy_counts() {
 	own_server
 	hold_in_background a
 	in_background rlock fair -w 60s a -- true
-	wait_until 5 has_in_queue a 1
+	wait_until 5 has_queue_length a 1
 	redis config set maxmemory 1
 	for verb in run fair; do
 		run -75 rlock "$verb" -n a -- touch ran
@@ -598,14 +598,14 @@ while True:
 
 @test "a lost lock whose server closes all connections now is not blamed on a port with TLS, since the server has spoken without" {
 	start_prompt_proxy tcp:127.0.0.1:0
-	listen_to rlock run -u "redis://127.0.0.1:$PROXY_PORT" -t 2s a -- sleep 60
+	record_stderr rlock run -u "redis://127.0.0.1:$PROXY_PORT" -t 2s a -- sleep 60
 	wait_until 5 is_held a
 	wait_until 5 has_child "$PID" sleep
 	proxy refuse on
 	proxy cut
-	took_less 15 ended_with 76
-	said_once '^rlock: a: lock lost at .*: not renewed for .*: cannot reach redis://127.0.0.1:'
-	run -1 grep TLS said
+	takes_less_than 15 ended_with 76
+	stderr_is_one_line '^rlock: a: lock lost at .*: not renewed for .*: cannot reach redis://127.0.0.1:'
+	run -1 grep TLS stderr
 }
 
 @test "the message about a server that closes a new connection quotes it, or names the command at which it did" {

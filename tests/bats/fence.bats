@@ -111,11 +111,11 @@ only_counters() {
 		run -71 bash -c "trap '' PIPE; exec 5<>pipe 6>pipe 5<&-; rlock $words; exit"
 		assert_one_line '^rlock: .*standard output'
 		only_counters a
-		nothing_runs
+		no_rlock_runs
 		no_hold_files
 	done
 	run -0 bash -c 'rlock run -n --fence a -- sh -c "echo \$RLOCK_TOKEN >token" >&-; exit'
-	file_says token 4
+	file_has_line token 4
 }
 
 @test "when the reply to the acquire is lost the command has the token that was issued, and no second one is issued" {

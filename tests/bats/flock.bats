@@ -85,7 +85,7 @@ says() {
 	in_background rlock flock a sh -c 'run_until_ended >/dev/null 2>&1 3>&- & echo $! >left; kill -STOP $!; exit 5'
 	ended_with 5
 	wait_until 5 is_stopped "$(<left)"
-	stays 0.5 is_stopped "$(<left)"
+	stays_true_for 0.5 is_stopped "$(<left)"
 	says 1 '' '' there rlock flock -n a true
 	parent_of "$(<left)"
 	assert_equal "$(<"/proc/$PARENT/comm")" rlock-renewer
@@ -115,7 +115,7 @@ says() {
 	hold_path a
 	in_background env -u RLOCK_URL RLOCK_CONFIG="$PWD/conf" RLOCK_RUNTIME_DIR="$PWD/there" rlock flock a \
 		sh -c 'echo >inside; until [ -e out ]; do sleep 0.02; done'
-	stays 0.3 test ! -e inside
+	stays_true_for 0.3 test ! -e inside
 	says 1 '' '' there env -u RLOCK_URL RLOCK_CONFIG="$PWD/conf" rlock flock -n a true
 	end_commands
 	wait_until 10 file_exists inside

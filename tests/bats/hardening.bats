@@ -11,7 +11,7 @@ teardown() {
 		pid=$(cat "$RLOCK_RUNTIME_DIR/local.pid")
 		[ "$(readlink "/proc/$pid/cwd")" != "$RLOCK_RUNTIME_DIR" ] || kill -KILL "$pid"
 	fi
-	watchful_teardown
+	teardown_and_check_processes
 }
 
 @test "program and library are hardened: their place in memory, their stacks, what is bound at the start, and no paths of their own" {

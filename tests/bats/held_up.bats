@@ -8,7 +8,7 @@ load ../lib/holding
 
 teardown() {
 	rm -f held-up
-	watchful_teardown
+	teardown_and_check_processes
 }
 
 # run_late [OPTION...]: an rlock that starts ./late under the lock "a", an exec that takes as long as the file "held-up" is there;
@@ -22,34 +22,34 @@ run_late() {
 	printf '#!/bin/sh\n%s\n' "$REPORT_PID_AND_RUN" >late
 	chmod +x late
 	: >held-up
-	in_background sh -c 'exec slow_exec held-up late rlock run "$@" a -- ./late 2>said' sh "$@"
+	in_background sh -c 'exec slow_exec held-up late rlock run "$@" a -- ./late 2>stderr' sh "$@"
 	wait_until 5 test -s held-up
 }
 
 @test "an exec that takes longer than the lease loses no lock, with the renewer killed, too" {
 	run_late -t 3s
-	stays 3.5 is_held a
+	stays_true_for 3.5 is_held a
 	wait_until 5 has_renewer "$PID"
 	kill -s KILL "$(renewer_of "$PID")"
-	stays 3.5 is_held a
+	stays_true_for 3.5 is_held a
 	[ ! -e command-pid ]
 	rm held-up
 	wait_until 5 test -s command-pid
 	end_commands
 	ended_with 0
-	said_nothing
+	stderr_is_empty
 	no_keys
 }
 
 @test "SIGTERM, and a lock that is lost while the exec takes long, end rlock, and no command runs" {
 	run_late
 	kill -s TERM "$PID"
-	took_less 15 ended_with 143
+	takes_less_than 15 ended_with 143
 	no_keys
 	run_late -t 2s --grace 200ms
 	redis del a >/dev/null
 	ended_with 76
-	said_once '^rlock: a: lock lost at '
+	stderr_is_one_line '^rlock: a: lock lost at '
 	is_gone "$(<held-up)"
 	[ ! -e command-pid ]
 }
@@ -74,9 +74,9 @@ run_blocked() {
 		run_blocked -v --log "$log"
 		find_hold_processes
 		[ "$log" = full ] || kill -s KILL "$RENEWER"
-		stays 3.5 is_held a
+		stays_true_for 3.5 is_held a
 		end_commands
-		took_less 15 ended_with 0
+		takes_less_than 15 ended_with 0
 		no_keys
 	done
 }
@@ -88,6 +88,6 @@ run_blocked() {
 	rlock unlock --owner other a
 	find_hold_processes
 	redis del a >/dev/null
-	took_less 15 ended_with 76
+	takes_less_than 15 ended_with 76
 	is_gone "$COMMAND"
 }

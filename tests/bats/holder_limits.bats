@@ -75,13 +75,13 @@ while os.path.exists("flood"):
 		rlock run a -- sh -c "exit 7"; is $? 7
 		rlock run b -- sh -c "pkill -KILL -x rlock-renewer; exit 7"; is $? 7
 		rlock run -q -w 1s busy -- true; is $? 75
-		rlock run -q --max-run 500ms --grace 200ms c -- sh -c "(setsid sleep 60 &); (sh -c \"sleep 60\" &); sleep 60" 2>said; is $? 124
+		rlock run -q --max-run 500ms --grace 200ms c -- sh -c "(setsid sleep 60 &); (sh -c \"sleep 60\" &); sleep 60" 2>stderr; is $? 124
 		ps -e -o stat=,args= | grep ^Z >zombies
 		touch over
 	EOS
-	held_by_stranger busy
-	in_background unshare --fork --pid --mount-proc --kill-child sh -c 'sh script 2>script-said & exec sleep 60'
+	hold_by_foreign_client busy
+	in_background unshare --fork --pid --mount-proc --kill-child sh -c 'sh script 2>script-stderr & exec sleep 60'
 	wait_until 20 file_exists over
 	[ ! -s zombies ] || fail "not waited for: $(cat zombies)"
-	[ ! -s script-said ] || fail "$(cat script-said)"
+	[ ! -s script-stderr ] || fail "$(cat script-stderr)"
 }

@@ -12,7 +12,7 @@ load ../lib/hanging
 # hang_renewer CALLS FIRST [OPTION...]: an rlock with a lease of 3 s whose renewer hangs in one of these calls, from that one of them on.
 hang_renewer() {
 	echo >hangs
-	listen_to refuse hangs rlock-renewer "$1" WAIT "$2" rlock run -t 3s "${@:3}" a -- sh -c "$REPORT_PID_AND_RUN"
+	record_stderr refuse hangs rlock-renewer "$1" WAIT "$2" rlock run -t 3s "${@:3}" a -- sh -c "$REPORT_PID_AND_RUN"
 	find_hold_processes
 	wait_until 10 grep -q "[0-9]" hangs
 }
@@ -22,11 +22,11 @@ hang_renewer() {
 	# Each is made before a renewal is sent.
 	hang_renewer sendto,sendmsg,write 4+
 	wait_until 10 is_gone "$RENEWER"
-	stays 4 hold_is_alive a "$PID" "$COMMAND"
+	stays_true_for 4 hold_is_alive a "$PID" "$COMMAND"
 	rm hangs
 	end_commands
 	ended_with 0
-	said_nothing
+	stderr_is_empty
 	no_keys
 }
 
@@ -38,19 +38,19 @@ hang_renewer() {
 	wait_until 10 eval 'test -s held-still || test -s denied'
 	[ ! -s denied ] || skip 'no process may be debugged here'
 	kill -s STOP "$PID"
-	stays 10 hold_is_alive a "$holder" "$COMMAND"
+	stays_true_for 10 hold_is_alive a "$holder" "$COMMAND"
 	is_gone "$RENEWER"
 	kill -KILL "$PID"
 	end_commands
 	ended_with 0 "$holder"
-	said_nothing
+	stderr_is_empty
 	no_keys
 }
 
 @test "a renewer that cannot reach its server is not killed" {
 	hold_with_pids a -t 6s
 	kill -s STOP "$SERVER_PID"
-	stays 4 is_running "$RENEWER"
+	stays_true_for 4 is_running "$RENEWER"
 	kill -s CONT "$SERVER_PID"
 	end_commands
 	ended_with 0
@@ -59,9 +59,9 @@ hang_renewer() {
 
 @test "rlock wakes up no more than once a renewal for a renewer that renews" {
 	hold_with_pids a -t 6s
-	let_pass 1.5
+	pause_for 1.5
 	before=$(wake_ups "$PID")
-	let_pass 8
+	pause_for 8
 	(($(wake_ups "$PID") - before <= 5)) || fail "woke $(($(wake_ups "$PID") - before)) times"
 	end_commands
 	ended_with 0
@@ -74,7 +74,7 @@ wake_ups() {
 # ---- file systems that do not answer ----
 
 needs_hung_file_system() {
-	may_mount || skip 'only root can mount a file system, with /dev/fuse'
+	can_mount || skip 'only root can mount a file system, with /dev/fuse'
 	mount_hung_file_system "$SERVER_SOCKET" || skip 'no file system of FUSE here'
 	set_on_file_system
 }
@@ -90,7 +90,7 @@ on_file_system() {
 	on_file_system env RLOCK_CONFIG="$PWD/conf" sh -c 'exec 9>mnt/f; rlock flock 9 && echo $$ >has; run_until_ended'
 	wait_until 10 test -s has
 	touch switches/getattr switches/flush
-	stays 5 is_held "$PWD/mnt/f"
+	stays_true_for 5 is_held "$PWD/mnt/f"
 	kill -KILL "$(<has)"
 	rm switches/getattr switches/flush
 	wait_until 10 is_free "$PWD/mnt/f"
@@ -100,21 +100,21 @@ on_file_system() {
 @test "a lock is renewed by one renewer though the file system of 2,000 descriptors that it was given does not answer" {
 	needs_hung_file_system
 	on_file_system bash -c 'ulimit -n 4096; for fd in {1000..2999}; do eval "exec $fd>mnt/f"; done; : >switches/flush
-		exec rlock run -t 3s a -- sh -c "echo \$\$ >command-pid; exec run_until_ended" 2>said'
+		exec rlock run -t 3s a -- sh -c "echo \$\$ >command-pid; exec run_until_ended" 2>stderr'
 	find_hold_processes
 	wait_until 10 grep -q flush switches/asked
-	stays 4 hold_is_alive a "$RENEWER" "$COMMAND"
+	stays_true_for 4 hold_is_alive a "$RENEWER" "$COMMAND"
 	rm switches/flush
 	end_commands
 	ended_with 0
-	said_nothing
+	stderr_is_empty
 	no_keys
 }
 
 @test "the process that closes a file for the renewer is called rlock-helper by ps, and does not stay once the file is closed" {
 	needs_hung_file_system
 	on_file_system sh -c 'exec 9>mnt/f; : >switches/flush
-		exec rlock run a -- sh -c "echo \$\$ >command-pid; exec run_until_ended" 2>said'
+		exec rlock run a -- sh -c "echo \$\$ >command-pid; exec run_until_ended" 2>stderr'
 	find_hold_processes
 	wait_until 10 grep -q flush switches/asked
 	closer=$(awk '{ print $2 }' switches/asked)
@@ -124,12 +124,12 @@ on_file_system() {
 	wait_until 5 eval '[ ! -e /proc/$closer ]'
 	end_commands
 	ended_with 0
-	said_nothing
+	stderr_is_empty
 }
 
 @test "a renewer that no SIGKILL ends: rlock terminates the command before the lease ends, with 76, and says why" {
 	needs_hung_file_system
-	on_file_system sh -c 'exec rlock run -u "unix://$PWD/mnt/l" -t 6s a -- sh -c "echo \$\$ >command-pid; exec run_until_ended" 2>said'
+	on_file_system sh -c 'exec rlock run -u "unix://$PWD/mnt/l" -t 6s a -- sh -c "echo \$\$ >command-pid; exec run_until_ended" 2>stderr'
 	find_hold_processes
 	wait_until 5 is_renewed a 6000
 	touch switches/readlink
@@ -138,7 +138,7 @@ on_file_system() {
 	wait_until 10 is_gone "$COMMAND"
 	is_held a
 	ended_with 76
-	said_once '^rlock: a: lock lost at [0-9T:+-]+: not renewed for [0-9.]+s: the renewer hangs in the kernel: '
+	stderr_is_one_line '^rlock: a: lock lost at [0-9T:+-]+: not renewed for [0-9.]+s: the renewer hangs in the kernel: '
 	is_running "$RENEWER"
 	rm switches/readlink
 	wait_until 10 is_gone "$RENEWER"

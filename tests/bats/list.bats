@@ -47,11 +47,11 @@ make_locks() {
 	acquire read three readers --note first
 	acquire read four readers
 	acquire write five writer
-	held_by_stranger java
+	hold_by_foreign_client java
 	in_background rlock lock -w 20s plain -- true
 	wait_until 5 has_waiters plain 1
 	in_background rlock fair -w 20s fair -- true
-	wait_until 5 has_in_queue fair 1
+	wait_until 5 has_queue_length fair 1
 	run -0 rlock list
 	assert_line --index 0 --regexp '^NAME +KIND +FOR +TTL +WAITERS +CLIENT +HOLDER$'
 	assert_line --regexp '^plain +plain +[0-9.]+s +5[0-9]s +1 +rlock +the plain one$'
@@ -68,7 +68,7 @@ make_locks() {
 	redis set text x >/dev/null
 	# Its reader has no timeout, and so no lock.
 	redis hset readers mode read 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1 1 >/dev/null
-	held_by_stranger java
+	hold_by_foreign_client java
 	acquire lock ci nightly
 	redis hset by-hand me 1 >/dev/null
 	redis set 'redisson_lock_token:{by-hand}' 7 >/dev/null
@@ -211,7 +211,7 @@ while part := stream.recv(65536):
 # ---- --held-for ----
 
 @test "list --held-for prints the locks that a live holder has held for so long, and ends with 1 if there is one" {
-	held_by_stranger java
+	hold_by_foreign_client java
 	run -0 rlock list -q --held-for 0
 	assert_output ''
 	acquire lock ci young

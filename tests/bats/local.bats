@@ -10,7 +10,7 @@ setup() {
 
 teardown() {
 	local pid status=0
-	watchful_teardown || status=$?
+	teardown_and_check_processes || status=$?
 	for pid in $(servers); do
 		kill -KILL "$pid"
 		wait_until 10 is_gone "$pid" || status=$?

@@ -22,12 +22,12 @@ load ../lib/scripting
 		assert_output $'1\n0'
 	done
 	no_keys
-	nothing_runs
+	no_rlock_runs
 	no_hold_files
 }
 
 @test "a script that ends without an unlock frees its lock soon, whatever it has started, and so does one that is killed" {
-	prints '1' 'rlock lock --pid $$ a; $REDIS exists a; run_until_ended >/dev/null 2>&1 & exit 0'
+	script_prints '1' 'rlock lock --pid $$ a; $REDIS exists a; run_until_ended >/dev/null 2>&1 & exit 0'
 	wait_until 5 is_free a
 	wait_until 5 no_hold_files
 	end_commands
@@ -39,25 +39,25 @@ load ../lib/scripting
 }
 
 @test "lock waits for its turn, or until the process ends that it is for, and what is not acquired leaves no trace" {
-	held_by_stranger a
+	hold_by_foreign_client a
 	run -75 rlock lock --pid $$ -n a
 	assert_output ''
 	run -75 rlock lock --pid $$ -w 1s a
-	nothing_runs
+	no_rlock_runs
 	in_background run_until_ended
 	local whose=$PID
-	in_background rlock lock --pid "$whose" a 2>said
+	in_background rlock lock --pid "$whose" a 2>stderr
 	wait_until 5 has_waiters a
 	kill -KILL "$whose"
 	ended_with 75
-	assert_equal "$(<said)" "rlock: a: gave up waiting: process $whose has ended"
-	nothing_runs
+	assert_equal "$(<stderr)" "rlock: a: gave up waiting: process $whose has ended"
+	no_rlock_runs
 	no_hold_files
 	assert_equal "$(redis dbsize)" 1
 	start_script 'rlock lock --pid $$ a; touch "$READY"; run_until_ended'
 	wait_until 5 has_waiters a
 	run -1 file_exists "$READY"
-	stranger_leaves a
+	release_by_foreign_client a
 	wait_until 5 file_exists "$READY"
 	is_held a
 }
@@ -121,12 +121,12 @@ refuses_runtime_directory() {
 		assert_one_line "^rlock: .*${RLOCK_RUNTIME_DIR%/}"
 	done
 	no_keys
-	nothing_runs
+	no_rlock_runs
 }
 
 @test "a runtime directory is made for the user alone; one that is another's, or open to others, a link or a file is refused" {
-	prints '700 600' 'umask 0; rlock lock --pid $$ a; stat -c %a "$RLOCK_RUNTIME_DIR" "$RLOCK_RUNTIME_DIR"/*'
-	wait_until 5 nothing_runs
+	script_prints '700 600' 'umask 0; rlock lock --pid $$ a; stat -c %a "$RLOCK_RUNTIME_DIR" "$RLOCK_RUNTIME_DIR"/*'
+	wait_until 5 no_rlock_runs
 	chmod 750 "$RLOCK_RUNTIME_DIR"
 	refuses_runtime_directory
 	chmod 700 "$RLOCK_RUNTIME_DIR"
@@ -155,7 +155,7 @@ refuses_runtime_directory() {
 		run -71 unshare -m sh -c "$how || exit 9; rlock lock --pid \$\$ a" sh "$RLOCK_RUNTIME_DIR"
 		assert_one_line "^rlock: .*$RLOCK_RUNTIME_DIR"
 		no_keys
-		nothing_runs
+		no_rlock_runs
 	done
 }
 
@@ -196,7 +196,7 @@ lose_lock() {
 		touch "$READY"; wait'
 	lose_lock 143
 	wait_until 5 is_gone "$(<child)"
-	wait_until 5 nothing_runs
+	wait_until 5 no_rlock_runs
 	is_running "$(<far)"
 	is_running "$(<far-child)"
 }
@@ -207,7 +207,7 @@ lose_lock() {
 		rlock run b -- sh -c "echo \$\$ >child; touch \"$READY\"; exec run_until_ended"'
 	lose_lock 137
 	wait_until 5 is_gone "$(<child)"
-	wait_until 5 nothing_runs
+	wait_until 5 no_rlock_runs
 }
 
 @test "a renewer whose process has ended needs next to no processor time while the server does not answer" {
@@ -218,7 +218,7 @@ lose_lock() {
 	kill -s KILL "$PID"
 	wait_until 5 is_gone "$PID"
 	before=$(processor_ticks "$renewer")
-	let_pass 2
+	pause_for 2
 	# Of some two hundred.
 	(($(processor_ticks "$renewer") - before < 50))
 	kill -s CONT "$SERVER_PID"
@@ -266,7 +266,7 @@ processor_ticks() {
 @test "an interactive shell survives the loss of its lock, and learns it from unlock; what it has started is terminated" {
 	mkfifo typed
 	exec 9<>typed
-	in_background sh -c 'exec bash --norc --noprofile -i <typed >said 2>&1'
+	in_background sh -c 'exec bash --norc --noprofile -i <typed >output 2>&1'
 	echo 'rlock lock --pid $$ -t 3s a; sleep 60 & echo $! >child' >&9
 	wait_until 5 test -s child
 	redis del a >/dev/null
@@ -275,7 +275,7 @@ processor_ticks() {
 	echo 'rlock unlock a; echo "status $?"; exit' >&9
 	wait_until 5 is_gone "$PID"
 	exec 9>&-
-	run -0 cat said
+	run -0 cat output
 	assert_output --partial 'status 76'
 }
 

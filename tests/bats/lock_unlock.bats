@@ -13,7 +13,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 @test "unlock and renew that find no lock of the caller's give 1, and say how to name its process or owner, or that sudo hides it" {
 	run -1 bash -c 'rlock lock --pid $$ a; rlock unlock a || exit 9; rlock unlock a; exit'
 	assert_output --regexp 'rlock: a: not held by this process or its ancestors: .*--pid PID.*--owner ID$'
-	held_by_stranger a
+	hold_by_foreign_client a
 	run -1 rlock renew --pid $$ a
 	assert_output --partial " not held by process $$ or its ancestors: "
 	start_locking_script lock b
@@ -28,7 +28,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 @test "unlock works when the renewer was killed; while the server hangs it says 69, and works later" {
 	start_locking_script lock a
 	kill -KILL "$(renewers)"
-	wait_until 5 nothing_runs
+	wait_until 5 no_rlock_runs
 	kill -STOP "$SERVER_PID"
 	run -69 rlock unlock --pid "$PID" a
 	kill -CONT "$SERVER_PID"
@@ -75,7 +75,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	is_held b
 	eval "${output##*: }"
 	no_keys
-	held_by_stranger b
+	hold_by_foreign_client b
 	run -75 rlock lock --pid "$PID" -n a b
 	is_free a
 }
@@ -103,7 +103,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 
 @test "unlock --force breaks a lock, with --holder only that owner's, and says whose it was; of a free one it gives 1" {
 	local holder=5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11
-	held_by_stranger a
+	hold_by_foreign_client a
 	run -1 rlock unlock --force --holder $holder:2 a
 	assert_one_line "^rlock: a: .*$holder:1"
 	is_held a
@@ -129,7 +129,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 # ---- a script inside a script, or inside rlock run ----
 
 @test "what runs inside a script that has the lock, or in its place, re-enters it, and leaves it again or ends" {
-	prints '2 1 2 1 2 1 2' 'rlock lock --pid $$ a
+	script_prints '2 1 2 1 2 1 2' 'rlock lock --pid $$ a
 		rlock run a -- $REDIS hvals a
 		$REDIS hvals a
 		dash -c "rlock lock --pid \$\$ a; $REDIS hvals a; rlock unlock a"
@@ -158,19 +158,19 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 }
 
 @test "unlock inside rlock run does not reach for the hold of a script above it that was acquired inside" {
-	prints "2 $BY_RUN 1 1 0" '
+	script_prints "2 $BY_RUN 1 1 0" '
 		OUTER=$$ rlock run a -- sh -c "rlock lock --pid \$OUTER a; \$REDIS hvals a; rlock unlock a; echo \$?"
 		$REDIS hvals a
 		rlock unlock a
 		$REDIS exists a'
 	# Nor does the run keep it from the others that are named with it.
-	prints "$BY_RUN 1 0" 'rlock run a -- sh -c "rlock lock --pid \$\$ b; rlock unlock a b; echo \$?; \$REDIS exists b"'
+	script_prints "$BY_RUN 1 0" 'rlock run a -- sh -c "rlock lock --pid \$\$ b; rlock unlock a b; echo \$?; \$REDIS exists b"'
 }
 
 @test "with the renewer of the run killed, too, unlock finds the lock inside before the run, and the run before the lock above it" {
 	# All of them may start in one tick of the clock by which the kernel says when.
 	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		prints "0 2 $BY_RUN 1" 'rlock lock --pid $$ a
+		script_prints "0 2 $BY_RUN 1" 'rlock lock --pid $$ a
 			rlock run a -- sh -c "rlock lock --pid \$\$ a; kill -KILL \$PPID; rlock unlock a
 			echo \"\$? \$($REDIS hvals a)\"; rlock unlock a; echo \$?"'
 		wait_until 5 is_free a
@@ -201,7 +201,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	export RLOCK_RUNTIME_DIR=/proc/nowhere
 	run -0 sh -c 'rlock lock --owner job-1 --lease 1m a b; rlock unlock --owner job-2 a 2>/dev/null || exit 0'
 	assert_output ''
-	nothing_runs
+	no_rlock_runs
 	redis pexpire a 5000 >/dev/null
 	run -0 sh -c 'rlock renew --owner job-1 --lease 1h a b; exit'
 	assert_output --regexp '^(1h00m|59m5[0-9]s)'
@@ -255,7 +255,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 		run -1 rlock "$verb" --owner job-102 a
 		assert_output "rlock: a: not held by owner 'job-102': held by job-101 (deploy step): use one id for all jobs of a pipeline"
 	done
-	has_count a 1
+	has_hold_count a 1
 	run -1 ttl_is_above a 10000
 	run -1 rlock renew --owner job-1 b
 	assert_output "rlock: b: not held by owner 'job-1': it is free: its lease may have expired"
@@ -271,11 +271,11 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	# It is not the lock of the process that took it.
 	run -1 bash -c 'rlock lock --owner "$0" --lease 1m a; rlock unlock a; exit' "$id"
 	run -0 rlock lock --owner "$id" --lease 2s -n a
-	has_count a 2
+	has_hold_count a 2
 	run -0 rlock renew --owner "$id" --lease 2s a
 	assert_output --regexp '^(1m00s|5[0-9]s)$'
 	run -0 rlock unlock --owner "$id" a
-	has_count a 1
+	has_hold_count a 1
 	ttl_is_above a 50000
 	run -75 rlock run -w 1s a -- true
 	[[ $output =~ \(([^\)]*)\),\ for ]]

@@ -152,7 +152,7 @@ objects() {
 @test "a lock without a command is logged once: by its renewer when the process has ended or it is lost, else by the unlock" {
 	rlock lock --log log --pid $$ a
 	rlock unlock --log log --pid $$ a
-	wait_until 5 nothing_runs
+	wait_until 5 no_rlock_runs
 	assert_equal "$(events)" 'acquired a,released a'
 	assert_equal "$(field pid released)" $$
 	rm log
@@ -167,7 +167,7 @@ objects() {
 	(cd inner && rlock lock --log ../log --pid "$PID" a)
 	kill -KILL "$PID"
 	wait_until 5 has_event released
-	wait_until 5 nothing_runs
+	wait_until 5 no_rlock_runs
 	assert_equal "$(events)" 'acquired a,released a'
 	assert_equal "$(field pid released)" "$PID"
 	assert_equal "$(field reason released)" '"the process has ended"'

@@ -75,7 +75,7 @@ kept_holds_go() {
 		run -0 rlock "$verb" --owner job --lease 1s "$verb"
 		run -0 rlock "$verb" --owner job --lease 1h "$verb"
 	done
-	let_pass 1.2
+	pause_for 1.2
 	for verb in lock fair read write; do
 		run -0 rlock unlock --owner job "$verb"
 	done
@@ -106,12 +106,12 @@ kept_holds_go() {
 }
 
 @test "a command of a command gets SIGTERM once when the outer one is terminated" {
-	listen_to rlock run --max-run 3s --grace 9s a -- rlock run b -- sh -c 'echo $PPID >inner; exec log_signals'
-	wait_until 20 file_says signals ready
+	record_stderr rlock run --max-run 3s --grace 9s a -- rlock run b -- sh -c 'echo $PPID >inner; exec log_signals'
+	wait_until 20 file_has_line signals ready
 	# The inner rlock would pass a second one on when it has taken over.
 	kill -STOP "$(<inner)"
-	wait_until 10 file_says signals TERM
-	stays 2.5 eval '[ "$(grep -cx TERM signals)" = 1 ]'
+	wait_until 10 file_has_line signals TERM
+	stays_true_for 2.5 eval '[ "$(grep -cx TERM signals)" = 1 ]'
 	end_commands
 	ended_with 124
 	no_keys
@@ -170,7 +170,7 @@ is_a_deadlock() {
 	[[ $held != *"$output"* ]]
 	hold_in_background b
 	RLOCK_HELD=${held//a/b} run -75 rlock run -n b -- true
-	has_count b 1
+	has_hold_count b 1
 }
 
 @test "an RLOCK_HELD that cannot be understood, or is huge, is ignored" {

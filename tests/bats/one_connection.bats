@@ -12,10 +12,10 @@ load ../lib/proxying
 	hold_with_pids a -t 3s
 	redis config set requirepass new >/dev/null
 	mv "$SERVER_SOCKET" moved
-	stays 3.5 is_running "$COMMAND"
+	stays_true_for 3.5 is_running "$COMMAND"
 	end_commands
 	ended_with 0
-	said_nothing
+	stderr_is_empty
 	assert_equal "$(REDISCLI_AUTH=new ask_redis ./moved dbsize)" 0
 }
 
@@ -38,19 +38,19 @@ load ../lib/proxying
 	local first
 	start_proxy
 	hold_for_script 'echo $$ >command-pid; exec log_signals' a -t 18s
-	wait_until 5 file_says signals ready
+	wait_until 5 file_has_line signals ready
 	first=$(clients)
 	# An attempt to renew takes a ninth of the lease at most, and what follows has to fit into it.
 	proxy hold-reply "$RENEW"
 	wait_until 15 eval 'proxy state | grep -q held=1'
 	kill -s WINCH "$PID"
-	wait_until 5 file_says signals WINCH
+	wait_until 5 file_has_line signals WINCH
 	proxy release
 	wait_until 5 is_renewed a 18000
 	assert_equal "$(clients)" "$first"
 	end_commands
 	ended_with 0
-	said_nothing
+	stderr_is_empty
 }
 
 @test "a waiter has two connections at most, and one once it holds the lock" {
@@ -60,7 +60,7 @@ load ../lib/proxying
 		rlock "$verb" --owner other -l 30s a
 		in_background rlock "$verb" -t 3s a -- sh -c "$REPORT_PID_AND_RUN"
 		wait_until 5 has_clients 2
-		stays 0.5 has_clients 2
+		stays_true_for 0.5 has_clients 2
 		rlock unlock --owner other a
 		find_hold_processes
 		wait_until 5 has_clients 1

@@ -25,7 +25,7 @@ teardown() {
 	redis acl deluser ci >/dev/null
 	end_commands
 	pkill -KILL -f "$NAP_COMMAND" || :
-	watchful_teardown
+	teardown_and_check_processes
 }
 
 # rotate TOKEN: from now on the user ci has this password, and no other.
@@ -180,7 +180,7 @@ has_children() {
 # ---- passwords that change ----
 
 @test "a waiter has the password of its time, for both of its connections" {
-	held_by_stranger a
+	hold_by_foreign_client a
 	in_background rlock run --password-command "$COMMAND" a -- touch ran
 	wait_until 5 has_waiters a
 	assert_equal "$(wc -l <calls)" 2
@@ -188,7 +188,7 @@ has_children() {
 	close_connections
 	wait_until 5 has_calls 4
 	wait_until 5 has_waiters a
-	stranger_leaves a
+	release_by_foreign_client a
 	ended_with 0
 	assert file_exists ran
 }
@@ -196,7 +196,7 @@ has_children() {
 @test "a token service that is away for a while does not lose a lock; for a whole lease it does, and it is said why" {
 	# Each try counts, and none succeeds while the file "away" is there; with an old token the server denies it.
 	write_script maybe 'echo call >>"$HERE/calls"' 'test ! -e "$HERE/away" && cat "$HERE/token-now"'
-	in_background sh -c 'exec rlock run -t 6s --password-command "$1" a -- run_until_ended 2>said' sh "$COMMAND"
+	in_background sh -c 'exec rlock run -t 6s --password-command "$1" a -- run_until_ended 2>stderr' sh "$COMMAND"
 	wait_until 5 has_child "$PID" run_until_ended
 	: >away
 	close_connections
@@ -210,7 +210,7 @@ has_children() {
 	: >away
 	close_connections
 	ended_with 76
-	run -0 cat said
+	run -0 cat stderr
 	assert_output --partial 'password command ended with status 1'
 }
 

@@ -9,18 +9,18 @@ load ../lib/holding
 @test "with rlock killed the lock is held and renewed until the command has ended" {
 	hold_with_pids a -t 3s
 	kill -s KILL "$PID"
-	stays 4 is_held a
+	stays_true_for 4 is_held a
 	is_running "$COMMAND"
 	end_commands
 	wait_until 5 no_keys
 	wait_until 5 is_gone "$COMMAND"
-	wait_until 5 nothing_runs
+	wait_until 5 no_rlock_runs
 }
 
 @test "with rlock and its renewer killed the lock is free after a lease, and nothing of rlock's runs" {
 	hold_with_pids a -t 3s
 	kill -s KILL "$PID" "$RENEWER"
-	wait_until 5 nothing_runs
+	wait_until 5 no_rlock_runs
 	ttl_is_below a 3001
 	wait_until 5 no_keys
 	is_running "$COMMAND"
@@ -29,12 +29,12 @@ load ../lib/holding
 @test "with rlock stopped the lock is renewed, and free when the command has ended, whose status rlock has when it goes on" {
 	hold_for_script 'echo $$ >command-pid; run_until_ended; sleep 60 & echo $! >left; exit 7' a -t 3s
 	kill -s STOP "$PID"
-	stays 3.5 is_held a
+	stays_true_for 3.5 is_held a
 	end_commands
 	wait_until 5 no_keys
 	kill -s CONT "$PID"
 	ended_with 7
-	said_nothing
+	stderr_is_empty
 	# What the command leaves behind runs on.
 	BACKGROUND+=("$(<left)")
 	is_running "$(<left)"
@@ -47,18 +47,18 @@ load ../lib/holding
 	wait_until 10 is_gone "$COMMAND"
 	kill -s CONT "$PID"
 	ended_with 76
-	said_once '^rlock: a: lock lost at [0-9T:+-]+: '
+	stderr_is_one_line '^rlock: a: lock lost at [0-9T:+-]+: '
 }
 
 @test "a renewer that stays stopped is killed, and rlock keeps the lock for its command" {
 	hold_with_pids a -t 3s
 	kill -s STOP "$RENEWER"
 	wait_until 20 is_gone "$RENEWER"
-	stays 3.5 is_held a
+	stays_true_for 3.5 is_held a
 	is_running "$COMMAND"
 	end_commands
 	ended_with 0
-	said_nothing
+	stderr_is_empty
 	no_keys
 }
 
@@ -71,7 +71,7 @@ load ../lib/holding
 		wait_until 5 has_renewer "$PID"
 		RENEWER=${RENEWERS[0]}
 		wait_until 5 is_renewed a 6000
-		before_renewal "$PID" knowing_end kill -s STOP "$SERVER_PID"
+		without_renewal "$PID" with_lease_end kill -s STOP "$SERVER_PID"
 		# Not before: that lets the renewer go on.
 		kill -s "$signal" "${!victim}"
 		watch_family 8
@@ -80,7 +80,7 @@ load ../lib/holding
 		# A leak sanitizer stops what is about to end, and hangs when SIGCONT undoes that.
 		[ "$victim" != PID ] || kill -s CONT "$PID"
 		ended_with 76
-		said_once '^rlock: a: lock lost at [0-9T:+-]+: '
+		stderr_is_one_line '^rlock: a: lock lost at [0-9T:+-]+: '
 		wait_until 5 no_keys
 	done <<-'END'
 		STOP PID
@@ -96,8 +96,8 @@ load ../lib/holding
 	wait_until 10 file_exists second
 	kill -s CONT "${BACKGROUND[0]}" "$RENEWER"
 	# The grace time is longer.
-	took_less 20 ended_with 76 "${BACKGROUND[0]}"
-	said_once '^rlock: a: lock lost '
+	takes_less_than 20 ended_with 76 "${BACKGROUND[0]}"
+	stderr_is_one_line '^rlock: a: lock lost '
 	is_gone "$COMMAND"
 	[ "$(hold_count a)" = 1 ]
 	end_commands

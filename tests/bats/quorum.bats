@@ -37,7 +37,7 @@ is_nowhere() {
 
 # waits_for_none COMMAND [ARG...]: it did not wait for a server that does not answer, which would be for 20 s.
 waits_for_none() {
-	took_less 15 "$@"
+	takes_less_than 15 "$@"
 }
 
 # ---- acquired without some ----
@@ -46,7 +46,7 @@ waits_for_none() {
 	is_nowhere 2
 	waits_for_none run -0 rlock run a b -- ask_redis "$SERVER_SOCKET" exists a b
 	assert_output 2
-	nothing_but 2
+	has_keys_only_on 2
 	VIA=()
 	use_servers 1 2 3
 	freeze_server 2
@@ -54,7 +54,7 @@ waits_for_none() {
 	# Its release may find us in the queue of that one, and is called a release all the same.
 	waits_for_none run -0 rlock run -v a -- true
 	assert_line --regexp ': asking to release'
-	nothing_but 2
+	has_keys_only_on 2
 	thaw_server 2
 	# It has nothing when it goes on.
 	wait_until 5 on_each no_keys
@@ -108,7 +108,7 @@ waits_for_none() {
 }
 
 @test "what another owner holds on one of three servers keeps no call out, and is left alone" {
-	on 2 held_by_stranger a
+	on 2 hold_by_foreign_client a
 	waits_for_none run -0 rlock run a -- true
 	[ "$(on 2 redis hkeys a)" = 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1 ]
 	[ "$(on 2 redis dbsize)" = 1 ]
@@ -118,21 +118,21 @@ waits_for_none() {
 
 @test "a release that one frozen server does not answer delays nothing, wakes a waiter, and arrives when it goes on" {
 	local holder
-	listen_to rlock run -t 9s --connect-timeout 500ms a -- sh -c 'run_until_ended; exit 7'
+	record_stderr rlock run -t 9s --connect-timeout 500ms a -- sh -c 'run_until_ended; exit 7'
 	holder=$PID
 	wait_until 5 on_each is_held a
 	freeze_server 2
 	in_background rlock run --connect-timeout 500ms a -- touch ran
 	wait_until 5 on 3 has_waiters a
-	let_pass 0.3
+	pause_for 0.3
 	[ ! -e ran ]
 	end_commands
 	waits_for_none ended_with 7 "$holder"
-	said_nothing
+	stderr_is_empty
 	# By itself it would look at the end of the lease, of which two thirds are left at least.
 	wait_until 5 file_exists ran
 	ended_with 0
-	nothing_but 2
+	has_keys_only_on 2
 	thaw_server 2
 	wait_until 5 on_each no_keys
 }
@@ -145,14 +145,14 @@ waits_for_none() {
 	run -0 bash -c 'rlock lock --pid $$ a && rlock renew --pid $$ a && rlock unlock --pid $$ a && ask_redis "$SERVER_SOCKET" exists a'
 	assert_line -n -1 0
 	run -0 bash -c 'rlock lock --pid $$ a; exit'
-	wait_until 5 nothing_but 3
+	wait_until 5 has_keys_only_on 3
 	run -0 rlock run a -- sh -c "rlock run -n a -- sh -c '$counts'; $counts"
 	assert_output $'2\n2\n1\n1'
-	nothing_but 3
+	has_keys_only_on 3
 	hold_in_background a
 	run -0 rlock stop a
 	ended_with 124
-	nothing_but 3
+	has_keys_only_on 3
 	# One that came back empty.
 	VIA=()
 	use_servers 1 2 3
@@ -179,14 +179,14 @@ waits_for_none() {
 	waits_for_none run -1 rlock unlock --force c
 	waits_for_none run -0 rlock stop d
 	ended_with 124
-	nothing_but 2
+	has_keys_only_on 2
 	thaw_server 2
 }
 
 @test "a message about a missing quorum says how many of the servers that answered had lost the lock, or are busy" {
 	rlock lock --owner ci --lease 9s a
 	on 1 redis del a 'rlock_holds:{a}'
-	on 1 held_by_stranger b
+	on 1 hold_by_foreign_client b
 	is_nowhere 2
 	run -69 rlock renew --owner ci --lease 9s a
 	assert_one_line '^rlock: a: quorum not reached: 2 of 3 servers answered, of which 1 had lost the lock, and 2 are needed: '
@@ -221,26 +221,26 @@ waits_for_none() {
 @test "a lock is held on while one server is frozen, which has it again when it goes on, though another one has lost it" {
 	hold_on_each a -t 6s
 	freeze_server 2
-	stays 6.5 is_running "$PID"
+	stays_true_for 6.5 is_running "$PID"
 	on 1 ttl_between 1 a 6000
 	thaw_server 2
 	wait_until 10 on_each is_renewed a 6000
 	freeze_server 3
 	on 2 redis del a
 	# The first attempt to renew begins after 2 s, and takes one.
-	let_pass 3
+	pause_for 3
 	thaw_server 3
 	wait_until 15 on_each is_renewed a 5000
 	end_commands
 	ended_with 0
-	said_nothing
+	stderr_is_empty
 	on_each no_keys
 }
 
 @test "all servers can be restarted one after the other while locks are held, have them again, and no other gets one" {
 	local number name
 	take_servers 3
-	listen_to rlock wlock -t 3s a b -- run_until_ended
+	record_stderr rlock wlock -t 3s a b -- run_until_ended
 	wait_until 5 on_each is_held b
 	for number in "${SERVERS[@]}"; do
 		crash_server "$number"
@@ -249,15 +249,15 @@ waits_for_none() {
 		run -75 rlock wlock -n -t 1s a -- touch ran
 		wait_until 5 on "$number" is_held a
 		for name in a b; do
-			same_on_all hgetall $name
-			same_on_all hkeys "rlock_holds:{$name}"
+			same_reply_on_all hgetall $name
+			same_reply_on_all hkeys "rlock_holds:{$name}"
 		done
 	done
 	run -75 rlock wlock -w 1s -t 1s a -- touch ran
 	[ ! -e ran ]
 	end_commands
 	ended_with 0
-	said_nothing
+	stderr_is_empty
 	on_each no_keys
 }
 
@@ -332,13 +332,13 @@ restart_two() {
 		hold_with_family a -t 3s
 		wait_until 5 on_each is_held a
 		on "${SERVERS[1]}" redis del a
-		stays 1.5 family_runs
+		stays_true_for 1.5 family_runs
 		# A renewal between the two would bring back what the first one took away.
 		wait_until 5 on_each is_renewed a 3000
-		before_renewal "$PID" eval "$lose"
-		took_less 10 ended_with 76
+		without_renewal "$PID" eval "$lose"
+		takes_less_than 10 ended_with 76
 		family_is_gone
-		said_once "^rlock: a: lock lost at [0-9T:+-]+: $why.*: terminating the command: "
+		stderr_is_one_line "^rlock: a: lock lost at [0-9T:+-]+: $why.*: terminating the command: "
 		wait_until 5 on "${SERVERS[1]}" no_keys
 	done <<-'END'
 		on "${SERVERS[0]}" redis del a; on "${SERVERS[2]}" redis del a|it expired or was deleted
@@ -351,10 +351,10 @@ restart_two() {
 	# At once: else a renewal may come between, which finds the lock lost, and acquires it.
 	on 2 redis eval 'redis.call("DEL", KEYS[1]) redis.call("HSET", KEYS[1], ARGV[1], 1)
 		redis.call("PEXPIRE", KEYS[1], 30000)' 1 a 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1
-	let_pass 1.5
+	pause_for 1.5
 	end_commands
 	ended_with 0
-	said_nothing
+	stderr_is_empty
 	assert_equal "$(on 2 redis hkeys a)" 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1
 }
 

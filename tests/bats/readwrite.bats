@@ -134,7 +134,7 @@ is_refused() {
 	wait_until 5 has_entered r1
 	assert_equal "$(redis hget a mode)" read
 	finish_contenders r1
-	stays 0.2 are_waiting w2
+	stays_true_for 0.2 are_waiting w2
 	touch out-own
 	enters_when_woken w2
 }

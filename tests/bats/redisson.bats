@@ -22,7 +22,7 @@ java_force_unlock() {
 		redis.call("del", KEYS[1])
 		redis.call("publish", KEYS[2], ARGV[1])
 		local now = redis.call("time")
-		return now[1] * 1000 + math.floor(now[2] / 1000)' 2 "$1" "$(beside redisson_lock__channel "$1")" 0
+		return now[1] * 1000 + math.floor(now[2] / 1000)' 2 "$1" "$(key_of_lock redisson_lock__channel "$1")" 0
 }
 
 java_has() {
@@ -91,15 +91,15 @@ java_has() {
 @test "our release publishes 0 on Redisson's channel, once, and a name with braces goes into the names beside it as it is" {
 	local name
 	for name in a 'a{b}c'; do
-		redis set "$(beside redisson_lock_token "$name")" 41 >/dev/null
+		redis set "$(key_of_lock redisson_lock_token "$name")" 41 >/dev/null
 		record_messages 'redisson_lock__channel:*'
 		run -0 rlock run "$name" -- sh -c 'rlock run "$1" -- true; $REDIS publish "$2" 7 >/dev/null; $REDIS keys "*"' \
-			sh "$name" "$(beside redisson_lock__channel "$name")"
+			sh "$name" "$(key_of_lock redisson_lock__channel "$name")"
 		assert_equal "$(sort <<<"$output" | xargs)" \
-			"$name $(beside redisson_lock_token "$name") $(beside rlock_holds "$name")"
+			"$name $(key_of_lock redisson_lock_token "$name") $(key_of_lock rlock_holds "$name")"
 		run -0 show_messages redisson_lock__channel:end
-		assert_output "$(beside redisson_lock__channel "$name") 7
-$(beside redisson_lock__channel "$name") 0"
+		assert_output "$(key_of_lock redisson_lock__channel "$name") 7
+$(key_of_lock redisson_lock__channel "$name") 0"
 		redis flushall >/dev/null
 	done
 }

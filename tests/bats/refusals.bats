@@ -53,8 +53,8 @@ users_may_all() {
 	users_may_all
 	hold_in_background a
 	redis config set min-replicas-to-write 1 >/dev/null
-	listen_to rlock run -v -u "${URLS[1]}" -w 60s a -- touch ran
-	wait_until 10 file_has said NOREPLICAS
+	record_stderr rlock run -v -u "${URLS[1]}" -w 60s a -- touch ran
+	wait_until 10 file_contains stderr NOREPLICAS
 	redis config set min-replicas-to-write 0 >/dev/null
 	end_commands
 	ended_with 0

@@ -38,7 +38,7 @@ lose() {
 
 @test "with the renewer killed each server that loses the lock has it again with its note, and stop and --remember work" {
 	local field record number
-	listen_to rlock run "${MAJORITY[@]}" -t 3s --note nightly --remember 1h a -- run_until_ended
+	record_stderr rlock run "${MAJORITY[@]}" -t 3s --note nightly --remember 1h a -- run_until_ended
 	wait_until 5 has_child "$PID" run_until_ended
 	field=$(field_on 1 a)
 	record=$(record_on 1 a)
@@ -108,7 +108,7 @@ lose() {
 # regains_beside KIND WAITERS: a holder of that kind has a server again that lost the lock, while callers of the other kind wait.
 regains_beside() {
 	local field holder number
-	listen_to rlock "$1" "${MAJORITY[@]}" -t 6s a -- run_until_ended
+	record_stderr rlock "$1" "${MAJORITY[@]}" -t 6s a -- run_until_ended
 	holder=$PID
 	wait_until 5 has_child "$holder" run_until_ended
 	field=$(field_on 1 a | grep -v '^mode$')
@@ -123,7 +123,7 @@ regains_beside() {
 	done
 	end_commands
 	ended_with 0 "$holder"
-	said_nothing
+	stderr_is_empty
 	while [ ${#BACKGROUND[@]} -gt 1 ]; do
 		ended_with 0 "${BACKGROUND[1]}"
 		BACKGROUND=("${BACKGROUND[0]}" "${BACKGROUND[@]:2}")
@@ -200,7 +200,7 @@ has_waiting() {
 		lose 2
 		wait_until 15 on 2 redis_says 3 hlen a
 		assert_equal "$(on 2 redis hget a mode)" write
-		same_on_all hkeys a
+		same_reply_on_all hkeys a
 		end_commands
 		ended_with 0
 		on_each no_keys

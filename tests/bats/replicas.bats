@@ -13,7 +13,7 @@ setup() {
 
 teardown() {
 	kill -CONT "$REPLICA" 2>/dev/null || :
-	watchful_teardown
+	teardown_and_check_processes
 }
 
 is_empty() {
@@ -47,7 +47,7 @@ is_empty() {
 	assert_one_line '^rlock: a: 0 of 1 replicas have acknowledged the lock in time$'
 	is_empty
 	in_background rlock run -w 60s --replicas 1 a -- touch entered
-	stays 1 is_running "$PID"
+	stays_true_for 1 is_running "$PID"
 	assert [ ! -e entered ]
 	kill -CONT "$REPLICA"
 	ended_with 0 "$PID"
@@ -59,9 +59,9 @@ is_empty() {
 	in_background rlock run -t 4s --replicas 1 a -- sh -c 'echo $$ >inner; exec run_until_ended'
 	wait_until 5 [ -s inner ]
 	kill -STOP "$REPLICA"
-	stays 1.5 is_running "$PID"
+	stays_true_for 1.5 is_running "$PID"
 	kill -CONT "$REPLICA"
-	stays 2.5 is_running "$PID"
+	stays_true_for 2.5 is_running "$PID"
 	kill -STOP "$REPLICA"
 	ended_with 76 "$PID"
 	is_gone "$(<inner)"
@@ -80,19 +80,19 @@ is_empty() {
 	run -0 rlock run a -- true
 	SERVER_SOCKET=$PWD/one/redis.sock start_proxy
 	proxy hold-reply evalsha
-	listen_to rlock run -n --connect-timeout 20s --replicas 1 a -- touch begun
+	record_stderr rlock run -n --connect-timeout 20s --replicas 1 a -- touch begun
 	wait_until 5 is_held_at one a
 	redis_at one replicaof 127.0.0.1 1 >/dev/null
 	proxy release
 	ended_with 69
-	run -0 cat said
+	run -0 cat stderr
 	assert_one_message '^rlock: a: .* is a replica: it can grant no lock: name its master'
 	assert [ ! -e begun ]
 }
 
 @test "a holder whose master turns into a replica keeps its lock at the new master, and a waiter acquires it there" {
 	local holder
-	listen_to rlock run -t 4s a -- run_until_ended
+	record_stderr rlock run -t 4s a -- run_until_ended
 	holder=$PID
 	wait_until 5 is_held_at two a
 	in_background rlock run -w 20s a -- sh -c 'ask_redis two/redis.sock exists a >waiter-saw'
@@ -104,9 +104,9 @@ is_empty() {
 	SERVER_SOCKET=$PWD/two/redis.sock wait_until 5 is_renewed a 4000
 	end_commands
 	ended_with 0 "$holder"
-	said_nothing
+	stderr_is_empty
 	ended_with 0
-	file_says waiter-saw 1
+	file_has_line waiter-saw 1
 	[ "$(redis_at two dbsize)" = 0 ]
 }
 

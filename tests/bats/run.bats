@@ -83,7 +83,7 @@ load ../lib/proxying
 
 @test "a lock whose stream falls silent is renewed on another one" {
 	start_prompt_proxy
-	listen_to rlock run -t 6s --connect-timeout 1s a -- run_until_ended
+	record_stderr rlock run -t 6s --connect-timeout 1s a -- run_until_ended
 	wait_until 5 is_renewed a 6000
 	has_connected 1
 	proxy silence
@@ -91,7 +91,7 @@ load ../lib/proxying
 	wait_until 5 is_renewed a 6000
 	end_commands
 	ended_with 0
-	said_nothing
+	stderr_is_empty
 	wait_until 5 no_keys
 }
 
@@ -171,11 +171,11 @@ wakes_up_between() {
 	start_prompt_proxy
 	# Longer than the pause between two looks at the processes that are to end.
 	proxy delay 230
-	listen_to rlock run -t 4s --max-run 1s --grace 30s a -- sh -c '
+	record_stderr rlock run -t 4s --max-run 1s --grace 30s a -- sh -c '
 		trap "sleep 4.2; touch cleaned; exit 0" TERM
 		run_until_ended & wait'
-	wait_until 10 file_has said 'the command ran for 1s'
-	took_less 20 ended_with 124
+	wait_until 10 file_contains stderr 'the command ran for 1s'
+	takes_less_than 20 ended_with 124
 	[ -e cleaned ]
 	wait_until 5 no_keys
 }

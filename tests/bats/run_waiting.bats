@@ -27,7 +27,7 @@ load ../lib/proxying
 	in_background rlock run a -- touch second
 	wait_until 5 has_waiters a 1
 	before=$(server_commands)
-	let_pass 1.5
+	pause_for 1.5
 	assert_equal $(($(server_commands) - before)) 1
 	refute file_exists second
 	end_commands
@@ -124,14 +124,14 @@ note_is() {
 		0 script -qec 'rlock run -q -w 3s a -- true' /dev/null
 	END
 	for number in "${!rows[@]}"; do
-		in_background sh -c "${rows[number]#* }" >"said-$number" 2>&1 </dev/null
+		in_background sh -c "${rows[number]#* }" >"output-$number" 2>&1 </dev/null
 	done
 	wait "${BACKGROUND[@]:1}" || :
 	for number in "${!rows[@]}"; do
-		run grep -cE 'a: waiting for nightly backup, held for [0-9.]+s.?$' "said-$number"
+		run grep -cE 'a: waiting for nightly backup, held for [0-9.]+s.?$' "output-$number"
 		assert_equal "$output ${rows[number]#* }" "${rows[number]}"
 		# A terminal that cannot erase a line gets whole lines.
-		run ! grep $'\e' "said-$number"
+		run ! grep $'\e' "output-$number"
 	done
 	run -0 env CI=true rlock run free -- true
 	assert_output ''
@@ -207,7 +207,7 @@ note_is() {
 }
 
 @test "a Java holder, whose start is not known, and a lock that --at-least keeps after its job are no reason for a word" {
-	held_by_stranger a
+	hold_by_foreign_client a
 	run -0 rlock run -n -E 0 --complain-after 0 a -- false
 	assert_output ''
 	rlock run --at-least 1h b -- true

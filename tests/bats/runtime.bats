@@ -22,7 +22,7 @@ teardown() {
 		wait_until 10 eval '! pgrep -u "$USER_ID" >/dev/null'
 		rm -rf "$FIRST" "${SECOND%/*}"
 	fi
-	watchful_teardown
+	teardown_and_check_processes
 }
 
 # as_user COMMAND [ARG...]: with the runtime directory that no option has chosen.
@@ -114,8 +114,8 @@ was_written() {
 	[ -n "$(find "$RLOCK_RUNTIME_DIR" -name 'hold-*' -mmin -60 2>/dev/null)" ]
 }
 
-# A hold file without the time of the last renewal.
-without_renewal() {
+# without_renewal_time FILE: prints a hold file without the time of the last renewal.
+without_renewal_time() {
 	awk '$1 == "state" { $4 = "" } 1' "$1"
 }
 
@@ -129,11 +129,11 @@ without_renewal() {
 	refute was_written
 	kill -CONT "$(renewers)"
 	wait_until 15 was_written
-	without_renewal "$name" >before
+	without_renewal_time "$name" >before
 	rm "$name"
 	wait_until 10 was_written
 	assert_equal "$(hold_file)" "$name"
-	assert_equal "$(without_renewal "$name")" "$(<before)"
+	assert_equal "$(without_renewal_time "$name")" "$(<before)"
 	wait_until 5 is_renewed a 3000
 	run -0 rlock unlock --pid $$ a
 	no_keys
@@ -153,13 +153,13 @@ without_renewal() {
 	local whose
 	in_background sleep 60
 	whose=$PID
-	held_by_stranger a
-	in_background sh -c 'exec rlock lock --pid "$0" a 2>said' "$whose"
+	hold_by_foreign_client a
+	in_background sh -c 'exec rlock lock --pid "$0" a 2>stderr' "$whose"
 	wait_until 5 has_waiters a
 	rm -rf "$RLOCK_RUNTIME_DIR"
-	stranger_leaves a
+	release_by_foreign_client a
 	ended_with 71
-	run -0 cat said
+	run -0 cat stderr
 	assert_one_line '^rlock: a: '
 	is_free a
 	rlock lock --pid "$whose" a

@@ -140,8 +140,8 @@ permits_of_strangers() {
 	assert_output ''
 	assert_between 5 "$(calls_of evalsha)" 8
 	assert [ "$(commands_in_scripts)" -lt 300 ]
-	has_free s 1500
-	has_held s 0
+	has_free_permits s 1500
+	has_held_permits s 0
 }
 
 @test "5,000 holders are asked to stop, and looked after without reading all records, and about once a second" {
@@ -166,14 +166,14 @@ permits_of_strangers() {
 	run -0 rlock unlock --owner one s
 	assert_equal "$(calls_of hgetall)" 0
 	assert [ "$(commands_in_scripts)" -lt 60 ]
-	has_held s 5000
+	has_held_permits s 5000
 	redis config resetstat >/dev/null
 	run -0 rlock sem --permits 10000 s -- printenv RLOCK_SLOT
 	assert [ "$(commands_in_scripts)" -lt 45 ]
 	run -0 rlock unlock --force --holder owner7:0 s
-	has_held s 4999
+	has_held_permits s 4999
 	redis config resetstat >/dev/null
 	run -0 rlock unlock --force s
 	assert [ "$(commands_in_scripts)" -lt 100 ]
-	is_whole s 10000
+	has_all_permits s 10000
 }

@@ -11,7 +11,7 @@ load ../lib/inspecting
 	local id score now
 	record_messages 'redisson_sc:{a}'
 	hold_permit 3 a -t 30s
-	has_free a 2
+	has_free_permits a 2
 	assert_equal "$(list_keys | xargs)" 'a rlock_ends:{a} rlock_holds:{a} rlock_total:{a} {a}:timeout'
 	id=$(redis zrange '{a}:timeout' 0 -1)
 	[[ $id =~ ^[0-9a-f]{32}:1$ ]]
@@ -25,7 +25,7 @@ load ../lib/inspecting
 	run -0 rlock sem --permits 3 --take 2 a -- true
 	end_commands
 	ended_with 0
-	is_whole a 3
+	has_all_permits a 3
 	# How many are free; the first one found no counter, as RSemaphore.trySetPermits does.
 	run -0 show_messages 'redisson_sc:{a}'
 	assert_equal "$(awk '{ print $2 }' <<<"$output" | xargs)" '2 2 3'
@@ -42,13 +42,13 @@ load ../lib/inspecting
 	end_commands
 	all_ended_with 0
 	run -0 rlock sem -n --permits 2 a -- true
-	is_whole a 2
+	has_all_permits a 2
 }
 
 @test "of several semaphores all are acquired, or none" {
 	hold_permit 1 b
 	run -75 rlock sem -n --permits 1 a b -- true
-	is_whole a 1
+	has_all_permits a 1
 }
 
 # ---- holders that are gone ----
@@ -65,13 +65,13 @@ last_acquire() {
 	run -0 rlock sem --permits 5 --take 2 --owner ci-1 --lease 1m a
 	redis config set slowlog-log-slower-than -1 >/dev/null
 	mapfile -t request < <(last_acquire)
-	has_free a 3
+	has_free_permits a 3
 	id=$(redis zrange '{a}:timeout' 0 0)
 	redis zrem '{a}:timeout' "$id" >/dev/null
 	redis incrby a 1 >/dev/null
 	redis "${request[@]}" >/dev/null
-	has_held a 2
-	has_free a 3
+	has_held_permits a 2
+	has_free_permits a 3
 }
 
 @test "renew shortens no lease, and does not revive a permit whose lease has ended, though others are held" {
@@ -79,7 +79,7 @@ last_acquire() {
 	run -0 rlock renew --owner ci-1 --lease 2s a
 	assert_output --regexp '^(1m00s|5[0-9]s)$'
 	run -0 rlock sem --permits 2 --owner ci-2 --lease 1s a
-	let_pass 1.01
+	pause_for 1.01
 	run -1 rlock renew --owner ci-2 a
 	run -1 rlock unlock --owner ci-2 a
 	run -0 rlock sem -n --permits 2 a -- true
@@ -94,9 +94,9 @@ last_acquire() {
 		redis.call("zadd", KEYS[2], ARGV[1], "0123456789abcdef")' 2 a '{a}:timeout' "$(server_ms)" >/dev/null
 	run -75 rlock sem -n --permits 2 a -- true
 	run -0 rlock sem -w 12s --permits 2 a -- true
-	has_free a 1
+	has_free_permits a 1
 	run -0 rlock sem -w 20s --permits 2 --take 2 a -- true
-	is_whole a 2
+	has_all_permits a 2
 }
 
 # ---- the total ----
@@ -107,7 +107,7 @@ last_acquire() {
 	for permits in 3 1; do
 		run -0 rlock sem --permits $permits a -- true
 		assert_one_line "^rlock: a: has 2 permits in all, and --permits says $permits: --resize changes it\$"
-		is_whole a 2
+		has_all_permits a 2
 	done
 	run -0 rlock sem --permits 2 a -- true
 	assert_output ''
@@ -120,14 +120,14 @@ last_acquire() {
 	start_holder two sem --permits 2 a
 	queue_contender w sem --permits 2 a
 	run -0 rlock sem --permits 1 --resize a
-	has_free a -1
+	has_free_permits a -1
 	finish_contenders one
-	has_free a 0
-	stays 1 are_waiting w
+	has_free_permits a 0
+	stays_true_for 1 are_waiting w
 	finish_contenders two
 	enters_when_woken w
 	finish_contenders w
-	is_whole a 1
+	has_all_permits a 1
 }
 
 # ---- waiters ----
@@ -150,7 +150,7 @@ last_acquire() {
 	finish_contenders h
 	enters_when_woken r3
 	finish_contenders r2 r3
-	is_whole a 2
+	has_all_permits a 2
 }
 
 @test "a waiter that needs several permits gets them, though others come and take one each" {
@@ -161,7 +161,7 @@ last_acquire() {
 	redis flushall >/dev/null
 	start_holder h sem --permits 2 a
 	queue_contender w sem --permits 2 --take 2 a
-	let_pass 2.1
+	pause_for 2.1
 	for _ in 1 2 3; do
 		in_background sh -c 'until [ -e in-w ]; do rlock sem --permits 2 a -- true; done'
 	done
@@ -169,7 +169,7 @@ last_acquire() {
 	wait_until_entered w 10
 	end_commands
 	all_ended_with 0
-	is_whole a 2
+	has_all_permits a 2
 }
 
 # ---- slots ----
@@ -195,7 +195,7 @@ gets() {
 	redis hdel 'rlock_holds:{a}' slots >/dev/null
 	gets 5 five
 	rlock unlock --force a
-	is_whole a 5
+	has_all_permits a 5
 }
 
 @test "the slot of a permit that was taken from its holder is given again, and not a second time when that holder ends" {
@@ -236,10 +236,10 @@ gets() {
 	redis acl setuser default +incrby >/dev/null
 	assert_equal "$status" 77
 	assert_one_line '^rlock: a: .*it needs the ACL rule \+incrby'
-	has_held a 2
-	has_free a 1
+	has_held_permits a 2
+	has_free_permits a 1
 	run -0 rlock sem -w 10s --permits 3 --take 3 a -- true
-	is_whole a 3
+	has_all_permits a 3
 }
 
 # ---- status, unlock --force ----
@@ -264,11 +264,11 @@ gets() {
 	rlock sem --permits 4 --owner one --lease 1m a
 	rlock sem --permits 4 --take 2 --owner two --lease 1m a
 	run -0 rlock unlock --force --holder two:0 a
-	has_free a 3
+	has_free_permits a 3
 	run -1 rlock unlock --force --holder three:0 a
 	run -78 rlock unlock --force --mode plain a
 	run -0 rlock unlock --force a
-	is_whole a 4
+	has_all_permits a 4
 	run -1 rlock status a
 	assert_output 'a: semaphore, free, 4 of 4 permits free'
 	run -78 rlock run -n a -- true

@@ -34,7 +34,7 @@ teardown() {
 			REDISCLI_AUTH=$password ask_sentinel "$number" acl setuser default nopass 2>/dev/null || :
 		done
 	done
-	watchful_teardown
+	teardown_and_check_processes
 }
 
 # own_tls_pair DIR SENTINEL MASTER: a sentinel of this test alone with that certificate of DIR, on SENTINEL_PORT, whose
@@ -142,9 +142,9 @@ refused() {
 	for number in 1 2 3; do
 		REDISCLI_AUTH=SECRET ask_sentinel "$number" acl setuser default resetpass '>OTHER'
 	done
-	stays 6 is_running "$PID"
+	stays_true_for 6 is_running "$PID"
 	printf 'WRONG\n' >password
-	stays 2 is_running "$PID"
+	stays_true_for 2 is_running "$PID"
 	run -77 rlock run -n --sentinel-password-file password b -- true
 	end_commands
 	ended_with 0
@@ -179,8 +179,8 @@ refused() {
 
 @test "a grant needs half of the sentinels that are named; those that do not answer delay none, and are queried within the wait time" {
 	freeze_sentinels 1
-	took_less 4 rlock run a -- true
-	took_less 4 rlock run -u "redis+sentinel://$(cut -d , -f 1-2 <<<"$SENTINELS")/$SERVICE" a -- true
+	takes_less_than 4 rlock run a -- true
+	takes_less_than 4 rlock run -u "redis+sentinel://$(cut -d , -f 1-2 <<<"$SENTINELS")/$SERVICE" a -- true
 	freeze_sentinels 3
 	run -69 rlock run -n --connect-timeout 2s a -- touch begun
 	assert_one_line '^rlock: a: 1 of 3 sentinels names the master: a grant needs the majority of them: no answer from .*$'
@@ -189,7 +189,7 @@ refused() {
 	assert_one_line "^rlock: a: no sentinel names the master of $SERVICE: no answer from redis://127.0.0.1:[0-9]+/0 in time(: .*)?$"
 	assert [ ! -e begun ]
 	in_background rlock run -w 20s --connect-timeout 0.4s a -- touch entered
-	stays 1 is_running "$PID"
+	stays_true_for 1 is_running "$PID"
 	thaw_sentinels
 	ended_with 0
 	assert [ -e entered ]
@@ -197,16 +197,16 @@ refused() {
 
 @test "a lock is looked up at the master of the latest configuration, and nothing is granted before most sentinels name it" {
 	name_master_at 3 2 99
-	on 2 held_by_stranger a
+	on 2 hold_by_foreign_client a
 	run -0 rlock status a
-	stranger_leaves a
-	on 2 stranger_leaves a
+	release_by_foreign_client a
+	on 2 release_by_foreign_client a
 	# On a slow machine the grant that is refused below may stay until its lease ends.
 	echo 'ttl = 3s' >conf
 	export RLOCK_CONFIG=$PWD/conf
 	refused 69 "$RLOCK_URL" "the sentinels do not agree: 1 of 3 names $(server_at 2) \(config-epoch 99\), 2 of 3 name $(server_at 1) \(config-epoch 0\): wait for the end of a failover, or compare SENTINEL MASTER $SERVICE on each of them"
 	in_background rlock run -w 20s a -- ask_redis "$(socket_of 2)" exists a
-	stays 1 is_running "$PID"
+	stays_true_for 1 is_running "$PID"
 	name_master_at 2 2
 	ended_with 0
 }
@@ -253,7 +253,7 @@ start_callers() {
 	done
 	freeze_sentinels $((first % 3 + 1))
 	start_callers 3
-	stays 1 [ ! -e inside ]
+	stays_true_for 1 [ ! -e inside ]
 	thaw_sentinels
 	freeze_sentinels "$first"
 	start_callers 3
@@ -270,11 +270,11 @@ start_callers() {
 	wait_until 5 is_held a
 	# The first of the URL, as sentinels are sorted in it, and any other one.
 	name_master_at 1 2
-	stays 2 is_held a
+	stays_true_for 2 is_held a
 	name_master_at 1 1
 	name_master_at 2 2
 	freeze_sentinels 3
-	stays 2 is_held a
+	stays_true_for 2 is_held a
 	is_running "$PID"
 	end_commands
 	ended_with 0
@@ -316,10 +316,10 @@ start_callers() {
 	wait_until 5 is_held a
 	freeze_sentinels 1 3
 	# A renewal is due by now.
-	stays 3.5 is_running "$PID"
+	stays_true_for 3.5 is_running "$PID"
 	wait_until 5 is_renewed a 9000
 	freeze_sentinels 2
-	stays 3.5 is_running "$PID"
+	stays_true_for 3.5 is_running "$PID"
 	thaw_sentinels
 	wait_until 12 is_renewed a 9000
 	freeze_sentinels 1 2 3
@@ -329,13 +329,13 @@ start_callers() {
 # ---- another master meanwhile ----
 
 @test "no command begins on a grant of a server that is no longer the master" {
-	held_by_stranger a
-	on 2 held_by_stranger a
+	hold_by_foreign_client a
+	on 2 hold_by_foreign_client a
 	in_background rlock run -w 4s a -- touch begun
 	wait_until 5 has_waiters a
 	name_master "$(port_of 2)"
 	# What the sentinels said before counts for a second.
-	let_pass 1.1
+	pause_for 1.1
 	redis del a >/dev/null
 	redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
 	ended_with 75
@@ -363,15 +363,15 @@ start_callers() {
 }
 
 @test "a lock that the new master does not know is lost, and the command is stopped; a release that only the old one got is none" {
-	listen_to rlock run -t 3s a -- sh -c 'echo $$ >inner; exec run_until_ended'
+	record_stderr rlock run -t 3s a -- sh -c 'echo $$ >inner; exec run_until_ended'
 	wait_until 5 [ -s inner ]
 	name_master "$(port_of 2)"
 	ended_with 76
 	is_gone "$(<inner)"
-	said_once '^rlock: a: lock lost at .*: it expired or was deleted on the server: terminating the command: '
+	stderr_is_one_line '^rlock: a: lock lost at .*: it expired or was deleted on the server: terminating the command: '
 	in_background rlock run -t 20s b -- run_until_ended
 	wait_until 5 on 2 is_held b
-	let_pass 1.1
+	pause_for 1.1
 	name_master "$(port_of 1)"
 	end_commands
 	ended_with 76

@@ -18,9 +18,9 @@ setup_file() { start_warm_servers 12; }
 	while read -r verb fields; do
 		rm -f owner end-commands
 		in_background rlock "$verb" a -- sh -c 'echo "$RLOCK_OWNER" >owner; exec run_until_ended'
-		wait_until 5 has_lines owner 1
-		assert_equal "$(same_on_all hgetall a)" "$(tr ' ' '\n' <<<"${fields/OWNER/$(<owner)}" | LC_ALL=C sort)"
-		assert_equal "$(same_on_all hkeys 'rlock_holds:{a}' | wc -l)" 1
+		wait_until 5 has_line_count owner 1
+		assert_equal "$(same_reply_on_all hgetall a)" "$(tr ' ' '\n' <<<"${fields/OWNER/$(<owner)}" | LC_ALL=C sort)"
+		assert_equal "$(same_reply_on_all hkeys 'rlock_holds:{a}' | wc -l)" 1
 		on_each ttl_between 15000 a 30000
 		end_commands
 		ended_with 0
@@ -95,7 +95,7 @@ names_all_servers() {
 	on_each is_free a
 	ended_with 76
 	wait_until 5 on_each no_keys
-	on 2 held_by_stranger a
+	on 2 hold_by_foreign_client a
 	run -0 rlock unlock --force a
 	on_each no_keys
 	run -1 rlock unlock --force a
@@ -113,7 +113,7 @@ names_all_servers() {
 	end_commands
 	ended_with 0
 	for number in 1 2 3; do
-		on $number held_by_stranger a
+		on $number hold_by_foreign_client a
 		run -75 rlock run -w 200ms a -- touch ran
 		assert_one_line '^rlock: a: .*held by 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1'
 		on $number redis del a >/dev/null
@@ -130,18 +130,18 @@ names_all_servers() {
 	holder=$PID
 	for number in 1 2 3; do
 		in_background rlock fair a -- sh -c 'echo "$0" >>order' $number
-		wait_until 5 on_each has_in_queue a $number
+		wait_until 5 on_each has_queue_length a $number
 	done
 	end_commands
 	ended_with 0 "$holder"
-	wait_until 10 has_lines order 3
+	wait_until 10 has_line_count order 3
 	assert_equal "$(paste -s -d ' ' order)" '1 2 3'
 	all_ended_with 0
-	on 3 held_by_stranger b
+	on 3 hold_by_foreign_client b
 	in_background rlock run b -- touch ran
 	wait_until 5 on 3 has_waiters b
 	[ ! -e ran ]
-	on 3 stranger_leaves b
+	on 3 release_by_foreign_client b
 	wait_until 8 file_exists ran
 	ended_with 0
 	on_each no_keys
@@ -152,7 +152,7 @@ names_all_servers() {
 	hold_on_each a
 	holder=$PID
 	in_background rlock fair a b -- touch ran
-	wait_until 5 on_each has_in_queue a 1
+	wait_until 5 on_each has_queue_length a 1
 	kill -s TERM "$PID"
 	ended_with 143
 	run -75 rlock fair -w 300ms a b -- touch ran
@@ -186,7 +186,7 @@ names_all_servers() {
 	local address
 	take_servers 3
 	start_proxy_to "${SERVERS[1]}" tcp:127.0.0.1:0
-	address=$(sed -n 's/^listen tcp://p' "proxy-said-${SERVERS[1]}")
+	address=$(sed -n 's/^listen tcp://p' "proxy-output-${SERVERS[1]}")
 	on_each redis config set requirepass s3cr3t
 	REDISCLI_AUTH=s3cr3t on "${SERVERS[1]}" redis config set requirepass w0rd
 	VIA[SERVERS[1]]=redis://:w0rd@$address
@@ -213,9 +213,9 @@ names_all_servers() {
 @test "one server that is not there: 69 at once, in one line, and nothing is left on the others" {
 	VIA[2]=unix://$PWD/nobody.sock
 	use_servers 1 2 3
-	took_less 10 run -69 rlock run a -- touch ran
+	takes_less_than 10 run -69 rlock run a -- touch ran
 	assert_one_line '^rlock: a: .*2 of 3 servers .*nobody.sock'
-	took_less 10 run -69 rlock fair -n a b -- touch ran
+	takes_less_than 10 run -69 rlock fair -n a b -- touch ran
 	on_each no_keys
 	[ ! -e ran ]
 }
@@ -228,7 +228,7 @@ names_all_servers() {
 		on "${SERVERS[1]}" redis $begin
 		run "-$code" rlock run a -- touch ran
 		assert_one_line "^rlock: a: .*$text"
-		nothing_but "${SERVERS[1]}"
+		has_keys_only_on "${SERVERS[1]}"
 		# shellcheck disable=SC2086
 		on "${SERVERS[1]}" redis $end
 	done <<-'END'
@@ -243,10 +243,10 @@ names_all_servers() {
 	freeze_server 2
 	run -69 rlock run --connect-timeout 500ms a -- touch ran
 	assert_one_line '^rlock: a: .*2 of 3 servers'
-	nothing_but 2
+	has_keys_only_on 2
 	[ ! -e ran ]
 	in_background rlock run -w 20s --connect-timeout 500ms a -- touch ran
-	stays 1.2 is_running "$PID"
+	stays_true_for 1.2 is_running "$PID"
 	thaw_server 2
 	ended_with 0
 	[ -e ran ]
@@ -264,23 +264,23 @@ crash_at_known_end() {
 	take_servers 3
 	hold_with_family a -t 6s
 	wait_until 6 on_each is_renewed a 6000
-	before_renewal "$PID" crash_at_known_end
+	without_renewal "$PID" crash_at_known_end
 	watch_family 12
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76
-	said_once '^rlock: a: lock lost at [0-9T:+-]+: not renewed for [0-9.]+m?s: .+: terminating the command: '
+	stderr_is_one_line '^rlock: a: lock lost at [0-9T:+-]+: not renewed for [0-9.]+m?s: .+: terminating the command: '
 	wait_until 5 on "${SERVERS[0]}" no_keys
 	wait_until 5 on "${SERVERS[2]}" no_keys
 }
 
 @test "a release that one frozen server does not answer: a warning, and the command's status" {
-	listen_to rlock run a -- sh -c 'run_until_ended; exit 7'
+	record_stderr rlock run a -- sh -c 'run_until_ended; exit 7'
 	wait_until 5 on_each is_held a
 	freeze_server 2
 	end_commands
-	took_less 12 ended_with 7
-	said_once '^rlock: a: release failed: '
-	nothing_but 2
+	takes_less_than 12 ended_with 7
+	stderr_is_one_line '^rlock: a: release failed: '
+	has_keys_only_on 2
 	thaw_server 2
 	wait_until 5 on_each no_keys
 }
@@ -289,15 +289,15 @@ crash_at_known_end() {
 	start_proxy_to 1
 	start_proxy_to 2
 	proxy_to 2 delay 150
-	listen_to rlock run a -- sh -c 'run_until_ended; exit 7'
+	record_stderr rlock run a -- sh -c 'run_until_ended; exit 7'
 	wait_until 5 on_each is_held a
 	proxy_to 1 refuse on
 	proxy_to 1 cut
 	end_commands
 	wait_until 5 on 2 is_free a
-	let_pass 0.4
+	pause_for 0.4
 	proxy_to 1 refuse off
-	took_less 10 ended_with 7
-	said_nothing
+	takes_less_than 10 ended_with 7
+	stderr_is_empty
 	on_each no_keys
 }

@@ -64,18 +64,18 @@ teardown() { common_teardown; }
 @test "a waiter tries again within a second where the server has no SUBSCRIBE, which -v says once" {
 	local words
 	for words in run read 'sem --permits 1'; do
-		rm -f end-commands ran said
+		rm -f end-commands ran stderr
 		# shellcheck disable=SC2086
 		in_background rlock ${words/read/write} d -- run_until_ended
 		wait_until 5 has_child "$PID" run_until_ended
 		# shellcheck disable=SC2086
-		listen_to rlock $words -v -w 60s d -- touch ran
-		wait_until 10 eval '[ "$(grep -c "asking to acquire" said)" -ge 3 ]'
+		record_stderr rlock $words -v -w 60s d -- touch ran
+		wait_until 10 eval '[ "$(grep -c "asking to acquire" stderr)" -ge 3 ]'
 		assert [ ! -e ran ]
 		end_commands
 		ended_with 0
 		assert [ -e ran ]
-		assert_equal "$(grep -c SUBSCRIBE said)" 1
-		assert grep -q "it denies SUBSCRIBE: a waiter tries again within a second, each time: ERR unknown command 'SUBSCRIBE'$" said
+		assert_equal "$(grep -c SUBSCRIBE stderr)" 1
+		assert grep -q "it denies SUBSCRIBE: a waiter tries again within a second, each time: ERR unknown command 'SUBSCRIBE'$" stderr
 	done
 }

@@ -13,7 +13,7 @@ setup() {
 # Standard streams, and what the dynamic linker takes to begin; and more than rlock ever has.
 LEAST=4 MOST=20
 
-# with_descriptors COUNT COMMAND [ARG...]: sets STATUS; what was said is in the file "said".
+# with_descriptors COUNT COMMAND [ARG...]: sets STATUS; what was said is in the file "stderr".
 with_descriptors() {
 	STATUS=0
 	echo "$*" >&2
@@ -24,9 +24,9 @@ with_descriptors() {
 		done
 		# To look for leaks takes some, too.
 		export ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0
-		exec timeout -s KILL 10 prlimit --nofile="$1:" "${@:2}" 2>said
+		exec timeout -s KILL 10 prlimit --nofile="$1:" "${@:2}" 2>stderr
 	) || STATUS=$?
-	[ "$STATUS" != 71 ] || [ -n "$TESTS_UNDER" ] || said_once '^rlock: .+: Too many open files$'
+	[ "$STATUS" != 71 ] || [ -n "$TESTS_UNDER" ] || stderr_is_one_line '^rlock: .+: Too many open files$'
 }
 
 @test "a lack of descriptors is called that, what is stopped is stopped whole, and unlock can be repeated" {
@@ -47,7 +47,7 @@ with_descriptors() {
 		# Its hold file is still there.
 		[ "$STATUS" = 0 ] || rlock unlock --pid $$ a
 		no_keys
-		nothing_runs
+		no_rlock_runs
 	done
 	assert_equal "$STATUS" 0
 	assert_equal "$has_begun" yes

@@ -9,10 +9,10 @@ load ../lib/proxying
 
 @test "SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM and SIGWINCH sent to rlock reach the command, once each" {
 	in_background rlock run a -- log_signals
-	wait_until 20 file_says signals ready
+	wait_until 20 file_has_line signals ready
 	for signal in ALRM WINCH USR2 USR1 HUP INT QUIT TERM; do
 		kill -s "$signal" "$PID"
-		wait_until 5 file_says signals "$signal"
+		wait_until 5 file_has_line signals "$signal"
 	done
 	end_commands
 	ended_with 0
@@ -31,17 +31,17 @@ load ../lib/proxying
 }
 
 @test "under nohup a SIGHUP disturbs neither rlock, while it waits and after that, nor the command" {
-	held_by_stranger a
+	hold_by_foreign_client a
 	in_background nohup rlock run a -- log_signals
 	wait_until 5 has_waiters a 1
 	kill -s HUP "$PID"
 	has_waiters a 1
-	stranger_leaves a
-	wait_until 20 file_says signals ready
+	release_by_foreign_client a
+	wait_until 20 file_has_line signals ready
 	kill -s HUP "$(command_of "$PID")"
 	kill -s HUP "$PID"
 	kill -s USR1 "$PID"
-	wait_until 5 file_says signals USR1
+	wait_until 5 file_has_line signals USR1
 	end_commands
 	ended_with 0
 	assert_equal "$(cat signals)" $'ready\nUSR1'
@@ -87,7 +87,7 @@ how_it_ended() {
 runs_foreign() {
 	[ "$(id -u)" = 0 ] || skip 'only root can run a command as another user'
 	not_under_valgrind 'it runs the command itself'
-	listen_to setpriv --bounding-set=-kill rlock run "$@" a -- setpriv --reuid=65534 --clear-groups sleep 60
+	record_stderr setpriv --bounding-set=-kill rlock run "$@" a -- setpriv --reuid=65534 --clear-groups sleep 60
 	wait_until 5 has_renewer "$PID"
 	wait_until 5 pgrep -u 65534 -P "${RENEWERS[0]}" -x sleep
 	FOREIGN=$(pgrep -u 65534 -P "${RENEWERS[0]}" -x sleep)
@@ -98,26 +98,26 @@ runs_foreign() {
 	local may_not='process [0-9]+ \(sleep\): it runs as another user:'
 	runs_foreign
 	kill -s TERM "$PID"
-	wait_until 5 test -s said
+	wait_until 5 test -s stderr
 	kill -s INT "$PID"
-	stays 0.3 is_held a
+	stays_true_for 0.3 is_held a
 	kill -s KILL "$FOREIGN"
 	ended_with 137
-	said_once "^rlock: a: may not pass signal 15 on to $may_not run rlock as that user\$"
+	stderr_is_one_line "^rlock: a: may not pass signal 15 on to $may_not run rlock as that user\$"
 	no_keys
 	# Not before it is another user's, on a busy machine, too.
 	runs_foreign -t 3s --max-run 2s
-	wait_until 5 grep -qE "^rlock: a: may not terminate $may_not the lock is kept until the process ends" said
-	stays 3.2 is_held a
+	wait_until 5 grep -qE "^rlock: a: may not terminate $may_not the lock is kept until the process ends" stderr
+	stays_true_for 3.2 is_held a
 	kill -s KILL "$FOREIGN"
 	ended_with 124
 	no_keys
 	runs_foreign -t 3s
 	redis del a
-	wait_until 10 grep -qE "^rlock: a: may not terminate $may_not it runs on without the lock\$" said
+	wait_until 10 grep -qE "^rlock: a: may not terminate $may_not it runs on without the lock\$" stderr
 	kill -s KILL "$FOREIGN"
 	ended_with 76
-	run -1 grep 'is kept' said
+	run -1 grep 'is kept' stderr
 }
 
 # ---- while waiting ----
@@ -127,13 +127,13 @@ runs_foreign() {
 	hold_in_background a
 	holder=$PID
 	for signal in TERM INT HUP QUIT ALRM; do
-		listen_to rlock run a -- touch ran
+		record_stderr rlock run a -- touch ran
 		wait_until 5 has_waiters a 1
 		kill -s WINCH "$PID"
 		kill -s "$signal" "$PID"
-		took_less 5 ended_with $((128 + $(kill -l "$signal")))
+		takes_less_than 5 ended_with $((128 + $(kill -l "$signal")))
 		has_waiters a 0
-		said_nothing
+		stderr_is_empty
 	done
 	[ "$(hold_count a)" = 1 ]
 	end_commands
@@ -149,7 +149,7 @@ runs_foreign() {
 	in_background rlock run a -- touch ran
 	wait_until 5 is_held a
 	kill -s TERM "$PID"
-	took_less 5 ended_with 143
+	takes_less_than 5 ended_with 143
 	wait_until 5 no_keys
 	[ ! -e ran ]
 }
@@ -162,8 +162,8 @@ runs_foreign() {
 		wait_until 5 has_renewer "$PID"
 		wait_until 5 has_no_answer_yet "$(renewer_of "$PID")"
 		kill -s "$signal" "$PID"
-		took_less 5 ended_with $((128 + $(kill -l $signal)))
-		wait_until 10 nothing_runs
+		takes_less_than 5 ended_with $((128 + $(kill -l $signal)))
+		wait_until 10 no_rlock_runs
 		kill -s CONT "$SERVER_PID"
 		wait_until 5 server_answers
 		wait_until 31 no_keys
@@ -191,9 +191,9 @@ has_no_answer_yet() {
 		kill -s TERM "$PID"
 		# After a second rlock has killed a renewer.
 		kill -s CONT "$stopped" 2>/dev/null || :
-		took_less 5 ended_with 143
+		takes_less_than 5 ended_with 143
 		no_keys
-		wait_until 5 nothing_runs
+		wait_until 5 no_rlock_runs
 	done <<-'END'
 		rlock clone,clone3,fork,vfork
 		rlock-renewer-p setsid
@@ -231,7 +231,7 @@ has_no_answer_yet() {
 	for PID in "${BACKGROUND[@]}"; do
 		ended_with 0 2>/dev/null || ended_with 143
 	done
-	wait_until 5 nothing_runs
+	wait_until 5 no_rlock_runs
 	# One that ends while it asks for the lock does not wait for what becomes of that.
 	wait_until 5 no_keys || fail "locked for $(redis pttl "$(redis keys 'lock*' | head -n 1)") ms yet: $(redis keys '*')"
 }

@@ -12,7 +12,7 @@ setup_file() { start_server_at_port; }
 
 teardown() {
 	redis replicaof no one >/dev/null
-	watchful_teardown
+	teardown_and_check_processes
 }
 
 # ---- what a name is ----

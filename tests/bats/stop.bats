@@ -72,14 +72,14 @@ none_held() {
 }
 
 @test "the holder says whose request it is, and the log of both sides has it" {
-	in_background sh -c 'exec rlock run -t 3s --log log a -- run_until_ended 2>said'
+	in_background sh -c 'exec rlock run -t 3s --log log a -- run_until_ended 2>stderr'
 	wait_until 10 has_child "$PID" run_until_ended
 	wait_until 10 has_event acquired
 	run -0 rlock stop --log log -v a
 	assert_line --regexp "^rlock: a: asked .* pid $PID run_until_ended \([^ ]+:$PID\) to stop$"
 	assert_line 'rlock: a: stopped'
 	ended_with 124
-	assert_equal "$(<said)" "rlock: a: $(by) asked to stop: terminating the command"
+	assert_equal "$(<stderr)" "rlock: a: $(by) asked to stop: terminating the command"
 	# Either side writes its own line.
 	assert_equal "$(events | tr , '\n' | sort | paste -sd ,)" 'acquired a,asked a,released a'
 	assert_equal "$(field reason released)" "\"stopped by $(by)\""
@@ -110,7 +110,7 @@ none_held() {
 	wait_until 10 file_exists held
 	in_background rlock stop a
 	wait_until 10 file_exists told
-	stays 3.5 is_held a
+	stays_true_for 3.5 is_held a
 	end_commands
 	ended_with 0
 	no_keys
@@ -159,7 +159,7 @@ none_held() {
 	in_background rlock stop a
 	ended_with 124 "${BACKGROUND[0]}"
 	hold_as read a
-	stays 1.5 is_running "$PID"
+	stays_true_for 1.5 is_running "$PID"
 	end_commands
 	ended_with 0
 	ended_with 0 "${BACKGROUND[2]}"

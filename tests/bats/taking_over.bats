@@ -20,36 +20,36 @@ load ../lib/holding
 # hold_logging NAME [OPTION...]: as hold_with_pids, for a command that logs its signals.
 hold_logging() {
 	hold_for_script 'echo $$ >command-pid; exec log_signals' "$@"
-	wait_until 20 file_says signals ready
+	wait_until 20 file_has_line signals ready
 }
 
 @test "with the renewer killed the lock is renewed, signals are passed on once, and the lock is released with the command" {
 	hold_logging a -t 3s
 	kill -s USR1 "$PID"
-	wait_until 5 file_says signals USR1
+	wait_until 5 file_has_line signals USR1
 	kill -s KILL "$RENEWER"
 	wait_until 5 has_parent "$COMMAND" "$PID"
-	stays 4 hold_is_alive a "$PID" "$COMMAND"
+	stays_true_for 4 hold_is_alive a "$PID" "$COMMAND"
 	for signal in USR2 HUP TERM; do
 		kill -s "$signal" "$PID"
-		wait_until 5 file_says signals "$signal"
+		wait_until 5 file_has_line signals "$signal"
 	done
 	end_commands
 	ended_with 0
 	assert_equal "$(grep -cx USR1 signals)" 1
-	said_nothing
+	stderr_is_empty
 	no_keys
 }
 
 @test "a lost lock that the renewer has reported before it is killed is not reported again" {
 	hold_logging a -t 3s --on-lost ignore
 	redis del a
-	wait_until 10 grep -q 'lock lost' said
+	wait_until 10 grep -q 'lock lost' stderr
 	kill -s KILL "$RENEWER"
 	wait_until 5 has_parent "$COMMAND" "$PID"
 	end_commands
 	ended_with 76
-	said_once '^rlock: a: lock lost at [0-9T:+-]+: '
+	stderr_is_one_line '^rlock: a: lock lost at [0-9T:+-]+: '
 }
 
 # Of the renewer all calls that may be its last one, one after the other. (Of a process that is to become the command some may
@@ -65,13 +65,13 @@ killed_at() {
 	(
 		cd "killed$1" || exit
 		timeout -s KILL 30 refuse at rlock-renewer "$CALLS" KILL "$1" \
-			rlock run -t 10s "lock$1" -- sh -c 'echo $$ >>ran; exit 7' >said 2>&1
+			rlock run -t 10s "lock$1" -- sh -c 'echo $$ >>ran; exit 7' >stderr 2>&1
 	) || status=$?
 	[ -s "killed$1/at" ] || return
-	if [ "$status" = 137 ] && [ ! -e "killed$1/ran" ] && [ ! -s "killed$1/said" ]; then
+	if [ "$status" = 137 ] && [ ! -e "killed$1/ran" ] && [ ! -s "killed$1/stderr" ]; then
 		echo "$1" >>commands_killed
-	elif [ "$status" != 7 ] || ! has_lines "killed$1/ran" 1 || [ -s "killed$1/said" ]; then
-		echo "$(cat "killed$1/at"): ended with $status: $(cat "killed$1/said")" >>wrong
+	elif [ "$status" != 7 ] || ! has_line_count "killed$1/ran" 1 || [ -s "killed$1/stderr" ]; then
+		echo "$(cat "killed$1/at"): ended with $status: $(cat "killed$1/stderr")" >>wrong
 	fi
 	is_free "lock$1" || echo "$(cat "killed$1/at"): not released" >>wrong
 }
@@ -88,13 +88,13 @@ killed_at() {
 	# Between its start and its exec the command is few calls long.
 	(($(wc -l <commands_killed) <= 10)) || fail "$(wc -l <commands_killed) times the command did not run"
 	wait_until 5 no_keys
-	wait_until 5 nothing_runs
+	wait_until 5 no_rlock_runs
 }
 
 # The signal is sent by the renewer's first kill(), and comes from the command: rlock, which takes over, does not know of it.
 @test "a renewer that is killed as soon as it has sent SIGTERM: all of the command's processes are terminated, too" {
 	needs_refuse
-	KINDS=${ESCAPERS[*]} listen_to refuse at rlock-renewer kill KILL 2 \
+	KINDS=${ESCAPERS[*]} record_stderr refuse at rlock-renewer kill KILL 2 \
 		rlock run --grace 200ms a -- sh -c 'escape escaped $KINDS; kill $PPID; exec run_until_ended'
 	ended_with 143
 	assert [ -s at ]
@@ -121,7 +121,7 @@ killed_at() {
 		env kill -s "$signal" "$RENEWER"
 	done
 	kill -s CONT "$RENEWER"
-	stays 1 hold_is_alive a "$RENEWER" "$COMMAND"
+	stays_true_for 1 hold_is_alive a "$RENEWER" "$COMMAND"
 	assert_equal "$(cat signals)" ready
 	end_commands
 	ended_with 0
@@ -132,17 +132,17 @@ killed_at() {
 	hold_with_pids a -t 90s
 	kill -s STOP "$RENEWER"
 	end_commands
-	took_less 15 ended_with 0
-	said_nothing
+	takes_less_than 15 ended_with 0
+	stderr_is_empty
 	no_keys
 	rm end-commands command-pid
 	hold_with_pids a -t 90s
 	kill -s STOP "$RENEWER"
 	kill -s TERM "$PID"
-	took_less 15 ended_with 143
+	takes_less_than 15 ended_with 143
 	is_gone "$COMMAND"
 	no_keys
-	nothing_runs
+	no_rlock_runs
 }
 
 @test "--kill-child: the command's processes die when rlock or the renewer is killed, and the lock is free after them" {
@@ -155,13 +155,13 @@ killed_at() {
 		wait_until 5 is_gone "$COMMAND"
 		checker_found_none
 		[ "$victim" = PID ] || ended_with 137
-		wait_until 5 nothing_runs
+		wait_until 5 no_rlock_runs
 	done
 	rm command-pid
 	hold_with_pids b --kill-child
 	kill_with_renewers "$PID"
 	wait_until 5 is_gone "$COMMAND"
-	wait_until 5 nothing_runs
+	wait_until 5 no_rlock_runs
 }
 
 @test "with rlock killed a process that the command has stopped stays so, as without rlock" {
@@ -169,7 +169,7 @@ killed_at() {
 		a -t 3s
 	wait_until 5 is_stopped "$(<stopped)"
 	kill -s KILL "$PID"
-	stays 1 is_stopped "$(<stopped)"
+	stays_true_for 1 is_stopped "$(<stopped)"
 	is_held a
 	end_commands
 	wait_until 5 no_keys

@@ -11,14 +11,14 @@ in_terminal() {
 	[ "${shell[0]}" != bash ] || shell=(bash --norc --noprofile --noediting -i)
 	run -0 ptyrun "${shell[@]}"
 	wait_until 5 no_keys
-	wait_until 5 nothing_runs
+	wait_until 5 no_rlock_runs
 }
 
 # ---- Ctrl-C, Ctrl-\ ----
 
 @test "Ctrl-C stops a shell's loop around rlock run, whether it runs its command or waits, and Ctrl-\\ is SIGQUIT" {
 	local shell
-	held_by_stranger busy
+	hold_by_foreign_client busy
 	for shell in bash dash; do
 		in_terminal "$shell" <<-'END'
 			send ulimit -c 0; for i in 1 2 3; do rlock run a -- sh -c 'echo begun; exec sleep 60'; done; echo not reached
@@ -39,7 +39,7 @@ in_terminal() {
 		END
 		assert_equal "$(grep -c begun <<<"$output")" 1
 		refute_output --partial 'not reached'
-		held_by_stranger busy
+		hold_by_foreign_client busy
 	done
 }
 
@@ -210,7 +210,7 @@ survives_ctrl_z() {
 	{ echo "echo 'ready> '"; cat; } >job
 	run -0 ptyrun sh job < <(printf '%s\n' 'expect begun' 'key Z' 'send one' 'expect got one' "$@")
 	wait_until 5 no_keys
-	wait_until 5 nothing_runs
+	wait_until 5 no_rlock_runs
 }
 
 @test "Ctrl-Z does nothing where no shell could continue the job, as without rlock" {

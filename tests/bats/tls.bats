@@ -18,7 +18,7 @@ setup() {
 
 teardown() {
 	local status=0
-	watchful_teardown || status=$?
+	teardown_and_check_processes || status=$?
 	stop_server
 	return "$status"
 }
@@ -58,7 +58,7 @@ refused() {
 	# The first interface, by its number: it is the one of the loopback address.
 	run -0 trusted -u "rediss://[::1%251]:$PORT" a -- ask_redis "$SERVER_SOCKET" exists a
 	assert_output 1
-	run -69 took_less 4 rlock run -n -u 'redis://[fe80::1%25nosuch0]' a -- true
+	run -69 takes_less_than 4 rlock run -n -u 'redis://[fe80::1%25nosuch0]' a -- true
 	assert_one_line '^rlock: a: cannot reach redis://\[fe80::1%25nosuch0\]:6379/0: this machine has no such network interface$'
 }
 
@@ -246,25 +246,25 @@ while True:
 	wait_until 5 is_held a
 	redis client kill type normal >/dev/null 2>&1 || :
 	wait_until 5 is_renewed a 3000
-	stays 1.5 is_held a
+	stays_true_for 1.5 is_held a
 	# They have been read.
 	rm ca.pem client.crt client.key
 	redis client kill type normal >/dev/null 2>&1 || :
 	# Of a whole lease and more.
-	stays 3.2 is_held a
+	stays_true_for 3.2 is_held a
 	end_commands
 	ended_with 0
 }
 
 @test "a server that restarts during a hold, with another certificate, is not taken for the old one" {
-	listen_to rlock run --cacert "$CA" -t 4s a -- run_until_ended
+	record_stderr rlock run --cacert "$CA" -t 4s a -- run_until_ended
 	wait_until 5 has_command "$PID"
 	local port=$PORT
 	stop_server
 	start_server --tls-port "$port" --tls-cert-file "$CERTIFICATES/stranger.crt" \
 		--tls-key-file "$CERTIFICATES/stranger.key" --tls-ca-cert-file "$CA" --tls-auth-clients no
 	ended_with 76
-	grep -q 'lock lost at .*self-signed' said
+	grep -q 'lock lost at .*self-signed' stderr
 }
 
 @test "a call without TLS does not load OpenSSL, and without OpenSSL a URL for TLS is refused with its name" {

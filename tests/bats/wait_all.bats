@@ -21,12 +21,12 @@ setup() {
 	chmod +x leave
 }
 
-# run_leave END [OPTION...]: `rlock run` of the lock a, for ./leave, its messages in the file "said". Sets PID, and LEFT: the
+# run_leave END [OPTION...]: `rlock run` of the lock a, for ./leave, its messages in the file "stderr". Sets PID, and LEFT: the
 # leftover processes, which run.
 run_leave() {
 	rm -f left
-	END=$1 listen_to rlock run "${@:2}" a -- ./leave
-	wait_until 20 has_lines left 3
+	END=$1 record_stderr rlock run "${@:2}" a -- ./leave
+	wait_until 20 has_line_count left 3
 	mapfile -t LEFT <left
 	BACKGROUND+=("${LEFT[@]}")
 }
@@ -52,7 +52,7 @@ nothing_left_runs() {
 		[ "$status" != 129 ] || kill -s HUP "$PID"
 		ended_with "$status"
 		no_keys
-		said_nothing
+		stderr_is_empty
 		for pid in "${LEFT[@]}"; do
 			is_running "$pid"
 		done
@@ -69,24 +69,24 @@ nothing_left_runs() {
 	wait_until 20 is_renewed a 6000
 	kill -s KILL "${LEFT[0]}" "${LEFT[1]}"
 	wait_until 20 is_gone "${LEFT[1]}"
-	stays 0.3 is_held a
+	stays_true_for 0.3 is_held a
 	end_commands
 	ended_with 3
 	no_keys
 	nothing_left_runs
-	said_nothing
+	stderr_is_empty
 }
 
 @test "signals while --wait-all waits reach the leftover processes, and SIGTERM terminates them; the status is the command's" {
 	in_background rlock run --wait-all --grace 2s a -- sh -c 'log_signals & exit 3'
-	wait_until 20 file_says signals ready
+	wait_until 20 file_has_line signals ready
 	wait_until 20 has_no_child "$PID" sh
 	kill -s USR1 "$PID"
-	wait_until 20 file_says signals USR1
+	wait_until 20 file_has_line signals USR1
 	is_held a
 	kill -s TERM "$PID"
 	ended_with 3
-	file_says signals TERM
+	file_has_line signals TERM
 	no_keys
 }
 
@@ -95,7 +95,7 @@ nothing_left_runs() {
 	redis del a
 	ended_with 76
 	nothing_left_runs
-	said_once '^rlock: a: lock lost at '
+	stderr_is_one_line '^rlock: a: lock lost at '
 }
 
 @test "while --wait-all waits for an idle daemon rlock and its renewer sleep" {
@@ -111,7 +111,7 @@ nothing_left_runs() {
 wake_rarely() {
 	local before
 	before=$(wakes "$@")
-	let_pass 3
+	pause_for 3
 	(($(wakes "$@") - before <= 24))
 }
 
@@ -141,7 +141,7 @@ hold_nested() {
 	hold_nested
 	parent_of "$INNER"
 	kill -s STOP "$PARENT"
-	took_less 8 ended_with 124
+	takes_less_than 8 ended_with 124
 	is_free a
 	is_gone "$INNER"
 }
@@ -156,7 +156,7 @@ hold_nested() {
 	renewer=$(renewer_of "$PID")
 	wait_until 10 has_child "$PID" run_until_ended
 	before=$(reads_of "$renewer")
-	let_pass 3
+	pause_for 3
 	# 80 for each look, and some for each end.
 	(($(reads_of "$renewer") - before < 10000)) || fail "read $(($(reads_of "$renewer") - before)) times"
 	end_commands

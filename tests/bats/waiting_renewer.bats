@@ -7,10 +7,10 @@ load ../lib/holding
 load ../lib/proxying
 
 # wait_behind VERB [OPTION...]: another owner has the lock "a", until `leaves`, and an rlock waits for it; its messages are in
-# "said". Sets PID and RENEWER.
+# "stderr". Sets PID and RENEWER.
 wait_behind() {
 	rlock "${1/#run/lock}" --owner other -l 60s a
-	listen_to rlock "$1" "${@:2}" a -- sh -c "$REPORT_PID_AND_RUN"
+	record_stderr rlock "$1" "${@:2}" a -- sh -c "$REPORT_PID_AND_RUN"
 	wait_until 5 waits_in_queue 1
 	wait_until 5 has_renewer "$PID"
 	RENEWER=$(renewer_of "$PID")
@@ -22,11 +22,11 @@ leaves() {
 
 # waits_in_queue COUNT: so many waiters are there, for a plain lock or a fair one.
 waits_in_queue() {
-	has_waiters a "$1" || has_in_queue a "$1"
+	has_waiters a "$1" || has_queue_length a "$1"
 }
 
 none_waits() {
-	has_waiters a 0 && has_in_queue a 0
+	has_waiters a 0 && has_queue_length a 0
 }
 
 no_command_runs() {
@@ -46,14 +46,14 @@ no_command_runs() {
 		before=$(waiting_ids)
 		kill -s KILL "$RENEWER"
 		wait_until 5 has_other_renewer "$first" "$RENEWER"
-		stays 0.5 eval '[ "$(waiting_ids)" = "$before" ]'
+		stays_true_for 0.5 eval '[ "$(waiting_ids)" = "$before" ]'
 		leaves
 		PID=$first find_hold_processes
-		stays 3.5 is_held a
+		stays_true_for 3.5 is_held a
 		end_commands
 		ended_with 0 "$first"
 		ended_with 0
-		said_nothing
+		stderr_is_empty
 		no_keys
 	done
 }
@@ -73,12 +73,12 @@ waiting_ids() {
 	local start
 	start=$(now_ms)
 	wait_behind run -w 6s
-	let_pass 4
+	pause_for 4
 	kill -s KILL "$RENEWER"
 	ended_with 75
 	assert_between 5900 $(($(now_ms) - start)) 9500
 	none_waits
-	said_once '^rlock: a: timed out after 6s'
+	stderr_is_one_line '^rlock: a: timed out after 6s'
 }
 
 # grant_unheard COMMAND...: an rlock waits behind another owner, and the reply that grants the lock is on its way: only the server
@@ -87,7 +87,7 @@ grant_unheard() {
 	local direct=$RLOCK_URL
 	rlock lock --owner other -l 60s a
 	start_proxy
-	listen_to rlock run -t 3s a -- sh -c "$1"
+	record_stderr rlock run -t 3s a -- sh -c "$1"
 	RLOCK_URL=$direct
 	wait_until 5 has_waiters a
 	wait_until 5 has_renewer "$PID"
@@ -106,7 +106,7 @@ grant_unheard() {
 	end_commands
 	ended_with 0
 	assert_equal "$(cat ran)" 1
-	said_nothing
+	stderr_is_empty
 	no_keys
 }
 
@@ -114,7 +114,7 @@ grant_unheard() {
 	needs_refuse
 	local command
 	# The fourth getpid of that name is of the command's process, whose pid stands nowhere yet.
-	listen_to refuse stopped rlock-renewer getpid STOP 4 rlock run a -- sh -c 'echo $$ >>ran; exit 7'
+	record_stderr refuse stopped rlock-renewer getpid STOP 4 rlock run a -- sh -c 'echo $$ >>ran; exit 7'
 	wait_until 10 test -s stopped
 	command=$(cut -d ' ' -f 4 stopped)
 	BACKGROUND+=("$command")
@@ -125,7 +125,7 @@ grant_unheard() {
 	kill -s CONT "$command"
 	ended_with 7
 	assert_equal "$(cat ran)" "$command"
-	said_nothing
+	stderr_is_empty
 	no_keys
 }
 
@@ -133,8 +133,8 @@ grant_unheard() {
 	needs_refuse
 	start_proxy
 	proxy hold-reply "$RELEASE"
-	listen_to refuse refused rlock-renewer clone,clone3,fork,vfork EAGAIN 1 rlock run a -- touch ran
-	wait_until 10 file_has said 'cannot start touch'
+	record_stderr refuse refused rlock-renewer clone,clone3,fork,vfork EAGAIN 1 rlock run a -- touch ran
+	wait_until 10 file_contains stderr 'cannot start touch'
 	kill -s KILL "$(renewer_of "$PID")"
 	ended_with 70
 	[ ! -e ran ]
@@ -149,8 +149,8 @@ grant_unheard() {
 	for verb in run fair; do
 		wait_behind "$verb"
 		kill -s KILL "$PID"
-		within 5 none_waits
-		wait_until 5 nothing_runs
+		becomes_true_within 5 none_waits
+		wait_until 5 no_rlock_runs
 		leaves
 		no_keys
 	done
@@ -167,7 +167,7 @@ grant_unheard() {
 		# After a second rlock has killed it.
 		kill -s CONT "$RENEWER" 2>/dev/null || :
 		ended_with $((128 + $(kill -l $signal)))
-		wait_until 5 nothing_runs
+		wait_until 5 no_rlock_runs
 		no_command_runs
 		no_keys
 		kill "${BACKGROUND[0]}"
@@ -180,7 +180,7 @@ grant_unheard() {
 	kill -s STOP "$PID"
 	wait_until 5 is_stopped "$PID"
 	leaves
-	stays 3.5 no_command_runs
+	stays_true_for 3.5 no_command_runs
 	is_held a
 	end_commands
 	kill -s CONT "$PID"
@@ -214,17 +214,17 @@ grant_unheard() {
 	wait_behind run
 	kill -s STOP "$RENEWER"
 	kill -s TERM "$PID"
-	took_less 10 ended_with 143
-	wait_until 5 nothing_runs
+	takes_less_than 10 ended_with 143
+	wait_until 5 no_rlock_runs
 	wait_until 5 none_waits
 }
 
 @test "a stopped renewer does not hold up the end of a wait" {
 	wait_behind run -w 3s
 	kill -s STOP "$RENEWER"
-	took_less 10 ended_with 75
-	said_once '^rlock: a: timed out after 3s: '
-	wait_until 5 nothing_runs
+	takes_less_than 10 ended_with 75
+	stderr_is_one_line '^rlock: a: timed out after 3s: '
+	wait_until 5 no_rlock_runs
 	wait_until 5 none_waits
 }
 

@@ -34,20 +34,20 @@ release_each() {
 	hold_each
 	for verb in run fair 'sem --permits 1'; do
 		# shellcheck disable=SC2086
-		in_background sh -c 'said=$1; shift; exec rlock "$@" 2>"$said"' sh "said-${verb%% *}" \
+		in_background sh -c 'stderr=$1; shift; exec rlock "$@" 2>"$stderr"' sh "stderr-${verb%% *}" \
 			$verb -q -E 0 -w 6s "${verb%% *}" -- touch ran
 		pids+=("$PID")
 	done
 	wait_until 5 has_waiters run
 	wait_until 5 has_waiters sem
-	wait_until 5 has_in_queue fair 1
+	wait_until 5 has_queue_length fair 1
 	kill -STOP "$SERVER_PID"
 	for PID in "${pids[@]}"; do
 		ended_with 69
 	done
 	kill -CONT "$SERVER_PID"
 	for verb in run fair sem; do
-		assert_regex "$(cat "said-$verb")" "^rlock: $verb: no answer from unix:[^ ]* in time\$"
+		assert_regex "$(cat "stderr-$verb")" "^rlock: $verb: no answer from unix:[^ ]* in time\$"
 	done
 	refute file_exists ran
 }
@@ -55,13 +55,13 @@ release_each() {
 @test "a wait ends with what is true at its end: the holder that it names is the one of its last second" {
 	in_background rlock run --note first a -- run_until_ended
 	wait_until 5 has_child "$PID" run_until_ended
-	listen_to rlock run -w 4s a -- touch ran
+	record_stderr rlock run -w 4s a -- touch ran
 	wait_until 5 has_waiters a
 	# Without a message: the waiter is the first in its queue, and would not try again until the TTL is over.
 	redis hset 'rlock_holds:{a}' "$(redis hkeys 'rlock_holds:{a}' | head -n 1)" \
 		"$(redis hvals 'rlock_holds:{a}' | head -n 1 | sed 's/first/second/')"
 	ended_with 75
-	said_once '^rlock: a: timed out after 4s: held by second '
+	stderr_is_one_line '^rlock: a: timed out after 4s: held by second '
 }
 
 # ---- a subscription that has died without a sign of it ----
@@ -81,12 +81,12 @@ release_each() {
 	wait_until 5 has_waiters run
 	wait_until 5 has_waiters several
 	wait_until 5 has_waiters sem
-	wait_until 5 has_in_queue fair 1
+	wait_until 5 has_queue_length fair 1
 	wait_until 5 has_subscribers 4
 	proxy silence subscribers
 	release_each
 	for PID in "${pids[@]}"; do
-		took_less 12 ended_with 0
+		takes_less_than 12 ended_with 0
 	done
 }
 
@@ -133,7 +133,7 @@ is_probed() {
 		wait_until 10 is_polled 12
 		release_each
 		for PID in "${pids[@]}"; do
-			took_less 4 ended_with 0
+			takes_less_than 4 ended_with 0
 		done
 		proxy pass
 	done
@@ -169,7 +169,7 @@ ends_with_words() {
 	redis config set min-replicas-to-write 1 >/dev/null
 	each_verb ends_with_words 'NOREPLICAS Not enough good replicas'
 	run -69 rlock run x -- touch ran
-	(let_pass 1 && redis config set min-replicas-to-write 0) >/dev/null &
+	(pause_for 1 && redis config set min-replicas-to-write 0) >/dev/null &
 	run -0 rlock run -w 20s x -- touch ran
 	file_exists ran
 }

@@ -13,12 +13,12 @@ load ../lib/proxying
 # release, it would be 210 times.
 @test "of twenty waiters each release wakes one, the first one a release by Redisson" {
 	local woken
-	held_by_stranger a
+	hold_by_foreign_client a
 	for _ in {1..20}; do
 		in_background rlock run -v a -- true 2>>log
 	done
 	wait_until 10 has_waiters a 20
-	stranger_leaves a
+	release_by_foreign_client a
 	all_ended_with 0
 	woken=$(grep -c ': woken$' log)
 	((woken >= 10 && woken <= 100)) || fail "woken $woken times"
@@ -76,10 +76,10 @@ load ../lib/proxying
 	run -75 rlock read -w 50ms a -- touch ran
 	assert_one_line "^rlock: a: timed out after 50ms: held by readers, and next is nightly import \($UUID:${PIDS[w]}\): give a longer --wait\$"
 	queue_contender r2 read a
-	stays 0.3 are_waiting r2 w
+	stays_true_for 0.3 are_waiting r2 w
 	finish_contenders r1
 	wait_until 5 has_entered w
-	stays 0.3 are_waiting r2
+	stays_true_for 0.3 are_waiting r2
 	finish_contenders w
 	enters_when_woken r2
 	finish_contenders r2
@@ -105,7 +105,7 @@ turn_begins() {
 is_woken_late() {
 	start_holder h "$2" a
 	queue_contender waiter "$1" a
-	let_pass 2.2
+	pause_for 2.2
 	stop_waiters "${PIDS[waiter]}"
 	finish_contenders h
 	wait_until 5 turn_begins "$3"
@@ -170,10 +170,10 @@ comes_from_afar() {
 	start_contender both run a b
 	wait_until 5 has_waiters b
 	queue_contender one run a
-	let_pass 2.2
+	pause_for 2.2
 	finish_contenders x
 	wait_until 5 is_held 'rlock_turn:{a}'
-	stays 0.5 is_free a
+	stays_true_for 0.5 is_free a
 	finish_contenders y
 	enters_when_woken both
 	are_waiting one
@@ -190,14 +190,14 @@ come_and_go() {
 			rlock "$1" a -- sh -c "shared_turn \$0; sleep \$1" "$0" "$2" || exit
 		done' "$1" "$2" "$4"
 	done
-	wait_until 10 file_says turns "$1"
+	wait_until 10 file_has_line turns "$1"
 }
 
 @test "readers and writers that come and go keep none out, and never is a reader in with a writer, or two writers" {
 	not_under_valgrind 'its waiters are not there in time'
 	# By themselves readers would keep a writer out: one or another is always in.
 	come_and_go read read 5 1
-	wait_until 20 stays 1.5 is_held a
+	wait_until 20 stays_true_for 1.5 is_held a
 	run -0 rlock write -w 20s a -- shared_turn write
 	come_and_go write write 3 0.05
 	for _ in 1 2 3; do

@@ -26,14 +26,14 @@ unlock_races() {
 	exec {told}<>told
 	in_background setsid bash -c "rlock $(verb_without_command "$kind") --pid \$\$ $NAME && : >ready
 		read -r word <told
-		sh -c 'rlock unlock $NAME 2>said; echo \$? >>statuses'"
+		sh -c 'rlock unlock $NAME 2>stderr; echo \$? >>statuses'"
 	CALLER=$PID
 	wait_until 10 file_exists ready || return
 	# Inside long enough for a release that is not the contender's to be noticed.
 	[ "$kind" != read ] || kind='write'
 	start_contender contender "$kind" "$LEDGER" '-f 50000' -w 20s
 	contender=$PID
-	let_pass 0.02
+	pause_for 0.02
 	repeated
 	injected
 	ended_us=$(now_us)
@@ -92,7 +92,7 @@ lock_races() {
 		must_end 0 "$holder" holder
 	fi
 	# From when nothing of it runs nothing can acquire the lock any more.
-	must 'something runs' wait_until 10 nothing_runs
+	must 'something runs' wait_until 10 no_rlock_runs
 	took $((($(now_us) - at_us) / 1000))
 	# What calls that were killed all together leave on disk, the next one sweeps out.
 	[ "$CHOSEN" != group_KILL ] || rlock renew --pid "$BASHPID" "$NAME" || :

@@ -106,7 +106,7 @@ stop_at() {
 	start_contender holder "$kind" "$LEDGER" "-f ${stay_ms}000" -t "${LEASE_MS}ms" --grace 100ms
 	HOLDER=$PID CLOCK=()
 	wait_until 30 has_stopped
-	WHERE="call $n, $(cat stopped), $kind, stays $stay_ms ms, $2, $WHERE"
+	WHERE="call $n, $(cat stopped), $kind, stays_true_for $stay_ms ms, $2, $WHERE"
 	if [ -s stopped ]; then
 		injected
 		if [ "$2" = deleted ]; then
@@ -123,10 +123,10 @@ stop_at() {
 	repeated
 	must_end '0 76' "$HOLDER" holder
 	if wait "$HOLDER"; then
-		! grep -q 'lock lost' said-holder || violated '0, and the lock is said to be lost'
+		! grep -q 'lock lost' stderr-holder || violated '0, and the lock is said to be lost'
 		[ "$(times leave | head -n 1)" ] || violated '0, and the command did not come to its end'
 	else
-		grep -q 'lock lost' said-holder || violated '76, and nothing is said of a loss'
+		grep -q 'lock lost' stderr-holder || violated '76, and nothing is said of a loss'
 	fi
 	[ -z "$contender" ] || must_end 0 "$contender" contender
 }

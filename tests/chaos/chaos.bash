@@ -154,16 +154,16 @@ in_cell() {
 	# With a dot after it no name is the beginning of another one.
 	NAME=lock.$BATCH.$1.
 	CELL=$BATS_TEST_TMPDIR/$NAME
-	# The helpers of all tests put their files there, and `ours` knows the cell's processes by it.
+	# The helpers of all tests put their files there, and `list_test_processes` knows the cell's processes by it.
 	export BATS_TEST_TMPDIR=$CELL RLOCK_RUNTIME_DIR=$CELL/run
 	LEDGER=$CELL/ledger
 	BACKGROUND=() CLOCK=() VIOLATIONS=0 SINCE_US=$(now_us)
 	mkdir -p "$CELL"
 	cd "$CELL" || return
-	if "$2" "$1" "${@:3}" >cell-said 2>&1; then
-		nothing_is_left >>cell-said 2>&1
+	if "$2" "$1" "${@:3}" >cell-stderr 2>&1; then
+		nothing_is_left >>cell-stderr 2>&1
 	else
-		unless_stalled "$SINCE_US" broke "${*:2}: $(tail -qn 3 cell-said said-* 2>/dev/null | paste -s -d ';')"
+		unless_stalled "$SINCE_US" broke "${*:2}: $(tail -qn 3 cell-stderr stderr-* 2>/dev/null | paste -s -d ';')"
 	fi
 	end_cell
 	rm -rf "$CELL"
@@ -193,7 +193,7 @@ nothing_is_left() {
 			violated "two inside: $line"
 		done < <(grep ' overlap ' "${mark%.mark}")
 	done
-	wait_until 10 nothing_runs || violated "runs on: $(processes_of_test | paste -s -d ' ')"
+	wait_until 10 no_rlock_runs || violated "runs on: $(processes_of_test | paste -s -d ' ')"
 	! server_answers || wait_until "${LEFT_WITHIN_S:-15}" nothing_is_on_server || violated "on the server: $(on_server | paste -s -d ' ')"
 	[ -n "${MAY_LEAVE_FILES-}" ] || ! compgen -G "$RLOCK_RUNTIME_DIR/*" || violated "left on disk: $(ls "$RLOCK_RUNTIME_DIR")"
 }
@@ -236,7 +236,7 @@ shuffle() {
 let_pass_ms() {
 	local seconds
 	to_seconds seconds $(($1 * 1000))
-	let_pass "$seconds"
+	pause_for "$seconds"
 }
 
 # let_some_pass MS: at most; sets DRAWN.
@@ -317,12 +317,12 @@ late_since() {
 # ---- witnesses ----
 
 # start_contender CONTENDER KIND LEDGER STAY [OPTION...]: an rlock in the background that wants the cell's lock for an `overlap`
-# with the options STAY; its messages are in the file "said-CONTENDER". Sets PID. With "until" for STAY, and whatever
+# with the options STAY; its messages are in the file "stderr-CONTENDER". Sets PID. With "until" for STAY, and whatever
 # comes after it, it stays until `finish_contender CONTENDER`.
 start_contender() {
 	local stay=${4/#until/-u $CELL/leave-$1}
 	# shellcheck disable=SC2086
-	in_background sh -c 'exec "$@" 2>"$0"' "$CELL/said-$1" \
+	in_background sh -c 'exec "$@" 2>"$0"' "$CELL/stderr-$1" \
 		"${CLOCK[@]}" rlock "$(verb_of "$2")" "${@:5}" "$NAME" -- overlap "$3" "$(mode_of "$2")" $stay
 }
 
@@ -376,7 +376,7 @@ listen() {
 
 # said_by CONTENDER: as one line.
 said_by() {
-	paste -s -d ';' "$CELL/said-$1" 2>/dev/null
+	paste -s -d ';' "$CELL/stderr-$1" 2>/dev/null
 }
 
 # must_end STATUSES PID CONTENDER: it ends, with one of these.
@@ -393,9 +393,9 @@ must_end() {
 # must_say CONTENDER [PATTERN]: it said one line that is like that; or nothing.
 must_say() {
 	if [ $# = 1 ]; then
-		[ ! -s "said-$1" ]
+		[ ! -s "stderr-$1" ]
 	else
-		has_lines "said-$1" 1 && grep -qE "^rlock: .*$2" "said-$1"
+		has_line_count "stderr-$1" 1 && grep -qE "^rlock: .*$2" "stderr-$1"
 	fi || violated "$1 said: $(said_by "$1")"
 }
 
@@ -403,11 +403,11 @@ must_say() {
 call() {
 	local start=${EPOCHREALTIME/./} ms
 	STATUS=0
-	timeout --foreground -s KILL 30 "$@" 2>said 3>&- || STATUS=$?
+	timeout --foreground -s KILL 30 "$@" 2>stderr 3>&- || STATUS=$?
 	ms=$(((${EPOCHREALTIME/./} - start) / 1000 - ${OWN_MS:-0}))
 	took $((ms > 0 ? ms : 0))
 	((ms <= ${CALL_LIMIT_MS:-8000})) || violated "$* took $ms ms"
-	mapfile -t SAID <said
+	mapfile -t SAID <stderr
 }
 
 # must_tell GOOD SAYS [BAD]: STATUS is one of GOOD, and a line like SAYS was said, or nothing when that is empty; or it is one of BAD, and one

@@ -59,7 +59,7 @@ permit_caller() {
 		draw 0 30000
 		allowed=0
 		rlock sem -w 60s -t "${SEM_LEASE_MS}ms" --permits $PERMITS "$NAME" -- \
-			sh -c 'exec overlap "ledger-$RLOCK_SLOT" exclusive -f "$0"' "$DRAWN" 2>>said-sem &
+			sh -c 'exec overlap "ledger-$RLOCK_SLOT" exclusive -f "$0"' "$DRAWN" 2>>stderr-sem &
 		pid=$! CHILDREN=()
 		if ((RANDOM % 5 == 0)); then
 			let_some_pass 50
@@ -120,7 +120,7 @@ hand_over() {
 	# With a short lease: a wake-up that was lost costs no more.
 	RLOCK_URL=$DIRECT_URL start_contender holder "$1" "$LEDGER" "-f $DRAWN" -t 5s
 	holder=$PID
-	LOOK_US=1000 wait_until 20 test -s "$LEDGER"
+	POLL_US=1000 wait_until 20 test -s "$LEDGER"
 	RLOCK_URL=$via start_contender waiter "$2" "$LEDGER" '-f 0' -v -t 5s -w 20s
 	must_end 0 "$PID" waiter
 	must_end 0 "$holder" holder
@@ -128,7 +128,7 @@ hand_over() {
 	repeated
 	took_ms=$((($(times enter | tail -n 1) - $(times leave | head -n 1)) / 1000))
 	took $took_ms
-	((took_ms <= WOKEN_WITHIN_MS)) || { ((took_ms < LATEST_MS)) && was_told said-waiter; } || violated "took $took_ms ms"
+	((took_ms <= WOKEN_WITHIN_MS)) || { ((took_ms < LATEST_MS)) && was_told stderr-waiter; } || violated "took $took_ms ms"
 	! grep -q overlap "$LEDGER" || violated 'two inside'
 }
 

@@ -48,7 +48,7 @@ hold() {
 	lease) options=(-l 5s --grace "${GRACE_MS}ms") ;;
 	sigterm) STATUS=143 ;;
 	esac
-	in_background sh -c 'exec "$@" 2>said-holder' sh "${UNSEEING[@]}" rlock "$(verb_of "$KIND")" "${options[@]}" "$NAME" -- \
+	in_background sh -c 'exec "$@" 2>stderr-holder' sh "${UNSEEING[@]}" rlock "$(verb_of "$KIND")" "${options[@]}" "$NAME" -- \
 		sh -c 'escape escaped "$@" && exec inside command' sh "${ESCAPING[@]}"
 	HOLDER=$PID
 }
@@ -105,8 +105,8 @@ await_termination() {
 # strike_at_moment
 strike_at_moment() {
 	case $MOMENT in
-	wait | grant) wait_closely 20 has_renewer "$HOLDER" ;;
-	*) wait_closely 30 is_inside_or_over ;;
+	wait | grant) wait_until_each_ms 20 has_renewer "$HOLDER" ;;
+	*) wait_until_each_ms 30 is_inside_or_over ;;
 	esac
 	case $MOMENT in
 	wait)
@@ -131,7 +131,7 @@ strike_at_moment() {
 			let_pass_ms 300
 			end_commands
 		else
-			wait_closely 30 no_escaped_process_runs
+			wait_until_each_ms 30 no_escaped_process_runs
 		fi
 		strike 10000
 		;;

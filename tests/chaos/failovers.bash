@@ -28,11 +28,11 @@ boottime_ms() {
 turn() {
 	local status=0
 	# shellcheck disable=SC2086
-	rlock "$1" --replicas 1 -t "${LEASE:-5s}" -w "${WAIT:-90s}" $2 -- "${@:3}" 2>>said-turn || status=$?
+	rlock "$1" --replicas 1 -t "${LEASE:-5s}" -w "${WAIT:-90s}" $2 -- "${@:3}" 2>>stderr-turn || status=$?
 	case $status in
 	0) ;;
 	76) echo "$(boottime_ms) $2" >>lost ;;
-	*) violated "$1 $2 ended with $status: $(tail -n 1 said-turn)" ;;
+	*) violated "$1 $2 ended with $status: $(tail -n 1 stderr-turn)" ;;
 	esac
 }
 

@@ -71,7 +71,7 @@ fill() {
 	injected
 	none_gets_in
 	# Over several renewals.
-	let_pass 3.3
+	pause_for 3.3
 	must 'the lock of a script was not renewed' is_held script
 	must 'the lock of a command was not renewed' is_well "$LEDGER"
 	calls 0 rlock renew script

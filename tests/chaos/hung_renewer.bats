@@ -24,7 +24,7 @@ hold_hanging() {
 		KIND=write NAME=$CELL/mnt/f
 		echo 'ttl = 4s' >conf
 		set_on_file_system 'exec 9>mnt/f; RLOCK_CONFIG=$PWD/conf rlock flock 9 || exit'
-		in_background "${ON_FILE_SYSTEM[@]}" sh -c 'exec "$@" 2>said-holder' sh overlap "$LEDGER" exclusive -u "$CELL/leave-holder"
+		in_background "${ON_FILE_SYSTEM[@]}" sh -c 'exec "$@" 2>stderr-holder' sh overlap "$LEDGER" exclusive -u "$CELL/leave-holder"
 		HOLDER=$PID
 		wait_until 30 all_inside "$LEDGER" 1
 		return
@@ -85,6 +85,6 @@ hang() {
 @test "hung renewer" {
 	needs_refuse
 	WAYS=(call debugger)
-	! may_mount || WAYS+=(output descriptor)
+	! can_mount || WAYS+=(output descriptor)
 	scenario 'hung renewer' '' 64 8 hang
 }

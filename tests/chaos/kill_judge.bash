@@ -57,7 +57,7 @@ unlock_says() {
 		status=0
 		rlock unlock --connect-timeout 500ms --pid "$CALLER" "$NAME" || status=$?
 		[ "$status-$SERVER" = 69-late ] || break
-		let_pass 0.05
+		pause_for 0.05
 	done
 	[ "$status" = "$1" ] || violated "unlock said $status, not $1"
 }
@@ -141,7 +141,7 @@ ends_so() {
 	[[ $OUTCOME != @(stopped|*_unheard) ]] || by 'rlock ended' "$(<gone-rlock)" $limit_us
 	case $SAYS in
 	nothing) must_say holder ;;
-	unreleased) [[ $SERVER = late && ! -s said-holder ]] || must_say holder "$NAME: release failed: " ;;
+	unreleased) [[ $SERVER = late && ! -s stderr-holder ]] || must_say holder "$NAME: release failed: " ;;
 	lost) must_say holder "$NAME: lock lost at [0-9T:+-]+: " ;;
 	esac
 }

@@ -56,7 +56,7 @@ hold_for_command() {
 # hold_for_caller: a process has the lock for itself through the proxy.
 hold_for_caller() {
 	in_background sh -c 'ledger=$1 mode=$2 until=$3; shift 3
-		rlock "$@" --pid $$ 2>"$0" && exec overlap "$ledger" "$mode" -u "$until"' "$CELL/said-holder" \
+		rlock "$@" --pid $$ 2>"$0" && exec overlap "$ledger" "$mode" -u "$until"' "$CELL/stderr-holder" \
 		"$LEDGER" "$(mode_of "$KIND")" "$CELL/leave-holder" "$(verb_without_command "$KIND")" "${OF_SEM[@]}" -t "${LEASE_MS}ms" "$NAME"
 	CALLER=$PID
 	wait_until 30 entered 1 || return
@@ -172,7 +172,7 @@ cell() {
 		try_cell && return
 		end_cell
 		# The proxy's sockets, and end-commands; not what the cell says itself.
-		find "$CELL" -mindepth 1 ! -name cell-said -delete
+		find "$CELL" -mindepth 1 ! -name cell-stderr -delete
 	done
 	# On a machine that is busy all the time nothing can be put to the test.
 	runs_smoothly_since "$begun_us" && return 1

@@ -98,7 +98,7 @@ restart() {
 		must_say holder "$NAME: lock lost "
 	else
 		# It has noticed nothing, for longer than it takes to renew.
-		must 'the holder lost the lock' stays 3.3 is_well "$LEDGER"
+		must 'the holder lost the lock' stays_true_for 3.3 is_well "$LEDGER"
 		must_say holder
 		back_us=$(now_us)
 		finish_contender holder

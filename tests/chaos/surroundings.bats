@@ -54,7 +54,7 @@ reused_pid() {
 	kind=$(kind_of $((($1 - 1) / ${#REUSES[@]})) "$1")
 	WHERE="$kind, $WHERE"
 	timeout -s KILL 60 unshare --fork --pid --mount-proc --kill-child \
-		reuses_pid "$reuse" "$(verb_of "$kind")" "$NAME" >found 2>said 3>&- || broke "$reuse ends with $?"
+		reuses_pid "$reuse" "$(verb_of "$kind")" "$NAME" >found 2>stderr 3>&- || broke "$reuse ends with $?"
 	repeated
 	injected
 	while IFS= read -r line; do

@@ -87,7 +87,7 @@ suspend_all() {
 	fi
 	must_end 76 "$HOLDER" holder
 	# For longer than its lease.
-	must 'the next one lost the lock' stays 4.2 is_well ledger-contender
+	must 'the next one lost the lock' stays_true_for 4.2 is_well ledger-contender
 	finish_contender contender
 	must_end 0 "$contender" contender
 	must_say contender
@@ -130,7 +130,7 @@ step_the_clock() {
 	# And back, or further.
 	choose 0 7200
 	step_clock clock "$CHOSEN"
-	must 'the holder lost the lock' stays 3.2 is_well "$LEDGER"
+	must 'the holder lost the lock' stays_true_for 3.2 is_well "$LEDGER"
 	must_say holder
 	left_us=$(now_us)
 	finish_contender holder

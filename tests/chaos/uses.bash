@@ -148,7 +148,7 @@ use() {
 		;;
 	lock | long_lock)
 		attempt 0 '' rlock "$LOCK" -t 3s -w 20s "${fence[@]}" --pid "$CALLER" "${two[@]}"
-		[ "$1" = lock ] || let_pass 3.4
+		[ "$1" = lock ] || pause_for 3.4
 		;;
 	unlock | renew)
 		rlock "$LOCK" -t 3s --pid "$CALLER" "$NAME"

@@ -12,7 +12,7 @@ begin_in_order() {
 		T*) java_begins "$contender" lock fair a ;;
 		*) rlock_begins "$contender" fair a ;;
 		esac
-		wait_until 20 has_in_queue a $((before + 1))
+		wait_until 20 has_queue_length a $((before + 1))
 	done
 }
 
@@ -23,8 +23,8 @@ enter_in_order() {
 		contender=$1
 		shift
 		case $contender in
-		T*) took_less 4 java_enters "$contender" ;;
-		*) took_less 4 rlock_enters "$contender" ;;
+		T*) takes_less_than 4 java_enters "$contender" ;;
+		*) takes_less_than 4 rlock_enters "$contender" ;;
 		esac
 		for other; do
 			case $other in
@@ -72,7 +72,7 @@ enter_in_order() {
 	java_locks T1 fair a
 	begin_in_order r1
 	java_begins T2 try fair a 8000
-	wait_until 20 has_in_queue a 2
+	wait_until 20 has_queue_length a 2
 	begin_in_order r2 T3
 	before=$(queue a)
 	java_does false await T2 20000
@@ -119,7 +119,7 @@ enter_in_order() {
 	rlock_locks r0 fair a -t 3s
 	start_mortal_java
 	java_begins T1 try fair a 8000
-	wait_until 20 has_in_queue a 1
+	wait_until 20 has_queue_length a 1
 	java_dies
 	begin_in_order r1
 	rlock_leaves r0

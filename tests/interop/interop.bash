@@ -172,7 +172,7 @@ queue() { redis lrange "redisson_lock_queue:{$1}" 0 -1; }
 # threads of one Java service listen by one connection.
 has_waiter() {
 	case $1 in
-	fair) has_in_queue "${2%%,*}" "${3:-1}" ;;
+	fair) has_queue_length "${2%%,*}" "${3:-1}" ;;
 	*) [ "$(listeners "$1" "${2%%,*}")" -ge "${3:-1}" ] ;;
 	esac
 }
@@ -196,14 +196,14 @@ java_queues() {
 }
 
 rlock_has_its_turn() {
-	took_less 4 rlock_enters r
+	takes_less_than 4 rlock_enters r
 	rlock_leaves r
 	nothing_is_left
 }
 
 # java_has_its_turn KIND NAMES
 java_has_its_turn() {
-	took_less 4 java_enters T1
+	takes_less_than 4 java_enters T1
 	java_unlocks T1 "$@"
 	nothing_is_left
 }
@@ -265,7 +265,7 @@ java_outlives_rlock() {
 each_renews() {
 	start_mortal_java
 	rlock_queues "$@"
-	stays 4 rlock_waits r
+	stays_true_for 4 rlock_waits r
 	java_does true T1 held "$1" "$3"
 	java_unlocks T1 "$1" "$3"
 	rlock_has_its_turn
@@ -336,7 +336,7 @@ interop_teardown() {
 	speak_to mortal
 	stop_java
 	speak_to java
-	watchful_teardown || status=$?
+	teardown_and_check_processes || status=$?
 	if [ -z "${BATS_TEST_COMPLETED-}" ] || [ "$(ask idle)" != idle ]; then
 		touch "$JAVA/unclean"
 	fi

@@ -81,9 +81,9 @@ waits_for() {
 	local java rlock
 	java_locks T1 fair a
 	java_begins T2 lock fair a
-	wait_until 20 has_in_queue a 1
+	wait_until 20 has_queue_length a 1
 	rlock_begins r fair a
-	wait_until 20 has_in_queue a 2
+	wait_until 20 has_queue_length a 2
 	{ read -r java && read -r rlock; } < <(queue a)
 	assert_equal "$(redis zcard 'redisson_lock_timeout:{a}')" 2
 	# The lease, and five minutes.

@@ -49,7 +49,7 @@ java_enters_again() {
 	rlock_queues "$@"
 	java_locks T1 "$1" "$3"
 	java_unlocks T1 "$1" "$3"
-	stays 0.3 rlock_waits r
+	stays_true_for 0.3 rlock_waits r
 	java_unlocks T1 "$1" "$3"
 	rlock_has_its_turn
 }
@@ -102,7 +102,7 @@ rlock_breaks_javas() {
 	java_begins T2 lock "$2" a
 	wait_until 20 has_waiter "$2" a
 	run -0 rlock unlock --force a
-	took_less 4 java_enters T2
+	takes_less_than 4 java_enters T2
 	java_does false T1 held "$1" a
 	java_unlocks T2 "$2" a
 	nothing_is_left

@@ -16,7 +16,7 @@ load interop
 	rlock_leaves r1
 	java_unlocks T1 read a
 	rlock_leaves r2
-	stays 0.3 rlock_waits r
+	stays_true_for 0.3 rlock_waits r
 	java_unlocks T2 read a
 	rlock_has_its_turn
 }
@@ -31,8 +31,8 @@ load interop
 	for contender in 1 2; do wait_until 20 is_asleep T$contender; done
 	rlock_leaves w
 	for contender in 1 2; do
-		took_less 4 java_enters T$contender
-		took_less 4 rlock_enters r$contender
+		takes_less_than 4 java_enters T$contender
+		takes_less_than 4 rlock_enters r$contender
 	done
 	for contender in 1 2; do
 		java_unlocks T$contender read a
@@ -47,7 +47,7 @@ load interop
 	kill_whole "${PIDS[dead]}"
 	rlock_begins r write a
 	wait_until 20 has_waiter write a
-	stays 3 rlock_waits r
+	stays_true_for 3 rlock_waits r
 	java_does true T1 held read a
 	java_unlocks T1 read a
 	rlock_has_its_turn
@@ -93,7 +93,7 @@ load interop
 	wait_until 20 is_asleep T1
 	touch both.out
 	rlock_enters reads
-	took_less 4 java_enters T2
+	takes_less_than 4 java_enters T2
 	java_waits T1 300
 	touch reads.out
 	ended_with 0

@@ -4,14 +4,14 @@
 load interop
 load stress
 
-# is_whole TOTAL: no permit of a is held, and nothing else is left.
-is_whole() {
+# has_all_permits TOTAL: no permit of a is held, and nothing else is left.
+has_all_permits() {
 	[ "$(redis get a)" = "$1" ] && [ "$(redis keys '*' | sort | paste -s -d ' ')" = "a rlock_total:{a}" ]
 }
 
 @test "three at a time, each side has its share, and the total is three at the end" {
 	play sem a 20 4
-	wait_until 20 is_whole 3
+	wait_until 20 has_all_permits 3
 }
 
 @test "permits of Java, of both sorts, and of rlock are counted by both and exclude each other, and a release lets the other side in" {
@@ -23,14 +23,14 @@ is_whole() {
 		rlock_begins r sem a --permits 1
 		wait_until 20 has_waiters a 1
 		java_does ok T1 release "$kind" a
-		took_less 4 rlock_enters r
+		takes_less_than 4 rlock_enters r
 		java_does 0 T1 available "$kind" a
 		java_begins T1 acquire "$kind" a
 		java_waits T1 300
 		rlock_leaves r
-		took_less 4 java_enters T1
+		takes_less_than 4 java_enters T1
 		java_does ok T1 release "$kind" a
-		wait_until 20 is_whole 1
+		wait_until 20 has_all_permits 1
 		redis del a 'rlock_total:{a}'
 	done
 }
@@ -49,5 +49,5 @@ is_whole() {
 	java_begins T1 acquire expirable a
 	java_enters T1
 	java_does ok T1 release expirable a
-	wait_until 20 is_whole 1
+	wait_until 20 has_all_permits 1
 }

@@ -56,8 +56,8 @@ listeners() {
 	# It may try for a while before it listens.
 	wait_until 15 has_waiter plain a
 	rlock_waits r
-	on 1 stays 1 is_free a
-	on 3 stays 1 is_free a
+	on 1 stays_true_for 1 is_free a
+	on 3 stays_true_for 1 is_free a
 	java_unlocks T1 plain a
 	rlock_has_its_turn
 }

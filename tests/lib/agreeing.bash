@@ -23,14 +23,14 @@ teardown() {
 	for number in "${SERVERS[@]}"; do
 		thaw_server "$number" 2>/dev/null || :
 	done
-	watchful_teardown
+	teardown_and_check_processes
 }
 
 teardown_file() { stop_servers; }
 
-# hold_on_each NAME [OPTION...]: as hold_in_background, on all servers, messages in the file "said".
+# hold_on_each NAME [OPTION...]: as hold_in_background, on all servers, messages in the file "stderr".
 hold_on_each() {
-	listen_to rlock run "${@:2}" "$1" -- run_until_ended
+	record_stderr rlock run "${@:2}" "$1" -- run_until_ended
 	wait_until 5 on_each is_held "$1"
 }
 
@@ -41,8 +41,8 @@ runs_once='echo >>ran
 	done
 	exit 7'
 
-# same_on_all COMMAND [ARG...]: prints what redis says, sorted, which is the same on all servers.
-same_on_all() {
+# same_reply_on_all COMMAND [ARG...]: prints what redis says, sorted, which is the same on all servers.
+same_reply_on_all() {
 	local number said=none
 	for number in "${SERVERS[@]}"; do
 		[ "$said" = none ] || assert_equal "$(on "$number" redis --raw "$@" | LC_ALL=C sort)" "$said"
@@ -51,8 +51,8 @@ same_on_all() {
 	echo "$said"
 }
 
-# nothing_but NUMBER: the others have nothing.
-nothing_but() {
+# has_keys_only_on NUMBER: the others have nothing.
+has_keys_only_on() {
 	local number
 	for number in "${SERVERS[@]}"; do
 		[ "$number" = "$1" ] || on "$number" no_keys || return

@@ -69,7 +69,7 @@ setup() {
 
 teardown() {
 	thaw_nodes 2>/dev/null || :
-	watchful_teardown
+	teardown_and_check_processes
 }
 
 teardown_file() { stop_servers; }
@@ -115,8 +115,8 @@ hold_at_its_node() {
 	wait_until 5 at_node_of "$2" is_held "$2"
 }
 
-# is_waited_for NAME: one rlock listens to the lock's channel, at its node.
-is_waited_for() {
+# has_subscribed_waiter NAME: one rlock listens to the lock's channel, at its node.
+has_subscribed_waiter() {
 	[ "$(at_node_of "$1" redis pubsub numsub "redisson_lock__channel:{$1}" | tail -n 1)" = 1 ]
 }
 

@@ -16,9 +16,9 @@ list_keys() {
 
 # ---- contenders ----
 
-# start_contender CONTENDER VERB [OPTION...] NAME...: its messages are in the file "said-CONTENDER"; sets PID.
+# start_contender CONTENDER VERB [OPTION...] NAME...: its messages are in the file "stderr-CONTENDER"; sets PID.
 start_contender() {
-	in_background sh -c 'contender=$0; exec "$@" inside "$contender" 2>"$BATS_TEST_TMPDIR/said-$contender"' \
+	in_background sh -c 'contender=$0; exec "$@" inside "$contender" 2>"$BATS_TEST_TMPDIR/stderr-$contender"' \
 		"$1" "${CLOCK[@]}" rlock "$2" -v "${@:3}" --
 	PIDS[$1]=$PID CONTENDER_OF[$PID]=$1
 }
@@ -73,7 +73,7 @@ are_waiting() {
 # enters_when_woken CONTENDER: it gets in since it was woken just now: what is in its way has just left. That is within a second; on a
 # busy machine it may be later, but then its messages tell.
 enters_when_woken() {
-	took_less 1.4 wait_until 10 has_entered "$1" || was_woken "$BATS_TEST_TMPDIR/said-$1" || fail 'the waiter was not woken'
+	takes_less_than 1.4 wait_until 10 has_entered "$1" || was_woken "$BATS_TEST_TMPDIR/stderr-$1" || fail 'the waiter was not woken'
 }
 
 # finish_contenders CONTENDER...: their commands end, and then the rlocks, well.
@@ -108,7 +108,7 @@ kill_contender() {
 nothing_is_left() {
 	wait_until 5 no_keys
 	wait_until 5 no_subscribers
-	wait_until 5 nothing_runs
+	wait_until 5 no_rlock_runs
 }
 
 # ---- messages ----
@@ -118,13 +118,13 @@ record_messages() {
 	rm -f heard
 	in_background sh -c 'exec redis-cli -s "$SERVER_SOCKET" --csv psubscribe "$0" >heard' "$1"
 	RECORDER=$PID
-	wait_until 5 file_has heard '"psubscribe"'
+	wait_until 5 file_contains heard '"psubscribe"'
 }
 
 # show_messages CHANNEL: "CHANNEL MESSAGE" of all so far, once those before a last one on that channel have certainly come.
 show_messages() {
 	redis publish "$1" end >/dev/null
-	wait_until 5 file_has heard '"end"'
+	wait_until 5 file_contains heard '"end"'
 	kill "$RECORDER"
 	sed -n 's/^"pmessage",[^,]*,"\(.*\)","\(.*\)"$/\1 \2/p' heard | grep -v ' end$'
 }

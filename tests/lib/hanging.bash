@@ -1,6 +1,6 @@
 # A file system that leaves questions without an answer. Sourced after helpers.bash.
 
-may_mount() {
+can_mount() {
 	[[ $(id -u) = 0 && -w /dev/fuse ]] && unshare --mount true 2>/dev/null
 }
 

@@ -143,8 +143,8 @@ calls_of() {
 	redis info commandstats | tr -d '\r' | awk -F '[:=,]' -v "command=cmdstat_$1" '$1 == command { n = $3 } END { print n + 0 }'
 }
 
-# beside KEY NAME: a key or channel that belongs to a lock, whose name keeps its braces in it.
-beside() {
+# key_of_lock KEY NAME: a key or channel that belongs to a lock, whose name keeps its braces in it.
+key_of_lock() {
 	[[ $2 = *'{'* ]] && echo "$1:$2" || echo "$1:{$2}"
 }
 
@@ -268,8 +268,8 @@ file_exists() {
 	[ -e "$1" ]
 }
 
-# file_has FILE TEXT: anywhere in it.
-file_has() {
+# file_contains FILE TEXT: anywhere in it.
+file_contains() {
 	local text
 	{ read -r -d '' text <"$1" || :; } 2>/dev/null
 	[[ ${text-} = *"$2"* ]]
@@ -427,7 +427,7 @@ need_own_command_line() {
 [ "${TESTS_UNDER:-}" = valgrind ] && SLOWNESS=4 || SLOWNESS=1
 
 # wait_until SECONDS COMMAND [ARG...]: until the command succeeds; says what never became true. The longer that takes,
-# the less often it looks: it is a sixteenth late at most, and never by more than 0.1 s; or it looks each LOOK_US, if set.
+# the less often it looks: it is a sixteenth late at most, and never by more than 0.1 s; or it looks each POLL_US, if set.
 wait_until() {
 	local limit=$1 start=${EPOCHREALTIME/./} waited_us pause
 	[[ $limit =~ ^[0-9]+$ ]] || fail "wait_until takes whole seconds, not '$limit'"
@@ -439,8 +439,8 @@ wait_until() {
 			echo "not true within $limit s: $*" >&2
 			return 1
 		}
-		to_seconds pause "${LOOK_US:-$((waited_us < 160000 ? 10000 : waited_us < 1600000 ? waited_us / 16 : 100000))}"
-		let_pass "$pause"
+		to_seconds pause "${POLL_US:-$((waited_us < 160000 ? 10000 : waited_us < 1600000 ? waited_us / 16 : 100000))}"
+		pause_for "$pause"
 	done
 }
 
@@ -449,8 +449,8 @@ to_seconds() {
 	printf -v "$1" '%d.%06d' $(($2 / 1000000)) $(($2 % 1000000))
 }
 
-# let_pass SECONDS: for what has to last a while: an outage, or a lease that is to expire.
-let_pass() {
+# pause_for SECONDS: for what has to last a while: an outage, or a lease that is to expire.
+pause_for() {
 	read -r -t "$1" -u 8 || :
 }
 

@@ -5,14 +5,14 @@
 REPORT_PID_AND_RUN='echo $$ >command-pid; exec run_until_ended'
 
 # hold_with_pids NAME [OPTION...]: `rlock run` holds the lock for a command that stays until end_commands; its messages are in the file
-# "said". Sets PID, RENEWER and COMMAND. Returns when all of them run.
+# "stderr". Sets PID, RENEWER and COMMAND. Returns when all of them run.
 hold_with_pids() {
 	hold_for_script "$REPORT_PID_AND_RUN" "$@"
 }
 
 # hold_for_script SCRIPT NAME [OPTION...]: the same, for a script of sh that writes its number to the file "command-pid".
 hold_for_script() {
-	listen_to rlock run "${@:3}" "$2" -- sh -c "$1"
+	record_stderr rlock run "${@:3}" "$2" -- sh -c "$1"
 	find_hold_processes
 }
 

@@ -1,33 +1,33 @@
 # What is left of rlock, and how it ended: for tests that look for more than an exit status. Sourced
 # after helpers.bash.
 
-# find_ours NAME...: sets OURS to the pids of processes with one of these names that are of this test, without a process: each test
+# find_test_processes NAME...: sets TEST_PROCESSES to the pids of processes with one of these names that are of this test, without a process: each test
 # looks at its end. They are known by the runtime directory in their environment, which is another one in each test.
-find_ours() {
+find_test_processes() {
 	local pid name environment
-	OURS=()
+	TEST_PROCESSES=()
 	for pid in /proc/[0-9]*; do
 		# It may have gone.
 		{ read -r name <"$pid/comm"; } 2>/dev/null || continue
 		[[ " $* " = *" $name "* ]] || continue
 		{ mapfile -t -d '' environment <"$pid/environ"; } 2>/dev/null || continue
-		[[ " ${environment[*]} " != *" RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR "* ]] || OURS+=("${pid#/proc/}")
+		[[ " ${environment[*]} " != *" RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR "* ]] || TEST_PROCESSES+=("${pid#/proc/}")
 	done
 }
 
-# ours [NAME...]: these pids, of rlock and its renewers or of those with one of these names.
-ours() {
-	find_ours "${@:-rlock rlock-renewer rlock-renewer-p}"
-	[ ${#OURS[@]} -eq 0 ] || printf '%s\n' "${OURS[@]}"
+# list_test_processes [NAME...]: these pids, of rlock and its renewers or of those with one of these names.
+list_test_processes() {
+	find_test_processes "${@:-rlock rlock-renewer rlock-renewer-p}"
+	[ ${#TEST_PROCESSES[@]} -eq 0 ] || printf '%s\n' "${TEST_PROCESSES[@]}"
 }
 
 renewers() {
-	ours rlock-renewer rlock-renewer-p
+	list_test_processes rlock-renewer rlock-renewer-p
 }
 
-nothing_runs() {
-	find_ours rlock rlock-renewer rlock-renewer-p
-	[ ${#OURS[@]} -eq 0 ]
+no_rlock_runs() {
+	find_test_processes rlock rlock-renewer rlock-renewer-p
+	[ ${#TEST_PROCESSES[@]} -eq 0 ]
 }
 
 # How many holds without a command are written down in the runtime directory.
@@ -40,9 +40,9 @@ no_hold_files() {
 }
 
 # As common_teardown, and fails when something of ours runs on.
-watchful_teardown() {
+teardown_and_check_processes() {
 	common_teardown
-	wait_until 10 nothing_runs
+	wait_until 10 no_rlock_runs
 }
 
 # assert_one_line REGEXP: of what `run` ran, one line and no more was heard.
@@ -84,23 +84,23 @@ has_waiters() {
 	redis_says "${2:-1}" zcard "rlock_queue:{$1}"
 }
 
-# has_in_queue NAME COUNT: so many are in the queue of the fair lock.
-has_in_queue() {
-	redis_says "$2" llen "$(beside redisson_lock_queue "$1")"
+# has_queue_length NAME COUNT: so many are in the queue of the fair lock.
+has_queue_length() {
+	redis_says "$2" llen "$(key_of_lock redisson_lock_queue "$1")"
 }
 
-has_count() {
+has_hold_count() {
 	redis_says "$2" hvals "$1"
 }
 
 # A client that is no rlock has the plain lock.
-held_by_stranger() {
+hold_by_foreign_client() {
 	redis hset "$1" 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1 1 >/dev/null
 	redis pexpire "$1" 30000 >/dev/null
 }
 
 # That client releases it.
-stranger_leaves() {
+release_by_foreign_client() {
 	redis del "$1" >/dev/null
 	redis publish "redisson_lock__channel:{$1}" 0 >/dev/null
 }

@@ -6,7 +6,7 @@ events() {
 }
 
 has_event() {
-	file_has log "event=$1 "
+	file_contains log "event=$1 "
 }
 
 # field KEY EVENT: prints the value in the line of that event, bare or in its quotes.

@@ -1,18 +1,18 @@
 # Semaphores: how many permits are free and held, and holders of them. Sourced after helpers.bash and contenders.bash.
 
-# has_free NAME COUNT
-has_free() {
+# has_free_permits NAME COUNT
+has_free_permits() {
 	redis_says "$2" get "$1"
 }
 
-# has_held NAME COUNT
-has_held() {
+# has_held_permits NAME COUNT
+has_held_permits() {
 	redis_says "$2" zcard "{$1}:timeout"
 }
 
-# is_whole NAME COUNT: no permit is held, no waiter left, and the counter is that.
-is_whole() {
-	has_free "$1" "$2" && ! list_keys "*{$1}*" | grep -qvx -e "rlock_total:{$1}" -e ''
+# has_all_permits NAME COUNT: no permit is held, no waiter left, and the counter is that.
+has_all_permits() {
+	has_free_permits "$1" "$2" && ! list_keys "*{$1}*" | grep -qvx -e "rlock_total:{$1}" -e ''
 }
 
 # hold_permit COUNT NAME [OPTION...]: until end_commands. Sets PID. The server has the permit before the command runs.

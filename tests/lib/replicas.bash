@@ -24,10 +24,10 @@ replicated_servers() {
 	start_server_in one || return
 	MASTER=$PID
 	# Servers here have no port: the proxy lends one to the master.
-	in_background sh -c 'exec "$@" >replica-said' sh \
+	in_background sh -c 'exec "$@" >replica-proxy-output' sh \
 		faultproxy tcp:127.0.0.1:0 "unix:$PWD/one/redis.sock" "unix:$PWD/replica-control"
-	wait_until 5 file_has replica-said ready || return
-	start_server_in two --replicaof 127.0.0.1 "$(sed -n 's/^listen tcp:.*://p' replica-said)" || return
+	wait_until 5 file_contains replica-proxy-output ready || return
+	start_server_in two --replicaof 127.0.0.1 "$(sed -n 's/^listen tcp:.*://p' replica-proxy-output)" || return
 	REPLICA=$PID
 	ln -s one/redis.sock current.sock
 	export RLOCK_URL=unix://$PWD/current.sock

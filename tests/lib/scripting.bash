@@ -14,8 +14,8 @@ start_locking_script() {
 	wait_until 5 file_exists "$READY"
 }
 
-# prints LINES TEXT: a script of bash has succeeded, and printed these lines, with blanks between.
-prints() {
+# script_prints LINES TEXT: a script of bash has succeeded, and printed these lines, with blanks between.
+script_prints() {
 	run -0 timeout 30 bash -c "$2"
 	assert_equal "${lines[*]}" "$1"
 }

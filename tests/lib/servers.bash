@@ -127,10 +127,10 @@ is_older() {
 
 # start_proxy_to NUMBER [LISTEN]: tests/bin/faultproxy is between us and that server from now on.
 start_proxy_to() {
-	in_background sh -c 'exec "$@" >"$0"' "$BATS_TEST_TMPDIR/proxy-said-$1" faultproxy \
+	in_background sh -c 'exec "$@" >"$0"' "$BATS_TEST_TMPDIR/proxy-output-$1" faultproxy \
 		"${2:-unix:$BATS_TEST_TMPDIR/proxy-$1.sock}" "unix:$(socket_of "$1")" \
 		"unix:$BATS_TEST_TMPDIR/control-$1"
-	wait_until 10 file_has "$BATS_TEST_TMPDIR/proxy-said-$1" ready
+	wait_until 10 file_contains "$BATS_TEST_TMPDIR/proxy-output-$1" ready
 	VIA[$1]=unix://$BATS_TEST_TMPDIR/proxy-$1.sock
 	use_servers "${SERVERS[@]}"
 }

@@ -10,4 +10,4 @@ TOP=$BATS_TEST_DIRNAME/../..
 setup_file() { start_server; }
 teardown_file() { stop_server; }
 setup() { directory_setup; }
-teardown() { watchful_teardown; }
+teardown() { teardown_and_check_processes; }

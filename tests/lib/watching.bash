@@ -3,15 +3,15 @@
 
 # ---- time ----
 
-# stays SECONDS COMMAND [ARG...]: the command succeeds each time it is asked for so long; says what
+# stays_true_for SECONDS COMMAND [ARG...]: the command succeeds each time it is asked for so long; says what
 # did not stay true.
-stays() {
+stays_true_for() {
 	local us end
 	to_microseconds us "$1"
 	end=$((${EPOCHREALTIME/./} + us))
 	while ((${EPOCHREALTIME/./} < end)); do
 		"${@:2}" || fail "did not stay true for $1 s: ${*:2}" || return
-		let_pass 0.05
+		pause_for 0.05
 	done
 }
 
@@ -22,8 +22,8 @@ to_microseconds() {
 	printf -v "$1" '%d' $((10#${with_point/./}))
 }
 
-# took_less SECONDS COMMAND [ARG...]: fails with the command, and when that takes too long.
-took_less() {
+# takes_less_than SECONDS COMMAND [ARG...]: fails with the command, and when that takes too long.
+takes_less_than() {
 	local limit_us start=${EPOCHREALTIME/./} took_us
 	to_microseconds limit_us "$1"
 	"${@:2}" || return
@@ -31,15 +31,15 @@ took_less() {
 	((took_us < limit_us * SLOWNESS)) || fail "took $((took_us / 1000)) ms, more than $1 s: ${*:2}"
 }
 
-# within SECONDS COMMAND [ARG...]: as wait_until, for parts of a second, and sharp.
+# becomes_true_within SECONDS COMMAND [ARG...]: as wait_until, for parts of a second, and sharp.
 # What is promised in five seconds is looked for within eight: a busy machine has its part in it.
-within() {
-	took_less "$1" wait_until $((${1%.*} + 1)) "${@:2}"
+becomes_true_within() {
+	takes_less_than "$1" wait_until $((${1%.*} + 1)) "${@:2}"
 }
 
-# wait_closely SECONDS COMMAND [ARG...]: as wait_until, and looks each millisecond: for what is not to be seen late.
-wait_closely() {
-	local LOOK_US=1000
+# wait_until_each_ms SECONDS COMMAND [ARG...]: as wait_until, and looks each millisecond: for what is not to be seen late.
+wait_until_each_ms() {
+	local POLL_US=1000
 	wait_until "$@"
 }
 
@@ -59,7 +59,7 @@ server_ms() {
 
 # ---- processes of this test ----
 
-# processes_of_test: "PID NAME" of each program that this test started and that still runs, known as by find_ours.
+# processes_of_test: "PID NAME" of each program that this test started and that still runs, known as by find_test_processes.
 processes_of_test() {
 	local pid
 	for pid in $(grep -lzsxF "RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR" /proc/[0-9]*/environ | tr -dc '0-9\n'); do
@@ -89,13 +89,13 @@ is_stopped() {
 	grep -qs '^State:.T' "/proc/$1/status"
 }
 
-# file_says FILE TEXT: the file has that text for a line.
-file_says() {
+# file_has_line FILE TEXT: the file has that text for a line.
+file_has_line() {
 	grep -qsxF -e "$2" "$1"
 }
 
-# has_lines FILE COUNT: one that is being written is none yet.
-has_lines() {
+# has_line_count FILE COUNT: one that is being written is none yet.
+has_line_count() {
 	[ -e "$1" ] && [ "$(wc -l <"$1")" = "$2" ]
 }
 
@@ -109,10 +109,10 @@ has_entered() {
 FAMILY_SIZE=4
 
 # hold_with_family NAME [OPTION...]: holds a lock by `rlock run` for a command with processes that are
-# hard to stop, its messages in the file "said". Sets PID and FAMILY. Returns when all of them run.
+# hard to stop, its messages in the file "stderr". Sets PID and FAMILY. Returns when all of them run.
 hold_with_family() {
-	listen_to rlock run "${@:2}" "$1" -- family
-	wait_until 5 has_lines "$BATS_TEST_TMPDIR/family" "$FAMILY_SIZE"
+	record_stderr rlock run "${@:2}" "$1" -- family
+	wait_until 5 has_line_count "$BATS_TEST_TMPDIR/family" "$FAMILY_SIZE"
 	mapfile -t FAMILY < <(cut -d ' ' -f 2 "$BATS_TEST_TMPDIR/family")
 	BACKGROUND+=("${FAMILY[@]}")
 }
@@ -141,7 +141,7 @@ watch_family() {
 	LAST_SEEN_MS=0
 	while at=$((${EPOCHREALTIME/./} / 1000)) && ((at < end)) && family_runs; do
 		LAST_SEEN_MS=$at
-		let_pass 0.005
+		pause_for 0.005
 	done
 	family_is_gone
 }
@@ -159,8 +159,8 @@ is_renewed() {
 	ask_server pttl "$1" && [ "$ANSWER" -gt $(($2 * 9 / 10)) ]
 }
 
-# before_renewal PID COMMAND [ARG...]: no renewal of that rlock's lock comes meanwhile.
-before_renewal() {
+# without_renewal PID COMMAND [ARG...]: no renewal of that rlock's lock comes meanwhile.
+without_renewal() {
 	local renewer
 	renewer=$(renewer_of "$1")
 	kill -STOP "$renewer"
@@ -176,28 +176,28 @@ lease_end_ms() {
 		return now[1] * 1000 + math.floor(now[2] / 1000) + redis.call("pttl", KEYS[1])' 1 "$1"
 }
 
-# knowing_end COMMAND [ARG...]: runs it, and sets end to what lease_end_ms said of the lock "a" just before.
-knowing_end() {
+# with_lease_end COMMAND [ARG...]: runs it, and sets end to what lease_end_ms said of the lock "a" just before.
+with_lease_end() {
 	end=$(lease_end_ms a)
 	"$@"
 }
 
 # ---- messages ----
 
-# listen_to COMMAND [ARG...]: as in_background, messages in the file "said".
-listen_to() {
-	in_background sh -c 'exec "$@" 2>"$BATS_TEST_TMPDIR/said"' sh "$@"
+# record_stderr COMMAND [ARG...]: as in_background, messages in the file "stderr".
+record_stderr() {
+	in_background sh -c 'exec "$@" 2>"$BATS_TEST_TMPDIR/stderr"' sh "$@"
 }
 
-# said_once PATTERN: all that was said on standard error is one line, which matches.
-said_once() {
-	local said=$BATS_TEST_TMPDIR/said
-	[ "$(wc -l <"$said"):$(grep -cE -e "$1" "$said")" = 1:1 ] || fail "not one line like '$1' but: $(cat "$said")"
+# stderr_is_one_line PATTERN: all that was said on standard error is one line, which matches.
+stderr_is_one_line() {
+	local stderr=$BATS_TEST_TMPDIR/stderr
+	[ "$(wc -l <"$stderr"):$(grep -cE -e "$1" "$stderr")" = 1:1 ] || fail "not one line like '$1' but: $(cat "$stderr")"
 }
 
-# said_nothing: on standard error; of what wrote no "said" nothing is known.
-said_nothing() {
-	local said=$BATS_TEST_TMPDIR/said
-	[ -e "$said" ] || fail "nothing was listened to: 'said' is missing" || return
-	[ ! -s "$said" ] || fail "said: $(cat "$said")"
+# stderr_is_empty: on standard error; of what wrote no "stderr" nothing is known.
+stderr_is_empty() {
+	local stderr=$BATS_TEST_TMPDIR/stderr
+	[ -e "$stderr" ] || fail "no stderr was recorded: the file 'stderr' is missing" || return
+	[ ! -s "$stderr" ] || fail "stderr: $(cat "$stderr")"
 }

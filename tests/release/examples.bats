@@ -14,7 +14,7 @@ teardown() {
 	local server
 	server=$(cat "$RLOCK_RUNTIME_DIR/local.pid" 2>/dev/null) && kill "$server" 2>/dev/null &&
 		wait_until 10 is_gone "$server"
-	watchful_teardown
+	teardown_and_check_processes
 }
 
 @test "each example that is marked has a test here" {
@@ -125,7 +125,7 @@ as_cron() {
 	in_background rlock fair --note "nightly backup" nightly -- run_until_ended
 	wait_until 5 is_held nightly
 	in_background rlock fair --note "nightly report" nightly -- true
-	wait_until 5 has_in_queue nightly 1
+	wait_until 5 has_queue_length nightly 1
 	run_example man/rlock.7 ask-holder
 	assert_equal "$status" 0
 	assert_line --index 2 --regexp '^  holder +[0-9.]+s .* nightly backup  '
@@ -289,7 +289,7 @@ only_the_semaphore_stays() {
 }
 
 @test "README: a lock that no process releases" {
-	held_by_stranger stuck
+	hold_by_foreign_client stuck
 	run_example README.md stuck
 	assert_equal "$status" 0
 	assert_line --regexp '^  holder .* 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1$'

@@ -107,7 +107,7 @@ shows() {
 
 # gives_turn NAME: a lock of that name is broken, and the keys that are written down show that a waiter has the next turn.
 gives_turn() {
-	held_by_stranger "$1"
+	hold_by_foreign_client "$1"
 	rlock unlock --force "$1"
 	shows "rlock_turn:{$1}"
 }
@@ -131,11 +131,11 @@ gives_turn() {
 	all_ended_with 0
 	# A waiter that has waited for so long has the next turn, and this one does not come.
 	redis flushall >/dev/null
-	held_by_stranger broken
+	hold_by_foreign_client broken
 	in_background rlock run broken -- true
 	waiter=$PID
 	wait_until 10 has_waiters broken
-	let_pass 2.5
+	pause_for 2.5
 	stop_waiters "$waiter"
 	wait_until 20 gives_turn broken
 	compare_with_table

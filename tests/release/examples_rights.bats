@@ -72,11 +72,11 @@ has_listener() {
 # A Java client takes the first position of NAME's queue from the waiter, and the waiter takes it back.
 use_return() {
 	local queue deadlines waiter
-	queue=$(beside redisson_lock_queue "$1")
-	deadlines=$(beside redisson_lock_timeout "$1")
+	queue=$(key_of_lock redisson_lock_queue "$1")
+	deadlines=$(key_of_lock redisson_lock_timeout "$1")
 	run -0 rlock lock --owner x --lease 20s "$1"
 	in_background rlock fair -w 20s "$1" -- true
-	wait_until 5 has_in_queue "$1" 1
+	wait_until 5 has_queue_length "$1" 1
 	waiter=$(redis lindex "$queue" 0)
 	redis zadd "$deadlines" 9999999999999 java:1 >/dev/null
 	redis rpush "$queue" java:1 >/dev/null
@@ -121,7 +121,7 @@ use_sem() {
 	run -0 rlock sem --permits 2 --take 2 --owner x --lease 20s "$name"
 	run -75 rlock sem -w 1s --permits 2 "$name" -- true
 	in_background rlock sem -w 20s --permits 2 "$name" -- true
-	wait_until 5 is_held "$(beside rlock_queue "$name")"
+	wait_until 5 is_held "$(key_of_lock rlock_queue "$name")"
 	run -0 rlock unlock --owner x "$name"
 	ended_with 0
 	granted sem --permits 2 --at-least 30s "$name"

@@ -31,7 +31,7 @@ static const char usage[] =
 	"prints when one was inside for the last time that it looked (0: none).\n";
 
 #define STAY_MAX_US (120 * INT64_C(1000000))
-#define LOOK_US INT64_C(5000)
+#define POLL_US INT64_C(5000)
 
 static const char *ledger, *mode, *until;
 static int64_t stay_us;
@@ -93,7 +93,7 @@ static void stay(void)
 	while (!is_over(end_us)) {
 		int64_t left_us = end_us - now_us();
 		struct timespec rest = { .tv_nsec =
-						 (left_us < LOOK_US ? left_us : LOOK_US) * 1000 };
+						 (left_us < POLL_US ? left_us : POLL_US) * 1000 };
 
 		(void)ppoll(NULL, 0, &rest, NULL);
 		if (was_told) {
