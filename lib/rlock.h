@@ -412,8 +412,8 @@ RLOCK_API bool rlock_kind_parse(const char *text, size_t len, enum rlock_kind *o
 RLOCK_API bool rlock_kind_is(enum rlock_kind kind, enum rlock_kind wanted);
 
 /*
- * A lock's name: 1 to RLOCK_NAME_MAX bytes, none of them NUL or newline, the first not '-'. Pass only names that
- * rlock_name_check has accepted: the other functions rely on it.
+ * A lock's name: 1 to RLOCK_NAME_MAX bytes, none of them NUL or newline. Pass only names that rlock_name_check has
+ * accepted: the other functions rely on it.
  */
 struct rlock_name {
 	const char *text;

@@ -715,6 +715,8 @@ static enum verdict check_name(struct line *line, const struct word *before,
 			      "'%s' is one word: the first line of a script is "
 			      "#!/usr/bin/env -S rlock %s",
 			      usage_show(name, shown), shown);
+	if (strcmp(name, "-") == 0)
+		return reject(why, UNCERTAIN, "'-' is a name only by --name");
 	if (!is_part_of_option(line, before, word)) {
 		if (!is_number_of_permits(line, word))
 			return check_text(line, name, why);

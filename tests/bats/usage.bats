@@ -69,7 +69,7 @@ load ../lib/usual
 
 @test "a name that looks like something else is one by --name, and alone" {
 	local name
-	for name in 5m 3 redis://127.0.0.1:1 local: min; do
+	for name in -x - 5m 3 redis://127.0.0.1:1 local: min; do
 		run -0 rlock run -w 5 --name "$name" x -- printenv RLOCK_NAME
 		assert_output "$name"$'\nx'
 	done

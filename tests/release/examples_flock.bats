@@ -5,19 +5,20 @@
 
 load ../lib/usual
 
-# The lines of the table, what the two programs are called with, with a tab between; and the work, which says whether it runs
-# under a lock of either program.
+# table has the lines of README.md, with a tab between the two programs. report is the work: it prints whether it runs under a
+# lock of either program, and its arguments.
 setup() {
 	directory_setup
-	sed -n '/^| flock | rlock |$/,/^$/s/^| `\(.*\)` | `\(.*\)` |$/\1\t\2/p' "$TOP/README.md" | sed "s|/tmp/job|$PWD/job|" >table
+	sed -n '/^| flock | rlock |$/,/^$/s/^| `\(.*\)` | `\(.*\)` |$/\1\t\2/p' "$TOP/README.md" |
+		sed "s|/tmp/job|$PWD/job|; s/\\\\|/|/g" >table
 	assert [ "$(wc -l <table)" -gt 10 ]
 	cat >report <<-END
 		#!/bin/sh
 		cd '$PWD'
 		for file in job by-flock; do
-			[ ! -e "\$file" ] || flock -n "\$file" true || exec echo protected
+			[ ! -e "\$file" ] || flock -n "\$file" true || exec echo protected "\$@"
 		done
-		[ "\$(redis-cli -s '$SERVER_SOCKET' exists job)" = 1 ] && exec echo protected
+		[ "\$(redis-cli -s '$SERVER_SOCKET' exists job)" = 1 ] && exec echo protected "\$@"
 		echo unprotected
 	END
 	chmod +x report
@@ -25,8 +26,8 @@ setup() {
 
 # write_scripts FLOCK_LINE RLOCK_LINE: each as a script that can call itself.
 write_scripts() {
-	printf '#!/bin/sh\n%s\n' "$1" >by-flock
-	printf '#!/bin/sh\n%s\n' "$2" >by-rlock
+	printf '#!/bin/sh\nset -u\n%s\n' "$1" >by-flock
+	printf '#!/bin/sh\nset -u\n%s\n' "$2" >by-rlock
 	chmod +x by-flock by-rlock
 }
 
@@ -34,10 +35,11 @@ write_scripts() {
 	local by_flock by_rlock expected
 	while IFS=$'\t' read -r by_flock by_rlock <&4; do
 		write_scripts "$by_flock" "$by_rlock"
-		run -0 --separate-stderr ./by-flock
-		assert_line --index 0 protected
+		run -0 --separate-stderr ./by-flock 'first argument' second
+		assert_line --index 0 --regexp '^protected'
+		[[ $by_flock != *'"$@"' ]] || assert_output 'protected first argument second'
 		expected=$output
-		run -0 --separate-stderr ./by-rlock
+		run -0 --separate-stderr ./by-rlock 'first argument' second
 		assert_equal "$by_rlock: $output$stderr" "$by_rlock: $expected"
 		# That of a script ends with it.
 		wait_until 5 no_keys

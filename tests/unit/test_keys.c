@@ -56,7 +56,7 @@ static void check_validity(void)
 {
 	static char longest[RLOCK_NAME_MAX + 1];
 	static const struct rlock_name good[] = {
-		{ "L", 1 },    { "a b\t{c}:\"'\\*?[", 14 }, { "\xff\xfe", 2 }, { "a-", 2 },
+		{ "L", 1 },    { "a b\t{c}:\"'\\*?[", 14 }, { "\xff\xfe", 2 }, { "-a", 2 },
 		{ "a\nb", 1 }, { longest, RLOCK_NAME_MAX },
 	};
 	static const struct rlock_name bad[] = {
