@@ -66,7 +66,7 @@ static void deny_key(size_t denied)
 
 static void take_right(void)
 {
-	size_t which = chance(COUNT_OF(rights) + COUNT_OF(keys) + 1);
+	size_t which = random_below(COUNT_OF(rights) + COUNT_OF(keys) + 1);
 
 	state.right = "resetchannels";
 	/* Without it a key may last for ever, in each of many places. */
@@ -118,7 +118,7 @@ static void help(void *(*run)(void *ctx), unsigned after_us)
 	helper.server = *world.at;
 	helper.after_us = after_us;
 	if (pthread_create(&helper.thread, NULL, run, NULL) != 0)
-		differs("no thread");
+		fail("no thread");
 }
 
 /* ---- all of them ---- */
@@ -130,7 +130,7 @@ struct rlock_conn *disturb(void)
 	};
 
 	/* Of several servers one that lacks a right does a part of all, with any status. */
-	disturbance = !one_in(3) ? NONE : one_in(25) ? STOPPED : all[chance(COUNT_OF(all))];
+	disturbance = !one_in(3) ? NONE : one_in(25) ? STOPPED : all[random_below(COUNT_OF(all))];
 	if (topology == SEVERAL && (disturbance == DENIED || disturbance == DENIED_TO_USER))
 		disturbance = CUT;
 	if (world.is_moving)
@@ -145,13 +145,13 @@ struct rlock_conn *disturb(void)
 		server_do(world.at, "CONFIG SET maxmemory 1");
 		break;
 	case CUT:
-		help(cut, chance(600));
+		help(cut, random_below(600));
 		break;
 	case STOPPED:
 		if (world.is_moving)
 			return hasty_conn;
 		(void)kill(world.at->pid, SIGSTOP);
-		help(go_on, HASTE_MS * 1000 / 2 * (1 + chance(3)));
+		help(go_on, HASTE_MS * 1000 / 2 * (1 + random_below(3)));
 		return hasty_conn;
 	default:
 		break;
@@ -184,14 +184,14 @@ void reconnect(void)
 
 const char *disturbance_word(void)
 {
-	static const char *const words[] = { "",
+	static const char *const names[] = { "",
 					     "denied ",
 					     "denied to a user ",
 					     "on a full server ",
 					     "cut off ",
 					     "while the server is stopped " };
 
-	return words[disturbance];
+	return names[disturbance];
 }
 
 bool is_status_open(void)
@@ -203,7 +203,7 @@ bool is_status_open(void)
 int64_t deadline_of_request(void)
 {
 	return disturbance == NONE || disturbance == FULL || disturbance == CUT
-		       ? patience()
+		       ? deadline_of_wait()
 		       : rlock_now_ms() + 100;
 }
 
@@ -225,7 +225,7 @@ void disturb_begin(void)
 /* ---- requests that come again ---- */
 
 /* The last requests of the library, as the server got them. */
-static struct words requests[64];
+static struct server_command requests[64];
 static size_t request_count;
 
 void disturb_end(void)
@@ -235,31 +235,31 @@ void disturb_end(void)
 	rlock_conn_free(user_conn);
 	rlock_conn_free(hasty_conn);
 	for (size_t i = 0; i < COUNT_OF(requests); i++)
-		words_free(&requests[i]);
+		server_command_free(&requests[i]);
 }
 
 /* A try to acquire that may wait would join a queue for none: see lua/inc/request.lua. */
-static bool may_join(const struct words *words)
+static bool may_join(const struct server_command *command)
 {
-	size_t options = 3 + strtoul(words->texts[2], NULL, 10) + 4;
+	size_t options = 3 + strtoul(command->args[2], NULL, 10) + 4;
 
-	return words->count > options && strspn(words->texts[options], "01") >= 4 &&
-	       words->texts[options][1] == '1';
+	return command->count > options && strspn(command->args[options], "01") >= 4 &&
+	       command->args[options][1] == '1';
 }
 
 void collect_requests(void)
 {
-	struct words words;
+	struct server_command command;
 
-	while (server_next_request(world.at, &words)) {
-		struct words *place = &requests[request_count % COUNT_OF(requests)];
+	while (server_next_request(world.at, &command)) {
+		struct server_command *place = &requests[request_count % COUNT_OF(requests)];
 
-		if (may_join(&words)) {
-			words_free(&words);
+		if (may_join(&command)) {
+			server_command_free(&command);
 			continue;
 		}
-		words_free(place);
-		*place = words;
+		server_command_free(place);
+		*place = command;
 		request_count++;
 	}
 }
@@ -267,16 +267,16 @@ void collect_requests(void)
 /* One that came late would break what others rely on. */
 void drop_requests(void)
 {
-	struct words words;
+	struct server_command command;
 
-	while (server_next_request(world.at, &words))
-		words_free(&words);
+	while (server_next_request(world.at, &command))
+		server_command_free(&command);
 }
 
 static bool replay(size_t index, const char *what)
 {
-	story("%s", what);
-	tally(what);
+	trace("%s", what);
+	count_event(what);
 	server_send(world.at, &requests[index % COUNT_OF(requests)]);
 	return true;
 }
@@ -292,5 +292,6 @@ bool step_replay(void)
 	size_t kept = request_count < COUNT_OF(requests) ? request_count : COUNT_OF(requests);
 
 	return topology != SEVERAL && kept > 0 &&
-	       replay(request_count - 1 - chance((unsigned)kept), "replays of an early request");
+	       replay(request_count - 1 - random_below((unsigned)kept),
+		      "replays of an early request");
 }

@@ -34,14 +34,14 @@ void wish_init(struct wish *wish, enum rlock_kind of_kind)
 {
 	*wish = (struct wish){ .spec = RLOCK_HOLD_SPEC_INIT, .request = RLOCK_REQUEST_INIT };
 	if (rlock_hold_id_new(wish->id) != RLOCK_OK || rlock_owner_new(1, wish->owner) != RLOCK_OK)
-		differs("no random bytes");
+		fail("no random bytes");
 	wish->spec.kind = of_kind;
 	wish->spec.names = &name;
 	wish->spec.name_count = 1;
 	wish->spec.owner = wish->owner;
 	wish->spec.id = wish->id;
 	wish->request.inherited = wish->inherited;
-	wish->spec.lease_ms = chance_lease_ms();
+	wish->spec.lease_ms = random_lease_ms();
 	wish->request.wait_ms = 0;
 	wish->spec.note = one_in(2) ? "a note of several words" : NULL;
 	wish->spec.record = &holder_record;
@@ -52,7 +52,7 @@ void wish_init(struct wish *wish, enum rlock_kind of_kind)
 /* Some owners come again and again, by their own name, or since they inherited it. */
 static void choose_owner(struct wish *wish)
 {
-	char *owner = owners[chance(OWNERS)];
+	char *owner = owners[random_below(OWNERS)];
 
 	if (owner[0] == '\0' || one_in(4))
 		(void)snprintf(owner, RLOCK_OWNER_MAX, "%s", wish->owner);
@@ -70,7 +70,7 @@ static void check_token(const struct rlock_hold *handle, bool is_wanted, int64_t
 	int64_t token = rlock_hold_token(handle, 0);
 
 	if (token != 0 ? token <= before : is_wanted || before > 0)
-		differs("the token is %" PRId64 " after %" PRId64, token, before);
+		fail("the token is %" PRId64 " after %" PRId64, token, before);
 }
 
 /* By what was there before it. */
@@ -78,39 +78,39 @@ static void check_grant(const struct wish *wish, const struct rlock_hold *handle
 			const char *reentered, const char *slots)
 {
 	const char *owner = rlock_hold_owner(handle, 0);
-	const struct party *party;
+	const struct holder_field *holder;
 	char field[FIELD_MAX];
 
 	if (strcmp(owner, reentered != NULL ? reentered : wish->owner) != 0)
-		differs("acquired as '%s', not as '%s'", owner,
-			reentered != NULL ? reentered : wish->owner);
+		fail("acquired as '%s', not as '%s'", owner,
+		     reentered != NULL ? reentered : wish->owner);
 	if (is_semaphore() && slots != NULL && strcmp(slots, rlock_hold_slots(handle, 0)) != 0)
-		differs("it has slots '%s', and '%s' are the lowest", rlock_hold_slots(handle, 0),
-			slots);
-	look(world.at);
+		fail("it has slots '%s', and '%s' are the lowest", rlock_hold_slots(handle, 0),
+		     slots);
+	take_snapshot(world.at);
 	(void)snprintf(field, sizeof(field), "%s%s", owner,
 		       wish->spec.kind == RLOCK_WRITE ? WRITE : "");
-	party = party_of(field, "");
-	if (party != NULL && rlock_hold_count(handle, 0) != party->count)
-		differs("the count given is %" PRId64, rlock_hold_count(handle, 0));
+	holder = holder_field_of(field, "");
+	if (holder != NULL && rlock_hold_count(handle, 0) != holder->count)
+		fail("the count given is %" PRId64, rlock_hold_count(handle, 0));
 }
 
 /* What is denied may be done by halves; but not by a connection that has just tried the rights of its user. */
 static void check_failure(const struct wish *wish, enum rlock_status status, bool is_first)
 {
 	if (is_first || disturbance == NONE || disturbance == FULL || disturbance == CUT) {
-		look(world.at);
+		take_snapshot(world.at);
 		if (record_of(wish->id) != NULL && !world.is_moving && topology != SEVERAL)
-			differs("'%s', and the hold is there", rlock_status_name(status));
+			fail("'%s', and the hold is there", rlock_status_name(status));
 	}
 	if (status == RLOCK_EACL && !is_first)
 		state.is_dirty = true;
 	/* To leave the queue may have been denied, too. */
 	state.has_dead_waiter |= wish->request.wait_ms > 0 && disturbance != NONE;
-	tally(status == RLOCK_BUSY        ? "times it was busy"
-	      : status == RLOCK_EDEADLOCK ? "times it would have been a deadlock"
-	      : status == RLOCK_EKIND     ? "times it was of another kind"
-					  : "times an acquisition failed");
+	count_event(status == RLOCK_BUSY        ? "times it was busy"
+		    : status == RLOCK_EDEADLOCK ? "times it would have been a deadlock"
+		    : status == RLOCK_EKIND     ? "times it was of another kind"
+						: "times an acquisition failed");
 }
 
 /*
@@ -130,7 +130,7 @@ static enum rlock_status acquire_wish(struct rlock_conn *by, const struct wish *
 		if (topology != SEVERAL || want != RLOCK_OK || status != RLOCK_BUSY ||
 		    rlock_now_ms() >= limit_ms)
 			return status;
-		tally("times an earlier request arrived late");
+		count_event("times an earlier request arrived late");
 		pause_for(INT64_MAX, "for an earlier request");
 	}
 }
@@ -153,12 +153,12 @@ static bool acquire(struct wish *wish)
 	if (is_first)
 		new_user_connection();
 	by = disturb();
-	story("acquire %s%s %.8s of %s%s, %s", disturbance_word(), rlock_kind_name(wish->spec.kind),
+	trace("acquire %s%s %.8s of %s%s, %s", disturbance_word(), rlock_kind_name(wish->spec.kind),
 	      wish->id, brief(wish->owner),
 	      wish->request.inherited_count > 0 ? ", or inherited" : "", state.right);
 	sent_ms = rlock_now_ms();
 	if (rlock_hold_new(&wish->spec, &handle) != RLOCK_OK)
-		differs("no hold");
+		fail("no hold");
 	status = acquire_wish(by, wish, want, handle);
 	undisturb();
 	check_answer("acquire", status, want, sent_ms, by);
@@ -168,7 +168,8 @@ static bool acquire(struct wish *wish)
 		if (!is_readwrite() && !is_semaphore() && topology == SINGLE)
 			check_token(handle, wish->request.issue_token, token);
 		(void)rely_on(handle, wish->spec.kind, rlock_now_ms());
-		tally(reentered != NULL ? "times it was re-entered" : "times it was acquired");
+		count_event(reentered != NULL ? "times it was re-entered"
+					      : "times it was acquired");
 		return true;
 	}
 	rlock_hold_free(handle);
@@ -184,8 +185,8 @@ static bool step_acquire(void)
 		return false;
 	wish_init(&wish, any_kind());
 	choose_owner(&wish);
-	wish.request.wait_ms = one_in(8) ? 1 + (int64_t)chance(3) : 0;
-	wish.spec.take = is_semaphore() ? 1 + (int64_t)chance(3) : 0;
+	wish.request.wait_ms = one_in(8) ? 1 + (int64_t)random_below(3) : 0;
+	wish.spec.take = is_semaphore() ? 1 + (int64_t)random_below(3) : 0;
 	wish.request.issue_token =
 		!is_readwrite() && !is_semaphore() && topology != SEVERAL && one_in(200);
 	return acquire(&wish);
@@ -209,9 +210,9 @@ static bool step_other_kind(void)
 	static const enum rlock_kind all[] = { RLOCK_PLAIN, RLOCK_FAIR, RLOCK_READ, RLOCK_WRITE };
 	struct wish wish;
 
-	wish_init(&wish, all[chance(COUNT_OF(all))]);
+	wish_init(&wish, all[random_below(COUNT_OF(all))]);
 	wish.spec.permits = wish.spec.take = 0;
-	look(world.at);
+	take_snapshot(world.at);
 	if ((!is_semaphore() && is_readwrite() != (wish.spec.kind <= RLOCK_FAIR)) ||
 	    foretell_acquire(&wish) != RLOCK_EKIND || !acquire(&wish))
 		return false;
@@ -249,12 +250,13 @@ static int64_t remember(struct relied *hold)
 	static int64_t count;
 	struct rlock_end end = { .status = ++count };
 	const struct record *record = record_of(hold->id);
-	const struct party *party = record != NULL ? party_of(record->field, "") : NULL;
+	const struct holder_field *holder =
+		record != NULL ? holder_field_of(record->field, "") : NULL;
 
 	rlock_hold_set_remember(hold->handle, REMEMBER_MS);
 	rlock_hold_set_end(hold->handle, &end);
 	/* Nothing of a hold within another, nor of one that is kept. */
-	return party != NULL && party->count == 1 && !party->is_kept ? count : 0;
+	return holder != NULL && holder->count == 1 && !holder->is_kept ? count : 0;
 }
 
 /* Which holder it was; 0: none is remembered. */
@@ -267,12 +269,12 @@ static void check_released(const struct relied *hold, int64_t remembered)
 {
 	if (world.is_moving || topology == SEVERAL)
 		return;
-	look(world.at);
+	take_snapshot(world.at);
 	if (record_of(hold->id) != NULL &&
 	    (disturbance == NONE || disturbance == CUT || disturbance == FULL))
-		differs("hold %s is released, and there", hold->id);
+		fail("hold %s is released, and there", hold->id);
 	if (remembered > 0 && disturbance == NONE && last_remembered() != remembered)
-		differs("the last holder is not number %" PRId64, remembered);
+		fail("the last holder is not number %" PRId64, remembered);
 }
 
 static bool step_release(void)
@@ -288,7 +290,7 @@ static bool step_release(void)
 	if (one_in(4) && topology == SINGLE && want == RLOCK_OK)
 		remembered = remember(hold);
 	by = disturb();
-	story("release %s%.8s, %s", disturbance_word(), hold->id, state.right);
+	trace("release %s%.8s, %s", disturbance_word(), hold->id, state.right);
 	sent_ms = rlock_now_ms();
 	status = rlock_release(by, hold->handle, deadline_of_request());
 	undisturb();
@@ -301,9 +303,9 @@ static bool step_release(void)
 	/* That of a semaphore means nothing without its permits. */
 	state.is_dirty |=
 		is_semaphore() && (disturbance == DENIED || disturbance == DENIED_TO_USER);
-	tally(status == RLOCK_OK         ? "times it was released"
-	      : status == RLOCK_NOT_HELD ? "times a lost hold was released"
-					 : "times a release failed");
+	count_event(status == RLOCK_OK         ? "times it was released"
+		    : status == RLOCK_NOT_HELD ? "times a lost hold was released"
+					       : "times a release failed");
 	keep_for_later(hold);
 	return true;
 }
@@ -315,12 +317,12 @@ static bool step_release_again(void)
 	if (released == NULL || record_of(rlock_hold_id(released)) != NULL || topology == SEVERAL ||
 	    world.is_moving)
 		return false;
-	story("release again");
-	status = one_in(2) ? rlock_release(steady_conn, released, patience())
-			   : rlock_renew(steady_conn, released, MINUTE_MS, patience());
+	trace("release again");
+	status = one_in(2) ? rlock_release(steady_conn, released, deadline_of_wait())
+			   : rlock_renew(steady_conn, released, MINUTE_MS, deadline_of_wait());
 	if (!state.is_dirty)
 		check_status("release again", status, RLOCK_NOT_HELD, steady_conn);
-	tally("releases a second time, and renewals after it");
+	count_event("releases a second time, and renewals after it");
 	return true;
 }
 
@@ -329,14 +331,14 @@ static void check_told(const struct relied *hold)
 	size_t index = 0;
 	const char *by = rlock_hold_told_by(hold->handle, &index);
 
-	if (hold->is_told != (by != NULL) || (by != NULL && strcmp(by, "me@here") != 0))
-		differs("the renewal says that %s asks to stop", by != NULL ? by : "none");
+	if (hold->is_stop_requested != (by != NULL) || (by != NULL && strcmp(by, "me@here") != 0))
+		fail("the renewal says that %s asks to stop", by != NULL ? by : "none");
 }
 
 static bool step_renew(void)
 {
 	struct relied *hold = any_hold(true);
-	int64_t lease_ms = chance_lease_ms(), sent_ms;
+	int64_t lease_ms = random_lease_ms(), sent_ms;
 	enum rlock_status want, status;
 	struct rlock_conn *by;
 	int tries = 0;
@@ -345,7 +347,7 @@ static bool step_renew(void)
 		return false;
 	want = foretell_hold(hold->id, true);
 	by = disturb();
-	story("renew %s%.8s, %s", disturbance_word(), hold->id, state.right);
+	trace("renew %s%.8s, %s", disturbance_word(), hold->id, state.right);
 	sent_ms = rlock_now_ms();
 	/* It is the caller that retries. */
 	do
@@ -360,31 +362,31 @@ static bool step_renew(void)
 		if (!state.is_dirty && topology != SEVERAL)
 			check_told(hold);
 		if (rlock_hold_ttl_ms(hold->handle) < hold->lasts_ms - rlock_now_ms())
-			differs("the renewal says that %" PRId64 " ms are left",
-				rlock_hold_ttl_ms(hold->handle));
+			fail("the renewal says that %" PRId64 " ms are left",
+			     rlock_hold_ttl_ms(hold->handle));
 	}
 	if (status == RLOCK_NOT_HELD) {
 		/* It was lost for a reason, and its client knows. */
 		if (disturbance == NONE && !hold->is_lost && !hold->is_kept &&
 		    hold->lasts_ms > rlock_now_ms() && world.losses == hold->losses)
-			differs("a hold was lost");
+			fail("a hold was lost");
 		if (!hold->is_kept)
 			keep_for_later(hold);
 	}
-	tally(status == RLOCK_OK         ? "times it was renewed"
-	      : status == RLOCK_NOT_HELD ? "times a lost or kept hold was renewed"
-					 : "times a renewal failed");
+	count_event(status == RLOCK_OK         ? "times it was renewed"
+		    : status == RLOCK_NOT_HELD ? "times a lost or kept hold was renewed"
+					       : "times a renewal failed");
 	return true;
 }
 
 /* Until that hold has ended on the server. */
 static void await_end(const char *id, int64_t end_ms)
 {
-	int64_t limit_ms = patience();
+	int64_t limit_ms = deadline_of_wait();
 
 	do {
 		pause_for(limit_ms, "for a kept hold to end");
-		look(world.at);
+		take_snapshot(world.at);
 	} while (rlock_now_ms() <= end_ms ||
 		 (record_of(id) != NULL && record_of(id)->end_ms + MOMENT_MS > now.now_ms));
 }
@@ -392,7 +394,7 @@ static void await_end(const char *id, int64_t end_ms)
 static bool step_keep_until(void)
 {
 	struct relied *hold = any_hold(true);
-	int64_t left_ms = one_in(2) ? 1 + (int64_t)chance(3) : chance_lease_ms(), sent_ms;
+	int64_t left_ms = one_in(2) ? 1 + (int64_t)random_below(3) : random_lease_ms(), sent_ms;
 	enum rlock_status want, status;
 	struct rlock_conn *by;
 
@@ -400,7 +402,7 @@ static bool step_keep_until(void)
 		return false;
 	want = foretell_hold(hold->id, false);
 	by = disturb();
-	story("keep %s%.8s for %" PRId64 " ms, %s", disturbance_word(), hold->id, left_ms,
+	trace("keep %s%.8s for %" PRId64 " ms, %s", disturbance_word(), hold->id, left_ms,
 	      state.right);
 	sent_ms = rlock_now_ms();
 	status = rlock_keep_until(by, hold->handle, left_ms, deadline_of_request());
@@ -409,9 +411,9 @@ static bool step_keep_until(void)
 	if (status != RLOCK_NOT_NOTIFIED)
 		check_full("keep until", status, want);
 	record_halves(status);
-	tally(status == RLOCK_OK ? "times it was kept" : "times it could not be kept");
+	count_event(status == RLOCK_OK ? "times it was kept" : "times it could not be kept");
 	/* One that was asked to stop is released. */
-	if (status != RLOCK_OK || hold->is_told || topology == SEVERAL) {
+	if (status != RLOCK_OK || hold->is_stop_requested || topology == SEVERAL) {
 		forget(hold);
 		return true;
 	}
@@ -436,7 +438,7 @@ static bool step_find(void)
 
 	if (hold == NULL || topology == SEVERAL || !is_foretold() || hold->is_kept)
 		return false;
-	look(world.at);
+	take_snapshot(world.at);
 	for (size_t i = 0; i < now.record_count; i++) {
 		const struct record *record = &now.records[i];
 		size_t len = strlen(hold->owner);
@@ -444,19 +446,19 @@ static bool step_find(void)
 		if (strncmp(record->field, hold->owner, len) == 0 &&
 		    strstr(record->field, KEPT) == NULL &&
 		    (is_semaphore() ? has_permits(record, 0)
-				    : party_of(record->field, "") != NULL) &&
+				    : holder_field_of(record->field, "") != NULL) &&
 		    (latest == NULL || record->since_ms > latest->since_ms))
 			latest = record;
 	}
-	story("find a hold of %s", brief(hold->owner));
-	tally("times a hold was looked for");
-	status = rlock_find(steady_conn, &name, hold->owner, RLOCK_ANY, patience(), &found);
+	trace("find a hold of %s", brief(hold->owner));
+	count_event("times a hold was looked for");
+	status = rlock_find(steady_conn, &name, hold->owner, RLOCK_ANY, deadline_of_wait(), &found);
 	if (latest == NULL || latest->end_ms <= now.now_ms)
 		return true;
 	check_status("find", status, RLOCK_OK, steady_conn);
 	if (record_of(rlock_hold_id(found)) == NULL ||
 	    record_of(rlock_hold_id(found))->since_ms != latest->since_ms)
-		differs("found hold %s, which is not the latest", rlock_hold_id(found));
+		fail("found hold %s, which is not the latest", rlock_hold_id(found));
 	rlock_hold_free(found);
 	return true;
 }
@@ -474,12 +476,12 @@ static void expect_asked(struct relied *hold, const struct rlock_stop_hold *foun
 {
 	const struct record *record = hold->handle != NULL ? record_of(hold->id) : NULL;
 	bool is_there = record != NULL && is_live(record) &&
-			(is_semaphore() || party_of(record->field, "") != NULL);
+			(is_semaphore() || holder_field_of(record->field, "") != NULL);
 
-	hold->is_told |= found != NULL && found->is_told;
+	hold->is_stop_requested |= found != NULL && found->is_told;
 	if (is_there && !hold->is_lost && (found == NULL || found->is_told == hold->is_kept))
-		differs("hold %s was %s", hold->id,
-			found == NULL ? "not found" : "asked, or not, and kept");
+		fail("hold %s was %s", hold->id,
+		     found == NULL ? "not found" : "asked, or not, and kept");
 }
 
 /* Each hold that is there is asked, unless it is kept, and no other. */
@@ -494,10 +496,10 @@ static bool step_stop(void)
 		return false;
 	if (one != NULL)
 		(void)snprintf(owner, sizeof(owner), "%s", one->owner);
-	look(world.at);
-	story("stop %s", one != NULL ? brief(owner) : "all");
-	status = rlock_stop(steady_conn, &name, one != NULL ? owner : NULL, "me@here", patience(),
-			    &stop);
+	take_snapshot(world.at);
+	trace("stop %s", one != NULL ? brief(owner) : "all");
+	status = rlock_stop(steady_conn, &name, one != NULL ? owner : NULL, "me@here",
+			    deadline_of_wait(), &stop);
 	drop_requests();
 	check_status("stop", status, stop.count > 0 ? RLOCK_OK : RLOCK_NOT_HELD, steady_conn);
 	for (size_t i = 0; i < HOLDS; i++)
@@ -505,8 +507,9 @@ static bool step_stop(void)
 			expect_asked(&holds[i], hold_in(&stop, holds[i].id));
 	for (size_t i = 0; i < stop.count; i++)
 		if (stop.holds[i].is_told)
-			waiter_is_told(stop.holds[i].id);
-	tally(stop.count > 0 ? "times holders were asked to stop" : "times there was none to stop");
+			record_stop_request(stop.holds[i].id);
+	count_event(stop.count > 0 ? "times holders were asked to stop"
+				   : "times there was none to stop");
 	rlock_stop_clear(&stop);
 	return true;
 }
@@ -522,24 +525,25 @@ static bool step_break(void)
 		return false;
 	if (hold != NULL && one_in(2))
 		(void)snprintf(owner, sizeof(owner), "%s", hold->owner);
-	look(world.at);
-	if (now.party_count == 0)
+	take_snapshot(world.at);
+	if (now.holder_field_count == 0)
 		want = is_fair() && now.queue->elements > 0 ? ANY_STATUS : RLOCK_NOT_HELD;
-	else if (!is_any && party_of(owner, "") == NULL && party_of(owner, WRITE) == NULL)
+	else if (!is_any && holder_field_of(owner, "") == NULL &&
+		 holder_field_of(owner, WRITE) == NULL)
 		want = RLOCK_BUSY;
-	story("break, if %s holds it", is_any ? "any owner" : brief(owner));
-	tally("times it was broken");
-	status = rlock_break(steady_conn, &name, is_any ? NULL : owner, RLOCK_ANY, patience(), was,
-			     note);
+	trace("break, if %s holds it", is_any ? "any owner" : brief(owner));
+	count_event("times it was broken");
+	status = rlock_break(steady_conn, &name, is_any ? NULL : owner, RLOCK_ANY,
+			     deadline_of_wait(), was, note);
 	world.taken_ms = rlock_now_ms();
 	drop_requests();
 	if (want != ANY_STATUS && status != RLOCK_NOT_NOTIFIED)
 		check_status("break", status, want, steady_conn);
-	look(world.at);
-	if (status == RLOCK_OK && !is_readwrite() && now.party_count > 0 && waiting() == 0)
-		differs("it was broken, and is held");
-	if (status == RLOCK_OK && is_any && now.party_count > 0 && waiting() == 0)
-		differs("it was broken, and is held");
+	take_snapshot(world.at);
+	if (status == RLOCK_OK && !is_readwrite() && now.holder_field_count > 0 && waiting() == 0)
+		fail("it was broken, and is held");
+	if (status == RLOCK_OK && is_any && now.holder_field_count > 0 && waiting() == 0)
+		fail("it was broken, and is held");
 	for (size_t i = 0; i < HOLDS; i++)
 		holds[i].is_lost |= holds[i].handle != NULL && record_of(holds[i].id) == NULL;
 	return true;
@@ -547,18 +551,18 @@ static bool step_break(void)
 
 static bool step_resize(void)
 {
-	int64_t total = 1 + (int64_t)chance(TOTAL_MAX), had = 0, had_before;
+	int64_t total = 1 + (int64_t)random_below(TOTAL_MAX), had = 0, had_before;
 
 	if (!is_semaphore() || !is_foretold())
 		return false;
-	look(world.at);
+	take_snapshot(world.at);
 	had_before = now.has_counter ? now.total : -1;
-	story("resize to %" PRId64, total);
-	check_status("resize", rlock_resize(steady_conn, &name, total, patience(), &had), RLOCK_OK,
-		     steady_conn);
+	trace("resize to %" PRId64, total);
+	check_status("resize", rlock_resize(steady_conn, &name, total, deadline_of_wait(), &had),
+		     RLOCK_OK, steady_conn);
 	if (had != had_before && held_permits() == 0)
-		differs("it had %" PRId64 ", and not %" PRId64, had, had_before);
-	tally("times the total was set");
+		fail("it had %" PRId64 ", and not %" PRId64, had, had_before);
+	count_event("times the total was set");
 	return true;
 }
 
@@ -574,32 +578,32 @@ static bool step_release_unknown(void)
 	enum rlock_kind of_kind = kind;
 	char id[RLOCK_HOLD_ID_MAX];
 
-	look(world.at);
+	take_snapshot(world.at);
 	if (now.record_count == 0)
 		return false;
-	record = &now.records[chance((unsigned)now.record_count)];
+	record = &now.records[random_below((unsigned)now.record_count)];
 	if (hold_of_id(record->id) != NULL || is_of_waiter(record->id) || world.is_moving)
 		return false;
 	if (is_readwrite() && strstr(record->field, WRITE) == NULL)
 		of_kind = RLOCK_READ;
 	(void)snprintf(id, sizeof(id), "%s", record->id);
-	story("release %.8s of no client", id);
+	trace("release %.8s of no client", id);
 	spec.kind = of_kind;
 	spec.names = &name;
 	spec.name_count = 1;
 	spec.id = id;
 	spec.sent_ms = rlock_now_ms();
 	if (rlock_hold_new(&spec, &hold) != RLOCK_OK)
-		differs("no hold");
+		fail("no hold");
 	status = rlock_release(steady_conn, hold,
-			       topology == SEVERAL ? rlock_now_ms() + 200 : patience());
+			       topology == SEVERAL ? rlock_now_ms() + 200 : deadline_of_wait());
 	if (status != RLOCK_NOT_HELD && topology != SEVERAL)
 		check_status("release", status, RLOCK_OK, steady_conn);
 	rlock_hold_free(hold);
-	look(world.at);
+	take_snapshot(world.at);
 	if (record_of(id) != NULL && topology != SEVERAL)
-		differs("hold %.8s is released, and there", id);
-	tally("releases of what a late request had acquired");
+		fail("hold %.8s is released, and there", id);
+	count_event("releases of what a late request had acquired");
 	return true;
 }
 
@@ -613,16 +617,16 @@ static bool step_delete_key(void)
 					       "rlock_ends:{" LOCK "}",
 					       "rlock_waiters:{" LOCK "}",
 					       "redisson_lock_timeout:{" LOCK "}" };
-	const char *key = deleted[chance(COUNT_OF(deleted))];
+	const char *key = deleted[random_below(COUNT_OF(deleted))];
 	bool is_lock = strcmp(key, LOCK) == 0;
 
 	if (topology == SEVERAL || world.is_moving || !one_in(3) ||
 	    (waiting() > 0 && (!is_lock || !is_fair())) ||
 	    server_number(world.at, "DEL %s", key) == 0)
 		return false;
-	story("delete %s", key);
-	tally(is_lock ? "times the lock's key was deleted"
-		      : "times a key beside the lock was deleted");
+	trace("delete %s", key);
+	count_event(is_lock ? "times the lock's key was deleted"
+			    : "times a key beside the lock was deleted");
 	for (size_t i = 0; i < HOLDS; i++)
 		holds[i].is_lost = holds[i].handle != NULL;
 	world.taken_ms = rlock_now_ms();
@@ -635,22 +639,22 @@ static bool step_delete_key(void)
 /* So much time passes for one reader, which renews nothing: its timeouts that are not longer expire. */
 static bool step_lapse(void)
 {
-	int64_t passed_ms = (15 + 10 * (int64_t)chance(6)) * MINUTE_MS;
+	int64_t passed_ms = (15 + 10 * (int64_t)random_below(6)) * MINUTE_MS;
 	const struct relied *hold = any_hold(true);
 
 	if (!is_readwrite() || topology != SINGLE || hold == NULL || hold->kind != RLOCK_READ ||
 	    hold->is_kept)
 		return false;
-	look(world.at);
-	story("timeouts of %s end, those below %" PRId64 " min", brief(hold->owner),
+	take_snapshot(world.at);
+	trace("timeouts of %s end, those below %" PRId64 " min", brief(hold->owner),
 	      passed_ms / MINUTE_MS);
-	tally("times timeouts of a reader ended");
+	count_event("times timeouts of a reader ended");
 	state.has_lapsed = true;
 	for (size_t i = 0; i < now.keys->elements; i += 2)
 		if (timeout_number(now.keys->element[i]->str, hold->owner) > 0 &&
 		    now.keys->element[i + 1]->integer <= passed_ms)
 			server_do(world.at, "DEL %s", now.keys->element[i]->str);
-	look(world.at);
+	take_snapshot(world.at);
 	for (size_t i = 0; i < HOLDS; i++)
 		holds[i].is_lost |= holds[i].handle != NULL && holds[i].kind == RLOCK_READ &&
 				    strcmp(holds[i].owner, hold->owner) == 0;
@@ -667,7 +671,7 @@ void release_all(void)
 		if (holds[i].handle == NULL)
 			continue;
 		want = foretell_hold(holds[i].id, false);
-		status = rlock_release(steady_conn, holds[i].handle, patience());
+		status = rlock_release(steady_conn, holds[i].handle, deadline_of_wait());
 		if (want != ANY_STATUS && topology != SEVERAL)
 			check_status("release", status, want, steady_conn);
 		forget(&holds[i]);
@@ -705,27 +709,28 @@ static bool step_clean(void)
 	if (world.is_moving)
 		return false;
 	cancel_all();
-	story("break all by force");
+	trace("break all by force");
 	java_forget();
 	release_all();
 	for (int i = 0; i < 3; i++)
-		(void)rlock_break(steady_conn, &name, NULL, RLOCK_ANY, patience(), was, note);
+		(void)rlock_break(steady_conn, &name, NULL, RLOCK_ANY, deadline_of_wait(), was,
+				  note);
 	for (size_t s = 0; s < server_count; s++) {
-		if (!is_looked_at(&servers[s]))
+		if (!has_lock_data(&servers[s]))
 			continue;
-		look(&servers[s]);
+		take_snapshot(&servers[s]);
 		for (size_t i = 0; i < now.keys->elements && !state.is_dirty && !state.is_partial;
 		     i += 2)
 			if (is_left(now.keys->element[i]->str) &&
 			    (now.keys->element[i + 1]->integer == -1 ||
 			     now.keys->element[i + 1]->integer > MOMENT_MS))
-				differs("'%s' is left", now.keys->element[i]->str);
+				fail("'%s' is left", now.keys->element[i]->str);
 		server_do(&servers[s], "FLUSHDB");
 	}
 	drop_requests();
 	state = (struct state){ .right = "" };
 	world.was_restarted = false;
-	tally("times all was broken by force");
+	count_event("times all was broken by force");
 	return true;
 }
 
@@ -746,5 +751,5 @@ static const struct choice choices[] = {
 
 bool step_hold(void)
 {
-	return chance_step(choices, COUNT_OF(choices));
+	return random_step(choices, COUNT_OF(choices));
 }

@@ -19,7 +19,7 @@ struct state state;
 
 struct relied *any_hold(bool is_there)
 {
-	size_t first = chance(HOLDS);
+	size_t first = random_below(HOLDS);
 
 	for (size_t i = 0; i < HOLDS; i++) {
 		struct relied *hold = &holds[(first + i) % HOLDS];
@@ -66,7 +66,7 @@ struct relied *rely_on(struct rlock_hold *handle, enum rlock_kind of_kind, int64
 	struct relied *hold = any_hold(false);
 
 	if (hold == NULL)
-		differs("the model is full");
+		fail("the model is full");
 	*hold = (struct relied){ .handle = handle, .kind = of_kind, .granted_ms = answered_ms };
 	(void)snprintf(hold->id, sizeof(hold->id), "%s", rlock_hold_id(handle));
 	(void)snprintf(hold->owner, sizeof(hold->owner), "%s", rlock_hold_owner(handle, 0));
@@ -78,19 +78,18 @@ struct relied *rely_on(struct rlock_hold *handle, enum rlock_kind of_kind, int64
 	}
 	/* Or the lock was taken from it. */
 	if (rlock_hold_sent_ms(handle) <= world.taken_ms) {
-		look(world.at);
+		take_snapshot(world.at);
 		hold->is_lost |= record_of(hold->id) == NULL ||
-				 (!is_semaphore() && party_of(hold->owner, "") == NULL &&
-				  party_of(hold->owner, WRITE) == NULL);
+				 (!is_semaphore() && holder_field_of(hold->owner, "") == NULL &&
+				  holder_field_of(hold->owner, WRITE) == NULL);
 	}
 	for (size_t i = 0; i < HOLDS; i++) {
 		const struct relied *other = &holds[i];
 
 		if (other->handle != NULL && !other->is_lost && excludes(hold, other) &&
 		    other->lasts_ms > answered_ms && other->granted_ms < hold->lasts_ms)
-			differs("'%s' has acquired it, and '%s' relied on it for %" PRId64
-				" ms more",
-				hold->owner, other->owner, other->lasts_ms - answered_ms);
+			fail("'%s' has acquired it, and '%s' relied on it for %" PRId64 " ms more",
+			     hold->owner, other->owner, other->lasts_ms - answered_ms);
 	}
 	return hold;
 }
@@ -113,7 +112,7 @@ bool has_permits(const struct record *record, int64_t left_ms)
 static bool is_kept_by_server(const struct relied *hold, int64_t left_ms)
 {
 	const struct record *record = record_of(hold->id);
-	const struct party *party;
+	const struct holder_field *holder;
 
 	if (record == NULL)
 		return false;
@@ -122,8 +121,8 @@ static bool is_kept_by_server(const struct relied *hold, int64_t left_ms)
 		left_ms = 1;
 	if (is_semaphore())
 		return has_permits(record, left_ms);
-	party = party_of(record->field, "");
-	return party != NULL && party->ttl_ms >= left_ms && ttl_of(LOCK) >= left_ms &&
+	holder = holder_field_of(record->field, "");
+	return holder != NULL && holder->ttl_ms >= left_ms && ttl_of(LOCK) >= left_ms &&
 	       ttl_of("rlock_holds:{" LOCK "}") >= left_ms;
 }
 
@@ -142,8 +141,8 @@ static void check_relied(const size_t kept[HOLDS])
 		if (holds[i].handle != NULL && !holds[i].is_lost &&
 		    holds[i].lasts_ms > rlock_now_ms() + MOMENT_MS &&
 		    kept[i] + (world.losses - holds[i].losses) < world.quorum)
-			differs("hold %s of '%s' is lost, or a part of it", holds[i].id,
-				holds[i].owner);
+			fail("hold %s of '%s' is lost, or a part of it", holds[i].id,
+			     holds[i].owner);
 }
 
 /* ---- each server ---- */
@@ -171,12 +170,12 @@ static void check_exclusion(void)
 			const struct record *a = &now.records[i], *b = &now.records[j];
 
 			/* What is left of a lock that was lost is no hold. */
-			if (state.is_partial &&
-			    (party_of(a->field, "") == NULL || party_of(b->field, "") == NULL))
+			if (state.is_partial && (holder_field_of(a->field, "") == NULL ||
+						 holder_field_of(b->field, "") == NULL))
 				continue;
 			if (is_live(a) && is_live(b) && !have_one_owner(a, b) &&
 			    (!is_readwrite() || is_writer(a) || is_writer(b)))
-				differs("two hold it: '%s' and '%s'", a->field, b->field);
+				fail("two hold it: '%s' and '%s'", a->field, b->field);
 		}
 }
 
@@ -198,7 +197,7 @@ static void check_ttls(void)
 			continue;
 		if (allowed == NULL ||
 		    (strcmp(key, allowed[0]) != 0 && strcmp(key, allowed[1]) != 0))
-			differs("'%s' has no TTL, after '%s' was taken away", key, state.right);
+			fail("'%s' has no TTL, after '%s' was taken away", key, state.right);
 	}
 }
 
@@ -216,27 +215,29 @@ static void check_counts(void)
 	size_t writers = 0, live_writers = 0;
 
 	for (size_t i = 0; i < now.record_count; i++)
-		if (is_live(&now.records[i]) && party_of(now.records[i].field, "") == NULL)
-			differs("the record of '%s' has no field", now.records[i].field);
-	for (size_t i = 0; i < now.party_count; i++) {
-		const struct party *party = &now.parties[i];
+		if (is_live(&now.records[i]) && holder_field_of(now.records[i].field, "") == NULL)
+			fail("the record of '%s' has no field", now.records[i].field);
+	for (size_t i = 0; i < now.holder_field_count; i++) {
+		const struct holder_field *holder = &now.holder_fields[i];
 
 		/* A kept hold may end a bit later than its record, where a busy machine stopped a script for a moment. */
-		if (!is_javas(party->field) && (!party->is_kept || party->ttl_ms > MOMENT_MS) &&
-		    party->count != records_of(party->field))
-			differs("'%s' has %ld holds, and %ld records", party->field, party->count,
-				records_of(party->field));
+		if (!is_javas(holder->field) && (!holder->is_kept || holder->ttl_ms > MOMENT_MS) &&
+		    holder->count != records_of(holder->field))
+			fail("'%s' has %ld holds, and %ld records", holder->field, holder->count,
+			     records_of(holder->field));
 	}
 	/* A kept hold of a writer that has ended may still be there, in either mode. */
-	for (size_t i = 0; i < now.party_count; i++) {
-		writers += now.parties[i].is_writer ? 1 : 0;
+	for (size_t i = 0; i < now.holder_field_count; i++) {
+		writers += now.holder_fields[i].is_writer ? 1 : 0;
 		live_writers +=
-			now.parties[i].is_writer && now.parties[i].ttl_ms > MOMENT_MS ? 1 : 0;
+			now.holder_fields[i].is_writer && now.holder_fields[i].ttl_ms > MOMENT_MS
+				? 1
+				: 0;
 	}
 	if (now.has_mode &&
-	    (now.is_writing ? writers == 0 : now.party_count == 0 || live_writers > 0))
-		differs("the mode is '%s', and %zu of %zu owners write",
-			now.is_writing ? "write" : "read", writers, now.party_count);
+	    (now.is_writing ? writers == 0 : now.holder_field_count == 0 || live_writers > 0))
+		fail("the mode is '%s', and %zu of %zu owners write",
+		     now.is_writing ? "write" : "read", writers, now.holder_field_count);
 }
 
 /* Not for longer than the longest hold: a lease that was released is no lease. */
@@ -247,20 +248,21 @@ static void check_end(void)
 	for (size_t i = 0; i < now.record_count; i++)
 		if (now.records[i].end_ms - now.now_ms > longest_ms)
 			longest_ms = now.records[i].end_ms - now.now_ms;
-	for (size_t i = 0; i < now.party_count; i++)
-		if (is_javas(now.parties[i].field))
+	for (size_t i = 0; i < now.holder_field_count; i++)
+		if (is_javas(now.holder_fields[i].field))
 			return;
 	if (topology != SEVERAL && !state.has_lapsed && ttl_of(LOCK) > longest_ms + SLACK_MS)
-		differs("the lock ends in %" PRId64 " ms, and the last hold in %" PRId64,
-			ttl_of(LOCK), longest_ms);
+		fail("the lock ends in %" PRId64 " ms, and the last hold in %" PRId64, ttl_of(LOCK),
+		     longest_ms);
 }
 
 static bool is_timeout_of_any(const char *key)
 {
-	for (size_t i = 0; i < now.party_count; i++) {
-		long number = timeout_number(key, now.parties[i].field);
+	for (size_t i = 0; i < now.holder_field_count; i++) {
+		long number = timeout_number(key, now.holder_fields[i].field);
 
-		if (number > 0 && number <= now.parties[i].count && !now.parties[i].is_writer)
+		if (number > 0 && number <= now.holder_fields[i].count &&
+		    !now.holder_fields[i].is_writer)
 			return true;
 	}
 	return false;
@@ -278,11 +280,11 @@ static void check_keys(void)
 
 		if (ttl_ms <= MOMENT_MS)
 			continue;
-		for (size_t n = 0; n < COUNT_OF(of_holders) && now.party_count == 0; n++)
+		for (size_t n = 0; n < COUNT_OF(of_holders) && now.holder_field_count == 0; n++)
 			if (strcmp(key, of_holders[n]) == 0)
-				differs("the lock is free, and there is '%s'", key);
+				fail("the lock is free, and there is '%s'", key);
 		if (strstr(key, ":rwlock_timeout:") != NULL && !is_timeout_of_any(key))
-			differs("'%s' is the timeout of no hold", key);
+			fail("'%s' is the timeout of no hold", key);
 	}
 }
 
@@ -297,7 +299,7 @@ static void check_requests(void)
 			continue;
 		(void)snprintf(id, sizeof(id), "%s", field);
 		if (record_of(id) == NULL)
-			differs("a hold that was asked to stop is gone, and the request is not");
+			fail("a hold that was asked to stop is gone, and the request is not");
 	}
 }
 
@@ -326,7 +328,7 @@ void mark_slots(const struct record *record, bool is_used[SLOTS_MAX])
 		long slot = strtol(text + 1, &end, 10);
 
 		if (slot < 1 || slot >= SLOTS_MAX || is_used[slot])
-			differs("slot %ld is in two holds", slot);
+			fail("slot %ld is in two holds", slot);
 		is_used[slot] = true;
 	}
 }
@@ -342,14 +344,14 @@ static void check_slots(void)
 			mark_slots(&now.records[i], is_used);
 	for (size_t slot = 1; in_use != NULL && slot < SLOTS_MAX; slot++)
 		if (is_used[slot] && (strlen(in_use) < slot || in_use[slot - 1] != 'x'))
-			differs("slot %zu is in use, and does not count so", slot);
+			fail("slot %zu is in use, and does not count so", slot);
 }
 
 static void check_permits(void)
 {
 	if (now.has_counter && now.free + held_permits() + state.unheld != now.total)
-		differs("%" PRId64 " permits are free, %lld and %" PRId64 " are not, of %" PRId64,
-			now.free, held_permits(), state.unheld, now.total);
+		fail("%" PRId64 " permits are free, %lld and %" PRId64 " are not, of %" PRId64,
+		     now.free, held_permits(), state.unheld, now.total);
 }
 
 /* A waiter of ours is in the queue with a deadline, which Java knows, and a sign of life. */
@@ -360,8 +362,7 @@ static void check_queue(void)
 
 		if (!is_javas(owner) && (value_of(now.deadlines, owner) == NULL ||
 					 value_of(now.waiters, owner) == NULL))
-			differs("'%s' is in the queue without a deadline, or a sign of life",
-				owner);
+			fail("'%s' is in the queue without a deadline, or a sign of life", owner);
 	}
 }
 
@@ -389,9 +390,9 @@ void check_all(void)
 	size_t kept[HOLDS] = { 0 };
 
 	for (size_t i = 0; i < server_count; i++) {
-		if (!is_looked_at(&servers[i]))
+		if (!has_lock_data(&servers[i]))
 			continue;
-		look(&servers[i]);
+		take_snapshot(&servers[i]);
 		check_server();
 		count_kept(kept);
 	}

@@ -87,7 +87,7 @@ static const char *join(int64_t deadline_in_ms)
 	static char owner[32];
 
 	(void)snprintf(owner, sizeof(owner), "java-%lu:1", ++number);
-	story("%s joins, with a deadline in %" PRId64 " ms", owner, deadline_in_ms);
+	trace("%s joins, with a deadline in %" PRId64 " ms", owner, deadline_in_ms);
 	server_do(world.at, "EVAL %s 2 " QUEUE " " DEADLINES " %s %d",
 		  "if ARGV[2] ~= '0' then "
 		  "local time = redis.call('TIME') "
@@ -103,10 +103,10 @@ static bool step_joins(void)
 	char channel[128], *place = listener("");
 	const char *owner;
 
-	look(world.at);
-	if (place == NULL || now.party_count == 0)
+	take_snapshot(world.at);
+	if (place == NULL || now.holder_field_count == 0)
 		return false;
-	tally("times a waiter of Java's joined");
+	count_event("times a waiter of Java's joined");
 	owner = join(60 * MINUTE_MS);
 	channel_of(owner, channel);
 	server_listen(world.at, true, channel);
@@ -116,10 +116,10 @@ static bool step_joins(void)
 
 static bool step_dead_joins(void)
 {
-	look(world.at);
-	if (now.party_count == 0)
+	take_snapshot(world.at);
+	if (now.holder_field_count == 0)
 		return false;
-	tally("times a dead waiter of Java's joined");
+	count_event("times a dead waiter of Java's joined");
 	(void)join(one_in(2) ? -1000 : 0);
 	return true;
 }
@@ -127,12 +127,12 @@ static bool step_dead_joins(void)
 /* It notifies none of those behind it. */
 static bool step_leaves(void)
 {
-	const char *owner = listening[chance(WAITERS)];
+	const char *owner = listening[random_below(WAITERS)];
 
 	if (owner[0] == '\0')
 		return false;
-	story("%s leaves", owner);
-	tally("times a waiter of Java's left");
+	trace("%s leaves", owner);
+	count_event("times a waiter of Java's left");
 	server_do(world.at, "EVAL %s 2 " QUEUE " " DEADLINES " %s",
 		  "redis.call('LREM', KEYS[1], 0, ARGV[1]) redis.call('ZREM', KEYS[2], ARGV[1])",
 		  owner);
@@ -145,12 +145,12 @@ static bool step_acquires(void)
 {
 	char owner[32];
 
-	look(world.at);
-	if (now.party_count > 0 || !is_javas_turn())
+	take_snapshot(world.at);
+	if (now.holder_field_count > 0 || !is_javas_turn())
 		return false;
 	(void)snprintf(owner, sizeof(owner), "%s", head());
-	story("%s acquires it", owner);
-	tally("times a waiter of Java's acquired it");
+	trace("%s acquires it", owner);
+	count_event("times a waiter of Java's acquired it");
 	server_do(world.at, "EVAL %s 3 " LOCK " " QUEUE " " DEADLINES " %s 1800000",
 		  "redis.call('LPOP', KEYS[2]) redis.call('ZREM', KEYS[3], ARGV[1]) "
 		  "for _, other in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do "
@@ -164,11 +164,11 @@ static bool step_acquires(void)
 /* It notifies the head of the queue, and does not remove a dead one. */
 static bool step_releases(void)
 {
-	look(world.at);
-	if (now.party_count != 1 || !is_javas(now.parties[0].field))
+	take_snapshot(world.at);
+	if (now.holder_field_count != 1 || !is_javas(now.holder_fields[0].field))
 		return false;
-	story("%s releases it", now.parties[0].field);
-	tally("times a holder of Java's released it");
+	trace("%s releases it", now.holder_fields[0].field);
+	count_event("times a holder of Java's released it");
 	server_do(world.at, "EVAL %s 2 " LOCK " " QUEUE " " CHANNEL,
 		  "redis.call('DEL', KEYS[1]) local head = redis.call('LINDEX', KEYS[2], 0) "
 		  "if head then redis.call('PUBLISH', ARGV[1] .. ':' .. head, 0) end");
@@ -182,8 +182,8 @@ static bool step_set_deadline_back(void)
 
 	if (owner == NULL)
 		return false;
-	story("the deadline of %s is set to the past", brief(owner));
-	tally("times a deadline was set to the past");
+	trace("the deadline of %s is set to the past", brief(owner));
+	count_event("times a deadline was set to the past");
 	server_do(world.at, "ZADD " DEADLINES " XX 1000 %s", owner);
 	return true;
 }
@@ -191,22 +191,22 @@ static bool step_set_deadline_back(void)
 static bool step_remove_head(void)
 {
 	char owner[RLOCK_OWNER_MAX];
-	int64_t limit_ms = patience();
+	int64_t limit_ms = deadline_of_wait();
 
-	look(world.at);
-	if (now.party_count == 0 || now.queue->elements == 0 || is_javas(head()) ||
+	take_snapshot(world.at);
+	if (now.holder_field_count == 0 || now.queue->elements == 0 || is_javas(head()) ||
 	    is_dead(head()) || state.has_dead_waiter || state.is_dirty || state.is_partial ||
 	    any_waiting_owner() == NULL)
 		return false;
 	(void)snprintf(owner, sizeof(owner), "%s", head());
-	story("the head %s is removed", brief(owner));
-	tally("times a live head was removed");
+	trace("the head %s is removed", brief(owner));
+	count_event("times a live head was removed");
 	server_do(world.at, "EVAL %s 2 " QUEUE " " DEADLINES,
 		  "redis.call('ZREM', KEYS[2], redis.call('LPOP', KEYS[1]))");
 	server_do(world.at, "PUBLISH " CHANNEL ":%s 0", owner);
 	do {
 		pause_for(limit_ms, "for a waiter to come back to the queue");
-		look(world.at);
+		take_snapshot(world.at);
 	} while (!is_queued(owner));
 	return true;
 }
@@ -214,11 +214,11 @@ static bool step_remove_head(void)
 /* A waiter of ours whose sign of life is old is dead, whatever its deadline is. */
 static bool step_dead_of_ours(void)
 {
-	look(world.at);
-	if (now.party_count == 0)
+	take_snapshot(world.at);
+	if (now.holder_field_count == 0)
 		return false;
-	story("the head is dead");
-	tally("times the head was dead");
+	trace("the head is dead");
+	count_event("times the head was dead");
 	server_do(world.at, "EVAL %s 3 " QUEUE " " DEADLINES " " OUR_WAITERS " dead-%u:1 %u",
 		  "local time = redis.call('TIME') "
 		  "local now_ms = time[1] * 1000 + math.floor(time[2] / 1000) "
@@ -229,7 +229,7 @@ static bool step_dead_of_ours(void)
 		  "ARGV[1], string.format('%.0f 1000 %s %d a note', now_ms - 1000, run, ARGV[2]), "
 		  "'seen', string.format('%.0f 0 %s 0', now_ms, run)) "
 		  "redis.call('PEXPIRE', KEYS[3], 86400000)",
-		  (unsigned)++number, chance(2));
+		  (unsigned)++number, random_below(2));
 	return true;
 }
 
@@ -252,21 +252,21 @@ static bool step_takes_permit(void)
 {
 	static const char *const scores[] = { "922337203685477", "9000000000000", "1000" };
 
-	look(world.at);
+	take_snapshot(world.at);
 	if (!now.has_counter || now.free < 1 || state.is_dirty)
 		return false;
-	story("Java takes a permit");
-	tally("times Java took a permit");
-	add_permit(scores[chance(COUNT_OF(scores))]);
+	trace("Java takes a permit");
+	count_event("times Java took a permit");
+	add_permit(scores[random_below(COUNT_OF(scores))]);
 	return true;
 }
 
 static bool step_gives_permit(void)
 {
-	look(world.at);
+	take_snapshot(world.at);
 	for (size_t i = 0; i < now.permits->elements; i += 2)
 		if (is_javas(now.permits->element[i]->str)) {
-			story("Java gives a permit back");
+			trace("Java gives a permit back");
 			server_do(world.at, "ZREM " PERMITS " %s", now.permits->element[i]->str);
 			give_permit();
 			return true;
@@ -279,11 +279,11 @@ static bool step_semaphore(void)
 {
 	bool acquires = one_in(2);
 
-	look(world.at);
+	take_snapshot(world.at);
 	if (!now.has_counter || state.is_dirty || (acquires ? now.free < 1 : state.unheld < 1))
 		return false;
-	story(acquires ? "RSemaphore acquires" : "RSemaphore releases");
-	tally("times RSemaphore acquired or released");
+	trace(acquires ? "RSemaphore acquires" : "RSemaphore releases");
+	count_event("times RSemaphore acquired or released");
 	if (acquires)
 		server_do(world.at, "INCRBY " LOCK " -1");
 	else
@@ -299,8 +299,8 @@ static bool step_lose_permit(void)
 
 	if (hold == NULL || hold->is_lost || state.is_dirty)
 		return false;
-	story("a permit of %.8s is lost", hold->id);
-	tally("times a permit was lost");
+	trace("a permit of %.8s is lost", hold->id);
+	count_event("times a permit was lost");
 	if (server_number(world.at, "ZREM " PERMITS " %s:1", hold->id) == 1)
 		give_permit();
 	hold->is_lost = true;
@@ -326,7 +326,7 @@ bool step_java(void)
 		return false;
 	/* Most of these can be done at few moments. */
 	for (int tries = 0; is_fair() && tries < 8; tries++)
-		if (chance_step(fair_choices, COUNT_OF(fair_choices)))
+		if (random_step(fair_choices, COUNT_OF(fair_choices)))
 			return true;
-	return is_semaphore() && chance_step(semaphore_choices, COUNT_OF(semaphore_choices));
+	return is_semaphore() && random_step(semaphore_choices, COUNT_OF(semaphore_choices));
 }

@@ -36,7 +36,7 @@ static const char *const topologies[] = {
 enum rlock_kind kind;
 enum topology topology;
 
-static uint64_t seed, chance_state;
+static uint64_t seed, random_state;
 static unsigned long step;
 static char title[64];
 
@@ -55,35 +55,35 @@ bool is_fair(void)
 	return kind == RLOCK_FAIR;
 }
 
-/* ---- chance ---- */
+/* ---- random numbers ---- */
 
 /* splitmix64 */
-static uint64_t chance_next(void)
+static uint64_t random_next(void)
 {
-	uint64_t z = chance_state += UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t z = random_state += UINT64_C(0x9e3779b97f4a7c15);
 
 	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
 	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
 	return z ^ z >> 31;
 }
 
-unsigned chance(unsigned below)
+unsigned random_below(unsigned below)
 {
-	return below > 1 ? (unsigned)(chance_next() % below) : 0;
+	return below > 1 ? (unsigned)(random_next() % below) : 0;
 }
 
 bool one_in(unsigned times)
 {
-	return chance(times) == 0;
+	return random_below(times) == 0;
 }
 
-bool chance_step(const struct choice *choices, size_t count)
+bool random_step(const struct choice *choices, size_t count)
 {
 	unsigned sum = 0, left;
 
 	for (size_t i = 0; i < count; i++)
 		sum += choices[i].weight;
-	left = chance(sum);
+	left = random_below(sum);
 	for (size_t i = 0; i < count; i++) {
 		if (left < choices[i].weight)
 			return choices[i].step();
@@ -92,51 +92,51 @@ bool chance_step(const struct choice *choices, size_t count)
 	return false;
 }
 
-/* ---- the story ---- */
+/* ---- the trace ---- */
 
 static struct {
 	unsigned long step;
 	char text[300];
-} stories[40];
-static size_t story_count;
+} traces[40];
+static size_t trace_count;
 
 static struct {
 	const char *what;
 	unsigned long count;
-} tallies[80];
+} event_counts[80];
 
-void story(const char *format, ...)
+void trace(const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	stories[story_count % COUNT_OF(stories)].step = step;
-	(void)vsnprintf(stories[story_count % COUNT_OF(stories)].text, sizeof(stories[0].text),
-			format, args);
+	traces[trace_count % COUNT_OF(traces)].step = step;
+	(void)vsnprintf(traces[trace_count % COUNT_OF(traces)].text, sizeof(traces[0].text), format,
+			args);
 	va_end(args);
-	story_count++;
+	trace_count++;
 }
 
-void tally(const char *what)
+void count_event(const char *what)
 {
 	size_t i = 0;
 
-	while (i < COUNT_OF(tallies) - 1 && tallies[i].what != NULL &&
-	       strcmp(tallies[i].what, what) != 0)
+	while (i < COUNT_OF(event_counts) - 1 && event_counts[i].what != NULL &&
+	       strcmp(event_counts[i].what, what) != 0)
 		i++;
-	tallies[i].what = what;
-	tallies[i].count++;
+	event_counts[i].what = what;
+	event_counts[i].count++;
 }
 
-static void print_tallies(void)
+static void print_event_counts(void)
 {
-	for (size_t i = 0; i < COUNT_OF(tallies) && tallies[i].what != NULL; i++)
-		(void)printf("# %6lu %s\n", tallies[i].count, tallies[i].what);
+	for (size_t i = 0; i < COUNT_OF(event_counts) && event_counts[i].what != NULL; i++)
+		(void)printf("# %6lu %s\n", event_counts[i].count, event_counts[i].what);
 }
 
-void differs(const char *format, ...)
+void fail(const char *format, ...)
 {
-	size_t from = story_count > COUNT_OF(stories) ? story_count - COUNT_OF(stories) : 0;
+	size_t from = trace_count > COUNT_OF(traces) ? trace_count - COUNT_OF(traces) : 0;
 	va_list args;
 
 	/* First, as the beginning is all that some keep of what a test prints. */
@@ -148,11 +148,11 @@ void differs(const char *format, ...)
 	(void)printf("\nthe same choices again: model %s %lu %" PRIu64 "\nseed: MODEL_SEED=%" PRIu64
 		     "\nthe last steps:\n",
 		     title, step, seed, seed);
-	for (size_t i = from; i < story_count; i++)
-		(void)printf("  %lu %s\n", stories[i % COUNT_OF(stories)].step,
-			     stories[i % COUNT_OF(stories)].text);
+	for (size_t i = from; i < trace_count; i++)
+		(void)printf("  %lu %s\n", traces[i % COUNT_OF(traces)].step,
+			     traces[i % COUNT_OF(traces)].text);
 	(void)printf("at the last look:\n");
-	look_print();
+	snapshot_print();
 	for (size_t i = 0; i < HOLDS; i++)
 		if (holds[i].handle != NULL)
 			(void)printf("  relied on %s of %s for %" PRId64 " ms\n", holds[i].id,
@@ -167,11 +167,11 @@ void check_status(const char *what, enum rlock_status got, enum rlock_status wan
 		  const struct rlock_conn *by)
 {
 	if (got != want)
-		differs("%s: '%s' (%s), but it ought to be '%s'", what, rlock_status_name(got),
-			got != RLOCK_OK ? rlock_conn_error(by) : "", rlock_status_name(want));
+		fail("%s: '%s' (%s), but it ought to be '%s'", what, rlock_status_name(got),
+		     got != RLOCK_OK ? rlock_conn_error(by) : "", rlock_status_name(want));
 }
 
-int64_t patience(void)
+int64_t deadline_of_wait(void)
 {
 	return rlock_now_ms() + 30000;
 }
@@ -179,17 +179,17 @@ int64_t patience(void)
 void pause_for(int64_t limit_ms, const char *what)
 {
 	if (rlock_now_ms() > limit_ms)
-		differs("in vain it was waited %s", what);
+		fail("in vain it was waited %s", what);
 	(void)poll(NULL, 0, 1);
 }
 
 const char *brief(const char *field)
 {
-	static char texts[4][64];
+	static char args[4][64];
 	static size_t next;
-	char *text = texts[next++ % COUNT_OF(texts)];
+	char *text = args[next++ % COUNT_OF(args)];
 
-	(void)snprintf(text, sizeof(texts[0]), "%.8s%s%s", field,
+	(void)snprintf(text, sizeof(args[0]), "%.8s%s%s", field,
 		       strstr(field, WRITE) != NULL ? WRITE : "",
 		       strstr(field, KEPT) != NULL ? KEPT : "");
 	return text;
@@ -208,9 +208,9 @@ static void run(unsigned long steps)
 	disturb_begin();
 	waiters_begin();
 	for (step = 1; step <= steps; step++) {
-		while (!chance_step(choices, COUNT_OF(choices)))
+		while (!random_step(choices, COUNT_OF(choices)))
 			continue;
-		settle();
+		wait_for_grants();
 		collect_requests();
 		check_all();
 	}
@@ -219,9 +219,9 @@ static void run(unsigned long steps)
 	waiters_end();
 	disturb_end();
 	topology_end();
-	look_end();
+	snapshot_free();
 	(void)printf("# %lu steps, seed %" PRIu64 "\n", steps, seed);
-	print_tallies();
+	print_event_counts();
 }
 
 static bool choose(const char *of_kind, const char *of_topology)
@@ -256,7 +256,7 @@ int main(int argc, char **argv)
 	seed = (uint64_t)clock.tv_sec * UINT64_C(1000000000) + (uint64_t)clock.tv_nsec;
 	if (argc > 4 && argv[4][0] != '\0')
 		seed = strtoull(argv[4], NULL, 10);
-	chance_state = seed;
+	random_state = seed;
 	(void)signal(SIGPIPE, SIG_IGN);
 	run(steps);
 	return 0;

@@ -1,5 +1,5 @@
 /*
- * What the parts of the model share: chance and the story so far, servers, what they have, what has to be so, and steps.
+ * What the parts of the model share: random numbers, the trace, servers, snapshots of their data, invariants, and steps.
  */
 #ifndef MODEL_H
 #define MODEL_H
@@ -22,10 +22,10 @@
 /* What ends within it may have ended already, or not yet. */
 #define MOMENT_MS 20
 
-/* ---- model.c: chance and the story ---- */
+/* ---- model.c: random numbers and the trace ---- */
 
 /* 0 to below - 1, the same ones for the same seed. */
-unsigned chance(unsigned below);
+unsigned random_below(unsigned below);
 /* True once in so many times. */
 bool one_in(unsigned times);
 
@@ -36,21 +36,21 @@ struct choice {
 };
 
 /* Does one of them, by their weights. */
-bool chance_step(const struct choice *choices, size_t count);
+bool random_step(const struct choice *choices, size_t count);
 
 /* What is done now; printed when something differs. */
-__attribute__((format(printf, 1, 2))) void story(const char *format, ...);
+__attribute__((format(printf, 1, 2))) void trace(const char *format, ...);
 /* Counted under this constant, and printed at the end. */
-void tally(const char *what);
+void count_event(const char *what);
 /* The server, or the library, does not do what it ought to: say so, and end. */
-__attribute__((format(printf, 1, 2), noreturn)) void differs(const char *format, ...);
+__attribute__((format(printf, 1, 2), noreturn)) void fail(const char *format, ...);
 void check_status(const char *what, enum rlock_status got, enum rlock_status want,
 		  const struct rlock_conn *by);
 /* A point in time that nothing is late for. */
-int64_t patience(void);
+int64_t deadline_of_wait(void);
 /* Not at once, but in a moment, until patience ends. Says what was waited for when that is over. */
 void pause_for(int64_t limit_ms, const char *what);
-/* A field, short enough to be read in the story. */
+/* A field, shortened for the trace. */
 const char *brief(const char *field);
 
 /* ---- what is played ---- */
@@ -103,17 +103,17 @@ __attribute__((format(printf, 2, 3))) struct redisReply *server_reply(struct ser
 void server_listen(struct server *server, bool is_on, const char *channel);
 
 /* A request as a server got it. Zero-initialise. */
-struct words {
-	char **texts;
+struct server_command {
+	char **args;
 	size_t *lens;
 	size_t count;
 };
 
-void words_free(struct words *words);
-/* The next script that the library ran there, up to now; words_free frees it. False: there is none. */
-bool server_next_request(struct server *server, struct words *out);
+void server_command_free(struct server_command *command);
+/* The next script that the library ran there, up to now; server_command_free frees it. False: there is none. */
+bool server_next_request(struct server *server, struct server_command *out);
 /* Send it once more. What it replies does not matter. */
-void server_send(struct server *server, const struct words *words);
+void server_send(struct server *server, const struct server_command *command);
 
 /* ---- topology.c ---- */
 
@@ -132,17 +132,17 @@ extern struct world world;
 /* A server that has not run for longer than the longest lease of several servers may grant none. */
 #define YOUNG_MS 6000
 /* The server that has the lock; of several each that is there. */
-bool is_looked_at(const struct server *server);
+bool has_lock_data(const struct server *server);
 
 void topology_begin(void);
 void topology_end(void);
 /* A connection, by the default user, or by "USER:PASSWORD@". */
 struct rlock_conn *conn_new(const char *login, int64_t timeout_ms, int cancel_fd);
-int64_t chance_lease_ms(void);
+int64_t random_lease_ms(void);
 /* A server is killed, another one takes over, the slot moves: where there is such a step. */
 bool step_trouble(void);
 
-/* ---- look.c: all that a server has at one moment ---- */
+/* ---- snapshot.c: all that a server has at one moment ---- */
 
 /* One hold, by its record. */
 struct record {
@@ -153,14 +153,14 @@ struct record {
 };
 
 /* One field of the lock hash. */
-struct party {
+struct holder_field {
 	const char *field;
 	long count;
 	bool is_writer, is_kept;
 	int64_t ttl_ms; /* of a kept hold, or of the longest of a reader's timeouts; not above 0: it is over */
 };
 
-struct look {
+struct snapshot {
 	struct redisReply *reply;
 	const struct redisReply *lock, *holds, *queue, *deadlines, *waiters, *permits, *ends, *keys;
 	const char *remembered; /* how the last holder ended, that was to be remembered */
@@ -169,18 +169,18 @@ struct look {
 	int64_t free; /* permits */
 	struct record records[200];
 	size_t record_count;
-	struct party parties[100];
-	size_t party_count;
+	struct holder_field holder_fields[100];
+	size_t holder_field_count;
 	bool is_writing; /* the mode; false without one */
 	bool has_mode;
 };
 
-extern struct look now;
+extern struct snapshot now;
 
 /* Until the next look. While the slot moves nothing is seen. */
-void look(struct server *server);
-void look_print(void);
-void look_end(void);
+void take_snapshot(struct server *server);
+void snapshot_print(void);
+void snapshot_free(void);
 /* What belongs to a field among pairs, NULL for none. */
 const char *value_of(const struct redisReply *pairs, const char *field);
 /* -1 without one, -2 when there is no such key. */
@@ -188,7 +188,7 @@ int64_t ttl_of(const char *key);
 const struct record *record_of(const char *id);
 /* Not one that ends in this moment. */
 bool is_live(const struct record *record);
-const struct party *party_of(const char *owner, const char *suffix);
+const struct holder_field *holder_field_of(const char *owner, const char *suffix);
 /* Permits of ours that have not ended; of Java's, and ended ones. */
 long long held_permits(void);
 /* The number of a reader's timeout key, else 0. */
@@ -206,7 +206,7 @@ struct relied {
 	enum rlock_kind kind;
 	int64_t granted_ms, lasts_ms; /* between these the client relies on it */
 	unsigned long losses;         /* when its last good request was sent */
-	bool is_lost, is_kept, is_told;
+	bool is_lost, is_kept, is_stop_requested;
 };
 
 #define HOLDS 12 /* at a time */
@@ -304,14 +304,14 @@ void waiters_begin(void);
 void waiters_end(void);
 size_t waiting(void);
 /* So that no waiter waits for a lock that is free. */
-void settle(void);
+void wait_for_grants(void);
 void cancel_all(void);
 bool step_wait(void);
 bool step_cancel(void);
 /* That hold is, or will be, one of them. */
 bool is_of_waiter(const char *id);
 /* That hold was asked to stop: one of a waiter that has it, and was not yet heard of, or another one. */
-void waiter_is_told(const char *id);
+void record_stop_request(const char *id);
 /* Of a fair lock: the owner of any waiter; NULL: there is none. */
 const char *any_waiting_owner(void);
 

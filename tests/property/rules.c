@@ -21,16 +21,16 @@ bool is_foretold(void)
 
 /* ---- acquisitions ---- */
 
-static bool is_over(const struct party *party)
+static bool is_over(const struct holder_field *holder)
 {
-	return party->ttl_ms <= 0;
+	return holder->ttl_ms <= 0;
 }
 
 /* Whether something ends just now, or a waiter has a turn that it may not use. */
 static bool is_unclear(void)
 {
-	for (size_t i = 0; i < now.party_count; i++)
-		if (now.parties[i].is_kept && llabs(now.parties[i].ttl_ms) <= MOMENT_MS)
+	for (size_t i = 0; i < now.holder_field_count; i++)
+		if (now.holder_fields[i].is_kept && llabs(now.holder_fields[i].ttl_ms) <= MOMENT_MS)
 			return true;
 	return ttl_of("rlock_turn:{" LOCK "}") != -2 || ttl_of("rlock_writer:{" LOCK "}") != -2;
 }
@@ -41,9 +41,10 @@ static const char *holding_owner(const struct wish *wish, const char *suffix, bo
 				 wish->request.inherited_count > 0 ? wish->inherited[0] : NULL };
 
 	for (size_t i = 0; i < COUNT_OF(owners); i++) {
-		const struct party *party = owners[i] != NULL ? party_of(owners[i], suffix) : NULL;
+		const struct holder_field *holder =
+			owners[i] != NULL ? holder_field_of(owners[i], suffix) : NULL;
 
-		if (party != NULL && !(is_live_one && is_over(party)))
+		if (holder != NULL && !(is_live_one && is_over(holder)))
 			return owners[i];
 	}
 	return NULL;
@@ -65,14 +66,14 @@ const char *reentered_owner(const struct wish *wish)
 /* A reader without a timeout counts until its recorded end, but for the request of its owner. */
 static bool is_held_by_others(const struct wish *wish, bool only_writers)
 {
-	for (size_t i = 0; i < now.party_count; i++) {
-		const struct party *party = &now.parties[i];
-		bool is_own = strcmp(party->field, wish->owner) == 0 ||
+	for (size_t i = 0; i < now.holder_field_count; i++) {
+		const struct holder_field *holder = &now.holder_fields[i];
+		bool is_own = strcmp(holder->field, wish->owner) == 0 ||
 			      (wish->request.inherited_count > 0 &&
-			       strcmp(party->field, wish->inherited[0]) == 0);
+			       strcmp(holder->field, wish->inherited[0]) == 0);
 
-		if (!(is_over(party) && (party->is_kept || is_own)) &&
-		    (!only_writers || party->is_writer))
+		if (!(is_over(holder) && (holder->is_kept || is_own)) &&
+		    (!only_writers || holder->is_writer))
 			return true;
 	}
 	return false;
@@ -111,7 +112,7 @@ static enum rlock_status acquire_here(const void *about)
 	bool is_mutex = wish->spec.kind == RLOCK_PLAIN || wish->spec.kind == RLOCK_FAIR;
 	bool is_shared = wish->spec.kind == RLOCK_READ || wish->spec.kind == RLOCK_WRITE;
 
-	if (now.party_count > 0 &&
+	if (now.holder_field_count > 0 &&
 	    (is_semaphore() || (is_mutex && now.has_mode) || (is_shared && !now.has_mode)))
 		return RLOCK_EKIND;
 	if (now.has_counter && wish->spec.kind != RLOCK_SEMAPHORE)
@@ -129,7 +130,7 @@ static enum rlock_status acquire_here(const void *about)
 		return foretell_write(wish);
 	if (wish->spec.kind == RLOCK_READ)
 		return is_held_by_others(wish, true) ? RLOCK_BUSY : RLOCK_OK;
-	if (now.party_count > 0)
+	if (now.holder_field_count > 0)
 		return RLOCK_BUSY;
 	if (wish->spec.kind == RLOCK_FAIR && now.queue->elements > 0)
 		return is_javas_turn() ? RLOCK_BUSY : ANY_STATUS;
@@ -148,13 +149,13 @@ static enum rlock_status foretell(enum rlock_status (*here)(const void *about), 
 	size_t good = 0, olds = 0;
 
 	if (topology != SEVERAL) {
-		look(world.at);
+		take_snapshot(world.at);
 		return is_foretold() ? here(about) : ANY_STATUS;
 	}
 	for (size_t i = 0; i < server_count; i++) {
 		if (!is_old(&servers[i]))
 			continue;
-		look(&servers[i]);
+		take_snapshot(&servers[i]);
 		olds++;
 		good += here(about) == RLOCK_OK ? 1 : 0;
 	}
@@ -201,7 +202,7 @@ static enum rlock_status hold_here(const void *about)
 {
 	const struct question *question = about;
 	const struct record *record = record_of(question->id);
-	const struct party *party;
+	const struct holder_field *holder;
 
 	if (record == NULL)
 		return RLOCK_NOT_HELD;
@@ -218,10 +219,10 @@ static enum rlock_status hold_here(const void *about)
 		return there == record->take && record->end_ms > now.now_ms ? RLOCK_OK
 									    : RLOCK_NOT_HELD;
 	}
-	party = party_of(record->field, "");
-	if (party != NULL && party->is_kept && is_over(party))
+	holder = holder_field_of(record->field, "");
+	if (holder != NULL && holder->is_kept && is_over(holder))
 		return ANY_STATUS;
-	return party != NULL && !is_over(party) ? RLOCK_OK : RLOCK_NOT_HELD;
+	return holder != NULL && !is_over(holder) ? RLOCK_OK : RLOCK_NOT_HELD;
 }
 
 enum rlock_status foretell_hold(const char *id, bool is_renewal)
@@ -234,7 +235,7 @@ enum rlock_status foretell_hold(const char *id, bool is_renewal)
 void check_answer(const char *what, enum rlock_status got, enum rlock_status want, int64_t sent_ms,
 		  const struct rlock_conn *by)
 {
-	story("it is '%s'", rlock_status_name(got));
+	trace("it is '%s'", rlock_status_name(got));
 	if (want == ANY_STATUS || is_status_open())
 		return;
 	/* A request that was repeated may have done it the first time. */

@@ -93,10 +93,10 @@ static redisContext *connect_as_root(const struct server *server)
 static bool server_tells(struct server *server, const char *text)
 {
 	redisReply *reply = server_reply(server, "INFO");
-	bool is_told = strstr(reply->str, text) != NULL;
+	bool is_stop_requested = strstr(reply->str, text) != NULL;
 
 	freeReplyObject(reply);
-	return is_told;
+	return is_stop_requested;
 }
 
 /* Whether it answers, and no other one that was faster there. */
@@ -118,7 +118,7 @@ static bool has_begun(struct server *server)
 /* Whether it is there; else its port was taken. */
 static bool try_to_start(struct server *server)
 {
-	int64_t limit_ms = patience();
+	int64_t limit_ms = deadline_of_wait();
 
 	server->pid = fork();
 	if (server->pid == 0)
@@ -141,12 +141,12 @@ static void write_conf(struct server *server, const char *lines)
 		(void)snprintf(server->dir, sizeof(server->dir), "%s/model-XXXXXX",
 			       tmp != NULL ? tmp : "/tmp");
 		if (mkdtemp(server->dir) == NULL)
-			differs("no directory '%s'", server->dir);
+			fail("no directory '%s'", server->dir);
 	}
 	(void)snprintf(path, sizeof(path), "%s/conf", server->dir);
 	conf = fopen(path, "w");
 	if (conf == NULL)
-		differs("no file '%s'", path);
+		fail("no file '%s'", path);
 	(void)fprintf(conf, "port %d\n" COMMON "%s", server->port, lines);
 	(void)fclose(conf);
 }
@@ -163,7 +163,7 @@ static void start(struct server *server, const char *lines)
 		if (try_to_start(server))
 			return;
 		if (!is_new || tries == 10)
-			differs("no server begins: see %s/log", server->dir);
+			fail("no server begins: see %s/log", server->dir);
 		server->port = 0;
 	}
 }
@@ -175,7 +175,7 @@ void server_start(struct server *server)
 	server->ears = connect_as_root(server);
 	server->monitor = connect_as_root(server);
 	if (server->ears == NULL || server->monitor == NULL)
-		differs("a server takes no connection");
+		fail("a server takes no connection");
 	freeReplyObject(redisCommand(server->monitor, "MONITOR"));
 }
 
@@ -244,7 +244,7 @@ void sentinel_name_master(const struct server *server)
 
 		if (redisGetReply(sentinel.context, (void **)&reply) != REDIS_OK ||
 		    reply->type == REDIS_REPLY_ERROR)
-			differs("the sentinel names no other master");
+			fail("the sentinel names no other master");
 		freeReplyObject(reply);
 	}
 }
@@ -256,9 +256,9 @@ static redisReply *run(struct server *server, const char *format, va_list args)
 	redisReply *reply = redisvCommand(server->context, format, args);
 
 	if (reply == NULL)
-		differs("the server does not answer: %s", server->context->errstr);
+		fail("the server does not answer: %s", server->context->errstr);
 	if (reply->type == REDIS_REPLY_ERROR)
-		differs("'%s': %s", format, reply->str);
+		fail("'%s': %s", format, reply->str);
 	return reply;
 }
 
@@ -305,8 +305,8 @@ void server_listen(struct server *server, bool is_on, const char *channel)
 	/* Messages may come before its reply. */
 	while (!is_done) {
 		if (reply == NULL || reply->type != REDIS_REPLY_ARRAY)
-			differs("the server does not %s: %s", command,
-				reply != NULL ? reply->str : server->ears->errstr);
+			fail("the server does not %s: %s", command,
+			     reply != NULL ? reply->str : server->ears->errstr);
 		is_done = strcmp(reply->element[0]->str, command) == 0;
 		freeReplyObject(reply);
 		reply = NULL;
@@ -317,13 +317,13 @@ void server_listen(struct server *server, bool is_on, const char *channel)
 
 /* ---- the requests of others ---- */
 
-void words_free(struct words *words)
+void server_command_free(struct server_command *command)
 {
-	for (size_t i = 0; i < words->count; i++)
-		free(words->texts[i]);
-	free(words->texts);
-	free(words->lens);
-	*words = (struct words){ 0 };
+	for (size_t i = 0; i < command->count; i++)
+		free(command->args[i]);
+	free(command->args);
+	free(command->lens);
+	*command = (struct server_command){ 0 };
 }
 
 static char unescaped(const char **cursor)
@@ -346,27 +346,27 @@ static char unescaped(const char **cursor)
 	return (char)strtol(digits, NULL, 16);
 }
 
-static void add_word(struct words *words, const char *text, size_t len)
+static void add_word(struct server_command *command, const char *text, size_t len)
 {
-	words->texts = reallocarray(words->texts, words->count + 1, sizeof(*words->texts));
-	words->lens = reallocarray(words->lens, words->count + 1, sizeof(*words->lens));
-	if (words->texts == NULL || words->lens == NULL)
-		differs("out of memory");
-	words->texts[words->count] = calloc(1, len + 1);
-	if (words->texts[words->count] == NULL)
-		differs("out of memory");
-	memcpy(words->texts[words->count], text, len);
-	words->lens[words->count++] = len;
+	command->args = reallocarray(command->args, command->count + 1, sizeof(*command->args));
+	command->lens = reallocarray(command->lens, command->count + 1, sizeof(*command->lens));
+	if (command->args == NULL || command->lens == NULL)
+		fail("out of memory");
+	command->args[command->count] = calloc(1, len + 1);
+	if (command->args[command->count] == NULL)
+		fail("out of memory");
+	memcpy(command->args[command->count], text, len);
+	command->lens[command->count++] = len;
 }
 
 /* A line of MONITOR: 'TIME [DB ADDRESS] "COMMAND" "ARG"...'. */
-static void parse_line(const char *line, struct words *out)
+static void parse_line(const char *line, struct server_command *out)
 {
 	const char *cursor = strstr(line, "] \"");
 	char *text = malloc(strlen(line) + 1);
 
 	if (text == NULL)
-		differs("out of memory");
+		fail("out of memory");
 	for (cursor = cursor != NULL ? cursor + 2 : ""; *cursor == '"';) {
 		size_t len = 0;
 
@@ -379,7 +379,7 @@ static void parse_line(const char *line, struct words *out)
 	free(text);
 }
 
-bool server_next_request(struct server *server, struct words *out)
+bool server_next_request(struct server *server, struct server_command *out)
 {
 	static unsigned long marks;
 	static char mark[32];
@@ -391,32 +391,32 @@ bool server_next_request(struct server *server, struct words *out)
 		server_do(server, "ECHO %s", mark);
 	}
 	while (redisGetReply(server->monitor, (void **)&reply) == REDIS_OK) {
-		struct words words = { 0 };
+		struct server_command command = { 0 };
 
 		/* Not what scripts do. */
 		if (strstr(reply->str, " lua] ") == NULL)
-			parse_line(reply->str, &words);
+			parse_line(reply->str, &command);
 		freeReplyObject(reply);
-		if (words.count > 2 && strcasecmp(words.texts[0], "evalsha") == 0) {
-			*out = words;
+		if (command.count > 2 && strcasecmp(command.args[0], "evalsha") == 0) {
+			*out = command;
 			return true;
 		}
-		if (words.count == 2 && strcmp(words.texts[1], mark) == 0) {
-			words_free(&words);
+		if (command.count == 2 && strcmp(command.args[1], mark) == 0) {
+			server_command_free(&command);
 			mark[0] = '\0';
 			return false;
 		}
-		words_free(&words);
+		server_command_free(&command);
 	}
-	differs("the server ends MONITOR");
+	fail("the server ends MONITOR");
 }
 
-void server_send(struct server *server, const struct words *words)
+void server_send(struct server *server, const struct server_command *command)
 {
-	redisReply *reply = redisCommandArgv(server->context, (int)words->count,
-					     (const char **)words->texts, words->lens);
+	redisReply *reply = redisCommandArgv(server->context, (int)command->count,
+					     (const char **)command->args, command->lens);
 
 	if (reply == NULL)
-		differs("the server does not answer: %s", server->context->errstr);
+		fail("the server does not answer: %s", server->context->errstr);
 	freeReplyObject(reply);
 }

@@ -28,8 +28,8 @@ static void lose_data(void)
 
 static bool restart_the_only(void)
 {
-	story("the server is killed, and comes back empty");
-	tally("times the server lost its data");
+	trace("the server is killed, and comes back empty");
+	count_event("times the server lost its data");
 	/* Valkey 8 takes no UNSUBSCRIBE from one that is not subscribed; so before. */
 	java_forget();
 	server_kill(&servers[0]);
@@ -41,7 +41,7 @@ static bool restart_the_only(void)
 static void choose_server(void)
 {
 	do
-		world.at = &servers[chance((unsigned)server_count)];
+		world.at = &servers[random_below((unsigned)server_count)];
 	while (world.at->pid == 0);
 }
 
@@ -55,13 +55,13 @@ static bool kill_or_restart_one(void)
 	if (server != NULL && server->pid != 0)
 		return false;
 	if (server != NULL) {
-		story("a server comes back, empty");
+		trace("a server comes back, empty");
 		server_start(server);
 		return true;
 	}
-	server = &servers[chance((unsigned)server_count)];
-	story("a server is killed");
-	tally("times one of several servers was killed");
+	server = &servers[random_below((unsigned)server_count)];
+	trace("a server is killed");
+	count_event("times one of several servers was killed");
 	server_kill(server);
 	lose_data();
 	choose_server();
@@ -70,7 +70,7 @@ static bool kill_or_restart_one(void)
 
 static void await_age(struct server *server)
 {
-	int64_t limit_ms = patience();
+	int64_t limit_ms = deadline_of_wait();
 
 	while (rlock_now_ms() - server->began_ms < YOUNG_MS)
 		pause_for(limit_ms, "for a server to be old enough");
@@ -80,7 +80,7 @@ static void await_age(struct server *server)
 
 static void await_replica(struct server *master)
 {
-	int64_t limit_ms = patience();
+	int64_t limit_ms = deadline_of_wait();
 
 	/* WAIT is about the writes of its own connection. */
 	do {
@@ -100,9 +100,9 @@ static bool fail_over(void)
 	static const char *const users[] = { "default", "limited", "steady", "waiting" };
 	bool is_killed = one_in(2);
 
-	story("%s, and the replica takes over", is_killed ? "the master is killed" : "failover");
-	tally(is_killed ? "times a replica took over from a dead master"
-			: "times a replica took over");
+	trace("%s, and the replica takes over", is_killed ? "the master is killed" : "failover");
+	count_event(is_killed ? "times a replica took over from a dead master"
+			      : "times a replica took over");
 	drop_requests();
 	await_replica(old);
 	if (is_killed)
@@ -161,23 +161,23 @@ static bool move_slot(void)
 {
 	struct server *from = world.at, *to = from == &servers[0] ? &servers[1] : &servers[0];
 	char from_id[41], to_id[41];
-	int64_t limit_ms = patience();
+	int64_t limit_ms = deadline_of_wait();
 
 	/* Else the node would not outbid the one that has the slot. */
 	while (epoch_of(from) != epoch_of(to))
 		pause_for(limit_ms, "for the nodes to know of the last move");
-	story("the slot moves");
-	tally("times the slot moved");
+	trace("the slot moves");
+	count_event("times the slot moved");
 	drop_requests();
 	server_id(from, from_id);
 	server_id(to, to_id);
 	server_do(to, "CLUSTER SETSLOT %d IMPORTING %s", slot(), from_id);
 	server_do(from, "CLUSTER SETSLOT %d MIGRATING %s", slot(), to_id);
 	world.is_moving = true;
-	for (unsigned left = chance(3); left > 0; left--) {
+	for (unsigned left = random_below(3); left > 0; left--) {
 		move_keys(from, to, one_in(2) ? 1 : 100);
 		if (step_hold())
-			tally("requests while the slot moved");
+			count_event("requests while the slot moved");
 	}
 	move_keys(from, to, 100);
 	server_do(to, "CLUSTER SETSLOT %d NODE %s", slot(), to_id);
@@ -191,20 +191,20 @@ static bool move_slot(void)
 /* Half of all. */
 static void add_slots(struct server *server, int first)
 {
-	struct words words = { .texts = calloc(SLOTS / 2 + 2, sizeof(char *)),
-			       .lens = calloc(SLOTS / 2 + 2, sizeof(size_t)) };
+	struct server_command command = { .args = calloc(SLOTS / 2 + 2, sizeof(char *)),
+					  .lens = calloc(SLOTS / 2 + 2, sizeof(size_t)) };
 	char text[16];
 
 	for (int i = -2; i < SLOTS / 2; i++) {
 		(void)snprintf(text, sizeof(text), "%d", first + i);
-		words.texts[words.count] = strdup(i == -2   ? "CLUSTER"
-						  : i == -1 ? "ADDSLOTS"
-							    : text);
-		words.lens[words.count] = strlen(words.texts[words.count]);
-		words.count++;
+		command.args[command.count] = strdup(i == -2   ? "CLUSTER"
+						     : i == -1 ? "ADDSLOTS"
+							       : text);
+		command.lens[command.count] = strlen(command.args[command.count]);
+		command.count++;
 	}
-	server_send(server, &words);
-	words_free(&words);
+	server_send(server, &command);
+	server_command_free(&command);
 }
 
 static bool is_up(struct server *server)
@@ -218,7 +218,7 @@ static bool is_up(struct server *server)
 
 static void join_nodes(void)
 {
-	int64_t limit_ms = patience();
+	int64_t limit_ms = deadline_of_wait();
 
 	for (int i = 0; i < 2; i++) {
 		server_do(&servers[i], "CLUSTER SET-CONFIG-EPOCH %d", i + 1);
@@ -232,7 +232,7 @@ static void join_nodes(void)
 
 /* ---- all of them ---- */
 
-bool is_looked_at(const struct server *server)
+bool has_lock_data(const struct server *server)
 {
 	return topology == SEVERAL ? server->pid != 0 : server == world.at;
 }
@@ -269,7 +269,7 @@ static struct rlock_url *parse(const char *text)
 	char why[RLOCK_ERROR_MAX];
 
 	if (rlock_url_parse(text, &url, why) != RLOCK_OK)
-		differs("'%s': %s", text, why);
+		fail("'%s': %s", text, why);
 	return url;
 }
 
@@ -298,20 +298,20 @@ struct rlock_conn *conn_new(const char *login, int64_t timeout_ms, int cancel_fd
 	opts.connect_timeout_ms = timeout_ms;
 	opts.quorum = topology == SEVERAL ? world.quorum : 0;
 	if (rlock_conn_new(urls, count, &opts, &made) != RLOCK_OK)
-		differs("no connection");
+		fail("no connection");
 	for (size_t i = 0; i < count; i++)
 		rlock_url_free(urls[i]);
 	return made;
 }
 
 /* Leases differ by more than the time that all steps take; but several servers have to be older than a lease. */
-int64_t chance_lease_ms(void)
+int64_t random_lease_ms(void)
 {
 	static const int64_t minutes[] = { 10, 20, 30, 45, 60 };
 
 	if (topology == SEVERAL)
-		return 2000 + 500 * (int64_t)chance(4);
-	return minutes[chance(COUNT_OF(minutes))] * MINUTE_MS;
+		return 2000 + 500 * (int64_t)random_below(4);
+	return minutes[random_below(COUNT_OF(minutes))] * MINUTE_MS;
 }
 
 static bool trouble(void)

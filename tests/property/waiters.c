@@ -26,10 +26,10 @@ struct waiter {
 	int64_t ended_ms;
 	struct rlock_conn *conn;
 	int cancel_fd;
-	unsigned long number; /* in the order in which they joined the queue */
-	bool has_begun;       /* it was told that it has to wait */
-	bool is_told;         /* its hold was asked to stop before the model has heard of it */
-	bool may_fail;        /* there was no memory on the server, or it was away */
+	unsigned long number;   /* in the order in which they joined the queue */
+	bool has_begun;         /* it was told that it has to wait */
+	bool is_stop_requested; /* its hold was asked to stop before the model has heard of it */
+	bool may_fail;          /* there was no memory on the server, or it was away */
 	unsigned long cuts;
 };
 
@@ -101,7 +101,7 @@ void waiters_begin(void)
 		waiters[i].cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 		waiters[i].conn = conn_new("waiting:secret@", 20000, waiters[i].cancel_fd);
 		if (pthread_create(&waiters[i].thread, NULL, run, &waiters[i]) != 0)
-			differs("no thread");
+			fail("no thread");
 	}
 }
 
@@ -126,7 +126,7 @@ size_t waiting(void)
 
 static struct waiter *any_waiter(bool is_waiting)
 {
-	size_t first = chance(WAITERS);
+	size_t first = random_below(WAITERS);
 
 	for (size_t i = 0; i < WAITERS; i++)
 		if ((progress_of(&waiters[(first + i) % WAITERS]) != IDLE) == is_waiting)
@@ -154,7 +154,7 @@ bool is_of_waiter(const char *id)
 /* Its owner is in no queue, and holds nothing: what it said last it sent without waiting. */
 static void await_leave(const struct waiter *waiter)
 {
-	int64_t limit_ms = patience();
+	int64_t limit_ms = deadline_of_wait();
 	/* What it said last may have been lost. */
 	bool was_cut = waiter->cuts != cuts;
 
@@ -162,7 +162,7 @@ static void await_leave(const struct waiter *waiter)
 	for (;;) {
 		if (topology == SEVERAL || world.is_moving || was_cut)
 			return;
-		look(world.at);
+		take_snapshot(world.at);
 		if (!is_queued(waiter->wish.owner) && record_of(waiter->wish.id) == NULL)
 			return;
 		pause_for(limit_ms, "for a waiter to leave");
@@ -175,20 +175,19 @@ static void check_order(const struct waiter *granted)
 	for (size_t i = 0; i < WAITERS && is_fair() && !world.was_restarted; i++)
 		if (&waiters[i] != granted && progress_of(&waiters[i]) != IDLE &&
 		    waiters[i].number < granted->number && waiters[i].cuts == cuts)
-			differs("'%s' has overtaken '%s'", granted->wish.owner,
-				waiters[i].wish.owner);
+			fail("'%s' has overtaken '%s'", granted->wish.owner, waiters[i].wish.owner);
 }
 
 /* The waiter has ended; so it was told to, or it acquired the lock. */
 static void take_end(struct waiter *waiter, bool is_cancelled)
 {
 	if (waiter->status == RLOCK_OK) {
-		story("%s has waited, and acquired it", brief(waiter->wish.owner));
-		tally("times a waiter acquired it");
+		trace("%s has waited, and acquired it", brief(waiter->wish.owner));
+		count_event("times a waiter acquired it");
 		if (!is_cancelled)
 			check_order(waiter);
-		rely_on(waiter->hold, waiter->wish.spec.kind, waiter->ended_ms)->is_told =
-			waiter->is_told;
+		rely_on(waiter->hold, waiter->wish.spec.kind, waiter->ended_ms)->is_stop_requested =
+			waiter->is_stop_requested;
 	} else {
 		if (!(is_cancelled && waiter->status == RLOCK_CANCELLED) && !waiter->may_fail)
 			check_status("wait", waiter->status,
@@ -197,14 +196,14 @@ static void take_end(struct waiter *waiter, bool is_cancelled)
 		rlock_hold_free(waiter->hold);
 	}
 	waiter->hold = NULL;
-	waiter->is_told = false;
+	waiter->is_stop_requested = false;
 	set_progress(waiter, IDLE);
 }
 
-void waiter_is_told(const char *id)
+void record_stop_request(const char *id)
 {
 	for (size_t i = 0; i < WAITERS; i++)
-		waiters[i].is_told |=
+		waiters[i].is_stop_requested |=
 			progress_of(&waiters[i]) != IDLE && strcmp(waiters[i].wish.id, id) == 0;
 }
 
@@ -226,7 +225,7 @@ static bool is_waited_for_in_vain(void)
 {
 	if (waiting() == 0)
 		return false;
-	look(world.at);
+	take_snapshot(world.at);
 	/* One was granted the lock, and has not heard of it yet. */
 	for (size_t i = 0; i < now.record_count; i++)
 		if (is_of_waiter(now.records[i].id))
@@ -240,12 +239,12 @@ static void check_slow(int64_t took_ms)
 	slow_grants += took_ms > SLOW_MS ? 1 : 0;
 	/* A busy machine may be slow now and then. */
 	if (slow_grants > 5 + grants / 20)
-		differs("waiters are not notified");
+		fail("waiters are not notified");
 }
 
-void settle(void)
+void wait_for_grants(void)
 {
-	int64_t begin_ms = rlock_now_ms(), limit_ms = patience();
+	int64_t begin_ms = rlock_now_ms(), limit_ms = deadline_of_wait();
 	bool is_quick = topology == SINGLE && disturbance == NONE && !state.is_dirty &&
 			!state.is_partial && !state.has_dead_waiter && !world.was_restarted &&
 			is_waited_for_in_vain();
@@ -277,7 +276,7 @@ static bool has_room(void)
 bool step_wait(void)
 {
 	struct waiter *waiter = any_waiter(false);
-	int64_t limit_ms = patience();
+	int64_t limit_ms = deadline_of_wait();
 	uint64_t cancels;
 
 	if (waiter == NULL || !has_room())
@@ -290,31 +289,31 @@ bool step_wait(void)
 	waiter->wish.request.on_wait_ms = 1;
 	waiter->wish.request.ctx = waiter;
 	if (rlock_hold_new(&waiter->wish.spec, &waiter->hold) != RLOCK_OK)
-		differs("no hold");
+		fail("no hold");
 	waiter->has_begun = false;
 	waiter->number = ++joined;
 	waiter->may_fail = false;
 	waiter->cuts = cuts;
-	story("%s %s waits", rlock_kind_name(waiter->wish.spec.kind), brief(waiter->wish.owner));
-	tally("times a waiter began");
+	trace("%s %s waits", rlock_kind_name(waiter->wish.spec.kind), brief(waiter->wish.owner));
+	count_event("times a waiter began");
 	set_progress(waiter, WAITING);
 	while (!has_begun(waiter))
 		pause_for(limit_ms, "for a waiter to begin");
 	while (is_fair() && progress_of(waiter) == WAITING && !is_queued(waiter->wish.owner)) {
 		pause_for(limit_ms, "for a waiter to join the queue");
-		look(world.at);
+		take_snapshot(world.at);
 	}
 	return true;
 }
 
 static void cancel(struct waiter *waiter)
 {
-	int64_t limit_ms = patience();
+	int64_t limit_ms = deadline_of_wait();
 	uint64_t one = 1;
 
-	story("%s is cancelled", brief(waiter->wish.owner));
+	trace("%s is cancelled", brief(waiter->wish.owner));
 	if (write(waiter->cancel_fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
-		differs("a waiter can't be cancelled");
+		fail("a waiter can't be cancelled");
 	while (progress_of(waiter) != ENDED)
 		pause_for(limit_ms, "for a waiter that was cancelled");
 	take_end(waiter, true);
@@ -326,7 +325,7 @@ bool step_cancel(void)
 
 	if (waiter == NULL)
 		return false;
-	tally("times a waiter was cancelled");
+	count_event("times a waiter was cancelled");
 	cancel(waiter);
 	return true;
 }

@@ -25,12 +25,12 @@
 
 #include "unit.h"
 
-#define PARTIES 3
+#define PEERS 3
 /* For what must come, also under valgrind. */
 #define PATIENCE_MS 60000
 
 /* A server, and a connection to it with what is under way there. */
-static struct party {
+static struct peer {
 	int listener, stream; /* -1: none */
 	char heard[4096];
 	size_t heard_len;
@@ -38,26 +38,26 @@ static struct party {
 	struct rlock__connection *connection;
 	bool is_under_way;
 	struct rlock__result result;
-} parties[PARTIES];
+} peers[PEERS];
 
 static char directory[sizeof("/tmp/rlock-test-XXXXXX")];
 
 /* ---- the servers ---- */
 
-static void listen_unix(struct party *party, int backlog)
+static void listen_unix(struct peer *peer, int backlog)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 
-	(void)snprintf(party->path, sizeof(party->path), "%s/%td", directory, party - parties);
-	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", party->path);
-	party->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (bind(party->listener, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-	    listen(party->listener, backlog) != 0)
+	(void)snprintf(peer->path, sizeof(peer->path), "%s/%td", directory, peer - peers);
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", peer->path);
+	peer->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (bind(peer->listener, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+	    listen(peer->listener, backlog) != 0)
 		perror("# listen");
 }
 
 /* A connection to that URL, to be opened by the first request. */
-static void set_conn(struct party *party, const char *text)
+static void set_conn(struct peer *peer, const char *text)
 {
 	struct rlock_conn_opts opts = RLOCK_CONN_OPTS_INIT;
 	struct rlock_url *url = NULL;
@@ -66,7 +66,7 @@ static void set_conn(struct party *party, const char *text)
 	opts.connect_timeout_ms = PATIENCE_MS;
 	if (rlock_url_parse(text, &url, why) != RLOCK_OK)
 		(void)printf("# %s\n", why);
-	(void)rlock__connection_new(url, &opts, &party->connection);
+	(void)rlock__connection_new(url, &opts, &peer->connection);
 	rlock_url_free(url);
 }
 
@@ -75,9 +75,9 @@ static void start_unix(size_t index)
 {
 	char url[256];
 
-	listen_unix(&parties[index], 8);
-	(void)snprintf(url, sizeof(url), "unix://%s", parties[index].path);
-	set_conn(&parties[index], url);
+	listen_unix(&peers[index], 8);
+	(void)snprintf(url, sizeof(url), "unix://%s", peers[index].path);
+	set_conn(&peers[index], url);
 }
 
 static void start_tcp(size_t index, const char *user_and_host)
@@ -91,40 +91,40 @@ static void start_tcp(size_t index, const char *user_and_host)
 	if (bind(listener, (struct sockaddr *)&address, len) != 0 || listen(listener, 8) != 0 ||
 	    getsockname(listener, (struct sockaddr *)&address, &len) != 0)
 		perror("# listen");
-	parties[index].listener = listener;
+	peers[index].listener = listener;
 	(void)snprintf(url, sizeof(url), "redis://%s:%d", user_and_host, ntohs(address.sin_port));
-	set_conn(&parties[index], url);
+	set_conn(&peers[index], url);
 }
 
 /* The server closes its end. */
-static void forget_stream(struct party *party)
+static void forget_stream(struct peer *peer)
 {
-	if (party->stream >= 0)
-		(void)close(party->stream);
-	party->stream = -1;
-	party->heard_len = 0;
+	if (peer->stream >= 0)
+		(void)close(peer->stream);
+	peer->stream = -1;
+	peer->heard_len = 0;
 }
 
 static void stop_all(void)
 {
-	for (size_t i = 0; i < PARTIES; i++) {
-		struct party *party = &parties[i];
+	for (size_t i = 0; i < PEERS; i++) {
+		struct peer *peer = &peers[i];
 
-		rlock__connection_free(party->connection);
-		forget_stream(party);
-		if (party->listener >= 0)
-			(void)close(party->listener);
-		if (party->path[0] != '\0')
-			(void)unlink(party->path);
-		if (party->result.reply != NULL)
-			freeReplyObject(party->result.reply);
-		*party = (struct party){ .listener = -1, .stream = -1 };
+		rlock__connection_free(peer->connection);
+		forget_stream(peer);
+		if (peer->listener >= 0)
+			(void)close(peer->listener);
+		if (peer->path[0] != '\0')
+			(void)unlink(peer->path);
+		if (peer->result.reply != NULL)
+			freeReplyObject(peer->result.reply);
+		*peer = (struct peer){ .listener = -1, .stream = -1 };
 	}
 }
 
 static void says(size_t index, const char *text)
 {
-	if (send(parties[index].stream, text, strlen(text), MSG_NOSIGNAL) != (ssize_t)strlen(text))
+	if (send(peers[index].stream, text, strlen(text), MSG_NOSIGNAL) != (ssize_t)strlen(text))
 		perror("# send");
 }
 
@@ -138,29 +138,29 @@ static void begin(size_t index, const char *verb, int64_t deadline_ms)
 	const struct rlock__command command = { 1, argv, NULL, false, NULL };
 
 	(void)snprintf(word, sizeof(word), "%s", verb);
-	rlock__request_begin(parties[index].connection, &command, deadline_ms);
+	rlock__request_begin(peers[index].connection, &command, deadline_ms);
 	/* It was copied. */
 	memset(word, 'x', sizeof(word) - 1);
-	parties[index].is_under_way = true;
+	peers[index].is_under_way = true;
 }
 
 static void fire_and_forget(size_t index, const char *verb)
 {
 	const struct rlock__command command = { 1, &verb, NULL, false, NULL };
 
-	rlock__request_fire_and_forget(parties[index].connection, &command);
-	parties[index].is_under_way = false;
+	rlock__request_fire_and_forget(peers[index].connection, &command);
+	peers[index].is_under_way = false;
 }
 
 /* Whether what is under way there is over. */
-static bool advance(struct party *party)
+static bool advance(struct peer *peer)
 {
-	struct rlock__result *out = &party->result;
+	struct rlock__result *out = &peer->result;
 
 	if (out->reply != NULL)
 		freeReplyObject(out->reply);
 	out->reply = NULL;
-	return rlock__request_advance(party->connection, out);
+	return rlock__request_advance(peer->connection, out);
 }
 
 /* How many are not. */
@@ -168,10 +168,10 @@ static size_t advance_all(void)
 {
 	size_t left = 0;
 
-	for (size_t i = 0; i < PARTIES; i++) {
-		if (parties[i].is_under_way)
-			parties[i].is_under_way = !advance(&parties[i]);
-		left += parties[i].is_under_way;
+	for (size_t i = 0; i < PEERS; i++) {
+		if (peers[i].is_under_way)
+			peers[i].is_under_way = !advance(&peers[i]);
+		left += peers[i].is_under_way;
 	}
 	return left;
 }
@@ -182,12 +182,12 @@ static void drive(size_t left, int64_t for_ms)
 	int64_t until_ms = rlock_now_ms() + for_ms;
 
 	while (advance_all() > left && rlock_now_ms() < until_ms) {
-		struct rlock__connection *connections[PARTIES];
+		struct rlock__connection *connections[PEERS];
 		size_t count = 0;
 
-		for (size_t i = 0; i < PARTIES; i++)
-			if (parties[i].connection != NULL)
-				connections[count++] = parties[i].connection;
+		for (size_t i = 0; i < PEERS; i++)
+			if (peers[i].connection != NULL)
+				connections[count++] = peers[i].connection;
 		if (rlock__request_poll_all(connections, count, NULL, until_ms) != RLOCK_OK)
 			perror("# poll");
 	}
@@ -196,7 +196,7 @@ static void drive(size_t left, int64_t for_ms)
 /* Whether the client connects anew. */
 static bool is_called(size_t index)
 {
-	struct pollfd listener = { parties[index].listener, POLLIN, 0 };
+	struct pollfd listener = { peers[index].listener, POLLIN, 0 };
 
 	return poll(&listener, 1, 0) > 0;
 }
@@ -204,22 +204,22 @@ static bool is_called(size_t index)
 /* Whether the server of that connection is told so, sooner or later. */
 static bool hears(size_t index, const char *text)
 {
-	struct party *party = &parties[index];
+	struct peer *peer = &peers[index];
 	int64_t until_ms = rlock_now_ms() + PATIENCE_MS;
 
 	while (rlock_now_ms() < until_ms) {
 		ssize_t len;
 
 		drive(0, 5);
-		if (party->stream < 0 && is_called(index))
-			party->stream = accept4(party->listener, NULL, NULL, SOCK_CLOEXEC);
+		if (peer->stream < 0 && is_called(index))
+			peer->stream = accept4(peer->listener, NULL, NULL, SOCK_CLOEXEC);
 		/* What has come is put after what was heard before. */
-		len = recv(party->stream, party->heard + party->heard_len,
-			   sizeof(party->heard) - party->heard_len - 1, MSG_DONTWAIT);
-		party->heard_len += len > 0 ? (size_t)len : 0;
-		party->heard[party->heard_len] = '\0';
-		if (strstr(party->heard, text) != NULL) {
-			party->heard_len = 0;
+		len = recv(peer->stream, peer->heard + peer->heard_len,
+			   sizeof(peer->heard) - peer->heard_len - 1, MSG_DONTWAIT);
+		peer->heard_len += len > 0 ? (size_t)len : 0;
+		peer->heard[peer->heard_len] = '\0';
+		if (strstr(peer->heard, text) != NULL) {
+			peer->heard_len = 0;
 			return true;
 		}
 	}
@@ -229,25 +229,25 @@ static bool hears(size_t index, const char *text)
 /* The server says so, and the request ends with that. */
 static bool ends_with(size_t index, const char *text)
 {
-	const struct party *party = &parties[index];
+	const struct peer *peer = &peers[index];
 	char line[64];
 
 	(void)snprintf(line, sizeof(line), "+%s\r\n", text);
 	says(index, line);
 	for (int64_t until_ms = rlock_now_ms() + PATIENCE_MS;
-	     party->is_under_way && rlock_now_ms() < until_ms;)
+	     peer->is_under_way && rlock_now_ms() < until_ms;)
 		drive(0, 5);
-	return !party->is_under_way && party->result.status == RLOCK_OK && party->result.was_sent &&
-	       party->result.reply != NULL && party->result.reply->type == REDIS_REPLY_STATUS &&
-	       strcmp(party->result.reply->str, text) == 0;
+	return !peer->is_under_way && peer->result.status == RLOCK_OK && peer->result.was_sent &&
+	       peer->result.reply != NULL && peer->result.reply->type == REDIS_REPLY_STATUS &&
+	       strcmp(peer->result.reply->str, text) == 0;
 }
 
 static bool has_failed(size_t index, enum rlock_status status, const char *text)
 {
-	const struct party *party = &parties[index];
+	const struct peer *peer = &peers[index];
 
-	return !party->is_under_way && party->result.status == status &&
-	       party->result.reply == NULL && strstr(party->connection->error.text, text) != NULL;
+	return !peer->is_under_way && peer->result.status == status && peer->result.reply == NULL &&
+	       strstr(peer->connection->error.text, text) != NULL;
 }
 
 /* A server has heard the command by which a request began there. */
@@ -266,7 +266,7 @@ static void check_any_order(void)
 	start_unix(0);
 	start_tcp(1, "localhost");
 	start_unix(2);
-	for (size_t i = 0; i < PARTIES; i++)
+	for (size_t i = 0; i < PEERS; i++)
 		begin(i, "FIRST", INT64_MAX);
 	CHECK(hears(0, "FIRST") && hears(1, "FIRST") && hears(2, "FIRST"),
 	      "three servers are asked before any of them answers");
@@ -275,8 +275,8 @@ static void check_any_order(void)
 	      "the one begun last is answered first, and half an answer keeps none");
 	says(0, "ro\r\n");
 	drive(0, PATIENCE_MS);
-	CHECK(strcmp(parties[0].result.reply->str, "zero") == 0, "it is whole in the end");
-	for (size_t i = 0; i < PARTIES; i++)
+	CHECK(strcmp(peers[0].result.reply->str, "zero") == 0, "it is whole in the end");
+	for (size_t i = 0; i < PEERS; i++)
 		begin(i, "SECOND", INT64_MAX);
 	CHECK(hears(0, "SECOND") && hears(1, "SECOND") && hears(2, "SECOND") && !is_called(0) &&
 		      !is_called(1) && !is_called(2),
@@ -293,15 +293,15 @@ static void check_deadline(void)
 	CHECK(ends_with(1, "prompt"), "one that never answers does not keep the other");
 	drive(0, PATIENCE_MS);
 	CHECK(has_failed(0, RLOCK_ENET, "no answer from unix://") &&
-		      has_failed(0, RLOCK_ENET, "in time") && parties[0].result.was_sent,
+		      has_failed(0, RLOCK_ENET, "in time") && peers[0].result.was_sent,
 	      "it runs into its deadline");
 	CHECK(rlock_now_ms() >= begun_ms + 500 && rlock_now_ms() < begun_ms + PATIENCE_MS,
 	      "then, and not at the timeout of the connection");
-	CHECK(rlock__connection_is_open(parties[0].connection),
+	CHECK(rlock__connection_is_open(peers[0].connection),
 	      "its stream is kept for fire and forget");
 	begin(0, "AGAIN", INT64_MAX);
 	CHECK(is_called(0), "but another request takes another stream");
-	forget_stream(&parties[0]);
+	forget_stream(&peers[0]);
 	CHECK(hears(0, "AGAIN") && ends_with(0, "again"), "and is answered there");
 	stop_all();
 }
@@ -317,8 +317,8 @@ static void check_stragglers(void)
 	CHECK(ends_with(0, "next"), "and the late answer is not taken for the next one");
 	begin(1, "NEXT", INT64_MAX);
 	CHECK(is_called(1), "a straggler that still owes its answer is connected anew");
-	CHECK(recv(parties[1].stream, parties[1].heard, 1, 0) <= 0, "and the old stream closed");
-	forget_stream(&parties[1]);
+	CHECK(recv(peers[1].stream, peers[1].heard, 1, 0) <= 0, "and the old stream closed");
+	forget_stream(&peers[1]);
 	CHECK(hears(1, "NEXT") && ends_with(1, "next"), "the new one is asked, and answers");
 	stop_all();
 }
@@ -330,7 +330,7 @@ static void check_fire_and_forget(void)
 	start_asked(0, "SILENT", INT64_MAX);
 	fire_and_forget(0, "BYE");
 	CHECK(rlock_now_ms() < begun_ms + PATIENCE_MS, "fire and forget does not wait for long");
-	CHECK(!rlock__connection_is_open(parties[0].connection), "behind it nothing is under way");
+	CHECK(!rlock__connection_is_open(peers[0].connection), "behind it nothing is under way");
 	CHECK(hears(0, "BYE"), "it goes out behind a request that is under way");
 	stop_all();
 }
@@ -343,9 +343,9 @@ static void check_denied_login(void)
 	says(0,
 	     "-ERR unknown command 'AUTH', with args beginning with: 'ci' 'secret' \r\n-ERR no\r\n");
 	drive(0, PATIENCE_MS);
-	CHECK(parties[0].result.status == RLOCK_EUNSUPPORTED &&
-		      strstr(parties[0].connection->error.text, "knows no login") != NULL &&
-		      strstr(parties[0].connection->error.text, "secret") == NULL,
+	CHECK(peers[0].result.status == RLOCK_EUNSUPPORTED &&
+		      strstr(peers[0].connection->error.text, "knows no login") != NULL &&
+		      strstr(peers[0].connection->error.text, "secret") == NULL,
 	      "a server that says the password again is not quoted");
 	stop_all();
 }
@@ -354,15 +354,15 @@ static void check_denied_login(void)
 
 static void check_failures(void)
 {
-	set_conn(&parties[0], "unix:///nonexistent/socket");
+	set_conn(&peers[0], "unix:///nonexistent/socket");
 	begin(0, "HELLO", INT64_MAX);
 	start_asked(1, "HELLO", INT64_MAX);
-	CHECK(has_failed(0, RLOCK_ENET, "No such file") && !parties[0].result.was_sent,
+	CHECK(has_failed(0, RLOCK_ENET, "No such file") && !peers[0].result.was_sent,
 	      "a socket that isn't there is told, and another server asked beside it");
-	forget_stream(&parties[1]);
+	forget_stream(&peers[1]);
 	drive(0, PATIENCE_MS);
 	CHECK(has_failed(1, RLOCK_ENET, "the server closed the connection") &&
-		      parties[1].result.was_sent,
+		      peers[1].result.was_sent,
 	      "so is a stream that is cut");
 	stop_all();
 }
@@ -382,7 +382,7 @@ static void check_closed_meanwhile(void)
 	      "the input is a socket");
 	start_asked(0, "FIRST", INT64_MAX);
 	CHECK(ends_with(0, "one"), "and answers");
-	forget_stream(&parties[0]);
+	forget_stream(&peers[0]);
 	begin(0, "SECOND", INT64_MAX);
 	drive(0, PATIENCE_MS);
 	CHECK(has_failed(0, RLOCK_ENET, "cannot reach"),
@@ -406,12 +406,12 @@ static void check_excess(const char *answer, const char *rest, const char *why)
 
 	start_asked(0, "ASK", INT64_MAX);
 	says(0, answer);
-	while (parties[0].is_under_way && rlock_now_ms() < begun_ms + PATIENCE_MS) {
-		(void)send(parties[0].stream, rest, strlen(rest), MSG_NOSIGNAL | MSG_DONTWAIT);
-		(void)rlock__request_poll_all(&parties[0].connection, 1, NULL, rlock_now_ms() + 5);
+	while (peers[0].is_under_way && rlock_now_ms() < begun_ms + PATIENCE_MS) {
+		(void)send(peers[0].stream, rest, strlen(rest), MSG_NOSIGNAL | MSG_DONTWAIT);
+		(void)rlock__request_poll_all(&peers[0].connection, 1, NULL, rlock_now_ms() + 5);
 		(void)advance_all();
 	}
-	CHECK(has_failed(0, RLOCK_ENET, why) && !rlock__connection_is_open(parties[0].connection),
+	CHECK(has_failed(0, RLOCK_ENET, why) && !rlock__connection_is_open(peers[0].connection),
 	      "a reply that begins with '%.20s' is refused", unit_shown(answer));
 	stop_all();
 }
@@ -441,12 +441,12 @@ static void check_endless_talk(void)
 	int64_t begun_ms = rlock_now_ms();
 
 	start_unix(0);
-	rlock__subscription_begin(parties[0].connection, &channel, 1, begun_ms + 300);
-	parties[0].is_under_way = true;
+	rlock__subscription_begin(peers[0].connection, &channel, 1, begun_ms + 300);
+	peers[0].is_under_way = true;
 	CHECK(hears(0, "news"), "a server is subscribed to");
 	while (advance_all() > 0 && rlock_now_ms() < begun_ms + PATIENCE_MS) {
 		says(0, "+still here\r\n");
-		(void)rlock__request_poll_all(&parties[0].connection, 1, NULL, INT64_MAX);
+		(void)rlock__request_poll_all(&peers[0].connection, 1, NULL, INT64_MAX);
 	}
 	CHECK(has_failed(0, RLOCK_ENET, "in time"),
 	      "one that says other things all the time runs into the deadline");
@@ -464,7 +464,7 @@ static void check_fire_and_forget_to_a_talker(void)
 	talker = fork();
 	if (talker == 0) {
 		while (rlock_now_ms() < begun_ms + PATIENCE_MS &&
-		       send(parties[0].stream, talk, sizeof(talk), MSG_NOSIGNAL) > 0)
+		       send(peers[0].stream, talk, sizeof(talk), MSG_NOSIGNAL) > 0)
 			;
 		_exit(0);
 	}
@@ -481,11 +481,11 @@ static void check_full_backlog(void)
 {
 	char url[256];
 
-	listen_unix(&parties[0], 0);
-	parties[2].listener = dup(parties[0].listener);
-	(void)snprintf(url, sizeof(url), "unix://%s", parties[0].path);
-	for (size_t i = 0; i < PARTIES; i++)
-		set_conn(&parties[i], url);
+	listen_unix(&peers[0], 0);
+	peers[2].listener = dup(peers[0].listener);
+	(void)snprintf(url, sizeof(url), "unix://%s", peers[0].path);
+	for (size_t i = 0; i < PEERS; i++)
+		set_conn(&peers[i], url);
 	begin(0, "LUCKY", INT64_MAX);
 	(void)advance_all();
 	begin(1, "HASTY", rlock_now_ms() + 60);
@@ -493,7 +493,7 @@ static void check_full_backlog(void)
 	drive(2, PATIENCE_MS);
 	CHECK(has_failed(1, RLOCK_ENET, "Connection timed out"),
 	      "a place that does not get free in time is a timeout");
-	CHECK(parties[2].is_under_way, "a request that has time waits for a place");
+	CHECK(peers[2].is_under_way, "a request that has time waits for a place");
 	CHECK(hears(0, "LUCKY") && hears(2, "PATIENT"), "and is sent when there is one");
 	stop_all();
 }
@@ -539,8 +539,8 @@ void test_request(void)
 	(void)snprintf(directory, sizeof(directory), "/tmp/rlock-test-XXXXXX");
 	if (mkdtemp(directory) == NULL)
 		abort();
-	for (size_t i = 0; i < PARTIES; i++)
-		parties[i].listener = parties[i].stream = -1;
+	for (size_t i = 0; i < PEERS; i++)
+		peers[i].listener = peers[i].stream = -1;
 	check_any_order();
 	check_deadline();
 	check_stragglers();

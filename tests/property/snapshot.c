@@ -11,7 +11,7 @@
 
 #define TIMEOUT ":rwlock_timeout:"
 
-struct look now;
+struct snapshot now;
 
 static const char script[] =
 	"local time, keys, parts = redis.call('TIME'), {}, {} "
@@ -89,9 +89,9 @@ static void read_records(void)
 		record->end_ms = strtoll(cursor, &cursor, 10);
 		record->take = strtoll(cursor, NULL, 10);
 		if (record->end_ms <= 0)
-			differs("a record is '%s'", text);
+			fail("a record is '%s'", text);
 		if (++now.record_count == COUNT_OF(now.records))
-			differs("there are very many records");
+			fail("there are very many records");
 	}
 }
 
@@ -112,57 +112,58 @@ long timeout_number(const char *key, const char *owner)
 }
 
 /* How long the longest of a reader's holds lasts, 0 when none does. */
-static int64_t reader_ttl_ms(const struct party *party)
+static int64_t reader_ttl_ms(const struct holder_field *holder)
 {
 	int64_t longest_ms = 0;
 
 	for (size_t i = 0; i < now.keys->elements; i += 2) {
-		long number = timeout_number(now.keys->element[i]->str, party->field);
+		long number = timeout_number(now.keys->element[i]->str, holder->field);
 		int64_t ttl_ms = now.keys->element[i + 1]->integer;
 
-		if (number > 0 && number <= party->count && ttl_ms > longest_ms)
+		if (number > 0 && number <= holder->count && ttl_ms > longest_ms)
 			longest_ms = ttl_ms;
 	}
 	return longest_ms;
 }
 
-static void read_parties(void)
+static void read_holder_fields(void)
 {
-	now.party_count = 0;
+	now.holder_field_count = 0;
 	now.has_mode = now.is_writing = false;
 	for (size_t i = 0; i < now.lock->elements; i += 2) {
 		const char *field = now.lock->element[i]->str,
 			   *value = now.lock->element[i + 1]->str;
 		const char *kept = strstr(field, KEPT);
-		struct party *party = &now.parties[now.party_count];
+		struct holder_field *holder = &now.holder_fields[now.holder_field_count];
 
 		if (strcmp(field, "mode") == 0) {
 			now.has_mode = true;
 			now.is_writing = strcmp(value, "write") == 0;
 			continue;
 		}
-		*party = (struct party){ .field = field,
-					 .count = strtol(value, NULL, 10),
-					 .is_writer = strstr(field, WRITE) != NULL,
-					 .is_kept = kept != NULL };
-		if (party->is_kept)
-			party->ttl_ms = strtoll(kept + strlen(KEPT), NULL, 10) - now.now_ms;
+		*holder = (struct holder_field){ .field = field,
+						 .count = strtol(value, NULL, 10),
+						 .is_writer = strstr(field, WRITE) != NULL,
+						 .is_kept = kept != NULL };
+		if (holder->is_kept)
+			holder->ttl_ms = strtoll(kept + strlen(KEPT), NULL, 10) - now.now_ms;
 		else
-			party->ttl_ms = is_readwrite() && !party->is_writer ? reader_ttl_ms(party)
-									    : ttl_of(LOCK);
-		if (++now.party_count == COUNT_OF(now.parties))
-			differs("there are very many owners");
+			holder->ttl_ms = is_readwrite() && !holder->is_writer
+						 ? reader_ttl_ms(holder)
+						 : ttl_of(LOCK);
+		if (++now.holder_field_count == COUNT_OF(now.holder_fields))
+			fail("there are very many owners");
 	}
 }
 
-const struct party *party_of(const char *owner, const char *suffix)
+const struct holder_field *holder_field_of(const char *owner, const char *suffix)
 {
 	char field[FIELD_MAX];
 
 	(void)snprintf(field, sizeof(field), "%s%s", owner, suffix);
-	for (size_t i = 0; i < now.party_count; i++)
-		if (strcmp(now.parties[i].field, field) == 0)
-			return &now.parties[i];
+	for (size_t i = 0; i < now.holder_field_count; i++)
+		if (strcmp(now.holder_fields[i].field, field) == 0)
+			return &now.holder_fields[i];
 	return NULL;
 }
 
@@ -170,7 +171,7 @@ bool is_held_by_any(void)
 {
 	if (is_semaphore())
 		return now.has_counter && now.free <= 0;
-	return now.party_count > 0;
+	return now.holder_field_count > 0;
 }
 
 /* ---- all of it ---- */
@@ -180,7 +181,7 @@ static int64_t number_of(const redisReply *text)
 	return strtoll(text->str, NULL, 10);
 }
 
-void look(struct server *server)
+void take_snapshot(struct server *server)
 {
 	const redisReply **parts[] = { &now.lock,    &now.holds,   &now.queue, &now.deadlines,
 				       &now.waiters, &now.permits, &now.ends,  &now.keys };
@@ -207,7 +208,7 @@ void look(struct server *server)
 	now.total = number_of(now.reply->element[4]);
 	now.remembered = now.reply->element[5]->str;
 	read_records();
-	read_parties();
+	read_holder_fields();
 }
 
 static void print_part(const char *what, const redisReply *part, size_t width)
@@ -225,7 +226,7 @@ static void print_part(const char *what, const redisReply *part, size_t width)
 	}
 }
 
-void look_print(void)
+void snapshot_print(void)
 {
 	(void)printf("  at        %" PRId64 ", %" PRId64 " free\n", now.now_ms, now.free);
 	print_part("lock", now.lock, 2);
@@ -237,7 +238,7 @@ void look_print(void)
 	print_part("keys", now.keys, 2);
 }
 
-void look_end(void)
+void snapshot_free(void)
 {
 	freeReplyObject(now.reply);
 	now.reply = NULL;
