@@ -232,7 +232,8 @@ static bool detach(int dir_fd, int lock_fd, int error_fd, int null_fd)
 	for (int fd = 0; fd < LOCK_FD; fd++)
 		if (dup2(null_fd, fd) < 0)
 			return false;
-	if (dup2(lock_fd, LOCK_FD) < 0 || dup2(path_fd, PATH_FD) < 0 || dup3(error_fd, ERROR_FD, O_CLOEXEC) < 0)
+	if (dup2(lock_fd, LOCK_FD) < 0 || dup2(path_fd, PATH_FD) < 0 ||
+	    dup3(error_fd, ERROR_FD, O_CLOEXEC) < 0)
 		return false;
 	os_close_from(FIRST_FREE_FD);
 	return true;
