@@ -17,6 +17,7 @@
 #include "net/command.h"
 #include "net/connection.h"
 #include "net/server_error.h"
+#include "net/session.h"
 #include "rlock.h"
 #include "url/url.h"
 
@@ -62,6 +63,11 @@ enum rlock_status rlock_conn_new(struct rlock_url *const *urls, size_t url_count
 		rlock__conn_copy_error(conn, i);
 		if (status != RLOCK_OK)
 			goto out;
+		/*
+		 * Read certificates now, so that a process that inherits conn, or takes over a hold, never waits for
+		 * their file system while the hold lasts. The first request reports a failure.
+		 */
+		(void)rlock__session_load_tls(&conn->connections[i]->session);
 	}
 	if (conn->quorum <= url_count / 2 || conn->quorum > url_count)
 		status = rlock__fail(&conn->error, RLOCK_EINVAL,

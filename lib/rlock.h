@@ -260,7 +260,8 @@ struct rlock_conn_opts {
 
 /*
  * A connection to one server, or to several (up to RLOCK_SERVERS_MAX) on which a lock is acquired together. It is
- * opened by the first request, and again after a failure. opts may be NULL. The caller frees it; urls are copied.
+ * opened by the first request, and again after a failure. The files of certificates are read here; where that fails, the
+ * first request reads them again, and reports the failure. opts may be NULL. The caller frees it; urls are copied.
  * RLOCK_EUNSUPPORTED  a local: URL without a socket, see rlock_url_set_socket; *out is set, for rlock_conn_error
  * RLOCK_EINVAL        the quorum is at most half of the servers, or more than all; *out is set, too
  *                     or: no URL, or more than RLOCK_SERVERS_MAX; *out keeps its value

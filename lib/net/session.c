@@ -295,20 +295,6 @@ static enum rlock_status fail_slow(struct rlock__session *session)
 
 /* ---- the steps: RLOCK_OK to go on with the next one, RLOCK_BUSY to wait ---- */
 
-/* To load OpenSSL takes some 2 ms, and the server or the DNS may as well answer meanwhile. */
-static enum rlock_status load_tls(struct rlock__session *session)
-{
-	struct rlock__tls_failure failure;
-
-	if (!rlock_url_has_tls(session->login_url) || session->tls_context != NULL)
-		return RLOCK_OK;
-	session->tls_context = rlock__tls_context_new(session->login_url, &failure);
-	if (session->tls_context != NULL)
-		return RLOCK_OK;
-	session->address.server = session->login_url;
-	return fail(session, failure.status, failure.why);
-}
-
 static enum rlock_status open_stream(struct rlock__session *session)
 {
 	const struct rlock__endpoint *endpoint = session->address.server->endpoints.items;
@@ -331,7 +317,7 @@ static enum rlock_status connect_step(struct rlock__session *session)
 {
 	struct rlock__connector *connector = &session->connector;
 	enum rlock_status status = rlock__connector_advance(connector);
-	enum rlock_status loaded = load_tls(session);
+	enum rlock_status loaded = rlock__session_load_tls(session);
 
 	if (loaded != RLOCK_OK)
 		return loaded;
@@ -534,13 +520,26 @@ void rlock__session_init(struct rlock__session *session, const struct rlock_url 
 					    .error = error };
 }
 
+enum rlock_status rlock__session_load_tls(struct rlock__session *session)
+{
+	struct rlock__tls_failure failure;
+
+	if (!rlock_url_has_tls(session->login_url) || session->tls_context != NULL)
+		return RLOCK_OK;
+	session->tls_context = rlock__tls_context_new(session->login_url, &failure);
+	if (session->tls_context != NULL)
+		return RLOCK_OK;
+	session->address.server = session->login_url;
+	return fail(session, failure.status, failure.why);
+}
+
 enum rlock_status rlock__session_begin(struct rlock__session *session, int64_t password_end_ms)
 {
 	enum rlock_status status = RLOCK_OK;
 
 	/* Its sentinels share what is loaded, and are queried before it connects. */
 	if (rlock_url_scheme(session->login_url) == RLOCK_SCHEME_SENTINEL)
-		status = load_tls(session);
+		status = rlock__session_load_tls(session);
 	if (status == RLOCK_OK)
 		status = password_begin(session, password_end_ms);
 	if (status == RLOCK_OK)

@@ -95,6 +95,8 @@ struct rlock__session {
 void rlock__session_init(struct rlock__session *session, const struct rlock_url *login_url,
 			 const char *client_name, struct rlock__tls_context *tls_context,
 			 struct rlock__error *error);
+/* Load OpenSSL and read the certificates, once, if the URL asks for TLS. After a failure the next call tries again. */
+enum rlock_status rlock__session_load_tls(struct rlock__session *session);
 /* Close it, and free what it has. All zero is freed, too. */
 void rlock__session_free(struct rlock__session *session);
 /* Close the stream. A password that is fetched is kept for the next one. */

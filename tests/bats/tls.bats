@@ -3,6 +3,7 @@
 
 load ../lib/usual
 load ../lib/certificates
+load ../lib/holding
 
 setup_file() {
 	export CERTIFICATES=$BATS_FILE_TMPDIR/certificates
@@ -254,6 +255,17 @@ while True:
 	stays_true_for 3.2 is_held a
 	end_commands
 	ended_with 0
+}
+
+@test "rlock takes over from a killed renewer where the files of the certificates cannot be read any more" {
+	cp "$CA" ca.pem
+	hold_with_pids a --cacert ca.pem -t 6s
+	rm ca.pem
+	kill -KILL "$RENEWER"
+	stays 7 hold_is_alive a "$PID" "$COMMAND"
+	end_commands
+	ended_with 0
+	said_nothing
 }
 
 @test "a server that restarts during a hold, with another certificate, is not taken for the old one" {
