@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "acquire.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/events.h"
 #include "base/text.h"
@@ -413,6 +414,10 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
  */
 #define KEEP_AFTER_MS 2000
 #define KEPT_MS 2000
+/* Servers are awaited this long after a quorum has granted the lock, and for as long as the quorum took. */
+#define GRANTED_STRAGGLERS_MS 20
+/* How long a grant may take on the servers where another caller was faster: the caller waits for its lock. */
+#define COMPLETE_MS 250
 /* A queue needs less: without a reply its scripts remove us as a dead waiter. */
 #define LEAVE_MS 300
 
@@ -580,31 +585,71 @@ static bool find_other_owners(const struct rlock__waiter *waiter,
 
 /*
  * A server that has lost the lock of an ancestor granted it for another owner, who would keep the ancestor from regaining it:
- * release it there, and regain it for the ancestor's owner.
+ * release it there, so that it is regained for the ancestor's owner. Sets is_missing for these servers.
  */
-static void correct_owners(struct rlock__waiter *waiter)
+static void release_other_owners(struct rlock__waiter *waiter, bool is_missing[RLOCK_SERVERS_MAX])
 {
 	int64_t end_ms = rlock_now_ms() + UNDO_MS;
-	bool is_other[RLOCK_SERVERS_MAX] = { false };
 	struct rlock__broadcast undoing;
 
-	if (!find_other_owners(waiter, is_other))
+	if (!find_other_owners(waiter, is_missing)) {
+		memset(is_missing, 0, RLOCK_SERVERS_MAX * sizeof(*is_missing));
 		return;
-	waiter->conn->events.is_masked = true;
+	}
 	rlock__broadcast_init(&undoing, &waiter->places, NULL, NULL);
 	for (size_t i = 0; i < waiter->places.count; i++)
-		if (is_other[i])
+		if (is_missing[i])
 			rlock__broadcast_begin(&undoing, i, make_release, waiter, end_ms);
 	(void)rlock__broadcast_await(&undoing, 0, end_ms);
 	rlock__broadcast_free(&undoing);
-	waiter->conn->events.is_masked = false;
-	rlock__regain(&waiter->places, waiter->hold, waiter->hold->lease_ms, is_other);
 }
 
-/* Nothing comes after this that would undo the rest. */
-static void leave_queues(struct rlock__waiter *waiter, const struct rlock__broadcast *broadcast)
+/*
+ * Whether another caller has just been granted the lock there. It has no quorum, so it releases the lock in a moment. An owner that
+ * has held the lock there for longer does not.
+ */
+static bool is_held_briefly(const struct rlock__server *server)
+{
+	return server->is_busy && !server->is_granted && server->blocker.held_ms < UNDO_MS;
+}
+
+/*
+ * The quorum has the lock. Acquire it on the other servers, too, where another caller was faster: otherwise the restart of one more
+ * server, before the first renewal, would lose the lock.
+ */
+static void complete_grant(struct rlock__waiter *waiter)
+{
+	bool is_missing[RLOCK_SERVERS_MAX] = { false }, is_tried[RLOCK_SERVERS_MAX];
+	bool is_one_missing = false;
+
+	if (waiter->places.are_slots)
+		return;
+	release_other_owners(waiter, is_missing);
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		is_tried[i] = is_missing[i] =
+			is_missing[i] || is_held_briefly(&waiter->servers[i]);
+		is_one_missing = is_one_missing || is_missing[i];
+	}
+	if (!is_one_missing)
+		return;
+	rlock__regain(&waiter->places, waiter->hold, waiter->hold->lease_ms, is_missing,
+		      rlock_now_ms() + COMPLETE_MS);
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		struct rlock__server *server = &waiter->servers[i];
+
+		if (!is_tried[i] || is_missing[i])
+			continue;
+		server->is_granted = true;
+		/* A regain leaves the queue of a fair lock alone: the release leaves it. */
+		server->may_be_queued = rlock__waiter_is_fair(waiter);
+	}
+}
+
+/* After a grant. Events would cut this short, and nothing comes later that would do the rest. */
+static void finish_grant(struct rlock__waiter *waiter, const struct rlock__broadcast *broadcast)
 {
 	waiter->conn->events.is_masked = true;
+	complete_grant(waiter);
 	undo(waiter, broadcast, true);
 	waiter->conn->events.is_masked = false;
 	/* Where a server has not replied yet the release leaves its queue. */
@@ -692,12 +737,25 @@ static enum rlock_status send_slots(struct rlock__waiter *waiter,
 	return RLOCK_OK;
 }
 
+/*
+ * How long to wait for the other servers, when a quorum replied after took_ms. If it granted the lock, they are awaited as long
+ * again: a reply may say that another caller has the lock there for a moment.
+ */
+static int64_t stragglers_ms(const struct rlock__waiter *waiter,
+			     const struct rlock__broadcast *broadcast, int64_t took_ms)
+{
+	if (rlock__broadcast_count(broadcast, RLOCK_OK) < waiter->places.quorum ||
+	    waiter->request->inherited_count > 0)
+		return RLOCK__STRAGGLERS_MS;
+	return rlock__sooner(took_ms + GRANTED_STRAGGLERS_MS, RLOCK__STRAGGLERS_MS);
+}
+
 static enum rlock_status send_try(struct rlock__waiter *waiter, struct rlock__broadcast *broadcast,
 				  int64_t sent_ms)
 {
 	int64_t end_ms = rlock__waiter_try_end_ms(waiter, sent_ms);
-	size_t quorum = waiter->places.quorum;
 	enum rlock_status status;
+	int64_t now_ms;
 
 	for (size_t i = 0; i < waiter->places.count; i++)
 		waiter->servers[i].is_granted = waiter->servers[i].is_busy = false;
@@ -706,12 +764,12 @@ static enum rlock_status send_try(struct rlock__waiter *waiter, struct rlock__br
 	if (waiter->places.are_slots)
 		return send_slots(waiter, broadcast, end_ms);
 	rlock__broadcast_begin_all(broadcast, rlock__acquire_args, waiter, end_ms);
-	status = rlock__broadcast_await(broadcast, quorum, INT64_MAX);
-	if (status == RLOCK_OK && (rlock__broadcast_count(broadcast, RLOCK_OK) < quorum ||
-				   waiter->request->inherited_count > 0))
-		status =
-			rlock__broadcast_await(broadcast, 0, rlock_now_ms() + RLOCK__STRAGGLERS_MS);
-	return status;
+	status = rlock__broadcast_await(broadcast, waiter->places.quorum, INT64_MAX);
+	if (status != RLOCK_OK)
+		return status;
+	now_ms = rlock_now_ms();
+	return rlock__broadcast_await(
+		broadcast, 0, now_ms + stragglers_ms(waiter, broadcast, now_ms - sent_ms));
 }
 
 /* An error may have come in the middle of several names, after some of them were acquired. */
@@ -870,8 +928,7 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 		status = acknowledge(waiter, &broadcast, sent_ms);
 	waiter->is_busy = status == RLOCK_BUSY;
 	if (status == RLOCK_OK) {
-		leave_queues(waiter, &broadcast);
-		correct_owners(waiter);
+		finish_grant(waiter, &broadcast);
 		hold->sent_ms = sent_ms - rlock__conn_drift_ms(conn, lease_ms);
 		hold->lease_ms = lease_ms;
 		hold->ttl_ms = lease_ms;

@@ -109,6 +109,9 @@ static enum rlock_status broadcast_renewal(const struct renewal *renewal,
 	return rlock__broadcast_acknowledge(broadcast, INT64_MIN, renewal->lease_ms);
 }
 
+/* How long all requests of one regain may take: the next renewal must not be late. */
+#define REGAIN_MS 500
+
 /* Where a server has lost the lock: the quorum has it. */
 static void regain(const struct renewal *renewal, const struct rlock__broadcast *renewed)
 {
@@ -117,7 +120,8 @@ static void regain(const struct renewal *renewal, const struct rlock__broadcast 
 	for (size_t i = 0; i < renewal->places.count; i++)
 		is_lacking[i] =
 			renewed->answers[i].is_over && renewed->answers[i].status == RLOCK_NOT_HELD;
-	rlock__regain(&renewal->places, renewal->hold, renewal->lease_ms, is_lacking);
+	rlock__regain(&renewal->places, renewal->hold, renewal->lease_ms, is_lacking,
+		      rlock_now_ms() + REGAIN_MS);
 }
 
 enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, int64_t lease_ms,

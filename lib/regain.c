@@ -15,8 +15,6 @@
 #include "regain.h"
 #include "request.h"
 
-/* How long all requests of one regain may take: the next renewal must not be late. */
-#define REGAIN_MS 500
 /*
  * As lua/inc/request.lua reads it: no token; it waits, by the clock alone; another's turn has passed; and it waits since a
  * time that is earlier than any waiter's.
@@ -28,7 +26,8 @@ struct regain {
 	int64_t lease_ms, end_ms;
 	const char *owner;           /* of the names below */
 	struct rlock__places places; /* each with the names of that owner alone */
-	bool is_lacking[RLOCK_SERVERS_MAX];
+	bool is_due[RLOCK_SERVERS_MAX]; /* where a request is to be sent, for this owner */
+	bool is_granted[RLOCK_SERVERS_MAX]; /* to this owner and all before it */
 	bool is_repeated;
 };
 
@@ -78,15 +77,18 @@ static bool send_once(struct regain *regain)
 
 	rlock__broadcast_init(&broadcast, &regain->places, read_reply, NULL);
 	for (size_t i = 0; i < regain->places.count; i++)
-		if (regain->is_lacking[i])
+		if (regain->is_due[i])
 			rlock__broadcast_begin(&broadcast, i, make_regain, regain, regain->end_ms);
 	status = rlock__broadcast_await(&broadcast, 0, regain->end_ms);
 	for (size_t i = 0; i < regain->places.count; i++) {
 		const struct rlock__answer *answer = &broadcast.answers[i];
 
-		regain->is_lacking[i] =
+		if (!answer->is_sent)
+			continue;
+		regain->is_granted[i] = answer->is_over && answer->status == RLOCK_OK;
+		regain->is_due[i] =
 			status == RLOCK_OK && answer->is_over && answer->status == RLOCK_BUSY;
-		is_busy = is_busy || regain->is_lacking[i];
+		is_busy = is_busy || regain->is_due[i];
 	}
 	rlock__broadcast_free(&broadcast);
 	regain->is_repeated = true;
@@ -121,15 +123,19 @@ static bool is_new_owner(const struct rlock_hold *hold, size_t index)
 
 /* A script acquires its names for one owner, and names that were re-entered have another one: each owner gets its request. */
 void rlock__regain(const struct rlock__places *places, const struct rlock_hold *hold,
-		   int64_t lease_ms, const bool is_lacking[RLOCK_SERVERS_MAX])
+		   int64_t lease_ms, bool is_lacking[RLOCK_SERVERS_MAX], int64_t end_ms)
 {
-	struct regain regain = { .hold = hold,
-				 .lease_ms = lease_ms,
-				 .end_ms = rlock_now_ms() + REGAIN_MS,
-				 .places = *places };
+	struct regain regain = {
+		.hold = hold, .lease_ms = lease_ms, .end_ms = end_ms, .places = *places
+	};
 	size_t *names = calloc(hold->name_count, sizeof(*names));
 
-	for (size_t first = 0; names != NULL && first < hold->name_count; first++) {
+	if (names == NULL)
+		return;
+	for (size_t i = 0; i < places->count; i++)
+		regain.is_granted[i] = is_lacking[i];
+
+	for (size_t first = 0; first < hold->name_count; first++) {
 		size_t count = 0;
 
 		if (!is_new_owner(hold, first))
@@ -141,9 +147,11 @@ void rlock__regain(const struct rlock__places *places, const struct rlock_hold *
 		for (size_t i = 0; i < places->count; i++) {
 			regain.places.at[i].names = names;
 			regain.places.at[i].name_count = count;
-			regain.is_lacking[i] = is_lacking[i];
+			regain.is_due[i] = regain.is_granted[i];
 		}
 		send_until_free(&regain);
 	}
+	for (size_t i = 0; i < places->count; i++)
+		is_lacking[i] = is_lacking[i] && !regain.is_granted[i];
 	free(names);
 }

@@ -40,6 +40,36 @@ waits_for_none() {
 	takes_less_than 15 "$@"
 }
 
+# ---- acquired under contention ----
+
+# A command that waits until its hold, and no other, is on all three servers; if that takes 2 s, it adds a line to the file "missing".
+waits_for_hold='end_us=$((${EPOCHREALTIME/./} + 2000000))
+until [[ $(for number in 1 2 3; do
+	ask_redis "$BATS_FILE_TMPDIR/$number/server/redis.sock" hkeys "rlock_holds:{a}"
+done | uniq -c) =~ ^\ *3\ [0-9a-f]+$ ]]; do
+	[ "${EPOCHREALTIME/./}" -lt "$end_us" ] || exec sh -c "echo >>missing"
+done
+echo >>complete'
+
+@test "a lock that a majority granted, while another caller was faster on one server, is soon held by that one as well" {
+	local verb pids pid
+	export waits_for_hold
+	for verb in run fair wlock; do
+		pids=()
+		for _ in 1 2 3 4; do
+			# The first renewal is after 3 s.
+			in_background bash -c 'for _ in {1..6}; do rlock "$0" -t 9s a -- bash -c "$waits_for_hold"; done' "$verb"
+			pids+=("$PID")
+		done
+		for pid in "${pids[@]}"; do
+			ended_with 0 "$pid"
+		done
+		assert [ ! -e missing ]
+		has_lines complete 24
+		rm complete
+	done
+}
+
 # ---- acquired without some ----
 
 @test "one of three servers that is not there, or frozen, delays no call" {
