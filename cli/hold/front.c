@@ -36,10 +36,11 @@
 #define ANSWER_MS 1000
 /*
  * Wait this long for the end of a renewer that got SIGKILL, at most this part of a short lease: after that it hangs in the
- * kernel.
+ * kernel. Check this often whether it is a zombie: no SIGCHLD reports one that its debugger keeps.
  */
 #define DEATH_MS 1000
 #define DEATH_DIVISOR 6
+#define DEATH_CHECK_MS 20
 /*
  * If the front itself is later than this, the machine may have stood still, and the renewer gets this time for its turn
  * before it counts as hung.
@@ -51,13 +52,21 @@
 /* When a command has run for longer than this, our priority rises: we may have to take over in time. */
 #define LONG_COMMAND_MS 50
 
+/* What the front knows of the renewer's next turn. */
+enum turn {
+	TURN_DUE,     /* it is due, or will be */
+	TURN_EXCUSED, /* it is overdue, but the front was late itself: until DUE_TURN */
+	TURN_NONE,    /* the renewer got SIGKILL */
+};
+
 struct front {
 	const struct hold_args *args;
 	struct lease *lease;
 	struct job job;            /* as it is for this process, should it take over */
 	pid_t renewer;             /* 0: none runs */
 	pid_t hung;                /* a renewer that SIGKILL has not ended; 0: none */
-	int64_t excused_ms;        /* a turn for which the renewer got LATE_MS more */
+	enum turn turn;
+	int64_t death_ms;          /* until when a renewer that got SIGKILL has to have ended */
 	int self_fd;               /* a descriptor of this process, for the renewer */
 	int dialog_fd, renewer_fd; /* our end of the dialog, and that of the renewer */
 	int job_fd;                /* a descriptor of the command; -1: not yet, or it has ended */
@@ -116,6 +125,7 @@ static bool fork_renewer(struct front *front)
 	}
 	front->due_ms[DUE_FORK] = INT64_MAX;
 	front->hung = 0;
+	front->turn = TURN_DUE;
 	return front->renewer > 0 && os_events_add(front->events.fd, front->dialog_fd);
 }
 
@@ -135,8 +145,11 @@ static void kill_renewer(struct front *front)
 		return;
 	(void)kill(front->renewer, SIGKILL);
 	front->due_ms[DUE_ANSWER] = front->due_ms[DUE_END] = front->due_ms[DUE_REPLACE] = INT64_MAX;
-	front->due_ms[DUE_DEATH] =
+	front->due_ms[DUE_TURN] = INT64_MAX;
+	front->turn = TURN_NONE;
+	front->death_ms =
 		rlock_now_ms() + least(DEATH_MS, front->lease->lease_ms / DEATH_DIVISOR);
+	front->due_ms[DUE_DEATH] = rlock_now_ms();
 }
 
 /* When one that is stopped is replaced: at the end of the wait, or soon; while the job runs its next turn says. */
@@ -408,40 +421,45 @@ static void follow_end(struct front *front)
 /* Kill a renewer whose turn is overdue: it hangs. A renewer that waits for events has no turn due. */
 static void check_turn(struct front *front)
 {
-	const struct lease *lease = front->lease;
-	int64_t now_ms = rlock_now_ms(), overdue_ms = lease_overdue_ms(lease);
+	int64_t now_ms = rlock_now_ms(), overdue_ms = lease_overdue_ms(front->lease);
 
-	if (front->renewer <= 0 || front->due_ms[DUE_DEATH] != INT64_MAX) {
-		front->due_ms[DUE_TURN] = INT64_MAX;
-	} else if (!hold_events_is_due(&front->events, DUE_TURN) || now_ms < overdue_ms) {
-		if (lease->turn_ms != front->excused_ms)
-			front->due_ms[DUE_TURN] = overdue_ms;
-	} else if (now_ms - overdue_ms < LATE_MS || lease->turn_ms == front->excused_ms) {
-		kill_renewer(front);
-	} else {
-		front->excused_ms = lease->turn_ms;
+	if (front->renewer <= 0 || front->turn == TURN_NONE)
+		return;
+	if (now_ms < overdue_ms) {
+		front->turn = TURN_DUE;
+		front->due_ms[DUE_TURN] = overdue_ms;
+	} else if (front->turn == TURN_DUE && now_ms - overdue_ms >= LATE_MS) {
+		front->turn = TURN_EXCUSED;
 		front->due_ms[DUE_TURN] = now_ms + LATE_MS;
+	} else if (front->turn == TURN_DUE || hold_events_is_due(&front->events, DUE_TURN)) {
+		kill_renewer(front);
 	}
 }
 
 /*
- * If SIGKILL has not ended the renewer, it hangs in the kernel and will not run again: treat it as dead. A renewer that
- * its debugger keeps as a zombie is as dead as any other: what was below it is below us.
+ * A renewer that its debugger keeps as a zombie is as dead as any other: what was below it is below us. One that SIGKILL has
+ * not ended in time hangs in the kernel, and will not run again: treat it as dead.
  */
 static void check_death(struct front *front)
 {
-	struct proc renewer;
+	int64_t now_ms = rlock_now_ms();
+	struct proc renewer = { 0 };
+	bool is_seen, is_gone;
 
 	if (!hold_events_is_due(&front->events, DUE_DEATH) || front->renewer <= 0)
 		return;
-	if (!proc_read(front->renewer, &renewer) || !renewer.is_killed) {
+	is_seen = proc_read(front->renewer, &renewer);
+	is_gone = is_seen && proc_is_gone(&renewer);
+	if (!is_gone && now_ms < front->death_ms) {
+		front->due_ms[DUE_DEATH] = least(now_ms + DEATH_CHECK_MS, front->death_ms);
+	} else if (!is_seen || !renewer.is_killed) {
 		kill_renewer(front);
-		return;
+	} else {
+		front->hung = is_gone ? 0 : front->renewer;
+		front->renewer = 0;
+		front->killed_by = SIGKILL;
+		follow_end(front);
 	}
-	front->hung = proc_is_gone(&renewer) ? 0 : front->renewer;
-	front->renewer = 0;
-	front->killed_by = SIGKILL;
-	follow_end(front);
 }
 
 /* One that is stopped, or silent for another reason, is as good as dead. */

@@ -32,7 +32,7 @@ hang_renewer() {
 
 @test "rlock renews the lease for the command also while the debugger that stopped the renewer keeps what is left of it" {
 	[[ $(id -u) = 0 ]] || skip 'only root may debug a renewer'
-	hold_with_pids a -t 9s
+	hold_with_pids a -t 4s
 	holder=$PID
 	in_background holds_still "$RENEWER" >held-still 2>denied
 	wait_until 10 eval 'test -s held-still || test -s denied'
