@@ -62,9 +62,9 @@ enum turn {
 struct front {
 	const struct hold_args *args;
 	struct lease *lease;
-	struct job job;            /* as it is for this process, should it take over */
-	pid_t renewer;             /* 0: none runs */
-	pid_t hung;                /* a renewer that SIGKILL has not ended; 0: none */
+	struct job job; /* as it is for this process, should it take over */
+	pid_t renewer;  /* 0: none runs */
+	pid_t hung;     /* a renewer that SIGKILL has not ended; 0: none */
 	enum turn turn;
 	int64_t death_ms;          /* until when a renewer that got SIGKILL has to have ended */
 	int self_fd;               /* a descriptor of this process, for the renewer */
@@ -147,8 +147,7 @@ static void kill_renewer(struct front *front)
 	front->due_ms[DUE_ANSWER] = front->due_ms[DUE_END] = front->due_ms[DUE_REPLACE] = INT64_MAX;
 	front->due_ms[DUE_TURN] = INT64_MAX;
 	front->turn = TURN_NONE;
-	front->death_ms =
-		rlock_now_ms() + least(DEATH_MS, front->lease->lease_ms / DEATH_DIVISOR);
+	front->death_ms = rlock_now_ms() + least(DEATH_MS, front->lease->lease_ms / DEATH_DIVISOR);
 	front->due_ms[DUE_DEATH] = rlock_now_ms();
 }
 
