@@ -5,7 +5,7 @@
 # orphaned is reaped. No other process is taken for one of them.
 
 load ../lib/usual
-load ../lib/holding
+load ../lib/hold_processes
 
 # holds_escapers VICTIM KINDS OPTION...: a command under the lock "a" that has started these processes and goes on; sets PID,
 # RENEWER, COMMAND. Then VICTIM, "PID" or "RENEWER", is killed, if it is not "none".

@@ -3,7 +3,7 @@
 # rlock flock: the command line of flock(1) for the lock of a path, and the same by a link that is called flock.
 
 load ../lib/usual
-load ../lib/holding
+load ../lib/hold_processes
 
 setup() {
 	directory_setup

@@ -4,7 +4,7 @@
 # that whatever reads their environments waits: none is read, see proc.bats.)
 
 load ../lib/usual
-load ../lib/holding
+load ../lib/hold_processes
 
 teardown() {
 	rm -f held-up

@@ -2,7 +2,7 @@
 # What a holder does to the system, and the system to it: priorities, limits, processor time, and zombies.
 
 load ../lib/usual
-load ../lib/holding
+load ../lib/hold_processes
 
 # has_priority PID PRIORITY: its class, real-time priority and nice value are these.
 has_priority() {

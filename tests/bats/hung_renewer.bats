@@ -4,8 +4,8 @@
 # system can hang is not done by the process that renews.
 
 load ../lib/usual
-load ../lib/holding
-load ../lib/hanging
+load ../lib/hold_processes
+load ../lib/hung_file_system
 
 # ---- rlock takes over ----
 

@@ -3,7 +3,7 @@
 # changed, do not end a lock that is held.
 
 load ../lib/usual
-load ../lib/holding
+load ../lib/hold_processes
 load ../lib/own_servers
 load ../lib/proxying
 

@@ -4,7 +4,7 @@
 # such a read can hang without an end, and what stands there is that process's own choice.
 
 load ../lib/usual
-load ../lib/holding
+load ../lib/hold_processes
 
 # refuses_there WHAT COMMAND [ARG...]: run by that command no rlock runs a command, or locks: it ends with 71 and one line, and has
 # asked no server; and check finds /proc bad since WHAT.

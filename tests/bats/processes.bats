@@ -4,7 +4,7 @@
 # is terminated, and the lock does not stay after it for more than a lease.
 
 load ../lib/usual
-load ../lib/holding
+load ../lib/hold_processes
 
 @test "with rlock killed the lock is held and renewed until the command has ended" {
 	hold_with_pids a -t 3s

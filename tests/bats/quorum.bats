@@ -5,7 +5,7 @@
 # to count. What all of them must grant: servers.bats.
 
 load ../lib/usual
-load ../lib/agreeing
+load ../lib/quorum
 load ../lib/clocks
 
 # Leases are of 9 s and less here: a server that has not run for so long does not count. From 4 on for take_servers.

@@ -3,7 +3,7 @@
 # process sends it, whatever waits there, and with all that other callers read of a holder.
 
 load ../lib/usual
-load ../lib/agreeing
+load ../lib/quorum
 load ../lib/inspecting
 
 # Leases are of 9 s and less here: a server that has not run for so long does not count.

@@ -5,7 +5,7 @@
 # than all: quorum.bats; which servers may be named together: unit/test_usage.c.
 
 load ../lib/usual
-load ../lib/agreeing
+load ../lib/quorum
 load ../lib/proxying
 
 # From 4 on for take_servers.

@@ -4,7 +4,7 @@
 
 load ../lib/usual
 load ../lib/contenders
-load ../lib/holding
+load ../lib/hold_processes
 load ../lib/inspecting
 load ../lib/logging
 load ../lib/rights

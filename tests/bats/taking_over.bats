@@ -4,7 +4,7 @@
 # before. And rlock killed: the renewer goes on.
 
 load ../lib/usual
-load ../lib/holding
+load ../lib/hold_processes
 
 @test "the command's parent is the renewer, and ps shows of which lock" {
 	need_own_command_line

@@ -4,7 +4,7 @@
 # until the last of it has ended. The lock of an rlock inside is released, not left to its lease.
 
 load ../lib/usual
-load ../lib/holding
+load ../lib/hold_processes
 
 setup() {
 	directory_setup

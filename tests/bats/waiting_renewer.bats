@@ -3,7 +3,7 @@
 # it was, or it ends and leaves nothing.
 
 load ../lib/usual
-load ../lib/holding
+load ../lib/hold_processes
 load ../lib/proxying
 
 # wait_behind VERB [OPTION...]: another owner has the lock "a", until `leaves`, and an rlock waits for it; its messages are in

@@ -7,7 +7,7 @@
 # were killed.
 
 load chaos
-load ../lib/holding
+load ../lib/hold_processes
 
 BLIND=--bounding-set=-sys_ptrace,-sys_admin,-perfmon
 GRACE_MS=200

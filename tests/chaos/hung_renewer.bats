@@ -3,7 +3,7 @@
 # not answer. Promised: the lock is kept for its command or process, which runs on, and no other owner acquires it.
 
 load chaos
-load ../lib/hanging
+load ../lib/hung_file_system
 
 # What a renewer calls when it has a turn, and when it renews.
 RENEWER_CALLS=ppoll,poll,sendto,recvfrom,read,timerfd_settime

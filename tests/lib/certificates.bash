@@ -1,8 +1,11 @@
-# Certificates for tests of TLS, and servers that have one.
-# Sourced after helpers.bash.
+# Certificates for tests of TLS, and servers that use them. Sourced after helpers.bash.
+#
+#   certificates DIR                     creates the certificates below in DIR
+#   start_tls_server NAME [OPTION...]    start_server with the certificate NAME, on a TLS port only; sets PORT and RLOCK_URL
+#   start_tls_server_on PORT NAME [OPTION...]   the same, on a given port
 
-# certificates DIR: an authority (ca.crt), and certificates that it has signed, with NAME.crt and NAME.key: "server" for
-# localhost, 127.0.0.1 and ::1, "expired" for the same, "other" for another name, "client"; "stranger" is signed by itself.
+# certificates DIR: creates ca.crt, and NAME.crt with NAME.key for each NAME, signed by ca: "server" for localhost, 127.0.0.1 and
+# ::1; "expired" for the same; "other" for another host; "client". "stranger" is signed by itself.
 certificates() {
 	local names=subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1
 	mkdir -p "$1"
@@ -11,7 +14,7 @@ certificates() {
 	sign "$1" server "$names" -days 2
 	sign "$1" other subjectAltName=DNS:redis.example -days 2
 	sign "$1" client subjectAltName=DNS:client.example -days 2
-	# An old openssl has no -not_before, and a new one takes no days before today.
+	# Old versions of openssl have no -not_before; new versions refuse a negative -days.
 	if openssl x509 -help 2>&1 | grep -q -e -not_after; then
 		sign "$1" expired "$names" -not_before 20200101000000Z -not_after 20200102000000Z
 	else
@@ -19,14 +22,14 @@ certificates() {
 	fi
 }
 
-# sign_itself DIR NAME [EXTENSION]
+# sign_itself DIR NAME [EXTENSION]: creates a self-signed certificate.
 sign_itself() {
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$2" \
 		-keyout "$1/$2.key" -out "$1/$2.crt" ${3:+-addext "$3"} 2>/dev/null
 	chmod 600 "$1/$2.key"
 }
 
-# sign DIR NAME EXTENSION OPTION...: the options say how long it is valid.
+# sign DIR NAME EXTENSION OPTION...: creates a certificate signed by ca. The options set its validity.
 sign() {
 	openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/CN=$2" \
 		-keyout "$1/$2.key" -out "$1/$2.csr" 2>/dev/null
@@ -35,13 +38,10 @@ sign() {
 	chmod 600 "$1/$2.key"
 }
 
-# start_tls_server NAME [OPTION...]: start_server with that certificate, on a TLS port, too, and with no port in clear.
-# Sets PORT; RLOCK_URL is its, by the name localhost.
 start_tls_server() {
 	on_free_port choose_port start_tls_server_on @PORT@ "$@"
 }
 
-# start_tls_server_on PORT NAME [OPTION...]
 start_tls_server_on() {
 	start_server --tls-port "$1" --tls-cert-file "$CERTIFICATES/$2.crt" \
 		--tls-key-file "$CERTIFICATES/$2.key" --tls-ca-cert-file "$CERTIFICATES/ca.crt" \

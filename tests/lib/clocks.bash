@@ -1,8 +1,12 @@
 # Programs whose wall clock is wrong, or is set while they run. Sourced after helpers.bash.
+#
+#   need_wrong_clocks         builds the library; skips the test where that is impossible
+#   clock_follows FILE        sets CLOCK, which precedes a command: its wall clock then differs by the seconds in FILE
+#   step_clock FILE SECONDS   changes that difference, also for running programs
+#   is_off_by SECONDS         whether the wall clock of a command after CLOCK differs by SECONDS
 
-# need_wrong_clocks: for the first line of a test. A library that puts the wall clock of a program off by what the file
-# CLOCK_OFF_FILE says at that moment, and nothing else: a clock that no call sets runs on, and the kernel's timers with it.
-# (With faketime a timer for a point in time is due at once, or never.)
+# For the first line of a test. The library adds the seconds in the file CLOCK_OFF_FILE to the wall clock, and changes nothing else:
+# the monotonic clocks and the kernel's timers continue. (faketime would make a timer for a point in time fire immediately, or never.)
 need_wrong_clocks() {
 	WRONG_CLOCK=$BATS_FILE_TMPDIR/wrong-clock.so
 	[ -z "${TESTS_UNDER:-}" ] || skip "no library can be loaded before that of $TESTS_UNDER"
@@ -28,7 +32,7 @@ need_wrong_clocks() {
 			return 0;
 		}
 
-		/* That of redis-server. */
+		/* The call that redis-server uses. */
 		int gettimeofday(struct timeval *restrict now, void *restrict zone)
 		{
 			struct timespec precise;
@@ -42,18 +46,17 @@ need_wrong_clocks() {
 	EOS
 }
 
-# clock_follows FILE: of those that begin from here on it is off by what step_clock says.
 clock_follows() {
 	CLOCK=(env "LD_PRELOAD=$WRONG_CLOCK" "CLOCK_OFF_FILE=$1")
 }
 
-# step_clock FILE SECONDS: at once, for those that run already.
+# step_clock FILE SECONDS: rename(2), so that no program reads half a number.
 step_clock() {
 	echo "$2" >"$1.new"
 	mv "$1.new" "$1"
 }
 
-# is_off_by SECONDS: the wall clock of what CLOCK goes before, by more than is between two looks.
+# is_off_by SECONDS: within 2 s, since the two clocks are read one after the other.
 is_off_by() {
 	local off
 	off=$(($("${CLOCK[@]}" date +%s) - $(date +%s) - $1))

@@ -1,10 +1,23 @@
-# A cluster: nodes with numbers from 1, each with all the slots that it should have. Sourced after helpers.bash.
+# A Redis Cluster, whose nodes have numbers from 1. Sourced after usual.bash; its setup, teardown and teardown_file replace those.
+#
+#   start_cluster COUNT [OPTION...]   starts COUNT masters that share the slots; sets PORTS and RLOCK_URL
+#   start_node NUMBER [OPTION...]     starts a node that is in no cluster yet; sets PORT
+#   add_replica NUMBER MASTER         starts a node that is the replica of node MASTER
+#   cluster_is_up                     whether all nodes report cluster_state:ok
+#   flush_nodes                       waits until the cluster is up, then empties all nodes
+#   id_of NUMBER                      prints the node's id
+#   node_of NAME                      prints the number of the node that owns the lock's slot
+#   at_node_of NAME COMMAND...        runs COMMAND with `redis` connected to that node
+#   hold_at_its_node VERB NAME [OPTION...]   holds the lock until end_commands; sets PID
+#   has_subscribed_waiter NAME        whether one rlock subscribes to the lock's channel at that node
+#   cluster_is_empty                  whether no node has a key
+#   begin_migration, move_keys, end_migration NAME FROM TO   migrate the lock's slot from one node to another, in three steps
+#   move_key KEY FROM TO              migrates one key of a slot in migration
 
 NODE_OPTIONS=(--cluster-enabled yes --cluster-config-file nodes.conf --cluster-node-timeout 1500
 	--repl-diskless-sync yes --repl-diskless-sync-delay 0)
 
-# start_cluster COUNT [OPTION...]: so many masters with a third of the slots each. PORTS is the list of their ports, and
-# RLOCK_URL names all of them.
+# start_cluster COUNT [OPTION...]: PORTS is the list of all ports; RLOCK_URL names all nodes.
 start_cluster() {
 	local number nodes=()
 	export PORTS=
@@ -19,19 +32,17 @@ start_cluster() {
 	export RLOCK_URL
 }
 
-# choose_node_port: choose_port for a node, which has a second port for the other nodes, 10000 above: not one of those
-# that the kernel gives to clients, which begin at 32768.
+# choose_port for a node, whose cluster bus uses the port 10000 above. That one must be free too, and below 32768, where the kernel's
+# ports for clients begin.
 choose_node_port() {
 	while choose_port 22700 && is_listened_on $((PORT + 10000)); do :; done
 }
 
-# start_node NUMBER [OPTION...]: sets PORT; the node is in no cluster yet.
 start_node() {
 	on_free_port choose_node_port start_server_number "$1" --port @PORT@ "${NODE_OPTIONS[@]}" "${@:2}"
 	PORTS+="${PORTS:+ }$PORT"
 }
 
-# add_replica NUMBER MASTER: one more node, which is the replica of that one.
 add_replica() {
 	start_node "$1"
 	on "$1" redis cluster meet 127.0.0.1 "$(port_of "$2")" >/dev/null
@@ -39,7 +50,7 @@ add_replica() {
 	on "$1" redis cluster replicate "$(id_of "$2")" >/dev/null
 }
 
-# knows_node NUMBER ID: with its slots.
+# knows_node NUMBER ID: whether node NUMBER knows node ID as connected, and with slots.
 knows_node() {
 	on "$1" ask_server cluster nodes && [[ $'\n'$ANSWER =~ $'\n'$2\ [^$'\n']*\ connected\ [0-9] ]]
 }
@@ -52,7 +63,6 @@ cluster_is_up() {
 	done
 }
 
-# flush_nodes: the cluster is up, and empty.
 flush_nodes() {
 	local number
 	wait_until 20 cluster_is_up
@@ -61,7 +71,6 @@ flush_nodes() {
 	done
 }
 
-# In the place of those of usual.bash.
 setup() {
 	flush_nodes
 	directory_setup
@@ -85,11 +94,10 @@ id_of() {
 	on "$1" redis cluster myid
 }
 
-# node_of NAME: the number of the node that has the lock's slot.
 node_of() {
 	local slot at words ports number
 	ask_server cluster keyslot "$1" && slot=$ANSWER
-	# Of each range: its first slot, its last one, and the address and port of its master.
+	# For each range of slots the words are: first slot, last slot, address and port of the master, and more.
 	ask_server cluster slots
 	read -r -d '' -a words <<<"$ANSWER" || :
 	read -ra ports <<<"$PORTS"
@@ -104,23 +112,19 @@ node_of() {
 	done
 }
 
-# at_node_of NAME COMMAND [ARG...]: `redis`, and all that is made of it, speaks to the node of that lock.
 at_node_of() {
 	on "$(node_of "$1")" "${@:2}"
 }
 
-# hold_at_its_node VERB NAME [OPTION...]: until end_commands. Sets PID.
 hold_at_its_node() {
 	in_background rlock "$1" "${@:3}" "$2" -- run_until_ended
 	wait_until 5 at_node_of "$2" is_held "$2"
 }
 
-# has_subscribed_waiter NAME: one rlock listens to the lock's channel, at its node.
 has_subscribed_waiter() {
 	[ "$(at_node_of "$1" redis pubsub numsub "redisson_lock__channel:{$1}" | tail -n 1)" = 1 ]
 }
 
-# cluster_is_empty: no node has a key of a lock.
 cluster_is_empty() {
 	local number
 	for number in $(seq "$(server_count)"); do
@@ -128,7 +132,6 @@ cluster_is_empty() {
 	done
 }
 
-# begin_migration NAME FROM TO: the lock's slot is on its way from one node to the other.
 begin_migration() {
 	local slot
 	slot=$(redis cluster keyslot "$1")
@@ -136,7 +139,7 @@ begin_migration() {
 	on "$2" redis cluster setslot "$slot" migrating "$(id_of "$3")" >/dev/null
 }
 
-# move_keys NAME FROM TO: the keys that are in the slot now.
+# move_keys NAME FROM TO: migrates the keys that are in the slot now.
 move_keys() {
 	local slot keys
 	slot=$(redis cluster keyslot "$1")
@@ -145,7 +148,7 @@ move_keys() {
 		on "$2" redis migrate 127.0.0.1 "$(port_of "$3")" '' 0 5000 keys "${keys[@]}" >/dev/null
 }
 
-# end_migration NAME FROM TO: all nodes know that the slot has moved.
+# end_migration NAME FROM TO: tells all nodes that TO owns the slot.
 end_migration() {
 	local slot number to
 	slot=$(redis cluster keyslot "$1")
@@ -155,7 +158,6 @@ end_migration() {
 	done
 }
 
-# move_key KEY FROM TO: one of the keys in a slot that is on its way.
 move_key() {
 	on "$2" redis migrate 127.0.0.1 "$(port_of "$3")" "$1" 0 5000 >/dev/null
 }

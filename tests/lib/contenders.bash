@@ -1,14 +1,30 @@
-# Contenders: rlocks that hold a lock of any kind, or wait for it, for a command that says when it is in, and stays until it is let
-# out; and what stands on the server. Sourced after helpers.bash, leftovers.bash and watching.bash. CONTENDER is a name, as "r1".
+# Contenders: rlocks that hold a lock of any kind, or wait for it. Their command creates a file when it starts, and runs until
+# finish_contenders. Sourced after helpers.bash, leftovers.bash and watching.bash. CONTENDER is a name, such as r1.
+#
+#   start_contender CONTENDER VERB [OPTION...] NAME...   starts a contender; sets PID
+#   start_holder CONTENDER VERB [OPTION...] NAME...      the same, and waits until it holds the lock
+#   queue_contender CONTENDER VERB [OPTION...] NAME...   the same, and waits until it is queued and subscribed (not for fair locks)
+#   wait_until_entered CONTENDER [SECONDS]   waits until its command has started
+#   have_entered CONTENDER...                whether the commands of all of them have started
+#   are_waiting CONTENDER...                 whether all of them run, and none of their commands has started
+#   enters_when_woken CONTENDER              it must acquire the lock within a second, or by a notification
+#   finish_contenders CONTENDER...           ends their commands; each rlock must exit with 0
+#   enter_in_order CONTENDER...              each must acquire the lock, and release it, in this order
+#   kill_contender CONTENDER                 kills it with its renewer and its command
+#   count_subscribers, has_subscribers COUNT the clients that subscribe to a channel
+#   list_keys [PATTERN]                      prints the keys, sorted
+#   nothing_is_left                          waits until no key, no subscriber and no rlock is left
+#   record_messages PATTERN, show_messages CHANNEL   record and print the messages that are published
 
 UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
-# The owner that a thread of a Java service is.
+# The client id of a Java service that uses Redisson, and the owner of one of its threads.
 JAVA_CLIENT=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e
 JAVA=$JAVA_CLIENT:57
 
-declare -gA PIDS=()     # of an rlock, by CONTENDER
-declare -gA CONTENDER_OF=() # the way back
-CLOCK=()                # goes before an rlock: see clocks.bash
+# The pid of the rlock of a CONTENDER, and the CONTENDER of a pid.
+declare -gA PIDS=() CONTENDER_OF=()
+# Precedes the command line of rlock: see clocks.bash.
+CLOCK=()
 
 list_keys() {
 	redis --raw keys "${1:-*}" | LC_ALL=C sort
@@ -16,7 +32,7 @@ list_keys() {
 
 # ---- contenders ----
 
-# start_contender CONTENDER VERB [OPTION...] NAME...: its messages are in the file "stderr-CONTENDER"; sets PID.
+# start_contender CONTENDER VERB [OPTION...] NAME...: standard error goes to the file "stderr-CONTENDER".
 start_contender() {
 	in_background sh -c 'contender=$0; exec "$@" inside "$contender" 2>"$BATS_TEST_TMPDIR/stderr-$contender"' \
 		"$1" "${CLOCK[@]}" rlock "$2" -v "${@:3}" --
@@ -27,14 +43,12 @@ wait_until_entered() {
 	wait_until "${2:-5}" has_entered "$1"
 }
 
-# start_holder CONTENDER VERB [OPTION...] NAME...: the same, and returns when it is in.
 start_holder() {
 	start_contender "$@"
 	wait_until_entered "$1"
 }
 
-# queue_contender CONTENDER VERB [OPTION...] NAME...: the same for any lock but a fair one, and returns when one more waits (for the last
-# name), and listens.
+# queue_contender CONTENDER VERB [OPTION...] NAME...: of several names the queue of the last one is checked.
 queue_contender() {
 	local waiters listeners
 	ask_server zcard "rlock_queue:{${!#}}"
@@ -49,12 +63,10 @@ count_subscribers() {
 	redis client list type pubsub | grep -c . || :
 }
 
-# has_subscribers COUNT: so many clients listen to a channel.
 has_subscribers() {
 	[ "$(count_subscribers)" = "$1" ]
 }
 
-# have_entered CONTENDER...
 have_entered() {
 	local contender
 	for contender; do
@@ -62,7 +74,6 @@ have_entered() {
 	done
 }
 
-# are_waiting CONTENDER...: they run, and did not get in.
 are_waiting() {
 	local contender
 	for contender; do
@@ -70,13 +81,12 @@ are_waiting() {
 	done
 }
 
-# enters_when_woken CONTENDER: it gets in since it was woken just now: what is in its way has just left. That is within a second; on a
-# busy machine it may be later, but then its messages tell.
+# enters_when_woken CONTENDER: the lock has just been released. On a busy machine the acquisition can take longer than a second; then
+# the contender's messages must say that a notification woke it.
 enters_when_woken() {
 	takes_less_than 1.4 wait_until 10 has_entered "$1" || was_woken "$BATS_TEST_TMPDIR/stderr-$1" || fail 'the waiter was not woken'
 }
 
-# finish_contenders CONTENDER...: their commands end, and then the rlocks, well.
 finish_contenders() {
 	local contender
 	for contender; do
@@ -87,7 +97,6 @@ finish_contenders() {
 	done
 }
 
-# enter_in_order CONTENDER...: each gets in, and leaves, in this order.
 enter_in_order() {
 	while [ $# -gt 0 ]; do
 		wait_until_entered "$1"
@@ -97,14 +106,13 @@ enter_in_order() {
 	done
 }
 
-# kill_contender CONTENDER: at once, with its renewer and its command, as when their machine dies. The command of one that is in runs: a
-# renewer that is left alone would go on.
+# kill_contender CONTENDER: as a power failure does. If it holds the lock, its command must run before: a renewer that is left alone
+# would continue.
 kill_contender() {
 	! has_entered "$1" || wait_until 5 has_command "${PIDS[$1]}"
 	kill_whole "${PIDS[$1]}"
 }
 
-# Nothing at all is left.
 nothing_is_left() {
 	wait_until 5 no_keys
 	wait_until 5 no_subscribers
@@ -113,7 +121,7 @@ nothing_is_left() {
 
 # ---- messages ----
 
-# record_messages CHANNEL: writes each message on it, or on all that the pattern fits, to the file "heard".
+# record_messages PATTERN: writes the messages on all channels that match to the file "heard".
 record_messages() {
 	rm -f heard
 	in_background sh -c 'exec redis-cli -s "$SERVER_SOCKET" --csv psubscribe "$0" >heard' "$1"
@@ -121,7 +129,7 @@ record_messages() {
 	wait_until 5 file_contains heard '"psubscribe"'
 }
 
-# show_messages CHANNEL: "CHANNEL MESSAGE" of all so far, once those before a last one on that channel have certainly come.
+# show_messages CHANNEL: prints "CHANNEL MESSAGE" for each message so far. A last message, "end", shows that all others have arrived.
 show_messages() {
 	redis publish "$1" end >/dev/null
 	wait_until 5 file_contains heard '"end"'

@@ -1,16 +1,17 @@
-# What the help and the documents list, and their examples. Sourced after helpers.bash.
+# What the help and the source list, for comparison with the documents. Sourced after helpers.bash.
+#
+#   verbs                   prints the verbs that help lists, but flock, help and version
+#   exit_codes_of_program   prints the exit codes of message.h other than 0, one a line
+#   stub NAME [SCRIPT]      creates a program NAME in this directory that runs SCRIPT; without SCRIPT it prints its arguments
 
-# verbs: those that there are, as help lists them.
 verbs() {
 	rlock help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p' | grep -vx -e flock -e help -e version
 }
 
-# exit_codes_of_program: one a line, in their order; 0 has no name there.
 exit_codes_of_program() {
 	sed -nE 's/.*EXIT_[A-Z_]+ = ([0-9]+),.*/\1/p' "$BATS_TEST_DIRNAME/../../cli/base/message.h"
 }
 
-# stub NAME [SCRIPT]: a program in this directory, in the place of the real work; else it prints how it was called.
 stub() {
 	printf '#!/bin/sh\n%s\n' "${2-echo \"$1 \$*\"}" >"$1"
 	chmod +x "$1"

@@ -1,7 +1,11 @@
-# The examples of README.md and of the manual, and what they leave. Sourced after helpers.bash and leftovers.bash, by
-# files that set TOP, the directory of the project.
+# Extract and run the examples of README.md and of the manual. Sourced after helpers.bash and leftovers.bash, by files that set TOP,
+# the directory of the project.
+#
+#   show_example FILE NAME           prints the example after the mark NAME in FILE
+#   run_example FILE NAME            runs it by sh under bats' run, with standard error apart
+#   assert_done OUTPUT [REGEXP]      the example exited with 0 and printed OUTPUT; standard error matches REGEXP, or is empty
+#   nothing_is_held                  whether no key and no hold file is left
 
-# show_example FILE NAME: what stands there, after the mark of that name.
 show_example() {
 	case $1 in
 	*.md)
@@ -18,15 +22,12 @@ show_example() {
 	esac
 }
 
-# run_example FILE NAME: run has run it by sh, as a file.
 run_example() {
 	show_example "$1" "$2" >script
 	assert [ -s script ]
 	run --separate-stderr sh ./script
 }
 
-# assert_done OUTPUT [MESSAGE]: the example ended well, and said this and nothing else; MESSAGE is a regular
-# expression.
 assert_done() {
 	assert_equal "$status" 0
 	assert_output "$1"

@@ -1,18 +1,56 @@
-# What the test files share: a server of their own, locks held in the background, and waiting for a
-# fact instead of for a time. usual.bash loads it, or a file that needs no more than this.
+# Helpers of every test file: a Redis server, locks held in the background, and waits that poll a fact. usual.bash loads this file.
+# A file whose setup and teardown are its own may load it directly.
+#
+# Server of the file:
+#   start_server [OPTION...]           starts redis-server on a unix socket; sets SERVER_SOCKET, SERVER_PID, SERVER_DIR and RLOCK_URL
+#   start_server_at_port [OPTION...]   the same, and the server also listens on 127.0.0.1:PORT
+#   start_warm_server VERB...          the same as start_server, with the scripts of these verbs loaded
+#   stop_server                        kills that server
+#   redis COMMAND...                   prints the server's reply, as redis-cli does
+#   ask_server COMMAND...              sets ANSWER to the reply
+#   redis_says TEXT COMMAND...         whether the reply is TEXT
+#   server_commands, commands_in_scripts, calls_of COMMAND   count commands that the server has run
+#   key_of_lock PREFIX NAME            prints the key or channel PREFIX:{NAME}
+#   choose_port, on_free_port          pick a port for a server
+# Setup and teardown of a test:
+#   common_setup, directory_setup      a clean environment and an empty server; directory_setup also enters the test's directory
+#   common_teardown                    kills what the test has started
+# Processes in the background:
+#   in_background COMMAND...           starts a program; sets PID
+#   hold_in_background NAME [OPTION...]   starts `rlock run`, which holds the lock until end_commands; sets PID
+#   end_commands                       ends the commands of hold_in_background, so that their locks are released
+#   stop_waiters, continue_waiters PID...   SIGSTOP or SIGCONT to waiting rlocks and their renewers
+#   continue_with_signal SIGNAL PID    sends a signal to a stopped rlock, then continues rlock and its renewer
+#   kill_with_renewers PID...          SIGKILL to rlocks and their renewers
+#   kill_whole PID                     SIGKILL to rlock, its renewer and its command
+# Facts, which check once and do not wait:
+#   is_held, is_free NAME              whether the lock's key exists
+#   ttl_is_below, ttl_is_above NAME MS   compare the TTL of the lock's key
+#   no_keys, no_subscribers            whether the server has no key; no channel with a subscriber
+#   hold_count NAME                    prints the hold count of a plain lock
+#   is_running, is_gone PID            whether the process runs
+#   has_child, has_no_child PID NAME   whether a child of that rlock or of its renewer has this name
+#   has_renewer PID, renewer_of PID    whether that rlock has a renewer; prints the renewer's pid
+#   file_exists FILE, file_contains FILE TEXT
+# Skips:
+#   not_under_valgrind WHAT, needs_namespaces, needs_refuse, need_own_command_line   skip a test where it cannot run
+# Time:
+#   wait_until SECONDS COMMAND...      polls until COMMAND succeeds; fails after SECONDS
+#   pause_for SECONDS                  waits that long, without a process
+#   now_ms                             prints the time in ms
 
 bats_require_minimum_version 1.5.0
-# Each of these files by itself: load.bash of a library would start a process for each, and that for each test anew.
+# Load the files of bats-support and bats-assert one by one: their load.bash starts a process per file, in each test.
 for part in support/src/{output,error,lang} assert/src/{assert{,_equal,_not_equal,_failure,_output,_line,_regex},refute{,_output,_line}}; do
 	bats_load_library "bats-$part.bash"
 done
 unset part
 load ../lib/servers
 
-# A stream on which nothing ever comes: reading it with a time limit waits without a process.
+# Descriptor 8 never becomes readable: `read -t SECONDS -u 8` waits without starting sleep(1).
 exec 8<> <(:)
 
-# `run` of bats has a subshell of its own already.
+# Replaces a function of bats. `run` calls it in a subshell: exec saves one process for these programs.
 bats_merge_stdout_and_stderr() {
 	case $1 in
 	rlock | sh | bash | env | timeout | cat | grep) [ -n "${keep_empty_lines-}" ] || exec "$@" 2>&1 ;;
@@ -22,7 +60,7 @@ bats_merge_stdout_and_stderr() {
 
 # ---- a server for each file ----
 
-# A Redis server on a private unix socket, nothing on disk. Arguments are further options of it.
+# Starts a Redis server on a private unix socket, with nothing on disk. The arguments are further options of redis-server.
 # shellcheck disable=SC2120 # on_free_port passes some
 start_server() {
 	SERVER_DIR=$BATS_FILE_TMPDIR/server
@@ -31,20 +69,20 @@ start_server() {
 	redis-server --port 0 --unixsocket "$SERVER_SOCKET" --save '' --appendonly no --dir "$SERVER_DIR" \
 		--daemonize no --logfile "$SERVER_DIR/log" "$@" 3>&- &
 	SERVER_PID=$!
-	# It is to answer as one on a machine of its own does, however busy this one is, unless that is forbidden.
+	# Real-time priority, if allowed: a busy machine must not make the server slow.
 	chrt --rr --pid 1 "$SERVER_PID" 2>/dev/null || :
 	export SERVER_DIR SERVER_SOCKET SERVER_PID
 	export RLOCK_URL=unix://$SERVER_SOCKET
 	wait_until 10 eval 'server_answers || is_gone "$SERVER_PID"'
-	# It has ended when its port is taken.
+	# The server exits when its port is taken.
 	server_answers || {
 		tail -n 5 "$SERVER_DIR/log" >&2
 		return 1
 	}
 }
 
-# choose_port [END]: sets PORT, below END, on which no server listens yet, and which no other test of this run chooses:
-# its server may be down for a while. Another run of tests may choose the same: see on_free_port.
+# choose_port [END]: sets PORT, from 20000 to END, to a port without a listener. No other test of this run of bats gets the same
+# port, since its server may be down for a while. Another run of tests can choose the same: see on_free_port.
 choose_port() {
 	local claimed=${CLAIMED_PORTS:-$BATS_RUN_TMPDIR/ports}
 	export PORT
@@ -52,8 +90,8 @@ choose_port() {
 	while PORT=$((20000 + RANDOM % (${1:-30000} - 20000))) && is_listened_on "$PORT" || ! mkdir "$claimed/$PORT" 2>/dev/null; do :; done
 }
 
-# on_free_port CHOOSE COMMAND [ARG...]: CHOOSE sets PORT, and COMMAND starts a server there, in its arguments as @PORT@; at
-# another one when that server has ended, since another run's was faster.
+# on_free_port CHOOSE COMMAND [ARG...]: CHOOSE sets PORT; then COMMAND, with @PORT@ replaced in its arguments, starts a server on
+# PORT. If another run of tests took the port first, tries again with another port.
 on_free_port() {
 	local try command=("${@:2}")
 	for try in 1 2 3 4 5; do
@@ -65,13 +103,13 @@ on_free_port() {
 	return 1
 }
 
-# start_server_at_port [OPTION...]: behind PORT of 127.0.0.1, too, for what a socket's URL has no room for, such as a user.
+# start_server_at_port [OPTION...]: for tests whose URL needs a user or a port, which a URL of a unix socket cannot have.
 start_server_at_port() {
 	on_free_port choose_port start_server --port @PORT@ --bind 127.0.0.1 "$@"
 }
 
-# start_warm_server VERB...: as start_server. From here on it knows each script of these verbs: a request whose reply gets
-# lost has been carried out.
+# start_warm_server VERB...: loads each script of these verbs into the server. So a request whose reply is lost in a test has been
+# carried out, and was not denied with NOSCRIPT.
 start_warm_server() {
 	local verb
 	start_server
@@ -80,6 +118,7 @@ start_warm_server() {
 	done
 }
 
+# is_listened_on PORT: whether a server listens on 127.0.0.1:PORT.
 is_listened_on() {
 	(: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
@@ -90,7 +129,7 @@ stop_server() {
 	wait "$SERVER_PID" 2>/dev/null || :
 }
 
-# kill_server_process PID DIR: unless the pid is that of another process by now.
+# kill_server_process PID DIR: kills the server that runs in DIR. Does nothing if the kernel has reused PID for another process.
 kill_server_process() {
 	[ "/proc/$1/cwd" -ef "$2" ] || return 0
 	kill -CONT "$1" 2>/dev/null || :
@@ -101,7 +140,7 @@ server_answers() {
 	redis_says PONG ping 2>/dev/null
 }
 
-# redis [COMMAND...]: what redis-cli prints, on the file's server. Commands on standard input, and options, are redis-cli's.
+# redis [COMMAND...]: prints what redis-cli would print. Options, and commands on standard input, are passed to redis-cli itself.
 redis() {
 	case ${1--} in
 	-*) redis-cli -s "$SERVER_SOCKET" "$@" ;;
@@ -114,8 +153,8 @@ redis_says() {
 	ask_server "${@:2}" && [ "$ANSWER" = "$1" ]
 }
 
-# ask_server COMMAND [ARG...]: sets ANSWER to what redis prints, without a process where bash can load a builtin, since tests
-# look at their servers thousands of times.
+# ask_server COMMAND [ARG...]: sets ANSWER to the reply. Where bash can load builtins, this starts no process: tests call it
+# thousands of times.
 ask_server() {
 	if [ -n "$CAN_LOAD_BUILTINS" ]; then
 		ask_redis -v ANSWER "$SERVER_SOCKET" "$@"
@@ -126,34 +165,33 @@ ask_server() {
 CAN_LOAD_BUILTINS=
 ! enable -f ask_redis.so ask_redis 2>/dev/null || CAN_LOAD_BUILTINS=yes
 
-# How many commands the server has done for clients, this call's own left out of the difference by
-# calling it twice: after - before - 1.
+# Prints how many commands of clients the server has processed. To count those between two calls, subtract one for the call itself.
 server_commands() {
 	ask_server info stats && [[ $ANSWER =~ total_commands_processed:([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
 }
 
-# commands_in_scripts: how many the server has run since its statistics began, but for those that clients send here.
+# Prints how many commands scripts have run since the statistics were reset. Commands that clients send in tests are left out.
 commands_in_scripts() {
 	redis info commandstats | tr -d '\r' |
 		awk -F '[:=,]' '/^cmdstat_/ && !/evalsha|client|info|config/ { sum += $3 } END { print sum + 0 }'
 }
 
-# calls_of COMMAND: how often clients, and scripts, have run it since the statistics of the server began.
+# calls_of COMMAND: prints how often clients and scripts have run COMMAND since the statistics were reset.
 calls_of() {
 	redis info commandstats | tr -d '\r' | awk -F '[:=,]' -v "command=cmdstat_$1" '$1 == command { n = $3 } END { print n + 0 }'
 }
 
-# key_of_lock KEY NAME: a key or channel that belongs to a lock, whose name keeps its braces in it.
+# key_of_lock PREFIX NAME: prints the key or channel of a lock. A NAME with braces of its own is not put into braces.
 key_of_lock() {
 	[[ $2 = *'{'* ]] && echo "$1:$2" || echo "$1:{$2}"
 }
 
 # ---- for each test ----
 
-# An environment that nothing of the caller's leaks into.
+# Unsets what the caller's environment could change in rlock, and gives the test its own runtime and configuration directories.
 clean_environment() {
-	# bats would write down each step of each function, which takes a sixth of the tests' time. Without this it tells
-	# the line of the test that failed, and none of a helper's.
+	# Switch off the DEBUG trap of bats in functions: it takes a sixth of the tests' time. A failed test then shows its own line, but
+	# not the line of the helper; TRACE=1 shows both.
 	[ -n "${TRACE-}" ] || set +T
 	unset RLOCK_CONFIG RLOCK_HELD RLOCK_NAME RLOCK_OWNER RLOCK_MODE RLOCK_TOKEN REDISCLI_AUTH CI
 	export XDG_CONFIG_HOME=$BATS_TEST_TMPDIR/config
@@ -162,25 +200,24 @@ clean_environment() {
 	BACKGROUND=()
 }
 
-# common_setup: a clean environment, and an empty server.
 common_setup() {
 	clean_environment
 	ask_server flushall
 }
 
-# directory_setup: as common_setup, in the test's own directory, and REDIS is for scripts that ask the server.
+# common_setup, in the test's own directory. REDIS is "ask_redis SOCKET", for scripts that query the server.
 directory_setup() {
 	common_setup
 	export REDIS="ask_redis $SERVER_SOCKET"
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
-# Ends what a test left running in the background, whatever happened in it.
+# Ends the processes that the test has left in the background, also after a failure.
 common_teardown() {
 	local pid
 	kill -CONT "$SERVER_PID" 2>/dev/null || :
-	# An rlock that is killed leaves its command to its renewer, which would speak to the server
-	# through the tests that follow.
+	# End the commands first: when rlock is killed, its renewer continues while the command runs, and would renew the lock in the
+	# tests that follow.
 	end_commands
 	for pid in "${BACKGROUND[@]}"; do
 		is_own_process "$pid" || continue
@@ -190,26 +227,24 @@ common_teardown() {
 	done
 }
 
-# is_own_process PID: it is of this run of bats. One that ended may have left its number to another one, since numbers are
-# used again within a minute on a machine that runs several suites.
+# is_own_process PID: whether the process belongs to this run of bats. The kernel reuses pids within a minute on a busy machine.
 is_own_process() {
 	find_children "$BASHPID"
 	find_process_name "$1"
-	# A server writes its title over its environment.
+	# redis-server overwrites its environment with its title, so it is recognised by its name.
 	[[ " ${CHILDREN[*]} " = *" $1 "* || $PROCESS_NAME = *-server ]] || grep -qsF "$BATS_RUN_TMPDIR" "/proc/$1/environ"
 }
 
-# in_background COMMAND [ARG...]: a program, not a function; sets PID; ended by common_teardown. A job in
-# the background of a script ignores SIGINT and SIGQUIT, and rlock leaves an ignored signal ignored: so these
-# are set right first.
+# in_background COMMAND [ARG...]: starts a program, not a shell function; sets PID. common_teardown ends it. A background job of a
+# script ignores SIGINT and SIGQUIT, and rlock would keep ignoring them: `env --default-signal` resets both.
 in_background() {
 	env --default-signal=INT,QUIT "$@" 3>&- &
 	PID=$!
 	BACKGROUND+=("$PID")
 }
 
-# hold_in_background NAME [OPTION...]: holds a lock by `rlock run`; sets PID (of rlock). Returns when the command runs:
-# the server has the lock before. The command ends when the file "$BATS_TEST_TMPDIR/end-commands" appears.
+# hold_in_background NAME [OPTION...]: `rlock run` holds the lock; sets PID (of rlock). Returns when the command runs, which is after
+# the lock was acquired. The command ends when end_commands creates the file "end-commands".
 hold_in_background() {
 	local name=$1
 	shift
@@ -241,24 +276,23 @@ is_free() {
 	redis_says 0 exists "$1"
 }
 
-# Nothing of any lock is left on the server.
 no_keys() {
 	redis_says 0 dbsize
 }
 
-# No channel has a listener.
 no_subscribers() {
 	redis_says '' pubsub channels
 }
 
 is_running() {
 	local stat
-	# The name between parentheses may have blanks and parentheses in it.
+	# The process name in parentheses can itself contain blanks and parentheses.
 	{ IFS= read -r -d '' stat <"/proc/$1/stat" || [ -n "$stat" ]; } 2>/dev/null || return 1
 	[[ ${stat##*) } != [ZX]* ]]
 }
 
-# is_gone PID: fails with a message unless that is one number, such as the content of a file that is not written yet.
+# is_gone PID: whether the process does not run, or is a zombie. Fails with a message unless PID is one number: the file that PID
+# was read from may have been empty.
 is_gone() {
 	[[ ${1-} =~ ^[0-9]+$ ]] || fail "is_gone takes one process number, not '${1-}'" || return
 	! is_running "$1"
@@ -268,25 +302,24 @@ file_exists() {
 	[ -e "$1" ]
 }
 
-# file_contains FILE TEXT: anywhere in it.
+# file_contains FILE TEXT: whether TEXT occurs anywhere in the file.
 file_contains() {
 	local text
 	{ read -r -d '' text <"$1" || :; } 2>/dev/null
 	[[ ${text-} = *"$2"* ]]
 }
 
-# The hold count of the only owner in a plain lock's hash.
 hold_count() {
 	redis hvals "$1"
 }
 
-# find_children PID: sets CHILDREN to the pids of those that its main thread has, without a process of its own.
+# find_children PID: sets CHILDREN to the children of the process's main thread, without starting a process.
 find_children() {
 	CHILDREN=()
 	{ read -ra CHILDREN <"/proc/$1/task/$1/children"; } 2>/dev/null || :
 }
 
-# find_children_of_rlock PID: sets CHILDREN to the pids of rlock's children and of those of its renewer, which is the command's parent.
+# find_children_of_rlock PID: sets CHILDREN to the children of rlock and of its renewer, which is the parent of the command.
 find_children_of_rlock() {
 	local renewer all
 	find_renewers "$1"
@@ -298,18 +331,17 @@ find_children_of_rlock() {
 	CHILDREN=("${all[@]}")
 }
 
-# has_no_child PID NAME: nor a zombie.
+# has_no_child PID NAME: not even a zombie.
 has_no_child() {
 	! has_child "$@"
 }
 
-# find_process_name PID: sets PROCESS_NAME; it is empty when the process has gone.
+# find_process_name PID: sets PROCESS_NAME; empty if the process has ended.
 find_process_name() {
 	PROCESS_NAME=
 	{ read -r PROCESS_NAME <"/proc/$1/comm"; } 2>/dev/null || :
 }
 
-# has_child PID NAME: a child of that rlock, or of its renewer, has that name.
 has_child() {
 	local child
 	find_children_of_rlock "$1"
@@ -320,7 +352,6 @@ has_child() {
 	return 1
 }
 
-# The pid of the renewer of rlock PID.
 renewer_of() {
 	find_renewers "$1"
 	printf '%s\n' "${RENEWERS[@]}"
@@ -331,7 +362,7 @@ has_renewer() {
 	[ ${#RENEWERS[@]} -gt 0 ]
 }
 
-# find_renewers PID: sets RENEWERS to what renewer_of prints, and CHILDREN. A zombie is none: it has no command line.
+# find_renewers PID: sets RENEWERS to the renewers of that rlock, and CHILDREN. A zombie has no command line, and is left out.
 find_renewers() {
 	local child
 	RENEWERS=()
@@ -344,7 +375,6 @@ find_renewers() {
 	done
 }
 
-# stop_waiters PID...: these rlocks, and their renewers, which wait.
 stop_waiters() {
 	local pid
 	for pid; do
@@ -353,7 +383,7 @@ stop_waiters() {
 	done
 }
 
-# kill_with_renewers PID...: these rlocks, and their renewers, at once: none does the other one's part.
+# kill_with_renewers PID...: all are stopped first, so that a renewer or front does not react to the death of the other one.
 kill_with_renewers() {
 	local pid
 	local -a all=()
@@ -365,7 +395,7 @@ kill_with_renewers() {
 	kill -KILL "${all[@]}"
 }
 
-# kill_whole PID: rlock, its renewer and its command, as when their machine dies. In the order of kill_with_renewers.
+# kill_whole PID: kills rlock, its renewer and its command, as a power failure does. All are stopped first.
 kill_whole() {
 	find_children_of_rlock "$1"
 	kill -STOP "$1" "${CHILDREN[@]}"
@@ -373,7 +403,6 @@ kill_whole() {
 	wait_until 5 is_gone "$1"
 }
 
-# continue_waiters PID...: the same processes go on.
 continue_waiters() {
 	local pid
 	for pid; do
@@ -382,8 +411,8 @@ continue_waiters() {
 	done
 }
 
-# continue_with_signal SIGNAL PID: an rlock that is stopped with its renewer is sent that signal, and both go on. The renewer, which
-# may acquire a lock at once, hears of the signal first.
+# continue_with_signal SIGNAL PID: rlock and its renewer are stopped. rlock handles the signal before its renewer continues: the
+# renewer could acquire the lock immediately.
 continue_with_signal() {
 	kill "-$1" "$2"
 	kill -CONT "$2"
@@ -396,18 +425,18 @@ has_no_pending_signals() {
 	grep -q '^ShdPnd:.0*$' "/proc/$1/status"
 }
 
-# For the first line of a test that valgrind falsifies: WHAT it would find there.
+# not_under_valgrind WHAT: skips a test that valgrind makes fail; WHAT is what would happen.
 not_under_valgrind() {
 	[ "${TESTS_UNDER:-}" != valgrind ] || skip "valgrind: $1"
 }
 
-# needs_namespaces: skips a test where there is no PID namespace with a /proc of its own, as below a root directory that is no
-# mount point. Like all that skips a test, it has to be called outside of "run", which has a shell of its own.
+# needs_namespaces: skips a test where a PID namespace cannot have a /proc of its own, such as in a chroot that is no mount point.
+# All helpers that skip must be called outside of `run`: its subshell would only skip itself.
 needs_namespaces() {
 	unshare --fork --pid --mount-proc --kill-child true 2>/dev/null || skip 'no PID namespace with its own /proc here'
 }
 
-# needs_refuse: skips a test where nothing can stand between rlock and its system calls.
+# needs_refuse: skips a test where tests/tools/refuse.c cannot intercept the system calls of rlock.
 needs_refuse() {
 	local why status=0
 	not_under_valgrind 'its process has another name, and forks for itself'
@@ -416,18 +445,18 @@ needs_refuse() {
 	[ "$status" = 0 ] || fail "refuse ends with $status: $why"
 }
 
-# For a test that looks at what others see of rlock's command line.
+# need_own_command_line: skips a test that checks which command line other users see.
 need_own_command_line() {
 	not_under_valgrind 'what others see is its command line'
 }
 
 # ---- waiting ----
 
-# Under valgrind rlock takes half a second to begin: waits may take this many times as long.
+# Factor for all time limits: under valgrind rlock needs half a second to start.
 [ "${TESTS_UNDER:-}" = valgrind ] && SLOWNESS=4 || SLOWNESS=1
 
-# wait_until SECONDS COMMAND [ARG...]: until the command succeeds; says what never became true. The longer that takes,
-# the less often it looks: it is a sixteenth late at most, and never by more than 0.1 s; or it looks each POLL_US, if set.
+# wait_until SECONDS COMMAND [ARG...]: the interval between polls grows, to a sixteenth of the time waited, 0.1 s at most. POLL_US,
+# if set, is a fixed interval. Fails with a message that names COMMAND.
 wait_until() {
 	local limit=$1 start=${EPOCHREALTIME/./} waited_us pause
 	[[ $limit =~ ^[0-9]+$ ]] || fail "wait_until takes whole seconds, not '$limit'"
@@ -444,12 +473,12 @@ wait_until() {
 	done
 }
 
-# to_seconds VARIABLE US: sets the variable to so many microseconds as commands that take seconds want them.
+# to_seconds VARIABLE US: sets the variable to the microseconds as seconds, such as "0.010000".
 to_seconds() {
 	printf -v "$1" '%d.%06d' $(($2 / 1000000)) $(($2 % 1000000))
 }
 
-# pause_for SECONDS: for what has to last a while: an outage, or a lease that is to expire.
+# pause_for SECONDS: only where something has to last, such as an outage or a lease that must expire. To wait for a fact use wait_until.
 pause_for() {
 	read -r -t "$1" -u 8 || :
 }

@@ -1,12 +1,15 @@
-# Locks for status and list to show, and what these print. Sourced after helpers.bash.
+# Locks for status and list to show, and readers of their output. Sourced after helpers.bash.
+#
+#   acquire VERB ID NAME [OPTION...]      the owner ID acquires the lock, with a lease of 60 s
+#   json EXPRESSION                       prints a Python expression over the JSON document in $output
+#   on_terminal COLUMNS COMMAND...        prints what COMMAND shows on a terminal of this width
+#   make_older NAME MS [WORD]             changes the hold records, so that the lock has been held for MS longer
 
-# acquire VERB ID NAME [OPTION...]: the owner ID holds the lock.
 acquire() {
 	rlock "$1" --owner "$2" --lease 60s "${@:4}" "$3"
 }
 
-# json EXPRESSION: prints what it is in Python, of the document in $output: doc; the first lock in it: lock; and
-# members(doc), the names of all members.
+# json EXPRESSION: it may use doc (the document), lock (its first lock), and members(doc) (the set of all member names).
 json() {
 	python3 -IS -c '
 import json, sys
@@ -24,13 +27,13 @@ elif doc["locks"]:
 print(eval(sys.argv[1]))' "$1" <<<"$output"
 }
 
-# on_terminal COLUMNS COMMAND [ARG...]: prints what it shows on a terminal so wide; its exit status.
+# Returns the exit status of COMMAND.
 on_terminal() {
 	script -qec "stty cols $1; exec $(printf '%q ' "${@:2}")" /dev/null </dev/null >shown || return
 	sed 's/\r$//' shown
 }
 
-# make_older NAME MS [WORD]: the holders of that lock, or those whose record has WORD, have held it for so much longer.
+# make_older NAME MS [WORD]: WORD selects the hold records that contain it.
 make_older() {
 	redis eval '
 		local listed = redis.call("HGETALL", KEYS[1])

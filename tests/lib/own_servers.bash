@@ -1,7 +1,10 @@
-# Servers of one test alone, for what another test would suffer from, or for a second one. Sourced after helpers.bash.
+# Servers that only one test uses: it kills or fills one, or needs a second one. Sourced after helpers.bash.
+#
+#   own_server [OPTION...]            starts a server that replaces the file's server for this test
+#   kill_server                       kills it
+#   start_second_server [OPTION...]   starts one more server; sets OTHER, its socket
 
-# own_server [OPTION...]: the test's server in place of the file's; at the same socket again after it was killed. Arguments
-# as start_server.
+# own_server [OPTION...]: called again after kill_server, it starts a server at the same socket. Arguments as for start_server.
 own_server() {
 	BATS_FILE_TMPDIR=$BATS_TEST_TMPDIR start_server "$@"
 	BACKGROUND+=("$SERVER_PID")
@@ -12,7 +15,6 @@ kill_server() {
 	wait "$SERVER_PID" || :
 }
 
-# start_second_server [OPTION...]: one more server; sets OTHER, its socket.
 start_second_server() {
 	export OTHER=$BATS_TEST_TMPDIR/other.sock
 	in_background redis-server --port 0 --unixsocket "$OTHER" --save '' --appendonly no \

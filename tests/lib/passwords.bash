@@ -1,12 +1,14 @@
-# Users of the server with a password, and that nothing came of one which it denied. Sourced after helpers.bash and
-# rights.bash, by files whose server listens on PORT.
+# Users with a password, and checks that a denied login changes nothing. Sourced after helpers.bash and rights.bash, by files whose
+# server listens on PORT. Its setup_file, setup and teardown replace those of usual.bash.
+#
+#   assert_refused STATUS TEXT   `run` exited with STATUS and printed one line with TEXT and without a secret; nothing ran
 
 WRONG=wr0ng-w0rd
 
 setup_file() { start_server_at_port; }
 teardown() { common_teardown; }
 
-# No password is wanted, and there is no user but the default one. Sets PLACE, the server's address.
+# The server has no password, and no user but the default one. Sets PLACE, the server's HOST:PORT.
 setup() {
 	umask 077 # for password files
 	REDISCLI_AUTH=$SECRET redis config set requirepass '' >/dev/null 2>&1
@@ -18,7 +20,6 @@ setup() {
 	export RLOCK_URL=redis://$PLACE
 }
 
-# assert_refused STATUS TEXT: what run has run said one line with TEXT, which shows no secret.
 assert_refused() {
 	assert_equal "$status" "$1"
 	assert_one_message

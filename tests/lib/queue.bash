@@ -1,22 +1,32 @@
-# The queue of a fair lock: its waiters, which are contenders, and Java's threads in it, which are played by redis-cli and called
-# "J1", "J2"... Sourced after helpers.bash, leftovers.bash and watching.bash.
+# The queue of a fair lock: contenders, and threads of Redisson, which redis-cli plays and which are called J1, J2... Sourced after
+# helpers.bash, leftovers.bash and watching.bash; loads contenders.bash.
+#
+#   start_fair_contender CONTENDER [OPTION...] NAME...   starts a contender for fair locks
+#   queue_fair_contender CONTENDER [OPTION...] NAME...   the same, and waits until it is last in the queue (of the last name)
+#   queue_fair_contenders CONTENDER...     the same for the lock "a", one after the other
+#   finish_all CONTENDER...                ends all commands, in any order
+#   queue_is NAME CONTENDER...             whether the queue of the lock is exactly this
+#   is_last NAME CONTENDER                 whether this contender is the last in the queue
+#   owner_in_queue NAME CONTENDER          prints its owner, as the queue stores it
+#   set_deadline NAME CONTENDER AHEAD_MS   sets its score in the queue: when Redisson considers it dead
+#   has_just_polled NAME OWNER             whether this waiter has renewed its heartbeat a moment ago
+#   is_woken_by NAME CONTENDER COMMAND...  runs COMMAND, after which the contender must acquire the lock promptly
+#   java_locks, java_unlocks CONTENDER NAME   acquire and release a lock as Redisson does
+#   java_subscribes NAME CONTENDER         subscribes to the thread's channel until the process PID ends
 
 load ../lib/contenders
 
 # ---- rlock in the queue ----
 
-# start_fair_contender CONTENDER [OPTION...] NAME...: a contender that wants these fair locks.
 start_fair_contender() {
 	start_contender "$1" fair "${@:2}"
 }
 
-# queue_fair_contender CONTENDER [OPTION...] NAME...: the same, and returns when it is the last one in the queue (of the last name).
 queue_fair_contender() {
 	start_fair_contender "$@"
 	wait_until 10 is_last "${!#}" "$1"
 }
 
-# queue_fair_contenders CONTENDER...: for the lock "a", one behind the other.
 queue_fair_contenders() {
 	local contender
 	for contender; do
@@ -24,7 +34,6 @@ queue_fair_contenders() {
 	done
 }
 
-# Ends what is left in the queue, in any order.
 finish_all() {
 	end_commands
 	finish_contenders "$@"
@@ -32,7 +41,6 @@ finish_all() {
 
 # ---- what is on the server ----
 
-# queue_is NAME CONTENDER...
 queue_is() {
 	local owner
 	local -a names=()
@@ -50,7 +58,6 @@ is_last() {
 	ask_server lindex "redisson_lock_queue:{$1}" -1 && [[ $ANSWER == *:${PIDS[$2]} ]]
 }
 
-# owner_in_queue NAME CONTENDER
 owner_in_queue() {
 	case $2 in
 	J*) echo "$JAVA_CLIENT:${2#J}" ;;
@@ -58,13 +65,12 @@ owner_in_queue() {
 	esac
 }
 
-# set_deadline NAME CONTENDER AHEAD_MS
 set_deadline() {
 	redis zadd "redisson_lock_timeout:{$1}" $(($(server_ms) + $3)) "$(owner_in_queue "$1" "$2")" >/dev/null
 }
 
-# has_just_polled NAME OWNER: it won't look again by itself for one and a half seconds. The server compares with its own clock: on a
-# busy machine a process that asks for the time may start so late that no look seems to be of just now.
+# has_just_polled NAME OWNER: the waiter makes no attempt of its own in the next 1.5 s, so an acquisition by then was caused by a
+# notification. Compared by a script on the server: a process that reads the clock could start too late on a busy machine.
 has_just_polled() {
 	ask_server eval '
 		local alive_until_ms = string.match(redis.call("HGET", KEYS[1], ARGV[1]) or "", "^%d+") or 0
@@ -73,7 +79,6 @@ has_just_polled() {
 	' 1 "rlock_waiters:{$1}" "$2" && [ "$ANSWER" = 1 ]
 }
 
-# is_woken_by NAME CONTENDER COMMAND [ARG...]: the head gets in promptly once the command is done.
 is_woken_by() {
 	local owner
 	owner=$(owner_in_queue "$1" "$2")
@@ -85,7 +90,8 @@ is_woken_by() {
 
 # ---- Java ----
 
-# java_does NAME CONTENDER SCRIPT [ARG...]: a script of the effect of one of Redisson's.
+# java_does NAME CONTENDER SCRIPT [ARG...]: runs SCRIPT after the part that Redisson's fair scripts share: it removes waiters at the
+# head whose deadline has passed.
 java_does() {
 	redis eval '
 		local lock, queue, deadlines, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -104,7 +110,7 @@ java_does() {
 		"$JAVA_CLIENT:${2#J}" "$(server_ms)"
 }
 
-# java_locks CONTENDER NAME: one try, which puts it into the queue. Prints nothing when the lock was acquired, else how long to sleep.
+# java_locks CONTENDER NAME: one attempt, which joins the queue. Prints nothing if the lock was acquired, else the TTL to wait.
 java_locks() {
 	java_does "$2" "$1" '
 		local wait_ms = 300000
@@ -134,7 +140,7 @@ java_locks() {
 		return ttl'
 }
 
-# java_unlocks CONTENDER NAME: a lock that it holds once.
+# java_unlocks CONTENDER NAME: releases a lock with a hold count of 1.
 java_unlocks() {
 	java_does "$2" "$1" '
 		redis.call("hdel", lock, owner)
@@ -143,7 +149,6 @@ java_unlocks() {
 		end'
 }
 
-# java_subscribes NAME CONTENDER: as long as the process PID lives, the thread listens to its channel.
 java_subscribes() {
 	local channel
 	channel="redisson_lock__channel:{$1}:$(owner_in_queue "$1" "$2")"

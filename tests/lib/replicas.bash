@@ -1,11 +1,17 @@
 # A master and its replica, which takes over. Sourced after helpers.bash.
+#
+#   replicated_servers                    starts the master "one" and its replica "two"; RLOCK_URL leads to the master
+#   promote_replica                       makes "two" the master, for new connections
+#   redis_at DIRECTORY COMMAND...         prints the reply of the server in DIRECTORY
+#   start_server_in DIRECTORY [OPTION...] starts a server whose files are in DIRECTORY; sets PID
+#   answers DIRECTORY                     whether that server answers
+#   is_held_at DIRECTORY NAME             whether the lock's key exists there
+#   is_in_sync                            whether the replica is connected to the master
 
-# redis_at DIRECTORY COMMAND...: prints the reply of the server there.
 redis_at() {
 	ask_redis "$1/redis.sock" "${@:2}"
 }
 
-# start_server_in DIRECTORY [OPTION...]: a server that lives there; sets PID.
 start_server_in() {
 	mkdir -p "$1"
 	in_background redis-server --port 0 --unixsocket "$PWD/$1/redis.sock" --save '' --appendonly no \
@@ -18,12 +24,11 @@ answers() {
 	[ "$(redis_at "$1" ping 2>/dev/null)" = PONG ]
 }
 
-# replicated_servers: "one" with its replica "two", and RLOCK_URL leads to the first of them. Sets MASTER and
-# REPLICA, their process numbers.
+# Sets MASTER and REPLICA, the pids. RLOCK_URL names the symbolic link current.sock.
 replicated_servers() {
 	start_server_in one || return
 	MASTER=$PID
-	# Servers here have no port: the proxy lends one to the master.
+	# Replication needs a TCP port, and the master has only a socket: a proxy listens on a port for it.
 	in_background sh -c 'exec "$@" >replica-proxy-output' sh \
 		faultproxy tcp:127.0.0.1:0 "unix:$PWD/one/redis.sock" "unix:$PWD/replica-control"
 	wait_until 5 file_contains replica-proxy-output ready || return
@@ -34,7 +39,6 @@ replicated_servers() {
 	wait_until 10 is_in_sync
 }
 
-# is_held_at DIRECTORY NAME
 is_held_at() {
 	[ "$(redis_at "$1" exists "$2")" = 1 ]
 }
@@ -43,7 +47,6 @@ is_in_sync() {
 	redis_at two info replication | grep -q '^master_link_status:up'
 }
 
-# promote_replica: it is the master from now on, for new connections.
 promote_replica() {
 	redis_at two replicaof no one >/dev/null
 	ln -s two/redis.sock new.sock

@@ -1,8 +1,21 @@
-# Sentinels, and servers that they name as the master of a service. Sourced after helpers.bash.
+# Sentinels, and the servers that they monitor. Sourced after helpers.bash.
+#
+#   start_masters COUNT [OPTION...]          start_servers, each also on a port; sets PORTS
+#   start_sentinels COUNT [LINE...]          starts sentinels with these lines of configuration; sets SENTINELS and RLOCK_URL
+#   on_sentinel, ask_sentinel NUMBER COMMAND...   print, or set ANSWER to, the sentinel's reply
+#   sentinel_pid NUMBER, stop_sentinels, freeze_sentinels NUMBER..., thaw_sentinels   their processes
+#   name_master PORT [HOST]                  makes all three sentinels name this server as the master
+#   name_master_at NUMBER SERVER [EPOCH]     makes one sentinel name another server, at this epoch
+#   has_epoch NUMBER EPOCH                   whether the sentinel's configuration has this epoch
+#   sentinels_url NUMBER...                  prints the URL of these sentinels
+#   start_failover_group COUNT [OPTION...]   a master, COUNT - 1 replicas and three sentinels, for real failovers
+#   master, replicas                         print the number of the master; the numbers of the others
+#   is_group_ready                           whether a failover can begin: all know each other, and the replicas are in sync
+#   is_master, has_role, has_left            the roles of servers
+#   revive_replica NUMBER [OPTION...]        restarts a crashed server as a replica of the master
 
 SERVICE=mymaster
 
-# start_masters COUNT [OPTION...]: start_servers, each on a port, too; PORTS is the list of these.
 start_masters() {
 	local number
 	export PORTS=
@@ -14,8 +27,6 @@ start_masters() {
 	use_first_server
 }
 
-# start_sentinels COUNT [LINE...]: so many, each with these lines in its configuration. SENTINELS is the list of their
-# addresses, and RLOCK_URL names them.
 start_sentinels() {
 	local number
 	export SENTINELS=
@@ -26,7 +37,7 @@ start_sentinels() {
 	export RLOCK_URL=redis+sentinel://$SENTINELS/$SERVICE
 }
 
-# start_sentinel NUMBER [LINE...]: on PORT.
+# start_sentinel NUMBER [LINE...]: starts a sentinel on PORT.
 start_sentinel() {
 	local dir=$BATS_FILE_TMPDIR/sentinel-$1 pid
 	mkdir -p "$dir"
@@ -37,18 +48,16 @@ start_sentinel() {
 	wait_until 10 sentinel_has_begun "$pid" && is_running "$pid"
 }
 
-# sentinel_has_begun PID: it answers on PORT, and no other one does, or it has ended.
+# sentinel_has_begun PID: whether this sentinel answers on PORT (not a process of another run of tests), or has ended.
 sentinel_has_begun() {
 	local SERVER_SOCKET=$PORT
 	is_gone "$1" || { ask_server info server 2>/dev/null && [[ $ANSWER = *process_id:"$1"[!0-9]* ]]; }
 }
 
-# on_sentinel NUMBER COMMAND [ARG...]: prints its reply.
 on_sentinel() {
 	ask_sentinel "$@" && echo "$ANSWER"
 }
 
-# ask_sentinel NUMBER COMMAND [ARG...]: ask_server of that one.
 ask_sentinel() {
 	local addresses SERVER_SOCKET
 	IFS=, read -ra addresses <<<"$SENTINELS"
@@ -67,7 +76,7 @@ stop_sentinels() {
 	done
 }
 
-# name_master PORT [HOST]: all three sentinels name that server from now on, whatever it is.
+# name_master PORT [HOST]: the server need not be a master.
 name_master() {
 	local number
 	for number in 1 2 3; do
@@ -76,8 +85,8 @@ name_master() {
 	done
 }
 
-# name_master_at NUMBER SERVER [EPOCH]: that sentinel alone names that server, from a configuration of that epoch. No other
-# sentinel hears of it, since no server has both as its replicas' master.
+# name_master_at NUMBER SERVER [EPOCH]: the other sentinels do not learn of it, since sentinels find each other through a common
+# master only.
 name_master_at() {
 	ask_sentinel "$1" sentinel remove "$SERVICE"
 	ask_sentinel "$1" sentinel monitor "$SERVICE" 127.0.0.1 "$(port_of "$2")" 2 && [ "$ANSWER" = OK ] || return
@@ -86,12 +95,10 @@ name_master_at() {
 	wait_until 5 has_epoch "$1" "$3"
 }
 
-# has_epoch NUMBER EPOCH
 has_epoch() {
 	ask_sentinel "$1" sentinel master "$SERVICE" && [[ $ANSWER = *"config-epoch"$'\n'"$2"$'\n'* ]]
 }
 
-# sentinels_url NUMBER...: the URL of these alone.
 sentinels_url() {
 	local addresses number list=
 	IFS=, read -ra addresses <<<"$SENTINELS"
@@ -99,13 +106,11 @@ sentinels_url() {
 	echo "redis+sentinel://$list/$SERVICE"
 }
 
-# freeze_sentinels NUMBER...
 freeze_sentinels() {
 	local number
 	for number; do kill -STOP "$(sentinel_pid "$number")"; done
 }
 
-# thaw_sentinels: all of them.
 thaw_sentinels() {
 	local number
 	for number in 1 2 3; do kill -CONT "$(sentinel_pid "$number")"; done
@@ -113,8 +118,7 @@ thaw_sentinels() {
 
 # ---- real failovers ----
 
-# start_failover_group COUNT [OPTION...]: so many servers, of which the first is the master of all others, and three
-# sentinels that see to them. The options are the servers'.
+# start_failover_group COUNT [OPTION...]: server 1 is the first master. The options are for the servers.
 start_failover_group() {
 	local number
 	start_masters "$@"
@@ -125,25 +129,23 @@ start_failover_group() {
 		"sentinel down-after-milliseconds $SERVICE 1000" "sentinel failover-timeout $SERVICE 4000"
 }
 
-# master: the number of the one that most sentinels name.
+# Prints the number of the server that most sentinels name.
 master() {
 	for number in 1 2 3; do
 		master_of_sentinel "$number"
 	done | sort | uniq -c | sort -rn | awk '{ print $2; exit }'
 }
 
-# master_of_sentinel NUMBER: the number of the one that this sentinel names.
+# master_of_sentinel NUMBER: prints the number of the server that this sentinel names.
 master_of_sentinel() {
 	ask_sentinel "$1" sentinel get-master-addr-by-name "$SERVICE" || return
 	tr ' ' '\n' <<<"$PORTS" | grep -nx "${ANSWER##*$'\n'}" | cut -d : -f 1
 }
 
-# replicas: the numbers of the others.
 replicas() {
 	seq "$(server_count)" | grep -vx "$(master)"
 }
 
-# is_group_ready: each sentinel knows all servers and the other sentinels, and the replicas have what the master has.
 is_group_ready() {
 	local number others
 	others=$(($(server_count) - 1))
@@ -159,18 +161,18 @@ is_group_ready() {
 	done
 }
 
-# is_master NUMBER: the sentinels name it, and it is one.
+# is_master NUMBER: whether the sentinels name the server, and its role is master.
 is_master() {
 	[ "$(master)" = "$1" ] && has_role master "$1"
 }
 
-# has_role ROLE NUMBER
+# has_role ROLE NUMBER: whether the server has this role.
 has_role() {
 	on "$2" ask_server role && [[ $ANSWER = "$1"* ]]
 }
 
-# has_left NUMBER: another server is the master. Ordered again, if the sentinels have given up an earlier order; not of a
-# sentinel that has carried it out before the others know: it would go back to the old master.
+# has_left NUMBER: whether another server than NUMBER is the master. Repeats SENTINEL FAILOVER if the sentinels have given up an
+# earlier one. A sentinel that already names the new master is not asked: it would return to the old master.
 has_left() {
 	local number
 	number=$(master)
@@ -181,7 +183,6 @@ has_left() {
 	is_master "$number"
 }
 
-# revive_replica NUMBER [OPTION...]: a server that was crashed is a replica of the master now.
 revive_replica() {
 	start_server_number "$1" --port "$(port_of "$1")" --repl-diskless-sync yes --repl-diskless-sync-delay 0 \
 		--replicaof 127.0.0.1 "$(port_of "$(master)")" "${@:2}"

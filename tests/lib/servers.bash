@@ -1,8 +1,20 @@
-# Several servers for each file, on unix sockets, as start_server starts one: they crash, hang and come back one by one.
-# Loaded by helpers.bash.
+# Several servers for a file, on unix sockets, with numbers from 1. Loaded by helpers.bash.
+#
+#   start_servers COUNT [OPTION...]         starts servers 1 to COUNT; `redis` then speaks to server 1
+#   start_server_number NUMBER [OPTION...]  starts one, also again after it was killed
+#   stop_servers                            kills them all
+#   use_servers NUMBER...                   sets RLOCK_URL to these servers, and the array SERVERS to their numbers
+#   take_servers COUNT                      the same with servers that no other test of the file uses
+#   urls_of NUMBER...                       prints the URLs of these servers
+#   on NUMBER COMMAND...                    runs COMMAND with `redis` connected to that server
+#   on_each COMMAND...                      the same on all of SERVERS; fails if it fails on one
+#   use_first_server                        `redis` speaks to server 1
+#   crash_server, revive_server, freeze_server, thaw_server NUMBER   SIGKILL, start without data, SIGSTOP, SIGCONT
+#   socket_of, port_of NUMBER, server_count
+#   is_older NUMBER SECONDS                 whether the server has run for at least SECONDS
+#   start_proxy_to NUMBER [LISTEN], proxy_to NUMBER COMMAND...   a faultproxy in front of a server
 
-# start_servers COUNT [OPTION...]: such servers, with numbers from 1; `redis` speaks to the first. The first
-# three are for all tests, the others for take_servers.
+# start_servers COUNT [OPTION...]: options as for start_server. take_servers gives out numbers from 4; the first three are shared.
 start_servers() {
 	local number starting=()
 	for ((number = 1; number <= $1; number++)); do
@@ -14,7 +26,6 @@ start_servers() {
 	use_first_server
 }
 
-# `redis` speaks to the first server from now on.
 use_first_server() {
 	SERVER_DIR=$BATS_FILE_TMPDIR/1/server
 	SERVER_SOCKET=$(socket_of 1)
@@ -22,7 +33,6 @@ use_first_server() {
 	export SERVER_DIR SERVER_SOCKET SERVER_PID
 }
 
-# Again, too, when it has been killed.
 start_server_number() {
 	(
 		BATS_FILE_TMPDIR=$BATS_FILE_TMPDIR/$1 start_server "${@:2}" &&
@@ -41,28 +51,26 @@ socket_of() {
 	echo "$BATS_FILE_TMPDIR/$1/server/redis.sock"
 }
 
-# find_server NUMBER: sets PID_OF_SERVER, without a process.
+# find_server NUMBER: sets PID_OF_SERVER, without starting a process.
 find_server() {
 	read -r PID_OF_SERVER <"$BATS_FILE_TMPDIR/$1/pid"
 }
 
-# port_of NUMBER: that of a server with a port; PORTS is the list of these.
+# port_of NUMBER: prints the port of a server that has one. PORTS lists the ports.
 port_of() {
 	cut -d ' ' -f "$1" <<<"$PORTS"
 }
 
-# server_count: how many there are with a port.
+# Prints the number of servers with a port.
 server_count() {
 	wc -w <<<"$PORTS"
 }
 
-# on NUMBER COMMAND [ARG...]: `redis`, and all that is made of it, speaks to that server.
 on() {
 	local SERVER_SOCKET=$BATS_FILE_TMPDIR/$1/server/redis.sock
 	"${@:2}"
 }
 
-# on_each COMMAND [ARG...]: succeeds on every server of the array SERVERS.
 on_each() {
 	local number
 	for number in "${SERVERS[@]}"; do
@@ -73,14 +81,13 @@ on_each() {
 	done
 }
 
-# use_servers NUMBER...: RLOCK_URL names these, and the array SERVERS.
 use_servers() {
 	SERVERS=("$@")
 	RLOCK_URL=$(urls_of "$@")
 	export RLOCK_URL
 }
 
-# urls_of NUMBER...: with blanks between. What the array VIA has for one is used instead.
+# urls_of NUMBER...: separated by blanks. An entry of the array VIA replaces the URL of that server.
 urls_of() {
 	local number urls=()
 	for number; do
@@ -89,7 +96,6 @@ urls_of() {
 	echo "${urls[*]}"
 }
 
-# take_servers COUNT: as use_servers, with some that no other test will meet.
 take_servers() {
 	local taken
 	taken=$(cat "$BATS_FILE_TMPDIR/taken")
@@ -105,7 +111,6 @@ crash_server() {
 	wait_until 5 is_gone "$PID_OF_SERVER"
 }
 
-# It comes back, without its data.
 revive_server() {
 	start_server_number "$1"
 	find_server "$1"
@@ -120,12 +125,11 @@ thaw_server() {
 	find_server "$1" && kill -CONT "$PID_OF_SERVER"
 }
 
-# is_older NUMBER SECONDS: the server has run for so long at least.
 is_older() {
 	on "$1" ask_server info server && [[ $ANSWER =~ uptime_in_seconds:([0-9]+) ]] && ((BASH_REMATCH[1] >= $2))
 }
 
-# start_proxy_to NUMBER [LISTEN]: tests/bin/faultproxy is between us and that server from now on.
+# start_proxy_to NUMBER [LISTEN]: RLOCK_URL then leads to that server through tests/bin/faultproxy.
 start_proxy_to() {
 	in_background sh -c 'exec "$@" >"$0"' "$BATS_TEST_TMPDIR/proxy-output-$1" faultproxy \
 		"${2:-unix:$BATS_TEST_TMPDIR/proxy-$1.sock}" "unix:$(socket_of "$1")" \
@@ -135,7 +139,6 @@ start_proxy_to() {
 	use_servers "${SERVERS[@]}"
 }
 
-# proxy_to NUMBER COMMAND [ARG...]
 proxy_to() {
 	ask_redis "$BATS_TEST_TMPDIR/control-$1" "${@:2}"
 }

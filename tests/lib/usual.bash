@@ -1,5 +1,6 @@
-# What most files of tests have: a server, the test's own directory, and that nothing of rlock's runs after a test. A file that
-# wants it otherwise has a function of its own. TOP is where the sources are.
+# What most test files need: helpers.bash, leftovers.bash and watching.bash; a server per file, a directory per test, and a check
+# that no rlock runs after a test. A test file can define its own setup_file, setup, teardown and teardown_file after loading this.
+# TOP is the directory of the sources.
 
 load ../lib/helpers
 load ../lib/leftovers

@@ -1,0 +1,86 @@
+# The processes of one hold: rlock, its renewer, the command, and processes that try to escape. Sourced after helpers.bash,
+# leftovers.bash and watching.bash.
+#
+#   hold_with_pids NAME [OPTION...]          `rlock run` holds the lock until end_commands; sets PID, RENEWER and COMMAND
+#   hold_for_script SCRIPT NAME [OPTION...]  the same, with a command for sh that writes its pid to "command-pid"
+#   find_hold_processes                      sets RENEWER and COMMAND of the rlock PID
+#   hold_is_alive NAME PID COMMAND           whether the lock is held, and rlock and the command run
+#   parent_of PID, has_parent PID PARENT     the parent of a process
+#   escaped_process_runs, no_escaped_process_runs   whether a process of tests/tools/escape runs
+#   start_checker NAME...                    a waiter whose command checks that no escaped process runs; sets CHECKER
+#   checker_found_none                       the checker acquired the lock, and no escaped process ran then
+#   clients, has_clients COUNT               the connections of rlocks to the server
+
+# A command for sh: writes its pid to the file "command-pid", and runs until end_commands.
+REPORT_PID_AND_RUN='echo $$ >command-pid; exec run_until_ended'
+
+# hold_with_pids NAME [OPTION...]: standard error goes to the file "stderr". Returns when all three run.
+hold_with_pids() {
+	hold_for_script "$REPORT_PID_AND_RUN" "$@"
+}
+
+hold_for_script() {
+	record_stderr rlock run "${@:3}" "$2" -- sh -c "$1"
+	find_hold_processes
+}
+
+find_hold_processes() {
+	wait_until 10 test -s command-pid
+	COMMAND=$(<command-pid)
+	wait_until 5 has_renewer "$PID"
+	RENEWER=$(renewer_of "$PID")
+	BACKGROUND+=("$COMMAND" "$RENEWER")
+}
+
+hold_is_alive() {
+	is_held "$1" && is_running "$2" && is_running "$3"
+}
+
+# parent_of PID: sets PARENT; 0 if the process has ended.
+parent_of() {
+	PARENT=$(($(ps -o ppid= -p "$1")))
+}
+
+has_parent() {
+	parent_of "$1" && [ "$PARENT" = "$2" ]
+}
+
+# ---- what escapes ----
+
+# The kinds of processes that tests/tools/escape can start for this user.
+ESCAPERS=(child session bare undumpable hopper)
+[ "$(id -u)" != 0 ] || ESCAPERS+=(foreign)
+
+# Each process of `escape ... escaped` holds a flock(2) on the file "escaped" while it runs. To test that lock is to take it, so a
+# second lock, "looking", lets only one test it at a time.
+escaped_process_runs() {
+	[ -e escaped ] && ! flock looking flock -n -x escaped true
+}
+
+no_escaped_process_runs() {
+	! escaped_process_runs
+}
+
+# start_checker [OPTION...] NAME: its command creates the file "early" if an escaped process runs, and then the file "entered".
+start_checker() {
+	local pid=$PID
+	in_background rlock run -w 60s "$@" -- sh -c 'flock looking flock -n -x escaped true || touch early; touch entered'
+	CHECKER=$PID PID=$pid
+}
+
+checker_found_none() {
+	ended_with 0 "$CHECKER"
+	file_exists entered
+	[ ! -e early ] || fail 'another owner acquired the lock beside a process that escaped'
+}
+
+# ---- what is on the server ----
+
+# Prints "ID NAME" of each connection whose name contains " rlock".
+clients() {
+	redis client list | sed -nE 's/^id=([0-9]+) .* name=([^ ]*) .*/\1 \2/p' | grep ' rlock' || :
+}
+
+has_clients() {
+	[ "$(clients | wc -l)" = "$1" ]
+}

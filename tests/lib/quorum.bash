@@ -1,0 +1,63 @@
+# One lock on several servers: how tests start and name the servers, and compare what each has stored. Sourced after usual.bash; its
+# setup, teardown and teardown_file replace those.
+#
+#   start_warm_servers COUNT [OPTION...]   start_servers, with the scripts of rlock run loaded into the first three
+#   hold_on_each NAME [OPTION...]          `rlock run` holds the lock on all servers; standard error goes to the file "stderr"
+#   same_reply_on_all COMMAND...           prints the sorted reply of redis; fails unless all servers reply the same
+#   has_keys_only_on NUMBER                whether all servers but this one are empty
+#   runs_once                              a command for sh, which exits with 7
+
+# start_warm_servers COUNT [OPTION...]: so a request whose reply is lost in a test has been carried out, and was not denied with
+# NOSCRIPT.
+start_warm_servers() {
+	start_servers "$@"
+	# The inner rlock's wait times out: that loads the script which releases a hold that only some servers granted.
+	RLOCK_URL=$(urls_of 1 2 3) rlock run -t 3s warm -- sh -c 'env -u RLOCK_HELD rlock run -w 300ms warm -- true; sleep 1.1' \
+		2>/dev/null
+}
+
+# The first three servers are empty, and RLOCK_URL names them.
+setup() {
+	directory_setup
+	VIA=()
+	use_servers 1 2 3
+	on_each ask_server flushall
+}
+
+teardown() {
+	local number
+	for number in "${SERVERS[@]}"; do
+		thaw_server "$number" 2>/dev/null || :
+	done
+	teardown_and_check_processes
+}
+
+teardown_file() { stop_servers; }
+
+hold_on_each() {
+	record_stderr rlock run "${@:2}" "$1" -- run_until_ended
+	wait_until 5 on_each is_held "$1"
+}
+
+# Appends a line to "ran", prints the hold counts on all servers, and exits with 7.
+runs_once='echo >>ran
+	for number in 1 2 3; do
+		ask_redis "$BATS_FILE_TMPDIR/$number/server/redis.sock" hvals a
+	done
+	exit 7'
+
+same_reply_on_all() {
+	local number said=none
+	for number in "${SERVERS[@]}"; do
+		[ "$said" = none ] || assert_equal "$(on "$number" redis --raw "$@" | LC_ALL=C sort)" "$said"
+		said=$(on "$number" redis --raw "$@" | LC_ALL=C sort)
+	done
+	echo "$said"
+}
+
+has_keys_only_on() {
+	local number
+	for number in "${SERVERS[@]}"; do
+		[ "$number" = "$1" ] || on "$number" no_keys || return
+	done
+}
