@@ -80,7 +80,7 @@ int caller_report_failure(const struct opts *opts, const struct rlock_conn *conn
 		added = servers_origin(opts, buffer);
 	else if (status == RLOCK_EUNSUPPORTED)
 		added = servers_tls_origin(opts, buffer);
-	else if (rlock_conn_failure(conn)->may_pass && opts->wait_ms <= 0 &&
+	else if (rlock_conn_failure(conn)->is_transient && opts->wait_ms <= 0 &&
 		 (opt_table[OPT_WAIT].verbs & opts->verb->set) != 0)
 		added = "give --wait";
 	else if (status == RLOCK_EKIND) /* another kind of lock, or none */

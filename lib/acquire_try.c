@@ -626,8 +626,7 @@ static void complete_grant(struct rlock__waiter *waiter)
 		return;
 	release_other_owners(waiter, is_missing);
 	for (size_t i = 0; i < waiter->places.count; i++) {
-		is_tried[i] = is_missing[i] =
-			is_missing[i] || is_held_briefly(&waiter->servers[i]);
+		is_tried[i] = is_missing[i] = is_missing[i] || is_held_briefly(&waiter->servers[i]);
 		is_one_missing = is_one_missing || is_missing[i];
 	}
 	if (!is_one_missing)
@@ -768,8 +767,8 @@ static enum rlock_status send_try(struct rlock__waiter *waiter, struct rlock__br
 	if (status != RLOCK_OK)
 		return status;
 	now_ms = rlock_now_ms();
-	return rlock__broadcast_await(
-		broadcast, 0, now_ms + stragglers_ms(waiter, broadcast, now_ms - sent_ms));
+	return rlock__broadcast_await(broadcast, 0,
+				      now_ms + stragglers_ms(waiter, broadcast, now_ms - sent_ms));
 }
 
 /* An error may have come in the middle of several names, after some of them were acquired. */

@@ -24,8 +24,8 @@ static int64_t attempt_end_ms(int64_t now_ms, int64_t deadline_ms, int64_t patie
 	return now_ms < deadline_ms ? rlock__sooner(end_ms, deadline_ms) : end_ms;
 }
 
-/* The failure may be over by the next attempt. */
-static bool may_pass(enum rlock_status status)
+/* Whether another attempt may succeed: the network, the server or this machine failed, and said nothing about the request. */
+static bool is_transient_status(enum rlock_status status)
 {
 	return status == RLOCK_ENET || status == RLOCK_ESYS || status == RLOCK_ENOMEM;
 }
@@ -41,7 +41,7 @@ enum rlock_status rlock__retry(struct rlock_conn *conn, rlock__attempt_fn attemp
 		enum rlock_status status = attempt(ctx, end_ms, &may_change);
 
 		if (status == RLOCK_CANCELLED || rlock_now_ms() >= deadline_ms ||
-		    (!may_pass(status) && !may_change))
+		    (!is_transient_status(status) && !may_change))
 			return status;
 		patience_ms *= 2;
 		if (rlock__conn_pause(conn, &pause_ms, deadline_ms) == RLOCK_CANCELLED)
@@ -54,7 +54,8 @@ enum rlock_status rlock__retry(struct rlock_conn *conn, rlock__attempt_fn attemp
 
 static bool is_answered(const struct rlock__answer *answer)
 {
-	return answer->is_over && !may_pass(answer->status) && answer->status != RLOCK_CANCELLED;
+	return answer->is_over && !is_transient_status(answer->status) &&
+	       answer->status != RLOCK_CANCELLED;
 }
 
 /* Each slot has names of its own: the answer of one changes nothing for the others. */

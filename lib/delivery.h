@@ -12,13 +12,13 @@
 #include "rlock.h"
 
 /*
- * One attempt, which takes until end_ms at most. *may_change_out, which is false, becomes true where a failure that does not pass
- * is not the end: a place has not answered yet.
+ * One attempt, which takes until end_ms at most. *may_change_out, which is false, becomes true where a failure that is not
+ * transient is not the end: a place has not answered yet.
  */
 typedef enum rlock_status (*rlock__attempt_fn)(void *ctx, int64_t end_ms, bool *may_change_out);
 
 /*
- * Repeat attempt after failures that may pass, with growing pauses, until deadline_ms. The last result. The first attempt may take
+ * Repeat attempt after transient failures, with growing pauses, until deadline_ms. The last result. The first attempt may take
  * a second, each further one twice as long: a server that does not answer must leave time for another stream. The first one, and one that
  * begins after the deadline, gets its full time.
  */

@@ -271,23 +271,15 @@ static const struct rlock__script *make_stop(const void *ctx, size_t index,
 	return rlock__action_stop.script;
 }
 
-/*
- * A server has this long for each answer, also when the deadline is nearer or has passed: with a wait of 1 ms the holders
- * would not be asked, and of several thousand, who are asked in slices, only some.
- */
-#define STOP_ANSWER_MIN_MS 2000
-
 /* Look for all of them, or ask those with ids. RLOCK_NOT_HELD: none is found. */
 static enum rlock_status send_stop(struct stopping *stopping, const char *const *ids, size_t count,
 				   int64_t deadline_ms)
 {
-	int64_t answer_end_ms = rlock_now_ms() + STOP_ANSWER_MIN_MS;
 	enum rlock_status status;
 
 	stopping->ids = ids;
 	stopping->count = count;
-	status = query_run(&stopping->query, make_stop, read_stop, stopping,
-			   deadline_ms > answer_end_ms ? deadline_ms : answer_end_ms);
+	status = query_run(&stopping->query, make_stop, read_stop, stopping, deadline_ms);
 	if (status != RLOCK_OK && status != RLOCK_NOT_HELD)
 		rlock_stop_clear(&stopping->found);
 	return status;

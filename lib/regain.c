@@ -24,9 +24,9 @@
 struct regain {
 	const struct rlock_hold *hold;
 	int64_t lease_ms, end_ms;
-	const char *owner;           /* of the names below */
-	struct rlock__places places; /* each with the names of that owner alone */
-	bool is_due[RLOCK_SERVERS_MAX]; /* where a request is to be sent, for this owner */
+	const char *owner;                  /* of the names below */
+	struct rlock__places places;        /* each with the names of that owner alone */
+	bool is_due[RLOCK_SERVERS_MAX];     /* where a request is to be sent, for this owner */
 	bool is_granted[RLOCK_SERVERS_MAX]; /* to this owner and all before it */
 	bool is_repeated;
 };

@@ -607,7 +607,7 @@ static void add_count(const struct rlock__broadcast *broadcast, enum rlock_statu
 		print_negatives(broadcast, negative, negatives), conn->quorum, error.text);
 	conn->error.name_index = error.name_index;
 	conn->error.failure.lacks_password = error.failure.lacks_password;
-	conn->error.failure.may_pass = error.failure.may_pass;
+	conn->error.failure.is_transient = error.failure.is_transient;
 	rlock__error_set_reply(&conn->error, rlock__error_reply(&error));
 }
 

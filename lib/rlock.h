@@ -484,7 +484,7 @@ struct rlock_record {
 struct rlock_failure {
 	size_t reply_len; /* of the server's own words, which end the text: a caller says more before them */
 	bool is_unreachable; /* a server was, and its URL may be wrong; not when several had no quorum */
-	bool may_pass; /* RLOCK_ENET, and a retry may succeed: the server starts or is busy, or a failover may be under way */
+	bool is_transient; /* RLOCK_ENET, and a retry may succeed: the server starts or is busy, or a failover may be under way */
 	bool lacks_password; /* RLOCK_ENET, since the source of the password had none */
 	/*
 	 * After RLOCK_BUSY: other owners hold the lock, or what is left of it. False: a server was started less than a

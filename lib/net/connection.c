@@ -375,7 +375,7 @@ static enum rlock_status fail_dead(struct rlock__connection *connection, const c
 		"or wait for a failover: %s",
 		rlock_escape(node, strlen(node), shown_node, sizeof(shown_node)),
 		rlock_escape(reply->str, reply->len, shown, sizeof(shown)));
-	connection->error.will_pass = connection->error.failure.may_pass = true;
+	connection->error.will_pass = connection->error.failure.is_transient = true;
 	rlock__error_set_reply(&connection->error, shown);
 	return RLOCK_ENET;
 }

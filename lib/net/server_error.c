@@ -283,8 +283,8 @@ static bool is_missing_right(const char *words)
 	       starts_with(words, "ACL failure in script");
 }
 
-/* Whether a wait may be longer than the state of the server lasts. */
-static bool may_pass(const struct meaning *meaning)
+/* Whether a retry within a usual wait may succeed: the server is starting or busy, or the cluster mends the error by itself. */
+static bool is_transient_error(const struct meaning *meaning)
 {
 	return meaning->will_pass || strcmp(meaning->prefix, "LOADING") == 0 ||
 	       strcmp(meaning->prefix, "BUSY") == 0;
@@ -314,7 +314,7 @@ enum rlock_status rlock__server_error(struct rlock__error *error, const char *re
 	rlock__text_fill(told, sizeof(told), meaning->text, error->server, shown);
 	(void)rlock__fail(error, meaning->status, "%s", told);
 	error->will_pass = meaning->will_pass;
-	error->failure.may_pass = may_pass(meaning);
+	error->failure.is_transient = is_transient_error(meaning);
 	rlock__error_set_reply(error, shown);
 	return meaning->status;
 }
