@@ -300,12 +300,17 @@ static enum rlock_status open_stream(struct rlock__session *session)
 	const struct rlock__endpoint *endpoint = session->address.server->endpoints.items;
 	struct rlock__tls *tls = NULL;
 	struct rlock__tls_failure failure;
+	const char *stale;
 
 	if (rlock_url_has_tls(session->login_url)) {
 		tls = rlock__tls_new(session->tls_context, session->login_url, endpoint->host,
 				     &failure);
 		if (tls == NULL)
 			return fail(session, failure.status, failure.why);
+		stale = rlock__tls_context_stale(session->tls_context);
+		if (stale != NULL)
+			rlock__trace(session->error, "changed TLS files do not count yet: %s",
+				     stale);
 	}
 	if (!rlock__stream_open(&session->stream, &session->connector, tls))
 		return fail(session, RLOCK_ENOMEM, NULL);

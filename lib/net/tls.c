@@ -12,12 +12,17 @@
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "net/tls.h"
@@ -264,31 +269,131 @@ static void explain(bool is_established, long verify_result, const char *name,
 /* A directory of fewer is not the one that the system keeps its authorities in. */
 #define SYSTEM_CAS_MIN 20
 
+/* A file or directory that settings are read from. */
+struct source {
+	const char *param; /* "cacert": the parameter that names it */
+	char *given;       /* its name as the user gave it, for messages; NULL: none was given */
+	char *path; /* the same as an absolute path, since the process may change its directory */
+};
+
+/* Those of the URL, and the file of SSL_CERT_FILE and the directory of the system's authorities after them. */
+enum { SYSTEM_FILE = RLOCK_TLS_PARAMS, SYSTEM_DIR, SOURCES };
+
+struct rereading;
+
 struct rlock__tls_context {
 	SSL_CTX *settings;
+	struct source sources[SOURCES];
+	bool is_insecure;
+	uint64_t state;           /* of the sources when the settings were read; 0: none were */
+	int64_t checked_ms;       /* when the state was last compared */
+	struct rereading *reread; /* NULL: no thread reads the sources */
+	struct rlock__tls_failure stale; /* why changed sources do not count; RLOCK_OK: they do */
 	SSL_SESSION *session; /* the last one; NULL: none, or the server did not accept it */
 	char *session_name;   /* of its server, whose certificate is not verified again */
 	size_t users;
 };
 
-/* what: the parameter that names the file. */
-static bool fail_file(struct rlock__tls_failure *out, const char *what, const char *file,
-		      const char *why)
+static bool fail_file(struct rlock__tls_failure *out, const struct source *source, const char *why)
 {
 	char shown[RLOCK__TLS_WHY_MAX / 2];
 
 	out->status = RLOCK_EUNSUPPORTED;
-	(void)snprintf(out->why, sizeof(out->why), "%s '%s': %s", what,
-		       rlock_escape(file, strlen(file), shown, sizeof(shown)), why);
+	(void)snprintf(out->why, sizeof(out->why), "%s '%s': %s", source->param,
+		       rlock_escape(source->given, strlen(source->given), shown, sizeof(shown)),
+		       why);
 	return false;
+}
+
+/* False: out of memory. */
+static bool source_set(struct source *source, const char *param, const char *given)
+{
+	char dir[PATH_MAX];
+
+	if (given == NULL)
+		return true;
+	*source = (struct source){ .param = param, .given = strdup(given) };
+	if (given[0] == '/' || getcwd(dir, sizeof(dir)) == NULL)
+		source->path = strdup(given);
+	else if (asprintf(&source->path, "%s/%s", dir, given) < 0)
+		source->path = NULL;
+	return source->given != NULL && source->path != NULL;
+}
+
+static bool sources_set(struct rlock__tls_context *context, const struct rlock_url *url)
+{
+	const char *dir = getenv(openssl.X509_get_default_cert_dir_env());
+
+	for (enum rlock_tls_param param = 0; param < RLOCK_TLS_SNI; param++)
+		if (!source_set(&context->sources[param], rlock__url_tls_param_name(param),
+				url->tls[param]))
+			return false;
+	context->is_insecure = url->is_insecure;
+	if (url->is_insecure || url->tls[RLOCK_TLS_CACERT] != NULL ||
+	    url->tls[RLOCK_TLS_CACERTDIR] != NULL)
+		return true;
+	return source_set(&context->sources[SYSTEM_FILE], "",
+			  getenv(openssl.X509_get_default_cert_file_env())) &&
+	       source_set(&context->sources[SYSTEM_DIR], "",
+			  dir != NULL ? dir : openssl.X509_get_default_cert_dir());
+}
+
+/* ---- whether a source has changed ---- */
+
+/* A file that was replaced has another inode, and one that was written another time of change. */
+static uint64_t hash_stat(uint64_t hash, const struct stat *stat)
+{
+	const int64_t facts[] = { (int64_t)stat->st_dev, (int64_t)stat->st_ino,
+				  (int64_t)stat->st_size, (int64_t)stat->st_ctim.tv_sec,
+				  (int64_t)stat->st_ctim.tv_nsec };
+
+	return rlock__hash(hash, facts, sizeof(facts));
+}
+
+/* OpenSSL keeps what it has read of a directory: so all files in it count. */
+static uint64_t hash_directory(uint64_t hash, const char *path)
+{
+	DIR *dir = opendir(path);
+	uint64_t sum = 0;
+	struct dirent *entry;
+	struct stat found;
+
+	if (dir == NULL)
+		return hash;
+	/* A sum, since the order of the entries is not a fixed one. */
+	while ((entry = readdir(dir)) != NULL)
+		if (fstatat(dirfd(dir), entry->d_name, &found, 0) == 0)
+			sum += hash_stat(rlock__hash(0, entry->d_name, strlen(entry->d_name)),
+					 &found);
+	(void)closedir(dir);
+	return rlock__hash(hash, &sum, sizeof(sum));
+}
+
+/* Another number after any of the sources was changed. Never 0. */
+static uint64_t state_of(const struct rlock__tls_context *context)
+{
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < SOURCES; i++) {
+		const char *path = context->sources[i].path;
+		struct stat found = { 0 };
+
+		if (path == NULL)
+			continue;
+		(void)stat(path, &found);
+		hash = hash_stat(hash, &found);
+		if (S_ISDIR(found.st_mode))
+			hash = hash_directory(hash, path);
+	}
+	return hash != 0 ? hash : 1;
 }
 
 /* ---- what is trusted ---- */
 
 /* Opened, so that a file that can't be read is told as such. */
-static bool check_readable(const char *what, const char *path, struct rlock__tls_failure *out)
+static bool check_readable(const struct source *source, struct rlock__tls_failure *out)
 {
-	FILE *file = fopen(path, "re");
+	FILE *file = fopen(source->path, "re");
 	int error;
 
 	if (file != NULL) {
@@ -296,7 +401,7 @@ static bool check_readable(const char *what, const char *path, struct rlock__tls
 		return true;
 	}
 	error = errno;
-	(void)fail_file(out, what, path, strerror(error));
+	(void)fail_file(out, source, strerror(error));
 	if (error == EMFILE || error == ENFILE || error == ENOMEM)
 		out->status = RLOCK_ESYS;
 	return false;
@@ -324,41 +429,38 @@ static bool is_hashed(const char *path, size_t at_least)
  */
 static void trust_system(const struct rlock__tls_context *context)
 {
-	const char *dir = getenv(openssl.X509_get_default_cert_dir_env());
+	const char *file = context->sources[SYSTEM_FILE].path;
 
 	(void)openssl.SSL_CTX_set_default_verify_dir(context->settings);
-	if (getenv(openssl.X509_get_default_cert_file_env()) != NULL ||
-	    !is_hashed(dir != NULL ? dir : openssl.X509_get_default_cert_dir(), SYSTEM_CAS_MIN))
+	if (file != NULL)
+		(void)openssl.SSL_CTX_load_verify_locations(context->settings, file, NULL);
+	else if (!is_hashed(context->sources[SYSTEM_DIR].path, SYSTEM_CAS_MIN))
 		(void)openssl.SSL_CTX_set_default_verify_file(context->settings);
 }
 
-static bool set_trust(const struct rlock__tls_context *context, const struct rlock_url *url,
-		      struct rlock__tls_failure *out)
+static bool set_trust(const struct rlock__tls_context *context, struct rlock__tls_failure *out)
 {
-	const char *file = url->tls[RLOCK_TLS_CACERT], *dir = url->tls[RLOCK_TLS_CACERTDIR];
-	char path[PATH_MAX];
+	const struct source *file = &context->sources[RLOCK_TLS_CACERT];
+	const struct source *dir = &context->sources[RLOCK_TLS_CACERTDIR];
 
-	if (url->is_insecure)
+	if (context->is_insecure)
 		return true;
 	openssl.SSL_CTX_set_verify(context->settings, SSL_VERIFY_PEER, NULL);
-	if (file == NULL && dir == NULL) {
+	if (file->path == NULL && dir->path == NULL) {
 		trust_system(context);
 		return true;
 	}
-	if (file != NULL && !check_readable("cacert", file, out))
+	if (file->path != NULL && !check_readable(file, out))
 		return false;
-	/* It is searched later, maybe from another directory of ours. */
-	if (dir != NULL && realpath(dir, path) == NULL)
-		return fail_file(out, "cacertdir", dir, strerror(errno));
-	if (dir != NULL && !is_hashed(dir, 1))
+	if (dir->path != NULL && access(dir->path, R_OK | X_OK) != 0)
+		return fail_file(out, dir, strerror(errno));
+	if (dir->path != NULL && !is_hashed(dir->path, 1))
 		return fail_file(
-			out, "cacertdir", dir,
+			out, dir,
 			"no file in it has the name of its hash, as openssl rehash gives it");
-	if (openssl.SSL_CTX_load_verify_locations(context->settings, file,
-						  dir != NULL ? path : NULL) == 1)
+	if (openssl.SSL_CTX_load_verify_locations(context->settings, file->path, dir->path) == 1)
 		return true;
-	return fail_file(out, file != NULL ? "cacert" : "cacertdir", file != NULL ? file : dir,
-			 last_reason());
+	return fail_file(out, file->path != NULL ? file : dir, last_reason());
 }
 
 /* ---- the client certificate ---- */
@@ -373,55 +475,55 @@ static int give_no_passphrase(char *buffer, int size, int is_for_writing, void *
 	return 0;
 }
 
-static bool check_key_mode(const char *what, const char *path, struct rlock__tls_failure *out)
+static bool check_key_mode(const struct source *source, struct rlock__tls_failure *out)
 {
 	struct stat found;
 	char why[96];
 
-	if (stat(path, &found) != 0 || (found.st_mode & (S_IROTH | S_IWOTH)) == 0)
+	if (stat(source->path, &found) != 0 || (found.st_mode & (S_IROTH | S_IWOTH)) == 0)
 		return true;
 	(void)snprintf(why, sizeof(why),
 		       "any user can read or write this key, its mode is %04o: give it mode 600",
 		       (unsigned)found.st_mode & 0777);
-	return fail_file(out, what, path, why);
+	return fail_file(out, source, why);
 }
 
-/* key: in cert's file when NULL. */
-static bool set_key(const struct rlock__tls_context *context, const char *cert, const char *key,
-		    struct rlock__tls_failure *out)
+/* The key is in the file of the certificate if no other file is named. */
+static bool set_key(const struct rlock__tls_context *context, struct rlock__tls_failure *out)
 {
-	const char *what = key != NULL ? "key" : "cert", *path = key != NULL ? key : cert;
+	bool has_file = context->sources[RLOCK_TLS_KEY].path != NULL;
+	const struct source *file = &context->sources[has_file ? RLOCK_TLS_KEY : RLOCK_TLS_CERT];
 
-	if (!check_readable(what, path, out))
+	if (!check_readable(file, out))
 		return false;
-	if (openssl.SSL_CTX_use_PrivateKey_file(context->settings, path, SSL_FILETYPE_PEM) == 1) {
+	if (openssl.SSL_CTX_use_PrivateKey_file(context->settings, file->path, SSL_FILETYPE_PEM) ==
+	    1) {
 		if (openssl.SSL_CTX_check_private_key(context->settings) != 1)
-			return fail_file(out, what, path, "it is not the key of the certificate");
-		return check_key_mode(what, path, out);
+			return fail_file(out, file, "it is not the key of the certificate");
+		return check_key_mode(file, out);
 	}
-	if (key == NULL)
-		return fail_file(out, what, path, "there is no key in it: give its key by --key");
+	if (!has_file)
+		return fail_file(out, file, "there is no key in it: give its key by --key");
 	if (ERR_GET_REASON(openssl.ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH)
-		return fail_file(out, what, path, "it is not the key of the certificate");
-	return fail_file(out, what, path, "it has no private key without a passphrase");
+		return fail_file(out, file, "it is not the key of the certificate");
+	return fail_file(out, file, "it has no private key without a passphrase");
 }
 
-static bool set_own(const struct rlock__tls_context *context, const struct rlock_url *url,
-		    struct rlock__tls_failure *out)
+static bool set_own(const struct rlock__tls_context *context, struct rlock__tls_failure *out)
 {
-	const char *cert = url->tls[RLOCK_TLS_CERT], *key = url->tls[RLOCK_TLS_KEY];
+	const struct source *cert = &context->sources[RLOCK_TLS_CERT];
+	const struct source *key = &context->sources[RLOCK_TLS_KEY];
 
-	if (cert == NULL && key == NULL)
+	if (cert->path == NULL && key->path == NULL)
 		return true;
-	if (cert == NULL)
-		return fail_file(out, "key", key,
-				 "there is no certificate for it: give that by --cert");
-	if (!check_readable("cert", cert, out))
+	if (cert->path == NULL)
+		return fail_file(out, key, "there is no certificate for it: give that by --cert");
+	if (!check_readable(cert, out))
 		return false;
 	openssl.SSL_CTX_set_default_passwd_cb(context->settings, give_no_passphrase);
-	if (openssl.SSL_CTX_use_certificate_chain_file(context->settings, cert) != 1)
-		return fail_file(out, "cert", cert, last_reason());
-	return set_key(context, cert, key, out);
+	if (openssl.SSL_CTX_use_certificate_chain_file(context->settings, cert->path) != 1)
+		return fail_file(out, cert, last_reason());
+	return set_key(context, out);
 }
 
 /* ---- names ---- */
@@ -438,7 +540,8 @@ static size_t name_len(const char *text, struct rlock__tls_failure *out)
 		len--;
 	if (len > 0 && len <= NAME_MAX && text[0] != '.')
 		return len;
-	(void)fail_file(out, "sni", text, "not the name of a host");
+	(void)fail_file(out, &(const struct source){ .param = "sni", .given = (char *)text },
+			"not the name of a host");
 	return 0;
 }
 
@@ -497,7 +600,6 @@ static bool session_keep(struct rlock__tls_context *context, const char *name, S
 /* TLS 1.2, unless the configuration of the system asks for more. */
 static bool require_version(const struct rlock__tls_context *context)
 {
-
 	return openssl.SSL_CTX_ctrl(context->settings, SSL_CTRL_GET_MIN_PROTO_VERSION, 0, NULL) >=
 		       TLS1_2_VERSION ||
 	       openssl.SSL_CTX_ctrl(context->settings, SSL_CTRL_SET_MIN_PROTO_VERSION,
@@ -511,6 +613,201 @@ static bool fail_openssl(struct rlock__tls_failure *out, const char *what, const
 	return false;
 }
 
+/* Read the sources into new settings. False: the settings are as before. */
+static bool read_sources(struct rlock__tls_context *context, struct rlock__tls_failure *out)
+{
+	SSL_CTX *before = context->settings;
+	/* A source that is changed while we read it is read again for the next stream. */
+	uint64_t state = state_of(context);
+
+	openssl.ERR_clear_error();
+	context->settings = openssl.SSL_CTX_new(openssl.TLS_client_method());
+	if (context->settings == NULL || !require_version(context)) {
+		(void)fail_openssl(out, "OpenSSL cannot be set up", last_reason());
+	} else if (set_trust(context, out) && set_own(context, out)) {
+		/* No current server renegotiates. */
+		(void)openssl.SSL_CTX_set_options(context->settings, SSL_OP_NO_RENEGOTIATION);
+		openssl.SSL_CTX_free(before);
+		context->state = state;
+		/* Files that need not exist have left errors. */
+		openssl.ERR_clear_error();
+		return true;
+	}
+	openssl.ERR_clear_error();
+	openssl.SSL_CTX_free(context->settings);
+	context->settings = before;
+	return false;
+}
+
+/* ---- read the sources again ---- */
+
+/* Streams that are opened together, as those to sentinels, need one check of the sources. */
+#define CHECK_INTERVAL_MS 200
+/* A file system that does not answer must not keep a holder from its renewal. */
+#define REREAD_WAIT_MS 200
+
+enum reread_result { REREAD_PENDING, REREAD_UNCHANGED, REREAD_DONE, REREAD_FAILED };
+
+/* Shared by a context and the thread that reads its sources; the last of the two frees it. */
+struct rereading {
+	atomic_int holders;
+	pid_t pid; /* in another process, the child of a fork(), there is no thread */
+	int done_fd;
+	atomic_int result;                 /* set last: reading it makes the others visible */
+	struct rlock__tls_context context; /* a copy of the sources, and the new settings */
+	struct rlock__tls_failure failure;
+};
+
+static void sources_free(struct rlock__tls_context *context)
+{
+	if (context->settings != NULL)
+		openssl.SSL_CTX_free(context->settings);
+	for (size_t i = 0; i < SOURCES; i++) {
+		free(context->sources[i].given);
+		free(context->sources[i].path);
+	}
+}
+
+/* NULL: nothing. */
+static void rereading_free(struct rereading *reread)
+{
+	bool has_thread = reread != NULL && reread->pid == getpid();
+
+	if (reread == NULL || (atomic_fetch_sub(&reread->holders, 1) > 1 && has_thread))
+		return;
+	sources_free(&reread->context);
+	(void)close(reread->done_fd);
+	free(reread);
+}
+
+static void *run_reread(void *arg)
+{
+	struct rereading *reread = arg;
+	const uint64_t one = 1;
+	enum reread_result result = REREAD_UNCHANGED;
+
+	if (state_of(&reread->context) != reread->context.state)
+		result = read_sources(&reread->context, &reread->failure) ? REREAD_DONE
+									  : REREAD_FAILED;
+	atomic_store(&reread->result, (int)result);
+	(void)!write(reread->done_fd, &one, sizeof(one));
+	rereading_free(reread);
+	return NULL;
+}
+
+/* A copy of the sources alone. False: out of memory. */
+static bool sources_copy(const struct rlock__tls_context *from, struct rlock__tls_context *out)
+{
+	*out = (struct rlock__tls_context){ .is_insecure = from->is_insecure,
+					    .state = from->state };
+	for (size_t i = 0; i < SOURCES; i++) {
+		const struct source *source = &from->sources[i];
+
+		if (source->path == NULL)
+			continue;
+		out->sources[i] = (struct source){ source->param, strdup(source->given),
+						   strdup(source->path) };
+		if (out->sources[i].given == NULL || out->sources[i].path == NULL)
+			return false;
+	}
+	return true;
+}
+
+/* NULL: not possible now. */
+static struct rereading *rereading_new(const struct rlock__tls_context *context)
+{
+	struct rereading *reread = calloc(1, sizeof(*reread));
+	pthread_t thread;
+	sigset_t all, before;
+	int error = ENOMEM;
+
+	if (reread == NULL)
+		return NULL;
+	atomic_init(&reread->holders, 2);
+	atomic_init(&reread->result, REREAD_PENDING);
+	reread->pid = getpid();
+	reread->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (reread->done_fd >= 0 && sources_copy(context, &reread->context)) {
+		/* Signals are for the threads of the program. */
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+		error = pthread_create(&thread, NULL, run_reread, reread);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
+	if (error == 0) {
+		(void)pthread_detach(thread);
+		return reread;
+	}
+	atomic_store(&reread->holders, 1);
+	rereading_free(reread);
+	return NULL;
+}
+
+static void set_stale(struct rlock__tls_context *context, const char *why)
+{
+	context->stale.status = RLOCK_ENET;
+	(void)snprintf(context->stale.why, sizeof(context->stale.why), "%s", why);
+}
+
+/* Take the result of the thread, if there is one by then. */
+static void take_reread(struct rlock__tls_context *context, int64_t until_ms)
+{
+	struct rereading *reread = context->reread;
+	struct pollfd done = { reread->done_fd, POLLIN, 0 };
+	enum reread_result result;
+
+	(void)rlock_poll(&done, 1, until_ms);
+	result = (enum reread_result)atomic_load(&reread->result);
+	if (result == REREAD_PENDING) {
+		set_stale(context, "their file system does not answer");
+		return;
+	}
+	context->stale.status = RLOCK_OK;
+	if (result == REREAD_FAILED)
+		set_stale(context, reread->failure.why);
+	if (result == REREAD_DONE) {
+		SSL_CTX *before = context->settings;
+
+		context->settings = reread->context.settings;
+		reread->context.settings = before;
+		context->state = reread->context.state;
+		/* To resume the session would skip the verification by the new authorities. */
+		session_forget(context);
+	}
+	rereading_free(reread);
+	context->reread = NULL;
+}
+
+/*
+ * Certificates, keys and authorities may be replaced while a lock is held: a new stream uses what the files contain now.
+ * Where a file cannot be used, perhaps since its writer is not done, the settings stay: should the server refuse them, the
+ * caller connects again, and the files are read once more.
+ */
+static void refresh(struct rlock__tls_context *context)
+{
+	int64_t now_ms = rlock_now_ms();
+
+	if (context->reread != NULL && context->reread->pid != getpid()) {
+		rereading_free(context->reread);
+		context->reread = NULL;
+	}
+	if (context->reread != NULL) {
+		take_reread(context, now_ms);
+		return;
+	}
+	if (now_ms < context->checked_ms + CHECK_INTERVAL_MS)
+		return;
+	context->checked_ms = now_ms;
+	context->reread = rereading_new(context);
+	if (context->reread != NULL)
+		take_reread(context, now_ms + REREAD_WAIT_MS);
+}
+
+const char *rlock__tls_context_stale(const struct rlock__tls_context *context)
+{
+	return context->stale.status != RLOCK_OK ? context->stale.why : NULL;
+}
+
 static bool set_up(struct rlock__tls_context *context, const struct rlock_url *url,
 		   struct rlock__tls_failure *out)
 {
@@ -518,20 +815,11 @@ static bool set_up(struct rlock__tls_context *context, const struct rlock_url *u
 
 	if (!load(&why))
 		return fail_openssl(out, "TLS needs OpenSSL", why);
-	openssl.ERR_clear_error();
 	/* A name that is none is an error now, before anything is sent. */
 	if (url->tls[RLOCK_TLS_SNI] != NULL && name_len(url->tls[RLOCK_TLS_SNI], out) == 0)
 		return false;
-	context->settings = openssl.SSL_CTX_new(openssl.TLS_client_method());
-	if (context->settings == NULL || !require_version(context))
-		return fail_openssl(out, "OpenSSL cannot be set up", last_reason());
-	/* No current server renegotiates. */
-	(void)openssl.SSL_CTX_set_options(context->settings, SSL_OP_NO_RENEGOTIATION);
-	if (!set_trust(context, url, out) || !set_own(context, url, out))
-		return false;
-	/* Files that need not exist have left errors. */
-	openssl.ERR_clear_error();
-	return true;
+	context->checked_ms = rlock_now_ms();
+	return sources_set(context, url) && read_sources(context, out);
 }
 
 struct rlock__tls_context *rlock__tls_context_new(const struct rlock_url *url,
@@ -561,8 +849,8 @@ void rlock__tls_context_free(struct rlock__tls_context *context)
 	if (context == NULL || --context->users > 0)
 		return;
 	session_forget(context);
-	if (context->settings != NULL)
-		openssl.SSL_CTX_free(context->settings);
+	sources_free(context);
+	rereading_free(context->reread);
 	free(context);
 }
 
@@ -605,10 +893,13 @@ struct rlock__tls *rlock__tls_new(struct rlock__tls_context *context, const stru
 {
 	const char *name = url->tls[RLOCK_TLS_SNI] != NULL ? url->tls[RLOCK_TLS_SNI] : host;
 	size_t len = name_len(name, failure_out);
-	struct rlock__tls *tls = len > 0 ? calloc(1, sizeof(*tls)) : NULL;
+	struct rlock__tls *tls;
 
-	if (len > 0)
-		failure_out->status = RLOCK_ENOMEM;
+	if (len == 0)
+		return NULL;
+	refresh(context);
+	failure_out->status = RLOCK_ENOMEM;
+	tls = calloc(1, sizeof(*tls));
 	if (tls == NULL)
 		return NULL;
 	tls->context = context;

@@ -25,19 +25,23 @@ struct rlock__tls_failure {
 };
 
 /*
- * With the parameters of url. Files are read now, so that a process may change its directory; nothing is asked on a
- * terminal. NULL: *failure_out says why, with RLOCK_EUNSUPPORTED, RLOCK_ESYS or RLOCK_ENOMEM.
+ * Make a context with the parameters of url. The files are read now, and again by rlock__tls_new when they have changed;
+ * relative paths begin in the directory that the process has now. Nothing is asked on a terminal. NULL: *failure_out says
+ * why, with RLOCK_EUNSUPPORTED, RLOCK_ESYS or RLOCK_ENOMEM.
  */
 struct rlock__tls_context *rlock__tls_context_new(const struct rlock_url *url,
 						  struct rlock__tls_failure *failure_out);
 /* The same one, for another connection. */
 struct rlock__tls_context *rlock__tls_context_share(struct rlock__tls_context *context);
+/* Why changed files could not be read again, so that the last ones count; NULL: they could, or did not change. */
+const char *rlock__tls_context_stale(const struct rlock__tls_context *context);
 /* The last of those that share it frees it. NULL: nothing. */
 void rlock__tls_context_free(struct rlock__tls_context *context);
 
 /*
- * To a server at this host, which has that name unless url gives another one. context stays the caller's, and is there
- * for as long. NULL: *failure_out says why, with RLOCK_EUNSUPPORTED or RLOCK_ENOMEM.
+ * Make TLS for a stream to a server at this host. url may give another name for its certificate, and names the same files
+ * as the context's. context belongs to the caller, who frees it after tls. NULL: *failure_out says why, with
+ * RLOCK_EUNSUPPORTED or RLOCK_ENOMEM.
  */
 struct rlock__tls *rlock__tls_new(struct rlock__tls_context *context, const struct rlock_url *url,
 				  const char *host, struct rlock__tls_failure *failure_out);

@@ -247,11 +247,7 @@ while True:
 	wait_until 5 is_held a
 	redis client kill type normal >/dev/null 2>&1 || :
 	wait_until 5 is_renewed a 3000
-	stays_true_for 1.5 is_held a
-	# They have been read.
-	rm ca.pem client.crt client.key
-	redis client kill type normal >/dev/null 2>&1 || :
-	# Of a whole lease and more.
+	# For longer than the lease.
 	stays_true_for 3.2 is_held a
 	end_commands
 	ended_with 0
@@ -262,10 +258,79 @@ while True:
 	hold_with_pids a --cacert ca.pem -t 6s
 	rm ca.pem
 	kill -KILL "$RENEWER"
-	stays 7 hold_is_alive a "$PID" "$COMMAND"
+	stays_true_for 7 hold_is_alive a "$PID" "$COMMAND"
 	end_commands
 	ended_with 0
-	said_nothing
+	stderr_is_empty
+}
+
+# connect_anew: the renewer's connection is cut, so that the next renewal needs another one.
+connect_anew() {
+	redis client kill type normal >/dev/null 2>&1 || :
+}
+
+@test "certificates, keys and the authority that are replaced during a hold count for its next connection" {
+	cp "$CA" ca.pem
+	cp "$CERTIFICATES/client".* .
+	redis config set tls-auth-clients yes >/dev/null
+	in_background rlock run --cacert ca.pem --cert client.crt --key client.key -t 4s a -- run_until_ended
+	wait_until 5 is_held a
+	certificates new
+	cp new/ca.crt ca.pem
+	cp new/client.{key,crt} .
+	chmod 600 client.key
+	# The server takes its new files without a restart, and then no client of the old authority.
+	redis config set tls-ca-cert-file "$PWD/new/ca.crt" tls-cert-file "$PWD/new/server.crt" tls-key-file "$PWD/new/server.key" >/dev/null
+	run -78 rlock run --cacert "$CA" b -- true
+	run -78 rlock run --cacert new/ca.crt --cert "$CERTIFICATES/client.crt" --key "$CERTIFICATES/client.key" b -- true
+	connect_anew
+	# For longer than the lease.
+	stays_true_for 5 is_held a
+	end_commands
+	ended_with 0
+}
+
+@test "a file that is half written when a connection is opened is read again by the next attempt" {
+	cp "$CA" ca.pem
+	cp "$CERTIFICATES/client".* .
+	redis config set tls-auth-clients yes >/dev/null
+	record_stderr rlock run -v --cacert ca.pem --cert client.crt --key client.key -t 9s a -- run_until_ended
+	wait_until 5 is_held a
+	certificates new
+	cp new/ca.crt ca.pem
+	cp new/client.crt .
+	head -c 100 new/client.key >client.key
+	redis config set tls-ca-cert-file "$PWD/new/ca.crt" tls-cert-file "$PWD/new/server.crt" tls-key-file "$PWD/new/server.key" >/dev/null
+	connect_anew
+	wait_until 6 grep -q "changed TLS files do not count yet: key 'client.key': it has no private key" stderr
+	cp new/client.key .
+	wait_until 6 is_renewed a 9000
+	stays_true_for 9.5 is_held a
+	end_commands
+	ended_with 0
+}
+
+@test "a TLS file that blocks its reader keeps no holder from its renewal" {
+	cp "$CA" ca.pem
+	in_background rlock run --cacert ca.pem -t 4s a -- run_until_ended
+	wait_until 5 is_held a
+	rm ca.pem
+	mkfifo ca.pem
+	connect_anew
+	# For longer than the lease.
+	stays_true_for 5 is_held a
+	end_commands
+	ended_with 0
+}
+
+@test "an authority that is removed from the file during a hold is not trusted by its next connection" {
+	cat "$CA" "$CERTIFICATES/stranger.crt" >ca.pem
+	record_stderr rlock run --cacert ca.pem -t 4s a -- run_until_ended
+	wait_until 5 has_command "$PID"
+	cp "$CERTIFICATES/stranger.crt" ca.pem
+	connect_anew
+	ended_with 76
+	grep -q 'lock lost at .*not trusted' stderr
 }
 
 @test "a server that restarts during a hold, with another certificate, is not taken for the old one" {
