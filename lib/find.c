@@ -424,7 +424,9 @@ static bool add_seen(struct breaking *breaking, const redisReply *seen)
 		return false;
 	}
 	memcpy(text, seen->str, seen->len);
-	all[breaking->seen_count++] = (struct rlock_name){ text, seen->len };
+	all[breaking->seen_count].text = text;
+	all[breaking->seen_count].len = seen->len;
+	breaking->seen_count++;
 	return true;
 }
 

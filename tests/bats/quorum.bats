@@ -43,6 +43,7 @@ waits_for_none() {
 # ---- acquired under contention ----
 
 # A command that waits until its hold, and no other, is on all three servers; if that takes 2 s, it adds a line to the file "missing".
+# shellcheck disable=SC2089
 waits_for_hold='end_us=$((${EPOCHREALTIME/./} + 2000000))
 until [[ $(for number in 1 2 3; do
 	ask_redis "$BATS_FILE_TMPDIR/$number/server/redis.sock" hkeys "rlock_holds:{a}"
@@ -53,6 +54,7 @@ echo >>complete'
 
 @test "a lock that a majority granted, while another caller was faster on one server, is soon held by that one as well" {
 	local verb pids pid
+	# shellcheck disable=SC2090
 	export waits_for_hold
 	for verb in run fair wlock; do
 		pids=()
