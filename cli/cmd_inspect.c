@@ -112,12 +112,11 @@ static const char *process_here(const void *object)
 	return proc_is_here(&((const struct rlock_record *)object)->process) ? "here" : "";
 }
 
+#define FIELDS_END                                                                                 \
+	{                                                                                          \
+		.type = FIELD_END                                                                  \
+	}
 #define OF(struct_name, member) .offset = offsetof(struct struct_name, member)
-#define LIST_OF(struct_name, list, counter)                                                        \
-	.offset = offsetof(struct rlock_inspection, list),                                         \
-	.count_offset = offsetof(struct rlock_inspection, counter),                                \
-	.size = sizeof(struct struct_name)
-
 static const struct field process_fields[] = {
 	{ "pid", FIELD_NUMBER, OF(rlock_record, process.pid) },
 	{ "start", FIELD_NUMBER, OF(rlock_record, process.start) },
@@ -125,7 +124,7 @@ static const struct field process_fields[] = {
 	{ "boot", FIELD_WORD, .word = process_boot },
 	{ "here", FIELD_CLAIM, .word = process_here },
 	{ "reads_requests", FIELD_BOOL, OF(rlock_record, reads_requests) },
-	{ .type = FIELD_END },
+	FIELDS_END,
 };
 
 #define PROCESS(struct_name)                                                                       \
@@ -134,35 +133,37 @@ static const struct field process_fields[] = {
 								.fields = process_fields           \
 	}
 
+/*
+ * First the cells of the row for people, then the members of the JSON object that are made here, and last those that the rows in
+ * rlock.h name.
+ */
+#define HOLDER_FIELD(type, member, key) { key, FIELD_##type, OF(rlock_holder, member) },
 static const struct field holder_fields[] = {
 	{ NULL, FIELD_WORD, .word = holder_role, .column = 1 + ROLE },
-	{ "owner", FIELD_BYTES, OF(rlock_holder, owner), .column = 1 + OWNER },
+	{ NULL, FIELD_BYTES, OF(rlock_holder, owner), .column = 1 + OWNER },
+	{ NULL, FIELD_CLIENT, OF(rlock_holder, client), .column = 1 + CLIENT },
+	{ NULL, FIELD_BYTES, OF(rlock_holder, note), .column = 1 + NOTE },
+	{ NULL, FIELD_NUMBER, OF(rlock_holder, count), .column = 1 + COUNT },
+	{ NULL, FIELD_TIME, OF(rlock_holder, held_ms), .column = 1 + SINCE },
+	{ NULL, FIELD_TIME, OF(rlock_holder, ttl_ms), .column = 1 + TTL },
+	{ NULL, FIELD_NUMBERS, OF(rlock_holder, slots), .column = 1 + SLOT },
 	{ "kind", FIELD_KIND, OF(rlock_holder, kind) },
-	{ "client", FIELD_CLIENT, OF(rlock_holder, client), .column = 1 + CLIENT },
-	{ "note", FIELD_BYTES, OF(rlock_holder, note), .column = 1 + NOTE },
-	{ "count", FIELD_NUMBER, OF(rlock_holder, count), .column = 1 + COUNT },
-	{ "held_ms", FIELD_TIME, OF(rlock_holder, held_ms), .column = 1 + SINCE },
-	{ "ttl_ms", FIELD_TIME, OF(rlock_holder, ttl_ms), .column = 1 + TTL },
 	{ "kept", FIELD_CLAIM, .word = holder_kept },
-	{ "asked_by", FIELD_BYTES, OF(rlock_holder, told_by) },
-	{ "asked_ms", FIELD_TIME, OF(rlock_holder, told_ms) },
 	PROCESS(rlock_holder),
 	{ "gone", FIELD_CLAIM, .word = holder_gone },
-	{ "token", FIELD_POSITIVE, OF(rlock_holder, token) },
-	{ "slots", FIELD_NUMBERS, OF(rlock_holder, slots), .column = 1 + SLOT },
-	{ .type = FIELD_END },
+	RLOCK_HOLDER_FIELDS(HOLDER_FIELD) FIELDS_END,
 };
 
+#define WAITER_FIELD(type, member, key) { key, FIELD_##type, OF(rlock_waiter, member) },
 static const struct field waiter_fields[] = {
-	{ "position", FIELD_POSITION, .offset = 0 },
-	{ "owner", FIELD_BYTES, OF(rlock_waiter, owner), .column = 1 + OWNER },
-	{ "client", FIELD_CLIENT, OF(rlock_waiter, client), .column = 1 + CLIENT },
-	{ "note", FIELD_BYTES, OF(rlock_waiter, note), .column = 1 + NOTE },
-	{ "waits_ms", FIELD_TIME, OF(rlock_waiter, waits_ms), .column = 1 + SINCE },
+	{ NULL, FIELD_BYTES, OF(rlock_waiter, owner), .column = 1 + OWNER },
+	{ NULL, FIELD_CLIENT, OF(rlock_waiter, client), .column = 1 + CLIENT },
+	{ NULL, FIELD_BYTES, OF(rlock_waiter, note), .column = 1 + NOTE },
+	{ NULL, FIELD_TIME, OF(rlock_waiter, waits_ms), .column = 1 + SINCE },
 	{ NULL, FIELD_WORD, .word = waiter_dead, .column = 1 + TTL },
+	{ "position", FIELD_POSITION, .offset = 0 },
 	PROCESS(rlock_waiter),
-	{ "dead", FIELD_BOOL, OF(rlock_waiter, is_dead) },
-	{ .type = FIELD_END },
+	RLOCK_WAITER_FIELDS(WAITER_FIELD) FIELDS_END,
 };
 
 /* By the clock of this machine, as people read it. */
@@ -174,55 +175,41 @@ static const char *last_until(const void *object)
 	return last->ago_ms >= 0 ? wall_clock_print_of(wall_clock_ms() - last->ago_ms, until) : "";
 }
 
+#define LAST_FIELD(type, member, key) { key, FIELD_##type, OF(rlock_last, member) },
 static const struct field last_fields[] = {
-	{ "owner", FIELD_BYTES, OF(rlock_last, owner) },
-	{ "kind", FIELD_TEXT, OF(rlock_last, kind) },
-	{ "note", FIELD_BYTES, OF(rlock_last, note) },
-	{ "held_ms", FIELD_TIME, OF(rlock_last, held_ms) },
-	{ "ago_ms", FIELD_TIME, OF(rlock_last, ago_ms) },
 	{ "until", FIELD_WORD, .word = last_until },
-	{ "status", FIELD_TIME, OF(rlock_last, end.status) },
-	{ "signal", FIELD_POSITIVE, OF(rlock_last, end.signal) },
-	{ "reason", FIELD_TEXT, OF(rlock_last, end.reason) },
-	{ .type = FIELD_END },
+	RLOCK_LAST_FIELDS(LAST_FIELD) FIELDS_END,
 };
 
 static const struct field permit_fields[] = {
 	{ "total", FIELD_NUMBER, OF(rlock_inspection, permits) },
 	{ "free", FIELD_NUMBER, OF(rlock_inspection, free_permits) },
 	{ "without_holder", FIELD_NUMBER, OF(rlock_inspection, unheld_permits) },
-	{ .type = FIELD_END },
+	FIELDS_END,
 };
 
+#define UNSEEN_FIELD(type, member, key) { key, FIELD_##type, OF(rlock_unseen, member) },
 static const struct field unseen_fields[] = {
-	{ "what", FIELD_TEXT, OF(rlock_unseen, what) },
-	{ "why", FIELD_TEXT, OF(rlock_unseen, why) },
-	{ .type = FIELD_END },
+	RLOCK_UNSEEN_FIELDS(UNSEEN_FIELD) FIELDS_END,
 };
 
+#define LOCK_FIELD(type, member, key) { key, FIELD_##type, OF(rlock_inspection, member) },
+#define LOCK_OBJECT(item, member, key)                                                             \
+	{ key, FIELD_OBJECT, OF(rlock_inspection, member), .fields = item##_fields },
+#define LOCK_LIST(item, member, counter, key)                                                      \
+	{ key,                                                                                     \
+	  FIELD_LIST,                                                                              \
+	  OF(rlock_inspection, member),                                                            \
+	  .fields = item##_fields,                                                                 \
+	  .count_offset = offsetof(struct rlock_inspection, counter),                              \
+	  .size = sizeof(struct rlock_##item) },
 static const struct field lock_fields[] = {
 	{ "server", FIELD_TEXT, OF(rlock_inspection, server) },
 	{ "error", FIELD_TEXT, OF(rlock_inspection, error) },
 	{ "state", FIELD_WORD, .word = lock_state },
-	{ "kind", FIELD_KIND, OF(rlock_inspection, kind) },
 	{ "type", FIELD_TEXT, OF(rlock_inspection, type) },
-	{ "ground", FIELD_TEXT, OF(rlock_inspection, ground) },
-	{ "ttl_ms", FIELD_TIME, OF(rlock_inspection, ttl_ms) },
-	{ "token", FIELD_POSITIVE, OF(rlock_inspection, token) },
-	{ "holder_count", FIELD_SIZE, OF(rlock_inspection, holder_total) },
-	{ "holders", FIELD_LIST, LIST_OF(rlock_holder, holders, holder_count),
-	  .fields = holder_fields },
-	{ "queue_count", FIELD_SIZE, OF(rlock_inspection, queue_total) },
-	{ "queue", FIELD_LIST, LIST_OF(rlock_waiter, queue, queue_count), .fields = waiter_fields },
-	{ "waiter_count", FIELD_SIZE, OF(rlock_inspection, wake_total) },
-	{ "waits_ms", FIELD_TIME, OF(rlock_inspection, wake_ms) },
-	{ "other_client_count", FIELD_SIZE, OF(rlock_inspection, other_clients) },
-	{ "next_writer", FIELD_OBJECT, OF(rlock_inspection, writer), .fields = waiter_fields },
-	{ "last", FIELD_OBJECT, OF(rlock_inspection, last), .fields = last_fields },
 	{ "permits", FIELD_PART, .word = lock_permits, .fields = permit_fields },
-	{ "unseen", FIELD_LIST, LIST_OF(rlock_unseen, unseen, unseen_count),
-	  .fields = unseen_fields },
-	{ .type = FIELD_END },
+	RLOCK_INSPECTION_FIELDS(LOCK_FIELD, LOCK_LIST, LOCK_OBJECT) FIELDS_END,
 };
 
 /* ---- status: do the servers say the same? ---- */
@@ -360,11 +347,11 @@ static void print_remarks(const struct rlock_holder *holder, FILE *out)
 	if (is_kept(holder) && until_ms >= 0 && holder->ttl_ms != 0)
 		(void)fprintf(out, "  kept by --at-least until %s: its job has ended\n",
 			      wall_clock_print_of(until_ms, time));
-	if (holder->told_ms >= 0)
+	if (holder->asked_ms >= 0)
 		(void)fprintf(
 			out, "  asked to stop by %s, %s ago\n",
-			rlock_escape(holder->told_by.text, holder->told_by.len, by, sizeof(by)),
-			duration_print_rough(holder->told_ms, time));
+			rlock_escape(holder->asked_by.text, holder->asked_by.len, by, sizeof(by)),
+			duration_print_rough(holder->asked_ms, time));
 }
 
 /* Of a free lock. */
@@ -375,17 +362,16 @@ static void print_last(const struct rlock_last *last, FILE *out)
 
 	(void)rlock_escape(last->owner.text, last->owner.len, owner, sizeof(owner));
 	(void)rlock_escape(last->note.text, last->note.len, note, sizeof(note));
-	if (last->end.signal > 0)
+	if (last->signal > 0)
 		(void)snprintf(end, sizeof(end), ": its command was ended by signal %" PRId64,
-			       last->end.signal);
-	else if (last->end.status >= 0)
-		(void)snprintf(end, sizeof(end), ": its command ended with %" PRId64,
-			       last->end.status);
+			       last->signal);
+	else if (last->status >= 0)
+		(void)snprintf(end, sizeof(end), ": its command ended with %" PRId64, last->status);
 	(void)fprintf(out, "  last held by %s for %s, until %s, %s ago%s%s%s\n",
 		      names_show_holder(note, owner, holder),
 		      duration_print_rough(last->held_ms, held), last_until(last),
 		      duration_print_rough(last->ago_ms, ago), end,
-		      last->end.reason[0] != '\0' ? ": " : "", last->end.reason);
+		      last->reason[0] != '\0' ? ": " : "", last->reason);
 }
 
 static void print_rest(const struct rlock_inspection *lock, FILE *out)

@@ -68,18 +68,20 @@ void rlock__inspection_args(const struct rlock_name *name, size_t holders_max, s
 
 /* ---- the tree ---- */
 
+/* The types of the fields in rlock.h, and what only arrays need. */
 enum part_type {
-	PART_TEXT,   /* struct rlock_name */
-	PART_STRING, /* const char * */
+	PART_BYTES,
+	PART_TEXT,
+	PART_NUMBERS,
 	PART_NUMBER,
-	PART_COUNT, /* size_t; what is less than 0 is 0 */
-	PART_TRUTH,
+	PART_POSITIVE, /* a number, or one as text: what is none is 0 */
+	PART_TIME,
+	PART_SIZE, /* what is less than 0 is 0 */
+	PART_BOOL,
+	PART_KIND, /* of the lock, or "free" */
 	PART_CLIENT,
-	PART_TOKEN, /* a number as text; none is 0 */
-	PART_STATE, /* of the lock: its kind, or "free" */
-	PART_ERROR, /* as the server has it, with the script that it is from */
-	PART_LIST,  /* of structs, and at count_offset how many: a size_t */
-	PART_MAYBE, /* a list of one, or of none: the pointer is NULL then */
+	PART_LIST,   /* of structs; their number, a size_t, is at count_offset */
+	PART_OBJECT, /* one struct; of an empty array the pointer stays NULL */
 };
 
 struct form;
@@ -92,13 +94,13 @@ struct part {
 	size_t count_offset;
 };
 
-#define PARTS_MAX 20
-
 /* What an array is, as a struct of that size. */
 struct form {
-	size_t size, count;
-	void (*finish)(const struct rlock_inspection *lock, void *out); /* may be NULL */
-	struct part parts[PARTS_MAX];
+	size_t size;
+	const struct part *parts;
+	size_t count;
+	/* Fills the members that the reply does not have. NULL: there are none. False: out of memory. */
+	bool (*finish)(const struct rlock_inspection *lock, void *out);
 };
 
 /* A writer's field is OWNER:write, of a kept hold with :lingering:END_MS after it. */
@@ -112,77 +114,32 @@ static bool is_writer(const struct rlock_name *field)
 		      WRITE_SUFFIX ":lingering:", strlen(WRITE_SUFFIX ":lingering:")) != NULL;
 }
 
-static void finish_holder(const struct rlock_inspection *lock, void *out)
+static bool finish_holder(const struct rlock_inspection *lock, void *out)
 {
 	struct rlock_holder *holder = out;
 
 	holder->kind = lock->kind == RLOCK_SEMAPHORE ? RLOCK_SEMAPHORE : RLOCK_PLAIN;
 	holder->note = rlock__record_read(holder->owner, holder->note, &holder->record);
-	if (lock->kind != RLOCK_SEMAPHORE)
-		(void)rlock__decimal_parse(holder->slots, strlen(holder->slots), &holder->token);
-	if (lock->kind != RLOCK_SEMAPHORE || !rlock__hold_are_slots(holder->slots))
+	if (!rlock__hold_are_slots(holder->slots))
 		holder->slots = "";
 	if (lock->kind != RLOCK_READ && lock->kind != RLOCK_WRITE)
-		return;
+		return true;
 	holder->kind = is_writer(&holder->owner) ? RLOCK_WRITE : RLOCK_READ;
 	if (holder->kind == RLOCK_WRITE && holder->record.purpose != RLOCK_PURPOSE_KEPT) {
 		holder->owner.len -= strlen(WRITE_SUFFIX);
 		((char *)holder->owner.text)[holder->owner.len] = '\0';
 	}
+	return true;
 }
 
-static void finish_waiter(const struct rlock_inspection *lock, void *out)
+static bool finish_waiter(const struct rlock_inspection *lock, void *out)
 {
 	struct rlock_waiter *waiter = out;
 
 	(void)lock;
 	waiter->note = rlock__record_read(waiter->owner, waiter->note, &waiter->record);
+	return true;
 }
-
-static void finish_writer(const struct rlock_inspection *lock, void *out)
-{
-	((struct rlock_waiter *)out)->client = RLOCK_CLIENT_RLOCK;
-	finish_waiter(lock, out);
-}
-
-#define HOLDER(member) offsetof(struct rlock_holder, member)
-#define WAITER(member) offsetof(struct rlock_waiter, member)
-#define LOCK(member) offsetof(struct rlock_inspection, member)
-
-static const struct form holder_form = {
-	sizeof(struct rlock_holder),
-	9,
-	finish_holder,
-	{ { PART_TEXT, HOLDER(owner), NULL, 0 },
-	  { PART_NUMBER, HOLDER(count), NULL, 0 },
-	  { PART_CLIENT, HOLDER(client), NULL, 0 },
-	  { PART_NUMBER, HOLDER(held_ms), NULL, 0 },
-	  { PART_NUMBER, HOLDER(ttl_ms), NULL, 0 },
-	  { PART_STRING, HOLDER(slots), NULL, 0 }, /* or the token */
-	  { PART_TEXT, HOLDER(note), NULL, 0 },
-	  { PART_NUMBER, HOLDER(told_ms), NULL, 0 },
-	  { PART_TEXT, HOLDER(told_by), NULL, 0 } },
-};
-
-static const struct form waiter_form = {
-	sizeof(struct rlock_waiter),
-	5,
-	finish_waiter,
-	{ { PART_TEXT, WAITER(owner), NULL, 0 },
-	  { PART_CLIENT, WAITER(client), NULL, 0 },
-	  { PART_NUMBER, WAITER(waits_ms), NULL, 0 },
-	  { PART_TRUTH, WAITER(is_dead), NULL, 0 },
-	  { PART_TEXT, WAITER(note), NULL, 0 } },
-};
-
-static const struct form writer_form = {
-	sizeof(struct rlock_waiter),
-	3,
-	finish_writer,
-	{ { PART_TEXT, WAITER(owner), NULL, 0 },
-	  { PART_NUMBER, WAITER(waits_ms), NULL, 0 },
-	  { PART_TEXT, WAITER(note), NULL, 0 } },
-};
 
 static bool is_plain_text(const char *text)
 {
@@ -192,83 +149,62 @@ static bool is_plain_text(const char *text)
 	return true;
 }
 
-/* "exit 3 REASON", "signal 9 REASON" or "- 0 REASON". */
-static void read_end(const char *text, struct rlock_end *out)
-{
-	const char *number = text + strcspn(text, " "), *reason;
-	int64_t value = -1;
-
-	number += *number != '\0';
-	reason = number + strcspn(number, " ");
-	(void)rlock__decimal_parse(number, (size_t)(reason - number), &value);
-	*out = (struct rlock_end){ .status = -1, .reason = "" };
-	if (*reason != '\0' && is_plain_text(reason + 1))
-		out->reason = reason + 1;
-	if (value < 0 || value > UINT8_MAX)
-		return;
-	if (strncmp(text, "exit ", strlen("exit ")) == 0)
-		out->status = value;
-	else if (strncmp(text, "signal ", strlen("signal ")) == 0)
-		out->signal = value;
-}
-
-static void finish_last(const struct rlock_inspection *lock, void *out)
+static bool finish_last(const struct rlock_inspection *lock, void *out)
 {
 	struct rlock_last *last = out;
 	enum rlock_kind kind;
 
 	(void)lock;
 	last->note = rlock__record_read(last->owner, last->note, &last->record);
-	read_end(last->end.reason, &last->end);
+	if (last->status > UINT8_MAX)
+		last->status = -1;
+	if (last->signal < 0 || last->signal > UINT8_MAX)
+		last->signal = 0;
+	if (!is_plain_text(last->reason))
+		last->reason = "";
 	if (!rlock_kind_parse(last->kind, strlen(last->kind), &kind))
 		last->kind = "unknown";
+	return true;
 }
 
-#define LAST(member) offsetof(struct rlock_last, member)
+/* The server's error becomes a text that the inspection frees. */
+static bool finish_unseen(const struct rlock_inspection *lock, void *out)
+{
+	struct rlock_unseen *unseen = out;
+	struct rlock__error error = { .server = "" };
 
-static const struct form last_form = {
-	sizeof(struct rlock_last),
-	6,
-	finish_last,
-	{ { PART_STRING, LAST(kind), NULL, 0 },
-	  { PART_TEXT, LAST(owner), NULL, 0 },
-	  { PART_NUMBER, LAST(held_ms), NULL, 0 },
-	  { PART_NUMBER, LAST(ago_ms), NULL, 0 },
-	  { PART_STRING, LAST(end.reason), NULL, 0 },
-	  { PART_TEXT, LAST(note), NULL, 0 } },
-};
+	(void)lock;
+	(void)rlock__server_error(&error, unseen->why, strlen(unseen->why),
+				  rlock__script_inspect.body);
+	unseen->why = strdup(error.text);
+	return unseen->why != NULL;
+}
 
-static const struct form unseen_form = {
-	sizeof(struct rlock_unseen),
-	2,
-	NULL,
-	{ { PART_STRING, offsetof(struct rlock_unseen, what), NULL, 0 },
-	  { PART_ERROR, offsetof(struct rlock_unseen, why), NULL, 0 } },
-};
+/* ITEM_form: how an array becomes a struct rlock_ITEM, by the rows of fields. */
+#define FORM(item, fields)                                                                         \
+	static const struct part item##_parts[] = { fields };                                      \
+	static const struct form item##_form = { sizeof(struct rlock_##item), item##_parts,        \
+						 sizeof(item##_parts) / sizeof(struct part),       \
+						 finish_##item };
 
-/* Of a lock, or of none. */
-static const struct form lock_form = {
-	sizeof(struct rlock_inspection),
-	17,
-	NULL,
-	{ { PART_STATE, LOCK(kind), NULL, 0 },
-	  { PART_NUMBER, LOCK(ttl_ms), NULL, 0 },
-	  { PART_TOKEN, LOCK(token), NULL, 0 },
-	  { PART_COUNT, LOCK(holder_total), NULL, 0 },
-	  { PART_LIST, LOCK(holders), &holder_form, LOCK(holder_count) },
-	  { PART_COUNT, LOCK(queue_total), NULL, 0 },
-	  { PART_LIST, LOCK(queue), &waiter_form, LOCK(queue_count) },
-	  { PART_COUNT, LOCK(wake_total), NULL, 0 },
-	  { PART_NUMBER, LOCK(wake_ms), NULL, 0 },
-	  { PART_COUNT, LOCK(other_clients), NULL, 0 },
-	  { PART_MAYBE, LOCK(writer), &writer_form, 0 },
-	  { PART_LIST, LOCK(unseen), &unseen_form, LOCK(unseen_count) },
-	  { PART_STRING, LOCK(ground), NULL, 0 },
-	  { PART_NUMBER, LOCK(permits), NULL, 0 },
-	  { PART_NUMBER, LOCK(free_permits), NULL, 0 },
-	  { PART_NUMBER, LOCK(unheld_permits), NULL, 0 },
-	  { PART_MAYBE, LOCK(last), &last_form, 0 } },
-};
+#define HOLDER(type, member, key) { PART_##type, offsetof(struct rlock_holder, member), NULL, 0 },
+FORM(holder, RLOCK_HOLDER_FIELDS(HOLDER))
+#define WAITER(type, member, key) { PART_##type, offsetof(struct rlock_waiter, member), NULL, 0 },
+FORM(waiter, RLOCK_WAITER_FIELDS(WAITER))
+#define LAST(type, member, key) { PART_##type, offsetof(struct rlock_last, member), NULL, 0 },
+FORM(last, RLOCK_LAST_FIELDS(LAST))
+#define UNSEEN(type, member, key) { PART_##type, offsetof(struct rlock_unseen, member), NULL, 0 },
+FORM(unseen, RLOCK_UNSEEN_FIELDS(UNSEEN))
+
+/* The reply about a lock, or about a name that is free. */
+#define LOCK(member) offsetof(struct rlock_inspection, member)
+#define LOCK_FIELD(type, member, key) { PART_##type, LOCK(member), NULL, 0 },
+#define LOCK_LIST(item, member, count, key) { PART_LIST, LOCK(member), &item##_form, LOCK(count) },
+#define LOCK_OBJECT(item, member, key) { PART_OBJECT, LOCK(member), &item##_form, 0 },
+static const struct part lock_parts[] = { RLOCK_INSPECTION_FIELDS(LOCK_FIELD, LOCK_LIST,
+								  LOCK_OBJECT) };
+static const struct form lock_form = { sizeof(struct rlock_inspection), lock_parts,
+				       sizeof(lock_parts) / sizeof(struct part), NULL };
 
 static bool state_read(const redisReply *state, enum rlock_kind *out)
 {
@@ -277,45 +213,37 @@ static bool state_read(const redisReply *state, enum rlock_kind *out)
 	       (rlock_kind_parse(state->str, state->len, out) && *out != RLOCK_FAIR);
 }
 
-static bool error_read(const redisReply *reply, const char **out)
+static bool text_read(enum part_type type, const redisReply *reply, void *at)
 {
-	struct rlock__error error = { .server = "" };
-
-	(void)rlock__server_error(&error, reply->str, reply->len, rlock__script_inspect.body);
-	*out = strdup(error.text);
-	return *out != NULL;
-}
-
-static bool text_read(const struct part *part, const redisReply *reply, void *at)
-{
-	switch (part->type) {
-	case PART_TEXT:
+	switch (type) {
+	case PART_BYTES:
 		*(struct rlock_name *)at = (struct rlock_name){ reply->str, reply->len };
 		return true;
-	case PART_STRING:
+	case PART_TEXT:
+	case PART_NUMBERS:
 		*(const char **)at = reply->str;
 		return true;
-	case PART_TOKEN:
+	case PART_POSITIVE:
 		*(int64_t *)at = 0;
 		(void)rlock__decimal_parse(reply->str, reply->len, at);
 		return true;
-	case PART_STATE:
-		return state_read(reply, at);
 	default:
-		return part->type == PART_ERROR && error_read(reply, at);
+		return type == PART_KIND && state_read(reply, at);
 	}
 }
 
-static bool number_read(const struct part *part, int64_t number, void *at)
+static bool number_read(enum part_type type, int64_t number, void *at)
 {
-	switch (part->type) {
+	switch (type) {
 	case PART_NUMBER:
+	case PART_POSITIVE:
+	case PART_TIME:
 		*(int64_t *)at = number;
 		return true;
-	case PART_COUNT:
+	case PART_SIZE:
 		*(size_t *)at = number > 0 ? (size_t)number : 0;
 		return true;
-	case PART_TRUTH:
+	case PART_BOOL:
 		*(bool *)at = number != 0;
 		return true;
 	case PART_CLIENT:
@@ -337,26 +265,28 @@ static bool list_read(const struct part *part, const redisReply *reply,
 		      const struct rlock_inspection *lock, char *out)
 {
 	size_t count = reply->elements, size;
-	/* One of them has the form itself, if it is there. */
-	bool is_maybe = part->type == PART_MAYBE;
+	/* The array of an object is empty, or has the object's elements. */
+	bool is_object = part->type == PART_OBJECT;
 	char *items;
 
-	if (!is_maybe && part->type != PART_LIST)
+	if (!is_object && part->type != PART_LIST)
 		return false;
-	if (is_maybe && count == 0)
+	if (is_object && count == 0)
 		return true;
 	size = part->form->size;
-	count = is_maybe ? 1 : count;
+	count = is_object ? 1 : count;
 	items = calloc(count > 0 ? count : 1, size);
 	*(void **)(void *)(out + part->offset) = items;
 	if (items == NULL)
 		return false;
-	if (!is_maybe)
-		*(size_t *)(void *)(out + part->count_offset) = count;
-	for (size_t i = 0; i < count; i++)
-		if (!form_read(part->form, is_maybe ? reply : reply->element[i], lock,
+	for (size_t i = 0; i < count; i++) {
+		if (!form_read(part->form, is_object ? reply : reply->element[i], lock,
 			       items + i * size))
 			return false;
+		/* Only complete items are counted: what they own is freed. */
+		if (!is_object)
+			*(size_t *)(void *)(out + part->count_offset) = i + 1;
+	}
 	return true;
 }
 
@@ -370,18 +300,17 @@ static bool form_read(const struct form *form, const redisReply *reply,
 		const struct part *part = &form->parts[i];
 		const redisReply *element = reply->element[i];
 		void *at = (char *)out + part->offset;
-		bool is_read = element->type == REDIS_REPLY_STRING ? text_read(part, element, at)
+		bool is_read = element->type == REDIS_REPLY_STRING
+				       ? text_read(part->type, element, at)
 			       : element->type == REDIS_REPLY_INTEGER
-				       ? number_read(part, element->integer, at)
+				       ? number_read(part->type, element->integer, at)
 				       : element->type == REDIS_REPLY_ARRAY &&
 						 list_read(part, element, lock, out);
 
 		if (!is_read)
 			return false;
 	}
-	if (form->finish != NULL)
-		form->finish(lock, out);
-	return true;
+	return form->finish == NULL || form->finish(lock, out);
 }
 /* NOLINTEND(misc-no-recursion) */
 

@@ -744,28 +744,63 @@ RLOCK_API const char *rlock_client_name(enum rlock_client client);
 #define RLOCK_TIME_NONE (-1)    /* there is no TTL */
 #define RLOCK_TIME_UNKNOWN (-2) /* the server has no record of it, or denies it */
 
-/* Owners and notes are as the server has them, any bytes: escape them before printing. */
+/*
+ * The members of the structs below that a server's reply has: one row each, in the order of the reply. The library's reader is
+ * made of these rows, and the JSON of `rlock status`, so that a new member is one row. FIELD(type, member, key): key names the
+ * member in that JSON; NULL: it is not there, or is within another member.
+ *
+ * BYTES     struct rlock_name: as the server has it, any bytes: escape it before printing
+ * TEXT      const char *, one line, safe for a terminal; empty: none
+ * NUMBERS   const char *: numbers with a blank between two; empty: none
+ * NUMBER    int64_t
+ * POSITIVE  int64_t; 0: none
+ * TIME      int64_t, in ms; RLOCK_TIME_NONE or RLOCK_TIME_UNKNOWN
+ * SIZE      size_t
+ */
+#define RLOCK_TYPE_BYTES struct rlock_name
+#define RLOCK_TYPE_TEXT const char *
+#define RLOCK_TYPE_NUMBERS const char *
+#define RLOCK_TYPE_NUMBER int64_t
+#define RLOCK_TYPE_POSITIVE int64_t
+#define RLOCK_TYPE_TIME int64_t
+#define RLOCK_TYPE_SIZE size_t
+#define RLOCK_TYPE_BOOL bool
+#define RLOCK_TYPE_KIND enum rlock_kind
+#define RLOCK_TYPE_CLIENT enum rlock_client
+#define RLOCK_MEMBER(type, member, key) RLOCK_TYPE_##type member;
+/* LIST(item, member, count, key): count structs rlock_ITEM. OBJECT(item, member, key): one of them; NULL: none. */
+#define RLOCK_MEMBER_LIST(item, member, count, key)                                                \
+	const struct rlock_##item *member;                                                         \
+	size_t count;
+#define RLOCK_MEMBER_OBJECT(item, member, key) const struct rlock_##item *member;
+
+#define RLOCK_HOLDER_FIELDS(FIELD)                                                                 \
+	FIELD(BYTES, owner, "owner")  /* without the ":write" of a writer */                       \
+	FIELD(NUMBER, count, "count") /* how many holds, or permits, the owner has */              \
+	FIELD(CLIENT, client, "client")                                                            \
+	FIELD(TIME, held_ms, "held_ms")   /* since its first hold */                               \
+	FIELD(TIME, ttl_ms, "ttl_ms")     /* 0: expired, and counts no more */                     \
+	FIELD(POSITIVE, token, "token")   /* the fencing token of its first hold */                \
+	FIELD(NUMBERS, slots, "slots")    /* of its permits, as rlock_hold_slots */                \
+	FIELD(BYTES, note, "note")        /* empty: none */                                        \
+	FIELD(TIME, asked_ms, "asked_ms") /* since when rlock_stop asks it to end */               \
+	FIELD(BYTES, asked_by, "asked_by")
+
 struct rlock_holder {
-	struct rlock_name owner; /* without the ":write" of a writer */
-	struct rlock_name note;  /* empty: none */
-	enum rlock_kind kind;    /* RLOCK_PLAIN for a fair lock, too: they look alike */
-	enum rlock_client client;
-	int64_t count;     /* of its holds */
-	int64_t held_ms;   /* for how long, since its first hold; RLOCK_TIME_UNKNOWN */
-	int64_t ttl_ms;    /* RLOCK_TIME_NONE, RLOCK_TIME_UNKNOWN; 0: expired, and counts no more */
-	int64_t token;     /* of its first hold; 0: none */
-	const char *slots; /* of its permits, as rlock_hold_slots; empty: none */
+	RLOCK_HOLDER_FIELDS(RLOCK_MEMBER)
+	enum rlock_kind kind; /* RLOCK_PLAIN for a fair lock, too: they look alike */
 	struct rlock_record record;
-	int64_t told_ms; /* for how long it is asked to stop; RLOCK_TIME_NONE */
-	struct rlock_name told_by;
 };
 
+#define RLOCK_WAITER_FIELDS(FIELD)                                                                 \
+	FIELD(BYTES, owner, "owner")                                                               \
+	FIELD(CLIENT, client, "client")                                                            \
+	FIELD(TIME, waits_ms, "waits_ms")                                                          \
+	FIELD(BOOL, is_dead, "dead") /* no heartbeat in time: the next caller removes it */        \
+	FIELD(BYTES, note, "note")   /* empty: none */
+
 struct rlock_waiter {
-	struct rlock_name owner;
-	struct rlock_name note; /* empty: none */
-	enum rlock_client client;
-	int64_t waits_ms; /* for how long; RLOCK_TIME_UNKNOWN */
-	bool is_dead;     /* it gave no sign of life in time: the next caller removes it */
+	RLOCK_WAITER_FIELDS(RLOCK_MEMBER)
 	struct rlock_record record;
 };
 
@@ -775,13 +810,15 @@ enum rlock_state {
 	RLOCK_STATE_OTHER, /* the key is no lock */
 };
 
-/* Something that one server did not tell. */
+/* Something that one server did not show. */
+#define RLOCK_UNSEEN_FIELDS(FIELD)                                                                 \
+	FIELD(TEXT, what, "what") /* a word: "holders", "records", "queue", ... */                 \
+	FIELD(TEXT, why, "why")
+
 struct rlock_unseen {
-	const char *what; /* a word: "holders", "records", "queue", ... */
-	const char *why;  /* one line, safe for a terminal */
+	RLOCK_UNSEEN_FIELDS(RLOCK_MEMBER)
 };
 
-/* What one server says of a name. */
 /* How the command of a hold ended. */
 struct rlock_end {
 	int64_t status;     /* -1: it did not exit, or that is not known */
@@ -789,56 +826,67 @@ struct rlock_end {
 	const char *reason; /* one line, safe for a terminal; empty: none */
 };
 
-/* Which holder held the lock last, of those that were to be remembered: remember_ms of their spec. */
+/* The holder that held the lock last, if it was acquired with a remember_ms in its spec. */
+#define RLOCK_LAST_FIELDS(FIELD)                                                                   \
+	FIELD(TEXT, kind, "kind") /* as rlock_kind_name */                                         \
+	FIELD(BYTES, owner, "owner")                                                               \
+	FIELD(TIME, held_ms, "held_ms") /* how long it held the lock */                            \
+	FIELD(TIME, ago_ms, "ago_ms")   /* since the end of that */                                \
+	FIELD(TIME, status, "status")   /* of rlock_end */                                         \
+	FIELD(POSITIVE, signal, "signal")                                                          \
+	FIELD(TEXT, reason, "reason")                                                              \
+	FIELD(BYTES, note, "note") /* empty: none */
+
 struct rlock_last {
-	const char *kind; /* as rlock_kind_name */
-	struct rlock_name owner, note;
-	int64_t held_ms, ago_ms; /* for how long it held the lock, and for how long it has not */
-	struct rlock_end end;
+	RLOCK_LAST_FIELDS(RLOCK_MEMBER)
 	struct rlock_record record;
 };
 
+/*
+ * kind            RLOCK_FAIR: the name has a queue, which alone tells a fair lock from a plain one. RLOCK_ANY: free, and nothing tells
+ *                 its kind
+ * ttl_ms          of the key
+ * token           the counter of fencing tokens
+ * holders         those that have held for longest first: holder_count of the holder_total on the server
+ * queue           of a fair lock, the head first: queue_count of queue_total
+ * wake_total      our waiters that are in no queue of a fair lock
+ * wake_ms         how long the first of these has waited
+ * other_clients   that subscribe to the channel of the lock, as Java's waiters do
+ * writer          waits for readers, and is next
+ * ground          how the key is known for a lock: "record", of ours; "owners", of Redisson's form; "beside": a queue or a counter
+ *                 of tokens. Empty: it has the form of a lock, and no more
+ * permits         of a semaphore, in all; 0 for a lock
+ * free_permits    less than 0 when the total was made less
+ * unheld_permits  whose holder left no record, as Java's RSemaphore does
+ */
+#define RLOCK_INSPECTION_FIELDS(FIELD, LIST, OBJECT)                                               \
+	FIELD(KIND, kind, "kind")                                                                  \
+	FIELD(TIME, ttl_ms, "ttl_ms")                                                              \
+	FIELD(POSITIVE, token, "token")                                                            \
+	FIELD(SIZE, holder_total, "holder_count")                                                  \
+	LIST(holder, holders, holder_count, "holders")                                             \
+	FIELD(SIZE, queue_total, "queue_count")                                                    \
+	LIST(waiter, queue, queue_count, "queue")                                                  \
+	FIELD(SIZE, wake_total, "waiter_count")                                                    \
+	FIELD(TIME, wake_ms, "waits_ms")                                                           \
+	FIELD(SIZE, other_clients, "other_client_count")                                           \
+	OBJECT(waiter, writer, "next_writer")                                                      \
+	LIST(unseen, unseen, unseen_count, "unseen")                                               \
+	FIELD(TEXT, ground, "ground")                                                              \
+	FIELD(NUMBER, permits, NULL)                                                               \
+	FIELD(NUMBER, free_permits, NULL)                                                          \
+	FIELD(NUMBER, unheld_permits, NULL)                                                        \
+	OBJECT(last, last, "last")
+
+/* What one server says of a name. */
 struct rlock_inspection {
 	struct rlock_name name;
 	const char *server;       /* as rlock_url_server; of a cluster the node */
 	enum rlock_status status; /* other than RLOCK_OK: nothing below is known, but for error */
 	const char *error;        /* one line, safe for a terminal; empty: none */
-
 	enum rlock_state state;
-	/* RLOCK_FAIR: the name has a queue, by which alone a fair lock is told from a plain one. RLOCK_ANY: free, and nothing
-	 * tells its kind. */
-	enum rlock_kind kind;
 	const char *type; /* of a key that is no lock; else empty */
-	/* By what it is known for a lock: "record", of ours; "owners", of Redisson's form; "beside": a queue or a counter of
-	 * tokens. Empty: it has the form of one, and no more. */
-	const char *ground;
-	int64_t ttl_ms; /* of the key; RLOCK_TIME_NONE */
-	int64_t token;  /* the counter of fencing tokens; 0: none */
-
-	const struct rlock_holder *holders; /* those that have held for longest first */
-	size_t holder_count;                /* in that list */
-	size_t holder_total;                /* on the server: it lists some of very many */
-
-	const struct rlock_waiter *queue; /* of a fair lock, the head first */
-	size_t queue_count, queue_total;
-	size_t wake_total;    /* waiters of ours that are in no queue of a fair lock */
-	int64_t wake_ms;      /* for how long the first of them waits; RLOCK_TIME_NONE */
-	size_t other_clients; /* that listen to the channel of the lock, Java's */
-	const struct rlock_waiter
-		*writer; /* waits for readers, which let it go first; NULL: none */
-
-	/*
-	 * Of a semaphore: how many permits it has in all, how many of them are free, less than 0 when the total was
-	 * made less, and how many have a holder that left nothing, as Java's RSemaphore does; 0 for a lock. The count
-	 * of a holder is how many it has.
-	 */
-	int64_t permits, free_permits, unheld_permits;
-
-	const struct rlock_last *last; /* NULL: not known */
-
-	const struct rlock_unseen *unseen;
-	size_t unseen_count;
-
+	RLOCK_INSPECTION_FIELDS(RLOCK_MEMBER, RLOCK_MEMBER_LIST, RLOCK_MEMBER_OBJECT)
 	void *memory; /* what the strings are in */
 };
 

@@ -18,18 +18,18 @@
 --          2  TTL in ms; -1 none, -2 no key
 --          3  the fencing counter; empty: none
 --          4  how many holders there are      5  some of them, those that have held for longest first:
---             {owner, holds, client, for how long, ttl in ms, token or slots, note, for how long it is asked to
+--             {owner, holds, client, for how long, ttl in ms, token, slots, note, for how long it is asked to
 --             stop, USER@HOST of the request}
 --          6  how many wait in the fair queue 7  the first of them: {owner, client, for how long, 1 when dead, note}
 --          8  how many wait in the wake queue 9  for how long the first of them does
 --          10 how many connections other than ours listen to the channel of the lock
---          11 the writer that waits for readers: {owner, for how long, note}; or empty
+--          11 the writer that waits for readers, as one of 7; or empty
 --          12 what could not be seen: {what, error}...
 --          13 by what it is known for a lock: 'record', 'owners', 'beside', or empty, when it has only the form of one
 --          14 how many permits a semaphore has in all, which may be less than 0, as its counter may be, 15 how many of them
 --             are free, and 16 how many are held without a record; 0 for a lock. The holds of an owner are its permits there
---          17 the last holder, if it is remembered: {kind, owner, for how long, how long ago that ended, how its command ended,
---             note}; or empty
+--          17 the last holder, if it is remembered: {kind, owner, for how long, how long ago that ended, its command's exit status or
+--             -1, the signal that ended it or 0, why it was ended, note}; or empty
 --          client is 0 where it is not known, 1 ours, 2 with an owner of Redisson's form, 3 any other. Times are in ms, -1 where
 --          there is none, and -2 where it is not known.
 
@@ -126,7 +126,7 @@ end
 local function holder_of_field(mode, field, count, lock_ttl_ms)
 	local record = records[field] or { since_ms = UNKNOWN_TIME, token = '-', note = '' }
 	return { field, count, client_of(field), age_ms(record.since_ms), holder_ttl_ms(mode, field, count, lock_ttl_ms),
-		record.token, record.note, request_of(record.request) }
+		record.token, '', record.note, request_of(record.request) }
 end
 
 -- Those of which it is not known since when come last.
@@ -167,7 +167,7 @@ local function read_listeners() others = count_others(name) or redis.call('PUBSU
 local function read_writer()
 	local turn = redis.call('GET', name.writer)
 	local since_us, owner, note = string.match(turn or '', '^(%d+) (%S+) (.*)$')
-	writer = owner and { owner, age_ms(math.floor(tonumber(since_us) / 1000)), note } or {}
+	writer = owner and { owner, CLIENT_OURS, age_ms(math.floor(tonumber(since_us) / 1000)), 0, note } or {}
 end
 
 -- ---- permits ----
@@ -185,7 +185,7 @@ local function permit_holder_of(id, hold_id, deadline_ms)
 	end
 	has_permit_record = has_permit_record or owner ~= nil
 	return { owner or printable_id(id), 1, owner and CLIENT_OURS or hold_id and CLIENT_UNKNOWN or CLIENT_REDISSON,
-		age_ms(tonumber(since_ms) or UNKNOWN_TIME), ttl_ms, table.concat(slots, ' '), note or '',
+		age_ms(tonumber(since_ms) or UNKNOWN_TIME), ttl_ms, '', table.concat(slots, ' '), note or '',
 		request_of(hold_id and redis.call('HGET', name.holds, hold_id .. STOP)) }
 end
 
@@ -223,7 +223,9 @@ local function read_last()
 	for i = 1, #listed, 2 do of[listed[i]] = listed[i + 1] end
 	local since_ms, until_ms = tonumber(of.since), tonumber(of['until'])
 	if of.kind and of.owner and since_ms and until_ms and of['end'] and of.note then
-		last = { of.kind, of.owner, math.max(until_ms - since_ms, 0), age_ms(until_ms), of['end'], of.note }
+		local how, number, reason = string.match(of['end'], '^(%S+) (%d%d?%d?) (.*)$')
+		last = { of.kind, of.owner, math.max(until_ms - since_ms, 0), age_ms(until_ms), how == 'exit' and tonumber(number) or -1,
+			how == 'signal' and tonumber(number) or 0, reason or '', of.note }
 	end
 end
 

@@ -333,7 +333,7 @@ static void check_locks(void *ctx, const struct rlock_inspection *locks, size_t 
 			len += strlen(lock->holders[n].owner.text) +
 			       strlen(lock->holders[n].note.text);
 		if (lock->last != NULL) {
-			ALWAYS(fuzz_is_shown_safely(lock->last->end.reason));
+			ALWAYS(fuzz_is_shown_safely(lock->last->reason));
 			len += strlen(lock->last->owner.text) + strlen(lock->last->kind);
 		}
 		for (size_t n = 0; n < lock->queue_count; n++)
