@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -247,21 +248,22 @@ char **command_environment(const struct opts *opts, enum rlock_kind kind,
 
 #define STACK_BYTES 65536
 
-/* "sh PATH ARG...", for a script that names no interpreter. NULL: out of memory. Made before the start: an exec frees nothing. */
-static char **shell_words;
-
-static void make_shell_words(const struct command *command)
+/*
+ * "sh PATH ARG...", for a script that names no interpreter; NULL: out of memory. By mmap, since malloc is not
+ * async-signal-safe. The exec frees nothing of what it shares with the renewer, which starts one command in its life.
+ */
+static char **make_shell_argv(const struct command *command)
 {
 	size_t count = usage_count(command->argv);
+	char **argv = mmap(NULL, (count + 2) * sizeof(*argv), PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	free(shell_words);
-	shell_words = calloc(count + 2, sizeof(*shell_words));
-	if (shell_words == NULL)
-		return;
-	shell_words[0] = (char *)"sh";
-	shell_words[1] = (char *)command->path;
-	for (size_t i = 1; i < count; i++)
-		shell_words[i + 1] = command->argv[i];
+	if (argv == MAP_FAILED)
+		return NULL;
+	argv[0] = (char *)"sh";
+	argv[1] = (char *)command->path;
+	memcpy(argv + 2, command->argv + 1, (count - 1) * sizeof(*argv));
+	return argv;
 }
 
 /* In its process, which has our memory: it makes async-signal-safe calls only. The exit code where nothing is executed. */
@@ -270,6 +272,7 @@ static int become_command(void *ctx)
 	const struct command *command = ctx;
 	struct lease *lease = command->lease;
 	pid_t not_started = command->not_started;
+	char **shell_argv;
 
 	/* Set before the pid: with a pid alone another process that has it later would be taken for the command. */
 	lease->job_start = proc_own_start(command->started_ms);
@@ -288,8 +291,8 @@ static int become_command(void *ctx)
 	signals_restore();
 	(void)execve(command->path, command->argv, command->environment);
 	/* As execvp does it, but for that of musl. */
-	if (errno == ENOEXEC && shell_words != NULL)
-		(void)execve("/bin/sh", shell_words, command->environment);
+	if (errno == ENOEXEC && (shell_argv = make_shell_argv(command)) != NULL)
+		(void)execve("/bin/sh", shell_argv, command->environment);
 	lease->exec_error = errno;
 	return EXIT_NOT_FOUND;
 }
@@ -302,7 +305,6 @@ bool command_start(const struct command *command)
 
 	starting = *command;
 	starting.started_ms = rlock_now_ms();
-	make_shell_words(command);
 	pid = os_start(become_command, &starting, STACK_BYTES);
 	/*
 	 * Its own process does the same, should we be killed; but it may be killed before it has come to that. And a

@@ -1,7 +1,7 @@
 /*
- * Runs a command by sh below a helper process, or has that read a file. When the command ends, at the deadline, or when the other end of its
- * pipe is closed (the kernel closes it when the parent is killed), the helper kills all leftover processes. What the
- * output means is for the caller.
+ * Runs a command by sh below a helper process, or a child that reads a file. When that ends, at the deadline, or when the
+ * other end of its pipe is closed (the kernel closes it when the parent is killed), the helper reports it, and kills all
+ * leftover processes. What the output means is for the caller.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ enum { OUTPUT_FD = STDERR_FILENO + 1, END_FD, FIRST_FREE_FD };
 /* So many pieces of the output are read at a time: a command that prints without an end is not waited for. */
 #define PIECES_MAX 64
 
-/* What the helper writes when the command has ended. */
+/* What the helper writes when its child has ended, or the child itself where it runs no command. The first one counts. */
 struct report {
 	enum shell_end end;
 	int value;
@@ -67,19 +67,6 @@ static void set_streams(const struct order *order)
 		(void)dup2(null_fd, STDERR_FILENO);
 }
 
-/* In the command's process, whose memory is the helper's until exec. */
-static void become_shell(const struct order *order, volatile int *error)
-{
-	const char *const argv[] = { "sh", "-c", order->command, NULL };
-
-	(void)setpgid(0, 0);
-	set_streams(order);
-	signals_restore();
-	(void)execve(PROGRAM, (char *const *)argv, order->environment);
-	*error = errno;
-	_exit(127);
-}
-
 /* The helper keeps its standard error and these two; the caller's pipes see their end. */
 static bool take_descriptors(struct order *order)
 {
@@ -97,8 +84,8 @@ static bool take_descriptors(struct order *order)
 	return true;
 }
 
-/* Waits until the command ends, the deadline comes or the parent closes end_fd. In the last two cases it still runs. */
-static struct report await_command(const struct order *order, pid_t pid)
+/* Waits until the child ends, the deadline comes or the parent closes end_fd. In the last two cases it still runs. */
+static struct report await_child(const struct order *order, pid_t pid)
 {
 	struct pollfd fds[] = { { os_process_open(pid), POLLIN, 0 }, { order->end_fd, 0, 0 } };
 	siginfo_t info = { 0 };
@@ -107,7 +94,8 @@ static struct report await_command(const struct order *order, pid_t pid)
 		return (struct report){ SHELL_FAILED, errno };
 	(void)rlock_poll(fds, 2, order->deadline_ms);
 	/* It stays a zombie: until its group is killed, no other process can get its pid. */
-	if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
+	if (waitid(P_PID, (id_t)pid, &info, (int)(WEXITED | WNOHANG | WNOWAIT | __WALL)) != 0 ||
+	    info.si_pid == 0)
 		return (struct report){ SHELL_LATE, 0 };
 	return (struct report){ info.si_code == CLD_EXITED ? SHELL_EXITED : SHELL_SIGNALLED,
 				info.si_status };
@@ -175,19 +163,34 @@ static int copy_file(int fd, const struct order *order)
 	return 0;
 }
 
-_Noreturn static void read_file(struct order order)
+static int read_file(const struct order *order)
+{
+	int fd = open(order->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	return fd < 0 ? errno : copy_file(fd, order);
+}
+
+/* 0 does not return, or the errno. */
+static int run_command(const struct order *order)
+{
+	const char *const argv[] = { "sh", "-c", order->command, NULL };
+
+	set_streams(order);
+	signals_restore();
+	(void)execve(PROGRAM, (char *const *)argv, order->environment);
+	return errno;
+}
+
+/* In the helper's child, which may hang in what it does. */
+_Noreturn static void be_child(const struct order *order)
 {
 	struct report report = { SHELL_FAILED, 0 };
-	int fd = -1;
 
-	/* It may hang, and the caller's pipe has to see its end. */
-	(void)close(STDERR_FILENO);
-	if (take_descriptors(&order))
-		fd = open(order.path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	report.value = fd < 0 ? errno : copy_file(fd, &order);
+	(void)setpgid(0, 0);
+	report.value = order->path != NULL ? read_file(order) : run_command(order);
 	if (report.value == 0)
 		report.end = SHELL_EXITED;
-	(void)!write(order.end_fd, &report, sizeof(report));
+	(void)!write(order->end_fd, &report, sizeof(report));
 	_exit(0);
 }
 
@@ -195,31 +198,29 @@ _Noreturn static void be_helper(struct order order)
 {
 	const struct sigaction by_default = { .sa_handler = SIG_DFL };
 	struct report report = { SHELL_FAILED, 0 };
-	volatile int error = 0;
 	pid_t pid = -1;
 
-	if (order.path != NULL)
-		read_file(order);
-	/* Ignored, it would make the kernel reap the command. */
+	/* Ignored, it would make the kernel reap the child. */
 	(void)sigaction(SIGCHLD, &by_default, NULL);
+	/* What reads a file may hang, and the caller's pipe has to see its end. */
+	if (order.path != NULL)
+		(void)close(STDERR_FILENO);
 	if (take_descriptors(&order) && chdir("/") == 0) {
 		(void)os_adopt_orphans();
 		os_lower_priority();
-		/* Unlike fork it calls no handlers, which may wait for locks of threads that are not here. */
-		pid = vfork();
-		/* All that become_shell calls before exec is async-signal-safe. */
-		if (pid == 0) /* NOLINTNEXTLINE(clang-analyzer-unix.Vfork) */
-			become_shell(&order, &error);
+		pid = os_fork_silently(HELPER_NAME);
+		if (pid == 0)
+			be_child(&order);
 	}
-	if (pid < 0 || error != 0)
-		report.value = error != 0 ? error : errno;
+	if (pid < 0)
+		report.value = errno;
 	else
-		report = await_command(&order, pid);
+		report = await_child(&order, pid);
+	(void)!write(order.end_fd, &report, sizeof(report));
 	if (pid > 0)
 		(void)kill(-pid, SIGKILL);
 	/* The helper is a subreaper: whatever the command has started becomes its child at last. */
 	kill_children(0, rlock_now_ms() + LEFTOVERS_MS);
-	(void)!write(order.end_fd, &report, sizeof(report));
 	_exit(0);
 }
 
@@ -278,13 +279,10 @@ static bool equip(struct shell *shell, struct order *order)
 	shell->end_fd = end[0];
 	order->end_fd = end[1];
 	shell->fd = os_events_open();
-	shell->timer_fd = os_timer_open();
 	return shell->fd >= 0 && fcntl(shell->output_fd, F_SETFL, O_NONBLOCK) == 0 &&
 	       fcntl(shell->end_fd, F_SETFL, O_NONBLOCK) == 0 &&
 	       os_events_add(shell->fd, shell->output_fd) &&
-	       os_events_add(shell->fd, shell->end_fd) && shell->timer_fd >= 0 &&
-	       os_events_add(shell->fd, shell->timer_fd) &&
-	       os_timer_set(shell->timer_fd, shell->until_ms);
+	       os_events_add(shell->fd, shell->end_fd);
 }
 
 static struct shell *start(struct order order)
@@ -295,8 +293,7 @@ static struct shell *start(struct order order)
 	if (shell == NULL)
 		return NULL;
 	shell->parent = getpid();
-	shell->fd = shell->output_fd = shell->end_fd = shell->timer_fd = -1;
-	shell->until_ms = order.path != NULL ? rlock_now_ms() + READER_MS : INT64_MAX;
+	shell->fd = shell->output_fd = shell->end_fd = -1;
 	reap_helpers();
 	shell->helper = equip(shell, &order) ? fork_helper() : -1;
 	error = errno;
@@ -324,8 +321,11 @@ struct shell *shell_start(const char *command, char *const environment[], int64_
 
 struct shell *shell_start_reading(const char *path, mode_t unsafe)
 {
-	return start(
-		(struct order){ .path = path, .unsafe = unsafe, .output_fd = -1, .end_fd = -1 });
+	return start((struct order){ .path = path,
+				     .unsafe = unsafe,
+				     .deadline_ms = rlock_now_ms() + READER_MS,
+				     .output_fd = -1,
+				     .end_fd = -1 });
 }
 
 /* What there is no room for is read all the same: the command is not to wait. */
@@ -358,13 +358,11 @@ bool shell_advance(struct shell *shell)
 
 	read_output(shell);
 	len = read(shell->end_fd, &report, sizeof(report));
-	if (len < 0 && (errno == EAGAIN || errno == EINTR)) {
-		if (rlock_now_ms() < shell->until_ms)
-			return false;
-		report = (struct report){ SHELL_LATE, 0 };
-	} else if (len != (ssize_t)sizeof(report))
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (len != (ssize_t)sizeof(report))
 		report = (struct report){ SHELL_KILLED, 0 };
-	/* Nothing writes any more. */
+	/* What the child wrote before its end. */
 	read_output(shell);
 	shell->output[shell->output_len] = '\0';
 	shell->end = report.end;
@@ -374,15 +372,12 @@ bool shell_advance(struct shell *shell)
 
 void shell_stop(struct shell *shell)
 {
-	const int fds[] = { shell->fd, shell->output_fd, shell->end_fd, shell->timer_fd };
+	const int fds[] = { shell->fd, shell->output_fd, shell->end_fd };
 
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		if (fds[i] >= 0)
 			(void)close(fds[i]);
 	if (shell->helper > 0 && shell->parent == getpid()) {
-		/* One that reads a file has no children, and may hang. */
-		if (shell->until_ms != INT64_MAX)
-			(void)kill(shell->helper, SIGKILL);
 		await_end(shell->helper, rlock_now_ms() + REAP_MS);
 		reap_helpers();
 	}

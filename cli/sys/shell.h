@@ -26,8 +26,7 @@ struct shell {
 	pid_t parent; /* the process that called shell_start */
 	pid_t helper;
 	int fd; /* becomes readable when shell_advance can go on */
-	int output_fd, end_fd, timer_fd;
-	int64_t until_ms; /* when a file is not waited for any more; INT64_MAX: a command */
+	int output_fd, end_fd;
 	bool is_output_over;
 	char *output; /* with a NUL after it; wiped by shell_stop */
 	size_t output_len;
