@@ -388,7 +388,7 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 
 	/* The rights to the further keys are needed later. */
 	rlock__places_keys(&waiter->places, index, hold,
-			   action->keys | (is_trying_rights ? action->tried_keys : 0), args);
+			   action->keys | (is_trying_rights ? action->release_keys : 0), args);
 	rlock__args_number(args, hold->lease_ms);
 	rlock__args_string(args, waiter->hold->owner);
 	rlock__args_string(args, hold->id);
@@ -444,31 +444,26 @@ static int64_t kept_ms(const struct rlock__waiter *waiter, size_t index, int64_t
 	return now_ms - kept_since_ms < KEPT_MS ? KEPT_MS - (now_ms - kept_since_ms) : 0;
 }
 
-/* To undo what was granted, but stay in the queue for the next try, or have the next turn, as its scripts read it. */
+/* Undo what was granted, but keep the position in the queue of a fair lock, or reserve any other lock for the next attempt. */
 static const struct rlock__script *make_return(const void *ctx, size_t index,
 					       struct rlock__args *args)
 {
 	const struct rlock__waiter *waiter = ctx;
-	const struct rlock_hold *hold = waiter->hold;
-	const struct rlock__action *action = hold->row->return_;
-	const char *since = since_of(waiter, index);
-	int64_t keep_ms = kept_ms(waiter, index, rlock_now_ms());
+	int64_t reserve_ms = kept_ms(waiter, index, rlock_now_ms());
 
-	if (waiter->request->wait_ms == 0 || (!rlock__waiter_is_fair(waiter) && keep_ms == 0))
+	if (waiter->request->wait_ms == 0 || (!rlock__waiter_is_fair(waiter) && reserve_ms == 0))
 		return make_release(ctx, index, args);
-	rlock__places_keys(&waiter->places, index, hold, action->keys, args);
-	rlock__args_string(args, hold->id);
-	rlock__args_string(args, waiter->hold->owner);
-	rlock__args_string(args, since);
-	rlock__args_number(args, keep_ms);
-	rlock__places_args(&waiter->places, index, hold, action, args);
-	return action->script;
+	return rlock__places_undo(&waiter->places, index, waiter->hold, since_of(waiter, index),
+				  true, reserve_ms, args);
 }
 
 /* ---- undo ---- */
 
-/* Write a release without waiting for the reply, and close the stream. */
-static void release_unheard(struct rlock__waiter *waiter, size_t index)
+/*
+ * Send a release without waiting for the reply, and close the stream. The release follows the attempt on its stream: if the server
+ * does not know the script, it has not granted that attempt, either.
+ */
+static void release_without_reply(struct rlock__waiter *waiter, size_t index)
 {
 	struct rlock__args args;
 	const struct rlock__script *script = make_release(waiter, index, &args);
@@ -477,35 +472,28 @@ static void release_unheard(struct rlock__waiter *waiter, size_t index)
 	rlock__args_free(&args);
 }
 
-static void leave_server(struct rlock__waiter *waiter, size_t index)
-{
-	struct rlock__connection *connection = waiter->places.at[index].connection;
-	struct rlock__args args;
-	const struct rlock__script *script;
-
-	if (rlock__connection_is_open(connection)) {
-		release_unheard(waiter, index);
-		return;
-	}
-	/*
-	 * The stream was closed, since the server denied the last try because it is full, say: it gets the request over a
-	 * new one. If it can't be reached, that does not take long.
-	 */
-	script = make_release(waiter, index, &args);
-	(void)rlock__call_run(connection, script, true, &args, rlock_now_ms() + LEAVE_MS);
-	rlock__args_free(&args);
-}
-
 /*
- * A try without a reply may yet be granted, and one that failed may be queued: the request that undoes it follows it
- * on the same stream. On a server that can't be reached we become a dead waiter, which its scripts remove.
+ * An attempt without a reply can still be granted, and one that failed can be in the queue: the release follows it on the same
+ * stream. Where no reply is outstanding, wait for that of the release, shortly: the server may have to be sent the whole script
+ * again, after SCRIPT FLUSH. A server that can't be reached has a dead waiter, which its scripts remove.
  */
 void rlock__acquire_leave(struct rlock__waiter *waiter)
 {
+	int64_t end_ms = rlock_now_ms() + LEAVE_MS;
+	struct rlock__broadcast leaving;
+
 	waiter->conn->events.is_masked = true;
-	for (size_t i = 0; i < waiter->places.count; i++)
-		if (waiter->servers[i].may_be_held || waiter->servers[i].may_be_queued)
-			leave_server(waiter, i);
+	rlock__broadcast_init(&leaving, &waiter->places, NULL, NULL);
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		if (!waiter->servers[i].may_be_held && !waiter->servers[i].may_be_queued)
+			continue;
+		if (rlock__connection_awaits_late_reply(waiter->places.at[i].connection))
+			release_without_reply(waiter, i);
+		else
+			rlock__broadcast_begin(&leaving, i, make_release, waiter, end_ms);
+	}
+	(void)rlock__broadcast_await(&leaving, 0, end_ms);
+	rlock__broadcast_free(&leaving);
 	waiter->conn->events.is_masked = false;
 }
 
@@ -665,7 +653,7 @@ static void leave_silent(struct rlock__waiter *waiter)
 		if (!server->may_be_held || server->is_granted ||
 		    !rlock__connection_is_open(waiter->places.at[i].connection))
 			continue;
-		release_unheard(waiter, i);
+		release_without_reply(waiter, i);
 		server->may_be_held = server->may_be_queued = false;
 	}
 }
@@ -917,7 +905,7 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 		 * another database: undo it on that stream.
 		 */
 		if (result->status < 0 && result->reply != NULL)
-			release_unheard(waiter, i);
+			release_without_reply(waiter, i);
 	}
 	if (status == RLOCK_OK)
 		status = check_names_are_there(waiter, &broadcast, sent_ms);

@@ -198,17 +198,15 @@ enum rlock_status rlock_name_check(const struct rlock_name *name, const char **w
 #define SEMAPHORE_ARGS (WAKE_ARGS | KEY(SEMAPHORE_CHANNEL))
 
 /* Declares the script, too, which lua/embed.sh defines. scope: static, or empty for those that are used elsewhere. */
-#define ACTION_BY(scope, action, script, keys, args, tried_keys)                                   \
+#define ACTION_BY(scope, action, script, keys, args, release_keys)                                 \
 	extern const struct rlock__script rlock__script_##script;                                  \
 	scope const struct rlock__action action = { &rlock__script_##script, keys, args,           \
-						    tried_keys }
-#define ACTION(name, keys, args, tried_keys) ACTION_BY(static, name, name, keys, args, tried_keys)
+						    release_keys }
+#define ACTION(name, keys, args, release_keys)                                                     \
+	ACTION_BY(static, name, name, keys, args, release_keys)
 
 ACTION(plain_acquire, HASH_KEYS | KEY(COUNTER), NOTIFY_ARGS, QUEUE_KEYS);
 ACTION(fair_acquire, HASH_KEYS | KEY(COUNTER) | QUEUE_KEYS, NOTIFY_ARGS, 0);
-ACTION(fair_return, HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0);
-ACTION(fair_leave, HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0);
-ACTION(plain_leave, HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0);
 /* The release of both kinds, since waiters of both may wait for one lock. */
 ACTION(plain_release, HASH_KEYS, QUEUE_KEYS | NOTIFY_ARGS, 0);
 /* Of all kinds that have one owner at a time. */
@@ -216,14 +214,12 @@ ACTION(plain_renew, HASH_KEYS, 0, 0);
 
 ACTION(read_acquire, READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0);
 ACTION(write_acquire, READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0);
-ACTION(write_leave, READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0);
 /* A write lock has no ends: its slot may move. */
 ACTION(readwrite_release, HASH_KEYS, KEY(ENDS) | READWRITE_ARGS, 0);
 ACTION(read_renew, READWRITE_KEYS, KEY(TIMEOUTS), 0);
 
 ACTION(sem_acquire, SEMAPHORE_KEYS | KEY(TOTAL), SEMAPHORE_ARGS, 0);
 ACTION(sem_release, SEMAPHORE_KEYS, SEMAPHORE_ARGS, 0);
-ACTION(sem_leave, SEMAPHORE_KEYS, SEMAPHORE_ARGS, 0);
 ACTION(sem_renew, SEMAPHORE_KEYS, 0, 0);
 
 ACTION_BY(, rlock__action_resize, sem_resize, SEMAPHORE_KEYS | KEY(TOTAL), SEMAPHORE_ARGS, 0);
@@ -235,15 +231,14 @@ ACTION_BY(, rlock__action_break, break, HASH_KEYS | QUEUE_KEYS | KEY(ENDS),
 	  0);
 
 static const struct rlock__kind kinds[] = {
-	[RLOCK_PLAIN] = { "plain", &plain_acquire, &plain_release, &plain_renew, &plain_leave,
-			  &plain_leave, RLOCK__KEY_CHANNEL },
-	[RLOCK_FAIR] = { "fair", &fair_acquire, &plain_release, &plain_renew, &fair_leave,
-			 &fair_return, RLOCK__KEY_CHANNEL },
-	[RLOCK_READ] = { "read", &read_acquire, &readwrite_release, &read_renew, &write_leave,
-			 &write_leave, RLOCK__KEY_READWRITE_CHANNEL },
-	[RLOCK_WRITE] = { "write", &write_acquire, &readwrite_release, &plain_renew, &write_leave,
-			  &write_leave, RLOCK__KEY_READWRITE_CHANNEL },
-	[RLOCK_SEMAPHORE] = { "sem", &sem_acquire, &sem_release, &sem_renew, &sem_leave, &sem_leave,
+	[RLOCK_PLAIN] = { "plain", &plain_acquire, &plain_release, &plain_renew,
+			  RLOCK__KEY_CHANNEL },
+	[RLOCK_FAIR] = { "fair", &fair_acquire, &plain_release, &plain_renew, RLOCK__KEY_CHANNEL },
+	[RLOCK_READ] = { "read", &read_acquire, &readwrite_release, &read_renew,
+			 RLOCK__KEY_READWRITE_CHANNEL },
+	[RLOCK_WRITE] = { "write", &write_acquire, &readwrite_release, &plain_renew,
+			  RLOCK__KEY_READWRITE_CHANNEL },
+	[RLOCK_SEMAPHORE] = { "sem", &sem_acquire, &sem_release, &sem_renew,
 			      RLOCK__KEY_SEMAPHORE_CHANNEL },
 };
 

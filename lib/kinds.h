@@ -77,18 +77,14 @@ struct rlock__action {
 	const struct rlock__script *script;
 	unsigned keys;
 	unsigned args; /* not KEYS: channels, and the start of keys */
-	/* KEYS as well, where the user's rights are tried: they are needed later. */
-	unsigned tried_keys;
+	/* Further KEYS, which a release needs: sent where the user's rights are tried, and to undo an attempt. */
+	unsigned release_keys;
 };
 
 /* One row a kind. */
 struct rlock__kind {
 	const char *name;
 	const struct rlock__action *acquire, *release, *renew;
-	/* A release that also leaves the queues. */
-	const struct rlock__action *leave;
-	/* A release that keeps the position in the queue of a fair lock, or of any other lock the next turn. */
-	const struct rlock__action *return_;
 	enum rlock__key channel;
 };
 

@@ -165,7 +165,8 @@ void rlock__call_begin(struct rlock__call *call, struct rlock__connection *conne
 {
 	*call = (struct rlock__call){ connection, script, args, deadline_ms, has_text, RLOCK_OK };
 	if (!args->is_repeated)
-		rlock__trace(&connection->error, "asking to %s", script->purpose);
+		rlock__trace(&connection->error, "asking to %s",
+			     args->purpose != NULL ? args->purpose : script->purpose);
 	send_call(call);
 }
 
@@ -220,7 +221,6 @@ enum rlock_status rlock__call_run(struct rlock__connection *connection,
 	return result.status;
 }
 
-/* With EVAL, since there is no reply that could tell that the server does not know the script. */
 void rlock__call_fire_and_forget(struct rlock__connection *connection,
 				 const struct rlock__script *script, struct rlock__args *args)
 {
@@ -230,7 +230,7 @@ void rlock__call_fire_and_forget(struct rlock__connection *connection,
 		rlock__connection_close(connection);
 		return;
 	}
-	command = rlock__args_command(args, script, true);
+	command = rlock__args_command(args, script, false);
 	rlock__request_fire_and_forget(connection, &command);
 }
 
@@ -334,19 +334,38 @@ void rlock__places_args(const struct rlock__places *places, size_t index,
 				  places->conn->has_cluster);
 }
 
+const struct rlock__script *rlock__places_undo(const struct rlock__places *places, size_t index,
+					       const struct rlock_hold *hold, const char *since,
+					       bool will_wait, int64_t reserve_ms,
+					       struct rlock__args *args)
+{
+	const struct rlock__action *action = hold->row->acquire;
+
+	rlock__places_keys(places, index, hold, action->keys | action->release_keys, args);
+	rlock__args_number(args, hold->lease_ms);
+	rlock__args_string(args, hold->owner);
+	rlock__args_string(args, hold->id);
+	rlock__args_string(args, "");
+	rlock__args_print(args, "0%d00%s undo %" PRId64, will_wait, since, reserve_ms);
+	if (hold->kind == RLOCK_SEMAPHORE) {
+		rlock__args_number(args, hold->permits);
+		rlock__args_number(args, hold->take);
+	}
+	rlock__places_args(places, index, hold, action, args);
+	args->purpose = will_wait ? "release, and wait on" : "release, or leave the queue";
+	return action->script;
+}
+
 const struct rlock__script *rlock__places_release(const struct rlock__places *places, size_t index,
 						  const struct rlock_hold *hold, int64_t kept_ms,
 						  struct rlock__args *args)
 {
-	bool is_queued = kept_ms == 0 && hold->may_be_queued[index];
-	const struct rlock__action *action = is_queued ? hold->row->leave : hold->row->release;
+	const struct rlock__action *action = hold->row->release;
 
+	if (kept_ms == 0 && hold->may_be_queued[index])
+		return rlock__places_undo(places, index, hold, "", false, 0, args);
 	rlock__places_keys(places, index, hold, action->keys, args);
-	rlock__args_string(args, is_queued ? hold->id : hold->released_id);
-	if (is_queued) {
-		rlock__args_string(args, hold->owner);
-		rlock__args_string(args, "");
-	}
+	rlock__args_string(args, hold->released_id);
 	rlock__args_number(args, kept_ms);
 	rlock__places_args(places, index, hold, action, args);
 	return action->script;

@@ -33,6 +33,7 @@ struct rlock__args {
 	bool is_out_of_memory; /* stays set: checked once, when sent */
 	bool needs_login;
 	bool is_repeated;                   /* not traced, for what is repeated often */
+	const char *purpose;                /* traced instead of the script's; NULL: the script's */
 	const struct rlock__behind *behind; /* sent in the same write; NULL: none. It must stay */
 	char key_count_text[24];
 	size_t text_len;
@@ -92,7 +93,10 @@ bool rlock__call_advance(struct rlock__call *call, struct rlock__result *out);
 enum rlock_status rlock__call_run(struct rlock__connection *connection,
 				  const struct rlock__script *script, bool has_text,
 				  struct rlock__args *args, int64_t deadline_ms);
-/* Send it and close, without waiting for the reply. */
+/*
+ * Send EVALSHA and close, without waiting for the reply. The caller has run the script on this stream before, or has just sent
+ * it, so the server knows the script.
+ */
 void rlock__call_fire_and_forget(struct rlock__connection *connection,
 				 const struct rlock__script *script, struct rlock__args *args);
 
@@ -135,6 +139,16 @@ void rlock__places_args(const struct rlock__places *places, size_t index,
 			const struct rlock_hold *hold, const struct rlock__action *action,
 			struct rlock__args *args);
 
+/*
+ * The arguments that undo all attempts to acquire hold at the index-th place: what an attempt may have acquired is released, and
+ * every queue is left. Returns the script, that of the attempts: the server knows it. since: when the wait began, as the server
+ * replied; else empty. will_wait: keep the position in the queue of a fair lock. reserve_ms: let any other lock, once it is free,
+ * be reserved for this hold.
+ */
+const struct rlock__script *rlock__places_undo(const struct rlock__places *places, size_t index,
+					       const struct rlock_hold *hold, const char *since,
+					       bool will_wait, int64_t reserve_ms,
+					       struct rlock__args *args);
 /*
  * The arguments that release hold at the index-th place, and leave every queue there, or that keep it for kept_ms; returns the
  * script for them. Of several servers a quorum may have granted the lock while others have us in their queues.

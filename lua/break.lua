@@ -24,6 +24,11 @@
 --          {5}  the semaphore was free, and is deleted
 --          {-1, type}  the key is something else; nothing was changed
 
+-- include: mutex_notify
+-- include: holder
+-- include: readwrite_left
+-- include: foreign
+
 local name = { lock = KEYS[1], holds = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], waiters = KEYS[5],
 	ends = KEYS[6], timeouts = ARGV[9], wake_queue = ARGV[2], turn = ARGV[3], remembered = ARGV[5] }
 local expected, mutex_channel, readwrite_channel, wanted = ARGV[1], ARGV[6], ARGV[7], ARGV[10]
@@ -32,69 +37,6 @@ local permits, semaphore_channel, is_look, is_again = ARGV[4], ARGV[8], ARGV[11]
 local was_seen = {}
 for i = 12, #ARGV do
 	was_seen[ARGV[i]] = true
-end
-
--- All permits that are held: for each {its id, its hold, its owner, the note, whether it is meant}.
-local function held_permits(name)
-	local held, records = {}, {}
-	local listed = redis.call('HGETALL', name.holds)
-	for i = 1, #listed, 2 do
-		records[listed[i]] = listed[i + 1]
-	end
-	for i, id in ipairs(redis.call('ZRANGE', name.permits, 0, -1)) do
-		local hold_id = hold_of(id)
-		local owner, _, _, _, note = hold_record_parse(hold_id and records[hold_id] or '')
-		held[i] = { id = id, hold_id = hold_id, owner = owner or printable_id(id), note = note or '',
-			is_meant = was_seen[id] and (expected == '' or (owner or printable_id(id)) == expected) }
-	end
-	return held
-end
-
--- Breaks the permits of the owner `expected`. When that is empty it breaks all, also those that have no holder, which
--- RSemaphore acquired, or deletes a semaphore that is free. Returns the reply of break.lua.
-local function break_permits(name)
-	local counter = redis.call('GET', name.lock)
-	name.held = redis.call('ZCARD', name.permits)
-	local ended = counter and reclaim(name) or 0
-	if ended > 0 then
-		counter = redis.call('INCRBY', name.lock, ended)
-		notify_of_permits(name, counter, ended)
-	end
-	local held, targets, owners, owner_count = held_permits(name), {}, {}, 0
-	for _, permit in ipairs(held) do
-		if permit.is_meant then
-			targets[#targets + 1] = permit
-			owner_count = owner_count + (owners[permit.owner] and 0 or 1)
-			owners[permit.owner] = true
-		end
-	end
-	local holder = targets[#targets] or held[#held] or { owner = 'a client without a record', note = '' }
-	if #held > 0 and #targets == 0 then return { 3, holder.owner, #held, holder.note } end
-	local total = math.max(remembered_total(name) or 0, (counter or 0) + #held)
-	-- A counter that was deleted is made anew, as by an acquisition.
-	local free = tonumber(counter or total - #held)
-	if #held == 0 and (expected ~= '' or is_again) or total == free and free <= 0 then return { 0 } end
-	if total == free then
-		redis.call('DEL', name.lock, name.remembered, name.ends, name.holds)
-		return { 5 }
-	end
-	-- Permits of RSemaphore have no ids. After an earlier request these may be others, which were acquired since.
-	local broken, is_for_all = total - free, expected == '' and #targets == #held and not is_again
-	if is_for_all then
-		redis.call('DEL', name.permits, name.ends, name.holds)
-	else
-		-- The next acquisition finds out which slots are in use still.
-		redis.call('HDEL', name.holds, SLOTS)
-		broken = 0
-	end
-	for _, permit in ipairs(is_for_all and {} or targets) do
-		redis.call('ZREM', name.ends, permit.id)
-		redis.call('HDEL', name.holds, permit.hold_id or '', (permit.hold_id or '') .. STOP, permit.owner .. LAST)
-		broken = broken + redis.call('ZREM', name.permits, permit.id)
-	end
-	if not counter then redis.call('SET', name.lock, digits(free)) end
-	notify_of_permits(name, redis.call('INCRBY', name.lock, broken), broken)
-	return { publish_error and 2 or 1, holder.owner, math.max(owner_count, 1), holder.note, publish_error }
 end
 
 -- The lock is free. Removes the waiters in front that are dead, or are Redisson's and no client listens. The reply to give.
@@ -119,6 +61,73 @@ local counter = may_be_semaphore and is_wrong_type(listed) and redis.pcall('GET'
 -- While permits are held the counter may have been deleted.
 local has_permits = may_be_semaphore and not is_error(listed) and #listed == 0 and redis.pcall('TYPE', permits).ok == 'zset'
 if type(counter) == 'string' or has_permits then
+	-- include: reclaim
+	-- include: counter
+	-- include: notify_permits
+
+	-- All permits that are held: for each {its id, its hold, its owner, the note, whether it is meant}.
+	local function held_permits(name)
+		local held, records = {}, {}
+		local listed = redis.call('HGETALL', name.holds)
+		for i = 1, #listed, 2 do
+			records[listed[i]] = listed[i + 1]
+		end
+		for i, id in ipairs(redis.call('ZRANGE', name.permits, 0, -1)) do
+			local hold_id = hold_of(id)
+			local owner, _, _, _, note = hold_record_parse(hold_id and records[hold_id] or '')
+			held[i] = { id = id, hold_id = hold_id, owner = owner or printable_id(id), note = note or '',
+				is_meant = was_seen[id] and (expected == '' or (owner or printable_id(id)) == expected) }
+		end
+		return held
+	end
+
+	-- Breaks the permits of the owner `expected`. When that is empty it breaks all, also those that have no holder, which
+	-- RSemaphore acquired, or deletes a semaphore that is free. Returns the reply of break.lua.
+	local function break_permits(name)
+		local counter = redis.call('GET', name.lock)
+		name.held = redis.call('ZCARD', name.permits)
+		local ended = counter and reclaim(name) or 0
+		if ended > 0 then
+			counter = redis.call('INCRBY', name.lock, ended)
+			notify_of_permits(name, counter, ended)
+		end
+		local held, targets, owners, owner_count = held_permits(name), {}, {}, 0
+		for _, permit in ipairs(held) do
+			if permit.is_meant then
+				targets[#targets + 1] = permit
+				owner_count = owner_count + (owners[permit.owner] and 0 or 1)
+				owners[permit.owner] = true
+			end
+		end
+		local holder = targets[#targets] or held[#held] or { owner = 'a client without a record', note = '' }
+		if #held > 0 and #targets == 0 then return { 3, holder.owner, #held, holder.note } end
+		local total = math.max(remembered_total(name) or 0, (counter or 0) + #held)
+		-- A counter that was deleted is made anew, as by an acquisition.
+		local free = tonumber(counter or total - #held)
+		if #held == 0 and (expected ~= '' or is_again) or total == free and free <= 0 then return { 0 } end
+		if total == free then
+			redis.call('DEL', name.lock, name.remembered, name.ends, name.holds)
+			return { 5 }
+		end
+		-- Permits of RSemaphore have no ids. After an earlier request these may be others, which were acquired since.
+		local broken, is_for_all = total - free, expected == '' and #targets == #held and not is_again
+		if is_for_all then
+			redis.call('DEL', name.permits, name.ends, name.holds)
+		else
+			-- The next acquisition finds out which slots are in use still.
+			redis.call('HDEL', name.holds, SLOTS)
+			broken = 0
+		end
+		for _, permit in ipairs(is_for_all and {} or targets) do
+			redis.call('ZREM', name.ends, permit.id)
+			redis.call('HDEL', name.holds, permit.hold_id or '', (permit.hold_id or '') .. STOP, permit.owner .. LAST)
+			broken = broken + redis.call('ZREM', name.permits, permit.id)
+		end
+		if not counter then redis.call('SET', name.lock, digits(free)) end
+		notify_of_permits(name, redis.call('INCRBY', name.lock, broken), broken)
+		return { publish_error and 2 or 1, holder.owner, math.max(owner_count, 1), holder.note, publish_error }
+	end
+
 	if counter and not is_permits_counter(counter) then return { -1, NOT_A_COUNTER } end
 	name.permits, name.channel = permits, channel_of(semaphore_channel)
 	local side_type = overwritten_kind(name)

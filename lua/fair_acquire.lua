@@ -6,14 +6,71 @@
 -- Returns  as plain_acquire.lua; ttl -2 when the lock is free, and holder is the head of the queue
 
 -- Not quick for a waiter: its queue may have been lost, with others in front of it.
+-- include: request
+
 local FIXED_ARGS, KEY_COUNT, may_be_quick = 5, 6, not has_waited
 local field, counter, turn, own_key, ends = fresh_owner, KEYS[3], ARGV[FIXED_ARGS + 2], nil, nil
 
--- include: quick/acquire
+-- include: quick_acquire
 local is_added = is_quick and call('HSET', lock, field, '1') == 1
--- include: quick/acquire
+-- include: quick_acquired
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
+
+-- include: options
+-- include: names
+-- include: join
+
+if undo_ms then
+	-- include: mutex_release
+
+	local NOT_LISTENING = '0'
+
+	-- The caller tries again at once, so the next waiter in this queue is not woken. A waiter for the plain lock is.
+	local function release_and_enqueue(name, field, count, hold)
+		-- A key of another type has no position to keep any more.
+		if count > 1 or field ~= fresh_owner or is_wrong_type(leave_error(name)) then
+			return release_mutex(name, field, count)
+		end
+		redis.call('HDEL', name.lock, fresh_owner)
+		if not leave_to_others(name) then redis.call('DEL', name.lock, name.holds) end
+		if redis.call('EXISTS', name.waiters) == 0 then
+			-- This waiter begins the queue: no other has to come back to it.
+			name.grace_until_ms = 0
+		end
+		join_queue(name, fresh_owner, hold.note, waits_since_us, NOT_LISTENING)
+		wake_waiters(name, WAKE_ONE)
+		return 2
+	end
+
+	if may_wait then return release_all(hold_id, release_and_enqueue) end
+
+	-- wire: as RedissonFairLock.acquireFailedAsync; but the others' deadlines stay, and the next waiter is notified.
+	local was_head = {}
+	for index, name in ipairs(names) do
+		was_head[index] = redis.pcall('LINDEX', name.queue, 0) == fresh_owner
+	end
+	-- Before all else: whatever goes wrong with the queue, the lock must not stay held.
+	local results = release_all(hold_id, release_mutex)
+	for index, name in ipairs(names) do
+		-- A key of another type has no waiters any more.
+		if not is_wrong_type(leave_error(name)) then
+			dequeue(name, fresh_owner)
+			if waiter_in_turn(name) == fresh_owner then redis.pcall('DEL', name.turn) end
+			if was_head[index] and redis.call('EXISTS', name.lock) == 0 then
+				prune(name)
+				wake_head(name)
+			end
+		end
+	end
+	return results
+end
+
+-- include: examine
+-- include: holder
+-- include: foreign
+-- include: next_turn
+-- include: mutex
 
 -- A request that reads the queue may not join it, and yet the time of grace counts from now on. A full server denies that: no
 -- obstacle to say that the lock is held, where the caller will not wait.

@@ -10,6 +10,16 @@
 --            a ttl of -2: as write, as read if that is wanted, else as plain.
 --          {-1, type}  the key, or that of its holds, is something else
 
+-- include: suffix
+-- include: denied
+-- include: value
+-- include: clock
+-- include: record
+-- include: lock_fields
+-- include: counter
+-- include: permit_ids
+-- include: reader_holds
+
 local name, owner, wanted = { lock = KEYS[1], holds = KEYS[2] }, ARGV[1], ARGV[2]
 local permits = ARGV[3]
 

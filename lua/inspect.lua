@@ -33,6 +33,18 @@
 --          client is 0 where it is not known, 1 ours, 2 with an owner of Redisson's form, 3 any other. Times are in ms, -1 where
 --          there is none, and -2 where it is not known.
 
+-- include: suffix
+-- include: value
+-- include: denied
+-- include: clock
+-- include: record
+-- include: kept
+-- include: lock_fields
+-- include: signs
+-- include: reader_holds
+-- include: counter
+-- include: permits
+
 local name = { lock = KEYS[1], timeouts = ARGV[5], holds = ARGV[6], counter = ARGV[7], queue = ARGV[8],
 	deadlines = ARGV[9], waiters = ARGV[10], writer = ARGV[11], wake_queue = ARGV[12], permits = ARGV[13], ends = ARGV[15],
 	remembered = ARGV[16], last = ARGV[17] }

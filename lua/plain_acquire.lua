@@ -1,8 +1,8 @@
 -- Acquire the plain lock of every name, or of none. The first request after a release acquires it, unless a waiter has
 -- the turn (inc/wake.lua). The queue of a fair lock under the same name is ignored. Of our waiters each release wakes one.
 -- Redisson RedissonLock.tryLockInnerAsync
--- KEYS     for each name: lock hash, holds hash, fencing counter; where the login names a user also Redisson's queue and
---          deadlines, our waiters (needed by its release: a user that has no right to them can't acquire the lock)
+-- KEYS     for each name: lock hash, holds hash, fencing counter; to undo, and where the login names a user, also Redisson's queue
+--          and deadlines, our waiters (needed by its release: a user that has no right to them can't acquire the lock)
 -- ARGV     see inc/request.lua; of each name: wake queue and turn (not in KEYS: without a right to them waiters are
 --          woken by the channel), channel
 -- Returns  1  acquired, without a token, as the first hold of the owner of the request
@@ -18,15 +18,40 @@
 --          {-1, index, type}  the key is something else; nothing was changed
 --          {-3, index}  the fencing counter is something else; nothing was changed
 
+-- include: request
+
 local FIXED_ARGS, KEY_COUNT, may_be_quick = 5, 3, true
 local field, counter, turn, own_key, ends = fresh_owner, KEYS[3], ARGV[FIXED_ARGS + 2], nil, nil
 
--- include: quick/acquire
+-- include: quick_acquire
 local is_added = is_quick and call('HSET', lock, field, '1') == 1
--- include: quick/acquire
+-- include: quick_acquired
+
+-- include: options
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter' }, { 'wake_queue', 'turn', 'channel' }
-if tries_rights then KEY_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' } end
+if tries_rights or undo_ms then KEY_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' } end
+
+-- include: names
+-- include: wake
+
+if undo_ms then
+	-- include: mutex_release
+	-- include: leave
+	for _, name in ipairs(names) do leave_wake_queue(name, hold_id) end
+	local results = release_all(hold_id, release_mutex)
+	reserve_all()
+	return results
+end
+
+-- include: examine
+-- include: holder
+-- include: mutex
+-- include: wait
+
+local function held_reply(index)
+	return wait_reply(index, redis.call('PTTL', names[index].lock), holder_of(names[index]))
+end
 
 local function obstacle(index, name)
 	local reply = examine(index, name)
@@ -42,8 +67,10 @@ local function obstacle(index, name)
 	return nil
 end
 
-return acquire_all(HASH_RIGHTS, obstacle, function(name)
+local function acquire_and_leave_queue(name)
 	local count, token = mutex_acquire(name)
 	acquired_from_wake_queue(name)
 	return count, token
-end)
+end
+
+return acquire_all(HASH_RIGHTS, obstacle, acquire_and_leave_queue)

@@ -14,11 +14,22 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, { 'queue', 'deadlines', 'wai
 local WAKE_QUEUE_ARG, CHANNEL_ARG = FIXED_ARGS + 4, FIXED_ARGS + 6
 local hold_id, kept_ms = string.match(ARGV[1], '^%S+'), ARGV[2]
 
+-- include: quick_release
+
 local field, has_waiter = only_field(1, ARGV[FIXED_ARGS + 1])
 local heard = field and free_lock(WAKE_ONE)
 if heard == 0 and not has_waiter then return { 2 } end
 
-if heard then return { freed(names[1], heard) } end
+-- include: names
+
+if heard then
+	-- include: quick_released
+	return { freed(names[1], heard) }
+end
+
+-- include: mutex_release
+-- include: keep
+-- include: last
 
 local function keep(name, field, count, hold)
 	if is_told(name, hold_id) then return false end

@@ -13,12 +13,15 @@
 local lease_ms, hold_id = ARGV[1], ARGV[2]
 local KEY_COUNT = 2
 
--- include: quick/renew
+-- include: suffix
+-- include: quick_renew
 local is_held = is_quick and call('HEXISTS', lock, field) == 1
--- include: quick/renew
+-- include: quick_renewed
 
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, {}
+
+-- include: renew
 
 local function renew(name, owner)
 	if not read_field(name, name.lock, owner) then return nil end

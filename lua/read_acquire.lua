@@ -7,17 +7,42 @@
 -- Returns  as plain_acquire.lua; ttl -3 when readers hold the lock, and -2 when it is free: holder is the writer that is next,
 --          or empty
 
+-- include: suffix
+-- include: request
+
 local FIXED_ARGS, KEY_COUNT, may_be_quick = 5, 4, not want_token and not has_waited
 local field, counter, turn, ends = fresh_owner, nil, ARGV[FIXED_ARGS + 2], KEYS[4]
 local own_key = ARGV[FIXED_ARGS + 4] .. ':' .. field .. TIMEOUT .. '1'
 
--- include: quick/acquire
+-- include: quick_acquire
 local is_added = is_quick and call('HSET', lock, 'mode', 'read', field, '1') == 2
 	and call('SET', own_key, '1', 'PX', lease_ms).ok and call('ZADD', ends, end_ms, field) == 1
 	and call('PEXPIRE', ends, lease_ms) == 1
--- include: quick/acquire
+-- include: quick_acquired
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
+
+-- include: options
+-- include: names
+-- include: wake
+
+if undo_ms then
+	-- include: readwrite_undo
+	return undo_readwrite()
+end
+
+-- include: examine
+-- include: holder
+-- include: kept
+-- include: expired_readers
+-- include: readwrite
+-- include: first_hold
+-- include: wait
+
+local function add_reader_hold(name, owner, record)
+	local listed = redis.call('HGET', name.holds, owner) or ''
+	write_for(lease_ms, 'HSET', name.holds, hold_id, record, owner, listed .. ' ' .. hold_id)
+end
 
 -- Whether the caller waited already when a reader had its turn: a writer that the queue wakes in the meantime could claim
 -- the next turn before the caller, which is farther away, has tried.

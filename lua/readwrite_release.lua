@@ -12,6 +12,9 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, { 'ends', 'wake_queue', 'tur
 local WAKE_QUEUE_ARG, CHANNEL_ARG, ends = FIXED_ARGS + 2, FIXED_ARGS + 4, ARGV[FIXED_ARGS + 1]
 local hold_id, kept_ms = string.match(ARGV[1], '^%S+'), ARGV[2]
 
+-- include: quick_release
+-- include: reader_holds
+
 -- As free_lock does. A reader whose hold has expired has lost it.
 local function free_only(field)
 	if is_writer_field(field) then return free_lock(WAKE_ALL, ends) end
@@ -25,7 +28,16 @@ local field = only_field(2, ARGV[WAKE_QUEUE_ARG])
 local heard = field and free_only(field)
 if heard == 0 then return { 2 } end
 
-if heard then return { freed(names[1], heard) } end
+-- include: names
+
+if heard then
+	-- include: quick_released
+	return { freed(names[1], heard) }
+end
+
+-- include: readwrite_release
+-- include: keep
+-- include: last
 
 -- False while the slot of the lock moves to another node of a cluster: no key can be made there.
 local function make_timeout_key(name, owner)

@@ -7,6 +7,11 @@
 --          total at the end of a busy reply; an integer: the slot of one permit, and the total is that of the request; ttl: when
 --          the next permit may be reclaimed
 
+-- include: request
+-- include: suffix
+-- include: permit_ids
+-- include: slots
+
 local FIXED_ARGS = 7
 -- As text, for sem_acquire.lua.
 local total, take = ARGV[6], ARGV[7]
@@ -58,6 +63,47 @@ end
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits', 'remembered' }, { 'wake_queue', 'turn', 'channel' }
 total, take = tonumber(total), tonumber(take)
+
+-- include: options
+-- include: names
+-- include: wake
+-- include: permits
+
+if undo_ms then
+	-- include: permits_release
+	-- include: leave
+	local results = for_each_name(hold_id, function(name)
+		local result = release_permits(name, hold_id)
+		leave_wake_queue(name, hold_id)
+		return result
+	end)
+	reserve_all()
+	return results
+end
+
+-- include: acquire
+-- include: semaphore
+-- include: notify_permits
+-- include: wait
+
+-- When the next permit may be reclaimed, from now; -1: there is none that ends.
+local function permits_ttl_ms(name)
+	local ours, all = redis.call('ZRANGE', name.ends, 0, 0, 'WITHSCORES'), redis.call('ZRANGE', name.permits, 0, 0, 'WITHSCORES')
+	local end_ms = tonumber(ours[2] or NO_DEADLINE_MS)
+	-- If that deadline is one of our permits', this is no earlier than its end, and changes nothing.
+	end_ms = math.min(end_ms, tonumber(all[2] or NO_DEADLINE_MS) + BEHIND_MS)
+	return end_ms < NO_DEADLINE_MS and math.max(end_ms - now_ms(), 0) or -1
+end
+
+-- The one whose permit ends first: its owner, its note, and for how long it has held the permit, in ms; -1: not known. An
+-- empty owner: no permit is held, and there are too few.
+local function permit_holder(name)
+	local id = redis.call('ZRANGE', name.ends, 0, 0)[1]
+	local record = id and redis.call('HGET', name.holds, string.match(id, '^%x+') or '')
+	local owner, since_ms, _, _, owner_note = hold_record_parse(record or '')
+	if owner then return owner, owner_note, math.max(now_ms() - since_ms, 0) end
+	return name.free < name.total and 'a client without a record' or '', '', -1
+end
 
 -- While a waiter needs more permits than are free, these are reserved for it, as long as it tries again in time: twice in
 -- RESERVED_MS, so that one late try does not lose them.

@@ -15,6 +15,9 @@ local FIXED_ARGS = 2
 
 local KEY_COUNT, WAKE_QUEUE_ARG, CHANNEL_ARG = 4, FIXED_ARGS + 1, FIXED_ARGS + 3
 
+-- include: suffix
+-- include: slots
+
 local hold_id, kept_ms = string.match(ARGV[1], '^%S+'), ARGV[2]
 
 -- How many permits are free after the release; nil when it is no such case, and nothing was changed.
@@ -34,7 +37,7 @@ if #KEYS == KEY_COUNT and kept_ms == '0' and hold_id == ARGV[1]
 		in_use = in_use and without_slot(in_use, tonumber(slot))
 		if in_use then
 			redis.pcall('HDEL', holds, hold_id, hold_id .. STOP, owner .. LAST)
-			if is_error(redis.pcall('HSET', holds, SLOTS, in_use)) then redis.pcall('HDEL', holds, SLOTS) end
+			if type(redis.pcall('HSET', holds, SLOTS, in_use)) ~= 'number' then redis.pcall('HDEL', holds, SLOTS) end
 		else
 			redis.pcall('HDEL', holds, hold_id, hold_id .. STOP, owner .. LAST, SLOTS)
 		end
@@ -54,11 +57,17 @@ if heard == 0 then return 2 end
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits' }, { 'wake_queue', 'turn', 'channel' }
 
+-- include: names
+-- include: permits_release
+
 if free then
 	heard = heard or send(names[1].channel, digits(free))
 	if not is_error(heard) then give_others_turn(names[1], heard) end
 	return { is_error(heard) and command_error('PUBLISH', heard) or 2 }
 end
+
+-- include: keep
+-- include: last
 
 -- Nothing is removed: while the slot of the lock moves to another node a key that is deleted can't be made again.
 local function keep(name)

@@ -10,6 +10,10 @@ local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits' }, {}
 local lease_ms, hold_id = ARGV[1], ARGV[2]
 
+-- include: renew
+-- include: permits
+-- include: counter
+
 local function renew(name, _, record)
 	local _, _, end_ms = hold_record_parse(record)
 	local count = permits_of(record)

@@ -10,6 +10,11 @@ local FIXED_ARGS = 1
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits', 'remembered' }, { 'wake_queue', 'turn', 'channel' }
 local total = tonumber(ARGV[1])
 
+-- include: names
+-- include: value
+-- include: semaphore
+-- include: notify_permits
+
 local name = names[1]
 local key_type, err = examine_permits(name)
 if key_type or err then return replica_error(name) or err or { -1, key_type } end

@@ -14,6 +14,18 @@
 --            of; of a hold that is over, and whose key has no TTL, it is -1
 --          {-1, type}  the key is something else
 
+-- include: suffix
+-- include: denied
+-- include: value
+-- include: clock
+-- include: record
+-- include: kept
+-- include: keep
+-- include: lock_fields
+-- include: rights
+-- include: counter
+-- include: permits
+
 local name = { lock = KEYS[1], holds = KEYS[2], permits = ARGV[3], remembered = ARGV[4] }
 local expected, by = ARGV[1], ARGV[2]
 
@@ -39,6 +51,9 @@ local function is_meant(owner) return expected == '' or owner == expected end
 
 -- Whose hold it is, without the mark of a writer.
 local function owner_of(field) return (string.gsub(field, WRITE .. '$', '')) end
+
+-- Whether a process renews the hold and reads requests to stop it: HOLDER, the first word of its note, ends in '+'.
+local function reads_requests(note) return string.find(note, '^%l+%.%S+%+ ') ~= nil end
 
 -- Adds a hold that has a record. Whether it can be asked. One that its record says is over is no hold, but where the key of the
 -- lock never expires.

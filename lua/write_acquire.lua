@@ -6,14 +6,45 @@
 -- Returns  as plain_acquire.lua; and
 --          {-2, index}  deadlock: the owner has a read lock, and would wait for its own release
 
+-- include: suffix
+-- include: request
+
 local FIXED_ARGS, KEY_COUNT, may_be_quick = 5, 4, not want_token
 local field, counter, turn, own_key, ends = fresh_owner .. WRITE, nil, ARGV[FIXED_ARGS + 2], nil, nil
 
--- include: quick/acquire
+-- include: quick_acquire
 local is_added = is_quick and call('HSET', lock, 'mode', 'write', field, '1') == 2
--- include: quick/acquire
+-- include: quick_acquired
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
+
+-- include: options
+-- include: names
+-- include: wake
+
+if undo_ms then
+	-- include: readwrite_undo
+	return undo_readwrite()
+end
+
+-- include: examine
+-- include: holder
+-- include: expired_readers
+-- include: readwrite
+-- include: first_hold
+-- include: wait
+
+-- Of many readers one of the two that last longest: its field, its note, and for how long it has held the lock, in ms. Else
+-- one of the holders, as holder_of.
+local function lasting_holder_of(name)
+	local is_one_of_many = redis.call('HLEN', name.lock) > FIELDS_MAX
+	for _, owner in ipairs(is_one_of_many and redis.call('ZRANGE', name.ends, -2, -1) or {}) do
+		local _, records = reader_holds(name, owner, hold_count(redis.call('HGET', name.lock, owner)))
+		local owner_note, held_ms = told_by(records and records[1] or '')
+		if owner_note then return owner, owner_note, held_ms end
+	end
+	return holder_of(name)
+end
 
 local TURN_MS = 5000 -- how long readers wait for a writer that gave no sign of life
 local SIGN_OF_LIFE_MS = 2000 -- how often it gives one

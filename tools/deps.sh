@@ -60,6 +60,7 @@ fuzzer       clang,libclang-rt-dev clang,compiler-rt   clang,compiler-rt clang,c
 clang-format clang-format         clang-tools-extra    clang-extra-tools clang
 clang-tidy   clang-tidy           clang-tools-extra    clang-extra-tools clang
 cppcheck     cppcheck             cppcheck             cppcheck       cppcheck
+luacheck     lua-check            -                    luacheck       luacheck
 shellcheck   shellcheck           ShellCheck           shellcheck     shellcheck
 mandoc       mandoc               mandoc               mandoc         mandoc
 debian-tools build-essential      -                    -              -
@@ -254,6 +255,7 @@ need_for() {
 		need clang-format has clang-format
 		need clang-tidy has clang-tidy
 		need cppcheck has cppcheck
+		need luacheck has luacheck
 		need shellcheck has shellcheck
 		need mandoc has mandoc
 		;;

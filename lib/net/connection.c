@@ -142,6 +142,11 @@ bool rlock__connection_is_open(const struct rlock__connection *connection)
 	return rlock__session_is_open(&connection->session);
 }
 
+bool rlock__connection_awaits_late_reply(const struct rlock__connection *connection)
+{
+	return rlock__connection_is_open(connection) && connection->session.is_stale;
+}
+
 bool rlock__connection_has_sentinels(const struct rlock__connection *connection)
 {
 	return rlock_url_scheme(connection->url) == RLOCK_SCHEME_SENTINEL;

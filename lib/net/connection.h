@@ -109,6 +109,8 @@ void rlock__connection_close(struct rlock__connection *connection);
 /* The same, since its server can't serve us: in a cluster the next request begins at another node. */
 void rlock__connection_abandon(struct rlock__connection *connection);
 bool rlock__connection_is_open(const struct rlock__connection *connection);
+/* Whether the stream is open, and a reply to an abandoned request is still to come. */
+bool rlock__connection_awaits_late_reply(const struct rlock__connection *connection);
 bool rlock__connection_has_sentinels(const struct rlock__connection *connection);
 bool rlock__connection_has_cluster(const struct rlock__connection *connection);
 /* Whether both lead to the same server, by what their URLs, sentinels or nodes call it. */

@@ -183,7 +183,7 @@ static const char *without_script(char *text)
 
 /*
  * The denied command in "NOPERM ... no permissions to run the 'hset' command", or in "NOPERM +hset", which is ours:
- * inc/reply.lua. False when there is none.
+ * inc/denied.lua. False when there is none.
  */
 static bool command_in_error(const char *error, char *out, size_t out_size)
 {

@@ -1,9 +1,19 @@
--- To acquire one name or all: what the kinds share, fencing tokens, the reply.
+-- The part that all acquisitions have in common.
 
+-- include: suffix
+-- include: value
+-- include: clock
+-- include: record
+-- include: rights
+-- include: options
+-- include: names
+
+-- To acquire one name or all: what the kinds share, fencing tokens, the reply.
 local NO_TOKEN = '-'
 
 -- wire: INCR counts in 64 bits, and denies any value that is no such number, or the most.
 local MOST = '9223372036854775807'
+
 local function can_count(value)
 	local number = string.match(value, '^-?([1-9]%d*)$')
 	return value == '0' or number and (#number < #MOST or #number == #MOST and number < MOST)
@@ -55,6 +65,18 @@ local function grant_all(acquire_one)
 	return reply
 end
 
+-- The same for all names of an acquisition, whose kind needs these rights.
+local function acquire_right_error(rights)
+	for _, name in ipairs(tries_rights and names or {}) do
+		-- No hold has the number 0.
+		name.timeout = name.timeouts and name.timeouts .. ':' .. fresh_owner .. TIMEOUT .. '0'
+		-- The look at the clock raises an error without the right to it.
+		local err = now_us() and right_error(name, rights)
+		if err then return err end
+	end
+	return nil
+end
+
 -- The frame of every acquisition of locks: all names, or none. rights: see inc/rights.lua. obstacle(index, name): the reply to
 -- give when the name can't be acquired; else nil, and name.is_busy, when it has to be waited for. busy_reply(index): the reply
 -- then, about the first of those.
@@ -72,49 +94,4 @@ local function acquire_all(rights, obstacle, acquire_one, busy_reply)
 		return replica_error(names[1]) or reply
 	end
 	return grant_all(acquire_one)
-end
-
-local function issue_token(name)
-	if name.is_counted then
-		-- wire: RFencedLock issues a token at every acquisition, re-entries too.
-		redis.call('INCR', name.counter)
-		-- As text: a number in a script has 53 bits only.
-		return redis.call('GET', name.counter)
-	end
-	return NO_TOKEN
-end
-
--- The first hold: these are the fields of the lock hash, which has its TTL before anything else could be refused.
-local function acquire_free(name, token, ...)
-	redis.call('HSET', name.lock, ...)
-	-- Leftovers of an expired or broken hold are deleted. Not before the lock's own write: a full server lets a script go on that
-	-- has deleted something.
-	if is_error(redis.pcall('PEXPIRE', name.lock, lease_ms)) or is_error(redis.pcall('DEL', name.holds, name.ends or name.holds)) then
-		-- The default user's rights are not tried. One of the last commands raises the error.
-		redis.pcall('DEL', name.lock)
-		redis.pcall('HDEL', name.lock, name.field, 'mode')
-		redis.call('PEXPIRE', name.lock, lease_ms)
-		redis.call('DEL', name.holds, name.ends or name.holds)
-	end
-	redis.call('HSET', name.holds, hold_id, new_hold_record(name, token))
-	redis.call('PEXPIRE', name.holds, lease_ms)
-	return 1, token
-end
-
--- One more hold of an owner that has the lock; or the same request again, which adds none.
-local function reenter(name)
-	local record = redis.call('HGET', name.holds, hold_id)
-	local token
-	if record then
-		local _, _, _, issued = hold_record_parse(record)
-		token = issued
-		hold_record_extend(name.holds, hold_id, record, lease_ms)
-		extend(name.holds, lease_ms)
-	else
-		token = issue_token(name)
-		redis.call('HINCRBY', name.lock, name.field, 1)
-		write_for(lease_ms, 'HSET', name.holds, hold_id, new_hold_record(name, token))
-	end
-	extend(name.lock, lease_ms)
-	return tonumber(redis.call('HGET', name.lock, name.field)), token
 end

@@ -1,5 +1,14 @@
 -- The last holder of a lock, which --remember keeps for a while after the release.
 
+-- include: suffix
+-- include: error
+-- include: clock
+-- include: names
+-- include: record
+-- include: kept
+
+-- The last holder of a lock, which --remember keeps for a while after the release.
+
 -- The hash beside each name of a hold that is about to be released: "kind", "owner", "since" and "until" by the server's clock in
 -- ms, "end", how the command ended, and "note", as in the record. It is named after the holds hash, and in no KEYS: a user
 -- without the right to it, or a server that is full, releases all the same. Nothing is kept of a nested hold, after which its

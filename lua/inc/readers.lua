@@ -1,17 +1,8 @@
--- The readers of a read/write lock.
+-- The readers of a read/write lock: how long each lasts.
 
--- The name of the timeout key of one hold of a reader. wire: "{NAME}:OWNER:rwlock_timeout:N" (RedissonReadLock).
-local TIMEOUT = ':rwlock_timeout:'
-local function timeout_key(name, owner, number)
-	return name.timeouts .. ':' .. owner .. TIMEOUT .. digits(number)
-end
-
--- wire: what the field of a writer has after its owner (RedissonWriteLock.getLockName).
-local WRITE = ':write'
-
-local function is_writer_field(field)
-	return string.sub(field, -#WRITE) == WRITE or string.find(field, WRITE .. KEPT, 1, true) ~= nil
-end
+-- include: ttl
+-- include: value
+-- include: reader_holds
 
 -- The holds of a reader. wire: as many as its field in the lock hash says, each with a timeout key of its own, from 1 on
 -- (RedissonReadLock).
@@ -72,93 +63,4 @@ local function extend_reader(name, owner, count, lease_ms)
 			redis.call('SET', key, 1, 'PX', lease_ms)
 		end
 	end
-end
-
--- The holds hash has under the owner of a reader, too, the ids of its holds, each with a blank in front, by which they are no
--- record. So a script finds the holds of one among many readers without a look at all records. The reader that came first has
--- none, nor has one of an older version.
-
--- The ids and the records of the so many holds of a reader; nil where they are not found so.
-local function reader_holds(name, owner, count)
-	local ids, records = {}, {}
-	local listed = redis.pcall('HGET', name.holds, owner)
-	for id in string.gmatch(type(listed) == 'string' and listed or '', '%S+') do
-		ids[#ids + 1] = id
-		records[#ids] = redis.call('HGET', name.holds, id) or nil
-	end
-	if #ids ~= count or #records ~= count then return nil end
-	return ids, records
-end
-
-local function add_reader_hold(name, owner, record)
-	local listed = redis.call('HGET', name.holds, owner) or ''
-	write_for(lease_ms, 'HSET', name.holds, hold_id, record, owner, listed .. ' ' .. hold_id)
-end
-
--- The record of the hold is removed already, so a full server lets the script write. The hash is never without a field in
--- between, which would cost it its TTL.
-local function remove_reader_hold(name, owner)
-	local listed = redis.call('HGET', name.holds, owner) or ''
-	local rest = string.gsub(listed, ' ' .. hold_id, '')
-	if rest == '' then
-		redis.call('HDEL', name.holds, owner)
-	else
-		redis.call('HSET', name.holds, owner, rest)
-	end
-end
-
--- Of many readers one of the two that last longest: its field, its note, and for how long it has held the lock, in ms. Else
--- one of the holders, as holder_of.
-local function lasting_holder_of(name)
-	local is_one_of_many = redis.call('HLEN', name.lock) > FIELDS_MAX
-	for _, owner in ipairs(is_one_of_many and redis.call('ZRANGE', name.ends, -2, -1) or {}) do
-		local _, records = reader_holds(name, owner, hold_count(redis.call('HGET', name.lock, owner)))
-		local owner_note, held_ms = told_by(records and records[1] or '')
-		if owner_note then return owner, owner_note, held_ms end
-	end
-	return holder_of(name)
-end
-
--- How long that reader lasts; 0 when it is in the lock no longer.
-local function our_reader_ttl_ms(name, owner)
-	return reader_ttl_ms(name, owner, hold_count(redis.call('HGET', name.lock, owner)) or 0)
-end
-
--- owners is a set: each of them loses all its holds.
-local function remove_readers(name, owners)
-	local unknown = {}
-	for owner in pairs(owners) do
-		local ids = reader_holds(name, owner, hold_count(redis.call('HGET', name.lock, owner)))
-		unknown[owner] = not ids or nil
-		redis.call('HDEL', name.lock, owner)
-		redis.call('ZREM', name.ends, owner)
-		-- By pcall, as in remove_records.
-		for _, id in ipairs(ids or {}) do
-			redis.pcall('HDEL', name.holds, id, id .. STOP)
-		end
-		redis.pcall('HDEL', name.holds, owner)
-	end
-	remove_records(name, unknown)
-end
-
-local EXPIRED_MAX = 100 -- at once: a script must not keep the server from its other clients
-
-local function remove_if_expired(name, owner)
-	local count = hold_count(redis.call('HGET', name.lock, owner))
-	if count and reader_ttl_ms(name, owner, count) == 0 then
-		remove_readers(name, { [owner] = true })
-	end
-end
-
--- Removes readers whose recorded end is over, EXPIRED_MAX at most. One that lasts longer was renewed by a Redisson
--- before 4.4, which renews the timeout keys of all readers: its end is recorded anew.
-local function remove_expired(name)
-	local expired = {}
-	delete_overwritten_ends(name)
-	for _, owner in ipairs(redis.call('ZRANGE', name.ends, '-inf', digits(now_ms()), 'BYSCORE',
-		'LIMIT', 0, EXPIRED_MAX)) do
-		local left_ms = our_reader_ttl_ms(name, owner)
-		if left_ms > 0 then record_end(name, owner, left_ms) else expired[owner] = true end
-	end
-	remove_readers(name, expired)
 end

@@ -1,3 +1,7 @@
+-- The rights that a lock needs.
+
+-- include: denied
+
 -- The rights that a lock needs in all its life: to acquire, renew, release and keep it, and to wait for it. Where the login
 -- names a user, the first acquisition of a connection tries them before anything is written: a script that fails in the
 -- middle undoes nothing. The commands stand behind the key that they are tried on, each with so many empty arguments that it
@@ -5,9 +9,11 @@
 -- stands first: a full server lets a script go on that has written. The table of `rlock check` is made of these lines.
 local HASH_RIGHTS = 'lock: HSET3 HINCRBY2 HLEN0 HEXISTS1 HKEYS0 HGETALL0 PTTL0 EXISTS0 TYPE0 PEXPIRE1 holds: HGET1 HVALS0 HDEL1 DEL0 '
 local QUEUE_RIGHTS = 'queue: LINDEX1 LREM2 deadlines: ZSCORE1 ZREM1 waiters: HGET1 HLEN0 HDEL1 '
+
 -- RPUSH comes behind LREM, which takes away what it adds.
 local JOIN_RIGHTS = 'deadlines: ZADD2 queue: LPOS1 LRANGE2 LINSERT3 RPUSH1 '
 local READWRITE_RIGHTS = 'writer: SET2 GET0 timeout: SET2 PTTL0 PEXPIRE1 ends: ZADD2 ZREM1 ZRANGE2 ZCARD0 '
+
 local PERMIT_RIGHTS = 'lock: INCRBY1 SET2 GET0 EXISTS0 TYPE0 holds: HSET3 HGET1 HGETALL0 PTTL0 PEXPIRE1 HDEL1 DEL0 '
 	.. 'permits: ZADD2 ZREM1 ZRANGE2 ZCARD0 ZSCORE1 '
 
@@ -36,16 +42,4 @@ local function right_error(name, rights)
 		end
 	end
 	return nil, type_error
-end
-
--- The same for all names of an acquisition, whose kind needs these rights.
-local function acquire_right_error(rights)
-	for _, name in ipairs(tries_rights and names or {}) do
-		-- No hold has the number 0.
-		name.timeout = name.timeouts and name.timeouts .. ':' .. fresh_owner .. TIMEOUT .. '0'
-		-- The look at the clock raises an error without the right to it.
-		local err = now_us() and right_error(name, rights)
-		if err then return err end
-	end
-	return nil
 end

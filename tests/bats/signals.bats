@@ -171,6 +171,37 @@ runs_foreign() {
 	done
 }
 
+@test "an attempt that has reached a stalled server is undone by SIGTERM, for locks of each kind, long before the lease ends" {
+	local verb
+	local -a pids
+	for verb in run fair read write 'sem --permits 1'; do
+		# shellcheck disable=SC2086
+		rlock $verb "warm-${verb%% *}" -- true
+	done
+	redis flushdb
+	kill -s STOP "$SERVER_PID"
+	for verb in run fair read write 'sem --permits 1'; do
+		# shellcheck disable=SC2086
+		in_background rlock $verb --connect-timeout 60s --ttl 60s "a-${verb%% *}" -- touch ran
+		pids+=("$PID")
+		wait_until 5 has_renewer "$PID"
+		wait_until 5 has_no_answer_yet "$(renewer_of "$PID")"
+	done
+	kill -s TERM "${pids[@]}"
+	for PID in "${pids[@]}"; do
+		takes_less_than 5 ended_with 143
+	done
+	kill -s CONT "$SERVER_PID"
+	wait_until 5 server_answers
+	# The counter of a semaphore, and its total, stay.
+	wait_until 10 keys_are a-sem 'rlock_total:{a-sem}'
+	refute file_exists ran
+}
+
+keys_are() {
+	[ "$(redis --raw keys '*' | LC_ALL=C sort | paste -sd ' ')" = "$*" ]
+}
+
 # It has connected and sleeps in poll.
 has_no_answer_yet() {
 	[ "$(find "/proc/$1/fd" -lname 'socket:*' | wc -l)" -gt 0 ] && grep -qs '^State:[[:space:]]*S' "/proc/$1/status"

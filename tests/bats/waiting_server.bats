@@ -184,3 +184,52 @@ ends_with_words() {
 	proxy deny evalsha 3
 	run -0 rlock run -w 20s x -- true
 }
+
+# ---- a wait that ends ----
+
+# wait_in_each: a waiter of each kind for a lock that is held, in WAITERS, as the last one in its queue.
+wait_in_each() {
+	local verb
+	WAITERS=()
+	rlock sem -u "unix://$SERVER_SOCKET" --permits 1 --owner ci --lease 60s sem
+	rlock write -u "unix://$SERVER_SOCKET" --owner ci --lease 60s read write
+	rlock fair -u "unix://$SERVER_SOCKET" --owner ci --lease 60s run fair
+	for verb in run read write 'sem --permits 1'; do
+		# shellcheck disable=SC2086
+		in_background rlock $verb "${verb%% *}" -- touch ran
+		WAITERS+=("$PID")
+		wait_until 5 has_waiters "${verb%% *}"
+	done
+	in_background rlock fair fair -- touch ran
+	WAITERS+=("$PID")
+	wait_until 5 has_queue_length fair 1
+}
+
+nobody_waits() {
+	[ -z "$(redis keys 'rlock_queue:*')$(redis keys 'redisson_lock_queue:*')" ]
+}
+
+# end_each: all of them, which then are in no queue.
+end_each() {
+	local pid
+	kill -s TERM "${WAITERS[@]}"
+	for pid in "${WAITERS[@]}"; do
+		ended_with 143 "$pid"
+	done
+	refute file_exists ran
+}
+
+@test "a waiter leaves its queue when it ends, also where the server has forgotten all scripts" {
+	wait_in_each
+	redis script flush
+	end_each
+	assert nobody_waits
+}
+
+@test "a waiter that ends while the server has stalled is in no queue, and holds nothing, when the server goes on" {
+	wait_in_each
+	kill -STOP "$SERVER_PID"
+	end_each
+	kill -CONT "$SERVER_PID"
+	wait_until 5 nobody_waits
+}

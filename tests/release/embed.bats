@@ -9,14 +9,34 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
-@test "a name that no line before it defines is an error, and no C file is made" {
+# copy_build: lua/, in which the tests write scripts of their own.
+copy_build() {
 	mkdir -p lua/inc
 	cp "$LUA"/*.sh "$LUA"/*.awk lua
-	printf 'local count = 1\nreturn cuont + 1\n' >lua/x.lua
+}
+
+@test "a missing include is an error, and no C file is made" {
+	copy_build
+	printf 'local count = 1\n-- include: none\nreturn count\n' >lua/x.lua
 	touch lua/inc/all.lua
 	run -1 lua/embed.sh out.c
-	assert_output "lua/x.lua:2: no line before it defines 'cuont'"
+	assert_output "lua/x.lua:2: cannot read lua/inc/none.lua"
 	assert [ ! -e out.c ]
+}
+
+@test "a script has each included file once, and again after a block that included the file for itself" {
+	copy_build
+	printf 'if x then\n\t-- include: b\nend\n-- include: b\n-- include: a\nreturn\n' >lua/x.lua
+	echo 'local a' >lua/inc/a.lua
+	printf -- '-- include: a\nlocal b\n' >lua/inc/b.lua
+	run -0 awk -f lua/expand.awk lua/x.lua
+	assert_output 'if x then
+local a
+local b
+end
+local a
+local b
+return'
 }
 
 @test "all kinds of awk make the same of rlock's scripts" {
@@ -28,6 +48,15 @@ setup() {
 		ln -s "$(type -P "$awk")" "bin_$awk/awk"
 		PATH=$PWD/bin_$awk:$PATH "$LUA/embed.sh" "$awk.c"
 		cmp all.c "$awk.c"
+	done
+}
+
+@test "a server compiles each script: none has more than 200 local variables in one scope" {
+	local script
+	start_server
+	for script in "$LUA"/*.lua; do
+		run -0 redis-cli -s "$SERVER_SOCKET" -x script load < <(awk -f "$LUA/expand.awk" "$script")
+		assert_output --regexp '^[0-9a-f]{40}$'
 	done
 }
 
@@ -46,17 +75,4 @@ setup() {
 			print FILENAME ":" FNR ": " $0
 	}' "$LUA"/*.lua "$LUA"/*/*.lua
 	assert_output ''
-}
-
-LEAVE_BYTES_MAX=14500
-
-# A server that had stalled reads the first 16 kB of a closed connection: the last try, and what undoes it.
-@test "each script that leaves a queue leaves room for two requests in 16 kB" {
-	local script body
-	for script in "$LUA"/*_leave.lua; do
-		body=$(awk -f "$LUA/expand.awk" "$script" "$LUA"/inc/*.lua | awk -f "$LUA/shorten.awk")
-		assert [ "${#body}" -gt 5000 ]
-		[ "${#body}" -lt "$LEAVE_BYTES_MAX" ] ||
-			fail "${script##*/} has ${#body} bytes, and $LEAVE_BYTES_MAX is the limit for a script that leaves a queue"
-	done
 }

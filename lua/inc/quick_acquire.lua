@@ -23,20 +23,3 @@ if is_quick then
 	since_ms = now[1] .. string.sub('00000' .. now[2], -6, -4)
 	end_ms = since_ms + lease_ms .. ''
 end
-
--- here: the script writes its field, and what else only this kind has: is_added, whether all of that was written
-
--- The record as hold_record_make writes it. Not PEXPIREAT, which is faster: users have no right to it.
-if is_added and call('PEXPIRE', lock, lease_ms) == 1
-	and call('HSET', holds, hold_id, field .. ' ' .. since_ms .. ' ' .. end_ms .. ' ' .. (token or '-') .. ' ' .. note) == 1
-	and call('PEXPIRE', holds, lease_ms) == 1 then
-	-- Without a token a reply that takes no table.
-	return token and { 1, fresh_owner, 1, token, 0 } or 1
-end
--- Not where nothing was written: a full server lets a script go on that has deleted something.
-if is_quick and call('EXISTS', lock) == 1
-	and type(call('DEL', lock, holds, own_key or holds, ends or holds)) ~= 'number' then
-	call('HDEL', lock, field, 'mode')
-	call('HDEL', holds, hold_id)
-	if ends then call('ZREM', ends, field) end
-end

@@ -15,12 +15,3 @@ if is_quick then
 	-- As text, see quick/acquire.lua.
 	end_ms = (now[1] .. string.sub('00000' .. now[2], -6, -4)) + lease_ms .. ''
 end
-
--- here: the script looks whether the lock has the field, and extends what only its kind has: is_held, whether it succeeded
-
--- GT: only where the lock would expire earlier. No hold lasts longer than the lock, so its record has an earlier end, too.
--- The record is written last: on a full server a script may write it when it has written before.
-if is_held and call('PEXPIRE', lock, lease_ms, 'GT') == 1 and call('PEXPIRE', holds, lease_ms) == 1
-	and call('HSET', holds, hold_id, before .. end_ms .. string.sub(record, after_at)) == 0 then
-	return 0
-end

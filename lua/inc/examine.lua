@@ -1,31 +1,8 @@
--- What the hash of a lock of any kind consists of: the numbers of inc/hold.lua, and a mode. A hash with anything else in it
--- is a user's own. And the first look of every acquisition.
+-- The first look of every acquisition at a lock.
 
-local NOT_A_LOCK = 'hash that is no lock'
-
--- wire: Redisson's read/write locks keep their mode in this field.
-local function is_mode(field, value)
-	return field == 'mode' and (value == 'read' or value == 'write')
-end
-
--- The mode, if there is one, the holds of each owner, and the owners in their order; nil when these fields are no lock's.
-local function fields_of(listed)
-	local mode, counts, fields = nil, {}, {}
-	for i = 1, #listed, 2 do
-		local field, value = listed[i], listed[i + 1]
-		if is_mode(field, value) then
-			mode = value
-		elseif not hold_count(value) then
-			return nil, nil, nil
-		else
-			counts[field], fields[#fields + 1] = hold_count(value), field
-		end
-	end
-	return mode, counts, fields
-end
-
--- A script looks at so many fields of a lock one by one. A lock may have many more, since each reader has one.
-local FIELDS_MAX = 16
+-- include: denied
+-- include: lock_fields
+-- include: owners
 
 -- Whether a field of the lock hash counts holds, and can count one more.
 local function counts_holds(value) return (hold_count(value) or HOLDS_MAX) < HOLDS_MAX end

@@ -1,0 +1,76 @@
+-- The release of permits.
+
+-- include: suffix
+-- include: record
+-- include: value
+-- include: results
+-- include: counter
+-- include: slots
+-- include: permits
+-- include: notify_permits
+
+-- Whether there is a counter to add permits to; where there is none, the next acquisition counts anew what is held. Sets
+-- name.overwritten. A missing right is an error, raised here: before anything is removed that could then not be counted.
+local function has_counter(name)
+	local counter = redis.pcall('GET', name.lock)
+	if is_error(counter) and not is_wrong_type(counter) then redis.call('GET', name.lock) end
+	if is_error(counter) or counter and not is_permits_counter(counter) then
+		name.overwritten = redis.pcall('TYPE', name.lock).ok
+		return false
+	end
+	-- The first write, and one that a full server allows; it then allows those after it, too.
+	redis.call('HDEL', name.holds, '')
+	return counter and redis.call('INCRBY', name.lock, 0) ~= nil
+end
+
+-- Of a removed hold. Where not all of its permits were there another may have its slots already.
+local function free_permits(name, hold)
+	local in_use = hold.removed == hold.count and known_slots(name.holds)
+	for _, slot in ipairs(hold.slots) do in_use = in_use and without_slot(in_use, slot) end
+	if not in_use or is_error(redis.pcall('HSET', name.holds, SLOTS, in_use)) then
+		redis.pcall('HDEL', name.holds, SLOTS)
+	end
+	if name.has_counter and hold.removed > 0 then
+		notify_of_permits(name, redis.call('INCRBY', name.lock, hold.removed), hold.removed)
+	end
+end
+
+local function ids_of(hold_id, count)
+	local ids = {}
+	for number = 1, count do ids[number] = permit_id(hold_id, number) end
+	return unpack(ids)
+end
+
+-- What its record says, and count: its permits. Sets name.has_counter. nil when there is no such hold; then name.overwritten may
+-- be set.
+local function find_permits(name, hold_id)
+	local record = read_field(name, name.holds, hold_id)
+	if not record then return nil end
+	local hold = {}
+	hold.field, hold.since_ms, hold.end_ms, hold.token, hold.note = hold_record_parse(record)
+	hold.count, hold.slots = permits_of(record)
+	name.has_counter = has_counter(name)
+	return hold
+end
+
+-- The hold, which is removed; its slots stay in use. removed: how many of its permits were there; is_lost: not all, or its lease has
+-- ended. nil: see find_permits.
+local function remove_permits(name, hold_id)
+	local hold = find_permits(name, hold_id)
+	if not hold then return nil end
+	redis.call('HDEL', name.holds, hold_id, hold_id .. STOP, (hold.field or '') .. LAST)
+	if hold.count == 0 then return nil end
+	-- A user may have overwritten it: no obstacle.
+	redis.pcall('ZREM', name.ends, ids_of(hold_id, hold.count))
+	hold.removed = redis.call('ZREM', name.permits, ids_of(hold_id, hold.count))
+	hold.is_lost = hold.removed < hold.count or tonumber(hold.end_ms) <= now_ms()
+	return hold
+end
+
+-- The result for the name, as in inc/names.lua.
+local function release_permits(name, hold_id)
+	local hold = remove_permits(name, hold_id)
+	if not hold then return 0 end
+	free_permits(name, hold)
+	return hold.is_lost and 3 or 2
+end

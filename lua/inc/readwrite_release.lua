@@ -1,0 +1,72 @@
+-- The release of read and write locks.
+
+-- include: release
+-- include: readwrite_left
+
+-- Sets name.own_ms, how long the longest hold of this owner lasts, if it is a reader, and name.left, what is on the lock
+-- without the hold, and without the other holds of a reader. To be run before anything of the hold is changed: it is an
+-- error while a timeout key is at another node.
+local function look_at_readers(name, field, count)
+	local is_read = not is_writer_field(field)
+	-- A writer alone: while its slot moves even to look for readers is an error.
+	if not is_read and redis.call('HLEN', name.lock) == 2 then
+		name.own_ms, name.left = 0, { writers = { count > 1 and field or nil }, reads_ms = 0 }
+		return
+	end
+	remove_expired(name)
+	name.own_ms = is_read and reader_ttl_ms(name, field, count) or 0
+	name.left = holders_left(name, (is_read or count == 1) and field)
+end
+
+-- The record of the hold is removed already, so a full server lets the script write. The hash is never without a field in
+-- between, which would cost it its TTL.
+local function remove_reader_hold(name, owner)
+	local listed = redis.call('HGET', name.holds, owner) or ''
+	local rest = string.gsub(listed, ' ' .. hold_id, '')
+	if rest == '' then
+		redis.call('HDEL', name.holds, owner)
+	else
+		redis.call('HSET', name.holds, owner, rest)
+	end
+end
+
+-- Which of a reader's timeout keys belongs to which hold is not known: the holds that it keeps all last as long as the
+-- longest of them.
+local function release_read(name, owner, count)
+	if name.own_ms == 0 then
+		remove_readers(name, { [owner] = true })
+		settle(name, name.left, false)
+		return 3
+	end
+	-- wire: the last key is deleted, whichever hold is released.
+	redis.call('DEL', timeout_key(name, owner, count))
+	if count == 1 then
+		redis.call('HDEL', name.lock, owner)
+		redis.call('ZREM', name.ends, owner)
+		-- As in delete_all: it had no other field, maybe.
+		redis.pcall('HDEL', name.holds, owner)
+		return settle(name, name.left, false)
+	end
+	redis.call('HINCRBY', name.lock, owner, -1)
+	remove_reader_hold(name, owner)
+	local _, records = reader_holds(name, owner, count - 1)
+	local left_ms = math.min(name.own_ms, owners_left_ms(name, { owner }, records)[owner])
+	if left_ms <= 0 then
+		for number = 1, count - 1 do redis.call('DEL', timeout_key(name, owner, number)) end
+		remove_readers(name, { [owner] = true })
+		return settle(name, name.left, false)
+	end
+	for number = 1, count - 1 do
+		redis.call('SET', timeout_key(name, owner, number), 1, 'PX', digits(left_ms))
+	end
+	redis.call('ZADD', name.ends, 'XX', digits(now_ms() + left_ms), owner)
+	name.left.reads_ms = math.max(name.left.reads_ms, left_ms)
+	return settle(name, name.left, false)
+end
+
+-- After look_at_readers.
+local function release_readwrite(name, field, count)
+	if not is_writer_field(field) then return release_read(name, field, count) end
+	remove_one(name, field, count)
+	return settle(name, name.left, true)
+end

@@ -1,0 +1,28 @@
+-- What undoes attempts to acquire a read or write lock: see options.lua.
+
+-- include: denied
+-- include: readwrite_release
+-- include: leave
+
+-- So that the readers come in that wait for the turn of this waiting writer. An error, or nil.
+local function end_writers_turn(owner)
+	for _, name in ipairs(names) do
+		local turn = redis.pcall('GET', name.writer)
+		if is_error(turn) and not is_wrong_type(turn) then return command_error('GET', turn) end
+		if type(turn) == 'string' and string.match(turn, '^%d+ (%S+) ') == owner then
+			redis.call('DEL', name.writer)
+			publish(name.channel, WAKE_ALL)
+		end
+	end
+	return nil
+end
+
+-- The result of an undo: see inc/request.lua. Readers that wait for the turn of this writer come in.
+local function undo_readwrite()
+	for _, name in ipairs(names) do leave_wake_queue(name, hold_id) end
+	local results = release_all(hold_id, release_readwrite, look_at_readers)
+	local err = end_writers_turn(fresh_owner)
+	if err then return err end
+	reserve_all()
+	return results
+end

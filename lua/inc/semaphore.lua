@@ -1,0 +1,41 @@
+-- How many permits a semaphore has.
+
+-- include: clock
+-- include: denied
+-- include: counter
+-- include: reclaim
+
+-- How many permits a semaphore has.
+local REMEMBERED_MS = 24 * 3600 * 1000
+
+-- Sets name.free, how many are free, nil when the counter is not there, and name.held. The type of what is no semaphore,
+-- or nil; and the error when that can't be found out.
+local function examine_permits(name)
+	local free, held = redis.pcall('GET', name.lock), redis.pcall('ZCARD', name.permits)
+	if is_wrong_type(free) then return redis.call('TYPE', name.lock).ok end
+	if is_error(free) then return nil, command_error('GET', free) end
+	if free and not is_permits_counter(free) then return NOT_A_COUNTER end
+	if is_error(held) and not is_wrong_type(held) then return nil, command_error('ZCARD', held) end
+	name.free, name.held = free and tonumber(free), held
+	return overwritten_kind(name)
+end
+
+-- Reclaims what is to be reclaimed, makes the counter where there is none, for so many permits in all, and sets name.total;
+-- name.more: so many have become free by that. wire: an RSemaphore leaves nothing but a lower counter, so the total is
+-- remembered.
+local function count_permits(name, wanted)
+	name.more = reclaim(name)
+	name.held = name.held - name.more
+	if not name.free then
+		name.free = wanted - name.held
+		name.more = name.free
+		redis.call('SET', name.lock, digits(name.free))
+	elseif name.more > 0 then
+		name.free = redis.call('INCRBY', name.lock, name.more)
+	end
+	local seen, known = name.free + name.held, remembered_total(name)
+	name.total = math.max(seen, known or seen)
+	if name.total == wanted and known ~= wanted then
+		redis.call('SET', name.remembered, digits(wanted), 'PX', REMEMBERED_MS)
+	end
+end
