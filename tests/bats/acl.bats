@@ -1,21 +1,21 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# A user that lacks one of the rights that the manual lists: whatever it asks for is refused with that right
-# named, or goes well without it, and nothing stays locked. Each right in turn, several at a time.
+# A user of the server that lacks one of the rights listed in the manual: each call of that user either succeeds, or fails with a
+# message that names the missing right; no lock stays held. All rights are tried, several at a time.
 
 load ../lib/usual
 load ../lib/rights
 
 setup_file() { start_server_at_port; }
 
-# without_each FUNCTION: calls it for each right, in a process of its own. It finds RIGHT, the one that is missing; URL, of
-# the user without it; and NAME, which the names of its locks begin with.
+# without_each FUNCTION: calls FUNCTION once per right, in a subshell. Sets RIGHT, the missing right; URL, that logs in as a user
+# without it; and NAME, a prefix for the names of its locks.
 without_each() {
 	local row rows=0 RIGHT NAME URL
 	all_rights
 	for row in "${!RIGHTS[@]}"; do
 		RIGHT=${RIGHTS[row]} NAME=nightly-$row- URL=$(url_of "user-$row")
-		# Without that one nothing goes as long as the server does not know the scripts: see password_rights.bats.
+		# Without +eval nothing works until the server knows the scripts: password_rights.bats tests that.
 		[ "$RIGHT" != +eval ] || continue
 		# shellcheck disable=SC2068
 		redis acl setuser "user-$row" on ">$SECRET" resetkeys resetchannels -@all ${RIGHTS[@]:0:row} ${RIGHTS[@]:row+1} >/dev/null
@@ -30,13 +30,14 @@ without_each() {
 }
 
 in_row() {
-	# Thousands of commands, none of which fails the test: bats need not write down where they stand.
+	# Remove the DEBUG trap of bats: it would slow down thousands of commands here.
 	trap - DEBUG
 	"$1"
 	wait
 }
 
-# A waiter that could not leave the queue stays in it until another one asks for the lock, seconds later.
+# Whether no key is left. A waiter that had no right to leave the queue of a fair lock stays in it until another client asks for that
+# lock, so this asks for each one first.
 no_keys_once_visited() {
 	local key
 	for key in $(redis keys 'redisson_lock_queue:*'); do
@@ -46,8 +47,8 @@ no_keys_once_visited() {
 	no_keys
 }
 
-# names_right TEXT: of all rules it names the missing one alone. But for the keys of a script the server does not
-# say which one was refused.
+# names_right TEXT: whether TEXT names the missing right and no other rule. If a script was denied a key, the server does not say
+# which one, so all rules for keys may be named.
 names_right() {
 	local named=' ' rest=$1
 	while [[ $rest =~ (^| )([+~\&][^ ,]*[^ ,:])(.*)$ ]]; do
@@ -62,12 +63,12 @@ names_right() {
 	esac
 }
 
-# try STATUS COMMAND [ARG...]: ends with that one, or with 77. What is said is one line, which names the right. Sets CODE.
+# try STATUS COMMAND [ARG...]: COMMAND must exit with STATUS, or with 77 and one line that names the right. Sets CODE.
 try() {
 	local wanted=$1 out
 	shift
 	CODE=0
-	# What renew prints is no message.
+	# Ignore standard output: renew prints the TTL.
 	out=$(exec timeout 60 "$@" 2>&1 >/dev/null) || CODE=$?
 	if [ "$CODE$out" = "$wanted" ]; then
 		return
@@ -96,7 +97,7 @@ free_locks() {
 		[ "$CODE" = 0 ] || rlock "$verb" -n --owner x --lease 20s "$NAME$verb"
 		try 0 rlock renew --owner x --lease 20s -u "$URL" "$NAME$verb"
 		try 0 rlock unlock --owner x -u "$URL" "$NAME$verb"
-		# A refused one leaves it to the lease.
+		# A call that was denied the release leaves the lock until its lease ends.
 		[ "$CODE" = 0 ] || rlock unlock -q --force "$NAME$verb"
 	done
 }
@@ -120,12 +121,12 @@ held_by_others() {
 	done
 }
 
-@test "without any one right whatever is asked for goes well, or is refused with it named; each is one that some call misses" {
+@test "without one right of the manual each call succeeds or names that right, and each right is missed by some call" {
 	not_under_valgrind 'there a waiter that loses its position has it again before it is notified'
 	without_each free_locks
 	without_each semaphores
 	without_each held_by_others
-	# CLIENT SETNAME and PUBSUB are refused without harm; INFO is for several servers.
+	# No call of this test fails without these: CLIENT SETNAME and PUBSUB are optional, INFO is used for several servers only.
 	printf '%s\n' "${RIGHTS[@]}" | grep -vxF -e '+client|setname' -e '+pubsub|numsub' -e +info -e +eval | sort >wanted
 	run -0 diff wanted <(sort -u named)
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# rlock check: whether locks can be relied on.
+# rlock check: whether the configuration and the server can be relied on for locks.
 
 load ../lib/usual
 load ../lib/replicas
@@ -18,19 +18,19 @@ teardown() {
 	teardown_and_check_processes
 }
 
-# finds LEVEL SUBJECT TEXT: a line of the output.
+# finds LEVEL SUBJECT TEXT: the output has a line with this level and subject, and a text that matches TEXT.
 finds() {
 	assert_line --regexp "^$1 +$2 +$3"
 }
 
-# limited RULE...: RLOCK_URL is that of a user with the rights of the manual, and what check itself needs, but for these.
+# limited RULE...: RLOCK_URL logs in as a user that has the rights of the manual and those that check needs, changed by these rules.
 limited() {
 	all_rights
 	redis acl setuser limited reset resetchannels on ">$SECRET" "${RIGHTS[@]}" +info +ping '+config|get' +scan "$@" >/dev/null
 	RLOCK_URL=$(url_of limited)
 }
 
-@test "a sound server is found to be sound" {
+@test "check calls a sound server sound" {
 	run -0 rlock check
 	assert_line --index 0 --regexp '^unix://'
 	finds ok version '(Redis|Valkey) [0-9]'
@@ -59,7 +59,7 @@ limited() {
 
 # ---- rights ----
 
-@test "a user has all rights that the manual names, or the one that it lacks is named, as ACL SETUSER takes it" {
+@test "check names each missing right as a rule for ACL SETUSER, or reports that all rights are there" {
 	local status level subject right text
 	limited
 	run -0 rlock check 'nightly*'
@@ -92,7 +92,7 @@ paste_rights() {
 	assert_equal "$(cat pasted)" OK
 }
 
-@test "the line of rights can be pasted, for the name or pattern that was asked for, and no other" {
+@test "the ACL line that check prints can be pasted, and grants rights to the given name or pattern only" {
 	local asked
 	for asked in 'job of alice' 'job-*-north'; do
 		limited -@all resetkeys resetchannels +ping +info '+config|get'
@@ -103,13 +103,13 @@ paste_rights() {
 		run -77 rlock run 'job of bob' -- true
 		run -0 rlock write "${asked/\*/7}" -- true
 	done
-	# Where no pattern was given it is for all.
+	# Without a pattern the rule is for all keys.
 	limited -@all resetkeys resetchannels +ping +info '+config|get'
 	run -77 rlock check
 	finds BAD rights "plain, fair, .* ~\\* is for all keys, and rlock check 'PATTERN' for those of some names: try: "
 	paste_rights
 	run -0 rlock check
-	# Nor may a pattern follow the one for all keys, of a user that has these, but not all commands.
+	# The server refuses a pattern after "all keys": a user that has all keys, but not all commands, gets no rule for keys.
 	limited resetkeys resetchannels '~*' '&*' +@all -publish
 	run -77 rlock check 'nightly*'
 	paste_rights
@@ -120,13 +120,13 @@ paste_rights() {
 @test "check reports permits without a record of a holder, and what to do" {
 	run -0 rlock sem --permits 3 imports -- rlock check imports
 	finds ok permits 'imports: 2 of 3 free, none without a record of a holder$'
-	# Two threads of Java, by an RSemaphore.
+	# As two threads of a Java service do through RSemaphore.
 	redis decrby imports 2 >/dev/null
 	run -0 rlock check imports
 	finds note permits 'imports: 2 of 3 have no record of a holder, .* try: rlock unlock --force imports$'
 }
 
-@test "a server that deletes locks when its memory is full, or grants none since it is, is not sound" {
+@test "a server that evicts locks when its memory is full, or denies new ones, is not sound" {
 	redis config set maxmemory-policy allkeys-lru >/dev/null
 	run -0 rlock check
 	finds note eviction 'allkeys-lru: deletes locks as soon as maxmemory is set'
@@ -140,11 +140,11 @@ paste_rights() {
 	assert_equal "${lines[-1]}" "NOT SOUND: locks can't be relied on here, see lock, memory"
 	run -78 rlock check --json
 	assert_output --partial '"sound":false,"conclusion":"NOT SOUND: '
-	# What is used changes, as buffers of clients are freed.
+	# The used memory changes, since the server frees buffers of clients.
 	wait_until 20 is_noted_as_nearly_full
 }
 
-# When a fifteenth more than it uses is its limit.
+# Sets maxmemory to 1/15 above the used memory; whether check then notes that memory is nearly full.
 is_noted_as_nearly_full() {
 	local used
 	used=$(redis info memory | sed -n 's/^used_memory:\([0-9]*\).*/\1/p')
@@ -153,7 +153,7 @@ is_noted_as_nearly_full() {
 	[ "$status" = 0 ] && [[ $output = *$'\n''note  memory '* ]]
 }
 
-@test "a server that writes no file, or once a second, has no replicas, or loses a CONFIG SET, is noted" {
+@test "check notes a server without persistence, with one fsync a second, without replicas, or whose CONFIG SET was not saved" {
 	start_server_in bare
 	run -0 rlock check -u "unix://$PWD/bare/redis.sock"
 	finds note persistence 'none: a restart deletes all locks'
@@ -165,7 +165,7 @@ is_noted_as_nearly_full() {
 		finds note config 'CONFIG SET was called 1 time .* a restart loses what was set: try: CONFIG REWRITE$'
 }
 
-@test "a replica is not sound, and its master has one" {
+@test "check calls a replica unsound, and reports the replica of its master" {
 	replicated_servers
 	run -78 rlock check -u "unix://$PWD/two/redis.sock"
 	finds BAD role 'slave: cannot grant a lock'
@@ -177,7 +177,7 @@ is_noted_as_nearly_full() {
 	finds BAD replicas '1, but --replicas needs 2'
 }
 
-@test "a server of several that is not reached: 69; a wrong password: 77; a directory of all, or a server too slow for the lease: 78" {
+@test "check exits with 69 for an unreachable server of several, 77 for a wrong password, 78 for a runtime directory open to others or a slow server" {
 	run -69 --separate-stderr rlock check -u "$RLOCK_URL" -u "unix://$PWD/nowhere" -u "$RLOCK_URL?db=1"
 	[ "$(grep -c '^ok *role *master' <<<"$output")" = 2 ]
 	finds BAD server '.*nowhere'
@@ -195,13 +195,13 @@ is_noted_as_nearly_full() {
 
 # ---- what is printed ----
 
-# site_config LINE...: the user's configuration file.
+# site_config LINE...: writes the user's configuration file.
 site_config() {
 	mkdir -p "$XDG_CONFIG_HOME"
 	printf '%s\n' "$@" >"$XDG_CONFIG_HOME/rlock.conf"
 }
 
-@test "check says of each option where it is from, and that a machine without a server named locks on its own" {
+@test "check prints where each option comes from, and warns that without a server each machine locks on its own" {
 	site_config '# of the site' "url = $RLOCK_URL" '' 'wait = 5s'
 	unset RLOCK_URL
 	run -0 rlock check -t 20s
@@ -223,7 +223,7 @@ site_config() {
 	finds note url 'the default, since no server is named anywhere: each machine then locks on a server of its own'
 }
 
-@test "check says why an option of a lower source is not used, and shows no password, nor a command that prints one" {
+@test "check says why an option of a lower source is not used, and shows neither a password nor a password command" {
 	site_config 'url = redis://other:1/3' "password-file = $PWD/password" 'ttl = 9s'
 	redis acl setuser limited reset on '>third' '~*' '&*' +@all >/dev/null
 	REDISCLI_AUTH=s3cond run -0 rlock check -u "redis://limited:third@127.0.0.1:$PORT/2" -t 50s
@@ -245,28 +245,28 @@ site_config() {
 
 # ---- a lock that is tried ----
 
-# check_is_bad TEXT [OPTION...]: no lock can be acquired, for that reason.
+# check_is_bad TEXT [OPTION...]: check must report that no lock can be acquired, for the reason TEXT.
 check_is_bad() {
 	run -78 rlock check "${@:2}"
 	finds BAD lock "none can be acquired: denied by the server: .*$1"
 	assert_equal "${lines[-1]}" "NOT SOUND: locks can't be relied on here, see lock"
 }
 
-@test "check acquires a lock, of a name that fits the pattern, and releases it, and leaves nothing" {
+@test "check acquires a lock whose name matches the pattern, releases it, and leaves nothing" {
 	record_messages '*lock__channel*'
 	run -0 rlock check 'nightly-*-north'
 	finds ok lock 'one was acquired and released$'
 	no_keys
 	run -0 show_messages 'redisson_lock__channel'
 	assert_output --regexp 'redisson_lock__channel:\{nightly-[0-9a-f]{32}-north\} 0'
-	# A user may have the right to one name alone.
+	# A user that may only lock the name "nightly".
 	limited resetkeys ~nightly '~{nightly}:*' '~rlock_*' '~redisson_*'
 	run -0 rlock check nightly
 	finds ok lock 'one was acquired and released$'
 	no_keys
 }
 
-@test "a server is not sound that denies each lock: too few replicas, a full disk, a command that was renamed" {
+@test "a server that denies all locks is not sound: too few replicas, a full disk, a renamed command" {
 	local command
 	redis config set min-replicas-to-write 1 >/dev/null
 	check_is_bad 'NOREPLICAS Not enough good replicas'
@@ -321,16 +321,16 @@ has_failed_to_save() {
 	finds note local "process $pid of user"
 }
 
-# with_mounts COMMANDS: in a namespace where they were run, rlock check of the file's server.
+# with_mounts COMMANDS: runs COMMANDS in a new mount namespace, and then rlock check.
 with_mounts() {
 	unshare -rm true 2>/dev/null || skip 'no namespaces here'
 	run -0 unshare -rm sh -ec "$1"'
 		exec rlock check' sh "$BATS_TEST_TMPDIR"
 }
 
-@test "check says when systemd-tmpfiles may remove what is in the runtime directory" {
+@test "check warns when systemd-tmpfiles may clean the runtime directory" {
 	mkdir -p run/systemd/system run/tmpfiles.d nothing
-	# An rlock that is installed has its file in one of these directories.
+	# Hide the tmpfiles.d file of an installed rlock, which would be in one of these directories.
 	local booted='mount --bind "$1/run" /run
 		for dir in /etc /usr/local/lib /usr/lib; do
 			[ ! -d "$dir/tmpfiles.d" ] || mount --bind "$1/nothing" "$dir/tmpfiles.d"
@@ -342,14 +342,14 @@ with_mounts() {
 	with_mounts "$booted"
 	rmdir "$RLOCK_RUNTIME_DIR"
 	refute_line --regexp '^note +directory'
-	# Which is elsewhere for root where none is named.
+	# Without RLOCK_RUNTIME_DIR root uses /run/rlock.
 	with_mounts "$booted"'; unset RLOCK_RUNTIME_DIR'
 	finds ok directory '/run/rlock$'
 }
 
-@test "check says when /tmp is a service's own" {
+@test "check warns when /tmp belongs to one service (PrivateTmp)" {
 	mkdir -p systemd-private-1-x.service/tmp
-	# The server is elsewhere than in that /tmp, and a build may be in the other one.
+	# Copy rlock into the new /tmp, as the build may be in the old one; reach the server by TCP, as its socket is there too.
 	cp "$RLOCK_BIN" systemd-private-1-x.service/tmp/rlock
 	PATH=/tmp:$PATH RLOCK_URL=redis://127.0.0.1:$PORT RLOCK_RUNTIME_DIR=/tmp/rlock-of-test
 	with_mounts 'mount --bind "$1/systemd-private-1-x.service/tmp" /tmp'

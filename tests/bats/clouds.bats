@@ -1,14 +1,13 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# What the services of clouds have in common: commands that are unknown or refused, a cluster that is one node, and
-# connections that are closed after a while. Locks of all kinds work, and -v says what is missed. Without any one right:
-# acl.bats.
+# Managed Redis services: unknown or denied commands, a cluster of one node, idle connections that are closed. All kinds of locks
+# work there, and -v reports what is missing. acl.bats covers a user that lacks a single right.
 
 load ../lib/usual
 load ../lib/clusters
 
-# To the first server all are known, but not allowed to the user "denied", and to the second none. To the third only INFO is
-# unknown, and the fourth is a cluster.
+# Server 1 denies these commands to the user "denied"; server 2 does not know them; server 3 does not know INFO; server 4 is a
+# cluster of one node.
 DENIED=(info config client wait select pubsub)
 
 setup_file() {
@@ -30,8 +29,7 @@ setup() {
 	export RLOCK_URL=unix://$SERVER_SOCKET
 }
 
-# contend VERB: a lock is held, renewed and waited for; the waiter says on its own that it does so: PUBSUB may be what is
-# refused.
+# contend VERB: a lock is held, renewed and waited for. The waiter's -v messages show that it waits: PUBSUB may be denied here.
 contend() {
 	local holder
 	rm -f end-commands stderr held
@@ -70,13 +68,13 @@ locks_of_all_kinds() {
 		SERVER_SOCKET=$(socket_of 1)
 		[[ $url = redis:* ]] || SERVER_SOCKET=$(socket_of 2)
 		locks_of_all_kinds
-		# The waiter had two connections, and -v.
+		# Once, although the waiter with -v had two connections.
 		run -0 sed -n 's/.*: it denies/it denies/p' stderr
 		assert_output 'it denies CLIENT SETNAME: its list of clients does not name rlock'
 	done
 }
 
-@test "what needs a command that is refused says which: a database, replicas, a quorum" {
+@test "a database, --replicas and a quorum name the denied command that they need" {
 	export RLOCK_URL
 	RLOCK_URL=unix://$(socket_of 2)
 	run -78 rlock run --db 1 a -- touch ran
@@ -86,18 +84,18 @@ locks_of_all_kinds() {
 	run -78 rlock run -t 1s --quorum 2 -u "$(urls_of 3) $(urls_of 3)?db=1 $(urls_of 1)" a -- touch ran
 	assert_one_line "^rlock: a: .*none of them renamed: ERR unknown command INFO\$"
 	refute file_exists ran
-	# Where all must agree it does not matter how long they have run.
+	# With a quorum of all servers rlock does not ask how long they have run (INFO).
 	run -0 rlock run -u "$(urls_of 1 2 3)" a -- true
 }
 
-@test "a cluster of one node has locks that are held and waited for" {
+@test "locks are held and waited for on a cluster of one node" {
 	export RLOCK_URL
 	RLOCK_URL=redis+cluster://127.0.0.1:$(port_of 2)
 	on 4 contend run
 }
 
-# Renewed every 2 s: each time, and for the release, the connection has been closed.
-@test "a server that closes idle connections is nothing to holders and waiters of any kind" {
+# Renewals are 2 s apart, so the server has closed the connection before each renewal and before the release.
+@test "holders and waiters of any kind survive a server that closes idle connections" {
 	local verb
 	redis config set timeout 1 >/dev/null
 	for verb in run fair rlock wlock; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# A cluster: the node that has the lock's slot is found, wherever it is by now.
+# Redis Cluster: requests reach the node that owns the lock's slot, also after the slot has moved.
 
 load ../lib/usual
 load ../lib/certificates
@@ -10,7 +10,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 
 # ---- use ----
 
-@test "locks of every node can be held, re-entered by any order of the nodes, and are gone afterwards" {
+@test "locks of all nodes can be held, re-entered with the nodes in another order, and released" {
 	local name nodes backwards
 	backwards=redis+cluster://$(tr ' ' '\n' <<<"$PORTS" | tac | sed 's/^/127.0.0.1:/' | paste -sd ,)
 	for name in a b c; do
@@ -36,7 +36,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	cluster_is_empty
 }
 
-@test "one node of a cluster under the URL of one server is refused with 78 and the URL that is right, by check, too" {
+@test "a redis:// URL of a cluster node is refused with 78 and the right URL, also by check" {
 	local port=${PORTS%% *} name
 	name=$(name_at 2)
 	run -78 rlock run -u "redis://127.0.0.1:$port" "$name" -- touch begun
@@ -46,7 +46,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	assert_line --regexp "^BAD +role +master, one node of a cluster: it denies most names: try: -u redis\\+cluster://127.0.0.1:$port\$"
 }
 
-# name_at NUMBER: a name whose slot that node has.
+# name_at NUMBER: prints a name whose slot this node owns.
 name_at() {
 	local name
 	for name in a b c d e f g h; do [ "$(node_of "$name")" != "$1" ] || break; done
@@ -68,7 +68,7 @@ name_at() {
 	assert [ ! -e begun ]
 }
 
-@test "another node serves where one is gone, or frozen and the first to be asked; 69 where there is none" {
+@test "another node of the URL is used when one is down or frozen; 69 when none answers" {
 	local name
 	name=$(name_at 2)
 	choose_port
@@ -76,12 +76,12 @@ name_at() {
 	assert_one_line "^rlock: a: cannot reach redis://127.0.0.1:$PORT/0: Connection refused$"
 	assert [ ! -e begun ]
 	takes_less_than 4 rlock run -u "redis+cluster://127.0.0.1:$PORT,127.0.0.1:$(port_of 3)" a -- true
-	# The first node of the URL is the first one by its address.
+	# rlock sorts the nodes of the URL by address, so node 1 is the first one it connects to.
 	freeze_server 1
 	run -0 rlock run -w 20s --connect-timeout 0.5s "$name" -- true
 }
 
-@test "a node that announces no address is named as the cause, since no try gets there" {
+@test "a node that announces no address is reported, since no attempt can reach it" {
 	local name number
 	name=$(name_at 2)
 	for number in 1 2 3; do
@@ -95,7 +95,8 @@ name_at() {
 
 # ---- waking ----
 
-# waiter_hears NODE COMMAND: a waiter for "a" does, from that node, when the stranger has gone, whose lease lasts 30 s.
+# waiter_hears NODE COMMAND: a waiter for "a" must acquire the lock when COMMAND publishes on NODE. Without a message it would wait
+# for the end of the holder's lease, 30 s.
 waiter_hears() {
 	at_node_of a hold_by_foreign_client a
 	in_background rlock run a -- touch entered
@@ -107,12 +108,12 @@ waiter_hears() {
 	rm entered
 }
 
-@test "a waiter hears what an old Redisson publishes, on whatever node, and a new one in the slot alone" {
+@test "a waiter is woken by PUBLISH of an old Redisson on any node, and by SPUBLISH of a new one in the lock's slot" {
 	waiter_hears $(($(node_of a) % 3 + 1)) publish
 	[[ $(redis info server) =~ redis_version:6 ]] || waiter_hears "$(node_of a)" spublish
 }
 
-@test "a release is published both ways, for old and new Redissons, of every kind" {
+@test "a release of any kind is published by PUBLISH and by SPUBLISH, for old and new Redissons" {
 	local verb count=6
 	[[ $(redis info server) =~ redis_version:6 ]] && skip 'the server has no channels of a slot'
 	in_background sh -c 'exec redis-cli -s "$0" ssubscribe "redisson_lock__channel:{a}" "redisson_rwlock:{a}" >heard' "$(socket_of "$(node_of a)")"
@@ -132,13 +133,13 @@ waiter_hears() {
 
 # ---- slots that move ----
 
-# choose_nodes NAME: sets FROM, its node, and TO, another one.
+# choose_nodes NAME: sets FROM to the node of the lock, and TO to another node.
 choose_nodes() {
 	FROM=$(node_of "$1")
 	TO=$((FROM % 3 + 1))
 }
 
-@test "a lock whose slot moves is held on, renewed at its new node, and released there" {
+@test "a held lock whose slot moves is renewed and released at the new node" {
 	local holder waiter
 	choose_nodes a
 	hold_at_its_node run a -t 3s
@@ -160,7 +161,7 @@ choose_nodes() {
 	cluster_is_empty
 }
 
-@test "a new lock in a slot that is on its way is waited for, for 2 seconds without a wait time, too" {
+@test "a new lock in a migrating slot is waited for, for 2 s even without a wait time" {
 	choose_nodes c
 	begin_migration c "$FROM" "$TO"
 	run -69 rlock run -n c -- touch begun
@@ -175,7 +176,7 @@ choose_nodes() {
 	cluster_is_empty
 }
 
-@test "a release, or a request to stop, while its slot is on its way is delivered at once, by the node that has the lock" {
+@test "a release and a stop request during a migration are delivered immediately, by the node that has the lock" {
 	local verb moved
 	choose_nodes d
 	while read -r verb moved; do
@@ -205,7 +206,7 @@ choose_nodes() {
 	END
 }
 
-@test "with its renewer killed rlock releases at once, too, while the slot of the lock is on its way" {
+@test "rlock whose renewer was killed releases immediately during a migration of the slot" {
 	local verb
 	choose_nodes e
 	for verb in run fair read write; do
@@ -223,7 +224,7 @@ choose_nodes() {
 	done
 }
 
-# is_kept NAME: its only holder is one that --at-least keeps for an hour, by the lock and by the record.
+# is_kept NAME: whether the lock and its hold record have a TTL of about an hour, by --at-least.
 is_kept() {
 	[ "$(redis exists "$1" "rlock_holds:{$1}")" = 2 ]
 	if [ "$(redis type "$1")" = hash ]; then
@@ -236,7 +237,7 @@ is_kept() {
 	[ "$(redis pttl "rlock_holds:{$1}")" -gt 3500000 ]
 }
 
-@test "--at-least keeps the lock, too, while the slot of the lock is on its way" {
+@test "--at-least keeps the lock during a migration of its slot" {
 	local verb
 	choose_nodes f
 	for verb in run fair write 'sem --permits 1'; do
@@ -255,7 +256,7 @@ is_kept() {
 
 # ---- readers whose slot moves: their timeout keys move one by one ----
 
-# hold_to_read: "a", at node FROM, from where it goes to TO.
+# A reader holds "a" at node FROM; its slot will migrate to TO.
 hold_to_read() {
 	choose_nodes a
 	in_background rlock read -t 60s a -- run_until_ended
@@ -263,7 +264,7 @@ hold_to_read() {
 	TIMEOUT_KEY=$(on "$FROM" redis --scan --pattern '{a}:*:rwlock_timeout:1')
 }
 
-# move_all_but_timeouts: TO has the keys that requests name, and FROM the others.
+# Migrates the keys that requests name to TO; the timeout keys stay at FROM.
 move_all_but_timeouts() {
 	local key
 	for key in a 'rlock_holds:{a}' 'rlock_ends:{a}'; do
@@ -276,12 +277,12 @@ complete_migration() {
 	end_migration a "$FROM" "$TO"
 }
 
-# says WHAT NODE COMMAND [ARG...]: to a client that the other node has sent there.
+# says REPLY NODE COMMAND [ARG...]: NODE replies so after ASKING, as to a client that was redirected.
 says() {
 	[ "$(printf 'asking\n%s\n' "${*:3}" | on "$2" redis | tail -n 1)" = "$1" ]
 }
 
-@test "--at-least keeps a reader's lock, too, while the slot of the lock is on its way" {
+@test "--at-least keeps a read lock during a migration of its slot" {
 	local key
 	choose_nodes a
 	in_background rlock read -t 60s --at-least 1h a -- run_until_ended
@@ -298,7 +299,7 @@ says() {
 	at_node_of a redis flushall
 }
 
-@test "a reader whose timeout key has moved ahead of its lock, or is still to come, is released when all keys have moved" {
+@test "a read lock whose timeout key migrates before or after the lock is released once all keys have moved" {
 	local ahead at
 	for ahead in yes no; do
 		rm -f end-commands
@@ -312,7 +313,7 @@ says() {
 			at=$TO
 		fi
 		end_commands
-		# The release that is tried there changes nothing.
+		# The release is attempted at the new node, and must change nothing yet.
 		stays_true_for 0.3 says 1 "$at" hlen 'rlock_holds:{a}'
 		says 2 "$at" hlen a
 		complete_migration
@@ -321,7 +322,7 @@ says() {
 	done
 }
 
-@test "a reader that releases while the other one's timeout key is still to come does not free the lock" {
+@test "a reader's release does not free the lock while the timeout key of another reader has not migrated yet" {
 	local first other_key
 	hold_to_read
 	first=$PID other_key=$TIMEOUT_KEY
@@ -345,7 +346,7 @@ says() {
 
 # ---- check ----
 
-@test "check looks at each node of a cluster, and one that deletes locks makes it unsound" {
+@test "check examines each node, and a node that evicts locks makes the cluster unsound" {
 	run -0 rlock check
 	assert_equal "$(grep -c '^redis://.*: a node of the cluster$' <<<"$output")" 3
 	assert_equal "$(grep -c '^ok *role *master, in a cluster$' <<<"$output")" 3
@@ -359,7 +360,7 @@ says() {
 	assert_equal "$(grep -c '^ok *eviction *noeviction$' <<<"$output")" 2
 }
 
-@test "a user that may not list the nodes of a cluster is told so, with the right" {
+@test "check names the right that a user lacks to list the nodes of a cluster" {
 	local number
 	[[ $(on 1 redis info server) =~ redis_version:6 ]] && skip 'a right to one subcommand is new in Redis 7'
 	for number in 1 2 3; do
@@ -370,7 +371,7 @@ says() {
 	assert_line --regexp '^note +nodes +not looked at: denied by the server'
 }
 
-@test "check finds a cluster unsound while no lock can be acquired in a slot that is on its way to another node" {
+@test "check calls a cluster unsound while no lock can be acquired in a migrating slot" {
 	local slot node other
 	slot=$(redis cluster keyslot moving)
 	node=$(node_of moving)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# A cluster whose nodes announce addresses that lead nowhere from here, as behind a NAT or in containers: --cluster-map.
+# --cluster-map: a cluster whose nodes announce addresses that cannot be reached from here, as behind NAT or in containers.
 
 load ../lib/usual
 load ../lib/clusters
 
-# The nodes announce the ports 1 to 3, on which nothing listens. NODES has one name for a slot of each node.
+# The nodes announce the ports 1 to 3, where nothing listens. NODES has one name for a slot of each node.
 setup_file() {
 	local name number
 	start_cluster 3
@@ -17,7 +17,7 @@ setup_file() {
 	wait_until 20 all_announce
 }
 
-# all_announce: each node tells clients of the announced ports only.
+# Whether all nodes redirect clients to the announced ports only.
 all_announce() {
 	local number port
 	for number in 1 2 3; do
@@ -32,12 +32,12 @@ map() {
 	(IFS=,; echo "${maps[*]}")
 }
 
-# one_node: the URL of a single node, which redirects the names of all others.
+# Prints the URL of one node, which redirects requests for the names of all others.
 one_node() {
 	echo "redis+cluster://127.0.0.1:$(port_of 1)"
 }
 
-@test "--cluster-map leads to the nodes whose announced addresses do not exist, for every slot" {
+@test "--cluster-map reaches the nodes of every slot although their announced addresses do not exist" {
 	local number names
 	read -ra names <<<"$NODES"
 	run -69 rlock run -n -u "$(one_node)" "${names[1]}" -- touch begun
@@ -52,7 +52,7 @@ one_node() {
 	cluster_is_empty
 }
 
-@test "RLOCK_CLUSTER_MAP and the configuration file have the map, also for list and check, which ask every node" {
+@test "RLOCK_CLUSTER_MAP and the configuration file set the map, also for list and check, which query every node" {
 	local names url
 	read -ra names <<<"$NODES"
 	url=$(one_node)
@@ -65,7 +65,7 @@ one_node() {
 	run -0 rlock check --config conf
 	assert_line "redis://127.0.0.1:$(port_of 3)/0: a node of the cluster"
 	end_commands
-	# A variable is for all calls, also for those on another server, which check says.
+	# The variable is set for all calls. For a call on another server check reports that the map is not used.
 	RLOCK_CLUSTER_MAP=$(map) run rlock check -u "redis://127.0.0.1:$(port_of 1)"
 	assert_line --regexp "^note +cluster-map +.*: not used: no URL names a cluster"
 }

@@ -1,16 +1,16 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# Names in different slots of a cluster: each is at its own node, and all of them or none are locked.
+# Several names in different slots of a cluster: each is locked at its own node, and all are locked or none.
 
 # shellcheck disable=SC2086
 
 load ../lib/usual
 load ../lib/clusters
 
-# The nodes of a, b and c are three.
+# The names a, b and c belong to three different nodes.
 setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 
-@test "names in different slots are locked together, by every verb, each at its node, and re-entered" {
+@test "every verb locks and re-enters names in different slots together, each at its node" {
 	local verb name
 	[ "$(node_of a)$(node_of b)" != "$(node_of b)$(node_of c)" ]
 	for verb in run fair rlock wlock; do
@@ -27,7 +27,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	cluster_is_empty
 }
 
-@test "one of several slots' names is busy: 75 names it, the others are free again, and no slot after it is touched" {
+@test "when one of several names is busy, 75 names it, the earlier ones are free again, and later slots are not touched" {
 	local name
 	hold_at_its_node run b
 	for names in 'a b c' 'c b a' '{b}x a b'; do
@@ -41,7 +41,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	at_node_of c redis config resetstat
 	run -75 rlock run -n c b a -- touch begun
 	run -0 at_node_of c redis info commandstats
-	# What it denies, as it serves no such slot, it has not run.
+	# The node of c does not serve the slots of the other names. It counts calls that it has denied as rejected_calls only.
 	refute_output --regexp 'cmdstat_eval(sha)?:calls=[1-9]'
 	assert [ ! -e begun ]
 	end_commands
@@ -49,14 +49,14 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	cluster_is_empty
 }
 
-@test "a waiter for names in several slots holds none of them, and the release of the busy one wakes it" {
+@test "a waiter for names in several slots holds none of them, and the release of the busy name wakes it" {
 	local name other holder
 	for name in a b c; do
 		hold_at_its_node run "$name"
 		holder=$PID
 		in_background rlock run -w 25s a b c -- true
 		wait_until 5 has_subscribed_waiter "$name"
-		# Not without a wait: each of its tries holds those in the slots before for a moment.
+		# With a wait time: each attempt of the waiter holds the names in earlier slots for a moment.
 		for other in a b c; do
 			[ "$other" = "$name" ] || run -0 rlock run -w 5s "$other" -- true
 		done
@@ -76,7 +76,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	assert_output '3 1 2'
 }
 
-@test "names in several slots are renewed together; when one is lost it is 76, and the others are released" {
+@test "names in several slots are renewed together; when one is lost the status is 76 and the others are released" {
 	record_stderr rlock run -t 3s a b c -- run_until_ended
 	wait_until 5 at_node_of c is_held c
 	wait_until 5 at_node_of a is_renewed a 3000
@@ -87,7 +87,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	wait_until 5 cluster_is_empty
 }
 
-@test "a script acquires names in several slots, and releases them by one unlock, in any order, which names the one that was lost" {
+@test "one unlock, with the names in any order, releases what a script has locked in several slots, and names a lost one" {
 	run -0 bash -c 'rlock lock --pid $$ a b c && rlock renew c a b && rlock unlock b a c; exit'
 	wait_until 5 cluster_is_empty
 	run -76 bash -c 'rlock lock --pid $$ a b c; redis-cli -s "$0" del b >/dev/null; rlock unlock a b c; exit' \
@@ -96,7 +96,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	wait_until 5 cluster_is_empty
 }
 
-@test "shells that name locks in several slots in different orders take their turns, one at a time" {
+@test "shells that name locks in several slots in different orders exclude each other" {
 	local verb names pid pids=()
 	for verb in run fair; do
 		echo 0 >number
@@ -119,7 +119,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	in_background rlock fair -w 60s --note 'the first' a b -- sh -c 'echo first >>order'
 	first=$PID
 	wait_until 10 at_node_of b has_queue_length b 1
-	# It has released what it cannot use yet.
+	# The waiter has released "a", which it cannot use before the busy name.
 	wait_until 10 at_node_of a is_free a
 	run -75 rlock fair -w 2s a -- true
 	assert_one_line '^rlock: a: timed out after 2s: kept for the next waiter, the first \('
@@ -133,8 +133,8 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	cluster_is_empty
 }
 
-@test "a node that does not answer: the others' names are free again, and the message names its own" {
-	# The others are found by way of a node that answers.
+@test "when a node does not answer, the message names its lock, and the names on other nodes are free again" {
+	# RLOCK_URL names a node that answers, and leads to the others.
 	RLOCK_URL=redis+cluster://127.0.0.1:$(port_of "$(node_of a)")
 	freeze_server "$(node_of b)"
 	run -69 rlock run -n --connect-timeout 2s a b c -- touch begun
@@ -157,7 +157,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 
 # ---- status and list ----
 
-@test "status and list ask all masters, list finds each lock once, and says which one does not answer" {
+@test "status and list query all masters; list prints each lock once, and names a node that does not answer" {
 	local name node
 	for name in a b c '{app}d'; do
 		rlock lock --owner ci --lease 60s "$name"
@@ -177,7 +177,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	assert_regex "$stderr" "^rlock: \*: .*127.0.0.1:$(port_of "$node")"
 }
 
-@test "list finds a lock whose slot is on its way to another node" {
+@test "list finds a lock in a migrating slot" {
 	local from to
 	from=$(node_of a)
 	to=$(node_of b)

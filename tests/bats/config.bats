@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# Which configuration file is read, whose it may be, and that nothing else is needed where the environment is empty, as under
-# cron. What may stand in it, and what goes before what, is in the tables of unit/test_config.c.
+# Which configuration file is read, and who may own it; and that rlock needs nothing else when the environment is empty, as under
+# cron. unit/test_config.c has tables for the file's syntax and for the precedence of the sources.
 
 load ../lib/usual
 
-# With no server but what a file names.
+# RLOCK_URL is unset: only a configuration file names a server.
 setup() {
 	directory_setup
 	SOCKET_URL=$RLOCK_URL
@@ -16,18 +16,18 @@ setup() {
 	[ ! -e /etc/ld.so.cache ] || cp /etc/ld.so.cache etc
 }
 
-# write_config LINE...: the file that RLOCK_CONFIG names.
+# write_config LINE...: writes the file that RLOCK_CONFIG names.
 write_config() {
 	printf '%s\n' "$@" >"$CONFIG"
 }
 
-# locks_in DATABASE COMMAND [ARG...]: that rlock, without its own command, holds its lock there.
+# locks_in DATABASE COMMAND [ARG...]: COMMAND, an rlock call without names, acquires its lock in this database.
 locks_in() {
 	run -0 "${@:2}" a -- "$(command -v redis-cli)" -s "$SERVER_SOCKET" info keyspace
 	assert_line --partial "db$1:"
 }
 
-# refuses TEXT COMMAND [ARG...]: that rlock says this one line, and ends with 78.
+# refuses TEXT COMMAND [ARG...]: COMMAND, an rlock call without names, exits with 78 and one line with TEXT.
 refuses() {
 	run -78 "${@:2}" a -- touch ran
 	assert_output --partial "$1"
@@ -35,19 +35,19 @@ refuses() {
 	refute file_exists ran
 }
 
-# A file's mode is for root as well: `as_its_mode_says COMMAND`.
+# as_its_mode_says COMMAND: for root without the capabilities that ignore a file's mode.
 as_its_mode_says() {
 	[ "$(id -u)" != 0 ] || set -- setpriv --bounding-set=-dac_override,-dac_read_search "$@"
 	exec "$@"
 }
 
-# below_etc COMMAND [ARG...]: with the test's own directory etc in the place of /etc.
+# below_etc COMMAND [ARG...]: with the test's directory etc mounted at /etc.
 below_etc() {
 	as_its_mode_says unshare -rm sh -c 'mount --bind "$0" /etc &&
 		exec setpriv --bounding-set=-dac_override,-dac_read_search "$@"' "$BATS_TEST_TMPDIR/etc" "$@"
 }
 
-@test "the file is that of --config, of RLOCK_CONFIG, in XDG_CONFIG_HOME or in the home directory, the first that there is" {
+@test "the file is that of --config, RLOCK_CONFIG, XDG_CONFIG_HOME or the home directory, in this order" {
 	export HOME=$PWD/home
 	mkdir -p home/.config
 	printf '%s\n' "url = $SOCKET_URL?db=4" 'ttl = 20s' >home/.config/rlock.conf
@@ -58,11 +58,11 @@ below_etc() {
 	locks_in 1 rlock run
 	echo "url = $SOCKET_URL?db=3" >"$XDG_CONFIG_HOME/rlock.conf"
 	RLOCK_CONFIG='' locks_in 3 rlock run
-	# As under cron.
+	# The environment of cron.
 	locks_in 4 env -i HOME="$HOME" LOGNAME=nobody PATH=/usr/bin:/bin SHELL=/bin/sh "$(command -v rlock)" run
 }
 
-@test "the user's file that cannot be read is an error, unless a server was given" {
+@test "an unreadable user's file is an error, unless a server was given" {
 	(as_its_mode_says true) || skip 'root reads everything here'
 	unset RLOCK_CONFIG
 	: >"$XDG_CONFIG_HOME/rlock.conf"
@@ -76,7 +76,7 @@ below_etc() {
 	assert_output --regexp "config +$XDG_CONFIG_HOME/rlock.conf, the default: not used: it can't be read, and is not needed"
 }
 
-@test "a file in another user's home directory is used by no call: another place has to name the server, as /etc/rlock.conf" {
+@test "a file in another user's home directory is never used: another source, such as /etc/rlock.conf, must name the server" {
 	[ "$(id -u)" = 0 ] || skip 'only root can give a directory away'
 	(below_etc true) 2>/dev/null || skip 'no namespaces here'
 	unset RLOCK_CONFIG XDG_CONFIG_HOME
@@ -96,7 +96,7 @@ not to root or to the caller, and no other place names the server: give --url, o
 	: >"$CONFIG"
 	run below_etc rlock check --config "$CONFIG" -u "$SOCKET_URL"
 	assert_output --partial "/etc/rlock.conf, the default: not used: one file is read, and that is $CONFIG"
-	# Which may not even be looked into.
+	# The home directory may not be searched, either.
 	chmod 700 home
 	locks_in 6 below_etc rlock run
 	chmod 000 etc/rlock.conf
@@ -122,31 +122,31 @@ check what is in it, then: chown 0 $CONFIG" rlock run
 	no_keys
 }
 
-@test "a group may write the file only if it is the owner's own" {
+@test "a group may have write access to the file only if it is the owner's private group" {
 	[ "$(id -u)" = 0 ] || skip 'only root can give a file to any group'
 	write_config 'ttl = soon'
 	chmod 664 "$CONFIG"
 	chgrp 100 "$CONFIG"
 	refuses "its mode is 0664: check what is in it, then: chmod go-w $CONFIG" rlock run
-	# Root's own is for all users, and so is what is in root's home directory.
+	# A file owned by root is accepted for all users.
 	chmod 644 "$CONFIG"
 	refuses "$CONFIG:1: ttl" as_user 4711 rlock run
 	install -D "$CONFIG" home/.config/rlock.conf
 	refuses "home/.config/rlock.conf:1: ttl" as_user 4711 env -u RLOCK_CONFIG -u XDG_CONFIG_HOME HOME="$PWD/home" rlock run
 	chmod 664 "$CONFIG"
-	# A user with a group of the same number.
+	# The file's group has the same number as its owner: a private group.
 	chown 4711:4711 "$CONFIG"
 	refuses "$CONFIG:1: ttl" as_user 4711 rlock run
 	chown 4712:4711 "$CONFIG"
 	refuses "chmod go-w $CONFIG" as_user 4712 rlock run
 }
 
-# as_user USER COMMAND: of group 4711, with access to the directories of the tests.
+# as_user USER COMMAND: as this user with group 4711. A capability lets it read the directories of the tests.
 as_user() {
 	setpriv --reuid="$1" --regid=4711 --clear-groups --inh-caps=+dac_read_search --ambient-caps=+dac_read_search "${@:2}"
 }
 
-@test "a file that was named may be a pipe, whose writer may be late, or /dev/null; in the user's place a pipe is refused" {
+@test "a file named by --config may be a pipe with a late writer, or /dev/null; a pipe at the default path is refused" {
 	locks_in 5 rlock run --config <(wait_until 5 test -e go && echo "url = $SOCKET_URL?db=5") &
 	: >go
 	wait $!
@@ -158,7 +158,7 @@ to set no option, let an empty file stand there" rlock run -u "$SOCKET_URL"
 	assert_output ''
 }
 
-@test "a bad line is reported with file and line, before a server is asked; and what named a server that is not reached" {
+@test "a bad line is reported with file and line number before any connection; an unreachable server with the source of its URL" {
 	local before unserved="unix://$PWD/unserved.sock"
 	write_config "url = $SOCKET_URL" 'wait = soon'
 	before=$(server_commands)

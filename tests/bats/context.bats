@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# What the command of rlock run sees: the world as it would without rlock, but for what it is told of its lock. And where rlock
-# is called from: timeout, loops, cron, a container, with closed streams, without an environment, in a directory that was removed.
+# What COMMAND of rlock run inherits: the same as without rlock, plus the RLOCK_ variables. And unusual callers: timeout, loops, cron,
+# a container, closed streams, an empty environment, a removed directory.
 
 load ../lib/usual
 load ../lib/proxying
@@ -17,7 +17,7 @@ teardown() {
 
 # ---- what the command sees ----
 
-@test "the command is told the names, one a line, the owner and the kind of its lock, and of every lock held above it" {
+@test "the command's environment has the names, the owner and the kind of its lock, and all locks held above it" {
 	run -0 rlock run 'x y/%' 'my lock' -- sh -c 'printf "%s\n" "$RLOCK_NAME" "$RLOCK_MODE" "$RLOCK_OWNER"
 		ask_redis "$SERVER_SOCKET" hkeys "my lock"
 		exec rlock run other -- sh -c "echo \$RLOCK_OWNER; echo \"\$RLOCK_HELD\""'
@@ -34,7 +34,7 @@ teardown() {
 	done
 }
 
-@test "the rest of the caller's environment is as it was" {
+@test "the rest of the caller's environment is unchanged" {
 	not_under_valgrind 'it adds to the environment'
 	local -a caller=("PATH=$PATH" "RLOCK_URL=$RLOCK_URL" $'ODD=two\nlines' 'EMPTY=' 'a b=c' 'RLOCK_MINE=1')
 	env -i "${caller[@]}" "$(command -v env)" -0 | sort -z >without
@@ -42,7 +42,7 @@ teardown() {
 	run -0 cmp without with
 }
 
-@test "standard input, output and error are the command's own, and what it writes is not changed" {
+@test "the command reads and writes the caller's standard streams, and its output is not changed" {
 	head -c 300000 /dev/urandom >bytes
 	run -0 --separate-stderr rlock run a -- sh -c 'cat >copy; echo said; echo problem >&2' <bytes
 	assert_output said
@@ -50,7 +50,7 @@ teardown() {
 	run -0 cmp bytes copy
 }
 
-# as_without SCRIPT: sh prints the same below rlock, where pipes have other numbers.
+# as_without SCRIPT: sh must print the same with and without rlock, but for the numbers of pipes.
 as_without() {
 	sh -c "$1" 7</dev/null 8>out | sed 's/pipe:.*/pipe/' >without
 	rlock run a -- sh -c "$1" 7</dev/null 8>out | sed 's/pipe:.*/pipe/' >with
@@ -58,12 +58,12 @@ as_without() {
 	run -0 diff without with
 }
 
-@test "a command has no file open that it would not have without rlock, and is in the caller's process group, session and directory" {
+@test "a command has the same open files, process group, session and directory as without rlock" {
 	as_without 'for fd in /proc/$$/fd/*; do echo "${fd##*/} $(readlink "$fd")"; done'
 	as_without 'ps -o pgid=,sid= -p $$; pwd'
 }
 
-# signals_with ENV-OPTION...: compares what a command sees of blocked, ignored and caught signals.
+# signals_with ENV-OPTION...: compares the command's pending, blocked, ignored and caught signals with and without rlock.
 signals_with() {
 	local -a look=(grep -E '^(Sig(Pnd|Blk|Ign|Cgt)|ShdPnd)' /proc/self/status)
 	env "$@" "${look[@]}" >without
@@ -73,7 +73,7 @@ signals_with() {
 	run -7 env "$@" rlock run a -- sh -c 'exit 7'
 }
 
-@test "the command finds signals blocked and ignored as they were before rlock, and no others" {
+@test "the command inherits the caller's blocked and ignored signals, and no others" {
 	signals_with --default-signal
 	signals_with --default-signal --block-signal=USR1,TERM,CHLD,WINCH,PIPE
 	signals_with --default-signal --ignore-signal=TERM,INT,HUP,QUIT,USR1,USR2,WINCH,PIPE,ALRM,TSTP,TTIN,TTOU,CONT,URG,XCPU
@@ -81,7 +81,7 @@ signals_with() {
 	signals_with --default-signal --ignore-signal=CHLD
 }
 
-@test "a command is started where no process may share its parent's memory, as below qemu-user" {
+@test "a command is started where clone(2) with shared memory fails, as under qemu-user" {
 	needs_refuse
 	run -7 refuse refused rlock-renewer clone EINVAL 1 rlock run a -- sh -c 'echo ran; exit 7'
 	assert_output ran
@@ -91,14 +91,14 @@ signals_with() {
 	no_keys
 }
 
-@test "the command's arguments are not touched by a shell" {
+@test "the command's arguments do not pass through a shell" {
 	run -0 rlock run a -- printf '[%s]' '$HOME' '*' '' 'a  b' -n -- --help
 	assert_output '[$HOME][*][][a  b][-n][--][--help]'
 }
 
 # ---- shells ----
 
-@test "timeout ends the command; a loop keeps its standard input, and a pipeline reads and ends as it would without rlock" {
+@test "timeout, a loop that reads standard input, and a pipeline work as without rlock" {
 	run -124 timeout 3 rlock run a -- sh -c 'echo $$ >child; sleep 60; exit 1'
 	is_gone "$(<child)"
 	no_keys
@@ -112,7 +112,7 @@ signals_with() {
 
 # ---- streams ----
 
-@test "with standard streams closed the command finds them closed, and no connection becomes one of them" {
+@test "closed standard streams are closed for the command too, and no connection gets their descriptors" {
 	local pid fd
 	in_background sh -c 'exec rlock run -t 3s a -- sh -c "
 		for fd in 0 1 2; do [ ! -e /proc/\$\$/fd/\$fd ] || touch open; done
@@ -130,7 +130,7 @@ signals_with() {
 	no_keys
 }
 
-@test "a standard stream that is closed, and that nothing can stand in for, is an error before anything else" {
+@test "a closed standard stream for which /dev/null cannot be opened is an error before any connection" {
 	needs_refuse
 	[ -z "${TESTS_UNDER:-}" ] || skip "$TESTS_UNDER opens files before rlock does"
 	run -71 refuse refused rlock openat EMFILE 1 sh -c 'exec rlock run a -- touch ran 0>&-'
@@ -139,7 +139,7 @@ signals_with() {
 	no_keys
 }
 
-@test "with standard error on a full disk the status is still right" {
+@test "standard error on a full disk does not change the status" {
 	hold_by_foreign_client a
 	run -75 sh -c 'rlock run -w 2s a -- true 2>/dev/full'
 	run -0 sh -c 'rlock run -v b -- true 2>/dev/full'
@@ -147,20 +147,20 @@ signals_with() {
 
 # ---- environments and directories ----
 
-@test "with no environment at all rlock runs a command, which is looked for where the system has its programs" {
+@test "with an empty environment rlock looks for the command in the system's default path" {
 	run -0 env -i "$RLOCK" run -u "$RLOCK_URL" a -- env
 	assert_line RLOCK_NAME=a
 	no_keys
 }
 
-@test "in a directory that was removed a script locks and unlocks; rlock itself keeps none" {
+@test "rlock works in a removed directory, and keeps no directory in use" {
 	mkdir there
 	run -0 bash -c 'cd there && rmdir ../there && rlock lock --pid $$ a && rlock unlock a; exit'
 	hold_in_background b
 	wait_until 5 eval '[ "$(readlink "/proc/$(renewer_of "$PID")/cwd")" = / ]'
 }
 
-@test "as process 1, of a container, the command's status is rlock's, 128 and its number that of a signal, and SIGTERM is passed on" {
+@test "as process 1 of a container rlock exits with the command's status, or 128 + the signal, and passes SIGTERM on" {
 	local first=(unshare --fork --pid --mount-proc)
 	needs_namespaces
 	in_background "${first[@]}" rlock run a -- sh -c 'trap "exit 9" TERM; touch ready; while :; do sleep 0.02; done'
@@ -168,14 +168,14 @@ signals_with() {
 	kill -TERM "$(pgrep -P "$PID")"
 	ended_with 9
 	wait_until 5 no_keys
-	# For a process 1 that sends itself a signal, which the kernel then leaves out.
+	# The kernel does not deliver fatal signals that process 1 sends to itself, so rlock exits with 128 + the signal.
 	not_under_valgrind 'it takes each signal of that kind for the end'
 	run -137 "${first[@]}" --kill-child rlock run a -- sh -c 'kill -KILL $$'
 	run -143 "${first[@]}" --kill-child rlock run a -- sh -c 'kill -TERM $$'
 	no_keys
 }
 
-@test "localhost is this machine, also in a container without /etc/hosts" {
+@test "localhost is the loopback address, also in a container without /etc/hosts" {
 	unshare -rm mount --bind /dev/null /etc/hosts 2>/dev/null || skip 'nothing can be mounted here'
 	start_proxy tcp:127.0.0.1:0
 	RLOCK_URL=redis://localhost:$PROXY_PORT run -0 unshare -rm sh -ec 'mount --bind /dev/null /etc/hosts

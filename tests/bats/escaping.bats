@@ -1,14 +1,14 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# All of a command's processes count as its own, whatever they do to their session, environment, user, or to how they look: with
-# rlock or its renewer killed, too. The lock is kept for them (--wait-all) or they are terminated before it is free, and what is
-# orphaned is reaped. No other process is taken for one of them.
+# Processes of COMMAND that change their session, environment, user or visibility still count as COMMAND's, also when rlock or its
+# renewer was killed. The lock is kept for them (--wait-all), or they are terminated before it is free; orphans are reaped. No other
+# process is taken for one of them.
 
 load ../lib/usual
 load ../lib/hold_processes
 
-# holds_escapers VICTIM KINDS OPTION...: a command under the lock "a" that has started these processes and goes on; sets PID,
-# RENEWER, COMMAND. Then VICTIM, "PID" or "RENEWER", is killed, if it is not "none".
+# holds_escapers VICTIM KINDS OPTION...: rlock holds "a" for a command that has started escaping processes of these KINDS; sets PID,
+# RENEWER and COMMAND. Then kills VICTIM ("PID" or "RENEWER"), unless it is "none".
 holds_escapers() {
 	echo "$*" >&2
 	rm -f command-pid entered end-commands
@@ -16,7 +16,7 @@ holds_escapers() {
 	[ "$1" = none ] || kill -s KILL "${!1}"
 }
 
-@test "--wait-all keeps the lock for each process that escaped, with rlock or its renewer killed, too" {
+@test "--wait-all keeps the lock for each process that escaped, also when rlock or its renewer was killed" {
 	local victim kinds
 	while read -r victim kinds; do
 		[ "$kinds" != foreign ] || [ "$(id -u)" = 0 ] || continue
@@ -38,9 +38,9 @@ holds_escapers() {
 	END
 }
 
-@test "each process that escaped is terminated before the lock is free, and in time, with rlock or its renewer killed, too" {
+@test "each process that escaped is terminated in time, before the lock is free, also when rlock or its renewer was killed" {
 	local status victim kinds options
-	# Each of several that fork and end may slip through where processes are looked for one after the other.
+	# Several processes that keep forking and exiting: a scan of one process after the other can miss each of them.
 	while IFS='|' read -r status victim kinds options; do
 		# shellcheck disable=SC2086
 		holds_escapers "$victim" "$kinds" --grace 200ms $options
@@ -62,7 +62,7 @@ holds_escapers() {
 	END
 }
 
-@test "a child that rlock had before it began is neither terminated nor waited for, with the renewer killed, too" {
+@test "a child from before exec of rlock is neither terminated nor waited for, also when the renewer was killed" {
 	local victim
 	for victim in none RENEWER; do
 		rm -f command-pid
@@ -77,14 +77,14 @@ holds_escapers() {
 	done
 }
 
-@test "what is orphaned below rlock is reaped while the command runs, which is then the only child of its parent" {
-	# A crowd that ends at once, in all orders of parent and child.
+@test "orphans are reaped while the command runs, so that the command is the renewer's only child" {
+	# Many processes that end at the same time, parents before and after their children.
 	hold_for_script 'for i in $(seq 20); do
 		(sh -c "exit 3" & exit 0)
 		(setsid sh -c "(exit 5) & exit 4" &)
 		(sh -c "sh -c \"kill -9 \\$\\$\" & exit 0" &)
 	done; '"$REPORT_PID_AND_RUN" a
-	# With zombies counted.
+	# pgrep counts zombies, too.
 	wait_until 20 eval '[ "$(pgrep -P "$PID") $(pgrep -P "$RENEWER")" = "$RENEWER $COMMAND" ]'
 	end_commands
 	ended_with 0

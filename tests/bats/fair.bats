@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# rlock fair: first come, first served, in one queue with Java's threads; which call is turned away, what wakes the head; and
-# the queue when its waiters die, stand still, have wrong clocks, and when its server does. All that comes and goes: model.bats.
+# rlock fair: first come, first served, in one queue with Redisson's threads. Which calls are denied, what wakes the head of the
+# queue, and the queue's order when waiters die, freeze or have wrong clocks, and when the server fails. model.bats covers random steps.
 
 load ../lib/usual
 load ../lib/queue
@@ -9,10 +9,10 @@ load ../lib/own_servers
 load ../lib/replicas
 load ../lib/clocks
 
-# Behind a port too, because a user can be named in the URL of a port alone.
+# With a port: only a URL with a port can name a user.
 setup_file() { start_server_at_port; }
 
-# scores_are_ahead NAME CONTENDER...: as Redisson's, by 300 s for its position and each one before it, and not by hours.
+# scores_are_ahead NAME CONTENDER...: whether the waiters' scores are as Redisson's: 300 s ahead per position, not hours.
 scores_are_ahead() {
 	local name=$1 contender position=0 score ahead
 	for contender in "${@:2}"; do
@@ -23,7 +23,7 @@ scores_are_ahead() {
 	done
 }
 
-@test "rlock and Java's threads are in one queue, and each is notified alone when it is its turn" {
+@test "rlock and Java's threads share one queue, and only the one whose turn it is gets notified" {
 	local head
 	start_holder r0 fair a
 	queue_fair_contender r1 a
@@ -38,7 +38,7 @@ scores_are_ahead() {
 	are_waiting r2 r3
 	finish_contenders r1
 	run -0 show_messages redisson_lock__channel:end
-	# The lock's own channel is for plain waiters.
+	# Leave out the lock's own channel, which notifies plain waiters.
 	assert_equal "$(grep -vx 'redisson_lock__channel:{a} 0' <<<"$output" | uniq)" "redisson_lock__channel:{a}:$head 0
 redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	are_waiting r2
@@ -48,7 +48,7 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	nothing_is_left
 }
 
-@test "a call does not pass the queue by, though the lock is free, and says for whose turn it is kept" {
+@test "a call does not overtake the queue when the lock is free, and names the waiter whose turn it is" {
 	redis rpush 'redisson_lock_queue:{a}' "$JAVA_CLIENT:1" >/dev/null
 	set_deadline a J1 60000
 	run -75 rlock fair -n a -- true
@@ -71,7 +71,7 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	nothing_is_left
 }
 
-@test "two that wait for one owner are in the queue once, and each has a hold" {
+@test "two waiters with the same owner have one position in the queue, and a hold each" {
 	local number
 	start_holder r0 fair a
 	for number in 1 2; do
@@ -106,7 +106,7 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 		kill_contender "$number"
 	done
 	finish_contenders r0
-	# One that came in before its turn would stay, and the one whose turn it is would not come in.
+	# A contender that acquired the lock before its turn would keep it, and this wait would fail.
 	for number in "${living[@]}"; do
 		wait_until_entered "$number" 15
 		finish_contenders "$number"
@@ -114,8 +114,8 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	nothing_is_left
 }
 
-# Those far back in a long queue look seldom.
-@test "when all waiters near the head stand still, one behind them acquires the lock soon, and they keep their positions" {
+# Waiters far back in a long queue poll seldom.
+@test "when all waiters near the head are stopped, one behind them acquires the lock soon, and they keep their positions" {
 	local pids=()
 	start_holder r0 fair a
 	queue_fair_contenders r{1..18}
@@ -131,7 +131,7 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	nothing_is_left
 }
 
-@test "a server that stands still for six seconds, and one that comes back empty, drop no waiter, and keep the order" {
+@test "a server that freezes for six seconds, or restarts empty, drops no waiter and keeps the order" {
 	own_server
 	start_holder r0 fair -t 15s a
 	queue_fair_contenders r1 r2 r3
@@ -147,7 +147,7 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	nothing_is_left
 }
 
-@test "a queue keeps its order when a replica takes over after an outage, and a newcomer is behind it" {
+@test "a queue keeps its order when a replica takes over after an outage, and new waiters join at its end" {
 	replicated_servers
 	SERVER_SOCKET=$PWD/one/redis.sock
 	ln -s one/redis.sock waiters.sock
@@ -155,13 +155,13 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	RLOCK_URL=unix://$PWD/waiters.sock queue_fair_contenders r1 r2 r3 r4 r5
 	SERVER_SOCKET=$PWD/two/redis.sock
 	wait_until 5 queue_is a r1 r2 r3 r4 r5
-	# All say in their signs of life that they listen.
+	# The heartbeats of all five waiters say that they are subscribed.
 	wait_until 5 eval '[ "$(redis hvals "rlock_waiters:{a}" | awk "\$4 > 0" | wc -l)" = 5 ]'
 	kill -s KILL "$MASTER"
 	wait_until 5 is_gone "$MASTER"
 	pause_for 2.5
 	promote_replica
-	# The first request for this lock there, while none waits there.
+	# The first request for this lock at the new master, before any waiter has reached it.
 	finish_contenders r0
 	run -75 rlock fair -n a -- true
 	queue_is a r1 r2 r3 r4 r5
@@ -171,7 +171,7 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	enter_in_order r1 r2 r3 r4 r5
 }
 
-# queue_java NAME CONTENDER...: Java's threads, with Redisson's waits, for a free lock; as if the one that had it had died.
+# queue_java NAME CONTENDER...: queues Java's threads, with Redisson's wait times, for a lock whose holder has died.
 queue_java() {
 	local contender
 	hold_by_foreign_client "$1"
@@ -182,10 +182,10 @@ queue_java() {
 	queue_is "$1" "${@:2}"
 }
 
-@test "Java's waiters at the head of a free lock that are dead hold it up for seconds, and none that may listen is passed" {
+@test "dead Java waiters at the head of a free lock delay it by seconds, and a live one is never overtaken" {
 	local listener server=$SERVER_SOCKET url=$RLOCK_URL
 	redis acl setuser blind on nopass allkeys allchannels +@all -pubsub >/dev/null
-	# At a server that has a replica it may listen there.
+	# On a server with a replica: the Java waiter may be subscribed at the replica, where rlock cannot see it.
 	replicated_servers
 	SERVER_SOCKET=$PWD/one/redis.sock queue_java a J1
 	start_fair_contender r5 a

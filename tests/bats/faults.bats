@@ -1,8 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# A server that is frozen, gone and back, busy, full, or a replica; a network that cuts, delays and spoils what passes, and loses
-# requests and replies; locks that get lost, and keys that are none. Each request of each command with each fault of the network
-# is tried by tests/chaos/network.bats.
+# Servers that are frozen, restarted, busy, full, or a replica; networks that cut, delay and corrupt connections, and lose requests and
+# replies; locks that are lost, and keys of other types. tests/chaos/network.bats tries each fault with each request of each command.
 
 load ../lib/usual
 load ../lib/own_servers
@@ -20,20 +19,20 @@ unfreeze() {
 	kill -s CONT "$SERVER_PID"
 }
 
-# hold_and_listen NAME [OPTION...]: as hold_in_background, messages in the file "stderr".
+# hold_and_listen NAME [OPTION...]: hold_in_background, with standard error in the file "stderr".
 hold_and_listen() {
 	record_stderr rlock run "${@:2}" "$1" -- run_until_ended
 	wait_until 5 has_child "$PID" run_until_ended
 }
 
-# wait_for_lock NAME [OPTION...]: a waiter, messages in the file "stderr", which makes the file "ran"
-# once it has the lock. Sets PID. Returns when it waits.
+# wait_for_lock NAME [OPTION...]: a waiter whose command creates the file "ran"; standard error goes to the file "stderr". Sets PID.
+# Returns when it waits.
 wait_for_lock() {
 	record_stderr rlock run "${@:2}" "$1" -- touch ran
 	wait_until 5 has_waiters "$1"
 }
 
-# ends_well PID...: end_commands, and all end with 0, without a word, and leave nothing.
+# end_well PID...: end_commands; each rlock must exit with 0 and without a message, and leave no key.
 end_well() {
 	local pid
 	end_commands
@@ -46,7 +45,7 @@ end_well() {
 
 # ---- while a lock is held ----
 
-@test "a frozen server: all of the command's processes are gone before the lease ends" {
+@test "on a frozen server all of the command's processes have ended before the lease expires" {
 	hold_with_family a -t 5s
 	wait_until 6 is_renewed a 5000
 	without_renewal "$PID" with_lease_end freeze
@@ -59,7 +58,7 @@ end_well() {
 	no_rlock_runs
 }
 
-@test "a lock is held on while its server is frozen over a renewal, says BUSY, or gets full, but not for long" {
+@test "a lock stays held while its server is frozen during a renewal, replies BUSY, or is full for a moment" {
 	own_server --lua-time-limit 50
 	hold_and_listen a -t 9s
 	local holder=$PID
@@ -68,7 +67,7 @@ end_well() {
 	pause_for 3.4
 	unfreeze
 	wait_until 8 is_renewed a 9000
-	# A server of the tests comes before all others, which would get no processor meanwhile.
+	# Give up the server's real-time priority: its endless loop would leave no processor time to others.
 	chrt --other --pid 0 "$SERVER_PID" 2>/dev/null || :
 	in_background ask_redis "$SERVER_SOCKET" eval 'while true do end' 0
 	wait_until 10 eval 'redis ping 2>&1 | grep -q BUSY'
@@ -81,7 +80,7 @@ end_well() {
 	end_well "$holder"
 }
 
-@test "a lock is held on, and waited for, when connections are cut, and the server loses its scripts" {
+@test "a lock stays held, and its waiter waits on, when connections are cut and the server loses its scripts" {
 	start_prompt_proxy
 	hold_in_background a -t 4s
 	local holder=$PID
@@ -98,7 +97,7 @@ end_well() {
 	[ -e ran ]
 }
 
-@test "a lock is lost that is deleted, or whose server comes back empty or is a replica: the command is stopped, 76" {
+@test "a lock is lost when it is deleted, or its server restarts empty or becomes a replica: the command is terminated, 76" {
 	local how why
 	while read -r how why; do
 		own_server
@@ -110,7 +109,7 @@ end_well() {
 		empty) kill_server && own_server ;;
 		replica) redis replicaof 127.0.0.1 1 ;;
 		esac
-		# Within a third of the lease, and what that takes; a replica can be none any more until the lease ends.
+		# The loss is noticed at the next renewal, a third of the lease later. A replica may become a master again until the lease ends.
 		[ "$how" = replica ] || becomes_true_within 3 is_gone "$(family_member leader)"
 		takes_less_than 10 ended_with 76
 		family_is_gone
@@ -123,7 +122,7 @@ end_well() {
 	END
 }
 
-@test "a lock that another owner acquired meanwhile, for more or less time than ours, is not touched" {
+@test "a lock that another owner has acquired after ours was lost is not touched, whichever lease is longer" {
 	local ms
 	for ms in 60000 5000; do
 		hold_and_listen a -t 6s
@@ -133,7 +132,7 @@ end_well() {
 		ended_with 76
 		stderr_is_one_line '^rlock: a: lock lost at '
 		[ "$(redis pttl a)" -le "$ms" ]
-		# The shorter one may be over by now.
+		# The shorter lease may have expired.
 		[ "$ms" = 5000 ] || assert_equal "$(redis hgetall a)" $'somebody\n1'
 		redis del a
 	done
@@ -144,7 +143,7 @@ end_well() {
 	stderr_is_one_line '^rlock: a: lock lost before the command ended'
 }
 
-# lose_while_logging ARG...: the lock is lost while the command notes what signals it gets, and that is said.
+# lose_while_logging ARG...: the lock is lost while the command logs the signals that it gets; rlock must report the loss.
 lose_while_logging() {
 	rm -f signals end-commands
 	record_stderr rlock run -t 3s "$@" a -- log_signals
@@ -153,7 +152,7 @@ lose_while_logging() {
 	wait_until 10 stderr_is_one_line '^rlock: a: lock lost at '
 }
 
-@test "with --on-lost term the command gets SIGTERM, or what --signal says, and nothing worse; with ignore it runs on, until --max-run: 76" {
+@test "--on-lost term sends SIGTERM or --signal only; --on-lost ignore lets the command run until --max-run; both end with 76" {
 	lose_while_logging --on-lost term --grace 100ms
 	wait_until 6 file_has_line signals TERM
 	stays_true_for 1 is_running "$PID"
@@ -168,7 +167,7 @@ lose_while_logging() {
 	refute grep -q TERM signals
 	lose_while_logging --on-lost ignore -q --max-run 7s --grace 200ms
 	stays_true_for 1 has_line_count signals 1
-	# It ignores SIGTERM. What lasts too long is killed, with a lock or without.
+	# The command ignores SIGTERM. After --max-run it is killed, although the lock is lost.
 	ended_with 76
 	file_has_line signals TERM
 	file_contains stderr 'the command ran for 7s'
@@ -176,12 +175,12 @@ lose_while_logging() {
 
 # ---- to acquire, to wait, and to release ----
 
-# owner_has_nothing OWNER: of the lock "a", by the records of its holds.
+# owner_has_nothing OWNER: whether the lock "a" has no hold record of this owner.
 owner_has_nothing() {
 	! redis hvals 'rlock_holds:{a}' | grep -q "^$1:"
 }
 
-@test "a server that is down at the start: 69 at once, or when the wait time that was given is over, within which it can come up" {
+@test "a server that is down at the start is 69 immediately; with --wait it is retried until that time is over" {
 	local start took
 	export RLOCK_URL=unix://$BATS_TEST_TMPDIR/server/redis.sock
 	takes_less_than 4 run -69 rlock run a -- touch ran
@@ -199,7 +198,7 @@ owner_has_nothing() {
 	[ -e ran ]
 }
 
-@test "a waiter survives a restart of its server, and acquires the lock; its time is over though the server is frozen: 69" {
+@test "a waiter survives a restart of its server; on a frozen server it ends with 69 when its wait time is over" {
 	own_server
 	hold_in_background a -t 30s
 	wait_for_lock a
@@ -210,7 +209,7 @@ owner_has_nothing() {
 	wait_until 5 file_exists ran
 	ended_with 0
 	rm ran
-	# At its end the waiter asks the server again.
+	# When its wait time is over, the waiter asks the server once more who holds the lock.
 	hold_in_background b -t 3s
 	wait_for_lock b -w 5s
 	freeze
@@ -219,7 +218,7 @@ owner_has_nothing() {
 	[ ! -e ran ]
 }
 
-@test "a waiter that was in a black hole, or whose SUBSCRIBE had no reply, acquires the lock after it" {
+@test "a waiter acquires the lock after its connections got no replies for a while, or SUBSCRIBE got none" {
 	local holder
 	hold_in_background a
 	holder=$PID
@@ -238,7 +237,7 @@ owner_has_nothing() {
 	wait_until 5 no_keys
 }
 
-@test "a connection without an answer ends at --connect-timeout, and replies that take half of the lease are too slow: 69" {
+@test "a connection without a reply ends at --connect-timeout, and replies that take half of the lease are too slow: 69" {
 	start_prompt_proxy
 	proxy blackhole on
 	takes_less_than 6 run -69 rlock run --connect-timeout 500ms a -- touch ran
@@ -251,7 +250,7 @@ owner_has_nothing() {
 	wait_until 5 no_keys
 }
 
-@test "a release that cannot be delivered is a warning, and the command's status stands" {
+@test "a release that cannot be delivered is a warning, and rlock keeps the command's status" {
 	own_server
 	record_stderr rlock run -t 6s a -- sh -c 'run_until_ended; exit 7'
 	wait_until 5 is_held a
@@ -263,7 +262,7 @@ owner_has_nothing() {
 	wait_until 8 no_keys
 }
 
-@test "a lock without a command that was renewed is released after an outage that its first lease does not outlast" {
+@test "a lock without a command is released after an outage longer than its first lease" {
 	start_prompt_proxy
 	in_background bash -c 'rlock lock -l 12s --pid $$ a && touch had; run_until_ended'
 	wait_until 5 file_exists had
@@ -276,13 +275,14 @@ owner_has_nothing() {
 	wait "$PID" || :
 	pause_for 1.5
 	proxy refuse off
-	# By itself it would be more than 5 s later.
+	# The lease would expire more than 5 s later.
 	wait_until 5 is_free a
 }
 
 # ---- requests and replies that get lost ----
 
-# run_counted [OPTION...]: a command under the lock "a" runs once, with one hold, its status stands, and nothing is left.
+# run_counted [OPTION...]: a command under the lock "a" must run once, with a hold count of 1; rlock must exit with its status and
+# leave no key.
 run_counted() {
 	run -7 --separate-stderr rlock run "$@" a -- sh -c 'echo >>ran; ask_redis "$SERVER_SOCKET" hvals a; exit 7'
 	assert_equal "$output|$stderr" '1|'
@@ -292,11 +292,11 @@ run_counted() {
 	rm ran
 }
 
-@test "renew and unlock of an owner, unlock by force and stop go on when the connection is cut, a reply is lost, or the server is not there for a while" {
+@test "renew and unlock of an owner, unlock --force and stop retry after a cut connection, a lost reply, or a short outage" {
 	local verb fault
 	start_prompt_proxy
 	for verb in 'renew --owner ci' 'unlock --owner ci' 'unlock --force' stop; do
-		# The server knows the script from now on.
+		# Loads the script into the server.
 		# shellcheck disable=SC2086
 		run -1 rlock $verb a
 		for fault in "cut-before $RENEW" "drop-reply $RENEW" 'refuse on'; do
@@ -322,18 +322,18 @@ run_counted() {
 	done
 }
 
-# break_with_lost_reply: breaks the lock "a" by force, in the background. The reply is lost, and the request that comes again takes half
-# a second to arrive.
+# break_with_lost_reply: starts unlock --force of the lock "a" in the background. The reply is lost, and the repeated request takes
+# half a second to arrive.
 break_with_lost_reply() {
 	proxy spare look
-	# 300 ms later the connection is closed.
+	# The connection is closed 300 ms later.
 	proxy stall-reply "$RENEW"
 	record_stderr rlock unlock --force a
 	wait_until 5 owner_has_nothing ci
 	proxy far 500
 }
 
-@test "unlock by force that comes again after a lost reply, and is slow to arrive, leaves alone who has acquired the lock since" {
+@test "a repeated unlock --force that arrives late does not break the lock of an owner that has acquired it since" {
 	local kind
 	start_prompt_proxy
 	run -1 rlock unlock --force a
@@ -350,7 +350,7 @@ break_with_lost_reply() {
 	done
 }
 
-@test "unlock by force that comes again after a lost reply leaves a Java service alone that has acquired the lock since" {
+@test "a repeated unlock --force does not break the lock of a Java service that has acquired it since" {
 	start_prompt_proxy
 	rlock lock --owner ci --lease 1m a
 	break_with_lost_reply
@@ -360,7 +360,7 @@ break_with_lost_reply() {
 	is_held a
 }
 
-@test "an acquire or a release that gets lost, or its reply: the command runs once, its status stands, and nothing is left" {
+@test "when an acquire, a release or a reply is lost, the command runs once, its status is kept, and no key is left" {
 	local fault
 	start_prompt_proxy
 	for fault in "drop-reply $ACQUIRE" "cut-before $ACQUIRE" "drop-reply $ACQUIRE 3" "drop-reply $RELEASE 3" "cut-before $RELEASE"; do
@@ -368,7 +368,7 @@ break_with_lost_reply() {
 		proxy $fault
 		run_counted -w 10s
 	done
-	# Without a wait time, too.
+	# Also without a wait time.
 	proxy drop-reply "$ACQUIRE"
 	run_counted -n
 	proxy drop-reply "$ACQUIRE" 1000
@@ -378,7 +378,7 @@ break_with_lost_reply() {
 	wait_until 5 no_keys
 }
 
-@test "a reply that is lost while a server is retried is asked for even after the end of the wait, as the first one is" {
+@test "a reply that is lost during a retry is requested again even after the end of the wait, as the first one is" {
 	start_prompt_proxy
 	rlock lock --owner ci --lease 60s a
 	proxy spare "$ACQUIRE"
@@ -388,7 +388,7 @@ break_with_lost_reply() {
 	assert_one_line '^rlock: a: timed out after 100ms: held by '
 }
 
-@test "the replies to three renewals are lost: the lock stays held, by one hold" {
+@test "a lock stays held by one hold when the replies to three renewals are lost" {
 	start_prompt_proxy
 	hold_and_listen a -t 4s
 	proxy drop-reply "$RENEW" 3
@@ -398,7 +398,7 @@ break_with_lost_reply() {
 	end_well "$PID"
 }
 
-@test "of a command in another one of the same owner, with replies lost, each hold is counted a single time" {
+@test "with lost replies each hold of nested commands of one owner is counted once" {
 	export CONTROL=$BATS_TEST_TMPDIR/control ACQUIRE RELEASE
 	start_prompt_proxy
 	run -0 rlock run a -- sh -c '
@@ -411,12 +411,12 @@ break_with_lost_reply() {
 	no_keys
 }
 
-@test "a lock that --at-least kept is not lost when its time is over before the request comes again, whose reply was lost" {
+@test "a lock kept by --at-least is not reported as lost when it expires before a release with a lost reply is repeated" {
 	local verb
 	export CONTROL=$BATS_TEST_TMPDIR/control
 	start_prompt_proxy
 	for verb in run fair rlock wlock 'sem --permits 5'; do
-		# So that the server knows the script.
+		# Load the script into the server.
 		# shellcheck disable=SC2086
 		rlock $verb --at-least 1s b -- true
 		# shellcheck disable=SC2086
@@ -427,18 +427,18 @@ break_with_lost_reply() {
 	done
 }
 
-# lock_behind_proxy [OPTION...]: a process holds "a"; sets PID.
+# lock_behind_proxy [OPTION...]: a process acquires "a" through the proxy; sets PID.
 lock_behind_proxy() {
 	start_prompt_proxy
 	in_background bash -c 'rlock lock "$@" --pid $$ a && touch locked && run_until_ended' bash "$@"
 	wait_until 5 file_exists locked
 }
 
-@test "a signal that comes while unlock releases the lock ends it only after that" {
+@test "a signal during the release by unlock ends unlock only after the release" {
 	lock_behind_proxy
 	proxy blackhole on up
 	in_background rlock unlock --connect-timeout 30s --pid "$PID" a
-	# Its renewer gone, the lock would last to the end of its lease.
+	# The renewer has ended: if unlock died now, the lock would last until the end of its lease.
 	wait_until 5 eval '[ -z "$(renewers)" ]'
 	kill -s TERM "$PID"
 	proxy cut
@@ -447,7 +447,7 @@ lock_behind_proxy() {
 	wait_until 5 is_gone "$PID"
 }
 
-@test "unlock of a lock that expired without its renewer never says that all was well, whatever gets lost" {
+@test "unlock of a lock that expired without its renewer never exits with 0, whatever is lost" {
 	lock_behind_proxy -t 3s
 	kill -KILL "$(renewers)"
 	wait_until 5 no_keys
@@ -458,7 +458,7 @@ lock_behind_proxy() {
 	assert_one_line '^rlock: a: .*lost.*$'
 }
 
-# proxy_counts WHAT: connections, requests, replies, dropped or writes_up.
+# proxy_counts WHAT: prints a counter of the proxy: connections, requests, replies, dropped or writes_up.
 proxy_counts() {
 	proxy count | tr ' ' '\n' | sed -n "s/^$1=//p"
 }
@@ -478,7 +478,7 @@ proxy_counts() {
 
 # ---- what a server refuses ----
 
-@test "a server that is full grants no lock, and says so, and releases one of two holds of an owner" {
+@test "a full server grants no lock, which the message says, and releases one of two holds of an owner" {
 	own_server
 	redis config set maxmemory 1
 	run -69 rlock run a -- touch ran
@@ -493,7 +493,7 @@ proxy_counts() {
 	no_keys
 }
 
-@test "a lock that is held on a full server is busy for a fair call that does not wait, too, also with a queue" {
+@test "a held lock on a full server is busy for fair -n, also with a queue" {
 	local verb
 	own_server
 	hold_in_background a
@@ -510,7 +510,7 @@ proxy_counts() {
 	[ ! -e ran ]
 }
 
-@test "a key that is a string, a list, a set or a read/write lock is refused and left alone: 78" {
+@test "a key that is a string, a list, a set or a read/write lock is refused with 78 and not changed" {
 	local command before
 	for command in 'set a value' 'rpush a value' 'sadd a value' 'hset a mode read somebody 1'; do
 		# shellcheck disable=SC2086
@@ -526,7 +526,7 @@ proxy_counts() {
 	done
 }
 
-@test "a replica is refused with 69 and its name, whether the lock is free, held, or no lock" {
+@test "a replica is refused with 69 and its address, whether the lock is free, held, or of another type" {
 	local verb command
 	own_server
 	for command in 'ping' 'hset a somebody:1 1' 'set a value'; do
@@ -540,14 +540,14 @@ proxy_counts() {
 			assert_output "rlock: a: $RLOCK_URL?db=0 is a replica: it can grant no lock: name its master, or its sentinels: READONLY You can't write against a read only replica."
 		done
 	done
-	# One that has lost its master, and does not say what it knows.
+	# A replica that has lost its master, and does not serve its data.
 	redis config set replica-serve-stale-data no
 	run -69 rlock run a -- touch ran
 	assert_one_line "^rlock: a: .* is a replica: it can grant no lock"
 	[ ! -e ran ]
 }
 
-@test "list and status say that a replica can take no lock where it has none, with 69" {
+@test "list and status on a replica without locks exit with 69, and say that it can grant none" {
 	own_server
 	redis acl setuser reader on '>secret' '~app:*' '&*' +@all
 	redis replicaof 127.0.0.1 1
@@ -564,8 +564,8 @@ proxy_counts() {
 	no_keys
 }
 
-# start_closing WORDS COMMANDS: a server on PORT that says WORDS to each client as soon as it comes, +OK to each of so many
-# commands, and closes then.
+# start_closing WORDS COMMANDS: starts a server on PORT that sends WORDS to each new client, replies +OK to COMMANDS commands, and then
+# closes the connection.
 start_closing() {
 	choose_port
 	in_background python3 -IS -c '
@@ -582,7 +582,7 @@ while True:
 	wait_until 5 is_listened_on "$PORT"
 }
 
-@test "--wait is proposed for a server that is busy only where it was not given, and the verb has it" {
+@test "the message about a busy server proposes --wait only if the verb has it and it was not given" {
 	own_server --lua-time-limit 50
 	in_background ask_redis "$SERVER_SOCKET" eval 'while true do end' 0
 	wait_until 10 eval 'redis ping 2>&1 | grep -q BUSY'
@@ -596,7 +596,7 @@ while True:
 	redis script kill
 }
 
-@test "a lost lock whose server closes all connections now is not blamed on a port with TLS, since the server has spoken without" {
+@test "a server that closes connections after it has replied without TLS is not reported as a TLS port" {
 	start_prompt_proxy tcp:127.0.0.1:0
 	record_stderr rlock run -u "redis://127.0.0.1:$PROXY_PORT" -t 2s a -- sleep 60
 	wait_until 5 is_held a

@@ -1,19 +1,18 @@
 #!/usr/bin/env bats
-# Fencing tokens: a number that grows with each time a lock is acquired, by any client, so that a holder that has been
-# overtaken can be told from the present one. The counter is that of Redisson's RFencedLock. Tokens that can't be printed, since
-# standard output is full or closed; and replies that get lost.
+# Fencing tokens: a counter that grows with each acquisition by any client, so that a storage system can reject a holder that was
+# overtaken. The counter is the one of Redisson's RFencedLock. Tokens that cannot be printed, and replies that are lost.
 
 load ../lib/usual
 load ../lib/proxying
 
 setup_file() { start_warm_server run fair; }
 
-# token_is COUNT NAME: so many were issued, or it goes on from there.
+# token_is COUNT NAME: whether the token counter has this value.
 token_is() {
 	redis_says "$1" get "redisson_lock_token:{$2}"
 }
 
-# only_counters NAME...: of these locks only the counters are left, and those for good.
+# only_counters NAME...: whether only the counters of these locks are left, without a TTL.
 only_counters() {
 	local name
 	for name; do
@@ -22,7 +21,7 @@ only_counters() {
 	redis_says $# dbsize
 }
 
-@test "each time the lock is acquired its token is one more, to the last digit beyond 2^53, and again when it is re-entered" {
+@test "each acquisition and each re-entry increments the token by one, exactly even beyond 2^53" {
 	run -0 rlock run --fence a -- printenv RLOCK_TOKEN
 	assert_output 1
 	redis set 'redisson_lock_token:{a}' 9007199254740993 >/dev/null
@@ -34,7 +33,7 @@ only_counters() {
 	only_counters a
 }
 
-@test "with a command the token does not come out on standard output, without one it does at once, and nothing else" {
+@test "without a command the token alone is printed immediately; with a command it is not printed" {
 	run -0 rlock lock --fence a -- echo here
 	assert_output here
 	run -0 timeout 10 dash -c '
@@ -49,7 +48,7 @@ only_counters() {
 	wait_until 5 only_counters a b
 }
 
-@test "tokens of several names stand one a line, in the order of the names" {
+@test "tokens of several names are printed one a line, in the order of the names" {
 	redis set 'redisson_lock_token:{b}' 10 >/dev/null
 	redis set 'redisson_lock_token:{c}' 20 >/dev/null
 	run -0 rlock run --fence c a b -- printenv RLOCK_TOKEN
@@ -58,7 +57,7 @@ only_counters() {
 	assert_output $'12\n22\n2'
 	run -0 rlock unlock --owner job-1 a b c
 	only_counters a b c
-	# One that is re-entered is issued one as well.
+	# A re-entered lock gets a new token, too.
 	run -0 rlock run --fence a -- rlock run --fence b a -- printenv RLOCK_TOKEN
 	assert_output $'13\n4'
 }
@@ -73,15 +72,15 @@ only_counters() {
 	assert_output ''
 	run -0 rlock unlock --owner job-1 a
 	token_is 45 a
-	# There it is ignored.
+	# In the configuration file the option is ignored for read and write locks.
 	echo 'fence = yes' >conf
 	RLOCK_CONFIG=$PWD/conf run -1 rlock write a -- printenv RLOCK_TOKEN
 	token_is 45 a
-	# One that was never fenced gets no counter.
+	# A lock that was never acquired with --fence has no counter.
 	only_counters a
 }
 
-@test "a counter that holds no integer: 78, with and without --fence, and nothing is locked" {
+@test "a counter that is no integer is 78 with and without --fence, and no lock is acquired" {
 	local value words
 	for value in list '' x 1.5 01 9223372036854775807 -9223372036854775809; do
 		redis flushall >/dev/null
@@ -103,7 +102,7 @@ only_counters() {
 	token_is -9223372036854775805 a
 }
 
-@test "when standard output is full, closed or not read there is no token, no lock, and 71, and a waiter gets the next token" {
+@test "when standard output is full, closed or not read, the lock is released with 71, and a waiter gets the next token" {
 	local words
 	mkfifo pipe
 	for words in 'lock --pid $$ --fence a >/dev/full' 'lock --pid $$ --fence a >&6' \
@@ -118,9 +117,9 @@ only_counters() {
 	file_has_line token 4
 }
 
-@test "when the reply to the acquire is lost the command has the token that was issued, and no second one is issued" {
+@test "when the reply to the acquire is lost, the command gets the token that was issued, and no second one is issued" {
 	start_proxy
-	# A number that is no longer exact where all have a fraction.
+	# 2^53 + 1, which a double cannot represent.
 	redis set 'redisson_lock_token:{a}' 9007199254740993 >/dev/null
 	proxy drop-reply "$ACQUIRE"
 	run -0 rlock run --fence a -- sh -c 'echo $RLOCK_TOKEN; $REDIS get "redisson_lock_token:{a}"; $REDIS hvals a'

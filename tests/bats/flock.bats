@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# rlock flock: the command line of flock(1) for the lock of a path, and the same by a link that is called flock.
+# rlock flock: the command line of flock(1), for locks named by paths; also as a link called flock.
 
 load ../lib/usual
 load ../lib/hold_processes
@@ -11,25 +11,25 @@ setup() {
 	ln -s "$RLOCK_BIN" link/flock
 }
 
-# there COMMAND [ARG...]: as on another machine, which has files of its own in the same places.
+# there COMMAND [ARG...]: as on another machine: with other hold files, and without inherited locks.
 there() {
 	env -u RLOCK_HELD RLOCK_RUNTIME_DIR="$PWD/there" "$@"
 }
 
-# hold_path NAME [OPTION...]: `rlock flock` holds its lock until end_commands. Sets PID.
+# hold_path NAME [OPTION...]: `rlock flock` holds the lock of the path until end_commands. Sets PID.
 hold_path() {
 	in_background rlock flock "${@:2}" "$1" run_until_ended
 	wait_until 10 is_held "$(realpath -m "$1")"
 }
 
-# says STATUS STDOUT STDERR COMMAND [ARG...]
+# says STATUS STDOUT STDERR COMMAND [ARG...]: COMMAND must exit with STATUS and print this.
 says() {
 	run "-$1" --separate-stderr "${@:4}"
 	assert_equal "$output" "$2"
 	assert_equal "$stderr" "$3"
 }
 
-@test "the name is the path as realpath -m has it" {
+@test "the lock's name is the path as realpath -m resolves it" {
 	local path
 	mkdir -p real/inner
 	ln -s real/inner short
@@ -43,7 +43,7 @@ says() {
 	done
 }
 
-@test "options end at the name; a conflict is silent, in CI too" {
+@test "options end at the name; a conflict is silent, also in CI" {
 	says 127 '' "rlock: $PWD/a: --: command not found: COMMAND begins with '--': leave it out" rlock flock a -- true
 	hold_path a
 	says 4 '' '' there rlock flock -nE3 --conf=4 a true
@@ -56,7 +56,7 @@ says() {
 	assert_equal "$stderr" ''
 }
 
-@test "a line for a shell that stands as COMMAND is not found, and the line of flock's that is shown locks the same path" {
+@test "a shell line given as COMMAND is 127, and the corrected line with -c locks the same path" {
 	run -127 rlock flock -n job 'echo hi >ran'
 	assert_output --regexp ": try: rlock flock -n job -c 'echo hi >ran'\$"
 	run -0 sh -c "${output##*try: }"
@@ -65,14 +65,14 @@ says() {
 	assert_output --regexp ": try: rlock flock --verbose '$PWD/a b' -c 'cd /'\$"
 }
 
-@test "-c runs a line by the user's shell, or by sh" {
+@test "-c runs a line with the user's shell, or with sh" {
 	printf '%s\n' '#!/bin/sh' 'echo "shell $*"' >shell
 	chmod +x shell
 	SHELL=$PWD/shell says 0 'shell -c a b' '' rlock flock a -c 'a b'
 	SHELL='' says 0 /bin/sh '' rlock flock a --command 'echo $0'
 }
 
-@test "help and version are printed, wherever they stand, and a link called flock is flock" {
+@test "--help and --version work in any position, and a link called flock is rlock flock" {
 	run -0 diff <(rlock flock -n --help) <(rlock help flock)
 	run -71 sh -c 'rlock flock --help >/dev/full'
 	run -0 link/flock -V
@@ -81,7 +81,7 @@ says() {
 	says 64 '' "flock: invalid file descriptor: 'run'" link/flock run
 }
 
-@test "rlock ends with its command, and the renewer holds the lock for what that leaves running, stopped or not; with -o not" {
+@test "rlock ends with its command, and the renewer holds the lock for leftover processes, running or stopped; not with -o" {
 	in_background rlock flock a sh -c 'run_until_ended >/dev/null 2>&1 3>&- & echo $! >left; kill -STOP $!; exit 5'
 	ended_with 5
 	wait_until 5 is_stopped "$(<left)"
@@ -137,7 +137,7 @@ says() {
 	assert_output --partial deadlock
 }
 
-@test "what hundreds of random words and scripts do is what they do with the machine's flock" {
+@test "hundreds of random command lines and scripts do the same with rlock flock and with the machine's flock" {
 	local count=300
 	[ -z "${RLOCK_LONG_TESTS:-}" ] || count=2000
 	mkdir cases

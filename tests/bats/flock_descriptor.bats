@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# rlock flock by descriptor: the lock belongs to the process that has it open, and is released when that ends or closes it, in
-# whatever way, or by -u. Random scripts are compared with the machine's flock by flock.bats.
+# rlock flock by descriptor: the lock belongs to the process that has the file open. It is released by -u, or when that process
+# closes the descriptor or ends in any way. flock.bats compares random scripts with the machine's flock.
 
 load ../lib/usual
 
@@ -9,7 +9,7 @@ setup() {
 	FILE=$(realpath -m f)
 	mkdir link
 	ln -s "$RLOCK_BIN" link/flock
-	# For the scripts: held prints whether the lock is held, soon_free waits until it is not; other_machine is another machine.
+	# Functions for the scripts: held prints whether the lock is held, soon_free waits until another machine can acquire it.
 	cat >functions <<-END
 		PATH=$PWD/link:$PATH
 		held() { redis-cli -s '$SERVER_SOCKET' exists '$FILE'; }
@@ -19,7 +19,7 @@ setup() {
 	END
 }
 
-# script TEXT LINES [COMMAND...]: of sh has printed these lines, with blanks between, and its lock is free.
+# script TEXT LINES [COMMAND...]: sh must run TEXT and print these lines, joined by blanks; then the lock must be free.
 script() {
 	printf '. ./functions\n%s\n' "$1" >script
 	run -0 timeout 60 "${@:3}" sh ./script
@@ -30,13 +30,13 @@ script() {
 
 # ---- how it is locked ----
 
-@test "a subshell holds the lock until it ends, and its path and a descriptor of it are one lock" {
+@test "a subshell holds the lock until it ends, and a path and a descriptor of it are the same lock" {
 	script '( flock -n 9 || exit 1; held; other_machine -n f true; echo $? ) 9>f; soon_free
 		exec 9>f; other_machine f sh -c "touch in; until [ -e out ]; do sleep 0.02; done" & comes_true test -e in
 		(flock -n 9 || exit 1; echo ran) 9>f; echo $?; touch out; flock 9; echo $?; wait' '1 1 1 0'
 }
 
-@test "with --fd a command runs, and the lock stays with the descriptor, which the command gets but with -o" {
+@test "with --fd a command runs, and the descriptor keeps the lock; the command inherits it unless -o is given" {
 	script 'exec 8<>f; flock -n --fd 8 echo "1 2 3"; held; flock --fd 8 -c "exit 3"; echo $?
 		other_machine -n f true; echo $?; flock -o --fd 8 sh -c "test -e /proc/self/fd/8"; echo $?; held' '1 2 3 1 3 1 1 1'
 	script 'flock -n --fd 8 redis-cli -s "$SERVER_SOCKET" exists "$PWD/f" 8>f; soon_free' '1'
@@ -44,7 +44,7 @@ script() {
 
 # ---- how it is released ----
 
-@test "the lock is released when its process has closed the descriptor, though others have a copy, or is killed" {
+@test "the lock is released when its process closes the descriptor, though others have a copy, or is killed" {
 	script 'exec 8>g 9>f; flock 8; flock 9; run_until_ended 2>/dev/null 3>&- & exec 9>&-; soon_free; kill $!; echo end' 'end'
 	in_background bash -c '. ./functions; exec 9>f; flock 9; touch has; run_until_ended'
 	wait_until 10 file_exists has
@@ -53,14 +53,14 @@ script() {
 	wait_until 5 is_free "$FILE"
 }
 
-@test "a directory is locked by its descriptor, which is looked at once a second" {
+@test "a directory can be locked by its descriptor, which the renewer checks once a second" {
 	mkdir d
 	script 'exec 9<d; flock 9; other_machine -n d true; echo $?; exec 9<&-; other_machine -w 5 d echo free' '1 free'
 }
 
 # ---- locked again ----
 
-@test "a read lock after a write lock is a downgrade, and no writer comes between" {
+@test "a read lock after a write lock is a downgrade: no writer can acquire it in between" {
 	in_background bash -c '. ./functions; exec 9>f; flock 9; touch has; comes_true test -e go; flock -s 9; mode >mode; run_until_ended'
 	wait_until 10 file_exists has
 	in_background env RLOCK_RUNTIME_DIR="$PWD/there" rlock flock f touch written
@@ -73,7 +73,7 @@ script() {
 	wait_until 20 file_exists written
 }
 
-@test "a write lock after a read lock releases first, and a failed one has lost the read lock" {
+@test "a write lock after a read lock releases the read lock first, which is lost if the write lock is busy" {
 	script 'exec 9>f; flock -s 9; mode; flock -n 9; echo $?; mode
 		flock -s 9; other_machine -s f sh -c "touch in; until [ -e out ]; do sleep 0.02; done" & comes_true test -e in
 		flock -n -x 9; echo $?; find "$RLOCK_RUNTIME_DIR" -name "hold-*" | wc -l; touch out; wait; held' 'read 0 write 1 0 0'
@@ -87,12 +87,12 @@ script() {
 	script 'mkdir d; exec 9>d/f; flock 9; rm -r d; flock -u 9; echo $?; redis-cli -s "$SERVER_SOCKET" exists "$PWD/d/f"' '0 0'
 }
 
-@test "a descriptor that is locked again keeps the name of its lock, whatever its file is called now" {
+@test "a descriptor that is locked again keeps its lock's name when the file was renamed" {
 	script 'exec 9>f; flock -s 9; mv f g; flock -x 9; mode; flock -s 9; mode; rm g; flock 9; echo $?; mode
 		redis-cli -s "$SERVER_SOCKET" exists "$PWD/g"' 'write read 0 write 0'
 }
 
-@test "after the renewer was killed a second call holds the lock" {
+@test "after the renewer was killed a second call acquires the lock again" {
 	script 'exec 9>f; flock 9; kill -KILL "$(sed -n "s/^state \([0-9]*\) .*/\1/p" "$RLOCK_RUNTIME_DIR"/hold-*)"
 		flock -n 9; echo $?; held' '0 1'
 }
@@ -104,7 +104,7 @@ script() {
 	assert_output --regexp '^rlock: descriptor 0 '
 	run -64 sh -c 'exec 9>gone; rm gone; rlock flock 9'
 	assert_output --regexp '^rlock: descriptor 9: .*deleted'
-	# By another name the file goes on, but this one is another file's.
+	# The file still exists under another name, but the name that was locked may be given to another file.
 	run -64 sh -c 'exec 9>gone; ln gone other; rm gone; rlock flock --fd 9 true'
 	assert_output --regexp '^rlock: descriptor 9: .*deleted'
 	run -0 sh -c 'exec 9>gone; rm gone; rlock flock -u 9'
@@ -112,19 +112,19 @@ script() {
 	assert_output 'flock: missing command'
 }
 
-@test "where the kernel does not compare descriptions, what /proc says of them counts" {
+@test "without kcmp(2) descriptors are compared by /proc" {
 	needs_refuse
 	script 'exec 9>f; flock 9; held; exec 9>&-; soon_free' 1 refuse refused flock kcmp EPERM 1+
 	run -0 grep -c kcmp refused
 }
 
-@test "another process's own descriptor of the file is not taken for the caller's; process 1 may own a lock" {
+@test "a descriptor that another process has opened itself is not taken for the caller's; process 1 may own a lock" {
 	script 'exec 9>f; sh -c ". ./functions; exec 9>f; flock 9; held"; soon_free; echo end' '1 end'
 	needs_namespaces
 	script 'exec 9>f; flock 9; echo $?; held; flock -u 9; held' '0 1 0' unshare --fork --pid --mount-proc
 }
 
-@test "when the lock is lost its process gets SIGTERM" {
+@test "when the lock is lost, its process gets SIGTERM" {
 	echo 'ttl = 3s' >conf
 	in_background env RLOCK_CONFIG="$PWD/conf" bash -c '. ./functions; exec 9>f; flock 9; touch has; run_until_ended'
 	wait_until 10 file_exists has

@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
-# What a distribution that minds security looks for: how the program was built, which descriptors it keeps, and
-# which users it trusts in its runtime directory.
+# What security audits of a distribution check: how the binaries were built, which descriptors the program keeps, and which users
+# it trusts in its runtime directory.
 
 load ../lib/usual
 
 teardown() {
 	local pid
-	# A test puts a fifo there.
+	# A test creates a fifo with this name.
 	if [ -f "$RLOCK_RUNTIME_DIR/local.pid" ]; then
 		pid=$(cat "$RLOCK_RUNTIME_DIR/local.pid")
 		[ "$(readlink "/proc/$pid/cwd")" != "$RLOCK_RUNTIME_DIR" ] || kill -KILL "$pid"
@@ -14,7 +14,7 @@ teardown() {
 	teardown_and_check_processes
 }
 
-@test "program and library are hardened: their place in memory, their stacks, what is bound at the start, and no paths of their own" {
+@test "program and library are hardened: PIE, stack protection, immediate binding, no RPATH" {
 	local binary option has pattern
 	[ -z "${TESTS_UNDER:-}" ] || skip "$TESTS_UNDER has flags of its own"
 	readelf -Wd "$RLOCK_BIN" | grep -E 'FLAGS_1.* PIE'
@@ -34,7 +34,7 @@ teardown() {
 			-d no R(UN)?PATH
 			--dyn-syms yes UND __stack_chk_fail
 		END
-		# No C library but one has such functions, and no compiler without -O.
+		# Only glibc has fortified functions, and only an optimising compiler calls them.
 		! readelf -WV "$RLOCK_BIN" | grep -q GLIBC || readelf -W --dyn-syms "$binary" | grep -E ' UND __v?snprintf_chk'
 	done
 }
@@ -46,14 +46,13 @@ teardown() {
 	wait_until 5 keeps_none
 }
 
-# Until its exec the command's process has the name of the renewer, too.
+# Until its exec the command's process is also called rlock-renewer, so poll.
 keeps_none() {
 	run find "/proc/$(renewers)/fd" -type l -printf '%l\n'
 	[[ $output = *socket:* && $output != *pipe:* && $output != *mine* && $output != *"$BATS_TEST_FILENAME"* ]]
 }
 
-# doubtful HOW: a lock's hold file is made so that it is not to be trusted, by the line HOW for the shell, which
-# finds it in $file: then no process has the lock by it.
+# doubtful HOW: HOW, a line for the shell, makes the lock's hold file in $file untrustworthy. Then unlock must not find the lock by it.
 doubtful() {
 	run -0 timeout -k 1 20 bash -c '
 		rlock lock --pid $$ a || exit 9
@@ -67,7 +66,7 @@ doubtful() {
 	rm -rf "$RLOCK_RUNTIME_DIR"
 }
 
-@test "a hold file that is none, or not the user's own, is not trusted, and no call waits for it" {
+@test "a hold file that is malformed or not the user's own is not trusted, and no call blocks on it" {
 	doubtful 'mv "$file" elsewhere; ln -s "$PWD/elsewhere" "$file"'
 	doubtful 'rm "$file"; mkfifo "$file"'
 	doubtful 'rm "$file"; mkdir "$file"'
@@ -77,7 +76,7 @@ doubtful() {
 	[ "$(id -u)" != 0 ] || doubtful 'chown 65534 "$file"'
 }
 
-@test "what stands in the way of the private server's files is replaced or refused, and no call waits for it" {
+@test "other files at the paths of the private server are replaced or refused, and no call blocks on them" {
 	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
 	mkfifo "$RLOCK_RUNTIME_DIR/local.pid"
 	run -71 timeout -k 1 20 rlock run -u local: a -- echo ok
@@ -94,7 +93,7 @@ doubtful() {
 	assert_output ok
 }
 
-@test "another user's server in the place of the private one is refused" {
+@test "another user's server at the private server's socket is refused" {
 	[ "$(id -u)" = 0 ] || skip 'only root can run a server as another user'
 	local other
 	other=$(mktemp -d)
@@ -102,13 +101,13 @@ doubtful() {
 	chown 65534 "$other"
 	in_background setpriv --reuid=65534 --regid=65534 --clear-groups redis-server --port 0 --save '' \
 		--unixsocket "$other/sock" --unixsocketperm 777 --logfile /dev/null --dir "$other"
-	# The socket is there before anything listens on it.
+	# redis-server creates the socket before it listens.
 	wait_until 5 ask_redis "$other/sock" ping
 	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
 	ln -s "$other/sock" "$RLOCK_RUNTIME_DIR/local.sock"
 	run -71 rlock run -u local: a -- true
 	assert_one_line '^rlock: local: cannot connect to '
-	# Nor does it get a word of a renewer whose server has ended.
+	# A renewer whose private server has ended must not connect to the other user's server, either.
 	rm "$RLOCK_RUNTIME_DIR/local.sock"
 	in_background rlock run -u local: -t 3s a -- sleep 60
 	wait_until 10 has_child "$PID" sleep

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
-# What is held up, as by a network file system that does not answer or a pager that was stopped: an exec that takes longer than
-# the lease, a standard error or a log that takes nothing. No renewal waits for these, nor the end. (Processes that hang so
-# that whatever reads their environments waits: none is read, see proc.bats.)
+# rlock and its renewer when something blocks: an exec from a network file system that takes longer than the lease, a standard error or
+# a log that nobody reads. Neither renewals nor the end of rlock wait for these. (proc.bats: processes whose /proc files hang.)
 
 load ../lib/usual
 load ../lib/hold_processes
@@ -11,8 +10,8 @@ teardown() {
 	teardown_and_check_processes
 }
 
-# run_late [OPTION...]: an rlock that starts ./late under the lock "a", an exec that takes as long as the file "held-up" is there;
-# sets PID. Returns while it takes.
+# run_late [OPTION...]: rlock starts ./late under the lock "a"; this exec blocks while the file "held-up" exists. Sets PID. Returns
+# while it blocks.
 run_late() {
 	local why status=0
 	not_under_valgrind 'it starts programs for itself'
@@ -26,7 +25,7 @@ run_late() {
 	wait_until 5 test -s held-up
 }
 
-@test "an exec that takes longer than the lease loses no lock, with the renewer killed, too" {
+@test "an exec that takes longer than the lease loses no lock, also when the renewer was killed" {
 	run_late -t 3s
 	stays_true_for 3.5 is_held a
 	wait_until 5 has_renewer "$PID"
@@ -41,7 +40,7 @@ run_late() {
 	no_keys
 }
 
-@test "SIGTERM, and a lock that is lost while the exec takes long, end rlock, and no command runs" {
+@test "SIGTERM or a lost lock during a long exec ends rlock, and no command runs" {
 	run_late
 	kill -s TERM "$PID"
 	takes_less_than 15 ended_with 143
@@ -54,7 +53,7 @@ run_late() {
 	[ ! -e command-pid ]
 }
 
-# make_full: the pipe "full" has as much in it as fits.
+# make_full: creates the pipe "full" and fills it, so that writes block.
 make_full() {
 	rm -f full command-pid end-commands
 	mkfifo full
@@ -62,13 +61,13 @@ make_full() {
 	dd if=/dev/zero of=full bs=4096 oflag=nonblock 2>/dev/null || :
 }
 
-# run_blocked [OPTION...]: an rlock wants the lock, and its standard error takes nothing; sets PID.
+# run_blocked [OPTION...]: starts rlock with the full pipe as standard error; sets PID.
 run_blocked() {
 	make_full
 	in_background sh -c 'exec rlock run -t 3s "$@" a -- sh -c "$0" 2>full' "$REPORT_PID_AND_RUN" "$@"
 }
 
-@test "a standard error and a log that take nothing delay no renewal, nor the release, with the renewer killed, too" {
+@test "a blocked standard error or log delays neither renewals nor the release, also when the renewer was killed" {
 	local log
 	for log in full stderr; do
 		run_blocked -v --log "$log"
@@ -81,7 +80,7 @@ run_blocked() {
 	done
 }
 
-@test "with a standard error that takes nothing a waiter has its turn, and a lost lock is acted upon" {
+@test "with a blocked standard error a waiter acquires the lock, and a lost lock terminates the command" {
 	rlock lock --owner other -l 60s a
 	run_blocked -v
 	wait_until 5 has_waiters a

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The record of a hold says what the hold is for, how many names it has, whether its process is of this machine and still there,
-# and whether a renewer reads requests for it.
+# The record of a hold on the server: what the hold is for, how many names it has, its process, and whether its renewer reads stop
+# requests.
 
 load ../lib/usual
 load ../lib/queue
@@ -10,7 +10,7 @@ NAMESPACE=$(stat -L -c %i /proc/self/ns/pid)
 BOOT=$(tr -d - </proc/sys/kernel/random/boot_id)
 BOOT=${BOOT:0:16}
 
-# change_holder NAME PATTERN REPLACEMENT: of the first record whose HOLDER, with its blank, matches Lua's pattern.
+# change_holder NAME PATTERN REPLACEMENT: in the first hold record whose HOLDER field matches the Lua pattern, replaces the match.
 change_holder() {
 	run -0 redis eval '
 		local records = redis.call("HGETALL", KEYS[1])
@@ -26,24 +26,24 @@ change_holder() {
 	assert_output 1
 }
 
-# in_time_namespace: there a process has another start time than outside, so that none is recorded.
+# Whether this process is in a time namespace: start times differ from those outside, so rlock records none.
 in_time_namespace() {
 	[ -e /proc/self/ns/time ] && [ "$(readlink /proc/self/ns/time)" != 'time:[4026531834]' ]
 }
 
-# start_of PID: in ticks.
+# start_of PID: prints the process's start time in clock ticks.
 start_of() {
 	! in_time_namespace || { echo 0 && return; }
 	sed 's/.*) //' "/proc/$1/stat" | cut -d ' ' -f 20
 }
 
-# status_is EXPRESSION VALUE NAME: of status --json.
+# status_is EXPRESSION VALUE NAME: a Python expression over status --json of NAME has this value.
 status_is() {
 	run -0 rlock status --json "$3"
 	assert_equal "$(json "$1")" "$2"
 }
 
-@test "the record of a hold has before its note what the hold is for, how many names it has, and its process" {
+@test "a hold record says what the hold is for, how many names it has, and its process, before the note" {
 	start_holder h run --note 'a note' a
 	run -0 redis hvals 'rlock_holds:{a}'
 	assert_output --regexp " - command\.1\.$BOOT\.$NAMESPACE\.${PIDS[h]}\.$(start_of "${PIDS[h]}")\+ a note\$"
@@ -53,7 +53,7 @@ status_is() {
 	finish_contenders h
 }
 
-@test "the process of a lock without a command is that of --pid, and --owner has none" {
+@test "the record of a lock without a command names the process of --pid, and none for --owner" {
 	rlock lock --pid $$ --on-lost ignore a
 	status_is '[lock["holders"][0]["process"][m] for m in ("pid", "reads_requests")]' "[$$, False]" a
 	run -0 redis hvals 'rlock_holds:{a}'
@@ -65,7 +65,7 @@ status_is() {
 	assert_output --regexp ' - owner\.2\.0000000000000000\.0\.0\.0- '
 }
 
-@test "a waiter for a fair lock and the writer that is next name their processes" {
+@test "a queued fair waiter and the next writer name their processes" {
 	start_holder r1 fair a
 	queue_fair_contender r2 a
 	status_is '[(w["process"]["pid"], w["process"]["here"], w["dead"]) for w in lock["queue"]]' "[(${PIDS[r2]}, True, False)]" a
@@ -75,7 +75,7 @@ status_is() {
 	finish_all r1 r2 r3 w
 }
 
-@test "status and the messages of a wait say that the process of a holder has ended" {
+@test "status and the messages of a waiter say that the holder's process has ended" {
 	local kind
 	for kind in run 'sem --permits 1'; do
 		rm -f in-*
@@ -93,7 +93,7 @@ status_is() {
 	done
 }
 
-@test "a holder of another boot, one of another PID namespace, and one that only its note names, may be there" {
+@test "a holder of another boot or PID namespace, or without a recorded process, is not said to have ended" {
 	start_holder h run -t 60s --note "me@$(uname -n) pid 999999999 x" a
 	kill_contender h
 	wait "${PIDS[h]}" || :
@@ -111,13 +111,13 @@ status_is() {
 	refute_output --partial 'is not there'
 }
 
-@test "a holder whose pid is another process's by now has ended, and is no deadlock for a call below that process" {
+@test "a holder whose pid was reused has ended, and is no deadlock for a descendant of the new process" {
 	local other
 	! in_time_namespace || skip 'no start times in a time namespace'
 	start_holder h run -t 60s a
 	kill_contender h
 	wait "${PIDS[h]}" || :
-	# Of this shell, by the same number.
+	# As if this shell had got the holder's pid.
 	change_holder a "%.${PIDS[h]}%." ".$$."
 	status_is 'lock["holders"][0]["gone"]' True a
 	run -75 rlock run -w 1s a -- true
@@ -129,7 +129,7 @@ status_is() {
 	start_holder h run -t 60s a
 	kill_contender h
 	wait "${PIDS[h]}" || :
-	# They may have begun in the same hundredth of a second.
+	# Also change the start time: both processes may have started in the same clock tick.
 	change_holder a "%.${PIDS[h]}%.%d+" ".$other.1"
 	touch changed
 	ended_with 0 "$other"

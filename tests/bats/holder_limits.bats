@@ -1,21 +1,21 @@
 #!/usr/bin/env bats
-# What a holder does to the system, and the system to it: priorities, limits, processor time, and zombies.
+# Priorities, resource limits, processor time and zombies of a holder.
 
 load ../lib/usual
 load ../lib/hold_processes
 
-# has_priority PID PRIORITY: its class, real-time priority and nice value are these.
+# has_priority PID PRIORITY: whether PRIORITY is the process's scheduling class, real-time priority and nice value.
 has_priority() {
 	local words
 	read -ra words <<<"$(ps -o cls=,rtprio=,ni= -p "$1")"
 	[ "${words[*]}" = "$2" ]
 }
 
-@test "rlock and its renewer come before all others where they may, or have the best nice value, and the command does not" {
+@test "rlock and its renewer get real-time priority or the best nice value if allowed, and the command does not" {
 	local priority under rlock
 	chrt --rr 1 true 2>/dev/null || skip 'no process may have a real-time priority here'
 	needs_refuse
-	# A limit of the time of such a process would kill it.
+	# With RLIMIT_RTTIME rlock takes no real-time priority: the kernel would kill a real-time process that reaches this limit.
 	while IFS='|' read -r priority under; do
 		echo "$under" >&2
 		# shellcheck disable=SC2086
@@ -40,13 +40,13 @@ has_class() {
 	[ "$(ps -o cls= -p "$1" | tr -d ' ')" = "$2" ]
 }
 
-@test "a renewer that is kept busy no longer comes before others" {
+@test "a renewer that is kept busy loses its real-time priority" {
 	chrt --rr 1 true 2>/dev/null || skip 'no process may have a real-time priority here'
 	in_background rlock run a -- sh -c "$REPORT_PID_AND_RUN"
 	find_hold_processes
 	wait_until 10 has_class "$RENEWER" RR
 	touch flood
-	# It is woken by each signal, and passes on none: its command has not sent it.
+	# Each signal wakes the renewer, which passes none on, as no process of the command has sent it.
 	for _ in 1 2; do
 		in_background nice -n -20 python3 -IS -c 'import os, signal, sys
 while os.path.exists("flood"):
@@ -57,18 +57,17 @@ while os.path.exists("flood"):
 	is_held a
 }
 
-@test "time shows the processor time of the command, with the renewer killed, too" {
+@test "time shows the processor time of the command, also when the renewer was killed" {
 	local begin
 	for begin in : 'kill -s KILL $PPID'; do
 		run -0 bash -c 'rlock run a -- sh -c "$0"; times' "$begin; i=0; while [ \$i -lt 1000000 ]; do i=\$((i + 1)); done"
-		# That of its children, after its own.
+		# The second line is the time of the children.
 		assert_line --index 1 --regexp '^([1-9]|0m([1-9]|0\.[1-9]))'
 	done
 }
 
-# A PID namespace whose first process waits for none. In it a script runs by a shell that is a child of the first process. The
-# file "zombies" has the names of those that no process has waited for when it has ended.
-@test "under a first process that reaps none rlock leaves no zombie, however it ends" {
+# The script runs in a PID namespace whose process 1 never waits for children. "zombies" then lists the processes that nobody reaped.
+@test "rlock leaves no zombie under a process 1 that reaps none, however it ends" {
 	needs_namespaces
 	cat >script <<-'EOS'
 		is() { [ "$1" = "$2" ] || echo "$1, not $2" >&2; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# A renewer hangs: in a call of its own, in a file system that does not answer. rlock takes over in time; and what a foreign file
-# system can hang is not done by the process that renews.
+# A renewer that hangs in a system call or in a file system that does not answer: rlock takes over in time. And the renewer itself
+# makes no call that a foreign file system could hang.
 
 load ../lib/usual
 load ../lib/hold_processes
@@ -9,7 +9,8 @@ load ../lib/hung_file_system
 
 # ---- rlock takes over ----
 
-# hang_renewer CALLS FIRST [OPTION...]: an rlock with a lease of 3 s whose renewer hangs in one of these calls, from that one of them on.
+# hang_renewer CALLS FIRST [OPTION...]: rlock with a lease of 3 s whose renewer hangs in one of these system calls, from call number
+# FIRST on.
 hang_renewer() {
 	echo >hangs
 	record_stderr refuse hangs rlock-renewer "$1" WAIT "$2" rlock run -t 3s "${@:3}" a -- sh -c "$REPORT_PID_AND_RUN"
@@ -19,7 +20,7 @@ hang_renewer() {
 
 @test "a renewer that hangs in a call is killed, and rlock renews the lease for the command and releases it" {
 	needs_refuse
-	# Each is made before a renewal is sent.
+	# The renewer makes each of these calls before it sends a renewal.
 	hang_renewer sendto,sendmsg,write 4+
 	wait_until 10 is_gone "$RENEWER"
 	stays_true_for 4 hold_is_alive a "$PID" "$COMMAND"
@@ -30,7 +31,7 @@ hang_renewer() {
 	no_keys
 }
 
-@test "rlock renews the lease for the command also while the debugger that stopped the renewer keeps what is left of it" {
+@test "rlock renews the lease for the command while a debugger keeps the killed renewer as a zombie" {
 	[[ $(id -u) = 0 ]] || skip 'only root may debug a renewer'
 	hold_with_pids a -t 4s
 	holder=$PID
@@ -57,7 +58,7 @@ hang_renewer() {
 	no_keys
 }
 
-@test "rlock wakes up no more than once a renewal for a renewer that renews" {
+@test "while the renewer renews, rlock wakes up at most once per renewal" {
 	hold_with_pids a -t 6s
 	pause_for 1.5
 	before=$(wake_ups "$PID")
@@ -79,12 +80,12 @@ needs_hung_file_system() {
 	set_on_file_system
 }
 
-# on_file_system COMMAND [ARG...]: as in_background, where it is mounted.
+# on_file_system COMMAND [ARG...]: in_background, in the mount namespace of the hung file system.
 on_file_system() {
 	in_background "${ON_FILE_SYSTEM[@]}" "$@"
 }
 
-@test "the lock of a descriptor is renewed while its file system does not answer, and released with its process" {
+@test "the lock of a descriptor is renewed while its file system hangs, and released when its process ends" {
 	needs_hung_file_system
 	echo 'ttl = 3s' >conf
 	on_file_system env RLOCK_CONFIG="$PWD/conf" sh -c 'exec 9>mnt/f; rlock flock 9 && echo $$ >has; run_until_ended'
@@ -97,7 +98,7 @@ on_file_system() {
 	end_commands
 }
 
-@test "a lock is renewed by one renewer though the file system of 2,000 descriptors that it was given does not answer" {
+@test "one renewer renews the lock although closing 2,000 inherited descriptors hangs" {
 	needs_hung_file_system
 	on_file_system bash -c 'ulimit -n 4096; for fd in {1000..2999}; do eval "exec $fd>mnt/f"; done; : >switches/flush
 		exec rlock run -t 3s a -- sh -c "echo \$\$ >command-pid; exec run_until_ended" 2>stderr'
@@ -111,7 +112,7 @@ on_file_system() {
 	no_keys
 }
 
-@test "the process that closes a file for the renewer is called rlock-helper by ps, and does not stay once the file is closed" {
+@test "the process that closes a file for the renewer is called rlock-helper, and ends once the file is closed" {
 	needs_hung_file_system
 	on_file_system sh -c 'exec 9>mnt/f; : >switches/flush
 		exec rlock run a -- sh -c "echo \$\$ >command-pid; exec run_until_ended" 2>stderr'
@@ -127,7 +128,7 @@ on_file_system() {
 	stderr_is_empty
 }
 
-@test "a renewer that no SIGKILL ends: rlock terminates the command before the lease ends, with 76, and says why" {
+@test "when SIGKILL does not end a hung renewer, rlock terminates the command before the lease ends, with 76 and the reason" {
 	needs_hung_file_system
 	on_file_system sh -c 'exec rlock run -u "unix://$PWD/mnt/l" -t 6s a -- sh -c "echo \$\$ >command-pid; exec run_until_ended" 2>stderr'
 	find_hold_processes

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=computes
-# librlock as another program uses it: what librlock(3) says of leases, of events, and of fork. How it is
-# installed is tested by tests/release/library.bats.
+# librlock as other programs use it: what librlock(3) says about leases, events and fork. tests/release/library.bats tests its
+# installation.
 
 load ../lib/usual
 load ../lib/proxying
@@ -10,17 +10,17 @@ setup_file() { start_server_at_port; }
 
 teardown() { common_teardown; }
 
-# compile NAME: that program of tests/library.
+# compile NAME: compiles and links tests/library/NAME.c.
 compile() {
 	local build=${RLOCK_BIN%/*}
-	# What is watched stands one directory below.
+	# Under valgrind or a sanitizer RLOCK_BIN is one directory further down.
 	[ -z "${TESTS_UNDER-}" ] || build=${build%/*}
 	# shellcheck disable=SC2046
 	"${CC:-cc}" -std=c11 -Wall -Wextra -Wpedantic -Werror -D_GNU_SOURCE -I "$TOP/lib" -o "$1" "$TOP/tests/library/$1.c" \
 		"$build/librlock.a" $("${PKG_CONFIG:-pkg-config}" --libs hiredis) -ldl
 }
 
-@test "a lease is counted from before the request was sent, when it is acquired and when it is renewed" {
+@test "a lease is counted from before the acquire or the renewal was sent" {
 	compile lock
 	start_proxy
 	proxy delay 400
@@ -31,7 +31,7 @@ compile() {
 	no_keys
 }
 
-@test "a timer that goes off all the time costs a renewal or a release neither the request nor the connection, nor its deadline" {
+@test "a timer that fires all the time makes a renewal or a release lose neither its request, its connection nor its deadline" {
 	compile events
 	start_proxy
 	run -0 ./events "$RLOCK_URL" hold \
@@ -46,10 +46,10 @@ compile() {
 	assert_output $'acquire: ok\nok\nrenew: enet'
 }
 
-@test "a child that calls rlock_conn_after_fork_child uses its connection beside its parent, and both renew the hold" {
+@test "after rlock_conn_after_fork_child the child has a connection of its own, and child and parent both renew the hold" {
 	compile fork
 	run -0 ./fork "$RLOCK_URL"
-	# The child opens a connection of its own, once; the parent goes on with the one that it had.
+	# The child opens one new connection; the parent keeps its own.
 	assert_equal "$(grep -c '^child: connected' <<<"$output")" 1
 	refute_line --regexp '^parent: connect'
 	no_keys

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Which locks list finds on a server: rlock's and Java's, of each kind, and no hash of a user's, in slices that hold up no
-# other client; and what a monitoring asks for: --held-for, for Nagios and the like, and --metrics, for Prometheus.
+# rlock list: it finds the locks of rlock and of Redisson, of each kind, and no other hash, a few keys at a time so that other clients
+# are not delayed. And what monitoring needs: --held-for, for Nagios and the like, and --metrics, for Prometheus.
 
 load ../lib/usual
 load ../lib/rights
@@ -9,12 +9,12 @@ load ../lib/proxying
 
 setup_file() { start_server_at_port; }
 
-# names: those in the output of run, without the header, in its order.
+# names: prints the names in the output of `run`, in its order, without the header.
 names() {
 	tail -n +2 <<<"$output" | cut -d ' ' -f 1 | tr '\n' ' '
 }
 
-# make_locks COUNT: so many of Java's. The second byte of a name is any that it may have, so that many are no UTF-8.
+# make_locks COUNT: creates COUNT locks as Redisson does. The second byte of a name takes all allowed values, so many are not UTF-8.
 make_locks() {
 	redis eval '
 		for i = 0, ARGV[1] - 1 do
@@ -25,7 +25,7 @@ make_locks() {
 		end' 0 "$1"
 }
 
-@test "status without a name is list, which prints nothing on standard output when no lock is held" {
+@test "status without a name is list; without any lock it prints nothing on standard output" {
 	run -0 --separate-stderr rlock status
 	assert_output ''
 	assert_equal "$stderr" 'rlock: *: no lock is held'
@@ -62,11 +62,11 @@ make_locks() {
 	assert_equal "${#lines[@]}" 6
 }
 
-@test "list takes no hash of a user's for a lock, and says by what it knows one" {
+@test "list does not take other hashes for locks, and --json says how it has recognised a lock" {
 	redis hset apples red 3 green 4 >/dev/null
 	redis hset settings mode read width 80 >/dev/null
 	redis set text x >/dev/null
-	# Its reader has no timeout, and so no lock.
+	# A read lock without a timeout key is no lock.
 	redis hset readers mode read 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1 1 >/dev/null
 	hold_by_foreign_client java
 	acquire lock ci nightly
@@ -77,7 +77,7 @@ make_locks() {
 		"[('by-hand', 'beside'), ('java', 'owners'), ('nightly', 'record')]"
 }
 
-@test "list is sorted by name, and prints those that fit a pattern" {
+@test "list is sorted by name, and prints the locks that match a pattern" {
 	local name pattern found
 	for name in hourly 'odd*' permits-1 permits-2 '{odd}permits-3'; do
 		acquire sem ci "$name" --permits 1
@@ -92,7 +92,7 @@ make_locks() {
 	END
 }
 
-@test "in a pattern [!a] is any byte but a, for locks as for semaphores, and [^a] is the same" {
+@test "in a pattern [!a] and [^a] match any byte but a, for locks and semaphores" {
 	local name pattern
 	for name in la l!; do rlock lock --owner ci --lease 60s "$name"; done
 	for name in sa s!; do rlock sem --permits 1 --owner ci --lease 60s "$name"; done
@@ -102,7 +102,7 @@ make_locks() {
 	done
 }
 
-@test "list on a terminal is cut to its width, CLIENT goes first, and a long name does not take the other columns away" {
+@test "list is cut to the width of a terminal: the column CLIENT first, and a long name leaves room for the other columns" {
 	local long
 	long=$(printf 'n%.0s' {1..100})
 	acquire lock ci noted --note "$(printf 'm%.0s' {1..200})"
@@ -112,12 +112,12 @@ make_locks() {
 	assert_line --regexp '^noted .{1,58}mmm\.\.\.$'
 	assert_line "$long"
 	assert_line --regexp '^ +plain +[0-9.]+s +5[0-9]s +0 +the long one$'
-	# One line a lock where it is read by a program.
+	# Not on a terminal: one line per lock, not cut.
 	run -0 rlock list
 	assert_line --regexp "^$long +plain .* the long one\$"
 }
 
-@test "list has one row for a lock on several servers, also with --watch, and goes on when one does not answer" {
+@test "list has one row for a lock on several servers, also with --watch, and continues when one does not answer" {
 	local url=redis://127.0.0.1:$PORT
 	acquire lock ci nightly -u "$url/1" -u "$url/2" --note 'the job'
 	RLOCK_URL="$url/1 $url/2" in_background sh -c 'exec rlock list --watch=100ms >states'
@@ -134,7 +134,7 @@ make_locks() {
 	assert_output --partial 'cannot reach'
 }
 
-@test "the rights that the manual lists for list are enough, and it says how many keys the user may not look at" {
+@test "the rights that the manual lists for list are enough, and list says how many keys the user may not read" {
 	least_rights
 	run -77 rlock list -u "$CI_URL"
 	assert_output --partial '+scan'
@@ -148,7 +148,7 @@ make_locks() {
 	run -77 rlock list -u "$CI_URL" 'hourly*'
 }
 
-@test "list ends by SIGPIPE when its reader has ended, and while it takes long it says on a terminal how far it is" {
+@test "list ends by SIGPIPE when its reader has ended, and reports its progress on a terminal when it takes long" {
 	make_locks 2000
 	run -0 bash -c 'rlock list | head -n 1 >/dev/null; echo "${PIPESTATUS[0]}"'
 	assert_output 141
@@ -159,10 +159,10 @@ make_locks() {
 	assert_line --regexp '^.*nA63 +plain'
 }
 
-@test "list prints each of 40,000 locks, whatever bytes are in their names, a few keys at a time and in little memory" {
+@test "list prints 40,000 locks with arbitrary bytes in their names, reading a few keys at a time, in little memory" {
 	make_locks 40000
 	redis config resetstat >/dev/null
-	# So that no list of all locks fits into it.
+	# Too little memory for a list of all locks.
 	(
 		[ -n "${TESTS_UNDER-}" ] || ulimit -v 18000
 		rlock list 'n?1*' >listed
@@ -182,7 +182,7 @@ print(len(rows), {c for row in rows for c in row if not c.isprintable()})'
 	assert_output $'40000 True True\n11111 set()'
 }
 
-@test "list ends with 70 when the cursors of a server go round in circles, or a reply is of another type" {
+@test "list ends with 70 when the cursors of SCAN never end, or a reply is of another type" {
 	local scan text
 	while IFS='|' read -r scan text; do
 		rm -f hostile.sock
@@ -210,7 +210,7 @@ while part := stream.recv(65536):
 
 # ---- --held-for ----
 
-@test "list --held-for prints the locks that a live holder has held for so long, and ends with 1 if there is one" {
+@test "list --held-for prints the locks that a live holder has held for that long, and ends with 1 if there is one" {
 	hold_by_foreign_client java
 	run -0 rlock list -q --held-for 0
 	assert_output ''
@@ -229,7 +229,7 @@ while part := stream.recv(65536):
 	assert_equal "$stderr" 'rlock: y*: no lock is held for 2h or longer'
 	run -1 rlock list --json --held-for 1h
 	assert_equal "$(json '[lock["name"] for lock in doc["locks"]], doc["complete"]')" "(['old'], True)"
-	# Since when Java's is held is not known.
+	# The lock of the Java service is left out: its age is unknown.
 	run -1 rlock list --held-for 0
 	assert_equal "$(names)" 'old young '
 	run -69 --separate-stderr rlock list -u "unix://$PWD/none" --held-for 0 --metrics
@@ -238,7 +238,7 @@ while part := stream.recv(65536):
 
 # ---- --metrics ----
 
-@test "list --metrics prints age, TTL and waiters of each lock, permits, and of several servers which one it is" {
+@test "list --metrics prints age, TTL and waiters of each lock, permits, and with several servers a server label" {
 	local servers=(-u "$RLOCK_URL" -u "$RLOCK_URL?db=1")
 	acquire lock ci nightly --note 'deploy@web1 pid 4711 pg_dump'
 	make_older nightly 7200000
@@ -267,8 +267,8 @@ while part := stream.recv(65536):
 	assert_equal "$(grep '^rlock_lock_held_seconds .*both' <<<"$output" | grep -o '"server": "[^"]*"' | sort -u | wc -l)" 2
 }
 
-# samples fails where the same labels come twice.
-@test "two holders whose labels are the same have their owners as well; Java's, and one that has expired, are told apart" {
+# tests/bin/samples fails if two samples have the same labels.
+@test "holders with equal labels also get an owner label; locks of Java and expired holders are told apart" {
 	local owner
 	acquire read job1 catalog --note 'a@b pid 1 c'
 	acquire read job2 catalog --note 'a@b pid 1 c'
@@ -289,7 +289,7 @@ while part := stream.recv(65536):
 	refute_line --regexp '^rlock_lock_held_seconds .*forever'
 }
 
-@test "no byte of a name or a note spoils the text, and no two names look alike there" {
+@test "no byte of a name or a note breaks the metrics format, and different names have different labels" {
 	local name
 	for name in 'a"b\c' $'a\001b' 'a\x01b' $'a\xffb' $'a\u202eb' 'a{b="c"} 1' '\n' "$(printf '\\%.0s' {1..512})"; do
 		acquire sem ci "$name" --permits 1 --note $'x\x80"y\\@h pid 1 p\\'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# local: a private server for one user on one machine, started by the first call that asks for it.
+# local:, a private server for one user on one machine, which the first call that needs it starts.
 
 load ../lib/usual
 
@@ -18,7 +18,7 @@ teardown() {
 	return "$status"
 }
 
-# servers: the pids of the private servers, which all live in the runtime directory, or in one that was removed or moved.
+# servers: prints the pids of private servers whose directory is the runtime directory, also after it was removed or moved.
 servers() {
 	local link pid
 	find /proc/[0-9]*/cwd -maxdepth 0 '(' -lname "$RLOCK_RUNTIME_DIR" -o -lname "$RLOCK_RUNTIME_DIR (deleted)" -o -lname "$PWD/moved" ')' 2>/dev/null | while IFS= read -r link; do
@@ -27,28 +27,27 @@ servers() {
 	done
 }
 
-# has_servers COUNT
 has_servers() {
 	[ "$(servers | wc -l)" = "$1" ]
 }
 
-# start_local: sets SERVER to its pid.
+# start_local: starts the private server; sets SERVER to its pid.
 start_local() {
 	rlock run -u local: warm-up -- true
 	SERVER=$(servers)
 }
 
-# no_local_server STATUS REGEXP [OPTION...]: what is said instead.
+# no_local_server STATUS REGEXP [OPTION...]: rlock with local: must exit with STATUS and one line that matches.
 no_local_server() {
 	run "-$1" rlock run -u local: "${@:3}" a -- true
 	assert_one_line "$2"
 }
 
-@test "with local: a lock needs no server of one's own: one is started, once, and used from then on, also by scripts and owners" {
+@test "local: starts one private server, which later calls use, also those of scripts and owners" {
 	run -7 rlock run -u local: a -- sh -c 'echo "done"; exit 7'
 	assert_output 'done'
 	SERVER=$(servers)
-	# Nothing else is needed to find it.
+	# The socket is enough to find the server.
 	rm "$RLOCK_RUNTIME_DIR/local.pid"
 	run -0 rlock lock -u local: --pid $$ a
 	run -0 rlock unlock -u local: a
@@ -59,7 +58,7 @@ no_local_server() {
 	assert_equal "$(ask_redis "$LOCAL" dbsize)" 0
 }
 
-@test "local: can stand in RLOCK_URL and in the file, gets no password, and is started only when asked for" {
+@test "local: works in RLOCK_URL and in the configuration file, gets no password, and starts a server only when named" {
 	run -69 rlock run -u "unix://$PWD/nobody.sock" --connect-timeout 200ms a -- true
 	[ ! -e "$LOCAL" ]
 	echo swordfish >password
@@ -74,7 +73,7 @@ no_local_server() {
 	has_servers 1
 }
 
-@test "ten that start at once share one server, and exclude each other, also where one was killed" {
+@test "ten calls at the same time share one server and exclude each other, also after the server was killed" {
 	for _ in 1 2; do
 		printf 0 >number
 		BACKGROUND=()
@@ -88,7 +87,7 @@ no_local_server() {
 	done
 }
 
-@test "the private server listens on its socket alone, in a session of its own, and keeps nothing on disk" {
+@test "the private server listens only on its socket, in its own session, and stores nothing on disk" {
 	local inode
 	run -0 sh -c 'umask 0777; exec rlock run -u local: a -- sh -c "$0"' 'ask_redis "$LOCAL" save; ask_redis "$LOCAL" bgsave'
 	SERVER=$(servers)
@@ -104,9 +103,9 @@ no_local_server() {
 	assert_output --regexp $'^(local\.(sock|pid)\n?)+$'
 }
 
-@test "the private server has nothing of the environment of its starter, and none of its descriptors" {
-	# Once it runs it has written over what can be seen of its environment, so it is watched before.
-	# To a pipe, since it may not write to files.
+@test "the private server inherits neither the environment nor the descriptors of its caller" {
+	# redis-server overwrites its environment in /proc, so a wrapper records it before the exec. The wrapper writes to a pipe: rlock starts
+	# the server with a file size limit of 0.
 	mkfifo told
 	mkdir bin
 	printf '#!/bin/sh\nenv >"%s"\nexec %s "$@"\n' "$PWD/told" "$(command -v redis-server)" >bin/redis-server
@@ -119,11 +118,11 @@ no_local_server() {
 	run -1 grep -E 'swordfish|RLOCK|BATS' environment
 }
 
-@test "a private server that is about to end, which still listens and does nothing more, is replaced" {
+@test "a private server that is ending, and listens but does not answer, is replaced" {
 	start_local
 	kill -TERM "$SERVER"
 	wait_until 10 has_servers 0
-	# As of a process that is being killed: the first thread has gone, and others have not closed the socket yet.
+	# As while a process is being killed: its main thread has ended, and another thread keeps the socket open.
 	in_background env -C "$RLOCK_RUNTIME_DIR" python3 -IS -c '
 import ctypes, socket, threading
 listener = socket.socket(socket.AF_UNIX)
@@ -136,12 +135,12 @@ ctypes.CDLL(None).pthread_exit(None)'
 	assert_output 1
 }
 
-# has_socket PID: it is rlock, and no shell on the way to it.
+# has_socket PID: whether the process is rlock (not the shell that will become it) and has a socket.
 has_socket() {
 	grep -qsx rlock "/proc/$1/comm" && [ -n "$(find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null)" ]
 }
 
-@test "a private server that hangs, or whose socket was removed, has its locks: no second one is started" {
+@test "when the private server hangs, or its socket was removed, no second one is started, as the first one has locks" {
 	start_local
 	kill -STOP "$SERVER"
 	no_local_server 69 '^rlock: ' --connect-timeout 300ms
@@ -158,7 +157,8 @@ has_socket() {
 	has_servers 1
 }
 
-# is_alone_after COMMAND...: which removes files of the private server. It has its locks, until it is ended as the message says.
+# is_alone_after COMMAND...: COMMAND removes files of the private server. No second server may start until the first one was ended as
+# the message proposes.
 is_alone_after() {
 	start_local
 	"$@"
@@ -174,16 +174,16 @@ is_alone_after() {
 	wait_until 10 has_servers 0
 }
 
-@test "a private server whose files were removed has its locks: no second one is started, and check says BAD" {
+@test "when the files of the private server were removed, no second one is started, and check says BAD" {
 	is_alone_after find "$RLOCK_RUNTIME_DIR" '(' -type f -o -type s ')' -delete
 	is_alone_after rm -r "$RLOCK_RUNTIME_DIR"
 }
 
-@test "a private server whose directory was moved has its locks: no second one is started, and check says BAD" {
+@test "when the directory of the private server was moved, no second one is started, and check says BAD" {
 	is_alone_after mv "$RLOCK_RUNTIME_DIR" "$PWD/moved"
 }
 
-@test "a runtime directory that is removed while the private server is looked for is made again" {
+@test "a runtime directory that is removed while rlock looks for the private server is created again" {
 	needs_refuse
 	echo >hangs
 	in_background refuse hangs rlock connect WAIT 1 rlock run -u local: a -- true
@@ -194,7 +194,7 @@ is_alone_after() {
 	has_servers 1
 }
 
-@test "check says BAD of a private server that no call finds any more, also where another one listens" {
+@test "check reports a private server that no call can find any more as BAD, also when another one listens" {
 	start_local
 	rm -r "$RLOCK_RUNTIME_DIR"
 	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
@@ -204,7 +204,7 @@ is_alone_after() {
 	assert_line --regexp "^BAD +local +process $SERVER .*: kill $SERVER\$"
 }
 
-@test "a lost server of another directory keeps no server from starting, and neither does a process of another user" {
+@test "a lost server of another directory, or a process of another user, does not prevent a new server" {
 	RLOCK_RUNTIME_DIR=$PWD/elsewhere rlock run -u local: a -- true
 	BACKGROUND+=("$(cat elsewhere/local.pid)")
 	rm -r elsewhere
@@ -219,7 +219,7 @@ is_alone_after() {
 	run -0 rlock run -u local: a -- true
 }
 
-@test "the private server that a command started is not stopped with that command, and not waited for" {
+@test "a private server that a command has started is neither terminated with that command nor waited for" {
 	in_background rlock run -q outer -- sh -c 'rlock run -u local: a -- true; touch started; run_until_ended'
 	wait_until 10 file_exists started
 	SERVER=$(servers)
@@ -232,7 +232,7 @@ is_alone_after() {
 	has_servers 1
 }
 
-@test "where there is no /dev/null the message says so" {
+@test "without /dev/null the message says so" {
 	unshare -m true 2>/dev/null || skip 'no mount namespaces here'
 	run -71 unshare -m sh -c 'mount -t tmpfs none /dev && exec rlock run -u local: a -- true'
 	assert_one_line '^rlock: local: cannot open /dev/null, .*: No such file or directory$'

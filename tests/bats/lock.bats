@@ -1,16 +1,16 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# Locks without a command: a script locks, works, and unlocks, or ends, and the lock is free, or lost; and the runtime directory,
-# where each has its hold file. The scripts are child processes, and call redis-cli by $REDIS. Re-entering, several names and
-# other releases are the business of lock_unlock.bats.
+# Locks without a command: a script locks, works and unlocks, or ends, which frees the lock, or loses it. And the runtime directory with
+# the hold files. The scripts are child processes; they call redis-cli by $REDIS. lock_unlock.bats covers re-entering, several names
+# and other ways to release.
 
 load ../lib/usual
 load ../lib/scripting
 
 # ---- held, and released ----
 
-# Its renewer keeps none of the caller's descriptors: the $( ) ends.
-@test "a lock acquired for a script, in \$( ) too, is held until the script unlocks it, without a word, and nothing is left" {
+# $( ) ends although the renewer runs, since the renewer keeps none of the caller's descriptors.
+@test "a lock acquired for a script, also in \$( ), is held until the script unlocks it; nothing is printed and nothing is left" {
 	for shell in bash dash; do
 		run -0 timeout 60 "$shell" -c '
 			x=$(cd /; rlock lock --pid $$ a 2>&1 7>&1 8>&1; :)
@@ -26,7 +26,7 @@ load ../lib/scripting
 	no_hold_files
 }
 
-@test "a script that ends without an unlock frees its lock soon, whatever it has started, and so does one that is killed" {
+@test "a script that ends or is killed without an unlock frees its lock soon, also when its children run on" {
 	script_prints '1' 'rlock lock --pid $$ a; $REDIS exists a; run_until_ended >/dev/null 2>&1 & exit 0'
 	wait_until 5 is_free a
 	wait_until 5 no_hold_files
@@ -38,7 +38,7 @@ load ../lib/scripting
 	wait_until 5 no_hold_files
 }
 
-@test "lock waits for its turn, or until the process ends that it is for, and what is not acquired leaves no trace" {
+@test "lock waits until it is acquired, or until the process that it is for ends, and then leaves no trace" {
 	hold_by_foreign_client a
 	run -75 rlock lock --pid $$ -n a
 	assert_output ''
@@ -64,7 +64,7 @@ load ../lib/scripting
 
 # ---- the runtime directory ----
 
-@test "only hold files of dead processes are swept away" {
+@test "only hold files of dead processes are removed" {
 	start_locking_script lock -t 3s b
 	kill -KILL "$(renewers)"
 	kill -KILL "$PID"
@@ -74,7 +74,7 @@ load ../lib/scripting
 	start_locking_script lock a
 	cd "$RLOCK_RUNTIME_DIR"
 	touch hold-999999999-1-00000000000000000000000000000000
-	# One that was killed while it wrote, and one that writes still.
+	# A temporary file of a process that was killed while writing, and one of a process that is writing.
 	touch -d '2 hours ago' new-999999999-00000000000000000000000000000000
 	touch new-1-00000000000000000000000000000000 hold-and-other-things
 	run -0 bash -c 'rlock lock --pid $$ b; rlock unlock b; exit'
@@ -82,13 +82,13 @@ load ../lib/scripting
 	assert_output --regexp "^hold-$PID-[^ ]*"$'\nhold-and-other-things\nnew-1-00000000000000000000000000000000$'
 }
 
-# write_elsewhere FIELD: as if the one hold file came from another boot (2), pid namespace (3) or time namespace (4).
+# write_elsewhere FIELD: writes the hold file as if it came from another boot (2), PID namespace (3) or time namespace (4).
 write_elsewhere() {
 	awk -v field="$2" '$1 == "place" { $field = field == 2 ? "1b4e28ba-2fa1-11d2-883f-0016d3cca427" : $field + 1 } 1' original >"$1"
 	refute cmp -s "$1" original
 }
 
-@test "a hold file of another host, virtual machine or time namespace is not used, and not swept away" {
+@test "a hold file of another host, virtual machine or time namespace is neither used nor removed" {
 	local file field
 	start_locking_script lock a
 	file=$(echo "$RLOCK_RUNTIME_DIR"/hold-*)
@@ -124,7 +124,7 @@ refuses_runtime_directory() {
 	no_rlock_runs
 }
 
-@test "a runtime directory is made for the user alone; one that is another's, or open to others, a link or a file is refused" {
+@test "the runtime directory is created with mode 700; one of another user, open to others, a link or a file is refused" {
 	script_prints '700 600' 'umask 0; rlock lock --pid $$ a; stat -c %a "$RLOCK_RUNTIME_DIR" "$RLOCK_RUNTIME_DIR"/*'
 	wait_until 5 no_rlock_runs
 	chmod 750 "$RLOCK_RUNTIME_DIR"
@@ -146,7 +146,7 @@ refuses_runtime_directory() {
 	assert_one_line '^rlock: .*/proc/rlock'
 }
 
-@test "with a runtime directory that can't be written to, or has no room for a file, nothing stays locked" {
+@test "with a runtime directory that is read-only or full, no lock stays held" {
 	local how
 	unshare -m true 2>/dev/null || skip 'no mount namespaces here'
 	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
@@ -159,7 +159,7 @@ refuses_runtime_directory() {
 	done
 }
 
-@test "a thread is no process that a lock can be for, and the message says which process it is one of" {
+@test "--pid with the id of a thread is refused, and the message names its process" {
 	mkfifo thread
 	in_background python3 -IS -c '
 import threading
@@ -176,19 +176,19 @@ thread.join()'
 
 # ---- lost ----
 
-# In the hold file of the only lock: 1 when the renewer has found it lost.
+# is_marked_lost 0|1: whether the only hold file says that the lock is lost (1).
 is_marked_lost() {
 	grep -qsx "state .* $1 [01]" "$RLOCK_RUNTIME_DIR"/hold-*
 }
 
-# lose_lock [STATUS]: of the script that has touched READY, and then ends so.
+# lose_lock [STATUS]: deletes the lock of the script once it has created READY; the script must then exit with STATUS.
 lose_lock() {
 	wait_until 10 file_exists "$READY"
 	redis del a >/dev/null
 	[ -z "${1-}" ] || ended_with "$1"
 }
 
-@test "a lost lock ends all that the script has started in its session, and no daemon of another one" {
+@test "a lost lock terminates the script's processes in its session, and no daemon in another session" {
 	start_script 'rlock lock --pid $$ -t 3s a
 		sh -c "run_until_ended & echo \$! >child; wait" &
 		setsid sh -c "run_until_ended & echo \$! >far-child; echo \$\$ >far; wait" &
@@ -201,7 +201,7 @@ lose_lock() {
 	is_running "$(<far-child)"
 }
 
-@test "with --on-lost kill a command that the script runs under another lock is killed, too" {
+@test "--on-lost kill also kills a command that the script runs under another lock" {
 	start_script 'trap "" TERM
 		rlock lock --pid $$ -t 3s --grace 100ms --on-lost kill a
 		rlock run b -- sh -c "echo \$\$ >child; touch \"$READY\"; exec run_until_ended"'
@@ -210,7 +210,7 @@ lose_lock() {
 	wait_until 5 no_rlock_runs
 }
 
-@test "a renewer whose process has ended needs next to no processor time while the server does not answer" {
+@test "a renewer whose process has ended uses almost no processor time while the server does not answer" {
 	start_script 'rlock lock --pid $$ -t 30s a; touch "$READY"; run_until_ended'
 	wait_until 10 file_exists "$READY"
 	renewer=$(renewers)
@@ -219,19 +219,19 @@ lose_lock() {
 	wait_until 5 is_gone "$PID"
 	before=$(processor_ticks "$renewer")
 	pause_for 2
-	# Of some two hundred.
+	# A busy loop would use about two hundred ticks.
 	(($(processor_ticks "$renewer") - before < 50))
 	kill -s CONT "$SERVER_PID"
 	wait_until 10 is_free a
 }
 
-# processor_ticks PID: of the process itself; 100 a second.
+# processor_ticks PID: prints the processor time of the process itself, in ticks of 10 ms.
 processor_ticks() {
 	awk '{ print $14 + $15 }' "/proc/$1/stat"
 }
 
-# As in a container, where a process of an outer PID namespace leads the session: the kernel then says 0 of it.
-@test "with --on-lost kill a script that ignores SIGTERM is killed, and no daemon of another session, though none leads its own" {
+# As in a container, where the session's leader is in an outer PID namespace: the kernel reports its pid as 0.
+@test "--on-lost kill kills a script that ignores SIGTERM, and no daemon of another session, although the session's leader is not visible" {
 	needs_namespaces
 	in_background unshare --fork --pid --mount-proc --kill-child bash -c '
 		bash -c '\''trap "" TERM; rlock lock --pid $$ -t 3s --grace 100ms --on-lost kill a
@@ -247,14 +247,14 @@ processor_ticks() {
 	end_commands
 }
 
-@test "a script can clean up when its lock is lost, is told by the signal of --signal, and learns it from unlock too" {
+@test "a script whose lock is lost gets the signal of --signal, can clean up, and unlock exits with 76" {
 	start_script 'trap "rlock unlock a; exit \$?" USR1; trap "exit 4" TERM
 		rlock lock --pid $$ -t 3s --signal USR1 a; touch "$READY"; run_until_ended'
 	lose_lock 76
 	no_hold_files
 }
 
-@test "with --on-lost ignore the script runs on, and unlock says 76" {
+@test "with --on-lost ignore the script continues, and unlock exits with 76" {
 	start_script 'rlock lock --pid $$ -t 3s --on-lost ignore a; touch "$READY"; run_until_ended; rlock unlock a; exit'
 	lose_lock
 	wait_until 5 is_marked_lost 1
@@ -263,7 +263,7 @@ processor_ticks() {
 	ended_with 76
 }
 
-@test "an interactive shell survives the loss of its lock, and learns it from unlock; what it has started is terminated" {
+@test "an interactive shell survives the loss of its lock, and unlock exits with 76; its children are terminated" {
 	mkfifo typed
 	exec 9<>typed
 	in_background sh -c 'exec bash --norc --noprofile -i <typed >output 2>&1'
@@ -281,8 +281,8 @@ processor_ticks() {
 
 # ---- a fixed lease ----
 
-@test "a fixed lease is not renewed but by renew, and its script gets SIGTERM before it ends" {
-	# A trap that runs while bash reads a "<(...)" of its own can't be read.
+@test "a fixed lease is renewed by rlock renew only, and its script gets SIGTERM before the lease ends" {
+	# Not "<(...)" in the loop: bash cannot read it when a trap runs meanwhile.
 	start_script 'exec {nothing}<> <(:); trap ": >told" TERM; rlock lock --pid $$ -l 8s a
 		until [ -e told ]; do read -r -t 0.01 -u "$nothing"; done; touch "$READY"; run_until_ended'
 	local start
@@ -294,7 +294,7 @@ processor_ticks() {
 	wait_until 12 file_exists told
 	is_held a
 	ttl_is_below a 2800
-	# Without the renewal it would have been told half as long after it.
+	# Without the renewal the signal would have come in half of this time.
 	(($(now_ms) - start > 4500))
 	wait_until 5 is_free a
 	is_running "$PID"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# How a lock without a command is released and renewed: by the script, by processes below it, and by others; of several names, with
+# How a lock without a command is released and renewed: by the script, by its descendants and by others; with several names, with
 # another server, inside rlock run, by --owner, and by force.
 
 load ../lib/usual
@@ -10,7 +10,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 
 # ---- unlock ----
 
-@test "unlock and renew that find no lock of the caller's give 1, and say how to name its process or owner, or that sudo hides it" {
+@test "unlock and renew that find no lock of the caller exit with 1, and propose --pid, --owner or sudo's --preserve-env" {
 	run -1 bash -c 'rlock lock --pid $$ a; rlock unlock a || exit 9; rlock unlock a; exit'
 	assert_output --regexp 'rlock: a: not held by this process or its ancestors: .*--pid PID.*--owner ID$'
 	hold_by_foreign_client a
@@ -25,7 +25,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	fi
 }
 
-@test "unlock works when the renewer was killed; while the server hangs it says 69, and works later" {
+@test "unlock works when the renewer was killed; while the server hangs it exits with 69, and works later" {
 	start_locking_script lock a
 	kill -KILL "$(renewers)"
 	wait_until 5 no_rlock_runs
@@ -37,7 +37,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	no_hold_files
 }
 
-@test "unlock and renew say 76 when the lock had been lost, leave the new holder alone, and then there is nothing to unlock" {
+@test "unlock and renew of a lost lock exit with 76 once and do not touch the new holder's lock" {
 	run -1 bash -c '
 		rlock lock --pid $$ a
 		$REDIS del a >/dev/null
@@ -56,7 +56,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	no_hold_files
 }
 
-@test "renew renews once, also the hold of rlock run, and prints what is left" {
+@test "renew renews once, also the hold of rlock run, and prints the TTL" {
 	local renews='$REDIS pexpire a 5000 >/dev/null; rlock renew a; $REDIS pttl a' how
 	for how in "rlock lock --pid \$\$ a; $renews; exec rlock unlock a" "rlock run a -- sh -c '$renews'"; do
 		run -0 bash -c "$how"
@@ -67,7 +67,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 
 # ---- several names ----
 
-@test "names are acquired and unlocked together; of one of them the right line is shown, which can be pasted" {
+@test "names acquired together are unlocked together; unlock of one of them shows the right line, which can be pasted" {
 	in_background sleep 300
 	rlock lock --pid "$PID" 'my lock' b
 	run -64 rlock unlock --pid "$PID" b
@@ -101,7 +101,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 
 # ---- unlock --force ----
 
-@test "unlock --force breaks a lock, with --holder only that owner's, and says whose it was; of a free one it gives 1" {
+@test "unlock --force breaks a lock and names its holder; with --holder it breaks that owner's only; a free lock is 1" {
 	local holder=5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11
 	hold_by_foreign_client a
 	run -1 rlock unlock --force --holder $holder:2 a
@@ -114,7 +114,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	assert_one_line '^rlock: a: .+$'
 }
 
-@test "the holder whose lock was broken is told by 76, with a fixed lease at its end, and not before" {
+@test "a holder whose lock was broken ends with 76, with a fixed lease only at its end" {
 	hold_in_background a -t 3s
 	run -0 rlock unlock --force a
 	ended_with 76
@@ -128,7 +128,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 
 # ---- a script inside a script, or inside rlock run ----
 
-@test "what runs inside a script that has the lock, or in its place, re-enters it, and leaves it again or ends" {
+@test "a child of a script that holds the lock, or a program that replaces it, re-enters the lock and releases it again" {
 	script_prints '2 1 2 1 2 1 2' 'rlock lock --pid $$ a
 		rlock run a -- $REDIS hvals a
 		$REDIS hvals a
@@ -141,7 +141,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	wait_until 5 is_free a
 }
 
-@test "unlock finds the nearest hold of run, lock, run and lock inside each other" {
+@test "unlock releases the innermost hold of nested run, lock, run and lock" {
 	run -0 bash -c '
 		rlock lock --pid $$ a
 		rlock run a -- bash -c "
@@ -157,18 +157,18 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	assert_output "$BY_RUN"$'\nstatus 0\n'"$BY_RUN"$'\nstatus 1\n1'
 }
 
-@test "unlock inside rlock run does not reach for the hold of a script above it that was acquired inside" {
+@test "unlock inside rlock run does not release a hold that belongs to a script outside" {
 	script_prints "2 $BY_RUN 1 1 0" '
 		OUTER=$$ rlock run a -- sh -c "rlock lock --pid \$OUTER a; \$REDIS hvals a; rlock unlock a; echo \$?"
 		$REDIS hvals a
 		rlock unlock a
 		$REDIS exists a'
-	# Nor does the run keep it from the others that are named with it.
+	# The other names are still unlocked when one of them is held by the run.
 	script_prints "$BY_RUN 1 0" 'rlock run a -- sh -c "rlock lock --pid \$\$ b; rlock unlock a b; echo \$?; \$REDIS exists b"'
 }
 
-@test "with the renewer of the run killed, too, unlock finds the lock inside before the run, and the run before the lock above it" {
-	# All of them may start in one tick of the clock by which the kernel says when.
+@test "inside a run whose renewer was killed unlock releases the inner lock, and then says that the run holds it" {
+	# Repeated, since all processes may start in the same clock tick, by which rlock orders them.
 	for _ in 1 2 3 4 5 6 7 8 9 10; do
 		script_prints "0 2 $BY_RUN 1" 'rlock lock --pid $$ a
 			rlock run a -- sh -c "rlock lock --pid \$\$ a; kill -KILL \$PPID; rlock unlock a
@@ -177,7 +177,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	done
 }
 
-@test "a lock that was acquired from outside for a process inside a run is that process's to release, and --pid names it" {
+@test "a lock acquired from outside for a process inside rlock run is released by that process, or by --pid" {
 	in_background rlock read a -- sh -c '
 		echo $$ >pid
 		touch ready
@@ -197,7 +197,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 
 # ---- --owner: the steps of a job, in shells that know nothing of each other ----
 
-@test "one shell locks for an owner, another one renews and a third one unlocks, without a process, a file or a runtime directory" {
+@test "three shells lock, renew and unlock for one --owner, without a process, a file or a runtime directory" {
 	export RLOCK_RUNTIME_DIR=/proc/nowhere
 	run -0 sh -c 'rlock lock --owner job-1 --lease 1m a b; rlock unlock --owner job-2 a 2>/dev/null || exit 0'
 	assert_output ''
@@ -212,7 +212,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	no_keys
 }
 
-@test "names that an owner locked together are renewed and unlocked together; for one of them it is 64, and nothing is released" {
+@test "names that an owner locked together are renewed and unlocked together; naming only one is 64, and nothing is released" {
 	local verb name
 	rlock lock --owner ci --lease 1m a b
 	rlock lock --owner ci --lease 1m c
@@ -228,12 +228,12 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	is_held a
 	is_held b
 	is_held c
-	# The lock of c came later, and is another one.
+	# c was locked later, by a hold of its own.
 	rlock unlock --owner ci b c a
 	no_keys
 }
 
-@test "an owner that locked one of several names again unlocks that first, and of a name that is lost the others" {
+@test "an owner that re-entered one of several names unlocks that hold first; if one name is lost, the others are released" {
 	rlock lock --owner ci --lease 1m a b
 	rlock lock --owner ci --lease 1m b
 	run -64 rlock unlock --owner ci a b
@@ -245,7 +245,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	no_keys
 }
 
-@test "a second owner is turned away, and can't unlock or renew, but is told which one holds the lock" {
+@test "another owner can neither acquire, unlock nor renew the lock, and the message names its holder" {
 	local verb
 	run -0 rlock lock --owner job-101 --lease 10s --note 'deploy step' a
 	run -75 rlock lock --owner job-102 --lease 1m -n a
@@ -264,11 +264,11 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	assert_output --regexp "^rlock: b: not held by owner 'job-4': held by [^ ]+:$PID \(backup\)$"
 }
 
-@test "the same owner re-enters, and has to unlock as often; neither a shorter lease nor a renewal makes the lock end sooner" {
+@test "the same owner re-enters and must unlock as often; neither a shorter lease nor a renewal shortens the lock" {
 	local id
-	# As long as one may be.
+	# The longest owner id that is allowed.
 	id=A.b_c-$(printf '9%.0s' {1..122})
-	# It is not the lock of the process that took it.
+	# The lock does not belong to the process that acquired it for the owner.
 	run -1 bash -c 'rlock lock --owner "$0" --lease 1m a; rlock unlock a; exit' "$id"
 	run -0 rlock lock --owner "$id" --lease 2s -n a
 	has_hold_count a 2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The log for operators, --log: a line for each event of a lock, in two formats; each event once, whichever of rlock's
-# processes sees it. And where the lines go: no lock is held up for its log.
+# --log, the log for operators: one line per event of a lock, in two formats, whichever of rlock's processes sees the event. And its
+# destinations: no lock waits for its log.
 
 load ../lib/usual
 load ../lib/rights
@@ -10,14 +10,14 @@ setup_file() { start_server_at_port; }
 
 teardown() { common_teardown; }
 
-# has_events EVENTS: as events prints them.
+# has_events EVENTS: whether `events` prints this.
 has_events() {
 	[ "$(events)" = "$1" ]
 }
 
 # ---- lines ----
 
-@test "a line of text has the fields that the manual lists, in that order, and one of JSON the same; no password is one" {
+@test "lines of text and of JSON have the fields that the manual lists, in that order, and no password" {
 	TZ=XST-5:30 run -3 rlock fair --log log --note 'a note' a b -- sh -c 'exit 3'
 	assert_output ''
 	assert_equal "$(events)" 'acquired a,acquired b,released a,released b'
@@ -36,7 +36,7 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='redis://127.0.0.1
 	assert_line --index 1 --regexp "^event='released' .* held_ms=[0-9]+ status=3 note='a note' server="
 }
 
-# objects FILE: each line is one; prints them as Python does, without the time.
+# objects FILE: prints each line, a JSON object, as Python does, without the time.
 objects() {
 	python3 -IS - "$1" <<-'END'
 		import datetime, json, sys
@@ -48,7 +48,7 @@ objects() {
 	END
 }
 
-@test "a value stays one value in one line, and what is no UTF-8, or what a terminal obeys, is escaped in both formats" {
+@test "both formats escape line ends, quotes, bytes that are not UTF-8, and control characters" {
 	local name=$'bad \xff\x1b[31m'
 	rlock run --log log --note 'a "b" \ é = x' "$name" -- true
 	run -0 head -n 1 log
@@ -59,7 +59,7 @@ objects() {
 	assert_line --index 0 --partial " name='bad \\\\xff\\x1b[31m' name_base64='$(printf %s "$name" | base64)' "
 }
 
-@test "a line is never longer than a pipe takes in one piece, and lines of 40 processes do not mix in one file" {
+@test "no line is longer than PIPE_BUF, and lines of 40 processes do not mix in one file" {
 	local i
 	export NOTE
 	NOTE=$(printf '%255s' '' | tr ' ' '\377')
@@ -79,10 +79,10 @@ objects() {
 
 # ---- events ----
 
-@test "a wait is logged, with how long it was, if it succeeds, is over in vain or ended by a signal; and a busy lock" {
+@test "a wait that succeeds, times out or is ended by a signal is logged with its duration, and a busy lock is logged" {
 	hold_in_background a --note 'the holder'
 	run -75 rlock run -n --log log a -- true
-	# Long enough to sleep, on a busy machine, too.
+	# Long enough for the waiter to begin its sleep, also on a busy machine.
 	run -75 rlock run -qw 3s --log log a -- true
 	assert_equal "$(events)" 'busy a,waited a,timed_out a'
 	[[ $(field reason busy) = '"held by the holder ('* ]]
@@ -102,8 +102,8 @@ objects() {
 	assert_equal "$(field waited_ms acquired)" "$(field waited_ms waited)"
 }
 
-# Side by side, so that they lose the processor at any point; of some the server may not answer in time.
-@test "a wait in vain is never logged as shorter than it was to be" {
+# Many at the same time, so that each is preempted at another point. The server may be too late for some.
+@test "a wait that timed out is never logged as shorter than --wait" {
 	local waiters=()
 	hold_in_background a
 	for _ in {1..100}; do
@@ -116,7 +116,7 @@ objects() {
 	[ "$output" -ge 20 ]
 }
 
-@test "a lock broken by force is logged by both sides, and not one that is not; the release of a killed rlock, by its renewer" {
+@test "both sides log a lock broken by force; the renewer logs the release when rlock was killed" {
 	hold_in_background a -t 3s --log log
 	run -1 rlock unlock --force --holder nobody:1 --log log a
 	run -0 rlock unlock --force --log log a
@@ -134,7 +134,7 @@ objects() {
 	assert_equal "$(field pid acquired) $(field pid released)" "$PID $PID"
 }
 
-@test "a release is logged with what ended the command, how long --at-least keeps it, and that the server did not hear of it" {
+@test "a release is logged with what ended the command, with the end of --at-least, and as failed if the server did not get it" {
 	run -143 sh -c 'rlock run --log log a -- sh -c "kill \$\$"; exit $?'
 	assert_equal "$(field signal released)" 15
 	assert_equal "$(field status released)" ''
@@ -149,7 +149,7 @@ objects() {
 	assert [ -n "$(field reason expires)" ]
 }
 
-@test "a lock without a command is logged once: by its renewer when the process has ended or it is lost, else by the unlock" {
+@test "a lock without a command is logged once: by unlock, or by its renewer when the process ends or the lock is lost" {
 	rlock lock --log log --pid $$ a
 	rlock unlock --log log --pid $$ a
 	wait_until 5 no_rlock_runs
@@ -175,14 +175,14 @@ objects() {
 
 # ---- the file ----
 
-@test "after a rotation the next line goes to a new file" {
-	# rlock writes the line while the command begins.
+@test "after the log was renamed the next line goes to a new file" {
+	# Poll: rlock writes the line while the command is starting.
 	rlock run --log log a -- sh -c 'comes_true grep -q acquired log && mv log old'
 	assert_equal "$(wc -l <old)" 1
 	assert_equal "$(events)" 'released a'
 }
 
-@test "a log that cannot be opened or written to is one warning, changes no status, and holds no lock up" {
+@test "a log that cannot be opened or written is one warning, and changes neither status nor lock" {
 	mkfifo unread full
 	exec 7<>full
 	dd if=/dev/zero of=full bs=4096 oflag=nonblock 2>/dev/null || :
@@ -209,7 +209,7 @@ objects() {
 	assert_line --partial 'the log goes to syslog'
 }
 
-@test "what happens while rlock is stopped stands on standard error once it goes on" {
+@test "events while rlock is stopped are printed on standard error when it continues" {
 	local command
 	in_background sh -c 'exec rlock run -t 3s --log stderr a -- sleep 60 2>log'
 	wait_until 5 has_child "$PID" sleep
@@ -224,8 +224,8 @@ objects() {
 
 # ---- the system's log ----
 
-# with_daemon READS COMMAND [ARG...]: the command in a /dev with a log daemon's socket, and after it all that came there.
-# With READS 0 there is no room for a line.
+# with_daemon READS COMMAND [ARG...]: runs COMMAND with a /dev of its own, whose /dev/log is a test's socket, then prints what arrived
+# there. With READS 0 the socket is full.
 with_daemon() {
 	unshare -rm sh -ec '
 		mkdir dev
@@ -257,8 +257,8 @@ except BlockingIOError:
     sys.exit(status)
 '
 
-@test "the system's log gets each line, with its level; a log daemon that is stuck is one warning, and holds no lock up" {
-	# Not in with_daemon: "run" has a shell of its own, in which skip ends nothing.
+@test "syslog gets each line with its level; a log daemon that hangs is one warning, and delays no lock" {
+	# Skip here, not in with_daemon: in the subshell of `run` skip has no effect.
 	unshare -rm mount -t tmpfs none /mnt 2>/dev/null || skip 'nothing can be mounted here'
 	run -75 with_daemon 1 sh -c 'rlock run --log syslog a -- ask_redis "$SERVER_SOCKET" del a
 		rlock run --log syslog --log-format json b -- true

@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 # bats file_tags=computes
-# Random steps on one lock of each kind, straight on the library, and on servers of their own, to which much happens.
-# After each step no two holds exclude each other, each hold that a client relies on is there, and each request has answered
-# as it ought to: tests/property/. MODEL_SEED repeats a failure, which prints its seed; MODEL_STEPS is how many steps there are.
+# Random steps on one lock of each kind by the library (tests/property/), with faults of servers and connections. After each step no two
+# holds may exclude each other, each hold that a client relies on must exist, and each request must have had the expected result.
+# A failure prints its seed: MODEL_SEED repeats it. MODEL_STEPS is the number of steps.
 
 load ../lib/helpers
 
-# All at a time, since they wait for most of theirs.
+# All models run at the same time, as they mostly wait.
 setup_file() {
 	local topology steps kinds kind
 	while read -r topology steps kinds; do
@@ -26,7 +26,8 @@ setup_file() {
 	wait
 }
 
-# keeps_promises TOPOLOGY COUNT: so many kinds of locks do; else it prints what the steps were, what differs, and the seed.
+# keeps_promises TOPOLOGY COUNT: all COUNT kinds of locks must have kept their promises there; else prints the last steps, the
+# difference, and the seed.
 keeps_promises() {
 	local said went_well=0
 	for said in "$BATS_FILE_TMPDIR/$1"-*; do
@@ -39,11 +40,11 @@ keeps_promises() {
 	assert_equal "$went_well" "$2"
 }
 
-@test "locks keep their promises while rights are missing, memory is short, and requests are late, cut off, and come again" {
+@test "locks keep their promises while rights are missing, memory is full, and requests are late, cut off or repeated" {
 	keeps_promises single 4
 }
 
-@test "locks on several servers keep their promises while one after the other is killed, and comes back empty" {
+@test "locks on several servers keep their promises while one server after the other restarts empty" {
 	keeps_promises several 3
 }
 
@@ -51,6 +52,6 @@ keeps_promises() {
 	keeps_promises sentinel 4
 }
 
-@test "locks keep their promises while their slot moves to another node of a cluster" {
+@test "locks keep their promises while their slot migrates to another node of a cluster" {
 	keeps_promises cluster 4
 }

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
-# A command that holds a lock calls rlock again: the same lock is re-entered, another one is acquired, and
-# commands side by side exclude each other. Whose a lock is where that is hard to tell: two unlocks at once, programs that
-# are called as ours are, an RLOCK_HELD that is wrong or has grown for long.
+# A command that holds a lock calls rlock again: the same lock is re-entered, another one is acquired, and commands side by side exclude
+# each other. And unusual callers: two unlocks at the same time, programs named like rlock's, a wrong or huge RLOCK_HELD.
 
 load ../lib/usual
 
@@ -12,7 +11,7 @@ setup() {
 
 # ---- the same lock ----
 
-@test "rlock run inside rlock run of the same name re-enters and releases again; a shorter lease inside does not shorten the lock" {
+@test "rlock run inside rlock run of the same name re-enters the lock, and its shorter lease does not shorten it" {
 	run -0 rlock run a -- sh -c '
 		rlock run -t 9s a -- $REDIS hvals a
 		$REDIS hvals a
@@ -24,15 +23,15 @@ setup() {
 	no_keys
 }
 
-@test "--at-least inside keeps the lock when the outer command has ended" {
+@test "a nested --at-least keeps the lock after the outer command has ended" {
 	run -0 rlock run a -- sh -c 'rlock run --at-least 1m a -- true'
 	ttl_is_above a 50000
 	run -1 ttl_is_above a 60000
 	run -75 rlock run -n a -- true
 }
 
-# kept_holds_go VERB FIELDS: those of nested commands that have ended, once another one is released; so many fields of the lock
-# stay.
+# kept_holds_go VERB FIELDS: nested commands leave holds kept by --at-least, whose time ends; the next release must remove them. FIELDS
+# fields of the lock remain.
 kept_holds_go() {
 	run -0 rlock "$1" a -- sh -c '
 		for _ in 1 2 3 4 5; do
@@ -47,12 +46,12 @@ kept_holds_go() {
 	keys_are
 }
 
-@test "holds of nested commands that --at-least kept go once they have ended, and another is released" {
+@test "holds kept by a nested --at-least are removed at the next release after their time" {
 	kept_holds_go run 1
 	kept_holds_go rlock 2
 }
 
-@test "a waiter learns of the earlier end when a hold that lasts longer is released" {
+@test "a waiter is notified when the release of a longer hold makes the lock end sooner" {
 	local verb
 	for verb in lock wlock; do
 		run -0 rlock "$verb" --owner job --lease 8s "$verb"
@@ -61,15 +60,15 @@ kept_holds_go() {
 		wait_until 5 has_waiters "$verb"
 		run -0 rlock unlock --owner job "$verb"
 	done
-	# A waiter that is not notified looks by itself, but not so soon.
+	# Without a notification the waiters would poll later than this.
 	for verb in "${BACKGROUND[@]}"; do
 		wait_until 20 is_gone "$verb"
 		ended_with 0 "$verb"
 	done
 }
 
-# Else the lock would stay held for the rest of the longer lease, which nothing holds.
-@test "a hold whose lease is over does not keep the lock when a longer hold of its owner is released" {
+# Otherwise the lock would stay held until the end of the longer lease, without a holder.
+@test "an expired hold does not keep the lock when a longer hold of its owner is released" {
 	local verb
 	for verb in lock fair read write; do
 		run -0 rlock "$verb" --owner job --lease 1s "$verb"
@@ -82,7 +81,7 @@ kept_holds_go() {
 	no_keys
 }
 
-@test "a nested rlock that was killed does not keep the lock after its lease when the outer one releases it" {
+@test "the hold of a killed nested rlock does not outlast its own lease when the outer one releases" {
 	local verb
 	for verb in run fair read write; do
 		# shellcheck disable=SC2016
@@ -108,7 +107,7 @@ kept_holds_go() {
 @test "a command of a command gets SIGTERM once when the outer one is terminated" {
 	record_stderr rlock run --max-run 3s --grace 9s a -- rlock run b -- sh -c 'echo $PPID >inner; exec log_signals'
 	wait_until 20 file_has_line signals ready
-	# The inner rlock would pass a second one on when it has taken over.
+	# Stop the inner rlock: it would take over from its renewer, and pass on a second SIGTERM.
 	kill -STOP "$(<inner)"
 	wait_until 10 file_has_line signals TERM
 	stays_true_for 2.5 eval '[ "$(grep -cx TERM signals)" = 1 ]'
@@ -119,7 +118,7 @@ kept_holds_go() {
 
 # ---- strangers ----
 
-# is_a_deadlock VERB COMMAND...: within a command of rlock VERB, without RLOCK_HELD.
+# is_a_deadlock VERB COMMAND...: within a command of rlock VERB, and without RLOCK_HELD, COMMAND must report a deadlock.
 is_a_deadlock() {
 	local text='^rlock: a: deadlock: held by an ancestor of this process, '
 	text+='[^ ]+@[^ ]+ pid [0-9]+ [^ ]+ \([^ ]+\): RLOCK_HELD is not in the environment: try: sudo --preserve-env=RLOCK_HELD$'
@@ -138,21 +137,21 @@ is_a_deadlock() {
 	is_a_deadlock run bash -c 'rlock lock --pid $$ a; exit'
 }
 
-@test "a call whose environment was cleared enters where its ancestor lets it, and waits for a holder that is none" {
+@test "a call with a cleared environment acquires a lock that its ancestor shares, and waits for other holders" {
 	run -0 rlock read a -- "${CLEARED[@]}" rlock read -n a -- echo inside
 	assert_output inside
 	run -75 rlock sem --permits 1 b -- "${CLEARED[@]}" rlock sem --permits 1 -w 1s b -- echo inside
-	# So may a call with --owner, which is another owner.
+	# A call with --owner has another owner, and waits, too.
 	run -75 rlock run a -- rlock lock --owner ci --lease 1m -w 1s a
 	hold_in_background c
 	run -75 rlock run d -- "${CLEARED[@]}" rlock run -w 1s c -- true
 	assert_output --partial 'timed out'
 }
 
-@test "in another database the owner is another one, and the same server by another address is the same" {
+@test "another database has another owner; another address of the same server has the same owner" {
 	run -0 rlock run a -- rlock run -n --db 1 a -- redis-cli -s "$SERVER_SOCKET" -n 1 hvals a
 	assert_output 1
-	# Nor is the hold here one that was lost there.
+	# A hold in one database is not a lost hold in another one: renew exits with 1, not 76.
 	run -1 rlock run a -- rlock renew --db 1 a
 	ln -s "$SERVER_SOCKET" alias.sock
 	run -0 rlock run a -- rlock run -n -u "unix://$PWD/alias.sock" a -- ask_redis "$SERVER_SOCKET" hvals a
@@ -162,7 +161,7 @@ is_a_deadlock() {
 
 # ---- RLOCK_HELD is only a claim ----
 
-@test "a claim to hold a lock that is free or another's acquires it as a fresh owner, or gives no right to it" {
+@test "a false RLOCK_HELD gives no right to another owner's lock, and a free lock is acquired as a new owner" {
 	local held
 	held=$(rlock run a -- printenv RLOCK_HELD)
 	RLOCK_HELD=$held run -0 rlock run a -- sh -c '$REDIS hkeys a'
@@ -183,7 +182,7 @@ is_a_deadlock() {
 	no_keys
 }
 
-@test "what is held still stays in an RLOCK_HELD that is pruned" {
+@test "a long RLOCK_HELD loses ended holds only" {
 	run -0 timeout 60 rlock run a -- bash -c '
 		over=$(rlock run over -- sh -c "echo \"\${RLOCK_HELD##* }\"")
 		while [ $((${#RLOCK_HELD} + ${#over})) -lt 131050 ]; do RLOCK_HELD+=" $over"; done
@@ -194,7 +193,7 @@ is_a_deadlock() {
 
 # ---- two unlocks ----
 
-@test "of two unlocks at once one releases the lock, and the other finds none" {
+@test "of two simultaneous unlocks one releases the lock, and the other exits with 1" {
 	in_background sleep 300
 	for _ in {1..8}; do
 		rlock lock --pid "$PID" a
@@ -206,7 +205,7 @@ is_a_deadlock() {
 
 # ---- renewers ----
 
-@test "with a command its processes that are called as our renewers are stopped, but not the renewer of a lock for another process" {
+@test "processes of the command that are named like renewers are terminated with it, but not the renewer of another process's lock" {
 	cp "$(command -v sleep)" rlock-renewer
 	cp rlock-renewer rlock-renewer-p
 	in_background sh -c 'sleep 60 & echo $! >other; wait'

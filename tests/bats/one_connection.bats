@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
-# A holder keeps the connection by which it acquired its lock: a server that takes no other one, and a password that has
-# changed, do not end a lock that is held.
+# A holder keeps the connection by which it acquired the lock, so a server that accepts no new connection, or a changed password, does
+# not end a held lock.
 
 load ../lib/usual
 load ../lib/hold_processes
 load ../lib/own_servers
 load ../lib/proxying
 
-@test "a holder keeps and releases its lock on a server that takes no other connection, and whose password has changed" {
+@test "a holder renews and releases its lock although the server accepts no new connection and has another password" {
 	own_server
 	hold_with_pids a -t 3s
 	redis config set requirepass new >/dev/null
@@ -34,13 +34,13 @@ load ../lib/proxying
 	has_clients 0
 }
 
-@test "a signal that comes while a renewal is under way costs a holder neither that nor its connection" {
+@test "a signal during a renewal interrupts neither the renewal nor the connection" {
 	local first
 	start_proxy
 	hold_for_script 'echo $$ >command-pid; exec log_signals' a -t 18s
 	wait_until 5 file_has_line signals ready
 	first=$(clients)
-	# An attempt to renew takes a ninth of the lease at most, and what follows has to fit into it.
+	# The lease must be long: an attempt to renew is limited to a ninth of it, and the following steps must fit into that.
 	proxy hold-reply "$RENEW"
 	wait_until 15 eval 'proxy state | grep -q held=1'
 	kill -s WINCH "$PID"

@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
-# Keys of a lock that something else is written to: the lock is lost, other names are not, and what is no lock is
-# left alone.
+# Other programs overwrite keys of a lock: that lock is lost, locks of other names are not, and the foreign key is not touched.
 
 load ../lib/usual
 
@@ -8,7 +7,7 @@ teardown() { common_teardown; }
 
 OVERWRITTEN='its key was overwritten with another type \(string\)'
 
-@test "a lock that is overwritten is lost at the next renewal, and its command is terminated" {
+@test "an overwritten lock is lost at the next renewal, and its command is terminated" {
 	local key name pids=() pid
 	for key in run fair read 'rlock_holds:{write}'; do
 		name=${key#rlock_holds:\{} name=${name%\}}
@@ -26,7 +25,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	done
 }
 
-@test "a lock that was overwritten before its command ended gives 76, and the others of several names are released" {
+@test "a lock that was overwritten before its command ended is 76, and the other names are released" {
 	local verb key
 	for verb in run fair read write 'run --at-least 1m' 'read --at-least 1m'; do
 		for key in b 'rlock_holds:{b}'; do
@@ -39,7 +38,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	done
 }
 
-@test "unlock and renew of a lock that was overwritten give 76, and act on the other names" {
+@test "unlock and renew of an overwritten lock exit with 76, and release or renew the other names" {
 	local verb key
 	while read -r verb key; do
 		run -0 rlock "$verb" --owner job --lease 1m a b c
@@ -60,7 +59,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	EOT
 }
 
-@test "unlock --force breaks the other names when one is no lock, and locks, or one reader's, whose holds were overwritten" {
+@test "unlock --force breaks the other names when one is no lock, and breaks locks whose hold records were overwritten" {
 	run -0 rlock read --owner x --lease 1m a c
 	run -0 rlock read --owner y --lease 1m a
 	redis set b text >/dev/null
@@ -72,7 +71,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	keys_are b
 }
 
-@test "a queue that was overwritten keeps no holder from releasing the lock, of several names each" {
+@test "an overwritten queue does not prevent the release of the lock, also of several names" {
 	local verb key
 	while read -r verb key; do
 		run -0 rlock "$verb" a b c -- \
@@ -90,7 +89,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	EOT
 }
 
-@test "a hash whose counts are no lock's is refused and left alone" {
+@test "a hash whose values are not hold counts is refused and not changed" {
 	local fields verb
 	for fields in 'mode read workers 300000' 'workers 300000' 'mode dark workers 1' 'workers -1' 'workers 1.5'; do
 		# shellcheck disable=SC2086
@@ -107,10 +106,10 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	refute file_exists ran
 }
 
-@test "a great count of another owner in a lock's hash costs no time, and keeps no hold; as an owner's own count it is a lost lock" {
+@test "a huge hold count of another owner costs no time and keeps no hold; as the owner's own count it is a lost lock" {
 	run -0 rlock read --owner job --lease 1m a
 	redis hset a workers 1000000000 >/dev/null
-	# A loop over it would take minutes.
+	# A loop over the count would take minutes.
 	run -0 timeout 20 rlock renew --owner job a
 	run -0 timeout 20 rlock unlock --owner job a
 	no_keys

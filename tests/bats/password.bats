@@ -1,25 +1,24 @@
 #!/usr/bin/env bats
-# Passwords: where they come from, which of several is used, and which files are good for one; one that the server denies
-# locks, releases and renews nothing as another user, nor in another database; and none is to be seen: on no command line, in
-# no message, core or environment where the caller had not put it.
+# Passwords: their sources and precedence; which files are accepted; a login that the server denies changes no lock of another user or
+# database; and no password shows on a command line, in a message, a core or an environment where the caller had not put it.
 
 load ../lib/usual
 load ../lib/rights
 load ../lib/passwords
 
-# The server wants a password of every client that names no user.
+# The server requires a password for the default user.
 want_password() {
 	redis config set requirepass "$SECRET" >/dev/null
 }
 
-# The user ci, with all rights; every other user may do everything without a password.
+# Creates the user ci, with a password and all rights. All other users may do everything without a password.
 make_user() {
 	redis acl setuser ci on ">$SECRET" allkeys allchannels +@all >/dev/null
 }
 
 # ---- where it is from ----
 
-@test "the password is that of the URL, then of a file, then of REDISCLI_AUTH, which is for each server" {
+@test "the password of the URL precedes that of a file, and that one REDISCLI_AUTH, which applies to all servers" {
 	want_password
 	echo "$SECRET" >right
 	echo "$WRONG" >wrong
@@ -35,7 +34,7 @@ make_user() {
 	run -77 rlock run --password-file right -u "redis://:$WRONG@$PLACE" a -- true
 }
 
-@test "of a password file the first line counts, however it ends, and in a URL any character is written by its number" {
+@test "the first line of a password file is used, with any line end, and percent-encoding in a URL is decoded" {
 	local format
 	redis acl setuser ci on '>p@s:s/w%?#d' allkeys allchannels +@all >/dev/null
 	run -0 rlock run -u "redis://ci:p%40s%3As%2Fw%25%3F%23d@$PLACE" a -- ask_redis "$PORT" client list
@@ -59,14 +58,14 @@ make_user() {
 	run -0 rlock lock --config rlock.conf --pid $$ a
 	run -0 rlock renew --config rlock.conf --pid $$ a
 	run -0 rlock unlock --config rlock.conf --pid $$ a
-	# The server has no password, and so would deny each.
+	# The server has no password, and would deny any.
 	run -0 redis info commandstats
 	refute_output --regexp 'cmdstat_auth|cmdstat_hello'
 }
 
 # ---- which files are good for one ----
 
-@test "a password file that is not readable, empty or writable by others is refused; one that all can read is a warning" {
+@test "an unreadable, empty or world-writable password file is refused, and a world-readable one is a warning" {
 	local name mode
 	want_password
 	echo "$SECRET" >'my file'
@@ -90,7 +89,7 @@ make_user() {
 	assert_output ''
 }
 
-@test "a password can come from a pipe, which is waited for as long as a server" {
+@test "a password can come from a pipe, which may take as long as a connection" {
 	want_password
 	run -0 bash -c 'rlock run --password-file <(echo "$1") a -- true' bash "$SECRET"
 	assert_output ''
@@ -102,7 +101,7 @@ make_user() {
 
 # ---- a wrong one, or none ----
 
-@test "a wrong password, none, or one too many is refused in one line, at once, that says where it came from, or what to do" {
+@test "a wrong, missing or unneeded password is refused immediately, in one line that names its source or the remedy" {
 	local from_file from_url
 	run rlock run -u "redis://:$SECRET@$PLACE" a -- touch ran
 	assert_refused 77 password
@@ -127,11 +126,11 @@ make_user() {
 	END
 }
 
-# Every client is let in without a password here, so that what was sent after a denied login is done.
-@test "a refused login, or a database that there is not, locks nothing as another user or in another database" {
+# The server accepts clients without a password here: requests after a denied login would be carried out.
+@test "a denied login or a missing database acquires no lock as another user or in another database" {
 	local option
 	make_user
-	# The second time the server knows the script already.
+	# The second time the scripts are loaded.
 	for _ in 1 2; do
 		for option in -n '-w 2s --db 3' '--at-least 20s'; do
 			# shellcheck disable=SC2086
@@ -144,17 +143,17 @@ make_user() {
 		refute_output --partial 'db'
 		rlock run warm -- true
 	done
-	# Nor does a lock in one exclude any in another.
+	# Locks in different databases do not exclude each other.
 	run -0 rlock run -u "redis://$PLACE/3" a -- rlock run -n --db 4 a -- redis-cli -p "$PORT" info keyspace
 	assert_line --partial db3:
 	assert_line --partial db4:
 }
 
-@test "a denied login, or a database that there is not, releases, breaks and renews no lock of another user or database" {
+@test "a denied login or a missing database releases, breaks and renews no lock of another user or database" {
 	local code text option words
 	make_user
 	rlock lock --owner x --lease 20s a
-	# The server knows the scripts.
+	# Load the scripts.
 	rlock renew --owner x --lease 20s a
 	rlock unlock --owner x warm || :
 	rlock unlock --force warm || :
@@ -174,7 +173,7 @@ make_user() {
 
 # ---- that none is seen ----
 
-# shows_no_secret PID: in the command line of a process, which is there.
+# shows_no_secret PID: the process must exist, and its command line must not contain the password.
 shows_no_secret() {
 	run -0 tr '\0' ' ' <"/proc/$1/cmdline"
 	assert_output --partial rlock
@@ -188,7 +187,7 @@ shows_no_secret() {
 	in_background rlock run -u "redis://ci:$SECRET@$PLACE" a -- run_until_ended
 	wait_until 5 has_child "$PID" run_until_ended
 	shows_no_secret "$(renewer_of "$PID")"
-	# The rest of it stays readable.
+	# The rest of the command line is unchanged.
 	shows_no_secret "$PID"
 	assert_output --regexp "rlock run -u redis://ci:\*+@$PLACE a -- run_until_ended"
 	rlock lock --pid $$ -u "redis://ci:$SECRET@$PLACE" b
@@ -203,8 +202,8 @@ shows_no_secret() {
 	done
 }
 
-# Of wrong lines: unit/test_usage.c and unit/test_config.c.
-@test "no message has a password in it, whatever stands between two URLs" {
+# unit/test_usage.c and unit/test_config.c check the messages about wrong command and configuration lines.
+@test "no message contains a password, whatever separates two URLs" {
 	local between url
 	make_user
 	run -0 rlock run -v -u "redis://ci:$SECRET@$PLACE" a -- true
@@ -225,7 +224,7 @@ shows_no_secret() {
 	refute_output --partial "$SECRET"
 }
 
-@test "the command, and the server, find no password that the caller had not put there, and what it had is not touched" {
+@test "neither the command's environment nor the server's data has a password that the caller had not set there" {
 	make_user
 	printf 'url = redis://ci:%s@%s\n' "$SECRET" "$PLACE" >rlock.conf
 	run -0 env -u RLOCK_URL rlock run --config rlock.conf a -- sh -c 'env; $REDIS client list; $REDIS hgetall rlock_holds:{a}'
@@ -240,8 +239,8 @@ shows_no_secret() {
 	assert_line --index 3 "redis://:$SECRET@$PLACE"
 }
 
-# The kernel gives the files of a process without core dumps to root, whatever user runs it.
-@test "neither rlock nor its renewer can dump core while it knows a password, and the command can" {
+# The kernel makes root the owner of /proc/PID when the process is not dumpable.
+@test "rlock and its renewer cannot dump core while they know a password, and the command can" {
 	local -a as=()
 	make_user
 	if [ "$(id -u)" = 0 ]; then

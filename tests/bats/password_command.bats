@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# --password-command: the password is what a command prints; the command itself is met by nothing else that rlock does,
-# and leaves nothing. And passwords that change while a lock is held or waited for, as tokens do that expire: each connect has
-# the one of its time, of a command or a file, and a service that is away is waited for, as long as there is time.
+# --password-command: rlock runs it isolated from COMMAND, and leaves none of its processes behind. And passwords that change while a
+# lock is held or waited for, such as expiring tokens: each connection uses the current one, from a command or a file, and retries while
+# there is time when the token service is down.
 
 load ../lib/usual
 
-# Behind a port, because a user can be named in the URL of a port alone.
+# With a port: only a URL with a port can name a user.
 setup_file() { start_server_at_port; }
 
 setup() {
@@ -14,10 +14,10 @@ setup() {
 	directory_setup
 	export RLOCK_URL=redis://ci@127.0.0.1:$PORT
 	rotate first-t0ken
-	# So long sleeps what hangs, and nothing else on this machine.
+	# A sleep time that no other process on this machine uses, to find hanging commands.
 	NAP=3600.$$$RANDOM
 	NAP_COMMAND="^sleep ${NAP/./\\.}\$"
-	# It prints the token of this moment, and counts its calls.
+	# Prints the current token, and records its call.
 	write_script token 'echo call >>"$HERE/calls"' 'cat "$HERE/token-now"'
 }
 
@@ -28,14 +28,14 @@ teardown() {
 	teardown_and_check_processes
 }
 
-# rotate TOKEN: from now on the user ci has this password, and no other.
+# rotate TOKEN: TOKEN becomes the only password of the user ci.
 rotate() {
 	echo "$1" >token-now
 	redis acl setuser ci reset on ">$1" allkeys allchannels +@all >/dev/null
 }
 
-# write_script NAME LINE...: a program of that name, of which COMMAND is the path. HERE is the test's directory: a password
-# command runs in another.
+# write_script NAME LINE...: writes the program NAME; sets COMMAND to its path. HERE is the test's directory, as a password command runs
+# in another one.
 write_script() {
 	printf '%s\n' '#!/bin/sh' "HERE='$PWD'" "${@:2}" >"$1"
 	chmod +x "$1"
@@ -46,37 +46,37 @@ has_calls() {
 	(($(wc -l <calls) >= $1))
 }
 
-# The connections of the user ci are gone; a server with a limit of time for them does the same.
+# Closes the connections of the user ci, as a server with an idle timeout does.
 close_connections() {
 	redis client kill user ci >/dev/null
 }
 
-# is_renewed_by_another LEASE_MS: the connections are gone, and their passwords, too: what renews the lock is another one.
+# is_renewed_by_another LEASE_MS: closes the connections; whether the lock was renewed, by a new connection with the new password.
 is_renewed_by_another() {
 	close_connections
 	redis pexpire a $(($1 * 3 / 4)) >/dev/null
 	wait_until 10 ttl_is_above a $(($1 * 3 / 4))
 }
 
-# sleeping COUNT: so many of the password command's processes hang.
+# sleeping COUNT: whether COUNT processes of the password command hang.
 sleeping() {
 	[ "$(pgrep -cf "$NAP_COMMAND")" = "$1" ]
 }
 
-# has_children PID COUNT: zombies among them.
+# has_children PID COUNT: zombies are counted.
 has_children() {
 	[ "$(pgrep -cP "$1")" = "$2" ]
 }
 
 # ---- the password ----
 
-@test "the password is the first line that the command prints, which sh runs, however the line ends" {
+@test "sh runs the command, and the password is the first line that it prints, with any line end" {
 	local text
 	for text in 'first-t0ken' 'first-t0ken\r\n'; do
 		run -0 rlock run --password-command "printf '$text'" a -- true
 		assert_output ''
 	done
-	# More than a pipe holds.
+	# More output than fits into a pipe.
 	run -0 rlock run --password-command 'x=first; echo "$x-t0ken" | cat; head -c 300000 /dev/zero' a -- true
 	assert_output ''
 	run -0 rlock run -v --password-command "$COMMAND" a -- sh -c 'env; ls -l /proc/self/fd'
@@ -86,7 +86,7 @@ has_children() {
 	assert_equal "$(wc -l <calls)" 1
 }
 
-@test "the command may be in the configuration file; a URL's password goes before the command's, and that before the environment's" {
+@test "the command may be in the configuration file; its password comes after that of the URL, before REDISCLI_AUTH" {
 	printf '%s\n' "url = $RLOCK_URL" "password-command = $COMMAND" >conf
 	run -77 rlock run --config conf a -- touch ran
 	assert_output --partial ': the password-command in conf is for the url there, not for the one from RLOCK_URL'
@@ -102,7 +102,7 @@ has_children() {
 
 # ---- no password ----
 
-@test "a command that fails: 78, and why, in one line; what it says itself is shown" {
+@test "a command that fails is 78 with the reason in one line, and its own messages are shown" {
 	local line reason
 	while IFS='|' read -r line reason; do
 		run -78 rlock run --password-command "$line" a -- touch ran
@@ -120,14 +120,14 @@ has_children() {
 	assert_equal "${#lines[@]}" 2
 }
 
-@test "a command that fails is tried again within a wait time, and not without" {
+@test "a command that fails is retried within a wait time, and not without" {
 	write_script flaky 'echo call >>"$HERE/calls"' '[ "$(wc -l <"$HERE/calls")" -gt 2 ] || exit 1' 'cat "$HERE/token-now"'
 	run -78 rlock run --password-command "$COMMAND" a -- touch ran
 	run -0 rlock run -w 20s --password-command "$COMMAND" a -- true
 	assert_equal "$(wc -l <calls)" 3
 }
 
-@test "a command that hangs is killed with all that it has started when its time is over, and when a signal ends rlock" {
+@test "a command that hangs is killed with its children at --connect-timeout, and when a signal ends rlock" {
 	local signal status
 	run -78 rlock run --connect-timeout 300ms \
 		--password-command "exec 2>/dev/null; setsid sleep $NAP & sleep $NAP | cat" a -- touch ran
@@ -155,15 +155,15 @@ has_children() {
 	assert_line --index 0 /
 	assert_line --index 1 caller
 	assert_line --index 2 0
-	# By the last one ls reads that: with standard input closed it would be the first.
+	# Descriptor 3 is the directory that ls reads. If standard input were closed, ls would get descriptor 0.
 	assert_line --index 3 '0 1 2 3'
 	assert_line --index 4 "$(sed -n 's/^SigBlk:\t//p' /proc/self/status)"
 	assert_line --index 5 "$(sed -n 's/^SigIgn:\t//p' /proc/self/status)"
 	refute_line terminal
 }
 
-@test "what terminates the command sends nothing to a password command, for which --wait-all does not wait" {
-	# Of the second connection; with a process that has lost its parent. Both write down a SIGTERM.
+@test "terminating COMMAND sends no signal to a password command, and --wait-all does not wait for it" {
+	# The password command of the second connection hangs, with an orphaned process. Both record a SIGTERM.
 	write_script hang 'trap "echo SIGTERM >>\"$HERE/signals\"" TERM' "sleep $NAP & wait; wait"
 	write_script hanging 'echo call >>"$HERE/calls"' \
 		'[ "$(wc -l <"$HERE/calls")" -eq 2 ] || exec cat "$HERE/token-now"' \
@@ -179,7 +179,7 @@ has_children() {
 
 # ---- passwords that change ----
 
-@test "a waiter has the password of its time, for both of its connections" {
+@test "a waiter uses the current password for both of its connections" {
 	hold_by_foreign_client a
 	in_background rlock run --password-command "$COMMAND" a -- touch ran
 	wait_until 5 has_waiters a
@@ -193,8 +193,8 @@ has_children() {
 	assert file_exists ran
 }
 
-@test "a token service that is away for a while does not lose a lock; for a whole lease it does, and it is said why" {
-	# Each try counts, and none succeeds while the file "away" is there; with an old token the server denies it.
+@test "a token service that fails for a while does not lose the lock; for a whole lease it does, and the message says why" {
+	# Records each call, and fails while the file "away" exists; the server denies an old token.
 	write_script maybe 'echo call >>"$HERE/calls"' 'test ! -e "$HERE/away" && cat "$HERE/token-now"'
 	in_background sh -c 'exec rlock run -t 6s --password-command "$1" a -- run_until_ended 2>stderr' sh "$COMMAND"
 	wait_until 5 has_child "$PID" run_until_ended
@@ -214,7 +214,7 @@ has_children() {
 	assert_output --partial 'password command ended with status 1'
 }
 
-@test "the renewals and the release of a lock without a command have the password of their time, by a relative name, too" {
+@test "renewals and release of a lock without a command use the current password, also with a relative path" {
 	run -0 rlock lock -t 3s --password-file token-now --pid $$ a
 	rotate second-t0ken
 	is_renewed_by_another 3000
@@ -224,7 +224,7 @@ has_children() {
 	no_keys
 }
 
-@test "a file that is gone, is empty while it is written, or is no file that rlock trusts, leaves the last password" {
+@test "a password file that is missing, empty or untrusted leaves the last password in use" {
 	hold_in_background a -t 3s --password-file token-now
 	rm token-now
 	is_renewed_by_another 3000
@@ -236,14 +236,14 @@ has_children() {
 	rm token-now
 	mkfifo token-now
 	is_renewed_by_another 3000
-	# No process that has read it is left.
+	# The helper that read the file has ended.
 	wait_until 5 has_children "$(renewer_of "$PID")" 1
 	end_commands
 	ended_with 0
 	no_keys
 }
 
-@test "a pipe is read once, and its password is for every connection" {
+@test "a pipe is read once, and its password is used for all connections" {
 	in_background bash -c 'exec rlock run -t 3s --password-file <(cat token-now) a -- run_until_ended'
 	wait_until 5 has_child "$PID" run_until_ended
 	rm token-now

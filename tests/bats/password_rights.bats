@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
-# A user that may do only some things: the rights that the manual lists are enough for all that rlock does, and without
-# one of them it is named. Each right with each verb is tried by acl.bats.
+# A user with few rights: those that the manual lists are enough for all that rlock does, and a missing one is named. acl.bats tries
+# each right with each verb.
 
 load ../lib/usual
 load ../lib/rights
 load ../lib/passwords
 
-# all_of_kind VERB LOCK_VERB WAIT_VERB: what can be done with a lock of that kind.
+# all_of_kind VERB LOCK_VERB WAIT_VERB: does all that is possible with a lock of that kind.
 all_of_kind() {
 	local verb=$1 lock=$2 waiter=$3
 	run -0 rlock "$verb" -n nightly nightly2 -- ask_redis "$PORT" client list
@@ -15,7 +15,7 @@ all_of_kind() {
 	assert_output ''
 	run -0 rlock "$verb" --db 3 'nightly {x' -- rlock "$verb" --db 3 'nightly {x' -- true
 	run -0 rlock "$verb" --at-least 50ms nightly -- true
-	# A reader does not wait for what another one is to keep.
+	# A reader would not wait for a reader that --at-least keeps, so wait here until the lock is free.
 	wait_until 5 no_keys
 	run -0 rlock "$lock" --owner x --lease 20s nightly
 	run -0 rlock renew --owner x --lease 20s nightly
@@ -29,7 +29,7 @@ all_of_kind() {
 	wait_until 5 no_keys
 }
 
-@test "the rights that the manual lists are enough for everything, and for no other name" {
+@test "the rights that the manual lists are enough for everything, but not for other names" {
 	least_rights
 	export RLOCK_URL=$CI_URL
 	all_of_kind run lock lock
@@ -38,15 +38,15 @@ all_of_kind() {
 	all_of_kind wlock wlock rlock
 	run -0 rlock run --fence nightly -- printenv RLOCK_TOKEN
 	assert_equal "$(redis acl log)" ''
-	# Of several names the one is reported whose key the user has no right to, and of several servers one that denies it.
+	# The message names the lock whose key the user may not access, and a server that denies it.
 	run rlock run -n -u "$CI_URL" -u "$CI_URL/1" nightlyB other nightlyC -- touch ran
 	assert_refused 77 'rlock: other: redis://'
 	assert_output --partial ': denied by the server: '
 }
 
-@test "without two of the rights that undo an acquisition it is refused, and nothing is left" {
+@test "an acquisition is refused when two rights to undo it are missing, and nothing is left" {
 	local missing verb
-	# Where a script is not known it has to be sent. What is added to the queue of a fair lock to try that is removed by LREM.
+	# The scripts are flushed, so they must be sent. rlock fair tests its rights by joining the queue, and leaves it by LREM.
 	while read -r missing; do
 		redis acl deluser ci >/dev/null
 		least_rights

@@ -1,17 +1,17 @@
 #!/usr/bin/env bats
-# What rlock reads of /proc, and what it does without. Where /proc is not that of its PID namespace it shows the numbers of other
-# processes, so that no command runs; neither the environment nor the command line of another process is read, since
-# such a read can hang without an end, and what stands there is that process's own choice.
+# What rlock reads in /proc, and what it does without. If /proc belongs to another PID namespace it shows wrong pids, so rlock runs no
+# command. rlock reads neither the environment nor the command line of other processes: such a read can hang forever, and those
+# processes can change both.
 
 load ../lib/usual
 load ../lib/hold_processes
 
-# refuses_there WHAT COMMAND [ARG...]: run by that command no rlock runs a command, or locks: it ends with 71 and one line, and has
-# asked no server; and check finds /proc bad since WHAT.
+# refuses_there WHAT COMMAND [ARG...]: COMMAND runs rlock in other surroundings. Each verb must exit with 71 and one line, and send no
+# request; and check must report /proc as bad because of WHAT.
 refuses_there() {
 	local before verb
 	echo "$*" >&2
-	# What looks for leaks needs a /proc of its own and a child.
+	# The leak sanitizer itself needs /proc.
 	export ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0
 	before=$(server_commands)
 	for verb in 'run --wait-all --max-run 1s' fair; do
@@ -27,15 +27,15 @@ refuses_there() {
 	assert_line --regexp "^BAD +proc +$1"
 }
 
-@test "with the /proc of another PID namespace, or none, no command runs, and check says why" {
+@test "without the /proc of its own PID namespace rlock runs no command, and check says why" {
 	local others='/proc is that of another PID namespace: .*--mount-proc' none
 	needs_namespaces
 	refuses_there "$others" unshare --fork --pid --kill-child
-	# A PID namespace that a process made, which another one enters later, its /proc unchanged.
+	# A PID namespace that rlock enters with nsenter, while /proc is still the outer one.
 	in_background unshare --fork --pid --kill-child sh -c 'touch made; exec run_until_ended'
 	wait_until 5 file_exists made
 	refuses_there "$others" nsenter --target "$(pgrep -P "$PID")" --pid
-	# The calling process stays where it was, and so does what /proc shows; its children are in a new one.
+	# unshare --pid without --fork: rlock stays in the old namespace, which /proc shows; only its children are in the new one.
 	refuses_there 'processes that start here belong to another PID namespace than /proc: unshare --fork --mount-proc' unshare --pid
 	is_running "$PID"
 	none=(unshare --fork --pid --mount-proc --kill-child sh -c 'mount -t tmpfs none /proc && exec "$@"' sh)
@@ -44,31 +44,31 @@ refuses_there() {
 	refuses_there 'there is no /proc: mount' "${none[@]}"
 }
 
-@test "with a /proc of its own a command in a PID namespace has its lock, and its status, and check finds it sound" {
+@test "in a PID namespace with its own /proc rlock runs commands, and check calls it sound" {
 	needs_namespaces
 	run -7 unshare --fork --pid --mount-proc rlock run --wait-all a -- sh -c '$REDIS exists a; sleep 0.1 & exit 7'
 	assert_output 1
 	no_keys
 	run -0 unshare --fork --pid --mount-proc rlock check
 	assert_line --regexp '^ok +proc +shows'
-	# Also one that was entered.
+	# Also in a namespace that was entered with nsenter.
 	in_background unshare --fork --pid --mount-proc --kill-child sh -c 'touch made; exec run_until_ended'
 	wait_until 5 file_exists made
 	run -7 nsenter --target "$(pgrep -P "$PID")" --pid --mount rlock run a -- sh -c 'exit 7'
 	no_keys
 }
 
-@test "rlock has no word by which it could open the environment or the command line of a process" {
+@test "the program contains no path of an environment or a command line in /proc" {
 	[ -z "${TESTS_UNDER-}" ] || skip "$TESTS_UNDER reads those of its own process"
 	run -0 readelf -p .rodata "$RLOCK_BIN"
 	assert_line --regexp '(^|[ /])stat$'
 	refute_line --regexp '(^|[ /])(environ|cmdline)$'
 }
 
-# An orphaned shell, where /proc shows no other user's processes.
+# Runs a command as nobody, where /proc hides the processes of other users.
 HIDING=(unshare -m sh -c 'mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"' sh)
 
-@test "a process that /proc hides is reported as hidden, and not as a wrong number" {
+@test "a process that /proc hides is reported as hidden, not as missing" {
 	local rlock
 	not_under_valgrind 'it looks at processes itself'
 	rlock=$(readlink -f "$(command -v rlock)")

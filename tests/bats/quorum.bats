@@ -67,7 +67,7 @@ echo >>complete'
 			ended_with 0 "$pid"
 		done
 		assert [ ! -e missing ]
-		has_lines complete 24
+		has_line_count complete 24
 		rm complete
 	done
 }
