@@ -293,6 +293,12 @@ static enum rlock_status fail_slow(struct rlock__session *session)
 			   rlock_url_server(session->address.server));
 }
 
+/*
+ * A reply is awaited for this long after the command was sent, or for as long as the whole request may take, if that is less. Longer
+ * than a server needs that answers at all; short enough for a renewal, since a lease goes on meanwhile.
+ */
+#define REPLY_MIN_MS 250
+
 /* ---- the steps: RLOCK_OK to go on with the next one, RLOCK_BUSY to wait ---- */
 
 static enum rlock_status open_stream(struct rlock__session *session)
@@ -388,6 +394,18 @@ static enum rlock_status password_step(struct rlock__session *session)
 	return RLOCK_OK;
 }
 
+/*
+ * Give the server its time for the reply from now, when the whole command was written. This process may have stood still since the
+ * deadline was set: without this, a server that answers would be reported as silent.
+ */
+static void count_from_send(struct rlock__session *session)
+{
+	int64_t reply_end_ms = rlock_now_ms() + session->reply_min_ms;
+
+	if (session->deadline_ms < reply_end_ms)
+		session->deadline_ms = reply_end_ms;
+}
+
 static enum rlock_status flush(struct rlock__session *session)
 {
 	if (session->stream.output.len == 0)
@@ -397,7 +415,11 @@ static enum rlock_status flush(struct rlock__session *session)
 	/* What it had said before it closed is read first. */
 	if (!rlock__stream_flush(&session->stream))
 		return RLOCK_OK;
-	return session->stream.output.len == 0 ? RLOCK_OK : RLOCK_BUSY;
+	if (session->stream.output.len > 0)
+		return RLOCK_BUSY;
+	if (session->is_queued)
+		count_from_send(session);
+	return RLOCK_OK;
 }
 
 enum rlock_status rlock__session_read(struct rlock__session *session, redisReply **out)
@@ -567,6 +589,7 @@ bool rlock__session_send(struct rlock__session *session, const struct rlock__tex
 	session->needs_login = needs_login;
 	session->is_queued = session->was_sent = false;
 	session->deadline_ms = deadline_ms;
+	session->reply_min_ms = rlock__sooner(deadline_ms - rlock_now_ms(), REPLY_MIN_MS);
 	return !rlock__session_is_open(session) || queue_command(session);
 }
 

@@ -73,6 +73,7 @@ struct rlock__session {
 	struct rlock__password password;
 	struct rlock__address address; /* which the owner sets */
 	int64_t deadline_ms;           /* of the command */
+	int64_t reply_min_ms; /* how long its reply is awaited at least, from when it was sent */
 	int64_t reach_end_ms; /* until when the server is to be reached, before the login */
 	struct rlock__connector connector;
 	struct rlock__stream stream;

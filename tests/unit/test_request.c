@@ -306,6 +306,21 @@ static void check_deadline(void)
 	stop_all();
 }
 
+/* This process stands still between the begin of a request and its send: the connection is made meanwhile. */
+static void check_late_send(void)
+{
+	start_tcp(0, "127.0.0.1");
+	begin(0, "LATE", rlock_now_ms() + 500);
+	CHECK(!peers[0].connection->session.was_sent, "the request waits for its connection");
+	(void)poll(NULL, 0, 600);
+	CHECK(hears(0, "LATE") && ends_with(0, "late"),
+	      "a request that is sent after its deadline is answered all the same");
+	begin(0, "SILENT", rlock_now_ms() + 100);
+	drive(0, PATIENCE_MS);
+	CHECK(has_failed(0, RLOCK_ENET, "in time"), "but not every request without a reply waits");
+	stop_all();
+}
+
 static void check_stragglers(void)
 {
 	start_asked(0, "SLOW", INT64_MAX);
@@ -543,6 +558,7 @@ void test_request(void)
 		peers[i].listener = peers[i].stream = -1;
 	check_any_order();
 	check_deadline();
+	check_late_send();
 	check_stragglers();
 	check_fire_and_forget();
 	check_denied_login();
