@@ -3,7 +3,7 @@
 
 load ../lib/usual
 load ../lib/certificates
-load ../lib/holding
+load ../lib/hold_processes
 
 setup_file() {
 	export CERTIFICATES=$BATS_FILE_TMPDIR/certificates
