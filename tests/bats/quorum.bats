@@ -1,27 +1,28 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# One lock on several servers of which some need not agree: acquired, waited for, re-entered, held on and released while a
-# minority of them is gone, frozen, empty or refuses, lost with a majority, and never held by two; and which servers are too young
-# to count. What all of them must grant: servers.bats.
+# One lock on several servers, some of which need not agree (--quorum): acquired, waited for, re-entered, renewed and released while a
+# minority of them is down, frozen, empty or denies; lost with a majority; never held by two; and recently restarted servers, which do
+# not count. servers.bats covers locks that all servers must grant.
 
 load ../lib/usual
 load ../lib/quorum
 load ../lib/clocks
 
-# Leases are of 9 s and less here: a server that has not run for so long does not count. From 4 on for take_servers.
+# Leases are 9 s or less here, since a server that has run for a shorter time than the lease does not count. take_servers gives out
+# servers from 4 on.
 setup_file() {
 	start_warm_servers 25
 	wait_until 20 is_older 25 10
 }
 
-# conf_for NUMBER...: a configuration file for these servers, whose quorum counts for no others.
+# conf_for NUMBER...: prints the path of a configuration file with these servers and quorum = majority, which applies to them only.
 conf_for() {
 	local file="$BATS_TEST_TMPDIR/conf-$*"
 	printf '%s\n' "url = $(urls_of "$@")" 'quorum = majority' 'ttl = 3s' 'connect-timeout = 20s' >"$file"
 	echo "$file"
 }
 
-# As that of servers.bash, by a configuration file.
+# Replaces use_servers of servers.bash: the servers come from a configuration file.
 use_servers() {
 	SERVERS=("$@")
 	RLOCK_CONFIG=$(conf_for "$@")
@@ -29,20 +30,20 @@ use_servers() {
 	unset RLOCK_URL
 }
 
-# is_nowhere NUMBER: that one is not there, from now on.
+# is_nowhere NUMBER: from now on the URL of this server leads to a socket that does not exist.
 is_nowhere() {
 	VIA[$1]=unix://$BATS_TEST_TMPDIR/nobody-$1.sock
 	use_servers "${SERVERS[@]}"
 }
 
-# waits_for_none COMMAND [ARG...]: it did not wait for a server that does not answer, which would be for 20 s.
+# waits_for_none COMMAND [ARG...]: COMMAND must not wait for a server that does not answer, which would take 20 s.
 waits_for_none() {
 	takes_less_than 15 "$@"
 }
 
 # ---- acquired under contention ----
 
-# A command that waits until its hold, and no other, is on all three servers; if that takes 2 s, it adds a line to the file "missing".
+# A command that waits until its hold, and no other, is on all three servers. After 2 s it gives up, and adds a line to "missing".
 # shellcheck disable=SC2089
 waits_for_hold='end_us=$((${EPOCHREALTIME/./} + 2000000))
 until [[ $(for number in 1 2 3; do
@@ -52,14 +53,14 @@ done | uniq -c) =~ ^\ *3\ [0-9a-f]+$ ]]; do
 done
 echo >>complete'
 
-@test "a lock that a majority granted, while another caller was faster on one server, is soon held by that one as well" {
+@test "a lock that a majority granted is soon acquired on the server where another caller was faster" {
 	local verb pids pid
 	# shellcheck disable=SC2090
 	export waits_for_hold
 	for verb in run fair wlock; do
 		pids=()
 		for _ in 1 2 3 4; do
-			# The first renewal is after 3 s.
+			# The lease must be 9 s: the first renewal, which would also repair the server, comes after 3 s.
 			in_background bash -c 'for _ in {1..6}; do rlock "$0" -t 9s a -- bash -c "$waits_for_hold"; done' "$verb"
 			pids+=("$PID")
 		done
@@ -74,7 +75,7 @@ echo >>complete'
 
 # ---- acquired without some ----
 
-@test "one of three servers that is not there, or frozen, delays no call" {
+@test "one server of three that is down or frozen delays no call" {
 	is_nowhere 2
 	waits_for_none run -0 rlock run a b -- ask_redis "$SERVER_SOCKET" exists a b
 	assert_output 2
@@ -83,16 +84,16 @@ echo >>complete'
 	use_servers 1 2 3
 	freeze_server 2
 	waits_for_none run -7 rlock fair -n a -- sh -c 'exit 7'
-	# Its release may find us in the queue of that one, and is called a release all the same.
+	# Although rlock may be queued on the other server, -v must call this request a release.
 	waits_for_none run -0 rlock run -v a -- true
 	assert_line --regexp ': asking to release'
 	has_keys_only_on 2
 	thaw_server 2
-	# It has nothing when it goes on.
+	# When the frozen server continues, nothing of the lock may be left there.
 	wait_until 5 on_each no_keys
 }
 
-@test "with fewer servers than the quorum: 69 at once, or at the end of the wait time, and nothing is left" {
+@test "with fewer servers than the quorum rlock exits with 69, immediately or at the end of --wait, and leaves nothing" {
 	take_servers 4
 	is_nowhere "${SERVERS[0]}"
 	waits_for_none run -0 rlock run --quorum 3 a -- true
@@ -107,7 +108,7 @@ echo >>complete'
 	[ ! -e ran ]
 }
 
-@test "one server that wants another password is done without, two of them are refused with 77" {
+@test "one server with another password is ignored; with two of them rlock exits with 77" {
 	take_servers 3
 	on "${SERVERS[1]}" redis config set requirepass s3cr3t
 	run -0 rlock run -t 3s a -- sleep 3.2
@@ -121,7 +122,7 @@ echo >>complete'
 
 # ---- one at a time ----
 
-@test "a majority that is held keeps all out, in whatever order they name the servers, with one gone or not" {
+@test "a lock held on a majority excludes callers that name the servers in any order, also with one server down" {
 	local gone
 	hold_on_each a
 	for gone in 0 1 3; do
@@ -139,7 +140,7 @@ echo >>complete'
 	on_each no_keys
 }
 
-@test "what another owner holds on one of three servers keeps no call out, and is left alone" {
+@test "a lock that another owner holds on one server of three excludes nobody, and is not touched" {
 	on 2 hold_by_foreign_client a
 	waits_for_none run -0 rlock run a -- true
 	[ "$(on 2 redis hkeys a)" = 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1 ]
@@ -148,7 +149,7 @@ echo >>complete'
 	on_each no_keys
 }
 
-@test "a release that one frozen server does not answer delays nothing, wakes a waiter, and arrives when it goes on" {
+@test "a release that a frozen server does not answer causes no delay, wakes a waiter, and reaches that server later" {
 	local holder
 	record_stderr rlock run -t 9s --connect-timeout 500ms a -- sh -c 'run_until_ended; exit 7'
 	holder=$PID
@@ -161,7 +162,7 @@ echo >>complete'
 	end_commands
 	waits_for_none ended_with 7 "$holder"
 	stderr_is_empty
-	# By itself it would look at the end of the lease, of which two thirds are left at least.
+	# Without a message the waiter would poll at the end of the lease, of which at least two thirds are left.
 	wait_until 5 file_exists ran
 	ended_with 0
 	has_keys_only_on 2
@@ -171,7 +172,7 @@ echo >>complete'
 
 # ---- without a command, and within each other ----
 
-@test "a script locks, renews and unlocks on a majority, a command within re-enters the lock, and a holder is stopped, with one server gone" {
+@test "with one server down a script locks, renews and unlocks, its command re-enters the lock, and rlock stop works" {
 	local counts='for number in 1 2; do redis-cli -s "$BATS_FILE_TMPDIR/$number/server/redis.sock" hvals a; done'
 	is_nowhere 3
 	run -0 bash -c 'rlock lock --pid $$ a && rlock renew --pid $$ a && rlock unlock --pid $$ a && ask_redis "$SERVER_SOCKET" exists a'
@@ -185,7 +186,7 @@ echo >>complete'
 	run -0 rlock stop a
 	ended_with 124
 	has_keys_only_on 3
-	# One that came back empty.
+	# The server that was down comes back, empty.
 	VIA=()
 	use_servers 1 2 3
 	run -0 rlock run a -- sh -c '
@@ -196,7 +197,7 @@ echo >>complete'
 	on_each no_keys
 }
 
-@test "the lock of an owner is renewed and released, one is broken by force, and a holder is stopped, with one of three servers frozen" {
+@test "with one server of three frozen renew and unlock of an owner, unlock --force and stop work without delay" {
 	rlock lock --owner ci --lease 9s a b
 	rlock lock --owner ci --lease 9s c
 	hold_in_background d -t 9s
@@ -228,7 +229,7 @@ echo >>complete'
 	[ ! -e ran ]
 }
 
-@test "of several servers the one that lacks a right is named" {
+@test "the message names the server of several that denies a right" {
 	take_servers 3
 	on "${SERVERS[2]}" redis acl setuser default -evalsha -eval
 	RLOCK_CONFIG=/dev/null RLOCK_URL=$(urls_of "${SERVERS[@]}") run -77 rlock run a -- touch ran
@@ -237,7 +238,7 @@ echo >>complete'
 	on "${SERVERS[2]}" redis acl setuser default +evalsha +eval
 }
 
-@test "unlock by force of a lock that one of three servers has lost releases it on the others, also where all must agree" {
+@test "unlock --force of a lock that one server has lost breaks it on the others, also where all must agree" {
 	rlock lock --owner ci --lease 9s a
 	on 1 redis del a 'rlock_holds:{a}'
 	run -0 rlock unlock --force a
@@ -250,7 +251,7 @@ echo >>complete'
 
 # ---- held on ----
 
-@test "a lock is held on while one server is frozen, which has it again when it goes on, though another one has lost it" {
+@test "a lock stays held while one server is frozen, and is acquired again on that one and on a server that lost it" {
 	hold_on_each a -t 6s
 	freeze_server 2
 	stays_true_for 6.5 is_running "$PID"
@@ -259,7 +260,7 @@ echo >>complete'
 	wait_until 10 on_each is_renewed a 6000
 	freeze_server 3
 	on 2 redis del a
-	# The first attempt to renew begins after 2 s, and takes one.
+	# The first attempt to renew begins after 2 s and lasts 1 s.
 	pause_for 3
 	thaw_server 3
 	wait_until 15 on_each is_renewed a 5000
@@ -269,7 +270,7 @@ echo >>complete'
 	on_each no_keys
 }
 
-@test "all servers can be restarted one after the other while locks are held, have them again, and no other gets one" {
+@test "all servers can restart one after the other: held locks are acquired again there, and no one else acquires them" {
 	local number name
 	take_servers 3
 	record_stderr rlock wlock -t 3s a b -- run_until_ended
@@ -293,18 +294,18 @@ echo >>complete'
 	on_each no_keys
 }
 
-@test "a majority is not granted while one of its servers that lost the lock is young, and granted when that one is old enough" {
+@test "a majority with a recently restarted server is not granted until that server has run for the lease" {
 	local a b c holder
 	take_servers 3
 	a=${SERVERS[0]} b=${SERVERS[1]} c=${SERVERS[2]}
-	# The holder has it on a and b: c is not to be reached.
+	# The holder acquires the lock on a and b, as c cannot be reached.
 	start_proxy_to "$c"
 	proxy_to "$c" refuse on
 	in_background rlock run -t 9s a -- run_until_ended
 	holder=$PID
 	wait_until 5 on "$a" is_held a
 	wait_until 5 on "$b" is_held a
-	# In this order: in between, too, the holder does not reach it.
+	# In this order, so that the holder cannot reach c in between.
 	proxy_to "$c" blackhole on
 	proxy_to "$c" refuse off
 	crash_server "$b"
@@ -315,7 +316,7 @@ echo >>complete'
 	run -75 rlock run -t 9s -w 1s a -- touch ran
 	on "$b" no_keys
 	on "$c" no_keys
-	# Of b and c alone, as a is frozen, it could be acquired twice.
+	# a is frozen. If the restarted b counted, b and c could grant the lock a second time.
 	freeze_server "$a"
 	run rlock run -t 9s -w 300ms --connect-timeout 200ms a -- touch ran
 	[ "$status" = 75 ] || [ "$status" = 69 ]
@@ -329,7 +330,7 @@ echo >>complete'
 	[ ! -e overlap ]
 }
 
-# restart_two: of the three the first and the last come back, young and without their data.
+# restart_two: the first and the last of the three servers restart, empty.
 restart_two() {
 	crash_server "${SERVERS[0]}"
 	crash_server "${SERVERS[2]}"
@@ -337,7 +338,7 @@ restart_two() {
 	revive_server "${SERVERS[2]}"
 }
 
-@test "a server that was started less than a lease ago does not count for a majority, and a message says so; it counts where all must agree" {
+@test "a server that has run for less than the lease does not count for a majority, which the message says; it counts where all must agree" {
 	not_under_valgrind 'half a lease is over when rlock has begun'
 	take_servers 3
 	restart_two
@@ -349,14 +350,14 @@ restart_two() {
 	run -75 rlock run -nq -t 9s a -- touch ran
 	assert_output ''
 	[ ! -e ran ]
-	# Once more, since they may be as old as this lease by now.
+	# Restart them again: they may have run for this lease already.
 	restart_two
 	run -0 rlock run -v -w 20s -t 5s a -- true
 	assert_line --regexp '^rlock: a: waiting: [^ ]+ was started less than a lease ago$'
 	on_each no_keys
 }
 
-@test "a lock that is deleted on one of three servers is held on; deleted on two, or with two of them killed, it is lost" {
+@test "a lock deleted on one server of three stays held; deleted on two, or with two servers killed, it is lost" {
 	local lose why
 	take_servers 3
 	while IFS='|' read -r lose why; do
@@ -365,7 +366,7 @@ restart_two() {
 		wait_until 5 on_each is_held a
 		on "${SERVERS[1]}" redis del a
 		stays_true_for 1.5 family_runs
-		# A renewal between the two would bring back what the first one took away.
+		# No renewal may come between the two commands: it would restore what the first one has deleted.
 		wait_until 5 on_each is_renewed a 3000
 		without_renewal "$PID" eval "$lose"
 		takes_less_than 10 ended_with 76
@@ -378,9 +379,9 @@ restart_two() {
 	END
 }
 
-@test "a lock that a server lost is not acquired there again when another owner holds it now" {
+@test "a lock that a server has lost is not acquired there again while another owner holds it" {
 	hold_on_each a -t 3s
-	# At once: else a renewal may come between, which finds the lock lost, and acquires it.
+	# In one script: between two commands a renewal could acquire the lost lock again.
 	on 2 redis eval 'redis.call("DEL", KEYS[1]) redis.call("HSET", KEYS[1], ARGV[1], 1)
 		redis.call("PEXPIRE", KEYS[1], 30000)' 1 a 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1
 	pause_for 1.5
@@ -391,8 +392,8 @@ restart_two() {
 }
 
 
-# The wait of the writer began by the clock of the server that answered first.
-@test "a writer has its turn before readers that come later though the clock of one of three servers is an hour ahead" {
+# The server that answers first determines when the writer's wait has begun.
+@test "a waiting writer comes before later readers although the clock of one server is an hour ahead" {
 	local writer reader
 	need_wrong_clocks
 	echo 3600 >off
@@ -416,7 +417,7 @@ restart_two() {
 	thaw_server 27
 	thaw_server 28
 	wait_until 10 on_each has_waiters a 1
-	# As another writer does that acquires the lock: then this one claims the turn anew.
+	# Another writer that acquires the lock deletes the reservation in the same way; the waiting writer must then make it again.
 	on_each redis del 'rlock_writer:{a}' >/dev/null
 	wait_until 10 on_each redis_says 1 exists 'rlock_writer:{a}'
 	run -75 rlock read -n a -- true

@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
-# Read and write locks: readers share, a writer is alone, and waiters get in when they may; what stands on the server, what
-# is refused, and which hold is released. Which has its turn when many come: wake_queue.bats; holds, leases and counts in all
-# orders, and faults: model.bats.
+# Read and write locks: readers share, a writer is alone, waiters acquire the lock as soon as they may; the keys on the server; what is
+# refused; which hold is released. wake_queue.bats covers who comes next, model.bats random sequences and faults.
 
 load ../lib/usual
 load ../lib/contenders
 
-# is_refused VERB CONTENDER [SUFFIX]: it is told which holder has the lock, not sooner than its time is over, and leaves it as it was.
+# is_refused VERB CONTENDER [SUFFIX]: a call with this verb must wait for its whole wait time, end with 75 and the holder's name, and
+# leave the lock unchanged.
 is_refused() {
 	local start took
 	show_contents >before
@@ -21,7 +21,7 @@ is_refused() {
 	refute file_exists ran
 }
 
-@test "readers are in together, and a writer alone, and one that comes meanwhile is told so when its time is over" {
+@test "readers share the lock and a writer is alone; a call that times out names the holder" {
 	start_holder r1 read -l 5m --note 'a report' a
 	is_refused write r1
 	start_holder r2 read a
@@ -32,7 +32,7 @@ is_refused() {
 	is_refused write w :write
 }
 
-@test "a writer is woken when the last reader leaves, and lets all readers in at once when it does" {
+@test "a writer is woken by the release of the last reader, and its own release wakes all readers" {
 	start_holder r1 read a
 	queue_contender w write a
 	finish_contenders r1
@@ -47,7 +47,7 @@ is_refused() {
 
 # ---- Java ----
 
-@test "what a Java reader holds lets readers in, and what a Java writer holds none until it publishes" {
+@test "a Java reader's lock admits readers, and a Java writer's lock excludes them until it publishes" {
 	redis hset a mode read "$JAVA" 1 >/dev/null
 	redis pexpire a 20000 >/dev/null
 	redis set "{a}:$JAVA:rwlock_timeout:1" 1 px 20000 >/dev/null
@@ -55,7 +55,7 @@ is_refused() {
 	run -75 rlock write -n a -- true
 	run -0 rlock read -n a -- true
 	show_contents | diff before -
-	# Its own lease counts again, not ours of 30 s.
+	# The Java reader's lease counts again, instead of rlock's longer one of 30 s.
 	ttl_between 10000 a 20000
 	redis hset a mode write "$JAVA:write" 1 >/dev/null
 	redis hdel a "$JAVA" >/dev/null
@@ -67,7 +67,7 @@ is_refused() {
 	enters_when_woken r
 }
 
-@test "a reader is the hash and the timeout key that Redisson's has, a writer the hash, and each publishes when it leaves" {
+@test "readers and writers store the same keys as Redisson's, and publish when they release" {
 	local owner
 	record_messages 'redisson_rwlock:{a}'
 	start_holder r read a
@@ -87,13 +87,13 @@ is_refused() {
 	finish_contenders w
 	run -0 show_messages 'redisson_rwlock:{a}'
 	assert_equal "$(awk '{ print $2 }' <<<"$output" | xargs)" '0 between 1'
-	# Its listener counts as a waiter of others, which a turn is left to.
+	# The subscriber looks like a waiter of another program, for which the lock stays reserved a moment.
 	wait_until 5 no_keys
 }
 
 # ---- refused ----
 
-@test "a lock of the other kind is refused, waited for or not, and left alone" {
+@test "a key of another kind of lock is refused immediately, also with --wait, and not changed" {
 	local holder verb option
 	while read -r holder verb; do
 		start_holder "$holder-$verb" "$holder" -l 5m a
@@ -113,7 +113,7 @@ is_refused() {
 	refute file_exists ran
 }
 
-@test "an upgrade of a read lock is a deadlock: 64 at once, however long one would wait" {
+@test "an upgrade of a read lock is a deadlock: 64 immediately, whatever the wait time" {
 	local words
 	for words in '-n -E 0' '-w 20s' '-w 20s b'; do
 		run -64 timeout 15 rlock read a -- sh -c 'show=$($REDIS hgetall a); rlock write '"$words"' a -- touch ran; status=$?
@@ -125,7 +125,7 @@ is_refused() {
 
 # ---- re-entered ----
 
-@test "readers that wait get in at once when a writer goes on as a reader, and writers don't" {
+@test "waiting readers acquire the lock immediately when a writer keeps only a read lock, and writers do not" {
 	in_background rlock write a -- sh -c 'rlock read a -- inside own >/dev/null 2>&1 3>&- & inside w'
 	wait_until 5 have_entered own w
 	queue_contender r1 read a
@@ -139,7 +139,7 @@ is_refused() {
 	enters_when_woken w2
 }
 
-@test "a script that has the read lock re-enters it while a writer waits" {
+@test "a script that holds the read lock re-enters it while a writer waits" {
 	in_background bash -c 'rlock read --pid $$ a; inside r; rlock read --pid $$ a; rlock unlock a; inside again'
 	wait_until 5 has_entered r
 	queue_contender w write a
@@ -150,7 +150,7 @@ is_refused() {
 	wait_until 5 has_entered w
 }
 
-@test "a reader's lease that has ended is neither released nor revived, though other readers hold on" {
+@test "a reader's expired hold is neither released nor renewed, although other readers still hold the lock" {
 	start_holder other read a
 	run -0 rlock read --owner job-1 --lease 1s a
 	wait_until 5 is_free '{a}:job-1:0:rwlock_timeout:1'
@@ -161,13 +161,13 @@ is_refused() {
 
 # ---- --mode, and locks that are broken ----
 
-# both_for_job: a write lock, and a read lock inside, of an owner.
+# both_for_job: the owner "job" acquires a write lock, and then a read lock inside it.
 both_for_job() {
 	rlock write --owner job --lease 60s a
 	rlock read --owner job --lease 60s a
 }
 
-@test "an owner renews and releases the hold of the kind that --mode names, the latest without it, and one is broken so" {
+@test "--mode selects the kind of hold that renew, unlock and unlock --force act on; without it they take the latest" {
 	both_for_job
 	run -0 rlock renew --owner job --mode write --lease 120s a
 	ttl_between 0 '{a}:job:0:rwlock_timeout:1' 60000
@@ -176,7 +176,7 @@ both_for_job() {
 	ttl_between 100000 '{a}:job:0:rwlock_timeout:1' 120000
 	run -1 rlock renew --owner job --mode plain --lease 120s a
 	run -0 rlock unlock --owner job --mode write a
-	# For Java, too.
+	# Redisson sees the read lock, too.
 	assert_equal "$(redis hgetall a | xargs)" 'mode read job:0 1'
 	run -1 rlock unlock --owner job --mode write a
 	run -0 rlock unlock --owner job --mode read a
@@ -191,7 +191,7 @@ both_for_job() {
 	no_keys
 }
 
-@test "unlock --force breaks the locks of all readers, with their timeout keys, and the writer gets in" {
+@test "unlock --force breaks the locks of all readers with their timeout keys, and a waiting writer acquires the lock" {
 	start_holder r1 read a
 	start_holder r2 read a
 	queue_contender w write a

@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
-# The plain lock beside Java programs: what they do is done here by redis-cli, with scripts of the same effect
-# as Redisson's. Each sees the other's hold, waits for it, and is woken by its release. (With Redisson itself: tests/interop.)
+# The plain lock beside Java programs, which redis-cli plays here with scripts that have the same effect as Redisson's. Each side sees
+# the other's hold, waits for it, and is woken by its release. (tests/interop uses Redisson itself.)
 
 load ../lib/usual
 load ../lib/contenders
 
-# java_lock NAME [LEASE_MS]: one try. Prints nothing when the lock was acquired, else its TTL.
+# java_lock NAME [LEASE_MS]: one attempt. Prints nothing if the lock was acquired, else its TTL.
 java_lock() {
 	redis eval '
 		if redis.call("exists", KEYS[1]) == 0 or redis.call("hexists", KEYS[1], ARGV[2]) == 1 then
@@ -16,7 +16,7 @@ java_lock() {
 		return redis.call("pttl", KEYS[1])' 1 "$1" "${2:-30000}" "$JAVA"
 }
 
-# java_force_unlock NAME: prints when, by the server's clock.
+# java_force_unlock NAME: prints the time of the server's clock at which it was done.
 java_force_unlock() {
 	redis eval '
 		redis.call("del", KEYS[1])
@@ -29,7 +29,7 @@ java_has() {
 	assert_equal "$(redis hgetall "$1" | xargs)" "$JAVA 1"
 }
 
-@test "a lock that Java holds is busy, and a try in vain, which is told its owner, leaves it as it was" {
+@test "a lock that Java holds is busy; a failed attempt names its owner and does not change it" {
 	java_lock a 20000
 	redis set 'redisson_lock_token:{a}' 41 >/dev/null
 	run -75 rlock run -n a -- true
@@ -43,8 +43,8 @@ java_has() {
 	assert_equal "$(redis dbsize)" 2
 }
 
-@test "Java's release wakes a waiter within 100 ms, and no other message lets it in" {
-	# Both by the server's clock. A busy machine may be slow at times, but not each time.
+@test "Java's release wakes a waiter within 100 ms; other messages do not let it acquire the lock" {
+	# Both times are of the server's clock. The best of 30 rounds counts, as a busy machine can be slow at times.
 	local best=10000 freed had message
 	for _ in {1..30}; do
 		java_lock a
@@ -64,7 +64,7 @@ java_has() {
 	((best >= 0 && best < 100))
 }
 
-@test "our hold looks like Redisson's, which keeps Java out, and is told how long to wait, until it is released" {
+@test "rlock's hold looks like Redisson's: it excludes Java, which gets its TTL, until the release" {
 	hold_in_background a
 	assert_equal "$(redis type a)" hash
 	run -0 redis hgetall a
@@ -79,7 +79,7 @@ java_has() {
 	java_has a
 }
 
-@test "the answers that Java keeps for itself are left alone, and so is its counter when a lock is broken" {
+@test "Redisson's unlock latches and token counters are not changed by a release or by unlock --force" {
 	redis set 'redisson_unlock_latch:{a}:1' 1 >/dev/null
 	redis set 'redisson_lock_token:{b}' 41 >/dev/null
 	java_lock b
@@ -88,7 +88,7 @@ java_has() {
 	keys_are 'redisson_unlock_latch:{a}:1' 'redisson_lock_token:{b}'
 }
 
-@test "our release publishes 0 on Redisson's channel, once, and a name with braces goes into the names beside it as it is" {
+@test "a release publishes 0 once on Redisson's channel, and a name with braces is used unchanged in keys and channels" {
 	local name
 	for name in a 'a{b}c'; do
 		redis set "$(key_of_lock redisson_lock_token "$name")" 41 >/dev/null

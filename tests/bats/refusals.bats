@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# A server that refuses commands in its own words: it has too few replicas or a full disk, or its administrator has renamed a
-# command. The message has this cause, also for a user whose rights are tried; a missing right has no part in it.
+# A server that denies commands in its own words: too few replicas, a full disk, commands that the administrator has renamed. The
+# message has this cause, also for a user with limited rights, and names no missing right.
 
 load ../lib/usual
 load ../lib/own_servers
@@ -15,7 +15,7 @@ teardown() {
 
 VERBS=('run' 'fair' 'read' 'write' 'sem --permits 3')
 
-# each_is STATUS REGEXP URL...: each verb ends so, with this one line, with each of these URLs.
+# each_is STATUS REGEXP URL...: each verb must exit with STATUS and one line that matches, with each of these URLs.
 each_is() {
 	local url verb
 	for url in "${@:3}"; do
@@ -28,7 +28,7 @@ each_is() {
 	refute file_exists ran
 }
 
-# users_may_all: a user who may do all; sets URLS, the server's for the default user and for that one.
+# users_may_all: creates a user with all rights; sets URLS, which log in as the default user and as that one.
 users_may_all() {
 	redis acl setuser ci on resetpass ">$SECRET" allkeys allchannels +@all >/dev/null
 	URLS=("redis://127.0.0.1:$PORT" "$(url_of ci)")

@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
-# A lock on three servers, of which one after the other loses all data: the next renewal acquires it there again, whichever
-# process sends it, whatever waits there, and with all that other callers read of a holder.
+# A lock on three servers that lose all their data one after the other: the next renewal acquires the lock there again, whichever process
+# sends it and whoever waits there, and restores what other callers read about the holder.
 
 load ../lib/usual
 load ../lib/quorum
 load ../lib/inspecting
 
-# Leases are of 9 s and less here: a server that has not run for so long does not count.
+# Leases are 9 s or less here, since a server that has run for a shorter time than the lease does not count.
 setup_file() {
 	start_warm_servers 3
 	wait_until 20 is_older 3 11
@@ -14,29 +14,29 @@ setup_file() {
 
 MAJORITY=(--quorum majority)
 
-# field_on NUMBER NAME: of the only owner there.
+# field_on NUMBER NAME: prints the field of the lock's only owner on this server.
 field_on() {
 	on "$1" redis hkeys "$2"
 }
 
-# has_field NUMBER NAME FIELD [COUNT]: that owner has the lock there, by so many holds.
+# has_field NUMBER NAME FIELD [COUNT]: whether this owner holds the lock on this server, with this hold count (1).
 has_field() {
 	on "$1" redis_says "${4:-1}" hget "$2" "$3"
 }
 
-# record_on NUMBER NAME: the note of the only hold there, with its process.
+# record_on NUMBER NAME: prints the note and the process of the only hold on this server.
 record_on() {
 	on "$1" redis hvals "rlock_holds:{$2}" | cut -d ' ' -f 5-
 }
 
-# lose NUMBER: that server loses all it has.
+# lose NUMBER: this server loses all data.
 lose() {
 	on "$1" redis flushall
 }
 
 # ---- by whichever process ----
 
-@test "with the renewer killed each server that loses the lock has it again with its note, and stop and --remember work" {
+@test "after the renewer was killed rlock acquires the lock again, with its note, on a server that lost it; stop and --remember work" {
 	local field record number
 	record_stderr rlock run "${MAJORITY[@]}" -t 3s --note nightly --remember 1h a -- run_until_ended
 	wait_until 5 has_child "$PID" run_until_ended
@@ -55,7 +55,7 @@ lose() {
 	on_each redis_says 1 exists 'rlock_last:{a}'
 }
 
-@test "with one of three servers frozen the others remember the last holder" {
+@test "with one server of three frozen --remember works on the others" {
 	freeze_server 2
 	run -0 rlock run "${MAJORITY[@]}" -t 9s --connect-timeout 500ms --remember 1h a -- true
 	thaw_server 2
@@ -105,7 +105,8 @@ lose() {
 
 # ---- whatever waits there ----
 
-# regains_beside KIND WAITERS: a holder of that kind has a server again that lost the lock, while callers of the other kind wait.
+# regains_beside KIND WAITERS: a holder of this kind must acquire the lock again on each server that lost it, while callers of the kind
+# WAITERS wait.
 regains_beside() {
 	local field holder number
 	record_stderr rlock "$1" "${MAJORITY[@]}" -t 6s a -- run_until_ended
@@ -118,7 +119,7 @@ regains_beside() {
 	wait_until 10 has_waiting 4 a
 	for number in 2 3; do
 		lose "$number"
-		# The next renewal but one comes after 4 s.
+		# Renewals are 2 s apart: the second one from now comes after 4 s at most.
 		wait_until 8 has_field "$number" a "$field"
 	done
 	end_commands
@@ -128,38 +129,38 @@ regains_beside() {
 		ended_with 0 "${BACKGROUND[1]}"
 		BACKGROUND=("${BACKGROUND[0]}" "${BACKGROUND[@]:2}")
 	done
-	# A turn that no waiter needed lasts for a second.
+	# A reservation for a waiter that has left lasts for a second.
 	wait_until 5 on_each no_keys
 }
 
-# has_waiting COUNT NAME: so many callers listen for it.
+# has_waiting COUNT NAME: whether at least COUNT callers subscribe to the lock's channels.
 has_waiting() {
 	[ "$(on 1 redis pubsub channels "*{$2}:*" | grep -cvE ':rlock$')" -ge "$1" ]
 }
 
-@test "a holder has a server again that lost the lock, though four callers wait for it" {
+@test "a holder acquires the lock again on a server that lost it although four callers wait for it" {
 	regains_beside run run
 }
 
-@test "a writer has a server again that lost its lock, though four writers wait for it" {
+@test "a writer acquires the lock again on a server that lost it although four writers wait for it" {
 	regains_beside write write
 }
 
-@test "the holder of a fair lock has a server again that lost it, though four callers wait in the queue" {
+@test "the holder of a fair lock acquires it again on a server that lost it although four callers are queued" {
 	regains_beside fair fair
 }
 
-@test "a writer has a server again that lost its lock, though four readers wait for it" {
+@test "a writer acquires the lock again on a server that lost it although four readers wait for it" {
 	regains_beside write read
 }
 
-@test "a reader has a server again that lost its lock, though four writers wait for it" {
+@test "a reader acquires the lock again on a server that lost it although four writers wait for it" {
 	regains_beside read write
 }
 
 # ---- within each other ----
 
-@test "a nested call for several names, one of which it re-entered, has all of them again on a server that lost them" {
+@test "a nested call for several names, one of them re-entered, acquires all of them again on a server that lost them" {
 	local outer inner
 	in_background rlock run "${MAJORITY[@]}" -t 6s outer -- rlock run "${MAJORITY[@]}" -t 6s outer inner -- run_until_ended
 	wait_until 5 on_each is_held inner
@@ -168,13 +169,13 @@ has_waiting() {
 	lose 2
 	wait_until 10 has_field 2 inner "$inner"
 	wait_until 10 has_field 2 outer "$outer" 2
-	# Each hold is there once, and released once.
+	# Each hold was restored once, so one release removes it.
 	end_commands
 	ended_with 0
 	on_each no_keys
 }
 
-@test "a nested call that begins when a server has lost the lock has it there as the outer call has, which regains it beside it" {
+@test "a nested call that begins after a server lost the lock holds it there next to the outer call, which acquires it again" {
 	local field
 	# shellcheck disable=SC2016
 	in_background rlock run "${MAJORITY[@]}" -t 6s a -- bash -c '
@@ -189,7 +190,7 @@ has_waiting() {
 	on_each no_keys
 }
 
-@test "a read lock within a write lock: a server that lost both has both again, whichever is renewed first" {
+@test "a write lock and a read lock inside it are both acquired again on a server that lost them, whichever is renewed first" {
 	local first second
 	for first in 9s 3s; do
 		[ "$first" = 3s ] && second=9s || second=3s

@@ -1,16 +1,16 @@
 #!/usr/bin/env bats
-# --remember: for a while after the release status says which holder it was, until when, and how its command ended.
+# --remember: for a while after the release status says which holder had the lock, until when, and how its command ended.
 
 load ../lib/usual
 load ../lib/inspecting
 load ../lib/rights
 
-# Behind a port too, because a user can be named in the URL of a port alone.
+# With a port: only a URL with a port can name a user.
 setup_file() { start_server_at_port; }
 
 NOW='[0-9-]{10}T[0-9:]{8}[+-][0-9:]{5}'
 
-# says_last NAME REGEXP: that lock is free, and status says so of its last holder.
+# says_last NAME REGEXP: the lock must be free, and status must describe its last holder so.
 says_last() {
 	run -1 rlock status "$1"
 	assert_line --index 0 --regexp "^$1: .*free"
@@ -31,19 +31,19 @@ says_last() {
 	says_last nightly ".* ago: its command was ended by signal 15: max-run"
 }
 
-@test "what is remembered is gone when its time is over, and without --remember nothing is left of a holder" {
+@test "the record of the last holder expires after --remember, and without --remember there is none" {
 	rlock run nightly -- true
 	no_keys
 	rlock run --remember 1h nightly -- true
 	ttl_between 3500000 'rlock_last:{nightly}' 3600000
-	# A shorter time replaces it.
+	# A later release with a shorter --remember replaces the record.
 	rlock run --remember 300ms nightly -- true
 	wait_until 10 no_keys
 	run -1 rlock status nightly
 	assert_output 'nightly: free'
 }
 
-@test "a lock of each kind remembers its last holder" {
+@test "locks of all kinds remember their last holder" {
 	local kind
 	for kind in fair write 'sem --permits 2'; do
 		# shellcheck disable=SC2086
@@ -52,7 +52,7 @@ says_last() {
 	done
 }
 
-@test "status of a held lock says nothing of the last one, and a nested call is none" {
+@test "status of a held lock does not show the last holder, and a nested call is not remembered" {
 	rlock run --remember 1h --note before nightly -- true
 	run -5 rlock run --remember 1h --note outer nightly -- sh -c '
 		rlock run --remember 1h --note inner nightly -- true
@@ -63,7 +63,7 @@ says_last() {
 	says_last nightly 'outer .* with 5'
 }
 
-@test "the lock of a process or an owner is remembered, by its end, by unlock, and by stop" {
+@test "a lock of a process or an owner is remembered when the process ends, after unlock, and after stop" {
 	in_background sh -c 'rlock lock --pid $$ --remember 1h --note script nightly && run_until_ended'
 	wait_until 5 is_held nightly
 	end_commands
@@ -81,12 +81,12 @@ says_last() {
 	run -0 rlock stop nightly
 	says_last nightly ".* ago: its command was ended by signal 15: stopped by [^ ]+@$(uname -n)"
 	ttl_between 3500000 'rlock_last:{nightly}' 3600000
-	# It was held until that time.
+	# The lock was held until the end of --at-least.
 	wait_until 10 is_free at-least
 	says_last at-least "kept .* for (0\.[4-9]|[1-9][0-9.]*)s, until $NOW, [0-9.]+s ago: its command ended with 6"
 }
 
-@test "a user without the right to it, a full server, and a key that is overwritten, keep no lock from its release" {
+@test "a missing right, a full server or an overwritten key for --remember does not prevent the release" {
 	least_rights
 	redis acl setuser ci resetkeys '~nightly*' '~rlock_holds:*' '~rlock_queue:*' '~rlock_turn:*' '~redisson_*' \
 		'~rlock_waiters:*' >/dev/null
@@ -105,9 +105,9 @@ says_last() {
 	assert_output 'nightly: free'
 }
 
-@test "what others write into the record of a last holder reaches a terminal escaped" {
+@test "text of other programs in the record of a last holder is escaped on a terminal" {
 	local field
-	# Whole, though each byte takes four.
+	# The note is not cut although each byte becomes four characters.
 	run -0 rlock run --remember 1h --note "$(printf '\377%.0s' {1..100})" nightly -- true
 	says_last nightly '(\\xff){100} \(.*'
 	for field in kind owner end note; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# --replicas: what too few replicas have acknowledged is no lock; and a master that turns into a replica while a lock is held.
+# --replicas: a lock that too few replicas have acknowledged is not acquired; and a master that becomes a replica while a lock is held.
 
 load ../lib/usual
 load ../lib/replicas
@@ -20,19 +20,19 @@ is_empty() {
 	[ "$(redis_at one dbsize)" = 0 ]
 }
 
-@test "when the command begins, as many replicas as are wanted have the lock; too few: 69, no command, and no lock is left" {
+@test "the command begins when --replicas replicas have the lock; with too few rlock exits with 69 and leaves no lock" {
 	run -0 rlock run --replicas 1 a -- ask_redis two/redis.sock exists a
 	assert_output 1
 	run -69 rlock run -n --replicas 2 a -- touch begun
 	assert_one_line '^rlock: a: 1 of 2 replicas have acknowledged the lock in time$'
-	# A short connect timeout does not cut the wait for them.
+	# --connect-timeout does not limit the wait for replicas.
 	run -69 rlock fair -n --connect-timeout 0.5s --replicas 2 a -- touch begun
 	assert_one_line '^rlock: a: [01] of 2 replicas have acknowledged the lock in time$'
 	is_empty
 	run -0 bash -c 'rlock lock --replicas 1 --pid $$ a && rlock renew --replicas 1 a && rlock unlock a'
 	run -69 bash -c 'rlock lock --pid $$ a; rlock renew --replicas 2 a; code=$?; rlock unlock a; exit $code'
 	is_empty
-	# Permits come back.
+	# The permits were returned.
 	run -0 rlock sem --replicas 1 --permits 3 --take 2 a -- ask_redis two/redis.sock get a
 	assert_output 1
 	run -69 rlock sem -n --replicas 2 --permits 3 a -- touch begun
@@ -41,7 +41,7 @@ is_empty() {
 	assert_equal "$(redis_at one zcard '{a}:timeout')" 0
 }
 
-@test "a waiter tries again until there are enough replicas, or its wait time is over: 69" {
+@test "a waiter retries until there are enough replicas, or exits with 69 when its wait time is over" {
 	kill -STOP "$REPLICA"
 	run -69 rlock run -w 1s --replicas 1 a -- touch entered
 	assert_one_line '^rlock: a: 0 of 1 replicas have acknowledged the lock in time$'
@@ -55,7 +55,7 @@ is_empty() {
 	is_empty
 }
 
-@test "a replica may be away for less than the lease; for longer, the command is stopped, 76" {
+@test "a replica may be down for less than the lease; after that the command is terminated, 76" {
 	in_background rlock run -t 4s --replicas 1 a -- sh -c 'echo $$ >inner; exec run_until_ended'
 	wait_until 5 [ -s inner ]
 	kill -STOP "$REPLICA"
@@ -67,7 +67,7 @@ is_empty() {
 	is_gone "$(<inner)"
 }
 
-@test "a user without the right to WAIT is told, and no lock is left" {
+@test "a user without the right to WAIT gets 77, and no lock is left" {
 	redis_at one acl setuser default -wait >/dev/null
 	run -77 rlock run --replicas 1 a -- touch begun
 	assert_one_line "^rlock: a: denied by the server: .*'wait'.*[+]wait$"
@@ -75,8 +75,8 @@ is_empty() {
 	is_empty
 }
 
-@test "a server that becomes a replica before replicas have acknowledged a lock grants none: 69" {
-	# So that the server knows the script.
+@test "a server that becomes a replica before the replicas have acknowledged a lock grants none: 69" {
+	# Load the script into the server.
 	run -0 rlock run a -- true
 	SERVER_SOCKET=$PWD/one/redis.sock start_proxy
 	proxy hold-reply evalsha
@@ -90,14 +90,14 @@ is_empty() {
 	assert [ ! -e begun ]
 }
 
-@test "a holder whose master turns into a replica keeps its lock at the new master, and a waiter acquires it there" {
+@test "a holder whose master becomes a replica keeps its lock at the new master, where a waiter acquires it later" {
 	local holder
 	record_stderr rlock run -t 4s a -- run_until_ended
 	holder=$PID
 	wait_until 5 is_held_at two a
 	in_background rlock run -w 20s a -- sh -c 'ask_redis two/redis.sock exists a >waiter-saw'
 	wait_until 5 eval '[ "$(redis_at one pubsub numsub "redisson_lock__channel:{a}" | tail -n 1)" = 1 ]'
-	# Streams to the one that was the master stay open.
+	# Connections to the old master stay open.
 	promote_replica
 	redis_at one replicaof 127.0.0.1 1 >/dev/null
 	redis_at two pexpire a 3000 >/dev/null
@@ -110,7 +110,7 @@ is_empty() {
 	[ "$(redis_at two dbsize)" = 0 ]
 }
 
-@test "a replica cannot say that a lock is not held: unlock and renew give 69" {
+@test "unlock and renew on a replica exit with 69, as a replica cannot say that a lock is not held" {
 	local verb
 	for verb in "unlock --owner ci-1" "renew --owner ci-1" "unlock --force"; do
 		# shellcheck disable=SC2086

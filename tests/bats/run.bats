@@ -1,12 +1,11 @@
 #!/usr/bin/env bats
-# rlock run: the lock is held while the command runs, what the command ends with is what rlock ends with, and a command that
-# cannot run is reported; its times: the lease and its renewal, a fixed lease, --at-least, --max-run and --grace; and what it says of
-# these with -v.
+# rlock run: the lock is held while the command runs, and rlock exits with the command's status; a command that cannot run is reported.
+# Also the lease and its renewal, a fixed lease, --at-least, --max-run and --grace, and the messages of -v.
 
 load ../lib/usual
 load ../lib/proxying
 
-@test "what the command ends with is what rlock ends with, without a word, and nothing stays locked" {
+@test "rlock ends with the command's status or signal, prints nothing, and leaves nothing locked" {
 	local status
 	for status in 0 7 255; do
 		run "-$status" rlock run a -- sh -c "exit $status"
@@ -17,13 +16,13 @@ load ../lib/proxying
 	no_keys
 }
 
-@test "a command that cannot run is reported before the lock is acquired, with what is wrong about it" {
+@test "a command that cannot run is reported with the reason before the lock is acquired" {
 	local before status command message
 	before=$(server_commands)
 	mkdir bin
 	echo '#!/bin/sh' >bin/plain
 	echo '#! /no/such/interpreter -x' >bin/script
-	# As an editor of another system leaves it.
+	# A file with line ends of another system.
 	printf '#!/bin/sh\r\n' >bin/carriage-return
 	chmod +x bin/script bin/carriage-return
 	while IFS='|' read -r status command message; do
@@ -40,7 +39,7 @@ load ../lib/proxying
 		126|script|cannot run script: bad interpreter: '/no/such/interpreter' is not there
 		126|bin/carriage-return|cannot run bin/carriage-return: bad interpreter: '/bin/sh
 	END
-	# No directory of commands has a cd then.
+	# With this PATH: some systems have a program called cd.
 	PATH=/no/such run -127 "$RLOCK_BIN" run -w 3s a -- cd /tmp
 	assert_output "rlock: a: cd: command not found: no shell reads COMMAND: try: rlock run -w 3s a -- sh -c 'cd /tmp'"
 	assert_equal $(($(server_commands) - before)) 1
@@ -48,29 +47,29 @@ load ../lib/proxying
 
 # ---- the lease ----
 
-@test "the lock is acquired for thirty seconds at a time unless --ttl says otherwise" {
+@test "the lease is thirty seconds unless --ttl sets another one" {
 	run -0 rlock run a -- ask_redis "$SERVER_SOCKET" pttl a
 	assert_between 20000 "$output" 30000
 	run -0 rlock run -t 5s a -- ask_redis "$SERVER_SOCKET" pttl a
 	assert_between 1000 "$output" 5000
 }
 
-@test "a lock is renewed at a third of its lease, for as long as the command runs" {
+@test "a lock is renewed at every third of its lease while the command runs" {
 	local -a left
 	local i in_time=0
 	hold_in_background a -t 3s
 	mapfile -t left < <(redis -r 400 -i 0.01 pttl a)
 	is_running "$PID"
-	# What was left before a renewal: one of several is in time, and is seen at once, on any machine.
+	# The TTL just before each renewal. At least one of the renewals must be in time; a busy machine may delay the others.
 	for ((i = 1; i < ${#left[@]}; i++)); do
 		((left[i] <= left[i - 1] || left[i - 1] < 1300 || left[i - 1] > 2100)) || ((++in_time))
 	done
 	((in_time >= 1))
 }
 
-@test "nothing renews a fixed lease, and the command is gone before it ends, with status 124 and one line" {
+@test "a fixed lease is not renewed, and its command is terminated before the lease ends, with 124 and one line" {
 	local -a left
-	# It ignores SIGTERM, and looks at what is left for as long as it lives.
+	# The command ignores SIGTERM, and records the TTL until it is killed.
 	run -124 rlock run -l 4s a -- sh -c 'trap "" TERM
 		exec redis-cli -s "$SERVER_SOCKET" -r 1000 -i 0.01 pttl a >left'
 	assert_one_line '^rlock: a: .*lease'
@@ -81,7 +80,7 @@ load ../lib/proxying
 	assert_equal "$(sort -nr left)" "$(cat left)"
 }
 
-@test "a lock whose stream falls silent is renewed on another one" {
+@test "a lock whose connection gets no more replies is renewed by another connection" {
 	start_prompt_proxy
 	record_stderr rlock run -t 6s --connect-timeout 1s a -- run_until_ended
 	wait_until 5 is_renewed a 6000
@@ -95,29 +94,29 @@ load ../lib/proxying
 	wait_until 5 no_keys
 }
 
-# has_connected COUNT: so many connections to the proxy there were.
+# has_connected COUNT: whether the proxy has had COUNT connections.
 has_connected() {
 	proxy count | grep -q "^connections=$1 "
 }
 
-# wakes_up_between PID LEAST_S MOST_S: its timer, as the kernel shows it, is set to that time from now.
+# wakes_up_between PID MIN_S MAX_S: whether the process's timer, shown in /proc, is set to a time between these from now.
 wakes_up_between() {
 	local left_s
 	left_s=$(sed -n 's/^it_value: (\([0-9]*\),.*/\1/p' "/proc/$1"/fdinfo/* 2>/dev/null | sort -n | tail -n 1)
 	[ -n "$left_s" ] && ((left_s >= $2 && left_s <= $3))
 }
 
-@test "a lease is counted on for a thousandth less than the server was told, as clocks run at different speeds" {
-	# A thousandth of a day is 86 s.
+@test "rlock relies on a lease for 0.1 % less than the server was told, as clocks run at different speeds" {
+	# 0.1 % of a day is 86 s.
 	hold_in_background a --lease 24h
 	wait_until 10 wakes_up_between "$(renewer_of "$PID")" 86000 $((86400 - 86))
-	# On CLOCK_BOOTTIME, which runs while the machine sleeps.
+	# 7 is CLOCK_BOOTTIME, which runs while the machine sleeps.
 	assert_equal "$(cat "/proc/$(renewer_of "$PID")"/fdinfo/* | grep ^clockid: | sort -u)" 'clockid: 7'
 }
 
 # ---- at least ----
 
-@test "--at-least keeps the lock after the command, however that ended, and rlock returns at once" {
+@test "--at-least keeps the lock after the command, however that ended, and rlock returns immediately" {
 	local start status options command
 	start=$(now_ms)
 	while IFS='|' read -r status options command; do
@@ -135,12 +134,12 @@ wakes_up_between() {
 		124|--max-run 100ms|exec run_until_ended
 	END
 	assert_between 0 $(($(now_ms) - start)) 30000
-	# From when the lock was acquired, however long its lease.
+	# --at-least counts from the acquisition, whatever the lease.
 	rlock run -t 60s --at-least 20s a -- sleep 0.6
 	assert_between 1 "$(redis pttl a)" 19400
 }
 
-@test "a lock that --at-least keeps expires, and a waiter acquires it then; no longer than the command takes" {
+@test "a lock kept by --at-least expires, and a waiter then acquires it; a command that runs longer keeps nothing" {
 	local start
 	start=$(now_ms)
 	rlock run --at-least 700ms a -- true
@@ -151,7 +150,7 @@ wakes_up_between() {
 
 # ---- at most ----
 
-@test "a command that runs too long is terminated, with SIGKILL after the grace time, with status 124 and one line" {
+@test "--max-run terminates the command, by SIGKILL after the grace time, with 124 and one line" {
 	local start
 	start=$(now_ms)
 	run -124 rlock run --max-run 3s --grace 400ms a -- sh -c 'trap "" TERM; exec run_until_ended'
@@ -160,16 +159,16 @@ wakes_up_between() {
 	no_keys
 }
 
-@test "a command can clean up with other commands until the grace time is over, and hears no second SIGTERM" {
+@test "a terminated command can run other commands until the grace time is over, and gets no second SIGTERM" {
 	run -124 rlock run --max-run 2s --grace 20s a -- sh -c '
 		trap "echo TERM >>cleaned; for i in 1 2 3 4 5; do sleep 0.1; echo \$? >>cleaned; done; exit 0" TERM
 		run_until_ended & wait'
 	assert_equal "$(cat cleaned)" $'TERM\n0\n0\n0\n0\n0'
 }
 
-@test "a clean-up that takes longer than the lease keeps the lock, though the server is far away" {
+@test "a clean-up that takes longer than the lease keeps the lock, also with a slow network" {
 	start_prompt_proxy
-	# Longer than the pause between two looks at the processes that are to end.
+	# Longer than the interval between two scans of the processes that must end.
 	proxy delay 230
 	record_stderr rlock run -t 4s --max-run 1s --grace 30s a -- sh -c '
 		trap "sleep 4.2; touch cleaned; exit 0" TERM
@@ -180,7 +179,7 @@ wakes_up_between() {
 	wait_until 5 no_keys
 }
 
-@test "a stopped command is continued to take the signal of --signal, and so do its other processes" {
+@test "a stopped command and its processes are continued, so that they get the signal of --signal" {
 	run -124 rlock run --max-run 3s --grace 20s --signal HUP a -- bash -c '
 		trap "until grep -qs HUP signals; do sleep 0.02; done; touch heard end-commands; exit 0" HUP
 		log_signals &
@@ -195,7 +194,7 @@ wakes_up_between() {
 
 ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9]{2}'
 
-@test "with -v rlock says after which time the lock was acquired and released, or until when --at-least keeps it" {
+@test "with -v rlock says how long it took to acquire the lock, how long it was held, and until when --at-least keeps it" {
 	run -0 rlock run -v nightly -- true
 	assert_line --regexp '^rlock: nightly: acquired after [0-9.]+s$'
 	assert_line --regexp '^rlock: nightly: released after [0-9.]+s$'
@@ -203,7 +202,7 @@ ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9
 	assert_line --regexp "^rlock: nightly: the command has ended after [0-9.]+s: kept by --at-least until $ISO_8601$"
 }
 
-@test "a lock that --at-least keeps is said to be kept, and until when" {
+@test "messages about a lock kept by --at-least say that it is kept, and until when" {
 	local kept="kept by --at-least, its job has ended: the sync \\([^ ]+:[0-9]+\\), until $ISO_8601" until
 	rlock run --at-least 1h --note 'the sync' nightly -- true
 	run -75 rlock run -n -v nightly -- true
@@ -221,7 +220,7 @@ ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9
 	assert_output --regexp "^rlock: nightly: lock broken: --at-least kept it until $ISO_8601, its job has ended: the sync \\("
 }
 
-@test "a release that failed says when the lock expires, and the server's words come last" {
+@test "the message about a failed release says when the lock expires, with the server's words last" {
 	run -0 rlock run --ttl 20s nightly -- bash -c "
 		redis-cli -s '$SERVER_SOCKET' replicaof 127.0.0.1 1
 		redis-cli -s '$SERVER_SOCKET' client kill type normal
@@ -230,7 +229,7 @@ ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9
 	assert_line --regexp '^rlock: nightly: release failed: .*: the lock expires with its lease, in about 1[0-9]s: READONLY '
 }
 
-@test "a script without an interpreter is run by sh, also where execvpe of the C library does not do that, as that of musl" {
+@test "sh runs a script without an interpreter line, also when execvpe of the C library does not, as in musl" {
 	cat >execvpe.c <<-'END'
 		#include <unistd.h>
 		int execvpe(const char *path, char *const argv[], char *const environment[]);

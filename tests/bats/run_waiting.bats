@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# rlock run takes turns with others, and what is said of a wait; --complain-after: a line of cron that is silent while the last run is
-# merely long, and speaks when it hangs.
+# rlock run when another holder has the lock: waiting, the messages of a wait, and --complain-after, by which a cron job is silent while
+# the last run is merely long, and reports it when it hangs.
 
 load ../lib/usual
 load ../lib/inspecting
@@ -8,7 +8,7 @@ load ../lib/proxying
 
 # ---- taking turns ----
 
-@test "a second caller that does not wait is turned away without a word, with 75 or what -E says" {
+@test "a second caller with -n exits silently with 75, or with the code of -E" {
 	run -3 rlock run -n -E 0 a -- sh -c 'exit 3'
 	hold_in_background a
 	for options in -n '--wait 0' '-w 0ms' '-q -w 50ms'; do
@@ -21,7 +21,7 @@ load ../lib/proxying
 	assert_one_line '^rlock: a: timed out after 50ms'
 }
 
-@test "a second caller that waits acquires the lock when the first one ends, and asks no server meanwhile" {
+@test "a waiter acquires the lock when the holder ends, and sends no request until then" {
 	local before
 	hold_in_background a
 	in_background rlock run a -- touch second
@@ -36,7 +36,7 @@ load ../lib/proxying
 	wait_until 5 no_keys
 }
 
-@test "a name of many bytes, or of odd ones, is a name" {
+@test "a name may be 512 bytes long and contain any byte but NUL and newline" {
 	local name
 	for name in "$(printf '%512s' '' | tr ' ' x)" 'two words' '*?[a]' $'tab\tand\x01' 'ünï' '{tag}x' 'a}b{' '%s%n'; do
 		run -0 rlock run "$name" -- ask_redis "$SERVER_SOCKET" exists "$name"
@@ -45,7 +45,7 @@ load ../lib/proxying
 	no_keys
 }
 
-@test "below sudo the holder is known by the user that called it, too" {
+@test "under sudo the note also names the user that called sudo" {
 	[ "$(id -u)" = 0 ] || skip 'only root is below sudo'
 	while IFS='|' read -r user shown; do
 		echo "'$user'" >&2
@@ -59,13 +59,13 @@ load ../lib/proxying
 	END
 }
 
-# note_is REGEXP [VARIABLE=VALUE...]: that of a lock that is acquired so.
+# note_is REGEXP [VARIABLE=VALUE...]: the note of a lock that is acquired with this environment must match.
 note_is() {
 	run -0 env "${@:2}" rlock run a -- rlock status --json a
 	assert_output --regexp "\"note\":\"$1\""
 }
 
-@test "the note names the effective user, and no other that LOGNAME or USER names" {
+@test "the note names the effective user, whatever LOGNAME and USER say" {
 	local me
 	me=$(id -un 2>/dev/null) || me=uid$(id -u)
 	note_is "$me@[^ ]+ pid [0-9]+ rlock" LOGNAME=daemon USER=daemon
@@ -73,7 +73,7 @@ note_is() {
 	note_is "$me@[^ ]+ pid [0-9]+ rlock" LOGNAME="$me" USER=daemon
 }
 
-@test "in CI the note has the job's URL, whole or not at all" {
+@test "in CI the note has the whole URL of the job, or none of it" {
 	local note='[^ ]+ pid [0-9]+ rlock' long
 	long=https://ci.example/$(printf 'x%.0s' {1..300})
 	note_is "$note https://gitlab.example/a/-/jobs/7" CI_JOB_URL=https://gitlab.example/a/-/jobs/7
@@ -87,7 +87,7 @@ note_is() {
 	note_is "$note" CI_JOB_URL='https://ci.example/a b'
 }
 
-@test "the note of a lock for --owner has the owner, not a process that has ended" {
+@test "the note of a lock for --owner names the owner instead of an ended process" {
 	run -0 env CI_JOB_URL=https://ci.example/7 rlock lock --owner job-7 --lease 1m a
 	run -0 rlock status --json a
 	assert_output --regexp '"note":"[^ ]+ owner job-7 https://ci.example/7"'
@@ -96,7 +96,7 @@ note_is() {
 	rlock unlock --owner job-7 a
 }
 
-@test "a waiter whose subscription is cut each time tries less and less often, and ends with 75" {
+@test "a waiter whose subscription is cut each time retries at growing intervals, and ends with 75" {
 	hold_in_background a
 	start_prompt_proxy
 	proxy log "$PWD/requests"
@@ -109,7 +109,7 @@ note_is() {
 
 # ---- the line that says for what it waits ----
 
-@test "after a second the waiting line comes on a terminal, with -v and in CI, and nowhere else" {
+@test "after a second the waiting line is printed on a terminal, with -v and in CI only" {
 	local -a rows
 	local number
 	hold_in_background a --note 'nightly backup'
@@ -130,14 +130,14 @@ note_is() {
 	for number in "${!rows[@]}"; do
 		run grep -cE 'a: waiting for nightly backup, held for [0-9.]+s.?$' "output-$number"
 		assert_equal "$output ${rows[number]#* }" "${rows[number]}"
-		# A terminal that cannot erase a line gets whole lines.
+		# A terminal that cannot erase a line gets no escape sequences.
 		run ! grep $'\e' "output-$number"
 	done
 	run -0 env CI=true rlock run free -- true
 	assert_output ''
 }
 
-@test "the waiting line names each holder, on a terminal in place, and the end of the wait is reported" {
+@test "the waiting line names each holder, and is rewritten on a terminal; the end of the wait is reported" {
 	local shown wait_line='rlock: a: waiting for the first, held for [0-9.]+s'
 	in_background rlock run --note 'the first' a -- inside first
 	wait_until 5 file_exists in-first
@@ -159,7 +159,7 @@ note_is() {
 	assert_regex "$(cat log)" $'^'"$wait_line"$'\nrlock: a: acquired after [0-9.]+s$'
 }
 
-@test "on a narrow terminal the waiting line has one row, and only the holder is cut" {
+@test "on a narrow terminal the waiting line is one row, and only the holder is cut" {
 	hold_in_background a --note 'a long note, which does not fit into the row of a narrow terminal'
 	run -75 env TERM=xterm script -qec 'stty cols 50; exec rlock run -w 3s a -- true' /dev/null </dev/null
 	assert_line --regexp $'^\rrlock: a: waiting for a long n[^\r]*\.\.\., held for [0-9]s'
@@ -167,7 +167,7 @@ note_is() {
 	assert_equal "${#line}" 49
 }
 
-@test "what others have written on the server reaches a terminal escaped, in the waiting line and at the end of the wait" {
+@test "text of other programs is escaped in the waiting line and at the end of the wait" {
 	redis hset a $'\e[31mred:1' 1 >/dev/null
 	run -75 env CI=true rlock run -w 3s a -- true
 	assert_line --index 0 --partial 'waiting for \x1b[31mred:1'
@@ -177,7 +177,7 @@ note_is() {
 
 # ---- --complain-after ----
 
-@test "--complain-after: silent, and as -E says, while the holder has held the lock for less; then one line, and 75" {
+@test "--complain-after is silent with the code of -E until the lock was held that long; then one line and 75" {
 	local status said arguments
 	local why='busy: held by nightly backup of db1 \([0-9a-f:-]+\) for 2h03m, and --complain-after says' how='end that job: try: rlock stop a'
 	hold_in_background a --note 'nightly backup of db1'
@@ -206,7 +206,7 @@ note_is() {
 	assert_output ''
 }
 
-@test "a Java holder, whose start is not known, and a lock that --at-least keeps after its job are no reason for a word" {
+@test "--complain-after is silent about a Java holder, whose age is unknown, and about a lock kept by --at-least" {
 	hold_by_foreign_client a
 	run -0 rlock run -n -E 0 --complain-after 0 a -- false
 	assert_output ''
@@ -216,7 +216,7 @@ note_is() {
 	assert_output ''
 }
 
-@test "of several readers the oldest counts, and of several names the one that is held" {
+@test "--complain-after goes by the oldest of several readers, and by the held one of several names" {
 	local name
 	for name in first second third; do
 		acquire read "$name" catalog --note "$name"
