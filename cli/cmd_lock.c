@@ -84,9 +84,9 @@ static void wait_report_blocker(const struct opts *opts, const struct rlock_bloc
 		(void)snprintf(position, sizeof(position), ", position %zu in the queue",
 			       blocker->position);
 	(void)names_show_one(opts, blocker->name_index, name);
-	if (blocker->young_server != NULL) {
+	if (blocker->restarted_server != NULL) {
 		words = ": waiting: ";
-		holder = blocker->young_server;
+		holder = blocker->restarted_server;
 		(void)snprintf(rest, sizeof(rest), " was started less than a lease ago");
 	} else if (blocker->owner_len == 0 && (blocker->is_waiter || opts->permits > 0)) {
 		words = ": waiting";

@@ -34,7 +34,7 @@
 
 struct stopping {
 	struct opts opts; /* of this name alone */
-	struct rlock_stop stop;
+	struct rlock_stop_request stop;
 	bool is_waiting; /* for some of these holds */
 	int code;
 };
@@ -99,14 +99,14 @@ static void report_deaf(const struct opts *opts, const struct rlock_stop_hold *h
 /* The holders that were found. Some may end without a release: --at-least of an older version keeps the lock. */
 static void take_stock(struct stopping *stopping, const char *by, bool is_first)
 {
-	const struct rlock_stop *stop = &stopping->stop;
+	const struct rlock_stop_request *stop = &stopping->stop;
 	char name[NAME_SHOWN_MAX], holder[HOLDER_SHOWN_MAX];
 
 	stopping->is_waiting = false;
 	for (size_t i = 0; i < stop->count; i++) {
 		const struct rlock_stop_hold *hold = &stop->holds[i];
 
-		if (!hold->is_told) {
+		if (!hold->can_be_asked) {
 			report_deaf(&stopping->opts, hold);
 			stopping->code = EXIT_CONFLICT;
 			continue;
@@ -136,8 +136,8 @@ static enum rlock_status ask(struct stopping *stopping, struct rlock_conn *conn,
 	const struct opts *opts = &stopping->opts;
 	bool is_first = !stopping->stop.is_answered;
 	enum rlock_status status =
-		rlock_stop(conn, &opts->names[0], opts->holder, by,
-			   least(rlock_now_ms() + DELIVERY_MS, end_ms), &stopping->stop);
+		rlock_request_stop(conn, &opts->names[0], opts->holder, by,
+				   least(rlock_now_ms() + DELIVERY_MS, end_ms), &stopping->stop);
 	char name[NAME_SHOWN_MAX], owner[USAGE_SHOWN_MAX];
 
 	if (status == RLOCK_ENET)
@@ -183,7 +183,7 @@ static void report_waiting(const struct round *round, enum message_level level, 
 		for (size_t n = 0; stopping->is_waiting && n < stopping->stop.count; n++) {
 			const struct rlock_stop_hold *hold = &stopping->stop.holds[n];
 
-			if (!hold->is_told)
+			if (!hold->can_be_asked)
 				continue;
 			message_print(level, "%s: %s %s%s",
 				      names_show_one(&stopping->opts, 0, name), how,
@@ -282,7 +282,7 @@ int cmd_stop(const struct opts *opts, struct rlock_conn *conn)
 	await_all(opts, conn, &round);
 	for (size_t i = 0; i < round.count; i++) {
 		worst = round.names[i].code > worst ? round.names[i].code : worst;
-		rlock_stop_clear(&round.names[i].stop);
+		rlock_stop_request_clear(&round.names[i].stop);
 	}
 	free(round.names);
 	return worst;

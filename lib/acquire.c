@@ -173,17 +173,17 @@ static bool needs_subscription(const struct rlock__waiter *waiter, size_t index)
 
 static size_t blocker_of(const struct rlock__waiter *waiter)
 {
-	size_t young = waiter->places.count;
+	size_t restarted = waiter->places.count;
 
 	for (size_t i = 0; i < waiter->places.count; i++) {
 		if (!waiter->servers[i].is_busy)
 			continue;
 		if (!waiter->servers[i].is_granted)
 			return i;
-		young = i;
+		restarted = i;
 	}
-	assert(young < waiter->places.count);
-	return young;
+	assert(restarted < waiter->places.count);
+	return restarted;
 }
 
 /*
@@ -900,7 +900,7 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 	rlock__conn_copy_error(waiter->conn, index);
 	(void)rlock_escape(blocker->owner, blocker->owner_len, owner, sizeof(owner));
 	(void)rlock_escape(blocker->note, blocker->note_len, note, sizeof(note));
-	if (blocker->young_server != NULL)
+	if (blocker->restarted_server != NULL)
 		(void)rlock__fail(error, RLOCK_BUSY,
 				  "%s was started less than a lease ago, and may have lost the "
 				  "lock of another owner: it grants a lock when a lease has passed",
@@ -913,7 +913,7 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 					     owner);
 	error->name_index = blocker->name_index;
 	error->failure.record = blocker->record;
-	error->failure.has_holder = blocker->young_server == NULL;
+	error->failure.has_holder = blocker->restarted_server == NULL;
 	if (!blocker->is_waiter)
 		error->failure.held_ms = held_ms_of(server);
 	return waiter->is_behind_ancestor ? RLOCK_EDEADLOCK : RLOCK_BUSY;

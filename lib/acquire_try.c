@@ -177,7 +177,7 @@ static enum rlock_status read_granted(struct rlock__waiter *waiter, size_t index
 	server->retry_after_ms = -1;
 	server->blocker = (struct rlock_blocker){ .ttl_ms = reply->element[last]->integer,
 						  .held_ms = -1,
-						  .young_server = server_name,
+						  .restarted_server = server_name,
 						  .owner = "",
 						  .note = "" };
 	return RLOCK_BUSY;
@@ -243,7 +243,7 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 		blocker->position = (size_t)element[9]->integer;
 	blocker->is_waiter =
 		blocker->ttl_ms == RLOCK__TTL_FREE || blocker->ttl_ms == RLOCK__TTL_READERS;
-	blocker->young_server = NULL;
+	blocker->restarted_server = NULL;
 	blocker->owner = server->owner;
 	blocker->owner_len = copy_text(text_of(element[3]), server->owner, sizeof(server->owner));
 	note = rlock__record_read(text_of(element[3]), text_of(element[4]), &blocker->record);

@@ -183,7 +183,7 @@ struct stopping {
 	const char *owner, *by;
 	const char *const *ids; /* of those to ask; none: all are looked for */
 	size_t count;
-	struct rlock_stop found; /* on all servers */
+	struct rlock_stop_request found; /* on all servers */
 };
 
 static struct rlock_stop_hold read_stop_hold(const redisReply *reply)
@@ -192,7 +192,7 @@ static struct rlock_stop_hold read_stop_hold(const redisReply *reply)
 			 *note = reply->element[3];
 	struct rlock_name of_owner = { owner->str, owner->len }, shown;
 	struct rlock_stop_hold hold = { .ttl_ms = reply->element[2]->integer,
-					.is_told = reply->element[4]->integer == 1 };
+					.can_be_asked = reply->element[4]->integer == 1 };
 
 	memcpy(hold.id, id->str, id->len);
 	(void)rlock_escape(owner->str, owner->len, hold.owner, sizeof(hold.owner));
@@ -211,14 +211,14 @@ static bool is_same_hold(const struct rlock_stop_hold *a, const struct rlock_sto
 /* Another server may have it, too. false: out of memory. */
 static bool add_stop_hold(struct stopping *stopping, const struct rlock_stop_hold *hold)
 {
-	struct rlock_stop *stop = &stopping->found;
+	struct rlock_stop_request *stop = &stopping->found;
 	void *holds;
 
 	for (size_t i = 0; stopping->query.places.count > 1 && i < stop->count; i++) {
 		struct rlock_stop_hold *other = &stop->holds[i];
 
 		if (is_same_hold(other, hold)) {
-			other->is_told = other->is_told || hold->is_told;
+			other->can_be_asked = other->can_be_asked || hold->can_be_asked;
 			return true;
 		}
 	}
@@ -281,29 +281,29 @@ static enum rlock_status send_stop(struct stopping *stopping, const char *const 
 	stopping->count = count;
 	status = query_run(&stopping->query, make_stop, read_stop, stopping, deadline_ms);
 	if (status != RLOCK_OK && status != RLOCK_NOT_HELD)
-		rlock_stop_clear(&stopping->found);
+		rlock_stop_request_clear(&stopping->found);
 	return status;
 }
 
 /* Those that cannot be asked stay for the answer to the first request. */
-static bool add_deaf_holds(struct stopping *stopping, const struct rlock_stop *stop)
+static bool add_deaf_holds(struct stopping *stopping, const struct rlock_stop_request *stop)
 {
 	for (size_t i = 0; i < stop->count; i++)
-		if (!stop->holds[i].is_told && !add_stop_hold(stopping, &stop->holds[i]))
+		if (!stop->holds[i].can_be_asked && !add_stop_hold(stopping, &stop->holds[i]))
 			return false;
 	return true;
 }
 
-static bool has_told(const struct rlock_stop *stop)
+static bool has_told(const struct rlock_stop_request *stop)
 {
 	for (size_t i = 0; i < stop->count; i++)
-		if (stop->holds[i].is_told)
+		if (stop->holds[i].can_be_asked)
 			return true;
 	return false;
 }
 
 /* Writes nothing, so that it may be repeated even if another owner holds the lock by then. */
-static enum rlock_status look_for_holds(struct stopping *stopping, struct rlock_stop *stop,
+static enum rlock_status look_for_holds(struct stopping *stopping, struct rlock_stop_request *stop,
 					int64_t deadline_ms)
 {
 	enum rlock_status status = send_stop(stopping, NULL, 0, deadline_ms);
@@ -311,7 +311,7 @@ static enum rlock_status look_for_holds(struct stopping *stopping, struct rlock_
 	if (status != RLOCK_OK)
 		return status;
 	*stop = stopping->found;
-	stopping->found = (struct rlock_stop){ 0 };
+	stopping->found = (struct rlock_stop_request){ 0 };
 	stop->was_held = true;
 	return RLOCK_OK;
 }
@@ -320,7 +320,7 @@ static enum rlock_status look_for_holds(struct stopping *stopping, struct rlock_
 #define IDS_MAX 1000
 
 /* Those with an id that can be asked. */
-static enum rlock_status ask_holds(struct stopping *stopping, struct rlock_stop *stop,
+static enum rlock_status ask_holds(struct stopping *stopping, struct rlock_stop_request *stop,
 				   int64_t deadline_ms)
 {
 	enum rlock_status status = RLOCK_OK;
@@ -329,7 +329,7 @@ static enum rlock_status ask_holds(struct stopping *stopping, struct rlock_stop 
 
 	stopping->owner = "";
 	for (size_t i = 0; i < stop->count; i++) {
-		if (stop->holds[i].is_told)
+		if (stop->holds[i].can_be_asked)
 			ids[count++] = stop->holds[i].id;
 		if (count < IDS_MAX && (i + 1 < stop->count || count == 0))
 			continue;
@@ -339,17 +339,17 @@ static enum rlock_status ask_holds(struct stopping *stopping, struct rlock_stop 
 		count = 0;
 	}
 	if (!stop->is_answered && !add_deaf_holds(stopping, stop)) {
-		rlock_stop_clear(&stopping->found);
+		rlock_stop_request_clear(&stopping->found);
 		return rlock__fail_memory(&stopping->query.conn->error);
 	}
-	rlock_stop_clear(stop);
+	rlock_stop_request_clear(stop);
 	*stop = stopping->found;
 	stop->was_held = true;
 	stop->is_answered = true;
 	return stop->count > 0 ? RLOCK_OK : status;
 }
 
-static enum rlock_status run_stop(struct stopping *stopping, struct rlock_stop *stop,
+static enum rlock_status run_stop(struct stopping *stopping, struct rlock_stop_request *stop,
 				  int64_t deadline_ms)
 {
 	enum rlock_status status = RLOCK_OK;
@@ -364,9 +364,9 @@ static enum rlock_status run_stop(struct stopping *stopping, struct rlock_stop *
 	return RLOCK_OK;
 }
 
-enum rlock_status rlock_stop(struct rlock_conn *conn, const struct rlock_name *name,
-			     const char *owner, const char *by, int64_t deadline_ms,
-			     struct rlock_stop *stop)
+enum rlock_status rlock_request_stop(struct rlock_conn *conn, const struct rlock_name *name,
+				     const char *owner, const char *by, int64_t deadline_ms,
+				     struct rlock_stop_request *stop)
 {
 	struct stopping stopping = { .owner = owner != NULL ? owner : "", .by = by };
 	enum rlock_status status = query_init(&stopping.query, conn, name, &rlock__action_stop);
@@ -378,10 +378,10 @@ enum rlock_status rlock_stop(struct rlock_conn *conn, const struct rlock_name *n
 	return status;
 }
 
-void rlock_stop_clear(struct rlock_stop *stop)
+void rlock_stop_request_clear(struct rlock_stop_request *stop)
 {
 	free(stop->holds);
-	*stop = (struct rlock_stop){ 0 };
+	*stop = (struct rlock_stop_request){ 0 };
 }
 
 /* ---- break ---- */

@@ -34,14 +34,14 @@ static bool read_request(struct rlock_hold *hold, const struct rlock__place *pla
 	const char *by;
 
 	if (!rlock__reply_is(request, "is") ||
-	    !rlock__reply_read_index(place, request->element[0], &hold->told_name))
+	    !rlock__reply_read_index(place, request->element[0], &hold->stop_name_index))
 		return false;
 	text = request->element[1];
 	by = text->len > 0 ? memchr(text->str + 1, ' ', text->len - 1) : NULL;
 	by = by != NULL ? by + 1 : text->str;
-	(void)rlock_escape(by, text->len - (size_t)(by - text->str), hold->told_by,
-			   sizeof(hold->told_by));
-	hold->is_told = true;
+	(void)rlock_escape(by, text->len - (size_t)(by - text->str), hold->stop_requested_by,
+			   sizeof(hold->stop_requested_by));
+	hold->is_stop_requested = true;
 	return true;
 }
 

@@ -348,12 +348,12 @@ int64_t rlock_hold_ttl_ms(const struct rlock_hold *hold)
 	return hold->ttl_ms;
 }
 
-const char *rlock_hold_told_by(const struct rlock_hold *hold, size_t *name_index_out)
+const char *rlock_hold_stop_requested_by(const struct rlock_hold *hold, size_t *name_index_out)
 {
-	if (!hold->is_told)
+	if (!hold->is_stop_requested)
 		return NULL;
-	*name_index_out = hold->told_name;
-	return hold->told_by;
+	*name_index_out = hold->stop_name_index;
+	return hold->stop_requested_by;
 }
 
 int64_t rlock_owner_kept_until_ms(const char *owner, size_t len)

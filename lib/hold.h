@@ -53,9 +53,9 @@ struct rlock_hold {
 	char owner[RLOCK_OWNER_MAX]; /* that acquires every name which is not re-entered */
 	int64_t permits, take;       /* of a semaphore; else 0 */
 	int64_t sent_ms, lease_ms, ttl_ms;
-	bool is_told; /* to stop */
-	size_t told_name;
-	char told_by[RLOCK_NOTE_MAX];
+	bool is_stop_requested; /* to stop */
+	size_t stop_name_index;
+	char stop_requested_by[RLOCK_NOTE_MAX];
 	struct rlock_record record;
 	char record_text[RLOCK__RECORD_TEXT_MAX]; /* record and note, as a request sends them */
 	int64_t remember_ms; /* for how long after the release; 0: not at all */

@@ -475,7 +475,7 @@ struct rlock_record {
 	enum rlock_purpose purpose;
 	/* How many names were acquired together with this one, which is counted. 0: not known. */
 	size_t name_count;
-	/* A process renews the hold, and after each renewal it reads requests of rlock_stop: rlock_hold_told_by. */
+	/* A process renews the hold, and after each renewal it reads requests of rlock_request_stop: rlock_hold_stop_requested_by. */
 	bool reads_requests;
 	struct rlock_process process; /* that the hold is for; pid 0: none, or it is not known */
 };
@@ -548,7 +548,7 @@ struct rlock_blocker {
 	 * As rlock_url_server: it was started less than a lease ago, and grants a lock when a lease has passed. NULL: an
 	 * owner or another waiter comes first.
 	 */
-	const char *young_server;
+	const char *restarted_server;
 	/* Of the lock, as the server has it: escape it before printing. Empty: there is none, or it is not known. */
 	const char *owner;
 	size_t owner_len;
@@ -692,41 +692,45 @@ RLOCK_API enum rlock_status rlock_break(struct rlock_conn *conn, const struct rl
 					int64_t deadline_ms, char owner_out[RLOCK_OWNER_MAX],
 					char note[RLOCK_NOTE_MAX]);
 
-/* A hold that rlock_stop has found. */
+/* A hold that rlock_request_stop has found. */
 struct rlock_stop_hold {
-	char id[RLOCK_HOLD_ID_MAX]; /* empty: of a client without records, Java's */
-	char owner
-		[RLOCK_OWNER_MAX]; /* escaped; without ":write"; empty: permits that nothing tells whose they are */
+	char id[RLOCK_HOLD_ID_MAX]; /* empty: the hold of a client that writes no records, as Java's */
+	/* Escaped, and without ":write". Empty: permits of unknown holders. */
+	char owner[RLOCK_OWNER_MAX];
 	char note[RLOCK_NOTE_MAX]; /* escaped; empty: none */
 	struct rlock_record record;
-	int64_t ttl_ms; /* RLOCK_TIME_NONE; of a client without records that of the key */
-	bool is_told; /* on one server at least; else it cannot be: nothing of it reads requests */
+	int64_t ttl_ms; /* RLOCK_TIME_NONE: none. Without a record the TTL of the key */
+	/* At least one server has a hold whose process reads requests. After RLOCK_OK that hold was asked. */
+	bool can_be_asked;
 };
 
-struct rlock_stop {
+/* A request, which rlock_request_stop sends and follows. Begin with { 0 }. */
+struct rlock_stop_request {
 	struct rlock_stop_hold *holds;
 	size_t count;
-	bool was_held; /* when it was first looked for: RLOCK_NOT_HELD means that it is not any more */
-	bool is_answered; /* the request, once at least; until then is_told means that it can be */
+	bool was_held; /* a call has found a hold: RLOCK_NOT_HELD means that all holds have ended since */
+	bool is_answered; /* the servers have replied to a request, not only to the search */
 };
 
 /*
- * Ask the processes that renew the holds on name to end what they hold it for, and to release it. The request is beside each hold
- * until that is gone, and their next renewal finds it: rlock_hold_told_by. With owner not NULL only its holds are asked. by
- * names the caller, as "user@host". stop is empty, { 0 }, at first: then the servers are asked for the holds, and after that these
- * are asked. A call with what an earlier one has left in it asks no other holds than those, also where the answer to that was lost,
- * and leaves those that it had asked and that are not gone yet. Of several servers a quorum is enough. Retries as rlock_release,
- * until deadline_ms.
- * RLOCK_OK        stop has the holds; what it had is freed
- * RLOCK_NOT_HELD  there is none (any more), and stop has none
+ * Ask the processes that renew the holds on name to end their work and to release the holds. A process finds the request, which is
+ * stored beside its hold, by its next renewal: rlock_hold_stop_requested_by. If owner is not NULL, only its holds are asked. by names the
+ * caller, as "user@host".
+ *
+ * The first call searches for the holds, then asks those that it found. Each further call with the same stop asks these holds only,
+ * never a later holder, and leaves in stop those that have not ended. Of several servers a quorum is enough. Retries as rlock_release,
+ * until deadline_ms. Free stop with rlock_stop_request_clear.
+ * RLOCK_OK        stop has the holds; the earlier ones are freed
+ * RLOCK_NOT_HELD  no hold is left, and stop has none
  * RLOCK_EKIND     the key is no lock
- * RLOCK_EACL      a right is missing, none that a holder lacks; none was asked
- * other failures  stop has what it had, or the holds that are to be asked; a request may have been written all the same
+ * RLOCK_EACL      a right is missing that a mere holder does not need; no hold was asked
+ * other failures  stop has the holds it had, or those that the search found; the request may have been stored all the same
  */
-RLOCK_API enum rlock_status rlock_stop(struct rlock_conn *conn, const struct rlock_name *name,
-				       const char *owner, const char *by, int64_t deadline_ms,
-				       struct rlock_stop *stop);
-RLOCK_API void rlock_stop_clear(struct rlock_stop *stop);
+RLOCK_API enum rlock_status rlock_request_stop(struct rlock_conn *conn,
+					       const struct rlock_name *name, const char *owner,
+					       const char *by, int64_t deadline_ms,
+					       struct rlock_stop_request *stop);
+RLOCK_API void rlock_stop_request_clear(struct rlock_stop_request *stop);
 
 /* ---- what the servers say of a name ---- */
 
@@ -783,7 +787,7 @@ RLOCK_API const char *rlock_client_name(enum rlock_client client);
 	FIELD(POSITIVE, token, "token")   /* the fencing token of its first hold */                \
 	FIELD(NUMBERS, slots, "slots")    /* of its permits, as rlock_hold_slots */                \
 	FIELD(BYTES, note, "note")        /* empty: none */                                        \
-	FIELD(TIME, asked_ms, "asked_ms") /* since when rlock_stop asks it to end */               \
+	FIELD(TIME, asked_ms, "asked_ms") /* age of a stop request */                              \
 	FIELD(BYTES, asked_by, "asked_by")
 
 struct rlock_holder {
@@ -998,10 +1002,11 @@ RLOCK_API void rlock_hold_set_end(struct rlock_hold *hold, const struct rlock_en
 /* The TTL on the server after the last renewal. */
 RLOCK_API int64_t rlock_hold_ttl_ms(const struct rlock_hold *hold);
 /*
- * Whose request, by rlock_stop, that the hold be ended a renewal has found; escaped, and it belongs to hold. NULL: none. *name_index_out
- * is of which name.
+ * The sender of an rlock_request_stop that the last renewal has found beside the hold, escaped; the text belongs to hold. NULL: there is
+ * no request. *name_index_out: the name that the request is for.
  */
-RLOCK_API const char *rlock_hold_told_by(const struct rlock_hold *hold, size_t *name_index_out);
+RLOCK_API const char *rlock_hold_stop_requested_by(const struct rlock_hold *hold,
+						   size_t *name_index_out);
 
 #ifdef __cplusplus
 }

@@ -43,8 +43,8 @@ local is_lasting = ttl_ms == -1 and redis.call('HGET', name.lock, 'mode') ~= 're
 
 local found = {}
 
-local function add(owner, left_ms, hold_id, note, is_told)
-	found[#found + 1] = { hold_id or '', owner, left_ms, note or '', is_told and 1 or 0 }
+local function add(owner, left_ms, hold_id, note, can_be_asked)
+	found[#found + 1] = { hold_id or '', owner, left_ms, note or '', can_be_asked and 1 or 0 }
 end
 
 local function is_meant(owner) return expected == '' or owner == expected end
@@ -59,11 +59,11 @@ local function reads_requests(note) return string.find(note, '^%l+%.%S+%+ ') ~= 
 -- lock never expires.
 local function add_hold(hold_id, field, end_ms, note)
 	local left_ms, is_kept = end_ms - now_ms(), kept_until(field)
-	local is_told = left_ms > 0 and not is_kept and reads_requests(note)
+	local can_be_asked = left_ms > 0 and not is_kept and reads_requests(note)
 	if left_ms > 0 or is_lasting and not is_kept then
-		add(owner_of(field), left_ms > 0 and left_ms or -1, hold_id, note, is_told)
+		add(owner_of(field), left_ms > 0 and left_ms or -1, hold_id, note, can_be_asked)
 	end
-	return is_told
+	return can_be_asked
 end
 
 -- ---- those with these ids ----

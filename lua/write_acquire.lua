@@ -40,7 +40,7 @@ local function lasting_holder_of(name)
 	local is_one_of_many = redis.call('HLEN', name.lock) > FIELDS_MAX
 	for _, owner in ipairs(is_one_of_many and redis.call('ZRANGE', name.ends, -2, -1) or {}) do
 		local _, records = reader_holds(name, owner, hold_count(redis.call('HGET', name.lock, owner)))
-		local owner_note, held_ms = told_by(records and records[1] or '')
+		local owner_note, held_ms = note_and_age(records and records[1] or '')
 		if owner_note then return owner, owner_note, held_ms end
 	end
 	return holder_of(name)

@@ -203,7 +203,7 @@ void lease_lose(struct lease *lease)
 void lease_tell(struct lease *lease, const struct rlock_hold *hold)
 {
 	size_t index = 0;
-	const char *by = rlock_hold_told_by(hold, &index);
+	const char *by = rlock_hold_stop_requested_by(hold, &index);
 
 	if (by == NULL || lease->is_told)
 		return;

@@ -5,7 +5,7 @@
 -- include: record
 
 -- The note of the hold, and for how long it has lasted, in ms; nil when a user wrote over the record.
-local function told_by(record)
+local function note_and_age(record)
 	local _, since_ms, _, _, owner_note = hold_record_parse(record)
 	if owner_note then return owner_note, math.max(now_ms() - since_ms, 0) end
 end
@@ -20,7 +20,7 @@ local function record_of(holds, field)
 	for _, record in ipairs(records) do
 		-- There may be thousands: those of others are not parsed.
 		if string.sub(record, 1, #field + 1) == field .. ' ' then
-			local owner_note, held_ms = told_by(record)
+			local owner_note, held_ms = note_and_age(record)
 			if owner_note then return owner_note, held_ms end
 		end
 	end

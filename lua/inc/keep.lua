@@ -6,7 +6,7 @@
 -- include: record
 
 -- Whether a hold was asked to stop. It is not kept, even if it learned of that too late: the sender waits for the lock to be free.
-local function is_told(name, hold_id) return redis.call('HGET', name.holds, hold_id .. STOP) ~= false end
+local function is_stop_requested(name, hold_id) return redis.call('HGET', name.holds, hold_id .. STOP) ~= false end
 
 -- Puts the hold's record of that owner, for left_ms, in the place of its record.
 local function put_kept_hold(name, hold_id, hold, owner, left_ms)

@@ -291,20 +291,20 @@ static enum rlock_status break_lock(void)
 
 static enum rlock_status stop(void)
 {
-	struct rlock_stop found = { 0 };
+	struct rlock_stop_request found = { 0 };
 	enum rlock_status status = RLOCK_OK;
 
 	/* The second time it asks for what is left. */
 	for (int i = 0; i < 2; i++) {
-		status = rlock_stop(plan.conn, &names[0], has('H') ? OWNER : NULL, "me@here",
-				    rlock_now_ms() + DELIVERY_MS, &found);
+		status = rlock_request_stop(plan.conn, &names[0], has('H') ? OWNER : NULL,
+					    "me@here", rlock_now_ms() + DELIVERY_MS, &found);
 		for (size_t n = 0; n < found.count; n++) {
 			ALWAYS(fuzz_is_shown_safely(found.holds[n].owner));
 			ALWAYS(fuzz_is_shown_safely(found.holds[n].note));
 			ALWAYS(strlen(found.holds[n].id) < RLOCK_HOLD_ID_MAX);
 		}
 	}
-	rlock_stop_clear(&found);
+	rlock_stop_request_clear(&found);
 	return status;
 }
 
@@ -313,7 +313,7 @@ static enum rlock_status renew(void)
 	size_t index = 0;
 	enum rlock_status status =
 		rlock_renew(plan.conn, plan.hold, LEASE_MS, rlock_now_ms() + DELIVERY_MS);
-	const char *by = rlock_hold_told_by(plan.hold, &index);
+	const char *by = rlock_hold_stop_requested_by(plan.hold, &index);
 
 	ALWAYS(by == NULL || (fuzz_is_shown_safely(by) && index < plan.name_count));
 	return status;

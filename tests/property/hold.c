@@ -329,7 +329,7 @@ static bool step_release_again(void)
 static void check_told(const struct relied *hold)
 {
 	size_t index = 0;
-	const char *by = rlock_hold_told_by(hold->handle, &index);
+	const char *by = rlock_hold_stop_requested_by(hold->handle, &index);
 
 	if (hold->is_stop_requested != (by != NULL) || (by != NULL && strcmp(by, "me@here") != 0))
 		fail("the renewal says that %s asks to stop", by != NULL ? by : "none");
@@ -463,7 +463,7 @@ static bool step_find(void)
 	return true;
 }
 
-static const struct rlock_stop_hold *hold_in(const struct rlock_stop *stop, const char *id)
+static const struct rlock_stop_hold *hold_in(const struct rlock_stop_request *stop, const char *id)
 {
 	for (size_t i = 0; i < stop->count; i++)
 		if (strcmp(stop->holds[i].id, id) == 0)
@@ -478,8 +478,8 @@ static void expect_asked(struct relied *hold, const struct rlock_stop_hold *foun
 	bool is_there = record != NULL && is_live(record) &&
 			(is_semaphore() || holder_field_of(record->field, "") != NULL);
 
-	hold->is_stop_requested |= found != NULL && found->is_told;
-	if (is_there && !hold->is_lost && (found == NULL || found->is_told == hold->is_kept))
+	hold->is_stop_requested |= found != NULL && found->can_be_asked;
+	if (is_there && !hold->is_lost && (found == NULL || found->can_be_asked == hold->is_kept))
 		fail("hold %s was %s", hold->id,
 		     found == NULL ? "not found" : "asked, or not, and kept");
 }
@@ -489,7 +489,7 @@ static bool step_stop(void)
 {
 	const struct relied *one = one_in(2) ? any_hold(true) : NULL;
 	char owner[RLOCK_OWNER_MAX] = "";
-	struct rlock_stop stop = { 0 };
+	struct rlock_stop_request stop = { 0 };
 	enum rlock_status status;
 
 	if (topology == SEVERAL || !is_foretold() || (one != NULL && one->is_kept))
@@ -498,19 +498,19 @@ static bool step_stop(void)
 		(void)snprintf(owner, sizeof(owner), "%s", one->owner);
 	take_snapshot(world.at);
 	trace("stop %s", one != NULL ? brief(owner) : "all");
-	status = rlock_stop(steady_conn, &name, one != NULL ? owner : NULL, "me@here",
-			    deadline_of_wait(), &stop);
+	status = rlock_request_stop(steady_conn, &name, one != NULL ? owner : NULL, "me@here",
+				    deadline_of_wait(), &stop);
 	drop_requests();
 	check_status("stop", status, stop.count > 0 ? RLOCK_OK : RLOCK_NOT_HELD, steady_conn);
 	for (size_t i = 0; i < HOLDS; i++)
 		if (one == NULL || (!holds[i].is_kept && strcmp(holds[i].owner, owner) == 0))
 			expect_asked(&holds[i], hold_in(&stop, holds[i].id));
 	for (size_t i = 0; i < stop.count; i++)
-		if (stop.holds[i].is_told)
+		if (stop.holds[i].can_be_asked)
 			record_stop_request(stop.holds[i].id);
 	count_event(stop.count > 0 ? "times holders were asked to stop"
 				   : "times there was none to stop");
-	rlock_stop_clear(&stop);
+	rlock_stop_request_clear(&stop);
 	return true;
 }
 
