@@ -27,7 +27,7 @@
 -- include: mutex_notify
 -- include: holder
 -- include: readwrite_left
--- include: foreign
+-- include: unsubscribed
 
 local name = { lock = KEYS[1], holds = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], waiters = KEYS[5],
 	ends = KEYS[6], timeouts = ARGV[9], wake_queue = ARGV[2], turn = ARGV[3], remembered = ARGV[5] }
@@ -47,7 +47,7 @@ local function clear_queue()
 	name.channel = channel_of(mutex_channel)
 	local head = head_of(name)
 	prune(name)
-	local silent = waiters_in_front(name, nil, FOREIGN_MAX, is_silent_foreign)
+	local silent = waiters_before(name, nil, UNSUBSCRIBED_MAX, is_unsubscribed_redisson)
 	remove_waiters(name, silent)
 	if silent[1] then prune(name) end
 	local is_cleared = head_of(name) ~= head
@@ -184,7 +184,7 @@ for _, field in ipairs(fields) do
 	end
 end
 holder = targets[#targets] or holder
-local holder_note = record_of(name.holds, holder)
+local holder_note = owner_note_and_age(name.holds, holder)
 if #targets == 0 then return { 3, holder, holders, holder_note } end
 
 local KEYS_AT_ONCE = 100
@@ -211,7 +211,7 @@ local function break_reader(reader)
 	if err then return err end
 	delete_timeouts({ reader })
 	remove_readers(name, { [reader] = true })
-	settle(name, holders_left(name), false)
+	leave_or_free(name, holders_left(name), false)
 	return nil
 end
 

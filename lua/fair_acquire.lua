@@ -8,12 +8,12 @@
 -- Not quick for a waiter: its queue may have been lost, with others in front of it.
 -- include: request
 
-local FIXED_ARGS, KEY_COUNT, may_be_quick = 5, 6, not has_waited
+local FIXED_ARGS, KEY_COUNT, may_be_fast = 5, 6, not has_waited
 local field, counter, turn, own_key, ends = fresh_owner, KEYS[3], ARGV[FIXED_ARGS + 2], nil, nil
 
--- include: quick_acquire
-local is_added = is_quick and call('HSET', lock, field, '1') == 1
--- include: quick_acquired
+-- include: fast_acquire
+local is_added = is_fast and call('HSET', lock, field, '1') == 1
+-- include: fast_acquired
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
 
@@ -33,7 +33,7 @@ if undo_ms then
 			return release_mutex(name, field, count)
 		end
 		redis.call('HDEL', name.lock, fresh_owner)
-		if not leave_to_others(name) then redis.call('DEL', name.lock, name.holds) end
+		if not leave_to_rest(name) then redis.call('DEL', name.lock, name.holds) end
 		if redis.call('EXISTS', name.waiters) == 0 then
 			-- This waiter begins the queue: no other has to come back to it.
 			name.grace_until_ms = 0
@@ -66,45 +66,45 @@ if undo_ms then
 	return results
 end
 
--- include: examine
+-- include: check_lock
 -- include: holder
--- include: foreign
+-- include: unsubscribed
 -- include: next_turn
 -- include: mutex
 
 -- A request that reads the queue may not join it, and yet the time of grace counts from now on. A full server denies that: no
 -- obstacle to say that the lock is held, where the caller will not wait.
-local function record_seen(name)
+local function record_read(name)
 	if redis.call('EXISTS', name.waiters) == 1 then
 		local write = may_wait and redis.call or redis.pcall
-		write('HSET', name.waiters, SEEN, seen_now(name))
+		write('HSET', name.waiters, LAST_READ, read_now(name))
 	end
 end
 
 -- Whether a waiter for the plain lock that came before the caller has the next turn.
 local function is_turn_of_plain(name)
-	local waiter = waiter_in_front(name)
-	return waiter and waiter ~= OTHERS and waiter ~= fresh_owner
+	local waiter = earlier_waiter(name)
+	return waiter and waiter ~= REDISSON and waiter ~= fresh_owner
 end
 
 -- Whether a lock that this caller does not hold can be acquired now.
 local function is_our_turn(name)
 	if not name.is_free or name.head and name.head ~= fresh_owner or is_turn_of_plain(name) then return false end
-	return name.head and has_kept_place(name, fresh_owner) or not is_early(name, waits_since_us)
+	return name.head and has_kept_position(name, fresh_owner) or not must_await_return(name, waits_since_us)
 end
 
-local function obstacle(index, name)
-	local reply = examine(index, name)
+local function check(index, name)
+	local reply = check_lock(index, name)
 	if reply then return reply end
 	if is_readwrite_lock(name) then return { -1, index, READWRITE_LOCK } end
 	name.owner = holding_owner(name.lock, '')
 	name.is_ours = name.owner ~= nil
-	record_seen(name)
+	record_read(name)
 	prune(name, fresh_owner)
 	-- The head may not know that it is next: the waiter in front of it was dead, the lock has expired, or it sleeps
 	-- too long, as Redisson 3.13.6 does.
 	if name.is_free then
-		remove_silent_foreign(name, fresh_owner)
+		remove_unsubscribed_redisson(name, fresh_owner)
 		wake_head(name, fresh_owner)
 	end
 	name.head = head_of(name)
@@ -120,7 +120,7 @@ local function join_all()
 	for _, name in ipairs(names) do
 		if not name.is_ours then
 			local retry_after_ms
-			since_us, retry_after_ms = join_queue(name, fresh_owner, note, waits_since_us, listens)
+			since_us, retry_after_ms = join_queue(name, fresh_owner, note, waits_since_us, caller_subscribed)
 			least_retry_after_ms = math.min(least_retry_after_ms or retry_after_ms, retry_after_ms)
 		end
 	end
@@ -145,8 +145,8 @@ local function busy_reply(index)
 		ttl_ms = redis.call('PTTL', name.lock)
 		holder, holder_note, held_ms = holder_of(name)
 	else
-		local sign = sign_of_life(name, holder)
-		holder_note = sign and sign.note or ''
+		local heartbeat = heartbeat_of(name, holder)
+		holder_note = heartbeat and heartbeat.note or ''
 	end
 	return { 0, index, ttl_ms, holder, holder_note, retry_after_ms, since_us and digits(since_us) or '', 1, held_ms,
 		name.position or 0 }
@@ -154,11 +154,11 @@ end
 
 -- Another client deleted the queue, but not this waiter's sign of life. By pcall: it would expire in any case, and is
 -- no reason to fail an acquisition.
-local function remove_sign_of_life(name, owner)
+local function remove_heartbeat(name, owner)
 	redis.pcall('ZREM', name.deadlines, owner)
 	redis.pcall('HDEL', name.waiters, owner)
 	if redis.pcall('HLEN', name.waiters) == 1 then
-		redis.pcall('HDEL', name.waiters, SEEN)
+		redis.pcall('HDEL', name.waiters, LAST_READ)
 	end
 end
 
@@ -169,9 +169,9 @@ local function acquire_and_dequeue(name)
 	if name.head then
 		dequeue(name, fresh_owner)
 	elseif waits_since_us then
-		remove_sign_of_life(name, fresh_owner)
+		remove_heartbeat(name, fresh_owner)
 	end
 	return count, token
 end
 
-return acquire_all(HASH_RIGHTS .. QUEUE_RIGHTS .. JOIN_RIGHTS, obstacle, acquire_and_dequeue, busy_reply)
+return acquire_all(HASH_RIGHTS .. QUEUE_RIGHTS .. JOIN_RIGHTS, check, acquire_and_dequeue, busy_reply)

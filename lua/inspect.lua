@@ -40,7 +40,7 @@
 -- include: record
 -- include: kept
 -- include: lock_fields
--- include: signs
+-- include: heartbeats
 -- include: reader_holds
 -- include: counter
 -- include: permits
@@ -152,10 +152,10 @@ end
 -- ---- waiters ----
 
 local function waiter_of(owner)
-	local sign = sign_of_life(name, owner)
-	local client = sign and CLIENT_OURS or client_by_form(owner)
-	return { owner, client, sign and age_ms(math.floor(sign.since_us / 1000)) or UNKNOWN_TIME, is_dead(name, owner) and 1 or 0,
-		sign and sign.note or '' }
+	local heartbeat = heartbeat_of(name, owner)
+	local client = heartbeat and CLIENT_OURS or client_by_form(owner)
+	return { owner, client, heartbeat and age_ms(math.floor(heartbeat.since_us / 1000)) or UNKNOWN_TIME, is_dead(name, owner) and 1 or 0,
+		heartbeat and heartbeat.note or '' }
 end
 
 local queue_count, queue, wake_count, wake_ms, others, writer = 0, {}, 0, NONE, 0, {}
@@ -174,7 +174,7 @@ local function read_wake_queue()
 end
 
 -- A missing right is an error: raised here.
-local function read_listeners() others = count_others(name) or redis.call('PUBSUB', 'NUMSUB', name.channel) end
+local function read_subscribers() others = count_redisson(name) or redis.call('PUBSUB', 'NUMSUB', name.channel) end
 
 local function read_writer()
 	local turn = redis.call('GET', name.writer)
@@ -255,7 +255,7 @@ if is_counter or field_count == 0 and redis.pcall('TYPE', name.permits).ok == 'z
 	look('holders', read_permits)
 	name.channel = channel_of(semaphore_channel)
 	look('waiters', read_wake_queue)
-	look('listeners', read_listeners)
+	look('listeners', read_subscribers)
 	free = tonumber(free or 0)
 	local total = free + permit_count
 	look('total', function() total = math.max(total, remembered_total(name) or total) end)
@@ -287,7 +287,7 @@ if mode then
 	look('writer', read_writer)
 end
 look('waiters', read_wake_queue)
-if field_count > 0 then look('listeners', read_listeners) end
+if field_count > 0 then look('listeners', read_subscribers) end
 look('token', read_token)
 
 table.sort(fields, holds_for_longer)

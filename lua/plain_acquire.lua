@@ -8,11 +8,11 @@
 -- Returns  1  acquired, without a token, as the first hold of the owner of the request
 --          {1, owner, hold count, token, ..., young, run}  acquired; three values a name, token as text, "-" when none;
 --            young: how long, in ms, until this server counts as one of several; run: its run_id, if it is one of several and says so
---          {0, index, ttl in ms, holder, note, retry_after, since, is_on_guard, held in ms, position}  busy: the holder
+--          {0, index, ttl in ms, holder, note, retry_after, since, watches_lock, held in ms, position}  busy: the holder
 --            of that name, and for how long it has held the lock, -1 when that is not known; ttl -1 when it has none, -2
 --            when the lock is free and left to another waiter: then holder and note are empty.
 --            retry_after: try again in so many ms at the latest, -1 when the ttl says it, 0 at once, also without a wait
---            time: the script has removed only a part of what is dead; since: to be sent with the next try; is_on_guard: 1 when the caller has to listen to the channel of the lock, and to try when the
+--            time: the script has removed only a part of what is dead; since: to be sent with the next try; watches_lock: 1 when the caller has to listen to the channel of the lock, and to try when the
 --            ttl is over, 0 when others do so for it; position: in the queue of a fair lock, from 1 on, -1: as
 --            the last reply said, else 0
 --          {-1, index, type}  the key is something else; nothing was changed
@@ -20,12 +20,12 @@
 
 -- include: request
 
-local FIXED_ARGS, KEY_COUNT, may_be_quick = 5, 3, true
+local FIXED_ARGS, KEY_COUNT, may_be_fast = 5, 3, true
 local field, counter, turn, own_key, ends = fresh_owner, KEYS[3], ARGV[FIXED_ARGS + 2], nil, nil
 
--- include: quick_acquire
-local is_added = is_quick and call('HSET', lock, field, '1') == 1
--- include: quick_acquired
+-- include: fast_acquire
+local is_added = is_fast and call('HSET', lock, field, '1') == 1
+-- include: fast_acquired
 
 -- include: options
 
@@ -44,7 +44,7 @@ if undo_ms then
 	return results
 end
 
--- include: examine
+-- include: check_lock
 -- include: holder
 -- include: mutex
 -- include: wait
@@ -53,8 +53,8 @@ local function held_reply(index)
 	return wait_reply(index, redis.call('PTTL', names[index].lock), holder_of(names[index]))
 end
 
-local function obstacle(index, name)
-	local reply = examine(index, name)
+local function check(index, name)
+	local reply = check_lock(index, name)
 	if reply then return reply end
 	name.owner = fresh_owner
 	if not name.is_free then
@@ -62,7 +62,7 @@ local function obstacle(index, name)
 		name.owner = holding_owner(name.lock, '')
 	end
 	if not name.owner then return held_reply(index) end
-	if name.is_free and waiter_in_front(name) then return turn_reply(index) end
+	if name.is_free and earlier_waiter(name) then return turn_reply(index) end
 	name.field = name.owner
 	return nil
 end
@@ -73,4 +73,4 @@ local function acquire_and_leave_queue(name)
 	return count, token
 end
 
-return acquire_all(HASH_RIGHTS, obstacle, acquire_and_leave_queue)
+return acquire_all(HASH_RIGHTS, check, acquire_and_leave_queue)

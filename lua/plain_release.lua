@@ -14,7 +14,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, { 'queue', 'deadlines', 'wai
 local WAKE_QUEUE_ARG, CHANNEL_ARG = FIXED_ARGS + 4, FIXED_ARGS + 6
 local hold_id, kept_ms = string.match(ARGV[1], '^%S+'), ARGV[2]
 
--- include: quick_release
+-- include: fast_release
 
 local field, has_waiter = only_field(1, ARGV[FIXED_ARGS + 1])
 local heard = field and free_lock(WAKE_ONE)
@@ -23,8 +23,8 @@ if heard == 0 and not has_waiter then return { 2 } end
 -- include: names
 
 if heard then
-	-- include: quick_released
-	return { freed(names[1], heard) }
+	-- include: fast_released
+	return { after_free_lock(names[1], heard) }
 end
 
 -- include: mutex_release
@@ -41,7 +41,7 @@ local function keep(name, field, count, hold)
 		remove_one(name, field, count)
 	end
 	extend(name.lock, kept_ms)
-	leave_to_others(name)
+	leave_to_rest(name)
 	return true
 end
 

@@ -14,9 +14,9 @@ local lease_ms, hold_id = ARGV[1], ARGV[2]
 local KEY_COUNT = 2
 
 -- include: suffix
--- include: quick_renew
-local is_held = is_quick and call('HEXISTS', lock, field) == 1
--- include: quick_renewed
+-- include: fast_renew
+local is_held = is_fast and call('HEXISTS', lock, field) == 1
+-- include: fast_renewed
 
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, {}

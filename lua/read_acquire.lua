@@ -10,15 +10,15 @@
 -- include: suffix
 -- include: request
 
-local FIXED_ARGS, KEY_COUNT, may_be_quick = 5, 4, not want_token and not has_waited
+local FIXED_ARGS, KEY_COUNT, may_be_fast = 5, 4, not want_token and not has_waited
 local field, counter, turn, ends = fresh_owner, nil, ARGV[FIXED_ARGS + 2], KEYS[4]
 local own_key = ARGV[FIXED_ARGS + 4] .. ':' .. field .. TIMEOUT .. '1'
 
--- include: quick_acquire
-local is_added = is_quick and call('HSET', lock, 'mode', 'read', field, '1') == 2
+-- include: fast_acquire
+local is_added = is_fast and call('HSET', lock, 'mode', 'read', field, '1') == 2
 	and call('SET', own_key, '1', 'PX', lease_ms).ok and call('ZADD', ends, end_ms, field) == 1
 	and call('PEXPIRE', ends, lease_ms) == 1
--- include: quick_acquired
+-- include: fast_acquired
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
 
@@ -31,7 +31,7 @@ if undo_ms then
 	return undo_readwrite()
 end
 
--- include: examine
+-- include: check_lock
 -- include: holder
 -- include: kept
 -- include: expired_readers
@@ -46,7 +46,7 @@ end
 
 -- Whether the caller waited already when a reader had its turn: a writer that the queue wakes in the meantime could claim
 -- the next turn before the caller, which is farther away, has tried.
-local function is_let_in(name)
+local function was_let_in(name)
 	local turn = waits_since_us and redis.pcall('GET', name.turn)
 	local until_us = type(turn) == 'string' and string.match(turn, '^' .. READERS .. ' (%d+)$')
 	return until_us and waits_since_us < tonumber(until_us)
@@ -58,7 +58,7 @@ local function earlier_writer(name)
 	local since_us, owner, writer_note =
 		string.match(redis.call('GET', name.writer) or '', '^(%d+) (%S+) (.*)$')
 	local is_earlier = since_us and not (waits_since_us and waits_since_us <= tonumber(since_us))
-	if is_earlier and not is_let_in(name) then
+	if is_earlier and not was_let_in(name) then
 		return owner, writer_note, redis.call('PTTL', name.writer)
 	end
 	return nil
@@ -68,7 +68,7 @@ end
 local function busy_reply(index, name, mode)
 	if mode == 'write' and not name.is_ended_write then
 		return wait_reply(index, name.kept_ms or redis.call('PTTL', name.lock), holder_of(name))
-	elseif name.is_free and waiter_in_front(name) then
+	elseif name.is_free and earlier_waiter(name) then
 		return turn_reply(index)
 	end
 	local writer, writer_note, retry_after_ms = earlier_writer(name)
@@ -93,8 +93,8 @@ end
 
 -- The reply to give when this name can't be acquired; else nil. Sets name.is_ended_write: only reads are left of a
 -- write lock.
-local function obstacle(index, name)
-	local reply = examine(index, name)
+local function check(index, name)
+	local reply = check_lock(index, name)
 	if reply then return reply end
 	local mode
 	if not name.is_free then
@@ -169,8 +169,8 @@ local function let_others_in(name)
 	if had_turn then send(name.channel, WAKE_ALL) end
 	leave_with_lock(name)
 	if waits_since_us then
-		wake_listener(name)
-		notify_front(name)
+		wake_first(name)
+		notify_new_head(name)
 	end
 end
 
@@ -187,4 +187,4 @@ local function acquire_shared(name)
 	return count, token
 end
 
-return acquire_all(HASH_RIGHTS .. READWRITE_RIGHTS, obstacle, acquire_shared)
+return acquire_all(HASH_RIGHTS .. READWRITE_RIGHTS, check, acquire_shared)

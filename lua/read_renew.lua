@@ -11,14 +11,14 @@ local lease_ms, hold_id = ARGV[1], ARGV[2]
 local KEY_COUNT, ends = 3, KEYS[3]
 
 -- include: suffix
--- include: quick_renew
+-- include: fast_renew
 -- The only hold of its owner, while all readers are ours: see inc/readers.lua.
-local is_held = is_quick and call('HGET', lock, field) == '1'
+local is_held = is_fast and call('HGET', lock, field) == '1'
 	and call('PEXPIRE', ARGV[3] .. ':' .. field .. TIMEOUT .. '1', lease_ms, 'GT') == 1
 local field_count = is_held and call('HLEN', lock)
 is_held = (field_count == 2 or type(field_count) == 'number' and field_count - 1 == call('ZCARD', ends))
 	and type(call('ZADD', ends, 'GT', end_ms, field)) == 'number' and call('PEXPIRE', ends, lease_ms, 'GT') == 1
--- include: quick_renewed
+-- include: fast_renewed
 
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'timeouts' }

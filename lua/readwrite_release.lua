@@ -12,11 +12,11 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, { 'ends', 'wake_queue', 'tur
 local WAKE_QUEUE_ARG, CHANNEL_ARG, ends = FIXED_ARGS + 2, FIXED_ARGS + 4, ARGV[FIXED_ARGS + 1]
 local hold_id, kept_ms = string.match(ARGV[1], '^%S+'), ARGV[2]
 
--- include: quick_release
+-- include: fast_release
 -- include: reader_holds
 
 -- As free_lock does. A reader whose hold has expired has lost it.
-local function free_only(field)
+local function free_only_hold(field)
 	if is_writer_field(field) then return free_lock(WAKE_ALL, ends) end
 	local key = timeout_key({ timeouts = ARGV[#ARGV] }, field, 1)
 	local ttl_ms = redis.pcall('PTTL', key)
@@ -25,14 +25,14 @@ local function free_only(field)
 end
 
 local field = only_field(2, ARGV[WAKE_QUEUE_ARG])
-local heard = field and free_only(field)
+local heard = field and free_only_hold(field)
 if heard == 0 then return { 2 } end
 
 -- include: names
 
 if heard then
-	-- include: quick_released
-	return { freed(names[1], heard) }
+	-- include: fast_released
+	return { after_free_lock(names[1], heard) }
 end
 
 -- include: readwrite_release
@@ -76,4 +76,4 @@ local function keep(name, field, count, hold)
 end
 
 remember_holds()
-return release_all(hold_id, release_readwrite, look_at_readers, kept_ms ~= '0' and keep)
+return release_all(hold_id, release_readwrite, measure_readers, kept_ms ~= '0' and keep)

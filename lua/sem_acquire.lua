@@ -118,7 +118,7 @@ end
 
 -- Sets name.waiter, the one that comes first, if one does. Whether the permits can be acquired.
 local function has_room(name)
-	local waiter, left = waiter_in_front(name)
+	local waiter, left = earlier_waiter(name)
 	name.waiter = waiter and name.free - take < left and waiter
 	return name.free >= take and not name.waiter
 end
@@ -126,7 +126,7 @@ end
 local function reserve_free_permits(name, reply)
 	local since_us = tonumber(reply[7])
 	-- Not for more than there are in all: they would be reserved as long as it waits.
-	if take > 1 and take <= name.total and name.free > 0 and reply[8] == 1 and listens == '1'
+	if take > 1 and take <= name.total and name.free > 0 and reply[8] == 1 and caller_subscribed == '1'
 		and now_us() - since_us > RESERVED_AFTER_US
 		and not is_error(redis.pcall('SET', name.turn, reply[7] .. ' ' .. hold_id .. ' ' .. take, 'PX', RESERVED_MS)) then
 		reply[6] = RESERVE_RETRY_MS
@@ -216,7 +216,7 @@ end
 local denied = acquire_right_error(PERMIT_RIGHTS)
 if denied then return denied end
 for index, name in ipairs(names) do
-	local key_type, err = examine_permits(name)
+	local key_type, err = check_permits(name)
 	if key_type or err then return replica_error(name) or err or { -1, index, key_type } end
 	name.owner, name.field = fresh_owner, fresh_owner
 end

@@ -62,7 +62,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits' }, { 'wake_q
 
 if free then
 	heard = heard or send(names[1].channel, digits(free))
-	if not is_error(heard) then give_others_turn(names[1], heard) end
+	if not is_error(heard) then give_redisson_turn(names[1], heard) end
 	return { is_error(heard) and command_error('PUBLISH', heard) or 2 }
 end
 

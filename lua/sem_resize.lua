@@ -16,7 +16,7 @@ local total = tonumber(ARGV[1])
 -- include: notify_permits
 
 local name = names[1]
-local key_type, err = examine_permits(name)
+local key_type, err = check_permits(name)
 if key_type or err then return replica_error(name) or err or { -1, key_type } end
 local was_there = name.free
 count_permits(name, total)

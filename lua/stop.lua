@@ -118,7 +118,7 @@ local function known_total()
 end
 
 -- nil, or an error.
-local function look_at_permits()
+local function add_permit_holders()
 	-- Without the counter it is not known how many are held.
 	local total, denied_total = 0
 	if counter then total, denied_total = known_total() end
@@ -135,7 +135,7 @@ local function look_at_permits()
 	return nil
 end
 
-local function look_at_lock(counts, fields)
+local function add_lock_holders(counts, fields)
 	local ours = {}
 	for _, hold_id in ipairs(ids) do
 		local record = records[hold_id]
@@ -150,9 +150,9 @@ end
 if is_lock then
 	local _, counts, fields = fields_of(redis.call('HGETALL', name.lock))
 	if not counts then return { -1, NOT_A_LOCK } end
-	look_at_lock(counts, fields)
+	add_lock_holders(counts, fields)
 elseif has_permits then
-	local err = look_at_permits()
+	local err = add_permit_holders()
 	if err then return err end
 end
 -- Where something has overwritten the records it is not known whose holds these are.

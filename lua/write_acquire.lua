@@ -9,12 +9,12 @@
 -- include: suffix
 -- include: request
 
-local FIXED_ARGS, KEY_COUNT, may_be_quick = 5, 4, not want_token
+local FIXED_ARGS, KEY_COUNT, may_be_fast = 5, 4, not want_token
 local field, counter, turn, own_key, ends = fresh_owner .. WRITE, nil, ARGV[FIXED_ARGS + 2], nil, nil
 
--- include: quick_acquire
-local is_added = is_quick and call('HSET', lock, 'mode', 'write', field, '1') == 2
--- include: quick_acquired
+-- include: fast_acquire
+local is_added = is_fast and call('HSET', lock, 'mode', 'write', field, '1') == 2
+-- include: fast_acquired
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
 
@@ -27,7 +27,7 @@ if undo_ms then
 	return undo_readwrite()
 end
 
--- include: examine
+-- include: check_lock
 -- include: holder
 -- include: expired_readers
 -- include: readwrite
@@ -47,7 +47,7 @@ local function lasting_holder_of(name)
 end
 
 local TURN_MS = 5000 -- how long readers wait for a writer that gave no sign of life
-local SIGN_OF_LIFE_MS = 2000 -- how often it gives one
+local HEARTBEAT_MS = 2000 -- how often it gives one
 
 -- Of several writers the key names the last one that claimed the turn, and since when the first of them waits.
 local function claim_turn(name)
@@ -58,7 +58,7 @@ end
 
 -- The reply to give when a lock that is not free can't be acquired, and waiting would not help; else nil. Sets
 -- name.owner, when this request acquires it, or name.is_busy.
-local function obstacle_if_held(index, name)
+local function check_held(index, name)
 	local mode = redis.call('HGET', name.lock, 'mode')
 	if not mode then return { -1, index, MUTEX_LOCK } end
 	name.owner = holding_owner(name.lock, WRITE)
@@ -81,12 +81,12 @@ local function obstacle_if_held(index, name)
 	return nil
 end
 
-local function obstacle(index, name)
-	local reply = examine(index, name)
+local function check(index, name)
+	local reply = check_lock(index, name)
 	name.owner = fresh_owner
-	if not reply and not name.is_free then reply = obstacle_if_held(index, name) end
+	if not reply and not name.is_free then reply = check_held(index, name) end
 	if name.owner then name.field = name.owner .. WRITE end
-	name.waiter = name.is_free and waiter_in_front(name)
+	name.waiter = name.is_free and earlier_waiter(name)
 	name.is_busy = name.is_busy or name.waiter
 	return reply
 end
@@ -118,10 +118,10 @@ local function busy_reply(index)
 	for _, name in ipairs(names) do
 		if may_wait and name.has_readers then
 			claim_turn(name)
-			reply[6] = sooner_ms(reply[6], SIGN_OF_LIFE_MS)
+			reply[6] = sooner_ms(reply[6], HEARTBEAT_MS)
 		end
 	end
 	return reply
 end
 
-return acquire_all(HASH_RIGHTS .. READWRITE_RIGHTS, obstacle, acquire_write, busy_reply)
+return acquire_all(HASH_RIGHTS .. READWRITE_RIGHTS, check, acquire_write, busy_reply)

@@ -21,7 +21,7 @@ end
 
 -- Sets name.is_counted, whether a token is issued. The reply to give, or the error, when the fencing counter of a name is
 -- none; else nil.
-local function examine_counter(index, name)
+local function check_counter(index, name)
 	if not name.counter then return nil end
 	local value = redis.pcall('GET', name.counter)
 	if is_error(value) and not is_wrong_type(value) then return command_error('GET', value) end
@@ -37,7 +37,7 @@ end
 -- Of one of several servers: how long it takes until it counts, in ms, and which run of a server it is, if it says so. One that was started less than a lease ago may
 -- have lost a hold whose lease has not ended yet. It subtracts whole seconds of its clock from each other, so the uptime that it tells
 -- may be a second too long. Or nil, and the error when the server does not tell it.
-local function look_at_server()
+local function server_wait_ms()
 	if not is_of_several then return 0 end
 	local info = redis.pcall('INFO', 'server')
 	-- Where all servers must agree, none of them needs to be old.
@@ -51,11 +51,11 @@ end
 -- Acquires all names: acquire_one(name) returns how many holds the owner has then, and the token as text. The reply to give.
 local function grant_all(acquire_one)
 	local reply = { 1 }
-	local wait_ms, run_id, unknown = look_at_server()
+	local wait_ms, run_id, unknown = server_wait_ms()
 	if unknown then return unknown end
 	for index, name in ipairs(names) do
-		local obstacle = examine_counter(index, name)
-		if obstacle then return obstacle end
+		local check = check_counter(index, name)
+		if check then return check end
 	end
 	for _, name in ipairs(names) do
 		local count, token = acquire_one(name)
@@ -80,11 +80,11 @@ end
 -- The frame of every acquisition of locks: all names, or none. rights: see inc/rights.lua. obstacle(index, name): the reply to
 -- give when the name can't be acquired; else nil, and name.is_busy, when it has to be waited for. busy_reply(index): the reply
 -- then, about the first of those.
-local function acquire_all(rights, obstacle, acquire_one, busy_reply)
+local function acquire_all(rights, check, acquire_one, busy_reply)
 	local denied, first_busy = acquire_right_error(rights), nil
 	if denied then return denied end
 	for index, name in ipairs(names) do
-		local reply = obstacle(index, name)
+		local reply = check(index, name)
 		if reply then return replica_error(name) or reply end
 		if name.is_busy then first_busy = first_busy or index end
 	end

@@ -11,7 +11,7 @@ local function note_and_age(record)
 end
 
 -- The same of the owner's hold; -1: it is not known.
-local function record_of(holds, field)
+local function owner_note_and_age(holds, field)
 	local records = redis.pcall('HVALS', holds)
 	-- A user wrote over the holds hash: no obstacle, it ends with the holds.
 	if is_wrong_type(records) then return '', -1 end
@@ -30,7 +30,7 @@ end
 -- One of the holders: its field, its note, and for how long it has held the lock, in ms; -1: it is not known.
 local function holder_of(name)
 	for _, field in ipairs(redis.call('HKEYS', name.lock)) do
-		if field ~= 'mode' then return field, record_of(name.holds, field) end
+		if field ~= 'mode' then return field, owner_note_and_age(name.holds, field) end
 	end
 	return '', '', -1
 end

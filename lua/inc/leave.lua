@@ -7,7 +7,7 @@ local function leave_wake_queue(name, id)
 	redis.pcall('ZREM', name.wake_queue, id)
 	local waiter = waiter_in_turn(name)
 	if waiter == id then redis.pcall('DEL', name.turn) end
-	if is_available(name) and (not waiter or waiter == id or waiter == OTHERS) then wake_next(name) end
+	if is_available(name) and (not waiter or waiter == id or waiter == REDISSON) then wake_next(name) end
 end
 
 -- Reserves each name for the caller, which has just released it and waits on, for undo_ms. Those that the release has woken learn

@@ -18,6 +18,6 @@ local function notify_waiters(name)
 	wake_head(name)
 	-- Callers for the plain lock would be faster each time. Where dead waiters are left, the head is one.
 	local head = not name.has_dead and head_of(name)
-	local sign = head and sign_of_life(name, head)
-	if sign then give_turn(name, sign.since_us, head) end
+	local heartbeat = head and heartbeat_of(name, head)
+	if heartbeat then give_turn(name, heartbeat.since_us, head) end
 end

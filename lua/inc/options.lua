@@ -4,7 +4,7 @@
 -- include: turn
 
 -- The quick way does without these.
-local may, listens, has_passed = string.match(options, '^.(.)(.)(.)')
+local may, caller_subscribed, has_passed = string.match(options, '^.(.)(.)(.)')
 local may_wait, has_turn_passed, waits_since_us = may == '1', has_passed == '1', tonumber(since_us)
 local user, uptime_ms, several = string.match(more, '^ (%d) (%d+) (%d)$')
 local tries_rights, least_uptime_ms, is_of_several = user == '1', tonumber(uptime_ms) or 0, several == '1'

@@ -63,10 +63,10 @@ local function leave_free(name, was_write)
 end
 
 -- Leaves the lock to the holds that are left: a write lock, a read lock, or free. 1 or 2, as in inc/names.lua.
-local function settle(name, left, was_write)
+local function leave_or_free(name, left, was_write)
 	if redis.call('HLEN', name.lock) <= 1 then return leave_free(name, was_write) end
 	local is_held, is_earlier
-	if left.writers[1] then is_held, is_earlier = leave_to(name, left.writers, left.reads_ms, set_all_ttls) end
+	if left.writers[1] then is_held, is_earlier = leave_to_holders(name, left.writers, left.reads_ms, set_all_ttls) end
 	if is_earlier then wake_waiters(name, WAKE_ALL) end
 	if is_held then return 1 end
 	if left.reads_ms > 0 then

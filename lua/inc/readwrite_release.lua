@@ -6,7 +6,7 @@
 -- Sets name.own_ms, how long the longest hold of this owner lasts, if it is a reader, and name.left, what is on the lock
 -- without the hold, and without the other holds of a reader. To be run before anything of the hold is changed: it is an
 -- error while a timeout key is at another node.
-local function look_at_readers(name, field, count)
+local function measure_readers(name, field, count)
 	local is_read = not is_writer_field(field)
 	-- A writer alone: while its slot moves even to look for readers is an error.
 	if not is_read and redis.call('HLEN', name.lock) == 2 then
@@ -35,7 +35,7 @@ end
 local function release_read(name, owner, count)
 	if name.own_ms == 0 then
 		remove_readers(name, { [owner] = true })
-		settle(name, name.left, false)
+		leave_or_free(name, name.left, false)
 		return 3
 	end
 	-- wire: the last key is deleted, whichever hold is released.
@@ -45,7 +45,7 @@ local function release_read(name, owner, count)
 		redis.call('ZREM', name.ends, owner)
 		-- As in delete_all: it had no other field, maybe.
 		redis.pcall('HDEL', name.holds, owner)
-		return settle(name, name.left, false)
+		return leave_or_free(name, name.left, false)
 	end
 	redis.call('HINCRBY', name.lock, owner, -1)
 	remove_reader_hold(name, owner)
@@ -54,19 +54,19 @@ local function release_read(name, owner, count)
 	if left_ms <= 0 then
 		for number = 1, count - 1 do redis.call('DEL', timeout_key(name, owner, number)) end
 		remove_readers(name, { [owner] = true })
-		return settle(name, name.left, false)
+		return leave_or_free(name, name.left, false)
 	end
 	for number = 1, count - 1 do
 		redis.call('SET', timeout_key(name, owner, number), 1, 'PX', digits(left_ms))
 	end
 	redis.call('ZADD', name.ends, 'XX', digits(now_ms() + left_ms), owner)
 	name.left.reads_ms = math.max(name.left.reads_ms, left_ms)
-	return settle(name, name.left, false)
+	return leave_or_free(name, name.left, false)
 end
 
--- After look_at_readers.
+-- After measure_readers.
 local function release_readwrite(name, field, count)
 	if not is_writer_field(field) then return release_read(name, field, count) end
 	remove_one(name, field, count)
-	return settle(name, name.left, true)
+	return leave_or_free(name, name.left, true)
 end

@@ -20,7 +20,7 @@ end
 -- The result of an undo: see inc/request.lua. Readers that wait for the turn of this writer come in.
 local function undo_readwrite()
 	for _, name in ipairs(names) do leave_wake_queue(name, hold_id) end
-	local results = release_all(hold_id, release_readwrite, look_at_readers)
+	local results = release_all(hold_id, release_readwrite, measure_readers)
 	local err = end_writers_turn(fresh_owner)
 	if err then return err end
 	reserve_all()

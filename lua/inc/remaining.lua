@@ -37,7 +37,7 @@ end
 -- Leaves the lock to those of these owners that hold it still, for least_ms at least; the others are removed. The removed hold may
 -- have had a longer lease: then set(name, ms) sets the TTL. Whether one of the owners is left; and whether the lock may expire
 -- much earlier than the waiters know, or earlier at all where no process holds it.
-local function leave_to(name, owners, least_ms, set)
+local function leave_to_holders(name, owners, least_ms, set)
 	local over, longest_ms, are_kept = {}, 0, true
 	for owner, left_ms in pairs(owners_left_ms(name, owners)) do
 		if left_ms > 0 then

@@ -10,7 +10,7 @@ local REMEMBERED_MS = 24 * 3600 * 1000
 
 -- Sets name.free, how many are free, nil when the counter is not there, and name.held. The type of what is no semaphore,
 -- or nil; and the error when that can't be found out.
-local function examine_permits(name)
+local function check_permits(name)
 	local free, held = redis.pcall('GET', name.lock), redis.pcall('ZCARD', name.permits)
 	if is_wrong_type(free) then return redis.call('TYPE', name.lock).ok end
 	if is_error(free) then return nil, command_error('GET', free) end

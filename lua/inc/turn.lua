@@ -1,9 +1,9 @@
 -- The reservation of a free lock for one waiter: the next turn is that waiter's.
 
 -- Which waiter has the next turn of a free lock: a string beside it, "SINCE ID", since when it waits and its hold id, or
--- OTHERS. While it is there callers of ours that would be faster leave the lock to that waiter. Java does not know it.
+-- REDISSON. While it is there callers of ours that would be faster leave the lock to that waiter. Java does not know it.
 -- A waiter for several permits of a semaphore adds how many, "SINCE ID PERMITS": so many are left to it.
-local OTHERS = '-' -- Redisson's waiters, and those of older versions
+local REDISSON = '-' -- Redisson's waiters, and those of older versions
 
 -- While readers hold a lock: "READERS UNTIL", those that waited before that time come in beside the one that had the turn.
 local READERS = 'readers'
@@ -11,10 +11,10 @@ local READERS = 'readers'
 -- Since when a request waits by which a server regains a hold: it is older than all waiters. lib/regain.c sends it.
 local REGAIN_US = 1
 
--- Its hold id, since when it waits, and for how many permits; or OTHERS; or nil.
+-- Its hold id, since when it waits, and for how many permits; or REDISSON; or nil.
 local function waiter_in_turn(name)
 	local turn = redis.pcall('GET', name.turn)
-	if type(turn) ~= 'string' or turn == OTHERS then return turn == OTHERS and turn or nil end
+	if type(turn) ~= 'string' or turn == REDISSON then return turn == REDISSON and turn or nil end
 	local since_us, id, permits = string.match(turn, '^(%d+) (%S+) ?(%d*)$')
 	return id, tonumber(since_us), tonumber(permits) or 1
 end

@@ -9,8 +9,8 @@ local before, field, after_at, end_ms
 if type(record) == 'string' then
 	before, field, after_at = string.match(record, '^((%S+) %d+ )%d+() ')
 end
-local is_quick = field and not string.find(field, KEPT, 1, true) and not call('HGET', holds, hold_id .. STOP)
-if is_quick then
+local is_fast = field and not string.find(field, KEPT, 1, true) and not call('HGET', holds, hold_id .. STOP)
+if is_fast then
 	local now = redis.call('TIME')
 	-- As text, see quick/acquire.lua.
 	end_ms = (now[1] .. string.sub('00000' .. now[2], -6, -4)) + lease_ms .. ''

@@ -8,7 +8,7 @@ if is_added and call('PEXPIRE', lock, lease_ms) == 1
 	return token and { 1, fresh_owner, 1, token, 0 } or 1
 end
 -- Not where nothing was written: a full server lets a script go on that has deleted something.
-if is_quick and call('EXISTS', lock) == 1
+if is_fast and call('EXISTS', lock) == 1
 	and type(call('DEL', lock, holds, own_key or holds, ends or holds)) ~= 'number' then
 	call('HDEL', lock, field, 'mode')
 	call('HDEL', holds, hold_id)

@@ -26,7 +26,7 @@ local function can_be_lock(lock, field_count)
 end
 
 -- Sets name.is_free. The reply to give when the key is no lock, or can't be read; else nil.
-local function examine(index, name)
+local function check_lock(index, name)
 	local field_count = redis.pcall('HLEN', name.lock)
 	if is_wrong_type(field_count) then return { -1, index, redis.call('TYPE', name.lock).ok } end
 	if is_error(field_count) then return command_error('HLEN', field_count) end

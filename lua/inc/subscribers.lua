@@ -11,7 +11,7 @@ local function waiter_channel(name, id) return name.channel .. ':' .. id end
 
 -- How many clients listen to a channel; nil when the user may not ask. What PUBLISH returns would count those that listen to a
 -- pattern, too, such as a monitor of all channels.
-local function count_listeners(channel)
+local function count_subscribers(channel)
 	local reply = redis.pcall('PUBSUB', 'NUMSUB', channel)
 	if is_error(reply) then return nil end
 	-- wire: in a cluster new Redissons listen in the slot alone.
@@ -20,15 +20,15 @@ local function count_listeners(channel)
 end
 
 -- The same of a waiter's own.
-local function count_hearers(name, id) return count_listeners(waiter_channel(name, id)) end
+local function count_waiter_subscribers(name, id) return count_subscribers(waiter_channel(name, id)) end
 
 -- In the place of an id: the channel to which each of ours listens that also listens to the channel of the lock.
-local OURS = 'rlock'
+local ALL_OURS = 'rlock'
 
 -- How many others than ours listen to the channel of the lock; nil when the user may not ask.
-local function count_others(name)
-	local all = count_listeners(name.channel)
-	return all and math.max(all - (count_hearers(name, OURS) or 0), 0)
+local function count_redisson(name)
+	local all = count_subscribers(name.channel)
+	return all and math.max(all - (count_waiter_subscribers(name, ALL_OURS) or 0), 0)
 end
 
 -- The first waiter in it, of those that came after a time where one is given, and since when it waits; nil when there is

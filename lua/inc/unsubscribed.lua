@@ -3,26 +3,26 @@
 -- include: queue
 
 -- A waiter of Redisson's gives no sign of life, and its deadline may be minutes away. At the head of the queue for a free
--- lock it is dead when no client has listened to its channel for FOREIGN_MS: of ours, one looks every RETRY_AFTER_MS while
+-- lock it is dead when no client has listened to its channel for UNSUBSCRIBED_MS: of ours, one looks every RETRY_AFTER_MS while
 -- it waits. What a look finds is kept for the next one, in a string beside the signs of life, "SINCE_MS RUN" and a line
 -- "OWNER DEADLINE" for each such waiter: one that has joined the queue anew has another deadline.
-local FOREIGN_MS, LOOK_MS, FOREIGN_MAX = 6000, 3000, 100
-local function is_silent_foreign(name, owner) return not sign_of_life(name, owner) and count_hearers(name, owner) == 0 end
-local function foreign_line(name, owner) return owner .. ' ' .. (redis.call('ZSCORE', name.deadlines, owner) or '-') end
+local UNSUBSCRIBED_MS, LOOK_MS, UNSUBSCRIBED_MAX = 6000, 3000, 100
+local function is_unsubscribed_redisson(name, owner) return not heartbeat_of(name, owner) and count_waiter_subscribers(name, owner) == 0 end
+local function unsubscribed_line(name, owner) return owner .. ' ' .. (redis.call('ZSCORE', name.deadlines, owner) or '-') end
 
 -- wire: Redisson may listen at a replica (subscriptionMode SLAVE), and in a cluster at another node.
-local function may_listen_elsewhere()
+local function may_subscribe_elsewhere()
 	local info = redis.pcall('INFO', 'replication')
 	return is_in_cluster or type(info) ~= 'string' or not string.find(info, 'connected_slaves:0', 1, true)
 end
 
 -- To be run by a waiter, after prune.
-local function remove_silent_foreign(name, caller)
+local function remove_unsubscribed_redisson(name, caller)
 	local first = head_of(name)
-	if not first or first == caller or name.has_dead or sign_of_life(name, first) then return end
-	local key, owners, lines = foreign_key(name), waiters_in_front(name, caller, FOREIGN_MAX, is_silent_foreign), {}
-	for i, owner in ipairs(owners) do lines[i] = foreign_line(name, owner) end
-	if #lines == 0 or redis.call('EXISTS', name.lock) == 1 or redis.call('EXISTS', name.waiters) == 0 or may_listen_elsewhere() then
+	if not first or first == caller or name.has_dead or heartbeat_of(name, first) then return end
+	local key, owners, lines = unsubscribed_key(name), waiters_before(name, caller, UNSUBSCRIBED_MAX, is_unsubscribed_redisson), {}
+	for i, owner in ipairs(owners) do lines[i] = unsubscribed_line(name, owner) end
+	if #lines == 0 or redis.call('EXISTS', name.lock) == 1 or redis.call('EXISTS', name.waiters) == 0 or may_subscribe_elsewhere() then
 		redis.pcall('DEL', key)
 		return
 	end
@@ -36,7 +36,7 @@ local function remove_silent_foreign(name, caller)
 	if count == 0 then
 		since_ms, count = digits(now_ms()), #lines
 	end
-	if now_ms() - since_ms < FOREIGN_MS then
+	if now_ms() - since_ms < UNSUBSCRIBED_MS then
 		redis.pcall('SET', key, since_ms .. ' ' .. server_run() .. '\n' .. table.concat(lines, '\n', 1, count), 'PX', LOOK_MS)
 		return
 	end
