@@ -658,6 +658,22 @@ static void judge_moving(struct check *check, const struct rlock_lock_trial *tri
 	     code == FINDING_OK ? "" : trial->why);
 }
 
+#define KINDS_TEXT_MAX 64
+
+/* "fair, read", of bits 1 << enum rlock_kind. */
+static const char *print_kinds(unsigned kinds, char out[KINDS_TEXT_MAX])
+{
+	size_t len = 0;
+
+	out[0] = '\0';
+	for (unsigned kind = RLOCK_PLAIN; kind < RLOCK_ANY; kind++)
+		if ((kinds & 1U << kind) != 0)
+			len += (size_t)snprintf(out + len, KINDS_TEXT_MAX - len, "%s%s",
+						len > 0 ? ", " : "",
+						rlock_kind_name((enum rlock_kind)kind));
+	return out;
+}
+
 /* What is denied to the user is reported among the rights. */
 static void on_lock_trial(void *ctx, const struct rlock_lock_trial *trial)
 {
@@ -667,6 +683,7 @@ static void on_lock_trial(void *ctx, const struct rlock_lock_trial *trial)
 		trial->status == RLOCK_ENET && (trial->is_denied || trial->moving_slot >= 0);
 	bool is_cluster = rlock_url_scheme(check->opts->urls[check->index]) == RLOCK_SCHEME_CLUSTER;
 	const char *at = is_cluster ? " at " : "", *server = is_cluster ? trial->server : "";
+	char kinds[KINDS_TEXT_MAX];
 	int code = trial->status == RLOCK_OK || trial->status == RLOCK_EACL ? FINDING_OK
 		   : is_refused                                             ? EXIT_CONFIG
 				: exit_code_of(trial->status);
@@ -676,7 +693,10 @@ static void on_lock_trial(void *ctx, const struct rlock_lock_trial *trial)
 		return;
 	}
 	check->subject = "lock";
-	if (code != FINDING_OK)
+	if (code != FINDING_OK && trial->failed_kinds != 0)
+		find(check, code, "none of these kinds can be acquired%s%s: %s: %s", at, server,
+		     print_kinds(trial->failed_kinds, kinds), trial->why);
+	else if (code != FINDING_OK)
 		find(check, code, "none can be acquired%s%s: %s", at, server, trial->why);
 	else if (trial->status == RLOCK_OK)
 		find(check, FINDING_OK, "one was acquired and released%s%s", at, server);

@@ -368,10 +368,12 @@ struct rlock_lock_trial {
 	const char *server; /* of a cluster the node that serves the slot */
 	int moving_slot; /* the slot of the lock, if it is on its way to the node moves_to; -1: it is not */
 	const char *moves_to;
-	enum rlock_status
-		status;  /* of locks of each kind but a semaphore, each acquired and released */
+	/* The first failure of a lock of each kind but a semaphore, each acquired and released. */
+	enum rlock_status status;
 	const char *why; /* status is not RLOCK_OK; valid during the call */
-	bool is_denied;  /* a reply of the server says why */
+	/* Some kinds were acquired, and these not: bits 1 << enum rlock_kind. 0: all were acquired, or none. */
+	unsigned failed_kinds;
+	bool is_denied; /* a reply of the server says why */
 	/*
 	 * RLOCK_OK: a waiter can subscribe there, and is notified. RLOCK_NOT_NOTIFIED: the server publishes nothing, and a
 	 * waiter tries when the TTL is over. Else a waiter can't subscribe, and polls, at least once a second. messages_why is

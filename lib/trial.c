@@ -41,6 +41,7 @@ struct trying {
 	const struct rlock_name *pattern;
 	char chance[RLOCK_HOLD_ID_MAX];
 	struct rlock_conn *own; /* to that server alone */
+	unsigned failed_kinds;  /* as struct rlock_lock_trial has it */
 	char unsent_why
 		[RLOCK_ERROR_MAX]; /* why no waiter was notified of a release; empty: all would have been */
 	struct node nodes[NODES_MAX];
@@ -117,21 +118,37 @@ static enum rlock_status try_kind(struct trying *trying, enum rlock_kind kind, c
 	return RLOCK_OK;
 }
 
-/* RLOCK_EACL, when the user may use locks of no kind; else the first failure. */
+/*
+ * The first failure; RLOCK_EACL if the user may use locks of no kind. After RLOCK_EUNSUPPORTED other kinds are tried as well: each
+ * needs other commands, of which the server lacks one.
+ */
 static enum rlock_status try_kinds(struct trying *trying, const char *name)
 {
 	static const enum rlock_kind kinds[] = { RLOCK_PLAIN, RLOCK_FAIR, RLOCK_READ, RLOCK_WRITE };
-	enum rlock_status result = RLOCK_EACL;
+	struct rlock__error *error = &trying->own->error, first = *error;
+	enum rlock_status failure = RLOCK_OK;
+	bool is_one_acquired = false;
 
+	trying->failed_kinds = 0;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		enum rlock_status status = try_kind(trying, kinds[i], name);
 
-		if (status != RLOCK_OK && status != RLOCK_EACL)
-			return status;
-		if (status == RLOCK_OK)
-			result = RLOCK_OK;
+		is_one_acquired = is_one_acquired || status == RLOCK_OK;
+		if (status == RLOCK_OK || status == RLOCK_EACL)
+			continue;
+		if (failure == RLOCK_OK)
+			first = *error;
+		failure = failure == RLOCK_OK ? status : failure;
+		if (status != RLOCK_EUNSUPPORTED)
+			break;
+		trying->failed_kinds |= 1U << kinds[i];
 	}
-	return result;
+	if (!is_one_acquired)
+		trying->failed_kinds = 0;
+	if (failure == RLOCK_OK)
+		return is_one_acquired ? RLOCK_OK : RLOCK_EACL;
+	*error = first;
+	return failure;
 }
 
 /* A script that the server knows already is run without it. */
@@ -284,6 +301,7 @@ static void report(struct trying *trying, const struct node *node, bool is_movin
 
 	trial.status = try_slot(trying, slot);
 	trial.why = rlock_conn_error(trying->own);
+	trial.failed_kinds = trying->failed_kinds;
 	trial.is_denied = rlock_conn_failure(trying->own)->reply_len > 0;
 	if (with_messages)
 		trial.messages = try_messages(trying, slot, why);

@@ -283,6 +283,32 @@ check_is_bad() {
 	done
 }
 
+# No file of this server may have more than 1 KiB: its append-only file cannot be written.
+start_server_with_full_file() {
+	mkdir appending
+	in_background bash -c 'trap "" XFSZ; ulimit -f 1; exec redis-server --port 0 --unixsocket "$PWD/appending/redis.sock" --save "" \
+		--appendonly yes --dir "$PWD/appending" --logfile ""' >/dev/null
+	wait_until 10 answers appending
+}
+
+has_failed_to_append() {
+	redis_at appending set filler "$(printf %0600d 1)" >/dev/null
+	[[ $(redis_at appending info persistence) = *aof_last_write_status:err* ]]
+}
+
+@test "a server that cannot write its append-only file is not sound" {
+	start_server_with_full_file
+	wait_until 10 has_failed_to_append
+	check_is_bad 'MISCONF Errors writing to the AOF file' -u "unix://$PWD/appending/redis.sock"
+}
+
+@test "check names the kinds of locks that a server denies while it grants others" {
+	start_server_in zadd --rename-command zadd ''
+	run -78 rlock check -u "unix://$PWD/zadd/redis.sock"
+	finds BAD lock 'none of these kinds can be acquired: read: denied by the server: .* ERR unknown command .?(zadd|ZADD)'
+	run -0 rlock run -n -u "unix://$PWD/zadd/redis.sock" x -- true
+}
+
 has_failed_to_save() {
 	[[ $(redis-cli -s full/redis.sock info persistence) = *rdb_last_bgsave_status:err* ]]
 }
