@@ -1,15 +1,15 @@
 #!/usr/bin/env bats
-# Hold files, and what others do to where they are: a stranger that has made /tmp/rlock-UID, and a cleaner of
-# /tmp. The user here is new to the machine, since these places are the machine's own.
+# Hold files, and what others do to their directory: another user creates /tmp/rlock-UID first, or a cleaner of /tmp deletes files. The
+# tests use a user id that does not exist on this machine, since these directories are shared by the whole machine.
 
 load ../lib/usual
 
-# Behind a port, because the user can't enter the test's directory.
+# With a port, as the other user cannot search the test's directory, where the socket is.
 setup_file() { start_server_at_port; }
 
 setup() {
 	directory_setup
-	# USER_ID and STRANGER are no users of this machine.
+	# Neither USER_ID nor STRANGER exists on this machine.
 	while USER_ID=$((20000 + RANDOM % 20000)) STRANGER=$((USER_ID + 20001)) && getent passwd "$USER_ID" "$STRANGER" >/dev/null; do :; done
 	FIRST=/tmp/rlock-$USER_ID
 	SECOND=/run/user/$USER_ID/rlock
@@ -25,17 +25,17 @@ teardown() {
 	teardown_and_check_processes
 }
 
-# as_user COMMAND [ARG...]: with the runtime directory that no option has chosen.
+# as_user COMMAND [ARG...]: as USER_ID, with the default runtime directory.
 as_user() {
 	as "$USER_ID" env -u RLOCK_RUNTIME_DIR -u XDG_CONFIG_HOME HOME=/ "$@"
 }
 
-# as UID COMMAND [ARG...]
+# as UID COMMAND [ARG...]: as this user and group.
 as() {
 	(cd / && exec setpriv --reuid="$1" --regid="$1" --clear-groups "${@:2}")
 }
 
-# need_users: they can run rlock. Sets PID to a process of the user's that locks can be for.
+# need_users: skips the test unless USER_ID can run rlock. Sets PID to a process of that user, for locks without a command.
 need_users() {
 	[ "$(id -u)" = 0 ] || skip 'only root can be two users'
 	as_user rlock --version >/dev/null 2>&1 || skip 'another user cannot run rlock here'
@@ -46,14 +46,15 @@ need_users() {
 	wait_until 5 pgrep -u "$USER_ID" -x sleep
 }
 
-# log_in [UID]: the user has the directory that a login makes, or another user has.
+# log_in [UID]: creates /run/user/USER_ID for the user, as a login does, or for another owner UID.
 log_in() {
 	mkdir -p /run/user
 	mkdir -m 700 "/run/user/$USER_ID"
 	chown "${1:-$USER_ID}" "/run/user/$USER_ID"
 }
 
-# stranger_takes COMMAND...: the user's place in /tmp. A renewal of the user's lock may make its own there first.
+# stranger_takes COMMAND...: STRANGER creates the user's directory in /tmp by COMMAND. Repeats it, since a renewal of the user's lock can
+# create the directory first.
 stranger_takes() {
 	wait_until 10 takes_first "$@"
 }
@@ -63,7 +64,7 @@ takes_first() {
 	as "$STRANGER" "$@" "$FIRST" 2>/dev/null
 }
 
-@test "a lock without a command works where a stranger has made the user's directory in /tmp, under any umask, and when it goes" {
+@test "a lock without a command works when another user has created the user's directory in /tmp, with any umask, and after that is removed" {
 	local how
 	need_users
 	log_in
@@ -86,11 +87,11 @@ takes_first() {
 	no_keys
 }
 
-@test "where a stranger has made the directory and there is no other, or for local:, the administrator's command mends it" {
+@test "when another user has created the directory and there is no other, or for local:, the proposed command of root repairs it" {
 	need_users
 	stranger_takes mkdir -m 755
 	touch "$FIRST/left-here"
-	# Not the user's.
+	# The directory in /run/user belongs to someone else.
 	log_in "$STRANGER"
 	for words in "lock --pid $PID" "unlock --pid $PID" "renew --pid $PID" 'run -u local:'; do
 		[[ $words != *local: ]] || chown "$USER_ID" "${SECOND%/*}"
@@ -109,7 +110,7 @@ hold_file() {
 	find "$RLOCK_RUNTIME_DIR" -name 'hold-*' 2>/dev/null
 }
 
-# was_written: the hold file is there, and was touched in the last hour.
+# was_written: whether the hold file exists, and was touched in the last hour.
 was_written() {
 	[ -n "$(find "$RLOCK_RUNTIME_DIR" -name 'hold-*' -mmin -60 2>/dev/null)" ]
 }
@@ -119,11 +120,11 @@ without_renewal_time() {
 	awk '$1 == "state" { $4 = "" } 1' "$1"
 }
 
-@test "each renewal touches the lock's file, and writes it again when a cleaner has removed it, and unlock works" {
+@test "each renewal touches the hold file, and writes it again when a cleaner has removed it, so that unlock works" {
 	local name
 	rlock lock --pid $$ -t 9s a
 	name=$(hold_file)
-	# No renewal comes between.
+	# Stop the renewers: a renewal would touch the file again.
 	kill -STOP "$(renewers)"
 	touch -d '20 days ago' "$name"
 	refute was_written
@@ -140,7 +141,7 @@ without_renewal_time() {
 	no_hold_files
 }
 
-@test "a lock can be renewed and released when its directory has got full" {
+@test "a lock can be renewed and released when the runtime directory is full" {
 	unshare -m mount -t tmpfs none /mnt 2>/dev/null || skip 'nothing can be mounted here'
 	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
 	run -0 unshare -m bash -c 'mount -t tmpfs -o mode=700,size=16k none "$1" && rlock lock --pid $$ a || exit 9
@@ -149,7 +150,7 @@ without_renewal_time() {
 	no_keys
 }
 
-@test "without its directory, which was removed meanwhile, no lock is acquired, and one that is held ends with its process" {
+@test "when the runtime directory was removed, no lock is acquired, and a held one is released with its process" {
 	local whose
 	in_background sleep 60
 	whose=$PID
@@ -170,7 +171,7 @@ without_renewal_time() {
 	wait_until 5 no_keys
 }
 
-@test "where RLOCK_RUNTIME_DIR is another user's directory, as after sudo -E, the advice is not to remove it" {
+@test "when RLOCK_RUNTIME_DIR is another user's directory, as after sudo -E, the message does not propose to remove it" {
 	need_users
 	mkdir -m 700 theirs
 	chown "$USER_ID" theirs
@@ -179,7 +180,7 @@ without_renewal_time() {
 	refute_output --partial remove
 }
 
-@test "unlock of a lock that root holds for the caller's process says how root releases it" {
+@test "unlock of a lock that root has acquired for the caller's process says how root releases it" {
 	need_users
 	rlock lock --pid "$PID" a
 	run -1 as_user rlock unlock --pid "$PID" a

@@ -1,13 +1,12 @@
 #!/usr/bin/env bats
-# No script keeps the server from its other clients for long, however many waiters or holders a lock has: what takes a step
-# for each of them is done in slices.
+# No script blocks the server for long, however many waiters or holders a lock has: work per waiter or holder is done in slices.
 
 load ../lib/usual
 load ../lib/queue
 load ../lib/permits
 
-# queue_dead_waiters COUNT: so many waiters of ours, which have no process, are in the queue of "a". They came 100 s ago, one us
-# after the other, and count as dead for a second.
+# queue_dead_waiters COUNT: adds COUNT rlock waiters without a process to the queue of "a". They joined 100 s ago, one microsecond after
+# the other, and have counted as dead for a second.
 queue_dead_waiters() {
 	redis eval '
 		local queue, deadlines, waiters = KEYS[1], KEYS[2], KEYS[3]
@@ -27,19 +26,18 @@ queue_dead_waiters() {
 		end' 3 'redisson_lock_queue:{a}' 'redisson_lock_timeout:{a}' 'rlock_waiters:{a}' "$@" >/dev/null
 }
 
-@test "20,000 dead waiters are removed in slices by a call that does not wait, one after the other" {
+@test "a call with -n removes 20,000 dead waiters in slices" {
 	queue_dead_waiters 20000
 	redis config resetstat >/dev/null
 	run -0 rlock fair -n a -- true
 	assert_output ''
 	assert_between 20 "$(calls_of evalsha)" 30
-	# Five commands for each of them, and none that looks at all of them.
+	# Five commands per waiter, and none that reads all waiters.
 	assert [ "$(commands_in_scripts)" -lt 150000 ]
 	no_keys
 }
 
-# readers NAME COUNT MS: as many readers of "a" as if each had called rlock, with a lease of so long. With a
-# negative time they have died so long ago.
+# readers NAME COUNT MS: adds COUNT readers to the lock, with the keys of rlock and a lease of MS. A negative MS: they expired that long ago.
 readers() {
 	redis eval '
 		local prefix, count, left_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -64,7 +62,7 @@ readers() {
 		end' 0 "$@"
 }
 
-@test "among 1,000 readers a hold is acquired, found, renewed and released, and a writer turned away, by as few commands as among 20" {
+@test "among 1,000 readers acquire, renew, release and a busy writer take as few commands as among 20" {
 	local code words count few
 	while read -r code words; do
 		few=
@@ -77,7 +75,7 @@ readers() {
 			run "-$code" rlock $words
 			assert_equal "$(calls_of hgetall) $(calls_of hvals) $(calls_of hkeys)" '0 0 0'
 			few=${few:-$(commands_in_scripts)}
-			# A reply that is late on a busy machine has a request sent twice.
+			# Up to three times as many: on a busy machine a late reply makes rlock repeat a request.
 			assert_between 1 "$(commands_in_scripts)" $((3 * few))
 			assert_between $((count + 1)) "$(redis hlen a)" $((count + 2))
 			ttl_between 3500000 a 3600000
@@ -95,7 +93,7 @@ readers() {
 	no_keys
 }
 
-@test "many readers that died are removed, a hundred at a time, and keep no writer out" {
+@test "many dead readers are removed, a hundred at a time, and do not exclude a writer" {
 	readers lives 1 3600000
 	readers dead 250 -1000
 	rlock read --owner comes --lease 1m a
@@ -104,7 +102,7 @@ readers() {
 	assert_equal "$(redis hlen a)" $((1 + 1 + 50))
 	rlock read -n a -- true
 	assert_equal "$(redis hkeys a | sort | xargs)" 'lives1:0 mode'
-	# Its record, and its owner's list of ids.
+	# Two fields: the hold record, and the list of the owner's hold ids.
 	redis_says 2 hlen 'rlock_holds:{a}'
 	rlock unlock --force a
 	readers dead 50 -1000
@@ -113,8 +111,8 @@ readers() {
 	no_keys
 }
 
-# permits_of_strangers COUNT MS: so many holders of a permit of "s", of which as many are free, have a lease of so long; with
-# a negative time it ended so long ago.
+# permits_of_strangers COUNT MS: COUNT holders of one permit of "s" each, with a lease of MS; as many permits are free. A negative MS: the
+# leases expired that long ago.
 permits_of_strangers() {
 	redis eval '
 		local now, left_ms = redis.call("TIME"), ARGV[2]
@@ -132,9 +130,9 @@ permits_of_strangers() {
 	redis config resetstat >/dev/null
 }
 
-@test "5,000 permits whose leases have ended are reclaimed in slices, as many as a call that does not wait needs" {
+@test "a call with -n reclaims as many of 5,000 expired permits as it needs, in slices" {
 	permits_of_strangers 5000 -60000
-	# As after a resize: four slices leave too few free.
+	# As after --resize: after four slices there are still too few free permits.
 	redis set s -3500 >/dev/null
 	run -0 rlock sem --permits 1500 --take 1000 -n s -- true
 	assert_output ''
@@ -144,21 +142,21 @@ permits_of_strangers() {
 	has_held_permits s 0
 }
 
-@test "5,000 holders are asked to stop, and looked after without reading all records, and about once a second" {
+@test "5,000 holders are asked to stop, and polled about once a second without reading all records" {
 	permits_of_strangers 5000 60000
 	redis config resetstat >/dev/null
 	run -75 rlock stop -w 1ms -q s
-	# The look, and then slices.
+	# One call reads the records, the others write the requests in slices.
 	assert [ "$(calls_of evalsha)" -ge 6 ]
 	assert_equal "$(redis hkeys 'rlock_holds:{s}' | grep -c ':stop$')" 5000
 	redis config resetstat >/dev/null
 	run -75 rlock stop -w 2s -q s
-	# All were read once; then each of them at each of these looks.
+	# The records were read once; each poll then checks each hold by ZSCORE.
 	assert_equal "$(calls_of hgetall)" 1
 	assert_between 5000 "$(calls_of zscore)" 20000
 }
 
-@test "beside 5,000 permits a hold is found, renewed and released in a few commands that do not read all, and all are broken so" {
+@test "among 5,000 permits a hold is renewed and released by a few commands, none of which reads all; unlock --force works in slices" {
 	permits_of_strangers 5000 60000
 	rlock sem --permits 10000 --owner one --lease 1m s
 	redis config resetstat >/dev/null

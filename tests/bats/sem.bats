@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
-# Semaphores: what stands on the server, which calls get permits, what happens to permits of holders that are gone, totals,
-# waiters, slots, overwritten keys, and what status says. Holds, totals and Java's permits in all orders, and faults: model.bats.
+# Semaphores: keys on the server, which calls get permits, permits of dead holders, totals, waiters, slots, overwritten keys, and status.
+# model.bats covers random sequences with Java's permits and faults.
 
 load ../lib/usual
 load ../lib/contenders
 load ../lib/permits
 load ../lib/inspecting
 
-@test "a permit is a member of the set that Redisson has, and one less in the counter, and each release is published" {
+@test "a permit is stored as Redisson does, in the set and in the counter, and each release is published" {
 	local id score now
 	record_messages 'redisson_sc:{a}'
 	hold_permit 3 a -t 30s
@@ -17,7 +17,7 @@ load ../lib/inspecting
 	[[ $id =~ ^[0-9a-f]{32}:1$ ]]
 	score=$(redis zscore '{a}:timeout' "$id")
 	now=$(server_ms)
-	# The lease, and 10 s for a Java client's clock.
+	# The score in Redisson's set is the end of the lease plus 10 s, since a Java client's clock can be ahead.
 	assert_between $((now + 30000)) "$score" $((now + 40000))
 	assert_equal "$score" $(($(redis zscore 'rlock_ends:{a}' "$id") + 10000))
 	ttl_between 15000 'rlock_holds:{a}' 30000
@@ -26,12 +26,12 @@ load ../lib/inspecting
 	end_commands
 	ended_with 0
 	has_all_permits a 3
-	# How many are free; the first one found no counter, as RSemaphore.trySetPermits does.
+	# Each message is the number of free permits. The first one comes from creating the counter, as RSemaphore.trySetPermits does.
 	run -0 show_messages 'redisson_sc:{a}'
 	assert_equal "$(awk '{ print $2 }' <<<"$output" | xargs)" '2 2 3'
 }
 
-@test "no more holders than there are permits have one, and a permit that is released is free for the next one" {
+@test "there are at most as many holders as permits, and a released permit is available to the next caller" {
 	hold_permit 2 a
 	hold_permit 2 a
 	run -75 rlock sem -n --permits 2 a -- true
@@ -45,7 +45,7 @@ load ../lib/inspecting
 	has_all_permits a 2
 }
 
-@test "of several semaphores all are acquired, or none" {
+@test "several semaphores are acquired together or not at all" {
 	hold_permit 1 b
 	run -75 rlock sem -n --permits 1 a b -- true
 	has_all_permits a 1
@@ -53,13 +53,13 @@ load ../lib/inspecting
 
 # ---- holders that are gone ----
 
-# last_acquire: the words of the last request that acquired permits, a line each.
+# last_acquire: prints the arguments of the last request that acquired permits, one a line.
 last_acquire() {
 	redis eval 'for _, entry in ipairs(redis.call("slowlog", "get", 100)) do
 		if #entry[4] > 12 and string.lower(entry[4][1]) == "evalsha" then return entry[4] end end' 0
 }
 
-@test "a request that comes again when Java has reclaimed one of its two permits takes that one alone" {
+@test "a repeated request takes only the one of its two permits that Java has reclaimed" {
 	local request id
 	redis config set slowlog-log-slower-than 0 >/dev/null
 	run -0 rlock sem --permits 5 --take 2 --owner ci-1 --lease 1m a
@@ -74,7 +74,7 @@ last_acquire() {
 	has_free_permits a 3
 }
 
-@test "renew shortens no lease, and does not revive a permit whose lease has ended, though others are held" {
+@test "renew does not shorten a lease, and does not revive an expired permit although others are held" {
 	run -0 rlock sem --permits 2 --owner ci-1 --lease 1m a
 	run -0 rlock renew --owner ci-1 --lease 2s a
 	assert_output --regexp '^(1m00s|5[0-9]s)$'
@@ -85,10 +85,10 @@ last_acquire() {
 	run -0 rlock sem -n --permits 2 a -- true
 }
 
-@test "permits of dead holders are back, without a release: ours when the lease is over, Java's 5 s after its deadline" {
+@test "permits of dead holders are free again when rlock's lease ends, or 5 s after the deadline of Java's" {
 	start_holder h sem --permits 2 -t 3s a
 	kill_contender h
-	# The client's clock may be behind.
+	# Redisson's client may have a clock that is behind, so its permits are kept longer.
 	redis eval '
 		redis.call("decrby", KEYS[1], 1)
 		redis.call("zadd", KEYS[2], ARGV[1], "0123456789abcdef")' 2 a '{a}:timeout' "$(server_ms)" >/dev/null
@@ -101,7 +101,7 @@ last_acquire() {
 
 # ---- the total ----
 
-@test "a total that differs is kept, with one warning that names both, and says why there are too few" {
+@test "another total than the stored one changes nothing: one warning names both, and why there are too few permits" {
 	local permits
 	redis set a 2 >/dev/null
 	for permits in 3 1; do
@@ -115,7 +115,7 @@ last_acquire() {
 	assert_line 'rlock: a: busy: the semaphore has 2 permits in all, and 3 must be free: --resize gives it more'
 }
 
-@test "a total that is made less lets no waiter in until so many permits came back, and its waiters wait on" {
+@test "after the total was reduced, waiters wait on until enough permits were released" {
 	start_holder one sem --permits 2 a
 	start_holder two sem --permits 2 a
 	queue_contender w sem --permits 2 a
@@ -132,12 +132,12 @@ last_acquire() {
 
 # ---- waiters ----
 
-@test "waiters are woken in the order in which they came, by a release of Java, too" {
+@test "waiters are woken in the order in which they came, also by a release of Java" {
 	start_holder h sem --permits 1 a
 	for contender in r1 r2 r3; do
 		queue_contender $contender sem --permits 1 a
 	done
-	# Those behind do not try by their own clocks just then.
+	# Stop the waiters behind: they could poll at the same moment.
 	stop_waiters "${PIDS[r2]}" "${PIDS[r3]}"
 	redis eval 'redis.call("incrby", KEYS[1], 1) redis.call("publish", KEYS[2], 1)' 2 a 'redisson_sc:{a}' >/dev/null
 	enters_when_woken r1
@@ -153,7 +153,7 @@ last_acquire() {
 	has_all_permits a 2
 }
 
-@test "a waiter that needs several permits gets them, though others come and take one each" {
+@test "a waiter for several permits gets them although other callers come and take one each" {
 	redis set a 1 >/dev/null
 	redis set 'rlock_turn:{a}' "$(server_ms)000 0123456789abcdef0123456789abcdef" >/dev/null
 	run -75 rlock sem --permits 1 -w 100ms a -- true
@@ -174,12 +174,12 @@ last_acquire() {
 
 # ---- slots ----
 
-# gets SLOTS OWNER [OPTION...]: the owner acquires permits of "a", of which there are five, with these slots.
+# gets SLOTS OWNER [OPTION...]: the owner must acquire permits of "a", which has five, with these slots.
 gets() {
 	assert_equal "$(rlock sem -n --permits 5 --lease 1m --owner "${@:2}" a)" "$1"
 }
 
-@test "each permit has a slot, the lowest that no other holder has, with a blank between two, and not always in a row" {
+@test "each permit gets the lowest free slot; RLOCK_SLOT separates several by blanks, and they need not be consecutive" {
 	run -0 rlock sem --permits 5 --take 3 a -- printenv RLOCK_SLOT
 	assert_output '1 2 3'
 	gets 1 one
@@ -189,7 +189,7 @@ gets() {
 	rlock unlock --owner one a
 	gets '1 3 4' three --take 3
 	rlock unlock --owner two a
-	# Of an older version: bits of slots 1 to 3. It is made anew of the records.
+	# A "slots" field in another format: it must be computed again from the records.
 	redis hset 'rlock_holds:{a}' slots 7 >/dev/null
 	gets 2 four
 	redis hdel 'rlock_holds:{a}' slots >/dev/null
@@ -198,7 +198,7 @@ gets() {
 	has_all_permits a 5
 }
 
-@test "the slot of a permit that was taken from its holder is given again, and not a second time when that holder ends" {
+@test "the slot of a permit that its holder has lost is given to another one, and stays there when the old holder ends" {
 	hold_permit 5 a
 	gets 2 one
 	redis zrem '{a}:timeout' "$(redis zrange '{a}:timeout' 0 0)" >/dev/null
@@ -213,7 +213,7 @@ gets() {
 
 # ---- keys that were overwritten, and rights that are missing ----
 
-@test "a side key of another type is named, and nothing is changed" {
+@test "a related key of another type is named, and nothing is changed" {
 	local key words
 	for key in 'rlock_holds:{a}' '{a}:timeout'; do
 		redis flushall >/dev/null
@@ -229,7 +229,7 @@ gets() {
 	done
 }
 
-@test "a release that may not raise the counter changes nothing, and the permits come back when the lease ends" {
+@test "a release without the right to increment the counter changes nothing, and the permits are free when the lease ends" {
 	rlock sem --permits 3 --take 2 --owner job --lease 3s a
 	redis acl setuser default -incrby >/dev/null
 	run rlock unlock --owner job a
@@ -244,7 +244,7 @@ gets() {
 
 # ---- status, unlock --force ----
 
-@test "status shows the total, what is free, the holders, and permits without one" {
+@test "status shows the total, the free permits, the holders, and permits without a holder" {
 	start_holder h sem --permits 5 --take 2 --note 'two licences' a
 	redis zadd '{a}:timeout' 922337203685477 0123456789abcdef >/dev/null
 	redis decrby a 2 >/dev/null

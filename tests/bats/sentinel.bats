@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# Sentinels: the server that they name is used, and what it granted while they named another one does not count.
+# Sentinels: rlock uses the server that they name as master, and what another server granted does not count.
 
 load ../lib/usual
 load ../lib/certificates
@@ -19,7 +19,7 @@ teardown_file() {
 setup() {
 	directory_setup
 	on 2 redis flushall >/dev/null
-	# From all of them first: one that has a later configuration yet would tell it to one that has this already.
+	# Remove the service from all of them first: a sentinel with a later configuration would spread that one to the others.
 	for number in 1 2 3; do ask_sentinel "$number" sentinel remove "$SERVICE"; done
 	name_master "$(port_of 1)"
 }
@@ -29,7 +29,7 @@ teardown() {
 	thaw_sentinels
 	REDISCLI_AUTH=MASTER redis config set requirepass '' >/dev/null 2>&1
 	for number in 1 2 3; do
-		# Where none is wanted the password is wrong, and everything allowed.
+		# A sentinel without a password refuses the login, but then accepts the command.
 		for password in SECRET OTHER; do
 			REDISCLI_AUTH=$password ask_sentinel "$number" acl setuser default nopass 2>/dev/null || :
 		done
@@ -37,8 +37,8 @@ teardown() {
 	teardown_and_check_processes
 }
 
-# own_tls_pair DIR SENTINEL MASTER: a sentinel of this test alone with that certificate of DIR, on SENTINEL_PORT, whose
-# master has that one, on PORT. Neither is reached in clear.
+# own_tls_pair DIR SENTINEL MASTER: starts a sentinel with the certificate SENTINEL of DIR, on SENTINEL_PORT, and its master with the
+# certificate MASTER, on PORT. Both accept TLS only.
 own_tls_pair() {
 	local dir=$1
 	choose_port
@@ -58,12 +58,12 @@ is_answered() {
 	[ "$(redis-cli -p "$1" --tls --cacert "$2/ca.crt" ping 2>/dev/null)" = PONG ]
 }
 
-# server_at NUMBER: its URL, as messages have it.
+# server_at NUMBER: prints the server's URL as messages show it.
 server_at() {
 	echo "redis://127.0.0.1:$(port_of "$1")/0"
 }
 
-# refused STATUS URL TEXT: at the second try that a caller without a wait has, also.
+# refused STATUS URL TEXT: a call with -n must exit with STATUS and TEXT. rlock -n makes a second attempt, which must fail, too.
 refused() {
 	run "-$1" rlock run -n --connect-timeout 1s -u "$2" a -- touch begun
 	assert_one_line "^rlock: a: $3\$"
@@ -72,7 +72,7 @@ refused() {
 
 # ---- use ----
 
-@test "check says which master the sentinels name, and how many of them answered, or that none names one" {
+@test "check prints the master that the sentinels name and how many answered, or that none names one" {
 	run -0 rlock check
 	assert_line --regexp "^ok +sentinels +3 of 3 answered, the master is redis://127.0.0.1:$(port_of 1)/0\$"
 	assert_line --regexp '^note +replicas +0, but no lock waits for them: .* try: --replicas 1$'
@@ -87,7 +87,7 @@ refused() {
 	assert_line --regexp '^BAD +sentinels +1 of 3 answered'
 }
 
-@test "the lock is in the URL's database of the server that the sentinels name, in whatever order, and status and list look there" {
+@test "the lock is in the URL's database on the master, whatever the order of the sentinels; status and list read it there" {
 	local backwards
 	backwards=redis+sentinel://$(tr , '\n' <<<"$SENTINELS" | tac | paste -sd ,)/$SERVICE/3
 	run -3 rlock run -u "$RLOCK_URL/3" a -- sh -c '
@@ -106,14 +106,14 @@ refused() {
 	assert_output ''
 }
 
-@test "sentinel-map leads to the server where the sentinels' address is not ours" {
+@test "--sentinel-map reaches the master when the sentinels name an address that is unreachable here" {
 	name_master 6379 192.0.2.1
 	run -0 rlock run --sentinel-map "192.0.2.2:6379=127.0.0.1:1,192.0.2.1:6379=127.0.0.1:$(port_of 2)" a -- \
 		ask_redis "$(socket_of 2)" exists a
 	assert_output 1
 }
 
-@test "sentinels have a login of their own, which the configuration file has for its URL alone" {
+@test "sentinels have a login of their own; the one in the configuration file applies to its URL only" {
 	local number denied="no sentinel names the master of $SERVICE: denied by redis://127.0.0.1:[0-9]+/0: the sentinels' user is given by --sentinel-user, and their password by --sentinel-password-file"
 	printf 'SECRET\n' >password
 	chmod 600 password
@@ -131,7 +131,7 @@ refused() {
 	run -0 rlock run --config conf a -- true
 }
 
-@test "a lock is held on when the password of the sentinels changes, and the file with it" {
+@test "a lock stays held when the sentinels' password changes together with its file" {
 	local number
 	printf 'SECRET\n' >password
 	chmod 600 password
@@ -150,7 +150,7 @@ refused() {
 	ended_with 0
 }
 
-@test "the URL's password is the master's, and no sentinel sees it" {
+@test "the URL's password is sent to the master only, to no sentinel" {
 	redis config set requirepass MASTER >/dev/null
 	run -0 rlock run -u "${RLOCK_URL/:\/\//://:MASTER@}" a -- true
 	run -77 rlock run a -- true
@@ -158,7 +158,7 @@ refused() {
 
 # ---- what is wrong ----
 
-@test "what names no master is reported: 78; what cannot be reached: 69; and a master that is a replica: 69" {
+@test "sentinels without a master are 78, unreachable ones 69, and a master that is a replica 69" {
 	local none="no sentinel names the master of"
 	refused 78 "redis+sentinel://$SENTINELS/other" "$none other: redis://127.0.0.1:[0-9]+/0 knows no service of that name"
 	refused 78 "redis+sentinel://127.0.0.1:$(port_of 1)/$SERVICE" \
@@ -177,7 +177,7 @@ refused() {
 
 # ---- sentinels that are dead, or know less than others ----
 
-@test "a grant needs half of the sentinels that are named; those that do not answer delay none, and are queried within the wait time" {
+@test "a grant needs half of the sentinels in the URL; sentinels that do not answer cause no delay, and are retried within --wait" {
 	freeze_sentinels 1
 	takes_less_than 4 rlock run a -- true
 	takes_less_than 4 rlock run -u "redis+sentinel://$(cut -d , -f 1-2 <<<"$SENTINELS")/$SERVICE" a -- true
@@ -195,13 +195,13 @@ refused() {
 	assert [ -e entered ]
 }
 
-@test "a lock is looked up at the master of the latest configuration, and nothing is granted before most sentinels name it" {
+@test "rlock reads locks at the master of the latest epoch, and acquires none before most sentinels name that master" {
 	name_master_at 3 2 99
 	on 2 hold_by_foreign_client a
 	run -0 rlock status a
 	release_by_foreign_client a
 	on 2 release_by_foreign_client a
-	# On a slow machine the grant that is refused below may stay until its lease ends.
+	# A short lease: on a slow machine the lock that is refused below can stay until its lease ends.
 	echo 'ttl = 3s' >conf
 	export RLOCK_CONFIG=$PWD/conf
 	refused 69 "$RLOCK_URL" "the sentinels do not agree: 1 of 3 names $(server_at 2) \(config-epoch 99\), 2 of 3 name $(server_at 1) \(config-epoch 0\): wait for the end of a failover, or compare SENTINEL MASTER $SERVICE on each of them"
@@ -211,7 +211,7 @@ refused() {
 	ended_with 0
 }
 
-@test "sentinels of which no majority names one master grant nothing, and two must not disagree" {
+@test "nothing is granted when no majority of the sentinels names one master, or two sentinels disagree" {
 	local one disagree
 	one="1 of [23] names redis://127.0.0.1:($(port_of 1)|$(port_of 2))/0 \(config-epoch 0\)"
 	disagree="the sentinels do not agree: $one, $one: .*"
@@ -234,7 +234,7 @@ refused() {
 	assert_output 1
 }
 
-# start_callers COUNT: what each one finds when it is granted the lock is in files.
+# start_callers COUNT: starts callers that record in files what they find when they have acquired the lock.
 start_callers() {
 	local number
 	for ((number = 1; number <= $1; number++)); do
@@ -246,7 +246,7 @@ start_callers() {
 
 @test "six callers of one URL never hold the lock at the same time while the sentinels name two masters" {
 	local number first callers=()
-	# The first of the URL, and so of the sentinels: it names one master, both others name another one.
+	# The sentinel that rlock queries first names one master, both others name another one.
 	first=$(tr , '\n' <<<"$SENTINELS" | nl | sort -t : -k 2n | awk '{ print $1; exit }')
 	for number in 1 2 3; do
 		[ "$number" = "$first" ] || name_master_at "$number" 2
@@ -268,7 +268,7 @@ start_callers() {
 @test "a lock is renewed while the sentinels disagree" {
 	in_background rlock run -t 3s a -- run_until_ended
 	wait_until 5 is_held a
-	# The first of the URL, as sentinels are sorted in it, and any other one.
+	# Sentinel 1, then another one; rlock sorts the sentinels of the URL.
 	name_master_at 1 2
 	stays_true_for 2 is_held a
 	name_master_at 1 1
@@ -280,7 +280,7 @@ start_callers() {
 	ended_with 0
 }
 
-@test "a sentinel that the URL has under two names counts once" {
+@test "a sentinel that the URL names twice counts once" {
 	local address port
 	address=${SENTINELS%%,*}
 	port=${address#*:}
@@ -311,11 +311,11 @@ start_callers() {
 	done
 }
 
-@test "a lock is renewed with one sentinel of three, held on while all are gone for less than its lease, and no longer" {
+@test "a lock is renewed with one sentinel of three, and stays held while all are down for less than its lease" {
 	in_background rlock run -w 20s -t 9s --connect-timeout 0.5s a -- run_until_ended
 	wait_until 5 is_held a
 	freeze_sentinels 1 3
-	# A renewal is due by now.
+	# A renewal is due within this time.
 	stays_true_for 3.5 is_running "$PID"
 	wait_until 5 is_renewed a 9000
 	freeze_sentinels 2
@@ -328,13 +328,13 @@ start_callers() {
 
 # ---- another master meanwhile ----
 
-@test "no command begins on a grant of a server that is no longer the master" {
+@test "no command starts on a grant of a server that is no longer the master" {
 	hold_by_foreign_client a
 	on 2 hold_by_foreign_client a
 	in_background rlock run -w 4s a -- touch begun
 	wait_until 5 has_waiters a
 	name_master "$(port_of 2)"
-	# What the sentinels said before counts for a second.
+	# rlock uses the sentinels' last replies for a second.
 	pause_for 1.1
 	redis del a >/dev/null
 	redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
@@ -342,7 +342,7 @@ start_callers() {
 	assert [ ! -e begun ]
 }
 
-@test "a failover: a lock is held on at the new master, a waiter notices it within seconds, and acquires the lock there" {
+@test "after a failover the lock is held at the new master, and a waiter notices it within seconds and acquires the lock there" {
 	local holder
 	on 2 redis replicaof 127.0.0.1 "$(port_of 1)"
 	in_background rlock run -t 6s a -- run_until_ended
@@ -362,7 +362,7 @@ start_callers() {
 	on 2 no_keys
 }
 
-@test "a lock that the new master does not know is lost, and the command is stopped; a release that only the old one got is none" {
+@test "a lock unknown to the new master is lost, and its command terminated; a release that only the old master got does not count" {
 	record_stderr rlock run -t 3s a -- sh -c 'echo $$ >inner; exec run_until_ended'
 	wait_until 5 [ -s inner ]
 	name_master "$(port_of 2)"

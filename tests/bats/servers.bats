@@ -1,19 +1,18 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# One lock on several servers that all must agree: what stands on each of them, which callers are kept out and woken, where
-# passwords and databases come from, and what happens when one of the servers is gone, frozen, or refuses. With a quorum smaller
-# than all: quorum.bats; which servers may be named together: unit/test_usage.c.
+# One lock on several servers that must all agree: its keys on each of them, who is excluded and woken, passwords and databases, and what
+# happens when one server is down, frozen, or denies. quorum.bats covers smaller quorums, unit/test_usage.c which servers may be combined.
 
 load ../lib/usual
 load ../lib/quorum
 load ../lib/proxying
 
-# From 4 on for take_servers.
+# take_servers gives out servers from 4 on.
 setup_file() { start_warm_servers 12; }
 
 # ---- what stands on the servers ----
 
-@test "a lock of each kind is the same hash on each server, of the same owner, and leaves no key" {
+@test "a lock of each kind is the same hash with the same owner on each server, and leaves no key" {
 	local verb fields
 	while read -r verb fields; do
 		rm -f owner end-commands
@@ -33,14 +32,14 @@ setup_file() { start_warm_servers 12; }
 	END
 }
 
-# names_all_servers COMMAND...: it locks "a" on all servers.
+# names_all_servers COMMAND...: COMMAND, an rlock call, must lock "a" on all servers.
 names_all_servers() {
 	run -0 "$@" a -- sh -c "${runs_once%exit 7}"
 	assert_output $'1\n1\n1'
 	on_each no_keys
 }
 
-@test "one server by two names, or by two of its databases, is refused for a majority, with 78, and by check, and no lock stays" {
+@test "one server under two names, or with two databases, is refused for a majority with 78, also by check, and no lock is left" {
 	local port other how quorum
 	start_prompt_proxy tcp:127.0.0.1:0
 	port=$PROXY_PORT
@@ -65,23 +64,23 @@ names_all_servers() {
 	assert_equal "$(redis info keyspace | grep -c ^db)" 0
 }
 
-@test "several servers can be named by several -u, by one, by RLOCK_URL and by the file, and --db is the database of each" {
+@test "several -u, one -u, RLOCK_URL and the file can name several servers, and --db applies to each" {
 	local a b c
 	a=$(urls_of 1) b=$(urls_of 2) c=$(urls_of 3)
 	names_all_servers env -u RLOCK_URL rlock run -u "$a $b" --url "$c"
 	names_all_servers env RLOCK_URL="  $a   $b $c " rlock run
-	# No server of several issues a fencing token.
+	# "fence" in the file is ignored with several servers.
 	printf '%s\n' 'fence = yes' "url = $a" "url = $b $c" >conf
 	names_all_servers env -u RLOCK_URL rlock run --config conf
 	run -0 rlock run --db 3 a -- sh -c '
 		for number in 1 2 3; do redis-cli -s "$BATS_FILE_TMPDIR/$number/server/redis.sock" -n 3 exists a; done'
 	assert_output $'1\n1\n1'
-	# Databases of one server are told from each other.
+	# Two databases of one server count as two servers here.
 	run -0 rlock run -u "$a?db=1" -u "$a?db=2" a -- sh -c 'for db in 1 2; do redis-cli -s "$SERVER_SOCKET" -n $db exists a; done'
 	assert_output $'1\n1'
 }
 
-@test "unlock with the servers in another order shows the line that does it" {
+@test "unlock with the servers in another order shows the right line" {
 	run -0 bash -c '
 		rlock lock --pid $$ a
 		said=$(rlock unlock --pid $$ -u "$3" -u "$1" -u "$2" a 2>&1) && exit
@@ -89,7 +88,7 @@ names_all_servers() {
 	on_each no_keys
 }
 
-@test "unlock --force breaks a lock on all servers, also where only one of them has it, and its holder finds out" {
+@test "unlock --force breaks a lock on all servers, also if only one has it, and its holder ends with 76" {
 	hold_on_each a -t 3s
 	run -0 rlock unlock --force a
 	on_each is_free a
@@ -103,7 +102,7 @@ names_all_servers() {
 
 # ---- one at a time ----
 
-@test "a caller that names the same servers in another order, or one of them, is kept out, and keeps out one that names all" {
+@test "callers that name the same servers in another order, or only one of them, exclude each other" {
 	local order number
 	hold_on_each a
 	for order in '3 1 2' '2 3 1' 1 2 3; do
@@ -123,9 +122,9 @@ names_all_servers() {
 	[ ! -e ran ]
 }
 
-@test "waiters acquire a fair lock in the order of the calls, and any lock when the holder on one server alone has released it" {
+@test "waiters acquire a fair lock in the order of the calls, and any lock after the release of a holder on only one server" {
 	local number holder
-	# By themselves they would look at the end of the lease.
+	# Without a message the waiters would poll at the end of the lease.
 	hold_on_each a
 	holder=$PID
 	for number in 1 2 3; do
@@ -147,7 +146,7 @@ names_all_servers() {
 	on_each no_keys
 }
 
-@test "a signal, and the end of the wait time, leave nothing of a waiter on any server" {
+@test "a waiter that a signal or its wait time ends leaves nothing on any server" {
 	local holder
 	hold_on_each a
 	holder=$PID
@@ -163,7 +162,7 @@ names_all_servers() {
 	[ ! -e ran ]
 }
 
-@test "a holder is stopped by a request to all servers, and where one of them denies it, no other is asked" {
+@test "a stop request is written to all servers, or to none if one denies it" {
 	hold_on_each a -t 3s
 	on 3 redis acl setuser default -hset >/dev/null
 	run rlock stop -w 1s a
@@ -174,7 +173,7 @@ names_all_servers() {
 	run -0 rlock stop a
 	ended_with 124
 	on_each no_keys
-	# One hold, which is named once.
+	# One hold on three servers is named once.
 	run -0 rlock run --at-least 60s a -- true
 	run -75 rlock stop a
 	assert_one_line 'cannot be asked: --at-least keeps it'
@@ -182,7 +181,7 @@ names_all_servers() {
 
 # ---- passwords ----
 
-@test "a password file and REDISCLI_AUTH are for each server whose URL has none, and no URL's password is shown" {
+@test "a password file and REDISCLI_AUTH apply to each server whose URL has no password, and no password is shown" {
 	local address
 	take_servers 3
 	start_proxy_to "${SERVERS[1]}" tcp:127.0.0.1:0
@@ -210,7 +209,7 @@ names_all_servers() {
 
 # ---- to acquire while one of them fails ----
 
-@test "one server that is not there: 69 at once, in one line, and nothing is left on the others" {
+@test "with one server down rlock exits with 69 immediately, in one line, and leaves nothing on the others" {
 	VIA[2]=unix://$PWD/nobody.sock
 	use_servers 1 2 3
 	takes_less_than 10 run -69 rlock run a -- touch ran
@@ -220,7 +219,7 @@ names_all_servers() {
 	[ ! -e ran ]
 }
 
-@test "one server that is full, a replica, or wants another password: 69 or 77 in one line, and nothing is left on the others" {
+@test "with one server full, a replica, or with another password rlock exits with 69 or 77 in one line, and leaves nothing on the others" {
 	local code text begin end
 	take_servers 3
 	while IFS='|' read -r code text begin end; do
@@ -239,7 +238,7 @@ names_all_servers() {
 	[ ! -e ran ]
 }
 
-@test "one frozen server: 69 at --connect-timeout, and within a wait time the lock is acquired when it goes on" {
+@test "with one server frozen rlock exits with 69 at --connect-timeout; with --wait it acquires the lock when the server continues" {
 	freeze_server 2
 	run -69 rlock run --connect-timeout 500ms a -- touch ran
 	assert_one_line '^rlock: a: .*2 of 3 servers'
@@ -260,7 +259,7 @@ crash_at_known_end() {
 	crash_server "${SERVERS[1]}"
 }
 
-@test "one of the servers is killed: the command is stopped before the lease ends, 76" {
+@test "when one server is killed, the command is terminated before the lease ends, 76" {
 	take_servers 3
 	hold_with_family a -t 6s
 	wait_until 6 on_each is_renewed a 6000
@@ -273,7 +272,7 @@ crash_at_known_end() {
 	wait_until 5 on "${SERVERS[2]}" no_keys
 }
 
-@test "a release that one frozen server does not answer: a warning, and the command's status" {
+@test "a release that one frozen server does not answer is a warning, and rlock exits with the command's status" {
 	record_stderr rlock run a -- sh -c 'run_until_ended; exit 7'
 	wait_until 5 on_each is_held a
 	freeze_server 2
@@ -285,7 +284,7 @@ crash_at_known_end() {
 	wait_until 5 on_each no_keys
 }
 
-@test "a release that a slow server carries out while another one is not there is no loss" {
+@test "a release that a slow server carries out while another one is down is not reported as a loss" {
 	start_proxy_to 1
 	start_proxy_to 2
 	proxy_to 2 delay 150

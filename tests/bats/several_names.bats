@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# Several names in one call: all of them are acquired, or none; and waited for, in the queues of fair locks too, in whatever
-# order they stand. (One of them that is lost is reported, and the others are released: overwritten.bats.)
+# Several names in one call: all are acquired or none, whatever their order, also in the queues of fair locks. (overwritten.bats: when
+# one of them is lost, the others are released.)
 
 load ../lib/usual
 load ../lib/queue
 
-@test "of several names all are acquired or none, whichever of them is held, for each kind of lock" {
+@test "several names of any kind are all acquired or none, whichever of them is held" {
 	local verb other taken
 	while read -r verb other taken; do
 		rm -f in-* out-*
@@ -31,14 +31,14 @@ load ../lib/queue
 	refute file_exists ran
 }
 
-@test "a waiter for two names is woken by the release of the last, and keeps neither from others meanwhile" {
+@test "a waiter for two names is woken by the last release, and does not exclude others from either name until then" {
 	start_holder x run a
 	start_holder y run b
 	start_contender w run a b
 	wait_until 5 has_waiters b
 	queue_contender one run a
 	finish_contenders x
-	# It is woken, too, and leaves the name to the next one.
+	# The waiter for two names is woken as well, and leaves the free name to the next waiter.
 	enters_when_woken one
 	finish_contenders one
 	are_waiting w
@@ -48,7 +48,7 @@ load ../lib/queue
 	nothing_is_left
 }
 
-@test "a waiter for several fair locks is in the queue of each, and those that name them in other orders are behind it in each" {
+@test "a waiter for several fair locks is in each queue, and later callers are behind it in each, whatever their order of names" {
 	local name owner
 	start_holder h fair b
 	queue_fair_contender r1 --note 'the first' a b c
@@ -64,7 +64,7 @@ load ../lib/queue
 		redis_says 1 hexists "rlock_waiters:{$name}" "$owner"
 	done
 	is_free a
-	# It is kept for the waiter that came first, and waits for another one beside it.
+	# "a" is reserved for the first waiter, which also waits for another name.
 	run -75 rlock fair -w 50ms a -- true
 	assert_one_line '^rlock: a: timed out after 50ms: kept for the next waiter, the first \('
 	is_woken_by b r1 finish_contenders h

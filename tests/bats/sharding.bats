@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# A proxy that keeps keys on several servers, and chooses one by the first key of a command: it runs the script of several
-# names on one server, and the other names are free on theirs.
+# A proxy that distributes keys over several servers by the first key of a command: it runs the script for several names on one server,
+# while other clients look for the other names on theirs.
 
 load ../lib/usual
 load ../lib/own_servers
@@ -8,7 +8,7 @@ load ../lib/proxying
 
 setup_file() { start_server_at_port; }
 
-# By their CRC-32 "a" and "c" are on the second of two servers, "d" is on the first.
+# The proxy selects a server by CRC-32: "a" and "c" are on the second one, "d" on the first.
 setup() {
 	directory_setup
 	start_second_server
@@ -19,7 +19,7 @@ setup() {
 
 teardown() { common_teardown; }
 
-@test "several names on different servers of a proxy are not acquired, by a verb of any kind; those on one server are" {
+@test "several names on different servers of a proxy are refused by verbs of any kind; names on one server are acquired" {
 	local verb
 	for verb in run read; do
 		run -78 rlock "$verb" a d -- touch ran
@@ -28,7 +28,7 @@ teardown() { common_teardown; }
 		assert_equal "$(ask_redis "$OTHER" dbsize)" 0
 	done
 	run -78 rlock sem --permits 2 a d -- touch ran
-	# Where they were counted all permits are free again.
+	# The permits were returned on the server that has counted them.
 	assert_equal "$(ask_redis "$OTHER" mget a d | tr '\n' ' ')" '2 2 '
 	no_keys
 	assert [ ! -e ran ]
@@ -40,7 +40,7 @@ teardown() { common_teardown; }
 	no_keys
 }
 
-@test "to find out about the proxy costs several names no more writes than one name, and one name no request" {
+@test "the check for such a proxy adds no write for several names, and no request for one name" {
 	export RLOCK_URL=unix://$SERVER_SOCKET
 	rlock run a -- true
 	start_proxy
@@ -53,7 +53,7 @@ teardown() { common_teardown; }
 	assert_output --regexp ' requests=5 .* writes_up=2 '
 }
 
-@test "check says that locks behind a proxy for several servers are not sound, and says nothing of sharding for one server" {
+@test "check calls locks behind a proxy for several servers unsound, and does not mention sharding for one server" {
 	run -78 rlock check
 	assert_line --regexp '^BAD +sharding +a proxy that keeps keys on several servers, and runs a script on one of them: '
 	assert_line --regexp '^NOT SOUND: .* see .*sharding'
@@ -61,7 +61,7 @@ teardown() { common_teardown; }
 	refute_output --partial sharding
 }
 
-@test "a waiter tries again within a second where the server has no SUBSCRIBE, which -v says once" {
+@test "a waiter retries within a second on a server without SUBSCRIBE, which -v reports once" {
 	local words
 	for words in run read 'sem --permits 1'; do
 		rm -f end-commands ran stderr

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# An operating system that is short of descriptors, memory or processes: rlock says so, by 71 and a line, and
-# what it can't look at at the moment it does not take for gone.
+# An operating system that is short of descriptors, memory or processes: rlock exits with 71 and a message, and does not take a process
+# or a file that it cannot examine for a missing one.
 
 load ../lib/usual
 
@@ -10,26 +10,27 @@ setup() {
 	not_under_valgrind 'it runs short itself'
 }
 
-# Standard streams, and what the dynamic linker takes to begin; and more than rlock ever has.
+# LEAST: the standard streams and what the dynamic linker needs. MOST: more descriptors than rlock uses.
 LEAST=4 MOST=20
 
-# with_descriptors COUNT COMMAND [ARG...]: sets STATUS; what was said is in the file "stderr".
+# with_descriptors COUNT COMMAND [ARG...]: runs COMMAND with a limit of COUNT descriptors; sets STATUS. Standard error goes to the file
+# "stderr".
 with_descriptors() {
 	STATUS=0
 	echo "$*" >&2
 	(
-		# What a caller of the tests has left open would take some of them.
+		# Close other descriptors that the caller of the tests has left open: they would count.
 		for fd in /proc/self/fd/*; do
 			((${fd##*/} < 3)) || eval "exec ${fd##*/}>&-"
 		done
-		# To look for leaks takes some, too.
+		# The leak sanitizer needs descriptors, too.
 		export ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0
 		exec timeout -s KILL 10 prlimit --nofile="$1:" "${@:2}" 2>stderr
 	) || STATUS=$?
 	[ "$STATUS" != 71 ] || [ -n "$TESTS_UNDER" ] || stderr_is_one_line '^rlock: .+: Too many open files$'
 }
 
-@test "a lack of descriptors is called that, what is stopped is stopped whole, and unlock can be repeated" {
+@test "a lack of descriptors is reported as such, no process of the command escapes, and unlock can be repeated" {
 	local count action has_begun=no
 	for ((count = LEAST; count <= MOST; count += 2)); do
 		rm -f ledger*
@@ -44,7 +45,7 @@ with_descriptors() {
 			with_descriptors "$count" rlock "$action" --pid $$ a
 			[[ $STATUS = 0 || $STATUS = 71 ]]
 		done
-		# Its hold file is still there.
+		# unlock failed before it removed the hold file, so it can be repeated.
 		[ "$STATUS" = 0 ] || rlock unlock --pid $$ a
 		no_keys
 		no_rlock_runs
@@ -53,7 +54,8 @@ with_descriptors() {
 	assert_equal "$has_begun" yes
 }
 
-# refused STATUS PROGRAM CALLS ERROR NUMBER COMMAND [ARG...]: the command ends so; fails when there was no such call any more.
+# refused STATUS PROGRAM CALLS ERROR NUMBER COMMAND [ARG...]: COMMAND must exit with STATUS when call NUMBER of these system calls fails
+# in PROGRAM. Fails if there was no such call.
 refused() {
 	rm -f refused
 	echo "${*:2}" >&2
@@ -61,14 +63,14 @@ refused() {
 	[ -s refused ]
 }
 
-@test "a runtime directory that can't be read through is not one without locks" {
+@test "a runtime directory that cannot be read completely is an error, not "no lock"" {
 	needs_refuse
 	rlock lock --pid $$ a
 	refused 71 rlock getdents64 ENOMEM 1 rlock renew --pid $$ a
 	rlock unlock --pid $$ a
 }
 
-@test "leftover processes of a killed command are not taken for gone while they can't be looked for" {
+@test "leftover processes of a killed command do not count as ended while rlock cannot scan for them" {
 	needs_refuse
 	local number=0
 	while rm -f ledger* && refused 143 rlock-renewer openat ENFILE $((number += 1)) rlock run --grace 100ms a -- bash -c '
@@ -76,7 +78,7 @@ refused() {
 			until grep -qs enter ledger; do :; done
 			kill -TERM $PPID
 			wait'; do
-		# In a condition `run` fails no test.
+		# assert_equal, since `run -143` in a condition would not fail the test.
 		assert_equal "$status" 143
 		run -0 overlap -g ledger 0
 		no_keys
@@ -97,7 +99,7 @@ refused() {
 	[ ! -e ran ]
 }
 
-@test "a lock for an owner, which no process watches over, needs no kernel that can watch processes" {
+@test "a lock for --owner, which has no renewer, does not need the calls to watch processes" {
 	needs_refuse
 	run -0 refuse refused rlock pidfd_open,pidfd_send_signal ENOSYS 1+ rlock lock --owner job --lease 30s a
 	is_held a
@@ -105,12 +107,12 @@ refused() {
 	no_keys
 }
 
-# small STATUS VERB [ARG...]: rlock ends so, with the least stack that a limit is likely to leave it.
+# small STATUS VERB [ARG...]: rlock must exit with STATUS, with a stack of 64 KB, the least that limits are likely to leave.
 small() {
 	run "-$1" bash -c 'ulimit -s 64; exec timeout 30 rlock "$@"' - "${@:2}"
 }
 
-@test "a stack of 64 KB is enough for what verbs do" {
+@test "a stack of 64 KB is enough for all verbs" {
 	[ -z "${TESTS_UNDER-}" ] || skip 'sanitize needs a larger stack'
 	local note
 	note=$(printf 'x%.0s' {1..200})
@@ -132,7 +134,7 @@ small() {
 	rlock lock --pid $$ a
 	small 0 renew --pid $$ a
 	small 0 unlock --pid $$ a
-	# rlock takes over, with a stack of the same size.
+	# The front takes over from its renewer, with the same stack limit.
 	small 0 run -t 60s a -- sh -c 'kill -KILL $PPID; comes_true "[ ! -e /proc/$PPID ]"'
 	is_free a
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Signals: which ones rlock passes on, how it ends by one, and that a command that was stopped is stopped
-# whole before the lock is released.
+# Signals: which ones rlock passes on, how a signal ends rlock, and that a terminated command has ended completely before the lock is
+# released.
 
 load ../lib/usual
 load ../lib/proxying
@@ -19,7 +19,7 @@ load ../lib/proxying
 	assert_equal "$(grep -v CONT signals)" $'ready\nALRM\nWINCH\nUSR2\nUSR1\nHUP\nINT\nQUIT\nTERM'
 }
 
-@test "a command that is suspended hears a SIGTERM sent to rlock" {
+@test "a suspended command receives a SIGTERM that is sent to rlock" {
 	in_background rlock run a -- run_until_ended
 	wait_until 5 has_command "$PID"
 	child=$(command_of "$PID")
@@ -30,7 +30,7 @@ load ../lib/proxying
 	is_gone "$child"
 }
 
-@test "under nohup a SIGHUP disturbs neither rlock, while it waits and after that, nor the command" {
+@test "under nohup SIGHUP is ignored by rlock, waiting or holding, and by the command" {
 	hold_by_foreign_client a
 	in_background nohup rlock run a -- log_signals
 	wait_until 5 has_waiters a 1
@@ -47,12 +47,12 @@ load ../lib/proxying
 	assert_equal "$(cat signals)" $'ready\nUSR1'
 }
 
-# What bash says of a child that a signal has ended, on one line; nothing of one that has exited.
+# how_it_ended COMMAND...: prints bash's message about a child that a signal has ended, one line; nothing if it exited.
 how_it_ended() {
 	LC_ALL=C bash -c '"$@"; :' bash "$@" 2>&1
 }
 
-@test "a command that a signal ends makes rlock end by the same one, and without a core of its own" {
+@test "rlock ends by the signal that ended the command, without a core dump of its own" {
 	run how_it_ended rlock run a -- sh -c 'kill -s TERM $$'
 	assert_output --partial Terminated
 	run how_it_ended rlock run a -- sh -c 'exit 143'
@@ -63,7 +63,7 @@ how_it_ended() {
 	refute_output --partial core
 }
 
-@test "a process that ignores SIGTERM is killed after the grace, and the lock is held until then" {
+@test "a process that ignores SIGTERM is killed after the grace time, and the lock is held until then" {
 	hold_with_family a --grace 6s
 	start=$(now_ms)
 	kill -s TERM "$PID"
@@ -77,13 +77,13 @@ how_it_ended() {
 	no_keys
 }
 
-@test "a child that rlock had before, and that ends first, is not taken for the command" {
+@test "a child that rlock had before its exec, and that ends first, is not taken for the command" {
 	run -7 sh -c 'sh -c "exit 3" & exec rlock run a -- sh -c "sleep 0.1; exit 7"'
 }
 
 # ---- processes that may not be signalled ----
 
-# runs_foreign [OPTION...]: rlock that may not signal other users' processes runs one, until FOREIGN is killed.
+# runs_foreign [OPTION...]: rlock without CAP_KILL runs a process of another user, until FOREIGN is killed.
 runs_foreign() {
 	[ "$(id -u)" = 0 ] || skip 'only root can run a command as another user'
 	not_under_valgrind 'it runs the command itself'
@@ -94,7 +94,7 @@ runs_foreign() {
 	BACKGROUND+=("$FOREIGN")
 }
 
-@test "a process that may not be signalled is named, and the lock is kept until it ends, unless it was lost" {
+@test "a process that rlock may not signal is named, and the lock is kept until it ends, unless the lock is lost" {
 	local may_not='process [0-9]+ \(sleep\): it runs as another user:'
 	runs_foreign
 	kill -s TERM "$PID"
@@ -105,7 +105,7 @@ runs_foreign() {
 	ended_with 137
 	stderr_is_one_line "^rlock: a: may not pass signal 15 on to $may_not run rlock as that user\$"
 	no_keys
-	# Not before it is another user's, on a busy machine, too.
+	# The time must suffice to change the user, also on a busy machine.
 	runs_foreign -t 3s --max-run 2s
 	wait_until 5 grep -qE "^rlock: a: may not terminate $may_not the lock is kept until the process ends" stderr
 	stays_true_for 3.2 is_held a
@@ -122,7 +122,7 @@ runs_foreign() {
 
 # ---- while waiting ----
 
-@test "SIGTERM, SIGINT, SIGHUP, SIGQUIT or SIGALRM ends a waiter at once, SIGWINCH does not; the holder does not notice" {
+@test "SIGTERM, SIGINT, SIGHUP, SIGQUIT or SIGALRM ends a waiter immediately, SIGWINCH does not; the holder is not affected" {
 	local holder signal
 	hold_in_background a
 	holder=$PID
@@ -142,7 +142,7 @@ runs_foreign() {
 	[ ! -e ran ]
 }
 
-@test "SIGTERM while the server's answer is under way ends rlock at once, and nothing stays locked" {
+@test "SIGTERM before the server's reply has arrived ends rlock immediately, and nothing stays locked" {
 	rlock run warm -- true
 	start_proxy
 	proxy hold-reply "$ACQUIRE" 10
@@ -154,7 +154,7 @@ runs_foreign() {
 	[ ! -e ran ]
 }
 
-@test "SIGTERM ends an rlock whose server does not answer, SIGKILL its renewer, too, and nothing stays locked" {
+@test "SIGTERM ends an rlock whose server does not answer, SIGKILL also ends its renewer, and nothing stays locked" {
 	local signal
 	for signal in TERM KILL; do
 		kill -s STOP "$SERVER_PID"
@@ -193,7 +193,7 @@ runs_foreign() {
 	done
 	kill -s CONT "$SERVER_PID"
 	wait_until 5 server_answers
-	# The counter of a semaphore, and its total, stay.
+	# Only the counter and the total of the semaphore stay.
 	wait_until 10 keys_are a-sem 'rlock_total:{a-sem}'
 	refute file_exists ran
 }
@@ -202,17 +202,17 @@ keys_are() {
 	[ "$(redis --raw keys '*' | LC_ALL=C sort | paste -sd ' ')" = "$*" ]
 }
 
-# It has connected and sleeps in poll.
+# has_no_answer_yet PID: whether the process has a socket and sleeps, that is waits for a reply.
 has_no_answer_yet() {
 	[ "$(find "/proc/$1/fd" -lname 'socket:*' | wc -l)" -gt 0 ] && grep -qs '^State:[[:space:]]*S' "/proc/$1/status"
 }
 
 # ---- while a lock without a command is acquired ----
 
-@test "a signal that comes while a lock without a command is acquired ends that, and leaves no trace" {
+@test "a signal during the acquisition of a lock without a command ends it and leaves nothing" {
 	needs_refuse
 	local program calls stopped
-	# Before its renewer is forked, and when that has acquired the lock.
+	# rlock is stopped before it forks the renewer, and the renewer when it has acquired the lock.
 	while read -r program calls; do
 		rm -f stopped
 		in_background refuse stopped "$program" "$calls" STOP 1 rlock lock --pid "$BASHPID" a
@@ -220,7 +220,7 @@ has_no_answer_yet() {
 		stopped=$(cut -d ' ' -f 4 stopped)
 		wait_until 5 is_stopped "$stopped"
 		kill -s TERM "$PID"
-		# After a second rlock has killed a renewer.
+		# Ignore a failure: rlock kills its stopped renewer after a second.
 		kill -s CONT "$stopped" 2>/dev/null || :
 		takes_less_than 5 ended_with 143
 		no_keys
@@ -233,7 +233,7 @@ has_no_answer_yet() {
 
 # ---- the caller ----
 
-@test "a script that leads its session and has a stopped job goes on after rlock" {
+@test "a script that leads its session and has a stopped job continues after rlock" {
 	cat >script <<-'END'
 		sleep 60 &
 		kill -STOP $!
@@ -248,7 +248,7 @@ has_no_answer_yet() {
 
 # ---- at any moment ----
 
-@test "SIGTERM at any moment of a run: it ends by SIGTERM or not at all, and nothing is left" {
+@test "SIGTERM at any moment of rlock run ends it by SIGTERM or not at all, and nothing is left" {
 	local start took number delay=0
 	rlock run measured -- true
 	start=${EPOCHREALTIME/./}
@@ -263,6 +263,6 @@ has_no_answer_yet() {
 		ended_with 0 2>/dev/null || ended_with 143
 	done
 	wait_until 5 no_rlock_runs
-	# One that ends while it asks for the lock does not wait for what becomes of that.
+	# An rlock that ends during a request does not wait for its undo, so poll.
 	wait_until 5 no_keys || fail "locked for $(redis pttl "$(redis keys 'lock*' | head -n 1)") ms yet: $(redis keys '*')"
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
-# What status says of a name: which owners hold it, since when and how much longer, and which wait. It says it of Java's
-# locks, too, and with whatever bytes in names and notes, and changes nothing.
+# rlock status of a name: holders, since when and for how long, and waiters. Also for Redisson's locks, with any bytes in names and notes.
+# status changes nothing.
 
 load ../lib/usual
 load ../lib/rights
 load ../lib/queue
 load ../lib/inspecting
 
-# Behind a port too, because a user can be named in the URL of a port alone.
+# With a port: only a URL with a port can name a user.
 setup_file() { start_server_at_port; }
 
 teardown() {
@@ -17,7 +17,7 @@ teardown() {
 
 # ---- what a name is ----
 
-@test "status says which owner holds a lock, how often, since when, its TTL, note and last token, and what is no lock" {
+@test "status shows a lock's owner, hold count, start, TTL, note and last token, and says what is no lock" {
 	acquire lock ci nightly --note 'the nightly backup'
 	acquire lock ci nightly
 	acquire lock ci fenced --fence
@@ -60,7 +60,7 @@ teardown() {
 	finish_all
 }
 
-@test "status shows that a waiter in the queue is dead, and changes nothing on the server" {
+@test "status marks a dead waiter in the queue, and changes nothing on the server" {
 	local before
 	acquire fair ci nightly
 	java_locks J1 nightly
@@ -76,7 +76,7 @@ teardown() {
 	assert_equal "$(redis --raw keys '*' | sort)" "$before"
 }
 
-@test "status shows the readers of a read lock, each with its TTL or as expired, and the writer that waits" {
+@test "status shows the readers of a read lock, each with its TTL or as expired, and the waiting writer" {
 	acquire read one nightly --note first
 	rlock read --owner two --lease 30s nightly
 	redis hset nightly "$JAVA_CLIENT:9" 1 >/dev/null
@@ -96,7 +96,7 @@ teardown() {
 	assert_line --index 0 'over: read lock, free'
 }
 
-@test "of very many readers status shows some, and says how many more there are" {
+@test "of very many readers status shows some, and the number of the others" {
 	redis eval 'redis.call("hset", KEYS[1], "mode", "read")
 		for i = 1, 20000 do redis.call("hset", KEYS[1], "5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:" .. i, 1) end
 		redis.call("pexpire", KEYS[1], 60000)' 1 nightly
@@ -107,7 +107,7 @@ teardown() {
 
 # ---- any bytes ----
 
-@test "status escapes what a terminal would obey in names, owners and notes" {
+@test "status escapes control characters in names, owners and notes" {
 	local name=$'a\e[2Jb\tc'
 	redis hset "rlock_holds:{$name}" 00112233445566778899aabbccddeeff $'ev\eil 1 2 - evil \e]0;title\a' >/dev/null
 	redis hset "$name" $'ev\eil' 1 >/dev/null
@@ -120,7 +120,7 @@ teardown() {
 	assert_equal "$(json 'lock["holders"][0]["note"], doc["names"][0]["name"]')" "('evil \\x1b]0;title\\x07', 'a\\x1b[2Jb\\tc')"
 }
 
-@test "status --json has the members that rlock-output(5) lists, and no others, and list has them, too" {
+@test "status --json and list --json have exactly the members that rlock-output(5) lists" {
 	acquire read one nightly
 	start_fair_contender r1 fairly
 	wait_until 5 has_entered r1
@@ -147,13 +147,13 @@ teardown() {
 	finish_all
 }
 
-@test "status shows an owner whole, below its row where the terminal has no room beside it, and leaves out CLIENT first" {
+@test "status never cuts an owner: on a narrow terminal it is below its row, and CLIENT is left out first" {
 	local owner
 	hold_in_background nightly --note 'the note'
 	owner=$(redis hkeys nightly)
 	run -0 on_terminal 100 rlock status nightly
 	assert_line --regexp "^  holder .* rlock +the note  $owner\$"
-	# What nothing is in has no header.
+	# A column without values is left out.
 	refute_output --partial SLOT
 	run -0 on_terminal 60 rlock status nightly
 	refute_output --partial CLIENT
@@ -168,7 +168,7 @@ teardown() {
 
 # ---- servers ----
 
-@test "of several servers status says on how many the lock is held, and what each says, or that it does not answer" {
+@test "with several servers status says on how many the lock is held, and shows each server or that it does not answer" {
 	local url=redis://127.0.0.1:$PORT none=redis://127.0.0.1:1
 	acquire lock ci nightly -u "$url/1"
 	acquire lock other nightly -u "$url/2"
@@ -187,7 +187,7 @@ teardown() {
 	acquire lock ci same -u "$url/1" -u "$url/2"
 	run -0 rlock status -u "$url/1" -u "$url/2" same
 	refute_output --partial differ
-	# The document has each name, and each server that was asked.
+	# The JSON document has each name and each server.
 	run -69 rlock status -u "$none" a b
 	assert_one_line '^rlock: a: cannot reach '
 	run -69 --separate-stderr rlock status --json -u "$none" -u "$url/1" nightly unheld
@@ -199,7 +199,7 @@ teardown() {
 
 # ---- watch ----
 
-@test "status --watch shows in place what becomes of a lock, and Ctrl-C leaves the last state on the screen" {
+@test "status --watch updates the screen in place, and Ctrl-C leaves the last state on it" {
 	run -0 ptyrun bash --norc --noprofile --noediting -i <<-'END'
 		ready
 		send rlock status --watch=100ms nightly
@@ -209,17 +209,17 @@ teardown() {
 		key C
 		ends 130
 	END
-	# To the top, and no line that was longer before shows through.
+	# The cursor moves to the top, and the rest of each line is erased.
 	assert_output --partial $'\e[H'
 	assert_output --partial $'\e[K'
 	assert_line --regexp 'the note +ci:0'
 }
 
-@test "status --watch prints one state after the other without a terminal, and goes on while the server is a replica" {
+@test "without a terminal status --watch prints one state after the other, and continues while the server is a replica" {
 	in_background sh -c 'exec rlock status --watch=100ms --json nightly >states 2>errors'
 	wait_until 5 awk 'END { exit NR < 2 }' states
 	redis replicaof 127.0.0.1 1 >/dev/null
-	# Its word for the state of a lock does not count.
+	# What a replica says about a lock does not count.
 	wait_until 5 grep -q 'is a replica' errors
 	run -69 rlock status nightly
 	redis replicaof no one >/dev/null
@@ -227,7 +227,7 @@ teardown() {
 	wait_until 5 grep -q '"held":true' states
 }
 
-@test "status of a path that is free says when rlock flock holds what it leads to" {
+@test "status of a free relative path or link says when rlock flock holds the path that it resolves to" {
 	mkdir real
 	ln -s . real/link
 	in_background rlock flock real/../real/link/job sleep 60

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# rlock stop: a holder is asked to end its command and to release the lock, and the caller waits until it has. Which holders
-# cannot be asked, what becomes of a request when a process or the server dies, and which rights it takes.
+# rlock stop: asks a holder to end its command and to release the lock, and waits for that. Which holders cannot be asked, what happens
+# to a request when a process or the server dies, and which rights a request needs.
 
 load ../lib/usual
 load ../lib/contenders
@@ -13,29 +13,29 @@ setup_file() { start_server_at_port; }
 
 KINDS=(run fair read write 'sem --permits 3')
 
-# hold_as VERB NAME [OPTION...]: until end_commands, with a lease of 3 s, or of LEASE. Sets PID.
+# hold_as VERB NAME [OPTION...]: holds the lock until end_commands, with a lease of 3 s or LEASE. Sets PID.
 hold_as() {
 	# shellcheck disable=SC2086
 	in_background rlock $1 -t "${LEASE:-3s}" "${@:3}" "$2" -- run_until_ended
 	wait_until 10 has_child "$PID" run_until_ended
 }
 
-# by: whose request it is.
+# by: prints the sender that requests of this test have: USER@HOST.
 by() {
 	local name
-	# A container may run as a user without a name.
+	# In a container the user may have no name.
 	name=$(id -un 2>/dev/null) || name=uid$(id -u)
 	echo "$name@$(uname -n)"
 }
 
-# has_requests NAME COUNT: so many stand on the server.
+# has_requests NAME COUNT: whether the server has COUNT stop requests for the lock.
 has_requests() {
 	[ "$(redis hkeys "rlock_holds:{$1}" | grep -c ':stop$')" = "$2" ]
 }
 
 # ---- the holder ----
 
-# hold_kinds OPTION...: NAMES are held, each by an rlock of another kind.
+# hold_kinds OPTION...: each of NAMES is held, by an rlock of another kind.
 hold_kinds() {
 	local kind
 	NAMES=()
@@ -52,7 +52,7 @@ none_held() {
 	assert_equal "$(redis keys '*stop*')$(redis keys '*timeout*')" ''
 }
 
-@test "a command is terminated, its lock released at once, and its rlock ends with 124, whatever its kind, --at-least and --on-lost" {
+@test "stop terminates the command and releases the lock immediately; the holder exits with 124, for each kind, --at-least and --on-lost" {
 	hold_kinds --at-least 1h --on-lost ignore
 	run -0 rlock stop "${NAMES[@]}"
 	assert_output ''
@@ -60,7 +60,7 @@ none_held() {
 	none_held
 }
 
-@test "--at-least ends with the holder that was asked, though its command ends before it has read the request" {
+@test "stop also ends --at-least when the command ends before the holder has read the request" {
 	LEASE=10m hold_kinds --at-least 1h
 	in_background rlock stop "${NAMES[@]}"
 	for name in "${NAMES[@]}"; do
@@ -71,7 +71,7 @@ none_held() {
 	none_held
 }
 
-@test "the holder says whose request it is, and the log of both sides has it" {
+@test "the holder names the sender of the request, and both sides log it" {
 	in_background sh -c 'exec rlock run -t 3s --log log a -- run_until_ended 2>stderr'
 	wait_until 10 has_child "$PID" run_until_ended
 	wait_until 10 has_event acquired
@@ -80,14 +80,14 @@ none_held() {
 	assert_line 'rlock: a: stopped'
 	ended_with 124
 	assert_equal "$(<stderr)" "rlock: a: $(by) asked to stop: terminating the command"
-	# Either side writes its own line.
+	# Both sides log to the same file, in any order.
 	assert_equal "$(events | tr , '\n' | sort | paste -sd ,)" 'acquired a,asked a,released a'
 	assert_equal "$(field reason released)" "\"stopped by $(by)\""
 	assert_equal "$(field reason asked)" "$(by)"
 	assert_regex "$(field owner asked)" ":$PID\$"
 }
 
-@test "the renewer is killed after the request was written: rlock stops the command itself, whole, as with --wait-all" {
+@test "when the renewer was killed after the request, rlock itself terminates the command and all leftover processes" {
 	local renewer
 	in_background rlock run -t 3s --wait-all a -- sh -c 'run_until_ended & echo $! >leftover'
 	wait_until 10 test -s leftover
@@ -122,7 +122,7 @@ none_held() {
 
 # ---- several holders and names ----
 
-@test "of several readers, or permits, all are asked, and with --holder one alone" {
+@test "all holders of a read lock or a semaphore are asked, with --holder only one" {
 	local kind owner
 	for kind in read 'sem --permits 3'; do
 		hold_as "$kind" a
@@ -141,7 +141,7 @@ none_held() {
 	done
 }
 
-@test "several names are stopped at once, and the exit code is the worst" {
+@test "several names are stopped in one call, and the exit code is the worst one" {
 	hold_as run a
 	in_background rlock run -t 3s b c -- run_until_ended
 	wait_until 10 has_child "$PID" run_until_ended
@@ -151,9 +151,9 @@ none_held() {
 	no_keys
 }
 
-@test "the next holder is not asked, though the caller waits for another" {
+@test "the next holder is not asked while the caller waits for another one" {
 	hold_as read a
-	# It takes its time to end.
+	# This holder takes long to end.
 	in_background rlock read -t 3s --grace 60s a -- sh -c 'trap "" TERM; run_until_ended; run_until_ended'
 	wait_until 10 has_child "$PID" sh
 	in_background rlock stop a
@@ -168,7 +168,7 @@ none_held() {
 
 # ---- the caller ----
 
-@test "with --wait it is 75 when the lock is still held, and the request stands, as status shows" {
+@test "stop exits with 75 when the lock is still held after --wait, and the request remains, as status shows" {
 	local asked='lock["holders"][0]["asked_by"], (lock["holders"][0]["asked_ms"] or 0) // 60000'
 	LEASE=10m hold_as run a
 	run -0 rlock status --json a
@@ -187,20 +187,20 @@ none_held() {
 	is_running "$PID"
 }
 
-# cannot_be_asked NAME REGEXP: of rlock stop, at once.
+# cannot_be_asked NAME REGEXP: rlock stop must exit with 75 immediately, and its message must match.
 cannot_be_asked() {
 	run -75 rlock stop "$1"
 	assert_output --regexp "^rlock: $1: .*cannot be asked: $2"
 	has_requests "$1" 0
 }
 
-# stops_with STATUS NAME: it does not wait.
+# stops_with STATUS NAME: rlock stop -w 0 must exit with STATUS.
 stops_with() {
 	run rlock stop -w 0 "$2"
 	[ "$status" = "$1" ] && [[ $output != *'still held'* ]]
 }
 
-@test "a holder that cannot be asked is named at once, with what to do instead" {
+@test "a holder that cannot be asked is named immediately, with what to do instead" {
 	local force='try: rlock unlock --force'
 	rlock lock --owner ci-7 --lease 60s a
 	cannot_be_asked a "no process belongs to it \(--owner\), for another 5[0-9]s: end it there, then $force --holder ci-7:0 a$"
@@ -215,13 +215,13 @@ stops_with() {
 	redis set e 0 >/dev/null
 	redis set 'rlock_total:{e}' 1 >/dev/null
 	cannot_be_asked e "it is no rlock, but a Java client, say: end it there, then break all permits: $force e$"
-	# Beside such a holder the others are asked.
+	# The other holders of the same lock are asked.
 	rlock read --owner ci-7 --lease 60s g
 	hold_as read g
 	run -75 rlock stop g
 	assert_output --partial '(ci-7:0) cannot be asked'
 	ended_with 124
-	# Its processes are dead, and a user has removed the TTL.
+	# The holder's processes are dead, and someone has removed the TTL of its lock.
 	hold_as run f
 	stop_waiters "$PID"
 	redis persist f >/dev/null
@@ -233,19 +233,19 @@ stops_with() {
 
 # ---- rights, and keys that were overwritten ----
 
-# changes_nothing STATUS NAME [OPTION...]: rlock stop ends with that, has asked no one, and the holder's command runs on.
+# changes_nothing STATUS NAME [OPTION...]: rlock stop must exit with STATUS; no holder is asked, and its command continues.
 changes_nothing() {
 	run "-$1" rlock stop "${@:3}" "$2"
 	has_requests "$2" 0
 	is_running "$PID"
 }
 
-@test "a user with the rights of the manual can stop; where one is missing in the middle it is 77, and no holder is asked" {
+@test "a user with the rights of the manual can stop; without one of them it is 77, and no holder is asked" {
 	local kind right number=0
 	least_rights
 	for kind in read 'sem --permits 3'; do
 		hold_as "$kind" "nightly$((number += 1))"
-		# Beside a Java client.
+		# With a Java client as another reader.
 		[ "$kind" != read ] || redis hset nightly1 "$JAVA" 1 >/dev/null
 		for right in hset hdel time "$([ "$kind" = read ] && echo pttl || echo get)"; do
 			redis acl setuser ci "-$right" >/dev/null
@@ -258,7 +258,7 @@ changes_nothing() {
 	done
 }
 
-@test "where something has overwritten a key no holder is asked, and no client is named that is none" {
+@test "when a key was overwritten no holder is asked, and no false client is named" {
 	local verb name key
 	while read -r verb name key; do
 		LEASE=60s hold_as "${verb/:/ --permits }" "$name"

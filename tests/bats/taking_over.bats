@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# The renewer, which is the command's parent, is killed or stopped: rlock takes over, and what the user was promised holds as
-# before. And rlock killed: the renewer goes on.
+# The renewer, which is the command's parent, is killed or stopped: rlock takes over and keeps all promises. And rlock is killed: the
+# renewer continues.
 
 load ../lib/usual
 load ../lib/hold_processes
 
-@test "the command's parent is the renewer, and ps shows of which lock" {
+@test "the command's parent is the renewer, and ps shows the name of its lock" {
 	need_own_command_line
 	hold_with_pids nightly
 	has_parent "$COMMAND" "$RENEWER"
@@ -17,13 +17,13 @@ load ../lib/hold_processes
 	assert_output --regexp '^rlock run nightly -- '
 }
 
-# hold_logging NAME [OPTION...]: as hold_with_pids, for a command that logs its signals.
+# hold_logging NAME [OPTION...]: hold_with_pids with a command that logs its signals.
 hold_logging() {
 	hold_for_script 'echo $$ >command-pid; exec log_signals' "$@"
 	wait_until 20 file_has_line signals ready
 }
 
-@test "with the renewer killed the lock is renewed, signals are passed on once, and the lock is released with the command" {
+@test "after the renewer was killed rlock renews the lock, passes signals on once, and releases the lock when the command ends" {
 	hold_logging a -t 3s
 	kill -s USR1 "$PID"
 	wait_until 5 file_has_line signals USR1
@@ -41,7 +41,7 @@ hold_logging() {
 	no_keys
 }
 
-@test "a lost lock that the renewer has reported before it is killed is not reported again" {
+@test "a lost lock is not reported again when the renewer is killed after it has reported the loss" {
 	hold_logging a -t 3s --on-lost ignore
 	redis del a
 	wait_until 10 grep -q 'lock lost' stderr
@@ -52,13 +52,13 @@ hold_logging() {
 	stderr_is_one_line '^rlock: a: lock lost at [0-9T:+-]+: '
 }
 
-# Of the renewer all calls that may be its last one, one after the other. (Of a process that is to become the command some may
-# be meant, too: a command that is killed before it has begun was killed.)
+# The system calls before which the renewer is killed, one after the other. The child that becomes the command makes some of them, too;
+# if it is killed, the command was killed before it began.
 CALLS=poll,ppoll,read,write,sendto,sendmsg,recvfrom,recvmsg,connect,socket,clone,clone3,fork,vfork,kill,waitid,setsid
 CALLS+=,timerfd_settime,timerfd_create,pidfd_open,pidfd_send_signal,prctl,signalfd4,rt_sigprocmask,exit_group
 
-# killed_at NUMBER: the renewer is killed before that call of its own, while a command runs that ends with 7. Fails where there
-# was none left.
+# killed_at NUMBER: kills the renewer before call NUMBER of these, while it runs a command that exits with 7. Fails if the renewer made
+# fewer calls.
 killed_at() {
 	local status=0
 	mkdir "killed$1"
@@ -85,14 +85,15 @@ killed_at() {
 	done
 	[ ! -e wrong ] || fail "$(cat wrong)"
 	((number > 10)) || fail "only $number calls were made"
-	# Between its start and its exec the command is few calls long.
+	# The child makes few calls between fork and exec, so it was killed in few rounds only.
 	(($(wc -l <commands_killed) <= 10)) || fail "$(wc -l <commands_killed) times the command did not run"
 	wait_until 5 no_keys
 	wait_until 5 no_rlock_runs
 }
 
-# The signal is sent by the renewer's first kill(), and comes from the command: rlock, which takes over, does not know of it.
-@test "a renewer that is killed as soon as it has sent SIGTERM: all of the command's processes are terminated, too" {
+# A process of the command sends SIGTERM to the renewer, which passes it on by its first kill(2) and is then killed. rlock takes over
+# without knowing of that signal.
+@test "when the renewer is killed just after it has sent SIGTERM, rlock terminates all of the command's processes" {
 	needs_refuse
 	KINDS=${ESCAPERS[*]} record_stderr refuse at rlock-renewer kill KILL 2 \
 		rlock run --grace 200ms a -- sh -c 'escape escaped $KINDS; kill $PPID; exec run_until_ended'
@@ -102,7 +103,7 @@ killed_at() {
 	no_keys
 }
 
-@test "SIGTERM that a process of the command sends to the renewer reaches the command, which is terminated whole" {
+@test "SIGTERM from a process of the command to the renewer terminates the command and all its processes" {
 	run -5 timeout 20 rlock run a -- sh -c 'trap "exit 5" TERM; kill $PPID; while :; do sleep 0.02; done'
 	no_keys
 	run -143 timeout 20 rlock run --grace 200ms a -- sh -c 'escape escaped session; sh -c "kill $PPID; exec sleep 60"'
@@ -110,12 +111,12 @@ killed_at() {
 	no_keys
 }
 
-@test "signals that others send to the renewer change nothing" {
+@test "signals that other processes send to the renewer are ignored" {
 	hold_logging a -t 3s
 	for signal in TERM INT HUP QUIT USR1 USR2 ALRM PIPE WINCH TSTP TTIN TTOU; do
 		kill -s "$signal" "$RENEWER"
 	done
-	# By processes that have ended when it looks.
+	# The senders have ended before the stopped renewer reads the signals.
 	kill -s STOP "$RENEWER"
 	for signal in TERM INT HUP QUIT USR1 USR2 ALRM; do
 		env kill -s "$signal" "$RENEWER"
@@ -128,7 +129,7 @@ killed_at() {
 	no_keys
 }
 
-@test "a stopped renewer holds up neither the end nor SIGTERM" {
+@test "a stopped renewer delays neither the end of rlock nor SIGTERM" {
 	hold_with_pids a -t 90s
 	kill -s STOP "$RENEWER"
 	end_commands
@@ -145,7 +146,7 @@ killed_at() {
 	no_rlock_runs
 }
 
-@test "--kill-child: the command's processes die when rlock or the renewer is killed, and the lock is free after them" {
+@test "with --kill-child the command's processes die when rlock or the renewer is killed, and then the lock is free" {
 	local victim
 	for victim in PID RENEWER; do
 		rm -f command-pid entered
@@ -164,7 +165,7 @@ killed_at() {
 	wait_until 5 no_rlock_runs
 }
 
-@test "with rlock killed a process that the command has stopped stays so, as without rlock" {
+@test "when rlock was killed a process that the command has stopped stays stopped, as without rlock" {
 	hold_for_script 'sleep 60 & kill -STOP $!; echo $! >stopped; echo $$ >command-pid; run_until_ended; kill -KILL $!; wait $!; echo $? >status' \
 		a -t 3s
 	wait_until 5 is_stopped "$(<stopped)"

@@ -1,11 +1,12 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# On a terminal, under a shell with job control: Ctrl-C, Ctrl-\, a hang-up and reading what is typed are as without rlock. Jobs
-# and commands that are stopped, by Ctrl-Z or from outside, go on by fg and bg, with their locks kept meanwhile.
+# rlock on a terminal, under a shell with job control: Ctrl-C, Ctrl-\, hang-up and input work as without rlock. Jobs and commands stopped
+# by Ctrl-Z or by other processes continue after fg and bg, and keep their locks meanwhile.
 
 load ../lib/usual
 
-# in_terminal [SHELL]: what happens there is standard input, see ptyrun; the output is what was shown. Nothing is left then.
+# in_terminal [SHELL]: runs SHELL under ptyrun, whose script is standard input. The output is what the terminal showed. Afterwards no key
+# and no rlock may be left.
 in_terminal() {
 	local shell=("${1-bash}" -i)
 	[ "${shell[0]}" != bash ] || shell=(bash --norc --noprofile --noediting -i)
@@ -16,7 +17,7 @@ in_terminal() {
 
 # ---- Ctrl-C, Ctrl-\ ----
 
-@test "Ctrl-C stops a shell's loop around rlock run, whether it runs its command or waits, and Ctrl-\\ is SIGQUIT" {
+@test "Ctrl-C ends a shell's loop around a running or waiting rlock run, and Ctrl-\\ sends SIGQUIT" {
 	local shell
 	hold_by_foreign_client busy
 	for shell in bash dash; do
@@ -88,7 +89,7 @@ in_terminal() {
 	END
 }
 
-@test "a job in the background that reads the terminal is stopped, and fg continues it" {
+@test "a background job that reads the terminal is stopped, and fg continues it" {
 	in_terminal <<-'END'
 		send rlock run a -- sh -c 'echo $PPID >renewer; exec cat' &
 		check comes_true grep -q "'^State:.T'" '/proc/$(cut -d " " -f 4 "/proc/$(cat renewer)/stat")/status'
@@ -106,8 +107,8 @@ in_terminal() {
 
 # ---- stopped, and continued ----
 
-# A command that is not yet stopped at the prompt would read a part of what is typed there.
-@test "Ctrl-Z and fg, over and over, in each shell, with the lock kept meanwhile" {
+# Wait until the command is stopped: otherwise it would read a part of what is typed at the prompt.
+@test "repeated Ctrl-Z and fg stop and continue the command in each shell, and the lock stays held" {
 	local shell
 	for shell in bash dash; do
 		in_terminal "$shell" <<-'END'
@@ -151,7 +152,7 @@ in_terminal() {
 	END
 }
 
-@test "a command that stops itself returns to the prompt each time, its lock is kept meanwhile, and fg and bg continue it" {
+@test "each time a command stops itself the shell shows its prompt, the lock stays held, and fg and bg continue it" {
 	in_terminal <<-'END'
 		send rlock run -t 3s a -- sh -c 'kill -STOP $$; echo once; kill -STOP $$; echo over >over'
 		expect Stopped
@@ -169,7 +170,7 @@ in_terminal() {
 	END
 }
 
-@test "a command stopped and continued from outside does not hang, and the lock is free after it" {
+@test "a command that other processes stop and continue does not hang, and its lock is released" {
 	mkfifo fifo
 	in_terminal <<-'END'
 		send rlock run a -- sh -c 'echo $$ >pid; echo begun; read line <fifo; echo over >over'
@@ -184,7 +185,7 @@ in_terminal() {
 	END
 }
 
-@test "a terminal that hangs up ends a job, one that is stopped and one of a script, too, and frees the lock" {
+@test "a hang-up ends a job, also a stopped one and one of a script, and the lock is released" {
 	local line key
 	echo "rlock run a -- sh -c 'echo \$\$ >pid; echo begun; exec sleep 60'" >job
 	while IFS='|' read -r line key; do
@@ -213,7 +214,7 @@ survives_ctrl_z() {
 	wait_until 5 no_rlock_runs
 }
 
-@test "Ctrl-Z does nothing where no shell could continue the job, as without rlock" {
+@test "Ctrl-Z does nothing when no shell could continue the job, as without rlock" {
 	survives_ctrl_z 'key C' hangup <<-'END'
 		exec rlock run a -- sh -c 'echo begun; read line; echo "got $line"; exec sleep 60'
 	END
@@ -227,9 +228,9 @@ survives_ctrl_z() {
 	END
 }
 
-@test "a command that reads a terminal which no shell can give it fails, and the script that has called rlock goes on" {
+@test "a background command that reads the terminal fails when no shell could give it the terminal, and its script continues" {
 	local before
-	# Not while the shell that has started it has the terminal still.
+	# The command waits until the starting shell no longer owns the terminal.
 	cat >script <<-'END'
 		rlock run a -- bash -c 'read -ra stat </proc/$$/stat
 			while [ "${stat[4]}" = "${stat[7]}" ]; do sleep 0.02; read -ra stat </proc/$$/stat; done
@@ -247,7 +248,7 @@ survives_ctrl_z() {
 	done
 }
 
-@test "a command of a command that stops itself returns to the prompt, and fg continues it" {
+@test "when the command of a nested rlock stops itself the shell shows its prompt, and fg continues it" {
 	in_terminal <<-'END'
 		send rlock run a -- rlock run b -- sh -c 'kill -STOP $$; echo once; kill -STOP $$; echo over'
 		expect Stopped
@@ -262,7 +263,7 @@ survives_ctrl_z() {
 	END
 }
 
-@test "with rlock killed a stopped job gets SIGHUP, as from the kernel without rlock" {
+@test "when rlock was killed its stopped job gets SIGHUP, as the kernel sends it without rlock" {
 	in_terminal <<-'END'
 		send rlock run a -- sh -c 'echo $$ >pid; echo $PPID >renewer; exec log_signals'
 		check comes_true grep -x ready signals

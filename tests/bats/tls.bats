@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# TLS: what is verified, what is wrong said in one line, and that locks are as elsewhere.
+# TLS: what is verified, one clear line for each error, and locks that work as without TLS.
 
 load ../lib/usual
 load ../lib/certificates
@@ -24,18 +24,18 @@ teardown() {
 	return "$status"
 }
 
-# The file's server has another certificate from here on.
+# replace_server NAME [OPTION...]: restarts the file's server with the certificate NAME.
 replace_server() {
 	stop_server
 	start_tls_server "$@"
 }
 
-# trusted [OPTION...]: URL and options by which the server is trusted.
+# trusted [OPTION...]: rlock run with the authority of the server's certificate.
 trusted() {
 	rlock run --cacert "$CA" "$@"
 }
 
-# refused STATUS PATTERN [OPTION...]: a lock is not acquired, for a reason that one line names, and the command not run.
+# refused STATUS PATTERN [OPTION...]: rlock run must exit with STATUS and one line that matches, and not run its command.
 refused() {
 	run -"$1" rlock run "${@:3}" a -- touch begun
 	assert_one_line "^rlock: a: cannot (connect to|reach) rediss://localhost:$PORT/0: $2"
@@ -44,7 +44,7 @@ refused() {
 
 # ---- what is trusted ----
 
-@test "locks over TLS are held while the command runs, and free after it; check says when the certificate ends" {
+@test "locks over TLS are held while the command runs, and released; check says when the certificate expires" {
 	export RLOCK_URL="$RLOCK_URL?cacert=$CA"
 	run -0 rlock run a -- ask_redis "$SERVER_SOCKET" exists a
 	assert_output 1
@@ -54,9 +54,9 @@ refused() {
 	assert_line --regexp "^(ok|note) +tls +TLSv1\\.[23], the server's certificate ends in [0-9]+[dh]"
 }
 
-@test "an address with a zone is verified as the address, and a zone that is no interface is named without a DNS query" {
+@test "an address with a zone is verified without the zone, and an unknown zone is reported without a DNS query" {
 	grep -qs '^0*1 ' /proc/net/if_inet6 || skip 'this machine has no IPv6'
-	# The first interface, by its number: it is the one of the loopback address.
+	# Zone 1 is the first interface, lo.
 	run -0 trusted -u "rediss://[::1%251]:$PORT" a -- ask_redis "$SERVER_SOCKET" exists a
 	assert_output 1
 	run -69 takes_less_than 4 rlock run -n -u 'redis://[fe80::1%25nosuch0]' a -- true
@@ -69,23 +69,23 @@ refused() {
 	run -78 bash -c 'ulimit -s 64; exec rlock run a -- true'
 }
 
-@test "authorities are named by an option, in the URL, by a directory, and by SSL_CERT_FILE and SSL_CERT_DIR" {
+@test "an option, the URL, a directory, SSL_CERT_FILE and SSL_CERT_DIR can name the authority" {
 	mkdir authorities
 	cp "$CA" "authorities/$(openssl x509 -hash -noout -in "$CA").0"
 	cp "$CA" 'my ca.pem'
-	# The server is verified by its address, too; valkeys:// is rediss://.
+	# The certificate is also valid for the address; valkeys:// is rediss://.
 	run -0 rlock run -u "valkeys://127.0.0.1:$PORT" --cacert "$CA" a -- true
 	run -0 rlock run -u "rediss://localhost:$PORT?cacert=my%20ca.pem" a -- true
 	run -0 rlock run --cacertdir authorities a -- true
 	run -0 rlock run -u "rediss://localhost:$PORT?cacertdir=authorities" a -- true
 	run -0 env SSL_CERT_FILE="$CA" rlock run a -- true
 	run -0 env SSL_CERT_DIR="$PWD/authorities" rlock run a -- true
-	# A parameter in the URL counts before the option.
+	# A parameter in the URL precedes the option.
 	run -0 rlock run -u "$RLOCK_URL?cacert=$CA" --cacert missing a -- true
 	run -0 rlock run -u "$RLOCK_URL?cacert=$CA" --cacertdir missing a -- true
 }
 
-@test "the configuration file has the authority for its own server only, which a message says" {
+@test "the authority in the configuration file applies to the file's server only, which a message says" {
 	printf '%s\n' "url = $RLOCK_URL" "cacert = $CA" >rlock.conf
 	chmod 600 rlock.conf
 	run -0 env -u RLOCK_URL rlock run --config rlock.conf a -- true
@@ -96,7 +96,7 @@ refused() {
 	assert_one_line '^rlock: .*rlock\.conf:[0-9]+: cacert is for TLS, and unix://.* has none: add url = rediss://HOST:6379$'
 }
 
-@test "a certificate of another authority, for another name or address, expired or self-signed is refused, unless it is named" {
+@test "a certificate of another authority, for another host, expired or self-signed is refused, unless --cacert names it" {
 	local certificate why options
 	while IFS=';' read -r certificate why options; do
 		[ "$certificate" = server ] || replace_server "$certificate"
@@ -111,7 +111,7 @@ refused() {
 		other;sni '\.example': not the name of a host;--cacert $CA --sni .example
 	END
 	run -0 rlock run -u "$RLOCK_URL?cacert=$CA&sni=redis.example" a -- true
-	# A dot at the end of a name is not looked for in the certificate.
+	# A trailing dot of a name is ignored in the comparison with the certificate.
 	run -0 trusted --sni redis.example. a -- true
 	replace_server stranger
 	run -0 rlock run --cacert "$CERTIFICATES/stranger.crt" a -- true
@@ -123,7 +123,7 @@ refused() {
 	assert [ ! -e begun ]
 }
 
-@test "the password is not sent to a server that is refused, and a wrong or missing one is reported as such" {
+@test "no password is sent to a refused server; a wrong or missing password is reported as such" {
 	export REDISCLI_AUTH=swordfish
 	redis config set requirepass swordfish >/dev/null
 	redis acl log reset >/dev/null
@@ -131,7 +131,7 @@ refused() {
 	run -0 redis acl log
 	assert_output ''
 	run -0 trusted a -- true
-	# Redis ends the connection of a stranger that sends a long request, in one write with why.
+	# Redis closes the connection of an unauthenticated client that sends a long request, and sends the reason just before.
 	for _ in {1..5}; do
 		run -77 env -u REDISCLI_AUTH rlock run --cacert "$CA" a -- touch begun
 		run -77 env REDISCLI_AUTH=wrong rlock run --cacert "$CA" a -- touch begun
@@ -142,7 +142,7 @@ refused() {
 
 # ---- versions, ports ----
 
-@test "TLS 1.2 and TLS 1.3 are spoken, of which -v says which, and no older one" {
+@test "TLS 1.2 and 1.3 are used, which -v reports, and no older version" {
 	local version
 	for version in 1.2 1.3; do
 		replace_server server --tls-protocols "TLSv$version"
@@ -153,8 +153,8 @@ refused() {
 	refused 78 'it has no version of TLS from 1\.2 on' --cacert "$CA"
 }
 
-# listen_in_clear WHAT: a port that says this to a client which has spoken, or nothing, and closes if that is empty; PORT and
-# RLOCK_URL are its.
+# listen_in_clear WHAT: listens on PORT without TLS, and sends WHAT to a client that has sent something; closes if WHAT is empty. Sets
+# PORT and RLOCK_URL.
 listen_in_clear() {
 	choose_port
 	in_background python3 -IS -c '
@@ -174,7 +174,7 @@ while True:
 	export RLOCK_URL=rediss://localhost:$PORT
 }
 
-@test "a port that speaks no TLS, is silent or closes the connection is reported, and so is a TLS port under a URL without TLS" {
+@test "a port without TLS, a silent or closing port, and a TLS port under a redis:// URL are reported" {
 	run -69 rlock run -u "redis://localhost:$PORT" a -- touch begun
 	assert_one_line "^rlock: a: cannot reach redis://localhost:$PORT/0: .*: if this is a TLS port, its URL begins with rediss://$"
 	listen_in_clear silence
@@ -187,7 +187,7 @@ while True:
 
 # ---- the client certificate ----
 
-@test "a server that requires a client certificate gets it, by options or the URL; none, or a stranger's, is reported" {
+@test "options or the URL give the client certificate; a missing or unknown one is reported" {
 	local client=$CERTIFICATES/client
 	redis config set tls-auth-clients yes >/dev/null
 	run -0 trusted --cert "$client.crt" --key "$client.key" a -- true
@@ -201,7 +201,7 @@ while True:
 	refused 78 'it refuses the handshake: it may require a client certificate' --cacert "$CA"
 }
 
-@test "files that cannot be used are reported, each in one line, and a key with a passphrase is not asked for" {
+@test "unusable files are reported in one line each, and rlock asks for no passphrase" {
 	local client=$CERTIFICATES/client options text
 	echo nonsense >nonsense
 	cp "$client.crt" cert
@@ -232,14 +232,14 @@ while True:
 	END
 	run -78 timeout 60 setsid rlock run --cacert ca --cert cert --key locked.key a -- true
 	assert_one_line "key 'locked\.key': it has no private key without a passphrase"
-	# At once, also where no server answers.
+	# Before any connection: also if the server's name does not exist.
 	run -78 rlock run -u rediss://does-not-exist.invalid --cacert nowhere -w 30s a -- true
 	assert_output --partial "cacert 'nowhere': No such file or directory"
 }
 
 # ---- while a lock is held, and waited for ----
 
-@test "a renewer whose connection is cut opens another one, in another directory, by relative files" {
+@test "a renewer whose connection was cut opens another one, also in another directory with relative file names" {
 	cp "$CA" ca.pem
 	cp "$CERTIFICATES/client".* .
 	redis config set tls-auth-clients yes >/dev/null
@@ -247,13 +247,13 @@ while True:
 	wait_until 5 is_held a
 	redis client kill type normal >/dev/null 2>&1 || :
 	wait_until 5 is_renewed a 3000
-	# For longer than the lease.
+	# Longer than the lease, so renewals were needed.
 	stays_true_for 3.2 is_held a
 	end_commands
 	ended_with 0
 }
 
-@test "rlock takes over from a killed renewer where the files of the certificates cannot be read any more" {
+@test "rlock takes over from a killed renewer although the certificate files cannot be read any more" {
 	cp "$CA" ca.pem
 	hold_with_pids a --cacert ca.pem -t 6s
 	rm ca.pem
@@ -264,12 +264,12 @@ while True:
 	stderr_is_empty
 }
 
-# connect_anew: the renewer's connection is cut, so that the next renewal needs another one.
+# connect_anew: cuts the renewer's connection, so that the next renewal needs a new one.
 connect_anew() {
 	redis client kill type normal >/dev/null 2>&1 || :
 }
 
-@test "certificates, keys and the authority that are replaced during a hold count for its next connection" {
+@test "certificates, keys and authorities replaced while a lock is held are used for its next connection" {
 	cp "$CA" ca.pem
 	cp "$CERTIFICATES/client".* .
 	redis config set tls-auth-clients yes >/dev/null
@@ -279,18 +279,18 @@ connect_anew() {
 	cp new/ca.crt ca.pem
 	cp new/client.{key,crt} .
 	chmod 600 client.key
-	# The server takes its new files without a restart, and then no client of the old authority.
+	# The server loads its new files without a restart; then a client with the old authority is refused.
 	redis config set tls-ca-cert-file "$PWD/new/ca.crt" tls-cert-file "$PWD/new/server.crt" tls-key-file "$PWD/new/server.key" >/dev/null
 	run -78 rlock run --cacert "$CA" b -- true
 	run -78 rlock run --cacert new/ca.crt --cert "$CERTIFICATES/client.crt" --key "$CERTIFICATES/client.key" b -- true
 	connect_anew
-	# For longer than the lease.
+	# Longer than the lease, so renewals were needed.
 	stays_true_for 5 is_held a
 	end_commands
 	ended_with 0
 }
 
-@test "a file that is half written when a connection is opened is read again by the next attempt" {
+@test "a file that was half written when a connection began is read again by the next attempt" {
 	cp "$CA" ca.pem
 	cp "$CERTIFICATES/client".* .
 	redis config set tls-auth-clients yes >/dev/null
@@ -310,20 +310,20 @@ connect_anew() {
 	ended_with 0
 }
 
-@test "a TLS file that blocks its reader keeps no holder from its renewal" {
+@test "a TLS file that blocks its reader does not prevent renewals" {
 	cp "$CA" ca.pem
 	in_background rlock run --cacert ca.pem -t 4s a -- run_until_ended
 	wait_until 5 is_held a
 	rm ca.pem
 	mkfifo ca.pem
 	connect_anew
-	# For longer than the lease.
+	# Longer than the lease, so renewals were needed.
 	stays_true_for 5 is_held a
 	end_commands
 	ended_with 0
 }
 
-@test "an authority that is removed from the file during a hold is not trusted by its next connection" {
+@test "an authority removed from the file while a lock is held is not trusted by its next connection" {
 	cat "$CA" "$CERTIFICATES/stranger.crt" >ca.pem
 	record_stderr rlock run --cacert ca.pem -t 4s a -- run_until_ended
 	wait_until 5 has_command "$PID"
@@ -333,7 +333,7 @@ connect_anew() {
 	grep -q 'lock lost at .*not trusted' stderr
 }
 
-@test "a server that restarts during a hold, with another certificate, is not taken for the old one" {
+@test "a server that restarts with another certificate while a lock is held is not trusted" {
 	record_stderr rlock run --cacert "$CA" -t 4s a -- run_until_ended
 	wait_until 5 has_command "$PID"
 	local port=$PORT
@@ -344,7 +344,7 @@ connect_anew() {
 	grep -q 'lock lost at .*self-signed' stderr
 }
 
-@test "a call without TLS does not load OpenSSL, and without OpenSSL a URL for TLS is refused with its name" {
+@test "a call without TLS does not load OpenSSL; without OpenSSL a TLS URL is refused with a message that names the library" {
 	local library
 	run -0 rlock run -u "unix://$SERVER_SOCKET" a -- sh -c 'cat /proc/$PPID/maps'
 	refute_output --partial libssl

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# The shape of a command line: what may stand where, and that what was typed wrongly asks no server. What is said of each
-# slip is in the tables of unit/test_usage.c, and the help is the business of help.bats.
+# The command line: where words may stand, and that a mistyped line sends no request. unit/test_usage.c has tables of mistakes and their
+# messages; release/help.bats tests the help.
 
 load ../lib/usual
 
-@test "options may stand anywhere between the verb and --, and no word after -- is one" {
+@test "options may stand anywhere between the verb and --, and words after -- are never options" {
 	run -0 rlock run a -u "unix://$SERVER_SOCKET" b -n -- echo -n --frobnicate -- -w
 	assert_output -- '--frobnicate -- -w'
 	POSIXLY_CORRECT=1 run -0 rlock run a -n -- echo -h --help
@@ -13,16 +13,16 @@ load ../lib/usual
 	assert_output ran
 }
 
-@test "names by --name and without are locked in the order in which they were typed, also with braces that share no keys" {
+@test "names with and without --name are locked in the order of the command line, also with different hash tags" {
 	run -0 rlock run '{b}' --name 'the a' -n 'a}' --name=–d 'a{a}' 3 -- sh -c 'echo "$RLOCK_NAME"'
 	assert_output $'{b}\nthe a\na}\n–d\na{a}\n3'
 	run -0 rlock run --name e -- true
-	# A number after -n is one where no other follows.
+	# After -n a number is a name if no other name follows.
 	run -0 rlock run -n 3 -- printenv RLOCK_NAME
 	assert_output 3
 }
 
-@test "what was typed wrongly asks no server, and the password in it is not shown" {
+@test "a mistyped line sends no request, and its password is not shown" {
 	local before
 	before=$(server_commands)
 	run -64 rlock run -a sEcReT -h db a -- touch ran
@@ -32,7 +32,7 @@ load ../lib/usual
 	refute file_exists ran
 }
 
-@test "a line in which something else may have been meant locks nothing, and a corrected line that is shown does what was meant" {
+@test "an ambiguous line locks nothing, and the corrected line in the message does what was meant" {
 	local line corrected
 	while read -r line; do
 		# shellcheck disable=SC2086
@@ -67,7 +67,7 @@ load ../lib/usual
 	done
 }
 
-@test "a name that looks like something else is one by --name, and alone" {
+@test "a name that looks like an option or a URL is accepted with --name" {
 	local name
 	for name in -x - 5m 3 redis://127.0.0.1:1 local: min; do
 		run -0 rlock run -w 5 --name "$name" x -- printenv RLOCK_NAME
@@ -79,7 +79,7 @@ load ../lib/usual
 	assert_output $'https://a/b\njob 5\nx'
 }
 
-@test "help goes before everything else, and does nothing; the version is the library's; one not written is a failure" {
+@test "--help precedes everything else and sends no request; --version is that of the library; a failed write is an error" {
 	local words
 	run -0 rlock run a --frobnicate --help -- touch ran
 	assert_line --index 0 --regexp '^usage: rlock run '

@@ -1,15 +1,14 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# What a command leaves running: it is left alone where the command ended by itself, and --wait-all keeps the lock
-# until the last of it has ended. The lock of an rlock inside is released, not left to its lease.
+# Leftover processes of a command: they run on when the command ended by itself, and --wait-all keeps the lock until the last one has
+# ended. A nested rlock releases its lock, instead of leaving it to its lease.
 
 load ../lib/usual
 load ../lib/hold_processes
 
 setup() {
 	directory_setup
-	# A command with three leftover processes: a child, one in a session of its own that lost its parent, and one
-	# that is the child of such a one. It ends as END says.
+	# A command with three leftover processes: a child, an orphan in its own session, and a child of such an orphan. It ends as END says.
 	cat >leave <<-'EOS'
 		#!/bin/sh
 		run_until_ended >/dev/null 2>&1 3>&- & echo $! >>left
@@ -21,8 +20,8 @@ setup() {
 	chmod +x leave
 }
 
-# run_leave END [OPTION...]: `rlock run` of the lock a, for ./leave, its messages in the file "stderr". Sets PID, and LEFT: the
-# leftover processes, which run.
+# run_leave END [OPTION...]: `rlock run a` with the command ./leave; standard error goes to the file "stderr". Sets PID, and LEFT to the
+# pids of the leftover processes.
 run_leave() {
 	rm -f left
 	END=$1 record_stderr rlock run "${@:2}" a -- ./leave
@@ -31,7 +30,7 @@ run_leave() {
 	BACKGROUND+=("${LEFT[@]}")
 }
 
-# wait_for_left END OPTION...: the same, with --wait-all; returns when the command has ended.
+# wait_for_left END OPTION...: run_leave with --wait-all; returns when the command itself has ended.
 wait_for_left() {
 	run_leave "$1" --wait-all "${@:2}"
 	wait_until 20 has_no_child "$PID" leave
@@ -44,7 +43,7 @@ nothing_left_runs() {
 	done
 }
 
-@test "a command that ends by itself leaves its background processes alone, and the lock is free at once" {
+@test "when a command ends by itself its background processes run on, and the lock is released immediately" {
 	local status end pid
 	while read -r status end; do
 		run_leave "$end"
@@ -63,7 +62,7 @@ nothing_left_runs() {
 	END
 }
 
-@test "--wait-all keeps the lock until the last process of the command has ended, and its status is the command's" {
+@test "--wait-all keeps the lock until the last process of the command has ended, and rlock exits with the command's status" {
 	wait_for_left 'exit 3' -t 6s
 	wait_until 20 ttl_is_below a 4500
 	wait_until 20 is_renewed a 6000
@@ -77,7 +76,7 @@ nothing_left_runs() {
 	stderr_is_empty
 }
 
-@test "signals while --wait-all waits reach the leftover processes, and SIGTERM terminates them; the status is the command's" {
+@test "signals during --wait-all reach the leftover processes, and SIGTERM terminates them; the status is the command's" {
 	in_background rlock run --wait-all --grace 2s a -- sh -c 'log_signals & exit 3'
 	wait_until 20 file_has_line signals ready
 	wait_until 20 has_no_child "$PID" sh
@@ -90,7 +89,7 @@ nothing_left_runs() {
 	no_keys
 }
 
-@test "a lock that is lost while --wait-all waits is reported, and the leftover processes are stopped" {
+@test "a lock lost during --wait-all is reported, and the leftover processes are terminated" {
 	wait_for_left : -t 6s
 	redis del a
 	ended_with 76
@@ -101,13 +100,13 @@ nothing_left_runs() {
 @test "while --wait-all waits for an idle daemon rlock and its renewer sleep" {
 	not_under_valgrind 'it makes calls of its own'
 	wait_for_left :
-	# Not at first, while what belongs to the start is done.
+	# Poll: the first seconds have work of the start.
 	wait_until 20 wake_rarely "$PID" "$(renewer_of "$PID")"
 	end_commands
 	ended_with 0
 }
 
-# wake_rarely PID...: no more than 24 times in the next 3 s.
+# wake_rarely PID...: whether these processes wake at most 24 times in the next 3 s.
 wake_rarely() {
 	local before
 	before=$(wakes "$@")
@@ -120,7 +119,7 @@ wakes() {
 	awk '/^voluntary_ctxt_switches/ { sum += $2 } END { print sum }' "${files[@]/#//proc/}"
 }
 
-# hold_nested: an rlock that is to end has one inside, which holds "b" for a command that ignores SIGTERM: INNER.
+# hold_nested: rlock with --max-run holds "a" for a nested rlock, which holds "b" for a command that ignores SIGTERM. Sets INNER.
 hold_nested() {
 	in_background rlock run --max-run 3s --grace 500ms a -- rlock run b -- sh -c '
 		escape escaped child; trap "" TERM; echo $$ >inner; while :; do sleep 0.02; done'
@@ -128,7 +127,7 @@ hold_nested() {
 	INNER=$(<inner)
 }
 
-@test "a command that is terminated with an rlock inside: the lock inside is released, and not before its command has ended" {
+@test "terminating a command with a nested rlock releases the inner lock after the inner command has ended" {
 	hold_nested
 	start_checker b
 	checker_found_none
@@ -137,7 +136,7 @@ hold_nested() {
 	wait_until 5 no_keys
 }
 
-@test "a renewer inside that is stopped does not hold up the end of a command that is terminated" {
+@test "a stopped inner renewer does not delay the end of a terminated command" {
 	hold_nested
 	parent_of "$INNER"
 	kill -s STOP "$PARENT"
@@ -146,7 +145,7 @@ hold_nested() {
 	is_gone "$INNER"
 }
 
-@test "with --wait-all not each end of many orphans makes the renewer look at all processes that are left" {
+@test "with --wait-all the renewer does not scan all processes at each end of many orphans" {
 	local renewer before
 	[ "$(id -u)" = 0 ] || skip 'only root sees how much another process reads'
 	in_background rlock run --wait-all a -- sh -c '
@@ -157,7 +156,7 @@ hold_nested() {
 	wait_until 10 has_child "$PID" run_until_ended
 	before=$(reads_of "$renewer")
 	pause_for 3
-	# 80 for each look, and some for each end.
+	# A scan takes 80 reads, and each end of a process some.
 	(($(reads_of "$renewer") - before < 10000)) || fail "read $(($(reads_of "$renewer") - before)) times"
 	end_commands
 	ended_with 0

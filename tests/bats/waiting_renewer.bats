@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
-# The renewer waits for the lock, and rlock for its renewer: one of them is killed or stopped meanwhile. The wait goes on where
-# it was, or it ends and leaves nothing.
+# While a lock is waited for, the renewer sends the requests and rlock waits for its renewer. One of them is killed or stopped: the wait
+# continues at the same position, or it ends and leaves nothing.
 
 load ../lib/usual
 load ../lib/hold_processes
 load ../lib/proxying
 
-# wait_behind VERB [OPTION...]: another owner has the lock "a", until `leaves`, and an rlock waits for it; its messages are in
+# wait_behind VERB [OPTION...]: another owner holds "a" until `leaves`, and an rlock waits for it; standard error goes to the file
 # "stderr". Sets PID and RENEWER.
 wait_behind() {
 	rlock "${1/#run/lock}" --owner other -l 60s a
@@ -20,7 +20,7 @@ leaves() {
 	rlock unlock --owner other a
 }
 
-# waits_in_queue COUNT: so many waiters are there, for a plain lock or a fair one.
+# waits_in_queue COUNT: whether COUNT waiters are queued, for a plain or a fair lock.
 waits_in_queue() {
 	has_waiters a "$1" || has_queue_length a "$1"
 }
@@ -35,7 +35,7 @@ no_command_runs() {
 
 # ---- the renewer killed ----
 
-@test "a waiter whose renewer is killed has another, with its hold id and position, which acquires, renews and releases the lock" {
+@test "a waiter whose renewer was killed starts another one with the same hold id and position, which acquires, renews and releases" {
 	local verb before first
 	for verb in run fair; do
 		rm -f command-pid end-commands
@@ -63,13 +63,13 @@ has_other_renewer() {
 	[ ${#RENEWERS[@]} -eq 1 ] && [ "${RENEWERS[0]}" != "$2" ]
 }
 
-# waiting_ids: the hold ids in the queue of the plain lock "a", or the owners in that of the fair one, in their order.
+# waiting_ids: prints the hold ids in the queue of the plain lock "a", or the owners in the queue of the fair one, in order.
 waiting_ids() {
 	redis zrange 'rlock_queue:{a}' 0 -1
 	redis lrange 'redisson_lock_queue:{a}' 0 -1
 }
 
-@test "a waiter whose renewer is killed waits no longer than its wait time in all" {
+@test "a waiter whose renewer was killed still waits no longer than its wait time" {
 	local start
 	start=$(now_ms)
 	wait_behind run -w 6s
@@ -81,8 +81,8 @@ waiting_ids() {
 	stderr_is_one_line '^rlock: a: timed out after 6s'
 }
 
-# grant_unheard COMMAND...: an rlock waits behind another owner, and the reply that grants the lock is on its way: only the server
-# knows. Sets PID and RENEWER.
+# grant_unheard COMMAND...: an rlock waits for a lock of another owner; then the server grants the lock, but the proxy holds the reply
+# back. Sets PID and RENEWER.
 grant_unheard() {
 	local direct=$RLOCK_URL
 	rlock lock --owner other -l 60s a
@@ -92,13 +92,13 @@ grant_unheard() {
 	wait_until 5 has_waiters a
 	wait_until 5 has_renewer "$PID"
 	RENEWER=$(renewer_of "$PID")
-	# Only what acquires the lock has that word.
+	# This text selects requests that acquire the lock.
 	proxy hold-reply "$ACQUIRE" 1000
 	leaves
 	wait_until 10 eval 'redis hkeys a | grep -q ":$PID$"'
 }
 
-@test "a renewer that is killed when the lock is granted and it has not heard so: the command runs once, with one hold" {
+@test "when the renewer is killed before it gets the reply that grants the lock, the command runs once, with one hold" {
 	grant_unheard 'ask_redis "$SERVER_SOCKET" hvals a >>ran; '"$REPORT_PID_AND_RUN"
 	kill -s KILL "$RENEWER"
 	proxy pass
@@ -110,10 +110,10 @@ grant_unheard() {
 	no_keys
 }
 
-@test "a command whose renewer is killed before it has come to run is run once, and rlock waits for it" {
+@test "a command whose renewer is killed before the exec is started once, and rlock waits for it" {
 	needs_refuse
 	local command
-	# The fourth getpid of that name is of the command's process, whose pid stands nowhere yet.
+	# The fourth getpid in processes named rlock-renewer is made by the command's process, before its pid is recorded.
 	record_stderr refuse stopped rlock-renewer getpid STOP 4 rlock run a -- sh -c 'echo $$ >>ran; exit 7'
 	wait_until 10 test -s stopped
 	command=$(cut -d ' ' -f 4 stopped)
@@ -129,7 +129,7 @@ grant_unheard() {
 	no_keys
 }
 
-@test "a renewer that is killed while it releases, since no command could be started, is not followed by another" {
+@test "no other renewer is started when the renewer is killed while it releases after a failed start of the command" {
 	needs_refuse
 	start_proxy
 	proxy hold-reply "$RELEASE"
@@ -144,7 +144,7 @@ grant_unheard() {
 
 # ---- rlock killed, or stopped ----
 
-@test "a waiter that is killed is out of the queue within seconds, with its renewer" {
+@test "a killed waiter leaves the queue within seconds, and its renewer ends" {
 	local verb
 	for verb in run fair; do
 		wait_behind "$verb"
@@ -156,7 +156,7 @@ grant_unheard() {
 	done
 }
 
-@test "no command runs for an rlock that is told to end, or killed, when its renewer learns that it has the lock" {
+@test "no command is started when rlock was signalled or killed before its renewer acquires the lock" {
 	local signal
 	for signal in TERM KILL; do
 		grant_unheard "$REPORT_PID_AND_RUN"
@@ -164,7 +164,7 @@ grant_unheard() {
 		proxy release
 		kill -s "$signal" "$PID"
 		wait_until 5 eval 'is_gone "$PID" || has_no_pending_signals "$PID"'
-		# After a second rlock has killed it.
+		# Ignore a failure: rlock kills its stopped renewer after a second.
 		kill -s CONT "$RENEWER" 2>/dev/null || :
 		ended_with $((128 + $(kill -l $signal)))
 		wait_until 5 no_rlock_runs
@@ -175,7 +175,7 @@ grant_unheard() {
 	done
 }
 
-@test "no command is started for an rlock that is stopped: not before it goes on, from when --max-run counts" {
+@test "no command is started while rlock is stopped; --max-run counts from when it continues" {
 	wait_behind run -t 3s --max-run 2s
 	kill -s STOP "$PID"
 	wait_until 5 is_stopped "$PID"
@@ -189,16 +189,17 @@ grant_unheard() {
 	no_keys
 }
 
-@test "no command is started for an rlock that is killed while it is stopped, and its lock is released" {
+@test "no command is started when rlock is killed while it is stopped, and the lock is released" {
 	local processor busy=()
 	processor=$(taskset --cpu-list --pid $$ | sed 's/.*: //; s/[-,].*//')
 	wait_behind run
 	kill -s STOP "$PID"
 	wait_until 5 is_stopped "$PID"
 	leaves
-	# By its renewer.
+	# The renewer acquires the lock.
 	wait_until 5 is_held a
-	# Where that can be: it gets no processor to die on, and the renewer looks at it each tenth of a second.
+	# If possible, keep rlock's processor busy with a real-time process: rlock then cannot die immediately, while its renewer polls it every
+	# tenth of a second.
 	if [ "$(nproc)" -gt 1 ] && chrt --rr 2 true 2>/dev/null; then
 		taskset --cpu-list --pid "$processor" "$PID" >&2
 		busy=(chrt --rr 2 taskset --cpu-list "$processor")
@@ -210,7 +211,7 @@ grant_unheard() {
 
 # ---- ends ----
 
-@test "a stopped renewer does not hold up the end of a waiter by a signal" {
+@test "a stopped renewer does not delay the end of a waiter by a signal" {
 	wait_behind run
 	kill -s STOP "$RENEWER"
 	kill -s TERM "$PID"
@@ -219,7 +220,7 @@ grant_unheard() {
 	wait_until 5 none_waits
 }
 
-@test "a stopped renewer does not hold up the end of a wait" {
+@test "a stopped renewer does not delay the end of the wait time" {
 	wait_behind run -w 3s
 	kill -s STOP "$RENEWER"
 	takes_less_than 10 ended_with 75
@@ -228,8 +229,8 @@ grant_unheard() {
 	wait_until 5 none_waits
 }
 
-# rlock hears of both at once.
-@test "a signal ends a waiter whose renewer is dead, and it leaves the queue" {
+# rlock gets the signal and the end of its renewer in the same iteration.
+@test "a signal ends a waiter whose renewer was killed at the same time, and it leaves the queue" {
 	wait_behind fair
 	kill -s STOP "$PID"
 	wait_until 5 is_stopped "$PID"

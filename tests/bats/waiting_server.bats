@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# What a wait makes of a server that stops answering, that sends no messages, or that says why it can grant no lock now.
+# How a wait goes on or ends when the server stops answering, sends no messages, or says why it can grant no lock now.
 
 load ../lib/usual
 load ../lib/own_servers
@@ -9,8 +9,8 @@ load ../lib/contenders
 
 setup_file() { start_server_at_port; }
 
-# hold_each: locks of each kind are held, by the names "run", "several", "fair" and "sem", by an owner without a process, of
-# which a waiter does not see that it has ended.
+# hold_each: an owner without a process holds locks named "run", "several", "fair" and "sem", each of that kind: a waiter cannot see that
+# this holder has ended.
 hold_each() {
 	local words
 	for words in 'lock run' 'lock several' 'fair fair' 'sem --permits 1 sem'; do
@@ -28,7 +28,7 @@ release_each() {
 
 # ---- the server stops answering ----
 
-@test "a server that stops answering during a wait is why the wait ends, with 69: who holds the lock is not known, even with -q -E 0" {
+@test "a wait during which the server stops answering ends with 69, even with -q -E 0, as the holder is not known" {
 	local verb
 	local -a pids=()
 	hold_each
@@ -52,12 +52,12 @@ release_each() {
 	refute file_exists ran
 }
 
-@test "a wait ends with what is true at its end: the holder that it names is the one of its last second" {
+@test "the message at the end of a wait names the holder of the last second" {
 	in_background rlock run --note first a -- run_until_ended
 	wait_until 5 has_child "$PID" run_until_ended
 	record_stderr rlock run -w 4s a -- touch ran
 	wait_until 5 has_waiters a
-	# Without a message: the waiter is the first in its queue, and would not try again until the TTL is over.
+	# No message: as the first in its queue the waiter would not make another attempt before the end of the TTL.
 	redis hset 'rlock_holds:{a}' "$(redis hkeys 'rlock_holds:{a}' | head -n 1)" \
 		"$(redis hvals 'rlock_holds:{a}' | head -n 1 | sed 's/first/second/')"
 	ended_with 75
@@ -66,7 +66,7 @@ release_each() {
 
 # ---- a subscription that has died without a sign of it ----
 
-@test "a waiter whose subscription is half-open acquires what was released without it within seconds, not at the end of the TTL" {
+@test "a waiter whose subscription is half-open acquires the lock within seconds of a release, not at the end of the TTL" {
 	local -a pids=()
 	hold_each
 	start_prompt_proxy
@@ -90,12 +90,12 @@ release_each() {
 	done
 }
 
-# is_probed COUNT: the waiter's subscription was, so often.
+# is_probed COUNT: whether the waiter's subscription was probed at least COUNT times.
 is_probed() {
 	[ "$(calls_of subscribe)" -ge $((1 + $1)) ]
 }
 
-@test "an idle waiter sends nothing but a probe every few seconds, to which it needs no further right, and stays subscribed" {
+@test "an idle waiter only sends a probe every few seconds, which needs no further right, and stays subscribed" {
 	local before subscription
 	redis acl setuser waiter reset on nopass '~*' '&*' +@all -ping >/dev/null
 	hold_in_background a -t 60s
@@ -108,7 +108,7 @@ is_probed() {
 	wait_until 20 is_probed 3
 	assert_equal "$(calls_of evalsha)" "$before"
 	assert_equal "$(redis acl log)" ''
-	# It is the first one still.
+	# The connection is still the first one.
 	[[ $(redis client list type pubsub) =~ id=([0-9]+) ]]
 	assert_equal "${BASH_REMATCH[1]}" "$subscription"
 	end_commands
@@ -117,7 +117,7 @@ is_probed() {
 
 # ---- a server that does not let a waiter subscribe ----
 
-@test "a waiter tries by the clock where SUBSCRIBE is denied, whatever the words, or the connection is closed instead" {
+@test "a waiter polls when SUBSCRIBE is denied in any words, or its connection is closed" {
 	local verb fault
 	start_prompt_proxy
 	for fault in deny cut-before; do
@@ -139,14 +139,15 @@ is_probed() {
 	done
 }
 
-# is_polled REQUESTS: so many have gone through the proxy.
+# is_polled REQUESTS: whether at least so many requests have passed the proxy.
 is_polled() {
 	[[ $(proxy count) =~ requests=([0-9]+) ]] && ((BASH_REMATCH[1] >= $1))
 }
 
 # ---- a server that says why it can grant no lock now ----
 
-# each_verb COMMAND...: with an rlock of each kind in its arguments, of a user that may do all, and of the default user.
+# each_verb COMMAND...: runs COMMAND with the words of an rlock call appended, for each kind of lock and for two users: one with all
+# rights, and the default user.
 each_verb() {
 	local verb url
 	redis acl setuser all reset on '>secret' '~*' '&*' +@all >/dev/null
@@ -158,14 +159,14 @@ each_verb() {
 	done
 }
 
-# ends_with_words WORDS RLOCK...: a wait for "x" ends with 69, and that.
+# ends_with_words WORDS RLOCK...: a wait for "x" must end with 69 and WORDS.
 ends_with_words() {
 	run -69 "${@:2}" -w 1s x -- touch ran
 	assert_one_line "^rlock: x: denied by the server: .*$1"
 	refute file_exists ran
 }
 
-@test "a server that has too few replicas is retried for the whole wait, then 69 and its words, for locks of each kind and any user" {
+@test "a server with too few replicas is retried for the whole wait, then 69 with its message, for each kind and any user" {
 	redis config set min-replicas-to-write 1 >/dev/null
 	each_verb ends_with_words 'NOREPLICAS Not enough good replicas'
 	run -69 rlock run x -- touch ran
@@ -174,7 +175,7 @@ ends_with_words() {
 	file_exists ran
 }
 
-@test "a limit of requests is waited for, and its words are those of the service" {
+@test "a rate limit is waited for, and the message has the service's words" {
 	start_prompt_proxy
 	proxy denial 'ERR max daily request limit exceeded. Limit: 10000, Usage: 10000.'
 	proxy deny evalsha 1000
@@ -187,7 +188,7 @@ ends_with_words() {
 
 # ---- a wait that ends ----
 
-# wait_in_each: a waiter of each kind for a lock that is held, in WAITERS, as the last one in its queue.
+# wait_in_each: starts a waiter of each kind for a held lock, which becomes the last one in its queue; pids are in WAITERS.
 wait_in_each() {
 	local verb
 	WAITERS=()
@@ -209,7 +210,7 @@ nobody_waits() {
 	[ -z "$(redis keys 'rlock_queue:*')$(redis keys 'redisson_lock_queue:*')" ]
 }
 
-# end_each: all of them, which then are in no queue.
+# end_each: ends all of WAITERS; none may be in a queue then.
 end_each() {
 	local pid
 	kill -s TERM "${WAITERS[@]}"
@@ -219,14 +220,14 @@ end_each() {
 	refute file_exists ran
 }
 
-@test "a waiter leaves its queue when it ends, also where the server has forgotten all scripts" {
+@test "a waiter that ends leaves its queue, also after SCRIPT FLUSH" {
 	wait_in_each
 	redis script flush
 	end_each
 	assert nobody_waits
 }
 
-@test "a waiter that ends while the server has stalled is in no queue, and holds nothing, when the server goes on" {
+@test "a waiter that ends while the server is frozen is in no queue and holds nothing when the server continues" {
 	wait_in_each
 	kill -STOP "$SERVER_PID"
 	end_each

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# Waiters for any lock but a fair one when there are many: each release wakes one of them; the next one is woken when that
-# one dies, stops or gives up; and one that has waited for long, reader or writer, is not overtaken, and holds up none for long.
+# Many waiters for locks of any kind but fair: each release wakes one; if that one dies, stops or gives up, the next one is woken. A reader
+# or writer that has waited long is not overtaken, and delays the others only for a moment.
 
 load ../lib/usual
 load ../lib/contenders
@@ -9,9 +9,9 @@ load ../lib/proxying
 
 # ---- how much a release costs ----
 
-# Others may try by their own clocks just then, and be there first, more often on a busy machine. Were all woken by each
-# release, it would be 210 times.
-@test "of twenty waiters each release wakes one, the first one a release by Redisson" {
+# Some waiters may poll at the moment of a release and acquire the lock first, more often on a busy machine. If each release woke all
+# waiters, there would be 210 wake-ups.
+@test "each release wakes one of twenty waiters, also a release by Redisson" {
 	local woken
 	hold_by_foreign_client a
 	for _ in {1..20}; do
@@ -27,7 +27,7 @@ load ../lib/proxying
 
 # ---- what becomes of a waiter ----
 
-@test "a waiter that is killed, or ended, once it was woken holds up the next one for seconds, or not at all" {
+@test "a waiter killed after it was woken delays the next one by seconds, one ended by a signal not at all" {
 	start_holder h run a
 	queue_contender first run a
 	queue_contender second run a
@@ -35,7 +35,7 @@ load ../lib/proxying
 	finish_contenders h
 	wait_until 5 is_free a
 	kill_with_renewers "${PIDS[first]}"
-	# The wait for the end of the lease would be 30 s.
+	# Waiting for the end of the lease would take 30 s.
 	wait_until_entered second 7
 	queue_contender third run a
 	queue_contender fourth run a
@@ -49,7 +49,7 @@ load ../lib/proxying
 	no_keys
 }
 
-@test "a writer that is ended while it waits lets the readers in at once, one that is killed within five seconds" {
+@test "readers acquire the lock immediately when a waiting writer ends, and within five seconds when it is killed" {
 	start_holder r1 read a
 	queue_contender w1 write a
 	queue_contender r2 read a
@@ -68,7 +68,7 @@ load ../lib/proxying
 
 # ---- those that come later ----
 
-@test "a reader that comes after a waiting writer lets it go first, and is told which writer is next" {
+@test "a reader that comes after a waiting writer waits, and the message names that writer" {
 	start_holder r1 read a
 	queue_contender w write --note 'nightly import' a
 	run -75 rlock read -n a -- touch ran
@@ -86,8 +86,8 @@ load ../lib/proxying
 	wait_until 5 no_keys
 }
 
-# turn_begins MS: the lock is no longer held for writing. Sets TURN_MS to the TTL of the turn that a waiter has then, and makes
-# it MS by the same request, since a turn lasts for a second, and the next call may begin late. 0: it is left as it is.
+# turn_begins MS: whether the lock is no longer held for writing. Sets TURN_MS to the TTL of the next turn (the reservation for a waiter),
+# and sets that TTL to MS in the same script, since a turn lasts for a second only, and the next call may start late. 0: unchanged.
 turn_begins() {
 	ask_server eval '
 		if redis.call("exists", KEYS[1]) == 1 and redis.call("hget", KEYS[1], "mode") ~= "read" then
@@ -100,8 +100,7 @@ turn_begins() {
 		return turn_ms' 2 a 'rlock_turn:{a}' "$1" && TURN_MS=$ANSWER && [ "$TURN_MS" != held ]
 }
 
-# is_woken_late VERB HOLDER MS: a waiter that has waited for more than 2 s is woken, and stopped before it acts on that. Its turn
-# lasts for MS.
+# is_woken_late VERB HOLDER MS: a waiter that has waited for more than 2 s is woken, and stopped before it can act. Its turn lasts for MS.
 is_woken_late() {
 	start_holder h "$2" a
 	queue_contender waiter "$1" a
@@ -111,7 +110,7 @@ is_woken_late() {
 	wait_until 5 turn_begins "$3"
 }
 
-@test "a waiter that has waited for 2 s is not overtaken: for a plain lock, and a reader by no writer" {
+@test "a waiter that has waited for 2 s is not overtaken, for a plain lock, nor a reader by a writer" {
 	local verb other
 	while read -r verb other; do
 		rm -f in-* out-*
@@ -129,7 +128,7 @@ is_woken_late() {
 	EOT
 }
 
-@test "a waiter that does not come in its turn holds up the others for 2 s at most" {
+@test "a woken waiter that does not acquire the lock delays the others by 2 s at most" {
 	is_woken_late run run 0
 	assert_between 1 "$TURN_MS" 1000
 	run -0 rlock run -w 10s a -- true
@@ -138,8 +137,8 @@ is_woken_late() {
 	no_keys
 }
 
-# comes_from_afar VERB NAME...: a round trip takes longer than others, which come again and again, without a gap, need for the
-# plain locks.
+# comes_from_afar VERB NAME...: other shells acquire the plain locks again and again. A waiter whose round trip is longer than the gaps
+# between their holds must acquire its locks within 20 s.
 comes_from_afar() {
 	local name here=$RLOCK_URL
 	for name in "${@:2}"; do
@@ -155,16 +154,16 @@ comes_from_afar() {
 	touch enough
 }
 
-# Callers for either one take no notice of the other one's queue.
-@test "a waiter for a fair lock far away has its turn while callers for the plain lock come and go" {
+# Callers of the plain lock do not consult the queue of the fair lock, and the reverse.
+@test "a fair waiter with a slow network acquires the lock while callers of the plain lock come and go" {
 	comes_from_afar fair a
 }
 
-@test "a waiter for several names far away has its turn while others come and go for each" {
+@test "a waiter for several names with a slow network acquires them while others come and go for each name" {
 	comes_from_afar run a b
 }
 
-@test "a free name is kept for a waiter of several names until the other one is released" {
+@test "a free name is reserved for a waiter of several names until the other name is released" {
 	start_holder x run a
 	start_holder y run b
 	start_contender both run a b
@@ -181,8 +180,7 @@ comes_from_afar() {
 	no_keys
 }
 
-# come_and_go HOW VERB COUNT SECONDS: so many shells, each in the lock again and again for so long, until the file "enough" is
-# there.
+# come_and_go HOW VERB COUNT SECONDS: COUNT shells acquire the lock again and again, for SECONDS each time, until the file "enough" exists.
 come_and_go() {
 	local number
 	for ((number = 0; number < $3; number++)); do
@@ -193,16 +191,16 @@ come_and_go() {
 	wait_until 10 file_has_line turns "$1"
 }
 
-@test "readers and writers that come and go keep none out, and never is a reader in with a writer, or two writers" {
+@test "readers and writers that come and go starve nobody, and a writer is always alone" {
 	not_under_valgrind 'its waiters are not there in time'
-	# By themselves readers would keep a writer out: one or another is always in.
+	# One or another reader always holds the lock, so without precedence a writer would starve.
 	come_and_go read read 5 1
 	wait_until 20 stays_true_for 1.5 is_held a
 	run -0 rlock write -w 20s a -- shared_turn write
 	come_and_go write write 3 0.05
 	for _ in 1 2 3; do
 		run -0 rlock read -w 20s a -- shared_turn read
-		# It goes on as a reader, and its part as the writer is over before.
+		# After its part as the writer the command keeps the lock as a reader.
 		run -0 rlock write -w 20s a -- sh -c 'shared_turn write; rlock read a -- rlock read a -- true'
 		run -0 bash -c 'rlock read --pid $$ a && shared_turn read && rlock unlock a'
 	done
@@ -214,21 +212,21 @@ come_and_go() {
 
 # ---- others than ours ----
 
-# Mostly; a part is left to chance.
+# others_have_turn: whether rlock -n leaves the lock to others. That happens after most releases, at random.
 others_have_turn() {
 	rlock run -n a -- true
 	redis_says - get 'rlock_turn:{a}'
 }
 
-@test "after a turn of ours the others have time for one of theirs" {
-	# As Redisson's waiters do, one listens to the channel of the lock, and tries nothing.
+@test "after a release by rlock, waiters of other programs have time to acquire the lock" {
+	# A subscriber of the lock's channel that makes no attempt, as a waiter of Redisson.
 	in_background redis-cli -s "$SERVER_SOCKET" subscribe 'redisson_lock__channel:{a}'
 	wait_until 5 has_subscribers 1
 	wait_until 5 others_have_turn
-	# One that does not wait takes what is free.
+	# A call without a wait may take a free lock.
 	run -0 rlock run -n a -- true
 	wait_until 5 others_have_turn
-	# One that waits does so for that time.
+	# A call with a wait leaves this time to the others.
 	run -0 rlock run -w 2s a -- true
 	kill "${BACKGROUND[0]}"
 	wait_until 5 no_keys
