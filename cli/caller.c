@@ -67,12 +67,12 @@ int caller_connect(struct opts *opts, int cancel_fd, bool *is_cancelled, struct 
 	return 0;
 }
 
-int caller_report_failure(const struct opts *opts, const struct rlock_conn *conn,
-			  enum rlock_status status)
+int caller_explain_failure(const struct opts *opts, const struct rlock_conn *conn,
+			   enum rlock_status status, char out[FAILURE_TEXT_MAX])
 {
 	bool lacks_password = rlock_conn_failure(conn)->lacks_password;
 	const char *added = "";
-	char name[NAME_SHOWN_MAX], why[FAILURE_TEXT_MAX], buffer[ORIGIN_MAX];
+	char buffer[ORIGIN_MAX];
 
 	if (status == RLOCK_EAUTH || lacks_password)
 		added = servers_password_origin(opts, buffer);
@@ -87,9 +87,18 @@ int caller_report_failure(const struct opts *opts, const struct rlock_conn *conn
 		added = strstr(rlock_conn_error(conn), "/write lock") != NULL
 				? "take read or write, or another name"
 				: "take another name";
-	message_error("%s: %s", names_show_one(opts, rlock_conn_error_name(conn), name),
-		      failure_print(conn, added, why));
+	(void)failure_print(conn, added, out);
 	return lacks_password ? EXIT_CONFIG : exit_code_of(status);
+}
+
+int caller_report_failure(const struct opts *opts, const struct rlock_conn *conn,
+			  enum rlock_status status)
+{
+	char name[NAME_SHOWN_MAX], why[FAILURE_TEXT_MAX];
+	int code = caller_explain_failure(opts, conn, status, why);
+
+	message_error("%s: %s", names_show_one(opts, rlock_conn_error_name(conn), name), why);
+	return code;
 }
 
 int caller_each_name(const struct opts *opts, struct rlock_conn *conn, caller_fn act)

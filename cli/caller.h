@@ -4,6 +4,7 @@
 #ifndef CALLER_H
 #define CALLER_H
 
+#include "base/message.h"
 #include "lib/rlock.h"
 #include "options/opts.h"
 
@@ -25,6 +26,9 @@ int caller_resolve(struct opts *opts, int cancel_fd, bool *is_cancelled);
  */
 int caller_connect(struct opts *opts, int cancel_fd, bool *is_cancelled, struct rlock_conn **out);
 
+/* Print in out why conn's last call failed, and what the user can do. Returns the exit code for status. */
+int caller_explain_failure(const struct opts *opts, const struct rlock_conn *conn,
+			   enum rlock_status status, char out[FAILURE_TEXT_MAX]);
 /* Report why conn's last call failed, and for which name. Returns the exit code for status. */
 int caller_report_failure(const struct opts *opts, const struct rlock_conn *conn,
 			  enum rlock_status status);

@@ -2,13 +2,11 @@
  * check: whether locks can be relied on here: each server, whether it can keep a lock for as long as it says, and what the
  * user may do there; where the options are from; and this machine.
  */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -17,16 +15,13 @@
 #include "base/print.h"
 #include "base/units.h"
 #include "caller.h"
-#include "local.h"
 #include "options/opts.h"
 #include "options/servers.h"
 #include "options/load.h"
 #include "options/table.h"
 #include "options/usage.h"
 #include "process_lock/runtime_dir.h"
-#include "sys/file_read.h"
 #include "sys/os.h"
-#include "sys/proc.h"
 #include "verbs.h"
 
 /* ---- findings: one line each, or a JSON document, and the exit code that follows from all of them ---- */
@@ -248,7 +243,7 @@ static void check_role(struct check *check)
 	} else if (strcmp(role, "master") != 0) {
 		find(check, EXIT_CONFIG,
 		     "%s: cannot grant a lock: give the URL of its master, or of the sentinels",
-		     role);
+		     strcmp(role, "slave") == 0 ? "replica" : role);
 	} else if (is_cluster &&
 		   rlock_url_scheme(check->opts->urls[check->index]) != RLOCK_SCHEME_CLUSTER) {
 		find(check, EXIT_CONFIG,
@@ -478,14 +473,37 @@ static enum rlock_status check_info(struct check *check)
 
 /* ---- a server: which it is ---- */
 
-/* The likeliest reason for a job that runs twice. */
+/* Whether the host of the first address of the server is this machine. */
+static bool is_on_this_machine(const struct rlock_url *url)
+{
+	const char *host = strstr(rlock_url_server(url), "://");
+	enum rlock_scheme scheme = rlock_url_scheme(url);
+
+	if (scheme == RLOCK_SCHEME_UNIX || scheme == RLOCK_SCHEME_LOCAL || host == NULL)
+		return true;
+	host += 3;
+	return strncmp(host, "127.", 4) == 0 || strncmp(host, "[::1]", 5) == 0 ||
+	       (strncmp(host, "localhost", 9) == 0 && strchr(":,/", host[9]) != NULL);
+}
+
 static enum rlock_status check_url(struct check *check)
 {
+	const struct rlock_url *url = check->opts->urls[check->index];
+
+	/* The likeliest reason for a job that runs twice. */
 	if (table_source(check->opts, OPT_URL) == SOURCE_DEFAULT)
 		find(check, FINDING_NOTE,
 		     "the default, since no server is named anywhere: each machine then "
 		     "locks on a server of its own: set RLOCK_URL, or url = in "
 		     "/etc/rlock.conf");
+	if (is_on_this_machine(url))
+		return RLOCK_OK;
+	if (!rlock_url_has_tls(url))
+		find(check, FINDING_NOTE,
+		     "no TLS: any machine on the way to the server can read and change what is sent");
+	if (!rlock_url_has_password(url) && check->opts->password_source == NULL)
+		find(check, FINDING_NOTE,
+		     "no password: any machine that reaches the server can take and break locks");
 	return RLOCK_OK;
 }
 
@@ -584,65 +602,98 @@ static enum rlock_status check_time(struct check *check)
 
 /* ---- a server: rights ---- */
 
-/* The rights that are lacking, in the order in which ACL SETUSER takes them, and for what. */
-struct lacks {
-	char rights[TEXT_MAX];
-	unsigned kinds; /* of locks that can't be used, as 1U << enum rlock_kind */
-	bool is_wide;   /* "~*" is among them */
+/* Kinds of locks that need the same rights, in the order in which they are reported. */
+static const struct group {
+	unsigned kinds; /* as 1U << enum rlock_kind */
+	const char *name;
+} kind_groups[] = {
+	{ 1U << RLOCK_PLAIN, "plain locks" },
+	{ 1U << RLOCK_FAIR, "fair locks" },
+	{ 1U << RLOCK_READ | 1U << RLOCK_WRITE, "read and write locks" },
+	{ 1U << RLOCK_SEMAPHORE, "semaphores" },
 };
+#define KIND_GROUPS (sizeof(kind_groups) / sizeof(kind_groups[0]))
+#define ALL_KINDS ((1U << RLOCK_ANY) - 1)
+
+/* The rights that the user lacks, as ACL SETUSER takes them. */
+struct lacks {
+	char rights[KIND_GROUPS]
+		   [TEXT_MAX]; /* what a group needs; not repeated where plain locks need it, too */
+	char optional[TEXT_MAX];
+	unsigned kinds;   /* of locks that can't be used, as 1U << enum rlock_kind */
+	bool lacks_names; /* not every name is allowed, where no pattern was given */
+};
+
+static void append(char text[TEXT_MAX], const char *right)
+{
+	size_t len = strlen(text);
+
+	(void)snprintf(text + len, TEXT_MAX - len, " %s", right);
+}
 
 static void add_lack(void *ctx, const struct rlock_lack *lack)
 {
 	struct lacks *lacks = ctx;
-	size_t len = strlen(lacks->rights);
+	const char *right = lack->right;
 
-	if (!lack->is_optional)
-		lacks->kinds |= lack->kinds;
-	lacks->is_wide = lacks->is_wide || strcmp(lack->right, "~*") == 0;
-	(void)snprintf(lacks->rights + len, sizeof(lacks->rights) - len, " %s", lack->right);
+	/* A user with patterns for keys is never advised to take all keys, nor the channels of all names. */
+	lacks->lacks_names = lacks->lacks_names || strcmp(right, "~*") == 0;
+	if (lacks->lacks_names && (*right == '~' || *right == '&' || *right == 'r'))
+		return;
+	if (lack->is_optional) {
+		append(lacks->optional, right);
+		return;
+	}
+	lacks->kinds |= lack->kinds;
+	for (size_t i = 0; i < KIND_GROUPS; i++) {
+		if ((lack->kinds & kind_groups[i].kinds) == 0)
+			continue;
+		append(lacks->rights[i], right);
+		if (i == 0)
+			return;
+	}
+}
+
+/* What the user may not use is a note: only a user that may use no kind of lock has a right too few. */
+static void judge_rights(struct check *check, const struct lacks *lacks)
+{
+	char user[USER_MAX];
+	bool lacks_plain = lacks->rights[0][0] != '\0';
+
+	(void)user_of(check, user);
+	for (size_t i = 0; i < KIND_GROUPS; i++)
+		if (lacks->rights[i][0] != '\0')
+			find(check,
+			     i == 0 && lacks->kinds == ALL_KINDS ? EXIT_DENIED : FINDING_NOTE,
+			     "%s %s: try: ACL SETUSER %s%s", kind_groups[i].name,
+			     lacks_plain && i > 0 ? "need more rights than plain locks"
+						  : "can't be used",
+			     user, lacks->rights[i]);
+	if (lacks->lacks_names)
+		find(check, FINDING_NOTE,
+		     "not every name is allowed: rlock check 'PATTERN' tries the names that fit it");
+	if (lacks->optional[0] != '\0')
+		find(check, FINDING_NOTE,
+		     "list, waiters and --remember use more rights than locks need: try: ACL SETUSER %s%s",
+		     user, lacks->optional);
 }
 
 static enum rlock_status check_rights(struct check *check)
 {
-	struct lacks lacks = { .rights = "" };
-	enum rlock_status status = rlock_conn_try_rights(check->conn, check->index,
-							 &check->opts->names[0], add_lack, &lacks);
-	char what[128] = "", user[USER_MAX];
-	int code = FINDING_NOTE;
+	struct lacks *lacks = calloc(1, sizeof(*lacks));
+	enum rlock_status status;
 
-	if (status != RLOCK_OK)
-		return status;
-	if (lacks.rights[0] == '\0') {
+	if (lacks == NULL)
+		return RLOCK_ENOMEM;
+	status = rlock_conn_try_rights(check->conn, check->index, &check->opts->names[0], add_lack,
+				       lacks);
+	if (status == RLOCK_OK && lacks->kinds == 0 && lacks->optional[0] == '\0' &&
+	    !lacks->lacks_names)
 		find(check, FINDING_OK, "all");
-		return RLOCK_OK;
-	}
-	if (lacks.kinds == 0) {
-		(void)snprintf(
-			what, sizeof(what),
-			"all that locks need, but not all that list, waiters and --remember use");
-	} else if (lacks.kinds == 1U << RLOCK_SEMAPHORE) {
-		/* Many users need none: locks are sound. */
-		(void)snprintf(what, sizeof(what),
-			       "all that locks need, but semaphores can't be used");
-	} else {
-		size_t len = 0;
-
-		/* "fair, read locks can't be used" */
-		for (unsigned kind = 0; kind < RLOCK_ANY; kind++)
-			if ((lacks.kinds & 1U << kind) != 0)
-				len += (size_t)snprintf(what + len, sizeof(what) - len, "%s%s",
-							len > 0 ? ", " : "",
-							rlock_kind_name((enum rlock_kind)kind));
-		(void)snprintf(what + len, sizeof(what) - len, " locks can't be used");
-		code = EXIT_DENIED;
-	}
-	/* The line to paste: patterns may not follow "~*", which the library names alone. */
-	find(check, code, "%s%s: try: ACL SETUSER %s%s", what,
-	     lacks.is_wide
-		     ? ": ~* is for all keys, and rlock check 'PATTERN' for those of some names"
-		     : "",
-	     user_of(check, user), lacks.rights);
-	return RLOCK_OK;
+	else if (status == RLOCK_OK)
+		judge_rights(check, lacks);
+	free(lacks);
+	return status;
 }
 
 /* ---- a server: a lock ---- */
@@ -775,23 +826,36 @@ static const struct {
 	{ "lock", check_lock }, { "permits", check_permits }, { "server", check_info },
 };
 
-/* The exit code of the failure that kept it from going on, or 0. */
+/* Where the server is from; empty where its URL is the default, which is a finding of its own. */
+static const char *origin_of(const struct check *check, char out[ORIGIN_MAX])
+{
+	return table_source(check->opts, OPT_URL) != SOURCE_DEFAULT
+		       ? servers_origin(check->opts, out)
+		       : "";
+}
+
+/* Returns the exit code of the failure that ended the checks of this server; 0: none. */
 static int check_server(struct check *check)
 {
-	char origin[ORIGIN_MAX];
+	char origin[ORIGIN_MAX], why[FAILURE_TEXT_MAX];
 
 	findings_about(check, rlock_url_server(check->opts->urls[check->index]),
-		       servers_origin(check->opts, origin));
+		       origin_of(check, origin));
 	for (size_t i = 0; i < sizeof(server_checks) / sizeof(server_checks[0]); i++) {
 		enum rlock_status status;
+		int code;
 
 		check->subject = server_checks[i].subject;
 		status = server_checks[i].look(check);
 		if (status == RLOCK_OK)
 			continue;
 		check->subject = "server";
-		find(check, exit_code_of(status), "%s", rlock_conn_error(check->conn));
-		return caller_report_failure(check->opts, check->conn, status);
+		code = caller_explain_failure(check->opts, check->conn, status, why);
+		/* The line of the server says where its URL is from. */
+		find(check, code, "%s",
+		     rlock_conn_failure(check->conn)->is_unreachable ? rlock_conn_error(check->conn)
+								     : why);
+		return code;
 	}
 	return 0;
 }
@@ -825,8 +889,6 @@ static void print_setting(void *ctx, const struct setting *setting)
 {
 	struct check *check = ctx;
 	bool is_ignored = setting->ignored[0] != '\0';
-	bool is_default_url =
-		setting->source == SOURCE_DEFAULT && strcmp(setting->option, "url") == 0;
 	char value[USAGE_SHOWN_MAX], buffer[WHERE_MAX], text[TEXT_MAX];
 
 	/* The variable stands for itself where it stands for no option. */
@@ -836,7 +898,7 @@ static void print_setting(void *ctx, const struct setting *setting)
 		       where(check->opts, setting, buffer), is_ignored ? ": not used: " : "",
 		       setting->ignored,
 		       setting->is_of_other_verbs && !is_ignored ? ", for other verbs" : "");
-	print(check, is_ignored || is_default_url ? FINDING_NOTE : FINDING_OK, text);
+	print(check, is_ignored ? FINDING_NOTE : FINDING_OK, text);
 }
 
 /* JSON: an element of the open list. */
@@ -869,143 +931,12 @@ static void put_setting(void *ctx, const struct setting *setting)
 	json_close(json, '}');
 }
 
-/* ---- other local: servers of this user ---- */
-
-/* The process may end, and its pid be reused, at any time: the checks are made on the directory that was opened. */
-static void look_at(struct check *check, const struct proc *proc, const struct stat *own)
-{
-	const char *sudo_uid = getenv("SUDO_UID"), *path;
-	char entry[64], shown[SHOWN_MAX];
-	struct stat process, dir;
-	int64_t sudoer = -1;
-	int fd;
-
-	(void)snprintf(entry, sizeof(entry), "/proc/%ld", (long)proc->pid);
-	/* Of this user; and for root after sudo, of the user that called it. */
-	if (geteuid() == 0 && sudo_uid != NULL)
-		(void)number_parse(sudo_uid, &sudoer);
-	if (stat(entry, &process) != 0 ||
-	    (process.st_uid != geteuid() && (int64_t)process.st_uid != sudoer))
-		return;
-	(void)snprintf(entry, sizeof(entry), "/proc/%ld/cwd", (long)proc->pid);
-	fd = open(entry, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	if (fstat(fd, &dir) == 0 && (dir.st_dev != own->st_dev || dir.st_ino != own->st_ino) &&
-	    local_is_server(fd, proc->pid)) {
-		path = runtime_dir_path_of(fd);
-		find(check, FINDING_NOTE,
-		     "process %ld of user %lu is another local: server, in %s: its locks and "
-		     "those of local: here do not exclude each other: use one user and one "
-		     "RLOCK_RUNTIME_DIR; to end it and its locks: kill %ld",
-		     (long)proc->pid, (unsigned long)process.st_uid,
-		     rlock_escape(path, strlen(path), shown, sizeof(shown)), (long)proc->pid);
-	}
-	(void)close(fd);
-}
-
-/*
- * Callers of one server do not exclude callers of another. The working directory of a private server is its runtime
- * directory, so /proc leads to it wherever it is, even if its socket was removed or it sees another /tmp. Without a
- * server here nothing is split.
- */
-static void check_local(struct check *check, int dir_fd)
-{
-	pid_t lost = local_find_lost_server(dir_fd);
-	struct pid_list pids = { 0 };
-	struct stat own;
-
-	check->subject = "local";
-	if (lost > 0)
-		find(check, EXIT_CONFIG,
-		     "process %ld is the private server of this directory, but its socket was "
-		     "removed or moved: its locks exclude no new call: to end it and its locks: kill %ld",
-		     (long)lost, (long)lost);
-
-	if (local_server_pid() == 0 || fstat(dir_fd, &own) != 0)
-		return;
-	(void)os_list_processes(&pids);
-	for (size_t i = 0; i < pids.count; i++) {
-		struct proc proc;
-
-		if (proc_read(pids.pids[i], &proc) && local_is_program(proc.name))
-			look_at(check, &proc, &own);
-	}
-	pid_list_free(&pids);
-}
-
 /* ---- this machine ---- */
-
-#define MOUNTS_MAX (1 << 20)
-
-/* For a unit with PrivateTmp=, systemd mounts a directory below /systemd-private-... over /tmp. */
-static bool has_private_tmp(void)
-{
-	size_t len = 0;
-	struct stat stat;
-	char *mounts = file_read_all(open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC), MOUNTS_MAX,
-				     0, &stat, &len);
-	char *rest = mounts, *line;
-	bool is_private = false;
-
-	while ((line = strsep(&rest, "\n")) != NULL) {
-		char root[256], point[256];
-
-		/* A later mount hides the one before. */
-		if (sscanf(line, "%*s %*s %*s %255s %255s", root, point) == 2 &&
-		    strcmp(point, "/tmp") == 0)
-			is_private = strstr(root, "/systemd-private-") != NULL;
-	}
-	free(mounts);
-	return is_private;
-}
-
-/* Whether systemd-tmpfiles may delete old files below path. packaging/rlock.tmpfiles.conf exempts /tmp/rlock-* only. */
-static bool has_cleaner(const char *path)
-{
-	static const char *const files[] = { "/etc/tmpfiles.d/rlock.conf",
-					     "/run/tmpfiles.d/rlock.conf",
-					     "/usr/local/lib/tmpfiles.d/rlock.conf",
-					     "/usr/lib/tmpfiles.d/rlock.conf" };
-
-	/* sd_booted(3) looks at it, too. */
-	if (access("/run/systemd/system", F_OK) != 0 ||
-	    (strncmp(path, "/tmp/", 5) != 0 && strncmp(path, "/var/tmp/", 9) != 0))
-		return false;
-	if (strncmp(path, "/tmp/rlock-", strlen("/tmp/rlock-")) != 0)
-		return true;
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		if (access(files[i], F_OK) == 0)
-			return false;
-	return true;
-}
-
-static void check_surroundings(struct check *check, const char *path)
-{
-	const char *chosen = runtime_dir_path();
-	struct stat st;
-
-	if (lstat(chosen, &st) == 0 && !S_ISLNK(st.st_mode) && st.st_uid != geteuid())
-		find(check, FINDING_NOTE,
-		     "%s belongs to user %lu, so that local: can't be used: remove it", chosen,
-		     (unsigned long)st.st_uid);
-	if (strncmp(path, "/tmp/", 5) == 0 && has_private_tmp())
-		find(check, FINDING_NOTE,
-		     "/tmp is this service's own: it shares no local: server and no lock without a "
-		     "command with others: set RLOCK_RUNTIME_DIR, or PrivateTmp=no");
-	if (has_cleaner(path))
-		find(check, FINDING_NOTE,
-		     "systemd-tmpfiles removes old files there: put 'x %s' into "
-		     "/etc/tmpfiles.d/rlock.conf",
-		     strncmp(path, "/tmp/rlock-", strlen("/tmp/rlock-")) == 0 ? "/tmp/rlock-*"
-									      : path);
-}
 
 /* Why the directory cannot be used is printed as an error by the call that opens it. */
 static void check_directory(struct check *check)
 {
 	int dir_fd = runtime_dir_open(true);
-	const char *path;
 
 	if (dir_fd < 0) {
 		find(check, EXIT_CONFIG,
@@ -1014,10 +945,7 @@ static void check_directory(struct check *check)
 		     runtime_dir_path());
 		return;
 	}
-	path = runtime_dir_path_of(dir_fd);
-	find(check, FINDING_OK, "%s", path);
-	check_surroundings(check, path);
-	check_local(check, dir_fd);
+	find(check, FINDING_OK, "%s", runtime_dir_path_of(dir_fd));
 	(void)close(dir_fd);
 }
 
@@ -1036,8 +964,7 @@ static void find_no_server(struct check *check, int code)
 {
 	char origin[ORIGIN_MAX];
 
-	findings_about(check, rlock_url_server(check->opts->urls[0]),
-		       servers_origin(check->opts, origin));
+	findings_about(check, rlock_url_server(check->opts->urls[0]), origin_of(check, origin));
 	check->subject = "server";
 	find(check, code, "cannot be used: standard error has the reason");
 }

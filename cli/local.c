@@ -607,8 +607,3 @@ bool local_is_program(const char *name)
 {
 	return strcmp(name, programs[0]) == 0 || strcmp(name, programs[1]) == 0;
 }
-
-bool local_is_server(int dir_fd, pid_t pid)
-{
-	return find_server(dir_fd) == pid;
-}

@@ -23,9 +23,6 @@ bool local_is_program(const char *name);
 /* The private server's process, which does not belong to a command; 0 when there is none. */
 pid_t local_server_pid(void);
 
-/* Whether the process, which works in the directory dir_fd, is the private server of that. */
-bool local_is_server(int dir_fd, pid_t pid);
-
 /*
  * A server of this user for the runtime directory dir_fd that lives, but that no call finds any more, since its files were
  * removed or moved, maybe with the directory: its locks are still held. 0: there is none; -1 with errno. It looks at all processes.

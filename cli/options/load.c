@@ -77,7 +77,9 @@ static bool setting_of_variable(const struct opts *opts, const char *variable, s
 		out->value = value;
 	(void)snprintf(out->ignored, sizeof(out->ignored), "%s",
 		       servers_variable_reason(opts, variable));
-	return value != NULL && *value != '\0';
+	/* Many systems set SSL_CERT_FILE for all programs: where no server is verified by it, nobody misses it. */
+	return value != NULL && *value != '\0' &&
+	       (out->ignored[0] == '\0' || strncmp(variable, "SSL_", 4) != 0);
 }
 
 /* Whether rlock reads the variable, or sets it for a COMMAND. */

@@ -694,11 +694,29 @@ static bool is_number_of_permits(const struct line *line, const struct word *wor
 	       count_names(line, word->at) == count && !has_option(line, OPT_PERMITS);
 }
 
+/* Whether the word is an address with a port, as a URL has it: "127.0.0.1:6379", "[::1]:1", "localhost:1", "a.example:1". */
+static bool is_host_with_port(const char *word)
+{
+	const char *colon = strrchr(word, ':');
+	size_t len = colon != NULL ? (size_t)(colon - word) : 0;
+
+	return len > 0 && is_number(colon + 1) && strpbrk(word, "*?/") == NULL &&
+	       (word[0] == '[' || memchr(word, '.', len) != NULL ||
+		strncmp(word, "localhost:", 10) == 0);
+}
+
 static enum verdict check_name(struct line *line, const struct word *before,
 			       const struct word *word, char why[MEANT_MAX])
 {
 	char shown[USAGE_SHOWN_MAX];
 	char *name = line->words[word->at];
+
+	if (line->set == VERBS_CHECK && is_host_with_port(name))
+		return reject(
+			why, UNCERTAIN,
+			"'%s' is an address, not a pattern of names: the server is -u redis://%s "
+			"(--name has any name)",
+			usage_show(name, shown), shown);
 
 	if (is_url(name)) {
 		(void)reject(why, UNCERTAIN,
@@ -914,7 +932,8 @@ static enum verdict check_parts(struct line *line, char why[MEANT_MAX])
 		(void)reject(why, UNCERTAIN, "%s takes no '--' and no command", line->verb);
 		/* The names, or the one pattern, stand there. */
 		if (names > 0 || count == 0 || count > WORDS_MORE / 2 ||
-		    (line->need == COMMAND_NONE_BUT_PATTERN && count > 1))
+		    (line->need == COMMAND_NONE_BUT_PATTERN &&
+		     (count > 1 || is_program(line->command[0]))))
 			return UNCERTAIN;
 		for (size_t i = 0; i < count; i++)
 			line->words[line->count++] = line->command[i];
