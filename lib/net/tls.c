@@ -780,7 +780,7 @@ static void take_reread(struct rlock__tls_context *context, int64_t until_ms)
 
 /*
  * Certificates, keys and authorities may be replaced while a lock is held: a new stream uses what the files contain now.
- * Where a file cannot be used, perhaps since its writer is not done, the settings stay: should the server refuse them, the
+ * Where a file cannot be used, perhaps since its writer is not done, the settings stay: if the server denies them, the
  * caller connects again, and the files are read once more.
  */
 static void refresh(struct rlock__tls_context *context)
