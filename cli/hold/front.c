@@ -154,7 +154,7 @@ static void kill_renewer(struct front *front)
 /* When one that is stopped is replaced: at the end of the wait, or soon; while the job runs its next turn says. */
 static int64_t needed_ms(const struct lease *lease, int64_t now_ms)
 {
-	if (lease->phase == HOLD_WAITING)
+	if (lease_is_waiting(lease))
 		return lease->wait_end_ms;
 	if (lease->phase == HOLD_STARTING || lease->phase == HOLD_RUNNING)
 		return INT64_MAX;
@@ -210,7 +210,7 @@ static void pass_on(struct front *front, const struct os_signal *signal)
 	if ((atomic_fetch_or(&front->lease->signals, mask) & mask) != 0)
 		return;
 	(void)dialog_send_look(front->dialog_fd);
-	if (front->lease->phase > HOLD_STARTING || !signals_is_ending(signal->number) ||
+	if (!lease_is_before_job(front->lease) || !signals_is_ending(signal->number) ||
 	    front->end_signal != 0)
 		return;
 	front->end_signal = signal->number;
@@ -286,7 +286,7 @@ static void look_at_lease(struct front *front)
 	if (lease->phase == HOLD_STARTING && lease->purpose == RLOCK_PURPOSE_PROCESS &&
 	    lease->job_pid > 0 && front->code < 0)
 		commit(front);
-	if (lease->phase >= HOLD_RUNNING && lease->phase <= HOLD_TERMINATING)
+	if (lease_has_job(lease))
 		watch_job(front);
 	if (lease->stops != front->stop) {
 		front->stop = lease->stops;
@@ -377,7 +377,7 @@ static void end_without_job(struct front *front)
 	lease->exit_signal = front->end_signal;
 	if (lease->is_lost)
 		lease->exit_code = EXIT_LOST;
-	else if (lease->phase == HOLD_WAITING && front->killed_by == SIGKILL)
+	else if (lease_is_waiting(lease) && front->killed_by == SIGKILL)
 		report_wait_end(front);
 	else if (front->end_signal == 0 && front->code < 0) {
 		message_error_of_lock("the renewer was ended by signal %d", front->killed_by);
@@ -484,7 +484,7 @@ static void check_renewer(struct front *front)
 			await_answer(front);
 	}
 	/* The command was started before the renewer had the signal that was to end the wait: it has been passed on. */
-	if (lease->phase >= HOLD_RUNNING && lease->phase <= HOLD_TERMINATING)
+	if (lease_has_job(lease))
 		front->due_ms[DUE_END] = INT64_MAX;
 	if (hold_events_is_due(&front->events, DUE_ANSWER) ||
 	    hold_events_is_due(&front->events, DUE_END) ||

@@ -107,6 +107,33 @@ bool lease_read_end(const struct lease *lease, int *code_out, int *signal_out)
 	return end != 0;
 }
 
+/* ---- questions about the phase ---- */
+
+bool lease_is_waiting(const struct lease *lease)
+{
+	return lease->phase == HOLD_WAITING;
+}
+
+bool lease_is_before_job(const struct lease *lease)
+{
+	return lease->phase <= HOLD_STARTING;
+}
+
+bool lease_is_releasing(const struct lease *lease)
+{
+	return lease->phase >= HOLD_RELEASING;
+}
+
+bool lease_is_held(const struct lease *lease)
+{
+	return !lease_is_waiting(lease) && !lease_is_releasing(lease);
+}
+
+bool lease_has_job(const struct lease *lease)
+{
+	return !lease_is_before_job(lease) && !lease_is_releasing(lease);
+}
+
 bool lease_has_signals(const struct lease *lease)
 {
 	return lease->signals != 0 || lease->signals_in_hand != 0;
@@ -249,9 +276,9 @@ int64_t lease_overdue_ms(const struct lease *lease)
 	int64_t turn_ms = lease->turn_ms;
 	int64_t soon_ms = least(OVERDUE_MS, lease->lease_ms / OVERDUE_DIVISOR);
 
-	if (lease->phase == HOLD_WAITING || turn_ms == INT64_MAX)
+	if (lease_is_waiting(lease) || turn_ms == INT64_MAX)
 		return INT64_MAX;
-	if (lease->phase >= HOLD_RELEASING)
+	if (lease_is_releasing(lease))
 		return turn_ms + OVERDUE_MS;
 	return most(turn_ms + soon_ms, least(turn_ms + OVERDUE_MS, lease_next_ms(lease) - soon_ms));
 }

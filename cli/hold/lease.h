@@ -120,6 +120,17 @@ void lease_record_end(struct lease *lease, const siginfo_t *info);
 /* How it ended: its exit code, or the signal that is not 0. False: it has not, or no process saw how. */
 bool lease_read_end(const struct lease *lease, int *code_out, int *signal_out);
 
+/* Whether the lock is waited for. */
+bool lease_is_waiting(const struct lease *lease);
+/* Whether the lock is held, and its release has not begun. */
+bool lease_is_held(const struct lease *lease);
+/* Whether the lock is held for a job that has begun: for the command or process itself, or for its leftovers. */
+bool lease_has_job(const struct lease *lease);
+/* Whether there was no job yet, so that a signal ends the wait. */
+bool lease_is_before_job(const struct lease *lease);
+/* Whether the release has begun, or was done. */
+bool lease_is_releasing(const struct lease *lease);
+
 /* Whether the renewer has not taken, or not yet sent, a signal that was passed on. */
 bool lease_has_signals(const struct lease *lease);
 

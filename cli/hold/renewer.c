@@ -367,7 +367,7 @@ static void take_signal(struct renewer *renewer, int signal, bool continues)
 	} else if (lease->phase == HOLD_LEFTOVERS) {
 		lease->was_told_to_end = true;
 		happen(renewer, EVENT_TOLD_TO_END);
-	} else if (lease->phase <= HOLD_STARTING && signals_is_ending(signal)) {
+	} else if (lease_is_before_job(lease) && signals_is_ending(signal)) {
 		lease->exit_signal = signal;
 		happen(renewer, EVENT_TOLD_TO_END);
 	}
@@ -588,7 +588,7 @@ static void check_deadlines(struct renewer *renewer)
 	struct lease *lease = renewer->lease;
 	bool was_lost = lease->is_lost;
 
-	if (lease->phase < HOLD_STARTING || lease->phase > HOLD_TERMINATING)
+	if (!lease_is_held(lease))
 		return;
 	reload_lease(renewer);
 	lease_check_deadlines(lease, rlock_now_ms());
@@ -690,17 +690,16 @@ static void settle(struct renewer *renewer)
 static int64_t next_ms(const struct renewer *renewer)
 {
 	const struct lease *lease = renewer->lease;
-	int phase = lease->phase;
 	int64_t now_ms = rlock_now_ms(), next = hold_events_next_ms(renewer->events);
 
-	if (phase >= HOLD_STARTING && phase <= HOLD_TERMINATING)
+	if (lease_is_held(lease))
 		next = least(next, lease_next_ms(lease));
-	if (phase >= HOLD_RUNNING && phase <= HOLD_TERMINATING)
+	if (lease_has_job(lease))
 		next = least(next, renewer->job->again_ms);
 	if (renewer->is_requesting)
 		next = least(next, now_ms + BUSY_MAX_MS);
 	/* No event tells that rlock was continued, or that it is stopped by now. */
-	if ((phase == HOLD_STARTING && lease->purpose == RLOCK_PURPOSE_COMMAND) ||
+	if ((lease->phase == HOLD_STARTING && lease->purpose == RLOCK_PURPOSE_COMMAND) ||
 	    (lease->is_front_stopped && renewer->front_fd >= 0))
 		next = least(next, now_ms + LOOK_MS);
 	return next;
@@ -711,7 +710,7 @@ static int64_t plan_turn(struct renewer *renewer)
 {
 	int64_t at_ms = next_ms(renewer);
 
-	if (renewer->lease->phase < HOLD_RELEASING)
+	if (!lease_is_releasing(renewer->lease))
 		renewer->lease->turn_ms = at_ms;
 	return at_ms;
 }
@@ -769,10 +768,10 @@ static bool goes_on(const struct renewer *renewer)
 {
 	const struct lease *lease = renewer->lease;
 
-	if (lease->phase == HOLD_WAITING)
+	if (lease_is_waiting(lease))
 		return lease->exit_signal == 0 && renewer->front_fd >= 0 &&
 		       (lease->purpose == RLOCK_PURPOSE_COMMAND || !has_job_ended(renewer));
-	return lease->phase != HOLD_RELEASING || rlock_now_ms() < renewer->due_ms[DUE_ABANDON];
+	return !lease_is_releasing(lease) || rlock_now_ms() < renewer->due_ms[DUE_ABANDON];
 }
 
 /*
@@ -795,7 +794,7 @@ static bool turn(void *ctx)
 		happen(renewer, EVENT_JOB_ENDED);
 	follow_job(renewer);
 	let_front_leave(renewer);
-	if (renewer->lease->phase >= HOLD_RUNNING)
+	if (!lease_is_before_job(renewer->lease))
 		report_news(renewer->lease, &renewer->job->report);
 	if (hold_events_is_due(renewer->events, DUE_STOP))
 		follow_stop(renewer);
