@@ -326,7 +326,7 @@ says() {
 	local first other_key
 	hold_to_read
 	first=$PID other_key=$TIMEOUT_KEY
-	in_background sh -c 'exec rlock read -t 60s a -- sh -c "touch inside; comes_true test -e leave"'
+	in_background sh -c 'exec rlock read -t 60s a -- sh -c "touch inside; wait_until_true test -e leave"'
 	wait_until 5 file_exists inside
 	begin_migration a "$FROM" "$TO"
 	for TIMEOUT_KEY in $(on "$FROM" redis --scan --pattern '{a}:*:rwlock_timeout:1'); do

@@ -32,7 +32,7 @@ script() {
 
 @test "a subshell holds the lock until it ends, and a path and a descriptor of it are the same lock" {
 	script '( flock -n 9 || exit 1; held; other_machine -n f true; echo $? ) 9>f; soon_free
-		exec 9>f; other_machine f sh -c "touch in; until [ -e out ]; do sleep 0.02; done" & comes_true test -e in
+		exec 9>f; other_machine f sh -c "touch in; until [ -e out ]; do sleep 0.02; done" & wait_until_true test -e in
 		(flock -n 9 || exit 1; echo ran) 9>f; echo $?; touch out; flock 9; echo $?; wait' '1 1 1 0'
 }
 
@@ -61,7 +61,7 @@ script() {
 # ---- locked again ----
 
 @test "a read lock after a write lock is a downgrade: no writer can acquire it in between" {
-	in_background bash -c '. ./functions; exec 9>f; flock 9; touch has; comes_true test -e go; flock -s 9; mode >mode; run_until_ended'
+	in_background bash -c '. ./functions; exec 9>f; flock 9; touch has; wait_until_true test -e go; flock -s 9; mode >mode; run_until_ended'
 	wait_until 10 file_exists has
 	in_background env RLOCK_RUNTIME_DIR="$PWD/there" rlock flock f touch written
 	wait_until 10 has_waiters "$FILE"
@@ -75,7 +75,7 @@ script() {
 
 @test "a write lock after a read lock releases the read lock first, which is lost if the write lock is busy" {
 	script 'exec 9>f; flock -s 9; mode; flock -n 9; echo $?; mode
-		flock -s 9; other_machine -s f sh -c "touch in; until [ -e out ]; do sleep 0.02; done" & comes_true test -e in
+		flock -s 9; other_machine -s f sh -c "touch in; until [ -e out ]; do sleep 0.02; done" & wait_until_true test -e in
 		flock -n -x 9; echo $?; find "$RLOCK_RUNTIME_DIR" -name "hold-*" | wc -l; touch out; wait; held' 'read 0 write 1 0 0'
 }
 

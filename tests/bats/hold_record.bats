@@ -123,7 +123,7 @@ status_is() {
 	run -75 rlock run -w 1s a -- true
 	assert_output --partial 'its process has ended'
 	redis flushall >/dev/null
-	in_background rlock run outer -- env -u RLOCK_HELD sh -c 'comes_true test -e changed
+	in_background rlock run outer -- env -u RLOCK_HELD sh -c 'wait_until_true test -e changed
 		rlock run -n a -- true; echo $? >status'
 	other=$PID
 	start_holder h run -t 60s a

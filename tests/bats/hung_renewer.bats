@@ -35,7 +35,7 @@ hang_renewer() {
 	[[ $(id -u) = 0 ]] || skip 'only root may debug a renewer'
 	hold_with_pids a -t 4s
 	holder=$PID
-	in_background holds_still "$RENEWER" >held-still 2>denied
+	in_background ptrace_stop "$RENEWER" >held-still 2>denied
 	wait_until 10 eval 'test -s held-still || test -s denied'
 	[ ! -s denied ] || skip 'no process may be debugged here'
 	kill -s STOP "$PID"

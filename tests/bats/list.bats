@@ -32,7 +32,7 @@ make_locks() {
 	run -0 rlock list -q --json
 	assert_output '{"locks":[],"complete":true}'
 	rlock list --metrics >text
-	run -0 samples text
+	run -0 check_metrics text
 	assert_output ''
 	assert_equal "$(grep -c '^# TYPE rlock_' text)" 4
 	acquire lock one a
@@ -247,7 +247,7 @@ while part := stream.recv(65536):
 	acquire sem ci imports --permits 5 --take 2 --note 'import@web2 pid 9 load it'
 	run -0 --separate-stderr rlock list --metrics
 	assert_equal "$stderr" ''
-	samples <<<"$output" >found
+	check_metrics <<<"$output" >found
 	run -0 sed -E 's/ [0-9]+\.[0-9]{3}$/ AGE/' <(sort found)
 	assert_output - <<-'END'
 		rlock_lock_held_seconds {"holder": "deploy@web1", "kind": "plain", "name": "nightly", "program": "pg_dump"} AGE
@@ -263,11 +263,11 @@ while part := stream.recv(65536):
 	grep -qE '^rlock_lock_ttl_seconds .*nightly.* [1-6][0-9]\.' found
 	acquire lock ci both "${servers[@]}"
 	rlock list "${servers[@]}" --metrics >text
-	run -0 samples text
+	run -0 check_metrics text
 	assert_equal "$(grep '^rlock_lock_held_seconds .*both' <<<"$output" | grep -o '"server": "[^"]*"' | sort -u | wc -l)" 2
 }
 
-# tests/bin/samples fails if two samples have the same labels.
+# tests/bin/check_metrics fails if two samples have the same labels.
 @test "holders with equal labels also get an owner label; locks of Java and expired holders are told apart" {
 	local owner
 	acquire read job1 catalog --note 'a@b pid 1 c'
@@ -279,7 +279,7 @@ while part := stream.recv(65536):
 	acquire write both written
 	acquire read both written
 	run -0 rlock list --metrics
-	run -0 samples <<<"$output"
+	run -0 check_metrics <<<"$output"
 	for owner in job1:0 job2:0; do
 		assert_line --regexp "^rlock_lock_held_seconds \{.*\"name\": \"catalog\", \"owner\": \"$owner\", \"program\": \"c\"\} "
 	done
@@ -296,7 +296,7 @@ while part := stream.recv(65536):
 	done
 	run -0 rlock list --metrics
 	assert_line 'rlock_lock_waiters{name="a\\x01b",kind="sem"} 0'
-	run -0 samples <<<"$output"
+	run -0 check_metrics <<<"$output"
 	assert_equal "$(grep -c '^rlock_lock_waiters' <<<"$output")" 8
 	assert_output --partial 'rlock_lock_waiters {"kind": "sem", "name": "a\\x5cx01b"} 0'
 	assert_output --partial '"holder": "x\\x80\"y\\@h"'

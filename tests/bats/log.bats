@@ -177,7 +177,7 @@ objects() {
 
 @test "after the log was renamed the next line goes to a new file" {
 	# Poll: rlock writes the line while the command is starting.
-	rlock run --log log a -- sh -c 'comes_true grep -q acquired log && mv log old'
+	rlock run --log log a -- sh -c 'wait_until_true grep -q acquired log && mv log old'
 	assert_equal "$(wc -l <old)" 1
 	assert_equal "$(events)" 'released a'
 }

@@ -135,6 +135,6 @@ small() {
 	small 0 renew --pid $$ a
 	small 0 unlock --pid $$ a
 	# The front takes over from its renewer, with the same stack limit.
-	small 0 run -t 60s a -- sh -c 'kill -KILL $PPID; comes_true "[ ! -e /proc/$PPID ]"'
+	small 0 run -t 60s a -- sh -c 'kill -KILL $PPID; wait_until_true "[ ! -e /proc/$PPID ]"'
 	is_free a
 }

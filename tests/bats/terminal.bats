@@ -26,7 +26,7 @@ in_terminal() {
 			expect begun
 			key C
 			ends 130
-			check comes_true test '$(ask_redis "$SERVER_SOCKET" exists a)' = 0
+			check wait_until_true test '$(ask_redis "$SERVER_SOCKET" exists a)' = 0
 			send for i in 1 2; do rlock run busy -- echo begun; done; echo not reached
 			expect waiting for
 			key C
@@ -63,13 +63,13 @@ in_terminal() {
 @test "each Ctrl-C reaches the command once" {
 	in_terminal <<-'END'
 		send rlock run a -- sh -c 'echo $PPID >renewer; exec log_signals'
-		check comes_true grep -x ready signals
+		check wait_until_true grep -x ready signals
 		key C
-		check comes_true test '$(grep -cx INT signals)' = 1
+		check wait_until_true test '$(grep -cx INT signals)' = 1
 		key C
-		check comes_true test '$(grep -cx INT signals)' = 2
+		check wait_until_true test '$(grep -cx INT signals)' = 2
 		check kill -USR1 "$(cut -d ' ' -f 4 /proc/$(cat renewer)/stat)"
-		check comes_true grep -x USR1 signals
+		check wait_until_true grep -x USR1 signals
 		check touch end-commands
 		ends 0
 	END
@@ -92,7 +92,7 @@ in_terminal() {
 @test "a background job that reads the terminal is stopped, and fg continues it" {
 	in_terminal <<-'END'
 		send rlock run a -- sh -c 'echo $PPID >renewer; exec cat' &
-		check comes_true grep -q "'^State:.T'" '/proc/$(cut -d " " -f 4 "/proc/$(cat renewer)/stat")/status'
+		check wait_until_true grep -q "'^State:.T'" '/proc/$(cut -d " " -f 4 "/proc/$(cat renewer)/stat")/status'
 		send
 		expect Stopped
 		expect ready> $
@@ -116,7 +116,7 @@ in_terminal() {
 			expect begun
 			key Z
 			expect ready> $
-			check comes_true grep "'^State:.T'" "/proc/$(cat pid)/status"
+			check wait_until_true grep "'^State:.T'" "/proc/$(cat pid)/status"
 			check stays_held a 3.5
 			send fg
 			expect rlock run
@@ -124,7 +124,7 @@ in_terminal() {
 			expect got one
 			key Z
 			expect ready> $
-			check comes_true grep "'^State:.T'" "/proc/$(cat pid)/status"
+			check wait_until_true grep "'^State:.T'" "/proc/$(cat pid)/status"
 			send fg
 			expect rlock run
 			send two
@@ -145,7 +145,7 @@ in_terminal() {
 		expect Stopped
 		expect ready> $
 		check touch end-commands
-		check comes_true test '$(ask_redis "$SERVER_SOCKET" dbsize)' = 0
+		check wait_until_true test '$(ask_redis "$SERVER_SOCKET" dbsize)' = 0
 		send fg
 		expect ran
 		expect ready> $
@@ -164,7 +164,7 @@ in_terminal() {
 		expect ready> $
 		send bg
 		expect ready> $
-		check comes_true test -e over
+		check wait_until_true test -e over
 		send wait; echo status $?
 		expect status 0
 	END
@@ -180,8 +180,8 @@ in_terminal() {
 		expect ready> $
 		check kill -CONT "$(cat pid)"
 		check echo >fifo
-		check comes_true test -e over
-		check comes_true test '$(ask_redis "$SERVER_SOCKET" dbsize)' = 0
+		check wait_until_true test -e over
+		check wait_until_true test '$(ask_redis "$SERVER_SOCKET" dbsize)' = 0
 	END
 }
 
@@ -242,7 +242,7 @@ survives_ctrl_z() {
 		rm -f result over
 		in_terminal <<-END
 			send ($before sh script >/dev/null 2>&1 &)
-			check comes_true test -e over
+			check wait_until_true test -e over
 		END
 		assert_equal "$(<result)" $'read 1\nstatus 0'
 	done
@@ -266,13 +266,13 @@ survives_ctrl_z() {
 @test "when rlock was killed its stopped job gets SIGHUP, as the kernel sends it without rlock" {
 	in_terminal <<-'END'
 		send rlock run a -- sh -c 'echo $$ >pid; echo $PPID >renewer; exec log_signals'
-		check comes_true grep -x ready signals
+		check wait_until_true grep -x ready signals
 		check kill -STOP "$(cat pid)"
 		expect Stopped
 		expect ready> $
 		check kill -KILL "$(cut -d ' ' -f 4 /proc/$(cat renewer)/stat)"
-		check comes_true grep -x HUP signals
+		check wait_until_true grep -x HUP signals
 		check touch end-commands
-		check comes_true test '$(ask_redis "$SERVER_SOCKET" dbsize)' = 0
+		check wait_until_true test '$(ask_redis "$SERVER_SOCKET" dbsize)' = 0
 	END
 }

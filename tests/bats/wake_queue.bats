@@ -185,7 +185,7 @@ come_and_go() {
 	local number
 	for ((number = 0; number < $3; number++)); do
 		in_background sh -c 'until [ -e enough ]; do
-			rlock "$1" a -- sh -c "shared_turn \$0; sleep \$1" "$0" "$2" || exit
+			rlock "$1" a -- sh -c "check_sharing \$0; sleep \$1" "$0" "$2" || exit
 		done' "$1" "$2" "$4"
 	done
 	wait_until 10 file_has_line turns "$1"
@@ -196,13 +196,13 @@ come_and_go() {
 	# One or another reader always holds the lock, so without precedence a writer would starve.
 	come_and_go read read 5 1
 	wait_until 20 stays_true_for 1.5 is_held a
-	run -0 rlock write -w 20s a -- shared_turn write
+	run -0 rlock write -w 20s a -- check_sharing write
 	come_and_go write write 3 0.05
 	for _ in 1 2 3; do
-		run -0 rlock read -w 20s a -- shared_turn read
+		run -0 rlock read -w 20s a -- check_sharing read
 		# After its part as the writer the command keeps the lock as a reader.
-		run -0 rlock write -w 20s a -- sh -c 'shared_turn write; rlock read a -- rlock read a -- true'
-		run -0 bash -c 'rlock read --pid $$ a && shared_turn read && rlock unlock a'
+		run -0 rlock write -w 20s a -- sh -c 'check_sharing write; rlock read a -- rlock read a -- true'
+		run -0 bash -c 'rlock read --pid $$ a && check_sharing read && rlock unlock a'
 	done
 	touch enough
 	all_ended_with 0

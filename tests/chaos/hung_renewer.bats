@@ -64,7 +64,7 @@ hang() {
 	case $how in
 	call) echo >hangs ;;
 	debugger)
-		in_background holds_still "$RENEWER" >held-still
+		in_background ptrace_stop "$RENEWER" >held-still
 		wait_until 10 test -s held-still || return
 		;;
 	output) wait_until 10 grep -q flush switches/asked || return ;;

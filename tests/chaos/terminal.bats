@@ -69,7 +69,7 @@ struck_group() {
 	local how ms pattern="^(signal $2|exit 0) "
 	choose_cell "$1"
 	[ "$2" != TSTP ] || pattern='^(stopped )?exit 0 '
-	setsid -w sh -c 'struck "$@"; :' sh "$2" "$3" "$ROUNDS" \
+	setsid -w sh -c 'hit_with_signal "$@"; :' sh "$2" "$3" "$ROUNDS" \
 		rlock "$VERB" "$NAME" -- overlap "$LEDGER" "$(mode_of "$KIND")" -f 3000 >told
 	while read -r how; do
 		repeated

@@ -30,7 +30,7 @@ completions_of() {
 	[[ $2 =~ ^(.*[^\\])' ' ]]
 	eval "count=(${BASH_REMATCH[1]})"
 	[ "$1" != fish ] || count=()
-	completed "$1" "$COMPLETIONS/rlock.$1" "$2" | tail -n +$((${#count[@]} + 1)) | sed 's,/$,,' | LC_ALL=C sort
+	complete_line "$1" "$COMPLETIONS/rlock.$1" "$2" | tail -n +$((${#count[@]} + 1)) | sed 's,/$,,' | LC_ALL=C sort
 }
 
 # completes LINE WORD...: each shell has exactly these completions, once the machine was not too busy for the limit that names have.
@@ -103,7 +103,7 @@ complete() {
 	cat "$COMPLETIONS/rlock.bash" - >both.bash <<-'END'
 		_command_offset() { COMPREPLY=("from:${COMP_WORDS[$1]}"); }
 	END
-	run -0 completed bash both.bash 'rlock run a:b -- git che'
+	run -0 complete_line bash both.bash 'rlock run a:b -- git che'
 	assert_line --index 5 from:git
 }
 

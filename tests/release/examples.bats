@@ -73,7 +73,7 @@ does_example() {
 
 @test "README: two that want a lock take turns" {
 	# On a busy machine the first one does not have it within a second, whose server has to begin.
-	stub sleep '[ "$1" = 3 ] || exec comes_true "rlock status shared"; exec /bin/sleep 3'
+	stub sleep '[ "$1" = 3 ] || exec wait_until_true "rlock status shared"; exec /bin/sleep 3'
 	PATH=$PWD:$PATH run_example README.md try
 	assert_done 'my turn' 'rlock: shared: waiting for [^ ]+ pid [0-9]+ sleep'
 }
@@ -133,7 +133,7 @@ as_cron() {
 	rlock lock --owner ci --lease 1h deploy
 	run_example man/rlock.7 metrics
 	assert_equal "$status" 0
-	samples rlock.prom >found
+	check_metrics rlock.prom >found
 	assert_equal "$(grep -c '^rlock_lock_held_seconds .*"name": "\(deploy\|nightly\)"' found)" 2
 	assert_equal "$(grep -c '^rlock_lock_waiters .*"nightly"} 1$' found)" 1
 }

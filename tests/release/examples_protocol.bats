@@ -16,7 +16,7 @@ setup() {
 	mkdir bin
 	stub bin/redis-cli "exec $(command -v redis-cli) -s \"\$SERVER_SOCKET\" \"\$@\""
 	# In the place of the second after which the waiter of an example is in the queue.
-	stub bin/sleep "exec comes_true \"redis-cli --scan | grep -E '^rlock_(writer|waiters):'\""
+	stub bin/sleep "exec wait_until_true \"redis-cli --scan | grep -E '^rlock_(writer|waiters):'\""
 	PATH=$PWD/bin:$PATH
 }
 

@@ -17,7 +17,7 @@ setup() {
 		cd '$BATS_TEST_TMPDIR'
 		echo "\${0##*/} \$*" >>did
 		case \${0##*/} in prepare | build) exit 0 ;; esac
-		[ ! -e stay ] || '$(type -P comes_true)' test -e go
+		[ ! -e stay ] || '$(type -P wait_until_true)' test -e go
 		echo "ended \${0##*/}" >>did
 		[ ! -e status ] || exit "\$(cat status)"
 	END
@@ -126,7 +126,7 @@ unit_value() {
 	rlock lock --owner job --lease 60s nightly
 	run -0 recipe service "$PWD/metrics.service"
 	assert_output ''
-	run -0 samples node-exporter/rlock.prom
+	run -0 check_metrics node-exporter/rlock.prom
 	assert_output --partial 'rlock_lock_waiters {"kind": "plain", "name": "nightly"} 0'
 	# Without a server the old file stays, and no half of a new one is read.
 	echo "url = unix://$PWD/none" >.config/rlock.conf
