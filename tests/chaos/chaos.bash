@@ -364,6 +364,31 @@ is_well() {
 	! overlap -g "$1" 0 >/dev/null && is_held "$NAME"
 }
 
+# is_excluded KIND: a client that a hold of this kind excludes does not get the lock.
+is_excluded() {
+	local status=0
+	rlock "$(verb_of "$(excluded_kind "$1")")" -n "$NAME" -- true || status=$?
+	[ "$status" = 75 ]
+}
+
+# all_commands_run: every process that went in is running.
+all_commands_run() {
+	local pid
+	for pid in $(inside "$LEDGER"); do
+		is_running "$pid" || return
+	done
+}
+
+# must_keep_lock KIND MIN_MS MAX_MS: a fault was injected. After a random time between these two the lock is held, and its command runs.
+must_keep_lock() {
+	injected 1
+	repeated 1
+	draw "$2" "$3"
+	let_pass_ms "$DRAWN"
+	must 'the lock was not kept' is_excluded "$1"
+	must 'the command did not go on' all_commands_run
+}
+
 # waiting [NAME]: how many wait for that lock, the cell's if none is given.
 waiting() {
 	echo $(($(redis zcard "rlock_queue:{${1:-$NAME}}") + $(redis llen "redisson_lock_queue:{${1:-$NAME}}")))

@@ -41,19 +41,6 @@ has_renewer_below() {
 	[ "$RENEWER" ]
 }
 
-is_taken() {
-	local status=0
-	rlock "$(verb_of "$(excluded_kind "$KIND")")" -n "$NAME" -- true || status=$?
-	[ "$status" = 75 ]
-}
-
-all_run() {
-	local pid
-	for pid in $(inside "$LEDGER"); do
-		is_running "$pid" || return
-	done
-}
-
 # hang NUMBER: each way in turn.
 hang() {
 	local how=${WAYS[$1 % ${#WAYS[@]}]}
@@ -70,12 +57,7 @@ hang() {
 	output) wait_until 10 grep -q flush switches/asked || return ;;
 	descriptor) touch switches/getattr switches/flush ;;
 	esac
-	injected
-	repeated
-	draw 4500 6000
-	let_pass_ms "$DRAWN"
-	must 'the lock was not kept' is_taken
-	must 'the command did not go on' all_run
+	must_keep_lock "$KIND" 4500 6000
 	rm -f hangs switches/*
 	finish_contender holder
 	must_end 0 "$HOLDER" holder

@@ -13,20 +13,6 @@ hold_for_a_while() {
 	let_some_pass 2667
 }
 
-# is_taken KIND: for a contender.
-is_taken() {
-	local status=0
-	rlock "$(verb_of "$(excluded_kind "$1")")" -n "$NAME" -- true || status=$?
-	[ "$status" = 75 ]
-}
-
-all_run() {
-	local pid
-	for pid in $(inside "$LEDGER"); do
-		is_running "$pid" || return
-	done
-}
-
 # rlock kills a renewer that stays stopped, and takes over.
 is_stopped_or_gone() {
 	is_stopped "$1" || is_gone "$1"
@@ -39,12 +25,7 @@ suspend() {
 	[ "$2" = rlock ] && suspended=$HOLDER || suspended=$RENEWER
 	kill -STOP "$suspended"
 	wait_until 20 is_stopped_or_gone "$suspended" || return
-	injected
-	repeated
-	draw 4200 5200
-	let_pass_ms "$DRAWN"
-	must 'the lock was not kept' is_taken "$3"
-	must 'the command did not go on' all_run
+	must_keep_lock "$3" 4200 5200
 	kill -CONT "$suspended" 2>/dev/null || :
 	finish_contender holder
 	must_end 0 "$HOLDER" holder
