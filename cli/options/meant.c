@@ -21,182 +21,101 @@
 /* ---- the words of other programs ---- */
 
 #define READ_WHY "a shared lock is the verb read"
-#define EXCLUSIVE_WHY "a lock is exclusive without it, but for the verb read"
-#define CLOSE_WHY "COMMAND inherits no descriptor of rlock"
-#define FORK_WHY "rlock has to stay, to renew the lock"
 #define WAIT_WHY "how long to wait is --wait"
-#define NO_WAIT_WHY "not to wait is --no-wait"
-#define RETRY_WHY "rlock waits, and tries again by itself: how long is --wait"
 #define PERMITS_WHY "--permits gives their number"
-#define TTL_WHY "the lease, which rlock renews, is --ttl"
-#define BACKGROUND_WHY "to have COMMAND in the background, the shell has '&' at the end of the line"
-#define GRACE_WHY "the time from SIGTERM to SIGKILL is --grace"
-#define MAX_RUN_WHY "how long COMMAND may run is --max-run"
-#define LEASE_WHY "the new lease is --lease"
-#define URL_WHY "the server is -u redis://USER@HOST:PORT"
-#define TLS_WHY "TLS is -u rediss://HOST:PORT"
-#define STOP_WHY                                                                                   \
-	"stop asks the holder to end, and SIGKILL follows by itself: to break a lock is unlock --force"
 #define PASSWORD_WHY                                                                               \
 	"a password is read by --password-file or --password-command, or from REDISCLI_AUTH"
 
-/* An option of other programs, or of other verbs, and the one that is here for it. */
+/* Options of other programs, or of other verbs, and the option that replaces them here. */
 static const struct hint {
-	const char *word;
+	const char *words; /* with a '|' between two of them */
 	unsigned verbs;
 	enum opt_id instead; /* OPT_COUNT: none */
 	const char *why;
 } hints[] = {
 	{ "-s", VERBS_ACQUIRE, OPT_COUNT, READ_WHY ", and a signal to end COMMAND by --signal" },
-	{ "--shared", VERBS_ACQUIRE, OPT_COUNT, READ_WHY },
-	{ "--read", VERBS_ACQUIRE, OPT_COUNT, READ_WHY },
+	{ "--shared|--read", VERBS_ACQUIRE, OPT_COUNT, READ_WHY },
 	{ "--write", VERBS_ACQUIRE, OPT_COUNT, "a write lock is the verb write" },
 	{ "--fair", VERBS_ACQUIRE, OPT_COUNT, "a lock with a queue is the verb fair" },
-	{ "-x", VERBS_ACQUIRE, OPT_COUNT, EXCLUSIVE_WHY },
-	{ "-e", VERBS_ACQUIRE, OPT_COUNT, EXCLUSIVE_WHY },
-	{ "--exclusive", VERBS_ACQUIRE, OPT_COUNT, EXCLUSIVE_WHY },
-	{ "-o", VERBS_ACQUIRE, OPT_COUNT, CLOSE_WHY },
-	{ "--close", VERBS_ACQUIRE, OPT_COUNT, CLOSE_WHY },
-	{ "-F", VERBS_ACQUIRE, OPT_COUNT, FORK_WHY },
-	{ "--no-fork", VERBS_ACQUIRE, OPT_COUNT, FORK_WHY },
+	{ "-x|-e|--exclusive", VERBS_ACQUIRE, OPT_COUNT,
+	  "a lock is exclusive without it, but for the verb read" },
+	{ "-o|--close", VERBS_ACQUIRE, OPT_COUNT, "COMMAND inherits no descriptor of rlock" },
+	{ "-F|--no-fork", VERBS_ACQUIRE, OPT_COUNT, "rlock has to stay, to renew the lock" },
 	{ "-c", VERBS_ACQUIRE, OPT_COUNT, "a line for a shell is a COMMAND: -- sh -c LINE" },
 	{ "--command", VERBS_ACQUIRE, OPT_COUNT, "a COMMAND stands after '--'" },
-	{ "--nb", VERBS_ACQUIRE, OPT_NO_WAIT, NO_WAIT_WHY },
-	{ "--nonblock", VERBS_ACQUIRE, OPT_NO_WAIT, NO_WAIT_WHY },
-	{ "--nonblocking", VERBS_ACQUIRE, OPT_NO_WAIT, NO_WAIT_WHY },
-	{ "--non-blocking", VERBS_ACQUIRE, OPT_NO_WAIT, NO_WAIT_WHY },
-	{ "--timeout", VERBS_ACQUIRE | VERBS_STOP, OPT_WAIT, WAIT_WHY },
-	{ "-timeout", VERBS_ACQUIRE | VERBS_STOP, OPT_WAIT, WAIT_WHY },
+	{ "--nb|--nonblock|--nonblocking|--non-blocking", VERBS_ACQUIRE, OPT_NO_WAIT,
+	  "not to wait is --no-wait" },
+	{ "--timeout|-timeout", VERBS_ACQUIRE | VERBS_STOP, OPT_WAIT, WAIT_WHY },
 	{ "-try", VERBS_ACQUIRE, OPT_WAIT, WAIT_WHY },
 	{ "--try", VERBS_ACQUIRE, OPT_NO_WAIT, "to try once is --no-wait, and for longer --wait" },
-	{ "--retry", VERBS_ACQUIRE, OPT_WAIT, RETRY_WHY },
-	{ "--retries", VERBS_ACQUIRE, OPT_WAIT, RETRY_WHY },
-	{ "--detach", VERBS_ACQUIRE, OPT_COUNT, BACKGROUND_WHY },
-	{ "--background", VERBS_ACQUIRE, OPT_COUNT, BACKGROUND_WHY },
-	{ "--daemon", VERBS_ACQUIRE, OPT_COUNT, BACKGROUND_WHY },
+	{ "--retry|--retries", VERBS_ACQUIRE, OPT_WAIT,
+	  "rlock waits, and tries again by itself: how long is --wait" },
+	{ "--detach|--background|--daemon", VERBS_ACQUIRE, OPT_COUNT,
+	  "to have COMMAND in the background, the shell has '&' at the end of the line" },
 	{ "-w", VERBS_STATUS | VERBS_LIST, OPT_WATCH, "to print it again and again is --watch" },
 	{ "-child-exit-code", VERBS_ACQUIRE, OPT_COUNT, "the exit status is COMMAND's without it" },
 	{ "--exit-code", VERBS_ACQUIRE, OPT_CONFLICT_EXIT_CODE,
 	  "the exit code of a lock that is busy is --conflict-exit-code" },
-	{ "-j", VERBS_ACQUIRE, OPT_PERMITS, PERMITS_WHY " of the verb sem" },
-	{ "--jobs", VERBS_ACQUIRE, OPT_PERMITS, PERMITS_WHY " of the verb sem" },
-	{ "--max", VERBS_SEM, OPT_PERMITS, PERMITS_WHY },
-	{ "--limit", VERBS_SEM, OPT_PERMITS, PERMITS_WHY },
-	{ "--count", VERBS_SEM, OPT_PERMITS, PERMITS_WHY },
+	{ "-j|--jobs", VERBS_ACQUIRE, OPT_PERMITS, PERMITS_WHY " of the verb sem" },
+	{ "--max|--limit|--count", VERBS_SEM, OPT_PERMITS, PERMITS_WHY },
 	{ "--id", VERBS_SEM, OPT_NAME, "the name is a word, or --name" },
-	{ "-k", VERBS_ACQUIRE, OPT_GRACE, GRACE_WHY },
-	{ "--kill-after", VERBS_ACQUIRE, OPT_GRACE, GRACE_WHY },
-	{ "--max-time", VERBS_ACQUIRE, OPT_MAX_RUN, MAX_RUN_WHY },
-	{ "--time-limit", VERBS_ACQUIRE, OPT_MAX_RUN, MAX_RUN_WHY },
-	{ "--expire", VERBS_ACQUIRE, OPT_TTL, TTL_WHY },
-	{ "--px", VERBS_ACQUIRE, OPT_TTL, TTL_WHY },
-	{ "--ex", VERBS_ACQUIRE, OPT_TTL, TTL_WHY },
-	{ "--fencing", VERBS_ACQUIRE, OPT_FENCE, "a fencing token is --fence" },
-	{ "--token", VERBS_ACQUIRE, OPT_FENCE, "a fencing token is --fence" },
+	{ "-k|--kill-after", VERBS_ACQUIRE, OPT_GRACE,
+	  "the time from SIGTERM to SIGKILL is --grace" },
+	{ "--max-time|--time-limit", VERBS_ACQUIRE, OPT_MAX_RUN,
+	  "how long COMMAND may run is --max-run" },
+	{ "--expire|--px|--ex", VERBS_ACQUIRE, OPT_TTL, "the lease, which rlock renews, is --ttl" },
+	{ "--fencing|--token", VERBS_ACQUIRE, OPT_FENCE, "a fencing token is --fence" },
 	{ "-f", VERBS_UNLOCK, OPT_FORCE, "to break a lock is --force" },
-	{ "-f", VERBS_STOP, OPT_COUNT, STOP_WHY },
-	{ "--force", VERBS_STOP, OPT_COUNT, STOP_WHY },
-	{ "-9", VERBS_STOP, OPT_COUNT, STOP_WHY },
-	{ "-KILL", VERBS_STOP, OPT_COUNT, STOP_WHY },
-	{ "-s", VERBS_STOP, OPT_COUNT, STOP_WHY },
+	{ "-f|--force|-9|-KILL|-s", VERBS_STOP, OPT_COUNT,
+	  "stop asks the holder to end, and SIGKILL follows by itself: to break a lock is unlock --force" },
 	{ "--signal", VERBS_STOP, OPT_COUNT, "the signal is the --signal of the holder" },
-	{ "-t", VERBS_RENEW, OPT_LEASE, LEASE_WHY },
-	{ "--ttl", VERBS_RENEW, OPT_LEASE, LEASE_WHY },
-	{ "-a", VERBS_LIST, OPT_COUNT, "list has all locks without it" },
-	{ "--all", VERBS_LIST, OPT_COUNT, "list has all locks without it" },
+	{ "-t|--ttl", VERBS_RENEW, OPT_LEASE, "the new lease is --lease" },
+	{ "-a|--all", VERBS_LIST, OPT_COUNT, "list has all locks without it" },
 	{ "--all", VERBS_STATUS, OPT_COUNT, "all locks are the verb list" },
-	{ "--cafile", VERBS_ALL, OPT_CACERT, "the file of authorities is --cacert" },
-	{ "--ca", VERBS_ALL, OPT_CACERT, "the file of authorities is --cacert" },
+	{ "--cafile|--ca", VERBS_ALL, OPT_CACERT, "the file of authorities is --cacert" },
 	{ "--tls-skip-verify", VERBS_ALL, OPT_INSECURE,
 	  "not to check the certificate is --insecure" },
-	{ "--host", VERBS_ALL, OPT_URL, URL_WHY },
-	{ "-p", VERBS_ALL, OPT_URL, URL_WHY },
-	{ "--port", VERBS_ALL, OPT_URL, URL_WHY },
-	{ "--user", VERBS_ALL, OPT_URL, URL_WHY },
-	{ "--username", VERBS_ALL, OPT_URL, URL_WHY },
-	{ "--tls", VERBS_ALL, OPT_URL, TLS_WHY },
-	{ "--ssl", VERBS_ALL, OPT_URL, TLS_WHY },
+	{ "--host|-p|--port|--user|--username", VERBS_ALL, OPT_URL,
+	  "the server is -u redis://USER@HOST:PORT" },
+	{ "--tls|--ssl", VERBS_ALL, OPT_URL, "TLS is -u rediss://HOST:PORT" },
 	{ "-a", VERBS_ALL, OPT_PASSWORD_FILE, PASSWORD_WHY },
 };
 #define HINT_COUNT (sizeof(hints) / sizeof(hints[0]))
 
 #define SEE_LIST "to see locks: list"
 #define SEE_STATUS "to see the holder of a lock: status NAME"
-#define SEE_CHECK "to see whether locks can be relied on here: check"
-#define TAKE_RUN "to hold a lock while a command runs: run NAME -- COMMAND"
-#define TAKE_PROCESS "to hold a lock: run NAME -- COMMAND, or in a script lock --pid $$ NAME"
-#define END_OWN                                                                                    \
-	"to release a lock of the caller: unlock NAME; to have another holder release one: stop NAME"
-#define END_OTHER                                                                                  \
-	"to have the holder end: stop NAME; one that cannot be asked: unlock --force --holder OWNER NAME"
-#define RENEW_WHY "run and lock renew a lock by themselves; one of --owner: renew --owner ID NAME"
 
-/* What is in the place of a verb of another program: one that sees, takes or ends a lock. */
+/* Verbs of other programs, and what to do here: to see, take, end or renew a lock. */
 static const struct {
-	const char *word, *hint;
+	const char *words, *hint;
 } verb_hints[] = {
-	{ "ls", SEE_LIST },
-	{ "ps", SEE_LIST },
+	{ "ls|ps|locks|all", SEE_LIST },
 	{ "top", SEE_LIST " --watch" },
-	{ "locks", SEE_LIST },
-	{ "all", SEE_LIST },
 	{ "show", SEE_LIST ", or status NAME" },
-	{ "get", SEE_STATUS },
-	{ "info", SEE_STATUS },
-	{ "look", SEE_STATUS },
-	{ "st", SEE_STATUS },
-	{ "stat", SEE_STATUS },
-	{ "state", SEE_STATUS },
-	{ "who", SEE_STATUS },
-	{ "holder", SEE_STATUS },
-	{ "holders", SEE_STATUS },
-	{ "owner", SEE_STATUS },
-	{ "locked", SEE_STATUS },
-	{ "watch", SEE_STATUS ", again and again: status --watch NAME" },
-	{ "monitor", SEE_STATUS ", again and again: status --watch NAME" },
+	{ "get|info|look|st|stat|state|who|holder|holders|owner|locked", SEE_STATUS },
+	{ "watch|monitor", SEE_STATUS ", again and again: status --watch NAME" },
 	{ "wait", "each verb waits by itself, at most for --wait DUR: run NAME -- COMMAND" },
-	{ "doctor", SEE_CHECK },
-	{ "test", SEE_CHECK },
-	{ "ping", SEE_CHECK },
-	{ "health", SEE_CHECK },
-	{ "config", SEE_CHECK },
-	{ "acquire", TAKE_PROCESS },
-	{ "take", TAKE_PROCESS },
-	{ "hold", TAKE_PROCESS },
-	{ "set", TAKE_PROCESS },
-	{ "with", TAKE_RUN },
-	{ "exec", TAKE_RUN },
-	{ "job", TAKE_RUN },
-	{ "start", TAKE_RUN },
-	{ "mutex", TAKE_RUN },
-	{ "try", "to hold a lock only if it is free: run -n NAME -- COMMAND" },
-	{ "trylock", "to hold a lock only if it is free: run -n NAME -- COMMAND" },
+	{ "doctor|test|ping|health|config", "to see whether locks can be relied on here: check" },
+	{ "acquire|take|hold|set",
+	  "to hold a lock: run NAME -- COMMAND, or in a script lock --pid $$ NAME" },
+	{ "with|exec|job|start|mutex", "to hold a lock while a command runs: run NAME -- COMMAND" },
+	{ "try|trylock", "to hold a lock only if it is free: run -n NAME -- COMMAND" },
 	{ "queue", "to hold a lock first come, first served: fair NAME -- COMMAND" },
 	{ "shared", "to hold a lock that readers share: read NAME -- COMMAND" },
 	{ "exclusive", "to hold a lock that excludes readers: write NAME -- COMMAND" },
 	{ "semaphore", "to hold one of N permits: sem --permits N NAME -- COMMAND" },
-	{ "release", END_OWN },
-	{ "free", END_OWN },
-	{ "del", END_OWN },
-	{ "delete", END_OWN },
-	{ "rm", END_OWN },
-	{ "remove", END_OWN },
-	{ "break", END_OTHER },
-	{ "steal", END_OTHER },
-	{ "force-unlock", END_OTHER },
-	{ "kill", END_OTHER },
-	{ "terminate", END_OTHER },
-	{ "extend", RENEW_WHY },
-	{ "refresh", RENEW_WHY },
-	{ "relock", RENEW_WHY },
-	{ "touch", RENEW_WHY },
-	{ "keepalive", RENEW_WHY },
+	{ "release|free|del|delete|rm|remove",
+	  "to release a lock of the caller: unlock NAME; to have another holder release one: stop NAME" },
+	{ "break|steal|force-unlock|kill|terminate",
+	  "to have the holder end: stop NAME; one that cannot be asked: unlock --force --holder OWNER NAME" },
+	{ "extend|refresh|relock|touch|keepalive",
+	  "run and lock renew a lock by themselves; one of --owner: renew --owner ID NAME" },
 };
 
 const char *meant_verb(const char *word)
 {
 	for (size_t i = 0; i < sizeof(verb_hints) / sizeof(verb_hints[0]); i++)
-		if (strcmp(verb_hints[i].word, word) == 0)
+		if (choice_find(verb_hints[i].words, word) >= 0)
 			return verb_hints[i].hint;
 	return NULL;
 }
@@ -205,7 +124,7 @@ const char *meant_verb(const char *word)
 static const struct hint *find_hint(unsigned verbs, const char *word)
 {
 	for (size_t i = 0; i < HINT_COUNT; i++)
-		if ((hints[i].verbs & verbs) != 0 && strcmp(hints[i].word, word) == 0)
+		if ((hints[i].verbs & verbs) != 0 && choice_find(hints[i].words, word) >= 0)
 			return &hints[i];
 	return NULL;
 }
@@ -231,20 +150,21 @@ static size_t count_beginnings(unsigned verbs, const char *name, const struct op
 
 const char *meant_option(unsigned verbs, const char *name)
 {
-	char typed[OPTION_MAX];
+	char typed[OPTION_MAX] = "--";
+	const char *word = typed + 2;
 	const struct opt *whole = NULL;
-	struct nearest nearest = { .typed = typed };
+	struct nearest nearest = { .typed = word };
+	const struct hint *hint;
 
-	(void)snprintf(typed, sizeof(typed), "%s", name);
+	(void)snprintf(typed, sizeof(typed), "--%s", name);
 	for (char *byte = typed; *byte != '\0'; byte++)
 		*byte = (char)(*byte == '_' ? '-' : tolower((unsigned char)*byte));
-	for (size_t i = 0; i < HINT_COUNT; i++)
-		if ((hints[i].verbs & verbs) != 0 && hints[i].instead != OPT_COUNT &&
-		    strncmp(hints[i].word, "--", 2) == 0 && strcmp(hints[i].word + 2, typed) == 0)
-			return opt_table[hints[i].instead].name;
-	if (usage_is_password(typed))
+	hint = find_hint(verbs, typed);
+	if (hint != NULL && hint->instead != OPT_COUNT)
+		return opt_table[hint->instead].name;
+	if (usage_is_password(word))
 		return opt_table[OPT_PASSWORD_FILE].name;
-	if (count_beginnings(verbs, typed, &whole) == 1)
+	if (count_beginnings(verbs, word, &whole) == 1)
 		return whole->name;
 	for (size_t id = 0; id < OPT_COUNT; id++)
 		if ((opt_table[id].verbs & verbs) != 0)
@@ -406,17 +326,19 @@ static const char *after_dashes(const char *word)
 /* The unit as a duration has it; NULL: the word is none. */
 static const char *unit_of(const char *word)
 {
-	static const char *const units[][2] = {
-		{ "ms", "ms" },   { "msec", "ms" },  { "s", "s" },       { "sec", "s" },
-		{ "secs", "s" },  { "second", "s" }, { "seconds", "s" }, { "m", "m" },
-		{ "min", "m" },   { "mins", "m" },   { "minute", "m" },  { "minutes", "m" },
-		{ "h", "h" },     { "hr", "h" },     { "hrs", "h" },     { "hour", "h" },
-		{ "hours", "h" }, { "d", "d" },      { "day", "d" },     { "days", "d" },
+	static const struct {
+		const char *words, *unit;
+	} units[] = {
+		{ "ms|msec", "ms" },
+		{ "s|sec|secs|second|seconds", "s" },
+		{ "m|min|mins|minute|minutes", "m" },
+		{ "h|hr|hrs|hour|hours", "h" },
+		{ "d|day|days", "d" },
 	};
 
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (strcmp(units[i][0], word) == 0)
-			return units[i][1];
+		if (choice_find(units[i].words, word) >= 0)
+			return units[i].unit;
 	return NULL;
 }
 
@@ -431,21 +353,13 @@ static bool is_part_of_duration(const char *word, bool has_number)
 /* Of rlock's own schemes: https://a/b is a name. */
 static bool is_url(const char *word)
 {
-	static const char *const schemes[] = { "redis", "rediss", "valkey", "valkeys", "unix" };
-	size_t len = strcspn(word, ":");
+	char scheme[16];
 
 	if (strcmp(word, "local:") == 0)
 		return true;
-	if (strncmp(word + len, "://", 3) != 0)
-		return false;
-	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
-		size_t scheme_len = strlen(schemes[i]);
-
-		if (strncmp(word, schemes[i], scheme_len) == 0 &&
-		    (scheme_len == len || word[scheme_len] == '+'))
-			return true;
-	}
-	return false;
+	(void)snprintf(scheme, sizeof(scheme), "%.*s", (int)strcspn(word, "+:"), word);
+	return strncmp(word + strcspn(word, ":"), "://", 3) == 0 &&
+	       choice_find("redis|rediss|valkey|valkeys|unix", scheme) >= 0;
 }
 
 /* Or of another one, by its path. */

@@ -284,8 +284,7 @@ static bool is_text(const struct opt *opt, const char *value)
 	return true;
 }
 
-/* Which word of a list like "plain|fair" it is; -1: none. */
-static int find_choice(const char *words, const char *value)
+int choice_find(const char *words, const char *value)
 {
 	size_t len = strlen(value);
 
@@ -299,19 +298,10 @@ static int find_choice(const char *words, const char *value)
 	return -1;
 }
 
-/* What other programs have there. rlock would write a file of that name. */
-static bool is_other_log(const char *value)
-{
-	static const char *const words[] = { "journald", "journal", "systemd", "json",    "text",
-					     "debug",    "info",    "warn",    "warning", "error",
-					     "stdout",   "true",    "yes",     "on",      "false",
-					     "no",       "off",     "none",    NULL };
-	size_t i = 0;
-
-	while (words[i] != NULL && strcmp(words[i], value) != 0)
-		i++;
-	return words[i] != NULL;
-}
+/* Values that other programs take there: rlock would write a file of that name. */
+#define OTHER_LOGS                                                                                 \
+	"journald|journal|systemd|json|text|debug|info|warn|warning|error|stdout|true|yes|on|"     \
+	"false|no|off|none"
 
 static enum rlock_status store_duration(const struct opt *opt, const char *value, int64_t *field,
 					char why[RLOCK_ERROR_MAX])
@@ -361,7 +351,7 @@ enum rlock_status table_store(struct opts *opts, const struct opt *opt, const ch
 			*(int *)field = (int)number;
 		break;
 	case TYPE_CHOICE:
-		number = find_choice(opt->value, value);
+		number = choice_find(opt->value, value);
 		is_right = number >= 0;
 		if (is_right)
 			*(int *)field = (int)(opt->least + number);
@@ -370,7 +360,7 @@ enum rlock_status table_store(struct opts *opts, const struct opt *opt, const ch
 		is_right = signals_parse(value, field);
 		break;
 	case TYPE_LOG:
-		if (is_other_log(value))
+		if (choice_find(OTHER_LOGS, value) >= 0)
 			return value_reject(why, "not %s: ./%s is a file of that name",
 					    opt->expected, value);
 		/* fall through */

@@ -78,6 +78,8 @@ struct opt {
 extern const struct opt opt_table[OPT_COUNT];
 extern const char *const opt_group_titles[GROUP_COUNT];
 
+/* The index of value among words like "plain|fair"; -1: it is none of them. */
+int choice_find(const char *words, const char *value);
 /* The reason why a value is wrong. RLOCK_EINVAL. */
 __attribute__((format(printf, 2, 3))) enum rlock_status value_reject(char why[RLOCK_ERROR_MAX],
 								     const char *format, ...);
