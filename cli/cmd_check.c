@@ -544,12 +544,11 @@ static void judge_latency(struct check *check, int64_t trips_us[ROUND_TRIPS])
 
 /* The sharpest of the looks: a busy machine makes some of them long. */
 static enum rlock_status look_at_clock(struct check *check, int64_t trips_us[ROUND_TRIPS],
-				       struct rlock_clock_look *out)
+				       struct rlock_clock_reading *out)
 {
 	for (size_t i = 0; i < ROUND_TRIPS; i++) {
-		struct rlock_clock_look look;
-		enum rlock_status status =
-			rlock_conn_look_at_clock(check->conn, check->index, &look);
+		struct rlock_clock_reading look;
+		enum rlock_status status = rlock_conn_read_clock(check->conn, check->index, &look);
 
 		if (status != RLOCK_OK)
 			return status;
@@ -561,7 +560,7 @@ static enum rlock_status look_at_clock(struct check *check, int64_t trips_us[ROU
 }
 
 /* Only what is sure counts: the server may have looked at its clock at any moment until its reply was there. */
-static void judge_drift(struct check *check, const struct rlock_clock_look looks[2])
+static void judge_drift(struct check *check, const struct rlock_clock_reading looks[2])
 {
 	int64_t server_us = looks[1].server_us - looks[0].server_us;
 	int64_t most_us = looks[1].own_end_us - looks[0].own_begin_us;
@@ -583,9 +582,9 @@ static void judge_drift(struct check *check, const struct rlock_clock_look looks
 static enum rlock_status check_time(struct check *check)
 {
 	int64_t trips_us[ROUND_TRIPS];
-	struct rlock_clock_look looks[2];
+	struct rlock_clock_reading looks[2];
 	/* The first one connects. */
-	enum rlock_status status = rlock_conn_look_at_clock(check->conn, check->index, &looks[0]);
+	enum rlock_status status = rlock_conn_read_clock(check->conn, check->index, &looks[0]);
 
 	if (status == RLOCK_OK)
 		status = look_at_clock(check, trips_us, &looks[0]);

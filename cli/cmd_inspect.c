@@ -725,11 +725,11 @@ static void on_progress(void *ctx, const struct rlock_list_progress *progress)
 	if (progress->error[0] != '\0') {
 		message_warning("%s: %s: %" PRIu64 " keys could not be looked at: %s",
 				names_show_one(printing->opts, 0, pattern), progress->server,
-				progress->denied, progress->error);
+				progress->keys_denied, progress->error);
 	} else if (now_ms - printing->shown_ms >= PROGRESS_EVERY_MS) {
 		printing->shown_ms = now_ms;
 		message_progress("%" PRIu64 " keys looked at, %" PRIu64 " locks found",
-				 progress->looked_at, progress->found);
+				 progress->keys_read, progress->locks_found);
 	}
 }
 

@@ -197,8 +197,8 @@ static bool is_number(const redisReply *reply, int64_t *out)
 	       rlock__decimal_parse(reply->str, reply->len, out) && *out >= 0;
 }
 
-enum rlock_status rlock_conn_look_at_clock(struct rlock_conn *conn, size_t index,
-					   struct rlock_clock_look *out)
+enum rlock_status rlock_conn_read_clock(struct rlock_conn *conn, size_t index,
+					struct rlock_clock_reading *out)
 {
 	struct rlock__connection *connection = conn->connections[index];
 	const char *argv[] = { "TIME" };
@@ -206,7 +206,7 @@ enum rlock_status rlock_conn_look_at_clock(struct rlock_conn *conn, size_t index
 	redisReply *reply = NULL;
 	enum rlock_status status = rlock__command_run(connection, 1, argv, &reply);
 
-	*out = (struct rlock_clock_look){ -1, begin_us, rlock__now_us() };
+	*out = (struct rlock_clock_reading){ -1, begin_us, rlock__now_us() };
 	if (status == RLOCK_OK && reply->type == REDIS_REPLY_ERROR) {
 		status = rlock__server_error(&connection->error, reply->str, reply->len, NULL);
 		/* A TIME that is denied, or that a proxy does not know, took as long. */

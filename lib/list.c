@@ -89,7 +89,7 @@ struct listing {
 	struct rlock__connection *connection;
 	struct rlock_list_progress *progress; /* of all servers */
 	char denied_text[RLOCK_ERROR_MAX];    /* of the first key that the user may not look at */
-	uint64_t looked_into;                 /* keys that the script could look at */
+	uint64_t inspected;                   /* keys that the script could look at */
 	const struct sort *sort;
 	char cursor[CURSOR_MAX];
 	/* An earlier cursor, and the page count at which a later one replaces it. */
@@ -126,7 +126,7 @@ static enum rlock_status take_inspection(struct batch *batch, struct rlock_inspe
 	struct listing *listing = batch->listing;
 	bool is_new = false;
 
-	listing->looked_into++;
+	listing->inspected++;
 	if (is_lock(inspection) &&
 	    !seen_add(&listing->seen, inspection->name.text, inspection->name.len, &is_new)) {
 		rlock__inspection_clear(inspection);
@@ -166,7 +166,7 @@ static enum rlock_status take_error(struct batch *batch, struct rlock__connectio
 	status = rlock__server_error(error, reply->str, reply->len, rlock__script_inspect.body);
 	if (status != RLOCK_EACL)
 		return status;
-	if (listing->progress->denied++ == 0)
+	if (listing->progress->keys_denied++ == 0)
 		(void)snprintf(listing->denied_text, sizeof(listing->denied_text), "%s",
 			       error->text);
 	return RLOCK_OK;
@@ -254,7 +254,7 @@ static enum rlock_status inspect_batch(struct listing *listing, const struct rlo
 	status = send_batch(&batch);
 	for (size_t i = 0; i < batch.again_count && status == RLOCK_OK; i++)
 		status = inspect_again(&batch, batch.again[i]);
-	listing->progress->found += batch.lock_count;
+	listing->progress->locks_found += batch.lock_count;
 	if (batch.lock_count > 0)
 		listing->request->on_locks(listing->request->ctx, batch.locks, batch.lock_count);
 	for (size_t i = 0; i < batch.lock_count; i++)
@@ -370,7 +370,7 @@ static enum rlock_status take_page(struct listing *listing, const redisReply *re
 	if (!is_page(reply))
 		return rlock__fail(error, RLOCK_ESERVER, "unexpected reply to SCAN");
 	(void)snprintf(listing->cursor, sizeof(listing->cursor), "%s", reply->element[0]->str);
-	listing->progress->looked_at += KEYS_AT_ONCE;
+	listing->progress->keys_read += KEYS_AT_ONCE;
 	if (is_in_circle(listing))
 		return rlock__fail(error, RLOCK_ESERVER,
 				   "SCAN has no end: the server gave the same cursor twice");
@@ -461,7 +461,7 @@ static enum rlock_status report_denied(struct listing *listing)
 {
 	struct rlock_list_progress *progress = listing->progress;
 
-	if (listing->looked_into == 0)
+	if (listing->inspected == 0)
 		return rlock__fail(&listing->connection->error, RLOCK_EACL, "%s",
 				   listing->denied_text);
 	progress->server = rlock_url_server(rlock__connection_server(listing->connection));
@@ -484,7 +484,7 @@ static enum rlock_status check_role(struct listing *listing)
 	enum rlock_status status;
 	struct rlock__args args;
 
-	if (listing->looked_into > 0 || listing->progress->denied > 0 ||
+	if (listing->inspected > 0 || listing->progress->keys_denied > 0 ||
 	    rlock__connection_has_cluster(listing->conn->connections[0]))
 		return RLOCK_OK;
 	name.len = (size_t)snprintf(text, sizeof(text), "%.*s%s", (int)prefix_len, pattern->text,
@@ -503,15 +503,15 @@ static enum rlock_status list_server(void *ctx, struct rlock__connection *connec
 	uint64_t number = 0;
 
 	listing->connection = connection;
-	listing->looked_into = listing->progress->denied = 0;
+	listing->inspected = listing->progress->keys_denied = 0;
 	for (size_t i = 0; i < sizeof(sorts) / sizeof(sorts[0]) && status == RLOCK_OK; i++) {
 		listing->sort = &sorts[i];
 		status = scan_sort(listing, &number);
 	}
 	if (status == RLOCK_OK)
 		status = check_role(listing);
-	return status == RLOCK_OK && listing->progress->denied > 0 ? report_denied(listing)
-								   : status;
+	return status == RLOCK_OK && listing->progress->keys_denied > 0 ? report_denied(listing)
+									: status;
 }
 
 enum rlock_status rlock_list(struct rlock_conn *conn, const struct rlock_list_request *request)
