@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# rlock, its renewer or both are killed or stopped: the command stays protected or is terminated, and the lock outlives it by one lease
-# at most.
+# rlock, its renewer or both are killed or stopped: the command stays protected or is terminated, and the lock stays for one lease
+# at most after it.
 
 load ../lib/usual
 load ../lib/hold_processes
