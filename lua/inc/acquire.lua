@@ -1,4 +1,4 @@
--- The part that all acquisitions have in common.
+-- The part that all acquisitions have in common: all names are acquired, or none.
 
 -- include: suffix
 -- include: value
@@ -8,10 +8,10 @@
 -- include: options
 -- include: names
 
--- To acquire one name or all: what the kinds share, fencing tokens, the reply.
+-- The token of a hold for which none was issued.
 local NO_TOKEN = '-'
 
--- wire: INCR counts in 64 bits, and denies any value that is no such number, or the most.
+-- wire: INCR counts in 64 bits. It fails if the value is no such number, or is this one.
 local MOST = '9223372036854775807'
 
 local function can_count(value)
@@ -19,8 +19,8 @@ local function can_count(value)
 	return value == '0' or number and (#number < #MOST or #number == #MOST and number < MOST)
 end
 
--- Sets name.is_counted, whether a token is issued. The reply to give, or the error, when the fencing counter of a name is
--- none; else nil.
+-- Set name.is_counted, whether to issue a token. Return the reply, or an error, if the fencing counter of the name is not a
+-- counter; else nil.
 local function check_counter(index, name)
 	if not name.counter then return nil end
 	local value = redis.pcall('GET', name.counter)
@@ -34,13 +34,13 @@ local function new_hold_record(name, token)
 	return hold_record_make(name.field, digits(now_ms()), now_ms() + lease_ms, token, note)
 end
 
--- Of one of several servers: how long it takes until it counts, in ms, and which run of a server it is, if it says so. One that was started less than a lease ago may
--- have lost a hold whose lease has not ended yet. It subtracts whole seconds of its clock from each other, so the uptime that it tells
--- may be a second too long. Or nil, and the error when the server does not tell it.
+-- For one of several servers: in how many ms it counts for a majority, and its run id. A server that was started less than a
+-- lease ago may have lost a hold whose lease has not ended. uptime_in_seconds may be a second too large: Redis subtracts
+-- rounded times. Return nil and an error if the user may not run INFO.
 local function server_wait_ms()
 	if not is_of_several then return 0 end
 	local info = redis.pcall('INFO', 'server')
-	-- Where all servers must agree, none of them needs to be old.
+	-- If all servers must agree, a restarted one does no harm.
 	if is_error(info) and least_uptime_ms == 0 then return 0 end
 	if is_error(info) then return nil, nil, command_error('INFO', info) end
 	local uptime_s, run_id = string.match(info, 'uptime_in_seconds:(%d+)'), string.match(info, 'run_id:(%w+)')
@@ -48,7 +48,7 @@ local function server_wait_ms()
 	return math.max(0, least_uptime_ms - ((tonumber(uptime_s) or 0) - 1) * 1000), run_id
 end
 
--- Acquires all names: acquire_one(name) returns how many holds the owner has then, and the token as text. The reply to give.
+-- Acquire all names, and return the reply. acquire_one(name) returns the number of the owner's holds, and the token as text.
 local function grant_all(acquire_one)
 	local reply = { 1 }
 	local wait_ms, run_id, unknown = server_wait_ms()
@@ -65,21 +65,21 @@ local function grant_all(acquire_one)
 	return reply
 end
 
--- The same for all names of an acquisition, whose kind needs these rights.
+-- The error if the user lacks one of the rights that this kind of lock needs; else nil.
 local function acquire_right_error(rights)
 	for _, name in ipairs(tries_rights and names or {}) do
-		-- No hold has the number 0.
+		-- No hold has the number 0, so this key does not exist.
 		name.timeout = name.timeouts and name.timeouts .. ':' .. fresh_owner .. TIMEOUT .. '0'
-		-- The look at the clock raises an error without the right to it.
+		-- now_us raises an error if the user may not run TIME.
 		local err = now_us() and right_error(name, rights)
 		if err then return err end
 	end
 	return nil
 end
 
--- The frame of every acquisition of locks: all names, or none. rights: see inc/rights.lua. obstacle(index, name): the reply to
--- give when the name can't be acquired; else nil, and name.is_busy, when it has to be waited for. busy_reply(index): the reply
--- then, about the first of those.
+-- Acquire all names, or none. rights: see rights.lua. check(index, name) returns the reply if the name cannot be acquired; else
+-- nil, and it sets name.is_busy if the caller has to wait for the name. busy_reply(index) returns the reply for the first of
+-- those.
 local function acquire_all(rights, check, acquire_one, busy_reply)
 	local denied, first_busy = acquire_right_error(rights), nil
 	if denied then return denied end
@@ -89,7 +89,7 @@ local function acquire_all(rights, check, acquire_one, busy_reply)
 		if name.is_busy then first_busy = first_busy or index end
 	end
 	if first_busy then
-		-- The waiter joins a queue before the look at the server, which lets a full one go on.
+		-- Join the queue before replica_error, whose write lets a server with full memory accept more.
 		local reply = busy_reply(first_busy)
 		return replica_error(names[1]) or reply
 	end

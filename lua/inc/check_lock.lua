@@ -1,4 +1,4 @@
--- The first look of every acquisition at a lock.
+-- The first check of every acquisition: whether the key is a lock.
 
 -- include: denied
 -- include: lock_fields
@@ -7,8 +7,8 @@
 -- Whether a field of the lock hash counts holds, and can count one more.
 local function counts_holds(value) return (hold_count(value) or HOLDS_MAX) < HOLDS_MAX end
 
--- Whether these fields can be those of a lock: a user's own hash must not get a TTL. Of too many fields only those of
--- the reentrant owners are looked at.
+-- Whether a hash with these fields can be a lock: a user's own hash must not get a TTL. If there are many fields, check only
+-- those of the reentrant owners.
 local function can_be_lock(lock, field_count)
 	if field_count > FIELDS_MAX then
 		for _, owner in ipairs(reentrant_owners) do
@@ -25,7 +25,7 @@ local function can_be_lock(lock, field_count)
 	return true
 end
 
--- Sets name.is_free. The reply to give when the key is no lock, or can't be read; else nil.
+-- Set name.is_free. Return the reply if the key is no lock or cannot be read; else nil.
 local function check_lock(index, name)
 	local field_count = redis.pcall('HLEN', name.lock)
 	if is_wrong_type(field_count) then return { -1, index, redis.call('TYPE', name.lock).ok } end

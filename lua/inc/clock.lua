@@ -1,8 +1,6 @@
--- The server's time.
+-- The server's clock.
 
--- Time and TTLs.
-
--- The server's clock, never the caller's. It is read once, when it is first asked for: a script is one moment.
+-- Scripts use the server's clock, never the client's. TIME is called once: a script runs at a single moment.
 local clock_us
 
 local function now_us()
@@ -15,5 +13,5 @@ end
 
 local function now_ms() return math.floor(now_us() / 1000) end
 
--- A number of any size as text, without an exponent.
+-- A number of any size as text. Lua's own conversion writes large numbers with an exponent.
 local function digits(number) return string.format('%.0f', number) end

@@ -1,15 +1,15 @@
--- Readers whose lease has ended.
+-- How readers whose leases have ended are removed.
 
 -- include: lock_fields
 -- include: readers
 -- include: records
 
--- How long that reader lasts; 0 when it is in the lock no longer.
+-- How long this reader lasts; 0: it has expired, or is not in the lock.
 local function our_reader_ttl_ms(name, owner)
 	return reader_ttl_ms(name, owner, hold_count(redis.call('HGET', name.lock, owner)) or 0)
 end
 
--- owners is a set: each of them loses all its holds.
+-- Remove all holds of the owners in this set.
 local function remove_readers(name, owners)
 	local unknown = {}
 	for owner in pairs(owners) do
@@ -17,7 +17,7 @@ local function remove_readers(name, owners)
 		unknown[owner] = not ids or nil
 		redis.call('HDEL', name.lock, owner)
 		redis.call('ZREM', name.ends, owner)
-		-- By pcall, as in remove_records.
+		-- By pcall: if a user has overwritten the holds hash, go on. The hash is deleted together with the lock.
 		for _, id in ipairs(ids or {}) do
 			redis.pcall('HDEL', name.holds, id, id .. STOP)
 		end
@@ -26,7 +26,8 @@ local function remove_readers(name, owners)
 	remove_records(name, unknown)
 end
 
-local EXPIRED_MAX = 100 -- at once: a script must not keep the server from its other clients
+-- A script removes at most this many expired readers: it must not block the server for its other clients.
+local EXPIRED_MAX = 100
 
 local function remove_if_expired(name, owner)
 	local count = hold_count(redis.call('HGET', name.lock, owner))
@@ -35,8 +36,8 @@ local function remove_if_expired(name, owner)
 	end
 end
 
--- Removes readers whose recorded end is over, EXPIRED_MAX at most. One that lasts longer was renewed by a Redisson
--- before 4.4, which renews the timeout keys of all readers: its end is recorded anew.
+-- Remove expired readers, EXPIRED_MAX at most. A reader may last longer than recorded: a Redisson before 4.4 renews the timeout
+-- keys of all readers. Then record its new end.
 local function remove_expired(name)
 	local expired = {}
 	delete_overwritten_ends(name)

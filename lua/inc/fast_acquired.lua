@@ -1,13 +1,15 @@
--- The end of the common acquisition: see quick_acquire.lua. is_added of the script: whether all that only its kind has was written.
+-- The end of the fast path: see fast_acquire.lua. The script sets is_added: whether it has written all fields and keys of its
+-- kind.
 
--- The record as hold_record_make writes it. Not PEXPIREAT, which is faster: users have no right to it.
+-- The record, in the form of hold_record_make. PEXPIREAT would be faster, but users have no right to it.
 if is_added and call('PEXPIRE', lock, lease_ms) == 1
 	and call('HSET', holds, hold_id, field .. ' ' .. since_ms .. ' ' .. end_ms .. ' ' .. (token or '-') .. ' ' .. note) == 1
 	and call('PEXPIRE', holds, lease_ms) == 1 then
-	-- Without a token a reply that takes no table.
+	-- Without a token the reply is a number: a table takes longer.
 	return token and { 1, fresh_owner, 1, token, 0 } or 1
 end
--- Not where nothing was written: a full server lets a script go on that has deleted something.
+-- Undo a write that was denied half-way, but only if there was a write: after a deletion, a server whose memory is full lets
+-- the script write more.
 if is_fast and call('EXISTS', lock) == 1
 	and type(call('DEL', lock, holds, own_key or holds, ends or holds)) ~= 'number' then
 	call('HDEL', lock, field, 'mode')

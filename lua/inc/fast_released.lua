@@ -1,10 +1,9 @@
--- The end of a common release.
+-- The end of the fast path, if other clients wait, or the message was denied.
 
 -- include: denied
 -- include: wake
 
--- The end of a common release (inc/release.lua) for which other clients wait, or whose message was denied.
--- The result for the name, as in inc/names.lua.
+-- Wake the next waiter. Return the result of the name: see results.lua.
 local function after_free_lock(name, heard)
 	if not is_error(heard) then give_redisson_turn(name, heard) end
 	wake_next(name)

@@ -1,8 +1,8 @@
--- The end of the common renewal: see quick_renew.lua. is_held of the script: whether the lock has the field, and what only its kind
--- has was extended.
+-- The end of the fast path: see fast_renew.lua. The script sets is_held: whether the lock has the owner's field, and what only
+-- its kind has was extended.
 
--- GT: only where the lock would expire earlier. No hold lasts longer than the lock, so its record has an earlier end, too.
--- The record is written last: on a full server a script may write it when it has written before.
+-- GT: only if the lock would expire earlier. No hold lasts longer than the lock, so END_MS of the record grows as well.
+-- The record is written last: a server whose memory is full lets a script write it after PEXPIRE.
 if is_held and call('PEXPIRE', lock, lease_ms, 'GT') == 1 and call('PEXPIRE', holds, lease_ms) == 1
 	and call('HSET', holds, hold_id, before .. end_ms .. string.sub(record, after_at)) == 0 then
 	return 0

@@ -1,25 +1,27 @@
--- The first hold of an owner, and its further ones.
+-- How an owner gets its first hold on a lock, and further ones.
 
 -- include: ttl
 -- include: acquire
 
+-- Issue a fencing token if the name has a counter. Return it as text.
 local function issue_token(name)
 	if name.is_counted then
-		-- wire: RFencedLock issues a token at every acquisition, re-entries too.
+		-- wire: RFencedLock issues a token at every acquisition, also when an owner re-enters.
 		redis.call('INCR', name.counter)
-		-- As text: a number in a script has 53 bits only.
+		-- As text: Lua's numbers have 53 bits.
 		return redis.call('GET', name.counter)
 	end
 	return NO_TOKEN
 end
 
--- The first hold: these are the fields of the lock hash, which has its TTL before anything else could be refused.
+-- Create the lock hash with these fields, and the record of the hold. The lock hash gets its TTL before any other command can
+-- fail.
 local function acquire_free(name, token, ...)
 	redis.call('HSET', name.lock, ...)
-	-- Leftovers of an expired or broken hold are deleted. Not before the lock's own write: a full server lets a script go on that
-	-- has deleted something.
+	-- Delete what an expired or broken hold has left, but only after the first write to the lock: after a deletion, a server whose
+	-- memory is full lets the script write more.
 	if is_error(redis.pcall('PEXPIRE', name.lock, lease_ms)) or is_error(redis.pcall('DEL', name.holds, name.ends or name.holds)) then
-		-- The default user's rights are not tried. One of the last commands raises the error.
+		-- The default user's rights are not tried before. Undo the write; one of the two last commands raises the error.
 		redis.pcall('DEL', name.lock)
 		redis.pcall('HDEL', name.lock, name.field, 'mode')
 		redis.call('PEXPIRE', name.lock, lease_ms)
@@ -30,7 +32,7 @@ local function acquire_free(name, token, ...)
 	return 1, token
 end
 
--- One more hold of an owner that has the lock; or the same request again, which adds none.
+-- Add a hold for an owner that has the lock. A repeated request adds none.
 local function reenter(name)
 	local record = redis.call('HGET', name.holds, hold_id)
 	local token

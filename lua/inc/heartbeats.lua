@@ -1,23 +1,27 @@
--- Which waiters in the queue of a fair lock are alive.
---
--- wire: the queue is Redisson's list of owners, and their deadlines (RedissonFairLock).
+-- The heartbeats of waiters in the queue of a fair lock: which waiters are alive.
 
 -- include: clock
 -- include: subscribers
 
--- The queue for a fair lock. wire: Redisson's list of owners, and their deadlines (RedissonFairLock). Redisson's
--- deadlines can't tell a live waiter from a dead one, so each waiter of ours has a sign of life beside them: a hash
--- of OWNER to "ALIVE_UNTIL_MS SINCE_US RUN LISTENS_SINCE_MS NOTE", and under LAST_READ "LAST_MS GRACE_END_MS RUN
--- RETURN_END_MS": when a script last read the queue, and until when no waiter is taken for dead. RUN is the run id of
--- the server that wrote it. LISTENS_SINCE_MS is 0 where that server had no subscriber of the waiter's channel.
-local HEARTBEAT_LIFETIME_MS = 4000         -- a waiter without a sign of life for so long is dead
-local STALL_MS = 3000          -- no waiter gave one for so long: the server had stalled, ...
-local GRACE_MS = 2000        -- ... and all waiters get so long to give one again
-local RETURN_MS = 10000      -- another server took over, or it was restarted: waiters have so long to come back
-local LAST_READ = 'seen'          -- no owner: rlock_owner_check denies it
-local UNKNOWN_RUN = '-'          -- the user may not ask for the run id
+-- wire: the queue is Redisson's list of owners, with a sorted set of deadlines (RedissonFairLock). The deadlines do not tell a
+-- live waiter from a dead one. Therefore each waiter of ours has a heartbeat as well, in the hash rlock_waiters:{NAME}:
+-- OWNER   "ALIVE_UNTIL_MS SINCE_US RUN SUBSCRIBED_SINCE_MS NOTE". RUN: the run id of the server that wrote it.
+--         SUBSCRIBED_SINCE_MS: 0 if that server had no subscriber of the waiter's channel
+-- seen    "LAST_MS GRACE_END_MS RUN RETURN_END_MS": when a script last read the queue, and until when no waiter is considered dead
 
--- The sign of life of a waiter of ours; nil for one of Java's.
+-- A waiter is dead this long after its last heartbeat.
+local HEARTBEAT_LIFETIME_MS = 4000
+-- If no waiter has sent a heartbeat for this long, the server had stalled: all waiters then have GRACE_MS to send one.
+local STALL_MS = 3000
+local GRACE_MS = 2000
+-- After a failover or a restart, waiters have this long to connect again.
+local RETURN_MS = 10000
+-- Not an owner: rlock_owner_check refuses this word.
+local LAST_READ = 'seen'
+-- The user may not run INFO.
+local UNKNOWN_RUN = '-'
+
+-- The heartbeat of a waiter of ours; nil for a waiter of Redisson's.
 local function heartbeat_of(name, owner)
 	local heartbeat = redis.call('HGET', name.waiters, owner)
 	if not heartbeat then return nil end
@@ -29,15 +33,15 @@ end
 
 local known_run
 
--- Which run of which server this is; asked once.
+-- The run id of this server, which is new after each start. INFO is called once.
 local function server_run()
 	local info = not known_run and redis.pcall('INFO', 'server')
 	known_run = known_run or type(info) == 'string' and string.match(info, 'run_id:(%w+)') or UNKNOWN_RUN
 	return known_run
 end
 
--- Sets once until when no waiter is taken for dead: name.grace_until_ms after the server had stalled, name.return_until_ms after
--- another run of it began, to which all waiters have to come back first.
+-- Set, once, the times until which no waiter is considered dead: name.grace_until_ms after the server had stalled, and
+-- name.return_until_ms after another server or run took over, to which all waiters have to connect first.
 local function load_grace(name)
 	if name.run then return end
 	local seen_ms, grace_ms, run, return_ms =
@@ -56,18 +60,19 @@ end
 
 local function is_subscribed(name, owner) return (count_waiter_subscribers(name, owner) or 0) > 0 end
 
--- When this waiter is to be taken for dead, unless it is Java's and listens; and whether it is ours. Java's without a
--- deadline would never leave.
+-- When this waiter is considered dead, and whether it is ours. A waiter of Redisson's is not while it is subscribed (is_dead).
+-- Without a deadline it would never leave: take 0.
 local function death_ms(name, owner)
 	local heartbeat = heartbeat_of(name, owner)
 	if not heartbeat then return tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0), false end
 	load_grace(name)
-	-- Maybe it was written by another server's clock.
+	-- A heartbeat of another run may have been written by another server's clock.
 	local is_of_another = heartbeat.run ~= name.run and heartbeat.run ~= UNKNOWN_RUN and name.run ~= UNKNOWN_RUN
 	return math.max(is_of_another and 0 or heartbeat.alive_until_ms, name.grace_until_ms, name.return_until_ms), true
 end
 
--- wire: deadlines follow the clocks of their clients, so a waiter that listens is alive, whatever its deadline is.
+-- wire: Redisson's deadlines follow the clocks of its clients. So a waiter of Redisson's that is subscribed is alive, whatever
+-- its deadline is.
 local function is_dead(name, owner)
 	local end_ms, is_ours = death_ms(name, owner)
 	return end_ms <= now_ms() and (is_ours or not is_subscribed(name, owner))

@@ -1,32 +1,40 @@
--- To join the queue of a fair lock.
+-- How a waiter joins the queue of a fair lock.
 
 -- include: ttl
 -- include: queue
 
-local SKEW_MS = 20              -- by what the clocks of several servers may differ
+-- The largest difference between the clocks of several servers that we allow for.
+local SKEW_MS = 20
+-- Redisson's keys get this TTL at least when a waiter of ours has written to them.
 local QUEUE_MS = 86400000       -- Redisson's keys last so long at least after one of ours wrote to them
-local RETRY_AFTER_MS = 2000     -- so often each waiter gives a sign of life
-local NEAR_POSITIONS = 3        -- so many waiters behind the head try again when it dies, ...
-local STAGGER_MS = 10           -- ... one so long after the other
-local REDISSON_WAIT_MS = 300000 -- what each Java acquisition takes off all deadlines
-local SEARCHED_MAX = 100        -- so many positions are searched for a waiter at each of its tries
-local BISECTED_TO = 16        -- a search by halves ends at so many
+-- Each waiter sends a heartbeat this often.
+local RETRY_AFTER_MS = 2000
+-- This many waiters after the head try again when it dies, one STAGGER_MS after the other.
+local NEAR_POSITIONS = 3
+local STAGGER_MS = 10
+-- wire: each acquisition of Redisson's lowers all deadlines by this much.
+local REDISSON_WAIT_MS = 300000
+-- An attempt looks for its waiter in this many positions.
+local SEARCHED_MAX = 100
+-- A binary search ends when this many positions are left.
+local BISECTED_TO = 16
 
+-- The value of the field LAST_READ now.
 local function read_now(name)
 	load_grace(name)
 	return table.concat({ digits(now_ms()), digits(name.grace_until_ms), name.run, digits(name.return_until_ms) }, ' ')
 end
 
--- Whether a waiter was in the queue before the server had stalled, or was restarted without its data: then it lets
--- those come back that were in front of it.
+-- Whether a waiter was in the queue before the server stalled, or restarted without its data. Until the grace time ends, such a
+-- waiter must not acquire the lock: those that were ahead of it may come back.
 local function must_await_return(name, since_us)
 	load_grace(name)
 	return since_us ~= nil and now_ms() < name.grace_until_ms
 		and since_us / 1000 < name.grace_until_ms - GRACE_MS - SKEW_MS
 end
 
--- Between which positions a waiter that came then belongs. Of a long queue this is found by halves: ours are in the order of
--- their times. One of Java's ends the search.
+-- The range of positions for a waiter that came at since_us. In a long queue, search by halves: our waiters are in the order of
+-- their times. A waiter of Redisson's ends the search.
 local function search_by_time(name, since_us)
 	local low, high = 0, redis.call('HLEN', name.waiters)
 	while high - low > BISECTED_TO do
@@ -44,7 +52,8 @@ local function search_by_time(name, since_us)
 	return low, high
 end
 
--- Whether a waiter that is in the queue has listened here since before that: the queue was not lost, and no waiter in front.
+-- Whether a waiter in the queue has been subscribed on this run of the server since before the grace time. Then the queue was
+-- not lost, and no waiter ahead of it was, either.
 local function has_kept_position(name, owner)
 	load_grace(name)
 	local heartbeat = heartbeat_of(name, owner)
@@ -52,9 +61,9 @@ local function has_kept_position(name, owner)
 		and heartbeat.subscribed_since_ms < name.grace_until_ms - GRACE_MS
 end
 
--- Joins the queue in front of those that came later, so a waiter that was taken for dead, by us or by a Java client
--- whose clock is wrong, has its position again. Of Java's waiters it is not known when they came: it stays behind
--- those that were in front of it just now, and goes in front of the others. Returns the position, from 0 on.
+-- Insert a waiter before those that came later, and return its position, from 0 on. A waiter that was removed as dead, by us or
+-- by a Redisson whose clock is wrong, gets its position back. When Redisson's waiters came is not known: the waiter stays
+-- behind those that were ahead of it until now (before: how many), and goes ahead of the others.
 local function enqueue(name, owner, since_us, before)
 	local low, high = search_by_time(name, since_us)
 	for i, other in ipairs(redis.call('LRANGE', name.queue, low, before > high and -1 or high)) do
@@ -69,9 +78,9 @@ local function enqueue(name, owner, since_us, before)
 	return write_for(QUEUE_MS, 'RPUSH', name.queue, owner) - 1
 end
 
--- The position of a waiter, from 0 on; nil: it is not in the queue. A search takes as long as the waiter is far back: one
--- that is known to be behind the first SEARCHED_MAX is searched for the less often the more wait. At other times its
--- position is that number, the least that it can be, and true is returned, too.
+-- The position of a waiter, from 0 on; nil: it is not in the queue. The search takes longer the farther back the waiter is. So
+-- a waiter after the first SEARCHED_MAX positions is searched for less often, the longer the queue is. In between, return
+-- SEARCHED_MAX, the lowest position that it can have, and true. is_known: the waiter was in the queue.
 local function position_of(name, owner, is_known)
 	local position = redis.call('LPOS', name.queue, owner, 'MAXLEN', SEARCHED_MAX)
 	if position then return position, false end
@@ -80,7 +89,7 @@ local function position_of(name, owner, is_known)
 	return redis.call('LPOS', name.queue, owner), false
 end
 
--- Sets the deadline so far ahead that Java clients don't reach it while those in front have their turns.
+-- Raise the deadline of a waiter so far that no client of Redisson's reaches it while the waiters ahead have their turns.
 local function raise_deadline(name, owner, position, deadline_ms)
 	local lock_ms = math.max(redis.call('PTTL', name.lock), 0)
 	local least_ms = now_ms() + lock_ms + (position + 1) * REDISSON_WAIT_MS
@@ -88,19 +97,18 @@ local function raise_deadline(name, owner, position, deadline_ms)
 		deadline_ms = least_ms + REDISSON_WAIT_MS
 		write_for(QUEUE_MS, 'ZADD', name.deadlines, digits(deadline_ms), owner)
 	end
-	-- The sign of life must last for as long as the waiter is in the queue: without it a dead waiter is taken for
-	-- one of Java's, and stays until its deadline.
+	-- The heartbeat must exist for as long as the waiter is in the queue: a dead waiter without one is taken for Redisson's, and
+	-- stays until its deadline.
 	local sign_ms = deadline_ms - now_ms() + HEARTBEAT_LIFETIME_MS
 	extend(name.waiters, sign_ms)
-	-- Redisson gives these no TTL, and those of killed waiters would stay for ever.
+	-- Redisson sets no TTL on these keys: those of killed waiters would stay for ever.
 	local ttl_ms = digits(math.max(sign_ms, QUEUE_MS))
 	for _, key in ipairs({ name.queue, name.deadlines }) do
 		if extend(key, ttl_ms) > NEVER_MS / 2 then redis.call('PEXPIRE', key, ttl_ms) end
 	end
 end
 
--- Since when the waiter has listened to its channel on this run of the server; 0: it does not, or the user may not ask
--- which run it is.
+-- Since when the waiter has been subscribed to its channel on this run of the server; 0: it is not, or the run is not known.
 local function subscribed_since(name, owner, heartbeat, caller_subscribed)
 	if caller_subscribed ~= '1' or server_run() == UNKNOWN_RUN or not is_subscribed(name, owner) then return 0 end
 	local is_known = heartbeat and heartbeat.run == server_run() and heartbeat.subscribed_since_ms > 0
@@ -114,18 +122,18 @@ local function retry_after(name, position, since_us)
 		return math.min(RETRY_AFTER_MS, lock_ms >= 0 and lock_ms + 1 or RETRY_AFTER_MS,
 			must_await_return(name, since_us) and name.grace_until_ms - now_ms() + 1 or RETRY_AFTER_MS)
 	elseif position <= NEAR_POSITIONS then
-		-- A dead head must not stop the queue.
+		-- The waiters near the head replace a head that dies.
 		local left_ms = death_ms(name, head_of(name)) - now_ms()
 		if left_ms > 0 then return math.min(RETRY_AFTER_MS, left_ms + position * STAGGER_MS) end
 	end
 	return RETRY_AFTER_MS
 end
 
--- Joins the queue, or gives a sign of life of a waiter that is in it. Returns since when it waits, and when it has to
--- try again at the latest. listens: '1' when the waiter listens to its own channel. Sets name.position, from 1 on; -1: it
--- was not looked for.
+-- Join the queue, or send a heartbeat for a waiter that is in it. Return since when it waits, and when it has to try again at
+-- the latest. caller_subscribed: '1' if the waiter is subscribed to its own channel. Set name.position, from 1 on; -1: not
+-- searched for.
 local function join_queue(name, owner, waiter_note, since_us, caller_subscribed)
-	-- A user may have overwritten one of these keys: then nothing is written to the others.
+	-- Read all keys first: if a user has overwritten one of them, none is written.
 	local deadline_ms = tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0)
 	local heartbeat = heartbeat_of(name, owner)
 	local known_since_us = heartbeat and heartbeat.since_us
@@ -133,7 +141,8 @@ local function join_queue(name, owner, waiter_note, since_us, caller_subscribed)
 	local position, is_far = position_of(name, owner, heartbeat and not is_moved and deadline_ms > 0)
 	local before = position or 0
 	if position and is_moved then
-		-- The lock is on several servers, and all their queues have the order of one server's clock.
+		-- The lock is on several servers, and the queue of each has the order of one server's clock, which the caller has learned
+		-- since.
 		redis.call('LREM', name.queue, 1, owner)
 		position = nil
 	end
@@ -143,7 +152,7 @@ local function join_queue(name, owner, waiter_note, since_us, caller_subscribed)
 		position = write_for(QUEUE_MS, 'RPUSH', name.queue, owner) - 1
 	end
 	name.position = is_far and -1 or position + 1
-	-- The caller sends no time with its first try, nor when it lost the reply to that.
+	-- The caller sends no time with its first attempt, nor after the reply to that was lost.
 	since_us = since_us or known_since_us or now_us()
 	write_for(HEARTBEAT_LIFETIME_MS, 'HSET', name.waiters, LAST_READ, read_now(name), owner, table.concat({ digits(now_ms() + HEARTBEAT_LIFETIME_MS),
 		digits(since_us), name.run, digits(subscribed_since(name, owner, heartbeat, caller_subscribed)), waiter_note }, ' '))

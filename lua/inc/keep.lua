@@ -1,16 +1,17 @@
--- To keep a hold until some time, instead of releasing it.
+-- How a release keeps a hold until some time.
 
 -- include: suffix
 -- include: clock
 -- include: ttl
 -- include: record
 
--- Whether a hold was asked to stop. It is not kept, even if it learned of that too late: the sender waits for the lock to be free.
+-- Whether this hold was asked to stop. Such a hold is released rather than kept, even if its holder learned of the request too
+-- late: the sender waits until the lock is free.
 local function is_stop_requested(name, hold_id) return redis.call('HGET', name.holds, hold_id .. STOP) ~= false end
 
--- Puts the hold's record of that owner, for left_ms, in the place of its record.
+-- Replace the hold's record by that of a kept hold of this owner, for left_ms.
 local function put_kept_hold(name, hold_id, hold, owner, left_ms)
-	-- A full server allows this, and what comes after a write.
+	-- A server whose memory is full allows HDEL, and then every write after it.
 	redis.call('HDEL', name.holds, '')
 	write_for(math.max(left_ms, 1), 'HSET', name.holds, hold_id,
 		hold_record_make(owner, hold.since_ms, now_ms() + left_ms, hold.token, hold.note))

@@ -1,4 +1,4 @@
--- The last holder of a lock, which --remember keeps for a while after the release.
+-- The record of the last holder, for --remember.
 
 -- include: suffix
 -- include: error
@@ -7,12 +7,10 @@
 -- include: record
 -- include: kept
 
--- The last holder of a lock, which --remember keeps for a while after the release.
-
--- The hash beside each name of a hold that is about to be released: "kind", "owner", "since" and "until" by the server's clock in
--- ms, "end", how the command ended, and "note", as in the record. It is named after the holds hash, and in no KEYS: a user
--- without the right to it, or a server that is full, releases all the same. Nothing is kept of a nested hold, after which its
--- owner holds the lock on. To be run before anything else is done to the hold, which lasts for kept_ms more.
+-- Write rlock_last:{NAME}, a hash with the fields kind, owner, since, until (ms by the server's clock), end (how the command
+-- ended) and note. Call this before anything else is done to the hold, which lasts kept_ms more. The key is not in KEYS: if the
+-- user has no right to it, or the server's memory is full, the release works all the same. A nested hold leaves no such hash:
+-- its owner still holds the lock.
 local function remember_holds()
 	local ttl_ms, kind, how = string.match(ARGV[1], '^%S+ (%d+) (%l+) (.*)$')
 	for _, name in ipairs(ttl_ms and names or {}) do
@@ -20,12 +18,12 @@ local function remember_holds()
 		local owner, since_ms, _, _, note = hold_record_parse(type(record) == 'string' and record or '')
 		local is_nested = owner and kind ~= 'sem' and redis.pcall('HGET', name.lock, owner) ~= '1'
 		if owner and not is_nested and not kept_until(owner) then
-			-- It is not kept where its process was told to stop.
+			-- A hold that was asked to stop is not kept.
 			local left_ms = redis.pcall('HGET', name.holds, hold_id .. STOP) and 0 or tonumber(kept_ms)
 			local key, until_ms = string.gsub(name.holds, '^rlock_holds', 'rlock_last'), digits(now_ms() + left_ms)
 			owner = string.gsub(owner, ':write$', '')
 			local fields = { 'kind', kind, 'owner', owner, 'since', since_ms, 'until', until_ms, 'end', how, 'note', note }
-			-- It is made only where it gets a TTL.
+			-- PEXPIRE first: if the user may not set a TTL, the hash is not created.
 			if not is_error(redis.pcall('PEXPIRE', key, ttl_ms)) and not is_error(redis.pcall('HSET', key, unpack(fields))) then
 				redis.pcall('PEXPIRE', key, digits(ttl_ms + left_ms))
 			end

@@ -1,8 +1,9 @@
--- To leave the wake queue without the lock.
+-- How a waiter leaves the wake queue without the lock.
 
 -- include: wake
 
--- The waiter may have been woken just now, and then the next one has to be, but where another one has the turn: that one was.
+-- Remove this waiter. It may have been woken just now, for a lock that is still free: then wake the next one, unless another
+-- waiter has the turn, which was woken itself.
 local function leave_wake_queue(name, id)
 	redis.pcall('ZREM', name.wake_queue, id)
 	local waiter = waiter_in_turn(name)
@@ -10,8 +11,8 @@ local function leave_wake_queue(name, id)
 	if is_available(name) and (not waiter or waiter == id or waiter == REDISSON) then wake_next(name) end
 end
 
--- Reserves each name for the caller, which has just released it and waits on, for undo_ms. Those that the release has woken learn
--- from their attempts when the reservation ends.
+-- Reserve each name for undo_ms for the caller, which has just released it and continues to wait. Waiters that the release has
+-- woken learn from their next attempt when the reservation ends.
 local function reserve_all()
 	for _, name in ipairs(names) do
 		if undo_ms ~= '0' and is_available(name) and not is_regained_next(name) then

@@ -1,27 +1,25 @@
--- What the hash of a lock of any kind consists of: holders with the number of their holds, and a mode. A hash with anything else in
--- it is a user's own.
+-- The fields of a lock hash: for each owner the number of its holds, and for a read/write lock its mode. A hash with any other
+-- field belongs to a user.
 
--- The number in a field of a lock hash: how many holds an owner has.
--- No owner has more: a number that a user wrote there must not keep the server from its other clients, by a loop over
--- it.
+-- The largest number of holds of an owner. A user may have written a larger number: a script must not loop that often.
 local HOLDS_MAX = 10000
 
--- nil for what is no such number.
+-- The number of holds that a value says; nil if it says none.
 local function hold_count(value)
 	local count = tonumber(string.match(value or '', '^[1-9]%d*$'))
 	return count and count <= HOLDS_MAX and count or nil
 end
 
--- What the hash of a lock of any kind consists of: the numbers of inc/hold.lua, and a mode. A hash with anything else in it
--- is a user's own. And the first look of every acquisition.
+-- What messages call a hash that is not a lock.
 local NOT_A_LOCK = 'hash that is no lock'
 
--- wire: Redisson's read/write locks keep their mode in this field.
+-- wire: the field "mode" of Redisson's read/write locks.
 local function is_mode(field, value)
 	return field == 'mode' and (value == 'read' or value == 'write')
 end
 
--- The mode, if there is one, the holds of each owner, and the owners in their order; nil when these fields are no lock's.
+-- From the reply of HGETALL: the mode, if there is one; the number of holds by owner; and the owners in their order. All nil:
+-- the hash is not a lock.
 local function fields_of(listed)
 	local mode, counts, fields = nil, {}, {}
 	for i = 1, #listed, 2 do
@@ -37,5 +35,5 @@ local function fields_of(listed)
 	return mode, counts, fields
 end
 
--- A script looks at so many fields of a lock one by one. A lock may have many more, since each reader has one.
+-- Up to this many fields of a lock are read one by one. A lock can have many more: one for each reader.
 local FIELDS_MAX = 16

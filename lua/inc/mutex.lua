@@ -1,12 +1,12 @@
--- Plain and fair locks.
+-- How plain and fair locks are acquired.
 
 -- include: first_hold
 
--- Plain and fair locks.
+-- What messages call such a lock.
 local READWRITE_LOCK = 'read/write lock'
 
--- wire: a plain and a fair lock have one field, the owner's, with the number of its holds. Redisson's read/write locks
--- keep their mode in another.
+-- wire: a plain or fair lock has one field: the owner, with the number of its holds. Redisson's read/write locks have a field
+-- "mode" as well.
 local function is_readwrite_lock(name) return redis.call('HEXISTS', name.lock, 'mode') == 1 end
 
 local function mutex_acquire(name)

@@ -1,22 +1,24 @@
--- To notify the waiters for a plain or fair lock.
+-- How a release notifies the waiters for a plain or fair lock.
 
 -- include: wake
 -- include: queue
 -- include: queue_rights
 
--- wire: Redisson's waiters for a plain lock listen to the channel itself, the head of a fair lock's queue to a
--- channel of its own. Both kinds may wait for one lock.
+-- Wake a waiter for the plain lock, and the head of the queue of the fair lock: both kinds can wait for one lock. wire:
+-- Redisson's waiters for a plain lock subscribe to the channel of the lock, each waiter for a fair lock to a channel of its
+-- own.
 local function notify_waiters(name)
 	wake_waiters(name, WAKE_ONE)
 	local there = redis.pcall('EXISTS', name.queue)
 	if there == 0 or is_elsewhere(there) then return end
-	-- The lock is released by now, and stays so whatever right to the queue the user lacks.
+	-- The lock is released already, and stays so, whatever right to the queue the user lacks.
 	local err = leave_error(name)
 	publish_error = publish_error or err
 	if err then return end
 	prune(name)
 	wake_head(name)
-	-- Callers for the plain lock would be faster each time. Where dead waiters are left, the head is one.
+	-- Reserve the lock for the head: callers for the plain lock are faster, so the head would starve. If dead waiters are left, the
+	-- head is one of them.
 	local head = not name.has_dead and head_of(name)
 	local heartbeat = head and heartbeat_of(name, head)
 	if heartbeat then give_turn(name, heartbeat.since_us, head) end

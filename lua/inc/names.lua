@@ -2,8 +2,9 @@
 
 -- include: channels
 
--- What belongs to each name. KEYS has as many keys for each as KEY_FIELDS, in that order. After the first FIXED_ARGS,
--- ARGV has as many values for each as ARG_FIELDS: channels, and what keys begin with.
+-- The keys and arguments of each name, as a table by the words of KEY_FIELDS and ARG_FIELDS. For each name, KEYS has one key
+-- for each word of KEY_FIELDS. After the first FIXED_ARGS, ARGV has one value for each word of ARG_FIELDS. The script defines
+-- these three.
 local names = {}
 for i = 1, #KEYS / #KEY_FIELDS do
 	names[i] = {}

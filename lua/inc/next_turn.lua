@@ -1,16 +1,16 @@
--- The waiter that the caller of an acquisition leaves the lock to.
+-- Whether the caller of an acquisition has to leave a free lock to a waiter.
 
 -- include: turn
 
--- Whether the caller has waited for longer than that waiter. As the queue is sorted: the hold ids decide where both came at
--- once, so that all servers have one order.
+-- Whether the caller has waited longer than this waiter. If both came at the same time, the hold ids decide, as in the wake
+-- queue: all servers then have the same order.
 local function came_before(since_us, id)
 	return waits_since_us and (waits_since_us < since_us or waits_since_us == since_us and hold_id < id)
 end
 
--- The waiter that the caller leaves the lock to, and for how many permits that one waits; nil when there is none. A
--- caller that has waited for longer goes first. So does one that may not wait, if the turn is that of REDISSON: these might
--- not come, and the caller has no later try.
+-- The waiter that the caller must leave the lock to, and how many permits that waiter needs; nil if there is none. A caller
+-- that has waited longer comes first. If the turn is that of REDISSON, a caller that may not wait comes first as well:
+-- Redisson's waiters might not come, and this caller makes no second attempt.
 local function earlier_waiter(name)
 	local waiter, since_us, permits = waiter_in_turn(name)
 	if waiter == REDISSON then return may_wait and not has_turn_passed and waiter or nil, 1 end

@@ -1,12 +1,13 @@
--- Messages to waiters for permits.
+-- How waiters for permits are notified.
 
 -- include: clock
 -- include: wake
 
-local WOKEN_MAX = 16 -- by one script; those wake the next ones
+-- A script wakes at most this many waiters; these wake the next ones.
+local WOKEN_MAX = 16
 
--- free: how many permits are free; more: how many of them were not before. wire: RSemaphore and
--- RPermitExpirableSemaphore publish how many are free.
+-- free: how many permits are free; more: how many of them were not free before.
+-- wire: RSemaphore and RPermitExpirableSemaphore publish the number of free permits.
 local function notify_of_permits(name, free, more)
 	if free <= 0 then return end
 	give_redisson_turn(name, publish(name.channel, digits(free)))

@@ -1,9 +1,8 @@
--- The options of an acquisition that its common case does without.
+-- The options of an acquisition that the fast path does not need: see request.lua.
 
 -- include: request
 -- include: turn
 
--- The quick way does without these.
 local may, caller_subscribed, has_passed = string.match(options, '^.(.)(.)(.)')
 local may_wait, has_turn_passed, waits_since_us = may == '1', has_passed == '1', tonumber(since_us)
 local user, uptime_ms, several = string.match(more, '^ (%d) (%d+) (%d)$')

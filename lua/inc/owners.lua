@@ -3,13 +3,13 @@
 -- include: request
 -- include: names
 
--- The owners that may re-enter the lock: the caller's own, and those that it inherited.
+-- The caller's own, and those that it has inherited.
 local reentrant_owners = { fresh_owner }
 for i = FIXED_ARGS + #ARG_FIELDS * #names + 1, #ARGV do
 	reentrant_owners[#reentrant_owners + 1] = ARGV[i]
 end
 
--- The first of them that has a field in the lock hash, its name being the owner and suffix; nil when none has.
+-- The first of them that has a field in the lock hash, with this suffix after the owner; nil: none has.
 local function holding_owner(lock, suffix)
 	for _, owner in ipairs(reentrant_owners) do
 		if redis.call('HEXISTS', lock, owner .. suffix) == 1 then return owner end

@@ -3,9 +3,10 @@
 -- include: ttl
 -- include: permit_ids
 
+-- A larger number, which a user wrote, would take up the server's memory.
 local SLOT_MAX = 1000000 -- a number that a user wrote must not take up the server's memory
 
--- How many permits a hold has, and its slots, by its record.
+-- The number of permits of a hold, and its slots: by TOKEN of its record, as in "2:1,4".
 local function permits_of(record)
 	local count, text = string.match(record, '^%S+ %d+ %d+ (%d+):?([%d,]*) ')
 	local slots = {}
@@ -15,12 +16,12 @@ local function permits_of(record)
 	return tonumber(count) or 0, slots
 end
 
--- Sets until when the permits of a hold are held; returns how many were not before. Their ends are kept until they are
--- reclaimed by their deadlines, too. What follows the hold's end are words for ZADD.
+-- Set until when the permits of a hold are held. Return how many of them are new. Their ends are stored until the permits are
+-- reclaimed. The arguments after end_ms are words for ZADD.
 local function set_permits(name, hold_id, count, end_ms, ...)
 	local permits, ends = { 'ZADD', name.permits, ... }, { 'ZADD', name.ends, ... }
 	for number = 1, count do
-		-- wire: a whole number of ms, as Java reads it.
+		-- wire: a whole number of ms, as Redisson reads it.
 		permits[#permits + 1], permits[#permits + 2] = digits(end_ms + AHEAD_MS), permit_id(hold_id, number)
 		ends[#ends + 1], ends[#ends + 2] = digits(end_ms), permit_id(hold_id, number)
 	end
@@ -28,7 +29,6 @@ local function set_permits(name, hold_id, count, end_ms, ...)
 	return redis.call(unpack(permits))
 end
 
--- Whether a hold has all of its permits.
 local function has_all_permits(name, hold_id, count)
 	for number = 1, count do
 		if not redis.call('ZSCORE', name.permits, permit_id(hold_id, number)) then return false end

@@ -1,4 +1,4 @@
--- The release of permits.
+-- How permits are released.
 
 -- include: suffix
 -- include: record
@@ -9,8 +9,8 @@
 -- include: permits
 -- include: notify_permits
 
--- Whether there is a counter to add permits to; where there is none, the next acquisition counts anew what is held. Sets
--- name.overwritten. A missing right is an error, raised here: before anything is removed that could then not be counted.
+-- Whether there is a counter to add the permits to. If not, the next acquisition counts anew. Set name.overwritten. Raise the
+-- error of a missing right, before a permit is removed that could then not be counted.
 local function has_counter(name)
 	local counter = redis.pcall('GET', name.lock)
 	if is_error(counter) and not is_wrong_type(counter) then redis.call('GET', name.lock) end
@@ -18,12 +18,13 @@ local function has_counter(name)
 		name.overwritten = redis.pcall('TYPE', name.lock).ok
 		return false
 	end
-	-- The first write, and one that a full server allows; it then allows those after it, too.
+	-- The first write: a server whose memory is full allows HDEL, and then every write after it.
 	redis.call('HDEL', name.holds, '')
 	return counter and redis.call('INCRBY', name.lock, 0) ~= nil
 end
 
--- Of a removed hold. Where not all of its permits were there another may have its slots already.
+-- Free the permits and slots of a hold that was removed. If some of its permits were missing, another hold may have its slots
+-- already: then delete the field of slots.
 local function free_permits(name, hold)
 	local in_use = hold.removed == hold.count and known_slots(name.holds)
 	for _, slot in ipairs(hold.slots) do in_use = in_use and without_slot(in_use, slot) end
@@ -41,8 +42,8 @@ local function ids_of(hold_id, count)
 	return unpack(ids)
 end
 
--- What its record says, and count: its permits. Sets name.has_counter. nil when there is no such hold; then name.overwritten may
--- be set.
+-- The hold as a table: the parts of its record, count, the number of its permits, and its slots. Set name.has_counter. Return
+-- nil if there is no such hold: then name.overwritten may be set.
 local function find_permits(name, hold_id)
 	local record = read_field(name, name.holds, hold_id)
 	if not record then return nil end
@@ -53,21 +54,21 @@ local function find_permits(name, hold_id)
 	return hold
 end
 
--- The hold, which is removed; its slots stay in use. removed: how many of its permits were there; is_lost: not all, or its lease has
--- ended. nil: see find_permits.
+-- Remove a hold, but leave its slots in use. Return it, with removed, how many of its permits existed, and is_lost: one was
+-- missing, or the lease has ended. nil: see find_permits.
 local function remove_permits(name, hold_id)
 	local hold = find_permits(name, hold_id)
 	if not hold then return nil end
 	redis.call('HDEL', name.holds, hold_id, hold_id .. STOP, (hold.field or '') .. LAST)
 	if hold.count == 0 then return nil end
-	-- A user may have overwritten it: no obstacle.
+	-- By pcall: if a user has overwritten the set, go on.
 	redis.pcall('ZREM', name.ends, ids_of(hold_id, hold.count))
 	hold.removed = redis.call('ZREM', name.permits, ids_of(hold_id, hold.count))
 	hold.is_lost = hold.removed < hold.count or tonumber(hold.end_ms) <= now_ms()
 	return hold
 end
 
--- The result for the name, as in inc/names.lua.
+-- Release a hold, and return the result of the name: see results.lua.
 local function release_permits(name, hold_id)
 	local hold = remove_permits(name, hold_id)
 	if not hold then return 0 end

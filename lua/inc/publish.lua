@@ -1,12 +1,12 @@
--- Messages of a script whose reply says whether a message was denied.
+-- Messages whose denial the script's reply reports.
 
 -- include: denied
 -- include: channels
 
--- The first error of a PUBLISH, by which the caller learns which right is missing.
+-- The first error of PUBLISH: it tells the client which right is missing.
 local publish_error
 
--- Returns how many clients hear it.
+-- Publish a message. Return how many clients have received it.
 local function publish(channel, message)
 	local heard = send(channel, message)
 	if not is_error(heard) then return heard end

@@ -1,8 +1,9 @@
--- The keys and fields of the holders of a read/write lock.
+-- The keys and fields of a read/write lock's holders.
 
 -- include: suffix
 -- include: clock
 
+-- The timeout key of a reader's hold: see suffix.lua.
 local function timeout_key(name, owner, number)
 	return name.timeouts .. ':' .. owner .. TIMEOUT .. digits(number)
 end
@@ -11,11 +12,10 @@ local function is_writer_field(field)
 	return string.sub(field, -#WRITE) == WRITE or string.find(field, WRITE .. KEPT, 1, true) ~= nil
 end
 
--- The holds hash has under the owner of a reader, too, the ids of its holds, each with a blank in front, by which they are no
--- record. So a script finds the holds of one among many readers without a look at all records. The reader that came first has
--- none, nor has one of an older version.
-
--- The ids and the records of the so many holds of a reader; nil where they are not found so.
+-- The ids and the records of a reader's holds, which are count; nil if they cannot be found this way. The holds hash has a
+-- field for each reader, its owner, with the ids of its holds. Each id has a blank before it, so the value is not taken for a
+-- record. A script thus finds the holds of one of many readers without reading all records. The first reader of a lock has no
+-- such field.
 local function reader_holds(name, owner, count)
 	local ids, records = {}, {}
 	local listed = redis.pcall('HGET', name.holds, owner)

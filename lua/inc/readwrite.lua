@@ -1,19 +1,20 @@
--- Read and write locks: what all of their acquisitions and releases do.
+-- How a read/write lock becomes free.
 
 -- include: wake
 
--- Read and write locks: what is left after a release.
+-- What messages call a lock that is no read/write lock.
 local MUTEX_LOCK = 'plain or fair lock'
 
--- Each key alone: while the slot of the lock moves a command with a key that is missing is an error, and of the lock whose last
--- hold was removed there are no others left.
+-- Delete the keys of a lock, each by a command of its own: while the slot of the lock moves, a command with a missing key is an
+-- error. Then a lock that has lost its last hold has no other key.
 local function delete_all(name)
 	redis.call('DEL', name.lock)
 	redis.pcall('DEL', name.holds)
 	redis.pcall('DEL', name.ends)
 end
 
--- Frees a lock of which only its mode is left, since its last reader was removed. The caller may not acquire it.
+-- Free a lock whose last reader was removed, so that only its mode is left. Wake the next waiter: the caller may not acquire
+-- the lock.
 local function free_if_empty(name)
 	if not name.is_free and redis.call('HLEN', name.lock) == 1 then
 		delete_all(name)

@@ -1,10 +1,10 @@
--- Who still holds a read/write lock after a release.
+-- The holds that keep a read/write lock after a release.
 
 -- include: remaining
 -- include: expired_readers
 -- include: readwrite
 
--- How long the longest of our readers lasts, but for the one whose field is except; 0 when none does.
+-- How long the longest of our readers lasts, without the reader with the field except; 0: there is none.
 local function longest_reader_ms(name, except)
 	for position = 0, EXPIRED_MAX - 1 do
 		local owner = redis.call('ZRANGE', name.ends, position, position, 'REV')[1]
@@ -12,12 +12,12 @@ local function longest_reader_ms(name, except)
 		local left_ms = owner ~= except and our_reader_ttl_ms(name, owner) or 0
 		if left_ms > 0 then return left_ms end
 	end
-	-- There may be others: a request looks again when the recorded end of the first ones is over.
+	-- The first EXPIRED_MAX have expired, but others may not have. A request checks again when the recorded ends have passed.
 	return math.max(redis.call('PTTL', name.lock), LATE_MS)
 end
 
--- How long a lock with many readers is held still. nil where that takes a look at each field: there is a writer, or
--- one of Java's readers may last longest.
+-- How long many readers hold the lock. nil if only a check of each field tells: there are few fields, there is a writer, or a
+-- reader of Redisson's may last longest.
 local function many_readers_ms(name, except)
 	if redis.call('HLEN', name.lock) <= FIELDS_MAX then return nil end
 	if redis.call('HGET', name.lock, 'mode') ~= 'read' then return nil end
@@ -28,8 +28,8 @@ local function many_readers_ms(name, except)
 	return nil
 end
 
--- What is on the lock, but for that field: the fields of the writer and of kept holds of one; how long the longest reader
--- lasts.
+-- The holders of the lock without the field except: the fields of the writer and of its kept holds, and how long the longest
+-- reader lasts.
 local function holders_left(name, except)
 	local left = { writers = {}, reads_ms = 0 }
 	local many_ms = many_readers_ms(name, except)
@@ -62,7 +62,7 @@ local function leave_free(name, was_write)
 	return 2
 end
 
--- Leaves the lock to the holds that are left: a write lock, a read lock, or free. 1 or 2, as in inc/names.lua.
+-- Leave the lock to the holds that are left, as a write or a read lock, or free it. Return 1 or 2: see results.lua.
 local function leave_or_free(name, left, was_write)
 	if redis.call('HLEN', name.lock) <= 1 then return leave_free(name, was_write) end
 	local is_held, is_earlier
@@ -73,7 +73,7 @@ local function leave_or_free(name, left, was_write)
 		set_all_ttls(name, left.reads_ms)
 		if redis.call('HGET', name.lock, 'mode') == 'write' then
 			redis.call('HSET', name.lock, 'mode', 'read')
-			-- Other readers may acquire it now. Redisson does not notify them.
+			-- The lock is a read lock now: other readers may acquire it. Redisson does not notify them.
 			publish(name.channel, WAKE_ALL)
 		end
 		return 1

@@ -1,14 +1,14 @@
--- The release of read and write locks.
+-- How read and write locks are released.
 
 -- include: release
 -- include: readwrite_left
 
--- Sets name.own_ms, how long the longest hold of this owner lasts, if it is a reader, and name.left, what is on the lock
--- without the hold, and without the other holds of a reader. To be run before anything of the hold is changed: it is an
--- error while a timeout key is at another node.
+-- Set name.own_ms, how long the longest hold of this reader lasts, and name.left, the holders without this hold, and without
+-- the other holds if it is a reader. Call this before the hold is changed: it raises an error while a timeout key is on another
+-- node.
 local function measure_readers(name, field, count)
 	local is_read = not is_writer_field(field)
-	-- A writer alone: while its slot moves even to look for readers is an error.
+	-- The writer is alone. Do not look for readers: while the slot of the lock moves, that is an error.
 	if not is_read and redis.call('HLEN', name.lock) == 2 then
 		name.own_ms, name.left = 0, { writers = { count > 1 and field or nil }, reads_ms = 0 }
 		return
@@ -18,8 +18,8 @@ local function measure_readers(name, field, count)
 	name.left = holders_left(name, (is_read or count == 1) and field)
 end
 
--- The record of the hold is removed already, so a full server lets the script write. The hash is never without a field in
--- between, which would cost it its TTL.
+-- Remove the hold from the field of its reader. The record is deleted already, so a server whose memory is full allows the
+-- write. The hash always keeps a field: an empty hash is deleted, and loses its TTL.
 local function remove_reader_hold(name, owner)
 	local listed = redis.call('HGET', name.holds, owner) or ''
 	local rest = string.gsub(listed, ' ' .. hold_id, '')
@@ -30,20 +30,20 @@ local function remove_reader_hold(name, owner)
 	end
 end
 
--- Which of a reader's timeout keys belongs to which hold is not known: the holds that it keeps all last as long as the
--- longest of them.
+-- Release a hold of a reader. Which of its timeout keys belongs to which hold is not known: all holds that are left last as
+-- long as the longest of them.
 local function release_read(name, owner, count)
 	if name.own_ms == 0 then
 		remove_readers(name, { [owner] = true })
 		leave_or_free(name, name.left, false)
 		return 3
 	end
-	-- wire: the last key is deleted, whichever hold is released.
+	-- wire: delete the last key, whichever hold is released.
 	redis.call('DEL', timeout_key(name, owner, count))
 	if count == 1 then
 		redis.call('HDEL', name.lock, owner)
 		redis.call('ZREM', name.ends, owner)
-		-- As in delete_all: it had no other field, maybe.
+		-- By pcall: the hash may have had no other field, and while the slot of the lock moves, a missing key is an error.
 		redis.pcall('HDEL', name.holds, owner)
 		return leave_or_free(name, name.left, false)
 	end
@@ -64,7 +64,7 @@ local function release_read(name, owner, count)
 	return leave_or_free(name, name.left, false)
 end
 
--- After measure_readers.
+-- Release a hold. measure_readers was called before.
 local function release_readwrite(name, field, count)
 	if not is_writer_field(field) then return release_read(name, field, count) end
 	remove_one(name, field, count)

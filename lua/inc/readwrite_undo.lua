@@ -1,10 +1,10 @@
--- What undoes attempts to acquire a read or write lock: see options.lua.
+-- How attempts to acquire a read or write lock are undone: see request.lua.
 
 -- include: denied
 -- include: readwrite_release
 -- include: leave
 
--- So that the readers come in that wait for the turn of this waiting writer. An error, or nil.
+-- If this owner is the writer that is next, let the readers in that wait for its turn. Return an error, or nil.
 local function end_writers_turn(owner)
 	for _, name in ipairs(names) do
 		local turn = redis.pcall('GET', name.writer)
@@ -17,7 +17,7 @@ local function end_writers_turn(owner)
 	return nil
 end
 
--- The result of an undo: see inc/request.lua. Readers that wait for the turn of this writer come in.
+-- Undo all attempts, and return the reply.
 local function undo_readwrite()
 	for _, name in ipairs(names) do leave_wake_queue(name, hold_id) end
 	local results = release_all(hold_id, release_readwrite, measure_readers)

@@ -1,24 +1,25 @@
--- Permits whose lease has ended.
+-- How permits whose leases have ended are reclaimed.
 
 -- include: suffix
 -- include: clock
 -- include: permit_ids
 -- include: slots
 
-local RECLAIMED_MAX = 1000 -- at once: a script must not keep the server from its other clients
+-- A script reclaims at most this many: it must not block the server for its other clients.
+local RECLAIMED_MAX = 1000
 
 local function first_ids(key, until_ms, most)
 	return redis.call('ZRANGE', key, '-inf', digits(until_ms), 'BYSCORE', 'LIMIT', 0, most)
 end
 
--- Returns how many were reclaimed; they are in no set any more, and not free yet. Sets name.has_ended: there may be more than
--- one script reclaims.
+-- Remove the permits that have ended, and return how many: the caller adds them to the counter. Set name.has_ended if there may
+-- be more than one script reclaims.
 local function reclaim(name)
-	-- Without a deadline up to here no permit has ended, neither ours nor one of Java's.
+	-- No permit has ended, neither ours nor Redisson's: none has a deadline before this time.
 	if not first_ids(name.permits, now_ms() + AHEAD_MS, 1)[1] then return 0 end
-	-- Fails without the right to INCRBY, before anything is removed that could then not be counted.
+	-- Fail if the user may not run INCRBY, before a permit is removed that could then not be counted.
 	redis.call('INCRBY', name.lock, 0)
-	-- The next acquisition finds out which slots are in use still.
+	-- Delete the field of slots, too: the next acquisition makes it anew.
 	local count, fields = 0, { SLOTS }
 	local ended = first_ids(name.ends, now_ms(), RECLAIMED_MAX)
 	for _, id in ipairs(ended) do
@@ -29,7 +30,7 @@ local function reclaim(name)
 		redis.call('ZREM', name.ends, unpack(ended))
 		redis.call('HDEL', name.holds, unpack(fields))
 		count = redis.call('ZREM', name.permits, unpack(ended))
-		-- What is there without a permit is left over.
+		-- No permit is held any more: delete what is left over.
 		if count == name.held then redis.call('DEL', name.holds) end
 	end
 	local overdue = first_ids(name.permits, now_ms() - BEHIND_MS, RECLAIMED_MAX)

@@ -1,11 +1,11 @@
--- To remove the records of owners that lose all their holds.
+-- The deletion of records of owners that lose all their holds.
 
 -- include: suffix
 -- include: record
 
--- Removes the records of these owners, a set.
+-- Delete the records of all owners in this set.
 local function remove_records(name, owners)
-	-- By pcall: a value that a user wrote over the holds hash is no obstacle, it ends with the holds.
+	-- By pcall: if a user has overwritten the holds hash, go on. The hash is deleted together with the lock.
 	local listed = next(owners) and redis.pcall('HGETALL', name.holds) or {}
 	for i = 1, #listed, 2 do
 		local owner = hold_record_parse(listed[i + 1])

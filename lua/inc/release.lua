@@ -7,10 +7,9 @@
 -- include: value
 -- include: results
 
--- Releases: of the only hold, and the frame of all others.
-
--- What its record says, and count: how many holds its owner has on the lock. nil when there is no such hold; then
--- name.overwritten may be set. count is nil when its owner has the lock no longer, or the record is none.
+-- The hold as a table: the parts of its record, and count, the number of its owner's holds on the lock. count is nil if the
+-- owner is not in the lock any more, or if a user has overwritten the record. Return nil if there is no such hold: then
+-- name.overwritten may be set.
 local function find_hold(name, hold_id)
 	local record = read_field(name, name.holds, hold_id)
 	if not record then return nil end
@@ -22,22 +21,23 @@ local function find_hold(name, hold_id)
 	return hold
 end
 
--- One hold less of an owner that has so many.
+-- Take one hold from an owner that has count.
 local function remove_one(name, field, count)
 	if count > 1 then return redis.call('HINCRBY', name.lock, field, -1) end
 	redis.call('HDEL', name.lock, field)
 end
 
--- Releases a hold by release_one(name, field, count, hold), on every name. prepare(name, field, count) comes before anything is
--- changed. keep, called as release_one, is false, and changes nothing, where the hold is to be released all the same. It overwrites
--- the record: while the slot of the lock moves to another node a hash that is deleted can't be made again.
+-- Release a hold of every name, by release_one(name, field, count, hold). prepare(name, field, count) is called before anything
+-- is changed. keep has the arguments of release_one: it keeps the hold instead, or changes nothing and returns false if the
+-- hold must be released all the same. keep overwrites the record rather than deleting it: while the slot of the lock moves to
+-- another node, a deleted hash cannot be created again.
 local function release_all(hold_id, release_one, prepare, keep)
 	local function release(name)
 		local hold = find_hold(name, hold_id)
 		if not hold then return 0 end
 		if hold.count and prepare then prepare(name, hold.field, hold.count) end
 		if hold.count and keep and keep(name, hold.field, hold.count, hold) then return 2 end
-		-- The first write, and one that a full server allows; it then allows those after it, too.
+		-- The first write: a server whose memory is full allows HDEL, and then every write after it.
 		redis.call('HDEL', name.holds, hold_id, hold_id .. STOP)
 		local result = hold.count and release_one(name, hold.field, hold.count, hold) or 3
 		return result == 3 and ended(hold) or result

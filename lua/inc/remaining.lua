@@ -1,12 +1,12 @@
--- Who still holds a lock after a release.
+-- The holds that keep a lock after one hold was released, and how long.
 
 -- include: clock
 -- include: lock_fields
 -- include: kept
 -- include: records
 
--- A removed hold that shortens the TTL by less than this notifies no waiter, so that short nested commands wake none.
--- Waiters may then try so much later than they could.
+-- If a release shortens the TTL of the lock by less than this, it notifies no waiter: short nested commands would wake waiters
+-- in vain. A waiter then tries at most this much later than it could.
 local LATE_MS = 5000
 
 local function set_ttl(name, ttl_ms)
@@ -14,9 +14,9 @@ local function set_ttl(name, ttl_ms)
 	redis.call('PEXPIRE', name.holds, digits(ttl_ms))
 end
 
--- How long each of these owners holds the lock still by its records, in ms: as long as its longest hold; not above 0: all of
--- them are over, whatever TTL another hold gave the lock. math.huge: an owner has more holds than records, so these are Java's,
--- whose end is not known. records: theirs, if the caller has them.
+-- How long each of these owners still holds the lock, in ms: by the END_MS of its longest hold, whatever TTL another hold gave
+-- the lock. 0 or less: all its leases have ended. math.huge: the owner has more holds than records, so some are Redisson's,
+-- whose end is not known. records: those of these owners, if the caller has read them.
 local function owners_left_ms(name, owners, records)
 	local counts, last_ms, left_ms = {}, {}, {}
 	for _, record in ipairs(records or redis.call('HVALS', name.holds)) do
@@ -34,9 +34,9 @@ local function owners_left_ms(name, owners, records)
 	return left_ms
 end
 
--- Leaves the lock to those of these owners that hold it still, for least_ms at least; the others are removed. The removed hold may
--- have had a longer lease: then set(name, ms) sets the TTL. Whether one of the owners is left; and whether the lock may expire
--- much earlier than the waiters know, or earlier at all where no process holds it.
+-- After a release: remove those of these owners whose leases have ended, and lower the TTL to the longest remaining lease, but
+-- not below least_ms. set(name, ms) sets the TTL. Return whether an owner is left, and whether to notify the waiters: the lock
+-- may now expire much earlier than they know, or all holds that are left are kept ones.
 local function leave_to_holders(name, owners, least_ms, set)
 	local over, longest_ms, are_kept = {}, 0, true
 	for owner, left_ms in pairs(owners_left_ms(name, owners)) do

@@ -7,8 +7,8 @@
 -- include: record
 -- include: kept
 
--- The frame of every renewal. renew(name, owner, record) extends the lease, and returns the lock's TTL, or nil when the
--- owner does not hold that name any more.
+-- Renew the hold of one name. renew(name, owner, record) extends what only the kind has. Return the TTL of the lock; nil if the
+-- owner does not hold it any more.
 local function renew_one(name, renew)
 	local record = read_field(name, name.holds, hold_id)
 	local owner = hold_record_parse(record or '')

@@ -5,11 +5,10 @@
 -- include: counter
 -- include: reclaim
 
--- How many permits a semaphore has.
 local REMEMBERED_MS = 24 * 3600 * 1000
 
--- Sets name.free, how many are free, nil when the counter is not there, and name.held. The type of what is no semaphore,
--- or nil; and the error when that can't be found out.
+-- Set name.free, the number of free permits, nil if there is no counter, and name.held. Return the type of a key that is no
+-- semaphore, or nil; and an error if the keys cannot be read.
 local function check_permits(name)
 	local free, held = redis.pcall('GET', name.lock), redis.pcall('ZCARD', name.permits)
 	if is_wrong_type(free) then return redis.call('TYPE', name.lock).ok end
@@ -20,9 +19,8 @@ local function check_permits(name)
 	return overwritten_kind(name)
 end
 
--- Reclaims what is to be reclaimed, makes the counter where there is none, for so many permits in all, and sets name.total;
--- name.more: so many have become free by that. wire: an RSemaphore leaves nothing but a lower counter, so the total is
--- remembered.
+-- Reclaim ended permits, create the counter if there is none, with this many permits in all, and set name.total. name.more: how
+-- many permits have become free. wire: an RSemaphore leaves only a lower counter, so the total is remembered in a key of ours.
 local function count_permits(name, wanted)
 	name.more = reclaim(name)
 	name.held = name.held - name.more

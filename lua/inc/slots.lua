@@ -1,13 +1,11 @@
--- The slots of a semaphore that are in use.
+-- The slots of a semaphore: numbers from 1 on, one for each permit. No two holds have the same slot at the same time.
 
--- The slots of a hold: numbers from 1 on, one for each of its permits, which no two holds have at the same time. They stand in
--- its record behind how many permits it has, as in "2:1,4"; in one of an older version, "2", there are none. A field of the
--- holds hash says which are in use, as in "x--x", slots 1 and 4. It is no record, since it has no blank. When it is missing while
--- permits are held, or has a slot that no hold has, the next acquisition makes it anew of the records.
+-- The field "slots" of the holds hash says which slots are in use: "x--x" means 1 and 4. The value has no blank, so it is not
+-- taken for a record. If the field is missing while permits are held, or has a slot that no hold has, the next acquisition
+-- makes it anew from the records, each of which has the slots of its hold.
 local SLOTS, USED, UNUSED = 'slots', 'x', '-'
 
--- The field; false where it is missing, or has another form: that of an older version begins with '0' to 'o'. By pcall: it must
--- not keep a hold from being released.
+-- The field; false if it is missing, or a user has overwritten it. By pcall: an error must not keep a hold from being released.
 local function known_slots(holds)
 	local in_use = redis.pcall('HGET', holds, SLOTS)
 	return type(in_use) == 'string' and string.find(in_use, '^[x-]') and in_use
@@ -20,7 +18,7 @@ local function mark_slot(in_use, slot, mark)
 	return string.sub(in_use, 1, slot - 1) .. mark .. string.sub(in_use, slot + 1)
 end
 
--- false when no slot is left.
+-- The field without this slot; false: no slot is in use.
 local function without_slot(in_use, slot)
 	in_use = mark_slot(in_use, slot, UNUSED)
 	return string.find(in_use, USED, 1, true) and in_use

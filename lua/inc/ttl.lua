@@ -1,10 +1,9 @@
--- TTLs only ever grow here, but by a release.
+-- How a TTL is raised. Only a release lowers a TTL.
 
 -- include: clock
 
--- A TTL only ever grows here: an owner may have a longer lease by another of its holds.
--- A key without a TTL (after a user's PERSIST) gets one.
--- Returns the TTL that the key has now.
+-- Raise the TTL of a key to lease_ms, and return the TTL that it then has. A higher TTL stays: the owner may have another hold
+-- with a longer lease. A key without a TTL, after a user's PERSIST, gets one.
 local function extend(key, lease_ms)
 	local ttl_ms = redis.call('PTTL', key)
 	if ttl_ms >= tonumber(lease_ms) then return ttl_ms end
@@ -12,8 +11,9 @@ local function extend(key, lease_ms)
 	return tonumber(lease_ms)
 end
 
--- Writes to a key that lasts for ttl_ms then, at least: it is made neither where the user has no right to set a TTL, nor is
--- there a moment at which something else could fail. Returns the reply of the command.
+-- Run a command that writes to a key, and see that the key lasts ttl_ms at least. Set the TTL before and after the write: if
+-- the user may not set a TTL, the key is not created, and no other command comes in between that could fail. Return the
+-- command's reply.
 local function write_for(ttl_ms, command, key, ...)
 	extend(key, digits(ttl_ms))
 	local reply = redis.call(command, key, ...)

@@ -1,17 +1,19 @@
--- The reservation of a free lock for one waiter: the next turn is that waiter's.
+-- The next turn: the reservation of a free lock for one waiter.
 
--- Which waiter has the next turn of a free lock: a string beside it, "SINCE ID", since when it waits and its hold id, or
--- REDISSON. While it is there callers of ours that would be faster leave the lock to that waiter. Java does not know it.
--- A waiter for several permits of a semaphore adds how many, "SINCE ID PERMITS": so many are left to it.
+-- The key rlock_turn:{NAME} has one of these values. While the key exists, our callers leave the free lock to that waiter,
+-- although they would be faster. Redisson does not read the key.
+-- "SINCE ID"   the waiter with this hold id, which has waited since then. In the queue of a fair lock, ID is the owner
+-- "SINCE ID PERMITS"   the same, for a waiter that needs several permits of a semaphore
+-- '-'   Redisson's waiters
 local REDISSON = '-' -- Redisson's waiters, and those of older versions
 
--- While readers hold a lock: "READERS UNTIL", those that waited before that time come in beside the one that had the turn.
+-- "readers UNTIL"   readers hold the lock. A reader that has waited since before UNTIL may join them
 local READERS = 'readers'
 
--- Since when a request waits by which a server regains a hold: it is older than all waiters. lib/regain.c sends it.
+-- The waiting time of a request that regains a lost hold on one server (lib/regain.c): earlier than that of any waiter.
 local REGAIN_US = 1
 
--- Its hold id, since when it waits, and for how many permits; or REDISSON; or nil.
+-- The waiter that has the next turn: its hold id, since when it waits, and how many permits it needs; or REDISSON; or nil.
 local function waiter_in_turn(name)
 	local turn = redis.pcall('GET', name.turn)
 	if type(turn) ~= 'string' or turn == REDISSON then return turn == REDISSON and turn or nil end
@@ -19,7 +21,7 @@ local function waiter_in_turn(name)
 	return id, tonumber(since_us), tonumber(permits) or 1
 end
 
--- Whether the next turn is that of a hold which a quorum of servers has, and this one has lost.
+-- Whether the next turn belongs to a hold that a quorum of servers has and this server has lost.
 local function is_regained_next(name)
 	local _, since_us = waiter_in_turn(name)
 	return since_us == REGAIN_US

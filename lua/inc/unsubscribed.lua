@@ -1,22 +1,23 @@
--- Waiters of Redisson's in the queue of a fair lock that are dead.
+-- Dead waiters of Redisson's at the head of the queue of a fair lock.
 
 -- include: queue
 
--- A waiter of Redisson's gives no sign of life, and its deadline may be minutes away. At the head of the queue for a free
--- lock it is dead when no client has listened to its channel for UNSUBSCRIBED_MS: of ours, one looks every RETRY_AFTER_MS while
--- it waits. What a look finds is kept for the next one, in a string beside the signs of life, "SINCE_MS RUN" and a line
--- "OWNER DEADLINE" for each such waiter: one that has joined the queue anew has another deadline.
+-- A waiter of Redisson's sends no heartbeat, and its deadline may be minutes away. At the head of the queue of a free lock it
+-- is dead if its channel has had no subscriber for UNSUBSCRIBED_MS. One of our waiters checks that every RETRY_AFTER_MS. The
+-- result of a check is stored for the next one, as a string: "SINCE_MS RUN", and a line "OWNER DEADLINE" for each such waiter.
+-- A waiter that has left and joined again has another deadline. The string expires after LOOK_MS.
 local UNSUBSCRIBED_MS, LOOK_MS, UNSUBSCRIBED_MAX = 6000, 3000, 100
 local function is_unsubscribed_redisson(name, owner) return not heartbeat_of(name, owner) and count_waiter_subscribers(name, owner) == 0 end
 local function unsubscribed_line(name, owner) return owner .. ' ' .. (redis.call('ZSCORE', name.deadlines, owner) or '-') end
 
--- wire: Redisson may listen at a replica (subscriptionMode SLAVE), and in a cluster at another node.
+-- Whether Redisson may be subscribed where this script cannot see it. wire: at a replica (subscriptionMode SLAVE), and in a
+-- cluster at another node.
 local function may_subscribe_elsewhere()
 	local info = redis.pcall('INFO', 'replication')
 	return is_in_cluster or type(info) ~= 'string' or not string.find(info, 'connected_slaves:0', 1, true)
 end
 
--- To be run by a waiter, after prune.
+-- Remove such waiters from the head. Called by a waiter, after prune.
 local function remove_unsubscribed_redisson(name, caller)
 	local first = head_of(name)
 	if not first or first == caller or name.has_dead or heartbeat_of(name, first) then return end

@@ -1,4 +1,4 @@
--- To wait for any lock but a fair one.
+-- How a caller waits for any lock but a fair one.
 
 -- include: clock
 -- include: names
@@ -6,18 +6,19 @@
 -- include: next_turn
 -- include: options
 
--- When that turn is over at the latest, from now.
+-- The time until the next turn expires, at the latest.
 local function turn_retry_after_ms(name) return math.max(redis.call('PTTL', name.turn), 0) + 1 end
 
--- How soon waiters behind the front try again. Up to SHORT_QUEUE of them: every SHORT_QUEUE_RETRY_MS, since all of them may be stopped. More:
--- every LONG_QUEUE_RETRY_MS, since one of them tries in the meantime. All try HEAD_RETRY_MS after the TTL is over: the holder may be
--- dead, and no waiter at the front left to see the end of its lease.
+-- How often waiters after HEAD_POSITIONS poll. In a queue of up to SHORT_QUEUE waiters: every SHORT_QUEUE_RETRY_MS, since all
+-- waiters may be stopped. In a longer queue: every LONG_QUEUE_RETRY_MS, since some waiter polls in between. All of them poll
+-- HEAD_RETRY_MS after the lock's TTL has passed: the holder may be dead, and so may the waiters at the head.
 local SHORT_QUEUE, SHORT_QUEUE_RETRY_MS = 12, 3000
 local LONG_QUEUE_RETRY_MS = 10000
-local WAKE_QUEUE_MS = 60000 -- longer than each of them, and than the first one sleeps
+-- The TTL of the queue: longer than any of these, and than the first waiter sleeps.
+local WAKE_QUEUE_MS = 60000
 
--- Adds the caller, or keeps it there; false when it could not leave again. What needs memory comes first: a full server
--- lets a script go on that has written.
+-- Add the caller to the queue, or keep it there. False: not possible. The command that needs memory comes first: after any
+-- write, a server whose memory is full lets the script write more.
 local function join_wake_queue(name, since_us)
 	local queue = name.wake_queue
 	for _, step in ipairs({ { 'ZADD', queue, 'XX', 0, '' }, { 'ZREM', queue, '' }, { 'ZRANGE', queue, 0, 0 },
@@ -30,7 +31,7 @@ local function join_wake_queue(name, since_us)
 	return true
 end
 
--- Waiters in front of the caller that do not listen any more.
+-- Remove waiters before the caller that are not subscribed any more.
 local function remove_dead(name)
 	for _ = 1, DEAD_MAX do
 		local first = next_waiter(name)
@@ -39,7 +40,7 @@ local function remove_dead(name)
 	end
 end
 
--- Of a waiter in the queue: how soon it has to try again at the latest; nil when it is the first.
+-- When a waiter in the queue has to try again at the latest, in ms; nil: it is the first.
 local function queued_retry_ms(name, ttl_ms)
 	local ids = redis.call('ZRANGE', name.wake_queue, 0, SHORT_QUEUE)
 	if ids[1] == hold_id then return nil end
@@ -50,8 +51,9 @@ local function queued_retry_ms(name, ttl_ms)
 	return ttl_ms >= 0 and math.min(LONG_QUEUE_RETRY_MS, ttl_ms + HEAD_RETRY_MS) or LONG_QUEUE_RETRY_MS
 end
 
--- How the caller waits for this lock: when it has to try again at the latest, -1: when the TTL is over; and 1 when it has
--- to hear what others than ours publish, and to try when the TTL is over, for all that are in the queue.
+-- Let the caller wait for this lock. Return when it has to try again at the latest, -1 when the TTL has passed. And 1 if the
+-- caller has to watch the lock on behalf of the queue: it subscribes to the channel of the lock, and tries when the TTL has
+-- passed.
 local function wait_in_wake_queue(name, since_us, ttl_ms)
 	if caller_subscribed ~= '1' then return -1, next_waiter(name) and 0 or 1 end
 	if not join_wake_queue(name, since_us) then return -1, 1 end
@@ -60,23 +62,24 @@ local function wait_in_wake_queue(name, since_us, ttl_ms)
 	return retry_ms or -1, retry_ms and 0 or 1
 end
 
--- The sooner of two times to try again at, -1 is none.
+-- The sooner of two times; -1 is no time.
 local function sooner_ms(retry_ms, other_ms)
 	return (retry_ms < 0 or other_ms < 0) and math.max(retry_ms, other_ms) or math.min(retry_ms, other_ms)
 end
 
-local TURN_EXTENSION_MS = 1000 -- how much longer a turn lasts whose waiter came, and has to wait for another name
+-- How much longer a turn lasts if its waiter has come, and has to wait for another name.
+local TURN_EXTENSION_MS = 1000
 
--- What becomes of one of several names while the caller waits for them. Where it is free, and the caller has its turn, it is
--- kept for the caller, but only once, when it was woken: then others have it, until a release gives the caller another turn. In
--- any other case the next waiter is woken; a later one, since two that each wait for a name
--- of their own would wake each other. Returns when the turn is over, -1: it is not the caller's.
+-- The caller waits for several names, one of which is free. If the caller has the next turn of that name, extend the turn, but
+-- only once after the caller was woken: then others may have the name, until a release gives the caller another turn. Otherwise
+-- wake a waiter that came later than the caller: two waiters that each wait for another name would wake each other for ever.
+-- Return the time that is left of the turn, in ms; -1: the caller does not have it.
 local function extend_turn_or_wake_next(name, since_us)
 	if not is_available(name) then return -1 end
 	local waiter = waiter_in_turn(name)
 	if waiter == hold_id then
 		local left_ms = redis.call('PTTL', name.turn)
-		-- One that was woken is not in the queue.
+		-- A waiter that was woken is not in the queue.
 		if redis.pcall('ZRANGE', name.wake_queue, digits(since_us), digits(since_us), 'BYSCORE')[1] ~= hold_id then
 			left_ms = left_ms + TURN_EXTENSION_MS
 			redis.pcall('PEXPIRE', name.turn, left_ms)
@@ -88,15 +91,15 @@ local function extend_turn_or_wake_next(name, since_us)
 	return -1
 end
 
--- The next turn of every name is the caller's, whose hold a quorum of servers has: a client that holds the lock here has no
--- quorum, and releases it in a moment. The caller tries again by its own clock.
+-- Give the caller the next turn of every name: a quorum of servers has its hold. Whoever holds the lock on this server has no
+-- quorum, and releases it soon. The caller polls.
 local function reserve_for_regain()
 	for _, name in ipairs(names) do
 		redis.pcall('SET', name.turn, digits(REGAIN_US) .. ' ' .. hold_id, 'PX', TURN_MAX_MS)
 	end
 end
 
--- The reply of an acquisition that has to wait for one of its names. It waits for all of them.
+-- The reply to a caller that waits for one of its names. The caller joins the wake queue of each name.
 local function wait_reply(index, ttl_ms, holder, holder_note, held_ms)
 	if is_regain then reserve_for_regain() end
 	if is_regain or not may_wait then
@@ -116,16 +119,17 @@ local function wait_reply(index, ttl_ms, holder, holder_note, held_ms)
 	return { 0, index, ttl_ms, holder, holder_note, retry_after_ms, digits(since_us), watches_lock, held_ms, 0 }
 end
 
--- The lock is free, and kept for a waiter, which may be dead. Only its hold id is known, which is of no use to the caller.
+-- The reply if the lock is free, but reserved for another waiter, which may be dead. Of that waiter only the hold id is known,
+-- which would not help a user.
 local function turn_reply(index)
 	local reply = wait_reply(index, -2, '', '', -1)
 	reply[6] = sooner_ms(reply[6], turn_retry_after_ms(names[index]))
 	return reply
 end
 
--- Waiters that came before the caller, which has the lock now without having been woken: those that were woken did not come,
--- and others are stopped, too. All leave the queue at once, so that they hold up those behind them once. One that is not
--- stopped tries, and joins it again.
+-- The caller has acquired the lock without having been woken: the waiters that were woken did not come, and others may be
+-- stopped, too. Wake and remove all waiters that came before the caller, so that they delay the others only once. Those that
+-- live join again.
 local function wake_earlier(name)
 	local ids = redis.pcall('ZRANGE', name.wake_queue, '-inf', '(' .. digits(waits_since_us), 'BYSCORE', 'LIMIT', 0, DEAD_MAX)
 	for _, id in ipairs(ids) do
@@ -134,7 +138,7 @@ local function wake_earlier(name)
 	end
 end
 
--- The caller has the lock, and waits no longer.
+-- Leave the wake queue with the lock.
 local function leave_with_lock(name)
 	if waits_since_us and redis.pcall('ZREM', name.wake_queue, hold_id) == 1 then wake_earlier(name) end
 end

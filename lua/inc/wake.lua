@@ -1,34 +1,40 @@
--- To wake waiters: the wake queue of all kinds but fair locks.
+-- The wake queue, and how a release notifies waiters.
+--
+-- rlock_queue:{NAME} is a sorted set of the hold ids of our waiters for any lock but a fair one, by the time since when they
+-- wait. A waiter for several names is in the queue of each. The queue decides which waiter is woken next, not which one
+-- acquires the lock. A waiter is in the queue while it sleeps. The script that wakes a waiter removes it, so a dead or stopped
+-- waiter delays the others only once. A waiter that is woken and does not get the lock joins again, at its old position. All
+-- commands on the queue are run by pcall: if the user has no right to it, or the server has no memory for it, waiters are woken
+-- by the channel of the lock, or poll.
 
 -- include: turn
 -- include: subscribers
 -- include: publish
 
+-- Whether the lock is free, or the semaphore has a free permit.
 local function is_available(name)
 	if name.permits then return (tonumber(redis.pcall('GET', name.lock)) or 0) > 0 end
 	return redis.pcall('EXISTS', name.lock) == 0
 end
 
--- The queue of our waiters for any lock but a fair one: a sorted set of their hold ids, by the time since when each waits. A
--- waiter for several names is in the queue of each.
--- It says which of them is woken next, and never which acquires the lock. A waiter is in it while it sleeps. The script
--- that wakes it removes it, so that one that is dead or stopped costs one turn. One that then tries in vain joins again,
--- at its old position. Commands are run by pcall: without a right or the memory for the queue waiters are woken by the
--- channel of the lock, and by their own clock.
-local HEAD_POSITIONS = 3 -- so many waiters behind the first try again so soon, in case that one dies or is stopped
+-- This many waiters after the first one poll this often: the first one may be dead or stopped.
+local HEAD_POSITIONS = 3
 local HEAD_RETRY_MS = 2000
-local OVERTAKEN_MS = 2000  -- a waiter that waits for longer is not overtaken any more by callers of ours, ...
-local TURN_MAX_MS = 1000   -- ... unless it does not come for so long
+-- Our callers do not overtake a waiter that has waited longer than this ...
+local OVERTAKEN_MS = 2000
+-- ... unless it does not come within this time after it was woken.
+local TURN_MAX_MS = 1000
 
--- One has left the queue: the waiter that comes to the front by that learns it here, since its own next try may be late.
--- A number other than 0 and 1 tells it how soon to try.
+-- A waiter has left the queue. Tell the waiter that has moved up to HEAD_POSITIONS to poll sooner: it may sleep longer than
+-- that. A message other than 0 and 1 says how soon, in ms.
 local function notify_new_head(name)
 	local last = redis.pcall('ZRANGE', name.wake_queue, HEAD_POSITIONS, HEAD_POSITIONS)
 	if last[1] then send(waiter_channel(name, last[1]), HEAD_RETRY_MS) end
 end
 
--- The next one that listens: its hold id, and since when it waits. nil when there is none, or no right to notify it. Those
--- that do not listen are removed: one of them that lives will try when it has subscribed again.
+-- Wake the first waiter that is subscribed, and remove it. Return its hold id, and since when it waits; nil if there is none,
+-- or the user may not publish. Waiters that are not subscribed are removed: if one of them lives, it joins again when it has
+-- reconnected.
 local function wake_first(name, after_us)
 	for _ = 1, DEAD_MAX do
 		local id, since_us = next_waiter(name, after_us)
@@ -40,8 +46,8 @@ local function wake_first(name, after_us)
 	return nil
 end
 
--- Gives the next turn to a waiter that was woken, where it has waited for long, and for longer than the one that has it. Its id
--- is the owner of one in the queue of a fair lock.
+-- Give the next turn to a waiter that was woken, if it has waited long, and longer than the waiter that has the turn. id: its
+-- hold id; in the queue of a fair lock its owner.
 local function give_turn(name, since_us, id)
 	local waiter, other_since_us = waiter_in_turn(name)
 	if now_us() - since_us > OVERTAKEN_MS * 1000 and waiter ~= REDISSON
@@ -50,8 +56,8 @@ local function give_turn(name, since_us, id)
 	end
 end
 
--- To be run by whatever leaves the lock free and does not acquire it. Whether there was one to wake, of those that came
--- after a time where one is given.
+-- Wake the next waiter. Every script that leaves the lock free and does not acquire it must call this. after_us: only waiters
+-- that came after that time. Return whether there was one.
 local function wake_next(name, after_us)
 	local id, since_us = wake_first(name, after_us)
 	if not id then return false end
@@ -60,23 +66,27 @@ local function wake_next(name, after_us)
 	return true
 end
 
-local REDISSON_TURN_MS = 50 -- what Redisson needs from a message to its next try on a busy machine
-local REDISSON_TURN_EVERY = 4  -- one of so many releases gives a turn: after the others all compete, as after those of Redisson
+-- The time that Redisson needs from a message to its next attempt on a busy machine.
+local REDISSON_TURN_MS = 50
+-- One of this many releases gives Redisson's waiters a turn. After the others all waiters compete, as after a release of
+-- Redisson's.
+local REDISSON_TURN_EVERY = 4
 
--- Gives Redisson's waiters a turn after some releases: they are slower than ours, and would starve. After more releases ours
--- would, of which a release of Redisson's wakes none sooner. heard: how many clients heard of this release.
+-- After some releases, reserve the lock for Redisson's waiters: they are slower than ours, and would starve. After more
+-- releases ours would starve, since a release of Redisson's wakes none of ours. heard: how many clients have received this
+-- release's message.
 local function give_redisson_turn(name, heard)
 	if heard > 0 and now_us() % REDISSON_TURN_EVERY == 0 and (count_redisson(name) or 0) > 0 then
 		redis.pcall('SET', name.turn, REDISSON, 'PX', REDISSON_TURN_MS)
 	end
 end
 
--- Wakes those that listen to the channel of the lock: Redisson's, and the first of ours.
+-- Wake all that are subscribed to the channel of the lock: Redisson's waiters, and those of ours that watch the lock.
 local function notify_channel(name, message)
 	give_redisson_turn(name, publish(name.channel, message))
 end
 
--- The same, and wakes one of ours.
+-- The same, and wake one waiter in the wake queue.
 local function wake_waiters(name, message)
 	notify_channel(name, message)
 	wake_next(name)
