@@ -1,11 +1,11 @@
 /*
- * The command that contenders for a lock run: notes when its turn began and when it ended, by the
- * clock that all of them share. When it ends is told from outside.
+ * The command of contenders for a lock: records when it started and when it ended, on a clock that all of them share. The benchmark
+ * decides when it ends.
  *
  *     turn FILE INDEX FIFO
  *
- * FILE is an array of pairs of 64-bit nanoseconds on CLOCK_MONOTONIC, the begin and the end; INDEX is the pair to
- * fill. The turn ends when FIFO, opened for reading, comes to its end.
+ * FILE is an array of pairs of 64-bit nanoseconds on CLOCK_MONOTONIC, start and end; INDEX is the pair to fill. The command ends when FIFO,
+ * opened for reading, reaches end of file.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 	fifo_fd = open(argv[3], O_RDONLY | O_CLOEXEC);
 	while (read(fifo_fd, &byte, 1) > 0)
 		;
-	/* Nothing stands between this and the end but the kernel. */
+	/* Take the time last: only the write and exit follow. */
 	pair[1] = now_ns();
 	if (pwrite(file_fd, &pair[1], sizeof(pair[1]), at + (off_t)sizeof(pair[0])) < 0)
 		perror(argv[1]);

@@ -1,6 +1,6 @@
 /*
- * cli/options/config.c and what its options do: the input is the configuration file of a call without options.
- * Either all of the file is read, or the exit code is the one for a wrong configuration.
+ * cli/options/config.c and the options in it: the input is the configuration file of a call without options. Either the whole file is
+ * accepted, or the exit code is the one for a wrong configuration.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void write_config(const uint8_t *data, size_t size)
 	if (fd < 0) {
 		fd = memfd_create("rlock.conf", MFD_CLOEXEC);
 		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		/* A file that others may write is refused before it is read. */
+		/* Mode 600: a file that others may write would be refused before it is read. */
 		ALWAYS(fd >= 0 && fchmod(fd, 0600) == 0 && setenv("RLOCK_CONFIG", path, 1) == 0);
 		ALWAYS(unsetenv("RLOCK_URL") == 0 && unsetenv("REDISCLI_AUTH") == 0);
 	}

@@ -1,7 +1,7 @@
 /*
- * cli/process_lock/hold_file.c: the file of a lock without a command. The first line of the input is what the file is
- * called, an empty one standing for a name that fits this process; the rest is what it holds, after the line that says
- * where it was written. Whatever is read from there is written, and reads as the same again.
+ * cli/process_lock/hold_file.c: the file of a lock without a command. The first line of the input is the file's name; an empty line means
+ * a name that fits this process. The rest is its content, after the line that says where it was written. A file that is accepted is
+ * written again, and must read as the same.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,9 +22,10 @@ static const struct rlock_name job = { "job", 3 };
 
 static struct proc self;
 static char good_name[96];
-static char place[256]; /* the first line of a file that was written here */
+/* The first line of a hold file that was written here. */
+static char place[256];
 
-/* The place is that of a file that is saved for it. */
+/* Save a hold file, to learn the line that says where it was written. */
 static void prepare(void)
 {
 	struct hold_file *file;
@@ -70,7 +71,7 @@ static void check_same(const struct hold_file *file, const struct hold_file *aga
 	hold_file_free(now);
 }
 
-/* Owns what it is given. */
+/* Takes ownership of file. */
 static void check_hold_file(struct hold_file *file)
 {
 	struct hold_file *again, *near = NULL;

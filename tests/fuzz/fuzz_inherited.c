@@ -1,6 +1,6 @@
 /*
- * cli/process_lock/held.c: RLOCK_HELD may hold anything, since any caller can set it. What is taken from there is
- * well formed, and a word that rlock writes after it is found again.
+ * cli/process_lock/held.c: RLOCK_HELD can have any content, since every caller can set it. Accepted entries must be well formed, and an
+ * entry that rlock appends must be found again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 static const struct rlock_name name = { "job", 3 };
 
-/* What is read is cut to pieces. */
+/* Read all entries. The reader changes value, so copy has the original. */
 static void check_read(char *value, char *copy)
 {
 	char **owners = NULL;

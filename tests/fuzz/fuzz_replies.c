@@ -1,15 +1,15 @@
 /*
- * librlock against a server that says anything. The input is one line of what is asked for, and after it
- * what the server says:
+ * librlock against a server that sends anything. The first line of the input says what is requested, the rest
+ * is what the server sends:
  *
  *   letters  p ping, a acquire, r renew, u release, l keep until, f find, b break, q stop, i inspect, s list, in that order; and first
  *            F, R, W a fair, read or write lock, M permits of a semaphore, 2 two names, 3 three servers of which two must agree, unless it is M,
  *            w wait, T a token, P a password, D a database, N a name for the connection,
  *            I an inherited owner, H only that holder is to be broken or stopped
- *   marks    a stream of the server ends at "@@\n", where it closes it, or at "@~\n", where it falls
- *            silent; the next connection has what follows. At "@-\n" it makes a pause.
+ *   marks    "@@\n": the server closes the connection here; "@~\n": the server falls
+ *            silent here; the next connection gets the rest. "@-\n": a pause.
  *
- * Time is not waited for: when nothing is there to be read, it passes.
+ * The clock is simulated: when there is nothing to read, time jumps ahead.
  */
 #include <poll.h>
 #include <signal.h>
@@ -37,7 +37,7 @@
 #define LETTERS_MAX 8
 #define WAIT_MS 1500 /* so long that on_wait is called */
 #define DELIVERY_MS 200
-/* How long a server takes to hang up, which limits the number of retries. */
+/* Simulated time until a server hangs up, which limits the number of retries. */
 #define HANG_UP_MS 400
 
 static const struct rlock_name names[] = { { "job", 3 }, { "other job", 9 } };
@@ -66,7 +66,7 @@ static void server_listen(size_t index)
 	server.listeners[index] = listener;
 }
 
-/* The next piece, up to a mark. False when there is no stream to say it on. */
+/* Send the next piece, up to a mark. False: no connection is open. */
 static bool server_speak(void)
 {
 	static const char marks[][4] = { "@@\n", "@~\n", "@-\n" };
@@ -84,7 +84,7 @@ static bool server_speak(void)
 			mark = marks[i][1];
 		}
 	}
-	/* The peer may have hung up meanwhile. */
+	/* The peer can have closed the connection: ignore errors. */
 	if (end > server.left)
 		(void)send(server.speaking, server.left, (size_t)(end - server.left),
 			   MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -101,7 +101,7 @@ static bool server_speak(void)
 	return true;
 }
 
-/* A connection that comes while another one is spoken to is closed. */
+/* Accept connections. One that arrives while a piece is being sent to another one is closed. */
 static void servers_accept(void)
 {
 	for (size_t i = 0; i < server.count; i++) {
@@ -148,12 +148,12 @@ int rlock_poll(struct pollfd *fds, size_t count, int64_t deadline_ms)
 		ready = poll(fds, count, 0);
 	} while (ready == 0 && server_speak());
 	if (ready == 0) {
-		/* It would never return. */
+		/* A poll without a deadline and without events would never return. */
 		ALWAYS(deadline_ms < INT64_MAX);
 		if (deadline_ms > now_ms)
 			now_ms = deadline_ms;
 	}
-	/* A server that keeps us busy takes its time, too. */
+	/* A server that always has data takes time as well. */
 	now_ms += ready > 0;
 	return ready;
 }
@@ -232,7 +232,7 @@ static struct rlock_hold *make_hold(const char *const *owners)
 	return hold;
 }
 
-/* The new hold takes the place of the old one. */
+/* Check the new hold, which replaces the old one. */
 static void check_hold(struct rlock_hold *hold)
 {
 	rlock_hold_free(plan.hold);
@@ -294,7 +294,7 @@ static enum rlock_status stop(void)
 	struct rlock_stop_request found = { 0 };
 	enum rlock_status status = RLOCK_OK;
 
-	/* The second time it asks for what is left. */
+	/* The second call asks the remaining holds. */
 	for (int i = 0; i < 2; i++) {
 		status = rlock_request_stop(plan.conn, &names[0], has('H') ? OWNER : NULL,
 					    "me@here", rlock_now_ms() + DELIVERY_MS, &found);
@@ -319,7 +319,7 @@ static enum rlock_status renew(void)
 	return status;
 }
 
-/* Each text is there. */
+/* All text members must be set. */
 static void check_locks(void *ctx, const struct rlock_inspection *locks, size_t count)
 {
 	size_t len = 0;
@@ -415,14 +415,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	server.left_size = size;
 	plan.letters = letters;
 	plan.name_count = has('2') ? 2 : 1;
-	/* Two names have two owners, so that each is acquired again by a request of its own. */
+	/* Two names with two owners, so that each is regained by a separate request. */
 	plan.hold = make_hold((const char *const[]){ OWNER, INHERITED });
 	connect_to_servers();
 	for (size_t i = 0; i < LETTERS_MAX && letters[i] != '\0'; i++)
 		check_status(ask(letters[i]));
 	rlock_hold_free(plan.hold);
 	rlock_conn_free(plan.conn);
-	/* The last connections are closed here. */
+	/* Accept and close the last connections. */
 	servers_accept();
 	while (server.stream_count > 0)
 		(void)close(server.streams[--server.stream_count]);

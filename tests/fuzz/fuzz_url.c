@@ -1,6 +1,5 @@
 /*
- * lib/url/url.c and url_parse.c: a URL that is accepted has one text for its server, and no
- * text shows its password.
+ * lib/url/url.c and url_parse.c: an accepted URL has one canonical text for its server, and no text shows its password.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -11,7 +10,7 @@
 
 #include "fuzz.h"
 
-/* What rlock_url_server says is a URL of the same server. */
+/* The text of rlock_url_server must be a URL of the same server. */
 static void check_server(const struct rlock_url *url)
 {
 	struct rlock_url *again = NULL;
@@ -30,7 +29,7 @@ static void check_changes(struct rlock_url *url)
 	const bool has_word = strstr(rlock_url_server(url), "secret") != NULL;
 
 	ALWAYS(rlock_url_set_db(url, -1) == RLOCK_EINVAL);
-	/* Of local: the database has no place in the URL, only an option. */
+	/* A local: URL cannot contain a database, only the option can set it. */
 	if (rlock_url_set_db(url, 7) == RLOCK_OK && rlock_url_scheme(url) != RLOCK_SCHEME_LOCAL)
 		check_server(url);
 	ALWAYS(rlock_url_set_password(url, "secret") == RLOCK_OK && rlock_url_has_password(url));
@@ -42,8 +41,8 @@ static void check_changes(struct rlock_url *url)
 }
 
 /*
- * Of a URL that was accepted the password is hidden whole. More may be, where an '@', a "password=" or a second '?'
- * stands after it, too; but nothing where there is none of them.
+ * The password of an accepted URL must be hidden completely. More can be hidden if an '@', a "password=" or a second '?'
+ * follows it; without any of these nothing else is hidden.
  */
 static void check_hidden(const struct rlock_url *url, const char *text, const char *hidden)
 {

@@ -1,6 +1,6 @@
 /*
- * A program whose timer goes off a hundred times a second while it waits in the library, for tests/bats/library.bats. It
- * prints what came of each call, and whether the timer was served during it.
+ * A program whose timer fires a hundred times a second while it waits in the library, for tests/bats/library.bats. It
+ * prints the result of each call, and whether the timer's callback ran during it.
  *
  *	events URL hold COMMAND   acquires "a", runs COMMAND, and then renews, finds and releases the hold
  *	events URL late COMMAND   the same, but renews it once, with a short deadline
@@ -12,11 +12,12 @@
 
 #define SOON_MS 300
 #define PERIOD_NS 10000000
-/* So many are served, at the least, during a call that the network delays. */
+/* At least this many timer events must be handled during a call that the network delays. */
 #define SEVERAL 2
 
 static int timer_fd;
-static int64_t begun_ms; /* of the call, after so many events: */
+/* When the current call began, and the number of events at that time. */
+static int64_t begun_ms;
 static unsigned long events, events_before;
 
 static bool on_event(void *ctx)

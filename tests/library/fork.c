@@ -1,7 +1,7 @@
 /*
- * A program that forks while it holds a lock, for tests/bats/library.bats. Both processes renew the hold, many times and
- * side by side, and the child has a lock of its own, too; then the parent releases its hold. Each step of the library
- * is printed, with the process that does it.
+ * A program that forks while it holds a lock, for tests/bats/library.bats. Both processes renew the hold many times,
+ * and the child also has a lock of its own; then the parent releases its hold. Each step of the library
+ * is printed with the process that makes it.
  *
  *	fork URL
  */

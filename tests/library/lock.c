@@ -1,6 +1,6 @@
 /*
- * A user's program, in C11 and in C++17: it acquires, renews and releases a lock, and runs a command after each of
- * these, which looks at the server. Without a command it prints how old the lease is, in ms, when a call returns.
+ * A program of a user, valid as C11 and C++17: it acquires, renews and releases a lock, and runs a command after each of
+ * these, which can query the server. Without a command it prints the age of the lease in ms when each call returns.
  *
  *	lock URL NAME [COMMAND]
  */

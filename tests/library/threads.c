@@ -1,7 +1,7 @@
 /*
- * Two threads with a connection each, which take turns by a lock, for tests/release/library.bats. It fails when both hold the
- * lock at a time. Beside their own memory they share a counter alone, in a way that orders nothing between them: a
- * thread sanitizer then sees whatever the library shares between the connections.
+ * Two threads with a connection each compete for a lock, for tests/release/library.bats. It fails when both hold the
+ * lock at the same time. They share nothing but a counter, with relaxed atomics, which do not synchronise them: a
+ * thread sanitizer then reports any data that the library shares between connections.
  *
  *	threads URL TURNS
  */

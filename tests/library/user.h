@@ -1,6 +1,6 @@
 /*
- * What the programs here share, all of which are a user's, for both library.bats: a connection, a request, and an end with
- * a message when something fails. In what C11 and C++17 have in common.
+ * What the programs here share, all of which stand for programs of users: a connection, a request, and an exit with a message on errors.
+ * Valid as C11 and C++17. For tests/bats/library.bats and tests/release/library.bats.
  */
 #ifndef USER_H
 #define USER_H

@@ -1,8 +1,8 @@
 /*
- * What redis-cli prints for one command, in a fifth of its time: tests look at their servers thousands of times.
- * Whatever needs an option of redis-cli's is for redis-cli. REDISCLI_AUTH counts for both.
+ * Prints the reply to one command as redis-cli does, in a fifth of its time: tests query their servers thousands of times. For options
+ * of redis-cli use redis-cli itself. Both read the password from REDISCLI_AUTH.
  *
- * ask_redis.so is the same as a builtin of bash, which takes no process at all. Where bash loads none the program does.
+ * ask_redis.so is the same as a builtin of bash, which starts no process. Where bash cannot load builtins, tests use the program.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -20,7 +20,7 @@ static const char usage[] =
 	"Prints the reply as redis-cli does where it writes to no terminal. 1 without one.\n"
 	"As a builtin of bash: ask_redis [-v NAME] SOCKET|PORT COMMAND [ARG...] sets the variable instead.\n";
 
-/* Arrays in arrays are as deep as the command has them. NOLINTNEXTLINE(misc-no-recursion) */
+/* Recursive, as a reply can contain nested arrays. NOLINTNEXTLINE(misc-no-recursion) */
 static void print(const redisReply *reply, FILE *out)
 {
 	if (reply->type == REDIS_REPLY_ARRAY) {
@@ -39,7 +39,7 @@ static void print(const redisReply *reply, FILE *out)
 		(void)fputc('\n', out);
 }
 
-/* These reports have the line ends that they want: redis-cli adds none. */
+/* Whether the reply is a report that has line ends of its own: redis-cli adds none. */
 static bool is_report(const char *const *command, int count)
 {
 	return strcasecmp(command[0], "info") == 0 ||
@@ -47,7 +47,7 @@ static bool is_report(const char *const *command, int count)
 		strcasecmp(command[1], "list") == 0);
 }
 
-/* As redis-cli does, with a password. A path has a slash in it, and a port of this machine none. Returns an exit status. */
+/* Send the command to a socket, if place contains a slash, or to a port of this machine. Returns an exit status. */
 static int ask(const char *place, const char *password, int count, const char **command, FILE *out)
 {
 	redisContext *context = strchr(place, '/') != NULL
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 
 /* ---- the builtin ---- */
 
-/* Of bash's headers, which are a package of their own: what has been so since bash 2. */
+/* Copied from bash's headers, which are a separate package. The layout has not changed since bash 2. */
 struct word {
 	char *text;
 	int flags;
@@ -105,11 +105,11 @@ struct builtin {
 };
 #define BUILTIN_ENABLED 1
 
-/* Of bash itself: the program has neither. */
+/* bash has these functions; in the program they are NULL. */
 __attribute__((weak)) extern const char *get_string_value(const char *name);
 __attribute__((weak)) extern void *bind_variable(const char *name, const char *value, int flags);
 
-/* set NAME: to all of what is asked, as $(...) does it. */
+/* Set the shell variable name to the output, as $(...) does. */
 static int ask_for_variable(const char *name, const char *password, int count, const char **words)
 {
 	char *text = NULL;
@@ -144,7 +144,7 @@ static int ask_by_builtin(struct word_list *list)
 		return 1;
 	for (const struct word_list *at = list; at != NULL; at = at->next)
 		words[first++] = at->word->text;
-	/* A server may go between two steps, which is not to end the shell. */
+	/* The server can close the connection between two writes: SIGPIPE must not end the shell. */
 	(void)sigaction(SIGPIPE, &ignore, &old);
 	if (count >= 4 && strcmp(words[0], "-v") == 0)
 		status = ask_for_variable(words[1], get_string_value("REDISCLI_AUTH"), count - 2,
@@ -161,7 +161,7 @@ static int ask_by_builtin(struct word_list *list)
 
 static const char *const long_doc[] = { usage, NULL };
 
-/* bash looks for this name. */
+/* bash looks up this symbol when it loads the builtin. */
 extern struct builtin ask_redis_struct;
 struct builtin ask_redis_struct = {
 	.name = "ask_redis",

@@ -1,6 +1,6 @@
 /*
- * Processes that are hard to find and to stop, for a command whose lock is to be kept, or whose processes are to be terminated.
- * As long as one of them lives a flock(2) is held, which is how a test knows: no number of theirs is needed for that.
+ * Starts processes that are hard to find and to terminate, for a command under a lock. While one of them lives it holds a flock(2), which
+ * a test can check without knowing any pid.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,17 +19,17 @@
 
 static const char usage[] =
 	"usage: escape MARK KIND...\n"
-	"Starts a process of each kind, each with a lock of flock(2) on the file MARK, shared; ends when all of them run. They\n"
-	"ignore SIGTERM and SIGHUP, and end when the file \"end-commands\" of their test is there, after 60 s at most.\n"
-	"  child       its parent has ended, as that of all of these\n"
+	"Starts a process of each kind, each of which holds a shared flock(2) on the file MARK; ends when all of them run. They\n"
+	"ignore SIGTERM and SIGHUP, and end when the file \"end-commands\" of the test exists, or after 60 s.\n"
+	"  child       an orphan, as are all of these\n"
 	"  session     in a session of its own\n"
-	"  bare        in a session of its own, with nothing in its environment\n"
-	"  undumpable  in a session of its own, and others of its user may not look into it\n"
-	"  hopper      forks, and ends, each 20 ms\n"
-	"  foreign     of another user; only root can\n";
+	"  bare        in a session of its own, with an empty environment\n"
+	"  undumpable  in a session of its own; other processes of its user may not read its files in /proc\n"
+	"  hopper      forks and exits every 20 ms\n"
+	"  foreign     of another user; needs root\n";
 
 #define STAY_S 60
-#define LOOK_MS 20
+#define POLL_MS 20
 #define OTHER_UID 65534
 
 static int test_fd;
@@ -49,7 +49,7 @@ static time_t now_s(void)
 	return now.tv_sec;
 }
 
-/* By its descriptor: another user may not come here by the path. */
+/* Whether the process must end. Relative to a descriptor: another user may not search the directory by its path. */
 static bool is_over(void)
 {
 	struct stat test;
@@ -66,7 +66,7 @@ static _Noreturn void be(const char *kind, int ready_fd)
 	(void)signal(SIGHUP, SIG_IGN);
 	if (strcmp(kind, "child") != 0 && setsid() < 0)
 		fail("setsid");
-	/* What /proc shows is this memory. */
+	/* /proc/PID/environ shows this memory. */
 	if (strcmp(kind, "bare") == 0)
 		for (char **variable = environ; *variable != NULL; variable++)
 			memset(*variable, 0, strlen(*variable));
@@ -78,15 +78,15 @@ static _Noreturn void be(const char *kind, int ready_fd)
 		fail("prctl");
 	(void)close(ready_fd);
 	while (!is_over()) {
-		/* Where none more can be made, this one stays. */
+		/* If fork fails, this process continues. */
 		if (hops && fork() > 0)
 			break;
-		(void)poll(NULL, 0, LOOK_MS);
+		(void)poll(NULL, 0, POLL_MS);
 	}
 	_exit(0);
 }
 
-/* One that is to be an orphan has a parent that ends. */
+/* Start a process of this kind, as an orphan: its parent exits. */
 static void start(const char *kind, int ready_fd)
 {
 	pid_t pid = fork();
@@ -128,7 +128,7 @@ int main(int argc, char **argv)
 	for (int i = 2; i < argc; i++)
 		start(argv[i], ready[1]);
 	(void)close(ready[1]);
-	/* Its end is that each has become what it is to be, or has failed and said so. */
+	/* End of file: each process is ready, or has failed with a message. */
 	while (read(ready[0], &byte, 1) < 0 && errno == EINTR)
 		;
 	return 0;

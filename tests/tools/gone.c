@@ -1,5 +1,5 @@
 /*
- * When a process ended, to the microsecond: for tests that have no processor to spare for looking again and again.
+ * Prints when a process ended, to the microsecond, without polling: for tests that keep the processors busy.
  */
 #include <errno.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 /*
- * inside [NAME]: a command for `rlock ...` that runs until the file "end-commands" of its test is there, or "out-NAME"; 60 s at most, and
- * no longer than the test's directory is there. It says by the file "in-NAME" that it has begun.
- * run_until_ended is the same. In C, since a test starts several, and a shell takes longer to begin than rlock.
+ * inside [NAME]: a command for rlock that creates the file "in-NAME", and runs until the file "end-commands" or "out-NAME" of its test
+ * exists, for 60 s at most, and only while the test's directory exists.
+ * run_until_ended is another name of this program. It is in C since tests start many of them, and a shell starts more slowly than rlock.
  */
 #include <limits.h>
 #include <poll.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define STAY_S 60
-#define LOOK_MS 20
+#define POLL_MS 20
 
 static bool is_there(const char *directory, const char *word, const char *name)
 {
@@ -43,12 +43,12 @@ int main(int argc, char **argv)
 		perror("BATS_TEST_TMPDIR");
 		return 71;
 	}
-	for (int looks = 0; looks < STAY_S * 1000 / LOOK_MS && is_there(directory, "", "");
-	     looks++) {
+	for (int polls = 0; polls < STAY_S * 1000 / POLL_MS && is_there(directory, "", "");
+	     polls++) {
 		if (is_there(directory, "end-commands", "") ||
 		    (argc > 1 && is_there(directory, "out-", argv[1])))
 			return 0;
-		(void)poll(NULL, 0, LOOK_MS);
+		(void)poll(NULL, 0, POLL_MS);
 	}
 	return 0;
 }

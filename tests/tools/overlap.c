@@ -1,7 +1,6 @@
 /*
- * The witness of the chaos tests: a command to run under a lock that finds out, without Redis, whether
- * another command is inside that the lock should have kept out. The kernel judges, by flock(2): the mark
- * stands until the last process of a command has gone, however it went.
+ * The checker of the chaos tests: a command under a lock that detects, without Redis, whether another command runs which the lock should
+ * exclude. It takes a flock(2), which the kernel releases when the last process of the command has ended, in whatever way.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,14 +20,14 @@
 static const char usage[] =
 	"usage: overlap LEDGER exclusive|shared [-f US | -u PATH] [-i] [-C]\n"
 	"       overlap -g|-G LEDGER LIMIT_MS\n"
-	"Goes in, and stays for US microseconds (0), or until PATH exists or its directory does not,\n"
-	"120 s at most. -i ignores TERM, INT and HUP. -C has three children that are inside as well: one that ends by TERM, one\n"
-	"that ignores it, and one in a session of its own whose parent is gone.\n"
+	"Runs for US microseconds (0), or until PATH exists or its directory does not,\n"
+	"120 s at most. -i ignores TERM, INT and HUP. -C starts three children that also hold the flock: one that ends by TERM, one\n"
+	"that ignores it, and an orphan in a session of its own.\n"
 	"LEDGER gets a line for each event: microseconds on CLOCK_BOOTTIME, \"enter\", \"leave\",\n"
-	"\"child\", \"term\" (it was to end, and ignores that) or \"overlap\" (another one is inside\n"
-	"that should not be), the mode, and the pid.\n"
-	"-g waits until none is inside, and prints when that was; 1 if that takes too long. -G\n"
-	"prints when one was inside for the last time that it looked (0: none).\n";
+	"\"child\", \"term\" (it got SIGTERM, and ignores it) or \"overlap\" (another command runs\n"
+	"that is excluded), the mode, and the pid.\n"
+	"-g waits until no command runs, and prints that time; exits with 1 after LIMIT_MS. -G\n"
+	"prints the last time at which it saw one running (0: never).\n";
 
 #define STAY_MAX_US (120 * INT64_C(1000000))
 #define POLL_US INT64_C(5000)
@@ -37,8 +36,8 @@ static const char *ledger, *mode, *until;
 static int64_t stay_us;
 static int ledger_fd;
 
-/* Whether a SIGTERM, which this process ignores, is not yet in the ledger. */
-static volatile sig_atomic_t was_told;
+/* A SIGTERM, which this process ignores, is not yet recorded in the ledger. */
+static volatile sig_atomic_t got_sigterm;
 
 static int64_t now_us(void)
 {
@@ -66,7 +65,7 @@ static int open_beside(const char *suffix)
 	return fd;
 }
 
-/* One write, so that lines of several processes do not mix. */
+/* Append a line by one write(2), so that lines of several processes do not mix. */
 static void record(const char *event)
 {
 	if (dprintf(ledger_fd, "%lld %s %s %ld\n", (long long)now_us(), event, mode,
@@ -96,8 +95,8 @@ static void stay(void)
 						 (left_us < POLL_US ? left_us : POLL_US) * 1000 };
 
 		(void)ppoll(NULL, 0, &rest, NULL);
-		if (was_told) {
-			was_told = false;
+		if (got_sigterm) {
+			got_sigterm = false;
 			record("term");
 		}
 	}
@@ -106,7 +105,7 @@ static void stay(void)
 static void remember(int signal)
 {
 	(void)signal;
-	was_told = true;
+	got_sigterm = true;
 }
 
 static void ignore_signals(void)
@@ -116,7 +115,7 @@ static void ignore_signals(void)
 	(void)signal(SIGHUP, SIG_IGN);
 }
 
-/* Each inherits the mark, and is inside as long as it lives. */
+/* Start the children, which inherit the flock and hold it while they live. */
 static void have_children(void)
 {
 	for (int i = 0; i < 3; i++) {
@@ -152,7 +151,7 @@ static int go_inside(bool is_stubborn, bool has_children)
 	return 0;
 }
 
-/* Between the two times that it can print lies what this process was kept waiting for a processor itself. */
+/* Print when the flock became free, or with wants_last_seen when it was last seen taken. A busy machine can delay this process between. */
 static int wait_until_gone(int64_t limit_us, bool wants_last_seen)
 {
 	int64_t end_us = now_us() + limit_us, look_us = now_us(), seen_us = 0;

@@ -1,7 +1,7 @@
 /*
- * An operating system that refuses, or is slow: runs a command, and when it or one of its processes makes the N-th call of
- * some system calls, that call fails, without having been made, or it takes its time. The kernel asks (seccomp's user
- * notifications), a supervisor of its own answers: nothing is traced, so that signals, parents and exit statuses are as ever.
+ * Simulates an operating system that denies calls or is slow. It runs a command, and when one of its processes makes the N-th of certain
+ * system calls, the call fails without being made, or is delayed. It uses seccomp's user notifications, answered by a supervisor process,
+ * instead of ptrace: signals, parents and exit statuses stay as they are.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,19 +30,19 @@
 
 static const char usage[] =
 	"usage: refuse RECORD PROGRAM CALL[,CALL...] HOW FIRST[+] COMMAND [ARG...]\n"
-	"The FIRST call of these fails with the error HOW, a name as EMFILE; with a + that one and all behind it. HOW may also be\n"
-	"  STOP  it is made, but by a process that has been stopped before, each process once\n"
-	"  KILL  it is not made, since the process has been killed, and its parent stands behind the line\n"
-	"  WAIT  it is made as soon as the file RECORD is not there (any more)\n"
-	"  HANG  if it opens an environment, that of process N, it is made as soon as there is no file N in the directory RECORD\n"
-	"Only those count that are made by a process whose name begins with PROGRAM, and not by the dynamic linker. RECORD\n"
-	"gets a line for each of them: \"CALL NUMBER NAME PID\"; where it has to wait the file that it waits for does: \"PID\". Ends\n"
-	"by 73 when the kernel can't do this.\n";
+	"The FIRST of these calls fails with the error HOW, such as EMFILE; with a + it and all later ones. HOW can also be\n"
+	"  STOP  the process is stopped before the call, once per process\n"
+	"  KILL  the process is killed before the call; its parent's pid is added to the line\n"
+	"  WAIT  the call waits until the file RECORD does not exist\n"
+	"  HANG  if the call opens the environment of process N, it waits until the directory RECORD has no file N\n"
+	"Only calls of processes whose name begins with PROGRAM count, and none of the dynamic linker. RECORD\n"
+	"gets a line for each call: \"CALL NUMBER NAME PID\"; a call that waits adds \"PID\" to the file that it waits for. Exits\n"
+	"with 73 if the kernel cannot do this.\n";
 
 #define CALLS_MAX 32
 #define STOPPED_MAX 64
 #define HELD_MAX 256
-#define LOOK_MS 10
+#define POLL_MS 10
 #define EXIT_CANNOT 73
 #define NOT_YET (-1)
 #define NEVER (-2)
@@ -56,7 +56,7 @@ static const char usage[] =
 		.name = #error, .number = (error)                                                  \
 	}
 
-/* getpid is the first call of a process that becomes the command. */
+/* getpid is the first call of the process that becomes the command. */
 #define CALLS(X)                                                                                   \
 	X(openat), X(clone), X(clone3), X(execve), X(socket), X(socketpair), X(connect), X(pipe2), \
 		X(dup), X(fcntl), X(sched_setscheduler), X(eventfd2), X(epoll_create1),            \
@@ -88,7 +88,7 @@ static size_t call_count;
 static long first;
 static bool is_for_good;
 
-/* A call that waits for a file to go. */
+/* A call that waits until a file does not exist. */
 struct held {
 	uint64_t id;
 	char file[PATH_MAX];
@@ -110,7 +110,7 @@ static const struct named *find(const struct named *among, size_t count, const c
 
 /* ---- the caller ---- */
 
-/* The first line of a file of that process. */
+/* Read the first line of /proc/PID/NAME. */
 static bool read_line(pid_t pid, const char *name, char line[512])
 {
 	char path[64];
@@ -126,7 +126,7 @@ static bool read_line(pid_t pid, const char *name, char line[512])
 	return is_read;
 }
 
-/* Before main() it is the linker's business to say what is wrong. */
+/* Whether the call comes from the dynamic linker: rlock cannot handle its errors. */
 static bool is_of_linker(pid_t pid, uint64_t address)
 {
 	char path[64], line[PATH_MAX + 128];
@@ -147,7 +147,7 @@ static bool is_of_linker(pid_t pid, uint64_t address)
 	return is_linker;
 }
 
-/* Looked for until the first call that is the program's own: by then all is loaded. */
+/* Whether a call counts. The linker is only looked for until the program's first own call: then everything is loaded. */
 static bool counts(const struct seccomp_notif *notif, char name[512])
 {
 	static pid_t loaded;
@@ -161,7 +161,7 @@ static bool counts(const struct seccomp_notif *notif, char name[512])
 	return true;
 }
 
-/* A process that is stopped before it has its answer retries when it goes on. */
+/* Whether this process was stopped already: a process that is stopped before the answer repeats its call when it continues. */
 static bool was_stopped_before(pid_t pid)
 {
 	static pid_t stopped[STOPPED_MAX];
@@ -175,9 +175,9 @@ static bool was_stopped_before(pid_t pid)
 	return false;
 }
 
-/* ---- what becomes of a call ---- */
+/* ---- decisions ---- */
 
-/* For which file it has to wait: the number of a process, in a directory, whose environment it opens. */
+/* Whether the call opens the environment of a process, and RECORD has a file with that pid; *file: that name. */
 static bool opens_hung(const struct seccomp_notif *notif, char *file)
 {
 	char path[64] = "", number[32];
@@ -186,7 +186,7 @@ static bool opens_hung(const struct seccomp_notif *notif, char *file)
 	struct iovec there = { (void *)(uintptr_t)notif->data.args[1], sizeof(path) - 1 };
 	int len = 0;
 
-	/* It may be so near to the end of a page that less can be read. */
+	/* The path can be close to the end of a page: read less. */
 	while (here.iov_len > 0 && process_vm_readv((pid_t)notif->pid, &here, 1, &there, 1, 0) < 0)
 		there.iov_len = here.iov_len = here.iov_len / 2;
 	if (sscanf(path, "/proc/%31[0-9]/environ%n", number, &len) != 1 || len == 0)
@@ -211,7 +211,7 @@ static pid_t parent_of(pid_t pid)
 	return rest == NULL ? 0 : (pid_t)strtol(rest + sizeof(") S"), NULL, 10);
 }
 
-/* Returns 0 for a call that is made, or the error with which it fails; or it waits, and out says for what. */
+/* Decide about a call. 0: it is made; an error number: it fails; NOT_YET: it waits for the file in out. */
 static int decide(const struct seccomp_notif *notif, struct held *out)
 {
 	static int record_fd = -1;
@@ -253,7 +253,7 @@ static int decide(const struct seccomp_notif *notif, struct held *out)
 
 /* ---- the supervisor ---- */
 
-/* One that has been killed meanwhile takes no answer. */
+/* Answer the call. Fails if the process was killed meanwhile, which is ignored. */
 static void answer(int listener_fd, uint64_t id, int error)
 {
 	struct seccomp_notif_resp response = { .id = id, .error = -error };
@@ -263,7 +263,7 @@ static void answer(int listener_fd, uint64_t id, int error)
 	(void)ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &response);
 }
 
-/* Until nothing is left that could ask. All that is run here waits for it, on a machine that is busy, too. */
+/* Answer calls until no process is left that could make one. With a high priority: all processes here wait for this one. */
 static void supervise(int listener_fd)
 {
 	static struct held held[HELD_MAX + 1];
@@ -281,7 +281,7 @@ static void supervise(int listener_fd)
 			answer(listener_fd, held[i].id, 0);
 			held[i] = held[--count];
 		}
-		if (poll(&listener, 1, count > 0 ? LOOK_MS : -1) <= 0)
+		if (poll(&listener, 1, count > 0 ? POLL_MS : -1) <= 0)
 			continue;
 		if ((listener.revents & POLLIN) == 0)
 			return;
@@ -296,7 +296,7 @@ static void supervise(int listener_fd)
 	}
 }
 
-/* It shares the table of descriptors with the command-to-be, and so finds the listener in its own. */
+/* The supervisor shares its descriptor table with the process that becomes the command, so it finds the listener there. */
 static _Noreturn void be_supervisor(atomic_int *listener)
 {
 	int listener_fd;
@@ -314,7 +314,7 @@ static _Noreturn void be_supervisor(atomic_int *listener)
 	_exit(0);
 }
 
-/* An orphan: the command has no child that it has not started. */
+/* Start the supervisor as an orphan: the command must not have a child that it has not started. */
 static void start_supervisor(atomic_int *listener)
 {
 	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
@@ -349,7 +349,7 @@ static int ask_for_each_call(void)
 			    &code);
 }
 
-/* One that this machine has not is made by no program. */
+/* Parse the names of calls. A call that this architecture lacks is ignored: no program makes it. */
 static void read_calls(char *names)
 {
 	for (char *name = strtok(names, ","); name != NULL; name = strtok(NULL, ",")) {

@@ -98,14 +98,14 @@ static void read_back(FILE *file, char out[SAID_MAX])
 static const char *line_called;
 static FILE *stdout_file, *stderr_file;
 
-/* In the child. Nothing of the tests is on its streams, which unit.c writes line by line. */
+/* Run in the child. The streams are line-buffered (unit.c), so no output of the tests is repeated here. */
 static int call(void)
 {
 	char line[8192], *words[PROGRAM_WORDS_MAX];
 	int status;
 
 	(void)snprintf(line, sizeof(line), "rlock %s", line_called);
-	/* As in a new process: the tests may have read options here. */
+	/* Reset getopt, as in a new process: the tests may have used it. */
 	optind = 0;
 	if (dup2(fileno(stdout_file), STDOUT_FILENO) < 0 ||
 	    dup2(fileno(stderr_file), STDERR_FILENO) < 0)

@@ -1,5 +1,6 @@
 /*
- * rlock itself, called with a line as a user types it, in a child of the tests; and a server that ought not to be asked.
+ * Calls main() of rlock in a child process with a line as a user types it; and a listener that stands for a server which must get no
+ * connection.
  */
 #ifndef PROGRAM_H
 #define PROGRAM_H
@@ -11,32 +12,33 @@
 
 /* How a call ended, and what it printed. */
 struct said {
-	int status; /* -1: not by itself */
+	/* The exit code; -1: a signal ended the call. */
+	int status;
 	char out[SAID_MAX], err[SAID_MAX];
 };
 
-/* Before the first call: RLOCK_URL leads to a listener, and RLOCK_CONFIG to a file that is empty. */
+/* Call this first: RLOCK_URL then leads to the listener, and RLOCK_CONFIG names an empty file. */
 void program_setup(void);
-/* After the last one. No call may have made a connection to the listener. */
+/* Call this last. Checks that no call has connected to the listener. */
 void program_teardown(void);
 
-/* RLOCK_URL; NULL: that of the listener. */
+/* Set RLOCK_URL; NULL: to the listener. */
 void program_set_url(const char *url);
-/* The configuration file, and have it say so much. */
+/* The path of the configuration file; write len bytes of text to it. */
 const char *program_config(void);
 void program_configure(const char *text, size_t len);
 
-/* What rlock does, called with these words. Blanks are between words; in single quotes they are part of one. */
+/* Call rlock with these words. Blanks separate words; within single quotes they are part of a word. */
 void program_call(const char *line, struct said *said);
 
-/* Cuts such a line in place, one word after the other, as the kernel lays them out. Returns how many; NULL is after them. */
+/* Cut such a line in place, so that the words follow each other in memory as in argv. Returns their number; words ends with NULL. */
 #define PROGRAM_WORDS_MAX 128
 int program_cut(char *line, char **words);
 
-/* Whether the text is said, where " ... " may be anything. */
+/* Whether the message contains text, in which " ... " stands for anything. */
 bool program_says(const char *said, const char *text);
 
-/* The call has ended with that status, has printed nothing, and has said one line with that text, as above. NULL: any. */
+/* Whether the call has ended with this status, nothing on standard output, and one line with text on standard error. NULL: any text. */
 bool program_refused(const struct said *said, int status, const char *text);
 
 #endif

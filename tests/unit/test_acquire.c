@@ -1,5 +1,5 @@
 /*
- * acquire*.c and held.c: what a server says, and what a caller asks for, has numbers of any size.
+ * acquire*.c and held.c: replies of a server, and requests of a caller, with numbers of any size.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 #define OWNER "waiter:1"
 
-/* Held by "holder:1" for as long as a number can say; asks for no other try. */
+/* A reply: held by "holder:1" for the largest possible time, without a time for the next attempt. */
 #define BUSY                                                                                       \
 	"*10\r\n:0\r\n:1\r\n:30000\r\n$8\r\nholder:1\r\n$0\r\n\r\n:-1\r\n$1\r\n1\r\n:0\r\n"        \
 	":9223372036854775807\r\n:1\r\n"
@@ -23,7 +23,7 @@
 
 static const struct rlock_name name = { "L", 1 };
 
-/* In a process of its own, and each stream in another one. */
+/* Play the server in a child process, and each connection in another one. */
 static void serve(int listener)
 {
 	char heard[4096];
@@ -92,7 +92,8 @@ static void check_held_for_ever(void)
 	spec.owner = OWNER;
 	if (rlock_hold_new(&spec, &hold) != RLOCK_OK)
 		abort();
-	request.wait_ms = 1000; /* beside other load, long enough to be told */
+	/* Long enough for on_wait to be called, also on a busy machine. */
+	request.wait_ms = 1000;
 	request.on_wait = record_held;
 	request.ctx = &held_ms;
 	request.on_wait_ms = 20;
@@ -125,7 +126,7 @@ static struct rlock_hold *hold_for(int64_t lease_ms)
 static void check_leases(void)
 {
 	static const int64_t bad[] = { INT64_MIN, -1, 0, 864000000001, INT64_MAX };
-	/* Nothing is sent: no server is there. */
+	/* No server exists: the call must fail before it sends anything. */
 	struct rlock_conn *conn = connect_to("/nonexistent/server");
 	struct rlock_request request = RLOCK_REQUEST_INIT;
 	struct rlock_hold *hold;

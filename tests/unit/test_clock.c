@@ -1,11 +1,11 @@
 /*
- * Deadlines: a wait must not end before the time that was asked for, whatever fraction of a millisecond the clock shows.
+ * Deadlines: a wait must not end early, whatever fraction of a millisecond the clock shows.
  */
 #include "base/clock.h"
 #include "rlock.h"
 #include "unit.h"
 
-/* Each call finds another fraction of a millisecond. */
+/* Enough calls to meet many fractions of a millisecond. */
 #define REPETITIONS 5000
 #define SPAN_MS INT64_C(7)
 

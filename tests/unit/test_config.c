@@ -1,6 +1,6 @@
 /*
- * The lines of the configuration file: what may stand in one, and that a bad one is reported with file and line, before
- * any server is asked; and what goes before what. Which file is read, and whose it may be, is tested by config.bats.
+ * The lines of the configuration file: which are valid, and that a bad one is reported with file and line number before any server is
+ * contacted; and the precedence of the sources. config.bats tests which file is read, and who may own it.
  */
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ static const struct {
 	int line;
 	const char *said;
 } bad[] = {
-	/* no option, or a mistyped one, or another program's */
+	/* no option, a mistyped one, or an option of another program */
 	{ "# comment\ndb = 0\nfrobnicate\n", 3, "option = value" },
 	{ "db = 0\nfrobnicate = 3\n", 2, "frobnicate" },
 	{ "w = 3s\n", 1, "'w'" },
@@ -39,7 +39,7 @@ static const struct {
 	{ "no-wait =\n", 1, "no-wait" },
 	{ "ttl = 30000\n", 1, "ttl '30000': seconds, or milliseconds? Say 30000s or 30000ms" },
 	{ "log = journald\n", 1, "log 'journald': not syslog, stderr or a file's name" },
-	/* as other programs' files have it */
+	/* syntax of other programs' files */
 	{ "\xef\xbb\xbfttl = 3s\n", 1, "byte order mark" },
 	{ "db = 0\nttl = 3s # short\n", 2, "'ttl': a comment stands on a line of its own" },
 	{ "url = redis://ci:" SECRET "@h\t# the server\n", 1, "'url': a comment stands on" },
@@ -55,7 +55,7 @@ static const struct {
 	{ "password-command = echo " SECRET "\npassword-file = f\n", 2,
 	  "can't go together with password-command" },
 	{ "url = redis://a/2\ndb = 2\n", 2, "db" },
-	/* what several lines are together, where the environment names no server */
+	/* lines that are wrong together, without a server in the environment */
 	{ "url = redis://a\nurl = redis://b\nurl = redis://a\n", 1, "twice" },
 	{ "url = redis://a\nurl = local:\n", 1, "local:" },
 	{ "\nurl = redis://a redis://b redis://c\nquorum = 1\n", 3, "quorum 1: of 3" },
@@ -95,7 +95,7 @@ static void check_bad(void)
 	for (size_t i = 0; i < COUNT_OF(bad); i++)
 		check_bad_line("run a -- true", bad[i].text, strlen(bad[i].text), bad[i].line,
 			       bad[i].said);
-	/* Even where the command line says better. */
+	/* A bad value is an error even if the command line overrides it. */
 	check_bad_line("run -t 3s a -- true", "db = 0\nttl = soon\n", 18, 2, "'soon'");
 	check_bad_line("run a -- true", "db = 0\nttl = 3\0s\n", 17, 2, "NUL");
 	program_call("run --config /dev/zero a -- true", &said);
@@ -112,9 +112,9 @@ static void check_bad(void)
 	program_set_url(NULL);
 }
 
-/* ---- what may stand in it ---- */
+/* ---- valid lines ---- */
 
-/* What such a line makes of the file. NULL: it is refused. The caller frees it by load_free(). */
+/* Load the options of a command line and of a file with this text. NULL: refused. The caller frees them by load_free(). */
 static struct opts *load(const char *line, const char *text, size_t len)
 {
 	static struct opts opts;
@@ -158,7 +158,7 @@ static void check_good(void)
 	}
 }
 
-/* Options of a command, and of another verb, disturb none that has no use for them. */
+/* A verb ignores options in the file that only other verbs, or only calls with a command, use. */
 static void check_other_verbs(void)
 {
 	static const char text[] =
@@ -171,7 +171,7 @@ static void check_other_verbs(void)
 	}
 }
 
-/* A comment may be of any length, and a line that is none may not. */
+/* A comment can have any length; other lines are limited. */
 static void check_long_lines(void)
 {
 	static char text[80000];
@@ -184,9 +184,9 @@ static void check_long_lines(void)
 	check_bad_line("run a -- true", text, len, 2, "the line is too long");
 }
 
-/* ---- what goes before what ---- */
+/* ---- precedence ---- */
 
-/* The command line goes before the environment, and that before the file: an option, the server, and what is said of it. */
+/* The command line precedes the environment, which precedes the file: for options, the server, and options that belong to a server. */
 #define OF_SERVER                                                                                  \
 	"url = redis://f redis://g\ndb = 5\nquorum = 2\nreplicas = 1\npassword-file = no-such\n"   \
 	"cacert = x\ncacertdir = x\ncert = x\nkey = x\nsni = x\ninsecure = yes\n"                  \
@@ -201,19 +201,19 @@ static const struct {
 	{ "url = redis://f/1\n", "redis://e/2", "", "e:6379/2", -1, 30000 },
 	{ "url = redis://f/1\n", "redis://e/2", "-u redis://c/3", "c:6379/3", -1, 30000 },
 	{ "url = redis://f/1\n", "http://x", "-u redis://c/3", "c:6379/3", -1, 30000 },
-	/* as a secret of Kubernetes, or a block of YAML, has it; two of them are read as two */
+	/* a URL with a line end, as in a Kubernetes secret or a YAML block; two lines are two servers */
 	{ "", "redis://e/2\n", "", "e:6379/2", -1, 30000 },
 	{ "", "redis://e/2\nredis://f\n", "", "e:6379/2 redis://f:6379/0", -1, 30000 },
-	/* the database of one URL is not another's */
+	/* the database of one URL does not apply to another one */
 	{ "url = redis://f/1\n", NULL, "-u redis://c", "c:6379/0", -1, 30000 },
 	{ "url = redis://f/1\n", NULL, "--db 4", "f:6379/4", -1, 30000 },
 	{ "", "redis://e/2", "--db 4", "e:6379/4", -1, 30000 },
 	{ "db = 6\nurl = redis://f\n", NULL, "", "f:6379/6", -1, 30000 },
 	{ "db = 6\nurl = redis://f\n", NULL, "--db 4", "f:6379/4", -1, 30000 },
-	/* what the file says of its servers is for no other one */
+	/* server options in the file apply to the file's servers only */
 	{ OF_SERVER, "redis://e", "", "e:6379/0", -1, 30000 },
 	{ OF_SERVER, NULL, "-u redis://c --db 3", "c:6379/3", -1, 30000 },
-	/* an option, and its opposite */
+	/* options that exclude each other, from different sources */
 	{ "ttl = 50s\nwait = 1s\n", "redis://e", "", "e:6379/0", 1000, 50000 },
 	{ "ttl = 50s\nwait = 1s\n", "redis://e", "-t 20s -w 2s", "e:6379/0", 2000, 20000 },
 	{ "no-wait = yes\nlease = 50s\n", "redis://e", "-t 20s -w 2s", "e:6379/0", 2000, 20000 },
@@ -252,7 +252,7 @@ static void check_order(void)
 
 /* ---- each option ---- */
 
-/* A value that the option takes. */
+/* A valid value of the option. */
 static const char *value_of(const struct opt *opt)
 {
 	switch (opt->type) {
@@ -275,7 +275,7 @@ static const char *value_of(const struct opt *opt)
 	}
 }
 
-/* It can stand in the file, and needs a value there; or it is for a single call, and is refused as such. */
+/* An option either works in the file and needs a value there, or is for a single call and is refused. */
 static void check_option(const struct opt *opt)
 {
 	struct opts *opts;

@@ -1,5 +1,5 @@
 /*
- * units.c: what is a duration and what isn't, the rounding, the limit, and the way back.
+ * units.c: valid and invalid durations, rounding, the limit, and durations as text.
  */
 #include "base/units.h"
 
@@ -27,7 +27,7 @@ static const struct {
 	{ "5.s", 5 * SECOND_MS },
 	{ "1.50000000000000000000000000000000000000000000000000s", 1500 },
 	{ "1.001d", DAY_MS + 86400 },
-	/* up to the next millisecond */
+	/* rounded up to the next millisecond */
 	{ "0.0009", 1 },
 	{ "0.0010", 1 },
 	{ "0.0011", 2 },

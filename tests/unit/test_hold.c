@@ -1,6 +1,5 @@
 /*
- * hold.c: what a hold is made of, and what its record says; what may be an owner, and what stands for
- * something else beside owners.
+ * hold.c: what a hold consists of, the text of its record, which owners are valid, and which texts are reserved.
  */
 #include <stdlib.h>
 
@@ -34,7 +33,7 @@ static bool reads(const char *owner, const char *text, const struct rlock_record
 
 static const struct rlock_name names[] = { { "L", 1 }, { "M", 1 } }, name = { "L", 1 };
 
-/* The text that a hold on count names writes into its record. */
+/* The record that a hold of count names writes. */
 static const char *text_of(const struct rlock_record *of, const char *note, size_t count,
 			   char out[RLOCK__RECORD_TEXT_MAX])
 {
@@ -62,7 +61,7 @@ static void check_records(void)
 					 owners = { .purpose = RLOCK_PURPOSE_OWNER,
 						    .name_count = 2 },
 					 kept = { .purpose = RLOCK_PURPOSE_KEPT, .name_count = 1 };
-	/* As any client may have them. */
+	/* Notes can contain anything. */
 	static const char *const notes[] = {
 		"",
 		"command.1.0123456789abcdef.1.2.3 x",
@@ -107,7 +106,7 @@ static void check_records(void)
 		CHECK(reads("o:1", notes[i], &unknown, notes[i]), "'%s' is a note", notes[i]);
 }
 
-/* ---- what a hold is made of ---- */
+/* ---- members of a hold ---- */
 
 #define ID "0123456789abcdef0123456789abcdef"
 #define OWNER "owner:1"

@@ -1,5 +1,5 @@
 /*
- * What the library makes of a lock's name: its keys and channels, as Redisson spells them, if it may be a name at all.
+ * The keys and channels that the library derives from a lock's name, as Redisson spells them, and which names are valid.
  */
 #include <stdlib.h>
 
@@ -45,12 +45,12 @@ static void check_keys(void)
 		check_key(RLOCK__KEY_COUNTER, name, names[i].counter);
 		check_key(RLOCK__KEY_CHANNEL, name, names[i].channel);
 	}
-	/* The name ends where its length says. */
+	/* The length counts, not a NUL. */
 	check_key(RLOCK__KEY_CHANNEL, (struct rlock_name){ "short{long}", 5 },
 		  "redisson_lock__channel:{short}");
 }
 
-/* ---- what may be a name ---- */
+/* ---- valid names ---- */
 
 static void check_validity(void)
 {
@@ -113,7 +113,7 @@ static void check_clashes(void)
 		      apart[i][1]);
 }
 
-/* The slot of a cluster is that of the part between a key's first braces, if there is one, else of the whole key. */
+/* A cluster computes the slot from the text between a key's first braces, or from the whole key if there is none. */
 static void check_slots(void)
 {
 	static const char *const whole[] = { "a", "{a}", "a{b}c", "{a}{b}", "a{b}}", "{{a}}" };
@@ -125,7 +125,7 @@ static void check_slots(void)
 		{ "{x}a", "{x}b", true }, { "x", "{x}b", true },     { "{a}{b}", "{a}", true },
 		{ "a", "b", false },      { "{x}a", "{y}a", false }, { "{a}{b}", "{b}", false },
 	};
-	/* As a key of another client may be called, which list finds. */
+	/* list can meet keys of other clients that are longer than any name. */
 	static char text[8 * RLOCK_NAME_MAX];
 	const struct rlock_name too_long = { memset(text, 'k', sizeof(text)), sizeof(text) };
 

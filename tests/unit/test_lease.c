@@ -1,7 +1,6 @@
 /*
- * lease.c: how long before the end of a lease a command gets SIGTERM, and SIGKILL. It leaves sending them to the
- * tests in tests/bats. command.c: a command is started while its lock is held, and not after that, however late the
- * renewer starts it.
+ * lease.c: how long before the end of a lease a command gets SIGTERM and SIGKILL; tests/bats checks that they are sent. command.c: a
+ * command is started only while its lock is held, however late the renewer starts it.
  */
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -15,19 +14,19 @@
 
 #define GRACE_MS 5000 /* the default */
 
-/* From when the last good renewal was sent. */
+/* Times are counted from when the last successful renewal was sent. */
 static const struct {
 	int64_t lease_ms, grace_ms, term_ms, kill_ms;
 } deadlines[] = {
-	/* a sixth of the lease for grace, and after that a tenth */
+	/* grace: a sixth of the lease; then a tenth until the end */
 	{ 3000, GRACE_MS, 2200, 2700 },
 	{ 12000, GRACE_MS, 8800, 10800 },
-	/* that tenth is 200 ms at least */
+	/* the tenth is at least 200 ms */
 	{ 1000, GRACE_MS, 634, 800 },
-	/* and 2 s at most */
+	/* the tenth is at most 2 s */
 	{ 30000, GRACE_MS, 23000, 28000 },
 	{ 3600000, GRACE_MS, 3593000, 3598000 },
-	/* less grace than a sixth of the lease */
+	/* --grace is shorter than a sixth of the lease */
 	{ 30000, 1000, 27000, 28000 },
 	{ 30000, 0, 28000, 28000 },
 	{ 1000, 100, 700, 800 },
@@ -35,7 +34,7 @@ static const struct {
 
 static struct opts opts;
 
-/* Of a lock that was acquired now. */
+/* The lease of a lock that was acquired now. */
 static struct lease *new_lease(int64_t lease_ms)
 {
 	struct lease *lease = lease_new(&opts, RLOCK_PLAIN, RLOCK_PURPOSE_COMMAND);
@@ -54,7 +53,7 @@ static void check_deadlines(size_t index)
 	struct lease *lease = new_lease(deadlines[index].lease_ms);
 	int64_t term_ms = lease->sent_ms, kill_ms;
 
-	/* So that its first deadline is now. */
+	/* Move the lease back, so that its first deadline is now. */
 	lease->sent_ms -= deadlines[index].term_ms;
 	kill_ms = lease->sent_ms + deadlines[index].kill_ms;
 	opts.grace_ms = deadlines[index].grace_ms;
@@ -71,7 +70,7 @@ static void check_deadlines(size_t index)
 	lease_free(lease);
 }
 
-/* A process that found the lock lost, or read a request to stop, was killed before it set the reason: the other one sets it. */
+/* One process recorded a loss or a stop request, and was killed before it set the reason: the other process must set it. */
 static void check_half_done(void)
 {
 	struct lease *lease = new_lease(60000);
@@ -103,18 +102,18 @@ static void check_renewal(void)
 	lease_free(lease);
 }
 
-/* How long before the end of the lease SIGKILL comes after a wake-up that was so late. */
+/* The time from SIGKILL to the end of the lease, after a wake-up that was late_ms late. */
 static const struct {
 	int64_t lease_ms, late_ms, margin_ms;
 } wakeups[] = {
-	/* as late as on an idle machine */
+	/* a delay as on an idle machine */
 	{ 30000, 3, 2000 },
-	/* four times as long */
+	/* four times the delay */
 	{ 30000, 700, 2800 },
 	{ 3000, 100, 400 },
-	/* a sixth of the lease at most */
+	/* at most a sixth of the lease */
 	{ 30000, 60000, 5000 },
-	/* a sixth of a short lease is no more than the least margin */
+	/* a sixth of a short lease, but at least the minimum */
 	{ 1000, 300, 200 },
 };
 
@@ -148,7 +147,7 @@ static void check_wakeup(size_t index)
 #define STARTED_LEASE_MS INT64_C(30000)
 #define RAN 7
 
-/* The exit code of the command's process: RAN, if it executed the command. */
+/* Start the command. Returns the exit code of its process; RAN if the exec was reached. */
 static int start(struct lease *lease)
 {
 	char *const argv[] = { "sh", "-c", "exit 7", NULL }, *const environment[] = { NULL };
@@ -172,7 +171,7 @@ static void check_start(void)
 		int64_t age_ms; /* since the lock was acquired */
 		enum on_lost on_lost;
 		bool is_lost;
-		pid_t job_pid; /* -1: rlock has found the renewer dead, and has written so where the command would write its pid */
+		pid_t job_pid; /* -1: rlock has found the renewer dead, and marked job_pid so that the command must not start */
 		int code;
 		enum terminate_reason reason;
 		const char *claim;
@@ -181,7 +180,7 @@ static void check_start(void)
 		  "a command runs while its lock is good" },
 		{ 0, ON_LOST_KILL, true, 0, EXIT_LOST, TERMINATE_LOST,
 		  "one whose lock is lost already is not run" },
-		/* The renewer, which was to notice it, was stopped. */
+		/* The lease expired while the renewer was stopped, so nobody noticed. */
 		{ STARTED_LEASE_MS, ON_LOST_KILL, false, 0, EXIT_LOST, TERMINATE_LOST,
 		  "nor one whose lease is over, noticed or not" },
 		{ STARTED_LEASE_MS, ON_LOST_IGNORE, false, 0, RAN, TERMINATE_NONE,

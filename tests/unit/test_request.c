@@ -1,8 +1,7 @@
 /*
- * connection.c, with session.c and stream.c: requests that are under way on several connections at a time, and how each
- * of them ends, also where servers are not there, have no room, close a connection, or say too much. None of them keeps
- * a request for longer than its deadline, nor the requests to other servers. The servers are sockets of this process,
- * which says itself what they answer, and when.
+ * connection.c, with session.c and stream.c: requests on several connections at the same time, and how each of them ends, also when
+ * servers are down, have no room, close a connection, or send too much. No server delays a request beyond its deadline, or delays the
+ * requests to other servers. The servers are sockets of this process, which decides what they reply, and when.
  */
 #include <arpa/inet.h>
 #include <hiredis/hiredis.h>
@@ -26,10 +25,10 @@
 #include "unit.h"
 
 #define PEERS 3
-/* For what must come, also under valgrind. */
+/* Limit for replies that must arrive, also under valgrind. */
 #define PATIENCE_MS 60000
 
-/* A server, and a connection to it with what is under way there. */
+/* A server, a connection to it, and the request on it. */
 static struct peer {
 	int listener, stream; /* -1: none */
 	char heard[4096];
@@ -56,7 +55,7 @@ static void listen_unix(struct peer *peer, int backlog)
 		perror("# listen");
 }
 
-/* A connection to that URL, to be opened by the first request. */
+/* Create a connection to this URL; the first request opens it. */
 static void set_conn(struct peer *peer, const char *text)
 {
 	struct rlock_conn_opts opts = RLOCK_CONN_OPTS_INIT;
@@ -70,7 +69,7 @@ static void set_conn(struct peer *peer, const char *text)
 	rlock_url_free(url);
 }
 
-/* A server listens, and a connection to it is set. */
+/* Start a server, and create a connection to it. */
 static void start_unix(size_t index)
 {
 	char url[256];
@@ -96,7 +95,7 @@ static void start_tcp(size_t index, const char *user_and_host)
 	set_conn(&peers[index], url);
 }
 
-/* The server closes its end. */
+/* Close the server's end of the connection. */
 static void forget_stream(struct peer *peer)
 {
 	if (peer->stream >= 0)
@@ -130,7 +129,7 @@ static void says(size_t index, const char *text)
 
 /* ---- the requests ---- */
 
-/* A command of one word. */
+/* Begin a request of one word. */
 static void begin(size_t index, const char *verb, int64_t deadline_ms)
 {
 	char word[32];
@@ -139,7 +138,7 @@ static void begin(size_t index, const char *verb, int64_t deadline_ms)
 
 	(void)snprintf(word, sizeof(word), "%s", verb);
 	rlock__request_begin(peers[index].connection, &command, deadline_ms);
-	/* It was copied. */
+	/* Overwrite the word: the library must have copied it. */
 	memset(word, 'x', sizeof(word) - 1);
 	peers[index].is_under_way = true;
 }
@@ -152,7 +151,7 @@ static void fire_and_forget(size_t index, const char *verb)
 	peers[index].is_under_way = false;
 }
 
-/* Whether what is under way there is over. */
+/* Advance the request. Whether it has ended. */
 static bool advance(struct peer *peer)
 {
 	struct rlock__result *out = &peer->result;
@@ -163,7 +162,7 @@ static bool advance(struct peer *peer)
 	return rlock__request_advance(peer->connection, out);
 }
 
-/* How many are not. */
+/* Advance all requests. Returns how many have not ended. */
 static size_t advance_all(void)
 {
 	size_t left = 0;
@@ -176,7 +175,7 @@ static size_t advance_all(void)
 	return left;
 }
 
-/* All that is under way, until only so many are left. */
+/* Advance all requests until only left of them have not ended, for for_ms at most. */
 static void drive(size_t left, int64_t for_ms)
 {
 	int64_t until_ms = rlock_now_ms() + for_ms;
@@ -193,7 +192,7 @@ static void drive(size_t left, int64_t for_ms)
 	}
 }
 
-/* Whether the client connects anew. */
+/* Whether the client opens a new connection. */
 static bool is_called(size_t index)
 {
 	struct pollfd listener = { peers[index].listener, POLLIN, 0 };
@@ -201,7 +200,7 @@ static bool is_called(size_t index)
 	return poll(&listener, 1, 0) > 0;
 }
 
-/* Whether the server of that connection is told so, sooner or later. */
+/* Whether the server receives this text within the time limit. */
 static bool hears(size_t index, const char *text)
 {
 	struct peer *peer = &peers[index];
@@ -213,7 +212,7 @@ static bool hears(size_t index, const char *text)
 		drive(0, 5);
 		if (peer->stream < 0 && is_called(index))
 			peer->stream = accept4(peer->listener, NULL, NULL, SOCK_CLOEXEC);
-		/* What has come is put after what was heard before. */
+		/* Append to the data that was received before. */
 		len = recv(peer->stream, peer->heard + peer->heard_len,
 			   sizeof(peer->heard) - peer->heard_len - 1, MSG_DONTWAIT);
 		peer->heard_len += len > 0 ? (size_t)len : 0;
@@ -226,7 +225,7 @@ static bool hears(size_t index, const char *text)
 	return false;
 }
 
-/* The server says so, and the request ends with that. */
+/* The server sends this reply. Whether the request ends with it. */
 static bool ends_with(size_t index, const char *text)
 {
 	const struct peer *peer = &peers[index];
@@ -250,7 +249,7 @@ static bool has_failed(size_t index, enum rlock_status status, const char *text)
 	       strstr(peer->connection->error.text, text) != NULL;
 }
 
-/* A server has heard the command by which a request began there. */
+/* Begin a request, and wait until its server has received it. */
 static void start_asked(size_t index, const char *verb, int64_t deadline_ms)
 {
 	start_unix(index);
@@ -258,9 +257,9 @@ static void start_asked(size_t index, const char *verb, int64_t deadline_ms)
 	CHECK(hears(index, verb), "a server is asked");
 }
 
-/* ---- several at a time ---- */
+/* ---- several requests at the same time ---- */
 
-/* The name of the second may have more addresses than one, and no server at the first. */
+/* The host name of the second server can have several addresses, the first without a server. */
 static void check_any_order(void)
 {
 	start_unix(0);
@@ -306,7 +305,7 @@ static void check_deadline(void)
 	stop_all();
 }
 
-/* This process stands still between the begin of a request and its send: the connection is made meanwhile. */
+/* The connection is established while this process pauses between the begin of a request and its send. */
 static void check_late_send(void)
 {
 	start_tcp(0, "127.0.0.1");
@@ -383,8 +382,8 @@ static void check_failures(void)
 }
 
 /*
- * Without a SIGPIPE, which would end this program. A stream that is closed has no number: 0 may be a
- * socket of the caller's, as under inetd.
+ * A closed connection must cause no SIGPIPE, which would end this program. A closed stream must forget its descriptor: 0 can be a
+ * socket of the caller, as under inetd.
  */
 static void check_closed_meanwhile(void)
 {
@@ -414,7 +413,7 @@ static void check_closed_meanwhile(void)
 	(void)close(pair[1]);
 }
 
-/* An answer that begins so, and goes on with rest for as long as it is read; why it is not waited for. */
+/* A reply that begins with answer and continues with rest without an end must be given up with the error why. */
 static void check_excess(const char *answer, const char *rest, const char *why)
 {
 	int64_t begun_ms = rlock_now_ms();
@@ -437,19 +436,19 @@ static void check_excesses(void)
 
 	memset(piece, 'x', sizeof(piece) - 1);
 	check_excess("*2147483647\r\n", "", "its reply has too many elements");
-	/* As many as no int counts. */
+	/* More elements than an int can count. */
 	check_excess("*2147483648\r\n", "", "cannot reach");
 	check_excess("*200000\r\n*60000\r\n*1000\r\n*2000\r\n", "",
 		     "its reply has too many elements");
 	check_excess("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", "", "nested");
 	check_excess("$536870912\r\n", piece, "its reply is too long");
-	/* Each piece of a line is parsed from its beginning: a slow one of megabytes would keep a processor busy. */
+	/* hiredis parses a line again from its start for each piece: megabytes in small pieces would keep a processor busy. */
 	piece[1 << 15] = '\0';
 	piece[0] = '+';
 	check_excess(piece, "", "its reply is too long");
 }
 
-/* It gets as late for a server that talks all the time as for a silent one. */
+/* A server that sends without a pause must not delay the deadline, no more than a silent one. */
 static void check_endless_talk(void)
 {
 	char *const channel = "news";
@@ -475,7 +474,7 @@ static void check_fire_and_forget_to_a_talker(void)
 	pid_t talker;
 
 	start_asked(0, "ASK", INT64_MAX);
-	/* A process that says more than is read, for a while. */
+	/* The child sends faster than the library reads, for a while. */
 	talker = fork();
 	if (talker == 0) {
 		while (rlock_now_ms() < begun_ms + PATIENCE_MS &&
@@ -491,7 +490,7 @@ static void check_fire_and_forget_to_a_talker(void)
 	stop_all();
 }
 
-/* There is room for one connection that is not accepted yet. */
+/* The listen backlog has room for one connection. */
 static void check_full_backlog(void)
 {
 	char url[256];
@@ -513,7 +512,7 @@ static void check_full_backlog(void)
 	stop_all();
 }
 
-/* ---- a node that is dead ---- */
+/* ---- a dead cluster node ---- */
 
 static const struct {
 	const char *nodes, *dead, *name;

@@ -1,10 +1,9 @@
 /*
- * topology.c and sentinels.c by random steps, with sentinels that this file plays: they fail over, gossip, are partitioned, forget
- * the service, and are told of another master. No grant is confirmed that the replies do not agree on, two clients are never
- * confirmed on two masters, and a grant is confirmed when all agree again.
+ * topology.c and sentinels.c by random steps, with sentinels that this file plays: they fail over, gossip, are partitioned, forget the
+ * service, and get another master. No grant may be confirmed without agreeing replies, two clients may never be confirmed on two masters,
+ * and a grant must be confirmed when all agree again.
  *
- * SENTINELS_SEED repeats a failure, whose name has the seed; SENTINELS_STEPS is how many steps there are for each number of
- * sentinels.
+ * SENTINELS_SEED repeats a failure, whose name has the seed; SENTINELS_STEPS is the number of steps for each number of sentinels.
  */
 #include <arpa/inet.h>
 #include <poll.h>
@@ -26,11 +25,11 @@
 #define MASTER_PORT 7001
 #define CLIENTS 2
 #define STEPS 60
-/* A connection for each query of each client that has not noticed the end of it. */
+/* Connections whose end the client has not noticed yet count, too. */
 #define CONNECTIONS_MAX 16
-/* Long enough for a reply; what never comes is waited for so long. */
+/* Wait this long where a reply may never come. */
 #define SHORT_MS 30
-/* Where a reply must come, also beside other load. */
+/* Limit for replies that must come, also on a busy machine. */
 #define LONG_MS 10000
 
 enum mode { ANSWERS, IS_SLOW, IS_SILENT, IS_DOWN, MODES };
@@ -192,7 +191,7 @@ static void serve(void)
 	}
 }
 
-/* ---- what befalls them ---- */
+/* ---- faults ---- */
 
 static void let_one_be(void)
 {
@@ -215,7 +214,7 @@ static int latest_epoch(void)
 	return epoch;
 }
 
-/* At first its leader alone knows. */
+/* A failover: at first only the sentinel that leads it knows the new master. */
 static void fail_over(void)
 {
 	struct sentinel *leader = &sentinels[chance((unsigned)count)];
@@ -243,7 +242,7 @@ static void remove_service(void)
 	sentinels[chance((unsigned)count)].is_known = false;
 }
 
-/* MONITOR, after a REMOVE: its epoch begins anew. */
+/* SENTINEL REMOVE and MONITOR: the epoch starts again. */
 static void monitor(void)
 {
 	struct sentinel *sentinel = &sentinels[chance((unsigned)count)];
@@ -253,7 +252,7 @@ static void monitor(void)
 	sentinel->epoch = 0;
 }
 
-/* As two leaders that were elected by different majorities of a number that had been changed. */
+/* Two leaders with the same epoch: the number of sentinels was changed, so different majorities elected them. */
 static void split_epoch(void)
 {
 	struct sentinel *sentinel = &sentinels[chance((unsigned)count)];
@@ -291,7 +290,7 @@ static void change(void)
 
 /* ---- the rule ---- */
 
-/* Whether these answers let a server grant, by the rule of rlock.conf(5). */
+/* Whether these replies allow a grant on master, by the rule in rlock.conf(5). */
 static bool may_grant(const bool *has_answer, const unsigned *masters, const int *epochs,
 		      unsigned master)
 {
@@ -313,7 +312,7 @@ static bool may_grant(const bool *has_answer, const unsigned *masters, const int
 	return named > count / 2 && epoch >= other_epoch;
 }
 
-/* By what they have told in the last query. */
+/* Whether the replies to the last query allow a grant on master. */
 static bool was_told(unsigned master)
 {
 	bool has_answer[SENTINELS_MAX];
@@ -328,7 +327,7 @@ static bool was_told(unsigned master)
 	return may_grant(has_answer, masters, epochs, master);
 }
 
-/* By what they know: the one that will be granted on, MASTERS: none, or it is left to chance. */
+/* The master on which the sentinels' present knowledge allows a grant; MASTERS: none, or it depends on who replies in time. */
 static unsigned grantable(void)
 {
 	bool has_answer[SENTINELS_MAX];
@@ -338,7 +337,7 @@ static unsigned grantable(void)
 	for (size_t i = 0; i < count; i++) {
 		const struct sentinel *sentinel = &sentinels[i];
 
-		/* It may be heard, or not. */
+		/* This sentinel's reply may or may not arrive in time. */
 		if (sentinel->mode == IS_SLOW || (count < 3 && sentinel->mode == IS_SILENT))
 			return MASTERS;
 		has_answer[i] = sentinel->is_known && sentinel->mode == ANSWERS;
@@ -391,7 +390,7 @@ static unsigned master_of(const struct client *client)
 	return (unsigned)server->endpoints.items[0].port - MASTER_PORT;
 }
 
-/* To its end; something may befall the sentinels meanwhile. */
+/* Drive the query to its end. With is_disturbed the sentinels can change meanwhile. */
 static enum rlock_status finish(struct client *client, bool is_disturbed)
 {
 	enum rlock_status status;
@@ -408,7 +407,7 @@ static enum rlock_status finish(struct client *client, bool is_disturbed)
 		serve();
 		was_served = true;
 		rlock__topology_await(client->topology, &polled);
-		/* The sentinels, too, are to be served. */
+		/* Return soon, to serve the sentinels. */
 		(void)poll(fds, (nfds_t)polled.count, 1);
 	}
 	return status;
@@ -420,7 +419,7 @@ static void forget_replies(void)
 		sentinels[i].has_replied = false;
 }
 
-/* Find the server, and have a grant there confirmed. Its master, or MASTERS: it is not confirmed. */
+/* Find the master, and confirm a grant there. Returns that master; MASTERS: not confirmed. */
 static unsigned grant(struct client *client, bool is_disturbed, int64_t patience_ms)
 {
 	enum rlock_status status;
@@ -447,7 +446,8 @@ static bool is_renewable(struct client *client)
 
 struct result {
 	unsigned grants, refusals;
-	unsigned unfounded, doubled, dead, lost; /* what must not be */
+	/* Counters of errors. */
+	unsigned unfounded, doubled, dead, lost;
 };
 
 static void step(struct result *result)
@@ -468,7 +468,7 @@ static void step(struct result *result)
 	for (size_t i = 1; i < CLIENTS && count >= 3; i++)
 		result->doubled +=
 			granted[0] < MASTERS && granted[i] < MASTERS && granted[i] != granted[0];
-	/* Also while they change: then their replies count. */
+	/* While the sentinels change, the replies that the client got decide. */
 	granted[0] = grant(&clients[0], true, SHORT_MS);
 	result->unfounded += granted[0] < MASTERS && !was_told(granted[0]);
 }
@@ -517,7 +517,7 @@ void test_sentinels(void)
 
 	seed = given != NULL ? strtoul(given, NULL, 10) : (unsigned long)rlock_now_ms() % 1000000;
 	state = seed;
-	/* tests/run.sh prints it at its end when a test has failed. */
+	/* tests/run.sh repeats this line at its end when a test has failed. */
 	(void)printf("# seed: SENTINELS_SEED=%lu\n", seed);
 	for (size_t i = 0; i < COUNT_OF(counts); i++)
 		play(counts[i]);

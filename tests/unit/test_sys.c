@@ -1,7 +1,7 @@
 /*
- * os.c: what ps shows of us, our children and what becomes of their changes, and that a process that got SIGKILL runs
- * before us with all of its threads. proc.c: when a process has begun, and that it is opened only by that. shell.c: what a
- * killed helper had started is killed. signals.c: how a signal is written, which ones are refused, and the way back.
+ * os.c: the process title, changes of children, and that a process that got SIGKILL gets processor time before us with all of its threads.
+ * proc.c: start times, and that a process is opened by pid and start time. shell.c: children of a killed helper are killed. signals.c:
+ * names of signals, and which are refused.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,7 +26,7 @@
 
 #define ROOM "rlock\0run\0redis://***@a\0b"
 
-/* What is in the room of these words after that title, and in the two bytes around it. */
+/* Set this title in the memory of these words. The memory, and the byte before and after it, must then be wanted. */
 static void check_title(const char *title, const char *wanted)
 {
 	char room[sizeof(ROOM) + 2] = "!" ROOM, is[sizeof(room)] = { 0 }, *argv[5] = { 0 };
@@ -42,7 +42,7 @@ static void check_title(const char *title, const char *wanted)
 	      "nothing of the words is left after '%s', and nothing beyond them is written", title);
 	CHECK(strcmp(argv[2], "redis://***@a") == 0 && strcmp(argv[3], "b") == 0,
 	      "the words are kept elsewhere");
-	free(argv[0]); /* of all words */
+	free(argv[0]); /* one block for all words */
 }
 
 /* ---- processes ---- */
@@ -59,7 +59,7 @@ static void check_silent_fork(void)
 	CHECK(waitid(P_PID, (id_t)pid, &info, WEXITED | __WALL) == 0, "a wait with __WALL does");
 }
 
-/* Waits for that change of our child, before which others may come. */
+/* Wait for this change of the child; other changes may come before. */
 static bool sees_change(pid_t pid, int code, siginfo_t *out)
 {
 	int64_t until_ms = rlock_now_ms() + 5000;
@@ -95,7 +95,7 @@ static void check_children(void)
 	CHECK(!os_child_peek(&again), "a child that was taken is gone");
 }
 
-/* ---- priorities; each in a process of its own, which ends with 1 when something is wrong ---- */
+/* ---- priorities: each check runs in a child, which exits with 1 on an error ---- */
 
 /* The priority of SCHED_RR that rlock itself has. */
 #define OURS 1
@@ -131,7 +131,7 @@ static bool may_have_priority(int priority)
 	       sched_setscheduler(0, SCHED_OTHER, &none) == 0;
 }
 
-/* A process of two threads raises itself. */
+/* A process with two threads raises its own priority. */
 static int raise_threads(void)
 {
 	pthread_t thread;
@@ -187,7 +187,7 @@ static void check_priorities(void)
 
 /* ---- proc.c ---- */
 
-/* So many that one of them begins and ends within a tick of the kernel. */
+/* Enough that one of them starts and ends within one clock tick. */
 #define FORKS 50
 
 static void check_starts(void)
@@ -219,7 +219,7 @@ static void check_starts(void)
 		     "a start in one of two ticks is not told");
 }
 
-/* Its pid alone may be another process's by now. */
+/* A process is opened only if its start time fits: the pid can have been reused. */
 static void check_open(void)
 {
 	struct proc self = { 0 };
@@ -238,7 +238,7 @@ static void check_open(void)
 
 #define LIMIT_MS 10000
 
-/* In a process that has no other children. Returns what went wrong first; 0: nothing. */
+/* Run in a process without other children. Returns the number of the step that failed; 0: none. */
 static int kill_helper(void)
 {
 	char *const environment[] = { "PATH=/usr/bin:/bin", NULL };
@@ -264,7 +264,7 @@ static int kill_helper(void)
 	if (shell->end != SHELL_KILLED)
 		return 5;
 	shell_stop(shell);
-	/* Those that were killed die when a processor is free for them. */
+	/* Killed processes end only when they get a processor, so poll. */
 	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | __WALL) == 0) {
 		if (rlock_now_ms() >= until_ms)
 			return 6;

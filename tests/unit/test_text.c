@@ -1,5 +1,5 @@
 /*
- * text.c: what reaches a terminal, where it is cut, percent-encoding there and back, and what is a number in a reply.
+ * text.c: escaping for a terminal, truncation, percent-encoding and decoding, and numbers in replies.
  */
 #include <stdlib.h>
 
@@ -10,17 +10,17 @@
 
 /* ---- escape ---- */
 
-/* What would turn a text around is here on purpose. NOLINTBEGIN(misc-misleading-bidirectional) */
+/* Bidirectional characters are intended here. NOLINTBEGIN(misc-misleading-bidirectional) */
 
 static const char *const kept[] = {
 	"",
 	" plain text, a\\b, 1 + 1 = 2 ~",
-	"\xc3\xa4\xe2\x82\xac\xf0\x9f\x94\x92\xd7\x90", /* of two, three and four bytes; Hebrew */
-	/* beside what is escaped: U+A0, 200A, 2010, 202F, FFFD, F0000; and the last, 10FFFF */
+	"\xc3\xa4\xe2\x82\xac\xf0\x9f\x94\x92\xd7\x90", /* two, three and four bytes; Hebrew */
+	/* next to escaped ranges: U+A0, 200A, 2010, 202F, FFFD, F0000; and the last, 10FFFF */
 	"\xc2\xa0\xe2\x80\x8a\xe2\x80\x90\xe2\x80\xaf\xef\xbf\xbd\xf3\xb0\x80\x80\xf4\x8f\xbf\xbf",
 };
 
-/* Each byte of these. */
+/* Each byte of these texts is escaped. */
 static const char *const escaped[] = {
 	"\n\t\r\x01\x1b\x1f\x7f\xc2\x80\xc2\x9b\xc2\x9f", /* C0, DEL, and C1 with a terminal's CSI */
 	"\xc2\xad\xd8\x9c\xe1\xa0\x8e",                   /* a soft hyphen, U+61C, U+180E */
@@ -29,13 +29,13 @@ static const char *const escaped[] = {
 	"\xe2\x80\xaa\xe2\x80\xae", /* U+202A to 202E, the last of which turns the text around */
 	"\xe2\x81\xa0\xe2\x81\xa6\xe2\x81\xa9\xef\xbb\xbf",
 	"\xf3\xa0\x80\x81\xf3\xa0\x81\xbf",             /* tags */
-	"\xff\x80\x9b\xc3\xe2\x82",                     /* no characters, or cut short */
-	"\xc0\x80\xc1\xbf\xe0\x80\x8a\xf0\x80\x80\x8a", /* longer than needed: NUL, DEL, newlines */
-	"\xed\xa0\x80\xf4\x90\x80\x80", /* a surrogate, and what is above U+10FFFF */
-	"\xf8\x88\x80\x80\x80",         /* of five bytes */
+	"\xff\x80\x9b\xc3\xe2\x82",                     /* invalid or incomplete sequences */
+	"\xc0\x80\xc1\xbf\xe0\x80\x8a\xf0\x80\x80\x8a", /* overlong: NUL, DEL, newlines */
+	"\xed\xa0\x80\xf4\x90\x80\x80", /* a surrogate, and a value above U+10FFFF */
+	"\xf8\x88\x80\x80\x80",         /* five bytes */
 };
 
-/* In a buffer of 8 bytes, with the NUL. */
+/* The result in a buffer of 8 bytes, including the NUL. */
 static const struct {
 	const char *text, *shown;
 } cuts[] = {
@@ -83,7 +83,7 @@ static void check_escape(void)
 	CHECK_STRING(rlock_escape(NULL, 0, out, sizeof(out)), "", "no text is an empty one");
 }
 
-/* From and into blocks of just the size, so that a sanitizer sees a step too far. */
+/* Source and destination are blocks of the exact size, so that the sanitizer reports any access beyond. */
 static void check_cuts(void)
 {
 	for (size_t i = 0; i < COUNT_OF(cuts); i++) {
@@ -104,7 +104,7 @@ static void check_cuts(void)
 
 static void check_encode(void)
 {
-	/* Of "a b" in room for so many bytes. */
+	/* The encoding of "a b" in a buffer of this many bytes. */
 	static const char *const cut[] = { "", "a", "a", "a", "a%20", "a%20b" };
 	char out[64];
 
@@ -157,7 +157,7 @@ static void check_decode(void)
 	}
 }
 
-/* Every byte but NUL, there and back. */
+/* Encode and decode every byte but NUL. */
 static void check_round_trip(void)
 {
 	char all[255], encoded[3 * sizeof(all) + 1];

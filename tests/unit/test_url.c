@@ -1,6 +1,6 @@
 /*
- * url.c and url_parse.c: which URLs are taken, and what they say; and what is set in one after it was read: a database,
- * a password, sentinels' login and map, and the socket of the private server.
+ * url.c and url_parse.c: valid URLs and their parts; and values set after parsing: a database, a password, the sentinels' login and map, the
+ * socket of the private server.
  */
 #include <stdarg.h>
 #include <sys/un.h>
@@ -12,7 +12,7 @@
 
 #define SOCKET_PATH_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
 
-/* The caller frees it; NULL, and the reason is printed: it is refused. */
+/* Parse a URL, which the caller frees. NULL: refused; the reason is printed. */
 static struct rlock_url *parse(const char *text)
 {
 	char why[RLOCK_ERROR_MAX] = "";
@@ -23,9 +23,9 @@ static struct rlock_url *parse(const char *text)
 	return url;
 }
 
-/* ---- what a URL says ---- */
+/* ---- parts of a URL ---- */
 
-/* Text, server, and what is in it: of several hosts the first, in the order of the server's text. */
+/* URL, canonical text of the server, and parts. Of several hosts: the first one in the canonical text. */
 static const struct {
 	const char *text, *server, *parts;
 } good[] = {
@@ -91,7 +91,7 @@ static void add_string(char out[512], const char *name, const char *value)
 		add(out, " %s=%s", name, value);
 }
 
-/* What is in the URL, in the form of the table above. */
+/* The parts of the URL, in the form of the table above. */
 static const char *parts_of(const struct rlock_url *url)
 {
 	static char out[512];
@@ -146,7 +146,7 @@ static void check_good(void)
 	}
 }
 
-/* ---- what is set in it ---- */
+/* ---- values set later ---- */
 
 static void check_set_db(void)
 {

@@ -1,6 +1,5 @@
 /*
- * rlock_url_hide_password: no password is ever shown, neither of a URL that is taken nor of one that is refused, whatever
- * slip is in it.
+ * rlock_url_hide_password: no password is ever shown, neither of an accepted nor of a refused URL, whatever mistake it contains.
  */
 #include <stdlib.h>
 
@@ -45,7 +44,7 @@ static const struct {
 	{ "redis://us[er:pa]ss", "redis://us[er:*****" },
 	{ "redis://[::1],user:pass", "redis://[::1],user:****" },
 	{ "redis://:1pass", "redis://:*****" },
-	/* as other clients have it */
+	/* syntax of other clients */
 	{ "redis://h?password=pass", "redis://h?password=****" },
 	{ "unix:///s?db=1&PassWord=pass&x=y", "unix:///s?db=1&PassWord=****&x=*" },
 	{ "unix:///s?password=a&password=b#c", "unix:///s?password=*&password=*#c" },
@@ -77,7 +76,7 @@ static void check_hide(void)
 	}
 }
 
-/* The password of these tests is made of Zs, and nothing else is. */
+/* Whether the text shows no part of the password: only the password contains Z. */
 static bool is_silent(const char *text)
 {
 	char why[RLOCK_ERROR_MAX] = "a reason";
@@ -112,7 +111,7 @@ static const char *const carriers[] = {
 	"user:ZZZZ@host",
 };
 
-/* Text that was put into a URL by mistake, at every place; and "": whatever is left out there. */
+/* Insert mistakes at every position of a URL; "": leave out a character instead. */
 static void check_slips(void)
 {
 	static const char *const slips[] = {
@@ -129,16 +128,16 @@ static void check_slips(void)
 		for (size_t slip = 0; slip < COUNT_OF(slips); slip++) {
 			bool omits = *slips[slip] == '\0';
 
-			/* One more makes it the path of a socket, which is no secret. */
+			/* Another slash makes the rest the path of a socket, which is no secret. */
 			if (strncmp(carrier, "unix", 4) == 0 && *slips[slip] == '/')
 				continue;
-			/* With neither scheme nor '@' it may be anything. */
+			/* Without scheme and '@' the text is no URL. */
 			if (omits && strstr(carrier, "://") == NULL)
 				continue;
 			for (size_t at = 0; at <= len - omits; at++) {
 				char text[128];
 
-				/* Without the colon it is no password. */
+				/* Without the colon there is no password. */
 				if (omits && carrier + at == colon)
 					continue;
 				(void)snprintf(text, sizeof(text), "%.*s%s%s", (int)at, carrier,

@@ -1,12 +1,12 @@
 /*
- * url_parse.c: which URLs are refused, and why; the reason is one clause that can stand in a message.
+ * url_parse.c: which URLs are refused, and why; the reason is one clause for a message.
  */
 #include "rlock.h"
 #include "url/url.h"
 
 #include "unit.h"
 
-/* A part of the reason, and what is refused for it. */
+/* A part of the reason, and the URLs that are refused for it. */
 static const struct {
 	const char *why, *texts[16];
 } bad[] = {
@@ -111,7 +111,7 @@ static void check_refused(const char *text, const char *wanted)
 		(void)printf("# want %s\n# got  %s\n", wanted, why);
 }
 
-/* With a last path, host or parameter that is so long. */
+/* Whether a URL is accepted that begins with start and ends with a path, host or parameter of len bytes. */
 static bool is_taken(const char *start, size_t len, char why[RLOCK_ERROR_MAX])
 {
 	char text[4096];

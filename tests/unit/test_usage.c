@@ -1,6 +1,6 @@
 /*
- * What was typed wrongly is reported in one line, with status 64, and no server is asked anything: the verb, options, their
- * values, names, and what does not go together. What was meant is shown, and no password is.
+ * Mistakes on the command line are reported in one line, with status 64, before any server is contacted: verbs, options, values, names, and
+ * combinations. The message proposes the right line, and shows no password.
  */
 #include <stdlib.h>
 
@@ -11,11 +11,11 @@
 
 #define SECRET "sEcReT"
 
-/* Of what is said, " ... " may be anything. */
+/* In the expected message " ... " stands for anything. */
 static const struct {
 	const char *line, *said;
 } lines[] = {
-	/* no verb, or none that there is */
+	/* no verb, or an unknown one */
 	{ "", "a verb is missing: see 'rlock help', or try: rlock run NAME -- COMMAND" },
 	{ "frobnicate a",
 	  "'frobnicate' is not a verb: see 'rlock help': run acquires a lock, status shows "
@@ -26,30 +26,30 @@ static const struct {
 	/* a mistyped one */
 	{ "unlok nightly",
 	  "'unlok' is not a verb: see 'rlock help', or try: rlock unlock nightly\n" },
-	/* left out, or not in its place */
+	/* the verb is missing, or not the first word */
 	{ "nightly -- touch ran", "try: rlock run nightly -- touch ran\n" },
 	{ "'a b' -n -- touch ran", "try: rlock run 'a b' -n -- touch ran\n" },
 	{ "execute a -- touch ran", "'execute' is not a verb: see 'rlock help': run acquires" },
 	{ "-n -w 3s run a -- touch ran", "rlock run -n -w 3s a -- touch ran\n" },
 	{ "mylock ./job", "try: rlock run mylock -- ./job\n" },
 	{ "rnu a -- touch ran", "try: rlock run a -- touch ran\n" },
-	/* another program's: no line, since what is meant is not certain */
+	/* a verb of another program: no corrected line, since its meaning is not certain */
 	{ "ls a", "see 'rlock help': to see locks: list\n" },
 	{ "break a", "stop NAME; one that cannot be asked: unlock --force --holder OWNER NAME\n" },
 	{ "extend --ttl 60 a", "renew --owner ID NAME\n" },
 	{ "acquire a touch ran", "run NAME -- COMMAND, or in a script lock --pid $$ NAME\n" },
-	/* but before "--" it is the name of a lock */
+	/* the same words followed by "--" are names of locks */
 	{ "job -- touch ran", "try: rlock run job -- touch ran\n" },
 	/* the first line of a script, as the kernel passes it on */
 	{ "'run -n job -- sh' /tmp/script",
 	  "'run -n job -- sh' is one word: the first line of a script is #!/usr/bin/env -S rlock run -n job -- sh\n" },
 	{ "'flock -n job' /tmp/script", "#!/usr/bin/env -S rlock flock -n job\n" },
 	{ "run 'run -n job -- sh'", "#!/usr/bin/env -S rlock run -n job -- sh\n" },
-	/* no such option */
+	/* unknown options */
 	{ "run --frobnicate a -- touch ran", "--frobnicate" },
 	{ "run -nZ a -- touch ran", "-Z" },
 	{ "run -verbose a -- touch ran", "no such option '-verbose': try: --verbose\n" },
-	/* a mistyped one, or another program's */
+	/* a mistyped option, or one of another program */
 	{ "run --wiat 3s a -- touch ran", "no such option '--wiat': try: --wait\n" },
 	{ "lock --timeout 3s a", "no such option '--timeout': how long to wait is --wait\n" },
 	{ "run --nonblock a -- touch ran", "'--nonblock': not to wait is --no-wait\n" },
@@ -57,13 +57,13 @@ static const struct {
 	{ "stop -9 a", "'-9': stop asks the holder" },
 	{ "status -w 5 a", "'-w': to print it again and again is --watch\n" },
 	{ "check -n a", "no such option '-n' of check: it is one of run, lock, sem\n" },
-	/* another verb's */
+	/* an option of another verb */
 	{ "renew --ttl=3s a", "no such option '--ttl': the new lease is --lease\n" },
 	{ "stop --force a", "no such option '--force': stop asks the holder" },
 	{ "run --json a -- touch ran",
 	  "no such option '--json' of run: it is one of status, list, check\n" },
 	{ "list --all", "'--all': list has all locks without it\n" },
-	/* of a value, an option is left when a variable is empty */
+	/* an option in the place of a value, as after an empty variable */
 	{ "lock --lease 1m --owner --wait 1h production",
 	  "--owner needs a value, and '--wait' is an option: was a variable empty?\n" },
 	{ "run --note -n x -- touch ran",
@@ -97,21 +97,21 @@ static const struct {
 	  "try: rlock run -u rediss+cluster://h NAME -- touch ran\n" },
 	{ "run local: a -- touch ran", "try: rlock run -u local: a -- touch ran\n" },
 	{ "run -u redis://a redis://b x -- touch ran", "'redis://b' is a URL ... any name)\n" },
-	/* with a value, or without one */
+	/* a missing value, or one that is not wanted */
 	{ "run a -w -- touch ran", "-w" },
 	{ "status --watch 5 a", "try: rlock status --watch=5 a\n" },
 	{ "status --watch 5", "try: rlock status --watch=5\n" },
 	{ "list --watch 5", "try: rlock list --watch=5\n" },
 	{ "list --held-for 2 h", "try: rlock list --held-for 2h\n" },
 	{ "check --connect-timeout 5 s", "try: rlock check --connect-timeout 5s\n" },
-	/* a beginning of several */
+	/* an abbreviation of several options */
 	{ "run --no x a -- touch ran", "'--no' can be several options: see 'rlock help run'\n" },
-	/* a dash of a web page */
+	/* a typographic dash, copied from a web page */
 	{ "run –wait 5 a -- touch ran", "try: rlock run --wait 5 a -- touch ran\n" },
 	{ "run −n a -- touch ran", "try: rlock run -n a -- touch ran\n" },
 	{ "run a — touch ran", "try: rlock run a -- touch ran\n" },
 	{ "run a –- touch -f ran", "try: rlock run a -- touch -f ran\n" },
-	/* no command, or not in its place */
+	/* the command is missing, or misplaced */
 	{ "run a", "rlock run a -- COMMAND\n" },
 	{ "run -n a -c 'touch ran'", "rlock run -n a -- sh -c 'touch ran'\n" },
 	{ "lock a --", "nothing after" },
@@ -126,19 +126,19 @@ static const struct {
 	{ "list -- 'ci*'", "try: rlock list 'ci*'\n" },
 	{ "list -- touch ran", "list takes no '--' and no command\n" },
 	{ "run web ./job", "try: rlock run web -- ./job\n" },
-	/* a name more, or a command that is not on this machine */
+	/* perhaps another name, or a command that this machine does not have */
 	{ "run web database ./job", "run needs a command after '--': see 'rlock help run'\n" },
-	/* as flock has it */
+	/* syntax of flock */
 	{ "run -s a -- touch ran", "'-s': a shared lock is the verb read" },
 	{ "a -c 'touch ran'", "try: rlock run a -- sh -c 'touch ran'\n" },
 	{ "-n 9", "try: rlock flock -n 9\n" },
 	{ "/tmp/a ./job", "try: rlock run /tmp/a -- ./job\n" },
 	{ "9", "try: rlock flock 9\n" },
 	{ "-n a", "try: rlock run -n a -- COMMAND, or for a line as flock has it: rlock flock\n" },
-	/* a command's own --help is no call for ours */
+	/* --help after the command belongs to the command */
 	{ "run a -n 3 mytool --help", "try: rlock sem --permits 3 a -- mytool --help\n" },
 	{ "lock a mytool --resize", "try: rlock run a -- mytool --resize\n" },
-	/* as consul has it */
+	/* syntax of consul */
 	{ "run -n 3 a -- touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
 	{ "sem 3 a touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
 	{ "unlock -xh a", "no such option '-x'" },
@@ -146,10 +146,10 @@ static const struct {
 	{ "lock -timeout a touch ran", "'-timeout': how long to wait is --wait\n" },
 	{ "fair -n 3 a -- touch ran", "-n takes no value ... any name)\n" },
 	{ "lock -n=3 a touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
-	/* as GNU sem has it */
+	/* syntax of GNU sem */
 	{ "sem -j 3 touch ran", "'-j': --permits gives their number" },
 	{ "sem --id a --jobs=3 touch ran", "'--id': the name is a word, or --name\n" },
-	/* the server as redis-cli has it */
+	/* redis-cli's option for the server */
 	{ "run -h db a -- touch ran", "try: rlock run -u redis://db:6379 a -- touch ran\n" },
 	{ "unlock -h db:7000 a", "try: rlock unlock -u redis://db:7000 a\n" },
 	{ "run --port 7000 --user me --tls a -- touch ran",
@@ -168,13 +168,13 @@ static const struct {
 	{ "run -u redis-sentinel://db/main a -- touch ran", "redis+sentinel://HOST:26379/SERVICE" },
 	{ "run -u redis-cluster://db a -- touch ran", "redis+cluster://HOST:6379" },
 	{ "run --username me a -- touch ran", "the server is -u redis://USER@HOST:PORT\n" },
-	/* an @ alone makes no password */
+	/* an @ alone does not make a password */
 	{ "run -u redis://127.0.0.1:1 deploy@web1 'https://ci/job?id=5' --note me@host true",
 	  "redis://127.0.0.1:1 deploy@web1 " },
 	/* a bad name */
 	{ "run -- touch ran", "name" },
 	{ "run '' -- touch ran", "name" },
-	/* one that may be the value of an option, or the COMMAND */
+	/* a missing name that may have been read as an option's value or as COMMAND */
 	{ "run --key a -- touch ran", "run needs the name of a lock: 'a' is the value of --key\n" },
 	{ "run --db a -- touch ran", "'a' is the value of --db\n" },
 	{ "run -u a -- touch ran", "'a' is the value of --url\n" },
@@ -184,16 +184,16 @@ static const struct {
 	{ "run - -- touch ran", "'-' is a name only by --name" },
 	{ "run 'two\nlines' -- touch ran", "newline" },
 	{ "run a b a -- touch ran", "twice" },
-	/* that share their keys on the server */
+	/* names that share their keys on the server */
 	{ "run a {a} -- touch ran", "name '{a}': shares its keys on the server with 'a'" },
 	{ "run --name a touch ran", "rlock run --name a -- touch ran\n" },
-	/* not together */
+	/* options that exclude each other */
 	{ "run -n -w 3s a -- touch ran", "--wait" },
 	{ "run -l 3s -t 3s a -- touch ran", "--ttl" },
-	/* only with a command, or only without one */
+	/* options that need a command, or exclude one */
 	{ "lock --pid 1 --at-least 3s a", "--at-least" },
 	{ "run --owner x a -- touch ran", "--owner" },
-	/* of a lock without one */
+	/* locks without a command */
 	{ "lock nightly",
 	  "rlock: lock without a COMMAND needs --pid or --owner: try: rlock lock --pid $$ nightly\n" },
 	{ "sem --permits 3 a", "try: rlock sem --pid $$ --permits 3 a\n" },
@@ -205,12 +205,12 @@ static const struct {
 	{ "lock --owner x --ttl 5s a", "--lease " },
 	{ "lock --owner x --pid 1 --lease 5s a", "--owner" },
 	{ "unlock --holder x a", "--force" },
-	{ "lock --pid 4194304 a", "4194304" }, /* there is none beyond the kernel's limit */
+	{ "lock --pid 4194304 a", "4194304" }, /* larger than any pid */
 	{ "run --log-format json a -- touch ran", "--log-format" },
 	{ "rlock --fence a -- touch ran", "--fence" },
-	/* of a list, and of a status */
+	/* list and status */
 	{ "list a b", "one pattern" },
-	/* of a semaphore */
+	/* semaphores */
 	{ "sem -n a -- true",
 	  "rlock: sem needs --permits, how many there are in all: try: rlock sem --permits N -n a -- true\n" },
 	{ "sem --permits 2 --take 3 a -- true", "--take" },
@@ -237,12 +237,12 @@ static const struct {
 	{ "run --complain-after 1h a -- touch ran", "--complain-after needs --no-wait" },
 };
 
-/* A value, and what is said of it. "%s" is the value. */
+/* A line with values, and the message about each. "%s" is the value. */
 static const struct {
 	const char *line, *said;
 	const char *values[24];
 } values[] = {
-	/* durations, with an example; which texts are none test_duration.c says */
+	/* durations, with an example in the message; test_duration.c has more invalid texts */
 	{ "run --%s=-1 a -- touch ran",
 	  "--%s '-1' ... 30s",
 	  { "wait", "ttl", "lease", "at-least", "max-run", "grace", "remember",
@@ -285,7 +285,7 @@ static const struct {
 	{ "run -u 'redis://a redis://b redis://c' '--quorum=%s' a -- touch ran",
 	  "quorum",
 	  { "0", "1", "4", "-1", "2.5", "", "ALL", "2 ", "18446744073709551618" } },
-	/* a server; which URLs are none is test_url_refused.c's */
+	/* servers; test_url_refused.c has more invalid URLs */
 	{ "run -u %s a -- touch ran",
 	  "the scheme is missing: try: redis://%s\n",
 	  { "host:6379", "127.0.0.1", "[::1]:6379" } },
@@ -316,7 +316,7 @@ static const struct {
 	{ "run -u redis://h %s a -- touch ran",
 	  "is for nodes of a cluster, and redis://h:6379/0 has none: name the server by a URL like redis+cluster://HOST:6379\n",
 	  { "--cluster-map a:1=b:2" } },
-	/* what is of an acquisition, for a change of the total */
+	/* options for an acquisition, with --resize */
 	{ "sem --permits 3 --resize %s a",
 	  "can't go together with --resize, which acquires nothing: leave one of them out\n",
 	  { "--at-least 5s", "--owner x", "--lease 5s", "--ttl 5s", "--pid 1", "--note x", "-w 3s",
@@ -336,7 +336,7 @@ static const struct {
 	{ "run %s a -- touch ran",
 	  "no such option '%s': rlock has to stay",
 	  { "-F", "--no-fork" } },
-	/* those of other programs have a hint, for each of which one word is to be right */
+	/* options of other programs: the hint must contain this word */
 	{ "run %s 3 a -- touch ran", " --wait\n", { "--timeout", "--retry", "--retries", "-try" } },
 	{ "run %s a -- touch ran", "verb ", { "--fair", "--read", "--write", "--shared" } },
 	{ "run %s 3 a -- touch ran", " --grace\n", { "-k", "--kill-after" } },
@@ -376,7 +376,7 @@ static const struct {
 	{ "run a redis-cli %s ping",
 	  "needs a command after '--'",
 	  { "-a " SECRET, "--pass " SECRET, "--pass=" SECRET } },
-	/* a password in a URL that is wrong, or in a line that is */
+	/* a password in a wrong URL, or in a wrong line */
 	{ "run -v -u '%s' a -- true",
 	  NULL,
 	  { "redis://ci:" SECRET "@h/x", "redis://ci:" SECRET "@:x", "http://ci:" SECRET "@h",
@@ -404,7 +404,7 @@ static void check_line(const char *line, const char *text)
 	(void)printf("# got  %d: %s\n", said.status, unit_shown(said.err));
 }
 
-/* The template with the value in the place of its "%s". */
+/* Replace "%s" in the template by the value. */
 static void fill(char out[512], const char *template, const char *value)
 {
 	const char *at = strstr(template, "%s");
@@ -428,7 +428,7 @@ static void check_values(void)
 	}
 }
 
-/* The words and the statuses of flock; and what a lock of a server cannot do, in words of rlock's. */
+/* Messages and statuses of flock, and of rlock where a lock on a server differs. */
 static const struct {
 	const char *line;
 	int status;
@@ -471,7 +471,7 @@ static void check_flock(void)
 	}
 }
 
-/* One byte, or one name, or one server, too many. */
+/* One byte, name or server too many. */
 static void check_limits(void)
 {
 	char line[4096];
@@ -497,7 +497,7 @@ static void check_limits(void)
 	check_line(line, "32");
 }
 
-/* One slip in three letters, and two at most. */
+/* Suggestions: at most one mistake per three letters, and at most two. */
 static void check_nearest(void)
 {
 	static const char *const words[] = { "run", "wait", "ttl", "no-wait", "verbose", "fair" };
@@ -527,7 +527,7 @@ static void check_nearest(void)
 	}
 }
 
-/* By the environment, which then is what the message names. */
+/* Wrong values in the environment: the message names the variable. */
 static void check_environment(void)
 {
 	static const char *const urls[] = {

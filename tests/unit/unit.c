@@ -1,6 +1,6 @@
 /*
- * The unit tests in one program: `unit-tests [NAME]` runs all of them, or test_NAME.c, and prints TAP. The plan comes
- * last, so a test that crashes prints none, and tests/run.sh counts that as a failure.
+ * The unit tests in one program: `unit-tests [NAME]` runs all of them, or test_NAME.c, and prints TAP. The plan is printed last: if a test
+ * crashes it is missing, and tests/run.sh counts that as a failure.
  */
 #include <stdarg.h>
 #include <sys/wait.h>
@@ -100,7 +100,7 @@ int main(int argc, char **argv)
 {
 	const char *only = argc > 1 ? argv[1] : NULL;
 
-	/* A crash loses no line, and a child of a fork prints none again. */
+	/* Line-buffered: a crash loses no line, and a forked child does not print buffered lines again. */
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
 		if (only != NULL && strcmp(only, tests[i].name) != 0)

@@ -1,6 +1,6 @@
 /*
- * What the unit tests share: the list of them, and checks that are counted and printed as TAP, one behaviour and one
- * sentence each. What is checked is each test_*.c's business; unit.c runs them.
+ * What the unit tests share: their list, and checks that are counted and printed as TAP, one behaviour and one
+ * sentence each. unit.c runs the tests in test_*.c.
  */
 #ifndef UNIT_H
 #define UNIT_H
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* In this order. A test_NAME() that is missing here has no prototype, which is a warning. */
+/* The tests, in the order of their runs. A test_NAME() that is missing here has no prototype, which is a compiler warning. */
 #define UNIT_TESTS(X)                                                                              \
 	X(acquire)                                                                                 \
 	X(clock)                                                                                   \
@@ -35,9 +35,9 @@ UNIT_TESTS(UNIT_PROTOTYPE)
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The name of a check is a format with its arguments; a '#' in it would start a directive of TAP. */
+/* The name of a check is a printf format with arguments. It must not contain '#', which starts a directive of TAP. */
 #define CHECK(claim, ...) unit_check((claim), __FILE__, __LINE__, __VA_ARGS__)
-/* NULL is a string of its own here. */
+/* Two NULLs are equal. */
 #define CHECK_STRING(got, want, ...)                                                               \
 	unit_check_string((got), (want), __FILE__, __LINE__, __VA_ARGS__)
 #define CHECK_NUMBER(got, want, ...) CHECK_STRING(unit_number(got), unit_number(want), __VA_ARGS__)
@@ -48,16 +48,16 @@ __attribute__((format(printf, 5, 6))) bool unit_check_string(const char *got, co
 							     const char *file, int line,
 							     const char *format, ...);
 
-/* Its digits, until the call after the next. */
+/* The number as text, valid until the second next call. */
 const char *unit_number(int64_t number);
 
-/* The text as a terminal can take it, until the call after the next. */
+/* The text, escaped for a terminal; valid until the second next call. */
 const char *unit_shown(const char *text);
 
-/* Whether a reason can stand in a message: it is one clause, printable. */
+/* Whether a reason is one printable clause, so that a message can contain it. */
 bool unit_is_clause(const char *why);
 
-/* What the function returns in a process of its own; -1: that did not end by itself. */
+/* Run the function in a child, and return its result; -1: a signal ended the child. */
 int unit_fork(int (*run)(void));
 
 #endif
