@@ -597,7 +597,7 @@ static int run_command(const struct call *call)
 	int status = 0, error;
 	pid_t pid;
 
-	os_leave_orphans();
+	os_stop_adopting();
 	signals_restore();
 	(void)signal(SIGCHLD, SIG_DFL);
 	if (call->verbose)

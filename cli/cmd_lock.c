@@ -414,7 +414,7 @@ static int find_target(struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;
 	struct proc target;
-	enum proc_lookup lookup = proc_look(opts->pid, &target);
+	enum proc_lookup lookup = proc_find(opts->pid, &target);
 	bool is_gone;
 
 	is_gone = lookup == PROC_GONE || (lookup == PROC_SEEN && proc_is_gone(&target));

@@ -123,7 +123,7 @@ static void take_stock(struct stopping *stopping, const char *by, bool is_first)
 			.owner = hold->owner,
 			.pid = getpid(),
 		});
-		event_log(&(struct event){ .kind = EVENT_TOLD, .reason = by });
+		event_log(&(struct event){ .kind = EVENT_STOP_REQUESTED, .reason = by });
 		message_debug("%s: asked %s to stop", names_show_one(&stopping->opts, 0, name),
 			      names_show_holder(hold->note, hold->owner, holder));
 	}

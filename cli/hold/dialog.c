@@ -27,9 +27,9 @@ static bool dialog_send(int fd, enum record_kind kind, int priority, const char 
 	return sendmsg(fd, &message, MSG_NOSIGNAL) >= 0;
 }
 
-bool dialog_send_look(int fd)
+bool dialog_send_wakeup(int fd)
 {
-	return dialog_send(fd, RECORD_LOOK, 0, NULL, 0);
+	return dialog_send(fd, RECORD_WAKEUP, 0, NULL, 0);
 }
 
 bool dialog_read(int fd, struct record *out)

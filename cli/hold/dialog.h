@@ -14,7 +14,7 @@
 #define DIALOG_AT_ONCE 64
 
 enum record_kind {
-	RECORD_LOOK,    /* from either: look at the lease */
+	RECORD_WAKEUP,  /* from either: look at the lease */
 	RECORD_MESSAGE, /* from the renewer: a line for standard error */
 	RECORD_LOG,     /* the same for the log */
 };
@@ -27,7 +27,7 @@ struct record {
 };
 
 /* False: it found no room, since the other side is stopped or writes to what does not take it, or memory is short. */
-bool dialog_send_look(int fd);
+bool dialog_send_wakeup(int fd);
 /* The next record; false: there is none now. Each side keeps both ends open: the end of a process is no news here. */
 bool dialog_read(int fd, struct record *out);
 

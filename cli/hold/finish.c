@@ -18,7 +18,7 @@
 
 /* ---- while the command runs ---- */
 
-#define LOOK ": before you run it again, look at what is half done"
+#define LOOK_HINT ": before you run it again, look at what is half done"
 #define CONSEQUENCE_MAX 128
 
 static const char *consequence(const struct lease *lease, char out[CONSEQUENCE_MAX])
@@ -29,14 +29,14 @@ static const char *consequence(const struct lease *lease, char out[CONSEQUENCE_M
 	case ON_LOST_IGNORE:
 		return "the command runs on without it";
 	case ON_LOST_TERM:
-		(void)snprintf(out, CONSEQUENCE_MAX, "the command was sent %s" LOOK,
+		(void)snprintf(out, CONSEQUENCE_MAX, "the command was sent %s" LOOK_HINT,
 			       signals_name(lease->opts->signal, name));
 		return out;
 	case ON_LOST_DEFAULT:
 	case ON_LOST_KILL:
 		break;
 	}
-	return "terminating the command" LOOK;
+	return "terminating the command" LOOK_HINT;
 }
 
 static char *lost_reason(const struct lease *lease, char out[REASON_MAX])
@@ -73,7 +73,7 @@ static void message_terminating(const struct lease *lease, int reason)
 	const struct opts *opts = lease->opts;
 	char name[NAME_SHOWN_MAX], limit[DURATION_TEXT_MAX];
 
-	(void)names_show_one(opts, reason == TERMINATE_STOP ? lease->told_name : 0, name);
+	(void)names_show_one(opts, reason == TERMINATE_STOP ? lease->stop_name : 0, name);
 	if (reason == TERMINATE_LEASE)
 		message_error("%s: the lease of %s ends: terminating the command", name,
 			      duration_print(opts->lease_ms, limit));
@@ -82,7 +82,7 @@ static void message_terminating(const struct lease *lease, int reason)
 			      name, duration_print(opts->max_run_ms, limit));
 	else if (reason == TERMINATE_STOP)
 		message_error("%s: %s asked to stop: terminating the command", name,
-			      lease->told_by);
+			      lease->stop_requested_by);
 }
 
 /* Once, whichever process finds it: rlock may have taken over since. */
@@ -103,16 +103,16 @@ void report_news(struct lease *lease, const struct job_report *processes)
 	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
 	int reason = lease->reason;
 
-	if (lease->is_lost && !lease->is_loss_told)
+	if (lease->is_lost && !lease->is_loss_reported)
 		message_lost(lease);
-	lease->is_loss_told = lease->is_lost;
+	lease->is_loss_reported = lease->is_lost;
 	if (lease_was_lost(lease))
 		log_lost(lease);
-	if (reason != lease->told_reason)
+	if (reason != lease->reported_reason)
 		message_terminating(lease, reason);
-	lease->told_reason = reason;
-	if (processes->denied > 0 && !lease->is_denied_told) {
-		lease->is_denied_told = true;
+	lease->reported_reason = reason;
+	if (processes->denied > 0 && !lease->is_denied_reported) {
+		lease->is_denied_reported = true;
 		message_warning(
 			"%s: may not terminate process %d (%s): it runs as another user: %s",
 			names_show_one(lease->opts, 0, name), (int)denied->pid,
@@ -129,10 +129,10 @@ void report_signal_denied(struct lease *lease, int signal)
 	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
 	struct proc command;
 
-	if (lease->is_signal_denied_told || !proc_read(lease->job_pid, &command) ||
+	if (lease->is_signal_denied_reported || !proc_read(lease->job_pid, &command) ||
 	    proc_is_gone(&command))
 		return;
-	lease->is_signal_denied_told = true;
+	lease->is_signal_denied_reported = true;
 	message_warning(
 		"%s: may not pass signal %d on to process %d (%s): it runs as another user: "
 		"run rlock as that user",
@@ -158,7 +158,7 @@ void finish_unused(struct rlock_conn *conn, struct rlock_hold *hold)
 
 static int64_t left_ms_of(const struct lease *lease, int64_t now_ms)
 {
-	return lease->opts->at_least_ms > 0 && !lease->is_told
+	return lease->opts->at_least_ms > 0 && !lease->is_stop_requested
 		       ? most(lease->acquired_ms + lease->opts->at_least_ms - now_ms, 0)
 		       : 0;
 }
@@ -168,9 +168,9 @@ static struct event end_event(const struct lease *lease, char reason[REASON_MAX]
 {
 	struct event event = { 0 };
 
-	(void)snprintf(reason, REASON_MAX, "stopped by %s", lease->told_by);
+	(void)snprintf(reason, REASON_MAX, "stopped by %s", lease->stop_requested_by);
 	if (lease->purpose == RLOCK_PURPOSE_PROCESS) {
-		event.reason = lease->is_told ? reason
+		event.reason = lease->is_stop_requested ? reason
 			       : lease->opts->descriptor != NULL
 				       ? "the process has ended, or closed the descriptor"
 				       : "the process has ended";

@@ -31,9 +31,9 @@
  * A renewer that was killed before there was a command is followed by another at once, or a later waiter would overtake
  * it; but one that was killed again and again by no more than one in this time.
  */
-#define AGAIN_MS 200
+#define REFORK_INTERVAL_MS 200
 /* A renewer that has not taken a signal, or seen the end of the command, after this time is stopped, or worse. */
-#define ANSWER_MS 1000
+#define REACTION_TIMEOUT_MS 1000
 /*
  * Wait this long for the end of a renewer that got SIGKILL, at most this part of a short lease: after that it hangs in the
  * kernel. Check this often whether it is a zombie: no SIGCHLD reports one that its debugger keeps.
@@ -53,10 +53,10 @@
 #define LONG_COMMAND_MS 50
 
 /* What the front knows of the renewer's next turn. */
-enum turn {
-	TURN_DUE,     /* it is due, or will be */
-	TURN_EXCUSED, /* it is overdue, but the front was late itself: until DUE_TURN */
-	TURN_NONE,    /* the renewer got SIGKILL */
+enum iteration {
+	ITERATION_DUE,     /* it is due, or will be */
+	ITERATION_EXCUSED, /* it is overdue, but the front was late itself: until DUE_ITERATION */
+	ITERATION_NONE,    /* the renewer got SIGKILL */
 };
 
 struct front {
@@ -65,7 +65,7 @@ struct front {
 	struct job job; /* as it is for this process, should it take over */
 	pid_t renewer;  /* 0: none runs */
 	pid_t hung;     /* a renewer that SIGKILL has not ended; 0: none */
-	enum turn turn;
+	enum iteration iteration;
 	int64_t death_ms;          /* until when a renewer that got SIGKILL has to have ended */
 	int self_fd;               /* a descriptor of this process, for the renewer */
 	int dialog_fd, renewer_fd; /* our end of the dialog, and that of the renewer */
@@ -75,10 +75,10 @@ struct front {
 	int end_signal; /* asked us to end before there was a command; 0: none did */
 	int killed_by;  /* the signal that ended the renewer; 0: it exited */
 	bool is_over;
-	bool has_job_ended; /* the command, whether the renewer has seen that or not */
-	sigset_t got;       /* all signals so far, but for SIGCHLD */
-	int64_t taken; /* what signals_taken was when DUE_ANSWER was set; -1: not for a signal */
-	int stop;      /* which of the lease's stops we have followed */
+	bool has_job_ended;        /* the command, whether the renewer has seen that or not */
+	sigset_t received_signals; /* all signals so far, but for SIGCHLD */
+	int64_t taken_at_deadline_set; /* what signals_taken was when DUE_REACTION was set; -1: not for a signal */
+	int stop;                      /* which of the lease's stops we have followed */
 	int64_t forked_ms; /* when the last renewer was */
 	int64_t *due_ms;   /* of the events */
 };
@@ -125,7 +125,7 @@ static bool fork_renewer(struct front *front)
 	}
 	front->due_ms[DUE_FORK] = INT64_MAX;
 	front->hung = 0;
-	front->turn = TURN_DUE;
+	front->iteration = ITERATION_DUE;
 	return front->renewer > 0 && os_events_add(front->events.fd, front->dialog_fd);
 }
 
@@ -144,28 +144,29 @@ static void kill_renewer(struct front *front)
 	if (front->renewer <= 0)
 		return;
 	(void)kill(front->renewer, SIGKILL);
-	front->due_ms[DUE_ANSWER] = front->due_ms[DUE_END] = front->due_ms[DUE_REPLACE] = INT64_MAX;
-	front->due_ms[DUE_TURN] = INT64_MAX;
-	front->turn = TURN_NONE;
+	front->due_ms[DUE_REACTION] = front->due_ms[DUE_END] = front->due_ms[DUE_REPLACE] =
+		INT64_MAX;
+	front->due_ms[DUE_ITERATION] = INT64_MAX;
+	front->iteration = ITERATION_NONE;
 	front->death_ms = rlock_now_ms() + least(DEATH_MS, front->lease->lease_ms / DEATH_DIVISOR);
 	front->due_ms[DUE_DEATH] = rlock_now_ms();
 }
 
 /* When one that is stopped is replaced: at the end of the wait, or soon; while the job runs its next turn says. */
-static int64_t needed_ms(const struct lease *lease, int64_t now_ms)
+static int64_t replace_stopped_at_ms(const struct lease *lease, int64_t now_ms)
 {
 	if (lease_is_waiting(lease))
 		return lease->wait_end_ms;
 	if (lease->phase == HOLD_STARTING || lease->phase == HOLD_RUNNING)
 		return INT64_MAX;
-	return now_ms + ANSWER_MS;
+	return now_ms + REACTION_TIMEOUT_MS;
 }
 
 static void record_renewer(struct front *front, const siginfo_t *info)
 {
 	if (info->si_code == CLD_STOPPED) {
 		watch_job(front);
-		front->due_ms[DUE_REPLACE] = needed_ms(front->lease, rlock_now_ms());
+		front->due_ms[DUE_REPLACE] = replace_stopped_at_ms(front->lease, rlock_now_ms());
 	} else if (info->si_code == CLD_CONTINUED) {
 		front->due_ms[DUE_REPLACE] = INT64_MAX;
 	} else {
@@ -193,9 +194,10 @@ static void reap(struct front *front)
 
 /* ---- signals ---- */
 
-static void await_answer(struct front *front)
+static void await_reaction(struct front *front)
 {
-	front->due_ms[DUE_ANSWER] = least(front->due_ms[DUE_ANSWER], rlock_now_ms() + ANSWER_MS);
+	front->due_ms[DUE_REACTION] =
+		least(front->due_ms[DUE_REACTION], rlock_now_ms() + REACTION_TIMEOUT_MS);
 }
 
 static void pass_on(struct front *front, const struct os_signal *signal)
@@ -203,18 +205,18 @@ static void pass_on(struct front *front, const struct os_signal *signal)
 	bool is_hang_up = signal->number == SIGHUP && signal->is_from_kernel;
 	uint64_t mask = UINT64_C(1) << (is_hang_up ? 0 : signal->number);
 
-	if (front->due_ms[DUE_ANSWER] == INT64_MAX)
-		front->taken = front->lease->signals_taken;
-	await_answer(front);
+	if (front->due_ms[DUE_REACTION] == INT64_MAX)
+		front->taken_at_deadline_set = front->lease->signals_taken;
+	await_reaction(front);
 	/* As in the kernel: one that has not been taken stands for the next. Else a flood of them would fill the dialog. */
 	if ((atomic_fetch_or(&front->lease->signals, mask) & mask) != 0)
 		return;
-	(void)dialog_send_look(front->dialog_fd);
+	(void)dialog_send_wakeup(front->dialog_fd);
 	if (!lease_is_before_job(front->lease) || !signals_is_ending(signal->number) ||
 	    front->end_signal != 0)
 		return;
 	front->end_signal = signal->number;
-	front->due_ms[DUE_END] = rlock_now_ms() + ANSWER_MS;
+	front->due_ms[DUE_END] = rlock_now_ms() + REACTION_TIMEOUT_MS;
 }
 
 static void read_signals(struct front *front)
@@ -225,7 +227,7 @@ static void read_signals(struct front *front)
 		if (signal.number == SIGCHLD)
 			reap(front);
 		else
-			(void)sigaddset(&front->got, signal.number);
+			(void)sigaddset(&front->received_signals, signal.number);
 		if (signal.number != SIGCHLD && !job_got_signal(front->lease, &signal))
 			pass_on(front, &signal);
 	}
@@ -255,7 +257,7 @@ static void commit(struct front *front)
 	if (front->end_signal != 0)
 		return;
 	/* By its hold file an unlock has to find the renewer, which /proc may hide from its own user. */
-	front->code = renewer_look_at(front->renewer, &renewer);
+	front->code = renewer_find(front->renewer, &renewer);
 	if (front->code == 0)
 		front->code = front_print_acquired(front->lease);
 	if (front->code == 0) {
@@ -266,9 +268,9 @@ static void commit(struct front *front)
 		front->code = front->is_over ? 0 : -1;
 		return;
 	}
-	front->due_ms[DUE_END] = rlock_now_ms() + ANSWER_MS;
+	front->due_ms[DUE_END] = rlock_now_ms() + REACTION_TIMEOUT_MS;
 	front->lease->signals |= UINT64_C(1) << SIGTERM;
-	(void)dialog_send_look(front->dialog_fd);
+	(void)dialog_send_wakeup(front->dialog_fd);
 }
 
 /* Only the command's end counts for our status. */
@@ -279,7 +281,7 @@ static void leave(struct front *front)
 	front->renewer = 0;
 }
 
-static void look_at_lease(struct front *front)
+static void follow_lease(struct front *front)
 {
 	const struct lease *lease = front->lease;
 
@@ -290,7 +292,7 @@ static void look_at_lease(struct front *front)
 		watch_job(front);
 	if (lease->stops != front->stop) {
 		front->stop = lease->stops;
-		front->due_ms[DUE_STOP] = rlock_now_ms() + JOB_STOP_SETTLE_MS;
+		front->due_ms[DUE_STOP] = rlock_now_ms() + JOB_STOP_CONFIRM_MS;
 	}
 	if (lease->may_front_leave)
 		leave(front);
@@ -307,7 +309,7 @@ static void read_dialog(struct front *front)
 	while (dialog_read(front->dialog_fd, &record))
 		dialog_print(&record);
 	if (front->renewer > 0)
-		look_at_lease(front);
+		follow_lease(front);
 	message_set_deadline(INT64_MAX);
 }
 
@@ -330,7 +332,7 @@ static void clean_up(struct front *front)
  * Whether there is a command. As long as there is none, none can come of a renewer that is dead: its command's process
  * finds that another word stands where it would write its pid.
  */
-static bool has_job(struct front *front)
+static bool forbid_start_unless_started(struct front *front)
 {
 	struct lease *lease = front->lease;
 	pid_t not_started = lease->job_pid;
@@ -397,7 +399,7 @@ static void follow_end(struct front *front)
 	close_dialog(front);
 	if (lease->phase == HOLD_ENDED) {
 		front->is_over = true;
-	} else if (has_job(front)) {
+	} else if (forbid_start_unless_started(front)) {
 		message_debug("the renewer has ended: rlock takes over");
 		close_job(front);
 		renewer_take_over(front->args, &front->job, &front->events, front->hung);
@@ -409,28 +411,29 @@ static void follow_end(struct front *front)
 		lease->phase = HOLD_WAITING;
 		lease->exit_signal = 0;
 		lease->signals = lease->signals_in_hand = 0;
-		lease->turn_ms = INT64_MAX;
-		front->due_ms[DUE_ANSWER] = INT64_MAX;
-		front->due_ms[DUE_FORK] = front->forked_ms + AGAIN_MS;
+		lease->next_iteration_ms = INT64_MAX;
+		front->due_ms[DUE_REACTION] = INT64_MAX;
+		front->due_ms[DUE_FORK] = front->forked_ms + REFORK_INTERVAL_MS;
 	}
 }
 
 /* ---- the loop ---- */
 
 /* Kill a renewer whose turn is overdue: it hangs. A renewer that waits for events has no turn due. */
-static void check_turn(struct front *front)
+static void check_iteration(struct front *front)
 {
 	int64_t now_ms = rlock_now_ms(), overdue_ms = lease_overdue_ms(front->lease);
 
-	if (front->renewer <= 0 || front->turn == TURN_NONE)
+	if (front->renewer <= 0 || front->iteration == ITERATION_NONE)
 		return;
 	if (now_ms < overdue_ms) {
-		front->turn = TURN_DUE;
-		front->due_ms[DUE_TURN] = overdue_ms;
-	} else if (front->turn == TURN_DUE && now_ms - overdue_ms >= LATE_MS) {
-		front->turn = TURN_EXCUSED;
-		front->due_ms[DUE_TURN] = now_ms + LATE_MS;
-	} else if (front->turn == TURN_DUE || hold_events_is_due(&front->events, DUE_TURN)) {
+		front->iteration = ITERATION_DUE;
+		front->due_ms[DUE_ITERATION] = overdue_ms;
+	} else if (front->iteration == ITERATION_DUE && now_ms - overdue_ms >= LATE_MS) {
+		front->iteration = ITERATION_EXCUSED;
+		front->due_ms[DUE_ITERATION] = now_ms + LATE_MS;
+	} else if (front->iteration == ITERATION_DUE ||
+		   hold_events_take_due(&front->events, DUE_ITERATION)) {
 		kill_renewer(front);
 	}
 }
@@ -445,7 +448,7 @@ static void check_death(struct front *front)
 	struct proc renewer = { 0 };
 	bool is_seen, is_gone;
 
-	if (!hold_events_is_due(&front->events, DUE_DEATH) || front->renewer <= 0)
+	if (!hold_events_take_due(&front->events, DUE_DEATH) || front->renewer <= 0)
 		return;
 	is_seen = proc_read(front->renewer, &renewer);
 	is_gone = is_seen && proc_is_gone(&renewer);
@@ -471,35 +474,35 @@ static void check_renewer(struct front *front)
 		close_job(front);
 		front->has_job_ended = true;
 		/* A signal that is passed on just before that time has its own. */
-		if (front->due_ms[DUE_ANSWER] == INT64_MAX)
-			front->taken = -1;
-		await_answer(front);
+		if (front->due_ms[DUE_REACTION] == INT64_MAX)
+			front->taken_at_deadline_set = -1;
+		await_reaction(front);
 	}
-	if (front->due_ms[DUE_ANSWER] <= now_ms &&
-	    (lease->signals_taken != front->taken || !lease_has_signals(lease)) &&
+	if (front->due_ms[DUE_REACTION] <= now_ms &&
+	    (lease->signals_taken != front->taken_at_deadline_set || !lease_has_signals(lease)) &&
 	    (!front->has_job_ended || lease->job_end != 0)) {
-		front->taken = lease->signals_taken;
-		front->due_ms[DUE_ANSWER] = INT64_MAX;
+		front->taken_at_deadline_set = lease->signals_taken;
+		front->due_ms[DUE_REACTION] = INT64_MAX;
 		if (lease_has_signals(lease))
-			await_answer(front);
+			await_reaction(front);
 	}
 	/* The command was started before the renewer had the signal that was to end the wait: it has been passed on. */
 	if (lease_has_job(lease))
 		front->due_ms[DUE_END] = INT64_MAX;
-	if (hold_events_is_due(&front->events, DUE_ANSWER) ||
-	    hold_events_is_due(&front->events, DUE_END) ||
-	    (hold_events_is_due(&front->events, DUE_REPLACE) && proc_is_stopped(front->renewer)))
+	if (hold_events_take_due(&front->events, DUE_REACTION) ||
+	    hold_events_take_due(&front->events, DUE_END) ||
+	    (hold_events_take_due(&front->events, DUE_REPLACE) && proc_is_stopped(front->renewer)))
 		kill_renewer(front);
-	check_turn(front);
+	check_iteration(front);
 	check_death(front);
 }
 
 static void follow_stop(struct front *front)
 {
-	if (!hold_events_is_due(&front->events, DUE_STOP) || !job_stop_with_command(front->lease))
+	if (!hold_events_take_due(&front->events, DUE_STOP) || !job_stop_with_command(front->lease))
 		return;
 	front->lease->continued = front->stop;
-	(void)dialog_send_look(front->dialog_fd);
+	(void)dialog_send_wakeup(front->dialog_fd);
 }
 
 static void start_again(struct front *front)
@@ -508,7 +511,7 @@ static void start_again(struct front *front)
 		end_without_job(front);
 		return;
 	}
-	if (!hold_events_is_due(&front->events, DUE_FORK) || fork_renewer(front))
+	if (!hold_events_take_due(&front->events, DUE_FORK) || fork_renewer(front))
 		return;
 	message_error_of_lock("cannot start the renewer: %s", strerror(errno));
 	front->code = EXIT_SYSTEM;
@@ -520,7 +523,7 @@ static void front_loop(struct front *front)
 	while (!front->is_over) {
 		hold_events_sleep(&front->events, INT64_MAX);
 		hold_events_read_timer(&front->events, rlock_now_ms());
-		if (hold_events_is_due(&front->events, DUE_RAISE))
+		if (hold_events_take_due(&front->events, DUE_RAISE))
 			os_raise_priority();
 		read_signals(front);
 		read_dialog(front);
@@ -543,7 +546,7 @@ static bool front_init(struct front *front, const struct hold_args *args)
 		.events = { .fd = -1, .timer_fd = -1 },
 		.code = -1,
 	};
-	sigemptyset(&front->got);
+	sigemptyset(&front->received_signals);
 	/* What taking over needs is there from the start. */
 	if (!job_init(&front->job, args->lease) || front->self_fd < 0 || !os_adopt_orphans() ||
 	    !signals_watch_all() || !hold_events_open(&front->events))
@@ -566,8 +569,8 @@ static void front_clear(struct front *front)
 /* flock shows the signal that ended its command by its status, unless the same has ended flock itself. */
 static bool dies_by(const struct front *front, int signal)
 {
-	return signal != 0 &&
-	       (!front->lease->opts->is_flock || sigismember(&front->got, signal) == 1);
+	return signal != 0 && (!front->lease->opts->is_flock ||
+			       sigismember(&front->received_signals, signal) == 1);
 }
 
 int front_run(const struct hold_args *args)

@@ -21,15 +21,15 @@
 #include "sys/signals.h"
 
 /* How soon to look again: soon at first, then less often. */
-#define PACE_MIN_MS 5
-#define PACE_MAX_MS 200
+#define SCAN_INTERVAL_MIN_MS 5
+#define SCAN_INTERVAL_MAX_MS 200
 /* Each child that ends may be the last of the job's. A walk through /proc for each of many would take a processor. */
 #define WALK_MS 100
 /* A renewer within the job has this long to release its own lock, once all else has had SIGKILL. */
 #define RENEWER_MS 1000
 #define LOST_RENEWER_MS 5000
 /* Processes that fork faster than a look finds them are found by the next call. */
-#define LOOKS_MAX 50
+#define SCANS_MAX 50
 
 /* ---- which processes ---- */
 
@@ -46,7 +46,7 @@ static bool is_renewer(const struct proc *proc)
  * The renewer of a lock without a command is of no job: it ends with the process that it holds for, or by `rlock unlock`.
  * Neither is a helper (shell.c), nor the server of local:, whichever process started them.
  */
-static bool is_foreign(const struct proc *proc)
+static bool is_outside_job(const struct proc *proc)
 {
 	if (strcmp(proc->name, LONE_RENEWER_NAME) == 0 || strcmp(proc->name, HELPER_NAME) == 0)
 		return proc_runs_our_program(proc->pid);
@@ -84,7 +84,7 @@ static bool set_add(struct job_set *set, pid_t pid, uint64_t start)
 /* ---- one look ---- */
 
 /* A process that was found, and whether one above it has had the signal. */
-struct entry {
+struct found_process {
 	struct proc proc;
 	bool is_below_signalled;
 };
@@ -93,16 +93,16 @@ struct entry {
 typedef bool (*spared_fn)(const struct proc *proc);
 
 /* What is looked for, and sent; and the found processes, parents before their children. */
-struct look {
+struct scan {
 	const struct job *job;
-	bool takes_all;       /* what is not the job's, too */
-	int signal;           /* 0: none */
+	bool includes_children_before; /* what is not the job's, too */
+	int signal;                    /* 0: none */
 	bool asks_to_end;     /* SIGCONT follows, and what was asked may start others to clean up */
 	bool spares_clean_up; /* these are spared for as long as they run */
 	spared_fn is_spared;  /* NULL: nothing is */
 	struct job_set *signalled; /* those that have had it */
 	pid_t session;             /* of the process that the job is */
-	struct entry *entries;
+	struct found_process *entries;
 	size_t count;
 	bool is_incomplete;
 	/* All processes, where the kernel keeps no lists of children. */
@@ -111,111 +111,111 @@ struct look {
 	size_t all_count;
 };
 
-static bool is_left_out(const struct look *look, const struct proc *proc)
+static bool is_left_out(const struct scan *scan, const struct proc *proc)
 {
-	const struct job *job = look->job;
+	const struct job *job = scan->job;
 
-	if (look->takes_all)
+	if (scan->includes_children_before)
 		return false;
 	/* A renewer with a command has a session of its own, and what is below it may be in ours. */
-	return (job->lease->purpose == RLOCK_PURPOSE_PROCESS && proc->session != look->session &&
+	return (job->lease->purpose == RLOCK_PURPOSE_PROCESS && proc->session != scan->session &&
 		!is_renewer(proc)) ||
-	       set_has(&job->except, proc->pid, proc->start) || is_foreign(proc);
+	       set_has(&job->children_before, proc->pid, proc->start) || is_outside_job(proc);
 }
 
 /* parent: an index, or SIZE_MAX for what is directly below the root. */
-static void look_add(struct look *look, const struct proc *proc, size_t parent)
+static void scan_add(struct scan *scan, const struct proc *proc, size_t parent)
 {
-	const struct entry *above = parent != SIZE_MAX ? &look->entries[parent] : NULL;
+	const struct found_process *above = parent != SIZE_MAX ? &scan->entries[parent] : NULL;
 	bool is_below = above != NULL && !proc_is_gone(&above->proc) &&
 			(above->is_below_signalled ||
-			 (look->signalled != NULL &&
-			  set_has(look->signalled, above->proc.pid, above->proc.start)));
-	struct entry *entries = array_grow(look->entries, look->count, sizeof(*entries));
+			 (scan->signalled != NULL &&
+			  set_has(scan->signalled, above->proc.pid, above->proc.start)));
+	struct found_process *entries = array_grow(scan->entries, scan->count, sizeof(*entries));
 
 	if (entries == NULL) {
-		look->is_incomplete = true;
+		scan->is_incomplete = true;
 		return;
 	}
-	look->entries = entries;
-	look->entries[look->count++] = (struct entry){ *proc, is_below };
+	scan->entries = entries;
+	scan->entries[scan->count++] = (struct found_process){ *proc, is_below };
 }
 
 /* A child that /proc does not show (hidepid) runs all the same: only its pid is known, and that it is no zombie of ours. */
-static bool read_child(pid_t pid, struct look *look, struct proc *out)
+static bool read_child(pid_t pid, struct scan *scan, struct proc *out)
 {
-	enum proc_lookup lookup = proc_look(pid, out);
+	enum proc_lookup lookup = proc_find(pid, out);
 
 	if (lookup == PROC_UNSEEN)
-		look->is_incomplete = true;
+		scan->is_incomplete = true;
 	if (lookup != PROC_GONE || !proc_is_hidden(pid))
 		return lookup == PROC_SEEN;
 	*out = (struct proc){ .pid = pid, .state = 'S', .threads = 1 };
 	return true;
 }
 
-/* Where the kernel keeps no lists. Once in a look. */
-static void read_all(struct look *look)
+/* Where the kernel keeps no lists. Once in a scan. */
+static void read_all(struct scan *scan)
 {
 	struct pid_list pids = { 0 };
 
-	look->has_all = true;
+	scan->has_all = true;
 	if (!os_list_processes(&pids))
-		look->is_incomplete = true;
-	look->all = calloc(pids.count, sizeof(*look->all));
-	if (look->all == NULL)
-		look->is_incomplete = true;
-	for (size_t i = 0; look->all != NULL && i < pids.count; i++)
-		look->all_count += read_child(pids.pids[i], look, &look->all[look->all_count]);
+		scan->is_incomplete = true;
+	scan->all = calloc(pids.count, sizeof(*scan->all));
+	if (scan->all == NULL)
+		scan->is_incomplete = true;
+	for (size_t i = 0; scan->all != NULL && i < pids.count; i++)
+		scan->all_count += read_child(pids.pids[i], scan, &scan->all[scan->all_count]);
 	pid_list_free(&pids);
 }
 
-static void add_child(struct look *look, const struct proc *child, size_t parent)
+static void add_child(struct scan *scan, const struct proc *child, size_t parent)
 {
-	if (!is_left_out(look, child))
-		look_add(look, child, parent);
+	if (!is_left_out(scan, child))
+		scan_add(scan, child, parent);
 }
 
-static void add_children(struct look *look, pid_t pid, size_t parent)
+static void add_children(struct scan *scan, pid_t pid, size_t parent)
 {
 	struct pid_list children = { 0 };
 	struct proc proc;
 
-	if (!look->has_all && !os_list_children(pid, &children)) {
+	if (!scan->has_all && !os_list_children(pid, &children)) {
 		children.count = 0;
-		read_all(look);
+		read_all(scan);
 	}
 	for (size_t i = 0; i < children.count; i++)
-		if (read_child(children.pids[i], look, &proc))
-			add_child(look, &proc, parent);
-	for (size_t i = 0; i < look->all_count; i++)
-		if (look->all[i].parent == pid)
-			add_child(look, &look->all[i], parent);
+		if (read_child(children.pids[i], scan, &proc))
+			add_child(scan, &proc, parent);
+	for (size_t i = 0; i < scan->all_count; i++)
+		if (scan->all[i].parent == pid)
+			add_child(scan, &scan->all[i], parent);
 	pid_list_free(&children);
 }
 
 /* Of a process, which one it is known from the start. */
-static void look_fill(struct look *look)
+static void scan_fill(struct scan *scan)
 {
-	const struct lease *lease = look->job->lease;
+	const struct lease *lease = scan->job->lease;
 	struct proc root;
 
 	if (lease->purpose == RLOCK_PURPOSE_COMMAND) {
-		add_children(look, look->job->adopter, SIZE_MAX);
-	} else if (read_child(lease->job_pid, look, &root) &&
+		add_children(scan, scan->job->adopter, SIZE_MAX);
+	} else if (read_child(lease->job_pid, scan, &root) &&
 		   (lease->job_start == 0 || root.start == lease->job_start)) {
 		/* getsid needs no descriptor, of which there may be none left. */
-		look->session = getsid(lease->job_pid);
-		look_add(look, &root, SIZE_MAX);
+		scan->session = getsid(lease->job_pid);
+		scan_add(scan, &root, SIZE_MAX);
 	}
-	for (size_t i = 0; i < look->count; i++)
-		add_children(look, look->entries[i].proc.pid, i);
+	for (size_t i = 0; i < scan->count; i++)
+		add_children(scan, scan->entries[i].proc.pid, i);
 }
 
-static void look_clear(struct look *look)
+static void scan_clear(struct scan *scan)
 {
-	free(look->entries);
-	free(look->all);
+	free(scan->entries);
+	free(scan->all);
 }
 
 /* ---- signals ---- */
@@ -240,55 +240,55 @@ static int send_signal(const struct proc *proc, int signal, bool continues)
 }
 
 /* It is added first, so that none gets the signal twice. */
-static void signal_once(const struct look *look, const struct proc *proc, struct job_report *report)
+static void signal_once(const struct scan *scan, const struct proc *proc, struct job_report *report)
 {
 	int error;
 
-	if (!set_add(look->signalled, proc->pid, proc->start)) {
+	if (!set_add(scan->signalled, proc->pid, proc->start)) {
 		report->is_incomplete = true;
 		return;
 	}
-	error = send_signal(proc, look->signal, look->asks_to_end);
+	error = send_signal(proc, scan->signal, scan->asks_to_end);
 	if (error == EPERM) {
 		report->denied++;
 		report->denied_one = *proc;
 	}
 	if (is_transient_errno(error)) {
 		report->is_incomplete = true;
-		look->signalled->count--;
+		scan->signalled->count--;
 	}
 }
 
-/* One look. Whether it found a process without the signal so far. */
-static bool look_and_signal(const struct look *wanted, struct job_report *report)
+/* One scan. Whether it found a process without the signal so far. */
+static bool scan_and_signal(const struct scan *wanted, struct job_report *report)
 {
-	struct look look = *wanted;
+	struct scan scan = *wanted;
 	bool has_found_new = false;
 
-	look_fill(&look);
+	scan_fill(&scan);
 	report->running = 0;
-	report->is_incomplete = look.is_incomplete;
-	for (size_t i = 0; i < look.count; i++) {
-		const struct proc *proc = &look.entries[i].proc;
+	report->is_incomplete = scan.is_incomplete;
+	for (size_t i = 0; i < scan.count; i++) {
+		const struct proc *proc = &scan.entries[i].proc;
 
 		if (proc_is_gone(proc) || is_hung_renewer(proc))
 			continue;
 		report->running++;
-		if (look.signal == 0 || (look.is_spared != NULL && look.is_spared(proc)) ||
-		    set_has(look.signalled, proc->pid, proc->start) ||
-		    (look.spares_clean_up && look.entries[i].is_below_signalled))
+		if (scan.signal == 0 || (scan.is_spared != NULL && scan.is_spared(proc)) ||
+		    set_has(scan.signalled, proc->pid, proc->start) ||
+		    (scan.spares_clean_up && scan.entries[i].is_below_signalled))
 			continue;
 		has_found_new = true;
-		signal_once(&look, proc, report);
+		signal_once(&scan, proc, report);
 	}
-	look_clear(&look);
+	scan_clear(&scan);
 	return has_found_new;
 }
 
-static void look_at_all(const struct job *job, struct job_report *out)
+static void scan_all(const struct job *job, struct job_report *out)
 {
 	*out = (struct job_report){ 0 };
-	(void)look_and_signal(&(struct look){ .job = job }, out);
+	(void)scan_and_signal(&(struct scan){ .job = job }, out);
 }
 
 /*
@@ -299,7 +299,7 @@ static void signal_all(const struct job *job, int signal, spared_fn is_spared,
 		       struct job_set *signalled, struct job_report *out)
 {
 	struct job_set own = { 0 };
-	struct look look = {
+	struct scan scan = {
 		.job = job,
 		.signal = signal,
 		.asks_to_end = signalled != NULL,
@@ -309,30 +309,30 @@ static void signal_all(const struct job *job, int signal, spared_fn is_spared,
 	};
 
 	*out = (struct job_report){ 0 };
-	for (int looks = 0; looks < LOOKS_MAX && look_and_signal(&look, out); looks++)
+	for (int scans = 0; scans < SCANS_MAX && scan_and_signal(&scan, out); scans++)
 		/* What the first look has missed of those that ran before is no clean-up, but its parents have had the signal. */
-		look.spares_clean_up = look.asks_to_end;
+		scan.spares_clean_up = scan.asks_to_end;
 	free(own.members);
 }
 
 /* ---- the job ---- */
 
 /* All processes below us now: rlock may have been started by exec, in a process that had some. */
-static bool except_children(struct job *job)
+static bool record_children_before(struct job *job)
 {
-	struct look look = { .job = job, .takes_all = true };
+	struct scan scan = { .job = job, .includes_children_before = true };
 	siginfo_t info;
 	bool is_complete;
 
 	/* Most processes have none, and need no look at /proc. */
 	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD)
 		return true;
-	look_fill(&look);
-	is_complete = !look.is_incomplete;
-	for (size_t i = 0; is_complete && i < look.count; i++)
-		is_complete =
-			set_add(&job->except, look.entries[i].proc.pid, look.entries[i].proc.start);
-	look_clear(&look);
+	scan_fill(&scan);
+	is_complete = !scan.is_incomplete;
+	for (size_t i = 0; is_complete && i < scan.count; i++)
+		is_complete = set_add(&job->children_before, scan.entries[i].proc.pid,
+				      scan.entries[i].proc.start);
+	scan_clear(&scan);
 	if (!is_complete)
 		errno = ENOMEM;
 	return is_complete;
@@ -340,26 +340,27 @@ static bool except_children(struct job *job)
 
 bool job_init(struct job *job, struct lease *lease)
 {
-	*job = (struct job){ .lease = lease, .adopter = getpid(), .again_ms = INT64_MAX };
-	return lease->purpose == RLOCK_PURPOSE_PROCESS || except_children(job);
+	*job = (struct job){ .lease = lease, .adopter = getpid(), .next_scan_ms = INT64_MAX };
+	return lease->purpose == RLOCK_PURPOSE_PROCESS || record_children_before(job);
 }
 
 void job_free(struct job *job)
 {
-	free(job->except.members);
+	free(job->children_before.members);
 	free(job->signalled.members);
 }
 
 /* ---- termination ---- */
 
-static void look_again_later(struct job *job, int64_t now_ms)
+static void plan_scan(struct job *job, int64_t now_ms)
 {
 	int64_t term_end_ms = lease_term_end_ms(job->lease);
 
-	job->pace_ms = most(PACE_MIN_MS, least(2 * job->pace_ms, PACE_MAX_MS));
-	job->again_ms = now_ms + job->pace_ms;
+	job->scan_interval_ms =
+		most(SCAN_INTERVAL_MIN_MS, least(2 * job->scan_interval_ms, SCAN_INTERVAL_MAX_MS));
+	job->next_scan_ms = now_ms + job->scan_interval_ms;
 	if (term_end_ms > now_ms)
-		job->again_ms = least(job->again_ms, term_end_ms);
+		job->next_scan_ms = least(job->next_scan_ms, term_end_ms);
 }
 
 /* Renewers within the job get SIGKILL last, just before the lease ends; of a lock that is lost no end is to be kept. */
@@ -385,7 +386,7 @@ static void term_step(struct job *job)
 		job->lease->term_sender = job->adopter;
 	if (job->lease->term_sender != job->adopter ||
 	    (job->is_term_complete && lease_term_end_ms(job->lease) != INT64_MAX)) {
-		look_at_all(job, report);
+		scan_all(job, report);
 		return;
 	}
 	signal_all(job, job->lease->opts->signal, is_renewer, &job->signalled, report);
@@ -404,7 +405,7 @@ void job_terminate(struct job *job, int64_t now_ms)
 	enum terminate_step step = lease_step(job->lease, now_ms);
 
 	if (step == STEP_RUN) {
-		job->again_ms = INT64_MAX;
+		job->next_scan_ms = INT64_MAX;
 		return;
 	}
 	if (step == STEP_TERM)
@@ -414,9 +415,9 @@ void job_terminate(struct job *job, int64_t now_ms)
 	/* When that signal is all that the job gets, it may run on for as long as it likes. */
 	if (!job->report.is_incomplete &&
 	    (job->report.running == 0 || lease_term_end_ms(job->lease) == INT64_MAX))
-		job->again_ms = INT64_MAX;
+		job->next_scan_ms = INT64_MAX;
 	else
-		look_again_later(job, now_ms);
+		plan_scan(job, now_ms);
 }
 
 /* ---- the end ---- */
@@ -430,16 +431,16 @@ bool job_is_gone(struct job *job)
 		return true;
 	/* Some of our children may be none of the job's. */
 	if (now_ms < job->walk_ms) {
-		job->again_ms = least(job->again_ms, job->walk_ms);
+		job->next_scan_ms = least(job->next_scan_ms, job->walk_ms);
 		return false;
 	}
 	job->walk_ms = now_ms + WALK_MS;
 	/* One look may miss a process that is just started. */
-	look_at_all(job, &job->report);
+	scan_all(job, &job->report);
 	if (job->report.running == 0)
-		look_at_all(job, &job->report);
+		scan_all(job, &job->report);
 	if (job->report.is_incomplete)
-		look_again_later(job, rlock_now_ms());
+		plan_scan(job, rlock_now_ms());
 	return job->report.running == 0 && !job->report.is_incomplete;
 }
 
@@ -449,7 +450,7 @@ bool job_has(const struct job *job, pid_t pid)
 
 	/* A zombie has its parent still. */
 	while (pid > 1 && pid != job->adopter) {
-		enum proc_lookup lookup = proc_look(pid, &proc);
+		enum proc_lookup lookup = proc_find(pid, &proc);
 
 		if (lookup != PROC_SEEN)
 			return lookup == PROC_UNSEEN;
@@ -472,7 +473,7 @@ bool job_got_signal(struct lease *lease, const struct os_signal *signal)
 	if (signal->is_for_all) {
 		lease->term_sender = -1;
 		if (signals_asks_to_end(signal->number))
-			lease->was_told_to_end = true;
+			lease->was_asked_to_end = true;
 		return lease_has_command(lease);
 	}
 	return lease_has_command(lease) && signal->is_from_kernel && signal->number != SIGALRM &&

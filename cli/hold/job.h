@@ -44,13 +44,13 @@ struct job_report {
 
 struct job {
 	struct lease *lease;
-	pid_t adopter;            /* of a command: all that is below this process */
-	struct job_set except;    /* but for children of ours that are none of the job's */
-	struct job_set signalled; /* those that were asked to end */
-	struct job_report report; /* of the last look */
-	bool is_term_complete;    /* all that were to be found were */
-	int64_t again_ms;         /* when to look again; INT64_MAX: there is nothing to look for */
-	int64_t pace_ms;
+	pid_t adopter;                  /* of a command: all that is below this process */
+	struct job_set children_before; /* but for children of ours that are none of the job's */
+	struct job_set signalled;       /* those that were asked to end */
+	struct job_report report;       /* of the last look */
+	bool is_term_complete;          /* all that were to be found were */
+	int64_t next_scan_ms; /* when to look again; INT64_MAX: there is nothing to look for */
+	int64_t scan_interval_ms;
 	int64_t walk_ms; /* when job_is_gone may walk again */
 };
 
@@ -66,7 +66,7 @@ void job_terminate(struct job *job, int64_t now_ms);
 
 /*
  * Whether none of the processes of a command that has ended is left. As long as some are, the next look is due when a
- * child of ours has ended, and at again_ms.
+ * child of ours has ended, and at next_scan_ms.
  */
 bool job_is_gone(struct job *job);
 
@@ -79,7 +79,7 @@ void job_signal(struct job *job, int signal);
 /* ---- the terminal of rlock and its command ---- */
 
 /* A command that was stopped and continued together with rlock is seen running after this time. */
-#define JOB_STOP_SETTLE_MS 30
+#define JOB_STOP_CONFIRM_MS 30
 
 /*
  * Whether the command already has this signal that rlock received. An outer rlock that terminates its job signals all

@@ -57,7 +57,7 @@ struct lease *lease_new(const struct opts *opts, enum rlock_kind kind, enum rloc
 	lease->purpose = purpose;
 	lease->on_lost = opts->on_lost == ON_LOST_DEFAULT ? by_default : opts->on_lost;
 	lease->front = getpid();
-	lease->max_run_end_ms = lease->turn_ms = INT64_MAX;
+	lease->max_run_end_ms = lease->next_iteration_ms = INT64_MAX;
 	lease->size = all_size;
 	for (size_t i = 0; i < opts->name_count && slots_size > 0; i++)
 		lease->names[i].slots = (char *)lease + size + i * slots_size;
@@ -217,7 +217,7 @@ void lease_terminate(struct lease *lease, enum terminate_reason reason)
 	(void)atomic_compare_exchange_strong(&lease->reason, &found, (int)reason);
 }
 
-void lease_lose(struct lease *lease)
+void lease_record_loss(struct lease *lease)
 {
 	int64_t never = 0;
 
@@ -227,16 +227,16 @@ void lease_lose(struct lease *lease)
 		lease_terminate(lease, TERMINATE_LOST);
 }
 
-void lease_tell(struct lease *lease, const struct rlock_hold *hold)
+void lease_record_stop_request(struct lease *lease, const struct rlock_hold *hold)
 {
 	size_t index = 0;
 	const char *by = rlock_hold_stop_requested_by(hold, &index);
 
-	if (by == NULL || lease->is_told)
+	if (by == NULL || lease->is_stop_requested)
 		return;
-	(void)snprintf(lease->told_by, sizeof(lease->told_by), "%s", by);
-	lease->told_name = index;
-	lease->is_told = true;
+	(void)snprintf(lease->stop_requested_by, sizeof(lease->stop_requested_by), "%s", by);
+	lease->stop_name = index;
+	lease->is_stop_requested = true;
 	lease_terminate(lease, TERMINATE_STOP);
 }
 
@@ -250,8 +250,8 @@ void lease_check_deadlines(struct lease *lease, int64_t now_ms)
 {
 	/* The process that found it lost may have been killed before it set the reason. */
 	if (lease->is_lost)
-		lease_lose(lease);
-	if (lease->is_told)
+		lease_record_loss(lease);
+	if (lease->is_stop_requested)
 		lease_terminate(lease, TERMINATE_STOP);
 	if (!lease_terminates_job(lease) && now_ms >= lease->max_run_end_ms)
 		lease_terminate(lease, TERMINATE_MAX_RUN);
@@ -260,7 +260,7 @@ void lease_check_deadlines(struct lease *lease, int64_t now_ms)
 	if (ends_with_lease(lease))
 		lease_terminate(lease, TERMINATE_LEASE);
 	else if (!lease->is_lost)
-		lease_lose(lease);
+		lease_record_loss(lease);
 }
 
 int64_t lease_next_ms(const struct lease *lease)
@@ -273,14 +273,15 @@ int64_t lease_next_ms(const struct lease *lease)
 
 int64_t lease_overdue_ms(const struct lease *lease)
 {
-	int64_t turn_ms = lease->turn_ms;
+	int64_t next_iteration_ms = lease->next_iteration_ms;
 	int64_t soon_ms = least(OVERDUE_MS, lease->lease_ms / OVERDUE_DIVISOR);
 
-	if (lease_is_waiting(lease) || turn_ms == INT64_MAX)
+	if (lease_is_waiting(lease) || next_iteration_ms == INT64_MAX)
 		return INT64_MAX;
 	if (lease_is_releasing(lease))
-		return turn_ms + OVERDUE_MS;
-	return most(turn_ms + soon_ms, least(turn_ms + OVERDUE_MS, lease_next_ms(lease) - soon_ms));
+		return next_iteration_ms + OVERDUE_MS;
+	return most(next_iteration_ms + soon_ms,
+		    least(next_iteration_ms + OVERDUE_MS, lease_next_ms(lease) - soon_ms));
 }
 
 int64_t lease_term_end_ms(const struct lease *lease)
@@ -307,7 +308,7 @@ enum terminate_step lease_step(const struct lease *lease, int64_t now_ms)
 /* Whether the job has ended, and no signal that was passed on had asked for that. */
 static bool has_ended_unasked(const struct lease *lease)
 {
-	return lease->ended_ms != 0 && !lease->was_told_to_end;
+	return lease->ended_ms != 0 && !lease->was_asked_to_end;
 }
 
 bool lease_was_lost(const struct lease *lease)

@@ -63,7 +63,7 @@ struct lease {
 	_Atomic int64_t sent_ms;        /* when the last good renewal was sent */
 	_Atomic int64_t lateness_ms;    /* of the worst wake-up, which renewals reduce */
 	_Atomic int64_t
-		turn_ms; /* when the renewer's next turn is due; INT64_MAX: it waits for events */
+		next_iteration_ms; /* when the renewer's next turn is due; INT64_MAX: it waits for events */
 	_Atomic int reason;         /* enum terminate_reason */
 	_Atomic int64_t reason_ms;  /* when it was set */
 	atomic_bool is_lost;        /* with --on-lost ignore there is no reason beside it */
@@ -71,11 +71,11 @@ struct lease {
 	_Atomic int64_t lost_at_ms; /* when that was found */
 	_Atomic size_t lost_name;   /* the index of the name that is lost */
 	/* What the user and the log were told; the process that takes over does not repeat it. */
-	atomic_bool is_loss_told, is_loss_logged, is_denied_told, is_signal_denied_told;
-	_Atomic int told_reason; /* enum terminate_reason */
+	atomic_bool is_loss_reported, is_loss_logged, is_denied_reported, is_signal_denied_reported;
+	_Atomic int reported_reason; /* enum terminate_reason */
 	_Atomic pid_t
 		term_sender; /* from which some of the job's processes have had --signal; -1: an rlock above; 0: none */
-	atomic_bool was_told_to_end; /* SIGTERM, SIGINT or SIGQUIT was passed on to the command */
+	atomic_bool was_asked_to_end; /* SIGTERM, SIGINT or SIGQUIT was passed on to the command */
 	/*
 	 * Signals that rlock passes on, each a bit, as long as the renewer has not taken them; and those that it is just
 	 * taking, which it may be killed in. Bit 0 is a SIGHUP of the terminal, with which the kernel sends SIGCONT.
@@ -96,11 +96,11 @@ struct lease {
 		ended_ms; /* when it had ended at the latest, with --wait-all all of its processes; 0: not yet */
 	/* Of rlock. Before there is a job: the signal that ended the wait, and why there will be none. */
 	_Atomic int exit_code, exit_signal;
-	char why[LEASE_WHY_MAX];      /* why the last renewal failed */
-	size_t size;                  /* of all this memory */
-	atomic_bool is_told;          /* to stop */
-	_Atomic size_t told_name;     /* the index of the name of which it is */
-	char told_by[RLOCK_NOTE_MAX]; /* set before */
+	char why[LEASE_WHY_MAX];                /* why the last renewal failed */
+	size_t size;                            /* of all this memory */
+	atomic_bool is_stop_requested;          /* to stop */
+	_Atomic size_t stop_name;               /* the index of the name of which it is */
+	char stop_requested_by[RLOCK_NOTE_MAX]; /* set before */
 	struct lease_name {
 		char owner[RLOCK_OWNER_MAX];
 		int64_t token; /* 0: none */
@@ -168,10 +168,10 @@ void lease_record_renewal(struct lease *lease, int64_t sent_ms);
 void lease_terminate(struct lease *lease, enum terminate_reason reason);
 
 /* The lock is lost. What that does to the job is the user's choice. */
-void lease_lose(struct lease *lease);
+void lease_record_loss(struct lease *lease);
 
 /* The hold is asked to stop. What that does to a process of --pid is the user's choice, as for a lost lock. */
-void lease_tell(struct lease *lease, const struct rlock_hold *hold);
+void lease_record_stop_request(struct lease *lease, const struct rlock_hold *hold);
 
 /* Set the reason if a deadline has passed: call this whenever time may have passed. */
 void lease_check_deadlines(struct lease *lease, int64_t now_ms);

@@ -32,9 +32,9 @@
 #include "sys/signals.h"
 
 /* How often to look for what no event tells. */
-#define LOOK_MS 100
+#define POLL_INTERVAL_MS 100
 /* Most short commands have ended by then: a renewer that works meanwhile would take the processor from them. */
-#define COMMAND_SETTLE_MS 20
+#define START_FINISH_MS 20
 /*
  * How long to sleep until a command is executed: a network file system or a virus scanner can take longer than the lease,
  * which is renewed meanwhile. Two processes with one errno run after this time only; before that one sleeps.
@@ -46,7 +46,7 @@
  */
 #define BUSY_MAX_MS 300
 #define BUSY_DIVISOR 10
-#define CALM_MS 10000
+#define PRIORITY_PAUSE_MS 10000
 /* How long the release waits for the reply to a renewal that is under way. */
 #define ABANDON_MS 1000
 
@@ -57,7 +57,7 @@
 #define ATTEMPTS_IN_A_LEASE 9
 #define ATTEMPT_MIN_MS 200
 /* How often to look whether a process has closed a descriptor: a copy of it that is open elsewhere hides that. */
-#define DESCRIPTOR_LOOK_MS 1000
+#define DESCRIPTOR_POLL_MS 1000
 /* How old the file of a lock may get that is not renewed. Cleaners of /tmp count in days. */
 #define TOUCH_MS 3600000
 
@@ -77,11 +77,11 @@ struct renewer {
 	int dialog_fd;   /* to rlock; -1: the same */
 	int unread_fd;   /* rlock's end of that */
 	/* The job. */
-	bool is_settled;   /* what is done once the job runs has been done */
+	bool is_start_finished; /* what is done once the job runs has been done */
 	bool is_continued; /* the command was continued, or has ended, since rlock stopped with it */
 	int continued;     /* which of the lease's we have followed */
-	int closes_fd;     /* readable when the file of the descriptor was closed; -1: none */
-	bool has_closed;   /* the process has closed the descriptor */
+	int close_watch_fd;    /* readable when the file of the descriptor was closed; -1: none */
+	bool has_closed;       /* the process has closed the descriptor */
 	bool has_target_ended; /* the process of --pid has ended */
 	bool is_requesting;    /* a renewal is under way */
 	int64_t retry_ms;      /* how long after a failure the next renewal is due */
@@ -127,12 +127,12 @@ static void hold_events_set_timer(struct hold_events *events, int64_t at_ms)
 
 void hold_events_read_timer(struct hold_events *events, int64_t now_ms)
 {
-	os_read_out(events->timer_fd);
+	os_drain_fd(events->timer_fd);
 	if (now_ms >= events->timer_ms)
 		events->timer_ms = INT64_MAX;
 }
 
-bool hold_events_is_due(struct hold_events *events, enum hold_due due)
+bool hold_events_take_due(struct hold_events *events, enum hold_due due)
 {
 	if (rlock_now_ms() < events->due_ms[due])
 		return false;
@@ -175,21 +175,21 @@ void hold_events_sleep(struct hold_events *events, int64_t until_ms)
 #define FDS_NEEDED 4
 
 /* Has rlock look at the lease. It may wait for that: what cannot be sent now, since memory is short, say, is sent later. */
-static void tell(struct renewer *renewer)
+static void wake_front(struct renewer *renewer)
 {
-	renewer->due_ms[DUE_TELL] = INT64_MAX;
-	if (renewer->dialog_fd >= 0 && !dialog_send_look(renewer->dialog_fd))
-		renewer->due_ms[DUE_TELL] = rlock_now_ms() + LOOK_MS;
+	renewer->due_ms[DUE_WAKE_FRONT] = INT64_MAX;
+	if (renewer->dialog_fd >= 0 && !dialog_send_wakeup(renewer->dialog_fd))
+		renewer->due_ms[DUE_WAKE_FRONT] = rlock_now_ms() + POLL_INTERVAL_MS;
 }
 
 /* ---- the table ---- */
 
 enum hold_event {
-	EVENT_TOLD_TO_END, /* a signal asks for it, and there is no command to pass it on to */
-	EVENT_REASON,      /* there is a reason to terminate the job */
-	EVENT_JOB_ENDED,   /* the command itself, or the process that the lock is for */
-	EVENT_ALL_GONE,    /* nor is there any other of its processes */
-	EVENT_OTHER_DIED,  /* of rlock and its renewer the other one */
+	EVENT_ASKED_TO_END, /* a signal asks for it, and there is no command to pass it on to */
+	EVENT_REASON,       /* there is a reason to terminate the job */
+	EVENT_JOB_ENDED,    /* the command itself, or the process that the lock is for */
+	EVENT_ALL_GONE,     /* nor is there any other of its processes */
+	EVENT_OTHER_DIED,   /* of rlock and its renewer the other one */
 	HOLD_EVENTS,
 };
 
@@ -197,14 +197,14 @@ enum hold_event {
 static void plan_release(struct renewer *renewer)
 {
 	renewer->due_ms[DUE_ABANDON] = rlock_now_ms() + ABANDON_MS;
-	renewer->lease->turn_ms = renewer->due_ms[DUE_ABANDON] + DELIVERY_MS;
+	renewer->lease->next_iteration_ms = renewer->due_ms[DUE_ABANDON] + DELIVERY_MS;
 }
 
 /*
  * The hold came to nothing: it is released before there was a job, and ended_ms says that none has ended. At this moment
  * rlock may commit a lock without a command: then there is a job, and the next turn does to it what happened here.
  */
-static void abandon(struct renewer *renewer)
+static void enter_releasing_unused(struct renewer *renewer)
 {
 	int starting = HOLD_STARTING;
 
@@ -212,19 +212,19 @@ static void abandon(struct renewer *renewer)
 	(void)atomic_compare_exchange_strong(&renewer->lease->phase, &starting, HOLD_RELEASING);
 }
 
-static void terminate(struct renewer *renewer)
+static void enter_terminating(struct renewer *renewer)
 {
 	renewer->lease->phase = HOLD_TERMINATING;
-	renewer->job->again_ms = 0;
+	renewer->job->next_scan_ms = 0;
 }
 
-static void terminate_leftovers(struct renewer *renewer)
+static void enter_terminating_leftovers(struct renewer *renewer)
 {
 	lease_terminate(renewer->lease, TERMINATE_LEFTOVERS);
-	terminate(renewer);
+	enter_terminating(renewer);
 }
 
-static void release(struct renewer *renewer)
+static void enter_releasing(struct renewer *renewer)
 {
 	if (renewer->lease->ended_ms == 0)
 		renewer->lease->ended_ms = rlock_now_ms();
@@ -243,12 +243,12 @@ static void end_job(struct renewer *renewer)
 		plan_release(renewer);
 		lease->phase = HOLD_RELEASING;
 	} else if (lease->purpose == RLOCK_PURPOSE_COMMAND &&
-		   (lease->was_told_to_end || lease->reason != TERMINATE_NONE)) {
-		terminate_leftovers(renewer);
+		   (lease->was_asked_to_end || lease->reason != TERMINATE_NONE)) {
+		enter_terminating_leftovers(renewer);
 	} else if (lease->purpose == RLOCK_PURPOSE_COMMAND && lease->opts->wait_all) {
 		lease->phase = HOLD_LEFTOVERS;
 	} else {
-		release(renewer);
+		enter_releasing(renewer);
 	}
 }
 
@@ -258,27 +258,28 @@ static void go_on_alone(struct renewer *renewer)
 		return;
 	if (renewer->lease->opts->kill_child) {
 		lease_terminate(renewer->lease, TERMINATE_ORPHANED);
-		terminate(renewer);
+		enter_terminating(renewer);
 	}
 }
 
 /* What is not in it changes nothing. */
 static void (*const actions[HOLD_PHASES][HOLD_EVENTS])(struct renewer *) = {
-	[HOLD_STARTING] = { [EVENT_TOLD_TO_END] = abandon,
-			    [EVENT_REASON] = abandon,
-			    [EVENT_JOB_ENDED] = abandon,
-			    [EVENT_OTHER_DIED] = abandon },
-	[HOLD_RUNNING] = { [EVENT_REASON] = terminate,
+	[HOLD_STARTING] = { [EVENT_ASKED_TO_END] = enter_releasing_unused,
+			    [EVENT_REASON] = enter_releasing_unused,
+			    [EVENT_JOB_ENDED] = enter_releasing_unused,
+			    [EVENT_OTHER_DIED] = enter_releasing_unused },
+	[HOLD_RUNNING] = { [EVENT_REASON] = enter_terminating,
 			   [EVENT_JOB_ENDED] = end_job,
 			   [EVENT_OTHER_DIED] = go_on_alone },
-	[HOLD_LEFTOVERS] = { [EVENT_TOLD_TO_END] = terminate_leftovers,
-			     [EVENT_REASON] = terminate,
-			     [EVENT_ALL_GONE] = release,
+	[HOLD_LEFTOVERS] = { [EVENT_ASKED_TO_END] = enter_terminating_leftovers,
+			     [EVENT_REASON] = enter_terminating,
+			     [EVENT_ALL_GONE] = enter_releasing,
 			     [EVENT_OTHER_DIED] = go_on_alone },
-	[HOLD_TERMINATING] = { [EVENT_ALL_GONE] = release, [EVENT_OTHER_DIED] = go_on_alone },
+	[HOLD_TERMINATING] = { [EVENT_ALL_GONE] = enter_releasing,
+			       [EVENT_OTHER_DIED] = go_on_alone },
 };
 
-static void happen(struct renewer *renewer, enum hold_event event)
+static void dispatch(struct renewer *renewer, enum hold_event event)
 {
 	void (*action)(struct renewer *) = actions[renewer->lease->phase][event];
 
@@ -294,9 +295,9 @@ static void record_stop(struct renewer *renewer)
 	renewer->lease->stops++;
 	renewer->is_continued = false;
 	if (renewer->is_front)
-		renewer->due_ms[DUE_STOP] = rlock_now_ms() + JOB_STOP_SETTLE_MS;
+		renewer->due_ms[DUE_STOP] = rlock_now_ms() + JOB_STOP_CONFIRM_MS;
 	else
-		tell(renewer);
+		wake_front(renewer);
 }
 
 /* The end is written down before the command is reaped: if we are killed in between, rlock reaps it, and sees how it ended. */
@@ -331,7 +332,7 @@ static void reap(struct renewer *renewer)
 			end_hang(renewer);
 		os_child_take(&child);
 		/* One may be the last of the job's. */
-		renewer->job->again_ms = 0;
+		renewer->job->next_scan_ms = 0;
 	}
 }
 
@@ -341,16 +342,16 @@ static void reap(struct renewer *renewer)
 static void signal_command(struct renewer *renewer, int signal, bool continues)
 {
 	struct lease *lease = renewer->lease;
-	bool was_told_to_end = lease->was_told_to_end;
+	bool was_asked_to_end = lease->was_asked_to_end;
 
 	if (signals_asks_to_end(signal))
-		lease->was_told_to_end = true;
+		lease->was_asked_to_end = true;
 	if (kill(lease->job_pid, signal) == 0) {
 		if (continues)
 			(void)kill(lease->job_pid, SIGCONT);
 		return;
 	}
-	lease->was_told_to_end = was_told_to_end;
+	lease->was_asked_to_end = was_asked_to_end;
 	if (errno == EPERM)
 		report_signal_denied(lease, signal);
 }
@@ -365,11 +366,11 @@ static void take_signal(struct renewer *renewer, int signal, bool continues)
 	} else if (lease->phase == HOLD_LEFTOVERS && !signals_asks_to_end(signal)) {
 		job_signal(renewer->job, signal);
 	} else if (lease->phase == HOLD_LEFTOVERS) {
-		lease->was_told_to_end = true;
-		happen(renewer, EVENT_TOLD_TO_END);
+		lease->was_asked_to_end = true;
+		dispatch(renewer, EVENT_ASKED_TO_END);
 	} else if (lease_is_before_job(lease) && signals_is_ending(signal)) {
 		lease->exit_signal = signal;
-		happen(renewer, EVENT_TOLD_TO_END);
+		dispatch(renewer, EVENT_ASKED_TO_END);
 	}
 }
 
@@ -399,7 +400,7 @@ static void take_passed_on(struct renewer *renewer)
 static bool is_for_rlock(const struct renewer *renewer, const struct os_signal *info)
 {
 	if (info->is_from_kernel)
-		return !renewer->is_settled;
+		return !renewer->is_start_finished;
 	return info->sender == 0 || job_has(renewer->job, info->sender);
 }
 
@@ -421,7 +422,7 @@ static void read_signals(struct renewer *renewer)
 /* ---- the other process ---- */
 
 /* If rlock alone was continued, we continue the command, unless it ran meanwhile and was stopped again. */
-static void follow_front(struct renewer *renewer)
+static void continue_after_front(struct renewer *renewer)
 {
 	const struct lease *lease = renewer->lease;
 
@@ -440,11 +441,11 @@ static void read_dialog(struct renewer *renewer)
 
 	for (int i = 0; i < DIALOG_AT_ONCE && dialog_read(renewer->dialog_fd, &record); i++)
 		;
-	follow_front(renewer);
+	continue_after_front(renewer);
 	take_passed_on(renewer);
 }
 
-static void forget(struct renewer *renewer, int *fd)
+static void close_watched(struct renewer *renewer, int *fd)
 {
 	if (*fd < 0)
 		return;
@@ -464,15 +465,15 @@ static void log_unread(struct renewer *renewer)
 }
 
 /* What it has sent before its end is read before. */
-static void look_at_front(struct renewer *renewer)
+static void follow_front_state(struct renewer *renewer)
 {
 	if (os_is_ready(renewer->front_fd)) {
 		read_dialog(renewer);
-		forget(renewer, &renewer->front_fd);
-		forget(renewer, &renewer->dialog_fd);
+		close_watched(renewer, &renewer->front_fd);
+		close_watched(renewer, &renewer->dialog_fd);
 		dialog_take_output(-1);
 		log_unread(renewer);
-		happen(renewer, EVENT_OTHER_DIED);
+		dispatch(renewer, EVENT_OTHER_DIED);
 	} else if (renewer->lease->is_front_stopped && renewer->is_continued) {
 		/* The shell has not continued it, but another process its command. */
 		(void)os_process_signal(renewer->front_fd, SIGCONT);
@@ -491,23 +492,23 @@ static bool is_waiting_futile(const struct renewer *renewer)
 }
 
 /* A process that was killed has closed all of its descriptors, too. */
-static void look_at_descriptor(struct renewer *renewer)
+static void check_descriptor(struct renewer *renewer)
 {
 	const struct hold_args *args = renewer->args;
-	bool is_told = os_is_ready(renewer->closes_fd);
+	bool is_stop_requested = os_is_ready(renewer->close_watch_fd);
 
-	if (!is_told && !hold_events_is_due(renewer->events, DUE_DESCRIPTOR))
+	if (!is_stop_requested && !hold_events_take_due(renewer->events, DUE_DESCRIPTOR))
 		return;
-	if (is_told)
-		os_read_out(renewer->closes_fd);
+	if (is_stop_requested)
+		os_drain_fd(renewer->close_watch_fd);
 	renewer->has_closed =
 		renewer->has_closed ||
 		!descriptor_is_open(args->lease->opts->descriptor, args->hold_file->pid);
-	renewer->due_ms[DUE_DESCRIPTOR] = rlock_now_ms() + DESCRIPTOR_LOOK_MS;
+	renewer->due_ms[DUE_DESCRIPTOR] = rlock_now_ms() + DESCRIPTOR_POLL_MS;
 }
 
 /* Record the end of the process of --pid, and stop watching it: its descriptor would be ready in every turn. */
-static void look_at_target(struct renewer *renewer)
+static void record_target_end(struct renewer *renewer)
 {
 	if (!renewer->has_target_ended && os_is_ready(renewer->args->target_fd)) {
 		renewer->has_target_ended = true;
@@ -516,7 +517,7 @@ static void look_at_target(struct renewer *renewer)
 }
 
 /* Record the end of the command. A hung renewer does not reap it: read its status from the zombie. */
-static void look_at_command(struct renewer *renewer)
+static void record_command_end(struct renewer *renewer)
 {
 	struct lease *lease = renewer->lease;
 	struct proc command;
@@ -529,7 +530,7 @@ static void look_at_command(struct renewer *renewer)
 		end = proc_read(lease->job_pid, &command) ? proc_end(&command) : (siginfo_t){ 0 };
 		lease_record_end(lease, &end);
 	}
-	forget(renewer, &renewer->job_fd);
+	close_watched(renewer, &renewer->job_fd);
 }
 
 static bool has_job_ended(const struct renewer *renewer)
@@ -545,12 +546,12 @@ static void follow_job(struct renewer *renewer)
 	struct lease *lease = renewer->lease;
 	struct job *job = renewer->job;
 	int64_t now_ms = rlock_now_ms();
-	bool is_due = now_ms >= job->again_ms;
+	bool is_due = now_ms >= job->next_scan_ms;
 
 	if (lease->phase == HOLD_LEFTOVERS && is_due) {
-		job->again_ms = INT64_MAX;
+		job->next_scan_ms = INT64_MAX;
 		if (job_is_gone(job))
-			happen(renewer, EVENT_ALL_GONE);
+			dispatch(renewer, EVENT_ALL_GONE);
 		return;
 	}
 	if (lease->phase != HOLD_RUNNING && lease->phase != HOLD_TERMINATING)
@@ -559,10 +560,10 @@ static void follow_job(struct renewer *renewer)
 	    (is_due || now_ms >= lease_term_end_ms(lease) || lease->term_sender == 0))
 		job_terminate(job, now_ms);
 	else
-		job->again_ms = lease->reason == TERMINATE_NONE ? INT64_MAX : job->again_ms;
+		job->next_scan_ms = lease->reason == TERMINATE_NONE ? INT64_MAX : job->next_scan_ms;
 	if (lease->phase == HOLD_TERMINATING && has_job_ended(renewer) &&
 	    (job_is_gone(job) || is_waiting_futile(renewer)))
-		happen(renewer, EVENT_ALL_GONE);
+		dispatch(renewer, EVENT_ALL_GONE);
 }
 
 /* A `rlock renew` may have moved a fixed lease forward: the hold file says so. */
@@ -596,7 +597,7 @@ static void check_deadlines(struct renewer *renewer)
 		hold_file_mark_lost(renewer->args->hold_file);
 	if (lease->phase == HOLD_STARTING ? lease->reason != TERMINATE_NONE
 					  : lease_terminates_job(lease))
-		happen(renewer, EVENT_REASON);
+		dispatch(renewer, EVENT_REASON);
 }
 
 /* ---- our priority ---- */
@@ -611,7 +612,7 @@ static void adapt_priority(struct renewer *renewer)
 {
 	int64_t now_ms = rlock_now_ms();
 
-	if (hold_events_is_due(renewer->events, DUE_RAISE)) {
+	if (hold_events_take_due(renewer->events, DUE_RAISE)) {
 		renewer->raised_ms = now_ms;
 		renewer->raised_cpu_ms = cpu_ms();
 		os_raise_priority();
@@ -619,7 +620,7 @@ static void adapt_priority(struct renewer *renewer)
 		   cpu_ms() - renewer->raised_cpu_ms >
 			   BUSY_MAX_MS + (now_ms - renewer->raised_ms) / BUSY_DIVISOR) {
 		renewer->raised_ms = INT64_MAX;
-		renewer->due_ms[DUE_RAISE] = now_ms + CALM_MS;
+		renewer->due_ms[DUE_RAISE] = now_ms + PRIORITY_PAUSE_MS;
 		os_lower_priority();
 	}
 }
@@ -644,7 +645,7 @@ static void start_command(struct renewer *renewer)
 					  renewer->start);
 	if (environment == NULL) {
 		lease->exit_code = message_out_of_memory();
-		abandon(renewer);
+		enter_releasing_unused(renewer);
 		return;
 	}
 	if (command_start(&(struct command){ .path = args->path,
@@ -660,21 +661,21 @@ static void start_command(struct renewer *renewer)
 		 */
 		(void)setsid();
 		os_start_wait(START_WAIT_MS);
-		renewer->due_ms[DUE_SETTLE] = rlock_now_ms() + COMMAND_SETTLE_MS;
+		renewer->due_ms[DUE_FINISH_START] = rlock_now_ms() + START_FINISH_MS;
 	} else {
 		lease->exit_code = command_report_not_started(args->lease->opts->command[0]);
-		abandon(renewer);
+		enter_releasing_unused(renewer);
 	}
 	/* The environment is not freed: an exec that takes long may still have to read it. */
 }
 
 /* What may wait until the command runs, and would have cost it the processor or changed what it inherits. */
-static void settle(struct renewer *renewer)
+static void finish_start(struct renewer *renewer)
 {
 	int64_t now_ms = rlock_now_ms();
 
-	renewer->is_settled = true;
-	renewer->due_ms[DUE_SETTLE] = INT64_MAX;
+	renewer->is_start_finished = true;
+	renewer->due_ms[DUE_FINISH_START] = INT64_MAX;
 	/* Not earlier: the command would inherit a nice value. */
 	renewer->due_ms[DUE_RAISE] = now_ms;
 	/* Not earlier: after that our release takes longer, since the kernel has to map the pages again that it needs. */
@@ -682,7 +683,7 @@ static void settle(struct renewer *renewer)
 	/* The caller's pipes must see their end when the caller closes them. */
 	os_close_inherited(HELPER_NAME);
 	(void)!chdir("/");
-	tell(renewer);
+	wake_front(renewer);
 }
 
 /* ---- a turn ---- */
@@ -695,23 +696,23 @@ static int64_t next_ms(const struct renewer *renewer)
 	if (lease_is_held(lease))
 		next = least(next, lease_next_ms(lease));
 	if (lease_has_job(lease))
-		next = least(next, renewer->job->again_ms);
+		next = least(next, renewer->job->next_scan_ms);
 	if (renewer->is_requesting)
 		next = least(next, now_ms + BUSY_MAX_MS);
 	/* No event tells that rlock was continued, or that it is stopped by now. */
 	if ((lease->phase == HOLD_STARTING && lease->purpose == RLOCK_PURPOSE_COMMAND) ||
 	    (lease->is_front_stopped && renewer->front_fd >= 0))
-		next = least(next, now_ms + LOOK_MS);
+		next = least(next, now_ms + POLL_INTERVAL_MS);
 	return next;
 }
 
 /* Store when the next turn is due: after that rlock treats the renewer as hung. A release has its own limit. */
-static int64_t plan_turn(struct renewer *renewer)
+static int64_t plan_iteration(struct renewer *renewer)
 {
 	int64_t at_ms = next_ms(renewer);
 
 	if (!lease_is_releasing(renewer->lease))
-		renewer->lease->turn_ms = at_ms;
+		renewer->lease->next_iteration_ms = at_ms;
 	return at_ms;
 }
 
@@ -736,10 +737,10 @@ static void let_front_leave(struct renewer *renewer)
 	if (lease->phase != HOLD_LEFTOVERS || !lease->opts->is_flock || lease->is_lost ||
 	    lease->may_front_leave || renewer->front_fd < 0)
 		return;
-	if (!renewer->is_settled)
-		settle(renewer);
+	if (!renewer->is_start_finished)
+		finish_start(renewer);
 	lease->may_front_leave = true;
-	tell(renewer);
+	wake_front(renewer);
 }
 
 static void touch_file(struct renewer *renewer)
@@ -764,7 +765,7 @@ static void follow_stop(struct renewer *renewer)
  * Whether a request that is under way goes on: a wait until a signal or the end of a process ends it, a renewal until
  * the release has waited for its reply for long enough, a release to its own end.
  */
-static bool goes_on(const struct renewer *renewer)
+static bool should_request_continue(const struct renewer *renewer)
 {
 	const struct lease *lease = renewer->lease;
 
@@ -778,7 +779,7 @@ static bool goes_on(const struct renewer *renewer)
  * Find out what has happened, and do what follows. We may be stopped at any moment: a command that ended meanwhile ended
  * before the time that the clock shows after that, so we look at the clock before we read signals.
  */
-static bool turn(void *ctx)
+static bool process_events(void *ctx)
 {
 	struct renewer *renewer = ctx;
 
@@ -786,27 +787,27 @@ static bool turn(void *ctx)
 	check_deadlines(renewer);
 	read_dialog(renewer);
 	read_signals(renewer);
-	look_at_front(renewer);
-	look_at_target(renewer);
-	look_at_command(renewer);
-	look_at_descriptor(renewer);
+	follow_front_state(renewer);
+	record_target_end(renewer);
+	record_command_end(renewer);
+	check_descriptor(renewer);
 	if (has_job_ended(renewer))
-		happen(renewer, EVENT_JOB_ENDED);
+		dispatch(renewer, EVENT_JOB_ENDED);
 	follow_job(renewer);
 	let_front_leave(renewer);
 	if (!lease_is_before_job(renewer->lease))
 		report_news(renewer->lease, &renewer->job->report);
-	if (hold_events_is_due(renewer->events, DUE_STOP))
+	if (hold_events_take_due(renewer->events, DUE_STOP))
 		follow_stop(renewer);
-	if (hold_events_is_due(renewer->events, DUE_SETTLE))
-		settle(renewer);
+	if (hold_events_take_due(renewer->events, DUE_FINISH_START))
+		finish_start(renewer);
 	adapt_priority(renewer);
-	if (hold_events_is_due(renewer->events, DUE_TELL))
-		tell(renewer);
-	if (hold_events_is_due(renewer->events, DUE_TOUCH))
+	if (hold_events_take_due(renewer->events, DUE_WAKE_FRONT))
+		wake_front(renewer);
+	if (hold_events_take_due(renewer->events, DUE_TOUCH))
 		touch_file(renewer);
-	hold_events_set_timer(renewer->events, plan_turn(renewer));
-	return goes_on(renewer);
+	hold_events_set_timer(renewer->events, plan_iteration(renewer));
+	return should_request_continue(renewer);
 }
 
 /* ---- renewals ---- */
@@ -842,7 +843,7 @@ static void record_loss(struct renewer *renewer)
 {
 	record_failure(renewer);
 	renewer->lease->is_broken = true;
-	lease_lose(renewer->lease);
+	lease_record_loss(renewer->lease);
 	if (renewer->args->hold_file != NULL)
 		hold_file_mark_lost(renewer->args->hold_file);
 }
@@ -865,7 +866,7 @@ static void renew(struct renewer *renewer)
 	enum rlock_status status;
 
 	renewer->is_requesting = true;
-	hold_events_set_timer(renewer->events, plan_turn(renewer));
+	hold_events_set_timer(renewer->events, plan_iteration(renewer));
 	status = rlock_renew(renewer->args->conn, renewer->hold, lease->lease_ms,
 			     attempt_end_ms(renewer));
 	renewer->is_requesting = false;
@@ -873,7 +874,7 @@ static void renew(struct renewer *renewer)
 	case RLOCK_OK:
 		lease_record_renewal(lease, rlock_hold_sent_ms(renewer->hold));
 		lease->why[0] = '\0';
-		lease_tell(lease, renewer->hold);
+		lease_record_stop_request(lease, renewer->hold);
 		plan_renewal(renewer);
 		touch_file(renewer);
 		break;
@@ -894,22 +895,22 @@ static void renew(struct renewer *renewer)
 /* ---- the loop ---- */
 
 /* Hold the lock until nothing is left for which it is kept. */
-static void hold(struct renewer *renewer)
+static void hold_loop(struct renewer *renewer)
 {
 	struct lease *lease = renewer->lease;
 
 	for (;;) {
-		(void)turn(renewer);
+		(void)process_events(renewer);
 		if (lease->phase == HOLD_STARTING && lease->purpose == RLOCK_PURPOSE_COMMAND)
 			start_command(renewer);
 		if (lease->phase == HOLD_RELEASING)
 			return;
 		if (lease->is_lost)
 			renewer->due_ms[DUE_RENEWAL] = INT64_MAX;
-		if (hold_events_is_due(renewer->events, DUE_RENEWAL))
+		if (hold_events_take_due(renewer->events, DUE_RENEWAL))
 			renew(renewer);
 		else
-			hold_events_sleep(renewer->events, plan_turn(renewer));
+			hold_events_sleep(renewer->events, plan_iteration(renewer));
 	}
 }
 
@@ -932,7 +933,7 @@ static void finish(struct renewer *renewer)
 	const struct hold_args *args = renewer->args;
 
 	hold_events_clear(renewer->events);
-	renewer->lease->turn_ms = rlock_now_ms() + DELIVERY_MS;
+	renewer->lease->next_iteration_ms = rlock_now_ms() + DELIVERY_MS;
 	/* The process may lock the descriptor anew by now, and release this hold after us. */
 	if (renewer->has_closed && args->hold_file != NULL)
 		hold_file_mark_abandoned(args->hold_file, true);
@@ -944,7 +945,7 @@ static void finish(struct renewer *renewer)
 		finish_hold(args->conn, renewer->hold, renewer->lease, renewer->may_be_released);
 	if (args->hold_file != NULL)
 		hold_file_remove(args->hold_file);
-	renewer->lease->turn_ms = rlock_now_ms();
+	renewer->lease->next_iteration_ms = rlock_now_ms();
 	renewer->lease->phase = HOLD_ENDED;
 }
 
@@ -965,7 +966,7 @@ static void renewer_init(struct renewer *renewer, const struct hold_args *args, 
 		.dialog_fd = -1,
 		.unread_fd = -1,
 		.job_fd = -1,
-		.closes_fd = -1,
+		.close_watch_fd = -1,
 		.raised_ms = INT64_MAX,
 	};
 }
@@ -985,21 +986,21 @@ static bool acquire(struct renewer *renewer)
 	status = args->acquire(args->ctx);
 	(void)sigprocmask(SIG_BLOCK, &stops, NULL);
 	if (status == RLOCK_OK) {
-		renewer->lease->turn_ms = rlock_now_ms();
+		renewer->lease->next_iteration_ms = rlock_now_ms();
 		lease_record_acquired(renewer->lease, renewer->hold);
 		plan_renewal(renewer);
 		/* What was to end the wait came together with the lock. */
 		if (renewer->lease->exit_signal != 0 || renewer->front_fd < 0)
-			abandon(renewer);
+			enter_releasing_unused(renewer);
 		return true;
 	}
 	renewer->lease->phase = HOLD_ENDED;
 	return false;
 }
 
-int renewer_look_at(pid_t renewer, struct proc *out)
+int renewer_find(pid_t renewer, struct proc *out)
 {
-	enum proc_lookup lookup = proc_look(renewer, out);
+	enum proc_lookup lookup = proc_find(renewer, out);
 
 	if (lookup == PROC_SEEN)
 		return 0;
@@ -1033,7 +1034,7 @@ static int save_file(const struct renewer *renewer)
 	file->sent_ms = renewer->lease->sent_ms;
 	file->acquired_ms = renewer->lease->acquired_ms;
 	/* The unlock that kills us one day must not kill another process that got our pid: so our start is in the file. */
-	code = renewer_look_at(getpid(), &self);
+	code = renewer_find(getpid(), &self);
 	if (code != 0)
 		return code;
 	file->renewer = self.pid;
@@ -1048,18 +1049,18 @@ static void hand_over(struct renewer *renewer)
 
 	if (args->lease->opts->descriptor != NULL) {
 		renewer->due_ms[DUE_DESCRIPTOR] = rlock_now_ms();
-		renewer->closes_fd = os_closes_open(args->lease->opts->descriptor->fd);
+		renewer->close_watch_fd = os_watch_close(args->lease->opts->descriptor->fd);
 	}
-	if (renewer->closes_fd >= 0)
-		(void)os_events_add(renewer->events->fd, renewer->closes_fd);
-	renewer->is_settled = true;
+	if (renewer->close_watch_fd >= 0)
+		(void)os_events_add(renewer->events->fd, renewer->close_watch_fd);
+	renewer->is_start_finished = true;
 	os_set_name(LONE_RENEWER_NAME);
 	(void)setsid();
 	os_close_inherited(HELPER_NAME);
 	(void)!chdir("/");
 	renewer->lease->exit_code = save_file(renewer);
 	if (renewer->lease->exit_code != 0) {
-		abandon(renewer);
+		enter_releasing_unused(renewer);
 		return;
 	}
 	renewer->events->shrink_ms = rlock_now_ms();
@@ -1068,7 +1069,7 @@ static void hand_over(struct renewer *renewer)
 	/* With its pid the lock waits for rlock to commit it. */
 	renewer->lease->job_start = args->hold_file->start;
 	renewer->lease->job_pid = args->hold_file->pid;
-	tell(renewer);
+	wake_front(renewer);
 }
 
 /* How ps shows us: the process that the user started has the command line. */
@@ -1108,11 +1109,11 @@ void renewer_run(const struct hold_args *args, struct job *job, int64_t forked_m
 		args->lease->phase = HOLD_ENDED;
 		_exit(0);
 	}
-	rlock_conn_set_events(args->conn, events.fd, turn, &renewer);
+	rlock_conn_set_events(args->conn, events.fd, process_events, &renewer);
 	if (acquire(&renewer)) {
 		if (args->hold_file != NULL && args->lease->phase == HOLD_STARTING)
 			hand_over(&renewer);
-		hold(&renewer);
+		hold_loop(&renewer);
 		finish(&renewer);
 	}
 	_exit(0);
@@ -1137,7 +1138,7 @@ void renewer_take_over(const struct hold_args *args, struct job *job, struct hol
 	/* No renewal waits for a reader of stderr that does not read. */
 	message_set_deadline(0);
 	renewer_init(&renewer, args, job, events);
-	renewer.is_front = renewer.is_settled = true;
+	renewer.is_front = renewer.is_start_finished = true;
 	/* The renewer was killed before it could say so. */
 	if (lease->phase == HOLD_STARTING)
 		lease->phase = HOLD_RUNNING;
@@ -1150,14 +1151,14 @@ void renewer_take_over(const struct hold_args *args, struct job *job, struct hol
 	if (renewer.job_fd >= 0)
 		(void)os_events_add(events->fd, renewer.job_fd);
 	complete_hold(args);
-	rlock_conn_set_events(args->conn, events->fd, turn, &renewer);
+	rlock_conn_set_events(args->conn, events->fd, process_events, &renewer);
 	hold_events_clear(events);
 	plan_renewal(&renewer);
 	events->due_ms[DUE_RAISE] = events->due_ms[DUE_STOP] = events->shrink_ms = rlock_now_ms();
-	job->again_ms = 0;
+	job->next_scan_ms = 0;
 	take_passed_on(&renewer);
-	happen(&renewer, EVENT_OTHER_DIED);
+	dispatch(&renewer, EVENT_OTHER_DIED);
 	if (lease->phase != HOLD_RELEASING)
-		hold(&renewer);
+		hold_loop(&renewer);
 	finish(&renewer);
 }

@@ -36,19 +36,19 @@ enum hold_due {
 	DUE_RAISE, /* its priority rises */
 	DUE_STOP,  /* to look whether the command is still stopped */
 	/* In rlock. */
-	DUE_ANSWER,  /* the renewer has to have answered */
-	DUE_END,     /* the renewer has to have ended */
-	DUE_REPLACE, /* a renewer that is still stopped is replaced */
-	DUE_TURN,    /* the renewer has to have taken a turn */
-	DUE_DEATH,   /* a renewer that got SIGKILL has to have ended */
-	DUE_FORK,    /* another renewer is forked */
+	DUE_REACTION,  /* the renewer has to have answered */
+	DUE_END,       /* the renewer has to have ended */
+	DUE_REPLACE,   /* a renewer that is still stopped is replaced */
+	DUE_ITERATION, /* the renewer has to have taken a turn */
+	DUE_DEATH,     /* a renewer that got SIGKILL has to have ended */
+	DUE_FORK,      /* another renewer is forked */
 	/* In the renewer. */
-	DUE_RENEWAL,    /* the lease is renewed */
-	DUE_SETTLE,     /* what has waited for the command's start is done */
-	DUE_TELL,       /* rlock is told what could not be sent */
-	DUE_TOUCH,      /* the hold file is touched */
-	DUE_DESCRIPTOR, /* to look whether the process has closed the descriptor */
-	DUE_ABANDON,    /* a request that is under way is abandoned, for the release */
+	DUE_RENEWAL,      /* the lease is renewed */
+	DUE_FINISH_START, /* what has waited for the command's start is done */
+	DUE_WAKE_FRONT,   /* rlock is told what could not be sent */
+	DUE_TOUCH,        /* the hold file is touched */
+	DUE_DESCRIPTOR,   /* to look whether the process has closed the descriptor */
+	DUE_ABANDON,      /* a request that is under way is abandoned, for the release */
 	HOLD_DUES,
 };
 
@@ -63,7 +63,7 @@ struct hold_events {
 /* False with errno. Nothing is due. */
 bool hold_events_open(struct hold_events *events);
 /* Whether it is time for that; it is due once. */
-bool hold_events_is_due(struct hold_events *events, enum hold_due due);
+bool hold_events_take_due(struct hold_events *events, enum hold_due due);
 /*
  * Sleep until that time, or until something is due, or something else wakes us. From shrink_ms on, HOLD_SHRINK_MS after
  * the lock was waited for or held, it may be held for hours: we shrink, once in HOLD_SHRINK_MS.
@@ -82,7 +82,7 @@ _Noreturn void renewer_run(const struct hold_args *args, struct job *job, int64_
 			   int front_fd, int dialog_fd, int unread_fd);
 
 /* What /proc shows of the renewer. 0, or the exit code after one line by message_error. */
-int renewer_look_at(pid_t renewer, struct proc *out);
+int renewer_find(pid_t renewer, struct proc *out);
 
 /*
  * In rlock, once the renewer is dead and there is a command: hold on, and release. The exit code and signal are in the

@@ -257,7 +257,7 @@ static const struct {
 	[EVENT_EXPIRES] = { "expires", LOG_WARNING, true },
 	[EVENT_LOST] = { "lost", LOG_WARNING, true },
 	[EVENT_BROKEN] = { "broken", LOG_WARNING, true },
-	[EVENT_TOLD] = { "asked", LOG_WARNING, false },
+	[EVENT_STOP_REQUESTED] = { "asked", LOG_WARNING, false },
 };
 
 /* What is left out of a line that would be too long: nothing, then all up to one of these. */

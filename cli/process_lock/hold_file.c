@@ -139,7 +139,7 @@ static bool parse_name(const char *name, struct hold_file *out)
 /* False with errno when we cannot tell now. */
 static bool print_place(char out[PLACE_MAX])
 {
-	const struct os_place *place = os_place();
+	const struct os_scope *place = os_scope();
 
 	if (place != NULL)
 		(void)snprintf(out, PLACE_MAX, PLACE_KEY "%s %" PRIu64 " %" PRIu64, place->boot,
@@ -427,7 +427,7 @@ static int read_ancestors(struct ancestors *out, pid_t pid)
 	struct proc proc, *longer;
 
 	while (pid > 0) {
-		enum proc_lookup lookup = proc_look(pid, &proc);
+		enum proc_lookup lookup = proc_find(pid, &proc);
 
 		if (lookup == PROC_UNSEEN)
 			return errno;

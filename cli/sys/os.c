@@ -128,7 +128,7 @@ bool os_adopt_orphans(void)
 	return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
 }
 
-void os_leave_orphans(void)
+void os_stop_adopting(void)
 {
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
 }
@@ -234,9 +234,9 @@ static bool read_inode(const char *path, uint64_t *out)
 	return true;
 }
 
-const struct os_place *os_place(void)
+const struct os_scope *os_scope(void)
 {
-	static struct os_place place;
+	static struct os_scope place;
 
 	/* It stays the same. */
 	if (place.boot[0] != '\0')
@@ -486,7 +486,7 @@ int os_has_same_description(pid_t pid, int fd)
 	return order < 0 ? -1 : order == 0;
 }
 
-int os_closes_open(int fd)
+int os_watch_close(int fd)
 {
 	char path[32];
 	struct stat stat_of;
@@ -502,7 +502,7 @@ int os_closes_open(int fd)
 	return -1;
 }
 
-void os_read_out(int fd)
+void os_drain_fd(int fd)
 {
 	char events[256];
 
@@ -775,7 +775,7 @@ static const char is_others[] = "/proc is that of another PID namespace: mount o
 
 static const char *judge_status(const char *status)
 {
-	const struct os_place *place = os_place();
+	const struct os_scope *place = os_scope();
 	uint64_t of_children = 0;
 
 	/* A kernel that was built without PID namespaces has neither. */

@@ -39,7 +39,7 @@ void os_start_wait(int wait_ms);
 /* Orphans among our descendants become our children. False with errno. Async-signal-safe. */
 bool os_adopt_orphans(void);
 /* No more, so that a program that this process waits for finds things as without us. */
-void os_leave_orphans(void);
+void os_stop_adopting(void);
 /* In a child: this signal comes when the thread that forked it ends. Async-signal-safe. */
 void os_die_with_parent(int signal);
 
@@ -70,11 +70,11 @@ bool os_list_children(pid_t pid, struct pid_list *out);
  * Where pids and times mean the same: the id of the boot of this machine, "0" where the kernel tells none, and the inodes
  * of our namespaces, 0 where it has no such. NULL with errno when they can't be told now.
  */
-struct os_place {
+struct os_scope {
 	char boot[40];
 	uint64_t pids, times;
 };
-const struct os_place *os_place(void);
+const struct os_scope *os_scope(void);
 
 /* ---- events ---- */
 
@@ -137,9 +137,9 @@ bool os_stat_cached(int dir_fd, const char *path, struct stat *out);
  * A descriptor that is readable when a process has closed the file that fd is open on, close-on-exec; -1 where that
  * can't be told, as of a directory, where each file in it would count.
  */
-int os_closes_open(int fd);
-/* Take from a timer, or from what os_closes_open has opened, that it is readable. */
-void os_read_out(int fd);
+int os_watch_close(int fd);
+/* Take from a timer, or from what os_watch_close has opened, that it is readable. */
+void os_drain_fd(int fd);
 /* Whether fd is readable now: of a process's, whether it has ended. False for a negative one. */
 bool os_is_ready(int fd);
 

@@ -82,7 +82,7 @@ static bool parse_stat(const char *text, struct proc *out)
 	return true;
 }
 
-enum proc_lookup proc_look(pid_t pid, struct proc *out)
+enum proc_lookup proc_find(pid_t pid, struct proc *out)
 {
 	char path[32], text[STAT_MAX];
 	struct proc proc = { .pid = pid };
@@ -99,7 +99,7 @@ enum proc_lookup proc_look(pid_t pid, struct proc *out)
 
 bool proc_read(pid_t pid, struct proc *out)
 {
-	return proc_look(pid, out) == PROC_SEEN;
+	return proc_find(pid, out) == PROC_SEEN;
 }
 
 pid_t proc_parent(pid_t pid)
@@ -149,7 +149,7 @@ bool proc_is_hidden(pid_t pid)
 	struct proc proc;
 
 	return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM) &&
-	       proc_look(pid, &proc) == PROC_GONE;
+	       proc_find(pid, &proc) == PROC_GONE;
 }
 
 /* What comes after key in /proc/PID/status; only for lines in front of those whose length has no limit. NULL: unknown. */
@@ -230,7 +230,7 @@ bool proc_is_gone(const struct proc *proc)
 bool proc_has_ended(pid_t pid, uint64_t start)
 {
 	struct proc proc;
-	enum proc_lookup lookup = proc_look(pid, &proc);
+	enum proc_lookup lookup = proc_find(pid, &proc);
 
 	if (lookup == PROC_SEEN)
 		return (start != 0 && proc.start != start) || proc_is_gone(&proc);
@@ -246,7 +246,7 @@ int proc_open(pid_t pid, uint64_t start)
 	if (fd < 0 || start == 0)
 		return fd;
 	/* The pid may have become another process's before the open: that one has another start time. */
-	lookup = proc_look(pid, &proc);
+	lookup = proc_find(pid, &proc);
 	if (lookup == PROC_SEEN && proc.start == start)
 		return fd;
 	error = lookup == PROC_UNSEEN ? errno : ESRCH;
@@ -259,12 +259,12 @@ int proc_open(pid_t pid, uint64_t start)
 #define FIRST_TIME_NAMESPACE 0xEFFFFFFA
 
 /* Whether our clock is the one by which records have the starts of processes: another namespace shifts it. */
-static bool has_clock_of_records(const struct os_place *place)
+static bool has_clock_of_records(const struct os_scope *place)
 {
 	return place->times == 0 || place->times == FIRST_TIME_NAMESPACE;
 }
 
-static void describe_place(const struct os_place *place, struct rlock_process *out)
+static void describe_place(const struct os_scope *place, struct rlock_process *out)
 {
 	char digits[17] = "";
 	size_t count = 0;
@@ -279,7 +279,7 @@ static void describe_place(const struct os_place *place, struct rlock_process *o
 
 void proc_describe(pid_t pid, struct rlock_process *out)
 {
-	const struct os_place *place = os_place();
+	const struct os_scope *place = os_scope();
 	struct proc proc;
 
 	*out = (struct rlock_process){ 0 };
@@ -293,7 +293,7 @@ void proc_describe(pid_t pid, struct rlock_process *out)
 
 bool proc_is_here(const struct rlock_process *process)
 {
-	const struct os_place *place = os_place();
+	const struct os_scope *place = os_scope();
 	struct rlock_process ours = { 0 };
 
 	if (place != NULL)
@@ -304,7 +304,7 @@ bool proc_is_here(const struct rlock_process *process)
 
 bool proc_is_of_record(const struct proc *proc, const struct rlock_process *process)
 {
-	const struct os_place *place = os_place();
+	const struct os_scope *place = os_scope();
 
 	return proc->pid == process->pid && (process->start == 0 || process->start == proc->start ||
 					     (place != NULL && !has_clock_of_records(place)));

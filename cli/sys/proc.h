@@ -41,7 +41,7 @@ enum proc_lookup {
 	PROC_UNSEEN, /* the system is out of descriptors, say; why is in errno */
 };
 
-enum proc_lookup proc_look(pid_t pid, struct proc *out);
+enum proc_lookup proc_find(pid_t pid, struct proc *out);
 /* The same for callers that take a process which cannot be seen now for none: false then. */
 bool proc_read(pid_t pid, struct proc *out);
 /* 0: it is gone, or not seen. */

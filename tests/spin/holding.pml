@@ -71,7 +71,7 @@ bit front_stopped[2], renewer_stopped[2];
 bit is_zombie[2], is_signalled[2];
 /* The lease, lease.h. age: since sent_ms. has_end: job_end. */
 mtype phase[2] = HOLD_WAITING, job[2] = JOB_NOT_STARTED;
-byte age[2]; bit is_lost[2], was_told_to_end[2], has_end[2];
+byte age[2]; bit is_lost[2], was_asked_to_end[2], has_end[2];
 /* The holder's request. An earlier release of this hold may have been carried out. */
 mtype wire[2] = QUIET; byte sent_ago[2]; bit is_repeated[2];
 bit late_acquire[2], late_renewal[2], late_release[2];
@@ -108,10 +108,10 @@ bit is_unwritten[2];
 	has_end[c] && MUTANT == release_before_all_gone)
 #define IS_FRONT_DEAD(c) (front[c] != LIVES && MUTANT != blind_to_front)
 #define MAY_START(c) (renewer[c] == LIVES && command[c] == NOT_YET && job[c] == JOB_NOT_STARTED && \
-	!was_told_to_end[c] && (FRONT_RUNS(c) || MUTANT == start_without_front))
+	!was_asked_to_end[c] && (FRONT_RUNS(c) || MUTANT == start_without_front))
 #define IS_NOT_TO_START(c) (job[c] != JOB_PID && command[c] != FORKED && !is_zombie[c] && \
-	(is_lost[c] || was_told_to_end[c] || has_end[c] || command[c] == NOT_YET && IS_FRONT_DEAD(c)))
-#define MAY_FORK_ANOTHER(c) (FRONT_IS_ALONE(c) && job[c] != JOB_PID && !is_lost[c] && !was_told_to_end[c] && !has_end[c] && \
+	(is_lost[c] || was_asked_to_end[c] || has_end[c] || command[c] == NOT_YET && IS_FRONT_DEAD(c)))
+#define MAY_FORK_ANOTHER(c) (FRONT_IS_ALONE(c) && job[c] != JOB_PID && !is_lost[c] && !was_asked_to_end[c] && !has_end[c] && \
 	(phase[c] == HOLD_WAITING || phase[c] == HOLD_STARTING || MUTANT == another_after_undo && phase[c] == HOLD_RELEASING))
 
 /* The reply came, or the request was abandoned: it may arrive yet. */
@@ -126,7 +126,7 @@ inline finish_request()
 /* All that comes after this is a release; only the exit status depends on how it came about. */
 inline begin_release()
 {
-	if :: CHECK != exit_status -> has_end[self] = 0; is_lost[self] = 0; was_told_to_end[self] = 0; is_signalled[self] = 0
+	if :: CHECK != exit_status -> has_end[self] = 0; is_lost[self] = 0; was_asked_to_end[self] = 0; is_signalled[self] = 0
 	:: else fi;
 	finish_request(); phase[self] = HOLD_RELEASING; forget(self)
 }
@@ -144,7 +144,7 @@ inline settle(c)
 {
 	forget(c);
 	if :: IS_SETTLED(c) -> job[c] = JOB_PID; command[c] = ENDED; phase[c] = HOLD_ENDED; age[c] = 0; is_lost[c] = 0;
-		was_told_to_end[c] = 0; has_end[c] = 0; is_zombie[c] = 0; is_signalled[c] = 0; is_repeated[c] = 0;
+		was_asked_to_end[c] = 0; has_end[c] = 0; is_zombie[c] = 0; is_signalled[c] = 0; is_repeated[c] = 0;
 		is_unprotected[c] = 0; was_lost[c] = 0; was_lost_running[c] = 0; is_unwritten[c] = 0; over_for[c] = 0
 	:: else fi
 }
@@ -195,7 +195,7 @@ end:	do
 		kill_processes() }
 	/* Lost, told to end. */
 	:: atomic { (PHASE(HOLD_RUNNING) || PHASE(HOLD_LEFTOVERS)) && is_lost[self] && !HAS_COMMAND_ENDED(self) -> phase[self] = HOLD_TERMINATING }
-	:: atomic { PHASE(HOLD_LEFTOVERS) && (is_lost[self] || was_told_to_end[self]) -> phase[self] = HOLD_TERMINATING }
+	:: atomic { PHASE(HOLD_LEFTOVERS) && (is_lost[self] || was_asked_to_end[self]) -> phase[self] = HOLD_TERMINATING }
 	/* Command ended: read it, write it, reap it. */
 	:: atomic { HOLDER_RUNS(self) && HAS_ADOPTED(self) && is_zombie[self] && !has_end[self] && job[self] != JOB_NEVER &&
 		(!HOLDS(self) || !HAS_PASSED(self)) ->
@@ -204,14 +204,14 @@ end:	do
 	:: atomic { HOLDER_RUNS(self) && HAS_ADOPTED(self) && is_zombie[self] && (has_end[self] || job[self] == JOB_NEVER) -> is_zombie[self] = 0 }
 	:: atomic { HOLDER_RUNS(self) && is_unwritten[self] -> has_end[self] = 1; is_unwritten[self] = 0 }
 	:: atomic { PHASE(HOLD_RUNNING) && HAS_COMMAND_ENDED(self) && !is_unwritten[self] ->
-		if :: is_lost[self] && MUTANT != loss_unseen_at_end || was_told_to_end[self] -> phase[self] = HOLD_TERMINATING
-		:: WAITS_FOR_ALL && !was_told_to_end[self] && !is_lost[self] -> phase[self] = HOLD_LEFTOVERS
+		if :: is_lost[self] && MUTANT != loss_unseen_at_end || was_asked_to_end[self] -> phase[self] = HOLD_TERMINATING
+		:: WAITS_FOR_ALL && !was_asked_to_end[self] && !is_lost[self] -> phase[self] = HOLD_LEFTOVERS
 		:: else -> begin_release() fi }
 	/* SIGTERM for the front: the lease says so before COMMAND gets it. */
-	:: atomic { (SCENARIO == told || SCENARIO == alone) && self == 0 && HOLDER_RUNS(self) && HOLDS(self) && !was_told_to_end[self] &&
-		(MUTANT != told_after_signal || is_signalled[self]) -> was_told_to_end[self] = 1 }
+	:: atomic { (SCENARIO == told || SCENARIO == alone) && self == 0 && HOLDER_RUNS(self) && HOLDS(self) && !was_asked_to_end[self] &&
+		(MUTANT != told_after_signal || is_signalled[self]) -> was_asked_to_end[self] = 1 }
 	:: atomic { (SCENARIO == told || SCENARIO == alone) && self == 0 && HOLDER_RUNS(self) && command[self] == RUNNING && !is_signalled[self] &&
-		(was_told_to_end[self] || MUTANT == told_after_signal) -> is_signalled[self] = 1 }
+		(was_asked_to_end[self] || MUTANT == told_after_signal) -> is_signalled[self] = 1 }
 	/* Terminate. All gone. */
 	:: atomic { PHASE(HOLD_TERMINATING) && HAS_PROCESSES(self) && HAS_ADOPTED(self) -> kill_processes() }
 	:: atomic { (PHASE(HOLD_LEFTOVERS) || PHASE(HOLD_TERMINATING)) && ARE_ALL_GONE(self) && !is_unwritten[self] -> begin_release() }
@@ -351,7 +351,7 @@ end:	do
 	phase[c] == HOLD_STARTING && (MAY_START(c) || job[c] == JOB_PID || IS_NOT_TO_START(c)) || \
 	HOLDS(c) && (IS_DUE(c) || HAS_PASSED(c)) || \
 	phase[c] == HOLD_RUNNING && (is_lost[c] || HAS_COMMAND_ENDED(c)) || \
-	phase[c] == HOLD_LEFTOVERS && (is_lost[c] || was_told_to_end[c] || ARE_ALL_GONE(c)) || \
+	phase[c] == HOLD_LEFTOVERS && (is_lost[c] || was_asked_to_end[c] || ARE_ALL_GONE(c)) || \
 	phase[c] == HOLD_TERMINATING && ARE_ALL_GONE(c) || \
 	is_zombie[c] || phase[c] == HOLD_RELEASING && (age[c] >= LEASE || job[c] != JOB_PID) || \
 	phase[c] == HOLD_ENDED && front[c] != LIVES))

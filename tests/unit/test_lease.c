@@ -83,7 +83,7 @@ static void check_half_done(void)
 	CHECK_NUMBER(lease->lost_at_ms, lease->sent_ms - 1, "and is lost since that was found");
 	lease_free(lease);
 	lease = new_lease(60000);
-	lease->is_told = true;
+	lease->is_stop_requested = true;
 	lease_check_deadlines(lease, lease->sent_ms);
 	CHECK(lease->reason == TERMINATE_STOP,
 	      "a request to stop that was read, without a reason, terminates the command");
@@ -197,7 +197,7 @@ static void check_start(void)
 		lease->on_lost = rows[i].on_lost;
 		lease->job_pid = rows[i].job_pid;
 		if (rows[i].is_lost)
-			lease_lose(lease);
+			lease_record_loss(lease);
 		CHECK_NUMBER(start(lease), rows[i].code, "%s", rows[i].claim);
 		CHECK_NUMBER(lease->reason, rows[i].reason, "for the right reason");
 		CHECK((lease->job_pid == -1) == (rows[i].job_pid == -1),
