@@ -7,6 +7,7 @@ INCLUDEDIR ?= $(PREFIX)/include
 LIBEXECDIR ?= $(PREFIX)/libexec
 MANDIR ?= $(PREFIX)/share/man
 TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
+EXAMPLESDIR ?= $(PREFIX)/share/doc/rlock/examples
 # Where the shells look for completions.
 BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHCOMPDIR ?= $(PREFIX)/share/zsh/site-functions
@@ -123,6 +124,7 @@ OBJECTS := $(SOURCES:.c=.o) lib/scripts.gen.o
 LIB_OBJECTS := $(filter lib/%,$(OBJECTS))
 CLI_OBJECTS := $(filter cli/%,$(OBJECTS))
 PAGES := $(wildcard man/*.[1-9])
+RECIPES := $(wildcard packaging/recipes/*)
 # librlock(3) is found by the name of each function.
 FUNCTIONS = $(shell sed -n 's/^[.]Nm \(rlock_[a-z_]*\).*/\1/p' man/librlock.3)
 COMPLETIONS := $(addprefix $(BUILD)/completions/,rlock.bash rlock.zsh rlock.fish)
@@ -230,7 +232,7 @@ deps: prepare ## install what is missing to build (needs root or sudo)
 
 # The manual names the files that are installed as they are called by default.
 INSTALLED_PATHS = $(foreach pair,$(LIBEXECDIR)=libexec $(TMPFILESDIR)=lib/tmpfiles.d $(BASHCOMPDIR)=share/bash-completion/completions \
-	$(ZSHCOMPDIR)=share/zsh/site-functions $(FISHCOMPDIR)=share/fish/vendor_completions.d,\
+	$(EXAMPLESDIR)=share/doc/rlock/examples $(ZSHCOMPDIR)=share/zsh/site-functions $(FISHCOMPDIR)=share/fish/vendor_completions.d,\
 	-e 's|/usr/local/$(lastword $(subst =, ,$(pair)))|$(firstword $(subst =, ,$(pair)))|')
 
 .PHONY: static
@@ -252,6 +254,7 @@ install: all ## copy everything to its place below DESTDIR and PREFIX
 	$(Q)install -D -m 644 $(BUILD)/completions/rlock.bash $(DESTDIR)$(BASHCOMPDIR)/rlock
 	$(Q)install -D -m 644 $(BUILD)/completions/rlock.zsh $(DESTDIR)$(ZSHCOMPDIR)/_rlock
 	$(Q)install -D -m 644 $(BUILD)/completions/rlock.fish $(DESTDIR)$(FISHCOMPDIR)/rlock.fish
+	$(Q)install -d $(DESTDIR)$(EXAMPLESDIR) && install -p -m 644 $(RECIPES) $(DESTDIR)$(EXAMPLESDIR)
 	$(Q)for page in $(PAGES); do \
 		to=$(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/}; mkdir -p "$${to%/*}" && \
 		sed $(INSTALLED_PATHS) $$page >"$$to" && chmod 644 "$$to" || exit; done
@@ -263,7 +266,7 @@ uninstall: ## take away what install has put there
 	$(Q)rm -f $(addprefix $(DESTDIR),$(BINDIR)/rlock $(LIBEXECDIR)/rlock/flock $(INCLUDEDIR)/rlock.h $(LIBDIR)/librlock.a \
 		$(LIBDIR)/librlock.so.$(VERSION) $(LIBDIR)/$(SONAME) $(LIBDIR)/librlock.so \
 		$(LIBDIR)/pkgconfig/librlock.pc $(TMPFILESDIR)/rlock.conf $(BASHCOMPDIR)/rlock \
-		$(ZSHCOMPDIR)/_rlock $(FISHCOMPDIR)/rlock.fish \
+		$(ZSHCOMPDIR)/_rlock $(FISHCOMPDIR)/rlock.fish $(addprefix $(EXAMPLESDIR)/,$(notdir $(RECIPES))) \
 		$(foreach page,$(PAGES),$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(notdir $(page))) \
 		$(addprefix $(MANDIR)/man3/,$(addsuffix .3,$(FUNCTIONS))))
 

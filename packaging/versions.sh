@@ -32,4 +32,6 @@ same packaging/debian/changelog "$(sed -n '/^ -- /{s/.*>  \(.*\) ..:.*/\1/p;q}' 
 same packaging/rpm/rlock.spec "$(sed -n 's/^Version: *//p' packaging/rpm/rlock.spec)" "$version"
 same packaging/rpm/rlock.spec "$(sed -n '/^%changelog/{n;s/^\* \(.*\) The .* - \(.*\)-[0-9]*$/\1 \2/p}' packaging/rpm/rlock.spec)" "$(day '%a %b %d %Y') $version"
 same packaging/alpine/APKBUILD "$(sed -n 's/^pkgver=//p' packaging/alpine/APKBUILD)" "$version"
+others=$(grep -rhoE 'rlock-[0-9.]+[0-9]-(linux|py3)' packaging/recipes | sed 's/-[^-]*$//' | sort -u)
+same packaging/recipes "$others" "rlock-$version"
 exit $status

@@ -26,8 +26,7 @@ NEEDS_check-container := container
 NEEDS_check-interop := interop
 NEEDS_check-model := model
 NEEDS_check-mutants := check
-NEEDS_check-rpm := rpm
-NEEDS_check-release := check
+NEEDS_check-release := check-release
 NEEDS_check-servers := servers
 NEEDS_sanitize := check $(if $(SERVERS),servers)
 NEEDS_valgrind := check valgrind
@@ -135,10 +134,6 @@ check-packages: ## build, install, upgrade and purge the Debian packages, on a b
 .PHONY: check-container
 check-container: all $(tools) ## build and run the image of packaging/container with buildah, as root; BASE: its base, or a Debian's root
 	$(run_tests) RLOCK_BIN=$(BUILD)/rlock BASE='$(BASE)' tests/run.sh tests/packages/container.bats
-
-.PHONY: check-rpm
-check-rpm: all $(tools) ## build the packages of packaging/rpm with rpmbuild, of what is committed, and look into them
-	$(run_tests) RLOCK_BIN=$(BUILD)/rlock tests/run.sh tests/packages/rpm.bats
 
 .PHONY: check-interop
 check-interop: all $(tools) ## run the tests against real Redisson clients, or FILES of tests/interop

@@ -4,11 +4,11 @@
 #
 #   tools/deps.sh USE...
 #
-# USE is build (compiler and libraries), demo (and a server), check (and what the tests take), chaos (and the
+# USE is build (compiler and libraries), demo (and a server), check (and what the tests take), check-release, chaos (and the
 # full-screen programs and shells of tests/chaos), interop (and Java and Maven), servers (and what
 # tools/servers.sh takes), model (a checker of models), valgrind, bench, fuzz, packages
 # (of Debian), dist (an archive of the source), release, static (archives of the libraries), container (and what builds
-# images), rpm (and what builds its packages) or lint. The compiler asked is $CC $CPPFLAGS $CFLAGS, and to fuzz $FUZZ_CC.
+# images) or lint. The compiler asked is $CC $CPPFLAGS $CFLAGS, and to fuzz $FUZZ_CC.
 # Needs root or sudo only when there is something to install.
 set -eu
 
@@ -30,6 +30,7 @@ openssl      openssl              openssl              openssl        openssl
 redis-server redis-server         redis                redis          valkey
 redis-cli    redis-tools          redis                redis          valkey
 coreutils    coreutils            coreutils            coreutils      coreutils
+curl         curl                 curl                 curl           curl
 procps       procps               procps-ng            procps-ng      procps-ng
 binutils     binutils             binutils             binutils       binutils
 util-linux   util-linux,bsdutils  util-linux           util-linux     util-linux
@@ -50,6 +51,7 @@ maven        maven                maven                maven          maven
 pip          python3-pip          python3-pip          py3-pip        python-pip
 rpmbuild     rpm                  rpm-build            rpm-dev        rpm-tools
 buildah      buildah              buildah              buildah        buildah
+promtool     prometheus           golang-github-prometheus prometheus  prometheus
 patchelf     patchelf             patchelf             patchelf       patchelf
 spin         spin                 spin                 -              -
 valgrind     valgrind             valgrind             valgrind       valgrind
@@ -165,7 +167,6 @@ need_for() {
 		need util-linux has script
 		need python3 python3 -c 'import pty'
 		need yaml python3 -c 'import yaml'
-		need venv python3 -c 'import ensurepip'
 		need parallel has parallel
 		need_for dist
 		# Where they are not packaged, the tests of the static program are left out.
@@ -175,6 +176,13 @@ need_for() {
 		need bats has "${BATS:-bats}"
 		need bats-support has_bats_library bats-support
 		need bats-assert has_bats_library bats-assert
+		;;
+	check-release)
+		need_for check
+		need curl has curl
+		need venv python3 -c 'import ensurepip'
+		need promtool has promtool
+		need rpmbuild has rpmbuild
 		;;
 	static)
 		need_for build
@@ -210,10 +218,6 @@ need_for() {
 	container)
 		need_for check
 		need buildah has buildah
-		;;
-	rpm)
-		need_for check
-		need rpmbuild has rpmbuild
 		;;
 	chaos)
 		need_for check
@@ -305,8 +309,10 @@ hold_back_services() {
 }
 
 keep_services_off() {
-	as_root update-rc.d redis-server disable >/dev/null 2>&1 || return 0
-	echo "deps: the system's redis-server is installed, but neither started nor enabled"
+	for service in redis-server prometheus; do
+		! as_root update-rc.d $service disable >/dev/null 2>&1 ||
+			echo "deps: the system's $service is installed, but neither started nor enabled"
+	done
 }
 
 apt_install() {
@@ -317,7 +323,7 @@ apt_install() {
 install_packages() {
 	case $manager in
 	apt-get)
-		case " $* " in *" redis-server "*) hold_back_services ;; esac
+		case " $* " in *" redis-server "* | *" prometheus "*) hold_back_services ;; esac
 		log=$(mktemp)
 		# Package lists may be missing or out of date.
 		if ! apt_install "$@" >"$log" 2>&1; then
@@ -325,7 +331,7 @@ install_packages() {
 			apt_install "$@" >>"$log" 2>&1 || cat "$log" >&2
 		fi
 		rm -f "$log"
-		case " $* " in *" redis-server "*) keep_services_off ;; esac
+		case " $* " in *" redis-server "* | *" prometheus "*) keep_services_off ;; esac
 		;;
 	dnf) as_root dnf -y -q install "$@" ;;
 	apk) as_root apk add -q "$@" ;;

@@ -3,6 +3,17 @@
 # them: each holds its lock while its job runs, releases it when the job fails or is cancelled, and ends with the status of the job.
 
 load ../lib/usual
+load ../lib/release_page
+
+setup_file() {
+	start_server
+	start_release_page
+}
+
+teardown_file() {
+	stop_release_page
+	stop_server
+}
 
 # Each job of the recipes is in PATH, and the server is in the configuration file. Sets
 # RECIPES, where they are.
@@ -26,6 +37,7 @@ setup() {
 		ln job "$name"
 	done
 	ln -s "$RLOCK_BIN" jobs/rlock
+	export INSTALL_SHA256=$PROGRAM_SHA256 RUNNER_TOOL_CACHE=$PWD/tools
 	export PATH=$PWD/jobs:$PATH PREPEND_PATH=$PWD/jobs
 	# In the place of /etc/rlock.conf, for cron and systemd.
 	mkdir .config
@@ -134,6 +146,94 @@ unit_value() {
 	run -69 recipe service "$PWD/metrics.service"
 	run -0 cmp before node-exporter/rlock.prom
 	grep -q '^OnCalendar=\*-\*-\* \*:\*:00$' "$RECIPES/rlock-metrics.timer"
+}
+
+# metrics: the names of those that rlock prints.
+metrics() {
+	rlock list --metrics | sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' | sort
+}
+
+# rlock_names FILE: those of the metrics of rlock that it has.
+rlock_names() {
+	grep -oE '\brlock_[a-z_]+' "$1" | sort -u
+}
+
+@test "promtool finds no fault with the alert rules, and each alert fires when it should, and not before" {
+	cp "$RECIPES/alerts.yml" .
+	run -0 promtool check rules alerts.yml
+	run -0 comm -13 <(metrics) <(rlock_names alerts.yml)
+	assert_output ''
+	cat >test.yml <<-'END'
+		rule_files: [alerts.yml]
+		tests:
+		  - interval: 1m
+		    input_series:
+		      - series: rlock_lock_held_seconds{name="nightly",kind="plain",holder="ci@web1",program="report"}
+		        values: 0+60x200
+		      - series: rlock_lock_held_seconds{name="daemon-a",kind="plain",holder="ci@web1",program="serve"}
+		        values: 90000+60x200
+		      - series: rlock_lock_waiters{name="nightly",kind="plain"}
+		        values: 10+0x30 11+0x200
+		      - series: rlock_lock_ttl_seconds{name="old",kind="plain",holder="ci@web2",program="x"}
+		        values: 30+0x9 Inf+0x200
+		      - series: node_textfile_mtime_seconds{file="/var/lib/prometheus/node-exporter/rlock.prom"}
+		        values: 0+60x100 6000+0x200
+		    alert_rule_test:
+		      - { eval_time: 120m, alertname: RlockHeldTooLong, exp_alerts: [] }
+		      - eval_time: 121m
+		        alertname: RlockHeldTooLong
+		        exp_alerts:
+		          - exp_labels: { severity: warning, name: nightly, kind: plain, holder: ci@web1, program: report }
+		            exp_annotations:
+		              summary: Lock nightly is held for 2h 1m 0s
+		              description: report of ci@web1 holds the lock. rlock stop nightly ends that job.
+		      - { eval_time: 45m, alertname: RlockManyWaiters, exp_alerts: [] }
+		      - eval_time: 46m
+		        alertname: RlockManyWaiters
+		        exp_alerts:
+		          - exp_labels: { severity: warning, name: nightly, kind: plain }
+		            exp_annotations: { summary: 11 callers wait for lock nightly }
+		      - { eval_time: 14m, alertname: RlockNeverExpires, exp_alerts: [] }
+		      - eval_time: 15m
+		        alertname: RlockNeverExpires
+		        exp_alerts:
+		          - exp_labels: { severity: critical, name: old, kind: plain, holder: ci@web2, program: x }
+		            exp_annotations:
+		              summary: "Lock old never expires: its key on the server has lost its TTL"
+		              description: Once the job of the holder has ended, rlock unlock --force old frees the lock.
+		      - { eval_time: 105m, alertname: RlockNoMetrics, exp_alerts: [] }
+		      - eval_time: 106m
+		        alertname: RlockNoMetrics
+		        exp_alerts:
+		          - exp_labels: { severity: critical }
+		            exp_annotations: &none
+		              summary: "rlock has written no metrics for five minutes: its server cannot be reached, or its timer does not run"
+		  - interval: 1m
+		    alert_rule_test:
+		      - eval_time: 0m
+		        alertname: RlockNoMetrics
+		        exp_alerts:
+		          - exp_labels: { severity: critical }
+		            exp_annotations: *none
+	END
+	run -0 promtool test rules test.yml
+}
+
+@test "the dashboard of Grafana has a panel for holders, waiters and times, whose queries are valid and name metrics of rlock" {
+	run -0 python3 -IS - "$RECIPES/grafana-dashboard.json" <<-'END'
+		import json, sys
+		doc = json.load(open(sys.argv[1]))
+		with open("queries.yml", "w") as rules:
+		    rules.write("groups:\n- name: queries\n  rules:\n")
+		    for panel in doc["panels"]:
+		        for target in panel["targets"]:
+		            rules.write("  - record: panel:%d\n    expr: %s\n" % (panel["id"], json.dumps(target["expr"].replace("$name", ".*"))))
+		print(*(panel["title"] for panel in doc["panels"]), sep="\n")
+	END
+	assert_output $'Holders\nWaiters\nHeld for\nLease left\nPermits of semaphores'
+	run -0 promtool check rules queries.yml
+	run -0 comm -3 <(metrics) <(rlock_names "$RECIPES/grafana-dashboard.json")
+	assert_output ''
 }
 
 @test "a service of systemd runs its job on one machine, counts a busy lock as success, and ends its job when it is stopped" {
@@ -257,20 +357,57 @@ cancel() {
 	rm did stay
 }
 
-as_github() {
-	recipe action "$RECIPES/github-action.yml" "url=$RLOCK_URL" name=deploy 'run=build && deploy'
+# action INPUT=VALUE...: runs it with these inputs, and those that are always the same.
+action() {
+	recipe action "$RECIPES/github-action.yml" "url=$RLOCK_URL" "release=$INSTALL_URL" version=1.0.0 "sha256=$INSTALL_SHA256" "$@"
 }
 
+as_github() {
+	action name=deploy 'run=build && deploy'
+}
+
+# as_workflow [SHA256]: with that checksum of the wheel.
 as_workflow() {
-	recipe job "$RECIPES/github-workflow.yml" deploy "RLOCK_URL=$RLOCK_URL"
+	recipe job "$RECIPES/github-workflow.yml" deploy "secrets.RLOCK_URL=$RLOCK_URL" "vars.INSTALL_URL=$INSTALL_URL" \
+		"vars.INSTALL_SHA256=${1-$WHEEL_SHA256}"
 }
 
 @test "a GitHub action runs its commands while it holds the lock, and ends them when it is cancelled; its inputs are data" {
 	guards deploy 'deploy ' 3 as_github
-	cancel RUNNER_TRACKING_ID recipe action "$RECIPES/github-action.yml" "url=$RLOCK_URL" name=deploy 'run=deploy; true'
-	run -0 recipe action "$RECIPES/github-action.yml" "url=$RLOCK_URL" 'name=$(touch oops); "x"' 'run=deploy'
+	cancel RUNNER_TRACKING_ID recipe action "$RECIPES/github-action.yml" "url=$RLOCK_URL" "release=$INSTALL_URL" version=1.0.0 \
+		"sha256=$INSTALL_SHA256" name=deploy 'run=deploy; true'
+	run -0 action 'name=$(touch oops); "x"' 'run=deploy'
 	has_done deploy
 	assert [ ! -e oops ]
+}
+
+@test "a GitHub action takes rlock from the cache of the runner, but not a program with another checksum" {
+	local before
+	before=$(downloads)
+	run -0 action name=deploy 'run=type -P rlock'
+	assert_line "$PWD/tools/rlock/1.0.0/rlock"
+	run -0 action name=deploy run=true
+	assert_equal $(($(downloads) - before)) 1
+	echo changed >>tools/rlock/1.0.0/rlock
+	run -0 action name=deploy run=true
+	assert_equal $(($(downloads) - before)) 2
+	run -0 sha256sum --check --status <<<"$INSTALL_SHA256  tools/rlock/1.0.0/rlock"
+}
+
+@test "no recipe that installs rlock locks, or runs its job, when the download has another checksum" {
+	local other=${PROGRAM_SHA256//[0-9]/0}
+	export INSTALL_SHA256=$other BUILD_URL=http://jenkins.example/job/a/1/
+	run -1 as_gitlab 4718
+	run -1 as_github
+	run -1 as_workflow "$other"
+	sh_steps "$RECIPES/Jenkinsfile" >script
+	run -1 sh -xe script
+	agent_step 1
+	run -1 sh -xe step
+	cp "$RECIPES/ansible.yml" .
+	run -2 recipe play ansible.yml
+	assert [ ! -e did ]
+	no_keys
 }
 
 @test "a job of GitHub holds the lock over its steps, and releases it when one fails or it is cancelled" {
@@ -278,7 +415,8 @@ as_workflow() {
 	has_done build
 	rm did
 	touch stay
-	in_background recipe job "$RECIPES/github-workflow.yml" deploy "RLOCK_URL=$RLOCK_URL"
+	in_background recipe job "$RECIPES/github-workflow.yml" deploy "secrets.RLOCK_URL=$RLOCK_URL" "vars.INSTALL_URL=$INSTALL_URL" \
+		"vars.INSTALL_SHA256=$WHEEL_SHA256"
 	wait_until 120 has_done 'deploy '
 	# The shell of the step.
 	kill -TERM "$(pgrep -P "$PID")"
@@ -286,18 +424,61 @@ as_workflow() {
 	is_free deploy
 }
 
+# sh_steps FILE: prints the commands of the sh steps of a pipeline that have a line each.
+sh_steps() {
+	sed -n "s/^ *sh '\([^'].*\)'$/\1/p" "$1"
+}
+
+# agent_step NUMBER: step is the script of that sh step of Jenkinsfile-agents.
+agent_step() {
+	awk -v wanted="$1" "/^ *[']['][']\$/ { inside = 0 } inside == wanted; /sh [']['][']\$/ { inside = ++count }" \
+		"$RECIPES/Jenkinsfile-agents" >step
+	assert [ -s step ]
+}
+
+# as_agents: the stages of Jenkinsfile-agents, each in the directory of an agent of its own, and the step that always runs.
+as_agents() {
+	local status=0 number
+	for number in 1 2; do
+		agent_step "$number"
+		[ "$status" != 0 ] || (cd "agent$number" && sh -xe ../step) || status=$?
+	done
+	agent_step 3
+	(cd agent2 && sh -xe ../step) || echo "post: $?"
+	return $status
+}
+
+@test "a pipeline of Jenkins holds the lock over stages on two agents, and releases it when one fails" {
+	export BUILD_URL=http://jenkins.example/job/a%2Fb/7/
+	mkdir agent1 agent2
+	mv build agent1
+	mv deploy agent2
+	guards deploy 'deploy ' 3 as_agents
+	has_done build
+	refute_output --partial post:
+	# Jenkins runs the last step also when the build lost its lock.
+	cd agent2
+	agent_step 3
+	run -0 sh -xe step
+	# Another build has another id.
+	rlock lock --owner "jenkins-$(echo "$BUILD_URL" | sha256sum | cut -c 1-40)" --lease 1h deploy
+	agent_step 2
+	BUILD_URL=http://jenkins.example/job/a%2Fb/8/ run -1 sh -xe step
+}
+
 @test "a step of Jenkins runs its command while it holds the lock, and ends it when the build is aborted" {
-	sed -n "s/^ *sh '\(.*\)'$/\1/p" "$RECIPES/Jenkinsfile" >script
-	assert [ -s script ]
+	sh_steps "$RECIPES/Jenkinsfile" >script
+	assert_equal "$(wc -l <script)" 4
 	guards deploy 'deploy ' 3 sh -xe script
 	cancel JENKINS_SERVER_COOKIE sh -xe script
 }
 
 @test "a play of Ansible holds the lock over its tasks, and releases it when one fails" {
-	guards deploy 'deploy ' 2 recipe play "$RECIPES/ansible.yml"
+	cp "$RECIPES/ansible.yml" .
+	guards deploy 'deploy ' 2 recipe play ansible.yml
 	has_done build
 	command -v ansible-playbook >/dev/null || return 0
-	guards deploy 'deploy ' 2 env ANSIBLE_LOCALHOST_WARNING=false ansible-playbook -i 'one,two,' -c local "$RECIPES/ansible.yml"
+	guards deploy 'deploy ' 2 env ANSIBLE_LOCALHOST_WARNING=false ansible-playbook -i 'one,two,' -c local ansible.yml
 }
 
 # ---- Kubernetes ----
@@ -372,6 +553,25 @@ pre_stop() {
 	is_free migrate
 	# Kubernetes may call it once more.
 	run -0 pre_stop
+}
+
+@test "a CronJob of Kubernetes runs its job in one cluster at a time, and succeeds where another cluster holds the lock" {
+	local keys=(spec jobTemplate spec template spec containers 0 command)
+	touch stay
+	pod_command 3 "${keys[@]}"
+	in_background sh -c "exec $COMMAND"
+	wait_until 120 has_done nightly-report
+	run -0 in_pod 3 "${keys[@]}"
+	assert_output ''
+	touch go
+	ended_with 0
+	assert_equal "$(grep -c ended did)" 1
+	# For the clocks of other clusters.
+	ttl_is_above nightly-report 200000
+	redis flushall >/dev/null
+	rm stay
+	echo 3 >status
+	run -3 in_pod 3 "${keys[@]}"
 }
 
 @test "the README of the recipes lists each of them" {
