@@ -4,6 +4,7 @@
 # enough for what they are said to be for. What a user without one of these rights is told is tested by acl.bats.
 
 load ../lib/usual
+load ../lib/certificates
 
 # Behind a port too, because a user can be named in the URL of a port alone. Two more are for locks on several servers.
 setup_file() {
@@ -196,4 +197,30 @@ only_these_lines() {
 	redis set 'redisson_lock_token:{nightly}' 1 >/dev/null
 	granted run -n nightly
 	assert_equal "$(redis acl log)" ''
+}
+
+# literal MARK: prints the block of rlock(7) with that mark.
+literal() {
+	sed -n '/^\.\\" '"$1"'$/,/^\.Ed/{/^\./!p}' "$TOP/man/rlock.7"
+}
+
+@test "the lines of rlock(7) for a server with a password and TLS, and those for its clients, fit together" {
+	export CERTIFICATES=$PWD/certificates
+	certificates "$CERTIFICATES"
+	choose_port
+	literal 'server: password and TLS' | sed "s,/etc/redis,$CERTIFICATES,; s/ 6379$/ $PORT/" >redis.conf
+	assert [ "$(wc -l <redis.conf)" -gt 5 ]
+	in_background redis-server ./redis.conf --bind 127.0.0.1 --save '' --dir "$PWD"
+	literal 'client: password and TLS' |
+		sed "s,/etc/rlock/ca.crt,$CERTIFICATES/ca.crt,; s,/etc/rlock.password,$PWD/password,; s,redis.example,localhost:$PORT," >rlock.conf
+	echo SECRET >password
+	chmod 600 password rlock.conf
+	unset RLOCK_URL
+	wait_until 30 rlock run --config "$PWD/rlock.conf" x -- true
+	echo wrong >password
+	run -77 rlock run --config "$PWD/rlock.conf" x -- true
+	sed -i /password/d rlock.conf
+	run -77 rlock run --config "$PWD/rlock.conf" x -- true
+	sed -i s/rediss:/redis:/ rlock.conf
+	run ! rlock run --config "$PWD/rlock.conf" x -- true
 }
