@@ -23,7 +23,7 @@
 
 struct regain {
 	const struct rlock_hold *hold;
-	int64_t lease_ms, end_ms;
+	int64_t lease_ms, begun_ms, end_ms;
 	const char *owner;                  /* of the names below */
 	struct rlock__places places;        /* each with the names of that owner alone */
 	bool is_due[RLOCK_SERVERS_MAX];     /* where a request is to be sent, for this owner */
@@ -68,6 +68,13 @@ static enum rlock_status read_reply(void *ctx, struct rlock__connection *connect
 			   "not acquired again here");
 }
 
+/* A regain is a grant: only a server that most of its sentinels name as the master can give one. */
+static bool is_master(const struct regain *regain, size_t index)
+{
+	return rlock__request_confirm(regain->places.at[index].connection, regain->begun_ms,
+				      regain->end_ms) == RLOCK_OK;
+}
+
 /* Whether a place is left that was busy. */
 static bool send_once(struct regain *regain)
 {
@@ -77,7 +84,7 @@ static bool send_once(struct regain *regain)
 
 	rlock__broadcast_init(&broadcast, &regain->places, read_reply, NULL);
 	for (size_t i = 0; i < regain->places.count; i++)
-		if (regain->is_due[i])
+		if (regain->is_due[i] && is_master(regain, i))
 			rlock__broadcast_begin(&broadcast, i, make_regain, regain, regain->end_ms);
 	status = rlock__broadcast_await(&broadcast, 0, regain->end_ms);
 	for (size_t i = 0; i < regain->places.count; i++) {
@@ -126,7 +133,11 @@ void rlock__regain(const struct rlock__places *places, const struct rlock_hold *
 		   int64_t lease_ms, bool is_lacking[RLOCK_SERVERS_MAX], int64_t end_ms)
 {
 	struct regain regain = {
-		.hold = hold, .lease_ms = lease_ms, .end_ms = end_ms, .places = *places
+		.hold = hold,
+		.lease_ms = lease_ms,
+		.begun_ms = rlock_now_ms(),
+		.end_ms = end_ms,
+		.places = *places,
 	};
 	size_t *names = calloc(hold->name_count, sizeof(*names));
 

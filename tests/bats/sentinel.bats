@@ -280,6 +280,35 @@ start_callers() {
 	ended_with 0
 }
 
+# start_sockets NAME...: servers of this test alone, which have run for longer than a lease of 3 s.
+start_sockets() {
+	local name
+	for name; do
+		in_background redis-server --port 0 --unixsocket "$PWD/$name" --save '' --appendonly no --dir "$PWD" --logfile ''
+	done
+	for name; do
+		wait_until 10 has_run_for "$name" 5
+	done
+} >/dev/null
+
+has_run_for() {
+	[[ $(redis-cli -s "$1" info server 2>/dev/null) =~ uptime_in_seconds:([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge "$2" ]
+}
+
+@test "of several servers one that lost the lock has it again only when most of its sentinels name it" {
+	start_sockets x y
+	in_background rlock run --quorum majority -t 3s -u "$RLOCK_URL unix://$PWD/x unix://$PWD/y" a -- run_until_ended
+	wait_until 5 is_held a
+	name_master_at 2 2
+	freeze_sentinels 3
+	redis flushall >/dev/null
+	stays_true_for 3 is_free a
+	thaw_sentinels
+	wait_until 5 is_held a
+	end_commands
+	ended_with 0
+}
+
 @test "a sentinel that the URL names twice counts once" {
 	local address port
 	address=${SENTINELS%%,*}
