@@ -17,14 +17,17 @@
 #include "rlock.h"
 #include "url/url.h"
 
-/* How long sentinels that do not answer are waited for when another one has. */
+/* How long to wait for the other sentinels after the first answer. */
 #define GRACE_MS 200
 /*
- * The same when a majority names one master already. Longer than an answer takes in one network: the sentinel that leads a
- * failover knows of it first. Short, since a sentinel that is down delays each lock so long.
+ * How long to wait for the other sentinels when a majority names one master: perhaps the sentinel that leads a
+ * failover, and knows of it first, is among them. Longer than an answer takes in one network; short, since a sentinel
+ * that is down delays each lock by this time.
  */
 #define REST_MS 20
-/* One or two sentinels have no majority without the last of them: there one answer is enough. */
+/*
+ * With fewer sentinels one answer is enough: one or two have no majority when one of them is down.
+ */
 #define MAJORITY_OF 3
 
 /* Bytes of "HOST PORT", as a sentinel writes it. */
@@ -32,26 +35,28 @@
 #define RUN_ID_MAX 64
 
 struct sentinel {
-	struct rlock_url
-		*url; /* with the password that was accepted last, if it has to be fetched */
+	/* URL of the sentinel, with the last accepted password if passwords are fetched. */
+	struct rlock_url *url;
 	struct rlock__session session;
 	struct rlock__error error;
-	enum rlock_status status; /* RLOCK_BUSY: its answer is outstanding */
+	enum rlock_status status; /* RLOCK_BUSY: no answer yet */
 	size_t replies;
-	struct rlock_url *master;  /* NULL: not told yet */
-	char address[ADDRESS_MAX]; /* of the master, before the URL's map */
-	char run_id[RUN_ID_MAX];   /* of the master; empty: not known */
-	int64_t epoch;             /* of the configuration that its answer comes from */
+	struct rlock_url *master;  /* NULL: not named yet */
+	char address[ADDRESS_MAX]; /* of the master, untranslated */
+	char run_id[RUN_ID_MAX];   /* of the master; empty: unknown */
+	int64_t epoch;             /* config-epoch of its answer */
 };
 
 struct rlock__sentinels {
 	const struct rlock_url *url;
-	const struct rlock__session *like; /* the server's session */
-	struct rlock__text queries;        /* the same for each of them */
+	const struct rlock__session *like; /* session to the server */
+	struct rlock__text queries;        /* commands that each sentinel gets */
 	enum rlock__sentinels_need need;
 	int64_t deadline_ms, grace_end_ms;
-	int64_t rest_end_ms; /* of the wait for the rest; 0: no majority has named one master */
-	const struct sentinel *best; /* one of those whose answer counts; NULL: none has answered */
+	/* End of the wait for the rest; 0: no majority names one master yet. */
+	int64_t rest_end_ms;
+	/* A sentinel that names the best master; NULL: no answer. */
+	const struct sentinel *best;
 	size_t count;
 	struct sentinel *items;
 };
@@ -130,7 +135,9 @@ static enum rlock_status fail_no_sentinel(struct sentinel *sentinel)
 			   rlock_url_server(sentinel->url));
 }
 
-/* Not RLOCK_EAUTH: user and password of the URL are the master's. */
+/*
+ * Report RLOCK_EACL, not RLOCK_EAUTH: the advice for EAUTH is about the password of the URL, which is the master's.
+ */
 static enum rlock_status fail_login(struct sentinel *sentinel)
 {
 	return rlock__fail(
@@ -147,7 +154,7 @@ static enum rlock_status fail_error(struct sentinel *sentinel, const redisReply 
 
 	if (strncmp(reply->str, "ERR unknown command", 19) == 0)
 		return fail_no_sentinel(sentinel);
-	/* A sentinel that says no once may say yes later. */
+	/* Retry after any other error: a sentinel may recover. */
 	return status == RLOCK_ESERVER ? RLOCK_ENET : status;
 }
 
@@ -156,7 +163,9 @@ static bool is_text(const redisReply *reply)
 	return reply->type == REDIS_REPLY_STRING && strlen(reply->str) == reply->len;
 }
 
-/* Of get-master-addr-by-name: host and port. It knows of a failover as soon as a replica has been promoted. */
+/*
+ * Read host and port from GET-MASTER-ADDR-BY-NAME, which names the new master as soon as a replica has been promoted.
+ */
 static enum rlock_status take_address(const struct rlock__sentinels *sentinels,
 				      struct sentinel *sentinel, const redisReply *reply)
 {
@@ -183,7 +192,7 @@ static enum rlock_status take_address(const struct rlock__sentinels *sentinels,
 	return sentinel->master != NULL ? RLOCK_OK : rlock__fail_memory(&sentinel->error);
 }
 
-/* The value of that name in a reply of names and values; empty: there is none. */
+/* The value of name in a reply of names and values; empty: not found. */
 static const char *value_of(const redisReply *reply, const char *name)
 {
 	for (size_t i = 0; i + 1 < reply->elements; i += 2)
@@ -194,8 +203,8 @@ static const char *value_of(const redisReply *reply, const char *name)
 }
 
 /*
- * Of master: names and values. Without the right to it, it has the oldest configuration. During a failover it describes the
- * old master, while the address is the new one's: then the run id says nothing of the new one.
+ * Read config-epoch and runid from SENTINEL MASTER. A user without the right to it gets epoch 0, the oldest. During a
+ * failover the reply describes the old master, so the runid counts only if the address is that of take_address.
  */
 static void take_configuration(struct sentinel *sentinel, const redisReply *reply)
 {
@@ -213,7 +222,7 @@ static void take_configuration(struct sentinel *sentinel, const redisReply *repl
 			       value_of(reply, "runid"));
 }
 
-/* true: it was the last one, or a failure. */
+/* Read a reply. True: this was the last reply, or a failure. */
 static bool take_reply(const struct rlock__sentinels *sentinels, struct sentinel *sentinel,
 		       const redisReply *reply, enum rlock_status *status_out)
 {
@@ -225,7 +234,10 @@ static bool take_reply(const struct rlock__sentinels *sentinels, struct sentinel
 	return sentinel->replies == 2 || *status_out != RLOCK_OK;
 }
 
-/* A password that was fetched, and accepted, serves until it is denied: so no query of a sentinel has to wait for one. */
+/*
+ * Keep an accepted password in the URL, so that the next query need not fetch it again. forget_password drops it when
+ * it is denied.
+ */
 static void keep_password(struct sentinel *sentinel)
 {
 	const char *password = sentinel->session.password.text;
@@ -234,7 +246,10 @@ static void keep_password(struct sentinel *sentinel)
 		(void)rlock_url_set_password(sentinel->url, password);
 }
 
-/* Whether the password was known, and may have been changed since: it is fetched by the next query. */
+/*
+ * Drop a denied password that an earlier query had fetched, so that the next attempt fetches the current one. False:
+ * there was none.
+ */
 static bool forget_password(struct rlock_url *url)
 {
 	if (url->password == NULL || url->password_source.begin == NULL)
@@ -265,7 +280,10 @@ static void sentinel_begin(const struct rlock__sentinels *sentinels, struct sent
 						 .trace_ctx = like->error->trace_ctx };
 	rlock__session_init(&sentinel->session, sentinel->url, like->client_name, like->tls_context,
 			    &sentinel->error);
-	/* There is no stream yet, and TLS is loaded: only its password can fail. */
+	/*
+	 * Queue the commands: without a stream this cannot fail. Beginning can fail only because of the password, since
+	 * TLS is loaded.
+	 */
 	(void)rlock__session_send(&sentinel->session, &sentinels->queries, false, deadline_ms);
 	status = rlock__session_begin(&sentinel->session, deadline_ms);
 	if (status != RLOCK_OK) {
@@ -309,7 +327,9 @@ static size_t count_of(const struct rlock__sentinels *sentinels, enum rlock_stat
 	return found;
 }
 
-/* Whether the answer counts: a sentinel that the URL has under two names is one, whose first answer counts. */
+/*
+ * Whether the answer counts. A sentinel that the URL names twice has one vote: the answer under its first name.
+ */
 static bool has_vote(const struct rlock__sentinels *sentinels, const struct sentinel *sentinel)
 {
 	if (sentinel->status != RLOCK_OK)
@@ -321,16 +341,19 @@ static bool has_vote(const struct rlock__sentinels *sentinels, const struct sent
 	return true;
 }
 
-/* Whether both name one server: by one address, or by its host's name and its address, where the run id says so. */
+/*
+ * Whether both sentinels name one server: by the same address, or by host name and IP address, if their runid is the
+ * same.
+ */
 static bool is_same_master(const struct sentinel *a, const struct sentinel *b)
 {
 	return strcasecmp(rlock_url_server(a->master), rlock_url_server(b->master)) == 0 ||
 	       (a->run_id[0] != '\0' && strcmp(a->run_id, b->run_id) == 0);
 }
 
-/* What speaks for a master. */
+/* The sentinels that name one master. */
 struct support {
-	int64_t epoch; /* the latest of those that name it */
+	int64_t epoch; /* the latest config-epoch among them */
 	size_t votes;
 	bool is_current;
 };
@@ -354,7 +377,10 @@ static struct support support_of(const struct rlock__sentinels *sentinels,
 	return support;
 }
 
-/* The leader of a failover is right before the others know. Where epochs do not decide, the others count, then what we use. */
+/*
+ * Compare epochs first: the sentinel that leads a failover knows the new master before the others. Then votes, then the
+ * current server.
+ */
 static bool is_better(const struct support *a, const struct support *b)
 {
 	if (a->epoch != b->epoch)
@@ -393,8 +419,8 @@ static void find_best(struct rlock__sentinels *sentinels, const char *server,
 }
 
 /*
- * When a majority answered, and denied: the first of these sentinels is reported. Else the first that could not be
- * reached, as RLOCK_ENET, so that the query is retried.
+ * Report one sentinel for all. If most of them answered with an error, the first of these; else the first unreachable
+ * one, as RLOCK_ENET, so that the query is retried.
  */
 static enum rlock_status fail_all(const struct rlock__sentinels *sentinels)
 {
@@ -432,7 +458,9 @@ void rlock__sentinels_query(struct rlock__sentinels *sentinels, enum rlock__sent
 	}
 }
 
-/* Whether the outstanding answers are not waited for any longer. */
+/*
+ * Whether to stop waiting for the outstanding answers. Sets rest_end_ms when a majority has named one master.
+ */
 static bool is_enough(struct rlock__sentinels *sentinels,
 		      const struct rlock__sentinels_found *found)
 {
@@ -496,7 +524,7 @@ bool rlock__sentinels_name(const struct rlock__sentinels *sentinels, const char 
 	return false;
 }
 
-/* Why the answer of a sentinel does not count: of the first such one. */
+/* Why the answer of a sentinel does not count, for the first such sentinel. */
 static const char *why_missing(const struct rlock__sentinels *sentinels, char *out, size_t size)
 {
 	const struct sentinel *twin = NULL;
@@ -528,10 +556,12 @@ static enum rlock_status fail_minority(const struct rlock__sentinels *sentinels,
 		why_missing(sentinels, why, sizeof(why)));
 }
 
-/* Masters that the text names: more than two are rare, and it has to fit. */
+/* Masters that the text names: more than two are rare, and the text has a limit. */
 #define NAMED_MAX 3
 
-/* "2 of 3 name SERVER (config-epoch 1), 1 of 3 names SERVER (config-epoch 0)"; the best one comes first. */
+/*
+ * Print "2 of 3 name SERVER (config-epoch 1), 1 of 3 names SERVER (config-epoch 0)", the best master first.
+ */
 static void print_masters(const struct rlock__sentinels *sentinels, char *out, size_t size)
 {
 	const struct sentinel *named[NAMED_MAX] = { sentinels->best };

@@ -1,7 +1,7 @@
 /*
- * TLS, by OpenSSL on buffers in memory: so all waiting stays with the connection's owner, and stream.c alone has the
- * socket. hiredis' TLS has the socket itself, and is linked with OpenSSL, which is loaded here for a URL with TLS only: to
- * link it would make every start longer. A file's owner and mode are looked at here, its content by OpenSSL.
+ * TLS by OpenSSL, on buffers in memory: OpenSSL never waits, and only stream.c uses the socket. hiredis' own TLS would
+ * read and write the socket itself. OpenSSL is loaded only for a URL with TLS, since to link it would make every start
+ * slower.
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -31,7 +31,7 @@
 
 /* ---- OpenSSL ---- */
 
-/* Those that we call. What OpenSSL has macros for goes through the _ctrl functions. */
+/* OpenSSL's functions that we call. Its macros are calls of SSL_ctrl and SSL_CTX_ctrl. */
 #define FUNCTIONS(FUNCTION)                                                                        \
 	FUNCTION(ASN1_TIME_diff)                                                                   \
 	FUNCTION(BIO_free)                                                                         \
@@ -107,7 +107,7 @@ static bool load(const char **why_out)
 
 #define TEXT_OF_VALUE(text) #text
 #define TEXT_OF(macro) TEXT_OF_VALUE(macro)
-/* That of the headers, since another major version has other functions. */
+/* Load the version that we were compiled for: another major version has other functions. */
 #if OPENSSL_VERSION_MAJOR >= 3
 #define SONAME "libssl.so." TEXT_OF(OPENSSL_SHLIB_VERSION)
 #else
@@ -115,8 +115,8 @@ static bool load(const char **why_out)
 #endif
 
 /*
- * For package managers, which don't see from the linkage that we may load it: the UAPI group's "ELF dlopen metadata", a
- * JSON text behind the head that elf(5) has for a section of such a kind.
+ * Tell package managers that we may load OpenSSL, which the linkage does not show: the UAPI group's "ELF dlopen
+ * metadata", a JSON text after the header of an ELF note.
  */
 #define METADATA_VENDOR "FDO"
 #define METADATA_TYPE 0x407c0c0a
@@ -135,7 +135,7 @@ static const struct {
 
 static struct library openssl;
 
-/* false: *why_out belongs to the C library. */
+/* Load OpenSSL, once in a process. False: *why_out is the reason, and belongs to the C library. */
 static bool load(const char **why_out)
 {
 	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -150,10 +150,12 @@ static bool load(const char **why_out)
 	void *library;
 
 	pthread_mutex_lock(&mutex);
-	/* OpenSSL can't undo all that it sets up, so it is never unloaded. */
+	/* Never unload OpenSSL: it leaves handlers behind that would then point nowhere. */
 	library = is_loaded ? NULL : dlopen(SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	for (size_t i = 0; library != NULL && i < sizeof(table) / sizeof(table[0]); i++) {
-		/* POSIX has it that a pointer to a function fits into one to an object, which C does not say. */
+		/*
+		 * POSIX allows to store the pointer of a function in that of an object; C does not.
+		 */
 		*(void **)table[i].function = dlsym(library, table[i].name);
 		if (*(void **)table[i].function == NULL)
 			library = NULL;
@@ -168,7 +170,7 @@ static bool load(const char **why_out)
 
 /* ---- why it failed ---- */
 
-/* Its last error. Never NULL. */
+/* OpenSSL's text for its last error. Never NULL. */
 static const char *last_reason(void)
 {
 	const char *reason = openssl.ERR_reason_error_string(openssl.ERR_peek_last_error());
@@ -176,13 +178,16 @@ static const char *last_reason(void)
 	return reason != NULL ? reason : "unknown error";
 }
 
-/* When it is found out. Later, what only a handshake finds out means that bytes were spoiled. */
+/*
+ * When OpenSSL reports the error. After the handshake, an error of a handshake means spoiled bytes, and has another
+ * text.
+ */
 enum phase { LATER_TOO, HANDSHAKE, VERIFY };
 
 struct cause {
 	enum phase phase;
-	long code; /* OpenSSL's; 0: all others */
-	/* '@' stands for the name that the server was to have, '*' for OpenSSL's reason. */
+	long code; /* OpenSSL's code; 0: all others */
+	/* '@' is replaced by the expected name of the server, '*' by OpenSSL's reason. */
 	const char *text;
 };
 
@@ -194,7 +199,7 @@ static const char no_tls[] = "it does not speak TLS: is this a TLS port?";
 	"the authority (CA) of its certificate is not trusted: if it is the right one, give it by --cacert"
 
 static const struct cause causes[] = {
-	/* What the server says of our certificate, maybe after our side of the handshake is over. */
+	/* Alerts about our certificate, which may come after our side of the handshake. */
 	{ LATER_TOO, SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED,
 	  "it requires a client certificate: give one by --cert and --key" },
 	{ LATER_TOO, SSL_R_SSLV3_ALERT_BAD_CERTIFICATE, DENIES_OURS },
@@ -240,13 +245,15 @@ static const char *cause_find(enum phase phase, long code)
 	return NULL;
 }
 
-/* name: what the certificate was to be for. */
+/* Fill out with the cause of the last error. name: the one that the certificate should be for. */
 static void explain(bool is_established, long verify_result, const char *name,
 		    struct rlock__tls_failure *out)
 {
 	long code = ERR_GET_REASON(openssl.ERR_peek_last_error());
 	const char *reason = last_reason();
-	/* In TLS 1.3 the client's handshake ends before the server has seen its certificate. */
+	/*
+	 * In TLS 1.3 the client's handshake is complete before the server checks our certificate.
+	 */
 	const char *text = cause_find(LATER_TOO, code);
 	char shown[RLOCK__TLS_WHY_MAX / 2];
 
@@ -256,7 +263,9 @@ static void explain(bool is_established, long verify_result, const char *name,
 	} else if (text == NULL && !is_established) {
 		text = cause_find(HANDSHAKE, code);
 	}
-	/* Where the bytes were spoiled, or another server was there, the next try may be another matter. */
+	/*
+	 * Retry if bytes were spoiled, or if another program listens there: the next attempt may succeed.
+	 */
 	out->status = text == NULL || text == no_tls ? RLOCK_ENET : RLOCK_EUNSUPPORTED;
 	if (text == NULL)
 		text = "TLS failed: *";
@@ -266,7 +275,7 @@ static void explain(bool is_established, long verify_result, const char *name,
 
 /* ---- what the streams share ---- */
 
-/* A directory of fewer is not the one that the system keeps its authorities in. */
+/* A directory with fewer certificates is not the system's store of authorities. */
 #define SYSTEM_CAS_MIN 20
 
 /* A file or directory that settings are read from. */
@@ -276,7 +285,10 @@ struct source {
 	char *path; /* the same as an absolute path, since the process may change its directory */
 };
 
-/* Those of the URL, and the file of SSL_CERT_FILE and the directory of the system's authorities after them. */
+/*
+ * Indexes of the sources: the parameters of the URL, then SSL_CERT_FILE, then the directory of the system's
+ * authorities.
+ */
 enum { SYSTEM_FILE = RLOCK_TLS_PARAMS, SYSTEM_DIR, SOURCES };
 
 struct rereading;
@@ -285,12 +297,18 @@ struct rlock__tls_context {
 	SSL_CTX *settings;
 	struct source sources[SOURCES];
 	bool is_insecure;
-	uint64_t state;           /* of the sources when the settings were read; 0: none were */
-	int64_t checked_ms;       /* when the state was last compared */
-	struct rereading *reread; /* NULL: no thread reads the sources */
+	/* state_of when the settings were read; 0: not read */
+	uint64_t state;
+	int64_t checked_ms;              /* time of the last comparison */
+	struct rereading *reread;        /* NULL: no thread reads the sources */
 	struct rlock__tls_failure stale; /* why changed sources do not count; RLOCK_OK: they do */
-	SSL_SESSION *session; /* the last one; NULL: none, or the server did not accept it */
-	char *session_name;   /* of its server, whose certificate is not verified again */
+	/* The last session; NULL: none, or the server did not accept it. */
+	SSL_SESSION *session;
+	/*
+	 * The server that the session is with. To resume it does not verify the certificate again, so no other server
+	 * may get it.
+	 */
+	char *session_name;
 	size_t users;
 };
 
@@ -340,7 +358,7 @@ static bool sources_set(struct rlock__tls_context *context, const struct rlock_u
 
 /* ---- whether a source has changed ---- */
 
-/* A file that was replaced has another inode, and one that was written another time of change. */
+/* Add the facts that change when a file is replaced (inode) or written (ctime, size). */
 static uint64_t hash_stat(uint64_t hash, const struct stat *stat)
 {
 	const int64_t facts[] = { (int64_t)stat->st_dev, (int64_t)stat->st_ino,
@@ -350,7 +368,7 @@ static uint64_t hash_stat(uint64_t hash, const struct stat *stat)
 	return rlock__hash(hash, facts, sizeof(facts));
 }
 
-/* OpenSSL keeps what it has read of a directory: so all files in it count. */
+/* Add all files of a directory: OpenSSL caches the certificates that it has read there. */
 static uint64_t hash_directory(uint64_t hash, const char *path)
 {
 	DIR *dir = opendir(path);
@@ -360,7 +378,7 @@ static uint64_t hash_directory(uint64_t hash, const char *path)
 
 	if (dir == NULL)
 		return hash;
-	/* A sum, since the order of the entries is not a fixed one. */
+	/* Add up: readdir returns the entries in any order. */
 	while ((entry = readdir(dir)) != NULL)
 		if (fstatat(dirfd(dir), entry->d_name, &found, 0) == 0)
 			sum += hash_stat(rlock__hash(0, entry->d_name, strlen(entry->d_name)),
@@ -369,7 +387,7 @@ static uint64_t hash_directory(uint64_t hash, const char *path)
 	return rlock__hash(hash, &sum, sizeof(sum));
 }
 
-/* Another number after any of the sources was changed. Never 0. */
+/* A number that differs after any source was changed. Never 0. */
 static uint64_t state_of(const struct rlock__tls_context *context)
 {
 	uint64_t hash = 0;
@@ -390,7 +408,7 @@ static uint64_t state_of(const struct rlock__tls_context *context)
 
 /* ---- what is trusted ---- */
 
-/* Opened, so that a file that can't be read is told as such. */
+/* Open the file for a clear error: OpenSSL's own would not say why it cannot be read. */
 static bool check_readable(const struct source *source, struct rlock__tls_failure *out)
 {
 	FILE *file = fopen(source->path, "re");
@@ -407,7 +425,10 @@ static bool check_readable(const struct source *source, struct rlock__tls_failur
 	return false;
 }
 
-/* "5ed36f99.0": certificates are found there by the hash of their subject. */
+/*
+ * Whether path has at least that many files named by hash, such as "5ed36f99.0": OpenSSL finds certificates by the hash
+ * of their subject.
+ */
 static bool is_hashed(const char *path, size_t at_least)
 {
 	DIR *dir = opendir(path);
@@ -424,8 +445,8 @@ static bool is_hashed(const char *path, size_t at_least)
 }
 
 /*
- * Those of the system, or of SSL_CERT_FILE and SSL_CERT_DIR. To read a bundle of all authorities takes tens of
- * milliseconds, so it is read only where that variable names it, or where no directory is.
+ * Trust the system's authorities, or those of SSL_CERT_FILE and SSL_CERT_DIR. To read a bundle of all authorities takes
+ * tens of milliseconds: read it only if SSL_CERT_FILE names it, or there is no directory.
  */
 static void trust_system(const struct rlock__tls_context *context)
 {
@@ -465,7 +486,9 @@ static bool set_trust(const struct rlock__tls_context *context, struct rlock__tl
 
 /* ---- the client certificate ---- */
 
-/* Never ask on the terminal: there may be none, or it is the command's. */
+/*
+ * Answer OpenSSL's question for a passphrase with none. It would ask on the terminal, which COMMAND may be using.
+ */
 static int give_no_passphrase(char *buffer, int size, int is_for_writing, void *ctx)
 {
 	(void)buffer;
@@ -529,8 +552,8 @@ static bool set_own(const struct rlock__tls_context *context, struct rlock__tls_
 /* ---- names ---- */
 
 /*
- * How much of text is what a server is called; 0: it is not the name of a host. Certificates have names without the dot
- * that makes one absolute in DNS. One in front would stand for all below.
+ * The length of the host name in text without a final dot, which DNS allows and certificates do not have. 0: not the
+ * name of a host. A first dot is refused: OpenSSL would accept any subdomain.
  */
 static size_t name_len(const char *text, struct rlock__tls_failure *out)
 {
@@ -547,7 +570,10 @@ static size_t name_len(const char *text, struct rlock__tls_failure *out)
 
 /* ---- a stream, and the last session ---- */
 
-/* The name goes out in clear, for a proxy to choose by; an address is only verified, without its zone. */
+/*
+ * Set the name or address that the certificate must have. A name is also sent in clear (SNI), so that a proxy can
+ * choose the server. An address is compared without its zone.
+ */
 static bool set_name(SSL *stream, const char *name)
 {
 	char text[INET6_ADDRSTRLEN];
@@ -577,7 +603,7 @@ static void session_forget(struct rlock__tls_context *context)
 	context->session_name = NULL;
 }
 
-/* Keep the session of a stream, if another handshake can begin with it. false: not yet. */
+/* Keep the session of a stream for the next handshake. False: the server has sent no ticket yet. */
 static bool session_keep(struct rlock__tls_context *context, const char *name, SSL *stream)
 {
 	SSL_SESSION *session = openssl.SSL_get1_session(stream);
@@ -597,7 +623,7 @@ static bool session_keep(struct rlock__tls_context *context, const char *name, S
 
 /* ---- a context ---- */
 
-/* TLS 1.2, unless the configuration of the system asks for more. */
+/* Require TLS 1.2, or more if OpenSSL's configuration does. */
 static bool require_version(const struct rlock__tls_context *context)
 {
 	return openssl.SSL_CTX_ctrl(context->settings, SSL_CTRL_GET_MIN_PROTO_VERSION, 0, NULL) >=
@@ -617,7 +643,9 @@ static bool fail_openssl(struct rlock__tls_failure *out, const char *what, const
 static bool read_sources(struct rlock__tls_context *context, struct rlock__tls_failure *out)
 {
 	SSL_CTX *before = context->settings;
-	/* A source that is changed while we read it is read again for the next stream. */
+	/*
+	 * Before reading: a source that changes meanwhile then differs, and is read again for the next stream.
+	 */
 	uint64_t state = state_of(context);
 
 	openssl.ERR_clear_error();
@@ -625,11 +653,11 @@ static bool read_sources(struct rlock__tls_context *context, struct rlock__tls_f
 	if (context->settings == NULL || !require_version(context)) {
 		(void)fail_openssl(out, "OpenSSL cannot be set up", last_reason());
 	} else if (set_trust(context, out) && set_own(context, out)) {
-		/* No current server renegotiates. */
+		/* Refuse renegotiation: no current server needs it. */
 		(void)openssl.SSL_CTX_set_options(context->settings, SSL_OP_NO_RENEGOTIATION);
 		openssl.SSL_CTX_free(before);
 		context->state = state;
-		/* Files that need not exist have left errors. */
+		/* Drop the errors of default files that may be missing. */
 		openssl.ERR_clear_error();
 		return true;
 	}
@@ -641,19 +669,25 @@ static bool read_sources(struct rlock__tls_context *context, struct rlock__tls_f
 
 /* ---- read the sources again ---- */
 
-/* Streams that are opened together, as those to sentinels, need one check of the sources. */
+/* Streams opened together, such as those to all sentinels, need one check of the sources. */
 #define CHECK_INTERVAL_MS 200
-/* A file system that does not answer must not keep a holder from its renewal. */
+/*
+ * How long a new stream waits for the sources: a file system that hangs must not keep a holder from renewing.
+ */
 #define REREAD_WAIT_MS 200
 
 enum reread_result { REREAD_PENDING, REREAD_UNCHANGED, REREAD_DONE, REREAD_FAILED };
 
-/* Shared by a context and the thread that reads its sources; the last of the two frees it. */
+/*
+ * One reading of the sources, shared by the context and the thread; the last of the two frees it.
+ */
 struct rereading {
 	atomic_int holders;
-	pid_t pid; /* in another process, the child of a fork(), there is no thread */
+	/* Our pid when the thread was started: a child of fork() has no such thread. */
+	pid_t pid;
 	int done_fd;
-	atomic_int result;                 /* set last: reading it makes the others visible */
+	/* enum reread_result, written last: reading it makes the other members visible */
+	atomic_int result;
 	struct rlock__tls_context context; /* a copy of the sources, and the new settings */
 	struct rlock__tls_failure failure;
 };
@@ -695,7 +729,7 @@ static void *run_reread(void *arg)
 	return NULL;
 }
 
-/* A copy of the sources alone. False: out of memory. */
+/* Copy the sources, not the settings. False: out of memory. */
 static bool sources_copy(const struct rlock__tls_context *from, struct rlock__tls_context *out)
 {
 	*out = (struct rlock__tls_context){ .is_insecure = from->is_insecure,
@@ -713,7 +747,7 @@ static bool sources_copy(const struct rlock__tls_context *from, struct rlock__tl
 	return true;
 }
 
-/* NULL: not possible now. */
+/* Start a thread that reads the sources. NULL: not possible now. */
 static struct rereading *rereading_new(const struct rlock__tls_context *context)
 {
 	struct rereading *reread = calloc(1, sizeof(*reread));
@@ -728,7 +762,7 @@ static struct rereading *rereading_new(const struct rlock__tls_context *context)
 	reread->pid = getpid();
 	reread->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (reread->done_fd >= 0 && sources_copy(context, &reread->context)) {
-		/* Signals are for the threads of the program. */
+		/* Block signals in the thread: the program's own threads handle them. */
 		sigfillset(&all);
 		pthread_sigmask(SIG_SETMASK, &all, &before);
 		error = pthread_create(&thread, NULL, run_reread, reread);
@@ -749,7 +783,7 @@ static void set_stale(struct rlock__tls_context *context, const char *why)
 	(void)snprintf(context->stale.why, sizeof(context->stale.why), "%s", why);
 }
 
-/* Take the result of the thread, if there is one by then. */
+/* Take the result of the thread, waiting for it until until_ms. */
 static void take_reread(struct rlock__tls_context *context, int64_t until_ms)
 {
 	struct rereading *reread = context->reread;
@@ -771,7 +805,9 @@ static void take_reread(struct rlock__tls_context *context, int64_t until_ms)
 		context->settings = reread->context.settings;
 		reread->context.settings = before;
 		context->state = reread->context.state;
-		/* To resume the session would skip the verification by the new authorities. */
+		/*
+		 * Drop the session: resuming it would not verify the certificate by the new authorities.
+		 */
 		session_forget(context);
 	}
 	rereading_free(reread);
@@ -779,9 +815,9 @@ static void take_reread(struct rlock__tls_context *context, int64_t until_ms)
 }
 
 /*
- * Certificates, keys and authorities may be replaced while a lock is held: a new stream uses what the files contain now.
- * Where a file cannot be used, perhaps since its writer is not done, the settings stay: if the server denies them, the
- * caller connects again, and the files are read once more.
+ * Use the current content of the files for a new stream: certificates, keys and authorities may be replaced while a
+ * lock is held. While a file cannot be used, perhaps because it is half written, keep the last settings. If the server
+ * denies these, the caller connects again, and the files are read once more.
  */
 static void refresh(struct rlock__tls_context *context)
 {
@@ -815,7 +851,7 @@ static bool set_up(struct rlock__tls_context *context, const struct rlock_url *u
 
 	if (!load(&why))
 		return fail_openssl(out, "TLS needs OpenSSL", why);
-	/* A name that is none is an error now, before anything is sent. */
+	/* Refuse a bad name now, before anything is sent. */
 	if (url->tls[RLOCK_TLS_SNI] != NULL && name_len(url->tls[RLOCK_TLS_SNI], out) == 0)
 		return false;
 	context->checked_ms = rlock_now_ms();
@@ -859,21 +895,21 @@ void rlock__tls_context_free(struct rlock__tls_context *context)
 struct rlock__tls {
 	struct rlock__tls_context *context;
 	SSL *stream;
-	BIO *received, *output; /* they belong to stream */
-	char *name;             /* what the server is to be called */
+	BIO *received, *output; /* belong to stream */
+	char *name;             /* expected name of the server */
 	bool is_established, has_kept_session, has_ended;
-	struct rlock__tls_failure failure; /* RLOCK_OK: it has not failed */
+	struct rlock__tls_failure failure; /* RLOCK_OK: not failed */
 };
 
-/* With its buffers, which then belong to the stream. */
-static bool begin(struct rlock__tls *tls)
+/* Create OpenSSL's stream and its buffers, which then belong to it. */
+static bool create_stream(struct rlock__tls *tls)
 {
 	const struct rlock__tls_context *context = tls->context;
 
 	tls->stream = openssl.SSL_new(context->settings);
 	if (tls->stream == NULL || !set_name(tls->stream, tls->name))
 		return false;
-	/* If the server does not accept the session, the handshake is a full one. */
+	/* Offer the last session. If the server does not accept it, the handshake is a full one. */
 	if (has_session(context, tls->name))
 		(void)openssl.SSL_set_session(tls->stream, context->session);
 	openssl.SSL_set_connect_state(tls->stream);
@@ -904,7 +940,7 @@ struct rlock__tls *rlock__tls_new(struct rlock__tls_context *context, const stru
 		return NULL;
 	tls->context = context;
 	tls->name = strndup(name, len);
-	if (tls->name != NULL && begin(tls))
+	if (tls->name != NULL && create_stream(tls))
 		return tls;
 	rlock__tls_free(tls);
 	return NULL;
@@ -914,7 +950,10 @@ void rlock__tls_free(struct rlock__tls *tls)
 {
 	if (tls == NULL)
 		return;
-	/* Else OpenSSL would take the session for a broken one, which no other stream can resume. */
+	/*
+	 * Mark the stream as shut down: OpenSSL would otherwise invalidate its session, and no other stream could
+	 * resume it.
+	 */
 	if (tls->is_established && tls->failure.status == RLOCK_OK)
 		openssl.SSL_set_shutdown(tls->stream, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
 	openssl.SSL_free(tls->stream);
@@ -935,8 +974,8 @@ size_t rlock__tls_take(struct rlock__tls *tls, char *out, size_t size)
 	return len > 0 ? (size_t)len : 0;
 }
 
-/* After a call of OpenSSL's that was no success. */
-static void stop(struct rlock__tls *tls, int result)
+/* Record why a call of OpenSSL failed, unless it only needs more bytes. */
+static void record_failure(struct rlock__tls *tls, int result)
 {
 	int error = openssl.SSL_get_error(tls->stream, result);
 
@@ -947,9 +986,11 @@ static void stop(struct rlock__tls *tls, int result)
 		return;
 	explain(tls->is_established, openssl.SSL_get_verify_result(tls->stream), tls->name,
 		&tls->failure);
-	/* The queue of errors belongs to the thread: other users of OpenSSL must not find ours in it. */
+	/*
+	 * Empty the thread's error queue, so that other users of OpenSSL in it do not find our errors.
+	 */
 	openssl.ERR_clear_error();
-	/* The server may not accept the session that the handshake began with. */
+	/* Do not offer this session again: it may be the cause. */
 	if (!tls->is_established && has_session(tls->context, tls->name))
 		session_forget(tls->context);
 }
@@ -958,11 +999,11 @@ bool rlock__tls_write(struct rlock__tls *tls, const char *bytes, size_t len)
 {
 	int result;
 
-	/* SSL_get_error looks at all that this thread has left there. */
+	/* SSL_get_error reads the thread's error queue: remove older errors first. */
 	openssl.ERR_clear_error();
 	result = len <= INT_MAX ? openssl.SSL_write(tls->stream, bytes, (int)len) : -1;
 	if (result <= 0)
-		stop(tls, result);
+		record_failure(tls, result);
 	return result > 0;
 }
 
@@ -972,14 +1013,14 @@ bool rlock__tls_read(struct rlock__tls *tls, char *out, size_t size, size_t *len
 
 	openssl.ERR_clear_error();
 	result = openssl.SSL_read(tls->stream, out, size > INT_MAX ? INT_MAX : (int)size);
-	/* After a failure OpenSSL says that it is not. */
+	/* Remember it: after a failure OpenSSL reports that the handshake is not complete. */
 	tls->is_established = tls->is_established || openssl.SSL_is_init_finished(tls->stream) == 1;
 	if (result <= 0) {
-		stop(tls, result);
+		record_failure(tls, result);
 		return false;
 	}
 	*len_out = (size_t)result;
-	/* From TLS 1.3 on a session's tickets come with the first bytes. */
+	/* In TLS 1.3 the tickets arrive after the handshake: try after each read. */
 	if (!tls->has_kept_session)
 		tls->has_kept_session = session_keep(tls->context, tls->name, tls->stream);
 	return true;

@@ -1,7 +1,7 @@
 /*
- * TLS over one stream: bytes from the socket in, bytes for the socket out. It never reads or writes the socket. And what
- * the streams of one connection and its twins have in common: certificates, and the last session, which makes the next
- * handshake with its server shorter.
+ * TLS of one stream: it takes bytes that the socket received and gives bytes to send, but never touches the socket. A
+ * context is shared by the streams of a connection and its twins: the certificates, and the last TLS session, which
+ * shortens the next handshake.
  */
 #ifndef RLOCK_NET_TLS_H
 #define RLOCK_NET_TLS_H
@@ -19,9 +19,10 @@ struct rlock__tls_context;
 #define RLOCK__TLS_WHY_MAX 256
 
 struct rlock__tls_failure {
-	/* RLOCK_EUNSUPPORTED where another try would not help; else RLOCK_ENET. */
+	/* RLOCK_EUNSUPPORTED: another attempt would not help. RLOCK_ENET: it might. */
 	enum rlock_status status;
-	char why[RLOCK__TLS_WHY_MAX]; /* fit for "cannot connect to SERVER: " */
+	/* follows "cannot connect to SERVER: " */
+	char why[RLOCK__TLS_WHY_MAX];
 };
 
 /*
@@ -31,11 +32,11 @@ struct rlock__tls_failure {
  */
 struct rlock__tls_context *rlock__tls_context_new(const struct rlock_url *url,
 						  struct rlock__tls_failure *failure_out);
-/* The same one, for another connection. */
+/* Share the context with another connection. Returns context; NULL if that is NULL. */
 struct rlock__tls_context *rlock__tls_context_share(struct rlock__tls_context *context);
 /* Why changed files could not be read again, so that the last ones count; NULL: they could, or did not change. */
 const char *rlock__tls_context_stale(const struct rlock__tls_context *context);
-/* The last of those that share it frees it. NULL: nothing. */
+/* Stop sharing the context; the last user frees it. NULL: nothing. */
 void rlock__tls_context_free(struct rlock__tls_context *context);
 
 /*
@@ -47,28 +48,28 @@ struct rlock__tls *rlock__tls_new(struct rlock__tls_context *context, const stru
 				  const char *host, struct rlock__tls_failure *failure_out);
 void rlock__tls_free(struct rlock__tls *tls);
 
-/* What came from the socket. false: out of memory. */
+/* Take bytes that the socket received. False: out of memory. */
 bool rlock__tls_receive(struct rlock__tls *tls, const char *bytes, size_t len);
-/* What is to go to the socket: how many bytes of it are in out now; 0: none is left. */
+/* Move bytes that the socket should send into out. Returns their number; 0: none are left. */
 size_t rlock__tls_take(struct rlock__tls *tls, char *out, size_t size);
 
-/* Whether the handshake is over. */
+/* Whether the handshake is complete. */
 bool rlock__tls_is_established(const struct rlock__tls *tls);
-/* After the handshake. false: it failed. */
+/* Encrypt bytes, after the handshake. False: failed. */
 bool rlock__tls_write(struct rlock__tls *tls, const char *bytes, size_t len);
 /*
- * Goes on with the handshake first. true: there are *len_out bytes in out. false: it waits for bytes from the server,
- * after those for it have been taken, or the server has ended it, or it has failed.
+ * Continue the handshake, then decrypt. True: *len_out bytes are in out. False: the server has ended the connection,
+ * TLS has failed, or more bytes of the server are needed; send what rlock__tls_take gives first.
  */
 bool rlock__tls_read(struct rlock__tls *tls, char *out, size_t size, size_t *len_out);
 bool rlock__tls_has_ended(const struct rlock__tls *tls);
 
-/* Why it failed; NULL: it has not, or tls is NULL. */
+/* Why TLS failed; NULL: it did not, or tls is NULL. */
 const struct rlock__tls_failure *rlock__tls_why(const struct rlock__tls *tls);
-/* "TLSv1.3", and whether the handshake was a short one; for a trace. */
+/* "TLSv1.3"; and whether the handshake resumed a session. For traces. */
 const char *rlock__tls_version(const struct rlock__tls *tls);
 bool rlock__tls_is_resumed(const struct rlock__tls *tls);
-/* In how many seconds the server's certificate ends; -1: not known. */
+/* Seconds until the server's certificate expires; -1: unknown. */
 int64_t rlock__tls_certificate_s(const struct rlock__tls *tls);
 
 #endif

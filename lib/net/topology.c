@@ -28,7 +28,7 @@
 
 #define HOST_MAX 256
 
-/* What is not there is NULL: there is nothing to do, or no other server. */
+/* The functions of a topology. NULL: nothing to do, or no other server. */
 struct row {
 	bool (*init)(struct rlock__topology *topology); /* false: out of memory */
 	enum rlock_status (*begin)(struct rlock__topology *topology, int64_t deadline_ms);
@@ -37,24 +37,30 @@ struct row {
 	void (*forget)(struct rlock__topology *topology);
 	enum rlock_status (*confirm)(struct rlock__topology *topology, int64_t since_ms,
 				     int64_t deadline_ms, bool is_grant);
-	bool needs_master; /* a replica is not the server */
+	bool needs_master; /* ROLE must confirm a master */
 };
 
 enum query { NOT_QUERIED, FINDING, CONFIRMING, CONFIRMING_GRANT };
 
 struct rlock__topology {
 	const struct row *row;
-	const struct rlock_url *url;          /* the connection's */
-	const struct rlock__session *session; /* the same */
-	struct rlock_url *server;             /* that serves it; NULL: url is that */
-	struct rlock_url *home; /* while another node serves one request for it (ASK); else NULL */
-	/* Of a cluster: the current one first, then by when they served last, and at the end those that did not. */
+	const struct rlock_url *url;          /* URL of the connection */
+	const struct rlock__session *session; /* session of the connection */
+	/* current server; NULL: the server of url */
+	struct rlock_url *server;
+	/* The slot's owner, while another node serves one request for it (ASK); else NULL. */
+	struct rlock_url *home;
+	/*
+	 * Nodes of a cluster: the current one first, then by their last reply, and at the end those that did not reply.
+	 */
 	struct rlock__endpoints nodes;
-	size_t nodes_left;                   /* how many of them this request may still try */
-	struct rlock__sentinels *sentinels;  /* NULL: there are none */
-	enum query query;                    /* of the sentinels */
-	int64_t queried_ms;                  /* when the last query began */
-	struct rlock__sentinels_found found; /* by it */
+	/* nodes that this request may still try */
+	size_t nodes_left;
+	struct rlock__sentinels *sentinels; /* NULL: none */
+	/* what the sentinels are queried for */
+	enum query query;
+	int64_t queried_ms;                  /* start of the last query */
+	struct rlock__sentinels_found found; /* result of the last query */
 };
 
 static struct rlock__error *error_of(const struct rlock__topology *topology)
@@ -62,7 +68,7 @@ static struct rlock__error *error_of(const struct rlock__topology *topology)
 	return topology->session->error;
 }
 
-/* false: out of memory. */
+/* False: out of memory. */
 static bool set_server(struct rlock__topology *topology, const char *host, int port)
 {
 	struct rlock_url *url = rlock__url_of_server(topology->url, host, port);
@@ -181,12 +187,15 @@ static bool init_nodes(struct rlock__topology *topology)
 	return rlock__endpoints_copy(&topology->nodes, &topology->url->endpoints);
 }
 
-/* Nodes that a connection remembers apart from those of its URL: in the course of months each node may move. */
+/*
+ * Nodes that a connection remembers in addition to those of its URL. A limit, since over months each node may get new
+ * addresses.
+ */
 #define LEARNT_MAX 16
 
 /*
- * The node comes first in the list, and is new there, maybe: any node knows which one serves a slot, and that one has served
- * a request. The URL's nodes are never forgotten. false: out of memory.
+ * Move the node to the front of the list, or add it there: a later request begins at a node that is known to work. The
+ * list never loses a node of the URL. False: out of memory.
  */
 static bool learn_node(struct rlock__topology *topology, const char *host, int port)
 {
@@ -208,7 +217,7 @@ static bool learn_node(struct rlock__topology *topology, const char *host, int p
 	return true;
 }
 
-/* false: out of memory. */
+/* False: out of memory. */
 static bool take_node(struct rlock__topology *topology)
 {
 	const struct rlock__endpoint *node = topology->nodes.items;
@@ -216,13 +225,16 @@ static bool take_node(struct rlock__topology *topology)
 	return set_server(topology, node->host, node->port);
 }
 
-/* The first node, which is the current one, did not serve: it comes after all others. */
+/* Move the current node, the first one, behind all others: it did not reply. */
 static void defer_node(struct rlock__topology *topology)
 {
 	rlock__endpoints_move(&topology->nodes, 0, topology->nodes.count - 1);
 }
 
-/* That of the last request, or the first one; if it can't be reached, the others in turn. */
+/*
+ * Begin at the node of the last request, or at the first node. next_node takes the others if that one cannot be
+ * reached.
+ */
 static enum rlock_status begin_nodes(struct rlock__topology *topology, int64_t deadline_ms)
 {
 	(void)deadline_ms;
@@ -237,7 +249,9 @@ static bool next_node(struct rlock__topology *topology)
 	if (topology->nodes_left == 0)
 		return false;
 	topology->nodes_left--;
-	/* Another node than the slot's was to serve one request: the slot's is as good as any. */
+	/*
+	 * After ASK, return to the slot's owner: that node is alive, and need not move to the end of the list.
+	 */
 	if (!rlock__topology_go_home(topology))
 		defer_node(topology);
 	return take_node(topology);
@@ -266,18 +280,18 @@ bool rlock__topology_go_home(struct rlock__topology *topology)
  * Read the address in "SLOT HOST:PORT", and translate it by the URL's map. An empty host is the host of the node that
  * sent the redirection. False: malformed, or a '?', since that node does not know the host.
  */
-static bool parse_place(const struct rlock__topology *topology, const char *text,
-			char host[HOST_MAX], int *port)
+static bool parse_address(const struct rlock__topology *topology, const char *text,
+			  char host[HOST_MAX], int *port)
 {
-	const char *place = strchr(text, ' ');
-	const char *colon = place != NULL ? strrchr(place, ':') : NULL;
+	const char *address = strchr(text, ' ');
+	const char *colon = address != NULL ? strrchr(address, ':') : NULL;
 	const struct rlock__endpoint *self = rlock__topology_server(topology)->endpoints.items;
 	struct rlock__endpoint to;
 
-	if (colon == NULL || (size_t)(colon - place) >= HOST_MAX)
+	if (colon == NULL || (size_t)(colon - address) >= HOST_MAX)
 		return false;
-	place++;
-	(void)snprintf(host, HOST_MAX, "%.*s", (int)(colon - place), place);
+	address++;
+	(void)snprintf(host, HOST_MAX, "%.*s", (int)(colon - address), address);
 	if (host[0] == '\0')
 		(void)snprintf(host, HOST_MAX, "%s", self->host);
 	colon++;
@@ -291,18 +305,20 @@ static bool parse_place(const struct rlock__topology *topology, const char *text
 	return true;
 }
 
-/* The flags of a node are words with commas between them. Not all nodes are sure of one with a '?' after it. */
+/*
+ * Whether the flags, words with commas between them, call a master failed. "fail?": only some nodes call it so.
+ */
 static bool is_dead_master(const char *flags, size_t len)
 {
 	char words[128];
 
 	(void)snprintf(words, sizeof(words), ",%.*s,", (int)len, flags);
-	/* Without a replica the cluster serves all slots. */
+	/* A failed replica does not matter: its master still serves the slots. */
 	return strstr(words, ",master,") != NULL &&
 	       (strstr(words, ",fail,") != NULL || strstr(words, ",fail?,") != NULL);
 }
 
-/* Each line is "ID HOST:PORT@PORT,NAME FLAGS ...". */
+/* Each line of nodes is "ID HOST:PORT@PORT,NAME FLAGS ...". */
 bool rlock__topology_find_dead(const char *nodes, char *out, size_t size)
 {
 	for (const char *line = nodes; line[0] != '\0';) {
@@ -331,8 +347,8 @@ static bool redirect(struct rlock__topology *topology, const char *error)
 
 	if (!is_asking && strncmp(error, "MOVED ", 6) != 0)
 		return false;
-	/* It does not know where: another node may. */
-	if (!parse_place(topology, strchr(error, ' ') + 1, host, &port)) {
+	/* The node redirects, but does not know the address: ask another node. */
+	if (!parse_address(topology, strchr(error, ' ') + 1, host, &port)) {
 		(void)rlock__topology_go_home(topology);
 		defer_node(topology);
 		return take_node(topology);
@@ -343,7 +359,9 @@ static bool redirect(struct rlock__topology *topology, const char *error)
 	}
 	if (!is_asking)
 		(void)rlock__topology_go_home(topology);
-	/* The slot is on its way there, but not moved yet: the request that asks is the only one that leads there. */
+	/*
+	 * After ASK, do not remember the node: until the slot has moved, only requests with ASKING may go there.
+	 */
 	return (is_asking || learn_node(topology, host, port)) && set_server(topology, host, port);
 }
 
@@ -367,7 +385,7 @@ static const struct row rows[RLOCK__SCHEMES] = {
 				   .redirect = redirect,
 				   .forget = forget_node },
 	[RLOCK_SCHEME_LOCAL] = { .begin = deny_local },
-	/* All others lead to the one server of their URL. */
+	/* All other schemes: the one server of the URL. */
 };
 
 struct rlock__topology *rlock__topology_new(const struct rlock_url *url,
@@ -402,7 +420,10 @@ const struct rlock_url *rlock__topology_server(const struct rlock__topology *top
 	return topology->server != NULL ? topology->server : topology->url;
 }
 
-/* Of a node that redirections name, connection.c says what it is for: fail_unreachable. */
+/*
+ * What an error adds after the address of an unreachable server. Empty: a redirection named that node, and connection.c
+ * explains its role (fail_unreachable). NULL: the URL names the server.
+ */
 static const char *origin_of(const struct rlock__topology *topology)
 {
 	const struct rlock__endpoint *node = rlock__topology_server(topology)->endpoints.items;
@@ -426,7 +447,7 @@ void rlock__topology_address(const struct rlock__topology *topology, struct rloc
 bool rlock__topology_copy_server(struct rlock__topology *topology,
 				 const struct rlock__topology *other)
 {
-	/* Sentinels are queried anew. */
+	/* Only clusters: sentinels are queried again for each connection. */
 	if (topology->row->next == NULL || other->server == NULL)
 		return true;
 	rlock__endpoints_free(&topology->nodes);
@@ -453,7 +474,7 @@ bool rlock__topology_next(struct rlock__topology *topology)
 	return topology->row->next != NULL && topology->row->next(topology);
 }
 
-/* A node of a cluster may be dead: the others get their share of the time. */
+/* The current node may be dead: keep time for the others. */
 int64_t rlock__topology_share_ms(const struct rlock__topology *topology, int64_t end_ms)
 {
 	int64_t now_ms = rlock_now_ms();

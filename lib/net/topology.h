@@ -19,55 +19,73 @@ struct rlock__topology;
 struct rlock_url;
 
 /*
- * Of url. session: the one that is to lead there, whose login name, TLS context and error count for sentinels, too. Both
- * stay the caller's. NULL: out of memory.
+ * Make the topology of url. session is the session to its server; sessions to sentinels use the same client name, TLS
+ * context and error. The caller keeps both. NULL: out of memory.
  */
 struct rlock__topology *rlock__topology_new(const struct rlock_url *url,
 					    const struct rlock__session *session);
 void rlock__topology_free(struct rlock__topology *topology);
 
-/* The server that serves the URL now, and what its login has to tell. */
+/* *out: the server to connect to; whether it must be a master; whether to send ASKING first. */
 void rlock__topology_address(const struct rlock__topology *topology, struct rlock__address *out);
 const struct rlock_url *rlock__topology_server(const struct rlock__topology *topology);
-/* Begin where other has got to. false: out of memory. */
+/* Begin at the node of a cluster that serves other. False: out of memory. */
 bool rlock__topology_copy_server(struct rlock__topology *topology,
 				 const struct rlock__topology *other);
 
 /*
- * Begin to find the server. RLOCK_OK: it is known; RLOCK_BUSY: it is being queried for; RLOCK_EUNSUPPORTED: of a local: URL
- * no socket was set.
+ * Begin to find the server. RLOCK_OK: the server is known. RLOCK_BUSY: sentinels are being queried. RLOCK_EUNSUPPORTED:
+ * a local: URL without a socket.
  */
 enum rlock_status rlock__topology_begin(struct rlock__topology *topology, int64_t deadline_ms);
 /*
- * Query once more whether the server is still the right one, unless that was found by a query at since_ms or later: RLOCK_OK,
- * or RLOCK_BUSY. is_grant: a majority of all sentinels must name the server, and none of a later configuration another
- * one; of one or two sentinels one answer is enough, and none may name another server.
+ * Query the sentinels again whether the server is still the master. RLOCK_OK: a query at since_ms or later has
+ * confirmed it. RLOCK_BUSY: the query has begun.
+ * is_grant: a majority of all sentinels must name the server, and no sentinel with a later configuration may name
+ * another one. Of one or two sentinels one answer is enough, but none may name another server.
  */
 enum rlock_status rlock__topology_confirm(struct rlock__topology *topology, int64_t since_ms,
 					  int64_t deadline_ms, bool is_grant);
-/* Query all sentinels for rlock__topology_surveyed, and wait for each of them until the deadline. */
+/*
+ * Query all sentinels for rlock__topology_surveyed. The query waits for each of them until the deadline.
+ */
 enum rlock_status rlock__topology_survey(struct rlock__topology *topology, int64_t deadline_ms);
-/* What that has found, once it is over: a failure is told as for a grant. */
+/*
+ * The result of the survey, once rlock__topology_advance does not return RLOCK_BUSY. Disagreement is a failure, as for
+ * a grant.
+ */
 const struct rlock__sentinels_found *
 rlock__topology_surveyed(const struct rlock__topology *topology);
-/* Go on with a query, as far as possible without waiting. RLOCK_BUSY: it is not over. */
+/* Continue a query without waiting. RLOCK_BUSY: answers are outstanding. */
 enum rlock_status rlock__topology_advance(struct rlock__topology *topology);
-/* What to poll for meanwhile. */
+/* Add what the query waits for to polled. */
 void rlock__topology_await(const struct rlock__topology *topology, struct rlock__polled *polled);
-/* Do not go on with it. */
+/* End a query. */
 void rlock__topology_stop(struct rlock__topology *topology);
 
-/* The server can't be reached: go on with another one. false: there is none left. */
+/*
+ * Choose another server, since the current one cannot be reached. False: all were tried for this request.
+ */
 bool rlock__topology_next(struct rlock__topology *topology);
-/* Until when one server may take to be reached, of those that have until end_ms. */
+/*
+ * The deadline for reaching the current server, so that the untried nodes of a cluster get their share of the time
+ * until end_ms.
+ */
 int64_t rlock__topology_share_ms(const struct rlock__topology *topology, int64_t end_ms);
-/* Whether an error reply sends the request to another server, which is the server from now on. */
+/*
+ * Follow MOVED or ASK: the node that the error reply names becomes the server. False: the error is another one.
+ */
 bool rlock__topology_redirect(struct rlock__topology *topology, const char *error);
-/* The node in a reply to CLUSTER NODES that the others take for dead: "HOST:PORT" in out. false: there is none. */
+/*
+ * Find a master that other nodes call failed in a reply to CLUSTER NODES, and print its "HOST:PORT" in out. False:
+ * none.
+ */
 bool rlock__topology_find_dead(const char *nodes, char *out, size_t size);
-/* The request is over: the next one goes where this one would have gone. true: that is another server. */
+/*
+ * Undo ASK when the request is complete: the next request goes to the slot's owner. True: that is another server.
+ */
 bool rlock__topology_go_home(struct rlock__topology *topology);
-/* The server did not serve a request: the next one begins at another. */
+/* Drop the server, which did not serve a request: the next request begins at another one. */
 void rlock__topology_forget(struct rlock__topology *topology);
 
 #endif

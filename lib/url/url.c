@@ -1,6 +1,6 @@
 /*
- * A parsed URL: its members and hosts, what can be changed in it, the text of its server; and how a password is hidden.
- * Parsing is for url_parse.c, which also has the change that parses, rlock_url_set_map.
+ * The members of a parsed URL: read and change them, print the server's text, and hide passwords in texts. url_parse.c
+ * parses URLs and maps of addresses.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -96,7 +96,7 @@ bool rlock__number_parse(const char *text, size_t len, int min, int max, int *ou
 
 /* ---- the server's text ---- */
 
-/* Valkey's own names mean the same. */
+/* valkey: and valkeys: mean the same as redis: and rediss:. */
 const struct rlock__scheme_name rlock__scheme_names[] = {
 	{ "redis", RLOCK_SCHEME_REDIS, false },
 	{ "rediss", RLOCK_SCHEME_REDIS, true },
@@ -120,10 +120,10 @@ const char *rlock__url_scheme_name(enum rlock_scheme scheme, bool has_tls)
 	return row->name;
 }
 
-/* Characters of a path that are not encoded: they are safe within quotes. */
+/* Characters of a path that are not percent-encoded: safe within quotes. */
 #define PATH_KEEP "/:@+,="
 
-/* A byte at a time, so that nothing has to be allocated. */
+/* Percent-encode one byte at a time, so that no buffer is allocated. */
 static void print_encoded(FILE *out, const char *text, const char *keep)
 {
 	char piece[4];
@@ -165,7 +165,7 @@ static void print_server(FILE *out, const struct rlock_url *url, int db)
 		(void)fprintf(out, "?db=%d", db);
 }
 
-/* The text for url with this database in it, malloc'ed; NULL when out of memory. */
+/* The text of the server with this database, for the caller to free. NULL: out of memory. */
 static char *server_make(const struct rlock_url *url, int db)
 {
 	char *server = NULL;
@@ -215,7 +215,7 @@ struct rlock_url *rlock__url_copy(const struct rlock_url *url)
 		copy->strings[i] = url->strings[i] != NULL ? strdup(url->strings[i]) : NULL;
 		is_copied = is_copied && (copy->strings[i] != NULL) == (url->strings[i] != NULL);
 	}
-	/* Both, since what the copy has is freed. */
+	/* Empty both before either is copied: after a failure rlock_url_free frees both. */
 	copy->endpoints = copy->map = (struct rlock__endpoints){ 0 };
 	is_copied = rlock__endpoints_copy(&copy->endpoints, &url->endpoints) && is_copied;
 	is_copied = rlock__endpoints_copy(&copy->map, &url->map) && is_copied;
@@ -412,7 +412,9 @@ static bool ends_in(const char *text, const char *end, const char *name)
 	return (size_t)(end - text) >= len && strncasecmp(end - len, name, len) == 0;
 }
 
-/* Whether the text before colon ends in one of our schemes; in argv, "--url=" may precede it. */
+/*
+ * Whether the text before colon ends with a scheme of ours. In argv, "--url=" can precede the scheme.
+ */
 static bool is_scheme_end(const char *text, const char *colon)
 {
 	for (const struct rlock__scheme_name *row = rlock__scheme_names; row->name != NULL; row++)
@@ -421,7 +423,7 @@ static bool is_scheme_end(const char *text, const char *colon)
 	return false;
 }
 
-/* The first ':' of a list of hosts that is not part of an address in brackets. */
+/* The first ':' in a list of hosts outside of brackets. NULL: none. */
 static char *port_colon(char *hosts)
 {
 	char *at = hosts;
@@ -435,7 +437,7 @@ static char *port_colon(char *hosts)
 	return *at == ':' ? at : NULL;
 }
 
-/* The ':' before a password, *end_out after it; NULL when there is none. */
+/* The ':' before the password, with *end_out after the password. NULL: no password. */
 static char *password_find(char *text, char **end_out)
 {
 	char *colon = strchr(text, ':');
@@ -445,28 +447,31 @@ static char *password_find(char *text, char **end_out)
 	char *port_end;
 
 	if (at != NULL) {
-		/* In "user://word@host" the word may be the password, too. */
+		/*
+		 * Without a scheme of ours, hide from the first ':': in "user://word@host" the word may be the
+		 * password.
+		 */
 		if (has_slashes && is_scheme_end(text, colon))
 			colon = strchr(body, ':');
 		*end_out = at;
 		return colon != NULL && colon < at ? colon : NULL;
 	}
-	/* Without slashes it is a "host:port", a "local:" or the name of a file. */
+	/* Without slashes the text is "host:port", "local:" or the name of a file. */
 	if (!has_slashes)
 		return NULL;
 	colon = port_colon(body);
-	/* In a path or after a '?' it has no meaning. */
+	/* A ':' in the path or the query does not precede a password. */
 	if (colon == NULL || colon > body + strcspn(body, "/?#"))
 		return NULL;
 	port_end = colon + 1 + strspn(colon + 1, DIGITS);
 	if (port_end > colon + 1 && strchr("/?#,", *port_end) != NULL)
 		return NULL;
-	/* It isn't a port, so the "@host" is missing. */
+	/* What follows is no port: the "@host" is missing, and the rest may be a password. */
 	*end_out = colon + strlen(colon);
 	return colon;
 }
 
-/* Whether the text is the path of a socket, in which a ':' and an '@' have no meaning. */
+/* Whether the text is a unix:// URL, whose path may contain ':' and '@'. */
 static bool is_socket(const char *text)
 {
 	const char *colon = strchr(text, ':');
@@ -474,7 +479,7 @@ static bool is_socket(const char *text)
 	return colon != NULL && strncmp(colon, ":///", 4) == 0 && ends_in(text, colon, "unix");
 }
 
-/* Whether a parameter, "name=value", is one that parsing knows: none of these is a secret. */
+/* Whether our URLs have a parameter of that name: none of ours is a secret. */
 static bool is_known_parameter(const char *name, size_t len)
 {
 	if (len == strlen("db") && strncasecmp(name, "db", len) == 0)
@@ -495,7 +500,9 @@ static bool has_scheme(const char *text)
 	return colon != NULL && (strncmp(colon, "://", 3) == 0 || is_scheme_end(text, colon));
 }
 
-/* Other clients' URLs have the password there, as "?password=" or "?auth=": unknown here, but still a secret. */
+/*
+ * Hide the values of unknown parameters: URLs of other clients have passwords there, such as "?password=" or "?auth=".
+ */
 static void hide_parameters(char *text)
 {
 	bool is_url = has_scheme(text);
@@ -520,8 +527,8 @@ static void hide_parameters(char *text)
 }
 
 /*
- * Not by the rules of url_parse.c: it is malformed texts that get into messages, and in these a '/' or an '@' may be
- * part of the password. Hiding too much is better than hiding too little.
+ * Hide the password in a text that may be malformed: a '/' or an '@' may be part of the password, so the rules of
+ * url_parse.c do not apply. Better hide too much than too little.
  */
 static void hide_password(char *text)
 {
@@ -535,7 +542,7 @@ static void hide_password(char *text)
 
 #define BLANKS " \t\r\n"
 
-/* Also in a list of URLs, separated by blanks. */
+/* Hide each password in a URL, or in a list of URLs separated by blanks. */
 void rlock_url_hide_password(char *text)
 {
 	bool is_list = true;
@@ -550,7 +557,7 @@ void rlock_url_hide_password(char *text)
 		start[len] = end;
 		start += len + strspn(start + len, BLANKS);
 	}
-	/* A password may have a blank in it. */
+	/* A blank may be part of a password: hide in the whole text as well. */
 	if (!is_list)
 		hide_password(text);
 }

@@ -1,6 +1,4 @@
-/*
- * Parse a URL: its scheme, path, database and query. Strict: what can be read in two ways is an error.
- */
+/* Parse URLs and maps of addresses. Strict: a text with two possible meanings is an error. */
 #include <arpa/inet.h>
 #include <limits.h>
 #include <netinet/in.h>
@@ -21,7 +19,9 @@ struct part {
 	size_t len;
 };
 
-/* Cut off what precedes the first of stops, or all of it. The stop stays in rest. */
+/*
+ * Cut off and return the text before the first of the stops, or all of it. rest then begins with the stop.
+ */
 static struct part part_cut(struct part *rest, const char *stops)
 {
 	struct part head = { rest->text, 0 };
@@ -33,7 +33,7 @@ static struct part part_cut(struct part *rest, const char *stops)
 	return head;
 }
 
-/* Drop text from the start of rest; false, and rest as it was, when it starts otherwise. */
+/* Drop text from the start of rest. False: rest starts with something else, and is unchanged. */
 static bool part_skip(struct part *rest, const char *text)
 {
 	size_t len = strlen(text);
@@ -50,13 +50,13 @@ static bool part_contains(struct part part, char c)
 	return memchr(part.text, c, part.len) != NULL;
 }
 
-/* Not tolower, which depends on the locale. */
+/* ASCII alone: tolower depends on the locale. */
 static char part_lower(char c)
 {
 	return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
 }
 
-/* Whether it is word, in capitals or not; word is in lower case. */
+/* Whether part is word, in lower case or capitals. word must be in lower case. */
 static bool is_word(struct part part, const char *word)
 {
 	if (part.len != strlen(word))
@@ -75,14 +75,15 @@ static bool is_word(struct part part, const char *word)
 
 struct parsing {
 	const char *text;
-	char *shown; /* text with its password hidden: the only one that is quoted */
-	char *why;   /* of RLOCK_ERROR_MAX bytes */
+	/* text with its password hidden, for messages */
+	char *shown;
+	char *why; /* of RLOCK_ERROR_MAX bytes */
 	struct rlock_url *url;
 	enum rlock_status status; /* of the first failure */
 	char quoted[QUOTE_MAX];   /* the part that a reason quotes */
 };
 
-/* Always false, with the reason in why. */
+/* Record the reason. Returns false. */
 __attribute__((format(printf, 2, 3))) static bool parsing_fail(struct parsing *parsing,
 							       const char *format, ...)
 {
@@ -102,14 +103,14 @@ static bool parsing_fail_memory(struct parsing *parsing)
 	return false;
 }
 
-/* A part for use in a reason: escaped, and with a password in it hidden. */
+/* The part as a message may show it: escaped, with its password hidden. */
 static char *parsing_quote(struct parsing *parsing, struct part part)
 {
 	return rlock_escape(parsing->shown + (part.text - parsing->text), part.len, parsing->quoted,
 			    sizeof(parsing->quoted));
 }
 
-/* The decoded part, which the caller frees. */
+/* Percent-decode the part into *out, which the caller frees. */
 static bool parsing_decode(struct parsing *parsing, struct part part, const char *what, char **out)
 {
 	char *text = strndup(part.text, part.len);
@@ -124,7 +125,9 @@ static bool parsing_decode(struct parsing *parsing, struct part part, const char
 			parsing, "the %s has a malformed percent-encoding, a '%%' is written %%25",
 			what);
 	}
-	/* The end of the longer text is still there, and rlock__url_secret_free would not see it. */
+	/*
+	 * Overwrite the bytes after the decoded text: rlock__url_secret_free would stop at its NUL.
+	 */
 	explicit_bzero(text + len, part.len - (size_t)len);
 	*out = text;
 	return true;
@@ -138,7 +141,9 @@ static bool parsing_decode(struct parsing *parsing, struct part part, const char
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS "0123456789"
 
-/* user[:password]. An empty password is none, so that another option source can set one. */
+/*
+ * Read user[:password]. An empty password counts as none: then a password file or REDISCLI_AUTH may give one.
+ */
 static bool userinfo_read(struct parsing *parsing, struct part password)
 {
 	struct rlock_url *url = parsing->url;
@@ -154,7 +159,7 @@ static bool is_zone(const char *zone)
 	return *zone != '\0' && zone[strspn(zone, LETTERS DIGITS "-._")] == '\0';
 }
 
-/* The address in brackets; *out is its one canonical form. */
+/* Read an IPv6 address in brackets; *out is its canonical form. */
 static bool address_read(struct parsing *parsing, struct part part, char **out)
 {
 	char canonical[INET6_ADDRSTRLEN];
@@ -189,7 +194,7 @@ static bool host_name_read(struct parsing *parsing, struct part part, char **out
 		return false;
 	for (char *at = *out; *at != '\0'; at++) {
 		*at = part_lower(*at);
-		/* A ':' makes it an address; the others are never part of a name. */
+		/* Characters that no host name has; a ':' would make it an address. */
 		if ((unsigned char)*at <= ' ' || strchr(":,/?#[]@%\\\"'<>^`{|}\x7f", *at) != NULL)
 			return parsing_fail(parsing, "'%s' is not the name of a host",
 					    parsing_quote(parsing, part));
@@ -197,7 +202,7 @@ static bool host_name_read(struct parsing *parsing, struct part part, char **out
 	return true;
 }
 
-/* host[:port]; the caller frees out->host, also after a failure. */
+/* Read host[:port]. The caller frees out->host, also after a failure. */
 static bool endpoint_read(struct parsing *parsing, struct part part, int default_port,
 			  struct rlock__endpoint *out)
 {
@@ -214,7 +219,7 @@ static bool endpoint_read(struct parsing *parsing, struct part part, int default
 			return parsing_fail(
 				parsing,
 				"an IPv6 address stands in brackets, as in redis://[::1]:6379");
-		/* Not quoted: if "@host" is missing, it is a password. */
+		/* Do not quote the port: if "@host" is missing, it is a password. */
 		if (!rlock__number_parse(part.text, part.len, 1, RLOCK__PORT_MAX, &out->port))
 			return parsing_fail(parsing, "the port is not a number from 1 to %d",
 					    RLOCK__PORT_MAX);
@@ -255,7 +260,7 @@ static int compare_endpoints(const void *a, const void *b)
 	return order != 0 ? order : left->port - right->port;
 }
 
-/* h1[:p],h2,... In an order of their own, so that the same ones have the same text. */
+/* Read h1[:p],h2,... Sort the hosts, so that the same hosts in another order have the same text. */
 static bool endpoints_read(struct parsing *parsing, struct part part, int default_port)
 {
 	struct rlock__endpoints *endpoints = &parsing->url->endpoints;
@@ -268,7 +273,7 @@ static bool endpoints_read(struct parsing *parsing, struct part part, int defaul
 	return true;
 }
 
-/* [user[:pass]@], and the one host, or the list of them, that the scheme has. */
+/* Read [user[:pass]@], then one host, or several if the scheme allows that. */
 static bool hosts_read(struct parsing *parsing, struct part authority)
 {
 	if (part_contains(authority, '@')) {
@@ -307,7 +312,7 @@ static bool mapped_read(struct parsing *parsing, struct part part)
 	return is_good;
 }
 
-/* HOST:PORT=HOST:PORT,... */
+/* Read HOST:PORT=HOST:PORT,... */
 static bool map_read(struct parsing *parsing, struct part map)
 {
 	do {
@@ -338,7 +343,7 @@ static bool db_read(struct parsing *parsing, struct part part)
 					   parsing_quote(parsing, part));
 }
 
-/* /SERVICE, whose address the hosts know; what follows is left in path. */
+/* Read /SERVICE, the name of the master at the sentinels; the rest stays in path. */
 static bool service_read(struct parsing *parsing, struct part *path)
 {
 	struct part part = part_cut(path, "/");
@@ -350,7 +355,7 @@ static bool service_read(struct parsing *parsing, struct part *path)
 	return parsing_decode(parsing, part, "service", &parsing->url->service);
 }
 
-/* Between the hosts and the query. */
+/* Read what is between the hosts and the query: the service and the database. */
 static bool path_read(struct parsing *parsing, struct part path)
 {
 	(void)part_skip(&path, "/");
@@ -404,7 +409,7 @@ static bool parameter_read(struct parsing *parsing, struct part name, struct par
 	return parsing_fail(parsing, "the parameter '%s' is unknown", parsing_quote(parsing, name));
 }
 
-/* [?name=value&...], and nothing after it. */
+/* Read [?name=value&...] up to the end of the URL. */
 static bool query_read(struct parsing *parsing, struct part rest)
 {
 	struct part query = part_cut(&rest, "#");
@@ -426,7 +431,7 @@ static bool query_read(struct parsing *parsing, struct part rest)
 
 /* ---- the whole ---- */
 
-/* false: unknown. */
+/* Set scheme and TLS by the name of a scheme. False: unknown. */
 static bool scheme_find(struct part word, struct rlock_url *url)
 {
 	for (const struct rlock__scheme_name *row = rlock__scheme_names; row->name != NULL; row++)
@@ -438,7 +443,7 @@ static bool scheme_find(struct part word, struct rlock_url *url)
 	return false;
 }
 
-/* What an unknown scheme probably means: that of other programs. */
+/* An example URL for a scheme of other programs, or for any unknown scheme. */
 static const char *example_of(struct part word)
 {
 	if (is_word(word, "sentinel") || is_word(word, "redis-sentinel"))
@@ -452,7 +457,7 @@ static const char *example_of(struct part word)
 	return URL_EXAMPLE;
 }
 
-/* The scheme, its ':', and the slashes, which local: does not have. */
+/* Read the scheme, the ':' and the "//", which local: does not have. */
 static bool scheme_read(struct parsing *parsing, struct part *rest)
 {
 	struct part word = part_cut(rest, ":");
@@ -472,7 +477,7 @@ static bool scheme_read(struct parsing *parsing, struct part *rest)
 			    rlock__url_scheme_name(scheme, parsing->url->has_tls));
 }
 
-static bool place_read(struct parsing *parsing, struct part *rest)
+static bool address_part_read(struct parsing *parsing, struct part *rest)
 {
 	struct part authority, path;
 
@@ -482,7 +487,7 @@ static bool place_read(struct parsing *parsing, struct part *rest)
 	path = *rest;
 	if (hosts_read(parsing, authority) && path_read(parsing, part_cut(rest, "?#")))
 		return true;
-	/* An '@' in the path: the password has a character that ends the authority. */
+	/* An '@' in the path: the password contains a character that ended the hosts. */
 	return parsing->status == RLOCK_EINVAL && part_contains(path, '@') &&
 	       parsing_fail(parsing,
 			    "a '/', '?' or '#' in a password is written %%2F, %%3F or %%23");
@@ -502,13 +507,13 @@ static bool parse(struct parsing *parsing)
 		return false;
 	if (parsing->url->scheme == RLOCK_SCHEME_LOCAL)
 		return rest.len == 0 || parsing_fail(parsing, "nothing can follow 'local:'");
-	return place_read(parsing, &rest) && query_read(parsing, rest);
+	return address_part_read(parsing, &rest) && query_read(parsing, rest);
 }
 
 enum rlock_status rlock_url_set_map(struct rlock_url *url, const char *map,
 				    char why[RLOCK_ERROR_MAX])
 {
-	/* There is no password in it. */
+	/* A map has no password to hide. */
 	struct parsing parsing = { .text = map, .shown = (char *)map, .why = why, .url = url };
 
 	if (url->scheme == RLOCK_SCHEME_SENTINEL || url->scheme == RLOCK_SCHEME_CLUSTER) {
@@ -530,7 +535,7 @@ enum rlock_status rlock_url_parse(const char *text, struct rlock_url **out,
 
 	if (parsing.shown != NULL && parsing.url != NULL) {
 		rlock_url_hide_password(parsing.shown);
-		/* The last one makes the text for the server. */
+		/* rlock_url_set_db also makes the server's text. */
 		if (parse(&parsing) && rlock_url_set_db(parsing.url, parsing.url->db) != RLOCK_OK)
 			(void)parsing_fail_memory(&parsing);
 	} else {
