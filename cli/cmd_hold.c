@@ -233,8 +233,9 @@ static int renew(const struct opts *opts, struct rlock_conn *conn, struct rlock_
 static int open_run(const struct opts *opts, struct rlock_conn *conn, const struct hold_file *file,
 		    struct rlock_hold **out)
 {
-	enum rlock_status status = rlock_find(conn, &file->names[0], file->owners[0], file->kind,
-					      rlock_now_ms() + DELIVERY_MS, out);
+	enum rlock_status status =
+		rlock_find(conn, &file->names[0], file->owners[0], file->kind,
+			   RLOCK_PURPOSE_COMMAND, rlock_now_ms() + DELIVERY_MS, out);
 
 	if (status < 0)
 		return caller_report_failure(opts, conn, status);
@@ -290,10 +291,22 @@ static void print_holder(const struct rlock_inspection *lock, char out[OTHERS_MA
 		       has_id ? ": use one id for all jobs of a pipeline" : "");
 }
 
-/* The lock may be another owner's: the id of a job is another one in each job. */
+static bool is_owned_by(const struct rlock_inspection *lock, const char *owner)
+{
+	for (size_t i = 0; i < lock->holder_count; i++)
+		if (lock->holders[i].owner.len == strlen(owner) &&
+		    memcmp(lock->holders[i].owner.text, owner, strlen(owner)) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * A COMMAND of `rlock run --owner` may hold the lock under this id: then ID itself has nothing to release. Or another owner
+ * holds the lock: the id of a CI job differs from job to job.
+ */
 static int report_not_owned(const struct opts *opts, struct rlock_conn *conn)
 {
-	char name[NAME_SHOWN_MAX], others[OTHERS_MAX] = "";
+	char name[NAME_SHOWN_MAX], others[OTHERS_MAX] = "", owner[RLOCK_OWNER_MAX];
 	struct rlock_inspection *locks = NULL;
 	size_t count = 0, at = 0;
 	enum rlock_status status =
@@ -301,7 +314,12 @@ static int report_not_owned(const struct opts *opts, struct rlock_conn *conn)
 
 	while (at < count && (locks[at].status != RLOCK_OK || locks[at].holder_count == 0))
 		at++;
-	if (status == RLOCK_OK && at < count)
+	(void)snprintf(owner, sizeof(owner), OWNER_FORMAT, opts->owner);
+	if (status == RLOCK_OK && at < count && is_owned_by(&locks[at], owner))
+		(void)snprintf(others, sizeof(others),
+			       " itself, but by a command of 'rlock run --owner', which releases "
+			       "it when it ends");
+	else if (status == RLOCK_OK && at < count)
 		print_holder(&locks[at], others);
 	else if (status == RLOCK_OK && locks[0].status == RLOCK_OK &&
 		 locks[0].state == RLOCK_STATE_FREE)
@@ -353,7 +371,10 @@ static int report_lacking(const struct opts *opts, size_t index, const struct rl
 	return EXIT_USAGE;
 }
 
-/* Call act for each name with the owner's most recent hold on it, unless one of these holds has other names, too. */
+/*
+ * Call act for each name with the owner's most recent hold on it, unless one of these holds has other names, too. The hold of
+ * a COMMAND of `run --owner` is left out: its rlock renews and releases that.
+ */
 static int owned_each(const struct opts *opts, struct rlock_conn *conn, owned_fn act)
 {
 	struct rlock_hold **holds = calloc(opts->name_count, sizeof(struct rlock_hold *));
@@ -365,8 +386,9 @@ static int owned_each(const struct opts *opts, struct rlock_conn *conn, owned_fn
 	(void)snprintf(owner, sizeof(owner), OWNER_FORMAT, opts->owner);
 	for (size_t i = 0; i < opts->name_count; i++) {
 		struct opts one = opts_of_name(opts, i);
-		enum rlock_status status = rlock_find(conn, &opts->names[i], owner, opts->mode,
-						      rlock_now_ms() + DELIVERY_MS, &holds[i]);
+		enum rlock_status status =
+			rlock_find(conn, &opts->names[i], owner, opts->mode, RLOCK_PURPOSE_OWNER,
+				   rlock_now_ms() + DELIVERY_MS, &holds[i]);
 
 		if (status == RLOCK_NOT_HELD)
 			worst = (int)most(worst, report_not_owned(&one, conn));

@@ -467,7 +467,8 @@ static int find_owners(struct acquirer *acquirer)
 	const char *value = getenv(INHERITED_VARIABLE);
 	char *copy = NULL;
 
-	if (acquirer->record.purpose == RLOCK_PURPOSE_OWNER)
+	/* The owner is named, and no other one counts. */
+	if (opts->owner != NULL)
 		return 0;
 	if (value != NULL)
 		copy = strdup(value);
@@ -587,7 +588,7 @@ static enum rlock_status request_lock(struct acquirer *acquirer)
 	request.since_us = &lease->since_us;
 	request.inherited = (const char *const *)acquirer->owners;
 	request.inherited_count = acquirer->owner_count;
-	/* A named owner is another one. */
+	/* `lock --owner` without a command leaves no process that an rlock above us could wait for. */
 	request.is_ancestor = acquirer->record.purpose == RLOCK_PURPOSE_OWNER ? NULL : is_ancestor;
 	request.has_ended = has_ended;
 	request.issue_token = opts->fence;
@@ -628,9 +629,12 @@ static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status s
 	/* The nested call does not wait for a lock that is held for it. */
 	if (status == RLOCK_EDEADLOCK && rlock_conn_failure(conn)->record.process.pid != 0) {
 		message_error(
-			"%s: deadlock: %s: RLOCK_HELD is not in the environment: try: sudo --preserve-env=RLOCK_HELD",
+			"%s: deadlock: %s: %s",
 			names_show_one(opts, rlock_conn_error_name(conn), name),
-			rlock_conn_error(conn));
+			rlock_conn_error(conn),
+			opts->owner != NULL
+				? "--owner names another owner: leave it out, or give it to the outer call, too"
+				: "RLOCK_HELD is not in the environment: try: sudo --preserve-env=RLOCK_HELD");
 		return EXIT_USAGE;
 	}
 	if (status != RLOCK_BUSY)
@@ -710,14 +714,13 @@ static int make_lease(struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;
 	struct lease *lease = lease_new(opts, opts->verb->kind, acquirer->record.purpose);
-	bool has_named_owner = acquirer->record.purpose == RLOCK_PURPOSE_OWNER;
 
 	acquirer->args.lease = lease;
 	if (lease == NULL)
 		return message_out_of_memory();
-	if (has_named_owner)
+	if (opts->owner != NULL)
 		(void)snprintf(lease->owner, sizeof(lease->owner), OWNER_FORMAT, opts->owner);
-	if ((!has_named_owner &&
+	if ((opts->owner == NULL &&
 	     rlock_owner_new((unsigned long)getpid(), lease->owner) != RLOCK_OK) ||
 	    rlock_hold_id_new(lease->hold_id) != RLOCK_OK) {
 		message_error_of_lock("cannot make an owner: the kernel has no random bytes");

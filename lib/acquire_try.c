@@ -695,6 +695,7 @@ static enum rlock_status reach_failed_slot(struct rlock__waiter *waiter)
 	rlock__places_keys(&waiter->places, index, hold, action->keys, &args);
 	rlock__args_string(&args, waiter->hold->owner);
 	rlock__args_kind(&args, hold->kind);
+	rlock__args_string(&args, rlock__purpose_word(RLOCK_PURPOSE_UNKNOWN));
 	rlock__places_args(&waiter->places, index, hold, action, &args);
 	status = rlock__call_run(waiter->places.at[index].connection, action->script, false, &args,
 				 rlock__waiter_try_end_ms(waiter, rlock_now_ms()));

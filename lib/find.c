@@ -92,7 +92,8 @@ struct search {
 	const struct rlock_name *name;
 	const char *owner;
 	enum rlock_kind kind;
-	struct rlock_hold *found; /* on the first server that has one */
+	enum rlock_purpose purpose; /* RLOCK_PURPOSE_UNKNOWN: any */
+	struct rlock_hold *found;   /* on the first server that has one */
 };
 
 /* A reply of find.lua about a hold: its id, the lock's TTL, its kind, the note of its record. */
@@ -152,15 +153,16 @@ static const struct rlock__script *make_find(const void *ctx, size_t index,
 	add_keys(&search->query, args);
 	rlock__args_string(args, search->owner);
 	rlock__args_kind(args, search->kind);
+	rlock__args_string(args, rlock__purpose_word(search->purpose));
 	add_names(&search->query, args);
 	return rlock__action_find.script;
 }
 
 enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *name,
-			     const char *owner, enum rlock_kind kind, int64_t deadline_ms,
-			     struct rlock_hold **out)
+			     const char *owner, enum rlock_kind kind, enum rlock_purpose purpose,
+			     int64_t deadline_ms, struct rlock_hold **out)
 {
-	struct search search = { .name = name, .owner = owner, .kind = kind };
+	struct search search = { .name = name, .owner = owner, .kind = kind, .purpose = purpose };
 	enum rlock_status status = rlock__owner_check(&conn->error, owner);
 
 	if (status == RLOCK_OK)

@@ -25,6 +25,11 @@ static const char *const purposes[] = { [RLOCK_PURPOSE_UNKNOWN] = "unknown",
 					[RLOCK_PURPOSE_OWNER] = "owner",
 					[RLOCK_PURPOSE_KEPT] = "kept" };
 
+const char *rlock__purpose_word(enum rlock_purpose purpose)
+{
+	return purpose != RLOCK_PURPOSE_UNKNOWN ? purposes[purpose] : "";
+}
+
 static void write_record(struct rlock_hold *hold, const struct rlock_hold_spec *spec)
 {
 	const struct rlock_process *process = &hold->record.process;

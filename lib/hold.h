@@ -68,6 +68,9 @@ struct rlock_hold {
 /* Whether the nth name, in the order of their slots, is the first of its slot. */
 bool rlock__hold_is_new_slot(const struct rlock_hold *hold, size_t nth);
 
+/* The word for purpose in a record; empty for RLOCK_PURPOSE_UNKNOWN. */
+const char *rlock__purpose_word(enum rlock_purpose purpose);
+
 /*
  * Read what a client wrote into the record of that owner. Returns the note, which points into text. Without a HOLDER before it, as
  * where a user wrote over the record, all of text is the note, and the purpose is not known.

@@ -667,7 +667,8 @@ RLOCK_API enum rlock_status rlock_resize(struct rlock_conn *conn, const struct r
 					 int64_t permits, int64_t deadline_ms, int64_t *had_out);
 
 /*
- * Find the most recent hold of that kind (RLOCK_ANY: of any kind) that owner has on name. Of several servers a quorum is enough. Retries as
+ * Find the most recent hold of that kind (RLOCK_ANY: of any kind) and purpose (RLOCK_PURPOSE_UNKNOWN: for any purpose) that owner
+ * has on name. Of several servers a quorum is enough. Retries as
  * rlock_release, until deadline_ms.
  * RLOCK_OK        *out has the hold's record and note. Its lease is the TTL on the server, or RLOCK_LEASE_LOST if the key was overwritten
  *                 with another type; count and token are 0. A fair lock is found as a plain one: both are renewed and released alike
@@ -676,7 +677,8 @@ RLOCK_API enum rlock_status rlock_resize(struct rlock_conn *conn, const struct r
  */
 #define RLOCK_LEASE_LOST (-2)
 RLOCK_API enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *name,
-				       const char *owner, enum rlock_kind kind, int64_t deadline_ms,
+				       const char *owner, enum rlock_kind kind,
+				       enum rlock_purpose purpose, int64_t deadline_ms,
 				       struct rlock_hold **out);
 
 /*

@@ -4,7 +4,8 @@
 -- KEYS[2]  holds hash
 -- ARGV[1]  owner
 -- ARGV[2]  the kind that is wanted, as it is returned; empty for any
--- ARGV[3]  permits of a semaphore (not in KEYS: a user of locks needs no right to them)
+-- ARGV[3]  the purpose that is wanted, as in a record; empty for any
+-- ARGV[4]  permits of a semaphore (not in KEYS: a user of locks needs no right to them)
 -- Returns  {hold id, ttl in ms, kind, note}, or nil when the owner does not hold the lock by a hold of ours. kind is plain (a
 --            fair lock is released alike), read, write or sem. A hold on a lock that was overwritten is found, too, with
 --            a ttl of -2: as write, as read if that is wanted, else as plain.
@@ -21,7 +22,7 @@
 -- include: reader_holds
 
 local name, owner, wanted = { lock = KEYS[1], holds = KEYS[2] }, ARGV[1], ARGV[2]
-local permits = ARGV[3]
+local purpose, permits = ARGV[3], ARGV[4]
 
 local OVERWRITTEN_TTL_MS = -2
 
@@ -31,12 +32,16 @@ local is_readwrite = not key_type and redis.call('HEXISTS', name.lock, 'mode') =
 local is_lock = redis.pcall('TYPE', name.lock).ok == 'hash'
 local has_permits = not is_lock and redis.pcall('TYPE', permits).ok == 'zset'
 
+-- Whether a hold with that note is for the purpose that is wanted. The note begins with the purpose (lib/hold.h).
+local function has_purpose(owner_note) return purpose == '' or string.match(owner_note, '^(%l+)%.') == purpose end
+
 -- The last hold of the owner, of a semaphore, where it is known.
 local function last_hold()
 	local id = has_permits and redis.pcall('HGET', name.holds, owner .. LAST)
 	id = type(id) == 'string' and string.match(id, '^ (%x+)$')
 	local record = id and redis.call('HGET', name.holds, id) or ''
-	local is_held = string.sub(record, 1, #owner + 1) == owner .. ' ' and redis.call('ZSCORE', permits, permit_id(id, 1))
+	local field, _, _, _, owner_note = hold_record_parse(record)
+	local is_held = field == owner and has_purpose(owner_note) and redis.call('ZSCORE', permits, permit_id(id, 1))
 	return is_held and { id, record }
 end
 
@@ -86,7 +91,7 @@ for i = 1, #listed, 2 do
 	-- There may be thousands: those of others are not parsed.
 	local record = string.sub(listed[i + 1], 1, #owner) == owner and listed[i + 1] or ''
 	local field, since_ms, end_ms, _, owner_note = hold_record_parse(record)
-	local kind = field and kind_of(listed[i], field)
+	local kind = field and has_purpose(owner_note) and kind_of(listed[i], field)
 	-- The times have the same length for centuries, so text compares as numbers; ties go to one of the two.
 	if kind and (not latest_ms or since_ms >= latest_ms) then
 		latest_id, latest_ms, latest_kind, latest_end_ms, latest_note = listed[i], since_ms, kind, end_ms, owner_note

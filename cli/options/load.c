@@ -175,26 +175,27 @@ static const struct rule {
 	enum opt_id id;
 	bool needs;
 	enum opt_id other;
+	enum { EACH_CALL, CALL_WITHOUT_COMMAND } calls;
 	const char *wrong;
 } rules[] = {
-	{ VERBS_ALL, OPT_OWNER, false, OPT_PID,
+	{ VERBS_ALL, OPT_OWNER, false, OPT_PID, EACH_CALL,
 	  "--owner can't go together with --pid: a lock has one owner" },
-	{ VERBS_UNLOCK, OPT_HOLDER, true, OPT_FORCE,
+	{ VERBS_UNLOCK, OPT_HOLDER, true, OPT_FORCE, EACH_CALL,
 	  "--holder needs --force: it says which owner's lock to break" },
-	{ VERBS_ALL, OPT_OWNER, false, OPT_FORCE,
+	{ VERBS_ALL, OPT_OWNER, false, OPT_FORCE, EACH_CALL,
 	  "--force breaks the lock of any holder: say --holder OWNER, not --owner or --pid" },
-	{ VERBS_ALL, OPT_PID, false, OPT_FORCE,
+	{ VERBS_ALL, OPT_PID, false, OPT_FORCE, EACH_CALL,
 	  "--force breaks the lock of any holder: say --holder OWNER, not --owner or --pid" },
-	{ VERBS_RENEW, OPT_LEASE, true, OPT_OWNER,
+	{ VERBS_RENEW, OPT_LEASE, true, OPT_OWNER, EACH_CALL,
 	  "--lease needs --owner: a process's lock keeps the lease that it was acquired with" },
-	{ VERBS_ACQUIRE, OPT_OWNER, true, OPT_LEASE,
+	{ VERBS_ACQUIRE, OPT_OWNER, true, OPT_LEASE, CALL_WITHOUT_COMMAND,
 	  "--owner needs --lease, since no process stays to renew the lock: add --lease 10m, or "
 	  "as long as the job may take" },
-	{ VERBS_ALL, OPT_METRICS, false, OPT_WATCH,
+	{ VERBS_ALL, OPT_METRICS, false, OPT_WATCH, EACH_CALL,
 	  "--metrics can't go together with --watch: write it to a file, again and again" },
-	{ VERBS_ACQUIRE, OPT_REMEMBER, false, OPT_OWNER,
+	{ VERBS_ACQUIRE, OPT_REMEMBER, false, OPT_OWNER, CALL_WITHOUT_COMMAND,
 	  "--remember can't go together with --owner: give it to rlock unlock, which releases the lock" },
-	{ VERBS_ALL, OPT_LOG_FORMAT, true, OPT_LOG,
+	{ VERBS_ALL, OPT_LOG_FORMAT, true, OPT_LOG, EACH_CALL,
 	  "--log-format needs --log: it says what its lines look like" },
 };
 
@@ -204,6 +205,7 @@ static int check_rules(const struct opts *opts)
 		const struct rule *rule = &rules[i];
 
 		if ((rule->verbs & (unsigned)opts->verb->set) == 0 ||
+		    (rule->calls == CALL_WITHOUT_COMMAND && opts->command != NULL) ||
 		    table_source(opts, rule->id) != SOURCE_ARGV ||
 		    (table_given(opts, rule->other) != NULL) == rule->needs)
 			continue;

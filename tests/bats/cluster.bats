@@ -25,6 +25,25 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	assert_output $'1\n1\n1'
 }
 
+@test "run --owner re-enters the locks that an owner holds on several nodes, and leaves the owner what it held" {
+	local name
+	run -0 rlock lock --owner ci --lease 1m a b c
+	in_background rlock run -n --owner ci -t 9s a b c -- run_until_ended
+	wait_until 10 has_child "$PID" run_until_ended
+	for name in a b c; do
+		at_node_of "$name" has_count "$name" 2
+	done
+	run -0 rlock unlock --owner ci a b c
+	run -1 rlock unlock --owner ci a
+	rlock lock --owner ci --lease 1m b
+	end_commands
+	ended_with 0
+	at_node_of b has_count b 1
+	at_node_of b ttl_is_above b 30000
+	run -0 rlock unlock --owner ci b
+	cluster_is_empty
+}
+
 @test "a name whose braces would split its keys is refused before anything is sent" {
 	local name
 	for name in 'a}b' '{}a'; do

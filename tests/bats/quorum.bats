@@ -216,6 +216,26 @@ echo >>complete'
 	thaw_server 2
 }
 
+@test "run --owner re-enters the lock that an owner holds on a quorum, and leaves it that, with one of three servers frozen" {
+	rlock lock --owner ci --lease 1m a
+	freeze_server 2
+	in_background rlock run -n --owner ci -t 9s a -- run_until_ended
+	wait_until 10 has_child "$PID" run_until_ended
+	on 1 has_count a 2
+	run -0 rlock renew --owner ci --lease 5m a
+	run -0 rlock unlock --owner ci a
+	on 1 has_count a 1
+	run -1 rlock unlock --owner ci a
+	rlock lock --owner ci --lease 1m a
+	end_commands
+	ended_with 0
+	on 1 has_count a 1
+	on 1 ttl_is_above a 30000
+	run -0 rlock unlock --owner ci a
+	nothing_but 2
+	thaw_server 2
+}
+
 @test "a message about a missing quorum says how many of the servers that answered had lost the lock, or are busy" {
 	rlock lock --owner ci --lease 9s a
 	on 1 redis del a 'rlock_holds:{a}'

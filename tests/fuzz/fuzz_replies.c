@@ -267,8 +267,9 @@ static enum rlock_status acquire(void)
 static enum rlock_status find(void)
 {
 	struct rlock_hold *found = NULL;
-	enum rlock_status status = rlock_find(plan.conn, &names[0], OWNER, RLOCK_ANY,
-					      rlock_now_ms() + DELIVERY_MS, &found);
+	enum rlock_status status =
+		rlock_find(plan.conn, &names[0], OWNER, RLOCK_ANY, RLOCK_PURPOSE_UNKNOWN,
+			   rlock_now_ms() + DELIVERY_MS, &found);
 
 	ALWAYS((status == RLOCK_OK) == (found != NULL));
 	if (found == NULL)

@@ -68,7 +68,8 @@ int main(int argc, char **argv)
 		report("renew", renew(conn, hold), SEVERAL);
 		(void)snprintf(owner, sizeof(owner), "%s", rlock_hold_owner(hold, 0));
 		report("find",
-		       rlock_find(conn, &name, owner, RLOCK_PLAIN, begun_ms + DEADLINE_MS, &found),
+		       rlock_find(conn, &name, owner, RLOCK_PLAIN, RLOCK_PURPOSE_UNKNOWN,
+				  begun_ms + DEADLINE_MS, &found),
 		       SEVERAL);
 		report("release", release(conn, hold), SEVERAL);
 		rlock_hold_free(found);

@@ -452,7 +452,8 @@ static bool step_find(void)
 	}
 	trace("find a hold of %s", brief(hold->owner));
 	count_event("times a hold was looked for");
-	status = rlock_find(steady_conn, &name, hold->owner, RLOCK_ANY, deadline_of_wait(), &found);
+	status = rlock_find(steady_conn, &name, hold->owner, RLOCK_ANY, RLOCK_PURPOSE_UNKNOWN,
+			    deadline_of_wait(), &found);
 	if (latest == NULL || latest->end_ms <= now.now_ms)
 		return true;
 	check_status("find", status, RLOCK_OK, steady_conn);

@@ -192,7 +192,7 @@ static const struct {
 	{ "run -l 3s -t 3s a -- touch ran", "--ttl" },
 	/* options that need a command, or exclude one */
 	{ "lock --pid 1 --at-least 3s a", "--at-least" },
-	{ "run --owner x a -- touch ran", "--owner" },
+	{ "run --pid 1 a -- touch ran", "--pid" },
 	/* locks without a command */
 	{ "lock nightly",
 	  "rlock: lock without a COMMAND needs --pid or --owner: try: rlock lock --pid $$ nightly\n" },
