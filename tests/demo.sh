@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What `make demo` plays: two shells that want one lock, on a private server. All that it tells it has
-# checked: the exit status is 0 only when everything went as told.
+# `make demo`: two shells compete for one lock, on a private server. The demo checks everything that it prints, and exits with 0 only if
+# all of it is true.
 #
-#   RLOCK_BIN   the rlock to play with (build/rlock)
+#   RLOCK_BIN   the rlock to run (build/rlock)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,8 +12,7 @@ work=$(mktemp -d)
 export PATH=${rlock%/*}:$PATH XDG_CONFIG_HOME=$work/config
 export RLOCK_URL=local: RLOCK_RUNTIME_DIR=$work/runtime
 
-# The commands in the background take a few seconds at most: once they have ended, nothing needs the
-# server any more.
+# Wait for the commands in the background, which take a few seconds, before the server is killed.
 finish() {
 	trap '' HUP INT TERM
 	wait
@@ -23,7 +22,7 @@ finish() {
 trap finish EXIT
 trap 'exit 130' HUP INT TERM
 
-# check CLAIM COMMAND...: print the claim, if it is true.
+# check CLAIM COMMAND...: prints CLAIM if COMMAND succeeds; else the demo fails.
 check() {
 	"${@:2}" || {
 		printf '\ndemo: this is not so: %s\n' "$1" >&2
@@ -32,13 +31,13 @@ check() {
 	printf '     => %s\n' "$1"
 }
 
-# shell NAME COMMAND...: the command as it would be typed, then what it prints and its exit status, each
-# line behind the shell's name. The lines are kept in a file of that name.
+# shell NAME COMMAND...: prints the command line, the output of COMMAND and its exit status, each line after the shell's name. The lines
+# also go to the file NAME.
 shell() {
 	local line text="${*@Q}"
 	printf '%s $ %s\n' "$1" "$(sed "s/'\([A-Za-z0-9_.\/:=-]*\)'/\1/g" <<<"${text#* }")"
 	{
-		# Not "Killed" by this shell's own account.
+		# Suppress "Killed" of this shell itself.
 		{ "${@:2}" 2>&1 && echo "(exit status 0)" || echo "(exit status $?)"; } 2>/dev/null
 	} | while IFS= read -r line; do
 		printf '%s\n' "$line" >>"$work/$1"
@@ -46,7 +45,7 @@ shell() {
 	done
 }
 
-# said NAME TEXT: a line that TEXT begins is printed in that shell, within 10 s.
+# said NAME TEXT: waits up to 10 s until the shell NAME has printed a line that begins with TEXT.
 said() {
 	local try
 	for ((try = 0; try < 500; try++)); do
@@ -57,12 +56,12 @@ said() {
 	return 1
 }
 
-# server COMMAND...: what the private server says to redis-cli, or its twin of Valkey.
+# server COMMAND...: runs redis-cli, or valkey-cli, on the private server.
 server() {
 	"$(type -P redis-cli valkey-cli | head -n 1)" -s "$RLOCK_RUNTIME_DIR/local.sock" "$@"
 }
 
-# waits_for_turn: B waits for A, whose work is done, and has its turn within a second from the end, by their own account.
+# waits_for_turn: A does its work while B waits; by the times in their output B must acquire the lock within a second after A's end.
 waits_for_turn() {
 	local ended started gap
 	shell B rlock run --no-wait nightly -- echo 'this is not printed'

@@ -1,32 +1,32 @@
 #!/usr/bin/env bash
-# Runs files of tests that speak TAP, a few at a time; prints what each said, in order, and counts.
+# Runs test files that print TAP, several at a time; prints the output of each, in order, and the sums.
 #
-#   tests/run.sh [FILE...]     *.bats or programs; by default what $FILES says, else all there are
+#   tests/run.sh [FILE...]     *.bats or programs; by default $FILES, else all
 #
 #   RLOCK_BIN      the rlock under test, first in the tests' PATH (build/rlock)
-#   TOOLS_DIR      the tests' own programs, next in it, and their builtins of bash (build/tools)
+#   TOOLS_DIR      the tests' own programs, second in the PATH, and their builtins of bash (build/tools)
 #   BATS, JOBS     the bats to use, and how many files at a time (see below)
-#   LIMIT          seconds after which a file is stopped: only one that hangs; each takes longer beside other load (1200)
-#   TESTS_UNDER    "sanitize" or "valgrind", for tests that must know; else empty
-#   UNIT_WRAPPER   goes before each program
-#   FINDINGS       a directory: each file that turns up in it is a failure, and is printed
-#   CONCLUSION     a command whose output goes before the sum
+#   LIMIT          seconds after which a file is killed, as it hangs (1200); files need more time on a busy machine
+#   TESTS_UNDER    "sanitize" or "valgrind", for tests that depend on it; else empty
+#   UNIT_WRAPPER   precedes the command line of each program
+#   FINDINGS       a directory: each file that appears in it is a failure, and is printed
+#   CONCLUSION     a command whose output is printed before the sums
 #   TEST           only the tests of bats whose names match this regular expression
-#   KNOWN_SKIPS    files of lines "FILE: REASON", each a pattern of the shell: a test that is skipped for another reason
-#                  has failed. A line that begins with # is a comment
-#   TRACE          not empty: each test tells how long it took, and one that fails the lines of its helpers
+#   KNOWN_SKIPS    files of lines "FILE: REASON", both patterns of the shell: a test that is skipped for another reason
+#                  has failed. Lines that begin with # are comments
+#   TRACE          not empty: print the time of each test, and for a failed one the lines of its helpers
 #
-# What a file needs of the others stands in its own tags ("# bats file_tags=long"):
+# Tags in a file ("# bats file_tags=long") set its order:
 #
-#   long           it begins first
-#   computes       it watches no lease, and begins after those that are long: processors have work while others wait
-#   alone          it begins last, and no other file runs beside it
+#   long           starts first
+#   computes       needs processor time, and no exact times; starts next, to use the processors while others wait
+#   alone          starts last, when no other file runs
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 : "${RLOCK_BIN:=build/rlock}" "${TOOLS_DIR:=build/tools}" "${BATS:=bats}" "${LIMIT:=1200}"
 : "${TESTS_UNDER:=}" "${UNIT_WRAPPER:=}" "${FINDINGS:=}" "${JOBS:=}" "${CONCLUSION:=}" "${TEST:=}" "${KNOWN_SKIPS:=}"
-# Most tests wait for most of their time; what is watched computes.
+# Most tests mostly wait, so run more files than processors; not under valgrind or sanitizers, which compute.
 files_per_processor=8
 [ -z "$TESTS_UNDER" ] || files_per_processor=2
 [ -n "$JOBS" ] || JOBS=$(($(nproc) * files_per_processor))
@@ -35,12 +35,11 @@ RLOCK_BIN=$(realpath "$RLOCK_BIN")
 	echo "run.sh: the program under test must be called rlock, not '$RLOCK_BIN'" >&2
 	exit 64
 }
-# gcc's address sanitizer does not bear the widest randomisation of addresses that kernels offer.
+# gcc's address sanitizer fails with the widest address space randomisation of the kernel.
 if [ "$TESTS_UNDER" = sanitize ] && [ -z "${UNRANDOMISED-}" ] && setarch -R true 2>/dev/null; then
 	UNRANDOMISED=yes exec setarch -R "$0" "$@"
 fi
-# Nor does what looks for leaks bear a process that comes before all others: it yields in a loop until a helper of its own
-# has run, which does not come first.
+# The leak sanitizer hangs in a real-time process: it yields in a loop until its helper, without that priority, has run.
 if [ "$TESTS_UNDER" = sanitize ] && setpriv --bounding-set=-sys_nice true 2>/dev/null && chrt --rr 1 true 2>/dev/null; then
 	exec setpriv --bounding-set=-sys_nice "$0" "$@"
 fi
@@ -50,21 +49,20 @@ if [ $# -eq 0 ]; then
 	set -- ${FILES:-build/unit-tests tests/bats/*.bats}
 fi
 
-# What the caller has set up for its own locks, or make for its own children, is none of the tests'
-# business.
+# Unset what the caller has set for its own locks, and make for its children.
 keep=$RLOCK_BIN long=${RLOCK_LONG_TESTS-}
 unset "${!RLOCK_@}" CI_JOB_URL "${!BUILDKITE_@}" "${!CIRCLE_@}" BUILD_URL "${!GITHUB_@}" REDISCLI_AUTH MAKEFLAGS MFLAGS MAKELEVEL
 tools=$(realpath -m "$TOOLS_DIR")
 export RLOCK_BIN=$keep RLOCK_LONG_TESTS=$long PATH=${keep%/*}:$tools:$PATH
-# Where bash looks for the builtins of tests/lib.
+# bash loads the builtins of tests/lib from here.
 export BASH_LOADABLES_PATH=$tools
 export TESTS_UNDER LC_ALL=C.UTF-8
 
 work=$(mktemp -d)
 export XDG_CONFIG_HOME=$work/config
-# Ports that a test has chosen.
+# A directory with an entry for each port that a test has chosen.
 export CLAIMED_PORTS=$work/ports
-# Before the scripts with which some choose among several, and which take longer than most tests.
+# Find the real python3 first: a wrapper script that selects a version (pyenv) takes longer than most tests.
 mkdir "$work/bin"
 ! python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null) || ln -s "$python" "$work/bin/python3"
 PATH=$work/bin:$PATH
@@ -72,7 +70,7 @@ if [ -n "$FINDINGS" ]; then
 	rm -rf "$FINDINGS"
 	mkdir -p "$FINDINGS"
 	FINDINGS=$(realpath "$FINDINGS")
-	# Whatever user a test turns into may have something to report.
+	# World-writable: tests run programs as other users, which can have findings, too.
 	chmod 1777 "$FINDINGS"
 	export ASAN_OPTIONS=detect_leaks=1:exitcode=99:log_path=$FINDINGS/address
 	export UBSAN_OPTIONS=print_stacktrace=1:exitcode=99:log_path=$FINDINGS/undefined
@@ -90,8 +88,7 @@ files=("$@") statuses=() passed=0 failed=0 skipped=0 shown=0
 # shellcheck disable=SC2086
 mapfile -t known_skips < <([ -z "$KNOWN_SKIPS" ] || grep -hv -e '^#' -e '^$' $KNOWN_SKIPS)
 
-# begin INDEX: a job that the shell puts into the background ignores SIGINT and SIGQUIT, and so would
-# all the tests: what rlock makes of a signal depends on what it finds.
+# begin INDEX: starts a file. A background job of the shell ignores SIGINT and SIGQUIT, which rlock would inherit: reset both.
 begin() {
 	local command
 	# shellcheck disable=SC2206
@@ -102,7 +99,8 @@ begin() {
 	running[$!]=$1
 }
 
-# count FILE: "passed failed skipped". A file without a test has failed, unless TEST chooses among its tests. A test that was planned and never reported has failed.
+# count FILE: prints "passed failed skipped". A file without a test has failed, unless TEST selects tests. A test that was planned but
+# not reported has failed.
 count() {
 	awk -v may_be_empty="${TEST:+1}" '
 		/^ok [0-9]/ { if (/# [Ss][Kk][Ii][Pp]/) skipped++; else passed++ }
@@ -127,7 +125,7 @@ unknown_skips() {
 	done < <(sed -nE 's/^ok [0-9]+ (.*) # [Ss][Kk][Ii][Pp]( in [0-9]+m?s)? ?(.*)$/\1\t\3/p' "$2")
 }
 
-# how_to_repeat FILE OUTPUT: prints a command for each test that failed, and the seed that the test has printed.
+# how_to_repeat FILE OUTPUT: prints a command that repeats each failed test, and the seed that the test has printed.
 how_to_repeat() {
 	local name target=check
 	case $1 in
@@ -137,18 +135,18 @@ how_to_repeat() {
 	esac
 	[[ $1 = *.bats ]] || echo "  make $target FILES=$1"
 	{ grep -E '^not ok' "$2" || :; } | sed -E 's/^not ok [0-9]+ (- )?//; s/ in [0-9]+m?s$//' | while IFS= read -r name; do
-		# Make, the shell and regular expressions have a use for most other characters, and bats may have escaped them.
+		# Replace other characters by ".": most are special to make, the shell or regular expressions, or bats has escaped them.
 		[[ $1 != *.bats ]] || echo "  make $target FILES=$1 TEST='^${name//[^A-Za-z0-9 ,:;_-]/.*}\$\$'"
 	done
-	# By "# seed: VARIABLE=VALUE" a test says with which variable it makes the same choices again.
+	# "# seed: VARIABLE=VALUE" in the output: with this variable the test makes the same choices again.
 	sed -nE 's/^# ?seed: ([A-Z_]+=[0-9]+)$/  the same choices again: with \1 before it/p' "$2" | sort -u
 }
 
-# show INDEX: print a file's output and add it up.
+# show INDEX: prints the output of a file, and adds its counts to the sums.
 show() {
 	local file=${files[$1]} p f s unknown
 	printf '\n== %s\n' "$file"
-	# The unit tests make thousands of small checks; a bats file, some that are sentences worth reading.
+	# Do not print the passed checks of programs, which are thousands.
 	case $file in
 	*.bats) cat "$work/$1" ;;
 	*) grep -v '^ok ' "$work/$1" || : ;;
@@ -171,7 +169,7 @@ show() {
 	[ "$f" -eq 0 ] || how_to_repeat "$file" "$work/$1" >>"$work/repeat"
 }
 
-# turn_of FILE: prints which files begin before which.
+# turn_of FILE: prints a number by which files are ordered: smaller ones start first.
 turn_of() {
 	case $(sed -n 's/^# bats file_tags=//p' "$1") in
 	*long*) echo 1 ;;
@@ -181,7 +179,7 @@ turn_of() {
 	esac
 }
 
-# In turn, and the larger first among those that have the same, so that no processor is left without work at the end.
+# Of files with the same number the larger ones start first, so that all processors have work until the end.
 mapfile -t order < <(
 	for index in "${!files[@]}"; do
 		echo "$(turn_of "${files[$index]}") $(stat -c %s "${files[$index]}") $index"
@@ -206,7 +204,7 @@ for next in "${order[@]}" end; do
 	[ "$next" = end ] || begin "${next##* }"
 done
 
-# What tests have left running would take the processor from all that follows.
+# Processes that a test has left running would slow down the following ones.
 left_running() {
 	local pids
 	pids=$(grep -lsFz "CLAIMED_PORTS=$CLAIMED_PORTS" /proc/[0-9]*/environ | tr -dc '0-9\n' | paste -sd ,)
@@ -225,7 +223,7 @@ echo
 [ ! -e "$work/failures" ] || cat "$work/failures"
 [ ! -s "$work/repeat" ] || { echo 'to run what failed alone:' && cat "$work/repeat"; }
 if [ -n "$FINDINGS" ]; then
-	# A process that a test kills while it looks for its leaks makes the looker say this, and no more.
+	# If a test kills a process during its leak check, the sanitizer prints this only: no finding.
 	killed='^==[0-9]+==Unable to get registers from thread [0-9]+\.$'
 	while IFS= read -r finding; do
 		grep -qvE "$killed" "$finding" || continue

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Runs the tests once on each of the servers that tools/servers.sh brings, and prints a table: what each said of itself, and
-# how many tests passed and failed there.
+# Runs the tests once on each server that tools/servers.sh installs, and prints a table: the version of each, and how many tests
+# passed and failed.
 #
 #   tests/servers.sh [FILE...]   by default all tests
 #
-#   SERVERS        the servers, by their names there (all); "turn" is one that is not optional, by the commit
-#   SERVERS_DIR    where they are (build/servers)
+#   SERVERS        the servers, by their names in tools/servers.sh (all); "turn": one that is not optional, selected by the commit
+#   SERVERS_DIR    where they are installed (build/servers)
 #
-# and what tests/run.sh reads. A server that cannot be brought is said, and fails the run unless it is optional.
+# and the variables of tests/run.sh. A server that cannot be installed is reported, and fails the run unless it is optional.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 71
 
@@ -17,7 +17,7 @@ export SERVERS_DIR
 case $SERVERS in
 '') SERVERS=$(tools/servers.sh --list) ;;
 turn)
-	# By the commit, so that a run that failed can be repeated.
+	# Selected by the commit, so that a failed run can be repeated.
 	mapfile -t all < <(tools/servers.sh --list no)
 	commit=$(git rev-parse --short=7 HEAD 2>/dev/null) || commit=0
 	SERVERS=${all[0x${commit:0:7} % ${#all[@]}]}
@@ -34,7 +34,7 @@ for name in $SERVERS; do
 		tools/servers.sh --list yes | grep -qxF "$name" || status=1
 		continue
 	fi
-	# The tests find its programs.
+	# Put the server's programs into the PATH of the tests.
 	version=$("$dir/redis-server" --version | sed -E 's/ server v=([^ ]*).*/ \1/')
 	printf '\n==== %s: %s\n' "$name" "$version"
 	PATH=$dir:$PATH tests/run.sh "$@" </dev/null 2>&1 | tee "$log"

@@ -1,21 +1,21 @@
-# What only tests need; part of ../Makefile, which says how things are compiled and linked.
+# Targets and programs of the tests; included by ../Makefile, which has the rules to compile and link.
 
 BATS ?= bats
-# Test files to run instead of all of them, only those tests of bats whose names match, and how many files at a time.
+# FILES: test files to run instead of all. TEST: a regular expression for names of bats tests. JOBS: files at the same time.
 FILES ?=
 TEST ?=
 JOBS ?=
 SCALE ?=
-# Of check-mutants: which instead of all of them, by a regular expression for their names and files.
+# check-mutants: a regular expression for names and files of mutants; empty: all.
 MUTANTS ?=
-# Servers by the names of tools/servers.sh: for check-servers instead of all of them, for sanitize instead of the system's.
+# Servers, by their names in tools/servers.sh: for check-servers instead of all, for sanitize instead of the system's server.
 SERVERS ?=
-# Of check-container: an image, or a directory with the root of a Debian.
+# check-container: a base image, or a directory with the root file system of a Debian.
 BASE ?=
 SANITIZE_CFLAGS ?= -O1 -g -fno-omit-frame-pointer
 # Only clang has a fuzzer.
 FUZZ_CC ?= clang
-# How long check-fuzz tries new inputs on each target, and which targets instead of all of them.
+# check-fuzz: seconds for each target, and the targets instead of all.
 FUZZ_SECONDS ?= 20
 FUZZ ?=
 VALGRIND_FILES ?= $(bats)
@@ -36,7 +36,7 @@ NEEDS_bench := bench
 
 # ---- programs ----
 
-# The trees with sanitizers. gcc's two libraries share where to write reports only when both are linked in.
+# Builds with sanitizers. gcc's two sanitizer libraries use the same log path only if both are linked statically.
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 $(BUILD)/sanitize/%: private TREE_CFLAGS = $(SANITIZE) $(CPPFLAGS) $(SANITIZE_CFLAGS)
 $(BUILD)/sanitize/%: private TREE_LDFLAGS = $(SANITIZE) $(call try,-static-libasan -static-libubsan) \
@@ -67,29 +67,26 @@ fuzz := $(FUZZERS:%=$(BUILD)/fuzz/%)
 $(fuzz): $(BUILD)/fuzz/%: $(BUILD)/fuzz/tests/fuzz/fuzz_%.o $(addprefix $(BUILD)/fuzz/,tests/fuzz/fuzz.o cli.a librlock.a)
 	$(link)
 
-# The programs of one file that tests and benchmarks use.
+# Programs of one source file that tests and benchmarks use.
 tools := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/tools/*.c))
 bench := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 $(tools) $(bench): $(BUILD)/%: $(BUILD)/tests/%.o
 	$(call step,LINK)$(CC) -pie $(TREE_LDFLAGS) -o $@ $^ $(PROGRAM_LIBS)
 
-# A command is known by its name.
+# A second name for the same program: tests find the command by it.
 tools += $(BUILD)/tools/run_until_ended
 $(BUILD)/tools/run_until_ended: $(BUILD)/tools/inside
 	$(Q)ln -f $< $@
 
-# This one is a builtin of bash, too.
+# The same as a builtin of bash.
 tools += $(BUILD)/tools/ask_redis.so
 $(BUILD)/tools/ask_redis.so: $(BUILD)/tests/tools/ask_redis.o
 	$(call step,LINK)$(CC) -shared $(TREE_LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
 
-# Stands in for a program where it is to be watched. What it finds goes to files of its own, because
-# the tests look at what the program prints; with the time in their names, because so many processes come
-# and go that their numbers are used again.
-# It is not to have libc free everything at the end: in a child of a fork, what a name look-up in another
-# thread had locked stays locked.
-# hiredis knows its strings by pointers into them, so that those of a process that a signal ends, or that
-# leaves by _exit, count as possibly lost.
+# A script that runs the program under valgrind. Findings go to files, since tests check the output of the program; the names have the
+# time, since pids are reused.
+# run-libc-freeres=no: in a forked child a lock of another thread's name look-up can stay locked, and freeing would hang.
+# hiredis keeps pointers into the middle of its strings: after a signal or _exit valgrind would report these as possibly lost.
 VALGRIND = valgrind --quiet --error-exitcode=98 --leak-check=full --show-leak-kinds=definite,indirect \
 	--errors-for-leak-kinds=definite,indirect --read-inline-info=no --trace-children=no --run-libc-freeres=no \
 	--log-file=$(abspath $(BUILD)/valgrind/findings)
@@ -107,12 +104,12 @@ $(BUILD)/valgrind/pidfd_signals.so: $(BUILD)/tests/valgrind/pidfd_signals.o
 bats := $(wildcard tests/bats/*.bats)
 release_bats := $(wildcard tests/release/*.bats)
 run_tests = $(Q)TOOLS_DIR=$(BUILD)/tools BATS='$(BATS)' JOBS='$(JOBS)' TEST='$(TEST)'
-# Tests are slow when they are watched.
+# Tests are slow under valgrind and sanitizers.
 watched = TESTS_UNDER=$1 FINDINGS=$(BUILD)/$1/findings LIMIT=3600
 on_servers = SERVERS='$(SERVERS)' SERVERS_DIR=$(BUILD)/servers tests/servers.sh
 
 other_checks = These were the tests of the program. Documents, packages and the size of scripts: make check-release. All others: make help.
-# What the tests of `make check` run.
+# What `make check` needs to be built.
 checked := all $(BUILD)/unit-tests $(BUILD)/property/model $(tools)
 
 .PHONY: check
@@ -120,7 +117,7 @@ check: $(checked) ## run all tests of the program, or FILES; installs what is mi
 	$(run_tests) RLOCK_BIN=$(BUILD)/rlock $(if $(FILES),,CONCLUSION='echo $(other_checks)') tests/run.sh $(or $(FILES),$(BUILD)/unit-tests $(bats))
 
 .PHONY: check-release
-check-release: all $(tools) ## what is published beside the program: packages, completions, recipes, examples, the words of documents
+check-release: all $(tools) ## run the tests of packages, completions, recipes, examples and documents
 	$(run_tests) RLOCK_BIN=$(BUILD)/rlock tests/run.sh $(or $(FILES),$(release_bats))
 
 .PHONY: unit
@@ -143,19 +140,19 @@ check-interop: all $(tools) ## run the tests against real Redisson clients, or F
 check-servers: $(checked) ## run all tests, or FILES, on each server of tools/servers.sh, or SERVERS
 	$(run_tests) RLOCK_BIN=$(BUILD)/rlock $(on_servers) $(FILES)
 
-# As one would find a mistake: by tests of `make check`. It works in copies of this tree.
+# Runs tests of `make check` in copies of this tree.
 .PHONY: check-mutants
 check-mutants: | prepare ## break the source in places that matter, or MUTANTS, and fail unless tests find each; half an hour
 	$(Q)BUILD='$(BUILD)' MUTANTS_DIR=$(BUILD)/mutants BATS='$(BATS)' JOBS='$(JOBS)' MUTANTS='$(MUTANTS)' \
 		CHECKED='$(patsubst $(BUILD)/%,build/%,$(checked))' tests/mutants/run.py
 
-# What fits in a quarter of an hour; SCALE=10 for a night.
+# SCALE=1 takes a quarter of an hour, SCALE=10 a night.
 .PHONY: check-chaos
 check-chaos: all $(tools) ## count how often each guarantee holds under faults: SCALE times as often, or FILES of tests/chaos
 	$(run_tests) RLOCK_BIN=$(BUILD)/rlock CHAOS_TABLE=$(BUILD)/chaos.table SCALE='$(SCALE)' \
 		tests/chaos/run.sh $(FILES)
 
-# The model of how a lock is held; tests/property compares the library with one of another sort.
+# The spin model of holding a lock. (tests/property compares the library with another model, written in C.)
 .PHONY: check-model
 check-model: | prepare ## have spin go through the model of how a lock is held, tests/spin/holding.pml
 	$(Q)SPIN_DIR=$(BUILD)/spin CC='$(CC)' $(if $(JOBS),JOBS=$(JOBS)) tests/spin/run.sh
@@ -165,7 +162,7 @@ sanitize: all $(addprefix $(BUILD)/sanitize/,rlock property/model unit-tests) $(
 	$(run_tests) RLOCK_BIN=$(BUILD)/sanitize/rlock $(call watched,sanitize) \
 		$(if $(SERVERS),$(on_servers),tests/run.sh) $(or $(FILES),$(BUILD)/sanitize/unit-tests $(bats))
 
-# The program can't be run where valgrind (3.19 of Debian 12, say) does not know pidfd_open.
+# Old versions of valgrind (3.19 of Debian 12) do not know pidfd_open; tests/valgrind adds it.
 knows_pidfds = $(shell echo 'int main(void) { return syscall(SYS_pidfd_open, getpid(), 0) < 0; }' \
 	| $(CC) -D_GNU_SOURCE -include unistd.h -include sys/syscall.h -o $(BUILD)/valgrind/probe -x c - \
 	&& valgrind --log-file=/dev/null $(BUILD)/valgrind/probe && echo yes)
@@ -184,5 +181,5 @@ check-fuzz: $(fuzz) ## fuzz each target, or FUZZ, for FUZZ_SECONDS; installs wha
 	$(Q)FUZZ_DIR=$(BUILD)/fuzz FUZZ_SECONDS='$(FUZZ_SECONDS)' tests/fuzz/run.sh $(or $(FUZZ),$(FUZZERS))
 
 .PHONY: bench
-bench: all $(bench) $(tools) ## measure, beside what one would otherwise take; QUICK=1 for a minute and a half
+bench: all $(bench) $(tools) ## compare rlock with other programs for locks; QUICK=1 for a minute and a half
 	$(Q)RLOCK_BIN=$(BUILD)/rlock BENCH_DIR=$(BUILD)/bench TOOLS_DIR=$(BUILD)/tools QUICK='$(QUICK)' tests/bench/bench.sh

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What `make bench` runs: rlock beside what one would otherwise take, on servers of its own, in one
-# table. It judges nothing: it fails only when something did not work.
+# `make bench`: measures rlock and other programs for locks on private servers, and prints one table. It fails only if something did not
+# work, not by the results.
 #
 #   RLOCK_BIN   the rlock to measure (build/rlock)
 #   BENCH_DIR   the programs that measure (build/bench)
 #   TOOLS_DIR   where ask_redis is (build/tools)
-#   QUICK       1: a minute and a half instead of six, and coarser
+#   QUICK       1: a minute and a half instead of six, with fewer repetitions
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -28,19 +28,19 @@ source tests/lib/certificates.bash
 source tests/bench/servers.bash
 unset "${!RLOCK_@}" REDISCLI_AUTH
 
-# In memory: no disk is to be measured, and etcd waits for it at each step.
+# In memory, as the disk must not be measured: etcd waits for it at each step.
 [ -w /dev/shm ] && base=/dev/shm || base=${TMPDIR:-/tmp}
 work=$(mktemp -d "$base/rlock-bench.XXXXXX")
 mkdir "$work/raw"
 export XDG_CONFIG_HOME=$work/config RLOCK_RUNTIME_DIR=$work/runtime ETCDCTL_API=3 LC_ALL=C.UTF-8
-# What is looked up by name is found where it stands on a bare system, after the same few misses.
+# A PATH as on a bare system, so that looking up programs takes the same time everywhere.
 PATH=${rlock%/*}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:$PATH
 
 started=()
 finish() {
 	trap '' HUP INT TERM
 	kill "${started[@]}" 2>/dev/null || :
-	# One that still has a word for a server that is gone is not waited for.
+	# SIGKILL: otherwise some would wait for a server that has ended.
 	sleep 0.5
 	kill -KILL "${started[@]}" 2>/dev/null || :
 	wait
@@ -56,7 +56,7 @@ fail() {
 	exit 1
 }
 
-# wait_until CLAIM COMMAND...: for 20 s at most.
+# wait_until CLAIM COMMAND...: polls COMMAND for 20 s at most; CLAIM is for the error message.
 wait_until() {
 	local try
 	for ((try = 0; try < 1000; try++)); do
@@ -66,7 +66,7 @@ wait_until() {
 	fail "this did not come true: $1"
 }
 
-# start COMMAND...: in the background until we end; sets PID.
+# start COMMAND...: runs COMMAND in the background until this script ends; sets PID.
 start() {
 	"$@" &
 	PID=$!
@@ -77,17 +77,17 @@ step() {
 	printf 'bench: %s\n' "$1" >&2
 }
 
-# fact NAME VALUE: for the report.
+# fact NAME VALUE: records a value for the report.
 fact() {
 	printf '%s %s\n' "$1" "$2" >>"$work/raw/facts"
 }
 
-# contend FILE ARGUMENT...: appends what contend.py prints.
+# contend FILE ARGUMENT...: appends the output of contend.py to FILE.
 contend() {
 	"$here/contend.py" "${@:2}" >>"$work/raw/$1"
 }
 
-# ---- what is measured ----
+# ---- measurements ----
 
 uncontended() {
 	local -a tools=(
@@ -106,7 +106,7 @@ handovers() {
 	contend handover "$turn" 1 "$turns" flock 25 flock "$work/flock" \
 		::: rlock 25 "$rlock" run n -- ::: rlock-fair 25 "$rlock" fair n-fair -- \
 		::: rlock-tcp 25 "$rlock" run -u "$tcp_url" n-tcp --
-	# Apart: these take long until they wait.
+	# Measured separately: these need long until they wait.
 	contend handover "$turn" 1 $((turns / 10)) redis-cli 200 "$here/redis_cli_lock.sh" "$redis_cli" "$socket" idiom
 	[ -z "$etcd_url" ] || contend handover "$turn" 1 $((turns / 10)) etcdctl 300 etcdctl --endpoints "$etcd_url" lock n
 }
@@ -122,8 +122,8 @@ many_waiters() {
 		redis del n-sem 'rlock_total:{n-sem}' >/dev/null
 		contend "crowd.$waiters" "$turn" "$waiters" "$crowd_turns" flock $((30 + waiters * 2)) flock "$work/flock"
 	done
-	# Fewer, as each of these costs much more to start or to have wait; one tool at a time, as the idiom's waiters keep the
-	# machine busy.
+	# Fewer waiters, as each of these costs much more to start or to keep waiting; one tool at a time, as waiters of the redis-cli script
+	# keep the machine busy.
 	for waiters in "${others[@]}"; do
 		step "$waiters waiting otherwise"
 		contend "others.$waiters" "$turn" "$waiters" "$other_turns" redis-cli $((200 + waiters * 20)) \
@@ -131,11 +131,11 @@ many_waiters() {
 		[ -z "$etcd_url" ] || contend "others.$waiters" "$turn" "$waiters" "$other_turns" \
 			etcdctl $((300 + waiters * 40)) etcdctl --endpoints "$etcd_url" lock n
 	done
-	# A request of a waiter that was ended may have been on its way.
+	# A late request of a killed waiter can have acquired the lock: delete it.
 	redis del idiom >/dev/null
 }
 
-# The server behind a round trip of so many ms. The waiters get time for all that they send before they wait.
+# Measures with a proxy that adds a round trip time. The waiters get time for all requests that they send before they wait.
 far() {
 	local ms
 	for ms in 1 5 20; do
@@ -151,7 +151,7 @@ renewer_of() {
 	pgrep -P "$1" -x rlock-renewer
 }
 
-# pss PID...: kB, of all of them together.
+# pss PID...: prints the sum of the proportional set sizes, in kB.
 pss() {
 	local pid
 	for pid; do
@@ -159,14 +159,14 @@ pss() {
 	done | awk '/^Pss:/ { sum += $2 } END { print sum }'
 }
 
-# hold COMMAND...: a holder in PID, whose command ends when idle does.
+# hold COMMAND...: starts a holder, whose command ends when "idle" ends; sets PID.
 hold() {
 	start "$@" sh -c 'read -r _ <"$1"' sh "$work/idle.fifo"
-	# A holder shrinks after a second.
+	# A holder releases memory after a second.
 	sleep 1.5
 }
 
-# Holders and a waiter, which are measured one by one, or they would share what each has to pay for alone.
+# Holders and a waiter are measured one after the other: together they would share pages, and each would seem smaller.
 idle() {
 	"$rlock" lock --owner bench -l 60s waited
 	start "$rlock" run -q waited -- true

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Lets commands wait for a lock, and hands it over from one to the next.
+"""Measures how long it takes to hand a lock over from one command to the next, which waits for it.
 
     contend.py [--redis SOCKET] TURN WAITERS ROUNDS LABEL PAUSE-MS WORD... [::: LABEL ...]
 
-WORD... is a tool that takes one lock for the command that is put behind it. Behind each it is
-TURN (bench/turn), which notes when its turn began and ended. One holder and WAITERS waiters of
-each tool are there at every hand-over; the tools take turns, so that whatever else the machine
-does hits all of them alike. PAUSE-MS is the least that a waiter is given until it certainly waits.
-Prints a line "LABEL NANOSECONDS REQUESTS COMMANDS" for each hand-over: from the end of the
-holder's command to the begin of the next one; what the clients of the server at SOCKET asked of
-it for that, and what it did in all, inside scripts too; "-" without a server. And, with one, a line
-"LABEL-waiting REQUESTS COMMANDS -": of each waiter in 1,000 seconds. Ends with 1 when a
-tool let two commands run at once, or did not hand over.
+WORD... is a tool that runs the command after it under a lock. That command is TURN (bench/turn), which
+records when it starts and ends. At each hand-over there are one holder and WAITERS waiters of each tool;
+the tools alternate, so that other load of the machine affects all alike. PAUSE-MS is the minimum time for a
+waiter to begin its wait.
+
+Prints a line "LABEL NANOSECONDS REQUESTS COMMANDS" for each hand-over: the time from the end of the
+holder's command to the start of the next one; the requests of clients to the server at SOCKET; all commands
+that the server has run, including those in scripts; "-" without a server. With a server also a line
+"LABEL-waiting REQUESTS COMMANDS -": for each waiter in 1,000 seconds. Exits with 1 when a tool let two commands
+run at the same time, or did not hand over.
 """
 
 import mmap
@@ -26,19 +27,19 @@ import tempfile
 import time
 
 PAIR = struct.Struct("qq")
-HAND_OVER_S = 60  # until a tool is taken to hang
-QUIET_S = 0.06  # the server is done with a hand-over when it has nothing to do for so long
-SETTLE_S = 5  # ... or after so long
-RATE_S = 5  # how long to watch what waiting costs, to leave that out
-BUSY_RATE = 5  # waiters ask so often in a second that the server is never quiet: ...
-HAND_OVER_DONE_S = 0.05  # ... a hand-over is done after this time
+HAND_OVER_S = 60  # after this time a tool counts as hanging
+QUIET_S = 0.06  # a hand-over is complete when the server was idle for this time
+SETTLE_S = 5  # ... or after this time
+RATE_S = 5  # how long the cost of waiting is measured, which is then subtracted
+BUSY_RATE = 5  # waiters that poll this often per second never leave the server idle: ...
+HAND_OVER_DONE_S = 0.05  # ... then a hand-over counts as complete after this time
 
-# What clients ask for and scripts never do; the others' counts hold what scripts have called.
+# Commands that only clients send: the counts of all others include calls by scripts.
 ASKED = ("auth", "hello", "select", "client", "script", "eval", "evalsha", "ping", "subscribe", "unsubscribe")
 
 
 class Connection:
-    """To a server."""
+    """A connection to a server."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)
@@ -63,7 +64,7 @@ class Connection:
 
 
 class Server(Connection):
-    """What the server has done so far, without our own questions."""
+    """The server's command counters, without our own requests."""
 
     def subscribers(self):
         return sum(" sub=0 " not in line for line in self.ask("client", "list").splitlines())
@@ -82,7 +83,7 @@ class Server(Connection):
         return asked, done
 
     def settle(self, rate=0):
-        """The counts, as soon as they stay as they are for a while; rate: that of the waiters."""
+        """The counters, once they do not change for a while; rate: requests per second of the waiters."""
         if rate > BUSY_RATE:
             time.sleep(HAND_OVER_DONE_S)
             return self.counts()
@@ -97,17 +98,17 @@ class Server(Connection):
 
 
 class Queue:
-    """The holder of one tool's lock, and its waiters. size: how many turns there are to be."""
+    """The holder of one tool's lock, and its waiters. size: the number of holders, one after the other."""
 
     def __init__(self, directory, turn, size, label, pause_ms, *words):
         self.label = label
         self.pause_s = int(pause_ms) / 1000
         path, self.fifo = (os.path.join(directory, label + end) for end in (".turns", ".fifo"))
         self.command = [*words, turn, path]
-        self.processes = {}  # by index, until they were waited for
-        self.count = 0  # of indices that were given out
-        self.end = None  # of the fifo: the holder's turn ends when it is closed
-        # Kept back: some have a word to say when they are told to end.
+        self.processes = {}  # by index, until they were reaped
+        self.count = 0  # the number of indices in use
+        self.end = None  # the write end of the FIFO: closing it ends the holder's command
+        # Not shown: some tools print a message when they are terminated.
         self.errors = open(os.path.join(directory, label + ".errors"), "w+b")
         os.mkfifo(self.fifo)
         with open(path, "w+b") as file:
@@ -123,7 +124,7 @@ class Queue:
         self.count += 1
 
     def await_turn(self):
-        """Until the next one runs, which becomes the holder. Asleep: looking would disturb."""
+        """Wait until the next command runs, and make it the holder. Sleeps instead of polling, which would disturb the measurement."""
         self.end = os.open(self.fifo, os.O_WRONLY)
         return self.holder()
 
@@ -134,7 +135,7 @@ class Queue:
         return running[0]
 
     def hand_over(self):
-        """The nanoseconds it took."""
+        """Hand over once. Returns the nanoseconds."""
         before = self.holder()
         signal.alarm(HAND_OVER_S)
         os.close(self.end)
@@ -146,7 +147,7 @@ class Queue:
         return self.pair(holder)[0] - self.pair(before)[1]
 
     def close(self):
-        """Ends all of it; those that wait are not to have a turn any more."""
+        """End the holder and all waiters; no waiter may acquire the lock any more."""
         waiting = [process for index, process in self.processes.items() if self.pair(index)[0] == 0]
         for process in waiting:
             process.terminate()
@@ -173,7 +174,7 @@ def fill(queues, waiters, server):
         queue.await_turn()
         for _ in range(waiters):
             queue.add()
-    # Each queue has its own pause; of many waiters, those at the server can be counted.
+    # Wait until all are queued: by the number of waiters on the server where it can be counted, else by a pause.
     time.sleep(max(queue.pause_s for queue in queues))
     while server and server.subscribers() < waiters:
         time.sleep(0.05)
@@ -199,7 +200,7 @@ def contend(queues, waiters, rounds, server):
                 spent = [round(a - b - r * seconds) for a, b, r in zip(after, before, rate)]
             print(queue.label, took_ns, *spent, flush=True)
             queue.add()
-            # Of varying length, or one that polls would be met at the same point of its pause each time.
+            # Vary the time: a tool that polls would otherwise be met at the same point of its interval each time.
             time.sleep(queue.pause_s * random.uniform(1, 2))
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What is written where there is no rlock: SET NX PX until it works, and a script that deletes the
-# key if it is still ours. Nothing renews it.
+# The usual script without rlock: SET NX PX in a loop, and a Lua script that deletes the key if its value is still ours. The lock is never
+# renewed.
 #
 #   redis_cli_lock.sh REDIS-CLI SOCKET NAME COMMAND [ARG...]
 redis() {

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Turns what bench.sh has measured into one table, and a line of JSON.
+"""Prints the measurements of bench.sh as one table, and as a line of JSON.
 
     report.py DIRECTORY
 
-The goals stand here. Whether they are met is said, and changes nothing: times depend on the
-machine and on what else it does; their ratios do so much less.
+The goals are defined here. Whether they are met is printed, but does not change the exit status. Goals are ratios of times,
+which depend on the machine and its load much less than the times.
 """
 
 import json
@@ -27,7 +27,7 @@ WIDTH = 44
 
 
 def read_samples(path):
-    """{label: [[number, ...], ...]}, one list for each column behind the label."""
+    """{label: [[number, ...], ...]}, one list per column after the label."""
     columns = {}
     with open(path, encoding="ascii") as file:
         for line in file:
@@ -57,7 +57,7 @@ class Report:
         return {label: statistics.median(columns[0]) / 1000 for label, columns in self.samples(name).items()}
 
     def sizes(self, prefix):
-        """The numbers at the ends of the names of such files, in order."""
+        """The numbers at the end of the names of these files, sorted."""
         names = os.listdir(self.directory)
         return sorted(int(name.removeprefix(prefix)) for name in names if name.startswith(prefix))
 
@@ -68,7 +68,7 @@ class Report:
         print(f"\n{title:{WIDTH}}" + "".join(f"{column:>10}" for column in columns) + "   goal")
 
     def row(self, name, *cells, goal=None, value=None, text=None):
-        """goal: the largest value that meets it, shown as text."""
+        """goal: the largest value that meets the goal; shown: the value as text."""
         line = f"  {name:{WIDTH - 2}}" + "".join(f"{cell:>10}" for cell in cells)
         if goal is not None:
             line += f"   <= {text or goal}: " + ("met" if value <= goal else "missed")
@@ -135,7 +135,7 @@ class Report:
                 self.keep(**{f"{label}_handover_us_{size}_waiting": took_us})
 
     def far(self):
-        """Slopes leave out what processes cost to start: only what waits for the network grows with the round trip."""
+        """Slopes: the time to start processes does not grow with the round trip time, only the waits for the network do."""
         for name, title in (("uncontended", "uncontended"), ("handover", "hand-over, two contenders")):
             times = self.sizes(f"far-{name}.")
             medians = {ms: self.medians_us(f"far-{name}.{ms}") for ms in times}

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What the server takes for one holder more, of a read lock and of a semaphore that few hold, and many.
+"""Measures the server's time to add and remove one holder of a read lock and of a semaphore, with few and with many holders.
 
     server_time.py SOCKET RLOCK COUNT
 
-The requests are those that RLOCK sends for a lock. Prints a line "KIND ACTION HOLDERS NANOSECONDS" for each, the median of
-COUNT and more, by INFO commandstats.
+The requests are those that RLOCK sends. Prints a line "KIND ACTION HOLDERS NANOSECONDS" for each: the median of at least COUNT
+measurements, from INFO commandstats.
 """
 
 import itertools
@@ -17,7 +17,7 @@ import uuid
 sys.dont_write_bytecode = True
 from contend import Connection  # noqa: E402
 
-DB = "9"  # others have theirs in 0
+DB = "9"  # other measurements use 0
 HOLDERS = {"read": (10, 1000), "sem": (10, 1000, 10000)}
 PERMITS, MANY_PERMITS = "3", "20000"
 LEASE_MS, LONG_LEASE_MS = "30000", "600000"
@@ -27,10 +27,10 @@ ACTIONS = ("acquire", "release")
 
 
 def captured(server, path, rlock, kind):
-    """The words of the requests that it sends for one lock, by action."""
+    """The arguments of the requests that rlock sends for one lock, by action."""
     monitor = Connection(path)
     monitor.ask("MONITOR")
-    for _ in range(2):  # the first time the server does not know the scripts
+    for _ in range(2):  # the first round loads the scripts
         subprocess.run([rlock, *VERBS[kind], "-u", f"unix://{path}?db={DB}", NAME, "--", "true"], check=True)
     server.ask("ECHO", "enough")
     requests = []
@@ -43,8 +43,8 @@ def captured(server, path, rlock, kind):
 
 
 def of_another(template, lock, number):
-    """That request for another lock, of another owner, with another hold id."""
-    request = template[:3]  # how many keys there are is no number of permits
+    """The request with another lock, owner and hold id."""
+    request = template[:3]  # the number of keys is not to be replaced as a number of permits
     for word in template[3:]:
         if re.fullmatch("[0-9a-f]{32}", word):
             word = f"{number:032x}"
@@ -75,8 +75,8 @@ def measure(server, path, rlock, kind, pieces, count):
                 server.ask(*of_another(templates["acquire"], holders, number))
             if int(server.ask("HLEN", f"rlock_holds:{{{NAME}-{holders}}}")) < holders:
                 sys.exit(f"server_time: fewer than {holders} hold the lock")
-        # One by one, since acquisitions in a row would change the number of holders; and few and many in turn, since
-        # what was done just before makes the server quicker.
+        # Acquire and release one by one, so that the number of holders stays the same. Alternate few and many holders, as a
+        # repeated action makes the server faster.
         first = max(HOLDERS[kind])
         for number in range(first, first + count):
             for holders, action in itertools.product(HOLDERS[kind], ACTIONS):
@@ -91,7 +91,7 @@ def main():
     path, rlock, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     server = Connection(path)
     server.ask("SELECT", DB)
-    # So many holders are slow to set up.
+    # Setting up this many holders is slow.
     for kind, pieces in (("read", 20), ("sem", 4)):
         measure(server, path, rlock, kind, pieces, count // pieces)
 

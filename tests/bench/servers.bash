@@ -1,4 +1,4 @@
-# The servers that bench.sh measures with, and the proxy before one of them. Sourced by it.
+# The servers of bench.sh, and the proxy in front of one of them. Sourced by bench.sh.
 
 redis() {
 	"$redis_cli" -s "$socket" "$@"
@@ -47,7 +47,7 @@ print(*(s.getsockname()[1] for s in sockets))')
 	fact etcd "$(etcd --version | sed -n 's/etcd Version: /etcd /p')"
 }
 
-# proxy COMMAND...
+# proxy COMMAND...: sends a command to the proxy.
 proxy() {
 	"$ask_redis" "$work/proxy.control" "$@"
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs commands in turn, so that whatever else the machine does hits all of them alike, and times each run from before its
-start until it has been reaped.
+"""Runs commands alternately, so that other load of the machine affects all alike, and measures each run from before its start until
+it has been reaped.
 
     spawn.py WARM-UPS ROUNDS LABEL [VARIABLE=VALUE...] COMMAND [ARG...] [::: LABEL ...]
 
-Each round runs every command once, in an order of its own, with /dev/null for standard input and output. Prints a line
-"LABEL NANOSECONDS" for each run. The first of them that fails ends it all, with 1.
+Each round runs every command once, in random order, with /dev/null as standard input and output. Prints a line
+"LABEL NANOSECONDS" for each run. Exits with 1 at the first failure.
 """
 
 import os
@@ -24,7 +24,7 @@ def read_tools(words):
         while "=" in command[0]:
             name, value = command.pop(0).split("=", 1)
             environment[name] = value
-        # Looked up once, so that the search is no part of any time.
+        # Look the programs up once, so that the search is in no measured time.
         tools.append((label, shutil.which(command[0]), command, environment))
     return tools
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Tries new inputs on fuzz targets, each for a while, beginning with its corpus, which is not changed. An
-# input that is a finding stays in FUZZ_DIR, and so does the corpus with what was found to be new.
+# Runs fuzz targets, each for some time, starting with its corpus, which is not changed. Inputs that fail are left in FUZZ_DIR, as is the
+# corpus with the new inputs.
 #
 #   FUZZ_DIR=build/fuzz FUZZ_SECONDS=20 tests/fuzz/run.sh TARGET...
-#   tests/fuzz/run.sh --pack FILE...       the lines that these inputs are in tests/fuzz/corpus/TARGET
+#   tests/fuzz/run.sh --pack FILE...       prints these inputs as lines of tests/fuzz/corpus/TARGET
 #
-#   JOBS           how many at a time (one for each processor)
+#   JOBS           targets at the same time (one per processor)
 #
-# One line a target, and last of all how many of them passed and failed.
+# Prints a line per target, and then how many passed and failed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -18,8 +18,8 @@ export FUZZ_DIR FUZZ_SECONDS LC_ALL=C.UTF-8
 export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1
 export UBSAN_OPTIONS=print_stacktrace=1
 
-# pack FILE: prints it as `printf %b` reads it. A line that begins with a tab continues the one before:
-# Debian's packages take no line of more than 512.
+# pack FILE: prints the file escaped for `printf %b`. A line that begins with a tab continues the previous one, as lintian rejects lines
+# longer than 512.
 pack() {
 	od -An -v -tu1 -w1 "$1" | awk '
 		$1 == 92 { printf "\\\\"; next }
@@ -29,20 +29,20 @@ pack() {
 		END { print "" }' | sed -E 's/.{400}/&\n\t/g'
 }
 
-# unfolded FILE: prints it with a line for each input.
+# unfolded FILE: prints a corpus file with one line per input.
 unfolded() {
 	sed -e ':join' -e '$!{N; b join' -e '}' -e 's/\n\t//g' "$1"
 }
 
-# last PATTERN LOG: what the last line of that kind says after it, up to a blank.
+# last PATTERN LOG: prints the word after PATTERN in the last line that has it.
 last() {
 	sed -nE "s/.*$1 *([0-9]+).*/\1/p" "$2" | tail -n 1
 }
 
-# try TARGET: the corpus first, so that a finding in there is told apart from a new one.
+# try TARGET: runs the corpus first, so that a failure there is distinguished from a new one.
 try() {
 	local target=$1 dir=$FUZZ_DIR/$1.work log=$FUZZ_DIR/$1.log status=0 line number=0
-	# All that a target may want: more memory or time for one input is a finding.
+	# Limits for one input: more memory or time is a finding.
 	local -a program=("$FUZZ_DIR/$target" -timeout=20 -rss_limit_mb=1024 -malloc_limit_mb=16
 		-artifact_prefix="$FUZZ_DIR/$target-" -close_fd_mask=2)
 

@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""Breaks the source in places that matter, one after the other, and looks whether a test finds each of them.
+"""Breaks the source in places that matter, one after the other, and checks that a test finds each change (mutant).
 
-run.py                 each mutant of mutants.txt beside it; status 1 unless all are found
-run.py --check         only whether each of them applies to the source
+run.py                 tries each mutant of mutants.txt; exits with 1 unless all are found
+run.py --check         only checks that each mutant applies to the source
 
   MUTANTS        only those whose name or file matches this regular expression
-  JOBS           how many at a time (1)
-  MUTANTS_DIR    where it works, and where logs and the table are left (build/mutants)
+  JOBS           mutants at the same time (1)
+  MUTANTS_DIR    working directory, which keeps the logs and the table (build/mutants)
   CHECKED        the targets of make that tests need, with BUILD=build
   LIMIT          seconds for a file of tests (300)
 
-The copies are made in TMPDIR, or /tmp: the paths of sockets have to be short, and all users have to reach them. The
-test that found a mutant is run without it, too: it has found nothing when it fails then. The lines of mutants.txt:
+Copies of the tree are made in TMPDIR or /tmp: paths of sockets must be short, and all users must reach them. The test that found
+a mutant is also run without it; if it fails then as well, it has found nothing. The lines of mutants.txt:
 
   == FILE               the mutants that follow change this file
-  NAME [TEST...] RULE   a mutant, the files of tests that are to find it, as in tests/bats without .bats (unit for the unit
-                        tests), and the rule that does not hold then
-  - TEXT                the text that is there now, in the file once; several lines of this kind are one text
-  + TEXT                the text that takes its place; without such a line it is taken away
+  NAME [TEST...] RULE   a mutant, the test files that must find it (names in tests/bats without .bats; unit: the unit tests), and
+                        the rule that it breaks
+  - TEXT                the text to replace, which must occur once in the file; several such lines are one text
+  + TEXT                the new text; without such a line the old text is removed
 """
 import collections
 import concurrent.futures
@@ -41,7 +41,7 @@ USELESS = ('does not apply', 'does not build')
 
 
 def read_list():
-    """All mutants, in the order of the list, by their names."""
+    """All mutants by name, in the order of the list."""
     mutants, file, mutant = {}, None, None
     for number, line in enumerate((HERE / 'mutants.txt').read_text().splitlines(), 1):
         head = re.fullmatch(r'(\w[\w-]*) \[(.+)\] .+', line)
@@ -69,12 +69,12 @@ def test_file(test):
 
 
 def become_subreaper():
-    """Whatever a test leaves behind becomes a child of this process, which ends it."""
+    """Become a subreaper: processes that a test leaves behind become children of this process, which kills them."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def end_children():
-    """Children that end leave theirs to us, so that this goes on until there is none."""
+    """Kill all children, until none is left: a child that ends leaves its own children to this process."""
     while True:
         for pid in pathlib.Path(f'/proc/self/task/{os.getpid()}/children').read_text().split():
             os.kill(int(pid), signal.SIGKILL)
@@ -85,14 +85,14 @@ def end_children():
 
 
 def run(command, log, tree, **environment):
-    """The exit status; what the command says goes into the log."""
+    """Run a command with its output in the log. Returns the exit status."""
     with open(log, 'a', encoding='utf-8') as out:
         return subprocess.run(command, cwd=tree, env={**os.environ, **environment}, stdin=subprocess.DEVNULL,
                               stdout=out, stderr=subprocess.STDOUT, check=False).returncode
 
 
 def make_flags():
-    """Those of the make that has called us, but for its jobs, which are not ours."""
+    """The variables of the calling make, without its job server."""
     words = os.environ.get('MAKEFLAGS', '').split(' ')
     return ' '.join(word for word in words if not word.startswith(('-j', '--jobserver')))
 
@@ -104,7 +104,7 @@ def build(tree, log):
 
 
 def run_tests(tree, log, test, only=''):
-    """Whether all tests of the file pass, or all that have that name; it ends with the first that fails."""
+    """Whether all tests of the file pass, or those with this name. Stops at the first failure."""
     temporary = tree.parent / 't'
     temporary.mkdir(exist_ok=True)
     temporary.chmod(0o1777)
@@ -117,7 +117,7 @@ def run_tests(tree, log, test, only=''):
 
 
 def why_not(mutant, tree):
-    """None, or why it does not apply."""
+    """Apply the mutant. None: done; else why it does not apply."""
     path = tree / mutant.file
     if not path.is_file():
         return f'there is no {mutant.file}'
@@ -133,13 +133,13 @@ def apply(mutant, tree):
     if mutant.new:
         text = text.replace(mutant.old, mutant.new)
     else:
-        # Without its end, too, where it is whole lines: a blank line ends a definition in lua/inc/.
+        # If whole lines are removed, remove the line end, too: in lua/inc/ a blank line ends a definition.
         text = ('\n' + text).replace('\n' + mutant.old + '\n', '\n')[1:].replace(mutant.old, '')
     path.write_text(text)
 
 
 def first_failure(test, log, start):
-    """The name of the test that failed or took too long, by the log from start on; '' when that is not known."""
+    """The name of the test that failed or took too long, from the log after start; '' if unknown."""
     with open(log, encoding='utf-8', errors='replace') as lines:
         lines.seek(start)
         text = lines.read()
@@ -152,12 +152,12 @@ def first_failure(test, log, start):
 
 
 def exactly(name):
-    """A pattern of bats for the tests of that name, as their file has it: there some bytes have a backslash."""
+    """A bats pattern for this test name as it is written in the file, where some characters have a backslash."""
     return '^' + re.sub(r'[^\w ,:;-]', '.{1,2}', name) + '$' if name else ''
 
 
 def try_mutant(mutant, tree, base, log):
-    """What comes of it, and the test that found it, or what is wrong. A test finds it that passes without it."""
+    """The result, and the test that found the mutant, or the error. A test that finds it must pass without the mutant."""
     why = why_not(mutant, tree)
     if why:
         return 'does not apply', why
@@ -178,7 +178,7 @@ def try_mutant(mutant, tree, base, log):
 
 
 def work_on(name, base, log):
-    """What a process of its own does for each mutant: it prints the result. Base is the tree without it, and built."""
+    """Run in a child for each mutant: prints the result. base is the built tree without mutants."""
     mutant = read_list()[name]
     become_subreaper()
     began = time.monotonic()
@@ -197,7 +197,7 @@ def work_on(name, base, log):
 
 
 def make_base(tree, log):
-    """A copy of the work tree that is built, so that a mutant compiles one file."""
+    """A built copy of the work tree, so that only one file must be compiled for a mutant."""
     built = pathlib.Path(os.environ.get('BUILD') or TOP / 'build').resolve()
     shutil.copytree(TOP, tree, symlinks=True, ignore=lambda path, names: {
         name for name in names if name == '.git' or pathlib.Path(path, name).resolve() == built})
@@ -206,7 +206,7 @@ def make_base(tree, log):
 
 
 def work_in_process(mutant, base, logs):
-    """Runs work_on in another process."""
+    """Run work_on in a child process."""
     log = logs / f'{mutant.name}.log'
     log.unlink(missing_ok=True)
     done = subprocess.run([sys.executable, __file__, '--one', mutant.name, base, log], stdout=subprocess.PIPE,
@@ -217,7 +217,7 @@ def work_in_process(mutant, base, logs):
 
 
 def print_table(mutants, results, path):
-    """The table, also into a file."""
+    """Print the table, and write it to a file."""
     width = max(len(mutant.name) for mutant in mutants)
     rows = [f'{result:<14}  {mutant.name:<{width}}  {mutant.file:<36}  {by}'
             for mutant, (result, by) in zip(mutants, results)]
@@ -230,7 +230,7 @@ def print_table(mutants, results, path):
 
 
 def main():
-    # So that what is under way is ended, and the copies are removed.
+    # Exit normally on SIGTERM, so that children are killed and the copies removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if sys.argv[1:2] == ['--one']:
         work_on(sys.argv[2], pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4]))
