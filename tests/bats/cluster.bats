@@ -31,14 +31,14 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	in_background rlock run -n --owner ci -t 9s a b c -- run_until_ended
 	wait_until 10 has_child "$PID" run_until_ended
 	for name in a b c; do
-		at_node_of "$name" has_count "$name" 2
+		at_node_of "$name" has_hold_count "$name" 2
 	done
 	run -0 rlock unlock --owner ci a b c
 	run -1 rlock unlock --owner ci a
 	rlock lock --owner ci --lease 1m b
 	end_commands
 	ended_with 0
-	at_node_of b has_count b 1
+	at_node_of b has_hold_count b 1
 	at_node_of b ttl_is_above b 30000
 	run -0 rlock unlock --owner ci b
 	cluster_is_empty

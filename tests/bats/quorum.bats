@@ -221,18 +221,18 @@ echo >>complete'
 	freeze_server 2
 	in_background rlock run -n --owner ci -t 9s a -- run_until_ended
 	wait_until 10 has_child "$PID" run_until_ended
-	on 1 has_count a 2
+	on 1 has_hold_count a 2
 	run -0 rlock renew --owner ci --lease 5m a
 	run -0 rlock unlock --owner ci a
-	on 1 has_count a 1
+	on 1 has_hold_count a 1
 	run -1 rlock unlock --owner ci a
 	rlock lock --owner ci --lease 1m a
 	end_commands
 	ended_with 0
-	on 1 has_count a 1
+	on 1 has_hold_count a 1
 	on 1 ttl_is_above a 30000
 	run -0 rlock unlock --owner ci a
-	nothing_but 2
+	has_keys_only_on 2
 	thaw_server 2
 }
 
