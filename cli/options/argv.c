@@ -1,7 +1,7 @@
 /*
- * Reads the command line: cuts it at "--", takes the names before that, and has argtable2, whose table is made of the
- * option table, take the options. words.c decides what each word is, and meant.c reports a line that is wrong. What the
- * options mean together is load.c's business.
+ * Read the command line: cut it at "--", and read names and options. words.c classifies each word, meant.c reports a
+ * wrong line, argtable2 checks the options by a table made from ours, and load.c decides what the options mean
+ * together.
  */
 #include <argtable2.h>
 #include <stdio.h>
@@ -45,7 +45,9 @@ bool argv_cut(int argc, char **argv, struct opts *opts)
 			opts->words[i] = text;
 			text = stpcpy(text, argv[first + i]) + 1;
 		}
-		/* Any word may contain a password: which words are values of options is not known yet. */
+		/*
+		 * Hide passwords in every word: which words are values of options is not known yet.
+		 */
 		usage_hide_secret(argv[first + i], i > 0 ? argv[first + i - 1] : NULL);
 	}
 	if (opts->words == NULL)
@@ -54,7 +56,7 @@ bool argv_cut(int argc, char **argv, struct opts *opts)
 	return true;
 }
 
-/* There may be a password in them. */
+/* Overwrite the words before freeing them: one may contain a password. */
 static void free_block(char **block, size_t size)
 {
 	if (block != NULL)
@@ -71,7 +73,9 @@ void argv_free(struct opts *opts)
 
 /* ---- names ---- */
 
-/* Checks it against those before it. A verb that looks for locks has one pattern. */
+/*
+ * Add a name, unless it clashes with an earlier one, or a verb that takes one pattern has one already.
+ */
 static int add_name(struct opts *opts, const char *text)
 {
 	const struct rlock_name name = { text, strlen(text) };
@@ -101,7 +105,7 @@ static int add_name(struct opts *opts, const char *text)
 	return EXIT_USAGE;
 }
 
-/* The names, in their order: argtable would keep those of --name apart. */
+/* Read all names in their order; argtable would put those of --name into another list. */
 static int read_names(struct opts *opts)
 {
 	struct words from = words_of(opts);
@@ -128,8 +132,8 @@ static bool is_for_argtable(const struct opt *opt)
 }
 
 /*
- * The options as argtable gets them: each one word, "--name" or "--name=value", and a word before the first. Returns their
- * number with that one, or -1 when out of memory.
+ * Make an argv for argtable: a program's name, then each option as one word, "--name" or "--name=value". Returns the
+ * number of words. -1: out of memory.
  */
 static int make_canonical(struct opts *opts)
 {
@@ -165,7 +169,7 @@ static int make_canonical(struct opts *opts)
 	return at;
 }
 
-/* The row of an option. */
+/* Make argtable's row for an option. */
 static void *make_entry(const struct opt *opt, int max)
 {
 	struct arg_str *entry;
@@ -178,10 +182,11 @@ static void *make_entry(const struct opt *opt, int max)
 	return entry;
 }
 
-/* One option as often as it was given; entry is argtable's row of it. */
+/* Store each value of one option. entry: argtable's row of it. */
 static int add_occurrences(struct opts *opts, const struct opt *opt, const void *entry)
 {
-	const struct arg_str *values = entry; /* if it takes one */
+	/* if the option takes a value */
+	const struct arg_str *values = entry;
 	int count = opt->value != NULL ? values->count : ((const struct arg_lit *)entry)->count;
 	int code = 0;
 
@@ -196,14 +201,15 @@ static int add_occurrences(struct opts *opts, const struct opt *opt, const void 
 	return code;
 }
 
-/* The values of all options but the names. */
+/* Read the values of all options except --name. */
 static int read_options(struct opts *opts)
 {
 	const struct opt *given[OPT_COUNT];
 	void *entries[OPT_COUNT + 2];
 	struct arg_end *end;
 	size_t count = 0;
-	int max = make_canonical(opts); /* no limit: table_give rejects repetitions, as in a file */
+	/* argtable may accept repetitions: table_give rejects them, as for a file. */
+	int max = make_canonical(opts);
 	int code = 0;
 
 	if (max < 0)
@@ -215,14 +221,16 @@ static int read_options(struct opts *opts)
 		given[count] = &opt_table[id];
 		entries[count++] = make_entry(&opt_table[id], max);
 	}
-	/* An even number, or argtable misaligns its pointers. */
+	/* Pass an even number: argtable misaligns its pointers otherwise. */
 	end = arg_end(2 * max);
 	entries[count] = end;
 	if (arg_nullcheck(entries) == 0)
 		(void)arg_parse(max, opts->option_block, entries);
 	else
 		code = message_out_of_memory();
-	/* An empty value is an error to argtable, too: it takes it all the same, and table_give has more to say of it. */
+	/*
+	 * Ignore argtable's other errors: an empty value is stored all the same, and table_give reports it better.
+	 */
 	for (int i = 0; code == 0 && i < end->count; i++)
 		if (end->error[i] == ARG_EMALLOC)
 			code = message_out_of_memory();

@@ -9,15 +9,15 @@
 #include "options/opts.h"
 
 /*
- * Cut argv at "--", and overwrite passwords in it: opts has copies of the words between the verb and "--", and the
- * command. False when out of memory; argv_free frees also then.
+ * Cut argv at "--", copy the words between the verb and "--" into opts, and overwrite passwords in argv. opts->command
+ * is what follows "--". False: out of memory. Call argv_free in either case.
  */
 bool argv_cut(int argc, char **argv, struct opts *opts);
 void argv_free(struct opts *opts);
 
 /*
- * Give opts its options and its names, which point into its words. 0, or the exit code after one line by message_error.
- * When -h or --help is among the options, nothing else counts: the help is printed, and *is_done set.
+ * Read options and names into opts; they point into opts->words. Returns 0, or the exit code after one line by
+ * message_error. If -h or --help is among the options, print the help instead, and set *is_done.
  */
 int argv_read(struct opts *opts, bool *is_done);
 

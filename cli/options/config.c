@@ -1,7 +1,6 @@
 /*
- * Reads the lines of the configuration file, "option = value", by the option table. Which value counts is
- * table.c's business. Any mistake is an error: with half of the options rlock might lock
- * something else, or elsewhere.
+ * Find and read the configuration file, whose lines are "option = value". table.c decides which value counts. Any
+ * mistake is an error: with half of its options rlock might lock on another server.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,18 +24,23 @@
 #define CONFIG_SIZE_MAX (1 << 18)
 
 struct candidate {
-	char path[PATH_MAX + 1]; /* a longer one is cut where the kernel still calls it too long */
-	const char *origin;      /* what named it, for messages */
-	bool is_named;           /* and so must exist, unlike the default files */
-	const char *below;       /* the variable that names its directory; NULL: none */
-	bool is_foreign;         /* that directory is another user's */
+	/*
+	 * One byte more than the kernel accepts: a longer path is cut, and still refused as too long.
+	 */
+	char path[PATH_MAX + 1];
+	/* " (--config)" and the like, for messages */
+	const char *origin;
+	/* named by the user: must exist */
+	bool is_named;
+	const char *below; /* variable that names its directory */
+	bool is_foreign;   /* that directory is another user's */
 	uid_t dir_owner;
 };
 
 /*
- * One that --config or RLOCK_CONFIG names may be the pipe of a shell's <(...). The owner of the file decides which server
- * the locks are on, which password it gets, and what is run for that; a user with write access is as good as an owner.
- * False after one line by message_error.
+ * Accept only a file that root or the caller owns, and that nobody else can write: the file names the server, its
+ * password and the command that prints it. A file that --config or RLOCK_CONFIG names may be a pipe, as of a shell's
+ * <(...). False after one line by message_error.
  */
 static bool check_file(const struct candidate *candidate, const struct stat *stat)
 {
@@ -45,13 +49,13 @@ static bool check_file(const struct candidate *candidate, const struct stat *sta
 	char *const path = (char *)candidate->path;
 	struct usage_line line;
 	/*
-	 * Whether the group is the owner's own, with no other member. Many systems give each user a group of the same
-	 * number, and a umask of 002 then. A look at the system's list of users may need a network.
+	 * Whether the group is probably the owner's own: many systems give each user a group of the same number, and a
+	 * umask of 002. To ask for its members could need a network.
 	 */
 	bool has_own_group =
 		stat->st_gid == stat->st_uid && (stat->st_uid == 0 || stat->st_gid == getegid());
 
-	/* All users may write it, but it is named to set no option. */
+	/* Accept /dev/null, which all users may write: it is named to set no option. */
 	if (candidate->is_named && S_ISCHR(stat->st_mode) && strcmp(path, "/dev/null") == 0)
 		return true;
 	(void)usage_show(path, shown);
@@ -84,8 +88,9 @@ static bool check_file(const struct candidate *candidate, const struct stat *sta
 }
 
 /*
- * Open it without waiting for the writer of a named pipe, and look at what was opened: a link may lead elsewhere. Its
- * text is in opts. 0; the errno of a file that can't be read; or -1 after one line by message_error.
+ * Read the file into opts->config_text. It is opened without waiting for the writer of a pipe, and checked after that:
+ * a link may lead elsewhere by then. Returns 0, the errno of a file that cannot be read, or -1 after one line by
+ * message_error.
  */
 static int read_candidate(struct opts *opts, const struct candidate *candidate)
 {
@@ -100,7 +105,7 @@ static int read_candidate(struct opts *opts, const struct candidate *candidate)
 		(void)close(fd);
 		return err != 0 ? err : -1;
 	}
-	/* The writer of a pipe may not have written all of it yet. */
+	/* Wait for the writer of a pipe, without a limit. */
 	opts->config_text = file_read_all(fd, CONFIG_SIZE_MAX, INT64_MAX, &stat, &opts->config_len);
 	if (opts->config_text == NULL)
 		return errno;
@@ -112,8 +117,8 @@ static int read_candidate(struct opts *opts, const struct candidate *candidate)
 }
 
 /*
- * A file that exists may name the server. Where no other source does, rlock can't go on without the file: locks would
- * be on the default server, and exclude nothing.
+ * Whether to go on without an unreadable file. Not if no other source names the server: the file may name it, and locks
+ * on the default server would exclude nobody.
  */
 static bool can_be_skipped(const struct opts *opts, const struct candidate *candidate, int err)
 {
@@ -130,7 +135,9 @@ static void record_skipped(struct opts *opts, const struct candidate *candidate,
 	opts->config_skipped_why = why;
 }
 
-/* True if no other file counts: then opts has its text, or the exit code is in *code_out. */
+/*
+ * Try to read a candidate. True: no other file counts; opts has the text, or *code_out the exit code.
+ */
 static bool try_candidate(struct opts *opts, const struct candidate *candidate, int *code_out)
 {
 	int err = read_candidate(opts, candidate);
@@ -154,7 +161,7 @@ static bool try_candidate(struct opts *opts, const struct candidate *candidate, 
 	return true;
 }
 
-/* The user's own file; false when there can't be one. */
+/* Find the path of the user's own file. False: no directory for it is known. */
 static bool user_candidate(struct candidate *out)
 {
 	const char *config = getenv("XDG_CONFIG_HOME");
@@ -167,8 +174,8 @@ static bool user_candidate(struct candidate *out)
 		return false;
 	*out = (struct candidate){ .origin = "", .below = is_config ? "XDG_CONFIG_HOME" : "HOME" };
 	/*
-	 * After su -p or sudo -E the home directory is still that of the user before, whose server and commands root must
-	 * not take for its own. A container's user may have that of root, "/".
+	 * After su -p or sudo -E, HOME is still that of the first user, whose server and commands root must not use. A
+	 * container's user may have root's home, "/".
 	 */
 	if (stat(dir, &st) == 0) {
 		out->dir_owner = st.st_uid;
@@ -179,10 +186,10 @@ static bool user_candidate(struct candidate *out)
 }
 
 /*
- * Read the first file that exists. opts has the options that may name it. *user is the user's own file, is_foreign only if
- * there is one. 0, or the exit code after one line by message_error.
+ * Read the first file that exists. *user: the user's own file; is_foreign only if that exists. Returns 0, or the exit
+ * code after one line by message_error.
  */
-static int find(struct opts *opts, struct candidate *user)
+static int find_file(struct opts *opts, struct candidate *user)
 {
 	struct candidate other = { .path = CONFIG_OF_MACHINE, .origin = "" };
 	struct stat st;
@@ -211,10 +218,10 @@ static int find(struct opts *opts, struct candidate *user)
 #define CONFIG_LINE_MAX 4096
 
 #define BLANKS " \t\r"
-/* What some editors write before a text. */
+/* UTF-8 byte order mark, which some editors write before a text. */
 #define BOM "\xef\xbb\xbf"
 
-/* About the option of that name, or about the line. */
+/* Report a mistake in an option, or in a whole line (name is NULL). Returns EXIT_CONFIG. */
 static int report_bad_line(const struct opts *opts, size_t line, const char *name, const char *why)
 {
 	char shown[USAGE_SHOWN_MAX], where[USAGE_WHERE_MAX], option[USAGE_SHOWN_MAX + 16];
@@ -226,7 +233,7 @@ static int report_bad_line(const struct opts *opts, size_t line, const char *nam
 	return EXIT_CONFIG;
 }
 
-/* The text without the blanks around it; writes a NUL after it. */
+/* The text without the blanks around it. Writes a NUL after it. */
 static char *trim(char *text)
 {
 	size_t len;
@@ -239,12 +246,14 @@ static char *trim(char *text)
 	return text;
 }
 
-/* What other programs' files have, and this one takes for a part of the value. NULL: it is as it should be. */
+/*
+ * Why a value looks like a line of another program's file, with quotes or a comment. NULL: it does not.
+ */
 static const char *check_value(const struct opt *opt, const char *value)
 {
 	size_t len = strlen(value);
 
-	/* Any text can be meant. */
+	/* A note or a command can be any text. */
 	if (opt->type == TYPE_LINE || (opt->scope & SECRET) != 0)
 		return NULL;
 	if (strstr(value, " #") != NULL || strstr(value, "\t#") != NULL)
@@ -285,7 +294,7 @@ static int add_line(struct opts *opts, char *text, size_t line)
 int config_read(struct opts *opts)
 {
 	struct candidate user = { .is_foreign = false };
-	int code = find(opts, &user);
+	int code = find_file(opts, &user);
 	char *text = opts->config_text, *end = text != NULL ? text + opts->config_len : NULL;
 	size_t line = 0;
 
@@ -302,7 +311,7 @@ int config_read(struct opts *opts)
 		line++;
 		if (strlen(text) != len)
 			code = report_bad_line(opts, line, NULL, "a NUL byte");
-		/* A comment may be long. */
+		/* Check the length after comments, which may be long. */
 		else if (first < text + len && *first != '#')
 			code = len > CONFIG_LINE_MAX
 				       ? report_bad_line(opts, line, NULL, "the line is too long")

@@ -8,7 +8,9 @@
 
 #define CONFIG_OF_MACHINE "/etc/rlock.conf"
 
-/* Give opts the options of the first file that exists. 0, or the exit code after one line by message_error. */
+/*
+ * Store the options of the first file that exists in opts. Returns 0, or the exit code after one line by message_error.
+ */
 int config_read(struct opts *opts);
 
 #endif

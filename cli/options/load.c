@@ -1,7 +1,7 @@
 /*
- * Makes one struct opts, checked and complete, of the command line, the environment and the configuration file: what the
- * options mean together, and what has become of each setting. argv.c and config.c read the sources, table.c decides which
- * value counts, and servers.c completes the URLs.
+ * Make one struct opts, checked and complete, from the command line, the environment and the configuration file; check
+ * options that need or exclude each other; list all settings for rlock check. argv.c and config.c read the sources,
+ * table.c decides which value counts, servers.c completes the URLs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 
 /* ---- the settings, for rlock check ---- */
 
-/* How the user knows what has given this option. */
+/* Print what gave the option, as the user knows it: "--url", "RLOCK_URL", "url". */
 static const char *given_by(const struct given *given, char out[64])
 {
 	const struct opt *opt = &opt_table[given->id];
@@ -55,7 +55,7 @@ static void setting_of_given(const struct opts *opts, const struct given *given,
 			       servers_reason(opts, given->id));
 }
 
-/* A default that does not count is not worth a word. */
+/* Describe a default value. False: there is none, or another value counts. */
 static bool setting_of_default(const struct opts *opts, enum opt_id id, struct setting *out)
 {
 	*out = (struct setting){ .option = opt_table[id].name };
@@ -67,7 +67,7 @@ static bool setting_of_default(const struct opts *opts, enum opt_id id, struct s
 	       table_decided(opts, id) == NULL;
 }
 
-/* One that stands for no option. */
+/* Describe a variable that stands for no option. False: not worth showing. */
 static bool setting_of_variable(const struct opts *opts, const char *variable, struct setting *out)
 {
 	const char *value = getenv(variable);
@@ -77,7 +77,9 @@ static bool setting_of_variable(const struct opts *opts, const char *variable, s
 		out->value = value;
 	(void)snprintf(out->ignored, sizeof(out->ignored), "%s",
 		       servers_variable_reason(opts, variable));
-	/* Many systems set SSL_CERT_FILE for all programs: where no server is verified by it, nobody misses it. */
+	/*
+	 * Many systems set SSL_CERT_FILE for all programs: show it only if a server is verified by it.
+	 */
 	return value != NULL && *value != '\0' &&
 	       (out->ignored[0] == '\0' || strncmp(variable, "SSL_", 4) != 0);
 }
@@ -98,7 +100,9 @@ static bool is_own_variable(const char *name)
 	return false;
 }
 
-/* A user may expect them to count. Their values may have a secret in them. */
+/*
+ * Show variables that a user may expect rlock to read, without their values: these may be secrets.
+ */
 static void see_other_variables(const struct opts *opts,
 				void (*see)(void *ctx, const struct setting *setting), void *ctx)
 {
@@ -122,7 +126,7 @@ static void see_other_variables(const struct opts *opts,
 	}
 }
 
-/* The default files: one named by --config or RLOCK_CONFIG is a setting already. */
+/* Show the default files. A file named by --config or RLOCK_CONFIG is among the given settings. */
 static void see_default_files(const struct opts *opts,
 			      void (*see)(void *ctx, const struct setting *setting), void *ctx)
 {
@@ -136,7 +140,7 @@ static void see_default_files(const struct opts *opts,
 			       opts->config_skipped_why);
 		see(ctx, &setting);
 	}
-	/* A user may expect its options to count. */
+	/* Show the machine's file also if the user's own file was read instead. */
 	if (opts->config_file[0] != '\0' && strcmp(opts->config_file, CONFIG_OF_MACHINE) != 0 &&
 	    access(CONFIG_OF_MACHINE, F_OK) == 0) {
 		setting.value = CONFIG_OF_MACHINE;
@@ -169,7 +173,9 @@ void load_settings(const struct opts *opts, void (*see)(void *ctx, const struct 
 
 /* ---- what goes together ---- */
 
-/* An option of the command line, for these verbs, and another one that it needs or excludes, of whatever source. */
+/*
+ * With these verbs, an option on the command line needs or excludes another option, from any source.
+ */
 static const struct rule {
 	unsigned verbs;
 	enum opt_id id;
@@ -212,7 +218,7 @@ static int check_rules(const struct opts *opts)
 		message_error("%s", rule->wrong);
 		return EXIT_USAGE;
 	}
-	/* In a file it is meant for calls that do not wait. */
+	/* In a file, complain-after is for the calls that do not wait. */
 	if (opts->no_wait || table_source(opts, OPT_COMPLAIN_AFTER) != SOURCE_ARGV)
 		return 0;
 	message_error("--complain-after needs --no-wait: a wait ends with a message anyway");
@@ -220,8 +226,8 @@ static int check_rules(const struct opts *opts)
 }
 
 /*
- * Options of the command line that would do nothing with a COMMAND, or without one, or are about a hold, which --resize
- * does not make. Before the others, whose advice would be for a call that acquires.
+ * Refuse options that have no effect with a COMMAND, without one, or with --resize, which acquires nothing. Checked
+ * before the rules, whose advice is for a call that acquires.
  */
 static int check_scope(const struct opts *opts)
 {
@@ -266,7 +272,7 @@ static int check_permits(const struct opts *opts)
 	return EXIT_USAGE;
 }
 
-/* Where a token has no meaning --fence is an error, but not in a file, where it is meant for other calls. */
+/* Refuse --fence for locks without a token. In a file it is for other calls, and is ignored. */
 static int set_fence(struct opts *opts)
 {
 	bool is_exclusive = opts->verb->kind == RLOCK_PLAIN || opts->verb->kind == RLOCK_FAIR;
@@ -287,7 +293,10 @@ static int set_fence(struct opts *opts)
 
 /* ---- the sources ---- */
 
-/* An empty RLOCK_CONFIG names no file. But an empty RLOCK_URL is a mistake: each machine would have a server of its own. */
+/*
+ * Read the variables of options. An empty variable is ignored, but for RLOCK_URL: without a URL each machine would lock
+ * on a server of its own.
+ */
 static int environment_read(struct opts *opts)
 {
 	int code = 0;
@@ -303,7 +312,7 @@ static int environment_read(struct opts *opts)
 	return code;
 }
 
-/* What the values mean together. */
+/* Combine the values of all sources, and check them together. */
 static int complete(struct opts *opts)
 {
 	char why[RLOCK_ERROR_MAX];
@@ -325,7 +334,9 @@ static int complete(struct opts *opts)
 	return code != 0 ? code : set_fence(opts);
 }
 
-/* The option sources from the highest to the lowest. 0, or the exit code after one line by message_error. */
+/*
+ * Read the option sources from the highest to the lowest. Returns 0, or the exit code after one line by message_error.
+ */
 static int read_sources(struct opts *opts, bool *is_done)
 {
 	int code = argv_read(opts, is_done);
@@ -348,9 +359,9 @@ int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts,
 	*is_done = false;
 	*opts = opts_initial;
 	opts->verb = verb;
-	/* First of all: it hides passwords. */
+	/* Cut argv before anything else: this hides passwords. */
 	code = argv_cut(argc, argv, opts) ? read_sources(opts, is_done) : message_out_of_memory();
-	/* list and check have a pattern. */
+	/* Not for list and check: they have a pattern, not names. */
 	if (code == 0 && !*is_done && (verb->set & VERBS_NAMES) != 0) {
 		char shown[NAMES_SHOWN_MAX];
 
@@ -373,7 +384,7 @@ void load_free(struct opts *opts)
 	free(opts->server);
 	free(opts->given);
 	argv_free(opts);
-	/* There may be a password in it. */
+	/* Overwrite the file's text: it may contain a password. */
 	if (opts->config_text != NULL)
 		explicit_bzero(opts->config_text, opts->config_len);
 	free(opts->config_text);

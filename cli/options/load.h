@@ -10,9 +10,9 @@
 #include "options/opts.h"
 
 /*
- * Read argv (argv[0] is the program, argv[1] the verb), the environment and the configuration file, and begin the log of --log.
- * 0, or the exit code after one line by message_error; a password in argv is overwritten in either case.
- * `-h` or `--help` after a verb prints the help of that verb and sets *is_done. load_free frees opts after a 0 without
+ * Read argv (argv[0] is the program, argv[1] the verb), the environment and the configuration file, and open the log of
+ * --log. Returns 0, or the exit code after one line by message_error. Passwords in argv are overwritten in either case.
+ * `-h` and `--help` print the help of the verb and set *is_done. The caller frees opts by load_free after 0 without
  * *is_done.
  */
 int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts, bool *is_done);
@@ -20,19 +20,19 @@ void load_free(struct opts *opts);
 
 #define SETTING_REASON_MAX 160
 
-/* A value that a source has given, whether it counts, and if it does not, why: for rlock check. */
+/* A value from one source, and why it does not count, for rlock check. */
 struct setting {
-	const char *option;   /* its name; NULL: the variable stands for none */
-	const char *variable; /* of the environment; NULL: another source */
+	const char *option;   /* name; NULL: only a variable */
+	const char *variable; /* NULL: not from the environment */
 	enum opt_source source;
-	size_t line;                      /* of the configuration file */
-	const char *value;                /* as it was given; NULL: not to be shown */
-	bool is_of_other_verbs;           /* this one has no use for it */
-	char ignored[SETTING_REASON_MAX]; /* the reason; empty: it counts */
-	char text[64];                    /* for value */
+	size_t line;                      /* in the configuration file */
+	const char *value;                /* as given; NULL: secret */
+	bool is_of_other_verbs;           /* check does not use it */
+	char ignored[SETTING_REASON_MAX]; /* reason; empty: it counts */
+	char text[64];                    /* room for value */
 };
 
-/* Call see with one setting after the other. */
+/* Call see for each setting. */
 void load_settings(const struct opts *opts, void (*see)(void *ctx, const struct setting *setting),
 		   void *ctx);
 

@@ -1,6 +1,6 @@
 /*
- * The default values, changes to the options of one call, for the verbs, and texts of the names in them: escaped, and cut
- * where they are long. load.c reads the options.
+ * Default values of the options; changes that verbs make to them; names and holders as messages show them, escaped and
+ * shortened. load.c reads the options.
  */
 #include <signal.h>
 #include <stdio.h>

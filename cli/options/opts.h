@@ -1,6 +1,6 @@
 /*
- * What the user asked for: the verbs, the options, what a source gives, and all of it in one struct, with all defaults
- * in place.
+ * What the user asked for: verbs, options and their sources, and struct opts, which has all values with the defaults in
+ * place.
  */
 #ifndef OPTS_H
 #define OPTS_H
@@ -15,9 +15,9 @@ struct opts;
 struct password_source;
 struct descriptor;
 
-/* To which verbs an option belongs: the sum of these. */
+/* Sets of verbs, as bits: each option has the sum of its verbs. */
 enum verb_set {
-	VERBS_LOCK = 1 << 0, /* run, lock and the verbs like them */
+	VERBS_LOCK = 1 << 0, /* run, lock, fair, read, write */
 	VERBS_UNLOCK = 1 << 1,
 	VERBS_RENEW = 1 << 2,
 	VERBS_STATUS = 1 << 3,
@@ -25,40 +25,44 @@ enum verb_set {
 	VERBS_CHECK = 1 << 5,
 	VERBS_SEM = 1 << 6,
 	VERBS_STOP = 1 << 7,
-	VERBS_FLOCK =
-		1 << 8, /* what a configuration file says for it: its command line is its own */
+	/* flock: only from a configuration file, since its command line is that of flock(1). */
+	VERBS_FLOCK = 1 << 8,
 };
-/* Those that acquire a hold. */
+/* Verbs that acquire a hold. */
 #define VERBS_ACQUIRE (VERBS_LOCK | VERBS_SEM)
-/* Those that deal with a hold. */
+/* Verbs that acquire, release or renew a hold. */
 #define VERBS_HOLD (VERBS_ACQUIRE | VERBS_FLOCK | VERBS_UNLOCK | VERBS_RENEW)
-/* Those that only report. */
+/* Verbs that only report. */
 #define VERBS_REPORT (VERBS_STATUS | VERBS_LIST | VERBS_CHECK)
-/* Those that have names, not a pattern. */
+/* Verbs that take names, not a pattern. */
 #define VERBS_NAMES (VERBS_HOLD | VERBS_STATUS | VERBS_STOP)
-/* All of them, also those that a later version adds. */
+/* All verbs, also those that a later version adds. */
 #define VERBS_ALL (~0U)
 
 enum command_need {
 	COMMAND_NONE,
 	COMMAND_OPTIONAL,
 	COMMAND_NEEDED,
-	COMMAND_NONE_MAYBE_NAMES, /* without names it is about all */
-	COMMAND_NONE_BUT_PATTERN, /* nor names, but maybe one pattern of names */
+	COMMAND_NONE_MAYBE_NAMES, /* without names: all locks */
+	/* no names, but perhaps one pattern */
+	COMMAND_NONE_BUT_PATTERN,
 };
 
 struct verb {
 	const char *name;
-	/* Does all of it. Returns the exit code, after one line by message_error where that is not 0. NULL: act does. */
+	/*
+	 * Run the verb. Returns the exit code; if not 0, after one line by message_error. NULL: act runs it.
+	 */
 	int (*main)(struct opts *opts);
 	enum rlock_kind kind;
 	enum verb_set set;
 	enum command_need command;
-	const char *alias_of;    /* the verb that this is another name for; NULL: none */
+	/* the same verb by its main name; NULL: none */
+	const char *alias_of;
 	const char *summary;     /* a line for `rlock help` */
 	const char *description; /* a few sentences for `rlock help VERB` */
 	const char *examples;    /* lines for `rlock help VERB`; NULL: none */
-	/* Likewise, over a connection. */
+	/* Run the verb over a connection; returns as main does. */
 	int (*act)(const struct opts *opts, struct rlock_conn *conn);
 };
 
@@ -126,26 +130,30 @@ enum opt_id {
 /* The option sources, from the lowest to the highest: a higher one takes precedence. */
 enum opt_source { SOURCE_DEFAULT, SOURCE_FILE, SOURCE_ENVIRONMENT, SOURCE_ARGV };
 
-/* Whether a value counts, and if not, why. */
+/* Whether a value counts, and why not. */
 enum given_use {
-	GIVEN_COUNTS,           /* it is in opts */
-	GIVEN_TO_OTHER_SERVERS, /* those of the file, while a higher source names the servers */
-	GIVEN_TOO_LATE,         /* a higher source has decided */
+	GIVEN_COUNTS, /* stored in opts */
+	/* from the file, for its own URLs, but a higher source names the servers */
+	GIVEN_TO_OTHER_SERVERS,
+	/* a higher source gave a value */
+	GIVEN_TOO_LATE,
 	GIVEN_TO_OTHER_VERBS,
-	GIVEN_AS_NO, /* a switch that stays off */
+	GIVEN_AS_NO, /* "no" for a switch */
 };
 
-/* What a source has given for an option. */
+/* A value that a source gave for an option. */
 struct given {
 	enum opt_id id;
 	enum opt_source source;
-	size_t line;       /* of the configuration file */
-	const char *value; /* as it was given; "yes" or "no" for an option that takes none */
+	size_t line; /* in the configuration file */
+	/* as given; "yes" or "no" for a switch */
+	const char *value;
 	enum given_use use;
-	bool has_db; /* a URL with a database */
+	/* a URL that names a database */
+	bool has_db;
 };
 
-/* As messages show them; empty: there is none. */
+/* Paths as messages show them; empty: none. */
 #define CONFIG_SHOWN_MAX 256
 
 enum on_lost { ON_LOST_DEFAULT, ON_LOST_KILL, ON_LOST_TERM, ON_LOST_IGNORE };
@@ -153,102 +161,129 @@ enum log_format { LOG_TEXT, LOG_JSON };
 
 #define DEFAULT_URL "redis://127.0.0.1:6379"
 
-/* Everything has been checked and all defaults are in place when load_opts returns 0. */
+/*
+ * All values of a call. When load_opts returns 0, they have been checked, and defaults are in place.
+ */
 struct opts {
-	struct rlock_name *names; /* for list: the pattern, which is "*" when none was given */
+	/* for list and check the pattern, "*" if none was given */
+	struct rlock_name *names;
 	size_t name_count;
-	char **command; /* argv after "--", NULL-terminated; NULL when there is none */
-	char **words;   /* those between the verb and the command, for a corrected line */
+	/* argv after "--", NULL-terminated; NULL: none */
+	char **command;
+	/* words between the verb and "--" */
+	char **words;
 	size_t word_count;
-	char **word_block,
-		**option_block; /* argv.c's copies of the words, and of the options in them */
+	/* memory of argv.c: copies of the words, and of the options in them */
+	char **word_block, **option_block;
 	size_t word_block_size, option_block_size;
 
-	struct rlock_url **urls; /* with database and password; local: is the only one, if any */
+	/* with database and password; a local: URL is the only one */
+	struct rlock_url **urls;
 	size_t url_count;
-	char *server;              /* what rlock_url_server says of each, blanks between them */
-	size_t urls_with_password; /* of their own */
-	unsigned tls_used;         /* bits of the parameters that a URL takes from options */
-	size_t quorum;             /* how many servers must agree */
-	int replicas;              /* how many of each must acknowledge a lock */
+	/* rlock_url_server of each URL, with blanks between them */
+	char *server;
+	size_t urls_with_password; /* URLs that contain a password */
+	/* TLS parameters that a URL takes from options, as bits */
+	unsigned tls_used;
+	size_t quorum; /* servers that must agree */
+	/* replicas of each server that must acknowledge */
+	int replicas;
 	int64_t connect_timeout_ms;
 	const char *tls[RLOCK_TLS_PARAMS]; /* NULL: not given; servers_set puts them into URLs */
 	bool is_insecure;
 
-	int64_t wait_ms;           /* 0: no wait, -1: without a limit */
-	bool no_wait;              /* by -n or --wait 0: no message when the lock is busy */
-	int64_t complain_after_ms; /* of a holder, when no_wait is set; -1: never */
+	int64_t wait_ms; /* 0: no wait, -1: without a limit */
+	bool no_wait;    /* by -n or --wait 0: no message when the lock is busy */
+	/* age of a hold that no_wait reports; -1: never */
+	int64_t complain_after_ms;
 	int conflict_exit_code;
 
 	int64_t lease_ms;    /* --lease, else --ttl */
 	bool is_fixed_lease; /* --lease: no renewer */
 	int64_t at_least_ms; /* 0: none */
 	int64_t max_run_ms;  /* 0: none */
-	bool wait_all;       /* also for the leftover processes of COMMAND */
-	int signal;          /* the first one that terminates COMMAND */
+	/* also wait for COMMAND's leftover processes */
+	bool wait_all;
+	/* the first signal that terminates COMMAND */
+	int signal;
 	int64_t grace_ms;
 	enum on_lost on_lost;
 	bool kill_child;
-	bool fence;  /* have a fencing token issued */
-	int permits; /* of the semaphore in all; 0: the verb has none */
-	int take;    /* of them at once */
-	bool resize; /* only set their number */
+	bool fence; /* issue a fencing token */
+	/* total of the semaphore; 0: other verbs */
+	int permits;
+	/* permits to acquire in one call */
+	int take;
+	bool resize; /* only set the total */
 
-	const char *owner;    /* --owner as given, NULL: none */
-	int pid;              /* --pid, 0: none */
-	const char *note;     /* NULL: the default one */
-	int64_t remember_ms;  /* after the release; 0: not at all */
-	enum rlock_kind mode; /* of the hold to unlock or renew; RLOCK_ANY: the latest */
+	const char *owner; /* --owner as given, NULL: none */
+	int pid;           /* --pid, 0: none */
+	const char *note;  /* NULL: the default one */
+	/* time after the release; 0: none */
+	int64_t remember_ms;
+	/* kind of the hold to unlock or renew; RLOCK_ANY: the latest hold */
+	enum rlock_kind mode;
 	bool force;
-	const char *holder; /* with force, or of stop; NULL: any */
+	/* for unlock --force and stop; NULL: any */
+	const char *holder;
 	bool json;
-	int64_t held_for_ms; /* list locks that are held for so long only; -1: all */
+	/* list only locks held for this long; -1: all */
+	int64_t held_for_ms;
 	bool metrics;
-	int64_t watch_ms; /* print it every so often; 0: once */
+	/* interval of --watch; 0: print once */
+	int64_t watch_ms;
 
-	const char *log; /* where events are logged: syslog, stderr or a file; NULL: nowhere */
+	/* syslog, stderr or a file; NULL: no log */
+	const char *log;
 	enum log_format log_format;
 
 	bool quiet;
 	bool verbose;
 
-	/* Of cmd_flock.c: rlock ends as flock(1) does, before the leftover processes, for which the lock stays held. */
+	/*
+	 * For cmd_flock.c: rlock exits when the command does, as flock(1), while leftover processes keep the lock.
+	 */
 	bool is_flock;
-	const struct descriptor *descriptor; /* that a lock of pid is for; NULL: none */
-	bool flock_verbose;                  /* flock's --verbose */
-	bool flock_no_fork;                  /* flock's --no-fork */
+	/* descriptor of `flock FD`; NULL: none */
+	const struct descriptor *descriptor;
+	bool flock_verbose; /* flock's --verbose */
+	bool flock_no_fork; /* flock's --no-fork */
 
 	const char *sentinel_password_file; /* NULL: none */
-	/* NULL: none, or no URL needs it */
+	/* Sources that fetch passwords. NULL: none, or no URL needs one. */
 	struct password_source *password_source, *sentinel_password_source;
 
-	/* For this directory alone, which makes the above of them. */
+	/* Texts that only cli/options/ reads, to make other members of them. */
 	const char *quorum_text, *config, *password_file, *password_command;
 	const char *sentinel_user, *sentinel_map, *cluster_map;
 	int db;
 
 	const struct verb *verb;
-	struct given *given; /* from the highest source to the lowest */
+	/* values of all sources, the highest first */
+	struct given *given;
 	size_t given_count;
-	/* The configuration file; and one that is not read, since it is not needed. */
+	/* The configuration file that was read, and one that was skipped. */
 	char config_file[CONFIG_SHOWN_MAX], config_skipped[CONFIG_SHOWN_MAX];
 	const char *config_skipped_why;
 
-	char *config_text; /* the file, into which the strings above point, as into words */
+	/* text of the file; strings above point into it, or into words */
+	char *config_text;
 	size_t config_len;
 };
 
-/* The default values. */
+/* The default values of all options. */
 extern const struct opts opts_initial;
 /* The pattern of all names. */
 extern const struct rlock_name opts_any_name;
 
-/* Make opts->server anew, after a URL was changed. 0, or the exit code after one line by message_error. */
+/*
+ * Remake opts->server after a URL was changed. Returns 0, or the exit code after one line by message_error.
+ */
 int opts_set_server(struct opts *opts);
-/* Free the URLs alone. */
+/* Free only the URLs. */
 void opts_free_urls(struct opts *opts);
 
-/* The same for the index-th name alone. Nothing is copied: it must not be freed. */
+/* The same options for the index-th name alone. The result borrows from opts: do not free it. */
 struct opts opts_of_name(const struct opts *opts, size_t index);
 
 /* ---- lock names and holders, as messages show them ---- */
@@ -257,11 +292,13 @@ struct opts opts_of_name(const struct opts *opts, size_t index);
 #define NAMES_SHOWN_MAX 1024
 #define HOLDER_SHOWN_MAX (4 * (RLOCK_NOTE_MAX + RLOCK_OWNER_MAX) + 4) /* each byte may be escaped */
 
-/* The index-th name, safe for a terminal. Returns out. */
+/* Print the index-th name, escaped for a terminal. Returns out. */
 char *names_show_one(const struct opts *opts, size_t index, char out[NAME_SHOWN_MAX]);
-/* All names, with blanks between them. Returns out. */
+/* Print all names, with blanks between them. Returns out. */
 char *names_show(const struct rlock_name *names, size_t count, char out[NAMES_SHOWN_MAX]);
-/* "NOTE (OWNER)", of texts that are escaped; without a note the owner alone. Returns out. */
+/*
+ * Print "NOTE (OWNER)", or the owner alone if the note is empty. Both texts must be escaped. Returns out.
+ */
 char *names_show_holder(const char *note, const char *owner, char out[HOLDER_SHOWN_MAX]);
 
 #endif
