@@ -1,4 +1,4 @@
-# rlock: `make` builds into build/, `make help` lists the targets. What only tests need is in tests/tests.mk.
+# Build rlock into build/. `make help` lists the targets; tests/tests.mk has the targets that run tests.
 
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
@@ -8,7 +8,7 @@ LIBEXECDIR ?= $(PREFIX)/libexec
 MANDIR ?= $(PREFIX)/share/man
 TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
 EXAMPLESDIR ?= $(PREFIX)/share/doc/rlock/examples
-# Where the shells look for completions.
+# Directories in which bash, zsh and fish search for completions.
 BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHCOMPDIR ?= $(PREFIX)/share/zsh/site-functions
 FISHCOMPDIR ?= $(PREFIX)/share/fish/vendor_completions.d
@@ -23,18 +23,18 @@ LDFLAGS ?=
 PKG_CONFIG ?= pkg-config
 
 BUILD ?= build
-# static: link the program with the archives of hiredis and argtable2 where there are any, since each
-# shared library adds 100-200 us to every start. dynamic: what a distribution wants.
+# static: link the program with the archives of hiredis and argtable2 if they are installed, since each
+# shared library adds 100-200 us to every start. dynamic: link shared libraries, as distributions want.
 LINK ?= static
-# load: OpenSSL is loaded when a connection needs TLS, since to link it makes each start 1 ms longer. linked: where
-# nothing can be loaded, as in a static program.
+# load: the program loads OpenSSL when a connection needs TLS, since linking OpenSSL makes each start 1 ms longer.
+# linked: link OpenSSL, for a static program, which cannot load libraries.
 TLS ?= load
 # WERROR=1: warnings are errors. V=1: show the commands.
 WERROR ?=
 V ?=
 
 VERSION := $(shell sed -n 's/^.define RLOCK_VERSION "\(.*\)"/\1/p' lib/rlock.h)
-# A release that programs have to be compiled anew for has another first number.
+# The first number of the version changes when programs must be compiled again for the library.
 SONAME := librlock.so.$(firstword $(subst ., ,$(VERSION)))
 
 STATIC := $(BUILD)/static
@@ -52,40 +52,40 @@ endif
 
 # ---- flags ----
 
-# $(call once,NAME,VALUE): a variable that is worked out when it is first used, and kept. Not before:
-# the compiler and the libraries may be missing until `prepare` has run.
+# $(call once,NAME,VALUE): evaluate VALUE at the first use of the variable NAME, and keep the result. An earlier evaluation
+# would fail: the compiler and the libraries may be missing until `prepare` has run.
 once = $(eval $1 := $2)$($1)
 
 pkg_cflags = $(shell $(PKG_CONFIG) --cflags $1 2>/dev/null)
 pkg_libs = $(or $(shell $(PKG_CONFIG) --libs $1 2>/dev/null),-l$1)
-# We write <hiredis/hiredis.h>, which also works without pkg-config.
+# Remove "/hiredis" from the path: our sources include <hiredis/hiredis.h>, which also works without pkg-config.
 HIREDIS_CFLAGS ?= $(call once,HIREDIS_CFLAGS,$(patsubst -I%/hiredis,-I%,$(call pkg_cflags,hiredis)))
 HIREDIS_LIBS ?= $(call once,HIREDIS_LIBS,$(call pkg_libs,hiredis))
-# For its headers alone: the library is loaded when it is needed.
+# Flags for the headers only: the program loads the library at run time.
 OPENSSL_CFLAGS ?= $(call once,OPENSSL_CFLAGS,$(call pkg_cflags,libssl))
 TLS_LIBS = $(if $(filter linked,$(TLS)),$(call pkg_libs,libssl) -lcrypto,-ldl)
 ARGTABLE_CFLAGS ?= $(call once,ARGTABLE_CFLAGS,$(call pkg_cflags,argtable2))
 ARGTABLE_LIBS ?= $(call once,ARGTABLE_LIBS,$(call pkg_libs,argtable2))
 
-# From the header, which is what we compile with; empty when that can't be found.
+# The version in the header that we compile with; empty if the compiler does not find the header.
 hiredis_version = $(shell echo 'VERSION HIREDIS_MAJOR.HIREDIS_MINOR.HIREDIS_PATCH' \
 	| $(CC) $(HIREDIS_CFLAGS) $(ARGTABLE_CFLAGS) $(CPPFLAGS) $(CFLAGS) -E -P -x c \
 	  -include argtable2.h -include hiredis/hiredis.h - 2>/dev/null | sed -n 's/^VERSION//p' | tr -d ' ')
 HIREDIS_VERSION = $(call once,HIREDIS_VERSION,$(or $(hiredis_version),$(error \
 	no C compiler, or no headers of hiredis or argtable2: 'make deps' installs what is missing)))
 
-# $(call try,FLAG): FLAG if the compiler takes it together with the user's, else nothing.
+# $(call try,FLAG): FLAG if the compiler accepts it together with the user's flags, else nothing.
 try = $(shell $(CC) -Werror $1 $(CPPFLAGS) $(CFLAGS) -include stdlib.h -S -o /dev/null -x c /dev/null \
 	2>/dev/null && echo '$1')
-# The C library's headers know whether _FORTIFY_SOURCE will do: not without -O, not twice.
+# Ask the compiler before _FORTIFY_SOURCE is set: the headers of the C library warn without -O, and if it is set twice.
 HARDEN = $(call once,HARDEN,-fstack-protector-strong $(call try,-fstack-clash-protection) \
 	$(or $(call try,-D_FORTIFY_SOURCE=3),$(call try,-D_FORTIFY_SOURCE=2)))
 
-# A shared library's function is called by its address, not by way of a table, whose page brings the pages around it into
-# each process that sleeps.
+# Call functions of shared libraries by their addresses, without the table of jumps: the page of that table and its neighbours
+# would stay in the memory of each sleeping process.
 DIRECT = $(call once,DIRECT,$(call try,-fno-plt))
 
-# $(call choose,LIBS,FUNCTION): LIBS, from the archive if that is wanted, there, and fit for us.
+# $(call choose,LIBS,FUNCTION): LIBS, linked from the archive if LINK=static and a test program with FUNCTION links with it.
 static = -Wl,-Bstatic $1 -Wl,-Bdynamic
 choose = $(if $(filter static,$(LINK)),$(or $(shell mkdir -p $(BUILD); \
 	echo 'void $2(void); int main(void) { $2(); return 0; }' \
@@ -93,7 +93,7 @@ choose = $(if $(filter static,$(LINK)),$(or $(shell mkdir -p $(BUILD); \
 	  2>/dev/null && rm $(BUILD)/probe.$2 && echo '$(call static,$1)'),$1),$1)
 PROGRAM_LIBS = $(call once,PROGRAM_LIBS,$(call choose,$(HIREDIS_LIBS),redisReaderCreate) \
 	$(call choose,$(ARGTABLE_LIBS),arg_parse) $(TLS_LIBS) -lm)
-# Of the static program, with what the archives need in their turn.
+# Libraries of the static program, and the libraries that their archives need.
 STATIC_LIBS = $(call once,STATIC_LIBS,$(foreach name,hiredis argtable2 libssl,$(or $(shell \
 	$(PKG_CONFIG) --static --libs $(name) 2>/dev/null),-l$(name:lib%=%))) -lcrypto -lm)
 
@@ -101,13 +101,13 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -
 	-Wvla -Wformat=2 $(if $(WERROR),-Werror)
 LANGUAGE := -std=c11 -D_GNU_SOURCE
 
-# By the directory of the source. lib's objects go into the archive and into the shared library.
+# Flags by the directory of the source. The objects of lib/ go into the archive and into the shared library: hence -fPIC.
 FLAGS_lib = -iquote lib -fPIC -fvisibility=hidden $(HIREDIS_CFLAGS) $(OPENSSL_CFLAGS) \
 	$(if $(filter linked,$(TLS)),-DRLOCK_TLS_LINKED)
 FLAGS_cli = -iquote . -iquote cli -fPIE $(ARGTABLE_CFLAGS) -DHIREDIS_VERSION_TEXT='"$(HIREDIS_VERSION)"'
 FLAGS_packaging = $(FLAGS_cli)
 FLAGS_tests = -iquote . -iquote lib -iquote cli -fPIC $(HIREDIS_CFLAGS)
-# By the tree of objects, of which the static program has one, and tests.mk two more; the user's come last and win.
+# Settings by the tree of objects: build/, the static program, and two of tests.mk. The user's flags come last and win.
 TREE_CC = $(CC)
 TREE_PIE = -pie
 TREE_LIBS = $(PROGRAM_LIBS)
@@ -125,7 +125,7 @@ LIB_OBJECTS := $(filter lib/%,$(OBJECTS))
 CLI_OBJECTS := $(filter cli/%,$(OBJECTS))
 PAGES := $(wildcard man/*.[1-9])
 RECIPES := $(wildcard packaging/recipes/*)
-# librlock(3) is found by the name of each function.
+# Each function of the library gets a manual page of its name, which is librlock(3).
 FUNCTIONS = $(shell sed -n 's/^[.]Nm \(rlock_[a-z_]*\).*/\1/p' man/librlock.3)
 COMPLETIONS := $(addprefix $(BUILD)/completions/,rlock.bash rlock.zsh rlock.fish)
 PRODUCTS := $(addprefix $(BUILD)/,rlock librlock.a $(SONAME) librlock.pc) $(COMPLETIONS)
@@ -134,12 +134,12 @@ TREES := $(BUILD) $(STATIC) $(BUILD)/sanitize $(BUILD)/fuzz
 # ---- how things are made ----
 
 Q := $(if $(V),,@)
-# $(call step,WORD): goes before a command that makes $@.
+# $(call step,WORD): print WORD and $@, and make the directory of $@. It stands before the command that makes $@.
 step = $(Q)$(if $(V),,printf '  %-5s %s\n' $1 $@; )mkdir -p $(@D) &&
-# $(call remember,LINES): writes quoted lines to $@, unless they stand there already.
+# $(call remember,LINES): write quoted lines to $@, but leave $@ and its time alone if it has these lines already.
 remember = @mkdir -p $(@D); printf '%s\n' $1 >$@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 quote = '$(subst ','\'',$1)'
-# $(call compile,DIRECTORY): $@ from $<, a source of lib, cli, packaging or tests.
+# $(call compile,DIRECTORY): compile $< to $@ with the flags of DIRECTORY: lib, cli, packaging or tests.
 compile = $(call step,CC)$(TREE_CC) $(LANGUAGE) $(WARNINGS) $(FLAGS_$1) $(TREE_CFLAGS) -MMD -MP -c -o $@ $<
 link = $(call step,LINK)$(TREE_CC) $(TREE_PIE) $(TREE_LDFLAGS) -o $@ $^ $(TREE_LIBS) $(TREE_LINKED)
 archive = $(call step,AR)rm -f $@ && $(AR) rcs $@ $^
@@ -147,7 +147,7 @@ archive = $(call step,AR)rm -f $@ && $(AR) rcs $@ $^
 .PHONY: all
 all: $(PRODUCTS) ## the program, the library, its .pc file and completions (the default)
 
-# Changes when the commands do, or the list of files: all of the tree is made anew then.
+# This file changes with the compile commands and the list of sources: all objects of the tree are then compiled again.
 $(TREES:%=%/flags): FORCE | prepare
 	$(call remember,$(call quote,$(TREE_CC) $(LANGUAGE) $(WARNINGS) $(FLAGS_lib) $(FLAGS_cli) $(TREE_CFLAGS)) \
 		$(call quote,$(TREE_LDFLAGS) $(TREE_LIBS)) $(LIB_OBJECTS) $(CLI_OBJECTS))
@@ -158,11 +158,11 @@ $(SYSROOT)/complete: | prepare
 	$(call step,FETCH)tools/sysroot.sh $(ARCH) $(@D)
 endif
 
-# glibc's linker warns of each function that may load a library of the glibc of this machine. What they mean for rlock is
-# one thing, since OpenSSL's are not called; any other warning stays.
+# The linker warns of each function of glibc that may load a library at run time. Replace these warnings by the one fact that
+# matters to users: rlock does not call the functions of OpenSSL among them. All other warnings are printed.
 STATIC_NOTE := static: host names come from /etc/hosts and DNS; another service of nsswitch.conf needs the glibc of this machine
 $(STATIC)/%: private TLS = linked
-# Without an id that depends on where it was linked: the program has the same bytes, once it is stripped.
+# No build id, which would depend on the directory of the build: the stripped program has the same bytes in every directory.
 $(STATIC)/%: private TREE_PIE = -static-pie -Wl,--build-id=none
 $(STATIC)/%: private TREE_LIBS = $(STATIC_LIBS)
 $(STATIC)/%: private TREE_LINKED = 2>$@.said || { cat $@.said >&2; exit 1; }; \
@@ -177,7 +177,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 $(TREES:%=%/lib/scripts.gen.o): %/lib/scripts.gen.o: $(BUILD)/scripts.gen.c %/flags
 	$(call compile,lib) -Wno-overlength-strings
 
-# The directories stand for scripts that were taken away.
+# The directories are prerequisites so that a removed script is noticed.
 $(BUILD)/scripts.gen.c: lua/embed.sh lua/expand.awk $(wildcard lua/*.lua lua/inc/*.lua) lua lua/inc
 	$(call step,LUA)lua/embed.sh $@
 
@@ -195,11 +195,11 @@ $(BUILD)/librlock.pc: FORCE
 		'Description: locks on Redis or Valkey that Redisson shares' 'Version: $(VERSION)' \
 		'Requires.private: hiredis' 'Libs: -L$${libdir} -lrlock' 'Libs.private: $(TLS_LIBS) -pthread' 'Cflags: -I$${includedir}')
 
-# All of cli but main(), of which the tables of the completions, the unit tests and each fuzz target take what they need.
+# All of cli/ but main(): the tables of the completions, the unit tests and the fuzz targets are linked with it.
 $(TREES:%=%/cli.a): %/cli.a: $(addprefix %/,$(filter-out cli/main.o,$(CLI_OBJECTS)))
 	$(archive)
 
-# A completion is the tables of verbs and options, as the source has them, and then the file of its shell.
+# A completion is the tables of verbs and options, printed by a program from the tables of the source, then the file of its shell.
 $(BUILD)/completions/table: $(addprefix $(BUILD)/,packaging/completions/table.o cli.a librlock.a)
 	$(link)
 
@@ -213,8 +213,8 @@ FORCE:
 
 # ---- what a person asks for ----
 
-# Comes before everything that is compiled or run, and does nothing for a plain `make`. NEEDS_GOAL is what a goal
-# needs beyond what is linked.
+# Install what the goals need, before anything is compiled or run. A plain `make` installs nothing. NEEDS_GOAL has the uses
+# of tools/deps.sh that a goal needs.
 NEEDS_deps := build
 NEEDS_demo := demo
 NEEDS_deb := packages
@@ -230,7 +230,7 @@ prepare:
 .PHONY: deps
 deps: prepare ## install what is missing to build (needs root or sudo)
 
-# The manual names the files that are installed as they are called by default.
+# The manual names the default directories. Replace them by the directories of this installation.
 INSTALLED_PATHS = $(foreach pair,$(LIBEXECDIR)=libexec $(TMPFILESDIR)=lib/tmpfiles.d $(BASHCOMPDIR)=share/bash-completion/completions \
 	$(EXAMPLESDIR)=share/doc/rlock/examples $(ZSHCOMPDIR)=share/zsh/site-functions $(FISHCOMPDIR)=share/fish/vendor_completions.d,\
 	-e 's|/usr/local/$(lastword $(subst =, ,$(pair)))|$(firstword $(subst =, ,$(pair)))|')
@@ -286,7 +286,7 @@ $(LINTS): | prepare
 lint-format:
 	$(Q)clang-format --dry-run -Werror $(SOURCES) $(HEADERS) $(CXX_SOURCES)
 
-# The public header stands alone, in C11 and in C++.
+# The public header must compile alone, as C11 and as C++.
 lint-header:
 	$(Q)clang -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c lib/rlock.h
 	$(Q)clang -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c++ lib/rlock.h
@@ -294,8 +294,8 @@ lint-header:
 lint-includes:
 	$(Q)tools/includes.sh
 
-# It always says something; only a failure is worth reading. To follow each function's paths for as long as it does by default
-# (225000) takes three times as long.
+# Print the output of clang-tidy only if it fails: it always prints something. max-nodes: the default of 225000 paths of a
+# function takes three times as long.
 lint-tidy:
 	$(Q)printf '%s\n' $(SOURCES) | xargs -P "$$(nproc)" -n 1 sh -c 'out=$$(clang-tidy --quiet "$$1" -- \
 		$(LANGUAGE) $(WARNINGS) $(FLAGS_tests) $(ARGTABLE_CFLAGS) -DHIREDIS_VERSION_TEXT=\"\" \
@@ -310,7 +310,7 @@ lint-lua:
 	$(Q)for script in lua/*.lua; do out=$$(awk -f lua/expand.awk "$$script" | luacheck --no-color --no-config --std lua51 \
 		--read-globals redis KEYS ARGV --only 0 1 --filename "$$script" -) || { printf '%s\n' "$$out" >&2; exit 1; }; done
 
-# Of the tests' commands only those that are shell: some are Python.
+# Some commands of the tests are Python: check those with a shell in their first line.
 lint-shell:
 	$(Q)shellcheck $(wildcard .ci/run lua/*.sh tools/*.sh packaging/*.sh packaging/*/*.sh packaging/*/*.bash tests/*.sh tests/*/*.sh \
 		tests/*/*.bash tests/*/*.bats) \
@@ -322,11 +322,11 @@ lint-man:
 		[ $$(mandoc -T ascii -O width=80 "$$page" | sed 's/.\x08//g' | wc -L) -le 80 ] || \
 		{ echo "$$page: a line of more than 80 columns" >&2; exit 1; }; done
 
-# A change of the source may have taken away what a mutant breaks.
+# Each mutant must still find the text that it changes: a change of the source may have removed it.
 lint-mutants:
 	$(Q)tests/mutants/run.py --check
 
-# What is published must not depend on where it was written.
+# No file may name a path of the machine where it was written.
 lint-paths:
 	$(Q)! git grep --untracked -n -e '[/]work[/]' -e '[.][.][/]shared' -- . ':!.ci/run'
 

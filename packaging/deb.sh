@@ -1,17 +1,17 @@
 #!/bin/sh
-# Builds the Debian packages and their source package, of what is committed, or of an unpacked tarball, and checks them with
+# Build the Debian packages and their source package from the last commit, or from an unpacked source archive. Check them with
 # lintian.
 #
 #   packaging/deb.sh FOLDER
 #
-# FOLDER gets the packages; what was there is removed first. Takes what 'tools/deps.sh packages' installs.
+# FOLDER gets the packages. Its other files are removed. 'tools/deps.sh packages' installs what this needs.
 set -eu
 cd "$(dirname "$0")/.."
 
 out=$(realpath -m "$1")
 rm -rf "$out"
 mkdir -p "$out/rlock"
-# Not the repository that an unpacked tarball may be in.
+# Test that this is the top of the repository: an unpacked archive may be inside another repository.
 if [ "$(git rev-parse --show-prefix 2>/dev/null || echo none)" = '' ]; then
 	git archive HEAD | tar -x -C "$out/rlock"
 else
@@ -29,13 +29,13 @@ fi
 mv packaging/debian debian
 mv "$out/rlock" "$out/rlock-$version"
 cd "$out/rlock-$version"
-# What the caller told make (BUILD, PREFIX, CC) would get through to the make of the package, by its environment.
+# Clear the environment: variables that the caller gave to make (BUILD, PREFIX, CC) would reach the make of the package.
 env -i PATH="$PATH" HOME="${HOME-/}" ${TMPDIR+"TMPDIR=$TMPDIR"} ${TZ+"TZ=$TZ"} ${LANG+"LANG=$LANG"} \
 	${LC_ALL+"LC_ALL=$LC_ALL"} ${DEB_BUILD_OPTIONS+"DEB_BUILD_OPTIONS=$DEB_BUILD_OPTIONS"} \
 	${DEB_BUILD_PROFILES+"DEB_BUILD_PROFILES=$DEB_BUILD_PROFILES"} \
 	dpkg-buildpackage --no-sign --build=full
 cd "$out"
 rm -r "rlock-$version"
-# A lintian that is older than the Policy which the packages follow says that, and no more.
+# newer-standards-version only means that this lintian is older than the Policy that the packages follow.
 lintian --info --display-info --display-experimental --pedantic --suppress-tags newer-standards-version \
 	--fail-on error,warning,info,pedantic,experimental -- *.changes

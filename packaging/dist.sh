@@ -9,7 +9,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 out=$(realpath -m "$1")
-# An unpacked archive may be inside a repository of another project.
+# Test that this is the top of the repository: an unpacked archive may be inside another repository.
 if ! prefix=$(git rev-parse --show-prefix 2>/dev/null) || [ -n "$prefix" ]; then
 	echo "dist.sh: '$PWD' is not the top of a git repository: an archive is made of a commit" >&2
 	exit 66

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the SBOM of a source archive of rlock: SPDX 2.3, as JSON. It depends on the bytes of the archive alone.
+"""Print the SBOM of a source archive of rlock: SPDX 2.3, as JSON. It depends only on the bytes of the archive.
 
     packaging/sbom.py FOLDER/rlock-VERSION.tar.gz
 """
@@ -10,11 +10,11 @@ import os
 import sys
 import tarfile
 
-# As the first line of LICENSE names them, and as SPDX does.
+# The first line of LICENSE: the name that SPDX has for this licence.
 LICENCES = {'MIT License': 'MIT'}
 
-# What rlock is compiled with: how SPDX names its licence, and how it is related to rlock (the first name is the one that
-# the relationship is written at). No version: those of the machine where rlock is built are used.
+# The libraries of rlock: name, licence as SPDX names it, relationships to rlock, comment. No version: a build uses the
+# versions that the machine has.
 DEPENDENCIES = [
     ('hiredis', 'BSD-3-Clause', ['rlock DEPENDS_ON hiredis'],
      'The reader of replies and the formatter of commands. Its archive is linked, where there is one.'),
@@ -34,7 +34,7 @@ def checksums(content, *algorithms):
 
 
 def read_files(archive):
-    """The files, by their names within the archive's one directory, and the time of the latest."""
+    """Return the files by their names within the directory of the archive, and the time of the latest file."""
     files, latest = {}, 0
     with tarfile.open(archive) as tar:
         for member in tar:
@@ -64,7 +64,7 @@ def spdx_files(files):
 
 
 def verification_code(listed):
-    """SPDX 2.3, 7.9: of the SHA1s of all files, sorted."""
+    """SPDX 2.3, 7.9: the SHA1 of the sorted SHA1s of all files."""
     return hashlib.sha1(''.join(sorted(file['checksums'][0]['checksumValue'] for file in listed)).encode()).hexdigest()
 
 

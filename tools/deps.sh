@@ -1,18 +1,23 @@
 #!/bin/sh
-# Installs what is missing for some use of this tree. What is there already, from whatever source, is
-# left alone.
+# Install what is missing for some uses of this tree. What is there already, from any source, stays as it is.
 #
 #   tools/deps.sh USE...
 #
-# USE is build (compiler and libraries), demo (and a server), check (and what the tests take), check-release, chaos (and the
-# full-screen programs and shells of tests/chaos), interop (and Java and Maven), servers (and what
-# tools/servers.sh takes), model (a checker of models), valgrind, bench, fuzz, packages
-# (of Debian), dist (an archive of the source), release, static (archives of the libraries), container (and what builds
-# images) or lint. The compiler asked is $CC $CPPFLAGS $CFLAGS, and to fuzz $FUZZ_CC.
-# Needs root or sudo only when there is something to install.
+# USE is one of
+#   build            compiler and libraries                 demo             also a server
+#   check            also what tests need                   check-release    also curl, promtool, rpmbuild, venv
+#   chaos            as check, and full-screen programs     interop          as check, and Java and Maven
+#   servers          what tools/servers.sh needs            model            spin
+#   valgrind, bench, fuzz, lint                             container        what builds images
+#   dist             what makes the source archive          packages         what builds Debian packages
+#   static           archives of the libraries              static-ARCH      a cross compiler
+#   release          all of the last four
+#
+# The compiler that is tried is $CC $CPPFLAGS $CFLAGS, for fuzz $FUZZ_CC. Root or sudo is needed only if something is
+# missing.
 set -eu
 
-# What a thing is called by the package managers; "-": it is not packaged there. CI tries apt-get only.
+# The names of the packages by package manager; "-": not packaged there. CI tries apt-get only.
 packages='
 thing        apt-get              dnf                  apk            pacman
 bash         bash                 bash                 bash           bash
@@ -93,7 +98,7 @@ has_library() {
 	includes "$2" || pkg-config --exists "$1"
 }
 
-# The archives of all that rlock is linked with, fit for a program that is independent of its place in memory.
+# Whether the archives of all libraries of rlock can be linked into a static program that is position-independent.
 can_link_static() {
 	probe=$(mktemp) || return 1
 	status=0
@@ -127,7 +132,7 @@ has_bats_library() {
 	return 1
 }
 
-# The compiler, and the libraries of its fuzzer and of its sanitizers.
+# Whether the compiler can link its fuzzer and its sanitizers.
 can_fuzz() {
 	probe=$(mktemp) || return 1
 	status=0
@@ -278,7 +283,7 @@ look() {
 	missing=${missing# }
 }
 
-# names MANAGER THING...: the packages, each once.
+# names MANAGER THING...: print the packages of these things, each once.
 names() {
 	echo "$packages" | awk -v manager="$1" -v things="$*" '
 		BEGIN { n = split(things, t); for (i = 2; i <= n; i++) wanted[t[i]] }
@@ -297,8 +302,8 @@ can_be_root() {
 
 policy=/usr/sbin/policy-rc.d
 
-# Debian starts a server as soon as it is installed, and again whenever the machine starts. The tests
-# and local: bring up their own, so the system's stays down.
+# Debian would start a service when it is installed, and whenever the machine starts. The tests and local: start their own
+# servers, so keep those of the system off.
 hold_back_services() {
 	[ -e $policy ] || {
 		trap 'as_root rm -f $policy' EXIT

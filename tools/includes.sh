@@ -1,10 +1,10 @@
 #!/bin/sh
-# The modules of cli/ and lib/ must not include each other in a circle, and a folder
-# none that is above it. A module is a .c with its .h; what stands in no folder is above all.
+# Check the includes of cli/ and lib/: modules must not include each other in a circle, and a module must not include one of
+# a higher folder. A module is a .c with its .h; the modules in no folder are the highest.
 set -u
 cd "$(dirname "$0")/.." || exit 71
 
-# edges LAYER: a line for each include, "MODULE INCLUDED", without the folder of the layer.
+# edges LAYER: print a line "MODULE INCLUDED" for each include, without the name of the layer.
 edges() {
 	find "$1" -name '*.[ch]' -exec awk -v layer="$1/" '
 		match($0, /^#include "[^"]+"/) {
@@ -16,8 +16,8 @@ edges() {
 		}' {} + | sort -u
 }
 
-# upwards FOLDER...: from the lowest to the highest; prints those edges that go upwards. Any module may include the public
-# header; and local.h, which says which process is the private server's.
+# upwards FOLDER...: read edges, and print those that go from a lower to a higher FOLDER; the first FOLDER is the lowest.
+# Any module may include the public header, and local.h, which names the process of the private server.
 upwards() {
 	awk -v order="$*" '
 		function height(module) {
@@ -41,7 +41,7 @@ for layer in cli lib; do
 	cli) folders='base sys log options process_lock hold' ;;
 	lib) folders='base url net' ;;
 	esac
-	# tsort says which modules make the circle.
+	# tsort names the modules of a circle.
 	circle=$(edges $layer | tsort 2>&1 >/dev/null)
 	[ -z "$circle" ] || complain $layer "$circle"
 	# shellcheck disable=SC2086

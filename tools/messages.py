@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Lists what the program and the library say, by source file: each text of their sources that has two words.
+"""Print the messages of the program and the library by source file: each string literal with at least two words.
 
-It is for reading aloud, and for a look at what a change says: diff the lists before and after it.
+Use it to read messages aloud, and to compare them before and after a change.
 """
 import re
 import sys
@@ -13,7 +13,7 @@ TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|^[ \t]*#[ \t]*include[^\n]*|\'(?:\\.|[^\
 
 
 def texts(source):
-    """The string literals, those side by side as one; a PRI... between two counts as a part of the text."""
+    """Yield the string literals of source. Adjacent literals are joined, also with a PRI... macro between them."""
     source = re.sub(r'"\s*PRI[a-z]\w*\s*"', '', source)
     text = None
     for match in TOKEN.finditer(source):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks what the documents say of the source: that the files and functions which they name between backquotes exist; and
-that those files exist which comments in C and Lua name.
+"""Check that the files and functions which documents name between backquotes exist, and the files which comments name.
 
-references.py [FILE...]    by default the *.md that are for maintainers, and the source in C and Lua
+references.py [FILE...]    by default the *.md for maintainers, and the source in C and Lua
 
-`front.c` is a file somewhere in the tree, `front.c: run` a word in that file, and `front_run` one in any file of the
-source; NAME.lua and cmd_VERB.c stand for files. A line is printed for each that is not there, and the status is 1. What a sentence says of them nothing checks.
+`front.c` must be a file somewhere in the tree, `front.c: run` a word in that file, and `front_run` a word in any file of the
+source. NAME.lua and cmd_VERB.c are placeholders. The program prints a line for each missing name, and exits with 1. It
+does not check what a sentence says about a file.
 """
 import fnmatch
 import re
@@ -31,7 +31,7 @@ def files(pattern):
 
 
 def faults(text):
-    """(offset, what is missing), for each piece of the text between backquotes"""
+    """Yield (offset, message) for each missing name between backquotes in text."""
     source = [name for name in TREE if re.match(r'(cli|lib|lua|tests|tools)/', name)]
     for match in re.finditer(r'`([^`]+)`|^ {4}(.*)', text, re.M):
         if match[2]:

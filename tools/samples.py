@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Makes what the documents show of rlock's output: the terminal in doc/terminal.svg and the samples in man/rlock.1.
+"""Make the samples of rlock's output in the documents: the terminal of doc/terminal.svg and the samples of man/rlock.1.
 
-samples.py --write    runs rlock (RLOCK_BIN, build/rlock) on a private server, and writes the output into these files
-samples.py --check    prints each sample whose words or columns are no longer those of rlock; the status is then 1
+samples.py --write    run rlock (RLOCK_BIN, build/rlock) on a private server, and write its output into these files
+samples.py --check    print each sample whose words or columns differ from those of rlock, and exit with 1 if there is one
 
-Times, ids and blanks may differ, and of `check` all that follows a subject: it depends on the server and the machine.
-The host names and the address of the server are made up; everything else is printed by rlock, on a terminal of the
-width that fits the place.
+--check ignores times, ids and blanks. In the output of `check` it compares the subjects only: the rest depends on the
+server and the machine. The host names and the address of the server are invented. rlock prints everything else, on a
+terminal as wide as the document needs.
 """
 import difflib
 import fcntl
@@ -33,12 +33,12 @@ HOLDER, WAITER = 'deploy@web2 pid 4711 report', 'deploy@web1 pid 815 report'
 
 
 def fold(line, columns):
-    """The line as it is, or broken at blanks where it is longer: a terminal breaks it anywhere."""
+    """Break a line that is longer than columns at its blanks. A terminal would break it within a word."""
     return textwrap.wrap(line, columns, break_on_hyphens=False) if len(line) > columns else [line]
 
 
 class Terminal:
-    """A command on a terminal of that many columns."""
+    """A command that runs on a terminal with this many columns."""
 
     def __init__(self, columns, environment, folder, *command):
         self.columns = columns
@@ -62,7 +62,7 @@ class Terminal:
             pass
 
     def lines(self, keeps=''):
-        """All that it printed until its end, as the screen shows it then, without colours; and the last line with those words."""
+        """Return the final screen of the command without colours, and the last line that has those words."""
         while self.read():
             pass
         os.waitpid(self.pid, 0)
@@ -84,7 +84,7 @@ class Terminal:
 
 
 class Stage:
-    """A server, a machine's configuration, and a lock that another machine holds."""
+    """A server, the configuration of a machine, and a lock that another machine holds."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -107,7 +107,7 @@ class Stage:
                             'XDG_CONFIG_HOME': os.path.join(folder, 'config'), 'RLOCK_RUNTIME_DIR': os.path.join(folder, 'runtime')}
 
     def start(self, *arguments):
-        """rlock that holds its lock for as long as its command has something to read"""
+        """Start an rlock that holds its lock until the input of its command ends."""
         process = subprocess.Popen([RLOCK, *arguments, '--', 'sh', '-c', 'echo; read -r line'], stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, env=self.environment, cwd=self.folder)
         process.stdout.readline()
@@ -122,9 +122,9 @@ class Stage:
         return text.replace(os.path.join(self.folder, 'config'), '/etc').split('\n')
 
     def wait(self, columns):
-        """A waiter in a queue: status beside it, and its own lines until its command has ended."""
+        """Show a waiter in a queue: what status prints, and the lines of the waiter until its command has ended."""
         holder = self.start('fair', '--note', HOLDER, 'nightly')
-        # Where the terminal is narrow the holder is cut.
+        # A narrow terminal would cut the name of the holder.
         waiter = self.terminal(WAITER_COLUMNS, 'fair', '--note', WAITER, 'nightly', '--', './report')
         waiter.read_until(b'waiting for')
         status = self.terminal(columns, 'status', 'nightly').lines()
@@ -140,9 +140,9 @@ class Stage:
         return self.plain(lines)
 
     def check(self, columns):
-        # A line that the real path of the file would fold is not folded when it says /etc.
+        # Replace the real path by /etc first: the longer path would fold the line.
         lines = self.plain(self.terminal(250, 'check').lines())
-        # Of the options one is enough, and of this machine the last line.
+        # Keep one of the options, and the last line about this machine.
         options = lines.index('options') + 1
         lines = lines[:options] + [line for line in lines[options:] if re.match(r'\w+ +url ', line)] + ['...'] + lines[-1:]
         return [row for line in lines for row in fold(line, columns)]
@@ -173,7 +173,7 @@ def picture(lines):
     width, height = 24 + PICTURE_COLUMNS * 7, 20 * len(lines) + 52
     rows = []
     for number, line in enumerate(lines):
-        # A blank at the start of a line is not kept by every viewer.
+        # Some viewers drop a blank at the start of a line: replace it.
         text = html.escape(line).replace(' ', chr(0xa0))
         colour = '#7ee787' if line.startswith('$') else '#e6edf3'
         rows.append(f'<text x="12" y="{52 + 20 * number}" fill="{colour}" textLength="{7 * len(line)}" '
@@ -203,7 +203,7 @@ def from_roff(text):
 
 
 def shape(name, lines):
-    """What has to be as it was: no times, ids and blanks."""
+    """Reduce text to what must not change: remove times, ids and blanks."""
     if name == 'check':
         return sorted({' '.join(line.split()[1:2]) for line in lines if re.match(r'(ok|note|BAD) ', line)} - {'proc'})
     text = re.sub(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', 'ID', '\n'.join(lines))

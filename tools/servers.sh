@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
-# Brings servers of other versions than the system's, each into a directory of its own: DIR/NAME/bin has redis-server
-# and its like, under these names for Valkey, too. Nothing is installed on the machine. What is there already is kept.
+# Fetch other versions of the server than the one of the system. DIR/NAME/bin then has redis-server and its tools, under these
+# names for Valkey as well. Nothing is installed on the machine. A version that is there already is kept.
 #
-#   tools/servers.sh NAME...         prints the DIR/NAME/bin of each; 1 when one of them cannot be brought
-#   tools/servers.sh --list [yes|no]  prints the names, or those of the optional ones, or of the others
+#   tools/servers.sh NAME...          print the DIR/NAME/bin of each; exit status 1: one cannot be fetched
+#   tools/servers.sh --list [yes|no]  print all names, or those that are optional, or those that are not
 #
 #   SERVERS_DIR    DIR (build/servers)
 #
-# Takes apt-get with Debian's keys, pip, Maven and patchelf, which 'tools/deps.sh servers' installs. The programs
+# Needs apt-get with Debian's keys, pip, Maven and patchelf, which 'tools/deps.sh servers' installs. The programs
 # are for x86-64.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 : "${SERVERS_DIR:=build/servers}"
 
-# One for each release that rlock(1) names. A package of Debian's is of the last of the suites given, and takes its
-# libraries from all of them; a program in a package of PyPI or Maven may need libraries of a suite, too. Optional is what
-# its origin may take away at any time.
+# One row for each release that rlock(1) names. A package of Debian comes from the last of its suites, and its libraries from
+# all of them. A program from PyPI or Maven may also need libraries of a suite. A row is optional if its origin may
+# remove the package at any time.
 servers='
 name       optional origin package                                    suites              libraries
 redis-6.2  no       maven  com.github.codemonstur:embedded-redis:1.4.3 -                  -
@@ -34,7 +34,7 @@ say() {
 	echo "servers.sh: $*" >&2
 }
 
-# row NAME: sets the variables of the table's head line.
+# row NAME: set a variable for each column of the table.
 row() {
 	read -r name _ origin package suites libraries < <(awk -v name="$1" '$1 == name' <<<"$servers") || {
 		say "no such server: '$1'; there are: $(list | paste -sd ' ')"
@@ -49,8 +49,7 @@ list() {
 
 # ---- packages of Debian ----
 
-# prepare_apt: apt looks at these suites alone, wherever the machine gets its own packages from, as if nothing were
-# installed.
+# prepare_apt: make apt use these suites only, not the sources of the machine, and believe that no package is installed.
 prepare_apt() {
 	local origin suite
 	# shellcheck disable=SC2016
@@ -70,7 +69,7 @@ prepare_apt() {
 	apt-get "${apt[@]}" update
 }
 
-# unpack_debian PACKAGE: it and the libraries that it depends on are below DIR/NAME/root.
+# unpack_debian PACKAGE: unpack it and the libraries that it depends on below DIR/NAME/root.
 unpack_debian() {
 	local archive
 	local -a packages
@@ -88,8 +87,8 @@ unpack_debian() {
 
 # ---- where the programs are ----
 
-# Each puts the programs into DIR/NAME/bin. The server comes under the name of its tool for dumps, since Debian has one
-# program for both, which goes by its name.
+# Each function puts the programs into DIR/NAME/bin. On Debian the server is a link to its tool for dumps, one program that
+# acts by its name: so copy the tool under the name of the server.
 bring_debian() {
 	local kind=${package%-tools}
 	unpack_debian "$package"
@@ -113,8 +112,8 @@ bring_maven() {
 	cp "$work"/jar/redis-server-6.*-linux-amd64 "$dir/bin/redis-server"
 }
 
-# use_own_libraries PROGRAM: those below DIR/NAME/root, with the C library that they were built for. It is written into the
-# program, because local: starts a server in an environment of its own.
+# use_own_libraries PROGRAM: make it load the libraries below DIR/NAME/root, with their own C library. The path is written into
+# the program, because local: starts a server with a clean environment, without LD_LIBRARY_PATH.
 use_own_libraries() {
 	local loader
 	loader=$(find "$dir/root" -name ld-linux-x86-64.so.2 | head -n 1)

@@ -1,4 +1,4 @@
-"""The files of the source tree, for the programs beside this one; what was built in it, and git's own, is left out."""
+"""List the files of the source tree for the other programs of tools/, without build directories and .git."""
 import os
 
 TOP = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))

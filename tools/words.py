@@ -26,7 +26,7 @@ LUA_TOKEN = re.compile(r'(?P<c>(?:--[^\n]*\n[ \t]*)+)|(?P<q>"[^"\n]*"|\'[^\'\n]*
 SHELL_TOKEN = re.compile(
     r'(?P<c>(?:(?:(?<=\n)|\A)[ \t]*#[^\n]*\n)+|(?<=\s)# [^\n]*)|@test "(?P<t>[^\n]*)" \{'
     r'|(?:(?<=\n)|\A)[ \t]*(?P<n>[A-Za-z_]\w*)(?=\(\) )|\b(?P<v>[A-Za-z_]\w*)(?==)|(?<=\bfor )(?P<i>[A-Za-z_]\w*)(?= in\b|;)')
-# What a test says when it fails or is left out, or in a table of results; and what a program in Python says of itself.
+# The texts that a test prints when it fails or is skipped, or in a table of results; and the docstrings of Python.
 SAID_BY_SCRIPT = re.compile(
     r'\b(?:fail|skip|violated|wrong|complain|broke|must|ought|ought_by|not_under_valgrind|begin_scenario|end_scenario'
     r'|ends \S+ \S+|ends_well \S+) (?P<t>\'[^\'\n]*\'|"(?:\\.|[^"\\\n])*")|(?P<d>"""(?s:.*?)""")')
@@ -35,7 +35,7 @@ MAN_MACRO = re.compile(r"^[.'](\\\".*|[A-Z][a-z]\b|[A-Z]{2}\b)", re.M)
 
 
 class Span:
-    """A text of one kind, its leading marks blanked and its line ends turned into blanks: phrases go over them."""
+    """A text of one kind. Comment marks and line ends are replaced by blanks, so that a phrase may cross lines."""
 
     def __init__(self, kind, line, text):
         self.kind, self.line = kind, line
@@ -79,7 +79,7 @@ def spans(path, text):
 
 
 def read_table(path):
-    """[(word to use, letters of PLACES, pattern, exceptions)] and the phrases that the manual has to have"""
+    """Return [(word to use, letters of PLACES, pattern, exceptions)], and the phrases that the manual must have."""
     rows, phrases, word, exceptions = [], [], None, []
     for number, line in enumerate(open(path, encoding='utf-8'), 1):
         if not line.strip() or line.startswith('#'):
@@ -98,7 +98,7 @@ def read_table(path):
         elif place == 'manual':
             phrases += [phrase.strip() for phrase in pattern.split(';')]
         elif place in PLACES:
-            # In the manual there are several blanks where a macro was.
+            # A removed macro leaves several blanks in the text of the manual.
             pattern = re.sub(r'(?<!\\) (?![^\[]*\])(?![+*?{])', ' +', pattern.strip())
             rows.append((word, PLACES[place], re.compile(pattern, re.I), exceptions))
         else:
@@ -113,7 +113,7 @@ def finds(path, text, rows):
         chosen = [part for part in parts if part.kind == kind]
         if kind == 'n':
             chosen = list({part.text: part for part in reversed(chosen)}.values())
-        # All spans of a kind are searched at once: a NUL between them belongs to no phrase.
+        # Search all spans of a kind in one text. They are joined by NUL, which no phrase matches.
         whole = '\0'.join(part.text for part in chosen)
         starts = list(itertools.accumulate((len(part.text) + 1 for part in chosen), initial=0))
         for word, places, pattern, exceptions in rows:
