@@ -100,7 +100,7 @@ static void check_held_for_ever(void)
 	CHECK_NUMBER(rlock_acquire(conn, hold, &request), RLOCK_BUSY,
 		     "a lock that was held for as long as a number can say is busy");
 	CHECK(held_ms > INT64_MAX / 2 && rlock_conn_failure(conn)->held_ms > INT64_MAX / 2,
-	      "a waiter is told how long, and its caller at the end, without an overflow");
+	      "the held time is reported during the wait and at its end without an overflow");
 	rlock_hold_free(hold);
 	rlock_conn_free(conn);
 	(void)kill(server, SIGKILL);
@@ -140,13 +140,13 @@ static void check_leases(void)
 	}
 	CHECK_STRING(rlock_conn_error(conn),
 		     "a lease has 1 to 864000000000 ms, which are 10000 days",
-		     "the text says which leases there are");
+		     "the error text says which leases are allowed");
 	hold = hold_for(864000000000);
 	CHECK_NUMBER(rlock_acquire(conn, hold, &request), RLOCK_ENET, "10000 days are a lease");
 	CHECK_NUMBER(rlock_renew(conn, hold, 100000000000000, 0), RLOCK_EINVAL,
-		     "nor is one renewed for so long");
+		     "a renewal with a huge lease is refused");
 	CHECK_NUMBER(rlock_keep_until(conn, hold, 100000000000000, 0), RLOCK_EINVAL,
-		     "nor kept for so long");
+		     "keeping a lock for a huge time is refused");
 	rlock_hold_free(hold);
 	rlock_conn_free(conn);
 }

@@ -22,6 +22,6 @@ void test_clock(void)
 	}
 	CHECK(least_us >= SPAN_MS * 1000,
 	      "no deadline is earlier than the end of its span: %" PRId64 " us", least_us);
-	CHECK(rlock_deadline_ms(0) <= rlock_now_ms(), "a wait of no time has ended");
+	CHECK(rlock_deadline_ms(0) <= rlock_now_ms(), "a wait of 0 ms ends immediately");
 	CHECK_NUMBER(rlock_deadline_ms(INT64_MAX), INT64_MAX, "the longest span has no deadline");
 }

@@ -102,13 +102,12 @@ static void check_bad(void)
 	CHECK(program_refused(&said, 78, "'/dev/zero' (--config): a device, not a regular file"),
 	      "a device is no configuration file");
 	program_call("run --config no-such-file a -- true", &said);
-	CHECK(program_refused(&said, 78, "no-such-file"),
-	      "a file that --config names has to be there");
+	CHECK(program_refused(&said, 78, "no-such-file"), "a file that --config names must exist");
 	program_set_url("http://localhost");
 	program_configure("db = 0\n", 7);
 	program_call("run a -- true", &said);
 	CHECK(program_refused(&said, 64, "RLOCK_URL"),
-	      "a bad value in the environment is the user's mistake, not the file's");
+	      "a bad value in the environment is reported as one of the environment");
 	program_set_url(NULL);
 }
 
@@ -153,7 +152,8 @@ static void check_good(void)
 		if (!CHECK(opts != NULL, "the file '%s' is read", unit_shown(good[i].text)))
 			continue;
 		CHECK_NUMBER(opts->wait_ms, good[i].wait_ms, "it has the wait time");
-		CHECK_STRING(opts->note, good[i].note, "it has the note");
+		CHECK_STRING(opts->note, good[i].note,
+			     "the file with a long comment sets the note");
 		load_free(opts);
 	}
 }
@@ -166,7 +166,7 @@ static void check_other_verbs(void)
 	struct opts *opts = load("status a", text, strlen(text));
 
 	if (CHECK(opts != NULL, "a file with options of other verbs is read")) {
-		CHECK_NUMBER(opts->max_run_ms, 0, "they don't count");
+		CHECK_NUMBER(opts->max_run_ms, 0, "options that the verb does not use are ignored");
 		load_free(opts);
 	}
 }
@@ -244,7 +244,7 @@ static void check_order(void)
 		CHECK(opts->is_fixed_lease == (strstr(line, "-l") != NULL), "row %zu: its kind", i);
 		CHECK_NUMBER(opts->replicas, 0, "row %zu: the replicas", i);
 		CHECK(opts->grace_ms == 5000 && opts->connect_timeout_ms == 5000,
-		      "row %zu: what no source has is the default", i);
+		      "row %zu: an option without a source has its default", i);
 		load_free(opts);
 	}
 	program_set_url(NULL);

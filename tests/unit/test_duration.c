@@ -155,7 +155,7 @@ void test_duration(void)
 		int64_t ms = 42;
 
 		CHECK(!duration_parse(bad[i], &ms) && ms == 42,
-		      "'%s' is refused, and leaves the result as it was", unit_shown(bad[i]));
+		      "'%s' is refused, and the result is unchanged", unit_shown(bad[i]));
 	}
 	for (size_t i = 0; i < COUNT_OF(printed); i++)
 		CHECK_STRING(duration_print(printed[i].ms, text), printed[i].text,

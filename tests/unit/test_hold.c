@@ -83,27 +83,28 @@ static void check_records(void)
 
 	CHECK_STRING(text_of(&record, "me@here x", 1, text),
 		     "command.1.0123456789abcdef.4026531836.4711.88122+ me@here x",
-		     "a record says before the note what the hold is for");
-	CHECK(reads("o:1", text, &record, "me@here x"), "both are read again");
+		     "a record says what the hold is for, before the note");
+	CHECK(reads("o:1", text, &record, "me@here x"), "the note and the purpose are read back");
 	CHECK(reads("o:1:lingering:99", text, &kept, "me@here x") &&
 		      reads("o:1:write:lingering:99", text, &kept, "me@here x"),
-	      "a kept hold is no process's");
+	      "a kept hold has no process");
 	CHECK(reads("o:1", text_of(&record, NULL, 1, text), &record, ""),
-	      "a record without a note is read again");
+	      "a record without a note is read back");
 	CHECK(reads("o:1", text_of(NULL, "me", 2, text), &owners, "me"),
-	      "a hold without a record of its own is its owner's, and has as many names as the spec");
+	      "a hold without a record belongs to its owner, and has the names of the spec");
 	memset(longest, 'x', sizeof(longest));
 	longest[sizeof(longest) - 1] = '\0';
 	CHECK(reads("o:1", text_of(&longest_record, longest, 1, text), &longest_record, longest),
-	      "the longest ones are read again: %s", text);
+	      "the longest note and process are read back: %s", text);
 	(void)text_of(NULL, "command.1.0123456789abcdef.1.2.3+ x", 2, text);
 	CHECK(reads("o:1", text, &owners, "command.1.0123456789abcdef.1.2.3+ x"),
-	      "a note that looks like a record is a note: %s", text);
+	      "a note that looks like a record is read back as a note: %s", text);
 	CHECK(reads("o:1", "newer.3.0123456789abcdef.0.0.0- x",
 		    &(struct rlock_record){ .name_count = 3 }, "x"),
-	      "a purpose of a later version is unknown");
+	      "a purpose of a later version is read as unknown");
 	for (size_t i = 0; i < COUNT_OF(notes); i++)
-		CHECK(reads("o:1", notes[i], &unknown, notes[i]), "'%s' is a note", notes[i]);
+		CHECK(reads("o:1", notes[i], &unknown, notes[i]), "the note '%s' is read back",
+		      notes[i]);
 }
 
 /* ---- members of a hold ---- */
@@ -130,18 +131,19 @@ static void check_specs(void)
 		abort();
 	CHECK(strlen(rlock_hold_id(hold)) == RLOCK_HOLD_ID_MAX - 1 &&
 		      strcmp(rlock_hold_id(hold), rlock_hold_id(other)) != 0,
-	      "without an id each hold gets one of its own");
+	      "without an id each hold gets a new id");
 	CHECK(hold->owner[0] != '\0' && strcmp(hold->owner, other->owner) != 0,
-	      "and without an owner one of its own");
-	CHECK_STRING(rlock_hold_owner(hold, 0), "", "a name has none before it is acquired");
+	      "without an owner each hold gets a new owner");
+	CHECK_STRING(rlock_hold_owner(hold, 0), "", "a name has no owner before it is acquired");
 	rlock_hold_free(hold);
 	rlock_hold_free(other);
 	spec.id = ID;
 	spec.owners = owners;
 	if (make(&spec, &hold) != RLOCK_OK)
 		abort();
-	CHECK_STRING(rlock_hold_id(hold), ID, "the id is that of the spec");
-	CHECK_STRING(rlock_hold_owner(hold, 0), OWNER, "and a name that is acquired has its owner");
+	CHECK_STRING(rlock_hold_id(hold), ID, "the hold has the id of the spec");
+	CHECK_STRING(rlock_hold_owner(hold, 0), OWNER,
+		     "an acquired name has the owner of the spec");
 	rlock_hold_free(hold);
 	bad = spec;
 	bad.id = "0123456789abcdef0123456789ABCDEF";
@@ -187,14 +189,15 @@ static void check_owners(void)
 	const char *unset = "unset", *why = unset;
 
 	for (size_t i = 0; i < COUNT_OF(good); i++)
-		CHECK(rlock_owner_check(good[i], &why) == RLOCK_OK, "'%s' is an owner", good[i]);
+		CHECK(rlock_owner_check(good[i], &why) == RLOCK_OK, "'%s' is a valid owner",
+		      good[i]);
 	CHECK(rlock_owner_new(1, fresh) == RLOCK_OK && rlock_owner_check(fresh, &why) == RLOCK_OK,
-	      "what is made here is an owner");
+	      "a generated owner is valid");
 	memset(longest, 'x', sizeof(longest));
 	longest[sizeof(longest) - 1] = '\0';
-	CHECK(rlock_owner_check(longest + 1, &why) == RLOCK_OK, "255 bytes are an owner");
-	CHECK(why == unset, "a good owner leaves the reason as it was");
-	CHECK(rlock_owner_check(longest, &why) == RLOCK_EINVAL, "256 bytes are too many");
+	CHECK(rlock_owner_check(longest + 1, &why) == RLOCK_OK, "an owner may have 255 bytes");
+	CHECK(why == unset, "for a valid owner the reason is unchanged");
+	CHECK(rlock_owner_check(longest, &why) == RLOCK_EINVAL, "an owner of 256 bytes is refused");
 	for (size_t i = 0; i < COUNT_OF(bad); i++) {
 		why = NULL;
 		CHECK(rlock_owner_check(bad[i], &why) == RLOCK_EINVAL && why != NULL,

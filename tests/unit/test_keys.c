@@ -68,11 +68,11 @@ static void check_validity(void)
 	memset(longest, 'x', sizeof(longest));
 	for (size_t i = 0; i < COUNT_OF(good); i++)
 		CHECK(rlock_name_check(&good[i], &why) == RLOCK_OK && why == unset,
-		      "row %zu is a name", i);
+		      "row %zu is a valid name", i);
 	for (size_t i = 0; i < COUNT_OF(bad); i++) {
 		why = NULL;
 		CHECK(rlock_name_check(&bad[i], &why) == RLOCK_EINVAL && why != NULL,
-		      "row %zu is no name, for a reason", i);
+		      "row %zu is refused with a reason", i);
 	}
 }
 
@@ -109,7 +109,7 @@ static void check_clashes(void)
 		CHECK(clash(sharing[i][0], sharing[i][1]), "'%s' and '%s' share a key",
 		      sharing[i][0], sharing[i][1]);
 	for (size_t i = 0; i < COUNT_OF(apart); i++)
-		CHECK(!clash(apart[i][0], apart[i][1]), "'%s' and '%s' share none", apart[i][0],
+		CHECK(!clash(apart[i][0], apart[i][1]), "'%s' and '%s' share no key", apart[i][0],
 		      apart[i][1]);
 }
 
@@ -137,10 +137,11 @@ static void check_slots(void)
 	for (size_t i = 0; i < COUNT_OF(split); i++) {
 		const struct rlock_name name = name_of(split[i]);
 
-		CHECK(!rlock__key_has_one_slot(&name), "the keys of '%s' are in two", split[i]);
+		CHECK(!rlock__key_has_one_slot(&name), "the keys of '%s' are in two slots",
+		      split[i]);
 	}
 	CHECK(!rlock__key_has_one_slot(&too_long) && !rlock_names_clash(&too_long, &too_long),
-	      "what is too long to be a name has no slot, and clashes with none");
+	      "a text that is too long for a name has no slot and shares no keys");
 	for (size_t i = 0; i < COUNT_OF(pairs); i++) {
 		const struct rlock_name one = name_of(pairs[i].one),
 					other = name_of(pairs[i].other);
@@ -148,7 +149,8 @@ static void check_slots(void)
 		int back = rlock__key_compare_slots(&other, &one);
 
 		CHECK((order == 0) == pairs[i].is_same && (order < 0) == (back > 0),
-		      "'%s' and '%s': one slot, or one order", pairs[i].one, pairs[i].other);
+		      "'%s' and '%s' are in the same slot, or in a fixed order", pairs[i].one,
+		      pairs[i].other);
 	}
 }
 

@@ -61,12 +61,14 @@ static void check_deadlines(size_t index)
 		     lease->lease_ms);
 	lease_check_deadlines(lease, term_ms - 1);
 	CHECK(lease_step(lease, term_ms - 1) == STEP_RUN && !lease->is_lost,
-	      "a moment before, the command runs");
+	      "just before the deadline the command is not terminated");
 	lease_check_deadlines(lease, term_ms);
-	CHECK(lease->is_lost && lease->reason == TERMINATE_LOST, "then the lock counts as lost");
+	CHECK(lease->is_lost && lease->reason == TERMINATE_LOST,
+	      "at the deadline the lock counts as lost");
 	if (term_ms < kill_ms)
-		CHECK(lease_step(lease, kill_ms - 1) == STEP_TERM, "the command gets SIGTERM");
-	CHECK(lease_step(lease, kill_ms) == STEP_KILL, "and is killed in time");
+		CHECK(lease_step(lease, kill_ms - 1) == STEP_TERM,
+		      "at the deadline the command gets SIGTERM");
+	CHECK(lease_step(lease, kill_ms) == STEP_KILL, "SIGKILL comes before the end of the lease");
 	lease_free(lease);
 }
 
@@ -79,14 +81,14 @@ static void check_half_done(void)
 	lease->is_lost = true;
 	lease_check_deadlines(lease, lease->sent_ms);
 	CHECK(lease->reason == TERMINATE_LOST,
-	      "a lock that was found lost, without a reason, terminates the command");
+	      "a recorded loss without a reason terminates the command");
 	CHECK_NUMBER(lease->lost_at_ms, lease->sent_ms - 1, "and is lost since that was found");
 	lease_free(lease);
 	lease = new_lease(60000);
 	lease->is_stop_requested = true;
 	lease_check_deadlines(lease, lease->sent_ms);
 	CHECK(lease->reason == TERMINATE_STOP,
-	      "a request to stop that was read, without a reason, terminates the command");
+	      "a recorded stop request without a reason terminates the command");
 	lease_free(lease);
 }
 
@@ -179,14 +181,14 @@ static void check_start(void)
 		{ 0, ON_LOST_KILL, false, 0, RAN, TERMINATE_NONE,
 		  "a command runs while its lock is good" },
 		{ 0, ON_LOST_KILL, true, 0, EXIT_LOST, TERMINATE_LOST,
-		  "one whose lock is lost already is not run" },
+		  "a command whose lock is already lost is not run" },
 		/* The lease expired while the renewer was stopped, so nobody noticed. */
 		{ STARTED_LEASE_MS, ON_LOST_KILL, false, 0, EXIT_LOST, TERMINATE_LOST,
-		  "nor one whose lease is over, noticed or not" },
+		  "a command whose lease has expired is not run, even if nobody noticed" },
 		{ STARTED_LEASE_MS, ON_LOST_IGNORE, false, 0, RAN, TERMINATE_NONE,
-		  "one that goes on without its lock starts without it" },
+		  "with --on-lost ignore a command is run without its lock" },
 		{ 0, ON_LOST_KILL, false, -1, EXIT_FAULT, TERMINATE_NONE,
-		  "one whose renewer is dead is not run" },
+		  "a command whose renewer was found dead is not run" },
 	};
 
 	signals_find();
@@ -201,7 +203,7 @@ static void check_start(void)
 		CHECK_NUMBER(start(lease), rows[i].code, "%s", rows[i].claim);
 		CHECK_NUMBER(lease->reason, rows[i].reason, "for the right reason");
 		CHECK((lease->job_pid == -1) == (rows[i].job_pid == -1),
-		      "and no other pid is written");
+		      "a command that is not run does not store its pid");
 		lease_free(lease);
 	}
 }

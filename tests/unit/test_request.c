@@ -254,7 +254,7 @@ static void start_asked(size_t index, const char *verb, int64_t deadline_ms)
 {
 	start_unix(index);
 	begin(index, verb, deadline_ms);
-	CHECK(hears(index, verb), "a server is asked");
+	CHECK(hears(index, verb), "a server receives the request");
 }
 
 /* ---- several requests at the same time ---- */
@@ -268,18 +268,19 @@ static void check_any_order(void)
 	for (size_t i = 0; i < PEERS; i++)
 		begin(i, "FIRST", INT64_MAX);
 	CHECK(hears(0, "FIRST") && hears(1, "FIRST") && hears(2, "FIRST"),
-	      "three servers are asked before any of them answers");
+	      "three servers receive requests before any of them replies");
 	says(0, "+ze");
 	CHECK(ends_with(2, "two") && ends_with(1, "one"),
-	      "the one begun last is answered first, and half an answer keeps none");
+	      "the last request can be answered first, and half a reply delays no other request");
 	says(0, "ro\r\n");
 	drive(0, PATIENCE_MS);
-	CHECK(strcmp(peers[0].result.reply->str, "zero") == 0, "it is whole in the end");
+	CHECK(strcmp(peers[0].result.reply->str, "zero") == 0,
+	      "a reply in two pieces is complete in the end");
 	for (size_t i = 0; i < PEERS; i++)
 		begin(i, "SECOND", INT64_MAX);
 	CHECK(hears(0, "SECOND") && hears(1, "SECOND") && hears(2, "SECOND") && !is_called(0) &&
 		      !is_called(1) && !is_called(2),
-	      "a second request goes over the same streams");
+	      "a second request uses the same connections");
 	stop_all();
 }
 
@@ -289,19 +290,19 @@ static void check_deadline(void)
 
 	start_asked(0, "SILENT", begun_ms + 500);
 	start_asked(1, "PROMPT", INT64_MAX);
-	CHECK(ends_with(1, "prompt"), "one that never answers does not keep the other");
+	CHECK(ends_with(1, "prompt"), "a server that never replies does not delay the other");
 	drive(0, PATIENCE_MS);
 	CHECK(has_failed(0, RLOCK_ENET, "no answer from unix://") &&
 		      has_failed(0, RLOCK_ENET, "in time") && peers[0].result.was_sent,
-	      "it runs into its deadline");
+	      "the request without a reply ends at its deadline");
 	CHECK(rlock_now_ms() >= begun_ms + 500 && rlock_now_ms() < begun_ms + PATIENCE_MS,
-	      "then, and not at the timeout of the connection");
+	      "it ends at the deadline, not at the connection timeout");
 	CHECK(rlock__connection_is_open(peers[0].connection),
-	      "its stream is kept for fire and forget");
+	      "its connection is kept for fire and forget");
 	begin(0, "AGAIN", INT64_MAX);
-	CHECK(is_called(0), "but another request takes another stream");
+	CHECK(is_called(0), "another request opens another connection");
 	forget_stream(&peers[0]);
-	CHECK(hears(0, "AGAIN") && ends_with(0, "again"), "and is answered there");
+	CHECK(hears(0, "AGAIN") && ends_with(0, "again"), "and gets its reply there");
 	stop_all();
 }
 
@@ -310,13 +311,15 @@ static void check_late_send(void)
 {
 	start_tcp(0, "127.0.0.1");
 	begin(0, "LATE", rlock_now_ms() + 500);
-	CHECK(!peers[0].connection->session.was_sent, "the request waits for its connection");
+	CHECK(!peers[0].connection->session.was_sent,
+	      "a request waits until its connection is established");
 	(void)poll(NULL, 0, 600);
 	CHECK(hears(0, "LATE") && ends_with(0, "late"),
-	      "a request that is sent after its deadline is answered all the same");
+	      "a request that was sent after its deadline still gets its reply");
 	begin(0, "SILENT", rlock_now_ms() + 100);
 	drive(0, PATIENCE_MS);
-	CHECK(has_failed(0, RLOCK_ENET, "in time"), "but not every request without a reply waits");
+	CHECK(has_failed(0, RLOCK_ENET, "in time"),
+	      "but a request without a reply does not wait beyond its deadline");
 	stop_all();
 }
 
@@ -327,13 +330,15 @@ static void check_stragglers(void)
 	says(0, "+slow\r\n");
 	begin(0, "NEXT", INT64_MAX);
 	CHECK(hears(0, "NEXT") && !is_called(0),
-	      "a straggler whose answer has come meanwhile is used on");
-	CHECK(ends_with(0, "next"), "and the late answer is not taken for the next one");
+	      "a connection whose late reply has arrived is used again");
+	CHECK(ends_with(0, "next"), "the late reply is not taken for that of the next request");
 	begin(1, "NEXT", INT64_MAX);
-	CHECK(is_called(1), "a straggler that still owes its answer is connected anew");
-	CHECK(recv(peers[1].stream, peers[1].heard, 1, 0) <= 0, "and the old stream closed");
+	CHECK(is_called(1),
+	      "a connection whose late reply is still missing is replaced by a new one");
+	CHECK(recv(peers[1].stream, peers[1].heard, 1, 0) <= 0, "and the old connection is closed");
 	forget_stream(&peers[1]);
-	CHECK(hears(1, "NEXT") && ends_with(1, "next"), "the new one is asked, and answers");
+	CHECK(hears(1, "NEXT") && ends_with(1, "next"),
+	      "the new connection gets the request, and a reply");
 	stop_all();
 }
 
@@ -343,9 +348,10 @@ static void check_fire_and_forget(void)
 
 	start_asked(0, "SILENT", INT64_MAX);
 	fire_and_forget(0, "BYE");
-	CHECK(rlock_now_ms() < begun_ms + PATIENCE_MS, "fire and forget does not wait for long");
-	CHECK(!rlock__connection_is_open(peers[0].connection), "behind it nothing is under way");
-	CHECK(hears(0, "BYE"), "it goes out behind a request that is under way");
+	CHECK(rlock_now_ms() < begun_ms + PATIENCE_MS, "fire and forget does not wait long");
+	CHECK(!rlock__connection_is_open(peers[0].connection),
+	      "after fire and forget no request is pending");
+	CHECK(hears(0, "BYE"), "fire and forget is sent after a pending request");
 	stop_all();
 }
 
@@ -353,14 +359,14 @@ static void check_denied_login(void)
 {
 	start_tcp(0, "ci:secret@127.0.0.1");
 	begin(0, "FIRST", INT64_MAX);
-	CHECK(hears(0, "FIRST"), "a server is asked by a user of its own");
+	CHECK(hears(0, "FIRST"), "a connection logs in as the URL's user");
 	says(0,
 	     "-ERR unknown command 'AUTH', with args beginning with: 'ci' 'secret' \r\n-ERR no\r\n");
 	drive(0, PATIENCE_MS);
 	CHECK(peers[0].result.status == RLOCK_EUNSUPPORTED &&
 		      strstr(peers[0].connection->error.text, "knows no login") != NULL &&
 		      strstr(peers[0].connection->error.text, "secret") == NULL,
-	      "a server that says the password again is not quoted");
+	      "an error that contains the password is not quoted");
 	stop_all();
 }
 
@@ -372,12 +378,12 @@ static void check_failures(void)
 	begin(0, "HELLO", INT64_MAX);
 	start_asked(1, "HELLO", INT64_MAX);
 	CHECK(has_failed(0, RLOCK_ENET, "No such file") && !peers[0].result.was_sent,
-	      "a socket that isn't there is told, and another server asked beside it");
+	      "a missing socket is reported, and the other server gets its request");
 	forget_stream(&peers[1]);
 	drive(0, PATIENCE_MS);
 	CHECK(has_failed(1, RLOCK_ENET, "the server closed the connection") &&
 		      peers[1].result.was_sent,
-	      "so is a stream that is cut");
+	      "a connection that is cut is reported");
 	stop_all();
 }
 
@@ -393,19 +399,19 @@ static void check_closed_meanwhile(void)
 
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0 &&
 		      dup2(pair[0], STDIN_FILENO) == STDIN_FILENO,
-	      "the input is a socket");
+	      "descriptor 0 is a socket");
 	start_asked(0, "FIRST", INT64_MAX);
-	CHECK(ends_with(0, "one"), "and answers");
+	CHECK(ends_with(0, "one"), "the server replies");
 	forget_stream(&peers[0]);
 	begin(0, "SECOND", INT64_MAX);
 	drive(0, PATIENCE_MS);
 	CHECK(has_failed(0, RLOCK_ENET, "cannot reach"),
-	      "a request to a server that has closed the connection meanwhile fails");
+	      "a request on a connection that the server has closed fails");
 	begin(0, "THIRD", INT64_MAX);
-	CHECK(hears(0, "THIRD"), "the next one is sent");
+	CHECK(hears(0, "THIRD"), "the next request is sent on a new connection");
 	CHECK(getsockopt(STDIN_FILENO, SOL_SOCKET, SO_LINGER, &linger, &size) == 0 &&
 		      linger.l_onoff == 0,
-	      "the input is not to be reset");
+	      "the socket at descriptor 0 is not reset");
 	stop_all();
 	(void)dup2(input, STDIN_FILENO);
 	(void)close(input);
@@ -457,13 +463,13 @@ static void check_endless_talk(void)
 	start_unix(0);
 	rlock__subscription_begin(peers[0].connection, &channel, 1, begun_ms + 300);
 	peers[0].is_under_way = true;
-	CHECK(hears(0, "news"), "a server is subscribed to");
+	CHECK(hears(0, "news"), "a subscription is sent");
 	while (advance_all() > 0 && rlock_now_ms() < begun_ms + PATIENCE_MS) {
 		says(0, "+still here\r\n");
 		(void)rlock__request_poll_all(&peers[0].connection, 1, NULL, INT64_MAX);
 	}
 	CHECK(has_failed(0, RLOCK_ENET, "in time"),
-	      "one that says other things all the time runs into the deadline");
+	      "a subscription whose server keeps sending other data ends at the deadline");
 	stop_all();
 }
 
@@ -484,7 +490,7 @@ static void check_fire_and_forget_to_a_talker(void)
 	}
 	fire_and_forget(0, "BYE");
 	CHECK(rlock_now_ms() < begun_ms + PATIENCE_MS,
-	      "fire and forget does not wait for a server that talks on");
+	      "fire and forget does not wait for a server that keeps sending");
 	(void)kill(talker, SIGKILL);
 	(void)waitpid(talker, NULL, 0);
 	stop_all();
@@ -506,9 +512,9 @@ static void check_full_backlog(void)
 	begin(2, "PATIENT", INT64_MAX);
 	drive(2, PATIENCE_MS);
 	CHECK(has_failed(1, RLOCK_ENET, "Connection timed out"),
-	      "a place that does not get free in time is a timeout");
-	CHECK(peers[2].is_under_way, "a request that has time waits for a place");
-	CHECK(hears(0, "LUCKY") && hears(2, "PATIENT"), "and is sent when there is one");
+	      "a full backlog until the deadline is a timeout");
+	CHECK(peers[2].is_under_way, "a request with a later deadline waits for the backlog");
+	CHECK(hears(0, "LUCKY") && hears(2, "PATIENT"), "and is sent once the backlog has room");
 	stop_all();
 }
 

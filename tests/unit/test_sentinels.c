@@ -369,11 +369,11 @@ static void client_init(struct client *client)
 					i > 0 ? "," : "", sentinels[i].port);
 	(void)snprintf(text + len, sizeof(text) - len, "/" SERVICE);
 	*client = (struct client){ .url = NULL };
-	CHECK(rlock_url_parse(text, &client->url, why) == RLOCK_OK, "the URL is good %s", why);
+	CHECK(rlock_url_parse(text, &client->url, why) == RLOCK_OK, "the URL is valid %s", why);
 	client->error.server = rlock_url_server(client->url);
 	rlock__session_init(&client->session, client->url, NULL, NULL, &client->error);
 	client->topology = rlock__topology_new(client->url, &client->session);
-	CHECK(client->topology != NULL, "there is a topology");
+	CHECK(client->topology != NULL, "a topology is created");
 }
 
 static void client_clear(struct client *client)

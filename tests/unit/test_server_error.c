@@ -124,7 +124,7 @@ void test_server_error(void)
 		struct rlock__error error = { .server = "host:1" };
 
 		(void)rlock__server_error(&error, replies[i][0], strlen(replies[i][0]), script);
-		CHECK_STRING(rlock__error_reply(&error), replies[i][1], "the server's words in: %s",
+		CHECK_STRING(rlock__error_reply(&error), replies[i][1], "the appended part of: %s",
 			     error.text);
 	}
 	for (size_t i = 0; i < COUNT_OF(errors); i++) {
@@ -133,6 +133,6 @@ void test_server_error(void)
 							       strlen(errors[i].reply), script);
 
 		CHECK(status == errors[i].status && strstr(error.text, errors[i].text) != NULL,
-		      "'%s' is: %s", errors[i].reply, error.text);
+		      "'%s' is reported as: %s", errors[i].reply, error.text);
 	}
 }

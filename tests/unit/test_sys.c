@@ -39,9 +39,9 @@ static void check_title(const char *title, const char *wanted)
 	os_title_setup(4, argv);
 	os_set_title(title);
 	CHECK(memcmp(room, is, sizeof(room)) == 0,
-	      "nothing of the words is left after '%s', and nothing beyond them is written", title);
+	      "the title '%s' replaces all words, and nothing beyond them is written", title);
 	CHECK(strcmp(argv[2], "redis://***@a") == 0 && strcmp(argv[3], "b") == 0,
-	      "the words are kept elsewhere");
+	      "the words are copied before");
 	free(argv[0]); /* one block for all words */
 }
 
@@ -56,7 +56,8 @@ static void check_silent_fork(void)
 		_exit(0);
 	CHECK(waitid(P_ALL, 0, &info, WEXITED | WNOHANG) != 0 && errno == ECHILD,
 	      "a wait for any child does not find one that was forked silently");
-	CHECK(waitid(P_PID, (id_t)pid, &info, WEXITED | __WALL) == 0, "a wait with __WALL does");
+	CHECK(waitid(P_PID, (id_t)pid, &info, WEXITED | __WALL) == 0,
+	      "a wait with __WALL finds it");
 }
 
 /* Wait for this change of the child; other changes may come before. */
@@ -85,14 +86,14 @@ static void check_children(void)
 	(void)kill(pid, SIGCONT);
 	CHECK(sees_change(pid, CLD_CONTINUED, &continued), "a child that is continued is seen");
 	(void)kill(pid, SIGSTOP);
-	CHECK(sees_change(pid, CLD_STOPPED, &again), "its next stop is seen");
+	CHECK(sees_change(pid, CLD_STOPPED, &again), "the next stop of the child is seen");
 	os_child_take(&continued);
 	CHECK(sees_change(pid, CLD_STOPPED, &again),
-	      "a change that came after the one that is taken is still to be seen");
+	      "a later change is still reported after an earlier one was taken");
 	(void)kill(pid, SIGKILL);
-	CHECK(sees_change(pid, CLD_KILLED, &again), "its end is seen");
+	CHECK(sees_change(pid, CLD_KILLED, &again), "the end of the child is seen");
 	os_child_take(&again);
-	CHECK(!os_child_peek(&again), "a child that was taken is gone");
+	CHECK(!os_child_peek(&again), "a reaped child does not exist any more");
 }
 
 /* ---- priorities: each check runs in a child, which exits with 1 on an error ---- */
@@ -211,7 +212,7 @@ static void check_starts(void)
 		(void)kill(pid, SIGKILL);
 		(void)waitpid(pid, NULL, 0);
 	}
-	CHECK(told > 0, "the start of a process is told by the time of its fork");
+	CHECK(told > 0, "the start time of a process is that of its fork");
 	CHECK_NUMBER(same, told, "it is the start that /proc shows");
 	CHECK_NUMBER((int64_t)proc_start_between(tick_ms * 7, tick_ms * 8 - 1), 7,
 		     "a start within a tick is that tick");

@@ -61,7 +61,7 @@ static void check_escape(void)
 
 	for (size_t i = 0; i < COUNT_OF(kept); i++)
 		CHECK_STRING(rlock_escape(kept[i], strlen(kept[i]), out, sizeof(out)), kept[i],
-			     "'%s' stays", kept[i]);
+			     "'%s' is not escaped", kept[i]);
 	for (size_t i = 0; i < COUNT_OF(escaped); i++) {
 		size_t len = 0;
 
@@ -72,7 +72,7 @@ static void check_escape(void)
 			     "%s is escaped", want);
 	}
 	CHECK_STRING(rlock_escape("\xe2\x82\xc3\xa4(", 5, out, sizeof(out)), "\\xe2\\x82\xc3\xa4(",
-		     "what follows a broken character stays");
+		     "text after an invalid sequence is not escaped");
 	CHECK_STRING(rlock_escape("a\0bc", 3, out, sizeof(out)), "a\\x00b",
 		     "the length counts, not a NUL");
 	CHECK_STRING(rlock_escape("\xe2\x82\xac", 2, out, sizeof(out)), "\\xe2\\x82",
@@ -80,7 +80,7 @@ static void check_escape(void)
 	CHECK(rlock_character_read("", 0, &character) == 0 &&
 		      rlock_character_read("\xc3\xa4", 2, &character) == 2 && character == 0xe4,
 	      "a character is read, where there is one");
-	CHECK_STRING(rlock_escape(NULL, 0, out, sizeof(out)), "", "no text is an empty one");
+	CHECK_STRING(rlock_escape(NULL, 0, out, sizeof(out)), "", "NULL is shown as an empty text");
 }
 
 /* Source and destination are blocks of the exact size, so that the sanitizer reports any access beyond. */
@@ -93,8 +93,8 @@ static void check_cuts(void)
 		if (text == NULL || out == NULL)
 			abort();
 		memcpy(text, cuts[i].text, len);
-		CHECK_STRING(rlock_escape(text, len, out, 8), cuts[i].shown, "it is cut to '%s'",
-			     cuts[i].shown);
+		CHECK_STRING(rlock_escape(text, len, out, 8), cuts[i].shown,
+			     "the text is cut to '%s'", cuts[i].shown);
 		free(text);
 		free(out);
 	}
@@ -110,15 +110,15 @@ static void check_encode(void)
 
 	CHECK(rlock_percent_encode("azAZ09-._~", 10, "", out, sizeof(out)) == 10 &&
 		      strcmp(out, "azAZ09-._~") == 0,
-	      "unreserved characters stay");
+	      "unreserved characters are not encoded");
 	CHECK(rlock_percent_encode("/a%\0\xff\n", 6, "/", out, sizeof(out)) == 14 &&
 		      strcmp(out, "/a%25%00%FF%0A") == 0,
-	      "the others are encoded, but for what is to be kept");
+	      "other characters are encoded, except those to keep");
 	CHECK(rlock_percent_encode("a b", 3, "", NULL, 0) == 5, "no buffer is needed to measure");
 	for (size_t i = 0; i < COUNT_OF(cut); i++)
 		CHECK(rlock_percent_encode("a b", 3, "", out, i + 1) == 5 &&
 			      strcmp(out, cut[i]) == 0,
-		      "a text of 5 bytes is cut to '%s' in room for %zu", cut[i], i);
+		      "an encoding of 5 bytes is cut to '%s' in a buffer of %zu", cut[i], i);
 }
 
 static const struct {
@@ -152,7 +152,7 @@ static void check_decode(void)
 		CHECK_NUMBER(got, want != NULL ? (int64_t)strlen(want) : -1, "'%s' is decoded",
 			     decodings[i].text);
 		CHECK_STRING(text, want != NULL ? want : decodings[i].text,
-			     "to the right bytes, or left as it was");
+			     "'%s' is decoded, or unchanged if malformed", decodings[i].text);
 		free(text);
 	}
 }
@@ -169,7 +169,7 @@ static void check_round_trip(void)
 	len = rlock_percent_encode(all, sizeof(all), "", encoded, sizeof(encoded));
 	decoded = rlock_percent_decode(encoded, len);
 	CHECK(decoded == (long)sizeof(all) && memcmp(encoded, all, sizeof(all)) == 0,
-	      "every byte but NUL comes back");
+	      "every byte but NUL is encoded and decoded to itself");
 }
 
 /* ---- numbers ---- */
@@ -207,7 +207,7 @@ static void check_numbers(void)
 	for (size_t i = 0; i < COUNT_OF(no_numbers); i++)
 		CHECK(!rlock__decimal_parse(no_numbers[i], strlen(no_numbers[i]), &number) &&
 			      number == 5,
-		      "'%s' is no number, and changes none", no_numbers[i]);
+		      "'%s' is no number, and the result is unchanged", no_numbers[i]);
 	CHECK(!rlock__decimal_parse("1\0002", 3, &number),
 	      "a number ends with its text, not with a NUL");
 	for (size_t i = 0; i < COUNT_OF(numbers); i++)

@@ -127,20 +127,21 @@ static void check_good(void)
 	for (size_t i = 0; i < COUNT_OF(good); i++) {
 		struct rlock_url *url = parse(good[i].text), *copy, *again;
 
-		CHECK(url != NULL, "%s is a URL", good[i].text);
+		CHECK(url != NULL, "%s is accepted", good[i].text);
 		if (url == NULL)
 			continue;
 		CHECK_STRING(rlock_url_server(url), good[i].server, "server of %s", good[i].text);
 		CHECK_STRING(parts_of(url), good[i].parts, "parts of %s", good[i].text);
 		CHECK(rlock_url_scheme(url) == scheme_of(good[i].server) &&
 			      rlock_url_has_password(url) == (url->password != NULL),
-		      "what %s tells of itself", good[i].text);
+		      "the accessors of %s", good[i].text);
 		copy = rlock__url_copy(url);
 		again = parse(rlock_url_server(url));
 		rlock_url_free(url);
-		CHECK_STRING(copy != NULL ? parts_of(copy) : NULL, good[i].parts, "of its copy");
+		CHECK_STRING(copy != NULL ? parts_of(copy) : NULL, good[i].parts,
+			     "the accessors of a copy");
 		CHECK_STRING(again != NULL ? rlock_url_server(again) : NULL, good[i].server,
-			     "the server of %s stands for itself", good[i].text);
+			     "the server text of %s is a URL of the same server", good[i].text);
 		rlock_url_free(copy);
 		rlock_url_free(again);
 	}
@@ -172,7 +173,8 @@ static void check_set_db(void)
 			      rlock_url_has_db(url) == had_db,
 		      "database %d is set in %s, which does not say so then, or refused",
 		      rows[i].db, rows[i].text);
-		CHECK_STRING(rlock_url_server(url), rows[i].server, "the server follows it");
+		CHECK_STRING(rlock_url_server(url), rows[i].server,
+			     "the server text has the new database");
 		rlock_url_free(url);
 	}
 }
@@ -182,14 +184,15 @@ static void check_set_password(void)
 	struct rlock_url *url = parse("redis://u@h");
 	char password[] = "fromfile";
 
-	CHECK_STRING(rlock_url_user(url), "u", "it is the user of the URL");
+	CHECK_STRING(rlock_url_user(url), "u", "the user is that of the URL");
 	CHECK(!rlock_url_has_password(url) && rlock_url_set_password(url, "first") == RLOCK_OK &&
 		      rlock_url_set_password(url, password) == RLOCK_OK &&
 		      rlock_url_has_password(url),
-	      "a password can be set, and another one");
+	      "a password can be set, and replaced");
 	memset(password, 'x', strlen(password));
-	CHECK_STRING(url->password, "fromfile", "it is a copy");
-	CHECK_STRING(rlock_url_server(url), "redis://h:6379/0", "the server does not show it");
+	CHECK_STRING(url->password, "fromfile", "the password is copied");
+	CHECK_STRING(rlock_url_server(url), "redis://h:6379/0",
+		     "the server text does not show the password");
 	rlock_url_free(url);
 }
 
@@ -206,16 +209,17 @@ static void check_sentinels(void)
 	CHECK(rlock_url_set_sentinel_login(url, "su", "sp") == RLOCK_OK, "sentinels have a login");
 	part = rlock__url_of_sentinel(url, 1);
 	CHECK_STRING(rlock_url_server(part), "redis://h2:2/0", "a sentinel has no database");
-	CHECK_STRING(part->password, "sp", "it gets that login");
+	CHECK_STRING(part->password, "sp", "a sentinel gets the sentinels' login");
 	rlock_url_free(part);
-	CHECK(rlock_url_set_sentinel_login(url, "sv", NULL) == RLOCK_OK, "the user alone is set");
-	CHECK_STRING(url->sentinel_password, "sp", "the password stays");
-	CHECK(rlock_url_set_map(url, "a:1=b:2,[::1]:3=c:4", why) == RLOCK_OK, "a map is taken");
+	CHECK(rlock_url_set_sentinel_login(url, "sv", NULL) == RLOCK_OK,
+	      "a user without a password can be set");
+	CHECK_STRING(url->sentinel_password, "sp", "the password is unchanged");
+	CHECK(rlock_url_set_map(url, "a:1=b:2,[::1]:3=c:4", why) == RLOCK_OK, "a map is accepted");
 	copy = rlock__url_copy(url);
 	to = rlock__url_translate(copy, "::1", 3);
 	part = rlock__url_of_server(copy, to.host, to.port);
-	CHECK_STRING(rlock_url_server(part), "redis://c:4/3", "the map leads elsewhere");
-	CHECK_STRING(part->password, "p", "with the URL's password");
+	CHECK_STRING(rlock_url_server(part), "redis://c:4/3", "the map changes the address");
+	CHECK_STRING(part->password, "p", "the mapped address gets the URL's password");
 	rlock_url_free(part);
 	to = rlock__url_translate(copy, "A", 1);
 	CHECK(to.port == 2, "capitals in a host's name do not matter");
@@ -249,16 +253,16 @@ static void check_set_socket(void)
 	for (size_t i = 0; i < COUNT_OF(refused); i++)
 		CHECK(rlock_url_set_socket(url, refused[i]) == RLOCK_EINVAL,
 		      "the socket '%s' is refused", refused[i]);
-	CHECK_STRING(rlock_url_server(url), "local:?db=2", "which changes nothing");
+	CHECK_STRING(rlock_url_server(url), "local:?db=2", "a refused socket changes nothing");
 	CHECK(rlock_url_set_socket(url, "/run/a b") == RLOCK_OK, "a socket can be set for local:");
 	CHECK_NUMBER(rlock_url_scheme(url), RLOCK_SCHEME_UNIX, "local: has become a unix URL");
-	CHECK_STRING(rlock_url_server(url), "unix:///run/a%20b?db=2", "it has kept the database");
+	CHECK_STRING(rlock_url_server(url), "unix:///run/a%20b?db=2", "the database is kept");
 	CHECK(rlock_url_set_socket(url, "/other") == RLOCK_EINVAL,
-	      "only local: can be turned into a socket");
+	      "a socket can be set for local: URLs only");
 	rlock_url_free(url);
 	url = parse("local:");
 	path[SOCKET_PATH_MAX] = '\0';
-	CHECK(rlock_url_set_socket(url, path) == RLOCK_OK, "the longest socket can be set");
+	CHECK(rlock_url_set_socket(url, path) == RLOCK_OK, "the longest socket path can be set");
 	rlock_url_free(url);
 	rlock_url_free(NULL);
 }

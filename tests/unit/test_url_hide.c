@@ -69,9 +69,10 @@ static void check_hide(void)
 		if (text == NULL)
 			abort();
 		rlock_url_hide_password(text);
-		CHECK_STRING(text, hidings[i].hidden, "'%s' is shown so", hidings[i].text);
+		CHECK_STRING(text, hidings[i].hidden, "'%s' is shown with its password hidden",
+			     hidings[i].text);
 		rlock_url_hide_password(text);
-		CHECK_STRING(text, hidings[i].hidden, "and stays so");
+		CHECK_STRING(text, hidings[i].hidden, "hiding it again changes nothing");
 		free(text);
 	}
 }

@@ -132,10 +132,11 @@ void test_url_refused(void)
 	for (size_t i = 0; i < COUNT_OF(bad); i++)
 		for (size_t k = 0; bad[i].texts[k] != NULL; k++)
 			check_refused(bad[i].texts[k], bad[i].why);
-	CHECK(is_taken("unix:///", 106, why), "the longest path for a socket is taken");
+	CHECK(is_taken("unix:///", 106, why), "the longest path of a socket is accepted");
 	CHECK(!is_taken("unix:///", 107, why) && strstr(why, "at most 107 bytes") != NULL,
 	      "a path that is too long for a socket is refused");
-	CHECK(is_taken("redis://", 4000, why), "a long host is for the resolver to refuse");
+	CHECK(is_taken("redis://", 4000, why),
+	      "a long host name is accepted, as only the resolver can refuse it");
 	CHECK(!is_taken("redis://h?", 4000, why) && unit_is_clause(why) &&
 		      strstr(why, "...' is unknown") != NULL,
 	      "a long parameter is cut in the reason");

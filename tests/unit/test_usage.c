@@ -523,7 +523,7 @@ static void check_nearest(void)
 		for (size_t k = 0; k < COUNT_OF(words); k++)
 			nearest_try(&nearest, words[k]);
 		CHECK_STRING(nearest.word != NULL ? nearest.word : "none", rows[i][1],
-			     "what '%s' means", rows[i][0]);
+			     "the suggestion for '%s'", rows[i][0]);
 	}
 }
 
