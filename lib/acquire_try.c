@@ -401,8 +401,8 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 	rlock__places_args(&waiter->places, index, hold, action, args);
 	for (size_t i = 0; i < request->inherited_count; i++)
 		rlock__args_string(args, request->inherited[i]);
-	if (hold->look.count > 0 && !waiter->conn->has_cluster)
-		args->behind = &hold->look;
+	if (hold->exists_checks.count > 0 && !waiter->conn->has_cluster)
+		args->behind = &hold->exists_checks;
 	return action->script;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Requests about a lock that another process may have acquired: find an owner's hold again, ask the holders to stop, break the
- * lock by force, and set how many permits a semaphore has in all. Whether they may is for the caller; what happens on the server, for lua/.
+ * Requests about a lock that another process may have acquired: find an owner's hold, ask the holders to stop, break the lock by force,
+ * and set the total of a semaphore's permits. The caller decides whether that is allowed; the scripts in lua/ do the work on the server.
  */
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -18,9 +18,9 @@
 #include "request.h"
 #include "rlock.h"
 
-/* ---- all of them ---- */
+/* ---- the request ---- */
 
-/* One request about the lock of a name, whoever holds it. Its action's arguments begin with the keys of the name. */
+/* One request about a name, whoever holds its lock. The arguments of action begin with the keys of the name. */
 struct query {
 	struct rlock_conn *conn;
 	const struct rlock__action *action;
@@ -68,7 +68,7 @@ static enum rlock_status query_run(struct query *query, rlock__args_fn make, rlo
 	enum rlock_status status;
 
 	rlock__delivery_init(&query->delivery, &query->places, make, ctx, read, ctx);
-	/* In the wrong database the lock of that name is another one. */
+	/* The login must be complete: in another database the lock of that name is a different one. */
 	query->delivery.broadcast.needs_login = true;
 	query->delivery.broadcast.is_of_any_owner = true;
 	status = rlock__delivery_run(&query->delivery, deadline_ms);
@@ -78,7 +78,7 @@ static enum rlock_status query_run(struct query *query, rlock__args_fn make, rlo
 
 #define OTHER_KIND (-1)
 
-/* The scripts tell the type of a key that is no lock of the kind. */
+/* Whether the script found a key that is no lock of the kind: {OTHER_KIND, its type}. */
 static bool is_other_kind(const redisReply *reply)
 {
 	return rlock__reply_is(reply, "i*") && reply->elements == 2 &&
@@ -93,10 +93,10 @@ struct search {
 	const char *owner;
 	enum rlock_kind kind;
 	enum rlock_purpose purpose; /* RLOCK_PURPOSE_UNKNOWN: any */
-	struct rlock_hold *found;   /* on the first server that has one */
+	struct rlock_hold *found;   /* from the first server that has the hold; NULL: none yet */
 };
 
-/* A reply of find.lua about a hold: its id, the lock's TTL, its kind, the note of its record. */
+/* Whether reply is one of find.lua about a hold: {hold id, TTL of the lock, kind, "HOLDER NOTE" of its record}. */
 static bool is_found(const redisReply *reply, enum rlock_kind *kind_out)
 {
 	return rlock__reply_is(reply, "siss") && reply->element[0]->len > 0 &&
@@ -138,7 +138,7 @@ static enum rlock_status read_found(void *ctx, struct rlock__connection *connect
 	spec.sent_ms = search->query.delivery.sent_ms[index] -
 		       rlock__conn_drift_ms(search->query.conn, spec.lease_ms);
 	status = rlock_hold_new(&spec, &search->found);
-	/* Its id is none of ours. */
+	/* The id has another form than ours. */
 	if (status == RLOCK_EINVAL)
 		return RLOCK_ESERVER;
 	return status == RLOCK_OK ? RLOCK_OK : rlock__fail_memory(&connection->error);
@@ -183,9 +183,9 @@ enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *n
 struct stopping {
 	struct query query;
 	const char *owner, *by;
-	const char *const *ids; /* of those to ask; none: all are looked for */
+	const char *const *ids; /* the holds to ask; count 0: search for all holds */
 	size_t count;
-	struct rlock_stop_request found; /* on all servers */
+	struct rlock_stop_request found; /* the holds in the replies of all servers */
 };
 
 static struct rlock_stop_hold read_stop_hold(const redisReply *reply)
@@ -204,13 +204,13 @@ static struct rlock_stop_hold read_stop_hold(const redisReply *reply)
 	return hold;
 }
 
-/* The owner of a hold that is kept has each server's own time. */
+/* Holds without an id are compared by owner. With one they are not: the owner of a kept hold has a time of each server's clock. */
 static bool is_same_hold(const struct rlock_stop_hold *a, const struct rlock_stop_hold *b)
 {
 	return strcmp(a->id, b->id) == 0 && (a->id[0] != '\0' || strcmp(a->owner, b->owner) == 0);
 }
 
-/* Another server may have it, too. false: out of memory. */
+/* Add a hold, unless another server has returned it already. False: out of memory. */
 static bool add_stop_hold(struct stopping *stopping, const struct rlock_stop_hold *hold)
 {
 	struct rlock_stop_request *stop = &stopping->found;
@@ -273,7 +273,7 @@ static const struct rlock__script *make_stop(const void *ctx, size_t index,
 	return rlock__action_stop.script;
 }
 
-/* Look for all of them, or ask those with ids. RLOCK_NOT_HELD: none is found. */
+/* With count 0 search for all holds, else ask those with these ids. RLOCK_NOT_HELD: no hold was found. */
 static enum rlock_status send_stop(struct stopping *stopping, const char *const *ids, size_t count,
 				   int64_t deadline_ms)
 {
@@ -287,8 +287,8 @@ static enum rlock_status send_stop(struct stopping *stopping, const char *const 
 	return status;
 }
 
-/* Those that cannot be asked stay for the answer to the first request. */
-static bool add_deaf_holds(struct stopping *stopping, const struct rlock_stop_request *stop)
+/* The caller is told once about holds that cannot be asked: keep them in the result of the first request. False: out of memory. */
+static bool add_unaskable_holds(struct stopping *stopping, const struct rlock_stop_request *stop)
 {
 	for (size_t i = 0; i < stop->count; i++)
 		if (!stop->holds[i].can_be_asked && !add_stop_hold(stopping, &stop->holds[i]))
@@ -296,7 +296,7 @@ static bool add_deaf_holds(struct stopping *stopping, const struct rlock_stop_re
 	return true;
 }
 
-static bool has_told(const struct rlock_stop_request *stop)
+static bool has_askable(const struct rlock_stop_request *stop)
 {
 	for (size_t i = 0; i < stop->count; i++)
 		if (stop->holds[i].can_be_asked)
@@ -304,9 +304,9 @@ static bool has_told(const struct rlock_stop_request *stop)
 	return false;
 }
 
-/* Writes nothing, so that it may be repeated even if another owner holds the lock by then. */
-static enum rlock_status look_for_holds(struct stopping *stopping, struct rlock_stop_request *stop,
-					int64_t deadline_ms)
+/* Search for the holds. This writes nothing, so it may be repeated even if another owner holds the lock by then. */
+static enum rlock_status search_holds(struct stopping *stopping, struct rlock_stop_request *stop,
+				      int64_t deadline_ms)
 {
 	enum rlock_status status = send_stop(stopping, NULL, 0, deadline_ms);
 
@@ -318,10 +318,10 @@ static enum rlock_status look_for_holds(struct stopping *stopping, struct rlock_
 	return RLOCK_OK;
 }
 
-/* By one script, which must not keep the server from its other clients. */
+/* Holds that one request asks: the script must not block the server for its other clients. */
 #define IDS_MAX 1000
 
-/* Those with an id that can be asked. */
+/* Ask all holds of stop that can be asked, and replace stop by those that are left. */
 static enum rlock_status ask_holds(struct stopping *stopping, struct rlock_stop_request *stop,
 				   int64_t deadline_ms)
 {
@@ -340,7 +340,7 @@ static enum rlock_status ask_holds(struct stopping *stopping, struct rlock_stop_
 			return status;
 		count = 0;
 	}
-	if (!stop->is_answered && !add_deaf_holds(stopping, stop)) {
+	if (!stop->is_answered && !add_unaskable_holds(stopping, stop)) {
 		rlock_stop_request_clear(&stopping->found);
 		return rlock__fail_memory(&stopping->query.conn->error);
 	}
@@ -357,10 +357,10 @@ static enum rlock_status run_stop(struct stopping *stopping, struct rlock_stop_r
 	enum rlock_status status = RLOCK_OK;
 
 	if (stop->count == 0)
-		status = look_for_holds(stopping, stop, deadline_ms);
+		status = search_holds(stopping, stop, deadline_ms);
 	if (status != RLOCK_OK)
 		return status;
-	if (has_told(stop))
+	if (has_askable(stop))
 		return ask_holds(stopping, stop, deadline_ms);
 	stop->is_answered = true;
 	return RLOCK_OK;
@@ -402,15 +402,15 @@ struct breaking {
 	struct query query;
 	const char *owner;
 	enum rlock_kind kind;
-	bool is_look;
-	/* The owners, hold ids and permits that the look has found on all servers. */
+	bool is_search;
+	/* The owners, hold ids and permits that the search has found on all servers: only these are broken. */
 	struct rlock_name *seen;
 	size_t seen_count;
 	char *owner_out;
 	char *note;
 };
 
-/* ---- break: the look ---- */
+/* ---- break: the search ---- */
 
 /* false: out of memory. */
 static bool add_seen(struct breaking *breaking, const redisReply *seen)
@@ -439,9 +439,9 @@ static void free_seen(struct breaking *breaking)
 	free(breaking->seen);
 }
 
-/* A reply without texts says that there is nothing to break, or why: so does the reply to the request that breaks. */
-static enum rlock_status read_look(struct breaking *breaking, struct rlock__connection *connection,
-				   const redisReply *reply)
+/* A reply without texts means that there is nothing to break: the request that breaks gets the same reply, which is reported. */
+static enum rlock_status read_search(struct breaking *breaking,
+				     struct rlock__connection *connection, const redisReply *reply)
 {
 	if (reply->type != REDIS_REPLY_ARRAY)
 		return RLOCK_ESERVER;
@@ -454,7 +454,7 @@ static enum rlock_status read_look(struct breaking *breaking, struct rlock__conn
 
 /* ---- break: the reply ---- */
 
-/* Owner, number of holders, note. */
+/* Read owner, number of holders and note from a reply. False: it has another form. */
 static bool read_holder(const struct breaking *breaking, const redisReply *reply)
 {
 	const redisReply *owner, *note;
@@ -476,7 +476,7 @@ static bool read_holder(const struct breaking *breaking, const redisReply *reply
 	return true;
 }
 
-/* The lock was free. */
+/* Set the note for a lock that no owner held, unless another server had an owner. */
 static enum rlock_status record_removed(const struct breaking *breaking, const char *what)
 {
 	if (breaking->owner_out[0] == '\0')
@@ -484,7 +484,7 @@ static enum rlock_status record_removed(const struct breaking *breaking, const c
 	return RLOCK_OK;
 }
 
-/* A holder that a repeated request does not mean has acquired the lock since. */
+/* Whether an earlier request, whose reply was lost, may have broken the lock: it is free now, or a later owner has it. */
 static bool may_be_broken(const struct breaking *breaking, size_t index, int64_t result)
 {
 	return (result == BREAK_FREE || result == BREAK_OTHER_OWNER) &&
@@ -496,8 +496,8 @@ static enum rlock_status read_break(void *ctx, struct rlock__connection *connect
 {
 	struct breaking *breaking = ctx;
 
-	if (breaking->is_look)
-		return read_look(breaking, connection, reply);
+	if (breaking->is_search)
+		return read_search(breaking, connection, reply);
 	if (!rlock__reply_is(reply, "i*"))
 		return RLOCK_ESERVER;
 	if (may_be_broken(breaking, index, reply->element[0]->integer))
@@ -546,25 +546,25 @@ static const struct rlock__script *make_break(const void *ctx, size_t index,
 	rlock__args_string(args, breaking->owner);
 	add_names(&breaking->query, args);
 	rlock__args_kind(args, breaking->kind);
-	rlock__args_string(args, breaking->is_look ? "look" : is_again ? "again" : "break");
-	for (size_t i = 0; i < breaking->seen_count && !breaking->is_look; i++)
+	rlock__args_string(args, breaking->is_search ? "look" : is_again ? "again" : "break");
+	for (size_t i = 0; i < breaking->seen_count && !breaking->is_search; i++)
 		rlock__args_name(args, &breaking->seen[i]);
 	return rlock__action_break.script;
 }
 
 /*
- * Look first, and then break only the holds that the look has found: a request may be slow to arrive, or be repeated after its
- * reply was lost, and another owner may have acquired the lock before that.
+ * Search first, then break only the holds that the search has found. A request may arrive late, or be repeated after its reply was lost;
+ * an owner that has acquired the lock in the meantime must keep it.
  */
-static enum rlock_status look_and_break(struct breaking *breaking, int64_t deadline_ms)
+static enum rlock_status search_and_break(struct breaking *breaking, int64_t deadline_ms)
 {
 	enum rlock_status status;
 
-	breaking->is_look = true;
+	breaking->is_search = true;
 	status = query_run(&breaking->query, make_break, read_break, breaking, deadline_ms);
 	if (status != RLOCK_OK)
 		return status;
-	breaking->is_look = false;
+	breaking->is_search = false;
 	return query_run(&breaking->query, make_break, read_break, breaking, deadline_ms);
 }
 
@@ -581,7 +581,7 @@ enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *
 	if (status != RLOCK_OK)
 		return status;
 	owner_out[0] = note[0] = '\0';
-	status = look_and_break(&breaking, deadline_ms);
+	status = search_and_break(&breaking, deadline_ms);
 	free_seen(&breaking);
 	query_free(&breaking.query);
 	return status;

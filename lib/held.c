@@ -1,6 +1,6 @@
 /*
- * What is sent about a hold once it is acquired: renew it, release it, or keep it until a time. Every request names the hold id,
- * so one that is repeated, or that arrives after the release, changes nothing. When to renew is for the caller.
+ * Requests for an acquired hold: renew it, release it, or keep it until a time. Each request contains the hold id, so a repeated one, or
+ * one that arrives after the release, changes nothing. The caller decides when to renew.
  */
 #include <hiredis/hiredis.h>
 #include <string.h>
@@ -23,10 +23,10 @@ struct renewal {
 	struct rlock_hold *hold;
 	struct rlock__places places;
 	int64_t lease_ms;
-	int64_t least_ttl_ms; /* among those that renewed */
+	int64_t min_ttl_ms; /* the lowest TTL of all replies so far */
 };
 
-/* {index, " SINCE_MS USER@HOST"} */
+/* Read a stop request that the renewal has found: {index, " SINCE_MS USER@HOST"}. False: another form. */
 static bool read_request(struct rlock_hold *hold, const struct rlock__place *place,
 			 const redisReply *request)
 {
@@ -52,8 +52,8 @@ static enum rlock_status read_renewal(void *ctx, struct rlock__connection *conne
 	size_t name_index;
 
 	if (reply->type == REDIS_REPLY_INTEGER && reply->integer == 0) {
-		if (renewal->lease_ms < renewal->least_ttl_ms)
-			renewal->least_ttl_ms = renewal->lease_ms;
+		if (renewal->lease_ms < renewal->min_ttl_ms)
+			renewal->min_ttl_ms = renewal->lease_ms;
 		return RLOCK_OK;
 	}
 	if (!rlock__reply_is(reply, "i*"))
@@ -66,8 +66,8 @@ static enum rlock_status read_renewal(void *ctx, struct rlock__connection *conne
 	if (reply->elements > 2 &&
 	    !read_request(renewal->hold, &renewal->places.at[index], reply->element[2]))
 		return RLOCK_ESERVER;
-	if (reply->element[1]->integer < renewal->least_ttl_ms)
-		renewal->least_ttl_ms = reply->element[1]->integer;
+	if (reply->element[1]->integer < renewal->min_ttl_ms)
+		renewal->min_ttl_ms = reply->element[1]->integer;
 	return RLOCK_OK;
 }
 
@@ -87,7 +87,7 @@ static const struct rlock__script *make_renew(const void *ctx, size_t index,
 	return action->script;
 }
 
-/* RLOCK_OK: as many servers as the quorum says have renewed it, and that counts. */
+/* RLOCK_OK: a quorum of servers has renewed the hold, and replicas and sentinels confirm it. */
 static enum rlock_status broadcast_renewal(const struct renewal *renewal,
 					   struct rlock__broadcast *broadcast, int64_t deadline_ms)
 {
@@ -98,21 +98,21 @@ static enum rlock_status broadcast_renewal(const struct renewal *renewal,
 	status = rlock__broadcast_await(broadcast, places->quorum, INT64_MAX);
 	if (status != RLOCK_OK)
 		return status;
-	/* Waiting for the others costs little, and shows which servers have lost the lock. */
+	/* Wait a little for the other servers: their replies show which of them have lost the lock. */
 	status = rlock__broadcast_await(broadcast, 0, rlock_now_ms() + RLOCK__STRAGGLERS_MS);
 	if (status != RLOCK_OK)
 		return status;
 	status = rlock__broadcast_result(broadcast, RLOCK_NOT_HELD);
 	if (status != RLOCK_OK)
 		return status;
-	/* The sentinels' word is as young as for any request: a renewal is repeated soon enough. */
+	/* Do not query the sentinels again: if a deposed master took this renewal, the next one finds out soon enough. */
 	return rlock__broadcast_acknowledge(broadcast, INT64_MIN, renewal->lease_ms);
 }
 
-/* How long all requests of one regain may take: the next renewal must not be late. */
+/* Limit for all requests of one regain, so that the next renewal is not late. */
 #define REGAIN_MS 500
 
-/* Where a server has lost the lock: the quorum has it. */
+/* Acquire the hold again on the servers that have lost it; a quorum has it. */
 static void regain(const struct renewal *renewal, const struct rlock__broadcast *renewed)
 {
 	bool is_lacking[RLOCK_SERVERS_MAX] = { false };
@@ -127,7 +127,7 @@ static void regain(const struct renewal *renewal, const struct rlock__broadcast 
 enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, int64_t lease_ms,
 			      int64_t deadline_ms)
 {
-	struct renewal renewal = { .hold = hold, .lease_ms = lease_ms, .least_ttl_ms = INT64_MAX };
+	struct renewal renewal = { .hold = hold, .lease_ms = lease_ms, .min_ttl_ms = INT64_MAX };
 	int64_t sent_ms = rlock_now_ms();
 	struct rlock__broadcast broadcast;
 	enum rlock_status status = rlock__conn_check_lease(conn, lease_ms);
@@ -141,7 +141,7 @@ enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, 
 	if (status == RLOCK_OK) {
 		hold->sent_ms = sent_ms - rlock__conn_drift_ms(conn, lease_ms);
 		hold->lease_ms = lease_ms;
-		hold->ttl_ms = renewal.least_ttl_ms;
+		hold->ttl_ms = renewal.min_ttl_ms;
 		if (rlock__broadcast_count(&broadcast, RLOCK_NOT_HELD) > 0)
 			regain(&renewal, &broadcast);
 	}
@@ -175,15 +175,15 @@ enum rlock_status rlock_renew_until(struct rlock_conn *conn, struct rlock_hold *
 /* ---- release: the reply ---- */
 
 /*
- * The result for one name. In its place there may be an error, when the lock was released, but its waiters were not
- * notified; or a text, the type of the value that has overwritten the lock.
+ * The result of a release for one name. The reply can also have an error instead (released, but the waiters were not notified), or a
+ * text (the type of the value that has overwritten the lock).
  */
 enum release_result {
 	RELEASE_NO_SUCH_HOLD = 0,
 	RELEASE_OTHERS_LEFT = 1,
 	RELEASE_FREE = 2,
 	RELEASE_LOST = 3,
-	RELEASE_RESULTS, /* how many there are */
+	RELEASE_RESULTS, /* the number of results */
 };
 
 static int64_t lease_end_ms(const struct rlock_hold *hold)
@@ -193,12 +193,12 @@ static int64_t lease_end_ms(const struct rlock_hold *hold)
 
 struct release {
 	const struct rlock_hold *hold;
-	int64_t left_ms; /* for which it is kept; 0: it is released */
+	int64_t left_ms; /* keep the hold for this time; 0: release it */
 	struct rlock__places places;
 	struct rlock__delivery delivery;
 };
 
-/* The short reply of sem_release.lua: its one name was released. */
+/* Whether reply is the short one of sem_release.lua: a single name was released. */
 static bool is_short_release(const redisReply *reply, size_t count)
 {
 	return count == 1 && reply->type == REDIS_REPLY_INTEGER && reply->integer == RELEASE_FREE;
@@ -217,8 +217,8 @@ static bool are_results(const redisReply *reply, size_t count)
 }
 
 /*
- * A hold that isn't there was released if this is a second delivery and the lease can't have ended yet: the first one
- * did it, and only its reply was lost.
+ * Whether a hold that the server does not have was released by an earlier request, whose reply was lost: an earlier request was sent, and
+ * the lease cannot have ended yet.
  */
 static bool may_be_done(const struct release *release, size_t index)
 {
@@ -226,7 +226,7 @@ static bool may_be_done(const struct release *release, size_t index)
 	       rlock_now_ms() < lease_end_ms(release->hold);
 }
 
-/* The results of all names in one. */
+/* Combine the results of all names into one status. */
 static enum rlock_status read_results(void *ctx, struct rlock__connection *connection, size_t index,
 				      redisReply *reply)
 {
@@ -274,7 +274,7 @@ static const struct rlock__script *make_release(const void *ctx, size_t index,
 
 /* ---- release: deliver ---- */
 
-/* Until it is answered, the deadline is there, or the lease has ended. */
+/* Send the request until it is answered, the deadline has passed, or the lease has ended. */
 static enum rlock_status deliver(struct release *release, struct rlock_conn *conn,
 				 int64_t deadline_ms)
 {
@@ -299,8 +299,8 @@ enum rlock_status rlock_release(struct rlock_conn *conn, struct rlock_hold *hold
 }
 
 /*
- * Added to the time for which a lock is kept: the caller's clock and the server's are both rounded down, so each of them
- * could end it up to 1 ms too early.
+ * Added to the time of a kept lock. The caller's clock and the server's are both rounded down, so each of them could end the lock up to
+ * 1 ms too early.
  */
 #define KEEP_ROUNDING_MS 2
 

@@ -1,6 +1,6 @@
 /*
- * A hold: one acquisition, as an object; and the form of the ids by which a server tells holders apart, owners and hold ids.
- * Each new id is unlike any other, and an owner that users choose has to fit in.
+ * A hold: the object of one acquisition; the form of its record; and the ids that tell holders apart on a server, owners and hold ids.
+ * held.c, acquire.c and find.c send the requests.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 #include "kinds.h"
 #include "rlock.h"
 
-/* ---- what the client writes into the record: the one place that knows its form ---- */
+/* ---- the record: no other file knows the form of what the client writes into it ---- */
 
 static const char *const purposes[] = { [RLOCK_PURPOSE_UNKNOWN] = "unknown",
 					[RLOCK_PURPOSE_COMMAND] = "command",
@@ -48,7 +48,7 @@ static void write_record(struct rlock_hold *hold, const struct rlock_hold_spec *
 }
 
 #define BOOT_DIGITS 16
-#define HOLDER_MAX 160 /* more than the longest HOLDER with its blank */
+#define HOLDER_MAX 160 /* above the length of the longest HOLDER with its blank */
 
 /* Returns the length of HOLDER and its blank; 0: text does not begin with one, and *out is unchanged. */
 static size_t read_holder(struct rlock_name text, struct rlock_record *out)
@@ -84,7 +84,7 @@ struct rlock_name rlock__record_read(struct rlock_name owner, struct rlock_name 
 	struct rlock_record record = { 0 };
 	size_t len = read_holder(text, &record);
 
-	/* The owner says it: the process whose job has ended is still in the record, and has nothing to do with the hold. */
+	/* A kept hold still has the HOLDER of the hold before, whose job has ended: only the owner shows that it is kept. */
 	if (rlock_owner_kept_until_ms(owner.text, owner.len) >= 0)
 		record = (struct rlock_record){ .purpose = RLOCK_PURPOSE_KEPT,
 						.name_count = record.name_count };
@@ -105,7 +105,7 @@ void rlock_hold_free(struct rlock_hold *hold)
 	free(hold->keys);
 	free(hold->in_order);
 	free(hold->by_slot);
-	free(hold->look.text);
+	free(hold->exists_checks.text);
 	free(hold->acquired);
 	free(hold);
 }
@@ -117,7 +117,7 @@ static int compare_slots(const void *a, const void *b, void *all)
 	int order = rlock__key_compare_slots(&keys[i].of[RLOCK__KEY_LOCK],
 					     &keys[k].of[RLOCK__KEY_LOCK]);
 
-	/* Those in one slot stay in their order. */
+	/* Names in the same slot keep the caller's order. */
 	return order != 0 ? order : (i > k) - (i < k);
 }
 
@@ -146,18 +146,18 @@ bool rlock__hold_is_new_slot(const struct rlock_hold *hold, size_t nth)
 }
 
 /* false: out of memory. */
-static bool make_look(struct rlock_hold *hold)
+static bool make_exists_checks(struct rlock_hold *hold)
 {
-	struct rlock__behind *look = &hold->look;
+	struct rlock__behind *checks = &hold->exists_checks;
 	FILE *stream;
 
 	if (hold->name_count < 2)
 		return true;
-	stream = open_memstream(&look->text, &look->len);
+	stream = open_memstream(&checks->text, &checks->len);
 	if (stream == NULL)
 		return false;
-	for (; look->count < hold->name_count; look->count++) {
-		const struct rlock_name *name = &hold->keys[look->count].of[RLOCK__KEY_LOCK];
+	for (; checks->count < hold->name_count; checks->count++) {
+		const struct rlock_name *name = &hold->keys[checks->count].of[RLOCK__KEY_LOCK];
 
 		(void)fprintf(stream, "*2\r\n$6\r\nEXISTS\r\n$%zu\r\n%s\r\n", name->len,
 			      name->text);
@@ -222,7 +222,7 @@ static bool set_names(struct rlock_hold *hold, const struct rlock_hold_spec *spe
 			return false;
 		hold->name_count++;
 	}
-	return order_names(hold) && make_look(hold);
+	return order_names(hold) && make_exists_checks(hold);
 }
 
 enum rlock_status rlock_hold_new(const struct rlock_hold_spec *spec, struct rlock_hold **out)
@@ -406,8 +406,10 @@ static bool ends_with(const char *text, const char *end)
 	return len >= end_len && strcmp(text + len - end_len, end) == 0;
 }
 
-/* Fields beside the owners: in the hash of a read/write lock its mode, its writers and what keeps it until a time; in
- * the hash of the waiters when the queue was last read. */
+/*
+ * Whether owner has the name of another field in a hash of owners. A read/write lock has its mode, its writers and kept holds there; the
+ * hash of waiters has the time when the queue was last read.
+ */
 static bool is_reserved(const char *owner)
 {
 	return strcmp(owner, "mode") == 0 || strcmp(owner, "seen") == 0 ||

@@ -1,11 +1,11 @@
 /*
- * The members of a hold.
+ * The members of struct rlock_hold, and the part of a hold record that the client writes.
  */
 #ifndef RLOCK_HOLD_H
 #define RLOCK_HOLD_H
 
-#define RLOCK__KEPT                                                                                \
-	":lingering:" /* on the wire: between an owner and the time until when its lock is kept */
+/* wire: in the owner of a kept hold, between the former owner and the time when the hold ends. */
+#define RLOCK__KEPT ":lingering:"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,70 +20,70 @@ struct rlock__keys;
 struct rlock__kind;
 
 /*
- * The part of a record that the client writes, which scripts pass on as one text: "HOLDER NOTE". HOLDER is
- * PURPOSE.NAMES.BOOT.NAMESPACE.PID.START+, a struct rlock_record: BOOT in 16 hex digits, the other numbers decimal; '-' instead of
- * '+' if no process reads requests.
+ * Size of the part of a record that the client writes: "HOLDER NOTE", one text for the scripts. HOLDER is a struct rlock_record in the
+ * form PURPOSE.NAMES.BOOT.NAMESPACE.PID.START+. BOOT has 16 hex digits, the other numbers are decimal; the last byte is '-' if no
+ * process reads requests.
  */
 #define RLOCK__RECORD_TEXT_MAX (RLOCK_NOTE_MAX + 128)
 
-/* A hold id, a time, a kind, and how a command ended. */
+/* Size of released_id: a hold id, a time, a kind, and how a command ended. */
 #define RLOCK__RELEASED_ID_MAX (RLOCK_HOLD_ID_MAX + 128)
 
-/* What the caller got of one name. */
+/* What a server has granted for one name. */
 struct rlock__acquired {
 	char owner[RLOCK_OWNER_MAX];
 	int64_t count, token;
-	char *slots;   /* of permits, see rlock_hold_slots; NULL: none */
-	int64_t total; /* of the permits of a semaphore, once it is known */
-	bool has_total;
+	char *slots;    /* rlock_hold_slots; NULL: none */
+	int64_t total;  /* of a semaphore's permits, if has_total */
+	bool has_total; /* a reply had the total */
 };
 
 struct rlock_hold {
 	enum rlock_kind kind;
 	const struct rlock__kind *row;
 	size_t name_count;
-	struct rlock__keys *keys; /* one a name, which is the key of its lock */
-	size_t *in_order,
-		*by_slot; /* the indexes of the names, as they were given, and by their slot in a cluster */
-	size_t slot_count;
-	struct rlock__behind
-		look; /* of several names: whether the lock of each is there (EXISTS) */
-	struct rlock__acquired *acquired; /* one a name */
+	struct rlock__keys *keys; /* one for each name */
+	/* Indexes of the names: in the caller's order, and sorted by their slot in a cluster. */
+	size_t *in_order, *by_slot;
+	size_t slot_count; /* how many different slots the names have */
+	/* For several names: an EXISTS of each lock, pipelined after the acquire request. */
+	struct rlock__behind exists_checks;
+	struct rlock__acquired *acquired; /* one for each name */
 	char id[RLOCK_HOLD_ID_MAX];
-	char owner[RLOCK_OWNER_MAX]; /* that acquires every name which is not re-entered */
-	int64_t permits, take;       /* of a semaphore; else 0 */
+	char owner[RLOCK_OWNER_MAX]; /* acquires each name that is not re-entered */
+	int64_t permits, take;       /* for a semaphore; else 0 */
 	int64_t sent_ms, lease_ms, ttl_ms;
-	bool is_stop_requested; /* to stop */
-	size_t stop_name_index;
+	bool is_stop_requested; /* a renewal has found a request of rlock_request_stop */
+	size_t stop_name_index; /* the name that the request is for */
 	char stop_requested_by[RLOCK_NOTE_MAX];
 	struct rlock_record record;
 	char record_text[RLOCK__RECORD_TEXT_MAX]; /* record and note, as a request sends them */
-	int64_t remember_ms; /* for how long after the release; 0: not at all */
-	/* The id as a release sends it; with what is to be remembered, once the end is known. */
+	int64_t remember_ms; /* how long the server remembers the holder after the release; 0: not at all */
+	/* The id as a release sends it. rlock_hold_set_end adds what the server must remember. */
 	char released_id[RLOCK__RELEASED_ID_MAX];
-	/* The owner may be in a queue at the place of that index: its release leaves the queues there, too. */
+	/* For each place: the owner may be in a queue there, so a release also leaves the queue. */
 	bool may_be_queued[RLOCK_SERVERS_MAX];
 };
 
-/* Whether the nth name, in the order of their slots, is the first of its slot. */
+/* Whether the nth name of by_slot is the first one of its slot. */
 bool rlock__hold_is_new_slot(const struct rlock_hold *hold, size_t nth);
 
 /* The word for purpose in a record; empty for RLOCK_PURPOSE_UNKNOWN. */
 const char *rlock__purpose_word(enum rlock_purpose purpose);
 
 /*
- * Read what a client wrote into the record of that owner. Returns the note, which points into text. Without a HOLDER before it, as
- * where a user wrote over the record, all of text is the note, and the purpose is not known.
+ * Parse "HOLDER NOTE" from the record of that owner. Returns the note, which points into text. If text does not begin with a HOLDER
+ * (a user wrote over the record), all of text is the note, and the purpose is unknown.
  */
 struct rlock_name rlock__record_read(struct rlock_name owner, struct rlock_name text,
 				     struct rlock_record *record_out);
 
-/* Whether text can be that of rlock_hold_slots. */
+/* Whether text has the form of rlock_hold_slots: numbers and blanks. */
 bool rlock__hold_are_slots(const char *text);
-/* Set that of the index-th name, from a server's "1,4". False: it has another form, or memory is out. */
+/* Set the slots of the index-th name from the server's form, "1,4". False: text has another form, or out of memory. */
 bool rlock__hold_set_slots(struct rlock_hold *hold, size_t index, const char *text);
 
-/* rlock_owner_check, with the reason in the text of error. */
+/* As rlock_owner_check, but the reason goes into the text of error. */
 enum rlock_status rlock__owner_check(struct rlock__error *error, const char *owner);
 
 #endif
