@@ -22,8 +22,8 @@ enum event_kind {
 	EVENT_RELEASED,
 	EVENT_EXPIRES, /* not released: the lock is free when its lease has ended */
 	EVENT_LOST,
-	EVENT_BROKEN, /* by force; the owner is the one that it had */
-	EVENT_STOP_REQUESTED,   /* to stop: the same; the reason names the caller */
+	EVENT_BROKEN,         /* by force; the owner is the one that it had */
+	EVENT_STOP_REQUESTED, /* to stop: the same; the reason names the caller */
 };
 
 /* What all lines of a hold have; NULL or 0 is left out. */
