@@ -28,59 +28,78 @@
 #include "sys/signals.h"
 
 /*
- * A renewer that was killed before there was a command is followed by another at once, or a later waiter would overtake
- * it; but one that was killed again and again by no more than one in this time.
+ * Fork another renewer at once if one was killed before the command ran, or a later waiter would overtake us. If renewers are
+ * killed again and again, fork at most one in this time.
  */
 #define REFORK_INTERVAL_MS 200
-/* A renewer that has not taken a signal, or seen the end of the command, after this time is stopped, or worse. */
+/* Replace a renewer that has not passed a signal on, or not noticed the command's end, after this time. */
 #define REACTION_TIMEOUT_MS 1000
 /*
- * Wait this long for the end of a renewer that got SIGKILL, at most this part of a short lease: after that it hangs in the
- * kernel. Check this often whether it is a zombie: no SIGCHLD reports one that its debugger keeps.
+ * Wait this long for the end of a renewer that got SIGKILL, and at most this part of a short lease: after that the renewer
+ * hangs in the kernel. Check this often whether the renewer is a zombie: no SIGCHLD reports one that a debugger keeps.
  */
 #define DEATH_MS 1000
 #define DEATH_DIVISOR 6
 #define DEATH_CHECK_MS 20
 /*
- * If the front itself is later than this, the machine may have stood still, and the renewer gets this time for its turn
- * before it counts as hung.
+ * If the front itself is late by this time, the machine may have stood still. Then the renewer gets this time for its next
+ * iteration before it counts as hung.
  */
 #define LATE_MS 100
-/* How long to wait for room on standard error, while there is more to do; of a short lease only this part, or it ends. */
+/* Longest wait for room on standard error, and at most this part of a short lease: the front has more to do. */
 #define PRINT_MS 500
 #define PRINT_DIVISOR 10
-/* When a command has run for longer than this, our priority rises: we may have to take over in time. */
+/* Raise our priority once a command has run for this time: the front may have to take over. Short commands do not need it. */
 #define LONG_COMMAND_MS 50
 
-/* What the front knows of the renewer's next turn. */
+/* What the front knows of the next iteration of the renewer's loop. */
 enum iteration {
-	ITERATION_DUE,     /* it is due, or will be */
-	ITERATION_EXCUSED, /* it is overdue, but the front was late itself: until DUE_ITERATION */
-	ITERATION_NONE,    /* the renewer got SIGKILL */
+	/* It is due at the time that the renewer has recorded. */
+	ITERATION_DUE,
+	/* It is overdue. The front was late itself, so the renewer has time until DUE_ITERATION. */
+	ITERATION_EXCUSED,
+	/* None will come: the renewer got SIGKILL. */
+	ITERATION_NONE,
 };
 
 struct front {
 	const struct hold_args *args;
 	struct lease *lease;
-	struct job job; /* as it is for this process, should it take over */
-	pid_t renewer;  /* 0: none runs */
-	pid_t hung;     /* a renewer that SIGKILL has not ended; 0: none */
+	/* the job as this process sees it, for the case that the front takes over */
+	struct job job;
+	/* pid; 0: no renewer runs */
+	pid_t renewer;
+	/* pid of a renewer that SIGKILL has not ended; 0: none */
+	pid_t hung;
 	enum iteration iteration;
-	int64_t death_ms;          /* until when a renewer that got SIGKILL has to have ended */
-	int self_fd;               /* a descriptor of this process, for the renewer */
-	int dialog_fd, renewer_fd; /* our end of the dialog, and that of the renewer */
-	int job_fd;                /* a descriptor of the command; -1: not yet, or it has ended */
+	/* deadline for the end of a renewer that got SIGKILL */
+	int64_t death_ms;
+	/* pidfd of this process, which the renewer watches */
+	int self_fd;
+	/* our end of the dialog, and the renewer's end */
+	int dialog_fd, renewer_fd;
+	/* pidfd of the command; -1: it was not started, or has ended */
+	int job_fd;
 	struct hold_events events;
-	int code;       /* with which we end; -1: as the lease says */
-	int end_signal; /* asked us to end before there was a command; 0: none did */
-	int killed_by;  /* the signal that ended the renewer; 0: it exited */
+	/* exit code of the front; -1: the one in the lease */
+	int code;
+	/* signal that asked the front to end before the command ran; 0: none */
+	int end_signal;
+	/* signal that ended the renewer; 0: the renewer exited */
+	int killed_by;
 	bool is_over;
-	bool has_job_ended;        /* the command, whether the renewer has seen that or not */
-	sigset_t received_signals; /* all signals so far, but for SIGCHLD */
-	int64_t taken_at_deadline_set; /* what signals_taken was when DUE_REACTION was set; -1: not for a signal */
-	int stop;                      /* which of the lease's stops we have followed */
-	int64_t forked_ms; /* when the last renewer was */
-	int64_t *due_ms;   /* of the events */
+	/* The command has ended, whether or not the renewer has noticed. */
+	bool has_job_ended;
+	/* all signals that the front has received, without SIGCHLD */
+	sigset_t received_signals;
+	/* lease->signals_taken when DUE_REACTION was set; -1: DUE_REACTION is not for a signal */
+	int64_t taken_at_deadline_set;
+	/* the last stop of the command (lease->stops) that the front has followed */
+	int stop;
+	/* when the last renewer was forked */
+	int64_t forked_ms;
+	/* events.due_ms */
+	int64_t *due_ms;
 };
 
 /* ---- the command ---- */
@@ -94,7 +113,7 @@ static void close_job(struct front *front)
 	front->job_fd = -1;
 }
 
-/* The command's pid is no other process's before the renewer has written down its end. */
+/* Watch the command. Its pid belongs to no other process before the renewer has recorded its end, so the pidfd is right. */
 static void watch_job(struct front *front)
 {
 	if (front->job_fd >= 0 || front->has_job_ended || !lease_has_command(front->lease))
@@ -152,7 +171,10 @@ static void kill_renewer(struct front *front)
 	front->due_ms[DUE_DEATH] = rlock_now_ms();
 }
 
-/* When one that is stopped is replaced: at the end of the wait, or soon; while the job runs its next turn says. */
+/*
+ * When to replace a stopped renewer: at the end of the wait, or soon. INT64_MAX while the job runs: check_iteration replaces
+ * the renewer in time.
+ */
 static int64_t replace_stopped_at_ms(const struct lease *lease, int64_t now_ms)
 {
 	if (lease_is_waiting(lease))
@@ -176,7 +198,7 @@ static void record_renewer(struct front *front, const siginfo_t *info)
 	}
 }
 
-/* Children that we had before, and theirs, are reaped in the place of their parents, which are gone. */
+/* Reap children, also those that the process had before rlock was executed in it, and orphans below the front. */
 static void reap(struct front *front)
 {
 	struct lease *lease = front->lease;
@@ -208,7 +230,7 @@ static void pass_on(struct front *front, const struct os_signal *signal)
 	if (front->due_ms[DUE_REACTION] == INT64_MAX)
 		front->taken_at_deadline_set = front->lease->signals_taken;
 	await_reaction(front);
-	/* As in the kernel: one that has not been taken stands for the next. Else a flood of them would fill the dialog. */
+	/* As in the kernel, a signal that is pending is not queued again: a flood of signals would fill the dialog. */
 	if ((atomic_fetch_or(&front->lease->signals, mask) & mask) != 0)
 		return;
 	(void)dialog_send_wakeup(front->dialog_fd);
@@ -233,7 +255,7 @@ static void read_signals(struct front *front)
 	}
 }
 
-/* ---- what the renewer says ---- */
+/* ---- messages of the renewer ---- */
 
 int front_print_acquired(const struct lease *lease)
 {
@@ -256,12 +278,12 @@ static void commit(struct front *front)
 
 	if (front->end_signal != 0)
 		return;
-	/* By its hold file an unlock has to find the renewer, which /proc may hide from its own user. */
+	/* Where /proc hides the renewer from its own user, no unlock could find the renewer by the hold file: release then. */
 	front->code = renewer_find(front->renewer, &renewer);
 	if (front->code == 0)
 		front->code = front_print_acquired(front->lease);
 	if (front->code == 0) {
-		/* Else the renewer is about to release it, since it is lost, say, and then ends. */
+		/* If this fails, the renewer has begun to release the lock, for example because it was lost. */
 		front->is_over = atomic_compare_exchange_strong(&front->lease->phase, &starting,
 								HOLD_RUNNING);
 		front->renewer = front->is_over ? 0 : front->renewer;
@@ -273,7 +295,7 @@ static void commit(struct front *front)
 	(void)dialog_send_wakeup(front->dialog_fd);
 }
 
-/* Only the command's end counts for our status. */
+/* Exit before the renewer, which keeps the lock for leftovers. The exit status is that of the command. */
 static void leave(struct front *front)
 {
 	front->lease->has_front_left = true;
@@ -302,7 +324,7 @@ static void read_dialog(struct front *front)
 {
 	struct record record;
 
-	/* A reader that does not read these lines holds up nothing but them. */
+	/* While the lock is held, a reader of standard error that does not read delays only its own lines. */
 	if (front->lease->phase != HOLD_ENDED)
 		message_set_deadline(rlock_now_ms() +
 				     least(PRINT_MS, front->lease->lease_ms / PRINT_DIVISOR));
@@ -315,7 +337,7 @@ static void read_dialog(struct front *front)
 
 /* ---- the end ---- */
 
-/* The renewer is dead, and there was no command: nothing stays held, or in a queue. */
+/* Undo what a dead renewer may have left on the server and on disk, where no command has run. */
 static void clean_up(struct front *front)
 {
 	const struct hold_args *args = front->args;
@@ -329,8 +351,8 @@ static void clean_up(struct front *front)
 }
 
 /*
- * Whether there is a command. As long as there is none, none can come of a renewer that is dead: its command's process
- * finds that another word stands where it would write its pid.
+ * Whether the command was started. If not, forbid it: change job_pid, so that a process that the dead renewer has forked for
+ * the command finds another value there than the one it may replace, and ends.
  */
 static bool forbid_start_unless_started(struct front *front)
 {
@@ -338,7 +360,7 @@ static bool forbid_start_unless_started(struct front *front)
 	pid_t not_started = lease->job_pid;
 
 	if (lease->purpose == RLOCK_PURPOSE_PROCESS) {
-		/* The next renewer sets it when the lock waits to be committed. */
+		/* The next renewer sets job_pid when the lock can be committed. */
 		lease->job_pid = 0;
 		return false;
 	}
@@ -347,8 +369,8 @@ static bool forbid_start_unless_started(struct front *front)
 }
 
 /*
- * No other renewer goes on: we are to end, or the renewer was about to. A hold id for which a release may have been sent
- * is not acquired again: the release may arrive late.
+ * Whether no further renewer is forked: the front must end, or the wait is over. Also if a release may have been sent for the
+ * hold id: it may arrive late, and would remove what another renewer acquires with the same id.
  */
 static bool is_over_without_job(const struct front *front)
 {
@@ -358,7 +380,7 @@ static bool is_over_without_job(const struct front *front)
 	       lease->phase == HOLD_RELEASING || rlock_now_ms() >= lease->wait_end_ms;
 }
 
-/* The renewer, which would have said so, was stopped or killed. */
+/* Report the end of the wait, since the renewer that would report it was stopped or killed. */
 static void report_wait_end(const struct front *front)
 {
 	struct lease *lease = front->lease;
@@ -388,7 +410,7 @@ static void end_without_job(struct front *front)
 	front->is_over = true;
 }
 
-/* The renewer has ended. */
+/* Act on the end of the renewer: exit, take over, or fork another one. */
 static void follow_end(struct front *front)
 {
 	struct lease *lease = front->lease;
@@ -419,7 +441,7 @@ static void follow_end(struct front *front)
 
 /* ---- the loop ---- */
 
-/* Kill a renewer whose turn is overdue: it hangs. A renewer that waits for events has no turn due. */
+/* Kill a renewer whose next iteration is overdue: it hangs. One that waits for events only has none due. */
 static void check_iteration(struct front *front)
 {
 	int64_t now_ms = rlock_now_ms(), overdue_ms = lease_overdue_ms(front->lease);
@@ -439,8 +461,8 @@ static void check_iteration(struct front *front)
 }
 
 /*
- * A renewer that its debugger keeps as a zombie is as dead as any other: what was below it is below us. One that SIGKILL has
- * not ended in time hangs in the kernel, and will not run again: treat it as dead.
+ * Treat a renewer that got SIGKILL as dead if a debugger keeps it as a zombie: its children are ours already. Also if SIGKILL
+ * has not ended it in time: it hangs in the kernel, and will never run in user space again.
  */
 static void check_death(struct front *front)
 {
@@ -464,7 +486,7 @@ static void check_death(struct front *front)
 	}
 }
 
-/* One that is stopped, or silent for another reason, is as good as dead. */
+/* Kill a renewer that does not react to a signal or to the command's end, does not end when asked to, or stays stopped. */
 static void check_renewer(struct front *front)
 {
 	const struct lease *lease = front->lease;
@@ -473,7 +495,7 @@ static void check_renewer(struct front *front)
 	if (os_is_ready(front->job_fd)) {
 		close_job(front);
 		front->has_job_ended = true;
-		/* A signal that is passed on just before that time has its own. */
+		/* If a signal was passed on just before, its deadline stays. */
 		if (front->due_ms[DUE_REACTION] == INT64_MAX)
 			front->taken_at_deadline_set = -1;
 		await_reaction(front);
@@ -486,7 +508,7 @@ static void check_renewer(struct front *front)
 		if (lease_has_signals(lease))
 			await_reaction(front);
 	}
-	/* The command was started before the renewer had the signal that was to end the wait: it has been passed on. */
+	/* The command started before the signal that was to end the wait: the renewer has passed the signal on instead. */
 	if (lease_has_job(lease))
 		front->due_ms[DUE_END] = INT64_MAX;
 	if (hold_events_take_due(&front->events, DUE_REACTION) ||
@@ -547,7 +569,7 @@ static bool front_init(struct front *front, const struct hold_args *args)
 		.code = -1,
 	};
 	sigemptyset(&front->received_signals);
-	/* What taking over needs is there from the start. */
+	/* Allocate and open now what a take-over needs: memory or descriptors may be short later. */
 	if (!job_init(&front->job, args->lease) || front->self_fd < 0 || !os_adopt_orphans() ||
 	    !signals_watch_all() || !hold_events_open(&front->events))
 		return false;
@@ -566,7 +588,7 @@ static void front_clear(struct front *front)
 	job_free(&front->job);
 }
 
-/* flock shows the signal that ended its command by its status, unless the same has ended flock itself. */
+/* Whether to end by the signal that ended the command. flock exits with 128+n unless it received the signal itself. */
 static bool dies_by(const struct front *front, int signal)
 {
 	return signal != 0 && (!front->lease->opts->is_flock ||

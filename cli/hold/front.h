@@ -1,6 +1,6 @@
 /*
- * What the rlock process itself does while its renewer holds the lock: it passes signals on, follows stops, prints, and
- * ends as the command ended; and it takes over when the renewer is dead.
+ * The front: the rlock process that the user started, while its renewer holds the lock. The front passes signals on, stops
+ * with the command, prints messages, and exits as the command exited. When the renewer is dead, the front takes over.
  */
 #ifndef FRONT_H
 #define FRONT_H
@@ -8,14 +8,14 @@
 #include "hold/renewer.h"
 
 /*
- * Acquire the lock and hold it. The exit code; if a signal ended the command or the wait, this process ends by it, too,
- * and nothing returns. For a process it returns once the lock is the process's.
+ * Acquire the lock and hold it. Returns the exit code. If a signal ended the command or the wait, this process ends by the
+ * same signal instead. A lock without a command: returns as soon as the lock is acquired for the process of --pid.
  */
 int front_run(const struct hold_args *args);
 
 /*
- * Print the fencing tokens of a lock without a command, or the slots of a semaphore. A script that reads one must not go on
- * without it. 0, or the exit code after one line by message_error.
+ * Print the fencing tokens of a lock without a command, or the slots of a semaphore. If that fails, the lock must not be
+ * kept: a script that reads the token cannot continue. 0, or the exit code after one line by message_error.
  */
 int front_print_acquired(const struct lease *lease);
 

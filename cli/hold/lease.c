@@ -1,6 +1,5 @@
 /*
- * The state of a hold, and the deadlines that follow from it: arithmetic on one clock. Waiting, signals and requests are
- * renewer.c's.
+ * Store the state of a hold, and compute its deadlines: arithmetic on one clock. renewer.c waits, sends requests and signals.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,32 +9,34 @@
 #include "base/least.h"
 #include "hold/lease.h"
 
-/* SIGKILL comes this long before the end of the lease, since a process takes a moment to end. */
+/* SIGKILL is sent this long before the end of the lease: a process needs time to end. */
 #define KILL_MARGIN_MIN_MS 200
 #define KILL_MARGIN_MAX_MS 2000
 #define KILL_MARGIN_DIVISOR 10
 /*
- * On a busy machine it is longer. A late wake-up says how long a process waits for a processor: we may wait as long to
- * send SIGKILL, and each process that gets it waits at least once, to end.
+ * On a busy machine SIGKILL is sent earlier, by this many times the worst late wake-up. A late wake-up shows how long a
+ * process waits for a processor: we may wait as long before we send SIGKILL, and each killed process waits once more.
  */
 #define LATENESS_FACTOR 4
 /*
- * Lateness moves SIGKILL forward by a sixth of the lease at most, and SIGTERM comes a sixth before SIGKILL at most: two
- * thirds are left, and a renewal, due after one third, has one third.
+ * Lateness takes at most a sixth of the lease, and the time from SIGTERM to SIGKILL another sixth. Two thirds are left: a
+ * renewal is due after the first third, and has the second one to succeed.
  */
 #define LATE_MARGIN_DIVISOR 6
 #define TERM_MARGIN_DIVISOR 6
-/* A renewal takes this part off the worst lateness: a machine that was suspended once is not busy for ever. */
+/* Each renewal reduces the worst lateness by this part: a machine that was suspended once is not busy for ever. */
 #define LATENESS_DECAY_DIVISOR 8
-/* A Java reader sets the TTL of the whole lock to its 30 s when it renews (RedissonReadLock), and so cuts a longer
- * lease: ours has to be renewed before these are over. */
+/*
+ * Renew a read lock before 30 s have passed, however long its lease is: a Java reader sets the TTL of the whole lock to 30 s
+ * when it renews (RedissonReadLock).
+ */
 #define SHARED_RENEWAL_MAX_MS 10000
 
-/* A renewer whose turn is later than this hangs; near a deadline of a short lease this part of the lease is enough. */
+/* A renewer whose loop is later than this hangs. Near a deadline of a short lease this part of the lease is enough. */
 #define OVERDUE_MS 1000
 #define OVERDUE_DIVISOR 12
 
-/* A slot as text, with what separates it from the next one: more than as many permits as there can be need. */
+/* Bytes of a slot as text, with its separator: enough for the greatest number of permits. */
 #define SLOT_SIZE 20
 
 struct lease *lease_new(const struct opts *opts, enum rlock_kind kind, enum rlock_purpose purpose)
@@ -86,7 +87,10 @@ void lease_record_acquired(struct lease *lease, const struct rlock_hold *hold)
 	lease->phase = HOLD_STARTING;
 }
 
-/* One word, so that a process that is killed while it writes leaves all of it or nothing: a mark, the signal, the code. */
+/*
+ * The end of the command in one word: a mark, the signal, the exit code. One store writes it, so that a process that is killed
+ * in between leaves all of it or nothing.
+ */
 #define END_MARK 0x10000
 #define END_SIGNAL_SHIFT 8
 
@@ -169,7 +173,7 @@ void lease_record_wakeup(struct lease *lease, int64_t asleep_ms, int64_t due_ms,
 	int64_t most_ms = lease->lease_ms / LATE_MARGIN_DIVISOR / LATENESS_FACTOR;
 	int64_t late_ms = least(now_ms - due_ms, most_ms), worst_ms = lease->lateness_ms;
 
-	/* It was due before it went to sleep: the machine did not cause that. */
+	/* The deadline had passed before the process slept: the machine is not late. */
 	if (due_ms <= asleep_ms)
 		return;
 	while (late_ms > worst_ms &&
@@ -184,8 +188,8 @@ void lease_record_renewal(struct lease *lease, int64_t sent_ms)
 }
 
 /*
- * From this time on there is no time to renew the lock before the job has to be terminated. With --on-lost ignore it
- * may be renewed until the lease ends.
+ * When the lock counts as lost: later the job could not be terminated before the lease ends. With --on-lost ignore nothing is
+ * terminated, so the lock may be renewed until the lease ends.
  */
 static int64_t lost_ms(const struct lease *lease)
 {
@@ -212,7 +216,7 @@ void lease_terminate(struct lease *lease, enum terminate_reason reason)
 	int found = overrules ? TERMINATE_LOST : TERMINATE_NONE;
 	int64_t found_ms = overrules ? (int64_t)lease->reason_ms : 0;
 
-	/* The time is set before the reason: the other process counts from it once it sees the reason. */
+	/* Set the time first: the other process reads it as soon as it sees the reason. */
 	(void)atomic_compare_exchange_strong(&lease->reason_ms, &found_ms, rlock_now_ms());
 	(void)atomic_compare_exchange_strong(&lease->reason, &found, (int)reason);
 }
@@ -240,7 +244,7 @@ void lease_record_stop_request(struct lease *lease, const struct rlock_hold *hol
 	lease_terminate(lease, TERMINATE_STOP);
 }
 
-/* The end of a fixed lease terminates a command, and is no loss. */
+/* Whether the end of the lease terminates the command as asked for (--lease), and is not a loss. */
 static bool ends_with_lease(const struct lease *lease)
 {
 	return lease->opts->is_fixed_lease && lease->purpose == RLOCK_PURPOSE_COMMAND;
@@ -248,7 +252,7 @@ static bool ends_with_lease(const struct lease *lease)
 
 void lease_check_deadlines(struct lease *lease, int64_t now_ms)
 {
-	/* The process that found it lost may have been killed before it set the reason. */
+	/* The renewer may have been killed after it recorded the loss, and before it set the reason. */
 	if (lease->is_lost)
 		lease_record_loss(lease);
 	if (lease->is_stop_requested)
@@ -290,7 +294,7 @@ int64_t lease_term_end_ms(const struct lease *lease)
 
 	if (!lease_terminates_job(lease))
 		return INT64_MAX;
-	/* A job that may go on without its lock need not end before the lease does. */
+	/* A job that may continue without its lock need not end before the lease: only the grace time counts. */
 	if (lease->is_lost && lease->on_lost != ON_LOST_KILL)
 		return grace_end_ms;
 	return least(grace_end_ms, lease_kill_ms(lease));
@@ -305,7 +309,7 @@ enum terminate_step lease_step(const struct lease *lease, int64_t now_ms)
 	return now_ms >= lease_term_end_ms(lease) ? STEP_KILL : STEP_TERM;
 }
 
-/* Whether the job has ended, and no signal that was passed on had asked for that. */
+/* Whether the job has ended although no signal for it had asked for that. */
 static bool has_ended_unasked(const struct lease *lease)
 {
 	return lease->ended_ms != 0 && !lease->was_asked_to_end;

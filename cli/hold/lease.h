@@ -1,8 +1,8 @@
 /*
- * The state of one hold, in memory that rlock and its renewer share: until when the lock is safe, why the job is to be
- * terminated, which process the job is, and how it ended. The renewer writes it, field by field and the phase last, so
- * that rlock can go on from any point when the renewer is killed. The job is what the lock is held for: the command, or
- * for a lock without one the process of --pid.
+ * The state of one hold, in memory that the front and its renewer share: how long the lock is safe, why the job must be
+ * terminated, which process the job is, and how the job ended. The renewer writes each field as it acts, and the phase
+ * last, so that the front can continue from any point after the renewer was killed. The front is the rlock process that the
+ * user started. The job is what the lock is held for: the command, or for a lock without a command the process of --pid.
  */
 #ifndef LEASE_H
 #define LEASE_H
@@ -18,106 +18,149 @@
 
 #define LEASE_WHY_MAX 400
 
-/* The names are those of the model, tests/spin/holding.pml. */
+/* The model in tests/spin/holding.pml has the same phases, by the same names. */
 enum hold_phase {
-	HOLD_WAITING,  /* the lock is not held yet */
-	HOLD_STARTING, /* it is held, and the job does not run yet */
-	HOLD_RUNNING,  /* the job runs */
-	HOLD_LEFTOVERS, /* the command has ended; the lock is kept for its leftover processes (--wait-all) */
-	HOLD_TERMINATING, /* all of its processes get --signal, then SIGKILL, until none is left */
-	HOLD_RELEASING,   /* nothing is left for which the lock is kept: the release is sent */
-	HOLD_ENDED,       /* exit_code and exit_signal are final */
+	/* The lock is not held yet. */
+	HOLD_WAITING,
+	/* The lock is held, and the job does not run yet. */
+	HOLD_STARTING,
+	HOLD_RUNNING,
+	/* The command has ended. The lock is kept for the processes that it left running (--wait-all). */
+	HOLD_LEFTOVERS,
+	/* All processes of the job get --signal, then SIGKILL, until none is left. */
+	HOLD_TERMINATING,
+	/* The job has ended, and the release is sent. */
+	HOLD_RELEASING,
+	/* exit_code and exit_signal are final. */
+	HOLD_ENDED,
 	HOLD_PHASES,
 };
 
 enum terminate_reason {
 	TERMINATE_NONE,
-	TERMINATE_LOST,      /* the lock is lost, or will be before it can be renewed */
-	TERMINATE_LEASE,     /* the fixed lease is at its end */
-	TERMINATE_MAX_RUN,   /* --max-run */
-	TERMINATE_STOP,      /* rlock stop */
-	TERMINATE_LEFTOVERS, /* the command was told to end: its leftovers end, too */
-	TERMINATE_ORPHANED,  /* --kill-child, and rlock or its renewer is dead */
+	/* The lock is lost, or its lease ends before it can be renewed. */
+	TERMINATE_LOST,
+	/* The fixed lease (--lease) ends. */
+	TERMINATE_LEASE,
+	TERMINATE_MAX_RUN,
+	/* `rlock stop` has asked for it. */
+	TERMINATE_STOP,
+	/* A signal asked the command to end, so the processes that it left running must end too. */
+	TERMINATE_LEFTOVERS,
+	/* --kill-child: the front or the renewer is dead. */
+	TERMINATE_ORPHANED,
 };
 
 struct lease {
-	/* Set before the renewer is forked; only a renewal by `rlock renew` changes lease_ms, of a lock without a command. */
+	/* Set before the front forks the renewer. Only `rlock renew` of a lock without a command changes lease_ms later. */
 	int64_t lease_ms;
-	const struct opts
-		*opts;    /* the same in each process: none of them has executed anything since */
-	int64_t begun_ms; /* since when the lock is waited for */
-	int64_t wait_end_ms; /* until when to wait for the lock; INT64_MAX: without a limit */
+	/* The pointer is valid in both processes, since neither of them has executed another program. */
+	const struct opts *opts;
+	/* start of the wait for the lock */
+	int64_t begun_ms;
+	/* deadline of the wait; INT64_MAX: none */
+	int64_t wait_end_ms;
 	enum rlock_kind kind;
 	/* The job is a command, or the process of --pid. With --owner there is no job. */
 	enum rlock_purpose purpose;
 	enum on_lost on_lost;
 	char hold_id[RLOCK_HOLD_ID_MAX];
-	char owner[RLOCK_OWNER_MAX]; /* of the names that are not re-entered */
-	pid_t front;                 /* the rlock process that the user started */
+	/* the owner of all names that the hold does not re-enter */
+	char owner[RLOCK_OWNER_MAX];
+	/* pid of the front */
+	pid_t front;
 
-	/* The course of the hold. */
-	int64_t since_us;  /* since when it is waited for, as the server says: rlock_request */
-	_Atomic int phase; /* enum hold_phase */
+	/* ---- written while the lock is waited for and held ---- */
+
+	/* start of the wait by the server's clock (struct rlock_request) */
+	int64_t since_us;
+	/* enum hold_phase */
+	_Atomic int phase;
 	_Atomic int64_t acquired_ms;
-	_Atomic int64_t max_run_end_ms; /* INT64_MAX: no limit */
-	_Atomic int64_t sent_ms;        /* when the last good renewal was sent */
-	_Atomic int64_t lateness_ms;    /* of the worst wake-up, which renewals reduce */
-	_Atomic int64_t
-		next_iteration_ms; /* when the renewer's next turn is due; INT64_MAX: it waits for events */
-	_Atomic int reason;         /* enum terminate_reason */
-	_Atomic int64_t reason_ms;  /* when it was set */
-	atomic_bool is_lost;        /* with --on-lost ignore there is no reason beside it */
-	atomic_bool is_broken;      /* lost, and the server said so */
-	_Atomic int64_t lost_at_ms; /* when that was found */
-	_Atomic size_t lost_name;   /* the index of the name that is lost */
-	/* What the user and the log were told; the process that takes over does not repeat it. */
+	/* INT64_MAX: no limit */
+	_Atomic int64_t max_run_end_ms;
+	/* when the last successful renewal was sent: the lease is counted from here */
+	_Atomic int64_t sent_ms;
+	/* how late the worst wake-up was; each renewal reduces it */
+	_Atomic int64_t lateness_ms;
+	/* when the next iteration of the renewer's loop is due; INT64_MAX: the renewer waits for events only */
+	_Atomic int64_t next_iteration_ms;
+	/* enum terminate_reason, and when it was set */
+	_Atomic int reason;
+	_Atomic int64_t reason_ms;
+	/* The lock is lost. With --on-lost ignore there is no reason to terminate then. */
+	atomic_bool is_lost;
+	/* The server has reported the loss. */
+	atomic_bool is_broken;
+	_Atomic int64_t lost_at_ms;
+	/* index of the lost name */
+	_Atomic size_t lost_name;
+	/* What has been reported to the user and the log: a front that takes over does not repeat it. */
 	atomic_bool is_loss_reported, is_loss_logged, is_denied_reported, is_signal_denied_reported;
-	_Atomic int reported_reason; /* enum terminate_reason */
-	_Atomic pid_t
-		term_sender; /* from which some of the job's processes have had --signal; -1: an rlock above; 0: none */
-	atomic_bool was_asked_to_end; /* SIGTERM, SIGINT or SIGQUIT was passed on to the command */
+	/* enum terminate_reason */
+	_Atomic int reported_reason;
+	/* The process that has sent --signal to processes of the job; -1: an outer rlock; 0: none. */
+	_Atomic pid_t term_sender;
+	/* SIGTERM, SIGINT or SIGQUIT was passed on to the command. */
+	atomic_bool was_asked_to_end;
 	/*
-	 * Signals that rlock passes on, each a bit, as long as the renewer has not taken them; and those that it is just
-	 * taking, which it may be killed in. Bit 0 is a SIGHUP of the terminal, with which the kernel sends SIGCONT.
+	 * Signals for the command, one bit each. The front sets a bit in signals; the renewer moves it to signals_in_hand while
+	 * it sends the signal, so that a front that takes over knows which one may not have been sent. Bit 0 is a SIGHUP of the
+	 * terminal, after which the kernel sends SIGCONT.
 	 */
 	_Atomic uint64_t signals, signals_in_hand;
-	_Atomic int64_t signals_taken; /* how many */
-	/* It may end before leftover processes for which the lock stays held, and has done so. */
+	/* number of signals that the renewer has passed on */
+	_Atomic int64_t signals_taken;
+	/* may_front_leave: the front may exit although leftovers keep the lock (rlock flock). has_front_left: it has. */
 	atomic_bool may_front_leave, has_front_left;
-	_Atomic int stops;            /* how often the command was stopped */
-	atomic_bool is_front_stopped; /* it stopped itself, because the command was */
-	_Atomic int continued;        /* what stops was when it did so, once it goes on */
-	/* Not positive: it was not started. rlock counts down for each renewer that was killed before. */
+	/* number of times that the command was stopped */
+	_Atomic int stops;
+	/* The front has stopped itself, because the command was stopped. */
+	atomic_bool is_front_stopped;
+	/* the value of stops for which the front had stopped itself, once it was continued */
+	_Atomic int continued;
+	/* 0 or less: not started. The front subtracts 1 for each killed renewer, so that none of them can start a job late. */
 	_Atomic pid_t job_pid;
-	_Atomic uint64_t job_start; /* its start time in the kernel's ticks; 0: not known yet */
-	_Atomic int exec_error;     /* errno: the command was not run; 0: it was */
-	_Atomic int64_t job_end;    /* lease_record_end; 0: it has not ended */
-	_Atomic int64_t
-		ended_ms; /* when it had ended at the latest, with --wait-all all of its processes; 0: not yet */
-	/* Of rlock. Before there is a job: the signal that ended the wait, and why there will be none. */
+	/* start time of the job in the kernel's ticks; 0: not known yet */
+	_Atomic uint64_t job_start;
+	/* errno of the exec; 0: the command was executed, or not yet */
+	_Atomic int exec_error;
+	/* exit status as lease_record_end packs it; 0: the command has not ended */
+	_Atomic int64_t job_end;
+	/* latest time at which the job can have ended, with --wait-all its last process; 0: not yet */
+	_Atomic int64_t ended_ms;
+	/* How rlock exits. Before the job runs: the signal that ended the wait, or the code that says why no job runs. */
 	_Atomic int exit_code, exit_signal;
-	char why[LEASE_WHY_MAX];                /* why the last renewal failed */
-	size_t size;                            /* of all this memory */
-	atomic_bool is_stop_requested;          /* to stop */
-	_Atomic size_t stop_name;               /* the index of the name of which it is */
-	char stop_requested_by[RLOCK_NOTE_MAX]; /* set before */
+	/* cause of the last failed renewal */
+	char why[LEASE_WHY_MAX];
+	/* bytes of the shared memory */
+	size_t size;
+	/* `rlock stop` has asked for the hold's end. The two below are set before. */
+	atomic_bool is_stop_requested;
+	/* index of the name that the request was for */
+	_Atomic size_t stop_name;
+	/* note of the caller of `rlock stop` */
+	char stop_requested_by[RLOCK_NOTE_MAX];
+	/* one for each name, set when the lock is held */
 	struct lease_name {
 		char owner[RLOCK_OWNER_MAX];
-		int64_t token; /* 0: none */
-		char *slots;   /* of a semaphore, as rlock_hold_slots; NULL: it is none */
-	} names[];             /* one for each name, once the lock is held */
+		/* fencing token; 0: none */
+		int64_t token;
+		/* slots of a semaphore as rlock_hold_slots returns them; NULL: another kind of lock */
+		char *slots;
+	} names[];
 };
 
-/* In memory that fork shares, with what the options say; NULL with errno. kind is that of the lock. */
+/* A lease in memory that a fork shares, with the settings of opts. NULL with errno. */
 struct lease *lease_new(const struct opts *opts, enum rlock_kind kind, enum rlock_purpose purpose);
 void lease_free(struct lease *lease);
 
-/* The lock was acquired. */
+/* Record that the lock was acquired, and with which owners, tokens and slots. */
 void lease_record_acquired(struct lease *lease, const struct rlock_hold *hold);
 
-/* The command has ended, as waitid says. */
+/* Record the end of the command. info is what waitid(2) returned. */
 void lease_record_end(struct lease *lease, const siginfo_t *info);
-/* How it ended: its exit code, or the signal that is not 0. False: it has not, or no process saw how. */
+/* The exit code of the command, or the signal that ended it (not 0). False: the command runs, or its end was not seen. */
 bool lease_read_end(const struct lease *lease, int *code_out, int *signal_out);
 
 /* Whether the lock is waited for. */
@@ -126,75 +169,72 @@ bool lease_is_waiting(const struct lease *lease);
 bool lease_is_held(const struct lease *lease);
 /* Whether the lock is held for a job that has begun: for the command or process itself, or for its leftovers. */
 bool lease_has_job(const struct lease *lease);
-/* Whether there was no job yet, so that a signal ends the wait. */
+/* Whether no job has run yet, so that a signal ends the wait. */
 bool lease_is_before_job(const struct lease *lease);
 /* Whether the release has begun, or was done. */
 bool lease_is_releasing(const struct lease *lease);
 
-/* Whether the renewer has not taken, or not yet sent, a signal that was passed on. */
+/* Whether a signal for the command has not been sent to it yet. */
 bool lease_has_signals(const struct lease *lease);
 
-/* Whether there is a command that is not known to have ended. */
+/* Whether the command has been started and is not known to have ended. */
 bool lease_has_command(const struct lease *lease);
 
 /*
- * When a renewer that has taken no turn counts as hung: early enough that its replacement keeps COMMAND's deadlines. A
- * renewal that fails is no reason, since the renewer still takes turns. INT64_MAX: not known.
+ * When a renewer whose loop has not run since counts as hung: early enough that the front can still keep the lease or
+ * terminate the command in time. A renewal that fails is no reason, since the loop runs all the same. INT64_MAX: no
+ * iteration is due.
  */
 int64_t lease_overdue_ms(const struct lease *lease);
 
-/* How long after the sending of a good renewal the next one is due. */
+/* Time from the sending of a successful renewal to the next one. */
 int64_t lease_renewal_ms(const struct lease *lease);
 
-/* When the lease ends on the server at the earliest, counted from the last good renewal. */
+/* Earliest end of the lease on the server, counted from the last successful renewal. */
 int64_t lease_end_ms(const struct lease *lease);
 
-/* The last moment at which all of the job's processes get SIGKILL. */
+/* Deadline for sending SIGKILL to all processes of the job: they need the rest of the lease to end. */
 int64_t lease_kill_ms(const struct lease *lease);
 
 /*
- * A process that went to sleep at asleep_ms, to be woken at due_ms at the latest, runs at now_ms. The later that is,
- * the earlier SIGKILL comes.
+ * Record a wake-up: a process slept from asleep_ms, was to be woken at due_ms, and runs at now_ms. The later wake-ups are,
+ * the earlier lease_kill_ms is: on a busy machine SIGKILL takes longer.
  */
 void lease_record_wakeup(struct lease *lease, int64_t asleep_ms, int64_t due_ms, int64_t now_ms);
 
-/* The lease was renewed by a request that was sent at sent_ms. */
+/* Record a renewal that was sent at sent_ms. */
 void lease_record_renewal(struct lease *lease, int64_t sent_ms);
 
 /*
- * Set the reason why the job is to be terminated. The first one counts; but each other one overrules a lost lock for
- * which the job gets --signal only.
+ * Set the reason to terminate the job. The first reason counts, with one exception: any other reason replaces a loss after
+ * which the job gets --signal only (--on-lost term).
  */
 void lease_terminate(struct lease *lease, enum terminate_reason reason);
 
-/* The lock is lost. What that does to the job is the user's choice. */
+/* Record that the lock is lost. on_lost decides what happens to the job. */
 void lease_record_loss(struct lease *lease);
 
-/* The hold is asked to stop. What that does to a process of --pid is the user's choice, as for a lost lock. */
+/* Record a stop request that a renewal has found. on_lost decides what happens to a process of --pid, as for a lost lock. */
 void lease_record_stop_request(struct lease *lease, const struct rlock_hold *hold);
 
-/* Set the reason if a deadline has passed: call this whenever time may have passed. */
+/* Set the reason if a deadline has passed. Call it before each decision, since the process may have been suspended. */
 void lease_check_deadlines(struct lease *lease, int64_t now_ms);
 
-/* When lease_check_deadlines may set another reason. */
+/* Next deadline at which lease_check_deadlines sets a reason. */
 int64_t lease_next_ms(const struct lease *lease);
 
-/* Whether the reason means --signal and then SIGKILL; false where --on-lost says --signal only, or nothing. */
+/* Whether the reason means --signal and then SIGKILL. False where --on-lost asks for --signal only, or for nothing. */
 bool lease_terminates_job(const struct lease *lease);
 
-/* What the reason asks for now. */
-enum terminate_step {
-	STEP_RUN,  /* nothing */
-	STEP_TERM, /* --signal, SIGTERM by default, and then to wait for lease_term_end_ms */
-	STEP_KILL, /* SIGKILL until no process is left */
-};
+/* What to do to the job now: nothing; send --signal and wait until lease_term_end_ms; send SIGKILL until all are gone. */
+enum terminate_step { STEP_RUN, STEP_TERM, STEP_KILL };
 enum terminate_step lease_step(const struct lease *lease, int64_t now_ms);
-/* When STEP_TERM turns into STEP_KILL; INT64_MAX: never. */
+/* When STEP_TERM becomes STEP_KILL; INT64_MAX: never. */
 int64_t lease_term_end_ms(const struct lease *lease);
 
 /* Whether the lock was lost while the job ran. */
 bool lease_was_lost(const struct lease *lease);
-/* Whether the job ended by itself before there was a reason to terminate it. What happened later does not concern it. */
+/* Whether the job ended by itself before any reason to terminate it: a later reason does not change the exit status. */
 bool lease_ended_by_itself(const struct lease *lease);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * Holds a lock: acquires it, starts the command, renews the lease, follows children, signals and deadlines, terminates
- * the command when it has to, and releases, all over one connection. The renewer does so, a process that rlock forks;
- * rlock itself does the last part when the renewer is dead.
+ * Hold a lock: acquire it, start the command, renew the lease, terminate the command if that is necessary, and release, all
+ * over one connection. The renewer, a process that the front forks, does this. After the renewer's death the front does it.
  */
 #ifndef RENEWER_H
 #define RENEWER_H
@@ -13,81 +12,105 @@
 
 struct hold_file;
 
-/* What is held, and for what: made in rlock before it forks its renewer, and the same in both. */
+/* What is held, and for what. The front sets all of it before it forks the renewer. */
 struct hold_args {
-	char *path; /* of the command, looked up before; NULL: the lock is for a process */
-	struct rlock_conn *conn; /* nothing is sent over it before the renewer is forked */
-	struct rlock_hold *
-		hold; /* with all that its requests send; each process has a copy: the renewer acquires its own */
+	/* path of the command; NULL: the lock is for a process */
+	char *path;
+	/* connection over which nothing is sent before the fork */
+	struct rlock_conn *conn;
+	/* the hold to acquire; the renewer has a copy of its own, and acquires that */
+	struct rlock_hold *hold;
 	struct lease *lease;
-	struct hold_file *hold_file; /* of a lock for a process; else NULL */
-	int target_fd;               /* a descriptor of that process; -1 with a command */
+	/* hold file of a lock for a process; else NULL */
+	struct hold_file *hold_file;
+	/* pidfd of the process of --pid; -1 with a command */
+	int target_fd;
 	/*
-	 * Acquires the hold, within the wait of the lease. Called in the renewer. Where the result
-	 * is another than RLOCK_OK it says so to the user, and sets the lease's exit_code; after RLOCK_CANCELLED its
-	 * exit_signal is what ended the wait, 0: the end of a process.
+	 * Acquire the hold within the wait of the lease. The renewer calls it. If the result is not RLOCK_OK, acquire has
+	 * reported why, and has set the lease's exit_code; after RLOCK_CANCELLED also exit_signal, the signal that ended the
+	 * wait, or 0 if a process ended.
 	 */
 	enum rlock_status (*acquire)(void *ctx);
 	void *ctx;
 };
 
-/* What either process does at a time of its own. */
+/* Deadlines of the front and of the renewer. */
 enum hold_due {
-	DUE_RAISE, /* its priority rises */
-	DUE_STOP,  /* to look whether the command is still stopped */
-	/* In rlock. */
-	DUE_REACTION,  /* the renewer has to have answered */
-	DUE_END,       /* the renewer has to have ended */
-	DUE_REPLACE,   /* a renewer that is still stopped is replaced */
-	DUE_ITERATION, /* the renewer has to have taken a turn */
-	DUE_DEATH,     /* a renewer that got SIGKILL has to have ended */
-	DUE_FORK,      /* another renewer is forked */
-	/* In the renewer. */
-	DUE_RENEWAL,      /* the lease is renewed */
-	DUE_FINISH_START, /* what has waited for the command's start is done */
-	DUE_WAKE_FRONT,   /* rlock is told what could not be sent */
-	DUE_TOUCH,        /* the hold file is touched */
-	DUE_DESCRIPTOR,   /* to look whether the process has closed the descriptor */
-	DUE_ABANDON,      /* a request that is under way is abandoned, for the release */
+	/* Raise our priority. */
+	DUE_RAISE,
+	/* Check whether the command is still stopped. */
+	DUE_STOP,
+
+	/* ---- of the front ---- */
+
+	/* The renewer must have reacted to a signal, or to the command's end. */
+	DUE_REACTION,
+	/* The renewer must have ended. */
+	DUE_END,
+	/* Replace the renewer if it is still stopped. */
+	DUE_REPLACE,
+	/* The next iteration of the renewer's loop must have begun. */
+	DUE_ITERATION,
+	/* Check whether the renewer that got SIGKILL has ended. */
+	DUE_DEATH,
+	/* Fork another renewer. */
+	DUE_FORK,
+
+	/* ---- of the renewer ---- */
+
+	/* Renew the lease. */
+	DUE_RENEWAL,
+	/* Do what was put off until the command runs. */
+	DUE_FINISH_START,
+	/* Wake the front, which could not be woken before. */
+	DUE_WAKE_FRONT,
+	/* Touch the hold file. */
+	DUE_TOUCH,
+	/* Check whether the process has closed the descriptor. */
+	DUE_DESCRIPTOR,
+	/* Abandon the request that is under way, so that the release can be sent. */
+	DUE_ABANDON,
 	HOLD_DUES,
 };
 
-/* What wakes either process: a timer and its signals, and what is added. */
+/* What wakes a process: deadlines by a timer, signals, and the descriptors that are added. */
 struct hold_events {
 	int fd, timer_fd;
-	int64_t timer_ms,
-		set_ms; /* what the timer is set to (INT64_MAX: nothing), and since when */
-	int64_t due_ms[HOLD_DUES]; /* INT64_MAX: never */
-	int64_t shrink_ms;         /* from when on we shrink, as hold_events_sleep says */
+	/* time that the timer is set to (INT64_MAX: none), and when it was set */
+	int64_t timer_ms, set_ms;
+	/* deadlines; INT64_MAX: none */
+	int64_t due_ms[HOLD_DUES];
+	/* from when on hold_events_sleep releases memory */
+	int64_t shrink_ms;
 };
-/* False with errno. Nothing is due. */
+/* False with errno. No deadline is set. */
 bool hold_events_open(struct hold_events *events);
-/* Whether it is time for that; it is due once. */
+/* Whether that deadline has passed. If so, clear it: each deadline is reported once. */
 bool hold_events_take_due(struct hold_events *events, enum hold_due due);
 /*
- * Sleep until that time, or until something is due, or something else wakes us. From shrink_ms on, HOLD_SHRINK_MS after
- * the lock was waited for or held, it may be held for hours: we shrink, once in HOLD_SHRINK_MS.
+ * Sleep until until_ms, until a deadline, or until a descriptor is ready. From shrink_ms on, release memory before a long
+ * sleep, at most once in HOLD_SHRINK_MS: a lock can be waited for or held for hours.
  */
 #define HOLD_SHRINK_MS 1000
 void hold_events_sleep(struct hold_events *events, int64_t until_ms);
-/* Read the timer, which is set to nothing if it was due by now. */
+/* Read the timer, so that it does not wake us again. */
 void hold_events_read_timer(struct hold_events *events, int64_t now_ms);
 void hold_events_close(const struct hold_events *events);
 
 /*
- * In the child of the fork, which began at forked_ms. front_fd is a descriptor of rlock, unread_fd rlock's end of the dialog, for what rlock has not
- * read when it is killed. Does not return.
+ * Run the renewer, in the child of a fork that began at forked_ms. front_fd: pidfd of the front. unread_fd: the front's end of
+ * the dialog, from which the renewer reads what the front had not read when it was killed. Does not return.
  */
 _Noreturn void renewer_run(const struct hold_args *args, struct job *job, int64_t forked_ms,
 			   int front_fd, int dialog_fd, int unread_fd);
 
-/* What /proc shows of the renewer. 0, or the exit code after one line by message_error. */
+/* Find the renewer in /proc. 0, or the exit code after one line by message_error. */
 int renewer_find(pid_t renewer, struct proc *out);
 
 /*
- * In rlock, once the renewer is dead and there is a command: hold on, and release. The exit code and signal are in the
- * lease then. hung: a renewer that has had SIGKILL, and hangs in the kernel all the same, with the command below it; 0:
- * none. While it hangs no request is sent, and the command is terminated before the lease ends.
+ * In the front, after the renewer's death, if the command was started: hold the lock and release it. The lease has the exit
+ * code and signal then. hung: pid of a renewer that got SIGKILL and hangs in the kernel, with the command below it; 0: none.
+ * While it hangs, no request is sent, and the command is terminated before the lease ends.
  */
 void renewer_take_over(const struct hold_args *args, struct job *job, struct hold_events *events,
 		       pid_t hung);

@@ -101,9 +101,9 @@ terminate() {
 	local begun_us end_us
 	case $(($1 % 3)) in
 	0)
-		holds_beside_hung "$1" --max-run 1500ms || return
+		holds_beside_hung "$1" --max-run 3s || return
 		begun_us=$(times enter)
-		judge $((begun_us + 1500000 + GRACE_MS * 1000 + KILLED_WITHIN_US)) 124
+		judge $((begun_us + 3000000 + GRACE_MS * 1000 + KILLED_WITHIN_US)) 124
 		;;
 	1)
 		holds_beside_hung "$1" -t 3s || return

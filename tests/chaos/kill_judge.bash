@@ -79,6 +79,9 @@ run_beside_next() {
 	fi
 	processes_end
 	[ "$SIGNAL" != STOP ] || by 'the processes were stopped' "$GONE_US" $((since_us + SLACK_US))
+	# An unlock that reached no server leaves the hold file to a repeated one; the next call that looks for a hold removes the
+	# files of processes that have ended.
+	[ "$OUTCOME-$SERVER" != expires-gone ] || rlock unlock --connect-timeout 500ms "$NAME" 2>/dev/null || :
 }
 
 # For longer than a lease; then they end, or the caller unlocks.
