@@ -13,7 +13,7 @@
 #include "caller.h"
 #include "options/opts.h"
 #include "options/load.h"
-#include "options/meant.h"
+#include "options/suggest.h"
 #include "options/table.h"
 #include "options/usage.h"
 #include "sys/os.h"
@@ -95,7 +95,7 @@ static const char *find_mistyped_verb(const char *name)
 /* line: what was meant; NULL: that is not certain. */
 static int report_no_verb(const char *name, const struct usage_line *line)
 {
-	const char *hint = meant_verb(name);
+	const char *hint = suggest_verb(name);
 	char shown[USAGE_SHOWN_MAX];
 
 	(void)usage_show(name, shown);
@@ -154,7 +154,8 @@ static int version(void)
 /* ---- the verb ---- */
 
 /* The line with that verb of words, in which there may be a command after "--". False: what was meant is not certain. */
-static bool correct(const struct verb *verb, char **words, size_t count, struct meant *meant)
+static bool correct(const struct verb *verb, char **words, size_t count,
+		    struct suggestion *suggestion)
 {
 	struct opts opts = { .verb = verb, .words = words };
 
@@ -162,15 +163,16 @@ static bool correct(const struct verb *verb, char **words, size_t count, struct 
 		opts.word_count++;
 	if (opts.word_count < count)
 		opts.command = words + opts.word_count + 1;
-	if (!meant_find(&opts, meant) || meant->help != HELP_NONE)
+	if (!suggestion_find(&opts, suggestion) || suggestion->help != HELP_NONE)
 		return false;
-	if (meant->is_wrong)
-		return meant->has_line;
-	meant->has_command = opts.command != NULL;
-	usage_line(&meant->line, PLAIN("rlock"), { verb->name, words, opts.word_count });
+	if (suggestion->is_wrong)
+		return suggestion->has_line;
+	suggestion->has_command = opts.command != NULL;
+	usage_line(&suggestion->line, PLAIN("rlock"), { verb->name, words, opts.word_count });
 	if (opts.command != NULL)
-		usage_line_add(&meant->line, &(struct line_part){ "--", opts.command,
-								  count - opts.word_count - 1 });
+		usage_line_add(
+			&suggestion->line,
+			&(struct line_part){ "--", opts.command, count - opts.word_count - 1 });
 	return true;
 }
 
@@ -206,7 +208,7 @@ static int report_unknown_verb(int argc, char **argv)
 	const struct verb *verb = mistyped != NULL ? verbs_find(mistyped) : NULL;
 	bool is_name = argc > 2 && strcmp(argv[2], "--") == 0, is_certain;
 	size_t count = (size_t)argc;
-	struct meant meant;
+	struct suggestion suggestion;
 	char shown[USAGE_SHOWN_MAX];
 
 	if (is_of_script(word)) {
@@ -215,21 +217,22 @@ static int report_unknown_verb(int argc, char **argv)
 			      usage_show(word, shown), shown);
 		return EXIT_USAGE;
 	}
-	if (meant_verb(word) != NULL && !is_name)
+	if (suggest_verb(word) != NULL && !is_name)
 		return report_no_verb(word, NULL);
 	if (mistyped != NULL && !is_name) {
-		is_certain = verb == NULL || correct(verb, argv + 2, count - 2, &meant);
+		is_certain = verb == NULL || correct(verb, argv + 2, count - 2, &suggestion);
 		if (verb == NULL)
-			usage_line(&meant.line, PLAIN("rlock"), { mistyped, argv + 2, count - 2 });
+			usage_line(&suggestion.line, PLAIN("rlock"),
+				   { mistyped, argv + 2, count - 2 });
 	} else if (has_descriptor(argv + 1, count - 1)) {
 		is_certain = true;
-		usage_line(&meant.line, PLAIN("rlock flock"), { NULL, argv + 1, count - 1 });
+		usage_line(&suggestion.line, PLAIN("rlock flock"), { NULL, argv + 1, count - 1 });
 	} else {
 		/* Without a command, or with another name, the word is as likely a verb that nobody knows. */
-		is_certain = correct(verbs_find("run"), argv + 1, count - 1, &meant) &&
-			     meant.has_command && meant.name_count == 1;
+		is_certain = correct(verbs_find("run"), argv + 1, count - 1, &suggestion) &&
+			     suggestion.has_command && suggestion.name_count == 1;
 	}
-	return report_no_verb(word, is_certain ? &meant.line : NULL);
+	return report_no_verb(word, is_certain ? &suggestion.line : NULL);
 }
 
 /* An option before the verb: show the line with the two in the other order. Without a verb run was meant, or flock. */
@@ -238,7 +241,7 @@ static int report_option_first(int argc, char **argv)
 	size_t count = (size_t)argc, index = 1;
 	bool is_flock = has_descriptor(argv + 1, count - 1), is_certain;
 	const struct verb *verb = NULL;
-	struct meant meant;
+	struct suggestion suggestion;
 
 	for (; index < count && strcmp(argv[index], "--") != 0 && verb == NULL; index++)
 		verb = verbs_find(argv[index]);
@@ -246,17 +249,19 @@ static int report_option_first(int argc, char **argv)
 		memmove(argv + 2, argv + 1, (index - 2) * sizeof(*argv));
 	is_certain =
 		correct(verb != NULL ? verb : verbs_find("run"), verb != NULL ? argv + 2 : argv + 1,
-			verb != NULL ? count - 2 : count - 1, &meant);
+			verb != NULL ? count - 2 : count - 1, &suggestion);
 	if (is_flock)
-		usage_line(&meant.line, PLAIN("rlock flock"), { NULL, argv + 1, count - 1 });
+		usage_line(&suggestion.line, PLAIN("rlock flock"), { NULL, argv + 1, count - 1 });
 	if (is_certain || is_flock)
-		message_error(
-			"the verb comes first: see 'rlock help', or try: %s%s", meant.line.text,
-			verb != NULL || is_flock ? ""
-						 : ", or for a line as flock has it: rlock flock");
+		message_error("the verb comes first: see 'rlock help', or try: %s%s",
+			      suggestion.line.text,
+			      verb != NULL || is_flock
+				      ? ""
+				      : ", or for a line as flock has it: rlock flock");
 	else
 		message_error("the verb comes first: see 'rlock help'%s%s",
-			      meant.is_wrong ? ": " : "", meant.is_wrong ? meant.why : "");
+			      suggestion.is_wrong ? ": " : "",
+			      suggestion.is_wrong ? suggestion.why : "");
 	return EXIT_USAGE;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Read the command line: cut it at "--", and read names and options. words.c classifies each word, meant.c reports a
+ * Read the command line: cut it at "--", and read names and options. words.c classifies each word, suggest.c reports a
  * wrong line, argtable2 checks the options by a table made from ours, and load.c decides what the options mean
  * together.
  */
@@ -10,7 +10,7 @@
 
 #include "base/message.h"
 #include "options/argv.h"
-#include "options/meant.h"
+#include "options/suggest.h"
 #include "options/table.h"
 #include "options/usage.h"
 #include "options/words.h"
@@ -242,18 +242,18 @@ static int read_options(struct opts *opts)
 
 int argv_read(struct opts *opts, bool *is_done)
 {
-	struct meant meant;
+	struct suggestion suggestion;
 	int code;
 
-	if (!meant_find(opts, &meant))
+	if (!suggestion_find(opts, &suggestion))
 		return message_out_of_memory();
-	*is_done = meant.help != HELP_NONE;
+	*is_done = suggestion.help != HELP_NONE;
 	if (*is_done) {
-		help_print(opts->verb, meant.help);
+		help_print(opts->verb, suggestion.help);
 		return 0;
 	}
-	if (meant.is_wrong)
-		return meant_report(&meant);
+	if (suggestion.is_wrong)
+		return suggestion_report(&suggestion);
 	code = read_names(opts);
 	return code != 0 ? code : read_options(opts);
 }

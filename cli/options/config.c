@@ -13,7 +13,7 @@
 
 #include "base/message.h"
 #include "options/config.h"
-#include "options/meant.h"
+#include "options/suggest.h"
 #include "options/opts.h"
 #include "options/table.h"
 #include "options/usage.h"
@@ -267,7 +267,7 @@ static int add_line(struct opts *opts, char *text, size_t line)
 {
 	char *equals = strchr(text, '=');
 	const struct opt *opt;
-	const char *name, *value, *meant, *wrong;
+	const char *name, *value, *suggested, *wrong;
 	char why[RLOCK_ERROR_MAX];
 
 	if (equals == NULL)
@@ -276,9 +276,10 @@ static int add_line(struct opts *opts, char *text, size_t line)
 	name = trim(text);
 	opt = table_by_name(VERBS_ALL, name, strlen(name));
 	if (opt == NULL) {
-		meant = meant_option(VERBS_ALL, name);
+		suggested = suggest_option(VERBS_ALL, name);
 		(void)value_reject(why, "there is no such option%s%s",
-				   meant != NULL ? ": try: " : "", meant != NULL ? meant : "");
+				   suggested != NULL ? ": try: " : "",
+				   suggested != NULL ? suggested : "");
 		return report_bad_line(opts, line, name, why);
 	}
 	if ((opt->scope & FOR_FILE) == 0)

@@ -45,23 +45,23 @@ static bool suggest_scheme(const char *piece, char why[RLOCK_ERROR_MAX])
 /* Of the piece that the library refused: say in why what was probably meant, or leave the library's reason. */
 static void explain(const char *value, const char *piece, char why[RLOCK_ERROR_MAX])
 {
-	const char *meant = NULL;
+	const char *suggested = NULL;
 
 	if (*piece == '"' || *piece == '\'')
-		meant = "quotes are no part of a URL: leave them out";
+		suggested = "quotes are no part of a URL: leave them out";
 	else if (*piece == '#')
-		meant = "a comment stands on a line of its own";
+		suggested = "a comment stands on a line of its own";
 	else if (strpbrk(value, URL_SEPARATORS) != NULL && has_rest_of_password(value))
-		meant = "a blank in a user or password is written %20";
+		suggested = "a blank in a user or password is written %20";
 	else if (strstr(why, "parameter 'db' is unknown") != NULL)
-		meant = "the database follows the host, as in redis://HOST:6379/1";
+		suggested = "the database follows the host, as in redis://HOST:6379/1";
 	else if (strstr(why, "parameter 'ssl' is unknown") != NULL ||
 		 strstr(why, "parameter 'tls' is unknown") != NULL)
-		meant = "TLS is the scheme rediss, as in rediss://HOST:6379";
+		suggested = "TLS is the scheme rediss, as in rediss://HOST:6379";
 	else if (suggest_scheme(piece, why))
 		return;
-	if (meant != NULL)
-		(void)snprintf(why, RLOCK_ERROR_MAX, "%s", meant);
+	if (suggested != NULL)
+		(void)snprintf(why, RLOCK_ERROR_MAX, "%s", suggested);
 }
 
 enum rlock_status urls_add(struct opts *opts, const char *value, char why[RLOCK_ERROR_MAX])

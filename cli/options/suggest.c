@@ -13,7 +13,7 @@
 
 #include "base/message.h"
 #include "base/units.h"
-#include "options/meant.h"
+#include "options/suggest.h"
 #include "options/table.h"
 #include "options/words.h"
 #include "sys/file_read.h"
@@ -112,7 +112,7 @@ static const struct {
 	  "run and lock renew a lock by themselves; one of --owner: renew --owner ID NAME" },
 };
 
-const char *meant_verb(const char *word)
+const char *suggest_verb(const char *word)
 {
 	for (size_t i = 0; i < sizeof(verb_hints) / sizeof(verb_hints[0]); i++)
 		if (choice_find(verb_hints[i].words, word) >= 0)
@@ -148,7 +148,7 @@ static size_t count_beginnings(unsigned verbs, const char *name, const struct op
 	return count;
 }
 
-const char *meant_option(unsigned verbs, const char *name)
+const char *suggest_option(unsigned verbs, const char *name)
 {
 	char typed[OPTION_MAX] = "--";
 	const char *word = typed + 2;
@@ -222,12 +222,12 @@ struct line {
 enum verdict { RIGHT, MENDED, UNCERTAIN };
 
 __attribute__((format(printf, 3, 4))) static enum verdict
-reject(char why[MEANT_MAX], enum verdict verdict, const char *format, ...)
+reject(char why[SUGGESTION_MAX], enum verdict verdict, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	(void)vsnprintf(why, MEANT_MAX, format, args);
+	(void)vsnprintf(why, SUGGESTION_MAX, format, args);
 	va_end(args);
 	return verdict;
 }
@@ -483,7 +483,8 @@ static void cut_command(struct line *line, size_t at)
 	line->count = at;
 }
 
-static enum verdict mend_dashes(struct line *line, size_t at, bool is_certain, char why[MEANT_MAX])
+static enum verdict mend_dashes(struct line *line, size_t at, bool is_certain,
+				char why[SUGGESTION_MAX])
 {
 	const char *text = line->need == COMMAND_NEEDED
 				   ? "needs a command after '--'"
@@ -507,7 +508,8 @@ static enum verdict mend_dashes(struct line *line, size_t at, bool is_certain, c
 /* ---- a wrong word ---- */
 
 /* "–wait" is "--wait", "–n" is "-n", and "—" is "--", behind which all is COMMAND's. */
-static enum verdict mend_dashed(struct line *line, const struct word *word, char why[MEANT_MAX])
+static enum verdict mend_dashed(struct line *line, const struct word *word,
+				char why[SUGGESTION_MAX])
 {
 	const char *name = after_dashes(line->words[word->at]);
 	bool is_letter = name[0] != '\0' && (name[1] == '\0' || name[1] == '=');
@@ -556,7 +558,7 @@ static enum verdict mend_number(struct line *line, size_t at, size_t span, char 
 
 /* "5 min", "1m 30s", and what --watch has without a '='. */
 static enum verdict mend_duration(struct line *line, const struct word *before,
-				  const struct word *name, char why[MEANT_MAX])
+				  const struct word *name, char why[SUGGESTION_MAX])
 {
 	char shown[USAGE_SHOWN_MAX];
 	const char *unit = unit_of(name->value), *value = before->value;
@@ -588,7 +590,7 @@ static enum verdict mend_duration(struct line *line, const struct word *before,
 }
 
 /* For a pattern any text will do. */
-static enum verdict check_text(const struct line *line, const char *text, char why[MEANT_MAX])
+static enum verdict check_text(const struct line *line, const char *text, char why[SUGGESTION_MAX])
 {
 	const struct rlock_name name = { text, strlen(text) };
 	char shown[USAGE_SHOWN_MAX];
@@ -620,7 +622,7 @@ static bool is_host_with_port(const char *word)
 }
 
 static enum verdict check_name(struct line *line, const struct word *before,
-			       const struct word *word, char why[MEANT_MAX])
+			       const struct word *word, char why[SUGGESTION_MAX])
 {
 	char shown[USAGE_SHOWN_MAX];
 	char *name = line->words[word->at];
@@ -683,7 +685,7 @@ static bool is_host(const struct line *line, const struct word *word)
 				     count_names(line, word->at) >= others);
 }
 
-static enum verdict mend_host(struct line *line, const struct word *word, char why[MEANT_MAX])
+static enum verdict mend_host(struct line *line, const struct word *word, char why[SUGGESTION_MAX])
 {
 	const char *host = word->at + 1 < line->count ? line->words[word->at + 1] : "-";
 	struct rlock_url *url = NULL;
@@ -713,7 +715,7 @@ static const struct opt *find_of_other_verbs(char *option)
 
 /* An option that the verb has not: of another verb, of another program, or mistyped. */
 static enum verdict report_unknown(const struct line *line, const struct word *word,
-				   char why[MEANT_MAX])
+				   char why[SUGGESTION_MAX])
 {
 	const char *text = line->words[word->at];
 	bool is_long = text[1] == '-';
@@ -721,15 +723,15 @@ static enum verdict report_unknown(const struct line *line, const struct word *w
 	char shown[USAGE_SHOWN_MAX], verbs[OPTION_MAX];
 	const struct hint *hint;
 	const struct opt *other = NULL;
-	const char *meant = NULL;
+	const char *suggested = NULL;
 
 	/* Without the value that may follow it. */
 	(void)snprintf(option, sizeof(option), "%.*s", (int)strcspn(text, "="), text);
 	hint = find_hint(line->set, option);
 	/* In "-verbose" one letter is unknown, but a long option with one dash was meant. */
 	if (hint == NULL && (is_long || strlen(option) > 3))
-		meant = meant_option(line->set, option + (is_long ? 2 : 1));
-	if (hint == NULL && meant == NULL && !is_long) {
+		suggested = suggest_option(line->set, option + (is_long ? 2 : 1));
+	if (hint == NULL && suggested == NULL && !is_long) {
 		(void)snprintf(option, sizeof(option), "%s", letter);
 		hint = find_hint(line->set, option);
 	}
@@ -747,8 +749,8 @@ static enum verdict report_unknown(const struct line *line, const struct word *w
 	} else if (is_long && count_beginnings(line->set, option + 2, &other) > 1)
 		(void)reject(why, UNCERTAIN, "'%s' can be several options: see 'rlock help %s'",
 			     shown, line->verb);
-	else if (meant != NULL)
-		(void)reject(why, UNCERTAIN, "no such option '%s': try: --%s", shown, meant);
+	else if (suggested != NULL)
+		(void)reject(why, UNCERTAIN, "no such option '%s': try: --%s", shown, suggested);
 	else
 		(void)reject(why, UNCERTAIN, "no such option '%s': see 'rlock help %s'", shown,
 			     line->verb);
@@ -756,7 +758,8 @@ static enum verdict report_unknown(const struct line *line, const struct word *w
 }
 
 /* "-n=3 NAME" and "-n3 NAME" are as "-n 3 NAME". */
-static enum verdict report_value(struct line *line, const struct word *word, char why[MEANT_MAX])
+static enum verdict report_value(struct line *line, const struct word *word,
+				 char why[SUGGESTION_MAX])
 {
 	const char *text = line->words[word->at];
 	size_t head = (size_t)(word->value - text);
@@ -771,7 +774,7 @@ static enum verdict report_value(struct line *line, const struct word *word, cha
 }
 
 static enum verdict check_word(struct line *line, const struct word *before,
-			       const struct word *word, char why[MEANT_MAX])
+			       const struct word *word, char why[SUGGESTION_MAX])
 {
 	char shown[USAGE_SHOWN_MAX], letter[3] = { '-', word->letter, '\0' };
 	const char *text = line->words[word->at];
@@ -806,7 +809,7 @@ static enum verdict check_word(struct line *line, const struct word *before,
 		     word->opt->name, usage_show(word->value, shown));
 	len = strlen(why);
 	if (word->opt->type == TYPE_LINE || word->opt->type == TYPE_LOG)
-		(void)snprintf(why + len, MEANT_MAX - len, " (--%s=%s has it as its value)",
+		(void)snprintf(why + len, SUGGESTION_MAX - len, " (--%s=%s has it as its value)",
 			       word->opt->name, shown);
 	return UNCERTAIN;
 }
@@ -834,7 +837,7 @@ static bool find_taken_name(const struct line *line, struct word *out)
 	return false;
 }
 
-static enum verdict check_parts(struct line *line, char why[MEANT_MAX])
+static enum verdict check_parts(struct line *line, char why[SUGGESTION_MAX])
 {
 	size_t count = usage_count(line->command), names = count_names(line, 0);
 	bool lacks_name = names == 0 && line->need != COMMAND_NONE_MAYBE_NAMES &&
@@ -888,7 +891,7 @@ static enum verdict check_parts(struct line *line, char why[MEANT_MAX])
 
 /* ---- the whole line ---- */
 
-static enum verdict check_line(struct line *line, char why[MEANT_MAX])
+static enum verdict check_line(struct line *line, char why[SUGGESTION_MAX])
 {
 	bool is_certain;
 	size_t command = find_command(line, &is_certain);
@@ -963,7 +966,7 @@ static void line_free(struct line *line)
 static bool print_for_process(const struct opts *opts, struct usage_line *out)
 {
 	struct line line;
-	char why[MEANT_MAX];
+	char why[SUGGESTION_MAX];
 	bool is_right;
 
 	if (!line_init(&line, opts))
@@ -976,13 +979,13 @@ static bool print_for_process(const struct opts *opts, struct usage_line *out)
 	return is_right;
 }
 
-bool meant_find(const struct opts *opts, struct meant *out)
+bool suggestion_find(const struct opts *opts, struct suggestion *out)
 {
 	struct line line;
 	enum verdict verdict = RIGHT;
-	char later[MEANT_MAX];
+	char later[SUGGESTION_MAX];
 
-	*out = (struct meant){ .help = HELP_NONE };
+	*out = (struct suggestion){ .help = HELP_NONE };
 	if (!line_init(&line, opts))
 		return false;
 	out->help = find_help(&line);
@@ -1003,11 +1006,11 @@ bool meant_find(const struct opts *opts, struct meant *out)
 	return true;
 }
 
-int meant_report(const struct meant *meant)
+int suggestion_report(const struct suggestion *suggestion)
 {
-	message_error("%s%s%s%s%s", meant->why, meant->has_line ? ": try: " : "",
-		      meant->has_line ? meant->line.text : "",
-		      meant->has_other ? ", or for a process: " : "",
-		      meant->has_other ? meant->other.text : "");
+	message_error("%s%s%s%s%s", suggestion->why, suggestion->has_line ? ": try: " : "",
+		      suggestion->has_line ? suggestion->line.text : "",
+		      suggestion->has_other ? ", or for a process: " : "",
+		      suggestion->has_other ? suggestion->other.text : "");
 	return EXIT_USAGE;
 }
