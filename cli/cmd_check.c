@@ -15,6 +15,7 @@
 #include "base/print.h"
 #include "base/units.h"
 #include "caller.h"
+#include "local.h"
 #include "options/opts.h"
 #include "options/servers.h"
 #include "options/load.h"
@@ -932,6 +933,20 @@ static void put_setting(void *ctx, const struct setting *setting)
 
 /* ---- this machine ---- */
 
+/* The holders of a private server that no call finds any more keep locks which exclude no new caller. */
+static void check_local(struct check *check, int dir_fd)
+{
+	pid_t lost = local_find_lost_server(dir_fd);
+
+	if (lost <= 0)
+		return;
+	check->subject = "local";
+	find(check, EXIT_CONFIG,
+	     "process %ld is the private server of this directory, but its socket was "
+	     "removed or moved: its locks exclude no new call: to end it and its locks: kill %ld",
+	     (long)lost, (long)lost);
+}
+
 /* Why the directory cannot be used is printed as an error by the call that opens it. */
 static void check_directory(struct check *check)
 {
@@ -945,6 +960,7 @@ static void check_directory(struct check *check)
 		return;
 	}
 	find(check, FINDING_OK, "%s", runtime_dir_path_of(dir_fd));
+	check_local(check, dir_fd);
 	(void)close(dir_fd);
 }
 
