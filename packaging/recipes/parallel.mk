@@ -1,8 +1,8 @@
-# For make -j: of all targets, in whatever checkout on whatever machine, one at a time uses the test database.
+# For make -j: one target at a time uses the test database, in all checkouts on all machines.
 #
 #   make -j 8 -f parallel.mk
 #
-# Change the names and the commands. Each line of a recipe is a shell of its own: `rlock run` belongs into the line.
+# Change the names and the commands. make runs each line of a recipe in a shell of its own: put `rlock run` into the line.
 SUITES ?= api web jobs
 
 .PHONY: all $(SUITES)

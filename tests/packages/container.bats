@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# The image of packaging/container/Dockerfile, built and run by buildah. For root, with a network for apt. BASE is the image
-# that it is built in, or a directory with the root of a Debian, as debootstrap makes it; without it, what the recipe says.
+# The image of packaging/container/Dockerfile, built and run by buildah, as root, with a network for apt. BASE is the image in which
+# the program is built, or a directory with the root of a Debian, as debootstrap makes it. Default: the image of the Dockerfile.
 
 load ../lib/helpers
 
-# The tests' own images, of which nothing is left; without a daemon, and without a network of their own.
+# build_ah ARG...: run buildah with images in the directory of this test, which is removed at the end.
 build_ah() {
 	buildah --root "$BATS_FILE_TMPDIR/images" --runroot "$BATS_FILE_TMPDIR/state" --storage-driver vfs "$@"
 }
@@ -36,7 +36,7 @@ teardown_file() {
 setup() { common_setup; }
 teardown() { common_teardown; }
 
-# in_container ARG...: rlock there.
+# in_container ARG...: run rlock in the container.
 in_container() {
 	build_ah run --isolation chroot "$CONTAINER" -- /rlock "$@"
 }

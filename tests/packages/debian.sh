@@ -10,7 +10,7 @@ if [ "${1-}" != --on-a-machine-to-throw-away ] || [ "$(id -u)" != 0 ]; then
 	sed -n '2,6s/^# \{0,1\}//p' "$0" >&2
 	exit 64
 fi
-# Such a machine is in use, and would lose what apt thinks is not needed any more.
+# A machine with a compiler or rlock is in use. This script would remove packages that its user needs.
 if command -v cc || command -v gcc || command -v rlock; then
 	echo 'debian.sh: this is no bare machine: it has that; nothing was changed' >&2
 	exit 64
@@ -71,7 +71,7 @@ packages() {
 
 # ---- build ----
 
-# copy_tree FOLDER: what is committed, outside of any repository.
+# copy_tree FOLDER: copy the last commit to FOLDER, outside of any repository.
 copy_tree() {
 	mkdir -p "$1" && git archive HEAD | tar -x -C "$1"
 }
@@ -123,7 +123,7 @@ remove_what_builds() {
 	! command -v cc && ! command -v gcc && ! command -v dpkg-buildpackage
 }
 
-# All files and directories, but what apt and dpkg keep for themselves, and what programs keep while they run.
+# files: list all files and directories, but those of apt and dpkg, and those that programs keep while they run.
 files() {
 	find / -xdev \( -path "$work" -o -path "$PWD" -o -path /proc -o -path /sys -o -path /dev -o -path /run \
 		-o -path /var/cache -o -path /var/log -o -path /var/lib/apt -o -path /var/lib/dpkg -o -path /etc/ld.so.cache \) -prune \
@@ -135,7 +135,7 @@ remember_files() {
 	files >"$work/files"
 }
 
-# purges CLAIM PACKAGE...: and what was installed for them.
+# purges CLAIM PACKAGE...: purge these packages and those that were installed for them. No file may be left.
 purges() {
 	check "apt purges $1" purge "${@:2}"
 	check "nothing is left of $1" leaves_nothing
@@ -154,7 +154,7 @@ check 'the machine has no compiler any more' remove_what_builds
 
 # ---- install ----
 
-# As a user does, with what is recommended.
+# Install as users do, with recommended packages.
 install_first() {
 	apt-get install -y -q "$first"/rlock_[0-9]*.deb "$first"/librlock1_[0-9]*.deb
 }
@@ -170,14 +170,14 @@ has_files() {
 		/usr/share/doc/rlock/examples/crontab /usr/lib/*/librlock.so.1; do
 		dpkg -S "$file" && [ -s "$file" ] || return
 	done
-	# What the manual says of these places.
+	# The manual must name these paths, and none of /usr/local.
 	for file in /usr/lib/tmpfiles.d/rlock.conf /usr/share/zsh/vendor-completions/_rlock; do
 		zcat /usr/share/man/man1/rlock.1.gz | grep -F "$file" || return
 	done
 	! zcat /usr/share/man/man1/rlock.1.gz | grep -E '/usr/local/(lib|share)'
 }
 
-# It takes hiredis and argtable2 from the machine, and the OpenSSL that it loads is in the package that it recommends.
+# The package depends on hiredis and argtable2, and recommends the package with the OpenSSL that the program loads.
 has_libraries() {
 	local loaded
 	loaded=$(dpkg -S "*/$(grep -ao -m 1 'libssl\.so\.[0-9]*' /usr/bin/rlock | head -n 1)" | sed -n '1s/:.*//p')
@@ -194,7 +194,7 @@ check 'it has its libraries from other packages' has_libraries
 
 # ---- use ----
 
-# test_of_package NAME: as autopkgtest runs it.
+# test_of_package NAME: run that test of packaging/debian/tests as autopkgtest does.
 test_of_package() {
 	mkdir "$work/$1" && AUTOPKGTEST_TMP=$work/$1 "packaging/debian/tests/$1"
 }
@@ -207,7 +207,7 @@ done
 
 # ---- upgrade ----
 
-# await MEMBER: until rlock status has that in what it says of the lock.
+# await REGEXP: wait until the JSON of rlock status matches.
 await() {
 	local deadline=$((SECONDS + 10))
 	until rlock status -u local: --json held | grep -E "$1"; do
@@ -215,7 +215,7 @@ await() {
 	done
 }
 
-# Its TTL goes down to 2 s and up again each second.
+# The lease is 3 s and is renewed each second: the TTL must fall to 2 s and rise again.
 is_renewed() {
 	await '"ttl_ms": *2[0-4]' && await '"ttl_ms": *2[5-9]'
 }

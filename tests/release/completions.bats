@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=computes
-# What the shells complete in a line of rlock: each of them on a terminal, with all completions put into the line. The line
-# that results is read by the shell again, and so is what it quotes.
+# The completions of bash, zsh and fish. Each shell runs on a terminal and inserts all completions into its line. The shell then
+# reads that line, so that wrong quotes are noticed.
 
 load ../lib/usual
 load ../lib/documenting
@@ -22,8 +22,8 @@ teardown() {
 	common_teardown
 }
 
-# completions_of SHELL LINE: what the shell puts in place of the last word of LINE, one a line, sorted. The words before that
-# stay as they were. A directory is without its slash.
+# completions_of SHELL LINE: print the words that the shell offers for the last word of LINE, sorted, one a line. Fail if it
+# changes the words before. Directories are printed without their slash.
 completions_of() {
 	local count
 	# Up to the last blank that has no backslash.
@@ -33,7 +33,7 @@ completions_of() {
 	complete_line "$1" "$COMPLETIONS/rlock.$1" "$2" | tail -n +$((${#count[@]} + 1)) | sed 's,/$,,' | LC_ALL=C sort
 }
 
-# completes LINE WORD...: each shell has exactly these completions, once the machine was not too busy for the limit that names have.
+# completes LINE WORD...: each shell offers exactly these words. Try again if the machine was too busy: names have a time limit.
 completes() {
 	local shell words
 	words=$(printf '%s\n' "${@:2}" | LC_ALL=C sort)
@@ -45,7 +45,7 @@ are_completions_of() {
 	[ "$(completions_of "$1" "$2")" = "$3" ]
 }
 
-# hold NAME...: they are held, each by an owner of its own.
+# hold NAME...: lock each name for an owner of its own.
 hold() {
 	local name number=0
 	not_under_valgrind 'a start there takes longer than a completion may'
@@ -70,7 +70,7 @@ hold() {
 	done
 }
 
-# complete: each line of standard input is a line of a shell, and the words that complete it, with | between.
+# complete: read lines "LINE|WORD|...", and check that each shell completes LINE by these words.
 complete() {
 	local words
 	while IFS='|' read -ra words <&4; do
@@ -144,14 +144,14 @@ complete() {
 	refute file_exists ran
 }
 
-# ms_of SHELL LINE: prints how long it took.
+# ms_of SHELL LINE: print how many milliseconds the completion took.
 ms_of() {
 	local start=${EPOCHREALTIME/[.,]/}
 	completions_of "$1" "$2" >/dev/null
 	echo $(((${EPOCHREALTIME/[.,]/} - start) / 1000))
 }
 
-# Start and end of the shell cost the same without names.
+# The start and the end of the shell take the same time without names: subtract it.
 is_quick() {
 	[ -z "$(completions_of "$1" 'rlock status ')" ] || return
 	(($(ms_of "$1" 'rlock status ') < $(ms_of "$1" 'rlock status --mo') + 500))

@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 # bats file_tags=computes
-# `make dist`: the same bytes for the same commit, everything that is committed and no more, an SBOM that is true of it; and
-# the archive can be built where there is no git.
+# `make dist`: the archive has the same bytes for the same commit, and exactly the files of the commit. The SBOM describes it, and
+# it can be built where git is not installed.
 
 load ../lib/usual
 load ../lib/installing
 
-# A commit of the tree as it is, and two clones of it, each with an archive.
+# Commit the tree as it is, and make an archive in each of two clones.
 setup_file() {
 	export ARCHIVES=$BATS_FILE_TMPDIR/archives DATE='2026-01-02T03:04:05+0100'
 	export GIT_CONFIG_GLOBAL=$BATS_FILE_TMPDIR/gitconfig GIT_CONFIG_SYSTEM=/dev/null
@@ -23,7 +23,7 @@ setup_file() {
 	git clone -q source one
 	run_make one dist >/dev/null
 	mv one/build/dist archives/one
-	# For a user with settings of its own, elsewhere and later; what was not committed is none of it.
+	# The second clone is in another place, of a user with other settings, and has changes that are not committed.
 	printf '[tar]\n\tumask = 0077\n[core]\n\tautocrlf = true\n' >>gitconfig
 	mkdir -p another/place
 	(
@@ -92,7 +92,7 @@ rlock hiredis rlock argtable2 OpenSSL rlock OpenSSL rlock"
 	mkdir bin
 	printf '#!/bin/sh\necho "$*" >>%s/git-was-run\nexit 127\n' "$PWD" >bin/git
 	chmod +x bin/git
-	# Quickly: what a compiler makes better is not looked at.
+	# -O0: quick, and this test does not need optimised code.
 	PATH=$PWD/bin:$PATH CFLAGS=-O0 CPPFLAGS='' LDFLAGS='' run_make "$NAME" -j "$(nproc)" install BUILD=build PREFIX=/usr \
 		DESTDIR="$PWD/root" >log 2>&1 || fail "$(tail log)"
 	refute file_exists git-was-run

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # bats file_tags=computes
-# What lua/embed.sh makes of rlock's scripts; and what each of them has to keep to.
+# lua/embed.sh, which puts the Lua scripts into the program; and the rules that each script must follow.
 
 load ../lib/helpers
 
@@ -9,7 +9,7 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
-# copy_build: lua/, in which the tests write scripts of their own.
+# Copy lua/, so that tests can write scripts of their own there.
 copy_build() {
 	mkdir -p lua/inc
 	cp "$LUA"/*.sh "$LUA"/*.awk lua
@@ -60,7 +60,7 @@ return'
 	done
 }
 
-# Older servers name the line of a command that was denied, and not the command.
+# Older servers report the line of a denied command, not its name.
 @test "a line that can raise an error has one command" {
 	run -0 awk '/redis[.]call\(/ {
 		line = $0

@@ -1,14 +1,14 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# The examples of rlock(1), rlock(7), README.md and the recipes do what is said of them, as they stand there, and leave nothing
-# locked. Those of rlock-protocol(7) and librlock(3) are run by examples_protocol.bats and examples_library.bats.
+# The examples of rlock(1), rlock(7), README.md and the recipes do what the text says, without a change, and leave no lock.
+# examples_protocol.bats and examples_library.bats run those of rlock-protocol(7) and librlock(3).
 
 load ../lib/usual
 load ../lib/documenting
 load ../lib/examples
 load ../lib/inspecting
 
-# Behind a port too, because a user can be named in the URL of a port alone.
+# The server also has a port: only the URL of a port can name a user.
 setup_file() { start_server_at_port; }
 teardown() {
 	local server
@@ -28,7 +28,7 @@ teardown() {
 	run -0 diff marked tested
 }
 
-# ---- those that do their work and end ----
+# ---- examples that do their work and end ----
 
 # does_example FILE NAME OUTPUT [STUB...]: it prints that and no more ("lease" at its end: what is left of one), with these programs in the
 # place of the real work.
@@ -80,7 +80,7 @@ does_example() {
 
 # ---- cron ----
 
-# as_cron FIELDS LINE: as cron would have it run on one machine, whose file names the server; so many fields come first.
+# as_cron FIELDS LINE: run LINE as cron does, without its first FIELDS words, on a machine whose configuration file names the server.
 as_cron() {
 	mkdir -p .config
 	echo "url = $RLOCK_URL" >.config/rlock.conf

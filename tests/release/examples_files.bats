@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# The complete files of rlock.conf(5): each is read without a complaint, and the server that it names is the one that is
-# asked. Hosts and paths are this test's; what comes after a connection is tested by tls.bats, sentinel.bats and the like.
+# The complete files of rlock.conf(5): rlock reads each without a complaint, and connects to the server that it names. The tests
+# replace hosts and paths; tls.bats, sentinel.bats and others test what follows a connection.
 
 load ../lib/usual
 load ../lib/certificates
@@ -12,7 +12,7 @@ setup() {
 	unset RLOCK_URL
 }
 
-# write_file MARK: what stands in the manual after it, with paths of this directory.
+# write_file MARK: write the block of the manual with that mark, with paths in this directory.
 write_file() {
 	sed -n '/^\.\\" file: '"$1"'$/,/^\.Ed/{/^\./d; s/\\&//g; s/\\e/\\/g; p}' "$BATS_TEST_DIRNAME/../../man/rlock.conf.5" |
 		sed "s|/etc/|$PWD/|" >rlock.conf

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# The table of README.md for users of flock: each line, run by both programs, does its work under the lock,
-# and ends in the same way when the lock is free, and when it is held.
+# The table of README.md for users of flock. Both programs run the work of each line under the lock, and exit with the same
+# status, when the lock is free and when it is held.
 
 load ../lib/usual
 
@@ -24,7 +24,7 @@ setup() {
 	chmod +x report
 }
 
-# write_scripts FLOCK_LINE RLOCK_LINE: each as a script that can call itself.
+# write_scripts FLOCK_LINE RLOCK_LINE: write by-flock and by-rlock, scripts that can call themselves.
 write_scripts() {
 	printf '#!/bin/sh\nset -u\n%s\n' "$1" >by-flock
 	printf '#!/bin/sh\nset -u\n%s\n' "$2" >by-rlock
@@ -41,7 +41,7 @@ write_scripts() {
 		expected=$output
 		run -0 --separate-stderr ./by-rlock 'first argument' second
 		assert_equal "$by_rlock: $output$stderr" "$by_rlock: $expected"
-		# That of a script ends with it.
+		# The lock of a script ends with the script.
 		wait_until 5 no_keys
 		rm -f job
 	done 4<table
@@ -55,7 +55,7 @@ write_scripts() {
 	rlock lock --owner another --lease 1h job
 	while IFS=$'\t' read -r by_flock by_rlock <&4; do
 		write_scripts "$by_flock" "$by_rlock"
-		# For flock the script is a lock file, too.
+		# flock locks the script itself in one of the lines.
 		exec 6>job 7<by-flock
 		flock 6
 		flock 7

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# The programs of librlock(3), and that in rlock.h, compile and do what is said of them; and the page has what the
-# header has. What programs do with the library otherwise is tested by library.bats.
+# The programs of librlock(3) and of rlock.h compile and do what the text says, and the page lists the same functions as the
+# header. library.bats tests other uses of the library.
 
 load ../lib/usual
 load ../lib/certificates
@@ -9,7 +9,7 @@ load ../lib/examples
 load ../lib/installing
 
 setup_file() { start_server_at_port; }
-# compile NAME [FILE.c...]: NAME.c is the program NAME, with these files in it.
+# compile NAME [FILE.c...]: compile NAME.c and these files to the program NAME.
 compile() {
 	local build=${RLOCK_BIN%/*}
 	# What is watched stands one directory below.

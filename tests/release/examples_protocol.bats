@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# The examples of rlock-protocol(7) do what is said of them, as they stand there; and its table of keys has each key
-# that locks make, and no other.
+# The examples of rlock-protocol(7) do what the text says, without a change. Its table of keys lists exactly the keys that locks
+# make.
 
 load ../lib/usual
 load ../lib/documenting
 load ../lib/examples
 
-# Behind a port too, whose URL is shown.
+# The server also has a port, since the examples show the URL of a port.
 setup_file() { start_server_at_port; }
 
 setup() {
@@ -59,12 +59,12 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 	assert_regex "${lines[5]}" '^[0-9]{13} [0-9]{13} [0-9a-f]{40} 0$'
 }
 
-# table_of_keys: prints the lines of rlock-protocol(7) that have a key, with its type and TTL.
+# table_of_keys: print the keys in rlock-protocol(7), each with its type and TTL.
 table_of_keys() {
 	sed -n '/^\.Sh KEYS/,/^\.Ed/p' "$TOP/man/rlock-protocol.7" | grep -E '^[^. ]' | grep -v '^key '
 }
 
-# ttl_fits TEXT MS: whether a TTL is what the table says, for a lease of 30 s.
+# ttl_fits TEXT MS: whether a TTL of MS fits TEXT of the table, for a lease of 30 s.
 ttl_fits() {
 	local -A most=([lease]=30000 ['as NAME']=30000 ['1 day']=86400000 ['1 min']=60000 ['5 s']=5000 ['3 s']=3000 ['2 s']=2000
 		['1 s']=1000 ['as asked']=3600000)
@@ -76,7 +76,7 @@ ttl_fits() {
 	esac
 }
 
-# write_keys: writes "KEY TYPE TTL_MS" of each key of the server, at one moment: some live for a second only.
+# write_keys: write "KEY TYPE TTL_MS" for each key of the server, in one request, since some keys live for a second only.
 write_keys() {
 	redis eval "local lines = {}
 		for _, key in ipairs(redis.call('KEYS', '*')) do
@@ -85,7 +85,7 @@ write_keys() {
 		return lines" 0 >keys
 }
 
-# compare_with_table: each key in `keys` is in the table, with its type and TTL; appends what it is there to `found`.
+# compare_with_table: check that the table has each key of the file keys, with its type and TTL. Append its row to the file found.
 compare_with_table() {
 	local key type ttl_ms line
 	while read -r key type ttl_ms; do
@@ -99,13 +99,13 @@ compare_with_table() {
 	done <keys
 }
 
-# shows KEY: writes the keys, and that one is among them.
+# shows KEY: write the keys, and check that KEY is among them.
 shows() {
 	write_keys
 	grep -qF "$1 " keys
 }
 
-# gives_turn NAME: a lock of that name is broken, and the keys that are written down show that a waiter has the next turn.
+# gives_turn NAME: break the lock NAME, and check in the written keys that a waiter has the next turn.
 gives_turn() {
 	hold_by_foreign_client "$1"
 	rlock unlock --force "$1"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# The lines of rlock(7) and rlock-protocol(7) that make a user of the server: each right in them is used, and they are
-# enough for what they are said to be for. What a user without one of these rights is told is tested by acl.bats.
+# The lines of rlock(7) and rlock-protocol(7) that make a user of the server: rlock uses each right in them, and needs no other
+# for what the text names. acl.bats tests the messages to a user who lacks a right.
 
 load ../lib/usual
 load ../lib/certificates
 
-# Behind a port too, because a user can be named in the URL of a port alone. Two more are for locks on several servers.
+# One server also has a port: only the URL of a port can name a user. Two more servers are for locks on several servers.
 setup_file() {
 	start_server_number 1
 	start_server_number 2
@@ -18,29 +18,29 @@ teardown_file() {
 	stop_servers
 }
 
-# acl_lines FILE MARK: the lines for redis-cli that stand there.
+# acl_lines FILE MARK: print the lines for redis-cli in the block with that mark.
 acl_lines() {
 	sed -n '/^\.\\" acl: '"$2"'$/,/^\.Ed/p' "$TOP/$1" | sed -n 's/\\&//g; /^ACL /p'
 }
 
-# rights: the commands that rlock(7) has for a user, one a line.
+# rights: print the commands that rlock(7) allows a user, one a line.
 rights() {
 	acl_lines man/rlock.7 'least rights' | grep -o '+[a-z|]*' | tr -d +
 }
 
-# granted VERB OPTION...: `rlock VERB OPTION... -- true` succeeds.
+# granted VERB OPTION...: check that `rlock VERB OPTION... -- true` succeeds.
 granted() {
 	run -0 rlock "$@" -- true
 }
 
-# use_owner VERB OPTION... NAME: a lock that is acquired for an owner, renewed and released.
+# use_owner VERB OPTION... NAME: acquire a lock for an owner, renew it and release it.
 use_owner() {
 	run -0 rlock "$1" --owner x --lease 20s "${@:2}"
 	run -0 rlock renew --owner x --lease 30s "${@: -1}"
 	run -0 rlock unlock --owner x "${@: -1}"
 }
 
-# use_kind VERB LOCK_VERB NAME: whatever can be done with a lock of one kind, but waiting.
+# use_kind VERB LOCK_VERB NAME: make each request that a lock of one kind can need, but do not wait.
 use_kind() {
 	local verb=$1 lock=$2 name=$3
 	run -0 rlock "$verb" -n "$name" -- rlock "$verb" -n "$name" -- true
@@ -57,7 +57,7 @@ use_kind() {
 	assert_output --partial string
 }
 
-# use_wait HOLD WAIT NAME: waits by the verb WAIT for what HOLD has: in vain, and until it is released.
+# use_wait HOLD WAIT NAME: hold a lock by the verb HOLD, and wait for it by the verb WAIT: until the time is over, and until it is released.
 use_wait() {
 	run -0 rlock "$1" --owner x --lease 20s "$3"
 	run -75 rlock "$2" -w 20ms "$3" -- true
@@ -131,7 +131,7 @@ use_sem() {
 	run -0 rlock unlock --force "$name"
 }
 
-# use_everything NAME: whatever can be done with a lock.
+# use_everything NAME: make each request that a lock can need.
 use_everything() {
 	redis script flush >/dev/null
 	redis set "$1-string" x >/dev/null
@@ -142,7 +142,7 @@ use_everything() {
 	granted run -t 3s -w 10s -u "$RLOCK_URL unix://$(socket_of 1) unix://$(socket_of 2)" --quorum majority "$1"
 }
 
-# be_user: the lines of standard input make the user ci, which makes the calls from here on.
+# be_user: make the user ci by the lines of standard input. All later calls are made by ci.
 be_user() {
 	run -0 redis
 	refute_line --regexp '[^OK]'
@@ -150,7 +150,7 @@ be_user() {
 	export RLOCK_URL=redis://ci:SECRET@127.0.0.1:$PORT
 }
 
-# only_these_lines KIND WORD...: those of rlock(7) without these words are enough for locks of that kind.
+# only_these_lines KIND WORD...: check that the lines of rlock(7) without these words are enough for locks of that kind.
 only_these_lines() {
 	redis acl deluser ci >/dev/null
 	be_user < <(acl_lines man/rlock.7 'least rights' | grep -vF "$(printf '%s\n' "${@:2}")")
@@ -199,7 +199,7 @@ only_these_lines() {
 	assert_equal "$(redis acl log)" ''
 }
 
-# literal MARK: prints the block of rlock(7) with that mark.
+# literal MARK: print the block of rlock(7) with that mark.
 literal() {
 	sed -n '/^\.\\" '"$1"'$/,/^\.Ed/{/^\./!p}' "$TOP/man/rlock.7"
 }

@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
-# The help: -h is short, --help has everything, what they say is what the program and the manual have, and their examples
-# work.
+# The help. -h is short and --help complete; both agree with the program and the manual, and their examples work.
 
 # What run sets is read within each test.
 load ../lib/usual
@@ -8,22 +7,22 @@ load ../lib/documenting
 
 # ---- helpers ----
 
-# The lines of standard input below the heading $1.
+# Print the lines of standard input below the heading $1.
 below_heading() {
 	sed -n "/^$1/,/^\$/p" | sed 1d
 }
 
-# The options that the text on standard input describes, one a line: "-w, --wait".
+# Print the options that the text on standard input describes, one a line: "-w, --wait".
 options() {
 	sed -nE 's/^  (    |-., )(--[a-z-]+).*/\1\2/p' | sed 's/^ *//'
 }
 
-# The commands of the examples in the text on standard input, one a line.
+# Print the commands of the examples in the text on standard input, one a line.
 examples() {
 	below_heading Examples: | sed -n 's/^  *\(rlock .*\)/\1/p'
 }
 
-# fits_width: the output has lines of 80 columns at most, and no message.
+# fits_width: check that the output has lines of at most 80 columns, and no message.
 fits_width() {
 	assert_equal "$stderr" ''
 	assert [ "${#output}" -gt 0 ]
@@ -85,12 +84,12 @@ fits_width() {
 
 # ---- the manual ----
 
-# The options in help's words: "-u --url URL".
+# Print the options as the help names them: "-u --url URL".
 options_in_help() {
 	rlock help "$1" | sed -nE 's/^  (    |(-.),( ))(--[a-z-]+(\[=[A-Z]+\])?)( [^ ]+)?(  .*)?$/\2\3\4\6/p'
 }
 
-# The same from the manual.
+# Print the options in the same form from the manual.
 options_in_manual() {
 	sed -nE '/^\.Sh OPTIONS/,/^\.Sh/s/^\.It (Fl .*)/\1/p' "$TOP/man/rlock.1" |
 		sed -E 's/(^| , )Fl ([a-zA-Z]) , Fl Fl/\1Fl \2 Fl Fl/g; s/ , Fl/\nFl/g' |
@@ -137,7 +136,7 @@ options_in_manual() {
 
 # ---- examples ----
 
-# examples_do OUTPUT COMMAND...: those of the help that it prints, each by sh, print this and say nothing.
+# examples_do OUTPUT COMMAND...: run by sh each example of the help that COMMAND prints. It must print OUTPUT and no message.
 examples_do() {
 	local line
 	"${@:2}" | examples >lines

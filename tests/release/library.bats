@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=computes
-# librlock as it is installed: `make install` into a place of its own, pkg-config, the symbols that it exports, and threads under a
-# sanitizer. What it does is tested by tests/bats/library.bats.
+# librlock as users get it: `make install` into a directory, pkg-config, the exported symbols, and threads under a
+# sanitizer. tests/bats/library.bats tests what the functions do.
 
 load ../lib/usual
 load ../lib/installing
@@ -17,12 +17,13 @@ setup_file() {
 
 teardown() { common_teardown; }
 
-# flags OPTION...: prints what pkg-config says of the library.
+# flags OPTION...: print the flags that pkg-config has for the library.
 flags() {
 	"${PKG_CONFIG:-pkg-config}" "$@" librlock
 }
 
-# use_lock FLAG...: a program in C, and one in C++, compiled with these, acquires, renews and releases a lock, as the server sees it.
+# use_lock FLAG...: compile a program in C and one in C++ with these flags. Check on the server that each acquires, renews and
+# releases a lock.
 use_lock() {
 	local strict=(-Wall -Wextra -Wpedantic -Werror) program
 	"${CC:-cc}" -std=c11 "${strict[@]}" -o lock "$TOP/tests/library/lock.c" "$@"

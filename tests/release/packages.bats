@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The recipes for packages agree with the tree: which version it is, and which files `make install` installs. Packages are
-# built by `make deb`, `make check-packages` and rpm.bats.
+# The files for packages agree with the tree about the version, and about the files that `make install` installs.
+# `make check-packages` and rpm.bats build packages.
 
 load ../lib/helpers
 load ../lib/installing
@@ -18,12 +18,12 @@ setup() {
 	VERSION=$(sed -n 's/^.define RLOCK_VERSION "\(.*\)"/\1/p' "$TOP/lib/rlock.h")
 }
 
-# files DIRECTORY: prints the names of the files in it, as they will be on a system.
+# files DIRECTORY: print the names of the files in it, as if DIRECTORY were the root directory.
 files() {
 	(cd "$1" && find . ! -type d -printf '/%P\n' | sort)
 }
 
-# in_apkbuild COMMAND...: in a shell that has read the recipe, as abuild does.
+# in_apkbuild COMMAND...: run COMMAND in a shell that has read APKBUILD, as abuild does.
 in_apkbuild() {
 	sh -c '. "$0" && "$@"' "$TOP/packaging/alpine/APKBUILD" "$@"
 }
@@ -79,7 +79,7 @@ in_apkbuild() {
 }
 
 @test "the recipe for Alpine moves each part of the library to its package, and the program has the rest" {
-	# abuild's own, for what the recipe needs of it.
+	# A stand-in for the amove of abuild, with what APKBUILD needs of it.
 	cat >amove <<-'END'
 		#!/bin/sh
 		cd "$pkgdir"
@@ -104,7 +104,7 @@ in_apkbuild() {
 	run -0 files main
 	refute_line --regexp '/lib/librlock|/include/'
 	assert_line /usr/bin/rlock
-	# Its subpackages have a function each, here or in abuild.
+	# Each subpackage needs a function, here or in abuild.
 	run -0 in_apkbuild eval 'echo $subpackages'
 	assert_output 'librlock librlock-dev:dev rlock-doc rlock-bash-completion rlock-zsh-completion rlock-fish-completion'
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The recipes of packaging/recipes, run as cron, systemd, GitLab, GitHub, Jenkins, Ansible, Kubernetes, make, xargs and parallel run
-# them: each holds its lock while its job runs, releases it when the job fails or is cancelled, and ends with the status of the job.
+# them. Each holds its lock while its job runs, releases the lock when the job fails or is cancelled, and exits with the status of
+# the job.
 
 load ../lib/usual
 load ../lib/release_page
@@ -15,8 +16,7 @@ teardown_file() {
 	stop_server
 }
 
-# Each job of the recipes is in PATH, and the server is in the configuration file. Sets
-# RECIPES, where they are.
+# Put the jobs of the recipes into PATH and the server into the configuration file. Set RECIPES to the directory of the recipes.
 setup() {
 	local name
 	directory_setup
@@ -45,13 +45,13 @@ setup() {
 	export HOME=$PWD
 }
 
-# has_done REGEXP: a job that did so runs, or has run.
+# has_done REGEXP: whether a job has written a line that matches.
 has_done() {
 	grep -q "$1" did 2>/dev/null
 }
 
-# processes_with VARIABLE=VALUE: those that have it in their environment, as programs know the processes of a job. The value is
-# this test's alone on the machine, where the same test may run elsewhere: its processes are killed.
+# processes_with VARIABLE=VALUE: print the processes with that in their environment: so Jenkins finds the processes of a job.
+# Callers kill them, so VALUE must be unique on the machine, where the same test may run twice.
 processes_with() {
 	grep -lzsxF "$1" /proc/[0-9]*/environ | cut -d / -f 3
 }
@@ -61,14 +61,15 @@ none_with() {
 	[ -z "$(processes_with "$1")" ]
 }
 
-# begin COMMAND...: as in_background, for a function, too.
+# begin COMMAND...: like in_background, but COMMAND may be a function.
 begin() {
 	"$@" 3>&- &
 	PID=$!
 	BACKGROUND+=("$PID")
 }
 
-# guards LOCK JOB STATUS COMMAND...: COMMAND runs a recipe, and ends with STATUS when its job ends with 3.
+# guards LOCK JOB STATUS COMMAND...: check that the recipe that COMMAND runs holds LOCK while JOB runs, and exits with STATUS if
+# JOB exits with 3.
 guards() {
 	touch stay
 	begin "${@:4}"
@@ -91,8 +92,8 @@ as_cron() {
 	recipe cron "$RECIPES/crontab"
 }
 
-# silent_elsewhere COMMAND...: it begins a job, and for another machine meanwhile it ends well without a word, for which cron would
-# send mail.
+# silent_elsewhere COMMAND...: start a job by COMMAND. A second COMMAND, on another machine, must succeed and print nothing, since
+# cron would mail the output.
 silent_elsewhere() {
 	touch stay
 	begin "$@"
@@ -127,7 +128,7 @@ silent_elsewhere() {
 	silent_elsewhere env PATH="$PWD/link:$PATH" sh -c "$line"
 }
 
-# unit_value FILE NAME: what the last line says that sets it.
+# unit_value FILE NAME: print the value of the last line that sets NAME.
 unit_value() {
 	sed -n "s/^$2=//p" "$RECIPES/$1" | tail -n 1
 }
@@ -148,12 +149,12 @@ unit_value() {
 	grep -q '^OnCalendar=\*-\*-\* \*:\*:00$' "$RECIPES/rlock-metrics.timer"
 }
 
-# metrics: the names of those that rlock prints.
+# metrics: print the names of the metrics of rlock.
 metrics() {
 	rlock list --metrics | sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' | sort
 }
 
-# rlock_names FILE: those of the metrics of rlock that it has.
+# rlock_names FILE: print the names of metrics of rlock in FILE.
 rlock_names() {
 	grep -oE '\brlock_[a-z_]+' "$1" | sort -u
 }
@@ -296,14 +297,14 @@ rlock_names() {
 
 # ---- GitLab, GitHub, Jenkins, Ansible ----
 
-# gitlab_files: in-one has what GitLab's runner runs in one shell, and after what it runs in another one.
+# gitlab_files: write the script that the runner of GitLab runs in one shell to in-one, and that of the second shell to after.
 gitlab_files() {
 	recipe script "$RECIPES/gitlab-ci.yml" deploy before_script >in-one
 	recipe script "$RECIPES/gitlab-ci.yml" deploy script >>in-one
 	recipe script "$RECIPES/gitlab-ci.yml" deploy after_script >after
 }
 
-# as_gitlab CI_JOB_ID: as the runner runs a job.
+# as_gitlab CI_JOB_ID: run the job as the runner does.
 as_gitlab() {
 	local status=0
 	gitlab_files
@@ -341,8 +342,8 @@ as_gitlab() {
 	run ! has_done 'deploy '
 }
 
-# cancel VARIABLE COMMAND...: it runs a job, and all processes of the job get SIGTERM, as Jenkins does, and GitHub with the one that
-# it has started.
+# cancel VARIABLE COMMAND...: run a job by COMMAND and cancel it. Jenkins sends SIGTERM to all processes of the job, GitHub only
+# to the process that it has started.
 cancel() {
 	rm did
 	touch stay
@@ -357,7 +358,7 @@ cancel() {
 	rm did stay
 }
 
-# action INPUT=VALUE...: runs it with these inputs, and those that are always the same.
+# action INPUT=VALUE...: run the action with these inputs, and with the server and the release of this test.
 action() {
 	recipe action "$RECIPES/github-action.yml" "url=$RLOCK_URL" "release=$INSTALL_URL" version=1.0.0 "sha256=$INSTALL_SHA256" "$@"
 }
@@ -366,7 +367,7 @@ as_github() {
 	action name=deploy 'run=build && deploy'
 }
 
-# as_workflow [SHA256]: with that checksum of the wheel.
+# as_workflow [SHA256]: run the job of the workflow, with SHA256 as the checksum of the wheel.
 as_workflow() {
 	recipe job "$RECIPES/github-workflow.yml" deploy "secrets.RLOCK_URL=$RLOCK_URL" "vars.INSTALL_URL=$INSTALL_URL" \
 		"vars.INSTALL_SHA256=${1-$WHEEL_SHA256}"
@@ -424,19 +425,19 @@ as_workflow() {
 	is_free deploy
 }
 
-# sh_steps FILE: prints the commands of the sh steps of a pipeline that have a line each.
+# sh_steps FILE: print the commands of the sh steps that have one line.
 sh_steps() {
 	sed -n "s/^ *sh '\([^'].*\)'$/\1/p" "$1"
 }
 
-# agent_step NUMBER: step is the script of that sh step of Jenkinsfile-agents.
+# agent_step NUMBER: write the script of that sh step of Jenkinsfile-agents to the file step.
 agent_step() {
 	awk -v wanted="$1" "/^ *[']['][']\$/ { inside = 0 } inside == wanted; /sh [']['][']\$/ { inside = ++count }" \
 		"$RECIPES/Jenkinsfile-agents" >step
 	assert [ -s step ]
 }
 
-# as_agents: the stages of Jenkinsfile-agents, each in the directory of an agent of its own, and the step that always runs.
+# as_agents: run the stages of Jenkinsfile-agents, each in the directory of its own agent, and then the step that always runs.
 as_agents() {
 	local status=0 number
 	for number in 1 2; do
@@ -483,21 +484,21 @@ as_agents() {
 
 # ---- Kubernetes ----
 
-# pod_command NUMBER KEY...: sets COMMAND to that of a document, with $(NAME) of its variables put in. What it has in /tmp
-# is in a directory of this test.
+# pod_command NUMBER KEY...: set COMMAND to the command at these keys of a document, with $(NAME) expanded as Kubernetes does.
+# Replace /tmp by the directory of this test.
 pod_command() {
 	COMMAND=$(recipe at "$RECIPES/kubernetes.yaml" "document=$1" "${@:2}")
 	COMMAND=${COMMAND//'$(POD_UID)'/6f1c}
 	COMMAND=${COMMAND//\/tmp\//$BATS_TEST_TMPDIR/}
 }
 
-# in_pod NUMBER KEY...: runs it.
+# in_pod NUMBER KEY...: run that command.
 in_pod() {
 	pod_command "$@"
 	POD_UID=6f1c sh -c "exec $COMMAND"
 }
 
-# delete_pod: the container that is PID ends, and has released the lock.
+# delete_pod: end the process PID as Kubernetes ends a container, and check that it has released the lock.
 delete_pod() {
 	kill -TERM "$PID"
 	ended_with 143
@@ -532,7 +533,7 @@ probe_succeeds() {
 	assert_equal "$(recipe at "$RECIPES/kubernetes.yaml" document=1 spec initContainers 0 restartPolicy)" Always
 }
 
-# pre_stop: as the kubelet calls it, before SIGTERM.
+# pre_stop: run the preStop command, which the kubelet runs before it sends SIGTERM.
 pre_stop() {
 	in_pod 2 spec containers 0 lifecycle preStop exec command
 }

@@ -27,7 +27,7 @@ teardown_file() { stop_server; }
 setup() { common_setup; }
 teardown() { common_teardown; }
 
-# query PACKAGE OPTION...: prints what rpm says of it.
+# query PACKAGE OPTION...: print what rpm knows about the package.
 query() {
 	rpm -qp "${@:2}" "$PACKAGES"/*/"$1"-[0-9]*.rpm
 }

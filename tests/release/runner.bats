@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# What tests/run.sh makes of the tests that it runs: what counts as a failure, and what it says at its end.
+# tests/run.sh: what counts as a failure, and what it prints at the end.
 
 load ../lib/helpers
 
-# Its files have to stand where those of this tree stand.
+# run.sh expects its files at the same places as in this tree.
 setup() {
 	RLOCK=$(realpath "$RLOCK_BIN")
 	mkdir -p "$BATS_TEST_TMPDIR/tests/bats"
@@ -11,15 +11,15 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
-# write_tests NAME LINE...: the file tests/bats/NAME.bats.
+# write_tests NAME LINE...: write the file tests/bats/NAME.bats.
 write_tests() {
 	local file=tests/bats/$1.bats
 	shift
 	printf '%s\n' "$@" >"$file"
 }
 
-# run_tests [VARIABLE=VALUE...]: all of them, as make does, without what this bats passes to its own tests: variables, and a
-# directory of the PATH in which "bats" is another program.
+# run_tests [VARIABLE=VALUE...]: run all tests as make does. Remove the variables of this bats, and its libexec directory from
+# PATH, where "bats" is another program.
 run_tests() {
 	local path
 	path=$(tr : '\n' <<<"$PATH" | grep -v libexec | paste -sd :)

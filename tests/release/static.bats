@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # bats file_tags=computes
-# `make static`: a program that needs no library, and does what the other one does: each way to a server, TLS, and in a root
-# directory where there is nothing but itself; how it is named for a release. For another machine it is made and run by
-# `make check-packages`.
+# `make static`: the program needs no library, reaches servers in each way that the dynamic program does, and runs in a root
+# directory with no other file. Its name in a release, and its wheel. `make check-packages` tests the program of another
+# architecture.
 
 load ../lib/usual
 load ../lib/certificates
@@ -10,7 +10,7 @@ load ../lib/installing
 
 setup_file() {
 	export CERTIFICATES=$BATS_FILE_TMPDIR/certificates STATIC=$BATS_FILE_TMPDIR/build/static TLS_PORT CLEAR_PORT
-	# As tools/deps.sh looks for them.
+	# The same probe as in tools/deps.sh.
 	# shellcheck disable=SC2046
 	echo 'int main(void) { return 0; }' | "${CC:-cc}" -static-pie -fPIE -o "$BATS_FILE_TMPDIR/probe" -x c - -x none \
 		-lhiredis -largtable2 $("${PKG_CONFIG:-pkg-config}" --static --libs libssl) -lm 2>/dev/null ||
@@ -33,12 +33,12 @@ setup() {
 
 teardown() { common_teardown; }
 
-# has SECTIONS REGEXP
+# has SECTIONS REGEXP: whether a line that readelf prints with the option SECTIONS matches.
 has() {
 	readelf -W "$1" "$STATIC/rlock" | grep -E -- "$2"
 }
 
-# acquires URL [OPTION...]: a command runs with a lock of that server, and its status gets through.
+# acquires URL [OPTION...]: check that a command runs with a lock on that server, and that its exit status is that of rlock.
 acquires() {
 	run -7 rlock run -u "$1" "${@:2}" name -- sh -c 'echo "$RLOCK_NAME"; exit 7'
 	assert_output name
@@ -53,14 +53,14 @@ acquires() {
 	has -l '^ *GNU_STACK .* RW +0x'
 	run ! has -l '^ *[A-Z_]+ .* RWE +0x'
 	has -s ' __stack_chk_fail$'
-	# Another C library has none of these, and nothing to tell.
+	# The rest is about glibc: other C libraries have no such functions, and the build prints no note.
 	grep -q glibc "$BATS_FILE_TMPDIR/log" || return 0
 	has -s ' __(snprintf|vsnprintf)_chk$'
 	run -0 grep -vE '^  [A-Z]+ +[^ ]+$|^deps: nothing is missing' "$BATS_FILE_TMPDIR/log"
 	assert_output 'static: host names come from /etc/hosts and DNS; another service of nsswitch.conf needs the glibc of this machine'
 }
 
-# release_program: prints the file that is published.
+# release_program: print the path of the program that is published.
 release_program() {
 	echo "$BATS_FILE_TMPDIR/build/dist/rlock-$(sed -n 's/^.define RLOCK_VERSION "\(.*\)"/\1/p' "$TOP/lib/rlock.h")-linux-$(uname -m)"
 }
@@ -106,7 +106,7 @@ release_program() {
 	kill "$(<"$RLOCK_RUNTIME_DIR/local.pid")"
 }
 
-# in_root ARG...: rlock with those arguments, where there is nothing else.
+# in_root ARG...: run rlock with these arguments in a root directory without other files.
 in_root() {
 	env -u RLOCK_RUNTIME_DIR chroot root /rlock "$@"
 }

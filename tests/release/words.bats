@@ -1,14 +1,14 @@
 #!/usr/bin/env bats
 # bats file_tags=computes
-# One idea has one word, in comments, names, messages and the manual: tools/words.txt says which. What the documents
-# for maintainers say of files and functions is there. And what they show of rlock's output, and list of its environment, is so.
+# Comments, names, messages and the manual use the words of tools/words.txt. The files and functions that documents name exist. The
+# samples of rlock's output, and the lists of environment variables, are those of the program.
 
 load ../lib/helpers
 
 setup() { cd "$BATS_TEST_DIRNAME/../.." || return; }
 
 @test "comments, names and what users read use the project's words, and the search finds each of those that are not used" {
-	# A file to which every row's exceptions leave something.
+	# A file name that matches no exception of any row, so that each row finds its example.
 	local scratch=$BATS_TEST_TMPDIR/cli/process_lock/lib/net/scratch.c
 	run -0 tools/words.py
 	assert_output ''

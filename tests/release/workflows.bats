@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# The workflows of .github, and the recipes for GitHub: actionlint finds no fault with them, and they name what is there.
+# The workflows of .github and the recipe for a workflow: actionlint accepts them, and they run steps and scripts that exist.
 
 load ../lib/usual
 
-# TOOLS_DIR is below the folder of what is built, which later runs find.
+# Keep actionlint in the build directory, above TOOLS_DIR, for later runs.
 setup_file() {
 	export ACTIONLINT
 	ACTIONLINT=$("$TOP/tools/actionlint.sh" "${TOOLS_DIR%/*}/actionlint" 2>"$BATS_FILE_TMPDIR/log") || ACTIONLINT=
@@ -16,7 +16,7 @@ setup() {
 }
 teardown() { :; }
 
-# values KEY FILE: prints the values of that key, one a line, without quotes and brackets.
+# values KEY FILE: print the values of that key, one a line, without quotes and brackets.
 values() {
 	sed -n "s/^ *\(- \)\?$1: *//p" "$2" | tr -d "[]'"
 }
