@@ -77,7 +77,7 @@ static enum rlock_status waiter_init(struct rlock__waiter *waiter, struct rlock_
 	waiter->deadline_ms =
 		request->wait_ms < 0 ? INT64_MAX : rlock_deadline_ms(request->wait_ms);
 	waiter->report_at_ms =
-		request->on_wait != NULL ? rlock__later(now_ms, request->on_wait_ms) : INT64_MAX;
+		request->on_wait != NULL ? rlock__time_add(now_ms, request->on_wait_ms) : INT64_MAX;
 	rlock__conn_copy_error(conn, 0);
 	status = check_request(conn, hold, request);
 	if (status == RLOCK_OK)
@@ -122,7 +122,8 @@ bool rlock__waiter_is_fair(const struct rlock__waiter *waiter)
 /* When the last try of the wait is due, or was due. A far server needs more time for it. */
 static int64_t last_try_ms(const struct rlock__waiter *waiter)
 {
-	int64_t before_ms = rlock__sooner(LAST_TRY_MS, waiter->request->wait_ms / LAST_TRY_DIVISOR);
+	int64_t before_ms =
+		rlock__time_min(LAST_TRY_MS, waiter->request->wait_ms / LAST_TRY_DIVISOR);
 
 	if (before_ms < 2 * waiter->took_ms)
 		before_ms = 2 * waiter->took_ms;
@@ -140,35 +141,35 @@ static int64_t wait_until_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 	return waiter->answered_ms < last_ms && now_ms < last_ms ? last_ms : waiter->deadline_ms;
 }
 
-static int64_t held_ms_of(const struct rlock__server *server)
+static int64_t held_ms_of(const struct rlock__place_state *server)
 {
 	if (server->blocker.held_ms < 0)
 		return -1;
 	/* It may be as much as a number can say, and time has passed since. */
-	return rlock__later(rlock_now_ms() - server->read_ms, server->blocker.held_ms);
+	return rlock__time_add(rlock_now_ms() - server->read_ms, server->blocker.held_ms);
 }
 
-bool rlock__waiter_is_subscribed(const struct rlock__server *server)
+bool rlock__waiter_is_subscribed(const struct rlock__place_state *server)
 {
 	return server->subscription != NULL && rlock__connection_is_open(server->subscription);
 }
 
 /* Whether the waiter can't be woken there, and tries by the clock. */
-static bool is_polled(const struct rlock__server *server)
+static bool is_polled(const struct rlock__place_state *server)
 {
 	return rlock_now_ms() < server->polls_until_ms;
 }
 
 static bool needs_subscription(const struct rlock__waiter *waiter, size_t index)
 {
-	const struct rlock__server *server = &waiter->servers[index];
-	bool hears_all =
-		server->hears_lock || !server->is_on_guard || rlock__waiter_is_fair(waiter);
+	const struct rlock__place_state *server = &waiter->servers[index];
+	bool gets_all = server->is_subscribed_to_lock || !server->watches_lock ||
+			rlock__waiter_is_fair(waiter);
 
 	/* A server that was started less than a lease ago publishes nothing when it begins to count. */
 	if (!server->is_busy || server->is_granted || is_polled(server))
 		return false;
-	return !rlock__waiter_is_subscribed(server) || !hears_all;
+	return !rlock__waiter_is_subscribed(server) || !gets_all;
 }
 
 static size_t blocker_of(const struct rlock__waiter *waiter)
@@ -261,18 +262,18 @@ static const char *own_id(const struct rlock__waiter *waiter)
 /* A waiter for a fair lock is woken by CHANNEL:OWNER, any other by CHANNEL:HOLD_ID; on guard it hears CHANNEL, too. */
 static bool make_channels(struct rlock__waiter *waiter, size_t index, struct channels *out)
 {
-	struct rlock__server *server = &waiter->servers[index];
+	struct rlock__place_state *server = &waiter->servers[index];
 	bool is_fair = rlock__waiter_is_fair(waiter);
 
-	server->hears_lock = !is_fair && server->is_on_guard;
+	server->is_subscribed_to_lock = !is_fair && server->watches_lock;
 	out->texts = calloc(3 * waiter->places.at[index].name_count, sizeof(*out->texts));
 	if (out->texts == NULL)
 		return false;
-	if (server->hears_lock && !add_channels(waiter, index, "", out))
+	if (server->is_subscribed_to_lock && !add_channels(waiter, index, "", out))
 		return false;
 	if (server->lacks_own_channel)
 		return true;
-	if (server->hears_lock && !add_channels(waiter, index, OURS, out))
+	if (server->is_subscribed_to_lock && !add_channels(waiter, index, OURS, out))
 		return false;
 	return add_channels(waiter, index, own_id(waiter), out);
 }
@@ -303,8 +304,8 @@ static enum rlock_status open_subscription(struct rlock__waiter *waiter, size_t 
 	if (make_channels(waiter, index, &channels))
 		status = rlock__subscription_open(
 			subscription, channels.texts, channels.count,
-			rlock__sooner(rlock__waiter_try_end_ms(waiter, now_ms),
-				      wait_until_ms(waiter, now_ms)));
+			rlock__time_min(rlock__waiter_try_end_ms(waiter, now_ms),
+					wait_until_ms(waiter, now_ms)));
 	else
 		status = rlock__fail_memory(&subscription->error);
 	while (channels.count > 0)
@@ -316,7 +317,7 @@ static enum rlock_status open_subscription(struct rlock__waiter *waiter, size_t 
 /* Have the waiter poll for POLLS_MS: the server answers, but no messages can come from it. */
 static void begin_to_poll(struct rlock__waiter *waiter, size_t index)
 {
-	struct rlock__server *server = &waiter->servers[index];
+	struct rlock__place_state *server = &waiter->servers[index];
 
 	rlock__connection_free(server->subscription);
 	server->subscription = NULL;
@@ -326,7 +327,7 @@ static void begin_to_poll(struct rlock__waiter *waiter, size_t index)
 /* Without the right to a channel of its own a waiter is woken by each release, as those of Redisson are. */
 static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index)
 {
-	struct rlock__server *server = &waiter->servers[index];
+	struct rlock__place_state *server = &waiter->servers[index];
 	enum rlock_status status = RLOCK_OK;
 
 	if (server->subscription == NULL)
@@ -336,7 +337,7 @@ static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index
 		status = open_subscription(waiter, index);
 	if (status == RLOCK_EACL && !server->lacks_own_channel && !rlock__waiter_is_fair(waiter)) {
 		server->lacks_own_channel = true;
-		server->is_on_guard = true;
+		server->watches_lock = true;
 		status = open_subscription(waiter, index);
 	}
 	server->failed_subscriptions = status == RLOCK_ENET ? server->failed_subscriptions + 1 : 0;
@@ -351,13 +352,13 @@ static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index
 		begin_to_poll(waiter, index);
 		return RLOCK_OK;
 	}
-	server->heard_ms = rlock_now_ms();
+	server->last_message_ms = rlock_now_ms();
 	server->probed_ms = 0;
 	return status < 0 ? fail_subscription(waiter, index, status) : status;
 }
 
 /* Whether the reply to a probe of the subscription is overdue. The caller knows that the server answers tries. */
-static bool is_half_open(const struct rlock__server *server)
+static bool is_half_open(const struct rlock__place_state *server)
 {
 	struct pollfd fd = { server->subscription->session.stream.fd, POLLIN, 0 };
 
@@ -369,7 +370,7 @@ static bool is_half_open(const struct rlock__server *server)
 static void close_moved(struct rlock__waiter *waiter)
 {
 	for (size_t i = 0; i < waiter->places.count; i++) {
-		struct rlock__server *server = &waiter->servers[i];
+		struct rlock__place_state *server = &waiter->servers[i];
 
 		if (server->subscription == NULL ||
 		    (rlock__waiter_is_subscribed(server) && !is_half_open(server) &&
@@ -389,7 +390,7 @@ static enum rlock_status subscribe(struct rlock__waiter *waiter, bool *is_new_ou
 	*is_new_out = false;
 	close_moved(waiter);
 	for (size_t i = 0; i < waiter->places.count; i++) {
-		const struct rlock__server *server = &waiter->servers[i];
+		const struct rlock__place_state *server = &waiter->servers[i];
 		enum rlock_status status = RLOCK_OK;
 
 		if (needs_subscription(waiter, i)) {
@@ -410,13 +411,13 @@ static enum rlock_status subscribe(struct rlock__waiter *waiter, bool *is_new_ou
 
 static void report_wait(struct rlock__waiter *waiter)
 {
-	const struct rlock__server *server = &waiter->servers[blocker_of(waiter)];
+	const struct rlock__place_state *server = &waiter->servers[blocker_of(waiter)];
 	struct rlock_blocker blocker = server->blocker;
 
 	blocker.held_ms = held_ms_of(server);
 	waiter->report_at_ms =
 		waiter->request->on_wait_again_ms > 0
-			? rlock__later(rlock_now_ms(), waiter->request->on_wait_again_ms)
+			? rlock__time_add(rlock_now_ms(), waiter->request->on_wait_again_ms)
 			: INT64_MAX;
 	waiter->request->on_wait(waiter->request->ctx, &blocker);
 }
@@ -433,10 +434,10 @@ static bool is_out_of_date(const struct rlock__waiter *waiter)
 }
 
 /* Until the lock's TTL is over, or the server wants another try; with jitter, so that waiters do not act in step. */
-static int64_t sleep_ms_of(const struct rlock__server *server)
+static int64_t sleep_ms_of(const struct rlock__place_state *server)
 {
-	int64_t sleep_ms = rlock__sooner(server->blocker.ttl_ms, SLEEP_MAX_MS) + 1;
-	int64_t retry_after_ms = rlock__sooner(server->retry_after_ms, SLEEP_MAX_MS);
+	int64_t sleep_ms = rlock__time_min(server->blocker.ttl_ms, SLEEP_MAX_MS) + 1;
+	int64_t retry_after_ms = rlock__time_min(server->retry_after_ms, SLEEP_MAX_MS);
 	int64_t retry_ms = retry_after_ms + rlock__jitter_ms(retry_after_ms / RETRY_JITTER_DIVISOR);
 
 	if (server->blocker.ttl_ms < 0)
@@ -444,13 +445,13 @@ static int64_t sleep_ms_of(const struct rlock__server *server)
 	if (retry_after_ms >= 0 && server->blocker.ttl_ms == RLOCK__TTL_FREE)
 		sleep_ms = retry_after_ms;
 	else if (retry_after_ms >= 0)
-		sleep_ms = server->is_on_guard ? rlock__sooner(sleep_ms, retry_ms) : retry_ms;
+		sleep_ms = server->watches_lock ? rlock__time_min(sleep_ms, retry_ms) : retry_ms;
 	if (is_polled(server))
-		sleep_ms = rlock__sooner(sleep_ms,
-					 POLL_MIN_MS + rlock__jitter_ms(POLL_MAX_MS - POLL_MIN_MS));
+		sleep_ms = rlock__time_min(
+			sleep_ms, POLL_MIN_MS + rlock__jitter_ms(POLL_MAX_MS - POLL_MIN_MS));
 	if (sleep_ms < SLEEP_MIN_MS)
 		return SLEEP_MIN_MS;
-	return rlock__sooner(sleep_ms, SLEEP_MAX_MS);
+	return rlock__time_min(sleep_ms, SLEEP_MAX_MS);
 }
 
 static int64_t sleep_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
@@ -459,9 +460,9 @@ static int64_t sleep_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 
 	for (size_t i = 0; i < waiter->places.count; i++) {
 		if (waiter->servers[i].is_busy)
-			end_ms = rlock__sooner(end_ms, now_ms + sleep_ms_of(&waiter->servers[i]));
+			end_ms = rlock__time_min(end_ms, now_ms + sleep_ms_of(&waiter->servers[i]));
 		if (rlock__connection_has_sentinels(waiter->places.at[i].connection))
-			end_ms = rlock__sooner(
+			end_ms = rlock__time_min(
 				end_ms,
 				now_ms + SENTINELS_MS +
 					rlock__jitter_ms(SENTINELS_MS / RETRY_JITTER_DIVISOR));
@@ -475,7 +476,7 @@ static enum rlock_status drain(struct rlock__waiter *waiter, const struct pollfd
 {
 	*retry_after_ms_out = INT64_MAX;
 	for (size_t i = 0; i < waiter->places.count; i++) {
-		struct rlock__server *server = &waiter->servers[i];
+		struct rlock__place_state *server = &waiter->servers[i];
 		enum rlock_status status;
 		int64_t retry_after_ms;
 
@@ -485,18 +486,19 @@ static enum rlock_status drain(struct rlock__waiter *waiter, const struct pollfd
 						   &retry_after_ms);
 		if (status != RLOCK_OK)
 			return fail_subscription(waiter, i, status);
-		server->heard_ms = rlock_now_ms();
+		server->last_message_ms = rlock_now_ms();
 		server->probed_ms = 0;
-		*retry_after_ms_out = rlock__sooner(*retry_after_ms_out, retry_after_ms);
+		*retry_after_ms_out = rlock__time_min(*retry_after_ms_out, retry_after_ms);
 		if (retry_after_ms == 0 && server->is_busy &&
 		    server->blocker.ttl_ms == RLOCK__TTL_FREE)
-			server->has_turn_passed = true;
+			server->is_reservation_over = true;
 	}
 	return RLOCK_OK;
 }
 
 /* Whether the waiter needs messages from the server. A slot whose names are free sends none that matter. */
-static bool is_heard(const struct rlock__waiter *waiter, const struct rlock__server *server)
+static bool needs_messages(const struct rlock__waiter *waiter,
+			   const struct rlock__place_state *server)
 {
 	bool is_awaited = server->is_busy || !waiter->places.are_slots;
 
@@ -509,12 +511,13 @@ static int64_t probe_due_ms(const struct rlock__waiter *waiter)
 	int64_t due_ms = INT64_MAX;
 
 	for (size_t i = 0; i < waiter->places.count; i++) {
-		const struct rlock__server *server = &waiter->servers[i];
+		const struct rlock__place_state *server = &waiter->servers[i];
 
-		if (is_heard(waiter, server))
-			due_ms = rlock__sooner(due_ms, server->probed_ms != 0
-							       ? server->probed_ms + PROBE_REPLY_MS
-							       : server->heard_ms + SILENT_MS);
+		if (needs_messages(waiter, server))
+			due_ms = rlock__time_min(due_ms,
+						 server->probed_ms != 0
+							 ? server->probed_ms + PROBE_REPLY_MS
+							 : server->last_message_ms + SILENT_MS);
 	}
 	return due_ms;
 }
@@ -528,13 +531,13 @@ static enum rlock_status probe_silent(struct rlock__waiter *waiter, int64_t sile
 	int64_t now_ms = rlock_now_ms();
 
 	for (size_t i = 0; i < waiter->places.count; i++) {
-		struct rlock__server *server = &waiter->servers[i];
+		struct rlock__place_state *server = &waiter->servers[i];
 		char *text = NULL;
 		struct channels channels = { &text, 0 };
 		bool is_made;
 
-		if (!is_heard(waiter, server) || server->probed_ms != 0 ||
-		    now_ms < server->heard_ms + silent_ms)
+		if (!needs_messages(waiter, server) || server->probed_ms != 0 ||
+		    now_ms < server->last_message_ms + silent_ms)
 			continue;
 		is_made = add_channel(waiter, waiter->places.at[i].names[0],
 				      server->lacks_own_channel ? "" : own_id(waiter), &channels);
@@ -555,9 +558,9 @@ static enum rlock_status look_at_probes(struct rlock__waiter *waiter)
 	enum rlock_status status;
 
 	for (size_t i = 0; i < waiter->places.count; i++) {
-		const struct rlock__server *server = &waiter->servers[i];
+		const struct rlock__place_state *server = &waiter->servers[i];
 
-		if (!is_heard(waiter, server) || server->probed_ms == 0 ||
+		if (!needs_messages(waiter, server) || server->probed_ms == 0 ||
 		    now_ms < server->probed_ms + PROBE_REPLY_MS)
 			continue;
 		rlock__trace(&waiter->places.at[i].connection->error,
@@ -584,10 +587,10 @@ static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
 	struct pollfd fds[RLOCK_SERVERS_MAX + 1];
 
 	for (size_t i = 0; i < count; i++) {
-		const struct rlock__server *server = &waiter->servers[i];
+		const struct rlock__place_state *server = &waiter->servers[i];
 
 		fds[i] = (struct pollfd){ -1, POLLIN, 0 };
-		if (server->subscription != NULL && is_heard(waiter, server))
+		if (server->subscription != NULL && needs_messages(waiter, server))
 			fds[i].fd = server->subscription->session.stream.fd;
 	}
 	for (;;) {
@@ -596,8 +599,8 @@ static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
 
 		status = rlock__events_poll(
 			&conn->events, fds, count,
-			rlock__sooner(rlock__sooner(end_ms, waiter->report_at_ms),
-				      probe_due_ms(waiter)));
+			rlock__time_min(rlock__time_min(end_ms, waiter->report_at_ms),
+					probe_due_ms(waiter)));
 		if (status == RLOCK_ESYS)
 			return rlock__fail(&conn->error, RLOCK_ESYS, "cannot wait: %s",
 					   strerror(errno));
@@ -609,8 +612,8 @@ static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
 			rlock__trace(&conn->error, "woken");
 			return RLOCK_OK;
 		}
-		end_ms = rlock__sooner(end_ms, rlock_now_ms() +
-						       rlock__sooner(retry_after_ms, SLEEP_MAX_MS));
+		end_ms = rlock__time_min(
+			end_ms, rlock_now_ms() + rlock__time_min(retry_after_ms, SLEEP_MAX_MS));
 		if (rlock_now_ms() >= waiter->report_at_ms) {
 			if (is_out_of_date(waiter))
 				return RLOCK_OK;
@@ -634,7 +637,7 @@ static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
  * How long in all, even without a wait time, what passes by itself is retried: a slot that moves, since no key of a new lock
  * is at the new node yet; a dead node of a cluster; sentinels that do not confirm the master.
  */
-#define PASSING_MS 2000
+#define TRANSIENT_RETRY_MS 2000
 /* How often a request is repeated whose reply took too much of the lease. */
 #define SLOW_REPLIES_MAX 3
 /* How long the caller waits for the release of a lock whose grant came too late. */
@@ -704,10 +707,10 @@ static bool has_lost_reply(const struct rlock__waiter *waiter)
 	return false;
 }
 
-static bool will_pass(const struct rlock__waiter *waiter)
+static bool is_transient(const struct rlock__waiter *waiter)
 {
 	for (size_t i = 0; i < waiter->places.count; i++)
-		if (waiter->servers[i].will_pass)
+		if (waiter->servers[i].is_transient)
 			return true;
 	return false;
 }
@@ -726,8 +729,8 @@ static int64_t retry_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 		end_ms = now_ms + LOST_SERVER_MS;
 	if (has_lost_reply(waiter) && end_ms < now_ms + LOST_REPLY_MS)
 		end_ms = now_ms + LOST_REPLY_MS;
-	if (will_pass(waiter) && end_ms < waiter->began_ms + PASSING_MS)
-		end_ms = waiter->began_ms + PASSING_MS;
+	if (is_transient(waiter) && end_ms < waiter->began_ms + TRANSIENT_RETRY_MS)
+		end_ms = waiter->began_ms + TRANSIENT_RETRY_MS;
 	return end_ms < now_ms ? now_ms : end_ms;
 }
 
@@ -736,7 +739,7 @@ static int64_t retry_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
  * without it other waiters would take us for dead. If the lock has moved to another node, the next try shows it.
  * Outside of a cluster the name of the server may lead to another one by now.
  */
-static bool is_sound(const struct rlock__waiter *waiter, size_t index)
+static bool may_keep_subscription(const struct rlock__waiter *waiter, size_t index)
 {
 	return waiter->servers[index].was_denied &&
 	       rlock__connection_has_cluster(waiter->places.at[index].connection);
@@ -762,7 +765,7 @@ static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 	    now_ms + (now_ms - waiter->tried_ms) > waiter->retry_until_ms)
 		return RLOCK_ENET;
 	for (size_t i = 0; i < waiter->places.count; i++)
-		if (waiter->servers[i].subscription != NULL && !is_sound(waiter, i))
+		if (waiter->servers[i].subscription != NULL && !may_keep_subscription(waiter, i))
 			rlock__connection_close(waiter->servers[i].subscription);
 	if (now_ms < waiter->retry_until_ms) {
 		/* A lost reply is asked for even after the end of the wait. */
@@ -887,7 +890,7 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 {
 	struct rlock__error *error = &waiter->conn->error;
 	size_t index = blocker_of(waiter);
-	const struct rlock__server *server = &waiter->servers[index];
+	const struct rlock__place_state *server = &waiter->servers[index];
 	const struct rlock_blocker *blocker = &server->blocker;
 	int64_t kept_until_ms = rlock_owner_kept_until_ms(blocker->owner, blocker->owner_len);
 	const char *how = waiter->is_behind_ancestor ? "held by an ancestor of this process,"

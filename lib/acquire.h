@@ -24,13 +24,13 @@
  * The state of one place in an acquisition. What all tries together may have left there does not follow from the last
  * one.
  */
-struct rlock__server {
+struct rlock__place_state {
 	bool is_granted;  /* by the last try: it is ours there, whatever else the reply said */
 	size_t reentered; /* how many names the last grant re-entered, the lock of an ancestor */
 	bool is_busy; /* after the last try: it does not count there, and blocker says why; a young server may have granted it */
 	char run_id
 		[RLOCK__RUN_ID_MAX]; /* of the server that granted the lock last; empty: it is not known */
-	bool will_pass;              /* the last try failed by what mends itself */
+	bool is_transient;           /* the last try failed by what mends itself */
 	unsigned
 		tried_streams; /* on which of its streams the user's rights were tried; 0: on none */
 	bool was_denied;       /* it answered that it can't serve us now */
@@ -39,13 +39,13 @@ struct rlock__server {
 	bool may_be_queued;                     /* in the queue, or as the writer that is next */
 	char since[RLOCK__SINCE_MAX];           /* when our wait began, as text of the server */
 	struct rlock__connection *subscription; /* NULL until the lock was busy */
-	bool hears_lock; /* by the channels of the locks, not only by its own */
-	bool is_on_guard; /* no other waiter finds out for it when the TTL is over, or what Java publishes */
-	bool has_turn_passed; /* of another waiter, which came first: a message has come since */
+	bool is_subscribed_to_lock; /* by the channels of the locks, not only by its own */
+	bool watches_lock; /* no other waiter finds out for it when the TTL is over, or what Java publishes */
+	bool is_reservation_over; /* of another waiter, which came first: a message has come since */
 	bool lacks_own_channel; /* the user has no right to our own channel: we can't be in the wake queue */
 	int failed_subscriptions; /* in a row */
 	int64_t polls_until_ms; /* until then no subscription is opened there: each try is due by the clock */
-	int64_t heard_ms; /* when the subscription was heard last */
+	int64_t last_message_ms; /* when the subscription was heard last */
 	int64_t probed_ms; /* when it was probed, and has not been heard since; 0: it was not, or has been */
 	int64_t retry_after_ms; /* by when the server wants another try, from now; 0: at once; -1: no wish */
 	int64_t kept_since_ms; /* the lock is kept for us there, while another slot or server does not grant it; 0: not since it was busy */
@@ -64,7 +64,7 @@ struct rlock__waiter {
 	bool is_since_sent;         /* by the current try: replies do not change it any more */
 	size_t failed_slot; /* which one could not be reached by the last try, from 1; 0: none */
 	struct rlock__places places;
-	struct rlock__server *servers; /* one a place */
+	struct rlock__place_state *servers; /* one a place */
 	int64_t began_ms, deadline_ms, tried_ms;
 	int64_t answered_ms; /* when the last try began to which servers said that the lock is busy; 0: none did */
 	int64_t took_ms;        /* how long that try took */
@@ -82,7 +82,7 @@ struct rlock__waiter {
 int64_t rlock__waiter_try_end_ms(const struct rlock__waiter *waiter, int64_t now_ms);
 /* It waits in the queue of a fair lock, known there by its owner. */
 bool rlock__waiter_is_fair(const struct rlock__waiter *waiter);
-bool rlock__waiter_is_subscribed(const struct rlock__server *server);
+bool rlock__waiter_is_subscribed(const struct rlock__place_state *server);
 
 /* ---- one try: acquire_try.c ---- */
 

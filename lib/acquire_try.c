@@ -148,7 +148,7 @@ static enum rlock_status read_short_grant(struct rlock__waiter *waiter, size_t i
 static enum rlock_status read_granted(struct rlock__waiter *waiter, size_t index,
 				      const char *server_name, const redisReply *reply)
 {
-	struct rlock__server *server = &waiter->servers[index];
+	struct rlock__place_state *server = &waiter->servers[index];
 	size_t name_count = waiter->places.at[index].name_count;
 	size_t last = 1 + VALUES_PER_NAME * name_count;
 
@@ -224,7 +224,7 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 				   const redisReply *reply, size_t name_index)
 {
 	redisReply *const *element = reply->element;
-	struct rlock__server *server = &waiter->servers[index];
+	struct rlock__place_state *server = &waiter->servers[index];
 	struct rlock_blocker *blocker = &server->blocker;
 	struct rlock_name note;
 
@@ -251,9 +251,9 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	blocker->note_len = copy_text(note, server->note, sizeof(server->note));
 	server->retry_after_ms = element[5]->integer < 0 ? -1 : element[5]->integer;
 	(void)copy_text(text_of(element[6]), server->since, sizeof(server->since));
-	server->has_turn_passed = false;
+	server->is_reservation_over = false;
 	server->kept_since_ms = 0;
-	server->is_on_guard = server->lacks_own_channel || element[7]->integer != 0;
+	server->watches_lock = server->lacks_own_channel || element[7]->integer != 0;
 	if (!waiter->is_since_sent)
 		choose_since(waiter);
 	return RLOCK_BUSY;
@@ -374,7 +374,7 @@ static void add_options(const struct rlock__waiter *waiter, size_t index, bool i
 			       least_uptime_ms, is_of_several);
 	rlock__args_print(args, "%d%d%d%d%s%s", waiter->request->issue_token,
 			  waiter->request->wait_ms != 0, is_subscribed(waiter, index),
-			  waiter->servers[index].has_turn_passed, since, more);
+			  waiter->servers[index].is_reservation_over, since, more);
 }
 
 const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
@@ -402,7 +402,7 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 	for (size_t i = 0; i < request->inherited_count; i++)
 		rlock__args_string(args, request->inherited[i]);
 	if (hold->exists_checks.count > 0 && !waiter->conn->has_cluster)
-		args->behind = &hold->exists_checks;
+		args->pipelined = &hold->exists_checks;
 	return action->script;
 }
 
@@ -502,7 +502,7 @@ static rlock__args_fn undo_of(const struct rlock__waiter *waiter,
 			      const struct rlock__broadcast *broadcast, size_t index,
 			      bool is_acquired)
 {
-	const struct rlock__server *server = &waiter->servers[index];
+	const struct rlock__place_state *server = &waiter->servers[index];
 
 	/* Without those servers that have us in their queue: leave it there. */
 	if (is_acquired)
@@ -532,7 +532,7 @@ static void undo(struct rlock__waiter *waiter, const struct rlock__broadcast *br
 	}
 	(void)rlock__broadcast_await(&undoing, 0, end_ms);
 	for (size_t i = 0; i < waiter->places.count; i++) {
-		struct rlock__server *server = &waiter->servers[i];
+		struct rlock__place_state *server = &waiter->servers[i];
 		const struct rlock__answer *answer = &undoing.answers[i];
 		bool is_kept = server->is_granted && kept_ms(waiter, i, now_ms) > 0;
 
@@ -562,7 +562,7 @@ static bool find_other_owners(const struct rlock__waiter *waiter,
 		if (waiter->servers[i].is_granted && waiter->servers[i].reentered > most)
 			most = waiter->servers[i].reentered;
 	for (size_t i = 0; i < waiter->places.count; i++) {
-		const struct rlock__server *server = &waiter->servers[i];
+		const struct rlock__place_state *server = &waiter->servers[i];
 
 		quorum += server->is_granted && server->reentered == most;
 		is_other_out[i] = server->is_granted && server->reentered < most;
@@ -596,7 +596,7 @@ static void release_other_owners(struct rlock__waiter *waiter, bool is_missing[R
  * Whether another caller has just been granted the lock there. It has no quorum, so it releases the lock in a moment. An owner that
  * has held the lock there for longer does not.
  */
-static bool is_held_briefly(const struct rlock__server *server)
+static bool is_held_briefly(const struct rlock__place_state *server)
 {
 	return server->is_busy && !server->is_granted && server->blocker.held_ms < UNDO_MS;
 }
@@ -622,7 +622,7 @@ static void complete_grant(struct rlock__waiter *waiter)
 	rlock__regain(&waiter->places, waiter->hold, waiter->hold->lease_ms, is_missing,
 		      rlock_now_ms() + COMPLETE_MS);
 	for (size_t i = 0; i < waiter->places.count; i++) {
-		struct rlock__server *server = &waiter->servers[i];
+		struct rlock__place_state *server = &waiter->servers[i];
 
 		if (!is_tried[i] || is_missing[i])
 			continue;
@@ -645,10 +645,10 @@ static void finish_grant(struct rlock__waiter *waiter, const struct rlock__broad
 }
 
 /* Servers without a reply may have granted the lock since; of a single one the next try finds out. */
-static void leave_silent(struct rlock__waiter *waiter)
+static void release_unanswered(struct rlock__waiter *waiter)
 {
 	for (size_t i = 0; waiter->places.count > 1 && i < waiter->places.count; i++) {
-		struct rlock__server *server = &waiter->servers[i];
+		struct rlock__place_state *server = &waiter->servers[i];
 
 		if (!server->may_be_held || server->is_granted ||
 		    !rlock__connection_is_open(waiter->places.at[i].connection))
@@ -735,7 +735,7 @@ static int64_t stragglers_ms(const struct rlock__waiter *waiter,
 	if (rlock__broadcast_count(broadcast, RLOCK_OK) < waiter->places.quorum ||
 	    waiter->request->inherited_count > 0)
 		return RLOCK__STRAGGLERS_MS;
-	return rlock__sooner(took_ms + GRANTED_STRAGGLERS_MS, RLOCK__STRAGGLERS_MS);
+	return rlock__time_min(took_ms + GRANTED_STRAGGLERS_MS, RLOCK__STRAGGLERS_MS);
 }
 
 static enum rlock_status send_try(struct rlock__waiter *waiter, struct rlock__broadcast *broadcast,
@@ -764,7 +764,7 @@ static enum rlock_status send_try(struct rlock__waiter *waiter, struct rlock__br
 static void record_answer(struct rlock__waiter *waiter, size_t index,
 			  const struct rlock__answer *answer)
 {
-	struct rlock__server *server = &waiter->servers[index];
+	struct rlock__place_state *server = &waiter->servers[index];
 	bool is_granted = answer->is_over && answer->status == RLOCK_OK;
 	bool is_answer = is_granted || server->is_busy;
 	bool is_lost = answer->is_over && answer->status == RLOCK_ENET;
@@ -772,7 +772,7 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 	bool will_wait = waiter->request->wait_ms != 0;
 
 	server->was_deposed = false;
-	server->will_pass = is_lost && waiter->places.at[index].connection->error.will_pass;
+	server->is_transient = is_lost && waiter->places.at[index].connection->error.heals_itself;
 	if (is_lost && waiter->places.are_slots)
 		waiter->failed_slot = index + 1;
 	/* Before it answers so, a script has tried them. */
@@ -816,7 +816,8 @@ static enum rlock_status check_names_are_there(const struct rlock__waiter *waite
 	for (size_t i = 0; i < waiter->places.count; i++) {
 		const struct rlock__answer *answer = &broadcast->answers[i];
 
-		if (!answer->is_over || answer->status != RLOCK_OK || answer->result.zeros == 0)
+		if (!answer->is_over || answer->status != RLOCK_OK ||
+		    answer->result.missing_count == 0)
 			continue;
 		rlock__conn_copy_error(waiter->conn, i);
 		return rlock__fail(
@@ -834,7 +835,7 @@ static enum rlock_status check_names_are_there(const struct rlock__waiter *waite
  */
 static enum rlock_status check_servers_differ(const struct rlock__waiter *waiter)
 {
-	const struct rlock__server *servers = waiter->servers;
+	const struct rlock__place_state *servers = waiter->servers;
 	const struct rlock__places *places = &waiter->places;
 
 	for (size_t i = 0; i < places->count && !places->are_slots; i++)
@@ -870,7 +871,7 @@ static enum rlock_status acknowledge(struct rlock__waiter *waiter,
 			continue;
 		waiter->servers[i].is_granted = false;
 		waiter->servers[i].may_be_held = waiter->servers[i].was_deposed = true;
-		waiter->servers[i].will_pass = true;
+		waiter->servers[i].is_transient = true;
 	}
 	return status;
 }
@@ -925,7 +926,7 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 		if (status == RLOCK_EACL && hold->name_count > 1)
 			find_denied_name(waiter, &broadcast);
 		undo(waiter, &broadcast, false);
-		leave_silent(waiter);
+		release_unanswered(waiter);
 	}
 	rlock__broadcast_free(&broadcast);
 	return status;

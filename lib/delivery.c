@@ -21,7 +21,7 @@ static int64_t attempt_end_ms(int64_t now_ms, int64_t deadline_ms, int64_t patie
 {
 	int64_t end_ms = now_ms + patience_ms;
 
-	return now_ms < deadline_ms ? rlock__sooner(end_ms, deadline_ms) : end_ms;
+	return now_ms < deadline_ms ? rlock__time_min(end_ms, deadline_ms) : end_ms;
 }
 
 /* Whether another attempt may succeed: the network, the server or this machine failed, and said nothing about the request. */

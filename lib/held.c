@@ -188,7 +188,7 @@ enum release_result {
 
 static int64_t lease_end_ms(const struct rlock_hold *hold)
 {
-	return rlock__later(hold->sent_ms, hold->lease_ms);
+	return rlock__time_add(hold->sent_ms, hold->lease_ms);
 }
 
 struct release {
@@ -285,7 +285,7 @@ static enum rlock_status deliver(struct release *release, struct rlock_conn *con
 	rlock__delivery_init(&release->delivery, &release->places, make_release, release,
 			     read_results, release);
 	status = rlock__delivery_run(&release->delivery,
-				     rlock__sooner(deadline_ms, lease_end_ms(release->hold)));
+				     rlock__time_min(deadline_ms, lease_end_ms(release->hold)));
 	rlock__delivery_free(&release->delivery);
 	return status;
 }

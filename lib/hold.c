@@ -148,7 +148,7 @@ bool rlock__hold_is_new_slot(const struct rlock_hold *hold, size_t nth)
 /* false: out of memory. */
 static bool make_exists_checks(struct rlock_hold *hold)
 {
-	struct rlock__behind *checks = &hold->exists_checks;
+	struct rlock__pipelined *checks = &hold->exists_checks;
 	FILE *stream;
 
 	if (hold->name_count < 2)

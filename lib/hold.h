@@ -47,7 +47,7 @@ struct rlock_hold {
 	size_t *in_order, *by_slot;
 	size_t slot_count; /* how many different slots the names have */
 	/* For several names: an EXISTS of each lock, pipelined after the acquire request. */
-	struct rlock__behind exists_checks;
+	struct rlock__pipelined exists_checks;
 	struct rlock__acquired *acquired; /* one for each name */
 	char id[RLOCK_HOLD_ID_MAX];
 	char owner[RLOCK_OWNER_MAX]; /* acquires each name that is not re-entered */

@@ -130,7 +130,7 @@ struct rlock__command rlock__args_command(struct rlock__args *args,
 					  const struct rlock__script *script, bool has_text)
 {
 	struct rlock__command command = { (int)args->count, args->argv, args->lengths,
-					  args->needs_login, args->behind };
+					  args->needs_login, args->pipelined };
 
 	/* The same arguments serve EVALSHA and EVAL. */
 	(void)snprintf(args->key_count_text, sizeof(args->key_count_text), "%zu", args->key_count);
@@ -691,7 +691,7 @@ static enum rlock_status check(const struct rlock_conn *conn, struct rlock__conn
 
 	if (conn->replicas > 0)
 		status = rlock__command_wait(connection, conn->replicas,
-					     rlock__sooner(left_ms, conn->timeout_ms / 2 + 1));
+					     rlock__time_min(left_ms, conn->timeout_ms / 2 + 1));
 	if (status != RLOCK_OK)
 		return status;
 	status = rlock__request_confirm(connection, since_ms, rlock_now_ms() + left_ms);
@@ -717,7 +717,7 @@ enum rlock_status rlock__broadcast_acknowledge(struct rlock__broadcast *broadcas
 					       int64_t lease_ms)
 {
 	const struct rlock__places *places = broadcast->places;
-	int64_t end_ms = rlock_now_ms() + rlock__sooner(ACKNOWLEDGE_MS, lease_ms / LEASE_DIVISOR);
+	int64_t end_ms = rlock_now_ms() + rlock__time_min(ACKNOWLEDGE_MS, lease_ms / LEASE_DIVISOR);
 	enum rlock_status failure = RLOCK_OK;
 	size_t failed = 0, done = 0, left = 0;
 

@@ -32,9 +32,10 @@ struct rlock__args {
 	size_t key_count;
 	bool is_out_of_memory; /* stays set: checked once, when sent */
 	bool needs_login;
-	bool is_repeated;                   /* not traced, for what is repeated often */
-	const char *purpose;                /* traced instead of the script's; NULL: the script's */
-	const struct rlock__behind *behind; /* sent in the same write; NULL: none. It must stay */
+	bool is_repeated;    /* not traced, for what is repeated often */
+	const char *purpose; /* traced instead of the script's; NULL: the script's */
+	const struct rlock__pipelined
+		*pipelined; /* sent in the same write; NULL: none. It must stay */
 	char key_count_text[24];
 	size_t text_len;
 	char text

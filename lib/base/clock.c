@@ -36,7 +36,7 @@ int64_t rlock_deadline_ms(int64_t span_ms)
 {
 	int64_t now_us = rlock__now_us();
 
-	return span_ms > 0 ? rlock__later((now_us + 999) / 1000, span_ms) : now_us / 1000;
+	return span_ms > 0 ? rlock__time_add((now_us + 999) / 1000, span_ms) : now_us / 1000;
 }
 
 /* The last digits of a clock differ enough between processes, even between those that were woken together. */
@@ -61,7 +61,7 @@ static int poll_step(struct pollfd *fds, size_t count, int64_t deadline_ms)
 	do {
 		int64_t now_ms = rlock_now_ms();
 		int64_t left_ms = deadline_ms > now_ms ? deadline_ms - now_ms : 0;
-		struct timespec timeout = timespec_of(rlock__sooner(left_ms, STEP_MS));
+		struct timespec timeout = timespec_of(rlock__time_min(left_ms, STEP_MS));
 
 		ready = ppoll(fds, count, deadline_ms != INT64_MAX ? &timeout : NULL, NULL);
 	} while (ready < 0 && errno == EINTR);

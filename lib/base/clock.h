@@ -8,13 +8,13 @@
 
 #include "rlock.h"
 
-static inline int64_t rlock__sooner(int64_t a_ms, int64_t b_ms)
+static inline int64_t rlock__time_min(int64_t a_ms, int64_t b_ms)
 {
 	return a_ms < b_ms ? a_ms : b_ms;
 }
 
 /* start_ms + span_ms without overflow, since both may come from another process. */
-static inline int64_t rlock__later(int64_t start_ms, int64_t span_ms)
+static inline int64_t rlock__time_add(int64_t start_ms, int64_t span_ms)
 {
 	if (span_ms > 0 && start_ms > INT64_MAX - span_ms)
 		return INT64_MAX;

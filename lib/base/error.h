@@ -16,7 +16,7 @@ struct rlock__error {
 	rlock_trace_fn trace;     /* NULL: none */
 	void *trace_ctx;
 	size_t name_index; /* of the request's name that the text is about */
-	bool will_pass; /* the text says what a cluster mends by itself: a slot that moves, a dead node */
+	bool heals_itself; /* the text says what a cluster mends by itself: a slot that moves, a dead node */
 	struct rlock_failure failure;
 	char text[RLOCK_ERROR_MAX];
 };

@@ -149,7 +149,7 @@ static bool take_acknowledgement(void *ctx, struct rlock__connection *connection
 	/* The channels of the slot alone: a server before Redis 7 has none, or the user may not use them. */
 	if (strcasestr(reply->str, "ssubscribe") != NULL)
 		return true;
-	if (rlock__request_follow(connection, reply->str))
+	if (rlock__request_redirect(connection, reply->str))
 		*status_out = rlock__fail(&connection->error, RLOCK_ENET,
 					  "the lock has moved to another node");
 	else
@@ -239,7 +239,7 @@ enum rlock_status rlock__subscription_drain(struct rlock__connection *connection
 	connection->session.may_read = true;
 	while ((status = rlock__session_read(&connection->session, &reply)) == RLOCK_OK) {
 		*retry_after_ms_out =
-			rlock__sooner(*retry_after_ms_out, retry_after_ms_of(reply, waiter));
+			rlock__time_min(*retry_after_ms_out, retry_after_ms_of(reply, waiter));
 		freeReplyObject(reply);
 	}
 	return status == RLOCK_BUSY ? RLOCK_OK : status;

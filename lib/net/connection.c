@@ -122,7 +122,7 @@ void rlock__connection_close(struct rlock__connection *connection)
 void rlock__connection_abandon(struct rlock__connection *connection)
 {
 	rlock__connection_close(connection);
-	rlock__topology_forget(connection->topology);
+	rlock__topology_drop_server(connection->topology);
 }
 
 void rlock__connection_free(struct rlock__connection *connection)
@@ -186,7 +186,7 @@ static bool end(struct rlock__connection *connection, enum rlock_status status)
 	struct rlock__request *request = &connection->request;
 
 	rlock__topology_stop(connection->topology);
-	if (request->behind_left > 0)
+	if (request->pipelined_left > 0)
 		drop_reply(request);
 	if (status != RLOCK_OK && request->reply == NULL) {
 		if (request->phase == RLOCK__PHASE_ANSWER && connection->session.is_queued &&
@@ -194,12 +194,12 @@ static bool end(struct rlock__connection *connection, enum rlock_status status)
 			connection->session.is_stale = true;
 		} else {
 			rlock__session_close(&connection->session);
-			rlock__topology_forget(connection->topology);
+			rlock__topology_drop_server(connection->topology);
 		}
 	}
-	rlock__session_settle(&connection->session);
+	rlock__session_end_command(&connection->session);
 	/* To another server than that of this request, which is reached by another stream. */
-	if (rlock__topology_go_home(connection->topology))
+	if (rlock__topology_undo_ask(connection->topology))
 		rlock__session_close(&connection->session);
 	request->status = status;
 	request->phase = RLOCK__PHASE_OVER;
@@ -242,7 +242,7 @@ static bool find_step(struct rlock__connection *connection)
 	return status == RLOCK_OK ? connect_session(connection) : end(connection, status);
 }
 
-bool rlock__request_follow(struct rlock__connection *connection, const char *error)
+bool rlock__request_redirect(struct rlock__connection *connection, const char *error)
 {
 	if (!rlock__topology_redirect(connection->topology, error))
 		return false;
@@ -274,7 +274,7 @@ static bool fail_unreachable(struct rlock__connection *connection)
 		return false;
 	(void)rlock__fail(&connection->error, RLOCK_ENET,
 			  "cannot reach %s, which serves the lock's slot%s", server, text + len);
-	connection->error.will_pass = true;
+	connection->error.heals_itself = true;
 	return true;
 }
 
@@ -308,8 +308,8 @@ static bool redirect(struct rlock__connection *connection)
 
 	(void)rlock_escape(request->reply->str, request->reply->len, words, sizeof(words));
 	drop_reply(request);
-	request->behind_left = request->behind_count;
-	request->zeros = 0;
+	request->pipelined_left = request->pipelined_count;
+	request->missing_count = 0;
 	connection->session.is_queued = connection->session.was_sent = false;
 	if (fail_unreachable(connection))
 		return end(connection, RLOCK_ENET);
@@ -336,11 +336,11 @@ static bool collect_reply(struct rlock__request *request, struct redisReply *rep
 	if (request->reply == NULL) {
 		request->reply = reply;
 	} else {
-		request->zeros += reply->type == REDIS_REPLY_INTEGER && reply->integer == 0;
+		request->missing_count += reply->type == REDIS_REPLY_INTEGER && reply->integer == 0;
 		freeReplyObject(reply);
-		request->behind_left--;
+		request->pipelined_left--;
 	}
-	return request->behind_left == 0;
+	return request->pipelined_left == 0;
 }
 
 /* The server has closed the stream behind its error: that is the reply, and what comes behind it is not awaited. */
@@ -349,7 +349,7 @@ static bool end_denied(struct rlock__connection *connection)
 	struct rlock__request *request = &connection->request;
 	enum rlock_status status = connection->session.login.status;
 
-	request->behind_left = 0;
+	request->pipelined_left = 0;
 	rlock__session_close(&connection->session);
 	return end(connection, status);
 }
@@ -380,7 +380,7 @@ static enum rlock_status fail_dead(struct rlock__connection *connection, const c
 		"or wait for a failover: %s",
 		rlock_escape(node, strlen(node), shown_node, sizeof(shown_node)),
 		rlock_escape(reply->str, reply->len, shown, sizeof(shown)));
-	connection->error.will_pass = connection->error.failure.is_transient = true;
+	connection->error.heals_itself = connection->error.failure.is_transient = true;
 	rlock__error_set_reply(&connection->error, shown);
 	return RLOCK_ENET;
 }
@@ -444,7 +444,7 @@ static bool answer_step(struct rlock__connection *connection)
 	if (!collect_reply(request, reply))
 		return true;
 	if (request->reply->type == REDIS_REPLY_ERROR &&
-	    rlock__request_follow(connection, request->reply->str))
+	    rlock__request_redirect(connection, request->reply->str))
 		return redirect(connection);
 	if (is_down(connection, request->reply))
 		return list_nodes(connection);
@@ -514,14 +514,15 @@ static void take_late_reply(struct rlock__connection *connection)
 void rlock__request_add(struct rlock__connection *connection, const struct rlock__command *command)
 {
 	struct rlock__request *request = &connection->request;
-	const struct rlock__behind *behind = command->behind;
+	const struct rlock__pipelined *pipelined = command->pipelined;
 
 	if (!rlock__stream_format(&request->command, command->argc, command->argv,
 				  command->lengths) ||
-	    (behind != NULL && !rlock__text_append(&request->command, behind->text, behind->len)))
+	    (pipelined != NULL &&
+	     !rlock__text_append(&request->command, pipelined->text, pipelined->len)))
 		request->status = rlock__fail_memory(&connection->error);
-	else if (behind != NULL)
-		request->behind_left = request->behind_count = behind->count;
+	else if (pipelined != NULL)
+		request->pipelined_left = request->pipelined_count = pipelined->count;
 }
 
 void rlock__request_start(struct rlock__connection *connection, bool needs_login,
@@ -533,7 +534,8 @@ void rlock__request_start(struct rlock__connection *connection, bool needs_login
 	enum rlock_status status = request->status;
 
 	request->phase = RLOCK__PHASE_ANSWER;
-	request->deadline_ms = rlock__sooner(deadline_ms, rlock_now_ms() + connection->timeout_ms);
+	request->deadline_ms =
+		rlock__time_min(deadline_ms, rlock_now_ms() + connection->timeout_ms);
 	request->take_reply = take_reply;
 	request->take_reply_ctx = ctx;
 	if (status == RLOCK_OK &&
@@ -559,7 +561,7 @@ void rlock__request_begin(struct rlock__connection *connection,
 	if (connection->session.is_stale) {
 		rlock__stream_reset(&connection->session.stream);
 		rlock__session_close(&connection->session);
-		rlock__topology_forget(connection->topology);
+		rlock__topology_drop_server(connection->topology);
 	}
 	rlock__request_add(connection, command);
 	rlock__request_start(connection, command->needs_login, deadline_ms, NULL, NULL);
@@ -578,7 +580,7 @@ bool rlock__request_advance(struct rlock__connection *connection, struct rlock__
 				       .was_sent = connection->session.was_sent,
 				       .server_number = connection->session.server_number,
 				       .reply = request->reply,
-				       .zeros = request->zeros,
+				       .missing_count = request->missing_count,
 				       .was_denied = request->was_denied };
 	request->reply = NULL;
 	clear_request(connection);
@@ -651,7 +653,7 @@ enum rlock_status rlock__request_confirm(struct rlock__connection *connection, i
 {
 	enum rlock_status status;
 
-	deadline_ms = rlock__sooner(deadline_ms, rlock_now_ms() + connection->timeout_ms);
+	deadline_ms = rlock__time_min(deadline_ms, rlock_now_ms() + connection->timeout_ms);
 	status = rlock__topology_confirm(connection->topology, since_ms, deadline_ms,
 					 since_ms > INT64_MIN);
 	if (status != RLOCK_BUSY)

@@ -21,7 +21,7 @@ struct rlock__topology;
 struct rlock_url;
 
 /* Commands as they go over the wire, behind another one in the same write. Each is answered with an integer. */
-struct rlock__behind {
+struct rlock__pipelined {
 	char *text;
 	size_t len, count;
 };
@@ -32,7 +32,7 @@ struct rlock__command {
 	size_t *lengths;  /* NULL: all of argv are strings */
 	bool needs_login; /* to be sent only after the login was accepted */
 	/* The reply counts only when those to these are there; NULL: none */
-	const struct rlock__behind *behind;
+	const struct rlock__pipelined *pipelined;
 };
 
 /* How a request ended. */
@@ -42,7 +42,7 @@ struct rlock__result {
 	uint64_t server_number;   /* which server that was */
 	struct redisReply *reply; /* the caller frees it; NULL: none */
 	bool was_denied;          /* by a server that can't serve us now: RLOCK_ENET */
-	size_t zeros;             /* how many of the commands behind it were answered with 0 */
+	size_t missing_count;     /* how many of the commands behind it were answered with 0 */
 };
 
 /* Where a request is. */
@@ -72,7 +72,7 @@ struct rlock__request {
 	size_t unacknowledged;    /* channels of a subscription */
 	enum rlock_status status; /* status, was_sent and reply are the result */
 	struct redisReply *reply; /* it is none while others behind it are awaited */
-	size_t behind_count, behind_left, zeros;
+	size_t pipelined_count, pipelined_left, missing_count;
 };
 
 struct rlock__connection {
@@ -179,6 +179,6 @@ enum rlock_status rlock__request_poll_all(struct rlock__connection *const *conne
 					  size_t count, struct rlock__events *events,
 					  int64_t until_ms);
 /* Whether an error leads to another node: the connection is closed then, and leads there. */
-bool rlock__request_follow(struct rlock__connection *connection, const char *error);
+bool rlock__request_redirect(struct rlock__connection *connection, const char *error);
 
 #endif

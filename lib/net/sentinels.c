@@ -475,7 +475,7 @@ static bool is_enough(struct rlock__sentinels *sentinels,
 		sentinels->rest_end_ms =
 			sentinels->count < MAJORITY_OF
 				? sentinels->grace_end_ms
-				: rlock__sooner(now_ms + REST_MS, sentinels->grace_end_ms);
+				: rlock__time_min(now_ms + REST_MS, sentinels->grace_end_ms);
 	return now_ms >= sentinels->rest_end_ms;
 }
 
@@ -499,9 +499,9 @@ void rlock__sentinels_await(const struct rlock__sentinels *sentinels, struct rlo
 	if (sentinels->need == RLOCK__SENTINELS_ALL || sentinels->best == NULL)
 		return;
 	if (sentinels->rest_end_ms != 0)
-		polled->until_ms = rlock__sooner(polled->until_ms, sentinels->rest_end_ms);
+		polled->until_ms = rlock__time_min(polled->until_ms, sentinels->rest_end_ms);
 	else if (sentinels->need == RLOCK__SENTINELS_ONE)
-		polled->until_ms = rlock__sooner(polled->until_ms, sentinels->grace_end_ms);
+		polled->until_ms = rlock__time_min(polled->until_ms, sentinels->grace_end_ms);
 }
 
 void rlock__sentinels_stop(struct rlock__sentinels *sentinels)

@@ -29,8 +29,8 @@
 struct meaning {
 	const char *prefix; /* of the error; the first row that fits counts */
 	enum rlock_status status;
-	const char *text; /* with a remedy; '*' stands for the error, '@' for the server */
-	bool will_pass;   /* a cluster mends it by itself */
+	const char *text;  /* with a remedy; '*' stands for the error, '@' for the server */
+	bool heals_itself; /* a cluster mends it by itself */
 };
 
 /*
@@ -157,13 +157,13 @@ static const char *without_script(char *text)
 {
 	static const char marker[] = "@user_script:", tail[] = " script: ";
 	const char *words = text, *found;
-	char *behind = NULL;
+	char *past = NULL;
 
 	/* The last one: the error of Valkey 9 for a missing right begins with "ACL failure in script: ". */
 	for (char *next = text; (next = strstr(next, tail)) != NULL; next += sizeof(tail) - 1)
-		behind = next;
-	if (behind != NULL && strstr(behind, marker) != NULL)
-		*behind = '\0';
+		past = next;
+	if (past != NULL && strstr(past, marker) != NULL)
+		*past = '\0';
 	if (!starts_with(words, marker) && !starts_with(words, "ERR Error running script") &&
 	    !starts_with(words, "ERR Error compiling script"))
 		return words;
@@ -286,7 +286,7 @@ static bool is_missing_right(const char *words)
 /* Whether a retry within a usual wait may succeed: the server is starting or busy, or the cluster mends the error by itself. */
 static bool is_transient_error(const struct meaning *meaning)
 {
-	return meaning->will_pass || strcmp(meaning->prefix, "LOADING") == 0 ||
+	return meaning->heals_itself || strcmp(meaning->prefix, "LOADING") == 0 ||
 	       strcmp(meaning->prefix, "BUSY") == 0;
 }
 
@@ -313,7 +313,7 @@ enum rlock_status rlock__server_error(struct rlock__error *error, const char *re
 	meaning = meaning_of(words);
 	rlock__text_fill(told, sizeof(told), meaning->text, error->server, shown);
 	(void)rlock__fail(error, meaning->status, "%s", told);
-	error->will_pass = meaning->will_pass;
+	error->heals_itself = meaning->heals_itself;
 	error->failure.is_transient = is_transient_error(meaning);
 	rlock__error_set_reply(error, shown);
 	return meaning->status;

@@ -193,7 +193,8 @@ static void login_take(struct rlock__session *session, const redisReply *reply)
 
 	if (session->login.answered == 1 && reply->type == REDIS_REPLY_ERROR &&
 	    is_greeting(step, reply->str))
-		(void)snprintf(session->words, sizeof(session->words), "%s", reply->str);
+		(void)snprintf(session->early_error, sizeof(session->early_error), "%s",
+			       reply->str);
 	if (step == name)
 		take_name(session, reply);
 	else if (session->login.status == RLOCK_OK)
@@ -253,18 +254,19 @@ static enum rlock_status fail_closed(struct rlock__session *session, const char 
 }
 
 /* By what it has said before: the end of the stream says less. */
-static enum rlock_status fail_by_words(struct rlock__session *session)
+static enum rlock_status fail_by_early_error(struct rlock__session *session)
 {
-	char shown[RLOCK__WORDS_MAX * 2], text[RLOCK_ERROR_MAX / 2];
-	enum rlock_status status =
-		rlock__server_error(session->error, session->words, strlen(session->words), NULL);
+	char shown[RLOCK__EARLY_ERROR_MAX * 2], text[RLOCK_ERROR_MAX / 2];
+	enum rlock_status status = rlock__server_error(session->error, session->early_error,
+						       strlen(session->early_error), NULL);
 
 	if (status != RLOCK_ESERVER) {
 		rlock__session_close(session);
 		return status;
 	}
 	(void)snprintf(text, sizeof(text), "the server closed the connection: %s",
-		       rlock_escape(session->words, strlen(session->words), shown, sizeof(shown)));
+		       rlock_escape(session->early_error, strlen(session->early_error), shown,
+				    sizeof(shown)));
 	return fail(session, RLOCK_ENET, text);
 }
 
@@ -283,7 +285,8 @@ static enum rlock_status fail_stream(struct rlock__session *session)
 		return fail(session, RLOCK_ENET,
 			    "the server closed the connection during the TLS handshake: "
 			    "is this a TLS port?");
-	return session->words[0] != '\0' ? fail_by_words(session) : fail_closed(session, why);
+	return session->early_error[0] != '\0' ? fail_by_early_error(session)
+					       : fail_closed(session, why);
 }
 
 /* The stream stays open, for fire and forget. */
@@ -461,7 +464,7 @@ static enum rlock_status open_step(struct rlock__session *session, redisReply **
 		*out = NULL;
 	} else {
 		session->has_served = session->has_ever_served = true;
-		session->words[0] = '\0';
+		session->early_error[0] = '\0';
 	}
 	return RLOCK_OK;
 }
@@ -530,7 +533,7 @@ void rlock__session_await(const struct rlock__session *session, struct rlock__po
 		break;
 	}
 	polled->fds[polled->count++] = fd;
-	polled->until_ms = rlock__sooner(polled->until_ms, end_ms);
+	polled->until_ms = rlock__time_min(polled->until_ms, end_ms);
 	if (password->fetch != NULL && password->text == NULL && !rlock__session_is_open(session))
 		polled->fds[polled->count++] = (struct pollfd){ password->fd, POLLIN, 0 };
 }
@@ -589,7 +592,7 @@ bool rlock__session_send(struct rlock__session *session, const struct rlock__tex
 	session->needs_login = needs_login;
 	session->is_queued = session->was_sent = false;
 	session->deadline_ms = deadline_ms;
-	session->reply_min_ms = rlock__sooner(deadline_ms - rlock_now_ms(), REPLY_MIN_MS);
+	session->reply_min_ms = rlock__time_min(deadline_ms - rlock_now_ms(), REPLY_MIN_MS);
 	return !rlock__session_is_open(session) || queue_command(session);
 }
 
@@ -598,7 +601,7 @@ bool rlock__session_is_open(const struct rlock__session *session)
 	return session->state == RLOCK__SESSION_OPEN;
 }
 
-void rlock__session_settle(struct rlock__session *session)
+void rlock__session_end_command(struct rlock__session *session)
 {
 	session->command = NULL;
 	if (session->password.text != NULL)
@@ -612,7 +615,7 @@ void rlock__session_close(struct rlock__session *session)
 	rlock__connector_clear(&session->connector);
 	session->login = (struct rlock__login){ 0 };
 	session->has_served = session->is_stale = false;
-	session->words[0] = '\0';
+	session->early_error[0] = '\0';
 	session->state = RLOCK__SESSION_CLOSED;
 }
 

@@ -41,7 +41,7 @@ struct rlock__password {
 	const char *text; /* belongs to the fetch; NULL: it is under way */
 };
 
-#define RLOCK__WORDS_MAX 128
+#define RLOCK__EARLY_ERROR_MAX 128
 
 #define RLOCK__LOGIN_STEPS 5
 
@@ -77,10 +77,11 @@ struct rlock__session {
 	int64_t reach_end_ms; /* until when the server is to be reached, before the login */
 	struct rlock__connector connector;
 	struct rlock__stream stream;
-	struct rlock__login login;    /* on that stream */
-	char words[RLOCK__WORDS_MAX]; /* an error that came first on it, in place of a reply */
-	bool has_served;              /* a command on it */
-	bool has_ever_served;         /* a command on any stream: so the URL has the right scheme */
+	struct rlock__login login; /* on that stream */
+	char early_error
+		[RLOCK__EARLY_ERROR_MAX]; /* an error that came first on it, in place of a reply */
+	bool has_served;                  /* a command on it */
+	bool has_ever_served; /* a command on any stream: so the URL has the right scheme */
 	bool is_stale; /* a reply is outstanding, and not waited for: only fire and forget can use it */
 	bool has_traced_name;   /* that a server denies it */
 	bool is_unreachable;    /* the server of the last address was: another one may do */
@@ -129,7 +130,7 @@ void rlock__session_await(const struct rlock__session *session, struct rlock__po
 /* Whether a command can be queued. */
 bool rlock__session_is_open(const struct rlock__session *session);
 /* The command is over; the password is not needed any more, unless it is still fetched. */
-void rlock__session_settle(struct rlock__session *session);
+void rlock__session_end_command(struct rlock__session *session);
 /* The next reply, of the login, of the command, or a message of a subscription. RLOCK_BUSY: none has come. */
 enum rlock_status rlock__session_read(struct rlock__session *session, struct redisReply **out);
 

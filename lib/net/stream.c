@@ -309,7 +309,7 @@ void rlock__connector_await(const struct rlock__connector *connector, struct pol
 		return;
 	}
 	*out = (struct pollfd){ connector->retry_ms == INT64_MAX ? connector->fd : -1, POLLOUT, 0 };
-	*until_ms = rlock__sooner(connector->address_end_ms, connector->retry_ms);
+	*until_ms = rlock__time_min(connector->address_end_ms, connector->retry_ms);
 }
 
 void rlock__connector_begin(struct rlock__connector *connector, const struct rlock_url *url,

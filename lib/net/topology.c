@@ -252,7 +252,7 @@ static bool next_node(struct rlock__topology *topology)
 	/*
 	 * After ASK, return to the slot's owner: that node is alive, and need not move to the end of the list.
 	 */
-	if (!rlock__topology_go_home(topology))
+	if (!rlock__topology_undo_ask(topology))
 		defer_node(topology);
 	return take_node(topology);
 }
@@ -266,7 +266,7 @@ static void forget_node(struct rlock__topology *topology)
 	topology->server = topology->home = NULL;
 }
 
-bool rlock__topology_go_home(struct rlock__topology *topology)
+bool rlock__topology_undo_ask(struct rlock__topology *topology)
 {
 	if (topology->home == NULL)
 		return false;
@@ -349,7 +349,7 @@ static bool redirect(struct rlock__topology *topology, const char *error)
 		return false;
 	/* The node redirects, but does not know the address: ask another node. */
 	if (!parse_address(topology, strchr(error, ' ') + 1, host, &port)) {
-		(void)rlock__topology_go_home(topology);
+		(void)rlock__topology_undo_ask(topology);
 		defer_node(topology);
 		return take_node(topology);
 	}
@@ -358,7 +358,7 @@ static bool redirect(struct rlock__topology *topology, const char *error)
 		topology->server = NULL;
 	}
 	if (!is_asking)
-		(void)rlock__topology_go_home(topology);
+		(void)rlock__topology_undo_ask(topology);
 	/*
 	 * After ASK, do not remember the node: until the slot has moved, only requests with ASKING may go there.
 	 */
@@ -489,7 +489,7 @@ bool rlock__topology_redirect(struct rlock__topology *topology, const char *erro
 	return topology->row->redirect != NULL && topology->row->redirect(topology, error);
 }
 
-void rlock__topology_forget(struct rlock__topology *topology)
+void rlock__topology_drop_server(struct rlock__topology *topology)
 {
 	if (topology->row->forget != NULL)
 		topology->row->forget(topology);

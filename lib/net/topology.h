@@ -84,8 +84,8 @@ bool rlock__topology_find_dead(const char *nodes, char *out, size_t size);
 /*
  * Undo ASK when the request is complete: the next request goes to the slot's owner. True: that is another server.
  */
-bool rlock__topology_go_home(struct rlock__topology *topology);
+bool rlock__topology_undo_ask(struct rlock__topology *topology);
 /* Drop the server, which did not serve a request: the next request begins at another one. */
-void rlock__topology_forget(struct rlock__topology *topology);
+void rlock__topology_drop_server(struct rlock__topology *topology);
 
 #endif
