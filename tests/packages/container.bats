@@ -41,7 +41,7 @@ in_container() {
 	build_ah run --isolation chroot "$CONTAINER" -- /rlock "$@"
 }
 
-@test "the image has the program and the authorities in it, and nothing else, and runs it as a user without rights" {
+@test "the image has only the program and the certificate authorities, and runs the program as an unprivileged user" {
 	run -0 find "$ROOT" -type f -printf '/%P\n'
 	assert_equal "$(sort <<<"$output")" $'/etc/ssl/certs/ca-certificates.crt\n/rlock'
 	run -0 grep -c 'BEGIN CERTIFICATE' "$ROOT/etc/ssl/certs/ca-certificates.crt"
@@ -53,7 +53,7 @@ in_container() {
 	assert_output --partial SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt
 }
 
-@test "the program in the image holds a lock while another program of the image runs" {
+@test "the program in the image runs a command of the image with a lock" {
 	run -0 in_container run -u "redis://127.0.0.1:$PORT" name -- /rlock status -u "redis://127.0.0.1:$PORT" name
 	assert_output --partial 'name: plain lock, held'
 	assert_output --partial uid65534@

@@ -188,9 +188,9 @@ check 'apt installs what the tests of the package take' \
 	install redis-server redis-tools bash-completion zsh fish openssl
 check 'all files of the machine are remembered' remember_files
 check 'apt installs the program and the library' install_first
-check 'the program is there, in its version' is_version "$version"
-check 'its files are where Debian looks for them' has_files
-check 'it has its libraries from other packages' has_libraries
+check 'the installed program has the right version' is_version "$version"
+check 'its files are in the directories of Debian' has_files
+check 'it depends on the packages of its libraries' has_libraries
 
 # ---- use ----
 
@@ -200,7 +200,7 @@ test_of_package() {
 }
 
 check 'a command runs with a lock of the private server' ends_with 0 rlock run -u local: x -- true
-check 'its exit status gets through' ends_with 7 rlock run -u local: x -- sh -c 'exit 7'
+check 'rlock exits with the status of the command' ends_with 7 rlock run -u local: x -- sh -c 'exit 7'
 for test in local contend tls completion; do
 	check "the test of the package passes: $test" test_of_package "$test"
 done
@@ -236,13 +236,13 @@ ends_well() {
 
 mkfifo "$work/go"
 check 'a command holds a lock, another one waits for it, a script holds one' hold
-check 'the packages are upgraded meanwhile' install "$newer"/rlock_[0-9]*.deb "$newer"/librlock1_[0-9]*.deb
-check 'the program is there in the next version' is_version "$version.1"
+check 'the packages are upgraded while these run' install "$newer"/rlock_[0-9]*.deb "$newer"/librlock1_[0-9]*.deb
+check 'the installed program has the next version' is_version "$version.1"
 check 'the lock is still held' ends_with 75 rlock run -n -u local: held -- true
 check 'the lock is renewed after that' is_renewed
-check 'its command ends as always, and then the waiter has its turn' ends_well
+check 'its command ends as without an upgrade, and then the waiter runs' ends_well
 check 'the next version releases the lock of the script' rlock unlock -u local: script
-check 'and the script holds none any more' ends_with 1 rlock unlock -u local: script
+check 'the script then holds no lock' ends_with 1 rlock unlock -u local: script
 check 'the private server is stopped' stop_local_server
 purges 'the upgraded packages' rlock librlock1
 
@@ -277,7 +277,7 @@ rlock_here() {
 	"$first/rlock-$version-linux-$(uname -m)" "$@"
 }
 
-check 'apt installs an emulator and what makes virtual environments' install qemu-user python3-venv
+check 'apt installs an emulator and venv' install qemu-user python3-venv
 check 'pip installs the wheel without a network, and its program runs a command with a lock' install_wheel
 check 'the program of the other architecture acquires and releases a lock in the emulator' emulated
 finish

@@ -54,7 +54,7 @@ hold() {
 	done
 }
 
-@test "verbs are completed, each option that the help of a verb has, and no other" {
+@test "the shells complete verbs, and exactly the options that the help of a verb lists" {
 	local verb options
 	# shellcheck disable=SC2046
 	completes 'rlock help ' flock help version $(verbs)
@@ -78,7 +78,7 @@ complete() {
 	done 4<&0
 }
 
-@test "values of options, the command and its files are completed, and nothing where nothing is known" {
+@test "the shells complete values of options, the command and its files, and offer nothing where no word is known" {
 	local shell
 	mkdir 'some dir'
 	touch 'some file' other
@@ -107,7 +107,7 @@ complete() {
 	assert_line --index 5 from:git
 }
 
-@test "names of locks that are held are completed and quoted; those that are not printable, or look like an option, are left out" {
+@test "the shells complete and quote names of held locks, but not names that are unprintable or look like an option" {
 	local other name='say "hi", it'\''s $HOME `id` \n * ; & | > #~!'
 	hold x-plain "$name" nightly jobs:one jobs:two 'ümlaut' 'a:b c=d@e'
 	for other in -x x$'\n'line x$'\e[31m' $'x\xff'; do
@@ -127,7 +127,7 @@ complete() {
 	END
 }
 
-@test "names are those of the servers that the line says; of its words nothing is run" {
+@test "the shells complete names from the servers that a command line names, and run none of its words" {
 	local shell
 	hold a
 	redis -n 3 hset other 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1 1
@@ -157,7 +157,7 @@ is_quick() {
 	(($(ms_of "$1" 'rlock status ') < $(ms_of "$1" 'rlock status --mo') + 500))
 }
 
-@test "a server that cannot be reached, or does not reply, costs no message, and less than half a second" {
+@test "a server that is down or does not reply delays a completion by less than half a second, without a message" {
 	local shell line
 	not_under_valgrind 'a start there takes longer than a completion may'
 	for line in "rlock status -u unix://$PWD/nothing " 'rlock status --db x ' "$PWD/no/rlock status " 'rlock nothing '; do

@@ -48,7 +48,7 @@ unpack() {
 	assert_output "$NAME.spdx.json"$'\n'"$NAME.tar.gz"
 }
 
-@test "the archive has all files that are committed, and no others, of root, with the time of the commit and modes for all" {
+@test "the archive has exactly the committed files, of root, with the time of the commit and modes for all users" {
 	unpack
 	assert [ "$(git -C "$BATS_FILE_TMPDIR/source" ls-files | wc -l)" -gt 300 ]
 	run -0 diff -r --exclude=.git "$BATS_FILE_TMPDIR/source" "$NAME"
@@ -87,7 +87,7 @@ drwxr-xr-x 0/0 2026-01-02 02:04:05"
 rlock hiredis rlock argtable2 OpenSSL rlock OpenSSL rlock"
 }
 
-@test "the archive is built and installed where there is no git, and what it installs works" {
+@test "make installs from the archive without git, and the installed program works" {
 	unpack
 	mkdir bin
 	printf '#!/bin/sh\necho "$*" >>%s/git-was-run\nexit 127\n' "$PWD" >bin/git

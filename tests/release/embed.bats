@@ -39,7 +39,7 @@ local b
 return'
 }
 
-@test "all kinds of awk make the same of rlock's scripts" {
+@test "every awk produces the same scripts" {
 	local awk
 	"$LUA/embed.sh" all.c
 	for awk in mawk gawk original-awk busybox; do
@@ -61,7 +61,7 @@ return'
 }
 
 # Older servers report the line of a denied command, not its name.
-@test "a line that can raise an error has one command" {
+@test "a line of a script that can raise an error has one command" {
 	run -0 awk '/redis[.]call\(/ {
 		line = $0
 		split("", commands)

@@ -71,7 +71,7 @@ does_example() {
 	nothing_is_held
 }
 
-@test "README: two that want a lock take turns" {
+@test "README: two callers with one lock run one after the other" {
 	# On a busy machine the first one does not have it within a second, whose server has to begin.
 	stub sleep '[ "$1" = 3 ] || exec wait_until_true "rlock status shared"; exec /bin/sleep 3'
 	PATH=$PWD:$PATH run_example README.md try
@@ -89,7 +89,7 @@ as_cron() {
 		/bin/sh -c "$(cut -d ' ' -f "$1-" <<<"$2")"
 }
 
-@test "rlock(1): of all machines that have the line in their crontab one does the work" {
+@test "rlock(1): a line in the crontabs of several machines runs its job on one of them" {
 	run -0 --separate-stderr as_cron 6 "$(show_example man/rlock.1 crontab)"
 	refute_output ''
 	assert_equal "$stderr" ''
@@ -99,7 +99,7 @@ as_cron() {
 	ttl_between 50000 report 60000
 }
 
-@test "README: a line of a crontab that is silent until the last run must hang" {
+@test "README: a line of a crontab prints nothing until the last run seems to hang" {
 	local line
 	line=$(show_example README.md complain | sed -n '1s,/usr/local/bin/sync-all,true,; 1s,/usr/local/bin/,,p')
 	rlock lock --owner job --lease 60s sync
@@ -112,7 +112,7 @@ as_cron() {
 
 # ---- rlock(7) ----
 
-@test "rlock(7): a store that refuses a smaller token" {
+@test "rlock(7): a store refuses a smaller fencing token" {
 	run_example man/rlock.7 fence
 	assert_done "$(printf '%s\n' 'stored with token 1' 'stored with token 2' \
 		'refused: token 1 is smaller than 2' 'a holder that lost its lock cannot store')"
@@ -121,7 +121,7 @@ as_cron() {
 	nothing_is_held
 }
 
-@test "rlock(7): which job holds a lock, since when, and which wait; and metrics of each lock" {
+@test "rlock(7): status shows which job holds a lock, since when, and which callers wait; list prints metrics" {
 	in_background rlock fair --note "nightly backup" nightly -- run_until_ended
 	wait_until 5 is_held nightly
 	in_background rlock fair --note "nightly report" nightly -- true
@@ -138,7 +138,7 @@ as_cron() {
 	assert_equal "$(grep -c '^rlock_lock_waiters .*"nightly"} 1$' found)" 1
 }
 
-@test "rlock(7): whether a lock is stuck" {
+@test "rlock(7): status --watch shows whether a lock is stuck" {
 	hold_in_background nightly
 	# Only the interval is another, and the shell is replaced, so that it ends with its script.
 	show_example man/rlock.7 ask-stuck | sed 's/^/exec /; s/5s/100ms/' >script
@@ -150,7 +150,7 @@ was_seen_twice() {
 	[ "$(grep -cE '^nightly: plain lock, held, [0-9.]+s of its lease left$' seen)" -ge 2 ]
 }
 
-@test "rlock(7): a holder is asked to stop, and a lock that no process releases is broken" {
+@test "rlock(7): stop asks a holder to end, and unlock --force breaks a lock that no process releases" {
 	hold_in_background nightly -t 3s
 	run_example man/rlock.7 ask-stop
 	assert_done ''
@@ -162,7 +162,7 @@ was_seen_twice() {
 	nothing_is_held
 }
 
-@test "rlock(7): which locks there are, and which are held for too long; recipes: a command of Nagios that warns of these" {
+@test "rlock(7): list shows all locks, and those held for too long; recipes: a command of Nagios warns of these" {
 	local nagios
 	nagios=$(show_example packaging/recipes/README.md nagios | sed -n 's,^command\[[a-z]*\]=/usr/local/bin/,,p')
 	rlock lock --owner ci --lease 1h --note 'release 7' deploy-shop
@@ -184,7 +184,7 @@ was_seen_twice() {
 	assert_line --regexp '^nightly +plain +2h00m .* the backup$'
 }
 
-@test "rlock(7): whether a job of cron reaches the server, and whether a user has all rights" {
+@test "rlock(7): check shows whether a job of cron reaches the server, and whether a user has all rights" {
 	mkdir -p .config
 	echo "url = $RLOCK_URL" >.config/rlock.conf
 	# The runtime directory is this machine's own here.
@@ -197,7 +197,7 @@ was_seen_twice() {
 	assert_line --regexp '^BAD +rights +.*: try: ACL SETUSER ci .*\+publish'
 }
 
-@test "rlock(7): what happened last night; recipes: which holder held a lock last" {
+@test "rlock(7): the log shows what happened last night; recipes: status shows the last holder of a lock" {
 	stub nightly-report 'exit 3'
 	echo "log = $PWD/rlock.log" >rlock.conf
 	RLOCK_CONFIG=$PWD/rlock.conf run_example packaging/recipes/README.md remember
@@ -213,7 +213,7 @@ was_seen_twice() {
 
 # ---- README.md, and the recipes ----
 
-@test "recipes: a program that cleans up on another signal than SIGTERM" {
+@test "recipes: a program gets the signal on which it cleans up, instead of SIGTERM" {
 	show_example packaging/recipes/README.md signal | sed 's/2h/3s/' >script
 	stub dump 'trap "echo cleaned; exit" INT; run_until_ended'
 	run -124 --separate-stderr sh ./script
@@ -228,7 +228,7 @@ only_the_semaphore_stays() {
 	redis flushall >/dev/null
 }
 
-@test "README: three imports at a time, and one of three test phones" {
+@test "README: three imports run at a time, and each test has one of three phones" {
 	stub import
 	run_example README.md imports
 	assert_done 'import '
@@ -240,7 +240,7 @@ only_the_semaphore_stays() {
 	only_the_semaphore_stays phones 3
 }
 
-@test "recipes: a cooldown from the start, after success alone, and after the end" {
+@test "recipes: a cooldown counts from the start, from the success, or from the end of a job" {
 	local example ended
 	# example packaging/recipes/README.md cooldown-start
 	# example packaging/recipes/README.md cooldown-success
@@ -261,7 +261,7 @@ only_the_semaphore_stays() {
 	done
 }
 
-@test "recipes: one runs, one waits, and a third call ends at once" {
+@test "recipes: one caller runs, one waits, and a third exits at once" {
 	stub rebuild 'echo rebuild; run_until_ended'
 	show_example packaging/recipes/README.md one-waiter >script
 	in_background sh ./script >first
@@ -275,7 +275,7 @@ only_the_semaphore_stays() {
 	wait_until 10 nothing_is_held
 }
 
-@test "recipes: a command that is repeated within its lock until it succeeds, and machines that do not all begin at once" {
+@test "recipes: a command is repeated within its lock until it succeeds; machines start at different times" {
 	stub upload 'echo try; [ -e once ] || { touch once; exit 1; }'
 	stub sleep
 	stub report
@@ -288,7 +288,7 @@ only_the_semaphore_stays() {
 	is_held report
 }
 
-@test "README: a lock that no process releases" {
+@test "README: unlock --force breaks a lock that no process releases" {
 	hold_by_foreign_client stuck
 	run_example README.md stuck
 	assert_equal "$status" 0

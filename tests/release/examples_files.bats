@@ -23,7 +23,7 @@ write_file() {
 	chmod 600 rlock.conf rlock.password rlock.sentinel-password
 }
 
-@test "rlock.conf(5): the files for a password, and for a token of IAM" {
+@test "rlock.conf(5): the files for a password and for a token of IAM work" {
 	write_file password
 	sed -i "s/redis\.example/127.0.0.1:$PORT/; s/syslog/stderr/" rlock.conf
 	redis acl setuser ci on '>SECRET' '>token' '~*' '&*' +@all >/dev/null
@@ -39,7 +39,7 @@ write_file() {
 	assert_equal "$(<arguments)" 'locks ci eu-west-1'
 }
 
-@test "rlock.conf(5): the files for TLS, Sentinel, a cluster, several servers and ElastiCache" {
+@test "rlock.conf(5): the files for TLS, Sentinel, a cluster, several servers and ElastiCache work" {
 	local mark
 	certificates certificates
 	for mark in tls sentinel cluster several elasticache; do
@@ -54,7 +54,7 @@ write_file() {
 	done
 }
 
-@test "rlock.conf(5): the program that makes a token of IAM" {
+@test "rlock.conf(5): the program makes a token of IAM" {
 	write_file elasticache-token
 	# Only what the program asks of botocore.
 	run -0 python3 - <<-'END'

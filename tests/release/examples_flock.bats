@@ -31,7 +31,7 @@ write_scripts() {
 	chmod +x by-flock by-rlock
 }
 
-@test "README: each line for flock and that for rlock beside it do the same while the lock is free" {
+@test "README: a line for flock and its line for rlock do the same while the lock is free" {
 	local by_flock by_rlock expected
 	while IFS=$'\t' read -r by_flock by_rlock <&4; do
 		write_scripts "$by_flock" "$by_rlock"
@@ -48,7 +48,7 @@ write_scripts() {
 	wait_until 5 no_hold_files
 }
 
-@test "README: each line that bounds its wait ends as flock does when the lock is held, or with 75" {
+@test "README: a line that limits its wait exits as flock does while the lock is held, or with 75" {
 	local by_flock by_rlock expected
 	grep -E 'flock.* -[nw] ' table | sed 's/-w 10/-w 0.2/g' >hurried
 	assert [ "$(wc -l <hurried)" -ge 4 ]

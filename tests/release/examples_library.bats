@@ -18,7 +18,7 @@ compile() {
 	"${CC:-cc}" -Wall -Wextra -Werror -I "$TOP/lib" "$1.c" "${@:2}" "$build/librlock.so.1" -Wl,-rpath,"$build" -o "$1"
 }
 
-@test "librlock(3): the program compiles, and has the lock for as long as it works" {
+@test "librlock(3): the program compiles, and holds the lock while it works" {
 	# In the place of three seconds.
 	cat >sleep.c <<-'EOS'
 		#include <stdlib.h>
@@ -36,7 +36,7 @@ compile() {
 	nothing_is_held
 }
 
-@test "librlock(3): the program for TLS compiles, and tells whether its server can be used" {
+@test "librlock(3): the program for TLS compiles, and reports whether its server can be used" {
 	local url
 	show_example man/librlock.3 tls >tls.c
 	compile tls
@@ -89,7 +89,7 @@ compile() {
 	compile header
 }
 
-@test "librlock(3) has every function and every status of the header, and no other" {
+@test "librlock(3) lists exactly the functions and statuses of the header" {
 	local page=$TOP/man/librlock.3
 	header_functions >there
 	assert [ "$(wc -l <there)" -gt 30 ]

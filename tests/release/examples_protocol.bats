@@ -22,7 +22,7 @@ setup() {
 
 UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 
-@test "rlock-protocol(7): what a lock looks like" {
+@test "rlock-protocol(7): a lock has the keys and fields of the example" {
 	run_example man/rlock-protocol.7 look
 	assert_equal "$status" 0
 	assert_equal "${#lines[@]}" 5
@@ -34,7 +34,7 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 	nothing_is_held
 }
 
-@test "rlock-protocol(7): a read lock while a writer waits, and the queue of a fair lock" {
+@test "rlock-protocol(7): a read lock with a waiting writer, and the queue of a fair lock, have the keys of the example" {
 	not_under_valgrind 'its waiters do not join the queue in time'
 	local example
 	# example man/rlock-protocol.7 look-readwrite
@@ -153,13 +153,13 @@ gives_turn() {
 	assert_equal "$(sort -u found)" "$(table_of_keys | cut -d ' ' -f 1 | sort)"
 }
 
-@test "rlock-protocol(7): the same lock by hand" {
+@test "rlock-protocol(7): redis-cli acquires and releases a lock that rlock respects" {
 	run_example man/rlock-protocol.7 by-hand
 	assert_done $'1\n1\nstatus 3\n1\n0'
 	nothing_is_held
 }
 
-@test "rlock-protocol(7): what stands in RLOCK_HELD" {
+@test "rlock-protocol(7): RLOCK_HELD has the form of the example" {
 	run -0 rlock run -u "redis://127.0.0.1:$PORT" nightly -- printenv RLOCK_HELD
 	assert_output --regexp "^redis:%2F%2F127\.0\.0\.1:$PORT%2F0/plain/nightly/$UUID:[0-9]+/[0-9a-f]{32}/30000/[0-9]+:[0-9]+$"
 }

@@ -29,7 +29,7 @@ fits_width() {
 	refute_output --regexp $'[^\n]{81}'
 }
 
-@test "rlock -h has the verbs and two examples, on one screen, and rlock --help the manual pages, too" {
+@test "rlock -h lists the verbs and two examples on one screen; rlock --help also lists the manual pages" {
 	local verb
 	run -0 --separate-stderr rlock -h
 	fits_width
@@ -66,7 +66,7 @@ fits_width() {
 	done
 }
 
-@test "help run, rlock help, rlock(1) and README.md have the exit codes that the program has, and no other" {
+@test "help run, rlock help, rlock(1) and README.md list exactly the exit codes of the program" {
 	local code
 	{
 		echo 0
@@ -96,7 +96,7 @@ options_in_manual() {
 		sed -E 's/ Ns Op = Ns Ar (.*)/[=\1]/; s/Fl Fl /--/; s/Fl ([a-zA-Z])/-\1/; s/ (Ar|Cm)//g; s/ \| /|/g'
 }
 
-@test "the manual has every option and every verb that help has, and no other" {
+@test "the manual has exactly the options and verbs of the help" {
 	local verb
 	for verb in $(verbs); do
 		options_in_help "$verb"
@@ -122,7 +122,7 @@ options_in_manual() {
 		tr -d ' .' | tr ',' '\n' | sort)
 }
 
-@test "each message that rlock(1) explains is one of the program's" {
+@test "each message that rlock(1) explains is in the source" {
 	local part
 	sed -n '/^\.Sh DIAGNOSTICS/,/^\.Sh SEE/s/^\.It //p' "$TOP/man/rlock.1" |
 		sed 's/Li //g; s/Pq Ar [A-Z]*/\n/g; s/Ar [A-Z]*/\n/g; s/ , /\n/g' |

@@ -49,7 +49,7 @@ use_lock() {
 	refute_output --partial librlock
 }
 
-@test "DESTDIR is where files are copied to, and not a part of what they say" {
+@test "make install copies files below DESTDIR, and no installed file names it" {
 	run_make "$TOP" BUILD="$BATS_FILE_TMPDIR/build" DESTDIR="$PWD/root" PREFIX=/opt/rlock install
 	run -0 cat root/opt/rlock/lib/pkgconfig/librlock.pc
 	assert_output --partial /opt/rlock/lib
@@ -60,7 +60,7 @@ use_lock() {
 	assert_output --partial "-L$PWD/root/opt/rlock/lib"
 }
 
-@test "the library exports the symbols of packaging/debian/librlock1.symbols, none of a later version, the functions of rlock.h" {
+@test "the library exports the functions of rlock.h, and packaging/debian/librlock1.symbols lists them, none of a later version" {
 	local symbols=$TOP/packaging/debian/librlock1.symbols
 	nm -D --defined-only "$PREFIX/lib/librlock.so" | awk '{ print $NF }' | sort >exported
 	header_functions >declared
@@ -73,7 +73,7 @@ use_lock() {
 	assert_equal "$({ flags --modversion; sed -n 's/^ .*@Base //p' "$symbols"; } | sort -Vu | tail -n 1)" "$(flags --modversion)"
 }
 
-@test "two threads with a connection each take turns, and share no memory that a thread sanitizer would report" {
+@test "two threads with a connection each hold a lock alternately, and a thread sanitizer finds no race" {
 	local sanitize='-O1 -g -fsanitize=thread' build=$BATS_FILE_TMPDIR/threads
 	# shellcheck disable=SC2086
 	echo 'int main(void) { return 0; }' | "${CC:-cc}" $sanitize -o can -x c - && ./can ||

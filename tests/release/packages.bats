@@ -57,7 +57,7 @@ in_apkbuild() {
 	END
 }
 
-@test "the recipe for rpm has each installed file in one package, but for the archive" {
+@test "rlock.spec puts each installed file into one package, except the archive of the library" {
 	sed -n '/^%files/,/^%changelog/p' "$TOP/packaging/rpm/rlock.spec" | grep -E '^%\{|^/' |
 		sed -e 's|%{_bindir}|/usr/bin|; s|%{_libexecdir}|/usr/libexec|; s|%{_libdir}|/usr/lib|; s|%{_includedir}|/usr/include|; s|%{_datadir}|/usr/share|; s|%{_docdir}|/usr/share/doc|' \
 			-e "s|%{_mandir}|/usr/share/man|; s|%{_tmpfilesdir}|/usr/lib/tmpfiles.d|; s|[*]$||; s|%{version}|$VERSION|" | sort >listed
@@ -66,7 +66,7 @@ in_apkbuild() {
 	run -0 diff installed listed
 }
 
-@test "each function of the library has a page, which is librlock(3); and make uninstall removes every file" {
+@test "each function of the library has a manual page, which is librlock(3); make uninstall removes every file" {
 	header_functions >functions
 	assert [ "$(wc -l <functions)" -gt 40 ]
 	run -0 grep -rLx '.so man3/librlock.3' "$INSTALLED/usr/share/man/man3"
@@ -78,7 +78,7 @@ in_apkbuild() {
 	assert_output ''
 }
 
-@test "the recipe for Alpine moves each part of the library to its package, and the program has the rest" {
+@test "APKBUILD moves each part of the library to its package, and leaves the rest to that of the program" {
 	# A stand-in for the amove of abuild, with what APKBUILD needs of it.
 	cat >amove <<-'END'
 		#!/bin/sh

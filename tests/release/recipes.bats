@@ -106,7 +106,7 @@ silent_elsewhere() {
 	rm did stay go
 }
 
-@test "a crontab runs its job on one machine at a time, and keeps the lock a while for the others' clocks" {
+@test "a crontab runs its job on one machine at a time, and keeps the lock because clocks differ" {
 	silent_elsewhere as_cron
 	# A little later.
 	run -0 as_cron
@@ -272,14 +272,14 @@ rlock_names() {
 
 # ---- many at a time ----
 
-@test "targets of make -j take turns, and the status of make says that one failed" {
+@test "targets of make -j hold the lock one after the other, and make fails if one of them fails" {
 	guards test-database 'check api' 2 make -j 8 -f "$RECIPES/parallel.mk" SUITES=api
 	run -0 make -j 8 -f "$RECIPES/parallel.mk"
 	assert_equal "$(grep -c "check " did)" 4
 	is_free test-database
 }
 
-@test "xargs -P and GNU parallel run several at a time, each with a lock of its own, and their status says that one failed" {
+@test "xargs -P and GNU parallel run several commands at a time, each with its own lock, and fail if one of them fails" {
 	local script failed
 	while read -r script failed; do
 		guards upgrade-h1 'upgrade h1' "$failed" "$RECIPES/$script" h1 'h 2'
@@ -313,7 +313,7 @@ as_gitlab() {
 	return $status
 }
 
-@test "a job of GitLab holds the lock over its steps, and releases it when one fails; its after_script does not that of its retry" {
+@test "a job of GitLab holds the lock over its steps, and releases it if one fails; its after_script keeps the lock of a retry" {
 	guards deploy 'deploy ' 3 as_gitlab 4711
 	has_done build
 	refute_output --partial after_script
@@ -331,7 +331,7 @@ as_gitlab() {
 	is_free deploy
 }
 
-@test "a job of GitLab, and a play of Ansible, whose lock was lost ends before it deploys" {
+@test "a job of GitLab and a play of Ansible end before they deploy if the lock was lost" {
 	gitlab_files
 	sed '/build$/s/$/; rlock unlock --force deploy/' in-one >lost
 	CI_JOB_ID=4713 run -1 bash -eo pipefail lost
@@ -373,7 +373,7 @@ as_workflow() {
 		"vars.INSTALL_SHA256=${1-$WHEEL_SHA256}"
 }
 
-@test "a GitHub action runs its commands while it holds the lock, and ends them when it is cancelled; its inputs are data" {
+@test "a GitHub action runs its commands under the lock, ends them when it is cancelled, and runs no command in its inputs" {
 	guards deploy 'deploy ' 3 as_github
 	cancel RUNNER_TRACKING_ID recipe action "$RECIPES/github-action.yml" "url=$RLOCK_URL" "release=$INSTALL_URL" version=1.0.0 \
 		"sha256=$INSTALL_SHA256" name=deploy 'run=deploy; true'
@@ -382,7 +382,7 @@ as_workflow() {
 	assert [ ! -e oops ]
 }
 
-@test "a GitHub action takes rlock from the cache of the runner, but not a program with another checksum" {
+@test "a GitHub action uses the rlock in the cache of the runner if its checksum is right" {
 	local before
 	before=$(downloads)
 	run -0 action name=deploy 'run=type -P rlock'
@@ -395,7 +395,7 @@ as_workflow() {
 	run -0 sha256sum --check --status <<<"$INSTALL_SHA256  tools/rlock/1.0.0/rlock"
 }
 
-@test "no recipe that installs rlock locks, or runs its job, when the download has another checksum" {
+@test "a recipe that installs rlock stops before it locks if the checksum of the download is wrong" {
 	local other=${PROGRAM_SHA256//[0-9]/0}
 	export INSTALL_SHA256=$other BUILD_URL=http://jenkins.example/job/a/1/
 	run -1 as_gitlab 4718
@@ -520,7 +520,7 @@ probe_succeeds() {
 	in_pod 1 spec initContainers 0 startupProbe exec command
 }
 
-@test "the sidecar of a pod lets its other container begin when the lock is held, and releases it at its end" {
+@test "the sidecar of a pod holds the lock before the other container starts, and releases the lock when it ends" {
 	hold_in_background migrate
 	pod_command 1 spec initContainers 0 command
 	in_background sh -c "exec $COMMAND"
@@ -538,7 +538,7 @@ pre_stop() {
 	in_pod 2 spec containers 0 lifecycle preStop exec command
 }
 
-@test "a pod that can't be changed acquires the lock in an init container, and releases it only after the work was stopped" {
+@test "a pod acquires the lock in an init container, and preStop releases the lock only after the work has stopped" {
 	rm jobs/migrate
 	printf '#!/bin/sh\necho "migrate $*" >>did\ntest -e stopped\n' >jobs/migrate
 	chmod +x jobs/migrate

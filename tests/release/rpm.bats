@@ -32,7 +32,7 @@ query() {
 	rpm -qp "${@:2}" "$PACKAGES"/*/"$1"-[0-9]*.rpm
 }
 
-@test "there are packages of the program, the library and what is needed to compile with it, which say what they need" {
+@test "rpmbuild makes packages of the program, the library and its header, with their files and requirements" {
 	run -0 query rlock --list
 	assert_line /usr/bin/rlock
 	assert_line --regexp '^/usr/share/man/man1/rlock\.1'
@@ -56,7 +56,7 @@ query() {
 	assert_output MIT
 }
 
-@test "the program of the package acquires a lock, and the library of the package too" {
+@test "the installed program and a program with the installed library acquire locks" {
 	run -0 "$ROOT/usr/bin/rlock" run name -- echo mine
 	assert_output mine
 	local libraries

@@ -32,7 +32,7 @@ run_tests() {
 	assert_line --index -1 '0 passed, 1 failed'
 }
 
-@test "a test that is skipped for a reason that no list names has failed, and one with a known reason has not" {
+@test "a skipped test counts as failed, unless a list names its reason" {
 	write_tests skipping '@test "it waits" { skip "no clock here"; }' '@test "it works" { true; }'
 	printf '%s\n' '# a comment' 'tests/bats/skipping.bats: no clock *' >known
 	touch none
@@ -45,7 +45,7 @@ run_tests() {
 	assert_line --index -1 '1 passed, 1 failed, 1 skipped'
 }
 
-@test "at the end is the command that runs what failed alone, and the seed of its choices" {
+@test "a run ends with a command that runs the failed test alone, and with the seed of its choices" {
 	write_tests failing '@test "it'\''s \$5 (once)" { echo "seed: MODEL_SEED=42"; false; }' '@test "it works" { true; }'
 	run -1 run_tests
 	assert_line --regexp "^  make check FILES=tests/bats/failing.bats TEST='.*'\$"

@@ -44,7 +44,7 @@ acquires() {
 	assert_output name
 }
 
-@test "the static program needs no library and no loader, is independent of its place in memory, and built as safely" {
+@test "the static program needs no library and no loader, and is hardened like the dynamic one" {
 	has -h 'Type: +DYN '
 	run ! has -l INTERP
 	run ! has -d 'NEEDED|TEXTREL'
@@ -65,7 +65,7 @@ release_program() {
 	echo "$BATS_FILE_TMPDIR/build/dist/rlock-$(sed -n 's/^.define RLOCK_VERSION "\(.*\)"/\1/p' "$TOP/lib/rlock.h")-linux-$(uname -m)"
 }
 
-@test "the program of a release has its version and machine in its name, and nothing of where it was made" {
+@test "the program of a release is named by version and architecture, and has no path of the build" {
 	local program
 	program=$(release_program)
 	run -7 "$program" run name -- sh -c 'exit 7'
@@ -111,7 +111,7 @@ in_root() {
 	env -u RLOCK_RUNTIME_DIR chroot root /rlock "$@"
 }
 
-@test "the static program runs in a root directory where there is nothing else" {
+@test "the static program runs in a root directory without other files" {
 	[ "$(id -u)" = 0 ] || skip 'only root can change its root directory'
 	mkdir root
 	cp "$STATIC/rlock" root

@@ -7,7 +7,7 @@ load ../lib/helpers
 
 setup() { cd "$BATS_TEST_DIRNAME/../.." || return; }
 
-@test "comments, names and what users read use the project's words, and the search finds each of those that are not used" {
+@test "comments, names and texts for users have none of the words of tools/words.txt, and each row of it finds its example" {
 	# A file name that matches no exception of any row, so that each row finds its example.
 	local scratch=$BATS_TEST_TMPDIR/cli/process_lock/lib/net/scratch.c
 	run -0 tools/words.py
@@ -24,12 +24,12 @@ setup() { cd "$BATS_TEST_DIRNAME/../.." || return; }
 	assert [ "$(grep -c "^	manual" tools/words.txt)" -gt 15 ]
 }
 
-@test "what ARCHITECTURE.md and its like name exists, and so do the files that comments name" {
+@test "the files and functions that comments and documents for maintainers name exist" {
 	run -0 tools/references.py
 	assert_output ''
 }
 
-@test "the samples of the documents have the words and columns that rlock prints: else tools/samples.py --write" {
+@test "the samples in the documents have the words and columns that rlock prints (if not: tools/samples.py --write)" {
 	run -0 tools/samples.py --check
 	assert_output ''
 }
