@@ -1,7 +1,6 @@
 /*
- * Queries each server for what it has of a name, by one request that changes nothing, and reads what inspect.lua says: a tree,
- * whose forms are tables. An inspection keeps the reply, in which all of its strings are. What it means for a person is for
- * the caller.
+ * Ask each server what it has under a name, by one request that changes nothing, and read the reply of inspect.lua: nested arrays, which
+ * tables of parts describe. An inspection keeps the reply, since its strings point into it. The caller explains it to people.
  */
 #include <hiredis/hiredis.h>
 #include <stddef.h>
@@ -19,7 +18,7 @@
 #include "request.h"
 #include "rlock.h"
 
-/* At most these are listed, and the number of all. A screen has less room. */
+/* How many are listed; the totals count all. A screen has less room. */
 #define HOLDERS_MAX 100
 #define WAITERS_MAX 100
 
@@ -103,7 +102,7 @@ struct form {
 	bool (*finish)(const struct rlock_inspection *lock, void *out);
 };
 
-/* A writer's field is OWNER:write, of a kept hold with :lingering:END_MS after it. */
+/* Whether the field of a read/write lock is a writer's: OWNER:write, or OWNER:write:lingering:END_MS for a kept hold. */
 static bool is_writer(const struct rlock_name *field)
 {
 	size_t suffix_len = strlen(WRITE_SUFFIX);
@@ -316,14 +315,14 @@ static bool form_read(const struct form *form, const redisReply *reply,
 
 /* ---- an inspection ---- */
 
-/* What its strings are in. */
+/* What the strings of an inspection point into. */
 struct memory {
-	redisReply reply; /* of type NIL: there is none */
-	char text[];      /* the name, the server, the error */
+	redisReply reply; /* type NIL: none */
+	char text[];      /* name, server and error, one after the other */
 };
 
 /*
- * Readers and holders of permits that have expired stay in the lock, but do not hold it; any owner of a plain lock does.
+ * Whether the lock is held. Expired readers and permits stay in the lock, but do not hold it. Each owner of a plain lock holds it.
  */
 static bool is_held(const struct rlock_inspection *inspection)
 {
@@ -348,7 +347,7 @@ static bool lock_read(const redisReply *reply, struct rlock_inspection *out)
 	return true;
 }
 
-/* Of a key that is no lock: 'other', and its type. */
+/* Read the reply about a key that is no lock: {'other', type}. */
 static bool other_read(const redisReply *reply, struct rlock_inspection *out)
 {
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
@@ -361,7 +360,7 @@ static bool other_read(const redisReply *reply, struct rlock_inspection *out)
 	return true;
 }
 
-/* The reply, if it is not NULL, becomes the inspection's: what is left of it can be freed. false: out of memory. */
+/* Begin an inspection, which takes over the contents of reply if that is not NULL. False: out of memory. */
 static bool begin(struct rlock_inspection *out, const struct rlock_name *name, const char *server,
 		  const char *error, redisReply *reply)
 {
@@ -403,7 +402,7 @@ enum rlock_status rlock__inspection_read(redisReply *reply, const struct rlock_n
 	return RLOCK_ESERVER;
 }
 
-/* As freeReplyObject, for a reply within another struct. */
+/* As freeReplyObject, but for a reply that is a member of another struct. */
 static void reply_clear(redisReply *reply)
 {
 	for (size_t i = 0; reply->type == REDIS_REPLY_ARRAY && i < reply->elements; i++)
@@ -450,7 +449,7 @@ static const struct rlock__script *make_inspect(const void *ctx, size_t index,
 	return &rlock__script_inspect;
 }
 
-/* The node, of a cluster, or the master that sentinels name. */
+/* The server that answers for the index-th URL: with sentinels the master, in a cluster the node. */
 static const char *server_of(const struct inspecting *inspecting, size_t index)
 {
 	return rlock_url_server(rlock__connection_server(inspecting->conn->connections[index]));
@@ -467,7 +466,7 @@ static enum rlock_status read_inspection(void *ctx, struct rlock__connection *co
 	return status == RLOCK_ENOMEM ? rlock__fail_memory(&connection->error) : status;
 }
 
-/* An inspection that says why there is none. */
+/* For each server that did not answer, make an inspection that has only the error. */
 static enum rlock_status fill_failed(struct inspecting *inspecting,
 				     const struct rlock__broadcast *broadcast)
 {
@@ -500,7 +499,7 @@ enum rlock_status rlock_inspect(struct rlock_conn *conn, const struct rlock_name
 		return rlock__fail_memory(&conn->error);
 	rlock__places_of_name(&places, conn);
 	rlock__broadcast_init(&broadcast, &places, read_inspection, &inspecting);
-	/* In the wrong database the lock of that name is another one. */
+	/* The login must be complete: in another database the lock of that name is a different one. */
 	broadcast.needs_login = true;
 	rlock__broadcast_begin_all(&broadcast, make_inspect, &inspecting, deadline_ms);
 	status = rlock__broadcast_await(&broadcast, 0, INT64_MAX);

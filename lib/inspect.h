@@ -1,5 +1,5 @@
 /*
- * An inspection: the arguments of inspect.lua, and its reply as the public struct.
+ * The arguments of inspect.lua, and its reply as a struct rlock_inspection.
  */
 #ifndef RLOCK_INSPECT_H
 #define RLOCK_INSPECT_H
@@ -13,12 +13,12 @@ struct redisReply;
 struct rlock__args;
 struct rlock__error;
 
-/* Free them with rlock__args_free. waiters_max 0: waiters are counted only. */
+/* Make the arguments; free them with rlock__args_free. waiters_max 0: the script counts the waiters, and lists none. */
 void rlock__inspection_args(const struct rlock_name *name, size_t holders_max, size_t waiters_max,
 			    bool is_in_cluster, struct rlock__args *args);
 /*
- * Fill out, which takes what is in reply: free what is left. RLOCK_ESERVER for a reply that is not one of inspect.lua's,
- * RLOCK_ENOMEM: out is empty.
+ * Fill out from reply. out takes over the contents of reply; the caller frees the rest. RLOCK_ESERVER: the reply is not one of
+ * inspect.lua. RLOCK_ENOMEM: out is empty.
  */
 enum rlock_status rlock__inspection_read(struct redisReply *reply, const struct rlock_name *name,
 					 const char *server, struct rlock_inspection *out);

@@ -1,7 +1,6 @@
 /*
- * The table of lock kinds: which scripts a kind has, which keys each gets, and which channel wakes a waiter. And every key
- * and channel that belongs to the name of a lock, as the wire format has it: no other file of the library spells one.
- * What the scripts do is for lua/.
+ * The table of lock kinds: their scripts, the keys that each script gets, and the channel that wakes waiters. Also all keys and channels
+ * of a name in their wire format, which no other file of the library spells. The scripts themselves are in lua/.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -11,10 +10,10 @@
 #include "kinds.h"
 #include "rlock.h"
 
-/* What goes around the name. wire: RedissonObject.prefixName and suffixName. */
+/* How a key is made of the name: PREFIX:{NAME}:SUFFIX. wire: RedissonObject.prefixName and suffixName. */
 static const struct {
 	const char *prefix; /* NULL: none */
-	bool is_wrapped;    /* in braces, but for a name that has some */
+	bool is_wrapped;    /* in braces, unless the name contains an opening brace */
 	const char *suffix; /* NULL: none */
 } forms[] = {
 	[RLOCK__KEY_LOCK] = { NULL, false, NULL },
@@ -36,11 +35,11 @@ static const struct {
 	[RLOCK__KEY_SEMAPHORE_CHANNEL] = { "redisson_sc", true, NULL },
 };
 
-#define AROUND_MAX 32 /* the longest prefix or suffix, a colon, braces and a NUL */
+#define AROUND_MAX 32 /* the longest prefix or suffix with colon, braces and NUL */
 
 /*
- * wire: as in Redisson, a name with an opening brace counts as one that chooses its own slot, even without a closing
- * one. Returns the length; out has room for the name and AROUND_MAX.
+ * Write a key of name to out, which has room for the name and AROUND_MAX. Returns the length. wire: as in Redisson, a name with an opening
+ * brace chooses its own slot, even without a closing brace.
  */
 static size_t write_key(enum rlock__key which, const struct rlock_name *name, char *out)
 {
@@ -84,7 +83,7 @@ bool rlock__keys_make(struct rlock__keys *keys, const struct rlock_name *name)
 
 /* ---- slots of a cluster ---- */
 
-/* The part of a key that its slot depends on: that between the first braces, unless it is empty; else all of it. */
+/* The part of a key that decides its slot: the text between the first braces; without one, or if that is empty, the whole key. */
 static struct rlock_name tag_of(const char *key, size_t len)
 {
 	const char *open = memchr(key, '{', len);
@@ -113,7 +112,7 @@ static bool is_in_slot_of_lock(enum rlock__key which, const struct rlock_name *n
 
 bool rlock__key_has_one_slot(const struct rlock_name *name)
 {
-	/* A key of another client may be longer than the name of any lock. */
+	/* The key may be another client's, and longer than the name of any lock. */
 	return name->len <= RLOCK_NAME_MAX && is_in_slot_of_lock(RLOCK__KEY_HOLDS, name) &&
 	       is_in_slot_of_lock(RLOCK__KEY_TIMEOUTS, name);
 }
@@ -142,7 +141,7 @@ int rlock__key_compare_slots(const struct rlock_name *a, const struct rlock_name
 
 /* ---- names that share keys ---- */
 
-/* Whether bytes are one of the keys from first on that belong to name. */
+/* Whether bytes are one of the keys of name, counted from first on. */
 static bool is_key_of(const char *bytes, size_t len, enum rlock__key first,
 		      const struct rlock_name *name)
 {
@@ -161,7 +160,7 @@ bool rlock_names_clash(const struct rlock_name *a, const struct rlock_name *b)
 
 	if (a->len > RLOCK_NAME_MAX || b->len > RLOCK_NAME_MAX)
 		return false;
-	/* Two names that share one key beside the lock share all of these keys. */
+	/* It is enough to compare the holds hash: names that share one of their side keys share all of them. */
 	return is_key_of(holds, write_key(RLOCK__KEY_HOLDS, a, holds), RLOCK__KEY_HOLDS, b) ||
 	       is_key_of(a->text, a->len, RLOCK__KEY_LOCK, b) ||
 	       is_key_of(b->text, b->len, RLOCK__KEY_LOCK, a);
@@ -197,7 +196,7 @@ enum rlock_status rlock_name_check(const struct rlock_name *name, const char **w
 #define SEMAPHORE_KEYS (HASH_KEYS | KEY(ENDS) | KEY(PERMITS))
 #define SEMAPHORE_ARGS (WAKE_ARGS | KEY(SEMAPHORE_CHANNEL))
 
-/* Declares the script, too, which lua/embed.sh defines. scope: static, or empty for those that are used elsewhere. */
+/* Define an action, and declare its script, which lua/embed.sh defines. scope: static, or empty if other files use the action. */
 #define ACTION_BY(scope, action, script, keys, args, release_keys)                                 \
 	extern const struct rlock__script rlock__script_##script;                                  \
 	scope const struct rlock__action action = { &rlock__script_##script, keys, args,           \
@@ -207,14 +206,14 @@ enum rlock_status rlock_name_check(const struct rlock_name *name, const char **w
 
 ACTION(plain_acquire, HASH_KEYS | KEY(COUNTER), NOTIFY_ARGS, QUEUE_KEYS);
 ACTION(fair_acquire, HASH_KEYS | KEY(COUNTER) | QUEUE_KEYS, NOTIFY_ARGS, 0);
-/* The release of both kinds, since waiters of both may wait for one lock. */
+/* Plain and fair locks have one release: waiters of both kinds may wait for the same lock. */
 ACTION(plain_release, HASH_KEYS, QUEUE_KEYS | NOTIFY_ARGS, 0);
-/* Of all kinds that have one owner at a time. */
+/* For plain, fair and write locks, which have one owner at a time. */
 ACTION(plain_renew, HASH_KEYS, 0, 0);
 
 ACTION(read_acquire, READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0);
 ACTION(write_acquire, READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0);
-/* A write lock has no ends: its slot may move. */
+/* ENDS is in ARGV: a write lock does not have that key, and a missing key among KEYS fails while the slot is moved. */
 ACTION(readwrite_release, HASH_KEYS, KEY(ENDS) | READWRITE_ARGS, 0);
 ACTION(read_renew, READWRITE_KEYS, KEY(TIMEOUTS), 0);
 

@@ -1,5 +1,5 @@
 /*
- * Every key and channel name, every script, and the table of lock kinds.
+ * The keys and channels of a name, the scripts, and the table of lock kinds.
  */
 #ifndef RLOCK_KINDS_H
 #define RLOCK_KINDS_H
@@ -10,44 +10,47 @@
 
 /* ---- keys and names ---- */
 
-/* Keys first, then channels, and the start of keys (rlock_names_clash and rlock__args_names rely on that). Scripts get theirs in this order. */
+/*
+ * Scripts get their keys and channels in this order. Keys come before channels, and the beginning of the timeout keys comes last:
+ * rlock_names_clash and rlock__args_names rely on that.
+ */
 enum rlock__key {
-	RLOCK__KEY_LOCK,       /* NAME: Redisson's hash of every kind, or a semaphore's counter */
-	RLOCK__KEY_HOLDS,      /* rlock_holds:{NAME}: our hold records */
-	RLOCK__KEY_COUNTER,    /* redisson_lock_token:{NAME}: RFencedLock's counter */
-	RLOCK__KEY_QUEUE,      /* redisson_lock_queue:{NAME}: RFairLock's queue */
-	RLOCK__KEY_DEADLINES,  /* redisson_lock_timeout:{NAME}: when the waiters in it expire */
-	RLOCK__KEY_WAITERS,    /* rlock_waiters:{NAME}: signs of life of our waiters in it */
-	RLOCK__KEY_WRITER,     /* rlock_writer:{NAME}: the writer of ours that is next */
-	RLOCK__KEY_ENDS,       /* rlock_ends:{NAME}: when our readers, or our permits, expire */
-	RLOCK__KEY_WAKE_QUEUE, /* rlock_queue:{NAME}: which of our waiters is woken next */
-	RLOCK__KEY_TURN,    /* rlock_turn:{NAME}: which waiter has the next turn of a free lock */
-	RLOCK__KEY_PERMITS, /* {NAME}:timeout: the permits of RPermitExpirableSemaphore */
-	RLOCK__KEY_TOTAL,   /* rlock_total:{NAME}: how many permits a semaphore has in all */
-	RLOCK__KEY_LAST,    /* rlock_last:{NAME}: which holder was the last one, for a while */
-	RLOCK__KEY_CHANNEL, /* redisson_lock__channel:{NAME}: RLock's channel */
+	RLOCK__KEY_LOCK, /* NAME: Redisson's hash for a lock of any kind, or a semaphore's counter */
+	RLOCK__KEY_HOLDS,   /* rlock_holds:{NAME}: our hold records */
+	RLOCK__KEY_COUNTER, /* redisson_lock_token:{NAME}: RFencedLock's counter */
+	RLOCK__KEY_QUEUE,   /* redisson_lock_queue:{NAME}: RFairLock's queue */
+	RLOCK__KEY_DEADLINES, /* redisson_lock_timeout:{NAME}: when the waiters in that queue expire */
+	RLOCK__KEY_WAITERS, /* rlock_waiters:{NAME}: heartbeats of our waiters in that queue */
+	RLOCK__KEY_WRITER,  /* rlock_writer:{NAME}: our writer that is next */
+	RLOCK__KEY_ENDS,    /* rlock_ends:{NAME}: when our readers, or our permits, expire */
+	RLOCK__KEY_WAKE_QUEUE, /* rlock_queue:{NAME}: our waiters, in the order in which they are woken */
+	RLOCK__KEY_TURN,       /* rlock_turn:{NAME}: the waiter for which a free lock is reserved */
+	RLOCK__KEY_PERMITS,           /* {NAME}:timeout: the permits of RPermitExpirableSemaphore */
+	RLOCK__KEY_TOTAL,             /* rlock_total:{NAME}: the total of a semaphore's permits */
+	RLOCK__KEY_LAST,              /* rlock_last:{NAME}: the last holder (--remember) */
+	RLOCK__KEY_CHANNEL,           /* redisson_lock__channel:{NAME}: RLock's channel */
 	RLOCK__KEY_READWRITE_CHANNEL, /* redisson_rwlock:{NAME}: RReadWriteLock's channel */
 	RLOCK__KEY_SEMAPHORE_CHANNEL, /* redisson_sc:{NAME}: the channel of Redisson's semaphores */
-	RLOCK__KEY_TIMEOUTS,          /* {NAME}: the start of the keys of RReadLock's holds */
+	RLOCK__KEY_TIMEOUTS, /* {NAME}: the beginning of the timeout keys of RReadLock's holds */
 	RLOCK__KEY_COUNT,
 };
 
-/* All keys and channels that belong to a name, each a string with a '+' before it, see rlock__args_names. */
+/* All keys and channels of a name, as strings. A '+' precedes each in memory: rlock__args_names can send it in front. */
 struct rlock__keys {
 	struct rlock_name of[RLOCK__KEY_COUNT];
-	char *memory; /* of all texts */
+	char *memory; /* has all texts */
 };
 
-/* false: out of memory. Free memory when the keys are not needed any more. */
+/* False: out of memory. The caller frees keys->memory. */
 bool rlock__keys_make(struct rlock__keys *keys, const struct rlock_name *name);
-/* Whether all keys that belong to name are in one slot of a cluster; false for what is too long to be a name. */
+/* Whether all keys of name are in one slot of a cluster; false also if name is too long for a lock. */
 bool rlock__key_has_one_slot(const struct rlock_name *name);
 /*
- * An order of the slots of such names, by what is between their braces; 0: they are in the same one. Two that are not
- * may be so by chance.
+ * Compare two names with one slot each, by the text between their braces. 0: they are in the same slot. Other results give an order; two
+ * such names can still have the same slot by chance.
  */
 int rlock__key_compare_slots(const struct rlock_name *a, const struct rlock_name *b);
-/* The slot of a cluster in which the key is that has this name. */
+/* The slot of a cluster that has the key with this name. */
 unsigned rlock__key_slot(const struct rlock_name *name);
 
 /* ---- scripts ---- */
@@ -58,39 +61,39 @@ struct rlock__script {
 	const char *body;
 };
 
-/* A command that locks need, of one of the lists in lua/inc/rights.lua. With so many empty arguments it changes nothing. */
+/* A command that locks need, from one of the lists in lua/inc/rights.lua. With this many empty arguments it changes nothing. */
 struct rlock__right {
 	const char *list;
 	const char *command;
-	int arguments; /* behind the key */
+	int arguments; /* after the key */
 };
 
-extern const struct rlock__right rlock__rights[]; /* list is NULL behind the last */
+extern const struct rlock__right rlock__rights[]; /* list is NULL in the last entry */
 
-/* Those of the actions are declared by their rows. */
+/* inspect.lua belongs to no action; kinds.c declares the scripts of the actions. */
 extern const struct rlock__script rlock__script_inspect;
 
 /* ---- kinds ---- */
 
-/* A script, and what it gets for each name: bits 1 << enum rlock__key, in that order. */
+/* A script, and which keys and channels it gets for each name: bits 1 << enum rlock__key. */
 struct rlock__action {
 	const struct rlock__script *script;
 	unsigned keys;
-	unsigned args; /* not KEYS: channels, and the start of keys */
-	/* Further KEYS, which a release needs: sent where the user's rights are tried, and to undo an attempt. */
+	unsigned args; /* passed in ARGV: what may be missing, or is no key */
+	/* Further KEYS, which a release needs. They are sent with the try of the user's rights, and to undo an attempt. */
 	unsigned release_keys;
 };
 
-/* One row a kind. */
+/* A row of the table: a kind of lock. */
 struct rlock__kind {
 	const char *name;
 	const struct rlock__action *acquire, *release, *renew;
 	enum rlock__key channel;
 };
 
-/* NULL for what is no kind. */
+/* The row of kind; NULL: kind has none (RLOCK_ANY). */
 const struct rlock__kind *rlock__kind(enum rlock_kind kind);
-/* Of what may be done without a hold; the last one sets how many permits a semaphore has in all. */
+/* Actions that need no hold; rlock__action_resize sets the total of a semaphore's permits. */
 extern const struct rlock__action rlock__action_find, rlock__action_break, rlock__action_stop,
 	rlock__action_resize;
 #endif

@@ -1,6 +1,6 @@
 /*
- * Scans the keys of all servers for locks: SCAN names the hashes, a slice at a time, and then the permits of
- * semaphores. Of some of them at a time inspect.lua says what they are; a lock is listed only for a reason, see is_lock.
+ * Scan the keys of all servers for locks. SCAN returns the hashes, a slice at a time, and then the permits of semaphores. inspect.lua
+ * then reads some of these at a time; is_lock decides which of them are listed.
  */
 #include <fnmatch.h>
 #include <hiredis/hiredis.h>
@@ -20,17 +20,17 @@
 
 /* ---- which keys have been seen ---- */
 
-/* A set that keeps 64 bits of each text, whatever its length. Its seed is random, so that no text can be made to pass for another one. */
+/* A set of texts, of which it keeps 64-bit hashes. The seed is random, so that nobody can make two texts with the same hash. */
 struct seen {
-	uint64_t *hashes; /* 0: an empty place */
+	uint64_t *hashes; /* open addressing; 0: an empty entry */
 	size_t count, capacity;
 	uint64_t seed;
 };
 
 #define CAPACITY_FIRST 1024
 
-/* Where the hash is, or the empty place for it. */
-static uint64_t *place_of(uint64_t *hashes, size_t capacity, uint64_t value)
+/* The entry that has the hash, or the empty entry for it. */
+static uint64_t *entry_of(uint64_t *hashes, size_t capacity, uint64_t value)
 {
 	size_t at = (size_t)value & (capacity - 1);
 
@@ -46,12 +46,12 @@ static bool grow(struct seen *seen)
 
 	if (hashes == NULL)
 		return false;
-	/* Without random bytes it works as well, for texts that are not made to hurt it. */
+	/* Without random bytes the seed stays 0, which is good enough unless someone makes texts with equal hashes. */
 	if (seen->capacity == 0)
 		(void)!getrandom(&seen->seed, sizeof(seen->seed), GRND_NONBLOCK);
 	for (size_t i = 0; i < seen->capacity; i++)
 		if (seen->hashes[i] != 0)
-			*place_of(hashes, capacity, seen->hashes[i]) = seen->hashes[i];
+			*entry_of(hashes, capacity, seen->hashes[i]) = seen->hashes[i];
 	free(seen->hashes);
 	seen->hashes = hashes;
 	seen->capacity = capacity;
@@ -59,47 +59,48 @@ static bool grow(struct seen *seen)
 }
 
 /*
- * Add a text. *is_new_out: it was not there. Among a million texts two have one hash with a chance of 1 in 36 million.
- * false: out of memory.
+ * Add a text. *is_new_out: the set did not have it. The chance that a million texts contain two with the same hash is 1 in 36 million.
+ * False: out of memory.
  */
 static bool seen_add(struct seen *seen, const char *text, size_t len, bool *is_new_out)
 {
-	uint64_t value, *place;
+	uint64_t value, *entry;
 
 	if (seen->count * 2 >= seen->capacity && !grow(seen))
 		return false;
 	value = rlock__hash(seen->seed, text, len);
-	place = place_of(seen->hashes, seen->capacity, value);
-	*is_new_out = *place == 0;
-	seen->count += *place == 0;
-	*place = value;
+	entry = entry_of(seen->hashes, seen->capacity, value);
+	*is_new_out = *entry == 0;
+	seen->count += *entry == 0;
+	*entry = value;
 	return true;
 }
 
-/* In one go of the server, see KEYS_AT_ONCE: on a slow machine it looks into a lock in forty microseconds. */
+/* Locks that the server inspects without a pause (see KEYS_AT_ONCE): a slow machine takes forty microseconds for one. */
 #define BATCH_MAX 8
 
 #define CURSOR_MAX 24
 
-/* A call of rlock_list; of a cluster each node is a server. */
+/* The state of rlock_list for one server; each node of a cluster is a server. */
 struct listing {
 	struct rlock_conn *conn;
 	const struct rlock_list_request *request;
-	struct seen seen; /* of this URL: SCAN may name a key twice */
+	struct seen seen; /* names found by this URL: SCAN may return a key twice */
 	struct rlock__connection *connection;
 	struct rlock_list_progress *progress; /* of all servers */
-	char denied_text[RLOCK_ERROR_MAX];    /* of the first key that the user may not look at */
-	uint64_t inspected;                   /* keys that the script could look at */
+	char denied_text
+		[RLOCK_ERROR_MAX]; /* the error for the first key that the user was denied */
+	uint64_t inspected;        /* keys that the script could read */
 	const struct sort *sort;
 	char cursor[CURSOR_MAX];
-	/* An earlier cursor, and the page count at which a later one replaces it. */
+	/* An earlier cursor, and the number of pages after which it is replaced by the current one: is_in_circle. */
 	char past_cursor[CURSOR_MAX];
 	uint64_t page_count, past_until;
 };
 
-#define HOLDERS_MAX 8 /* of each lock by default; a list says how many more there are */
+#define HOLDERS_MAX 8 /* holders listed for each lock by default; the total counts all */
 
-/* Some keys that the script is run for. */
+/* Some names whose requests are sent together. */
 struct batch {
 	struct listing *listing;
 	const struct rlock_name *names;
@@ -107,20 +108,20 @@ struct batch {
 	size_t count, answered;
 	struct rlock_inspection locks[BATCH_MAX];
 	size_t lock_count;
-	/* Indexes of those to inspect again: the node has sent us to another one, or does not know the script any more. */
+	/* Indexes of the names to inspect again: the node redirected us, or does not know the script any more. */
 	size_t again[BATCH_MAX];
 	size_t again_count;
 };
 
 /* ---- what is a lock ---- */
 
-/* A user's own hash may have nothing but numbers in it, as a lock does: so there is more to it. */
+/* Whether a key is listed. A user's own hash can look like a lock, so something else must show that it is one: its ground. */
 static bool is_lock(const struct rlock_inspection *inspection)
 {
 	return inspection->state == RLOCK_STATE_HELD && inspection->ground[0] != '\0';
 }
 
-/* Keeps it in the batch, or frees it. */
+/* Keep an inspection in the batch if it is a new lock, else free it. */
 static enum rlock_status take_inspection(struct batch *batch, struct rlock_inspection *inspection)
 {
 	struct listing *listing = batch->listing;
@@ -141,8 +142,8 @@ static enum rlock_status take_inspection(struct batch *batch, struct rlock_inspe
 
 /* ---- the replies ---- */
 
-/* The key may be elsewhere by now, or the script was flushed since the first reply. */
-static bool is_passing(const redisReply *error)
+/* Whether the request must be sent again: the key has moved to another node, or the script was flushed after the first reply. */
+static bool must_be_repeated(const redisReply *error)
 {
 	static const char *const prefixes[] = { "MOVED", "ASK", "TRYAGAIN", "NOSCRIPT" };
 
@@ -159,7 +160,7 @@ static enum rlock_status take_error(struct batch *batch, struct rlock__connectio
 	struct rlock__error *error = &connection->error;
 	enum rlock_status status;
 
-	if (is_passing(reply)) {
+	if (must_be_repeated(reply)) {
 		batch->again[batch->again_count++] = batch->answered;
 		return RLOCK_OK;
 	}
@@ -199,7 +200,7 @@ static bool take_reply(void *ctx, struct rlock__connection *connection, redisRep
 
 /* ---- a batch ---- */
 
-/* Inspects one key, as status does, which follows redirections. One that is gone meanwhile, or fails, is left out. */
+/* Inspect one name by rlock_inspect, which follows redirections. A key that was deleted, or an error, is ignored. */
 static enum rlock_status inspect_again(struct batch *batch, size_t index)
 {
 	struct rlock_inspection *inspections = NULL;
@@ -217,7 +218,7 @@ static enum rlock_status inspect_again(struct batch *batch, size_t index)
 	return status;
 }
 
-/* One write: the text of the script goes with the first of them. */
+/* Send all requests in one write. The first contains the text of the script. */
 static enum rlock_status send_batch(struct batch *batch)
 {
 	struct listing *listing = batch->listing;
@@ -240,8 +241,8 @@ static enum rlock_status send_batch(struct batch *batch)
 }
 
 /*
- * Hand the locks among these names, BATCH_MAX at most, to the request's on_locks. Names whose keys are gone, or may not be
- * looked at, are left out; the latter are counted. An error is the connection's, RLOCK_ENOMEM may be the conn's.
+ * Pass the locks among these names, at most BATCH_MAX, to on_locks of the request. Names whose keys were deleted are ignored; those that
+ * the user is denied are counted. The text of an error is in the connection; that of RLOCK_ENOMEM may be in conn.
  */
 static enum rlock_status inspect_batch(struct listing *listing, const struct rlock_name *names,
 				       size_t count)
@@ -265,21 +266,21 @@ static enum rlock_status inspect_batch(struct listing *listing, const struct rlo
 }
 
 /*
- * How much a server does in one go, during which its other clients wait: less than a millisecond. On a slow machine,
- * among three million keys, it looks at one in two microseconds.
+ * Keys that one SCAN reads while the server's other clients wait: for less than a millisecond, since a slow machine with three million
+ * keys reads one in two microseconds.
  */
 #define KEYS_AT_ONCE 200
 
 #define PERMITS_SUFFIX ":timeout"
 
-/* What SCAN is asked for, one after the other. wire: RedissonObject.suffixName. */
+/* The scans of a server, one after the other. wire: RedissonObject.suffixName. */
 static const struct sort {
-	const char *type, *pattern; /* NULL: the user's */
+	const char *type, *pattern; /* pattern NULL: the user's */
 } sorts[] = { { "hash", NULL }, { "zset", "*" PERMITS_SUFFIX } };
 
 /* ---- the names of a page ---- */
 
-/* The semaphore that a key of permits belongs to. */
+/* Whether key has the permits of a semaphore, *out: {NAME}:timeout. */
 static bool is_of_semaphore(const redisReply *key, struct rlock_name *out)
 {
 	size_t suffix_len = strlen(PERMITS_SUFFIX), len = key->len - suffix_len;
@@ -297,7 +298,7 @@ static bool is_of_semaphore(const redisReply *key, struct rlock_name *out)
 	return true;
 }
 
-/* Whether the key is that of a name which was asked for. */
+/* Whether key belongs to a name that the request asks for, *out. */
 static bool name_of(const struct listing *listing, const redisReply *key, struct rlock_name *out)
 {
 	bool is_of_permits = listing->sort->pattern != NULL;
@@ -307,7 +308,7 @@ static bool name_of(const struct listing *listing, const redisReply *key, struct
 	if (key->type != REDIS_REPLY_STRING)
 		return false;
 	*out = (struct rlock_name){ key->str, key->len };
-	/* No acquisition could have made a lock of another name. */
+	/* A key whose name no acquisition accepts is no lock. */
 	if ((is_of_permits && !is_of_semaphore(key, out)) ||
 	    rlock_name_check(out, &why) != RLOCK_OK)
 		return false;
@@ -347,8 +348,8 @@ static bool is_page(const redisReply *reply)
 }
 
 /*
- * A server whose cursors come again would be scanned for ever. The past cursor is replaced at longer and longer
- * intervals (Brent): in the end one is within the circle, and comes again before it is replaced.
+ * Whether the server's cursors repeat: such a server would be scanned for ever. past_cursor is replaced at ever longer intervals (Brent's
+ * algorithm). At last it is part of the circle, and comes again before it is replaced.
  */
 static bool is_in_circle(struct listing *listing)
 {
@@ -377,7 +378,10 @@ static enum rlock_status take_page(struct listing *listing, const redisReply *re
 	return inspect_keys(listing, reply->element[1]);
 }
 
-/* To the server "[!a]" means a '!' or an 'a', and to fnmatch(3), as to a shell, neither: both take "[^a]" for the latter. */
+/*
+ * Write "[!a]" as "[^a]". For the server "[!a]" matches '!' and 'a'; for fnmatch(3) and shells it matches all but 'a', as "[^a]" does
+ * for both.
+ */
 static struct rlock_name server_pattern(const struct rlock_name *pattern,
 					char text[RLOCK_NAME_MAX + 1])
 {
@@ -393,7 +397,7 @@ static struct rlock_name server_pattern(const struct rlock_name *pattern,
 	return (struct rlock_name){ text, pattern->len };
 }
 
-/* The next slice of keys; the last one sets the cursor to "0". */
+/* Read the next slice of keys. The last one sets the cursor to "0". */
 static enum rlock_status scan_step(struct listing *listing)
 {
 	char text[RLOCK_NAME_MAX + 1];
@@ -427,7 +431,7 @@ static void report_progress(const struct listing *listing)
 		listing->request->on_progress(listing->request->ctx, listing->progress);
 }
 
-/* Another server, after a failover, has its keys in another order. */
+/* Fail if another server has taken over: its keys are in another order, so the cursor means nothing there. */
 static enum rlock_status check_server(struct listing *listing, uint64_t *number)
 {
 	uint64_t now = listing->connection->session.server_number;
@@ -456,7 +460,7 @@ static enum rlock_status scan_sort(struct listing *listing, uint64_t *number)
 	return status;
 }
 
-/* Where the user may look at nothing, there is no list. */
+/* Report the keys that the user was denied. If that was every key, the list fails. */
 static enum rlock_status report_denied(struct listing *listing)
 {
 	struct rlock_list_progress *progress = listing->progress;
@@ -472,8 +476,8 @@ static enum rlock_status report_denied(struct listing *listing)
 }
 
 /*
- * A replica is to be named also where it has no lock: nothing that was looked at says so there. The name that is looked at may be
- * one that the pattern fits, since a user may have the right to no other. A node of a cluster is a master, by the cluster's word.
+ * Fail if the server is a replica, which no reply has shown if nothing was inspected: inspect a name that fits the pattern, since the
+ * user may have no right to others. In a cluster this is not needed: the cluster names masters only.
  */
 static enum rlock_status check_role(struct listing *listing)
 {
