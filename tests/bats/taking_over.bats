@@ -112,7 +112,7 @@ killed_at() {
 }
 
 @test "signals that other processes send to the renewer are ignored" {
-	hold_logging a -t 3s
+	hold_logging a -t 30s
 	for signal in TERM INT HUP QUIT USR1 USR2 ALRM PIPE WINCH TSTP TTIN TTOU; do
 		kill -s "$signal" "$RENEWER"
 	done

@@ -121,7 +121,7 @@ wakes() {
 
 # hold_nested: rlock with --max-run holds "a" for a nested rlock, which holds "b" for a command that ignores SIGTERM. Sets INNER.
 hold_nested() {
-	in_background rlock run --max-run 3s --grace 500ms a -- rlock run b -- sh -c '
+	in_background rlock run --max-run 6s --grace 500ms a -- rlock run b -- sh -c '
 		escape escaped child; trap "" TERM; echo $$ >inner; while :; do sleep 0.02; done'
 	wait_until 5 test -s inner
 	INNER=$(<inner)
@@ -140,7 +140,7 @@ hold_nested() {
 	hold_nested
 	parent_of "$INNER"
 	kill -s STOP "$PARENT"
-	takes_less_than 8 ended_with 124
+	takes_less_than 12 ended_with 124
 	is_free a
 	is_gone "$INNER"
 }
