@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "base/least.h"
+#include "base/minmax.h"
 #include "base/message.h"
 #include "base/print.h"
 #include "base/units.h"
@@ -312,7 +312,7 @@ static const char *bytes_print(int64_t bytes, char out[32])
 static void check_memory(struct check *check)
 {
 	/* Buffers of replicas do not count where the server looks whether it is full. */
-	int64_t buffers = most(number(check, "mem_not_counted_for_evict"), 0);
+	int64_t buffers = max(number(check, "mem_not_counted_for_evict"), 0);
 	int64_t used = number(check, "used_memory"), limit = number(check, "maxmemory");
 	char used_text[32], limit_text[32];
 

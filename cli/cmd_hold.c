@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/least.h"
+#include "base/minmax.h"
 #include "base/message.h"
 #include "base/print.h"
 #include "base/units.h"
@@ -391,9 +391,9 @@ static int owned_each(const struct opts *opts, struct rlock_conn *conn, owned_fn
 				   rlock_now_ms() + DELIVERY_MS, &holds[i]);
 
 		if (status == RLOCK_NOT_HELD)
-			worst = (int)most(worst, report_not_owned(&one, conn));
+			worst = (int)max(worst, report_not_owned(&one, conn));
 		else if (status != RLOCK_OK)
-			worst = (int)most(worst, caller_report_failure(&one, conn, status));
+			worst = (int)max(worst, caller_report_failure(&one, conn, status));
 	}
 	for (size_t i = 0; i < opts->name_count; i++)
 		if (holds[i] != NULL && lacks_name(opts, holds, holds[i])) {
@@ -404,7 +404,7 @@ static int owned_each(const struct opts *opts, struct rlock_conn *conn, owned_fn
 		struct opts one = opts_of_name(opts, i);
 
 		if (holds[i] != NULL)
-			worst = (int)most(worst, act(&one, conn, owner, holds[i]));
+			worst = (int)max(worst, act(&one, conn, owner, holds[i]));
 	}
 out:
 	for (size_t i = 0; i < opts->name_count; i++)

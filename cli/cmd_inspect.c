@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "base/least.h"
+#include "base/minmax.h"
 #include "base/message.h"
 #include "base/print.h"
 #include "base/units.h"
@@ -564,7 +564,7 @@ static int print_names(const struct opts *opts, struct rlock_conn *conn, FILE *o
 
 		/* Where servers do not answer, each further name would take as long, and fail as this one did. */
 		if (worst <= EXIT_NOT_HELD)
-			worst = (int)most(worst, print_name(&one, conn, &json));
+			worst = (int)max(worst, print_name(&one, conn, &json));
 		else if (opts->json)
 			print_json(&json, &opts->names[i], &none, worst);
 	}

@@ -12,7 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/least.h"
+#include "base/minmax.h"
 #include "base/message.h"
 #include "base/units.h"
 #include "caller.h"
@@ -584,7 +584,7 @@ static enum rlock_status request_lock(struct acquirer *acquirer)
 	struct rlock_request request = RLOCK_REQUEST_INIT;
 	int64_t left_ms = lease->wait_end_ms - rlock_now_ms();
 
-	request.wait_ms = opts->wait_ms <= 0 ? opts->wait_ms : most(left_ms, 0);
+	request.wait_ms = opts->wait_ms <= 0 ? opts->wait_ms : max(left_ms, 0);
 	request.since_us = &lease->since_us;
 	request.inherited = (const char *const *)acquirer->owners;
 	request.inherited_count = acquirer->owner_count;

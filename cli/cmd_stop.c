@@ -8,7 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/least.h"
+#include "base/minmax.h"
 #include "base/message.h"
 #include "base/units.h"
 #include "caller.h"
@@ -137,7 +137,7 @@ static enum rlock_status ask(struct stopping *stopping, struct rlock_conn *conn,
 	bool is_first = !stopping->stop.is_answered;
 	enum rlock_status status =
 		rlock_request_stop(conn, &opts->names[0], opts->holder, by,
-				   least(rlock_now_ms() + DELIVERY_MS, end_ms), &stopping->stop);
+				   min(rlock_now_ms() + DELIVERY_MS, end_ms), &stopping->stop);
 	char name[NAME_SHOWN_MAX], owner[USAGE_SHOWN_MAX];
 
 	if (status == RLOCK_ENET)
@@ -255,9 +255,8 @@ static void await_all(const struct opts *opts, struct rlock_conn *conn, struct r
 		}
 		(void)rlock_poll(
 			NULL, 0,
-			least(now_ms + most(pause_ms, (int64_t)(round->holds / LOOK_HOLDS)),
-			      end_ms));
-		pause_ms = least(2 * pause_ms, LOOK_MAX_MS);
+			min(now_ms + max(pause_ms, (int64_t)(round->holds / LOOK_HOLDS)), end_ms));
+		pause_ms = min(2 * pause_ms, LOOK_MAX_MS);
 	}
 	end_wait(round, conn);
 }

@@ -30,7 +30,7 @@
  * of several servers drift from each other, too, and Redlock allows 1 % and 2 ms for that.
  */
 #define DRIFT_DIVISOR 1000
-#define DRIFT_LEAST_MS 2
+#define DRIFT_MIN_MS 2
 #define SERVERS_DRIFT_DIVISOR 100
 
 enum rlock_status rlock_conn_new(struct rlock_url *const *urls, size_t url_count,
@@ -219,8 +219,8 @@ int64_t rlock__conn_drift_ms(const struct rlock_conn *conn, int64_t lease_ms)
 	int64_t drift_ms = lease_ms / DRIFT_DIVISOR + (lease_ms % DRIFT_DIVISOR > 0);
 
 	if (conn->server_count > 1)
-		return lease_ms / SERVERS_DRIFT_DIVISOR + DRIFT_LEAST_MS;
-	return drift_ms > DRIFT_LEAST_MS ? drift_ms : DRIFT_LEAST_MS;
+		return lease_ms / SERVERS_DRIFT_DIVISOR + DRIFT_MIN_MS;
+	return drift_ms > DRIFT_MIN_MS ? drift_ms : DRIFT_MIN_MS;
 }
 
 enum rlock_status rlock_conn_ping(struct rlock_conn *conn)

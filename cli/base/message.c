@@ -13,7 +13,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/least.h"
+#include "base/minmax.h"
 #include "base/message.h"
 #include "lib/rlock.h"
 
@@ -73,7 +73,7 @@ static bool has_room(int64_t patience_ms)
 	int64_t now_ms = rlock_now_ms(), until_ms = now_ms + (is_stuck ? 0 : patience_ms);
 	struct pollfd out = { STDERR_FILENO, POLLOUT, 0 };
 
-	is_stuck = rlock_poll(&out, 1, least(until_ms, latest_ms)) == 0;
+	is_stuck = rlock_poll(&out, 1, min(until_ms, latest_ms)) == 0;
 	return !is_stuck;
 }
 
@@ -103,7 +103,7 @@ size_t message_progress_room(void)
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < least_columns)
 		size.ws_col = 80;
 	/* A character in the last column would begin another row on some terminals. */
-	return least_size(size.ws_col, PROGRESS_MAX - strlen(ERASE)) - strlen(PREFIX) - 1;
+	return min_size(size.ws_col, PROGRESS_MAX - strlen(ERASE)) - strlen(PREFIX) - 1;
 }
 
 /* Nothing is waited for but, at its end, room. */
@@ -215,7 +215,7 @@ void message_news(const char *format, ...)
 	if (is_quiet)
 		return;
 	writer = NULL;
-	latest_ms = least(latest_ms, rlock_now_ms() + PROGRESS_END_MS);
+	latest_ms = min(latest_ms, rlock_now_ms() + PROGRESS_END_MS);
 	va_start(args, format);
 	print("", format, args);
 	va_end(args);

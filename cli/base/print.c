@@ -203,9 +203,9 @@ void fields_json(struct json *json, const struct field *fields, const void *obje
 
 #define GAP 2
 #define ELLIPSIS "..."
-#define CUT_LEAST 12
-#define LONG_LEAST 24   /* no cell of less is long */
-#define LONG_DEFAULT 40 /* where there is no terminal */
+#define CUT_MIN 12
+#define LONG_CELL_MIN 24 /* no cell of less is long */
+#define LONG_DEFAULT 40  /* where there is no terminal */
 
 static bool is_continuation(char byte)
 {
@@ -236,9 +236,9 @@ static size_t bytes_of(const char *text, size_t width)
 static void widen(struct columns *columns, size_t column, const char *text)
 {
 	size_t width = width_of(text), third = columns->room / 3;
-	size_t long_width = columns->room == 0   ? LONG_DEFAULT
-			    : third > LONG_LEAST ? third
-						 : LONG_LEAST;
+	size_t long_width = columns->room == 0      ? LONG_DEFAULT
+			    : third > LONG_CELL_MIN ? third
+						    : LONG_CELL_MIN;
 
 	if (columns->table[column].way == COLUMN_LONG && width > long_width)
 		return;
@@ -420,9 +420,9 @@ static struct layout lay_out(const struct columns *columns)
 	for (size_t i = 0; i < columns->count; i++) {
 		size_t total = total_of(&layout), width = layout.widths[i];
 
-		if (table[i].way == COLUMN_CUT && total > room && width > CUT_LEAST)
-			layout.widths[i] = total - room < width - CUT_LEAST ? width - (total - room)
-									    : CUT_LEAST;
+		if (table[i].way == COLUMN_CUT && total > room && width > CUT_MIN)
+			layout.widths[i] =
+				total - room < width - CUT_MIN ? width - (total - room) : CUT_MIN;
 	}
 	return layout;
 }

@@ -7,7 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/least.h"
+#include "base/minmax.h"
 #include "base/message.h"
 #include "hold/dialog.h"
 
@@ -21,7 +21,7 @@ static bool dialog_send(int fd, enum record_kind kind, int priority, const char 
 	struct iovec parts[2] = { { &head, offsetof(struct record, text) }, { 0 } };
 	const struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
 
-	head.len = least_size(len, sizeof(head.text));
+	head.len = min_size(len, sizeof(head.text));
 	parts[1].iov_base = (char *)text;
 	parts[1].iov_len = head.len;
 	return sendmsg(fd, &message, MSG_NOSIGNAL) >= 0;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/least.h"
+#include "base/minmax.h"
 #include "base/message.h"
 #include "base/units.h"
 #include "hold/finish.h"
@@ -159,7 +159,7 @@ void finish_unused(struct rlock_conn *conn, struct rlock_hold *hold)
 static int64_t left_ms_of(const struct lease *lease, int64_t now_ms)
 {
 	return lease->opts->at_least_ms > 0 && !lease->is_stop_requested
-		       ? most(lease->acquired_ms + lease->opts->at_least_ms - now_ms, 0)
+		       ? max(lease->acquired_ms + lease->opts->at_least_ms - now_ms, 0)
 		       : 0;
 }
 

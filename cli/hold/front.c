@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/least.h"
+#include "base/minmax.h"
 #include "base/message.h"
 #include "base/print.h"
 #include "base/units.h"
@@ -167,7 +167,7 @@ static void kill_renewer(struct front *front)
 		INT64_MAX;
 	front->due_ms[DUE_ITERATION] = INT64_MAX;
 	front->iteration = ITERATION_NONE;
-	front->death_ms = rlock_now_ms() + least(DEATH_MS, front->lease->lease_ms / DEATH_DIVISOR);
+	front->death_ms = rlock_now_ms() + min(DEATH_MS, front->lease->lease_ms / DEATH_DIVISOR);
 	front->due_ms[DUE_DEATH] = rlock_now_ms();
 }
 
@@ -219,7 +219,7 @@ static void reap(struct front *front)
 static void await_reaction(struct front *front)
 {
 	front->due_ms[DUE_REACTION] =
-		least(front->due_ms[DUE_REACTION], rlock_now_ms() + REACTION_TIMEOUT_MS);
+		min(front->due_ms[DUE_REACTION], rlock_now_ms() + REACTION_TIMEOUT_MS);
 }
 
 static void pass_on(struct front *front, const struct os_signal *signal)
@@ -327,7 +327,7 @@ static void read_dialog(struct front *front)
 	/* While the lock is held, a reader of standard error that does not read delays only its own lines. */
 	if (front->lease->phase != HOLD_ENDED)
 		message_set_deadline(rlock_now_ms() +
-				     least(PRINT_MS, front->lease->lease_ms / PRINT_DIVISOR));
+				     min(PRINT_MS, front->lease->lease_ms / PRINT_DIVISOR));
 	while (dialog_read(front->dialog_fd, &record))
 		dialog_print(&record);
 	if (front->renewer > 0)
@@ -475,7 +475,7 @@ static void check_death(struct front *front)
 	is_seen = proc_read(front->renewer, &renewer);
 	is_gone = is_seen && proc_is_gone(&renewer);
 	if (!is_gone && now_ms < front->death_ms) {
-		front->due_ms[DUE_DEATH] = least(now_ms + DEATH_CHECK_MS, front->death_ms);
+		front->due_ms[DUE_DEATH] = min(now_ms + DEATH_CHECK_MS, front->death_ms);
 	} else if (!is_seen || !renewer.is_killed) {
 		kill_renewer(front);
 	} else {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/array_grow.h"
-#include "base/least.h"
+#include "base/minmax.h"
 #include "hold/job.h"
 #include "local.h"
 #include "sys/file_read.h"
@@ -357,10 +357,10 @@ static void plan_scan(struct job *job, int64_t now_ms)
 	int64_t term_end_ms = lease_term_end_ms(job->lease);
 
 	job->scan_interval_ms =
-		most(SCAN_INTERVAL_MIN_MS, least(2 * job->scan_interval_ms, SCAN_INTERVAL_MAX_MS));
+		max(SCAN_INTERVAL_MIN_MS, min(2 * job->scan_interval_ms, SCAN_INTERVAL_MAX_MS));
 	job->next_scan_ms = now_ms + job->scan_interval_ms;
 	if (term_end_ms > now_ms)
-		job->next_scan_ms = least(job->next_scan_ms, term_end_ms);
+		job->next_scan_ms = min(job->next_scan_ms, term_end_ms);
 }
 
 /* Renewers within the job get SIGKILL last, just before the lease ends; of a lock that is lost no end is to be kept. */
@@ -369,9 +369,9 @@ static int64_t renewers_end_ms(const struct lease *lease)
 	int64_t kill_ms = lease_kill_ms(lease);
 
 	if (lease->is_broken)
-		return most(lease_term_end_ms(lease), lease->reason_ms) + LOST_RENEWER_MS;
-	return least(most(lease_term_end_ms(lease), lease->reason_ms) + RENEWER_MS,
-		     kill_ms + (lease_end_ms(lease) - kill_ms) / 2);
+		return max(lease_term_end_ms(lease), lease->reason_ms) + LOST_RENEWER_MS;
+	return min(max(lease_term_end_ms(lease), lease->reason_ms) + RENEWER_MS,
+		   kill_ms + (lease_end_ms(lease) - kill_ms) / 2);
 }
 
 /*
@@ -431,7 +431,7 @@ bool job_is_gone(struct job *job)
 		return true;
 	/* Some of our children may be none of the job's. */
 	if (now_ms < job->walk_ms) {
-		job->next_scan_ms = least(job->next_scan_ms, job->walk_ms);
+		job->next_scan_ms = min(job->next_scan_ms, job->walk_ms);
 		return false;
 	}
 	job->walk_ms = now_ms + WALK_MS;

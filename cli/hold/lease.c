@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/least.h"
+#include "base/minmax.h"
 #include "hold/lease.h"
 
 /* SIGKILL is sent this long before the end of the lease: a process needs time to end. */
@@ -152,7 +152,7 @@ int64_t lease_renewal_ms(const struct lease *lease)
 {
 	int64_t third_ms = lease->lease_ms / 3;
 
-	return lease->kind == RLOCK_READ ? least(third_ms, SHARED_RENEWAL_MAX_MS) : third_ms;
+	return lease->kind == RLOCK_READ ? min(third_ms, SHARED_RENEWAL_MAX_MS) : third_ms;
 }
 
 int64_t lease_end_ms(const struct lease *lease)
@@ -162,16 +162,16 @@ int64_t lease_end_ms(const struct lease *lease)
 
 int64_t lease_kill_ms(const struct lease *lease)
 {
-	int64_t margin_ms = least(KILL_MARGIN_MAX_MS, lease->lease_ms / KILL_MARGIN_DIVISOR);
+	int64_t margin_ms = min(KILL_MARGIN_MAX_MS, lease->lease_ms / KILL_MARGIN_DIVISOR);
 
-	margin_ms = most(margin_ms, LATENESS_FACTOR * lease->lateness_ms);
-	return lease_end_ms(lease) - most(margin_ms, KILL_MARGIN_MIN_MS);
+	margin_ms = max(margin_ms, LATENESS_FACTOR * lease->lateness_ms);
+	return lease_end_ms(lease) - max(margin_ms, KILL_MARGIN_MIN_MS);
 }
 
 void lease_record_wakeup(struct lease *lease, int64_t asleep_ms, int64_t due_ms, int64_t now_ms)
 {
 	int64_t most_ms = lease->lease_ms / LATE_MARGIN_DIVISOR / LATENESS_FACTOR;
-	int64_t late_ms = least(now_ms - due_ms, most_ms), worst_ms = lease->lateness_ms;
+	int64_t late_ms = min(now_ms - due_ms, most_ms), worst_ms = lease->lateness_ms;
 
 	/* The deadline had passed before the process slept: the machine is not late. */
 	if (due_ms <= asleep_ms)
@@ -196,7 +196,7 @@ static int64_t lost_ms(const struct lease *lease)
 	if (lease->on_lost == ON_LOST_IGNORE && !lease->opts->is_fixed_lease)
 		return lease_end_ms(lease);
 	return lease_kill_ms(lease) -
-	       least(lease->opts->grace_ms, lease->lease_ms / TERM_MARGIN_DIVISOR);
+	       min(lease->opts->grace_ms, lease->lease_ms / TERM_MARGIN_DIVISOR);
 }
 
 bool lease_terminates_job(const struct lease *lease)
@@ -272,20 +272,20 @@ int64_t lease_next_ms(const struct lease *lease)
 	int64_t next_ms = lease_terminates_job(lease) ? INT64_MAX : lease->max_run_end_ms;
 	bool has_end = ends_with_lease(lease) ? lease->reason == TERMINATE_NONE : !lease->is_lost;
 
-	return has_end ? least(next_ms, lost_ms(lease)) : next_ms;
+	return has_end ? min(next_ms, lost_ms(lease)) : next_ms;
 }
 
 int64_t lease_overdue_ms(const struct lease *lease)
 {
 	int64_t next_iteration_ms = lease->next_iteration_ms;
-	int64_t soon_ms = least(OVERDUE_MS, lease->lease_ms / OVERDUE_DIVISOR);
+	int64_t soon_ms = min(OVERDUE_MS, lease->lease_ms / OVERDUE_DIVISOR);
 
 	if (lease_is_waiting(lease) || next_iteration_ms == INT64_MAX)
 		return INT64_MAX;
 	if (lease_is_releasing(lease))
 		return next_iteration_ms + OVERDUE_MS;
-	return most(next_iteration_ms + soon_ms,
-		    least(next_iteration_ms + OVERDUE_MS, lease_next_ms(lease) - soon_ms));
+	return max(next_iteration_ms + soon_ms,
+		   min(next_iteration_ms + OVERDUE_MS, lease_next_ms(lease) - soon_ms));
 }
 
 int64_t lease_term_end_ms(const struct lease *lease)
@@ -297,7 +297,7 @@ int64_t lease_term_end_ms(const struct lease *lease)
 	/* A job that may continue without its lock need not end before the lease: only the grace time counts. */
 	if (lease->is_lost && lease->on_lost != ON_LOST_KILL)
 		return grace_end_ms;
-	return least(grace_end_ms, lease_kill_ms(lease));
+	return min(grace_end_ms, lease_kill_ms(lease));
 }
 
 enum terminate_step lease_step(const struct lease *lease, int64_t now_ms)

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/least.h"
+#include "base/minmax.h"
 #include "base/message.h"
 #include "hold/command.h"
 #include "hold/dialog.h"
@@ -146,7 +146,7 @@ static int64_t hold_events_next_ms(const struct hold_events *events)
 	int64_t next_ms = INT64_MAX;
 
 	for (int due = 0; due < HOLD_DUES; due++)
-		next_ms = least(next_ms, events->due_ms[due]);
+		next_ms = min(next_ms, events->due_ms[due]);
 	return next_ms;
 }
 
@@ -157,13 +157,13 @@ void hold_events_sleep(struct hold_events *events, int64_t until_ms)
 	int64_t now_ms = rlock_now_ms();
 	bool is_long;
 
-	until_ms = least(until_ms, hold_events_next_ms(events));
+	until_ms = min(until_ms, hold_events_next_ms(events));
 	is_long = now_ms >= events->shrink_ms && until_ms - now_ms > HOLD_SHRINK_MS;
 	/* What wakes us more often than once a second finds us as we are. */
 	if (is_long)
 		events->shrink_ms = now_ms + HOLD_SHRINK_MS;
 	else if (now_ms < events->shrink_ms)
-		until_ms = least(until_ms, events->shrink_ms);
+		until_ms = min(until_ms, events->shrink_ms);
 	hold_events_set_timer(events, until_ms);
 	if (events->timer_ms == until_ms)
 		os_events_wait(events->fd, is_long);
@@ -694,15 +694,15 @@ static int64_t next_ms(const struct renewer *renewer)
 	int64_t now_ms = rlock_now_ms(), next = hold_events_next_ms(renewer->events);
 
 	if (lease_is_held(lease))
-		next = least(next, lease_next_ms(lease));
+		next = min(next, lease_next_ms(lease));
 	if (lease_has_job(lease))
-		next = least(next, renewer->job->next_scan_ms);
+		next = min(next, renewer->job->next_scan_ms);
 	if (renewer->is_requesting)
-		next = least(next, now_ms + BUSY_MAX_MS);
+		next = min(next, now_ms + BUSY_MAX_MS);
 	/* No event tells that rlock was continued, or that it is stopped by now. */
 	if ((lease->phase == HOLD_STARTING && lease->purpose == RLOCK_PURPOSE_COMMAND) ||
 	    (lease->is_front_stopped && renewer->front_fd >= 0))
-		next = least(next, now_ms + POLL_INTERVAL_MS);
+		next = min(next, now_ms + POLL_INTERVAL_MS);
 	return next;
 }
 
@@ -827,7 +827,7 @@ static void plan_renewal(struct renewer *renewer)
 			? INT64_MAX
 			: lease->sent_ms + lease_renewal_ms(lease);
 	renewer->retry_ms = RETRY_MIN_MS;
-	renewer->attempt_ms = most(sure_lease_ms(lease) / ATTEMPTS_IN_A_LEASE, ATTEMPT_MIN_MS);
+	renewer->attempt_ms = max(sure_lease_ms(lease) / ATTEMPTS_IN_A_LEASE, ATTEMPT_MIN_MS);
 }
 
 static void record_failure(struct renewer *renewer)
@@ -856,8 +856,8 @@ static int64_t attempt_end_ms(struct renewer *renewer)
 {
 	int64_t attempt_ms = renewer->attempt_ms;
 
-	renewer->attempt_ms = least(2 * attempt_ms, renewer->lease->lease_ms);
-	return least(rlock_now_ms() + attempt_ms, lease_end_ms(renewer->lease));
+	renewer->attempt_ms = min(2 * attempt_ms, renewer->lease->lease_ms);
+	return min(rlock_now_ms() + attempt_ms, lease_end_ms(renewer->lease));
 }
 
 static void renew(struct renewer *renewer)
@@ -888,7 +888,7 @@ static void renew(struct renewer *renewer)
 		record_failure(renewer);
 		renewer->due_ms[DUE_RENEWAL] = rlock_now_ms() + renewer->retry_ms;
 		renewer->retry_ms =
-			least(2 * renewer->retry_ms, sure_lease_ms(lease) / RETRIES_IN_A_LEASE);
+			min(2 * renewer->retry_ms, sure_lease_ms(lease) / RETRIES_IN_A_LEASE);
 	}
 }
 

@@ -16,13 +16,13 @@
 #include "sys/signals.h"
 
 /* Below, a slow network alone would lose a lock. */
-#define LEASE_LEAST_MS 1000
+#define LEASE_MIN_MS 1000
 
 /* Each repetition is a request to the server: ten a second are enough. */
-#define WATCH_LEAST_MS 100
+#define WATCH_MIN_MS 100
 
 /* A longer lease needs its unit. */
-#define BARE_MOST_MS 3600000
+#define BARE_MAX_MS 3600000
 
 #define OWNER_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
@@ -51,17 +51,17 @@ const struct opt opt_table[OPT_COUNT] = {
 			 .expected = "all, majority or a number of servers, like 2",
 			 .help = "how many of several servers must grant the lock, more than half of them" },
 	[OPT_REPLICAS] = { "replicas", NULL, "N", TYPE_NUMBER, FIELD(replicas), GROUP_SERVER,
-			   VERBS_HOLD | VERBS_CHECK, FOR_FILE | OF_SERVER | HAS_DEFAULT, .most = 99,
+			   VERBS_HOLD | VERBS_CHECK, FOR_FILE | OF_SERVER | HAS_DEFAULT, .max = 99,
 			   .expected = "a number of replicas, like 1",
 			   .help = "how many replicas of each server must acknowledge a lock, and each renewal" },
 	[OPT_NAME] = { "name", NULL, "NAME", TYPE_NAME, 0, GROUP_OWNER, VERBS_ALL, REPEATABLE,
 		       .help = "the name of a lock, for a name from a variable; it is never read as an option; may be given several times" },
 	[OPT_PERMITS] = { "permits", NULL, "N", TYPE_NUMBER, FIELD(permits), GROUP_OWNER, VERBS_SEM,
-			  USUAL, .least = 1, .most = RLOCK_PERMITS_MAX,
+			  USUAL, .min = 1, .max = RLOCK_PERMITS_MAX,
 			  .expected = "a number from 1 to 1000000, like 3",
 			  .help = "how many permits the semaphore has in all; it must be given" },
 	[OPT_TAKE] = { "take", NULL, "K", TYPE_NUMBER, FIELD(take), GROUP_OWNER, VERBS_SEM,
-		       HAS_DEFAULT, .least = 1, .most = RLOCK_TAKE_MAX,
+		       HAS_DEFAULT, .min = 1, .max = RLOCK_TAKE_MAX,
 		       .expected = "a number from 1 to 1000, like 2",
 		       .help = "acquire so many permits at once, all or none" },
 	[OPT_RESIZE] = { "resize", NULL, NULL, TYPE_FLAG, FIELD(resize), GROUP_OWNER, VERBS_SEM,
@@ -81,19 +81,19 @@ const struct opt opt_table[OPT_COUNT] = {
 				 .help = "with -n: say which holder has held the lock for DUR or longer, and exit with 75" },
 	[OPT_CONFLICT_EXIT_CODE] = { "conflict-exit-code", "E", "N", TYPE_NUMBER,
 				     FIELD(conflict_exit_code), GROUP_WAITING, VERBS_ACQUIRE,
-				     USUAL | FOR_FILE | HAS_DEFAULT, .most = 255,
+				     USUAL | FOR_FILE | HAS_DEFAULT, .max = 255,
 				     .expected = "a number from 0 to 255, like 75",
 				     .help = "exit code when not acquired in time; 0 to 255" },
 	[OPT_TTL] = { "ttl", "t", "DUR", TYPE_DURATION, FIELD(lease_ms), GROUP_LEASE,
 		      VERBS_ACQUIRE | VERBS_FLOCK | VERBS_CHECK,
 		      USUAL | FOR_FILE | HAS_DEFAULT | WANTS_UNIT, .rival = OPT_LEASE,
-		      .least = LEASE_LEAST_MS,
+		      .min = LEASE_MIN_MS,
 		      .help = "the lease, renewed while held; the lock of a dead machine is free after it, and a live COMMAND may run for longer; 1s or more",
 		      .help_holder =
 			      "the lease that the server must be fast enough for; 1s or more" },
 	[OPT_LEASE] = { "lease", "l", "DUR", TYPE_DURATION, FIELD(lease_ms), GROUP_LEASE,
 			VERBS_ACQUIRE | VERBS_RENEW, USUAL | FOR_FILE | WANTS_UNIT,
-			.rival = OPT_TTL, .least = LEASE_LEAST_MS,
+			.rival = OPT_TTL, .min = LEASE_MIN_MS,
 			.help = "a fixed lease, which no renewer renews; a COMMAND that still runs is terminated before DUR is over, with exit code 124; without one, see rlock renew; 1s or more",
 			.help_holder = "the new lease of a lock of --owner; 1s or more" },
 	[OPT_AT_LEAST] = { "at-least", NULL, "DUR", TYPE_DURATION, FIELD(at_least_ms), GROUP_LEASE,
@@ -113,8 +113,8 @@ const struct opt opt_table[OPT_COUNT] = {
 			VERBS_ACQUIRE | VERBS_FLOCK, FOR_FILE | HAS_DEFAULT,
 			.help = "the time between that signal and SIGKILL" },
 	[OPT_ON_LOST] = { "on-lost", NULL, "kill|term|ignore", TYPE_CHOICE, FIELD(on_lost),
-			  GROUP_COMMAND, VERBS_ACQUIRE | VERBS_FLOCK, FOR_FILE,
-			  .least = ON_LOST_KILL, .expected = "kill, term or ignore",
+			  GROUP_COMMAND, VERBS_ACQUIRE | VERBS_FLOCK, FOR_FILE, .min = ON_LOST_KILL,
+			  .expected = "kill, term or ignore",
 			  .help = "what is sent when the lock is lost: the signal that terminates and then SIGKILL, the first alone, or nothing (default: kill for a COMMAND, term without one)" },
 	[OPT_KILL_CHILD] = { "kill-child", NULL, NULL, TYPE_FLAG, FIELD(kill_child), GROUP_COMMAND,
 			     VERBS_ACQUIRE, FOR_FILE | WITH_COMMAND,
@@ -123,13 +123,13 @@ const struct opt opt_table[OPT_COUNT] = {
 			USUAL | FOR_FILE,
 			.help = "issue a fencing token, greater each time; in RLOCK_TOKEN for COMMAND, on standard output without one; not for read and write locks" },
 	[OPT_OWNER] = { "owner", NULL, "ID", TYPE_TEXT, FIELD(owner), GROUP_OWNER, VERBS_HOLD,
-			USUAL, .most = 128, .bytes = OWNER_BYTES,
+			USUAL, .max = 128, .bytes = OWNER_BYTES,
 			.expected =
 				"1 to 128 letters, digits, '.', '_' or '-', the first one no '-', like ci-1234",
 			.help = "the lock belongs to ID, not to a process, and without a COMMAND needs --lease; a COMMAND runs under the lock of ID, re-entered or acquired; letters, digits, '.', '_' and '-'",
 			.help_holder = "the ID that the lock was acquired for" },
 	[OPT_PID] = { "pid", NULL, "PID", TYPE_NUMBER, FIELD(pid), GROUP_OWNER, VERBS_HOLD,
-		      USUAL | WITHOUT_COMMAND, .least = 1, .expected = "a process id, like 1234",
+		      USUAL | WITHOUT_COMMAND, .min = 1, .expected = "a process id, like 1234",
 		      .help = "the process that a lock without COMMAND belongs to; the lock is released when that ends",
 		      .help_holder =
 			      "the process that holds the lock; its ancestors count as well (default: the caller)" },
@@ -138,7 +138,7 @@ const struct opt opt_table[OPT_COUNT] = {
 		       .expected = "plain, fair, read, write or sem",
 		       .help = "the hold of that kind, where the owner has several; plain and fair are one (default: the latest)" },
 	[OPT_NOTE] = { "note", NULL, "TEXT", TYPE_LINE, FIELD(note), GROUP_OWNER,
-		       VERBS_ACQUIRE | VERBS_FLOCK, FOR_FILE, .most = RLOCK_NOTE_MAX - 1,
+		       VERBS_ACQUIRE | VERBS_FLOCK, FOR_FILE, .max = RLOCK_NOTE_MAX - 1,
 		       .expected = "a line of 1 to 255 bytes, like 'nightly backup'",
 		       .help = "what waiters and status show of the holder (default: host, user, process and program)" },
 	[OPT_REMEMBER] = { "remember", NULL, "DUR", TYPE_DURATION, FIELD(remember_ms), GROUP_OWNER,
@@ -148,7 +148,7 @@ const struct opt opt_table[OPT_COUNT] = {
 			USUAL,
 			.help = "break the lock of any holder; terminate the holder first: it may run on, and finds out only when it renews or releases the lock; see --holder" },
 	[OPT_HOLDER] = { "holder", NULL, "OWNER", TYPE_TEXT, FIELD(holder), GROUP_OWNER,
-			 VERBS_UNLOCK | VERBS_STOP, USUAL, .most = RLOCK_OWNER_MAX - 1,
+			 VERBS_UNLOCK | VERBS_STOP, USUAL, .max = RLOCK_OWNER_MAX - 1,
 			 .expected = "an owner of 1 to 255 bytes, like ci-1234:0",
 			 .help = "only if OWNER holds the lock; all of that column of status; of unlock it needs --force" },
 	[OPT_JSON] = { "json", NULL, NULL, TYPE_FLAG, FIELD(json), GROUP_MESSAGES, VERBS_REPORT,
@@ -161,7 +161,7 @@ const struct opt opt_table[OPT_COUNT] = {
 			  .help = "print text for Prometheus" },
 	[OPT_WATCH] = { "watch", NULL, "DUR", TYPE_DURATION, FIELD(watch_ms), GROUP_MESSAGES,
 			VERBS_STATUS | VERBS_LIST, USUAL | OPTIONAL_VALUE, .without = "2s",
-			.least = WATCH_LEAST_MS,
+			.min = WATCH_MIN_MS,
 			.help = "print it again every DUR, in place, until Ctrl-C (without DUR: every 2s)" },
 	[OPT_PASSWORD_FILE] = { "password-file", NULL, "FILE", TYPE_TEXT, FIELD(password_file),
 				SERVER, .rival = OPT_PASSWORD_COMMAND,
@@ -178,7 +178,7 @@ const struct opt opt_table[OPT_COUNT] = {
 		     .help = "the number of the database" },
 	[OPT_CONNECT_TIMEOUT] = { "connect-timeout", NULL, "DUR", TYPE_DURATION,
 				  FIELD(connect_timeout_ms), GROUP_SERVER, VERBS_ALL,
-				  FOR_FILE | HAS_DEFAULT, .least = 1,
+				  FOR_FILE | HAS_DEFAULT, .min = 1,
 				  .help = "how long connecting and each reply may take" },
 	[OPT_CACERT] = { "cacert", NULL, "FILE", TYPE_TEXT, FIELD(tls[RLOCK_TLS_CACERT]), SERVER,
 			 .expected = FILE_EXPECTED,
@@ -192,13 +192,13 @@ const struct opt opt_table[OPT_COUNT] = {
 	[OPT_KEY] = { "key", NULL, "FILE", TYPE_TEXT, FIELD(tls[RLOCK_TLS_KEY]), SERVER,
 		      .expected = FILE_EXPECTED,
 		      .help = "TLS: the private key of --cert, without a passphrase (default: in that file)" },
-	[OPT_SNI] = { "sni", NULL, "NAME", TYPE_TEXT, FIELD(tls[RLOCK_TLS_SNI]), SERVER,
-		      .most = 255, .expected = "a host's name, like redis.example.com",
+	[OPT_SNI] = { "sni", NULL, "NAME", TYPE_TEXT, FIELD(tls[RLOCK_TLS_SNI]), SERVER, .max = 255,
+		      .expected = "a host's name, like redis.example.com",
 		      .help = "TLS: the name that the server's certificate has to be for (default: the URL's host)" },
 	[OPT_INSECURE] = { "insecure", NULL, NULL, TYPE_FLAG, FIELD(is_insecure), SERVER,
 			   .help = "TLS: accept any certificate; a machine between here and the server can then read the password and change all replies" },
 	[OPT_SENTINEL_USER] = { "sentinel-user", NULL, "USER", TYPE_TEXT, FIELD(sentinel_user),
-				SERVER, .most = 255, .expected = "a user's name, like locks",
+				SERVER, .max = 255, .expected = "a user's name, like locks",
 				.help = "the user at the sentinels; the user in the URL is the master's" },
 	[OPT_SENTINEL_PASSWORD_FILE] = { "sentinel-password-file", NULL, "FILE", TYPE_TEXT,
 					 FIELD(sentinel_password_file), SERVER,
@@ -247,12 +247,12 @@ enum rlock_status value_reject(char why[RLOCK_ERROR_MAX], const char *format, ..
 }
 
 /* Digits and nothing else: no sign, no blanks, no 0x. */
-static bool digits_read(const char *value, int64_t least, int64_t most, int64_t *out)
+static bool digits_read(const char *value, int64_t min, int64_t max, int64_t *out)
 {
 	int64_t number;
 
-	if (!isdigit((unsigned char)*value) || !number_parse(value, &number) || number < least ||
-	    number > most)
+	if (!isdigit((unsigned char)*value) || !number_parse(value, &number) || number < min ||
+	    number > max)
 		return false;
 	*out = number;
 	return true;
@@ -273,7 +273,7 @@ static bool is_text(const struct opt *opt, const char *value)
 {
 	size_t len = strlen(value);
 
-	if (len == 0 || (opt->most > 0 && len > (size_t)opt->most) ||
+	if (len == 0 || (opt->max > 0 && len > (size_t)opt->max) ||
 	    (opt->bytes != NULL && (*value == '-' || value[strspn(value, opt->bytes)] != '\0')) ||
 	    (opt->type == TYPE_LOG && strcmp(value, "-") == 0))
 		return false;
@@ -306,7 +306,7 @@ int choice_find(const char *words, const char *value)
 static enum rlock_status store_duration(const struct opt *opt, const char *value, int64_t *field,
 					char why[RLOCK_ERROR_MAX])
 {
-	char least[DURATION_TEXT_MAX];
+	char shortest[DURATION_TEXT_MAX];
 	int64_t number;
 
 	if ((opt->scope & MAY_BE_INF) != 0 && strcmp(value, "inf") == 0) {
@@ -319,11 +319,11 @@ static enum rlock_status store_duration(const struct opt *opt, const char *value
 					 : (opt->scope & MAY_BE_INF) != 0
 						 ? "not a duration, like 30s, 1500ms or 2m, nor inf"
 						 : "not a duration, like 30s, 1500ms or 2m");
-	if (number < opt->least)
+	if (number < opt->min)
 		return value_reject(why, "less than %s, try 30s or 2m",
-				    duration_print(opt->least, least));
+				    duration_print(opt->min, shortest));
 	/* A lease of 30000, of ms as was meant, would keep the lock of a dead machine for hours. */
-	if ((opt->scope & WANTS_UNIT) != 0 && number > BARE_MOST_MS &&
+	if ((opt->scope & WANTS_UNIT) != 0 && number > BARE_MAX_MS &&
 	    value[strspn(value, "0123456789.")] == '\0')
 		return value_reject(why, "seconds, or milliseconds? Say %ss or %sms", value, value);
 	*field = number;
@@ -345,8 +345,7 @@ enum rlock_status table_store(struct opts *opts, const struct opt *opt, const ch
 	case TYPE_DURATION:
 		return store_duration(opt, value, field, why);
 	case TYPE_NUMBER:
-		is_right = digits_read(value, opt->least, opt->most > 0 ? opt->most : INT_MAX,
-				       &number);
+		is_right = digits_read(value, opt->min, opt->max > 0 ? opt->max : INT_MAX, &number);
 		if (is_right)
 			*(int *)field = (int)number;
 		break;
@@ -354,7 +353,7 @@ enum rlock_status table_store(struct opts *opts, const struct opt *opt, const ch
 		number = choice_find(opt->value, value);
 		is_right = number >= 0;
 		if (is_right)
-			*(int *)field = (int)(opt->least + number);
+			*(int *)field = (int)(opt->min + number);
 		break;
 	case TYPE_SIGNAL:
 		is_right = signals_parse(value, field);

@@ -63,7 +63,7 @@ struct opt {
 	unsigned scope; /* sum of enum opt_scope */
 
 	enum opt_id rival;    /* which decides the same: a source gives one of them; 0: none */
-	int64_t least, most;  /* ms, numbers, bytes; 0: no limit */
+	int64_t min, max;     /* ms, numbers, bytes; 0: no limit */
 	const char *bytes;    /* those of a text, the first one no '-'; NULL: any */
 	const char *expected; /* what the value should have been */
 	const char *without;  /* the value of an option that was given without one */

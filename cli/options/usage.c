@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/least.h"
+#include "base/minmax.h"
 #include "base/message.h"
 #include "lib/rlock.h"
 #include "options/table.h"
@@ -266,10 +266,10 @@ static size_t count_slips(const char *a, size_t a_len, const char *b, size_t b_l
 				continue;
 			}
 			*slips = rows[i - 1][j - 1] + !is_same(a[i - 1], b[j - 1]);
-			*slips = least_size(*slips, least_size(rows[i - 1][j], rows[i][j - 1]) + 1);
+			*slips = min_size(*slips, min_size(rows[i - 1][j], rows[i][j - 1]) + 1);
 			if (i > 1 && j > 1 && is_same(a[i - 1], b[j - 2]) &&
 			    is_same(a[i - 2], b[j - 1]))
-				*slips = least_size(*slips, rows[i - 2][j - 2] + 1);
+				*slips = min_size(*slips, rows[i - 2][j - 2] + 1);
 		}
 	}
 	return rows[a_len][b_len];

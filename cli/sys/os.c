@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 #include "base/array_grow.h"
-#include "base/least.h"
+#include "base/minmax.h"
 #include "base/message.h"
 #include "base/units.h"
 #include "lib/rlock.h"
@@ -312,7 +312,7 @@ bool os_timer_set(int timer_fd, int64_t at_ms)
 	struct itimerspec at = { 0 };
 
 	if (at_ms != INT64_MAX) {
-		at_ms = most(at_ms, 0);
+		at_ms = max(at_ms, 0);
 		/* A time of 0 would disarm it. */
 		at.it_value.tv_sec = at_ms / 1000;
 		at.it_value.tv_nsec = at_ms % 1000 * 1000000 + 1;
@@ -570,7 +570,7 @@ void os_set_title(const char *text)
 	if (title.words == NULL)
 		return;
 	/* The last byte stays NUL: else the kernel goes on to show the environment. */
-	len = least_size(strlen(text), title.size - 1);
+	len = min_size(strlen(text), title.size - 1);
 	memcpy(title.room, text, len);
 	memset(title.room + len, 0, title.size - len);
 }

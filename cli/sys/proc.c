@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/least.h"
+#include "base/minmax.h"
 #include "base/units.h"
 #include "lib/rlock.h"
 #include "sys/file_read.h"
@@ -76,7 +76,7 @@ static bool parse_stat(const char *text, struct proc *out)
 	proc.state = close_paren[2];
 	if (!read_numbers(close_paren + 3, &proc))
 		return false;
-	name_len = least_size((size_t)(close_paren - open_paren - 1), sizeof(proc.name) - 1);
+	name_len = min_size((size_t)(close_paren - open_paren - 1), sizeof(proc.name) - 1);
 	memcpy(proc.name, open_paren + 1, name_len);
 	*out = proc;
 	return true;

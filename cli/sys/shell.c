@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/least.h"
+#include "base/minmax.h"
 #include "base/units.h"
 #include "lib/rlock.h"
 #include "sys/file_read.h"
@@ -135,7 +135,7 @@ static void kill_children(pid_t session, int64_t until_ms)
 			    kill((pid_t)pid, SIGKILL) != 0)
 				continue;
 			killed++;
-			await_end((pid_t)pid, least(rlock_now_ms() + CHILD_MS, until_ms));
+			await_end((pid_t)pid, min(rlock_now_ms() + CHILD_MS, until_ms));
 			(void)waitid(P_PID, (id_t)pid, &info, (int)(WEXITED | WNOHANG | __WALL));
 		}
 	} while (killed > 0 && rlock_now_ms() < until_ms);
