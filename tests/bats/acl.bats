@@ -12,7 +12,7 @@ setup_file() { start_server_at_port; }
 # without it; and NAME, a prefix for the names of its locks.
 without_each() {
 	local row rows=0 RIGHT NAME URL
-	all_rights
+	read_all_rights
 	for row in "${!RIGHTS[@]}"; do
 		RIGHT=${RIGHTS[row]} NAME=nightly-$row- URL=$(url_of "user-$row")
 		# Without +eval nothing works until the server knows the scripts: password_rights.bats tests that.

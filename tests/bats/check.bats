@@ -25,7 +25,7 @@ finds() {
 
 # limited RULE...: RLOCK_URL logs in as a user that has the rights of the manual and those that check needs, changed by these rules.
 limited() {
-	all_rights
+	read_all_rights
 	redis acl setuser limited reset resetchannels on ">$SECRET" "${RIGHTS[@]}" +info +ping '+config|get' +scan "$@" >/dev/null
 	RLOCK_URL=$(url_of limited)
 }
@@ -171,7 +171,7 @@ is_noted_as_nearly_full() {
 }
 
 @test "check calls a replica unsound, and reports the replica of its master" {
-	replicated_servers
+	start_replicated_servers
 	run -78 rlock check -u "unix://$PWD/two/redis.sock"
 	finds BAD role 'replica: cannot grant a lock'
 	run -0 rlock check

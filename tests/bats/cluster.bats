@@ -75,7 +75,7 @@ name_at() {
 @test "a cluster is reached over TLS, and its certificate is verified" {
 	export CERTIFICATES=$BATS_TEST_TMPDIR/certificates
 	BATS_FILE_TMPDIR=$BATS_TEST_TMPDIR/alone
-	certificates "$CERTIFICATES"
+	create_certificates "$CERTIFICATES"
 	choose_node_port
 	start_tls_server_on "$PORT" server --cluster-enabled yes --tls-cluster yes --tls-replication yes
 	BACKGROUND+=("$SERVER_PID")

@@ -92,12 +92,12 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 }
 
 @test "many waiters whose clocks differ by two hours acquire the lock in their order, with a fifth of them killed" {
-	need_wrong_clocks
+	needs_wrong_clocks
 	local number
 	local -a dead=() living=()
 	start_holder r0 fair a
 	for number in {1..20}; do
-		clock_follows "$PWD/clock$((number % 3))"
+		follow_clock_file "$PWD/clock$((number % 3))"
 		step_clock "clock$((number % 3))" $((number % 3 * 3600))
 		queue_fair_contender "r$number" a
 		if ((number % 5 == 3)); then dead+=("r$number"); else living+=("r$number"); fi
@@ -132,7 +132,7 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 }
 
 @test "a server that freezes for six seconds, or restarts empty, drops no waiter and keeps the order" {
-	own_server
+	start_own_server
 	start_holder r0 fair -t 15s a
 	queue_fair_contenders r1 r2 r3
 	kill -STOP "$SERVER_PID"
@@ -141,14 +141,14 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	stays_true_for 2.5 queue_is a r1 r2 r3
 	grep -qE '^rlock: a: waiting for .*, held for [0-9.]+s, position 2 in the queue$' stderr-r2
 	kill_server
-	own_server
+	start_own_server
 	ended_with 76 "${PIDS[r0]}"
 	enter_in_order r1 r2 r3
 	nothing_is_left
 }
 
 @test "a queue keeps its order when a replica takes over after an outage, and new waiters join at its end" {
-	replicated_servers
+	start_replicated_servers
 	SERVER_SOCKET=$PWD/one/redis.sock
 	ln -s one/redis.sock waiters.sock
 	start_holder r0 fair a
@@ -186,7 +186,7 @@ queue_java() {
 	local listener server=$SERVER_SOCKET url=$RLOCK_URL
 	redis acl setuser blind on nopass allkeys allchannels +@all -pubsub >/dev/null
 	# On a server with a replica: the Java waiter may be subscribed at the replica, where rlock cannot see it.
-	replicated_servers
+	start_replicated_servers
 	SERVER_SOCKET=$PWD/one/redis.sock queue_java a J1
 	start_fair_contender r5 a
 	SERVER_SOCKET=$server RLOCK_URL=$url

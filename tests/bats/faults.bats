@@ -59,7 +59,7 @@ end_well() {
 }
 
 @test "a lock stays held while its server is frozen during a renewal, replies BUSY, or is full for a moment" {
-	own_server --lua-time-limit 50
+	start_own_server --lua-time-limit 50
 	hold_and_listen a -t 9s
 	local holder=$PID
 	wait_until 8 is_renewed a 9000
@@ -81,7 +81,7 @@ end_well() {
 }
 
 @test "a lock stays held, and its waiter waits on, when connections are cut and the server loses its scripts" {
-	start_prompt_proxy
+	start_realtime_proxy
 	hold_in_background a -t 4s
 	local holder=$PID
 	wait_for_lock a
@@ -100,13 +100,13 @@ end_well() {
 @test "a lock is lost when it is deleted, or its server restarts empty or becomes a replica: the command is terminated, 76" {
 	local how why
 	while read -r how why; do
-		own_server
+		start_own_server
 		rm -f family
 		hold_with_family a -t 3s
 		wait_until 5 is_renewed a 3000
 		case $how in
 		deleted) redis del a ;;
-		empty) kill_server && own_server ;;
+		empty) kill_server && start_own_server ;;
 		replica) redis replicaof 127.0.0.1 1 ;;
 		esac
 		# The loss is noticed at the next renewal, a third of the lease later. A replica may become a master again until the lease ends.
@@ -193,19 +193,19 @@ owner_has_nothing() {
 	in_background rlock run -w 10s a -- touch ran
 	pause_for 0.3
 	is_running "$PID"
-	own_server
+	start_own_server
 	takes_less_than 15 ended_with 0
 	[ -e ran ]
 }
 
 @test "a waiter survives a restart of its server; on a frozen server it ends with 69 when its wait time is over" {
-	own_server
+	start_own_server
 	hold_in_background a -t 30s
 	wait_for_lock a
 	kill_server
 	pause_for 0.5
 	is_running "$PID"
-	own_server
+	start_own_server
 	wait_until 5 file_exists ran
 	ended_with 0
 	rm ran
@@ -222,7 +222,7 @@ owner_has_nothing() {
 	local holder
 	hold_in_background a
 	holder=$PID
-	start_prompt_proxy
+	start_realtime_proxy
 	proxy drop-reply SUBSCRIBE
 	wait_for_lock a
 	faults_happened
@@ -238,7 +238,7 @@ owner_has_nothing() {
 }
 
 @test "a connection without a reply ends at --connect-timeout, and replies that take half of the lease are too slow: 69" {
-	start_prompt_proxy
+	start_realtime_proxy
 	proxy blackhole on
 	takes_less_than 6 run -69 rlock run --connect-timeout 500ms a -- touch ran
 	[ "${#lines[@]}" -eq 1 ]
@@ -251,7 +251,7 @@ owner_has_nothing() {
 }
 
 @test "a release that cannot be delivered is a warning, and rlock keeps the command's status" {
-	own_server
+	start_own_server
 	record_stderr rlock run -t 6s a -- sh -c 'run_until_ended; exit 7'
 	wait_until 5 is_held a
 	freeze
@@ -263,7 +263,7 @@ owner_has_nothing() {
 }
 
 @test "a lock without a command is released after an outage longer than its first lease" {
-	start_prompt_proxy
+	start_realtime_proxy
 	in_background bash -c 'rlock lock -l 12s --pid $$ a && touch had; run_until_ended'
 	wait_until 5 file_exists had
 	wait_until 12 ttl_is_below a 5000
@@ -294,7 +294,7 @@ run_counted() {
 
 @test "renew and unlock of an owner, unlock --force and stop retry after a cut connection, a lost reply, or a short outage" {
 	local verb fault
-	start_prompt_proxy
+	start_realtime_proxy
 	for verb in 'renew --owner ci' 'unlock --owner ci' 'unlock --force' stop; do
 		# Loads the script into the server.
 		# shellcheck disable=SC2086
@@ -335,7 +335,7 @@ break_with_lost_reply() {
 
 @test "a repeated unlock --force that arrives late does not break the lock of an owner that has acquired it since" {
 	local kind
-	start_prompt_proxy
+	start_realtime_proxy
 	run -1 rlock unlock --force a
 	for kind in lock rlock wlock 'sem --permits 2'; do
 		# shellcheck disable=SC2086
@@ -351,7 +351,7 @@ break_with_lost_reply() {
 }
 
 @test "a repeated unlock --force does not break the lock of a Java service that has acquired it since" {
-	start_prompt_proxy
+	start_realtime_proxy
 	rlock lock --owner ci --lease 1m a
 	break_with_lost_reply
 	hold_by_foreign_client a
@@ -362,7 +362,7 @@ break_with_lost_reply() {
 
 @test "when an acquire, a release or a reply is lost, the command runs once, its status is kept, and no key is left" {
 	local fault
-	start_prompt_proxy
+	start_realtime_proxy
 	for fault in "drop-reply $ACQUIRE" "cut-before $ACQUIRE" "drop-reply $ACQUIRE 3" "drop-reply $RELEASE 3" "cut-before $RELEASE"; do
 		# shellcheck disable=SC2086
 		proxy $fault
@@ -379,7 +379,7 @@ break_with_lost_reply() {
 }
 
 @test "a reply that is lost during a retry is requested again even after the end of the wait, as the first one is" {
-	start_prompt_proxy
+	start_realtime_proxy
 	rlock lock --owner ci --lease 60s a
 	proxy spare "$ACQUIRE"
 	proxy cut-before subscribe
@@ -389,7 +389,7 @@ break_with_lost_reply() {
 }
 
 @test "a lock stays held by one hold when the replies to three renewals are lost" {
-	start_prompt_proxy
+	start_realtime_proxy
 	hold_and_listen a -t 4s
 	proxy drop-reply "$RENEW" 3
 	wait_until 5 faults_happened
@@ -400,7 +400,7 @@ break_with_lost_reply() {
 
 @test "with lost replies each hold of nested commands of one owner is counted once" {
 	export CONTROL=$BATS_TEST_TMPDIR/control ACQUIRE RELEASE
-	start_prompt_proxy
+	start_realtime_proxy
 	run -0 rlock run a -- sh -c '
 		ask_redis "$CONTROL" drop-reply "$ACQUIRE" 2
 		ask_redis "$CONTROL" drop-reply "$RELEASE" 2
@@ -414,7 +414,7 @@ break_with_lost_reply() {
 @test "a lock kept by --at-least is not reported as lost when it expires before a release with a lost reply is repeated" {
 	local verb
 	export CONTROL=$BATS_TEST_TMPDIR/control
-	start_prompt_proxy
+	start_realtime_proxy
 	for verb in run fair rlock wlock 'sem --permits 5'; do
 		# Load the script into the server.
 		# shellcheck disable=SC2086
@@ -429,7 +429,7 @@ break_with_lost_reply() {
 
 # lock_behind_proxy [OPTION...]: a process acquires "a" through the proxy; sets PID.
 lock_behind_proxy() {
-	start_prompt_proxy
+	start_realtime_proxy
 	in_background bash -c 'rlock lock "$@" --pid $$ a && touch locked && run_until_ended' bash "$@"
 	wait_until 5 file_exists locked
 }
@@ -464,10 +464,10 @@ proxy_counts() {
 }
 
 @test "an undisturbed run makes two round trips, also with user, password and database" {
-	own_server
+	start_own_server
 	rlock run -u "unix://$SERVER_SOCKET?db=2" warm -- true
 	redis acl setuser somebody on '>secret' '~*' '&*' +@all
-	start_prompt_proxy tcp:127.0.0.1:0
+	start_realtime_proxy tcp:127.0.0.1:0
 	for url in "redis://127.0.0.1:$PROXY_PORT" "redis://somebody:secret@127.0.0.1:$PROXY_PORT/2"; do
 		proxy reset-count
 		run -0 rlock run -u "$url" --note there a -- true
@@ -479,7 +479,7 @@ proxy_counts() {
 # ---- what a server refuses ----
 
 @test "a full server grants no lock, which the message says, and releases one of two holds of an owner" {
-	own_server
+	start_own_server
 	redis config set maxmemory 1
 	run -69 rlock run a -- touch ran
 	assert_one_line '^rlock: a: .*memory'
@@ -495,7 +495,7 @@ proxy_counts() {
 
 @test "a held lock on a full server is busy for fair -n, also with a queue" {
 	local verb
-	own_server
+	start_own_server
 	hold_in_background a
 	in_background rlock fair -w 60s a -- true
 	wait_until 5 has_queue_length a 1
@@ -528,7 +528,7 @@ proxy_counts() {
 
 @test "a replica is refused with 69 and its address, whether the lock is free, held, or of another type" {
 	local verb command
-	own_server
+	start_own_server
 	for command in 'ping' 'hset a somebody:1 1' 'set a value'; do
 		redis replicaof no one
 		redis del a
@@ -548,7 +548,7 @@ proxy_counts() {
 }
 
 @test "list and status on a replica without locks exit with 69, and say that it can grant none" {
-	own_server
+	start_own_server
 	redis acl setuser reader on '>secret' '~app:*' '&*' +@all
 	redis replicaof 127.0.0.1 1
 	for command in list 'list app:*' status; do
@@ -556,7 +556,7 @@ proxy_counts() {
 		run -69 timeout 20 rlock $command
 		assert_one_line '^rlock: .* is a replica: it can grant no lock: name its master'
 	done
-	start_prompt_proxy tcp:127.0.0.1:0
+	start_realtime_proxy tcp:127.0.0.1:0
 	run -69 timeout 20 rlock list -u "redis://reader:secret@127.0.0.1:$PROXY_PORT" 'app:*'
 	assert_one_line '^rlock: .* is a replica: it can grant no lock: name its master'
 	redis replicaof no one
@@ -583,7 +583,7 @@ while True:
 }
 
 @test "the message about a busy server proposes --wait only if the verb has it and it was not given" {
-	own_server --lua-time-limit 50
+	start_own_server --lua-time-limit 50
 	in_background ask_redis "$SERVER_SOCKET" eval 'while true do end' 0
 	wait_until 10 eval 'redis ping 2>&1 | grep -q BUSY'
 	run -69 rlock run -n a -- touch ran
@@ -597,7 +597,7 @@ while True:
 }
 
 @test "a server that closes connections after it has replied without TLS is not reported as a TLS port" {
-	start_prompt_proxy tcp:127.0.0.1:0
+	start_realtime_proxy tcp:127.0.0.1:0
 	record_stderr rlock run -u "redis://127.0.0.1:$PROXY_PORT" -t 2s a -- sleep 60
 	wait_until 5 is_held a
 	wait_until 5 has_child "$PID" sleep

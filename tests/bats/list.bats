@@ -135,7 +135,7 @@ make_locks() {
 }
 
 @test "the rights that the manual lists for list are enough, and list says how many keys the user may not read" {
-	least_rights
+	create_limited_user
 	run -77 rlock list -u "$CI_URL"
 	assert_output --partial '+scan'
 	grep -q 'Ql +scan' "$TOP/man/rlock.7"

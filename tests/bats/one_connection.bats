@@ -8,7 +8,7 @@ load ../lib/own_servers
 load ../lib/proxying
 
 @test "a holder renews and releases its lock although the server accepts no new connection and has another password" {
-	own_server
+	start_own_server
 	hold_with_pids a -t 3s
 	redis config set requirepass new >/dev/null
 	mv "$SERVER_SOCKET" moved

@@ -181,7 +181,7 @@ shows_no_secret() {
 }
 
 @test "a password in a URL does not stay on the command line of rlock, its renewer or a waiter, nor in a hold file" {
-	need_own_command_line
+	needs_own_command_line
 	local url
 	make_user
 	in_background rlock run -u "redis://ci:$SECRET@$PLACE" a -- run_until_ended

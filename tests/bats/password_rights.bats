@@ -30,7 +30,7 @@ all_of_kind() {
 }
 
 @test "the rights that the manual lists are enough for everything, but not for other names" {
-	least_rights
+	create_limited_user
 	export RLOCK_URL=$CI_URL
 	all_of_kind run lock lock
 	all_of_kind fair fair fair
@@ -49,7 +49,7 @@ all_of_kind() {
 	# The scripts are flushed, so they must be sent. rlock fair tests its rights by joining the queue, and leaves it by LREM.
 	while read -r missing; do
 		redis acl deluser ci >/dev/null
-		least_rights
+		create_limited_user
 		# shellcheck disable=SC2086
 		redis acl setuser ci $missing >/dev/null
 		redis script flush >/dev/null

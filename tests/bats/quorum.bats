@@ -415,10 +415,10 @@ restart_two() {
 # The server that answers first determines when the writer's wait has begun.
 @test "a waiting writer comes before later readers although the clock of one server is an hour ahead" {
 	local writer reader
-	need_wrong_clocks
+	needs_wrong_clocks
 	echo 3600 >off
 	(
-		clock_follows "$PWD/off"
+		follow_clock_file "$PWD/off"
 		export "${CLOCK[@]:1}"
 		start_server_number 26
 	)

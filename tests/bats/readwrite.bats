@@ -9,7 +9,7 @@ load ../lib/contenders
 # leave the lock unchanged.
 is_refused() {
 	local start took
-	show_contents >before
+	digest_keys >before
 	run -75 rlock "$1" -n a -- touch ran
 	assert_output ''
 	start=$(now_ms)
@@ -17,7 +17,7 @@ is_refused() {
 	took=$(($(now_ms) - start))
 	assert_between 400 "$took" 6000
 	assert_one_line "^rlock: a: timed out after 400ms: held by a report \($UUID:${PIDS[$2]}${3-}\), for [0-9.]+s: give a longer --wait, or end that job\$"
-	show_contents | diff before -
+	digest_keys | diff before -
 	refute file_exists ran
 }
 
@@ -51,10 +51,10 @@ is_refused() {
 	redis hset a mode read "$JAVA" 1 >/dev/null
 	redis pexpire a 20000 >/dev/null
 	redis set "{a}:$JAVA:rwlock_timeout:1" 1 px 20000 >/dev/null
-	show_contents >before
+	digest_keys >before
 	run -75 rlock write -n a -- true
 	run -0 rlock read -n a -- true
-	show_contents | diff before -
+	digest_keys | diff before -
 	# The Java reader's lease counts again, instead of rlock's longer one of 30 s.
 	ttl_between 10000 a 20000
 	redis hset a mode write "$JAVA:write" 1 >/dev/null
@@ -97,12 +97,12 @@ is_refused() {
 	local holder verb option
 	while read -r holder verb; do
 		start_holder "$holder-$verb" "$holder" -l 5m a
-		show_contents >before
+		digest_keys >before
 		for option in -n '-w20s'; do
 			run -78 timeout 15 rlock "$verb" $option a -- touch ran
 			assert_one_line "^rlock: a: .*(plain or fair|read/write) lock: take [a-z, ]*another name\$"
 		done
-		show_contents | diff before -
+		digest_keys | diff before -
 		finish_contenders "$holder-$verb"
 	done <<-'EOT'
 		fair read

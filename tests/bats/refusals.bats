@@ -64,7 +64,7 @@ users_may_all() {
 @test "a server that cannot write to its disk is unreachable for lock and stop, whatever user asks" {
 	local url
 	mkdir data
-	on_free_port choose_port own_server --port @PORT@ --bind 127.0.0.1 --dir "$PWD/data"
+	on_free_port choose_port start_own_server --port @PORT@ --bind 127.0.0.1 --dir "$PWD/data"
 	redis config set save '3600 1' >/dev/null
 	users_may_all
 	hold_in_background held
@@ -86,7 +86,7 @@ has_failed_to_save() {
 }
 
 @test "a command that the server has renamed is named, and no right, whatever user asks" {
-	on_free_port choose_port own_server --port @PORT@ --bind 127.0.0.1 --rename-command hset my-hset
+	on_free_port choose_port start_own_server --port @PORT@ --bind 127.0.0.1 --rename-command hset my-hset
 	users_may_all
 	each_is 78 'none of them renamed: (ERR )?[Uu]nknown .*command' "${URLS[@]}"
 	run -78 rlock stop -u "${URLS[0]}" a

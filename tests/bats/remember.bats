@@ -87,7 +87,7 @@ says_last() {
 }
 
 @test "a missing right, a full server or an overwritten key for --remember does not prevent the release" {
-	least_rights
+	create_limited_user
 	redis acl setuser ci resetkeys '~nightly*' '~rlock_holds:*' '~rlock_queue:*' '~rlock_turn:*' '~redisson_*' \
 		'~rlock_waiters:*' >/dev/null
 	run -0 rlock run -u "$CI_URL" --remember 1h nightly -- true

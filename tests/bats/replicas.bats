@@ -8,7 +8,7 @@ load ../lib/proxying
 
 setup() {
 	directory_setup
-	replicated_servers
+	start_replicated_servers
 }
 
 teardown() {

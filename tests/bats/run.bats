@@ -81,7 +81,7 @@ load ../lib/proxying
 }
 
 @test "a lock whose connection gets no more replies is renewed by another connection" {
-	start_prompt_proxy
+	start_realtime_proxy
 	record_stderr rlock run -t 6s --connect-timeout 1s a -- run_until_ended
 	wait_until 5 is_renewed a 6000
 	has_connected 1
@@ -167,7 +167,7 @@ wakes_up_between() {
 }
 
 @test "a clean-up that takes longer than the lease keeps the lock, also with a slow network" {
-	start_prompt_proxy
+	start_realtime_proxy
 	# Longer than the interval between two scans of the processes that must end.
 	proxy delay 230
 	record_stderr rlock run -t 4s --max-run 1s --grace 30s a -- sh -c '

@@ -98,7 +98,7 @@ note_is() {
 
 @test "a waiter whose subscription is cut each time retries at growing intervals, and ends with 75" {
 	hold_in_background a
-	start_prompt_proxy
+	start_realtime_proxy
 	proxy log "$PWD/requests"
 	proxy cut-before subscribe 1000
 	run -75 rlock run -w 2s a -- touch ran

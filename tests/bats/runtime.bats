@@ -35,8 +35,8 @@ as() {
 	(cd / && exec setpriv --reuid="$1" --regid="$1" --clear-groups "${@:2}")
 }
 
-# need_users: skips the test unless USER_ID can run rlock. Sets PID to a process of that user, for locks without a command.
-need_users() {
+# needs_users: skips the test unless USER_ID can run rlock. Sets PID to a process of that user, for locks without a command.
+needs_users() {
 	[ "$(id -u)" = 0 ] || skip 'only root can be two users'
 	as_user rlock --version >/dev/null 2>&1 || skip 'another user cannot run rlock here'
 	assert [ ! -e "$FIRST" ]
@@ -66,7 +66,7 @@ takes_first() {
 
 @test "a lock without a command works when another user has created the user's directory in /tmp, with any umask, and after that is removed" {
 	local how
-	need_users
+	needs_users
 	log_in
 	for how in 'mkdir -m 000' touch 'ln -s /var/tmp'; do
 		# shellcheck disable=SC2086
@@ -88,7 +88,7 @@ takes_first() {
 }
 
 @test "when another user has created the directory and there is no other, or for local:, the proposed command of root repairs it" {
-	need_users
+	needs_users
 	stranger_takes mkdir -m 755
 	touch "$FIRST/left-here"
 	# The directory in /run/user belongs to someone else.
@@ -172,7 +172,7 @@ without_renewal_time() {
 }
 
 @test "when RLOCK_RUNTIME_DIR is another user's directory, as after sudo -E, the message does not propose to remove it" {
-	need_users
+	needs_users
 	mkdir -m 700 theirs
 	chown "$USER_ID" theirs
 	RLOCK_RUNTIME_DIR=$PWD/theirs run -71 rlock lock --pid $$ a
@@ -181,7 +181,7 @@ without_renewal_time() {
 }
 
 @test "unlock of a lock that root has acquired for the caller's process says how root releases it" {
-	need_users
+	needs_users
 	rlock lock --pid "$PID" a
 	run -1 as_user rlock unlock --pid "$PID" a
 	assert_output "rlock: a: root holds it for process $PID: try: sudo rlock unlock --pid $PID a"

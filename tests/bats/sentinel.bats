@@ -21,7 +21,7 @@ setup() {
 	on 2 redis flushall >/dev/null
 	# Remove the service from all of them first: a sentinel with a later configuration would spread that one to the others.
 	for number in 1 2 3; do ask_sentinel "$number" sentinel remove "$SERVICE"; done
-	name_master "$(port_of 1)"
+	set_master "$(port_of 1)"
 }
 
 teardown() {
@@ -100,14 +100,14 @@ refused() {
 	assert_output --partial "\"server\":\"redis://127.0.0.1:$(port_of 1)/0\""
 	run -0 rlock list
 	assert_line --regexp '^a +plain '
-	name_master "$(port_of 2)"
+	set_master "$(port_of 2)"
 	run -1 rlock status a
 	run -0 --separate-stderr rlock list
 	assert_output ''
 }
 
 @test "--sentinel-map reaches the master when the sentinels name an address that is unreachable here" {
-	name_master 6379 192.0.2.1
+	set_master 6379 192.0.2.1
 	run -0 rlock run --sentinel-map "192.0.2.2:6379=127.0.0.1:1,192.0.2.1:6379=127.0.0.1:$(port_of 2)" a -- \
 		ask_redis "$(socket_of 2)" exists a
 	assert_output 1
@@ -167,10 +167,10 @@ refused() {
 		'denied by the server: it runs no scripts: is it a sentinel\? Its URL is redis\+sentinel://HOST:PORT/SERVICE: ERR unknown command .*'
 	choose_port
 	refused 69 "redis+sentinel://127.0.0.1:$PORT/$SERVICE" "$none $SERVICE: cannot reach redis://127.0.0.1:$PORT/0: Connection refused"
-	name_master "$PORT"
+	set_master "$PORT"
 	refused 69 "$RLOCK_URL" "cannot reach redis://127.0.0.1:$PORT/0: Connection refused: the sentinels name it"
 	on 2 redis replicaof 127.0.0.1 "$(port_of 1)"
-	name_master "$(port_of 2)"
+	set_master "$(port_of 2)"
 	refused 69 "$RLOCK_URL" 'its sentinels name a master that is a replica: a failover is under way'
 	on 2 redis replicaof no one
 }
@@ -196,7 +196,7 @@ refused() {
 }
 
 @test "rlock reads locks at the master of the latest epoch, and acquires none before most sentinels name that master" {
-	name_master_at 3 2 99
+	set_master_at 3 2 99
 	on 2 hold_by_foreign_client a
 	run -0 rlock status a
 	release_by_foreign_client a
@@ -207,7 +207,7 @@ refused() {
 	refused 69 "$RLOCK_URL" "the sentinels do not agree: 1 of 3 names $(server_at 2) \(config-epoch 99\), 2 of 3 name $(server_at 1) \(config-epoch 0\): wait for the end of a failover, or compare SENTINEL MASTER $SERVICE on each of them"
 	in_background rlock run -w 20s a -- ask_redis "$(socket_of 2)" exists a
 	stays_true_for 1 is_running "$PID"
-	name_master_at 2 2
+	set_master_at 2 2
 	ended_with 0
 }
 
@@ -215,14 +215,14 @@ refused() {
 	local one disagree
 	one="1 of [23] names redis://127.0.0.1:($(port_of 1)|$(port_of 2))/0 \(config-epoch 0\)"
 	disagree="the sentinels do not agree: $one, $one: .*"
-	name_master_at 2 2
+	set_master_at 2 2
 	refused 69 "$(sentinels_url 1 2)" "$disagree"
 	refused 69 "$(sentinels_url 2 1)" "$disagree"
 	run -69 rlock check -u "$(sentinels_url 1 2)"
 	assert_line --regexp "^BAD +sentinels +$disagree"
 	ask_sentinel 3 sentinel remove "$SERVICE"
 	refused 69 "$RLOCK_URL" "$disagree"
-	name_master_at 3 2
+	set_master_at 3 2
 	run -0 rlock run a -- ask_redis "$(socket_of 2)" exists a
 	assert_output 1
 	run -0 rlock check
@@ -249,7 +249,7 @@ start_callers() {
 	# The sentinel that rlock queries first names one master, both others name another one.
 	first=$(tr , '\n' <<<"$SENTINELS" | nl | sort -t : -k 2n | awk '{ print $1; exit }')
 	for number in 1 2 3; do
-		[ "$number" = "$first" ] || name_master_at "$number" 2
+		[ "$number" = "$first" ] || set_master_at "$number" 2
 	done
 	freeze_sentinels $((first % 3 + 1))
 	start_callers 3
@@ -269,10 +269,10 @@ start_callers() {
 	in_background rlock run -t 3s a -- run_until_ended
 	wait_until 5 is_held a
 	# Sentinel 1, then another one; rlock sorts the sentinels of the URL.
-	name_master_at 1 2
+	set_master_at 1 2
 	stays_true_for 2 is_held a
-	name_master_at 1 1
-	name_master_at 2 2
+	set_master_at 1 1
+	set_master_at 2 2
 	freeze_sentinels 3
 	stays_true_for 2 is_held a
 	is_running "$PID"
@@ -299,7 +299,7 @@ has_run_for() {
 	start_sockets x y
 	in_background rlock run --quorum majority -t 3s -u "$RLOCK_URL unix://$PWD/x unix://$PWD/y" a -- run_until_ended
 	wait_until 5 is_held a
-	name_master_at 2 2
+	set_master_at 2 2
 	freeze_sentinels 3
 	redis flushall >/dev/null
 	stays_true_for 3 is_free a
@@ -313,9 +313,9 @@ has_run_for() {
 	local address port
 	address=${SENTINELS%%,*}
 	port=${address#*:}
-	name_master_at 2 2
+	set_master_at 2 2
 	refused 69 "redis+sentinel://127.1:$port,$(cut -d , -f 1-2 <<<"$SENTINELS")/$SERVICE" 'the sentinels do not agree: .*'
-	name_master_at 2 1
+	set_master_at 2 1
 	run -0 rlock run -u "redis+sentinel://127.1:$port,$(cut -d , -f 1-2 <<<"$SENTINELS")/$SERVICE" a -- true
 	freeze_sentinels 2
 	refused 69 "redis+sentinel://127.1:$port,$(cut -d , -f 1-2 <<<"$SENTINELS")/$SERVICE" \
@@ -362,7 +362,7 @@ has_run_for() {
 	on 2 hold_by_foreign_client a
 	in_background rlock run -w 4s a -- touch begun
 	wait_until 5 has_waiters a
-	name_master "$(port_of 2)"
+	set_master "$(port_of 2)"
 	# rlock uses the sentinels' last replies for a second.
 	pause_for 1.1
 	redis del a >/dev/null
@@ -380,7 +380,7 @@ has_run_for() {
 	in_background rlock run -w 60s a -- touch entered
 	wait_until 5 has_waiters a
 	on 2 redis replicaof no one
-	name_master "$(port_of 2)"
+	set_master "$(port_of 2)"
 	wait_until 9 on 2 has_waiters a
 	wait_until 5 on 2 is_renewed a 6000
 	assert [ ! -e entered ]
@@ -394,14 +394,14 @@ has_run_for() {
 @test "a lock unknown to the new master is lost, and its command terminated; a release that only the old master got does not count" {
 	record_stderr rlock run -t 3s a -- sh -c 'echo $$ >inner; exec run_until_ended'
 	wait_until 5 [ -s inner ]
-	name_master "$(port_of 2)"
+	set_master "$(port_of 2)"
 	ended_with 76
 	is_gone "$(<inner)"
 	stderr_is_one_line '^rlock: a: lock lost at .*: it expired or was deleted on the server: terminating the command: '
 	in_background rlock run -t 20s b -- run_until_ended
 	wait_until 5 on 2 is_held b
 	pause_for 1.1
-	name_master "$(port_of 1)"
+	set_master "$(port_of 1)"
 	end_commands
 	ended_with 76
 }
@@ -410,7 +410,7 @@ has_run_for() {
 
 @test "the certificates of sentinels and of their master are both verified" {
 	local dir=$BATS_TEST_TMPDIR/certificates url
-	certificates "$dir"
+	create_certificates "$dir"
 	own_tls_pair "$dir" server server
 	url=rediss+sentinel://localhost:$SENTINEL_PORT/$SERVICE
 	run -0 rlock run -u "$url?cacert=$dir/ca.crt" a -- true

@@ -41,7 +41,7 @@ names_all_servers() {
 
 @test "one server under two names, or with two databases, is refused for a majority with 78, also by check, and no lock is left" {
 	local port other how quorum
-	start_prompt_proxy tcp:127.0.0.1:0
+	start_realtime_proxy tcp:127.0.0.1:0
 	port=$PROXY_PORT
 	other=$(urls_of 2)
 	while read -r quorum how; do

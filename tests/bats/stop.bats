@@ -242,7 +242,7 @@ changes_nothing() {
 
 @test "a user with the rights of the manual can stop; without one of them it is 77, and no holder is asked" {
 	local kind right number=0
-	least_rights
+	create_limited_user
 	for kind in read 'sem --permits 3'; do
 		hold_as "$kind" "nightly$((number += 1))"
 		# With a Java client as another reader.

@@ -7,7 +7,7 @@ load ../lib/usual
 load ../lib/hold_processes
 
 @test "the command's parent is the renewer, and ps shows the name of its lock" {
-	need_own_command_line
+	needs_own_command_line
 	hold_with_pids nightly
 	has_parent "$COMMAND" "$RENEWER"
 	has_parent "$RENEWER" "$PID"

@@ -7,7 +7,7 @@ load ../lib/hold_processes
 
 setup_file() {
 	export CERTIFICATES=$BATS_FILE_TMPDIR/certificates
-	certificates "$CERTIFICATES"
+	create_certificates "$CERTIFICATES"
 }
 
 setup() {
@@ -275,7 +275,7 @@ connect_anew() {
 	redis config set tls-auth-clients yes >/dev/null
 	in_background rlock run --cacert ca.pem --cert client.crt --key client.key -t 4s a -- run_until_ended
 	wait_until 5 is_held a
-	certificates new
+	create_certificates new
 	cp new/ca.crt ca.pem
 	cp new/client.{key,crt} .
 	chmod 600 client.key
@@ -296,7 +296,7 @@ connect_anew() {
 	redis config set tls-auth-clients yes >/dev/null
 	record_stderr rlock run -v --cacert ca.pem --cert client.crt --key client.key -t 9s a -- run_until_ended
 	wait_until 5 is_held a
-	certificates new
+	create_certificates new
 	cp new/ca.crt ca.pem
 	cp new/client.crt .
 	head -c 100 new/client.key >client.key

@@ -69,7 +69,7 @@ release_each() {
 @test "a waiter whose subscription is half-open acquires the lock within seconds of a release, not at the end of the TTL" {
 	local -a pids=()
 	hold_each
-	start_prompt_proxy
+	start_realtime_proxy
 	in_background rlock run run -- true
 	pids+=("$PID")
 	in_background rlock run other several -- true
@@ -119,7 +119,7 @@ is_probed() {
 
 @test "a waiter polls when SUBSCRIBE is denied in any words, or its connection is closed" {
 	local verb fault
-	start_prompt_proxy
+	start_realtime_proxy
 	for fault in deny cut-before; do
 		hold_each
 		proxy "$fault" subscribe 1000
@@ -176,7 +176,7 @@ ends_with_words() {
 }
 
 @test "a rate limit is waited for, and the message has the service's words" {
-	start_prompt_proxy
+	start_realtime_proxy
 	proxy denial 'ERR max daily request limit exceeded. Limit: 10000, Usage: 10000.'
 	proxy deny evalsha 1000
 	run -69 rlock run -w 1s x -- touch ran

@@ -147,7 +147,7 @@ comes_from_afar() {
 		done
 		wait_until 5 has_waiters "$name"
 	done
-	start_prompt_proxy
+	start_realtime_proxy
 	proxy far 10
 	run -0 rlock "$1" -w 20s "${@:2}" -- true
 	RLOCK_URL=$here

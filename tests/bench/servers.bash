@@ -23,7 +23,7 @@ print(*(s.getsockname()[1] for s in sockets))')
 	tcp_url=redis://127.0.0.1:$redis_port
 	fact server "$("$redis_server" --version | sed 's/ server v=\([^ ]*\).*/ \1/')"
 
-	certificates "$certificates"
+	create_certificates "$certificates"
 	start "$redis_server" --bind 127.0.0.1 --port 0 --tls-port "$tls_port" --tls-auth-clients no --save '' \
 		--appendonly no --tls-cert-file "$certificates/server.crt" --tls-key-file "$certificates/server.key" \
 		--tls-ca-cert-file "$certificates/ca.crt" --dir "$work" --logfile "$work/tls.log"

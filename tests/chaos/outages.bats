@@ -30,7 +30,7 @@ serve() {
 		[ "$DATA" != log ] || options=(--appendonly yes --appendfsync always)
 		BATS_FILE_TMPDIR=$CELL start_server "${options[@]}"
 	elif [ ! -d one ]; then
-		replicated_servers && choose_server one "$MASTER"
+		start_replicated_servers && choose_server one "$MASTER"
 	else
 		promote_replica && choose_server two "$REPLICA"
 	fi

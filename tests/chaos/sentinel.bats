@@ -37,9 +37,9 @@ failover() {
 		else
 			crash_server "$old"
 		fi
-		wait_until 60 has_left "$old" && revive_replica "$old" "${SERVER_OPTIONS[@]}"
+		wait_until 60 has_failed_over_from "$old" && revive_replica "$old" "${SERVER_OPTIONS[@]}"
 	else
-		wait_until 60 has_left "$old"
+		wait_until 60 has_failed_over_from "$old"
 	fi
 }
 

@@ -90,7 +90,7 @@ suspend_all() {
 # step_the_clock NUMBER KIND: by an hour, for a holder, for a waiter, and for one that waits a second and a half.
 step_the_clock() {
 	local waiter briefly step=$((3600 - 7200 * ($1 % 2))) begun_us left_us took_us
-	clock_follows "$CELL/clock"
+	follow_clock_file "$CELL/clock"
 	start_contender holder "$2" "$LEDGER" until -t 3s
 	HOLDER=$PID
 	wait_until 20 entered 1 || return
@@ -102,7 +102,7 @@ step_the_clock() {
 	briefly=$PID
 	let_some_pass 667
 	step_clock clock $step
-	is_off_by $step || return
+	clock_is_off_by $step || return
 	injected
 	repeated
 	must_end 75 "$briefly" briefly
@@ -123,6 +123,6 @@ step_the_clock() {
 }
 
 @test "clock set" {
-	need_wrong_clocks
+	needs_wrong_clocks
 	scenario_of_kinds 'clock set' 'until the waiter is in' 8 8 step_the_clock
 }

@@ -15,7 +15,7 @@ VERSIONS=(TLSv1.3 TLSv1.2)
 setup_file() {
 	local number
 	export CERTIFICATES=$BATS_FILE_TMPDIR/certificates PORTS=
-	certificates "$CERTIFICATES"
+	create_certificates "$CERTIFICATES"
 	for number in 1 2; do
 		choose_port
 		start_server_number "$number" --tls-port "$PORT" --tls-cert-file "$CERTIFICATES/server.crt" \

@@ -1,16 +1,16 @@
 # Certificates for tests of TLS, and servers that use them. Sourced after helpers.bash.
 #
-#   certificates DIR                     creates the certificates below in DIR
+#   create_certificates DIR              creates the certificates below in DIR
 #   start_tls_server NAME [OPTION...]    start_server with the certificate NAME, on a TLS port only; sets PORT and RLOCK_URL
 #   start_tls_server_on PORT NAME [OPTION...]   the same, on a given port
 
-# certificates DIR: creates ca.crt, and NAME.crt with NAME.key for each NAME, signed by ca: "server" for localhost, 127.0.0.1 and
+# create_certificates DIR: creates ca.crt, and NAME.crt with NAME.key for each NAME, signed by ca: "server" for localhost, 127.0.0.1 and
 # ::1; "expired" for the same; "other" for another host; "client". "stranger" is signed by itself.
-certificates() {
+create_certificates() {
 	local names=subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1
 	mkdir -p "$1"
-	sign_itself "$1" ca
-	sign_itself "$1" stranger "$names"
+	create_self_signed "$1" ca
+	create_self_signed "$1" stranger "$names"
 	sign "$1" server "$names" -days 2
 	sign "$1" other subjectAltName=DNS:redis.example -days 2
 	sign "$1" client subjectAltName=DNS:client.example -days 2
@@ -22,8 +22,8 @@ certificates() {
 	fi
 }
 
-# sign_itself DIR NAME [EXTENSION]: creates a self-signed certificate.
-sign_itself() {
+# create_self_signed DIR NAME [EXTENSION]: creates a self-signed certificate.
+create_self_signed() {
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$2" \
 		-keyout "$1/$2.key" -out "$1/$2.crt" ${3:+-addext "$3"} 2>/dev/null
 	chmod 600 "$1/$2.key"

@@ -1,13 +1,13 @@
 # Programs whose wall clock is wrong, or is set while they run. Sourced after helpers.bash.
 #
-#   need_wrong_clocks         builds the library; skips the test where that is impossible
-#   clock_follows FILE        sets CLOCK, which precedes a command: its wall clock then differs by the seconds in FILE
+#   needs_wrong_clocks         builds the library; skips the test where that is impossible
+#   follow_clock_file FILE        sets CLOCK, which precedes a command: its wall clock then differs by the seconds in FILE
 #   step_clock FILE SECONDS   changes that difference, also for running programs
-#   is_off_by SECONDS         whether the wall clock of a command after CLOCK differs by SECONDS
+#   clock_is_off_by SECONDS         whether the wall clock of a command after CLOCK differs by SECONDS
 
 # For the first line of a test. The library adds the seconds in the file CLOCK_OFF_FILE to the wall clock, and changes nothing else:
 # the monotonic clocks and the kernel's timers continue. (faketime would make a timer for a point in time fire immediately, or never.)
-need_wrong_clocks() {
+needs_wrong_clocks() {
 	WRONG_CLOCK=$BATS_FILE_TMPDIR/wrong-clock.so
 	[ -z "${TESTS_UNDER:-}" ] || skip "no library can be loaded before that of $TESTS_UNDER"
 	[ -e "$WRONG_CLOCK" ] || "${CC:-cc}" -shared -fPIC -x c -o "$WRONG_CLOCK" - <<-'EOS' || skip 'there is no C compiler'
@@ -46,7 +46,7 @@ need_wrong_clocks() {
 	EOS
 }
 
-clock_follows() {
+follow_clock_file() {
 	CLOCK=(env "LD_PRELOAD=$WRONG_CLOCK" "CLOCK_OFF_FILE=$1")
 }
 
@@ -56,8 +56,8 @@ step_clock() {
 	mv "$1.new" "$1"
 }
 
-# is_off_by SECONDS: within 2 s, since the two clocks are read one after the other.
-is_off_by() {
+# clock_is_off_by SECONDS: within 2 s, since the two clocks are read one after the other.
+clock_is_off_by() {
 	local off
 	off=$(($("${CLOCK[@]}" date +%s) - $(date +%s) - $1))
 	((off >= -2 && off <= 2))

@@ -33,7 +33,7 @@
 #   has_renewer PID, renewer_of PID    whether that rlock has a renewer; prints the renewer's pid
 #   file_exists FILE, file_contains FILE TEXT
 # Skips:
-#   not_under_valgrind WHAT, needs_namespaces, needs_refuse, need_own_command_line   skip a test where it cannot run
+#   not_under_valgrind WHAT, needs_namespaces, needs_refuse, needs_own_command_line   skip a test where it cannot run
 # Time:
 #   wait_until SECONDS COMMAND...      polls until COMMAND succeeds; fails after SECONDS
 #   pause_for SECONDS                  waits that long, without a process
@@ -445,8 +445,8 @@ needs_refuse() {
 	[ "$status" = 0 ] || fail "refuse ends with $status: $why"
 }
 
-# need_own_command_line: skips a test that checks which command line other users see.
-need_own_command_line() {
+# needs_own_command_line: skips a test that checks which command line other users see.
+needs_own_command_line() {
 	not_under_valgrind 'what others see is its command line'
 }
 

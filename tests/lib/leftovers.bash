@@ -16,7 +16,7 @@
 #   hold_by_foreign_client NAME       a client that is not rlock acquires the plain lock
 #   release_by_foreign_client NAME    that client releases it
 #   keys_are KEY...                   asserts that the server has exactly these keys
-#   show_contents                     prints a digest of each key, which does not change with its TTL
+#   digest_keys                     prints a digest of each key, which does not change with its TTL
 
 # find_test_processes NAME...: sets TEST_PROCESSES to the pids of this test's processes with these names. RLOCK_RUNTIME_DIR in their
 # environment identifies the test. Starts no process, since each test calls it in teardown.
@@ -119,7 +119,7 @@ keys_are() {
 	assert_equal "$(redis keys '*' | sort)" "$(printf '%s\n' "$@" | sort)"
 }
 
-show_contents() {
+digest_keys() {
 	redis eval '
 		local keys, found = redis.call("KEYS", "*"), {}
 		table.sort(keys)

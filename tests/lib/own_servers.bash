@@ -1,11 +1,11 @@
 # Servers that only one test uses: it kills or fills one, or needs a second one. Sourced after helpers.bash.
 #
-#   own_server [OPTION...]            starts a server that replaces the file's server for this test
+#   start_own_server [OPTION...]            starts a server that replaces the file's server for this test
 #   kill_server                       kills it
 #   start_second_server [OPTION...]   starts one more server; sets OTHER, its socket
 
-# own_server [OPTION...]: called again after kill_server, it starts a server at the same socket. Arguments as for start_server.
-own_server() {
+# start_own_server [OPTION...]: called again after kill_server, it starts a server at the same socket. Arguments as for start_server.
+start_own_server() {
 	BATS_FILE_TMPDIR=$BATS_TEST_TMPDIR start_server "$@"
 	BACKGROUND+=("$SERVER_PID")
 }

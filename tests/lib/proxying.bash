@@ -1,7 +1,7 @@
 # A network with faults, played by tests/bin/faultproxy. Sourced after helpers.bash and watching.bash.
 #
 #   start_proxy [LISTEN]              starts a proxy to the file's server; RLOCK_URL then leads through it
-#   start_prompt_proxy [LISTEN]       the same, with real-time priority
+#   start_realtime_proxy [LISTEN]       the same, with real-time priority
 #   start_tls_proxy PORT              a proxy to a TLS port, which passes the bytes on
 #   start_proxy_between LISTEN TARGET starts a proxy; sets LISTENED, the address that it listens on
 #   proxy COMMAND...                  sends a command to the proxy, such as a fault
@@ -15,7 +15,7 @@ start_proxy() {
 }
 
 # The delays of a test are then those that it has ordered, not those of a busy machine.
-start_prompt_proxy() {
+start_realtime_proxy() {
 	start_proxy "$@" || return
 	chrt --rr --pid 1 "$PID" 2>/dev/null || :
 }

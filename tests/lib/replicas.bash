@@ -1,6 +1,6 @@
 # A master and its replica, which takes over. Sourced after helpers.bash.
 #
-#   replicated_servers                    starts the master "one" and its replica "two"; RLOCK_URL leads to the master
+#   start_replicated_servers                    starts the master "one" and its replica "two"; RLOCK_URL leads to the master
 #   promote_replica                       makes "two" the master, for new connections
 #   redis_at DIRECTORY COMMAND...         prints the reply of the server in DIRECTORY
 #   start_server_in DIRECTORY [OPTION...] starts a server whose files are in DIRECTORY; sets PID
@@ -25,7 +25,7 @@ answers() {
 }
 
 # Sets MASTER and REPLICA, the pids. RLOCK_URL names the symbolic link current.sock.
-replicated_servers() {
+start_replicated_servers() {
 	start_server_in one || return
 	MASTER=$PID
 	# Replication needs a TCP port, and the master has only a socket: a proxy listens on a port for it.

@@ -4,14 +4,14 @@
 #   start_sentinels COUNT [LINE...]          starts sentinels with these lines of configuration; sets SENTINELS and RLOCK_URL
 #   on_sentinel, ask_sentinel NUMBER COMMAND...   print, or set ANSWER to, the sentinel's reply
 #   sentinel_pid NUMBER, stop_sentinels, freeze_sentinels NUMBER..., thaw_sentinels   their processes
-#   name_master PORT [HOST]                  makes all three sentinels name this server as the master
-#   name_master_at NUMBER SERVER [EPOCH]     makes one sentinel name another server, at this epoch
+#   set_master PORT [HOST]                  makes all three sentinels name this server as the master
+#   set_master_at NUMBER SERVER [EPOCH]     makes one sentinel name another server, at this epoch
 #   has_epoch NUMBER EPOCH                   whether the sentinel's configuration has this epoch
 #   sentinels_url NUMBER...                  prints the URL of these sentinels
 #   start_failover_group COUNT [OPTION...]   a master, COUNT - 1 replicas and three sentinels, for real failovers
 #   master, replicas                         print the number of the master; the numbers of the others
 #   is_group_ready                           whether a failover can begin: all know each other, and the replicas are in sync
-#   is_master, has_role, has_left            the roles of servers
+#   is_master, has_role, has_failed_over_from            the roles of servers
 #   revive_replica NUMBER [OPTION...]        restarts a crashed server as a replica of the master
 
 SERVICE=mymaster
@@ -76,8 +76,8 @@ stop_sentinels() {
 	done
 }
 
-# name_master PORT [HOST]: the server need not be a master.
-name_master() {
+# set_master PORT [HOST]: the server need not be a master.
+set_master() {
 	local number
 	for number in 1 2 3; do
 		ask_sentinel "$number" sentinel remove "$SERVICE"
@@ -85,9 +85,9 @@ name_master() {
 	done
 }
 
-# name_master_at NUMBER SERVER [EPOCH]: the other sentinels do not learn of it, since sentinels find each other through a common
+# set_master_at NUMBER SERVER [EPOCH]: the other sentinels do not learn of it, since sentinels find each other through a common
 # master only.
-name_master_at() {
+set_master_at() {
 	ask_sentinel "$1" sentinel remove "$SERVICE"
 	ask_sentinel "$1" sentinel monitor "$SERVICE" 127.0.0.1 "$(port_of "$2")" 2 && [ "$ANSWER" = OK ] || return
 	[ -n "${3:-}" ] || return 0
@@ -171,9 +171,9 @@ has_role() {
 	on "$2" ask_server role && [[ $ANSWER = "$1"* ]]
 }
 
-# has_left NUMBER: whether another server than NUMBER is the master. Repeats SENTINEL FAILOVER if the sentinels have given up an
+# has_failed_over_from NUMBER: whether another server than NUMBER is the master. Repeats SENTINEL FAILOVER if the sentinels have given up an
 # earlier one. A sentinel that already names the new master is not asked: it would return to the old master.
-has_left() {
+has_failed_over_from() {
 	local number
 	number=$(master)
 	if [ "$number" = "$1" ]; then

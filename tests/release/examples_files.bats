@@ -41,7 +41,7 @@ write_file() {
 
 @test "rlock.conf(5): the files for TLS, Sentinel, a cluster, several servers and ElastiCache work" {
 	local mark
-	certificates certificates
+	create_certificates certificates
 	for mark in tls sentinel cluster several elasticache; do
 		write_file "$mark"
 		cp certificates/ca.crt rlock/ca.pem

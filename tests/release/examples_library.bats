@@ -40,7 +40,7 @@ compile() {
 	local url
 	show_example man/librlock.3 tls >tls.c
 	compile tls
-	certificates certificates
+	create_certificates certificates
 	url=$(choose_port && echo "rediss://127.0.0.1:$PORT")
 	in_background redis-server --port 0 --tls-port "${url##*:}" --tls-cert-file certificates/server.crt --save '' \
 		--tls-key-file certificates/server.key --tls-ca-cert-file certificates/ca.crt --tls-auth-clients no

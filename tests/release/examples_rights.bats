@@ -206,7 +206,7 @@ literal() {
 
 @test "the lines of rlock(7) for a server with a password and TLS, and those for its clients, fit together" {
 	export CERTIFICATES=$PWD/certificates
-	certificates "$CERTIFICATES"
+	create_certificates "$CERTIFICATES"
 	choose_port
 	literal 'server: password and TLS' | sed "s,/etc/redis,$CERTIFICATES,; s/ 6379$/ $PORT/" >redis.conf
 	assert [ "$(wc -l <redis.conf)" -gt 5 ]

@@ -15,7 +15,7 @@ setup_file() {
 	echo 'int main(void) { return 0; }' | "${CC:-cc}" -static-pie -fPIE -o "$BATS_FILE_TMPDIR/probe" -x c - -x none \
 		-lhiredis -largtable2 $("${PKG_CONFIG:-pkg-config}" --static --libs libssl) -lm 2>/dev/null ||
 		skip 'there are no archives of the libraries here'
-	certificates "$CERTIFICATES"
+	create_certificates "$CERTIFICATES"
 	choose_port && CLEAR_PORT=$PORT
 	start_tls_server server --port "$CLEAR_PORT" --bind 127.0.0.1
 	TLS_PORT=$PORT
