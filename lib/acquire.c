@@ -1,7 +1,7 @@
 /*
- * Acquire a lock: try, subscribe, try again, sleep until woken or until the holder's lease has expired, and so on.
- * A reply that was lost is requested again under the same hold id. One try is for acquire_try.c; what is published when, for
- * lua/.
+ * Acquire a lock: attempt, subscribe, attempt again, then sleep until a message or the end of the holder's lease, and so on.
+ * After a lost reply the attempt is repeated under the same hold id. acquire_try.c makes one attempt; the scripts in lua/ decide
+ * when to publish.
  */
 #include <assert.h>
 #include <errno.h>
@@ -26,10 +26,13 @@
 
 /* ---- the state of an acquisition ---- */
 
-/* A try may take at least this long, even when the wait is about to end. */
+/* Shortest time for an attempt, even when the wait is about to end: a server that answers must not be reported as silent. */
 #define TRY_MIN_MS 250
 
-/* Another process has begun this wait: its position goes on, and what it has left on the servers is ours. */
+/*
+ * Continue a wait that another process has begun, if request->since_us says so: keep its position, and undo later what it may have
+ * left on the servers.
+ */
 static void continue_wait(struct rlock__waiter *waiter)
 {
 	int64_t *since_us = waiter->request->since_us;
@@ -49,7 +52,7 @@ static void continue_wait(struct rlock__waiter *waiter)
 		waiter->servers[i].may_be_held = waiter->servers[i].may_be_queued = true;
 }
 
-/* All that the caller asks for, before anything is sent. */
+/* Refuse bad input before anything is sent. */
 static enum rlock_status check_request(struct rlock_conn *conn, const struct rlock_hold *hold,
 				       const struct rlock_request *request)
 {
@@ -103,7 +106,7 @@ int64_t rlock__waiter_try_end_ms(const struct rlock__waiter *waiter, int64_t now
 	int64_t least_ms = now_ms + TRY_MIN_MS;
 
 	if (waiter->request->wait_ms <= 0)
-		return INT64_MAX; /* the connection's own timeout counts */
+		return INT64_MAX; /* the connection has its own timeout */
 	return waiter->deadline_ms > least_ms ? waiter->deadline_ms : least_ms;
 }
 
@@ -113,13 +116,13 @@ bool rlock__waiter_is_fair(const struct rlock__waiter *waiter)
 }
 
 /*
- * The last try of a wait begins this long before its end, or a quarter of the wait: what is said of the holder at the end
- * has to be true then, and a server that has stopped answering has to be noticed.
+ * The last attempt begins this long before the end of the wait, or a quarter of the wait if that is less. The message at the end
+ * names the holder, which must be true then, and a server that has stopped answering must be noticed.
  */
 #define LAST_TRY_MS 1000
 #define LAST_TRY_DIVISOR 4
 
-/* When the last try of the wait is due, or was due. A far server needs more time for it. */
+/* When the last attempt of the wait is due, or was. It begins earlier if the server is slow. */
 static int64_t last_try_ms(const struct rlock__waiter *waiter)
 {
 	int64_t before_ms =
@@ -130,7 +133,7 @@ static int64_t last_try_ms(const struct rlock__waiter *waiter)
 	return waiter->deadline_ms - before_ms;
 }
 
-/* Deadline of everything but a try: when the last try of the wait is due, or the end of the wait. */
+/* The deadline of everything but an attempt: when the last attempt is due, or the end of the wait. */
 static int64_t wait_until_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 {
 	int64_t last_ms;
@@ -145,7 +148,7 @@ static int64_t held_ms_of(const struct rlock__place_state *server)
 {
 	if (server->blocker.held_ms < 0)
 		return -1;
-	/* It may be as much as a number can say, and time has passed since. */
+	/* Add the time since the reply. The server's number is not trusted: rlock__time_add cannot overflow. */
 	return rlock__time_add(rlock_now_ms() - server->read_ms, server->blocker.held_ms);
 }
 
@@ -154,7 +157,7 @@ bool rlock__waiter_is_subscribed(const struct rlock__place_state *server)
 	return server->subscription != NULL && rlock__connection_is_open(server->subscription);
 }
 
-/* Whether the waiter can't be woken there, and tries by the clock. */
+/* Whether the waiter gets no messages there, and retries by the clock. */
 static bool is_polled(const struct rlock__place_state *server)
 {
 	return rlock_now_ms() < server->polls_until_ms;
@@ -166,7 +169,7 @@ static bool needs_subscription(const struct rlock__waiter *waiter, size_t index)
 	bool gets_all = server->is_subscribed_to_lock || !server->watches_lock ||
 			rlock__waiter_is_fair(waiter);
 
-	/* A server that was started less than a lease ago publishes nothing when it begins to count. */
+	/* With is_granted: a server that restarted less than a lease ago publishes nothing when it begins to count. */
 	if (!server->is_busy || server->is_granted || is_polled(server))
 		return false;
 	return !rlock__waiter_is_subscribed(server) || !gets_all;
@@ -188,35 +191,33 @@ static size_t blocker_of(const struct rlock__waiter *waiter)
 }
 
 /*
- * The sleep of a waiter: not shorter, so that a TTL of 0 does not make it spin; not longer, since a subscription may
- * be dead without a sign of it; and this long when the key has no TTL.
+ * Shortest sleep of a waiter, so that a TTL of 0 does not make it spin. Longest sleep, since a subscription may be dead unnoticed.
+ * Sleep when the key has no TTL.
  */
 #define SLEEP_MIN_MS 10
 #define SLEEP_MAX_MS 30000
 #define SLEEP_NO_TTL_MS 5000
 #define RETRY_JITTER_DIVISOR 16
-/* How long a waiter that polls sleeps: a random time between these, so that waiters do not all try together. */
+/* A polling waiter sleeps for a random time between these, so that waiters do not all retry together. */
 #define POLL_MIN_MS 250
 #define POLL_MAX_MS 1000
-/* How long a waiter polls after a server denied the subscription, or after it failed twice in a row. */
+/* A waiter polls for this long after a server denied the subscription, or after that many failures in a row. */
 #define POLLS_MS 10000
 #define FAILED_SUBSCRIPTIONS_MAX 2
 /*
- * Probe a subscription that has been silent for this long, since a network can drop it silently. The shorter time is for a
- * probe together with a try that is due anyway.
+ * Probe a subscription without messages after this time: a network can drop the connection without a sign. The shorter time is for
+ * a probe together with an attempt that is due anyway.
  */
 #define SILENT_MS 3000
 #define SILENT_BETWEEN_TRIES_MS 1000
-/* How long the reply to a probe may take. Then a try shows whether the server itself has become slow. */
+/* The reply to a probe may take this long. After that, an attempt shows whether the server itself is slow. */
 #define PROBE_REPLY_MS 1000
-/*
- * How soon a waiter finds out that its server is the sentinels' master no more, though nothing has broken its stream.
- */
+/* A waiter retries this often behind sentinels: its stream may stay intact though they name another master. */
 #define SENTINELS_MS 5000
 
 /*
- * CHANNEL:rlock: all of our waiters listen to it, so that the scripts can tell how many of the listeners of CHANNEL are
- * others.
+ * CHANNEL:rlock. Our waiters that subscribe to CHANNEL subscribe to this channel as well: by PUBSUB NUMSUB of both, a script knows
+ * how many subscribers of CHANNEL are Redisson's.
  */
 #define OURS "rlock"
 
@@ -227,7 +228,7 @@ struct channels {
 	size_t count;
 };
 
-/* CHANNEL:END of a name, or where end is empty CHANNEL. false: out of memory. */
+/* Add CHANNEL:END of a name, or CHANNEL if end is empty. False: out of memory. */
 static bool add_channel(const struct rlock__waiter *waiter, size_t name_index, const char *end,
 			struct channels *out)
 {
@@ -241,7 +242,7 @@ static bool add_channel(const struct rlock__waiter *waiter, size_t name_index, c
 	return true;
 }
 
-/* The same of each name at the place. */
+/* Add that channel of each name at the place. False: out of memory. */
 static bool add_channels(const struct rlock__waiter *waiter, size_t index, const char *end,
 			 struct channels *out)
 {
@@ -253,13 +254,16 @@ static bool add_channels(const struct rlock__waiter *waiter, size_t index, const
 	return true;
 }
 
-/* What its own channel ends in. */
+/* The end of the waiter's own channel. */
 static const char *own_id(const struct rlock__waiter *waiter)
 {
 	return rlock__waiter_is_fair(waiter) ? waiter->hold->owner : waiter->hold->id;
 }
 
-/* A waiter for a fair lock is woken by CHANNEL:OWNER, any other by CHANNEL:HOLD_ID; on guard it hears CHANNEL, too. */
+/*
+ * Choose the channels to subscribe to: CHANNEL:OWNER for a fair lock, CHANNEL:HOLD_ID for any other kind, and CHANNEL for a waiter
+ * that watches the lock. False: out of memory.
+ */
 static bool make_channels(struct rlock__waiter *waiter, size_t index, struct channels *out)
 {
 	struct rlock__place_state *server = &waiter->servers[index];
@@ -278,7 +282,7 @@ static bool make_channels(struct rlock__waiter *waiter, size_t index, struct cha
 	return add_channels(waiter, index, own_id(waiter), out);
 }
 
-/* A failure of the subscription is one of its server: that is the connection's error. */
+/* Make the failure of a subscription the error of the call, under the name of the server. */
 static enum rlock_status fail_subscription(struct rlock__waiter *waiter, size_t index,
 					   enum rlock_status status)
 {
@@ -314,7 +318,7 @@ static enum rlock_status open_subscription(struct rlock__waiter *waiter, size_t 
 	return status;
 }
 
-/* Have the waiter poll for POLLS_MS: the server answers, but no messages can come from it. */
+/* Poll for POLLS_MS: the server answers, but it cannot send messages. */
 static void begin_to_poll(struct rlock__waiter *waiter, size_t index)
 {
 	struct rlock__place_state *server = &waiter->servers[index];
@@ -324,7 +328,10 @@ static void begin_to_poll(struct rlock__waiter *waiter, size_t index)
 	server->polls_until_ms = rlock_now_ms() + POLLS_MS;
 }
 
-/* Without the right to a channel of its own a waiter is woken by each release, as those of Redisson are. */
+/*
+ * Subscribe at one place. Without the right to a channel of its own, a waiter subscribes to the lock's channel, where each release
+ * wakes it, as each release wakes Redisson's waiters.
+ */
 static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index)
 {
 	struct rlock__place_state *server = &waiter->servers[index];
@@ -366,7 +373,7 @@ static bool is_half_open(const struct rlock__place_state *server)
 	       rlock_poll(&fd, 1, 0) == 0;
 }
 
-/* Closes each subscription that is broken, silent, or whose server the lock has left: the new server publishes elsewhere. */
+/* Close each subscription that is broken or silent, or whose server has lost the lock's slot: another server publishes now. */
 static void close_moved(struct rlock__waiter *waiter)
 {
 	for (size_t i = 0; i < waiter->places.count; i++) {
@@ -422,7 +429,10 @@ static void report_wait(struct rlock__waiter *waiter)
 	waiter->request->on_wait(waiter->request->ctx, &blocker);
 }
 
-/* A reply is as old as the last request, which a waiter that is not next sends seldom. */
+/*
+ * Whether the process that the last reply names has ended, so that on_wait would report it wrongly. Replies get old: a waiter that
+ * is not next sends a request seldom.
+ */
 static bool is_out_of_date(const struct rlock__waiter *waiter)
 {
 	const struct rlock_request *request = waiter->request;
@@ -433,7 +443,7 @@ static bool is_out_of_date(const struct rlock__waiter *waiter)
 	       request->has_ended(request->ctx, &blocker->record.process);
 }
 
-/* Until the lock's TTL is over, or the server wants another try; with jitter, so that waiters do not act in step. */
+/* Time until the lock's TTL has passed, or until the server asks for a retry. With jitter: waiters must not act in step. */
 static int64_t sleep_ms_of(const struct rlock__place_state *server)
 {
 	int64_t sleep_ms = rlock__time_min(server->blocker.ttl_ms, SLEEP_MAX_MS) + 1;
@@ -470,7 +480,7 @@ static int64_t sleep_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 	return end_ms;
 }
 
-/* Reads the subscriptions that are ready. *retry_after_ms_out: in how many ms their messages ask for a try. */
+/* Read the subscriptions that are ready. *retry_after_ms_out: in how many ms a message asks for an attempt; INT64_MAX: none does. */
 static enum rlock_status drain(struct rlock__waiter *waiter, const struct pollfd *fds,
 			       int64_t *retry_after_ms_out)
 {
@@ -496,7 +506,7 @@ static enum rlock_status drain(struct rlock__waiter *waiter, const struct pollfd
 	return RLOCK_OK;
 }
 
-/* Whether the waiter needs messages from the server. A slot whose names are free sends none that matter. */
+/* Whether the waiter needs messages from the server. A slot whose names are free has none that matter. */
 static bool needs_messages(const struct rlock__waiter *waiter,
 			   const struct rlock__place_state *server)
 {
@@ -505,7 +515,7 @@ static bool needs_messages(const struct rlock__waiter *waiter,
 	return is_awaited && rlock__waiter_is_subscribed(server);
 }
 
-/* When the next subscription is to be probed, or the reply to a probe is overdue. */
+/* When the next probe is due, or the reply to one becomes overdue. */
 static int64_t probe_due_ms(const struct rlock__waiter *waiter)
 {
 	int64_t due_ms = INT64_MAX;
@@ -523,8 +533,8 @@ static int64_t probe_due_ms(const struct rlock__waiter *waiter)
 }
 
 /*
- * Probes the subscriptions that have been silent for silent_ms, by a channel to which they listen already: a right that each
- * waiter has, where a PING may be denied, and each denial be written down by the server.
+ * Probe the subscriptions without messages for silent_ms: subscribe once more to a channel that they have. Each waiter has the right
+ * to that; a PING may be denied, and the server would write each denial into its ACL log.
  */
 static enum rlock_status probe_silent(struct rlock__waiter *waiter, int64_t silent_ms)
 {
@@ -551,8 +561,8 @@ static enum rlock_status probe_silent(struct rlock__waiter *waiter, int64_t sile
 	return RLOCK_OK;
 }
 
-/* RLOCK_OK: the reply to a probe is overdue, and a try is due; RLOCK_BUSY: the sleep goes on. */
-static enum rlock_status look_at_probes(struct rlock__waiter *waiter)
+/* Send the probes that are due. RLOCK_OK: the reply to one is overdue, so make an attempt. RLOCK_BUSY: continue to sleep. */
+static enum rlock_status check_probes(struct rlock__waiter *waiter)
 {
 	int64_t now_ms = rlock_now_ms();
 	enum rlock_status status;
@@ -571,7 +581,7 @@ static enum rlock_status look_at_probes(struct rlock__waiter *waiter)
 	return status == RLOCK_OK ? RLOCK_BUSY : status;
 }
 
-/* The sleep has ended. RLOCK_OK: a try is due. RLOCK_BUSY: the wait is over. */
+/* RLOCK_OK: the sleep has ended, and an attempt is due. RLOCK_BUSY: the wait has ended. */
 static enum rlock_status end_sleep(struct rlock__waiter *waiter, int64_t end_ms)
 {
 	if (end_ms >= waiter->deadline_ms)
@@ -621,33 +631,33 @@ static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
 		}
 		if (rlock_now_ms() >= end_ms)
 			return end_sleep(waiter, end_ms);
-		status = look_at_probes(waiter);
+		status = check_probes(waiter);
 		if (status != RLOCK_BUSY)
 			return status;
 	}
 }
 
-/* ---- one try, and what it leads to ---- */
+/* ---- one attempt, and its repetition ---- */
 
-/* A waiter whose server has become unreachable retries this long when it has no wait time of its own. */
+/* A waiter without a limit retries for this long after its server has become unreachable. */
 #define LOST_SERVER_MS 60000
-/* A reply was lost: retry this long, even without a wait time or after its end, to learn whether we hold the lock. */
+/* After a lost reply retry for this long, even without a wait or after its end: we must learn whether we hold the lock. */
 #define LOST_REPLY_MS 1000
 /*
- * How long in all, even without a wait time, what passes by itself is retried: a slot that moves, since no key of a new lock
- * is at the new node yet; a dead node of a cluster; sentinels that do not confirm the master.
+ * Retry errors that heal themselves for this long, even without a wait: a moving slot, to whose new node no key of a new lock has
+ * moved; a failed node of a cluster; sentinels that do not confirm the master.
  */
 #define TRANSIENT_RETRY_MS 2000
-/* How often a request is repeated whose reply took too much of the lease. */
+/* Repeat an attempt this many times if its reply took too much of the lease. */
 #define SLOW_REPLIES_MAX 3
-/* How long the caller waits for the release of a lock whose grant came too late. */
+/* Wait this long for the release of a lock that was granted too late. */
 #define RELEASE_MS 1000
-/* Several waiters that try at the same time may each be granted a few servers: after so many such tries we sleep. */
+/* After this many attempts in a row that split the servers with another waiter, sleep like any waiter. */
 #define CONTENDED_TRIES_MAX 4
 
 /*
- * A script removes dead waiters from the queue of a fair lock, or holders whose lease has ended, so many at once that
- * other clients of the server are not kept waiting.
+ * Whether a script has more dead waiters or expired holders to remove. It removes only some of them in one run, to keep no other
+ * client waiting.
  */
 static bool has_more_to_remove(const struct rlock__waiter *waiter)
 {
@@ -657,8 +667,8 @@ static bool has_more_to_remove(const struct rlock__waiter *waiter)
 	return false;
 }
 
-/* The same request again and again until all of them are removed: dead waiters keep out no caller, even one that does not wait. */
-static enum rlock_status try_to_the_end(struct rlock__waiter *waiter)
+/* Repeat the attempt until all of them are removed: dead waiters must not keep out a caller, even one that does not wait. */
+static enum rlock_status try_until_cleaned(struct rlock__waiter *waiter)
 {
 	enum rlock_status status;
 
@@ -669,15 +679,15 @@ static enum rlock_status try_to_the_end(struct rlock__waiter *waiter)
 }
 
 /*
- * A lock whose reply took long has little of its lease left. The same request again extends the lease, and acquires
- * the lock anew if it has expired.
+ * Repeat the attempt while its reply takes more than a third of the lease: a repetition extends the lease, and acquires the lock
+ * anew if the lease has expired.
  */
 static enum rlock_status try_until_fresh(struct rlock__waiter *waiter)
 {
 	struct rlock_conn *conn = waiter->conn;
 
 	for (int slow_replies = 0;; slow_replies++) {
-		enum rlock_status status = try_to_the_end(waiter);
+		enum rlock_status status = try_until_cleaned(waiter);
 		int64_t age_ms;
 
 		if (status != RLOCK_OK)
@@ -707,7 +717,7 @@ static bool has_lost_reply(const struct rlock__waiter *waiter)
 	return false;
 }
 
-static bool is_transient(const struct rlock__waiter *waiter)
+static bool is_one_transient(const struct rlock__waiter *waiter)
 {
 	for (size_t i = 0; i < waiter->places.count; i++)
 		if (waiter->servers[i].is_transient)
@@ -716,8 +726,8 @@ static bool is_transient(const struct rlock__waiter *waiter)
 }
 
 /*
- * Until when a server that can't be reached is retried. One that was down from the start is retried within a wait
- * time only. If a request was sent before its stream broke, the lock may have been granted: that has to be found out.
+ * Until when an unreachable server is retried. A server that was down from the start is retried only within a wait. If a stream broke
+ * after a request was sent, the lock may have been granted: a retry has to find out.
  */
 static int64_t retry_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 {
@@ -729,15 +739,15 @@ static int64_t retry_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 		end_ms = now_ms + LOST_SERVER_MS;
 	if (has_lost_reply(waiter) && end_ms < now_ms + LOST_REPLY_MS)
 		end_ms = now_ms + LOST_REPLY_MS;
-	if (is_transient(waiter) && end_ms < waiter->began_ms + TRANSIENT_RETRY_MS)
+	if (is_one_transient(waiter) && end_ms < waiter->began_ms + TRANSIENT_RETRY_MS)
 		end_ms = waiter->began_ms + TRANSIENT_RETRY_MS;
 	return end_ms < now_ms ? now_ms : end_ms;
 }
 
 /*
- * Whether the subscription stays open though the server can't serve us now: the node of a cluster has answered, and
- * without it other waiters would take us for dead. If the lock has moved to another node, the next try shows it.
- * Outside of a cluster the name of the server may lead to another one by now.
+ * Whether to keep the subscription though the server denies requests now. A node of a cluster has answered, and without the
+ * subscription other waiters would take us for dead; if the lock moves to another node, the next attempt shows it. Outside of a
+ * cluster the server's name may lead to another server now.
  */
 static bool may_keep_subscription(const struct rlock__waiter *waiter, size_t index)
 {
@@ -745,7 +755,7 @@ static bool may_keep_subscription(const struct rlock__waiter *waiter, size_t ind
 	       rlock__connection_has_cluster(waiter->places.at[index].connection);
 }
 
-/* RLOCK_OK: try once more. Else the status with which the acquisition ends. */
+/* Pause after a failure. RLOCK_OK: make another attempt. Else the status of the acquisition. */
 static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 {
 	int64_t now_ms = rlock_now_ms(), until_ms = wait_until_ms(waiter, now_ms);
@@ -755,12 +765,12 @@ static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 		waiter->retry_until_ms = retry_end_ms(waiter, now_ms);
 		waiter->asks_for_reply = has_lost_reply(waiter);
 	} else if (!waiter->asks_for_reply && has_lost_reply(waiter)) {
-		/* Once, so that a server that loses each reply does not make the retries endless. */
+		/* Only once: otherwise a server that loses each reply would make the retries endless. */
 		if (waiter->retry_until_ms < now_ms + LOST_REPLY_MS)
 			waiter->retry_until_ms = now_ms + LOST_REPLY_MS;
 		waiter->asks_for_reply = true;
 	}
-	/* The next try may take as long as the last one did. */
+	/* Without a wait: give up if the next attempt, as slow as the last one, would end too late. */
 	if (waiter->request->wait_ms == 0 && !has_lost_reply(waiter) &&
 	    now_ms + (now_ms - waiter->tried_ms) > waiter->retry_until_ms)
 		return RLOCK_ENET;
@@ -768,7 +778,7 @@ static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 		if (waiter->servers[i].subscription != NULL && !may_keep_subscription(waiter, i))
 			rlock__connection_close(waiter->servers[i].subscription);
 	if (now_ms < waiter->retry_until_ms) {
-		/* A lost reply is asked for even after the end of the wait. */
+		/* To learn about a lost reply, pause even after the end of the wait. */
 		bool is_over = until_ms <= now_ms || until_ms > waiter->retry_until_ms;
 		enum rlock_status status =
 			rlock__conn_pause(waiter->conn, &waiter->pause_ms,
@@ -777,16 +787,16 @@ static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 		if (status != RLOCK_OK || rlock_now_ms() < waiter->retry_until_ms)
 			return status;
 	}
-	/* The last try was answered in time, and only the subscription failed. */
+	/* Busy: the last attempt was answered in time, and only the subscription failed. */
 	return waiter->is_busy && waiter->request->wait_ms >= 0 ? RLOCK_BUSY : RLOCK_ENET;
 }
 
 /* ---- the loop ---- */
 
-/* Some servers granted the lock, and others did not: another waiter does as we do. Chance decides which is first. */
+/* Whether we split the servers with another waiter: some granted the lock to us, others did not. Retry after a random pause. */
 static bool is_contended(const struct rlock__waiter *waiter)
 {
-	/* Those that want several slots acquire them in one order: what was granted comes before what is busy. */
+	/* Several slots are acquired in one order by all callers: the granted ones come before the busy one. */
 	if (waiter->places.are_slots || waiter->tries_contended >= CONTENDED_TRIES_MAX)
 		return false;
 	for (size_t i = 0; i < waiter->places.count; i++)
@@ -795,7 +805,7 @@ static bool is_contended(const struct rlock__waiter *waiter)
 	return false;
 }
 
-/* The lock is busy: subscribe the first time, then sleep. RLOCK_OK: try again. */
+/* After "busy": subscribe the first time, then sleep. RLOCK_OK: make another attempt. */
 static enum rlock_status wait_turn(struct rlock__waiter *waiter)
 {
 	enum rlock_status status;
@@ -814,7 +824,7 @@ static enum rlock_status wait_turn(struct rlock__waiter *waiter)
 		return status;
 	if (is_new)
 		return RLOCK_OK;
-	/* Not earlier: a server that answers, but can't be subscribed to, counts as unreachable. */
+	/* Not before we have subscribed: a server that answers, but cannot be subscribed to, counts as unreachable. */
 	waiter->retry_until_ms = 0;
 	waiter->pause_ms = 0;
 	waiter->tries_contended = 0;
@@ -857,7 +867,7 @@ static enum rlock_status wait_loop(struct rlock__waiter *waiter)
 
 /* ---- all of it ---- */
 
-/* For a busy lock of which no owner is known. */
+/* Set the error for a busy lock without a known owner. */
 static void fail_without_owner(const struct rlock__waiter *waiter, struct rlock__error *error,
 			       const struct rlock_blocker *blocker)
 {
@@ -875,7 +885,7 @@ static void fail_without_owner(const struct rlock__waiter *waiter, struct rlock_
 
 #define PERMITS_SHOWN_MAX 96
 
-/* Of a semaphore all permits are counted, and one holder is named. */
+/* For a semaphore add the total of permits before the one holder that is named. */
 static const char *print_permits(const struct rlock_blocker *blocker, const char *how,
 				 char out[PERMITS_SHOWN_MAX])
 {

@@ -1,5 +1,6 @@
 /*
- * What one call of rlock_acquire knows: its request, its hold, and the state of each server; and the parts of the call.
+ * The state of one call of rlock_acquire: the request, the hold, and for each place what happened there. acquire.c decides when to
+ * make an attempt; acquire_try.c makes it.
  */
 #ifndef RLOCK_ACQUIRE_H
 #define RLOCK_ACQUIRE_H
@@ -14,87 +15,115 @@
 /* ---- the state: acquire.c ---- */
 
 #define RLOCK__SINCE_MAX 24
-#define RLOCK__RUN_ID_MAX 64 /* more than a server has */
+/* A run_id has 40 hexadecimal digits. */
+#define RLOCK__RUN_ID_MAX 64
 
-/* In the place of a TTL, as struct rlock_blocker has it. */
+/* Values of blocker.ttl_ms that are no TTL: see struct rlock_blocker. */
 #define RLOCK__TTL_FREE (-2)
 #define RLOCK__TTL_READERS (-3)
 
 /*
- * The state of one place in an acquisition. What all tries together may have left there does not follow from the last
- * one.
+ * The state of one place, a server or a slot. The last attempt alone does not tell what is left there: an earlier one may have been
+ * granted or queued without a reply.
  */
 struct rlock__place_state {
-	bool is_granted;  /* by the last try: it is ours there, whatever else the reply said */
-	size_t reentered; /* how many names the last grant re-entered, the lock of an ancestor */
-	bool is_busy; /* after the last try: it does not count there, and blocker says why; a young server may have granted it */
-	char run_id
-		[RLOCK__RUN_ID_MAX]; /* of the server that granted the lock last; empty: it is not known */
-	bool is_transient;           /* the last try failed by what mends itself */
-	unsigned
-		tried_streams; /* on which of its streams the user's rights were tried; 0: on none */
-	bool was_denied;       /* it answered that it can't serve us now */
-	bool was_deposed; /* it granted the lock, but the sentinels did not confirm that it is the master */
-	bool may_be_held;                       /* a try was sent, and its reply is not known */
-	bool may_be_queued;                     /* in the queue, or as the writer that is next */
-	char since[RLOCK__SINCE_MAX];           /* when our wait began, as text of the server */
+	/* The last attempt was granted here, whatever else the reply contains. */
+	bool is_granted;
+	/* names that the last grant re-entered: an ancestor holds their locks */
+	size_t reentered;
+	/*
+	 * The last attempt does not count here, for the reason in blocker. With is_granted: the server restarted less than a lease ago.
+	 */
+	bool is_busy;
+	/* The run_id of the server that granted the lock last; empty: unknown. */
+	char run_id[RLOCK__RUN_ID_MAX];
+	/* The last attempt failed by an error that heals itself. */
+	bool is_transient;
+	/* session.streams when the user's rights were tried; 0: never. A new stream may belong to another server. */
+	unsigned tried_streams;
+	/* The server replied that it cannot serve us now. */
+	bool was_denied;
+	/* The server granted the lock, but the sentinels did not confirm that it is the master. */
+	bool was_deposed;
+	/* An attempt was sent, and its reply is unknown. */
+	bool may_be_held;
+	/* We may be in a queue here, or be the writer that is next. */
+	bool may_be_queued;
+	/* Start of our wait by this server's clock, as text; empty: unknown. */
+	char since[RLOCK__SINCE_MAX];
 	struct rlock__connection *subscription; /* NULL until the lock was busy */
-	bool is_subscribed_to_lock; /* by the channels of the locks, not only by its own */
-	bool watches_lock; /* no other waiter finds out for it when the TTL is over, or what Java publishes */
-	bool is_reservation_over; /* of another waiter, which came first: a message has come since */
-	bool lacks_own_channel; /* the user has no right to our own channel: we can't be in the wake queue */
+	/* The subscription includes the locks' channels, not only our own channel. */
+	bool is_subscribed_to_lock;
+	/* We watch the lock for the whole queue: we retry when the TTL has passed, and on messages of Redisson. */
+	bool watches_lock;
+	/* The lock was reserved for another waiter; a message since then says that the reservation may be over. */
+	bool is_reservation_over;
+	/* The user has no right to our own channel: we cannot join the wake queue. */
+	bool lacks_own_channel;
 	int failed_subscriptions; /* in a row */
-	int64_t polls_until_ms; /* until then no subscription is opened there: each try is due by the clock */
-	int64_t last_message_ms; /* when the subscription was heard last */
-	int64_t probed_ms; /* when it was probed, and has not been heard since; 0: it was not, or has been */
-	int64_t retry_after_ms; /* by when the server wants another try, from now; 0: at once; -1: no wish */
-	int64_t kept_since_ms; /* the lock is kept for us there, while another slot or server does not grant it; 0: not since it was busy */
-	struct rlock_blocker
-		blocker; /* as the last reply had it that said busy, with owner and note of these: */
+	/* Until then do not subscribe here, but retry by the clock. */
+	int64_t polls_until_ms;
+	/* time of the last message of the subscription */
+	int64_t last_message_ms;
+	/* time of the probe that has no reply yet; 0: none */
+	int64_t probed_ms;
+	/* The server asks for a retry after this time at the latest. 0: immediately; -1: it does not ask. */
+	int64_t retry_after_ms;
+	/* Since when the lock is reserved for us here, while another place does not grant it; 0: not reserved. */
+	int64_t kept_since_ms;
+	/* from the last reply that said busy; owner and note point to the arrays below */
+	struct rlock_blocker blocker;
 	char owner[RLOCK_OWNER_MAX], note[RLOCK_NOTE_MAX];
-	int64_t read_ms; /* when that reply was read */
+	int64_t read_ms; /* time of that reply */
 };
 
 struct rlock__waiter {
 	struct rlock_conn *conn;
 	const struct rlock_request *request;
-	struct rlock_hold *hold; /* the caller's */
-	char since
-		[RLOCK__SINCE_MAX]; /* when the wait began, in the words of a server; part of each try */
-	bool is_since_sent;         /* by the current try: replies do not change it any more */
-	size_t failed_slot; /* which one could not be reached by the last try, from 1; 0: none */
+	struct rlock_hold *hold; /* belongs to the caller */
+	/* Start of the wait by a server's clock, sent with each attempt: the scripts order waiters by it. */
+	char since[RLOCK__SINCE_MAX];
+	/* The current attempt has sent since: replies do not change it any more. */
+	bool is_since_sent;
+	/* the slot that the last attempt could not reach, counted from 1; 0: none */
+	size_t failed_slot;
 	struct rlock__places places;
-	struct rlock__place_state *servers; /* one a place */
+	struct rlock__place_state *servers; /* one for each place */
 	int64_t began_ms, deadline_ms, tried_ms;
-	int64_t answered_ms; /* when the last try began to which servers said that the lock is busy; 0: none did */
-	int64_t took_ms;        /* how long that try took */
-	int64_t report_at_ms;   /* when on_wait is due; INT64_MAX: not (any more) */
-	int64_t retry_until_ms; /* how long an unreachable server is retried; 0: all can be reached */
-	bool asks_for_reply;    /* those retries last long enough to ask for one that was lost */
+	/* start of the last attempt that was answered by "busy"; 0: none was */
+	int64_t answered_ms;
+	/* duration of that attempt */
+	int64_t took_ms;
+	/* when to call on_wait; INT64_MAX: not, or not again */
+	int64_t report_at_ms;
+	/* until when an unreachable server is retried; 0: all servers can be reached */
+	int64_t retry_until_ms;
+	/* retry_until_ms leaves time to learn the result of a request whose reply was lost. */
+	bool asks_for_reply;
 	int64_t pause_ms;
 	int tries_contended;
 	bool was_reached;
-	bool is_busy; /* the result of the last try */
+	bool is_busy; /* result of the last attempt */
 	bool is_behind_ancestor;
 };
 
-/* Until when a request that is sent now may take. */
+/* The deadline of a request that is sent now. */
 int64_t rlock__waiter_try_end_ms(const struct rlock__waiter *waiter, int64_t now_ms);
-/* It waits in the queue of a fair lock, known there by its owner. */
+/* Whether the waiter is in the queue of a fair lock, which knows it by its owner instead of the hold id. */
 bool rlock__waiter_is_fair(const struct rlock__waiter *waiter);
 bool rlock__waiter_is_subscribed(const struct rlock__place_state *server);
 
-/* ---- one try: acquire_try.c ---- */
+/* ---- one attempt: acquire_try.c ---- */
 
 /*
- * RLOCK_OK: waiter->hold has the lock on as many servers as the quorum says. RLOCK_BUSY: it was released again where it
- * was granted. Else a failure, with its text in the connection.
+ * Make one attempt. RLOCK_OK: a quorum granted the lock to waiter->hold. RLOCK_BUSY: no quorum did, and single grants were released.
+ * Else a failure, with its text in the connection.
  */
 enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter);
-/* The arguments of a try at the index-th place; ctx is the waiter. */
+/* Make the arguments of an attempt at the index-th place; ctx is the waiter. */
 const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 						struct rlock__args *args);
-/* When the wait is over: undo, without waiting for it, whatever the tries may have left on the servers. */
+/* Undo what the attempts may have left on the servers when the wait ends without the lock. Does not wait for replies. */
 void rlock__acquire_leave(struct rlock__waiter *waiter);
 
 #endif
