@@ -68,7 +68,7 @@ static bool is_text(const redisReply *reply, const char *text)
 	return reply->len == strlen(text) && memcmp(reply->str, text, reply->len) == 0;
 }
 
-/* The owner that the lock was granted to: that of the request, or an inherited one. NULL: neither. */
+/* The owner to which the lock was granted: the owner of the request, or an inherited one. NULL: neither. */
 static const char *owner_of(const struct rlock__waiter *waiter, const redisReply *reply)
 {
 	if (is_text(reply, waiter->hold->owner))
@@ -84,7 +84,7 @@ static bool is_semaphore(const struct rlock__waiter *waiter)
 	return waiter->hold->kind == RLOCK_SEMAPHORE;
 }
 
-/* The caller learns once that the total is not that of its request. */
+/* Tell the caller, once, that the semaphore has another total than the request. */
 static void set_total(struct rlock__waiter *waiter, size_t name_index, int64_t total)
 {
 	const struct rlock_request *request = waiter->request;
@@ -97,7 +97,10 @@ static void set_total(struct rlock__waiter *waiter, size_t name_index, int64_t t
 		request->on_total(request->ctx, name_index, total);
 }
 
-/* got: the token, or "-" when none was issued, which is told as 0; of a semaphore, as "5:1,4", the total and the slots. */
+/*
+ * Store what was acquired. got: the token as text, or "-" (stored as 0) if none was issued; for a semaphore "5:1,4", the total and
+ * the slots. False: malformed.
+ */
 static bool set_acquired(struct rlock__waiter *waiter, size_t name_index, const char *owner,
 			 int64_t count, const char *got)
 {
@@ -107,7 +110,10 @@ static bool set_acquired(struct rlock__waiter *waiter, size_t name_index, const 
 
 	if (owner == NULL || strlen(owner) >= sizeof(out->owner))
 		return false;
-	/* A server that has lost the lock of an ancestor grants it for a new owner: the ancestor's counts, see correct_owners. */
+	/*
+	 * Keep the ancestor's owner, which another server has reported: a server that has lost the ancestor's lock grants it to a new
+	 * owner, and release_other_owners undoes that.
+	 */
 	if (owner == waiter->hold->owner && out->owner[0] != '\0')
 		return true;
 	memcpy(out->owner, owner, strlen(owner) + 1);
@@ -123,8 +129,8 @@ static bool set_acquired(struct rlock__waiter *waiter, size_t name_index, const 
 }
 
 /*
- * The short reply of the common acquisition: one name, for the owner of the request, as its first hold, without a
- * token; of a semaphore the slot of one permit.
+ * Read the short reply of a usual acquisition: one name, the owner of the request, its first hold, and no token; for a semaphore the
+ * slot of one permit.
  */
 static enum rlock_status read_short_grant(struct rlock__waiter *waiter, size_t index,
 					  const redisReply *reply)
@@ -183,7 +189,7 @@ static enum rlock_status read_granted(struct rlock__waiter *waiter, size_t index
 	return RLOCK_BUSY;
 }
 
-/* The time since when a server has us waiting; false: it has not replied so. */
+/* *out: since when we wait, by the clock of that server. False: its reply did not contain that. */
 static bool since_at(const struct rlock__waiter *waiter, size_t index, int64_t *out)
 {
 	const char *since = waiter->servers[index].since;
@@ -192,8 +198,8 @@ static bool since_at(const struct rlock__waiter *waiter, size_t index, int64_t *
 }
 
 /*
- * Choose the time that orders the waiters on all servers: the median of the servers' clocks, so that one wrong clock does
- * not decide; of two the earlier time. Each reply to the first try chooses it anew; later tries send it.
+ * Choose the time by which all servers order the waiters: the median of the servers' clocks, so that one wrong clock does not decide;
+ * of two clocks the earlier time. Each reply to the first attempt chooses it anew; later attempts send it.
  */
 static void choose_since(struct rlock__waiter *waiter)
 {
@@ -238,7 +244,7 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	blocker->ttl_ms = element[2]->integer;
 	blocker->held_ms = element[8]->integer;
 	blocker->permits = waiter->hold->acquired[name_index].total;
-	/* Of a waiter far back it is not looked for at each try. */
+	/* -1: the script does not search a long queue for our position at each attempt. Keep the last one. */
 	if (element[9]->integer >= 0)
 		blocker->position = (size_t)element[9]->integer;
 	blocker->is_waiter =
@@ -259,7 +265,7 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	return RLOCK_BUSY;
 }
 
-/* New tokens must be greater than those issued before, and only the user knows those. */
+/* Ask the user for a new fencing counter: new tokens must be greater than all before, and only the user knows these. */
 static enum rlock_status fail_counter(const struct rlock__waiter *waiter,
 				      struct rlock__error *error, size_t name_index)
 {
@@ -314,8 +320,8 @@ static enum rlock_status read_reply(void *ctx, struct rlock__connection *connect
 /* ---- the arguments ---- */
 
 /*
- * In the queue for a fair lock all servers that must agree must be able to wake the waiter. A slot wakes it for its own
- * names, and of servers with a wake queue each one that is busy does.
+ * Whether the place may count on waking us. For a fair lock on several servers, all of them must be subscribed to: they share one
+ * order. Each slot wakes us for its own names, and each busy server with a wake queue wakes us by itself.
  */
 static bool is_subscribed(const struct rlock__waiter *waiter, size_t index)
 {
@@ -329,7 +335,7 @@ static bool is_subscribed(const struct rlock__waiter *waiter, size_t index)
 	return true;
 }
 
-/* In fair locks a waiter is new at a slot that does not have it in its queue. */
+/* Whether the waiter of a fair lock is not in the queue of that slot yet. */
 static bool is_new_at_slot(const struct rlock__waiter *waiter, size_t index)
 {
 	return waiter->places.are_slots && rlock__waiter_is_fair(waiter) &&
@@ -337,8 +343,8 @@ static bool is_new_at_slot(const struct rlock__waiter *waiter, size_t index)
 }
 
 /*
- * All servers and slots order their waiters alike, but for the queues of fair locks in several slots: a waiter comes to each of these
- * at another time.
+ * The time by which a place orders us among its waiters. It is the same at all places, but for fair locks in several slots: a waiter
+ * joins each of these queues at another time.
  */
 static const char *since_of(const struct rlock__waiter *waiter, size_t index)
 {
@@ -348,7 +354,7 @@ static const char *since_of(const struct rlock__waiter *waiter, size_t index)
 	return has_own && since[0] != '\0' ? since : waiter->since;
 }
 
-/* The default user has them all. Others are tried once on each stream. */
+/* Whether to try the user's rights: once on each stream. The default user is taken to have all rights. */
 static bool tries_rights(const struct rlock__waiter *waiter, size_t index)
 {
 	const struct rlock__connection *connection = waiter->places.at[index].connection;
@@ -364,7 +370,7 @@ static void add_options(const struct rlock__waiter *waiter, size_t index, bool i
 {
 	const struct rlock__places *places = &waiter->places;
 	const char *since = is_new_at_slot(waiter, index) ? "" : since_of(waiter, index);
-	/* With a majority a server that was restarted may have lost another owner's lock. */
+	/* With a majority, a server that restarted less than a lease ago may have lost another owner's lock: it must not count. */
 	int64_t least_uptime_ms = places->quorum < places->count ? waiter->hold->lease_ms : 0;
 	bool is_of_several = places->count > 1 && !places->are_slots;
 	char more[40] = "";
@@ -386,7 +392,7 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 	const struct rlock__action *action = hold->row->acquire;
 	bool is_trying_rights = tries_rights(waiter, index);
 
-	/* The rights to the further keys are needed later. */
+	/* The release needs rights to further keys: try them before the lock is acquired. */
 	rlock__places_keys(&waiter->places, index, hold,
 			   action->keys | (is_trying_rights ? action->release_keys : 0), args);
 	rlock__args_number(args, hold->lease_ms);
@@ -406,19 +412,19 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 	return action->script;
 }
 
-/* How long the caller waits for a server that does not reply. What was granted there expires with its lease. */
+/* The caller waits this long for an undo without a reply. A grant that is left expires with its lease. */
 #define UNDO_MS 1000
 /*
- * Once we have waited for so long, a lock that is granted here and not elsewhere is kept for us: for so long at a time, then others
- * have a turn. As lua/inc/wake.lua does where one script has all names.
+ * After a wait of KEEP_AFTER_MS, a lock that is granted here but not at all places is reserved for us for KEPT_MS at a time, and
+ * then for others. The scripts do the same where one script sees all names.
  */
 #define KEEP_AFTER_MS 2000
 #define KEPT_MS 2000
-/* Servers are awaited this long after a quorum has granted the lock, and for as long as the quorum took. */
+/* Wait this long for the other servers after a quorum has granted the lock, plus the time that the quorum took. */
 #define GRANTED_STRAGGLERS_MS 20
-/* How long a grant may take on the servers where another caller was faster: the caller waits for its lock. */
+/* Longest time to acquire the lock where another caller was faster: our caller waits for its lock meanwhile. */
 #define COMPLETE_MS 250
-/* A queue needs less: without a reply its scripts remove us as a dead waiter. */
+/* Longest time for leaving a queue. Less than UNDO_MS: if it fails, the scripts remove us as a dead waiter. */
 #define LEAVE_MS 300
 
 /* ---- the arguments ---- */
@@ -431,7 +437,10 @@ static const struct rlock__script *make_release(const void *ctx, size_t index,
 	return rlock__places_release(&waiter->places, index, waiter->hold, 0, args);
 }
 
-/* For how long a lock may still be kept for us that was granted here, and not elsewhere; 0: others have waited for it as long. */
+/*
+ * For how long a lock that was granted here, but not at all places, may still be reserved for us. 0: not at all, or the other waiters
+ * have their time now.
+ */
 static int64_t kept_ms(const struct rlock__waiter *waiter, size_t index, int64_t now_ms)
 {
 	int64_t kept_since_ms = waiter->servers[index].kept_since_ms;
@@ -473,9 +482,9 @@ static void release_without_reply(struct rlock__waiter *waiter, size_t index)
 }
 
 /*
- * An attempt without a reply can still be granted, and one that failed can be in the queue: the release follows it on the same
- * stream. Where no reply is outstanding, wait for that of the release, shortly: the server may have to be sent the whole script
- * again, after SCRIPT FLUSH. A server that can't be reached has a dead waiter, which its scripts remove.
+ * Send a release to each place where an attempt may be granted or queued, on the stream of the attempt, so that it arrives after it.
+ * Where no reply is outstanding, wait shortly for the reply of the release: after SCRIPT FLUSH the server needs the whole script.
+ * On an unreachable server we become a dead waiter, which its scripts remove.
  */
 void rlock__acquire_leave(struct rlock__waiter *waiter)
 {
@@ -497,21 +506,21 @@ void rlock__acquire_leave(struct rlock__waiter *waiter)
 	waiter->conn->events.is_masked = false;
 }
 
-/* What a place is sent after a try, and waited for; NULL: nothing. */
+/* The arguments of the request that undoes the attempt at a place; NULL: nothing to undo. */
 static rlock__args_fn undo_of(const struct rlock__waiter *waiter,
 			      const struct rlock__broadcast *broadcast, size_t index,
 			      bool is_acquired)
 {
 	const struct rlock__place_state *server = &waiter->servers[index];
 
-	/* Without those servers that have us in their queue: leave it there. */
+	/* A quorum granted the lock without this server, which has us in its queue: leave that. */
 	if (is_acquired)
 		return server->may_be_queued && server->is_busy && !server->is_granted
 			       ? make_release
 			       : NULL;
 	if (server->is_granted)
 		return make_return;
-	/* An earlier try reached more slots than this one, and may be queued or granted there. */
+	/* An earlier attempt reached more slots, and may be granted or queued there. */
 	if (!broadcast->answers[index].is_sent && (server->may_be_queued || server->may_be_held))
 		return make_release;
 	return NULL;
@@ -551,7 +560,10 @@ static void undo(struct rlock__waiter *waiter, const struct rlock__broadcast *br
 	rlock__broadcast_free(&undoing);
 }
 
-/* The servers that granted more names for another owner than a quorum of them did, that has the locks of ancestors. */
+/*
+ * Find the servers that re-entered fewer names than a quorum did: they have lost locks of an ancestor, and granted them to the
+ * request's owner. False: there is none, or no quorum.
+ */
 static bool find_other_owners(const struct rlock__waiter *waiter,
 			      bool is_other_out[RLOCK_SERVERS_MAX])
 {
@@ -572,8 +584,8 @@ static bool find_other_owners(const struct rlock__waiter *waiter,
 }
 
 /*
- * A server that has lost the lock of an ancestor granted it for another owner, who would keep the ancestor from regaining it:
- * release it there, so that it is regained for the ancestor's owner. Sets is_missing for these servers.
+ * Release the lock on the servers that granted an ancestor's lock to the request's owner, and set is_missing for them: it is then
+ * acquired there for the ancestor's owner. Otherwise our hold would keep the ancestor from regaining its lock.
  */
 static void release_other_owners(struct rlock__waiter *waiter, bool is_missing[RLOCK_SERVERS_MAX])
 {
@@ -593,8 +605,8 @@ static void release_other_owners(struct rlock__waiter *waiter, bool is_missing[R
 }
 
 /*
- * Whether another caller has just been granted the lock there. It has no quorum, so it releases the lock in a moment. An owner that
- * has held the lock there for longer does not.
+ * Whether another caller was granted the lock there just now. Without a quorum that caller releases the lock in a moment; an owner
+ * that has held it for longer does not.
  */
 static bool is_held_briefly(const struct rlock__place_state *server)
 {
@@ -602,8 +614,8 @@ static bool is_held_briefly(const struct rlock__place_state *server)
 }
 
 /*
- * The quorum has the lock. Acquire it on the other servers, too, where another caller was faster: otherwise the restart of one more
- * server, before the first renewal, would lose the lock.
+ * Acquire the lock, which a quorum has granted, also on the servers where another caller was faster. Otherwise the restart of one
+ * more server before the first renewal would lose the lock.
  */
 static void complete_grant(struct rlock__waiter *waiter)
 {
@@ -627,24 +639,27 @@ static void complete_grant(struct rlock__waiter *waiter)
 		if (!is_tried[i] || is_missing[i])
 			continue;
 		server->is_granted = true;
-		/* A regain leaves the queue of a fair lock alone: the release leaves it. */
+		/* A regain does not leave the queue of a fair lock: the release does. */
 		server->may_be_queued = rlock__waiter_is_fair(waiter);
 	}
 }
 
-/* After a grant. Events would cut this short, and nothing comes later that would do the rest. */
+/* Complete a grant, and leave the queues. Events are masked: they would cut this short, and nothing later does the rest. */
 static void finish_grant(struct rlock__waiter *waiter, const struct rlock__broadcast *broadcast)
 {
 	waiter->conn->events.is_masked = true;
 	complete_grant(waiter);
 	undo(waiter, broadcast, true);
 	waiter->conn->events.is_masked = false;
-	/* Where a server has not replied yet the release leaves its queue. */
+	/* The queue of a server that has not replied is left by the release of the hold. */
 	for (size_t i = 0; i < waiter->places.count; i++)
 		waiter->hold->may_be_queued[i] = waiter->servers[i].may_be_queued;
 }
 
-/* Servers without a reply may have granted the lock since; of a single one the next try finds out. */
+/*
+ * Send a release to the servers without a reply, which may still grant the lock. Not to a single server: the next attempt finds out
+ * what it did.
+ */
 static void release_unanswered(struct rlock__waiter *waiter)
 {
 	for (size_t i = 0; waiter->places.count > 1 && i < waiter->places.count; i++) {
@@ -658,9 +673,9 @@ static void release_unanswered(struct rlock__waiter *waiter)
 	}
 }
 
-/* ---- the try ---- */
+/* ---- the attempt ---- */
 
-/* The server says that a key is denied, and not which one: the first name at whose key the user may not look. */
+/* Find the name that an error of the server is about: it does not say which key it denies, so EXISTS tries them in order. */
 static void find_denied_name(struct rlock__waiter *waiter, const struct rlock__broadcast *broadcast)
 {
 	for (size_t i = 0; i < waiter->places.count; i++) {
@@ -681,8 +696,8 @@ static void find_denied_name(struct rlock__waiter *waiter, const struct rlock__b
 }
 
 /*
- * First, query the slot that the last try could not reach, by a script that changes nothing: a try would hold the slots
- * before it for as long as its node does not answer.
+ * Send a script that changes nothing to the slot that the last attempt could not reach. Only after its reply make an attempt, which
+ * would otherwise hold the slots before it while the node does not answer.
  */
 static enum rlock_status reach_failed_slot(struct rlock__waiter *waiter)
 {
@@ -705,10 +720,7 @@ static enum rlock_status reach_failed_slot(struct rlock__waiter *waiter)
 	return status;
 }
 
-/*
- * One slot after the other: of several waiters for the same slots the first then acquires all of them, and no slot after
- * a busy one is touched.
- */
+/* Acquire one slot after the other, and none after a busy one: see "No livelock" above. */
 static enum rlock_status send_slots(struct rlock__waiter *waiter,
 				    struct rlock__broadcast *broadcast, int64_t end_ms)
 {
@@ -726,8 +738,8 @@ static enum rlock_status send_slots(struct rlock__waiter *waiter,
 }
 
 /*
- * How long to wait for the other servers, when a quorum replied after took_ms. If it granted the lock, they are awaited as long
- * again: a reply may say that another caller has the lock there for a moment.
+ * How long to wait for the other servers after a quorum has replied, which took took_ms. After a grant their replies show where
+ * another caller has the lock for a moment, so they are awaited for as long again.
  */
 static int64_t stragglers_ms(const struct rlock__waiter *waiter,
 			     const struct rlock__broadcast *broadcast, int64_t took_ms)
@@ -760,7 +772,7 @@ static enum rlock_status send_try(struct rlock__waiter *waiter, struct rlock__br
 				      now_ms + stragglers_ms(waiter, broadcast, now_ms - sent_ms));
 }
 
-/* An error may have come in the middle of several names, after some of them were acquired. */
+/* Record the result at one place. After an error some of several names may be acquired: may_be_held stays set. */
 static void record_answer(struct rlock__waiter *waiter, size_t index,
 			  const struct rlock__answer *answer)
 {
@@ -775,7 +787,7 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 	server->is_transient = is_lost && waiter->places.at[index].connection->error.heals_itself;
 	if (is_lost && waiter->places.are_slots)
 		waiter->failed_slot = index + 1;
-	/* Before it answers so, a script has tried them. */
+	/* The script tries the rights before it replies so. */
 	if (is_answer)
 		server->tried_streams = waiter->places.at[index].connection->session.streams;
 	server->was_denied = answer->is_over && answer->result.was_denied;
@@ -789,7 +801,7 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 		server->may_be_queued = server->may_be_queued || (will_wait && was_sent);
 }
 
-/* Servers that failed do not count as long as enough others answered: then the lock is just busy. */
+/* The result of the attempt. If a quorum answered, failures of other servers do not count: the lock is busy. */
 static enum rlock_status try_result(const struct rlock__waiter *waiter,
 				    struct rlock__broadcast *broadcast)
 {
@@ -804,8 +816,9 @@ static enum rlock_status try_result(const struct rlock__waiter *waiter,
 }
 
 /*
- * A proxy that chooses a server by the first key runs the script of all names on one server: looked at one by one, names of
- * others are not there, and can be acquired by other clients. An expired lock is not there, either: it is tried again.
+ * A proxy may run a script with several names on the server of the first name. The locks of the other names are then created where no
+ * other client looks for them. EXISTS for each name detects that. If the lease may have expired meanwhile, EXISTS proves nothing, and
+ * the attempt is repeated.
  */
 static enum rlock_status check_names_are_there(const struct rlock__waiter *waiter,
 					       const struct rlock__broadcast *broadcast,
@@ -830,8 +843,8 @@ static enum rlock_status check_names_are_there(const struct rlock__waiter *waite
 }
 
 /*
- * A server that has two URLs would count twice for a majority; and in the same database a release finds the hold by the first of
- * them only. Where all must agree, two databases are two locks.
+ * Refuse one server under two URLs: it would count twice for a majority, and of two releases in one database the second would find
+ * no hold. Where all servers must agree, two databases of one server are allowed: they are two locks.
  */
 static enum rlock_status check_servers_differ(const struct rlock__waiter *waiter)
 {
@@ -855,7 +868,7 @@ static enum rlock_status check_servers_differ(const struct rlock__waiter *waiter
 	return RLOCK_OK;
 }
 
-/* The grant of a server that was deposed is treated like a try without a reply. */
+/* Confirm the grants by replicas and sentinels. Treat the grant of a deposed master like an attempt without a reply. */
 static enum rlock_status acknowledge(struct rlock__waiter *waiter,
 				     struct rlock__broadcast *broadcast, int64_t sent_ms)
 {
@@ -864,7 +877,7 @@ static enum rlock_status acknowledge(struct rlock__waiter *waiter,
 
 	if (status == RLOCK_OK)
 		return RLOCK_OK;
-	/* It answers, and may have more replicas later. */
+	/* The server answers, and may have enough replicas later: retry as for a server that was reached. */
 	waiter->was_reached = true;
 	for (size_t i = 0; i < waiter->places.count; i++) {
 		if (!broadcast->answers[i].was_deposed)
@@ -891,7 +904,7 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 	sent_ms = rlock_now_ms();
 	waiter->is_since_sent = waiter->since[0] != '\0';
 	rlock__broadcast_init(&broadcast, &waiter->places, read_reply, waiter);
-	/* An earlier try may have succeeded too late, and left the queues: this one may join them again. */
+	/* An earlier attempt may have succeeded too late and left the queues. This attempt may join them again. */
 	rlock_hold_set_queued(hold);
 	status = send_try(waiter, &broadcast, sent_ms);
 	waiter->failed_slot = 0;
@@ -903,7 +916,7 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 		const struct rlock__result *result = &broadcast.answers[i].result;
 
 		/*
-		 * The login was denied, but the try behind it in the same write was carried out, as the default user or in
+		 * The login was denied, but the attempt after it in the same write was carried out, as the default user or in
 		 * another database: undo it on that stream.
 		 */
 		if (result->status < 0 && result->reply != NULL)
@@ -922,7 +935,7 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 		hold->lease_ms = lease_ms;
 		hold->ttl_ms = lease_ms;
 	} else {
-		/* Before anything is undone, by which its stream may be closed. */
+		/* Before the undo, which may close the stream. */
 		if (status == RLOCK_EACL && hold->name_count > 1)
 			find_denied_name(waiter, &broadcast);
 		undo(waiter, &broadcast, false);

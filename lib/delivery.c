@@ -1,6 +1,6 @@
 /*
- * Delivers one request to all places, as often as it takes. Which arguments it has and what a reply means is for the caller;
- * when the result is settled, request.c decides.
+ * Deliver one request to all places, and repeat it until a quorum has replied. The caller makes the arguments and reads the replies;
+ * request.c decides when the result cannot change any more.
  */
 #include <string.h>
 
@@ -11,12 +11,12 @@
 #include "request.h"
 #include "rlock.h"
 
-/* How long the first attempt may take; each further one twice as long. */
+/* Longest time of the first attempt. Each further attempt has twice the time of the one before. */
 #define FIRST_ATTEMPT_MS 1000
 
 /* ---- repeat ---- */
 
-/* One attempt gets its full time, even after the deadline. */
+/* An attempt that begins after the deadline still has its full time: it is the only one of its kind. */
 static int64_t attempt_end_ms(int64_t now_ms, int64_t deadline_ms, int64_t patience_ms)
 {
 	int64_t end_ms = now_ms + patience_ms;
@@ -58,7 +58,7 @@ static bool is_answered(const struct rlock__answer *answer)
 	       answer->status != RLOCK_CANCELLED;
 }
 
-/* Each slot has names of its own: the answer of one changes nothing for the others. */
+/* Whether a slot has not answered yet. Each slot has other names, so no answer of another slot replaces its own. */
 static bool is_one_slot_open(const struct rlock__broadcast *broadcast)
 {
 	if (!broadcast->places->are_slots)
@@ -69,7 +69,7 @@ static bool is_one_slot_open(const struct rlock__broadcast *broadcast)
 	return false;
 }
 
-/* Send to the places that have not answered yet, and wait for the quorum; for the others not long. */
+/* Send the request to the places that have not answered, and wait for a quorum; for the others only shortly. */
 static enum rlock_status deliver_once(struct rlock__delivery *delivery, int64_t end_ms)
 {
 	struct rlock__broadcast *broadcast = &delivery->broadcast;
@@ -81,7 +81,7 @@ static enum rlock_status deliver_once(struct rlock__delivery *delivery, int64_t 
 
 		if (is_answered(answer))
 			continue;
-		/* Without a reply it may have been carried out. */
+		/* A request without a reply may have been carried out: its repetition must know. */
 		if (answer->is_sent && (!answer->is_over || answer->result.was_sent)) {
 			delivery->is_repeated[i] = true;
 			delivery->server_number[i] =
@@ -95,7 +95,7 @@ static enum rlock_status deliver_once(struct rlock__delivery *delivery, int64_t 
 	if (status != RLOCK_OK)
 		return status;
 	/*
-	 * Without a result the request is repeated anyway: wait for slow servers, which a repetition would cut short.
+	 * Without a result wait until end_ms: the request would be repeated anyway, and that would cut short a slow server.
 	 */
 	return rlock__broadcast_await(broadcast, 0,
 				      rlock__broadcast_is_settled(broadcast)
@@ -112,7 +112,7 @@ static enum rlock_status attempt_delivery(void *ctx, int64_t end_ms, bool *may_c
 	if (status == RLOCK_OK)
 		status = rlock__broadcast_result(broadcast, RLOCK_NOT_HELD);
 	rlock__broadcast_close_failed(broadcast);
-	/* A server whose stream was broken gets one more request, even if the quorum does not need it. */
+	/* Send once more to a server whose stream broke, even though the quorum does not need it: it may still have the lock. */
 	if (status == RLOCK_OK && rlock__broadcast_count(broadcast, RLOCK_ENET) > 0)
 		(void)deliver_once(delivery, rlock_now_ms() + RLOCK__STRAGGLERS_MS);
 	*may_change_out = is_one_slot_open(broadcast);

@@ -1,5 +1,5 @@
 /*
- * The delivery of one request to all places: it is repeated over new streams until the quorum has answered, or a deadline is there.
+ * The delivery of one request to all places, repeated over new streams until a quorum has answered, or until a deadline.
  */
 #ifndef RLOCK_DELIVERY_H
 #define RLOCK_DELIVERY_H
@@ -12,15 +12,15 @@
 #include "rlock.h"
 
 /*
- * One attempt, which takes until end_ms at most. *may_change_out, which is false, becomes true where a failure that is not
- * transient is not the end: a place has not answered yet.
+ * Make one attempt, until end_ms at most. *may_change_out is false before; set it if a further attempt makes sense although the
+ * failure is not transient: a place has not answered yet.
  */
 typedef enum rlock_status (*rlock__attempt_fn)(void *ctx, int64_t end_ms, bool *may_change_out);
 
 /*
- * Repeat attempt after transient failures, with growing pauses, until deadline_ms. The last result. The first attempt may take
- * a second, each further one twice as long: a server that does not answer must leave time for another stream. The first one, and one that
- * begins after the deadline, gets its full time.
+ * Repeat attempt after transient failures, with growing pauses, until deadline_ms, and return the last result. The first attempt may
+ * take a second, and each further one twice the time before: a server that does not answer must leave time for another stream.
+ * The first attempt has its full time even if the deadline is earlier.
  */
 enum rlock_status rlock__retry(struct rlock_conn *conn, rlock__attempt_fn attempt, void *ctx,
 			       int64_t deadline_ms);
@@ -28,23 +28,23 @@ enum rlock_status rlock__retry(struct rlock_conn *conn, rlock__attempt_fn attemp
 struct rlock__delivery {
 	struct rlock__broadcast broadcast;
 	rlock__args_fn make;
-	const void *ctx;                    /* of make */
-	int64_t sent_ms[RLOCK_SERVERS_MAX]; /* when the last one was, to each place */
-	/* An earlier request may have been carried out there, by this server. */
+	const void *ctx;                    /* for make */
+	int64_t sent_ms[RLOCK_SERVERS_MAX]; /* time of the last request to each place */
+	/* An earlier request may have been carried out there, by the server of this number. */
 	bool is_repeated[RLOCK_SERVERS_MAX];
 	uint64_t server_number[RLOCK_SERVERS_MAX];
 };
 
-/* places must stay until the delivery is freed. read gets read_ctx, and make gets ctx. */
+/* The caller keeps places until the delivery is freed. make is called with ctx, and read with read_ctx. */
 void rlock__delivery_init(struct rlock__delivery *delivery, const struct rlock__places *places,
 			  rlock__args_fn make, const void *ctx, rlock__read_fn read,
 			  void *read_ctx);
 void rlock__delivery_free(struct rlock__delivery *delivery);
-/* Send the request to the places that have not answered, by rlock__retry. The quorum's result, with RLOCK_NOT_HELD as the negative. */
+/* Run the delivery by rlock__retry. Returns the quorum's result, in which RLOCK_NOT_HELD counts as an answer. */
 enum rlock_status rlock__delivery_run(struct rlock__delivery *delivery, int64_t deadline_ms);
 /*
- * Whether the server that answers may have carried out an earlier request, whose reply was lost. A new master may never have
- * heard of it.
+ * Whether the server that answered may have carried out an earlier request, whose reply was lost. False for a new master, which may
+ * not have received that request.
  */
 bool rlock__delivery_may_be_done(const struct rlock__delivery *delivery, size_t index);
 

@@ -1,6 +1,7 @@
 /*
- * Acquire a hold again on servers that have lost it, by a restart for example, while a quorum has it. The lock is held all
- * along, so a regain comes before every waiter. held.c says which servers have lost it; the scripts of an acquisition do it.
+ * Acquire a hold on servers that lack it while a quorum has it: a server restarted without its data, or granted the lock to another
+ * caller for a moment. The lock is held all the time, so a regain comes before every waiter. held.c and acquire_try.c decide which
+ * servers; the scripts of an acquisition do it.
  */
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
@@ -16,22 +17,22 @@
 #include "request.h"
 
 /*
- * As lua/inc/request.lua reads it: no token; it waits, by the clock alone; another's turn has passed; and it waits since a
- * time that is earlier than any waiter's.
+ * The options of an acquire script (lua/inc/options.lua): no token; a caller that waits without a channel, for which the reservation
+ * of another waiter is over, and since the time 1, which means a regain.
  */
 #define OPTIONS "01011"
 
 struct regain {
 	const struct rlock_hold *hold;
 	int64_t lease_ms, begun_ms, end_ms;
-	const char *owner;                  /* of the names below */
+	const char *owner;                  /* owner of the names below */
 	struct rlock__places places;        /* each with the names of that owner alone */
 	bool is_due[RLOCK_SERVERS_MAX];     /* where a request is to be sent, for this owner */
 	bool is_granted[RLOCK_SERVERS_MAX]; /* to this owner and all before it */
 	bool is_repeated;
 };
 
-/* Waiters that have joined the queue of a fair lock there meanwhile do not come first. */
+/* A fair lock is acquired as a plain one: waiters in the queue there do not come first. */
 static const struct rlock__script *make_regain(const void *ctx, size_t index,
 					       struct rlock__args *args)
 {
@@ -51,7 +52,7 @@ static const struct rlock__script *make_regain(const void *ctx, size_t index,
 	return action->script;
 }
 
-/* Busy is the only reply after which another request may succeed. */
+/* RLOCK_BUSY: only then another request may succeed. */
 static enum rlock_status read_reply(void *ctx, struct rlock__connection *connection, size_t index,
 				    redisReply *reply)
 {
@@ -75,7 +76,7 @@ static bool is_master(const struct regain *regain, size_t index)
 				      regain->end_ms) == RLOCK_OK;
 }
 
-/* Whether a place is left that was busy. */
+/* Send one request to each place that is due. True: a place was busy. */
 static bool send_once(struct regain *regain)
 {
 	struct rlock__broadcast broadcast;
@@ -103,8 +104,8 @@ static bool send_once(struct regain *regain)
 }
 
 /*
- * A caller that was granted the lock there, and not by a quorum, releases it in a moment. The script leaves the next turn
- * to us, so a request soon after that succeeds.
+ * Repeat the requests to busy places. A caller with a grant there, but without a quorum, releases it in a moment. The script reserves
+ * the lock for us then, so that a later request succeeds.
  */
 static void send_until_free(struct regain *regain)
 {
@@ -117,7 +118,7 @@ static void send_until_free(struct regain *regain)
 			return;
 }
 
-/* Whether the owner of the index-th name is known, and no earlier name has it. */
+/* Whether the index-th name is the first one with its owner. */
 static bool is_new_owner(const struct rlock_hold *hold, size_t index)
 {
 	const char *owner = hold->acquired[index].owner;
@@ -128,7 +129,7 @@ static bool is_new_owner(const struct rlock_hold *hold, size_t index)
 	return owner[0] != '\0';
 }
 
-/* A script acquires its names for one owner, and names that were re-entered have another one: each owner gets its request. */
+/* Send one request for each owner: a script acquires its names for one owner, and re-entered names have the owner of an ancestor. */
 void rlock__regain(const struct rlock__places *places, const struct rlock_hold *hold,
 		   int64_t lease_ms, bool is_lacking[RLOCK_SERVERS_MAX], int64_t end_ms)
 {
