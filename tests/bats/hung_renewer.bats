@@ -102,6 +102,8 @@ on_file_system() {
 	needs_hung_file_system
 	on_file_system bash -c 'ulimit -n 4096; for fd in {1000..2999}; do eval "exec $fd>mnt/f"; done; : >switches/flush
 		exec rlock run -t 3s a -- sh -c "echo \$\$ >command-pid; exec run_until_ended" 2>stderr'
+	# Until bash has opened 2,000 files there.
+	wait_until 60 test -s command-pid
 	find_hold_processes
 	wait_until 10 grep -q flush switches/asked
 	stays_true_for 4 hold_is_alive a "$RENEWER" "$COMMAND"
