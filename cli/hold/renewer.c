@@ -31,34 +31,34 @@
 #include "sys/proc.h"
 #include "sys/signals.h"
 
-/* How often to look for what no event tells. */
+/* How often to check what no event reports. */
 #define POLL_INTERVAL_MS 100
-/* Most short commands have ended by then: a renewer that works meanwhile would take the processor from them. */
+/* Put off work until the command has run for this time: it would slow down short commands, most of which have ended then. */
 #define START_FINISH_MS 20
 /*
- * How long to sleep until a command is executed: a network file system or a virus scanner can take longer than the lease,
- * which is renewed meanwhile. Two processes with one errno run after this time only; before that one sleeps.
+ * Sleep at most this long until the kernel has executed the command, which shares our errno until then. A network file system
+ * or a virus scanner can delay the exec for longer than the lease: we renew while it is delayed.
  */
 #define START_WAIT_MS 20
 /*
- * Of our own work, such as taking signals without an end, no more than a tenth is done with a raised priority, and so
- * much at once; then that is taken back for a while.
+ * Lower a raised priority for PRIORITY_PAUSE_MS once we have used this much processor time plus a tenth of the time since:
+ * a flood of signals, for example, must not take a processor from all others.
  */
 #define BUSY_MAX_MS 300
 #define BUSY_DIVISOR 10
 #define PRIORITY_PAUSE_MS 10000
-/* How long the release waits for the reply to a renewal that is under way. */
+/* Before the release, wait this long for the reply to a renewal that is under way. */
 #define ABANDON_MS 1000
 
-/* After a failure a retry comes soon, then less often, but no later than after a twentieth of the lease. */
+/* Retry soon after a failed renewal, then less often, but at least 20 times in a lease. */
 #define RETRY_MIN_MS 20
 #define RETRIES_IN_A_LEASE 20
-/* The first attempt may take a ninth of the lease, the second two ninths: both fit between renewal and SIGTERM. */
+/* The first attempt to renew may take a ninth of the lease, the second two ninths: both fit before SIGTERM is due. */
 #define ATTEMPTS_IN_A_LEASE 9
 #define ATTEMPT_MIN_MS 200
-/* How often to look whether a process has closed a descriptor: a copy of it that is open elsewhere hides that. */
+/* Check this often whether a process has closed its descriptor: no event reports it while a copy is open elsewhere. */
 #define DESCRIPTOR_POLL_MS 1000
-/* How old the file of a lock may get that is not renewed. Cleaners of /tmp count in days. */
+/* Touch the hold file at least this often: cleaners of /tmp remove files that are days old. */
 #define TOUCH_MS 3600000
 
 struct renewer {
@@ -66,28 +66,46 @@ struct renewer {
 	struct lease *lease;
 	struct rlock_hold *hold;
 	struct job *job;
-	bool is_front;        /* this is rlock, which has taken over */
-	pid_t hung;           /* a dead renewer that hangs in the kernel; 0: none */
-	int job_fd;           /* a descriptor of its command; -1: there is none, or it has ended */
-	bool may_be_released; /* a process that was killed may have sent the release */
-	uint64_t start;       /* our start time in the kernel's ticks */
+	/* This process is the front, which has taken over. */
+	bool is_front;
+	/* pid of a dead renewer that hangs in the kernel; 0: none */
+	pid_t hung;
+	/* pidfd of the command, where a hung renewer is its parent; -1: none, or the command has ended */
+	int job_fd;
+	/* The renewer that was killed may have sent the release. */
+	bool may_be_released;
+	/* start time of this process in the kernel's ticks */
+	uint64_t start;
 	struct hold_events *events;
-	int64_t *due_ms; /* of the events */
-	int front_fd;    /* a descriptor of rlock; -1: it is dead, or this is rlock */
-	int dialog_fd;   /* to rlock; -1: the same */
-	int unread_fd;   /* rlock's end of that */
-	/* The job. */
-	bool is_start_finished; /* what is done once the job runs has been done */
-	bool is_continued; /* the command was continued, or has ended, since rlock stopped with it */
-	int continued;     /* which of the lease's we have followed */
-	int close_watch_fd;    /* readable when the file of the descriptor was closed; -1: none */
-	bool has_closed;       /* the process has closed the descriptor */
-	bool has_target_ended; /* the process of --pid has ended */
-	bool is_requesting;    /* a renewal is under way */
-	int64_t retry_ms;      /* how long after a failure the next renewal is due */
-	int64_t attempt_ms;    /* how long the next one may take */
-	int64_t raised_ms,
-		raised_cpu_ms; /* since when our priority is raised, and our processor time then; INT64_MAX: it is not */
+	/* events->due_ms */
+	int64_t *due_ms;
+	/* pidfd of the front; -1: the front is dead, or this is the front */
+	int front_fd;
+	/* our end of the dialog, and the front's end; -1 if front_fd is -1 */
+	int dialog_fd, unread_fd;
+
+	/* ---- the job ---- */
+
+	/* finish_start was called. */
+	bool is_start_finished;
+	/* The command was continued, or has ended, since it was stopped last. */
+	bool is_continued;
+	/* the value of lease->continued that we have followed */
+	int continued;
+	/* readable when a process closes the file of the caller's descriptor; -1: not watched */
+	int close_watch_fd;
+	/* The process has closed the descriptor. */
+	bool has_closed;
+	/* The process of --pid has ended. */
+	bool has_target_ended;
+
+	/* ---- renewals ---- */
+
+	bool is_requesting;
+	/* time from a failed renewal to the next attempt, and the limit of that attempt */
+	int64_t retry_ms, attempt_ms;
+	/* when our priority was raised (INT64_MAX: it is not), and our processor time then */
+	int64_t raised_ms, raised_cpu_ms;
 };
 
 /* ---- what wakes a process ---- */
@@ -140,7 +158,7 @@ bool hold_events_take_due(struct hold_events *events, enum hold_due due)
 	return true;
 }
 
-/* When the first thing is due. */
+/* The first deadline. */
 static int64_t hold_events_next_ms(const struct hold_events *events)
 {
 	int64_t next_ms = INT64_MAX;
@@ -150,7 +168,7 @@ static int64_t hold_events_next_ms(const struct hold_events *events)
 	return next_ms;
 }
 
-/* By the timer: a poll that we are stopped in takes the rest of its time when we go on, however late that is. */
+/* Sleep by the timer: a poll in which we are stopped would wait for the rest of its timeout after we are continued. */
 void hold_events_sleep(struct hold_events *events, int64_t until_ms)
 {
 	struct pollfd any = { events->fd, POLLIN, 0 };
@@ -159,7 +177,7 @@ void hold_events_sleep(struct hold_events *events, int64_t until_ms)
 
 	until_ms = min(until_ms, hold_events_next_ms(events));
 	is_long = now_ms >= events->shrink_ms && until_ms - now_ms > HOLD_SHRINK_MS;
-	/* What wakes us more often than once a second finds us as we are. */
+	/* A process that wakes more than once a second keeps its memory: to read it again would cost more. */
 	if (is_long)
 		events->shrink_ms = now_ms + HOLD_SHRINK_MS;
 	else if (now_ms < events->shrink_ms)
@@ -171,10 +189,10 @@ void hold_events_sleep(struct hold_events *events, int64_t until_ms)
 		(void)rlock_poll(&any, 1, until_ms);
 }
 
-/* So many more descriptors are needed: for the server, and for two files of /proc at a time. */
+/* Descriptors that a renewer opens later: for the server, and for two files of /proc at a time. */
 #define FDS_NEEDED 4
 
-/* Has rlock look at the lease. It may wait for that: what cannot be sent now, since memory is short, say, is sent later. */
+/* Wake the front, so that it reads the lease. If that fails now (no memory, a full socket), retry later. */
 static void wake_front(struct renewer *renewer)
 {
 	renewer->due_ms[DUE_WAKE_FRONT] = INT64_MAX;
@@ -185,15 +203,20 @@ static void wake_front(struct renewer *renewer)
 /* ---- the table ---- */
 
 enum hold_event {
-	EVENT_ASKED_TO_END, /* a signal asks for it, and there is no command to pass it on to */
-	EVENT_REASON,       /* there is a reason to terminate the job */
-	EVENT_JOB_ENDED,    /* the command itself, or the process that the lock is for */
-	EVENT_ALL_GONE,     /* nor is there any other of its processes */
-	EVENT_OTHER_DIED,   /* of rlock and its renewer the other one */
+	/* A signal asks for the end, and no command runs that could get the signal. */
+	EVENT_ASKED_TO_END,
+	/* There is a reason to terminate the job. */
+	EVENT_REASON,
+	/* The command itself has ended, or the process that the lock is for. */
+	EVENT_JOB_ENDED,
+	/* All processes of the job have ended. */
+	EVENT_ALL_GONE,
+	/* The front has died; or, where the front has taken over, the renewer. */
+	EVENT_OTHER_DIED,
 	HOLD_EVENTS,
 };
 
-/* When a request that is under way is abandoned, and when the release is done at the latest. */
+/* Set the deadline for a request that is under way, and the time at which the release must be done. */
 static void plan_release(struct renewer *renewer)
 {
 	renewer->due_ms[DUE_ABANDON] = rlock_now_ms() + ABANDON_MS;
@@ -201,8 +224,8 @@ static void plan_release(struct renewer *renewer)
 }
 
 /*
- * The hold came to nothing: it is released before there was a job, and ended_ms says that none has ended. At this moment
- * rlock may commit a lock without a command: then there is a job, and the next turn does to it what happened here.
+ * Release a hold before the job runs; ended_ms stays 0. If the front commits a lock without a command at this moment, its job
+ * runs, and the phase stays HOLD_RUNNING: the next iteration sees the same event, and acts on the job.
  */
 static void enter_releasing_unused(struct renewer *renewer)
 {
@@ -232,7 +255,7 @@ static void enter_releasing(struct renewer *renewer)
 	renewer->lease->phase = HOLD_RELEASING;
 }
 
-/* The command has ended. One that was told to end, or had lost its lock, has its leftovers terminated. */
+/* Act on the job's end. If a signal asked the command to end, or the lock is lost, terminate the processes it has left. */
 static void end_job(struct renewer *renewer)
 {
 	struct lease *lease = renewer->lease;
@@ -262,7 +285,7 @@ static void go_on_alone(struct renewer *renewer)
 	}
 }
 
-/* What is not in it changes nothing. */
+/* An event without an entry changes nothing. */
 static void (*const actions[HOLD_PHASES][HOLD_EVENTS])(struct renewer *) = {
 	[HOLD_STARTING] = { [EVENT_ASKED_TO_END] = enter_releasing_unused,
 			    [EVENT_REASON] = enter_releasing_unused,
@@ -289,7 +312,7 @@ static void dispatch(struct renewer *renewer, enum hold_event event)
 
 /* ---- children ---- */
 
-/* rlock follows a stop, if a shell is there to continue it. */
+/* Count a stop of the command, so that the front stops as well if a shell with job control can continue it. */
 static void record_stop(struct renewer *renewer)
 {
 	renewer->lease->stops++;
@@ -300,7 +323,7 @@ static void record_stop(struct renewer *renewer)
 		wake_front(renewer);
 }
 
-/* The end is written down before the command is reaped: if we are killed in between, rlock reaps it, and sees how it ended. */
+/* Record the command's end before reaping it: if we are killed in between, the front reaps it and sees the status. */
 static void record_child(struct renewer *renewer, const siginfo_t *info)
 {
 	if (info->si_pid != renewer->lease->job_pid || !lease_has_command(renewer->lease))
@@ -314,7 +337,7 @@ static void record_child(struct renewer *renewer, const siginfo_t *info)
 		lease_record_end(renewer->lease, info);
 }
 
-/* The hung renewer has died: this process has adopted its children, and renews at once, unless the lease is fixed. */
+/* The hung renewer has died, and this process has adopted its children: renew at once, unless the lease is fixed. */
 static void end_hang(struct renewer *renewer)
 {
 	renewer->hung = 0;
@@ -331,14 +354,14 @@ static void reap(struct renewer *renewer)
 		if (child.si_pid == renewer->hung)
 			end_hang(renewer);
 		os_child_take(&child);
-		/* One may be the last of the job's. */
+		/* This child may have been the last process of the job: scan again. */
 		renewer->job->next_scan_ms = 0;
 	}
 }
 
 /* ---- signals ---- */
 
-/* It is written down before the signal is sent: the process that takes over has to know it even if we are killed right then. */
+/* Record a request to end before sending the signal: a front that takes over must know it if we are killed in between. */
 static void signal_command(struct renewer *renewer, int signal, bool continues)
 {
 	struct lease *lease = renewer->lease;
@@ -356,7 +379,7 @@ static void signal_command(struct renewer *renewer, int signal, bool continues)
 		report_signal_denied(lease, signal);
 }
 
-/* A signal for rlock, or for us, which is the same to its sender: it is passed on to the command, or ends the wait. */
+/* Act on a signal that was sent to the front or to the renewer: pass it on to the command, or end the wait. */
 static void take_signal(struct renewer *renewer, int signal, bool continues)
 {
 	struct lease *lease = renewer->lease;
@@ -374,7 +397,7 @@ static void take_signal(struct renewer *renewer, int signal, bool continues)
 	}
 }
 
-/* What it is taking is written down: the process that takes over sends at worst one signal twice, and loses none. */
+/* Mark each signal while sending it: a front that takes over then sends at most one signal twice, and loses none. */
 static void take_passed_on(struct renewer *renewer)
 {
 	struct lease *lease = renewer->lease;
@@ -393,9 +416,9 @@ static void take_passed_on(struct renewer *renewer)
 }
 
 /*
- * In the renewer, which a command knows as its parent: whether a signal is one for rlock, too. What others send to it
- * changes nothing. Those of a terminal have reached the command as well, once it exists; but one that came in the last
- * moment before it was started has reached us alone.
+ * Whether a signal that the renewer received counts as sent to rlock: from the job, which knows the renewer as its parent
+ * (kill $PPID), or from outside our PID namespace. Signals of a terminal count only until the command has started: after
+ * that the command gets them itself. Signals of other processes change nothing.
  */
 static bool is_for_rlock(const struct renewer *renewer, const struct os_signal *info)
 {
@@ -421,7 +444,7 @@ static void read_signals(struct renewer *renewer)
 
 /* ---- the other process ---- */
 
-/* If rlock alone was continued, we continue the command, unless it ran meanwhile and was stopped again. */
+/* If only the front was continued, continue the command, unless it has run and was stopped again since. */
 static void continue_after_front(struct renewer *renewer)
 {
 	const struct lease *lease = renewer->lease;
@@ -454,7 +477,7 @@ static void close_watched(struct renewer *renewer, int *fd)
 	*fd = -1;
 }
 
-/* Lines of the log that rlock was sent, and had not read when it was killed. */
+/* Print the lines that the front had not read when it was killed. */
 static void log_unread(struct renewer *renewer)
 {
 	struct record record;
@@ -464,7 +487,7 @@ static void log_unread(struct renewer *renewer)
 	(void)close(renewer->unread_fd);
 }
 
-/* What it has sent before its end is read before. */
+/* Act on the front's death, after reading what it sent before. */
 static void follow_front_state(struct renewer *renewer)
 {
 	if (os_is_ready(renewer->front_fd)) {
@@ -475,14 +498,14 @@ static void follow_front_state(struct renewer *renewer)
 		log_unread(renewer);
 		dispatch(renewer, EVENT_OTHER_DIED);
 	} else if (renewer->lease->is_front_stopped && renewer->is_continued) {
-		/* The shell has not continued it, but another process its command. */
+		/* Another process than the shell has continued the command: continue the front as well. */
 		(void)os_process_signal(renewer->front_fd, SIGCONT);
 	}
 }
 
 /* ---- the job ---- */
 
-/* Only processes are left that may not be signalled, and the lock is lost: to wait for them would help no process. */
+/* Whether only processes are left that we may not signal, and the lock is lost: to wait for them would protect nothing. */
 static bool is_waiting_futile(const struct renewer *renewer)
 {
 	const struct job_report *report = &renewer->job->report;
@@ -491,7 +514,7 @@ static bool is_waiting_futile(const struct renewer *renewer)
 	       rlock_now_ms() >= lease_end_ms(renewer->lease);
 }
 
-/* A process that was killed has closed all of its descriptors, too. */
+/* Check whether the process has closed the descriptor that the lock belongs to. A killed process has closed all. */
 static void check_descriptor(struct renewer *renewer)
 {
 	const struct hold_args *args = renewer->args;
@@ -507,7 +530,7 @@ static void check_descriptor(struct renewer *renewer)
 	renewer->due_ms[DUE_DESCRIPTOR] = rlock_now_ms() + DESCRIPTOR_POLL_MS;
 }
 
-/* Record the end of the process of --pid, and stop watching it: its descriptor would be ready in every turn. */
+/* Record the end of the process of --pid. Stop watching its pidfd, which would wake us again and again. */
 static void record_target_end(struct renewer *renewer)
 {
 	if (!renewer->has_target_ended && os_is_ready(renewer->args->target_fd)) {
@@ -516,7 +539,7 @@ static void record_target_end(struct renewer *renewer)
 	}
 }
 
-/* Record the end of the command. A hung renewer does not reap it: read its status from the zombie. */
+/* Record the end of the command below a hung renewer, which does not reap it: read the status from the zombie. */
 static void record_command_end(struct renewer *renewer)
 {
 	struct lease *lease = renewer->lease;
@@ -540,7 +563,7 @@ static bool has_job_ended(const struct renewer *renewer)
 	return renewer->lease->job_end != 0;
 }
 
-/* What is still to be looked for, or done to the job's processes, in this phase. */
+/* Terminate the job's processes, or check whether they have all ended, as the phase requires. */
 static void follow_job(struct renewer *renewer)
 {
 	struct lease *lease = renewer->lease;
@@ -566,7 +589,7 @@ static void follow_job(struct renewer *renewer)
 		dispatch(renewer, EVENT_ALL_GONE);
 }
 
-/* A `rlock renew` may have moved a fixed lease forward: the hold file says so. */
+/* Read the hold file again before a fixed lease ends: `rlock renew` may have extended the lease. */
 static void reload_lease(struct renewer *renewer)
 {
 	struct lease *lease = renewer->lease;
@@ -583,7 +606,7 @@ static void reload_lease(struct renewer *renewer)
 	hold_file_free(read);
 }
 
-/* A deadline that passes after the end of the job terminates nothing. */
+/* Act on deadlines that have passed. After the end of the job a deadline terminates nothing. */
 static void check_deadlines(struct renewer *renewer)
 {
 	struct lease *lease = renewer->lease;
@@ -607,7 +630,7 @@ static int64_t cpu_ms(void)
 	return (int64_t)clock() / (CLOCKS_PER_SEC / 1000);
 }
 
-/* Raises our priority when that is due, and takes it back for a while when we are busy. */
+/* Raise our priority when that is due, and lower it for a while if we use much processor time. */
 static void adapt_priority(struct renewer *renewer)
 {
 	int64_t now_ms = rlock_now_ms();
@@ -628,8 +651,8 @@ static void adapt_priority(struct renewer *renewer)
 /* ---- the command ---- */
 
 /*
- * Nothing is started for an rlock that is stopped: its terminal and its user are elsewhere. Nor for one that is being
- * killed: it is not stopped any more, and dies when a processor is free for it.
+ * Start the command, unless the front is stopped: its terminal may belong to another job then. Nor if the front is being
+ * killed: the kernel reports it as running until a processor is free for its end.
  */
 static void start_command(struct renewer *renewer)
 {
@@ -666,21 +689,21 @@ static void start_command(struct renewer *renewer)
 		lease->exit_code = command_report_not_started(args->lease->opts->command[0]);
 		enter_releasing_unused(renewer);
 	}
-	/* The environment is not freed: an exec that takes long may still have to read it. */
+	/* Do not free the environment: a slow exec may still read it. */
 }
 
-/* What may wait until the command runs, and would have cost it the processor or changed what it inherits. */
+/* Do what was put off until the command runs: it would have slowed the command down, or changed what it inherits. */
 static void finish_start(struct renewer *renewer)
 {
 	int64_t now_ms = rlock_now_ms();
 
 	renewer->is_start_finished = true;
 	renewer->due_ms[DUE_FINISH_START] = INT64_MAX;
-	/* Not earlier: the command would inherit a nice value. */
+	/* Not earlier: the command would inherit our nice value. */
 	renewer->due_ms[DUE_RAISE] = now_ms;
-	/* Not earlier: after that our release takes longer, since the kernel has to map the pages again that it needs. */
+	/* Not earlier: for a short command the release would have to load the released pages again. */
 	renewer->events->shrink_ms = now_ms + HOLD_SHRINK_MS;
-	/* The caller's pipes must see their end when the caller closes them. */
+	/* A reader of the caller's pipe must see its end although we run on. */
 	os_close_inherited(HELPER_NAME);
 	(void)!chdir("/");
 	wake_front(renewer);
@@ -699,14 +722,14 @@ static int64_t next_ms(const struct renewer *renewer)
 		next = min(next, renewer->job->next_scan_ms);
 	if (renewer->is_requesting)
 		next = min(next, now_ms + BUSY_MAX_MS);
-	/* No event tells that rlock was continued, or that it is stopped by now. */
+	/* No event reports that the front was continued or stopped. */
 	if ((lease->phase == HOLD_STARTING && lease->purpose == RLOCK_PURPOSE_COMMAND) ||
 	    (lease->is_front_stopped && renewer->front_fd >= 0))
 		next = min(next, now_ms + POLL_INTERVAL_MS);
 	return next;
 }
 
-/* Store when the next turn is due: after that rlock treats the renewer as hung. A release has its own limit. */
+/* Store when the next iteration is due: if it is overdue, the front treats us as hung. A release has its own limit. */
 static int64_t plan_iteration(struct renewer *renewer)
 {
 	int64_t at_ms = next_ms(renewer);
@@ -727,8 +750,8 @@ static void read_timer(struct renewer *renewer)
 }
 
 /*
- * flock ends with its command, and the lock goes on for as long as a process has its descriptor. Not before it is known
- * that there is one: else the lock would be released after the end of flock.
+ * rlock flock: let the front exit with its command, while the lock stays held for leftover processes, as with flock(1). Only
+ * once leftovers were found: otherwise the lock would be released after the exit, and the next flock -n could fail.
  */
 static void let_front_leave(struct renewer *renewer)
 {
@@ -762,8 +785,8 @@ static void follow_stop(struct renewer *renewer)
 }
 
 /*
- * Whether a request that is under way goes on: a wait until a signal or the end of a process ends it, a renewal until
- * the release has waited for its reply for long enough, a release to its own end.
+ * Whether a request that is under way continues. A signal or the end of a process ends a wait. A renewal ends when the release
+ * has waited for its reply for ABANDON_MS. A release ends by its own deadline.
  */
 static bool should_request_continue(const struct renewer *renewer)
 {
@@ -776,8 +799,8 @@ static bool should_request_continue(const struct renewer *renewer)
 }
 
 /*
- * Find out what has happened, and do what follows. We may be stopped at any moment: a command that ended meanwhile ended
- * before the time that the clock shows after that, so we look at the clock before we read signals.
+ * One iteration: find out what has happened, and act on it. Check the deadlines before reading signals: if we were stopped,
+ * the command may have ended before a deadline that has passed since, and must not count as terminated by it.
  */
 static bool process_events(void *ctx)
 {
@@ -812,7 +835,7 @@ static bool process_events(void *ctx)
 
 /* ---- renewals ---- */
 
-/* What is left of a lease after a renewal, whatever other clients do to it. */
+/* The part of a lease that is sure after a renewal: a Java reader can shorten the lease to 30 s. */
 static int64_t sure_lease_ms(const struct lease *lease)
 {
 	return 3 * lease_renewal_ms(lease);
@@ -849,8 +872,8 @@ static void record_loss(struct renewer *renewer)
 }
 
 /*
- * Several attempts fit into a lease: after a stream that fell silent there has to be time for a new one. Each attempt
- * gets longer than the last, for a server that is just slow.
+ * Deadline of the next attempt to renew. Several attempts fit into a lease, so that a new connection can replace a silent one.
+ * Each attempt may take twice as long as the one before, for a slow server.
  */
 static int64_t attempt_end_ms(struct renewer *renewer)
 {
@@ -894,7 +917,7 @@ static void renew(struct renewer *renewer)
 
 /* ---- the loop ---- */
 
-/* Hold the lock until nothing is left for which it is kept. */
+/* Hold the lock until the job has ended. */
 static void hold_loop(struct renewer *renewer)
 {
 	struct lease *lease = renewer->lease;
@@ -914,7 +937,7 @@ static void hold_loop(struct renewer *renewer)
 	}
 }
 
-/* How rlock ends when nothing was run: a signal ended it, or the lock was lost or its fixed lease over before. */
+/* Release a hold for which no job has run, and set the exit code: after a signal, a lost lock, or the end of a fixed lease. */
 static void finish_without_job(struct renewer *renewer)
 {
 	struct lease *lease = renewer->lease;
@@ -934,7 +957,7 @@ static void finish(struct renewer *renewer)
 
 	hold_events_clear(renewer->events);
 	renewer->lease->next_iteration_ms = rlock_now_ms() + DELIVERY_MS;
-	/* The process may lock the descriptor anew by now, and release this hold after us. */
+	/* The process may lock its descriptor again at this moment, and would then release this hold after us. */
 	if (renewer->has_closed && args->hold_file != NULL)
 		hold_file_mark_abandoned(args->hold_file, true);
 	if (renewer->hung > 0)
@@ -971,7 +994,7 @@ static void renewer_init(struct renewer *renewer, const struct hold_args *args, 
 	};
 }
 
-/* While the lock is waited for the signals of a terminal that stop a process stop us together with rlock. */
+/* Acquire the lock. During the wait Ctrl-Z stops us together with the front. True: the lock is acquired. */
 static bool acquire(struct renewer *renewer)
 {
 	const struct hold_args *args = renewer->args;
@@ -989,7 +1012,7 @@ static bool acquire(struct renewer *renewer)
 		renewer->lease->next_iteration_ms = rlock_now_ms();
 		lease_record_acquired(renewer->lease, renewer->hold);
 		plan_renewal(renewer);
-		/* What was to end the wait came together with the lock. */
+		/* A signal, or the front's death, that ends the wait came together with the lock. */
 		if (renewer->lease->exit_signal != 0 || renewer->front_fd < 0)
 			enter_releasing_unused(renewer);
 		return true;
@@ -1010,7 +1033,7 @@ int renewer_find(pid_t renewer, struct proc *out)
 	return EXIT_SYSTEM;
 }
 
-/* The file of a lock that is held. 0, or the exit code after one line by message_error. */
+/* Write the hold file. 0, or the exit code after one line by message_error. */
 static int save_file(const struct renewer *renewer)
 {
 	const struct hold_args *args = renewer->args;
@@ -1033,7 +1056,7 @@ static int save_file(const struct renewer *renewer)
 	file->lease_ms = renewer->lease->lease_ms;
 	file->sent_ms = renewer->lease->sent_ms;
 	file->acquired_ms = renewer->lease->acquired_ms;
-	/* The unlock that kills us one day must not kill another process that got our pid: so our start is in the file. */
+	/* Write our start time: an unlock must not kill another process that has our pid by then. */
 	code = renewer_find(getpid(), &self);
 	if (code != 0)
 		return code;
@@ -1042,7 +1065,7 @@ static int save_file(const struct renewer *renewer)
 	return hold_file_save(file);
 }
 
-/* The lock is for a process: rlock prints tokens or slots, commits, and ends. */
+/* Hand the lock over to the process of --pid: the front prints tokens or slots, commits the lock, and exits. */
 static void hand_over(struct renewer *renewer)
 {
 	const struct hold_args *args = renewer->args;
@@ -1066,13 +1089,13 @@ static void hand_over(struct renewer *renewer)
 	renewer->events->shrink_ms = rlock_now_ms();
 	renewer->due_ms[DUE_RAISE] = rlock_now_ms();
 	renewer->due_ms[DUE_TOUCH] = rlock_now_ms() + TOUCH_MS;
-	/* With its pid the lock waits for rlock to commit it. */
+	/* From here on the front can commit the lock. */
 	renewer->lease->job_start = args->hold_file->start;
 	renewer->lease->job_pid = args->hold_file->pid;
 	wake_front(renewer);
 }
 
-/* How ps shows us: the process that the user started has the command line. */
+/* Set what ps shows of us. The command line is that of the front, which the user started. */
 static void set_title(const struct opts *opts)
 {
 	char title[NAMES_SHOWN_MAX + sizeof(RENEWER_NAME) + 2], names[NAMES_SHOWN_MAX];
@@ -1119,7 +1142,7 @@ void renewer_run(const struct hold_args *args, struct job *job, int64_t forked_m
 	_exit(0);
 }
 
-/* What this process has to know of a hold that another has acquired. */
+/* Complete our copy of a hold that the renewer has acquired. */
 static void complete_hold(const struct hold_args *args)
 {
 	const struct lease *lease = args->lease;
@@ -1135,11 +1158,11 @@ void renewer_take_over(const struct hold_args *args, struct job *job, struct hol
 	struct lease *lease = args->lease;
 	struct renewer renewer;
 
-	/* No renewal waits for a reader of stderr that does not read. */
+	/* Never delay a renewal for a reader of standard error that does not read. */
 	message_set_deadline(0);
 	renewer_init(&renewer, args, job, events);
 	renewer.is_front = renewer.is_start_finished = true;
-	/* The renewer was killed before it could say so. */
+	/* The renewer was killed before it set the phase. */
 	if (lease->phase == HOLD_STARTING)
 		lease->phase = HOLD_RUNNING;
 	renewer.may_be_released = lease->phase == HOLD_RELEASING;
