@@ -1,6 +1,5 @@
 /*
- * Reads what /proc and the kernel tell of a descriptor and of the processes that share it. When to look again is
- * renewer.c's.
+ * Read from /proc and the kernel which file a descriptor has open, and which processes share it. renewer.c decides when to check again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +30,8 @@ bool file_id_is_same(const struct file_id *one, const struct file_id *other)
 }
 
 /*
- * By what the kernel remembers of the file: a renewer asks, and a file system may hang. False with errno. *mode_out may be
- * NULL.
+ * Identify the file at path. AT_STATX_DONT_SYNC: use what the kernel has in memory, since the file system could hang, and with it the
+ * renewer. False with errno. mode_out may be NULL.
  */
 static bool identify(const char *path, struct file_id *out, mode_t *mode_out)
 {
@@ -54,7 +53,7 @@ static bool identify(const char *path, struct file_id *out, mode_t *mode_out)
 	return true;
 }
 
-/* -1: there is no such line. */
+/* The number after line in text; -1: there is no such line. */
 static int64_t number_after(const char *text, const char *line)
 {
 	const char *cursor = strstr(text, line);
@@ -66,7 +65,7 @@ static int64_t number_after(const char *text, const char *line)
 	return number_read(&cursor, &number) ? number : -1;
 }
 
-/* False with errno. */
+/* Read mount and file from a process's fdinfo. False with errno. */
 static bool read_ids(pid_t pid, int fd, int64_t *mount_id_out, int64_t *file_id_out)
 {
 	char path[PATH_OF_FD_MAX], text[FDINFO_MAX];
@@ -91,7 +90,7 @@ bool descriptor_is_open(const struct descriptor *descriptor, pid_t pid)
 	if (mount_id != descriptor->mount_id || file_id != descriptor->file_id)
 		return false;
 	print_path(path, pid, "fd", descriptor->fd);
-	/* Before Linux 5.14 fdinfo does not name the file. */
+	/* Before Linux 5.14 fdinfo has no inode number: compare the files. */
 	if (file_id >= 0)
 		return true;
 	return identify(path, &file, NULL) ? file_id_is_same(&file, &descriptor->file)
@@ -100,8 +99,11 @@ bool descriptor_is_open(const struct descriptor *descriptor, pid_t pid)
 
 enum sharing { SHARED, NOT_SHARED, HIDDEN };
 
-/* Its position, flags and file are the same for each descriptor of one description, though not for these alone. */
-static enum sharing look_at(const struct descriptor *descriptor, pid_t pid)
+/*
+ * Whether pid has our open file description under the same number. If the kernel cannot compare them, compare file, position and flags,
+ * which are equal in all descriptors of one description, and could be equal by chance in others.
+ */
+static enum sharing compare_with(const struct descriptor *descriptor, pid_t pid)
 {
 	char path[PATH_OF_FD_MAX], ours[FDINFO_MAX], theirs[FDINFO_MAX];
 	int same = os_has_same_description(pid, descriptor->fd);
@@ -124,7 +126,10 @@ static enum sharing look_at(const struct descriptor *descriptor, pid_t pid)
 		       : NOT_SHARED;
 }
 
-/* The kernel appends this to the path of a file that has lost it, and a file may be called so. */
+/*
+ * Whether the file was deleted or renamed: the kernel then appends " (deleted)" to its path. A file can have such a name itself, so check
+ * whether that path is this file.
+ */
 static bool is_deleted(const struct descriptor *descriptor, size_t len)
 {
 	static const char deleted[] = " (deleted)";
@@ -144,7 +149,7 @@ int descriptor_read(int fd, struct descriptor *out)
 	mode_t mode = 0;
 	ssize_t len;
 
-	/* One that was closed when we were started has been filled by O_PATH; nor can flock(2) lock any other such. */
+	/* rlock opens descriptors that were closed at its start with O_PATH; flock(2) can lock no O_PATH descriptor anyway. */
 	if (flags == -1 || (flags & O_PATH) != 0)
 		return EBADF;
 	*out = (struct descriptor){ .fd = fd };
@@ -163,7 +168,7 @@ int descriptor_read(int fd, struct descriptor *out)
 		return ENOTSUP;
 	out->is_deleted = is_deleted(out, (size_t)len);
 	out->owner = getpid();
-	for (pid_t pid = getppid(); pid > 0 && (sharing = look_at(out, pid)) == SHARED;
+	for (pid_t pid = getppid(); pid > 0 && (sharing = compare_with(out, pid)) == SHARED;
 	     pid = proc_parent(pid))
 		out->owner = pid;
 	out->is_parent_hidden = sharing == HIDDEN && out->owner == getpid();

@@ -1,5 +1,5 @@
 /*
- * An open descriptor as the lock of a process: the file that it is open on, and which process it belongs to.
+ * A descriptor that rlock flock locks: which file it has open, and which process the lock belongs to.
  */
 #ifndef DESCRIPTOR_H
 #define DESCRIPTOR_H
@@ -9,33 +9,33 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Which file it is, whatever it is called: a new file may get the number of a deleted one, but was born later. */
+/* Identifies a file whatever its name. born_ns differs if a new file gets the inode number of a deleted one. */
 struct file_id {
 	uint64_t device, inode;
-	uint64_t born_ns; /* 0: the file system does not tell */
+	uint64_t born_ns; /* creation time; 0: the file system has none */
 };
 
 struct descriptor {
 	int fd;
 	char path[PATH_MAX]; /* of its file, absolute and without links */
-	bool is_deleted;     /* no file has this path any more, or another one has */
+	bool is_deleted;     /* the path is now another file's, or no file's */
 	struct file_id file;
-	int64_t mount_id, file_id; /* as fdinfo names mount and file; -1: not at all */
+	int64_t mount_id, file_id; /* mount and inode from /proc/PID/fdinfo; -1: not there */
 	/*
-	 * The outermost of the unbroken chain of processes, from our parent upwards, that have the same open file description
-	 * at this number; ourselves where our parent has not.
+	 * The process that the lock is for: the outermost ancestor such that all processes from our parent up to it share this open file
+	 * description, under the same number. Our own pid if our parent does not share it.
 	 */
 	pid_t owner;
-	bool is_parent_hidden; /* owner is ourselves, since we may not see what our parent has */
+	bool is_parent_hidden; /* owner is our own pid because we may not read our parent's descriptors */
 };
 
 bool file_id_is_same(const struct file_id *one, const struct file_id *other);
 
-/* 0; or EBADF: it is not open; ENOTSUP: it is no file; or another errno. */
+/* 0; EBADF: fd is not open; ENOTSUP: fd is no file; or another errno. */
 int descriptor_read(int fd, struct descriptor *out);
 /*
- * Whether that process has this number open on that file; true where we may not see that, or not now. No file system is
- * asked: one that hangs would hang the process that renews the lease.
+ * Whether that process has that file open under this number; true if that cannot be read, or not now. Does not ask the file system, which
+ * could hang, and with it the renewer.
  */
 bool descriptor_is_open(const struct descriptor *descriptor, pid_t pid);
 

@@ -1,6 +1,6 @@
 /*
- * Writes and reads the words of RLOCK_HELD and of hold files. What they say is only a claim, since any process can set
- * the variable: the server is asked whether the owner holds the lock at this moment.
+ * Write and read the words of RLOCK_HELD and of hold files. A word is only a claim, since any process can set the variable: the server
+ * decides whether the owner holds the lock.
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -25,7 +25,7 @@ enum part {
 
 /* ---- write ---- */
 
-/* The ':' needs no encoding. The blank between words and the slash between parts do. */
+/* Encode a part: a blank would separate words, a slash parts. A ':' needs no encoding. */
 static void write_encoded(FILE *out, const char *text, size_t len)
 {
 	char encoded[4];
@@ -49,7 +49,7 @@ void held_write(FILE *out, const struct held *held)
 
 /* ---- read ---- */
 
-/* Splits a word into its parts, and decodes them in place. */
+/* Split a word into its parts, and decode them in place. False: it has another form. */
 static bool split(char *word, char *parts[PART_COUNT], size_t lengths[PART_COUNT])
 {
 	for (int i = 0; i < PART_COUNT; i++) {
@@ -104,8 +104,8 @@ bool held_read(char *word, struct held *out)
 }
 
 /*
- * The words of a copy of RLOCK_HELD, the last one first: its hold is that of the nearest `rlock run` above us. False
- * when none is left. Words that are no hold are ignored: rlock did not write them.
+ * Read the words of a copy of RLOCK_HELD from the last one on: the last one is of the nearest `rlock run` above us. False: no word is left.
+ * Words of another form are ignored, since rlock did not write them.
  */
 static bool previous(char *value, size_t *left, struct held *out)
 {
@@ -153,7 +153,7 @@ bool inherited_find(char *value, const char *server, const struct rlock_name *na
 
 /* ---- extend ---- */
 
-/* In place, of those that are over. */
+/* Remove from value the words of holds that have ended. */
 static void prune(char *value)
 {
 	char *end = value, *rest = value, *word;
@@ -162,7 +162,7 @@ static void prune(char *value)
 		size_t len = strlen(word);
 		char *copy = strdup(word);
 		struct held held;
-		/* The parent of its command has ended, or it is no hold. */
+		/* The renewer of the hold has ended, or the word has another form. */
 		bool is_over = copy != NULL &&
 			       (!held_read(copy, &held) || proc_has_ended(held.pid, held.start));
 
@@ -178,8 +178,8 @@ static void prune(char *value)
 }
 
 /*
- * Programs that start one another, each under a lock, may hand down many holds that are over. exec takes no variable
- * that is longer than 32 pages with its NUL.
+ * prune only a value that is too long: exec takes no variable of more than 32 pages, with its NUL. Programs that start one another, each
+ * under a lock, can pass on many holds that have ended.
  */
 char *inherited_extend(const char *old, const char *server, enum rlock_kind kind,
 		       const struct rlock_name *names, size_t name_count,

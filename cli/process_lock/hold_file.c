@@ -1,7 +1,7 @@
 /*
- * Hold files: each hold has one, "hold-PID-START-HOLDID", with lines "key value". runtime_dir.c knows where they are,
- * and held.c the words for the locks. A file is written once, and again only for what does not change back: its hold is
- * lost, a release failed, a fixed lease was renewed; or a cleaner removed it.
+ * Hold files: each hold has a file "hold-PID-START-HOLDID" with lines "KEY VALUE". runtime_dir.c knows the directory, held.c the format of
+ * a lock's line. A file is written again only if its hold is lost, a release failed, a fixed lease was renewed, or a cleaner removed
+ * the file.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -29,21 +29,21 @@
 #include "sys/proc.h"
 
 #define FILE_PREFIX "hold-"
-#define NEW_PREFIX "new-" /* while it is written */
+#define NEW_PREFIX "new-" /* of a file that is being written */
 #define FILE_NAME_MAX 128
 #define FILE_SIZE_MAX (1 << 19)
 #define TIME_MAX_MS (INT64_MAX / 4)
-#define STATE_NUMBERS 10 /* in the line that says what may change */
-/* No rlock writes a file for so long: the one that began it was killed. */
+#define STATE_NUMBERS 10 /* numbers in the line "state" */
+/* Age from which a file that is being written is removed: its writer was killed, since writing takes milliseconds. */
 #define NEW_MAX_S 3600
 /*
- * The first line: only where its boot and namespaces are ours is a process or a time of the file what it was for its
- * writer. Other machines and containers may share the directory.
+ * Key of the first line, which has the writer's boot id and namespaces. If they are not ours, the pids and times of the file mean nothing
+ * here: other machines and containers may share the directory.
  */
 #define PLACE_KEY "place "
 #define PLACE_MAX 128
-#define FILE_ID_KEY "file" /* of the file that a descriptor is open on */
-/* Longer than an unlock has its claim: DELIVERY_MS of finish.h, 5 s, bounds its request. */
+#define FILE_ID_KEY "file" /* key of the line about the file that a descriptor has open */
+/* How long to wait for another unlock: longer than its request lasts, at most DELIVERY_MS of finish.h, 5 s. */
 #define CLAIM_MS 10000
 #define CLAIM_LOOK_MS 10
 
@@ -117,7 +117,7 @@ static void name_of(const struct hold_file *file, char out[FILE_NAME_MAX])
 		       file->start, file->hold_id);
 }
 
-/* Reads pid, start and hold_id from the name of a file. False when the name is not that of a hold file. */
+/* Read pid, start and hold_id from a file's name. False: no hold file has such a name. */
 static bool parse_name(const char *name, struct hold_file *out)
 {
 	int64_t pid, start;
@@ -136,7 +136,7 @@ static bool parse_name(const char *name, struct hold_file *out)
 
 /* ---- write ---- */
 
-/* False with errno when we cannot tell now. */
+/* Print the first line, of our boot and namespaces. False with errno: /proc cannot show them now. */
 static bool print_place(char out[PLACE_MAX])
 {
 	const struct os_scope *place = os_scope();
@@ -175,7 +175,7 @@ static void print_lines(FILE *out, const struct hold_file *file, const char *pla
 	}
 }
 
-/* Puts a new file in the old one's place, so that a reader sees either the one or the other whole. */
+/* Write a new file and rename it over the old one, so that a reader sees one of the two, and never a part. */
 static bool replace_file(const struct hold_file *file)
 {
 	char new_name[FILE_NAME_MAX], name[FILE_NAME_MAX], place[PLACE_MAX];
@@ -233,14 +233,14 @@ void hold_file_remove(const struct hold_file *file)
 void hold_file_mark_abandoned(struct hold_file *file, bool was_held)
 {
 	file->is_abandoned = file->is_abandoned || was_held;
-	/* If this fails, an unlock that comes later may say that the lock was lost which this one has released. */
+	/* If this fails, a later unlock may report as lost a lock that this unlock has released. */
 	(void)replace_file(file);
 }
 
 void hold_file_mark_lost(struct hold_file *file)
 {
 	file->is_lost = true;
-	/* If this fails, since the disk is full, say, an unlock still learns from the server that the lock was lost. */
+	/* This may fail, for example on a full disk: the server still tells an unlock that the lock was lost. */
 	(void)replace_file(file);
 }
 
@@ -255,7 +255,7 @@ void hold_file_touch(struct hold_file *file, int64_t sent_ms, int64_t lease_ms)
 	if (utimensat(file->dir_fd, name, NULL, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT ||
 	    replace_file(file) || errno != ENOENT)
 		return;
-	/* The directory was removed, too. */
+	/* The whole directory was removed: make it again. */
 	dir_fd = runtime_dir_open(true);
 	if (dir_fd < 0)
 		return;
@@ -275,7 +275,7 @@ static char *read_text(int dir_fd, const char *name)
 		file_read_all(openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC),
 			      FILE_SIZE_MAX, 0, &stat, &len);
 
-	/* Another user may have put the file here before the directory was closed to others. */
+	/* Trust only our own regular files: another user may have put one here before the directory had mode 0700. */
 	if (text == NULL || (S_ISREG(stat.st_mode) && stat.st_uid == geteuid()))
 		return text;
 	free(text);
@@ -283,7 +283,7 @@ static char *read_text(int dir_fd, const char *name)
 	return NULL;
 }
 
-/* What is the same for all locks of the hold stands in each of their words, and the file's name has some of it. */
+/* Add the lock of a line "held". Kind, lease and server are equal in all lines of a file. */
 static bool take_held(struct hold_file *file, const struct held *held)
 {
 	file->kind = held->kind;
@@ -293,8 +293,8 @@ static bool take_held(struct hold_file *file, const struct held *held)
 }
 
 /*
- * In the order of print_lines. rlock writes no time beyond TIME_MAX_MS, and sums of times within it do not overflow; nor
- * is a start of a process later.
+ * Read the numbers of the line "state", in the order of print_lines. Numbers beyond TIME_MAX_MS are denied: rlock writes none, and sums of
+ * two times below it cannot overflow.
  */
 static bool read_state(struct hold_file *file, const char *value)
 {
@@ -361,8 +361,8 @@ static bool read_line(struct hold_file *file, char *line)
 }
 
 /*
- * False with errno: ESTALE for a file that was written elsewhere, as its first line says, or 0 for one that is incomplete
- * or not ours.
+ * Read all lines of file->text. False with errno: ESTALE: another machine or container wrote the file. 0: the file is incomplete, or not
+ * one of rlock's. Else why our own boot and namespaces cannot be read now.
  */
 static bool read_lines(struct hold_file *file)
 {
@@ -384,7 +384,7 @@ static bool read_lines(struct hold_file *file)
 	return file->name_count > 0 && file->note != NULL;
 }
 
-/* NULL with errno: as read_lines, 0 for a name that is none of ours, or why the file cannot be read now. */
+/* Read a file. NULL with errno: as read_lines; 0 also if name is none of a hold file; or why the file cannot be read now. */
 static struct hold_file *read_file(int dir_fd, const char *name)
 {
 	struct hold_file *file = make_empty();
@@ -413,14 +413,14 @@ struct hold_file *hold_file_read_again(const struct hold_file *file)
 	return read_file(file->dir_fd, name);
 }
 
-/* ---- the ancestors of a process: itself, and the processes above it ---- */
+/* ---- a process and its ancestors ---- */
 
 struct ancestors {
-	struct proc *chain; /* from the process itself upwards; the caller frees it */
+	struct proc *chain; /* the process, its parent, and so on; the caller frees it */
 	size_t count;
 };
 
-/* 0, or errno when /proc cannot show one of them now. */
+/* Read the chain of pid. 0, or errno: /proc cannot show one of the processes now. */
 static int read_ancestors(struct ancestors *out, pid_t pid)
 {
 	uint64_t child_start = UINT64_MAX;
@@ -445,7 +445,7 @@ static int read_ancestors(struct ancestors *out, pid_t pid)
 	return 0;
 }
 
-/* How many steps above the process this one is: 0 for the process itself, -1 for one that is no ancestor. */
+/* Generations from the process up to pid; 0: it is pid. -1: pid is no ancestor. */
 static int distance(const struct ancestors *ancestors, pid_t pid, uint64_t start)
 {
 	for (size_t i = 0; i < ancestors->count; i++)
@@ -458,25 +458,25 @@ static int distance(const struct ancestors *ancestors, pid_t pid, uint64_t start
 
 struct search {
 	pid_t pid;
-	struct ancestors ancestors; /* empty: not looked up yet */
-	struct hold_file *first;    /* what was found */
+	struct ancestors ancestors; /* of pid; empty: not read yet */
+	struct hold_file *first;    /* list of the files found */
 };
 
-/* 0, or errno when we cannot tell now whether the search is for this file. */
+/* Add the file to the search if it is a hold of pid or an ancestor; remove files that are out of date. 0, or errno: it cannot be read now. */
 static int visit(struct search *search, int dir_fd, const char *name)
 {
 	struct hold_file named, *file;
 	int steps, error = 0;
 	struct stat st;
 
-	/* Half written: its writer was killed before it could give the file its final name. */
+	/* An old file with this prefix is incomplete: its writer was killed before the rename. */
 	if (strncmp(name, NEW_PREFIX, strlen(NEW_PREFIX)) == 0 &&
 	    fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    st.st_mtime < time(NULL) - NEW_MAX_S)
 		(void)unlinkat(dir_fd, name, 0);
 	if (!parse_name(name, &named))
 		return 0;
-	/* The file of a process that does not run here: it has ended, unless the file was written elsewhere. */
+	/* The process does not run here. Remove its file, unless another machine or container wrote it. */
 	if (proc_has_ended(named.pid, named.start)) {
 		file = read_file(dir_fd, name);
 		if (file != NULL || (errno != ESTALE && !is_transient_errno(errno)))
@@ -520,8 +520,8 @@ static int search_directory(struct search *search, int dir_fd)
 }
 
 /*
- * A list of all holds of pid and those above it. *code_out is 0, or the exit code after one line by message_error when
- * some could not be looked at.
+ * List all holds of pid and its ancestors. *code_out is 0, or the exit code after one line by message_error: some files could not be
+ * read.
  */
 static struct hold_file *find_all(pid_t pid, bool is_directory_needed, int *code_out)
 {
@@ -550,9 +550,9 @@ static bool is_nearer(const struct hold_file *file, const struct hold_file *than
 }
 
 /*
- * How far run is above pid; -1 if it is not. Its renewer may have been killed, or be in another PID namespace: a process
- * below its command was started later than it was, and one above it earlier; in the same hundredth of a second their
- * numbers tell which.
+ * Generations from pid up to the renewer of an `rlock run`; -1: it is no ancestor. The renewer may have been killed, or be in another PID
+ * namespace. Then compare start times: descendants of the command were started later than the renewer, processes above it earlier. If
+ * both were started in the same hundredth of a second, compare pids.
  */
 static int run_distance(const struct ancestors *ancestors, pid_t pid, const struct held *run)
 {
@@ -569,8 +569,8 @@ static int run_distance(const struct ancestors *ancestors, pid_t pid, const stru
 }
 
 /*
- * The hold of an `rlock run`, as our own RLOCK_HELD says, above pid. NULL: there is none, or *code_out is the exit code
- * after one line by message_error.
+ * Find the hold of an `rlock run` above pid, by our own RLOCK_HELD. NULL: there is none, or *code_out is the exit code after one line by
+ * message_error.
  */
 static struct hold_file *find_run(pid_t pid, const struct rlock_name *name, const char *server,
 				  enum rlock_kind mode, int *code_out)
@@ -589,7 +589,7 @@ static struct hold_file *find_run(pid_t pid, const struct rlock_name *name, cons
 		goto none;
 	memcpy(run->hold_id, held.hold_id, RLOCK_HOLD_ID_MAX);
 	run->purpose = RLOCK_PURPOSE_COMMAND;
-	/* No process that is as far above is nearer. */
+	/* Prefer this hold to that of a file whose process is as many generations above pid. */
 	run->acquired_ms = INT64_MAX;
 	error = read_ancestors(&ancestors, pid);
 	run->steps = run_distance(&ancestors, pid, &held);
@@ -671,8 +671,8 @@ int hold_file_find_owners(pid_t pid, const struct rlock_name *names, size_t name
 	int code;
 
 	/*
-	 * `rlock run` needs no such directory, so it ignores one that is unfit to be used. But a process that holds the
-	 * lock without knowing it would deadlock. The server tells which of the owners holds the lock.
+	 * Ignore a directory that cannot be used: `rlock run` does not need one. But if a file cannot be read now, fail: without its
+	 * owner the process would wait for a lock that it holds itself. The server decides which of the owners holds the lock.
 	 */
 	struct hold_file *first = find_all(pid, false, &code);
 
@@ -701,11 +701,11 @@ void hold_file_report_near(const struct hold_file *near, const struct rlock_name
 		      line.text);
 }
 
-/* ---- one unlock at a time: a second one would report a lock as lost that the first has released ---- */
+/* ---- claims: of two unlocks at a time, the second would report as lost what the first has released ---- */
 
 /*
- * False when another unlock locks the file for too long, since it is stopped, say. Where files cannot be locked, no
- * unlock is kept out.
+ * Lock the file against other unlocks. False: another unlock has locked it for too long, for example because it is stopped. If the file
+ * system has no locks, nothing keeps other unlocks out.
  */
 static bool lock_file(int fd)
 {
@@ -742,7 +742,7 @@ struct hold_file *hold_file_claim(const struct hold_file *file, int *code_out)
 			CLAIM_MS / 1000);
 		*code_out = EXIT_SYSTEM;
 	} else if (file_is_named(fd, file->dir_fd, name)) {
-		/* flock locks the file, not its name: after another unlock the name may be another file's, or no file's. */
+		/* flock locks the file, not its name: read the name again, which another unlock may have removed or replaced. */
 		claimed = hold_file_read_again(file);
 	}
 	if (claimed != NULL)
