@@ -106,7 +106,7 @@ paste_rights() {
 		run -77 rlock run 'job of bob' -- true
 		run -0 rlock write "${asked/\*/7}" -- true
 	done
-	# Where no pattern was given, a user with patterns gets commands alone, never all keys and channels.
+	# Without a pattern the proposed rule has only commands for a user that has patterns, never all keys and channels.
 	limited -@all resetkeys resetchannels +ping +info '+config|get'
 	run -77 rlock check
 	refute_output --regexp 'SETUSER .* [~&]'
@@ -199,7 +199,7 @@ is_noted_as_nearly_full() {
 }
 
 @test "check notes that a server on another machine has no TLS or no password" {
-	# To this address the kernel connects as to this machine, but it is no name of it.
+	# The kernel connects 0.0.0.0 to this machine, but rlock does not recognise it as a local address.
 	run -0 rlock check -u "redis://0.0.0.0:$PORT"
 	finds note url 'no TLS: any machine on the way'
 	finds note url 'no password: any machine that reaches the server'

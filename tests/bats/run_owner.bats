@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# A COMMAND under the lock of --owner ID: re-entered where ID holds it, else acquired; what ID holds afterwards, and what unlock
-# and renew of ID leave alone.
+# rlock run --owner ID: COMMAND runs under the lock of ID, which rlock re-enters if ID holds it, and acquires otherwise. What ID holds
+# afterwards, and that unlock and renew for ID do not act on COMMAND's hold.
 
 load ../lib/usual
 load ../lib/permits
@@ -8,17 +8,17 @@ load ../lib/own_servers
 
 KINDS='run fair read write'
 
-# lock_verb VERB: the verb that acquires this kind without a COMMAND.
+# lock_verb VERB: prints the verb that acquires this kind without a COMMAND.
 lock_verb() {
 	[ "$1" = run ] && echo lock || echo "$1"
 }
 
-# count_of_ci NAME: the hold count that Redisson sees of the owner ci, or of its write lock.
+# count_of_ci NAME: prints the hold count that Redisson sees for the owner ci, or for its write lock.
 count_of_ci() {
 	echo "$(redis hget "$1" ci:0)$(redis hget "$1" ci:0:write)"
 }
 
-@test "run --owner re-enters the lock of ID at once, does not shorten its lease, and leaves ID what it held" {
+@test "run --owner re-enters the lock of ID immediately, does not shorten its lease, and leaves ID's hold as it was" {
 	local verb
 	for verb in $KINDS; do
 		run -0 rlock "$(lock_verb "$verb")" --owner ci --lease 1h a
@@ -48,7 +48,7 @@ count_of_ci() {
 	no_keys
 }
 
-@test "run --owner acquires and renews the lock where ID does not hold it, and waits for another holder" {
+@test "run --owner acquires and renews the lock if ID does not hold it, and waits for another holder" {
 	local verb
 	for verb in $KINDS; do
 		run -0 rlock "$verb" --owner ci -t 3s a -- sh -c "comes_true 9 sh -c '[ \"\$($REDIS pttl a)\" -lt 2500 ]' &&
@@ -67,7 +67,7 @@ count_of_ci() {
 	no_keys
 }
 
-@test "unlock --owner and renew --owner never take the hold of a COMMAND" {
+@test "unlock --owner and renew --owner never act on the hold of a COMMAND" {
 	local verb
 	for verb in $KINDS; do
 		in_background rlock "$verb" --owner ci -t 9s a -- run_until_ended
@@ -89,7 +89,7 @@ count_of_ci() {
 	done
 }
 
-@test "where run --owner was killed with its renewer, ID holds the lock as before, and unlock --owner frees it" {
+@test "after run --owner and its renewer were killed ID holds the lock as before, and unlock --owner releases it" {
 	local verb
 	for verb in $KINDS; do
 		rlock "$(lock_verb "$verb")" --owner ci --lease 1m "$verb"
@@ -118,7 +118,7 @@ count_of_ci() {
 	no_keys
 }
 
-@test "calls in the COMMAND of run --owner re-enter the lock, and leave it held" {
+@test "calls in the COMMAND of run --owner re-enter the lock, which stays held after them" {
 	run -0 rlock run --owner ci a -- sh -c "rlock run -n a -- $REDIS hvals a; rlock run -n --owner ci a -- $REDIS hvals a; $REDIS hvals a"
 	assert_output $'2\n2\n1'
 	run -0 rlock write --owner ci a -- sh -c 'rlock read -n a -- echo inside'
@@ -134,7 +134,7 @@ count_of_ci() {
 	no_keys
 }
 
-@test "of several names run --owner re-enters those that ID holds, and acquires the others" {
+@test "with several names run --owner re-enters those that ID holds, and acquires the others" {
 	rlock lock --owner ci --lease 1m b
 	run -0 rlock run -n --owner ci a b c -- sh -c "$REDIS hvals a; $REDIS hvals b; $REDIS hvals c"
 	assert_output $'1\n2\n1'
@@ -143,7 +143,7 @@ count_of_ci() {
 	no_keys
 }
 
-@test "sem --owner with a COMMAND acquires a permit of its own, which unlock --owner leaves alone" {
+@test "sem --owner with a COMMAND acquires a permit of its own, which unlock --owner does not release" {
 	rlock sem --permits 2 --owner ci --lease 1m a
 	in_background rlock sem --permits 2 --owner ci a -- run_until_ended
 	wait_until 5 has_child "$PID" run_until_ended
@@ -158,7 +158,7 @@ count_of_ci() {
 	has_held_permits a 0
 }
 
-@test "run --owner takes a fixed lease, a note and --remember" {
+@test "run --owner accepts --lease, --note and --remember" {
 	run -0 rlock run --owner ci --lease 5s --note 'deploy step' --remember 1m a -- rlock status a
 	assert_output --partial 'deploy step'
 	run -1 rlock status a

@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What must be true whatever the input is. Ends the program, which makes the input a finding. */
+/* Assert a claim that must hold for any input. A false claim aborts the program, so the fuzzer saves the input. */
 #define ALWAYS(claim) ((claim) ? (void)0 : fuzz_fail(#claim, __FILE__, __LINE__))
 _Noreturn void fuzz_fail(const char *claim, const char *file, int line);
 
