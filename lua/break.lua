@@ -1,28 +1,30 @@
--- Break a lock of any kind by force.
+-- Break a lock of any kind by force. The client first sends a look, then breaks what the look has found.
 -- Redisson forceUnlockAsync of RedissonLock, RedissonFairLock, RedissonReadLock, RedissonWriteLock
 -- KEYS     lock hash, holds hash, Redisson's queue and deadlines, our waiters, ends of our readers
--- ARGV[1]  the owner that must hold the lock still, empty for any; of several readers only this one loses its holds
+-- ARGV[1]  the owner that must still hold the lock; empty: any. Of several readers only this one loses its holds
 -- ARGV[2]  wake queue
 -- ARGV[3]  turn
 -- ARGV[4]  permits of a semaphore
 -- ARGV[5]  its remembered total
--- ARGV[6]  channel of a plain or fair lock; with a '+' in front in a cluster
--- ARGV[7]  channel of a read/write lock; the same
--- ARGV[8]  channel of a semaphore; the same
--- ARGV[9]  what the names of the timeout keys of a read/write lock begin with
--- ARGV[10] plain, read, write or sem: the kind that the lock must be of, empty for any. Of a writer that has read locks, too,
---          read means these alone
--- ARGV[11] look: change nothing, and return who holds the lock. break: break these holds. again: the same, but an earlier request,
+-- ARGV[6]  channel of a plain or fair lock; in a cluster with a '+' before it, as the next two
+-- ARGV[7]  channel of a read/write lock
+-- ARGV[8]  channel of a semaphore
+-- ARGV[9]  the start of the timeout keys of a read/write lock
+-- ARGV[10] plain, read, write or sem: the kind that the lock must have; empty: any. If a writer has read locks as well, read
+-- means
+--          only these
+-- ARGV[11] look: change nothing, and return who holds the lock. break: break these holds. again: the same, but an earlier
+-- request,
 --          whose reply was lost, may have broken them
--- ARGV[12+] what the look returned. A hold that is not among them was acquired after the look, and is not meant
--- Returns  {owner, ..., hold id, ...}, or the ids of permits  to a look at a lock that is held
--- Returns  {1, holder, number of holders, note}  broken; one of the holders, and its note, which may be empty
---          {2, holder, number of holders, note, error}  broken, but a waiter could not be notified, for this reason
---          {3, holder, number of holders, note}  other owners hold it, or it is of another kind; nothing was changed
+-- ARGV[12+] what the look returned. A hold that is not among them was acquired later, and is not broken
+-- Returns  {owner, ..., hold id, ...}, or the ids of permits  look: the lock is held
+--          {1, holder, number of holders, note}  broken; one of the holders, and its note, which may be empty
+--          {2, holder, number of holders, note, error}  broken, but this error kept the script from notifying a waiter
+--          {3, holder, number of holders, note}  other owners hold the lock, or it has another kind; nothing was changed
 --          {0}  the lock is free
 --          {4}  the lock is free, and dead waiters were removed from its queue
---          {5}  the semaphore was free, and is deleted
---          {-1, type}  the key is something else; nothing was changed
+--          {5}  the semaphore was free, and was deleted
+--          {-1, type}  the key is no lock; nothing was changed
 
 -- include: mutex_notify
 -- include: holder
@@ -39,7 +41,8 @@ for i = 12, #ARGV do
 	was_seen[ARGV[i]] = true
 end
 
--- The lock is free. Removes the waiters in front that are dead, or are Redisson's and no client listens. The reply to give.
+-- The lock is free: remove dead waiters from the head of its queue, and Redisson's waiters that are not subscribed. Return the
+-- reply.
 local function clear_queue()
 	if expected ~= '' or wanted ~= '' and wanted ~= 'plain' or redis.pcall('EXISTS', name.queue) ~= 1 or leave_error(name) then
 		return { 0 }
@@ -47,9 +50,9 @@ local function clear_queue()
 	name.channel = channel_of(mutex_channel)
 	local head = head_of(name)
 	prune(name)
-	local silent = waiters_before(name, nil, UNSUBSCRIBED_MAX, is_unsubscribed_redisson)
-	remove_waiters(name, silent)
-	if silent[1] then prune(name) end
+	local unsubscribed = waiters_before(name, nil, UNSUBSCRIBED_MAX, is_unsubscribed_redisson)
+	remove_waiters(name, unsubscribed)
+	if unsubscribed[1] then prune(name) end
 	local is_cleared = head_of(name) ~= head
 	wake_head(name)
 	return is_cleared and { 4 } or { 0 }
@@ -58,14 +61,14 @@ end
 local listed = redis.pcall('HGETALL', name.lock)
 local may_be_semaphore = wanted == '' or wanted == 'sem'
 local counter = may_be_semaphore and is_wrong_type(listed) and redis.pcall('GET', name.lock)
--- While permits are held the counter may have been deleted.
+-- The counter may have been deleted while permits are held.
 local has_permits = may_be_semaphore and not is_error(listed) and #listed == 0 and redis.pcall('TYPE', permits).ok == 'zset'
 if type(counter) == 'string' or has_permits then
 	-- include: reclaim
 	-- include: counter
 	-- include: notify_permits
 
-	-- All permits that are held: for each {its id, its hold, its owner, the note, whether it is meant}.
+	-- All permits that are held: for each its id, hold, owner and note, and is_meant, whether to break it.
 	local function held_permits(name)
 		local held, records = {}, {}
 		local listed = redis.call('HGETALL', name.holds)
@@ -81,8 +84,8 @@ if type(counter) == 'string' or has_permits then
 		return held
 	end
 
-	-- Breaks the permits of the owner `expected`. When that is empty it breaks all, also those that have no holder, which
-	-- RSemaphore acquired, or deletes a semaphore that is free. Returns the reply of break.lua.
+	-- Break the permits of the owner `expected`, and return the reply. If `expected` is empty, break all permits, also those that
+	-- RSemaphore acquired, which have no holder; or delete a semaphore that is free.
 	local function break_permits(name)
 		local counter = redis.call('GET', name.lock)
 		name.held = redis.call('ZCARD', name.permits)
@@ -102,19 +105,19 @@ if type(counter) == 'string' or has_permits then
 		local holder = targets[#targets] or held[#held] or { owner = 'a client without a record', note = '' }
 		if #held > 0 and #targets == 0 then return { 3, holder.owner, #held, holder.note } end
 		local total = math.max(remembered_total(name) or 0, (counter or 0) + #held)
-		-- A counter that was deleted is made anew, as by an acquisition.
+		-- A counter that was deleted is created again, as an acquisition does.
 		local free = tonumber(counter or total - #held)
 		if #held == 0 and (expected ~= '' or is_again) or total == free and free <= 0 then return { 0 } end
 		if total == free then
 			redis.call('DEL', name.lock, name.remembered, name.ends, name.holds)
 			return { 5 }
 		end
-		-- Permits of RSemaphore have no ids. After an earlier request these may be others, which were acquired since.
+		-- RSemaphore's permits have no ids. After an earlier request, they may have been acquired since: leave them.
 		local broken, is_for_all = total - free, expected == '' and #targets == #held and not is_again
 		if is_for_all then
 			redis.call('DEL', name.permits, name.ends, name.holds)
 		else
-			-- The next acquisition finds out which slots are in use still.
+			-- The next acquisition makes the field anew.
 			redis.call('HDEL', name.holds, SLOTS)
 			broken = 0
 		end
@@ -152,19 +155,20 @@ if is_look then
 end
 local holder, holders = fields[#fields], #fields
 if holders == 0 then
-	-- Left over from a lock, it would keep all others from acquiring it.
+	-- Only a mode is left over from a lock. It would keep others from acquiring the lock.
 	if mode then redis.call('DEL', name.lock, name.holds, name.ends) end
 	return replica_error(name) or clear_queue()
 end
 name.channel = channel_of(mode and readwrite_channel or mutex_channel)
--- A writer may have read locks, too: it is its write lock that is to be broken.
+-- The owner is a writer, which may have read locks as well: break its write lock.
 if expected ~= '' and mode and wanted ~= 'read' and counts[expected .. WRITE] then
 	expected = expected .. WRITE
 end
 
 local function kind_of(field) return mode and (is_writer_field(field) and 'write' or 'read') or 'plain' end
 
--- Of the owners that have records, whether the look has seen one of these. What the look saw of another client is its field alone.
+-- For each owner that has records: whether the look saw one of these. Of a client without records, the look returned only the
+-- field.
 local function seen_owners()
 	local listed, seen = redis.pcall('HGETALL', name.holds), {}
 	for i = 1, #listed, 2 do
@@ -174,7 +178,7 @@ local function seen_owners()
 	return seen
 end
 
--- The holders that are to lose the lock.
+-- The holders that lose the lock.
 local targets, seen = {}, seen_owners()
 for _, field in ipairs(fields) do
 	local is_meant = seen[field]
@@ -189,7 +193,8 @@ if #targets == 0 then return { 3, holder, holders, holder_note } end
 
 local KEYS_AT_ONCE = 100
 
--- Before anything else is deleted: the user may lack the right to these keys.
+-- Delete the timeout keys of these fields. Call this before anything else is deleted: the user may lack the right to these
+-- keys.
 local function delete_timeouts(of_fields)
 	local keys = {}
 	for _, field in ipairs(of_fields) do
@@ -202,9 +207,9 @@ local function delete_timeouts(of_fields)
 	end
 end
 
--- Breaks the holds of one of several readers. nil, or the error when a right is missing.
+-- Break the holds of one of several readers. Return the error of a missing right, or nil.
 local function break_reader(reader)
-	-- Holds have the numbers from 1 on. One above theirs may be left from a lock that was deleted.
+	-- No hold has the number 0, so this key does not exist. A higher number may exist: left over from a lock that was deleted.
 	name.timeout = timeout_key(name, reader, 0)
 	delete_overwritten_ends(name)
 	local err = right_error(name, 'lock: PTTL0 HLEN0 HGET1 holds: HDEL1 ends: ZREM1 ZRANGE2 ZCARD0 timeout: HVALS0 HGETALL0 PEXPIRE1 DEL0 ')
@@ -225,9 +230,9 @@ local function break_all()
 	end
 end
 
--- Not all readers: others keep the lock, or a writer does.
+-- Some holders keep the lock: other readers, or a writer.
 if mode and #targets < holders and not is_writer_field(holder) then
-	-- Not by `overwritten`: it knows nothing where the user may not ask for the type.
+	-- Not by overwritten(): it returns nil if the user may not run TYPE.
 	if is_wrong_type(redis.pcall('HLEN', name.holds)) then
 		redis.call('DEL', name.holds)
 	end

@@ -1,13 +1,13 @@
--- Acquire the fair lock of every name, or of none: when it is free, and no other waiter is in front. Else join the queue of
--- every name, if the caller will wait.
--- Redisson RedissonFairLock.tryLockInnerAsync; but by the server's clock, and an acquisition takes nothing off the others' deadlines
+-- Acquire the fair lock of every name, or of none: if it is free, and the caller is the head of the queue, or the queue is
+-- empty. Otherwise join the queue of every name, if the caller waits.
+-- Redisson RedissonFairLock.tryLockInnerAsync; but by the server's clock, and an acquisition does not lower the others' deadlines
 -- KEYS     for each name: lock hash, holds hash, fencing counter, Redisson's queue and deadlines, our waiters
--- ARGV     see inc/request.lua; of each name: wake queue and turn, those of the plain lock, channel
--- Returns  as plain_acquire.lua; ttl -2 when the lock is free, and holder is the head of the queue
+-- ARGV     see inc/request.lua; of each name: wake queue and turn, which are those of the plain lock, channel
+-- Returns  as plain_acquire.lua; ttl -2: the lock is free, and holder is the head of the queue
 
--- Not quick for a waiter: its queue may have been lost, with others in front of it.
 -- include: request
 
+-- A waiter does not take the fast path: its queue may have been lost, with waiters ahead of it.
 local FIXED_ARGS, KEY_COUNT, may_be_fast = 5, 6, not has_waited
 local field, counter, turn, own_key, ends = fresh_owner, KEYS[3], ARGV[FIXED_ARGS + 2], nil, nil
 
@@ -24,21 +24,22 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines
 if undo_ms then
 	-- include: mutex_release
 
-	local NOT_LISTENING = '0'
+	local NOT_SUBSCRIBED = '0'
 
-	-- The caller tries again at once, so the next waiter in this queue is not woken. A waiter for the plain lock is.
+	-- Release the lock, and join the queue again. Do not wake the next waiter in the queue: the caller tries again soon. A waiter
+	-- for the plain lock is woken.
 	local function release_and_enqueue(name, field, count, hold)
-		-- A key of another type has no position to keep any more.
+		-- A key with another type has no position to keep.
 		if count > 1 or field ~= fresh_owner or is_wrong_type(leave_error(name)) then
 			return release_mutex(name, field, count)
 		end
 		redis.call('HDEL', name.lock, fresh_owner)
 		if not leave_to_rest(name) then redis.call('DEL', name.lock, name.holds) end
 		if redis.call('EXISTS', name.waiters) == 0 then
-			-- This waiter begins the queue: no other has to come back to it.
+			-- This waiter starts the queue, so no other waiter can come back to it.
 			name.grace_until_ms = 0
 		end
-		join_queue(name, fresh_owner, hold.note, waits_since_us, NOT_LISTENING)
+		join_queue(name, fresh_owner, hold.note, waits_since_us, NOT_SUBSCRIBED)
 		wake_waiters(name, WAKE_ONE)
 		return 2
 	end
@@ -50,10 +51,10 @@ if undo_ms then
 	for index, name in ipairs(names) do
 		was_head[index] = redis.pcall('LINDEX', name.queue, 0) == fresh_owner
 	end
-	-- Before all else: whatever goes wrong with the queue, the lock must not stay held.
+	-- First of all: whatever fails in the queue, the lock must not stay held.
 	local results = release_all(hold_id, release_mutex)
 	for index, name in ipairs(names) do
-		-- A key of another type has no waiters any more.
+		-- A key with another type has no waiters.
 		if not is_wrong_type(leave_error(name)) then
 			dequeue(name, fresh_owner)
 			if waiter_in_turn(name) == fresh_owner then redis.pcall('DEL', name.turn) end
@@ -72,8 +73,8 @@ end
 -- include: next_turn
 -- include: mutex
 
--- A request that reads the queue may not join it, and yet the time of grace counts from now on. A full server denies that: no
--- obstacle to say that the lock is held, where the caller will not wait.
+-- Record that the queue was read now, even if the caller does not join it: the grace time starts from here. A server whose
+-- memory is full refuses this. A caller that does not wait ignores that, to learn that the lock is held.
 local function record_read(name)
 	if redis.call('EXISTS', name.waiters) == 1 then
 		local write = may_wait and redis.call or redis.pcall
@@ -81,13 +82,13 @@ local function record_read(name)
 	end
 end
 
--- Whether a waiter for the plain lock that came before the caller has the next turn.
+-- Whether a waiter for the plain lock has the next turn and came before the caller.
 local function is_turn_of_plain(name)
 	local waiter = earlier_waiter(name)
 	return waiter and waiter ~= REDISSON and waiter ~= fresh_owner
 end
 
--- Whether a lock that this caller does not hold can be acquired now.
+-- Whether the caller can acquire a lock that it does not hold.
 local function is_our_turn(name)
 	if not name.is_free or name.head and name.head ~= fresh_owner or is_turn_of_plain(name) then return false end
 	return name.head and has_kept_position(name, fresh_owner) or not must_await_return(name, waits_since_us)
@@ -101,7 +102,7 @@ local function check(index, name)
 	name.is_ours = name.owner ~= nil
 	record_read(name)
 	prune(name, fresh_owner)
-	-- The head may not know that it is next: the waiter in front of it was dead, the lock has expired, or it sleeps
+	-- Wake the head, which may not know that it is next: the waiter before it was dead, the lock has expired, or the head sleeps
 	-- too long, as Redisson 3.13.6 does.
 	if name.is_free then
 		remove_unsubscribed_redisson(name, fresh_owner)
@@ -114,7 +115,7 @@ local function check(index, name)
 	return nil
 end
 
--- Joins the queue of every name that the caller does not hold: since when it waits, and when it has to try again.
+-- Join the queue of each name that the caller does not hold. Return since when it waits, and when it has to try again.
 local function join_all()
 	local since_us, least_retry_after_ms = waits_since_us, nil
 	for _, name in ipairs(names) do
@@ -127,7 +128,7 @@ local function join_all()
 	return since_us, least_retry_after_ms
 end
 
--- Whether more dead waiters are in front than one script removes.
+-- Whether a queue has more dead waiters at its head than one script removes.
 local function has_dead_waiters()
 	for _, name in ipairs(names) do
 		if name.has_dead then return true end
@@ -135,7 +136,7 @@ local function has_dead_waiters()
 	return false
 end
 
--- It names the holder, or the waiter whose turn it is.
+-- The reply names the holder, or the waiter that is next.
 local function busy_reply(index)
 	local name, since_us, retry_after_ms = names[index], waits_since_us, -1
 	if may_wait then since_us, retry_after_ms = join_all() end
@@ -152,8 +153,8 @@ local function busy_reply(index)
 		name.position or 0 }
 end
 
--- Another client deleted the queue, but not this waiter's sign of life. By pcall: it would expire in any case, and is
--- no reason to fail an acquisition.
+-- Another client has deleted the queue, but not this waiter's heartbeat and deadline. By pcall: these expire in any case, and
+-- must not make an acquisition fail.
 local function remove_heartbeat(name, owner)
 	redis.pcall('ZREM', name.deadlines, owner)
 	redis.pcall('HDEL', name.waiters, owner)

@@ -1,15 +1,15 @@
--- The most recent hold of an owner. It changes nothing.
+-- Find the most recent hold of an owner. This changes nothing.
 -- Redisson none
 -- KEYS[1]  lock hash
 -- KEYS[2]  holds hash
 -- ARGV[1]  owner
--- ARGV[2]  the kind that is wanted, as it is returned; empty for any
--- ARGV[3]  the purpose that is wanted, as in a record; empty for any
+-- ARGV[2]  the kind to look for, as it is returned; empty: any
+-- ARGV[3]  the purpose to look for, as in a record; empty: any
 -- ARGV[4]  permits of a semaphore (not in KEYS: a user of locks needs no right to them)
--- Returns  {hold id, ttl in ms, kind, note}, or nil when the owner does not hold the lock by a hold of ours. kind is plain (a
---            fair lock is released alike), read, write or sem. A hold on a lock that was overwritten is found, too, with
---            a ttl of -2: as write, as read if that is wanted, else as plain.
---          {-1, type}  the key, or that of its holds, is something else
+-- Returns  {hold id, ttl in ms, kind, note}, or nil if the owner has no hold of ours on the lock. kind is plain (also for a fair lock,
+--            which is released in the same way), read, write or sem. A hold on a lock that a user has overwritten is found as well,
+--            with ttl -2 and the kind write; read if that is looked for, else plain
+--          {-1, type}  the key is no lock, or its holds hash has this type
 
 -- include: suffix
 -- include: denied
@@ -32,10 +32,10 @@ local is_readwrite = not key_type and redis.call('HEXISTS', name.lock, 'mode') =
 local is_lock = redis.pcall('TYPE', name.lock).ok == 'hash'
 local has_permits = not is_lock and redis.pcall('TYPE', permits).ok == 'zset'
 
--- Whether a hold with that note is for the purpose that is wanted. The note begins with the purpose (lib/hold.h).
+-- Whether the hold with this note has the purpose to look for: the note begins with its purpose (lib/hold.h).
 local function has_purpose(owner_note) return purpose == '' or string.match(owner_note, '^(%l+)%.') == purpose end
 
--- The last hold of the owner, of a semaphore, where it is known.
+-- The owner's last hold of a semaphore, if the field OWNER:last names it.
 local function last_hold()
 	local id = has_permits and redis.pcall('HGET', name.holds, owner .. LAST)
 	id = type(id) == 'string' and string.match(id, '^ (%x+)$')
@@ -45,7 +45,7 @@ local function last_hold()
 	return is_held and { id, record }
 end
 
--- Ids and records by turns: those of the owner, if it is one of many readers, or the last one of a semaphore, else all.
+-- Ids and records in turns: those of the owner if it is one of many readers, the last one of a semaphore, else all.
 local function list_holds()
 	local last = last_hold()
 	if last then return last end
@@ -66,7 +66,7 @@ if is_error(listed) then return key_type and { -1, key_type } or command_error('
 local counter = key_type == 'string' and redis.pcall('GET', name.lock)
 local is_semaphore = has_permits or type(counter) == 'string' and is_permits_counter(counter)
 local kinds = { [owner] = 'plain' }
--- Whether a lock that was overwritten was a read lock is not known.
+-- Whether an overwritten lock was a read lock is not known.
 if is_readwrite or key_type and wanted == 'read' then kinds[owner] = 'read' end
 if is_readwrite or key_type then kinds[owner .. WRITE] = 'write' end
 
@@ -75,7 +75,7 @@ local function is_wanted(field)
 	return key_type or hold_count(redis.call('HGET', name.lock, field))
 end
 
--- Of a semaphore a hold has permits, or it is lost.
+-- Whether this hold of a semaphore has a permit. A hold without one is lost.
 local function is_permit(id, field)
 	return has_permits and field == owner and (wanted == '' or wanted == 'sem')
 		and redis.call('ZSCORE', permits, permit_id(id, 1))
@@ -88,11 +88,11 @@ end
 
 local latest_id, latest_ms, latest_kind, latest_end_ms, latest_note
 for i = 1, #listed, 2 do
-	-- There may be thousands: those of others are not parsed.
+	-- Do not parse the records of other owners: there may be thousands.
 	local record = string.sub(listed[i + 1], 1, #owner) == owner and listed[i + 1] or ''
 	local field, since_ms, end_ms, _, owner_note = hold_record_parse(record)
 	local kind = field and has_purpose(owner_note) and kind_of(listed[i], field)
-	-- The times have the same length for centuries, so text compares as numbers; ties go to one of the two.
+	-- Compare as text: these numbers have the same length for centuries. Of two holds with the same time, take one.
 	if kind and (not latest_ms or since_ms >= latest_ms) then
 		latest_id, latest_ms, latest_kind, latest_end_ms, latest_note = listed[i], since_ms, kind, end_ms, owner_note
 	end

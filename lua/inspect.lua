@@ -1,37 +1,35 @@
--- What one server has of one name, for people to read. It changes nothing. A lock with a hundred thousand readers, or a
--- key of another sort, must not keep the server from its other clients: so it looks at a part of what is there, and says
--- how much there is.
+-- What a server has of one name, for people to read. This changes nothing. A lock may have a hundred thousand readers, or the
+-- key may be a user's own: the script must not block the server for its other clients. So it reads a part, and returns how much
+-- there is.
 -- Redisson none
 -- KEYS[1]  lock hash, or counter of a semaphore
--- ARGV[1]  how many holders are listed at most
--- ARGV[2]  how many waiters of the queue are listed at most; 0: they are counted only
--- ARGV[3]  channel of a plain or fair lock; with a '+' in front in a cluster
--- ARGV[4]  channel of a read/write lock; the same
--- ARGV[5]  what the names of its timeout keys begin with
+-- ARGV[1]  how many holders to list at most
+-- ARGV[2]  how many waiters of the queue to list at most; 0: count them only
+-- ARGV[3]  channel of a plain or fair lock; in a cluster with a '+' before it, as the next one
+-- ARGV[4]  channel of a read/write lock
+-- ARGV[5]  the start of its timeout keys
 -- ARGV[6]  holds hash                  ARGV[7]  fencing counter
 -- ARGV[8]  Redisson's queue            ARGV[9]  Redisson's deadlines     ARGV[10]  our waiters
 -- ARGV[11] the writer that is next     ARGV[12] wake queue
 -- ARGV[13] permits of a semaphore      ARGV[14] its channel              ARGV[15] ends of our permits
 -- ARGV[16] its remembered total        ARGV[17] its last holder
--- These are no KEYS: a user that lacks the right to one of them still learns the rest.
+-- These are not in KEYS: a user without the right to one of them still sees the rest.
 -- Returns  {'other', type}, or {'free', ...}, {'plain', ...}, {'read', ...}, {'write', ...} or {'sem', ...} with
---          2  TTL in ms; -1 none, -2 no key
+--          2  TTL in ms; -1: none; -2: no key
 --          3  the fencing counter; empty: none
---          4  how many holders there are      5  some of them, those that have held for longest first:
---             {owner, holds, client, for how long, ttl in ms, token, slots, note, for how long it is asked to
---             stop, USER@HOST of the request}
---          6  how many wait in the fair queue 7  the first of them: {owner, client, for how long, 1 when dead, note}
---          8  how many wait in the wake queue 9  for how long the first of them does
---          10 how many connections other than ours listen to the channel of the lock
---          11 the writer that waits for readers, as one of 7; or empty
---          12 what could not be seen: {what, error}...
---          13 by what it is known for a lock: 'record', 'owners', 'beside', or empty, when it has only the form of one
---          14 how many permits a semaphore has in all, which may be less than 0, as its counter may be, 15 how many of them
---             are free, and 16 how many are held without a record; 0 for a lock. The holds of an owner are its permits there
---          17 the last holder, if it is remembered: {kind, owner, for how long, how long ago that ended, its command's exit status or
---             -1, the signal that ended it or 0, why it was ended, note}; or empty
---          client is 0 where it is not known, 1 ours, 2 with an owner of Redisson's form, 3 any other. Times are in ms, -1 where
---          there is none, and -2 where it is not known.
+--          4  the number of holders           5  some of them, those that have held longest first:
+--             {owner, holds, client, age, ttl in ms, token, slots, note, age of a request to stop, USER@HOST of its sender}
+--          6  how many wait in the fair queue 7  the first of them: {owner, client, age, 1 if dead, note}
+--          8  how many wait in the wake queue 9  how long the first of them has waited
+--          10 how many clients other than ours are subscribed to the channel of the lock
+--          11 the writer that waits for readers, as in 7; or empty
+--          12 what could not be read: {what, error}...
+--          13 why the key is taken for a lock: 'record', 'owners', 'beside', or empty if only its form says so
+--          14 the number of permits in all, which like the counter may be below 0; 15 how many of them are free; 16 how many are held
+--             without a record; 0 for a lock. For a semaphore, the holds of an owner are its permits
+--          17 the last holder, if it is remembered: {kind, owner, how long it held, how long ago that ended, its command's exit status
+--             or -1, the signal that ended it or 0, why it was ended, note}; or empty
+--          client: 0 not known, 1 ours, 2 an owner of Redisson's form, 3 any other. Times are in ms; -1: none; -2: not known
 
 -- include: suffix
 -- include: value
@@ -51,29 +49,32 @@ local name = { lock = KEYS[1], timeouts = ARGV[5], holds = ARGV[6], counter = AR
 local semaphore_channel = ARGV[14]
 local holders_max, waiters_max, mutex_channel, readwrite_channel = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
-local FIELDS_LISTED_MAX = 128  -- of a lock; of more a part is looked at
-local RECORDS_LISTED_MAX = 512 -- of holds
-local TIMEOUTS_MAX = 16        -- of one reader
+-- Of more fields of a lock, a part is read.
+local FIELDS_LISTED_MAX = 128
+-- The same for records of holds.
+local RECORDS_LISTED_MAX = 512
+-- The same for timeout keys of a reader.
+local TIMEOUTS_MAX = 16
 local NONE, UNKNOWN_TIME = -1, -2
 local CLIENT_UNKNOWN, CLIENT_OURS, CLIENT_REDISSON, CLIENT_OTHER = 0, 1, 2, 3
 
--- wire: UUID:THREAD, and what Redisson adds to it for a writer and for a transaction.
+-- wire: UUID:THREAD, and what Redisson appends for a writer and for a transaction.
 local REDISSON_OWNER = '^' .. string.rep('[0-9a-f]', 8) .. string.rep('%-' .. string.rep('[0-9a-f]', 4), 3)
 	.. '%-' .. string.rep('[0-9a-f]', 12) .. ':%d+'
 
-local unseen = {}
+local unread = {}
 
--- Runs what may be denied, or meet a value of another type.
-local function look(what, act)
+-- Run act, which may be denied, or find a key with another type. Add such an error to unread.
+local function read_or_note(what, act)
 	local is_done, err = pcall(act)
 	if is_done then return end
 	local text = type(err) == 'table' and err.err or tostring(err)
-	-- The line shows which command it was, where the error does not name it.
+	-- If the error does not name the command, the line of the script does.
 	local line = type(err) == 'table' and err.line
-	unseen[#unseen + 1] = { what, text .. (line and ' @user_script:' .. line or '') }
+	unread[#unread + 1] = { what, text .. (line and ' @user_script:' .. line or '') }
 end
 
--- For how long something lasts that began at since_ms.
+-- How long ago since_ms was.
 local function age_ms(since_ms) return since_ms < 0 and since_ms or math.max(now_ms() - since_ms, 0) end
 
 local function client_by_form(owner)
@@ -81,10 +82,10 @@ local function client_by_form(owner)
 	return rest and (rest == '' or string.sub(rest, 1, 1) == ':') and CLIENT_REDISSON or CLIENT_OTHER
 end
 
--- The fields of a hash and their values: all of them, or a part of too many.
-local function some_of(key, count, most)
-	if count <= most then return redis.call('HGETALL', key) end
-	return redis.call('HSCAN', key, 0, 'COUNT', most)[2]
+-- The fields of a hash with their values: all, or a part if there are more than count_max.
+local function some_of(key, count, count_max)
+	if count <= count_max then return redis.call('HGETALL', key) end
+	return redis.call('HSCAN', key, 0, 'COUNT', count_max)[2]
 end
 
 -- ---- holders ----
@@ -96,7 +97,7 @@ local function request_of(request)
 	return age_ms(tonumber(since_ms) or NONE), by or ''
 end
 
--- For each owner the record of its first hold, and a request to any of them.
+-- For each owner, find the record of its first hold, and a request to stop any of its holds.
 local function read_records()
 	local count, owners, requests = redis.call('HLEN', name.holds), {}, {}
 	local listed = some_of(name.holds, count, RECORDS_LISTED_MAX)
@@ -112,7 +113,7 @@ local function read_records()
 	are_records_complete = count <= RECORDS_LISTED_MAX
 end
 
--- The last of a reader's timeout keys are those that were set last.
+-- How long the longest of a reader's timeout keys lasts. Of many keys, read the last ones: they were set last.
 local function timeouts_ms(owner, count)
 	local longest_ms = 0
 	for number = count, math.max(1, count - TIMEOUTS_MAX + 1), -1 do
@@ -125,7 +126,7 @@ local function holder_ttl_ms(mode, field, count, lock_ttl_ms)
 	local end_ms, ttl_ms = kept_until(field), UNKNOWN_TIME
 	if end_ms then return math.max(end_ms - now_ms(), 0) end
 	if not mode or is_writer_field(field) then return lock_ttl_ms end
-	look('timeouts', function() ttl_ms = timeouts_ms(field, count) end)
+	read_or_note('timeouts', function() ttl_ms = timeouts_ms(field, count) end)
 	return ttl_ms
 end
 
@@ -141,7 +142,7 @@ local function holder_of_field(mode, field, count, lock_ttl_ms)
 		record.token, '', record.note, request_of(record.request) }
 end
 
--- Those of which it is not known since when come last.
+-- Sort holders by how long they have held. Those of which that is not known come last.
 local function holds_for_longer(a, b)
 	local a_ms, b_ms = records[a] and records[a].since_ms, records[b] and records[b].since_ms
 	if a_ms ~= b_ms and (a_ms == nil or b_ms == nil) then return a_ms ~= nil end
@@ -173,7 +174,7 @@ local function read_wake_queue()
 	wake_ms = since_us and age_ms(math.floor(since_us / 1000)) or NONE
 end
 
--- A missing right is an error: raised here.
+-- count_redisson returns nil if a right is missing: raise that error.
 local function read_subscribers() others = count_redisson(name) or redis.call('PUBSUB', 'NUMSUB', name.channel) end
 
 local function read_writer()
@@ -227,7 +228,7 @@ local function read_token() token = redis.call('GET', name.counter) or '' end
 local LAST_FIELDS = 6
 local last = {}
 
--- A right that is lacking to it hides nothing else.
+-- If the user lacks the right to this key, nothing else is hidden.
 local function read_last()
 	local of = {}
 	if redis.pcall('HLEN', name.last) ~= LAST_FIELDS then return end
@@ -252,22 +253,22 @@ local is_counter = type(free) == 'string' and is_permits_counter(free)
 if is_counter or field_count == 0 and redis.pcall('TYPE', name.permits).ok == 'zset' then
 	local side_type = overwritten_kind(name)
 	if side_type then return { 'other', side_type } end
-	look('holders', read_permits)
+	read_or_note('holders', read_permits)
 	name.channel = channel_of(semaphore_channel)
-	look('waiters', read_wake_queue)
-	look('listeners', read_subscribers)
+	read_or_note('waiters', read_wake_queue)
+	read_or_note('listeners', read_subscribers)
 	free = tonumber(free or 0)
 	local total = free + permit_count
-	look('total', function() total = math.max(total, remembered_total(name) or total) end)
+	read_or_note('total', function() total = math.max(total, remembered_total(name) or total) end)
 	return { 'sem', permits_end_ms, '', #permit_holders + permits_unlisted, permit_holders, 0, {}, wake_count,
-		wake_ms, others, {}, unseen, has_permit_record and 'record' or permit_count > 0 and 'beside' or '', total, free,
+		wake_ms, others, {}, unread, has_permit_record and 'record' or permit_count > 0 and 'beside' or '', total, free,
 		total - free - permit_count, last }
 end
 if is_wrong_type(field_count) then return { 'other', redis.call('TYPE', name.lock).ok } end
 if is_error(field_count) then return command_error('HLEN', field_count) end
 local listed = {}
--- Without the right to HSCAN, a lock with very many holders shows how many there are, and none of them.
-look('holders', function() listed = some_of(name.lock, field_count, FIELDS_LISTED_MAX) end)
+-- Without the right to HSCAN, a lock with many holders shows how many there are, but none of them.
+read_or_note('holders', function() listed = some_of(name.lock, field_count, FIELDS_LISTED_MAX) end)
 
 local mode, counts, fields = fields_of(listed)
 if not counts then return { 'other', NOT_A_LOCK } end
@@ -278,17 +279,17 @@ end
 local holder_count = field_count - (mode and 1 or 0)
 local lock_ttl_ms = redis.call('PTTL', name.lock)
 
-look('records', read_records)
--- The fair queue belongs to the channel of plain locks, and the wake queue of a read/write lock to its own.
+read_or_note('records', read_records)
+-- The fair queue belongs to the channel of plain locks, the wake queue of a read/write lock to its own channel.
 name.channel = channel_of(mutex_channel)
-look('queue', read_queue)
+read_or_note('queue', read_queue)
 if mode then
 	name.channel = channel_of(readwrite_channel)
-	look('writer', read_writer)
+	read_or_note('writer', read_writer)
 end
-look('waiters', read_wake_queue)
-if field_count > 0 then look('listeners', read_subscribers) end
-look('token', read_token)
+read_or_note('waiters', read_wake_queue)
+if field_count > 0 then read_or_note('listeners', read_subscribers) end
+read_or_note('token', read_token)
 
 table.sort(fields, holds_for_longer)
 local holders, are_redisson, has_record = {}, #fields > 0, false
@@ -303,4 +304,4 @@ local ground = has_record and 'record' or are_redisson and 'owners'
 	or (queue_count > 0 or token ~= '') and 'beside' or ''
 local state = mode or field_count > 0 and 'plain' or 'free'
 return { state, lock_ttl_ms, token, holder_count, holders, queue_count, queue, wake_count, wake_ms,
-	others, writer, unseen, ground, 0, 0, 0, last }
+	others, writer, unread, ground, 0, 0, 0, last }

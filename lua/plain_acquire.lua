@@ -1,22 +1,26 @@
--- Acquire the plain lock of every name, or of none. The first request after a release acquires it, unless a waiter has
--- the turn (inc/wake.lua). The queue of a fair lock under the same name is ignored. Of our waiters each release wakes one.
+-- Acquire the plain lock of every name, or of none. The first request after a release acquires it, unless a waiter has the next
+-- turn (inc/turn.lua). The queue of a fair lock with the same name is ignored. Each release wakes one of our waiters.
 -- Redisson RedissonLock.tryLockInnerAsync
--- KEYS     for each name: lock hash, holds hash, fencing counter; to undo, and where the login names a user, also Redisson's queue
---          and deadlines, our waiters (needed by its release: a user that has no right to them can't acquire the lock)
--- ARGV     see inc/request.lua; of each name: wake queue and turn (not in KEYS: without a right to them waiters are
---          woken by the channel), channel
--- Returns  1  acquired, without a token, as the first hold of the owner of the request
---          {1, owner, hold count, token, ..., young, run}  acquired; three values a name, token as text, "-" when none;
---            young: how long, in ms, until this server counts as one of several; run: its run_id, if it is one of several and says so
---          {0, index, ttl in ms, holder, note, retry_after, since, watches_lock, held in ms, position}  busy: the holder
---            of that name, and for how long it has held the lock, -1 when that is not known; ttl -1 when it has none, -2
---            when the lock is free and left to another waiter: then holder and note are empty.
---            retry_after: try again in so many ms at the latest, -1 when the ttl says it, 0 at once, also without a wait
---            time: the script has removed only a part of what is dead; since: to be sent with the next try; watches_lock: 1 when the caller has to listen to the channel of the lock, and to try when the
---            ttl is over, 0 when others do so for it; position: in the queue of a fair lock, from 1 on, -1: as
---            the last reply said, else 0
---          {-1, index, type}  the key is something else; nothing was changed
---          {-3, index}  the fencing counter is something else; nothing was changed
+-- KEYS     for each name: lock hash, holds hash, fencing counter; to undo, and if the login names a user, also Redisson's queue and
+--          deadlines, our waiters: a release needs them, so a user without a right to them cannot acquire the lock
+-- ARGV     see inc/request.lua; of each name: wake queue and turn (not in KEYS: without a right to them, waiters are woken by the
+--          channel), channel
+-- Returns  1  acquired as the first hold of the request's owner, without a token
+--          {1, owner, hold count, token, ..., wait, run}  acquired; three values a name; token: as text, "-": none;
+--            wait: in how many ms this server counts for a majority; run: its run id, if it is one of several servers
+--          {0, index, ttl, holder, note, retry_after, since, watches_lock, held, position}  busy; all times in ms
+--            index: the name that is busy; the others say who holds it
+--            ttl: -1: none; -2: the lock is free, and reserved for another waiter; then holder and note are empty
+--            retry_after: try again after this time at the latest; -1: when the ttl has passed; 0: now, even if the caller does not
+--              wait, since the script has only removed a part of the dead waiters
+--            since: to be sent with the next attempt
+--            watches_lock: 1: the caller must subscribe to the channel of the lock, and try when the ttl has passed; 0: another waiter
+--              does so
+--            held: how long the holder has held the lock; -1: not known
+--            position: in the queue of a fair lock, from 1 on; -1: as the last reply said; 0: not in such a queue
+--          {-1, index, type}  the key is no lock; nothing was changed
+--          {-3, index}  the fencing counter is no counter; nothing was changed
+--          to undo: see inc/results.lua
 
 -- include: request
 

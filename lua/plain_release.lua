@@ -1,13 +1,13 @@
--- Release one hold of a plain or fair lock, for every name, or keep it until some time: then it gets an owner that no process
--- has, and the release of the last other hold sets the TTL. A release works on a full server: nothing needs memory before
--- something was deleted.
+-- Release one hold of a plain or fair lock, for every name, or keep the hold until some time: then it gets an owner that no
+-- process has. The release of the last other hold then sets the TTL. A release works on a server whose memory is full: no
+-- command needs memory before another has deleted something.
 -- Redisson RedissonLock.unlockInnerAsync, RedissonFairLock.unlockInnerAsync
--- KEYS     for each name: lock hash, holds hash (no other: while its slot is on its way to another node of a cluster, a request
---          that names a key that is missing is denied)
--- ARGV[1]  hold id; with what is to be remembered of the hold, "HOLD_ID TTL_MS KIND END"
--- ARGV[2]  for how long to keep it, in ms; 0: not at all
+-- KEYS     for each name: lock hash, holds hash (no other: while its slot moves to another node of a cluster, a request with a missing
+--          key is refused)
+-- ARGV[1]  hold id; if the hold is to be remembered, "HOLD_ID TTL_MS KIND END"
+-- ARGV[2]  how long to keep the hold, in ms; 0: release it
 -- ARGV[3+] for each name: Redisson's queue and deadlines, our waiters, wake queue, turn, channel
--- Returns  one number a name, see inc/names.lua
+-- Returns  one result for each name: see inc/results.lua
 
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, { 'queue', 'deadlines', 'waiters', 'wake_queue', 'turn', 'channel' }

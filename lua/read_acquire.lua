@@ -1,11 +1,11 @@
--- Acquire the read lock of every name, or of none. Readers share it; an owner's own write lock does not exclude it. A
--- reader that came after a waiting writer of ours lets it have its turn first, or readers that come and go would starve it;
--- Java's readers don't.
+-- Acquire the read lock of every name, or of none. Readers share it; an owner's own write lock does not exclude it. If a writer
+-- of ours waits, a reader that came later lets it have its turn first: otherwise readers that come and go would starve the
+-- writer.
+-- Redisson's readers do not wait for writers.
 -- Redisson RedissonReadLock.tryLockInnerAsync
 -- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
--- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, what its timeout keys begin with
--- Returns  as plain_acquire.lua; ttl -3 when readers hold the lock, and -2 when it is free: holder is the writer that is next,
---          or empty
+-- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, the start of its timeout keys
+-- Returns  as plain_acquire.lua; ttl -3: readers hold the lock; -2: the lock is free: holder is the writer that is next, or empty
 
 -- include: suffix
 -- include: request
@@ -39,21 +39,22 @@ end
 -- include: first_hold
 -- include: wait
 
+-- Add a record, and the id to the field of the reader: see reader_holds.lua.
 local function add_reader_hold(name, owner, record)
 	local listed = redis.call('HGET', name.holds, owner) or ''
 	write_for(lease_ms, 'HSET', name.holds, hold_id, record, owner, listed .. ' ' .. hold_id)
 end
 
--- Whether the caller waited already when a reader had its turn: a writer that the queue wakes in the meantime could claim
--- the next turn before the caller, which is farther away, has tried.
+-- Whether the caller was already waiting when a reader had its turn. If the caller is far away, a writer that is woken after
+-- that reader could claim the next turn before the caller has tried.
 local function was_let_in(name)
 	local turn = waits_since_us and redis.pcall('GET', name.turn)
 	local until_us = type(turn) == 'string' and string.match(turn, '^' .. READERS .. ' (%d+)$')
 	return until_us and waits_since_us < tonumber(until_us)
 end
 
--- The writer that came before us and waits: its owner, its note, and how long it need not give a sign of life. It came before
--- every new caller, whatever its time says: that may be by the clock of another server.
+-- The writer that waits and came before the caller: its owner, its note, and how long its heartbeat lasts. It came before every
+-- new caller, whatever its time says: that may be by another server's clock.
 local function earlier_writer(name)
 	local since_us, owner, writer_note =
 		string.match(redis.call('GET', name.writer) or '', '^(%d+) (%S+) (.*)$')
@@ -64,7 +65,7 @@ local function earlier_writer(name)
 	return nil
 end
 
--- The reply to give when a new reader can't have this name; else nil.
+-- The reply if a new reader cannot have this name; else nil.
 local function busy_reply(index, name, mode)
 	if mode == 'write' and not name.is_ended_write then
 		return wait_reply(index, name.kept_ms or redis.call('PTTL', name.lock), holder_of(name))
@@ -78,7 +79,7 @@ local function busy_reply(index, name, mode)
 	return reply
 end
 
--- How long the longest kept hold of a writer lasts, not above 0 when none does; nil: a writer has the lock.
+-- How long the longest kept hold of a writer lasts, 0 or less: none does. nil: a writer has the lock.
 local function kept_write_ms(name)
 	local last_ms = 0
 	for _, field in ipairs(redis.call('HKEYS', name.lock)) do
@@ -91,8 +92,7 @@ local function kept_write_ms(name)
 	return last_ms - now_ms()
 end
 
--- The reply to give when this name can't be acquired; else nil. Sets name.is_ended_write: only reads are left of a
--- write lock.
+-- Return the reply if this name cannot be acquired; else nil. Set name.is_ended_write: only reads are left of a write lock.
 local function check(index, name)
 	local reply = check_lock(index, name)
 	if reply then return reply end
@@ -114,7 +114,7 @@ local function check(index, name)
 		reply = busy_reply(index, name, not name.is_free and mode)
 		name.owner = fresh_owner
 		if reply then
-			-- A release wakes all readers.
+			-- Every waiting reader watches the lock: a release wakes all of them.
 			reply[8] = 1
 		end
 	end
@@ -122,8 +122,8 @@ local function check(index, name)
 	return reply
 end
 
--- The lock was deleted under our readers, or expired, and Java's have acquired it since: those recorded in the set
--- would be taken for readers of it. The first of ours that comes finds none of them in the lock, so a look at one is
+-- The lock was deleted or has expired under our readers, and Redisson's readers have acquired it since. The owners that
+-- name.ends still has would be taken for readers. The first of ours that comes finds none of them in the lock, so one check is
 -- enough.
 local function delete_ends_of_lost_lock(name)
 	delete_overwritten_ends(name)
@@ -133,7 +133,7 @@ local function delete_ends_of_lost_lock(name)
 	end
 end
 
--- Adds one hold of a reader. Other readers may have the lock.
+-- Add a hold of a reader. Other readers may have the lock.
 local function add_hold(name)
 	local count = 1
 	if name.is_free then
@@ -150,7 +150,7 @@ local function add_hold(name)
 	return count, NO_TOKEN
 end
 
--- The same request again: it adds none.
+-- A repeated request adds no hold.
 local function repeat_hold(name, record)
 	local count = tonumber(redis.call('HGET', name.lock, name.field))
 	hold_record_extend(name.holds, hold_id, record, lease_ms)
@@ -161,11 +161,11 @@ local function repeat_hold(name, record)
 	return count, NO_TOKEN
 end
 
--- Readers share the lock. Those that left their turn to this one are woken at once, and each that comes in from the queue
--- wakes the next one there, until that is a writer, which claims the next turn.
+-- Wake the waiting readers that left their turn to this one. Also wake the next waiter in the queue: each reader that comes
+-- from the queue does so, until a writer comes, which claims the next turn.
 local function let_others_in(name)
 	local had_turn = name.is_free and redis.pcall('SET', name.turn, READERS .. ' ' .. digits(now_us()), 'XX', 'PX', TURN_MAX_MS)
-	-- An error is that of a full server.
+	-- An error of SET, from a server whose memory is full, is true as well: the message does no harm.
 	if had_turn then send(name.channel, WAKE_ALL) end
 	leave_with_lock(name)
 	if waits_since_us then

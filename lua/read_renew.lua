@@ -1,10 +1,10 @@
--- Extend the lease of a hold of a read lock, for every name. Only its owner's holds are extended, so those of a reader
--- that died expire.
+-- Extend the lease of a hold of a read lock, for every name. Only the owner's own holds are extended: those of a dead reader
+-- expire.
 -- Redisson renewal.ReadLockTask
 -- KEYS     for each name: lock hash, holds hash, ends of our readers
 -- ARGV[1]  lease in ms
 -- ARGV[2]  hold id
--- ARGV[3+] for each name: what its timeout keys begin with
+-- ARGV[3+] for each name: the start of its timeout keys
 -- Returns  as plain_renew.lua
 
 local lease_ms, hold_id = ARGV[1], ARGV[2]
@@ -12,7 +12,7 @@ local KEY_COUNT, ends = 3, KEYS[3]
 
 -- include: suffix
 -- include: fast_renew
--- The only hold of its owner, while all readers are ours: see inc/readers.lua.
+-- The only hold of its owner, and all readers are ours: see readers.lua.
 local is_held = is_fast and call('HGET', lock, field) == '1'
 	and call('PEXPIRE', ARGV[3] .. ':' .. field .. TIMEOUT .. '1', lease_ms, 'GT') == 1
 local field_count = is_held and call('HLEN', lock)

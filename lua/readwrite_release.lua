@@ -1,11 +1,12 @@
--- Release one hold of a read or write lock, for every name, or keep it until some time, as plain_release.lua does. A write lock
--- whose owner has read locks, too, becomes a read lock, and waiting readers are notified. A release works on a full server.
+-- Release one hold of a read or write lock, for every name, or keep it until some time, as plain_release.lua does. If the owner
+-- of a write lock has read locks as well, the lock becomes a read lock, and waiting readers are notified. A release works on a
+-- server whose memory is full.
 -- Redisson RedissonReadLock.unlockInnerAsync, RedissonWriteLock.unlockInnerAsync
 -- KEYS     for each name: lock hash, holds hash (no other, as in plain_release.lua: a write lock has no readers)
--- ARGV[1]  hold id; with what is to be remembered of the hold, "HOLD_ID TTL_MS KIND END"
--- ARGV[2]  for how long to keep it, in ms; 0: not at all
--- ARGV[3+] for each name: ends of our readers, wake queue, turn, channel, what its timeout keys begin with
--- Returns  one number a name, see inc/names.lua
+-- ARGV[1]  hold id; if the hold is to be remembered, "HOLD_ID TTL_MS KIND END"
+-- ARGV[2]  how long to keep the hold, in ms; 0: release it
+-- ARGV[3+] for each name: ends of our readers, wake queue, turn, channel, the start of its timeout keys
+-- Returns  one result for each name: see inc/results.lua
 
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, { 'ends', 'wake_queue', 'turn', 'channel', 'timeouts' }
@@ -15,7 +16,7 @@ local hold_id, kept_ms = string.match(ARGV[1], '^%S+'), ARGV[2]
 -- include: fast_release
 -- include: reader_holds
 
--- As free_lock does. A reader whose hold has expired has lost it.
+-- As free_lock. nil also for a reader whose hold has expired: it has lost the lock.
 local function free_only_hold(field)
 	if is_writer_field(field) then return free_lock(WAKE_ALL, ends) end
 	local key = timeout_key({ timeouts = ARGV[#ARGV] }, field, 1)
@@ -39,14 +40,14 @@ end
 -- include: keep
 -- include: last
 
--- False while the slot of the lock moves to another node of a cluster: no key can be made there.
+-- Create the timeout key of a kept hold. False while the slot of the lock moves to another node: no key can be created there.
 local function make_timeout_key(name, owner)
 	local key = timeout_key(name, owner, 1)
-	-- A full server allows this, and what comes after a write.
+	-- A server whose memory is full allows HDEL, and then every write after it.
 	redis.call('HDEL', name.holds, '')
 	local reply = redis.pcall('SET', key, 1, 'PX', kept_ms)
 	if is_elsewhere(reply) then return false end
-	-- A missing right is an error: raised here.
+	-- Raise the error of a missing right.
 	if is_error(reply) then redis.call('SET', key, 1, 'PX', kept_ms) end
 	return true
 end
@@ -57,7 +58,7 @@ local function keep(name, field, count, hold)
 	local is_new = not kept_until(field)
 	local owner = is_new and kept_owner(field, now_ms() + kept_ms) or field
 	if is_read and not make_timeout_key(name, owner) then
-		-- It keeps its owner, whose timeout keys are there: a writer must not come in earlier.
+		-- The hold keeps its owner, whose timeout keys exist: without such a key a writer would come in too early.
 		is_new, owner = false, field
 		extend_reader(name, field, count, kept_ms)
 	end

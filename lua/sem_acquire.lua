@@ -1,11 +1,11 @@
 -- Acquire permits of the semaphore of every name, or of none. No hold is re-entered: each has permits of its own.
--- Redisson RedissonPermitExpirableSemaphore.tryAcquireAsync, but by the server's clock; the counter is RedissonSemaphore's, too
+-- Redisson RedissonPermitExpirableSemaphore.tryAcquireAsync, but by the server's clock; RedissonSemaphore has the same counter
 -- KEYS     for each name: counter, holds hash, ends of our permits, permits, remembered total
--- ARGV     see inc/request.lua; of each name: wake queue, turn (not in KEYS: without a right to them waiters are woken by
---          the channel), channel
--- Returns  as plain_acquire.lua, with the total of the permits and the slots in the place of the token, as in "5:1,4", and the
---          total at the end of a busy reply; an integer: the slot of one permit, and the total is that of the request; ttl: when
---          the next permit may be reclaimed
+-- ARGV     see inc/request.lua; of each name: wake queue, turn (not in KEYS: without a right to them, waiters are woken by the
+--          channel), channel
+-- Returns  as plain_acquire.lua. Instead of the token: the number of permits in all, and the slots, as in "5:1,4". A busy reply has
+--          that number at its end. An integer: the slot of one permit; the number in all is that of the request. ttl: when the next
+--          permit may be reclaimed
 
 -- include: request
 -- include: suffix
@@ -13,17 +13,16 @@
 -- include: slots
 
 local FIXED_ARGS = 7
--- As text, for sem_acquire.lua.
+-- As text, for the fast path.
 local total, take = ARGV[6], ARGV[7]
 
--- The common acquisition of a semaphore, as quick/acquire.lua is that of a lock: one permit of one name, with no waiter,
--- nothing to reclaim, and the expected total. All else, and what is denied, goes the long way.
-
+-- The fast path, as fast_acquire.lua is that of a lock: one permit of one name, no waiter, nothing to reclaim, and the expected
+-- number in all. All other cases, and what is denied, take the slow path.
 local KEY_COUNT, WAKE_QUEUE_ARG, TURN_ARG = 5, FIXED_ARGS + 1, FIXED_ARGS + 2
 
 if take == '1' and #KEYS == KEY_COUNT and not asks_for_more then
 	local lock, holds, ends, permits, remembered = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-	-- EXISTS counts a key as often as it is named: 3 says that the counter is there, and nothing else.
+	-- EXISTS counts a key each time it is named: 3 means that the counter exists, and neither the wake queue nor the turn.
 	local held = redis.pcall('EXISTS', lock, lock, lock, ARGV[WAKE_QUEUE_ARG], ARGV[TURN_ARG]) == 3
 		and redis.pcall('GET', remembered) == total and redis.pcall('ZCARD', permits)
 	if type(held) == 'number' and held < tonumber(total) then
@@ -37,10 +36,11 @@ if take == '1' and #KEYS == KEY_COUNT and not asks_for_more then
 		local free = slot and slot <= tonumber(total) and not is_due and redis.pcall('INCRBY', lock, '-1')
 		if type(free) == 'number' then
 			local id, is_new = hold_id .. ':1', false
-			local end_text = end_ms .. '' -- as text, see quick/acquire.lua
+			-- As text: see fast_acquire.lua.
+			local end_text = end_ms .. ''
 			local ttl_ms = held > 0 and redis.pcall('PTTL', holds) or lease_ms
 			if free >= 0 and free + 1 + held == tonumber(total) and (held == 0 or type(ttl_ms) == 'number') then
-				-- The record of a hold that has its permit stays as it is: the hold may be kept until some time.
+				-- If the hold has its permit already, its record stays as it is: the hold may be kept until some time.
 				is_new = redis.pcall('ZADD', permits, 'NX', end_ms + AHEAD_MS .. '', id) == 1
 			end
 			ttl_ms = is_new and math.max(ttl_ms, lease_ms)
@@ -86,17 +86,17 @@ end
 -- include: notify_permits
 -- include: wait
 
--- When the next permit may be reclaimed, from now; -1: there is none that ends.
+-- When the next permit may be reclaimed, in ms from now; -1: no permit ends.
 local function permits_ttl_ms(name)
 	local ours, all = redis.call('ZRANGE', name.ends, 0, 0, 'WITHSCORES'), redis.call('ZRANGE', name.permits, 0, 0, 'WITHSCORES')
 	local end_ms = tonumber(ours[2] or NO_DEADLINE_MS)
-	-- If that deadline is one of our permits', this is no earlier than its end, and changes nothing.
+	-- If this deadline is that of our permit, it is no earlier than the permit's end, and changes nothing.
 	end_ms = math.min(end_ms, tonumber(all[2] or NO_DEADLINE_MS) + BEHIND_MS)
 	return end_ms < NO_DEADLINE_MS and math.max(end_ms - now_ms(), 0) or -1
 end
 
--- The one whose permit ends first: its owner, its note, and for how long it has held the permit, in ms; -1: not known. An
--- empty owner: no permit is held, and there are too few.
+-- The holder whose permit ends first: its owner, its note, and how long it has held the permit, in ms; -1: not known. An empty
+-- owner: no permit is held, and there are too few.
 local function permit_holder(name)
 	local id = redis.call('ZRANGE', name.ends, 0, 0)[1]
 	local record = id and redis.call('HGET', name.holds, string.match(id, '^%x+') or '')
@@ -105,18 +105,18 @@ local function permit_holder(name)
 	return name.free < name.total and 'a client without a record' or '', '', -1
 end
 
--- While a waiter needs more permits than are free, these are reserved for it, as long as it tries again in time: twice in
--- RESERVED_MS, so that one late try does not lose them.
+-- Free permits are reserved for a waiter that needs more of them than are free, while it tries again in time: twice in
+-- RESERVED_MS, so that one late attempt does not lose them.
 local RESERVED_AFTER_US, RESERVED_MS, RESERVE_RETRY_MS = 2000000, 1000, 500
 
--- Whether this is the same request again, whose first reply was lost. A hold that lacks a permit is acquired anew,
--- and the counter lowered by what it lacks.
+-- Whether this request was granted before, and the reply was lost. A hold that lacks a permit is acquired anew, and the counter
+-- lowered by what it lacks.
 local function is_repeated(name)
 	name.record = redis.call('HGET', name.holds, hold_id)
 	return name.record and has_all_permits(name, hold_id, take)
 end
 
--- Sets name.waiter, the one that comes first, if one does. Whether the permits can be acquired.
+-- Whether the permits can be acquired. Set name.waiter, the waiter that comes first.
 local function has_room(name)
 	local waiter, left = earlier_waiter(name)
 	name.waiter = waiter and name.free - take < left and waiter
@@ -125,7 +125,7 @@ end
 
 local function reserve_free_permits(name, reply)
 	local since_us = tonumber(reply[7])
-	-- Not for more than there are in all: they would be reserved as long as it waits.
+	-- Not for more permits than there are in all: they would stay reserved for as long as the caller waits.
 	if take > 1 and take <= name.total and name.free > 0 and reply[8] == 1 and caller_subscribed == '1'
 		and now_us() - since_us > RESERVED_AFTER_US
 		and not is_error(redis.pcall('SET', name.turn, reply[7] .. ' ' .. hold_id .. ' ' .. take, 'PX', RESERVED_MS)) then
@@ -148,7 +148,7 @@ local function busy_reply(index, name)
 	return reply
 end
 
--- The slots that the other holds have, as the field that says it. Removes what names a hold that is gone.
+-- The field of slots, made from the records of the other holds. Delete fields that name a hold that does not exist any more.
 local function slots_in_records(name)
 	local listed, held, marks = redis.call('HGETALL', name.holds), {}, {}
 	for _, id in ipairs(redis.call('ZRANGE', name.permits, 0, -1)) do held[id] = true end
@@ -166,7 +166,7 @@ local function slots_in_records(name)
 	return table.concat(marks)
 end
 
--- The lowest slots that no hold has, as many as the permits, in the form of a record; and the field then.
+-- The lowest free slots, one for each permit, as the record has them; and the field of slots with these.
 local function choose_slots(name)
 	local slots = {}
 	local function choose(in_use)
@@ -183,8 +183,8 @@ local function choose_slots(name)
 	return table.concat(slots, ','), in_use
 end
 
--- The counter comes last, so that what is denied to the default user, whose rights are not tried, costs no permit. The first
--- command needs memory, and a full server allows all others after it.
+-- The counter is lowered last: if the default user, whose rights are not tried, lacks one, no permit is lost. The first command
+-- needs memory; a server whose memory is full allows all others after it.
 local function acquire_new(name)
 	redis.call('INCRBY', name.lock, 0)
 	local slots, in_use = choose_slots(name)
@@ -195,7 +195,7 @@ local function acquire_new(name)
 end
 
 local function extend_repeated(name)
-	-- A full server allows this, and what comes after a write.
+	-- A server whose memory is full allows HDEL, and then every write after it.
 	redis.call('HDEL', name.holds, '')
 	set_permits(name, hold_id, take, now_ms() + lease_ms, 'GT')
 	hold_record_extend(name.holds, hold_id, name.record, lease_ms)
@@ -208,7 +208,7 @@ local function acquire_permits(name)
 	local slots = name.is_repeated and extend_repeated(name) or acquire_new(name)
 	leave_with_lock(name)
 	if waiter_in_turn(name) == hold_id then redis.pcall('DEL', name.turn) end
-	-- Other waiters may have left these permits to this one, or need it to wake them.
+	-- Other waiters may have left these permits to this one, or depend on it to wake them.
 	if name.free > 0 then wake_next(name) end
 	return 1, digits(name.total) .. ':' .. slots
 end

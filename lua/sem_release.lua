@@ -1,18 +1,16 @@
 -- Release the permits of a hold, for every name, or keep them until some time, as plain_release.lua does. A release works on a
--- full server: nothing needs memory before something was deleted.
+-- server whose memory is full: no command needs memory before another has deleted something.
 -- Redisson RedissonPermitExpirableSemaphore.tryReleaseAsync
 -- KEYS     for each name: counter, holds hash, ends of our permits, permits
--- ARGV[1]  hold id; with what is to be remembered of the hold, "HOLD_ID TTL_MS KIND END"
--- ARGV[2]  for how long to keep them, in ms; 0: not at all
+-- ARGV[1]  hold id; if the hold is to be remembered, "HOLD_ID TTL_MS KIND END"
+-- ARGV[2]  how long to keep the permits, in ms; 0: release them
 -- ARGV[3+] for each name: wake queue, turn, channel (not in KEYS: a user without the right to publish can still release)
 -- Returns  2  one name was released
---          {number, ...}  one for each name, see inc/names.lua
+--          {result, ...}  one for each name: see inc/results.lua
 
 local FIXED_ARGS = 2
 
--- The common release of a semaphore, as quick/acquire.lua is the common acquisition of a lock: one permit of one name, with
--- no waiter of ours in the wake queue. All else goes the long way.
-
+-- The fast path: one permit of one name, and no waiter of ours in the wake queue. All other cases take the slow path.
 local KEY_COUNT, WAKE_QUEUE_ARG, CHANNEL_ARG = 4, FIXED_ARGS + 1, FIXED_ARGS + 3
 
 -- include: suffix
@@ -20,9 +18,9 @@ local KEY_COUNT, WAKE_QUEUE_ARG, CHANNEL_ARG = 4, FIXED_ARGS + 1, FIXED_ARGS + 3
 
 local hold_id, kept_ms = string.match(ARGV[1], '^%S+'), ARGV[2]
 
--- How many permits are free after the release; nil when it is no such case, and nothing was changed.
+-- The number of free permits after the release; nil: the slow path has to release the hold, and nothing was changed.
 local free
--- EXISTS counts a key as often as it is named: 2 says that the counter is there, and no waiter.
+-- EXISTS counts a key each time it is named: 2 means that the counter exists, and no wake queue.
 if #KEYS == KEY_COUNT and kept_ms == '0' and hold_id == ARGV[1]
 	and redis.pcall('EXISTS', KEYS[1], KEYS[1], ARGV[WAKE_QUEUE_ARG]) == 2 then
 	local lock, holds, ends, permits, id = KEYS[1], KEYS[2], KEYS[3], KEYS[4], hold_id .. ':1'
@@ -31,7 +29,7 @@ if #KEYS == KEY_COUNT and kept_ms == '0' and hold_id == ARGV[1]
 	local now = end_ms and redis.call('TIME')
 	local raised = now and end_ms * 1000 > now[1] * 1000000 + now[2] and redis.pcall('INCRBY', lock, '1')
 	if type(raised) == 'number' and redis.pcall('ZREM', permits, id) == 1 then
-		-- By pcall: what was overwritten, or is denied, must not keep waiters from being notified.
+		-- By pcall: if a key was overwritten, or a command is denied, waiters must be notified all the same.
 		redis.pcall('ZREM', ends, id)
 		local in_use = known_slots(holds)
 		in_use = in_use and without_slot(in_use, tonumber(slot))
@@ -46,9 +44,10 @@ if #KEYS == KEY_COUNT and kept_ms == '0' and hold_id == ARGV[1]
 		redis.call('INCRBY', lock, '-1')
 	end
 end
--- How many clients received the message, or the error of PUBLISH; nil in a cluster, where inc/wake.lua publishes in two ways.
+-- How many clients have received the message, or the error of PUBLISH; nil in a cluster, where channels.lua publishes in two
+-- ways.
 local heard = free and free <= 0 and 0
--- wire: RPermitExpirableSemaphore publishes how many are free.
+-- wire: RPermitExpirableSemaphore publishes the number of free permits.
 if free and free > 0 and string.sub(ARGV[CHANNEL_ARG], 1, 1) ~= '+' then
 	heard = redis.pcall('PUBLISH', ARGV[CHANNEL_ARG], string.format('%d', free))
 end
@@ -69,7 +68,7 @@ end
 -- include: keep
 -- include: last
 
--- Nothing is removed: while the slot of the lock moves to another node a key that is deleted can't be made again.
+-- Keep the hold. Nothing is deleted: while the slot of the lock moves to another node, a deleted key cannot be created again.
 local function keep(name)
 	local hold = find_permits(name, hold_id)
 	if not hold then return 0 end

@@ -1,5 +1,5 @@
--- Extend the lease of the permits of a hold, for every name. Nothing changes for a name whose hold was released or is kept
--- until some time, or has ended, so a renewal that arrives late does no harm.
+-- Extend the lease of the permits of a hold, for every name. A name whose hold was released, is kept or has ended does not
+-- change, so a renewal that arrives late does no harm.
 -- Redisson RedissonPermitExpirableSemaphore.updateLeaseTimeAsync
 -- KEYS     for each name: counter, holds hash, ends of our permits, permits
 -- ARGV[1]  lease in ms
@@ -21,7 +21,7 @@ local function renew(name, _, record)
 	if name.overwritten or tonumber(end_ms) <= now_ms() or count == 0 then return nil end
 	if not has_all_permits(name, hold_id, count) then return nil end
 	local new_end_ms = math.max(end_ms, now_ms() + lease_ms)
-	-- A full server allows this, and what comes after a write.
+	-- A server whose memory is full allows HDEL, and then every write after it.
 	redis.call('HDEL', name.holds, '')
 	set_permits(name, hold_id, count, new_end_ms)
 	return new_end_ms - now_ms()

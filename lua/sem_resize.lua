@@ -1,10 +1,10 @@
--- Set how many permits a semaphore has in all. Those that are held stay so: then less than none may be free.
--- Redisson RedissonSemaphore.addPermitsAsync; but it is told the total
+-- Set how many permits a semaphore has in all. Permits that are held stay so: the number of free permits can fall below 0.
+-- Redisson RedissonSemaphore.addPermitsAsync; but the argument is the number in all
 -- KEYS     counter, holds hash, ends of our permits, permits, remembered total
--- ARGV[1]  how many
+-- ARGV[1]  the number of permits in all
 -- ARGV[2+] wake queue, turn, channel
--- Returns  {1, how many it had; -1: there was none}
---          {-1, type}  the key is something else; nothing was changed
+-- Returns  {1, the number before; -1: there was no semaphore}
+--          {-1, type}  the key is no semaphore; nothing was changed
 
 local FIXED_ARGS = 1
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits', 'remembered' }, { 'wake_queue', 'turn', 'channel' }

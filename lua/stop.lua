@@ -1,7 +1,7 @@
--- Ask the processes that renew holds of a lock to end what they hold it for, and to release it: the next renewal returns the
--- request, which stands until the hold is gone. A first look finds the holds, and writes nothing: a reply may be lost, or another
--- server deny it, and who holds the lock by then is not meant. Those that can be asked are asked by their ids, as often as it
--- takes, which finds what is left of them, and asks them again where the server has lost the request.
+-- Ask the processes that renew holds of a lock to stop: to terminate their COMMAND and to release the lock. The next renewal
+-- returns the request, which stays until the hold is deleted. The client first sends a look, which finds the holds and writes
+-- nothing. It then sends the ids of those that can be asked, until none is left. So a hold that was acquired after the look is
+-- not asked, even if a reply is lost, and a hold is asked again if the server has lost the request.
 -- Redisson none
 -- KEYS[1]  lock hash, or counter of a semaphore
 -- KEYS[2]  holds hash
@@ -9,10 +9,10 @@
 -- ARGV[2]  USER@HOST of the sender
 -- ARGV[3]  permits of a semaphore, ARGV[4] its remembered total (not in KEYS: a user of locks needs no right to them)
 -- ARGV[5+] ids of holds to ask; none: the look
--- Returns  {{hold id, owner, ttl in ms, note, 1 when it is asked, or can be}, ...}  the holds that are left; an empty id and note:
---            of a client without records, and the ttl is the key's, -1: none; an empty owner, too: permits that no record tells
---            of; of a hold that is over, and whose key has no TTL, it is -1
---          {-1, type}  the key is something else
+-- Returns  {{hold id, owner, ttl in ms, note, 1 if it was asked or can be asked}, ...}  the holds that are left. hold id and note are
+--            empty for a client without records; its ttl is the key's, -1: none. owner is empty as well for permits without a record.
+--            ttl is -1 for a hold whose lease has ended but whose key has no TTL
+--          {-1, type}  the key is no lock
 
 -- include: suffix
 -- include: denied
@@ -49,13 +49,13 @@ end
 
 local function is_meant(owner) return expected == '' or owner == expected end
 
--- Whose hold it is, without the mark of a writer.
+-- The owner of a field, without the suffix of a writer.
 local function owner_of(field) return (string.gsub(field, WRITE .. '$', '')) end
 
--- Whether a process renews the hold and reads requests to stop it: HOLDER, the first word of its note, ends in '+'.
+-- Whether a process renews the hold and reads requests to stop: HOLDER, the first word of the note, ends in '+'.
 local function reads_requests(note) return string.find(note, '^%l+%.%S+%+ ') ~= nil end
 
--- Adds a hold that has a record. Whether it can be asked. One that its record says is over is no hold, but where the key of the
+-- Add a hold that has a record. Return whether it can be asked. A hold whose lease has ended is none, unless the key of the
 -- lock never expires.
 local function add_hold(hold_id, field, end_ms, note)
 	local left_ms, is_kept = end_ms - now_ms(), kept_until(field)
@@ -66,14 +66,12 @@ local function add_hold(hold_id, field, end_ms, note)
 	return can_be_asked
 end
 
--- ---- those with these ids ----
-
--- A number that a user wrote over that of a hold's permits must not keep the server from its other clients.
+-- A user may have written a larger number of permits into a record: it must not block the server.
 local TAKE_MAX = 1000
 
 local function is_held(hold_id, field, record)
 	if is_lock then return redis.call('HGET', name.lock, field) end
-	-- It may have lost some of its permits.
+	-- The hold may have lost some of its permits.
 	for number = 1, has_permits and math.min(permits_of(record), TAKE_MAX) or 0 do
 		if redis.call('ZSCORE', name.permits, permit_id(hold_id, number)) then return true end
 	end
@@ -91,7 +89,7 @@ local function ask_again()
 			if not request then unasked[#unasked + 1] = hold_id .. STOP end
 		end
 	end
-	-- After all that may fail.
+	-- Write last, after everything that can fail.
 	for _, field in ipairs(unasked) do
 		redis.call('HSET', name.holds, field, ' ' .. digits(now_ms()) .. ' ' .. by)
 	end
@@ -109,7 +107,7 @@ for i = 1, is_error(listed) and 0 or #listed, 2 do
 	if field then ids[#ids + 1], records[listed[i]] = listed[i], { field, end_ms, note } end
 end
 
--- The total that is remembered; nil and the error when the user lacks the right to it.
+-- The remembered total; nil and an error if the user lacks the right to it.
 local function known_total()
 	local reply = redis.pcall('GET', name.remembered)
 	local err = is_error(reply) and key_error(reply)
@@ -117,9 +115,9 @@ local function known_total()
 	return remembered_total(name) or 0
 end
 
--- nil, or an error.
+-- Return an error, or nil.
 local function add_permit_holders()
-	-- Without the counter it is not known how many are held.
+	-- Without the counter, how many permits are held is not known.
 	local total, denied_total = 0
 	if counter then total, denied_total = known_total() end
 	if denied_total then return denied_total end
@@ -155,6 +153,6 @@ elseif has_permits then
 	local err = add_permit_holders()
 	if err then return err end
 end
--- Where something has overwritten the records it is not known whose holds these are.
+-- A user has overwritten the holds hash, so the owners of the holds are not known.
 if #found > 0 and is_error(listed) then return listed end
 return found

@@ -1,8 +1,8 @@
--- Acquire the write lock of every name, or of none. A writer that waits for readers claims the next turn: readers of ours
--- that come after it wait until it had that turn.
+-- Acquire the write lock of every name, or of none. A writer that waits for readers claims the next turn: our readers that come
+-- later wait until the writer had its turn.
 -- Redisson RedissonWriteLock.tryLockInnerAsync
 -- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
--- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, what its timeout keys begin with
+-- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, the start of its timeout keys
 -- Returns  as plain_acquire.lua; and
 --          {-2, index}  deadlock: the owner has a read lock, and would wait for its own release
 
@@ -34,8 +34,7 @@ end
 -- include: first_hold
 -- include: wait
 
--- Of many readers one of the two that last longest: its field, its note, and for how long it has held the lock, in ms. Else
--- one of the holders, as holder_of.
+-- The holder that is reported to a waiting writer, as holder_of. Of many readers, one of the two that last longest.
 local function lasting_holder_of(name)
 	local is_one_of_many = redis.call('HLEN', name.lock) > FIELDS_MAX
 	for _, owner in ipairs(is_one_of_many and redis.call('ZRANGE', name.ends, -2, -1) or {}) do
@@ -46,18 +45,21 @@ local function lasting_holder_of(name)
 	return holder_of(name)
 end
 
-local TURN_MS = 5000 -- how long readers wait for a writer that gave no sign of life
-local HEARTBEAT_MS = 2000 -- how often it gives one
+-- Readers wait this long for a writer that sends no heartbeat.
+local TURN_MS = 5000
+-- A writer that waits for readers sends a heartbeat this often.
+local HEARTBEAT_MS = 2000
 
--- Of several writers the key names the last one that claimed the turn, and since when the first of them waits.
+-- Claim the next turn. Of several writers, the key names the last one that has claimed it, and the time since when the first
+-- one waits.
 local function claim_turn(name)
 	local since_us = tonumber(string.match(redis.call('GET', name.writer) or '', '^(%d+) ') or math.huge)
 	redis.call('SET', name.writer,
 		digits(math.min(since_us, waits_since_us or now_us())) .. ' ' .. fresh_owner .. ' ' .. note, 'PX', TURN_MS)
 end
 
--- The reply to give when a lock that is not free can't be acquired, and waiting would not help; else nil. Sets
--- name.owner, when this request acquires it, or name.is_busy.
+-- Check a lock that is not free. Return the reply if it cannot be acquired, and waiting would not help; else nil, and
+-- name.owner if this request acquires it, or name.is_busy.
 local function check_held(index, name)
 	local mode = redis.call('HGET', name.lock, 'mode')
 	if not mode then return { -1, index, MUTEX_LOCK } end
@@ -91,7 +93,7 @@ local function check(index, name)
 	return reply
 end
 
--- The read lock of the same owner goes on within it.
+-- Acquire the write lock around a read lock of the same owner, which stays held.
 local function regain_around_read(name)
 	redis.call('HSET', name.lock, 'mode', 'write', name.field, 1)
 	write_for(lease_ms, 'HSET', name.holds, hold_id, new_hold_record(name, NO_TOKEN))
@@ -111,7 +113,7 @@ local function acquire_write(name)
 	return count, token
 end
 
--- A writer that readers keep out tries again, even where nothing but the TTL tells it to: its turn needs a sign of life.
+-- A writer that waits for readers tries again often, even if nothing but the TTL would make it: its turn needs a heartbeat.
 local function busy_reply(index)
 	if names[index].waiter then return turn_reply(index) end
 	local reply = wait_reply(index, redis.call('PTTL', names[index].lock), lasting_holder_of(names[index]))

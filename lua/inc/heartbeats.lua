@@ -44,11 +44,11 @@ end
 -- name.return_until_ms after another server or run took over, to which all waiters have to connect first.
 local function load_grace(name)
 	if name.run then return end
-	local seen_ms, grace_ms, run, return_ms =
+	local last_read_ms, grace_ms, run, return_ms =
 		string.match(redis.call('HGET', name.waiters, LAST_READ) or '', '^(%d+) (%d+) (%S+) (%d+)$')
-	local is_gap = now_ms() - (tonumber(seen_ms) or 0) > STALL_MS
+	local was_stalled = now_ms() - (tonumber(last_read_ms) or 0) > STALL_MS
 	if not name.grace_until_ms then
-		name.grace_until_ms = is_gap and now_ms() + GRACE_MS or tonumber(grace_ms)
+		name.grace_until_ms = was_stalled and now_ms() + GRACE_MS or tonumber(grace_ms)
 	end
 	name.run = server_run()
 	if name.run == UNKNOWN_RUN then name.run = run or UNKNOWN_RUN end

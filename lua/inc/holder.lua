@@ -1,4 +1,4 @@
--- What a waiter is told about a holder: its note, and how long it has held the lock.
+-- What is reported to a waiter about a holder: its note, and how long it has held the lock.
 
 -- include: error
 -- include: clock

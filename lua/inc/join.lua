@@ -6,7 +6,7 @@
 -- The largest difference between the clocks of several servers that we allow for.
 local SKEW_MS = 20
 -- Redisson's keys get this TTL at least when a waiter of ours has written to them.
-local QUEUE_MS = 86400000       -- Redisson's keys last so long at least after one of ours wrote to them
+local QUEUE_MS = 86400000
 -- Each waiter sends a heartbeat this often.
 local RETRY_AFTER_MS = 2000
 -- This many waiters after the head try again when it dies, one STAGGER_MS after the other.
@@ -63,12 +63,12 @@ end
 
 -- Insert a waiter before those that came later, and return its position, from 0 on. A waiter that was removed as dead, by us or
 -- by a Redisson whose clock is wrong, gets its position back. When Redisson's waiters came is not known: the waiter stays
--- behind those that were ahead of it until now (before: how many), and goes ahead of the others.
-local function enqueue(name, owner, since_us, before)
+-- behind those that were ahead of it until now (ahead: how many), and goes ahead of the others.
+local function enqueue(name, owner, since_us, ahead)
 	local low, high = search_by_time(name, since_us)
-	for i, other in ipairs(redis.call('LRANGE', name.queue, low, before > high and -1 or high)) do
+	for i, other in ipairs(redis.call('LRANGE', name.queue, low, ahead > high and -1 or high)) do
 		local heartbeat = heartbeat_of(name, other)
-		local came_later = low + i > before
+		local came_later = low + i > ahead
 		if heartbeat then came_later = heartbeat.since_us > since_us end
 		if came_later then
 			redis.call('LINSERT', name.queue, 'BEFORE', other, owner)
@@ -80,12 +80,12 @@ end
 
 -- The position of a waiter, from 0 on; nil: it is not in the queue. The search takes longer the farther back the waiter is. So
 -- a waiter after the first SEARCHED_MAX positions is searched for less often, the longer the queue is. In between, return
--- SEARCHED_MAX, the lowest position that it can have, and true. is_known: the waiter was in the queue.
-local function position_of(name, owner, is_known)
+-- SEARCHED_MAX, the lowest position that it can have, and true. was_queued: the waiter was in the queue.
+local function position_of(name, owner, was_queued)
 	local position = redis.call('LPOS', name.queue, owner, 'MAXLEN', SEARCHED_MAX)
 	if position then return position, false end
 	local searches = math.ceil(redis.call('HLEN', name.waiters) / SEARCHED_MAX)
-	if is_known and now_us() % searches > 0 then return SEARCHED_MAX, true end
+	if was_queued and now_us() % searches > 0 then return SEARCHED_MAX, true end
 	return redis.call('LPOS', name.queue, owner), false
 end
 
@@ -99,10 +99,10 @@ local function raise_deadline(name, owner, position, deadline_ms)
 	end
 	-- The heartbeat must exist for as long as the waiter is in the queue: a dead waiter without one is taken for Redisson's, and
 	-- stays until its deadline.
-	local sign_ms = deadline_ms - now_ms() + HEARTBEAT_LIFETIME_MS
-	extend(name.waiters, sign_ms)
+	local heartbeats_ms = deadline_ms - now_ms() + HEARTBEAT_LIFETIME_MS
+	extend(name.waiters, heartbeats_ms)
 	-- Redisson sets no TTL on these keys: those of killed waiters would stay for ever.
-	local ttl_ms = digits(math.max(sign_ms, QUEUE_MS))
+	local ttl_ms = digits(math.max(heartbeats_ms, QUEUE_MS))
 	for _, key in ipairs({ name.queue, name.deadlines }) do
 		if extend(key, ttl_ms) > NEVER_MS / 2 then redis.call('PEXPIRE', key, ttl_ms) end
 	end
@@ -111,8 +111,8 @@ end
 -- Since when the waiter has been subscribed to its channel on this run of the server; 0: it is not, or the run is not known.
 local function subscribed_since(name, owner, heartbeat, caller_subscribed)
 	if caller_subscribed ~= '1' or server_run() == UNKNOWN_RUN or not is_subscribed(name, owner) then return 0 end
-	local is_known = heartbeat and heartbeat.run == server_run() and heartbeat.subscribed_since_ms > 0
-	return is_known and heartbeat.subscribed_since_ms or now_ms()
+	local was_subscribed = heartbeat and heartbeat.run == server_run() and heartbeat.subscribed_since_ms > 0
+	return was_subscribed and heartbeat.subscribed_since_ms or now_ms()
 end
 
 -- When the waiter has to try again at the latest, in ms from now.
@@ -139,7 +139,7 @@ local function join_queue(name, owner, waiter_note, since_us, caller_subscribed)
 	local known_since_us = heartbeat and heartbeat.since_us
 	local is_moved = since_us and known_since_us ~= since_us
 	local position, is_far = position_of(name, owner, heartbeat and not is_moved and deadline_ms > 0)
-	local before = position or 0
+	local ahead = position or 0
 	if position and is_moved then
 		-- The lock is on several servers, and the queue of each has the order of one server's clock, which the caller has learned
 		-- since.
@@ -147,7 +147,7 @@ local function join_queue(name, owner, waiter_note, since_us, caller_subscribed)
 		position = nil
 	end
 	if not position and since_us then
-		position = enqueue(name, owner, since_us, before)
+		position = enqueue(name, owner, since_us, ahead)
 	elseif not position then
 		position = write_for(QUEUE_MS, 'RPUSH', name.queue, owner) - 1
 	end

@@ -4,8 +4,8 @@
 -- include: queue
 -- include: queue_rights
 
--- Wake a waiter for the plain lock, and the head of the queue of the fair lock: both kinds can wait for one lock. wire:
--- Redisson's waiters for a plain lock subscribe to the channel of the lock, each waiter for a fair lock to a channel of its
+-- Wake a waiter for the plain lock, and the head of the queue of the fair lock: both kinds can wait for one lock.
+-- wire: Redisson's waiters for a plain lock subscribe to the channel of the lock, each waiter for a fair lock to a channel of its
 -- own.
 local function notify_waiters(name)
 	wake_waiters(name, WAKE_ONE)

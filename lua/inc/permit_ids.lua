@@ -1,7 +1,7 @@
--- The permits of a semaphore that are held: a sorted set of their ids, by the time when each may be reclaimed. wire: the set is
--- RPermitExpirableSemaphore's, whose clients reclaim permits by their own clocks. Therefore the deadline of our permits is
--- later than the end of their lease, which is in a sorted set of ours, name.ends. And we reclaim Redisson's permits later than
--- their deadline.
+-- The permits of a semaphore that are held: a sorted set of their ids, by the time when each may be reclaimed.
+-- wire: the set is RPermitExpirableSemaphore's, whose clients reclaim permits by their own clocks. Therefore the deadline of
+-- our permits is later than the end of their lease, which is in a sorted set of ours, name.ends. And we reclaim Redisson's
+-- permits later than their deadline.
 
 -- A client of Redisson's whose clock is ahead by less than this does not reclaim a permit within its lease.
 local AHEAD_MS = 10000

@@ -4,7 +4,7 @@
 -- include: permit_ids
 
 -- A larger number, which a user wrote, would take up the server's memory.
-local SLOT_MAX = 1000000 -- a number that a user wrote must not take up the server's memory
+local SLOT_MAX = 1000000
 
 -- The number of permits of a hold, and its slots: by TOKEN of its record, as in "2:1,4".
 local function permits_of(record)

@@ -56,9 +56,9 @@ end
 
 -- From the head of the queue on, the waiters before the caller that match, until one does not; and the waiter after them.
 -- caller: an owner, or nil.
-local function waiters_before(name, caller, most, matches)
+local function waiters_before(name, caller, count_max, matches)
 	local owners, owner = {}, head_of(name)
-	while #owners < most and owner and owner ~= caller and matches(name, owner) do
+	while #owners < count_max and owner and owner ~= caller and matches(name, owner) do
 		owners[#owners + 1] = owner
 		owner = redis.call('LINDEX', name.queue, #owners)
 	end
@@ -80,9 +80,9 @@ end
 -- No waiter in the queue is subscribed. A network failure may have cut them all off, so they keep their positions for now. But
 -- lower their deadlines: a Redisson that joins the queue sleeps until the last one. A waiter that comes back raises its own
 -- again. By pcall: if this is denied, the deadlines pass anyway, and the lock must not stay held.
-local function lower_deadlines(name, silent)
+local function lower_deadlines(name, unsubscribed)
 	local deadline_ms = now_ms() + RETURN_MS
-	for _, owner in ipairs(silent) do
+	for _, owner in ipairs(unsubscribed) do
 		if tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0) > deadline_ms then
 			redis.pcall('ZADD', name.deadlines, digits(deadline_ms), owner)
 		end
@@ -92,11 +92,11 @@ end
 -- Remove unsubscribed waiters from the head of the queue, but only if the waiter after them, or the caller, was always
 -- subscribed: otherwise a network failure may have cut all of them off.
 local function remove_unsubscribed(name, caller)
-	local silent, owner = waiters_before(name, caller, DEAD_MAX, has_unsubscribed)
-	if #silent > 0 and not owner then
-		lower_deadlines(name, silent)
-	elseif #silent > 0 and was_always_subscribed(name, owner) then
-		remove_waiters(name, silent)
+	local unsubscribed, owner = waiters_before(name, caller, DEAD_MAX, has_unsubscribed)
+	if #unsubscribed > 0 and not owner then
+		lower_deadlines(name, unsubscribed)
+	elseif #unsubscribed > 0 and was_always_subscribed(name, owner) then
+		remove_waiters(name, unsubscribed)
 	end
 end
 

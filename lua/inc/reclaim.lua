@@ -8,8 +8,8 @@
 -- A script reclaims at most this many: it must not block the server for its other clients.
 local RECLAIMED_MAX = 1000
 
-local function first_ids(key, until_ms, most)
-	return redis.call('ZRANGE', key, '-inf', digits(until_ms), 'BYSCORE', 'LIMIT', 0, most)
+local function first_ids(key, until_ms, count_max)
+	return redis.call('ZRANGE', key, '-inf', digits(until_ms), 'BYSCORE', 'LIMIT', 0, count_max)
 end
 
 -- Remove the permits that have ended, and return how many: the caller adds them to the counter. Set name.has_ended if there may

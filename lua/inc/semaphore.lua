@@ -20,7 +20,8 @@ local function check_permits(name)
 end
 
 -- Reclaim ended permits, create the counter if there is none, with this many permits in all, and set name.total. name.more: how
--- many permits have become free. wire: an RSemaphore leaves only a lower counter, so the total is remembered in a key of ours.
+-- many permits have become free.
+-- wire: an RSemaphore leaves only a lower counter, so the total is remembered in a key of ours.
 local function count_permits(name, wanted)
 	name.more = reclaim(name)
 	name.held = name.held - name.more

@@ -5,7 +5,8 @@
 local STOP = ':stop'
 
 -- --at-least: a hold that is kept until END_MS, by the server's clock, has the owner "OWNER:lingering:END_MS". No process has
--- this owner, so no leftover process of the holder can re-enter the lock. wire: the word stays; elsewhere we say "kept".
+-- this owner, so no leftover process of the holder can re-enter the lock.
+-- wire: the word stays; elsewhere we say "kept".
 local KEPT = ':lingering:'
 
 -- In the holds hash of a semaphore: OWNER:last names the owner's last hold. Its value, " HOLD_ID", starts with a blank, so it

@@ -5,7 +5,7 @@
 -- "SINCE ID"   the waiter with this hold id, which has waited since then. In the queue of a fair lock, ID is the owner
 -- "SINCE ID PERMITS"   the same, for a waiter that needs several permits of a semaphore
 -- '-'   Redisson's waiters
-local REDISSON = '-' -- Redisson's waiters, and those of older versions
+local REDISSON = '-'
 
 -- "readers UNTIL"   readers hold the lock. A reader that has waited since before UNTIL may join them
 local READERS = 'readers'

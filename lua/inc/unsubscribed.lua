@@ -5,13 +5,13 @@
 -- A waiter of Redisson's sends no heartbeat, and its deadline may be minutes away. At the head of the queue of a free lock it
 -- is dead if its channel has had no subscriber for UNSUBSCRIBED_MS. One of our waiters checks that every RETRY_AFTER_MS. The
 -- result of a check is stored for the next one, as a string: "SINCE_MS RUN", and a line "OWNER DEADLINE" for each such waiter.
--- A waiter that has left and joined again has another deadline. The string expires after LOOK_MS.
-local UNSUBSCRIBED_MS, LOOK_MS, UNSUBSCRIBED_MAX = 6000, 3000, 100
+-- A waiter that has left and joined again has another deadline. The string expires after RECHECK_MS.
+local UNSUBSCRIBED_MS, RECHECK_MS, UNSUBSCRIBED_MAX = 6000, 3000, 100
 local function is_unsubscribed_redisson(name, owner) return not heartbeat_of(name, owner) and count_waiter_subscribers(name, owner) == 0 end
 local function unsubscribed_line(name, owner) return owner .. ' ' .. (redis.call('ZSCORE', name.deadlines, owner) or '-') end
 
--- Whether Redisson may be subscribed where this script cannot see it. wire: at a replica (subscriptionMode SLAVE), and in a
--- cluster at another node.
+-- Whether Redisson may be subscribed where this script cannot see it.
+-- wire: at a replica (subscriptionMode SLAVE), and in a cluster at another node.
 local function may_subscribe_elsewhere()
 	local info = redis.pcall('INFO', 'replication')
 	return is_in_cluster or type(info) ~= 'string' or not string.find(info, 'connected_slaves:0', 1, true)
@@ -38,7 +38,7 @@ local function remove_unsubscribed_redisson(name, caller)
 		since_ms, count = digits(now_ms()), #lines
 	end
 	if now_ms() - since_ms < UNSUBSCRIBED_MS then
-		redis.pcall('SET', key, since_ms .. ' ' .. server_run() .. '\n' .. table.concat(lines, '\n', 1, count), 'PX', LOOK_MS)
+		redis.pcall('SET', key, since_ms .. ' ' .. server_run() .. '\n' .. table.concat(lines, '\n', 1, count), 'PX', RECHECK_MS)
 		return
 	end
 	redis.pcall('DEL', key)
