@@ -1,7 +1,6 @@
 /*
- * Gives each URL its password, and what fetches the next one: runs the password command for the library, or reads the
- * password file, and makes of that a password, or the reason why there is none. It leaves to shell.c how that is done
- * without waiting, and to the library when it is done.
+ * Give each URL its password, or a source that fetches one: the password command, or the password file. The library
+ * decides when to fetch. shell.c runs the command, and reads the file, without waiting.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,27 +17,35 @@
 #include "sys/proc.h"
 #include "sys/shell.h"
 
-/* For so long the password that was read with the options does for the first connection to each server. */
+/*
+ * How long the password that was read at the start serves for the first connection to each server, without another
+ * reading of the file.
+ */
 #define FRESH_MS 1000
 #define PASSWORD_FILE_MAX 65536
-/* A user with write access to the file chooses what is sent. */
+/* Refuse a file that other users can write: they would choose what is sent to the server. */
 #define PASSWORD_FILE_UNSAFE (S_IWGRP | S_IWOTH)
 
 struct password_source {
 	const char *command;
-	char **environment; /* of rlock, but for its holds: the command is no part of them */
-	char *path; /* of the file, absolute: the renewer changes its directory; NULL: a command */
-	char *password; /* what was read of the file last */
+	/* rlock's environment without RLOCK_HELD: a password command holds no lock */
+	char **environment;
+	/* absolute path of the file, since the renewer changes its directory; NULL: a command */
+	char *path;
+	char *password; /* last content of the file */
 	int64_t read_ms;
-	size_t fresh_uses; /* connections for which it was read with the options; 0: a command */
+	/* Connections that use the password that was read at the start; 0: a command. */
+	size_t fresh_uses;
 };
 
 struct fetch {
 	struct password_source *source;
-	struct shell *shell; /* NULL: the last password is good */
+	struct shell *shell; /* NULL: the last password serves */
 };
 
-/* Cut a text of len bytes, with a NUL after them, down to its first line. NULL, or what is wrong with that line. */
+/*
+ * Cut text, of len bytes and a NUL, to its first line. Returns NULL, or why that line is no password.
+ */
 static const char *first_line_cut(char *text, size_t len)
 {
 	size_t line_len = strcspn(text, "\n");
@@ -86,14 +93,14 @@ static void *begin(void *ctx, const char *server, int64_t deadline_ms, int *fd_o
 		*fd_out = fetch->shell->fd;
 		return fetch;
 	}
-	/* Of a file the last password is known. */
+	/* A file: its last password may serve. */
 	if (source->path != NULL)
 		return fetch;
 	free(fetch);
 	return NULL;
 }
 
-/* NULL, or what is wrong with the output. */
+/* NULL, or why the output is no password. */
 static const char *check_output(struct shell *shell)
 {
 	if (shell->output_len == 0)
@@ -141,7 +148,10 @@ static enum rlock_status take_output(struct shell *shell, const char **password_
 	return RLOCK_ENET;
 }
 
-/* A file that is gone, or is being written, says nothing of the password, and the server will. */
+/*
+ * Take the password from the file. While the file is missing or half written, use the last password: the server decides
+ * whether it is still right.
+ */
 static enum rlock_status take_file(struct fetch *fetch, const char **password_out)
 {
 	struct password_source *source = fetch->source;
@@ -166,7 +176,7 @@ static enum rlock_status advance(void *ctx, const char **password_out, char why[
 
 	if (fetch->shell != NULL && !shell_advance(fetch->shell))
 		return RLOCK_BUSY;
-	/* A command has one. */
+	/* A command always has a shell. */
 	return fetch->source->path != NULL || fetch->shell == NULL
 		       ? take_file(fetch, password_out)
 		       : take_output(fetch->shell, password_out, why);
@@ -193,7 +203,7 @@ void password_source_free(struct password_source *source)
 	free(source);
 }
 
-/* NULL when out of memory. */
+/* A source that runs the command. NULL: out of memory. */
 static struct password_source *source_of_command(const char *command)
 {
 	struct password_source *source = calloc(1, sizeof(*source));
@@ -209,8 +219,8 @@ static struct password_source *source_of_command(const char *command)
 }
 
 /*
- * Of a file, whose text was password just now. What is read later counts only if the file is good for a password then.
- * NULL when out of memory.
+ * A source that reads the file, whose password is known now. A later content counts only if the file passes the checks
+ * then. NULL: out of memory.
  */
 static struct password_source *source_of_file(const char *path, const char *password, size_t uses)
 {
@@ -219,7 +229,10 @@ static struct password_source *source_of_file(const char *path, const char *pass
 	if (source == NULL)
 		return NULL;
 	source->path = file_path_absolute(path);
-	/* Without a directory, which was removed, the path may lead nowhere later, and the password stays as it is. */
+	/*
+	 * If the working directory was removed, keep the relative path: the file cannot be read again, and the password
+	 * stays.
+	 */
 	if (source->path == NULL)
 		source->path = strdup(path);
 	source->password = strdup(password);
@@ -233,7 +246,7 @@ static struct password_source *source_of_file(const char *path, const char *pass
 
 /* ---- what the options say ---- */
 
-/* Of each URL that has none. */
+/* Set the password of each URL that has none. */
 static int set_logins(struct opts *opts, const char *password)
 {
 	for (size_t i = 0; i < opts->url_count; i++)
@@ -243,7 +256,7 @@ static int set_logins(struct opts *opts, const char *password)
 	return 0;
 }
 
-/* The same with what fetches it; NULL: there was no memory for that. */
+/* Set the source for each URL without a password. source may be NULL: out of memory. */
 static int set_fetched_logins(struct opts *opts, struct password_source *source)
 {
 	const struct rlock_password_source fetcher = { begin, advance, end, source };
@@ -267,7 +280,7 @@ static int set_sentinel_logins(struct opts *opts, const char *password)
 	return 0;
 }
 
-/* The file is read again when the sentinels deny what was in it. */
+/* Have the file read again when the sentinels deny its password. */
 static int set_sentinel_file(struct opts *opts, const char *path, const char *password)
 {
 	struct password_source *source = source_of_file(path, password, 0);
@@ -282,10 +295,10 @@ static int set_sentinel_file(struct opts *opts, const char *path, const char *pa
 	return 0;
 }
 
-/* A user with read access has the password. */
+/* Refuse a file that others can write; warn if others can read it, since they have the password. */
 static int check_mode(char *path, const struct stat *stat)
 {
-	/* A terminal is writable for others, so that they can send messages there. */
+	/* Not for a terminal, which others can write to send messages. */
 	unsigned mode = S_ISCHR(stat->st_mode) ? 0 : (unsigned)stat->st_mode & 0777;
 	struct usage_line chmod;
 	char shown[USAGE_SHOWN_MAX];
@@ -306,7 +319,7 @@ static int check_mode(char *path, const struct stat *stat)
 	return 0;
 }
 
-/* 0, or the exit code after one line by message_error. */
+/* Read the password from a file. Returns 0, or the exit code after one line by message_error. */
 static int set_from_file(struct opts *opts, const char *path, bool is_for_sentinels)
 {
 	struct stat stat;
@@ -329,7 +342,7 @@ static int set_from_file(struct opts *opts, const char *path, bool is_for_sentin
 		return is_transient_errno(error) ? EXIT_SYSTEM : EXIT_CONFIG;
 	if (wrong == NULL)
 		code = check_mode((char *)path, &stat);
-	/* What is no regular file, such as a pipe, is read once. */
+	/* Read a pipe or a device only once; a regular file again for each connection. */
 	if (code == 0 && is_for_sentinels) {
 		code = set_sentinel_logins(opts, text);
 		if (code == 0 && S_ISREG(stat.st_mode))
@@ -353,7 +366,10 @@ int passwords_set(struct opts *opts)
 
 	for (size_t i = 0; i < opts->url_count; i++)
 		opts->urls_with_password += rlock_url_has_password(opts->urls[i]) ? 1 : 0;
-	/* The private server gets none: no other user reaches it, and the password is another server's. It is the only one. */
+	/*
+	 * Not for local:, which is always the only URL: no other user reaches that server, and the password belongs to
+	 * another one.
+	 */
 	if (opts->urls_with_password < opts->url_count &&
 	    rlock_url_scheme(opts->urls[0]) != RLOCK_SCHEME_LOCAL) {
 		if (opts->password_command != NULL)

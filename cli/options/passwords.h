@@ -1,6 +1,6 @@
 /*
- * The passwords of the servers: from a variable; or the first line of what --password-command prints, or of
- * --password-file, at each connect.
+ * The passwords of the servers: from REDISCLI_AUTH; or, for each connection, the first line of --password-file or of
+ * the output of --password-command.
  */
 #ifndef PASSWORDS_H
 #define PASSWORDS_H
@@ -8,8 +8,8 @@
 #include "options/opts.h"
 
 /*
- * Set the password of each URL that has none, or have it fetched, and the login at sentinels. 0, or the exit code after
- * one line by message_error.
+ * Set the password, or its source, of each URL without one, and the login at sentinels. Returns 0, or the exit code
+ * after one line by message_error.
  */
 int passwords_set(struct opts *opts);
 void password_source_free(struct password_source *source);

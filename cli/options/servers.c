@@ -1,6 +1,6 @@
 /*
- * Completes the servers of a call with what options say of them and their URLs do not. Passwords are
- * passwords.c's; load.c reads all options that are not about servers.
+ * Apply the options about servers to the URLs: database, TLS, maps of addresses, quorum. passwords.c sets passwords;
+ * load.c reads all other options.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 /* ---- where the servers and their passwords are from, for a call that fails ---- */
 
-/* The option source of the URLs. NULL for the default URL, which has no password. */
+/* What named the servers, for messages. NULL: the default URL, which has no password. */
 static const char *source_of_urls(const struct opts *opts)
 {
 	switch (table_source(opts, OPT_URL)) {
@@ -33,7 +33,7 @@ static const char *source_of_urls(const struct opts *opts)
 	return NULL;
 }
 
-/* The command line needs no phrase: the user has just typed it. */
+/* Nothing is printed for the command line: the user has just typed it. */
 char *servers_origin(const struct opts *opts, char out[ORIGIN_MAX])
 {
 	enum opt_source source = table_source(opts, OPT_URL);
@@ -50,7 +50,7 @@ char *servers_origin(const struct opts *opts, char out[ORIGIN_MAX])
 	return out;
 }
 
-/* Where the password for the URLs without one is from. Empty: there is none. */
+/* Print where URLs without a password get theirs from. Empty: nowhere. */
 static void print_shared_origin(const struct opts *opts, char out[ORIGIN_MAX])
 {
 	const struct given *file = table_given(opts, OPT_PASSWORD_FILE);
@@ -71,7 +71,10 @@ static void print_shared_origin(const struct opts *opts, char out[ORIGIN_MAX])
 		(void)snprintf(out, ORIGIN_MAX, "REDISCLI_AUTH");
 }
 
-/* The option of a file's servers, one of those from first to last, that would have been for these; else empty. */
+/*
+ * Print why an option of the file, from first to last, is not for these servers: a higher source names them. Empty: no
+ * such option.
+ */
 static char *print_ignored(const struct opts *opts, enum opt_id first, enum opt_id last,
 			   char out[ORIGIN_MAX])
 {
@@ -107,7 +110,9 @@ char *servers_password_origin(const struct opts *opts, char out[ORIGIN_MAX])
 			       shared);
 	else
 		(void)print_ignored(opts, OPT_PASSWORD_FILE, OPT_PASSWORD_COMMAND, out);
-	/* As in redis://SECRET@HOST. */
+	/*
+	 * redis://WORD@HOST has a user and no password: WORD may have been meant as the password.
+	 */
 	if (out[0] == '\0' && source != NULL && rlock_url_user(opts->urls[0]) != NULL)
 		(void)snprintf(out, ORIGIN_MAX,
 			       "the URL from %s has a user and no password: a password alone is "
@@ -125,13 +130,15 @@ char *servers_tls_origin(const struct opts *opts, char out[ORIGIN_MAX])
 
 /* ---- what else options say of servers ---- */
 
-/* A wrong file is a fault of the configuration; the command line and the environment are the caller's. */
+/* The exit code for a wrong value: EXIT_CONFIG for the configuration file, else EXIT_USAGE. */
 static int code_of_source(const struct opts *opts, enum opt_id id)
 {
 	return table_source(opts, id) == SOURCE_FILE ? EXIT_CONFIG : EXIT_USAGE;
 }
 
-/* A database from a higher option source than the URL's replaces the one inside the URL. */
+/*
+ * Set the database. One from a higher option source than the URL's replaces the database inside the URL.
+ */
 static int set_database(const struct opts *opts, struct rlock_url *url)
 {
 	enum opt_source source = table_source(opts, OPT_DB);
@@ -161,7 +168,7 @@ static bool has_nodes(const struct rlock_url *url)
 	return rlock_url_scheme(url) == RLOCK_SCHEME_CLUSTER;
 }
 
-/* The options that are parameters of TLS, and the one that goes together with each. */
+/* The option for each parameter of TLS, and the parameter that belongs to the same pair. */
 static const struct tls_option {
 	enum opt_id id;
 	enum rlock_tls_param partner;
@@ -173,7 +180,9 @@ static const struct tls_option {
 	[RLOCK_TLS_SNI] = { OPT_SNI, RLOCK_TLS_SNI },
 };
 
-/* What the URL itself says is not mixed with what options say of the same. */
+/*
+ * Set TLS from the options. A pair of parameters comes either from the URL or from options, never half from each.
+ */
 static int set_tls(struct opts *opts, struct rlock_url *url)
 {
 	bool is_said[RLOCK_TLS_PARAMS];
@@ -194,7 +203,7 @@ static int set_tls(struct opts *opts, struct rlock_url *url)
 	return 0;
 }
 
-/* Have the addresses that sentinels or nodes name translated into addresses that can be reached from here. */
+/* Set the map by which the library translates addresses that sentinels or nodes name. */
 static int set_map(const struct opts *opts, struct rlock_url *url)
 {
 	char why[RLOCK_ERROR_MAX], where[USAGE_WHERE_MAX];
@@ -212,7 +221,10 @@ static int set_map(const struct opts *opts, struct rlock_url *url)
 	return code_of_source(opts, id);
 }
 
-/* Options that are for servers of one sort: a caller that gives one takes the server for one of these. */
+/*
+ * Options for one sort of server. If no URL is of that sort, refuse the option: the user takes the server for another
+ * one.
+ */
 static const struct group {
 	enum opt_id first, last;
 	bool (*is_for)(const struct rlock_url *url);
@@ -244,7 +256,9 @@ static int check_groups(const struct opts *opts)
 		enum opt_id id = group->first;
 		char where[USAGE_WHERE_MAX];
 
-		/* A variable of the environment is for all calls, also for those on another server. */
+		/*
+		 * Ignore variables of the environment: they are for all calls, also for those to another server.
+		 */
 		while (id <= group->last && (table_source(opts, id) == SOURCE_DEFAULT ||
 					     table_source(opts, id) == SOURCE_ENVIRONMENT))
 			id++;
@@ -289,7 +303,9 @@ static int check_servers(const struct opts *opts)
 	return 0;
 }
 
-/* With half of the servers each, two owners could hold the lock at one time. */
+/*
+ * Set the quorum. It must be a majority: otherwise two owners could hold the lock at the same time.
+ */
 static int set_quorum(struct opts *opts)
 {
 	size_t majority = opts->url_count / 2 + 1;
@@ -340,7 +356,7 @@ static bool has_local(const struct opts *opts)
 	return rlock_url_scheme(opts->urls[0]) == RLOCK_SCHEME_LOCAL;
 }
 
-/* Of a password that no URL needs. */
+/* Why no URL needs the password; empty: one does. */
 static const char *password_reason(const struct opts *opts)
 {
 	if (has_local(opts))

@@ -7,22 +7,28 @@
 #include "options/opts.h"
 
 /*
- * Set database, TLS, password and quorum of the URLs, and check that they go together. 0, or the exit code after one line
- * by message_error.
+ * Set database, TLS, password and quorum of the URLs, and check them together. Returns 0, or the exit code after one
+ * line by message_error.
  */
 int servers_set(struct opts *opts);
 
 #define ORIGIN_MAX 1024
 
-/* From which source the servers, and their passwords, are, for a call that fails; empty: nothing to say. Returns out. */
+/*
+ * Print which source named the servers, or gave their passwords, for the message of a failure. Empty: nothing to say.
+ * Returns out.
+ */
 char *servers_origin(const struct opts *opts, char out[ORIGIN_MAX]);
 char *servers_password_origin(const struct opts *opts, char out[ORIGIN_MAX]);
-/* The option of the file that would have said how to trust the servers, where a higher source names them. Empty: none. */
+/*
+ * Print which TLS option of the file is not for these servers, since a higher source names them. Empty: none. Returns
+ * out.
+ */
 char *servers_tls_origin(const struct opts *opts, char out[ORIGIN_MAX]);
 
-/* Why an option that counts is not used after all, since the URLs say it; empty: it is used. */
+/* Why an option has no effect on these URLs; empty: it has one. */
 const char *servers_reason(const struct opts *opts, enum opt_id id);
-/* The same for a variable of the environment. */
+/* Why a variable of the environment has no effect on these URLs; empty: it has one. */
 const char *servers_variable_reason(const struct opts *opts, const char *variable);
 
 #endif

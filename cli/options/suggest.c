@@ -1,8 +1,7 @@
 /*
- * Finds the first thing that is wrong in the shape of a line: a word that is not rlock's, a value that is none, a part that
- * is missing. What was meant is shown as a line only if it is certain: the line is corrected, and read again, until nothing
- * is wrong. For an option or a verb of another program there is a hint in a table instead. argv.c reads the line that is
- * right.
+ * Find the first mistake in a command line: a wrong word, a wrong value, a missing part. Suggest the corrected line
+ * only if its meaning is certain: correct one mistake, check again, and so on until the line is right. Words of other
+ * programs get a hint from a table instead. argv.c reads a right line.
  */
 #include <ctype.h>
 #include <limits.h>
@@ -28,7 +27,7 @@
 
 /* Options of other programs, or of other verbs, and the option that replaces them here. */
 static const struct hint {
-	const char *words; /* with a '|' between two of them */
+	const char *words; /* separated by '|' */
 	unsigned verbs;
 	enum opt_id instead; /* OPT_COUNT: none */
 	const char *why;
@@ -120,7 +119,7 @@ const char *suggest_verb(const char *word)
 	return NULL;
 }
 
-/* Of a word without the value that may follow it. NULL: there is none. */
+/* The hint for a word, which must be without "=VALUE". NULL: none. */
 static const struct hint *find_hint(unsigned verbs, const char *word)
 {
 	for (size_t i = 0; i < HINT_COUNT; i++)
@@ -133,7 +132,7 @@ static const struct hint *find_hint(unsigned verbs, const char *word)
 
 #define OPTION_MAX 64
 
-/* Which options begin like this: their number, and the last of them in *out. */
+/* The number of options that begin with name; *out: the last of them. */
 static size_t count_beginnings(unsigned verbs, const char *name, const struct opt **out)
 {
 	size_t count = 0, len = strlen(name);
@@ -172,7 +171,7 @@ const char *suggest_option(unsigned verbs, const char *name)
 	return nearest.word;
 }
 
-/* For which verbs an option is that this one has not. */
+/* Print the names of the verbs. */
 static void print_verbs(unsigned verbs, char out[OPTION_MAX])
 {
 	static const struct {
@@ -197,7 +196,8 @@ static void print_verbs(unsigned verbs, char out[OPTION_MAX])
 #define MENDS_MAX 8
 #define WORDS_MORE (2 * MENDS_MAX + 1)
 
-static char own_pid[] = "$$"; /* for the shell, so without quotes */
+/* for the shell, so not quoted */
+static char own_pid[] = "$$";
 static char any_name[] = "NAME", any_number[] = "N", any_command[] = "COMMAND";
 static char option_pid[] = "--pid", option_permits[] = "--permits", option_url[] = "-u";
 static char option_sh[] = "sh";
@@ -211,14 +211,17 @@ struct line {
 	char **words;
 	size_t count;
 	char *const *command; /* NULL: none */
-	char **behind;        /* room for a COMMAND that stands in the words */
+	/* room for a COMMAND cut from words */
+	char **command_room;
 	char *made[MENDS_MAX];
 	size_t made_count;
 	bool has_marked_command;
-	bool lacks_dashes; /* before its COMMAND, as it was typed */
+	bool lacks_dashes; /* "--" is missing before COMMAND */
 };
 
-/* What is found: nothing; something that was mended; or something whose meaning is not certain. */
+/*
+ * RIGHT: no mistake. MENDED: a mistake, corrected in the line. UNCERTAIN: a mistake whose correction is not certain.
+ */
 enum verdict { RIGHT, MENDED, UNCERTAIN };
 
 __attribute__((format(printf, 3, 4))) static enum verdict
@@ -232,7 +235,7 @@ reject(char why[SUGGESTION_MAX], enum verdict verdict, const char *format, ...)
 	return verdict;
 }
 
-/* Put up to two words in the place of span words; NULL: none. */
+/* Replace span words by up to two others. NULL: none. */
 static void replace(struct line *line, size_t at, size_t span, char *first, char *second)
 {
 	size_t added = (first != NULL ? 1U : 0U) + (second != NULL ? 1U : 0U);
@@ -246,7 +249,7 @@ static void replace(struct line *line, size_t at, size_t span, char *first, char
 		line->words[at + 1] = second;
 }
 
-/* A text that lives as long as the line; NULL: there is no memory for it. */
+/* Format a text that line_free frees. NULL: out of memory, or too many texts. */
 __attribute__((format(printf, 2, 3))) static char *make(struct line *line, const char *format, ...)
 {
 	va_list args;
@@ -277,7 +280,7 @@ static bool has_option(const struct line *line, enum opt_id id)
 	return false;
 }
 
-/* How many names stand in the words from that one on, also by --name. */
+/* The number of names from the word at on, including those of --name. */
 static size_t count_names(const struct line *line, size_t at)
 {
 	struct words from = words_of(line);
@@ -300,7 +303,7 @@ static bool is_number(const char *word)
 	return *word != '\0' && word[strspn(word, "0123456789")] == '\0';
 }
 
-/* The length of a dash of a web page, U+2010 to 2015 or 2212, with which the text begins; 0: it does not. */
+/* The length of a typographic dash, U+2010 to 2015 or 2212, at the start of the text; 0: none. */
 static size_t dash_len(const char *text)
 {
 	const unsigned char *byte = (const unsigned char *)text;
@@ -311,7 +314,7 @@ static size_t dash_len(const char *text)
 		       : 0;
 }
 
-/* What follows the dashes of either sort; NULL: none of them is of a web page. */
+/* The text after the dashes at the start; NULL: none of these dashes is a typographic one. */
 static const char *after_dashes(const char *word)
 {
 	bool is_spoilt = false;
@@ -323,7 +326,7 @@ static const char *after_dashes(const char *word)
 	return is_spoilt ? word : NULL;
 }
 
-/* The unit as a duration has it; NULL: the word is none. */
+/* The unit of a duration that the word names, in our spelling; NULL: the word is no unit. */
 static const char *unit_of(const char *word)
 {
 	static const struct {
@@ -342,7 +345,7 @@ static const char *unit_of(const char *word)
 	return NULL;
 }
 
-/* Whether it is one, or a unit behind a number. */
+/* Whether the word is a duration or, after a number, a unit. */
 static bool is_part_of_duration(const char *word, bool has_number)
 {
 	int64_t ms;
@@ -350,7 +353,7 @@ static bool is_part_of_duration(const char *word, bool has_number)
 	return (has_number && unit_of(word) != NULL) || duration_parse(word, &ms);
 }
 
-/* Of rlock's own schemes: https://a/b is a name. */
+/* Whether the word is a URL with a scheme of ours: https://a/b is a name. */
 static bool is_url(const char *word)
 {
 	char scheme[16];
@@ -362,7 +365,7 @@ static bool is_url(const char *word)
 	       choice_find("redis|rediss|valkey|valkeys|unix", scheme) >= 0;
 }
 
-/* Or of another one, by its path. */
+/* Whether the word is a path, or a program in PATH. */
 static bool is_program(const char *word)
 {
 	const char *dirs = getenv("PATH");
@@ -374,7 +377,9 @@ static bool is_program(const char *word)
 	       file_find_program(word, dirs != NULL ? dirs : "/bin:/usr/bin", path) == 0;
 }
 
-/* A line of a script's "#!" that reached us as one word, as the kernel passes it on. */
+/*
+ * Whether the word is a whole line: the kernel passes what follows the program in a script's "#!" as one word.
+ */
 static bool is_whole_line(const char *word, const char *verb)
 {
 	size_t len = strlen(verb);
@@ -384,7 +389,9 @@ static bool is_whole_line(const char *word, const char *verb)
 
 /* ---- a COMMAND without "--" before it ---- */
 
-/* That nothing says whose the lock is without a COMMAND, or that none is meant. */
+/*
+ * Whether a line without a COMMAND does not say who holds the lock: neither --pid nor --owner, nor --resize.
+ */
 static bool lacks_owner(const struct line *line)
 {
 	return line->need == COMMAND_OPTIONAL && !has_option(line, OPT_PID) &&
@@ -397,8 +404,8 @@ static bool may_have_command(const struct line *line)
 }
 
 /*
- * "-n 3 NAME", "--wait 5 min NAME", "list --watch 5": whether a word belongs to the option before it. If the verb needs a
- * name, the only name is none of these.
+ * Whether a word belongs to the option before it: "-n 3 NAME", "--wait 5 min NAME", "list --watch 5". Not if it is the
+ * only name of a verb that needs one.
  */
 static bool is_part_of_option(const struct line *line, const struct word *before,
 			      const struct word *name)
@@ -415,14 +422,16 @@ static bool is_part_of_option(const struct line *line, const struct word *before
 	       count_names(line, 0) > needed;
 }
 
-/* The search for the COMMAND of a line without "--". */
+/* The search for COMMAND in a line without "--". */
 struct search {
 	bool has_name;
-	bool is_certain; /* no other word can be it */
-	size_t first;    /* the word after the first name; the number of words: none yet */
+	/* no other word can be COMMAND */
+	bool is_certain;
+	/* index of the word after the first name; number of words: none yet */
+	size_t first;
 };
 
-/* Examine a word. True: the search has ended. */
+/* Check the next word. True: the search is complete. */
 static bool search_word(const struct line *line, const struct word *word, struct search *search)
 {
 	const char *text = line->words[word->at];
@@ -439,7 +448,7 @@ static bool search_word(const struct line *line, const struct word *word, struct
 	}
 	if (search->has_name && is_first)
 		search->first = word->at;
-	/* If two words may be the COMMAND, the first one may also be a name: the line is not certain. */
+	/* A later word is a program: is_certain only if no word before it could be COMMAND. */
 	if (search->has_name && is_program(text)) {
 		search->is_certain = is_first;
 		return true;
@@ -449,8 +458,8 @@ static bool search_word(const struct line *line, const struct word *word, struct
 }
 
 /*
- * Where the COMMAND of a line begins that has no "--": the word after the first name, if no later one is meant.
- * line->count: there is none.
+ * The index where COMMAND begins in a line without "--": the word after the first name. *is_certain_out: no later word
+ * can be COMMAND. line->count: no COMMAND.
  */
 static size_t find_command(const struct line *line, bool *is_certain_out)
 {
@@ -474,12 +483,12 @@ static size_t find_command(const struct line *line, bool *is_certain_out)
 	return search.first;
 }
 
-/* Move the words from the index at on into line->command. */
+/* Move the words from index at on into line->command. */
 static void cut_command(struct line *line, size_t at)
 {
-	memcpy(line->behind, line->words + at, (line->count - at) * sizeof(*line->words));
-	line->behind[line->count - at] = NULL;
-	line->command = line->behind;
+	memcpy(line->command_room, line->words + at, (line->count - at) * sizeof(*line->words));
+	line->command_room[line->count - at] = NULL;
+	line->command = line->command_room;
 	line->count = at;
 }
 
@@ -507,7 +516,9 @@ static enum verdict mend_dashes(struct line *line, size_t at, bool is_certain,
 
 /* ---- a wrong word ---- */
 
-/* "–wait" is "--wait", "–n" is "-n", and "—" is "--", behind which all is COMMAND's. */
+/*
+ * Correct typographic dashes: "–wait" to "--wait", "–n" to "-n", and "—" to "--", after which COMMAND begins.
+ */
 static enum verdict mend_dashed(struct line *line, const struct word *word,
 				char why[SUGGESTION_MAX])
 {
@@ -535,7 +546,9 @@ static enum verdict mend_dashed(struct line *line, const struct word *word,
 	return MENDED;
 }
 
-/* Three holders at a time, as consul and GNU sem have it. at: where the number, and what is before it, stand. */
+/*
+ * Correct "-n 3" of consul, or "3" of GNU sem, to sem --permits 3. at and span: the words to replace.
+ */
 static enum verdict mend_number(struct line *line, size_t at, size_t span, char *number)
 {
 	bool is_sem = line->set == VERBS_SEM;
@@ -556,7 +569,7 @@ static enum verdict mend_number(struct line *line, size_t at, size_t span, char 
 	"-n takes no value: to wait for so long is --wait, for so many holders at a time sem "     \
 	"(--name has any name)"
 
-/* "5 min", "1m 30s", and what --watch has without a '='. */
+/* Correct "5 min", "1m 30s", and --watch without its '='. */
 static enum verdict mend_duration(struct line *line, const struct word *before,
 				  const struct word *name, char why[SUGGESTION_MAX])
 {
@@ -576,7 +589,7 @@ static enum verdict mend_duration(struct line *line, const struct word *before,
 			     "'%s' after --%s may be a part of the duration, in which there is no "
 			     "blank, like 5m or 1m30s (--name has any name)",
 			     usage_show(name->value, shown), before->opt->name);
-		/* A unit follows a number, and a number a unit. */
+		/* Only a unit can follow a number, and only a number a unit. */
 		if (len == 0 || (isdigit((unsigned char)value[len - 1]) != 0) != (unit != NULL))
 			return UNCERTAIN;
 		text = make(line, "%s%s", line->words[last], more);
@@ -589,7 +602,7 @@ static enum verdict mend_duration(struct line *line, const struct word *before,
 	return MENDED;
 }
 
-/* For a pattern any text will do. */
+/* Check a name. A pattern may be any text. */
 static enum verdict check_text(const struct line *line, const char *text, char why[SUGGESTION_MAX])
 {
 	const struct rlock_name name = { text, strlen(text) };
@@ -601,7 +614,7 @@ static enum verdict check_text(const struct line *line, const char *text, char w
 		       : reject(why, UNCERTAIN, "name '%s': %s", usage_show(text, shown), wrong);
 }
 
-/* "sem 3 NAME" */
+/* Whether the word is the number in "sem 3 NAME". */
 static bool is_number_of_permits(const struct line *line, const struct word *word)
 {
 	size_t count = count_names(line, 0);
@@ -610,7 +623,9 @@ static bool is_number_of_permits(const struct line *line, const struct word *wor
 	       count_names(line, word->at) == count && !has_option(line, OPT_PERMITS);
 }
 
-/* Whether the word is an address with a port, as a URL has it: "127.0.0.1:6379", "[::1]:1", "localhost:1", "a.example:1". */
+/*
+ * Whether the word is an address with a port: "127.0.0.1:6379", "[::1]:1", "localhost:1", "a.example:1".
+ */
 static bool is_host_with_port(const char *word)
 {
 	const char *colon = strrchr(word, ':');
@@ -676,7 +691,10 @@ static bool has_unknown(const struct line *line)
 	return false;
 }
 
-/* redis-cli's -h HOST: with a COMMAND the help would end with 0, and a cron job would seem to have run. */
+/*
+ * Whether -h is redis-cli's -h HOST, since names or a COMMAND follow. The help would end with status 0, and a cron job
+ * would seem to have run.
+ */
 static bool is_host(const struct line *line, const struct word *word)
 {
 	size_t others = line->need == COMMAND_NONE_BUT_PATTERN ? 1 : 2;
@@ -713,7 +731,9 @@ static const struct opt *find_of_other_verbs(char *option)
 	return words_next(&from, &word) ? word.opt : NULL;
 }
 
-/* An option that the verb has not: of another verb, of another program, or mistyped. */
+/*
+ * Report an option that the verb does not have: of another verb, of another program, or mistyped.
+ */
 static enum verdict report_unknown(const struct line *line, const struct word *word,
 				   char why[SUGGESTION_MAX])
 {
@@ -725,10 +745,10 @@ static enum verdict report_unknown(const struct line *line, const struct word *w
 	const struct opt *other = NULL;
 	const char *suggested = NULL;
 
-	/* Without the value that may follow it. */
+	/* Cut "=VALUE" off. */
 	(void)snprintf(option, sizeof(option), "%.*s", (int)strcspn(text, "="), text);
 	hint = find_hint(line->set, option);
-	/* In "-verbose" one letter is unknown, but a long option with one dash was meant. */
+	/* "-verbose" is a long option with one dash: look up the whole word, not its letters. */
 	if (hint == NULL && (is_long || strlen(option) > 3))
 		suggested = suggest_option(line->set, option + (is_long ? 2 : 1));
 	if (hint == NULL && suggested == NULL && !is_long) {
@@ -757,7 +777,7 @@ static enum verdict report_unknown(const struct line *line, const struct word *w
 	return UNCERTAIN;
 }
 
-/* "-n=3 NAME" and "-n3 NAME" are as "-n 3 NAME". */
+/* Report a value of an option that takes none. "-n=3 NAME" and "-n3 NAME" mean "-n 3 NAME". */
 static enum verdict report_value(struct line *line, const struct word *word,
 				 char why[SUGGESTION_MAX])
 {
@@ -786,7 +806,7 @@ static enum verdict check_word(struct line *line, const struct word *before,
 	case WORD_NAME:
 		return check_name(line, before, word, why);
 	case WORD_OPTION:
-		/* "-timeout" is -t of the value "imeout", too, and was meant otherwise. */
+		/* "-timeout" can be read as -t with the value "imeout": the hint comes first. */
 		if (word->letter != 0 && text[2] != '\0' && find_hint(line->set, text) != NULL)
 			return report_unknown(line, word, why);
 		if (word->opt == &opt_table[OPT_NAME])
@@ -816,7 +836,9 @@ static enum verdict check_word(struct line *line, const struct word *before,
 
 /* ---- a missing part ---- */
 
-/* The value of an option that may be the name that is missing: any text, or not what the option takes. */
+/*
+ * Find an option whose value may be the missing name: any text, or a value that the option refuses.
+ */
 static bool find_taken_name(const struct line *line, struct word *out)
 {
 	struct words from = words_of(line);
@@ -847,7 +869,9 @@ static enum verdict check_parts(struct line *line, char why[SUGGESTION_MAX])
 
 	if (line->command != NULL && !may_have_command(line)) {
 		(void)reject(why, UNCERTAIN, "%s takes no '--' and no command", line->verb);
-		/* The names, or the one pattern, stand there. */
+		/*
+		 * Names or a pattern after "--" move before it. A program there was meant as a command.
+		 */
 		if (names > 0 || count == 0 || count > WORDS_MORE / 2 ||
 		    (line->need == COMMAND_NONE_BUT_PATTERN &&
 		     (count > 1 || is_program(line->command[0]))))
@@ -880,7 +904,9 @@ static enum verdict check_parts(struct line *line, char why[SUGGESTION_MAX])
 		replace(line, 0, 0, option_permits, any_number);
 		return reject(why, MENDED, "sem needs --permits, how many there are in all");
 	}
-	/* The caller may be a wrapper or a subshell that ends with the call: whose the lock is has to be said. */
+	/*
+	 * The caller may be a wrapper or a subshell that ends at once: --pid must name the holder.
+	 */
 	if (line->command == NULL && lacks_owner(line)) {
 		replace(line, 0, 0, option_pid, own_pid);
 		return reject(why, MENDED, "%s without a COMMAND needs --pid or --owner",
@@ -908,7 +934,7 @@ static enum verdict check_line(struct line *line, char why[SUGGESTION_MAX])
 				     : check_parts(line, why);
 }
 
-/* The help that is asked for in rlock's own words. */
+/* The help that -h or --help asks for. Options after "--" belong to COMMAND. */
 static enum help_extent find_help(const struct line *line)
 {
 	bool is_certain;
@@ -949,7 +975,7 @@ static bool line_init(struct line *line, const struct opts *opts)
 			       .has_marked_command = opts->command != NULL };
 	if (line->words == NULL)
 		return false;
-	line->behind = line->words + opts->word_count + WORDS_MORE;
+	line->command_room = line->words + opts->word_count + WORDS_MORE;
 	if (opts->word_count > 0)
 		memcpy(line->words, opts->words, opts->word_count * sizeof(char *));
 	return true;
@@ -962,7 +988,9 @@ static void line_free(struct line *line)
 	free(line->words);
 }
 
-/* The same words for a process: what looks like a COMMAND of a verb that may have none is names of locks. */
+/*
+ * Print the same words as a line for --pid, in which all words are names. False: that line would be wrong.
+ */
 static bool print_for_process(const struct opts *opts, struct usage_line *out)
 {
 	struct line line;

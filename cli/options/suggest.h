@@ -1,6 +1,4 @@
-/*
- * What is wrong in the shape of a command line, and what was meant: one reason, and the corrected line where that is certain.
- */
+/* What is wrong in a command line, and the corrected line if that is certain. */
 #ifndef SUGGEST_H
 #define SUGGEST_H
 
@@ -10,27 +8,30 @@
 #define SUGGESTION_MAX 400
 
 struct suggestion {
-	enum help_extent help; /* it is asked for, and nothing else counts */
+	/* the help that is asked for; then nothing else counts */
+	enum help_extent help;
 	bool is_wrong;
-	char why[SUGGESTION_MAX]; /* the first thing that is wrong */
-	bool has_line;            /* what was meant is certain */
+	char why[SUGGESTION_MAX]; /* the first mistake */
+	bool has_line;            /* line is certain */
 	struct usage_line line;
-	bool has_other; /* for a process, where line is for a COMMAND whose "--" may have been left out */
+	/* other is certain: the line for a process, if line adds a missing "--" before a COMMAND */
+	bool has_other;
 	struct usage_line other;
-	size_t name_count; /* of the line */
-	bool has_command; /* the line has a COMMAND, which was marked as one, or is a program of this machine */
+	size_t name_count; /* names in the line */
+	/* the line has a COMMAND after "--", or one that is a program of this machine */
+	bool has_command;
 };
 
-/* Of the verb, the words and the command that opts has. False when out of memory. */
+/* Check opts->verb, opts->words and opts->command. False: out of memory. */
 bool suggestion_find(const struct opts *opts, struct suggestion *out);
 
-/* One line by message_error: why, with the corrected line. EXIT_USAGE. */
+/* Print why, and the corrected line, as one line by message_error. Returns EXIT_USAGE. */
 int suggestion_report(const struct suggestion *suggestion);
 
-/* The long option of those verbs that was probably meant by a wrong name; NULL: none is near. */
+/* The long option of those verbs that a wrong name probably means; NULL: none. */
 const char *suggest_option(unsigned verbs, const char *name);
 
-/* What is here in the place of a verb of another program; NULL: the word is in no table. */
+/* A hint for a verb of another program; NULL: no such word is known. */
 const char *suggest_verb(const char *word);
 
 #endif

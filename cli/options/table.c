@@ -1,6 +1,6 @@
 /*
- * The rows of the option table, how to find one, how its value is checked and stored, and which source's value counts.
- * What the options mean together is load.c's business.
+ * The option table: find a row, check and store a value, decide which source's value counts. load.c decides what the
+ * options mean together.
  */
 #include <ctype.h>
 #include <limits.h>
@@ -15,13 +15,13 @@
 #include "options/urls.h"
 #include "sys/signals.h"
 
-/* Below, a slow network alone would lose a lock. */
+/* With a shorter lease a slow network alone would lose a lock. */
 #define LEASE_MIN_MS 1000
 
-/* Each repetition is a request to the server: ten a second are enough. */
+/* Each repetition is a request to the server: ten per second at most. */
 #define WATCH_MIN_MS 100
 
-/* A longer lease needs its unit. */
+/* A longer bare number for a lease needs its unit. */
 #define BARE_MAX_MS 3600000
 
 #define OWNER_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
@@ -30,7 +30,7 @@
 #define FILE_EXPECTED "a file's name, like /etc/rlock/server.pem"
 
 #define FIELD(name) offsetof(struct opts, name)
-/* What is said of a server, for all verbs. */
+/* An option about a server, for all verbs. */
 #define SERVER GROUP_SERVER, VERBS_ALL, FOR_FILE | OF_SERVER
 
 const char *const opt_group_titles[GROUP_COUNT] = {
@@ -246,7 +246,9 @@ enum rlock_status value_reject(char why[RLOCK_ERROR_MAX], const char *format, ..
 	return RLOCK_EINVAL;
 }
 
-/* Digits and nothing else: no sign, no blanks, no 0x. */
+/*
+ * Parse a number of digits alone: no sign, no blanks, no 0x. False: another text, or out of bounds.
+ */
 static bool digits_read(const char *value, int64_t min, int64_t max, int64_t *out)
 {
 	int64_t number;
@@ -258,7 +260,7 @@ static bool digits_read(const char *value, int64_t min, int64_t max, int64_t *ou
 	return true;
 }
 
-/* status shows an owner with the thread's number. */
+/* The length of the ID in "ID:NUMBER", which status prints as the owner. 0: another text. */
 static size_t owner_len(const char *value)
 {
 	size_t len = strspn(value, OWNER_BYTES);
@@ -277,7 +279,7 @@ static bool is_text(const struct opt *opt, const char *value)
 	    (opt->bytes != NULL && (*value == '-' || value[strspn(value, opt->bytes)] != '\0')) ||
 	    (opt->type == TYPE_LOG && strcmp(value, "-") == 0))
 		return false;
-	/* Others print it. */
+	/* Refuse control characters: other calls print the text. */
 	for (; opt->type == TYPE_LINE && *value != '\0'; value++)
 		if ((unsigned char)*value < ' ' || *value == 0x7f)
 			return false;
@@ -322,7 +324,9 @@ static enum rlock_status store_duration(const struct opt *opt, const char *value
 	if (number < opt->min)
 		return value_reject(why, "less than %s, try 30s or 2m",
 				    duration_print(opt->min, shortest));
-	/* A lease of 30000, of ms as was meant, would keep the lock of a dead machine for hours. */
+	/*
+	 * "30000" was probably meant in ms: as seconds it would keep the lock of a dead machine for hours.
+	 */
 	if ((opt->scope & WANTS_UNIT) != 0 && number > BARE_MAX_MS &&
 	    value[strspn(value, "0123456789.")] == '\0')
 		return value_reject(why, "seconds, or milliseconds? Say %ss or %sms", value, value);
@@ -446,8 +450,8 @@ static bool is_switched_off(const struct given *given)
 }
 
 /*
- * What a file says of its servers is not for one that -u or RLOCK_URL names: any process that listens there would get
- * a site's password.
+ * Whether a new value counts. Options about the file's servers do not count for servers from a higher source: a site's
+ * password must not be sent to whatever -u or RLOCK_URL names.
  */
 static enum given_use use_of(const struct opts *opts, const struct given *given)
 {
@@ -464,7 +468,7 @@ static enum given_use use_of(const struct opts *opts, const struct given *given)
 	return is_switched_off(given) ? GIVEN_AS_NO : GIVEN_COUNTS;
 }
 
-/* What one source may not give together. */
+/* Refuse options that one source must not give together. */
 static enum rlock_status reject_conflict(const struct opts *opts, const struct given *given,
 					 char why[RLOCK_ERROR_MAX])
 {
@@ -502,10 +506,11 @@ enum rlock_status table_give(struct opts *opts, struct given given, char why[RLO
 	opts->given = larger;
 	given.use = use_of(opts, &given);
 	if (given.use != GIVEN_COUNTS) {
-		into = &unwanted; /* it is checked all the same */
+		/* check the value all the same */
+		into = &unwanted;
 		url = 0;
 	}
-	/* A variable is for all calls: what it says in vain is no mistake of this one. */
+	/* Do not check a variable that does not count: it is for all calls, not for this one. */
 	if (!is_switched_off(&given) &&
 	    (given.source != SOURCE_ENVIRONMENT || given.use == GIVEN_COUNTS))
 		status = table_store(into, &opt_table[given.id], given.value, why);

@@ -1,6 +1,6 @@
 /*
- * Cuts a value into URLs, since a URL contains no blank, and has the library parse each. Where the value was written as in
- * another program's file, the reason says that, and not what is wrong with the piece.
+ * Split a value into URLs at its blanks, and parse each by the library. If the value looks like one in another
+ * program's file, with quotes or a comment, the reason for a failure is that.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,9 @@
 #include "base/array_grow.h"
 #include "options/urls.h"
 
-/* Whether a piece without a scheme has a user: the end of a password with a blank in it. */
+/*
+ * Whether a piece without a scheme has an '@': it is the end of a URL with a blank in its password.
+ */
 static bool has_rest_of_password(const char *value)
 {
 	size_t len;
@@ -26,7 +28,9 @@ static bool has_rest_of_password(const char *value)
 	return false;
 }
 
-/* A host or a socket without a scheme is a URL with one in front of it. False: it is not. */
+/*
+ * Suggest the URL for a host or a socket without a scheme. False: with a scheme, the piece is no URL either.
+ */
 static bool suggest_scheme(const char *piece, char why[RLOCK_ERROR_MAX])
 {
 	struct rlock_url *url = NULL;
@@ -42,7 +46,7 @@ static bool suggest_scheme(const char *piece, char why[RLOCK_ERROR_MAX])
 	return true;
 }
 
-/* Of the piece that the library refused: say in why what was probably meant, or leave the library's reason. */
+/* Replace the library's reason for refusing a piece if another reason is more probable. */
 static void explain(const char *value, const char *piece, char why[RLOCK_ERROR_MAX])
 {
 	const char *suggested = NULL;

@@ -6,11 +6,11 @@
 
 #include "options/opts.h"
 
-/* Between URLs; also what a file or a variable of YAML has at its end. */
+/* Separators of URLs. A newline is among them, since values from files or YAML end with one. */
 #define URL_SEPARATORS " \t\r\n"
 
 /*
- * Add the URLs of a value to those of opts: one, or several with blanks or lines between them. RLOCK_EINVAL with the reason,
+ * Append the URLs in value, with separators between them, to those of opts. RLOCK_EINVAL with the reason in why, or
  * RLOCK_ENOMEM.
  */
 enum rlock_status urls_add(struct opts *opts, const char *value, char why[RLOCK_ERROR_MAX]);

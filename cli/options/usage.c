@@ -1,6 +1,6 @@
 /*
- * Makes the user's words fit to be shown in messages, puts together command lines to copy from them, and prints the help
- * of a verb, made of the option table. What is wrong with the words is found out elsewhere, as by argv.c.
+ * Show the user's words in messages, without passwords and escaped; build command lines to copy; print the help of a
+ * verb from the option table. suggest.c finds what is wrong in a line.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -16,7 +16,9 @@
 #include "options/usage.h"
 #include "options/words.h"
 
-/* Of a list, too. A URL with a scheme or a colon is the library's business. */
+/*
+ * Hide what precedes '@' in each piece without a colon, as in "SECRET@host". rlock_url_hide_password hides the others.
+ */
 static void hide_bare_secrets(char *urls)
 {
 	for (char *url = urls; *url != '\0'; url += strspn(url, URL_SEPARATORS)) {
@@ -29,10 +31,10 @@ static void hide_bare_secrets(char *urls)
 	}
 }
 
-/* The value of -u or --url in a word; NULL: there is none. */
+/* The value of -u or --url in a word, which follows the word before. NULL: none. */
 static char *url_of(char *word, const char *before)
 {
-	/* Letters may stand together, and a name may be short. */
+	/* Letters may be combined, as in -nuURL, and a long name may be abbreviated. */
 	char *last = word[0] != '-' ? NULL : strchr(word, word[1] == '-' ? '=' : 'u');
 
 	if (before != NULL && words_awaiting(VERBS_ALL, (char *)before) == &opt_table[OPT_URL])
@@ -40,7 +42,7 @@ static char *url_of(char *word, const char *before)
 	return last != NULL && (word[1] != '-' || word[2] == 'u') ? last + 1 : NULL;
 }
 
-/* --password-file has none. */
+/* Not --password-file and the like: their values are no passwords. */
 bool usage_is_password(const char *name)
 {
 	size_t len = strcspn(name, "=");
@@ -72,7 +74,7 @@ static char *show(const char *text, const char *before, char out[USAGE_SHOWN_MAX
 	char *copy = strdup(text);
 
 	if (copy == NULL) {
-		/* Better nothing than a password. */
+		/* Out of memory: show nothing, since word may contain a password. */
 		(void)snprintf(out, USAGE_SHOWN_MAX, "...");
 		return out;
 	}
@@ -117,7 +119,7 @@ char *usage_where(const struct opts *opts, enum opt_id id, char out[USAGE_WHERE_
 int usage_give(struct opts *opts, struct given given)
 {
 	const struct opt *opt = &opt_table[given.id];
-	/* A switch of the command line has none. */
+	/* A switch on the command line has no value to show. */
 	bool is_shown =
 		(opt->value != NULL || given.source == SOURCE_FILE) && (opt->scope & SECRET) == 0;
 	char why[RLOCK_ERROR_MAX], where[USAGE_WHERE_MAX], shown[USAGE_SHOWN_MAX];
@@ -136,7 +138,7 @@ int usage_give(struct opts *opts, struct given given)
 	return given.source == SOURCE_FILE ? EXIT_CONFIG : EXIT_USAGE;
 }
 
-/* The bytes that need no quotes in a shell, anywhere in a word. */
+/* Bytes that need no quotes in a shell, anywhere in a word. */
 #define PLAIN_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=:,./@%"
 
 static void add_bytes(struct usage_line *line, const char *bytes, size_t len)
@@ -155,7 +157,7 @@ static void add_bytes(struct usage_line *line, const char *bytes, size_t len)
 	line->text[line->len] = '\0';
 }
 
-/* In single quotes; a quote itself is written '\''. */
+/* Add the word in single quotes; a single quote is written '\''. */
 static void add_quoted(struct usage_line *line, const char *word)
 {
 	char quoted[4 * USAGE_SHOWN_MAX + 4];
@@ -174,7 +176,9 @@ static void add_quoted(struct usage_line *line, const char *word)
 	add_bytes(line, quoted, len);
 }
 
-/* What follows -a, which other commands have, too, of redis-cli and its like. */
+/*
+ * Whether the word is the password after -a of redis-cli or valkey-cli. Other commands have another -a.
+ */
 static bool is_client_password(char *const *words, size_t index)
 {
 	if (index == 0 || strcmp(words[index - 1], "-a") != 0)
@@ -246,57 +250,64 @@ size_t usage_count(char *const *words)
 
 #define WORD_MAX 32
 
-/* A verb in capitals, say, is no slip. */
+/* Whether two letters are the same, in capitals or not. */
 static bool is_same(char a, char b)
 {
 	return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-/* The distance of Damerau and Levenshtein. rows[i][j]: from the first i letters of a to the first j of b. */
-static size_t count_slips(const char *a, size_t a_len, const char *b, size_t b_len)
+/*
+ * The edit distance of Damerau and Levenshtein. rows[i][j]: the distance between the first i letters of a and the first
+ * j of b.
+ */
+static size_t edit_distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	size_t rows[WORD_MAX + 1][WORD_MAX + 1];
 
 	for (size_t i = 0; i <= a_len; i++) {
 		for (size_t j = 0; j <= b_len; j++) {
-			size_t *slips = &rows[i][j];
+			size_t *distance = &rows[i][j];
 
 			if (i == 0 || j == 0) {
-				*slips = i + j;
+				*distance = i + j;
 				continue;
 			}
-			*slips = rows[i - 1][j - 1] + !is_same(a[i - 1], b[j - 1]);
-			*slips = min_size(*slips, min_size(rows[i - 1][j], rows[i][j - 1]) + 1);
+			*distance = rows[i - 1][j - 1] + !is_same(a[i - 1], b[j - 1]);
+			*distance =
+				min_size(*distance, min_size(rows[i - 1][j], rows[i][j - 1]) + 1);
 			if (i > 1 && j > 1 && is_same(a[i - 1], b[j - 2]) &&
 			    is_same(a[i - 2], b[j - 1]))
-				*slips = min_size(*slips, rows[i - 2][j - 2] + 1);
+				*distance = min_size(*distance, rows[i - 2][j - 2] + 1);
 		}
 	}
 	return rows[a_len][b_len];
 }
 
-/* Near is one slip in three letters, and two at most. */
+/* Near: one edit in three letters, and two edits at most. */
 void nearest_try(struct nearest *nearest, const char *word)
 {
-	size_t typed_len = strlen(nearest->typed), len = strlen(word), slips;
+	size_t typed_len = strlen(nearest->typed), len = strlen(word), distance;
 
 	if (typed_len > WORD_MAX || len > WORD_MAX)
 		return;
-	slips = count_slips(nearest->typed, typed_len, word, len);
-	if (slips > 2 || 3 * slips > len || (nearest->word != NULL && slips >= nearest->distance))
+	distance = edit_distance(nearest->typed, typed_len, word, len);
+	if (distance > 2 || 3 * distance > len ||
+	    (nearest->word != NULL && distance >= nearest->distance))
 		return;
 	nearest->word = word;
-	nearest->distance = slips;
+	nearest->distance = distance;
 }
 
 /* ---- the help: argtable's own knows no default values and no groups ---- */
 
-#define HELP_COLUMN                                                                                \
-	30 /* most heads fit, with a gap; after a longer one the text begins on the next line */
+/* Most heads fit, with a gap. The text of a longer head begins on the next line. */
+#define HELP_COLUMN 30
 #define EXIT_COLUMN 6
 #define HELP_WIDTH 79
 
-/* Print the words of text from column on; further lines begin at indent. Returns the column reached. */
+/*
+ * Print text from column on, and wrap it; further lines begin at indent. Returns the next column.
+ */
 static size_t print_wrapped(const char *text, size_t column, size_t indent)
 {
 	text += strspn(text, " ");
@@ -318,7 +329,7 @@ static size_t print_wrapped(const char *text, size_t column, size_t indent)
 	return column;
 }
 
-/* Its names and its value, up to the column where its text begins. */
+/* Print the names of an option and its value, up to HELP_COLUMN. */
 static void print_head(const struct opt *opt)
 {
 	char letter[8] = "    ";
@@ -339,7 +350,9 @@ static void print_head(const struct opt *opt)
 		(void)printf("%*s", HELP_COLUMN - head, "");
 }
 
-/* For the short help it is one line, with the default value where there is room for it. */
+/*
+ * Print the help of an option. The short help is one line, with the default value if there is room.
+ */
 static void print_option(const struct verb *verb, const struct opt *opt, bool is_short)
 {
 	const char *help = table_help(verb, opt);

@@ -1,6 +1,6 @@
 /*
- * Reads the words of a command line, as getopt_long does, with two rules of our own: no abbreviations, which would get
- * another meaning with a new option, and no value that is an option, which is what an unset variable leaves behind.
+ * Read the words of a command line as getopt_long does, with two rules of our own. No abbreviations: a new option would
+ * change their meaning. No value that looks like an option: an unset variable leaves such a line.
  */
 #include <ctype.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static bool takes_next_word(const struct opt *opt)
 	return opt->value != NULL && (opt->scope & OPTIONAL_VALUE) == 0;
 }
 
-/* A long one counts as an option even if it is mistyped. */
+/* Whether a word looks like an option. A long one does even if it is mistyped. */
 static bool looks_like_option(unsigned verbs, const char *word)
 {
 	const struct opt *opt = NULL;
@@ -68,7 +68,7 @@ static void read_long(struct words *from, const char *word, struct word *out)
 		out->kind = WORD_OPTION;
 }
 
-/* One letter; from->byte then leads to the next one, or is 0. */
+/* Read one letter. from->byte is then the index of the next letter, or 0. */
 static void read_letter(struct words *from, const char *word, struct word *out)
 {
 	const char *rest = word + from->byte + 1;

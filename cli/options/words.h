@@ -1,6 +1,6 @@
 /*
- * Reads the words of a command line one by one, by the option table: which is a name, which an option, and which the value
- * of one. All that reads a line asks here: what is done, what is reported, and what is hidden as a password.
+ * Read the words of a command line one by one, by the option table, as names, options and values. argv.c, suggest.c and
+ * usage.c all use this reader, so that they agree on what a word is.
  */
 #ifndef WORDS_H
 #define WORDS_H
@@ -12,34 +12,40 @@
 
 enum word_kind {
 	WORD_NAME,
-	WORD_OPTION,        /* with its value, if it takes one */
-	WORD_UNKNOWN,       /* it begins with a dash, and is no option of these verbs */
-	WORD_WITHOUT_VALUE, /* the option takes a value, and has none */
-	WORD_WITH_VALUE,    /* the option takes no value, and has one */
+	WORD_OPTION, /* with its value, if it takes one */
+	/* begins with a dash, but is no option of these verbs */
+	WORD_UNKNOWN,
+	WORD_WITHOUT_VALUE, /* the value is missing */
+	WORD_WITH_VALUE,    /* the option takes no value */
 };
 
 struct word {
 	enum word_kind kind;
 	const struct opt *opt; /* NULL: none */
-	/* The name, or the option's value; for WORD_WITHOUT_VALUE the next word, if that is an option. NULL: none. */
+	/*
+	 * The name, or the option's value; for WORD_WITHOUT_VALUE the next word, if it is an option. NULL: none.
+	 */
 	const char *value;
-	char letter;     /* of a short option; 0: a long one, or none */
-	size_t at, span; /* the first of its words, and their number: 2 with a value of its own */
+	/* letter of a short option; else 0 */
+	char letter;
+	/* index of the first word, and the number of words: 2 if the value is a word */
+	size_t at, span;
 };
 
-/* The rest of a line. Begin with at and byte 0. */
+/* The unread rest of a line. Begin with at and byte 0. */
 struct words {
 	unsigned verbs; /* sum of enum verb_set */
 	char *const *words;
 	size_t count;
-	size_t at;   /* the next word */
-	size_t byte; /* within that one: the next letter; 0: its start */
+	size_t at; /* index of the next word */
+	/* index of the next letter in that word; 0: its start */
+	size_t byte;
 };
 
-/* Read the next name or option: "-nw5s" contains two options. False: the line has ended. */
+/* Read the next name or option: "-nw5s" contains two options. False: no more words. */
 bool words_next(struct words *from, struct word *out);
 
-/* The option whose value is the word after this one; NULL: none. */
+/* The option that takes the word after this one as its value; NULL: none. */
 const struct opt *words_awaiting(unsigned verbs, char *word);
 
 #endif
