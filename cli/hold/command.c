@@ -1,6 +1,5 @@
 /*
- * The command: looked up as execvp would before the lock is acquired, its environment, and its start. Its end is
- * renewer.c's, the format of RLOCK_HELD held.c's.
+ * Find the command, make its environment, and start it. renewer.c sees its end; held.c has the format of RLOCK_HELD.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +35,7 @@ static int report_cannot_run(const char *program, const char *why)
 	return EXIT_CANNOT_RUN;
 }
 
-/* What to do about a file that may not be executed. */
+/* Report a file that cannot be executed, and what the user can do. */
 static int report_denied(const char *program, const char *path)
 {
 	char *const word = (char *)path;
@@ -60,7 +59,7 @@ static int report_denied(const char *program, const char *path)
 	return report_cannot_run(program, line.text);
 }
 
-/* Only a shell understands these: its own commands, an assignment, and a whole line in one word. */
+/* Whether only a shell can run the word: a command of the shell's own, an assignment, or a whole line in one word. */
 static bool is_for_shell(const char *word)
 {
 	static const char *const commands[] = {
@@ -75,14 +74,15 @@ static bool is_for_shell(const char *word)
 	return commands[i] != NULL || strpbrk(word, " \t\n=;&|<>()$`\"'*") != NULL;
 }
 
-/* No shell reads COMMAND: if it was meant for one, the line is shown that calls a shell. */
+/* Report that there is no such program. If the command needs a shell, show the line that calls one. */
 static int report_not_found(const struct opts *opts)
 {
 	char *const *command = opts->command;
 	const char *program = command[0];
 	struct usage_line line, arguments, word;
 	const char *shown =
-		word.text + 1; /* a blank begins it; quoted where a shell would need it, as '' */
+		word.text +
+		1; /* without the blank before it; quoted where a shell needs that, as '' */
 	char *text = NULL;
 	size_t count = usage_count(command);
 
@@ -111,10 +111,10 @@ static int report_not_found(const struct opts *opts)
 	return EXIT_NOT_FOUND;
 }
 
-/* The kernel reads no more of the first line of a script. */
+/* Bytes of a script's first line that the kernel reads. */
 #define FIRST_LINE_MAX 256
 
-/* Whether the first line of a script names an interpreter that does not exist; line is that name then. */
+/* Whether the first line of a script names an interpreter that does not exist. If so, line is its name. */
 static bool lacks_interpreter(const char *path, char line[FIRST_LINE_MAX + 1])
 {
 	struct stat stat_of;
@@ -168,7 +168,7 @@ static bool is_set(int variable, const struct opts *opts, enum rlock_kind kind)
 				     : variable != OWN_SLOT || kind == RLOCK_SEMAPHORE;
 }
 
-/* A line for each name: one that was re-entered has another owner than one that was acquired anew. */
+/* Write one line for each name: a re-entered name has another owner than a newly acquired one. */
 static void put_lines(FILE *out, int variable, const struct opts *opts,
 		      const struct rlock_hold *hold)
 {
@@ -186,7 +186,7 @@ static void put_lines(FILE *out, int variable, const struct opts *opts,
 	}
 }
 
-/* Our variables, "VARIABLE=value", each with a NUL after it; NULL when out of memory. */
+/* Our variables as "VARIABLE=value", each with a NUL after it, malloc'ed. NULL: out of memory. */
 static char *print_own(const struct opts *opts, enum rlock_kind kind, const struct rlock_hold *hold,
 		       uint64_t start)
 {
@@ -219,7 +219,7 @@ static bool is_replaced(const char *entry)
 	return false;
 }
 
-/* Our variables come first. Nothing is freed: it is for one command, and on failure the hold is over. */
+/* Our variables come first, then the caller's others. */
 char **command_environment(const struct opts *opts, enum rlock_kind kind,
 			   const struct rlock_hold *hold, uint64_t start)
 {
@@ -266,7 +266,10 @@ static char **make_shell_argv(const struct command *command)
 	return argv;
 }
 
-/* In its process, which has our memory: it makes async-signal-safe calls only. The exit code where nothing is executed. */
+/*
+ * Become the command, in its process, which shares our memory: make async-signal-safe calls only. Returns the exit code of the
+ * process if nothing is executed.
+ */
 static int become_command(void *ctx)
 {
 	const struct command *command = ctx;
@@ -274,15 +277,19 @@ static int become_command(void *ctx)
 	pid_t not_started = command->not_started;
 	char **shell_argv;
 
-	/* Set before the pid: with a pid alone another process that has it later would be taken for the command. */
+	/* Set the start time before the pid: by the pid alone a later process with the same pid would count as the command. */
 	lease->job_start = proc_own_start(command->started_ms);
-	/* Set before the exec: if the renewer is killed at this instant, rlock knows the command. If rlock has found the
-	 * renewer dead before, nothing may run any more. */
+	/*
+	 * Set the pid before the exec: if the renewer is killed now, the front knows the command. If the front has found the
+	 * renewer dead before, it has changed job_pid, and nothing may run any more.
+	 */
 	if (!atomic_compare_exchange_strong(&lease->job_pid, &not_started, getpid()) &&
 	    not_started != getpid())
 		return EXIT_FAULT;
-	/* We may have been stopped until the lock was lost. If it is lost from here on, the renewer, which knows the
-	 * command now, terminates it. */
+	/*
+	 * Check the lease: we may have been stopped until it ended. If it ends later, the renewer terminates the command, which
+	 * it knows from here on.
+	 */
 	lease_check_deadlines(lease, rlock_now_ms());
 	if (lease->reason != TERMINATE_NONE)
 		return EXIT_LOST;
@@ -290,25 +297,26 @@ static int become_command(void *ctx)
 		os_die_with_parent(SIGKILL);
 	signals_restore();
 	(void)execve(command->path, command->argv, command->environment);
-	/* As execvp does it, but for that of musl. */
+	/* Run a script without "#!" by sh, as execvp(3) of glibc does. */
 	if (errno == ENOEXEC && (shell_argv = make_shell_argv(command)) != NULL)
 		(void)execve("/bin/sh", shell_argv, command->environment);
 	lease->exec_error = errno;
 	return EXIT_NOT_FOUND;
 }
 
-/* No fork: to share the pages of our memory, and then to copy what either process writes to, takes longer than the exec. */
+/* Start without fork(2): to copy our page tables, and the pages that either process writes to, takes longer than the exec. */
 bool command_start(const struct command *command)
 {
-	static struct command starting; /* an exec that takes long still reads it */
+	/* static: a slow exec still reads it after we have returned */
+	static struct command starting;
 	pid_t pid, not_started = command->not_started;
 
 	starting = *command;
 	starting.started_ms = rlock_now_ms();
 	pid = os_start(become_command, &starting, STACK_BYTES);
 	/*
-	 * Its own process does the same, should we be killed; but it may be killed before it has come to that. And a
-	 * signal that comes before the command has run is one for it already.
+	 * Set the pid here too: the command's process may be killed before it has set it. And from here on signals are passed
+	 * on to the command, even if it has not run yet.
 	 */
 	if (pid > 0)
 		(void)atomic_compare_exchange_strong(&command->lease->job_pid, &not_started, pid);
@@ -325,7 +333,7 @@ int command_report_not_started(const char *program)
 	return EXIT_SYSTEM;
 }
 
-/* It existed when it was looked up. */
+/* ENOENT is about the interpreter or loader, since the file itself was found before the lock was acquired. */
 int command_report_not_run(const char *program, int error)
 {
 	return report_cannot_run(

@@ -12,13 +12,14 @@
 #include "options/opts.h"
 
 /*
- * Look it up, before the lock is acquired. 0 and *path_out, malloc'ed, or the exit code after one line by message_error.
+ * Find the command in PATH as execvp(3) would, before the lock is acquired. 0 and *path_out, malloc'ed; or the exit code after
+ * one line by message_error.
  */
 int command_look_up(const struct opts *opts, char **path_out);
 
 /*
- * Its environment: the caller's, with the RLOCK_ variables. For one command in the life of a process, so that it need
- * not be freed. start is that of its parent, which is us. NULL when out of memory.
+ * The environment of the command: the caller's, with our RLOCK_ variables. start: start time of this process, the command's
+ * parent. It is never freed, since a process starts one command at most. NULL: out of memory.
  */
 char **command_environment(const struct opts *opts, enum rlock_kind kind,
 			   const struct rlock_hold *hold, uint64_t start);
@@ -28,17 +29,19 @@ struct command {
 	char *const *argv;
 	char *const *environment;
 	struct lease *lease;
-	pid_t not_started;  /* what job_pid of the lease has to be */
-	int64_t started_ms; /* set by command_start */
+	/* value of lease->job_pid that permits the start; another value forbids it */
+	pid_t not_started;
+	/* set by command_start */
+	int64_t started_ms;
 };
 
 /*
- * Start it. Its pid is in the lease before it executes anything; if there is a reason to terminate it already, its
- * process ends instead. False with errno. When it cannot be executed, its process ends, and exec_error of the lease says
- * why. What command points to stays where it is. Nothing that can fail comes before os_start_wait.
+ * Start the command. Its process writes its pid into the lease before it executes anything, and ends instead if there is a
+ * reason to terminate the job already. If the exec fails, the process ends, and exec_error of the lease is the errno. What
+ * command points to must stay valid. Call os_start_wait next, before anything that can set errno. False with errno.
  */
 bool command_start(const struct command *command);
-/* Report why it does not run: errno of command_start, or exec_error. The exit code. */
+/* Report why the command does not run: errno of command_start; or exec_error. Returns the exit code. */
 int command_report_not_started(const char *program);
 int command_report_not_run(const char *program, int error);
 

@@ -1,5 +1,5 @@
 /*
- * Records in packets, each in one piece. What a record is answered with is renewer.c's and front.c's.
+ * Send and read records, each as one packet. renewer.c and front.c decide what follows from a record.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 #include "base/message.h"
 #include "hold/dialog.h"
 
-/* Where this process's own lines go. */
+/* socket to which the lines of this process go; -1: to their usual place */
 static int output_fd = -1;
 
-/* The text is sent without copying it. */
+/* Send a record as one packet, without copying its text. False: no memory, or the socket is full. */
 static bool dialog_send(int fd, enum record_kind kind, int priority, const char *text, size_t len)
 {
 	struct record head = { .kind = kind, .priority = priority };

@@ -1,6 +1,6 @@
 /*
- * What rlock and its renewer send each other: records over a pair of sockets, which neither waits to send or to read. What
- * they tell each other of the hold stands in the lease.
+ * Records that the front and its renewer send each other over a pair of sockets, without waiting. The state of the hold is not
+ * sent: it is in the lease, which both read.
  */
 #ifndef DIALOG_H
 #define DIALOG_H
@@ -10,33 +10,36 @@
 
 #include "log/event_log.h"
 
-/* So many signals or records are read in one turn of a loop, which may come faster than they are read. */
+/* Most signals or records that one iteration reads: they may come faster than they are read. */
 #define DIALOG_AT_ONCE 64
 
 enum record_kind {
-	RECORD_WAKEUP,  /* from either: look at the lease */
-	RECORD_MESSAGE, /* from the renewer: a line for standard error */
-	RECORD_LOG,     /* the same for the log */
+	/* From either side: read the lease. */
+	RECORD_WAKEUP,
+	/* From the renewer: a line for standard error, or for the log. */
+	RECORD_MESSAGE,
+	RECORD_LOG,
 };
 
 struct record {
 	enum record_kind kind;
-	int priority; /* of RECORD_LOG */
+	/* syslog priority of RECORD_LOG */
+	int priority;
 	size_t len;
 	char text[LOG_LINE_MAX];
 };
 
-/* False: it found no room, since the other side is stopped or writes to what does not take it, or memory is short. */
+/* Wake the other side. False: the socket is full, since the other side is stopped or blocked, or memory is short. */
 bool dialog_send_wakeup(int fd);
-/* The next record; false: there is none now. Each side keeps both ends open: the end of a process is no news here. */
+/* Read the next record. False: there is none now. Both sides keep both ends open, so that a death is not seen here. */
 bool dialog_read(int fd, struct record *out);
 
 /*
- * From now on the messages and the log of this process go to the other side; fd -1: messages go nowhere, and the log
- * is written from here.
+ * Send the messages and log lines of this process to the other side from now on. fd -1: the other side is dead; drop messages,
+ * and write the log from this process.
  */
 void dialog_take_output(int fd);
-/* Print what the other side has sent, if it is a line. */
+/* Print a record that is a line. */
 void dialog_print(const struct record *record);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Ends a hold on the server, and says in one line each what happened to it. When that is, is renewer.c's.
+ * End a hold on the server, and report in one line each what happened to it. renewer.c decides when.
  */
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static char *lost_reason(const struct lease *lease, char out[REASON_MAX])
 	return out;
 }
 
-/* The lock is lost: when, why, and what that does to the command. */
+/* Report when and why the lock was lost, and what happens to the command. */
 static void message_lost(const struct lease *lease)
 {
 	char name[NAME_SHOWN_MAX], at[WALL_CLOCK_TEXT_MAX], reason[REASON_MAX];
@@ -67,7 +67,7 @@ static void message_lost(const struct lease *lease)
 		      lost_reason(lease, reason), consequence(lease, effect));
 }
 
-/* The other reasons need no line of their own. */
+/* Report why the command is terminated. The reasons that are left out have a line of their own elsewhere, or need none. */
 static void message_terminating(const struct lease *lease, int reason)
 {
 	const struct opts *opts = lease->opts;
@@ -85,7 +85,7 @@ static void message_terminating(const struct lease *lease, int reason)
 			      lease->stop_requested_by);
 }
 
-/* Once, whichever process finds it: rlock may have taken over since. */
+/* Log the loss once, also if the front has taken over since. */
 static void log_lost(struct lease *lease)
 {
 	char reason[REASON_MAX];
@@ -123,7 +123,7 @@ void report_news(struct lease *lease, const struct job_report *processes)
 	}
 }
 
-/* The command runs as another user by now. The lock is kept until it ends. */
+/* Report that the command runs as another user, such as a set-user-id program. The lock is kept until the command ends. */
 void report_signal_denied(struct lease *lease, int signal)
 {
 	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
@@ -163,7 +163,7 @@ static int64_t left_ms_of(const struct lease *lease, int64_t now_ms)
 		       : 0;
 }
 
-/* The event, with what it says about the job. */
+/* The log event of the hold's end: how the job ended, and why. */
 static struct event end_event(const struct lease *lease, char reason[REASON_MAX])
 {
 	struct event event = { 0 };
@@ -204,7 +204,7 @@ static enum rlock_status release_or_keep(struct rlock_conn *conn, struct rlock_h
 {
 	int64_t now_ms = rlock_now_ms(), left_ms = left_ms_of(lease, now_ms);
 
-	/* `rlock renew` or another process may have renewed it. */
+	/* The renewer that was replaced, or `rlock renew`, may have renewed the lease last. */
 	rlock_hold_set_sent_ms(hold, lease->sent_ms);
 	record_end(hold, lease);
 	if (left_ms > 0)
@@ -212,7 +212,7 @@ static enum rlock_status release_or_keep(struct rlock_conn *conn, struct rlock_h
 	return finish_release(conn, hold);
 }
 
-/* ---- what came of it ---- */
+/* ---- report the result ---- */
 
 static void log_end(const struct lease *lease, enum event_kind kind, const char *why)
 {
@@ -243,7 +243,7 @@ static void message_released(const struct lease *lease)
 		message_debug("%s: released after %s", names, held);
 }
 
-/* Whether the lock was lost while the job ran: if no renewal came in time, that is known only now. */
+/* Report the result of the release. Whether the lock was lost while the job ran: the release may be the first to find out. */
 static bool report_end(const struct rlock_conn *conn, struct lease *lease, enum rlock_status status)
 {
 	int64_t left_ms = lease_end_ms(lease) - rlock_now_ms();
@@ -255,7 +255,7 @@ static bool report_end(const struct rlock_conn *conn, struct lease *lease, enum 
 		log_lost(lease);
 		return true;
 	}
-	/* The job ended within the lease; only our release came after the end of the lease. */
+	/* The job ended within the lease, so it was protected. Only the release came too late. */
 	if (status == RLOCK_NOT_HELD && lease->ended_ms < lease_end_ms(lease) && left_ms <= 0) {
 		log_end(lease, EVENT_EXPIRES, "its lease ended before the release");
 		return false;
@@ -268,7 +268,7 @@ static bool report_end(const struct rlock_conn *conn, struct lease *lease, enum 
 			name, wall_clock_print(false, at), rlock_conn_error(conn));
 		return true;
 	}
-	/* The lease may be longer by as much as the renewal's reply took, or by a renewal whose reply was lost. */
+	/* "About": a renewal whose reply was slow or lost may have made the lease longer. */
 	if (left_ms > 0)
 		(void)snprintf(added, sizeof(added), "the lock expires with its lease, in about %s",
 			       duration_print_rough(left_ms, left));
@@ -318,11 +318,11 @@ void finish_hold(struct rlock_conn *conn, struct rlock_hold *hold, struct lease 
 	enum rlock_status status;
 
 	/*
-	 * The server replies to us before it notifies the waiter. If we took the processor from the server at that
-	 * moment, the waiter would wait for our exit as well.
+	 * Let the server run first when it wakes us: it replies to us before it notifies the next waiter, who would
+	 * otherwise wait until we have exited.
 	 */
 	os_let_others_run_first();
-	/* Also when it is known to be lost: other names of it, or on other servers, may still be held. */
+	/* Release also a lost lock: its other names, or the same name on other servers, may still be held. */
 	status = release_or_keep(conn, hold, lease);
 	if (status == RLOCK_NOT_HELD && may_be_done && rlock_now_ms() < lease_end_ms(lease))
 		status = RLOCK_OK;

@@ -1,6 +1,6 @@
 /*
- * The end of a hold: it is released, or kept until --at-least is over; what the user and the log are told of that; and
- * the exit code. Exactly one process does so: the renewer, or rlock once the renewer is dead.
+ * The end of a hold: release it, or keep it until --at-least has passed; report the result to the user and the log; set the
+ * exit code. Exactly one process does so: the renewer, or the front after the renewer's death.
  */
 #ifndef FINISH_H
 #define FINISH_H
@@ -12,28 +12,28 @@
 #include "lib/rlock.h"
 #include "options/opts.h"
 
-/* Report what is new: why the command is terminated, and what hinders that. */
+/* Report, once each, why the command is terminated, and that a process may not be signalled. */
 void report_news(struct lease *lease, const struct job_report *processes);
-/* Report, once, that a signal may not be passed on to the command. */
+/* Report, once, that we may not pass a signal on to the command. */
 void report_signal_denied(struct lease *lease, int signal);
 
-/* How long a request about a hold is repeated that no server has answered. */
+/* Repeat a request about a hold for this time if no server answers. */
 #define DELIVERY_MS 5000
 
-/* Release, and wait no longer than some seconds for a server that does not reply. */
+/* Release, and wait at most DELIVERY_MS for the server. */
 enum rlock_status finish_release(struct rlock_conn *conn, struct rlock_hold *hold);
 
-/* Release a hold that came to nothing: a signal came, say, before the command was started. */
+/* Release a hold for which nothing has run, for example because a signal came before the command was started. */
 void finish_unused(struct rlock_conn *conn, struct rlock_hold *hold);
 
 /*
- * Release or keep until, as the lease says, report what came of it, and set the exit code and signal of the lease.
- * may_be_done: a process that was killed may have sent the release before.
+ * Release the hold, or keep it until --at-least has passed. Report the result, and set the exit code and signal of the lease.
+ * may_be_done: a renewer that was killed may have sent the release.
  */
 void finish_hold(struct rlock_conn *conn, struct rlock_hold *hold, struct lease *lease,
 		 bool may_be_done);
 
-/* Finish without a request to the server: the renewer hangs, and the cause may make this process hang as well. */
+/* Report and set the exit code without releasing: the renewer hangs, and a request could make this process hang as well. */
 void finish_unreleased(struct lease *lease);
 
 #endif

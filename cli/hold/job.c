@@ -1,7 +1,7 @@
 /*
- * Follows the job's processes by their ancestry: the one that holds adopts all orphans among its descendants, so that
- * all of them are gone exactly when nothing is left below it. It walks downwards by the kernel's lists of children, or
- * where it keeps none by the parents that /proc names. Nothing of a process is read but its stat: no look can hang.
+ * Find and signal the job's processes. The process that holds the lock adopts all orphans below it, so the job has ended
+ * exactly when that process has no descendant left. A scan descends by the kernel's lists of children, or, where the kernel
+ * keeps none, by the parents in /proc/PID/stat. A scan reads nothing else of a process, so it cannot hang.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,22 +20,22 @@
 #include "sys/proc.h"
 #include "sys/signals.h"
 
-/* How soon to look again: soon at first, then less often. */
+/* Time from one scan to the next: short at first, then longer. */
 #define SCAN_INTERVAL_MIN_MS 5
 #define SCAN_INTERVAL_MAX_MS 200
-/* Each child that ends may be the last of the job's. A walk through /proc for each of many would take a processor. */
+/* Shortest time from scan to scan while children end: each may be the last one, and there may be a hundred in a second. */
 #define WALK_MS 100
-/* A renewer within the job has this long to release its own lock, once all else has had SIGKILL. */
+/* A renewer within the job has this time to release its own lock, after all other processes got SIGKILL. */
 #define RENEWER_MS 1000
 #define LOST_RENEWER_MS 5000
-/* Processes that fork faster than a look finds them are found by the next call. */
+/* Most scans in a row: a later call finds processes that fork faster than we scan. */
 #define SCANS_MAX 50
 
 /* ---- which processes ---- */
 
 /*
- * The renewer of an rlock within the job: it ends by itself when its own command has ended, and has to release first.
- * It has our program, so that no other process of this name is spared.
+ * Whether the process is the renewer of an rlock within the job. Such a renewer is spared, since it must release its lock, and
+ * then ends by itself. It must run our program, so that no other process is spared for its name.
  */
 static bool is_renewer(const struct proc *proc)
 {
@@ -43,8 +43,8 @@ static bool is_renewer(const struct proc *proc)
 }
 
 /*
- * The renewer of a lock without a command is of no job: it ends with the process that it holds for, or by `rlock unlock`.
- * Neither is a helper (shell.c), nor the server of local:, whichever process started them.
+ * Whether the process belongs to no job, whichever process started it: the renewer of a lock without a command, which ends
+ * with the process of --pid; a helper (shell.c, os.c); and the private server of local:.
  */
 static bool is_outside_job(const struct proc *proc)
 {
@@ -53,7 +53,7 @@ static bool is_outside_job(const struct proc *proc)
 	return local_is_program(proc->name) && proc->pid == local_server_pid();
 }
 
-/* The job's own, which runs nothing any more: it has had SIGKILL, and hangs in the kernel. */
+/* Whether the process is a renewer that got SIGKILL and hangs in the kernel: it runs nothing any more. */
 static bool is_hung_renewer(const struct proc *proc)
 {
 	return proc->is_killed && is_renewer(proc);
@@ -81,31 +81,39 @@ static bool set_add(struct job_set *set, pid_t pid, uint64_t start)
 	return true;
 }
 
-/* ---- one look ---- */
+/* ---- one scan ---- */
 
-/* A process that was found, and whether one above it has had the signal. */
+/* A process that a scan found, and whether a process above it has got the signal. */
 struct found_process {
 	struct proc proc;
 	bool is_below_signalled;
 };
 
-/* Which processes get no signal, but count, and so does what is below them. */
+/* Whether a process gets no signal. It counts as running all the same, and the processes below it are scanned. */
 typedef bool (*spared_fn)(const struct proc *proc);
 
-/* What is looked for, and sent; and the found processes, parents before their children. */
+/* One scan: its settings, and the processes that it found, parents before children. */
 struct scan {
 	const struct job *job;
-	bool includes_children_before; /* what is not the job's, too */
-	int signal;                    /* 0: none */
-	bool asks_to_end;     /* SIGCONT follows, and what was asked may start others to clean up */
-	bool spares_clean_up; /* these are spared for as long as they run */
-	spared_fn is_spared;  /* NULL: nothing is */
-	struct job_set *signalled; /* those that have had it */
-	pid_t session;             /* of the process that the job is */
+	/* Include the children that we had before the hold. */
+	bool includes_children_before;
+	/* signal to send; 0: none */
+	int signal;
+	/* The signal asks to end: send SIGCONT after it, and let the processes start others to clean up. */
+	bool asks_to_end;
+	/* Do not signal processes that were started to clean up. */
+	bool spares_clean_up;
+	/* NULL: no process is spared */
+	spared_fn is_spared;
+	/* processes that have got the signal */
+	struct job_set *signalled;
+	/* session of the process of --pid */
+	pid_t session;
 	struct found_process *entries;
 	size_t count;
+	/* Memory or descriptors were short. */
 	bool is_incomplete;
-	/* All processes, where the kernel keeps no lists of children. */
+	/* all processes of /proc, read where the kernel keeps no lists of children */
 	bool has_all;
 	struct proc *all;
 	size_t all_count;
@@ -117,13 +125,13 @@ static bool is_left_out(const struct scan *scan, const struct proc *proc)
 
 	if (scan->includes_children_before)
 		return false;
-	/* A renewer with a command has a session of its own, and what is below it may be in ours. */
+	/* Descend through a renewer with a command: the renewer has a session of its own, its command may have ours. */
 	return (job->lease->purpose == RLOCK_PURPOSE_PROCESS && proc->session != scan->session &&
 		!is_renewer(proc)) ||
 	       set_has(&job->children_before, proc->pid, proc->start) || is_outside_job(proc);
 }
 
-/* parent: an index, or SIZE_MAX for what is directly below the root. */
+/* parent: index of the parent, or SIZE_MAX for a child of the root. */
 static void scan_add(struct scan *scan, const struct proc *proc, size_t parent)
 {
 	const struct found_process *above = parent != SIZE_MAX ? &scan->entries[parent] : NULL;
@@ -141,7 +149,7 @@ static void scan_add(struct scan *scan, const struct proc *proc, size_t parent)
 	scan->entries[scan->count++] = (struct found_process){ *proc, is_below };
 }
 
-/* A child that /proc does not show (hidepid) runs all the same: only its pid is known, and that it is no zombie of ours. */
+/* Read a child. One that /proc hides (hidepid) counts as running: we know its pid, and that it is no zombie of ours. */
 static bool read_child(pid_t pid, struct scan *scan, struct proc *out)
 {
 	enum proc_lookup lookup = proc_find(pid, out);
@@ -154,7 +162,7 @@ static bool read_child(pid_t pid, struct scan *scan, struct proc *out)
 	return true;
 }
 
-/* Where the kernel keeps no lists. Once in a scan. */
+/* Read all processes, once in a scan, where the kernel keeps no lists of children. */
 static void read_all(struct scan *scan)
 {
 	struct pid_list pids = { 0 };
@@ -194,7 +202,7 @@ static void add_children(struct scan *scan, pid_t pid, size_t parent)
 	pid_list_free(&children);
 }
 
-/* Of a process, which one it is known from the start. */
+/* Fill the scan from its roots: all children of the adopter, or the process of --pid, whose pid and start time we know. */
 static void scan_fill(struct scan *scan)
 {
 	const struct lease *lease = scan->job->lease;
@@ -204,7 +212,7 @@ static void scan_fill(struct scan *scan)
 		add_children(scan, scan->job->adopter, SIZE_MAX);
 	} else if (read_child(lease->job_pid, scan, &root) &&
 		   (lease->job_start == 0 || root.start == lease->job_start)) {
-		/* getsid needs no descriptor, of which there may be none left. */
+		/* getsid works also if no descriptor is left to read /proc. */
 		scan->session = getsid(lease->job_pid);
 		scan_add(scan, &root, SIZE_MAX);
 	}
@@ -221,8 +229,8 @@ static void scan_clear(struct scan *scan)
 /* ---- signals ---- */
 
 /*
- * By a descriptor that was checked, so that a process that got the pid is never hit. A stopped process handles a signal
- * only when it is continued. 0, or errno.
+ * Send a signal by a pidfd whose start time was checked, so that no other process that got the pid is hit. continues: send
+ * SIGCONT as well, since a stopped process handles a signal only when it is continued. 0, or errno.
  */
 static int send_signal(const struct proc *proc, int signal, bool continues)
 {
@@ -239,7 +247,7 @@ static int send_signal(const struct proc *proc, int signal, bool continues)
 	return error;
 }
 
-/* It is added first, so that none gets the signal twice. */
+/* Send the signal. Add the process to the set first, so that no process gets the signal twice. */
 static void signal_once(const struct scan *scan, const struct proc *proc, struct job_report *report)
 {
 	int error;
@@ -259,7 +267,7 @@ static void signal_once(const struct scan *scan, const struct proc *proc, struct
 	}
 }
 
-/* One scan. Whether it found a process without the signal so far. */
+/* Scan once, and signal. Whether the scan found a process that had not got the signal. */
 static bool scan_and_signal(const struct scan *wanted, struct job_report *report)
 {
 	struct scan scan = *wanted;
@@ -292,8 +300,8 @@ static void scan_all(const struct job *job, struct job_report *out)
 }
 
 /*
- * Looks again and again, and sends the signal to each that lacks it (those that got it are in signalled; NULL: all get it),
- * until a look finds no new one. With signalled it asks processes to end.
+ * Scan and signal until a scan finds no process without the signal. signalled: processes that have got it already; the signal
+ * then asks to end. NULL: every process gets the signal.
  */
 static void signal_all(const struct job *job, int signal, spared_fn is_spared,
 		       struct job_set *signalled, struct job_report *out)
@@ -310,21 +318,21 @@ static void signal_all(const struct job *job, int signal, spared_fn is_spared,
 
 	*out = (struct job_report){ 0 };
 	for (int scans = 0; scans < SCANS_MAX && scan_and_signal(&scan, out); scans++)
-		/* What the first look has missed of those that ran before is no clean-up, but its parents have had the signal. */
+		/* Later scans spare new processes below signalled ones: they may clean up, or be processes that the first scan missed. */
 		scan.spares_clean_up = scan.asks_to_end;
 	free(own.members);
 }
 
 /* ---- the job ---- */
 
-/* All processes below us now: rlock may have been started by exec, in a process that had some. */
+/* Record all processes below us now: a process with children may have executed rlock. */
 static bool record_children_before(struct job *job)
 {
 	struct scan scan = { .job = job, .includes_children_before = true };
 	siginfo_t info;
 	bool is_complete;
 
-	/* Most processes have none, and need no look at /proc. */
+	/* Most processes have no children: no scan is needed. */
 	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD)
 		return true;
 	scan_fill(&scan);
@@ -363,7 +371,7 @@ static void plan_scan(struct job *job, int64_t now_ms)
 		job->next_scan_ms = min(job->next_scan_ms, term_end_ms);
 }
 
-/* Renewers within the job get SIGKILL last, just before the lease ends; of a lock that is lost no end is to be kept. */
+/* When renewers within the job get SIGKILL: last, just before the lease ends. After a reported loss the lease does not count. */
 static int64_t renewers_end_ms(const struct lease *lease)
 {
 	int64_t kill_ms = lease_kill_ms(lease);
@@ -375,8 +383,8 @@ static int64_t renewers_end_ms(const struct lease *lease)
 }
 
 /*
- * A program may end at once, without cleaning up, when it gets a second one, so each gets that signal once: after a
- * take-over all that runs has had it.
+ * Send --signal once to each process: a program may end without cleaning up when it gets a second one. After a take-over, all
+ * processes count as signalled.
  */
 static void term_step(struct job *job)
 {
@@ -412,7 +420,7 @@ void job_terminate(struct job *job, int64_t now_ms)
 		term_step(job);
 	else
 		kill_step(job, now_ms);
-	/* When that signal is all that the job gets, it may run on for as long as it likes. */
+	/* If --signal is all that the job gets (--on-lost term), stop scanning: the job may run on without a limit. */
 	if (!job->report.is_incomplete &&
 	    (job->report.running == 0 || lease_term_end_ms(job->lease) == INT64_MAX))
 		job->next_scan_ms = INT64_MAX;
@@ -429,13 +437,13 @@ bool job_is_gone(struct job *job)
 
 	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD)
 		return true;
-	/* Some of our children may be none of the job's. */
+	/* We have children, but they may not belong to the job: scan, at most once in WALK_MS. */
 	if (now_ms < job->walk_ms) {
 		job->next_scan_ms = min(job->next_scan_ms, job->walk_ms);
 		return false;
 	}
 	job->walk_ms = now_ms + WALK_MS;
-	/* One look may miss a process that is just started. */
+	/* Scan twice: one scan can miss a process that has just been started. */
 	scan_all(job, &job->report);
 	if (job->report.running == 0)
 		scan_all(job, &job->report);
@@ -448,7 +456,7 @@ bool job_has(const struct job *job, pid_t pid)
 {
 	struct proc proc;
 
-	/* A zombie has its parent still. */
+	/* Ascend from the process. A zombie still has its parent. */
 	while (pid > 1 && pid != job->adopter) {
 		enum proc_lookup lookup = proc_find(pid, &proc);
 
@@ -481,7 +489,7 @@ bool job_got_signal(struct lease *lease, const struct os_signal *signal)
 	       getpgid(lease->job_pid) == getpgrp();
 }
 
-/* The process that started us: where an rlock runs us as its command, the one that started that. */
+/* The process that started us; if we are the command of an outer rlock, the process that started that rlock. */
 static pid_t find_caller(void)
 {
 	pid_t pid = getppid();
@@ -492,7 +500,7 @@ static pid_t find_caller(void)
 	return pid;
 }
 
-/* A shell with job control, which is to continue us, is in another process group of the same session. */
+/* Whether a shell can continue us: a shell with job control is in another process group of our session. */
 static bool has_job_control(void)
 {
 	int tty_fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
@@ -505,7 +513,7 @@ static bool has_job_control(void)
 	return caller > 0 && getsid(caller) == getsid(0) && getpgid(caller) != getpgrp();
 }
 
-/* The shell shows its prompt only when we are stopped, too. */
+/* We stop too, since the shell shows its prompt only when its whole job is stopped. */
 bool job_stop_with_command(struct lease *lease)
 {
 	if (!lease_has_command(lease) || lease->reason != TERMINATE_NONE ||

@@ -34,64 +34,74 @@ struct job_set {
 	size_t count;
 };
 
-/* What a look found. */
+/* Result of a scan of the job's processes. */
 struct job_report {
-	size_t running; /* processes that have not ended */
-	size_t denied;  /* of these, those to which the kernel let us send no signal */
+	/* number of processes that have not ended */
+	size_t running;
+	/* number of these that we may not signal, since they run as another user; and one of them */
+	size_t denied;
 	struct proc denied_one;
-	bool is_incomplete; /* some could not be looked at or signalled: no descriptors or memory at the moment */
+	/* Some processes could not be read or signalled: descriptors or memory are short at the moment. */
+	bool is_incomplete;
 };
 
 struct job {
 	struct lease *lease;
-	pid_t adopter;                  /* of a command: all that is below this process */
-	struct job_set children_before; /* but for children of ours that are none of the job's */
-	struct job_set signalled;       /* those that were asked to end */
-	struct job_report report;       /* of the last look */
-	bool is_term_complete;          /* all that were to be found were */
-	int64_t next_scan_ms; /* when to look again; INT64_MAX: there is nothing to look for */
+	/* The job of a command: all processes below this one, */
+	pid_t adopter;
+	/* without those that ran below it before the hold. */
+	struct job_set children_before;
+	/* processes that have got --signal */
+	struct job_set signalled;
+	/* result of the last scan */
+	struct job_report report;
+	/* A scan has sent --signal to all processes that it could find. */
+	bool is_term_complete;
+	/* when to scan again; INT64_MAX: there is nothing to find */
+	int64_t next_scan_ms;
 	int64_t scan_interval_ms;
-	int64_t walk_ms; /* when job_is_gone may walk again */
+	/* before this time job_is_gone does not scan again */
+	int64_t walk_ms;
 };
 
 /*
- * Of a command: all that is below us. Children that we have already are none of the command's. Of a process: itself, and
- * what is below it in its session. False with errno: something is short.
+ * The job of a command is all processes below us, without the children that we have now. The job of a lock without a command
+ * is the process of --pid, and the processes below it in its session. False with errno: memory or descriptors are short.
  */
 bool job_init(struct job *job, struct lease *lease);
 void job_free(struct job *job);
 
-/* Do what the lease asks for at now_ms. */
+/* Signal the job's processes as the lease demands at now_ms. */
 void job_terminate(struct job *job, int64_t now_ms);
 
 /*
- * Whether none of the processes of a command that has ended is left. As long as some are, the next look is due when a
- * child of ours has ended, and at next_scan_ms.
+ * Whether the command has ended and none of its processes is left. If some are left, call this again when a child of ours has
+ * ended, and at next_scan_ms.
  */
 bool job_is_gone(struct job *job);
 
-/* Whether the process is one of a command's, or cannot be read now. False for a process that its parent has reaped. */
+/* Whether the process belongs to the command, or cannot be read now. False for a process that was reaped. */
 bool job_has(const struct job *job, pid_t pid);
 
-/* Send a signal to all that is left of a command. */
+/* Send a signal to all processes that the command has left running. */
 void job_signal(struct job *job, int signal);
 
 /* ---- the terminal of rlock and its command ---- */
 
-/* A command that was stopped and continued together with rlock is seen running after this time. */
+/* Wait this long before following a stop: a command that was stopped and continued together with rlock runs again then. */
 #define JOB_STOP_CONFIRM_MS 30
 
 /*
- * Whether the command already has this signal that rlock received. An outer rlock that terminates its job signals all
- * processes below us as well: record that, so that none gets the signal twice. The terminal signals both rlock and a command in its
- * process group, except that SIGHUP may reach the session leader alone. False when only leftovers run: most of them ignore the
- * terminal's signals, so these are passed on.
+ * Whether the command has got this signal already, when rlock receives it. An outer rlock that terminates its job signals all
+ * processes below: record that in the lease, so that no process gets the signal twice. A terminal signals rlock and a command
+ * in the same process group, except for SIGHUP, which may reach the session leader alone. False if only leftovers run: they
+ * mostly ignore the terminal's signals, so the signal is passed on to them.
  */
 bool job_got_signal(struct lease *lease, const struct os_signal *signal);
 
 /*
- * In rlock: if the command is stopped, and a shell is there to continue us, stop as well, until we are continued. False:
- * we did not stop.
+ * In the front: if the command is stopped, and a shell can continue us, stop as well, and return once we were continued.
+ * False: we did not stop.
  */
 bool job_stop_with_command(struct lease *lease);
 
