@@ -156,11 +156,27 @@ void finish_unused(struct rlock_conn *conn, struct rlock_hold *hold)
 	event_log(&event);
 }
 
+/*
+ * A command that was asked to end, terminated or killed has not done its work, whatever its exit code. Neither has a command whose
+ * end no process saw.
+ */
+static bool has_succeeded(const struct lease *lease)
+{
+	int code, signal;
+
+	return lease_ended_by_itself(lease) && lease_read_end(lease, &code, &signal) && code == 0 &&
+	       signal == 0;
+}
+
+/* For how long the lock is kept instead of being released, by --at-least; 0: not at all. */
 static int64_t left_ms_of(const struct lease *lease, int64_t now_ms)
 {
-	return lease->opts->at_least_ms > 0 && !lease->is_stop_requested
-		       ? max(lease->acquired_ms + lease->opts->at_least_ms - now_ms, 0)
-		       : 0;
+	const struct opts *opts = lease->opts;
+
+	if (opts->at_least_ms == 0 || lease->is_stop_requested ||
+	    (opts->unless_failed && !has_succeeded(lease)))
+		return 0;
+	return max(lease->acquired_ms + opts->at_least_ms - now_ms, 0);
 }
 
 /* The log event of the hold's end: how the job ended, and why. */

@@ -201,6 +201,8 @@ static const struct rule {
 	  "--metrics can't go together with --watch: write it to a file, again and again" },
 	{ VERBS_ACQUIRE, OPT_REMEMBER, false, OPT_OWNER, CALL_WITHOUT_COMMAND,
 	  "--remember can't go together with --owner: give it to rlock unlock, which releases the lock" },
+	{ VERBS_ACQUIRE, OPT_UNLESS_FAILED, true, OPT_AT_LEAST, EACH_CALL,
+	  "--unless-failed needs --at-least: add --at-least 10m, or for how long the lock is kept after a success" },
 	{ VERBS_ALL, OPT_LOG_FORMAT, true, OPT_LOG, EACH_CALL,
 	  "--log-format needs --log: it says what its lines look like" },
 };

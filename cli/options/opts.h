@@ -86,6 +86,7 @@ enum opt_id {
 	OPT_TTL,
 	OPT_LEASE,
 	OPT_AT_LEAST,
+	OPT_UNLESS_FAILED,
 	OPT_MAX_RUN,
 	OPT_WAIT_ALL,
 	OPT_SIGNAL,
@@ -201,6 +202,7 @@ struct opts {
 	int64_t lease_ms;    /* --lease, else --ttl */
 	bool is_fixed_lease; /* --lease: no renewer */
 	int64_t at_least_ms; /* 0: none */
+	bool unless_failed;  /* at_least_ms counts only after a COMMAND that succeeded */
 	int64_t max_run_ms;  /* 0: none */
 	/* also wait for COMMAND's leftover processes */
 	bool wait_all;

@@ -148,6 +148,57 @@ wakes_up_between() {
 	no_keys
 }
 
+@test "with --unless-failed --at-least keeps the lock after a success, for each kind" {
+	local verb
+	for verb in run fair read write 'sem --permits 1'; do
+		# shellcheck disable=SC2086
+		run -0 rlock $verb --at-least 60s --unless-failed "$verb" -- true
+		# shellcheck disable=SC2086
+		run -75 rlock ${verb/#read/write} -n "$verb" -- true
+	done
+}
+
+@test "with --unless-failed the lock is free after a command that failed, was killed, terminated, or not found" {
+	local status options command
+	while IFS='|' read -r status options command; do
+		echo "$command" >&2
+		# shellcheck disable=SC2086
+		run "-$status" rlock run --at-least 60s --unless-failed $options a b -- sh -c "$command"
+		no_keys
+	done <<-'END'
+		3||exit 3
+		137||kill -KILL $$
+		124|--max-run 100ms|trap 'exit 0' TERM; while :; do sleep 0.01; done
+		124|--max-run 100ms --wait-all|run_until_ended & exit 0
+	END
+	run -126 rlock run --at-least 60s --unless-failed a -- /
+	no_keys
+}
+
+@test "with --unless-failed the lock is free after a command that was asked to end, also if that exits with 0" {
+	in_background rlock run --at-least 60s --unless-failed a -- sh -c 'trap "exit 0" TERM; touch ready; while :; do sleep 0.01; done'
+	wait_until 5 test -e ready
+	kill -TERM "$PID"
+	ended_with 0
+	no_keys
+}
+
+@test "after its renewer was killed rlock knows whether the command succeeded, for --unless-failed" {
+	local status
+	for status in 0 3; do
+		in_background rlock run --at-least 60s --unless-failed "a$status" -- sh -c 'run_until_ended; exit "$0"' "$status"
+		wait_until 5 has_renewer "$PID"
+		wait_until 5 has_child "$PID" sh
+		kill -KILL "$(renewer_of "$PID")"
+		wait_until 5 eval '! has_renewer "$PID"'
+		end_commands
+		ended_with "$status"
+		rm end-commands
+	done
+	ttl_is_above a0 40000
+	is_free a3
+}
+
 # ---- at most ----
 
 @test "--max-run terminates the command, by SIGKILL after the grace time, with 124 and one line" {

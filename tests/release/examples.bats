@@ -243,14 +243,15 @@ only_the_semaphore_stays() {
 @test "recipes: a cooldown counts from the start, from the success, or from the end of a job" {
 	local example ended
 	# example packaging/recipes/README.md cooldown-start
+	# example packaging/recipes/README.md cooldown-unless-failed
 	# example packaging/recipes/README.md cooldown-success
 	# example packaging/recipes/README.md cooldown-end
-	for example in cooldown-{start,success,end}; do
+	for example in cooldown-{start,unless-failed,success,end}; do
 		for ended in 0 3; do
 			stub sync "echo sync; exit $ended"
 			run_example packaging/recipes/README.md "$example"
 			assert_equal "$status $output" "$ended sync"
-			if [ "$example $ended" = 'cooldown-success 3' ]; then
+			if [[ "$example $ended" = cooldown-@(success|unless-failed)' 3' ]]; then
 				nothing_is_held
 				continue
 			fi

@@ -192,6 +192,7 @@ static const struct {
 	{ "run -l 3s -t 3s a -- touch ran", "--ttl" },
 	/* options that need a command, or exclude one */
 	{ "lock --pid 1 --at-least 3s a", "--at-least" },
+	{ "run --unless-failed a -- touch ran", "--unless-failed needs --at-least" },
 	{ "run --pid 1 a -- touch ran", "--pid" },
 	/* locks without a command */
 	{ "lock nightly",
