@@ -129,7 +129,7 @@ const struct opt opt_table[OPT_COUNT] = {
 			USUAL, .max = 128, .bytes = OWNER_BYTES,
 			.expected =
 				"1 to 128 letters, digits, '.', '_' or '-', the first one no '-', like ci-1234",
-			.help = "the lock belongs to ID, not to a process, and without a COMMAND needs --lease; a COMMAND runs under the lock of ID, re-entered or acquired; letters, digits, '.', '_' and '-'",
+			.help = "the lock belongs to ID, not to a process; without a COMMAND this needs --lease; a COMMAND runs under the lock of ID, re-entered or acquired; letters, digits, '.', '_' and '-'",
 			.help_holder = "the ID that the lock was acquired for" },
 	[OPT_PID] = { "pid", NULL, "PID", TYPE_NUMBER, FIELD(pid), GROUP_OWNER, VERBS_HOLD,
 		      USUAL | WITHOUT_COMMAND, .min = 1, .expected = "a process id, like 1234",
