@@ -1,7 +1,6 @@
 /*
- * status: what each name is, which owners hold it, and which wait; and list: a row for each lock that is held on the
- * servers, which lib/list.c finds. What both print of a lock is in one table of fields. All that comes from a server is
- * escaped.
+ * status: print the kind, the holders and the waiters of each name. list: print a row for each held lock, which lib/list.c finds. Tables
+ * of fields say what is printed. Text from a server is escaped.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,9 +20,9 @@
 #include "sys/proc.h"
 #include "verbs.h"
 
-#define CELL_MAX 1024 /* an owner or a note, of which each byte is escaped */
+#define CELL_MAX 1024 /* an owner or a note, with each byte escaped */
 
-/* ---- what is printed of a lock: the keys are a promise, see rlock-output(5) ---- */
+/* ---- fields of a lock: users rely on the JSON keys, see rlock-output(5) ---- */
 
 enum status_column { ROLE, SLOT, SINCE, TTL, COUNT, CLIENT, NOTE, OWNER, COLUMN_COUNT };
 
@@ -52,7 +51,7 @@ static const char *holder_role(const void *object)
 	return holder->kind == RLOCK_WRITE ? "writer" : "holder";
 }
 
-/* Whether the process of a holder is of this machine, and not there. The command of one that was killed may still run. */
+/* Whether the holder's process ran on this machine, and has ended. If rlock and its renewer were killed, the command may still run. */
 static const char *holder_gone(const void *object)
 {
 	const struct rlock_holder *holder = object;
@@ -92,7 +91,7 @@ static const char *lock_permits(const void *object)
 	return ((const struct rlock_inspection *)object)->kind == RLOCK_SEMAPHORE ? "permits" : "";
 }
 
-/* Whether the record names a process: that of a Java client's hold, or of --owner, does not. */
+/* Whether the record names a process. A Java client has no record, and a hold of --owner no process. */
 static const char *process_known(const void *object)
 {
 	return ((const struct rlock_record *)object)->process.pid != 0 ? "process" : "";
@@ -166,7 +165,7 @@ static const struct field waiter_fields[] = {
 	RLOCK_WAITER_FIELDS(WAITER_FIELD) FIELDS_END,
 };
 
-/* By the clock of this machine, as people read it. */
+/* When the last holder's hold ended, as a time of day by this machine's clock. */
 static const char *last_until(const void *object)
 {
 	static char until[WALL_CLOCK_TEXT_MAX];
@@ -219,7 +218,7 @@ static bool are_equal(const struct rlock_name *a, const struct rlock_name *b)
 	return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
 }
 
-/* An owner of a kept hold ends in a time by its server's clock. */
+/* The owner, without the time at the end of a kept hold's owner, which each server's clock makes different. */
 static struct rlock_name without_time(const struct rlock_holder *holder)
 {
 	struct rlock_name owner = holder->owner;
@@ -230,7 +229,10 @@ static struct rlock_name without_time(const struct rlock_holder *holder)
 	return owner;
 }
 
-/* Times differ from server to server, and so may the order of holders that began in the same moment. */
+/*
+ * Whether another server's holder is also one of this server. Times are not compared, since they differ from server to server; nor is the
+ * order, which can differ for holders that began in the same moment.
+ */
 static bool has_holder(const struct rlock_inspection *inspection, const struct rlock_holder *other)
 {
 	struct rlock_name wanted = without_time(other);
@@ -327,13 +329,13 @@ static bool print_table(const struct rlock_inspection *lock, size_t width, FILE 
 	return is_done;
 }
 
-/* What there is to say of a holder besides its row. Of one that is gone or kept nothing is to be done, but to wait. */
+/* Print what does not fit into the holder's row. If the holder has ended or is kept, the user can only wait. */
 static void print_remarks(const struct rlock_holder *holder, FILE *out)
 {
 	int64_t until_ms = rlock_owner_kept_until_ms(holder->owner.text, holder->owner.len);
 	char time[WALL_CLOCK_TEXT_MAX], by[RLOCK_NOTE_MAX];
 
-	/* Most often it was killed with its renewer. */
+	/* The lock of a process that ended normally was released: this one was probably killed with its renewer. */
 	if (holder_gone(holder)[0] != '\0') {
 		(void)fprintf(out,
 			      "  process %" PRId64
@@ -354,7 +356,7 @@ static void print_remarks(const struct rlock_holder *holder, FILE *out)
 			duration_print_rough(holder->asked_ms, time));
 }
 
-/* Of a free lock. */
+/* Print the last holder of a free lock. */
 static void print_last(const struct rlock_last *last, FILE *out)
 {
 	char owner[CELL_MAX], note[CELL_MAX], holder[HOLDER_SHOWN_MAX];
@@ -409,7 +411,7 @@ static void print_rest(const struct rlock_inspection *lock, FILE *out)
 
 /* ---- status: the state ---- */
 
-/* The inspections of a name. */
+/* The inspections of one name, one for each server. */
 struct found {
 	struct rlock_inspection *inspections;
 	size_t count, quorum;
@@ -426,8 +428,7 @@ static size_t count_state(const struct found *found, enum rlock_state state)
 }
 
 /*
- * Print what each server says; once, where all of them say the same. width is that of the terminal, 0: none. False when
- * out of memory.
+ * Print the inspections of a name; if all servers agree, only one of them. width is that of the terminal, 0: none. False: out of memory.
  */
 static bool print_text(const struct found *found, size_t width, FILE *out)
 {
@@ -440,7 +441,7 @@ static bool print_text(const struct found *found, size_t width, FILE *out)
 		is_one = is_one && do_agree(first, &found->inspections[i]);
 	(void)rlock_escape(first->name.text, first->name.len, name, sizeof(name));
 	(void)fprintf(out, "%s", name);
-	/* Of several servers: how many have it, first of all. */
+	/* With several servers, print first on how many of them the lock is held. */
 	if (found->count > 1)
 		(void)fprintf(out, ": held on %zu of %zu servers", held, found->count);
 	if (found->count > 1 && held > 0 && held < found->quorum)
@@ -463,7 +464,10 @@ static bool print_text(const struct found *found, size_t width, FILE *out)
 	return true;
 }
 
-/* A lock on several servers is held when a quorum has it; servers that did not reply may make the difference. */
+/*
+ * The exit code: 0 if a quorum of servers has the lock; EXIT_NOT_HELD if it cannot have one; else that of the first server that did not
+ * reply, since its reply would decide.
+ */
 static int code_of(const struct opts *opts, const struct found *found)
 {
 	size_t held = count_state(found, RLOCK_STATE_HELD), i = 0;
@@ -475,14 +479,14 @@ static int code_of(const struct opts *opts, const struct found *found)
 		return 0;
 	if (found->count - not_held < found->quorum)
 		return EXIT_NOT_HELD;
-	/* Then one has failed: why the first of these did is reported. */
+	/* At least one server has failed: report the first. */
 	while (found->inspections[i].status == RLOCK_OK)
 		i++;
 	message_error("%s: %s", names_show_one(opts, 0, name), found->inspections[i].error);
 	return exit_code_of(found->inspections[i].status);
 }
 
-/* `rlock flock` locks another name than the path that its user typed, where that has links or is relative. */
+/* For a path that is not held: `rlock flock` locks the resolved path, so print a hint if that one is held. */
 static void report_flock(const struct opts *opts, struct rlock_conn *conn)
 {
 	const struct rlock_name *name = &opts->names[0];
@@ -562,7 +566,7 @@ static int print_names(const struct opts *opts, struct rlock_conn *conn, FILE *o
 	for (size_t i = 0; i < opts->name_count; i++) {
 		struct opts one = opts_of_name(opts, i);
 
-		/* Where servers do not answer, each further name would take as long, and fail as this one did. */
+		/* After a failure ask for no further name: each would wait for the same server, and fail as well. */
 		if (worst <= EXIT_NOT_HELD)
 			worst = (int)max(worst, print_name(&one, conn, &json));
 		else if (opts->json)
@@ -578,7 +582,10 @@ static int print_names(const struct opts *opts, struct rlock_conn *conn, FILE *o
 
 /* ---- list: rows ---- */
 
-/* Rows are kept until the end, to be sorted, and those of one lock on several servers made one: but not more of them. */
+/*
+ * Rows that are collected before they are printed. At the end all are sorted, and rows of one lock on several servers become one; more
+ * rows than this would take too much memory.
+ */
 #define ROWS_MAX 100000
 #define PROGRESS_AFTER_MS 1000
 #define PROGRESS_EVERY_MS 500
@@ -612,7 +619,7 @@ struct printing {
 	struct json json;
 	struct columns table;
 	bool is_out_of_memory, has_row;
-	int64_t shown_ms; /* when the progress was shown last */
+	int64_t shown_ms; /* when progress was last shown */
 };
 
 static void print_rows(struct printing *printing)
@@ -625,14 +632,14 @@ static void print_rows(struct printing *printing)
 		printing->is_out_of_memory = true;
 }
 
-/* The one that has held the lock for longest; of those of which that is not known any. NULL: none. */
+/* The holder that has held the lock for longest; if no time is known, any holder. NULL: none. */
 static const struct rlock_holder *oldest_holder(const struct rlock_inspection *lock)
 {
 	const struct rlock_holder *oldest = NULL;
 
 	for (size_t i = 0; i < lock->holder_count; i++) {
 		const struct rlock_holder *holder = &lock->holders[i];
-		/* Beside others that are read; of the only one the key itself has expired. */
+		/* Skip an expired reader if there are other holders. */
 		bool has_expired = holder->ttl_ms == 0 && lock->holder_count > 1;
 
 		if (!has_expired && (oldest == NULL || holder->held_ms > oldest->held_ms))
@@ -641,7 +648,7 @@ static const struct rlock_holder *oldest_holder(const struct rlock_inspection *l
 	return oldest;
 }
 
-/* Its note says more to a person than its owner. */
+/* Print the holder's note, or its owner if it has no note, and how many more holders there are. */
 static void describe_holder(const struct rlock_inspection *lock, const struct rlock_holder *holder,
 			    char out[CELL_MAX])
 {
@@ -680,7 +687,7 @@ static void add_row(struct printing *printing, const struct rlock_inspection *lo
 
 	(void)snprintf(waiters, sizeof(waiters), "%zu", lock->queue_total + lock->wake_total);
 	describe_holder(lock, holder, shown_holder);
-	/* Other holders of a lock on several servers are another row. */
+	/* Rows with equal keys are merged: the same lock with the same holder on several servers. */
 	(void)snprintf(key, sizeof(key), "%s\n%s\n%s", name, cells[LIST_KIND], shown_holder);
 	columns_add(&printing->table, key, cells);
 	if (printing->table.row_count > ROWS_MAX)
@@ -697,7 +704,7 @@ static void on_locks(void *ctx, const struct rlock_inspection *locks, size_t cou
 		const struct rlock_inspection *lock = &locks[i];
 		const struct rlock_holder *oldest = oldest_holder(lock);
 
-		/* Of a hold of Java's it is not known since when it lasts. */
+		/* --held-for skips Java's holds: nobody records when they began. */
 		if (held_for_ms >= 0 && (oldest == NULL || oldest->held_ms < held_for_ms))
 			continue;
 		printing->has_row = true;
@@ -740,15 +747,15 @@ static void on_progress(void *ctx, const struct rlock_list_progress *progress)
 #define CLEAR_BELOW "\033[J"
 #define CLEAR_ALL "\033[2J"
 
-/* Prints the state once; returns the exit code. */
+/* Print the state once. Returns the exit code. */
 typedef int (*print_fn)(const struct opts *opts, struct rlock_conn *conn, FILE *out);
 
-/* As many lines as there is room for: more would scroll the first ones away. */
+/* Print as many lines as fit on the terminal: more would scroll the first ones away. */
 static void show(const char *text, size_t room, int64_t every_ms, bool is_first)
 {
 	char when[WALL_CLOCK_TEXT_MAX], every[DURATION_TEXT_MAX];
 
-	/* When it was printed, since a picture that stands still would look the same. */
+	/* Print the time, so that a user can see that the display is still being updated. */
 	(void)printf("%s" TO_TOP "%s, every %s" CLEAR_LINE, is_first ? CLEAR_ALL : "",
 		     wall_clock_print(false, when), duration_print(every_ms, every));
 	for (size_t line = 2; *text != '\0' && line < room; line++) {
@@ -760,7 +767,7 @@ static void show(const char *text, size_t room, int64_t every_ms, bool is_first)
 	(void)printf(CLEAR_BELOW);
 }
 
-/* It is made in memory and written in one piece: whatever ends the process leaves a whole state on the terminal. */
+/* Print into memory, then write in one piece: if the process is killed, a complete state is on the terminal. */
 static int print_once(const struct opts *opts, struct rlock_conn *conn, print_fn print,
 		      bool is_first)
 {
@@ -785,9 +792,8 @@ static int print_once(const struct opts *opts, struct rlock_conn *conn, print_fn
 }
 
 /*
- * Print the state again and again: on a terminal in place, elsewhere one after the other. While no server is reached it
- * goes on. It returns the exit code of any other failure, and else never: a signal ends the process, with the last state
- * on the terminal.
+ * Print the state repeatedly: on a terminal in place, elsewhere one after the other. Continue while no server is reached. Return the exit
+ * code of any other failure; else only a signal ends this, and the last state stays on the terminal.
  */
 static int watch(const struct opts *opts, struct rlock_conn *conn, print_fn print)
 {
@@ -804,9 +810,9 @@ static int watch(const struct opts *opts, struct rlock_conn *conn, print_fn prin
 	}
 }
 
-/* ---- list: all of it ---- */
+/* ---- list ---- */
 
-/* Of a semaphore's permits any may be the oldest. */
+/* --held-for needs the oldest holder, and permits are in no order of age: list them all. */
 #define AGES_MAX 100
 
 static void report_none(const struct opts *opts)

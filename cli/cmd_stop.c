@@ -1,6 +1,6 @@
 /*
- * stop: asks the holders of a lock to end what they hold it for, and waits until their holds are gone. What a request does to
- * a holder is hold/lease.c's.
+ * stop: ask the holders of a lock to end their commands and to release it, and wait until their holds have ended. hold/lease.c decides
+ * what a request does to a holder.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,27 +19,27 @@
 #include "sys/proc.h"
 #include "verbs.h"
 
-/* How often to look whether the holds are gone: soon at first, then less often. */
-#define LOOK_MIN_MS 10
-#define LOOK_MAX_MS 250
-/* At most so many holds a ms: a look at thousands takes the server some ms, and it has others to serve. */
-#define LOOK_HOLDS 5
-/* When to say which holder is waited for, and again. */
+/* Pause before the servers are asked again whether the holds have ended: short at first, then doubled up to the maximum. */
+#define POLL_MIN_MS 10
+#define POLL_MAX_MS 250
+/* Holds to ask about per millisecond of pause: a request about thousands takes the server some ms, and it has other clients. */
+#define HOLDS_PER_MS 5
+/* When to report which holder is waited for, and how often to repeat it. */
 #define PROGRESS_MS 1000
 #define PROGRESS_AGAIN_MS 60000
-/* Without --wait a server that is lost during the wait is tried for so long. */
+/* Without --wait: how long to retry a server that was lost during the wait. */
 #define LOST_SERVER_MS 60000
 
 /* ---- one name ---- */
 
 struct stopping {
-	struct opts opts; /* of this name alone */
+	struct opts opts; /* with this name only */
 	struct rlock_stop_request stop;
-	bool is_waiting; /* for some of these holds */
+	bool is_waiting; /* some of the holds have not ended */
 	int code;
 };
 
-/* Why it cannot be asked. */
+/* Why the hold cannot be asked to stop. */
 static const char *why_not(const struct rlock_stop_hold *hold)
 {
 	if (hold->id[0] == '\0')
@@ -55,7 +55,7 @@ static const char *why_not(const struct rlock_stop_hold *hold)
 
 #define END_TEXT_MAX (WALL_CLOCK_TEXT_MAX + DURATION_TEXT_MAX)
 
-/* When it ends by itself; empty when that is not known. */
+/* Print when the hold ends by itself; empty: not known. */
 static const char *print_end(const struct rlock_stop_hold *hold, char out[END_TEXT_MAX])
 {
 	int64_t until_ms = rlock_owner_kept_until_ms(hold->owner, strlen(hold->owner));
@@ -71,7 +71,7 @@ static const char *print_end(const struct rlock_stop_hold *hold, char out[END_TE
 	return out;
 }
 
-static void report_deaf(const struct opts *opts, const struct rlock_stop_hold *hold)
+static void report_not_askable(const struct opts *opts, const struct rlock_stop_hold *hold)
 {
 	char name[NAME_SHOWN_MAX], holder[HOLDER_SHOWN_MAX], end[END_TEXT_MAX];
 	char *owner = (char *)hold->owner;
@@ -81,7 +81,7 @@ static void report_deaf(const struct opts *opts, const struct rlock_stop_hold *h
 	usage_line(&line, PLAIN("rlock unlock --force"),
 		   { has_owner ? "--holder" : NULL, &owner, has_owner ? 1 : 0 });
 	usage_line_add_names(&line, opts->names, 1);
-	/* Permits that no record tells of are taken back all at once. */
+	/* Permits without a record can only be broken all together. */
 	if (!has_owner)
 		message_error(
 			"%s: a client without a record cannot be asked: %s: end it there, then break "
@@ -96,8 +96,8 @@ static void report_deaf(const struct opts *opts, const struct rlock_stop_hold *h
 			line.text);
 }
 
-/* The holders that were found. Some may end without a release: --at-least of an older version keeps the lock. */
-static void take_stock(struct stopping *stopping, const char *by, bool is_first)
+/* Report the holds that cannot be asked; for the others set is_waiting and, at the first time, log the request. */
+static void report_holds(struct stopping *stopping, const char *by, bool is_first)
 {
 	const struct rlock_stop_request *stop = &stopping->stop;
 	char name[NAME_SHOWN_MAX], holder[HOLDER_SHOWN_MAX];
@@ -107,7 +107,7 @@ static void take_stock(struct stopping *stopping, const char *by, bool is_first)
 		const struct rlock_stop_hold *hold = &stop->holds[i];
 
 		if (!hold->can_be_asked) {
-			report_deaf(&stopping->opts, hold);
+			report_not_askable(&stopping->opts, hold);
 			stopping->code = EXIT_CONFLICT;
 			continue;
 		}
@@ -129,7 +129,7 @@ static void take_stock(struct stopping *stopping, const char *by, bool is_first)
 	}
 }
 
-/* Sends the request, or looks what is left of the holds. RLOCK_ENET may pass. */
+/* Send the request, or ask which holds are left. RLOCK_ENET: a retry may succeed. Other failures are reported, and set the exit code. */
 static enum rlock_status ask(struct stopping *stopping, struct rlock_conn *conn, const char *by,
 			     int64_t end_ms)
 {
@@ -145,7 +145,7 @@ static enum rlock_status ask(struct stopping *stopping, struct rlock_conn *conn,
 	stopping->is_waiting = false;
 	(void)names_show_one(opts, 0, name);
 	if (status == RLOCK_OK) {
-		take_stock(stopping, by, is_first);
+		report_holds(stopping, by, is_first);
 	} else if (status != RLOCK_NOT_HELD) {
 		stopping->code = caller_report_failure(opts, conn, status);
 	} else if (stopping->stop.was_held) {
@@ -166,13 +166,13 @@ static enum rlock_status ask(struct stopping *stopping, struct rlock_conn *conn,
 struct round {
 	struct stopping *names;
 	size_t count;
-	size_t holds; /* that are waited for */
+	size_t holds; /* how many holds are waited for */
 	char by[RLOCK_NOTE_MAX];
-	bool is_unreached; /* by the last request for one of them */
-	bool is_begun;     /* a server that is lost is waited for */
+	bool is_unreached; /* the last request for at least one name got no reply */
+	bool is_begun; /* a server has replied, or --wait was given: wait for a server that is lost */
 };
 
-/* The first holder that is waited for, and how. */
+/* Report the first holder that is waited for; how says what is known of it. */
 static void report_waiting(const struct round *round, enum message_level level, const char *how)
 {
 	char name[NAME_SHOWN_MAX], holder[HOLDER_SHOWN_MAX];
@@ -196,8 +196,8 @@ static void report_waiting(const struct round *round, enum message_level level, 
 	}
 }
 
-/* Whether there is more to wait for. */
-static bool look(struct round *round, struct rlock_conn *conn, int64_t end_ms)
+/* Ask about all names that are waited for. Returns whether any of them has holds left. */
+static bool poll_holds(struct round *round, struct rlock_conn *conn, int64_t end_ms)
 {
 	bool is_waiting = false;
 
@@ -215,7 +215,7 @@ static bool look(struct round *round, struct rlock_conn *conn, int64_t end_ms)
 	return is_waiting;
 }
 
-/* At the end of the wait. */
+/* Report the end of the wait, and set the exit codes of the names that are still held. */
 static void end_wait(struct round *round, const struct rlock_conn *conn)
 {
 	if (!round->is_unreached)
@@ -233,13 +233,13 @@ static void end_wait(struct round *round, const struct rlock_conn *conn)
 
 static void await_all(const struct opts *opts, struct rlock_conn *conn, struct round *round)
 {
-	int64_t begun_ms = rlock_now_ms(), reached_ms = begun_ms, pause_ms = LOOK_MIN_MS;
+	int64_t begun_ms = rlock_now_ms(), reached_ms = begun_ms, pause_ms = POLL_MIN_MS;
 	int64_t end_ms = opts->wait_ms < 0 ? INT64_MAX : rlock_deadline_ms(opts->wait_ms);
 	int64_t progress_ms = begun_ms + PROGRESS_MS;
 
-	/* A server that is down at the start is waited for only for a wait time that was given. */
+	/* If a server is down at the start, wait for it only with --wait. */
 	round->is_begun = opts->wait_ms > 0;
-	while (look(round, conn, end_ms)) {
+	while (poll_holds(round, conn, end_ms)) {
 		int64_t now_ms = rlock_now_ms();
 		int64_t lost_ms = round->is_begun ? reached_ms + LOST_SERVER_MS : begun_ms;
 
@@ -253,10 +253,10 @@ static void await_all(const struct opts *opts, struct rlock_conn *conn, struct r
 			progress_ms = now_ms + PROGRESS_AGAIN_MS;
 			report_waiting(round, MESSAGE_INFO, "waiting for");
 		}
-		(void)rlock_poll(
-			NULL, 0,
-			min(now_ms + max(pause_ms, (int64_t)(round->holds / LOOK_HOLDS)), end_ms));
-		pause_ms = min(2 * pause_ms, LOOK_MAX_MS);
+		(void)rlock_poll(NULL, 0,
+				 min(now_ms + max(pause_ms, (int64_t)(round->holds / HOLDS_PER_MS)),
+				     end_ms));
+		pause_ms = min(2 * pause_ms, POLL_MAX_MS);
 	}
 	end_wait(round, conn);
 }
