@@ -575,6 +575,27 @@ pre_stop() {
 	run -3 in_pod 3 "${keys[@]}"
 }
 
+@test "README: the commands of Install fetch what the release page has, check it, and install it" {
+	local V FROM ARCH command wheel
+	eval "$(sed -n 's/^    \(V=.* ARCH=.*\)/\1/p' "$TOP/README.md")"
+	export V ARCH FROM=$INSTALL_URL
+	mkdir bin
+	printf '#!/bin/sh\nexec "$@"\n' >jobs/sudo
+	chmod +x jobs/sudo
+	command=$(sed -n 's/^| the static program | `\(.*\)` |$/\1/p' "$TOP/README.md" | sed "s,/usr/local/bin/,$PWD/bin/,")
+	run -0 sh -c "$command"
+	run -0 cmp bin/rlock "$(realpath "$RLOCK_BIN")"
+	wheel=$(sed -n 's/^| a Python wheel | `pipx install \(.*\)` |$/\1/p' "$TOP/README.md")
+	run -0 sh -c "curl -fsS -o fetched.whl $wheel"
+	run -0 sha256sum --check --status <<<"$WHEEL_SHA256  fetched.whl"
+	# A download that was changed on its way is not installed.
+	rm bin/rlock
+	printf '#!/bin/sh\ncurl=%s\n"$curl" "$@" && echo x >>"rlock-$V-linux-$ARCH"\n' "$(type -P curl)" >jobs/curl
+	chmod +x jobs/curl
+	run ! sh -c "$command"
+	assert [ ! -e bin/rlock ]
+}
+
 @test "the README of the recipes lists each of them" {
 	local file
 	for file in "$RECIPES"/*; do
