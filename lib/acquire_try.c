@@ -364,7 +364,7 @@ static bool tries_rights(const struct rlock__waiter *waiter, size_t index)
 	       (tried_streams == 0 || tried_streams != connection->session.streams);
 }
 
-/* As lua/inc/request.lua reads them. */
+/* Add the options, in the form that lua/inc/options.lua reads. */
 static void add_options(const struct rlock__waiter *waiter, size_t index, bool is_trying_rights,
 			struct rlock__args *args)
 {

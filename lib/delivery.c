@@ -16,7 +16,7 @@
 
 /* ---- repeat ---- */
 
-/* An attempt that begins after the deadline still has its full time: it is the only one of its kind. */
+/* An attempt ends at the deadline, if it begins before. One that begins later has its full time. */
 static int64_t attempt_end_ms(int64_t now_ms, int64_t deadline_ms, int64_t patience_ms)
 {
 	int64_t end_ms = now_ms + patience_ms;

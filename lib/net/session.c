@@ -1,6 +1,6 @@
 /*
- * A session: a machine of one enum and one switch, over stream.c (DNS, the socket, TLS and replies), the password
- * and the login. It is given an address; which one that is, and what a reply means, is for others.
+ * A session with a server: a state machine over stream.c (DNS, socket, TLS, replies), the password and the login. topology.c chooses
+ * the server's address; the callers interpret replies.
  */
 #include <assert.h>
 #include <errno.h>
@@ -21,10 +21,7 @@
 
 /* ---- the password ---- */
 
-/*
- * The server may be reached, but can't be used: all else goes on as if it could not be reached, since the source may be
- * back by the next try.
- */
+/* RLOCK_ENET, as for an unreachable server: the source of the password may work again at the next attempt. */
 static enum rlock_status fail_password(struct rlock__session *session, const char *why)
 {
 	(void)rlock__fail(session->error, RLOCK_ENET, "no password for %s: %s",
@@ -40,7 +37,7 @@ static void password_end(struct rlock__session *session)
 	session->password = (struct rlock__password){ 0 };
 }
 
-/* What an earlier try to connect has begun goes on, so that it may take longer than one try. */
+/* Begin a fetch, or continue the one that an earlier attempt to connect has begun: it may take longer than one attempt. */
 static enum rlock_status password_begin(struct rlock__session *session, int64_t end_ms)
 {
 	struct rlock__password *password = &session->password;
@@ -60,7 +57,7 @@ static enum rlock_status password_begin(struct rlock__session *session, int64_t 
 	return RLOCK_OK;
 }
 
-/* RLOCK_OK: it is there, or none is needed; RLOCK_BUSY: it is not there yet. */
+/* RLOCK_OK: the password was fetched, or none is needed. RLOCK_BUSY: not fetched yet. */
 static enum rlock_status password_advance(struct rlock__session *session)
 {
 	struct rlock__password *password = &session->password;
@@ -82,10 +79,13 @@ static enum rlock_status password_advance(struct rlock__session *session)
 
 /* ---- the login ---- */
 
-/* The steps, by the names of their commands. */
+/* Steps of the login, compared by address. */
 static const char auth[] = "AUTH", name[] = "CLIENT SETNAME", role[] = "ROLE";
 
-/* A user may have no password; without AUTH we would be the default user. */
+/*
+ * Queue the commands of the login. A user without a password sends AUTH with an empty one: without AUTH the connection would be the
+ * default user's. False: out of memory.
+ */
 static bool queue_login(struct rlock__session *session)
 {
 	const struct rlock_url *url = session->login_url;
@@ -129,7 +129,7 @@ static bool queue_login(struct rlock__session *session)
 	return is_made;
 }
 
-/* A user without the right to it finds out by the first write. */
+/* Fail at a replica. If the user has no right to ROLE, continue: the first write shows whether the server is the master. */
 static enum rlock_status take_role(const redisReply *reply, struct rlock__error *error)
 {
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements == 0 ||
@@ -141,12 +141,12 @@ static enum rlock_status take_role(const redisReply *reply, struct rlock__error 
 		"its sentinels name a master that is a replica: a failover is under way");
 }
 
-/* The name is for readers of CLIENT LIST: the login is good without it. */
+/* Trace that the name was denied, and continue: it only helps readers of CLIENT LIST. */
 static void take_name(struct rlock__session *session, const redisReply *reply)
 {
 	if (reply->type != REDIS_REPLY_ERROR)
 		return;
-	/* Once, though there may be many streams in a wait. */
+	/* Only once: a wait may open many streams. */
 	if (!session->has_traced_name)
 		rlock__trace(session->error,
 			     "it denies CLIENT SETNAME: its list of clients does not name rlock");
@@ -164,7 +164,7 @@ static enum rlock_status take_step(struct rlock__error *error, const char *step,
 		return take_role(reply, error);
 	if (reply->type != REDIS_REPLY_ERROR)
 		return rlock__fail(error, RLOCK_ESERVER, "unexpected reply to the login");
-	/* A server that does not know AUTH quotes the request in its error, with the password. */
+	/* Do not show this error: a server that does not know AUTH quotes the request, with the password. */
 	if (step == auth && strcasestr(reply->str, "unknown command") != NULL)
 		status = rlock__fail(error, RLOCK_EUNSUPPORTED,
 				     "denied by the server: it knows no login");
@@ -176,8 +176,8 @@ static enum rlock_status take_step(struct rlock__error *error, const char *step,
 }
 
 /*
- * Of a server that goes on to close the connection, and not of one that denies this step, and serves the next one: what
- * it says of a name has no other meaning.
+ * Whether the error means that the server closes the connection (too many clients, protected mode), instead of denying this step. For
+ * CLIENT SETNAME any error but NOPERM and "unknown command" means that.
  */
 static bool is_greeting(const char *step, const char *error)
 {
@@ -203,7 +203,7 @@ static void login_take(struct rlock__session *session, const redisReply *reply)
 
 /* ---- failures ---- */
 
-/* The reason may be freed with the stream. */
+/* Set the error, then close the session: why may belong to the stream. */
 static enum rlock_status fail(struct rlock__session *session, enum rlock_status status,
 			      const char *why)
 {
@@ -217,7 +217,7 @@ static enum rlock_status fail(struct rlock__session *session, enum rlock_status 
 				  session->address.origin != NULL && status == RLOCK_ENET
 					  ? session->address.origin
 					  : "");
-	/* Only then the URL may be wrong. */
+	/* Only a server that the URL itself names may be wrong in the URL. */
 	session->error->failure.is_unreachable =
 		status == RLOCK_ENET && session->address.origin == NULL;
 	session->is_unreachable = status == RLOCK_ENET && session->state < RLOCK__SESSION_PASSWORD;
@@ -225,7 +225,7 @@ static enum rlock_status fail(struct rlock__session *session, enum rlock_status 
 	return status;
 }
 
-/* The command that has no reply yet; on the wire it is "*3\r\n$7\r\nEVALSHA\r\n...". */
+/* Print " at COMMAND" for the first command without a reply. A command is "*3\r\n$7\r\nEVALSHA\r\n..." on the wire. */
 static void show_command(const struct rlock__session *session, char *out, size_t size)
 {
 	const struct rlock__login *login = &session->login;
@@ -239,7 +239,7 @@ static void show_command(const struct rlock__session *session, char *out, size_t
 		       verb);
 }
 
-/* A proxy closes the connection at a command that it does not know. */
+/* Fail since the server closed the connection, and name the command: a proxy does so at a command that it does not know. */
 static enum rlock_status fail_closed(struct rlock__session *session, const char *why)
 {
 	bool is_plain_tcp = rlock_url_scheme(session->address.server) != RLOCK_SCHEME_UNIX;
@@ -253,7 +253,7 @@ static enum rlock_status fail_closed(struct rlock__session *session, const char 
 	return fail(session, RLOCK_ENET, text);
 }
 
-/* By what it has said before: the end of the stream says less. */
+/* Fail by the error that the server sent before it closed the connection: the end of the stream explains less. */
 static enum rlock_status fail_by_early_error(struct rlock__session *session)
 {
 	char shown[RLOCK__EARLY_ERROR_MAX * 2], text[RLOCK_ERROR_MAX / 2];
@@ -270,7 +270,7 @@ static enum rlock_status fail_by_early_error(struct rlock__session *session)
 	return fail(session, RLOCK_ENET, text);
 }
 
-/* The stream is broken, and says why. */
+/* Fail by the reason for which the stream broke. */
 static enum rlock_status fail_stream(struct rlock__session *session)
 {
 	const struct rlock__tls_failure *failure = rlock__tls_why(session->stream.tls);
@@ -280,7 +280,7 @@ static enum rlock_status fail_stream(struct rlock__session *session)
 		return fail(session, RLOCK_ENOMEM, NULL);
 	if (failure != NULL)
 		return fail(session, failure->status, why);
-	/* A server that does not know TLS may end what it does not understand. */
+	/* A server without TLS may close the connection at the first bytes of a handshake. */
 	if (session->state == RLOCK__SESSION_TLS && rlock__stream_was_closed(&session->stream))
 		return fail(session, RLOCK_ENET,
 			    "the server closed the connection during the TLS handshake: "
@@ -289,7 +289,7 @@ static enum rlock_status fail_stream(struct rlock__session *session)
 					       : fail_closed(session, why);
 }
 
-/* The stream stays open, for fire and forget. */
+/* Fail at the deadline. The stream stays open, for fire and forget. */
 static enum rlock_status fail_slow(struct rlock__session *session)
 {
 	return rlock__fail(session->error, RLOCK_ENET, "no answer from %s in time",
@@ -297,8 +297,8 @@ static enum rlock_status fail_slow(struct rlock__session *session)
 }
 
 /*
- * A reply is awaited for this long after the command was sent, or for as long as the whole request may take, if that is less. Longer
- * than a server needs that answers at all; short enough for a renewal, since a lease goes on meanwhile.
+ * Time that a reply has at least, from the send of its command; or the time of the whole request, if that is less. Enough for a server
+ * that answers at all. Not more: a lease continues while its renewal waits.
  */
 #define REPLY_MIN_MS 250
 
@@ -364,7 +364,7 @@ static void trace_connected(const struct rlock__session *session)
 {
 	const char *server = rlock_url_server(session->address.server);
 	const struct rlock__tls *tls = session->stream.tls;
-	/* The line begins with what the user named, such as sentinels; that is the server, or leads to it. */
+	/* A trace line begins with what the URL names: the server itself, or sentinels that lead to it. */
 	bool is_named = strcmp(server, session->error->server) == 0;
 
 	rlock__trace(session->error, "connected%s%s%s%s%s%s", is_named ? "" : " to ",
@@ -380,7 +380,7 @@ static bool queue_command(struct rlock__session *session)
 	return session->is_queued;
 }
 
-/* The login goes out in one write with the command, unless that is held back. */
+/* Queue the login, and the command in the same write unless it is held back. */
 static enum rlock_status password_step(struct rlock__session *session)
 {
 	enum rlock_status status = password_advance(session);
@@ -398,8 +398,8 @@ static enum rlock_status password_step(struct rlock__session *session)
 }
 
 /*
- * Give the server its time for the reply from now, when the whole command was written. This process may have stood still since the
- * deadline was set: without this, a server that answers would be reported as silent.
+ * Extend the deadline when the whole command was written. This process may have stood still since the deadline was set, and a server
+ * that answers would be reported as silent.
  */
 static void count_from_send(struct rlock__session *session)
 {
@@ -415,7 +415,7 @@ static enum rlock_status flush(struct rlock__session *session)
 		return RLOCK_OK;
 	if (session->is_queued)
 		session->was_sent = true;
-	/* What it had said before it closed is read first. */
+	/* After a failed write read first: the server may have sent an error before it closed the connection. */
 	if (!rlock__stream_flush(&session->stream))
 		return RLOCK_OK;
 	if (session->stream.output.len > 0)
@@ -442,7 +442,7 @@ enum rlock_status rlock__session_read(struct rlock__session *session, redisReply
 	return *out != NULL ? RLOCK_OK : RLOCK_BUSY;
 }
 
-/* Each reply to the login, then to the command. */
+/* Read one reply, to the login or to the command. */
 static enum rlock_status open_step(struct rlock__session *session, redisReply **out)
 {
 	bool is_login = session->login.answered < session->login.count;
@@ -471,7 +471,7 @@ static enum rlock_status open_step(struct rlock__session *session, redisReply **
 
 static enum rlock_status step(struct rlock__session *session, redisReply **out)
 {
-	/* When there is no password, nothing else is of use. */
+	/* Without a password give up before the connection is complete: the login would fail. */
 	if (session->state > RLOCK__SESSION_CLOSED && session->state < RLOCK__SESSION_PASSWORD &&
 	    password_advance(session) < 0)
 		return RLOCK_ENET;
@@ -499,7 +499,7 @@ enum rlock_status rlock__session_advance(struct rlock__session *session, struct 
 	do
 		status = step(session, out);
 	while (status == RLOCK_OK && *out == NULL);
-	/* Also if the server sends all the time, but no complete reply. */
+	/* Also if the server keeps sending, but no complete reply. */
 	if (status == RLOCK_BUSY && rlock__session_is_open(session) &&
 	    rlock_now_ms() >= session->deadline_ms)
 		status = fail_slow(session);
@@ -567,7 +567,7 @@ enum rlock_status rlock__session_begin(struct rlock__session *session, int64_t p
 {
 	enum rlock_status status = RLOCK_OK;
 
-	/* Its sentinels share what is loaded, and are queried before it connects. */
+	/* The sessions to the sentinels share the TLS context, and begin before this session connects. */
 	if (rlock_url_scheme(session->login_url) == RLOCK_SCHEME_SENTINEL)
 		status = rlock__session_load_tls(session);
 	if (status == RLOCK_OK)
@@ -608,7 +608,7 @@ void rlock__session_end_command(struct rlock__session *session)
 		password_end(session);
 }
 
-/* What is known of the last server stays. */
+/* Close the stream. server_number and has_ever_served stay. */
 void rlock__session_close(struct rlock__session *session)
 {
 	rlock__stream_close(&session->stream);
