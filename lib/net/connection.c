@@ -1,7 +1,7 @@
 /*
- * A connection: made, closed and freed; and its request, in steps, so that those to several servers go on side by side, and
- * every wait has a deadline and serves the caller's events. session.c carries the command to a server, topology.c says to which
- * one; what a reply means is for the caller.
+ * Make, close and free connections, and run their requests in steps: requests to several servers run in parallel, and each wait has a
+ * deadline and runs the callbacks of events. topology.c chooses the server, session.c sends the command, and the caller interprets
+ * the reply.
  */
 #include <assert.h>
 #include <errno.h>
@@ -46,12 +46,12 @@ enum rlock_status rlock__connection_new(const struct rlock_url *url,
 	rlock__session_init(&connection->session, connection->url, connection->client_name, NULL,
 			    &connection->error);
 	*out = connection;
-	/* That can't be connected to: it is told now. */
+	/* Fail now: a local: URL without a socket cannot be connected to. */
 	return url->scheme == RLOCK_SCHEME_LOCAL ? rlock__topology_begin(connection->topology, 0)
 						 : RLOCK_OK;
 }
 
-/* To url, with all else as connection. */
+/* Make a connection to url, with the options of connection. */
 static enum rlock_status connection_like(const struct rlock__connection *connection,
 					 const struct rlock_url *url,
 					 struct rlock__connection **out)
@@ -171,15 +171,15 @@ const struct rlock_url *rlock__connection_server(const struct rlock__connection 
 
 /* ---- a request ---- */
 
-/* A server counts as the sentinels' master for so long after a query. */
+/* For a reply that is no grant, a query of the sentinels counts for this long. */
 #define CONFIRMED_MS 1000
 
-/* A cluster redirects once, or twice while a slot is on its way; more is a loop. */
+/* More redirections than this are a loop: a cluster redirects once, or twice while a slot moves. */
 #define REDIRECTIONS_MAX 5
 
 /*
- * The request is over. Its stream is closed, but not where a command may be under way: that one is kept, for fire and
- * forget. Always false, as of a step that can't go on.
+ * End the request. After a failure close the stream, unless the command may have been sent: then keep the stream for fire and forget.
+ * Returns false, as a step does that cannot continue.
  */
 static bool end(struct rlock__connection *connection, enum rlock_status status)
 {
@@ -198,7 +198,7 @@ static bool end(struct rlock__connection *connection, enum rlock_status status)
 		}
 	}
 	rlock__session_end_command(&connection->session);
-	/* To another server than that of this request, which is reached by another stream. */
+	/* After ASK the next request goes to the slot's owner, over another stream. */
 	if (rlock__topology_undo_ask(connection->topology))
 		rlock__session_close(&connection->session);
 	request->status = status;
@@ -208,7 +208,7 @@ static bool end(struct rlock__connection *connection, enum rlock_status status)
 
 /* ---- steps: true to go on with the next one, false to wait, or when the request is over ---- */
 
-/* To the server that is known by now. */
+/* Connect to the server that the topology has found. */
 static bool connect_session(struct rlock__connection *connection)
 {
 	int64_t deadline_ms = connection->request.deadline_ms;
@@ -219,7 +219,7 @@ static bool connect_session(struct rlock__connection *connection)
 	return true;
 }
 
-/* The password is fetched while the server is being found. */
+/* Begin the session and the search for the server, so that the password is fetched meanwhile. */
 static bool open_session(struct rlock__connection *connection)
 {
 	int64_t deadline_ms = connection->request.deadline_ms;
@@ -250,7 +250,7 @@ bool rlock__request_redirect(struct rlock__connection *connection, const char *e
 	return true;
 }
 
-/* It may be named again by another node, as the one that serves the slot. */
+/* Remember the unreachable node, since another node may redirect to it; then choose the next node. */
 static bool try_next(struct rlock__connection *connection)
 {
 	const char *server = rlock_url_server(rlock__topology_server(connection->topology));
@@ -263,7 +263,7 @@ static bool try_next(struct rlock__connection *connection)
 	return rlock__topology_next(connection->topology);
 }
 
-/* true: the node was tried before, and could not be reached. */
+/* Whether a redirection leads to the node that could not be reached before. Sets the error then. */
 static bool fail_unreachable(struct rlock__connection *connection)
 {
 	const char *server = rlock_url_server(rlock__topology_server(connection->topology));
@@ -278,7 +278,7 @@ static bool fail_unreachable(struct rlock__connection *connection)
 	return true;
 }
 
-/* The last node knows which one serves the slot, but no address of it: other nodes may say the same for ever. */
+/* Fail since no node knows the address of the slot's owner: each would redirect to another one endlessly. */
 static enum rlock_status fail_without_address(struct rlock__connection *connection,
 					      const char *words)
 {
@@ -300,7 +300,7 @@ static enum rlock_status fail_redirections(struct rlock__connection *connection,
 		"the nodes of the cluster redirect the request to each other: try again");
 }
 
-/* To the node that the last one named. */
+/* Send the request again, to the node that the topology has taken from the redirection. */
 static bool redirect(struct rlock__connection *connection)
 {
 	struct rlock__request *request = &connection->request;
@@ -330,7 +330,7 @@ static bool confirm(struct rlock__connection *connection)
 	return true;
 }
 
-/* The first reply is that of the request, but it is none before all are there. true: they are. */
+/* Store the first reply as the result, and count those to the pipelined commands. True: all replies have come. */
 static bool collect_reply(struct rlock__request *request, struct redisReply *reply)
 {
 	if (request->reply == NULL) {
@@ -343,7 +343,7 @@ static bool collect_reply(struct rlock__request *request, struct redisReply *rep
 	return request->pipelined_left == 0;
 }
 
-/* The server has closed the stream behind its error: that is the reply, and what comes behind it is not awaited. */
+/* End with the error reply: the server has closed the stream after it, so the pipelined commands have no replies. */
 static bool end_denied(struct rlock__connection *connection)
 {
 	struct rlock__request *request = &connection->request;
@@ -354,11 +354,11 @@ static bool end_denied(struct rlock__connection *connection)
 	return end(connection, status);
 }
 
-/* A cluster that is down does not say why: of which node the others say that it is dead is in this list. */
+/* Send CLUSTER NODES: a cluster that is down does not say why, but this list shows which node has failed. */
 static bool list_nodes(struct rlock__connection *connection)
 {
 	static const char text[] = "*2\r\n$7\r\nCLUSTER\r\n$5\r\nNODES\r\n";
-	/* What is sent is only read. */
+	/* The cast is safe: the session only reads the command. */
 	static const struct rlock__text command = { (char *)text, sizeof(text) - 1 };
 	struct rlock__request *request = &connection->request;
 
@@ -385,7 +385,7 @@ static enum rlock_status fail_dead(struct rlock__connection *connection, const c
 	return RLOCK_ENET;
 }
 
-/* Without the right to it, the first reply is the result. */
+/* Read the list of nodes. If it is denied or names no failed node, the first reply stays the result. */
 static bool nodes_step(struct rlock__connection *connection)
 {
 	struct rlock__request *request = &connection->request;
@@ -451,7 +451,7 @@ static bool answer_step(struct rlock__connection *connection)
 	return status == RLOCK_OK ? confirm(connection) : end(connection, status);
 }
 
-/* The reply of a server that is master no more is none: what it granted, its successor may grant to another one. */
+/* End with the reply, but drop it if the server is not the master any more: the new master may grant the lock to another caller. */
 static bool confirm_step(struct rlock__connection *connection)
 {
 	struct rlock__request *request = &connection->request;
@@ -483,7 +483,7 @@ static bool step(struct rlock__connection *connection)
 
 static void run(struct rlock__connection *connection)
 {
-	/* From the answer it may be back to another node. */
+	/* A redirection goes back from the reply to another connect. */
 	while (step(connection))
 		;
 }
@@ -498,7 +498,7 @@ void rlock__request_abandon(struct rlock__connection *connection)
 	clear_request(connection);
 }
 
-/* The reply to an abandoned request may have come meanwhile: then the stream can be used again. */
+/* Read the reply to an abandoned request if it has come: then the stream can be used again. */
 static void take_late_reply(struct rlock__connection *connection)
 {
 	struct rlock__request *request = &connection->request;
@@ -510,7 +510,7 @@ static void take_late_reply(struct rlock__connection *connection)
 	run(connection);
 }
 
-/* As it goes over the wire, since there may be no stream yet. */
+/* Encode the command now: there may be no stream yet. */
 void rlock__request_add(struct rlock__connection *connection, const struct rlock__command *command)
 {
 	struct rlock__request *request = &connection->request;
@@ -550,8 +550,8 @@ void rlock__request_start(struct rlock__connection *connection, bool needs_login
 }
 
 /*
- * Where a reply is outstanding the stream is reset, so that the kernel does not go on sending an abandoned request. The
- * server may carry it out all the same: so every request is idempotent.
+ * If a reply is outstanding, reset the stream, so that the kernel stops sending the abandoned request. The server may carry it out
+ * all the same, so every request must be idempotent.
  */
 void rlock__request_begin(struct rlock__connection *connection,
 			  const struct rlock__command *command, int64_t deadline_ms)
@@ -589,7 +589,7 @@ bool rlock__request_advance(struct rlock__connection *connection, struct rlock__
 
 /* ---- wait ---- */
 
-/* Each session, as many sentinels as a URL may name, for each of these its password, and the events. */
+/* For each connection a session and the sentinels of its URL, each with the fetch of a password; and the events. */
 #define POLLED_MAX (RLOCK_SERVERS_MAX * 2 * (1 + RLOCK_SERVERS_MAX) + 1)
 
 static void add_connection(struct rlock__polled *polled, const struct rlock__connection *connection)
