@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Java and rlock on the same cluster: each side is woken by the other, and no two that exclude each other are inside at
-# a time.
+# Java and rlock on the same cluster: each side wakes the other, and no two holders that exclude each other are inside at the same
+# time.
 
 load ../lib/clusters
 load interop
@@ -9,13 +9,13 @@ load stress
 setup_file() {
 	start_cluster 3
 	export JAVA_URLS=$RLOCK_URL
-	# What tests look at is the node of their lock.
+	# Helpers read the node that has the lock.
 	SERVER_SOCKET=$(socket_of "$(node_of a)")
 	export SERVER_SOCKET
 	start_common_java
 }
 
-# listeners KIND NAME: some versions of Redisson listen to messages of the whole cluster, others to those of a shard.
+# listeners KIND NAME: the number of subscribers. Some versions of Redisson use SUBSCRIBE, others SSUBSCRIBE.
 listeners() {
 	local how sum=0
 	for how in numsub shardnumsub; do

@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# The fair lock: Java threads and rlock are in one queue, and enter in its order.
+# The fair lock: Java threads and rlock wait in one queue, and enter in its order.
 
 load interop
 
-# begin_in_order CONTENDER...: each joins the queue before the next one comes. T1, T2... are threads of Java.
+# begin_in_order CONTENDER...: each joins the queue before the next one begins. T1, T2... are Java threads.
 begin_in_order() {
 	local contender before
 	for contender; do
@@ -16,7 +16,7 @@ begin_in_order() {
 	done
 }
 
-# enter_in_order CONTENDER...: each is let in promptly, and leaves, in this order; the others wait meanwhile.
+# enter_in_order CONTENDER...: each enters promptly and leaves, in this order, while the others wait.
 enter_in_order() {
 	local contender other
 	while [ $# -gt 0 ]; do
@@ -82,7 +82,7 @@ enter_in_order() {
 	nothing_is_left
 }
 
-# Each Java thread that gets in takes its own waiting time, five minutes, off all that wait after it.
+# Each Java thread that enters lowers the deadlines of all waiters after it by five minutes, its own waiting time.
 @test "an rlock keeps its position while many Java threads enter before it" {
 	local owners
 	java_locks T0 fair a
@@ -92,7 +92,7 @@ enter_in_order() {
 	for contender in T1 T2 T3 T4 T5 T6; do
 		java_enters $contender
 		owners=$(sed 1d <<<"$owners")
-		# Each look drops those whose time is over.
+		# Each attempt removes waiters whose deadline has passed.
 		java_does false T8 try fair a
 		rlock_is_refused fair a
 		assert_equal "$(queue a)" "$owners"
@@ -114,7 +114,7 @@ enter_in_order() {
 	nothing_is_left
 }
 
-# A dead Java thread is known by the end of the time that it said it would wait, and by that only.
+# Only the deadline of a dead Java thread, the end of its waiting time, tells that it is dead.
 @test "a Java service that was killed in the queue is passed when the time of its waiting is over" {
 	rlock_locks r0 fair a -t 3s
 	start_mortal_java

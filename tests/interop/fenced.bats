@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The fencing counter: the tokens of RFencedLock and those of rlock --fence are one growing sequence.
+# The fencing counter: the tokens of RFencedLock and of rlock --fence are one growing sequence.
 
 load interop
 
@@ -15,7 +15,7 @@ setup() {
 		run -0 rlock run --fence a -- sh -c 'echo "$RLOCK_TOKEN"; rlock run --fence a -- printenv RLOCK_TOKEN'
 		assert_output $((turn + 1))$'\n'$((turn + 2))
 	done
-	# One that asks for none is issued one where Java counts.
+	# A lock with Java's counter issues a token even if the request does not ask for one.
 	run -0 rlock run a -- true
 	java_does 8 T1 fence fenced a
 	java_does 9 T1 fence fenced a

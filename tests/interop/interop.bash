@@ -1,19 +1,19 @@
-# What the files here share: servers on TCP ports, a Redisson client of the version under test that does as
-# it is told, and rlock processes that come and go as they are told. Loaded by every tests/interop/*.bats.
+# Helpers of tests/interop/*.bats: servers on TCP ports, a Java service with the Redisson version under test that obeys commands, and
+# rlock processes.
 #
 #   REDISSON_DIR   where tests/interop/run.sh has built the Java side: classes/ and lib/
 
 load ../lib/usual
 load ../lib/sentinels
 
-# ---- Java: T1, T2... are its threads ----
+# ---- Java, with threads T1, T2... ----
 
-# speak_to NAME: to that Java service from now on.
+# speak_to NAME: send the next commands to this Java service.
 speak_to() {
 	export JAVA=$BATS_FILE_TMPDIR/$1
 }
 
-# start_java NAME WATCHDOG_MS URL...: and speak to it.
+# start_java NAME WATCHDOG_MS URL...: start a Java service, and speak to it.
 start_java() {
 	speak_to "$1"
 	shift
@@ -21,7 +21,7 @@ start_java() {
 	rm -rf "$JAVA"
 	mkdir "$JAVA"
 	mkfifo "$JAVA/in" "$JAVA/out"
-	# Both ends of each pipe stay open in it, whatever comes and goes.
+	# This shell keeps both ends of each pipe open, so that no process sees an end of file.
 	java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx128m -cp "$REDISSON_DIR/classes:$REDISSON_DIR/lib/*" \
 		interop.Peer "$@" <>"$JAVA/in" 1<>"$JAVA/out" 2>"$JAVA/errors" 3>&- &
 	disown
@@ -29,8 +29,8 @@ start_java() {
 	assert_equal "$(answer 120)" ready
 }
 
-# A service that tests may use one after the other; and one of the test's own, which renews its locks for 3 s each time, and may be
-# killed. JAVA_URLS: of their servers, with blanks between.
+# start_common_java: a service for all tests of a file. start_mortal_java: a service for one test, which renews its locks for 3 s each time
+# and may be killed. JAVA_URLS: the URLs of their servers, separated by blanks.
 # shellcheck disable=SC2086
 start_common_java() { start_java java 30000 $JAVA_URLS; }
 # shellcheck disable=SC2086
@@ -55,13 +55,13 @@ answer() {
 	echo "$line"
 }
 
-# ask WORD...: one line to Java, its answer printed.
+# ask WORD...: send a line to Java, and print its answer.
 ask() {
 	echo "$*" >"$JAVA/in"
 	answer 60
 }
 
-# java_does ANSWER WORD...: Java gives that answer.
+# java_does ANSWER WORD...: Java answers this.
 java_does() {
 	local got
 	got=$(ask "${@:2}")
@@ -71,31 +71,30 @@ java_does() {
 	}
 }
 
-# java_locks THREAD KIND NAMES; and the same for java_unlocks.
+# java_locks THREAD KIND NAMES: the thread acquires the lock. java_unlocks: it releases the lock.
 java_locks() { java_does ok "$1" lock "${@:2}"; }
 java_unlocks() { java_does ok "$1" unlock "${@:2}"; }
 
-# java_begins THREAD VERB...: what may have to wait. What came of it is asked by java_enters, or by
-# java_does ANSWER await THREAD MS.
+# java_begins THREAD VERB...: begin a call that may wait. java_enters checks the result, or java_does ANSWER await THREAD MS.
 java_begins() { java_does started start "$@"; }
 
-# java_enters THREAD [SECONDS]: what was begun there is done now, or within so long.
+# java_enters THREAD [SECONDS]: the call of this thread succeeds within this time.
 java_enters() { java_does ok await "$1" $((${2:-25} * 1000)); }
 
-# java_waits THREAD [MS]: what was begun there is not over.
+# java_waits THREAD [MS]: the call of this thread still waits.
 java_waits() { java_does pending await "$1" "${2:-0}"; }
 
-# is_asleep THREAD: what was begun there waits for a message. Of those that wake all none wakes what was only about to: Java
-# counts its waiters then.
+# is_asleep THREAD: the call of this thread waits for a message. A message before that would be lost: Java counts its waiters when a
+# message comes.
 is_asleep() { [ "$(ask asleep "$1")" = true ]; }
 
-# ---- rlock: its holders have names of their own, r mostly ----
+# ---- rlock, with contenders named "r" or similar ----
 
-# What is said to rlock beside verb and names, by tests with several servers.
+# Options of every rlock, for tests with several servers.
 SERVER_OPTIONS=()
 
-# words KIND NAMES: sets WORDS, the verb for a kind of Redisson's with its options, and WORDS_NAMES. NAMES are
-# as for Java: with commas between them.
+# words KIND NAMES: set WORDS, rlock's verb and options for a kind of Redisson's, and WORDS_NAMES. NAMES are separated by commas, as
+# for Java.
 words() {
 	case $1 in
 	plain) WORDS=(run) ;;
@@ -109,8 +108,8 @@ words() {
 	IFS=, read -ra WORDS_NAMES <<<"$2"
 }
 
-# rlock_begins CONTENDER KIND NAMES [OPTION...]: an rlock with a command that stays until rlock_leaves CONTENDER. The pid
-# is in PIDS[CONTENDER].
+# rlock_begins CONTENDER KIND NAMES [OPTION...]: start an rlock whose command stays until rlock_leaves CONTENDER. Its pid is in
+# PIDS[CONTENDER].
 declare -gA PIDS=()
 rlock_begins() {
 	rm -f "$1.in" "$1.out"
@@ -127,16 +126,16 @@ rlock_locks() {
 	rlock_enters "$1"
 }
 
-# rlock_waits CONTENDER: it runs, and is not in.
+# rlock_waits CONTENDER: rlock runs, and its command does not.
 rlock_waits() { is_running "${PIDS[$1]}" && [ ! -e "$1.in" ]; }
 
-# rlock_leaves CONTENDER: its command ends, and then rlock, well.
+# rlock_leaves CONTENDER: end its command; rlock then ends with status 0.
 rlock_leaves() {
 	touch "$1.out"
 	ended_with 0 "${PIDS[$1]}"
 }
 
-# rlock_is_refused KIND NAMES [OPTION...]: with -n, unless told otherwise.
+# rlock_is_refused KIND NAMES [OPTION...]: rlock, by default with -n, does not acquire the lock.
 rlock_is_refused() {
 	[ $# -gt 2 ] || set -- "$@" -n
 	words "$1" "$2"
@@ -148,8 +147,8 @@ owner_of() { cat "$1.in"; }
 
 # ---- waiters ----
 
-# listeners KIND NAME: how many connections wait. Each in the wake queue of rlock listens to a channel of its own; the
-# first of them to that of the lock as well, as all others do.
+# listeners KIND NAME: the number of subscribers that wait. Each waiter in rlock's wake queue subscribes to a channel of its own. The
+# first one also subscribes to the channel of the lock, as all other waiters do.
 listeners() {
 	local channel own
 	channel=$(channel "$1" "$2")
@@ -157,7 +156,7 @@ listeners() {
 	echo $(($(redis pubsub numsub "$channel" | tail -n 1) + own - (own > 0)))
 }
 
-# channel KIND NAME: where waiters of such a lock listen.
+# channel KIND NAME: the channel of such a lock.
 channel() {
 	case $1 in
 	read | write) echo "redisson_rwlock:{$2}" ;;
@@ -165,11 +164,11 @@ channel() {
 	esac
 }
 
-# queue NAME: the owners in a fair lock's queue, the first one first.
+# queue NAME: the owners in the queue of a fair lock, in order.
 queue() { redis lrange "redisson_lock_queue:{$1}" 0 -1; }
 
-# has_waiter KIND NAMES [COUNT]: so many are in the queue, or at least so many listen, at the first of several names. All
-# threads of one Java service listen by one connection.
+# has_waiter KIND NAMES [COUNT]: the queue of a fair lock has COUNT waiters, or the channel at least COUNT subscribers; of several names,
+# the first. All threads of one Java service share one subscription.
 has_waiter() {
 	case $1 in
 	fair) has_queue_length "${2%%,*}" "${3:-1}" ;;
@@ -177,7 +176,7 @@ has_waiter() {
 	esac
 }
 
-# ---- what is true of each kind: HELD and WANTED are kinds that exclude each other ----
+# ---- what each kind does: HELD and WANTED are kinds that exclude each other ----
 
 # rlock_queues HELD WANTED NAMES: r waits for T1.
 rlock_queues() {
@@ -208,7 +207,7 @@ java_has_its_turn() {
 	nothing_is_left
 }
 
-# It does not sleep out the lease of 30 s.
+# The waiter is woken, and does not sleep until the lease of 30 s ends.
 rlock_is_woken() {
 	rlock_queues "$@"
 	java_unlocks T1 "$1" "$3"
@@ -221,7 +220,7 @@ java_is_woken() {
 	java_has_its_turn "$2" "$3"
 }
 
-# When its time is over, and not before.
+# The waiter gives up when its waiting time ends, not before.
 each_gives_up() {
 	java_locks T1 "$1" "$3"
 	rlock_is_refused "$2" "$3"
@@ -242,7 +241,7 @@ takes_a_second() {
 	(($(now_ms) - start >= 1000))
 }
 
-# The service ends as by kill -9; its locks last as long as Redisson's watchdog has said last.
+# The service ends as by kill -9. Its locks last until the lease of Redisson's last renewal ends.
 rlock_outlives_java() {
 	start_mortal_java
 	rlock_queues "$@"
@@ -261,7 +260,7 @@ java_outlives_rlock() {
 	nothing_is_left
 }
 
-# No other gets in as long as the lease is renewed, which is shorter than the hold.
+# No other contender enters during the hold, which lasts longer than the lease: the holder renews it.
 each_renews() {
 	start_mortal_java
 	rlock_queues "$@"
@@ -276,7 +275,7 @@ each_renews() {
 	java_has_its_turn "$2" "$3"
 }
 
-# both_have_turns NAMES: r and T1, which wait for a plain lock of each other's, in whatever order.
+# both_have_turns NAMES: r and T1 wait for the plain lock, and both get it, in any order.
 both_have_turns() {
 	local java=pending end=$((SECONDS + 25))
 	until [ -e r.in ] || [ "$java" != pending ] || ((SECONDS > end)); do
@@ -294,7 +293,7 @@ both_have_turns() {
 	fi
 }
 
-# ---- for each file and test, unless it says more ----
+# ---- setup and teardown, unless a file has its own ----
 
 setup_file() {
 	start_masters 1
@@ -316,7 +315,7 @@ interop_setup() {
 	directory_setup
 	PATH=$BATS_TEST_DIRNAME/commands:$PATH
 	speak_to java
-	# The leftovers of a test that failed are no matter of the next one.
+	# Delete what a failed test has left: the next test must not see it.
 	if [ "$(ask idle)" != idle ] || [ -e "$JAVA/unclean" ]; then
 		stop_java
 		start_common_java
@@ -324,10 +323,10 @@ interop_setup() {
 	wait_until 20 none_listens
 }
 
-# Redisson leaves a channel when its thread has the lock already. A thread that wants to listen there meanwhile may not be heard.
+# Redisson unsubscribes after its thread has acquired the lock. A thread that subscribes at that moment may miss messages.
 none_listens() { [ -z "$(redis pubsub channels 'redisson*')" ]; }
 
-# Fails when something is left: of rlock, or on the server.
+# Fail if an rlock still runs, or the server still has keys.
 interop_teardown() {
 	local contender status=0
 	for contender in "${!PIDS[@]}"; do
@@ -343,7 +342,7 @@ interop_teardown() {
 	return "$status"
 }
 
-# The counters of fencing tokens stay for ever.
+# Not the counters of fencing tokens, which stay for ever.
 nothing_is_left() {
 	wait_until 10 only_counters_are_left
 	wait_until 20 none_listens

@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# What locks look like on the server, whichever side has acquired them.
+# The keys of locks on the server, whichever side has acquired them.
 
 load interop
 
-# fields_are KEY WORD...: of that hash.
+# fields_are KEY WORD...: the hash has these fields and values.
 fields_are() {
 	assert_equal "$(redis hgetall "$1" | paste -s -d ' ')" "${*:2}"
 }
@@ -49,7 +49,7 @@ fields_are() {
 	nothing_is_left
 }
 
-# Each entry of a reader has a time of its own.
+# Each hold of a reader has a timeout key of its own.
 @test "a reader of rlock's looks like one of Java's" {
 	local owner
 	owner=$(ask T1 owner)
@@ -70,7 +70,7 @@ fields_are() {
 	nothing_is_left
 }
 
-# waits_for NAME OWNER: the time until which that one is known to wait, from now, in seconds.
+# waits_for NAME OWNER: the deadline of this waiter, in seconds from now.
 waits_for() {
 	local score
 	score=$(redis zscore "redisson_lock_timeout:{$1}" "$2")
@@ -86,7 +86,7 @@ waits_for() {
 	wait_until 20 has_queue_length a 2
 	{ read -r java && read -r rlock; } < <(queue a)
 	assert_equal "$(redis zcard 'redisson_lock_timeout:{a}')" 2
-	# The lease, and five minutes.
+	# The lease plus five minutes.
 	assert_between 321 "$(waits_for a "$java")" 330
 	(($(waits_for a "$rlock") > $(waits_for a "$java")))
 	java_unlocks T1 fair a

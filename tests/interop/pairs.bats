@@ -1,16 +1,16 @@
 #!/usr/bin/env bats
-# Java and rlock take turns, whatever the kind of lock: each is woken by the other one's release, gives up in time, survives the
-# other one's death, renews, re-enters, and breaks the other one's lock. What is special about a kind is in a file of its own.
+# Java and rlock with locks of all kinds: each is woken by the other's release, gives up in time, survives the other's death, renews,
+# re-enters, and breaks the other's lock. What only one kind does has a file of its own.
 
 load interop
 
-# The kinds that are held and wanted, and names: what takes another way through scripts and channels.
+# Rows of a held kind, a wanted kind and names: each takes another path through scripts and channels.
 ROWS=('plain plain a' 'fair fair a' 'write read a' 'read write a' 'plain plain a,b')
 WOKEN=("${ROWS[@]}" 'write write a' 'fair fair a,b' 'write write a,b')
-# 3.13.6 has no RFencedLock.
+# Redisson 3.13.6 has no RFencedLock.
 [ "${REDISSON_VERSION-}" = 3.13.6 ] || WOKEN+=('fenced fenced a')
-# RedissonFairLock of 3.13.6 asks when the lease that it first heard of is over. If the lock is not free at that instant it is
-# told a negative time to wait, and sleeps until another waiter wakes it.
+# RedissonFairLock of 3.13.6 tries again when the first lease that it saw has ended. If the lock is not free at that moment, the script
+# returns a negative waiting time, and the thread sleeps until another waiter wakes it.
 OUTLIVED=('plain plain a' 'write read a' 'read write a')
 [ "${REDISSON_VERSION-}" = 3.13.6 ] || OUTLIVED+=('fair fair a')
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Read and write locks: readers of both sides share, wait together for a writer, and each may die without harm to the others; and a
-# writer that reads inside.
+# Read and write locks: readers of both sides share the lock and wait together for a writer, and the death of one harms no other. And
+# a writer that acquires the read lock as well.
 
 load interop
 
@@ -86,7 +86,7 @@ load interop
 	in_background bash -c '
 		rlock wlock a -- sh -c "rlock rlock --pid $$ a && stay both" && stay reads && rlock unlock a'
 	rlock_enters both
-	# They are woken in this order. A writer that is woken first, in vain, may take the place of the reader behind it.
+	# Waiters are woken in this order. A writer that is woken first, in vain, could otherwise overtake the reader after it.
 	java_begins T2 lock read a
 	wait_until 20 is_asleep T2
 	java_begins T1 lock write a

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests of this directory against real Redisson clients: the oldest version that we know and the newest,
-# as pom.xml has them. Builds the Java side where that is missing or old.
+# Run the tests of this directory with real Redisson clients: the oldest and the newest version that we support, by pom.xml. Build
+# the Java side if it is missing or old.
 #
 #   tests/interop/run.sh [FILE...]
 #
@@ -8,12 +8,12 @@
 #   INTEROP_DIR    where to build (build/interop)
 #   TURNS          how many turns each kind of lock takes in stress.bats (2000)
 #
-# and what tests/run.sh reads. Takes Java and Maven, which 'tools/deps.sh interop' installs.
+# and the variables of tests/run.sh. Needs Java and Maven, which 'tools/deps.sh interop' installs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 : "${REDISSON:=oldest newest}" "${INTEROP_DIR:=build/interop}"
-# Each file has a Java machine; with one for each processor these wait for half of the time.
+# Run two files per processor: each has a Java machine, which waits half of the time.
 [ -n "${JOBS:-}" ] || JOBS=$(($(nproc) * 2))
 export JOBS
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# Semaphores of which Java threads and rlock have permits: RPermitExpirableSemaphore's and RSemaphore's, on one counter.
+# Semaphores whose permits Java threads and rlock share: RPermitExpirableSemaphore and RSemaphore, with one counter.
 
 load interop
 load stress
 
-# has_all_permits TOTAL: no permit of a is held, and nothing else is left.
+# has_all_permits TOTAL: no permit of the semaphore "a" is held, and no other key is left.
 has_all_permits() {
 	[ "$(redis get a)" = "$1" ] && [ "$(redis keys '*' | sort | paste -s -d ' ')" = "a rlock_total:{a}" ]
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Java and rlock behind the same sentinels, which name a master with a replica: each side is woken by the other, and no
-# two that exclude each other are inside at a time.
+# Java and rlock with the same sentinels, which name a master with a replica: each side wakes the other, and no two holders that
+# exclude each other are inside at the same time.
 
 load interop
 load stress
@@ -20,7 +20,7 @@ teardown_file() {
 	stop_servers
 }
 
-# Redisson wants to know more than one sentinel, and the replica.
+# Redisson needs more than one sentinel, and one replica.
 is_ready_for_java() {
 	local number
 	for number in 1 2 3; do
@@ -30,7 +30,7 @@ is_ready_for_java() {
 	on 2 redis info replication | grep -q '^master_link_status:up'
 }
 
-# listeners KIND NAME: at the master or at its replica, as some versions of Redisson like it.
+# listeners KIND NAME: the number of subscribers, at the master or, for some versions of Redisson, at its replica.
 listeners() {
 	local number sum=0
 	for number in 1 2; do

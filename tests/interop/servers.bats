@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# One lock on several servers: a MultiLock or a RedLock of Java's, and several URLs of rlock's.
+# One lock on several servers: Java's MultiLock or RedLock, and rlock with several URLs.
 
 load interop
 
@@ -28,7 +28,7 @@ nothing_is_left() {
 	on_each wait_until 20 no_keys
 }
 
-# A waiter for several servers waits at one that was busy, whichever.
+# A waiter for several servers is subscribed at one of those that were busy.
 listeners() {
 	local number count most=0
 	for number in 1 2 3; do
@@ -48,12 +48,12 @@ listeners() {
 }
 
 @test "what Java holds on one server keeps rlock from all, and rlock holds none of the others meanwhile" {
-	# Another service, which knows that one server only.
+	# Another service, which uses only this server.
 	start_java mortal 30000 "$(url 2)"
 	java_locks T1 plain a
 	rlock_is_refused plain a
 	rlock_begins r plain a
-	# It may try for a while before it listens.
+	# Redisson may try for a while before it subscribes.
 	wait_until 15 has_waiter plain a
 	rlock_waits r
 	on 1 stays_true_for 1 is_free a
@@ -75,7 +75,7 @@ listeners() {
 # ---- more than half of them ----
 
 @test "Java and rlock wake each other for a majority, and with one of three servers gone still keep each other out" {
-	# A server that was started less than a lease ago may have lost a lock that is held, and has no vote.
+	# A server that was started less than a lease ago does not count: it may have lost a lock that is held.
 	wait_until 40 is_older 3 31
 	rlock_is_woken majority majority a
 	java_is_woken majority majority a
@@ -88,6 +88,6 @@ listeners() {
 	rlock_is_refused majority a -n -t 5s --connect-timeout 500ms
 	thaw_server 3
 	java_unlocks T1 majority a
-	# What the stopped server had not yet done it does now, for one lease.
+	# The server now carries out the requests that came while it was stopped. Their holds last for one lease.
 	on_each wait_until 35 no_keys
 }

@@ -1,15 +1,15 @@
-# Java threads and shells that take turns with a lock, and whether one was inside beside another, seen outside the server by
-# files: an exclusive one makes "writer", a shared one "reader.CONTENDER", and each looks for the other only after that, so that of
-# two that meet one at least sees the other; one with a permit of three makes one of "slot.1" to "slot.3". See commands/turn and
-# Stress.java. Sourced after interop.bash; TURNS is how many turns they take.
+# Java threads and shells that take turns with a lock. Files outside the server show whether two were inside at the same time: an
+# exclusive holder creates "writer", a shared one "reader.CONTENDER", and the holder of one of three permits one of "slot.1" to
+# "slot.3". Each holder first creates its file and then checks for others, so at least one of two sees the other. See commands/turn
+# and Stress.java. Sourced after interop.bash. TURNS: how many turns they take.
 
 teardown() {
 	touch stop
 	interop_teardown
 }
 
-# play KIND NAMES PAUSE_MS SHARE [MOST_MS]: until there were TURNS turns. Each pauses for up to so long between two turns. None meets
-# another one, each side has at least one in SHARE turns, each contender some, and none waits for longer than MOST_MS.
+# play KIND NAMES PAUSE_MS SHARE [MOST_MS]: run until TURNS turns are done. Each contender pauses for up to PAUSE_MS between two turns. No
+# two meet, each side has at least one in SHARE turns, each contender has some, and none waits longer than MOST_MS.
 play() {
 	local contender side all
 	local -a names loops=() contenders=(1 2 3 4)
@@ -24,12 +24,12 @@ play() {
 	done
 	wait_until 240 enough_turns
 	touch stop
-	# All get in, if not sooner when the lease of one that was not woken would be over.
+	# All enter, at the latest when the lease of the holder before a waiter that was not woken has ended.
 	java_does 'done' await T 45000
 	for PID in "${loops[@]}"; do
 		wait_until 45 is_gone "$PID"
 	done
-	# For readers of the log of the tests.
+	# For the log of the tests.
 	awk -v name="$*" '
 		{ side = substr($1, 1, 4) == "java" ? "Java" : "rlock"; n[side]++; if ($2 > most[side]) most[side] = $2 }
 		END { for (side in n) printf "# %s: %s %d turns, longest wait %d ms\n", name, side, n[side], most[side] }
@@ -53,7 +53,7 @@ enough_turns() {
 	[ -e wrong ] || [ "$(wc -l <log)" -ge "${TURNS:-2000}" ]
 }
 
-# With each kind, and by either side.
+# Check that the test itself would see a meeting, with each kind and by either side.
 all_are_woken() {
 	local kinds held wanted
 	for kinds in 'plain plain' 'fair fair' 'write read' 'read write'; do
@@ -63,7 +63,7 @@ all_are_woken() {
 	done
 }
 
-# A Java thread that is not heard, see none_listens, sleeps out a lease of 30 s.
+# A Java thread that has missed a message (see none_listens) sleeps until the lease of 30 s ends.
 all_play_well() {
 	TURNS=200
 	play plain a 100 16 45000

@@ -4,8 +4,8 @@
 load interop
 load stress
 
-# A turn of a shell begins processes, so that its share is smaller the busier the machine; how long none waits is not.
-# Without pauses the share is up to us: a release of ours now and then leaves the turn to Java.
+# A shell starts processes for each turn, so its share is smaller on a busy machine. The longest wait does not depend on that.
+# Without pauses, the share depends on rlock: some of its releases give the next turn to Java.
 @test "those that exclude each other are inside one at a time, and each side has its share" {
 	local kind names pause_ms share
 	while read -r kind names pause_ms share; do

@@ -1,6 +1,6 @@
 /*
- * What is done to a request: a right is taken away for a while, the server has no memory left, the connection is cut, or the
- * server is stopped for longer than the client waits; and requests that come again, at once or much later.
+ * Faults during a request: a right is missing, the server's memory is full, the connection is cut, or the server is stopped for
+ * longer than the client waits. And requests that arrive twice, immediately or much later.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -12,15 +12,15 @@
 
 #include "model.h"
 
-/* Less than a server is stopped for, and more than a request takes. */
-#define HASTE_MS 150
+/* Shorter than a server stays stopped, longer than a request takes. */
+#define SHORT_TIMEOUT_MS 150
 
 enum disturbance disturbance;
 unsigned long cuts;
 struct rlock_conn *conn, *steady_conn;
 
-/* Of another user; of one in haste, for servers that do not answer. */
-static struct rlock_conn *user_conn, *hasty_conn;
+/* A connection of another user, and one with a short timeout, for servers that do not answer. */
+static struct rlock_conn *user_conn, *short_conn;
 
 /* ---- rights ---- */
 
@@ -32,7 +32,7 @@ static const char *const rights[] = {
 	"-incrby", "-info",    "-time",    "-subscribe", "-pubsub",  "-hscan",
 };
 
-/* Of LOCK. */
+/* The keys of LOCK. */
 static const char *const keys[] = {
 	"~job",
 	"~{job}:*",
@@ -54,7 +54,7 @@ static const char *user(void)
 	return disturbance == DENIED_TO_USER ? "limited" : "default";
 }
 
-/* All keys but one. */
+/* Grant the right to all keys but one. */
 static void deny_key(size_t denied)
 {
 	server_do(world.at, "ACL SETUSER %s resetkeys", user());
@@ -69,7 +69,7 @@ static void take_right(void)
 	size_t which = random_below(COUNT_OF(rights) + COUNT_OF(keys) + 1);
 
 	state.right = "resetchannels";
-	/* Without it a key may last for ever, in each of many places. */
+	/* Often PEXPIRE: in many places of the scripts, a key would last for ever without it. */
 	if (one_in(3))
 		state.right = "-pexpire";
 	else if (which < COUNT_OF(rights))
@@ -85,7 +85,7 @@ static void take_right(void)
 
 static struct {
 	pthread_t thread;
-	struct server server; /* as it was */
+	struct server server; /* a copy of the server */
 	unsigned after_us;
 } helper;
 
@@ -129,7 +129,7 @@ struct rlock_conn *disturb(void)
 		DENIED, DENIED, DENIED_TO_USER, FULL, FULL, CUT, CUT
 	};
 
-	/* Of several servers one that lacks a right does a part of all, with any status. */
+	/* Not with several servers: one that lacks a right does a part of the request, and the result can be any status. */
 	disturbance = !one_in(3) ? NONE : one_in(25) ? STOPPED : all[random_below(COUNT_OF(all))];
 	if (topology == SEVERAL && (disturbance == DENIED || disturbance == DENIED_TO_USER))
 		disturbance = CUT;
@@ -149,10 +149,10 @@ struct rlock_conn *disturb(void)
 		break;
 	case STOPPED:
 		if (world.is_moving)
-			return hasty_conn;
+			return short_conn;
 		(void)kill(world.at->pid, SIGSTOP);
-		help(go_on, HASTE_MS * 1000 / 2 * (1 + random_below(3)));
-		return hasty_conn;
+		help(go_on, SHORT_TIMEOUT_MS * 1000 / 2 * (1 + random_below(3)));
+		return short_conn;
 	default:
 		break;
 	}
@@ -171,10 +171,10 @@ void undisturb(void)
 		reconnect();
 }
 
-/* What was cut off is known to be so, and a request that comes next is not repeated. */
+/* Connect again. The library then knows that the connection was cut, and does not repeat the next request. */
 void reconnect(void)
 {
-	struct rlock_conn *all[] = { conn, steady_conn, user_conn, hasty_conn };
+	struct rlock_conn *all[] = { conn, steady_conn, user_conn, short_conn };
 
 	cuts++;
 	for (size_t i = 0; i < COUNT_OF(all); i++)
@@ -199,7 +199,7 @@ bool is_status_open(void)
 	return disturbance != NONE && disturbance != CUT;
 }
 
-/* What was denied is denied again. */
+/* 100 ms are enough if a retry cannot succeed: the user lacks a right, or the server is stopped. */
 int64_t deadline_of_request(void)
 {
 	return disturbance == NONE || disturbance == FULL || disturbance == CUT
@@ -218,13 +218,13 @@ void disturb_begin(void)
 	state.right = "";
 	conn = conn_new("", 20000, -1);
 	steady_conn = conn_new("steady:secret@", 20000, -1);
-	hasty_conn = conn_new("", HASTE_MS, -1);
+	short_conn = conn_new("", SHORT_TIMEOUT_MS, -1);
 	new_user_connection();
 }
 
 /* ---- requests that come again ---- */
 
-/* The last requests of the library, as the server got them. */
+/* The last requests of the library, as the server received them. */
 static struct server_command requests[64];
 static size_t request_count;
 
@@ -233,12 +233,12 @@ void disturb_end(void)
 	rlock_conn_free(conn);
 	rlock_conn_free(steady_conn);
 	rlock_conn_free(user_conn);
-	rlock_conn_free(hasty_conn);
+	rlock_conn_free(short_conn);
 	for (size_t i = 0; i < COUNT_OF(requests); i++)
 		server_command_free(&requests[i]);
 }
 
-/* A try to acquire that may wait would join a queue for none: see lua/inc/request.lua. */
+/* Whether the request may join a queue, by its options (lua/inc/request.lua). Sent again, it would add a waiter that nobody is. */
 static bool may_join(const struct server_command *command)
 {
 	size_t options = 3 + strtoul(command->args[2], NULL, 10) + 4;
@@ -264,7 +264,7 @@ void collect_requests(void)
 	}
 }
 
-/* One that came late would break what others rely on. */
+/* Forget the requests. Sent after this, they would break holds that clients rely on. */
 void drop_requests(void)
 {
 	struct server_command command;
@@ -281,7 +281,7 @@ static bool replay(size_t index, const char *what)
 	return true;
 }
 
-/* Not of several servers: there a waiter repeats a try that it has undone, with the same hold id over the same stream. */
+/* Send a request again. Not with several servers: there a waiter repeats an attempt that it has undone, with the same hold id. */
 bool step_resend(void)
 {
 	return topology != SEVERAL && request_count > 0 && replay(request_count - 1, "resends");

@@ -1,5 +1,5 @@
 /*
- * Steps of holders: they acquire the lock, re-enter it, renew, keep, and release it, are asked to stop, and lose it.
+ * The steps of holders: acquire the lock, re-enter, renew, keep and release it, stop on request, and lose it.
  */
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
@@ -13,11 +13,11 @@
 #define REMEMBER_MS (60 * MINUTE_MS)
 
 const struct rlock_name name = { LOCK, sizeof(LOCK) - 1 };
-/* It reads what it is asked. */
+/* The hold of a process that reads requests to stop. */
 const struct rlock_record holder_record = { RLOCK_PURPOSE_COMMAND, 1, true, { 1, 2, 3, 4 } };
 
 static char owners[OWNERS][RLOCK_OWNER_MAX];
-/* The last hold that was released, for a second time. */
+/* The last hold that was released: a step releases it a second time. */
 static struct rlock_hold *released;
 
 /* ---- acquire ---- */
@@ -26,7 +26,7 @@ enum rlock_kind any_kind(void)
 {
 	if (is_readwrite())
 		return one_in(3) ? RLOCK_WRITE : RLOCK_READ;
-	/* A plain lock of that name ignores the queue. */
+	/* Sometimes a plain lock of the same name: it ignores the queue. */
 	return is_fair() && one_in(6) ? RLOCK_PLAIN : kind;
 }
 
@@ -49,7 +49,7 @@ void wish_init(struct wish *wish, enum rlock_kind of_kind)
 	wish->spec.take = is_semaphore() ? 1 : 0;
 }
 
-/* Some owners come again and again, by their own name, or since they inherited it. */
+/* Choose a new owner, or one that has come before, by its own name or as an inherited owner. */
 static void choose_owner(struct wish *wish)
 {
 	char *owner = owners[random_below(OWNERS)];
@@ -64,7 +64,7 @@ static void choose_owner(struct wish *wish)
 	}
 }
 
-/* A counter that is there issues one in any case; before: its number before the request. */
+/* If the counter exists, it issues a token in any case. before: its value before the request. */
 static void check_token(const struct rlock_hold *handle, bool is_wanted, int64_t before)
 {
 	int64_t token = rlock_hold_token(handle, 0);
@@ -73,7 +73,7 @@ static void check_token(const struct rlock_hold *handle, bool is_wanted, int64_t
 		fail("the token is %" PRId64 " after %" PRId64, token, before);
 }
 
-/* By what was there before it. */
+/* Check the owner, the count and the slots of a grant, by the snapshot before the request. */
 static void check_grant(const struct wish *wish, const struct rlock_hold *handle,
 			const char *reentered, const char *slots)
 {
@@ -95,7 +95,7 @@ static void check_grant(const struct wish *wish, const struct rlock_hold *handle
 		fail("the count given is %" PRId64, rlock_hold_count(handle, 0));
 }
 
-/* What is denied may be done by halves; but not by a connection that has just tried the rights of its user. */
+/* A denied request may have been done half-way, but not by a new connection, which tries its user's rights first. */
 static void check_failure(const struct wish *wish, enum rlock_status status, bool is_first)
 {
 	if (is_first || disturbance == NONE || disturbance == FULL || disturbance == CUT) {
@@ -105,7 +105,7 @@ static void check_failure(const struct wish *wish, enum rlock_status status, boo
 	}
 	if (status == RLOCK_EACL && !is_first)
 		state.is_dirty = true;
-	/* To leave the queue may have been denied, too. */
+	/* Leaving the queue may have been denied as well. */
 	state.has_dead_waiter |= wish->request.wait_ms > 0 && disturbance != NONE;
 	count_event(status == RLOCK_BUSY        ? "times it was busy"
 		    : status == RLOCK_EDEADLOCK ? "times it would have been a deadlock"
@@ -114,8 +114,8 @@ static void check_failure(const struct wish *wish, enum rlock_status status, boo
 }
 
 /*
- * On a server that is slow the request of an earlier step, and the one that undid it, can arrive after we have read what
- * the server holds: for a moment a lock is busy there that was free. A hold that stayed would be busy until its lease ends.
+ * How long to retry an acquisition that is unexpectedly busy. On a slow server, the request of an earlier step and its undo can
+ * arrive after our snapshot: the lock is then busy for a moment. A hold that stayed would be busy until its lease ends.
  */
 #define LATE_REQUESTS_MS 500
 
@@ -138,7 +138,7 @@ static enum rlock_status acquire_wish(struct rlock_conn *by, const struct wish *
 static bool acquire(struct wish *wish)
 {
 	int64_t sent_ms;
-	enum rlock_status want = foretell_acquire(wish), status;
+	enum rlock_status want = predict_acquire(wish), status;
 	const char *reentered = reentered_owner(wish);
 	struct rlock_hold *handle = NULL;
 	struct rlock_conn *by;
@@ -148,8 +148,8 @@ static bool acquire(struct wish *wish)
 	bool is_first = one_in(4);
 
 	if (are_slots_known)
-		are_slots_known = foretell_slots(wish->spec.take, slots);
-	/* A connection tries its rights before it acquires the first lock. */
+		are_slots_known = predict_slots(wish->spec.take, slots);
+	/* A new connection tries its rights before it acquires a lock. */
 	if (is_first)
 		new_user_connection();
 	by = disturb();
@@ -192,7 +192,7 @@ static bool step_acquire(void)
 	return acquire(&wish);
 }
 
-/* By one that holds it. */
+/* Acquire the lock again, by an owner that holds it. */
 static bool step_reenter(void)
 {
 	const struct relied *hold = any_hold(true);
@@ -214,7 +214,7 @@ static bool step_other_kind(void)
 	wish.spec.permits = wish.spec.take = 0;
 	take_snapshot(world.at);
 	if ((!is_semaphore() && is_readwrite() != (wish.spec.kind <= RLOCK_FAIR)) ||
-	    foretell_acquire(&wish) != RLOCK_EKIND || !acquire(&wish))
+	    predict_acquire(&wish) != RLOCK_EKIND || !acquire(&wish))
 		return false;
 	drop_requests();
 	return true;
@@ -222,17 +222,17 @@ static bool step_other_kind(void)
 
 /* ---- release, renew, keep ---- */
 
-/* A full server takes no hold away, and is no reason to keep one. */
+/* On a server whose memory is full, no hold is lost, and each release succeeds. */
 static void check_full(const char *what, enum rlock_status status, enum rlock_status want)
 {
 	if (disturbance == FULL && want == RLOCK_OK && topology != SEVERAL)
 		check_status(what, status, RLOCK_OK, steady_conn);
 }
 
-/* What was denied may have been done by halves, and what was done while the slot moved. */
+/* A denied request, or one while the slot moved, may have been done half-way: record that in state. */
 static void record_halves(enum rlock_status status)
 {
-	state.is_unheard |= status == RLOCK_NOT_NOTIFIED;
+	state.is_unnotified |= status == RLOCK_NOT_NOTIFIED;
 	if (disturbance == DENIED || disturbance == DENIED_TO_USER || world.is_moving)
 		state.is_dirty |= status != RLOCK_OK && status != RLOCK_NOT_HELD;
 }
@@ -255,11 +255,11 @@ static int64_t remember(struct relied *hold)
 
 	rlock_hold_set_remember(hold->handle, REMEMBER_MS);
 	rlock_hold_set_end(hold->handle, &end);
-	/* Nothing of a hold within another, nor of one that is kept. */
+	/* A nested hold and a kept hold are not remembered. */
 	return holder != NULL && holder->count == 1 && !holder->is_kept ? count : 0;
 }
 
-/* Which holder it was; 0: none is remembered. */
+/* The number of the holder that is remembered; 0: none. */
 static int64_t last_remembered(void)
 {
 	return strtoll(now.remembered + strcspn(now.remembered, "0123456789"), NULL, 10);
@@ -286,7 +286,7 @@ static bool step_release(void)
 
 	if (hold == NULL)
 		return false;
-	want = foretell_hold(hold->id, false);
+	want = predict_hold(hold->id, false);
 	if (one_in(4) && topology == SINGLE && want == RLOCK_OK)
 		remembered = remember(hold);
 	by = disturb();
@@ -300,7 +300,7 @@ static bool step_release(void)
 	record_halves(status);
 	if (status == RLOCK_OK || status == RLOCK_NOT_HELD)
 		check_released(hold, status == RLOCK_OK ? remembered : 0);
-	/* That of a semaphore means nothing without its permits. */
+	/* The record of a semaphore's hold means nothing without its permits. */
 	state.is_dirty |=
 		is_semaphore() && (disturbance == DENIED || disturbance == DENIED_TO_USER);
 	count_event(status == RLOCK_OK         ? "times it was released"
@@ -345,11 +345,11 @@ static bool step_renew(void)
 
 	if (hold == NULL)
 		return false;
-	want = foretell_hold(hold->id, true);
+	want = predict_hold(hold->id, true);
 	by = disturb();
 	trace("renew %s%.8s, %s", disturbance_word(), hold->id, state.right);
 	sent_ms = rlock_now_ms();
-	/* It is the caller that retries. */
+	/* Retry here: rlock_hold_release leaves that to its caller. */
 	do
 		status = rlock_renew(by, hold->handle, lease_ms, deadline_of_request());
 	while (status == RLOCK_ENET && disturbance == CUT && tries++ < 5);
@@ -366,7 +366,7 @@ static bool step_renew(void)
 			     rlock_hold_ttl_ms(hold->handle));
 	}
 	if (status == RLOCK_NOT_HELD) {
-		/* It was lost for a reason, and its client knows. */
+		/* A lost hold was lost for a reason that the model knows. */
 		if (disturbance == NONE && !hold->is_lost && !hold->is_kept &&
 		    hold->lasts_ms > rlock_now_ms() && world.losses == hold->losses)
 			fail("a hold was lost");
@@ -379,7 +379,7 @@ static bool step_renew(void)
 	return true;
 }
 
-/* Until that hold has ended on the server. */
+/* Wait until this hold has ended on the server. */
 static void await_end(const char *id, int64_t end_ms)
 {
 	int64_t limit_ms = deadline_of_wait();
@@ -400,7 +400,7 @@ static bool step_keep_until(void)
 
 	if (hold == NULL || hold->is_kept)
 		return false;
-	want = foretell_hold(hold->id, false);
+	want = predict_hold(hold->id, false);
 	by = disturb();
 	trace("keep %s%.8s for %" PRId64 " ms, %s", disturbance_word(), hold->id, left_ms,
 	      state.right);
@@ -412,7 +412,7 @@ static bool step_keep_until(void)
 		check_full("keep until", status, want);
 	record_halves(status);
 	count_event(status == RLOCK_OK ? "times it was kept" : "times it could not be kept");
-	/* One that was asked to stop is released. */
+	/* A hold that was asked to stop is released, not kept. */
 	if (status != RLOCK_OK || hold->is_stop_requested || topology == SEVERAL) {
 		forget(hold);
 		return true;
@@ -436,7 +436,7 @@ static bool step_find(void)
 	struct rlock_hold *found = NULL;
 	enum rlock_status status;
 
-	if (hold == NULL || topology == SEVERAL || !is_foretold() || hold->is_kept)
+	if (hold == NULL || topology == SEVERAL || !is_predictable() || hold->is_kept)
 		return false;
 	take_snapshot(world.at);
 	for (size_t i = 0; i < now.record_count; i++) {
@@ -472,7 +472,7 @@ static const struct rlock_stop_hold *hold_in(const struct rlock_stop_request *st
 	return NULL;
 }
 
-/* A hold that is there is asked, unless it is kept. */
+/* Check that a hold on the server was asked, unless it is kept. */
 static void expect_asked(struct relied *hold, const struct rlock_stop_hold *found)
 {
 	const struct record *record = hold->handle != NULL ? record_of(hold->id) : NULL;
@@ -485,7 +485,7 @@ static void expect_asked(struct relied *hold, const struct rlock_stop_hold *foun
 		     found == NULL ? "not found" : "asked, or not, and kept");
 }
 
-/* Each hold that is there is asked, unless it is kept, and no other. */
+/* Ask the holders to stop. Exactly the holds on the server are asked, without the kept ones. */
 static bool step_stop(void)
 {
 	const struct relied *one = one_in(2) ? any_hold(true) : NULL;
@@ -493,7 +493,7 @@ static bool step_stop(void)
 	struct rlock_stop_request stop = { 0 };
 	enum rlock_status status;
 
-	if (topology == SEVERAL || !is_foretold() || (one != NULL && one->is_kept))
+	if (topology == SEVERAL || !is_predictable() || (one != NULL && one->is_kept))
 		return false;
 	if (one != NULL)
 		(void)snprintf(owner, sizeof(owner), "%s", one->owner);
@@ -522,7 +522,7 @@ static bool step_break(void)
 	enum rlock_status status, want = RLOCK_OK;
 	bool is_any = one_in(3);
 
-	if (is_semaphore() || topology == SEVERAL || !is_foretold())
+	if (is_semaphore() || topology == SEVERAL || !is_predictable())
 		return false;
 	if (hold != NULL && one_in(2))
 		(void)snprintf(owner, sizeof(owner), "%s", hold->owner);
@@ -554,7 +554,7 @@ static bool step_resize(void)
 {
 	int64_t total = 1 + (int64_t)random_below(TOTAL_MAX), had = 0, had_before;
 
-	if (!is_semaphore() || !is_foretold())
+	if (!is_semaphore() || !is_predictable())
 		return false;
 	take_snapshot(world.at);
 	had_before = now.has_counter ? now.total : -1;
@@ -569,7 +569,7 @@ static bool step_resize(void)
 
 /* ---- what no client holds, and losses ---- */
 
-/* A request that came late, or was abandoned, has acquired it for no client. */
+/* Release a hold that no client has: a late or abandoned request has acquired it. */
 static bool step_release_unknown(void)
 {
 	struct rlock_hold_spec spec = RLOCK_HOLD_SPEC_INIT;
@@ -608,8 +608,10 @@ static bool step_release_unknown(void)
 	return true;
 }
 
-/* By users, by Redisson's forceUnlock, or since it expired: whatever happens then, each key that is made has a TTL. Only
- * waiters for a fair lock look again soon when no client tells them. */
+/*
+ * Delete a key, as users, Redisson's forceUnlock, or its expiry do. Every key that is created afterwards has a TTL. Only waiters for
+ * a fair lock find the deletion soon: no client notifies them.
+ */
 static bool step_delete_key(void)
 {
 	static const char *const deleted[] = { LOCK,
@@ -637,7 +639,7 @@ static bool step_delete_key(void)
 	return true;
 }
 
-/* So much time passes for one reader, which renews nothing: its timeouts that are not longer expire. */
+/* Let time pass for a reader that does not renew: its shorter timeout keys expire. */
 static bool step_lapse(void)
 {
 	int64_t passed_ms = (15 + 10 * (int64_t)random_below(6)) * MINUTE_MS;
@@ -671,7 +673,7 @@ void release_all(void)
 
 		if (holds[i].handle == NULL)
 			continue;
-		want = foretell_hold(holds[i].id, false);
+		want = predict_hold(holds[i].id, false);
 		status = rlock_release(steady_conn, holds[i].handle, deadline_of_wait());
 		if (want != ANY_STATUS && topology != SEVERAL)
 			check_status("release", status, want, steady_conn);
@@ -681,7 +683,7 @@ void release_all(void)
 	released = NULL;
 }
 
-/* Of a semaphore that was broken the counter and the total stay; tokens and the last holder are to stay. */
+/* Whether a key may stay after everything was broken: the counter and the total of a semaphore, the tokens, the last holder. */
 static bool is_left(const char *key)
 {
 	static const char *const of_waiters[] = {
@@ -735,7 +737,7 @@ static bool step_clean(void)
 	return true;
 }
 
-/* What was done in part has few rules. It does not last, or the others would be looked at in one step of three. */
+/* Break everything after requests that failed half-way: few invariants hold in that state, so it must not last. */
 static bool step_clean_halves(void)
 {
 	return (state.is_dirty || state.is_partial || state.has_lapsed) && step_clean();

@@ -1,5 +1,5 @@
 /*
- * What has to be so after each step, whatever was done, for each kind and each topology.
+ * What must be true after each step, whatever it did, for each kind of lock and each topology.
  */
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 #include "model.h"
 
-/* Time passes within a script, too. Leases differ by minutes. */
+/* How far times may differ: time passes while a script runs. Leases differ by minutes, so this hides no fault. */
 #define SLACK_MS 2000
 
 struct relied holds[HOLDS];
@@ -48,7 +48,7 @@ void extend_hold(struct relied *hold)
 {
 	int64_t lasts_ms = rlock_hold_sent_ms(hold->handle) + rlock_hold_lease_ms(hold->handle);
 
-	/* A shorter lease takes nothing away from a longer one; but a server that has come back knows the last one only. */
+	/* A shorter lease leaves a longer one as it is. But of several servers, one that has come back knows only the last lease. */
 	if (lasts_ms > hold->lasts_ms || topology == SEVERAL)
 		hold->lasts_ms = lasts_ms;
 	hold->losses = world.losses;
@@ -71,12 +71,12 @@ struct relied *rely_on(struct rlock_hold *handle, enum rlock_kind of_kind, int64
 	(void)snprintf(hold->id, sizeof(hold->id), "%s", rlock_hold_id(handle));
 	(void)snprintf(hold->owner, sizeof(hold->owner), "%s", rlock_hold_owner(handle, 0));
 	extend_hold(hold);
-	/* A waiter heard of it, and the server was killed, before this is called. */
+	/* The server was killed after the grant, and before this call. */
 	if (rlock_hold_sent_ms(handle) <= world.lost_ms) {
 		hold->losses--;
 		hold->is_lost = topology == SINGLE;
 	}
-	/* Or the lock was taken from it. */
+	/* Or a step has taken the lock from its holders. */
 	if (rlock_hold_sent_ms(handle) <= world.taken_ms) {
 		take_snapshot(world.at);
 		hold->is_lost |= record_of(hold->id) == NULL ||
@@ -108,7 +108,7 @@ bool has_permits(const struct record *record, int64_t left_ms)
 	return true;
 }
 
-/* The server of the last look has all that the hold needs, for as long as its client relies on it. */
+/* Whether the server of the last snapshot has everything that the hold needs, for as long as its client relies on the hold. */
 static bool is_kept_by_server(const struct relied *hold, int64_t left_ms)
 {
 	const struct record *record = record_of(hold->id);
@@ -116,7 +116,7 @@ static bool is_kept_by_server(const struct relied *hold, int64_t left_ms)
 
 	if (record == NULL)
 		return false;
-	/* What was done by halves may have taken a part of another hold of its owner away, until the next renewal. */
+	/* A request that failed half-way may have removed a part of another hold of its owner, until the next renewal. */
 	if (state.is_dirty)
 		left_ms = 1;
 	if (is_semaphore())
@@ -126,7 +126,7 @@ static bool is_kept_by_server(const struct relied *hold, int64_t left_ms)
 	       ttl_of("rlock_holds:{" LOCK "}") >= left_ms;
 }
 
-/* Counts the holds that are at the server of the last look. */
+/* Count, for each hold, that the server of the last snapshot has it. */
 static void count_kept(size_t kept[HOLDS])
 {
 	for (size_t i = 0; i < HOLDS; i++)
@@ -159,7 +159,7 @@ static bool is_writer(const struct record *record)
 
 static bool have_one_owner(const struct record *a, const struct record *b)
 {
-	/* No two owners have the same UUID, and a ':' follows it. */
+	/* An owner is its UUID, up to the ':'. */
 	return strncmp(a->field, b->field, strcspn(a->field, ":") + 1) == 0;
 }
 
@@ -169,7 +169,7 @@ static void check_exclusion(void)
 		for (size_t j = 0; j < i; j++) {
 			const struct record *a = &now.records[i], *b = &now.records[j];
 
-			/* What is left of a lock that was lost is no hold. */
+			/* After a lock was partly deleted, a remaining field is no hold. */
 			if (state.is_partial && (holder_field_of(a->field, "") == NULL ||
 						 holder_field_of(b->field, "") == NULL))
 				continue;
@@ -179,10 +179,10 @@ static void check_exclusion(void)
 		}
 }
 
-/* By the server's time, and what is kept may end within milliseconds. */
+/* Every key has a TTL, by the server's clock. A kept hold may end within milliseconds. */
 static void check_ttls(void)
 {
-	/* Java's own have none; and a token is never issued twice. */
+	/* Keys without a TTL: those of Redisson, and the fencing counter, since no token may be issued twice. */
 	static const char *const without[][2] = {
 		{ LOCK, "{" LOCK "}:timeout" },
 		{ "redisson_lock_queue:{" LOCK "}", "redisson_lock_timeout:{" LOCK "}" },
@@ -220,13 +220,13 @@ static void check_counts(void)
 	for (size_t i = 0; i < now.holder_field_count; i++) {
 		const struct holder_field *holder = &now.holder_fields[i];
 
-		/* A kept hold may end a bit later than its record, where a busy machine stopped a script for a moment. */
+		/* A kept hold may end a little later than its record: on a busy machine, time passes while the script runs. */
 		if (!is_javas(holder->field) && (!holder->is_kept || holder->ttl_ms > MOMENT_MS) &&
 		    holder->count != records_of(holder->field))
 			fail("'%s' has %ld holds, and %ld records", holder->field, holder->count,
 			     records_of(holder->field));
 	}
-	/* A kept hold of a writer that has ended may still be there, in either mode. */
+	/* A kept hold of a writer may still be in the lock after its end, in either mode. */
 	for (size_t i = 0; i < now.holder_field_count; i++) {
 		writers += now.holder_fields[i].is_writer ? 1 : 0;
 		live_writers +=
@@ -240,7 +240,7 @@ static void check_counts(void)
 		     now.is_writing ? "write" : "read", writers, now.holder_field_count);
 }
 
-/* Not for longer than the longest hold: a lease that was released is no lease. */
+/* The lock lasts no longer than its longest hold: the lease of a released hold does not count. */
 static void check_end(void)
 {
 	int64_t longest_ms = 0;
@@ -268,7 +268,7 @@ static bool is_timeout_of_any(const char *key)
 	return false;
 }
 
-/* Of a lock that is free nothing is left, and of a reader one key for each hold. */
+/* A free lock has left no key, and a reader has one timeout key for each hold. */
 static void check_keys(void)
 {
 	static const char *const of_holders[] = { "rlock_holds:{" LOCK "}",
@@ -288,7 +288,7 @@ static void check_keys(void)
 	}
 }
 
-/* A request to stop stands beside the record of its hold. */
+/* Each request to stop belongs to a record. */
 static void check_requests(void)
 {
 	for (size_t i = 0; i < now.holds->elements; i += 2) {
@@ -310,7 +310,7 @@ long long held_permits(void)
 	return (long long)now.permits->elements / 2;
 }
 
-/* ":SLOT,SLOT NOTE" of a record, "OWNER SINCE_MS END_MS COUNT:SLOT,SLOT NOTE". */
+/* The part ":SLOT,SLOT NOTE" of a record "OWNER SINCE_MS END_MS COUNT:SLOT,SLOT NOTE". */
 static const char *slots_of(const struct record *record)
 {
 	const char *text = record->text;
@@ -333,7 +333,7 @@ void mark_slots(const struct record *record, bool is_used[SLOTS_MAX])
 	}
 }
 
-/* No two holds have one slot, and what says which are in use has each of them. */
+/* No two holds have the same slot, and the field of slots in use has each slot of a hold. */
 static void check_slots(void)
 {
 	bool is_used[SLOTS_MAX] = { false };
@@ -349,12 +349,12 @@ static void check_slots(void)
 
 static void check_permits(void)
 {
-	if (now.has_counter && now.free + held_permits() + state.unheld != now.total)
+	if (now.has_counter && now.free + held_permits() + state.rsemaphore_permits != now.total)
 		fail("%" PRId64 " permits are free, %lld and %" PRId64 " are not, of %" PRId64,
-		     now.free, held_permits(), state.unheld, now.total);
+		     now.free, held_permits(), state.rsemaphore_permits, now.total);
 }
 
-/* A waiter of ours is in the queue with a deadline, which Java knows, and a sign of life. */
+/* Each waiter of ours in the queue has a deadline, for Redisson, and a heartbeat. */
 static void check_queue(void)
 {
 	for (size_t i = 0; i < now.queue->elements; i++) {

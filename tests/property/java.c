@@ -1,6 +1,6 @@
 /*
- * What Redisson's clients do on the server, which know nothing of our keys: waiters for a fair lock, what they do to waiters
- * of ours, whose signs of life they don't know; and permits of both of its semaphores.
+ * What Redisson's clients do on the server, without reading our keys: they wait for a fair lock, and remove waiters of ours, whose
+ * heartbeats they do not see; and they acquire permits of both of Redisson's semaphores.
  */
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
@@ -17,8 +17,8 @@
 #define PERMITS "{" LOCK "}:timeout"
 #define WAITERS 2
 
-/* Owners that listen to their channels; empty: none. */
-static char listening[WAITERS][32];
+/* Owners that are subscribed to their channels; empty: none. */
+static char subscribed[WAITERS][32];
 static unsigned long number;
 
 static void channel_of(const char *owner, char out[128])
@@ -29,8 +29,8 @@ static void channel_of(const char *owner, char out[128])
 static char *listener(const char *owner)
 {
 	for (size_t i = 0; i < WAITERS; i++)
-		if (strcmp(listening[i], owner) == 0)
-			return listening[i];
+		if (strcmp(subscribed[i], owner) == 0)
+			return subscribed[i];
 	return NULL;
 }
 
@@ -41,7 +41,7 @@ static void stop_listening(const char *owner)
 	if (listener(owner) == NULL)
 		return;
 	channel_of(owner, channel);
-	server_listen(world.at, false, channel);
+	server_subscribe(world.at, false, channel);
 	listener(owner)[0] = '\0';
 }
 
@@ -50,12 +50,12 @@ void java_forget(void)
 	char channel[128];
 
 	for (size_t i = 0; i < WAITERS; i++) {
-		channel_of(listening[i], channel);
-		if (listening[i][0] != '\0')
-			server_listen(world.at, false, channel);
-		listening[i][0] = '\0';
+		channel_of(subscribed[i], channel);
+		if (subscribed[i][0] != '\0')
+			server_subscribe(world.at, false, channel);
+		subscribed[i][0] = '\0';
 	}
-	state.unheld = 0;
+	state.rsemaphore_permits = 0;
 }
 
 static bool is_javas(const char *owner)
@@ -63,7 +63,7 @@ static bool is_javas(const char *owner)
 	return strncmp(owner, "java-", 5) == 0;
 }
 
-/* A waiter of ours that step_dead_of_ours has made. */
+/* Whether the owner is a waiter of ours that step_dead_of_ours has made. */
 static bool is_dead(const char *owner)
 {
 	return strncmp(owner, "dead-", 5) == 0;
@@ -81,7 +81,7 @@ bool is_javas_turn(void)
 
 /* ---- a fair lock ---- */
 
-/* At the end of the queue. Without a deadline, or with one in the past, it is dead unless it listens. */
+/* Join the end of the queue. A waiter without a deadline, or with a past one, is dead unless it is subscribed. */
 static const char *join(int64_t deadline_in_ms)
 {
 	static char owner[32];
@@ -109,8 +109,8 @@ static bool step_joins(void)
 	count_event("times a waiter of Java's joined");
 	owner = join(60 * MINUTE_MS);
 	channel_of(owner, channel);
-	server_listen(world.at, true, channel);
-	(void)snprintf(place, sizeof(listening[0]), "%s", owner);
+	server_subscribe(world.at, true, channel);
+	(void)snprintf(place, sizeof(subscribed[0]), "%s", owner);
 	return true;
 }
 
@@ -124,10 +124,10 @@ static bool step_dead_joins(void)
 	return true;
 }
 
-/* It notifies none of those behind it. */
+/* A waiter leaves the queue, and notifies no other. */
 static bool step_leaves(void)
 {
-	const char *owner = listening[random_below(WAITERS)];
+	const char *owner = subscribed[random_below(WAITERS)];
 
 	if (owner[0] == '\0')
 		return false;
@@ -140,7 +140,7 @@ static bool step_leaves(void)
 	return true;
 }
 
-/* The head acquires a free lock, and lowers each deadline by as much as Redisson does. */
+/* The head acquires the free lock, and lowers each deadline as Redisson does. */
 static bool step_acquires(void)
 {
 	char owner[32];
@@ -161,7 +161,7 @@ static bool step_acquires(void)
 	return true;
 }
 
-/* It notifies the head of the queue, and does not remove a dead one. */
+/* The holder releases, and notifies the head of the queue, even a dead one. */
 static bool step_releases(void)
 {
 	take_snapshot(world.at);
@@ -175,7 +175,7 @@ static bool step_releases(void)
 	return true;
 }
 
-/* By its deadline, or by Java clients that remove it, a waiter of ours would lose its position; but it is alive. */
+/* Lower the deadline of a live waiter of ours, or remove the waiter, as a client of Redisson's might do. It must keep its position. */
 static bool step_set_deadline_back(void)
 {
 	const char *owner = any_waiting_owner();
@@ -211,7 +211,7 @@ static bool step_remove_head(void)
 	return true;
 }
 
-/* A waiter of ours whose sign of life is old is dead, whatever its deadline is. */
+/* Add a waiter of ours whose heartbeat is old: it is dead, whatever its deadline is. */
 static bool step_dead_of_ours(void)
 {
 	take_snapshot(world.at);
@@ -247,7 +247,7 @@ static void give_permit(void)
 		  "redis.call('PUBLISH', ARGV[1], redis.call('INCRBY', KEYS[1], 1))");
 }
 
-/* For ever, or for long; or it is dead, and the next request of ours reclaims what it had. */
+/* Acquire a permit for ever, or for long; or as a client that has died, whose permit our next request reclaims. */
 static bool step_takes_permit(void)
 {
 	static const char *const scores[] = { "922337203685477", "9000000000000", "1000" };
@@ -274,13 +274,14 @@ static bool step_gives_permit(void)
 	return false;
 }
 
-/* RSemaphore's have no holder. */
+/* Acquire or release a permit of RSemaphore's, which has no holder. */
 static bool step_semaphore(void)
 {
 	bool acquires = one_in(2);
 
 	take_snapshot(world.at);
-	if (!now.has_counter || state.is_dirty || (acquires ? now.free < 1 : state.unheld < 1))
+	if (!now.has_counter || state.is_dirty ||
+	    (acquires ? now.free < 1 : state.rsemaphore_permits < 1))
 		return false;
 	trace(acquires ? "RSemaphore acquires" : "RSemaphore releases");
 	count_event("times RSemaphore acquired or released");
@@ -288,11 +289,11 @@ static bool step_semaphore(void)
 		server_do(world.at, "INCRBY " LOCK " -1");
 	else
 		give_permit();
-	state.unheld += acquires ? 1 : -1;
+	state.rsemaphore_permits += acquires ? 1 : -1;
 	return true;
 }
 
-/* As a Java client whose clock is ahead does it. */
+/* Reclaim a permit too early, as a client of Redisson's does whose clock is ahead. */
 static bool step_lose_permit(void)
 {
 	struct relied *hold = any_hold(true);
@@ -324,7 +325,7 @@ bool step_java(void)
 {
 	if (topology != SINGLE)
 		return false;
-	/* Most of these can be done at few moments. */
+	/* Choose several times: most of these steps are possible only at few moments. */
 	for (int tries = 0; is_fair() && tries < 8; tries++)
 		if (random_step(fair_choices, COUNT_OF(fair_choices)))
 			return true;

@@ -1,8 +1,7 @@
 /*
- * Does to a lock what chance has it do, on real servers that it starts, while rights are missing, memory is short, connections
- * are cut, requests are late or come again, servers die, and others take over. After each step that holds which is said in
- * invariants.c, for every kind of lock and every topology; and each request answers as rules.c foretells it by what the servers
- * had before.
+ * Take random steps with a lock on real servers, while rights are missing, memory is full, connections are cut, requests arrive late or
+ * twice, servers die, and others take over. After each step the invariants of invariants.c hold, for every kind of lock and every
+ * topology. And each request returns what rules.c predicts from the servers' data before it.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -139,12 +138,12 @@ void fail(const char *format, ...)
 	size_t from = trace_count > COUNT_OF(traces) ? trace_count - COUNT_OF(traces) : 0;
 	va_list args;
 
-	/* First, as the beginning is all that some keep of what a test prints. */
+	/* Print this first: some tools keep only the beginning of a test's output. */
 	(void)printf("%s, step %lu: ", title, step);
 	va_start(args, format);
 	(void)vprintf(format, args);
 	va_end(args);
-	/* tests/run.sh prints such a seed at its end. */
+	/* tests/run.sh prints this seed at its end. */
 	(void)printf("\nthe same choices again: model %s %lu %" PRIu64 "\nseed: MODEL_SEED=%" PRIu64
 		     "\nthe last steps:\n",
 		     title, step, seed, seed);
@@ -159,7 +158,7 @@ void fail(const char *format, ...)
 				     holds[i].owner, holds[i].lasts_ms - rlock_now_ms());
 	(void)fflush(stdout);
 	servers_end();
-	/* Threads may still wait. */
+	/* Not exit(): threads may still wait. */
 	_Exit(1);
 }
 
@@ -198,8 +197,8 @@ const char *brief(const char *field)
 /* ---- all of it ---- */
 
 static const struct choice choices[] = {
-	{ 300, step_hold },  { 20, step_wait },   { 4, step_cancel }, { 15, step_resend },
-	{ 15, step_replay }, { 3, step_trouble }, { 30, step_java },
+	{ 300, step_hold },  { 20, step_wait },    { 4, step_cancel }, { 15, step_resend },
+	{ 15, step_replay }, { 3, step_topology }, { 30, step_java },
 };
 
 static void run(unsigned long steps)

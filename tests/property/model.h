@@ -19,36 +19,36 @@
 #define FIELD_MAX (RLOCK_OWNER_MAX + 64)
 #define TOTAL_MAX 8 /* permits */
 #define MINUTE_MS INT64_C(60000)
-/* What ends within it may have ended already, or not yet. */
+/* A hold that ends within this time may have ended or not: tests accept both. */
 #define MOMENT_MS 20
 
 /* ---- model.c: random numbers and the trace ---- */
 
-/* 0 to below - 1, the same ones for the same seed. */
+/* A number from 0 to below - 1. The same seed gives the same numbers. */
 unsigned random_below(unsigned below);
-/* True once in so many times. */
+/* True once in this many times. */
 bool one_in(unsigned times);
 
-/* A step that can't be done now does nothing, and says so by false. */
+/* A step, and how often it is chosen. False: the step is not possible now, and did nothing. */
 struct choice {
 	unsigned weight;
 	bool (*step)(void);
 };
 
-/* Does one of them, by their weights. */
+/* Take one of the steps, by their weights. */
 bool random_step(const struct choice *choices, size_t count);
 
-/* What is done now; printed when something differs. */
+/* Record what is done now. Printed when a check fails. */
 __attribute__((format(printf, 1, 2))) void trace(const char *format, ...);
-/* Counted under this constant, and printed at the end. */
+/* Count an event by its name, a constant. Printed at the end. */
 void count_event(const char *what);
-/* The server, or the library, does not do what it ought to: say so, and end. */
+/* The server or the library does something wrong: print that, and exit. */
 __attribute__((format(printf, 1, 2), noreturn)) void fail(const char *format, ...);
 void check_status(const char *what, enum rlock_status got, enum rlock_status want,
 		  const struct rlock_conn *by);
-/* A point in time that nothing is late for. */
+/* A deadline for things that must happen: only a fault is later. */
 int64_t deadline_of_wait(void);
-/* Not at once, but in a moment, until patience ends. Says what was waited for when that is over. */
+/* Sleep for a moment in a loop that polls. Once limit_ms has passed, fail with what was waited for. */
 void pause_for(int64_t limit_ms, const char *what);
 /* A field, shortened for the trace. */
 const char *brief(const char *field);
@@ -57,7 +57,7 @@ const char *brief(const char *field);
 
 enum topology { SINGLE, SEVERAL, SENTINEL, CLUSTER };
 
-extern enum rlock_kind kind; /* RLOCK_WRITE: of both sorts */
+extern enum rlock_kind kind; /* RLOCK_WRITE: read and write locks */
 extern enum topology topology;
 
 bool is_semaphore(void);
@@ -76,33 +76,33 @@ struct server {
 	int port;
 	pid_t pid;
 	int64_t began_ms;
-	struct redisContext *context, *ears, *monitor; /* of a user that no right is taken from */
+	struct redisContext *context, *subscriber, *monitor; /* of a user who keeps all rights */
 };
 
 extern struct server servers[SERVERS_MAX];
 extern size_t server_count;
 
-/* Again, too, when it was killed: without its data. */
+/* Start a server. One that was killed starts without its data. */
 void server_start(struct server *server);
 void server_kill(struct server *server);
-/* A sentinel that names the first server; its port. */
+/* Start a sentinel that names the first server. Returns its port. */
 int sentinel_start(void);
 void sentinel_name_master(const struct server *server);
 void servers_end(void);
 
-/* One command without an interest in its answer. */
+/* Run a command, and ignore the reply. */
 __attribute__((format(printf, 2, 3))) void server_do(struct server *server, const char *format,
 						     ...);
-/* The answer is a number. */
+/* Run a command whose reply is a number. */
 __attribute__((format(printf, 2, 3))) long long server_number(struct server *server,
 							      const char *format, ...);
-/* Its reply; the caller frees it. */
+/* Run a command. The caller frees the reply. */
 __attribute__((format(printf, 2, 3))) struct redisReply *server_reply(struct server *server,
 								      const char *format, ...);
-/* Begin or cease to listen to a channel. */
-void server_listen(struct server *server, bool is_on, const char *channel);
+/* Subscribe to a channel, or unsubscribe. */
+void server_subscribe(struct server *server, bool is_on, const char *channel);
 
-/* A request as a server got it. Zero-initialise. */
+/* A request as a server received it. Zero-initialise. */
 struct server_command {
 	char **args;
 	size_t *lens;
@@ -110,41 +110,41 @@ struct server_command {
 };
 
 void server_command_free(struct server_command *command);
-/* The next script that the library ran there, up to now; server_command_free frees it. False: there is none. */
+/* The next script that the library has run on this server; server_command_free frees it. False: there is none. */
 bool server_next_request(struct server *server, struct server_command *out);
-/* Send it once more. What it replies does not matter. */
+/* Send the request again, and ignore the reply. */
 void server_send(struct server *server, const struct server_command *command);
 
 /* ---- topology.c ---- */
 
 struct world {
-	struct server *at;    /* the server that has the lock; of several any */
-	size_t quorum;        /* how many of the servers have to agree */
-	unsigned long losses; /* how often one has lost its data */
-	int64_t lost_ms;      /* when one did so last */
-	int64_t taken_ms;     /* when it was last taken from its holders */
-	bool is_moving;       /* the slot of the lock is on its way */
-	bool was_restarted;   /* since all was broken: the queue may have been lost */
+	struct server *at;    /* the server that has the lock; of several, any */
+	size_t quorum;        /* how many servers must agree */
+	unsigned long losses; /* how often a server has lost its data */
+	int64_t lost_ms;      /* when a server last did so */
+	int64_t taken_ms;     /* when a step last took the lock from its holders */
+	bool is_moving;       /* the slot of the lock moves to another node */
+	bool was_restarted;   /* since the lock was last broken: the queue may have been lost */
 };
 
 extern struct world world;
 
-/* A server that has not run for longer than the longest lease of several servers may grant none. */
+/* One of several servers that has run for less than this, the longest lease, may refuse to grant a lock. */
 #define YOUNG_MS 6000
-/* The server that has the lock; of several each that is there. */
+/* Whether this server has the lock; of several, each that runs. */
 bool has_lock_data(const struct server *server);
 
 void topology_begin(void);
 void topology_end(void);
-/* A connection, by the default user, or by "USER:PASSWORD@". */
+/* A connection by the default user, or by "USER:PASSWORD@". */
 struct rlock_conn *conn_new(const char *login, int64_t timeout_ms, int cancel_fd);
 int64_t random_lease_ms(void);
-/* A server is killed, another one takes over, the slot moves: where there is such a step. */
-bool step_trouble(void);
+/* A fault of the topology: a server is killed, another one takes over, or the slot moves. */
+bool step_topology(void);
 
-/* ---- snapshot.c: all that a server has at one moment ---- */
+/* ---- snapshot.c: everything that a server has at one moment ---- */
 
-/* One hold, by its record. */
+/* The record of a hold. */
 struct record {
 	char id[RLOCK_HOLD_ID_MAX];
 	char field[FIELD_MAX]; /* its owner's in the lock hash */
@@ -157,13 +157,13 @@ struct holder_field {
 	const char *field;
 	long count;
 	bool is_writer, is_kept;
-	int64_t ttl_ms; /* of a kept hold, or of the longest of a reader's timeouts; not above 0: it is over */
+	int64_t ttl_ms; /* of a kept hold, or of the longest timeout key of a reader; 0 or less: expired */
 };
 
 struct snapshot {
 	struct redisReply *reply;
 	const struct redisReply *lock, *holds, *queue, *deadlines, *waiters, *permits, *ends, *keys;
-	const char *remembered; /* how the last holder ended, that was to be remembered */
+	const char *remembered; /* how the last holder ended, if it is remembered */
 	int64_t now_ms, token, total;
 	bool has_counter;
 	int64_t free; /* permits */
@@ -171,55 +171,55 @@ struct snapshot {
 	size_t record_count;
 	struct holder_field holder_fields[100];
 	size_t holder_field_count;
-	bool is_writing; /* the mode; false without one */
+	bool is_writing; /* the mode is write; false without a mode */
 	bool has_mode;
 };
 
 extern struct snapshot now;
 
-/* Until the next look. While the slot moves nothing is seen. */
+/* Read everything that the server has into `now`. Nothing while the slot moves. */
 void take_snapshot(struct server *server);
 void snapshot_print(void);
 void snapshot_free(void);
-/* What belongs to a field among pairs, NULL for none. */
+/* The value of a field in a list of pairs; NULL: there is none. */
 const char *value_of(const struct redisReply *pairs, const char *field);
-/* -1 without one, -2 when there is no such key. */
+/* The TTL of a key; -1: none, -2: no such key. */
 int64_t ttl_of(const char *key);
 const struct record *record_of(const char *id);
-/* Not one that ends in this moment. */
+/* Whether the hold lasts for longer than MOMENT_MS. */
 bool is_live(const struct record *record);
 const struct holder_field *holder_field_of(const char *owner, const char *suffix);
-/* Permits of ours that have not ended; of Java's, and ended ones. */
+/* The number of permits that are held: ours that have not ended, and all of Redisson's. */
 long long held_permits(void);
-/* The number of a reader's timeout key, else 0. */
+/* The number in the name of a reader's timeout key; 0: another key. */
 long timeout_number(const char *key, const char *owner);
-/* The queue of a fair lock has that owner. */
+/* Whether the queue of a fair lock has this owner. */
 bool is_queued(const char *owner);
 bool is_held_by_any(void);
 
-/* ---- invariants.c: what has to be so ---- */
+/* ---- invariants.c: what must be true after each step ---- */
 
-/* A hold that a client has. */
+/* A hold that a client relies on. */
 struct relied {
-	struct rlock_hold *handle; /* NULL: there is none */
+	struct rlock_hold *handle; /* NULL: no hold */
 	char id[RLOCK_HOLD_ID_MAX], owner[RLOCK_OWNER_MAX];
 	enum rlock_kind kind;
-	int64_t granted_ms, lasts_ms; /* between these the client relies on it */
-	unsigned long losses;         /* when its last good request was sent */
+	int64_t granted_ms, lasts_ms; /* the client relies on the hold between these times */
+	unsigned long losses;         /* world.losses when its last good request was sent */
 	bool is_lost, is_kept, is_stop_requested;
 };
 
-#define HOLDS 12 /* at a time */
+#define HOLDS 12 /* the most at one time */
 extern struct relied holds[HOLDS];
 
 struct state {
-	bool is_dirty; /* something was done by halves: records and lock may differ until all is broken by force */
-	bool is_unheard; /* waiters were not notified of a release, and learn of it by their own clocks alone */
-	bool is_partial; /* a part of it was deleted: the same, though each request does what it ought to */
-	bool has_lapsed; /* a reader's time has passed, and not that of the lock's key */
-	bool has_dead_waiter; /* there may be one in a queue that no client knows: that is dead in seconds */
-	int64_t unheld;    /* permits of RSemaphore's */
-	const char *right; /* that was taken away last */
+	bool is_dirty; /* a request failed half-way: records and lock may differ until the lock is broken by force */
+	bool is_unnotified; /* waiters were not notified of a release: they find it by polling */
+	bool is_partial; /* a step deleted a part of the lock: records and lock may differ, though no request failed */
+	bool has_lapsed; /* a reader has expired, and the lock's key has not */
+	bool has_dead_waiter; /* a queue may have a waiter that no client is: it counts as dead within seconds */
+	int64_t rsemaphore_permits; /* permits that RSemaphore has acquired */
+	const char *right;          /* the right that was last taken away */
 };
 
 extern struct state state;
@@ -227,22 +227,22 @@ extern struct state state;
 struct relied *any_hold(bool is_there);
 const struct relied *hold_of_id(const char *id);
 void forget(struct relied *hold);
-/* It was acquired by that time: there is no other that excludes it. The handle is the model's from now on. */
+/* A hold was acquired by answered_ms: fail if another hold excludes it. The model owns the handle from now on. */
 struct relied *rely_on(struct rlock_hold *handle, enum rlock_kind of_kind, int64_t answered_ms);
-/* A good request was answered. */
+/* A request for the hold has succeeded. */
 void extend_hold(struct relied *hold);
-/* All of it, on each server. */
+/* Check all invariants on each server. */
 void check_all(void);
 
 #define SLOTS_MAX 64
-/* Each permit of that hold is there for so long. */
+/* Whether each permit of this hold lasts left_ms at least. */
 bool has_permits(const struct record *record, int64_t left_ms);
-/* The slots of a hold of a semaphore, which no other one has. */
+/* Mark the slots of a hold. Fail if one is marked already. */
 void mark_slots(const struct record *record, bool is_used[SLOTS_MAX]);
 
-/* ---- rules.c: what a request is to answer, by what the servers had before it ---- */
+/* ---- rules.c: what a request must return, by the servers' data before it ---- */
 
-/* A status that means: that can't be said. */
+/* The result cannot be predicted. */
 #define ANY_STATUS ((enum rlock_status)100)
 
 struct wish {
@@ -252,36 +252,36 @@ struct wish {
 	char owner[RLOCK_OWNER_MAX], id[RLOCK_HOLD_ID_MAX];
 };
 
-/* Whether a request is foretold now. */
-bool is_foretold(void);
-enum rlock_status foretell_acquire(const struct wish *wish);
-/* The owner that a request that succeeds re-enters; NULL: none. By the last look. */
+/* Whether the result of a request can be predicted now. */
+bool is_predictable(void);
+enum rlock_status predict_acquire(const struct wish *wish);
+/* The owner whose hold a successful request re-enters, by the last snapshot; NULL: none. */
 const char *reentered_owner(const struct wish *wish);
-enum rlock_status foretell_hold(const char *id, bool is_renewal);
-/* The slots that a hold of so many permits is to get now, as rlock_hold_slots. False: that can't be said. */
-bool foretell_slots(int64_t take, char out[64]);
+enum rlock_status predict_hold(const char *id, bool is_renewal);
+/* The slots that a hold of `take` permits must get now, as rlock_hold_slots returns them. False: cannot be predicted. */
+bool predict_slots(int64_t take, char out[64]);
 void check_answer(const char *what, enum rlock_status got, enum rlock_status want, int64_t sent_ms,
 		  const struct rlock_conn *by);
 
-/* ---- disturb.c: rights, memory, and connections, during a request; requests that come again ---- */
+/* ---- disturb.c: faults during a request, and requests that arrive twice ---- */
 
 enum disturbance { NONE, DENIED, DENIED_TO_USER, FULL, CUT, STOPPED };
 
-/* The usual one; and one that is never disturbed. */
+/* The connection of most requests, and one that has no faults. */
 extern struct rlock_conn *conn, *steady_conn;
 void disturb_begin(void);
 void disturb_end(void);
-/* The last one begins; the connection by which the request goes. */
+/* Begin a random fault. Returns the connection for the request. */
 struct rlock_conn *disturb(void);
 void undisturb(void);
 extern enum disturbance disturbance;
 const char *disturbance_word(void);
-/* The server lacks a right, or can't say what became of the request. */
+/* Whether any status is possible: a right is missing, or the reply may be lost. */
 bool is_status_open(void);
 int64_t deadline_of_request(void);
 void new_user_connection(void);
 void reconnect(void);
-/* How often that was. */
+/* How often a connection was cut. */
 extern unsigned long cuts;
 
 void collect_requests(void);
@@ -303,22 +303,22 @@ bool step_hold(void);
 void waiters_begin(void);
 void waiters_end(void);
 size_t waiting(void);
-/* So that no waiter waits for a lock that is free. */
+/* Wait until no thread waits for a lock that is free. */
 void wait_for_grants(void);
 void cancel_all(void);
 bool step_wait(void);
 bool step_cancel(void);
-/* That hold is, or will be, one of them. */
+/* Whether this hold is a waiter's, or will be. */
 bool is_of_waiter(const char *id);
-/* That hold was asked to stop: one of a waiter that has it, and was not yet heard of, or another one. */
+/* Record that this hold was asked to stop: a hold of the model, or of a waiter whose grant the model does not know yet. */
 void record_stop_request(const char *id);
-/* Of a fair lock: the owner of any waiter; NULL: there is none. */
+/* The owner of any waiter for a fair lock; NULL: there is none. */
 const char *any_waiting_owner(void);
 
-/* ---- java.c: what Redisson's clients do, of a fair lock and of a semaphore ---- */
+/* ---- java.c: what Redisson's clients do with a fair lock and a semaphore ---- */
 
 bool step_java(void);
-/* At the head of the queue for a free lock stands a live waiter of Java's. */
+/* Whether a live waiter of Redisson's is the head of the queue of a free lock. */
 bool is_javas_turn(void);
 void java_forget(void);
 

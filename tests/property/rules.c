@@ -1,5 +1,5 @@
 /*
- * What a request is to answer, by what the servers had just before it.
+ * What a request must return, by the servers' data just before it.
  */
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
@@ -9,12 +9,12 @@
 
 #include "model.h"
 
-/* Java's permits end so much later than they say. */
+/* A permit of Redisson's ends this much later than its deadline. */
 #define BEHIND_MS 5000
-/* After so long retries may be over. */
+/* After this time the library may have ended its retries. */
 #define SLOW_MS 800
 
-bool is_foretold(void)
+bool is_predictable(void)
 {
 	return !state.is_dirty && !world.is_moving;
 }
@@ -26,7 +26,7 @@ static bool is_over(const struct holder_field *holder)
 	return holder->ttl_ms <= 0;
 }
 
-/* Whether something ends just now, or a waiter has a turn that it may not use. */
+/* Whether the result cannot be predicted: a hold ends just now, or a waiter has the turn and may not use it. */
 static bool is_unclear(void)
 {
 	for (size_t i = 0; i < now.holder_field_count; i++)
@@ -63,7 +63,7 @@ const char *reentered_owner(const struct wish *wish)
 							      : owner;
 }
 
-/* A reader without a timeout counts until its recorded end, but for the request of its owner. */
+/* A reader without a timeout key counts until its recorded end, but not for a request of its own owner. */
 static bool is_held_by_others(const struct wish *wish, bool only_writers)
 {
 	for (size_t i = 0; i < now.holder_field_count; i++) {
@@ -86,8 +86,8 @@ static enum rlock_status foretell_write(const struct wish *wish)
 	return holding_owner(wish, "", true) != NULL ? RLOCK_EDEADLOCK : RLOCK_BUSY;
 }
 
-/* What has ended is free again at the next request. */
-static enum rlock_status foretell_permits(const struct wish *wish)
+/* Permits that have ended are free at the next request. */
+static enum rlock_status predict_permits(const struct wish *wish)
 {
 	int64_t free = now.has_counter ? now.free : wish->spec.permits;
 
@@ -105,7 +105,7 @@ static enum rlock_status foretell_permits(const struct wish *wish)
 	return free >= wish->spec.take ? RLOCK_OK : RLOCK_BUSY;
 }
 
-/* At the server of the last look. */
+/* The result at the server of the last snapshot. */
 static enum rlock_status acquire_here(const void *about)
 {
 	const struct wish *wish = about;
@@ -121,11 +121,11 @@ static enum rlock_status acquire_here(const void *about)
 		return RLOCK_OK;
 	if (is_unclear())
 		return ANY_STATUS;
-	/* Waiters come in whenever there is room. */
+	/* Waiters acquire it whenever they can. */
 	if ((is_readwrite() || is_semaphore()) && waiting() > 0)
 		return ANY_STATUS;
 	if (is_semaphore())
-		return foretell_permits(wish);
+		return predict_permits(wish);
 	if (wish->spec.kind == RLOCK_WRITE)
 		return foretell_write(wish);
 	if (wish->spec.kind == RLOCK_READ)
@@ -137,20 +137,20 @@ static enum rlock_status acquire_here(const void *about)
 	return RLOCK_OK;
 }
 
-/* One that is younger than the longest lease may count, or not. */
+/* Whether the server has run for longer than the longest lease. One that has not may count for the majority, or not. */
 static bool is_old(const struct server *server)
 {
 	return server->pid != 0 && rlock_now_ms() - server->began_ms > YOUNG_MS;
 }
 
-/* Of several servers that are all there a majority has to say yes; else that can't be said. */
-static enum rlock_status foretell(enum rlock_status (*here)(const void *about), const void *about)
+/* The result by a majority, if all of several servers run; else it cannot be predicted. */
+static enum rlock_status predict(enum rlock_status (*here)(const void *about), const void *about)
 {
 	size_t good = 0, olds = 0;
 
 	if (topology != SEVERAL) {
 		take_snapshot(world.at);
-		return is_foretold() ? here(about) : ANY_STATUS;
+		return is_predictable() ? here(about) : ANY_STATUS;
 	}
 	for (size_t i = 0; i < server_count; i++) {
 		if (!is_old(&servers[i]))
@@ -159,26 +159,26 @@ static enum rlock_status foretell(enum rlock_status (*here)(const void *about), 
 		olds++;
 		good += here(about) == RLOCK_OK ? 1 : 0;
 	}
-	return is_foretold() && olds == server_count && good >= world.quorum ? RLOCK_OK
-									     : ANY_STATUS;
+	return is_predictable() && olds == server_count && good >= world.quorum ? RLOCK_OK
+										: ANY_STATUS;
 }
 
-enum rlock_status foretell_acquire(const struct wish *wish)
+enum rlock_status predict_acquire(const struct wish *wish)
 {
-	enum rlock_status status = foretell(acquire_here, wish);
+	enum rlock_status status = predict(acquire_here, wish);
 
-	/* A short lease may end meanwhile, and then it is not re-entered. */
+	/* A short lease may end before the request arrives: then the request does not re-enter. */
 	return topology == SEVERAL && reentered_owner(wish) != NULL ? ANY_STATUS : status;
 }
 
-bool foretell_slots(int64_t take, char out[64])
+bool predict_slots(int64_t take, char out[64])
 {
 	bool is_used[SLOTS_MAX] = { false };
 	size_t len = 0;
 	int64_t count = 0;
 
 	for (size_t i = 0; i < now.record_count; i++) {
-		/* Whether the slot of a permit that was lost is in use is not said. */
+		/* The slot of a lost permit may be in use or not. */
 		if (!is_live(&now.records[i]) || !has_permits(&now.records[i], 0))
 			return false;
 		mark_slots(&now.records[i], is_used);
@@ -225,11 +225,11 @@ static enum rlock_status hold_here(const void *about)
 	return holder != NULL && !is_over(holder) ? RLOCK_OK : RLOCK_NOT_HELD;
 }
 
-enum rlock_status foretell_hold(const char *id, bool is_renewal)
+enum rlock_status predict_hold(const char *id, bool is_renewal)
 {
 	struct question question = { id, is_renewal };
 
-	return foretell(hold_here, &question);
+	return predict(hold_here, &question);
 }
 
 void check_answer(const char *what, enum rlock_status got, enum rlock_status want, int64_t sent_ms,
@@ -238,13 +238,13 @@ void check_answer(const char *what, enum rlock_status got, enum rlock_status wan
 	trace("it is '%s'", rlock_status_name(got));
 	if (want == ANY_STATUS || is_status_open())
 		return;
-	/* A request that was repeated may have done it the first time. */
+	/* The request may have succeeded before the connection was cut: its repetition then finds no hold. */
 	if (disturbance == CUT && want == RLOCK_NOT_HELD && got == RLOCK_OK)
 		return;
-	/* All retries were too late on a machine that is busy. */
+	/* On a busy machine, all retries may be too late. */
 	if (got == RLOCK_ENET && rlock_now_ms() - sent_ms > SLOW_MS)
 		return;
-	/* The quorum was there just before; but a lease is short then. */
+	/* The quorum was there before, but with several servers the lease is short. */
 	if (topology == SEVERAL && rlock_now_ms() - sent_ms > SLOW_MS)
 		return;
 	check_status(what, got, want, by);

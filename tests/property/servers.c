@@ -1,6 +1,5 @@
 /*
- * Servers of our own, each behind a port: their processes, raw commands to them, and the requests that the library sends
- * them.
+ * The servers of the model, each at a port: their processes, raw commands, and the requests that the library sends them.
  */
 #include <arpa/inet.h>
 #include <hiredis/hiredis.h>
@@ -22,7 +21,7 @@
 
 #define SERVICE "mymaster"
 
-/* Lines of configuration files. */
+/* Lines of the servers' configuration files. */
 #define COMMON "bind 127.0.0.1\nlogfile log\nuser root on >root ~* &* +@all\n"
 #define OF_SERVERS                                                                                 \
 	"save \"\"\nappendonly no\nrepl-diskless-sync yes\nrepl-diskless-sync-delay 0\n"           \
@@ -37,7 +36,7 @@ static struct server sentinel;
 
 /* ---- processes ---- */
 
-/* Below those that the kernel chooses; not the same ones for the same seed, since a run beside this one may have it, too. */
+/* A port below the kernel's range. Not chosen by the seed: another run on this machine may have the same seed. */
 static int free_port(void)
 {
 	static unsigned next;
@@ -63,7 +62,7 @@ static void become_server(const struct server *server)
 	struct sched_param priority = { .sched_priority = 1 };
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* It answers as one on a machine of its own does, however busy this one is, unless that is forbidden. */
+	/* If permitted, run at real-time priority: a busy machine then does not delay the replies. */
 	(void)sched_setscheduler(0, SCHED_RR, &priority);
 	if (chdir(server->dir) == 0)
 		(void)execlp("redis-server", "redis-server", "conf",
@@ -89,7 +88,7 @@ static redisContext *connect_as_root(const struct server *server)
 	return NULL;
 }
 
-/* Whether its INFO has this text. */
+/* Whether the server's INFO has this text. */
 static bool server_tells(struct server *server, const char *text)
 {
 	redisReply *reply = server_reply(server, "INFO");
@@ -99,7 +98,7 @@ static bool server_tells(struct server *server, const char *text)
 	return is_stop_requested;
 }
 
-/* Whether it answers, and no other one that was faster there. */
+/* Whether the server answers, and it is ours: another one may have taken the port. */
 static bool has_begun(struct server *server)
 {
 	char text[64];
@@ -115,7 +114,7 @@ static bool has_begun(struct server *server)
 	return false;
 }
 
-/* Whether it is there; else its port was taken. */
+/* Start the server. False: its port was taken. */
 static bool try_to_start(struct server *server)
 {
 	int64_t limit_ms = deadline_of_wait();
@@ -151,7 +150,7 @@ static void write_conf(struct server *server, const char *lines)
 	(void)fclose(conf);
 }
 
-/* At the port that it had before, if any. */
+/* Start the server, at the port that it had before, if any. */
 static void start(struct server *server, const char *lines)
 {
 	for (int tries = 0;; tries++) {
@@ -172,16 +171,16 @@ void server_start(struct server *server)
 {
 	start(server, topology == CLUSTER ? OF_SERVERS OF_CLUSTERS : OF_SERVERS);
 	server->began_ms = rlock_now_ms();
-	server->ears = connect_as_root(server);
+	server->subscriber = connect_as_root(server);
 	server->monitor = connect_as_root(server);
-	if (server->ears == NULL || server->monitor == NULL)
+	if (server->subscriber == NULL || server->monitor == NULL)
 		fail("a server takes no connection");
 	freeReplyObject(redisCommand(server->monitor, "MONITOR"));
 }
 
 static void disconnect(struct server *server)
 {
-	redisContext **all[] = { &server->context, &server->ears, &server->monitor };
+	redisContext **all[] = { &server->context, &server->subscriber, &server->monitor };
 
 	for (size_t i = 0; i < COUNT_OF(all); i++) {
 		if (*all[i] != NULL)
@@ -233,7 +232,7 @@ int sentinel_start(void)
 	return sentinel.port;
 }
 
-/* At once: in between there would be no such service. */
+/* Remove and monitor in one transaction: a client must not find the sentinel without the service. */
 void sentinel_name_master(const struct server *server)
 {
 	redisAppendCommand(sentinel.context, "SENTINEL REMOVE " SERVICE);
@@ -296,21 +295,21 @@ redisReply *server_reply(struct server *server, const char *format, ...)
 	return reply;
 }
 
-void server_listen(struct server *server, bool is_on, const char *channel)
+void server_subscribe(struct server *server, bool is_on, const char *channel)
 {
 	const char *command = is_on ? "subscribe" : "unsubscribe";
-	redisReply *reply = redisCommand(server->ears, "%s %s", command, channel);
+	redisReply *reply = redisCommand(server->subscriber, "%s %s", command, channel);
 	bool is_done = false;
 
-	/* Messages may come before its reply. */
+	/* Messages of the channel may come before the reply. */
 	while (!is_done) {
 		if (reply == NULL || reply->type != REDIS_REPLY_ARRAY)
 			fail("the server does not %s: %s", command,
-			     reply != NULL ? reply->str : server->ears->errstr);
+			     reply != NULL ? reply->str : server->subscriber->errstr);
 		is_done = strcmp(reply->element[0]->str, command) == 0;
 		freeReplyObject(reply);
 		reply = NULL;
-		if (!is_done && redisGetReply(server->ears, (void **)&reply) != REDIS_OK)
+		if (!is_done && redisGetReply(server->subscriber, (void **)&reply) != REDIS_OK)
 			reply = NULL;
 	}
 }
@@ -359,7 +358,7 @@ static void add_word(struct server_command *command, const char *text, size_t le
 	command->lens[command->count++] = len;
 }
 
-/* A line of MONITOR: 'TIME [DB ADDRESS] "COMMAND" "ARG"...'. */
+/* Parse a line of MONITOR: 'TIME [DB ADDRESS] "COMMAND" "ARG"...'. */
 static void parse_line(const char *line, struct server_command *out)
 {
 	const char *cursor = strstr(line, "] \"");
@@ -385,7 +384,7 @@ bool server_next_request(struct server *server, struct server_command *out)
 	static char mark[32];
 	redisReply *reply;
 
-	/* The lines up to this one are of what was done before. */
+	/* Everything before the line with this mark was done before this call. */
 	if (mark[0] == '\0') {
 		(void)snprintf(mark, sizeof(mark), "mark-%lu", ++marks);
 		server_do(server, "ECHO %s", mark);
@@ -393,7 +392,7 @@ bool server_next_request(struct server *server, struct server_command *out)
 	while (redisGetReply(server->monitor, (void **)&reply) == REDIS_OK) {
 		struct server_command command = { 0 };
 
-		/* Not what scripts do. */
+		/* Skip the commands of scripts. */
 		if (strstr(reply->str, " lua] ") == NULL)
 			parse_line(reply->str, &command);
 		freeReplyObject(reply);

@@ -1,5 +1,5 @@
 /*
- * All that a server has at one moment, past the library.
+ * Everything that a server has at one moment, read without the library.
  */
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
@@ -69,7 +69,7 @@ bool is_live(const struct record *record)
 	return record->end_ms > now.now_ms + MOMENT_MS;
 }
 
-/* "OWNER SINCE_MS END_MS TOKEN ..."; of a semaphore the token is how many permits. */
+/* Records are "OWNER SINCE_MS END_MS TOKEN ..."; of a semaphore, TOKEN begins with the number of permits. */
 static void read_records(void)
 {
 	now.record_count = 0;
@@ -79,7 +79,7 @@ static void read_records(void)
 		size_t len = strcspn(text, " ");
 		char *cursor;
 
-		/* The ids of a reader's holds are no record, nor are the slots in use and requests to stop. */
+		/* Not a record: the ids of a reader's holds, the slots in use, a request to stop. */
 		if (text[len] == '\0' || text[0] == ' ')
 			continue;
 		(void)snprintf(record->field, sizeof(record->field), "%.*s", (int)len, text);
@@ -111,7 +111,7 @@ long timeout_number(const char *key, const char *owner)
 	return strtol(key + sizeof(TIMEOUT) - 1, NULL, 10);
 }
 
-/* How long the longest of a reader's holds lasts, 0 when none does. */
+/* How long the longest of a reader's holds lasts; 0: none does. */
 static int64_t reader_ttl_ms(const struct holder_field *holder)
 {
 	int64_t longest_ms = 0;
@@ -188,7 +188,7 @@ void take_snapshot(struct server *server)
 
 	redisReply *reply;
 
-	/* A script that reads all keys is served at neither node. */
+	/* While the slot moves, neither node runs a script that reads all keys. */
 	if (world.is_moving)
 		return;
 	reply = server_reply(server,

@@ -1,7 +1,7 @@
 /*
- * How the servers belong together, and what befalls them: one alone that loses its data; three, of which a majority is
- * enough, and one is down for a while and comes back empty; a master that a sentinel names, and its replica, which takes
- * over; and two nodes of a cluster, between which the slot of the lock moves.
+ * The topologies and their faults: a single server that loses its data; three servers, one of which is down for a while and comes
+ * back empty; a master that a sentinel names, and its replica, which takes over; and two nodes of a cluster, between which the slot
+ * of the lock moves.
  */
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static bool restart_the_only(void)
 {
 	trace("the server is killed, and comes back empty");
 	count_event("times the server lost its data");
-	/* Valkey 8 takes no UNSUBSCRIBE from one that is not subscribed; so before. */
+	/* Unsubscribe first: Valkey 8 refuses UNSUBSCRIBE from a client that is not subscribed. */
 	java_forget();
 	server_kill(&servers[0]);
 	lose_data();
@@ -82,7 +82,7 @@ static void await_replica(struct server *master)
 {
 	int64_t limit_ms = deadline_of_wait();
 
-	/* WAIT is about the writes of its own connection. */
+	/* WAIT only waits for writes of its own connection: write here as well. */
 	do {
 		server_do(master, "SET sync 1 PX 1");
 		pause_for(limit_ms, "for a replica");
@@ -113,7 +113,7 @@ static bool fail_over(void)
 	if (is_killed)
 		server_start(old);
 	follow(old, new);
-	/* As a sentinel does it. */
+	/* Close the clients' connections, as a sentinel does. */
 	for (size_t i = 0; i < COUNT_OF(users); i++)
 		server_do(old, "CLIENT KILL USER %s", users[i]);
 	await_replica(new);
@@ -156,14 +156,14 @@ static long epoch_of(struct server *server)
 	return epoch;
 }
 
-/* With requests meanwhile. */
+/* Move the slot of the lock to the other node, with requests in between. */
 static bool move_slot(void)
 {
 	struct server *from = world.at, *to = from == &servers[0] ? &servers[1] : &servers[0];
 	char from_id[41], to_id[41];
 	int64_t limit_ms = deadline_of_wait();
 
-	/* Else the node would not outbid the one that has the slot. */
+	/* The new owner needs a higher epoch than the node that has the slot. */
 	while (epoch_of(from) != epoch_of(to))
 		pause_for(limit_ms, "for the nodes to know of the last move");
 	trace("the slot moves");
@@ -188,7 +188,7 @@ static bool move_slot(void)
 	return true;
 }
 
-/* Half of all. */
+/* Give a node half of all slots. */
 static void add_slots(struct server *server, int first)
 {
 	struct server_command command = { .args = calloc(SLOTS / 2 + 2, sizeof(char *)),
@@ -304,7 +304,7 @@ struct rlock_conn *conn_new(const char *login, int64_t timeout_ms, int cancel_fd
 	return made;
 }
 
-/* Leases differ by more than the time that all steps take; but several servers have to be older than a lease. */
+/* Leases that differ by more than all steps take. With several servers they are short: a server must run for a lease to count. */
 int64_t random_lease_ms(void)
 {
 	static const int64_t minutes[] = { 10, 20, 30, 45, 60 };
@@ -328,7 +328,7 @@ static bool trouble(void)
 	}
 }
 
-bool step_trouble(void)
+bool step_topology(void)
 {
 	if (!trouble())
 		return false;

@@ -1,6 +1,6 @@
 /*
- * Threads that wait for the lock, each over a connection of its own. After each step none of them waits for a lock that is
- * free; and of a fair lock the one that came first acquires it.
+ * Threads that wait for the lock, each with a connection of its own. After each step, no thread waits for a lock that is free; and
+ * a fair lock is acquired by the thread that came first.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "model.h"
 
 #define WAITERS 4
-/* A waiter that is not notified may take longer. */
+/* A grant that takes longer is slow: the waiter was perhaps not notified. */
 #define SLOW_MS 1000
 
 enum progress { IDLE, WAITING, ENDED, TOLD_TO_END };
@@ -26,10 +26,10 @@ struct waiter {
 	int64_t ended_ms;
 	struct rlock_conn *conn;
 	int cancel_fd;
-	unsigned long number;   /* in the order in which they joined the queue */
-	bool has_begun;         /* it was told that it has to wait */
-	bool is_stop_requested; /* its hold was asked to stop before the model has heard of it */
-	bool may_fail;          /* there was no memory on the server, or it was away */
+	unsigned long number;   /* its position in the order in which threads joined the queue */
+	bool has_begun;         /* the library has reported that it waits */
+	bool is_stop_requested; /* its hold was asked to stop before the model knew of the grant */
+	bool may_fail;          /* the server's memory was full, or the server was down */
 	unsigned long cuts;
 };
 
@@ -74,7 +74,7 @@ static void set_progress(struct waiter *waiter, enum progress progress)
 	(void)pthread_mutex_unlock(&mutex);
 }
 
-/* The wish belongs to this thread while it is WAITING. */
+/* While progress is WAITING, only this thread uses the wish. */
 static void *run(void *ctx)
 {
 	struct waiter *waiter = ctx;
@@ -151,11 +151,11 @@ bool is_of_waiter(const char *id)
 
 /* ---- how they end ---- */
 
-/* Its owner is in no queue, and holds nothing: what it said last it sent without waiting. */
-static void await_leave(const struct waiter *waiter)
+/* Wait until its owner is in no queue and holds nothing: the library may have sent the last request without waiting for the reply. */
+static void await_left_queue(const struct waiter *waiter)
 {
 	int64_t limit_ms = deadline_of_wait();
-	/* What it said last may have been lost. */
+	/* The last request may have been lost. */
 	bool was_cut = waiter->cuts != cuts;
 
 	state.has_dead_waiter |= was_cut;
@@ -169,7 +169,7 @@ static void await_leave(const struct waiter *waiter)
 	}
 }
 
-/* One that was cut off may count as dead until it is back. */
+/* The waiter that came first was granted the lock. One whose connection was cut may count as dead until it is back. */
 static void check_order(const struct waiter *granted)
 {
 	for (size_t i = 0; i < WAITERS && is_fair() && !world.was_restarted; i++)
@@ -178,7 +178,7 @@ static void check_order(const struct waiter *granted)
 			fail("'%s' has overtaken '%s'", granted->wish.owner, waiters[i].wish.owner);
 }
 
-/* The waiter has ended; so it was told to, or it acquired the lock. */
+/* A waiter has ended: it was cancelled, or it has acquired the lock. */
 static void take_end(struct waiter *waiter, bool is_cancelled)
 {
 	if (waiter->status == RLOCK_OK) {
@@ -192,7 +192,7 @@ static void take_end(struct waiter *waiter, bool is_cancelled)
 		if (!(is_cancelled && waiter->status == RLOCK_CANCELLED) && !waiter->may_fail)
 			check_status("wait", waiter->status,
 				     is_cancelled ? RLOCK_CANCELLED : RLOCK_OK, waiter->conn);
-		await_leave(waiter);
+		await_left_queue(waiter);
 		rlock_hold_free(waiter->hold);
 	}
 	waiter->hold = NULL;
@@ -220,13 +220,13 @@ static bool take_ends(void)
 	return first != NULL;
 }
 
-/* Of several servers it is free where a majority says so, and is old enough; so it is waited for at length. */
+/* Whether a thread waits for a lock that is free. Of several servers, a majority must be free and have run long enough. */
 static bool is_waited_for_in_vain(void)
 {
 	if (waiting() == 0)
 		return false;
 	take_snapshot(world.at);
-	/* One was granted the lock, and has not heard of it yet. */
+	/* Not in vain: a waiter was granted the lock, and the model does not know it yet. */
 	for (size_t i = 0; i < now.record_count; i++)
 		if (is_of_waiter(now.records[i].id))
 			return true;
@@ -237,7 +237,7 @@ static void check_slow(int64_t took_ms)
 {
 	grants++;
 	slow_grants += took_ms > SLOW_MS ? 1 : 0;
-	/* A busy machine may be slow now and then. */
+	/* On a busy machine some grants are slow. */
 	if (slow_grants > 5 + grants / 20)
 		fail("waiters are not notified");
 }
@@ -254,7 +254,7 @@ void wait_for_grants(void)
 	do {
 		while (take_ends())
 			continue;
-		if (!is_waited_for_in_vain() || state.is_unheard)
+		if (!is_waited_for_in_vain() || state.is_unnotified)
 			break;
 		pause_for(limit_ms, "for a waiter to acquire a free lock");
 	} while (true);
@@ -281,7 +281,7 @@ bool step_wait(void)
 
 	if (waiter == NULL || !has_room())
 		return false;
-	/* A cancel of an earlier wait. */
+	/* Discard a cancel of an earlier wait. */
 	(void)!read(waiter->cancel_fd, &cancels, sizeof(cancels));
 	wish_init(&waiter->wish, is_readwrite() ? any_kind() : kind);
 	waiter->wish.request.wait_ms = one_in(2) ? -1 : 10 * MINUTE_MS;

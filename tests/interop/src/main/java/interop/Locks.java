@@ -46,13 +46,13 @@ final class Locks {
 		}
 	}
 
-	/** Of "redis+WORD://HOST,HOST" each host as Redisson wants it. */
+	/** The hosts of "redis+WORD://HOST,HOST", each as a URL for Redisson. */
 	private static String[] addresses(String url) {
 		return Arrays.stream(url.substring(url.indexOf("://") + 3).split(","))
 				.map(host -> "redis://" + host).toArray(String[]::new);
 	}
 
-	/** An object of its own at each call: a lease that was given once would stay with the object. */
+	/** A new object at each call: Redisson's object would remember a lease that it was given once. */
 	@SuppressWarnings("deprecation")
 	RLock find(String kind, String... names) {
 		List<RLock> all = new ArrayList<>();
@@ -68,7 +68,7 @@ final class Locks {
 		return kind.equals("majority") ? clients.get(0).getRedLock(array) : new RedissonMultiLock(array);
 	}
 
-	/** Of many the one that can be asked how it is: a MultiLock can't. */
+	/** The first lock, which can be inspected: a MultiLock cannot. */
 	RLock first(String kind, String... names) {
 		return single(clients.get(0), kind, names[0]);
 	}
@@ -91,7 +91,7 @@ final class Locks {
 		}
 	}
 
-	/** How the calling thread is written down on the first server. */
+	/** The owner id of the calling thread on the first server. */
 	String owner() {
 		return clients.get(0).getId() + ":" + Thread.currentThread().getId();
 	}
@@ -108,7 +108,7 @@ final class Locks {
 		return call(lock, lock.getClass(), "lockAndGetToken");
 	}
 
-	/** Calls what only newer versions have. */
+	/** Call a method that old versions of Redisson lack. */
 	private static Object call(Object object, Class<?> type, String method, String... args) {
 		try {
 			Class<?>[] types = new Class<?>[args.length];

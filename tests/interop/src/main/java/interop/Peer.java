@@ -18,17 +18,17 @@ import org.redisson.api.RPermitExpirableSemaphore;
 import org.redisson.api.RSemaphore;
 
 /**
- * A Java service that takes locks by Redisson as its standard input says: one line in, one line out.
+ * A Java service that acquires locks by Redisson. It reads commands from standard input: one line in, one line out.
  *
  * <pre>
  *   java interop.Peer WATCHDOG_MS URL...
  *
- *   THREAD VERB...          does VERB in that thread, made at its first use: a lock belongs to a thread
- *   start THREAD VERB...    the same, but answers "started" at once
- *   await THREAD MS         what came of that; "pending" when it is not over within so long
- *   asleep THREAD           "true" when it is, until a message wakes it
- *   idle                    "idle" when no thread has anything to do, else "busy"
- *   die                     ends this process at once, as a kill would; no answer
+ *   THREAD VERB...          runs VERB in this thread, since a lock belongs to a thread; the first use creates the thread
+ *   start THREAD VERB...    the same, but answers "started" immediately
+ *   await THREAD MS         the result of that; "pending": not complete within MS
+ *   asleep THREAD           "true": the thread sleeps until a message wakes it
+ *   idle                    "idle": no thread runs a VERB; else "busy"
+ *   die                     ends this process immediately, as a kill would; no answer
  *
  *   VERB is one of          and answers
  *   lock KIND NAMES                     "ok"
@@ -36,18 +36,18 @@ import org.redisson.api.RSemaphore;
  *   try KIND NAMES [WAIT_MS]            "true" or "false"
  *   unlock KIND NAMES                   "ok"
  *   force KIND NAMES                    "true" or "false"
- *   held KIND NAMES                     whether that thread holds the first lock on the first server
+ *   held KIND NAMES                     whether this thread holds the first lock on the first server
  *   owner                               the thread's owner id on the first server
  *   permits KIND NAME NUMBER            trySetPermits(): "true" or "false"
  *   acquire, release KIND NAME          "ok"; a permit of a semaphore
- *   available KIND NAME                 how many permits are free
+ *   available KIND NAME                 the number of free permits
  *   stress KIND NAMES DIR PAUSE_MS THREADS  see {@link Stress}
  * </pre>
  *
- * An exception is an answer that begins with "error". KIND and NAMES are explained at {@link Locks}.
+ * After an exception the answer begins with "error". {@link Locks} explains KIND and NAMES.
  */
 public final class Peer {
-	/** No test waits for as long as this. */
+	/** Longer than any test waits. */
 	private static final int PATIENCE_MS = 20_000;
 
 	private final Locks locks;
@@ -109,7 +109,7 @@ public final class Peer {
 		return answer;
 	}
 
-	/** Redisson's latch is a semaphore. */
+	/** Whether the thread sleeps: Redisson's latch is a semaphore. */
 	private static boolean isAsleep(String thread) {
 		return Thread.getAllStackTraces().entrySet().stream()
 				.filter(trace -> trace.getKey().getName().equals(thread))
@@ -118,7 +118,7 @@ public final class Peer {
 				.anyMatch(frame -> frame.getClassName().equals("java.util.concurrent.Semaphore"));
 	}
 
-	/** Runs in the thread that the lock is to belong to. */
+	/** Run a VERB. Called in the thread that the lock belongs to. */
 	private String act(String[] words) throws InterruptedException {
 		if (words[0].equals("owner")) {
 			return locks.owner();
@@ -154,7 +154,7 @@ public final class Peer {
 		}
 	}
 
-	/** The permit of the calling thread, of whichever sort. */
+	/** Acquire or release a permit of either semaphore for the calling thread. */
 	private String actPermit(String verb, boolean expires, String name, int number) throws InterruptedException {
 		RPermitExpirableSemaphore permits = locks.permits(name);
 		RSemaphore semaphore = locks.semaphore(name);

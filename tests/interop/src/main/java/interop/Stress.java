@@ -14,9 +14,9 @@ import java.util.concurrent.TimeUnit;
 import org.redisson.api.RLock;
 
 /**
- * Threads that take turns with others until a file "stop" is there; the Java half of tests/interop/stress.bash, which says
- * by what files each sees whether another one is inside. KIND "readwrite" is a write lock now and then, and a read lock else.
- * KIND "sem" is a permit, now of RPermitExpirableSemaphore and then of RSemaphore.
+ * Threads that take turns with other contenders until a file "stop" exists: the Java half of tests/interop/stress.bash, which
+ * describes the files that show who is inside. KIND "readwrite" is mostly a read lock and sometimes a write lock. KIND "sem" is a
+ * permit, by turns of RPermitExpirableSemaphore and of RSemaphore.
  */
 final class Stress {
 	private static final int WAIT_S = 60, LEASE_S = 30;
@@ -77,7 +77,7 @@ final class Stress {
 		}
 	}
 
-	/** What releases; null when it was not acquired. */
+	/** Acquire the lock, and return a function that releases it; null: not acquired. */
 	private Runnable acquire(boolean shares) throws InterruptedException {
 		RLock lock = locks.find(!kind.equals("readwrite") ? kind : shares ? "read" : "write", names);
 		return lock.tryLock(WAIT_S, TimeUnit.SECONDS) ? lock::unlock : null;
