@@ -35,15 +35,15 @@ refuses() {
 	refute file_exists ran
 }
 
-# as_its_mode_says COMMAND: for root without the capabilities that ignore a file's mode.
-as_its_mode_says() {
+# as_mode_allows COMMAND: for root without the capabilities that ignore a file's mode.
+as_mode_allows() {
 	[ "$(id -u)" != 0 ] || set -- setpriv --bounding-set=-dac_override,-dac_read_search "$@"
 	exec "$@"
 }
 
-# below_etc COMMAND [ARG...]: with the test's directory etc mounted at /etc.
-below_etc() {
-	as_its_mode_says unshare -rm sh -c 'mount --bind "$0" /etc &&
+# with_test_etc COMMAND [ARG...]: with the test's directory etc mounted at /etc.
+with_test_etc() {
+	as_mode_allows unshare -rm sh -c 'mount --bind "$0" /etc &&
 		exec setpriv --bounding-set=-dac_override,-dac_read_search "$@"' "$BATS_TEST_TMPDIR/etc" "$@"
 }
 
@@ -63,46 +63,46 @@ below_etc() {
 }
 
 @test "an unreadable user's file is an error, unless a server was given" {
-	(as_its_mode_says true) || skip 'root reads everything here'
+	(as_mode_allows true) || skip 'root reads everything here'
 	unset RLOCK_CONFIG
 	: >"$XDG_CONFIG_HOME/rlock.conf"
 	chmod 000 "$XDG_CONFIG_HOME/rlock.conf"
-	run -78 as_its_mode_says rlock run --config "$XDG_CONFIG_HOME/rlock.conf" -u "$SOCKET_URL" a -- true
-	run -78 as_its_mode_says rlock run a -- true
+	run -78 as_mode_allows rlock run --config "$XDG_CONFIG_HOME/rlock.conf" -u "$SOCKET_URL" a -- true
+	run -78 as_mode_allows rlock run a -- true
 	assert_output "rlock: cannot read '$XDG_CONFIG_HOME/rlock.conf': Permission denied"
-	run -0 as_its_mode_says rlock run -u "$SOCKET_URL" a -- true
+	run -0 as_mode_allows rlock run -u "$SOCKET_URL" a -- true
 	assert_output ''
-	run as_its_mode_says rlock check -u "$SOCKET_URL"
+	run as_mode_allows rlock check -u "$SOCKET_URL"
 	assert_output --regexp "config +$XDG_CONFIG_HOME/rlock.conf, the default: not used: it can't be read, and is not needed"
 }
 
 @test "a file in another user's home directory is never used: another source, such as /etc/rlock.conf, must name the server" {
 	[ "$(id -u)" = 0 ] || skip 'only root can give a directory away'
-	(below_etc true) 2>/dev/null || skip 'no namespaces here'
+	(with_test_etc true) 2>/dev/null || skip 'no namespaces here'
 	unset RLOCK_CONFIG XDG_CONFIG_HOME
 	export HOME=$PWD/home
 	mkdir -p home/.config
 	echo "url = $SOCKET_URL?db=3" >home/.config/rlock.conf
 	chown 65534 home
-	run -78 below_etc rlock run a -- true
+	run -78 with_test_etc rlock run a -- true
 	assert_output "rlock: configuration file '$HOME/.config/rlock.conf' is not read: HOME belongs to user 65534, \
 not to root or to the caller, and no other place names the server: give --url, or set HOME"
-	locks_in 2 below_etc rlock run -u "$SOCKET_URL?db=2"
-	run below_etc rlock check -u "$SOCKET_URL?db=2"
+	locks_in 2 with_test_etc rlock run -u "$SOCKET_URL?db=2"
+	run with_test_etc rlock check -u "$SOCKET_URL?db=2"
 	assert_output --regexp "config +$HOME/.config/rlock.conf, the default: not used: it is in another user's directory, and is not needed"
 	echo 'ttl = 20s' >etc/rlock.conf
-	run -78 below_etc rlock run a -- true
+	run -78 with_test_etc rlock run a -- true
 	echo "url = $SOCKET_URL?db=6" >etc/rlock.conf
 	: >"$CONFIG"
-	run below_etc rlock check --config "$CONFIG" -u "$SOCKET_URL"
+	run with_test_etc rlock check --config "$CONFIG" -u "$SOCKET_URL"
 	assert_output --partial "/etc/rlock.conf, the default: not used: one file is read, and that is $CONFIG"
 	# The home directory may not be searched, either.
 	chmod 700 home
-	locks_in 6 below_etc rlock run
+	locks_in 6 with_test_etc rlock run
 	chmod 000 etc/rlock.conf
-	run -78 below_etc rlock run a -- true
+	run -78 with_test_etc rlock run a -- true
 	assert_output "rlock: cannot read '/etc/rlock.conf': Permission denied"
-	RLOCK_URL=$SOCKET_URL run -0 below_etc rlock run a -- true
+	RLOCK_URL=$SOCKET_URL run -0 with_test_etc rlock run a -- true
 	assert_output ''
 }
 

@@ -32,8 +32,8 @@ wait_for_lock() {
 	wait_until 5 has_waiters "$1"
 }
 
-# end_well PID...: end_commands; each rlock must exit with 0 and without a message, and leave no key.
-end_well() {
+# end_without_messages PID...: end_commands; each rlock must exit with 0 and without a message, and leave no key.
+end_without_messages() {
 	local pid
 	end_commands
 	for pid; do
@@ -77,7 +77,7 @@ end_well() {
 	redis config set maxmemory 1
 	wait_until 5 ttl_is_below a 7500
 	wait_until 5 is_renewed a 9000
-	end_well "$holder"
+	end_without_messages "$holder"
 }
 
 @test "a lock stays held, and its waiter waits on, when connections are cut and the server loses its scripts" {
@@ -93,7 +93,7 @@ end_well() {
 		wait_until 5 has_waiters a
 	done
 	redis script flush
-	end_well "$holder" "$PID"
+	end_without_messages "$holder" "$PID"
 	[ -e ran ]
 }
 
@@ -395,7 +395,7 @@ break_with_lost_reply() {
 	wait_until 5 faults_happened
 	wait_until 5 is_renewed a 4000
 	[ "$(hold_count a)" = 1 ]
-	end_well "$PID"
+	end_without_messages "$PID"
 }
 
 @test "with lost replies each hold of nested commands of one owner is counted once" {

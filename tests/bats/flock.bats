@@ -11,8 +11,8 @@ setup() {
 	ln -s "$RLOCK_BIN" link/flock
 }
 
-# there COMMAND [ARG...]: as on another machine: with other hold files, and without inherited locks.
-there() {
+# on_other_machine COMMAND [ARG...]: as on another machine: with other hold files, and without inherited locks.
+on_other_machine() {
 	env -u RLOCK_HELD RLOCK_RUNTIME_DIR="$PWD/there" "$@"
 }
 
@@ -46,12 +46,12 @@ says() {
 @test "options end at the name; a conflict is silent, also in CI" {
 	says 127 '' "rlock: $PWD/a: --: command not found: COMMAND begins with '--': leave it out" rlock flock a -- true
 	hold_path a
-	says 4 '' '' there rlock flock -nE3 --conf=4 a true
-	CI=1 says 1 '' '' there rlock flock --timeo 1.2 a true
-	says 1 '' 'flock: failed to get lock' there rlock flock --verbose -n a true
-	says 1 '' 'flock: timeout while waiting to get lock' there rlock flock --verb -w 2.01 a true
+	says 4 '' '' on_other_machine rlock flock -nE3 --conf=4 a true
+	CI=1 says 1 '' '' on_other_machine rlock flock --timeo 1.2 a true
+	says 1 '' 'flock: failed to get lock' on_other_machine rlock flock --verbose -n a true
+	says 1 '' 'flock: timeout while waiting to get lock' on_other_machine rlock flock --verb -w 2.01 a true
 	end_commands
-	run -0 --separate-stderr there rlock flock --verbose a echo ran
+	run -0 --separate-stderr on_other_machine rlock flock --verbose a echo ran
 	assert_output --regexp $'^ran\nflock: getting lock took [0-9]+\\.[0-9]{6} seconds\nflock: executing echo$'
 	assert_equal "$stderr" ''
 }
@@ -86,7 +86,7 @@ says() {
 	ended_with 5
 	wait_until 5 is_stopped "$(<left)"
 	stays_true_for 0.5 is_stopped "$(<left)"
-	says 1 '' '' there rlock flock -n a true
+	says 1 '' '' on_other_machine rlock flock -n a true
 	parent_of "$(<left)"
 	assert_equal "$(<"/proc/$PARENT/comm")" rlock-renewer
 	kill -CONT "$(<left)"
@@ -116,7 +116,7 @@ says() {
 	in_background env -u RLOCK_URL RLOCK_CONFIG="$PWD/conf" RLOCK_RUNTIME_DIR="$PWD/there" rlock flock a \
 		sh -c 'echo >inside; until [ -e out ]; do sleep 0.02; done'
 	stays_true_for 0.3 test ! -e inside
-	says 1 '' '' there env -u RLOCK_URL RLOCK_CONFIG="$PWD/conf" rlock flock -n a true
+	says 1 '' '' on_other_machine env -u RLOCK_URL RLOCK_CONFIG="$PWD/conf" rlock flock -n a true
 	end_commands
 	wait_until 10 file_exists inside
 	run -0 rlock status "$(realpath -m a)"

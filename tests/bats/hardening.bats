@@ -52,8 +52,8 @@ keeps_none() {
 	[[ $output = *socket:* && $output != *pipe:* && $output != *mine* && $output != *"$BATS_TEST_FILENAME"* ]]
 }
 
-# doubtful HOW: HOW, a line for the shell, makes the lock's hold file in $file untrustworthy. Then unlock must not find the lock by it.
-doubtful() {
+# is_distrusted_when HOW: HOW, a line for the shell, makes the lock's hold file in $file untrustworthy. Then unlock must not find the lock by it.
+is_distrusted_when() {
 	run -0 timeout -k 1 20 bash -c '
 		rlock lock --pid $$ a || exit 9
 		file=$(echo "$RLOCK_RUNTIME_DIR"/hold-*)
@@ -67,13 +67,13 @@ doubtful() {
 }
 
 @test "a hold file that is malformed or not the user's own is not trusted, and no call blocks on it" {
-	doubtful 'mv "$file" elsewhere; ln -s "$PWD/elsewhere" "$file"'
-	doubtful 'rm "$file"; mkfifo "$file"'
-	doubtful 'rm "$file"; mkdir "$file"'
-	doubtful 'head -c 600000 /dev/zero | tr "\0" "\n" >>"$file"'
-	doubtful 'head -c 2000 /dev/urandom >"$file"'
-	doubtful ': >"$file"'
-	[ "$(id -u)" != 0 ] || doubtful 'chown 65534 "$file"'
+	is_distrusted_when 'mv "$file" elsewhere; ln -s "$PWD/elsewhere" "$file"'
+	is_distrusted_when 'rm "$file"; mkfifo "$file"'
+	is_distrusted_when 'rm "$file"; mkdir "$file"'
+	is_distrusted_when 'head -c 600000 /dev/zero | tr "\0" "\n" >>"$file"'
+	is_distrusted_when 'head -c 2000 /dev/urandom >"$file"'
+	is_distrusted_when ': >"$file"'
+	[ "$(id -u)" != 0 ] || is_distrusted_when 'chown 65534 "$file"'
 }
 
 @test "other files at the paths of the private server are replaced or refused, and no call blocks on them" {

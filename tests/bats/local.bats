@@ -157,9 +157,9 @@ has_socket() {
 	has_servers 1
 }
 
-# is_alone_after COMMAND...: COMMAND removes files of the private server. No second server may start until the first one was ended as
+# remains_only_server_after COMMAND...: COMMAND removes files of the private server. No second server may start until the first one was ended as
 # the message proposes.
-is_alone_after() {
+remains_only_server_after() {
 	start_local
 	"$@"
 	no_local_server 71 "^rlock: .*: kill $SERVER\$"
@@ -175,12 +175,12 @@ is_alone_after() {
 }
 
 @test "when the files of the private server were removed, no second one is started, and check says BAD" {
-	is_alone_after find "$RLOCK_RUNTIME_DIR" '(' -type f -o -type s ')' -delete
-	is_alone_after rm -r "$RLOCK_RUNTIME_DIR"
+	remains_only_server_after find "$RLOCK_RUNTIME_DIR" '(' -type f -o -type s ')' -delete
+	remains_only_server_after rm -r "$RLOCK_RUNTIME_DIR"
 }
 
 @test "when the directory of the private server was moved, no second one is started, and check says BAD" {
-	is_alone_after mv "$RLOCK_RUNTIME_DIR" "$PWD/moved"
+	remains_only_server_after mv "$RLOCK_RUNTIME_DIR" "$PWD/moved"
 }
 
 @test "a runtime directory that is removed while rlock looks for the private server is created again" {

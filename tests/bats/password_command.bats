@@ -58,8 +58,8 @@ is_renewed_by_another() {
 	wait_until 10 ttl_is_above a $(($1 * 3 / 4))
 }
 
-# sleeping COUNT: whether COUNT processes of the password command hang.
-sleeping() {
+# has_hanging COUNT: whether COUNT processes of the password command hang.
+has_hanging() {
 	[ "$(pgrep -cf "$NAP_COMMAND")" = "$1" ]
 }
 
@@ -132,14 +132,14 @@ has_children() {
 	run -78 rlock run --connect-timeout 300ms \
 		--password-command "exec 2>/dev/null; setsid sleep $NAP & sleep $NAP | cat" a -- touch ran
 	assert_output --regexp '^rlock: a: no password for .* in time: the password is from --password-command$'
-	wait_until 5 sleeping 0
+	wait_until 5 has_hanging 0
 	while read -r signal status; do
 		in_background rlock run --connect-timeout 1m \
 			--password-command "setsid sleep $NAP & sleep $NAP" a -- touch ran
-		wait_until 5 sleeping 2
+		wait_until 5 has_hanging 2
 		kill "-$signal" "$PID"
 		ended_with "$status"
-		wait_until 5 sleeping 0
+		wait_until 5 has_hanging 0
 	done <<<$'TERM 143\nKILL 137'
 }
 
@@ -170,10 +170,10 @@ has_children() {
 		'(setsid "$HERE/hang" &)' 'exec "$HERE/hang"'
 	hold_in_background a -t 12s --connect-timeout 1m --grace 1s --wait-all --password-command "$COMMAND"
 	close_connections
-	wait_until 30 sleeping 2
+	wait_until 30 has_hanging 2
 	kill "$PID"
 	ended_with 143
-	wait_until 5 sleeping 0
+	wait_until 5 has_hanging 0
 	refute file_exists signals
 }
 

@@ -30,8 +30,8 @@ use_servers() {
 	unset RLOCK_URL
 }
 
-# is_nowhere NUMBER: from now on the URL of this server leads to a socket that does not exist.
-is_nowhere() {
+# make_unreachable NUMBER: from now on the URL of this server leads to a socket that does not exist.
+make_unreachable() {
 	VIA[$1]=unix://$BATS_TEST_TMPDIR/nobody-$1.sock
 	use_servers "${SERVERS[@]}"
 }
@@ -76,7 +76,7 @@ echo >>complete'
 # ---- acquired without some ----
 
 @test "one server of three that is down or frozen delays no call" {
-	is_nowhere 2
+	make_unreachable 2
 	waits_for_none run -0 rlock run a b -- ask_redis "$SERVER_SOCKET" exists a b
 	assert_output 2
 	has_keys_only_on 2
@@ -95,11 +95,11 @@ echo >>complete'
 
 @test "with fewer servers than the quorum rlock exits with 69, immediately or at the end of --wait, and leaves nothing" {
 	take_servers 4
-	is_nowhere "${SERVERS[0]}"
+	make_unreachable "${SERVERS[0]}"
 	waits_for_none run -0 rlock run --quorum 3 a -- true
 	run -69 rlock run --quorum 4 a -- touch ran
 	assert_one_line '^rlock: a: quorum not reached: 3 of 4 servers answered, and 4 are needed: '
-	is_nowhere "${SERVERS[1]}"
+	make_unreachable "${SERVERS[1]}"
 	waits_for_none run -69 rlock run a -- touch ran
 	assert_one_line '^rlock: a: quorum not reached: 2 of 4 servers answered, and 3 are needed: '
 	run -69 rlock fair -w 1s a -- touch ran
@@ -127,7 +127,7 @@ echo >>complete'
 	hold_on_each a
 	for gone in 0 1 3; do
 		VIA=()
-		[ $gone = 0 ] || is_nowhere $gone
+		[ $gone = 0 ] || make_unreachable $gone
 		RLOCK_CONFIG=$(conf_for 3 1 2) run -75 rlock run -n a -- touch ran
 	done
 	VIA=()
@@ -174,7 +174,7 @@ echo >>complete'
 
 @test "with one server down a script locks, renews and unlocks, its command re-enters the lock, and rlock stop works" {
 	local counts='for number in 1 2; do redis-cli -s "$BATS_FILE_TMPDIR/$number/server/redis.sock" hvals a; done'
-	is_nowhere 3
+	make_unreachable 3
 	run -0 bash -c 'rlock lock --pid $$ a && rlock renew --pid $$ a && rlock unlock --pid $$ a && ask_redis "$SERVER_SOCKET" exists a'
 	assert_line -n -1 0
 	run -0 bash -c 'rlock lock --pid $$ a; exit'
@@ -240,10 +240,10 @@ echo >>complete'
 	rlock lock --owner ci --lease 9s a
 	on 1 redis del a 'rlock_holds:{a}'
 	on 1 hold_by_foreign_client b
-	is_nowhere 2
+	make_unreachable 2
 	run -69 rlock renew --owner ci --lease 9s a
 	assert_one_line '^rlock: a: quorum not reached: 2 of 3 servers answered, of which 1 had lost the lock, and 2 are needed: '
-	is_nowhere 3
+	make_unreachable 3
 	run -69 rlock run -n b -- touch ran
 	assert_one_line '^rlock: b: quorum not reached: 1 of 3 servers answered, of which 1 is busy, and 2 are needed: '
 	[ ! -e ran ]

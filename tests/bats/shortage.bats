@@ -107,8 +107,8 @@ refused() {
 	no_keys
 }
 
-# small STATUS VERB [ARG...]: rlock must exit with STATUS, with a stack of 64 KB, the least that limits are likely to leave.
-small() {
+# with_small_stack STATUS VERB [ARG...]: rlock must exit with STATUS, with a stack of 64 KB, the least that limits are likely to leave.
+with_small_stack() {
 	run "-$1" bash -c 'ulimit -s 64; exec timeout 30 rlock "$@"' - "${@:2}"
 }
 
@@ -116,25 +116,25 @@ small() {
 	[ -z "${TESTS_UNDER-}" ] || skip 'sanitize needs a larger stack'
 	local note
 	note=$(printf 'x%.0s' {1..200})
-	small 0 run a -- rlock run a -- true
-	small 124 run --max-run 100ms --log log --log-format json a -- sleep 60
-	small 0 flock -n f -c true
-	small 0 sem --permits 2 s -- true
+	with_small_stack 0 run a -- rlock run a -- true
+	with_small_stack 124 run --max-run 100ms --log log --log-format json a -- sleep 60
+	with_small_stack 0 flock -n f -c true
+	with_small_stack 0 sem --permits 2 s -- true
 	hold_in_background held --note "$note"
-	small 0 status held
-	small 0 status --json held
-	small 0 list
-	small 0 list --json
-	small 0 check
-	small 75 run -v --note "$note" -w 1500ms held -- true
-	small 0 stop held
-	small 64 run --tll 3s a -- true
-	small 69 run -u redis+sentinel://localhost:1,localhost:2/none a -- true
-	small 77 run --password-command 'echo none' a -- true
+	with_small_stack 0 status held
+	with_small_stack 0 status --json held
+	with_small_stack 0 list
+	with_small_stack 0 list --json
+	with_small_stack 0 check
+	with_small_stack 75 run -v --note "$note" -w 1500ms held -- true
+	with_small_stack 0 stop held
+	with_small_stack 64 run --tll 3s a -- true
+	with_small_stack 69 run -u redis+sentinel://localhost:1,localhost:2/none a -- true
+	with_small_stack 77 run --password-command 'echo none' a -- true
 	rlock lock --pid $$ a
-	small 0 renew --pid $$ a
-	small 0 unlock --pid $$ a
+	with_small_stack 0 renew --pid $$ a
+	with_small_stack 0 unlock --pid $$ a
 	# The front takes over from its renewer, with the same stack limit.
-	small 0 run -t 60s a -- sh -c 'kill -KILL $PPID; wait_until_true "[ ! -e /proc/$PPID ]"'
+	with_small_stack 0 run -t 60s a -- sh -c 'kill -KILL $PPID; wait_until_true "[ ! -e /proc/$PPID ]"'
 	is_free a
 }

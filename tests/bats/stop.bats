@@ -20,8 +20,8 @@ hold_as() {
 	wait_until 10 has_child "$PID" run_until_ended
 }
 
-# by: prints the sender that requests of this test have: USER@HOST.
-by() {
+# requester: prints the sender that requests of this test have: USER@HOST.
+requester() {
 	local name
 	# In a container the user may have no name.
 	name=$(id -un 2>/dev/null) || name=uid$(id -u)
@@ -79,11 +79,11 @@ none_held() {
 	assert_line --regexp "^rlock: a: asked .* pid $PID run_until_ended \([^ ]+:$PID\) to stop$"
 	assert_line 'rlock: a: stopped'
 	ended_with 124
-	assert_equal "$(<stderr)" "rlock: a: $(by) asked to stop: terminating the command"
+	assert_equal "$(<stderr)" "rlock: a: $(requester) asked to stop: terminating the command"
 	# Both sides log to the same file, in any order.
 	assert_equal "$(events | tr , '\n' | sort | paste -sd ,)" 'acquired a,asked a,released a'
-	assert_equal "$(field reason released)" "\"stopped by $(by)\""
-	assert_equal "$(field reason asked)" "$(by)"
+	assert_equal "$(field reason released)" "\"stopped by $(requester)\""
+	assert_equal "$(field reason asked)" "$(requester)"
 	assert_regex "$(field owner asked)" ":$PID\$"
 }
 
@@ -181,9 +181,9 @@ none_held() {
 	assert_output ''
 	has_requests a 1
 	run -0 rlock status a
-	assert_line --regexp "^  asked to stop by $(by), [0-9.]+s ago$"
+	assert_line --regexp "^  asked to stop by $(requester), [0-9.]+s ago$"
 	run -0 rlock status --json a
-	assert_equal "$(json "$asked")" "('$(by)', 0)"
+	assert_equal "$(json "$asked")" "('$(requester)', 0)"
 	is_running "$PID"
 }
 

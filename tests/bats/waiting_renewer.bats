@@ -6,7 +6,7 @@ load ../lib/usual
 load ../lib/hold_processes
 load ../lib/proxying
 
-# wait_behind VERB [OPTION...]: another owner holds "a" until `leaves`, and an rlock waits for it; standard error goes to the file
+# wait_behind VERB [OPTION...]: another owner holds "a" until release_other, and an rlock waits for it; standard error goes to the file
 # "stderr". Sets PID and RENEWER.
 wait_behind() {
 	rlock "${1/#run/lock}" --owner other -l 60s a
@@ -16,7 +16,7 @@ wait_behind() {
 	RENEWER=$(renewer_of "$PID")
 }
 
-leaves() {
+release_other() {
 	rlock unlock --owner other a
 }
 
@@ -47,7 +47,7 @@ no_command_runs() {
 		kill -s KILL "$RENEWER"
 		wait_until 5 has_other_renewer "$first" "$RENEWER"
 		stays_true_for 0.5 eval '[ "$(waiting_ids)" = "$before" ]'
-		leaves
+		release_other
 		PID=$first find_hold_processes
 		stays_true_for 3.5 is_held a
 		end_commands
@@ -94,7 +94,7 @@ grant_unheard() {
 	RENEWER=$(renewer_of "$PID")
 	# This text selects requests that acquire the lock.
 	proxy hold-reply "$ACQUIRE" 1000
-	leaves
+	release_other
 	wait_until 10 eval 'redis hkeys a | grep -q ":$PID$"'
 }
 
@@ -151,7 +151,7 @@ grant_unheard() {
 		kill -s KILL "$PID"
 		becomes_true_within 5 none_waits
 		wait_until 5 no_rlock_runs
-		leaves
+		release_other
 		no_keys
 	done
 }
@@ -179,7 +179,7 @@ grant_unheard() {
 	wait_behind run -t 3s --max-run 2s
 	kill -s STOP "$PID"
 	wait_until 5 is_stopped "$PID"
-	leaves
+	release_other
 	stays_true_for 3.5 no_command_runs
 	is_held a
 	end_commands
@@ -195,7 +195,7 @@ grant_unheard() {
 	wait_behind run
 	kill -s STOP "$PID"
 	wait_until 5 is_stopped "$PID"
-	leaves
+	release_other
 	# The renewer acquires the lock.
 	wait_until 5 is_held a
 	# If possible, keep rlock's processor busy with a real-time process: rlock then cannot die immediately, while its renewer polls it every
