@@ -1,6 +1,6 @@
 /*
- * check: whether locks can be relied on here: each server, whether it can keep a lock for as long as it says, and what the
- * user may do there; where the options are from; and this machine.
+ * rlock check: report whether locks can be relied on. Look at each server, the user's rights there, the source of each
+ * option, and this machine. lib/check.c asks the servers; this file judges the answers.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -27,17 +27,20 @@
 
 /* ---- findings: one line each, or a JSON document, and the exit code that follows from all of them ---- */
 
-/* Of one finding. Else it is the exit code for what is not sound. */
+/* The code of a finding: one of these, or the exit code for something unsound. */
 enum {
 	FINDING_OK = 0,
-	FINDING_NOTE = -1, /* locks are sound, with a limit that is worth knowing */
+	/* locks are sound, within a limit */
+	FINDING_NOTE = -1,
 };
 
 #define SUBJECTS_MAX 512
 #define USER_MAX 512
 #define SHOWN_MAX 1024
 
-/* The run_id of a server, which changes when it restarts; empty: the server does not report one. */
+/*
+ * A server and its run_id, by which two URLs for the same server are found; id is empty if the server reports none.
+ */
 struct run {
 	char id[RLOCK_FACT_MAX], server[SHOWN_MAX];
 };
@@ -45,20 +48,26 @@ struct run {
 struct check {
 	const struct opts *opts;
 	struct rlock_conn *conn;
-	size_t index;        /* of the server that is looked at */
-	const char *subject; /* of the row of the table that is looked at, one word */
-	const struct rlock_server_info *info; /* of the server, or of a node of the cluster */
-	int code;                             /* the worst so far; 0: all is sound */
-	struct run runs[RLOCK_SERVERS_MAX];   /* of the servers so far, one each */
-	char bad[SUBJECTS_MAX], notes[SUBJECTS_MAX]; /* ", eviction, rights": for the conclusion */
-	struct json json;                            /* out is NULL: lines for people */
-	bool has_part;                               /* that is still open in the document */
+	size_t index; /* index of the current server */
+	/* subject of the current check, one word */
+	const char *subject;
+	/* facts of the current server or node */
+	const struct rlock_server_info *info;
+	/* the highest code so far; 0: sound */
+	int code;
+	/* run_ids of the servers so far */
+	struct run runs[RLOCK_SERVERS_MAX];
+	/* subjects for the conclusion, such as ", eviction, rights" */
+	char bad[SUBJECTS_MAX], notes[SUBJECTS_MAX];
+	struct json json; /* out is NULL: print lines */
+	/* a part of the document is open */
+	bool has_part;
 	bool has_colour;
 };
 
-/* Of one finding; all rights that there are fit into it. */
+/* Size of a finding's text: all rights fit into it. */
 #define TEXT_MAX 8192
-/* All subjects fit but conflict-exit-code and sentinel-password-file. */
+/* All subjects fit, except conflict-exit-code and sentinel-password-file. */
 #define SUBJECT_WIDTH 17
 
 static void end_part(struct check *check)
@@ -69,10 +78,7 @@ static void end_part(struct check *check)
 	json_close(&check->json, '}');
 }
 
-/*
- * What the findings up to the next call are about: a server or the like, or NULL for this machine; and a remark, maybe
- * empty.
- */
+/* Begin the findings about a server, "options", or this machine (NULL). remark may be empty. */
 static void findings_about(struct check *check, const char *server, const char *remark)
 {
 	if (check->json.out == NULL) {
@@ -87,7 +93,7 @@ static void findings_about(struct check *check, const char *server, const char *
 	json_open(&check->json, "findings", '[');
 }
 
-/* https://no-color.org: NO_COLOR that is not empty. */
+/* Whether to use colours: not if NO_COLOR is set and not empty (https://no-color.org). */
 static bool is_colour_wanted(void)
 {
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
@@ -119,8 +125,8 @@ static void print(struct check *check, int code, const char *text)
 	json_close(&check->json, '}');
 }
 
-/* Once, for the conclusion. */
-static void remember(char subjects[SUBJECTS_MAX], const char *subject)
+/* Add a subject for the conclusion, unless it is there. */
+static void add_subject(char subjects[SUBJECTS_MAX], const char *subject)
 {
 	char entry[64];
 
@@ -129,25 +135,25 @@ static void remember(char subjects[SUBJECTS_MAX], const char *subject)
 		(void)strncat(subjects, entry, SUBJECTS_MAX - strlen(subjects) - 1);
 }
 
-/* A finding about the subject. */
-__attribute__((format(printf, 3, 4))) static void find(struct check *check, int code,
-						       const char *format, ...)
+/* Add a finding about the current subject, and print it. */
+__attribute__((format(printf, 3, 4))) static void add_finding(struct check *check, int code,
+							      const char *format, ...)
 {
 	char text[TEXT_MAX];
 	va_list args;
 
-	/* The highest code counts: settings have to be mended before rights. */
+	/* The highest code counts: 78 over 77, since settings must be changed before rights. */
 	if (code > check->code)
 		check->code = code;
 	if (code != FINDING_OK)
-		remember(code == FINDING_NOTE ? check->notes : check->bad, check->subject);
+		add_subject(code == FINDING_NOTE ? check->notes : check->bad, check->subject);
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	print(check, code, text);
 }
 
-/* In one sentence. */
+/* Print the conclusion, in one sentence. */
 static void print_conclusion(struct check *check)
 {
 	char conclusion[SUBJECTS_MAX + 128];
@@ -168,7 +174,7 @@ static void print_conclusion(struct check *check)
 		(void)printf("%s\n", conclusion);
 }
 
-/* Whose rights they are. */
+/* The user at the current server, escaped. */
 static const char *user_of(const struct check *check, char out[USER_MAX])
 {
 	const char *user = rlock_url_user(check->opts->urls[check->index]);
@@ -185,7 +191,7 @@ static bool fact(const struct check *check, const char *name, char out[RLOCK_FAC
 	return rlock_server_fact(check->info->facts, name, out);
 }
 
-/* -1: the server does not tell. */
+/* A fact that is a number; -1: the server does not report it. */
 static int64_t number(const struct check *check, const char *name)
 {
 	char text[RLOCK_FACT_MAX];
@@ -200,11 +206,15 @@ static void check_version(struct check *check)
 	bool is_valkey = fact(check, "valkey_version", version);
 
 	if (is_valkey || fact(check, "redis_version", version))
-		find(check, FINDING_OK, "%s %s, up for %s", is_valkey ? "Valkey" : "Redis", version,
-		     duration_print_rough(number(check, "uptime_in_seconds") * 1000, up));
+		add_finding(check, FINDING_OK, "%s %s, up for %s", is_valkey ? "Valkey" : "Redis",
+			    version,
+			    duration_print_rough(number(check, "uptime_in_seconds") * 1000, up));
 }
 
-/* Report two URLs that lead to one server: it would count twice for a majority. For a cluster the last node is compared. */
+/*
+ * Report two URLs that lead to one server: the server would count twice for a majority. Of a cluster, only the last
+ * node is compared.
+ */
 static void check_run(struct check *check)
 {
 	const struct opts *opts = check->opts;
@@ -219,13 +229,14 @@ static void check_run(struct check *check)
 			continue;
 		if (is_majority ||
 		    rlock_url_db(opts->urls[i]) == rlock_url_db(opts->urls[check->index]))
-			find(check, EXIT_CONFIG,
-			     "the same server as %s: no lock is granted: name each server once",
-			     check->runs[i].server);
+			add_finding(
+				check, EXIT_CONFIG,
+				"the same server as %s: no lock is granted: name each server once",
+				check->runs[i].server);
 		else
-			find(check, FINDING_NOTE,
-			     "another database of the server of %s: both are lost together",
-			     check->runs[i].server);
+			add_finding(check, FINDING_NOTE,
+				    "another database of the server of %s: both are lost together",
+				    check->runs[i].server);
 	}
 }
 
@@ -238,27 +249,29 @@ static void check_role(struct check *check)
 			  number(check, "cluster_enabled") == 1;
 
 	if (!fact(check, "role", role)) {
-		find(check, FINDING_NOTE,
-		     "unknown: INFO is denied: if the user lacks the right, try: ACL SETUSER %s +info",
-		     user_of(check, user));
+		add_finding(
+			check, FINDING_NOTE,
+			"unknown: INFO is denied: if the user lacks the right, try: ACL SETUSER %s +info",
+			user_of(check, user));
 	} else if (strcmp(role, "master") != 0) {
-		find(check, EXIT_CONFIG,
-		     "%s: cannot grant a lock: give the URL of its master, or of the sentinels",
-		     strcmp(role, "slave") == 0 ? "replica" : role);
+		add_finding(
+			check, EXIT_CONFIG,
+			"%s: cannot grant a lock: give the URL of its master, or of the sentinels",
+			strcmp(role, "slave") == 0 ? "replica" : role);
 	} else if (is_cluster &&
 		   rlock_url_scheme(check->opts->urls[check->index]) != RLOCK_SCHEME_CLUSTER) {
-		find(check, EXIT_CONFIG,
-		     "master, one node of a cluster: it denies most names: try: -u "
-		     "redis%s+cluster://%.*s",
-		     strncmp(server, "rediss", 6) == 0 ? "s" : "",
-		     host != NULL ? (int)strcspn(host + 3, "/") : 9,
-		     host != NULL ? host + 3 : "HOST:PORT");
+		add_finding(check, EXIT_CONFIG,
+			    "master, one node of a cluster: it denies most names: try: -u "
+			    "redis%s+cluster://%.*s",
+			    strncmp(server, "rediss", 6) == 0 ? "s" : "",
+			    host != NULL ? (int)strcspn(host + 3, "/") : 9,
+			    host != NULL ? host + 3 : "HOST:PORT");
 	} else {
-		find(check, FINDING_OK, "master%s", is_cluster ? ", in a cluster" : "");
+		add_finding(check, FINDING_OK, "master%s", is_cluster ? ", in a cluster" : "");
 	}
 }
 
-/* A majority has to name the master. */
+/* Report how many sentinels answered, and how many name the master. */
 static void check_sentinels(struct check *check)
 {
 	const struct rlock_server_info *info = check->info;
@@ -270,29 +283,33 @@ static void check_sentinels(struct check *check)
 	if (info->sentinels == 0)
 		return;
 	if (info->disagreement != NULL)
-		find(check, EXIT_UNREACHABLE, "%s", info->disagreement);
+		add_finding(check, EXIT_UNREACHABLE, "%s", info->disagreement);
 	else if (named < answered)
-		find(check, code, "%zu of %zu answered, but only %zu name the master: it is %s",
-		     answered, info->sentinels, named, info->server);
+		add_finding(check, code,
+			    "%zu of %zu answered, but only %zu name the master: it is %s", answered,
+			    info->sentinels, named, info->server);
 	else
-		find(check, code, "%zu of %zu answered, the master is %s", answered,
-		     info->sentinels, info->server);
+		add_finding(check, code, "%zu of %zu answered, the master is %s", answered,
+			    info->sentinels, info->server);
 }
 
 #define SOON_S (INT64_C(14) * 86400)
 
-/* Afterwards no new connection is made, so that a lock is lost at the next reconnect. */
+/*
+ * Report TLS, and a certificate that expires soon: after that no new connection is possible, and a lock is lost at the
+ * next reconnect.
+ */
 static void check_tls(struct check *check)
 {
 	const struct rlock_server_info *info = check->info;
 	char left[DURATION_TEXT_MAX];
 
 	if (info->tls[0] != '\0' && info->certificate_s < 0)
-		find(check, FINDING_OK, "%s", info->tls);
+		add_finding(check, FINDING_OK, "%s", info->tls);
 	else if (info->tls[0] != '\0')
-		find(check, info->certificate_s < SOON_S ? FINDING_NOTE : FINDING_OK,
-		     "%s, the server's certificate ends in %s", info->tls,
-		     duration_print_rough(info->certificate_s * 1000, left));
+		add_finding(check, info->certificate_s < SOON_S ? FINDING_NOTE : FINDING_OK,
+			    "%s, the server's certificate ends in %s", info->tls,
+			    duration_print_rough(info->certificate_s * 1000, left));
 }
 
 static const char *bytes_print(int64_t bytes, char out[32])
@@ -311,7 +328,9 @@ static const char *bytes_print(int64_t bytes, char out[32])
 
 static void check_memory(struct check *check)
 {
-	/* Buffers of replicas do not count where the server looks whether it is full. */
+	/*
+	 * Subtract the buffers of replicas, as the server does when it compares used_memory with maxmemory.
+	 */
 	int64_t buffers = max(number(check, "mem_not_counted_for_evict"), 0);
 	int64_t used = number(check, "used_memory"), limit = number(check, "maxmemory");
 	char used_text[32], limit_text[32];
@@ -322,17 +341,21 @@ static void check_memory(struct check *check)
 	(void)bytes_print(used, used_text);
 	(void)bytes_print(limit, limit_text);
 	if (limit == 0)
-		find(check, FINDING_OK, "%s used, without a limit", used_text);
+		add_finding(check, FINDING_OK, "%s used, without a limit", used_text);
 	else if (used >= limit)
-		find(check, EXIT_CONFIG,
-		     "full, %s of %s used: it grants no lock: raise maxmemory, or delete keys",
-		     used_text, limit_text);
+		add_finding(
+			check, EXIT_CONFIG,
+			"full, %s of %s used: it grants no lock: raise maxmemory, or delete keys",
+			used_text, limit_text);
 	else
-		find(check, limit - used < limit / NEARLY_FULL_DIVISOR ? FINDING_NOTE : FINDING_OK,
-		     "%s of %s used: a full server grants no lock", used_text, limit_text);
+		add_finding(check,
+			    limit - used < limit / NEARLY_FULL_DIVISOR ? FINDING_NOTE : FINDING_OK,
+			    "%s of %s used: a full server grants no lock", used_text, limit_text);
 }
 
-/* Each lock has a TTL, so policies for keys with one are no better than those for all. */
+/*
+ * Report a policy that deletes locks. Each lock has a TTL, so the volatile-* policies delete locks as well.
+ */
 static void check_eviction(struct check *check)
 {
 	char policy[RLOCK_FACT_MAX];
@@ -340,17 +363,17 @@ static void check_eviction(struct check *check)
 	if (!fact(check, "maxmemory_policy", policy))
 		return;
 	if (strcmp(policy, "noeviction") == 0)
-		find(check, FINDING_OK, "noeviction");
+		add_finding(check, FINDING_OK, "noeviction");
 	else if (number(check, "maxmemory") == 0)
-		find(check, FINDING_NOTE,
-		     "%s: deletes locks as soon as maxmemory is set: "
-		     "try: CONFIG SET maxmemory-policy noeviction",
-		     policy);
+		add_finding(check, FINDING_NOTE,
+			    "%s: deletes locks as soon as maxmemory is set: "
+			    "try: CONFIG SET maxmemory-policy noeviction",
+			    policy);
 	else
-		find(check, EXIT_CONFIG,
-		     "%s deletes locks when the memory is full: "
-		     "try: CONFIG SET maxmemory-policy noeviction",
-		     policy);
+		add_finding(check, EXIT_CONFIG,
+			    "%s deletes locks when the memory is full: "
+			    "try: CONFIG SET maxmemory-policy noeviction",
+			    policy);
 }
 
 static void check_persistence(struct check *check)
@@ -361,24 +384,25 @@ static void check_persistence(struct check *check)
 	int64_t append_file = number(check, "aof_enabled");
 
 	if (append_file == 1 && (!is_fsync_known || strcmp(fsync, "always") == 0))
-		find(check, FINDING_OK, "append-only file%s",
-		     is_fsync_known ? ", appendfsync always" : "");
+		add_finding(check, FINDING_OK, "append-only file%s",
+			    is_fsync_known ? ", appendfsync always" : "");
 	else if (append_file == 1)
-		find(check, FINDING_NOTE,
-		     "append-only file, appendfsync %s: a crash of its machine loses the locks of "
-		     "the last %s: try: CONFIG SET appendfsync always",
-		     fsync, strcmp(fsync, "everysec") == 0 ? "second" : "half a minute");
+		add_finding(
+			check, FINDING_NOTE,
+			"append-only file, appendfsync %s: a crash of its machine loses the locks of "
+			"the last %s: try: CONFIG SET appendfsync always",
+			fsync, strcmp(fsync, "everysec") == 0 ? "second" : "half a minute");
 	else if (append_file == 0 && save[0] != '\0')
-		find(check, FINDING_NOTE,
-		     "snapshots only: a restart loses the locks since the last one: "
-		     "try: CONFIG SET appendonly yes");
+		add_finding(check, FINDING_NOTE,
+			    "snapshots only: a restart loses the locks since the last one: "
+			    "try: CONFIG SET appendonly yes");
 	else if (append_file == 0)
-		find(check, FINDING_NOTE,
-		     "none%s: a restart deletes all locks: try: CONFIG SET appendonly yes",
-		     is_save_known ? "" : ", or snapshots only");
+		add_finding(check, FINDING_NOTE,
+			    "none%s: a restart deletes all locks: try: CONFIG SET appendonly yes",
+			    is_save_known ? "" : ", or snapshots only");
 }
 
-/* "calls=3,usec=..."; 0, too, where the server counts no subcommands. */
+/* The calls in "calls=3,usec=..."; 0 also if the server does not count subcommands. */
 static int64_t calls(const struct check *check, const char *name)
 {
 	char text[RLOCK_FACT_MAX];
@@ -387,16 +411,17 @@ static int64_t calls(const struct check *check, const char *name)
 	return strncmp(text, "calls=", 6) == 0 ? strtoll(text + 6, NULL, 10) : 0;
 }
 
-/* Which settings they were the server does not tell. */
+/* Report settings that a restart loses. The server does not report which settings these are. */
 static void check_config(struct check *check)
 {
 	int64_t sets = calls(check, "cmdstat_config|set");
 
 	if (sets > 0 && calls(check, "cmdstat_config|rewrite") <= 0)
-		find(check, FINDING_NOTE,
-		     "CONFIG SET was called %" PRId64 " time%s since the server's start, and no "
-		     "CONFIG REWRITE: a restart loses what was set: try: CONFIG REWRITE",
-		     sets, sets == 1 ? "" : "s");
+		add_finding(check, FINDING_NOTE,
+			    "CONFIG SET was called %" PRId64
+			    " time%s since the server's start, and no "
+			    "CONFIG REWRITE: a restart loses what was set: try: CONFIG REWRITE",
+			    sets, sets == 1 ? "" : "s");
 }
 
 static void check_replicas(struct check *check)
@@ -407,31 +432,35 @@ static void check_replicas(struct check *check)
 	if (replicas < 0)
 		return;
 	if (replicas < needed)
-		find(check, EXIT_CONFIG,
-		     "%" PRId64 ", but --replicas needs %d: add replicas, or lower --replicas",
-		     replicas, needed);
+		add_finding(check, EXIT_CONFIG,
+			    "%" PRId64
+			    ", but --replicas needs %d: add replicas, or lower --replicas",
+			    replicas, needed);
 	else if (needed == 0 && (replicas > 0 || check->info->sentinels > 0))
-		find(check, FINDING_NOTE,
-		     "%" PRId64 ", but no lock waits for them: a failover may lose one that was "
-		     "just acquired: try: --replicas 1",
-		     replicas);
+		add_finding(check, FINDING_NOTE,
+			    "%" PRId64
+			    ", but no lock waits for them: a failover may lose one that was "
+			    "just acquired: try: --replicas 1",
+			    replicas);
 	else if (replicas == 0)
-		find(check, FINDING_NOTE, "none: if this server is lost, so are all its locks");
+		add_finding(check, FINDING_NOTE,
+			    "none: if this server is lost, so are all its locks");
 	else
-		find(check, FINDING_OK, "%" PRId64, replicas);
+		add_finding(check, FINDING_OK, "%" PRId64, replicas);
 }
 
 static void check_sharding(struct check *check)
 {
 	if (check->info->is_sharded)
-		find(check, EXIT_CONFIG,
-		     "a proxy that keeps keys on several servers, and runs a script on one of them: "
-		     "give the URL of one server, or of their cluster");
+		add_finding(
+			check, EXIT_CONFIG,
+			"a proxy that keeps keys on several servers, and runs a script on one of them: "
+			"give the URL of one server, or of their cluster");
 }
 
 static const struct {
 	const char *subject;
-	void (*look)(struct check *check);
+	void (*run)(struct check *check);
 } node_checks[] = {
 	{ "version", check_version },
 	{ "identity", check_run },
@@ -455,7 +484,7 @@ static void on_server(void *ctx, const struct rlock_server_info *info)
 		findings_about(check, info->server, "a node of the cluster");
 	for (size_t i = 0; i < sizeof(node_checks) / sizeof(node_checks[0]); i++) {
 		check->subject = node_checks[i].subject;
-		node_checks[i].look(check);
+		node_checks[i].run(check);
 	}
 }
 
@@ -464,11 +493,13 @@ static enum rlock_status check_info(struct check *check)
 	enum rlock_status status =
 		rlock_conn_server_info(check->conn, check->index, on_server, check);
 
-	/* Of a cluster: a lock needs no list of its nodes. */
+	/*
+	 * Without the right to list the nodes of a cluster, the rest is sound: locks do not need that list.
+	 */
 	if (status != RLOCK_EACL)
 		return status;
 	check->subject = "nodes";
-	find(check, FINDING_NOTE, "not looked at: %s", rlock_conn_error(check->conn));
+	add_finding(check, FINDING_NOTE, "not looked at: %s", rlock_conn_error(check->conn));
 	return RLOCK_OK;
 }
 
@@ -491,32 +522,35 @@ static enum rlock_status check_url(struct check *check)
 {
 	const struct rlock_url *url = check->opts->urls[check->index];
 
-	/* The likeliest reason for a job that runs twice. */
+	/* The most probable reason for a job that runs twice. */
 	if (table_source(check->opts, OPT_URL) == SOURCE_DEFAULT)
-		find(check, FINDING_NOTE,
-		     "the default, since no server is named anywhere: each machine then "
-		     "locks on a server of its own: set RLOCK_URL, or url = in "
-		     "/etc/rlock.conf");
+		add_finding(check, FINDING_NOTE,
+			    "the default, since no server is named anywhere: each machine then "
+			    "locks on a server of its own: set RLOCK_URL, or url = in "
+			    "/etc/rlock.conf");
 	if (is_on_this_machine(url))
 		return RLOCK_OK;
 	if (!rlock_url_has_tls(url))
-		find(check, FINDING_NOTE,
-		     "no TLS: any machine on the way to the server can read and change what is sent");
+		add_finding(
+			check, FINDING_NOTE,
+			"no TLS: any machine on the way to the server can read and change what is sent");
 	if (!rlock_url_has_password(url) && check->opts->password_source == NULL)
-		find(check, FINDING_NOTE,
-		     "no password: any machine that reaches the server can take and break locks");
+		add_finding(
+			check, FINDING_NOTE,
+			"no password: any machine that reaches the server can take and break locks");
 	return RLOCK_OK;
 }
 
 /* ---- a server: time ---- */
 
 #define ROUND_TRIPS 20
-/* A lease is counted on for a thousandth less than it is, since two clocks do not run at the same speed. */
+/* The part of a lease that we do not rely on, since two clocks differ in speed. */
 #define DRIFT_DIVISOR 1000
-/* How far apart the two looks at both clocks are. */
+/* Time between the two readings of both clocks. */
 #define DRIFT_MS 1000
 /*
- * A renewal is due after a third of the lease, and SIGTERM comes a third later: there is to be time for three requests.
+ * A round trip may take a ninth of the lease: a renewal is due after a third, SIGTERM follows a third later, and three
+ * requests should fit between.
  */
 #define LATENCY_DIVISOR 9
 #define SECOND_US 1000000
@@ -536,73 +570,80 @@ static void judge_latency(struct check *check, int64_t trips_us[ROUND_TRIPS])
 	qsort(trips_us, ROUND_TRIPS, sizeof(trips_us[0]), compare);
 	median_us = trips_us[ROUND_TRIPS / 2];
 	worst_us = trips_us[ROUND_TRIPS - 1];
-	find(check, worst_us <= limit_us ? FINDING_OK : EXIT_CONFIG,
-	     "median %.2f ms, worst %.2f ms, of %d%s%s", (double)median_us / 1000,
-	     (double)worst_us / 1000, ROUND_TRIPS,
-	     worst_us <= limit_us ? "" : ": too slow for a lease of ",
-	     worst_us <= limit_us ? "" : duration_print(check->opts->lease_ms, lease));
+	add_finding(check, worst_us <= limit_us ? FINDING_OK : EXIT_CONFIG,
+		    "median %.2f ms, worst %.2f ms, of %d%s%s", (double)median_us / 1000,
+		    (double)worst_us / 1000, ROUND_TRIPS,
+		    worst_us <= limit_us ? "" : ": too slow for a lease of ",
+		    worst_us <= limit_us ? "" : duration_print(check->opts->lease_ms, lease));
 }
 
-/* The sharpest of the looks: a busy machine makes some of them long. */
-static enum rlock_status look_at_clock(struct check *check, int64_t trips_us[ROUND_TRIPS],
-				       struct rlock_clock_reading *out)
+/*
+ * Read the clock several times, and keep the reading with the shortest round trip, which is the most exact.
+ */
+static enum rlock_status read_clock_exactly(struct check *check, int64_t trips_us[ROUND_TRIPS],
+					    struct rlock_clock_reading *out)
 {
 	for (size_t i = 0; i < ROUND_TRIPS; i++) {
-		struct rlock_clock_reading look;
-		enum rlock_status status = rlock_conn_read_clock(check->conn, check->index, &look);
+		struct rlock_clock_reading reading;
+		enum rlock_status status =
+			rlock_conn_read_clock(check->conn, check->index, &reading);
 
 		if (status != RLOCK_OK)
 			return status;
-		trips_us[i] = look.own_end_us - look.own_begin_us;
+		trips_us[i] = reading.own_end_us - reading.own_begin_us;
 		if (i == 0 || trips_us[i] < out->own_end_us - out->own_begin_us)
-			*out = look;
+			*out = reading;
 	}
 	return RLOCK_OK;
 }
 
-/* Only what is sure counts: the server may have looked at its clock at any moment until its reply was there. */
-static void judge_drift(struct check *check, const struct rlock_clock_reading looks[2])
+/*
+ * Judge the drift between two readings. The server read its clock at any moment of the round trip: count only the drift
+ * that is certain.
+ */
+static void judge_drift(struct check *check, const struct rlock_clock_reading readings[2])
 {
-	int64_t server_us = looks[1].server_us - looks[0].server_us;
-	int64_t most_us = looks[1].own_end_us - looks[0].own_begin_us;
-	int64_t least_us = looks[1].own_begin_us - looks[0].own_end_us;
+	int64_t server_us = readings[1].server_us - readings[0].server_us;
+	int64_t most_us = readings[1].own_end_us - readings[0].own_begin_us;
+	int64_t least_us = readings[1].own_begin_us - readings[0].own_end_us;
 	int64_t drift_us = server_us > most_us    ? server_us - most_us
 			   : server_us < least_us ? server_us - least_us
 						  : 0;
 
 	if (llabs(drift_us) > most_us / DRIFT_DIVISOR)
-		find(check, EXIT_CONFIG,
-		     "in %.1f s it drifted %+.2f %% from this machine's: it was set just now, or one "
-		     "of the two clocks is wrong: check again",
-		     (double)most_us / SECOND_US, 100 * (double)drift_us / (double)most_us);
+		add_finding(
+			check, EXIT_CONFIG,
+			"in %.1f s it drifted %+.2f %% from this machine's: it was set just now, or one "
+			"of the two clocks is wrong: check again",
+			(double)most_us / SECOND_US, 100 * (double)drift_us / (double)most_us);
 	else
-		find(check, FINDING_OK, "as fast as this machine's, within %.2f %%",
-		     100 * (double)(most_us - least_us) / (double)most_us);
+		add_finding(check, FINDING_OK, "as fast as this machine's, within %.2f %%",
+			    100 * (double)(most_us - least_us) / (double)most_us);
 }
 
 static enum rlock_status check_time(struct check *check)
 {
 	int64_t trips_us[ROUND_TRIPS];
-	struct rlock_clock_reading looks[2];
-	/* The first one connects. */
-	enum rlock_status status = rlock_conn_read_clock(check->conn, check->index, &looks[0]);
+	struct rlock_clock_reading readings[2];
+	/* This request connects, and is not measured. */
+	enum rlock_status status = rlock_conn_read_clock(check->conn, check->index, &readings[0]);
 
 	if (status == RLOCK_OK)
-		status = look_at_clock(check, trips_us, &looks[0]);
+		status = read_clock_exactly(check, trips_us, &readings[0]);
 	if (status != RLOCK_OK)
 		return status;
 	judge_latency(check, trips_us);
 	check->subject = "clock";
 	(void)rlock_poll(NULL, 0, rlock_now_ms() + DRIFT_MS);
-	status = look_at_clock(check, trips_us, &looks[1]);
-	if (status == RLOCK_OK && looks[0].server_us >= 0 && looks[1].server_us >= 0)
-		judge_drift(check, looks);
+	status = read_clock_exactly(check, trips_us, &readings[1]);
+	if (status == RLOCK_OK && readings[0].server_us >= 0 && readings[1].server_us >= 0)
+		judge_drift(check, readings);
 	return status;
 }
 
 /* ---- a server: rights ---- */
 
-/* Kinds of locks that need the same rights, in the order in which they are reported. */
+/* Kinds of locks that need the same rights, in the order of the report. */
 static const struct group {
 	unsigned kinds; /* as 1U << enum rlock_kind */
 	const char *name;
@@ -613,15 +654,16 @@ static const struct group {
 	{ 1U << RLOCK_SEMAPHORE, "semaphores" },
 };
 #define KIND_GROUPS (sizeof(kind_groups) / sizeof(kind_groups[0]))
-#define ALL_KINDS ((1U << RLOCK_ANY) - 1)
 
 /* The rights that the user lacks, as ACL SETUSER takes them. */
 struct lacks {
-	char rights[KIND_GROUPS]
-		   [TEXT_MAX]; /* what a group needs; not repeated where plain locks need it, too */
+	/* Rights for each group; rights for plain locks are not repeated. */
+	char rights[KIND_GROUPS][TEXT_MAX];
 	char optional[TEXT_MAX];
-	unsigned kinds;   /* of locks that can't be used, as 1U << enum rlock_kind */
-	bool lacks_names; /* not every name is allowed, where no pattern was given */
+	/* kinds that cannot be used, as 1U << enum rlock_kind */
+	unsigned kinds;
+	/* no pattern was given, and the user may not use all keys */
+	bool lacks_names;
 };
 
 static void append(char text[TEXT_MAX], const char *right)
@@ -636,7 +678,9 @@ static void add_lack(void *ctx, const struct rlock_lack *lack)
 	struct lacks *lacks = ctx;
 	const char *right = lack->right;
 
-	/* A user with patterns for keys is never advised to take all keys, nor the channels of all names. */
+	/*
+	 * Never advise "~*", nor the channels of all names: the user may have patterns on purpose.
+	 */
 	lacks->lacks_names = lacks->lacks_names || strcmp(right, "~*") == 0;
 	if (lacks->lacks_names && (*right == '~' || *right == '&' || *right == 'r'))
 		return;
@@ -654,7 +698,10 @@ static void add_lack(void *ctx, const struct rlock_lack *lack)
 	}
 }
 
-/* What the user may not use is a note: only a user that may use no kind of lock has a right too few. */
+/*
+ * Report the missing rights, one line for each group. Without plain locks the user lacks a right (77); other kinds that
+ * it may not use are notes.
+ */
 static void judge_rights(struct check *check, const struct lacks *lacks)
 {
 	char user[USER_MAX];
@@ -663,19 +710,20 @@ static void judge_rights(struct check *check, const struct lacks *lacks)
 	(void)user_of(check, user);
 	for (size_t i = 0; i < KIND_GROUPS; i++)
 		if (lacks->rights[i][0] != '\0')
-			find(check,
-			     i == 0 && lacks->kinds == ALL_KINDS ? EXIT_DENIED : FINDING_NOTE,
-			     "%s %s: try: ACL SETUSER %s%s", kind_groups[i].name,
-			     lacks_plain && i > 0 ? "need more rights than plain locks"
-						  : "can't be used",
-			     user, lacks->rights[i]);
+			add_finding(check, i == 0 ? EXIT_DENIED : FINDING_NOTE,
+				    "%s %s: try: ACL SETUSER %s%s", kind_groups[i].name,
+				    lacks_plain && i > 0 ? "need more rights than plain locks"
+							 : "can't be used",
+				    user, lacks->rights[i]);
 	if (lacks->lacks_names)
-		find(check, FINDING_NOTE,
-		     "not every name is allowed: rlock check 'PATTERN' tries the names that fit it");
+		add_finding(
+			check, FINDING_NOTE,
+			"not every name is allowed: rlock check 'PATTERN' tries the names that fit it");
 	if (lacks->optional[0] != '\0')
-		find(check, FINDING_NOTE,
-		     "list, waiters and --remember use more rights than locks need: try: ACL SETUSER %s%s",
-		     user, lacks->optional);
+		add_finding(
+			check, FINDING_NOTE,
+			"list, waiters and --remember use more rights than locks need: try: ACL SETUSER %s%s",
+			user, lacks->optional);
 }
 
 static enum rlock_status check_rights(struct check *check)
@@ -689,7 +737,7 @@ static enum rlock_status check_rights(struct check *check)
 				       lacks);
 	if (status == RLOCK_OK && lacks->kinds == 0 && lacks->optional[0] == '\0' &&
 	    !lacks->lacks_names)
-		find(check, FINDING_OK, "all");
+		add_finding(check, FINDING_OK, "all");
 	else if (status == RLOCK_OK)
 		judge_rights(check, lacks);
 	free(lacks);
@@ -701,17 +749,17 @@ static enum rlock_status check_rights(struct check *check)
 static void judge_moving(struct check *check, const struct rlock_lock_trial *trial, int code)
 {
 	check->subject = "slots";
-	find(check, code == FINDING_OK ? FINDING_NOTE : code,
-	     "slot %d is on its way from %s to %s%s%s: if that does not end, try: redis-cli "
-	     "--cluster fix HOST:PORT",
-	     trial->moving_slot, trial->server, trial->moves_to,
-	     code == FINDING_OK ? "" : ", and no lock can be acquired in it: ",
-	     code == FINDING_OK ? "" : trial->why);
+	add_finding(check, code == FINDING_OK ? FINDING_NOTE : code,
+		    "slot %d is on its way from %s to %s%s%s: if that does not end, try: redis-cli "
+		    "--cluster fix HOST:PORT",
+		    trial->moving_slot, trial->server, trial->moves_to,
+		    code == FINDING_OK ? "" : ", and no lock can be acquired in it: ",
+		    code == FINDING_OK ? "" : trial->why);
 }
 
 #define KINDS_TEXT_MAX 64
 
-/* "fair, read", of bits 1 << enum rlock_kind. */
+/* Print the kinds among the bits 1U << enum rlock_kind, such as "fair, read". */
 static const char *print_kinds(unsigned kinds, char out[KINDS_TEXT_MAX])
 {
 	size_t len = 0;
@@ -725,11 +773,14 @@ static const char *print_kinds(unsigned kinds, char out[KINDS_TEXT_MAX])
 	return out;
 }
 
-/* What is denied to the user is reported among the rights. */
+/* Report the trial of a lock. A missing right is not reported here, but by check_rights. */
 static void on_lock_trial(void *ctx, const struct rlock_lock_trial *trial)
 {
 	struct check *check = ctx;
-	/* In a slot on its way the nodes may redirect a request to each other until it is given up: both have answered. */
+	/*
+	 * A server answered, but refused. Also while a slot moves: both nodes answer, and redirect to each other until
+	 * the request fails.
+	 */
 	bool is_refused =
 		trial->status == RLOCK_ENET && (trial->is_denied || trial->moving_slot >= 0);
 	bool is_cluster = rlock_url_scheme(check->opts->urls[check->index]) == RLOCK_SCHEME_CLUSTER;
@@ -745,23 +796,25 @@ static void on_lock_trial(void *ctx, const struct rlock_lock_trial *trial)
 	}
 	check->subject = "lock";
 	if (code != FINDING_OK && trial->failed_kinds != 0)
-		find(check, code, "none of these kinds can be acquired%s%s: %s: %s", at, server,
-		     print_kinds(trial->failed_kinds, kinds), trial->why);
+		add_finding(check, code, "none of these kinds can be acquired%s%s: %s: %s", at,
+			    server, print_kinds(trial->failed_kinds, kinds), trial->why);
 	else if (code != FINDING_OK)
-		find(check, code, "none can be acquired%s%s: %s", at, server, trial->why);
+		add_finding(check, code, "none can be acquired%s%s: %s", at, server, trial->why);
 	else if (trial->status == RLOCK_OK)
-		find(check, FINDING_OK, "one was acquired and released%s%s", at, server);
+		add_finding(check, FINDING_OK, "one was acquired and released%s%s", at, server);
 	check->subject = "messages";
 	if (trial->messages == RLOCK_NOT_NOTIFIED)
-		find(check, FINDING_NOTE,
-		     "none are sent by this server: %s: a waiter may notice a release only at the "
-		     "end of the lease",
-		     trial->messages_why);
+		add_finding(
+			check, FINDING_NOTE,
+			"none are sent by this server: %s: a waiter may notice a release only at the "
+			"end of the lease",
+			trial->messages_why);
 	else if (trial->messages != RLOCK_OK)
-		find(check, FINDING_NOTE, "none come from this server: %s%s", trial->messages_why,
-		     trial->messages == RLOCK_EUNSUPPORTED
-			     ? ""
-			     : ": waiters try again within a second, each time");
+		add_finding(check, FINDING_NOTE, "none come from this server: %s%s",
+			    trial->messages_why,
+			    trial->messages == RLOCK_EUNSUPPORTED
+				    ? ""
+				    : ": waiters try again within a second, each time");
 }
 
 static enum rlock_status check_lock(struct check *check)
@@ -780,24 +833,28 @@ static void judge_permits(struct check *check, const struct rlock_inspection *in
 	for (size_t i = 0; i < inspection->unseen_count; i++)
 		if (strcmp(inspection->unseen[i].what, "holders") == 0 ||
 		    strcmp(inspection->unseen[i].what, "total") == 0) {
-			find(check, FINDING_NOTE, "%s: not seen: %s", name,
-			     inspection->unseen[i].why);
+			add_finding(check, FINDING_NOTE, "%s: not seen: %s", name,
+				    inspection->unseen[i].why);
 			return;
 		}
 	if (inspection->unheld_permits > 0)
-		find(check, FINDING_NOTE,
-		     "%s: %" PRId64 " of %" PRId64
-		     " have no record of a holder, as Java's RSemaphore leaves none: if no "
-		     "such client runs, they are lost: while no client holds a permit try: "
-		     "rlock unlock --force %s",
-		     name, inspection->unheld_permits, inspection->permits, name);
+		add_finding(check, FINDING_NOTE,
+			    "%s: %" PRId64 " of %" PRId64
+			    " have no record of a holder, as Java's RSemaphore leaves none: if no "
+			    "such client runs, they are lost: while no client holds a permit try: "
+			    "rlock unlock --force %s",
+			    name, inspection->unheld_permits, inspection->permits, name);
 	else
-		find(check, FINDING_OK,
-		     "%s: %" PRId64 " of %" PRId64 " free, none without a record of a holder", name,
-		     inspection->free_permits, inspection->permits);
+		add_finding(check, FINDING_OK,
+			    "%s: %" PRId64 " of %" PRId64
+			    " free, none without a record of a holder",
+			    name, inspection->free_permits, inspection->permits);
 }
 
-/* For a name, not a pattern: to find all semaphores would be a look at each key of the server. They have one server. */
+/*
+ * Report permits without a holder's record, if a name was given: to find all semaphores would mean to scan all keys. A
+ * semaphore needs a single server.
+ */
 static enum rlock_status check_permits(struct check *check)
 {
 	const struct rlock_name *name = &check->opts->names[0];
@@ -812,7 +869,7 @@ static enum rlock_status check_permits(struct check *check)
 	    inspections[0].state != RLOCK_STATE_OTHER)
 		judge_permits(check, &inspections[0]);
 	rlock_inspections_free(inspections, count);
-	/* What is denied is reported among the rights. */
+	/* check_rights reports a missing right. */
 	return status == RLOCK_EACL ? RLOCK_OK : status;
 }
 
@@ -820,13 +877,13 @@ static enum rlock_status check_permits(struct check *check)
 
 static const struct {
 	const char *subject;
-	enum rlock_status (*look)(struct check *check);
+	enum rlock_status (*run)(struct check *check);
 } server_checks[] = {
 	{ "url", check_url },   { "latency", check_time },    { "rights", check_rights },
 	{ "lock", check_lock }, { "permits", check_permits }, { "server", check_info },
 };
 
-/* Where the server is from; empty where its URL is the default, which is a finding of its own. */
+/* Where the server's URL is from. Empty for the default URL, which check_url reports. */
 static const char *origin_of(const struct check *check, char out[ORIGIN_MAX])
 {
 	return table_source(check->opts, OPT_URL) != SOURCE_DEFAULT
@@ -834,7 +891,7 @@ static const char *origin_of(const struct check *check, char out[ORIGIN_MAX])
 		       : "";
 }
 
-/* Returns the exit code of the failure that ended the checks of this server; 0: none. */
+/* Run all checks of a server. Returns the exit code of the failure that ended them; 0: none. */
 static int check_server(struct check *check)
 {
 	char origin[ORIGIN_MAX], why[FAILURE_TEXT_MAX];
@@ -846,15 +903,16 @@ static int check_server(struct check *check)
 		int code;
 
 		check->subject = server_checks[i].subject;
-		status = server_checks[i].look(check);
+		status = server_checks[i].run(check);
 		if (status == RLOCK_OK)
 			continue;
 		check->subject = "server";
 		code = caller_explain_failure(check->opts, check->conn, status, why);
-		/* The line of the server says where its URL is from. */
-		find(check, code, "%s",
-		     rlock_conn_failure(check->conn)->is_unreachable ? rlock_conn_error(check->conn)
-								     : why);
+		/* The heading says where the URL is from: do not repeat it. */
+		add_finding(check, code, "%s",
+			    rlock_conn_failure(check->conn)->is_unreachable
+				    ? rlock_conn_error(check->conn)
+				    : why);
 		return code;
 	}
 	return 0;
@@ -884,14 +942,16 @@ static const char *where(const struct opts *opts, const struct setting *setting,
 	return "the default";
 }
 
-/* Text: a line, as a part of the findings. It is no part of the conclusion: most settings are as they should be. */
+/*
+ * Print a setting as a finding, but leave it out of the conclusion: most unused settings do no harm.
+ */
 static void print_setting(void *ctx, const struct setting *setting)
 {
 	struct check *check = ctx;
 	bool is_ignored = setting->ignored[0] != '\0';
 	char value[USAGE_SHOWN_MAX], buffer[WHERE_MAX], text[TEXT_MAX];
 
-	/* The variable stands for itself where it stands for no option. */
+	/* A variable that stands for no option is its own subject. */
 	check->subject = setting->option != NULL ? setting->option : setting->variable;
 	(void)snprintf(text, sizeof(text), "%s, %s%s%s%s",
 		       setting->value != NULL ? usage_show(setting->value, value) : "(not shown)",
@@ -901,7 +961,7 @@ static void print_setting(void *ctx, const struct setting *setting)
 	print(check, is_ignored ? FINDING_NOTE : FINDING_OK, text);
 }
 
-/* JSON: an element of the open list. */
+/* Print a setting as an element of the open JSON list. */
 static void put_setting(void *ctx, const struct setting *setting)
 {
 	static const char *const sources[] = { [SOURCE_DEFAULT] = "default",
@@ -933,7 +993,9 @@ static void put_setting(void *ctx, const struct setting *setting)
 
 /* ---- this machine ---- */
 
-/* The holders of a private server that no call finds any more keep locks which exclude no new caller. */
+/*
+ * Report a private server that calls do not find any more: its holders still run, but exclude no new caller.
+ */
 static void check_local(struct check *check, int dir_fd)
 {
 	pid_t lost = local_find_lost_server(dir_fd);
@@ -941,25 +1003,26 @@ static void check_local(struct check *check, int dir_fd)
 	if (lost <= 0)
 		return;
 	check->subject = "local";
-	find(check, EXIT_CONFIG,
-	     "process %ld is the private server of this directory, but its socket was "
-	     "removed or moved: its locks exclude no new call: to end it and its locks: kill %ld",
-	     (long)lost, (long)lost);
+	add_finding(
+		check, EXIT_CONFIG,
+		"process %ld is the private server of this directory, but its socket was "
+		"removed or moved: its locks exclude no new call: to end it and its locks: kill %ld",
+		(long)lost, (long)lost);
 }
 
-/* Why the directory cannot be used is printed as an error by the call that opens it. */
+/* Report the runtime directory. runtime_dir_open prints why it cannot be used. */
 static void check_directory(struct check *check)
 {
 	int dir_fd = runtime_dir_open(true);
 
 	if (dir_fd < 0) {
-		find(check, EXIT_CONFIG,
-		     "%s can't be used for locks without a command: standard error has the "
-		     "reason",
-		     runtime_dir_path());
+		add_finding(check, EXIT_CONFIG,
+			    "%s can't be used for locks without a command: standard error has the "
+			    "reason",
+			    runtime_dir_path());
 		return;
 	}
-	find(check, FINDING_OK, "%s", runtime_dir_path_of(dir_fd));
+	add_finding(check, FINDING_OK, "%s", runtime_dir_path_of(dir_fd));
 	check_local(check, dir_fd);
 	(void)close(dir_fd);
 }
@@ -968,23 +1031,25 @@ static void check_reason(struct check *check, const char *subject, const char *r
 			 const char *sound)
 {
 	check->subject = subject;
-	find(check, reason != NULL ? EXIT_CONFIG : FINDING_OK, "%s",
-	     reason != NULL ? reason : sound);
+	add_finding(check, reason != NULL ? EXIT_CONFIG : FINDING_OK, "%s",
+		    reason != NULL ? reason : sound);
 }
 
 /* ---- all of it ---- */
 
-/* The server of local:, which could not be found or started: the rest is looked at all the same. */
+/* Report that the server of local: was not found or started. */
 static void find_no_server(struct check *check, int code)
 {
 	char origin[ORIGIN_MAX];
 
 	findings_about(check, rlock_url_server(check->opts->urls[0]), origin_of(check, origin));
 	check->subject = "server";
-	find(check, code, "cannot be used: standard error has the reason");
+	add_finding(check, code, "cannot be used: standard error has the reason");
 }
 
-/* code is that of the connection, which is NULL without a server. Returns the exit code. */
+/*
+ * Report everything. code: the exit code of connecting; check->conn is NULL without a server. Returns the exit code.
+ */
 static int report(struct check *check, int code)
 {
 	const struct opts *opts = check->opts;
@@ -1029,7 +1094,7 @@ static int report(struct check *check, int code)
 
 int cmd_check(struct opts *opts)
 {
-	/* Not on the stack, whose limit may be 64 KB. */
+	/* Allocate it: the limit of the stack may be 64 KB. */
 	struct check *check = calloc(1, sizeof(*check));
 	bool is_cancelled = false;
 	int code;
