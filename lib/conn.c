@@ -1,6 +1,6 @@
 /*
- * What a caller of the library connects to: one server, or several that must agree, each with a connection of its own.
- * Requests to all of them at once are for request.c.
+ * The connection of a caller of the library: to one server, or to several that must agree, each by a connection of its own. request.c
+ * sends requests to all of them in parallel.
  */
 #include <errno.h>
 #include <hiredis/hiredis.h>
@@ -26,8 +26,8 @@
 #define PAUSE_MAX_MS 1000
 
 /*
- * Clocks drift. Those of two machines without NTP differ by less than a thousandth of the time that passes; the clocks
- * of several servers drift from each other, too, and Redlock allows 1 % and 2 ms for that.
+ * Allowances for clocks that drift. With one server a thousandth of the lease: two machines without NTP differ by less. With several
+ * servers 1 % and 2 ms, as in Redlock, since their clocks drift from each other as well.
  */
 #define DRIFT_DIVISOR 1000
 #define DRIFT_MIN_MS 2
@@ -103,7 +103,7 @@ enum rlock_status rlock__conn_check_name(struct rlock_conn *conn, const struct r
 	return RLOCK_EINVAL;
 }
 
-/* Scripts add a lease to the time of day, and write the sum down: with 14 digits it is still exact. */
+/* Limit the lease: scripts store the time of day plus the lease, which is exact with 14 digits. */
 enum rlock_status rlock__conn_check_lease(struct rlock_conn *conn, int64_t lease_ms)
 {
 	if (lease_ms >= 1 && lease_ms <= LEASE_MAX_MS)
@@ -112,7 +112,7 @@ enum rlock_status rlock__conn_check_lease(struct rlock_conn *conn, int64_t lease
 			   "a lease has 1 to %" PRId64 " ms, which are 10000 days", LEASE_MAX_MS);
 }
 
-/* Each server would have a counter of its own. */
+/* A semaphore needs a single server: permits are counted on each server separately. */
 enum rlock_status rlock__conn_check_permits(struct rlock_conn *conn, int64_t permits, int64_t take)
 {
 	if (conn->server_count > 1)
@@ -130,7 +130,7 @@ void rlock_conn_free(struct rlock_conn *conn)
 {
 	if (conn == NULL)
 		return;
-	/* The first has the TLS context of those that were added. */
+	/* In reverse order: the added connections share the TLS context of the first one. */
 	for (size_t i = conn->connection_count; i > 0; i--)
 		rlock__connection_free(conn->connections[i - 1]);
 	free(conn);
@@ -146,7 +146,7 @@ size_t rlock_conn_error_name(const struct rlock_conn *conn)
 	return conn->error.name_index;
 }
 
-/* Of several servers the one that the failure is about, unless its text has the name. */
+/* With several servers add the name of the one that failed, unless the text contains it. */
 static void name_server(struct rlock__error *error)
 {
 	size_t len = strlen(error->text), added = strlen(error->server) + strlen(": ");
@@ -252,7 +252,7 @@ static bool is_range(const redisReply *range)
 	       master->element[1]->integer <= RLOCK__PORT_MAX;
 }
 
-/* A node that does not know its own host means the one by which it was reached. */
+/* The host of a master. If the node does not know its own host, use the host by which it was reached. */
 static const char *host_of(const redisReply *master, const struct rlock__connection *connection)
 {
 	const redisReply *host = master->element[0];
@@ -262,7 +262,7 @@ static const char *host_of(const redisReply *master, const struct rlock__connect
 	return rlock__connection_server(connection)->endpoints.items[0].host;
 }
 
-/* false: out of memory. */
+/* False: out of memory. */
 static bool add_master(const struct rlock__connection *connection, const redisReply *master,
 		       struct rlock__endpoints *out)
 {
@@ -298,8 +298,8 @@ static enum rlock_status read_slots(struct rlock__connection *connection, const 
 }
 
 /*
- * Ask a node for all masters that have slots, in no order. RLOCK_ENET: it can't be reached, or some slots have no
- * master, *out then has the others. Free them with rlock__endpoints_free.
+ * Ask a node for all masters that have slots, in no order. Free *out with rlock__endpoints_free, also after RLOCK_ENET: the node cannot
+ * be reached, or some slots have no master, and *out has the masters of the other slots.
  */
 static enum rlock_status list_nodes(struct rlock__connection *connection,
 				    struct rlock__endpoints *out)
@@ -308,7 +308,7 @@ static enum rlock_status list_nodes(struct rlock__connection *connection,
 	size_t tries = connection->url->endpoints.count;
 	enum rlock_status status;
 
-	/* When a node does not answer, the next request goes to another one. */
+	/* Repeat: after a node that does not answer, the next request goes to another node. */
 	do {
 		redisReply *reply = NULL;
 

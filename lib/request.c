@@ -1,7 +1,6 @@
 /*
- * The arguments and the call of a script, EVALSHA first, EVAL where the server does not know it; one request to all places of
- * some names at once, and what comes of it: the quorum's result, and whether that counts.
- * Which arguments a script gets is for the caller, and what a reply means for its read function.
+ * Run a script, by EVALSHA first and by EVAL if the server does not know it; send one request to all places of some names in parallel;
+ * judge the quorum's result, and confirm it. The callers make the arguments, and their read functions interpret the replies.
  */
 #include <assert.h>
 #include <errno.h>
@@ -24,11 +23,11 @@
 #include "request.h"
 #include "rlock.h"
 
-/* How long replicas and sentinels may take, those of all servers together. */
+/* Longest time for the confirmations of replicas and sentinels, for all servers together. */
 #define ACKNOWLEDGE_MS 1000
-/* The least that one of them has. */
+/* Shortest time for the confirmation of one server. */
 #define SHARE_MIN_MS 50
-/* The lease goes on meanwhile: they get at most this part of it. */
+/* Confirmations take at most this part of the lease, which continues meanwhile. */
 #define LEASE_DIVISOR 4
 
 /* ---- arguments ---- */
@@ -132,7 +131,7 @@ struct rlock__command rlock__args_command(struct rlock__args *args,
 	struct rlock__command command = { (int)args->count, args->argv, args->lengths,
 					  args->needs_login, args->pipelined };
 
-	/* The same arguments serve EVALSHA and EVAL. */
+	/* The same arguments serve EVALSHA and EVAL: only the first two words differ. */
 	(void)snprintf(args->key_count_text, sizeof(args->key_count_text), "%zu", args->key_count);
 	args->argv[0] = has_text ? "EVAL" : "EVALSHA";
 	args->argv[1] = has_text ? script->body : script->sha1;
@@ -176,7 +175,7 @@ static void fail_server_error(struct rlock__call *call, struct rlock__result *ou
 					  out->reply->len, call->script->body);
 	freeReplyObject(out->reply);
 	out->reply = NULL;
-	/* The server can't serve us now. By the next try its name may stand for another one, a new master. */
+	/* The server cannot serve us now. Close the stream: at the next attempt its name may lead to another server, a new master. */
 	if (out->status == RLOCK_ENET) {
 		rlock__connection_abandon(call->connection);
 		out->was_sent = false;
@@ -436,7 +435,7 @@ size_t rlock__broadcast_done(const struct rlock__broadcast *broadcast)
 	       rlock__broadcast_count(broadcast, RLOCK_NOT_NOTIFIED);
 }
 
-/* How many servers count for the quorum. */
+/* The number of places that count for the quorum. */
 static size_t count_for_quorum(const struct rlock__broadcast *broadcast)
 {
 	size_t count = rlock__broadcast_done(broadcast);
@@ -480,7 +479,7 @@ static enum rlock_status read_reply(const struct rlock__broadcast *broadcast, si
 	return status;
 }
 
-/* Go on with the requests that are not over; how many are left. */
+/* Advance all incomplete requests. Returns how many are still incomplete. */
 static size_t advance(struct rlock__broadcast *broadcast)
 {
 	size_t open = 0;
@@ -503,7 +502,7 @@ static size_t advance(struct rlock__broadcast *broadcast)
 	return open;
 }
 
-/* What becomes of the requests on the servers is not known. */
+/* Abandon all incomplete requests: whether the servers carry them out is unknown. */
 static void abandon_open(struct rlock__broadcast *broadcast)
 {
 	for (size_t i = 0; i < broadcast->places->count; i++) {
@@ -524,7 +523,7 @@ static void abandon_open(struct rlock__broadcast *broadcast)
 	}
 }
 
-/* Only the requests that are not over: the descriptor of another one may stay ready. */
+/* Poll for the incomplete requests only: the descriptor of a complete one may stay ready. */
 static enum rlock_status poll_open(const struct rlock__broadcast *broadcast, int64_t until_ms)
 {
 	struct rlock__connection *open[RLOCK_SERVERS_MAX];
@@ -596,7 +595,7 @@ static size_t count_answered(const struct rlock__broadcast *broadcast)
 	return count;
 }
 
-/* How many of those that answered do not count, and why. */
+/* Print how many of the servers that answered do not count, and why. */
 static const char *print_negatives(const struct rlock__broadcast *broadcast,
 				   enum rlock_status negative, char out[64])
 {
@@ -630,7 +629,7 @@ static void add_count(const struct rlock__broadcast *broadcast, enum rlock_statu
 	rlock__error_set_reply(&conn->error, rlock__error_reply(&error));
 }
 
-/* Of servers that have done what was asked. */
+/* The result when a quorum has carried out the request. */
 static enum rlock_status done_status(struct rlock__broadcast *broadcast)
 {
 	return rlock__broadcast_copy_error(broadcast, RLOCK_NOT_NOTIFIED) ? RLOCK_NOT_NOTIFIED
@@ -657,7 +656,7 @@ enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
 	if (failure != RLOCK_OK && rlock__broadcast_copy_error(broadcast, failure))
 		return failure;
 	if (!rlock__broadcast_copy_error(broadcast, RLOCK_ENET)) {
-		/* Some have not answered yet, and too few have said no. */
+		/* Some places have not answered yet, and too few gave the negative answer. */
 		if (rlock__broadcast_copy_error(broadcast, negative))
 			return negative;
 		rlock__conn_copy_error(conn, 0);
@@ -673,8 +672,8 @@ void rlock__broadcast_close_failed(struct rlock__broadcast *broadcast)
 		const struct rlock__answer *answer = &broadcast->answers[i];
 
 		/*
-		 * With RLOCK_ENET the stream is closed already, or kept for a reply that is late. Not so after a reply
-		 * that came: the login failed, at a replica, say.
+		 * After RLOCK_ENET the stream is closed already, or kept for a late reply. With a reply the login failed, for
+		 * example at a replica: close the stream.
 		 */
 		if (answer->is_over && answer->status < 0 &&
 		    (answer->status != RLOCK_ENET || answer->result.reply != NULL))
@@ -699,7 +698,7 @@ static enum rlock_status check(const struct rlock_conn *conn, struct rlock__conn
 	return status;
 }
 
-/* One server's share of the time that is left. Not 0: WAIT would then wait without a limit. */
+/* One server's share of the remaining time. Never 0, for which WAIT would wait without a limit. */
 static int64_t share_ms(int64_t end_ms, size_t servers)
 {
 	int64_t now_ms = rlock_now_ms();
@@ -780,7 +779,7 @@ enum rlock_status rlock__reply_fail_held(struct rlock__error *error, const char 
 {
 	bool has_note = note[0] != '\0';
 	int64_t kept_until_ms = rlock_owner_kept_until_ms(owner, strlen(owner));
-	/* The time is the caller's to print. */
+	/* Do not show the time in the owner: the caller prints it. */
 	int owner_len =
 		kept_until_ms >= 0 ? (int)(strstr(owner, RLOCK__KEPT) - owner) : (int)strlen(owner);
 
