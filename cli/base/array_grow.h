@@ -8,8 +8,9 @@
 #include <stdlib.h>
 
 /*
- * The array, malloc'ed or NULL, with room for one more item after count of them, of size bytes each. It grows by
- * doubling, from one item on, so its capacity needs no record. NULL when out of memory: items is as it was.
+ * Make room for one more item in an array from malloc, or NULL, that has count items of size bytes. The array doubles
+ * at each power of two, so its capacity need not be stored. Returns the array. NULL: out of memory, and items is
+ * unchanged.
  */
 static inline void *array_grow(void *items, size_t count, size_t size)
 {

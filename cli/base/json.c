@@ -1,5 +1,5 @@
 /*
- * Writes a JSON document to a stream. Whether the stream took it is for the caller to check, once, at the end.
+ * Write a JSON document to a stream. The caller checks once, at the end, whether the stream took it.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "lib/rlock.h"
 
-/* JSON's escapes have 16 bits. */
+/* Write \uXXXX; above 16 bits two of them, as JSON requires. */
 static void put_escape(uint32_t character, FILE *out)
 {
 	if (character > 0xffff) {
@@ -18,7 +18,7 @@ static void put_escape(uint32_t character, FILE *out)
 	(void)fprintf(out, "\\u%04" PRIx32, character);
 }
 
-/* A byte that is not UTF-8 becomes the text \xNN. False: there was one. */
+/* Write a string. A byte that is not UTF-8 becomes the text \xNN. False: there was such a byte. */
 static bool put_string(const char *text, size_t len, FILE *out)
 {
 	bool is_utf8 = true;

@@ -1,6 +1,4 @@
-/*
- * Writes a JSON document, without keeping any of it. What it says is left to the callers.
- */
+/* Write a JSON document piece by piece, without storing it. The callers decide what it contains. */
 #ifndef JSON_H
 #define JSON_H
 
@@ -14,17 +12,17 @@ struct json {
 	bool needs_comma;
 };
 
-/* Each takes the name of a member; NULL: an element of an array, or the document itself. */
+/* key: the member's name; NULL: an element of an array, or the document itself. */
 void json_open(struct json *json, const char *key, char bracket);
 void json_close(struct json *json, char bracket);
 void json_number(struct json *json, const char *key, int64_t number);
 void json_bool(struct json *json, const char *key, bool is_true);
 void json_null(struct json *json, const char *key);
-/* A text of ours; empty is written as null. */
+/* Write a text of ours; an empty one as null. */
 void json_text(struct json *json, const char *key, const char *text);
 /*
- * Any bytes. One that is no UTF-8 becomes the text \xNN, and then a member with "_base64" after the key has all of them.
- * What a terminal would obey is escaped in either case.
+ * Write any bytes. If some are not UTF-8, these become the text \xNN, and a second member, KEY_base64, has all bytes.
+ * Control characters are always escaped.
  */
 void json_bytes(struct json *json, const char *key, const char *bytes, size_t len);
 

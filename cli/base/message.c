@@ -1,6 +1,6 @@
 /*
- * Messages for people: one line, one write(2), so that lines of many processes do not mix; and what the exit codes mean.
- * What a message says is the caller's business; what comes from outside is escaped by the caller.
+ * Print messages: one line in one write(2), so that lines of many processes do not mix. The exit codes. Callers word
+ * the message, and escape what comes from outside.
  */
 #include <errno.h>
 #include <limits.h>
@@ -20,16 +20,17 @@
 #define PREFIX "rlock: "
 #define ELLIPSIS "..."
 
-/* Of the names that a message begins with. */
+/* Size of the names at the start of a message. */
 #define NAMES_MAX 1100
 
-/* How long a message waits for room in a pipe, or on a terminal that was stopped. */
+/* How long a message waits for room in a pipe or on a stopped terminal. */
 #define PATIENCE_MS 5000
 
 static bool is_quiet;
 static bool is_verbose;
 static bool is_progress_shown;
-static bool is_stuck; /* there was no room for the last message */
+/* no room for the last message */
+static bool is_stuck;
 static int64_t latest_ms = INT64_MAX;
 static char names_prefix[NAMES_MAX];                 /* "NAME: ", or empty */
 static void (*writer)(const char *line, size_t len); /* NULL: standard error */
@@ -45,7 +46,7 @@ bool message_is_verbose(void)
 	return is_verbose;
 }
 
-/* No character is left in halves. */
+/* Never cut a UTF-8 character in two. */
 void message_cut(char *text, size_t room)
 {
 	size_t len = room - strlen(ELLIPSIS);
@@ -65,12 +66,12 @@ void message_set_deadline(int64_t deadline_ms)
 }
 
 /*
- * False if stderr stays full, e.g. a stopped pager: no lock is kept for a reader that does not read, and no signal ends
- * a process that waits there. After one wait in vain the next messages do not wait.
+ * Wait for room on stderr. False: still full, for example because a pager was stopped. The wait has a limit, since it
+ * keeps the lock, and no signal ends it. After one such wait the next messages do not wait.
  */
-static bool has_room(int64_t patience_ms)
+static bool has_room(int64_t limit_ms)
 {
-	int64_t now_ms = rlock_now_ms(), until_ms = now_ms + (is_stuck ? 0 : patience_ms);
+	int64_t now_ms = rlock_now_ms(), until_ms = now_ms + (is_stuck ? 0 : limit_ms);
 	struct pollfd out = { STDERR_FILENO, POLLOUT, 0 };
 
 	is_stuck = rlock_poll(&out, 1, min(until_ms, latest_ms)) == 0;
@@ -102,18 +103,18 @@ size_t message_progress_room(void)
 		return 0;
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < least_columns)
 		size.ws_col = 80;
-	/* A character in the last column would begin another row on some terminals. */
+	/* Leave the last column empty: some terminals would begin another row. */
 	return min_size(size.ws_col, PROGRESS_MAX - strlen(ERASE)) - strlen(PREFIX) - 1;
 }
 
-/* Nothing is waited for but, at its end, room. */
-static bool write_progress(const char *text, const char *end, int64_t patience_ms)
+/* Write the progress line. Only its end waits for room. */
+static bool write_progress(const char *text, const char *end, int64_t limit_ms)
 {
 	char line[PROGRESS_MAX + PIPE_BUF];
 	int len = snprintf(line, sizeof(line), "%s" PREFIX "%s%s", is_progress_shown ? ERASE : "\r",
 			   text, end);
 
-	return len > 0 && (size_t)len < sizeof(line) && has_room(patience_ms) &&
+	return len > 0 && (size_t)len < sizeof(line) && has_room(limit_ms) &&
 	       write(STDERR_FILENO, line, (size_t)len) == len;
 }
 
@@ -151,7 +152,7 @@ bool message_progress_end(const char *text)
 	return was_shown;
 }
 
-/* If stderr is closed or full, the line is dropped. */
+/* Write a line to stderr; drop it if stderr is closed or full. */
 void message_line(const char *line, size_t len)
 {
 	message_progress_clear();
@@ -177,7 +178,9 @@ void message_set_names(const char *names)
 __attribute__((format(printf, 2, 0))) static void print(const char *names, const char *format,
 							va_list args)
 {
-	/* A pipe takes so much in one piece, the newline included; and one byte that shows that there is more. */
+	/*
+	 * PIPE_BUF bytes go into a pipe in one piece; one byte more shows that the line is too long.
+	 */
 	char line[PIPE_BUF + 1];
 	const size_t start = (size_t)snprintf(line, sizeof(line), PREFIX "%s", names);
 	int saved_errno = errno;
@@ -186,7 +189,7 @@ __attribute__((format(printf, 2, 0))) static void print(const char *names, const
 	line[start] = '\0';
 	(void)vsnprintf(line + start, sizeof(line) - start, format, args);
 	message_cut(line + start, PIPE_BUF - 1 - start);
-	/* A last net: whatever came in, one message stays one line. */
+	/* Replace control characters that the caller did not escape: one message is one line. */
 	for (i = start; line[i] != '\0'; i++)
 		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
 			line[i] = '?';
@@ -263,10 +266,11 @@ const size_t exit_text_count = sizeof(exit_texts) / sizeof(exit_texts[0]);
 
 int exit_code_of(enum rlock_status status)
 {
-	/* No default: the compiler says when a status has no code yet. */
+	/* Without default, the compiler reports a status without a code. */
 	switch (status) {
+	/* done; the caller warns that no waiter was notified */
 	case RLOCK_OK:
-	case RLOCK_NOT_NOTIFIED: /* it was done; that no waiter was notified is a warning */
+	case RLOCK_NOT_NOTIFIED:
 		return 0;
 	case RLOCK_BUSY:
 		return EXIT_CONFLICT;
@@ -286,8 +290,9 @@ int exit_code_of(enum rlock_status status)
 	case RLOCK_ENOMEM:
 	case RLOCK_ESYS:
 		return EXIT_SYSTEM;
+	/* rlock ends by a signal: no caller asks for a code */
 	case RLOCK_ESERVER:
-	case RLOCK_CANCELLED: /* rlock ends by a signal then: a caller that asks for a code is at fault */
+	case RLOCK_CANCELLED:
 		return EXIT_FAULT;
 	}
 	return EXIT_FAULT;

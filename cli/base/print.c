@@ -1,6 +1,6 @@
 /*
- * Prints to standard output, asks the terminal for its size, and prints fields and rows. A character counts as one
- * column: of writings whose characters are wider the alignment suffers, and nothing else.
+ * Print structs as JSON members or as aligned rows, fitted to the terminal; end standard output. Each character counts
+ * as one column: wide ones only spoil the alignment.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,7 +23,7 @@ int output_end(int code)
 	return EXIT_SYSTEM;
 }
 
-/* Of a terminal that does not tell. */
+/* Width of a terminal that does not report one. */
 #define WIDTH_DEFAULT 80
 #define LINES_DEFAULT 24
 
@@ -45,13 +45,13 @@ struct winsize terminal_size(void)
 
 #define CELL_MAX 2200 /* a name, an owner or a note, of which each byte is escaped */
 
-/* What is there depends on the type of the field. */
+/* The address of a field in object; its type says what is there. */
 static const void *value_of(const struct field *field, const void *object)
 {
 	return (const char *)object + field->offset;
 }
 
-/* As a cell; "" of the types that are none. */
+/* Print a field as a cell; "" if its type has no cell. */
 static const char *field_text(const struct field *field, const void *object, char out[CELL_MAX])
 {
 	const void *value = value_of(field, object);
@@ -82,7 +82,7 @@ static const char *field_text(const struct field *field, const void *object, cha
 	}
 }
 
-/* NOLINTBEGIN(misc-no-recursion): as deep as the tables are. */
+/* NOLINTBEGIN(misc-no-recursion): as deep as the tables are nested. */
 static void list_json(struct json *json, const struct field *field, const void *object);
 
 static void object_json(struct json *json, const struct field *field, const void *part)
@@ -221,7 +221,7 @@ static size_t width_of(const char *text)
 	return width;
 }
 
-/* How many bytes of text have that width at most. */
+/* The bytes of text that fit into width columns. */
 static size_t bytes_of(const char *text, size_t width)
 {
 	size_t len = 0;
@@ -311,7 +311,7 @@ void columns_add(struct columns *columns, const char *key, const char *const *te
 void columns_add_fields(struct columns *columns, const struct field *fields, const void *object,
 			const char *first)
 {
-	/* Too much for a small stack. */
+	/* Allocate it: too much for a small stack. */
 	char(*cells)[CELL_MAX] = malloc(columns->count * sizeof(*cells));
 	const char *texts[COLUMNS_MAX] = { first };
 
@@ -333,7 +333,7 @@ void columns_add_fields(struct columns *columns, const struct field *fields, con
 
 static const char *cell_of(const char *row, size_t column)
 {
-	/* The key is before the first one. */
+	/* Skip the key, which is stored before the first cell. */
 	for (size_t i = 0; i <= column; i++)
 		row += strlen(row) + 1;
 	return row;
@@ -378,23 +378,24 @@ void columns_merge(struct columns *columns, size_t of)
 
 /* ---- lines ---- */
 
-/* How the columns are laid out in the room that there is. */
+/* The layout of columns in the given width. */
 struct layout {
 	size_t widths[COLUMNS_MAX];
 	bool is_out[COLUMNS_MAX];
-	size_t beside; /* so many columns are beside one another, the others below */
+	/* columns next to each other; the others are below */
+	size_t beside_count;
 };
 
 static size_t total_of(const struct layout *layout)
 {
 	size_t total = 0;
 
-	for (size_t i = 0; i < layout->beside; i++)
+	for (size_t i = 0; i < layout->beside_count; i++)
 		total += layout->is_out[i] ? 0 : layout->widths[i] + (i > 0 ? GAP : 0);
 	return total;
 }
 
-/* Whether a row has text in it. */
+/* Whether a row has text in that column. */
 static bool is_used(const struct columns *columns, size_t column)
 {
 	for (size_t row = 0; row < columns->row_count; row++)
@@ -407,7 +408,7 @@ static struct layout lay_out(const struct columns *columns)
 {
 	const struct column *table = columns->table;
 	size_t room = columns->room > 0 ? columns->room : SIZE_MAX;
-	struct layout layout = { .beside = columns->count };
+	struct layout layout = { .beside_count = columns->count };
 
 	memcpy(layout.widths, columns->widths, sizeof(layout.widths));
 	for (size_t i = 0; i < columns->count; i++)
@@ -415,8 +416,8 @@ static struct layout lay_out(const struct columns *columns)
 	for (size_t i = 0; i < columns->count; i++)
 		if (table[i].way == COLUMN_FIRST_OUT && total_of(&layout) > room)
 			layout.is_out[i] = true;
-	while (table[layout.beside - 1].way == COLUMN_BELOW && total_of(&layout) > room)
-		layout.beside--;
+	while (table[layout.beside_count - 1].way == COLUMN_BELOW && total_of(&layout) > room)
+		layout.beside_count--;
 	for (size_t i = 0; i < columns->count; i++) {
 		size_t total = total_of(&layout), width = layout.widths[i];
 
@@ -438,11 +439,11 @@ static void print_cell(const char *text, enum column_way way, size_t width, bool
 		(void)fprintf(out, "%*s", (int)(shown < width ? width - shown : 0) + GAP, "");
 }
 
-/* No blanks at the end of a line. */
+/* Print a row, without blanks at the end of a line. */
 static void print_row(const struct columns *columns, const struct layout *layout,
 		      const char *cells[COLUMNS_MAX], FILE *out)
 {
-	size_t last = layout->beside, beside_first = layout->widths[0] + GAP;
+	size_t last = layout->beside_count, next_to_first = layout->widths[0] + GAP;
 
 	if (columns->table[0].way == COLUMN_LONG && columns->room > 0 &&
 	    width_of(cells[0]) > layout->widths[0]) {
@@ -457,12 +458,12 @@ static void print_row(const struct columns *columns, const struct layout *layout
 			print_cell(cells[i], columns->table[i].way, layout->widths[i],
 				   i + 1 == last, out);
 	(void)putc('\n', out);
-	for (size_t i = layout->beside; i < columns->count; i++) {
-		bool has_room = beside_first + columns->widths[i] <= columns->room;
+	for (size_t i = layout->beside_count; i < columns->count; i++) {
+		bool has_room = next_to_first + columns->widths[i] <= columns->room;
 
 		if (cells[i][0] != '\0' && !layout->is_out[i])
 			(void)fprintf(out, "%*s%s\n",
-				      (int)(columns->indent + (has_room ? beside_first : 0)), "",
+				      (int)(columns->indent + (has_room ? next_to_first : 0)), "",
 				      cells[i]);
 	}
 }

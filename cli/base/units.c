@@ -1,6 +1,6 @@
 /*
- * Numbers, durations and times of day, as people write and read them. Which of them an option takes, and what is said of
- * a bad one, is table.c's business.
+ * Parse and print numbers, durations, times of day and the user's name. table.c decides which an option takes, and
+ * reports a bad one.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -62,7 +62,7 @@ static const struct unit {
 
 #define UNIT_COUNT (sizeof(units) / sizeof(units[0]))
 
-/* The length of a unit in ms; no name means seconds; 0 for an unknown one. */
+/* The length of a unit in ms. An empty name means seconds. 0: unknown. */
 static int64_t unit_ms(const char *name, size_t len)
 {
 	if (len == 0)
@@ -74,8 +74,8 @@ static int64_t unit_ms(const char *name, size_t len)
 }
 
 /*
- * The digits after the point as a part of unit, rounded up. From the last digit to the first, so
- * that any number of them is exact: 0.d1d2... of a unit is a tenth of (d1 units + 0.d2... of one).
+ * The value of the digits after the decimal point, in parts of unit, rounded up. Computed from the last digit to the
+ * first, so that any number of digits is exact: 0.d1d2... units are a tenth of (d1 + 0.d2...) units.
  */
 static int64_t fraction_value(const char *digits, size_t count, int64_t unit)
 {
@@ -91,7 +91,9 @@ static int64_t fraction_value(const char *digits, size_t count, int64_t unit)
 	return has_rest ? value + 1 : value;
 }
 
-/* A number with a unit below *unit_ms_io, the unit of the part before it. */
+/*
+ * Read a number and its unit, which must be smaller than *unit_ms_io, the unit of the part before.
+ */
 static enum duration part_read(const char **cursor, int64_t *unit_ms_io, int64_t *out_ms)
 {
 	static const char digits[] = "0123456789";
@@ -106,9 +108,9 @@ static enum duration part_read(const char **cursor, int64_t *unit_ms_io, int64_t
 	name_len = strspn(name, "abcdefghijklmnopqrstuvwxyz");
 	unit = unit_ms(name, name_len);
 	if (whole_len + fraction_len == 0 || unit == 0 || unit >= *unit_ms_io ||
-	    (name_len == 0 && *unit_ms_io != INT64_MAX)) /* seconds stand alone without a unit */
+	    (name_len == 0 && *unit_ms_io != INT64_MAX)) /* without a unit only alone */
 		return DURATION_NONE;
-	/* Of too many digits the greatest number. */
+	/* Too many digits give the greatest number. */
 	whole = strtoll(*cursor, NULL, 10);
 	if (whole > LONGEST_MS / unit)
 		return DURATION_TOO_LONG;
@@ -127,7 +129,8 @@ static enum duration read_duration(const char *text, int64_t *out_ms)
 
 		if (read != DURATION_READ)
 			return read;
-		sum += part; /* four parts of the limit at most */
+		/* cannot overflow: four parts at most */
+		sum += part;
 	} while (*text != '\0');
 	if (sum > LONGEST_MS)
 		return DURATION_TOO_LONG;
@@ -233,8 +236,9 @@ char *wall_clock_print_of(int64_t unix_ms, char out[WALL_CLOCK_TEXT_MAX])
 /* ---- the user ---- */
 
 /*
- * Copies the name of the effective user from /etc/passwd: claimed, if that is one of its names. False: the file does not
- * say. *is_strangers: claimed is another user's. Other sources of names are not asked: they may be on the network, and hang.
+ * Find the name of the effective user in /etc/passwd: claimed, if it is one of this user's names. False: not found.
+ * *is_strangers: claimed is the name of another user. Other sources of names are not asked: they may be on the network,
+ * and hang.
  */
 static bool read_user(const char *claimed, char out[USER_NAME_MAX], bool *is_strangers)
 {
