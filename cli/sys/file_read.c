@@ -1,6 +1,6 @@
 /*
- * Reads small files: those of users whole or not at all, and those of the kernel, which answers with one read, from
- * their start; and finds programs. What the content means is the caller's business.
+ * Read small files, and find programs. A user's file is read completely or not at all. Of a file in /proc, whose content one
+ * read(2) returns, the start is read. The callers know what the content means.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,10 +13,10 @@
 #include "lib/rlock.h"
 #include "sys/file_read.h"
 
-/* Most files fit. For the longest that is allowed the kernel would make a mapping, and take it down again. */
+/* First size of the buffer: most files fit. A buffer of the greatest allowed size would cost a mapping each time. */
 #define FIRST_BYTES 4096
 
-/* There may be a password in it, of which nothing stays. NULL with errno. */
+/* Enlarge the buffer. Wipe the old one, since it may contain a password. NULL with errno. */
 static char *enlarge(char *text, size_t size, size_t larger_size)
 {
 	char *larger = malloc(larger_size);
@@ -37,7 +37,7 @@ static char *read_all(int fd, size_t max, int64_t until_ms, size_t *len_out)
 	int err = 0;
 
 	while (text != NULL && got != 0 && err == 0 && len <= max) {
-		/* A pipe is read as far as it is filled. */
+		/* Wait until the pipe has more. */
 		if (until_ms < INT64_MAX && rlock_poll(&ready, 1, until_ms) == 0) {
 			err = ETIMEDOUT;
 			break;
@@ -76,7 +76,7 @@ char *file_read_all(int fd, size_t max, int64_t until_ms, struct stat *stat_out,
 
 	if (fd < 0)
 		return NULL;
-	/* A terminal is waited for: the user types the text. */
+	/* Wait for a terminal without a limit: the user types the text. */
 	if (fstat(fd, stat_out) == 0 && (until_ms == 0 || fcntl(fd, F_SETFL, 0) == 0))
 		text = read_all(fd, max,
 				until_ms != 0 && S_ISFIFO(stat_out->st_mode) ? until_ms : INT64_MAX,
@@ -124,7 +124,7 @@ char *file_path_absolute(const char *path)
 	return joined;
 }
 
-/* 0, or the errno that execve would give, as far as that is known without it. */
+/* 0, or the errno that execve(2) would return, as far as that can be known. */
 static int executable_error(const char *path)
 {
 	struct stat stat_of;
@@ -150,14 +150,14 @@ int file_find_program(const char *program, const char *dirs, char out[PATH_MAX])
 		return ENOENT;
 	for (;;) {
 		size_t len = strcspn(dirs, ":");
-		/* An empty part of PATH is this directory. */
+		/* An empty entry of PATH is the current directory. */
 		int written = snprintf(out, PATH_MAX, "%.*s/%s", len > 0 ? (int)len : 1,
 				       len > 0 ? dirs : ".", program);
 		int found = written < PATH_MAX ? executable_error(out) : ENAMETOOLONG;
 
 		if (found == 0)
 			return 0;
-		/* For shells a directory that may not be searched is empty, and so for us. */
+		/* Skip a directory that we may not search, as shells do. */
 		if (error == ENOENT && access(out, F_OK) == 0) {
 			error = found;
 			(void)snprintf(denied, sizeof(denied), "%s", out);
@@ -172,8 +172,8 @@ int file_find_program(const char *program, const char *dirs, char out[PATH_MAX])
 }
 
 /*
- * A file that cannot be opened for lack of descriptors may exist all the same: if rlock took it for missing, it would
- * miss a lock that is held.
+ * A file that cannot be opened because no descriptor is left may exist: an rlock that took it for missing would overlook a lock
+ * that is held.
  */
 bool is_transient_errno(int error)
 {

@@ -1,6 +1,5 @@
 /*
- * Linux' own calls, by which processes are watched, signalled and listed, and those that change how we run ourselves.
- * When that is done, and what follows, is left to the callers.
+ * Watch, signal and list processes by calls that only Linux has, and change how this process runs. The callers decide when.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -50,7 +49,7 @@ int os_process_signal(int process_fd, int signal)
 	return syscall(SYS_pidfd_send_signal, process_fd, signal, NULL, 0) == 0 ? 0 : errno;
 }
 
-/* "rloc": what is beside a signal that each process of a job gets. */
+/* "rloc": value that we send with a signal for all processes of a job. */
 #define MARK_FOR_ALL 0x726c6f63
 
 int os_process_signal_as_all(int process_fd, int signal)
@@ -88,7 +87,7 @@ pid_t os_fork_silently(const char *name)
 static struct {
 	char *stack;
 	size_t size;
-	/* The kernel clears it, and wakes what sleeps on it, when the process has another memory. */
+	/* The kernel clears this word, and wakes os_start_wait, when the process leaves our memory by exec or exit. */
 	_Atomic pid_t is_running;
 } started;
 
@@ -107,7 +106,7 @@ pid_t os_start(int (*start)(void *ctx), void *ctx, size_t stack_bytes)
 		    (void *)&started.is_running);
 	if (pid >= 0 || errno != EINVAL)
 		return pid;
-	/* As the image of another machine runs: below qemu-user, where only a thread may share our memory. */
+	/* qemu-user lets only threads share memory: start a process with a copy of it. */
 	started.is_running = 0;
 	return clone(start, started.stack + started.size, SIGCHLD, ctx);
 }
@@ -156,7 +155,7 @@ void pid_list_free(struct pid_list *list)
 	*list = (struct pid_list){ 0 };
 }
 
-/* Adds the names that are numbers; none when there is no such directory. False when files or memory are short. */
+/* Add the file names that are numbers. No directory: none are added. False: descriptors or memory are short. */
 static bool list_numbers(const char *path, struct pid_list *out)
 {
 	DIR *dir = opendir(path);
@@ -179,7 +178,7 @@ bool os_list_processes(struct pid_list *out)
 	return list_numbers("/proc", out) && out->count > 0;
 }
 
-/* None when the process is gone. */
+/* Add the threads of a process; none if the process is gone. */
 static bool list_threads(pid_t pid, struct pid_list *out)
 {
 	char path[32];
@@ -188,7 +187,7 @@ static bool list_threads(pid_t pid, struct pid_list *out)
 	return list_numbers(path, out);
 }
 
-/* The file has pids with blanks between them, in one line without a limit. */
+/* Add the children of a thread. The file is one line of pids, of any length. */
 static bool list_children_of_thread(pid_t pid, pid_t thread, struct pid_list *out)
 {
 	char path[64], *text;
@@ -217,13 +216,13 @@ bool os_list_children(pid_t pid, struct pid_list *out)
 		if (!list_children_of_thread(pid, threads.pids[i], out))
 			is_complete = false;
 	pid_list_free(&threads);
-	/* Without CONFIG_PROC_CHILDREN, or without /proc, there are no such files. */
+	/* Without CONFIG_PROC_CHILDREN, or without /proc, the files are missing. */
 	return is_complete && access("/proc/thread-self/children", R_OK) == 0;
 }
 
-/* ---- where pids and times mean the same ---- */
+/* ---- the scope of pids and times ---- */
 
-/* 0 where there is no such. False with errno. */
+/* Read an inode; 0: there is no such file. False with errno: it cannot be read now. */
 static bool read_inode(const char *path, uint64_t *out)
 {
 	struct stat st = { 0 };
@@ -238,7 +237,7 @@ const struct os_scope *os_scope(void)
 {
 	static struct os_scope place;
 
-	/* It stays the same. */
+	/* Read it once: it never changes in the life of a process. */
 	if (place.boot[0] != '\0')
 		return &place;
 	if (!read_inode("/proc/self/ns/pid", &place.pids) ||
@@ -278,7 +277,7 @@ void os_child_take(const siginfo_t *child)
 		   : child->si_code == CLD_CONTINUED ? WCONTINUED
 						     : WEXITED;
 
-	/* What has happened to it meanwhile is for the next look. */
+	/* If the child has changed again since the peek, the next peek reports that. */
 	(void)wait_child(P_PID, child->si_pid, &taken, what);
 }
 
@@ -296,7 +295,6 @@ bool os_events_add(int events_fd, int fd)
 	return epoll_ctl(events_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-/* The kernel drops a closed descriptor from the set only when no copy of it is open, e.g. after a fork. */
 void os_events_remove(int events_fd, int fd)
 {
 	(void)epoll_ctl(events_fd, EPOLL_CTL_DEL, fd, NULL);
@@ -313,7 +311,7 @@ bool os_timer_set(int timer_fd, int64_t at_ms)
 
 	if (at_ms != INT64_MAX) {
 		at_ms = max(at_ms, 0);
-		/* A time of 0 would disarm it. */
+		/* Add a nanosecond, since a time of 0 would disarm the timer. */
 		at.it_value.tv_sec = at_ms / 1000;
 		at.it_value.tv_nsec = at_ms % 1000 * 1000000 + 1;
 	}
@@ -331,7 +329,7 @@ bool os_signals_read(int fd, struct os_signal *out)
 
 	if (read(fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return false;
-	/* Only the kernel's codes are greater than SI_USER. */
+	/* A code greater than SI_USER comes from the kernel. */
 	*out = (struct os_signal){ .number = (int)info.ssi_signo,
 				   .is_from_kernel = info.ssi_code > SI_USER,
 				   .is_for_all = info.ssi_code == SI_QUEUE &&
@@ -349,8 +347,8 @@ void os_close_from(int first)
 	if (syscall(SYS_close_range, (unsigned int)first, ~0U, 0U) == 0)
 		return;
 	/*
-	 * close_range(2) is of Linux 5.9, and os_check_kernel asks for 5.3 only; sandboxes whose lists are older forbid
-	 * it. A descriptor that stays open here keeps the caller's pipe open for as long as the lock is held.
+	 * Close one by one where there is no close_range(2): it needs Linux 5.9, and some sandboxes forbid it. A descriptor
+	 * that stays open would keep the caller's pipe open while the lock is held.
 	 */
 	limit = sysconf(_SC_OPEN_MAX);
 	for (int fd = first; (long)fd < limit; fd++)
@@ -442,7 +440,7 @@ static void close_files(struct pid_list files, const char *closer)
 	}
 }
 
-/* All of ours are close-on-exec, and what we were given is not. */
+/* Inherited descriptors are those without close-on-exec, since all of our own have it. */
 void os_close_inherited(const char *closer)
 {
 	struct stat stat_of;
@@ -468,7 +466,7 @@ void os_close_inherited(const char *closer)
 
 bool os_fill_standard_fds(void)
 {
-	/* Each open takes the lowest number that is free. To read or write a descriptor of O_PATH is EBADF, as if closed. */
+	/* Each open takes the lowest free number. Reads and writes of an O_PATH descriptor are EBADF, as if it were closed. */
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/", O_PATH | O_CLOEXEC) < 0)
 			return false;
@@ -480,7 +478,7 @@ int os_has_same_description(pid_t pid, int fd)
 	long order =
 		syscall(SYS_kcmp, (long)getpid(), (long)pid, (long)KCMP_FILE, (long)fd, (long)fd);
 
-	/* It has nothing there. */
+	/* The process has no descriptor of that number. */
 	if (order < 0 && errno == EBADF)
 		return 0;
 	return order < 0 ? -1 : order == 0;
@@ -506,7 +504,7 @@ void os_drain_fd(int fd)
 {
 	char events[256];
 
-	/* Of more events the rest is for the next time. */
+	/* Further events make the descriptor readable again. */
 	(void)!read(fd, events, sizeof(events));
 }
 
@@ -517,14 +515,16 @@ bool os_is_ready(int fd)
 	return fd >= 0 && poll(&poll_fd, 1, 0) > 0;
 }
 
-/* ---- what others see of us ---- */
+/* ---- what ps shows of us ---- */
 
 static struct {
 	char **argv;
 	int argc;
-	char *room; /* from the first word to the end of the last */
+	/* the memory of argv's words, into which the title is written, and its size */
+	char *room;
 	size_t size;
-	char *words; /* a copy, once a title is in their room */
+	/* copy of the words; NULL: no title was set */
+	char *words;
 } title;
 
 void os_set_name(const char *name)
@@ -538,7 +538,7 @@ void os_title_setup(int argc, char **argv)
 
 	if (argc < 1)
 		return;
-	/* The kernel puts the words one after the other; a loader of another kind may not. */
+	/* Use only words that follow each other in memory, as the kernel puts them. */
 	end = argv[0];
 	for (int i = 0; i < argc && argv[i] == end; i++) {
 		end += strlen(end) + 1;
@@ -550,7 +550,7 @@ void os_title_setup(int argc, char **argv)
 	title.size = (size_t)(end - argv[0]);
 }
 
-/* COMMAND's words are among those of argv. */
+/* Move the words of argv, which include COMMAND's, to make room for a title. */
 static void move_words(void)
 {
 	title.words = title.size > 0 ? malloc(title.size) : NULL;
@@ -584,17 +584,17 @@ void os_hide_memory(void)
 
 #define NICE_FIRST (-20)
 /*
- * The priorities of SCHED_RR. What we have killed runs before us: we go on to search thousands of processes, and would
- * leave it no processor to end on.
+ * Priorities of SCHED_RR. A killed process runs before us: we may scan thousands of processes meanwhile, and would leave it no
+ * processor on which to end.
  */
 #define REAL_TIME_OURS 1
 #define REAL_TIME_KILLED 2
 
-/* What os_lower_priority has to take back. */
+/* What os_lower_priority must undo. */
 static enum { IS_AS_FOUND, IS_REAL_TIME, IS_NICE } raised;
 static int nice_found;
 
-/* RLIMIT_RTPRIO may allow a lower one only. */
+/* Set SCHED_RR, with a lower priority if RLIMIT_RTPRIO allows no more. False: not allowed. */
 static bool make_real_time(pid_t thread, int priority)
 {
 	for (; priority >= REAL_TIME_OURS; priority--) {
@@ -614,18 +614,18 @@ static bool runs_at_least_as(pid_t thread, int priority)
 }
 
 /*
- * Where SCHED_RR is denied, a nice value has to do. It counts among the processes of one session only (sched(7),
- * autogroup): the more sessions are busy, the less it helps. SCHED_RR is not inherited: the thread that resolves names
- * may run any code of the system's, which must not have our priority.
+ * A nice value, for where SCHED_RR is denied, only counts among the processes of one session (sched(7), autogroup): it helps
+ * less the more sessions are busy. SCHED_RESET_ON_FORK keeps SCHED_RR from the thread that resolves names, which may run any
+ * library of the system.
  */
 void os_raise_priority(void)
 {
 	struct rlimit limit;
 
-	/* chrt(1) may have started us with more. */
+	/* Leave a priority that the user has given us by chrt(1). */
 	if (raised != IS_AS_FOUND || runs_at_least_as(0, REAL_TIME_OURS))
 		return;
-	/* LimitRTTIME= of systemd, and rtkit: a process of SCHED_RR is killed when it runs so long without sleeping. */
+	/* With RLIMIT_RTTIME (systemd's LimitRTTIME=, rtkit) the kernel kills a SCHED_RR process that runs too long. */
 	if (getrlimit(RLIMIT_RTTIME, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY &&
 	    make_real_time(0, REAL_TIME_OURS)) {
 		raised = IS_REAL_TIME;
@@ -641,7 +641,7 @@ void os_lower_priority(void)
 {
 	const struct sched_param none = { .sched_priority = 0 };
 
-	/* A user that may set SCHED_RR may lack the right to clear SCHED_RESET_ON_FORK. */
+	/* Keep SCHED_RESET_ON_FORK: clearing it may need a right that setting SCHED_RR does not. */
 	if (raised == IS_REAL_TIME)
 		(void)sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &none);
 	else if (raised == IS_NICE)
@@ -649,7 +649,7 @@ void os_lower_priority(void)
 	raised = IS_AS_FOUND;
 }
 
-/* RLIMIT_RTTIME does not matter to it any more. */
+/* RLIMIT_RTTIME does not matter: the process is being killed. */
 void os_raise_priority_of_killed(pid_t pid)
 {
 	struct pid_list threads = { 0 };
@@ -662,7 +662,7 @@ void os_raise_priority_of_killed(pid_t pid)
 	pid_list_free(&threads);
 }
 
-/* A woken process of SCHED_BATCH does not interrupt the one that runs, not even the one that woke it (sched(7)). */
+/* With SCHED_BATCH we do not interrupt a running process when we are woken, not even the one that wakes us (sched(7)). */
 void os_let_others_run_first(void)
 {
 	const struct sched_param none = { .sched_priority = 0 };
@@ -672,14 +672,14 @@ void os_let_others_run_first(void)
 
 /* ---- memory ---- */
 
-/* A kernel page that holds the end of one segment and the start of the next belongs to neither. */
+/* Release the read-only segments of one library or program. Leave out pages that two segments share. */
 static int release_segments(struct dl_phdr_info *object, size_t size, void *page_size)
 {
 	uintptr_t page = *(const uintptr_t *)page_size;
 	bool is_first = false;
 
 	(void)size;
-	/* The first one last: this list is in it. */
+	/* Release the first segment last, since it contains this list. */
 	for (size_t i = object->dlpi_phnum; i > 0 && !is_first; i--) {
 		const ElfW(Phdr) *segment = &object->dlpi_phdr[i - 1];
 		uintptr_t start = object->dlpi_addr + segment->p_vaddr;
@@ -697,8 +697,8 @@ static int release_segments(struct dl_phdr_info *object, size_t size, void *page
 }
 
 /*
- * A holder sleeps for hours, and needed these pages only to acquire its lock. Of one holder that is idle (make bench)
- * the Pss of both processes is 360 kB instead of 760; of each of 20 holders, which share these pages, 240 instead of 295.
+ * A holder sleeps for hours, and needed these pages only to acquire its lock. PSS of both processes of an idle holder, by make
+ * bench: 360 kB with this and 760 without; for each of 20 holders, which share pages: 240 and 295.
  */
 void os_shrink_while_idle(void)
 {
@@ -707,11 +707,11 @@ void os_shrink_while_idle(void)
 	uintptr_t top = (uintptr_t)__builtin_frame_address(0) / page_size * page_size;
 
 	(void)dl_iterate_phdr(release_segments, &page_size);
-	/* What a deeper call has left below this one's frame. The kernel keeps a gap of 1 MB below a stack. */
+	/* Release stack pages below this frame, which deeper calls have left. Nothing else is there: the kernel keeps a gap. */
 	(void)madvise((void *)(top - span), span - page_size, MADV_DONTNEED); /* NOLINT */
 }
 
-/* Not by the library: what shrinks and what sleeps after that are on the same pages, or on few. */
+/* Poll here and not by the library: fewer pages of code are read again after they were released. */
 void os_events_wait(int events_fd, bool is_long)
 {
 	struct pollfd events = { events_fd, POLLIN, 0 };
@@ -723,10 +723,10 @@ void os_events_wait(int events_fd, bool is_long)
 
 /* ---- what the system must be able to do ---- */
 
-/* Of /proc/self/status, which lists up to 65536 groups. */
+/* Largest /proc/self/status, which can list 65,536 groups. */
 #define STATUS_MAX (1 << 20)
 
-/* A sandbox forbids with EPERM, or pretends with ENOSYS that there is no such call. */
+/* Why a call is missing. A sandbox denies it with EPERM, or pretends by ENOSYS that the kernel does not have it. */
 static const char *missing(const char *call, int error)
 {
 	static char reason[256];
@@ -743,8 +743,8 @@ static const char *missing(const char *call, int error)
 }
 
 /*
- * Before a lock is acquired: an rlock that cannot watch a process would have to release it again, or would leave
- * processes running. Calls that rlock can do without are left out: where these fail, the code that makes them goes on.
+ * Check before a lock is acquired: an rlock that cannot watch processes would leave some running. Only calls that rlock cannot
+ * do without are checked.
  */
 const char *os_check_kernel(void)
 {
@@ -758,7 +758,7 @@ const char *os_check_kernel(void)
 	return error == 0 ? NULL : missing("pidfd_send_signal", error);
 }
 
-/* Whether that line of /proc/self/status has one number, which is ours. False, too, when there is no such line. */
+/* Whether a line of /proc/self/status has exactly one number, and it is our pid. False also without that line. */
 static bool has_our_pid(const char *status, const char *line)
 {
 	const char *cursor = strstr(status, line);
@@ -778,13 +778,13 @@ static const char *judge_status(const char *status)
 	const struct os_scope *place = os_scope();
 	uint64_t of_children = 0;
 
-	/* A kernel that was built without PID namespaces has neither. */
+	/* A kernel without PID namespaces has neither NSpid nor ns/pid. */
 	if (strstr(status, "\nNSpid:") == NULL && access("/proc/self/ns/pid", F_OK) != 0 &&
 	    has_our_pid(status, "\nPid:\t"))
 		return NULL;
 	if (!has_our_pid(status, "\nNSpid:\t"))
 		return is_others;
-	/* What unshare(1) starts without --fork is in one namespace, and its children are in another. */
+	/* A program that unshare(1) starts without --fork is in one namespace, and its children are in another. */
 	if (place == NULL || !read_inode("/proc/self/ns/pid_for_children", &of_children) ||
 	    place->pids == 0 || place->pids != of_children)
 		return "processes that start here belong to another PID namespace than /proc: "
@@ -793,8 +793,8 @@ static const char *judge_status(const char *status)
 }
 
 /*
- * NSpid has a number for each PID namespace from that of /proc down to ours. To compare /proc/self with getpid() would
- * not do: the pids of two namespaces may be equal by chance.
+ * NSpid has one number for each PID namespace from that of /proc down to ours. A comparison of /proc/self with getpid() would
+ * not be enough: pids of two namespaces can be equal by chance.
  */
 const char *os_check_proc(void)
 {
@@ -808,7 +808,7 @@ const char *os_check_proc(void)
 		reason = judge_status(status);
 	else if (is_transient_errno(errno))
 		reason = "/proc cannot be read for lack of files or memory";
-	/* The link is there, but leads nowhere, in a /proc that does not know us. */
+	/* In a /proc of another PID namespace, the link /proc/self exists and leads nowhere. */
 	else if (lstat("/proc/self", &st) == 0)
 		reason = is_others;
 	else

@@ -1,6 +1,6 @@
 /*
- * The one place that knows Linux: processes by descriptor, events, timers, signals by descriptor, and what a process
- * may ask of the kernel for itself. Another system needs another os.c, and nothing else.
+ * The calls that only Linux has: pidfds, epoll, timerfds, signalfds, and settings of the process itself. Another operating
+ * system needs another os.c, and nothing else.
  */
 #ifndef OS_H
 #define OS_H
@@ -13,37 +13,36 @@
 
 /* ---- processes ---- */
 
-/* A descriptor of that process, readable when it has ended, close-on-exec; -1 with errno. */
+/* A pidfd: readable when the process has ended, close-on-exec. -1 with errno. */
 int os_process_open(pid_t pid);
-/* Send it a signal, and to no other process that got its pid. 0, or errno. */
+/* Send a signal to the process of a pidfd: never to another process that got its pid. 0, or errno. */
 int os_process_signal(int process_fd, int signal);
-/* Send a signal as os_process_signal does, with a mark for an rlock below: all processes of the job get this signal. */
+/* The same, with a mark for an inner rlock: all processes of the job get this signal, so it need not pass it on. */
 int os_process_signal_as_all(int process_fd, int signal);
 
 /*
- * Like fork(2), but the child's end sends no SIGCHLD, and only a wait with __WALL finds the child: a loop that waits
- * for any child does not meet it. Handlers of pthread_atfork are not called: in the child async-signal-safe calls
- * only. The child has that name, as by os_set_name.
+ * Fork a child whose end sends no SIGCHLD, and that only a wait with __WALL finds: a loop that waits for any child does not
+ * reap it. The child has the name, as if by os_set_name. Handlers of pthread_atfork are not called, so the child must make
+ * async-signal-safe calls only. -1 with errno.
  */
 pid_t os_fork_silently(const char *name);
 /*
- * Like vfork(2): a process that calls start(ctx) in our memory, on a stack of its own, until it executes a program or ends,
- * with what that returns. But we go on at once: to execute a program may take long. start makes async-signal-safe calls
- * only, needs no more stack than stack_bytes, and shares errno with us: call os_start_wait next, and nothing else that
- * can fail. What ctx points to stays where it is. -1 with errno. For one process at a time. An emulator of another machine
- * may give it a copy of our memory.
+ * Start a process that calls start(ctx) in our memory, as after vfork(2), but on a stack of its own, and without suspending us:
+ * an exec can take long. The process ends with the result of start. start must make async-signal-safe calls only, and needs at
+ * most stack_bytes. It shares our errno, so call os_start_wait next, before anything that can fail. What ctx points to must
+ * stay valid. One process at a time. Under qemu-user the process has a copy of our memory. -1 with errno.
  */
 pid_t os_start(int (*start)(void *ctx), void *ctx, size_t stack_bytes);
-/* Sleep until that process has our memory no longer, for wait_ms at most. */
+/* Wait until that process has executed a program or ended, for wait_ms at most. */
 void os_start_wait(int wait_ms);
-/* Orphans among our descendants become our children. False with errno. Async-signal-safe. */
+/* Adopt orphans: descendants whose parents end become our children. False with errno. Async-signal-safe. */
 bool os_adopt_orphans(void);
-/* No more, so that a program that this process waits for finds things as without us. */
+/* Stop adopting orphans, so that a program that this process executes does not get children that it does not know. */
 void os_stop_adopting(void);
-/* In a child: this signal comes when the thread that forked it ends. Async-signal-safe. */
+/* In a child: get this signal when the thread that forked the child ends. Async-signal-safe. */
 void os_die_with_parent(int signal);
 
-/* A growing list of pids. Zero-initialise, pid_list_free. */
+/* A growing list of pids. Initialise it with zeros, and free it by pid_list_free. */
 struct pid_list {
 	pid_t *pids;
 	size_t count;
@@ -51,24 +50,24 @@ struct pid_list {
 void pid_list_free(struct pid_list *list);
 
 /*
- * The next child that has ended, was stopped or was continued, without waiting; what it says stays until it is taken,
- * which reaps one that has ended. False: there is none.
+ * os_child_peek: the next child that has ended, was stopped or was continued, without waiting. False: none.
+ * os_child_take: reap that child, or take the report of its stop, so that the next peek finds another one.
  */
 bool os_child_peek(siginfo_t *out);
 void os_child_take(const siginfo_t *child);
 
-/* Add all processes that /proc shows. False when files or memory are short, or without /proc. */
+/* Add all processes of /proc. False: descriptors or memory are short, or there is no /proc. */
 bool os_list_processes(struct pid_list *out);
 /*
- * Add the children of all threads of that process, from the kernel's lists: a few files to read, however many processes
- * there are. It may miss one while others start or are reaped. False where the kernel keeps no such lists, without
- * /proc, and when files or memory are short.
+ * Add the children of all threads of a process, from /proc/PID/task/TID/children: few files, however many processes run. A
+ * child can be missed while others start or are reaped. False: the kernel keeps no such lists, there is no /proc, or
+ * descriptors or memory are short.
  */
 bool os_list_children(pid_t pid, struct pid_list *out);
 
 /*
- * Where pids and times mean the same: the id of the boot of this machine, "0" where the kernel tells none, and the inodes
- * of our namespaces, 0 where it has no such. NULL with errno when they can't be told now.
+ * The scope in which pids and times can be compared: the boot id of this machine ("0": unknown), and the inodes of our PID and
+ * time namespaces (0: the kernel has none). NULL with errno if they cannot be read now.
  */
 struct os_scope {
 	char boot[40];
@@ -78,107 +77,100 @@ const struct os_scope *os_scope(void);
 
 /* ---- events ---- */
 
-/*
- * One descriptor that is readable when one of those added is, or when it is closed at its other end; close-on-exec. -1,
- * or false, with errno.
- */
+/* An epoll: readable when one of the added descriptors is, close-on-exec. -1, or false, with errno. */
 int os_events_open(void);
 bool os_events_add(int events_fd, int fd);
-/* To be called before fd is closed: copies of it may be open in other processes. */
+/* Remove fd before closing it: while a copy is open in another process, the epoll would still report it. */
 void os_events_remove(int events_fd, int fd);
-/* Sleep until one is readable. is_long: that may take hours, and os_shrink_while_idle comes first. */
+/* Sleep until one is readable. is_long: release memory first, since the sleep may take hours. */
 void os_events_wait(int events_fd, bool is_long);
 
-/* A timer on the clock of rlock_now_ms(), which notices a suspended machine; close-on-exec. -1 with errno. */
+/* A timer on the clock of rlock_now_ms(), which also runs while the machine is suspended; close-on-exec. -1 with errno. */
 int os_timer_open(void);
-/* It becomes readable at that time, which may have passed; INT64_MAX disarms it. False: it is as before. */
+/* Make the timer readable at that time, or at once if it has passed; INT64_MAX disarms it. False: it is as before. */
 bool os_timer_set(int timer_fd, int64_t at_ms);
 
 struct os_signal {
 	int number;
-	bool is_from_kernel; /* a terminal's, a child's end, or of alarm(2) */
-	bool is_for_all; /* another rlock has sent it to each process of its job, and ours are among them */
-	pid_t sender; /* of a child's end: the child; 0: the kernel, or a process outside of our PID namespace */
+	/* The kernel sent it: for a key of the terminal, the end of a child, or alarm(2). */
+	bool is_from_kernel;
+	/* An outer rlock sent it to all processes of its job, which include ours. */
+	bool is_for_all;
+	/* pid of the sender, or of the child that ended; 0: the kernel, or a process outside our PID namespace */
+	pid_t sender;
 };
 
-/* fd -1: a new descriptor to read these signals, which are blocked; else fd has these from now on. -1 with errno. */
+/* A signalfd for these signals, which must be blocked. fd -1: a new one; else fd is changed. -1 with errno. */
 int os_signals_open(int fd, const sigset_t *set);
-/* The next one without waiting; false: there is none. */
+/* Read the next signal without waiting. False: none is pending. */
 bool os_signals_read(int fd, struct os_signal *out);
 
 /* ---- ourselves ---- */
 
-/* Close this one and all above it. Async-signal-safe. */
+/* Close the descriptor first, and all with greater numbers. Async-signal-safe. */
 void os_close_from(int first);
 /*
- * What is closed of descriptors 0, 1 and 2 becomes one that fails every use as before, so that no socket or file can
- * take its number, and a message goes to no server. It is close-on-exec: COMMAND finds it closed. It needs no /dev.
- * False with errno. Async-signal-safe.
+ * Open placeholders for those of descriptors 0, 1 and 2 that are closed, so that no socket of ours gets such a number and
+ * receives our messages. Reads and writes of a placeholder fail as if it were closed. It is close-on-exec, so that COMMAND
+ * finds the descriptor closed, and needs no /dev. False with errno. Async-signal-safe.
  */
 bool os_fill_standard_fds(void);
 /*
- * Close the descriptors that the process was given, and fill 0, 1 and 2: pipes of the caller see their end. Its own, which
- * are close-on-exec, stay. Files are closed by children, one for each file system, which may hang in that: they have the
- * name closer, nothing waits for them, and the process reaps them as any other child.
+ * Close the descriptors that the process inherited, so that readers of the caller's pipes see their end, and open placeholders
+ * for 0, 1 and 2. Our own descriptors are close-on-exec, and stay. Children with the name closer close the files, one for each
+ * file system, since a close can hang. We do not wait for them, and reap them like other children.
  */
 void os_close_inherited(const char *closer);
-/* Whether so many more descriptors, OS_ROOM_MAX at most, can be opened. False with errno. */
+/* Whether count more descriptors (at most OS_ROOM_MAX) can be opened. False with errno. */
 #define OS_ROOM_MAX 8
 bool os_has_room(size_t count);
-/*
- * Whether that process has at this number the same open file description as we: 1, or 0; -1 where the kernel does not
- * say so.
- */
+/* Whether descriptor fd of the process and our fd are one open file description: 1 or 0; -1: the kernel does not say. */
 int os_has_same_description(pid_t pid, int fd);
-/* As fstatat(2), from what the kernel knows: a file system that hangs does not hang us. False with errno. */
+/* fstatat(2) from what the kernel has cached, so that a file system that hangs does not hang us. False with errno. */
 struct stat;
 bool os_stat_cached(int dir_fd, const char *path, struct stat *out);
 /*
- * A descriptor that is readable when a process has closed the file that fd is open on, close-on-exec; -1 where that
- * can't be told, as of a directory, where each file in it would count.
+ * A descriptor that is readable when any process has closed the file of fd, close-on-exec. -1: this cannot be watched. Not for a
+ * directory, where each close of a file in it would wake us.
  */
 int os_watch_close(int fd);
-/* Take from a timer, or from what os_watch_close has opened, that it is readable. */
+/* Read a timer, or a descriptor of os_watch_close, so that it is not readable any more. */
 void os_drain_fd(int fd);
-/* Whether fd is readable now: of a process's, whether it has ended. False for a negative one. */
+/* Whether fd is readable now. For a pidfd: whether the process has ended. False for a negative fd. */
 bool os_is_ready(int fd);
 
 /*
- * The name in /proc/PID/comm; and the line that ps -f shows, cut to the room that the arguments had. os_title_setup:
- * once, first of all in main. os_set_title moves the words of argv the first time: argv[i] is right after it, copies of its
- * pointers are not. In a child that async-signal-safe calls are left to only after its parent has called it.
+ * os_set_name: set the name in /proc/PID/comm. os_set_title: set the line that ps -f shows, cut to the size of the arguments.
+ * Call os_title_setup first of all in main. The first os_set_title moves the words of argv: argv[i] is valid after it, copies
+ * of these pointers are not. A child that may make async-signal-safe calls only may set a title if its parent has set one.
  */
 void os_set_name(const char *name);
 void os_title_setup(int argc, char **argv);
 void os_set_title(const char *text);
-/* No core dump of ours, and no ptrace by our own user: we know a password. */
+/* Forbid a core dump, and ptrace by our own user: our memory has a password. */
 void os_hide_memory(void);
 
 /*
- * For this thread: it has a deadline and little to do. Only after the start of COMMAND, which could inherit it. It is
- * SCHED_RR only where RLIMIT_RTTIME cannot kill us for it, else a nice value; where neither may be set, nothing
- * happens.
+ * Raise the priority of this thread, which has deadlines and little to do. Call it after the start of COMMAND, which would
+ * inherit it. SCHED_RR where it is allowed and RLIMIT_RTTIME cannot kill us for it; else a nice value; else nothing.
  */
 void os_raise_priority(void);
-/* Take os_raise_priority back, before work without a bound; it can be raised again. */
+/* Undo os_raise_priority, before work without a bound. The priority can be raised again. */
 void os_lower_priority(void);
-/* For a process that got SIGKILL: each of its threads has to run once more to end, before our next look at others. */
+/* Raise the priority of a process that got SIGKILL: each of its threads must run once more to end. */
 void os_raise_priority_of_killed(pid_t pid);
-/* Let other processes run before us, whose own work is less urgent than theirs. */
+/* Let other processes run before us: our remaining work is less urgent than theirs. */
 void os_let_others_run_first(void);
-/*
- * Release the pages of program text and constants: the kernel reads them from the files again when they are needed.
- * Pages that the process has written stay.
- */
+/* Release pages of program text and constants. The kernel reads them again when they are needed. */
 void os_shrink_while_idle(void);
 
-/* ---- what the system must be able to do for a lock to be held at all ---- */
+/* ---- what a lock needs of the system ---- */
 
-/* For a message why not, and what to do, or NULL: processes can be watched and signalled by descriptor. */
+/* Check that pidfds work. NULL, or why not and what to do, for a message. */
 const char *os_check_kernel(void);
-/* The same: /proc shows the processes of our own PID namespace. */
+/* Check that /proc shows the processes of our own PID namespace. NULL, or why not and what to do. */
 const char *os_check_proc(void);
-/* Both, for a lock that is held for a command or another process. 0, or the exit code after one line by message_error. */
+/* Check both, before a lock is acquired for a process. 0, or the exit code after one line by message_error. */
 int os_check(void);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Reads what /proc shows of one process. Which processes are looked at, and what follows, is left to the callers.
+ * Read one process in /proc. The callers decide which one, and what follows.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 
 #define STAT_MAX 1024
 
-/* The numbers that are used of those after the state; proc(5) counts them from 4 on. */
+/* Fields of /proc/PID/stat after the state, by their numbers in proc(5). */
 enum {
 	FIELD_PARENT = 4,
 	FIELD_SESSION = 6,
@@ -34,7 +34,7 @@ enum {
 
 #define IS_EXITING 0x4 /* the kernel's PF_EXITING */
 
-/* Between the start and that field are numbers that an int64_t has no room for, which nothing here uses. */
+/* Skip the fields between the start time and the pending signals: some are too large for an int64_t. */
 static bool read_later(const char *cursor, int wanted, int64_t *out)
 {
 	for (int field = FIELD_START + 1; field < wanted; field++) {
@@ -63,7 +63,7 @@ static bool read_numbers(const char *cursor, struct proc *out)
 	return true;
 }
 
-/* The name may contain anything, also blanks and parentheses: it ends at the last of these. */
+/* The name can contain blanks and parentheses: it ends at the last closing parenthesis. */
 static bool parse_stat(const char *text, struct proc *out)
 {
 	struct proc proc = { .pid = out->pid };
@@ -89,7 +89,7 @@ enum proc_lookup proc_find(pid_t pid, struct proc *out)
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	if (file_read_start(AT_FDCWD, path, 0, text, sizeof(text)) < 0)
-		/* A process may end while it is looked at: then it is gone, as if it had ended before. */
+		/* The process ended while it was read: it is gone, as if it had ended before. */
 		return is_transient_errno(errno) ? PROC_UNSEEN : PROC_GONE;
 	if (!parse_stat(text, &proc))
 		return PROC_GONE;
@@ -110,7 +110,8 @@ pid_t proc_parent(pid_t pid)
 }
 
 /*
- * The kernel counts its ticks on the clock of rlock_now_ms(), and in a time namespace shifts both (time_namespaces(7)).
+ * Compute the tick from our clock: the kernel counts ticks on the clock of rlock_now_ms(), and a time namespace shifts both
+ * alike (time_namespaces(7)).
  */
 uint64_t proc_start_between(int64_t from_ms, int64_t until_ms)
 {
@@ -152,7 +153,7 @@ bool proc_is_hidden(pid_t pid)
 	       proc_find(pid, &proc) == PROC_GONE;
 }
 
-/* What comes after key in /proc/PID/status; only for lines in front of those whose length has no limit. NULL: unknown. */
+/* The value after key in /proc/PID/status, for lines before those of unlimited length. NULL: unknown. */
 static const char *status_find(pid_t pid, const char *key, char text[STAT_MAX])
 {
 	char path[32];
@@ -174,7 +175,7 @@ pid_t proc_of_thread(pid_t thread)
 	return cursor != NULL && number_read(&cursor, &pid) ? (pid_t)pid : thread;
 }
 
-/* After "Uid:" is the real user, then the effective one. */
+/* The line "Uid:" has the real user first, then the effective one. */
 bool proc_is_of_our_user(pid_t pid)
 {
 	char text[STAT_MAX];
@@ -185,7 +186,7 @@ bool proc_is_of_our_user(pid_t pid)
 	       number_read(&cursor, &effective) && effective == geteuid();
 }
 
-/* The last part of a program's path, without what the kernel appends if the file was replaced. */
+/* The name of a program's file, without " (deleted)", which the kernel appends if the file was replaced. */
 static bool program_of_link(const char *link, char *out, size_t size)
 {
 	static const char deleted[] = " (deleted)";
@@ -245,7 +246,7 @@ int proc_open(pid_t pid, uint64_t start)
 
 	if (fd < 0 || start == 0)
 		return fd;
-	/* The pid may have become another process's before the open: that one has another start time. */
+	/* Check the start time after the open: another process may have got the pid before. */
 	lookup = proc_find(pid, &proc);
 	if (lookup == PROC_SEEN && proc.start == start)
 		return fd;
@@ -255,10 +256,10 @@ int proc_open(pid_t pid, uint64_t start)
 	return -1;
 }
 
-/* The machine's own time namespace, whose inode is the kernel's PROC_TIME_INIT_INO. */
+/* Inode of the machine's own time namespace (PROC_TIME_INIT_INO of the kernel). */
 #define FIRST_TIME_NAMESPACE 0xEFFFFFFA
 
-/* Whether our clock is the one by which records have the starts of processes: another namespace shifts it. */
+/* Whether start times of records are on our clock: another time namespace shifts the clock. */
 static bool has_clock_of_records(const struct os_scope *place)
 {
 	return place->times == 0 || place->times == FIRST_TIME_NAMESPACE;
@@ -269,7 +270,7 @@ static void describe_place(const struct os_scope *place, struct rlock_process *o
 	char digits[17] = "";
 	size_t count = 0;
 
-	/* The first 64 bits of the boot id, "xxxxxxxx-xxxx-xxxx-..."; 0: it is none. */
+	/* The first 64 bits of the boot id "xxxxxxxx-xxxx-xxxx-..."; 0: not a boot id. */
 	for (const char *id = place->boot; *id != '\0' && count < sizeof(digits) - 1; id++)
 		if (*id != '-')
 			digits[count++] = *id;
@@ -316,7 +317,7 @@ bool proc_has_ended_here(const struct rlock_process *process)
 
 	if (!proc_is_here(process))
 		return false;
-	/* Another user's process, which /proc may hide, is EPERM. */
+	/* ESRCH only: a hidden process of another user is EPERM. */
 	if (kill((pid_t)process->pid, 0) != 0)
 		return errno == ESRCH;
 	return proc_read((pid_t)process->pid, &proc) && !proc_is_of_record(&proc, process);

@@ -1,5 +1,5 @@
 /*
- * One process, as /proc shows it.
+ * Read one process in /proc, and compare it with what was recorded of it.
  */
 #ifndef PROC_H
 #define PROC_H
@@ -9,85 +9,87 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What /proc/PID/stat tells of a process. */
+/* A process as /proc/PID/stat describes it. pid and start identify it: the kernel gives a pid to a later process again. */
 struct proc {
 	pid_t pid;
 	pid_t parent;
 	pid_t session;
 	char state;
-	int end; /* of a zombie: its status, as wait(2) says it; 0 where we may not see that */
-	bool is_killed; /* SIGKILL has reached it, or it ends for another reason, as soon as a processor is free for it */
+	/* status of a zombie as wait(2) returns it; 0 where we may not read that */
+	int end;
+	/* The process has got SIGKILL, or exits: it runs nothing more once a processor was free for it. */
+	bool is_killed;
 	long threads;
-	uint64_t
-		start; /* in the kernel's ticks since it booted; pid and start identify a process */
+	/* start time in the kernel's ticks since the machine booted */
+	uint64_t start;
 	char name[32];
 };
 
 /*
- * Names in /proc/PID/comm. By them and by their program other rlock processes tell renewers and helpers from a command: a
- * renewer with a command belongs to the job that it is started in; one without, and a helper, to none.
+ * Names in /proc/PID/comm. An rlock that scans its job knows renewers and helpers by name and program. A renewer with a
+ * command belongs to the job that started it. A renewer without a command, and a helper, belong to no job.
  */
 #define RENEWER_NAME "rlock-renewer"
 #define LONE_RENEWER_NAME "rlock-renewer-p"
 #define HELPER_NAME "rlock-helper"
 
-/* By this variable a process knows which locks it holds. */
+/* Variable by which a process knows the locks that it holds. */
 #define INHERITED_VARIABLE "RLOCK_HELD"
 
-/* The result of a look at a process. One that cannot be seen now may still be there. */
 enum proc_lookup {
-	PROC_GONE,   /* there is no such process, or none that we may see */
-	PROC_SEEN,   /* it was seen, or what the caller looked for is true */
-	PROC_UNSEEN, /* the system is out of descriptors, say; why is in errno */
+	/* No such process exists, or none that we may see. */
+	PROC_GONE,
+	/* The process was read. */
+	PROC_SEEN,
+	/* The process cannot be read now, for example since no descriptor is left: errno says why. It may exist. */
+	PROC_UNSEEN,
 };
 
+/* Read a process. */
 enum proc_lookup proc_find(pid_t pid, struct proc *out);
-/* The same for callers that take a process which cannot be seen now for none: false then. */
+/* Read a process. False also if it cannot be read now: for callers that need not tell the two apart. */
 bool proc_read(pid_t pid, struct proc *out);
-/* 0: it is gone, or not seen. */
+/* Parent of a process; 0: the process is gone, or cannot be read. */
 pid_t proc_parent(pid_t pid);
-/* Whether it can be seen, and is stopped by a signal. */
+/* Whether the process is stopped by a signal. False if it cannot be read. */
 bool proc_is_stopped(pid_t pid);
-/* Whether it can be seen, and will do nothing, at least for now: it is stopped, or being killed. */
+/* Whether the process is stopped or being killed, so that it runs nothing now. False if it cannot be read. */
 bool proc_is_idle(pid_t pid);
-/* Whether there is such a process, but /proc does not show it to us: it is another user's (hidepid), say. */
+/* Whether the process exists, but /proc hides it from us, as a process of another user (hidepid). */
 bool proc_is_hidden(pid_t pid);
-/* The process that the thread is one of; itself for a process, and where that is not known. */
+/* Process of a thread. Returns the argument if it is a process, or if that is not known. */
 pid_t proc_of_thread(pid_t thread);
-/* Whether its effective user is ours. The owner of /proc/PID is root for a process of any user that is not dumpable. */
+/* Whether the process has our effective user. (The owner of /proc/PID is root for a process that is not dumpable.) */
 bool proc_is_of_our_user(pid_t pid);
-/* Whether it runs a program of our name, in any directory; true where we may not see that. */
+/* Whether the process runs a program of our name, in any directory. True where we may not read that. */
 bool proc_runs_our_program(pid_t pid);
 /*
- * The start of a process that was forked between these two times of rlock_now_ms(), without a look at /proc, which
- * takes longer than the fork; 0 when the two are not in the same tick of the kernel.
+ * Start time of a process that was forked between two times of rlock_now_ms(), computed without reading /proc, which would
+ * take longer than the fork. 0: the two times are not in one tick of the kernel.
  */
 uint64_t proc_start_between(int64_t from_ms, int64_t until_ms);
-/* Our own, after a fork that began at forked_ms; 0 without /proc, if that is needed. Async-signal-safe. */
+/* Our own start time, after a fork that began at forked_ms. 0: /proc is needed and missing. Async-signal-safe. */
 uint64_t proc_own_start(int64_t forked_ms);
-/* How a zombie has ended, as waitid(2) would say. */
+/* The end of a zombie, as waitid(2) would return it. */
 siginfo_t proc_end(const struct proc *proc);
-/* False for a process whose first thread has exited, and is a zombie, while other threads run on. */
+/* Whether the process has ended. False for a process whose first thread is a zombie while other threads run. */
 bool proc_is_gone(const struct proc *proc);
-/*
- * Whether that process has ended, as far as /proc shows: it is gone, hidden (hidepid) or a zombie, or its pid is
- * another process's.
- */
+/* Whether the process has ended as far as /proc shows: it is gone, hidden, or a zombie, or its pid has another start time. */
 bool proc_has_ended(pid_t pid, uint64_t start);
 /*
- * A descriptor of exactly that process (start 0: of any process with this pid), close-on-exec; or -1 with errno, which
- * is ESRCH only when the process is gone.
+ * A pidfd of the process with this pid and start time (0: any), close-on-exec. -1 with errno, which is ESRCH only if the
+ * process is gone.
  */
 int proc_open(pid_t pid, uint64_t start);
 
-/* What the record of a hold on the server tells others of that process; all is 0 where the system does not tell it. */
+/* Describe a process for the hold record on the server. All fields are 0 where the system does not report them. */
 struct rlock_process;
 void proc_describe(pid_t pid, struct rlock_process *out);
-/* Whether the process of such a record is one of this machine, and of our PID namespace. */
+/* Whether the process of a hold record was one of this machine and of our PID namespace. */
 bool proc_is_here(const struct rlock_process *process);
-/* Whether that one, which is here, is the process of the record: its pid may be another process's by now. */
+/* Whether a process of this machine is the one of the record, and not a later one with the same pid. */
 bool proc_is_of_record(const struct proc *proc, const struct rlock_process *process);
-/* Whether the process of such a record was one of this machine, and is not there any more. */
+/* Whether the process of a hold record was one of this machine, and has ended. */
 bool proc_has_ended_here(const struct rlock_process *process);
 
 #endif

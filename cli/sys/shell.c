@@ -23,29 +23,33 @@
 #include "sys/signals.h"
 
 #define PROGRAM "/bin/sh"
-/* How much of the list of children is read at once, how long one may take to end, and how long all that a helper kills. */
+/* Bytes of a list of children that are read at once; time for one killed child to end; time for all that a helper kills. */
 #define CHILDREN_TEXT_MAX 4096
 #define CHILD_MS 20
 #define LEFTOVERS_MS 2000
-/* A helper that was told to end does so within this time, or it hangs in the kernel: then a later call reaps it. */
+/* Wait this long for a helper to end. If it takes longer, a later call reaps it. */
 #define REAP_MS 50
-/* How long it takes at most to kill what a killed helper had started; on a busy machine longer than a helper takes to end. */
+/* Time to kill what a killed helper had started: more than REAP_MS, since a busy machine takes longer for many processes. */
 #define ORPHANS_MS 500
-/* The descriptors of a helper, which has no others from FIRST_FREE_FD on. */
+/* Descriptors of a helper. It has none from FIRST_FREE_FD on. */
 enum { OUTPUT_FD = STDERR_FILENO + 1, END_FD, FIRST_FREE_FD };
-/* A file that cannot be read within this time is not waited for. */
+/* Give up on a file that cannot be read within this time. */
 #define READER_MS 500
-/* So many pieces of the output are read at a time: a command that prints without an end is not waited for. */
+/* Most pieces of output that are read at a time: a command that prints without end must not keep us. */
 #define PIECES_MAX 64
 
-/* What the helper writes when its child has ended, or the child itself where it runs no command. The first one counts. */
+/*
+ * Report of the end: written by the helper when its child has ended, or before by the child itself, after it has read a file, or
+ * has failed to start the command. The parent reads the first report only.
+ */
 struct report {
 	enum shell_end end;
 	int value;
 };
 
 struct order {
-	const char *path; /* of a file to read; NULL: none */
+	/* file to read; NULL: run the command */
+	const char *path;
 	mode_t unsafe;
 	const char *command;
 	char *const *environment;
@@ -55,19 +59,19 @@ struct order {
 
 /* ---- in the helper: async-signal-safe calls only ---- */
 
-/* Nothing but its errors goes to a stream of the caller's. */
+/* Connect the command's output to the pipe. Only its errors go to a stream of the caller's. */
 static void set_streams(const struct order *order)
 {
-	/* The lowest number that is free: it becomes standard input, which take_descriptors has closed. */
+	/* The open takes the lowest free number, standard input, which take_descriptors has closed. */
 	int null_fd = open("/dev/null", O_RDWR), flags = fcntl(STDERR_FILENO, F_GETFD);
 
 	(void)dup2(order->output_fd, STDOUT_FILENO);
-	/* Closed, or filled by os_fill_standard_fds. */
+	/* Standard error is closed, or a placeholder of os_fill_standard_fds. */
 	if (flags < 0 || (flags & FD_CLOEXEC) != 0)
 		(void)dup2(null_fd, STDERR_FILENO);
 }
 
-/* The helper keeps its standard error and these two; the caller's pipes see their end. */
+/* Keep standard error and the two pipes, and close all else, so that readers of the caller's pipes see their end. */
 static bool take_descriptors(struct order *order)
 {
 	int output_fd = fcntl(order->output_fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
@@ -84,7 +88,7 @@ static bool take_descriptors(struct order *order)
 	return true;
 }
 
-/* Waits until the child ends, the deadline comes or the parent closes end_fd. In the last two cases it still runs. */
+/* Wait until the child ends, the deadline passes, or the parent closes end_fd. In the last two cases the child still runs. */
 static struct report await_child(const struct order *order, pid_t pid)
 {
 	struct pollfd fds[] = { { os_process_open(pid), POLLIN, 0 }, { order->end_fd, 0, 0 } };
@@ -93,7 +97,7 @@ static struct report await_child(const struct order *order, pid_t pid)
 	if (fds[0].fd < 0)
 		return (struct report){ SHELL_FAILED, errno };
 	(void)rlock_poll(fds, 2, order->deadline_ms);
-	/* It stays a zombie: until its group is killed, no other process can get its pid. */
+	/* Leave the child a zombie until its process group is killed: no other process can get its pid before. */
 	if (waitid(P_PID, (id_t)pid, &info, (int)(WEXITED | WNOHANG | WNOWAIT | __WALL)) != 0 ||
 	    info.si_pid == 0)
 		return (struct report){ SHELL_LATE, 0 };
@@ -101,7 +105,7 @@ static struct report await_child(const struct order *order, pid_t pid)
 				info.si_status };
 }
 
-/* Until it has ended, or that time has come. */
+/* Wait for the end of a process, until until_ms at most. */
 static void await_end(pid_t pid, int64_t until_ms)
 {
 	struct pollfd end = { os_process_open(pid), POLLIN, 0 };
@@ -113,8 +117,8 @@ static void await_end(pid_t pid, int64_t until_ms)
 }
 
 /*
- * Kills the children of this thread, of a session if it is not 0, and what becomes its child at their end. Those that may
- * not be killed hold it up for some time only.
+ * Kill the children of this thread, and the orphans that become its children then. session: kill only those of that session;
+ * 0: all. Processes that cannot be killed delay this until until_ms at most.
  */
 static void kill_children(pid_t session, int64_t until_ms)
 {
@@ -129,7 +133,7 @@ static void kill_children(pid_t session, int64_t until_ms)
 		(void)file_read_start(AT_FDCWD, "/proc/thread-self/children", 0, pids,
 				      sizeof(pids));
 		killed = 0;
-		/* A blank follows each, unless the list is cut there. */
+		/* A blank follows each pid. Without one, the pid was cut at the end of the buffer. */
 		while (number_read(&cursor, &pid) && *cursor == ' ') {
 			if ((session != 0 && getsid((pid_t)pid) != session) ||
 			    kill((pid_t)pid, SIGKILL) != 0)
@@ -141,7 +145,7 @@ static void kill_children(pid_t session, int64_t until_ms)
 	} while (killed > 0 && rlock_now_ms() < until_ms);
 }
 
-/* Into the caller's pipe, no more than it keeps. 0, or the errno. */
+/* Copy the file into the pipe, at most as much as the pipe holds. 0, or the errno. */
 static int copy_file(int fd, const struct order *order)
 {
 	char bytes[4096];
@@ -170,7 +174,7 @@ static int read_file(const struct order *order)
 	return fd < 0 ? errno : copy_file(fd, order);
 }
 
-/* 0 does not return, or the errno. */
+/* Execute the command. Returns only if that fails: the errno. */
 static int run_command(const struct order *order)
 {
 	const char *const argv[] = { "sh", "-c", order->command, NULL };
@@ -181,7 +185,7 @@ static int run_command(const struct order *order)
 	return errno;
 }
 
-/* In the helper's child, which may hang in what it does. */
+/* Run the helper's child, which may hang. */
 _Noreturn static void be_child(const struct order *order)
 {
 	struct report report = { SHELL_FAILED, 0 };
@@ -200,9 +204,9 @@ _Noreturn static void be_helper(struct order order)
 	struct report report = { SHELL_FAILED, 0 };
 	pid_t pid = -1;
 
-	/* Ignored, it would make the kernel reap the child. */
+	/* If SIGCHLD were ignored, the kernel would reap the child. */
 	(void)sigaction(SIGCHLD, &by_default, NULL);
-	/* What reads a file may hang, and the caller's pipe has to see its end. */
+	/* A child that reads a file may hang, and must not keep the caller's standard error open. */
 	if (order.path != NULL)
 		(void)close(STDERR_FILENO);
 	if (take_descriptors(&order) && chdir("/") == 0) {
@@ -219,7 +223,7 @@ _Noreturn static void be_helper(struct order order)
 	(void)!write(order.end_fd, &report, sizeof(report));
 	if (pid > 0)
 		(void)kill(-pid, SIGKILL);
-	/* The helper is a subreaper: whatever the command has started becomes its child at last. */
+	/* The helper adopts orphans, so all that the command has started become its children in the end. */
 	kill_children(0, rlock_now_ms() + LEFTOVERS_MS);
 	_exit(0);
 }
@@ -227,8 +231,8 @@ _Noreturn static void be_helper(struct order order)
 /* ---- in the parent ---- */
 
 /*
- * Those that have ended, among them one that hung when it was to end. Their end sends no signal, and no other child of
- * ours is such a "clone" child.
+ * Reap helpers that have ended, also one that hung at its shell_stop. Only helpers are "clone" children, whose end sends no
+ * signal, so __WCLONE finds nothing else.
  */
 static void reap_helpers(void)
 {
@@ -236,17 +240,14 @@ static void reap_helpers(void)
 
 	while (waitid(P_ALL, 0, &info, (int)(WEXITED | WNOHANG | __WCLONE)) == 0 &&
 	       info.si_pid != 0) {
-		/* What a killed helper had started became our children, or does so when its own parents are killed. */
+		/* Processes of a killed helper have become our children, or do so when their own parents are killed. */
 		if (info.si_code != CLD_EXITED)
 			kill_children(info.si_pid, rlock_now_ms() + ORPHANS_MS);
 		info.si_pid = 0;
 	}
 }
 
-/*
- * By its name a search for a command's processes excludes it. It has a session of its own, without a terminal, and all
- * signals are blocked in it.
- */
+/* Fork a helper: in a session of its own, without a terminal, and with all signals blocked. job.c knows it by its name. */
 static pid_t fork_helper(void)
 {
 	sigset_t all, before;
@@ -254,7 +255,7 @@ static pid_t fork_helper(void)
 
 	sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &before);
-	/* A SIGCHLD would wake a process that waits for the end of a command. */
+	/* Silently: a SIGCHLD would wake a process that waits for the end of COMMAND. */
 	pid = os_fork_silently(HELPER_NAME);
 	if (pid == 0) {
 		(void)setsid();
@@ -264,7 +265,7 @@ static pid_t fork_helper(void)
 	return pid;
 }
 
-/* false with errno. On success the other ends of the pipes are in order. */
+/* Make the pipes. The helper's ends are in order then. False with errno. */
 static bool equip(struct shell *shell, struct order *order)
 {
 	int output[2], end[2];
@@ -328,7 +329,7 @@ struct shell *shell_start_reading(const char *path, mode_t unsafe)
 				     .end_fd = -1 });
 }
 
-/* What there is no room for is read all the same: the command is not to wait. */
+/* Read the output. Read also what is beyond SHELL_OUTPUT_MAX, so that the command never waits for us. */
 static void read_output(struct shell *shell)
 {
 	char rest[4096] = { 0 };
@@ -342,7 +343,7 @@ static void read_output(struct shell *shell)
 			break;
 		if (len <= 0) {
 			shell->is_output_over = true;
-			/* Else its end would be told again and again. */
+			/* The end of the pipe would wake us again and again. */
 			os_events_remove(shell->fd, shell->output_fd);
 		} else if (room > 0) {
 			shell->output_len += (size_t)len;
@@ -362,7 +363,7 @@ bool shell_advance(struct shell *shell)
 		return false;
 	if (len != (ssize_t)sizeof(report))
 		report = (struct report){ SHELL_KILLED, 0 };
-	/* What the child wrote before its end. */
+	/* Read what the child wrote before its end. */
 	read_output(shell);
 	shell->output[shell->output_len] = '\0';
 	shell->end = report.end;

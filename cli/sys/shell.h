@@ -1,7 +1,7 @@
 /*
- * A command of sh whose output is read, or a file, without waiting for it. It runs below a helper process, in a session without a
- * terminal and in the directory "/", where all rlock processes can start it alike. By its name other
- * processes know a helper (job.c), and nothing of it runs on after its time, its own end or that of this process.
+ * Read the output of a sh command, or a file, without waiting. The command runs below a helper process, in a session without
+ * a terminal and in the directory "/", so that it finds the same whichever rlock process starts it. Nothing of it runs on after
+ * its end, after its deadline, or after the end of this process. Other rlock processes know a helper by its name (job.c).
  */
 #ifndef SHELL_H
 #define SHELL_H
@@ -11,44 +11,52 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Bytes of output that are kept. */
+/* Most bytes of output. The rest is read and dropped. */
 #define SHELL_OUTPUT_MAX 65536
 
 enum shell_end {
 	SHELL_EXITED,
 	SHELL_SIGNALLED,
-	SHELL_LATE,   /* it was killed at the deadline */
-	SHELL_FAILED, /* it could not be started */
-	SHELL_KILLED, /* its helper was killed */
+	/* The command was killed at its deadline. */
+	SHELL_LATE,
+	/* The command could not be started, or the file not read. */
+	SHELL_FAILED,
+	/* The helper was killed. */
+	SHELL_KILLED,
 };
 
 struct shell {
-	pid_t parent; /* the process that called shell_start */
+	/* the process that called shell_start */
+	pid_t parent;
 	pid_t helper;
-	int fd; /* becomes readable when shell_advance can go on */
+	/* readable when shell_advance has something to read */
+	int fd;
+	/* pipes for the output, and for the report of the end */
 	int output_fd, end_fd;
 	bool is_output_over;
-	char *output; /* with a NUL after it; wiped by shell_stop */
+	/* the output with a NUL after it; shell_stop wipes it */
+	char *output;
 	size_t output_len;
 	enum shell_end end;
-	int value; /* the status that it exited with, the signal, or the errno */
+	/* exit status, signal or errno */
+	int value;
 };
 
 /*
- * NULL with errno. environment: of the command, up to a NULL; its signals and its nice value are those that rlock was
- * started with. shell_stop frees what it returns.
+ * Start a command of sh, with this environment, and with the signals and nice value that rlock was started with. shell_stop
+ * frees the result. NULL with errno.
  */
 struct shell *shell_start(const char *command, char *const environment[], int64_t deadline_ms);
 /*
- * The same for what is in a file, an absolute path: its file system may not answer. SHELL_EXITED with 0; or SHELL_FAILED
- * with the errno, which is EPERM unless it is a regular file that has none of the bits of unsafe in its mode.
+ * Start to read a file, given by an absolute path, whose file system may hang. Ends as SHELL_EXITED with 0; as SHELL_FAILED
+ * with the errno, which is EPERM if it is no regular file, or has one of the bits unsafe in its mode; or as SHELL_LATE.
  */
 struct shell *shell_start_reading(const char *path, mode_t unsafe);
-/* Read what there is. true: it is over, and end, value and output are final. */
+/* Read the output so far. True: the command has ended, and end, value and output are final. */
 bool shell_advance(struct shell *shell);
 /*
- * Kill what runs still; what a killed helper had started, too, where that became ours (os_adopt_orphans). In the child of
- * a fork() it leaves the parent's alone.
+ * Kill the command if it runs, and free shell. Also kill what a killed helper had started, if we adopt orphans. In a child that
+ * was forked since, only free shell.
  */
 void shell_stop(struct shell *shell);
 

@@ -1,6 +1,6 @@
 /*
- * Holds signals back and reads them from a descriptor, without handlers. A signal that was ignored when we were
- * started, as under nohup, stays ignored: it is neither held back nor read. What a signal means is for the callers.
+ * Block signals and read them from a signalfd, without handlers. A signal that was ignored when rlock was started, as under
+ * nohup, stays ignored: it is neither blocked nor read. The callers decide what a signal means.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,8 +18,10 @@ static const int ending[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGALRM };
 static const int passed_on[] = { SIGUSR1, SIGUSR2, SIGWINCH };
 
 static int fd = -1;
-static sigset_t watched;    /* those of ours that were not ignored */
-static sigset_t found_mask; /* as they were when we started */
+/* the signals that we read: ours, without those that were ignored when rlock was started */
+static sigset_t watched;
+/* the mask that rlock was started with */
+static sigset_t found_mask;
 static struct sigaction found_child, found_pipe;
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -53,7 +55,7 @@ int signals_setup(void)
 	(void)sigaddset(&watched, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &watched, NULL);
 	(void)sigaction(SIGPIPE, &act, NULL);
-	/* Ignored, it would make the kernel reap the command behind our back. */
+	/* If SIGCHLD were ignored, the kernel would reap the command, and we could not read its status. */
 	act.sa_handler = SIG_DFL;
 	(void)sigaction(SIGCHLD, &act, NULL);
 	fd = os_signals_open(-1, &readable);
@@ -109,7 +111,7 @@ int signals_pending_end(void)
 #name, SIG##name                                                                   \
 	}
 
-/* Those that all systems have; others have a number. */
+/* Signals of POSIX, by name. All others are written as a number. */
 static const struct {
 	const char *name;
 	int number;
@@ -118,7 +120,7 @@ static const struct {
 	      ONE(TERM), ONE(CHLD),  ONE(CONT), ONE(URG),  ONE(XCPU), ONE(XFSZ), ONE(VTALRM),
 	      ONE(PROF), ONE(WINCH), ONE(IO),   ONE(SYS) };
 
-/* RTMIN+3, RTMAX-1: -1 if it is none. */
+/* A real-time signal, such as RTMIN+3 or RTMAX-1. -1: not one. */
 static int real_time_parse(const char *text)
 {
 	bool is_first = strncasecmp(text, "RTMIN", 5) == 0;
@@ -135,7 +137,7 @@ static int real_time_parse(const char *text)
 	return is_first ? SIGRTMIN + (int)distance : SIGRTMAX - (int)distance;
 }
 
-/* Some only stop or continue a process, or are news for it. SIGWINCH, ignored by most, ends Apache's httpd gracefully. */
+/* Whether a signal ends no process. Not SIGWINCH: most programs ignore it, but it ends Apache's httpd gracefully. */
 static bool ends_no_process(int signal)
 {
 	static const int signals[] = {
@@ -160,7 +162,7 @@ bool signals_parse(const char *text, int *out)
 		number = real_time_parse(name);
 	if (number < 0 && (text[0] < '0' || text[0] > '9' || !number_parse(text, &number)))
 		return false;
-	/* Between the others and the first of real time are those of the C library. */
+	/* The C library keeps the signals before the first real-time one for itself. */
 	if (number < 1 || number > SIGRTMAX || (number > 31 && number < SIGRTMIN) ||
 	    ends_no_process((int)number))
 		return false;

@@ -1,6 +1,6 @@
 /*
- * The signals of rlock and its renewer: which are held back and read from a descriptor, which are left alone, and the
- * state they were found in, which the command gets back.
+ * Signals of the front and the renewer: which ones are blocked and read from a descriptor, and the state that rlock was
+ * started with, which the command gets back.
  */
 #ifndef SIGNALS_H
 #define SIGNALS_H
@@ -10,45 +10,41 @@
 
 #include "sys/os.h"
 
-/* First of all: as they are found now, for signals_restore. */
+/* Store the state of the signals for signals_restore. Call it first of all in main. */
 void signals_find(void);
 
 /*
- * Hold back what is watched: at first only what ends a wait (SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGALRM) can be read.
- * SIGPIPE is ignored from here on. 0, or the exit code after one line by message_error.
+ * Block the signals that rlock reads. At first only those that end a wait can be read: SIGTERM, SIGINT, SIGHUP, SIGQUIT,
+ * SIGALRM. Ignore SIGPIPE from here on. 0, or the exit code after one line by message_error.
  */
 int signals_setup(void);
 
-/* A descriptor that is readable when there is a signal; -1: they are not set up. */
+/* The signalfd, readable when a signal is pending; -1: signals_setup was not called. */
 int signals_fd(void);
-/* The next one without waiting; false: there is none. */
+/* Read the next signal without waiting. False: none is pending. */
 bool signals_read(struct os_signal *out);
 
-/* From now on all of them can be read, and SIGCHLD. False with errno. */
+/* Read all blocked signals and SIGCHLD from now on. False with errno. */
 bool signals_watch_all(void);
 
-/* While nothing runs yet: the signal that ends a wait if there was one, 0 if not. Others are dropped. */
+/* Before a command runs: the pending signal that ends a wait; 0: none. Other pending signals are dropped. */
 int signals_pending_end(void);
 
-/* Whether that signal ends a wait. */
+/* Whether the signal ends a wait. */
 bool signals_is_ending(int signal);
-/* Whether a command that gets it is asked to end, with all that it has started. */
+/* Whether the signal asks a command to end, with all processes that it has started: SIGTERM, SIGINT or SIGQUIT. */
 bool signals_asks_to_end(int signal);
 
-/*
- * The number of a signal: TERM, SIGTERM, RTMIN+3 or 15. False for one by which no process ends: it would only stop a
- * process.
- */
+/* Parse a signal: TERM, SIGTERM, RTMIN+3 or 15. False also for a signal that ends no process, such as STOP or CHLD. */
 bool signals_parse(const char *text, int *out);
 #define SIGNAL_NAME_MAX 16
-/* Its name, or its number. Returns out. */
+/* Write the name of a signal, or its number if it has no name here. Returns out. */
 char *signals_name(int signal, char out[SIGNAL_NAME_MAX]);
 
-/* In a child, before exec: everything as it was found. Async-signal-safe. */
+/* Restore the state that rlock was started with. In a child, before its exec. Async-signal-safe. */
 void signals_restore(void);
 
-/* End by that signal, without a core of our own; where that can't be (pid 1), the code to exit
- * with. */
+/* End by the signal, without a core dump of ours. Returns the exit code if the signal cannot end us, as with pid 1. */
 int signals_die_by(int signal);
 
 #endif
