@@ -9,8 +9,8 @@
 #define RLOCK__ARRAY_FIRST 8
 
 /*
- * Room for one more than count items of that size: items, NULL for none yet, or where it was moved to. NULL: out of
- * memory, and items stays as it was. An array has room for the next power of two, and need not remember for how many.
+ * Make room for one more than count items of item_size. Returns items, or its new address; items may be NULL when count is 0. NULL:
+ * out of memory, and items is unchanged. The capacity is always the next power of two, so it need not be stored.
  */
 static inline void *rlock__array_room(void *items, size_t count, size_t item_size)
 {

@@ -1,7 +1,6 @@
 /*
- * The one clock of lib and cli, and a poll until a time on it. All files that wait do it by that, so that the caller goes
- * on with its own events during each wait of the library.
- * What it means that a deadline has passed is for the callers.
+ * The clock of lib and cli, and the poll with a deadline on this clock. Each wait uses this poll. The callers decide what a passed
+ * deadline means.
  */
 #include <errno.h>
 #include <poll.h>
@@ -13,10 +12,10 @@
 #include "base/clock.h"
 #include "rlock.h"
 
-/* The longest timeout for poll, which does not count the time that the machine is suspended. */
+/* Longest timeout of one poll(2): it does not count the time while the machine is suspended. */
 #define STEP_MS 1000
 
-/* With more descriptors than this, the timer's included, a long wait consists of steps alone. */
+/* With more descriptors than this, timer included, a long wait uses steps of STEP_MS instead of a timer. */
 #define SET_MAX 16
 
 int64_t rlock__now_us(void)
@@ -39,7 +38,7 @@ int64_t rlock_deadline_ms(int64_t span_ms)
 	return span_ms > 0 ? rlock__time_add((now_us + 999) / 1000, span_ms) : now_us / 1000;
 }
 
-/* The last digits of a clock differ enough between processes, even between those that were woken together. */
+/* The last digits of the clock are random enough: they differ even between processes that were woken together. */
 int64_t rlock__jitter_ms(int64_t most_ms)
 {
 	struct timespec now = { 0 };
@@ -53,7 +52,7 @@ static struct timespec timespec_of(int64_t ms)
 	return (struct timespec){ (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
 }
 
-/* Until deadline_ms, but for one step at most; INT64_MAX: for ever. */
+/* Poll until deadline_ms, for one step at most. INT64_MAX: without a limit. */
 static int poll_step(struct pollfd *fds, size_t count, int64_t deadline_ms)
 {
 	int ready;
@@ -68,7 +67,7 @@ static int poll_step(struct pollfd *fds, size_t count, int64_t deadline_ms)
 	return ready;
 }
 
-/* A descriptor that becomes readable at deadline_ms, or -1. */
+/* Make a descriptor that becomes readable at deadline_ms. -1: none. */
 static int timer_open(int64_t deadline_ms)
 {
 	const struct itimerspec when = { .it_value = timespec_of(deadline_ms) };
@@ -83,7 +82,7 @@ static int timer_open(int64_t deadline_ms)
 	return timer;
 }
 
-/* Until deadline_ms, by a timer. 0 before that time when a timer can't be made. */
+/* Poll until deadline_ms, by a timer. 0 before that time: no timer could be made. */
 static int poll_with_timer(struct pollfd *fds, size_t count, int64_t deadline_ms)
 {
 	struct pollfd set[SET_MAX];
@@ -114,7 +113,7 @@ int rlock_poll(struct pollfd *fds, size_t count, int64_t deadline_ms)
 {
 	int ready;
 
-	/* Most waits are over within a step, and so need no timer. */
+	/* Most waits end within one step, without the cost of a timer. */
 	ready = poll_step(fds, count, deadline_ms);
 	if (ready == 0 && rlock_now_ms() < deadline_ms)
 		ready = poll_with_timer(fds, count, deadline_ms);

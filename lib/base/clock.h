@@ -13,7 +13,7 @@ static inline int64_t rlock__time_min(int64_t a_ms, int64_t b_ms)
 	return a_ms < b_ms ? a_ms : b_ms;
 }
 
-/* start_ms + span_ms without overflow, since both may come from another process. */
+/* start_ms + span_ms, limited to INT64_MIN and INT64_MAX: numbers of other processes are not trusted. */
 static inline int64_t rlock__time_add(int64_t start_ms, int64_t span_ms)
 {
 	if (span_ms > 0 && start_ms > INT64_MAX - span_ms)
@@ -23,10 +23,10 @@ static inline int64_t rlock__time_add(int64_t start_ms, int64_t span_ms)
 	return start_ms + span_ms;
 }
 
-/* Now, on the clock of rlock_now_ms. */
+/* The time in microseconds, on the clock of rlock_now_ms. */
 int64_t rlock__now_us(void);
 
-/* From 0 to most_ms, so that waiters do not act in step. */
+/* A random time from 0 to most_ms: waiters must not act in step. */
 int64_t rlock__jitter_ms(int64_t most_ms);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Puts into words what a call does, and why it failed. The library prints nothing: the words go to the caller's trace
- * function, and those of a failure stay to be read. The module that knows the facts chooses the words.
+ * Store the error text of a call, and pass trace lines to the caller's function. The library prints nothing. The module that detects a
+ * failure writes its text.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ void rlock__trace(const struct rlock__error *error, const char *format, ...)
 	error->trace(error->trace_ctx, error->server, step);
 }
 
-/* How many statuses are negative. */
+/* The number of negative statuses: an offset for the array below. */
 #define BELOW_OK (-RLOCK_ESERVER)
 
 const char *rlock_status_name(enum rlock_status status)

@@ -1,5 +1,5 @@
 /*
- * What a call has to say, in words: the steps that it traces, the last of which is its failure.
+ * The error text of a call, and its trace lines. A failure is also traced.
  */
 #ifndef RLOCK_BASE_ERROR_H
 #define RLOCK_BASE_ERROR_H
@@ -11,23 +11,23 @@
 #include "rlock.h"
 
 struct rlock__error {
-	enum rlock_status status; /* of the last failure */
-	const char *server;       /* that text and steps are about; belongs to its connection */
+	enum rlock_status status; /* status of the last failure */
+	const char *server;       /* that the text is about; belongs to its connection */
 	rlock_trace_fn trace;     /* NULL: none */
 	void *trace_ctx;
-	size_t name_index; /* of the request's name that the text is about */
-	bool heals_itself; /* the text says what a cluster mends by itself: a slot that moves, a dead node */
+	size_t name_index; /* the name in the request that the text is about */
+	bool heals_itself; /* The cluster mends the cause by itself: a moving slot, a failed node. */
 	struct rlock_failure failure;
 	char text[RLOCK_ERROR_MAX];
 };
 
-/* Set the text, about the first name, and trace it. Returns status, so that a failure is one line. */
+/* Set the text, about the first name, and trace it. Returns status: a failure is one line in the caller. */
 __attribute__((format(printf, 3, 4))) enum rlock_status
 rlock__fail(struct rlock__error *error, enum rlock_status status, const char *format, ...);
 enum rlock_status rlock__fail_memory(struct rlock__error *error);
-/* The text ends with these words of the server's, unless it had no room for them. */
+/* Record that the text ends with reply, the server's own words. Nothing is recorded if the text was cut. */
 void rlock__error_set_reply(struct rlock__error *error, const char *reply);
-/* Those words; an empty string: the text has none. */
+/* The server's own words at the end of the text; empty: none. */
 const char *rlock__error_reply(const struct rlock__error *error);
 __attribute__((format(printf, 2, 3))) void rlock__trace(const struct rlock__error *error,
 							const char *format, ...);

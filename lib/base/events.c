@@ -1,11 +1,11 @@
 /*
- * What a caller waits for, too, while the library waits. Beside the clock, which tests put theirs in the place of.
+ * Handle the caller's events while the library waits. Not in clock.c: some tests replace the clock.
  */
 #include <poll.h>
 
 #include "base/events.h"
 
-/* A descriptor that only cancels stays readable: where nothing may cancel, a poll for it would spin. */
+/* The descriptor to poll; -1: none. Without on_event nothing reads the descriptor: while masked, a poll for it would spin. */
 static int polled_fd(const struct rlock__events *events)
 {
 	if (events == NULL || (events->is_masked && events->on_event == NULL))
@@ -13,7 +13,10 @@ static int polled_fd(const struct rlock__events *events)
 	return events->fd;
 }
 
-/* What made fd readable was read when on_event returned false. A wait that undoes something is followed by others. */
+/*
+ * Whether an earlier event still cancels waits. on_event has read that event, so fd is not readable again; a masked wait that undoes
+ * something must not lose it for the waits after it.
+ */
 static bool is_still_cancelled(const struct rlock__events *events)
 {
 	return events != NULL && events->is_cancelled && !events->is_masked;
@@ -32,7 +35,7 @@ enum rlock_status rlock__events_poll(struct rlock__events *events, struct pollfd
 {
 	bool is_due = is_still_cancelled(events);
 
-	/* gcc would load all of a struct from the constants, which brings sixteen pages of them back to a waiter that has shrunk. */
+	/* Set each member: gcc would copy a whole struct from constants, whose pages an idle waiter does not have in memory. */
 	fds[count].fd = polled_fd(events);
 	fds[count].events = POLLIN;
 	if (rlock_poll(fds, count + 1, is_due ? 0 : until_ms) < 0)

@@ -1,5 +1,5 @@
 /*
- * What a caller waits for, too, while the library waits: its signals, children and deadlines.
+ * Events of the caller that are handled while the library waits: signals, children, deadlines.
  */
 #ifndef RLOCK_BASE_EVENTS_H
 #define RLOCK_BASE_EVENTS_H
@@ -12,18 +12,18 @@
 
 struct pollfd;
 
-/* A connection's, for all of its waits. */
+/* The events of a public connection, for each of its waits. */
 struct rlock__events {
 	int fd;                      /* -1: none */
-	bool (*on_event)(void *ctx); /* NULL: each readiness cancels */
+	bool (*on_event)(void *ctx); /* NULL: a readable fd cancels the wait */
 	void *ctx;
-	bool is_masked; /* they are served, but cancel nothing */
-	bool is_cancelled; /* the last on_event returned false: the next wait calls it again, at once */
+	bool is_masked;    /* on_event is called, but cannot cancel a wait */
+	bool is_cancelled; /* The last on_event returned false: the next wait calls it again first. */
 };
 
 /*
- * Poll as rlock_poll does, and serve events (NULL: none); fds has room for one more than count. RLOCK_CANCELLED: an
- * event ends the wait. RLOCK_ESYS, with errno.
+ * Poll as rlock_poll does, and call on_event when its fd is readable (events may be NULL). fds has room for count + 1.
+ * RLOCK_CANCELLED: an event ended the wait. RLOCK_ESYS: with errno.
  */
 enum rlock_status rlock__events_poll(struct rlock__events *events, struct pollfd *fds, size_t count,
 				     int64_t until_ms);

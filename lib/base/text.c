@@ -1,6 +1,5 @@
 /*
- * Bytes from users and from the network, made safe for a terminal or for a URL; and numbers among them.
- * What the bytes mean is not known here, and nothing depends on the locale.
+ * Make bytes of users and of the network safe for a terminal, decode those of a URL, and parse numbers. Nothing depends on the locale.
  */
 #include <assert.h>
 #include <ctype.h>
@@ -14,7 +13,7 @@
 
 #define ELLIPSIS "..."
 
-/* What one character becomes at most: an escape for each of four bytes. */
+/* Longest output for one character: an escape for each of four bytes. */
 #define PIECE_MAX 16
 
 static size_t utf8_read(const unsigned char *text, size_t len, uint32_t *character_out)
@@ -58,8 +57,8 @@ size_t rlock_character_read(const char *text, size_t len, uint32_t *character_ou
 }
 
 /*
- * Whether a terminal would obey the character, show the text around it in another order, or show nothing, so that two
- * names look alike.
+ * Whether a terminal would execute the character, reorder the text around it, or show nothing: two different names could then look
+ * alike.
  */
 static bool is_unseen(uint32_t character)
 {
@@ -89,7 +88,7 @@ static bool is_unseen(uint32_t character)
 	return false;
 }
 
-/* The character at the start of text, safe to print; *read_out: how many bytes of text it is. */
+/* Print the first character of text safely into piece. *read_out: the bytes of text that it has. */
 static size_t piece_make(const unsigned char *text, size_t len, char piece[PIECE_MAX],
 			 size_t *read_out)
 {
@@ -187,7 +186,7 @@ static int hex_value(char c)
 	return -1;
 }
 
-/* The byte that "%NN" stands for, or -1; also of a NUL, which would end the string. */
+/* The byte of "%NN". -1: malformed, or a NUL, which would end the string. */
 static int escape_value(const char *text, size_t len)
 {
 	int high, low;
@@ -205,7 +204,7 @@ long rlock_percent_decode(char *text, size_t len)
 {
 	size_t at, used = 0;
 
-	/* Check first, then write: a malformed text stays as it was. */
+	/* Check first, then write: a malformed text must stay unchanged. */
 	for (at = 0; at < len; at++) {
 		if (text[at] == '%' && escape_value(text + at, len - at) < 0)
 			return -1;
@@ -267,7 +266,7 @@ bool rlock__decimal_parse(const char *text, size_t len, int64_t *out)
 
 #define FNV_PRIME UINT64_C(0x100000001b3)
 
-/* FNV-1a, and the end of MurmurHash3, which spreads what the last bytes change. */
+/* FNV-1a, then the finalizer of MurmurHash3: the last bytes must affect all bits. */
 uint64_t rlock__hash(uint64_t seed, const void *bytes, size_t len)
 {
 	const unsigned char *byte = bytes;

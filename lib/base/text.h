@@ -14,17 +14,17 @@ struct rlock__text {
 	size_t len;
 };
 
-/* Append bytes to text. false: out of memory, and text stays as it was. */
+/* Append bytes to text. False: out of memory, and text is unchanged. */
 bool rlock__text_append(struct rlock__text *text, const char *bytes, size_t len);
 
-/* text, with name in the place of an '@' and reason in that of a '*'; cut where out ends. */
+/* Copy text to out, with name instead of '@' and reason instead of '*'. Cut if out is full. */
 void rlock__text_fill(char *out, size_t size, const char *text, const char *name,
 		      const char *reason);
 
-/* All of text is a number: digits, maybe after a minus. text[len] is a NUL. False: *out stays as it is. */
+/* Parse text, which must consist of digits, with an optional minus before. text[len] must be NUL. False: *out is unchanged. */
 bool rlock__decimal_parse(const char *text, size_t len, int64_t *out);
 
-/* A hash of the bytes, and of what was hashed before into seed; never 0. */
+/* A hash of seed and the bytes; never 0. seed: the hash of earlier bytes, or 0. */
 uint64_t rlock__hash(uint64_t seed, const void *bytes, size_t len);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * What an error reply of the server means for a lock, and what would help.
- * Only this file says so. Some others read one word of an error to go on: NOSCRIPT (lib/request.c), MOVED and ASK (topology.c),
- * that a command is unknown (session.c, topology.c, command.c).
+ * Interpret error replies of the server: a status, and a message with a remedy. Some other files only react to one word of an error:
+ * NOSCRIPT (lib/request.c), MOVED and ASK (topology.c), "unknown command" (session.c, command.c).
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -27,33 +26,33 @@
 #define IS_REPLICA "@ is a replica: it can grant no lock: name its master, or its sentinels: *"
 
 struct meaning {
-	const char *prefix; /* of the error; the first row that fits counts */
+	const char *prefix; /* of the error; the first matching row counts */
 	enum rlock_status status;
-	const char *text;  /* with a remedy; '*' stands for the error, '@' for the server */
-	bool heals_itself; /* a cluster mends it by itself */
+	const char *text;  /* '*' is replaced by the error, '@' by the server */
+	bool heals_itself; /* The cluster mends the cause by itself. */
 };
 
 /*
- * A state that passes (a server that loads, is busy, has lost its master) counts as an unreachable server:
- * the request is retried while there is time.
+ * RLOCK_ENET, as for an unreachable server, if the state of the server can end (it loads, is busy, has lost its master): the request
+ * is then retried within the wait.
  */
 static const struct meaning meanings[] = {
-	/* While the slot of a lock is on its way to another node, and not all keys of the request are at one of the two. */
+	/* The lock's slot is moving, and the keys of the request are split between the two nodes. */
 	{ "TRYAGAIN", RLOCK_ENET,
 	  DENIED "the lock's slot is on its way to another node of the cluster: *", true },
-	/* Of a replica only: to a write, to any command while it has lost its master, and to WAIT. By the next try this or
-	   another server may be the master: until then it counts as unreachable. */
+	/* Only a replica sends these three: to a write, to any command without its master, and to WAIT. At the next attempt
+	   this or another server may be the master. */
 	{ "READONLY", RLOCK_ENET, IS_REPLICA, false },
 	{ "MASTERDOWN", RLOCK_ENET, IS_REPLICA, false },
 	{ "ERR WAIT cannot be used with replica", RLOCK_ENET, IS_REPLICA, false },
-	/* To a command of a client without a password, and to one that is too long for such a client. */
+	/* The client has not logged in. The second text: the command is too long for such a client. */
 	{ "NOAUTH", RLOCK_EAUTH, NEEDS_PASSWORD ": *", false },
 	{ "ERR Protocol error: unauthenticated", RLOCK_EAUTH, NEEDS_PASSWORD, false },
 	{ "WRONGPASS", RLOCK_EAUTH, DENIED "check user and password: *", false },
 	{ "ERR invalid password", RLOCK_EAUTH, DENIED "check the password: *", false },
 	{ "ERR AUTH <password> called without any", RLOCK_EAUTH,
 	  DENIED "it has no password: give none: *", false },
-	/* In a service's own words: that a token has expired, for example. */
+	/* A managed service has its own texts, for example for an expired token. */
 	{ "ERR AUTH", RLOCK_EAUTH, DENIED "check user and password: *", false },
 	{ "ERR Client sent AUTH", RLOCK_EAUTH, DENIED "it has no password: give none: *", false },
 	{ "WRONGTYPE", RLOCK_EKIND, DENIED "the key is not a lock: *", false },
@@ -92,7 +91,7 @@ static const struct meaning meanings[] = {
 	{ "", RLOCK_ESERVER, "server error: *", false },
 };
 
-/* A service allows N requests a second, a day or a month: it serves requests again when that is over. */
+/* For a managed service that limits requests by the second, day or month: it serves requests again after that time. */
 static const struct meaning limit_meaning = {
 	"", RLOCK_ENET, DENIED "a limit of its requests is reached: raise it: *", false
 };
@@ -102,16 +101,16 @@ static bool starts_with(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* TRYAGAIN to a command in a script. */
+/* Whether a command in a script failed since the slot is moving, where a plain command gets TRYAGAIN. */
 static bool is_slot_moving(const char *words)
 {
-	/* Redis 6.2, Redis 7, and Valkey 9.1 each begin it otherwise. */
+	/* Redis 6.2, Redis 7 and Valkey 9.1 begin this text differently. */
 	return strstr(words, "ttempted to access a non local key") != NULL ||
-	       /* The same from Redis 7.4 and Valkey 8 on, at the new node. */
+	       /* Redis 7.4 and Valkey 8, and later, at the new node. */
 	       strstr(words, "undeclared keys were accessed during rehashing of the slot") != NULL;
 }
 
-/* An unknown command in a script: the error does not name it. */
+/* Whether a script called an unknown command. The error does not name it. */
 static bool is_unknown_in_script(const char *words)
 {
 	if (starts_with(words, "ERR "))
@@ -120,7 +119,7 @@ static bool is_unknown_in_script(const char *words)
 	       starts_with(words, "Unknown command called"); /* Valkey */
 }
 
-/* Each service has words of its own for it. */
+/* Whether a limit of requests is reached: each managed service has its own text. */
 static bool is_about_limit(const char *words)
 {
 	static const char *const marks[] = {
@@ -148,10 +147,9 @@ static const struct meaning *meaning_of(const char *words)
 }
 
 /*
- * A script's error has the script's name and line around the error of the command: "ERR Error running script (call to
- * f_...): @user_script:3: @user_script: 3: -OOM ..." (6.2), or "... script: SHA1, on @user_script:3." after it (7). One
- * that the script has caught and returns has "@user_script: 3: -" in front (6.2), or nothing (7).
- * Returns the command's error, and cuts text after it.
+ * Return the error of a command inside the error of its script, and cut text after it. Redis 6.2 puts "ERR Error running script (call
+ * to f_...): @user_script:3: @user_script: 3: -" before the command's error, or "@user_script: 3: -" if the script returns the error.
+ * Redis 7 puts " script: SHA1, on @user_script:3." after it, or nothing.
  */
 static const char *without_script(char *text)
 {
@@ -159,7 +157,7 @@ static const char *without_script(char *text)
 	const char *words = text, *found;
 	char *past = NULL;
 
-	/* The last one: the error of Valkey 9 for a missing right begins with "ACL failure in script: ". */
+	/* Cut at the last " script: ": an error of Valkey 9 begins with "ACL failure in script: ". */
 	for (char *next = text; (next = strstr(next, tail)) != NULL; next += sizeof(tail) - 1)
 		past = next;
 	if (past != NULL && strstr(past, marker) != NULL)
@@ -173,7 +171,7 @@ static const char *without_script(char *text)
 			break;
 		words = found + 2;
 	}
-	/* After the last marker: a blank, the line once more, and a minus. */
+	/* After the last marker: a blank, the line number again, and a minus. */
 	if (isdigit((unsigned char)words[0])) {
 		found = strstr(words, ": ");
 		words = found != NULL ? found + 2 : words;
@@ -182,8 +180,8 @@ static const char *without_script(char *text)
 }
 
 /*
- * The denied command in "NOPERM ... no permissions to run the 'hset' command", or in "NOPERM +hset", which is ours:
- * inc/denied.lua. False when there is none.
+ * Find the denied command in the server's "NOPERM ... no permissions to run the 'hset' command", or in "NOPERM +hset" of our scripts
+ * (inc/denied.lua). False: none.
  */
 static bool command_in_error(const char *error, char *out, size_t out_size)
 {
@@ -201,7 +199,7 @@ static bool command_in_error(const char *error, char *out, size_t out_size)
 	return true;
 }
 
-/* The command that a line of the script calls: "... redis.call('HSET', ...)", in lower case. */
+/* Find the command that a line of a script calls, "... redis.call('HSET', ...)", in lower case. False: none. */
 static bool command_called(const char *line, size_t len, char *out, size_t out_size)
 {
 	static const char call[] = "call('";
@@ -217,7 +215,7 @@ static bool command_called(const char *line, size_t len, char *out, size_t out_s
 	return at > 0;
 }
 
-/* Some versions of Redis only tell the line of the script: "@user_script:12". */
+/* Find the command by the line number in an error, "@user_script:12": some versions of Redis do not name the command. */
 static bool command_in_script(const char *error, const char *script, char *out, size_t out_size)
 {
 	static const char marker[] = "@user_script:";
@@ -252,7 +250,7 @@ static enum rlock_status missing_right(struct rlock__error *error, const char *w
 		return rlock__fail(error, RLOCK_EACL,
 				   "denied by the server: the user may not use the lock's "
 				   "channel: it needs the ACL rule &redisson_*");
-	/* The only keys whose names a script makes. One that it was told the name of has the error below: stop.lua. */
+	/* Scripts make only the names of timeout keys. All other keys are arguments, and have the error below. */
 	if (is_about_keys && strstr(words, "script") != NULL)
 		return rlock__fail(error, RLOCK_EACL,
 				   "denied by the server: the user may not use the keys of a "
@@ -270,15 +268,15 @@ static enum rlock_status missing_right(struct rlock__error *error, const char *w
 }
 
 /*
- * Whether these words, which without_script() returned, are about the user's rights. Only their start is compared: an
- * error can repeat arguments, and with them the name of a lock.
+ * Whether words, returned by without_script, are about the user's rights. Only the start is compared: an error can repeat arguments,
+ * and a lock's name could look like such a text.
  */
 static bool is_missing_right(const char *words)
 {
 	if (starts_with(words, "ERR "))
 		words += 4;
 	return starts_with(words, "NOPERM") ||
-	       /* of a command in a script: Redis 6.2 and 7.0; 7.2 and Valkey */
+	       /* for a command in a script, by Redis 6.2 and 7.0, and by Redis 7.2 and Valkey */
 	       starts_with(words, "The user executing the script can't ") ||
 	       starts_with(words, "ACL failure in script");
 }

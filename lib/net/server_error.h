@@ -11,8 +11,8 @@
 struct rlock__error;
 
 /*
- * The status for an error reply; error gets a text with a remedy. script is the text of the script that was run, NULL
- * after a plain command.
+ * Set the error to a text with a remedy for an error reply, and return the status. script: the text of the script that the server ran;
+ * NULL after a plain command.
  */
 enum rlock_status rlock__server_error(struct rlock__error *error, const char *reply, size_t len,
 				      const char *script);
