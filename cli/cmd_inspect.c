@@ -663,6 +663,10 @@ static void describe_holder(const struct rlock_inspection *lock, const struct rl
 	else
 		(void)rlock_escape(holder->owner.text, holder->owner.len, out, CELL_MAX);
 	len = strlen(out);
+	if (is_kept(holder)) {
+		(void)snprintf(out + len, CELL_MAX - len, " (ended, kept by --at-least)");
+		len = strlen(out);
+	}
 	if (lock->holder_total > 1)
 		(void)snprintf(out + len, CELL_MAX - len, " and %zu more", lock->holder_total - 1);
 }
@@ -815,14 +819,16 @@ static int watch(const struct opts *opts, struct rlock_conn *conn, print_fn prin
 /* --held-for needs the oldest holder, and permits are in no order of age: list them all. */
 #define AGES_MAX 100
 
-static void report_none(const struct opts *opts)
+/* A monitor, such as Nagios, shows the first line of the output of `list --held-for`. */
+static void report_none(const struct opts *opts, FILE *out)
 {
-	char pattern[NAME_SHOWN_MAX], age[DURATION_TEXT_MAX] = "";
+	char pattern[NAME_SHOWN_MAX], age[DURATION_TEXT_MAX];
 
-	if (opts->held_for_ms >= 0)
-		(void)duration_print(opts->held_for_ms, age);
-	message_info("%s: no lock is held%s%s%s", names_show_one(opts, 0, pattern),
-		     age[0] != '\0' ? " for " : "", age, age[0] != '\0' ? " or longer" : "");
+	if (opts->held_for_ms >= 0 && !opts->quiet)
+		(void)fprintf(out, "ok: no lock is held for %s or longer\n",
+			      duration_print(opts->held_for_ms, age));
+	else if (opts->held_for_ms < 0)
+		message_info("%s: no lock is held", names_show_one(opts, 0, pattern));
 }
 
 static int print_list(const struct opts *opts, struct rlock_conn *conn, FILE *out)
@@ -862,7 +868,7 @@ static int print_list(const struct opts *opts, struct rlock_conn *conn, FILE *ou
 		if (status == RLOCK_OK && !metrics_print(&printing.metrics, out))
 			printing.is_out_of_memory = true;
 	} else if (code == 0 && !printing.has_row) {
-		report_none(opts);
+		report_none(opts, out);
 	}
 	metrics_free(&printing.metrics);
 	columns_free(&printing.table);

@@ -618,6 +618,41 @@ static int end_cancelled(const struct acquirer *acquirer)
 	return opts->conflict_exit_code;
 }
 
+/* Report that the key of the index-th name is a semaphore, and what to do. False: it is none, or the server cannot tell. */
+static bool report_semaphore(const struct opts *opts, struct rlock_conn *conn, size_t index)
+{
+	struct rlock_inspection *locks = NULL;
+	char name[NAME_SHOWN_MAX];
+	struct usage_line line;
+	bool is_semaphore;
+	size_t count = 0;
+
+	is_semaphore = rlock_inspect(conn, &opts->names[index], rlock_now_ms() + DELIVERY_MS,
+				     &locks, &count) == RLOCK_OK &&
+		       count > 0 && locks[0].status == RLOCK_OK && locks[0].kind == RLOCK_SEMAPHORE;
+	rlock_inspections_free(locks, count);
+	if (!is_semaphore)
+		return false;
+	usage_line(&line, PLAIN("rlock unlock --force"));
+	usage_line_add_names(&line, &opts->names[index], 1);
+	message_error("%s is a semaphore: acquire a permit by rlock sem, or delete it: try: %s",
+		      names_show_one(opts, index, name), line.text);
+	return true;
+}
+
+/* After RLOCK_EKIND of a lock: the key may be a semaphore. Returns the exit code. */
+static int report_other_kind(const struct opts *opts, struct rlock_conn *conn)
+{
+	size_t index = rlock_conn_error_name(conn);
+	char name[NAME_SHOWN_MAX], why[FAILURE_TEXT_MAX];
+	/* Before the inspection, which overwrites the text of the failure. */
+	int code = caller_explain_failure(opts, conn, RLOCK_EKIND, why);
+
+	if (!report_semaphore(opts, conn, index))
+		message_error("%s: %s", names_show_one(opts, index, name), why);
+	return code;
+}
+
 static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status status)
 {
 	const struct opts *opts = acquirer->opts;
@@ -637,6 +672,8 @@ static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status s
 				: "RLOCK_HELD is not in the environment: try: sudo --preserve-env=RLOCK_HELD");
 		return EXIT_USAGE;
 	}
+	if (status == RLOCK_EKIND && opts->verb->kind != RLOCK_SEMAPHORE)
+		return report_other_kind(opts, conn);
 	if (status != RLOCK_BUSY)
 		return caller_report_failure(opts, conn, status);
 	wait_report_busy(opts, conn);

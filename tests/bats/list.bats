@@ -225,8 +225,8 @@ while part := stream.recv(65536):
 	assert_line --index 1 --regexp '^old +read +2h00m +[0-9]+s +0 +rlock +nightly backup and '
 	assert_equal "${#lines[@]}" 2
 	run -0 --separate-stderr rlock list --held-for 2h 'y*'
-	assert_output ''
-	assert_equal "$stderr" 'rlock: y*: no lock is held for 2h or longer'
+	assert_output 'ok: no lock is held for 2h or longer'
+	assert_equal "$stderr" ''
 	run -1 rlock list --json --held-for 1h
 	assert_equal "$(json '[lock["name"] for lock in doc["locks"]], doc["complete"]')" "(['old'], True)"
 	# The lock of the Java service is left out: its age is unknown.
@@ -300,4 +300,10 @@ while part := stream.recv(65536):
 	assert_equal "$(grep -c '^rlock_lock_waiters' <<<"$output")" 8
 	assert_output --partial 'rlock_lock_waiters {"kind": "sem", "name": "a\\x5cx01b"} 0'
 	assert_output --partial '"holder": "x\\x80\"y\\@h"'
+}
+
+@test "list says that --at-least keeps a lock whose job has ended" {
+	rlock run --at-least 1m --note 'the sync' kept -- true
+	run -0 rlock list
+	assert_line --regexp ' the sync \(ended, kept by --at-least\)$'
 }

@@ -279,3 +279,13 @@ gets() {
 	run -1 rlock unlock --force a
 	run -0 rlock run -n a -- true
 }
+
+@test "a call for a lock under the name of a semaphore says that, and how to acquire a permit or delete it" {
+	local verb
+	rlock sem --permits 2 a -- true
+	for verb in run fair read write; do
+		run -78 rlock "$verb" b a -- touch ran
+		assert_one_line '^rlock: a is a semaphore: acquire a permit by rlock sem, or delete it: try: rlock unlock --force a$'
+	done
+	assert [ ! -e ran ]
+}
