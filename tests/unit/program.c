@@ -88,10 +88,10 @@ int program_cut(char *line, char **words)
 	return count;
 }
 
-static void read_back(FILE *file, char out[SAID_MAX])
+static void read_back(FILE *file, char out[OUTPUT_MAX])
 {
 	rewind(file);
-	out[fread(out, 1, SAID_MAX - 1, file)] = '\0';
+	out[fread(out, 1, OUTPUT_MAX - 1, file)] = '\0';
 	(void)fclose(file);
 }
 
@@ -114,38 +114,38 @@ static int call(void)
 	return fflush(NULL) == 0 ? status : -1;
 }
 
-void program_call(const char *line, struct said *said)
+void program_call(const char *line, struct call_result *result)
 {
 	line_called = line;
 	stdout_file = tmpfile();
 	stderr_file = tmpfile();
 	if (stdout_file == NULL || stderr_file == NULL)
 		abort();
-	said->status = unit_fork(call);
-	read_back(stdout_file, said->out);
-	read_back(stderr_file, said->err);
+	result->status = unit_fork(call);
+	read_back(stdout_file, result->out);
+	read_back(stderr_file, result->err);
 }
 
-bool program_says(const char *said, const char *text)
+bool program_message_has(const char *message, const char *text)
 {
 	static const char gap[] = " ... ";
 
-	while (text != NULL && said != NULL) {
+	while (text != NULL && message != NULL) {
 		const char *end = strstr(text, gap);
 		size_t len = end != NULL ? (size_t)(end - text) : strlen(text);
 
-		said = memmem(said, strlen(said), text, len);
+		message = memmem(message, strlen(message), text, len);
 		text = end != NULL ? end + strlen(gap) : NULL;
 	}
-	return said != NULL;
+	return message != NULL;
 }
 
-bool program_refused(const struct said *said, int status, const char *text)
+bool program_refused(const struct call_result *result, int status, const char *text)
 {
-	size_t len = strlen(said->err);
+	size_t len = strlen(result->err);
 
-	return said->status == status && said->out[0] == '\0' && len > 0 &&
-	       strchr(said->err, '\n') == said->err + len - 1 &&
-	       strncmp(said->err, "rlock: ", strlen("rlock: ")) == 0 &&
-	       program_says(said->err, text);
+	return result->status == status && result->out[0] == '\0' && len > 0 &&
+	       strchr(result->err, '\n') == result->err + len - 1 &&
+	       strncmp(result->err, "rlock: ", strlen("rlock: ")) == 0 &&
+	       program_message_has(result->err, text);
 }

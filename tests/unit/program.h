@@ -8,13 +8,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SAID_MAX 16384
+#define OUTPUT_MAX 16384
 
 /* How a call ended, and what it printed. */
-struct said {
+struct call_result {
 	/* The exit code; -1: a signal ended the call. */
 	int status;
-	char out[SAID_MAX], err[SAID_MAX];
+	char out[OUTPUT_MAX], err[OUTPUT_MAX];
 };
 
 /* Call this first: RLOCK_URL then leads to the listener, and RLOCK_CONFIG names an empty file. */
@@ -29,16 +29,16 @@ const char *program_config(void);
 void program_configure(const char *text, size_t len);
 
 /* Call rlock with these words. Blanks separate words; within single quotes they are part of a word. */
-void program_call(const char *line, struct said *said);
+void program_call(const char *line, struct call_result *result);
 
 /* Cut such a line in place, so that the words follow each other in memory as in argv. Returns their number; words ends with NULL. */
 #define PROGRAM_WORDS_MAX 128
 int program_cut(char *line, char **words);
 
 /* Whether the message contains text, in which " ... " stands for anything. */
-bool program_says(const char *said, const char *text);
+bool program_message_has(const char *message, const char *text);
 
 /* Whether the call has ended with this status, nothing on standard output, and one line with text on standard error. NULL: any text. */
-bool program_refused(const struct said *said, int status, const char *text);
+bool program_refused(const struct call_result *result, int status, const char *text);
 
 #endif

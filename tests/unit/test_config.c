@@ -19,7 +19,7 @@
 static const struct {
 	const char *text;
 	int line;
-	const char *said;
+	const char *message;
 } bad[] = {
 	/* no option, a mistyped one, or an option of another program */
 	{ "# comment\ndb = 0\nfrobnicate\n", 3, "option = value" },
@@ -77,36 +77,38 @@ static void check_bad_line(const char *line, const char *text, size_t len, int n
 			   const char *said_of_it)
 {
 	char want[128];
-	struct said said;
+	struct call_result result;
 
 	program_configure(text, len);
 	(void)snprintf(want, sizeof(want), "%s:%d: ... %s", program_config(), number, said_of_it);
-	program_call(line, &said);
-	if (!CHECK(program_refused(&said, 78, want) && strstr(said.err, SECRET) == NULL,
+	program_call(line, &result);
+	if (!CHECK(program_refused(&result, 78, want) && strstr(result.err, SECRET) == NULL,
 		   "the file '%.80s' is refused", unit_shown(text)))
-		(void)printf("# want %s\n# got  %d: %s\n", want, said.status, unit_shown(said.err));
+		(void)printf("# want %s\n# got  %d: %s\n", want, result.status,
+			     unit_shown(result.err));
 }
 
 static void check_bad(void)
 {
-	struct said said;
+	struct call_result result;
 
 	(void)unsetenv("RLOCK_URL");
 	for (size_t i = 0; i < COUNT_OF(bad); i++)
 		check_bad_line("run a -- true", bad[i].text, strlen(bad[i].text), bad[i].line,
-			       bad[i].said);
+			       bad[i].message);
 	/* A bad value is an error even if the command line overrides it. */
 	check_bad_line("run -t 3s a -- true", "db = 0\nttl = soon\n", 18, 2, "'soon'");
 	check_bad_line("run a -- true", "db = 0\nttl = 3\0s\n", 17, 2, "NUL");
-	program_call("run --config /dev/zero a -- true", &said);
-	CHECK(program_refused(&said, 78, "'/dev/zero' (--config): a device, not a regular file"),
+	program_call("run --config /dev/zero a -- true", &result);
+	CHECK(program_refused(&result, 78, "'/dev/zero' (--config): a device, not a regular file"),
 	      "a device is no configuration file");
-	program_call("run --config no-such-file a -- true", &said);
-	CHECK(program_refused(&said, 78, "no-such-file"), "a file that --config names must exist");
+	program_call("run --config no-such-file a -- true", &result);
+	CHECK(program_refused(&result, 78, "no-such-file"),
+	      "a file that --config names must exist");
 	program_set_url("http://localhost");
 	program_configure("db = 0\n", 7);
-	program_call("run a -- true", &said);
-	CHECK(program_refused(&said, 64, "RLOCK_URL"),
+	program_call("run a -- true", &result);
+	CHECK(program_refused(&result, 64, "RLOCK_URL"),
 	      "a bad value in the environment is reported as one of the environment");
 	program_set_url(NULL);
 }

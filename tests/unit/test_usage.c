@@ -13,7 +13,7 @@
 
 /* In the expected message " ... " stands for anything. */
 static const struct {
-	const char *line, *said;
+	const char *line, *message;
 } lines[] = {
 	/* no verb, or an unknown one */
 	{ "", "a verb is missing: see 'rlock help', or try: rlock run NAME -- COMMAND" },
@@ -240,7 +240,7 @@ static const struct {
 
 /* A line with values, and the message about each. "%s" is the value. */
 static const struct {
-	const char *line, *said;
+	const char *line, *message;
 	const char *values[24];
 } values[] = {
 	/* durations, with an example in the message; test_duration.c has more invalid texts */
@@ -395,14 +395,14 @@ static const struct {
 
 static void check_line(const char *line, const char *text)
 {
-	struct said said;
+	struct call_result result;
 
-	program_call(line, &said);
-	if (CHECK(program_refused(&said, 64, text) && strstr(said.err, SECRET) == NULL,
+	program_call(line, &result);
+	if (CHECK(program_refused(&result, 64, text) && strstr(result.err, SECRET) == NULL,
 		  "'%s' is refused", unit_shown(line)))
 		return;
 	(void)printf("# want %s\n", text != NULL ? unit_shown(text) : "no password");
-	(void)printf("# got  %d: %s\n", said.status, unit_shown(said.err));
+	(void)printf("# got  %d: %s\n", result.status, unit_shown(result.err));
 }
 
 /* Replace "%s" in the template by the value. */
@@ -419,12 +419,12 @@ static void check_values(void)
 {
 	for (size_t i = 0; i < COUNT_OF(values); i++) {
 		for (size_t k = 0; values[i].values[k] != NULL; k++) {
-			char line[512], said[512];
+			char line[512], message[512];
 
 			fill(line, values[i].line, values[i].values[k]);
-			fill(said, values[i].said != NULL ? values[i].said : "",
+			fill(message, values[i].message != NULL ? values[i].message : "",
 			     values[i].values[k]);
-			check_line(line, said);
+			check_line(line, message);
 		}
 	}
 }
@@ -433,7 +433,7 @@ static void check_values(void)
 static const struct {
 	const char *line;
 	int status;
-	const char *said;
+	const char *message;
 } flock[] = {
 #define FLOCK_HELP "\nTry 'flock --help' for more information.\n"
 	{ "", 64, "flock: not enough arguments" FLOCK_HELP },
@@ -460,15 +460,15 @@ static const struct {
 static void check_flock(void)
 {
 	for (size_t i = 0; i < COUNT_OF(flock); i++) {
-		struct said said;
+		struct call_result result;
 		char line[128];
 
 		(void)snprintf(line, sizeof(line), "flock %s", flock[i].line);
-		program_call(line, &said);
-		CHECK(said.status == flock[i].status && said.out[0] == '\0' &&
-			      program_says(said.err, flock[i].said),
-		      "'%s' is refused: %d %s", unit_shown(line), said.status,
-		      unit_shown(said.err));
+		program_call(line, &result);
+		CHECK(result.status == flock[i].status && result.out[0] == '\0' &&
+			      program_message_has(result.err, flock[i].message),
+		      "'%s' is refused: %d %s", unit_shown(line), result.status,
+		      unit_shown(result.err));
 	}
 }
 
@@ -554,7 +554,7 @@ void test_usage(void)
 {
 	program_setup();
 	for (size_t i = 0; i < COUNT_OF(lines); i++)
-		check_line(lines[i].line, lines[i].said);
+		check_line(lines[i].line, lines[i].message);
 	check_values();
 	check_flock();
 	check_limits();
