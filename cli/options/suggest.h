@@ -14,10 +14,10 @@ struct suggestion {
 	char why[SUGGESTION_MAX]; /* the first mistake */
 	bool has_line;            /* line is certain */
 	struct usage_line line;
-	/* other is certain: the line for a process, if line adds a missing "--" before a COMMAND */
+	/* other is certain: a second suggestion, for a process, where the first one adds a missing "--" */
 	bool has_other;
 	struct usage_line other;
-	size_t name_count; /* names in the line */
+	size_t name_count; /* number of names */
 	/* the line has a COMMAND after "--", or one that is a program of this machine */
 	bool has_command;
 };
