@@ -1,4 +1,5 @@
 # A local server of files that stands for the page of a release. Sourced after usual.bash, which sets TOP.
+# start_release_page, stop_release_page: start and stop the server. downloads: count the requests.
 
 # start_release_page: serve the program under test as the static program and as the wheel of this version. Sets INSTALL_URL,
 # PROGRAM_SHA256 and WHEEL_SHA256.
@@ -25,7 +26,7 @@ stop_release_page() {
 	wait "$PAGE_PID" || :
 }
 
-# downloads: how many files were fetched from the page.
+# downloads: print how many files were fetched from the page.
 downloads() {
 	grep -c '"GET ' "$BATS_FILE_TMPDIR/page.log" || :
 }

@@ -419,7 +419,7 @@ as_workflow() {
 	in_background recipe job "$RECIPES/github-workflow.yml" deploy "secrets.RLOCK_URL=$RLOCK_URL" "vars.INSTALL_URL=$INSTALL_URL" \
 		"vars.INSTALL_SHA256=$WHEEL_SHA256"
 	wait_until 120 has_done 'deploy '
-	# The shell of the step.
+	# rlock, which the shell of the step has become.
 	kill -TERM "$(pgrep -P "$PID")"
 	ended_with 143
 	is_free deploy
