@@ -1,8 +1,8 @@
 /*
- * Finds the private server of local: on its socket, and has it started when no server listens there. Of many rlock
- * processes one has it started, under a file lock that the server inherits, and has for as long as it lives. A server
- * whose files or directory were removed or moved is found by a descriptor that names its directory: no second server is
- * started while it lives. runtime_dir.c checks that the directory is this user's alone.
+ * Find the private server of a local: URL by its socket, and start one if none listens. Of many rlock processes only one starts
+ * a server: the one that gets a file lock, which the server inherits and holds while it lives. If the files or the directory
+ * were removed or moved, the server is found by a descriptor that names its directory, and no second one is started.
+ * runtime_dir.c checks that the directory belongs to this user alone.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,14 +31,14 @@
 #include "sys/os.h"
 #include "sys/proc.h"
 
-/* ---- which process it is: the one of the pid file, or the one that listens on the socket ---- */
+/* ---- find the server, by its pid file or its socket ---- */
 
 #define SOCKET_FILE "local.sock"
 #define PID_FILE "local.pid"
 
 /*
- * The server of this directory that has written down its pid; 0 when there is none, or it has ended. The file may be older
- * than the process that has the pid by now; but no other process works in this directory.
+ * Pid of the server by its pid file; 0: none, or it has ended. Check the working directory, since another process may have got
+ * the pid: no other process works in the runtime directory.
  */
 static pid_t local_server_read_pid(int dir_fd)
 {
@@ -58,8 +58,8 @@ static pid_t local_server_read_pid(int dir_fd)
 }
 
 /*
- * 0 when a server listens in the runtime directory dir_fd, else the errno that says why none does; EPERM when the
- * server is another user's, behind a link, say. *pid_out is then the server's pid, 0 if it is in another pid namespace.
+ * Connect to the socket in dir_fd. 0: a server listens, and *pid_out is its pid, or 0 if it is in another PID namespace. Else
+ * the errno; EPERM: the server belongs to another user, for example if the socket is a symbolic link.
  */
 static int local_server_connect(int dir_fd, pid_t *pid_out)
 {
@@ -72,7 +72,7 @@ static int local_server_connect(int dir_fd, pid_t *pid_out)
 
 	if (fd < 0)
 		return errno;
-	/* In the directory that was checked, whatever its path may lead to by now. */
+	/* Use the directory that was checked, and not its path, which may lead elsewhere now. */
 	(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/" SOCKET_FILE,
 		       dir_fd);
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0 ||
@@ -80,21 +80,22 @@ static int local_server_connect(int dir_fd, pid_t *pid_out)
 		err = errno;
 	else if (peer.uid != geteuid())
 		err = EPERM;
-	/* Its first thread, which would answer, has ended. The others may keep the socket open for a moment yet. */
+	/* The server's first thread, which would reply, has ended. Its other threads may keep the socket open for a moment. */
 	else if (peer.pid > 0 && proc_read(peer.pid, &proc) &&
 		 (proc.state == 'Z' || proc.state == 'X'))
 		err = ECONNREFUSED;
 	else
 		*pid_out = peer.pid;
 	(void)close(fd);
-	return err == EAGAIN ? 0 : err; /* EAGAIN: it listens, but is very busy */
+	/* EAGAIN: the server listens, and its backlog is full. */
+	return err == EAGAIN ? 0 : err;
 }
 
 /* ---- a lost server: it lives, but its files, or the whole directory, were removed or moved ---- */
 
 /*
- * The descriptors of the server's process before its exec, which closes ERROR_FD: the file lock; and a file in memory that
- * contains the path of the runtime directory, wherever the directory is by now.
+ * Descriptors of the server: the file lock; a file in memory that contains the path that the runtime directory had at the
+ * start; and a pipe for errors, which the exec closes.
  */
 enum { LOCK_FD = STDERR_FILENO + 1, PATH_FD, ERROR_FD, FIRST_FREE_FD };
 #define PATH_NAME "rlock-local"
@@ -118,7 +119,7 @@ static bool was_started_for(pid_t pid, const char *path)
 
 	(void)snprintf(entry, sizeof(entry), "/proc/%d/fd/%d", (int)pid, PATH_FD);
 	len = readlink(entry, text, sizeof(text));
-	/* Any user can make a file of that name: trust only our own user's processes. */
+	/* Trust only processes of our own user: any user can make a memory file of that name. */
 	return len >= (ssize_t)sizeof(link) && memcmp(text, link, sizeof(link) - 1) == 0 &&
 	       proc_is_of_our_user(pid) &&
 	       file_read_start(AT_FDCWD, entry, 0, text, sizeof(text)) > 0 &&
@@ -153,7 +154,7 @@ pid_t local_find_lost_server(int dir_fd)
 		pid_list_free(&pids);
 		return -1;
 	}
-	/* A server that has its socket is not lost, whatever became of its pid file. */
+	/* A server that listens on its socket is not lost, even if its pid file was removed. */
 	(void)local_server_connect(dir_fd, &listening);
 	for (size_t i = 0; i < pids.count && found == 0; i++)
 		if (pids.pids[i] != listening && is_lost_server(pids.pids[i], dir_fd, path, &dir))
@@ -166,13 +167,13 @@ pid_t local_find_lost_server(int dir_fd)
 
 static const char *const programs[] = { "redis-server", "valkey-server" };
 
-/* Where to look after PATH, which has few directories under cron. */
+/* Directories to search after those of PATH, which has few under cron. */
 #define USUAL_PATH "/usr/local/bin:/usr/bin:/usr/local/sbin:/usr/sbin:/bin"
 
 /*
- * The server goes on after the rlock that starts it, and serves others, too: the priority of that rlock and its limits
- * of processor time and memory must not apply. Where the hard limit may not be raised, the soft limit is raised to it.
- * The server writes no core and no file; a SAVE or SHUTDOWN SAVE fails.
+ * Remove the priority and the limits of processor time and memory, which belong to the rlock that starts the server: the server
+ * outlives it, and serves others. If a hard limit cannot be raised, raise the soft limit to it. Forbid core dumps and files: a
+ * SAVE or SHUTDOWN SAVE fails.
  */
 static void set_limits(void)
 {
@@ -203,7 +204,7 @@ static int make_path_file(int dir_fd)
 	return fd >= 0 && write(fd, path, (size_t)len) == len ? fd : -1;
 }
 
-/* Runs in the child, which keeps nothing of the starting rlock but these two, and what the kernel keeps. */
+/* In the child: give up all of the starting rlock but the two descriptors. False with errno. */
 static bool detach(int dir_fd, int lock_fd, int error_fd, int null_fd)
 {
 	sigset_t none;
@@ -211,7 +212,7 @@ static bool detach(int dir_fd, int lock_fd, int error_fd, int null_fd)
 	int len = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
 	int path_fd = make_path_file(dir_fd);
 
-	/* It must not listen before its pid is written down. */
+	/* Write the pid first: the server must not listen before its pid can be found. */
 	if (setsid() < 0 || fchdir(dir_fd) != 0 || write(lock_fd, pid, (size_t)len) != len ||
 	    ftruncate(lock_fd, len) != 0)
 		return false;
@@ -222,7 +223,7 @@ static bool detach(int dir_fd, int lock_fd, int error_fd, int null_fd)
 	(void)umask(0077);
 	set_limits();
 
-	/* If some of 0 to 2 were closed, they may be among these. */
+	/* Move the descriptors up: if some of 0 to 2 were closed, they may have these numbers. */
 	lock_fd = fcntl(lock_fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
 	error_fd = fcntl(error_fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
 	null_fd = fcntl(null_fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
@@ -240,8 +241,8 @@ static bool detach(int dir_fd, int lock_fd, int error_fd, int null_fd)
 }
 
 /*
- * The server listens on no TCP port and writes nothing to disk. The socket has its whole path because systemd-tmpfiles
- * takes a socket that was bound by a relative path for unused, and removes it from /tmp after some days.
+ * Execute the server: without a TCP port, writing nothing to disk. Bind the socket by its absolute path: systemd-tmpfiles takes
+ * a socket with a relative path for unused, and removes it from /tmp after some days.
  */
 static void exec_server(char *program, char *socket_path)
 {
@@ -258,7 +259,7 @@ static void exec_server(char *program, char *socket_path)
 		"--supervised", "no",
 		"--loglevel", "warning",
 		"--logfile", "",
-		/* Some kernels on ARM damage the data that a server forks to save; this one saves nothing. */
+		/* The warning is about kernels on ARM that damage saved data: this server saves nothing. */
 		"--ignore-warnings", "ARM64-COW-BUG",
 		NULL,
 	};
@@ -272,16 +273,17 @@ struct search {
 	int dir_fd;
 	char pid_path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 	char socket_path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
-	char program[PATH_MAX]; /* that we have started; empty: none */
+	/* the program that we have started; empty: none */
+	char program[PATH_MAX];
 	int64_t deadline_ms;
 	int64_t pause_ms;
 	int cancel_fd;
 };
 
 /*
- * Whether the path still leads to the file lock that the child has. The child's descriptor is visible before this call,
- * and another rlock replaces the file before it looks for lost servers: so one of the two sees the other, and no two
- * servers start.
+ * Whether the path still leads to the file lock of the child. The child opens its descriptors before this check, and another
+ * rlock makes a new file before it searches for lost servers. So at least one of the two sees the other, and no second server
+ * starts.
  */
 static bool is_in_place(const struct search *search)
 {
@@ -300,8 +302,8 @@ _Noreturn static void fail_in_child(int error_fd)
 }
 
 /*
- * In a process that is not our child, so that we do not have to reap the server. An errno is read from the other end of
- * error_fd, or nothing once it is executed. False with errno.
+ * Start the server by a double fork, so that we need not reap it. The other end of error_fd gets an errno, or end of file once
+ * the server was executed. False with errno.
  */
 static bool fork_server(struct search *search, int lock_fd, int error_fd, int null_fd)
 {
@@ -325,7 +327,7 @@ static bool fork_server(struct search *search, int lock_fd, int error_fd, int nu
 	return true;
 }
 
-/* The server may not listen yet. 0, or an errno; ETIMEDOUT at the deadline. null_fd: its standard streams. */
+/* Start the server, which may not listen yet on return. null_fd: its standard streams. 0, or an errno; ETIMEDOUT: too late. */
 static int local_server_start(struct search *search, int lock_fd, int null_fd)
 {
 	struct pollfd failure = { .events = POLLIN };
@@ -347,20 +349,23 @@ static int local_server_start(struct search *search, int lock_fd, int null_fd)
 
 /* ---- one server for all ---- */
 
-/* The pause between two looks. A server needs some 10 ms to start, and many waiting processes should not slow it. */
+/* Pause between two connects. A server starts within some 10 ms, and many waiting processes must not slow it down. */
 #define PAUSE_MIN_MS 2
 #define PAUSE_MAX_MS 50
 
-/* What a step of the search has found; any other number is an exit code, after one line by message_error. */
+/* Result of a step of the search. Any other number is an exit code, after one line by message_error. */
 enum {
-	UP = 0,         /* a server listens */
-	DOWN = -1,      /* none does: go on */
-	CANCELLED = -2, /* by cancel_fd */
+	/* A server listens. */
+	UP = 0,
+	/* None listens: continue. */
+	DOWN = -1,
+	/* cancel_fd became readable. */
+	CANCELLED = -2,
 };
 
-/* ---- look and wait ---- */
+/* ---- connect and wait ---- */
 
-static int look(struct search *search)
+static int try_connect(struct search *search)
 {
 	pid_t pid = 0;
 	int err = local_server_connect(search->dir_fd, &pid);
@@ -389,7 +394,7 @@ static int fail_late(struct search *search)
 	return EXIT_UNREACHABLE;
 }
 
-/* Waits, each time a little longer. DOWN, or what ends the search. */
+/* Wait, each time twice as long. DOWN, or the result that ends the search. */
 static int pause_once(struct search *search)
 {
 	struct pollfd cancel = { .fd = search->cancel_fd, .events = POLLIN };
@@ -410,7 +415,7 @@ static int pause_once(struct search *search)
 	return cancel.revents != 0 ? CANCELLED : DOWN;
 }
 
-/* The directory was removed or moved since we opened it: what is at its path now is opened, or made. DOWN, or an exit code. */
+/* Open, or make, the runtime directory again: it was removed or moved since we opened it. DOWN, or an exit code. */
 static int open_again(struct search *search)
 {
 	(void)close(search->dir_fd);
@@ -419,17 +424,16 @@ static int open_again(struct search *search)
 }
 
 /*
- * DOWN with the locked file in *fd_out, for the caller to close; or with -1 when the server that runs has it locked, or an
- * rlock that starts one. A server that has it but does not listen starts still, or is about to end, and would then remove
- * the socket of the next one. Or its socket was removed: then its locks are still held, and with a second server there
- * would be two holders.
+ * Try to lock the pid file. DOWN with the locked file in *fd_out, which the caller closes. DOWN without it: a server has the
+ * lock, or an rlock that starts one. Such a server may still start, or may be about to end, and would remove the socket of a
+ * second one. Or its socket was removed: it holds its locks, so a second server would allow two holders.
  */
 static int try_lock(struct search *search, int *fd_out)
 {
 	int fd = runtime_dir_create(search->dir_fd, PID_FILE, O_RDWR);
 	bool has_lock = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
 
-	/* Cleaners of /tmp remove old files. */
+	/* A lock on a removed file excludes nobody: cleaners of /tmp remove old files. */
 	if (has_lock && file_is_named(fd, search->dir_fd, PID_FILE)) {
 		*fd_out = fd;
 		return DOWN;
@@ -449,7 +453,7 @@ static int try_lock(struct search *search, int *fd_out)
 
 /* ---- start ---- */
 
-/* DOWN when no lost server runs: it may hold locks that a new server would not know. */
+/* Check for a lost server, whose locks a new server would not know. DOWN: none runs. Else an exit code. */
 static int check_lost(const struct search *search)
 {
 	pid_t pid = local_find_lost_server(search->dir_fd);
@@ -466,7 +470,7 @@ static int check_lost(const struct search *search)
 	return EXIT_SYSTEM;
 }
 
-/* No server listens. DOWN when one was started. */
+/* Start a server. DOWN: started, or try again. Else an exit code. */
 static int start(struct search *search, int lock_fd)
 {
 	const char *const dirs[] = { getenv("PATH"), USUAL_PATH };
@@ -483,7 +487,7 @@ static int start(struct search *search, int lock_fd)
 			program, program, search->socket_path);
 		return EXIT_SYSTEM;
 	}
-	/* redis-server, or else valkey-server. A relative directory is none that a server should be run from. */
+	/* Search redis-server first, then valkey-server. Skip relative directories: the user may be anywhere. */
 	for (size_t i = 0; i < 4 && !is_there; i++)
 		is_there = dirs[i % 2] != NULL &&
 			   file_find_program(programs[i / 2], dirs[i % 2], program) == 0 &&
@@ -523,7 +527,7 @@ static int start(struct search *search, int lock_fd)
 	return DOWN;
 }
 
-/* ---- what the header names ---- */
+/* ---- public ---- */
 
 static int find_or_start(struct search *search)
 {
@@ -532,7 +536,7 @@ static int find_or_start(struct search *search)
 	do {
 		int lock_fd = -1;
 
-		found = look(search);
+		found = try_connect(search);
 		if (found == DOWN)
 			found = try_lock(search, &lock_fd);
 		if (found == DOWN && lock_fd >= 0)
@@ -581,7 +585,7 @@ int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, boo
 	return *is_cancelled ? 0 : found;
 }
 
-/* A cleaner of /tmp may have removed either file of a server that runs. */
+/* Find the server by its pid file or its socket: a cleaner of /tmp may have removed one of them. */
 static pid_t find_server(int dir_fd)
 {
 	pid_t pid = local_server_read_pid(dir_fd);

@@ -1,5 +1,5 @@
 /*
- * local: the private server of one machine and user, on a unix socket in the runtime directory.
+ * The private server of a local: URL: one for each user of a machine, on a unix socket in the runtime directory.
  */
 #ifndef LOCAL_H
 #define LOCAL_H
@@ -11,21 +11,22 @@
 #include "lib/rlock.h"
 
 /*
- * Turn a local: URL into the socket of the private server, and start that if none listens. Many processes may do so at
- * once: one starts it, and all find it. cancel_fd (or -1) ends the wait. 0, or the exit code after one line by
- * message_error (EXIT_SYSTEM, EXIT_CONFIG when no redis-server or valkey-server is installed, EXIT_UNREACHABLE when it
- * does not listen by deadline_ms; 0 with *is_cancelled set when cancel_fd ended it).
+ * Give a local: URL the socket of the private server, and start the server if none listens. If many processes do so at once,
+ * one of them starts the server, and all use it. cancel_fd, or -1, ends the wait.
+ * 0: the socket is set; or, with *is_cancelled, cancel_fd ended the wait. Else the exit code after one line by message_error:
+ * EXIT_SYSTEM, EXIT_CONFIG: no redis-server or valkey-server is installed, EXIT_UNREACHABLE: none listens by deadline_ms.
  */
 int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, bool *is_cancelled);
 
-/* Whether a program of that name is one that local: starts. */
+/* Whether local: starts programs of that name. */
 bool local_is_program(const char *name);
-/* The private server's process, which does not belong to a command; 0 when there is none. */
+/* Pid of the private server, which belongs to no command; 0: none runs. */
 pid_t local_server_pid(void);
 
 /*
- * A server of this user for the runtime directory dir_fd that lives, but that no call finds any more, since its files were
- * removed or moved, maybe with the directory: its locks are still held. 0: there is none; -1 with errno. It looks at all processes.
+ * Find a lost server: a private server of this user for the runtime directory dir_fd, whose files or directory were removed or
+ * moved. No call finds it by its socket any more, and its locks are still held. Reads all processes of /proc. Returns its pid;
+ * 0: none; -1 with errno.
  */
 pid_t local_find_lost_server(int dir_fd);
 

@@ -1,7 +1,6 @@
 /*
- * Puts an event into lines, of which each goes to a file, to the system's log, or by message.c to standard error. A value
- * of any bytes stays on its line, in its field, and on a terminal without effect. Nothing stays open between two lines:
- * so no command inherits a descriptor, the renewer needs none, and a file that was rotated is left alone.
+ * Write the events of a lock as lines, to a file, to syslog, or by message.c to standard error. Values can contain any bytes, and
+ * are escaped. Nothing stays open between two lines, so no command inherits a descriptor, and a rotated file is opened anew.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,32 +27,37 @@
 #define SYSLOG_SOCKET "/dev/log"
 #define SYSLOG_HEAD_MAX 64
 /*
- * A log daemon's queue may have room for ten lines only, and a fleet's jobs begin at the same minute. A daemon that is
- * stuck is waited for once.
+ * Wait this long for room in the queue of the log daemon, which may hold ten lines only, while many jobs start in the same
+ * minute. After one wait in vain, later lines do not wait.
  */
 #define SYSLOG_PATIENCE_MS 50
 
 enum sink { SINK_NONE, SINK_FILE, SINK_SYSLOG, SINK_STDERR };
 
 static enum sink sink;
-static char *path;       /* of the file, absolute: the renewer's directory is another */
-static char *path_shown; /* as it was given */
-static bool has_warned;  /* one warning is enough */
-static bool has_failed;  /* the system's log: no line waits for it any more */
-static event_log_writer other_writer; /* NULL: this process writes */
+/* absolute path of the file, since the renewer changes its directory */
+static char *path;
+/* the path as the user gave it, escaped */
+static char *path_shown;
+/* A warning was printed: one is enough. */
+static bool has_warned;
+/* syslog: a line could not be sent, so later lines do not wait. */
+static bool has_failed;
+/* NULL: this process writes */
+static event_log_writer other_writer;
 
 /* ---- a file ---- */
 
 /*
- * A symbolic link is followed: logs are moved to other disks by links, and the kernel's protected_symlinks guards those
- * in /tmp. With O_NONBLOCK a FIFO without a reader, or a terminal that was stopped, is an error at once.
+ * Open the file. Follow a symbolic link: links lead to logs on other disks, and the kernel's protected_symlinks guards those in
+ * /tmp. O_NONBLOCK: a FIFO without a reader, or a stopped terminal, must not keep us.
  */
 static int open_file(void)
 {
 	return open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0640);
 }
 
-/* One warning, and all lines go to the system's log from now on: a log keeps no job from running. */
+/* Print one warning, and write all further lines to syslog: a log keeps no job from running. */
 static void leave_file(const char *where, const char *what)
 {
 	message_warning("%s '%s': %s: %s: the log goes to syslog", where, path_shown, what,
@@ -83,7 +87,10 @@ static int file_setup(const char *where, const char *name)
 	return 0;
 }
 
-/* One write, for the lines of many processes go to one file. A file that may not grow (ulimit -f) would end us. */
+/*
+ * Write the line with one write(2), so that lines of many processes do not mix. Ignore SIGXFSZ, by which the kernel would end us
+ * if the file may not grow (ulimit -f).
+ */
 static bool write_file(const char *line, size_t len)
 {
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
@@ -118,8 +125,8 @@ static bool send_when_there_is_room(int fd, const char *message, size_t len)
 }
 
 /*
- * syslog(3) waits for a daemon that does not read, and while it waits no release is sent. So the line is
- * sent from here, in the form that all daemons know (RFC 3164).
+ * Send the line to the log daemon without syslog(3), which would wait for a daemon that does not read, and so delay the release.
+ * The format is that of RFC 3164, which all daemons know.
  */
 static bool write_syslog(const char *line, size_t len, int priority)
 {
@@ -138,7 +145,7 @@ static bool write_syslog(const char *line, size_t len, int priority)
 		memcpy(at, "-", 2);
 	head_len = (size_t)snprintf(message, SYSLOG_HEAD_MAX,
 				    "<%d>%s rlock[%d]: ", LOG_USER | priority, at, (int)getpid());
-	/* A daemon adds the end of the line itself. */
+	/* Without the newline: the daemon adds one. */
 	memcpy(message + head_len, line, len - 1);
 	is_sent = connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
 		  send_when_there_is_room(fd, message, head_len + len - 1);
@@ -171,15 +178,15 @@ void event_log_write(const char *line, size_t len, int priority)
 
 /* ---- a line ---- */
 
-/* A line is an object, or key=value, quoted where that is needed. Whether its stream took it is looked at at its end. */
+/* Write lines as JSON objects, or else as key=value, quoted where necessary. Errors of the stream are checked at its close. */
 static bool has_json;
 
-/* A value of other bytes than these, or of none, is quoted. */
+/* An empty value, and one with other bytes than these, is quoted. */
 #define BARE_BYTES                                                                                 \
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"                           \
 	"!#$%&'()*+,-./:;<>?@[]^_`{|}~"
 
-/* A backslash of the value is doubled, so that what rlock_escape makes of other bytes, \xNN, is told from it. */
+/* Write a quoted value. Double its backslashes, to tell them from the \xNN that rlock_escape writes for other bytes. */
 static void put_quoted(FILE *out, const char *bytes, size_t len)
 {
 	size_t at = 0;
@@ -206,7 +213,7 @@ static void put_key(struct json *line, const char *key)
 	line->needs_comma = true;
 }
 
-/* Any bytes. */
+/* Write a field whose value can have any bytes. */
 static void put_bytes(struct json *line, const char *key, const char *bytes, size_t len)
 {
 	size_t bare = 0;
@@ -245,7 +252,8 @@ static void put_number(struct json *line, const char *key, int64_t number)
 static const struct {
 	const char *name;
 	int priority;
-	bool is_of_hold; /* the lock was held until then */
+	/* The lock was held before the event: the line says how long. */
+	bool is_of_hold;
 } kinds[] = {
 	[EVENT_WAITED] = { "waited", LOG_INFO, false },
 	[EVENT_ACQUIRED] = { "acquired", LOG_INFO, false },
@@ -260,7 +268,7 @@ static const struct {
 	[EVENT_STOP_REQUESTED] = { "asked", LOG_WARNING, false },
 };
 
-/* What is left out of a line that would be too long: nothing, then all up to one of these. */
+/* Fields that are left out of a line that would be too long: this one, and all before it. */
 enum left_out { LEFT_OUT_NOTHING, LEFT_OUT_SERVER, LEFT_OUT_NOTE, LEFT_OUT_REASON, LEFT_OUT_COUNT };
 
 static struct event_hold current;
@@ -346,7 +354,7 @@ static void put_fields(struct json *line, const struct event *event, size_t inde
 		put_text(line, "server", current.server);
 }
 
-/* The line, malloc'ed; NULL when out of memory. */
+/* The line, malloc'ed. NULL: out of memory. */
 static char *make_line(const struct event *event, size_t index, enum left_out left_out,
 		       size_t *len_out)
 {
@@ -368,7 +376,7 @@ static char *make_line(const struct event *event, size_t index, enum left_out le
 	return NULL;
 }
 
-/* False for a line that is too long. */
+/* Write the line without the fields left_out. False: the line is still too long. */
 static bool write_line(const struct event *event, size_t index, enum left_out left_out)
 {
 	size_t len = 0;

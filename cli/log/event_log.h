@@ -1,6 +1,6 @@
 /*
- * The log for operators: a line for each event of a lock, with the fields that rlock-output(5) lists. The callers say
- * what happened; without --log each call returns at once.
+ * The log for operators (--log): a line for each event of a lock, with the fields of rlock-output(5). Without --log each call
+ * returns immediately.
  */
 #ifndef EVENT_LOG_H
 #define EVENT_LOG_H
@@ -13,69 +13,87 @@
 #include "lib/rlock.h"
 
 enum event_kind {
-	EVENT_WAITED, /* a wait is over; what came of it follows */
+	/* The wait is over. The next event says how it ended. */
+	EVENT_WAITED,
 	EVENT_ACQUIRED,
-	EVENT_BUSY, /* not acquired: another owner holds the lock, and there was to be no wait */
-	EVENT_TIMED_OUT, /* not acquired: the wait is over */
-	EVENT_CANCELLED, /* not acquired: a signal, or the process that the lock was for has ended */
-	EVENT_FAILED,    /* not acquired: no server, no right, ... */
+	/* Not acquired: another owner holds the lock, and --no-wait was given. */
+	EVENT_BUSY,
+	/* Not acquired: --wait has passed. */
+	EVENT_TIMED_OUT,
+	/* Not acquired: a signal came, or the process that the lock was for has ended. */
+	EVENT_CANCELLED,
+	/* Not acquired: an error, such as an unreachable server or a missing right. */
+	EVENT_FAILED,
 	EVENT_RELEASED,
-	EVENT_EXPIRES, /* not released: the lock is free when its lease has ended */
+	/* The release failed. The lock expires with its lease. */
+	EVENT_EXPIRES,
 	EVENT_LOST,
-	EVENT_BROKEN,         /* by force; the owner is the one that it had */
-	EVENT_STOP_REQUESTED, /* to stop: the same; the reason names the caller */
+	/* The lock was broken by `unlock --force`. The owner is the one that held it. */
+	EVENT_BROKEN,
+	/* `rlock stop` has asked the holder to stop. The owner is the holder, and the reason names the caller. */
+	EVENT_STOP_REQUESTED,
 };
 
-/* What all lines of a hold have; NULL or 0 is left out. */
+/* Fields of all lines of a hold. A field that is NULL or 0 is left out. */
 struct event_hold {
-	const struct rlock_name *names; /* each has lines of its own */
+	/* Each name gets a line of its own for each event. */
+	const struct rlock_name *names;
 	size_t name_count;
-	enum rlock_kind kind; /* RLOCK_ANY: not known */
-	const char *server;   /* of struct opts: without user and password */
+	/* RLOCK_ANY: not known */
+	enum rlock_kind kind;
+	/* the server without user and password (struct opts) */
+	const char *server;
 	const char *note;
-	const char *owner; /* of all names, unless hold has the owners */
+	/* the owner of all names, if hold is NULL */
+	const char *owner;
 	const struct rlock_hold *hold;
 	pid_t pid;
 	int64_t acquired_ms;
 };
 
-/* What one event has besides; NULL or 0 is left out. */
+/* Further fields of one event. A field that is NULL or 0 is left out. */
 struct event {
 	enum event_kind kind;
-	int64_t waited_ms; /* from EVENT_WAITED to EVENT_FAILED */
-	int64_t holder_held_ms; /* EVENT_BUSY, EVENT_TIMED_OUT: for how long the holder has held it; -1: it is not known */
-	int64_t kept_ms; /* EVENT_RELEASED: for how long --at-least keeps the lock */
-	bool has_ended;  /* a command, with this status, or by this signal */
+	/* EVENT_WAITED to EVENT_FAILED */
+	int64_t waited_ms;
+	/* EVENT_BUSY, EVENT_TIMED_OUT: how long the holder has held the lock; -1: not known */
+	int64_t holder_held_ms;
+	/* EVENT_RELEASED: how long --at-least still keeps the lock */
+	int64_t kept_ms;
+	/* The command has ended, with this exit status, or by this signal. */
+	bool has_ended;
 	int status, signal;
-	const char *reason; /* one line, safe for a terminal */
+	/* one line, safe for a terminal */
+	const char *reason;
 };
 
-/* A line is never longer, its newline included: a FIFO takes so much in one piece. */
+/* Most bytes of a line, with its newline: a FIFO takes this much in one piece (PIPE_BUF). */
 #define LOG_LINE_MAX 4096
 
 /*
- * Log to target: "syslog", "stderr" or a file, which is opened to see that it can be: if not, that is a warning, and the log
- * goes to syslog. where is how the user gave it. 0, or the exit code after one line by message_error.
+ * Log to target: "syslog", "stderr" or a file. If the file cannot be opened, print a warning, and log to syslog: a log keeps no
+ * job from running. where: the option or line by which the user gave target. 0, or the exit code after one line by
+ * message_error.
  */
 int event_log_setup(const char *where, const char *target, bool is_json);
 
-/* The events from now on are about this hold. Only the struct is copied. */
+/* Set the hold that later events are about. Only the struct is copied, and not what it points to. */
 void event_log_set_hold(const struct event_hold *hold);
-/* It was acquired. */
+/* Add to it what is known once the lock is acquired. */
 void event_log_set_acquired(const struct rlock_hold *hold, int64_t acquired_ms);
 
 void event_log(const struct event *event);
 
 /*
- * Write a line, in one piece: one that cannot be written now is dropped, for no lock is held up for its log. The first
- * one is reported by message_warning. priority is one of syslog(3).
+ * Write a line in one piece. Drop a line that cannot be written now, since the log must not delay a lock; only the first such
+ * line is reported, by message_warning. priority: as of syslog(3).
  */
 void event_log_write(const char *line, size_t len, int priority);
-/* Have another process write the lines: rlock those of its renewer, which has none of the caller's streams. */
+/* Call writer for each line: the renewer, which has no stream of the caller's, sends its lines to the front. NULL: write here. */
 typedef void (*event_log_writer)(const char *line, size_t len, int priority);
 void event_log_set_writer(event_log_writer writer);
 
-/* The event of a release that ended with that status. */
+/* The event for the status of a release. */
 enum event_kind event_kind_of_release(enum rlock_status status);
 
 #endif
