@@ -19,7 +19,7 @@
 #include "sys/proc.h"
 #include "verbs.h"
 
-/* Pause before the servers are asked again whether the holds have ended: short at first, then doubled up to the maximum. */
+/* Pause between two requests whether the holds have ended: short at first, then doubled up to the maximum. */
 #define POLL_MIN_MS 10
 #define POLL_MAX_MS 250
 /* Holds to ask about per millisecond of pause: a request about thousands takes the server some ms, and it has other clients. */
@@ -55,7 +55,7 @@ static const char *why_not(const struct rlock_stop_hold *hold)
 
 #define END_TEXT_MAX (WALL_CLOCK_TEXT_MAX + DURATION_TEXT_MAX)
 
-/* Print when the hold ends by itself; empty: not known. */
+/* Print when the hold expires; empty: not known. */
 static const char *print_end(const struct rlock_stop_hold *hold, char out[END_TEXT_MAX])
 {
 	int64_t until_ms = rlock_owner_kept_until_ms(hold->owner, strlen(hold->owner));
