@@ -22,7 +22,7 @@
 #include "log/event_log.h"
 #include "options/opts.h"
 #include "options/usage.h"
-#include "process_lock/held.h"
+#include "process_lock/hold_entry.h"
 #include "process_lock/hold_file.h"
 #include "sys/os.h"
 #include "sys/proc.h"

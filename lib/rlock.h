@@ -585,8 +585,8 @@ struct rlock_request {
 	 */
 	bool (*is_ancestor)(void *ctx, const struct rlock_process *process);
 	/*
-	 * Whether the process of a holder has ended. True: the server is asked once more before on_wait is called, since the lock may have
-	 * passed to another owner without a message to this waiter. NULL: never asked again.
+	 * Whether the process of a holder has ended. True: the server is queried once more before on_wait is called, since the lock may have
+	 * passed to another owner without a message to this waiter. NULL: the server is not queried.
 	 */
 	bool (*has_ended)(void *ctx, const struct rlock_process *process);
 	bool issue_token; /* issue a fencing token */
@@ -682,7 +682,7 @@ RLOCK_API enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlo
 				       struct rlock_hold **out);
 
 /*
- * Break a lock of that kind (RLOCK_ANY: of any kind), whoever holds it. RLOCK_READ also breaks the read locks of an owner that has the
+ * Break a lock of that kind (RLOCK_ANY: of any kind) of any owner. RLOCK_READ also breaks the read locks of an owner that has the
  * write lock, but not the write lock itself. The holder is not asked: it finds out when it renews or releases the lock. If owner is not
  * NULL, only the lock of that owner is broken; other readers keep theirs. Of several servers a quorum is enough. Retries as
  * rlock_release, until deadline_ms. Only holds that the servers' first replies list are broken: an owner that acquires the lock after

@@ -1,5 +1,5 @@
 /*
- * Find the command, make its environment, and start it. renewer.c sees its end; held.c has the format of RLOCK_HELD.
+ * Find the command, make its environment, and start it. renewer.c sees its end; hold_entry.c has the format of RLOCK_HELD.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include "base/message.h"
 #include "hold/command.h"
 #include "options/usage.h"
-#include "process_lock/held.h"
+#include "process_lock/hold_entry.h"
 #include "sys/file_read.h"
 #include "sys/os.h"
 #include "sys/proc.h"

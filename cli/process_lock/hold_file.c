@@ -1,5 +1,5 @@
 /*
- * Hold files: each hold has a file "hold-PID-START-HOLDID" with lines "KEY VALUE". runtime_dir.c knows the directory, held.c the format of
+ * Hold files: each hold has a file "hold-PID-START-HOLDID" with lines "KEY VALUE". runtime_dir.c knows the directory, hold_entry.c the format of
  * a lock's line. A file is written again only if its hold is lost, a release failed, a fixed lease was renewed, or a cleaner removed
  * the file.
  */
@@ -33,7 +33,7 @@
 #define FILE_NAME_MAX 128
 #define FILE_SIZE_MAX (1 << 19)
 #define TIME_MAX_MS (INT64_MAX / 4)
-#define STATE_NUMBERS 10 /* numbers in the line "state" */
+#define STATE_NUMBERS 10 /* numbers after the key "state" */
 /* Age from which a file that is being written is removed: its writer was killed, since writing takes milliseconds. */
 #define NEW_MAX_S 3600
 /*
@@ -126,7 +126,7 @@ static bool parse_name(const char *name, struct hold_file *out)
 		return false;
 	name += strlen(FILE_PREFIX);
 	if (!number_read(&name, &pid) || *name++ != '-' || !number_read(&name, &start) ||
-	    *name++ != '-' || pid <= 0 || pid > INT_MAX || start < 0 || !held_is_hold_id(name))
+	    *name++ != '-' || pid <= 0 || pid > INT_MAX || start < 0 || !hold_entry_is_id(name))
 		return false;
 	out->pid = (pid_t)pid;
 	out->start = (uint64_t)start;
@@ -163,14 +163,14 @@ static void print_lines(FILE *out, const struct hold_file *file, const char *pla
 			      file->file.device, file->file.inode, file->file.born_ns);
 	for (size_t i = 0; i < file->name_count; i++) {
 		(void)fputs("held ", out);
-		held_write(out, &(struct held){ .server = file->server,
-						.kind = file->kind,
-						.name = file->names[i],
-						.owner = file->owners[i],
-						.hold_id = file->hold_id,
-						.lease_ms = file->lease_ms,
-						.pid = file->pid,
-						.start = file->start });
+		hold_entry_write(out, &(struct hold_entry){ .server = file->server,
+							    .kind = file->kind,
+							    .name = file->names[i],
+							    .owner = file->owners[i],
+							    .hold_id = file->hold_id,
+							    .lease_ms = file->lease_ms,
+							    .pid = file->pid,
+							    .start = file->start });
 		(void)fputc('\n', out);
 	}
 }
@@ -284,7 +284,7 @@ static char *read_text(int dir_fd, const char *name)
 }
 
 /* Add the lock of a line "held". Kind, lease and server are equal in all lines of a file. */
-static bool take_held(struct hold_file *file, const struct held *held)
+static bool add_entry(struct hold_file *file, const struct hold_entry *held)
 {
 	file->kind = held->kind;
 	file->lease_ms = held->lease_ms;
@@ -345,13 +345,13 @@ static bool read_note(struct hold_file *file, char *value)
 static bool read_line(struct hold_file *file, char *line)
 {
 	char *value = strchr(line, ' ');
-	struct held held;
+	struct hold_entry held;
 
 	if (value == NULL)
 		return false;
 	*value++ = '\0';
 	if (strcmp(line, "held") == 0)
-		return held_read(value, &held) && take_held(file, &held);
+		return hold_entry_parse(value, &held) && add_entry(file, &held);
 	if (strcmp(line, FILE_ID_KEY) == 0)
 		return read_file_id(&file->file, value);
 	if (strcmp(line, "note") == 0)
@@ -554,7 +554,7 @@ static bool is_nearer(const struct hold_file *file, const struct hold_file *than
  * namespace. Then compare start times: descendants of the command were started later than the renewer, processes above it earlier. If
  * both were started in the same hundredth of a second, compare pids.
  */
-static int run_distance(const struct ancestors *ancestors, pid_t pid, const struct held *run)
+static int run_distance(const struct ancestors *ancestors, pid_t pid, const struct hold_entry *run)
 {
 	int steps = distance(ancestors, run->pid, run->start);
 	size_t i = 0;
@@ -578,14 +578,14 @@ static struct hold_file *find_run(pid_t pid, const struct rlock_name *name, cons
 	const char *value = getenv(INHERITED_VARIABLE);
 	struct hold_file *run = value != NULL ? make_empty() : NULL;
 	struct ancestors ancestors = { 0 };
-	struct held held;
+	struct hold_entry held;
 	int error;
 
 	if (run == NULL)
 		return NULL;
 	run->text = strdup(value);
 	if (run->text == NULL || !inherited_find(run->text, server, name, mode, &held) ||
-	    !take_held(run, &held))
+	    !add_entry(run, &held))
 		goto none;
 	memcpy(run->hold_id, held.hold_id, RLOCK_HOLD_ID_MAX);
 	run->purpose = RLOCK_PURPOSE_COMMAND;
@@ -617,7 +617,7 @@ struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size
 		size_t common = 0;
 
 		for (size_t i = 0; i < file->name_count; i++)
-			common += held_is_among(&file->names[i], names, name_count) ? 1 : 0;
+			common += hold_entry_is_among(&file->names[i], names, name_count) ? 1 : 0;
 		next = file->next;
 		file->next = NULL;
 		place = NULL;
@@ -678,7 +678,7 @@ int hold_file_find_owners(pid_t pid, const struct rlock_name *names, size_t name
 
 	for (const struct hold_file *file = first; file != NULL; file = file->next)
 		for (size_t i = 0; i < file->name_count; i++)
-			if (held_is_among(&file->names[i], names, name_count))
+			if (hold_entry_is_among(&file->names[i], names, name_count))
 				owners_add(owners, count, file->owners[i]);
 	hold_file_free(first);
 	return code;

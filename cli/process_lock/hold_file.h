@@ -12,7 +12,7 @@
 
 #include "lib/rlock.h"
 #include "process_lock/descriptor.h"
-#include "process_lock/held.h"
+#include "process_lock/hold_entry.h"
 
 struct hold_file {
 	/*

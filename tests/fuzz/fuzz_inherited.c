@@ -1,12 +1,12 @@
 /*
- * cli/process_lock/held.c: RLOCK_HELD can have any content, since every caller can set it. Accepted entries must be well formed, and an
+ * cli/process_lock/hold_entry.c: RLOCK_HELD can have any content, since every caller can set it. Accepted entries must be well formed, and an
  * entry that rlock appends must be found again.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "fuzz.h"
-#include "process_lock/held.h"
+#include "process_lock/hold_entry.h"
 
 #define ID "0123456789abcdef0123456789abcdef"
 #define SERVER "redis://127.0.0.1:6379/0"
@@ -18,7 +18,7 @@ static void check_read(char *value, char *copy)
 {
 	char **owners = NULL;
 	size_t count = 0;
-	struct held found;
+	struct hold_entry found;
 
 	inherited_owners(value, &name, 1, &owners, &count);
 	for (size_t i = 0; i < count; i++) {
@@ -34,14 +34,14 @@ static void check_read(char *value, char *copy)
 
 static void check_written(const char *value)
 {
-	const struct held held = { SERVER, RLOCK_READ, name, "a:1", ID, 30000, 4711, 88122 };
-	struct held found;
+	const struct hold_entry held = { SERVER, RLOCK_READ, name, "a:1", ID, 30000, 4711, 88122 };
+	struct hold_entry found;
 	char *written = NULL;
 	size_t size;
 	FILE *out = open_memstream(&written, &size);
 
 	ALWAYS(out != NULL && fprintf(out, "%s ", value) > 0);
-	held_write(out, &held);
+	hold_entry_write(out, &held);
 	ALWAYS(fclose(out) == 0);
 	ALWAYS(inherited_find(written, SERVER, &name, RLOCK_ANY, &found));
 	ALWAYS(found.kind == RLOCK_READ && found.lease_ms == 30000 &&

@@ -89,7 +89,7 @@ static long first;
 static bool is_for_good;
 
 /* A call that waits until a file does not exist. */
-struct held {
+struct hold_entry {
 	uint64_t id;
 	char file[PATH_MAX];
 };
@@ -212,7 +212,7 @@ static pid_t parent_of(pid_t pid)
 }
 
 /* Decide about a call. 0: it is made; an error number: it fails; NOT_YET: it waits for the file in out. */
-static int decide(const struct seccomp_notif *notif, struct held *out)
+static int decide(const struct seccomp_notif *notif, struct hold_entry *out)
 {
 	static int record_fd = -1;
 	static long number;
@@ -266,7 +266,7 @@ static void answer(int listener_fd, uint64_t id, int error)
 /* Answer calls until no process is left that could make one. With a high priority: all processes here wait for this one. */
 static void supervise(int listener_fd)
 {
-	static struct held held[HELD_MAX + 1];
+	static struct hold_entry held[HELD_MAX + 1];
 	struct pollfd listener = { listener_fd, POLLIN, 0 };
 	size_t count = 0;
 

@@ -10,7 +10,7 @@
 
 #include "base/array_grow.h"
 #include "base/units.h"
-#include "process_lock/held.h"
+#include "process_lock/hold_entry.h"
 
 enum part {
 	PART_SERVER,
@@ -36,15 +36,15 @@ static void write_encoded(FILE *out, const char *text, size_t len)
 	}
 }
 
-void held_write(FILE *out, const struct held *held)
+void hold_entry_write(FILE *out, const struct hold_entry *entry)
 {
-	write_encoded(out, held->server, strlen(held->server));
-	(void)fprintf(out, "/%s/", rlock_kind_name(held->kind));
-	write_encoded(out, held->name.text, held->name.len);
+	write_encoded(out, entry->server, strlen(entry->server));
+	(void)fprintf(out, "/%s/", rlock_kind_name(entry->kind));
+	write_encoded(out, entry->name.text, entry->name.len);
 	(void)fputc('/', out);
-	write_encoded(out, held->owner, strlen(held->owner));
-	(void)fprintf(out, "/%s/%" PRId64 "/%d:%" PRIu64, held->hold_id, held->lease_ms,
-		      (int)held->pid, held->start);
+	write_encoded(out, entry->owner, strlen(entry->owner));
+	(void)fprintf(out, "/%s/%" PRId64 "/%d:%" PRIu64, entry->hold_id, entry->lease_ms,
+		      (int)entry->pid, entry->start);
 }
 
 /* ---- read ---- */
@@ -68,13 +68,13 @@ static bool split(char *word, char *parts[PART_COUNT], size_t lengths[PART_COUNT
 	return true;
 }
 
-bool held_is_hold_id(const char *text)
+bool hold_entry_is_id(const char *text)
 {
 	return strlen(text) == RLOCK_HOLD_ID_MAX - 1 &&
 	       strspn(text, "0123456789abcdef") == RLOCK_HOLD_ID_MAX - 1;
 }
 
-bool held_read(char *word, struct held *out)
+bool hold_entry_parse(char *word, struct hold_entry *out)
 {
 	char *parts[PART_COUNT];
 	size_t lengths[PART_COUNT];
@@ -99,7 +99,7 @@ bool held_read(char *word, struct held *out)
 	out->start = (uint64_t)start;
 	return rlock_kind_parse(parts[PART_KIND], lengths[PART_KIND], &out->kind) &&
 	       rlock_name_check(&out->name, &why) == RLOCK_OK &&
-	       rlock_owner_check(out->owner, &why) == RLOCK_OK && held_is_hold_id(out->hold_id) &&
+	       rlock_owner_check(out->owner, &why) == RLOCK_OK && hold_entry_is_id(out->hold_id) &&
 	       number_parse(parts[PART_LEASE], &out->lease_ms) && out->lease_ms > 0;
 }
 
@@ -107,20 +107,21 @@ bool held_read(char *word, struct held *out)
  * Read the words of a copy of RLOCK_HELD from the last one on: the last one is of the nearest `rlock run` above us. False: no word is left.
  * Words of another form are ignored, since rlock did not write them.
  */
-static bool previous(char *value, size_t *left, struct held *out)
+static bool previous(char *value, size_t *left, struct hold_entry *out)
 {
 	while (*left > 0) {
 		char *blank = memrchr(value, ' ', *left), *word = blank != NULL ? blank + 1 : value;
 
 		value[*left] = '\0';
 		*left = blank != NULL ? (size_t)(blank - value) : 0;
-		if (held_read(word, out))
+		if (hold_entry_parse(word, out))
 			return true;
 	}
 	return false;
 }
 
-bool held_is_among(const struct rlock_name *name, const struct rlock_name *names, size_t count)
+bool hold_entry_is_among(const struct rlock_name *name, const struct rlock_name *names,
+			 size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (names[i].len == name->len && memcmp(names[i].text, name->text, name->len) == 0)
@@ -132,20 +133,20 @@ void inherited_owners(char *value, const struct rlock_name *names, size_t name_c
 		      char ***owners, size_t *count)
 {
 	size_t left = strlen(value);
-	struct held held;
+	struct hold_entry entry;
 
-	while (previous(value, &left, &held))
-		if (held_is_among(&held.name, names, name_count))
-			owners_add(owners, count, held.owner);
+	while (previous(value, &left, &entry))
+		if (hold_entry_is_among(&entry.name, names, name_count))
+			owners_add(owners, count, entry.owner);
 }
 
 bool inherited_find(char *value, const char *server, const struct rlock_name *name,
-		    enum rlock_kind mode, struct held *out)
+		    enum rlock_kind mode, struct hold_entry *out)
 {
 	size_t left = strlen(value);
 
 	while (previous(value, &left, out))
-		if (strcmp(out->server, server) == 0 && held_is_among(&out->name, name, 1) &&
+		if (strcmp(out->server, server) == 0 && hold_entry_is_among(&out->name, name, 1) &&
 		    rlock_kind_is(out->kind, mode))
 			return true;
 	return false;
@@ -161,10 +162,10 @@ static void prune(char *value)
 	while ((word = strsep(&rest, " ")) != NULL) {
 		size_t len = strlen(word);
 		char *copy = strdup(word);
-		struct held held;
+		struct hold_entry entry;
 		/* The renewer of the hold has ended, or the word has another form. */
-		bool is_over = copy != NULL &&
-			       (!held_read(copy, &held) || proc_has_ended(held.pid, held.start));
+		bool is_over = copy != NULL && (!hold_entry_parse(copy, &entry) ||
+						proc_has_ended(entry.pid, entry.start));
 
 		free(copy);
 		if (len == 0 || is_over)
@@ -194,18 +195,18 @@ char *inherited_extend(const char *old, const char *server, enum rlock_kind kind
 		return NULL;
 	(void)fputs(old != NULL ? old : "", out);
 	for (size_t i = 0; i < name_count; i++) {
-		const struct held held = { .server = server,
-					   .kind = kind,
-					   .name = names[i],
-					   .owner = rlock_hold_owner(hold, i),
-					   .hold_id = rlock_hold_id(hold),
-					   .lease_ms = rlock_hold_lease_ms(hold),
-					   .pid = getpid(),
-					   .start = start };
+		const struct hold_entry entry = { .server = server,
+						  .kind = kind,
+						  .name = names[i],
+						  .owner = rlock_hold_owner(hold, i),
+						  .hold_id = rlock_hold_id(hold),
+						  .lease_ms = rlock_hold_lease_ms(hold),
+						  .pid = getpid(),
+						  .start = start };
 
 		if (i > 0 || (old != NULL && *old != '\0'))
 			(void)fputc(' ', out);
-		held_write(out, &held);
+		hold_entry_write(out, &entry);
 	}
 	is_written = ferror(out) == 0;
 	if (fclose(out) != 0 || !is_written) {

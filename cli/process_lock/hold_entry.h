@@ -3,8 +3,8 @@
  * part percent-encoded. RLOCK_HELD lists the inherited holds, which `rlock run` acquired for this process or an ancestor; the latest
  * comes last.
  */
-#ifndef HELD_H
-#define HELD_H
+#ifndef HOLD_ENTRY_H
+#define HOLD_ENTRY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,8 +15,8 @@
 #include "lib/rlock.h"
 #include "sys/proc.h"
 
-/* One word. The pointers belong to the caller; after held_read they point into the word. */
-struct held {
+/* One word. The pointers belong to the caller; after hold_entry_parse they point into the word. */
+struct hold_entry {
 	const char *server;
 	enum rlock_kind kind;
 	struct rlock_name name;
@@ -28,11 +28,12 @@ struct held {
 };
 
 /* Errors are in out: ferror. */
-void held_write(FILE *out, const struct held *held);
+void hold_entry_write(FILE *out, const struct hold_entry *entry);
 /* Decodes the word in place. False for one that rlock did not write. */
-bool held_read(char *word, struct held *out);
-bool held_is_hold_id(const char *text);
-bool held_is_among(const struct rlock_name *name, const struct rlock_name *names, size_t count);
+bool hold_entry_parse(char *word, struct hold_entry *out);
+bool hold_entry_is_id(const char *text);
+bool hold_entry_is_among(const struct rlock_name *name, const struct rlock_name *names,
+			 size_t count);
 
 /* ---- RLOCK_HELD ---- */
 
@@ -51,7 +52,7 @@ void inherited_owners(char *value, const struct rlock_name *names, size_t name_c
 		      char ***owners, size_t *count);
 /* Find in value the most recent hold on name, on that server and of the kind mode. False: there is none. */
 bool inherited_find(char *value, const char *server, const struct rlock_name *name,
-		    enum rlock_kind mode, struct held *out);
+		    enum rlock_kind mode, struct hold_entry *out);
 
 /* ---- owners, each once: a malloc'ed array of malloc'ed strings ---- */
 
