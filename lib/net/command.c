@@ -1,6 +1,6 @@
 /*
- * Commands that are no scripts: those that are sent one at a time and waited for, and the subscription to channels, whose
- * messages say how soon a try is due. When to read these, and what a try is, is for the caller.
+ * Send single commands that are no scripts, and wait for their replies; subscribe to channels, and read from their messages how soon a
+ * waiter should make an attempt. acquire.c decides when to read them.
  */
 #include <assert.h>
 #include <hiredis/hiredis.h>
@@ -18,10 +18,10 @@
 #include "net/session.h"
 #include "rlock.h"
 
-/* How much later than the time that it may take the reply to WAIT may come. */
+/* The reply to WAIT may come this much later than the timeout in the command. */
 #define REPLY_MS 500
 
-/* RLOCK_OK: *out is the reply, which the caller frees. */
+/* Run a command. RLOCK_OK: *out is the reply, which the caller frees. */
 static enum rlock_status run(struct rlock__connection *connection, int argc, const char **argv,
 			     int64_t deadline_ms, redisReply **out)
 {
@@ -38,7 +38,7 @@ static enum rlock_status run(struct rlock__connection *connection, int argc, con
 	return result.status;
 }
 
-/* RLOCK_OK: the reply has that type; *integer_out is its number, if it is one. */
+/* Run a command. RLOCK_OK: the reply has that type; *integer_out is its number, for an integer. */
 static enum rlock_status run_for(struct rlock__connection *connection, int argc, const char **argv,
 				 int64_t deadline_ms, int type, long long *integer_out)
 {
@@ -53,7 +53,7 @@ static enum rlock_status run_for(struct rlock__connection *connection, int argc,
 	else if (reply->type != type)
 		status = rlock__fail(&connection->error, RLOCK_ESERVER, "unexpected reply to %s",
 				     argv[0]);
-	/* As for a script: it has become a replica, say. */
+	/* Close the stream, as after a script: the server may be a replica now, and its name lead to another server. */
 	if (status == RLOCK_ENET)
 		rlock__connection_abandon(connection);
 	freeReplyObject(reply);
@@ -76,7 +76,7 @@ enum rlock_status rlock__command_wait(struct rlock__connection *connection, size
 	long long acknowledged = 0;
 	enum rlock_status status;
 
-	/* Of a new connection, which has written nothing, WAIT counts every replica. */
+	/* A new connection has written nothing, and WAIT would count every replica. */
 	if (!rlock__connection_is_open(connection))
 		return rlock__fail(
 			&connection->error, RLOCK_ENET,
@@ -121,8 +121,8 @@ static bool is_acknowledgement(const redisReply *reply)
 }
 
 /*
- * A missing right is the user's to mend. Any other denial, in whatever words of a proxy or of a server that is full, concerns
- * messages alone: the lock can be waited for without them.
+ * Set the error for a denied SUBSCRIBE. RLOCK_EACL: the user lacks a right, and can change that. RLOCK_EUNSUPPORTED for any other
+ * denial, by a proxy or a full server: the waiter polls without messages.
  */
 static enum rlock_status fail_denied(struct rlock__connection *connection, const redisReply *reply)
 {
@@ -136,7 +136,7 @@ static enum rlock_status fail_denied(struct rlock__connection *connection, const
 		rlock_escape(reply->str, reply->len, shown, sizeof(shown)));
 }
 
-/* Until every channel is acknowledged. Messages between the acknowledgements are dropped: another try follows. */
+/* Count the acknowledgements of channels. Messages between them are dropped: an attempt follows in any case. */
 static bool take_acknowledgement(void *ctx, struct rlock__connection *connection, redisReply *reply,
 				 enum rlock_status *status_out)
 {
@@ -146,7 +146,7 @@ static bool take_acknowledgement(void *ctx, struct rlock__connection *connection
 		connection->request.unacknowledged--;
 	if (reply->type != REDIS_REPLY_ERROR)
 		return connection->request.unacknowledged == 0;
-	/* The channels of the slot alone: a server before Redis 7 has none, or the user may not use them. */
+	/* Ignore a denied SSUBSCRIBE: servers before Redis 7 lack it, or the user has no right to it. */
 	if (strcasestr(reply->str, "ssubscribe") != NULL)
 		return true;
 	if (rlock__request_redirect(connection, reply->str))
@@ -157,7 +157,7 @@ static bool take_acknowledgement(void *ctx, struct rlock__connection *connection
 	return true;
 }
 
-/* wire: in a cluster old Redissons publish for all nodes, and new ones for those of the slot. */
+/* wire: in a cluster, old versions of Redisson use PUBLISH, and new ones SPUBLISH: subscribe in both ways. */
 void rlock__subscription_begin(struct rlock__connection *connection, char *const *channels,
 			       size_t count, int64_t deadline_ms)
 {
@@ -196,7 +196,7 @@ bool rlock__subscription_probe(struct rlock__connection *connection, const char 
 			 rlock__stream_queue(stream, &command);
 
 	free(command.text);
-	/* A broken stream is noticed when it is read. */
+	/* Ignore a failed write: the next read notices a broken stream. */
 	if (is_queued)
 		(void)rlock__stream_flush(stream);
 	return is_queued;
@@ -211,15 +211,15 @@ static bool ends_with(const redisReply *text, const char *end)
 }
 
 /*
- * wire: Redisson says 0 or 1, or how many permits are free. Our scripts also say in how many ms a try is due, on the
- * channels of one waiter each.
+ * In how many ms a message asks for an attempt.
+ * wire: Redisson publishes 0 or 1, or the number of free permits. Our scripts publish a time in ms on a waiter's own channel.
  */
 static int64_t retry_after_ms_of(const redisReply *reply, const char *waiter)
 {
 	const redisReply *text = reply->elements == 3 ? reply->element[2] : NULL;
 	int64_t retry_after_ms = 0;
 
-	/* To a probe: that it has come is all it says. */
+	/* The reply to a probe, which asks for nothing. */
 	if (reply->type == REDIS_REPLY_ERROR || is_acknowledgement(reply))
 		return INT64_MAX;
 	if (text == NULL || text->type != REDIS_REPLY_STRING ||

@@ -1,5 +1,5 @@
 /*
- * Commands that are no scripts, each with the status that its reply means.
+ * Commands that are no scripts, and subscriptions; replies become statuses.
  */
 #ifndef RLOCK_NET_COMMAND_H
 #define RLOCK_NET_COMMAND_H
@@ -13,38 +13,41 @@
 struct redisReply;
 struct rlock__connection;
 
-/* PING: whether the server answers. */
+/* Send PING. RLOCK_OK: the server answered. */
 enum rlock_status rlock__command_ping(struct rlock__connection *connection);
 /*
- * WAIT: whether so many replicas have all that this connection has written, or have it within timeout_ms. RLOCK_ENET:
- * fewer have.
+ * Send WAIT. RLOCK_OK: this many replicas have all writes of the connection, within timeout_ms. RLOCK_ENET: fewer have them.
  */
 enum rlock_status rlock__command_wait(struct rlock__connection *connection, size_t replicas,
 				      int64_t timeout_ms);
 
-/* Any other command. RLOCK_OK: *out is the reply, an error reply too, which the caller frees. */
+/* Send any command. RLOCK_OK: *out is the reply, which may be an error reply; the caller frees it. */
 enum rlock_status rlock__command_run(struct rlock__connection *connection, int argc,
 				     const char **argv, struct redisReply **out);
 
-/* Whether the server denies a command, or knows none of that name, for the trace; false when it does not answer. */
+/* Whether the server denies a command, or does not know it. False also without an answer. */
 bool rlock__command_is_denied(struct rlock__connection *connection, const char *command,
 			      const char *subcommand);
 
-/* A request to subscribe, over a new stream; an earlier request or subscription ends. It is over, without a reply, when
- * all channels are acknowledged. */
+/*
+ * Begin a request to subscribe, over a new stream: an earlier request or subscription ends. The request is complete, without a reply,
+ * when the server has acknowledged all channels.
+ */
 void rlock__subscription_begin(struct rlock__connection *connection, char *const *channels,
 			       size_t count, int64_t deadline_ms);
-/* The same, and wait for its end. */
+/* Subscribe, and wait until the server has acknowledged all channels. */
 enum rlock_status rlock__subscription_open(struct rlock__connection *connection,
 					   char *const *channels, size_t count,
 					   int64_t deadline_ms);
-/* Send a request to which any reply shows that the stream still leads to the server. channel is one of its own. false: out of
- * memory. */
+/*
+ * Send SUBSCRIBE for channel, which is subscribed already: any reply shows that the stream still leads to the server. False: out of
+ * memory.
+ */
 bool rlock__subscription_probe(struct rlock__connection *connection, const char *channel);
 /*
- * Read what has come. RLOCK_OK, and in how many ms the messages ask for a try: 0 at once, INT64_MAX when none has come;
- * or RLOCK_ENET. Never blocks. waiter: what the waiter's own channel ends in; a message of any other channel asks for a
- * try at once.
+ * Read the messages of a subscription, without blocking. *retry_after_ms_out: in how many ms they ask for an attempt; 0: immediately,
+ * as each message of a shared channel does; INT64_MAX: no message. waiter: the end of the waiter's own channel. RLOCK_ENET: the stream
+ * broke.
  */
 enum rlock_status rlock__subscription_drain(struct rlock__connection *connection,
 					    const char *waiter, int64_t *retry_after_ms_out);

@@ -1,7 +1,6 @@
 /*
- * A stream: from a URL to a connected socket that does not block, with a buffer for what is to be written and a reader for what
- * has come, in steps that never wait. connection.c polls it; what the commands mean is not known here. hiredis' own connection is
- * not used, since it waits by itself where cancel_fd and other servers have to be polled, too.
+ * Connect to the server of a URL, write queued commands and parse replies, in steps that never wait; connection.c polls. hiredis' own
+ * connection is not used: it waits by itself, but cancel_fd and other servers must be polled at the same time.
  */
 #include <assert.h>
 #include <errno.h>
@@ -32,23 +31,23 @@
 
 /* ---- the names of hosts ---- */
 
-/* One DNS query, shared by the caller and the thread; the last of the two frees it. */
+/* A DNS query in a thread. The caller and the thread share it, and the last of the two frees it. */
 struct rlock__resolver {
 	atomic_int holders;
-	pid_t pid; /* in another process, the child of a fork(), there is no thread */
+	pid_t pid; /* In the child of a fork() there is no thread. */
 	int answered_fd;
-	atomic_int error; /* set after answer: by reading it the caller's thread sees answer, too */
+	atomic_int error; /* Set after answer: a thread that reads error also sees answer. */
 	struct addrinfo *answer;
 	char port[8];
 	char host[];
 };
 
-/* Whether it was answered or not. NULL: nothing. */
+/* Free the query, answered or not. NULL is accepted. */
 static void resolver_free(struct rlock__resolver *resolver)
 {
 	bool has_thread = resolver != NULL && resolver->pid == getpid();
 
-	/* Once we have let go of it, the thread may free it. */
+	/* After the decrement the thread may free the query. */
 	if (resolver == NULL || (atomic_fetch_sub(&resolver->holders, 1) > 1 && has_thread))
 		return;
 	if (resolver->answer != NULL)
@@ -84,7 +83,7 @@ static int thread_start(struct rlock__resolver *resolver)
 	sigset_t all, before;
 	int error;
 
-	/* Signals are for the threads of the program. */
+	/* Block all signals: the program's own threads must handle them. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	error = pthread_create(&thread, NULL, run_query, resolver);
@@ -94,7 +93,7 @@ static int thread_start(struct rlock__resolver *resolver)
 	return error;
 }
 
-/* NULL, with errno: it can't be done now. */
+/* Begin a DNS query. NULL: with errno. */
 static struct rlock__resolver *resolver_new(const char *host, const char *port)
 {
 	size_t host_size = strlen(host) + 1;
@@ -118,7 +117,8 @@ static struct rlock__resolver *resolver_new(const char *host, const char *port)
 	return NULL;
 }
 
-#define FULL_BACKLOG_PAUSE_MS 10 /* poll can't tell when a unix socket accepts again */
+/* Retry a full unix socket after this pause: poll(2) does not report when it accepts again. */
+#define FULL_BACKLOG_PAUSE_MS 10
 
 /* ---- one address ---- */
 
@@ -129,7 +129,7 @@ static enum rlock_status fail(struct rlock__connector *connector, enum rlock_sta
 	return status;
 }
 
-/* Begin, or go on: what is under way tells so. */
+/* Begin or continue to connect: connect(2) fails with EALREADY or EISCONN in the latter case. */
 static enum rlock_status connect_address(struct rlock__connector *connector)
 {
 	const struct addrinfo *address = connector->address;
@@ -151,7 +151,7 @@ static enum rlock_status connect_address(struct rlock__connector *connector)
 	return RLOCK_OK;
 }
 
-/* Each address gets an even share of the time that is left. */
+/* Try the current address. Each address has an equal share of the remaining time. */
 static enum rlock_status try_address(struct rlock__connector *connector)
 {
 	int64_t now_ms = rlock_now_ms();
@@ -159,7 +159,7 @@ static enum rlock_status try_address(struct rlock__connector *connector)
 	connector->address_end_ms = now_ms + (connector->deadline_ms - now_ms) / connector->left;
 	connector->fd = socket(connector->address->ai_family,
 			       SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* A kernel without IPv6 has no socket for that address; the next one may be of the other family. */
+	/* RLOCK_ENET tries the next address: a kernel without IPv6 has no such socket, but maybe IPv4. */
 	if (connector->fd < 0)
 		return fail(connector, errno == EAFNOSUPPORT ? RLOCK_ENET : RLOCK_ESYS,
 			    strerror(errno));
@@ -199,7 +199,7 @@ static void find_socket(struct rlock__connector *connector)
 static enum rlock_status find_host(struct rlock__connector *connector)
 {
 	const struct rlock__endpoint *endpoint = connector->url->endpoints.items;
-	/* RFC 6761: localhost is always this machine. A container may have neither /etc/hosts nor a DNS server that knows it. */
+	/* Do not query localhost (RFC 6761: always this machine): a container may lack /etc/hosts, and its DNS server the name. */
 	bool is_loopback = strcasecmp(endpoint->host, "localhost") == 0;
 	const char *address = is_loopback ? NULL : endpoint->host;
 	char port[8];
@@ -209,7 +209,7 @@ static enum rlock_status find_host(struct rlock__connector *connector)
 		set_addresses(connector, connector->found);
 		return RLOCK_OK;
 	}
-	/* An address of IPv6, which was parsed: only its zone can be wrong, and a DNS server knows nothing of that. */
+	/* An IPv6 address, checked before: only its zone can be wrong, which no DNS server knows. */
 	if (strchr(endpoint->host, ':') != NULL)
 		return fail(connector, RLOCK_ENET, "this machine has no such network interface");
 	connector->resolver = resolver_new(endpoint->host, port);
@@ -249,7 +249,7 @@ static enum rlock_status find_addresses(struct rlock__connector *connector)
 	return RLOCK_OK;
 }
 
-/* Without keepalives a NAT or a firewall may drop a connection that is idle during a long hold. */
+/* Send keepalives: a NAT or a firewall may drop a connection that is idle during a long hold. Send small commands immediately. */
 static void tune_tcp(int fd)
 {
 	const int on = 1, idle_s = 45, interval_s = 15, probes = 4;
@@ -262,8 +262,8 @@ static void tune_tcp(int fd)
 }
 
 /*
- * Where a cleaner of /tmp has removed the directory of local:, any user can make another one at its path, with another
- * server.
+ * Whether the server of local: runs as this user. If a cleaner of /tmp has removed its directory, another user can create a server at
+ * that path.
  */
 static bool is_trusted(const struct rlock__connector *connector)
 {
@@ -331,12 +331,12 @@ void rlock__connector_clear(struct rlock__connector *connector)
 
 /* ---- replies ---- */
 
-/* Far more than the largest reply that we ask for: inspect.lua's, with less than 2000 elements. */
+/* Limit of elements in a reply, far above the largest one: that of inspect.lua has less than 2000. */
 #define ELEMENTS_MAX (1 << 18)
 #define BYTES_MAX (1 << 22)
-/* Of a line: far more than an error that quotes a script. The parser begins it anew with each piece that comes. */
+/* Limit of a line, far above an error that quotes a script: hiredis parses an incomplete line again with each piece. */
 #define LINE_MAX_BYTES (1 << 14)
-#define DEPTH_MAX 7 /* the limit of hiredis 0.14; later versions have none */
+#define DEPTH_MAX 7 /* nested arrays: the limit of hiredis 0.14, since later versions have none */
 
 #if HIREDIS_MAJOR >= 1
 typedef size_t element_count;
@@ -353,7 +353,7 @@ static bool is_too_deep(const redisReadTask *task)
 	return depth > DEPTH_MAX;
 }
 
-/* For every kind of reply that has others inside. 0.14 truncates a count that is too large to a negative one. */
+/* Make a reply that contains others, within the limits. hiredis 0.14 truncates a count that is too large to a negative one. */
 static void *create_array(const redisReadTask *task, element_count count)
 {
 	struct rlock__stream *stream = task->privdata;
@@ -374,7 +374,7 @@ static void *create_array(const redisReadTask *task, element_count count)
 	return stream->usual->createArray(task, count);
 }
 
-/* Copies the bytes that come next. */
+/* Pass received bytes to the parser. */
 static bool feed(struct rlock__stream *stream, const char *bytes, size_t len)
 {
 	stream->bytes += len;
@@ -384,7 +384,7 @@ static bool feed(struct rlock__stream *stream, const char *bytes, size_t len)
 	return false;
 }
 
-/* What is parsed next begins with a line, whatever follows it. */
+/* Whether the unparsed bytes begin with a line that is too long: each reply begins with a line. */
 static bool has_endless_line(const redisReader *replies)
 {
 	return replies->len - replies->pos > LINE_MAX_BYTES &&
@@ -417,8 +417,8 @@ bool rlock__stream_next(struct rlock__stream *stream, struct redisReply **out)
 /* ---- open and close ---- */
 
 #define AWAIT_END_MS 300
-/* What is read at a time: a whole TLS record, and most replies. */
-#define PIECE_BYTES 4096 /* most replies are shorter, and a small stack has room for it */
+/* Bytes of one read: most replies are shorter, and a small stack has room for this many. */
+#define PIECE_BYTES 4096
 
 bool rlock__stream_open(struct rlock__stream *stream, struct rlock__connector *connector,
 			struct rlock__tls *tls)
@@ -454,14 +454,14 @@ void rlock__stream_close(struct rlock__stream *stream)
 }
 
 /*
- * After a plain close the kernel would go on sending for minutes, though the request is abandoned. A reset undoes
- * nothing: what the server's machine has received is carried out, read or not.
+ * Without a reset the kernel would continue to send for minutes after a close, though the request is abandoned. A reset undoes
+ * nothing: the server carries out what its machine has received.
  */
 void rlock__stream_reset(struct rlock__stream *stream)
 {
 	const struct linger reset = { 1, 0 };
 
-	/* It may be closed: then its number is another file's. */
+	/* Only an open stream: after a close the number of fd may belong to another file. */
 	if (stream->replies != NULL)
 		(void)setsockopt(stream->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 }
@@ -476,7 +476,7 @@ static bool append(struct rlock__stream *stream, const char *bytes, size_t len)
 	return false;
 }
 
-/* What TLS has for the server: it is written with the rest. */
+/* Append the records that TLS wants to send to the output. */
 static bool append_records(struct rlock__stream *stream, char bytes[PIECE_BYTES])
 {
 	size_t len;
@@ -518,7 +518,7 @@ bool rlock__stream_flush(struct rlock__stream *stream)
 		if (errno == EAGAIN || errno == EINTR)
 			return true;
 		stream->error = errno;
-		/* It may have said why before it closed the connection. */
+		/* Read once more: the server may have sent an error before it closed the connection. */
 		(void)rlock__stream_fill(stream);
 		return false;
 	}
@@ -535,7 +535,7 @@ struct pollfd rlock__stream_await(const struct rlock__stream *stream)
 
 /* ---- read ---- */
 
-/* *len_out is 0 when there is nothing yet. */
+/* Receive bytes. *len_out is 0 if there are none yet. */
 static bool receive(struct rlock__stream *stream, char bytes[PIECE_BYTES], size_t *len_out)
 {
 	ssize_t len = recv(stream->fd, bytes, PIECE_BYTES, 0);
@@ -553,7 +553,7 @@ static bool receive(struct rlock__stream *stream, char bytes[PIECE_BYTES], size_
 	return false;
 }
 
-/* Reads all that the received records hold, and queues what TLS has to answer. */
+/* Decrypt the received records, and queue the replies of TLS itself. */
 static bool read_records(struct rlock__stream *stream, char bytes[PIECE_BYTES])
 {
 	size_t len = 0;
@@ -573,7 +573,7 @@ bool rlock__stream_fill(struct rlock__stream *stream)
 
 	if (stream->tls == NULL)
 		return is_open && feed(stream, bytes, len);
-	/* Replies may have come in one piece with the end of the stream, which is told after them. */
+	/* Replies may have come together with the end of the stream: report that after them. */
 	if (rlock__tls_receive(stream->tls, bytes, len))
 		return read_records(stream, bytes);
 	stream->error = ENOMEM;
@@ -582,7 +582,7 @@ bool rlock__stream_fill(struct rlock__stream *stream)
 
 /* ---- TLS ---- */
 
-/* What it sends at its end goes out in one write with what is queued first. */
+/* The last records of the handshake are sent in one write with the first commands. */
 bool rlock__stream_handshake(struct rlock__stream *stream, bool *is_over)
 {
 	*is_over = stream->tls == NULL;
@@ -623,8 +623,8 @@ const char *rlock__stream_why(const struct rlock__stream *stream)
 }
 
 /*
- * Wait a short time until the server has read to the end, and closes. If its reply to an earlier request met a closed
- * socket, it would drop what it has not read yet.
+ * Wait shortly until the server has read to the end, and closes. If our socket were closed when an earlier reply arrives, the kernel
+ * would reset the connection, and the server would not read the rest.
  */
 void rlock__stream_await_end(struct rlock__stream *stream, struct rlock__events *events)
 {
