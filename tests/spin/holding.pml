@@ -1,30 +1,32 @@
 /*
- * How `rlock run` holds a plain lock: a model in Promela of two contenders, each with a front, a renewer and a COMMAND,
- * of the server, and of the network. spin goes through every course of events; tests/spin/run.sh has it do so for each
- * thing to CHECK, and for each MUTANT, which breaks one rule and has to be found out.
+ * A model in Promela of how `rlock run` holds a plain lock: two contenders, each with a front, a renewer and a COMMAND; the
+ * server; and the network. spin explores every order of events. tests/spin/run.sh runs it for each guarantee to CHECK, and for
+ * each MUTANT, which breaks one rule of the design and must be found.
  *
- * The renewer holds the lock, and is COMMAND's parent. When it is dead COMMAND's processes are children of the front,
- * which then holds the lock by the same code (Holder), over a connection of its own. All that one knows of the other's
- * work is in the lease, in memory that they share; each write to it that has to come before another step is a step of its
- * own, and the process may be killed between the two. What the holder is about is its phase, and the comments of its
- * steps name the event; the names are those of enum hold_phase and enum hold_event.
+ * The renewer holds the lock, and is COMMAND's parent. When the renewer is dead, COMMAND's processes are children of the front,
+ * which then holds the lock by the same code (Holder), over a connection of its own. Front and renewer know of each other only
+ * what is in the lease, in shared memory. A write that must precede another step is a step of its own: the process can be
+ * killed between the two. Phases and events have the names of enum hold_phase and enum hold_event.
  *
- * Time passes in ticks. The client counts them from when it sent its last good request, the server from when that
- * arrived; the client's deadline comes a tick before the lease can end. Before a tick the processes that live, and are
- * not stopped, do all that is due: a slow process is one that was stopped, and so is one that hangs. A process may be killed at any point. A
- * request that is abandoned, or whose sender was killed, arrives at any later time or never (late_*: of each sort one a
- * hold), also after requests that were sent later, since these may have another connection.
+ * Time passes in ticks. The client counts from the sending of its last successful request, the server from the arrival. The
+ * client's deadline is one tick before the earliest end of the lease. Before each tick, every process that lives and is not
+ * stopped does all that is due, so a slow or hung process is modelled as a stopped one. A process can be killed at any point. A
+ * request that is abandoned, or whose sender was killed, arrives at any later time or never, also after later requests, which
+ * may use another connection (late_*: one of each sort for each hold).
  *
- * SCENARIO: contenders, each of which may fail: its processes be killed, its requests abandoned. In all others one of
- * the two may, in nested the second, else the first. nested: the second runs in the first one's COMMAND, and inherits its
- * owner; told: the first gets SIGTERM, which its holder passes on; leftovers: with --wait-all; stops: front and renewer of
- * the first may be stopped and continued as well; alone: there is one contender, which gets SIGTERM, is stopped, and loses
- * its lock by force.
+ * SCENARIO says what can fail. A contender fails if its processes are killed or its requests are abandoned.
  *
- * Not modelled: several names or servers, other kinds of locks, queues, how a waiter is woken, SIGTERM and --grace
- * (at the deadline there is SIGKILL only), --at-least, --max-run, --lease, --on-lost, --kill-child, locks without
- * COMMAND, a try that is undone and repeated (which needs another hold id), the stops of COMMAND, what is printed and
- * logged, children that the front had before, and what COMMAND left in the background on purpose.
+ *   contenders  both can fail
+ *   nested      the second contender runs in the first one's COMMAND and inherits its owner; only the second can fail
+ *   told        the first can fail, and gets SIGTERM, which its holder passes on
+ *   leftovers   the first can fail, and runs with --wait-all
+ *   stops       the first can fail, and its front and renewer can be stopped and continued
+ *   alone       the only contender gets SIGTERM, is stopped, and loses its lock by force
+ *
+ * Not modelled: several names or servers, other kinds of locks, queues, how a waiter is woken, SIGTERM and --grace (at the
+ * deadline there is SIGKILL only), --at-least, --max-run, --lease, --on-lost, --kill-child, locks without COMMAND, an attempt
+ * that is undone and repeated (which needs another hold id), stops of COMMAND, messages and the log, children that the front
+ * had before, and processes that COMMAND leaves in the background on purpose.
  *
  * Rules that the model brought to light, each with the mutant that breaks it:
  *
@@ -60,19 +62,22 @@ mtype = { none, acquire_without_id, release_without_id, renew_without_id, renew_
 
 /* lease.h: enum hold_phase */
 mtype = { HOLD_WAITING, HOLD_STARTING, HOLD_RUNNING, HOLD_LEFTOVERS, HOLD_TERMINATING, HOLD_RELEASING, HOLD_ENDED };
-mtype = { LIVES, DEAD, GONE }; /* a front, or a renewer, which is DEAD until the front reaps it */
-mtype = { NOT_YET, FORKED, KNOWN, RUNNING, LEFTOVERS, ENDED }; /* a command; LEFTOVERS: some of its processes run on */
+/* State of a front or a renewer. A renewer is DEAD until the front reaps it, and GONE then. */
+mtype = { LIVES, DEAD, GONE };
+/* State of a COMMAND. LEFTOVERS: it has ended, and some of its processes run on. */
+mtype = { NOT_YET, FORKED, KNOWN, RUNNING, LEFTOVERS, ENDED };
 mtype = { JOB_NOT_STARTED, JOB_PID, JOB_NEVER };
-mtype = { QUIET, ACQUIRE, RENEW, RELEASE, YES, NO, UNDONE }; /* a request on its way, or its reply */
+/* A request that is under way, or its reply. */
+mtype = { QUIET, ACQUIRE, RENEW, RELEASE, YES, NO, UNDONE };
 
 mtype front[2] = LIVES, renewer[2] = LIVES, command[2] = NOT_YET;
 bit front_stopped[2], renewer_stopped[2];
-/* COMMAND's own process has ended, and was not reaped. SIGTERM was passed on to it. */
+/* is_zombie: COMMAND's own process has ended, and was not reaped. is_signalled: SIGTERM was passed on to COMMAND. */
 bit is_zombie[2], is_signalled[2];
-/* The lease, lease.h. age: since sent_ms. has_end: job_end. */
+/* The lease (lease.h). age: ticks since sent_ms. has_end: job_end was set. */
 mtype phase[2] = HOLD_WAITING, job[2] = JOB_NOT_STARTED;
 byte age[2]; bit is_lost[2], was_asked_to_end[2], has_end[2];
-/* The holder's request. An earlier release of this hold may have been carried out. */
+/* The holder's request; and whether an earlier release of this hold may have been carried out. */
 mtype wire[2] = QUIET; byte sent_ago[2]; bit is_repeated[2];
 bit late_acquire[2], late_renewal[2], late_release[2];
 /* The server: the lock hash (owner, count), the hash of hold ids (held), the time to live of both. */

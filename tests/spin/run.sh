@@ -1,21 +1,20 @@
 #!/usr/bin/env bash
-# Has spin go through the model of how a lock is held, tests/spin/holding.pml: each guarantee in the scenarios that it
-# matters in, and each mutant, which breaks a rule of the design and has to be found out. It prints one line for each, and
-# one that counts them, as tests/run.sh does.
+# Run spin on tests/spin/holding.pml, the model of how a lock is held: each guarantee in the scenarios where it matters, and each
+# mutant, which breaks a rule of the design and must be found. Print one line for each run and a summary, as tests/run.sh does.
 #
-#   tests/spin/run.sh [WORD]       all, or those whose line has that word
+#   tests/spin/run.sh [WORD]       all runs, or those whose line contains WORD
 #
-#   SPIN_DIR       where it works, and where a log and a trail are left (build/spin)
-#   CC             compiles what spin writes
-#   JOBS           how many at a time (one for each processor)
-#   MEMORY_MB      how much one of them may use; more is a failure (1000)
+#   SPIN_DIR       working directory, in which logs and trails stay (build/spin)
+#   CC             compiler for the C that spin writes
+#   JOBS           number of runs at a time (one for each processor)
+#   MEMORY_MB      most memory of one run; a run that needs more fails (1000)
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 : "${SPIN_DIR:=build/spin}" "${CC:=cc}" "${JOBS:=$(nproc)}" "${MEMORY_MB:=1000}"
 model=$PWD/tests/spin/holding.pml
 
-# What is checked, where, and what is broken: each mutant by itself.
+# Lines of: guarantee, scenario, mutants (each is a run of its own; none: no mutant).
 runs=$(while read -r check scenario mutants; do
 	for mutant in $mutants; do echo "$check $scenario $mutant"; done
 done <<'END'
