@@ -27,6 +27,7 @@
 --          {-1, type}  the key is no lock; nothing was changed
 
 -- include: mutex_notify
+-- include: all_fields
 -- include: holder
 -- include: readwrite_left
 -- include: unsubscribed
@@ -64,8 +65,10 @@ local counter = may_be_semaphore and is_wrong_type(listed) and redis.pcall('GET'
 -- The counter may have been deleted while permits are held.
 local has_permits = may_be_semaphore and not is_error(listed) and #listed == 0 and redis.pcall('TYPE', permits).ok == 'zset'
 if type(counter) == 'string' or has_permits then
+	-- include: permit_holds
 	-- include: reclaim
 	-- include: counter
+	-- include: semaphore_keys
 	-- include: notify_permits
 
 	-- All permits that are held: for each its id, hold, owner and note, and is_meant, whether to break it.

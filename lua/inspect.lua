@@ -37,11 +37,13 @@
 -- include: clock
 -- include: record
 -- include: kept
--- include: lock_fields
+-- include: all_fields
 -- include: heartbeats
 -- include: reader_holds
 -- include: counter
+-- include: semaphore_keys
 -- include: permits
+-- include: permit_holds
 
 local name = { lock = KEYS[1], timeouts = ARGV[5], holds = ARGV[6], counter = ARGV[7], queue = ARGV[8],
 	deadlines = ARGV[9], waiters = ARGV[10], writer = ARGV[11], wake_queue = ARGV[12], permits = ARGV[13], ends = ARGV[15],

@@ -13,6 +13,9 @@
 -- include: slots
 
 local FIXED_ARGS = 7
+
+local function lowest_free_slot(in_use) return string.find(in_use, UNUSED, 1, true) or #in_use + 1 end
+
 -- As text, for the fast path.
 local total, take = ARGV[6], ARGV[7]
 

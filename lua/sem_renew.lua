@@ -12,7 +12,7 @@ local lease_ms, hold_id = ARGV[1], ARGV[2]
 
 -- include: renew
 -- include: permits
--- include: counter
+-- include: semaphore_keys
 
 local function renew(name, _, record)
 	local _, _, end_ms = hold_record_parse(record)

@@ -21,10 +21,11 @@
 -- include: record
 -- include: kept
 -- include: keep
--- include: lock_fields
+-- include: all_fields
 -- include: rights
 -- include: counter
 -- include: permits
+-- include: permit_holds
 
 local name = { lock = KEYS[1], holds = KEYS[2], permits = ARGV[3], remembered = ARGV[4] }
 local expected, by = ARGV[1], ARGV[2]

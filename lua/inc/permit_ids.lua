@@ -11,14 +11,3 @@ local BEHIND_MS = 5000
 -- wire: the deadline of a permit without a lease.
 local NO_DEADLINE_MS = 922337203685477
 local function permit_id(hold_id, number) return hold_id .. ':' .. number end
-
--- wire: the id of a permit of Redisson's has 16 bytes.
-local function printable_id(id)
-	return #id == 16 and string.gsub(id, '.', function(byte)
-		return string.format('%02x', string.byte(byte))
-	end) or id
-end
-
-local OUR_ID = '^(' .. string.rep('%x', 32) .. '):%d+$'
--- The hold that a permit of ours belongs to; nil for a permit of Redisson's.
-local function hold_of(id) return string.match(id, OUR_ID) end

@@ -2,7 +2,7 @@
 
 -- include: suffix
 -- include: record
--- include: value
+-- include: read_field
 -- include: results
 -- include: counter
 -- include: slots

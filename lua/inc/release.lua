@@ -4,7 +4,7 @@
 -- include: record
 -- include: kept
 -- include: lock_fields
--- include: value
+-- include: read_field
 -- include: results
 
 -- The hold as a table: the parts of its record, and count, the number of its owner's holds on the lock. count is nil if the

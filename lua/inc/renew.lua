@@ -3,7 +3,7 @@
 -- include: suffix
 -- include: ttl
 -- include: names
--- include: value
+-- include: read_field
 -- include: record
 -- include: kept
 

@@ -3,6 +3,7 @@
 -- include: clock
 -- include: denied
 -- include: counter
+-- include: semaphore_keys
 -- include: reclaim
 
 local REMEMBERED_MS = 24 * 3600 * 1000

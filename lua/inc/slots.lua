@@ -11,8 +11,6 @@ local function known_slots(holds)
 	return type(in_use) == 'string' and string.find(in_use, '^[x-]') and in_use
 end
 
-local function lowest_free_slot(in_use) return string.find(in_use, UNUSED, 1, true) or #in_use + 1 end
-
 local function mark_slot(in_use, slot, mark)
 	in_use = in_use .. string.rep(UNUSED, slot - #in_use)
 	return string.sub(in_use, 1, slot - 1) .. mark .. string.sub(in_use, slot + 1)

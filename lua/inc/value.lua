@@ -21,13 +21,3 @@ end
 local function overwritten(name)
 	return other_type(name.lock, name.permits and 'string' or 'hash') or other_type(name.holds, 'hash')
 end
-
--- A field of the lock hash or of the holds hash; nil if it does not exist. If that may be because a user has overwritten one of
--- the hashes, set name.overwritten to the type.
-local function read_field(name, key, field)
-	local value = redis.pcall('HGET', key, field)
-	if value and not is_error(value) then return value end
-	name.overwritten = overwritten(name)
-	-- Raise the error of a missing right.
-	return not name.overwritten and redis.call('HGET', key, field) or nil
-end
