@@ -1,6 +1,5 @@
 /*
- * Runs a command's work over a connection to the servers that the options name. Whatever comes of it is an exit code
- * here, after at most one line about a failure. The caller's holds are found by cmd_hold.c.
+ * Connects a verb to the servers that the options name, and turns each failure into one message and an exit code.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -18,7 +17,7 @@
 static void trace(void *ctx, const char *server, const char *step)
 {
 	(void)ctx;
-	/* Most failures name the server themselves. */
+	/* Do not name the server twice: most steps that fail contain its name. */
 	if (strstr(step, server) != NULL)
 		message_debug("%s", step);
 	else
@@ -52,7 +51,7 @@ int caller_connect(struct opts *opts, int cancel_fd, bool *is_cancelled, struct 
 	conn_opts.quorum = opts->quorum;
 	conn_opts.replicas = (size_t)opts->replicas;
 	for (size_t i = 0; i < opts->url_count; i++)
-		/* A core dump would show the password, or the key. */
+		/* Keep passwords and TLS keys out of core dumps. */
 		if (rlock_url_has_password(opts->urls[i]) || opts->password_source != NULL ||
 		    opts->sentinel_password_file != NULL ||
 		    rlock_url_tls(opts->urls[i], RLOCK_TLS_CERT) != NULL)
@@ -121,7 +120,7 @@ int caller_run(struct opts *opts, caller_fn act)
 	bool is_cancelled = false;
 	int code;
 
-	/* The reader of our output may have ended. A verb that only reports ends then, too. */
+	/* If the reader of our output has ended, a verb that changes something continues; one that only reports may die of SIGPIPE. */
 	if ((opts->verb->set & VERBS_REPORT) == 0)
 		(void)signal(SIGPIPE, SIG_IGN);
 	code = caller_connect(opts, -1, &is_cancelled, &conn);

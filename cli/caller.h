@@ -1,5 +1,5 @@
 /*
- * The connection that a command works over.
+ * Connect for a verb, and report failures of its requests.
  */
 #ifndef CALLER_H
 #define CALLER_H
@@ -8,16 +8,16 @@
 #include "lib/rlock.h"
 #include "options/opts.h"
 
-/* The owner on the server for --owner ID. The owner of a process ends in its pid, which is not 0. */
+/* The owner on the server for --owner ID. No process has this owner: theirs end in a pid, which is never 0. */
 #define OWNER_FORMAT "%s:0"
 
-/* What a command does over its connection. It returns the exit code. */
+/* What a verb does over its connection. Returns the exit code. */
 typedef int (*caller_fn)(const struct opts *opts, struct rlock_conn *conn);
 
-/* Connect, call act, and disconnect, for a command that waits for nothing but the server. Returns the exit code. */
+/* Connect, call act, and disconnect, for a verb that waits only for the server. Returns the exit code. */
 int caller_run(struct opts *opts, caller_fn act);
 
-/* Start a local: server if need be: it has the URL of its socket then. As caller_connect, which does so too. */
+/* Replace a local: URL by that of the socket, after starting its server if none answers. Parameters and result as caller_connect. */
 int caller_resolve(struct opts *opts, int cancel_fd, bool *is_cancelled);
 
 /*

@@ -1,7 +1,7 @@
 /*
- * flock: the command line of flock(1), for the lock of a path, or of the path that a descriptor is open on. What its words
- * mean and what it says of them is flock's, of util-linux 2.43; a read or write lock is then acquired as by the verbs of
- * these names, by cmd_lock.c, for a command or for the process that the descriptor belongs to.
+ * flock: the command line of flock(1) of util-linux 2.43, with its options, messages and statuses. The lock's name is the path,
+ * or the path of the open descriptor. cmd_lock.c then acquires a read or write lock, for a command or for the process that
+ * the descriptor belongs to.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 
 #define NAME_MAX_LEN 512
 
-/* The statuses of flock that rlock has not. */
+/* Statuses of flock that rlock does not have. */
 enum {
 	FLOCK_CONFLICT = 1,
 	FLOCK_BAD_DATA = 65,
@@ -59,7 +59,7 @@ struct call {
 	char *shell[4]; /* for -c; the line is a copy, since the renewer moves the words of argv */
 };
 
-/* ---- what flock says ---- */
+/* ---- flock's messages ---- */
 
 __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
 {
@@ -146,7 +146,7 @@ static int read_number(const char *what, const char *value, long long least, lon
 	return report_bad_value(what, value);
 }
 
-/* A negative one is none that was given. 0, or the exit code. */
+/* A negative number counts as no descriptor. 0, or the exit code. */
 static int read_descriptor(struct call *call, const char *value)
 {
 	return read_number("invalid file descriptor", value, INT_MIN, INT_MAX, &call->fd);
@@ -156,7 +156,7 @@ static int read_descriptor(struct call *call, const char *value)
 
 enum { OPTION_VERBOSE = CHAR_MAX + 1, OPTION_FCNTL, OPTION_OFFSET, OPTION_FD };
 
-/* Not in the table: it takes no value by getopt, since it may stand after NAME. */
+/* -c is not in getopt's table, where it would take a value: it may also follow NAME. */
 static bool is_command_option(const char *word)
 {
 	return strcmp(word, "-c") == 0 || strcmp(word, "--command") == 0;
@@ -226,7 +226,7 @@ static int read_option(struct call *call, int option, const char *value, const c
 	return fail_with_hint();
 }
 
-/* They end at the first word that is none. 0, or the exit code; *is_done: help or version was printed. */
+/* Read the options up to the first other word. 0, or the exit code; *is_done: help or version was printed. */
 static int read_options(struct call *call, int argc, char **argv, bool *is_done)
 {
 	static const struct option options[] = {
@@ -264,7 +264,7 @@ static int read_options(struct call *call, int argc, char **argv, bool *is_done)
 			(void)printf("flock from rlock " RLOCK_VERSION "\n");
 			return output_end(0);
 		}
-		/* It goes on only behind the last letter of a word. */
+		/* getopt advances to the next word only after the last letter of this one. */
 		code = read_option(call, option, optarg, argv[optind > at ? optind - 1 : at]);
 	}
 	return code;
@@ -291,7 +291,7 @@ static int set_shell(struct call *call, const char *line)
 	return call->shell[2] != NULL ? 0 : message_out_of_memory();
 }
 
-/* What is not an option: words, of which there are count. 0, or the exit code. */
+/* Read the words after the options: NAME or a descriptor, and the command. 0, or the exit code. */
 static int read_operands(struct call *call, char **words, int count)
 {
 	const char *line = NULL;
@@ -342,7 +342,7 @@ static int read_words(struct call *call, int argc, char **argv, bool *is_done)
 		return code;
 	call->words = argv + 1;
 	call->word_count = (size_t)(optind - 1) + (call->file != NULL ? 1 : 0);
-	/* What flock can and a lock on a server cannot. */
+	/* A lock on a server cannot do this. */
 	if (call->is_fcntl)
 		message_error("--fcntl, --start and --length are not for a lock on a server: leave "
 			      "them out");
@@ -354,7 +354,7 @@ static int read_words(struct call *call, int argc, char **argv, bool *is_done)
 	return EXIT_USAGE;
 }
 
-/* Once NAME was looked at, and before a descriptor is. 0, or the exit code. */
+/* Check --timeout when flock does: after NAME, before a descriptor. 0, or the exit code. */
 static int read_timeout(struct call *call)
 {
 	const double most_s = (double)(INT64_MAX / 8000), wait_ms = call->timeout_s * 1000;
@@ -385,7 +385,7 @@ struct resolved {
 	int links;
 };
 
-/* Goes on with a part of a path, or with all of one that begins with a slash. False when it is too long. */
+/* Append a part of a path to the result; an absolute path replaces it. False: the result is too long. */
 /* NOLINTNEXTLINE(misc-no-recursion): LINKS_MAX deep */
 static bool resolve(struct resolved *to, const char *rest)
 {
@@ -528,7 +528,7 @@ static int report_descriptor(int fd, int error)
 	return error == ENOENT || error == ENOTSUP ? EXIT_USAGE : EXIT_SYSTEM;
 }
 
-/* Returns the worst exit code. What is lost needs no release where another hold takes its place. */
+/* Release the holds of a descriptor. is_replaced: a lost hold is no error, since a new one replaced it. Returns the worst exit code. */
 static int release_all(struct opts *opts, const struct hold_file *first, bool is_replaced)
 {
 	struct rlock_conn *conn = NULL;
@@ -584,14 +584,14 @@ static int lock_for_process(const struct call *call, struct opts *opts)
 		code = release_all(opts, held, !call->is_unlock);
 	if (code == 0 && !call->is_unlock)
 		code = cmd_lock(opts);
-	/* The lock is held, whatever becomes of the older hold, which ends with the process, too. */
+	/* The result of releasing the older hold does not matter: the new hold is acquired, and the older one ends with the process. */
 	if (code == 0 && held != NULL && !call->is_unlock && !is_upgrade)
 		(void)release_all(opts, held, true);
 	hold_file_free(held);
 	return code;
 }
 
-/* The lock stays with the descriptor: the command is none of the lock's. */
+/* Run the command. The lock belongs to the descriptor, so it does not end with the command. */
 static int run_command(const struct call *call)
 {
 	int status = 0, error;
@@ -629,7 +629,7 @@ static int lock_descriptor(const struct call *call)
 
 	if (error != 0)
 		return report_descriptor(call->fd, error);
-	/* Of a process of another user: a lock for ourselves would be gone when we end. */
+	/* The descriptor may belong to a process of another user, which we cannot see. A lock for us would end with us. */
 	if (descriptor.is_parent_hidden && call->command == NULL)
 		return report_descriptor(call->fd, EACCES);
 	/* Where no other process has the descriptor, it is for the command alone, or for nothing. */

@@ -1,6 +1,6 @@
 /*
- * unlock and renew: release or renew the most recent hold of the caller, or that of --owner; unlock --force breaks the
- * lock of any holder. hold_file.c finds the holds of locks without a command, and excludes other unlocks.
+ * unlock and renew: release or renew the most recent hold of the caller, or of --owner. unlock --force breaks the lock of any
+ * holder. hold_file.c finds the holds of a process, and lets one unlock at a time act on a hold.
  */
 #include <errno.h>
 #include <poll.h>
@@ -24,14 +24,14 @@
 #include "sys/proc.h"
 #include "verbs.h"
 
-/* ---- the hold that the caller means: that of its own process, or of the nearest one above it ---- */
+/* ---- the caller's hold: that of its own process, or of the nearest ancestor that has one ---- */
 
 enum { FIND_AGAIN = -1, ONE_BY_ONE = -2 };
-/* What a verb does with such a hold. It returns the exit code, or FIND_AGAIN. */
+/* Act on the caller's hold. Returns the exit code, or FIND_AGAIN if another unlock was faster. */
 typedef int (*caller_hold_fn)(const struct opts *opts, struct rlock_conn *conn,
 			      struct hold_file *hold);
 
-/* How long servers may take to say which owner holds the lock instead: it is only for the message. */
+/* Limit for asking which owner holds the lock instead: the answer only improves a message. */
 #define OTHERS_MS 1000
 
 static bool is_above(pid_t pid, const struct rlock_process *process)
@@ -47,8 +47,8 @@ static bool is_above(pid_t pid, const struct rlock_process *process)
 }
 
 /*
- * Whether root holds the lock for our process or one above it, as after `sudo rlock lock --pid $$`: its hold file is root's.
- * The note is only a hint, for a message.
+ * Whether root seems to hold the lock for our process or an ancestor, as after `sudo rlock lock --pid $$`: we cannot see root's
+ * hold file. Judged by the note, which suffices for a message.
  */
 static bool is_held_by_root(const struct opts *opts, struct rlock_conn *conn)
 {
@@ -85,7 +85,7 @@ static void report_held_by_root(const struct opts *opts, const char *names, cons
 	message_error("%s: root holds it for %s: try: %s", names, process, line.text);
 }
 
-/* near: a hold that comes close; NULL: none. */
+/* Report that the caller has no such hold. near: a similar hold, of other names or another server; NULL: none. Returns the exit code. */
 static int report_none(const struct opts *opts, struct rlock_conn *conn,
 		       const struct hold_file *near)
 {
@@ -98,7 +98,7 @@ static int report_none(const struct opts *opts, struct rlock_conn *conn,
 	if (near != NULL) {
 		hold_file_report_near(near, opts->names, opts->name_count, opts->server,
 				      opts->verb->name, opts->pid);
-		/* It is held, but the line is not the right one. */
+		/* The caller holds the lock, and only has to correct the line. */
 		return strcmp(near->server, opts->server) == 0 ? EXIT_USAGE : EXIT_NOT_HELD;
 	}
 	if (geteuid() == 0 && user != NULL && strcmp(user, "root") != 0)
@@ -116,10 +116,10 @@ static int report_none(const struct opts *opts, struct rlock_conn *conn,
 	return EXIT_NOT_HELD;
 }
 
-/* The hold on all names of opts together. */
+/* Find the hold that has all names of opts together, and call act with it. Returns the exit code, or ONE_BY_ONE. */
 static int act_on_hold(const struct opts *opts, struct rlock_conn *conn, caller_hold_fn act)
 {
-	/* The search begins with our own process: a shell may have become us for its last command. */
+	/* Search from our own process: a shell that executes rlock as its last command becomes rlock, with the same pid. */
 	const pid_t pid = opts->pid != 0 ? opts->pid : getpid();
 	struct hold_file *hold, *near;
 	int code;
@@ -127,7 +127,7 @@ static int act_on_hold(const struct opts *opts, struct rlock_conn *conn, caller_
 	do {
 		hold = hold_file_find(pid, opts->names, opts->name_count, opts->server, opts->mode,
 				      &near, &code);
-		/* An `rlock run` may hold some of the names only. */
+		/* An `rlock run` around us may hold only some of the names. */
 		if (code == 0 && (hold == NULL || hold->purpose == RLOCK_PURPOSE_COMMAND) &&
 		    opts->name_count > 1)
 			code = ONE_BY_ONE;
@@ -140,8 +140,8 @@ static int act_on_hold(const struct opts *opts, struct rlock_conn *conn, caller_
 }
 
 /*
- * Call act with the most recent hold on all names together; where there is none, with the hold on each name. Returns
- * the worst exit code; for what is not held that is EXIT_NOT_HELD, after one line by message_error.
+ * Call act with the most recent hold that has all names together, else with the hold on each name. Returns the worst exit code:
+ * EXIT_NOT_HELD for a name without a hold, after one line by message_error.
  */
 static int caller_hold_each(const struct opts *opts, struct rlock_conn *conn, caller_hold_fn act)
 {
@@ -159,7 +159,7 @@ static int caller_hold_each(const struct opts *opts, struct rlock_conn *conn, ca
 	return worst;
 }
 
-/* The hold of a file, which rlock_hold_free frees. 0, or the exit code after one line by message_error. */
+/* Make the hold that a hold file describes; the caller frees it. 0, or the exit code after one line by message_error. */
 static int open_hold(const struct opts *opts, const struct hold_file *file, const char *what,
 		     struct rlock_hold **out)
 {
@@ -178,7 +178,7 @@ static int open_hold(const struct opts *opts, const struct hold_file *file, cons
 	spec.names = file->names;
 	spec.name_count = file->name_count;
 	spec.id = file->hold_id;
-	/* Without its note, which is not known here, the hold of an `rlock run` is not acquired again. */
+	/* Without owners a server that lost the hold does not get it again: the note of an `rlock run` is unknown here. */
 	spec.owners = file->purpose == RLOCK_PURPOSE_COMMAND ? NULL : file->owners;
 	spec.note = file->note;
 	spec.record = &record;
@@ -188,9 +188,9 @@ static int open_hold(const struct opts *opts, const struct hold_file *file, cons
 	return rlock_hold_new(&spec, out) == RLOCK_OK ? 0 : message_out_of_memory();
 }
 
-/* ---- what the server answers ---- */
+/* ---- replies of the server ---- */
 
-/* The text of an answer with the name that it is about. Returns code. */
+/* Report the text of the last reply, with the name that it is about. Returns code. */
 static int report_answer(const struct opts *opts, const struct rlock_conn *conn, int code)
 {
 	char name[NAME_SHOWN_MAX], until[WALL_CLOCK_TEXT_MAX];
@@ -229,7 +229,7 @@ static int renew(const struct opts *opts, struct rlock_conn *conn, struct rlock_
 	return output_end(0);
 }
 
-/* The note of an `rlock run` is on the server. Where the owner has a later hold there, or none, the hold is as we know it. */
+/* Find the hold of an `rlock run` with its note. If the owner has a later hold, or none, use what RLOCK_HELD says of the hold. */
 static int open_run(const struct opts *opts, struct rlock_conn *conn, const struct hold_file *file,
 		    struct rlock_hold **out)
 {
@@ -255,8 +255,8 @@ static int renew_hold(const struct opts *opts, struct rlock_conn *conn, struct h
 	if (code == 0)
 		code = renew(opts, conn, hold, file->lease_ms, EXIT_LOST);
 	/*
-	 * The renewer, which watches over a fixed lease, learns from the file that the lease ends later. That of an
-	 * `rlock run`, or its fixed lease, goes on as before.
+	 * Store the new end of a fixed lease: the renewer of a process reads it from the file, and terminates later. An `rlock run`
+	 * has no file, and its fixed lease ends as before.
 	 */
 	if (code == 0 && file->is_fixed_lease) {
 		file->sent_ms = rlock_hold_sent_ms(hold);
@@ -266,12 +266,12 @@ static int renew_hold(const struct opts *opts, struct rlock_conn *conn, struct h
 	return code;
 }
 
-/* ---- the owner that was named holds nothing ---- */
+/* ---- --owner ID, and ID has no such hold ---- */
 
 #define OWNER_END ":0" /* of OWNER_FORMAT */
 #define OTHERS_MAX (HOLDER_SHOWN_MAX + 128)
 
-/* ": held by job-101 (its note)", and of several how many more. */
+/* Print ": held by job-101 (its note)", and how many other holders there are. */
 static void print_holder(const struct rlock_inspection *lock, char out[OTHERS_MAX])
 {
 	const struct rlock_holder *holder = &lock->holders[0];
@@ -332,7 +332,7 @@ static int report_not_owned(const struct opts *opts, struct rlock_conn *conn)
 
 /* ---- the holds of --owner ---- */
 
-/* What a verb does with the hold of owner on the one name of opts. Returns the exit code. */
+/* Act on the hold that owner has on the only name of opts. Returns the exit code. */
 typedef int (*owned_fn)(const struct opts *opts, struct rlock_conn *conn, const char *owner,
 			struct rlock_hold *hold);
 
@@ -355,7 +355,7 @@ static bool lacks_name(const struct opts *opts, struct rlock_hold *const *holds,
 	return given < rlock_hold_record(hold)->name_count;
 }
 
-/* The record says how many names the hold has, but not which, so that no whole line can be shown. */
+/* Report that the hold has other names, too. The record counts them, but does not name them: no corrected line can be shown. */
 static int report_lacking(const struct opts *opts, size_t index, const struct rlock_hold *hold)
 {
 	size_t total = rlock_hold_record(hold)->name_count;
@@ -457,7 +457,7 @@ static int end_release(const struct opts *opts, const struct rlock_conn *conn,
 
 /* ---- its events ---- */
 
-/* Of a hold that is found by its owner, only what the command line says is known. */
+/* Set what the log says about a hold that was found by its owner: only what the command line tells. */
 static void begin_events(const struct opts *opts, const char *owner)
 {
 	event_log_set_hold(&(struct event_hold){
@@ -470,7 +470,7 @@ static void begin_events(const struct opts *opts, const char *owner)
 	});
 }
 
-/* A release that failed can be repeated: what is not over is not logged. */
+/* Log the release, unless it failed: the user can repeat it, so the hold has not ended yet. */
 static void log_release(const struct rlock_conn *conn, enum rlock_status status)
 {
 	struct event event = { .kind = event_kind_of_release(status) };
@@ -501,9 +501,9 @@ static void log_file_release(const struct opts *opts, const struct rlock_conn *c
 /* ---- the caller's hold ---- */
 
 /*
- * Kills the renewer. A renewal on its way does no harm after the release, but a second release by the renewer might,
- * and a renewer that went on would find its lock lost. 0, or the exit code when the renewer cannot be killed.
- * *was_running is set when it ran until now.
+ * Kill the renewer before the release: a live renewer would find its lock lost, or release it a second time. A renewal that is
+ * still on its way changes nothing after the release. *was_running: the renewer ran until now. 0, or the exit code after one line
+ * by message_error.
  */
 static int kill_renewer(const struct hold_file *file, bool *was_running)
 {
@@ -511,7 +511,7 @@ static int kill_renewer(const struct hold_file *file, bool *was_running)
 	struct proc renewer;
 	int error;
 
-	/* Without its start time it might be another process that got its pid. */
+	/* Never signal a pid without its start time: another process may have got that pid. */
 	if (file->renewer <= 0 || file->renewer_start == 0)
 		return 0;
 	ended.fd = proc_open(file->renewer, file->renewer_start);
@@ -530,8 +530,8 @@ static int kill_renewer(const struct hold_file *file, bool *was_running)
 }
 
 /*
- * Whether the lock was certainly held. A lock that was not renewed for an unknown time may have expired: if it is not
- * on the server then, that does not prove that an earlier request, whose reply was lost, has released it.
+ * Whether the lock was certainly held until now: it was renewed, or its lease has not ended. Only then does a missing hold prove
+ * that an earlier request, whose reply was lost, has released it.
  */
 static bool has_lease(const struct hold_file *file, bool was_renewed)
 {
@@ -539,7 +539,7 @@ static bool has_lease(const struct hold_file *file, bool was_renewed)
 	       rlock_now_ms() < file->sent_ms + file->lease_ms;
 }
 
-/* By unlock's own --remember, or that of the lock. */
+/* Have status remember the hold, for the time of unlock's --remember, else of the lock's. */
 static void remember(struct rlock_hold *hold, const struct opts *opts)
 {
 	if (opts->remember_ms > 0)
@@ -559,13 +559,13 @@ static int release_claimed(const struct opts *opts, struct rlock_conn *conn, str
 		hold_file_remove(file);
 	if (code != 0)
 		return code;
-	/* The file knows the first request only; renewals came after it. */
+	/* The lease began with the last renewal. The file has only the time of the first request. */
 	if (was_held && !file->is_fixed_lease)
 		rlock_hold_set_sent_ms(hold, rlock_now_ms());
 	remember(hold, opts);
 	status = finish_release(conn, hold);
 	rlock_hold_free(hold);
-	/* The server may have carried out an earlier try to release: the hold that it removed was not lost. */
+	/* An earlier unlock failed, but the server may have carried out its request: then the hold was released, not lost. */
 	if (status == RLOCK_NOT_HELD && file->is_abandoned)
 		status = RLOCK_OK;
 	log_file_release(opts, conn, file, status);
@@ -584,9 +584,9 @@ static int release(const struct opts *opts, struct rlock_conn *conn, const struc
 
 	if (code != 0)
 		return code;
-	/* The renewer writes the file, too, so the claim comes after its end. */
+	/* Claim the file after the renewer has ended, since the renewer writes it, too. */
 	claimed = hold_file_claim(file, &code);
-	/* Another unlock was faster: there may be an earlier hold. */
+	/* Another unlock was faster. Search again: the caller may have an earlier hold. */
 	if (claimed == NULL)
 		return code != 0 ? code : FIND_AGAIN;
 	code = release_claimed(opts, conn, claimed, was_running);
@@ -594,7 +594,7 @@ static int release(const struct opts *opts, struct rlock_conn *conn, const struc
 	return code;
 }
 
-/* A signal that ends the caller may end us with it, and without its renewer the lock would be held until its lease ends. */
+/* Block signals during the release: if one ended us after the renewer was killed, the lock would stay held until its lease ends. */
 static int release_whole(const struct opts *opts, struct rlock_conn *conn,
 			 const struct hold_file *file)
 {

@@ -1,6 +1,6 @@
 /*
- * run, lock and the verbs like them: what is asked for, and what is said of the wait. front.c and its renewer hold the
- * lock. sem may instead change how many permits a semaphore has.
+ * run, lock, fair, read, write and sem: make the request for a lock, and print the messages about the wait. hold/ holds the
+ * lock once it is acquired. sem --resize sets how many permits a semaphore has.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -35,8 +35,8 @@
 #define WAIT_REST_MAX (HELD_TEXT_MAX + 128)
 
 /*
- * ", held for 2m": words and time; of a lock that --at-least keeps ", until 2026-11-27T04:34:28+00:00"; empty when neither
- * is known (-1). Returns out.
+ * Print words and the age, such as ", held for 2m". For a lock that --at-least keeps: ", until 2026-11-27T04:34:28+00:00".
+ * Empty if both times are unknown (-1). Returns out.
  */
 static char *print_held(const char *words, int64_t held_ms, int64_t kept_until_ms,
 			char out[HELD_TEXT_MAX])
@@ -53,7 +53,7 @@ static char *print_held(const char *words, int64_t held_ms, int64_t kept_until_m
 	return out;
 }
 
-/* Empty unless the process of a holder, or of the waiter that is next, is known to have ended. */
+/* Words for a holder, or a next waiter, whose process is known to have ended; else empty. */
 static const char *show_gone(const struct rlock_process *process)
 {
 	return proc_has_ended_here(process) ? "; its process has ended" : "";
@@ -62,13 +62,13 @@ static const char *show_gone(const struct rlock_process *process)
 #define UUID_LEN 36
 #define UUID_CHARACTERS "0123456789abcdefABCDEF-"
 
-/* On a terminal one line is made anew each second; with -v other lines come in between. */
+/* Whether each message of the wait overwrites the last one on the terminal. Not with -v, which prints other lines in between. */
 static bool wait_is_in_place(void)
 {
 	return !message_is_verbose() && message_progress_room() > 0;
 }
 
-/* While it waits: the holder, since when it holds, and the waiter's position. */
+/* Report during the wait: the holder, for how long it has held the lock, and our position in the queue. */
 static void wait_report_blocker(const struct opts *opts, const struct rlock_blocker *blocker)
 {
 	char name[NAME_SHOWN_MAX], note[RLOCK_NOTE_MAX], owner[RLOCK_OWNER_MAX];
@@ -93,7 +93,7 @@ static void wait_report_blocker(const struct opts *opts, const struct rlock_bloc
 		holder = blocker->is_waiter ? ": kept for the next waiter"
 					    : ": too few permits in all";
 	} else {
-		/* The note, or the id of --owner. A random id tells a person nothing; status has it. */
+		/* Show the note, else the id of --owner, but no random owner: it means nothing to people. status prints it. */
 		holder = note[0] != '\0' ? note
 			 : strspn(owner, UUID_CHARACTERS) == UUID_LEN && owner[UUID_LEN] == ':'
 				 ? "a holder without a note, as Java's are"
@@ -117,7 +117,7 @@ static void wait_report_blocker(const struct opts *opts, const struct rlock_bloc
 		message_news("%s%s%s%s", name, words, holder, rest);
 		return;
 	}
-	/* In place the line has one row: the holder is cut then, and not what follows it. */
+	/* A line that overwrites itself has one row: shorten the holder, so that age and position stay visible. */
 	(void)snprintf(shown, sizeof(shown), "%s", holder);
 	others = strlen(name) + strlen(words) + strlen(rest);
 	if (others < room)
@@ -125,13 +125,13 @@ static void wait_report_blocker(const struct opts *opts, const struct rlock_bloc
 	message_progress("%s%s%s%s", name, words, shown, rest);
 }
 
-/* After RLOCK_BUSY: busy, or timed out, and the holder. */
+/* Report after RLOCK_BUSY that the lock is busy, or the wait timed out, and who holds the lock. */
 static void wait_report_busy(const struct opts *opts, const struct rlock_conn *conn)
 {
 	char name[NAME_SHOWN_MAX], waited[DURATION_TEXT_MAX], held[HELD_TEXT_MAX];
 	const struct rlock_failure *failure = rlock_conn_failure(conn);
 	const char *gone = show_gone(&failure->record.process);
-	/* Too few permits in all stay too few. */
+	/* A longer wait does not help if the semaphore has fewer permits in all than the call takes. */
 	bool may_come = opts->permits == 0 || failure->held_ms >= 0;
 	int64_t until_ms = failure->kept_until_ms;
 	bool has_job = failure->held_ms >= 0 && until_ms < 0 && gone[0] == '\0';
@@ -142,7 +142,7 @@ static void wait_report_busy(const struct opts *opts, const struct rlock_conn *c
 		message_line(flock_line, strlen(flock_line));
 	(void)names_show_one(opts, rlock_conn_error_name(conn), name);
 	(void)print_held(", for", failure->held_ms, until_ms, held);
-	/* -n is silent of a holder, not of a server after an outage. */
+	/* With -n a holder is no news. A server that refuses because it has just restarted is, so that is reported. */
 	if (opts->no_wait)
 		message_print(failure->has_holder ? MESSAGE_DEBUG : MESSAGE_INFO,
 			      "%s: busy: %s%s%s", name, rlock_conn_error(conn), held, gone);
@@ -155,7 +155,7 @@ static void wait_report_busy(const struct opts *opts, const struct rlock_conn *c
 
 /* ---- --complain-after ---- */
 
-/* The lock of a kept hold has no process that could hang. Of a hold of Java's it is not known since when it lasts. */
+/* The oldest holder with a process that could hang: neither a kept hold, nor a Java client's, whose age is unknown. */
 static const struct rlock_holder *oldest_holder(const struct rlock_inspection *lock,
 						const struct rlock_holder *oldest)
 {
@@ -170,8 +170,8 @@ static const struct rlock_holder *oldest_holder(const struct rlock_inspection *l
 }
 
 /*
- * After RLOCK_BUSY: whether a holder of that name has held it for so long; then a message says which. The reply to the
- * try names any one of the holders, so the server is asked once more.
+ * After RLOCK_BUSY: whether a holder is older than --complain-after; then report it. The busy reply names any one of the
+ * holders, so another request asks for the age of each.
  */
 static bool complain_of_holder(const struct opts *opts, struct rlock_conn *conn)
 {
@@ -216,7 +216,7 @@ static bool complain_of_holder(const struct opts *opts, struct rlock_conn *conn)
 	return is_too_old;
 }
 
-/* After a wait that was shown its end is, too. */
+/* Report the end of the wait, if the wait was reported, or with -v. */
 static void wait_report_acquired(const struct opts *opts, int64_t waited_ms, bool was_shown)
 {
 	char names[NAMES_SHOWN_MAX], waited[DURATION_TEXT_MAX];
@@ -227,7 +227,7 @@ static void wait_report_acquired(const struct opts *opts, int64_t waited_ms, boo
 	(void)snprintf(text, sizeof(text), "%s: acquired after %s",
 		       names_show(opts->names, opts->name_count, names),
 		       duration_print_rough(waited_ms, waited));
-	/* Before anything that COMMAND prints; with -v behind the steps that led to it. */
+	/* Print this before COMMAND prints anything, and with -v after the steps of the acquisition. */
 	if (message_is_verbose())
 		message_info("%s", text);
 	else if (!message_progress_end(text))
@@ -239,8 +239,8 @@ static void wait_report_acquired(const struct opts *opts, int64_t waited_ms, boo
 #define FLOCK_PRINT_MS 500
 
 /*
- * flock buffers its lines: to a terminal they go at once, elsewhere when it ends, after all that its command has printed,
- * and with --no-fork it does not end.
+ * Print the lines of flock --verbose when flock(1) would. flock buffers them: a terminal gets them immediately, a file when
+ * flock ends, after the output of its command. With --no-fork flock never ends, and a file gets no line.
  */
 static void flock_print(const struct opts *opts, int64_t waited_ms, bool is_at_once)
 {
@@ -249,7 +249,7 @@ static void flock_print(const struct opts *opts, int64_t waited_ms, bool is_at_o
 	if (!opts->flock_verbose || (isatty(STDOUT_FILENO) == 1) != is_at_once ||
 	    (!is_at_once && opts->flock_no_fork))
 		return;
-	/* A terminal that was stopped delays no renewal. */
+	/* Give up on a terminal that does not take output (Ctrl-S): waiting for it would delay a renewal. */
 	if (rlock_poll(&out, 1, rlock_now_ms() + FLOCK_PRINT_MS) == 0)
 		return;
 	(void)printf("flock: getting lock took %" PRId64 ".%03d000 seconds\n", waited_ms / 1000,
@@ -264,7 +264,7 @@ static void flock_print(const struct opts *opts, int64_t waited_ms, bool is_at_o
 #define PROGRESS_AGAIN_MS 60000
 #define PROGRESS_IN_PLACE_MS 1000
 
-/* What it takes to acquire a lock; acquirer_clear frees it. */
+/* All that the acquisition needs. acquirer_clear frees it. */
 struct acquirer {
 	const struct opts *opts;
 	struct hold_args
@@ -274,7 +274,7 @@ struct acquirer {
 	char note[RLOCK_NOTE_MAX];
 	struct rlock_record record;
 	int64_t waited_ms; /* until the lock was acquired or the wait had ended */
-	int64_t shrink_ms; /* when to shrink in a wait that goes on */
+	int64_t shrink_ms; /* when to give memory back during the wait */
 	bool has_shown_wait;
 };
 
@@ -294,7 +294,7 @@ static const char *program_of(const struct acquirer *acquirer, struct proc *proc
 		       : "rlock";
 }
 
-/* The process that the lock is for. */
+/* The process that the lock is for: that of --pid, else this one. */
 static pid_t holder_pid(const struct acquirer *acquirer)
 {
 	return acquirer->args.hold_file != NULL ? acquirer->args.hold_file->pid : getpid();
@@ -302,7 +302,7 @@ static pid_t holder_pid(const struct acquirer *acquirer)
 
 #define JOB_URL_MAX 160
 
-/* Whether it can stand in a note, which others may print: without blanks, controls, or a password. */
+/* Whether url may be part of a note, which everybody can read: no blank or control character, and no password. */
 static bool is_shown_url(const char *url)
 {
 	size_t scheme = strncmp(url, "https://", 8) == 0  ? 8
@@ -318,7 +318,7 @@ static bool is_shown_url(const char *url)
 	return len == 0;
 }
 
-/* The page of the CI job that we are in, with a blank in front, by the variables that its system sets; else empty. */
+/* Print a blank and the URL of the CI job that runs us, from the variables that the CI system sets. Empty outside CI. */
 static void print_job_url(char out[JOB_URL_MAX])
 {
 	static const char *const variables[] = { "CI_JOB_URL", "BUILDKITE_BUILD_URL",
@@ -329,7 +329,7 @@ static void print_job_url(char out[JOB_URL_MAX])
 
 	for (size_t i = 0; url == NULL && i < sizeof(variables) / sizeof(variables[0]); i++)
 		url = getenv(variables[i]);
-	/* Other systems have a BUILD_URL, too. */
+	/* Only Jenkins' BUILD_URL: other programs set a variable of that name, too. */
 	if (url == NULL && getenv("JENKINS_URL") != NULL)
 		url = getenv("BUILD_URL");
 	if (url == NULL && server != NULL && repository != NULL && run != NULL &&
@@ -341,8 +341,8 @@ static void print_job_url(char out[JOB_URL_MAX])
 }
 
 /*
- * The note is "user@host pid 123 pg_dump", or "root(user)@host pid 123 pg_dump" below sudo; "user@host owner job-7" of
- * --owner without a command, which leaves no process. In CI the job's URL follows.
+ * Make the default note: "user@host pid 123 pg_dump", below sudo "root(user)@host pid 123 pg_dump", and for --owner without a
+ * command "user@host owner job-7". In CI the job's URL follows.
  */
 static void make_note(struct acquirer *acquirer)
 {
@@ -358,7 +358,7 @@ static void make_note(struct acquirer *acquirer)
 	}
 	if (uname(&host) != 0)
 		memcpy(host.nodename, "?", 2);
-	/* The variable may be anything, and the note has blanks between its words. */
+	/* Ignore a SUDO_USER with blanks, which separate the words of a note, or with '(', ')' or '@'. */
 	if (geteuid() == 0 && user != NULL && user[0] != '\0' && strcmp(user, "root") != 0 &&
 	    user[strcspn(user, " \t\n()@")] == '\0')
 		(void)snprintf(sudo, sizeof(sudo), "(%.*s)", (int)sizeof(sudo) - 3, user);
@@ -370,7 +370,7 @@ static void make_note(struct acquirer *acquirer)
 	print_job_url(url);
 	len = snprintf(acquirer->note, sizeof(acquirer->note), "%s%s@%s %s", user_name(name), sudo,
 		       host.nodename, holder);
-	/* A part of a URL would lead to another page. */
+	/* Leave out a URL that does not fit: a part of it would lead to another page. */
 	if (len > 0 && (size_t)len + strlen(url) < sizeof(acquirer->note))
 		memcpy(acquirer->note + len, url, strlen(url) + 1);
 }
@@ -383,20 +383,20 @@ static void fill_record(struct acquirer *acquirer)
 	if (acquirer->record.purpose == RLOCK_PURPOSE_OWNER)
 		return;
 	proc_describe(holder_pid(acquirer), &acquirer->record.process);
-	/* A fixed lease has no renewer, and a process that ignores a lost lock does not end by a request either. */
+	/* A fixed lease has no renewer that could read a request. With --on-lost ignore a process of --pid ignores one. */
 	acquirer->record.reads_requests =
 		!opts->is_fixed_lease && (acquirer->record.purpose == RLOCK_PURPOSE_COMMAND ||
 					  opts->on_lost != ON_LOST_IGNORE);
 }
 
 /*
- * The first process of a machine or a container usually ignores SIGTERM, so that a lost lock would end only what that
- * process has started.
+ * Refuse --pid 1 without --on-lost ignore: process 1 usually ignores SIGTERM, so a lost lock would end only the processes that
+ * it has started.
  */
 static int report_process_1(const struct opts *opts)
 {
 	struct usage_line line;
-	/* The corrected line must not have a second --on-lost, the one that the user gave. */
+	/* Leave the user's own --on-lost out of the corrected line. */
 	bool is_new = opts->on_lost == ON_LOST_DEFAULT;
 
 	usage_line(&line, PLAIN("rlock"), PLAIN(opts->verb->name),
@@ -409,7 +409,7 @@ static int report_process_1(const struct opts *opts)
 	return EXIT_USAGE;
 }
 
-/* Opens the process of --pid. */
+/* Open the process of --pid. 0, or the exit code after one line by message_error. */
 static int find_target(struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;
@@ -444,7 +444,7 @@ static int find_target(struct acquirer *acquirer)
 	return acquirer->args.hold_file != NULL ? 0 : EXIT_SYSTEM;
 }
 
-/* What can fail on this machine fails here, before the lock is acquired. */
+/* Check all that can fail on this machine before anything is sent. 0, or the exit code after one line by message_error. */
 static int prepare(struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;
@@ -460,14 +460,14 @@ static int prepare(struct acquirer *acquirer)
 	return find_target(acquirer);
 }
 
-/* Finds the owners by which this process and those above it may hold these names already. */
+/* Collect the owners by which this process or its ancestors may already hold these names: the call re-enters their locks. */
 static int find_owners(struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;
 	const char *value = getenv(INHERITED_VARIABLE);
 	char *copy = NULL;
 
-	/* The owner is named, and no other one counts. */
+	/* With --owner the call re-enters only the locks of that owner. */
 	if (opts->owner != NULL)
 		return 0;
 	if (value != NULL)
@@ -482,7 +482,10 @@ static int find_owners(struct acquirer *acquirer)
 
 /* ---- the lock ---- */
 
-/* Without -v only for a reader that sees it now: cron would send a mail of it. A wait that has lasted for so long may last for hours. */
+/*
+ * Report the holder, if a person reads the messages now, or with -v: cron would mail them. Give memory back, since a wait of this
+ * length may last for hours.
+ */
 static void on_long_wait(void *ctx, const struct rlock_blocker *blocker)
 {
 	struct acquirer *acquirer = ctx;
@@ -511,7 +514,7 @@ static void warn_of_total(void *ctx, size_t name_index, int64_t total)
 
 /* ---- its events ---- */
 
-/* In rlock: the renewer inherits them. */
+/* Set what each line of the log says about the hold. Call this before the fork: the renewer inherits it. */
 static void begin_events(const struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;
@@ -552,19 +555,19 @@ static void log_acquisition(const struct acquirer *acquirer, enum rlock_status s
 
 /* ---- the request ---- */
 
-/* Whether an rlock above us, or above the process that the lock is for, waits for us to end. */
+/* Whether that process is an rlock, and an ancestor of us or of the process of --pid: it waits for us, so we must not wait for it. */
 static bool is_ancestor(void *ctx, const struct rlock_process *process)
 {
 	const struct acquirer *acquirer = ctx;
 	struct proc holder = { 0 }, above = { .parent = (pid_t)acquirer->record.process.pid };
 
-	/* No holder that is not seen is above us. */
+	/* A process that /proc does not show here is no ancestor of ours. */
 	if (!proc_is_here(process) || !proc_read((pid_t)process->pid, &holder) ||
 	    !proc_is_of_record(&holder, process))
 		return false;
 	if (above.parent == 0)
 		above.parent = getpid();
-	/* No process is older than those above it. */
+	/* Stop at a process that is older than the holder: ancestors start before their descendants. */
 	while (proc_read(above.parent, &above) && above.start >= holder.start)
 		if (above.parent == process->pid)
 			return proc_runs_our_program(above.parent);
@@ -600,14 +603,14 @@ static enum rlock_status request_lock(struct acquirer *acquirer)
 	return rlock_acquire(acquirer->args.conn, acquirer->args.hold, &request);
 }
 
-/* What ended the wait is a signal, which ends us as well, or the end of a process: the one that the lock was for. */
+/* After RLOCK_CANCELLED: a signal ended the wait, and will end us, or the process of --pid has ended. Returns the exit code. */
 static int end_cancelled(const struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;
 	int signal = acquirer->args.lease->exit_signal;
 	char reason[32], name[NAME_SHOWN_MAX];
 
-	/* A shell begins another line when its Ctrl-C has ended a command. */
+	/* After Ctrl-C the shell itself begins a new line. */
 	if (signal != SIGINT)
 		(void)message_progress_end(NULL);
 	(void)snprintf(reason, sizeof(reason), "signal %d", signal);
@@ -661,7 +664,7 @@ static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status s
 
 	if (status == RLOCK_CANCELLED)
 		return end_cancelled(acquirer);
-	/* The nested call does not wait for a lock that is held for it. */
+	/* The lock is held by an rlock above us (is_ancestor), which waits for us. */
 	if (status == RLOCK_EDEADLOCK && rlock_conn_failure(conn)->record.process.pid != 0) {
 		message_error(
 			"%s: deadlock: %s: %s",
@@ -680,7 +683,7 @@ static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status s
 	return complain_of_holder(opts, conn) ? EXIT_CONFLICT : opts->conflict_exit_code;
 }
 
-/* In the renewer; of a lock of --owner in rlock itself. */
+/* Acquire the lock, log and report the result. Runs in the renewer; for --owner without a command in rlock itself. */
 static enum rlock_status acquire(void *ctx)
 {
 	struct acquirer *acquirer = ctx;
@@ -702,7 +705,7 @@ static enum rlock_status acquire(void *ctx)
 
 /* ---- a lock of --owner without a command: a lease is all that it has ---- */
 
-/* Whether the wait goes on. */
+/* Whether the wait may continue: no signal has asked to end. */
 static bool is_not_ended(void *ctx)
 {
 	struct lease *lease = ctx;
@@ -744,8 +747,8 @@ static void acquirer_clear(struct acquirer *acquirer)
 }
 
 /*
- * Everything that has a name on the server is made here, before the first request: another process goes on with it when
- * one is killed.
+ * Make the lease state, the owner and the hold id before the first request: if rlock or its renewer is killed, the other
+ * process continues with them.
  */
 static int make_lease(struct acquirer *acquirer)
 {
@@ -766,7 +769,7 @@ static int make_lease(struct acquirer *acquirer)
 	return 0;
 }
 
-/* After make_lease, make_note and fill_record. */
+/* Make the hold, from the results of make_lease, make_note and fill_record. */
 static int make_hold(struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;
@@ -826,7 +829,7 @@ static int acquire_and_hold(struct acquirer *acquirer, struct opts *opts)
 	return code;
 }
 
-/* The one place that decides it; all else asks the record, or the lease. */
+/* The only place that decides the purpose from the options; later code reads it from the record or the lease. */
 static enum rlock_purpose purpose_of(const struct opts *opts)
 {
 	if (opts->command != NULL)

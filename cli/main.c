@@ -1,6 +1,6 @@
 /*
- * Finds the verb of the command line and calls its command; or has the help printed, or prints the version.
- * Signals, and everything about a lock, are the commands' business.
+ * Finds the verb in the command line and calls its function; or prints the help or the version. The cmd_*.c files do
+ * everything else.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -73,8 +73,8 @@ static void overview_print(enum help_extent extent)
 }
 
 /*
- * The verb of which the name is a slip, "flock", "help" and "version" among them; NULL: none. One slip, and not in the first
- * letter: a word with more is as likely the name of a lock, and "unlock" or "stop" would be no harmless guess.
+ * The verb that name misspells, or "flock", "help" or "version"; NULL: none. At most one slip, and not in the first letter: a
+ * word with more slips may be a lock's name, and a wrong guess of "unlock" or "stop" does harm.
  */
 static const char *find_mistyped_verb(const char *name)
 {
@@ -92,7 +92,7 @@ static const char *find_mistyped_verb(const char *name)
 		       : NULL;
 }
 
-/* line: what was meant; NULL: that is not certain. */
+/* Report a word that is no verb. line: the corrected line; NULL: it is not certain. */
 static int report_no_verb(const char *name, const struct usage_line *line)
 {
 	const char *hint = suggest_verb(name);
@@ -176,7 +176,7 @@ static bool correct(const struct verb *verb, char **words, size_t count,
 	return true;
 }
 
-/* Whether the words are flock's, with a descriptor behind its options. */
+/* Whether the words are a command line of flock with a descriptor after its options. */
 static bool has_descriptor(char **words, size_t count)
 {
 	size_t at = 0;

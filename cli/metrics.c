@@ -71,7 +71,7 @@ static void put_value(FILE *out, const struct rlock_name *value)
 	(void)putc('"', out);
 }
 
-/* A label without a value is the same as none. */
+/* Print a label, unless its value is empty: to Prometheus that is the same as no label. */
 static void put_bytes(FILE *out, const char *label, const struct rlock_name *value)
 {
 	if (value->len == 0)
@@ -105,7 +105,7 @@ struct parts {
 	struct rlock_name user, program;
 };
 
-/* Without the URL of a job at its end, which is another one in each job. */
+/* The note without the URL of a CI job at its end: each job has its own URL, and would be a new time series. */
 static struct rlock_name without_url(const struct rlock_name *note)
 {
 	static const char start[] = " http";
@@ -118,8 +118,8 @@ static struct rlock_name without_url(const struct rlock_name *note)
 }
 
 /*
- * Of a note as rlock makes it, "USER@HOST pid NUMBER PROGRAM", or "USER@HOST owner ID", which has no program; both are
- * empty where it has another form.
+ * Read "USER@HOST pid NUMBER PROGRAM" or "USER@HOST owner ID", the default notes; the second has no program. Both parts are
+ * empty if the note has another form.
  */
 static struct parts parts_of(const struct rlock_name *whole)
 {
@@ -148,7 +148,7 @@ static bool are_equal(const struct rlock_name *a, const struct rlock_name *b)
 	return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
 }
 
-/* Whether their labels are the same, but for the owner. */
+/* Whether the samples of a and b would have the same labels, except for the owner. */
 static bool are_twins(const struct rlock_holder *a, const struct rlock_holder *b)
 {
 	struct parts first = parts_of(&a->note), second = parts_of(&b->note);
@@ -194,7 +194,7 @@ static void add_holder(struct metrics *metrics, const struct rlock_inspection *l
 
 		if (other == holder || !are_twins(other, holder))
 			continue;
-		/* A writer that reads, too, is listed twice: Prometheus takes no sample with the same labels again. */
+		/* Count a writer that also reads once: Prometheus refuses a second sample with the same labels. */
 		if (other < holder && !has_expired(other) &&
 		    are_equal(&other->owner, &holder->owner))
 			return;

@@ -16,14 +16,14 @@ extern const size_t verb_count;
 /* The verb of that name; NULL when there is none. */
 const struct verb *verbs_find(const char *name);
 
-/* Each does one verb; see struct verb. */
+/* Each function does one verb: main or act of struct verb. */
 int cmd_lock(struct opts *opts); /* run, lock, and their like */
 int cmd_sem(struct opts *opts);
-/* flock has options of its own, and reads them itself; argv[0] is not read. */
+/* flock reads its options itself, since they are those of flock(1). argv[0] is not read. */
 int cmd_flock(int argc, char **argv);
 int cmd_flock_help(void);
 int cmd_unlock(const struct opts *opts, struct rlock_conn *conn);
-/* Release a hold for a descriptor; also 0 where another release was faster. */
+/* Release a hold that a process has for a descriptor. Returns the exit code; 0 also if another release was faster. */
 int cmd_unlock_file(const struct opts *opts, struct rlock_conn *conn, const struct hold_file *file);
 int cmd_stop(const struct opts *opts, struct rlock_conn *conn);
 int cmd_renew(const struct opts *opts, struct rlock_conn *conn);
