@@ -1,6 +1,6 @@
 /*
- * What rlock check asks a server: what it tells of itself, and which rights a user lacks for locks. Each right is tried, in the
- * form that changes nothing, by which scripts try those that their kind of lock needs. What the answers are worth is for the caller.
+ * Query a server for rlock check: its settings and state, and the rights that a user lacks for locks. Each right is tried by a command
+ * that changes nothing, as the scripts try the rights for their kind of lock. The caller judges the results.
  */
 #include <ctype.h>
 #include <hiredis/hiredis.h>
@@ -49,7 +49,7 @@ static const char *const questions[][3] = {
 	{ "CONFIG", "GET", "appendfsync" },
 };
 
-/* Add what the server has for INFO SECTION, or for the setting of CONFIG GET NAME, unless it denies it. */
+/* Add the reply to INFO SECTION or CONFIG GET NAME, unless the server denies the command. */
 static enum rlock_status ask(struct rlock__connection *connection, const char *const words[3],
 			     char **facts)
 {
@@ -88,7 +88,7 @@ static void tell_tls(const struct rlock__connection *connection, struct rlock_se
 
 /* ---- sentinels ---- */
 
-/* All are waited for, also those that no lock waits for. */
+/* Query all sentinels, and wait for each of them: a lock waits only for some. */
 static void count_sentinels(struct rlock__connection *connection, struct rlock_server_info *out,
 			    char text[RLOCK_ERROR_MAX])
 {
@@ -108,10 +108,10 @@ static void count_sentinels(struct rlock__connection *connection, struct rlock_s
 
 /* ---- sharding ---- */
 
-/* Under so many keys a proxy before two servers leads to both of them. */
+/* Keys to try: a proxy before two servers sends some of them to each server, almost certainly. */
 #define SHARD_KEYS 16
 
-/* run_id of the server to which the index-th key leads; empty: it is denied. The user's rights have ~rlock_*. */
+/* The run_id of the server to which a proxy sends the index-th key; empty: denied. The keys fit the usual right ~rlock_*. */
 static enum rlock_status run_of_key(struct rlock__connection *connection, int index,
 				    char out[RLOCK_FACT_MAX])
 {
@@ -129,7 +129,10 @@ static enum rlock_status run_of_key(struct rlock__connection *connection, int in
 	return status;
 }
 
-/* A script runs on the server of its first key, and finds none of what its other keys have on theirs. */
+/*
+ * Find out whether a proxy distributes keys over several servers. A script runs on the server of its first key, and misses the values
+ * of keys on other servers.
+ */
 static enum rlock_status look_for_shards(struct rlock__connection *connection,
 					 struct rlock_server_info *out)
 {
@@ -141,7 +144,7 @@ static enum rlock_status look_for_shards(struct rlock__connection *connection,
 	status = run_of_key(connection, 0, first);
 	for (int i = 1; status == RLOCK_OK && first[0] != '\0' && i < SHARD_KEYS; i++) {
 		status = run_of_key(connection, i, run);
-		/* A node of a cluster denies the keys of other nodes. */
+		/* An empty run_id proves nothing: a node of a cluster denies the keys of other nodes. */
 		out->is_sharded |= run[0] != '\0' && strcmp(run, first) != 0;
 		if (out->is_sharded)
 			break;
@@ -209,7 +212,7 @@ enum rlock_status rlock_conn_read_clock(struct rlock_conn *conn, size_t index,
 	*out = (struct rlock_clock_reading){ -1, begin_us, rlock__now_us() };
 	if (status == RLOCK_OK && reply->type == REDIS_REPLY_ERROR) {
 		status = rlock__server_error(&connection->error, reply->str, reply->len, NULL);
-		/* A TIME that is denied, or that a proxy does not know, took as long. */
+		/* A denial of TIME, or an unknown command at a proxy, shows the latency as well. */
 		if (status == RLOCK_EACL || status == RLOCK_ESERVER || status == RLOCK_EUNSUPPORTED)
 			status = RLOCK_OK;
 	} else if (status == RLOCK_OK && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
@@ -235,7 +238,7 @@ enum rlock_status rlock_conn_read_clock(struct rlock_conn *conn, size_t index,
 
 #define WORDS_MAX 5
 
-/* Which kinds need the lists of lua/inc/rights.lua. */
+/* The kinds of locks that need each list of lua/inc/rights.lua. */
 static const struct {
 	const char *name;
 	unsigned kinds;
@@ -278,13 +281,14 @@ enum answer { ALLOWED, COMMAND_DENIED, OBJECT_DENIED };
 struct trial {
 	struct rlock_conn *conn;
 	struct rlock__connection *connection;
-	enum rlock_status
-		status; /* the first failure stays: nothing more is tried then, and all counts as allowed */
-	char chance[RLOCK_HOLD_ID_MAX]; /* in place of the '*' */
-	char probe[RLOCK_NAME_MAX +
-		   1]; /* a name that no client uses: it fits the pattern, unless that is a name */
-	struct rlock__keys keys; /* and channels: of the name that was given, or of the probe */
-	bool is_any;             /* the pattern of all names */
+	/* The first failure. After it no command is sent, and each counts as allowed. */
+	enum rlock_status status;
+	/* random digits, which replace the '*' of the pattern */
+	char chance[RLOCK_HOLD_ID_MAX];
+	/* A name that matches the pattern, and that no client uses. Not used if the pattern is a name. */
+	char probe[RLOCK_NAME_MAX + 1];
+	struct rlock__keys keys; /* keys and channels of the given name, or of the probe */
+	bool is_any;             /* The pattern matches all names. */
 	rlock_lack_fn report;
 	void *ctx;
 	enum answer eval;
@@ -292,7 +296,7 @@ struct trial {
 	unsigned lacks_removal; /* how many of DEL and PEXPIRE */
 };
 
-/* Redis says which it is, in words that differ between versions. */
+/* Interpret the reply to a command. The texts differ between versions of Redis. */
 static enum answer answer_of(const redisReply *reply)
 {
 	if (reply->type != REDIS_REPLY_ERROR || strncmp(reply->str, "NOPERM", 6) != 0)
@@ -337,7 +341,7 @@ static enum answer try_command(struct trial *trial, unsigned kinds, bool is_opti
 	return answer;
 }
 
-/* Which kinds need the command, by the lists that it is in. 0: an earlier row has told so. */
+/* The kinds that need the command, from its lists. 0: an earlier row has the same command. */
 static unsigned kinds_of(const struct rlock__right *right)
 {
 	unsigned kinds = 0;
@@ -367,7 +371,7 @@ static void try_lists(struct trial *trial, const char *key)
 	}
 }
 
-/* Nothing keeps these from making a key. One that is not sure to be removed again is not made: they are reported. */
+/* Try RPUSH and INCR, which create a key. If the user may not remove it again, do not try them, but report them as missing. */
 static void try_making(struct trial *trial, const char *key)
 {
 	const char *rpush[] = { "RPUSH", key, "" }, *incr[] = { "INCR", key };
@@ -379,13 +383,13 @@ static void try_making(struct trial *trial, const char *key)
 		return;
 	}
 	(void)try_command(trial, FAIR, false, 3, rpush);
-	/* A list is no number, but the right is looked at before. */
+	/* The key is a list now, so INCR fails; but the server checks the right first. */
 	(void)try_command(trial, MUTEX, true, 2, incr);
 	if (run_trial(trial, 2, del) == COMMAND_DENIED)
 		(void)run_trial(trial, 3, expire);
 }
 
-/* The key is not there. */
+/* Try the other commands, on a key that does not exist. */
 static void try_commands(struct trial *trial, const char *key)
 {
 	const char *eval[] = { "EVAL", "return 1", "0" }, *info[] = { "INFO", "server" };
@@ -398,7 +402,7 @@ static void try_commands(struct trial *trial, const char *key)
 	(void)try_command(trial, ALL, false, 1, time);
 	(void)try_command(trial, FAIR, true, 2, info);
 	try_lists(trial, key);
-	/* Only `rlock list` needs these two. */
+	/* Only rlock list needs SCAN and CLUSTER SLOTS. */
 	(void)try_command(trial, ALL, true, 4, scan);
 	if (rlock__connection_has_cluster(trial->connection) &&
 	    run_trial(trial, 2, slots) != ALLOWED)
@@ -410,12 +414,12 @@ static void try_commands(struct trial *trial, const char *key)
 
 /* ---- rights: keys and channels ---- */
 
-/* A key, a channel or a pattern of them: what stands around the name is short. */
+/* Longest key, channel or pattern: the parts around the name are short. */
 #define OBJECT_MAX (RLOCK_NAME_MAX + 128)
 
 /*
- * As a pattern for all names that were asked for; end is what follows. What redis-cli or ACL SETUSER would not take as it
- * is, as a blank, is any byte.
+ * Report a missing right as a pattern for all names of the request, which ends with end. Replace bytes that redis-cli or ACL SETUSER
+ * would misread, for example a blank, by '?'.
  */
 static void report_pattern(struct trial *trial, char sort, const struct key_right *row,
 			   const char *end)
@@ -439,7 +443,7 @@ static void report_pattern(struct trial *trial, char sort, const struct key_righ
 	report(trial, right, row->kinds, row->is_optional);
 }
 
-/* Without EVAL, by the first of these commands that the user may run. */
+/* Read the key without EVAL: by the first of these commands that the user may run. */
 static enum answer read_key(struct trial *trial, const char *key)
 {
 	static const char *const commands[] = { "TYPE", "EXISTS", "PTTL", "HLEN" };
@@ -458,7 +462,7 @@ static void try_key(struct trial *trial, const struct key_right *row)
 {
 	bool is_start = row->key == RLOCK__KEY_TIMEOUTS; /* of keys, of which one is tried */
 	char key[OBJECT_MAX];
-	/* A script does not touch the key that it is given. */
+	/* The script does not use its key: the server checks only the right to the key. */
 	const char *argv[] = { "EVAL", "return 1", "1", key };
 	enum answer answer;
 
@@ -469,18 +473,18 @@ static void try_key(struct trial *trial, const struct key_right *row)
 		report_pattern(trial, '~', row, is_start ? ":*:rwlock_timeout:*" : "");
 }
 
-/* end is that of a waiter's own channel, or nothing. */
+/* Try to publish to a channel. end: the end of a waiter's own channel, or "". */
 static enum answer publish(struct trial *trial, const struct key_right *row, const char *end)
 {
 	char channel[OBJECT_MAX];
-	/* No message of a lock: Redisson passes over it. */
+	/* No lock publishes -1: Redisson ignores it. */
 	const char *argv[] = { "PUBLISH", channel, "-1" };
 
 	(void)snprintf(channel, sizeof(channel), "%s%s", trial->keys.of[row->key].text, end);
 	return run_trial(trial, 3, argv);
 }
 
-/* Over a connection of its own: one that has subscribed serves nothing else. */
+/* Try to subscribe, over another connection: one with a subscription serves no other command. */
 static enum answer subscribe(struct trial *trial, enum rlock__key key)
 {
 	char *const channel = (char *)trial->keys.of[key].text;
@@ -495,7 +499,7 @@ static enum answer subscribe(struct trial *trial, enum rlock__key key)
 	if (trial->status == RLOCK_EACL)
 		answer = strstr(twin->error.text, "channel") == NULL ? COMMAND_DENIED
 								     : OBJECT_DENIED;
-	/* Where messages can't come waiters go without: trial.c reports it. */
+	/* Other failures are no missing right: waiters then poll, and trial.c reports that. */
 	if (trial->status == RLOCK_EACL || trial->status == RLOCK_EUNSUPPORTED ||
 	    trial->status == RLOCK_ENET)
 		trial->status = RLOCK_OK;
@@ -506,8 +510,8 @@ static enum answer subscribe(struct trial *trial, enum rlock__key key)
 }
 
 /*
- * A user that may not publish is asked to subscribe, as it may have all channels, which no pattern may follow. When it may
- * do neither it has no use for the channels that it has.
+ * Try to subscribe, for a user that may not publish: it may have the right to all channels, after which ACL SETUSER accepts no pattern.
+ * If it may do neither, rights to channels are of no use.
  */
 static enum answer try_channel_without_publish(struct trial *trial, const struct key_right *row)
 {
@@ -521,7 +525,7 @@ static enum answer try_channel_without_publish(struct trial *trial, const struct
 	return answer;
 }
 
-/* One pattern is for the channel, and for those of waiters. */
+/* Try the lock's channel and a waiter's own channel. One pattern gives the right to both. */
 static void try_channel(struct trial *trial, const struct key_right *row)
 {
 	const struct key_right own = { row->key, row->kinds, true };
@@ -538,7 +542,7 @@ static void try_channel(struct trial *trial, const struct key_right *row)
 static void try_objects(struct trial *trial)
 {
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		/* No pattern may follow "~*", which has them all. */
+		/* For all names report only "~*": ACL SETUSER accepts no pattern after it. */
 		if (!trial->is_any || keys[i].key == RLOCK__KEY_LOCK)
 			try_key(trial, &keys[i]);
 	for (size_t i = 0; i < sizeof(channels) / sizeof(channels[0]); i++)
@@ -553,7 +557,7 @@ static enum rlock_status make_names(struct trial *trial, const struct rlock_name
 {
 	size_t at = strcspn(pattern->text, "*?[\\");
 	const char *after = pattern->text[at] == '*' ? pattern->text + at + 1 : "";
-	/* What else is special in a pattern ends it: the rights are then those for more names. */
+	/* Ignore the rest of a pattern with more special bytes: the rights are then for more names. */
 	size_t used = after[strcspn(after, "*?[\\")] == '\0' ? strlen(after) : 0;
 	const struct rlock_name probe = { trial->probe, at + strlen(trial->chance) + used };
 	const struct rlock_name *name = at == pattern->len ? pattern : &probe;
@@ -581,14 +585,14 @@ enum rlock_status rlock_conn_try_rights(struct rlock_conn *conn, size_t index,
 			       .ctx = ctx };
 	enum rlock_status status = rlock_hold_id_new(trial.chance);
 
-	/* That of another server may stand there. */
+	/* Clear the error text, which may be about another server. */
 	conn->error.text[0] = '\0';
 	if (status != RLOCK_OK)
 		return rlock__fail(&conn->error, status, "cannot get random bytes");
 	status = make_names(&trial, pattern);
 	if (status != RLOCK_OK)
 		return status;
-	/* The lock's key is its name. */
+	/* A lock's key is its name. */
 	try_commands(&trial, trial.probe);
 	try_objects(&trial);
 	free(trial.keys.memory);

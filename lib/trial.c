@@ -1,6 +1,6 @@
 /*
- * Try a lock, as other calls acquire and release it, for rlock check: a server that denies it for a reason of its own says so to
- * no question. Which rights the user lacks is for check.c; what the result means for users, for the caller.
+ * Acquire and release locks for rlock check, as other calls do: a server can deny a lock for a reason that no setting shows. check.c
+ * finds the rights that the user lacks; the caller judges the result.
  */
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
@@ -19,28 +19,28 @@
 #include "rlock.h"
 #include "url/url.h"
 
-/* Its owner would be this process, were it killed at that moment: the lock then expires soon. */
+/* A short lease: if this process is killed while it holds the lock, the lock expires soon. */
 #define LEASE_MS 5000
 #define RELEASE_MS 5000
 #define ANY_SLOT (-1)
 #define NODES_MAX 64
-/* Of this many names one is in a certain slot, all but surely. */
+/* Names to try for one in a given slot: of 16,384 slots, this many names miss one almost never. */
 #define NAMES_TRIED 400000
 
-/* A node of a cluster, by its own line of CLUSTER NODES. */
+/* A node of a cluster, from its own line of CLUSTER NODES. */
 struct node {
 	char server[RLOCK_ERROR_MAX / 2];
-	int slot;                     /* one that it has; ANY_SLOT: none */
-	int moving_slot;              /* one that is to leave it; -1: none */
-	char to[RLOCK_ERROR_MAX / 4]; /* where to */
+	int slot;                     /* one of its slots; ANY_SLOT: none */
+	int moving_slot;              /* a slot that is moving away; -1: none */
+	char to[RLOCK_ERROR_MAX / 4]; /* address of the new node */
 };
 
 struct trying {
-	struct rlock_conn *conn; /* of the caller */
+	struct rlock_conn *conn; /* the caller's */
 	size_t index;
 	const struct rlock_name *pattern;
 	char chance[RLOCK_HOLD_ID_MAX];
-	struct rlock_conn *own; /* to that server alone */
+	struct rlock_conn *own; /* a connection to that server only */
 	unsigned failed_kinds;  /* as struct rlock_lock_trial has it */
 	char unsent_why
 		[RLOCK_ERROR_MAX]; /* why no waiter was notified of a release; empty: all would have been */
@@ -52,7 +52,7 @@ struct trying {
 
 /* ---- names ---- */
 
-/* before, chance, number, after: a name that fits pattern "BEFORE*AFTER", and is no other client's. */
+/* Print a name that matches the pattern "BEFORE*AFTER": before, random digits that no client uses, number, after. False: too long. */
 static bool print_name(const struct trying *trying, const char *before, size_t before_len,
 		       const char *after, int number, char out[RLOCK_NAME_MAX + 1])
 {
@@ -62,7 +62,7 @@ static bool print_name(const struct trying *trying, const char *before, size_t b
 	return len > 0 && len <= RLOCK_NAME_MAX;
 }
 
-/* false: there is none, or it would be too long. */
+/* Choose a name for the lock, in the slot. False: no such name, or it would be too long. */
 static bool choose_name(const struct trying *trying, bool is_of_pattern, int slot,
 			char out[RLOCK_NAME_MAX + 1])
 {
@@ -111,7 +111,7 @@ static enum rlock_status try_kind(struct trying *trying, enum rlock_kind kind, c
 	rlock_hold_free(hold);
 	if (status != RLOCK_NOT_NOTIFIED)
 		return status;
-	/* A missing right is one of those that are named. */
+	/* Not for a missing right: rlock_conn_try_rights names that. */
 	if (conn->error.status != RLOCK_EACL)
 		(void)snprintf(trying->unsent_why, sizeof(trying->unsent_why), "%s",
 			       conn->error.text);
@@ -151,7 +151,7 @@ static enum rlock_status try_kinds(struct trying *trying, const char *name)
 	return failure;
 }
 
-/* A script that the server knows already is run without it. */
+/* Try EVAL as well: a script that the server knows runs without it, so the lock would not show that EVAL is denied. */
 static enum rlock_status try_eval(struct rlock_conn *conn)
 {
 	struct rlock__connection *connection = conn->connections[0];
@@ -174,7 +174,7 @@ static enum rlock_status try_name(struct trying *trying, const char *name)
 	return status == RLOCK_OK ? try_kinds(trying, name) : status;
 }
 
-/* The user's rights may be to some names alone, and not to those of the pattern. */
+/* Try a name of the pattern, then one of our own: the user may have rights only to other names. */
 static enum rlock_status try_slot(struct trying *trying, int slot)
 {
 	char name[RLOCK_NAME_MAX + 1];
@@ -189,7 +189,7 @@ static enum rlock_status try_slot(struct trying *trying, int slot)
 
 /* ---- messages ---- */
 
-/* In the slot of the last lock: the connection leads to its node. */
+/* Try to subscribe, in the slot of the last lock: the connection leads to its node. */
 static enum rlock_status try_messages(struct trying *trying, int slot, char why[RLOCK_ERROR_MAX])
 {
 	struct rlock__connection *twin = NULL;
@@ -208,13 +208,13 @@ static enum rlock_status try_messages(struct trying *trying, int slot, char why[
 		(void)snprintf(why, RLOCK_ERROR_MAX, "%s", twin->error.text);
 	rlock__connection_free(twin);
 	free(keys.memory);
-	/* A missing right is one of those that are named. */
+	/* Not for a missing right: rlock_conn_try_rights names that. */
 	return status == RLOCK_EACL ? RLOCK_OK : status;
 }
 
 /* ---- the nodes of a cluster ---- */
 
-/* The address of the node with that id, in the reply; "" when it is not there. */
+/* Copy the address of the node with that id from the reply; "": not found. */
 static void copy_address(const char *nodes, const char *id, size_t id_len, char *out, size_t size)
 {
 	out[0] = '\0';
@@ -228,7 +228,7 @@ static void copy_address(const char *nodes, const char *id, size_t id_len, char 
 	}
 }
 
-/* "93", "0-5460", or "[93->-ID]" of a slot that is to leave. */
+/* Read "93" or "0-5460", or "[93->-ID]" for a slot that is moving to the node ID. */
 static void take_slot(struct node *node, const char *nodes, const char *word, size_t len)
 {
 	const char *arrow = memmem(word, len, "->-", 3);
@@ -312,7 +312,7 @@ static void report(struct trying *trying, const struct node *node, bool is_movin
 	trying->on_trial(trying->ctx, &trial);
 }
 
-/* Without sight of the nodes, a lock in any slot. */
+/* Try a lock at each node and in each moving slot; in any slot if the user may not list the nodes. */
 static void try_nodes(struct trying *trying)
 {
 	if (trying->own->has_cluster)
@@ -326,7 +326,7 @@ static void try_nodes(struct trying *trying)
 	}
 }
 
-/* Without the other servers, and replicas, of the caller: what these do is known by other means. */
+/* Connect to this server only, without --replicas: each server is tried alone, and other checks report replicas. */
 static enum rlock_status connect_alone(struct trying *trying)
 {
 	struct rlock_conn *conn = trying->conn;
