@@ -220,7 +220,7 @@ struct line {
 };
 
 /*
- * RIGHT: no mistake. MENDED: a mistake, corrected in line->words. UNCERTAIN: a mistake whose correction is not certain.
+ * RIGHT: no mistake. MENDED: a mistake, which is corrected. UNCERTAIN: a mistake whose correction is not certain.
  */
 enum verdict { RIGHT, MENDED, UNCERTAIN };
 

@@ -1,6 +1,6 @@
 /*
  * Show the user's words in messages, without passwords and escaped; build command lines to copy; print the help of a
- * verb from the option table. suggest.c finds what is wrong in a line.
+ * verb from the option table. suggest.c finds the mistakes.
  */
 #include <ctype.h>
 #include <stdio.h>

@@ -150,7 +150,7 @@ static bool load(const char **why_out)
 	void *library;
 
 	pthread_mutex_lock(&mutex);
-	/* Never unload OpenSSL: it leaves handlers behind that would then point nowhere. */
+	/* Never unload OpenSSL: the handlers that it registers at exit would then point nowhere. */
 	library = is_loaded ? NULL : dlopen(SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	for (size_t i = 0; library != NULL && i < sizeof(table) / sizeof(table[0]); i++) {
 		/*
