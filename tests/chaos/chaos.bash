@@ -51,51 +51,51 @@ scaled() {
 	awk -v count="$1" -v scale="${SCALE:-1}" 'BEGIN { count = int(count * scale + 0.5); print count < 1 ? 1 : count }'
 }
 
-# ---- what a scenario finds: a line each, written at once ----
+# ---- the record of a scenario: one line for each fact ----
 
-# begin_scenario NAME: as it is called in the table and in README.md.
+# begin_scenario NAME: begins the record of a scenario. NAME is its name in the table and in README.md.
 begin_scenario() {
 	SCENARIO=$1 RECORD=$BATS_TEST_TMPDIR/record
 	: >"$RECORD"
 }
 
-# repeated [COUNT]: the guarantee was put to the test so often.
+# repeated [COUNT]: records that the guarantee was put to the test, COUNT times.
 repeated() {
 	echo "repetition ${1:-1}" >>"$RECORD"
 }
 
-# injected [COUNT]: so many faults happened. To be called when they did, not when they were ordered.
+# injected [COUNT]: records COUNT faults. Call it when they have happened, and not when they were ordered.
 injected() {
 	echo "fault ${1:-1}" >>"$RECORD"
 }
 
-# violated TEXT: the guarantee did not hold. WHERE says what the cell is about.
+# violated TEXT: records that the guarantee did not hold. WHERE describes the cell.
 violated() {
 	VIOLATIONS=$((VIOLATIONS + 1))
 	echo "violation ${SCENARIO%%,*}: $1${WHERE:+ ($WHERE)}" >>"$RECORD"
 }
 
-# must TEXT COMMAND [ARG...]: else the guarantee was violated, with that text. Always succeeds.
+# must TEXT COMMAND [ARG...]: COMMAND must succeed; if it does not, TEXT is a violation. Always succeeds itself.
 must() {
 	local heard
 	heard=$("${@:2}" 2>&1) || violated "$1${heard:+: ${heard//$'\n'/; }}"
 }
 
-# took MS: one time that the scenario is about; end_scenario takes the worst.
+# took MS: records a time that the scenario measures. end_scenario reports the worst one.
 took() {
 	echo "time $1" >>"$RECORD"
 }
 
-# broke TEXT: the scenario itself did not work, and says nothing about the guarantee.
+# broke TEXT: records that the cell itself did not work, so that it shows nothing about the guarantee.
 broke() {
 	echo "broken $1${WHERE:+ ($WHERE)}" >>"$RECORD"
 }
 
-# end_scenario [WHAT]: makes a row of what is on record. WHAT says what the times are; the worst is the greatest, or of what
-# is "left" the smallest. What has no faults says so by WITHOUT_FAULTS.
+# end_scenario [WHAT]: writes the record as a row of the table, and fails if the guarantee did not hold. WHAT says what the times are; the
+# worst is the greatest one, or the smallest one if WHAT begins with "left". A scenario without faults sets WITHOUT_FAULTS.
 end_scenario() {
 	local row cell
-	# An error in arithmetic, say, ends a cell without a word.
+	# Find cells that ended without a message, as after an arithmetic error of the shell.
 	while read -r cell; do
 		broke "cell $cell did not come to its end"
 	done < <(awk '$1 == "begins" { open[$2]++ } $1 == "ends" { open[$2]-- } END { for (cell in open) if (open[cell]) print cell }' "$RECORD")
@@ -113,14 +113,14 @@ end_scenario() {
 	! grep -qE '^(violation|broken) ' "$RECORD"
 }
 
-# scenario NAME WHAT COUNT WIDTH FUNCTION [ARG...]: all of it, of so many cells, so many at a time.
+# scenario NAME WHAT COUNT WIDTH FUNCTION [ARG...]: runs a scenario of COUNT cells, WIDTH at a time.
 scenario() {
 	begin_scenario "$1"
 	in_cells "$(scaled "$3")" "${@:4}"
 	end_scenario "$2"
 }
 
-# scenario_of_kinds NAME WHAT COUNT WIDTH FUNCTION [ARG...]: one for each kind of lock, which is the last argument.
+# scenario_of_kinds NAME WHAT COUNT WIDTH FUNCTION [ARG...]: runs one scenario for each kind of lock, which FUNCTION gets as its last argument.
 scenario_of_kinds() {
 	local kind
 	for kind in "${KINDS[@]}"; do
@@ -130,7 +130,7 @@ scenario_of_kinds() {
 
 # ---- cells ----
 
-# in_cells COUNT WIDTH FUNCTION [ARG...]: FUNCTION NUMBER ARG... so often, so many at a time.
+# in_cells COUNT WIDTH FUNCTION [ARG...]: calls FUNCTION NUMBER ARG... COUNT times, each in a cell, WIDTH at a time.
 in_cells() {
 	BATCH=$((${BATCH:-0} + 1))
 	(
@@ -142,19 +142,19 @@ in_cells() {
 	)
 }
 
-# in_cell NUMBER FUNCTION [ARG...]: with a directory, a runtime directory, and a lock of its own. What it draws follows the number
-# in CHANCE. What is true after all of them is looked at, and what it leaves running is ended.
+# in_cell NUMBER FUNCTION [ARG...]: calls FUNCTION with a directory, a runtime directory and a lock of its own. CHANCE is the seed of what it
+# draws. After it nothing_is_left must be true, and all that it left running is killed.
 in_cell() {
-	# What bats does before each command, to show the one that failed, costs as much as all the rest of a cell.
+	# Switch off the trap of bats before each command, which would cost as much as the rest of a cell.
 	trap - DEBUG
 	CHANCE=$RANDOM
 	RANDOM=$CHANCE
 	WHERE="cell $1, chance $CHANCE"
 	echo "begins $BATCH.$1" >>"$RECORD"
-	# With a dot after it no name is the beginning of another one.
+	# End the name with a dot, so that no name is the beginning of another.
 	NAME=lock.$BATCH.$1.
 	CELL=$BATS_TEST_TMPDIR/$NAME
-	# The helpers of all tests put their files there, and `list_test_processes` knows the cell's processes by it.
+	# Helpers put their files into this directory, and `list_test_processes` finds the cell's processes by it.
 	export BATS_TEST_TMPDIR=$CELL RLOCK_RUNTIME_DIR=$CELL/run
 	LEDGER=$CELL/ledger
 	BACKGROUND=() CLOCK=() VIOLATIONS=0 SINCE_US=$(now_us)
@@ -170,7 +170,7 @@ in_cell() {
 	echo "ends $BATCH.$1" >>"$RECORD"
 }
 
-# Whatever a cell has started carries its directory in its environment, but a server, which hides that.
+# end_cell: kills all that the cell has started. A process has the cell's directory in its environment; a server hides that.
 end_cell() {
 	local pid
 	end_commands
@@ -181,8 +181,9 @@ end_cell() {
 	wait
 }
 
-# no two were inside that exclude each other; none is inside, and nothing of rlock runs; no key, listener or file of the cell's lock
-# is left. A cell may say otherwise: of MAY_OVERLAP, MAY_LEAVE_FILES; KEPT is like the keys that stay; and LEFT_WITHIN_S.
+# nothing_is_left: no two processes that exclude each other were inside at one time, none is inside now, nothing of rlock runs, and no key,
+# subscriber or file of the cell's lock is left. A cell can allow exceptions: MAY_OVERLAP, MAY_LEAVE_FILES, KEPT (a pattern of keys that
+# stay), and LEFT_WITHIN_S (seconds until the keys are gone).
 nothing_is_left() {
 	local mark line
 	for mark in *.mark; do
@@ -198,7 +199,7 @@ nothing_is_left() {
 	[ -n "${MAY_LEAVE_FILES-}" ] || ! compgen -G "$RLOCK_RUNTIME_DIR/*" || violated "left on disk: $(ls "$RLOCK_RUNTIME_DIR")"
 }
 
-# Keys and channels.
+# on_server: prints the keys and channels of the cell's lock.
 on_server() {
 	{ redis keys "*$NAME*" && redis pubsub channels "*$NAME*"; } | grep -vxE "(${KEPT-})?"
 }
@@ -209,7 +210,7 @@ nothing_is_on_server() {
 
 # ---- chance ----
 
-# draw LEAST MOST: sets DRAWN. (What a subshell draws follows no number.)
+# draw MIN MAX: sets DRAWN to a random number. Not in a subshell, whose numbers do not follow the seed.
 draw() {
 	DRAWN=$(($1 + RANDOM * ($2 - $1 + 1) / 32768))
 }
@@ -339,27 +340,27 @@ finish_contender() {
 	: >"$CELL/leave-$1"
 }
 
-# inside LEDGER: the pids of those that went in.
+# inside LEDGER: prints the pids of the processes that went in.
 inside() {
 	sed -nE 's/^[0-9]+ (enter|child) [a-z]+ ([0-9]+)$/\2/p' "$1" 2>/dev/null
 }
 
-# all_inside LEDGER COUNT: so many processes in all have gone in.
+# all_inside LEDGER COUNT: COUNT processes in all have gone in.
 all_inside() {
 	[ "$(inside "$1" | wc -l)" = "$2" ]
 }
 
-# entered COUNT [LEDGER]: so many commands did.
+# entered COUNT [LEDGER]: COUNT commands have gone in.
 entered() {
 	[ "$(times enter "${2:-$LEDGER}" | wc -l)" = "$1" ]
 }
 
-# times EVENT [LEDGER]: when that happened.
+# times EVENT [LEDGER]: prints when the event happened, a line each.
 times() {
 	sed -n "s/ $1 .*//p" "${2:-$LEDGER}" 2>/dev/null
 }
 
-# is_well LEDGER: one is inside that has the lock.
+# is_well LEDGER: a process is inside, and the lock is held.
 is_well() {
 	! overlap -g "$1" 0 >/dev/null && is_held "$NAME"
 }
@@ -389,22 +390,22 @@ must_keep_lock() {
 	must 'the command did not go on' all_commands_run
 }
 
-# waiting [NAME]: how many wait for that lock, the cell's if none is given.
+# waiting [NAME]: prints how many wait for the lock, the cell's by default.
 waiting() {
 	echo $(($(redis zcard "rlock_queue:{${1:-$NAME}}") + $(redis llen "redisson_lock_queue:{${1:-$NAME}}")))
 }
 
-# listen COUNT [NAME]: at least so many do.
+# listen COUNT [NAME]: at least COUNT wait for it.
 listen() {
 	(($(waiting "${2:-$NAME}") >= $1))
 }
 
-# said_by CONTENDER: as one line.
+# said_by CONTENDER: prints its messages as one line.
 said_by() {
 	paste -s -d ';' "$CELL/stderr-$1" 2>/dev/null
 }
 
-# must_end STATUSES PID CONTENDER: it ends, with one of these.
+# must_end STATUSES PID CONTENDER: the process must end with one of these statuses.
 must_end() {
 	local status=0
 	wait_until 30 is_gone "$2" || {
@@ -415,7 +416,7 @@ must_end() {
 	[[ " $1 " = *" $status "* ]] || violated "$3 ended with $status, not $1: $(said_by "$3")"
 }
 
-# must_say CONTENDER [PATTERN]: it said one line that is like that; or nothing.
+# must_say CONTENDER [PATTERN]: the contender must have printed one line that matches; without PATTERN, nothing.
 must_say() {
 	if [ $# = 1 ]; then
 		[ ! -s "stderr-$1" ]

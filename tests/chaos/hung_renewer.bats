@@ -1,14 +1,14 @@
 #!/usr/bin/env bats
-# The renewer hangs for longer than a lease: in a call of its own, by a debugger, or where it would if it asked a file system that does
-# not answer. Promised: the lock is kept for its command or process, which runs on, and no other owner acquires it.
+# The renewer hangs for longer than a lease: in a system call, stopped by a debugger, or on a file system that does not answer.
+# Promised: the lock is kept for its command or process, which runs on, and no other owner acquires the lock.
 
 load chaos
 load ../lib/hung_file_system
 
-# What a renewer calls when it has a turn, and when it renews.
+# System calls of a renewer in an iteration of its loop, and in a renewal.
 RENEWER_CALLS=ppoll,poll,sendto,recvfrom,read,timerfd_settime
 
-# hold_hanging HOW NUMBER: the cell's holder, with a short lease, until any moment of a cycle of renewals; and what makes it hang is ready.
+# hold_hanging HOW NUMBER: starts the cell's holder with a short lease, and prepares what will make its renewer hang. Sets HOLDER, RENEWER.
 hold_hanging() {
 	case $1 in
 	call)
@@ -34,14 +34,14 @@ hold_hanging() {
 	wait_until 20 has_renewer_below "$HOLDER"
 }
 
-# has_renewer_below PID: or it is below the rlock that a program before it has started. Sets RENEWER.
+# has_renewer_below PID: whether there is a renewer below the process, or below an rlock that the process has started. Sets RENEWER.
 has_renewer_below() {
 	find_renewers "$1"
 	RENEWER=${RENEWERS[0]-}
 	[ "$RENEWER" ]
 }
 
-# hang NUMBER: each way in turn.
+# hang NUMBER: a cell in which the renewer hangs, in one of WAYS.
 hang() {
 	local how=${WAYS[$1 % ${#WAYS[@]}]}
 	KIND=${KINDS[$1 / ${#WAYS[@]} % 4]}

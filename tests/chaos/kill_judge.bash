@@ -1,22 +1,22 @@
-# What has to come of a signal: looks for the facts of kill_matrix, until the lock of a cell of killed.bats is free again. What a cell is
-# about, and its processes, that file says.
+# Checks what follows from a signal, by the rules of kill_matrix, until the lock of a cell is free again. killed.bats has the cells and
+# their processes.
 
-# "At once", on a machine that has more to do.
+# What "at once" means on a busy machine.
 SLACK_US=1000000
 
-# by TEXT US LIMIT_US: that happened early enough.
+# by TEXT US LIMIT_US: what TEXT names happened at US; it must not be later than LIMIT_US.
 by() {
 	(($2 <= $3)) || violated "$1 $((($2 - $3) / 1000)) ms too late"
 }
 
-# processes_end: sets GONE_US, when the last of those inside ended.
+# processes_end: waits for the end of all processes inside the lock. Sets GONE_US to the time of the last one.
 processes_end() {
 	wait "$GONE_JOB" || violated 'those inside never ended'
 	GONE_US=$(<gone-inside)
 	: "${GONE_US:=$(now_us)}"
 }
 
-# all_run PID...: the one that got a deadly signal aside.
+# all_run PID...: all of these run, without the one that got a deadly signal.
 all_run() {
 	local pid
 	for pid; do
@@ -29,7 +29,7 @@ go_on() {
 	kill -s CONT "${HIT[@]}" 2>/dev/null || :
 }
 
-# The command itself ends, its other processes before.
+# end_processes: ends the command, after its other processes.
 end_processes() {
 	local pid
 	for pid in "${OTHERS[@]}"; do
@@ -41,7 +41,7 @@ end_processes() {
 	processes_end
 }
 
-# next_is_in LIMIT_US: the next one had the lock by then. Its time since the fault counts, if it did not depend on us.
+# next_is_in LIMIT_US: the contender acquired the lock by then. Its time since the fault is measured, unless it depended on this test.
 next_is_in() {
 	local at_us
 	must_end 0 "$CONTENDER" contender
@@ -50,7 +50,7 @@ next_is_in() {
 	[ "$PROCESSES" = stays ] || took $(((${at_us:-0} - FAULT_US) / 1000))
 }
 
-# unlock_says STATUS: the caller's; one that was not delivered is repeated if the server comes back.
+# unlock_says STATUS: the caller's unlock must exit so. It is repeated while the server is away, if the server comes back.
 unlock_says() {
 	local status tries
 	for ((tries = 0; tries < 20; tries++)); do
@@ -62,7 +62,7 @@ unlock_says() {
 	[ "$status" = "$1" ] || violated "unlock said $status, not $1"
 }
 
-# They are unprotected; then what was stopped goes on, or they are ended.
+# run_beside_next: the processes run without the lock, beside the next holder. Then what was stopped continues, or they are killed.
 run_beside_next() {
 	local since_us
 	next_is_in "$LEASE_END_US"
@@ -84,7 +84,7 @@ run_beside_next() {
 	[ "$OUTCOME-$SERVER" != expires-gone ] || rlock unlock --connect-timeout 500ms "$NAME" 2>/dev/null || :
 }
 
-# For longer than a lease; then they end, or the caller unlocks.
+# run_protected: the processes keep the lock for longer than a lease. Then they end, or the caller unlocks.
 run_protected() {
 	local left_us=$((FAULT_US + LEASE_MS * 1300 - $(now_us)))
 	((left_us <= 0)) || let_pass_ms $((left_us / 1000))
@@ -108,7 +108,8 @@ run_protected() {
 	fi
 }
 
-# leaves, ends and in_time: the next one comes after the fault, or the end of the processes, or of the lease.
+# end_by_fault: the fault ends the command or its lock (leaves, ends, in_time). The contender comes after the fault, after the end of the
+# processes, or after the lease.
 end_by_fault() {
 	local free_us=$FAULT_US
 	case $PROCESSES in
@@ -133,13 +134,13 @@ end_by_fault() {
 	fi
 }
 
-# ends_so: rlock, or the caller, does so, in time.
+# ends_so: rlock, or the caller, must end with the status and message of the outcome, in time.
 ends_so() {
 	local status=$STATUS limit_us=$((LEASE_END_US + SLACK_US))
 	[ "$status" != signal ] || status=$((128 + $(kill -l "$SIGNAL")))
 	must_end "$status" "${RLOCK:-$CALLER}" holder
 	wait "$ENDED_JOB"
-	# The release of what is lost is tried once at least, and that for a second.
+	# rlock tries to release a lost lock once at least, for a second.
 	[ "$OUTCOME" != stopped ] || limit_us=$((limit_us + 1000000))
 	[[ $OUTCOME != @(stopped|*_unheard) ]] || by 'rlock ended' "$(<gone-rlock)" $limit_us
 	case $SAYS in
@@ -149,7 +150,7 @@ ends_so() {
 	esac
 }
 
-# judge: reads the facts of OUTCOME.
+# judge: checks what kill_matrix says of OUTCOME.
 judge() {
 	local PROCESSES STATUS SAYS FREE
 	read -r PROCESSES STATUS SAYS FREE < <(sed -n "s/^:$OUTCOME //p" "$BATS_TEST_DIRNAME/kill_matrix")
@@ -159,7 +160,7 @@ judge() {
 	*) end_by_fault ;;
 	esac
 	ends_so
-	# Of a semaphore all permits are free again.
+	# All permits of a semaphore must be free again.
 	[ "$KIND" != sem ] || must 'not all permits are free' wait_until 10 redis_says "$PERMITS" get "$NAME"
 	case $PROCESSES-$FREE in
 	beside-* | leaves-* | *-unlock) MAY_OVERLAP=yes ;;

@@ -1,11 +1,12 @@
 #!/usr/bin/env bats
-# Processes that stop for longer than a lease. Of rlock and its renewer each does the other one's part; what stood still
-# together is terminated as soon as it goes on, and leaves the next holder alone. And a wall clock that is set: it is of no account.
+# Processes that stop for longer than a lease. If only rlock or only its renewer stops, the other one keeps the lock. If both stop, the
+# command is terminated as soon as they continue, and the next holder keeps its lock. Last, a wall clock that is set, which must not matter.
 
 load chaos
 load ../lib/clocks
 
-# hold_for_a_while KIND: with a short lease, until any moment of two cycles of renewals. Sets HOLDER, RENEWER.
+# hold_for_a_while KIND: starts a holder with a short lease, and lets it renew for a random time, two intervals at most. Sets HOLDER,
+# RENEWER.
 hold_for_a_while() {
 	start_holder_family holder "$1" "$LEDGER" -t 4s || return
 	wait_until 20 has_renewer "$HOLDER" || return
@@ -13,12 +14,12 @@ hold_for_a_while() {
 	let_some_pass 2667
 }
 
-# rlock kills a renewer that stays stopped, and takes over.
+# is_stopped_or_gone PID: a renewer that stays stopped is killed by rlock, which takes over.
 is_stopped_or_gone() {
 	is_stopped "$1" || is_gone "$1"
 }
 
-# suspend NUMBER WHICH KIND: the other one sees to it.
+# suspend NUMBER WHICH KIND: a cell in which rlock or its renewer stops, and the other process keeps the lock.
 suspend() {
 	local suspended
 	hold_for_a_while "$3" || return
@@ -32,11 +33,11 @@ suspend() {
 	must_say holder
 }
 
-# How soon a command must be gone when rlock and renewer go on: they find its processes and kill them.
+# A command must be gone this soon after rlock and its renewer continue: they find and kill its processes.
 KILLED_WITHIN_MS=3000
 
-# suspend_all NUMBER KIND: rlock and renewer, and every other time the command as well, for longer than the
-# lease. A contender has the lock then, and keeps it.
+# suspend_all NUMBER KIND: a cell in which rlock and its renewer stop for longer than the lease, every other time with the command. A
+# contender acquires the lock, and keeps it.
 suspend_all() {
 	local all contender pid gone_us went_on_us=0
 	hold_for_a_while "$2" || return
@@ -55,7 +56,7 @@ suspend_all() {
 	must 'no other process acquired the lock' wait_until 20 all_inside ledger-contender 1
 	let_some_pass 700
 	shuffle "${all[@]}"
-	# The time from when the first of the two can act.
+	# Measure from when the first of rlock and its renewer can act.
 	for pid in "${SHUFFLED[@]}"; do
 		[[ $went_on_us != 0 || " $HOLDER $RENEWER " != *" $pid "* ]] || went_on_us=$(now_us)
 		kill -CONT "$pid" 2>/dev/null || :
@@ -67,7 +68,7 @@ suspend_all() {
 		violated 'it runs on'
 	fi
 	must_end 76 "$HOLDER" holder
-	# For longer than its lease.
+	# Check for longer than its lease.
 	must 'the next one lost the lock' stays_true_for 4.2 is_well ledger-contender
 	finish_contender contender
 	must_end 0 "$contender" contender
@@ -87,7 +88,7 @@ suspend_all() {
 
 # ---- the wall clock ----
 
-# step_the_clock NUMBER KIND: by an hour, for a holder, for a waiter, and for one that waits a second and a half.
+# step_the_clock NUMBER KIND: a cell in which the wall clock jumps by an hour for a holder, a waiter, and a waiter with --wait 1500ms.
 step_the_clock() {
 	local waiter briefly step=$((3600 - 7200 * ($1 % 2))) begun_us left_us took_us
 	follow_clock_file "$CELL/clock"
@@ -108,7 +109,7 @@ step_the_clock() {
 	must_end 75 "$briefly" briefly
 	took_us=$(($(now_us) - begun_us))
 	((took_us >= 1400000 && took_us < 10000000)) || violated "one waited $((took_us / 1000)) ms for 1500 ms"
-	# And back, or further.
+	# Set the clock back, or an hour further.
 	choose 0 7200
 	step_clock clock "$CHOSEN"
 	must 'the holder lost the lock' stays_true_for 3.2 is_well "$LEDGER"
