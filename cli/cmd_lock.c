@@ -274,7 +274,7 @@ struct acquirer {
 	char note[RLOCK_NOTE_MAX];
 	struct rlock_record record;
 	int64_t waited_ms; /* until the lock was acquired or the wait had ended */
-	int64_t shrink_ms; /* when to give memory back during the wait */
+	int64_t shrink_ms; /* when to return memory to the system during the wait */
 	bool has_shown_wait;
 };
 
@@ -483,8 +483,8 @@ static int find_owners(struct acquirer *acquirer)
 /* ---- the lock ---- */
 
 /*
- * Report the holder, if a person reads the messages now, or with -v: cron would mail them. Give memory back, since a wait of this
- * length may last for hours.
+ * Report the holder, if a person reads the messages now, or with -v: cron would mail them. Return memory to the system, since a
+ * wait of this length may last for hours.
  */
 static void on_long_wait(void *ctx, const struct rlock_blocker *blocker)
 {

@@ -172,7 +172,7 @@ static const char *const programs[] = { "redis-server", "valkey-server" };
 
 /*
  * Remove the priority and the limits of processor time and memory, which belong to the rlock that starts the server: the server
- * outlives it, and serves others. If a hard limit cannot be raised, raise the soft limit to it. Forbid core dumps and files: a
+ * runs on after it, and serves others. If a hard limit cannot be raised, raise the soft limit to it. Forbid core dumps and files: a
  * SAVE or SHUTDOWN SAVE fails.
  */
 static void set_limits(void)

@@ -1,7 +1,7 @@
 -- Ask the processes that renew holds of a lock to stop: to terminate their COMMAND and to release the lock. The next renewal
 -- returns the request, which stays until the hold is deleted. The client first sends a look, which finds the holds and writes
 -- nothing. It then sends the ids of those that can be asked, until none is left. So a hold that was acquired after the look is
--- not asked, even if a reply is lost, and a hold is asked again if the server has lost the request.
+-- not asked, even if a reply is lost, and the request is repeated if the server has lost it.
 -- Redisson none
 -- KEYS[1]  lock hash, or counter of a semaphore
 -- KEYS[2]  holds hash

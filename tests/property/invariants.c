@@ -76,7 +76,7 @@ struct relied *rely_on(struct rlock_hold *handle, enum rlock_kind of_kind, int64
 		hold->losses--;
 		hold->is_lost = topology == SINGLE;
 	}
-	/* Or a step has taken the lock from its holders. */
+	/* Or a step has ended the hold of its holders. */
 	if (rlock_hold_sent_ms(handle) <= world.taken_ms) {
 		take_snapshot(world.at);
 		hold->is_lost |= record_of(hold->id) == NULL ||

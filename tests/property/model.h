@@ -122,7 +122,7 @@ struct world {
 	size_t quorum;        /* how many servers must agree */
 	unsigned long losses; /* how often a server has lost its data */
 	int64_t lost_ms;      /* when a server last did so */
-	int64_t taken_ms;     /* when a step last took the lock from its holders */
+	int64_t taken_ms;     /* when a step last ended the hold of its holders */
 	bool is_moving;       /* the slot of the lock moves to another node */
 	bool was_restarted;   /* since the lock was last broken: the queue may have been lost */
 };
