@@ -176,6 +176,7 @@ struct round {
 static void report_waiting(const struct round *round, enum message_level level, const char *how)
 {
 	char name[NAME_SHOWN_MAX], holder[HOLDER_SHOWN_MAX];
+	char left[DURATION_TEXT_MAX], next[DURATION_TEXT_MAX + 32];
 
 	for (size_t i = 0; i < round->count; i++) {
 		const struct stopping *stopping = &round->names[i];
@@ -185,12 +186,16 @@ static void report_waiting(const struct round *round, enum message_level level, 
 
 			if (!hold->can_be_asked)
 				continue;
+			/* The lease that is left bounds the time to the next renewal, in which the holder reads the request. */
+			if (proc_has_ended_here(&hold->record.process))
+				(void)snprintf(next, sizeof(next), "; its process has ended");
+			else
+				(void)snprintf(next, sizeof(next),
+					       "; its next renewal is within %s",
+					       duration_print_rough(hold->ttl_ms, left));
 			message_print(level, "%s: %s %s%s",
 				      names_show_one(&stopping->opts, 0, name), how,
-				      names_show_holder(hold->note, hold->owner, holder),
-				      proc_has_ended_here(&hold->record.process)
-					      ? "; its process has ended"
-					      : "");
+				      names_show_holder(hold->note, hold->owner, holder), next);
 			break;
 		}
 	}
@@ -251,7 +256,7 @@ static void await_all(const struct opts *opts, struct rlock_conn *conn, struct r
 			break;
 		if (now_ms >= progress_ms && (message_is_verbose() || message_is_watched())) {
 			progress_ms = now_ms + PROGRESS_AGAIN_MS;
-			report_waiting(round, MESSAGE_INFO, "waiting for");
+			report_waiting(round, MESSAGE_INFO, "asked to stop, waiting for:");
 		}
 		(void)rlock_poll(NULL, 0,
 				 min(now_ms + max(pause_ms, (int64_t)(round->holds / HOLDS_PER_MS)),
