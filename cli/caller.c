@@ -82,7 +82,7 @@ int caller_explain_failure(const struct opts *opts, const struct rlock_conn *con
 	else if (rlock_conn_failure(conn)->is_transient && opts->wait_ms <= 0 &&
 		 (opt_table[OPT_WAIT].verbs & opts->verb->set) != 0)
 		added = "give --wait";
-	else if (status == RLOCK_EKIND) /* another kind of lock, or none */
+	else if (status == RLOCK_EKIND) /* the key has a lock of another kind, or is no lock */
 		added = strstr(rlock_conn_error(conn), "/write lock") != NULL
 				? "take read or write, or another name"
 				: "take another name";

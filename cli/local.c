@@ -424,9 +424,10 @@ static int open_again(struct search *search)
 }
 
 /*
- * Try to lock the pid file. DOWN with the locked file in *fd_out, which the caller closes. DOWN without it: a server has the
- * lock, or an rlock that starts one. Such a server may still start, or may be about to end, and would remove the socket of a
- * second one. Or its socket was removed: it holds its locks, so a second server would allow two holders.
+ * Try to lock the pid file. DOWN with the locked file in *fd_out, which the caller closes. DOWN without it: another server has the
+ * lock, or an rlock that starts one, so do not start a second server. If the other server is starting or about to end, it would
+ * remove the socket of the second one. If the other server's socket was removed, that server still has its locks, and the second
+ * one would grant them again.
  */
 static int try_lock(struct search *search, int *fd_out)
 {

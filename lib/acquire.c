@@ -745,9 +745,9 @@ static int64_t retry_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 }
 
 /*
- * Whether to keep the subscription though the server denies requests now. A node of a cluster has answered, and without the
- * subscription other waiters would take us for dead; if the lock moves to another node, the next attempt shows it. Outside of a
- * cluster the server's name may lead to another server now.
+ * Whether to keep the subscription though the server denies requests now. Keep it in a cluster if the node has answered: without a
+ * subscription other waiters would take us for dead. If the lock moves to another node, the next attempt shows that. Outside of a
+ * cluster close it: the server's name may lead to another server now.
  */
 static bool may_keep_subscription(const struct rlock__waiter *waiter, size_t index)
 {

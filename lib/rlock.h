@@ -366,7 +366,7 @@ RLOCK_API enum rlock_status rlock_conn_try_rights(struct rlock_conn *conn, size_
 
 /* The result of trying a lock on a server. */
 struct rlock_lock_trial {
-	const char *server; /* of a cluster the node that serves the slot */
+	const char *server; /* address; in a cluster, of the node that serves the slot */
 	int moving_slot; /* slot of the lock, if it is being moved to the node moves_to; -1: it is not */
 	const char *moves_to;
 	/* RLOCK_OK: a lock of each kind but a semaphore was acquired and released. Else the first failure. */
@@ -471,7 +471,7 @@ enum rlock_purpose {
 	RLOCK_PURPOSE_COMMAND, /* a command that rlock runs */
 	RLOCK_PURPOSE_PROCESS, /* a process that runs anyway (--pid) */
 	RLOCK_PURPOSE_OWNER,   /* an owner id without a process (--owner) */
-	RLOCK_PURPOSE_KEPT, /* nothing any more: rlock_keep_until keeps the lock for a time (--at-least) */
+	RLOCK_PURPOSE_KEPT, /* no job any more: rlock_keep_until keeps the lock for a time (--at-least) */
 };
 
 /* What the record of a hold, or of a wait, says about it. */
@@ -481,7 +481,8 @@ struct rlock_record {
 	size_t name_count;
 	/* A process renews the hold, and reads stop requests after each renewal (rlock_hold_stop_requested_by). */
 	bool reads_requests;
-	struct rlock_process process; /* that the hold is for; pid 0: none, or it is not known */
+	/* The process that the hold is for. pid 0: none, or not known. */
+	struct rlock_process process;
 };
 
 /* What else is known of the last failed call on a connection. */

@@ -151,7 +151,8 @@ local function busy_reply(index, name)
 	return reply
 end
 
--- The field of slots, made from the records of the other holds. Delete fields that name a hold that does not exist any more.
+-- Make the value of the field SLOTS from the records of the other holds. Delete each field OWNER:last whose hold has no permit any
+-- more.
 local function slots_in_records(name)
 	local listed, held, marks = redis.call('HGETALL', name.holds), {}, {}
 	for _, id in ipairs(redis.call('ZRANGE', name.permits, 0, -1)) do held[id] = true end
@@ -169,7 +170,8 @@ local function slots_in_records(name)
 	return table.concat(marks)
 end
 
--- The lowest free slots, one for each permit, as the record has them; and the field of slots with these.
+-- Choose the lowest free slots, one for each permit. Return them as text for the record, such as "1,4", and the new value of the
+-- field SLOTS, which marks them as used.
 local function choose_slots(name)
 	local slots = {}
 	local function choose(in_use)

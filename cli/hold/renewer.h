@@ -12,7 +12,7 @@
 
 struct hold_file;
 
-/* What is held, and for what. The front sets all of it before it forks the renewer. */
+/* The hold, and the job that it protects. The front sets all members before it forks the renewer. */
 struct hold_args {
 	/* path of the command; NULL: the lock is for a process */
 	char *path;

@@ -298,7 +298,9 @@ static int set_sentinel_file(struct opts *opts, const char *path, const char *pa
 /* Refuse a file that others can write; warn if others can read it, since they have the password. */
 static int check_mode(char *path, const struct stat *stat)
 {
-	/* Not for a terminal, which others can write to send messages. */
+	/*
+	 * Accept any mode of a terminal: other users can write messages to it, but cannot change what we read from it.
+	 */
 	unsigned mode = S_ISCHR(stat->st_mode) ? 0 : (unsigned)stat->st_mode & 0777;
 	struct usage_line chmod;
 	char shown[USAGE_SHOWN_MAX];

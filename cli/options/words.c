@@ -68,7 +68,7 @@ static void read_long(struct words *from, const char *word, struct word *out)
 		out->kind = WORD_OPTION;
 }
 
-/* Read one letter. from->byte is then the index of the next letter, or 0. */
+/* Read one option letter. Set from->byte to the index of the next letter; 0: no letter is left in this word. */
 static void read_letter(struct words *from, const char *word, struct word *out)
 {
 	const char *rest = word + from->byte + 1;

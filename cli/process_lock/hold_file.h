@@ -110,9 +110,9 @@ int hold_file_find_owners(pid_t pid, const struct rlock_name *names, size_t name
 			  char ***owners, size_t *count);
 
 /*
- * Read the file again and lock it: until hold_file_free of the result no other unlock releases this hold. The renewer, which also writes
- * the file, must have ended before. NULL with *code_out 0: another unlock has released the hold, or has tried to; search again. NULL
- * with another *code_out: the exit code after one line by message_error.
+ * Read the file again and lock it: until hold_file_free of the result no other unlock releases this hold. End the renewer before
+ * the call: the renewer also writes the file. NULL with *code_out 0: another unlock has released the hold, or has tried to; search
+ * again. NULL with another *code_out: the exit code after one line by message_error.
  */
 struct hold_file *hold_file_claim(const struct hold_file *file, int *code_out);
 

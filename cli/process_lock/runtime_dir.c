@@ -1,7 +1,7 @@
 /*
- * Opens the runtime directory, if it belongs to this user alone. All checks are made on the opened directory, so that
- * what was checked is what is used. The callers decide what is kept in it. Where another user owns its path, there is a
- * second directory, for hold files.
+ * Open the runtime directory if it belongs to this user alone. All checks are made on the opened directory, so that no
+ * other user can replace it after a check. The callers decide what is kept in it. If another user owns its path, hold
+ * files are kept in a second directory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,10 @@ static const char *chosen_path(void)
 
 const char *runtime_dir_path(void)
 {
-	/* This is room for one byte more than a path may have: the kernel rejects a path that is too long. */
+	/*
+	 * One byte longer than a path may be: a path that is too long stays too long when it is cut, and the kernel
+	 * rejects it.
+	 */
 	static char path[PATH_MAX + 1];
 	const char *chosen = chosen_path();
 	unsigned long uid = geteuid();
@@ -67,8 +70,8 @@ const char *runtime_dir_path_of(int dir_fd)
 }
 
 /*
- * Whether the path in /tmp, where any user can make a file, belongs to another user, whatever kind of file it is. The
- * answer is not to be trusted: it is only a reason to use the second directory.
+ * Whether the path in /tmp, where any user can make a file, belongs to another user, whatever kind of file it is. Use
+ * the answer only to choose the second directory, or a message: the other user can change it at any time.
  */
 static bool is_strangers(uid_t *uid_out)
 {
@@ -82,7 +85,10 @@ static bool is_strangers(uid_t *uid_out)
 
 /* ---- open and check ---- */
 
-/* The user's umask may clear bits that we need, and another rlock must not find the file without them. */
+/*
+ * Replace the user's umask before the file is made: it may clear bits that we need, and another rlock must not find the
+ * file without them.
+ */
 int runtime_dir_create(int dir_fd, const char *name, int flags)
 {
 	mode_t mask = umask(0077);
@@ -94,11 +100,11 @@ int runtime_dir_create(int dir_fd, const char *name, int flags)
 }
 
 /*
- * For each of the following why says why a directory cannot be used; it is empty when that just does not exist. There is
- * room for RLOCK_ERROR_MAX bytes.
+ * In the functions below, why gets the reason if a directory cannot be used. why stays empty if the directory only does
+ * not exist. It has room for RLOCK_ERROR_MAX bytes.
  */
 
-/* False for an opened directory that cannot be trusted. */
+/* Whether the opened directory belongs to this user, and no other user may enter it. False: with the reason in why. */
 static bool is_trusted(int fd, char *why)
 {
 	struct stat st;
@@ -106,7 +112,7 @@ static bool is_trusted(int fd, char *why)
 	if (fstat(fd, &st) != 0)
 		(void)snprintf(why, RLOCK_ERROR_MAX, "cannot look at it: %s", strerror(errno));
 	else if (st.st_uid != geteuid())
-		/* After sudo -E it has the files of locks that are held. */
+		/* Refuse it: after sudo -E, it has the files of locks that the other user holds. */
 		(void)snprintf(why, RLOCK_ERROR_MAX,
 			       "belongs to user %lu, and may have files of that user's locks: %s",
 			       (unsigned long)st.st_uid,
@@ -124,7 +130,7 @@ static bool is_trusted(int fd, char *why)
 	return false;
 }
 
-/* A descriptor, or -1 with errno. */
+/* Open the directory; is_made: make it first if necessary. Returns a descriptor, or -1 with errno. */
 static int open_checked(int parent_fd, const char *path, bool is_made, char *why)
 {
 	mode_t mask = umask(0077);
@@ -225,7 +231,10 @@ int runtime_dir_open_quietly(void)
 	return open_first(false, why);
 }
 
-/* Whether a search must not go on without a directory that could not be opened: errno says why. */
+/*
+ * Whether a directory that could not be opened ends the search. is_needed: unless it does not exist. Else: only if
+ * errno is transient.
+ */
 static bool is_failure(bool is_needed, const char *why)
 {
 	return is_needed ? why[0] != '\0' : is_transient_errno(errno);

@@ -178,8 +178,8 @@ const struct rlock_url *rlock__connection_server(const struct rlock__connection 
 #define REDIRECTIONS_MAX 5
 
 /*
- * End the request. After a failure close the stream, unless the command may have been sent: then keep the stream for fire and forget.
- * Returns false, as a step does that cannot continue.
+ * End the request. After a failure close the stream, unless the command may have been sent: then keep the stream for
+ * rlock__request_fire_and_forget. Returns false, as a step does that cannot continue.
  */
 static bool end(struct rlock__connection *connection, enum rlock_status status)
 {

@@ -177,7 +177,8 @@ void rlock__request_start(struct rlock__connection *connection, bool needs_login
 
 /*
  * Poll for the requests of connections until one of them can advance, the callback of an event has run (events may be NULL), or
- * until_ms. RLOCK_CANCELLED: an event ended the wait. RLOCK_ESYS: with errno. Leave out connections whose replies are not awaited.
+ * until_ms. RLOCK_CANCELLED: an event ended the wait. RLOCK_ESYS: with errno. Pass no connection whose request is complete: it can
+ * end the poll immediately.
  */
 enum rlock_status rlock__request_poll_all(struct rlock__connection *const *connections,
 					  size_t count, struct rlock__events *events,

@@ -79,8 +79,8 @@ void rlock__stream_close(struct rlock__stream *stream);
 void rlock__stream_reset(struct rlock__stream *stream);
 
 /*
- * Continue the TLS handshake without waiting, before anything is queued. *is_over: it is complete; without TLS immediately. False: the
- * stream is broken.
+ * Continue the TLS handshake without waiting. No command may be queued before it is complete. *is_over: it is complete; without TLS
+ * immediately. False: the stream is broken.
  */
 bool rlock__stream_handshake(struct rlock__stream *stream, bool *is_over);
 

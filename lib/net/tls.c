@@ -301,7 +301,7 @@ struct rlock__tls_context {
 	uint64_t state;
 	int64_t checked_ms;              /* time of the last comparison */
 	struct rereading *reread;        /* NULL: no thread reads the sources */
-	struct rlock__tls_failure stale; /* why changed sources do not count; RLOCK_OK: they do */
+	struct rlock__tls_failure stale; /* why a changed source was not read; RLOCK_OK: it was */
 	/* The last session; NULL: none, or the server did not accept it. */
 	SSL_SESSION *session;
 	/*

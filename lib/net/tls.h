@@ -34,7 +34,10 @@ struct rlock__tls_context *rlock__tls_context_new(const struct rlock_url *url,
 						  struct rlock__tls_failure *failure_out);
 /* Share the context with another connection. Returns context; NULL if that is NULL. */
 struct rlock__tls_context *rlock__tls_context_share(struct rlock__tls_context *context);
-/* Why changed files could not be read again, so that the last ones count; NULL: they could, or did not change. */
+/*
+ * Why changed files could not be read again, so that their last content is still used. NULL: the files were read, or have
+ * not changed.
+ */
 const char *rlock__tls_context_stale(const struct rlock__tls_context *context);
 /* Stop sharing the context; the last user frees it. NULL: nothing. */
 void rlock__tls_context_free(struct rlock__tls_context *context);

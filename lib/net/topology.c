@@ -3,10 +3,10 @@
  * name, or the node of a cluster that serves the lock's slot. session.c connects to that server, and connection.c passes
  * on what its replies say about other servers.
  *
- * Cluster: a connection begins at the node that replied last, or at the next node of its list: first the nodes of the URL,
- * then those that redirections have named. MOVED and ASK are no replies: the same command goes to the node that they name,
- * and after ASK the next command goes to the slot's owner again. After a request that got no reply, the next one begins at
- * another node.
+ * Cluster: a connection knows the nodes of the URL, and those that redirections have named. A request begins at the node
+ * that replied last; if it cannot be reached, the other nodes are tried. After MOVED or ASK the same command goes to the
+ * node that the redirection names. After ASK the next command goes to the slot's owner again. After a request that got no
+ * reply, the next one begins at another node.
  *
  * Sentinels: each time a connection is opened, all of them are queried for the master. ROLE then confirms that the server
  * still is a master. When a reply has come and the last query is old, they are queried once more: a grant counts only if

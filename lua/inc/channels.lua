@@ -8,7 +8,7 @@ local WAKE_ONE, WAKE_ALL = '0', '1'
 -- Whether the server is a node of a cluster: its channels come with a '+' before them, since there are two ways to publish.
 local is_in_cluster = false
 
--- The channel of an argument, without the '+'.
+-- The channel that an argument of the script names. Remove the '+' before it, which the client adds in a cluster.
 local function channel_of(arg)
 	if string.sub(arg, 1, 1) ~= '+' then return arg end
 	is_in_cluster = true

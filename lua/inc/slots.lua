@@ -5,7 +5,8 @@
 -- makes it anew from the records, each of which has the slots of its hold.
 local SLOTS, USED, UNUSED = 'slots', 'x', '-'
 
--- The field; false if it is missing, or a user has overwritten it. By pcall: an error must not keep a hold from being released.
+-- The value of the field SLOTS; false if it is missing, or a user has overwritten it. By pcall: an error must not keep a hold
+-- from being released.
 local function known_slots(holds)
 	local in_use = redis.pcall('HGET', holds, SLOTS)
 	return type(in_use) == 'string' and string.find(in_use, '^[x-]') and in_use
@@ -16,7 +17,7 @@ local function mark_slot(in_use, slot, mark)
 	return string.sub(in_use, 1, slot - 1) .. mark .. string.sub(in_use, slot + 1)
 end
 
--- The field without this slot; false: no slot is in use.
+-- The value of the field SLOTS after this slot was freed; false: no slot is in use.
 local function without_slot(in_use, slot)
 	in_use = mark_slot(in_use, slot, UNUSED)
 	return string.find(in_use, USED, 1, true) and in_use

@@ -210,9 +210,10 @@ come_and_go() {
 	nothing_is_left
 }
 
-# ---- others than ours ----
+# ---- waiters of other programs ----
 
-# others_have_turn: whether rlock -n leaves the lock to others. That happens after most releases, at random.
+# others_have_turn: whether the release of this rlock has reserved the lock for waiters of other programs, as one in four releases
+# does at random.
 others_have_turn() {
 	rlock run -n a -- true
 	redis_says - get 'rlock_turn:{a}'
@@ -223,10 +224,10 @@ others_have_turn() {
 	in_background redis-cli -s "$SERVER_SOCKET" subscribe 'redisson_lock__channel:{a}'
 	wait_until 5 has_subscribers 1
 	wait_until 5 others_have_turn
-	# A call without a wait may take a free lock.
+	# A call without a wait acquires the free lock in spite of the reservation.
 	run -0 rlock run -n a -- true
 	wait_until 5 others_have_turn
-	# A call with a wait leaves this time to the others.
+	# A call with a wait acquires the lock when the reservation has expired.
 	run -0 rlock run -w 2s a -- true
 	kill "${BACKGROUND[0]}"
 	wait_until 5 no_keys

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# A network that swallows everything, in one direction or both, from any moment of two cycles of renewals on: all of a
-# command's processes are gone before the lease that protects it ends on the server, and a lost lock ends with 76.
+# A network that swallows everything, in one direction or both, from a random moment of two cycles of renewals on. All processes of
+# a command must end before the lease ends on the server, and rlock must exit with 76.
 
 load chaos
 load ../lib/proxying
@@ -15,12 +15,12 @@ teardown_file() {
 	stop_server
 }
 
-# By half of what is left after SIGKILL.
+# Delay of replies: half of the time between SIGKILL and the end of the lease.
 LATE_ANSWERS_MS=100
-# A command that is told to end writes it down with the next look, 5 ms later at most; the rest is for a machine that is busy.
+# A command records a SIGTERM within 5 ms; the rest is for a busy machine.
 NOTED_WITHIN_US=80000
 
-# listen_to_ends: how each key goes is written down, whatever way it takes from the server.
+# listen_to_ends: records for each key in the file EVENTS whether it was deleted or expired.
 listen_to_ends() {
 	EVENTS=$BATS_TEST_TMPDIR/events
 	in_background sh -c 'exec redis-cli -s "$SERVER_SOCKET" --csv subscribe \
@@ -28,12 +28,13 @@ listen_to_ends() {
 	wait_until 20 grep -qs ',2$' "$EVENTS"
 }
 
-# lock_ended HOW: "del", it was released, or "expired".
+# lock_ended HOW: whether the lock was released ("del"), or has expired ("expired").
 lock_ended() {
 	grep -qE "^\"message\",\"__keyevent@0__:($1)\",\"$NAME\"" "$EVENTS"
 }
 
-# check_told END_US: SIGKILL is to come a tenth of the lease before its end, 200 ms at least, and SIGTERM a sixth of it before that.
+# check_told END_US: checks when SIGTERM came. SIGKILL comes a tenth of the lease before its end, at least 200 ms. SIGTERM must come
+# a sixth of the lease before SIGKILL.
 check_told() {
 	local told_us late_us margin_us=$((LEASE_S * 100000))
 	((margin_us >= 200000)) || margin_us=200000
@@ -46,15 +47,15 @@ check_told() {
 	((late_us < NOTED_WITHIN_US)) || late_since "$SINCE_US" "SIGTERM came $((late_us / 1000)) ms too late"
 }
 
-# check_margin END_US: the lease was to end then, or later if it was renewed since; by how much sooner was a process seen
-# inside for the last time?
+# check_margin END_US: records how long before the end of the lease the last process was inside. The lease ends at END_US, or later
+# if it was renewed since.
 check_margin() {
 	local end_us=$1 later_us
 	look_until_gone 6000 || return 0
 	later_us=$(lease_end_us)
 	((later_us <= end_us)) || end_us=$later_us
 	if ((SEEN_US >= end_us && later_us == 0)); then
-		# Where only the replies were lost it was renewed all the time, and released.
+		# If only replies were lost, the lock was renewed all the time, and released.
 		wait_until 20 lock_ended 'del|expired' || return
 		! lock_ended del || return 0
 	fi
@@ -62,8 +63,8 @@ check_margin() {
 	check_told "$end_us"
 }
 
-# fall_silent NUMBER KIND: the holder falls into a black hole. Every other one had its answers late: a holder that counts from
-# these takes its lease for longer than it is.
+# fall_silent NUMBER KIND: the network of a holder fails. In every other cell replies were late before: a holder that counted its
+# lease from a reply would count too long.
 fall_silent() {
 	local ways=(both up down) way end_us
 	way=${ways[$1 % 3]} LEASE_S=1

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
 # bats file_tags=alone
-# A machine with far more to do than it has processors: all of a command's processes are gone before the lease that
-# protects them ends, also where the other one of rlock and its renewer is dead or stands still.
+# A machine with far more to do than it has processors: all processes of a command must end before the lease that protects
+# them, also if rlock is dead, or rlock or its renewer is stopped.
 #
-# What is measured is rlock and its command, and not what looks at them: the cells, the server and what is between
-# come first on the processors, as if they were elsewhere.
+# Only rlock and its command compete with the busy processes. The cells, the server and the proxy have a higher priority,
+# as if they ran on another machine.
 
 load chaos
 load ../lib/proxying
@@ -24,7 +24,8 @@ teardown_file() {
 	stop_server
 }
 
-# Half of them in sessions of their own, as services are, the others in ours, as what a shell started is. Their pids.
+# start_busy: starts the busy processes, and prints their pids. Half of them have sessions of their own, as services have;
+# the others are in ours, as children of a shell are.
 start_busy() {
 	local number way
 	for ((number = 0; number < BUSY; number++)); do
@@ -39,7 +40,8 @@ setup() {
 	renice -n $LOOKS_FIRST -p $$ >/dev/null
 }
 
-# fault NAME: after which nothing will renew the lease, since whatever is sent is lost.
+# fault NAME: drops whatever is sent, so that nothing renews the lease, and kills or stops what NAME says. "nothing
+# happens": does nothing.
 fault() {
 	[ "$1" = 'nothing happens' ] || proxy blackhole on
 	case $1 in
@@ -49,29 +51,29 @@ fault() {
 	esac
 }
 
-# A command of HOLDER's, or HOLDER's end.
+# Whether HOLDER's command has started, or HOLDER has ended.
 has_begun() {
 	[ -s "$LEDGER" ] || is_gone "$HOLDER"
 }
 
-# end_in_time NUMBER FAULT: a holder is to be gone when its lease is over.
+# end_in_time NUMBER FAULT: all processes of a holder must end before its lease.
 end_in_time() {
 	local lease=--ttl lease_s end_us later_us
 	[ "$2" != 'nothing happens' ] || lease=--lease
 	draw 3 6
 	lease_s=$DRAWN
 	start_proxy || return
-	# The same priority for it as for the busy processes.
+	# Give the holder the priority of the busy processes.
 	CLOCK=(nice -n $((-LOOKS_FIRST)))
 	start_contender holder "${KINDS[$1 % 4]}" "$LEDGER" 'until -C' $lease "${lease_s}s"
 	HOLDER=$PID
 	wait_until 30 has_begun || return
-	# Its lease was over before it came to start a command.
+	# The lease ended before the holder could start its command.
 	[ -s "$LEDGER" ] || return 0
 	[ $lease = --lease ] || let_some_pass $((lease_s * 333))
 	fault "$2" || return
 	WHERE="a lease of $lease_s s, $DRAWN ms behind the start, $WHERE"
-	# Another one could go in now.
+	# Without a lease, another owner can acquire the lock now.
 	end_us=$(lease_end_us)
 	if ((end_us == 0)); then
 		must 'inside without a lease' overlap -g "$LEDGER" 0
@@ -80,10 +82,10 @@ end_in_time() {
 	[ "$2" = 'nothing happens' ] || injected
 	repeated
 	look_until_gone $((lease_s * 2000)) || return 0
-	# A renewal may have been on its way.
+	# A renewal that was on its way may have extended the lease.
 	later_us=$(lease_end_us)
 	was_gone_by $((later_us > end_us ? later_us : end_us))
-	# What is left was stopped or cut off.
+	# Let a stopped holder continue, and the network pass everything.
 	kill -CONT "$HOLDER" 2>/dev/null || :
 	proxy pass
 }

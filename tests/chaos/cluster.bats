@@ -4,7 +4,7 @@
 #
 # failovers.bash says what is promised.
 
-# FAULT_MS is for failovers.bash.
+# failovers.bash reads FAULT_MS.
 
 load chaos
 load failovers

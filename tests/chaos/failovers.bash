@@ -1,19 +1,20 @@
-# The load under which servers fail over, and what came of it: shells take turns, a long holder and its contender change
-# places whenever the lock is lost, and fair waiters queue up for each fault, one of which is killed. Sourced after
-# chaos.bash by a scenario, which says what "server_of NAME" is, the number of the server that has this lock now.
+# The load under which servers fail over, and checks of the result. Shells take turns. A long holder and its contender change places
+# whenever the lock is lost. For each fault, fair waiters queue up, and one of them is killed. Sourced after chaos.bash by a
+# scenario, which defines "server_of NAME": it prints the number of the server that has this lock now.
 #
-# Promised: no waiter hangs, and none ends with another status than 0 or, when a lock was lost, 76; the fair order of live waiters
-# is kept; and with --replicas 1 and min-replicas-to-write 1 no two are inside. (Without them Redis may lose locks that it granted.)
+# Promised: no waiter hangs, and each ends with 0, or with 76 if its lock was lost. The fair order of live waiters is kept. With
+# --replicas 1 and min-replicas-to-write 1 no two commands are inside at the same time. (Without them Redis may lose locks that it
+# granted.)
 #
-# On one machine replicas have everything at once: so a part of the servers crash right after a grant that none of their
-# replicas has ("lose_grant").
+# Replicas on the same machine receive each write immediately. So lose_grant makes a server crash right after a grant that none of
+# its replicas has.
 
-# FAULT_MS is the scenario's, and SERVER_OPTIONS are for it.
+# The scenario sets FAULT_MS, and uses SERVER_OPTIONS.
 
 WAITERS=10
 SERVER_OPTIONS=(--min-replicas-to-write 1)
 
-# need_replicas NUMBER...: on these servers.
+# need_replicas NUMBER...: makes these servers refuse writes while no replica is connected.
 need_replicas() {
 	local number
 	for number; do on "$number" redis config set min-replicas-to-write 1 >/dev/null; done
@@ -24,7 +25,8 @@ boottime_ms() {
 	echo $(($(now_us) / 1000))
 }
 
-# turn VERB NAMES COMMAND [ARG...]: one lock, and what came of it.
+# turn VERB NAMES COMMAND [ARG...]: runs COMMAND once under the locks. Records a lost lock in the file "lost", and any other failure
+# as a violation.
 turn() {
 	local status=0
 	# shellcheck disable=SC2086
@@ -36,7 +38,7 @@ turn() {
 	esac
 }
 
-# enter_in_order NAMES...: again and again, until the file "done" is there. "a" is one of the names each time.
+# enter_in_order NAMES...: takes turns under each NAMES, until the file "done" exists. Each NAMES must have the lock "a" in it.
 enter_in_order() {
 	local -i next=1
 	until [ -e 'done' ]; do
@@ -45,18 +47,18 @@ enter_in_order() {
 	done
 }
 
-# hold_long: all of the time, with the contender that does the same, for which it waits as long as that has it.
+# hold_long: holds the lock "long" until the file "done" exists. Two of them run: one waits while the other one has the lock.
 hold_long() {
 	until [ -e 'done' ]; do WAIT=1h turn run long overlap ledger-long exclusive -u "$PWD/done"; done
 }
 
-# start FUNCTION [ARG...]: sets STARTED.
+# start FUNCTION [ARG...]: runs FUNCTION in the background, and adds its pid to STARTED.
 start() {
 	"$@" 3>&- &
 	STARTED+=($!)
 }
 
-# must_all_end CONTENDER: those that were started.
+# must_all_end CONTENDER: all processes in STARTED must end. CONTENDER is their name in a violation.
 must_all_end() {
 	local pid
 	for pid in "${STARTED[@]}"; do
@@ -73,8 +75,8 @@ has_replicated() {
 	[ "$(on "$(server_of f)" redis wait 1 500)" -ge 1 ]
 }
 
-# queue_up: there are a holder of f, and waiters, each of which is to write its number into "order"; then one of them
-# is killed. Sets QUEUED, the live waiters in their order.
+# queue_up: starts a holder of the fair lock f, and waiters that write their numbers into "order" when they have the lock. Then one
+# waiter is killed. Sets QUEUED to the numbers of the live waiters, in their order.
 queue_up() {
 	local number rlock
 	rm -f leave-f
@@ -91,27 +93,27 @@ queue_up() {
 	kill -KILL "${STARTED[DRAWN]}" "$rlock"
 	unset "STARTED[DRAWN]"
 	QUEUED=$(seq $WAITERS | grep -vx "$DRAWN" | paste -s -d ' ')
-	# What no replica has heard of is lost with its server.
+	# Wait for a replica: a server that crashes loses what no replica has received.
 	wait_until 10 has_replicated
 }
 
-# serve_queue: the fair holder goes, and the live waiters have their turns, in their order.
+# serve_queue: lets the holder of f end. The live waiters must then get the lock, in their order.
 serve_queue() {
 	: >leave-f
 	must_all_end 'a fair waiter'
 	[ "$(paste -s -d ' ' order)" = "$QUEUED" ] || violated "order of fair waiters: $(paste -s -d ' ' order), queued: $QUEUED"
 }
 
-# lose_grant SERVER REPLICA...: SERVER crashes when it has granted the lock "late" to one shell, while another one waits
-# for it; none of its replicas has heard of that, and they go on now.
+# lose_grant SERVER REPLICA...: SERVER grants the lock "late" to one shell, while another shell waits for it, and crashes. Its
+# replicas, frozen until then, never receive the grant.
 lose_grant() {
 	local number
 	for number in "${@:2}"; do freeze_server "$number"; done
-	# More than sockets hold: what is written after it stays in the memory of SERVER.
+	# Write more than the sockets can buffer: later writes for the replicas then stay in the memory of SERVER.
 	on "$1" redis eval 'redis.call("set", KEYS[1], string.rep("x", ARGV[1]))' 1 'filler{late}' $((1 << 25)) >/dev/null
 	rm -f leave-late
 	IS_LATE=yes
-	# Renewals are far between: a holder does not find out before the other one has the lock.
+	# Give it a long lease: it must not renew, and so notice the loss, before the other shell has the lock.
 	LEASE=20s start turn run late overlap ledger-late exclusive -u "$PWD/leave-late"
 	wait_until 10 on "$1" is_held late || return
 	start turn run late overlap ledger-late exclusive -u "$PWD/leave-late"
@@ -119,7 +121,7 @@ lose_grant() {
 	for number in "${@:2}"; do thaw_server "$number"; done
 }
 
-# find_grant: a shell whose grant was lost has the lock in the end.
+# find_grant: after lose_grant, one of the two shells must have the lock in the end.
 find_grant() {
 	[ "$IS_LATE" ] || return 0
 	IS_LATE=
@@ -127,8 +129,8 @@ find_grant() {
 	: >leave-late
 }
 
-# suffer NUMBER COUNT FUNCTION NAMES...: so many times FUNCTION NUMBER, which makes a fault come about, and sets FAULT_MS, under
-# load. NAMES are what the shells lock.
+# suffer NUMBER COUNT FUNCTION NAMES...: under load, calls FUNCTION 1 to FUNCTION COUNT. Each call must cause a fault, and set
+# FAULT_MS. The shells lock NAMES.
 suffer() {
 	local number STARTED=() load IS_LATE=
 	: >lost
@@ -141,7 +143,7 @@ suffer() {
 		injected
 		find_grant
 		serve_queue
-		# How long a holder that was to lose its lock went on.
+		# Record how long a holder continued after the fault by which it lost its lock.
 		awk -v fault="$FAULT_MS" '$1 >= fault && $2 == "long" { print "time", $1 - fault }' lost >>"$RECORD"
 	done
 	: >'done'

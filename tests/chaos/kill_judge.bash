@@ -16,7 +16,7 @@ processes_end() {
 	: "${GONE_US:=$(now_us)}"
 }
 
-# all_run PID...: all of these run, without the one that got a deadly signal.
+# all_run PID...: all of these must run. The grandchild need not, if the cell's signal kills it.
 all_run() {
 	local pid
 	for pid; do
@@ -50,7 +50,8 @@ next_is_in() {
 	[ "$PROCESSES" = stays ] || took $(((${at_us:-0} - FAULT_US) / 1000))
 }
 
-# unlock_says STATUS: the caller's unlock must exit so. It is repeated while the server is away, if the server comes back.
+# unlock_says STATUS: the caller's unlock must exit with STATUS. In a cell whose server comes back late, the unlock is repeated
+# until then.
 unlock_says() {
 	local status tries
 	for ((tries = 0; tries < 20; tries++)); do

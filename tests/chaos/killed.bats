@@ -1,9 +1,10 @@
 #!/usr/bin/env bats
-# Every process of a lock gets every signal, at any moment of a lease, with the server well, gone, and back
-# again: the outcome is the one that stands in kill_matrix. And never is another command inside as long as one
-# of COMMAND's processes is, but where rlock and its renewer are both killed, or both stopped.
+# Every process of a lock gets every signal, at any moment of a lease, while the server is up, gone, or back again. The outcome must
+# be that of kill_matrix. No other command may be inside while a process of COMMAND is, unless rlock and its renewer are both
+# killed, or both stopped.
 #
-# This file has the cells, and how often each is tried. kill_judge.bash looks at what came of one.
+# A cell is one trial: a signal to a process, and a state of the server. This file runs the cells. kill_judge.bash checks their
+# outcome.
 
 load chaos
 load ../lib/proxying
@@ -21,23 +22,24 @@ teardown_file() {
 
 TRIES=8
 SERVERS=(up gone back late)
-# Nothing passes in either direction, or no request does.
+# Commands for the proxy: close the connections; pass nothing in either direction; or pass no request.
 OUTAGES=('cut' 'blackhole on' 'blackhole on up')
 WITH_SEM=("${KINDS[@]}" sem)
 
 LEASE_MS=1000
 GRACE_MS=100
-# From when on a command is stopped that was not renewed, counted from its last renewal; see LEASES in rlock(7).
+# How long after the last renewal a command is stopped, if its lease is not renewed: see LEASES in rlock(7).
 LOST_MS=$((LEASE_MS - 2 - 200 - GRACE_MS))
-# An outage or a pause that is to change nothing is over by then. What is left is for the renewal: it is tried twenty
-# times in a lease, and goes through proxy and server and back, each of which may stall a little less than is told.
+# An outage or a pause that must change nothing ends this long after the last renewal. The rest of LOST_MS is for the next renewal.
+# rlock tries it twenty times in a lease. Proxy and server can each stall for almost STALL_MS without a report.
 HARMLESS_US=$(((LOST_MS - LEASE_MS / 20 - 3 * STALL_MS) * 1000))
-# An answer is under way for no longer.
+# Longest time that a reply is on its way.
 IN_FLIGHT_US=40000
 
 # ---- the processes that take part ----
 
-# hold_for_command: one with three more processes, two of which are hard to stop, holds the lock through the proxy.
+# hold_for_command: starts an rlock that holds the lock through the proxy. Its command has three more processes, two of which are
+# hard to stop.
 hold_for_command() {
 	local pid
 	start_holder_family holder "$KIND" "$LEDGER" "${OF_SEM[@]}" -t "${LEASE_MS}ms" --grace "${GRACE_MS}ms" || return
@@ -53,7 +55,7 @@ hold_for_command() {
 	[ "$GRANDCHILD" ]
 }
 
-# hold_for_caller: a process has the lock for itself through the proxy.
+# hold_for_caller: starts a process that acquires the lock for itself (--pid), through the proxy.
 hold_for_caller() {
 	in_background sh -c 'ledger=$1 mode=$2 until=$3; shift 3
 		rlock "$@" --pid $$ 2>"$0" && exec overlap "$ledger" "$mode" -u "$until"' "$CELL/stderr-holder" \
@@ -65,7 +67,7 @@ hold_for_caller() {
 	[ "$LONE_RENEWER" ]
 }
 
-# Another owner waits for the lock meanwhile, straight on the server.
+# contend: starts another owner that waits for the lock, without the proxy.
 contend() {
 	RLOCK_URL=unix://$SERVER_SOCKET start_contender contender "$(opposite_kind "$KIND")" "$LEDGER" '-f 0' "${OF_SEM[@]}" -t "${LEASE_MS}ms" -w 20s
 	CONTENDER=$PID
@@ -103,15 +105,15 @@ lose_server() {
 	injected
 }
 
-# wait_for_us US: until then.
+# wait_for_us US: waits until that time.
 wait_for_us() {
 	local left_ms=$((($1 - $(now_us)) / 1000))
 	((left_ms <= 0)) || let_pass_ms "$left_ms"
 }
 
-# Both at the same moment, in any order, but that the server is lost first where it is to miss a release that comes
-# at once with the signal; and what belongs to it: the pause, the server's return. Sets FAULT_US, LEASE_END_US (on the server, if
-# nothing renews; the fault, when it is free already), BACK_US. Fails when that took longer than it was to take.
+# inflict: sends the signal and loses the server at the same moment, in random order. The server is lost first if it must miss the
+# release that the signal causes. Then a pause ends, or the server comes back. Sets FAULT_US, BACK_US, and LEASE_END_US: when the
+# lease ends on the server if nothing renews it; FAULT_US if the lock is free already. Fails if a step took longer than planned.
 inflict() {
 	local renewed_us known_us
 	BACK_US=0
@@ -128,14 +130,14 @@ inflict() {
 	LEASE_END_US=$(lease_end_us)
 	known_us=$FAULT_US
 	if ((LEASE_END_US == 0)); then
-		# What was released before the outage needs no renewal.
+		# The lock was released before the outage, and needs no renewal.
 		LEASE_END_US=$FAULT_US
 	else
 		renewed_us=$((LEASE_END_US - LEASE_MS * 1000))
-		# The renewal before was in time, so that there is time for what the signal does.
+		# The last renewal must have been in time: the effects of the signal need the rest of the lease.
 		((FAULT_US - renewed_us < (LEASE_MS / 3 + 70) * 1000)) || return
 		known_us=$renewed_us
-		# The answer to a renewal that came right before the outage was lost with it, perhaps: rlock counts from the one before.
+		# The reply to a renewal right before the outage may be lost. rlock then counts from the renewal before that.
 		((FAULT_US - renewed_us > IN_FLIGHT_US)) || known_us=$((renewed_us - LEASE_MS * 1000 / 3))
 	fi
 	if [ "$SIGNAL" = PAUSE ]; then
@@ -156,8 +158,8 @@ inflict() {
 
 # ---- cells ----
 
-# cell NUMBER KIND|any: numbers go through the cells of ROWS by a stride that has no factor in common with 4 columns and
-# 31 or 12 rows. What the machine was too busy for is tried again.
+# cell NUMBER KIND|any: runs a cell of ROWS. NUMBER goes through all cells in steps of 37, which has no factor in common with 4
+# columns and 31 or 12 rows. A cell for which the machine was too busy is tried again.
 cell() {
 	local cells=$((4 * ${#ROWS[@]})) index kind=$2 words begun_us
 	index=$((($1 - 1) * 37 % cells))
@@ -171,23 +173,23 @@ cell() {
 	for ((TRY = 1; TRY <= TRIES; TRY++)); do
 		try_cell && return
 		end_cell
-		# The proxy's sockets, and end-commands; not what the cell says itself.
+		# Delete the proxy's sockets and the end-commands, but keep the cell's own messages.
 		find "$CELL" -mindepth 1 ! -name cell-stderr -delete
 	done
-	# On a machine that is busy all the time nothing can be put to the test.
+	# A cell whose every attempt met a busy machine has tested nothing, and does not fail.
 	runs_smoothly_since "$begun_us" && return 1
 	echo "# the machine was too busy for: $WHERE" >&3
 }
 
-# Fails, and puts nothing on record, when the machine was too busy.
+# try_cell: runs the cell once. Fails, and records nothing, if the machine was too busy.
 try_cell() {
 	local scenario=$RECORD RECORD=$CELL/record start_us
 	start_us=$(now_us)
 	NAME=$NAME$TRY.
-	# Never a signal to the process that was meant the time before.
+	# Forget the processes of the attempt before, which must get no signal.
 	unset -v RLOCK RENEWER COMMAND GRANDCHILD CALLER LONE_RENEWER HIT
 	OTHERS=()
-	# All permits of a semaphore, one or several: no other command is inside.
+	# Acquire all permits of a semaphore, one or several: no other command is then inside.
 	draw 1 3
 	PERMITS=$DRAWN OF_SEM=() KEPT=
 	[ "$KIND" != sem ] || OF_SEM=(--permits "$PERMITS" --take "$PERMITS") KEPT="$NAME|rlock_total:{$NAME}"
@@ -198,7 +200,7 @@ try_cell() {
 	esac || return
 	contend
 	let_some_pass $((LEASE_MS / 3))
-	# A pause, or an outage, that was longer than ordered is another fault.
+	# A pause or an outage that lasted longer than planned is another fault: try again.
 	inflict || return
 	repeated
 	judge
@@ -210,7 +212,8 @@ try_cell() {
 	cat "$RECORD" >>"$scenario"
 }
 
-# matrix COUNT KIND TARGET|...: so many cells of these targets' rows; of fewer than there are, some of all sorts.
+# matrix COUNT KIND TARGET|...: runs COUNT cells of the rows of these targets. If COUNT is below their number, cells of all sorts
+# are among them.
 matrix() {
 	local target signals outcomes signal
 	ROWS=()

@@ -2,7 +2,7 @@
 # Failovers by real sentinels, one after the other: half of them ordered, half of them because the master was killed, of
 # which half right after a grant that no replica has. failovers.bash says what is promised.
 
-# FAULT_MS is for failovers.bash.
+# failovers.bash reads FAULT_MS.
 
 load chaos
 load failovers

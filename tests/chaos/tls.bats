@@ -2,9 +2,9 @@
 # TLS over a network that spoils single bytes: of a handshake, and of what comes after it, the connection is closed before
 # a byte, the byte is inverted or late, or nothing passes from it on, in either direction.
 #
-# Promised: a call ends by itself, with 0, or with 69 or 78 in one line and the command not run; what was acquired is
-# released, but where nothing passes any more, when its lease has ended. The bytes are those that were counted without a fault; with
-# SCALE=40 each of a call has its turn.
+# Promised: a call ends by itself. It exits with 0; or with 69 or 78, one line, and the command not run. The lock is released, or
+# expires if nothing passes any more. The bytes of a call are counted without a fault first. With SCALE=40 each byte is spoiled
+# once.
 
 load chaos
 load ../lib/certificates
@@ -34,7 +34,7 @@ CALL_LIMIT_MS=12000
 WAYS=(up down)
 SPOILS=(cut flip stop late)
 
-# choose_server NUMBER: behind the proxy, which is started.
+# choose_server NUMBER: starts a proxy for this server, and makes RLOCK_URL lead to the proxy.
 choose_server() {
 	SERVER_SOCKET=$(socket_of "$1")
 	start_tls_proxy "$(port_of "$1")"
@@ -44,7 +44,7 @@ counts() {
 	proxy count | grep -qw "$1"
 }
 
-# measure SERVER: how many bytes pass each way, by its version of TLS, over the one connection of a lock.
+# measure SERVER: counts the bytes that pass each way over the one connection of a call, by the server's version of TLS.
 measure() {
 	local way
 	choose_server "$1" || return
@@ -55,8 +55,8 @@ measure() {
 	done
 }
 
-# spoiled_call NUMBER COUNT: one lock, whose first connection is spoiled: by the number all combinations in turn, and of the bytes those
-# that are evenly apart.
+# spoiled_call NUMBER COUNT: one call whose first connection is spoiled. NUMBER chooses the server, the direction, the fault and the
+# byte. The bytes of COUNT calls are evenly apart.
 spoiled_call() {
 	local -i turn=$(($1 - 1)) rounds=$((($2 + 15) / 16)) bytes
 	local server=$((turn % 2 + 1)) way=${WAYS[turn / 2 % 2]} spoil=${SPOILS[turn / 4 % 4]}
@@ -74,7 +74,7 @@ spoiled_call() {
 		[ ! -e ran ] || violated "$STATUS, and the command ran"
 		counts spoiled=1 || violated "$STATUS without a fault"
 	fi
-	# For how long the lock may be left.
+	# Seconds until nothing_is_left must find no key: after "stop" the lock expires with its lease.
 	LEFT_WITHIN_S=10
 	[ "$spoil" != stop ] || LEFT_WITHIN_S=$((LEASE_S + 10))
 }
@@ -82,7 +82,7 @@ spoiled_call() {
 @test "TLS, each byte of a call" {
 	begin_scenario 'TLS, spoiled calls'
 	BYTES=$PWD/bytes
-	# The second time counts: in the first one the server knows no scripts yet, which are long.
+	# Measure twice, and keep the second result: the first call also sends the scripts, which are long.
 	in_cells 2 1 measure
 	in_cells 2 1 measure
 	in_cells "$(scaled 600)" 6 spoiled_call "$(scaled 600)"

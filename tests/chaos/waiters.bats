@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
 # Waiters that are killed, at each step of their waiting and at any moment, and waiters whose network is gone.
 #
-# Promised: a waiter that dies is out of the queue within seconds, and the one after it gets in; had it
-# acquired the lock just then, that ends with its lease, which is a second here. What it leaves of a queue goes when
-# another one next waits in it.
+# Promised: a waiter that dies leaves the queue within seconds, and the next waiter acquires the lock. If the dead waiter had just
+# acquired the lock, the lock expires with its lease, a second here. The next waiter in a queue removes what a dead one has left
+# there.
 
 load chaos
 load ../lib/proxying
@@ -11,11 +11,11 @@ load ../lib/proxying
 LIMIT_MS=8000
 STEPS=6
 VICTIMS=6
-# Between two kills at random.
+# Longest pause between two kills at random moments.
 PAUSE_MS=30
 
-# begin_hold ROUND KIND: a holder, NEXT_KIND comes after the one that is killed: now a kind that it would keep out, now one that it
-# wouldn't.
+# begin_hold ROUND KIND: starts the holder for which a victim of this kind will wait. Sets NEXT_KIND, the kind of the waiter after
+# the victim. ROUND decides whether the victim excludes that kind.
 begin_hold() {
 	local pairs holder_kind
 	case $2 in
@@ -31,7 +31,8 @@ begin_hold() {
 	wait_until 20 entered 1
 }
 
-# The next one speaks to the server itself. Sets NEXT. It has a ledger of its own: a victim may have had its turn.
+# begin_next: starts the waiter after the victim, without the proxy. Sets NEXT. This waiter has a ledger of its own: a victim may
+# have had the lock before.
 begin_next() {
 	RLOCK_URL=$STRAIGHT start_contender next "$NEXT_KIND" ledger-next '-f 0' -t 5s
 	NEXT=$PID
@@ -54,16 +55,16 @@ release_lock() {
 	finish_contender holder
 }
 
-# check_next KIND [SLACK_MS]: it gets in; how long did that take?
+# check_next KIND [SLACK_MS]: the waiter after the victim must acquire the lock within LIMIT_MS + SLACK_MS after the release.
 check_next() {
 	local took_ms
 	must_end 0 "$HOLDER" holder
 	must_end 0 "$NEXT" next
 	took_ms=$((($(times enter ledger-next) - SINCE_US) / 1000))
-	# A reader need not wait for the end of another.
+	# took_ms is negative if a reader acquired the lock before another reader released it.
 	took $((took_ms > 0 ? took_ms : 0))
 	((took_ms <= LIMIT_MS + ${2:-0})) || violated "the next one waited for $took_ms ms"
-	# One more, which finds what dead ones have left.
+	# One more contender removes what dead waiters have left.
 	RLOCK_URL=$STRAIGHT start_contender last "$1" ledger-next '-f 0' -w ${LIMIT_MS}ms
 	must_end 0 "$PID" last
 	repeated
@@ -77,7 +78,7 @@ holds_reply_or_is_in() {
 	has_held_reply || [ -s ledger-victim ]
 }
 
-# kill_at_step NUMBER KIND: when the answer to its request with that number is on its way.
+# kill_at_step NUMBER KIND: kills a waiter while the reply to one of its requests is on its way. NUMBER decides which one.
 kill_at_step() {
 	local victim step=$((1 + ($1 - 1) % STEPS))
 	begin_hold $((($1 - 1) / STEPS)) "$2" && start_proxy || return
@@ -86,14 +87,14 @@ kill_at_step() {
 	proxy hold-reply '*' || return
 	start_contender victim "$2" ledger-victim '-f 0' -t 1s
 	victim=$PID
-	# When it does not come so far within a moment, it waits for a message.
+	# A victim that has sent fewer requests after a second waits for a notification: release the lock.
 	if ! wait_until 1 has_held_reply; then
 		next_waits || return
 		release_lock
 		wait_until 20 holds_reply_or_is_in || return
 	fi
 	next_waits || return
-	# With fewer steps it is no victim.
+	# A waiter that acquired the lock with fewer requests is not killed.
 	if [ ! -s ledger-victim ]; then
 		kill -KILL "$victim"
 		injected
@@ -102,8 +103,8 @@ kill_at_step() {
 	check_next "$2"
 }
 
-# kill_at_random NUMBER KIND: some that begin to wait, and are killed from then on, one after the other; in between the lock is
-# released.
+# kill_at_random NUMBER KIND: starts VICTIMS waiters, and kills them one after the other, at random moments. The lock is released
+# before one of the kills.
 kill_at_random() {
 	local number release next victims=()
 	begin_hold "$1" "$2" || return
@@ -126,7 +127,7 @@ kill_at_random() {
 	check_next "$2" $((VICTIMS * PAUSE_MS))
 }
 
-# cut_off NUMBER KIND: the server is not told that the waiter is gone: its connections stay open.
+# cut_off NUMBER KIND: nothing reaches a waiter any more. The server does not notice: the waiter's connections stay open.
 cut_off() {
 	local victim
 	begin_hold "$1" "$2" && start_proxy || return

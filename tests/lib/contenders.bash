@@ -121,7 +121,7 @@ nothing_is_left() {
 
 # ---- messages ----
 
-# record_messages PATTERN: writes the messages on all channels that match to the file "heard".
+# record_messages PATTERN: appends each message on a channel that matches PATTERN to the file "heard".
 record_messages() {
 	rm -f heard
 	in_background sh -c 'exec redis-cli -s "$SERVER_SOCKET" --csv psubscribe "$0" >heard' "$1"

@@ -11,7 +11,7 @@
 # NOSCRIPT.
 start_warm_servers() {
 	start_servers "$@"
-	# The inner rlock's wait times out: that loads the script which releases a hold that only some servers granted.
+	# Let the wait of the inner rlock time out. This loads the script that releases a hold without a quorum.
 	RLOCK_URL=$(urls_of 1 2 3) rlock run -t 3s warm -- sh -c 'env -u RLOCK_HELD rlock run -w 300ms warm -- true; sleep 1.1' \
 		2>/dev/null
 }

@@ -48,7 +48,9 @@ void extend_hold(struct relied *hold)
 {
 	int64_t lasts_ms = rlock_hold_sent_ms(hold->handle) + rlock_hold_lease_ms(hold->handle);
 
-	/* A shorter lease leaves a longer one as it is. But of several servers, one that has come back knows only the last lease. */
+	/*
+	 * A shorter lease does not shorten a longer one. But one of several servers that has come back knows only the last lease.
+	 */
 	if (lasts_ms > hold->lasts_ms || topology == SEVERAL)
 		hold->lasts_ms = lasts_ms;
 	hold->losses = world.losses;
@@ -126,7 +128,7 @@ static bool is_kept_by_server(const struct relied *hold, int64_t left_ms)
 	       ttl_of("rlock_holds:{" LOCK "}") >= left_ms;
 }
 
-/* Count, for each hold, that the server of the last snapshot has it. */
+/* Add 1 to kept[i] for each hold i that the server of the last snapshot has. */
 static void count_kept(size_t kept[HOLDS])
 {
 	for (size_t i = 0; i < HOLDS; i++)

@@ -169,7 +169,7 @@ was_seen_twice() {
 	rlock lock --owner ci --lease 1h --note 'the backup' nightly
 	run_example man/rlock.7 ask-list
 	assert_equal "$status" 0
-	# All of them, then those that fit the pattern.
+	# The example lists all locks, and then those that match a pattern, which deploy-shop does.
 	assert_equal "$(grep -cE '^deploy-shop +plain .* release 7$' <<<"$output")" 2
 	assert_equal "$(grep -cE '^nightly +plain .* the backup$' <<<"$output")" 1
 	run_example man/rlock.7 too-long

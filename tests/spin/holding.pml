@@ -83,9 +83,12 @@ bit late_acquire[2], late_renewal[2], late_release[2];
 /* The server: the lock hash (owner, count), the hash of hold ids (held), the time to live of both. */
 byte owner = NO_OWNER, count, ttl;
 bit held[2];
-/* For the checks alone. No process protects that COMMAND any more. The lock was lost; and while COMMAND ran. */
+/*
+ * For the checks alone. is_unprotected: no process protects that COMMAND any more. was_lost_running: the lock was lost while
+ * COMMAND ran.
+ */
 bit is_unprotected[2], is_released[2], was_lost[2], was_lost_running[2]; byte over_for[2], idle_for;
-/* For a mutant alone: the holder knows COMMAND's end, and has not written it. */
+/* For a mutant alone. is_unwritten: the holder knows COMMAND's end, and has not written it. */
 bit is_unwritten[2];
 
 #define self (_pid % 2)
@@ -154,7 +157,7 @@ inline settle(c)
 	:: else fi
 }
 
-/* job.c: one look for processes, with SIGKILL to all that it finds; others may have been forked meanwhile. */
+/* job.c: one scan for processes, with SIGKILL to all that it finds; others may have been forked since it began. */
 inline kill_processes()
 {
 	was_lost_running[self] = was_lost_running[self] || CHECK == exit_status && command[self] != LEFTOVERS;
@@ -284,7 +287,10 @@ end:	do
 
 active [2] proctype Command()
 {
-	/* command.c: become_command. Then it ends by itself or killed, whole or, where that matters, not. */
+	/*
+	 * command.c: become_command. Then COMMAND ends by itself or is killed, with all its processes or, where that matters,
+	 * without some.
+	 */
 end:	do
 	:: atomic { command[self] == FORKED && (job[self] == JOB_NOT_STARTED || MUTANT == start_not_forbidden) ->
 		job[self] = (job[self] == JOB_NOT_STARTED -> JOB_PID : job[self]); command[self] = KNOWN }
@@ -300,7 +306,7 @@ end:	do
 }
 
 #define IS_PROTECTED(c) ((command[c] == RUNNING || command[c] == LEFTOVERS) && !is_unprotected[c])
-/* The hold is not there any more. */
+/* The server deletes the hold. Record whether the contender has lost its lock by that. */
 inline lose(c)
 {
 	was_lost[c] = was_lost[c] || CHECK == exit_status && held[c] && !IS_SETTLED(c);
