@@ -134,7 +134,11 @@ static enum rlock_status acquire_here(const void *about)
 		return RLOCK_BUSY;
 	if (wish->spec.kind == RLOCK_FAIR && now.queue->elements > 0)
 		return is_javas_turn() ? RLOCK_BUSY : ANY_STATUS;
-	return RLOCK_OK;
+	/*
+	 * A kept hold can end after the last step, in which every waiter was given a free lock. Then a waiter acquires the lock, before
+	 * this request or after it.
+	 */
+	return waiting() > 0 ? ANY_STATUS : RLOCK_OK;
 }
 
 /* Whether the server has run for longer than the longest lease. One that has not may count for the majority, or not. */

@@ -173,9 +173,9 @@ was_seen_twice() {
 	assert_equal "$(grep -cE '^deploy-shop +plain .* release 7$' <<<"$output")" 2
 	assert_equal "$(grep -cE '^nightly +plain .* the backup$' <<<"$output")" 1
 	run_example man/rlock.7 too-long
-	assert_done '' 'no lock is held for 1h or longer$'
+	assert_done 'ok: no lock is held for 1h or longer'
 	run -0 --separate-stderr sh -c "$nagios"
-	assert_output ''
+	assert_output 'ok: no lock is held for 2h or longer'
 	make_older nightly 7200000
 	run_example man/rlock.7 too-long
 	assert_equal "$status" 1
