@@ -29,7 +29,7 @@ create_self_signed() {
 	chmod 600 "$1/$2.key"
 }
 
-# sign DIR NAME EXTENSION OPTION...: creates a certificate signed by ca. The options set its validity.
+# sign DIR NAME EXTENSION OPTION...: creates a certificate signed by ca. The OPTIONs set how long it is valid.
 sign() {
 	openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/CN=$2" \
 		-keyout "$1/$2.key" -out "$1/$2.csr" 2>/dev/null

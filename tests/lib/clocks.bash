@@ -1,9 +1,9 @@
 # Programs whose wall clock is wrong, or is set while they run. Sourced after helpers.bash.
 #
-#   needs_wrong_clocks         builds the library; skips the test where that is impossible
-#   follow_clock_file FILE        sets CLOCK, which precedes a command: its wall clock then differs by the seconds in FILE
-#   step_clock FILE SECONDS   changes that difference, also for running programs
-#   clock_is_off_by SECONDS         whether the wall clock of a command after CLOCK differs by SECONDS
+#   needs_wrong_clocks         builds the library that changes the clock; skips the test if it cannot be used
+#   follow_clock_file FILE     sets CLOCK, which precedes a command: its wall clock then differs by the seconds in FILE
+#   step_clock FILE SECONDS    changes that difference, also for running programs
+#   clock_is_off_by SECONDS    whether the wall clock of a command after CLOCK differs by SECONDS
 
 # For the first line of a test. The library adds the seconds in the file CLOCK_OFF_FILE to the wall clock, and changes nothing else:
 # the monotonic clocks and the kernel's timers continue. (faketime would make a timer for a point in time fire immediately, or never.)
@@ -50,13 +50,13 @@ follow_clock_file() {
 	CLOCK=(env "LD_PRELOAD=$WRONG_CLOCK" "CLOCK_OFF_FILE=$1")
 }
 
-# step_clock FILE SECONDS: rename(2), so that no program reads half a number.
+# step_clock FILE SECONDS: replaces FILE by rename(2), so that no program reads half a number.
 step_clock() {
 	echo "$2" >"$1.new"
 	mv "$1.new" "$1"
 }
 
-# clock_is_off_by SECONDS: within 2 s, since the two clocks are read one after the other.
+# clock_is_off_by SECONDS: accepts 2 s more or less, since the two clocks are read one after the other.
 clock_is_off_by() {
 	local off
 	off=$(($("${CLOCK[@]}" date +%s) - $(date +%s) - $1))

@@ -32,8 +32,8 @@ start_cluster() {
 	export RLOCK_URL
 }
 
-# choose_port for a node, whose cluster bus uses the port 10000 above. That one must be free too, and below 32768, where the kernel's
-# ports for clients begin.
+# choose_node_port: sets PORT to a free port for a node. The node's cluster bus uses PORT + 10000, which must also be free, and below
+# 32768: the kernel's ports for clients begin there.
 choose_node_port() {
 	while choose_port 22700 && is_listened_on $((PORT + 10000)); do :; done
 }
@@ -148,7 +148,7 @@ move_keys() {
 		on "$2" redis migrate 127.0.0.1 "$(port_of "$3")" '' 0 5000 keys "${keys[@]}" >/dev/null
 }
 
-# end_migration NAME FROM TO: tells all nodes that TO owns the slot.
+# end_migration NAME FROM TO: sets TO as the owner of the slot on all nodes.
 end_migration() {
 	local slot number to
 	slot=$(redis cluster keyslot "$1")

@@ -7,7 +7,7 @@
 #   wait_until_entered CONTENDER [SECONDS]   waits until its command has started
 #   have_entered CONTENDER...                whether the commands of all of them have started
 #   are_waiting CONTENDER...                 whether all of them run, and none of their commands has started
-#   enters_when_woken CONTENDER              it must acquire the lock within a second, or by a notification
+#   enters_when_woken CONTENDER              it must acquire the lock within 1.4 s, or after a notification
 #   finish_contenders CONTENDER...           ends their commands; each rlock must exit with 0
 #   enter_in_order CONTENDER...              each must acquire the lock, and release it, in this order
 #   kill_contender CONTENDER                 kills it with its renewer and its command
@@ -48,7 +48,7 @@ start_holder() {
 	wait_until_entered "$1"
 }
 
-# queue_contender CONTENDER VERB [OPTION...] NAME...: of several names the queue of the last one is checked.
+# queue_contender CONTENDER VERB [OPTION...] NAME...: with several names, waits for the queue of the last name.
 queue_contender() {
 	local waiters listeners
 	ask_server zcard "rlock_queue:{${!#}}"
@@ -81,8 +81,8 @@ are_waiting() {
 	done
 }
 
-# enters_when_woken CONTENDER: the lock has just been released. On a busy machine the acquisition can take longer than a second; then
-# the contender's messages must say that a notification woke it.
+# enters_when_woken CONTENDER: call it just after the release of the lock. On a busy machine the acquisition can take longer; then the
+# contender's messages must say that a notification woke it.
 enters_when_woken() {
 	takes_less_than 1.4 wait_until 10 has_entered "$1" || was_woken "$BATS_TEST_TMPDIR/stderr-$1" || fail 'the waiter was not woken'
 }
@@ -106,8 +106,8 @@ enter_in_order() {
 	done
 }
 
-# kill_contender CONTENDER: as a power failure does. If it holds the lock, its command must run before: a renewer that is left alone
-# would continue.
+# kill_contender CONTENDER: kills all its processes, as a power failure does. If CONTENDER holds the lock, first waits until its command
+# can be found: a process that is not killed would continue.
 kill_contender() {
 	! has_entered "$1" || wait_until 5 has_command "${PIDS[$1]}"
 	kill_whole "${PIDS[$1]}"

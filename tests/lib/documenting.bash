@@ -1,6 +1,6 @@
 # What the help and the source list, for comparison with the documents. Sourced after helpers.bash.
 #
-#   verbs                   prints the verbs that help lists, but flock, help and version
+#   verbs                   prints the verbs that help lists, except flock, help and version
 #   exit_codes_of_program   prints the exit codes of message.h other than 0, one a line
 #   stub NAME [SCRIPT]      creates a program NAME in this directory that runs SCRIPT; without SCRIPT it prints its arguments
 

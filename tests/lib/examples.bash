@@ -2,7 +2,7 @@
 # the directory of the project.
 #
 #   show_example FILE NAME           prints the example after the mark NAME in FILE
-#   run_example FILE NAME            runs it by sh under bats' run, with standard error apart
+#   run_example FILE NAME            runs it by sh under bats' run, with standard error in $stderr
 #   assert_done OUTPUT [REGEXP]      the example exited with 0 and printed OUTPUT; standard error matches REGEXP, or is empty
 #   nothing_is_held                  whether no key and no hold file is left
 

@@ -148,7 +148,7 @@ redis() {
 	esac
 }
 
-# redis_says TEXT COMMAND [ARG...]: the server's reply is TEXT.
+# redis_says TEXT COMMAND [ARG...]: whether the server's reply is TEXT.
 redis_says() {
 	ask_server "${@:2}" && [ "$ANSWER" = "$1" ]
 }
@@ -331,7 +331,7 @@ find_children_of_rlock() {
 	CHILDREN=("${all[@]}")
 }
 
-# has_no_child PID NAME: not even a zombie.
+# has_no_child PID NAME: false for a zombie with this name.
 has_no_child() {
 	! has_child "$@"
 }
@@ -478,7 +478,7 @@ to_seconds() {
 	printf -v "$1" '%d.%06d' $(($2 / 1000000)) $(($2 % 1000000))
 }
 
-# pause_for SECONDS: only where something has to last, such as an outage or a lease that must expire. To wait for a fact use wait_until.
+# pause_for SECONDS: use it only where a state must last, such as an outage, or a lease must expire. To wait for a fact use wait_until.
 pause_for() {
 	read -r -t "$1" -u 8 || :
 }

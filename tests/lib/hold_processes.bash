@@ -14,7 +14,7 @@
 # A command for sh: writes its pid to the file "command-pid", and runs until end_commands.
 REPORT_PID_AND_RUN='echo $$ >command-pid; exec run_until_ended'
 
-# hold_with_pids NAME [OPTION...]: standard error goes to the file "stderr". Returns when all three run.
+# hold_with_pids NAME [OPTION...]: standard error goes to the file "stderr". Returns when rlock, renewer and command run.
 hold_with_pids() {
 	hold_for_script "$REPORT_PID_AND_RUN" "$@"
 }
@@ -51,8 +51,8 @@ has_parent() {
 ESCAPERS=(child session bare undumpable hopper)
 [ "$(id -u)" != 0 ] || ESCAPERS+=(foreign)
 
-# Each process of `escape ... escaped` holds a flock(2) on the file "escaped" while it runs. To test that lock is to take it, so a
-# second lock, "looking", lets only one test it at a time.
+# Each process of `escape ... escaped` holds a flock(2) on the file "escaped" while it runs. A test of that flock holds it for a
+# moment, and would disturb another test: the flock on the file "looking" allows one test at a time.
 escaped_process_runs() {
 	[ -e escaped ] && ! flock looking flock -n -x escaped true
 }

@@ -1,6 +1,6 @@
 # Semaphores: free and held permits, and holders of them. Sourced after helpers.bash and contenders.bash.
 #
-#   has_free_permits NAME COUNT, has_held_permits NAME COUNT   whether so many permits are free, or held
+#   has_free_permits NAME COUNT, has_held_permits NAME COUNT   whether COUNT permits are free, or held
 #   has_all_permits NAME COUNT               whether COUNT permits are free, none is held, and no waiter is left
 #   hold_permit COUNT NAME [OPTION...]       `rlock sem` holds one of COUNT permits until end_commands; sets PID
 

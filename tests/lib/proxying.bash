@@ -1,8 +1,8 @@
 # A network with faults, played by tests/bin/faultproxy. Sourced after helpers.bash and watching.bash.
 #
 #   start_proxy [LISTEN]              starts a proxy to the file's server; RLOCK_URL then leads through it
-#   start_realtime_proxy [LISTEN]       the same, with real-time priority
-#   start_tls_proxy PORT              a proxy to a TLS port, which passes the bytes on
+#   start_realtime_proxy [LISTEN]     the same, with real-time priority
+#   start_tls_proxy PORT              starts a proxy that forwards bytes to a TLS port; RLOCK_URL then leads through it
 #   start_proxy_between LISTEN TARGET starts a proxy; sets LISTENED, the address that it listens on
 #   proxy COMMAND...                  sends a command to the proxy, such as a fault
 #   faults_happened                   whether all faults that were ordered have happened
@@ -48,8 +48,8 @@ faults_happened() {
 	proxy state | grep -q 'rules=0'
 }
 
-# Texts by which the proxy recognises requests for the plain or fair lock "a". A renewal has no text of its own: RENEW is in all
-# requests that name holds, so it selects renewals only while no call acquires or releases the lock.
+# Texts by which the proxy recognises requests for the plain or fair lock "a". A renewal has no text of its own, since all requests that
+# name holds contain RENEW: use RENEW while no call acquires or releases the lock.
 ACQUIRE='redisson_lock_token:{a}'
 RELEASE='redisson_lock__channel:{a}!redisson_lock_token:{a}'
 RENEW='rlock_holds:{a}'

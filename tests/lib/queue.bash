@@ -1,5 +1,5 @@
-# The queue of a fair lock: contenders, and threads of Redisson, which redis-cli plays and which are called J1, J2... Sourced after
-# helpers.bash, leftovers.bash and watching.bash; loads contenders.bash.
+# The queue of a fair lock: contenders, and Redisson's threads J1, J2..., played by redis-cli. Sourced after helpers.bash,
+# leftovers.bash and watching.bash; loads contenders.bash.
 #
 #   start_fair_contender CONTENDER [OPTION...] NAME...   starts a contender for fair locks
 #   queue_fair_contender CONTENDER [OPTION...] NAME...   the same, and waits until it is last in the queue (of the last name)
@@ -8,7 +8,7 @@
 #   queue_is NAME CONTENDER...             whether the queue of the lock is exactly this
 #   is_last NAME CONTENDER                 whether this contender is the last in the queue
 #   owner_in_queue NAME CONTENDER          prints its owner, as the queue stores it
-#   set_deadline NAME CONTENDER AHEAD_MS   sets its score in the queue: when Redisson considers it dead
+#   set_deadline NAME CONTENDER AHEAD_MS   sets its score: the time after which Redisson considers it dead
 #   has_just_polled NAME OWNER             whether this waiter has renewed its heartbeat a moment ago
 #   is_woken_by NAME CONTENDER COMMAND...  runs COMMAND, after which the contender must acquire the lock promptly
 #   java_locks, java_unlocks CONTENDER NAME   acquire and release a lock as Redisson does
@@ -69,8 +69,8 @@ set_deadline() {
 	redis zadd "redisson_lock_timeout:{$1}" $(($(server_ms) + $3)) "$(owner_in_queue "$1" "$2")" >/dev/null
 }
 
-# has_just_polled NAME OWNER: the waiter makes no attempt of its own in the next 1.5 s, so an acquisition by then was caused by a
-# notification. Compared by a script on the server: a process that reads the clock could start too late on a busy machine.
+# has_just_polled NAME OWNER: if true, the waiter makes no attempt of its own in the next 1.5 s, so only a notification can let it acquire
+# the lock before. A script on the server compares the times: a process that reads the clock could start too late on a busy machine.
 has_just_polled() {
 	ask_server eval '
 		local alive_until_ms = string.match(redis.call("HGET", KEYS[1], ARGV[1]) or "", "^%d+") or 0

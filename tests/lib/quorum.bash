@@ -7,8 +7,8 @@
 #   has_keys_only_on NUMBER                whether all servers but this one are empty
 #   runs_once                              a command for sh, which exits with 7
 
-# start_warm_servers COUNT [OPTION...]: so a request whose reply is lost in a test has been carried out, and was not denied with
-# NOSCRIPT.
+# start_warm_servers COUNT [OPTION...]: since the scripts are loaded, a request whose reply is lost in a test has been carried out, and
+# was not denied with NOSCRIPT.
 start_warm_servers() {
 	start_servers "$@"
 	# Let the wait of the inner rlock time out. This loads the script that releases a hold without a quorum.

@@ -87,7 +87,7 @@ use_servers() {
 	export RLOCK_URL
 }
 
-# urls_of NUMBER...: separated by blanks. An entry of the array VIA replaces the URL of that server.
+# urls_of NUMBER...: blanks separate the URLs. An entry of the array VIA replaces the URL of that server.
 urls_of() {
 	local number urls=()
 	for number; do

@@ -3,7 +3,7 @@
 #
 #   stays_true_for SECONDS COMMAND...        polls; fails as soon as COMMAND fails within SECONDS
 #   takes_less_than SECONDS COMMAND...       runs COMMAND; fails if it fails or takes longer
-#   becomes_true_within SECONDS COMMAND...   wait_until with a limit in fractions of a second, which is enforced
+#   becomes_true_within SECONDS COMMAND...   wait_until; fails if COMMAND succeeds later, where SECONDS can be a fraction
 #   wait_until_each_ms SECONDS COMMAND...    wait_until that polls every millisecond
 #   server_ms                                prints the time of the server's clock
 #   processes_of_test                        prints "PID NAME" of each process that this test has started
@@ -53,7 +53,7 @@ becomes_true_within() {
 	takes_less_than "$1" wait_until $((${1%.*} + 1)) "${@:2}"
 }
 
-# For facts that the test must not notice late.
+# Use it for facts that the test must notice within milliseconds.
 wait_until_each_ms() {
 	local POLL_US=1000
 	wait_until "$@"
