@@ -37,7 +37,7 @@ in_row() {
 }
 
 # Whether no key is left. A waiter that had no right to leave the queue of a fair lock stays in it until another client asks for that
-# lock, so this asks for each one first.
+# lock, so this function asks for each of these locks first.
 no_keys_once_visited() {
 	local key
 	for key in $(redis keys 'redisson_lock_queue:*'); do

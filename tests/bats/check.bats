@@ -49,7 +49,7 @@ limited() {
 	run -0 rlock check --json
 	assert_output --regexp '"level":"ok","subject":"role",.*"sound":true,"conclusion":"sound: locks can be relied on here, '
 	no_keys
-	# Colours are for a terminal.
+	# check prints colours on a terminal only.
 	export TERM=xterm
 	run -0 on_terminal 80 rlock check
 	assert_output --partial $'\e[32mok  \e[0m'
@@ -88,7 +88,7 @@ limited() {
 	no_keys
 }
 
-# paste_rights: runs the lines that are in the output, as they stand.
+# paste_rights: runs the ACL lines that the output proposes, unchanged. The server must accept all of them.
 paste_rights() {
 	sed -nE 's/^(BAD|note) +rights .*try: //p' <<<"$output" | redis-cli -s "$SERVER_SOCKET" >pasted
 	grep -q OK pasted
@@ -125,7 +125,7 @@ paste_rights() {
 @test "check reports permits without a record of a holder, and what to do" {
 	run -0 rlock sem --permits 3 imports -- rlock check imports
 	finds ok permits 'imports: 2 of 3 free, none without a record of a holder$'
-	# As two threads of a Java service do through RSemaphore.
+	# Take two permits as threads of a Java service do through RSemaphore, which stores no record of a holder.
 	redis decrby imports 2 >/dev/null
 	run -0 rlock check imports
 	finds note permits 'imports: 2 of 3 have no record of a holder, .* try: rlock unlock --force imports$'
@@ -145,7 +145,7 @@ paste_rights() {
 	assert_equal "${lines[-1]}" "NOT SOUND: locks can't be relied on here, see lock, memory"
 	run -78 rlock check --json
 	assert_output --partial '"sound":false,"conclusion":"NOT SOUND: '
-	# The used memory changes, since the server frees buffers of clients.
+	# Retry: the used memory changes while the server frees buffers of clients.
 	wait_until 20 is_noted_as_nearly_full
 }
 
@@ -238,7 +238,7 @@ site_config() {
 	finds note REDIS_URL '\(not shown\), from the environment: not used: rlock reads RLOCK_URL$'
 	refute_output --regexp 'note +RLOCK_RUNTIME_DIR|s3cret'
 	finds note url 'the default, since no server is named anywhere: each machine then locks on a server of its own'
-	# Once: the failure and the list of options do not say it again.
+	# Only this note says that no server is named: the failure and the list of options do not repeat it.
 	assert_equal "$(grep -c 'server is named\|server was named' <<<"$output")" 1
 	refute_output --partial SSL_CERT_FILE
 }

@@ -68,7 +68,7 @@ locks_of_all_kinds() {
 		SERVER_SOCKET=$(socket_of 1)
 		[[ $url = redis:* ]] || SERVER_SOCKET=$(socket_of 2)
 		locks_of_all_kinds
-		# Once, although the waiter with -v had two connections.
+		# -v reports this once, although the waiter had two connections.
 		run -0 sed -n 's/.*: it denies/it denies/p' stderr
 		assert_output 'it denies CLIENT SETNAME: its list of clients does not name rlock'
 	done

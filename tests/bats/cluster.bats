@@ -296,7 +296,7 @@ complete_migration() {
 	end_migration a "$FROM" "$TO"
 }
 
-# says REPLY NODE COMMAND [ARG...]: NODE replies so after ASKING, as to a client that was redirected.
+# says REPLY NODE COMMAND [ARG...]: whether NODE replies REPLY after ASKING, as to a client that was redirected.
 says() {
 	[ "$(printf 'asking\n%s\n' "${*:3}" | on "$2" redis | tail -n 1)" = "$1" ]
 }

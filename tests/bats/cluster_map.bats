@@ -32,7 +32,7 @@ map() {
 	(IFS=,; echo "${maps[*]}")
 }
 
-# Prints the URL of one node, which redirects requests for the names of all others.
+# Prints the URL of one node. The node redirects requests for names of the other nodes.
 one_node() {
 	echo "redis+cluster://127.0.0.1:$(port_of 1)"
 }
@@ -77,7 +77,7 @@ one_node() {
 	wait_until 5 on 2 is_held "${names[1]}"
 	begin_migration "${names[1]}" 2 3
 	move_keys "${names[1]}" 2 3
-	# For longer than the lease: node 2 sends each renewal to node 3, by ASK, and then by MOVED.
+	# Poll for longer than the lease: node 2 redirects each renewal to node 3, by ASK, and after the migration by MOVED.
 	stays_true_for 4 is_running "$PID"
 	end_migration "${names[1]}" 2 3
 	stays_true_for 4 on 3 is_held "${names[1]}"

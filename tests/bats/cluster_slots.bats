@@ -56,7 +56,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 		holder=$PID
 		in_background rlock run -w 25s a b c -- true
 		wait_until 5 has_subscribed_waiter "$name"
-		# With a wait time: each attempt of the waiter holds the names in earlier slots for a moment.
+		# Give these calls a wait time: each attempt of the waiter holds the names in earlier slots for a moment.
 		for other in a b c; do
 			[ "$other" = "$name" ] || run -0 rlock run -w 5s "$other" -- true
 		done

@@ -35,13 +35,13 @@ refuses() {
 	refute file_exists ran
 }
 
-# as_mode_allows COMMAND: for root without the capabilities that ignore a file's mode.
+# as_mode_allows COMMAND: runs COMMAND; as root, without the capabilities that ignore a file's mode.
 as_mode_allows() {
 	[ "$(id -u)" != 0 ] || set -- setpriv --bounding-set=-dac_override,-dac_read_search "$@"
 	exec "$@"
 }
 
-# with_test_etc COMMAND [ARG...]: with the test's directory etc mounted at /etc.
+# with_test_etc COMMAND [ARG...]: runs COMMAND with the test's directory etc mounted at /etc.
 with_test_etc() {
 	as_mode_allows unshare -rm sh -c 'mount --bind "$0" /etc &&
 		exec setpriv --bounding-set=-dac_override,-dac_read_search "$@"' "$BATS_TEST_TMPDIR/etc" "$@"
@@ -58,7 +58,7 @@ with_test_etc() {
 	locks_in 1 rlock run
 	echo "url = $SOCKET_URL?db=3" >"$XDG_CONFIG_HOME/rlock.conf"
 	RLOCK_CONFIG='' locks_in 3 rlock run
-	# The environment of cron.
+	# This is the environment of cron.
 	locks_in 4 env -i HOME="$HOME" LOGNAME=nobody PATH=/usr/bin:/bin SHELL=/bin/sh "$(command -v rlock)" run
 }
 
@@ -96,7 +96,7 @@ not to root or to the caller, and no other place names the server: give --url, o
 	: >"$CONFIG"
 	run with_test_etc rlock check --config "$CONFIG" -u "$SOCKET_URL"
 	assert_output --partial "/etc/rlock.conf, the default: not used: one file is read, and that is $CONFIG"
-	# The home directory may not be searched, either.
+	# Now rlock may not search the home directory either.
 	chmod 700 home
 	locks_in 6 with_test_etc rlock run
 	chmod 000 etc/rlock.conf
@@ -141,7 +141,7 @@ check what is in it, then: chown 0 $CONFIG" rlock run
 	refuses "chmod go-w $CONFIG" as_user 4712 rlock run
 }
 
-# as_user USER COMMAND: as this user with group 4711. A capability lets it read the directories of the tests.
+# as_user USER COMMAND: runs COMMAND as this user, with group 4711. A capability lets COMMAND read the directories of the tests.
 as_user() {
 	setpriv --reuid="$1" --regid=4711 --clear-groups --inh-caps=+dac_read_search --ambient-caps=+dac_read_search "${@:2}"
 }

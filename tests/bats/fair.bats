@@ -161,7 +161,7 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	wait_until 5 is_gone "$MASTER"
 	pause_for 2.5
 	promote_replica
-	# The first request for this lock at the new master, before any waiter has reached it.
+	# The new master gets these requests for the lock before any waiter has reached it.
 	finish_contenders r0
 	run -75 rlock fair -n a -- true
 	queue_is a r1 r2 r3 r4 r5
@@ -185,7 +185,7 @@ queue_java() {
 @test "dead Java waiters at the head of a free lock delay it by seconds, and a live one is never overtaken" {
 	local listener server=$SERVER_SOCKET url=$RLOCK_URL
 	redis acl setuser blind on nopass allkeys allchannels +@all -pubsub >/dev/null
-	# On a server with a replica: the Java waiter may be subscribed at the replica, where rlock cannot see it.
+	# Use a server with a replica: the Java waiter may be subscribed at the replica, where rlock cannot see it.
 	start_replicated_servers
 	SERVER_SOCKET=$PWD/one/redis.sock queue_java a J1
 	start_fair_contender r5 a

@@ -132,7 +132,7 @@ end_without_messages() {
 		ended_with 76
 		stderr_is_one_line '^rlock: a: lock lost at '
 		[ "$(redis pttl a)" -le "$ms" ]
-		# The shorter lease may have expired.
+		# After the shorter lease the lock may have expired.
 		[ "$ms" = 5000 ] || assert_equal "$(redis hgetall a)" $'somebody\n1'
 		redis del a
 	done
@@ -368,7 +368,7 @@ break_with_lost_reply() {
 		proxy $fault
 		run_counted -w 10s
 	done
-	# Also without a wait time.
+	# rlock must repeat the request without a wait time as well.
 	proxy drop-reply "$ACQUIRE"
 	run_counted -n
 	proxy drop-reply "$ACQUIRE" 1000
@@ -540,7 +540,7 @@ proxy_counts() {
 			assert_output "rlock: a: $RLOCK_URL?db=0 is a replica: it can grant no lock: name its master, or its sentinels: READONLY You can't write against a read only replica."
 		done
 	done
-	# A replica that has lost its master, and does not serve its data.
+	# Now the replica, which has lost its master, does not serve its data.
 	redis config set replica-serve-stale-data no
 	run -69 rlock run a -- touch ran
 	assert_one_line "^rlock: a: .* is a replica: it can grant no lock"

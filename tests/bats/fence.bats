@@ -57,7 +57,7 @@ only_counters() {
 	assert_output $'12\n22\n2'
 	run -0 rlock unlock --owner job-1 a b c
 	only_counters a b c
-	# A re-entered lock gets a new token, too.
+	# A re-entry also increments the token.
 	run -0 rlock run --fence a -- rlock run --fence b a -- printenv RLOCK_TOKEN
 	assert_output $'13\n4'
 }

@@ -11,7 +11,7 @@ setup() {
 	ln -s "$RLOCK_BIN" link/flock
 }
 
-# on_other_machine COMMAND [ARG...]: as on another machine: with other hold files, and without inherited locks.
+# on_other_machine COMMAND [ARG...]: runs COMMAND with other hold files and without inherited locks, as on another machine.
 on_other_machine() {
 	env -u RLOCK_HELD RLOCK_RUNTIME_DIR="$PWD/there" "$@"
 }

@@ -6,7 +6,7 @@ load ../lib/usual
 
 teardown() {
 	local pid
-	# A test creates a fifo with this name.
+	# Read only a regular file: a test creates a fifo with this name, on which cat would block.
 	if [ -f "$RLOCK_RUNTIME_DIR/local.pid" ]; then
 		pid=$(cat "$RLOCK_RUNTIME_DIR/local.pid")
 		[ "$(readlink "/proc/$pid/cwd")" != "$RLOCK_RUNTIME_DIR" ] || kill -KILL "$pid"
@@ -101,7 +101,7 @@ is_distrusted_when() {
 	chown 65534 "$other"
 	in_background setpriv --reuid=65534 --regid=65534 --clear-groups redis-server --port 0 --save '' \
 		--unixsocket "$other/sock" --unixsocketperm 777 --logfile /dev/null --dir "$other"
-	# redis-server creates the socket before it listens.
+	# Poll: redis-server creates the socket before it listens.
 	wait_until 5 ask_redis "$other/sock" ping
 	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
 	ln -s "$other/sock" "$RLOCK_RUNTIME_DIR/local.sock"

@@ -117,7 +117,7 @@ status_is() {
 	start_holder h run -t 60s a
 	kill_contender h
 	wait "${PIDS[h]}" || :
-	# As if this shell had got the holder's pid.
+	# Write the pid of this shell into the record, as if the kernel had reused the holder's pid.
 	change_holder a "%.${PIDS[h]}%." ".$$."
 	status_is 'lock["holders"][0]["gone"]' True a
 	run -75 rlock run -w 1s a -- true

@@ -9,7 +9,7 @@ load ../lib/hung_file_system
 
 # ---- rlock takes over ----
 
-# hang_renewer CALLS FIRST [OPTION...]: rlock with a lease of 3 s whose renewer hangs in one of these system calls, from call number
+# hang_renewer CALLS FIRST [OPTION...]: starts rlock with a lease of 3 s. Its renewer hangs in one of these system calls, from call number
 # FIRST on.
 hang_renewer() {
 	echo >hangs
@@ -102,7 +102,7 @@ on_file_system() {
 	needs_hung_file_system
 	on_file_system bash -c 'ulimit -n 4096; for fd in {1000..2999}; do eval "exec $fd>mnt/f"; done; : >switches/flush
 		exec rlock run -t 3s a -- sh -c "echo \$\$ >command-pid; exec run_until_ended" 2>stderr'
-	# Until bash has opened 2,000 files there.
+	# Wait long: bash must first open 2,000 files there.
 	wait_until 60 test -s command-pid
 	find_hold_processes
 	wait_until 10 grep -q flush switches/asked

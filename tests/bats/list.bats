@@ -112,7 +112,7 @@ make_locks() {
 	assert_line --regexp '^noted .{1,58}mmm\.\.\.$'
 	assert_line "$long"
 	assert_line --regexp '^ +plain +[0-9.]+s +5[0-9]s +0 +the long one$'
-	# Not on a terminal: one line per lock, not cut.
+	# Without a terminal list prints one line per lock, and cuts none.
 	run -0 rlock list
 	assert_line --regexp "^$long +plain .* the long one\$"
 }
@@ -162,7 +162,7 @@ make_locks() {
 @test "list prints 40,000 locks with arbitrary bytes in their names, reading a few keys at a time, in little memory" {
 	make_locks 40000
 	redis config resetstat >/dev/null
-	# Too little memory for a list of all locks.
+	# Limit the memory: a list of all locks would not fit.
 	(
 		[ -n "${TESTS_UNDER-}" ] || ulimit -v 18000
 		rlock list 'n?1*' >listed

@@ -122,7 +122,7 @@ no_local_server() {
 	start_local
 	kill -TERM "$SERVER"
 	wait_until 10 has_servers 0
-	# As while a process is being killed: its main thread has ended, and another thread keeps the socket open.
+	# Simulate a process that is being killed: its main thread has ended, and another thread keeps the socket open.
 	in_background env -C "$RLOCK_RUNTIME_DIR" python3 -IS -c '
 import ctypes, socket, threading
 listener = socket.socket(socket.AF_UNIX)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# Locks without a command: a script locks, works and unlocks, or ends, which frees the lock, or loses it. And the runtime directory with
-# the hold files. The scripts are child processes; they call redis-cli by $REDIS. lock_unlock.bats covers re-entering, several names
+# Locks without a command: a script locks and unlocks, or ends, or loses its lock. Also the runtime directory with the hold files. The
+# scripts are child processes; they call redis-cli by $REDIS. lock_unlock.bats covers re-entering, several names
 # and other ways to release.
 
 load ../lib/usual
@@ -82,7 +82,7 @@ load ../lib/scripting
 	assert_output --regexp "^hold-$PID-[^ ]*"$'\nhold-and-other-things\nnew-1-00000000000000000000000000000000$'
 }
 
-# write_elsewhere FIELD: writes the hold file as if it came from another boot (2), PID namespace (3) or time namespace (4).
+# write_elsewhere FILE FIELD: writes the hold file FILE as from another boot (FIELD 2), PID namespace (3) or time namespace (4).
 write_elsewhere() {
 	awk -v field="$2" '$1 == "place" { $field = field == 2 ? "1b4e28ba-2fa1-11d2-883f-0016d3cca427" : $field + 1 } 1' original >"$1"
 	refute cmp -s "$1" original
@@ -230,7 +230,7 @@ processor_ticks() {
 	awk '{ print $14 + $15 }' "/proc/$1/stat"
 }
 
-# As in a container, where the session's leader is in an outer PID namespace: the kernel reports its pid as 0.
+# In a container the session's leader can be in an outer PID namespace; then the kernel reports its pid as 0.
 @test "--on-lost kill kills a script that ignores SIGTERM, and no daemon of another session, although the session's leader is not visible" {
 	needs_namespaces
 	in_background unshare --fork --pid --mount-proc --kill-child bash -c '

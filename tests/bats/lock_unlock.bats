@@ -168,7 +168,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 }
 
 @test "inside a run whose renewer was killed unlock releases the inner lock, and then says that the run holds it" {
-	# Repeated, since all processes may start in the same clock tick, by which rlock orders them.
+	# Repeat: rlock orders the processes by their start times, and all may start in the same clock tick.
 	for _ in 1 2 3 4 5 6 7 8 9 10; do
 		script_prints "0 2 $BY_RUN 1" 'rlock lock --pid $$ a
 			rlock run a -- sh -c "rlock lock --pid \$\$ a; kill -KILL \$PPID; rlock unlock a

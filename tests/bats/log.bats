@@ -102,7 +102,7 @@ objects() {
 	assert_equal "$(field waited_ms acquired)" "$(field waited_ms waited)"
 }
 
-# Many at the same time, so that each is preempted at another point. The server may be too late for some.
+# Start many waiters at the same time, so that each is preempted at another point. A waiter may end without the server's reply.
 @test "a wait that timed out is never logged as shorter than --wait" {
 	local waiters=()
 	hold_in_background a

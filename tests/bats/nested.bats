@@ -67,7 +67,7 @@ kept_holds_go() {
 	done
 }
 
-# Otherwise the lock would stay held until the end of the longer lease, without a holder.
+# If the expired hold counted, the lock would stay held without a holder until the end of the longer lease.
 @test "an expired hold does not keep the lock when a longer hold of its owner is released" {
 	local verb
 	for verb in lock fair read write; do
@@ -141,7 +141,7 @@ is_a_deadlock() {
 	run -0 rlock read a -- "${CLEARED[@]}" rlock read -n a -- echo inside
 	assert_output inside
 	run -75 rlock sem --permits 1 b -- "${CLEARED[@]}" rlock sem --permits 1 -w 1s b -- echo inside
-	# A call with --owner has another owner, and waits, too.
+	# A call with --owner has another owner, so it waits.
 	run -75 rlock run a -- rlock lock --owner ci --lease 1m -w 1s a
 	hold_in_background c
 	run -75 rlock run d -- "${CLEARED[@]}" rlock run -w 1s c -- true

@@ -16,7 +16,7 @@ make_user() {
 	redis acl setuser ci on ">$SECRET" allkeys allchannels +@all >/dev/null
 }
 
-# ---- where it is from ----
+# ---- where the password is from ----
 
 @test "the password of the URL precedes that of a file, and that one REDISCLI_AUTH, which applies to all servers" {
 	want_password
@@ -63,7 +63,7 @@ make_user() {
 	refute_output --regexp 'cmdstat_auth|cmdstat_hello'
 }
 
-# ---- which files are good for one ----
+# ---- which password files are accepted ----
 
 @test "an unreadable, empty or world-writable password file is refused, and a world-readable one is a warning" {
 	local name mode
@@ -99,7 +99,7 @@ make_user() {
 	refute file_exists ran
 }
 
-# ---- a wrong one, or none ----
+# ---- a wrong password, or none ----
 
 @test "a wrong, missing or unneeded password is refused immediately, in one line that names its source or the remedy" {
 	local from_file from_url
@@ -130,7 +130,7 @@ make_user() {
 @test "a denied login or a missing database acquires no lock as another user or in another database" {
 	local option
 	make_user
-	# The second time the scripts are loaded.
+	# In the second round the server has loaded the scripts.
 	for _ in 1 2; do
 		for option in -n '-w 2s --db 3' '--at-least 20s'; do
 			# shellcheck disable=SC2086
@@ -171,7 +171,7 @@ make_user() {
 	assert [ "$(redis pttl a)" -le 20000 ]
 }
 
-# ---- that none is seen ----
+# ---- that no password is shown ----
 
 # shows_no_secret PID: the process must exist, and its command line must not contain the password.
 shows_no_secret() {

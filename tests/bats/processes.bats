@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# rlock, its renewer or both are killed or stopped: the command stays protected or is terminated, and the lock stays for one lease
-# at most after it.
+# rlock, its renewer or both are killed or stopped: the command stays protected or is terminated, and the lock lasts for one lease
+# at most after the command.
 
 load ../lib/usual
 load ../lib/hold_processes
@@ -72,7 +72,7 @@ load ../lib/hold_processes
 		RENEWER=${RENEWERS[0]}
 		wait_until 5 is_renewed a 6000
 		without_renewal "$PID" with_lease_end kill -s STOP "$SERVER_PID"
-		# Only now: without_renewal has just sent SIGCONT to the renewer.
+		# Send the signal after without_renewal, which ends with a SIGCONT to the renewer.
 		kill -s "$signal" "${!victim}"
 		watch_family 8
 		((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
@@ -95,7 +95,7 @@ load ../lib/hold_processes
 	in_background rlock run -t 3s a -- sh -c 'touch second; run_until_ended'
 	wait_until 10 file_exists second
 	kill -s CONT "${BACKGROUND[0]}" "$RENEWER"
-	# The grace time alone would be longer.
+	# They must not wait for the grace time, which is longer.
 	takes_less_than 20 ended_with 76 "${BACKGROUND[0]}"
 	stderr_is_one_line '^rlock: a: lock lost '
 	is_gone "$COMMAND"

@@ -325,7 +325,7 @@ echo >>complete'
 	holder=$PID
 	wait_until 5 on "$a" is_held a
 	wait_until 5 on "$b" is_held a
-	# In this order, so that the holder cannot reach c in between.
+	# Keep this order: the holder must not reach c in between.
 	proxy_to "$c" blackhole on
 	proxy_to "$c" refuse off
 	crash_server "$b"

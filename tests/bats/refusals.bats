@@ -28,7 +28,7 @@ each_is() {
 	refute file_exists ran
 }
 
-# users_may_all: creates a user with all rights; sets URLS, which log in as the default user and as that one.
+# users_may_all: creates a user with all rights; sets URLS, which log in as the default user and as the new user.
 users_may_all() {
 	redis acl setuser ci on resetpass ">$SECRET" allkeys allchannels +@all >/dev/null
 	URLS=("redis://127.0.0.1:$PORT" "$(url_of ci)")

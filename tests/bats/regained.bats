@@ -105,7 +105,7 @@ lose() {
 
 # ---- whatever waits there ----
 
-# regains_beside KIND WAITERS: a holder of this kind must acquire the lock again on each server that lost it, while callers of the kind
+# regains_beside KIND WAITERS: on each server that lost the lock, a holder of this kind must acquire it again while callers of the kind
 # WAITERS wait.
 regains_beside() {
 	local field holder number

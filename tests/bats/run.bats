@@ -22,7 +22,7 @@ load ../lib/proxying
 	mkdir bin
 	echo '#!/bin/sh' >bin/plain
 	echo '#! /no/such/interpreter -x' >bin/script
-	# A file with line ends of another system.
+	# The lines of this script end with CR LF.
 	printf '#!/bin/sh\r\n' >bin/carriage-return
 	chmod +x bin/script bin/carriage-return
 	while IFS='|' read -r status command message; do
@@ -39,7 +39,7 @@ load ../lib/proxying
 		126|script|cannot run script: bad interpreter: '/no/such/interpreter' is not there
 		126|bin/carriage-return|cannot run bin/carriage-return: bad interpreter: '/bin/sh
 	END
-	# With this PATH: some systems have a program called cd.
+	# Set a PATH without programs: some systems have a program called cd.
 	PATH=/no/such run -127 "$RLOCK_BIN" run -w 3s a -- cd /tmp
 	assert_output "rlock: a: cd: command not found: no shell reads COMMAND: try: rlock run -w 3s a -- sh -c 'cd /tmp'"
 	assert_equal $(($(server_commands) - before)) 1
@@ -60,7 +60,7 @@ load ../lib/proxying
 	hold_in_background a -t 3s
 	mapfile -t left < <(redis -r 400 -i 0.01 pttl a)
 	is_running "$PID"
-	# The TTL just before each renewal. At least one of the renewals must be in time; a busy machine may delay the others.
+	# Where the TTL rises, left[i - 1] is the TTL just before a renewal. One renewal must be in time: a busy machine may delay the others.
 	for ((i = 1; i < ${#left[@]}; i++)); do
 		((left[i] <= left[i - 1] || left[i - 1] < 1300 || left[i - 1] > 2100)) || ((++in_time))
 	done

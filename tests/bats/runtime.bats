@@ -4,7 +4,7 @@
 
 load ../lib/usual
 
-# With a port, as the other user cannot search the test's directory, where the socket is.
+# Use a port: the other user cannot search the test's directory, where the socket is.
 setup_file() { start_server_at_port; }
 
 setup() {
@@ -25,12 +25,12 @@ teardown() {
 	teardown_and_check_processes
 }
 
-# as_user COMMAND [ARG...]: as USER_ID, with the default runtime directory.
+# as_user COMMAND [ARG...]: runs COMMAND as USER_ID, with the default runtime directory.
 as_user() {
 	as "$USER_ID" env -u RLOCK_RUNTIME_DIR -u XDG_CONFIG_HOME HOME=/ "$@"
 }
 
-# as UID COMMAND [ARG...]: as this user and group.
+# as UID COMMAND [ARG...]: runs COMMAND as this user and group.
 as() {
 	(cd / && exec setpriv --reuid="$1" --regid="$1" --clear-groups "${@:2}")
 }

@@ -111,8 +111,8 @@ readers() {
 	no_keys
 }
 
-# permits_of_strangers COUNT MS: COUNT holders of one permit of "s" each, with a lease of MS; as many permits are free. A negative MS: the
-# leases expired that long ago.
+# permits_of_strangers COUNT MS: adds COUNT holders of one permit of "s" each, with a lease of MS; COUNT more permits are free. A negative
+# MS: the leases expired that long ago.
 permits_of_strangers() {
 	redis eval '
 		local now, left_ms = redis.call("TIME"), ARGV[2]
@@ -132,7 +132,7 @@ permits_of_strangers() {
 
 @test "a call with -n reclaims as many of 5,000 expired permits as it needs, in slices" {
 	permits_of_strangers 5000 -60000
-	# As after --resize: after four slices there are still too few free permits.
+	# Set a negative count, as --resize can: after four slices there are still too few free permits.
 	redis set s -3500 >/dev/null
 	run -0 rlock sem --permits 1500 --take 1000 -n s -- true
 	assert_output ''

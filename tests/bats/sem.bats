@@ -137,7 +137,7 @@ last_acquire() {
 	for contender in r1 r2 r3; do
 		queue_contender $contender sem --permits 1 a
 	done
-	# Stop the waiters behind: they could poll at the same moment.
+	# Stop the later waiters: they could poll at the same moment.
 	stop_waiters "${PIDS[r2]}" "${PIDS[r3]}"
 	redis eval 'redis.call("incrby", KEYS[1], 1) redis.call("publish", KEYS[2], 1)' 2 a 'redisson_sc:{a}' >/dev/null
 	enters_when_woken r1

@@ -19,7 +19,7 @@ teardown_file() {
 setup() {
 	directory_setup
 	on 2 redis flushall >/dev/null
-	# Remove the service from all of them first: a sentinel with a later configuration would spread that one to the others.
+	# Remove the service from all of them first: a sentinel with a later configuration would spread it to the others.
 	for number in 1 2 3; do ask_sentinel "$number" sentinel remove "$SERVICE"; done
 	set_master "$(port_of 1)"
 }
@@ -268,7 +268,7 @@ start_callers() {
 @test "a lock is renewed while the sentinels disagree" {
 	in_background rlock run -t 3s a -- run_until_ended
 	wait_until 5 is_held a
-	# Sentinel 1, then another one; rlock sorts the sentinels of the URL.
+	# First sentinel 1 disagrees, then sentinel 2. rlock sorts the sentinels of the URL, so either can be the one that it asks first.
 	set_master_at 1 2
 	stays_true_for 2 is_held a
 	set_master_at 1 1
@@ -355,7 +355,7 @@ has_run_for() {
 	ended_with 76
 }
 
-# ---- another master meanwhile ----
+# ---- another master while a lock is waited for or held ----
 
 @test "no command starts on a grant of a server that is no longer the master" {
 	hold_by_foreign_client a

@@ -10,7 +10,7 @@ load ../lib/proxying
 # take_servers gives out servers from 4 on.
 setup_file() { start_warm_servers 12; }
 
-# ---- what stands on the servers ----
+# ---- what the servers store ----
 
 @test "a lock of each kind is the same hash with the same owner on each server, and leaves no key" {
 	local verb fields

@@ -247,7 +247,7 @@ changes_nothing() {
 	create_limited_user
 	for kind in read 'sem --permits 3'; do
 		hold_as "$kind" "nightly$((number += 1))"
-		# With a Java client as another reader.
+		# Add a Java client as another reader.
 		[ "$kind" != read ] || redis hset nightly1 "$JAVA" 1 >/dev/null
 		for right in hset hdel time "$([ "$kind" = read ] && echo pttl || echo get)"; do
 			redis acl setuser ci "-$right" >/dev/null

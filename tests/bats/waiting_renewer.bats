@@ -81,8 +81,8 @@ waiting_ids() {
 	stderr_is_one_line '^rlock: a: timed out after 6s'
 }
 
-# grant_unheard COMMAND...: an rlock waits for a lock of another owner; then the server grants the lock, but the proxy holds the reply
-# back. Sets PID and RENEWER.
+# grant_unheard SCRIPT: an rlock, with SCRIPT as its command, waits for a lock of another owner. Then the server grants the lock, but the
+# proxy holds the reply. Sets PID and RENEWER.
 grant_unheard() {
 	local direct=$RLOCK_URL
 	rlock lock --owner other -l 60s a
@@ -196,7 +196,7 @@ grant_unheard() {
 	kill -s STOP "$PID"
 	wait_until 5 is_stopped "$PID"
 	release_other
-	# The renewer acquires the lock.
+	# The renewer, which is not stopped, acquires the lock.
 	wait_until 5 is_held a
 	# If possible, keep rlock's processor busy with a real-time process: rlock then cannot die immediately, while its renewer polls it every
 	# tenth of a second.

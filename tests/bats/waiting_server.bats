@@ -57,7 +57,7 @@ release_each() {
 	wait_until 5 has_child "$PID" run_until_ended
 	record_stderr rlock run -w 4s a -- touch ran
 	wait_until 5 has_waiters a
-	# No message: as the first in its queue the waiter would not make another attempt before the end of the TTL.
+	# Change the record without a message: as the first in its queue, the waiter makes no attempt before its wait time or the TTL ends.
 	redis hset 'rlock_holds:{a}' "$(redis hkeys 'rlock_holds:{a}' | head -n 1)" \
 		"$(redis hvals 'rlock_holds:{a}' | head -n 1 | sed 's/first/second/')"
 	ended_with 75
@@ -139,7 +139,7 @@ is_probed() {
 	done
 }
 
-# is_polled REQUESTS: whether at least so many requests have passed the proxy.
+# is_polled REQUESTS: whether at least REQUESTS requests have passed the proxy.
 is_polled() {
 	[[ $(proxy count) =~ requests=([0-9]+) ]] && ((BASH_REMATCH[1] >= $1))
 }

@@ -25,7 +25,7 @@ load ../lib/proxying
 	no_keys
 }
 
-# ---- what becomes of a waiter ----
+# ---- waiters that die, end or are stopped ----
 
 @test "a waiter killed after it was woken delays the next one by seconds, one ended by a signal not at all" {
 	start_holder h run a
@@ -66,7 +66,7 @@ load ../lib/proxying
 	wait_until 5 no_keys
 }
 
-# ---- those that come later ----
+# ---- waiters that are not overtaken ----
 
 @test "a reader that comes after a waiting writer waits, and the message names that writer" {
 	start_holder r1 read a
