@@ -35,28 +35,36 @@ enum {
 	FLOCK_NO_INPUT = 66,
 };
 
-/* What the command line says. */
+/* The parsed command line. */
 struct call {
 	bool is_shared;
 	bool is_unlock;
 	bool no_wait;
 	bool has_timeout;
 	double timeout_s;
-	int64_t wait_ms; /* of read_timeout; -1: without a limit */
+	/* set by read_timeout; 0: no wait, -1: no limit */
+	int64_t wait_ms;
 	int conflict_exit_code;
-	bool close; /* processes that COMMAND leaves behind do not keep the lock */
+	/* --close: leftovers of COMMAND do not keep the lock */
+	bool close;
 	bool no_fork;
-	bool verbose;       /* flock's */
-	bool rlock_verbose; /* rlock's own */
+	/* --verbose of flock(1) */
+	bool verbose;
+	/* -v: the messages of rlock's --verbose */
+	bool rlock_verbose;
 	bool is_fcntl;
-	const char *file; /* NULL: by descriptor */
+	/* NAME; NULL: the lock is for a descriptor */
+	const char *file;
 	int fd;
 	bool has_fd_option;
-	bool has_command_option; /* -c before any operand */
-	char **words;            /* all before the command, for a corrected line */
+	/* -c is given before the first operand */
+	bool has_command_option;
+	/* all words before the command: messages show a corrected line with them */
+	char **words;
 	size_t word_count;
 	char **command; /* NULL: none */
-	char *shell[4]; /* for -c; the line is a copy, since the renewer moves the words of argv */
+	/* command of -c: shell, "-c", LINE. LINE is a copy, since the renewer moves the words of argv. */
+	char *shell[4];
 };
 
 /* ---- flock's messages ---- */
@@ -156,7 +164,7 @@ static int read_descriptor(struct call *call, const char *value)
 
 enum { OPTION_VERBOSE = CHAR_MAX + 1, OPTION_FCNTL, OPTION_OFFSET, OPTION_FD };
 
-/* -c is not in getopt's table, where it would take a value: it may also follow NAME. */
+/* Recognize -c without getopt: it may also follow NAME, where getopt has already stopped. */
 static bool is_command_option(const char *word)
 {
 	return strcmp(word, "-c") == 0 || strcmp(word, "--command") == 0;
@@ -185,7 +193,7 @@ static int read_option(struct call *call, int option, const char *value, const c
 	case 'w':
 		call->has_timeout = true;
 		errno = 0;
-		/* As flock reads it, the least part of a second and the greatest number are no range errors. */
+		/* Read a long double, as flock does: then a tiny or a huge number is no range error. */
 		call->timeout_s = (double)strtold(value, &end);
 		if (errno == 0 && end != value && *end == '\0')
 			return 0;
@@ -212,7 +220,8 @@ static int read_option(struct call *call, int option, const char *value, const c
 	case OPTION_FD:
 		call->has_fd_option = true;
 		return read_descriptor(call, value);
-	default: /* what getopt does not know, or lacks a value; -c as well */
+	/* an unknown option, one that lacks its value, or -c */
+	default:
 		break;
 	}
 	if (is_command_option(word)) {
@@ -264,7 +273,7 @@ static int read_options(struct call *call, int argc, char **argv, bool *is_done)
 			(void)printf("flock from rlock " RLOCK_VERSION "\n");
 			return output_end(0);
 		}
-		/* getopt advances to the next word only after the last letter of this one. */
+		/* Pass the word of the option: getopt advances only after the last letter of a word. */
 		code = read_option(call, option, optarg, argv[optind > at ? optind - 1 : at]);
 	}
 	return code;
@@ -321,7 +330,7 @@ static int read_operands(struct call *call, char **words, int count)
 	return EXIT_USAGE;
 }
 
-/* In flock's order. 0, or the exit code. */
+/* Read and check all words in flock's order, to report the same mistake first. 0, or the exit code. */
 static int read_words(struct call *call, int argc, char **argv, bool *is_done)
 {
 	int code;
@@ -342,7 +351,7 @@ static int read_words(struct call *call, int argc, char **argv, bool *is_done)
 		return code;
 	call->words = argv + 1;
 	call->word_count = (size_t)(optind - 1) + (call->file != NULL ? 1 : 0);
-	/* A lock on a server cannot do this. */
+	/* Refuse options that do not work with a lock on a server. */
 	if (call->is_fcntl)
 		message_error("--fcntl, --start and --length are not for a lock on a server: leave "
 			      "them out");
@@ -354,7 +363,7 @@ static int read_words(struct call *call, int argc, char **argv, bool *is_done)
 	return EXIT_USAGE;
 }
 
-/* Check --timeout when flock does: after NAME, before a descriptor. 0, or the exit code. */
+/* Check --timeout at the moment when flock does: after NAME, but before a descriptor. 0, or the exit code. */
 static int read_timeout(struct call *call)
 {
 	const double most_s = (double)(INT64_MAX / 8000), wait_ms = call->timeout_s * 1000;
@@ -362,7 +371,7 @@ static int read_timeout(struct call *call)
 	call->wait_ms = call->no_wait ? 0 : -1;
 	if (!call->has_timeout)
 		return 0;
-	/* flock has a timer set, by a number of seconds that the kernel takes. */
+	/* flock sets a timer: refuse the numbers for which that fails, with the same message. */
 	if (!(call->timeout_s > -1e-6 && call->timeout_s < (double)INT64_MAX)) {
 		say("cannot set up timer: %s", strerror(EINVAL));
 		return EXIT_SYSTEM;
@@ -370,7 +379,7 @@ static int read_timeout(struct call *call)
 	if (call->timeout_s < 1e-6)
 		call->wait_ms = 0;
 	else if (!call->no_wait && call->timeout_s < most_s)
-		/* Rounded up. By ceil(3) every call of rlock, of any verb, would load libm. */
+		/* Round up without ceil(3): because of that function, every rlock process would load libm. */
 		call->wait_ms = (int64_t)wait_ms + ((double)(int64_t)wait_ms < wait_ms);
 	return 0;
 }
@@ -385,7 +394,7 @@ struct resolved {
 	int links;
 };
 
-/* Append a part of a path to the result; an absolute path replaces it. False: the result is too long. */
+/* Append a path to the result, and resolve its links. An absolute path replaces the result. False: the result is too long. */
 /* NOLINTNEXTLINE(misc-no-recursion): LINKS_MAX deep */
 static bool resolve(struct resolved *to, const char *rest)
 {
@@ -472,7 +481,10 @@ static const struct verb flock_verbs[] = {
 	[true] = { .name = "flock", .kind = RLOCK_READ, .set = VERBS_FLOCK },
 };
 
-/* The servers and the file's options are load_opts's; all else the line says. load_free frees *opts. 0, or the exit code. */
+/*
+ * Make *opts: load_opts reads the servers and the configuration file; the command line of flock decides the rest. The caller
+ * frees *opts by load_free after 0. Otherwise the result is the exit code.
+ */
 static int load(struct opts *opts, const struct call *call, char *name)
 {
 	static char program[] = "rlock", verb[] = "flock", option[] = "--name";
@@ -510,7 +522,7 @@ static int lock_path(const struct call *call, char *name)
 	return code;
 }
 
-/* ---- by descriptor: the lock is of the process that the descriptor belongs to ---- */
+/* ---- a descriptor: the lock is for the process that the descriptor belongs to ---- */
 
 static int report_descriptor(int fd, int error)
 {
@@ -546,7 +558,7 @@ static int release_all(struct opts *opts, const struct hold_file *first, bool is
 	return worst;
 }
 
-/* A descriptor that is not locked yet needs a name. 0, or the exit code. */
+/* Check that the path of the descriptor's file can be the name of a lock. 0, or the exit code. */
 static int check_path(const struct descriptor *descriptor)
 {
 	return descriptor->is_deleted ? report_descriptor(descriptor->fd, ENOENT)
@@ -554,10 +566,10 @@ static int check_path(const struct descriptor *descriptor)
 }
 
 /*
- * What flock(2) does: a second lock of the descriptor takes the place of the first, under the same name, whatever the
- * file is called now. The new hold re-enters the lock before the old one is released, so that a downgrade has no gap, and
- * so that it does not matter when the renewer of an old one finds that the descriptor was closed before. Only from a read
- * to a write lock flock(2) has a gap as well.
+ * Lock or unlock a descriptor as flock(2) does: a second lock replaces the first, and keeps its name even if the file was
+ * renamed. Acquire the new hold before releasing the old one. Then the lock is never free in between, even if the renewer of
+ * the old hold releases it at any moment, because the descriptor was closed and opened again. From a read lock to a write
+ * lock release first: flock(2) has the same gap.
  */
 static int lock_for_process(const struct call *call, struct opts *opts)
 {
@@ -629,10 +641,10 @@ static int lock_descriptor(const struct call *call)
 
 	if (error != 0)
 		return report_descriptor(call->fd, error);
-	/* The descriptor may belong to a process of another user, which we cannot see. A lock for us would end with us. */
+	/* Refuse if another user's process may have the descriptor: a lock for our own process would end with us. */
 	if (descriptor.is_parent_hidden && call->command == NULL)
 		return report_descriptor(call->fd, EACCES);
-	/* Where no other process has the descriptor, it is for the command alone, or for nothing. */
+	/* If no other process shares the descriptor, there is nothing to unlock, and a lock is for the command alone. */
 	if (descriptor.owner == getpid() && call->is_unlock)
 		return call->command != NULL ? run_command(call) : 0;
 	if (descriptor.owner == getpid() && call->command != NULL) {
@@ -641,14 +653,17 @@ static int lock_descriptor(const struct call *call)
 		code = check_path(&descriptor);
 		return code != 0 ? code : lock_path(call, descriptor.path);
 	}
-	/* Of a file that has no name now a hold may have the name. Without a hold this one is not used. */
+	/*
+	 * Pass "/" if the file has no usable path now: lock_for_process takes the name from an existing hold, or refuses
+	 * to lock.
+	 */
 	code = load(&opts, call,
 		    descriptor.is_deleted || !is_name(descriptor.path) ? root : descriptor.path);
 	if (code != 0)
 		return code;
 	opts.pid = descriptor.owner;
 	opts.descriptor = &descriptor;
-	/* rlock would signal all that process 1 has started. */
+	/* For process 1 ignore a lost lock: otherwise rlock would signal all processes that process 1 has started. */
 	if (descriptor.owner == 1)
 		opts.on_lost = ON_LOST_IGNORE;
 	code = lock_for_process(call, &opts);
