@@ -1,5 +1,5 @@
 /*
- * Connects a verb to the servers that the options name, and turns each failure into one message and an exit code.
+ * Connect a verb to the servers that the options name. Report each failure by one message and an exit code.
  */
 #include <signal.h>
 #include <stdio.h>

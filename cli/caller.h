@@ -8,7 +8,7 @@
 #include "lib/rlock.h"
 #include "options/opts.h"
 
-/* The owner on the server for --owner ID. No process has this owner: theirs end in a pid, which is never 0. */
+/* The owner on the server for --owner ID. No process has such an owner: the owner of a process ends in its pid, never 0. */
 #define OWNER_FORMAT "%s:0"
 
 /* What a verb does over its connection. Returns the exit code. */

@@ -184,7 +184,7 @@ static const char *user_of(const struct check *check, char out[USER_MAX])
 	return rlock_escape(user, strlen(user), out, USER_MAX);
 }
 
-/* ---- a server, or a node of a cluster: what it tells of itself ---- */
+/* ---- a server, or a node of a cluster: facts that it reports about itself ---- */
 
 static bool fact(const struct check *check, const char *name, char out[RLOCK_FACT_MAX])
 {
@@ -212,8 +212,8 @@ static void check_version(struct check *check)
 }
 
 /*
- * Report two URLs that lead to one server: the server would count twice for a majority. Of a cluster, only the last
- * node is compared.
+ * Report two URLs that lead to one server: the server would count twice for a majority. For a cluster, compare only the
+ * last node.
  */
 static void check_run(struct check *check)
 {
@@ -402,7 +402,7 @@ static void check_persistence(struct check *check)
 			    is_save_known ? "" : ", or snapshots only");
 }
 
-/* The calls in "calls=3,usec=..."; 0 also if the server does not count subcommands. */
+/* The number of calls, from a fact "calls=3,usec=..."; 0 also if the server does not count subcommands. */
 static int64_t calls(const struct check *check, const char *name)
 {
 	char text[RLOCK_FACT_MAX];
@@ -494,7 +494,7 @@ static enum rlock_status check_info(struct check *check)
 		rlock_conn_server_info(check->conn, check->index, on_server, check);
 
 	/*
-	 * Without the right to list the nodes of a cluster, the rest is sound: locks do not need that list.
+	 * Continue without the right to list the nodes of a cluster: locks do not need that list.
 	 */
 	if (status != RLOCK_EACL)
 		return status;
@@ -503,7 +503,7 @@ static enum rlock_status check_info(struct check *check)
 	return RLOCK_OK;
 }
 
-/* ---- a server: which it is ---- */
+/* ---- a server: its URL ---- */
 
 /* Whether the host of the first address of the server is this machine. */
 static bool is_on_this_machine(const struct rlock_url *url)
@@ -522,7 +522,7 @@ static enum rlock_status check_url(struct check *check)
 {
 	const struct rlock_url *url = check->opts->urls[check->index];
 
-	/* The most probable reason for a job that runs twice. */
+	/* Note the default URL: it is the most probable reason for a job that runs twice. */
 	if (table_source(check->opts, OPT_URL) == SOURCE_DEFAULT)
 		add_finding(check, FINDING_NOTE,
 			    "the default, since no server is named anywhere: each machine then "
@@ -544,7 +544,7 @@ static enum rlock_status check_url(struct check *check)
 /* ---- a server: time ---- */
 
 #define ROUND_TRIPS 20
-/* The part of a lease that we do not rely on, since two clocks differ in speed. */
+/* Report a drift of more than a thousandth: the client deducts at least that part of a lease (rlock__conn_drift_ms). */
 #define DRIFT_DIVISOR 1000
 /* Time between the two readings of both clocks. */
 #define DRIFT_MS 1000
@@ -625,7 +625,7 @@ static enum rlock_status check_time(struct check *check)
 {
 	int64_t trips_us[ROUND_TRIPS];
 	struct rlock_clock_reading readings[2];
-	/* This request connects, and is not measured. */
+	/* The first request also connects, so do not measure it. */
 	enum rlock_status status = rlock_conn_read_clock(check->conn, check->index, &readings[0]);
 
 	if (status == RLOCK_OK)
@@ -699,8 +699,8 @@ static void add_lack(void *ctx, const struct rlock_lack *lack)
 }
 
 /*
- * Report the missing rights, one line for each group. Without plain locks the user lacks a right (77); other kinds that
- * it may not use are notes.
+ * Report the missing rights, one line for each group. Rights for plain locks count as missing (77), those for other kinds
+ * only as notes.
  */
 static void judge_rights(struct check *check, const struct lacks *lacks)
 {
@@ -883,7 +883,7 @@ static const struct {
 	{ "lock", check_lock }, { "permits", check_permits }, { "server", check_info },
 };
 
-/* Where the server's URL is from. Empty for the default URL, which check_url reports. */
+/* Print which source gave the server's URL. Empty for the default URL, which check_url reports. */
 static const char *origin_of(const struct check *check, char out[ORIGIN_MAX])
 {
 	return table_source(check->opts, OPT_URL) != SOURCE_DEFAULT

@@ -31,7 +31,7 @@ enum { FIND_AGAIN = -1, ONE_BY_ONE = -2 };
 typedef int (*caller_hold_fn)(const struct opts *opts, struct rlock_conn *conn,
 			      struct hold_file *hold);
 
-/* Limit for asking which owner holds the lock instead: the answer only improves a message. */
+/* Longest wait for the holder's name, which only improves a message. */
 #define OTHERS_MS 1000
 
 static bool is_above(pid_t pid, const struct rlock_process *process)
@@ -178,7 +178,10 @@ static int open_hold(const struct opts *opts, const struct hold_file *file, cons
 	spec.names = file->names;
 	spec.name_count = file->name_count;
 	spec.id = file->hold_id;
-	/* Without owners a server that lost the hold does not get it again: the note of an `rlock run` is unknown here. */
+	/*
+	 * Pass no owners for an `rlock run`: then a server that has lost the hold is not granted it again. The note, which that
+	 * grant would need, is not known here.
+	 */
 	spec.owners = file->purpose == RLOCK_PURPOSE_COMMAND ? NULL : file->owners;
 	spec.note = file->note;
 	spec.record = &record;
@@ -213,7 +216,7 @@ static int lost_code_of(const struct rlock_hold *found)
 
 /* ---- renew ---- */
 
-/* Renews a hold and prints its TTL. lost_code is the exit code for a hold that the server does not have any more. */
+/* Renew a hold and print its TTL. lost_code is the exit code for a hold that the server does not have any more. */
 static int renew(const struct opts *opts, struct rlock_conn *conn, struct rlock_hold *hold,
 		 int64_t lease_ms, int lost_code)
 {
@@ -301,8 +304,8 @@ static bool is_owned_by(const struct rlock_inspection *lock, const char *owner)
 }
 
 /*
- * A COMMAND of `rlock run --owner` may hold the lock under this id: then ID itself has nothing to release. Or another owner
- * holds the lock: the id of a CI job differs from job to job.
+ * Report that the owner ID has no hold to release, and who holds the lock instead. That may be a COMMAND of
+ * `rlock run --owner ID`, or another owner, since the id of a CI job differs from job to job.
  */
 static int report_not_owned(const struct opts *opts, struct rlock_conn *conn)
 {
@@ -342,8 +345,8 @@ static bool is_same_hold(const struct rlock_hold *a, const struct rlock_hold *b)
 }
 
 /*
- * Whether opts lacks a name of that hold. holds are those of its names; NULL for a name that the owner does not hold any more: it
- * may have been one of them.
+ * Whether opts lacks a name of that hold. holds has the owner's hold on each name of opts. NULL: the owner does not hold that
+ * name any more; count it as a name of the hold, which it may have been.
  */
 static bool lacks_name(const struct opts *opts, struct rlock_hold *const *holds,
 		       const struct rlock_hold *hold)
@@ -355,7 +358,7 @@ static bool lacks_name(const struct opts *opts, struct rlock_hold *const *holds,
 	return given < rlock_hold_record(hold)->name_count;
 }
 
-/* Report that the hold has other names, too. The record counts them, but does not name them: no corrected line can be shown. */
+/* Report that the hold also has other names. The record only counts them, so no corrected line can be shown. */
 static int report_lacking(const struct opts *opts, size_t index, const struct rlock_hold *hold)
 {
 	size_t total = rlock_hold_record(hold)->name_count;
@@ -372,8 +375,8 @@ static int report_lacking(const struct opts *opts, size_t index, const struct rl
 }
 
 /*
- * Call act for each name with the owner's most recent hold on it, unless one of these holds has other names, too. The hold of
- * a COMMAND of `run --owner` is left out: its rlock renews and releases that.
+ * Call act for each name with the owner's most recent hold on it. Call it for none if one of these holds also has other names.
+ * Leave out the hold of a COMMAND of `run --owner`, which its own rlock renews and releases.
  */
 static int owned_each(const struct opts *opts, struct rlock_conn *conn, owned_fn act)
 {
@@ -431,7 +434,7 @@ int cmd_renew(const struct opts *opts, struct rlock_conn *conn)
 /* How long to wait for a renewer to end after SIGKILL. It takes some milliseconds, and more on a busy machine. */
 #define RENEWER_END_MS 1000
 
-/* Reports how a release ended, unless it was done. Returns the exit code. */
+/* Report the result of a release, unless it succeeded. Returns the exit code. */
 static int end_release(const struct opts *opts, const struct rlock_conn *conn,
 		       enum rlock_status status)
 {
@@ -455,9 +458,9 @@ static int end_release(const struct opts *opts, const struct rlock_conn *conn,
 	return caller_report_failure(opts, conn, status);
 }
 
-/* ---- its events ---- */
+/* ---- the events of a release ---- */
 
-/* Set what the log says about a hold that was found by its owner: only what the command line tells. */
+/* Set the log's fields for a hold that was found by its owner. Only the command line is known of it. */
 static void begin_events(const struct opts *opts, const char *owner)
 {
 	event_log_set_hold(&(struct event_hold){
@@ -584,7 +587,7 @@ static int release(const struct opts *opts, struct rlock_conn *conn, const struc
 
 	if (code != 0)
 		return code;
-	/* Claim the file after the renewer has ended, since the renewer writes it, too. */
+	/* Claim the file only after the renewer has ended, since the renewer also writes it. */
 	claimed = hold_file_claim(file, &code);
 	/* Another unlock was faster. Search again: the caller may have an earlier hold. */
 	if (claimed == NULL)

@@ -816,10 +816,10 @@ static int watch(const struct opts *opts, struct rlock_conn *conn, print_fn prin
 
 /* ---- list ---- */
 
-/* --held-for needs the oldest holder, and permits are in no order of age: list them all. */
+/* Most holders to read of a lock for --held-for and --metrics: permits are not sorted by age, so the oldest may be the last. */
 #define AGES_MAX 100
 
-/* A monitor, such as Nagios, shows the first line of the output of `list --held-for`. */
+/* Report that no lock was found. With --held-for write to the output, whose first line a monitor such as Nagios shows. */
 static void report_none(const struct opts *opts, FILE *out)
 {
 	char pattern[NAME_SHOWN_MAX], age[DURATION_TEXT_MAX];

@@ -142,7 +142,10 @@ static void wait_report_busy(const struct opts *opts, const struct rlock_conn *c
 		message_line(flock_line, strlen(flock_line));
 	(void)names_show_one(opts, rlock_conn_error_name(conn), name);
 	(void)print_held(", for", failure->held_ms, until_ms, held);
-	/* With -n a holder is no news. A server that refuses because it has just restarted is, so that is reported. */
+	/*
+	 * With -n report a holder only if -v is given: the caller expects that a lock can be held. Always report another
+	 * reason, such as a server that has just restarted.
+	 */
 	if (opts->no_wait)
 		message_print(failure->has_holder ? MESSAGE_DEBUG : MESSAGE_INFO,
 			      "%s: busy: %s%s%s", name, rlock_conn_error(conn), held, gone);
@@ -264,17 +267,20 @@ static void flock_print(const struct opts *opts, int64_t waited_ms, bool is_at_o
 #define PROGRESS_AGAIN_MS 60000
 #define PROGRESS_IN_PLACE_MS 1000
 
-/* All that the acquisition needs. acquirer_clear frees it. */
+/* The data of an acquisition. acquirer_clear frees them. */
 struct acquirer {
 	const struct opts *opts;
-	struct hold_args
-		args;  /* of a lock of --owner, too, which has neither a path nor a hold file */
-	char **owners; /* by which the names may be re-entered */
+	/* a lock of --owner has neither a path nor a hold file */
+	struct hold_args args;
+	/* owners whose locks this call may re-enter */
+	char **owners;
 	size_t owner_count;
 	char note[RLOCK_NOTE_MAX];
 	struct rlock_record record;
-	int64_t waited_ms; /* until the lock was acquired or the wait had ended */
-	int64_t shrink_ms; /* when to return memory to the system during the wait */
+	/* time until the lock was acquired or the wait ended */
+	int64_t waited_ms;
+	/* when to return memory to the system during the wait */
+	int64_t shrink_ms;
 	bool has_shown_wait;
 };
 
@@ -329,7 +335,7 @@ static void print_job_url(char out[JOB_URL_MAX])
 
 	for (size_t i = 0; url == NULL && i < sizeof(variables) / sizeof(variables[0]); i++)
 		url = getenv(variables[i]);
-	/* Only Jenkins' BUILD_URL: other programs set a variable of that name, too. */
+	/* Use BUILD_URL only under Jenkins: other programs also set a variable of that name. */
 	if (url == NULL && getenv("JENKINS_URL") != NULL)
 		url = getenv("BUILD_URL");
 	if (url == NULL && server != NULL && repository != NULL && run != NULL &&
@@ -383,7 +389,7 @@ static void fill_record(struct acquirer *acquirer)
 	if (acquirer->record.purpose == RLOCK_PURPOSE_OWNER)
 		return;
 	proc_describe(holder_pid(acquirer), &acquirer->record.process);
-	/* A fixed lease has no renewer that could read a request. With --on-lost ignore a process of --pid ignores one. */
+	/* With a fixed lease no renewal reads a request. With --on-lost ignore, a request does not end a process of --pid. */
 	acquirer->record.reads_requests =
 		!opts->is_fixed_lease && (acquirer->record.purpose == RLOCK_PURPOSE_COMMAND ||
 					  opts->on_lost != ON_LOST_IGNORE);
@@ -512,7 +518,7 @@ static void warn_of_total(void *ctx, size_t name_index, int64_t total)
 			total == 1 ? "" : "s", acquirer->opts->permits);
 }
 
-/* ---- its events ---- */
+/* ---- the events of an acquisition ---- */
 
 /* Set what each line of the log says about the hold. Call this before the fork: the renewer inherits it. */
 static void begin_events(const struct acquirer *acquirer)
@@ -648,7 +654,7 @@ static int report_other_kind(const struct opts *opts, struct rlock_conn *conn)
 {
 	size_t index = rlock_conn_error_name(conn);
 	char name[NAME_SHOWN_MAX], why[FAILURE_TEXT_MAX];
-	/* Before the inspection, which overwrites the text of the failure. */
+	/* Print the failure now: the inspection below overwrites its text. */
 	int code = caller_explain_failure(opts, conn, RLOCK_EKIND, why);
 
 	if (!report_semaphore(opts, conn, index))

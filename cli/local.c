@@ -171,9 +171,9 @@ static const char *const programs[] = { "redis-server", "valkey-server" };
 #define USUAL_PATH "/usr/local/bin:/usr/bin:/usr/local/sbin:/usr/sbin:/bin"
 
 /*
- * Remove the priority and the limits of processor time and memory, which belong to the rlock that starts the server: the server
- * runs on after it, and serves others. If a hard limit cannot be raised, raise the soft limit to it. Forbid core dumps and files: a
- * SAVE or SHUTDOWN SAVE fails.
+ * Remove the priority and the limits of processor time and memory that the server inherits: it also serves other processes, and
+ * runs longer than the rlock that starts it. If a hard limit cannot be raised, raise the soft limit to it. Forbid core dumps and
+ * files, so that a SAVE or SHUTDOWN SAVE fails.
  */
 static void set_limits(void)
 {
@@ -204,7 +204,10 @@ static int make_path_file(int dir_fd)
 	return fd >= 0 && write(fd, path, (size_t)len) == len ? fd : -1;
 }
 
-/* In the child: give up all of the starting rlock but the two descriptors. False with errno. */
+/*
+ * In the child: leave the session, directory, signal handlers, limits and descriptors of the rlock that starts the server. Only
+ * LOCK_FD, PATH_FD and ERROR_FD stay open, and null_fd as standard streams. False with errno.
+ */
 static bool detach(int dir_fd, int lock_fd, int error_fd, int null_fd)
 {
 	sigset_t none;
@@ -394,7 +397,7 @@ static int fail_late(struct search *search)
 	return EXIT_UNREACHABLE;
 }
 
-/* Wait, each time twice as long. DOWN, or the result that ends the search. */
+/* Wait for the pause, and double it for the next call. DOWN, or the result that ends the search. */
 static int pause_once(struct search *search)
 {
 	struct pollfd cancel = { .fd = search->cancel_fd, .events = POLLIN };

@@ -1,5 +1,5 @@
 /*
- * Finds the verb in the command line and calls its function; or prints the help or the version. The cmd_*.c files do
+ * Find the verb in the command line and call its function, or print the help or the version. The cmd_*.c files do
  * everything else.
  */
 #include <ctype.h>
@@ -37,7 +37,7 @@
 	"  rlock-protocol(7)  what is on the server, and its rights\n"                             \
 	"  librlock(3)        the library\n"
 
-/* Print it on standard output. */
+/* Print the help of rlock as a whole to standard output. */
 static void overview_print(enum help_extent extent)
 {
 	(void)printf("usage: rlock VERB [OPTION...] NAME... [-- COMMAND [ARG...]]\n"
@@ -153,7 +153,10 @@ static int version(void)
 
 /* ---- the verb ---- */
 
-/* The line with that verb of words, in which there may be a command after "--". False: what was meant is not certain. */
+/*
+ * Print the corrected line of verb and words into suggestion. A command may follow a "--" in words. False: the meaning is not
+ * certain.
+ */
 static bool correct(const struct verb *verb, char **words, size_t count,
 		    struct suggestion *suggestion)
 {
@@ -191,7 +194,10 @@ static bool has_descriptor(char **words, size_t count)
 	       words[at][strspn(words[at], "0123456789")] == '\0';
 }
 
-/* In "#!/usr/bin/rlock run -n job -- sh" the kernel makes one word of all that follows the path. */
+/*
+ * Whether the word contains a whole line of words: after "#!/usr/bin/rlock" in the first line of a script, the kernel passes
+ * the rest of that line as one word.
+ */
 static bool is_of_script(const char *word)
 {
 	char verb[16];
@@ -201,7 +207,10 @@ static bool is_of_script(const char *word)
 	return word[len] != '\0' && (verbs_find(verb) != NULL || strcmp(verb, "flock") == 0);
 }
 
-/* A verb of another program, or a mistyped one; or none, before a name and a command: then run was meant. */
+/*
+ * Report a first word that is no verb. It may be a verb of another program or a mistyped verb. Or the verb is missing, and run
+ * or flock was meant.
+ */
 static int report_unknown_verb(int argc, char **argv)
 {
 	const char *word = argv[1], *mistyped = find_mistyped_verb(word);
@@ -228,14 +237,14 @@ static int report_unknown_verb(int argc, char **argv)
 		is_certain = true;
 		usage_line(&suggestion.line, PLAIN("rlock flock"), { NULL, argv + 1, count - 1 });
 	} else {
-		/* Without a command, or with another name, the word is as likely a verb that nobody knows. */
+		/* Suggest run only for one name and a command: otherwise the word may well be an unknown verb. */
 		is_certain = correct(verbs_find("run"), argv + 1, count - 1, &suggestion) &&
 			     suggestion.has_command && suggestion.name_count == 1;
 	}
 	return report_no_verb(word, is_certain ? &suggestion.line : NULL);
 }
 
-/* An option before the verb: show the line with the two in the other order. Without a verb run was meant, or flock. */
+/* Report an option before the verb, and show the line with the verb first. If there is no verb, run or flock was meant. */
 static int report_option_first(int argc, char **argv)
 {
 	size_t count = (size_t)argc, index = 1;
@@ -292,7 +301,7 @@ int main(int argc, char **argv)
 			      strerror(errno));
 		return EXIT_SYSTEM;
 	}
-	/* By a link of that name, which comes first in the PATH of a crontab, say. */
+	/* rlock was called by a link with the name flock, for example one in the PATH of a crontab. */
 	if (argc > 0 && strcmp(slash != NULL ? slash + 1 : argv[0], "flock") == 0)
 		return cmd_flock(argc, argv);
 	if (argc < 2) {
@@ -301,7 +310,8 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
-	    (strcmp(argv[1], "-h") == 0 && argc < 5)) /* with more, it is redis-cli's */
+	    /* With more words, -h is redis-cli's option for a host. */
+	    (strcmp(argv[1], "-h") == 0 && argc < 5))
 		return help(argc, argv);
 	if (strcmp(argv[1], "version") == 0 || strcmp(argv[1], "--version") == 0 ||
 	    strcmp(argv[1], "-V") == 0)

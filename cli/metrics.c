@@ -1,6 +1,6 @@
 /*
- * The text format of Prometheus, for a file that the node exporter reads. A label of a holder says which user, host and
- * program it is, and not which process: else each run would be a new time series.
+ * Print locks in the text format of Prometheus, for a file that the node exporter reads. The labels of a holder name its
+ * user, host and program, but not its process: otherwise each run would be a new time series.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -44,8 +44,8 @@ void metrics_free(struct metrics *metrics)
 /* ---- labels ---- */
 
 /*
- * Bytes that may not stand there are \xNN. So is a backslash before an x: no two values look alike. A backslash stands
- * before each backslash and quote, as Prometheus has it.
+ * Print the value of a label in quotes. Escape bytes that are not allowed as \xNN. Also escape a backslash before an x, so
+ * that two values never look alike. Prometheus requires a backslash before each backslash and each quote.
  */
 static void put_value(FILE *out, const struct rlock_name *value)
 {
@@ -85,7 +85,7 @@ static void put_text(FILE *out, const char *label, const char *value)
 	put_bytes(out, label, &(struct rlock_name){ value, strlen(value) });
 }
 
-/* The labels that all samples have. The caller adds its own, and the value. */
+/* Begin a sample with the labels that all samples have. The caller prints further labels and the value to the result. */
 static FILE *begin_sample(struct metrics *metrics, enum metric metric,
 			  const struct rlock_inspection *lock)
 {
@@ -156,7 +156,7 @@ static bool are_twins(const struct rlock_holder *a, const struct rlock_holder *b
 	return are_equal(&first.user, &second.user) && are_equal(&first.program, &second.program);
 }
 
-/* A reader or a permit that has expired stays in the lock, but does not hold it. */
+/* Whether a reader or a permit has expired: its entry is still on the server, but it holds nothing. */
 static bool has_expired(const struct rlock_holder *holder)
 {
 	return holder->ttl_ms == 0 && holder->kind != RLOCK_PLAIN;
@@ -194,7 +194,7 @@ static void add_holder(struct metrics *metrics, const struct rlock_inspection *l
 
 		if (other == holder || !are_twins(other, holder))
 			continue;
-		/* Count a writer that also reads once: Prometheus refuses a second sample with the same labels. */
+		/* Print one sample for a writer that also reads: Prometheus refuses a second one with the same labels. */
 		if (other < holder && !has_expired(other) &&
 		    are_equal(&other->owner, &holder->owner))
 			return;

@@ -1,5 +1,5 @@
 /*
- * Locks as Prometheus' text: the samples of each metric together.
+ * Print locks in the text format of Prometheus, in which all samples of a metric must stand together.
  */
 #ifndef METRICS_H
 #define METRICS_H
@@ -11,21 +11,22 @@
 
 enum metric { METRIC_HELD, METRIC_TTL, METRIC_WAITERS, METRIC_PERMITS, METRIC_COUNT };
 
-/* The streams know where it is: it may not be copied. */
+/* Do not copy this struct: its streams store the addresses of text and len. */
 struct metrics {
-	bool has_servers; /* several: each sample names its own */
+	/* There are several servers, so each sample names its server. */
+	bool has_servers;
 	struct {
-		FILE *out; /* to text */
+		FILE *out; /* writes to text */
 		char *text;
 		size_t len;
 	} of[METRIC_COUNT];
 };
 
-/* False when out of memory. Free it in either case. */
+/* Open the streams. False: out of memory. Call metrics_free in either case. */
 bool metrics_init(struct metrics *metrics, bool has_servers);
-/* Take the samples of a lock. Nothing of it is kept. */
+/* Add the samples of a lock. They are copied: lock may be freed then. */
 void metrics_add(struct metrics *metrics, const struct rlock_inspection *lock);
-/* Print all of them. False when out of memory: then nothing is printed. */
+/* Print all samples. False: out of memory, and nothing is printed. */
 bool metrics_print(struct metrics *metrics, FILE *out);
 void metrics_free(struct metrics *metrics);
 

@@ -1,6 +1,6 @@
 /*
  * The table of verbs, from which `rlock help` and the messages about verbs are made.
- * What options a verb takes is in the option table, options/table.c.
+ * options/table.c says which options a verb takes.
  */
 #include <string.h>
 

@@ -17,9 +17,9 @@ extern const size_t verb_count;
 const struct verb *verbs_find(const char *name);
 
 /* Each function does one verb: main or act of struct verb. */
-int cmd_lock(struct opts *opts); /* run, lock, and their like */
+int cmd_lock(struct opts *opts); /* run, lock, fair, read, write */
 int cmd_sem(struct opts *opts);
-/* flock reads its options itself, since they are those of flock(1). argv[0] is not read. */
+/* Read the options of flock(1), and run the verb. argv[0] is not read. */
 int cmd_flock(int argc, char **argv);
 int cmd_flock_help(void);
 int cmd_unlock(const struct opts *opts, struct rlock_conn *conn);
@@ -29,11 +29,12 @@ int cmd_stop(const struct opts *opts, struct rlock_conn *conn);
 int cmd_renew(const struct opts *opts, struct rlock_conn *conn);
 int cmd_status(const struct opts *opts, struct rlock_conn *conn);
 int cmd_list(const struct opts *opts, struct rlock_conn *conn);
-int cmd_check(struct opts *opts); /* it connects by itself: without a server it looks at the rest */
+/* Connect, and check everything. Without a server, still check the settings and this machine. */
+int cmd_check(struct opts *opts);
 
 /*
- * The name of the lock of `rlock flock PATH`: made absolute, with its links resolved, as by `realpath -m`: nothing need be
- * there. NULL with errno; else malloc'ed.
+ * Make the lock's name for `rlock flock PATH`: the absolute path with its links resolved, as `realpath -m` does. The file
+ * need not exist. malloc'ed; NULL with errno.
  */
 char *flock_resolve_path(const char *path);
 

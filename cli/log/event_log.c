@@ -50,7 +50,7 @@ static event_log_writer other_writer;
 
 /*
  * Open the file. Follow a symbolic link: links lead to logs on other disks, and the kernel's protected_symlinks guards those in
- * /tmp. O_NONBLOCK: a FIFO without a reader, or a stopped terminal, must not keep us.
+ * /tmp. O_NONBLOCK: do not wait for a FIFO without a reader, or for a stopped terminal.
  */
 static int open_file(void)
 {
