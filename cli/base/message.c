@@ -89,7 +89,8 @@ bool message_is_watched(void)
 /* ---- progress ---- */
 
 #define PROGRESS_MAX 1024
-#define PROGRESS_END_MS 500 /* what follows may be the command that a lock is held for */
+/* Longest wait for room to end the progress line: the lock may be held then, and its command must start. */
+#define PROGRESS_END_MS 500
 #define ERASE "\r\033[K"
 
 size_t message_progress_room(void)

@@ -204,8 +204,8 @@ void fields_json(struct json *json, const struct field *fields, const void *obje
 #define GAP 2
 #define ELLIPSIS "..."
 #define CUT_MIN 12
-#define LONG_CELL_MIN 24 /* no cell of less is long */
-#define LONG_DEFAULT 40  /* where there is no terminal */
+#define LONG_CELL_MIN 24 /* a cell of this width is never long */
+#define LONG_DEFAULT 40  /* without a terminal, a wider cell is long */
 
 static bool is_continuation(char byte)
 {

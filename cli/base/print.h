@@ -92,11 +92,11 @@ struct column {
 struct columns {
 	const struct column *table;
 	size_t count, indent;
-	/* width without the indent; 0: fit nothing */
+	/* width without the indent; 0: no limit */
 	size_t room;
 	bool has_headers; /* headers were printed */
 	size_t widths[COLUMNS_MAX];
-	/* each row is one block: the key, then the cells */
+	/* each row is one malloc'ed block: the key, then the cells, each with a NUL */
 	char **rows;
 	size_t row_count;
 	bool is_out_of_memory; /* columns_print reports it */

@@ -53,9 +53,9 @@ char *wall_clock_print_of(int64_t unix_ms, char out[WALL_CLOCK_TEXT_MAX]);
 #define USER_NAME_MAX 64
 
 /*
- * Print the name of the effective user, for people. A name that /etc/passwd has for this user, LOGNAME or USER if it is
- * one of them; else LOGNAME or USER, unless that is another user's name; else "root" or "uid" and the number. Returns
- * out.
+ * Print a name of the effective user, for people: one that /etc/passwd has for this user, if possible the same as LOGNAME,
+ * or as USER if LOGNAME is not set. If the user is not in /etc/passwd, print that variable, unless it is another user's name;
+ * else "root", or "uid" and the number. Returns out.
  */
 const char *user_name(char out[USER_NAME_MAX]);
 

@@ -134,7 +134,7 @@ enum opt_source { SOURCE_DEFAULT, SOURCE_FILE, SOURCE_ENVIRONMENT, SOURCE_ARGV }
 /* Whether a value counts, and why not. */
 enum given_use {
 	GIVEN_COUNTS, /* stored in opts */
-	/* from the file, for its own URLs, but a higher source names the servers */
+	/* an option about the servers of the file, but a higher source names other servers */
 	GIVEN_TO_OTHER_SERVERS,
 	/* a higher source gave a value */
 	GIVEN_TOO_LATE,
@@ -154,7 +154,7 @@ struct given {
 	bool has_db;
 };
 
-/* Paths as messages show them; empty: none. */
+/* Size of a path as messages show it. */
 #define CONFIG_SHOWN_MAX 256
 
 enum on_lost { ON_LOST_DEFAULT, ON_LOST_KILL, ON_LOST_TERM, ON_LOST_IGNORE };
@@ -178,7 +178,7 @@ struct opts {
 	char **word_block, **option_block;
 	size_t word_block_size, option_block_size;
 
-	/* with database and password; a local: URL is the only one */
+	/* URLs of the servers, with database and password; a local: URL is always the only one */
 	struct rlock_url **urls;
 	size_t url_count;
 	/* rlock_url_server of each URL, with blanks between them */
@@ -195,7 +195,7 @@ struct opts {
 
 	int64_t wait_ms; /* 0: no wait, -1: without a limit */
 	bool no_wait;    /* by -n or --wait 0: no message when the lock is busy */
-	/* age of a hold that no_wait reports; -1: never */
+	/* with no_wait, report a holder only from this age on; -1: never */
 	int64_t complain_after_ms;
 	int conflict_exit_code;
 
@@ -221,7 +221,7 @@ struct opts {
 	const char *owner; /* --owner as given, NULL: none */
 	int pid;           /* --pid, 0: none */
 	const char *note;  /* NULL: the default one */
-	/* time after the release; 0: none */
+	/* how long after the release status shows the hold; 0: not at all */
 	int64_t remember_ms;
 	/* kind of the hold to unlock or renew; RLOCK_ANY: the latest hold */
 	enum rlock_kind mode;
@@ -243,7 +243,7 @@ struct opts {
 	bool verbose;
 
 	/*
-	 * For cmd_flock.c: rlock exits when the command does, as flock(1), while leftover processes keep the lock.
+	 * The verb is flock: rlock exits when the command does, as flock(1) does, while leftovers keep the lock.
 	 */
 	bool is_flock;
 	/* descriptor of `flock FD`; NULL: none */
@@ -255,7 +255,7 @@ struct opts {
 	/* Sources that fetch passwords. NULL: none, or no URL needs one. */
 	struct password_source *password_source, *sentinel_password_source;
 
-	/* Texts that only cli/options/ reads, to make other members of them. */
+	/* Values as given, from which cli/options/ makes other members. No other folder reads them. */
 	const char *quorum_text, *config, *password_file, *password_command;
 	const char *sentinel_user, *sentinel_map, *cluster_map;
 	int db;
@@ -264,7 +264,7 @@ struct opts {
 	/* values of all sources, the highest first */
 	struct given *given;
 	size_t given_count;
-	/* The configuration file that was read, and one that was skipped. */
+	/* The configuration file that was read, and one that was skipped; empty: none. */
 	char config_file[CONFIG_SHOWN_MAX], config_skipped[CONFIG_SHOWN_MAX];
 	const char *config_skipped_why;
 

@@ -128,7 +128,7 @@ char *servers_tls_origin(const struct opts *opts, char out[ORIGIN_MAX])
 						: out;
 }
 
-/* ---- what else options say of servers ---- */
+/* ---- the other options about servers ---- */
 
 /* The exit code for a wrong value: EXIT_CONFIG for the configuration file, else EXIT_USAGE. */
 static int code_of_source(const struct opts *opts, enum opt_id id)
@@ -349,7 +349,7 @@ int servers_set(struct opts *opts)
 	return code != 0 ? code : opts_set_server(opts);
 }
 
-/* ---- what of it is not used ---- */
+/* ---- options and variables without an effect ---- */
 
 static bool has_local(const struct opts *opts)
 {

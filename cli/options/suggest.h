@@ -8,13 +8,13 @@
 #define SUGGESTION_MAX 400
 
 struct suggestion {
-	/* the help that is asked for; then nothing else counts */
+	/* the help that the line asks for; then the other members do not count */
 	enum help_extent help;
 	bool is_wrong;
 	char why[SUGGESTION_MAX]; /* the first mistake */
 	bool has_line;            /* line is certain */
 	struct usage_line line;
-	/* other is certain: a second suggestion, for a process, where the first one adds a missing "--" */
+	/* other is certain: line adds a missing "--" for a command; other takes the words as names, for --pid */
 	bool has_other;
 	struct usage_line other;
 	size_t name_count; /* number of names */

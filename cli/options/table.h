@@ -51,7 +51,7 @@ enum opt_scope {
 	WITH_COMMAND = 1 << 1,    /* only with a COMMAND */
 	WITHOUT_COMMAND = 1 << 2, /* only without one */
 	REPEATABLE = 1 << 3,      /* may be given several times */
-	/* from a file only for that file's URLs */
+	/* about servers: a value of the file does not count for servers that a higher source names */
 	OF_SERVER = 1 << 4,
 	OPTIONAL_VALUE = 1 << 5, /* --option or --option=VALUE */
 	/* its value may contain a secret */

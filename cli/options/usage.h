@@ -91,7 +91,7 @@ struct nearest {
 
 void nearest_try(struct nearest *nearest, const char *word);
 
-/* ---- the help of a verb, and what that of rlock as a whole shares with it ---- */
+/* ---- the help of a verb, and the part that the help of rlock as a whole shares ---- */
 
 enum help_extent {
 	HELP_NONE,

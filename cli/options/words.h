@@ -16,7 +16,7 @@ enum word_kind {
 	/* begins with a dash, but is no option of these verbs */
 	WORD_UNKNOWN,
 	WORD_WITHOUT_VALUE, /* the value is missing */
-	WORD_WITH_VALUE,    /* the option takes no value */
+	WORD_WITH_VALUE,    /* the option has a value, but takes none */
 };
 
 struct word {
@@ -28,7 +28,7 @@ struct word {
 	const char *value;
 	/* letter of a short option; else 0 */
 	char letter;
-	/* index of the first word, and the number of words: 2 if the value is a word */
+	/* index of the first word, and the number of words: 2 if the value is a word of its own */
 	size_t at, span;
 };
 
