@@ -67,7 +67,7 @@ static void message_lost(const struct lease *lease)
 		      lost_reason(lease, reason), consequence(lease, effect));
 }
 
-/* Report why the command is terminated. The reasons that are left out have a line of their own elsewhere, or need none. */
+/* Report why the command is terminated. message_lost reports a lost lock. Other reasons need no line. */
 static void message_terminating(const struct lease *lease, int reason)
 {
 	const struct opts *opts = lease->opts;
@@ -259,7 +259,7 @@ static void message_released(const struct lease *lease)
 		message_debug("%s: released after %s", names, held);
 }
 
-/* Report the result of the release. Whether the lock was lost while the job ran: the release may be the first to find out. */
+/* Report the result of the release. Returns whether the lock was lost while the job ran: only the release may have shown that. */
 static bool report_end(const struct rlock_conn *conn, struct lease *lease, enum rlock_status status)
 {
 	int64_t left_ms = lease_end_ms(lease) - rlock_now_ms();

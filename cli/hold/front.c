@@ -337,7 +337,7 @@ static void read_dialog(struct front *front)
 
 /* ---- the end ---- */
 
-/* Undo what a dead renewer may have left on the server and on disk, where no command has run. */
+/* If no command has run, remove the hold file of a dead renewer, and its hold or its position in the queue on the server. */
 static void clean_up(struct front *front)
 {
 	const struct hold_args *args = front->args;

@@ -47,9 +47,9 @@ struct job_report {
 
 struct job {
 	struct lease *lease;
-	/* The job of a command: all processes below this one, */
+	/* our own pid: the job of a command is all processes below this one */
 	pid_t adopter;
-	/* without those that ran below it before the hold. */
+	/* processes that ran below the adopter before the hold: they do not belong to the job */
 	struct job_set children_before;
 	/* processes that have got --signal */
 	struct job_set signalled;

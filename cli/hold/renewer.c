@@ -678,9 +678,9 @@ static void start_command(struct renewer *renewer)
 					     .not_started = lease->job_pid })) {
 		lease->phase = HOLD_RUNNING;
 		/*
-		 * A session of its own keeps the terminal's signals from the renewer. A process group alone would do so, too, but
-		 * as COMMAND's parent in the same session the renewer would keep the caller's group from being orphaned.
-		 * At COMMAND's end the kernel would then send SIGHUP to a script that has a stopped job.
+		 * Leave the session, so that the terminal's signals do not reach the renewer. A new process group alone is not
+		 * enough: as COMMAND's parent in the same session, the renewer would keep the caller's group from being
+		 * orphaned. At COMMAND's end the kernel would then send SIGHUP to a script that has a stopped job.
 		 */
 		(void)setsid();
 		os_start_wait(START_WAIT_MS);
@@ -709,7 +709,7 @@ static void finish_start(struct renewer *renewer)
 	wake_front(renewer);
 }
 
-/* ---- a turn ---- */
+/* ---- an iteration ---- */
 
 static int64_t next_ms(const struct renewer *renewer)
 {

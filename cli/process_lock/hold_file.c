@@ -29,7 +29,7 @@
 #include "sys/proc.h"
 
 #define FILE_PREFIX "hold-"
-#define NEW_PREFIX "new-" /* of a file that is being written */
+#define NEW_PREFIX "new-" /* start of the name of a file that is being written */
 #define FILE_NAME_MAX 128
 #define FILE_SIZE_MAX (1 << 19)
 #define TIME_MAX_MS (INT64_MAX / 4)
@@ -333,7 +333,7 @@ static bool read_file_id(struct file_id *out, const char *value)
 	return *value == '\0';
 }
 
-/* Decodes it in place. */
+/* Decode the note in place. False: it is malformed or too long. */
 static bool read_note(struct hold_file *file, char *value)
 {
 	long len = rlock_percent_decode(value, strlen(value));
@@ -384,7 +384,7 @@ static bool read_lines(struct hold_file *file)
 	return file->name_count > 0 && file->note != NULL;
 }
 
-/* Read a file. NULL with errno: as read_lines; 0 also if name is none of a hold file; or why the file cannot be read now. */
+/* Read a file. NULL with errno: as read_lines; 0 also if name is not that of a hold file; or why the file cannot be read now. */
 static struct hold_file *read_file(int dir_fd, const char *name)
 {
 	struct hold_file *file = make_empty();
@@ -498,7 +498,7 @@ static int visit(struct search *search, int dir_fd, const char *name)
 	return 0;
 }
 
-/* Closes dir_fd. 0, or errno when some files could not be looked at. */
+/* Visit all files of a directory, and close dir_fd. 0, or errno: some files could not be read. */
 static int search_directory(struct search *search, int dir_fd)
 {
 	DIR *dir = fdopendir(dir_fd);

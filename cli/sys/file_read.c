@@ -1,6 +1,6 @@
 /*
- * Read small files, and find programs. A user's file is read completely or not at all. Of a file in /proc, whose content one
- * read(2) returns, the start is read. The callers know what the content means.
+ * Read small files, and find programs. Read a user's file completely or not at all. Read a file in /proc with one read(2), which
+ * may return only its start. The callers know what the content means.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -36,7 +36,7 @@
 
 /* ---- processes ---- */
 
-/* Of a name in /proc/PID/comm, with its NUL. */
+/* Size of a name in /proc/PID/comm, with its NUL. */
 #define TASK_NAME_SIZE 16
 
 int os_process_open(pid_t pid)
@@ -63,8 +63,8 @@ int os_process_signal_as_all(int process_fd, int signal)
 }
 
 /*
- * A fork of the kernel's. The child has that name from its first moment: no search for a command's processes takes it for
- * one of these.
+ * Fork by the system call, without the handlers of pthread_atfork. The child has the name from its first moment, so no scan of
+ * a job takes it for a process of the command.
  */
 static pid_t fork_as(unsigned long flags, const char *name)
 {
@@ -399,7 +399,7 @@ static void close_shared(int fd)
 	(void)close(filler);
 }
 
-/* Move the files of the first one's file system to the front of the list. Their number. */
+/* Move all files on the file system of the first one to the front of the list. Returns the number of these files. */
 static size_t gather_file_system(struct pid_list *files)
 {
 	struct stat first = { 0 }, other = { 0 };
@@ -569,7 +569,7 @@ void os_set_title(const char *text)
 		move_words();
 	if (title.words == NULL)
 		return;
-	/* The last byte stays NUL: else the kernel goes on to show the environment. */
+	/* Keep a NUL as the last byte: otherwise the kernel shows the environment after the title. */
 	len = min_size(strlen(text), title.size - 1);
 	memcpy(title.room, text, len);
 	memset(title.room + len, 0, title.size - len);
@@ -614,8 +614,8 @@ static bool runs_at_least_as(pid_t thread, int priority)
 }
 
 /*
- * A nice value, for where SCHED_RR is denied, only counts among the processes of one session (sched(7), autogroup): it helps
- * less the more sessions are busy. SCHED_RESET_ON_FORK keeps SCHED_RR from the thread that resolves names, which may run any
+ * If SCHED_RR is denied, set a nice value. It only counts among the processes of one session (sched(7), autogroup), so it helps
+ * less if more sessions are busy. SCHED_RESET_ON_FORK keeps SCHED_RR from the thread that resolves names, which may run any
  * library of the system.
  */
 void os_raise_priority(void)

@@ -1,5 +1,5 @@
 /*
- * Read one process in /proc. The callers decide which one, and what follows.
+ * Read one process in /proc. The callers decide which process to read, and what to do then.
  */
 #include <errno.h>
 #include <fcntl.h>

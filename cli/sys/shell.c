@@ -1,7 +1,7 @@
 /*
- * Runs a command by sh below a helper process, or a child that reads a file. When that ends, at the deadline, or when the
- * other end of its pipe is closed (the kernel closes it when the parent is killed), the helper reports it, and kills all
- * leftover processes. What the output means is for the caller.
+ * Run a command by sh, or a child that reads a file, below a helper process. When the child ends, at the deadline, or when
+ * the other end of the helper's pipe is closed (the kernel closes it when the parent is killed), the helper reports the end, and
+ * kills all leftover processes. The caller interprets the output.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,9 +23,11 @@
 #include "sys/signals.h"
 
 #define PROGRAM "/bin/sh"
-/* Bytes of a list of children that are read at once; time for one killed child to end; time for all that a helper kills. */
+/* Bytes of the list of children that one read(2) gets. */
 #define CHILDREN_TEXT_MAX 4096
+/* Wait this long for the end of one killed child. */
 #define CHILD_MS 20
+/* Time in which a helper kills all children that are left. */
 #define LEFTOVERS_MS 2000
 /* Wait this long for a helper to end. If it takes longer, a later call reaps it. */
 #define REAP_MS 50
@@ -35,7 +37,7 @@
 enum { OUTPUT_FD = STDERR_FILENO + 1, END_FD, FIRST_FREE_FD };
 /* Give up on a file that cannot be read within this time. */
 #define READER_MS 500
-/* Most pieces of output that are read at a time: a command that prints without end must not keep us. */
+/* Most pieces of output that are read at a time: a command that prints without end must not block us. */
 #define PIECES_MAX 64
 
 /*
@@ -59,7 +61,7 @@ struct order {
 
 /* ---- in the helper: async-signal-safe calls only ---- */
 
-/* Connect the command's output to the pipe. Only its errors go to a stream of the caller's. */
+/* Connect the command's output to the pipe. Only its standard error remains that of the caller. */
 static void set_streams(const struct order *order)
 {
 	/* The open takes the lowest free number, standard input, which take_descriptors has closed. */
