@@ -53,7 +53,7 @@ static enum rlock_status run_for(struct rlock__connection *connection, int argc,
 	else if (reply->type != type)
 		status = rlock__fail(&connection->error, RLOCK_ESERVER, "unexpected reply to %s",
 				     argv[0]);
-	/* Close the stream, as after a script: the server may be a replica now, and its name lead to another server. */
+	/* Close the stream, as after a script: if the server is a replica now, its host name may lead to the new master. */
 	if (status == RLOCK_ENET)
 		rlock__connection_abandon(connection);
 	freeReplyObject(reply);
@@ -121,8 +121,8 @@ static bool is_acknowledgement(const redisReply *reply)
 }
 
 /*
- * Set the error for a denied SUBSCRIBE. RLOCK_EACL: the user lacks a right, and can change that. RLOCK_EUNSUPPORTED for any other
- * denial, by a proxy or a full server: the waiter polls without messages.
+ * Set the error for a denied SUBSCRIBE. RLOCK_EACL: the user lacks a right, which the text names. RLOCK_EUNSUPPORTED: any other denial,
+ * for example by a proxy or a full server; the waiter then polls without messages.
  */
 static enum rlock_status fail_denied(struct rlock__connection *connection, const redisReply *reply)
 {
@@ -219,7 +219,7 @@ static int64_t retry_after_ms_of(const redisReply *reply, const char *waiter)
 	const redisReply *text = reply->elements == 3 ? reply->element[2] : NULL;
 	int64_t retry_after_ms = 0;
 
-	/* The reply to a probe, which asks for nothing. */
+	/* The message is the reply to a probe: no attempt is needed. */
 	if (reply->type == REDIS_REPLY_ERROR || is_acknowledgement(reply))
 		return INT64_MAX;
 	if (text == NULL || text->type != REDIS_REPLY_STRING ||

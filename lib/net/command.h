@@ -45,9 +45,9 @@ enum rlock_status rlock__subscription_open(struct rlock__connection *connection,
  */
 bool rlock__subscription_probe(struct rlock__connection *connection, const char *channel);
 /*
- * Read the messages of a subscription, without blocking. *retry_after_ms_out: in how many ms they ask for an attempt; 0: immediately,
- * as each message of a shared channel does; INT64_MAX: no message. waiter: the end of the waiter's own channel. RLOCK_ENET: the stream
- * broke.
+ * Read the messages of a subscription, without blocking. *retry_after_ms_out: the ms after which the waiter should make an attempt, by
+ * the most urgent message. 0: immediately, as after any message on a shared channel. INT64_MAX: no message. The waiter's own channel is
+ * the one whose name ends with waiter. RLOCK_ENET: the stream broke.
  */
 enum rlock_status rlock__subscription_drain(struct rlock__connection *connection,
 					    const char *waiter, int64_t *retry_after_ms_out);

@@ -171,7 +171,7 @@ const struct rlock_url *rlock__connection_server(const struct rlock__connection 
 
 /* ---- a request ---- */
 
-/* For a reply that is no grant, a query of the sentinels counts for this long. */
+/* A query of the sentinels confirms later replies for this long. For a grant, rlock__request_confirm asks for a newer query. */
 #define CONFIRMED_MS 1000
 
 /* More redirections than this are a loop: a cluster redirects once, or twice while a slot moves. */
@@ -219,7 +219,7 @@ static bool connect_session(struct rlock__connection *connection)
 	return true;
 }
 
-/* Begin the session and the search for the server, so that the password is fetched meanwhile. */
+/* Begin the session together with the search for the server: the password is fetched during the search. */
 static bool open_session(struct rlock__connection *connection)
 {
 	int64_t deadline_ms = connection->request.deadline_ms;
@@ -250,7 +250,7 @@ bool rlock__request_redirect(struct rlock__connection *connection, const char *e
 	return true;
 }
 
-/* Remember the unreachable node, since another node may redirect to it; then choose the next node. */
+/* Choose the next node. Remember the unreachable one: if a node redirects to it, the error must name it (fail_unreachable). */
 static bool try_next(struct rlock__connection *connection)
 {
 	const char *server = rlock_url_server(rlock__topology_server(connection->topology));
@@ -330,7 +330,7 @@ static bool confirm(struct rlock__connection *connection)
 	return true;
 }
 
-/* Store the first reply as the result, and count those to the pipelined commands. True: all replies have come. */
+/* Store the first reply as the result, and count the pipelined commands whose reply is 0. True: all replies have come. */
 static bool collect_reply(struct rlock__request *request, struct redisReply *reply)
 {
 	if (request->reply == NULL) {
@@ -483,7 +483,7 @@ static bool step(struct rlock__connection *connection)
 
 static void run(struct rlock__connection *connection)
 {
-	/* A redirection goes back from the reply to another connect. */
+	/* Run step after step until one must wait. After a redirection the steps begin again with a connect. */
 	while (step(connection))
 		;
 }
@@ -589,7 +589,10 @@ bool rlock__request_advance(struct rlock__connection *connection, struct rlock__
 
 /* ---- wait ---- */
 
-/* For each connection a session and the sentinels of its URL, each with the fetch of a password; and the events. */
+/*
+ * Most descriptors of one poll. A connection has its session and the sessions to its sentinels, each with a socket and a password
+ * fetch. One more is for the events.
+ */
 #define POLLED_MAX (RLOCK_SERVERS_MAX * 2 * (1 + RLOCK_SERVERS_MAX) + 1)
 
 static void add_connection(struct rlock__polled *polled, const struct rlock__connection *connection)

@@ -41,8 +41,8 @@ struct rlock__result {
 	bool was_sent;            /* The server may have received the command. */
 	uint64_t server_number;   /* identifies that server */
 	struct redisReply *reply; /* The caller frees it. NULL: none. */
-	bool was_denied;          /* RLOCK_ENET: the server replied that it cannot serve us now. */
-	size_t missing_count;     /* pipelined commands whose reply was 0 */
+	bool was_denied;      /* With RLOCK_ENET: the server replied that it cannot serve us now. */
+	size_t missing_count; /* pipelined commands whose reply was 0 */
 };
 
 /* The phase of a request. */
@@ -52,7 +52,7 @@ enum rlock__phase {
 	RLOCK__PHASE_ANSWER,
 	/* The cluster is down. CLUSTER NODES was sent, to report which node failed. */
 	RLOCK__PHASE_NODES,
-	/* The reply has come. The sentinels are queried whether the server is still the master. */
+	/* The sentinels are being asked whether the server is still the master. A reply to a command is kept until they answer. */
 	RLOCK__PHASE_CONFIRM,
 	RLOCK__PHASE_OVER, /* The next advance returns the result. */
 };
@@ -70,14 +70,15 @@ struct rlock__request {
 	int redirections; /* from node to node, so far */
 	/* "SERVER: WHY" of the last unreachable server; NULL: none. */
 	char *unreachable;
-	/* RLOCK_ENET: the server denied the request, and has not carried it out. */
+	/* With RLOCK_ENET: the server denied the request, and has not carried it out. */
 	bool was_denied;
 	/* Called for each of several replies; NULL: the first reply is the result. */
 	rlock__take_reply_fn take_reply;
 	void *take_reply_ctx;
 	size_t unacknowledged;    /* channels without a reply to SUBSCRIBE */
 	enum rlock_status status; /* The result is status, session.was_sent and reply. */
-	struct redisReply *reply; /* The result, once pipelined_left is 0. */
+	/* The first reply. It is dropped if the request ends while replies to pipelined commands are missing. */
+	struct redisReply *reply;
 	size_t pipelined_count, pipelined_left, missing_count;
 };
 
@@ -93,7 +94,7 @@ struct rlock__connection {
 	struct rlock__error error;
 };
 
-/* Make a connection to one server, as rlock_conn_new does, but ignore opts->cancel_fd. opts is not NULL. */
+/* Make a connection to one server, as rlock_conn_new does, but ignore opts->cancel_fd. opts must not be NULL. */
 enum rlock_status rlock__connection_new(const struct rlock_url *url,
 					const struct rlock_conn_opts *opts,
 					struct rlock__connection **out);
@@ -120,7 +121,7 @@ bool rlock__connection_is_open(const struct rlock__connection *connection);
 bool rlock__connection_awaits_late_reply(const struct rlock__connection *connection);
 bool rlock__connection_has_sentinels(const struct rlock__connection *connection);
 bool rlock__connection_has_cluster(const struct rlock__connection *connection);
-/* Whether both lead to the same server, by the address in their URLs, or from sentinels or nodes. */
+/* Whether both connections lead to the same address, which is that of a URL or was named by sentinels or nodes. */
 bool rlock__connection_is_same_server(const struct rlock__connection *a,
 				      const struct rlock__connection *b);
 /* The server to which the connection leads now, for example a node of the cluster. */
@@ -133,8 +134,8 @@ const struct rlock_url *rlock__connection_server(const struct rlock__connection 
  * request at a time; requests of several connections run in parallel.
  *
  * Begin a request. Connects first if necessary, and sends the login in the same write. The command and the pipelined ones are copied.
- * The first advance reports a failure. An earlier request on the connection is abandoned: if its reply has come, the stream is used
- * again, else it is closed and opened anew.
+ * If beginning fails, the first advance returns the failure. An earlier request on the connection is abandoned: if its reply has come,
+ * the stream is used again, else another stream is opened.
  */
 void rlock__request_begin(struct rlock__connection *connection,
 			  const struct rlock__command *command, int64_t deadline_ms);
@@ -145,7 +146,7 @@ void rlock__request_begin(struct rlock__connection *connection,
  * rlock__request_fire_and_forget may use the stream; the next request opens another one.
  */
 bool rlock__request_advance(struct rlock__connection *connection, struct rlock__result *out);
-/* End the request without a result, as if cancelled. Begin, fire_and_forget and close call it. */
+/* End the request without a result, as if cancelled. rlock__request_begin does this with an earlier request. */
 void rlock__request_abandon(struct rlock__connection *connection);
 
 /* Poll for the request, and run the callbacks of events. A failure ends the request: the next advance returns it. */
@@ -163,13 +164,16 @@ enum rlock_status rlock__request_confirm(struct rlock__connection *connection, i
 /* Query all sentinels of a connection that has some. Unless found_out->is_agreed, the error says why they allow no grant. */
 void rlock__request_survey(struct rlock__connection *connection,
 			   struct rlock__sentinels_found *found_out);
-/* Write a command and close, without waiting for a reply. No other request may use a stream whose request was abandoned. */
+/*
+ * Write a command to the open stream, and close the connection without waiting for a reply. This is the only request that may use a
+ * stream with an outstanding reply. Without an open stream, or if the login holds back a command, only close.
+ */
 void rlock__request_fire_and_forget(struct rlock__connection *connection,
 				    const struct rlock__command *command);
 
 /*
  * Begin a request of several commands, on a connection without a request: add each command, then start. take_reply is called with ctx
- * and each reply until it returns true; it may take parts of the reply. NULL: the first reply is the result.
+ * and each reply until it returns true. take_reply NULL: the first reply is the result.
  */
 void rlock__request_add(struct rlock__connection *connection, const struct rlock__command *command);
 void rlock__request_start(struct rlock__connection *connection, bool needs_login,

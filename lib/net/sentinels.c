@@ -17,7 +17,10 @@
 #include "rlock.h"
 #include "url/url.h"
 
-/* How long to wait for the other sentinels after the first answer. */
+/*
+ * Time from the start of a query for which to wait for more answers, if those received are enough: one answer, or a majority. A query
+ * that needs all answers waits until its deadline.
+ */
 #define GRACE_MS 200
 /*
  * How long to wait for the other sentinels when a majority names one master: perhaps the sentinel that leads a
@@ -281,8 +284,8 @@ static void sentinel_begin(const struct rlock__sentinels *sentinels, struct sent
 	rlock__session_init(&sentinel->session, sentinel->url, like->client_name, like->tls_context,
 			    &sentinel->error);
 	/*
-	 * Queue the commands: without a stream this cannot fail. Beginning can fail only because of the password, since
-	 * TLS is loaded.
+	 * The send cannot fail, since no stream is open: it only stores the commands. The begin can fail only because of the
+	 * password: TLS is loaded already.
 	 */
 	(void)rlock__session_send(&sentinel->session, &sentinels->queries, false, deadline_ms);
 	status = rlock__session_begin(&sentinel->session, deadline_ms);
@@ -378,8 +381,8 @@ static struct support support_of(const struct rlock__sentinels *sentinels,
 }
 
 /*
- * Compare epochs first: the sentinel that leads a failover knows the new master before the others. Then votes, then the
- * current server.
+ * Whether a is the master to choose rather than b. Compare epochs first: the sentinel that leads a failover knows the new
+ * master before the others do. Then compare votes. If these are equal too, prefer the current server.
  */
 static bool is_better(const struct support *a, const struct support *b)
 {
@@ -419,8 +422,8 @@ static void find_best(struct rlock__sentinels *sentinels, const char *server,
 }
 
 /*
- * Report one sentinel for all. If most of them answered with an error, the first of these; else the first unreachable
- * one, as RLOCK_ENET, so that the query is retried.
+ * Report the failure of one sentinel: if most of them answered with an error, the first of these errors. Else report the
+ * first unreachable sentinel: its RLOCK_ENET has the caller retry.
  */
 static enum rlock_status fail_all(const struct rlock__sentinels *sentinels)
 {

@@ -250,7 +250,7 @@ static enum rlock_status missing_right(struct rlock__error *error, const char *w
 		return rlock__fail(error, RLOCK_EACL,
 				   "denied by the server: the user may not use the lock's "
 				   "channel: it needs the ACL rule &redisson_*");
-	/* Scripts make only the names of timeout keys. All other keys are arguments, and have the error below. */
+	/* A key that is denied inside a script is a timeout key: a script gets all other keys as arguments (next error). */
 	if (is_about_keys && strstr(words, "script") != NULL)
 		return rlock__fail(error, RLOCK_EACL,
 				   "denied by the server: the user may not use the keys of a "

@@ -217,7 +217,7 @@ static enum rlock_status fail(struct rlock__session *session, enum rlock_status 
 				  session->address.origin != NULL && status == RLOCK_ENET
 					  ? session->address.origin
 					  : "");
-	/* Only a server that the URL itself names may be wrong in the URL. */
+	/* Let the caller suspect the URL only if the URL itself names the server: sentinels or nodes may have named it. */
 	session->error->failure.is_unreachable =
 		status == RLOCK_ENET && session->address.origin == NULL;
 	session->is_unreachable = status == RLOCK_ENET && session->state < RLOCK__SESSION_PASSWORD;
@@ -297,8 +297,8 @@ static enum rlock_status fail_slow(struct rlock__session *session)
 }
 
 /*
- * Time that a reply has at least, from the send of its command; or the time of the whole request, if that is less. Enough for a server
- * that answers at all. Not more: a lease continues while its renewal waits.
+ * Wait at least this long for a reply after its command was sent, or as long as the whole request may take, if that is shorter. A live
+ * server replies in this time. A longer wait would use up the lease while its renewal waits.
  */
 #define REPLY_MIN_MS 250
 
@@ -364,7 +364,7 @@ static void trace_connected(const struct rlock__session *session)
 {
 	const char *server = rlock_url_server(session->address.server);
 	const struct rlock__tls *tls = session->stream.tls;
-	/* A trace line begins with what the URL names: the server itself, or sentinels that lead to it. */
+	/* Name the server only if the URL does not: each trace line begins with the URL's server or sentinels. */
 	bool is_named = strcmp(server, session->error->server) == 0;
 
 	rlock__trace(session->error, "connected%s%s%s%s%s%s", is_named ? "" : " to ",
@@ -398,8 +398,8 @@ static enum rlock_status password_step(struct rlock__session *session)
 }
 
 /*
- * Extend the deadline when the whole command was written. This process may have stood still since the deadline was set, and a server
- * that answers would be reported as silent.
+ * Extend the deadline when the whole command was written. If this process was suspended since the deadline was set, a responsive
+ * server would otherwise be reported as silent.
  */
 static void count_from_send(struct rlock__session *session)
 {
@@ -471,7 +471,7 @@ static enum rlock_status open_step(struct rlock__session *session, redisReply **
 
 static enum rlock_status step(struct rlock__session *session, redisReply **out)
 {
-	/* Without a password give up before the connection is complete: the login would fail. */
+	/* If the password cannot be fetched, fail before the connection is complete: the login would fail. */
 	if (session->state > RLOCK__SESSION_CLOSED && session->state < RLOCK__SESSION_PASSWORD &&
 	    password_advance(session) < 0)
 		return RLOCK_ENET;
@@ -499,7 +499,7 @@ enum rlock_status rlock__session_advance(struct rlock__session *session, struct 
 	do
 		status = step(session, out);
 	while (status == RLOCK_OK && *out == NULL);
-	/* Also if the server keeps sending, but no complete reply. */
+	/* Check the deadline after each read: a server could keep sending without completing a reply. */
 	if (status == RLOCK_BUSY && rlock__session_is_open(session) &&
 	    rlock_now_ms() >= session->deadline_ms)
 		status = fail_slow(session);
@@ -567,7 +567,7 @@ enum rlock_status rlock__session_begin(struct rlock__session *session, int64_t p
 {
 	enum rlock_status status = RLOCK_OK;
 
-	/* The sessions to the sentinels share the TLS context, and begin before this session connects. */
+	/* Load TLS now: the sessions to the sentinels share the context, and begin before this session connects. */
 	if (rlock_url_scheme(session->login_url) == RLOCK_SCHEME_SENTINEL)
 		status = rlock__session_load_tls(session);
 	if (status == RLOCK_OK)
@@ -608,7 +608,7 @@ void rlock__session_end_command(struct rlock__session *session)
 		password_end(session);
 }
 
-/* Close the stream. server_number and has_ever_served stay. */
+/* Close the stream. Keep server_number and has_ever_served, which describe all streams so far. */
 void rlock__session_close(struct rlock__session *session)
 {
 	rlock__stream_close(&session->stream);

@@ -21,7 +21,7 @@ enum rlock__session_state {
 	RLOCK__SESSION_CLOSED,
 	/* Waiting for the owner to set address. The password is fetched in parallel, until the login. */
 	RLOCK__SESSION_ADDRESS,
-	RLOCK__SESSION_CONNECT, /* after a DNS query if the address has a host name */
+	RLOCK__SESSION_CONNECT, /* Find the IP address of a host name, and connect the socket. */
 	RLOCK__SESSION_TLS,
 	RLOCK__SESSION_PASSWORD, /* Only the password is missing for the login. */
 	RLOCK__SESSION_OPEN,     /* The login is queued. */
@@ -65,7 +65,10 @@ struct rlock__address {
 
 struct rlock__session {
 	enum rlock__session_state state;
-	/* Read from the socket once. The owner sets this in each iteration, so that a flood of replies cannot keep it here. */
+	/*
+	 * Whether the session may read from the socket, which it does once. The owner sets this in each iteration: a flood of replies
+	 * must not keep the owner from its other work.
+	 */
 	bool may_read;
 	/* user, password and database of the login, and the parameters of TLS */
 	const struct rlock_url *login_url;
@@ -75,12 +78,13 @@ struct rlock__session {
 	struct rlock__password password;
 	struct rlock__address address; /* The owner sets it. */
 	int64_t deadline_ms;           /* for the reply to the command */
-	int64_t reply_min_ms;          /* time that the reply has at least, from the send */
-	int64_t reach_end_ms;          /* deadline for reaching the server, before the login */
+	/* Wait at least this long for the reply after the send, also beyond deadline_ms. */
+	int64_t reply_min_ms;
+	int64_t reach_end_ms; /* deadline for reaching the server, before the login */
 	struct rlock__connector connector;
 	struct rlock__stream stream;
 	struct rlock__login login; /* on that stream */
-	/* An error that the server sent first on the stream, instead of serving: why it will close it. */
+	/* The error that the server sent instead of serving this stream: it explains why the stream is closed next. Empty: none. */
 	char early_error[RLOCK__EARLY_ERROR_MAX];
 	bool has_served; /* a command on this stream */
 	/* A command on any stream was served: the URL's scheme is right. */
@@ -98,7 +102,7 @@ struct rlock__session {
 	bool was_sent;                     /* The server may have received the command. */
 };
 
-/* The owner keeps all that session points to. tls_context may be NULL. */
+/* Keep all that session points to until rlock__session_free. tls_context may be NULL. */
 void rlock__session_init(struct rlock__session *session, const struct rlock_url *login_url,
 			 const char *client_name, struct rlock__tls_context *tls_context,
 			 struct rlock__error *error);
@@ -126,7 +130,7 @@ bool rlock__session_send(struct rlock__session *session, const struct rlock__tex
 			 bool needs_login, int64_t deadline_ms);
 /*
  * Continue without waiting. RLOCK_OK: *out is the next reply to the command, and the caller frees it; login.status may be that of a
- * denied login. RLOCK_BUSY: no reply yet. Else a failure: the session is closed, unless the command was sent.
+ * denied login. RLOCK_BUSY: no reply yet. Else a failure: close the session, unless rlock__request_fire_and_forget may still need it.
  */
 enum rlock_status rlock__session_advance(struct rlock__session *session, struct redisReply **out);
 /* Add what the session waits for to polled: at most two descriptors. */

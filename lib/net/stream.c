@@ -34,7 +34,7 @@
 /* A DNS query in a thread. The caller and the thread share it, and the last of the two frees it. */
 struct rlock__resolver {
 	atomic_int holders;
-	pid_t pid; /* In the child of a fork() there is no thread. */
+	pid_t pid; /* our pid when the thread was started: the child of a fork() has no such thread */
 	int answered_fd;
 	atomic_int error; /* Set after answer: a thread that reads error also sees answer. */
 	struct addrinfo *answer;
@@ -47,7 +47,7 @@ static void resolver_free(struct rlock__resolver *resolver)
 {
 	bool has_thread = resolver != NULL && resolver->pid == getpid();
 
-	/* After the decrement the thread may free the query. */
+	/* Do not read the query after the decrement: the thread may have freed it. */
 	if (resolver == NULL || (atomic_fetch_sub(&resolver->holders, 1) > 1 && has_thread))
 		return;
 	if (resolver->answer != NULL)
@@ -117,7 +117,7 @@ static struct rlock__resolver *resolver_new(const char *host, const char *port)
 	return NULL;
 }
 
-/* Retry a full unix socket after this pause: poll(2) does not report when it accepts again. */
+/* If the backlog of a unix socket is full, retry after this pause: poll(2) does not report when there is room. */
 #define FULL_BACKLOG_PAUSE_MS 10
 
 /* ---- one address ---- */
@@ -209,7 +209,7 @@ static enum rlock_status find_host(struct rlock__connector *connector)
 		set_addresses(connector, connector->found);
 		return RLOCK_OK;
 	}
-	/* An IPv6 address, checked before: only its zone can be wrong, which no DNS server knows. */
+	/* Do not query for an IPv6 address. It was checked before, so only its zone ("%eth0") can be wrong. */
 	if (strchr(endpoint->host, ':') != NULL)
 		return fail(connector, RLOCK_ENET, "this machine has no such network interface");
 	connector->resolver = resolver_new(endpoint->host, port);
@@ -461,7 +461,7 @@ void rlock__stream_reset(struct rlock__stream *stream)
 {
 	const struct linger reset = { 1, 0 };
 
-	/* Only an open stream: after a close the number of fd may belong to another file. */
+	/* Change only an open stream: after a close, fd may be the number of another file. */
 	if (stream->replies != NULL)
 		(void)setsockopt(stream->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 }

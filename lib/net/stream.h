@@ -75,7 +75,7 @@ struct rlock__stream {
 bool rlock__stream_open(struct rlock__stream *stream, struct rlock__connector *connector,
 			struct rlock__tls *tls);
 void rlock__stream_close(struct rlock__stream *stream);
-/* Have the close of the stream drop the bytes that have not left this machine. */
+/* Let the next close of the stream drop the bytes that have not left this machine. */
 void rlock__stream_reset(struct rlock__stream *stream);
 
 /*

@@ -154,7 +154,7 @@ static bool load(const char **why_out)
 	library = is_loaded ? NULL : dlopen(SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	for (size_t i = 0; library != NULL && i < sizeof(table) / sizeof(table[0]); i++) {
 		/*
-		 * POSIX allows to store the pointer of a function in that of an object; C does not.
+		 * Store the function through a pointer to an object: C does not allow this, but POSIX does.
 		 */
 		*(void **)table[i].function = dlsym(library, table[i].name);
 		if (*(void **)table[i].function == NULL)
@@ -245,14 +245,15 @@ static const char *cause_find(enum phase phase, long code)
 	return NULL;
 }
 
-/* Fill out with the cause of the last error. name: the one that the certificate should be for. */
+/* Fill out with the cause of the last error. name: the host name that the certificate should have. */
 static void explain(bool is_established, long verify_result, const char *name,
 		    struct rlock__tls_failure *out)
 {
 	long code = ERR_GET_REASON(openssl.ERR_peek_last_error());
 	const char *reason = last_reason();
 	/*
-	 * In TLS 1.3 the client's handshake is complete before the server checks our certificate.
+	 * Search these causes at any time: in TLS 1.3 our handshake is complete before the server checks our
+	 * certificate.
 	 */
 	const char *text = cause_find(LATER_TOO, code);
 	char shown[RLOCK__TLS_WHY_MAX / 2];
@@ -305,8 +306,8 @@ struct rlock__tls_context {
 	/* The last session; NULL: none, or the server did not accept it. */
 	SSL_SESSION *session;
 	/*
-	 * The server that the session is with. To resume it does not verify the certificate again, so no other server
-	 * may get it.
+	 * The name of the session's server. Offer the session to no other server: a resumed handshake does not verify the
+	 * certificate again.
 	 */
 	char *session_name;
 	size_t users;
@@ -378,7 +379,7 @@ static uint64_t hash_directory(uint64_t hash, const char *path)
 
 	if (dir == NULL)
 		return hash;
-	/* Add up: readdir returns the entries in any order. */
+	/* Add the hashes up, so that their order does not matter: readdir returns the entries in any order. */
 	while ((entry = readdir(dir)) != NULL)
 		if (fstatat(dirfd(dir), entry->d_name, &found, 0) == 0)
 			sum += hash_stat(rlock__hash(0, entry->d_name, strlen(entry->d_name)),
@@ -445,8 +446,8 @@ static bool is_hashed(const char *path, size_t at_least)
 }
 
 /*
- * Trust the system's authorities, or those of SSL_CERT_FILE and SSL_CERT_DIR. To read a bundle of all authorities takes
- * tens of milliseconds: read it only if SSL_CERT_FILE names it, or there is no directory.
+ * Trust the system's authorities, or those of SSL_CERT_FILE and SSL_CERT_DIR. It takes tens of milliseconds to read a
+ * bundle of all authorities. Read one only if SSL_CERT_FILE names it, or if the directory has too few certificates.
  */
 static void trust_system(const struct rlock__tls_context *context)
 {
@@ -487,7 +488,7 @@ static bool set_trust(const struct rlock__tls_context *context, struct rlock__tl
 /* ---- the client certificate ---- */
 
 /*
- * Answer OpenSSL's question for a passphrase with none. It would ask on the terminal, which COMMAND may be using.
+ * Return no passphrase for an encrypted key. Otherwise OpenSSL would ask on the terminal, which COMMAND may be using.
  */
 static int give_no_passphrase(char *buffer, int size, int is_for_writing, void *ctx)
 {
@@ -644,7 +645,8 @@ static bool read_sources(struct rlock__tls_context *context, struct rlock__tls_f
 {
 	SSL_CTX *before = context->settings;
 	/*
-	 * Before reading: a source that changes meanwhile then differs, and is read again for the next stream.
+	 * Compute the state before reading: a source that changes during the reading then differs from this state,
+	 * and is read again for a later stream.
 	 */
 	uint64_t state = state_of(context);
 
@@ -1013,14 +1015,14 @@ bool rlock__tls_read(struct rlock__tls *tls, char *out, size_t size, size_t *len
 
 	openssl.ERR_clear_error();
 	result = openssl.SSL_read(tls->stream, out, size > INT_MAX ? INT_MAX : (int)size);
-	/* Remember it: after a failure OpenSSL reports that the handshake is not complete. */
+	/* Remember a complete handshake: after a failure OpenSSL reports that the handshake is not complete. */
 	tls->is_established = tls->is_established || openssl.SSL_is_init_finished(tls->stream) == 1;
 	if (result <= 0) {
 		record_failure(tls, result);
 		return false;
 	}
 	*len_out = (size_t)result;
-	/* In TLS 1.3 the tickets arrive after the handshake: try after each read. */
+	/* Try after each read until there is a session to keep: in TLS 1.3 the tickets arrive after the handshake. */
 	if (!tls->has_kept_session)
 		tls->has_kept_session = session_keep(tls->context, tls->name, tls->stream);
 	return true;

@@ -43,8 +43,8 @@ const char *rlock__tls_context_stale(const struct rlock__tls_context *context);
 void rlock__tls_context_free(struct rlock__tls_context *context);
 
 /*
- * Make TLS for a stream to a server at this host. url may give another name for its certificate, and names the same files
- * as the context's. context belongs to the caller, who frees it after tls. NULL: *failure_out says why, with
+ * Make TLS for a stream to a server at this host. If url has an sni, the certificate must have that name instead of host.
+ * url must name the same files as the URL of the context. Free context only after tls. NULL: *failure_out says why, with
  * RLOCK_EUNSUPPORTED or RLOCK_ENOMEM.
  */
 struct rlock__tls *rlock__tls_new(struct rlock__tls_context *context, const struct rlock_url *url,

@@ -447,7 +447,7 @@ void rlock__topology_address(const struct rlock__topology *topology, struct rloc
 bool rlock__topology_copy_server(struct rlock__topology *topology,
 				 const struct rlock__topology *other)
 {
-	/* Only clusters: sentinels are queried again for each connection. */
+	/* Only a cluster has nodes to copy. For a sentinel URL each connection queries the sentinels itself. */
 	if (topology->row->next == NULL || other->server == NULL)
 		return true;
 	rlock__endpoints_free(&topology->nodes);

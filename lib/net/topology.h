@@ -39,10 +39,10 @@ bool rlock__topology_copy_server(struct rlock__topology *topology,
  */
 enum rlock_status rlock__topology_begin(struct rlock__topology *topology, int64_t deadline_ms);
 /*
- * Query the sentinels again whether the server is still the master. RLOCK_OK: a query at since_ms or later has
- * confirmed it. RLOCK_BUSY: the query has begun.
+ * Confirm by the sentinels that the server is still the master. RLOCK_OK: a query at since_ms or later has confirmed this
+ * already, or the URL names no sentinels. RLOCK_BUSY: a new query has begun.
  * is_grant: a majority of all sentinels must name the server, and no sentinel with a later configuration may name
- * another one. Of one or two sentinels one answer is enough, but none may name another server.
+ * another one. If the URL has one or two sentinels, one answer is enough, but no sentinel may name another server.
  */
 enum rlock_status rlock__topology_confirm(struct rlock__topology *topology, int64_t since_ms,
 					  int64_t deadline_ms, bool is_grant);
@@ -51,8 +51,8 @@ enum rlock_status rlock__topology_confirm(struct rlock__topology *topology, int6
  */
 enum rlock_status rlock__topology_survey(struct rlock__topology *topology, int64_t deadline_ms);
 /*
- * The result of the survey, once rlock__topology_advance does not return RLOCK_BUSY. Disagreement is a failure, as for
- * a grant.
+ * The result of the survey, complete once rlock__topology_advance does not return RLOCK_BUSY. If the sentinels allow no
+ * grant, rlock__topology_advance returns a failure.
  */
 const struct rlock__sentinels_found *
 rlock__topology_surveyed(const struct rlock__topology *topology);
