@@ -1,6 +1,6 @@
 /*
- * cli/process_lock/hold_file.c: the file of a lock without a command. The first line of the input is the file's name; an empty line means
- * a name that fits this process. The rest is its content, after the line that says where it was written. A file that is accepted is
+ * cli/process_lock/hold_file.c: the file of a lock without a command. The first line of the input is the file's name; an empty line, or
+ * a line with a slash, means a name that fits this process. The rest is the content of the file, after the line that says where it was written. A file that is accepted is
  * written again, and must read as the same.
  */
 #include <fcntl.h>

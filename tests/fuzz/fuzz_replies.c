@@ -1,12 +1,14 @@
 /*
- * librlock against a server that sends anything. The first line of the input says what is requested, the rest
+ * librlock against a server that sends anything. The first line of the input selects the requests and their options, the rest
  * is what the server sends:
  *
- *   letters  p ping, a acquire, r renew, u release, l keep until, f find, b break, q stop, i inspect, s list, in that order; and first
- *            F, R, W a fair, read or write lock, M permits of a semaphore, 2 two names, 3 three servers of which two must agree, unless it is M,
+ *   requests p ping, a acquire, r renew, u release, l keep until, f find, b break, q stop, i inspect, s list; they are
+ *            sent in the order of their letters, if these are among the first LETTERS_MAX
+ *   options  F, R, W a fair, read or write lock, M permits of a semaphore, 2 two names,
+ *            3 three servers of which two must agree (not with M),
  *            w wait, T a token, P a password, D a database, N a name for the connection,
- *            I an inherited owner, H only that holder is to be broken or stopped
- *   marks    "@@\n": the server closes the connection here; "@~\n": the server falls
+ *            I an inherited owner, H break and stop the holds of OWNER only
+ *   marks    in the rest of the input: "@@\n": the server closes the connection here; "@~\n": the server falls
  *            silent here; the next connection gets the rest. "@-\n": a pause.
  *
  * The clock is simulated: when there is nothing to read, time jumps ahead.
@@ -35,7 +37,7 @@
 #define STREAMS_MAX 256
 #define LEASE_MS 30000
 #define LETTERS_MAX 8
-#define WAIT_MS 1500 /* so long that on_wait is called */
+#define WAIT_MS 1500 /* long enough for on_wait to be called */
 #define DELIVERY_MS 200
 /* Simulated time until a server hangs up, which limits the number of retries. */
 #define HANG_UP_MS 400
@@ -47,10 +49,10 @@ static int64_t now_ms;
 
 static struct {
 	int listeners[SERVERS_MAX];
-	size_t count;             /* of those, how many are in use */
+	size_t count;             /* how many listeners are used */
 	int streams[STREAMS_MAX]; /* accepted */
 	size_t stream_count;
-	int speaking; /* the stream that has not been told all yet; -1: none */
+	int speaking; /* the stream that gets the next piece; -1: none */
 	const uint8_t *left;
 	size_t left_size;
 } server = { .speaking = -1 };
@@ -158,7 +160,7 @@ int rlock_poll(struct pollfd *fds, size_t count, int64_t deadline_ms)
 	return ready;
 }
 
-/* ---- what is asked for ---- */
+/* ---- requests ---- */
 
 static struct {
 	const char *letters;

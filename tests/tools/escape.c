@@ -49,7 +49,7 @@ static time_t now_s(void)
 	return now.tv_sec;
 }
 
-/* Whether the process must end. Relative to a descriptor: another user may not search the directory by its path. */
+/* Whether the process must end. Use the descriptor of the directory: the foreign process may not search its path. */
 static bool is_over(void)
 {
 	struct stat test;

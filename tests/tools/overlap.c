@@ -151,7 +151,10 @@ static int go_inside(bool is_stubborn, bool has_children)
 	return 0;
 }
 
-/* Print when the flock became free, or with wants_last_seen when it was last seen taken. A busy machine can delay this process between. */
+/*
+ * Print when the flock became free, or with wants_last_seen when it was last seen taken. A busy machine can delay this process
+ * between the two times. Returns an exit status.
+ */
 static int wait_until_gone(int64_t limit_us, bool wants_last_seen)
 {
 	int64_t end_us = now_us() + limit_us, look_us = now_us(), seen_us = 0;

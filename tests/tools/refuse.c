@@ -56,7 +56,7 @@ static const char usage[] =
 		.name = #error, .number = (error)                                                  \
 	}
 
-/* getpid is the first call of the process that becomes the command. */
+/* The calls that CALL can name. getpid is the first call of the process that becomes the command. */
 #define CALLS(X)                                                                                   \
 	X(openat), X(clone), X(clone3), X(execve), X(socket), X(socketpair), X(connect), X(pipe2), \
 		X(dup), X(fcntl), X(sched_setscheduler), X(eventfd2), X(epoll_create1),            \
@@ -147,7 +147,10 @@ static bool is_of_linker(pid_t pid, uint64_t address)
 	return is_linker;
 }
 
-/* Whether a call counts. The linker is only looked for until the program's first own call: then everything is loaded. */
+/*
+ * Whether the call counts; name: that of its process. Do not search for the linker after the program's first call of its own, by
+ * which time all libraries are loaded.
+ */
 static bool counts(const struct seccomp_notif *notif, char name[512])
 {
 	static pid_t loaded;
@@ -161,7 +164,10 @@ static bool counts(const struct seccomp_notif *notif, char name[512])
 	return true;
 }
 
-/* Whether this process was stopped already: a process that is stopped before the answer repeats its call when it continues. */
+/*
+ * Whether this process was stopped before; if not, record it. A process that was stopped repeats its call when it continues, and
+ * must not be stopped again.
+ */
 static bool was_stopped_before(pid_t pid)
 {
 	static pid_t stopped[STOPPED_MAX];
@@ -177,7 +183,7 @@ static bool was_stopped_before(pid_t pid)
 
 /* ---- decisions ---- */
 
-/* Whether the call opens the environment of a process, and RECORD has a file with that pid; *file: that name. */
+/* Whether the call opens the environment of a process; *file: the path that a file of this pid has in RECORD. */
 static bool opens_hung(const struct seccomp_notif *notif, char *file)
 {
 	char path[64] = "", number[32];
@@ -186,7 +192,7 @@ static bool opens_hung(const struct seccomp_notif *notif, char *file)
 	struct iovec there = { (void *)(uintptr_t)notif->data.args[1], sizeof(path) - 1 };
 	int len = 0;
 
-	/* The path can be close to the end of a page: read less. */
+	/* The memory after the path may not exist: read less. */
 	while (here.iov_len > 0 && process_vm_readv((pid_t)notif->pid, &here, 1, &there, 1, 0) < 0)
 		there.iov_len = here.iov_len = here.iov_len / 2;
 	if (sscanf(path, "/proc/%31[0-9]/environ%n", number, &len) != 1 || len == 0)
@@ -211,7 +217,10 @@ static pid_t parent_of(pid_t pid)
 	return rest == NULL ? 0 : (pid_t)strtol(rest + sizeof(") S"), NULL, 10);
 }
 
-/* Decide about a call. 0: it is made; an error number: it fails; NOT_YET: it waits for the file in out. */
+/*
+ * Decide about a call. An error number: the call fails. 0: the call is made; if out->id is set, only once the file out->file does
+ * not exist.
+ */
 static int decide(const struct seccomp_notif *notif, struct hold_entry *out)
 {
 	static int record_fd = -1;
@@ -253,7 +262,7 @@ static int decide(const struct seccomp_notif *notif, struct hold_entry *out)
 
 /* ---- the supervisor ---- */
 
-/* Answer the call. Fails if the process was killed meanwhile, which is ignored. */
+/* Answer the call; error 0: it is made. Ignore a failure: the process may have been killed. */
 static void answer(int listener_fd, uint64_t id, int error)
 {
 	struct seccomp_notif_resp response = { .id = id, .error = -error };
@@ -263,7 +272,7 @@ static void answer(int listener_fd, uint64_t id, int error)
 	(void)ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &response);
 }
 
-/* Answer calls until no process is left that could make one. With a high priority: all processes here wait for this one. */
+/* Answer calls until no process is left that could make one. Raise the priority: the processes wait for each answer. */
 static void supervise(int listener_fd)
 {
 	static struct hold_entry held[HELD_MAX + 1];

@@ -31,7 +31,7 @@ void program_configure(const char *text, size_t len);
 /* Call rlock with these words. Blanks separate words; within single quotes they are part of a word. */
 void program_call(const char *line, struct call_result *result);
 
-/* Cut such a line in place, so that the words follow each other in memory as in argv. Returns their number; words ends with NULL. */
+/* Cut a line for program_call in place: the words follow each other in memory as in argv. Returns their number; words ends with NULL. */
 #define PROGRAM_WORDS_MAX 128
 int program_cut(char *line, char **words);
 

@@ -48,7 +48,7 @@ static const struct {
 	{ "url = \"redis://ci:" SECRET "@h\"\n", 1, "the value stands without quotes" },
 	{ "url = redis://ci:" SECRET " two@h\n", 1,
 	  "a blank in a user or password is written %20" },
-	/* twice, or not together */
+	/* options that are given twice, or exclude each other */
 	{ "ttl = 3s\ndb = 0\nttl = 4s\n", 3, "ttl" },
 	{ "db = 0\nno-wait = yes\nwait = 3s\n", 3, "wait" },
 	{ "quiet = yes\nverbose = yes\n", 2, "can't go together with quiet" },
@@ -66,7 +66,7 @@ static const struct {
 	{ "url = redis+sentinel://h/m\nsentinel-map = x\n", 2, "sentinel-map: " },
 	{ "url = redis+cluster://h\ncluster-map = x\n", 2, "cluster-map: " },
 	{ "url = redis://a\ncluster-map = a:1=b:2\n", 2, "cluster-map is for nodes of a cluster" },
-	/* a password in it */
+	/* a password in a bad line */
 	{ "url = redis://ci:" SECRET "@localhost:x\n", 1, "port" },
 	{ "url = " SECRET "@localhost\n", 1, "url" },
 	{ "redis://ci:" SECRET "@localhost\n", 1, "option = value" },

@@ -33,7 +33,7 @@ static bool reads(const char *owner, const char *text, const struct rlock_record
 
 static const struct rlock_name names[] = { { "L", 1 }, { "M", 1 } }, name = { "L", 1 };
 
-/* The record that a hold of count names writes. */
+/* The text of the record that a hold with count names writes. */
 static const char *text_of(const struct rlock_record *of, const char *note, size_t count,
 			   char out[RLOCK__RECORD_TEXT_MAX])
 {

@@ -419,7 +419,7 @@ static void check_closed_meanwhile(void)
 	(void)close(pair[1]);
 }
 
-/* A reply that begins with answer and continues with rest without an end must be given up with the error why. */
+/* A reply that begins with answer, and then repeats rest without an end, must end the request with the error why. */
 static void check_excess(const char *answer, const char *rest, const char *why)
 {
 	int64_t begun_ms = rlock_now_ms();

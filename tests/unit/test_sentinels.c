@@ -44,11 +44,11 @@ struct connection {
 static struct sentinel {
 	int fd, port;
 	enum mode mode;
-	bool is_known;  /* the service */
+	bool is_known;  /* it knows the service */
 	bool has_names; /* it names hosts, not addresses */
 	unsigned master;
 	int epoch;
-	bool has_replied; /* to the last query, with this: */
+	bool has_replied; /* to the last query; told_*: its reply */
 	unsigned told_master;
 	int told_epoch;
 	struct connection connections[CONNECTIONS_MAX];
@@ -468,7 +468,7 @@ static void step(struct result *result)
 	for (size_t i = 1; i < CLIENTS && count >= 3; i++)
 		result->doubled +=
 			granted[0] < MASTERS && granted[i] < MASTERS && granted[i] != granted[0];
-	/* While the sentinels change, the replies that the client got decide. */
+	/* The sentinels change during this grant, so compare it with the replies that the client got. */
 	granted[0] = grant(&clients[0], true, SHORT_MS);
 	result->unfounded += granted[0] < MASTERS && !was_told(granted[0]);
 }

@@ -25,7 +25,7 @@ static struct rlock_url *parse(const char *text)
 
 /* ---- parts of a URL ---- */
 
-/* URL, canonical text of the server, and parts. Of several hosts: the first one in the canonical text. */
+/* URL, canonical text of the server, and parts: with several hosts, those of the first host in the canonical text. */
 static const struct {
 	const char *text, *server, *parts;
 } good[] = {
@@ -71,7 +71,7 @@ static const struct {
 	  "tls host=h1 port=1 service=m sni=x" },
 	{ "redis+cluster://h2:7001,h1", "redis+cluster://h1:6379,h2:7001", "host=h1 port=6379" },
 	{ "REDISS+Cluster://h/", "rediss+cluster://h:6379", "tls host=h port=6379" },
-	/* the private one */
+	/* the private server */
 	{ "local:", "local:", "" },
 };
 

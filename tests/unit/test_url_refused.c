@@ -83,7 +83,7 @@ static const struct {
 	     "30,31,32,33") } },
 	{ "the service has a malformed percent-encoding", { "redis+sentinel://h/m%/1" } },
 	{ "a cluster has no databases", { "redis+cluster://h/1" } },
-	/* the private one */
+	/* the private server */
 	{ "nothing can follow 'local:'", { "local:?db=1", "local://", "local:x" } },
 	/* blanks and controls */
 	{ "a blank or control character is written %20",

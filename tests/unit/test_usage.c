@@ -23,7 +23,7 @@ static const struct {
 	{ "help frobnicate", "'frobnicate' is not a verb: see 'rlock help': run" },
 	{ "help unlok", "'unlok' is not a verb: see 'rlock help', or try: rlock help unlock\n" },
 	{ "help run lock", "help takes one verb: try: rlock help run\n" },
-	/* a mistyped one */
+	/* a mistyped verb */
 	{ "unlok nightly",
 	  "'unlok' is not a verb: see 'rlock help', or try: rlock unlock nightly\n" },
 	/* the verb is missing, or not the first word */
@@ -429,7 +429,7 @@ static void check_values(void)
 	}
 }
 
-/* Messages and statuses of flock, and of rlock where a lock on a server differs. */
+/* Messages and statuses of rlock flock: those of flock, or of rlock where a lock on a server differs. */
 static const struct {
 	const char *line;
 	int status;
