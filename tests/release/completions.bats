@@ -9,7 +9,7 @@ load ../lib/documenting
 setup_file() {
 	local dir tools
 	tools=$(type -P ask_redis)
-	# The programs of other builds are one directory below.
+	# Under valgrind or a sanitizer the programs are one directory further down.
 	for dir in "${RLOCK_BIN%/*}" "${tools%/*}/.."; do
 		[ ! -d "$dir/completions" ] || break
 	done
@@ -26,14 +26,14 @@ teardown() {
 # changes the words before. Directories are printed without their slash.
 completions_of() {
 	local count
-	# Up to the last blank that has no backslash.
+	# Count the words before the last one, which begins after the last blank without a backslash: complete_line prints them first.
 	[[ $2 =~ ^(.*[^\\])' ' ]]
 	eval "count=(${BASH_REMATCH[1]})"
 	[ "$1" != fish ] || count=()
 	complete_line "$1" "$COMPLETIONS/rlock.$1" "$2" | tail -n +$((${#count[@]} + 1)) | sed 's,/$,,' | LC_ALL=C sort
 }
 
-# completes LINE WORD...: each shell offers exactly these words. Try again if the machine was too busy: names have a time limit.
+# completes LINE WORD...: check that each shell offers exactly these words. Retry: on a busy machine names can exceed their time limit.
 completes() {
 	local shell words
 	words=$(printf '%s\n' "${@:2}" | LC_ALL=C sort)
@@ -95,11 +95,11 @@ complete() {
 		rlock run a -- cat oth|other
 		rlock run -n --wait 5s a -- sha256su|sha256sum
 	END
-	# There rlock's own words are the command's.
+	# After COMMAND the shells do not offer rlock's options: words there belong to COMMAND.
 	for shell in bash zsh fish; do
 		assert_equal "$(completions_of "$shell" 'rlock run a -- cat --' | grep -c on-lost)" 0
 	done
-	# By bash-completion where it is there.
+	# Simulate bash-completion: if its _command_offset exists, it completes the words of COMMAND.
 	cat "$COMPLETIONS/rlock.bash" - >both.bash <<-'END'
 		_command_offset() { COMPREPLY=("from:${COMP_WORDS[$1]}"); }
 	END
@@ -132,7 +132,7 @@ complete() {
 	hold a
 	redis -n 3 hset other 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1 1
 	redis -n 3 pexpire other 60000
-	# What $DB is only the shell knows.
+	# The shell has not expanded $DB, so no name is offered.
 	complete <<-END
 		rlock status --db 3 |other
 		rlock status -vu 'unix://$SERVER_SOCKET?db=3' |other
@@ -151,7 +151,7 @@ ms_of() {
 	echo $(((${EPOCHREALTIME/[.,]/} - start) / 1000))
 }
 
-# The start and the end of the shell take the same time without names: subtract it.
+# is_quick SHELL: whether names delay a completion by less than 500 ms. The completion of --mo has no names: subtract its time.
 is_quick() {
 	[ -z "$(completions_of "$1" 'rlock status ')" ] || return
 	(($(ms_of "$1" 'rlock status ') < $(ms_of "$1" 'rlock status --mo') + 500))

@@ -23,7 +23,7 @@ setup_file() {
 	git clone -q source one
 	run_make one dist >/dev/null
 	mv one/build/dist archives/one
-	# The second clone is in another place, of a user with other settings, and has changes that are not committed.
+	# Make the second clone in another place, as a user with other settings, and with changes that are not committed.
 	printf '[tar]\n\tumask = 0077\n[core]\n\tautocrlf = true\n' >>gitconfig
 	mkdir -p another/place
 	(
@@ -92,7 +92,7 @@ rlock hiredis rlock argtable2 OpenSSL rlock OpenSSL rlock"
 	mkdir bin
 	printf '#!/bin/sh\necho "$*" >>%s/git-was-run\nexit 127\n' "$PWD" >bin/git
 	chmod +x bin/git
-	# -O0: quick, and this test does not need optimised code.
+	# Use -O0: it compiles faster, and this test does not need optimised code.
 	PATH=$PWD/bin:$PATH CFLAGS=-O0 CPPFLAGS='' LDFLAGS='' run_make "$NAME" -j "$(nproc)" install BUILD=build PREFIX=/usr \
 		DESTDIR="$PWD/root" >log 2>&1 || fail "$(tail log)"
 	refute file_exists git-was-run

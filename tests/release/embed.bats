@@ -9,7 +9,7 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
-# Copy lua/, so that tests can write scripts of their own there.
+# Copy the programs of lua/ without its scripts, so that tests can write scripts of their own there.
 copy_build() {
 	mkdir -p lua/inc
 	cp "$LUA"/*.sh "$LUA"/*.awk lua
@@ -60,7 +60,7 @@ return'
 	done
 }
 
-# Older servers report the line of a denied command, not its name.
+# Older servers report only the line of a denied command, and rlock finds the command in that line.
 @test "a line of a script that can raise an error has one command" {
 	run -0 awk '/redis[.]call\(/ {
 		line = $0

@@ -30,14 +30,14 @@ teardown() {
 
 # ---- examples that do their work and end ----
 
-# does_example FILE NAME OUTPUT [STUB...]: it prints that and no more ("lease" at its end: what is left of one), with these programs in the
-# place of the real work.
+# does_example FILE NAME OUTPUT [STUB...]: run the example, with stubs instead of the programs STUB. It must print exactly OUTPUT, and
+# leave nothing locked. "lease" at the end of OUTPUT stands for the remaining time of a lease of 1 h.
 does_example() {
 	local name
 	for name in "${@:4}"; do stub "$name"; done
 	CI_JOB_ID=4711 run_example "$1" "$2"
 	if [[ $3 = *lease ]]; then
-		# Some servers let their clock run on within a script.
+		# The clock of some servers advances within a script.
 		assert_regex "${lines[-1]}" '^(1h00m|59m59s)$'
 		set -- "$1" "$2" "${3%lease}${lines[-1]}"
 	fi
@@ -64,7 +64,7 @@ does_example() {
 	does_example README.md warehouse $'report sales\nload ' report load
 	does_example README.md steps 'deploy.sh production' deploy.sh
 	does_example packaging/recipes/README.md pause $'job \nmaintenance ' job maintenance
-	# A command that fails passes its status on.
+	# The example exits with the status of a command that fails.
 	stub migrate-and-restart 'exit 3'
 	run_example packaging/recipes/README.md names
 	assert_equal "$status" 3
@@ -72,7 +72,7 @@ does_example() {
 }
 
 @test "README: two callers with one lock run one after the other" {
-	# On a busy machine the first one does not have it within a second, whose server has to begin.
+	# Replace `sleep 1`: on a busy machine the first caller, which starts the private server, can need longer to acquire the lock.
 	stub sleep '[ "$1" = 3 ] || exec wait_until_true "rlock status shared"; exec /bin/sleep 3'
 	PATH=$PWD:$PATH run_example README.md try
 	assert_done 'my turn' 'rlock: shared: waiting for [^ ]+ pid [0-9]+ sleep'
@@ -95,7 +95,7 @@ as_cron() {
 	assert_equal "$stderr" ''
 	run -0 as_cron 6 "$(show_example man/rlock.1 crontab)"
 	assert_output ''
-	# For a minute it has no owner, and then it is free.
+	# --at-least keeps the lock for a minute after the job.
 	ttl_between 50000 report 60000
 }
 
@@ -116,7 +116,7 @@ as_cron() {
 	run_example man/rlock.7 fence
 	assert_done "$(printf '%s\n' 'stored with token 1' 'stored with token 2' \
 		'refused: token 1 is smaller than 2' 'a holder that lost its lock cannot store')"
-	# Only the counter stays.
+	# Only the token counter remains.
 	assert_equal "$(redis getdel 'redisson_lock_token:{report}')" 2
 	nothing_is_held
 }
@@ -140,7 +140,7 @@ as_cron() {
 
 @test "rlock(7): status --watch shows whether a lock is stuck" {
 	hold_in_background nightly
-	# Only the interval is another, and the shell is replaced, so that it ends with its script.
+	# Shorten the interval, and replace the shell by rlock (exec), so that PID is that of rlock.
 	show_example man/rlock.7 ask-stuck | sed 's/^/exec /; s/5s/100ms/' >script
 	in_background sh ./script >seen
 	wait_until 10 was_seen_twice
@@ -169,7 +169,7 @@ was_seen_twice() {
 	rlock lock --owner ci --lease 1h --note 'the backup' nightly
 	run_example man/rlock.7 ask-list
 	assert_equal "$status" 0
-	# The example lists all locks, and then those that match a pattern, which deploy-shop does.
+	# The example lists all locks, and then those that match a pattern. deploy-shop is in both lists.
 	assert_equal "$(grep -cE '^deploy-shop +plain .* release 7$' <<<"$output")" 2
 	assert_equal "$(grep -cE '^nightly +plain .* the backup$' <<<"$output")" 1
 	run_example man/rlock.7 too-long
@@ -187,7 +187,7 @@ was_seen_twice() {
 @test "rlock(7): check shows whether a job of cron reaches the server, and whether a user has all rights" {
 	mkdir -p .config
 	echo "url = $RLOCK_URL" >.config/rlock.conf
-	# The runtime directory is this machine's own here.
+	# The example clears the environment, so rlock uses the default runtime directory of this machine.
 	HOME=$PWD run_example man/rlock.7 ask-cron
 	assert_equal "$status" 0
 	assert_line --regexp "^ok +url +unix://.*, from $PWD/\.config/rlock\.conf:1\$"
@@ -221,7 +221,7 @@ was_seen_twice() {
 	nothing_is_held
 }
 
-# only_the_semaphore_stays NAME FREE
+# only_the_semaphore_stays NAME FREE: check that only the semaphore is left, with FREE free permits. Then empty the server.
 only_the_semaphore_stays() {
 	keys_are "$1" "rlock_total:{$1}"
 	redis_says "$2" get "$1"

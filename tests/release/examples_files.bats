@@ -47,7 +47,7 @@ write_file() {
 		cp certificates/ca.crt rlock/ca.pem
 		cp certificates/client.crt rlock/client.pem
 		cp certificates/client.key rlock
-		# Instead of the hosts there are ports where none listens.
+		# Replace the hosts by ports of this machine without a listener.
 		sed -i -E 's/[a-z0-9.]+\.(example|amazonaws\.com)(:[0-9]+)?/127.0.0.1:1/; s/[a-z0-9]+\.example(:[0-9]+)?/127.0.0.1:2/; s/[a-z0-9]+\.example(:[0-9]+)?/127.0.0.1:3/' rlock.conf
 		run -69 --separate-stderr rlock run --config rlock.conf nightly -- true
 		assert_regex "$mark: $stderr" 'cannot reach redis.*127\.0\.0\.1:[123]'
@@ -56,7 +56,7 @@ write_file() {
 
 @test "rlock.conf(5): the program makes a token of IAM" {
 	write_file elasticache-token
-	# Only what the program asks of botocore.
+	# Replace botocore by a mock with the functions that the program calls.
 	run -0 python3 - <<-'END'
 		import runpy, sys
 		from unittest.mock import MagicMock

@@ -5,8 +5,8 @@
 
 load ../lib/usual
 
-# table has the lines of README.md, with a tab between the two programs. report is the work: it prints whether it runs under a
-# lock of either program, and its arguments.
+# Write the table of README.md to the file "table", with a tab between the line for flock and that for rlock. Also write "report", the
+# work of these lines: it prints "protected" and its arguments if a lock of flock or rlock is held, else "unprotected".
 setup() {
 	directory_setup
 	sed -n '/^| flock | rlock |$/,/^$/s/^| `\(.*\)` | `\(.*\)` |$/\1\t\2/p' "$TOP/README.md" |
@@ -55,7 +55,7 @@ write_scripts() {
 	rlock lock --owner another --lease 1h job
 	while IFS=$'\t' read -r by_flock by_rlock <&4; do
 		write_scripts "$by_flock" "$by_rlock"
-		# flock locks the script itself in one of the lines.
+		# Lock the script as well: one of the lines for flock locks the script itself.
 		exec 6>job 7<by-flock
 		flock 6
 		flock 7

@@ -12,14 +12,14 @@ setup_file() { start_server_at_port; }
 # compile NAME [FILE.c...]: compile NAME.c and these files to the program NAME.
 compile() {
 	local build=${RLOCK_BIN%/*}
-	# What is watched stands one directory below.
+	# Under valgrind or a sanitizer RLOCK_BIN is one directory further down.
 	[ -z "${TESTS_UNDER-}" ] || build=${build%/*}
 	[ -e "$build/librlock.so.1" ] || skip 'no library beside the program'
 	"${CC:-cc}" -Wall -Wextra -Werror -I "$TOP/lib" "$1.c" "${@:2}" "$build/librlock.so.1" -Wl,-rpath,"$build" -o "$1"
 }
 
 @test "librlock(3): the program compiles, and holds the lock while it works" {
-	# In the place of three seconds.
+	# Replace sleep(3): instead of sleeping for 3 s, the program records whether the lock exists.
 	cat >sleep.c <<-'EOS'
 		#include <stdlib.h>
 		#include <unistd.h>
@@ -93,7 +93,7 @@ compile() {
 	local page=$TOP/man/librlock.3
 	header_functions >there
 	assert [ "$(wc -l <there)" -gt 30 ]
-	# In NAME, in SYNOPSIS and in DESCRIPTION.
+	# The sections NAME, SYNOPSIS and DESCRIPTION must each list all functions.
 	run -0 diff there <(sed -nE 's/^\.Nm (rlock_[a-z_]+).*/\1/p' "$page" | sort)
 	run -0 diff there <(sed -nE '/^\.Sh SYNOPSIS/,/^\.Sh DESC/s/^\.Fn (rlock_[a-z_]+).*/\1/p' "$page" | sort)
 	run -0 diff there <(sed -n '/^\.Sh DESC/,/^\.Sh RETURN/p' "$page" | grep '^\.It Fn' | grep -o 'rlock_[a-z_]*' | sort)

@@ -12,10 +12,10 @@ setup_file() { start_server_at_port; }
 
 setup() {
 	directory_setup
-	# A redis-cli that asks the file's server without being told.
+	# Replace redis-cli by a script that queries the file's server.
 	mkdir bin
 	stub bin/redis-cli "exec $(command -v redis-cli) -s \"\$SERVER_SOCKET\" \"\$@\""
-	# In the place of the second after which the waiter of an example is in the queue.
+	# Replace sleep: instead of sleeping for a second, wait until the waiter of the example is queued.
 	stub bin/sleep "exec wait_until_true \"redis-cli --scan | grep -E '^rlock_(writer|waiters):'\""
 	PATH=$PWD/bin:$PATH
 }
@@ -52,7 +52,7 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 	assert_equal "${lines[4]}" "{nightly}:${lines[2]}:rwlock_timeout:1"
 	assert_regex "${lines[5]}" '^[0-9]{16} writer:0 .'
 	mapfile -t lines <look-fair
-	# A hash with a long value has no order.
+	# The server returns the fields of a hash with a long value in any order: sort them.
 	[ "${lines[2]}" = next:0 ] || lines=("${lines[@]:0:2}" "${lines[@]:4}" "${lines[@]:2:2}")
 	assert_equal "${lines[0]} ${lines[1]} ${lines[2]} ${lines[4]}" 'next:0 next:0 next:0 seen'
 	assert_regex "${lines[3]}" '^[0-9]{13} [0-9]{16} [0-9a-f]{40} [0-9]+ .'
@@ -124,12 +124,12 @@ gives_turn() {
 	wait_until 5 is_held 'rlock_writer:{shared}'
 	in_background rlock sem -t 15s --permits 2 permits -- run_until_ended
 	wait_until 5 is_held permits
-	# It is gone until the writer tries again, when starting all these has taken long.
+	# Poll: if these steps have taken long, the key of the writer has expired, and exists again after its next attempt.
 	wait_until 10 shows 'rlock_writer:{shared}'
 	compare_with_table
 	end_commands
 	all_ended_with 0
-	# A waiter that has waited for so long has the next turn, and this one does not come.
+	# A waiter that has waited for 2.5 s gets the next turn. Stop the waiter, so that it does not use the turn.
 	redis flushall >/dev/null
 	hold_by_foreign_client broken
 	in_background rlock run broken -- true
@@ -140,7 +140,7 @@ gives_turn() {
 	wait_until 20 gives_turn broken
 	compare_with_table
 	continue_waiters "$waiter"
-	# A thread of Java's that is dead.
+	# Queue a thread of Java that is dead.
 	redis rpush 'redisson_lock_queue:{fair}' 1b4e28ba-2fa1-41d2-883f-0016d3cca427:1 >/dev/null
 	redis zadd 'redisson_lock_timeout:{fair}' 9999999999999 1b4e28ba-2fa1-41d2-883f-0016d3cca427:1 >/dev/null
 	in_background rlock fair fair -- true

@@ -168,7 +168,7 @@ only_these_lines() {
 	only_these_lines fair +zcard
 	only_these_lines readwrite +lindex +zscore
 	only_these_lines sem +lindex
-	# Redis 6 counts no subcommands.
+	# Compare commands without their subcommands, which Redis 6 does not count.
 	redis info commandstats | sed -nE 's/^cmdstat_([a-z]+).*/\1/p' | sort -u >used
 	assert [ "$(rights | wc -l)" -gt 30 ]
 	run -0 comm -23 <(rights | cut -d '|' -f 1 | sort) used

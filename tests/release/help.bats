@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # The help. -h is short and --help complete; both agree with the program and the manual, and their examples work.
 
-# What run sets is read within each test.
 load ../lib/usual
 load ../lib/documenting
 
@@ -154,7 +153,7 @@ examples_do() {
 	no_keys
 	run -0 diff <(rlock -h | examples) <(rlock --help | examples)
 	examples_do $'./deploy.sh \n./backup.sh \n./migrate.sh \n./restart.sh ' rlock help run
-	# By --at-least.
+	# --at-least of the example keeps this lock.
 	assert [ "$(redis pttl nightly)" -gt 50000 ]
 	run -0 redis keys '*'
 	refute_output --regexp 'web|database|deploy'

@@ -40,7 +40,7 @@ use_lock() {
 	LD_LIBRARY_PATH=$PREFIX/lib use_lock $(flags --cflags --libs)
 	run -0 readelf -d lock lock++
 	assert_equal "$(grep -c 'NEEDED.*librlock.so.1' <<<"$output")" 2
-	# For a linker that finds no shared library of ours.
+	# Copy the archive to a directory of its own: the linker must not find the shared library, which it would prefer.
 	mkdir archive
 	cp "$PREFIX/lib/librlock.a" archive
 	# shellcheck disable=SC2046
@@ -54,7 +54,7 @@ use_lock() {
 	run -0 cat root/opt/rlock/lib/pkgconfig/librlock.pc
 	assert_output --partial /opt/rlock/lib
 	run -1 grep -rlF "$PWD" root
-	# A compiler for another root finds all of it there.
+	# With a sysroot pkg-config prints paths below DESTDIR.
 	export PKG_CONFIG_PATH=$PWD/root/opt/rlock/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$PWD/root
 	run -0 flags --libs
 	assert_output --partial "-L$PWD/root/opt/rlock/lib"
@@ -82,7 +82,7 @@ use_lock() {
 	# shellcheck disable=SC2046,SC2086
 	"${CC:-cc}" -std=c11 $sanitize -D_GNU_SOURCE -pthread -I "$TOP/lib" -o threads "$TOP/tests/library/threads.c" "$build/librlock.a" \
 		$("${PKG_CONFIG:-pkg-config}" --libs hiredis) -ldl
-	# By a name, since the library looks names up in a thread.
+	# Name the host: the library resolves host names in a thread of its own.
 	run -0 env TSAN_OPTIONS=exitcode=66 ./threads "redis://localhost:$PORT" 100
 	assert_output ''
 	no_keys

@@ -22,7 +22,8 @@ setup() {
 	directory_setup
 	RECIPES=$(realpath "$TOP/packaging/recipes")
 	mkdir jobs
-	# Each writes down that it runs, stays until told to go where "stay" is, and ends as "status" says.
+	# Each job writes a line to "did" when it starts and when it ends, waits for the file "go" if "stay" exists, and exits with the number
+	# in "status". prepare and build exit immediately.
 	cat >job <<-END
 		#!/bin/sh
 		cd '$BATS_TEST_TMPDIR'
@@ -39,7 +40,7 @@ setup() {
 	ln -s "$RLOCK_BIN" jobs/rlock
 	export INSTALL_SHA256=$PROGRAM_SHA256 RUNNER_TOOL_CACHE=$PWD/tools
 	export PATH=$PWD/jobs:$PATH PREPEND_PATH=$PWD/jobs
-	# In the place of /etc/rlock.conf, for cron and systemd.
+	# This file replaces /etc/rlock.conf for cron and systemd.
 	mkdir .config
 	echo "url = $RLOCK_URL" >.config/rlock.conf
 	export HOME=$PWD
@@ -50,13 +51,13 @@ has_done() {
 	grep -q "$1" did 2>/dev/null
 }
 
-# processes_with VARIABLE=VALUE: print the processes with that in their environment: so Jenkins finds the processes of a job.
-# Callers kill them, so VALUE must be unique on the machine, where the same test may run twice.
+# processes_with VARIABLE=VALUE: print the pids of all processes with this variable. Jenkins finds the processes of a job in this way.
+# Use a VALUE that is unique on the machine: the same test may run twice, and callers kill these processes.
 processes_with() {
 	grep -lzsxF "$1" /proc/[0-9]*/environ | cut -d / -f 3
 }
 
-# none_with VARIABLE=VALUE
+# none_with VARIABLE=VALUE: whether no process has this variable.
 none_with() {
 	[ -z "$(processes_with "$1")" ]
 }
@@ -108,7 +109,7 @@ silent_elsewhere() {
 
 @test "a crontab runs its job on one machine at a time, and keeps the lock because clocks differ" {
 	silent_elsewhere as_cron
-	# A little later.
+	# A run a little later finds the lock kept, and does nothing.
 	run -0 as_cron
 	assert_output ''
 	assert [ ! -e did ]
@@ -141,7 +142,7 @@ unit_value() {
 	assert_output ''
 	run -0 check_metrics node-exporter/rlock.prom
 	assert_output --partial 'rlock_lock_waiters {"kind": "plain", "name": "nightly"} 0'
-	# Without a server the old file stays, and no half of a new one is read.
+	# Without a server the service leaves the old file unchanged, so that no incomplete file is read.
 	echo "url = unix://$PWD/none" >.config/rlock.conf
 	cp node-exporter/rlock.prom before
 	run -69 recipe service "$PWD/metrics.service"
@@ -241,7 +242,7 @@ rlock_names() {
 	local service=(recipe service "$RECIPES/nightly-report.service")
 	echo 3 >status
 	run -3 "${service[@]}"
-	# --at-least keeps it.
+	# --at-least keeps the lock.
 	ttl_is_above nightly-report 200000
 	redis flushall >/dev/null
 	rm did status
@@ -250,7 +251,7 @@ rlock_names() {
 	wait_until 120 has_done nightly-report
 	run "-$(unit_value nightly-report.service SuccessExitStatus)" "${service[@]}"
 	assert_output ''
-	# SIGTERM, to the main process, and it has so long; systemd counts this as a clean end.
+	# systemd sends SIGTERM to the main process only, waits for TimeoutStopSec, and counts an end by SIGTERM as clean.
 	assert_equal "$(unit_value nightly-report.service KillMode)" mixed
 	kill -TERM "$PID"
 	wait_until "$(unit_value nightly-report.service TimeoutStopSec)" is_gone "$PID"
@@ -297,7 +298,8 @@ rlock_names() {
 
 # ---- GitLab, GitHub, Jenkins, Ansible ----
 
-# gitlab_files: write the script that the runner of GitLab runs in one shell to in-one, and that of the second shell to after.
+# gitlab_files: the runner of GitLab starts two shells. Write the script of the first one (before_script and script) to in-one, that of the
+# second one (after_script) to after.
 gitlab_files() {
 	recipe script "$RECIPES/gitlab-ci.yml" deploy before_script >in-one
 	recipe script "$RECIPES/gitlab-ci.yml" deploy script >>in-one
@@ -317,7 +319,7 @@ as_gitlab() {
 	guards deploy 'deploy ' 3 as_gitlab 4711
 	has_done build
 	refute_output --partial after_script
-	# Its lease has ended.
+	# The lease of job 4716 ends before its after_script, which must not release the lock of the next job, 4717.
 	gitlab_files
 	CI_JOB_ID=4716 run -0 bash -eo pipefail in-one
 	redis flushall >/dev/null
@@ -336,7 +338,7 @@ as_gitlab() {
 	sed '/build$/s/$/; rlock unlock --force deploy/' in-one >lost
 	CI_JOB_ID=4713 run -1 bash -eo pipefail lost
 	has_done build
-	# In the place of a lease that ended while it built.
+	# Break the lock in the build step, as if the lease had ended during it.
 	sed 's/command: build/command: rlock unlock --force deploy/' "$RECIPES/ansible.yml" >lost.yml
 	run -2 recipe play lost.yml
 	run ! has_done 'deploy '
@@ -419,7 +421,7 @@ as_workflow() {
 	in_background recipe job "$RECIPES/github-workflow.yml" deploy "secrets.RLOCK_URL=$RLOCK_URL" "vars.INSTALL_URL=$INSTALL_URL" \
 		"vars.INSTALL_SHA256=$WHEEL_SHA256"
 	wait_until 120 has_done 'deploy '
-	# rlock, which the shell of the step has become.
+	# The child is rlock: the shell of the step has replaced itself by it.
 	kill -TERM "$(pgrep -P "$PID")"
 	ended_with 143
 	is_free deploy
@@ -430,7 +432,7 @@ sh_steps() {
 	sed -n "s/^ *sh '\([^'].*\)'$/\1/p" "$1"
 }
 
-# agent_step NUMBER: write the script of that sh step of Jenkinsfile-agents to the file step.
+# agent_step NUMBER: write the script of sh step NUMBER of Jenkinsfile-agents to the file step.
 agent_step() {
 	awk -v wanted="$1" "/^ *[']['][']\$/ { inside = 0 } inside == wanted; /sh [']['][']\$/ { inside = ++count }" \
 		"$RECIPES/Jenkinsfile-agents" >step
@@ -492,7 +494,7 @@ pod_command() {
 	COMMAND=${COMMAND//\/tmp\//$BATS_TEST_TMPDIR/}
 }
 
-# in_pod NUMBER KEY...: run that command.
+# in_pod NUMBER KEY...: run the command that pod_command sets.
 in_pod() {
 	pod_command "$@"
 	POD_UID=6f1c sh -c "exec $COMMAND"
@@ -543,7 +545,7 @@ pre_stop() {
 	printf '#!/bin/sh\necho "migrate $*" >>did\ntest -e stopped\n' >jobs/migrate
 	chmod +x jobs/migrate
 	run -0 in_pod 2 spec initContainers 0 command
-	# For longer than it lives.
+	# The lease must be longer than the pod may run (activeDeadlineSeconds).
 	ttl_is_above migrate 3500000
 	(($(recipe at "$RECIPES/kubernetes.yaml" document=2 spec activeDeadlineSeconds) < 3500))
 	run -1 pre_stop
@@ -552,7 +554,7 @@ pre_stop() {
 	touch stopped
 	run -0 pre_stop
 	is_free migrate
-	# Kubernetes may call it once more.
+	# Kubernetes may call preStop once more.
 	run -0 pre_stop
 }
 
@@ -567,7 +569,7 @@ pre_stop() {
 	touch go
 	ended_with 0
 	assert_equal "$(grep -c ended did)" 1
-	# For the clocks of other clusters.
+	# --at-least keeps the lock, since the clocks of other clusters can be late.
 	ttl_is_above nightly-report 200000
 	redis flushall >/dev/null
 	rm stay

@@ -15,7 +15,7 @@ setup_file() {
 	local version
 	version=$(sed -n 's/^.define RLOCK_VERSION "\(.*\)"/\1/p' lib/rlock.h)
 	tar -czf "$top/SOURCES/rlock-$version.tar.gz" --exclude='./build*' --exclude=./.git --transform "s,^[.],rlock-$version," .
-	# Debian has no macro for this directory. -O0: quick.
+	# Define _tmpfilesdir, a macro that Debian lacks. -O0 compiles faster.
 	rpmbuild --nodeps --define "_topdir $top" --define '_tmpfilesdir %{_prefix}/lib/tmpfiles.d' \
 		--define 'set_build_flags CFLAGS=-O0; export CFLAGS' --define 'debug_package %{nil}' -bb packaging/rpm/rlock.spec >"$BATS_FILE_TMPDIR/log" 2>&1 || fail "$(tail -n 20 "$BATS_FILE_TMPDIR/log")"
 	rpm --root "$ROOT" --initdb

@@ -10,7 +10,7 @@ load ../lib/installing
 
 setup_file() {
 	export CERTIFICATES=$BATS_FILE_TMPDIR/certificates STATIC=$BATS_FILE_TMPDIR/build/static TLS_PORT CLEAR_PORT
-	# The same probe as in tools/deps.sh.
+	# Test for the archives of the libraries as tools/deps.sh does.
 	# shellcheck disable=SC2046
 	echo 'int main(void) { return 0; }' | "${CC:-cc}" -static-pie -fPIE -o "$BATS_FILE_TMPDIR/probe" -x c - -x none \
 		-lhiredis -largtable2 $("${PKG_CONFIG:-pkg-config}" --static --libs libssl) -lm 2>/dev/null ||
@@ -19,7 +19,7 @@ setup_file() {
 	choose_port && CLEAR_PORT=$PORT
 	start_tls_server server --port "$CLEAR_PORT" --bind 127.0.0.1
 	TLS_PORT=$PORT
-	# Quickly, but with what the C library checks only where a compiler looks closer.
+	# Use -O0, which compiles faster.
 	CFLAGS=-O0 CPPFLAGS='' LDFLAGS='' run_make "$TOP" -j "$(nproc)" BUILD="$BATS_FILE_TMPDIR/build" static \
 		>"$BATS_FILE_TMPDIR/log" 2>&1 ||
 		fail "$(cat "$BATS_FILE_TMPDIR/log")"
