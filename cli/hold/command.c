@@ -80,9 +80,8 @@ static int report_not_found(const struct opts *opts)
 	char *const *command = opts->command;
 	const char *program = command[0];
 	struct usage_line line, arguments, word;
-	const char *shown =
-		word.text +
-		1; /* without the blank before it; quoted where a shell needs that, as '' */
+	/* the program without the blank before it, quoted if a shell needs that, such as '' */
+	const char *shown = word.text + 1;
 	char *text = NULL;
 	size_t count = usage_count(command);
 
@@ -249,8 +248,8 @@ char **command_environment(const struct opts *opts, enum rlock_kind kind,
 #define STACK_BYTES 65536
 
 /*
- * "sh PATH ARG...", for a script that names no interpreter; NULL: out of memory. By mmap, since malloc is not
- * async-signal-safe. The exec frees nothing of what it shares with the renewer, which starts one command in its life.
+ * Make "sh PATH ARG..." for a script that names no interpreter. Use mmap, since malloc is not async-signal-safe. The
+ * memory stays mapped in the renewer, which shares it, but starts only one command. NULL: out of memory.
  */
 static char **make_shell_argv(const struct command *command)
 {

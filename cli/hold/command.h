@@ -18,8 +18,8 @@
 int command_look_up(const struct opts *opts, char **path_out);
 
 /*
- * The environment of the command: the caller's, with our RLOCK_ variables. start: start time of this process, the command's
- * parent. It is never freed, since a process starts one command at most. NULL: out of memory.
+ * Make the environment of the command: that of the caller, with our RLOCK_ variables. start: start time of this process,
+ * the command's parent. The result is never freed, since a process starts one command at most. NULL: out of memory.
  */
 char **command_environment(const struct opts *opts, enum rlock_kind kind,
 			   const struct rlock_hold *hold, uint64_t start);

@@ -157,8 +157,8 @@ void finish_unused(struct rlock_conn *conn, struct rlock_hold *hold)
 }
 
 /*
- * A command that was asked to end, terminated or killed has not done its work, whatever its exit code. Neither has a command whose
- * end no process saw.
+ * Whether the command has done its work. A command that was asked to end, terminated or killed has not, whatever its exit
+ * code. A command whose end no process saw has not, either.
  */
 static bool has_succeeded(const struct lease *lease)
 {

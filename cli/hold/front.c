@@ -1,9 +1,10 @@
 /*
- * The front: the rlock process that the user started, the parent of the renewer. It sends no request while the renewer
- * lives, and reads in the lease state, which the renewer writes, what it needs to know of the hold.
+ * The front: the rlock process that the user started, and the parent of the renewer. The front sends no request while the
+ * renewer lives. The renewer writes the lease state, from which the front knows the hold.
  *
- * It has these descriptors open: those of the caller; a signalfd; an epoll with a timerfd; a pidfd of itself, for the
- * renewer; both ends of the dialog; and a pidfd of COMMAND. It opens a connection only to take over from a dead renewer.
+ * The front has these descriptors open: those of the caller; a signalfd; an epoll with a timerfd; a pidfd of itself, for
+ * the renewer; both ends of the dialog; and a pidfd of COMMAND. It opens a connection only to take over from a dead
+ * renewer.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,8 +29,8 @@
 #include "sys/signals.h"
 
 /*
- * Fork another renewer at once if one was killed before the command ran, or a later waiter would overtake us. If renewers are
- * killed again and again, fork at most one in this time.
+ * Fork another renewer immediately if one was killed before the command ran: otherwise a later waiter would overtake us.
+ * If renewers are killed again and again, fork at most one in this time.
  */
 #define REFORK_INTERVAL_MS 200
 /* Replace a renewer that has not passed a signal on, or not noticed the command's end, after this time. */
@@ -54,11 +55,11 @@
 
 /* What the front knows of the next iteration of the renewer's loop. */
 enum iteration {
-	/* It is due at the time that the renewer has recorded. */
+	/* The iteration is due at the time that the renewer has recorded. */
 	ITERATION_DUE,
-	/* It is overdue. The front was late itself, so the renewer has time until DUE_ITERATION. */
+	/* The iteration is overdue. The front was late itself, so the renewer has time until DUE_ITERATION. */
 	ITERATION_EXCUSED,
-	/* None will come: the renewer got SIGKILL. */
+	/* No iteration will come: the renewer got SIGKILL. */
 	ITERATION_NONE,
 };
 
@@ -278,7 +279,7 @@ static void commit(struct front *front)
 
 	if (front->end_signal != 0)
 		return;
-	/* Where /proc hides the renewer from its own user, no unlock could find the renewer by the hold file: release then. */
+	/* Release if /proc hides the renewer from its own user: no unlock could find the renewer by the hold file. */
 	front->code = renewer_find(front->renewer, &renewer);
 	if (front->code == 0)
 		front->code = front_print_acquired(front->lease);
@@ -351,8 +352,8 @@ static void clean_up(struct front *front)
 }
 
 /*
- * Whether the command was started. If not, forbid it: change job_pid, so that a process that the dead renewer has forked for
- * the command finds another value there than the one it may replace, and ends.
+ * Whether the command was started. If not, forbid the start by changing job_pid. A process that the dead renewer has
+ * forked for the command then finds an unexpected value there, and ends.
  */
 static bool forbid_start_unless_started(struct front *front)
 {
@@ -369,8 +370,8 @@ static bool forbid_start_unless_started(struct front *front)
 }
 
 /*
- * Whether no further renewer is forked: the front must end, or the wait is over. Also if a release may have been sent for the
- * hold id: it may arrive late, and would remove what another renewer acquires with the same id.
+ * Whether to fork no further renewer: the front must end, or the wait is over. Fork none, either, if a release may have
+ * been sent for the hold id: it may arrive late, and would remove the hold of another renewer with the same id.
  */
 static bool is_over_without_job(const struct front *front)
 {
@@ -461,8 +462,8 @@ static void check_iteration(struct front *front)
 }
 
 /*
- * Treat a renewer that got SIGKILL as dead if a debugger keeps it as a zombie: its children are ours already. Also if SIGKILL
- * has not ended it in time: it hangs in the kernel, and will never run in user space again.
+ * Treat a renewer that got SIGKILL as dead in two cases. A debugger keeps it as a zombie: its children are ours already.
+ * Or SIGKILL has not ended it in time: it hangs in the kernel, and will never run in user space again.
  */
 static void check_death(struct front *front)
 {

@@ -229,8 +229,8 @@ static void scan_clear(struct scan *scan)
 /* ---- signals ---- */
 
 /*
- * Send a signal by a pidfd whose start time was checked, so that no other process that got the pid is hit. continues: send
- * SIGCONT as well, since a stopped process handles a signal only when it is continued. 0, or errno.
+ * Send a signal by a pidfd after checking the start time: another process may have got the pid. continues: also send
+ * SIGCONT, since a stopped process handles a signal only when it is continued. 0, or errno.
  */
 static int send_signal(const struct proc *proc, int signal, bool continues)
 {
@@ -420,7 +420,7 @@ void job_terminate(struct job *job, int64_t now_ms)
 		term_step(job);
 	else
 		kill_step(job, now_ms);
-	/* If --signal is all that the job gets (--on-lost term), stop scanning: the job may run on without a limit. */
+	/* If the job gets only --signal (--on-lost term), stop scanning: the job may continue without a limit. */
 	if (!job->report.is_incomplete &&
 	    (job->report.running == 0 || lease_term_end_ms(job->lease) == INT64_MAX))
 		job->next_scan_ms = INT64_MAX;

@@ -1,6 +1,6 @@
 /*
- * The job's processes: whether any is left, how they are terminated (--signal to all of them, later SIGKILL, until none is
- * left), and what a terminal does to them and to rlock alike. lease.c decides when and why.
+ * Find the job's processes, and terminate them: --signal to all of them, later SIGKILL, until none is left. Also handle the
+ * signals that a terminal sends both to the job and to rlock. lease.c decides when and why to terminate.
  *
  * Which process sends which signal:
  *

@@ -1,8 +1,9 @@
 /*
- * The state of one hold, in memory that the front and its renewer share: how long the lock is safe, why the job must be
- * terminated, which process the job is, and how the job ended. The renewer writes each field as it acts, and the phase
- * last, so that the front can continue from any point after the renewer was killed. The front is the rlock process that the
- * user started. The job is what the lock is held for: the command, or for a lock without a command the process of --pid.
+ * The state of one hold, in memory that the front and its renewer share. It says how long the lock is safe, why the job
+ * must be terminated, which process the job is, and how the job ended. The renewer writes each field as it acts, and the
+ * phase last, so that the front can continue from any point after the renewer was killed. The front is the rlock process
+ * that the user started. The job is what the lock is held for: the command, or for a lock without a command the process of
+ * --pid.
  */
 #ifndef LEASE_H
 #define LEASE_H
@@ -104,9 +105,9 @@ struct lease {
 	/* SIGTERM, SIGINT or SIGQUIT was passed on to the command. */
 	atomic_bool was_asked_to_end;
 	/*
-	 * Signals for the command, one bit each. The front sets a bit in signals; the renewer moves it to signals_in_hand while
-	 * it sends the signal, so that a front that takes over knows which one may not have been sent. Bit 0 is a SIGHUP of the
-	 * terminal, after which the kernel sends SIGCONT.
+	 * Signals for the command, one bit each. The front sets a bit in signals. While the renewer sends the signal, the
+	 * bit is in signals_in_hand: a front that takes over then knows which signal may not have been sent. Bit 0 is a
+	 * SIGHUP of the terminal, after which the kernel sends SIGCONT.
 	 */
 	_Atomic uint64_t signals, signals_in_hand;
 	/* number of signals that the renewer has passed on */

@@ -1,7 +1,7 @@
 /*
  * The loop that holds a lock. What happens to a hold is an event, and one table, actions, says what each event does in each
- * phase. Whatever takes time is a request to the server. The library runs an iteration of the loop while it waits for a
- * reply, so that neither a signal nor a deadline waits for the server, nor costs the connection.
+ * phase. Whatever takes time is a request to the server. While the library waits for a reply, it runs an iteration of the
+ * loop. So no signal and no deadline waits for the server, and none costs the connection.
  *
  * Once COMMAND runs, a renewer has these descriptors open: the connections to its servers or slots; a signalfd; an epoll
  * with a timerfd; a pidfd of the front; both ends of the dialog; and for a lock without COMMAND the runtime directory and a
@@ -56,7 +56,9 @@
 /* The first attempt to renew may take a ninth of the lease, the second two ninths: both fit before SIGTERM is due. */
 #define ATTEMPTS_IN_A_LEASE 9
 #define ATTEMPT_MIN_MS 200
-/* Check this often whether a process has closed its descriptor: no event reports it while a copy is open elsewhere. */
+/*
+ * Check this often whether a process has closed its descriptor: no event reports that while another copy of it is open.
+ */
 #define DESCRIPTOR_POLL_MS 1000
 /* Touch the hold file at least this often: cleaners of /tmp remove files that are days old. */
 #define TOUCH_MS 3600000
@@ -337,7 +339,10 @@ static void record_child(struct renewer *renewer, const siginfo_t *info)
 		lease_record_end(renewer->lease, info);
 }
 
-/* The hung renewer has died, and this process has adopted its children: renew at once, unless the lease is fixed. */
+/*
+ * Act on the death of the hung renewer, whose children this process has adopted: renew immediately, unless the lease is
+ * fixed.
+ */
 static void end_hang(struct renewer *renewer)
 {
 	renewer->hung = 0;
@@ -651,8 +656,8 @@ static void adapt_priority(struct renewer *renewer)
 /* ---- the command ---- */
 
 /*
- * Start the command, unless the front is stopped: its terminal may belong to another job then. Nor if the front is being
- * killed: the kernel reports it as running until a processor is free for its end.
+ * Start the command, unless the front is stopped: its terminal may belong to another job then. Do not start the command,
+ * either, if the front is being killed: the kernel reports the front as running until a processor is free for its end.
  */
 static void start_command(struct renewer *renewer)
 {
@@ -699,11 +704,11 @@ static void finish_start(struct renewer *renewer)
 
 	renewer->is_start_finished = true;
 	renewer->due_ms[DUE_FINISH_START] = INT64_MAX;
-	/* Not earlier: the command would inherit our nice value. */
+	/* Raise our priority only now: the command would have inherited our nice value. */
 	renewer->due_ms[DUE_RAISE] = now_ms;
-	/* Not earlier: for a short command the release would have to load the released pages again. */
+	/* Release memory only from now on: after a short command, the release would have to load the pages again. */
 	renewer->events->shrink_ms = now_ms + HOLD_SHRINK_MS;
-	/* A reader of the caller's pipe must see its end although we run on. */
+	/* Close what we inherited: a reader of the caller's pipe must see its end, although this process continues. */
 	os_close_inherited(HELPER_NAME);
 	(void)!chdir("/");
 	wake_front(renewer);
@@ -799,8 +804,8 @@ static bool should_request_continue(const struct renewer *renewer)
 }
 
 /*
- * One iteration: find out what has happened, and act on it. Check the deadlines before reading signals: if we were stopped,
- * the command may have ended before a deadline that has passed since, and must not count as terminated by it.
+ * Run one iteration: find out what has happened, and act on it. Check the deadlines before reading signals. If we were
+ * stopped, the command may have ended before a deadline that has passed since, and must not count as terminated by it.
  */
 static bool process_events(void *ctx)
 {

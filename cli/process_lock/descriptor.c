@@ -100,8 +100,8 @@ bool descriptor_is_open(const struct descriptor *descriptor, pid_t pid)
 enum sharing { SHARED, NOT_SHARED, HIDDEN };
 
 /*
- * Whether pid has our open file description under the same number. If the kernel cannot compare them, compare file, position and flags,
- * which are equal in all descriptors of one description, and could be equal by chance in others.
+ * Whether pid has our open file description under the same number. If the kernel cannot compare them, compare file,
+ * position and flags. These are equal in all descriptors of one description, but could also be equal by chance.
  */
 static enum sharing compare_with(const struct descriptor *descriptor, pid_t pid)
 {

@@ -34,8 +34,8 @@ bool file_id_is_same(const struct file_id *one, const struct file_id *other);
 /* 0; EBADF: fd is not open; ENOTSUP: fd is no file; or another errno. */
 int descriptor_read(int fd, struct descriptor *out);
 /*
- * Whether that process has that file open under this number; true if that cannot be read, or not now. Does not ask the file system, which
- * could hang, and with it the renewer.
+ * Whether that process has that file open under this number; true also if that cannot be read. The file system is never
+ * asked: it could hang, and the renewer with it.
  */
 bool descriptor_is_open(const struct descriptor *descriptor, pid_t pid);
 

@@ -82,10 +82,10 @@ void hold_file_mark_lost(struct hold_file *file);
 /* ---- searches: each also removes the files of processes that have ended ---- */
 
 /*
- * Find the hold that pid, or else its nearest ancestor, has on exactly these names on that server; or that an `rlock run` has on the
- * first name. Of several, return the most recent. NULL: there is none, and *near_out is a similar hold (it has other names as well, or
- * another server), or NULL. The caller frees both. *code_out is 0, or the exit code after one line by message_error: the runtime
- * directory cannot be used or searched.
+ * Find the hold that pid, or else its nearest ancestor, has on exactly these names on that server. A hold of an `rlock
+ * run` counts if it is on the first name. If there are several, return the most recent. NULL: there is no such hold.
+ * *near_out is then a similar hold, which has other names as well or another server, or NULL. The caller frees both.
+ * *code_out is 0, or the exit code after one line by message_error: the runtime directory cannot be used or searched.
  */
 struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size_t name_count,
 				 const char *server, enum rlock_kind mode,
@@ -93,7 +93,7 @@ struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size
 
 /*
  * Find the holds that the descriptor's owner has for this descriptor on that server: a list by next, which the caller frees. Their name is
- * the path that the file had when it was locked. *code_out as above.
+ * the path that the file had when it was locked. *code_out as for hold_file_find.
  */
 struct hold_file *hold_file_find_of_descriptor(const struct descriptor *descriptor,
 					       const char *server, int *code_out);

@@ -172,8 +172,8 @@ int file_find_program(const char *program, const char *dirs, char out[PATH_MAX])
 }
 
 /*
- * A file that cannot be opened because no descriptor is left may exist: an rlock that took it for missing would overlook a lock
- * that is held.
+ * Count a lack of descriptors as transient: the file may exist, and an rlock that took it for missing would overlook a
+ * held lock.
  */
 bool is_transient_errno(int error)
 {

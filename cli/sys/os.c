@@ -384,8 +384,8 @@ bool os_stat_cached(int dir_fd, const char *path, struct stat *out)
 }
 
 /*
- * Close a descriptor in a child that shares ours, which we use meanwhile. A standard one is replaced at once: a number that
- * is free could become that of a socket of ours.
+ * Close a descriptor in a child that shares all descriptors with us, while we use the others. Replace a standard
+ * descriptor immediately: a free number could become that of a socket of ours.
  */
 static void close_shared(int fd)
 {
@@ -430,7 +430,7 @@ static void close_files(struct pid_list files, const char *closer)
 
 		if (child == 0)
 			os_set_title(closer);
-		/* Where children cannot share descriptors, as below qemu-user, we close the files. */
+		/* If children cannot share descriptors, as under qemu-user, close the files in this process. */
 		for (size_t i = 0; child <= 0 && i < count; i++)
 			close_shared(files.pids[i]);
 		if (child == 0)
@@ -584,8 +584,8 @@ void os_hide_memory(void)
 
 #define NICE_FIRST (-20)
 /*
- * Priorities of SCHED_RR. A killed process runs before us: we may scan thousands of processes meanwhile, and would leave it no
- * processor on which to end.
+ * Priorities of SCHED_RR. A killed process runs before us: otherwise, while we scan thousands of processes, it would find
+ * no processor on which to end.
  */
 #define REAL_TIME_OURS 1
 #define REAL_TIME_KILLED 2

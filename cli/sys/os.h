@@ -17,7 +17,10 @@
 int os_process_open(pid_t pid);
 /* Send a signal to the process of a pidfd: never to another process that got its pid. 0, or errno. */
 int os_process_signal(int process_fd, int signal);
-/* The same, with a mark for an inner rlock: all processes of the job get this signal, so it need not pass it on. */
+/*
+ * As os_process_signal, but mark the signal for an inner rlock: all processes of the job get it, so the inner rlock need
+ * not pass it on.
+ */
 int os_process_signal_as_all(int process_fd, int signal);
 
 /*
@@ -87,7 +90,10 @@ void os_events_wait(int events_fd, bool is_long);
 
 /* A timer on the clock of rlock_now_ms(), which also runs while the machine is suspended; close-on-exec. -1 with errno. */
 int os_timer_open(void);
-/* Make the timer readable at that time, or at once if it has passed; INT64_MAX disarms it. False: it is as before. */
+/*
+ * Make the timer readable at that time, or immediately if it has passed; INT64_MAX disarms it. False: the timer is
+ * unchanged.
+ */
 bool os_timer_set(int timer_fd, int64_t at_ms);
 
 struct os_signal {
@@ -110,9 +116,9 @@ bool os_signals_read(int fd, struct os_signal *out);
 /* Close the descriptor first, and all with greater numbers. Async-signal-safe. */
 void os_close_from(int first);
 /*
- * Open placeholders for those of descriptors 0, 1 and 2 that are closed, so that no socket of ours gets such a number and
- * receives our messages. Reads and writes of a placeholder fail as if it were closed. It is close-on-exec, so that COMMAND
- * finds the descriptor closed, and needs no /dev. False with errno. Async-signal-safe.
+ * Open placeholders for the closed ones of descriptors 0, 1 and 2. Otherwise a socket of ours could get such a number, and
+ * receive our messages. Reads and writes of a placeholder fail as if it were closed. A placeholder is close-on-exec, so
+ * that COMMAND finds the descriptor closed, and it needs no /dev. False with errno. Async-signal-safe.
  */
 bool os_fill_standard_fds(void);
 /*

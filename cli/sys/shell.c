@@ -1,7 +1,7 @@
 /*
- * Run a command by sh, or a child that reads a file, below a helper process. When the child ends, at the deadline, or when
- * the other end of the helper's pipe is closed (the kernel closes it when the parent is killed), the helper reports the end, and
- * kills all leftover processes. The caller interprets the output.
+ * Run a command by sh, or a child that reads a file, below a helper process. The helper waits until the child ends, the
+ * deadline passes, or the other end of its pipe is closed, as by the kernel when the parent is killed. Then the helper
+ * reports the end, and kills all leftover processes. The caller interprets the output.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,8 +41,8 @@ enum { OUTPUT_FD = STDERR_FILENO + 1, END_FD, FIRST_FREE_FD };
 #define PIECES_MAX 64
 
 /*
- * Report of the end: written by the helper when its child has ended, or before by the child itself, after it has read a file, or
- * has failed to start the command. The parent reads the first report only.
+ * Report of the end. The helper writes it when its child has ended. The child itself writes one before that, if it has
+ * read a file or failed to start the command. The parent reads the first report only.
  */
 struct report {
 	enum shell_end end;

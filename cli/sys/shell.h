@@ -1,7 +1,8 @@
 /*
- * Read the output of a sh command, or a file, without waiting. The command runs below a helper process, in a session without
- * a terminal and in the directory "/", so that it finds the same whichever rlock process starts it. Nothing of it runs on after
- * its end, after its deadline, or after the end of this process. Other rlock processes know a helper by its name (job.c).
+ * Read the output of a sh command, or a file, without waiting. The command runs below a helper process, in a session
+ * without a terminal and in the directory "/", so that it behaves the same whichever rlock process starts it. All its
+ * processes are killed at its end, at its deadline, or at the end of this process. Other rlock processes know a helper by
+ * its name (job.c).
  */
 #ifndef SHELL_H
 #define SHELL_H
@@ -55,8 +56,8 @@ struct shell *shell_start_reading(const char *path, mode_t unsafe);
 /* Read the output so far. True: the command has ended, and end, value and output are final. */
 bool shell_advance(struct shell *shell);
 /*
- * Kill the command if it runs, and free shell. Also kill what a killed helper had started, if we adopt orphans. In a child that
- * was forked since, only free shell.
+ * Kill the command if it runs, and free shell. If the helper was killed and we adopt orphans, also kill the processes that
+ * the helper had started. In a child that was forked since, only free shell.
  */
 void shell_stop(struct shell *shell);
 
