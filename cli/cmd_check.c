@@ -778,8 +778,8 @@ static void on_lock_trial(void *ctx, const struct rlock_lock_trial *trial)
 {
 	struct check *check = ctx;
 	/*
-	 * A server answered, but refused. Also while a slot moves: both nodes answer, and redirect to each other until
-	 * the request fails.
+	 * Whether a server answered, but refused. A moving slot counts as well: both nodes answer, and redirect to each
+	 * other until the request fails.
 	 */
 	bool is_refused =
 		trial->status == RLOCK_ENET && (trial->is_denied || trial->moving_slot >= 0);

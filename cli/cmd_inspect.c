@@ -133,8 +133,8 @@ static const struct field process_fields[] = {
 	}
 
 /*
- * First the cells of the row for people, then the members of the JSON object that are made here, and last those that the rows in
- * rlock.h name.
+ * In this order: the cells of the row for people, the members of the JSON object that this file makes, and the members
+ * that the rows in rlock.h name.
  */
 #define HOLDER_FIELD(type, member, key) { key, FIELD_##type, OF(rlock_holder, member) },
 static const struct field holder_fields[] = {
@@ -796,8 +796,9 @@ static int print_once(const struct opts *opts, struct rlock_conn *conn, print_fn
 }
 
 /*
- * Print the state repeatedly: on a terminal in place, elsewhere one after the other. Continue while no server is reached. Return the exit
- * code of any other failure; else only a signal ends this, and the last state stays on the terminal.
+ * Print the state repeatedly: on a terminal in place, otherwise one state after the other. Continue while no server is
+ * reached. Return the exit code of any other failure. Otherwise only a signal ends this process, and the last state stays
+ * on the terminal.
  */
 static int watch(const struct opts *opts, struct rlock_conn *conn, print_fn print)
 {

@@ -1,7 +1,7 @@
 /*
- * Find the private server of a local: URL by its socket, and start one if none listens. Of many rlock processes only one starts
- * a server: the one that gets a file lock, which the server inherits and holds while it lives. If the files or the directory
- * were removed or moved, the server is found by a descriptor that names its directory, and no second one is started.
+ * Find the private server of a local: URL by its socket, and start one if none listens. Only the rlock
+ * process that gets a file lock starts a server, which inherits the lock and holds it while it lives. If the files or the
+ * directory were removed or moved, find the server by a descriptor that names its directory, and start no second one.
  * runtime_dir.c checks that the directory belongs to this user alone.
  */
 #include <errno.h>
@@ -72,7 +72,7 @@ static int local_server_connect(int dir_fd, pid_t *pid_out)
 
 	if (fd < 0)
 		return errno;
-	/* Use the directory that was checked, and not its path, which may lead elsewhere now. */
+	/* Use the directory that was checked, and not its path, which may lead to another directory now. */
 	(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/" SOCKET_FILE,
 		       dir_fd);
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0 ||
@@ -94,8 +94,8 @@ static int local_server_connect(int dir_fd, pid_t *pid_out)
 /* ---- a lost server: it lives, but its files, or the whole directory, were removed or moved ---- */
 
 /*
- * Descriptors of the server: the file lock; a file in memory that contains the path that the runtime directory had at the
- * start; and a pipe for errors, which the exec closes.
+ * Descriptors of the server. LOCK_FD: the file lock. PATH_FD: a file in memory with the path that the runtime directory
+ * had at the start. ERROR_FD: a pipe for errors, which the exec closes.
  */
 enum { LOCK_FD = STDERR_FILENO + 1, PATH_FD, ERROR_FD, FIRST_FREE_FD };
 #define PATH_NAME "rlock-local"
@@ -360,7 +360,7 @@ static int local_server_start(struct search *search, int lock_fd, int null_fd)
 enum {
 	/* A server listens. */
 	UP = 0,
-	/* None listens: continue. */
+	/* No server listens: continue. */
 	DOWN = -1,
 	/* cancel_fd became readable. */
 	CANCELLED = -2,

@@ -27,8 +27,8 @@
 #define SYSLOG_SOCKET "/dev/log"
 #define SYSLOG_HEAD_MAX 64
 /*
- * Wait this long for room in the queue of the log daemon, which may hold ten lines only, while many jobs start in the same
- * minute. After one wait in vain, later lines do not wait.
+ * Wait this long for room in the queue of the log daemon. The queue may hold only ten lines, and many jobs can start in
+ * the same minute. After one wait in vain, later lines do not wait.
  */
 #define SYSLOG_PATIENCE_MS 50
 
@@ -268,7 +268,7 @@ static const struct {
 	[EVENT_STOP_REQUESTED] = { "asked", LOG_WARNING, false },
 };
 
-/* Fields that are left out of a line that would be too long: this one, and all before it. */
+/* Which fields to omit from a line that is too long: the named field, and all before it in this list. */
 enum left_out { LEFT_OUT_NOTHING, LEFT_OUT_SERVER, LEFT_OUT_NOTE, LEFT_OUT_REASON, LEFT_OUT_COUNT };
 
 static struct event_hold current;

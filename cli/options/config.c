@@ -50,7 +50,7 @@ static bool check_file(const struct candidate *candidate, const struct stat *sta
 	struct usage_line line;
 	/*
 	 * Whether the group is probably the owner's own: many systems give each user a group of the same number, and a
-	 * umask of 002. To ask for its members could need a network.
+	 * umask of 002. Asking for the group's members could need a network.
 	 */
 	bool has_own_group =
 		stat->st_gid == stat->st_uid && (stat->st_uid == 0 || stat->st_gid == getegid());
@@ -88,9 +88,9 @@ static bool check_file(const struct candidate *candidate, const struct stat *sta
 }
 
 /*
- * Read the file into opts->config_text. It is opened without waiting for the writer of a pipe, and checked after that:
- * a link may lead elsewhere by then. Returns 0, the errno of a file that cannot be read, or -1 after one line by
- * message_error.
+ * Read the file into opts->config_text. Open it without waiting for the writer of a pipe. Check the opened file, and not
+ * its name: a link can lead to another file at any time. Returns 0, the errno of a file that cannot be read, or -1 after
+ * one line by message_error.
  */
 static int read_candidate(struct opts *opts, const struct candidate *candidate)
 {

@@ -363,7 +363,7 @@ int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts,
 	opts->verb = verb;
 	/* Cut argv before anything else: this hides passwords. */
 	code = argv_cut(argc, argv, opts) ? read_sources(opts, is_done) : message_out_of_memory();
-	/* Not for list and check: they have a pattern, not names. */
+	/* Set no names for list and check: they have a pattern. */
 	if (code == 0 && !*is_done && (verb->set & VERBS_NAMES) != 0) {
 		char shown[NAMES_SHOWN_MAX];
 

@@ -285,7 +285,7 @@ int opts_set_server(struct opts *opts);
 /* Free only the URLs. */
 void opts_free_urls(struct opts *opts);
 
-/* The same options for the index-th name alone. The result borrows from opts: do not free it. */
+/* Make the same options for only the index-th name. The result borrows from opts: do not free it. */
 struct opts opts_of_name(const struct opts *opts, size_t index);
 
 /* ---- lock names and holders, as messages show them ---- */

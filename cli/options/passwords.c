@@ -369,8 +369,8 @@ int passwords_set(struct opts *opts)
 	for (size_t i = 0; i < opts->url_count; i++)
 		opts->urls_with_password += rlock_url_has_password(opts->urls[i]) ? 1 : 0;
 	/*
-	 * Not for local:, which is always the only URL: no other user reaches that server, and the password belongs to
-	 * another one.
+	 * Set no password for local:, which is always the only URL: no other user reaches that server, and the password is
+	 * for another server.
 	 */
 	if (opts->urls_with_password < opts->url_count &&
 	    rlock_url_scheme(opts->urls[0]) != RLOCK_SCHEME_LOCAL) {

@@ -905,7 +905,8 @@ static enum verdict check_parts(struct line *line, char why[SUGGESTION_MAX])
 		return reject(why, MENDED, "sem needs --permits, how many there are in all");
 	}
 	/*
-	 * The caller may be a wrapper or a subshell that ends at once: --pid must name the holder.
+	 * Suggest --pid: the caller may be a wrapper or a subshell that ends immediately, so the line must name the
+	 * holder.
 	 */
 	if (line->command == NULL && lacks_owner(line)) {
 		replace(line, 0, 0, option_pid, own_pid);

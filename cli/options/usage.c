@@ -42,7 +42,7 @@ static char *url_of(char *word, const char *before)
 	return last != NULL && (word[1] != '-' || word[2] == 'u') ? last + 1 : NULL;
 }
 
-/* Not --password-file and the like: their values are no passwords. */
+/* Return false for --password-file and similar options: their values are no passwords. */
 bool usage_is_password(const char *name)
 {
 	size_t len = strcspn(name, "=");
