@@ -42,7 +42,7 @@ row() {
 	}
 }
 
-# list [OPTIONAL]
+# list [OPTIONAL]: print the names of all servers, or of those whose column "optional" is OPTIONAL.
 list() {
 	awk -v optional="${1-}" 'NF && $1 != "name" && (optional == "" || $2 == optional) { print $1 }' <<<"$servers"
 }
@@ -87,8 +87,8 @@ unpack_debian() {
 
 # ---- where the programs are ----
 
-# Each function puts the programs into DIR/NAME/bin. On Debian the server is a link to its tool for dumps, one program that
-# acts by its name: so copy the tool under the name of the server.
+# Each function puts the programs into DIR/NAME/bin. On Debian the server and its tool for dumps are one program that acts by
+# its name, and the package of the server has only a link: so copy the tool under the name of the server.
 bring_debian() {
 	local kind=${package%-tools}
 	unpack_debian "$package"
@@ -135,13 +135,13 @@ bring() {
 	touch "$dir/complete"
 }
 
-# get NAME
+# get NAME: fetch the server unless it is there already, and print DIR/NAME/bin.
 get() {
 	row "$1" || return
 	dir=$(realpath -m "$SERVERS_DIR")/$name
 	if [ ! -e "$dir/complete" ]; then
 		work=$(mktemp -d)
-		# In a shell of its own, as the condition of an if would let it go on after an error.
+		# Run a separate shell: within a condition `set -e` would not end this shell at an error.
 		status=0
 		("$0" --bring "$name" "$dir" "$work") >"$work/log" 2>&1 || status=1
 		[ "$status" -eq 0 ] || say "$name cannot be brought: $(grep . "$work/log" | tail -n 1)"

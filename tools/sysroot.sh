@@ -22,7 +22,7 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/state/lists/partial" "$work/cache/archives/partial" "$work/debs"
 : >"$work/status"
 
-# An empty list of installed packages, so that apt-get considers no package of this machine.
+# get ARG...: run apt-get with an empty list of installed packages, so that it considers no package of this machine.
 get() {
 	apt-get -qq -o Acquire::Retries=3 -o APT::Architecture="$arch" -o APT::Architectures::="$arch" -o APT::Sandbox::User=root \
 		-o Dir::State="$work/state" -o Dir::State::status="$work/status" -o Dir::Cache="$work/cache" "$@"

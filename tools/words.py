@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Finds words that the project does not use: in what users read, in comments, and in names.
 
-words.py [-t TABLE] [FILE...]    FILEs are searched in place of the whole tree
-words.py --manual               whether man/ has each phrase that the table says it has to have
+words.py [-t TABLE] [FILE...]    searches the FILEs instead of the whole tree
+words.py --manual               checks that man/ has each phrase that the table requires
 
-The table (tools/words.txt) says which word stands for which; its head says how it is written. A line is printed for
-each find, "file:line: 'phrase': say WORD", and the status is 1. What a test says of itself counts as a comment. What it
-passes to a program, or expects of one, is not searched: that follows from the program.
+The table (tools/words.txt) lists the words, and the patterns that they replace; its head explains the format. The program
+prints a line for each find, "file:line: 'phrase': say WORD", and exits with 1. Texts in which a test describes itself count
+as comments. Texts that a test passes to a program, or expects from one, are not searched: the program determines them.
 """
 import bisect
 import itertools

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `make bench`: measures rlock and other programs for locks on private servers, and prints one table. It fails only if something did not
-# work, not by the results.
+# `make bench`: measures rlock and other programs for locks on private servers, and prints one table. It fails only if a measurement
+# fails, whatever the results are.
 #
 #   RLOCK_BIN   the rlock to measure (build/rlock)
 #   BENCH_DIR   the programs that measure (build/bench)
@@ -28,19 +28,19 @@ source tests/lib/certificates.bash
 source tests/bench/servers.bash
 unset "${!RLOCK_@}" REDISCLI_AUTH
 
-# In memory, as the disk must not be measured: etcd waits for it at each step.
+# Keep the files in memory: etcd waits for the disk at each step, and the disk must not be measured.
 [ -w /dev/shm ] && base=/dev/shm || base=${TMPDIR:-/tmp}
 work=$(mktemp -d "$base/rlock-bench.XXXXXX")
 mkdir "$work/raw"
 export XDG_CONFIG_HOME=$work/config RLOCK_RUNTIME_DIR=$work/runtime ETCDCTL_API=3 LC_ALL=C.UTF-8
-# A PATH as on a bare system, so that looking up programs takes the same time everywhere.
+# Begin PATH as on a bare system, so that looking up programs takes the same time everywhere.
 PATH=${rlock%/*}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:$PATH
 
 started=()
 finish() {
 	trap '' HUP INT TERM
 	kill "${started[@]}" 2>/dev/null || :
-	# SIGKILL: otherwise some would wait for a server that has ended.
+	# Send SIGKILL: some programs would otherwise wait for a server that has ended.
 	sleep 0.5
 	kill -KILL "${started[@]}" 2>/dev/null || :
 	wait
@@ -106,7 +106,7 @@ handovers() {
 	contend handover "$turn" 1 "$turns" flock 25 flock "$work/flock" \
 		::: rlock 25 "$rlock" run n -- ::: rlock-fair 25 "$rlock" fair n-fair -- \
 		::: rlock-tcp 25 "$rlock" run -u "$tcp_url" n-tcp --
-	# Measured separately: these need long until they wait.
+	# Measure these tools separately: they need long until they wait.
 	contend handover "$turn" 1 $((turns / 10)) redis-cli 200 "$here/redis_cli_lock.sh" "$redis_cli" "$socket" idiom
 	[ -z "$etcd_url" ] || contend handover "$turn" 1 $((turns / 10)) etcdctl 300 etcdctl --endpoints "$etcd_url" lock n
 }
@@ -122,8 +122,8 @@ many_waiters() {
 		redis del n-sem 'rlock_total:{n-sem}' >/dev/null
 		contend "crowd.$waiters" "$turn" "$waiters" "$crowd_turns" flock $((30 + waiters * 2)) flock "$work/flock"
 	done
-	# Fewer waiters, as each of these costs much more to start or to keep waiting; one tool at a time, as waiters of the redis-cli script
-	# keep the machine busy.
+	# Start fewer waiters, as each waiter of these tools costs much more to start or to keep waiting. Measure one tool at a time, as waiters
+	# of the redis-cli script keep the machine busy.
 	for waiters in "${others[@]}"; do
 		step "$waiters waiting otherwise"
 		contend "others.$waiters" "$turn" "$waiters" "$other_turns" redis-cli $((200 + waiters * 20)) \

@@ -28,11 +28,12 @@ import time
 
 PAIR = struct.Struct("qq")
 HAND_OVER_S = 60  # after this time a tool counts as hanging
-QUIET_S = 0.06  # a hand-over is complete when the server was idle for this time
-SETTLE_S = 5  # ... or after this time
+QUIET_S = 0.06  # a hand-over is complete when the server was idle for this time, or SETTLE_S have passed
+SETTLE_S = 5
 RATE_S = 5  # how long the cost of waiting is measured, which is then subtracted
-BUSY_RATE = 5  # waiters that poll this often per second never leave the server idle: ...
-HAND_OVER_DONE_S = 0.05  # ... then a hand-over counts as complete after this time
+# Waiters with more requests per second than this never leave the server idle: a hand-over is complete after HAND_OVER_DONE_S.
+BUSY_RATE = 5
+HAND_OVER_DONE_S = 0.05
 
 # Commands that only clients send: the counts of all others include calls by scripts.
 ASKED = ("auth", "hello", "select", "client", "script", "eval", "evalsha", "ping", "subscribe", "unsubscribe")
@@ -98,7 +99,7 @@ class Server(Connection):
 
 
 class Queue:
-    """The holder of one tool's lock, and its waiters. size: the number of holders, one after the other."""
+    """The holder of one tool's lock, and its waiters. size: the number of processes that are ever started."""
 
     def __init__(self, directory, turn, size, label, pause_ms, *words):
         self.label = label
@@ -108,7 +109,7 @@ class Queue:
         self.processes = {}  # by index, until they were reaped
         self.count = 0  # the number of indices in use
         self.end = None  # the write end of the FIFO: closing it ends the holder's command
-        # Not shown: some tools print a message when they are terminated.
+        # Print these messages only after a failure: some tools print one when they are terminated.
         self.errors = open(os.path.join(directory, label + ".errors"), "w+b")
         os.mkfifo(self.fifo)
         with open(path, "w+b") as file:
@@ -167,14 +168,14 @@ def read_queues(directory, turn, size, words):
 
 
 def fill(queues, waiters, server):
-    """A holder and all waiters for each queue."""
+    """Start a holder and all waiters for each queue, and return when they wait."""
     for queue in queues:
         queue.add()
         signal.alarm(HAND_OVER_S)
         queue.await_turn()
         for _ in range(waiters):
             queue.add()
-    # Wait until all are queued: by the number of waiters on the server where it can be counted, else by a pause.
+    # Wait until all waiters are queued: pause, and then poll the server, if there is one, for its number of subscribers.
     time.sleep(max(queue.pause_s for queue in queues))
     while server and server.subscribers() < waiters:
         time.sleep(0.05)
@@ -200,7 +201,7 @@ def contend(queues, waiters, rounds, server):
                 spent = [round(a - b - r * seconds) for a, b, r in zip(after, before, rate)]
             print(queue.label, took_ns, *spent, flush=True)
             queue.add()
-            # Vary the time: a tool that polls would otherwise be met at the same point of its interval each time.
+            # Vary the time: each hand-over must come at another point of the interval of a tool that polls.
             time.sleep(queue.pause_s * random.uniform(1, 2))
 
 

@@ -135,7 +135,7 @@ class Report:
                 self.keep(**{f"{label}_handover_us_{size}_waiting": took_us})
 
     def far(self):
-        """Slopes: the time to start processes does not grow with the round trip time, only the waits for the network do."""
+        """Print slopes: the waits for the network grow with the round trip time, the time to start processes does not."""
         for name, title in (("uncontended", "uncontended"), ("handover", "hand-over, two contenders")):
             times = self.sizes(f"far-{name}.")
             medians = {ms: self.medians_us(f"far-{name}.{ms}") for ms in times}

@@ -44,7 +44,7 @@ def captured(server, path, rlock, kind):
 
 def of_another(template, lock, number):
     """The request with another lock, owner and hold id."""
-    request = template[:3]  # the number of keys is not to be replaced as a number of permits
+    request = template[:3]  # the number of keys must not be replaced as a number of permits
     for word in template[3:]:
         if re.fullmatch("[0-9a-f]{32}", word):
             word = f"{number:032x}"

@@ -36,7 +36,7 @@ clean_up() {
 } 2>/dev/null
 trap clean_up EXIT
 
-# check CLAIM COMMAND...
+# check CLAIM COMMAND...: report CLAIM as a passed test if COMMAND succeeds, else as a failed one, with the output.
 check() {
 	count=$((count + 1))
 	if "${@:2}" >"$work/output" 2>&1; then
@@ -76,12 +76,12 @@ copy_tree() {
 	mkdir -p "$1" && git archive HEAD | tar -x -C "$1"
 }
 
-# With variables that a user may give to make: none of them may change the release.
+# Make the release with variables that a user may give to make: none of them may change the release.
 build() {
 	make release BUILD="$work/first" CFLAGS=-O0 LINK=dynamic PREFIX=/nowhere
 }
 
-# Elsewhere, later, with another umask, locale, time zone and number of processors.
+# Make the release again: in another place, later, with another umask, locale, time zone and number of processors.
 build_again() {
 	local tree=$work/another/place/with/a/longer/name
 	git clone -q . "$tree" && (umask 077 && cd "$tree" &&
@@ -264,7 +264,7 @@ install_wheel() {
 other=aarch64
 [ "$(uname -m)" != $other ] || other=x86_64
 
-# --owner: the emulator of Debian 12 lacks a flag of clone(2), so that the program cannot start a renewer there.
+# Use --owner: the emulator of Debian 12 lacks a flag of clone(2), without which the program cannot start a renewer.
 emulated() {
 	local program=("qemu-$other" "$first/rlock-$version-linux-$other")
 	rlock_here run -u local: x -- true && "${program[@]}" lock -u local: --owner me --lease 10s x &&

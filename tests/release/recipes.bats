@@ -298,8 +298,8 @@ rlock_names() {
 
 # ---- GitLab, GitHub, Jenkins, Ansible ----
 
-# gitlab_files: the runner of GitLab starts two shells. Write the script of the first one (before_script and script) to in-one, that of the
-# second one (after_script) to after.
+# gitlab_files: write the scripts of the two shells that the runner of GitLab starts: before_script and script to in-one,
+# after_script to after.
 gitlab_files() {
 	recipe script "$RECIPES/gitlab-ci.yml" deploy before_script >in-one
 	recipe script "$RECIPES/gitlab-ci.yml" deploy script >>in-one
