@@ -1,6 +1,7 @@
 #!/bin/sh
-# Make a C file of all Lua scripts next to this file: purpose, SHA-1, body (see expand.awk). If an include is missing, expand.awk
-# prints file and line, and no C file is made. The rights that inc/rights.lua tries become a table there, too.
+# Write all Lua scripts of this directory into a C file, each with its purpose, SHA-1 and body (see expand.awk). The rights
+# that inc/rights.lua tries are a table in that file. If an include is missing, expand.awk prints file and line, and no C
+# file is written.
 #
 #   embed.sh OUTPUT
 set -eu
@@ -16,7 +17,7 @@ trap 'rm -f "$out.tmp"' EXIT
 		name=$(basename "$script" .lua)
 		body=$(awk -f "$here/expand.awk" "$script")
 		sha1=$(printf '%s' "$body" | sha1sum | cut -d ' ' -f 1)
-		# What -v says of it: "acquire (plain)", "inspect".
+		# The words for the script in messages and in what -v prints, such as "acquire (plain)" or "inspect".
 		purpose=$(printf '%s' "$name" | sed 's/^readwrite_/read or write_/; s/^\([^_]*\)_\(.*\)/\2 (\1)/')
 		printf '\nconst struct rlock__script rlock__script_%s = {\n\t.purpose = "%s",\n\t.sha1 = "%s",\n\t.body =\n' \
 			"$name" "$purpose" "$sha1"
@@ -24,7 +25,8 @@ trap 'rm -f "$out.tmp"' EXIT
 		printf '\n};\n'
 	done
 	printf '\nconst struct rlock__right rlock__rights[] = {\n'
-	# After the name of a list, words between quotes: "KEY:", or a command with the number of its arguments.
+	# A list such as HASH_RIGHTS is a quoted string of words: "KEY:", or a command with the number of its arguments.
+	# Print the commands.
 	awk -F "'" '
 		/^local / { split($1, words, " "); list = words[2] }
 		list ~ /_RIGHTS$/ && NF > 1 {

@@ -1,10 +1,10 @@
-# Write a script as it is sent: each line "-- include: NAME" becomes the file inc/NAME.lua, with its own includes; comments, blank
-# lines and indents are left out. embed.sh makes C of it.
+# Write a script as it is sent to the server. Replace each line "-- include: NAME" by the file inc/NAME.lua with its own
+# includes, and leave out comments, blank lines and indents. embed.sh writes the result into a C file.
 #
 #   awk -f expand.awk SCRIPT
 #
-# A file is included once, by the first line that names it. A file that is included in an indented block is local to that block:
-# a line after the block may include it again.
+# A file is included once, by the first line that names it. If that line is indented, the file is local to the indented
+# block: a line after the block includes the file again.
 
 function fail(file, number, text) {
 	print file ":" number ": " text >"/dev/stderr"
@@ -20,7 +20,7 @@ function include(name, is_in_block, from, number,    file) {
 		fail(from, number, "cannot read " file)
 }
 
-# Write the lines of a file. Below 0: the file cannot be read.
+# Write the lines of a file. Return a number below 0 if the file cannot be read.
 function write(file, is_in_block,    line, got, number, name, is_indented) {
 	while ((got = (getline line < file)) > 0) {
 		number++

@@ -8,10 +8,11 @@
 -- include: options
 -- include: names
 
--- The token of a hold for which none was issued.
+-- The text instead of a token, for a hold to which no fencing token was issued.
 local NO_TOKEN = '-'
 
--- wire: INCR counts in 64 bits. It fails if the value is no such number, or is this one.
+-- wire: the largest value of a fencing counter. INCR counts in 64 bits: it fails if the value is this number, or no 64-bit
+-- number.
 local MOST = '9223372036854775807'
 
 local function can_count(value)
@@ -19,8 +20,8 @@ local function can_count(value)
 	return value == '0' or number and (#number < #MOST or #number == #MOST and number < MOST)
 end
 
--- Set name.is_counted, whether to issue a token. Return the reply, or an error, if the fencing counter of the name is not a
--- counter; else nil.
+-- Set name.is_counted: whether to issue a token. Return the reply if INCR could not count the value of the fencing counter,
+-- or the error if the user may not read it; else nil.
 local function check_counter(index, name)
 	if not name.counter then return nil end
 	local value = redis.pcall('GET', name.counter)
@@ -34,13 +35,14 @@ local function new_hold_record(name, token)
 	return hold_record_make(name.field, digits(now_ms()), now_ms() + lease_ms, token, note)
 end
 
--- For one of several servers: in how many ms it counts for a majority, and its run id. A server that was started less than a
--- lease ago may have lost a hold whose lease has not ended. uptime_in_seconds may be a second too large: Redis subtracts
--- rounded times. Return nil and an error if the user may not run INFO.
+-- Return in how many ms this server counts for a majority, and its run id; 0 and nil if it is the only server. A server that
+-- was started less than a lease ago may have lost a hold whose lease has not ended, so it must not count yet.
+-- uptime_in_seconds may be a second too large: Redis subtracts rounded times. Return nil, nil and an error if the user may
+-- not run INFO.
 local function server_wait_ms()
 	if not is_of_several then return 0 end
 	local info = redis.pcall('INFO', 'server')
-	-- If all servers must agree, a restarted one does no harm.
+	-- least_uptime_ms is 0 if all servers must agree: then a server that was restarted does no harm.
 	if is_error(info) and least_uptime_ms == 0 then return 0 end
 	if is_error(info) then return nil, nil, command_error('INFO', info) end
 	local uptime_s, run_id = string.match(info, 'uptime_in_seconds:(%d+)'), string.match(info, 'run_id:(%w+)')
@@ -68,7 +70,8 @@ end
 -- The error if the user lacks one of the rights that this kind of lock needs; else nil.
 local function acquire_right_error(rights)
 	for _, name in ipairs(tries_rights and names or {}) do
-		-- No hold has the number 0, so this key does not exist.
+		-- Try the rights on a timeout key with the number 0. Holds are numbered from 1 on, so the key does not
+		-- exist.
 		name.timeout = name.timeouts and name.timeouts .. ':' .. fresh_owner .. TIMEOUT .. '0'
 		-- now_us raises an error if the user may not run TIME.
 		local err = now_us() and right_error(name, rights)
@@ -77,9 +80,9 @@ local function acquire_right_error(rights)
 	return nil
 end
 
--- Acquire all names, or none. rights: see rights.lua. check(index, name) returns the reply if the name cannot be acquired; else
--- nil, and it sets name.is_busy if the caller has to wait for the name. busy_reply(index) returns the reply for the first of
--- those.
+-- Acquire all names, or none. rights: see rights.lua. check(index, name) returns the reply if the name cannot be acquired;
+-- else nil, and it sets name.is_busy if the caller has to wait for the name. busy_reply(index) returns the reply for the
+-- first name that is busy.
 local function acquire_all(rights, check, acquire_one, busy_reply)
 	local denied, first_busy = acquire_right_error(rights), nil
 	if denied then return denied end
@@ -89,7 +92,8 @@ local function acquire_all(rights, check, acquire_one, busy_reply)
 		if name.is_busy then first_busy = first_busy or index end
 	end
 	if first_busy then
-		-- Join the queue before replica_error, whose write lets a server with full memory accept more.
+		-- busy_reply joins the queue, so call it before replica_error. After the write of replica_error a server
+		-- whose memory is full lets the script write more, and the queue would grow.
 		local reply = busy_reply(first_busy)
 		return replica_error(names[1]) or reply
 	end

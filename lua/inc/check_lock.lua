@@ -4,11 +4,11 @@
 -- include: lock_fields
 -- include: owners
 
--- Whether a field of the lock hash counts holds, and can count one more.
+-- Whether the value of a field of the lock hash is a number of holds that can be raised by one.
 local function counts_holds(value) return (hold_count(value) or HOLDS_MAX) < HOLDS_MAX end
 
--- Whether a hash with these fields can be a lock: a user's own hash must not get a TTL. If there are many fields, check only
--- those of the reentrant owners.
+-- Whether this hash can be a lock. A user's own hash must not become a lock, since it would get a TTL. If there are many
+-- fields, check only those of the reentrant owners.
 local function can_be_lock(lock, field_count)
 	if field_count > FIELDS_MAX then
 		for _, owner in ipairs(reentrant_owners) do

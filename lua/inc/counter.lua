@@ -1,8 +1,8 @@
 -- The counter of a semaphore, and its total.
 
--- A longer number cannot be counted exactly in Lua.
+-- The longest text that is read as a counter: Lua cannot count longer numbers exactly.
 local COUNTER_LENGTH_MAX = 15
--- What messages call a string that is not a counter.
+-- The words of messages for a string that is not a counter.
 local NOT_A_COUNTER = 'string that is no counter'
 
 -- Whether this text is a whole number as Redis writes it.

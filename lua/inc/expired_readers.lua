@@ -4,7 +4,7 @@
 -- include: readers
 -- include: records
 
--- How long this reader lasts; 0: it has expired, or is not in the lock.
+-- How long the holds of this reader last, in ms; 0: they have expired, or the reader is not in the lock.
 local function our_reader_ttl_ms(name, owner)
 	return reader_ttl_ms(name, owner, hold_count(redis.call('HGET', name.lock, owner)) or 0)
 end
@@ -17,7 +17,7 @@ local function remove_readers(name, owners)
 		unknown[owner] = not ids or nil
 		redis.call('HDEL', name.lock, owner)
 		redis.call('ZREM', name.ends, owner)
-		-- By pcall: if a user has overwritten the holds hash, go on. The hash is deleted together with the lock.
+		-- By pcall: if a user has overwritten the holds hash, continue. The hash is deleted together with the lock.
 		for _, id in ipairs(ids or {}) do
 			redis.pcall('HDEL', name.holds, id, id .. STOP)
 		end

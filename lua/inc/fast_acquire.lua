@@ -1,11 +1,12 @@
--- The fast path of an acquisition: one name, none of whose keys exists but perhaps the fencing counter, and no rights to try.
--- This code comes before everything that other cases need, and defines no function: a definition takes longer than some
--- commands. In all other cases, and when a command is denied, the code after fast_acquired.lua runs: the slow path. The script
--- sets FIXED_ARGS; KEY_COUNT, the number of keys of a name; may_be_fast; field, the owner's in the lock hash; and counter,
--- turn, ends and own_key (a reader's timeout key), nil if the kind has no such key.
+-- The fast path of an acquisition, for the common case: one name, no key of which exists except perhaps the fencing counter,
+-- and no rights to try. This code comes before everything that other cases need, and defines no function: a definition takes
+-- longer than some commands. In all other cases, and when a command is denied, the code after fast_acquired.lua runs: the
+-- slow path. The script sets FIXED_ARGS; KEY_COUNT, the number of keys of a name; may_be_fast; field, the owner's field in
+-- the lock hash. It also sets counter, turn, ends and own_key (a reader's timeout key); nil: the kind has no such key.
 local call, lock, holds = redis.pcall, KEYS[1], KEYS[2]
 local is_candidate = may_be_fast and not asks_for_more and #KEYS == KEY_COUNT
--- A waiter that was woken is not in the wake queue. One that is in the queue has more to do: see wake_earlier.
+-- The script that woke a waiter has removed it from the wake queue. A waiter that is still in the queue takes the slow path,
+-- which calls wake_earlier.
 local is_queued = is_candidate and has_waited and call('ZRANGE', ARGV[FIXED_ARGS + 1], since_us, since_us, 'BYSCORE')[1] == hold_id
 local there = is_candidate and not is_queued and call('EXISTS', turn or lock, unpack(KEYS))
 local is_fast, token = there == 0, nil
@@ -18,7 +19,8 @@ end
 local since_ms, end_ms
 if is_fast then
 	local now = redis.call('TIME')
-	-- As text: a conversion by Redis takes longer than a lookup of a key. '..' writes 14 digits, enough until the year 5138.
+	-- Keep the times as text: a conversion by Redis takes longer than a lookup of a key. '..' writes 14 digits, enough
+	-- until the year 5138.
 	since_ms = now[1] .. string.sub('00000' .. now[2], -6, -4)
 	end_ms = since_ms + lease_ms .. ''
 end

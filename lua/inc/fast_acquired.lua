@@ -5,7 +5,7 @@
 if is_added and call('PEXPIRE', lock, lease_ms) == 1
 	and call('HSET', holds, hold_id, field .. ' ' .. since_ms .. ' ' .. end_ms .. ' ' .. (token or '-') .. ' ' .. note) == 1
 	and call('PEXPIRE', holds, lease_ms) == 1 then
-	-- Without a token the reply is a number: a table takes longer.
+	-- Without a token reply with a number: a table takes longer.
 	return token and { 1, fresh_owner, 1, token, 0 } or 1
 end
 -- Undo a write that was denied half-way, but only if there was a write: after a deletion, a server whose memory is full lets

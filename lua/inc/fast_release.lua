@@ -1,10 +1,10 @@
--- The fast path of a release: the only hold of a lock of one name. This code comes before everything that other cases need,
--- since the definition of that takes longer than the release. The script sets kept_ms, hold_id, WAKE_QUEUE_ARG and CHANNEL_ARG.
+-- The fast path of a release, for the only hold of a lock of one name. This code comes before the functions that other cases
+-- need: to define them takes longer than the release. The script sets kept_ms, hold_id, WAKE_QUEUE_ARG and CHANNEL_ARG.
 
 -- include: channels
 
--- The field of the hold, and whether the wake queue has a waiter. nil: the lock has not field_count fields, the key queue
--- exists, or the hold must be kept or remembered.
+-- The field of the hold, and whether the wake queue has a waiter. nil: the slow path must release. The hold is not the only
+-- one of a lock with field_count fields, the key queue exists, or the hold must be kept or remembered.
 local function only_field(field_count, queue)
 	local record = #KEYS == #KEY_FIELDS and kept_ms == '0' and hold_id == ARGV[1] and redis.pcall('HGET', KEYS[2], hold_id)
 	local field = type(record) == 'string' and string.match(record, '^(%S+) %d+ ')
@@ -15,8 +15,8 @@ local function only_field(field_count, queue)
 	return nil
 end
 
--- Delete the lock, its holds and these keys. Return how many clients have received the message, or the error of PUBLISH. nil:
--- the deletion was denied.
+-- Delete the lock, its holds and these keys, and publish the message. Return how many clients have received it, or the error
+-- of PUBLISH. nil: the deletion was denied.
 local function free_lock(message, ...)
 	if type(redis.pcall('DEL', KEYS[1], KEYS[2], ...)) ~= 'number' then return nil end
 	return send(channel_of(ARGV[CHANNEL_ARG]), message)

@@ -1,4 +1,4 @@
--- The end of the fast path, if other clients wait, or the message was denied.
+-- The end of the fast path of a release (fast_release.lua). It runs only if other clients wait, or the message was denied.
 
 -- include: denied
 -- include: wake

@@ -1,8 +1,8 @@
--- The fast path of a renewal, as fast_acquire.lua is that of an acquisition: a hold of one name, whose lock would expire
--- earlier without it. In other cases the slow path runs, which may repeat what was done here: both only extend. The script sets
--- KEY_COUNT, the number of keys of a name.
+-- The fast path of a renewal, for a hold of one name whose lock would expire before the new lease ends. As in
+-- fast_acquire.lua, no function is defined. In other cases the slow path runs, which may repeat what was done here: both
+-- only extend. The script sets KEY_COUNT, the number of keys of a name.
 local call, lock, holds = redis.pcall, KEYS[1], KEYS[2]
--- A server that tells scripts its version is 7.0 or later, and has PEXPIRE GT.
+-- PEXPIRE GT exists since Redis 7.0, as does redis.REDIS_VERSION_NUM.
 local record = #KEYS == KEY_COUNT and redis.REDIS_VERSION_NUM and call('HGET', holds, hold_id)
 -- Parts of the record, as hold_record_parse reads it: the text before END_MS, the owner, and the position after END_MS.
 local before, field, after_at, end_ms

@@ -1,5 +1,5 @@
--- The end of the fast path: see fast_renew.lua. The script sets is_held: whether the lock has the owner's field, and what only
--- its kind has was extended.
+-- The end of the fast path: see fast_renew.lua. The script sets is_held: whether the lock has the owner's field, and the
+-- keys that only this kind has were extended.
 
 -- GT: only if the lock would expire earlier. No hold lasts longer than the lock, so END_MS of the record grows as well.
 -- The record is written last: a server whose memory is full lets a script write it after PEXPIRE.

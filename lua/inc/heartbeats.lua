@@ -11,14 +11,15 @@
 
 -- A waiter is dead this long after its last heartbeat.
 local HEARTBEAT_LIFETIME_MS = 4000
--- If no waiter has sent a heartbeat for this long, the server had stalled: all waiters then have GRACE_MS to send one.
+-- If no script has read the queue for this long, assume that the server had stalled: all waiters then have GRACE_MS to send
+-- a heartbeat.
 local STALL_MS = 3000
 local GRACE_MS = 2000
 -- After a failover or a restart, waiters have this long to connect again.
 local RETURN_MS = 10000
--- Not an owner: rlock_owner_check refuses this word.
+-- The field "seen" of that hash. No owner has this name: rlock_owner_check refuses it.
 local LAST_READ = 'seen'
--- The user may not run INFO.
+-- The run id if the user may not run INFO.
 local UNKNOWN_RUN = '-'
 
 -- The heartbeat of a waiter of ours; nil for a waiter of Redisson's.
@@ -41,7 +42,7 @@ local function server_run()
 end
 
 -- Set, once, the times until which no waiter is considered dead: name.grace_until_ms after the server had stalled, and
--- name.return_until_ms after another server or run took over, to which all waiters have to connect first.
+-- name.return_until_ms after another server, or a new run of the same one, took over: all waiters must connect to it first.
 local function load_grace(name)
 	if name.run then return end
 	local last_read_ms, grace_ms, run, return_ms =
@@ -60,13 +61,14 @@ end
 
 local function is_subscribed(name, owner) return (count_waiter_subscribers(name, owner) or 0) > 0 end
 
--- When this waiter is considered dead, and whether it is ours. A waiter of Redisson's is not while it is subscribed (is_dead).
--- Without a deadline it would never leave: take 0.
+-- The time from which this waiter can be considered dead, and whether it is ours. is_dead does not consider a waiter of
+-- Redisson's dead while it is subscribed. 0: the waiter has neither heartbeat nor deadline, so nothing else would ever
+-- remove it.
 local function death_ms(name, owner)
 	local heartbeat = heartbeat_of(name, owner)
 	if not heartbeat then return tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0), false end
 	load_grace(name)
-	-- A heartbeat of another run may have been written by another server's clock.
+	-- Ignore the time in a heartbeat of another run: another server's clock may have written it.
 	local is_of_another = heartbeat.run ~= name.run and heartbeat.run ~= UNKNOWN_RUN and name.run ~= UNKNOWN_RUN
 	return math.max(is_of_another and 0 or heartbeat.alive_until_ms, name.grace_until_ms, name.return_until_ms), true
 end

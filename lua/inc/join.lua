@@ -14,19 +14,19 @@ local NEAR_POSITIONS = 3
 local STAGGER_MS = 10
 -- wire: each acquisition of Redisson's lowers all deadlines by this much.
 local REDISSON_WAIT_MS = 300000
--- An attempt looks for its waiter in this many positions.
+-- Each attempt searches this many positions for its waiter.
 local SEARCHED_MAX = 100
 -- A binary search ends when this many positions are left.
 local BISECTED_TO = 16
 
--- The value of the field LAST_READ now.
+-- The new value of the field LAST_READ: a script reads the queue now.
 local function read_now(name)
 	load_grace(name)
 	return table.concat({ digits(now_ms()), digits(name.grace_until_ms), name.run, digits(name.return_until_ms) }, ' ')
 end
 
--- Whether a waiter was in the queue before the server stalled, or restarted without its data. Until the grace time ends, such a
--- waiter must not acquire the lock: those that were ahead of it may come back.
+-- Whether a waiter must not acquire the lock yet: it was in the queue before the server stalled, or restarted without its
+-- data. Until the grace time ends, waiters that were ahead of it may come back.
 local function must_await_return(name, since_us)
 	load_grace(name)
 	return since_us ~= nil and now_ms() < name.grace_until_ms
@@ -61,9 +61,10 @@ local function has_kept_position(name, owner)
 		and heartbeat.subscribed_since_ms < name.grace_until_ms - GRACE_MS
 end
 
--- Insert a waiter before those that came later, and return its position, from 0 on. A waiter that was removed as dead, by us or
--- by a Redisson whose clock is wrong, gets its position back. When Redisson's waiters came is not known: the waiter stays
--- behind those that were ahead of it until now (ahead: how many), and goes ahead of the others.
+-- Insert a waiter before those that came later, and return its position, from 0 on. A waiter that was removed as dead, by us
+-- or by a Redisson whose clock is wrong, gets its position back. We do not know when Redisson's waiters came: those among
+-- the first `ahead` positions stay before the waiter, and the others come after it. ahead: how many waiters were before it
+-- until now.
 local function enqueue(name, owner, since_us, ahead)
 	local low, high = search_by_time(name, since_us)
 	for i, other in ipairs(redis.call('LRANGE', name.queue, low, ahead > high and -1 or high)) do
@@ -97,8 +98,8 @@ local function raise_deadline(name, owner, position, deadline_ms)
 		deadline_ms = least_ms + REDISSON_WAIT_MS
 		write_for(QUEUE_MS, 'ZADD', name.deadlines, digits(deadline_ms), owner)
 	end
-	-- The heartbeat must exist for as long as the waiter is in the queue: a dead waiter without one is taken for Redisson's, and
-	-- stays until its deadline.
+	-- The heartbeat must exist while the waiter is in the queue: a dead waiter without a heartbeat is taken for
+	-- Redisson's, and stays until its deadline.
 	local heartbeats_ms = deadline_ms - now_ms() + HEARTBEAT_LIFETIME_MS
 	extend(name.waiters, heartbeats_ms)
 	-- Redisson sets no TTL on these keys: those of killed waiters would stay for ever.
@@ -122,16 +123,16 @@ local function retry_after(name, position, since_us)
 		return math.min(RETRY_AFTER_MS, lock_ms >= 0 and lock_ms + 1 or RETRY_AFTER_MS,
 			must_await_return(name, since_us) and name.grace_until_ms - now_ms() + 1 or RETRY_AFTER_MS)
 	elseif position <= NEAR_POSITIONS then
-		-- The waiters near the head replace a head that dies.
+		-- A waiter near the head tries again when the head is considered dead, and removes it.
 		local left_ms = death_ms(name, head_of(name)) - now_ms()
 		if left_ms > 0 then return math.min(RETRY_AFTER_MS, left_ms + position * STAGGER_MS) end
 	end
 	return RETRY_AFTER_MS
 end
 
--- Join the queue, or send a heartbeat for a waiter that is in it. Return since when it waits, and when it has to try again at
--- the latest. caller_subscribed: '1' if the waiter is subscribed to its own channel. Set name.position, from 1 on; -1: not
--- searched for.
+-- Join the queue, or send a heartbeat for a waiter that is in it. Return since when it waits, and when it has to try again
+-- at the latest. caller_subscribed: '1' if the waiter is subscribed to its own channel. Set name.position, from 1 on; -1:
+-- this attempt did not search for it.
 local function join_queue(name, owner, waiter_note, since_us, caller_subscribed)
 	-- Read all keys first: if a user has overwritten one of them, none is written.
 	local deadline_ms = tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0)
@@ -141,8 +142,8 @@ local function join_queue(name, owner, waiter_note, since_us, caller_subscribed)
 	local position, is_far = position_of(name, owner, heartbeat and not is_moved and deadline_ms > 0)
 	local ahead = position or 0
 	if position and is_moved then
-		-- The lock is on several servers, and the queue of each has the order of one server's clock, which the caller has learned
-		-- since.
+		-- The lock is on several servers, and the caller has since chosen one time for all their queues. Give the
+		-- waiter the position of that time.
 		redis.call('LREM', name.queue, 1, owner)
 		position = nil
 	end
@@ -152,7 +153,7 @@ local function join_queue(name, owner, waiter_note, since_us, caller_subscribed)
 		position = write_for(QUEUE_MS, 'RPUSH', name.queue, owner) - 1
 	end
 	name.position = is_far and -1 or position + 1
-	-- The caller sends no time with its first attempt, nor after the reply to that was lost.
+	-- The caller sends no time with its first attempt, nor if the reply to its first attempt was lost.
 	since_us = since_us or known_since_us or now_us()
 	write_for(HEARTBEAT_LIFETIME_MS, 'HSET', name.waiters, LAST_READ, read_now(name), owner, table.concat({ digits(now_ms() + HEARTBEAT_LIFETIME_MS),
 		digits(since_us), name.run, digits(subscribed_since(name, owner, heartbeat, caller_subscribed)), waiter_note }, ' '))

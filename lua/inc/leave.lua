@@ -2,8 +2,8 @@
 
 -- include: wake
 
--- Remove this waiter. It may have been woken just now, for a lock that is still free: then wake the next one, unless another
--- waiter has the turn, which was woken itself.
+-- Remove this waiter from the wake queue. If the lock is free, this waiter may have been woken for it: wake the next waiter
+-- instead, unless another waiter has the turn and so was woken itself.
 local function leave_wake_queue(name, id)
 	redis.pcall('ZREM', name.wake_queue, id)
 	local waiter = waiter_in_turn(name)

@@ -4,13 +4,13 @@
 -- The largest number of holds of an owner. A user may have written a larger number: a script must not loop that often.
 local HOLDS_MAX = 10000
 
--- The number of holds that a value says; nil if it says none.
+-- The number of holds that a value of the lock hash stands for; nil if the value is no such number.
 local function hold_count(value)
 	local count = tonumber(string.match(value or '', '^[1-9]%d*$'))
 	return count and count <= HOLDS_MAX and count or nil
 end
 
--- What messages call a hash that is not a lock.
+-- The words of messages for a hash that is not a lock.
 local NOT_A_LOCK = 'hash that is no lock'
 
 -- wire: the field "mode" of Redisson's read/write locks.

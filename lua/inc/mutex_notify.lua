@@ -11,14 +11,14 @@ local function notify_waiters(name)
 	wake_waiters(name, WAKE_ONE)
 	local there = redis.pcall('EXISTS', name.queue)
 	if there == 0 or is_elsewhere(there) then return end
-	-- The lock is released already, and stays so, whatever right to the queue the user lacks.
+	-- A missing right to the queue does not undo the release: report it with the reply.
 	local err = leave_error(name)
 	publish_error = publish_error or err
 	if err then return end
 	prune(name)
 	wake_head(name)
-	-- Reserve the lock for the head: callers for the plain lock are faster, so the head would starve. If dead waiters are left, the
-	-- head is one of them.
+	-- Reserve the lock for the head: callers for the plain lock are faster, so the head would starve. If prune left dead
+	-- waiters, the head is one of them and gets no turn.
 	local head = not name.has_dead and head_of(name)
 	local heartbeat = head and heartbeat_of(name, head)
 	if heartbeat then give_turn(name, heartbeat.since_us, head) end

@@ -4,7 +4,8 @@
 -- include: remaining
 -- include: mutex_notify
 
--- Leave the lock to the holds that are left. False: there is none.
+-- Leave the lock to the remaining holds, and notify waiters if it may now expire earlier than they know. False: no hold
+-- remains.
 local function leave_to_rest(name)
 	local is_held, is_earlier = leave_to_holders(name, redis.call('HKEYS', name.lock), 0, set_ttl)
 	if is_earlier then notify_waiters(name) end

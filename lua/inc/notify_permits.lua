@@ -6,7 +6,7 @@
 -- A script wakes at most this many waiters; these wake the next ones.
 local WOKEN_MAX = 16
 
--- free: how many permits are free; more: how many of them were not free before.
+-- Notify waiters of free permits. free: how many permits are free; more: how many of them were not free before.
 -- wire: RSemaphore and RPermitExpirableSemaphore publish the number of free permits.
 local function notify_of_permits(name, free, more)
 	if free <= 0 then return end

@@ -3,7 +3,7 @@
 -- include: request
 -- include: names
 
--- The caller's own, and those that it has inherited.
+-- The caller's own owner, and the owners that it has inherited.
 local reentrant_owners = { fresh_owner }
 for i = FIXED_ARGS + #ARG_FIELDS * #names + 1, #ARGV do
 	reentrant_owners[#reentrant_owners + 1] = ARGV[i]

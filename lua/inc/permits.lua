@@ -3,10 +3,12 @@
 -- include: ttl
 -- include: permit_ids
 
--- A larger number, which a user wrote, would take up the server's memory.
+-- The largest slot. A user may have written a larger number into a record: the field SLOTS, with a character for each slot,
+-- would then take up the server's memory.
 local SLOT_MAX = 1000000
 
--- The number of permits of a hold, and its slots: by TOKEN of its record, as in "2:1,4".
+-- The number of permits of a hold, and its slots, from TOKEN of its record: "2:1,4" means two permits with the slots 1 and
+-- 4.
 local function permits_of(record)
 	local count, text = string.match(record, '^%S+ %d+ %d+ (%d+):?([%d,]*) ')
 	local slots = {}
@@ -16,8 +18,8 @@ local function permits_of(record)
 	return tonumber(count) or 0, slots
 end
 
--- Set until when the permits of a hold are held. Return how many of them are new. Their ends are stored until the permits are
--- reclaimed. The arguments after end_ms are words for ZADD.
+-- Set until when the permits of a hold are held. Return how many of them are new. Their ends are stored until the permits
+-- are reclaimed. The arguments after end_ms are options of ZADD, such as GT.
 local function set_permits(name, hold_id, count, end_ms, ...)
 	local permits, ends = { 'ZADD', name.permits, ... }, { 'ZADD', name.ends, ... }
 	for number = 1, count do

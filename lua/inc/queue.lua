@@ -15,15 +15,16 @@ local function has_unsubscribed(name, owner)
 	return now_ms() >= name.return_until_ms and count_waiter_subscribers(name, owner) == 0
 end
 
--- Whether a waiter is subscribed, and a waiter of ours has been so for a while. After a network failure one waiter may be back
--- a moment before those ahead of it, which are then not dead.
+-- Whether a waiter is subscribed, and, if it is ours, has been so for HEARTBEAT_LIFETIME_MS. After a network failure a
+-- waiter may be back a moment before those ahead of it, which are then not dead.
 local function was_always_subscribed(name, owner)
 	local heartbeat = heartbeat_of(name, owner)
 	local is_new = heartbeat and (heartbeat.subscribed_since_ms == 0 or now_ms() - heartbeat.subscribed_since_ms < HEARTBEAT_LIFETIME_MS)
 	return not is_new and is_subscribed(name, owner)
 end
 
--- The key with what unsubscribed.lua has seen. It exists only while a waiter of ours is in the queue.
+-- The key in which unsubscribed.lua stores the result of a check. The key exists only while a waiter of ours is in the
+-- queue.
 local function unsubscribed_key(name) return name.waiters .. ':foreign' end
 local NEVER_MS = 100 * 365 * 86400000
 
@@ -40,8 +41,8 @@ local function tidy_queue(name)
 		redis.call('DEL', name.deadlines, name.waiters)
 	elseif redis.call('HLEN', name.waiters) == 1 then
 		redis.call('HDEL', name.waiters, LAST_READ)
-		-- wire: only Redisson's waiters are left, whose keys have no TTL. A very long TTL takes its place: users have no right to
-		-- PERSIST.
+		-- wire: only Redisson's waiters are left, whose keys have no TTL. Set a very long TTL rather than none:
+		-- users have no right to PERSIST.
 		for _, key in ipairs({ name.queue, name.deadlines }) do redis.pcall('PEXPIRE', key, digits(NEVER_MS)) end
 	else
 		return
@@ -54,8 +55,8 @@ local function dequeue(name, owner)
 	tidy_queue(name)
 end
 
--- From the head of the queue on, the waiters before the caller that match, until one does not; and the waiter after them.
--- caller: an owner, or nil.
+-- The waiters at the head of the queue that match, at most count_max, and the waiter after them. The first one that does not
+-- match ends the list, and so does the caller. caller: its owner, or nil.
 local function waiters_before(name, caller, count_max, matches)
 	local owners, owner = {}, head_of(name)
 	while #owners < count_max and owner and owner ~= caller and matches(name, owner) do
@@ -77,9 +78,10 @@ local function prune(name, caller)
 	name.has_dead = #dead == DEAD_MAX
 end
 
--- No waiter in the queue is subscribed. A network failure may have cut them all off, so they keep their positions for now. But
--- lower their deadlines: a Redisson that joins the queue sleeps until the last one. A waiter that comes back raises its own
--- again. By pcall: if this is denied, the deadlines pass anyway, and the lock must not stay held.
+-- Lower the deadlines of these waiters. Call this if no waiter in the queue is subscribed: a network failure may have cut
+-- them all off, so they keep their positions for now. A Redisson that joins the queue sleeps until the last deadline. A
+-- waiter that comes back raises its deadline again. By pcall: if the user may not write, the deadlines pass anyway, and the
+-- script must do the rest.
 local function lower_deadlines(name, unsubscribed)
 	local deadline_ms = now_ms() + RETURN_MS
 	for _, owner in ipairs(unsubscribed) do

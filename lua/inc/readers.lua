@@ -47,14 +47,15 @@ local function record_end(name, owner, left_ms)
 	delete_overwritten_ends(name)
 	-- A server whose memory is full allows ZREM, and then every write after it.
 	redis.call('ZREM', name.ends, '')
-	-- As write_for does. An error in a line of write_for would not show which right is missing.
+	-- Set the TTL before and after the write, as write_for does. Do not call write_for: an error in one of its lines
+	-- would not show which right is missing.
 	extend(name.ends, digits(left_ms))
 	redis.call('ZADD', name.ends, 'GT', digits(now_ms() + left_ms), owner)
 	extend(name.ends, digits(left_ms))
 	if has_java_readers(name) then extend(name.ends, digits(left_ms + ENDS_MS)) end
 end
 
--- See that all holds of a reader last lease_ms at least. A hold whose timeout key has expired gets a new key.
+-- Extend the holds of a reader that last less than lease_ms. A hold whose timeout key has expired gets a new key.
 local function extend_reader(name, owner, count, lease_ms)
 	for number = 1, count do
 		local key = timeout_key(name, owner, number)

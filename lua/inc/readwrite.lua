@@ -2,11 +2,11 @@
 
 -- include: wake
 
--- What messages call a lock that is no read/write lock.
+-- The words of messages for a lock that is no read/write lock.
 local MUTEX_LOCK = 'plain or fair lock'
 
--- Delete the keys of a lock, each by a command of its own: while the slot of the lock moves, a command with a missing key is an
--- error. Then a lock that has lost its last hold has no other key.
+-- Delete the keys of a lock, each by its own command: while the slot of the lock moves, a command with a missing key is an
+-- error. The last two commands may fail so, since the holds and the ends may already be deleted: ignore that.
 local function delete_all(name)
 	redis.call('DEL', name.lock)
 	redis.pcall('DEL', name.holds)

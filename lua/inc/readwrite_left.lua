@@ -4,7 +4,7 @@
 -- include: expired_readers
 -- include: readwrite
 
--- How long the longest of our readers lasts, without the reader with the field except; 0: there is none.
+-- How long the longest of our readers lasts, apart from the reader `except`; 0: no other reader holds the lock.
 local function longest_reader_ms(name, except)
 	for position = 0, EXPIRED_MAX - 1 do
 		local owner = redis.call('ZRANGE', name.ends, position, position, 'REV')[1]
@@ -12,12 +12,13 @@ local function longest_reader_ms(name, except)
 		local left_ms = owner ~= except and our_reader_ttl_ms(name, owner) or 0
 		if left_ms > 0 then return left_ms end
 	end
-	-- The first EXPIRED_MAX have expired, but others may not have. A request checks again when the recorded ends have passed.
+	-- The EXPIRED_MAX readers with the latest recorded ends have expired, but others may not have. Keep the lock: a
+	-- request checks again when the recorded ends have passed.
 	return math.max(redis.call('PTTL', name.lock), LATE_MS)
 end
 
--- How long many readers hold the lock. nil if only a check of each field tells: there are few fields, there is a writer, or a
--- reader of Redisson's may last longest.
+-- How long a lock with many readers is still held. nil: the caller must check each field. Then there are few fields, there
+-- is a writer, or a reader of Redisson's may last longest.
 local function many_readers_ms(name, except)
 	if redis.call('HLEN', name.lock) <= FIELDS_MAX then return nil end
 	if redis.call('HGET', name.lock, 'mode') ~= 'read' then return nil end
@@ -28,8 +29,8 @@ local function many_readers_ms(name, except)
 	return nil
 end
 
--- The holders of the lock without the field except: the fields of the writer and of its kept holds, and how long the longest
--- reader lasts.
+-- The holders of the lock apart from the field `except`: the fields of the writer and of its kept holds, and how long the
+-- longest reader lasts.
 local function holders_left(name, except)
 	local left = { writers = {}, reads_ms = 0 }
 	local many_ms = many_readers_ms(name, except)

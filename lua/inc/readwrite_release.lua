@@ -3,12 +3,12 @@
 -- include: release
 -- include: readwrite_left
 
--- Set name.own_ms, how long the longest hold of this reader lasts, and name.left, the holders without this hold, and without
--- the other holds if it is a reader. Call this before the hold is changed: it raises an error while a timeout key is on another
--- node.
+-- Set name.own_ms, how long the longest hold of this reader lasts (0 for a writer), and name.left, the holders that remain
+-- without this hold. For a reader, name.left lacks all its holds. Call this before the hold is changed: while a timeout key
+-- is on another node, this raises an error.
 local function measure_readers(name, field, count)
 	local is_read = not is_writer_field(field)
-	-- The writer is alone. Do not look for readers: while the slot of the lock moves, that is an error.
+	-- No reader has the lock. Do not search for readers: while the slot of the lock moves, that search is an error.
 	if not is_read and redis.call('HLEN', name.lock) == 2 then
 		name.own_ms, name.left = 0, { writers = { count > 1 and field or nil }, reads_ms = 0 }
 		return
@@ -19,7 +19,7 @@ local function measure_readers(name, field, count)
 end
 
 -- Remove the hold from the field of its reader. The record is deleted already, so a server whose memory is full allows the
--- write. The hash always keeps a field: an empty hash is deleted, and loses its TTL.
+-- write. Overwrite the field rather than deleting it first: a hash without fields is deleted, and loses its TTL.
 local function remove_reader_hold(name, owner)
 	local listed = redis.call('HGET', name.holds, owner) or ''
 	local rest = string.gsub(listed, ' ' .. hold_id, '')

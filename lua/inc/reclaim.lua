@@ -5,7 +5,8 @@
 -- include: permit_ids
 -- include: slots
 
--- A script reclaims at most this many: it must not block the server for its other clients.
+-- A script reclaims at most this many permits of ours, and as many of Redisson's: it must not block the server for its other
+-- clients.
 local RECLAIMED_MAX = 1000
 
 local function first_ids(key, until_ms, count_max)

@@ -17,7 +17,7 @@ local function hold_record_make(owner, since_ms, end_ms, token, note)
 	return owner .. ' ' .. since_ms .. ' ' .. digits(end_ms) .. ' ' .. token .. ' ' .. note
 end
 
--- See that the hold lasts lease_ms at least, from now.
+-- Extend the hold in its record, if it would end within lease_ms.
 local function hold_record_extend(holds, hold_id, record, lease_ms)
 	local owner, since_ms, end_ms, token, note = hold_record_parse(record)
 	local extended = hold_record_make(owner, since_ms, math.max(tonumber(end_ms), now_ms() + lease_ms), token, note)

@@ -14,7 +14,7 @@ local function overwritten_side(name)
 	return nil
 end
 
--- The same as a description, for a reply that has a type.
+-- A description of that key, for a reply that has a type; nil: none.
 local function overwritten_kind(name)
 	local key_type, key = overwritten_side(name)
 	return key and 'semaphore whose side key ' .. key .. ' holds a ' .. key_type

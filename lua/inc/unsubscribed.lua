@@ -17,7 +17,7 @@ local function may_subscribe_elsewhere()
 	return is_in_cluster or type(info) ~= 'string' or not string.find(info, 'connected_slaves:0', 1, true)
 end
 
--- Remove such waiters from the head. Called by a waiter, after prune.
+-- Remove such waiters from the head of the queue. For the script of a waiter: call prune first.
 local function remove_unsubscribed_redisson(name, caller)
 	local first = head_of(name)
 	if not first or first == caller or name.has_dead or heartbeat_of(name, first) then return end
