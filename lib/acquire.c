@@ -116,8 +116,8 @@ bool rlock__waiter_is_fair(const struct rlock__waiter *waiter)
 }
 
 /*
- * The last attempt begins this long before the end of the wait, or a quarter of the wait if that is less. The message at the end
- * names the holder, which must be true then, and a server that has stopped answering must be noticed.
+ * Begin the last attempt this long before the end of the wait, or a quarter of the wait if that is less. It updates the holder that
+ * the final message names, and shows whether the server has stopped answering.
  */
 #define LAST_TRY_MS 1000
 #define LAST_TRY_DIVISOR 4
@@ -169,7 +169,7 @@ static bool needs_subscription(const struct rlock__waiter *waiter, size_t index)
 	bool gets_all = server->is_subscribed_to_lock || !server->watches_lock ||
 			rlock__waiter_is_fair(waiter);
 
-	/* With is_granted: a server that restarted less than a lease ago publishes nothing when it begins to count. */
+	/* is_busy with is_granted: the server restarted less than a lease ago. It publishes nothing when its grants begin to count. */
 	if (!server->is_busy || server->is_granted || is_polled(server))
 		return false;
 	return !rlock__waiter_is_subscribed(server) || !gets_all;
@@ -212,7 +212,7 @@ static size_t blocker_of(const struct rlock__waiter *waiter)
 #define SILENT_BETWEEN_TRIES_MS 1000
 /* The reply to a probe may take this long. After that, an attempt shows whether the server itself is slow. */
 #define PROBE_REPLY_MS 1000
-/* A waiter retries this often behind sentinels: its stream may stay intact though they name another master. */
+/* With sentinels a waiter retries this often: they may name another master while the stream to the old one stays intact. */
 #define SENTINELS_MS 5000
 
 /*
@@ -242,7 +242,7 @@ static bool add_channel(const struct rlock__waiter *waiter, size_t name_index, c
 	return true;
 }
 
-/* Add that channel of each name at the place. False: out of memory. */
+/* Add CHANNEL:END, or CHANNEL, of each name at the place. False: out of memory. */
 static bool add_channels(const struct rlock__waiter *waiter, size_t index, const char *end,
 			 struct channels *out)
 {
@@ -364,7 +364,7 @@ static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index
 	return status < 0 ? fail_subscription(waiter, index, status) : status;
 }
 
-/* Whether the reply to a probe of the subscription is overdue. The caller knows that the server answers tries. */
+/* Whether the reply to a probe is overdue. Call this after the server has answered an attempt: then only the subscription is dead. */
 static bool is_half_open(const struct rlock__place_state *server)
 {
 	struct pollfd fd = { server->subscription->session.stream.fd, POLLIN, 0 };
@@ -506,7 +506,7 @@ static enum rlock_status drain(struct rlock__waiter *waiter, const struct pollfd
 	return RLOCK_OK;
 }
 
-/* Whether the waiter needs messages from the server. A slot whose names are free has none that matter. */
+/* Whether the waiter needs messages from the server. Messages of a slot where the lock is free do not matter. */
 static bool needs_messages(const struct rlock__waiter *waiter,
 			   const struct rlock__place_state *server)
 {
@@ -644,8 +644,8 @@ static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
 /* After a lost reply retry for this long, even without a wait or after its end: we must learn whether we hold the lock. */
 #define LOST_REPLY_MS 1000
 /*
- * Retry errors that heal themselves for this long, even without a wait: a moving slot, to whose new node no key of a new lock has
- * moved; a failed node of a cluster; sentinels that do not confirm the master.
+ * Retry errors that heal themselves for this long, even without a wait. Such errors come while a slot moves to another node, a node
+ * of a cluster has failed, or the sentinels do not confirm the master.
  */
 #define TRANSIENT_RETRY_MS 2000
 /* Repeat an attempt this many times if its reply took too much of the lease. */
@@ -765,7 +765,7 @@ static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 		waiter->retry_until_ms = retry_end_ms(waiter, now_ms);
 		waiter->asks_for_reply = has_lost_reply(waiter);
 	} else if (!waiter->asks_for_reply && has_lost_reply(waiter)) {
-		/* Only once: otherwise a server that loses each reply would make the retries endless. */
+		/* Extend the retries only once: a server that loses each reply would otherwise make them endless. */
 		if (waiter->retry_until_ms < now_ms + LOST_REPLY_MS)
 			waiter->retry_until_ms = now_ms + LOST_REPLY_MS;
 		waiter->asks_for_reply = true;
@@ -787,7 +787,7 @@ static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 		if (status != RLOCK_OK || rlock_now_ms() < waiter->retry_until_ms)
 			return status;
 	}
-	/* Busy: the last attempt was answered in time, and only the subscription failed. */
+	/* If the last attempt was answered and only the subscription failed, report the lock as busy. */
 	return waiter->is_busy && waiter->request->wait_ms >= 0 ? RLOCK_BUSY : RLOCK_ENET;
 }
 
@@ -796,7 +796,7 @@ static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 /* Whether we split the servers with another waiter: some granted the lock to us, others did not. Retry after a random pause. */
 static bool is_contended(const struct rlock__waiter *waiter)
 {
-	/* Several slots are acquired in one order by all callers: the granted ones come before the busy one. */
+	/* Slots need no random pause: all callers acquire them in one order, so the caller that has the next slot succeeds. */
 	if (waiter->places.are_slots || waiter->tries_contended >= CONTENDED_TRIES_MAX)
 		return false;
 	for (size_t i = 0; i < waiter->places.count; i++)
@@ -824,7 +824,7 @@ static enum rlock_status wait_turn(struct rlock__waiter *waiter)
 		return status;
 	if (is_new)
 		return RLOCK_OK;
-	/* Not before we have subscribed: a server that answers, but cannot be subscribed to, counts as unreachable. */
+	/* Reset the retries only after we have subscribed: a server that answers, but denies subscriptions, counts as unreachable. */
 	waiter->retry_until_ms = 0;
 	waiter->pause_ms = 0;
 	waiter->tries_contended = 0;

@@ -23,8 +23,8 @@
 #define RLOCK__TTL_READERS (-3)
 
 /*
- * The state of one place, a server or a slot. The last attempt alone does not tell what is left there: an earlier one may have been
- * granted or queued without a reply.
+ * The state of one place, a server or a slot. Some members are about earlier attempts: one without a reply may have been granted or
+ * queued there, and must be undone.
  */
 struct rlock__place_state {
 	/* The last attempt was granted here, whatever else the reply contains. */
@@ -61,7 +61,7 @@ struct rlock__place_state {
 	/* The user has no right to our own channel: we cannot join the wake queue. */
 	bool lacks_own_channel;
 	int failed_subscriptions; /* in a row */
-	/* Until then do not subscribe here, but retry by the clock. */
+	/* Do not subscribe here before this time, but poll. */
 	int64_t polls_until_ms;
 	/* time of the last message of the subscription */
 	int64_t last_message_ms;
@@ -104,6 +104,7 @@ struct rlock__waiter {
 	int tries_contended;
 	bool was_reached;
 	bool is_busy; /* result of the last attempt */
+	/* The last attempt was busy since an ancestor process holds the lock: the wait ends with RLOCK_EDEADLOCK. */
 	bool is_behind_ancestor;
 };
 

@@ -1,7 +1,7 @@
 /*
- * One attempt to acquire a lock: the same request to all servers, or to one slot of a cluster after the other; what the
- * replies mean; and how the attempt is undone where a server granted the lock or queued us, or may have done so, while
- * others did not. acquire.c decides when to try again, lua/ what happens to a key.
+ * Make one attempt to acquire a lock: send the same request to all servers, or to one slot of a cluster after the other,
+ * and interpret the replies. If the attempt fails, undo it on each server that granted the lock or queued us, or may have
+ * done so. acquire.c decides when to try again; the scripts in lua/ decide what happens to a key.
  *
  * Names in several slots of a cluster: no script sees more than one slot, so callers that want some of the same names
  * could block each other for ever. Three rules prevent that:
@@ -11,8 +11,8 @@
  *   holds another lock can still be part of such a circle: rlock(1), --wait.)
  * - No livelock: all callers take slots in one order (rlock__key_compare_slots). No other attempt has a slot that the most
  *   advanced attempt still wants. So that attempt acquires all its slots, or waits for a holder.
- * - No starvation: a caller that returns a slot keeps its position in the queue of a fair lock; of any other kind it is
- *   given the next turn for 2 s, once its wait has taken 2 s (kept_ms).
+ * - No starvation: a caller that returns a slot keeps its position in the queue of a fair lock. A lock of any other kind
+ *   is reserved for the caller for 2 s, once its wait has taken 2 s (kept_ms).
  */
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
@@ -320,8 +320,8 @@ static enum rlock_status read_reply(void *ctx, struct rlock__connection *connect
 /* ---- the arguments ---- */
 
 /*
- * Whether the place may count on waking us. For a fair lock on several servers, all of them must be subscribed to: they share one
- * order. Each slot wakes us for its own names, and each busy server with a wake queue wakes us by itself.
+ * Whether the place may rely on a message to wake us. For a fair lock on several servers, all of them must be subscribed to: they share
+ * one order. Each slot wakes us for its own names, and each busy server with a wake queue wakes us by itself.
  */
 static bool is_subscribed(const struct rlock__waiter *waiter, size_t index)
 {
@@ -412,7 +412,7 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 	return action->script;
 }
 
-/* The caller waits this long for an undo without a reply. A grant that is left expires with its lease. */
+/* Wait at most this long for the replies to an undo. A grant that is not undone expires with its lease. */
 #define UNDO_MS 1000
 /*
  * After a wait of KEEP_AFTER_MS, a lock that is granted here but not at all places is reserved for us for KEPT_MS at a time, and
@@ -657,8 +657,8 @@ static void finish_grant(struct rlock__waiter *waiter, const struct rlock__broad
 }
 
 /*
- * Send a release to the servers without a reply, which may still grant the lock. Not to a single server: the next attempt finds out
- * what it did.
+ * Send a release to the servers without a reply, which may still grant the lock. Do not send it to a single server: the next attempt
+ * finds out whether that server granted the lock.
  */
 static void release_unanswered(struct rlock__waiter *waiter)
 {
@@ -787,7 +787,7 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 	server->is_transient = is_lost && waiter->places.at[index].connection->error.heals_itself;
 	if (is_lost && waiter->places.are_slots)
 		waiter->failed_slot = index + 1;
-	/* The script tries the rights before it replies so. */
+	/* The rights need no further try on this stream: the script tries them before a grant and before "busy". */
 	if (is_answer)
 		server->tried_streams = waiter->places.at[index].connection->session.streams;
 	server->was_denied = answer->is_over && answer->result.was_denied;
@@ -904,7 +904,7 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 	sent_ms = rlock_now_ms();
 	waiter->is_since_sent = waiter->since[0] != '\0';
 	rlock__broadcast_init(&broadcast, &waiter->places, read_reply, waiter);
-	/* An earlier attempt may have succeeded too late and left the queues. This attempt may join them again. */
+	/* Have the release leave the queues. An earlier attempt that was granted too late may have left them, but this one may join again. */
 	rlock_hold_set_queued(hold);
 	status = send_try(waiter, &broadcast, sent_ms);
 	waiter->failed_slot = 0;
@@ -935,7 +935,7 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 		hold->lease_ms = lease_ms;
 		hold->ttl_ms = lease_ms;
 	} else {
-		/* Before the undo, which may close the stream. */
+		/* Find the name before the undo, which may close the stream. */
 		if (status == RLOCK_EACL && hold->name_count > 1)
 			find_denied_name(waiter, &broadcast);
 		undo(waiter, &broadcast, false);

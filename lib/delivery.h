@@ -35,7 +35,7 @@ struct rlock__delivery {
 	uint64_t server_number[RLOCK_SERVERS_MAX];
 };
 
-/* The caller keeps places until the delivery is freed. make is called with ctx, and read with read_ctx. */
+/* Keep places until the delivery is freed. make is called with ctx, and read with read_ctx. */
 void rlock__delivery_init(struct rlock__delivery *delivery, const struct rlock__places *places,
 			  rlock__args_fn make, const void *ctx, rlock__read_fn read,
 			  void *read_ctx);

@@ -79,7 +79,8 @@ extern const struct rlock__script rlock__script_inspect;
 struct rlock__action {
 	const struct rlock__script *script;
 	unsigned keys;
-	unsigned args; /* passed in ARGV: what may be missing, or is no key */
+	/* Passed in ARGV: channels, the beginning of the timeout keys, and keys that may be missing (see kinds.c). */
+	unsigned args;
 	/* Further KEYS, which a release needs. They are sent with the try of the user's rights, and to undo an attempt. */
 	unsigned release_keys;
 };

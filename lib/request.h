@@ -48,7 +48,7 @@ void rlock__args_free(struct rlock__args *args);
 void rlock__args_string(struct rlock__args *args, const char *text);
 /* A text of any bytes. */
 void rlock__args_name(struct rlock__args *args, const struct rlock_name *name);
-/* Add a formatted text, which is copied. All such texts and numbers must fit into RLOCK__ARGS_TEXT_MAX bytes: the caller knows. */
+/* Add a formatted text, which is copied. Pass only texts and numbers that fit into RLOCK__ARGS_TEXT_MAX bytes together. */
 __attribute__((format(printf, 2, 3))) void rlock__args_print(struct rlock__args *args,
 							     const char *format, ...);
 void rlock__args_number(struct rlock__args *args, int64_t number);
@@ -95,8 +95,8 @@ enum rlock_status rlock__call_run(struct rlock__connection *connection,
 				  const struct rlock__script *script, bool has_text,
 				  struct rlock__args *args, int64_t deadline_ms);
 /*
- * Send EVALSHA and close, without waiting for the reply. The caller has run the script on this stream before, or has just sent
- * it, so the server knows the script.
+ * Send EVALSHA and close, without waiting for the reply. Call this only if the script was run on this stream, or was just sent: the
+ * server must know the script.
  */
 void rlock__call_fire_and_forget(struct rlock__connection *connection,
 				 const struct rlock__script *script, struct rlock__args *args);
@@ -143,8 +143,8 @@ void rlock__places_args(const struct rlock__places *places, size_t index,
 /*
  * Make the arguments that undo all attempts to acquire hold at the index-th place: release what an attempt may have acquired, and
  * leave every queue. Returns the script, which is that of the attempts, since the server knows it. since: start of the wait, as the
- * server replied; else empty. will_wait: keep the position in the queue of a fair lock. reserve_ms: reserve any other lock for this
- * hold when it becomes free.
+ * server replied; else empty. will_wait: keep the position in the queue of a fair lock. reserve_ms: reserve a lock
+ * of any other kind for this hold for this time; 0: do not.
  */
 const struct rlock__script *rlock__places_undo(const struct rlock__places *places, size_t index,
 					       const struct rlock_hold *hold, const char *since,
@@ -197,7 +197,7 @@ struct rlock__broadcast {
 	struct rlock__answer answers[RLOCK_SERVERS_MAX];
 };
 
-/* The caller keeps places until the broadcast is freed. */
+/* Keep places until the broadcast is freed. */
 void rlock__broadcast_init(struct rlock__broadcast *broadcast, const struct rlock__places *places,
 			   rlock__read_fn read, void *ctx);
 void rlock__broadcast_free(struct rlock__broadcast *broadcast);
@@ -217,12 +217,12 @@ bool rlock__broadcast_copy_error(struct rlock__broadcast *broadcast, enum rlock_
 size_t rlock__broadcast_count(const struct rlock__broadcast *broadcast, enum rlock_status status);
 /* The number of places that have carried out the request. */
 size_t rlock__broadcast_done(const struct rlock__broadcast *broadcast);
-/* Whether the missing answers cannot change the result. Of several slots each answer matters. */
+/* Whether the missing answers cannot change the result. With several slots each answer matters. */
 bool rlock__broadcast_is_settled(const struct rlock__broadcast *broadcast);
 /*
- * The quorum's result. RLOCK_OK: a quorum has carried out the request; RLOCK_NOT_NOTIFIED: so it has, and one of these returned
- * that. negative, for example RLOCK_NOT_HELD: so many answered so that the others are no quorum. Else the failure that prevented a
- * quorum. Unless it is RLOCK_OK, the error of the call is set.
+ * The quorum's result. RLOCK_OK: a quorum has carried out the request. RLOCK_NOT_NOTIFIED: the same, but one of these places returned
+ * this status. negative, for example RLOCK_NOT_HELD: so many places returned negative that the rest is no quorum. Else the failure that
+ * prevented a quorum. Unless the result is RLOCK_OK, the error of the call is set.
  */
 enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
 					  enum rlock_status negative);

@@ -304,7 +304,7 @@ RLOCK_API enum rlock_status rlock_conn_ping(struct rlock_conn *conn);
 #define RLOCK_FACT_MAX 64
 
 struct rlock_server_info {
-	/* As rlock_url_server; of a cluster the node, with sentinels the master. */
+	/* The server's URL, in the form of rlock_url_server: in a cluster the node, with sentinels the master. */
 	const char *server;
 	const char *facts;        /* its replies, for rlock_server_fact */
 	char tls[RLOCK_FACT_MAX]; /* "TLSv1.3"; empty: the connection has no TLS */
@@ -356,9 +356,9 @@ struct rlock_name;
 typedef void (*rlock_lack_fn)(void *ctx, const struct rlock_lack *lack);
 
 /*
- * Try on the index-th server each right that a lock needs whose name fits pattern ("nightly*", or one name), and the optional rights
- * of rlock_list. This writes keys under a random name, and removes them. lacks is called for each right that the user does not
- * have. RLOCK_OK: all rights were tried. RLOCK_EINVAL: pattern is too long.
+ * Try on the index-th server each right that is needed for locks with names that fit pattern ("nightly*", or one name), and the
+ * optional rights of rlock_list. This writes keys under a random name, and removes them. lacks is called for each right that the user
+ * does not have. RLOCK_OK: all rights were tried. RLOCK_EINVAL: pattern is too long.
  */
 RLOCK_API enum rlock_status rlock_conn_try_rights(struct rlock_conn *conn, size_t index,
 						  const struct rlock_name *pattern,
@@ -498,7 +498,7 @@ struct rlock_failure {
 	 * less than a lease ago, and may have lost the lock of another owner.
 	 */
 	bool has_holder;
-	/* About the owner that the error text names; record also after an RLOCK_EDEADLOCK that is_ancestor caused. */
+	/* These members are about the owner that the error text names. record is also set if is_ancestor caused an RLOCK_EDEADLOCK. */
 	int64_t held_ms;       /* how long the owner has held the lock; -1: not known */
 	int64_t kept_until_ms; /* rlock_owner_kept_until_ms */
 	struct rlock_record record;
@@ -551,7 +551,8 @@ struct rlock_blocker {
 	int64_t held_ms; /* how long owner has held the lock, by its record; -1: not known */
 	int64_t permits; /* total of a semaphore; 0: not known */
 	size_t position; /* of the caller in the queue of a fair lock, from 1 on; 0: in no queue */
-	bool is_waiter; /* the lock is reserved for the waiter owner; owner is empty if that is not known */
+	/* The lock is reserved for a waiter, whose name is in owner; owner is empty if the waiter is not known. */
+	bool is_waiter;
 	/*
 	 * Not NULL: no owner and no waiter comes first, but this server (see rlock_url_server) was restarted less than a lease ago,
 	 * and grants no lock before a lease has passed.
@@ -613,10 +614,10 @@ struct rlock_request {
  * RLOCK_BUSY       the wait is over; the error text names the owner that holds the lock
  * RLOCK_CANCELLED  nothing is held, and the caller is in no queue
  * RLOCK_EINVAL     an inherited owner that rlock_owner_check denies; a name whose keys are in several slots of a
- *                  cluster; a lease of less than 1 ms or more than 10000 days; of a semaphore: several servers, or
+ *                  cluster; a lease of less than 1 ms or more than 10000 days; for a semaphore: several servers, or
  *                  permits or take out of range; nothing was sent
- * RLOCK_ENET       no server that can grant a lock was reached in time; or the server was lost during the wait, and was not
- *                  back at its end (with wait_ms -1: after 60 s); or all replies to the request and its retries were lost for
+ * RLOCK_ENET       no server that can grant a lock was reached in time; or the server was lost during the wait, and still
+ *                  at the end of the wait (with wait_ms -1: for 60 s); or all replies to the request and its retries were lost for
  *                  a second; or too few replicas acknowledged the lock. Nothing stays held for longer than one lease
  * other failures   nothing is held
  * After a lost reply the caller may acquire the same hold again: the server adds no second one. After any other failure the caller
@@ -636,7 +637,7 @@ RLOCK_API enum rlock_status rlock_acquire(struct rlock_conn *conn, struct rlock_
  */
 RLOCK_API enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold,
 					int64_t lease_ms, int64_t deadline_ms);
-/* rlock_renew with retries, as rlock_release has them, for a caller that can block until deadline_ms. */
+/* Renew as rlock_renew does, but retry as rlock_release does. For a caller that can block until deadline_ms. */
 RLOCK_API enum rlock_status rlock_renew_until(struct rlock_conn *conn, struct rlock_hold *hold,
 					      int64_t lease_ms, int64_t deadline_ms);
 
@@ -669,8 +670,7 @@ RLOCK_API enum rlock_status rlock_resize(struct rlock_conn *conn, const struct r
 
 /*
  * Find the most recent hold of that kind (RLOCK_ANY: of any kind) and purpose (RLOCK_PURPOSE_UNKNOWN: for any purpose) that owner
- * has on name. Of several servers a quorum is enough. Retries as
- * rlock_release, until deadline_ms.
+ * has on name. With several servers a quorum is enough. Retries as rlock_release, until deadline_ms.
  * RLOCK_OK        *out has the hold's record and note. Its lease is the TTL on the server, or RLOCK_LEASE_LOST if the key was overwritten
  *                 with another type; count and token are 0. A fair lock is found as a plain one: both are renewed and released alike
  * RLOCK_NOT_HELD  owner has no such hold
@@ -685,7 +685,7 @@ RLOCK_API enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlo
 /*
  * Break a lock of that kind (RLOCK_ANY: of any kind) of any owner. RLOCK_READ also breaks the read locks of an owner that has the
  * write lock, but not the write lock itself. The holder is not asked: it finds out when it renews or releases the lock. If owner is not
- * NULL, only the lock of that owner is broken; other readers keep theirs. Of several servers a quorum is enough. Retries as
+ * NULL, only the lock of that owner is broken; other readers keep theirs. With several servers a quorum is enough. Retries as
  * rlock_release, until deadline_ms. Only holds that the servers' first replies list are broken: an owner that acquires the lock after
  * that keeps it.
  * RLOCK_OK        broken: owner_out held the lock, and note is its note or empty; both are escaped. If owner_out is empty, no owner held
@@ -722,12 +722,12 @@ struct rlock_stop_request {
 
 /*
  * Ask the processes that renew the holds on name to end their work and to release the holds. A process finds the request, which is
- * stored beside its hold, by its next renewal: rlock_hold_stop_requested_by. If owner is not NULL, only its holds are asked. by names the
- * caller, as "user@host".
+ * stored next to its hold, by its next renewal: rlock_hold_stop_requested_by. If owner is not NULL, only its holds are asked. by names
+ * the caller, as "user@host".
  *
  * The first call searches for the holds, then asks those that it found. Each further call with the same stop asks these holds only,
- * never a later holder, and leaves in stop those that have not ended. Of several servers a quorum is enough. Retries as rlock_release,
- * until deadline_ms. Free stop with rlock_stop_request_clear.
+ * never a later holder, and leaves in stop those that have not ended. With several servers a quorum is enough. Retries as
+ * rlock_release, until deadline_ms. Free stop with rlock_stop_request_clear.
  * RLOCK_OK        stop has the holds; the earlier ones are freed
  * RLOCK_NOT_HELD  no hold is left, and stop has none
  * RLOCK_EKIND     the key is no lock
@@ -894,13 +894,13 @@ struct rlock_last {
 /* What one server has under a name. */
 struct rlock_inspection {
 	struct rlock_name name;
-	const char *server;       /* as rlock_url_server; of a cluster the node */
+	const char *server;       /* in the form of rlock_url_server; in a cluster the node */
 	enum rlock_status status; /* not RLOCK_OK: only error is known */
 	const char *error;        /* one line, safe for a terminal; empty: none */
 	enum rlock_state state;
 	const char *type; /* type of a key that is no lock; else empty */
 	RLOCK_INSPECTION_FIELDS(RLOCK_MEMBER, RLOCK_MEMBER_LIST, RLOCK_MEMBER_OBJECT)
-	void *memory; /* what the strings are in */
+	void *memory; /* has all strings; rlock_inspections_free frees it */
 };
 
 /*

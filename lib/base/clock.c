@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "rlock.h"
 
-/* Longest timeout of one poll(2): it does not count the time while the machine is suspended. */
+/* Longest timeout of one poll(2), whose timeout does not count the time while the machine is suspended. */
 #define STEP_MS 1000
 
 /* With more descriptors than this, timer included, a long wait uses steps of STEP_MS instead of a timer. */
