@@ -41,7 +41,10 @@ struct command {
  * command points to must stay valid. Call os_start_wait next, before anything that can set errno. False with errno.
  */
 bool command_start(const struct command *command);
-/* Report why the command does not run: errno of command_start; or exec_error. Returns the exit code. */
+/*
+ * Report why the command does not run: not_started after command_start has failed, by errno; not_run by exec_error of the
+ * lease. Returns the exit code.
+ */
 int command_report_not_started(const char *program);
 int command_report_not_run(const char *program, int error);
 

@@ -325,7 +325,7 @@ static void read_dialog(struct front *front)
 {
 	struct record record;
 
-	/* While the lock is held, a reader of standard error that does not read delays only its own lines. */
+	/* Unless the hold has ended, wait only shortly for a reader of standard error that does not read. */
 	if (front->lease->phase != HOLD_ENDED)
 		message_set_deadline(rlock_now_ms() +
 				     min(PRINT_MS, front->lease->lease_ms / PRINT_DIVISOR));

@@ -118,7 +118,7 @@ struct lease {
 	_Atomic int stops;
 	/* The front has stopped itself, because the command was stopped. */
 	atomic_bool is_front_stopped;
-	/* the value of stops for which the front had stopped itself, once it was continued */
+	/* set when the front is continued: the value of stops for which the front had stopped itself */
 	_Atomic int continued;
 	/* 0 or less: not started. The front subtracts 1 for each killed renewer, so that none of them can start a job late. */
 	_Atomic pid_t job_pid;
@@ -182,9 +182,9 @@ bool lease_has_signals(const struct lease *lease);
 bool lease_has_command(const struct lease *lease);
 
 /*
- * When a renewer whose loop has not run since counts as hung: early enough that the front can still keep the lease or
- * terminate the command in time. A renewal that fails is no reason, since the loop runs all the same. INT64_MAX: no
- * iteration is due.
+ * Time from which a renewer counts as hung if its loop has not run until then. The front can still keep the lease, or
+ * terminate the command in time. A failed renewal alone is no reason, since the loop still runs. INT64_MAX: no iteration
+ * is due.
  */
 int64_t lease_overdue_ms(const struct lease *lease);
 

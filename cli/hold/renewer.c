@@ -962,7 +962,10 @@ static void finish(struct renewer *renewer)
 
 	hold_events_clear(renewer->events);
 	renewer->lease->next_iteration_ms = rlock_now_ms() + DELIVERY_MS;
-	/* The process may lock its descriptor again at this moment, and would then release this hold after us. */
+	/*
+	 * Mark the hold file: if the process locks its descriptor again at this moment, that rlock must not report this
+	 * hold as lost.
+	 */
 	if (renewer->has_closed && args->hold_file != NULL)
 		hold_file_mark_abandoned(args->hold_file, true);
 	if (renewer->hung > 0)
@@ -1017,7 +1020,9 @@ static bool acquire(struct renewer *renewer)
 		renewer->lease->next_iteration_ms = rlock_now_ms();
 		lease_record_acquired(renewer->lease, renewer->hold);
 		plan_renewal(renewer);
-		/* A signal, or the front's death, that ends the wait came together with the lock. */
+		/*
+		 * Release if a signal or the front's death, which would have ended the wait, came together with the lock.
+		 */
 		if (renewer->lease->exit_signal != 0 || renewer->front_fd < 0)
 			enter_releasing_unused(renewer);
 		return true;

@@ -28,7 +28,7 @@ enum event_kind {
 	/* The release failed. The lock expires with its lease. */
 	EVENT_EXPIRES,
 	EVENT_LOST,
-	/* The lock was broken by `unlock --force`. The owner is the one that held it. */
+	/* The lock was broken by `unlock --force`. The owner is that of the broken lock. */
 	EVENT_BROKEN,
 	/* `rlock stop` has asked the holder to stop. The owner is the holder, and the reason names the caller. */
 	EVENT_STOP_REQUESTED,
@@ -79,7 +79,7 @@ int event_log_setup(const char *where, const char *target, bool is_json);
 
 /* Set the hold that later events are about. Only the struct is copied, and not what it points to. */
 void event_log_set_hold(const struct event_hold *hold);
-/* Add to it what is known once the lock is acquired. */
+/* Add the fields that are known once the lock is acquired. */
 void event_log_set_acquired(const struct rlock_hold *hold, int64_t acquired_ms);
 
 void event_log(const struct event *event);

@@ -220,7 +220,7 @@ static int check_rules(const struct opts *opts)
 		message_error("%s", rule->wrong);
 		return EXIT_USAGE;
 	}
-	/* In a file, complain-after is for the calls that do not wait. */
+	/* Ignore complain-after from a file or the environment for a call that waits: it is for calls with --no-wait. */
 	if (opts->no_wait || table_source(opts, OPT_COMPLAIN_AFTER) != SOURCE_ARGV)
 		return 0;
 	message_error("--complain-after needs --no-wait: a wait ends with a message anyway");

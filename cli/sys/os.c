@@ -697,8 +697,8 @@ static int release_segments(struct dl_phdr_info *object, size_t size, void *page
 }
 
 /*
- * A holder sleeps for hours, and needed these pages only to acquire its lock. PSS of both processes of an idle holder, by make
- * bench: 360 kB with this and 760 without; for each of 20 holders, which share pages: 240 and 295.
+ * Release the pages that only the acquisition needed: a holder sleeps for hours. PSS of both processes of an idle holder,
+ * by make bench: 360 kB with this and 760 without; for each of 20 holders, which share pages: 240 and 295.
  */
 void os_shrink_while_idle(void)
 {
