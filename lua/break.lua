@@ -1,4 +1,4 @@
--- Break a lock of any kind by force. The client first sends a look, then breaks what the look has found.
+-- Break a lock of any kind by force. The client sends two requests: the look returns the holds, and the second one breaks them.
 -- Redisson forceUnlockAsync of RedissonLock, RedissonFairLock, RedissonReadLock, RedissonWriteLock
 -- KEYS     lock hash, holds hash, Redisson's queue and deadlines, our waiters, ends of our readers
 -- ARGV[1]  the owner that must still hold the lock; empty: any. Of several readers only this one loses its holds
@@ -10,12 +10,10 @@
 -- ARGV[7]  channel of a read/write lock
 -- ARGV[8]  channel of a semaphore
 -- ARGV[9]  the start of the timeout keys of a read/write lock
--- ARGV[10] plain, read, write or sem: the kind that the lock must have; empty: any. If a writer has read locks as well, read
--- means
+-- ARGV[10] plain, read, write or sem: the kind that the lock must have; empty: any. If a writer has read locks as well, read means
 --          only these
--- ARGV[11] look: change nothing, and return who holds the lock. break: break these holds. again: the same, but an earlier
--- request,
---          whose reply was lost, may have broken them
+-- ARGV[11] look: change nothing, and return the holds. break: break these holds. again: as break, but an earlier request, whose
+--          reply was lost, may already have broken them
 -- ARGV[12+] what the look returned. A hold that is not among them was acquired later, and is not broken
 -- Returns  {owner, ..., hold id, ...}, or the ids of permits  look: the lock is held
 --          {1, holder, number of holders, note}  broken; one of the holders, and its note, which may be empty
@@ -108,7 +106,7 @@ if type(counter) == 'string' or has_permits then
 		local holder = targets[#targets] or held[#held] or { owner = 'a client without a record', note = '' }
 		if #held > 0 and #targets == 0 then return { 3, holder.owner, #held, holder.note } end
 		local total = math.max(remembered_total(name) or 0, (counter or 0) + #held)
-		-- A counter that was deleted is created again, as an acquisition does.
+		-- If the counter was deleted, create it again as an acquisition does.
 		local free = tonumber(counter or total - #held)
 		if #held == 0 and (expected ~= '' or is_again) or total == free and free <= 0 then return { 0 } end
 		if total == free then
@@ -120,7 +118,7 @@ if type(counter) == 'string' or has_permits then
 		if is_for_all then
 			redis.call('DEL', name.permits, name.ends, name.holds)
 		else
-			-- The next acquisition makes the field anew.
+			-- Delete the field of slots: the next acquisition makes it anew.
 			redis.call('HDEL', name.holds, SLOTS)
 			broken = 0
 		end
@@ -158,7 +156,7 @@ if is_look then
 end
 local holder, holders = fields[#fields], #fields
 if holders == 0 then
-	-- Only a mode is left over from a lock. It would keep others from acquiring the lock.
+	-- Only the mode of a former lock is in the hash. Delete it, since it would keep others from acquiring the lock.
 	if mode then redis.call('DEL', name.lock, name.holds, name.ends) end
 	return replica_error(name) or clear_queue()
 end
@@ -170,8 +168,8 @@ end
 
 local function kind_of(field) return mode and (is_writer_field(field) and 'write' or 'read') or 'plain' end
 
--- For each owner that has records: whether the look saw one of these. Of a client without records, the look returned only the
--- field.
+-- For each owner that has records: whether the look returned one of them. A client without records has no entry here: the
+-- look returned its field.
 local function seen_owners()
 	local listed, seen = redis.pcall('HGETALL', name.holds), {}
 	for i = 1, #listed, 2 do
@@ -235,7 +233,7 @@ end
 
 -- Some holders keep the lock: other readers, or a writer.
 if mode and #targets < holders and not is_writer_field(holder) then
-	-- Not by overwritten(): it returns nil if the user may not run TYPE.
+	-- Do not call overwritten() here: it returns nil if the user may not run TYPE.
 	if is_wrong_type(redis.pcall('HLEN', name.holds)) then
 		redis.call('DEL', name.holds)
 	end

@@ -51,7 +51,7 @@ if undo_ms then
 	for index, name in ipairs(names) do
 		was_head[index] = redis.pcall('LINDEX', name.queue, 0) == fresh_owner
 	end
-	-- First of all: whatever fails in the queue, the lock must not stay held.
+	-- Release the locks first: whatever fails in the queue, they must not stay held.
 	local results = release_all(hold_id, release_mutex)
 	for index, name in ipairs(names) do
 		-- A key with another type has no waiters.
@@ -153,8 +153,8 @@ local function busy_reply(index)
 		name.position or 0 }
 end
 
--- Another client has deleted the queue, but not this waiter's heartbeat and deadline. By pcall: these expire in any case, and
--- must not make an acquisition fail.
+-- Remove the heartbeat and the deadline of a waiter whose queue another client has deleted. By pcall: both expire in any
+-- case, and must not make an acquisition fail.
 local function remove_heartbeat(name, owner)
 	redis.pcall('ZREM', name.deadlines, owner)
 	redis.pcall('HDEL', name.waiters, owner)
@@ -166,7 +166,7 @@ end
 local function acquire_and_dequeue(name)
 	local count, token = mutex_acquire(name)
 	redis.pcall('DEL', name.turn)
-	-- Also after a re-entry: the waiter's owner may have acquired the lock by another request.
+	-- Leave the queue after a re-entry as well: the waiter's owner may have acquired the lock by another request.
 	if name.head then
 		dequeue(name, fresh_owner)
 	elseif waits_since_us then

@@ -45,7 +45,8 @@ local function last_hold()
 	return is_held and { id, record }
 end
 
--- Ids and records in turns: those of the owner if it is one of many readers, the last one of a semaphore, else all.
+-- A list in which each id is followed by its record: the holds of this owner if it is a reader, its last hold of a
+-- semaphore, else all holds.
 local function list_holds()
 	local last = last_hold()
 	if last then return last end
@@ -92,7 +93,8 @@ for i = 1, #listed, 2 do
 	local record = string.sub(listed[i + 1], 1, #owner) == owner and listed[i + 1] or ''
 	local field, since_ms, end_ms, _, owner_note = hold_record_parse(record)
 	local kind = field and has_purpose(owner_note) and kind_of(listed[i], field)
-	-- Compare as text: these numbers have the same length for centuries. Of two holds with the same time, take one.
+	-- Compare as text: these numbers have the same length for centuries. If two holds have the same time, either is
+	-- right.
 	if kind and (not latest_ms or since_ms >= latest_ms) then
 		latest_id, latest_ms, latest_kind, latest_end_ms, latest_note = listed[i], since_ms, kind, end_ms, owner_note
 	end

@@ -24,7 +24,8 @@
 --          10 how many clients other than ours are subscribed to the channel of the lock
 --          11 the writer that waits for readers, as in 7; or empty
 --          12 what could not be read: {what, error}...
---          13 why the key is taken for a lock: 'record', 'owners', 'beside', or empty if only its form says so
+--          13 why the key is taken for a lock: 'record': a holder has a record; 'owners': all have Redisson's form; 'beside': the
+--             name has other keys of a lock; empty: only the form of the key says so
 --          14 the number of permits in all, which like the counter may be below 0; 15 how many of them are free; 16 how many are held
 --             without a record; 0 for a lock. For a semaphore, the holds of an owner are its permits
 --          17 the last holder, if it is remembered: {kind, owner, how long it held, how long ago that ended, its command's exit status
@@ -51,11 +52,11 @@ local name = { lock = KEYS[1], timeouts = ARGV[5], holds = ARGV[6], counter = AR
 local semaphore_channel = ARGV[14]
 local holders_max, waiters_max, mutex_channel, readwrite_channel = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
--- Of more fields of a lock, a part is read.
+-- If a lock has more fields than this, only a part of them is read.
 local FIELDS_LISTED_MAX = 128
--- The same for records of holds.
+-- If there are more records of holds than this, only a part of them is read.
 local RECORDS_LISTED_MAX = 512
--- The same for timeout keys of a reader.
+-- If a reader has more timeout keys than this, only the last ones are read.
 local TIMEOUTS_MAX = 16
 local NONE, UNKNOWN_TIME = -1, -2
 local CLIENT_UNKNOWN, CLIENT_OURS, CLIENT_REDISSON, CLIENT_OTHER = 0, 1, 2, 3
@@ -66,7 +67,7 @@ local REDISSON_OWNER = '^' .. string.rep('[0-9a-f]', 8) .. string.rep('%-' .. st
 
 local unread = {}
 
--- Run act, which may be denied, or find a key with another type. Add such an error to unread.
+-- Run act, which may be denied, or find a key with another type. Add the error to unread instead of raising it.
 local function read_or_note(what, act)
 	local is_done, err = pcall(act)
 	if is_done then return end
@@ -144,7 +145,7 @@ local function holder_of_field(mode, field, count, lock_ttl_ms)
 		record.token, '', record.note, request_of(record.request) }
 end
 
--- Sort holders by how long they have held. Those of which that is not known come last.
+-- Sort the holders that have held the lock longest first. Holders without a known time come last.
 local function holds_for_longer(a, b)
 	local a_ms, b_ms = records[a] and records[a].since_ms, records[b] and records[b].since_ms
 	if a_ms ~= b_ms and (a_ms == nil or b_ms == nil) then return a_ms ~= nil end
@@ -230,7 +231,7 @@ local function read_token() token = redis.call('GET', name.counter) or '' end
 local LAST_FIELDS = 6
 local last = {}
 
--- If the user lacks the right to this key, nothing else is hidden.
+-- Read the last holder. If the user lacks the right to its key, ignore that and show the rest.
 local function read_last()
 	local of = {}
 	if redis.pcall('HLEN', name.last) ~= LAST_FIELDS then return end

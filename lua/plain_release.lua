@@ -1,6 +1,6 @@
--- Release one hold of a plain or fair lock, for every name, or keep the hold until some time: then it gets an owner that no
--- process has. The release of the last other hold then sets the TTL. A release works on a server whose memory is full: no
--- command needs memory before another has deleted something.
+-- Release one hold of a plain or fair lock, for every name, or keep the hold until some time. A kept hold gets an owner that no
+-- process has. When the last other hold is released, the TTL becomes that of the kept hold. A release works on a server whose
+-- memory is full: no command needs memory before another has deleted something.
 -- Redisson RedissonLock.unlockInnerAsync, RedissonFairLock.unlockInnerAsync
 -- KEYS     for each name: lock hash, holds hash (no other: while its slot moves to another node of a cluster, a request with a missing
 --          key is refused)

@@ -45,16 +45,16 @@ local function add_reader_hold(name, owner, record)
 	write_for(lease_ms, 'HSET', name.holds, hold_id, record, owner, listed .. ' ' .. hold_id)
 end
 
--- Whether the caller was already waiting when a reader had its turn. If the caller is far away, a writer that is woken after
--- that reader could claim the next turn before the caller has tried.
+-- Whether the caller was already waiting when a reader had its turn. Such a caller does not wait for a writer: while a
+-- distant caller has not tried yet, a writer that was woken after that reader could claim the next turn.
 local function was_let_in(name)
 	local turn = waits_since_us and redis.pcall('GET', name.turn)
 	local until_us = type(turn) == 'string' and string.match(turn, '^' .. READERS .. ' (%d+)$')
 	return until_us and waits_since_us < tonumber(until_us)
 end
 
--- The writer that waits and came before the caller: its owner, its note, and how long its heartbeat lasts. It came before every
--- new caller, whatever its time says: that may be by another server's clock.
+-- The writer that waits and came before the caller: its owner, its note, and how long its heartbeat lasts. A caller that has
+-- not waited yet came later than any writer. The times are not compared for it: they may be by the clocks of two servers.
 local function earlier_writer(name)
 	local since_us, owner, writer_note =
 		string.match(redis.call('GET', name.writer) or '', '^(%d+) (%S+) (.*)$')
@@ -122,9 +122,9 @@ local function check(index, name)
 	return reply
 end
 
--- The lock was deleted or has expired under our readers, and Redisson's readers have acquired it since. The owners that
--- name.ends still has would be taken for readers. The first of ours that comes finds none of them in the lock, so one check is
--- enough.
+-- Delete name.ends if the lock was deleted or has expired under our readers, and Redisson's readers have acquired it since.
+-- Otherwise the owners in name.ends would be taken for readers. The first of our readers that comes finds none of these
+-- owners in the lock, so it is enough to check one.
 local function delete_ends_of_lost_lock(name)
 	delete_overwritten_ends(name)
 	local reader = redis.call('ZRANGE', name.ends, 0, 0)[1]

@@ -16,7 +16,7 @@ local FIXED_ARGS = 7
 
 local function lowest_free_slot(in_use) return string.find(in_use, UNUSED, 1, true) or #in_use + 1 end
 
--- As text, for the fast path.
+-- The fast path compares these as text; the slow path makes numbers of them.
 local total, take = ARGV[6], ARGV[7]
 
 -- The fast path, as fast_acquire.lua is that of a lock: one permit of one name, no waiter, nothing to reclaim, and the expected
@@ -108,12 +108,12 @@ local function permit_holder(name)
 	return name.free < name.total and 'a client without a record' or '', '', -1
 end
 
--- Free permits are reserved for a waiter that needs more of them than are free, while it tries again in time: twice in
--- RESERVED_MS, so that one late attempt does not lose them.
+-- A waiter that needs more permits than are free reserves the free ones, once it has waited for RESERVED_AFTER_US. It tries
+-- twice in RESERVED_MS, so that one late attempt does not end the reservation.
 local RESERVED_AFTER_US, RESERVED_MS, RESERVE_RETRY_MS = 2000000, 1000, 500
 
--- Whether this request was granted before, and the reply was lost. A hold that lacks a permit is acquired anew, and the counter
--- lowered by what it lacks.
+-- Whether this request was granted before, and the reply was lost. A hold that lacks a permit is acquired anew, which lowers
+-- the counter by the number of missing permits.
 local function is_repeated(name)
 	name.record = redis.call('HGET', name.holds, hold_id)
 	return name.record and has_all_permits(name, hold_id, take)
@@ -128,7 +128,8 @@ end
 
 local function reserve_free_permits(name, reply)
 	local since_us = tonumber(reply[7])
-	-- Not for more permits than there are in all: they would stay reserved for as long as the caller waits.
+	-- Reserve nothing for a caller that needs more permits than there are in all: they would stay reserved while it
+	-- waits.
 	if take > 1 and take <= name.total and name.free > 0 and reply[8] == 1 and caller_subscribed == '1'
 		and now_us() - since_us > RESERVED_AFTER_US
 		and not is_error(redis.pcall('SET', name.turn, reply[7] .. ' ' .. hold_id .. ' ' .. take, 'PX', RESERVED_MS)) then

@@ -82,7 +82,7 @@ local function keep(name)
 	put_kept_hold(name, hold_id, hold, owner, end_ms - now_ms())
 	redis.call('HDEL', name.holds, hold.field .. LAST)
 	set_permits(name, hold_id, hold.count, end_ms)
-	-- The permit may be free earlier than the waiters know.
+	-- Wake a waiter: the permit may become free earlier than the waiters know.
 	wake_next(name)
 	return 2
 end

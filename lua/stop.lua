@@ -56,8 +56,8 @@ local function owner_of(field) return (string.gsub(field, WRITE .. '$', '')) end
 -- Whether a process renews the hold and reads requests to stop: HOLDER, the first word of the note, ends in '+'.
 local function reads_requests(note) return string.find(note, '^%l+%.%S+%+ ') ~= nil end
 
--- Add a hold that has a record. Return whether it can be asked. A hold whose lease has ended is none, unless the key of the
--- lock never expires.
+-- Add a hold that has a record. Return whether it can be asked. Leave out a hold whose lease has ended, unless the key of
+-- the lock never expires.
 local function add_hold(hold_id, field, end_ms, note)
 	local left_ms, is_kept = end_ms - now_ms(), kept_until(field)
 	local can_be_asked = left_ms > 0 and not is_kept and reads_requests(note)
@@ -67,7 +67,8 @@ local function add_hold(hold_id, field, end_ms, note)
 	return can_be_asked
 end
 
--- A user may have written a larger number of permits into a record: it must not block the server.
+-- The largest number of permits of a hold. A user may have written a larger number into a record, which must not block the
+-- server.
 local TAKE_MAX = 1000
 
 local function is_held(hold_id, field, record)
@@ -116,9 +117,9 @@ local function known_total()
 	return remembered_total(name) or 0
 end
 
--- Return an error, or nil.
+-- Add the holders of permits. Return an error, or nil.
 local function add_permit_holders()
-	-- Without the counter, how many permits are held is not known.
+	-- Without the counter we do not know how many permits are held without an id.
 	local total, denied_total = 0
 	if counter then total, denied_total = known_total() end
 	if denied_total then return denied_total end

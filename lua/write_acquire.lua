@@ -34,7 +34,8 @@ end
 -- include: first_hold
 -- include: wait
 
--- The holder that is reported to a waiting writer, as holder_of. Of many readers, one of the two that last longest.
+-- The holder to report to a waiting writer, in the form of holder_of. If there are many readers, report one of the two that
+-- last longest.
 local function lasting_holder_of(name)
 	local is_one_of_many = redis.call('HLEN', name.lock) > FIELDS_MAX
 	for _, owner in ipairs(is_one_of_many and redis.call('ZRANGE', name.ends, -2, -1) or {}) do
@@ -50,8 +51,8 @@ local TURN_MS = 5000
 -- A writer that waits for readers sends a heartbeat this often.
 local HEARTBEAT_MS = 2000
 
--- Claim the next turn. Of several writers, the key names the last one that has claimed it, and the time since when the first
--- one waits.
+-- Claim the next turn. If several writers wait, the key has the owner of the last one that has claimed the turn, and the
+-- time since when the first one waits.
 local function claim_turn(name)
 	local since_us = tonumber(string.match(redis.call('GET', name.writer) or '', '^(%d+) ') or math.huge)
 	redis.call('SET', name.writer,
@@ -113,7 +114,8 @@ local function acquire_write(name)
 	return count, token
 end
 
--- A writer that waits for readers tries again often, even if nothing but the TTL would make it: its turn needs a heartbeat.
+-- The reply if a name is busy. A writer that waits for readers tries again every HEARTBEAT_MS: without such a heartbeat its
+-- claim expires.
 local function busy_reply(index)
 	if names[index].waiter then return turn_reply(index) end
 	local reply = wait_reply(index, redis.call('PTTL', names[index].lock), lasting_holder_of(names[index]))

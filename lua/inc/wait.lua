@@ -14,7 +14,7 @@ local function turn_retry_after_ms(name) return math.max(redis.call('PTTL', name
 -- HEAD_RETRY_MS after the lock's TTL has passed: the holder may be dead, and so may the waiters at the head.
 local SHORT_QUEUE, SHORT_QUEUE_RETRY_MS = 12, 3000
 local LONG_QUEUE_RETRY_MS = 10000
--- The TTL of the queue: longer than any of these, and than the first waiter sleeps.
+-- The TTL of the queue: longer than any waiter sleeps, so a queue does not expire while its waiters live.
 local WAKE_QUEUE_MS = 60000
 
 -- Add the caller to the queue, or keep it there. False: not possible. The command that needs memory comes first: after any
@@ -51,9 +51,9 @@ local function queued_retry_ms(name, ttl_ms)
 	return ttl_ms >= 0 and math.min(LONG_QUEUE_RETRY_MS, ttl_ms + HEAD_RETRY_MS) or LONG_QUEUE_RETRY_MS
 end
 
--- Let the caller wait for this lock. Return when it has to try again at the latest, -1 when the TTL has passed. And 1 if the
--- caller has to watch the lock on behalf of the queue: it subscribes to the channel of the lock, and tries when the TTL has
--- passed.
+-- Let the caller wait for this lock. Return the time until it must try again at the latest (-1: the TTL of the lock), and 1
+-- if it must watch the lock on behalf of the queue, else 0. A caller that watches the lock subscribes to its channel, and
+-- tries again when the TTL has passed.
 local function wait_in_wake_queue(name, since_us, ttl_ms)
 	if caller_subscribed ~= '1' then return -1, next_waiter(name) and 0 or 1 end
 	if not join_wake_queue(name, since_us) then return -1, 1 end
@@ -67,7 +67,7 @@ local function sooner_ms(retry_ms, other_ms)
 	return (retry_ms < 0 or other_ms < 0) and math.max(retry_ms, other_ms) or math.min(retry_ms, other_ms)
 end
 
--- How much longer a turn lasts if its waiter has come, and has to wait for another name.
+-- A turn lasts this much longer if its waiter has come, but has to wait for another name.
 local TURN_EXTENSION_MS = 1000
 
 -- The caller waits for several names, one of which is free. If the caller has the next turn of that name, extend the turn, but
@@ -91,8 +91,8 @@ local function extend_turn_or_wake_next(name, since_us)
 	return -1
 end
 
--- Give the caller the next turn of every name: a quorum of servers has its hold. Whoever holds the lock on this server has no
--- quorum, and releases it soon. The caller polls.
+-- Give the caller the next turn of every name: a quorum of servers has its hold. So another holder of the lock on this
+-- server has no quorum, and releases it soon. The caller polls.
 local function reserve_for_regain()
 	for _, name in ipairs(names) do
 		redis.pcall('SET', name.turn, digits(REGAIN_US) .. ' ' .. hold_id, 'PX', TURN_MAX_MS)
@@ -119,8 +119,8 @@ local function wait_reply(index, ttl_ms, holder, holder_note, held_ms)
 	return { 0, index, ttl_ms, holder, holder_note, retry_after_ms, digits(since_us), watches_lock, held_ms, 0 }
 end
 
--- The reply if the lock is free, but reserved for another waiter, which may be dead. Of that waiter only the hold id is known,
--- which would not help a user.
+-- The reply if the lock is free, but reserved for another waiter, which may be dead. The reply does not name that waiter:
+-- only its hold id is known, which would not help a user.
 local function turn_reply(index)
 	local reply = wait_reply(index, -2, '', '', -1)
 	reply[6] = sooner_ms(reply[6], turn_retry_after_ms(names[index]))

@@ -20,13 +20,13 @@ end
 -- This many waiters after the first one poll this often: the first one may be dead or stopped.
 local HEAD_POSITIONS = 3
 local HEAD_RETRY_MS = 2000
--- Our callers do not overtake a waiter that has waited longer than this ...
+-- A waiter that has waited longer than this gets the next turn when it is woken: our callers then do not overtake it.
 local OVERTAKEN_MS = 2000
--- ... unless it does not come within this time after it was woken.
+-- Such a turn ends after this time if its waiter has not come.
 local TURN_MAX_MS = 1000
 
--- A waiter has left the queue. Tell the waiter that has moved up to HEAD_POSITIONS to poll sooner: it may sleep longer than
--- that. A message other than 0 and 1 says how soon, in ms.
+-- Call this when a waiter has left the queue: the waiter that has thereby moved up to HEAD_POSITIONS must poll sooner than
+-- it has planned. A message other than 0 and 1 is the time after which to poll, in ms.
 local function notify_new_head(name)
 	local last = redis.pcall('ZRANGE', name.wake_queue, HEAD_POSITIONS, HEAD_POSITIONS)
 	if last[1] then send(waiter_channel(name, last[1]), HEAD_RETRY_MS) end
@@ -86,7 +86,7 @@ local function notify_channel(name, message)
 	give_redisson_turn(name, publish(name.channel, message))
 end
 
--- The same, and wake one waiter in the wake queue.
+-- Notify the channel, and wake one waiter in the wake queue.
 local function wake_waiters(name, message)
 	notify_channel(name, message)
 	wake_next(name)
