@@ -29,7 +29,8 @@ setup() {
 	export RLOCK_URL=unix://$SERVER_SOCKET
 }
 
-# contend VERB: a lock is held, renewed and waited for. The waiter's -v messages show that it waits: PUBSUB may be denied here.
+# contend VERB: a holder must keep its lock, and a waiter must acquire it afterwards. The waiter's -v messages show that it waits: PUBSUB
+# may be denied here.
 contend() {
 	local holder
 	rm -f end-commands stderr held

@@ -180,7 +180,7 @@ choose_nodes() {
 	cluster_is_empty
 }
 
-@test "a new lock in a migrating slot is waited for, for 2 s even without a wait time" {
+@test "a call for a new lock in a migrating slot waits, for 2 s even without a wait time" {
 	choose_nodes c
 	begin_migration c "$FROM" "$TO"
 	run -69 rlock run -n c -- touch begun

@@ -378,7 +378,7 @@ break_with_lost_reply() {
 	wait_until 5 no_keys
 }
 
-@test "a reply that is lost during a retry is requested again even after the end of the wait, as the first one is" {
+@test "when the reply to a retry is lost, the request is repeated even after the end of the wait, as for a first attempt" {
 	start_realtime_proxy
 	rlock lock --owner ci --lease 60s a
 	proxy spare "$ACQUIRE"

@@ -193,7 +193,7 @@ is_a_deadlock() {
 
 # ---- two unlocks ----
 
-@test "of two simultaneous unlocks one releases the lock, and the other exits with 1" {
+@test "one of two simultaneous unlocks releases the lock, and the other exits with 1" {
 	in_background sleep 300
 	for _ in {1..8}; do
 		rlock lock --pid "$PID" a

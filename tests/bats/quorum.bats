@@ -216,7 +216,7 @@ echo >>complete'
 	thaw_server 2
 }
 
-@test "run --owner re-enters the lock that an owner holds on a quorum, and leaves it that, with one of three servers frozen" {
+@test "run --owner re-enters the lock that an owner holds on a quorum, and the owner holds it afterwards, with one of three servers frozen" {
 	rlock lock --owner ci --lease 1m a
 	freeze_server 2
 	in_background rlock run -n --owner ci -t 9s a -- run_until_ended

@@ -295,7 +295,7 @@ has_run_for() {
 	[[ $(redis-cli -s "$1" info server 2>/dev/null) =~ uptime_in_seconds:([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge "$2" ]
 }
 
-@test "of several servers one that lost the lock has it again only when most of its sentinels name it" {
+@test "a server of several that lost the lock grants it again only when most of its sentinels name that server" {
 	start_sockets x y
 	in_background rlock run --quorum majority -t 3s -u "$RLOCK_URL unix://$PWD/x unix://$PWD/y" a -- run_until_ended
 	wait_until 5 is_held a

@@ -96,7 +96,7 @@ teardown() {
 	assert_line --index 0 'over: read lock, free'
 }
 
-@test "of very many readers status shows some, and the number of the others" {
+@test "status shows some of very many readers, and the number of the others" {
 	redis eval 'redis.call("hset", KEYS[1], "mode", "read")
 		for i = 1, 20000 do redis.call("hset", KEYS[1], "5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:" .. i, 1) end
 		redis.call("pexpire", KEYS[1], 60000)' 1 nightly

@@ -24,8 +24,9 @@ void program_teardown(void);
 
 /* Set RLOCK_URL; NULL: to the listener. */
 void program_set_url(const char *url);
-/* The path of the configuration file; write len bytes of text to it. */
+/* The path of the configuration file. */
 const char *program_config(void);
+/* Replace the content of the configuration file. */
 void program_configure(const char *text, size_t len);
 
 /* Call rlock with these words. Blanks separate words; within single quotes they are part of a word. */

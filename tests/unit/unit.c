@@ -100,7 +100,7 @@ int main(int argc, char **argv)
 {
 	const char *only = argc > 1 ? argv[1] : NULL;
 
-	/* Line-buffered: a crash loses no line, and a forked child does not print buffered lines again. */
+	/* Buffer lines only: a crash loses no line, and a forked child does not print buffered lines again. */
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
 		if (only != NULL && strcmp(only, tests[i].name) != 0)
