@@ -82,7 +82,7 @@ objects() {
 @test "a wait that succeeds, times out or is ended by a signal is logged with its duration, and a busy lock is logged" {
 	hold_in_background a --note 'the holder'
 	run -75 rlock run -n --log log a -- true
-	# Long enough for the waiter to begin its sleep, also on a busy machine.
+	# Wait long enough for the waiter to begin its sleep, also on a busy machine.
 	run -75 rlock run -qw 3s --log log a -- true
 	assert_equal "$(events)" 'busy a,waited a,timed_out a'
 	[[ $(field reason busy) = '"held by the holder ('* ]]

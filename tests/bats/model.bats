@@ -6,7 +6,7 @@
 
 load ../lib/helpers
 
-# All models run at the same time, as they mostly wait.
+# Run all models at the same time, as they mostly wait.
 setup_file() {
 	local topology steps kinds kind
 	while read -r topology steps kinds; do

@@ -14,10 +14,10 @@ setup() {
 	directory_setup
 	export RLOCK_URL=redis://ci@127.0.0.1:$PORT
 	rotate first-t0ken
-	# A sleep time that no other process on this machine uses, to find hanging commands.
+	# Use a sleep time that no other process on this machine uses: has_hanging finds hanging commands by it.
 	NAP=3600.$$$RANDOM
 	NAP_COMMAND="^sleep ${NAP/./\\.}\$"
-	# Prints the current token, and records its call.
+	# The program "token" prints the current token, and records its call.
 	write_script token 'echo call >>"$HERE/calls"' 'cat "$HERE/token-now"'
 }
 
@@ -194,7 +194,7 @@ has_children() {
 }
 
 @test "a token service that fails for a while does not lose the lock; for a whole lease it does, and the message says why" {
-	# Records each call, and fails while the file "away" exists; the server denies an old token.
+	# The program "maybe" records each call, and fails while the file "away" exists. The server denies an old token.
 	write_script maybe 'echo call >>"$HERE/calls"' 'test ! -e "$HERE/away" && cat "$HERE/token-now"'
 	in_background sh -c 'exec rlock run -t 6s --password-command "$1" a -- run_until_ended 2>stderr' sh "$COMMAND"
 	wait_until 5 has_child "$PID" run_until_ended

@@ -31,7 +31,7 @@ refuses_there() {
 	local others='/proc is that of another PID namespace: .*--mount-proc' none
 	needs_namespaces
 	refuses_there "$others" unshare --fork --pid --kill-child
-	# A PID namespace that rlock enters with nsenter, while /proc is still the outer one.
+	# rlock enters a PID namespace with nsenter, while /proc still shows the outer one.
 	in_background unshare --fork --pid --kill-child sh -c 'touch made; exec run_until_ended'
 	wait_until 5 file_exists made
 	refuses_there "$others" nsenter --target "$(pgrep -P "$PID")" --pid
@@ -51,7 +51,7 @@ refuses_there() {
 	no_keys
 	run -0 unshare --fork --pid --mount-proc rlock check
 	assert_line --regexp '^ok +proc +shows'
-	# Also in a namespace that was entered with nsenter.
+	# Test also a namespace that rlock enters with nsenter.
 	in_background unshare --fork --pid --mount-proc --kill-child sh -c 'touch made; exec run_until_ended'
 	wait_until 5 file_exists made
 	run -7 nsenter --target "$(pgrep -P "$PID")" --pid --mount rlock run a -- sh -c 'exit 7'

@@ -401,7 +401,7 @@ restart_two() {
 
 @test "a lock that a server has lost is not acquired there again while another owner holds it" {
 	hold_on_each a -t 3s
-	# In one script: between two commands a renewal could acquire the lost lock again.
+	# Use one script: between two commands a renewal could acquire the lost lock again.
 	on 2 redis eval 'redis.call("DEL", KEYS[1]) redis.call("HSET", KEYS[1], ARGV[1], 1)
 		redis.call("PEXPIRE", KEYS[1], 30000)' 1 a 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1
 	pause_for 1.5

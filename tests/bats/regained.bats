@@ -129,7 +129,7 @@ regains_beside() {
 		ended_with 0 "${BACKGROUND[1]}"
 		BACKGROUND=("${BACKGROUND[0]}" "${BACKGROUND[@]:2}")
 	done
-	# A reservation for a waiter that has left lasts for a second.
+	# Poll: the reservation for a waiter that has ended lasts for a second.
 	wait_until 5 on_each no_keys
 }
 

@@ -173,7 +173,7 @@ names_all_servers() {
 	run -0 rlock stop a
 	ended_with 124
 	on_each no_keys
-	# One hold on three servers is named once.
+	# The message names the hold once, although it is on three servers.
 	run -0 rlock run --at-least 60s a -- true
 	run -75 rlock stop a
 	assert_one_line 'cannot be asked: --at-least keeps it'

@@ -105,7 +105,7 @@ runs_foreign() {
 	ended_with 137
 	stderr_is_one_line "^rlock: a: may not pass signal 15 on to $may_not run rlock as that user\$"
 	no_keys
-	# The time must suffice to change the user, also on a busy machine.
+	# --max-run must be long enough for setpriv to change the user, also on a busy machine.
 	runs_foreign -t 3s --max-run 2s
 	wait_until 5 grep -qE "^rlock: a: may not terminate $may_not the lock is kept until the process ends" stderr
 	stays_true_for 3.2 is_held a

@@ -153,7 +153,7 @@ none_held() {
 
 @test "the next holder is not asked while the caller waits for another one" {
 	hold_as read a
-	# This holder takes long to end.
+	# The command of this holder ignores SIGTERM, and takes long to end.
 	in_background rlock read -t 3s --grace 60s a -- sh -c 'trap "" TERM; run_until_ended; run_until_ended'
 	wait_until 10 has_child "$PID" sh
 	in_background rlock stop a

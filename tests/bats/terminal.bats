@@ -107,7 +107,7 @@ in_terminal() {
 
 # ---- stopped, and continued ----
 
-# Wait until the command is stopped: otherwise it would read a part of what is typed at the prompt.
+# The script waits until the command is stopped: otherwise the command would read a part of what is typed at the prompt.
 @test "repeated Ctrl-Z and fg stop and continue the command in each shell, and the lock stays held" {
 	local shell
 	for shell in bash dash; do

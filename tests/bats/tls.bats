@@ -232,7 +232,7 @@ while True:
 	END
 	run -78 timeout 60 setsid rlock run --cacert ca --cert cert --key locked.key a -- true
 	assert_one_line "key 'locked\.key': it has no private key without a passphrase"
-	# Before any connection: also if the server's name does not exist.
+	# The files are read before any connection, so the error is the same if the server's name does not exist.
 	run -78 rlock run -u rediss://does-not-exist.invalid --cacert nowhere -w 30s a -- true
 	assert_output --partial "cacert 'nowhere': No such file or directory"
 }
@@ -247,7 +247,7 @@ while True:
 	wait_until 5 is_held a
 	redis client kill type normal >/dev/null 2>&1 || :
 	wait_until 5 is_renewed a 3000
-	# Longer than the lease, so renewals were needed.
+	# Poll for longer than the lease: without renewals the lock would expire.
 	stays_true_for 3.2 is_held a
 	end_commands
 	ended_with 0
@@ -284,7 +284,7 @@ connect_anew() {
 	run -78 rlock run --cacert "$CA" b -- true
 	run -78 rlock run --cacert new/ca.crt --cert "$CERTIFICATES/client.crt" --key "$CERTIFICATES/client.key" b -- true
 	connect_anew
-	# Longer than the lease, so renewals were needed.
+	# Poll for longer than the lease: without renewals the lock would expire.
 	stays_true_for 5 is_held a
 	end_commands
 	ended_with 0
@@ -317,7 +317,7 @@ connect_anew() {
 	rm ca.pem
 	mkfifo ca.pem
 	connect_anew
-	# Longer than the lease, so renewals were needed.
+	# Poll for longer than the lease: without renewals the lock would expire.
 	stays_true_for 5 is_held a
 	end_commands
 	ended_with 0

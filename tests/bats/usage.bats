@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The command line: where words may stand, and that a mistyped line sends no request. unit/test_usage.c has tables of mistakes and their
+# The command line: where options and names may be, and that a mistyped line sends no request. unit/test_usage.c has tables of mistakes and their
 # messages; release/help.bats tests the help.
 
 load ../lib/usual
