@@ -25,7 +25,7 @@
 #include "sys/os.h"
 #include "verbs.h"
 
-/* ---- findings: one line each, or a JSON document, and the exit code that follows from all of them ---- */
+/* ---- findings: one line each, or a JSON document; together they decide the exit code ---- */
 
 /* The code of a finding: one of these, or the exit code for something unsound. */
 enum {
@@ -873,7 +873,7 @@ static enum rlock_status check_permits(struct check *check)
 	return status == RLOCK_EACL ? RLOCK_OK : status;
 }
 
-/* ---- a server: all of it ---- */
+/* ---- a server: all checks ---- */
 
 static const struct {
 	const char *subject;
@@ -1035,7 +1035,7 @@ static void check_reason(struct check *check, const char *subject, const char *r
 		    reason != NULL ? reason : sound);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole report ---- */
 
 /* Report that the server of local: was not found or started. */
 static void find_no_server(struct check *check, int code)

@@ -709,7 +709,7 @@ static enum rlock_status acquire(void *ctx)
 	return status;
 }
 
-/* ---- a lock of --owner without a command: a lease is all that it has ---- */
+/* ---- a lock of --owner without a command: it has a lease, but neither a renewer nor a process ---- */
 
 /* Whether the wait may continue: no signal has asked to end. */
 static bool is_not_ended(void *ctx)
@@ -738,7 +738,7 @@ static int hold_for_owner(struct acquirer *acquirer)
 	return lease->exit_signal != 0 ? signals_die_by(lease->exit_signal) : lease->exit_code;
 }
 
-/* ---- all of it ---- */
+/* ---- acquire and hold: from the options to the exit code ---- */
 
 static void acquirer_clear(struct acquirer *acquirer)
 {

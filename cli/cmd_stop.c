@@ -186,7 +186,7 @@ static void report_waiting(const struct round *round, enum message_level level, 
 
 			if (!hold->can_be_asked)
 				continue;
-			/* The lease that is left bounds the time to the next renewal, in which the holder reads the request. */
+			/* Print the remaining lease: before its end the holder renews it, and so reads the request. */
 			if (proc_has_ended_here(&hold->record.process))
 				(void)snprintf(next, sizeof(next), "; its process has ended");
 			else

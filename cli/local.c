@@ -531,7 +531,7 @@ static int start(struct search *search, int lock_fd)
 	return DOWN;
 }
 
-/* ---- public ---- */
+/* ---- the functions of the header ---- */
 
 static int find_or_start(struct search *search)
 {

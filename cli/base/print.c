@@ -329,7 +329,7 @@ void columns_add_fields(struct columns *columns, const struct field *fields, con
 	free(cells);
 }
 
-/* ---- which rows ---- */
+/* ---- sort and merge rows ---- */
 
 static const char *cell_of(const char *row, size_t column)
 {

@@ -24,7 +24,7 @@
 
 #define SHOWN_MAX 256
 
-/* ---- looked up ---- */
+/* ---- find the command ---- */
 
 static int report_cannot_run(const char *program, const char *why)
 {
@@ -154,7 +154,7 @@ int command_look_up(const struct opts *opts, char **path_out)
 	return *path_out != NULL ? 0 : message_out_of_memory();
 }
 
-/* ---- its environment ---- */
+/* ---- the environment of the command ---- */
 
 enum { OWN_NAME, OWN_OWNER, OWN_MODE, OWN_HELD, OWN_TOKEN, OWN_SLOT, OWN_COUNT };
 static const char *const own_variables[OWN_COUNT] = { "RLOCK_NAME",  "RLOCK_OWNER",
@@ -243,7 +243,7 @@ char **command_environment(const struct opts *opts, enum rlock_kind kind,
 	return list;
 }
 
-/* ---- started ---- */
+/* ---- start the command ---- */
 
 #define STACK_BYTES 65536
 

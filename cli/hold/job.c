@@ -31,7 +31,7 @@
 /* Most scans in a row: a later call finds processes that fork faster than we scan. */
 #define SCANS_MAX 50
 
-/* ---- which processes ---- */
+/* ---- processes that a job treats in a special way ---- */
 
 /*
  * Whether the process is the renewer of an rlock within the job. Such a renewer is spared, since it must release its lock, and

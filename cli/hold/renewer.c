@@ -492,7 +492,10 @@ static void log_unread(struct renewer *renewer)
 	(void)close(renewer->unread_fd);
 }
 
-/* Act on the front's death, after reading what it sent before. */
+/*
+ * Act on the front's death, after reading the records that it sent before. If the command was continued, continue a
+ * stopped front.
+ */
 static void follow_front_state(struct renewer *renewer)
 {
 	if (os_is_ready(renewer->front_fd)) {

@@ -24,7 +24,7 @@ static struct words words_of(const struct opts *opts)
 			       .count = opts->word_count };
 }
 
-/* ---- its words ---- */
+/* ---- cut the command line ---- */
 
 bool argv_cut(int argc, char **argv, struct opts *opts)
 {

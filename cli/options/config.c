@@ -19,7 +19,7 @@
 #include "options/usage.h"
 #include "sys/file_read.h"
 
-/* ---- which files ---- */
+/* ---- find a file, and check it ---- */
 
 #define CONFIG_SIZE_MAX (1 << 18)
 
@@ -213,7 +213,7 @@ static int find_file(struct opts *opts, struct candidate *user)
 	return code;
 }
 
-/* ---- its lines ---- */
+/* ---- read the lines of a file ---- */
 
 #define CONFIG_LINE_MAX 4096
 

@@ -171,7 +171,7 @@ void load_settings(const struct opts *opts, void (*see)(void *ctx, const struct 
 			see(ctx, &setting);
 }
 
-/* ---- what goes together ---- */
+/* ---- options that need or exclude each other ---- */
 
 /*
  * With these verbs, an option on the command line needs or excludes another option, from any source.

@@ -58,7 +58,7 @@ static const char *first_line_cut(char *text, size_t len)
 	return line_len == 0 ? "its first line is empty" : NULL;
 }
 
-/* ---- what the library calls ---- */
+/* ---- functions that the library calls ---- */
 
 static char **environment_make(void)
 {
@@ -244,7 +244,7 @@ static struct password_source *source_of_file(const char *path, const char *pass
 	return NULL;
 }
 
-/* ---- what the options say ---- */
+/* ---- set the passwords from the options ---- */
 
 /* Set the password of each URL that has none. */
 static int set_logins(struct opts *opts, const char *password)

@@ -296,7 +296,7 @@ static size_t count_names(const struct line *line, size_t at)
 	return count;
 }
 
-/* ---- what a word is ---- */
+/* ---- what a word looks like: a number, a unit, a URL, a program ---- */
 
 static bool is_number(const char *word)
 {

@@ -422,7 +422,7 @@ const char *table_default(const struct opt *opt, char out[DEFAULT_TEXT_MAX])
 	}
 }
 
-/* ---- what the sources have given ---- */
+/* ---- values that the sources have given ---- */
 
 const struct given *table_given(const struct opts *opts, enum opt_id id)
 {

@@ -113,7 +113,7 @@ enum rlock_status table_store(struct opts *opts, const struct opt *opt, const ch
 /* The default value as a user would write it, in out or a constant. NULL: none to show. */
 const char *table_default(const struct opt *opt, char out[DEFAULT_TEXT_MAX]);
 
-/* ---- what the sources have given ---- */
+/* ---- values that the sources have given ---- */
 
 /*
  * Check a value of a source, and store it in opts if it counts: no higher source gave one, and the verb has the option.

@@ -701,7 +701,7 @@ void hold_file_report_near(const struct hold_file *near, const struct rlock_name
 		      line.text);
 }
 
-/* ---- claims: of two unlocks at a time, the second would report as lost what the first has released ---- */
+/* ---- claims: otherwise, of two unlocks at a time, the second would report as lost a hold that the first has released ---- */
 
 /*
  * Lock the file against other unlocks. False: another unlock has locked it for too long, for example because it is stopped. If the file

@@ -20,7 +20,7 @@
 #define SECOND_PARENT "/run/user/%lu"
 #define SECOND_NAME "rlock"
 
-/* ---- where ---- */
+/* ---- the paths ---- */
 
 /* The path that the user has chosen; NULL: none. */
 static const char *chosen_path(void)
@@ -195,7 +195,7 @@ static int open_second(bool is_made, char *why)
 	return fd;
 }
 
-/* ---- what the header names ---- */
+/* ---- the functions of the header ---- */
 
 static void report_first(const char *why)
 {

@@ -515,7 +515,7 @@ bool os_is_ready(int fd)
 	return fd >= 0 && poll(&poll_fd, 1, 0) > 0;
 }
 
-/* ---- what ps shows of us ---- */
+/* ---- the name and title that ps shows ---- */
 
 static struct {
 	char **argv;
@@ -721,7 +721,7 @@ void os_events_wait(int events_fd, bool is_long)
 	(void)poll(&events, 1, -1);
 }
 
-/* ---- what the system must be able to do ---- */
+/* ---- check the kernel and /proc ---- */
 
 /* Largest /proc/self/status, which can list 65,536 groups. */
 #define STATUS_MAX (1 << 20)

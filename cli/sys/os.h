@@ -170,7 +170,7 @@ void os_let_others_run_first(void);
 /* Release pages of program text and constants. The kernel reads them again when they are needed. */
 void os_shrink_while_idle(void);
 
-/* ---- what a lock needs of the system ---- */
+/* ---- check the kernel and /proc ---- */
 
 /* Check that pidfds work. NULL, or why not and what to do, for a message. */
 const char *os_check_kernel(void);
