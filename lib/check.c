@@ -293,7 +293,7 @@ struct trial {
 	void *ctx;
 	enum answer eval;
 	bool lacks_publish;
-	unsigned lacks_removal; /* how many of DEL and PEXPIRE */
+	unsigned lacks_removal; /* how many of DEL and PEXPIRE the user may not run */
 };
 
 /* Interpret the reply to a command. The texts differ between versions of Redis. */
@@ -460,7 +460,8 @@ static enum answer read_key(struct trial *trial, const char *key)
 
 static void try_key(struct trial *trial, const struct key_right *row)
 {
-	bool is_start = row->key == RLOCK__KEY_TIMEOUTS; /* of keys, of which one is tried */
+	bool is_start =
+		row->key == RLOCK__KEY_TIMEOUTS; /* the beginning of keys: one of them is tried */
 	char key[OBJECT_MAX];
 	/* The script does not use its key: the server checks only the right to the key. */
 	const char *argv[] = { "EVAL", "return 1", "1", key };
@@ -510,8 +511,8 @@ static enum answer subscribe(struct trial *trial, enum rlock__key key)
 }
 
 /*
- * Try to subscribe, for a user that may not publish: it may have the right to all channels, after which ACL SETUSER accepts no pattern.
- * If it may do neither, rights to channels are of no use.
+ * Try the right to a channel by SUBSCRIBE, for a user that may not run PUBLISH. If the user may not run SUBSCRIBE either, nothing shows
+ * its rights to channels. It may have the right to all channels, and ACL SETUSER then accepts no pattern: report resetchannels first.
  */
 static enum answer try_channel_without_publish(struct trial *trial, const struct key_right *row)
 {
@@ -592,7 +593,7 @@ enum rlock_status rlock_conn_try_rights(struct rlock_conn *conn, size_t index,
 	status = make_names(&trial, pattern);
 	if (status != RLOCK_OK)
 		return status;
-	/* A lock's key is its name. */
+	/* Try the commands on the key of a lock, which is the lock's name. */
 	try_commands(&trial, trial.probe);
 	try_objects(&trial);
 	free(trial.keys.memory);

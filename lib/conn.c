@@ -130,7 +130,7 @@ void rlock_conn_free(struct rlock_conn *conn)
 {
 	if (conn == NULL)
 		return;
-	/* In reverse order: the added connections share the TLS context of the first one. */
+	/* Free in reverse order: the added connections share the TLS context of the first one. */
 	for (size_t i = conn->connection_count; i > 0; i--)
 		rlock__connection_free(conn->connections[i - 1]);
 	free(conn);
@@ -308,7 +308,7 @@ static enum rlock_status list_nodes(struct rlock__connection *connection,
 	size_t tries = connection->url->endpoints.count;
 	enum rlock_status status;
 
-	/* Repeat: after a node that does not answer, the next request goes to another node. */
+	/* Repeat the request: after a node that does not answer, it goes to another node. */
 	do {
 		redisReply *reply = NULL;
 

@@ -16,7 +16,7 @@
 
 /* ---- repeat ---- */
 
-/* An attempt ends at the deadline, if it begins before. One that begins later has its full time. */
+/* The end of an attempt that begins now: deadline_ms at the latest. If that has passed, the attempt has its full time. */
 static int64_t attempt_end_ms(int64_t now_ms, int64_t deadline_ms, int64_t patience_ms)
 {
 	int64_t end_ms = now_ms + patience_ms;
@@ -24,7 +24,7 @@ static int64_t attempt_end_ms(int64_t now_ms, int64_t deadline_ms, int64_t patie
 	return now_ms < deadline_ms ? rlock__time_min(end_ms, deadline_ms) : end_ms;
 }
 
-/* Whether another attempt may succeed: the network, the server or this machine failed, and said nothing about the request. */
+/* Whether another attempt may succeed: the network, the server or this machine failed, and no reply decided about the request. */
 static bool is_transient_status(enum rlock_status status)
 {
 	return status == RLOCK_ENET || status == RLOCK_ESYS || status == RLOCK_ENOMEM;
@@ -81,7 +81,7 @@ static enum rlock_status deliver_once(struct rlock__delivery *delivery, int64_t 
 
 		if (is_answered(answer))
 			continue;
-		/* A request without a reply may have been carried out: its repetition must know. */
+		/* Record a request without a reply: it may have been carried out (rlock__delivery_may_be_done). */
 		if (answer->is_sent && (!answer->is_over || answer->result.was_sent)) {
 			delivery->is_repeated[i] = true;
 			delivery->server_number[i] =
@@ -95,7 +95,8 @@ static enum rlock_status deliver_once(struct rlock__delivery *delivery, int64_t 
 	if (status != RLOCK_OK)
 		return status;
 	/*
-	 * Without a result wait until end_ms: the request would be repeated anyway, and that would cut short a slow server.
+	 * If there is no result yet, wait until end_ms: a repetition abandons the request, to which a slow server may still
+	 * reply.
 	 */
 	return rlock__broadcast_await(broadcast, 0,
 				      rlock__broadcast_is_settled(broadcast)

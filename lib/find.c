@@ -138,7 +138,7 @@ static enum rlock_status read_found(void *ctx, struct rlock__connection *connect
 	spec.sent_ms = search->query.delivery.sent_ms[index] -
 		       rlock__conn_drift_ms(search->query.conn, spec.lease_ms);
 	status = rlock_hold_new(&spec, &search->found);
-	/* The id has another form than ours. */
+	/* The reply has an id that is not 32 hex digits, which no rlock has written. */
 	if (status == RLOCK_EINVAL)
 		return RLOCK_ESERVER;
 	return status == RLOCK_OK ? RLOCK_OK : rlock__fail_memory(&connection->error);
@@ -204,7 +204,7 @@ static struct rlock_stop_hold read_stop_hold(const redisReply *reply)
 	return hold;
 }
 
-/* Holds without an id are compared by owner. With one they are not: the owner of a kept hold has a time of each server's clock. */
+/* Compare two holds by id. Compare the owner only without an id: the owner of a kept hold contains a time, which differs by server. */
 static bool is_same_hold(const struct rlock_stop_hold *a, const struct rlock_stop_hold *b)
 {
 	return strcmp(a->id, b->id) == 0 && (a->id[0] != '\0' || strcmp(a->owner, b->owner) == 0);
@@ -287,7 +287,7 @@ static enum rlock_status send_stop(struct stopping *stopping, const char *const 
 	return status;
 }
 
-/* The caller is told once about holds that cannot be asked: keep them in the result of the first request. False: out of memory. */
+/* Keep holds that cannot be asked in the result of the first request, so that the caller can report them. False: out of memory. */
 static bool add_unaskable_holds(struct stopping *stopping, const struct rlock_stop_request *stop)
 {
 	for (size_t i = 0; i < stop->count; i++)
@@ -439,7 +439,7 @@ static void free_seen(struct breaking *breaking)
 	free(breaking->seen);
 }
 
-/* A reply without texts means that there is nothing to break: the request that breaks gets the same reply, which is reported. */
+/* Add the texts of a reply to seen. A reply without texts shows that there is nothing to break; read_break reports why. */
 static enum rlock_status read_search(struct breaking *breaking,
 				     struct rlock__connection *connection, const redisReply *reply)
 {

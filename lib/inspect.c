@@ -18,7 +18,7 @@
 #include "request.h"
 #include "rlock.h"
 
-/* How many are listed; the totals count all. A screen has less room. */
+/* Most holders and waiters that are listed, more than a screen has room for. The totals count all. */
 #define HOLDERS_MAX 100
 #define WAITERS_MAX 100
 
@@ -73,27 +73,27 @@ enum part_type {
 	PART_TEXT,
 	PART_NUMBERS,
 	PART_NUMBER,
-	PART_POSITIVE, /* a number, or one as text: what is none is 0 */
+	PART_POSITIVE, /* a number, or a text with a number; any other text becomes 0 */
 	PART_TIME,
-	PART_SIZE, /* what is less than 0 is 0 */
+	PART_SIZE, /* a number; below 0 it becomes 0 */
 	PART_BOOL,
 	PART_KIND, /* of the lock, or "free" */
 	PART_CLIENT,
 	PART_LIST,   /* of structs; their number, a size_t, is at count_offset */
-	PART_OBJECT, /* one struct; of an empty array the pointer stays NULL */
+	PART_OBJECT, /* one struct; for an empty array the pointer stays NULL */
 };
 
 struct form;
 
-/* An element of an array: what it is, and where it goes. */
+/* An element of an array: its type, and the offset of the member that gets it. */
 struct part {
 	enum part_type type;
 	size_t offset;
-	const struct form *form; /* of each in a list */
+	const struct form *form; /* of an object, or of each item of a list */
 	size_t count_offset;
 };
 
-/* What an array is, as a struct of that size. */
+/* How an array becomes a struct of this size. */
 struct form {
 	size_t size;
 	const struct part *parts;
@@ -166,7 +166,7 @@ static bool finish_last(const struct rlock_inspection *lock, void *out)
 	return true;
 }
 
-/* The server's error becomes a text that the inspection frees. */
+/* Turn the server's error into a text with a remedy. The inspection frees it. */
 static bool finish_unseen(const struct rlock_inspection *lock, void *out)
 {
 	struct rlock_unseen *unseen = out;
@@ -282,7 +282,7 @@ static bool list_read(const struct part *part, const redisReply *reply,
 		if (!form_read(part->form, is_object ? reply : reply->element[i], lock,
 			       items + i * size))
 			return false;
-		/* Only complete items are counted: what they own is freed. */
+		/* Count only complete items: rlock__inspection_clear frees the memory of each counted item. */
 		if (!is_object)
 			*(size_t *)(void *)(out + part->count_offset) = i + 1;
 	}
@@ -315,7 +315,7 @@ static bool form_read(const struct form *form, const redisReply *reply,
 
 /* ---- an inspection ---- */
 
-/* What the strings of an inspection point into. */
+/* The memory that the strings of an inspection point into. */
 struct memory {
 	redisReply reply; /* type NIL: none */
 	char text[];      /* name, server and error, one after the other */

@@ -349,7 +349,7 @@ static bool is_page(const redisReply *reply)
 
 /*
  * Whether the server's cursors repeat: such a server would be scanned for ever. past_cursor is replaced at ever longer intervals (Brent's
- * algorithm). At last it is part of the circle, and comes again before it is replaced.
+ * algorithm). In the end it is one of the cursors that repeat, and comes again before it is replaced.
  */
 static bool is_in_circle(struct listing *listing)
 {
@@ -476,8 +476,8 @@ static enum rlock_status report_denied(struct listing *listing)
 }
 
 /*
- * Fail if the server is a replica, which no reply has shown if nothing was inspected: inspect a name that fits the pattern, since the
- * user may have no right to others. In a cluster this is not needed: the cluster names masters only.
+ * Fail if the server is a replica. If nothing was inspected, no reply has shown this, so inspect a name. It must fit the pattern, since
+ * the user may have no right to other names. A cluster needs no check: it names only masters.
  */
 static enum rlock_status check_role(struct listing *listing)
 {

@@ -17,8 +17,8 @@
 #include "request.h"
 
 /*
- * The options of an acquire script (lua/inc/options.lua): no token; a caller that waits without a channel, for which the reservation
- * of another waiter is over, and since the time 1, which means a regain.
+ * The options of an acquire script, one byte each (lua/inc/options.lua). No token is issued, the caller waits, it has no channel, the
+ * reservation of another waiter is over, and the wait began at the time 1, which means a regain.
  */
 #define OPTIONS "01011"
 
@@ -52,7 +52,7 @@ static const struct rlock__script *make_regain(const void *ctx, size_t index,
 	return action->script;
 }
 
-/* RLOCK_BUSY: only then another request may succeed. */
+/* RLOCK_BUSY: another caller has the lock, so a later request may succeed. After any other failure it would not. */
 static enum rlock_status read_reply(void *ctx, struct rlock__connection *connection, size_t index,
 				    redisReply *reply)
 {

@@ -656,7 +656,7 @@ enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
 	if (failure != RLOCK_OK && rlock__broadcast_copy_error(broadcast, failure))
 		return failure;
 	if (!rlock__broadcast_copy_error(broadcast, RLOCK_ENET)) {
-		/* Some places have not answered yet, and too few gave the negative answer. */
+		/* Return the negative answer also if too few places gave it: the others have not answered yet. */
 		if (rlock__broadcast_copy_error(broadcast, negative))
 			return negative;
 		rlock__conn_copy_error(conn, 0);

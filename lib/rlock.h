@@ -551,7 +551,7 @@ struct rlock_blocker {
 	int64_t held_ms; /* how long owner has held the lock, by its record; -1: not known */
 	int64_t permits; /* total of a semaphore; 0: not known */
 	size_t position; /* of the caller in the queue of a fair lock, from 1 on; 0: in no queue */
-	/* The lock is reserved for a waiter, whose name is in owner; owner is empty if the waiter is not known. */
+	/* owner does not hold the lock, but is the waiter that gets it next; owner is empty if that waiter is not known. */
 	bool is_waiter;
 	/*
 	 * Not NULL: no owner and no waiter comes first, but this server (see rlock_url_server) was restarted less than a lease ago,
@@ -616,8 +616,8 @@ struct rlock_request {
  * RLOCK_EINVAL     an inherited owner that rlock_owner_check denies; a name whose keys are in several slots of a
  *                  cluster; a lease of less than 1 ms or more than 10000 days; for a semaphore: several servers, or
  *                  permits or take out of range; nothing was sent
- * RLOCK_ENET       no server that can grant a lock was reached in time; or the server was lost during the wait, and still
- *                  at the end of the wait (with wait_ms -1: for 60 s); or all replies to the request and its retries were lost for
+ * RLOCK_ENET       no server that can grant a lock was reached in time; or the server was lost during the wait, and was still
+ *                  lost at its end (with wait_ms -1: for 60 s); or all replies to the request and its retries were lost for
  *                  a second; or too few replicas acknowledged the lock. Nothing stays held for longer than one lease
  * other failures   nothing is held
  * After a lost reply the caller may acquire the same hold again: the server adds no second one. After any other failure the caller

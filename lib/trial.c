@@ -111,7 +111,7 @@ static enum rlock_status try_kind(struct trying *trying, enum rlock_kind kind, c
 	rlock_hold_free(hold);
 	if (status != RLOCK_NOT_NOTIFIED)
 		return status;
-	/* Not for a missing right: rlock_conn_try_rights names that. */
+	/* Do not record a missing right: rlock_conn_try_rights names it. */
 	if (conn->error.status != RLOCK_EACL)
 		(void)snprintf(trying->unsent_why, sizeof(trying->unsent_why), "%s",
 			       conn->error.text);
@@ -119,8 +119,8 @@ static enum rlock_status try_kind(struct trying *trying, enum rlock_kind kind, c
 }
 
 /*
- * The first failure; RLOCK_EACL if the user may use locks of no kind. After RLOCK_EUNSUPPORTED other kinds are tried as well: each
- * needs other commands, of which the server lacks one.
+ * Try a lock of each kind. Returns the first failure; RLOCK_EACL if the user may use locks of no kind. Continue after
+ * RLOCK_EUNSUPPORTED: the server lacks a command that another kind may not need.
  */
 static enum rlock_status try_kinds(struct trying *trying, const char *name)
 {
@@ -208,7 +208,7 @@ static enum rlock_status try_messages(struct trying *trying, int slot, char why[
 		(void)snprintf(why, RLOCK_ERROR_MAX, "%s", twin->error.text);
 	rlock__connection_free(twin);
 	free(keys.memory);
-	/* Not for a missing right: rlock_conn_try_rights names that. */
+	/* Do not return a missing right: rlock_conn_try_rights names it. */
 	return status == RLOCK_EACL ? RLOCK_OK : status;
 }
 

@@ -132,7 +132,7 @@ char *rlock_escape(const char *text, size_t len, char *out, size_t out_size)
 		memcpy(out + used, piece, made);
 		used += made;
 		at += read;
-		/* The last position that leaves room for the ellipsis. */
+		/* Remember the last position that leaves room for the ellipsis: the text is cut there. */
 		if (used + strlen(ELLIPSIS) <= room)
 			cut = used;
 	}

@@ -448,15 +448,15 @@ static char *password_find(char *text, char **end_out)
 
 	if (at != NULL) {
 		/*
-		 * Without a scheme of ours, hide from the first ':': in "user://word@host" the word may be the
-		 * password.
+		 * With a scheme of ours the password begins after the ':' in the body. Otherwise hide from the first ':' on:
+		 * in "user://word@host" the word may be the password.
 		 */
 		if (has_slashes && is_scheme_end(text, colon))
 			colon = strchr(body, ':');
 		*end_out = at;
 		return colon != NULL && colon < at ? colon : NULL;
 	}
-	/* Without slashes the text is "host:port", "local:" or the name of a file. */
+	/* Hide nothing without slashes: the text is "host:port", "local:" or the name of a file. */
 	if (!has_slashes)
 		return NULL;
 	colon = port_colon(body);
@@ -466,7 +466,7 @@ static char *password_find(char *text, char **end_out)
 	port_end = colon + 1 + strspn(colon + 1, DIGITS);
 	if (port_end > colon + 1 && strchr("/?#,", *port_end) != NULL)
 		return NULL;
-	/* What follows is no port: the "@host" is missing, and the rest may be a password. */
+	/* No port follows the ':', so "@host" may be missing: hide the rest, which may be a password. */
 	*end_out = colon + strlen(colon);
 	return colon;
 }
@@ -479,7 +479,7 @@ static bool is_socket(const char *text)
 	return colon != NULL && strncmp(colon, ":///", 4) == 0 && ends_in(text, colon, "unix");
 }
 
-/* Whether our URLs have a parameter of that name: none of ours is a secret. */
+/* Whether our URLs have a parameter of that name. Its value need not be hidden: none of our parameters is a secret. */
 static bool is_known_parameter(const char *name, size_t len)
 {
 	if (len == strlen("db") && strncasecmp(name, "db", len) == 0)

@@ -64,19 +64,19 @@ struct rlock_url {
 	/* redis: one; sentinel, cluster: several, sorted; else none. */
 	struct rlock__endpoints endpoints;
 	/*
-	 * Pairs of addresses: where sentinels or nodes of a cluster name the first, connect to the second.
+	 * Pairs of addresses. If sentinels or nodes of a cluster name the first of a pair, connect to the second.
 	 */
 	struct rlock__endpoints map;
 	int db;
 	bool has_db;
 	bool is_insecure;
-	/* from local: the server must run as this user */
+	/* The URL was local: (rlock_url_set_socket), so each connect checks that the server runs as this user. */
 	bool is_own_server;
 };
 
 #define RLOCK__SCHEMES (RLOCK_SCHEME_LOCAL + 1)
 
-/* A scheme of URLs. Where several names mean the same, messages have the first. */
+/* A scheme of URLs. If several names mean the same scheme, messages use the first of these rows. */
 struct rlock__scheme_name {
 	const char *name; /* NULL: after the last row */
 	enum rlock_scheme scheme;

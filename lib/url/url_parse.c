@@ -1,4 +1,4 @@
-/* Parse URLs and maps of addresses. Strict: a text with two possible meanings is an error. */
+/* Parse URLs and maps of addresses. A text with two possible meanings is an error. */
 #include <arpa/inet.h>
 #include <limits.h>
 #include <netinet/in.h>
@@ -50,7 +50,7 @@ static bool part_contains(struct part part, char c)
 	return memchr(part.text, c, part.len) != NULL;
 }
 
-/* ASCII alone: tolower depends on the locale. */
+/* Change ASCII letters only. tolower would depend on the locale. */
 static char part_lower(char c)
 {
 	return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
@@ -273,7 +273,7 @@ static bool endpoints_read(struct parsing *parsing, struct part part, int defaul
 	return true;
 }
 
-/* Read [user[:pass]@], then one host, or several if the scheme allows that. */
+/* Read [user[:pass]@], then one host, or several hosts if the scheme allows several. */
 static bool hosts_read(struct parsing *parsing, struct part authority)
 {
 	if (part_contains(authority, '@')) {
@@ -487,7 +487,7 @@ static bool address_part_read(struct parsing *parsing, struct part *rest)
 	path = *rest;
 	if (hosts_read(parsing, authority) && path_read(parsing, part_cut(rest, "?#")))
 		return true;
-	/* An '@' in the path: the password contains a character that ended the hosts. */
+	/* If the path has an '@', the password contains a character that ended the hosts: explain that instead. */
 	return parsing->status == RLOCK_EINVAL && part_contains(path, '@') &&
 	       parsing_fail(parsing,
 			    "a '/', '?' or '#' in a password is written %%2F, %%3F or %%23");
@@ -513,7 +513,7 @@ static bool parse(struct parsing *parsing)
 enum rlock_status rlock_url_set_map(struct rlock_url *url, const char *map,
 				    char why[RLOCK_ERROR_MAX])
 {
-	/* A map has no password to hide. */
+	/* Messages may show the map as it is: it has no password to hide. */
 	struct parsing parsing = { .text = map, .shown = (char *)map, .why = why, .url = url };
 
 	if (url->scheme == RLOCK_SCHEME_SENTINEL || url->scheme == RLOCK_SCHEME_CLUSTER) {
