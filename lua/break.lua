@@ -1,7 +1,7 @@
 -- Break a lock of any kind by force. The client sends two requests: the look returns the holds, and the second one breaks them.
 -- Redisson forceUnlockAsync of RedissonLock, RedissonFairLock, RedissonReadLock, RedissonWriteLock
 -- KEYS     lock hash, holds hash, Redisson's queue and deadlines, our waiters, ends of our readers
--- ARGV[1]  the owner that must still hold the lock; empty: any. Of several readers only this one loses its holds
+-- ARGV[1]  the owner that must still hold the lock; empty: any. If there are several readers, only this one loses its holds
 -- ARGV[2]  wake queue
 -- ARGV[3]  turn
 -- ARGV[4]  permits of a semaphore

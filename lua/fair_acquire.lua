@@ -36,7 +36,7 @@ if undo_ms then
 		redis.call('HDEL', name.lock, fresh_owner)
 		if not leave_to_rest(name) then redis.call('DEL', name.lock, name.holds) end
 		if redis.call('EXISTS', name.waiters) == 0 then
-			-- This waiter starts the queue, so no other waiter can come back to it.
+			-- Set no grace time: this waiter starts the queue, so no other waiter can come back to it.
 			name.grace_until_ms = 0
 		end
 		join_queue(name, fresh_owner, hold.note, waits_since_us, NOT_SUBSCRIBED)
@@ -73,8 +73,9 @@ end
 -- include: next_turn
 -- include: mutex
 
--- Record that the queue was read now, even if the caller does not join it: the grace time starts from here. A server whose
--- memory is full refuses this. A caller that does not wait ignores that, to learn that the lock is held.
+-- Record that the queue was read now, even if the caller does not join it: load_grace measures from this time whether the
+-- server had stalled. A server whose memory is full refuses this. A caller that does not wait ignores that, to learn that
+-- the lock is held.
 local function record_read(name)
 	if redis.call('EXISTS', name.waiters) == 1 then
 		local write = may_wait and redis.call or redis.pcall

@@ -1,6 +1,6 @@
--- What a server has of one name, for people to read. This changes nothing. A lock may have a hundred thousand readers, or the
--- key may be a user's own: the script must not block the server for its other clients. So it reads a part, and returns how much
--- there is.
+-- Return what a server stores of one name, for people to read. This changes nothing. A lock may have a hundred thousand readers,
+-- or the key may be a user's own: the script must not block the server for its other clients. So it reads a part, and returns
+-- how much there is.
 -- Redisson none
 -- KEYS[1]  lock hash, or counter of a semaphore
 -- ARGV[1]  how many holders to list at most
@@ -13,7 +13,7 @@
 -- ARGV[11] the writer that is next     ARGV[12] wake queue
 -- ARGV[13] permits of a semaphore      ARGV[14] its channel              ARGV[15] ends of our permits
 -- ARGV[16] its remembered total        ARGV[17] its last holder
--- These are not in KEYS: a user without the right to one of them still sees the rest.
+-- The keys in ARGV are not in KEYS: a user without the right to one of them still sees the rest.
 -- Returns  {'other', type}, or {'free', ...}, {'plain', ...}, {'read', ...}, {'write', ...} or {'sem', ...} with
 --          2  TTL in ms; -1: none; -2: no key
 --          3  the fencing counter; empty: none
@@ -116,7 +116,8 @@ local function read_records()
 	are_records_complete = count <= RECORDS_LISTED_MAX
 end
 
--- How long the longest of a reader's timeout keys lasts. Of many keys, read the last ones: they were set last.
+-- How long the longest of a reader's timeout keys lasts. If there are many keys, read those with the highest numbers: they
+-- were set last.
 local function timeouts_ms(owner, count)
 	local longest_ms = 0
 	for number = count, math.max(1, count - TIMEOUTS_MAX + 1), -1 do

@@ -16,7 +16,8 @@ local hold_id, kept_ms = string.match(ARGV[1], '^%S+'), ARGV[2]
 -- include: fast_release
 -- include: reader_holds
 
--- As free_lock. nil also for a reader whose hold has expired: it has lost the lock.
+-- Call free_lock for a hold of either kind, and return its result. nil also if the hold of a reader has expired: the slow
+-- path then reports a lost lock.
 local function free_only_hold(field)
 	if is_writer_field(field) then return free_lock(WAKE_ALL, ends) end
 	local key = timeout_key({ timeouts = ARGV[#ARGV] }, field, 1)

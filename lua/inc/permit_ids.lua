@@ -10,4 +10,5 @@ local BEHIND_MS = 5000
 
 -- wire: the deadline of a permit without a lease.
 local NO_DEADLINE_MS = 922337203685477
+-- The id of a permit of ours.
 local function permit_id(hold_id, number) return hold_id .. ':' .. number end

@@ -35,7 +35,7 @@ local function remove_waiter(name, owner)
 	redis.call('HDEL', name.waiters, owner)
 end
 
--- After waiters were removed: delete what no waiter needs any more.
+-- Call this after waiters were removed: delete the keys and fields that no waiter needs any more.
 local function tidy_queue(name)
 	if not head_of(name) then
 		redis.call('DEL', name.deadlines, name.waiters)

@@ -16,7 +16,7 @@ end
 -- Remove the permits that have ended, and return how many: the caller adds them to the counter. Set name.has_ended if there may
 -- be more than one script reclaims.
 local function reclaim(name)
-	-- No permit has ended, neither ours nor Redisson's: none has a deadline before this time.
+	-- Return if no permit has a deadline before this time: then none has ended, neither ours nor Redisson's.
 	if not first_ids(name.permits, now_ms() + AHEAD_MS, 1)[1] then return 0 end
 	-- Fail if the user may not run INCRBY, before a permit is removed that could then not be counted.
 	redis.call('INCRBY', name.lock, 0)

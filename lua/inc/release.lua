@@ -21,7 +21,7 @@ local function find_hold(name, hold_id)
 	return hold
 end
 
--- Take one hold from an owner that has count.
+-- Remove one hold of an owner that has count of them.
 local function remove_one(name, field, count)
 	if count > 1 then return redis.call('HINCRBY', name.lock, field, -1) end
 	redis.call('HDEL', name.lock, field)

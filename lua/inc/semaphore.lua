@@ -22,7 +22,7 @@ end
 
 -- Reclaim ended permits, create the counter if there is none, with this many permits in all, and set name.total. name.more: how
 -- many permits have become free.
--- wire: an RSemaphore leaves only a lower counter, so the total is remembered in a key of ours.
+-- wire: a permit of RSemaphore shows only in a lower counter, so the total is remembered in a key of ours.
 local function count_permits(name, wanted)
 	name.more = reclaim(name)
 	name.held = name.held - name.more

@@ -6,7 +6,7 @@ local STOP = ':stop'
 
 -- --at-least: a hold that is kept until END_MS, by the server's clock, has the owner "OWNER:lingering:END_MS". No process has
 -- this owner, so no leftover process of the holder can re-enter the lock.
--- wire: the word stays; elsewhere we say "kept".
+-- wire: the word must stay as it is; the source and the messages say "kept".
 local KEPT = ':lingering:'
 
 -- In the holds hash of a semaphore: OWNER:last names the owner's last hold. Its value, " HOLD_ID", starts with a blank, so it

@@ -70,10 +70,11 @@ end
 -- A turn lasts this much longer if its waiter has come, but has to wait for another name.
 local TURN_EXTENSION_MS = 1000
 
--- The caller waits for several names, one of which is free. If the caller has the next turn of that name, extend the turn, but
--- only once after the caller was woken: then others may have the name, until a release gives the caller another turn. Otherwise
--- wake a waiter that came later than the caller: two waiters that each wait for another name would wake each other for ever.
--- Return the time that is left of the turn, in ms; -1: the caller does not have it.
+-- Decide about a name that may be free while the caller waits for another of its names. If the caller has the next turn of
+-- the free name, extend the turn, but only once after the caller was woken. After that, others may have the name until a
+-- release gives the caller another turn. Otherwise wake a waiter that came later than the caller: two waiters that each wait
+-- for another name would wake each other for ever. Return the time that is left of the turn, in ms; -1: the caller does not
+-- have it.
 local function extend_turn_or_wake_next(name, since_us)
 	if not is_available(name) then return -1 end
 	local waiter = waiter_in_turn(name)
@@ -127,9 +128,9 @@ local function turn_reply(index)
 	return reply
 end
 
--- The caller has acquired the lock without having been woken: the waiters that were woken did not come, and others may be
--- stopped, too. Wake and remove all waiters that came before the caller, so that they delay the others only once. Those that
--- live join again.
+-- Wake and remove the waiters that came before the caller. Call this if the caller has acquired the lock without having been
+-- woken: the waiters that were woken did not come, and others may be stopped as well. They thus delay the others only once;
+-- those that live join again.
 local function wake_earlier(name)
 	local ids = redis.pcall('ZRANGE', name.wake_queue, '-inf', '(' .. digits(waits_since_us), 'BYSCORE', 'LIMIT', 0, DEAD_MAX)
 	for _, id in ipairs(ids) do
