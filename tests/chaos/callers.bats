@@ -1,14 +1,13 @@
 #!/usr/bin/env bats
-# The process that a lock without a command belongs to ends while it locks or unlocks: within a second the lock is free, and
-# nothing stays locked for longer; a waiter acquires the lock and keeps it; no process and no hold file of rlock's is left.
-# Each signal at any other moment: killed.bats.
+# The process that a lock without a command belongs to ends while it locks or unlocks. The lock must be free within a second, a waiter must
+# acquire it and keep it, and no process and no hold file of rlock may be left. killed.bats sends signals at other moments.
 
 load chaos
 
-# It is a second on a machine that has time.
+# The manual promises one second. Allow more, since the cells share the processors.
 LIMIT_MS=3000
 
-# end_caller WAY: the process CALLER, or its group.
+# end_caller WAY: sends the signal WAY to the process CALLER. A WAY that begins with group_ signals its process group.
 end_caller() {
 	case $1 in
 	group_*) kill -s "${1#group_}" -- "-$CALLER" ;;
@@ -16,8 +15,8 @@ end_caller() {
 	esac
 }
 
-# unlock_races NUMBER: the script unlocks when it is told to, by a process that ends later, and is killed at about that time; now
-# and then it is the group that is, unlock and all, or another process unlocks as well.
+# unlock_races NUMBER: the script unlocks when it reads a word, and gets a signal within 12 ms after that. In some cells the signal goes to
+# its process group, so also to its `rlock unlock`. In others there is no signal, but another process unlocks as well.
 unlock_races() {
 	local kind=${KINDS[$1 % 4]} told ended_us took_ms contender status
 	choose KILL TERM INT group_TERM group_INT group_HUP other
@@ -29,7 +28,7 @@ unlock_races() {
 		sh -c 'rlock unlock $NAME 2>stderr; echo \$? >>statuses'"
 	CALLER=$PID
 	wait_until 10 file_exists ready || return
-	# Inside long enough for a release that is not the contender's to be noticed.
+	# The contender stays for 50 ms: if an unlock released its lock, it would find the lock lost, and not end with 0.
 	[ "$kind" != read ] || kind='write'
 	start_contender contender "$kind" "$LEDGER" '-f 50000' -w 20s
 	contender=$PID
@@ -55,8 +54,8 @@ unlock_races() {
 	! grep -sqvxE '0|1|76' statuses || violated "unlock ended with $(paste -s -d ' ' statuses)"
 }
 
-# lock_races NUMBER: the parent of a `rlock lock` that just starts, or waits, is killed, or goes on without looking back. The process
-# that took its place must not have the lock: it and all that it started would be sent SIGTERM if that was lost, so it is left out here.
+# lock_races NUMBER: the parent of a starting or waiting `rlock lock` is killed, or exits without waiting for it. No other process may
+# get the lock. With --on-lost ignore an error of rlock does not spread: the process that adopts orphans gets no SIGTERM.
 lock_races() {
 	local kind=${KINDS[$1 % 4]} lock holder='' end='; read -r word' at_us
 	lock="rlock $(verb_without_command "$kind") --on-lost ignore --pid \$\$ $NAME"
@@ -64,10 +63,11 @@ lock_races() {
 	case $CHOSEN in
 	exits) end=' & exit' ;;
 	kills_itself) end=' & kill -KILL $$' ;;
-	# A call that is killed together with its parent may have acquired the lock already: that ends with its lease.
+	# A call that is killed together with its parent may have acquired the lock already: a short lease makes it expire soon.
 	group_KILL) lock+=' -t 1s' ;;
 	esac
-	# A waiter that is killed in a fair queue stays in it until another one waits there.
+	# In some cells the call waits for a holder. Not if the group is killed: a killed waiter stays in a fair queue until another call
+	# waits there.
 	if ((RANDOM % 4 == 0)) && [ "$CHOSEN" != group_KILL ]; then
 		[ "$kind" != read ] || kind='write'
 		start_contender holder "$kind" "$LEDGER" until
@@ -91,10 +91,10 @@ lock_races() {
 		finish_contender holder
 		must_end 0 "$holder" holder
 	fi
-	# From when nothing of it runs nothing can acquire the lock any more.
+	# When no process of rlock runs, none can acquire the lock any more.
 	must 'something runs' wait_until 10 no_rlock_runs
 	took $((($(now_us) - at_us) / 1000))
-	# What calls that were killed all together leave on disk, the next one sweeps out.
+	# If all processes of a call were killed, its hold file stays until the next call removes it.
 	[ "$CHOSEN" != group_KILL ] || rlock renew --pid "$BASHPID" "$NAME" || :
 }
 

@@ -1,10 +1,10 @@
-# What the scenarios share: cells, each with one fault, side by side; what is put on record of them; what has to be true after each;
-# and a row of the table. Sourced by every tests/chaos/*.bats.
+# Run a scenario: many cells at the same time, each with a lock and a fault of its own. Record the facts of each cell, check what must be
+# true after it, and print a row of the table. Sourced by every tests/chaos/*.bats.
 #
-#   SCALE         how many repetitions, as a multiple of what CI does (1); 0.1 for a quick look
+#   SCALE         number of repetitions, as a multiple of what CI does (1); 0.1 for a quick check
 #   CHAOS_TABLE   the rows of the table are appended to this file
 
-# What in_cell sets, and KINDS, are for the scenarios.
+# The scenarios read KINDS, and the variables that in_cell sets.
 
 load ../lib/usual
 
@@ -28,17 +28,17 @@ verb_without_command() {
 	verb_of "$1" | sed 's/^run$/lock/'
 }
 
-# mode_of KIND: what `overlap` calls it.
+# mode_of KIND: prints the mode that a command of this kind passes to `overlap`.
 mode_of() {
 	[ "$1" = read ] && echo shared || echo exclusive
 }
 
-# excluded_kind KIND: the kind that this one keeps out.
+# excluded_kind KIND: prints a kind whose calls must wait while a lock of this kind is held.
 excluded_kind() {
 	[ "$1" = read ] && echo write || echo "$1"
 }
 
-# opposite_kind KIND: the same, and of the two sorts of a read/write lock the other one.
+# opposite_kind KIND: like excluded_kind, but prints "read" for a write lock.
 opposite_kind() {
 	case $1 in
 	write) echo read ;;
@@ -46,7 +46,7 @@ opposite_kind() {
 	esac
 }
 
-# scaled COUNT: so many at the scale that is asked for, one at least.
+# scaled COUNT: prints COUNT times SCALE, rounded, at least 1.
 scaled() {
 	awk -v count="$1" -v scale="${SCALE:-1}" 'BEGIN { count = int(count * scale + 0.5); print count < 1 ? 1 : count }'
 }
@@ -64,18 +64,18 @@ repeated() {
 	echo "repetition ${1:-1}" >>"$RECORD"
 }
 
-# injected [COUNT]: records COUNT faults. Call it when they have happened, and not when they were ordered.
+# injected [COUNT]: records COUNT faults. Call it only when the faults have happened, not when they were ordered.
 injected() {
 	echo "fault ${1:-1}" >>"$RECORD"
 }
 
-# violated TEXT: records that the guarantee did not hold. WHERE describes the cell.
+# violated TEXT: records that the guarantee did not hold. The variable WHERE describes the cell.
 violated() {
 	VIOLATIONS=$((VIOLATIONS + 1))
 	echo "violation ${SCENARIO%%,*}: $1${WHERE:+ ($WHERE)}" >>"$RECORD"
 }
 
-# must TEXT COMMAND [ARG...]: COMMAND must succeed; if it does not, TEXT is a violation. Always succeeds itself.
+# must TEXT COMMAND [ARG...]: runs COMMAND. If COMMAND fails, records the violation TEXT, with the output. Always succeeds.
 must() {
 	local heard
 	heard=$("${@:2}" 2>&1) || violated "$1${heard:+: ${heard//$'\n'/; }}"
@@ -86,13 +86,13 @@ took() {
 	echo "time $1" >>"$RECORD"
 }
 
-# broke TEXT: records that the cell itself did not work, so that it shows nothing about the guarantee.
+# broke TEXT: records that the cell itself did not work. Such a cell shows nothing about the guarantee, and the scenario fails.
 broke() {
 	echo "broken $1${WHERE:+ ($WHERE)}" >>"$RECORD"
 }
 
-# end_scenario [WHAT]: writes the record as a row of the table, and fails if the guarantee did not hold. WHAT says what the times are; the
-# worst is the greatest one, or the smallest one if WHAT begins with "left". A scenario without faults sets WITHOUT_FAULTS.
+# end_scenario [WHAT]: writes the record as a row of the table. Fails if a guarantee did not hold, or if a cell broke. WHAT names the
+# measured times. The worst time is the longest, or the shortest if WHAT begins with "left". A scenario without faults sets WITHOUT_FAULTS.
 end_scenario() {
 	local row cell
 	# Find cells that ended without a message, as after an arithmetic error of the shell.
@@ -120,7 +120,8 @@ scenario() {
 	end_scenario "$2"
 }
 
-# scenario_of_kinds NAME WHAT COUNT WIDTH FUNCTION [ARG...]: runs one scenario for each kind of lock, which FUNCTION gets as its last argument.
+# scenario_of_kinds NAME WHAT COUNT WIDTH FUNCTION [ARG...]: runs one scenario for each kind of lock. FUNCTION gets the kind as its last
+# argument.
 scenario_of_kinds() {
 	local kind
 	for kind in "${KINDS[@]}"; do
@@ -142,16 +143,16 @@ in_cells() {
 	)
 }
 
-# in_cell NUMBER FUNCTION [ARG...]: calls FUNCTION with a directory, a runtime directory and a lock of its own. CHANCE is the seed of what it
-# draws. After it nothing_is_left must be true, and all that it left running is killed.
+# in_cell NUMBER FUNCTION [ARG...]: calls FUNCTION with a directory, a runtime directory and a lock of its own. CHANCE is the seed of the
+# cell's random numbers. Then checks nothing_is_left, and kills all processes that the cell left running.
 in_cell() {
-	# Switch off the trap of bats before each command, which would cost as much as the rest of a cell.
+	# Switch off the trap that bats runs before each command: it would take as much time as the rest of a cell.
 	trap - DEBUG
 	CHANCE=$RANDOM
 	RANDOM=$CHANCE
 	WHERE="cell $1, chance $CHANCE"
 	echo "begins $BATCH.$1" >>"$RECORD"
-	# End the name with a dot, so that no name is the beginning of another.
+	# End the name with a dot: no lock's name is then the beginning of another, and on_server finds only the cell's own keys.
 	NAME=lock.$BATCH.$1.
 	CELL=$BATS_TEST_TMPDIR/$NAME
 	# Helpers put their files into this directory, and `list_test_processes` finds the cell's processes by it.
@@ -170,7 +171,8 @@ in_cell() {
 	echo "ends $BATCH.$1" >>"$RECORD"
 }
 
-# end_cell: kills all that the cell has started. A process has the cell's directory in its environment; a server hides that.
+# end_cell: kills all processes that the cell has started. They are found by the cell's directory in their environments. A server
+# overwrites its environment, so it is stopped separately.
 end_cell() {
 	local pid
 	end_commands
@@ -181,9 +183,9 @@ end_cell() {
 	wait
 }
 
-# nothing_is_left: no two processes that exclude each other were inside at one time, none is inside now, nothing of rlock runs, and no key,
-# subscriber or file of the cell's lock is left. A cell can allow exceptions: MAY_OVERLAP, MAY_LEAVE_FILES, KEPT (a pattern of keys that
-# stay), and LEFT_WITHIN_S (seconds until the keys are gone).
+# nothing_is_left: records a violation if two commands that exclude each other were inside at the same time, if one is still inside, if a
+# process of rlock runs, or if a key, subscriber or file of the cell's lock is left. A cell can allow exceptions: MAY_OVERLAP,
+# MAY_LEAVE_FILES, KEPT (a pattern of keys that stay), and LEFT_WITHIN_S (seconds in which the keys must disappear).
 nothing_is_left() {
 	local mark line
 	for mark in *.mark; do
@@ -210,18 +212,19 @@ nothing_is_on_server() {
 
 # ---- chance ----
 
-# draw MIN MAX: sets DRAWN to a random number. Not in a subshell, whose numbers do not follow the seed.
+# draw MIN MAX: sets DRAWN to a random number. Never call it in a subshell: bash gives a subshell random numbers that the seed does not
+# decide, so the cell could not be repeated.
 draw() {
 	DRAWN=$(($1 + RANDOM * ($2 - $1 + 1) / 32768))
 }
 
-# choose ARG...: sets CHOSEN, one of them.
+# choose ARG...: sets CHOSEN to one of the arguments, by chance.
 choose() {
 	draw 1 $#
 	CHOSEN=${!DRAWN}
 }
 
-# shuffle ARG...: sets the array SHUFFLED.
+# shuffle ARG...: sets the array SHUFFLED to the arguments in a random order.
 shuffle() {
 	SHUFFLED=()
 	while (($#)); do
@@ -233,32 +236,32 @@ shuffle() {
 
 # ---- time ----
 
-# let_pass_ms MS
+# let_pass_ms MS: waits that long.
 let_pass_ms() {
 	local seconds
 	to_seconds seconds $(($1 * 1000))
 	pause_for "$seconds"
 }
 
-# let_some_pass MS: at most; sets DRAWN.
+# let_some_pass MS: waits for a random time, at most MS. Sets DRAWN to that time.
 let_some_pass() {
 	draw 0 "$1"
 	let_pass_ms "$DRAWN"
 }
 
-# spin US: no process can sleep as sharply.
+# spin US: waits by a busy loop: a sleep is not this precise.
 spin() {
 	local end=$((${EPOCHREALTIME/./} + $1))
 	while ((${EPOCHREALTIME/./} < end)); do :; done
 }
 
-# Microseconds on the clock of the ledgers, CLOCK_BOOTTIME.
+# now_us: prints the time in microseconds on CLOCK_BOOTTIME, the clock of the ledgers.
 now_us() {
 	gone 0
 }
 
-# When the lease of the cell's lock, or of permits, ends by what the server knows now, or a moment sooner, on the clock of
-# the ledgers; 0: there is none.
+# lease_end_us: prints when the lease of the cell's lock, or the first lease of a permit, ends on the server. The time is on the clock of the
+# ledgers, and never too late. 0: there is no lease.
 lease_end_us() {
 	local at_us left_ms
 	at_us=$(now_us)
@@ -269,7 +272,7 @@ lease_end_us() {
 	echo $((left_ms > 0 ? at_us + left_ms * 1000 : 0))
 }
 
-# look_until_gone LIMIT_MS: sets SEEN_US, when one was inside for the last time.
+# look_until_gone LIMIT_MS: waits until no process is inside. Sets SEEN_US, the last time at which one was seen inside.
 look_until_gone() {
 	SEEN_US=$(overlap -G "$LEDGER" "$1") || {
 		violated 'inside long behind the end'
@@ -277,16 +280,17 @@ look_until_gone() {
 	}
 }
 
-# was_gone_by END_US [LATE_US]: the last one was gone by then, or so much later on a busy machine. How much was left counts.
+# was_gone_by END_US [LATE_US]: records a violation if a process was still inside at END_US, plus LATE_US on a busy machine. Records the
+# time that was left until END_US.
 was_gone_by() {
 	took $((($1 - SEEN_US) / 1000))
 	((SEEN_US < $1 + ${2:-0})) || late_since "$SINCE_US" "inside $(((SEEN_US - $1) / 1000)) ms behind the end"
 }
 
-# A machine that does not wake a process in time, for so long, keeps rlock from running as well.
+# A cell is excused if the machine woke the metronome later than this: rlock could not run in time either.
 STALL_MS=40
 
-# For setup_file and teardown_file.
+# A file that excuses stalls calls these two in setup_file and teardown_file.
 start_metronome() {
 	"$TOP/tests/bin/metronome" 5 "$STALL_MS" >"$BATS_FILE_TMPDIR/stalls" 3>&- &
 	export METRONOME=$!
@@ -296,12 +300,13 @@ stop_metronome() {
 	kill "$METRONOME"
 }
 
-# runs_smoothly_since US: as far as the metronome has found, where there is one.
+# runs_smoothly_since US: whether the metronome has found no stall since then, or does not run.
 runs_smoothly_since() {
 	[ -z "${METRONOME-}" ] || awk -v since="$1" '$1 > since { stalls++ } END { exit (stalls > 0) }' "$BATS_FILE_TMPDIR/stalls"
 }
 
-# unless_stalled US VERB TEXT: violated or broke; where the machine stood still meanwhile, a line for readers of the log.
+# unless_stalled US VERB TEXT: calls VERB ("violated" or "broke") with TEXT. If the machine stood still since US, prints a line to the log
+# instead.
 unless_stalled() {
 	if runs_smoothly_since "$1"; then
 		"${@:2}"
@@ -310,7 +315,7 @@ unless_stalled() {
 	fi
 }
 
-# late_since US TEXT
+# late_since US TEXT: records the violation TEXT, unless the machine stood still since US.
 late_since() {
 	unless_stalled "$1" violated "$2"
 }
@@ -318,8 +323,8 @@ late_since() {
 # ---- witnesses ----
 
 # start_contender CONTENDER KIND LEDGER STAY [OPTION...]: an rlock in the background that wants the cell's lock for an `overlap`
-# with the options STAY; its messages are in the file "stderr-CONTENDER". Sets PID. With "until" for STAY, and whatever
-# comes after it, it stays until `finish_contender CONTENDER`.
+# with the options STAY; its messages are in the file "stderr-CONTENDER". Sets PID. If STAY begins with "until", `overlap` stays until
+# `finish_contender CONTENDER`; the rest of STAY are more options.
 start_contender() {
 	local stay=${4/#until/-u $CELL/leave-$1}
 	# shellcheck disable=SC2086
@@ -327,52 +332,52 @@ start_contender() {
 		"${CLOCK[@]}" rlock "$(verb_of "$2")" "${@:5}" "$NAME" -- overlap "$3" "$(mode_of "$2")" $stay
 }
 
-# start_holder_family CONTENDER KIND LEDGER [OPTION...]: start_contender, with a family that is hard to stop, see `overlap -C`. Returns when all are inside.
-# Sets HOLDER.
+# start_holder_family CONTENDER KIND LEDGER [OPTION...]: start_contender for a command whose children are hard to stop, see `overlap -C`.
+# Sets HOLDER. Returns when all are inside.
 start_holder_family() {
 	start_contender "$1" "$2" "$3" 'until -C' "${@:4}"
 	HOLDER=$PID
 	wait_until 30 all_inside "$3" "$FAMILY_SIZE"
 }
 
-# Its command ends.
+# finish_contender CONTENDER: ends the command of a contender that was started with "until".
 finish_contender() {
 	: >"$CELL/leave-$1"
 }
 
-# inside LEDGER: prints the pids of the processes that went in.
+# inside LEDGER: prints the pids of all processes that went in, also of those that have left.
 inside() {
 	sed -nE 's/^[0-9]+ (enter|child) [a-z]+ ([0-9]+)$/\2/p' "$1" 2>/dev/null
 }
 
-# all_inside LEDGER COUNT: COUNT processes in all have gone in.
+# all_inside LEDGER COUNT: whether exactly COUNT processes have gone in, a command's children included.
 all_inside() {
 	[ "$(inside "$1" | wc -l)" = "$2" ]
 }
 
-# entered COUNT [LEDGER]: COUNT commands have gone in.
+# entered COUNT [LEDGER]: whether exactly COUNT commands have gone in.
 entered() {
 	[ "$(times enter "${2:-$LEDGER}" | wc -l)" = "$1" ]
 }
 
-# times EVENT [LEDGER]: prints when the event happened, a line each.
+# times EVENT [LEDGER]: prints the times of this event in microseconds, one a line.
 times() {
 	sed -n "s/ $1 .*//p" "${2:-$LEDGER}" 2>/dev/null
 }
 
-# is_well LEDGER: a process is inside, and the lock is held.
+# is_well LEDGER: whether a process is inside, and the lock is held.
 is_well() {
 	! overlap -g "$1" 0 >/dev/null && is_held "$NAME"
 }
 
-# is_excluded KIND: a client that a hold of this kind excludes does not get the lock.
+# is_excluded KIND: whether a call that a hold of this kind excludes finds the lock busy.
 is_excluded() {
 	local status=0
 	rlock "$(verb_of "$(excluded_kind "$1")")" -n "$NAME" -- true || status=$?
 	[ "$status" = 75 ]
 }
 
-# all_commands_run: every process that went in is running.
+# all_commands_run: whether every process that went in still runs.
 all_commands_run() {
 	local pid
 	for pid in $(inside "$LEDGER"); do
@@ -380,7 +385,8 @@ all_commands_run() {
 	done
 }
 
-# must_keep_lock KIND MIN_MS MAX_MS: a fault was injected. After a random time between these two the lock is held, and its command runs.
+# must_keep_lock KIND MIN_MS MAX_MS: call it after a fault. Waits for a random time between the two; then the lock must still be held, and
+# all processes of its command must run.
 must_keep_lock() {
 	injected 1
 	repeated 1
@@ -395,7 +401,7 @@ waiting() {
 	echo $(($(redis zcard "rlock_queue:{${1:-$NAME}}") + $(redis llen "redisson_lock_queue:{${1:-$NAME}}")))
 }
 
-# listen COUNT [NAME]: at least COUNT wait for it.
+# listen COUNT [NAME]: whether at least COUNT calls wait for the lock.
 listen() {
 	(($(waiting "${2:-$NAME}") >= $1))
 }
@@ -425,7 +431,8 @@ must_say() {
 	fi || violated "$1 said: $(said_by "$1")"
 }
 
-# call COMMAND [ARG...]: sets STATUS; the lines that it said are in SAID. What it has to do by itself takes OWN_MS. One that hangs is killed.
+# call COMMAND [ARG...]: runs COMMAND, which is killed after 30 s. Sets STATUS, and SAID to the lines of its messages. Records its time
+# without OWN_MS, the time that it needs even when no fault happens. More than CALL_LIMIT_MS is a violation.
 call() {
 	local start=${EPOCHREALTIME/./} ms
 	STATUS=0
@@ -436,8 +443,9 @@ call() {
 	mapfile -t SAID <stderr
 }
 
-# must_tell GOOD SAYS [BAD]: STATUS is one of GOOD, and a line like SAYS was said, or nothing when that is empty; or it is one of BAD, and one
-# line was said, which is like the variable SAYS, if set. To IS_DEAF nothing can be said.
+# must_tell GOOD SAYS [BAD]: judges the last `call`. If its STATUS is one of GOOD, it must have printed one line that matches SAYS, or
+# nothing if SAYS is empty. If its STATUS is one of BAD, it must have printed one line, which matches the variable SAYS if that is set. With
+# IS_DEAF the line may be missing: the call had no working standard error.
 must_tell() {
 	local told="status $STATUS, said: ${SAID[*]-}" says=${SAYS-}
 	if [[ " $1 " = *" $STATUS "* ]]; then
@@ -453,7 +461,7 @@ must_tell() {
 	fi
 }
 
-# calls STATUSES COMMAND [ARG...]: it ends with one of these. One that fails says why.
+# calls STATUSES COMMAND [ARG...]: runs COMMAND, which must end with one of STATUSES. It must print one line if it fails, else nothing.
 calls() {
 	call "${@:2}"
 	must_tell 0 '' "$1"

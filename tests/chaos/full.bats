@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
-# A server that is full (maxmemory, noeviction). Promised: it grants no new locks, and none can be re-entered:
-# 69, in one line that says so. What is held is renewed and released as ever. A waiter goes on waiting, for its
-# own wait time, or for 60 s when it has none, and has its turn once there is room again.
+# A server has no memory left (maxmemory, noeviction). Promised: a call that acquires or re-enters a lock ends with 69 and one line that
+# says so. Locks that are held are still renewed and released. A waiter continues to wait for its wait time, or for 60 s without one.
+# It acquires the lock when the server has memory again.
 
 load chaos
 
-# Each cell has a server of its own, which knows no script yet.
+# Each cell starts a server of its own, which has not loaded any script yet.
 setup_file() { :; }
 teardown_file() { :; }
 setup() {
@@ -13,14 +13,14 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
-# Of the only owner.
+# The hold count of the only owner of the lock KEYS[1].
 COUNT_HOLDS='
 	for _, value in ipairs(redis.call("HVALS", KEYS[1])) do
 		if tonumber(value) then return tonumber(value) end
 	end'
 
-# take_locks KIND: the locks of a script, of two owners, and of a command that waits to be let go. For that one two wait: one
-# for as long as it takes, and one that has not so much time.
+# take_locks KIND WAITER_KIND: acquires a lock for this shell, one for each of two owners, and one for a command that runs until
+# finish_contender. Two calls wait for the last: one without a limit, and one for 4 s.
 take_locks() {
 	calls 0 rlock "$LOCK" -t 3s --pid "$BASHPID" script
 	calls 0 rlock "$LOCK" -l 60s --owner job owner
@@ -35,7 +35,7 @@ take_locks() {
 	wait_until 10 listen 2
 }
 
-# none_gets_in: no new lock, waited for or not, alone or among others, for a command, a script or an owner; and nothing of it stays.
+# none_gets_in: each call for a new lock, and each re-entry, must end with 69. No command may run, and no key and no hold may be added.
 none_gets_in() {
 	local SAYS=memory line key
 	while read -r line; do
@@ -60,7 +60,7 @@ none_gets_in() {
 	done
 }
 
-# fill NUMBER KIND
+# fill NUMBER KIND: acquires locks, fills the server, and uses the locks. Then gives the server memory again.
 fill() {
 	local room_us
 	VERB=$(verb_of "$2") LOCK=$(verb_without_command "$2")
@@ -70,7 +70,7 @@ fill() {
 	redis config set maxmemory 1
 	injected
 	none_gets_in
-	# Over several renewals.
+	# Longer than the leases of 3 s: without renewals these locks would expire.
 	pause_for 3.3
 	must 'the lock of a script was not renewed' is_held script
 	must 'the lock of a command was not renewed' is_well "$LEDGER"
@@ -78,9 +78,9 @@ fill() {
 	calls 0 rlock renew --owner job -l 60s owner
 	calls 0 rlock unlock script
 	calls 0 rlock unlock --owner job owner
-	# It names the owner.
+	# Not by `calls`: when it succeeds, it prints a line that names the owner.
 	must 'the lock of a gone owner was not broken' rlock unlock --force forgotten
-	# Its time is over: held by another owner, or no room for it in the queue.
+	# The wait of 4 s is over: 75 if another owner held the lock at the last attempt, 69 if the server had no memory to queue the waiter.
 	must_end '75 69' "$HASTY" hasty
 	[ ! -e ledger-hasty ] || violated 'the waiter whose time was over acquired the lock'
 	finish_contender holder

@@ -1,17 +1,18 @@
 #!/usr/bin/env bats
 # bats file_tags=alone
-# Processes hang so that what looks into them hangs, too, while a command is to be terminated: strangers that were started
-# after it, some of its own, or both. Promised: all of its processes are gone in time, as if nothing hung.
+# Some processes hang, and any process that reads their environment hangs as well: unrelated processes, some of the command's own, or both.
+# Meanwhile the command must be terminated. Promised: all its processes end in time, as if no process hung.
 #
-# On a machine with other work to do they are late without that as well, by parts of a second, which is for other files
-# to count. Where a hang is waited for there is no end.
+# A busy machine delays a termination by parts of a second anyway, so LATE_US allows for that; other files measure it. An rlock that waits
+# for a hung process would never end.
 
 load chaos
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }
 
-# HUNG is the directory of what hangs, for those alone that run under tests/bin/hung: a reader of their environments waits.
+# HUNG is a directory with a file for each hung process, named by its pid. A program under tests/bin/hung hangs when it reads the environment
+# of such a process. First check that this works here.
 setup() {
 	directory_setup
 	needs_refuse
@@ -24,7 +25,7 @@ setup() {
 	rm "$HUNG/$$"
 }
 
-# hangs PID...
+# hangs PID...: makes these processes hang.
 hangs() {
 	local pid
 	for pid; do
@@ -32,23 +33,24 @@ hangs() {
 	done
 }
 
-# An orphan, younger than all that were started before.
+# hung_stranger: starts a process that does not belong to the command, and makes it hang. It is younger than the command's processes.
 hung_stranger() {
 	local PID
 	in_background sleep 60
 	hangs "$PID"
 }
 
-# More than a machine that is busy makes them late.
+# A busy machine delays a termination by less than this.
 LATE_US=1000000
 GRACE_MS=300
-# After the end of the grace time.
+# All processes must have ended at this time after the grace time.
 KILLED_WITHIN_US=500000
 
-# What can't terminate the command, so that another process has to.
+# The process that cannot terminate the command, so that the other one must.
 LOSSES=('nothing is lost' 'rlock is killed' 'rlock is stopped' 'the renewer is killed' 'the renewer is stopped')
 
-# holds_beside_hung NUMBER OPTION...: sets HOLDER and RENEWER. Returns when all are inside, and all hang that will.
+# holds_beside_hung NUMBER OPTION...: starts a holder, whose rlock runs under tests/bin/hung. When all its processes are inside, makes
+# some processes hang, and kills or stops rlock or the renewer. Sets HOLDER and RENEWER.
 holds_beside_hung() {
 	local stay='until -C'
 	HUNG=$CELL/hung
@@ -70,7 +72,8 @@ holds_beside_hung() {
 	esac
 }
 
-# Sets STRANGERS and OWN: how many.
+# something_hangs: makes a random number of processes hang, at least one. Sets STRANGERS and OWN: how many are unrelated, and how many belong
+# to the command.
 something_hangs() {
 	local i
 	draw 0 3
@@ -86,7 +89,8 @@ something_hangs() {
 	injected $((STRANGERS + OWN))
 }
 
-# judge END_US STATUS: the command's processes were to be gone by then, and rlock was to end so. None of them was looked into.
+# judge END_US STATUS: the command's processes must have ended by END_US, and rlock must exit with STATUS. No process may have read the
+# environment of a hung process.
 judge() {
 	repeated
 	! look_until_gone 10000 || was_gone_by "$1" $LATE_US
@@ -96,7 +100,7 @@ judge() {
 	[[ $WHERE = *'rlock is killed'* ]] || must_end "$2" "$HOLDER" holder
 }
 
-# terminate NUMBER: a command with such processes has run for too long, has lost its lock, or is at the end of its lease.
+# terminate NUMBER: the command reaches its --max-run, loses its lock, or reaches the end of a fixed lease.
 terminate() {
 	local begun_us end_us
 	case $(($1 % 3)) in

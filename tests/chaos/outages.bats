@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# A server that is started again while one holds a lock and others wait, with what it knew or without it, or whose replica
-# takes over: waiters survive that, and so does the holder whose lock is still known. And one that does not come back: a waiter
-# gives up after its wait time, or after a minute.
+# While a lock is held and others wait for it, the server restarts with or without its data, or its replica takes over. All waiters must
+# acquire the lock, and a holder must keep a lock that the server still knows. If the server does not come back, a waiter gives up after its
+# wait time, or after a minute.
 
 load chaos
 load ../lib/replicas
@@ -15,15 +15,16 @@ setup() {
 }
 
 WAITERS=20
-# How long a waiter that has no wait time of its own goes on without a server.
+# A waiter without a wait time gives up when it has been without a server for this long.
 LOST_SERVER_US=60000000
 
-# choose_server DIRECTORY PID: that one is asked from now on.
+# choose_server DIRECTORY PID: from now on the tests query this server.
 choose_server() {
 	export SERVER_DIR=$CELL/$1 SERVER_SOCKET=$CELL/$1/redis.sock SERVER_PID=$2
 }
 
-# serve: a server, with what an earlier one has left on disk; or first a master with its replica, and then that takes over.
+# serve: starts a server, with the data that an earlier one has stored on disk. With DATA=replica the first call starts a master and its
+# replica, and the second one makes the replica the master.
 serve() {
 	local options=()
 	if [ "$DATA" != replica ]; then
@@ -36,7 +37,8 @@ serve() {
 	fi
 }
 
-# Whatever the master has acknowledged. It waits for what came before on the same connection only.
+# is_copied: whether the replica has all writes that the master has acknowledged. WAIT covers only the writes of its own connection, so
+# publish first: the replica acknowledges this write after all earlier ones.
 is_copied() {
 	[ "$(printf '%s\n' 'publish news 1' 'wait 1 1000' | redis - | tail -n 1)" = 1 ]
 }
@@ -52,11 +54,12 @@ crash() {
 	wait_until 20 is_gone "$SERVER_PID"
 }
 
+# so_many_wait COUNT: whether COUNT calls are subscribed.
 so_many_wait() {
 	[ "$(redis client list type pubsub | wc -l)" = "$1" ]
 }
 
-# begin_queue KIND: they wait behind the holder; behind a reader, writers and readers. Sets QUEUE.
+# begin_queue KIND: starts WAITERS calls that wait for the holder's lock; if the holder reads, writers and readers in turn. Sets QUEUE.
 begin_queue() {
 	local number kind=$1
 	QUEUE=()
@@ -64,23 +67,23 @@ begin_queue() {
 		[ "$1" != read ] || kind=$( ((number % 2)) && echo read || echo write)
 		start_contender "$number" "$kind" "$LEDGER" '-f 2000' -t 3s -w 60s
 		QUEUE+=("$PID")
-		# A reader that comes before the first writer waits would be in at once.
+		# Wait until the first one, a writer if the holder reads, is in the queue: a reader before it would acquire the lock immediately.
 		((number > 0)) || wait_until 20 so_many_wait 1 || return
 	done
 	wait_until 20 so_many_wait $WAITERS
 }
 
-# restart NUMBER KIND: the server of a holder and of waiters. What it knew is in a log, or was saved, or is lost, or a replica has it.
+# restart NUMBER KIND: the server of a holder and of waiters crashes and comes back. Its data was in a log, saved, lost, or on a replica.
 restart() {
 	local all_data=(log saved lost replica) turns=$WAITERS number back_us last_us
 	DATA=${all_data[$1 % 4]}
 	WHERE="data $DATA, $WHERE"
 	serve || return
 	if [ "$DATA" = lost ]; then
-		# It is beside the next one, until it finds out.
+		# This holder gets a ledger of its own: until it notices the loss, its command may run at the same time as the next holder's.
 		start_holder_family holder "$2" ledger-lost -t 3s || return
 	else
-		# For longer than a busy machine takes to start a server.
+		# The lease must be longer than the server is away, even if a busy machine starts it late.
 		start_contender holder "$2" "$LEDGER" until -t 9s
 		HOLDER=$PID turns=$((turns + 1))
 		wait_until 20 entered 1 || return
@@ -92,12 +95,12 @@ restart() {
 	injected
 	repeated
 	if [ "$DATA" = lost ]; then
-		# No later than with its next renewal.
+		# The next renewal, which comes after a third of the lease, must find the loss.
 		must 'the holder of a lost lock runs on' overlap -g ledger-lost 8000
 		must_end 76 "$HOLDER" holder
 		must_say holder "$NAME: lock lost "
 	else
-		# It has noticed nothing, for longer than it takes to renew.
+		# Check for longer than a third of the lease of 9 s: a renewal must have succeeded meanwhile.
 		must 'the holder lost the lock' stays_true_for 3.3 is_well "$LEDGER"
 		must_say holder
 		back_us=$(now_us)
@@ -112,7 +115,7 @@ restart() {
 	[ "$(times leave | wc -l)" = $turns ] || violated 'not each contender had one turn'
 }
 
-# stay_away NUMBER: the server of the waiters does not come back.
+# stay_away NUMBER: the server of a holder and two waiters crashes and does not come back.
 stay_away() {
 	local kind=${KINDS[$1 % 4]} patient brief since_us took_us
 	WHERE="$kind, $WHERE"
@@ -126,7 +129,7 @@ stay_away() {
 	start_contender brief "$kind" ledger-brief '-f 0' -w 3s
 	brief=$PID
 	wait_until 20 so_many_wait 2 || return
-	# They count from when they miss it, which may be before we have looked at the clock.
+	# Read the clock before the crash: the waiters count from when they notice it.
 	since_us=$(now_us)
 	crash || return
 	injected
@@ -134,7 +137,7 @@ stay_away() {
 	must_end 69 "$brief" brief
 	took_us=$(($(now_us) - since_us))
 	((took_us < 10000000)) || violated "a wait time of 3 s took $((took_us / 1000)) ms"
-	# It has a minute from its last renewal.
+	# The holder's lease of 60 s counts from its last renewal.
 	wait_until 70 is_gone "$HOLDER"
 	must_end 76 "$HOLDER" holder
 	wait_until 70 is_gone "$patient"

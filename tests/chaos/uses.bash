@@ -1,15 +1,16 @@
-# What network.bats, surroundings.bats and calls.bats do with a lock, and what has to be true afterwards. Sourced after chaos.bash.
+# Use a lock in each of the ways that users do, while one call is disturbed, and check the result. Sourced after chaos.bash by
+# network.bats, surroundings.bats and calls.bats.
 #
-# Promised: each call ends, by COMMAND's own status or one that says what happened, with one line; COMMAND is run once at most,
-# and never without the lock; no hold counts twice; a lock which is said to be acquired is held, and one which is not leaves
-# no key, no process and no file behind; and a call that failed can be repeated.
+# Promised: each call ends with COMMAND's own status, or with a status and one line that say what happened. COMMAND is run once at most,
+# and never without the lock. No hold counts twice. A lock is held if the call reports that it was acquired; if not, the call leaves no key,
+# process or file. A call that failed can be repeated.
 #
-# A repetition is one call that is disturbed, by what the array IN puts before that rlock alone, or by what lies behind RLOCK_URL. OUT goes
-# before its COMMAND, to be as others are again. What is around it (the holder before it, what releases after it) is undisturbed.
+# In each repetition one call is disturbed: by a program that the array IN puts before its rlock, or by the proxy of RLOCK_URL. The program
+# in the array OUT undoes the disturbance for COMMAND. The calls before it (a holder) and after it (a release) are not disturbed.
 
 # shellcheck disable=SC2089,SC2090
 
-# COMMAND's own status, which rlock has none like.
+# COMMAND's own status. rlock never exits with this number by itself.
 OWN_STATUS=7
 IN=() OUT=()
 
@@ -23,13 +24,15 @@ COUNT_HOLDS='
 	end
 	return table.concat(counts, " ")'
 
-# That it runs, and what the hold counts are then, is written down, and the witness looks whether it is alone.
+# COMMAND adds a line to "ran" with the hold counts at that time, and its fencing token to "tokens". Then `overlap` checks that no
+# other command is inside.
 COMMAND='
 	echo "$LABEL $(ask_redis "$SERVER_SOCKET" eval "$COUNT_HOLDS" 2 "$NAME" "${NAME}b")" >>ran
 	echo "${RLOCK_TOKEN-}" >>tokens
 	overlap ledger "$MODE" -f "${STAY_US:-0}" && exit '$OWN_STATUS
 
-# begin_uses KIND: for a cell. CALLER is the process that locks without a command are for: it hears each SIGTERM.
+# begin_uses KIND: prepares a cell. CALLER is the process that locks without a command belong to. A SIGTERM ends it, so must_be_well
+# notices if rlock sends one.
 begin_uses() {
 	export MODE LABEL=it NAME COUNT_HOLDS
 	KIND=$1 VERB=$(verb_of "$1") LOCK=$(verb_without_command "$1") MODE=$(mode_of "$1")
@@ -38,11 +41,13 @@ begin_uses() {
 	CALLER=$PID
 }
 
+# directly COMMAND [ARG...]: runs COMMAND with a connection that no fault disturbs.
 directly() {
 	RLOCK_URL=$DIRECT_URL timeout 30 "$@"
 }
 
-# attempt GOOD SAYS COMMAND [ARG...]: when all is well it ends with one of the statuses GOOD, and says a line like SAYS, or nothing.
+# attempt GOOD SAYS COMMAND [ARG...]: makes the call that is disturbed. must_tell judges it later: without a failure it must end with one of
+# the statuses GOOD, and print one line that matches SAYS, or nothing if SAYS is empty.
 attempt() {
 	GOOD=$1 GOOD_SAYS=$2
 	disturb
@@ -50,34 +55,37 @@ attempt() {
 	undisturb
 }
 
-# For what IN does not do. A lock of a process is known by its URL, too, which is to be the same all the time.
+# A file whose faults do not come from IN defines its own disturb and undisturb. They must leave RLOCK_URL unchanged: `unlock` and
+# `renew` find the lock of a process only with the URL with which the lock was acquired.
 disturb() { :; }
 undisturb() { :; }
 
-# runs COUNTS OPTION...: COMMAND is to find these hold counts, a regular expression.
+# runs COUNTS OPTION...: runs COMMAND under the lock. The hold counts that COMMAND finds must match the regular expression COUNTS.
 runs() {
 	COUNTS=$1
 	attempt $OWN_STATUS '' rlock "$VERB" -t 3s "$NAME" "${@:2}" -- "${OUT[@]}" sh -c "$COMMAND"
 }
 
-# blocks [OPTION...]: a holder keeps the lock from the call that is disturbed.
+# blocks [OPTION...]: starts a holder, so that the disturbed call finds the lock busy. Sets BLOCKER.
 blocks() {
 	RLOCK_URL=$DIRECT_URL start_contender blocker "$(opposite_kind "$KIND")" ledger until "$@"
 	BLOCKER=$PID
 	wait_until 20 entered 1
 }
 
+# ends_blocking STATUS: ends that holder, which must exit with STATUS.
 ends_blocking() {
 	finish_contender blocker
 	must_end "$1" "$BLOCKER" blocker
 }
 
-# waits_or_tried COUNT: so many wait; or the call that is disturbed has ended.
+# waits_or_tried COUNT: whether at least COUNT calls wait, or the disturbed call has ended.
 waits_or_tried() {
 	[ -e tried ] || listen "$1"
 }
 
-# A later waiter comes when this one waits, and has its turn after it. Two readers are inside together.
+# The disturbed call waits for the lock, and a later waiter comes while it waits. In a fair queue the disturbed call must be the
+# first of the two. Two readers can be inside together, hence the counts "1 1".
 use_busy() {
 	local helper
 	blocks
@@ -98,7 +106,7 @@ use_busy() {
 	[ "$KIND" != fair ] || [ "$STATUS" != $OWN_STATUS ] || [[ $(<ran) = it* ]] || violated 'the waiter lost its position'
 }
 
-# rlock is killed, and its renewer is alone with COMMAND; that the next one gets in is what counts.
+# The front is killed while COMMAND runs, so the disturbed renewer must release the lock. The next call must acquire it within 20 s.
 use_orphan() {
 	in_background env STAY_US=150000 "${IN[@]}" rlock "$VERB" -t 3s "$NAME" -- "${OUT[@]}" sh -c "$COMMAND"
 	wait_until 30 entered_or_gone "$PID"
@@ -112,7 +120,7 @@ entered_or_gone() {
 	[ -s ledger ] || is_gone "$1"
 }
 
-# use NAME: sets STATUS, and what must_be_well looks for.
+# use NAME: does what this use stands for. Sets STATUS, and the variables that must_be_well reads.
 use() {
 	local two=("$NAME" "${NAME}b") fence=(--fence)
 	COUNTS=
@@ -123,7 +131,7 @@ use() {
 	names) runs '1 1' "${NAME}b" ;;
 	fence) runs 1 "${fence[@]}" ;;
 	at_least) OWN_MS=1000 runs 1 --at-least 1s ;;
-	# Of a lease that is renewed meanwhile.
+	# Longer than the lease of 3 s: the renewals are disturbed as well.
 	long) STAY_US=3400000 OWN_MS=3400 runs 1 ;;
 	stop)
 		attempt 124 'terminating it$' rlock "$VERB" --max-run 120ms --grace 120ms "$NAME" -- \
@@ -142,7 +150,7 @@ use() {
 	force)
 		blocks -t 1s
 		attempt 0 'broken' rlock unlock --force "$NAME"
-		# An answer that was lost leaves nothing for the second call.
+		# If only the reply was lost, the lock is already broken, and the second call may end with 1.
 		[ "$STATUS" = 0 ] || directly rlock unlock --force "$NAME" || [ $? = 1 ] || violated 'the second call'
 		ends_blocking 76
 		;;
@@ -164,7 +172,7 @@ use() {
 	esac
 }
 
-# must_be_well USE: what was done, or not, is as STATUS says.
+# must_be_well USE: records a violation if the effect of the call does not agree with its STATUS.
 must_be_well() {
 	local ran caller=(--pid "$CALLER") two=("$NAME")
 	[[ $1 != owner* ]] || caller=(--owner job)
@@ -173,7 +181,7 @@ must_be_well() {
 	stop) ((STATUS == 124)) || [ ! -s ledger ] || violated 'COMMAND was not stopped' ;;
 	force | orphan) ;;
 	*unlock)
-		# One that was carried out though its answer was lost leaves nothing for the second call.
+		# The second unlock must succeed. For --owner it may also end with 1: the first was carried out, and only its reply was lost.
 		((STATUS == 0)) || rlock unlock "${caller[@]}" "$NAME" || [ "$1 $?" = 'owner_unlock 1' ] || violated 'the second unlock'
 		;;
 	*lock | owner | *renew)
@@ -193,7 +201,7 @@ must_be_well() {
 	is_running "$CALLER" || violated 'the calling process was ended'
 }
 
-# answers USE: how many lines it prints: a token for each lock, or the TTL.
+# answers USE: prints the number of lines that this use prints: a token for each lock, or the TTL.
 answers() {
 	case $1-$KIND in
 	lock-plain | lock-fair | long_lock-*) echo 2 ;;
@@ -202,13 +210,13 @@ answers() {
 	esac
 }
 
-# The dynamic linker had not the means to start rlock, or what goes before it or COMMAND: nothing was put to the test.
+# Whether the dynamic linker could not start rlock, or the programs in IN or OUT. Then nothing was put to the test.
 was_not_started() {
 	[[ ${SAID[*]-} =~ (error while loading shared libraries|cannot allocate TLS|cannot create TLS) ]]
 }
 
-# try USE STATUS...: one repetition; STATUSes are those of a failure that are allowed. Fails after a violation: what is left of that would
-# be the next one's. REFUSED is a file that says what was refused.
+# try USE STATUS...: makes one repetition. A call that fails must end with one of the STATUSes. After a violation, try fails, and the
+# caller must end the cell: leftovers would spoil the next repetition. REFUSED names the file that lists the refused calls.
 try() {
 	rm -f ledger* leave-* tokens ran later tried
 	touch ran tokens
@@ -220,11 +228,11 @@ try() {
 		rlock unlock --pid "$CALLER" "$NAME"
 	else
 		repeated
-		# A release that can't be delivered is no more than a warning.
+		# A release that cannot be delivered is only a warning: the exit status is that of COMMAND.
 		[[ ${SAID[*]-} = *'the lock expires with its lease'* ]] || must_tell "$GOOD" "$GOOD_SAYS" "${*:2}"
 		must_be_well "$1"
 	fi
-	# What a waiter has left in a queue whose requests were lost, the next one there takes out of it.
+	# A waiter whose requests were lost stays in the fair queue. The next caller must get past it, and clean the queue.
 	[ "$KIND-${NEXT_SWEEPS-}" != fair-yes ] || nothing_is_on_server || must 'the next one' directly rlock fair -w 10s "$NAME" -- true
 	nothing_is_left
 	((VIOLATIONS == 0))
