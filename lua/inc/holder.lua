@@ -1,4 +1,4 @@
--- What is reported to a waiter about a holder: its note, and how long it has held the lock.
+-- Find what a waiter is shown about a holder: its note, and how long it has held the lock.
 
 -- include: error
 -- include: clock

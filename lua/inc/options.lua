@@ -1,4 +1,4 @@
--- The options of an acquisition that the fast path does not need: see request.lua.
+-- Read the options of an acquisition that the fast path does not need. request.lua explains them.
 
 -- include: request
 -- include: turn

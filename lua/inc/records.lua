@@ -1,4 +1,4 @@
--- The deletion of records of owners that lose all their holds.
+-- Delete the records of owners that lose all their holds.
 
 -- include: suffix
 -- include: record
