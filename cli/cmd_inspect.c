@@ -133,8 +133,8 @@ static const struct field process_fields[] = {
 	}
 
 /*
- * In this order: the cells of the row for people, the members of the JSON object that this file makes, and the members
- * that the rows in rlock.h name.
+ * In this order: the cells of the row for people, then the members of the JSON object that this file makes. Last come the
+ * members that rlock.h lists.
  */
 #define HOLDER_FIELD(type, member, key) { key, FIELD_##type, OF(rlock_holder, member) },
 static const struct field holder_fields[] = {

@@ -12,9 +12,10 @@
 
 /*
  * Give a local: URL the socket of the private server, and start the server if none listens. If many processes do so at the
- * same time, one of them starts the server, and all use it. cancel_fd, or -1, ends the wait. 0: the socket is set; or,
- * with *is_cancelled, cancel_fd ended the wait. Else the exit code after one line by message_error: EXIT_SYSTEM,
- * EXIT_CONFIG: no redis-server or valkey-server is installed, EXIT_UNREACHABLE: none listens by deadline_ms.
+ * same time, one of them starts the server, and all use it. cancel_fd (-1: none) ends the wait. Returns 0 if the socket is
+ * set, or if cancel_fd ended the wait; then *is_cancelled is set. Otherwise returns the exit code after one line by
+ * message_error. EXIT_SYSTEM: a failure of this machine. EXIT_CONFIG: no redis-server or valkey-server is installed.
+ * EXIT_UNREACHABLE: no server listens by deadline_ms.
  */
 int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, bool *is_cancelled);
 

@@ -108,9 +108,9 @@ _Noreturn void renewer_run(const struct hold_args *args, struct job *job, int64_
 int renewer_find(pid_t renewer, struct proc *out);
 
 /*
- * In the front, after the renewer's death, if the command was started: hold the lock and release it. The lease has the exit
- * code and signal then. hung: pid of a renewer that got SIGKILL and hangs in the kernel, with the command below it; 0: none.
- * While it hangs, no request is sent, and the command is terminated before the lease ends.
+ * Hold the lock and release it in the front, after the death of a renewer that had started the command. On return the
+ * lease has the exit code and signal. hung: pid of a renewer that got SIGKILL and hangs in the kernel, with the command
+ * below it; 0: none. While it hangs, send no request, and terminate the command before the lease ends.
  */
 void renewer_take_over(const struct hold_args *args, struct job *job, struct hold_events *events,
 		       pid_t hung);

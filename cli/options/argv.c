@@ -1,7 +1,6 @@
 /*
- * Read the command line: cut it at "--", and read names and options. words.c classifies each word, suggest.c reports a
- * wrong line, argtable2 checks the options by a table made from ours, and load.c decides what the options mean
- * together.
+ * Read the command line: cut it at "--", and read names and options. words.c classifies each word, and suggest.c reports a
+ * wrong line. argtable2 checks the options by a table made from ours. load.c decides what the options mean together.
  */
 #include <argtable2.h>
 #include <stdio.h>

@@ -38,8 +38,9 @@ bool hold_entry_is_among(const struct rlock_name *name, const struct rlock_name 
 /* ---- RLOCK_HELD ---- */
 
 /*
- * Make the RLOCK_HELD of a command: old (may be NULL) with one more word for each name of hold. The caller is the command's parent, and
- * was started at start. If the value is too long for exec, holds that have ended are left out. malloc'ed; NULL: out of memory.
+ * Make the RLOCK_HELD of a command: old (may be NULL) with one more word for each name of hold. The caller is the
+ * command's parent, and was started at start. If the value is too long for exec, omit holds that have ended. malloc'ed;
+ * NULL: out of memory.
  */
 char *inherited_extend(const char *old, const char *server, enum rlock_kind kind,
 		       const struct rlock_name *names, size_t name_count,

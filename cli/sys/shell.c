@@ -1,7 +1,7 @@
 /*
  * Run a command by sh, or a child that reads a file, below a helper process. The helper waits until the child ends, the
- * deadline passes, or the other end of its pipe is closed, as by the kernel when the parent is killed. Then the helper
- * reports the end, and kills all leftover processes. The caller interprets the output.
+ * deadline passes, or the other end of its pipe is closed. The kernel closes that end when the parent is killed. Then the
+ * helper reports the end, and kills all leftover processes. The caller interprets the output.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /*
  * Read the output of a sh command, or a file, without waiting. The command runs below a helper process, in a session
- * without a terminal and in the directory "/", so that it behaves the same whichever rlock process starts it. All its
- * processes are killed at its end, at its deadline, or at the end of this process. Other rlock processes know a helper by
- * its name (job.c).
+ * without a terminal and in the directory "/". So it behaves the same whichever rlock process starts it. All its processes
+ * are killed at its end, at its deadline, or at the end of this process. Other rlock processes know a helper by its name
+ * (job.c).
  */
 #ifndef SHELL_H
 #define SHELL_H

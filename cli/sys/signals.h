@@ -1,6 +1,6 @@
 /*
- * Signals of the front and the renewer: which ones are blocked and read from a descriptor, and the state that rlock was
- * started with, which the command gets back.
+ * Signals of the front and the renewer: which ones are blocked, and read from a descriptor. The command gets back the
+ * state of the signals that rlock was started with.
  */
 #ifndef SIGNALS_H
 #define SIGNALS_H
