@@ -116,8 +116,8 @@ bool rlock__waiter_is_fair(const struct rlock__waiter *waiter)
 }
 
 /*
- * Begin the last attempt this long before the end of the wait, or a quarter of the wait if that is less. It updates the holder that
- * the final message names, and shows whether the server has stopped answering.
+ * Begin the last attempt this long before the end of the wait, or a quarter of the wait if that is less. This attempt updates the
+ * holder that the final message names, and shows whether the server has stopped answering.
  */
 #define LAST_TRY_MS 1000
 #define LAST_TRY_DIVISOR 4

@@ -198,8 +198,8 @@ static bool since_at(const struct rlock__waiter *waiter, size_t index, int64_t *
 }
 
 /*
- * Choose the time by which all servers order the waiters: the median of the servers' clocks, so that one wrong clock does not decide;
- * of two clocks the earlier time. Each reply to the first attempt chooses it anew; later attempts send it.
+ * Choose the time by which all servers order the waiters. The median of the servers' clocks is taken, so that one wrong clock does not
+ * decide; if there are two clocks, the earlier time. Each reply to the first attempt chooses it anew; later attempts send it.
  */
 static void choose_since(struct rlock__waiter *waiter)
 {
@@ -415,14 +415,14 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 /* Wait at most this long for the replies to an undo. A grant that is not undone expires with its lease. */
 #define UNDO_MS 1000
 /*
- * After a wait of KEEP_AFTER_MS, a lock that is granted here but not at all places is reserved for us for KEPT_MS at a time, and
- * then for others. The scripts do the same where one script sees all names.
+ * If a wait has lasted KEEP_AFTER_MS, and a lock is granted here but not at all places, reserve it for us for KEPT_MS. After that time
+ * other waiters may have it. The scripts do the same where one script sees all names.
  */
 #define KEEP_AFTER_MS 2000
 #define KEPT_MS 2000
 /* Wait this long for the other servers after a quorum has granted the lock, plus the time that the quorum took. */
 #define GRANTED_STRAGGLERS_MS 20
-/* Longest time to acquire the lock where another caller was faster: our caller waits for its lock meanwhile. */
+/* Longest time to acquire the lock on the servers where another caller was faster. Our caller waits for its lock during this time. */
 #define COMPLETE_MS 250
 /* Longest time for leaving a queue. Less than UNDO_MS: if it fails, the scripts remove us as a dead waiter. */
 #define LEAVE_MS 300
@@ -513,14 +513,14 @@ static rlock__args_fn undo_of(const struct rlock__waiter *waiter,
 {
 	const struct rlock__place_state *server = &waiter->servers[index];
 
-	/* A quorum granted the lock without this server, which has us in its queue: leave that. */
+	/* If a quorum granted the lock without this server, leave its queue. */
 	if (is_acquired)
 		return server->may_be_queued && server->is_busy && !server->is_granted
 			       ? make_release
 			       : NULL;
 	if (server->is_granted)
 		return make_return;
-	/* An earlier attempt reached more slots, and may be granted or queued there. */
+	/* If this attempt did not reach the slot, undo an earlier attempt that did: it may be granted or queued there. */
 	if (!broadcast->answers[index].is_sent && (server->may_be_queued || server->may_be_held))
 		return make_release;
 	return NULL;
@@ -584,8 +584,8 @@ static bool find_other_owners(const struct rlock__waiter *waiter,
 }
 
 /*
- * Release the lock on the servers that granted an ancestor's lock to the request's owner, and set is_missing for them: it is then
- * acquired there for the ancestor's owner. Otherwise our hold would keep the ancestor from regaining its lock.
+ * Release the lock on the servers that granted an ancestor's lock to the request's owner. Set is_missing for them, so that the lock is
+ * then acquired there for the ancestor's owner. Otherwise our hold would keep the ancestor from regaining its lock.
  */
 static void release_other_owners(struct rlock__waiter *waiter, bool is_missing[RLOCK_SERVERS_MAX])
 {
@@ -696,8 +696,8 @@ static void find_denied_name(struct rlock__waiter *waiter, const struct rlock__b
 }
 
 /*
- * Send a script that changes nothing to the slot that the last attempt could not reach. Only after its reply make an attempt, which
- * would otherwise hold the slots before it while the node does not answer.
+ * Send a script that changes nothing to the slot that the last attempt could not reach. The next attempt waits for its reply: otherwise
+ * the attempt would hold the slots before this one while the node does not answer.
  */
 static enum rlock_status reach_failed_slot(struct rlock__waiter *waiter)
 {
@@ -916,8 +916,8 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 		const struct rlock__result *result = &broadcast.answers[i].result;
 
 		/*
-		 * The login was denied, but the attempt after it in the same write was carried out, as the default user or in
-		 * another database: undo it on that stream.
+		 * The login was denied, but the server carried out the attempt after it in the same write, as the default user or
+		 * in another database. Undo the attempt on that stream.
 		 */
 		if (result->status < 0 && result->reply != NULL)
 			release_without_reply(waiter, i);

@@ -20,7 +20,7 @@
 
 /* ---- the request ---- */
 
-/* One request about a name, whoever holds its lock. The arguments of action begin with the keys of the name. */
+/* A request about a name, whoever holds its lock. The arguments of action begin with the keys of the name. */
 struct query {
 	struct rlock_conn *conn;
 	const struct rlock__action *action;

@@ -217,8 +217,8 @@ static bool are_results(const redisReply *reply, size_t count)
 }
 
 /*
- * Whether a hold that the server does not have was released by an earlier request, whose reply was lost: an earlier request was sent, and
- * the lease cannot have ended yet.
+ * Whether an earlier request, whose reply was lost, may have released a hold that the server does not have. False if no such request
+ * was sent, or if the lease may have ended: the hold was lost then.
  */
 static bool may_be_done(const struct release *release, size_t index)
 {

@@ -1,5 +1,5 @@
 /*
- * A hold: the object of one acquisition; the form of its record; and the ids that tell holders apart on a server, owners and hold ids.
+ * The object of one acquisition, the form of its record, and the owners and hold ids that identify holders on a server.
  * held.c, acquire.c and find.c send the requests.
  */
 #include <assert.h>

@@ -160,7 +160,7 @@ bool rlock_names_clash(const struct rlock_name *a, const struct rlock_name *b)
 
 	if (a->len > RLOCK_NAME_MAX || b->len > RLOCK_NAME_MAX)
 		return false;
-	/* It is enough to compare the holds hash: names that share one of their side keys share all of them. */
+	/* Compare only the holds hash of the side keys: names that share one side key share all of them. */
 	return is_key_of(holds, write_key(RLOCK__KEY_HOLDS, a, holds), RLOCK__KEY_HOLDS, b) ||
 	       is_key_of(a->text, a->len, RLOCK__KEY_LOCK, b) ||
 	       is_key_of(b->text, b->len, RLOCK__KEY_LOCK, a);

@@ -266,8 +266,8 @@ static enum rlock_status inspect_batch(struct listing *listing, const struct rlo
 }
 
 /*
- * Keys that one SCAN reads while the server's other clients wait: for less than a millisecond, since a slow machine with three million
- * keys reads one in two microseconds.
+ * Keys that one SCAN reads. The server's other clients wait for less than a millisecond: a slow machine with three million keys reads
+ * one in two microseconds.
  */
 #define KEYS_AT_ONCE 200
 

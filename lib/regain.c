@@ -1,6 +1,6 @@
 /*
- * Acquire a hold on servers that lack it while a quorum has it: a server restarted without its data, or granted the lock to another
- * caller for a moment. The lock is held all the time, so a regain comes before every waiter. held.c and acquire_try.c decide which
+ * Acquire a hold on servers that lack it while a quorum has it. Such a server restarted without its data, or granted the lock to
+ * another caller for a moment. The lock is held all the time, so a regain comes before every waiter. held.c and acquire_try.c decide which
  * servers; the scripts of an acquisition do it.
  */
 #include <hiredis/hiredis.h>
@@ -25,10 +25,11 @@
 struct regain {
 	const struct rlock_hold *hold;
 	int64_t lease_ms, begun_ms, end_ms;
-	const char *owner;                  /* owner of the names below */
-	struct rlock__places places;        /* each with the names of that owner alone */
-	bool is_due[RLOCK_SERVERS_MAX];     /* where a request is to be sent, for this owner */
-	bool is_granted[RLOCK_SERVERS_MAX]; /* to this owner and all before it */
+	const char *owner;              /* owner of the names below */
+	struct rlock__places places;    /* each with the names of that owner alone */
+	bool is_due[RLOCK_SERVERS_MAX]; /* A request for this owner must be sent there. */
+	/* The place lacked the hold, and has granted the names of each owner so far. */
+	bool is_granted[RLOCK_SERVERS_MAX];
 	bool is_repeated;
 };
 

@@ -27,7 +27,7 @@
 #define ACKNOWLEDGE_MS 1000
 /* Shortest time for the confirmation of one server. */
 #define SHARE_MIN_MS 50
-/* Confirmations take at most this part of the lease, which continues meanwhile. */
+/* Confirmations take at most this part of the lease, which runs during them. */
 #define LEASE_DIVISOR 4
 
 /* ---- arguments ---- */

@@ -151,8 +151,8 @@ const struct rlock__script *rlock__places_undo(const struct rlock__places *place
 					       bool will_wait, int64_t reserve_ms,
 					       struct rlock__args *args);
 /*
- * Make the arguments that release hold at the index-th place, or keep it for kept_ms, and leave every queue there: a quorum may have
- * granted the lock while other servers have us in their queues. Returns the script.
+ * Make the arguments that release hold at the index-th place, or keep it for kept_ms. A release also leaves every queue there: a quorum
+ * may have granted the lock while other servers have us in their queues. Returns the script.
  */
 const struct rlock__script *rlock__places_release(const struct rlock__places *places, size_t index,
 						  const struct rlock_hold *hold, int64_t kept_ms,

@@ -14,8 +14,8 @@ static int polled_fd(const struct rlock__events *events)
 }
 
 /*
- * Whether an earlier event still cancels waits. on_event has read that event, so fd is not readable again; a masked wait that undoes
- * something must not lose it for the waits after it.
+ * Whether an earlier event still cancels waits. on_event has read that event, so fd is not readable again. A masked wait, which undoes
+ * something, must not lose the event for the waits after it.
  */
 static bool is_still_cancelled(const struct rlock__events *events)
 {

@@ -1,5 +1,5 @@
 /*
- * Send single commands that are no scripts, and wait for their replies; subscribe to channels, and read from their messages how soon a
+ * Send single commands that are no scripts, and wait for their replies. Subscribe to channels, and read from their messages how soon a
  * waiter should make an attempt. acquire.c decides when to read them.
  */
 #include <assert.h>

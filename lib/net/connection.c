@@ -1,6 +1,6 @@
 /*
- * Make, close and free connections, and run their requests in steps: requests to several servers run in parallel, and each wait has a
- * deadline and runs the callbacks of events. topology.c chooses the server, session.c sends the command, and the caller interprets
+ * Make, close and free connections. Run their requests in steps, so that requests to several servers run in parallel. Each wait has a
+ * deadline, and runs the callbacks of events. topology.c chooses the server, session.c sends the command, and the caller interprets
  * the reply.
  */
 #include <assert.h>

@@ -1,6 +1,6 @@
 /*
- * The sentinels of a URL: query all of them at the same time, each over a session of its own that is closed after its answer,
- * and judge whether their answers agree. topology.c decides what follows from that.
+ * Query all sentinels of a URL at the same time, each over a session of its own that is closed after its answer. Judge whether
+ * their answers agree. topology.c decides what follows from that.
  */
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
@@ -23,8 +23,8 @@
  */
 #define GRACE_MS 200
 /*
- * How long to wait for the other sentinels when a majority names one master: perhaps the sentinel that leads a
- * failover, and knows of it first, is among them. Longer than an answer takes in one network; short, since a sentinel
+ * How long to wait for the other sentinels when a majority names one master: one of them may lead a failover, and know of
+ * it first. Longer than an answer takes in one network; short, since a sentinel
  * that is down delays each lock by this time.
  */
 #define REST_MS 20

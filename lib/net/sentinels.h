@@ -52,7 +52,7 @@ void rlock__sentinels_query(struct rlock__sentinels *sentinels, enum rlock__sent
 			    int64_t deadline_ms);
 /*
  * Continue the query without waiting. server: the current server, which wins when as many sentinels name it as another
- * one; NULL: none. RLOCK_OK: *out has the result. RLOCK_BUSY: answers are outstanding. Else no sentinel names a master.
+ * one; NULL: none. RLOCK_OK: *out has the result. RLOCK_BUSY: answers are outstanding. Any other status: no sentinel names a master.
  */
 enum rlock_status rlock__sentinels_advance(struct rlock__sentinels *sentinels, const char *server,
 					   struct rlock__sentinels_found *out);

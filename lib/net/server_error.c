@@ -33,8 +33,8 @@ struct meaning {
 };
 
 /*
- * RLOCK_ENET, as for an unreachable server, if the state of the server can end (it loads, is busy, has lost its master): the request
- * is then retried within the wait.
+ * A row has RLOCK_ENET, as for an unreachable server, if the state of the server can end (it loads, is busy, has lost its master). The
+ * request is then retried within the wait.
  */
 static const struct meaning meanings[] = {
 	/* The lock's slot is moving, and the keys of the request are split between the two nodes. */

@@ -146,7 +146,7 @@ static void take_name(struct rlock__session *session, const redisReply *reply)
 {
 	if (reply->type != REDIS_REPLY_ERROR)
 		return;
-	/* Only once: a wait may open many streams. */
+	/* Trace this only once: a wait may open many streams. */
 	if (!session->has_traced_name)
 		rlock__trace(session->error,
 			     "it denies CLIENT SETNAME: its list of clients does not name rlock");

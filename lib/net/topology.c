@@ -1,5 +1,5 @@
 /*
- * Which server a connection leads to, as a row of functions for each topology: a single server, the master that sentinels
+ * Decide which server a connection leads to, by a row of functions for each topology: a single server, the master that sentinels
  * name, or the node of a cluster that serves the lock's slot. session.c connects to that server, and connection.c passes
  * on what its replies say about other servers.
  *
@@ -225,7 +225,7 @@ static bool take_node(struct rlock__topology *topology)
 	return set_server(topology, node->host, node->port);
 }
 
-/* Move the current node, the first one, behind all others: it did not reply. */
+/* Move the current node, the first one, to the end of the list: it did not reply. */
 static void defer_node(struct rlock__topology *topology)
 {
 	rlock__endpoints_move(&topology->nodes, 0, topology->nodes.count - 1);

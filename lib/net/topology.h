@@ -1,5 +1,5 @@
 /*
- * Which server a connection leads to: the one of its URL, the master that sentinels name, or a node of a cluster.
+ * Decide which server a connection leads to: the server of its URL, the master that sentinels name, or a node of a cluster.
  */
 #ifndef RLOCK_NET_TOPOLOGY_H
 #define RLOCK_NET_TOPOLOGY_H

@@ -101,7 +101,7 @@ struct rlock_url *rlock__url_copy(const struct rlock_url *url);
 struct rlock__endpoint rlock__url_translate(const struct rlock_url *url, const char *host,
 					    int port);
 /*
- * The URL of one server behind sentinels or in a cluster, with the login, database and TLS of url. NULL: out of
+ * The URL of one server that sentinels have named or that is in a cluster, with the login, database and TLS of url. NULL: out of
  * memory.
  */
 struct rlock_url *rlock__url_of_server(const struct rlock_url *url, const char *host, int port);

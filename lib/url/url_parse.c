@@ -79,7 +79,7 @@ struct parsing {
 	char *shown;
 	char *why; /* of RLOCK_ERROR_MAX bytes */
 	struct rlock_url *url;
-	enum rlock_status status; /* of the first failure */
+	enum rlock_status status; /* of the failure that why explains; RLOCK_OK: none */
 	char quoted[QUOTE_MAX];   /* the part that a reason quotes */
 };
 
