@@ -537,6 +537,9 @@ static void start_again(struct front *front)
 	if (!hold_events_take_due(&front->events, DUE_FORK) || fork_renewer(front))
 		return;
 	message_error_of_lock("cannot start the renewer: %s", strerror(errno));
+	/* No process continues the hold of the dead renewer, which may have been granted the lock. */
+	if (front->renewer <= 0)
+		clean_up(front);
 	front->code = EXIT_SYSTEM;
 	front->is_over = true;
 }

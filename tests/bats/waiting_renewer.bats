@@ -142,6 +142,25 @@ grant_unheard() {
 	wait_until 5 no_keys
 }
 
+@test "an rlock that cannot start another renewer releases the lock that was granted to the killed one" {
+	needs_refuse
+	rlock lock --owner other -l 60s a
+	record_stderr refuse refused rlock clone,clone3,fork,vfork EAGAIN 2+ rlock run -t 60s a -- touch ran
+	wait_until 5 waits_in_queue 1
+	wait_until 5 has_renewer "$PID"
+	RENEWER=$(renewer_of "$PID")
+	# No command is started while rlock is stopped.
+	kill -s STOP "$PID"
+	release_other
+	wait_until 5 is_held a
+	kill -s KILL "$RENEWER"
+	kill -s CONT "$PID"
+	ended_with 71
+	no_keys
+	assert [ ! -e ran ]
+	stderr_is_one_line '^rlock: a: cannot start the renewer: '
+}
+
 # ---- rlock killed, or stopped ----
 
 @test "a killed waiter leaves the queue within seconds, and its renewer ends" {
