@@ -41,6 +41,8 @@ struct password_source {
 struct fetch {
 	struct password_source *source;
 	struct shell *shell; /* NULL: the last password serves */
+	/* the password of a file: a copy, since another fetch may replace that of the source */
+	char *password;
 };
 
 /*
@@ -56,6 +58,13 @@ static const char *first_line_cut(char *text, size_t len)
 		line_len--;
 	text[line_len] = '\0';
 	return line_len == 0 ? "its first line is empty" : NULL;
+}
+
+static void password_free(char *password)
+{
+	if (password != NULL)
+		explicit_bzero(password, strlen(password));
+	free(password);
 }
 
 /* ---- functions that the library calls ---- */
@@ -156,18 +165,18 @@ static enum rlock_status take_file(struct fetch *fetch, const char **password_ou
 {
 	struct password_source *source = fetch->source;
 	struct shell *shell = fetch->shell;
-	char *password;
 
 	if (shell != NULL && shell->end == SHELL_EXITED && check_output(shell) == NULL) {
-		password = strdup(shell->output);
+		char *password = strdup(shell->output);
+
 		if (password != NULL) {
-			explicit_bzero(source->password, strlen(source->password));
-			free(source->password);
+			password_free(source->password);
 			source->password = password;
 		}
 	}
-	*password_out = source->password;
-	return RLOCK_OK;
+	fetch->password = strdup(source->password);
+	*password_out = fetch->password;
+	return fetch->password != NULL ? RLOCK_OK : RLOCK_ENOMEM;
 }
 
 static enum rlock_status advance(void *ctx, const char **password_out, char why[RLOCK_ERROR_MAX])
@@ -188,6 +197,7 @@ static void end(void *ctx)
 
 	if (fetch->shell != NULL)
 		shell_stop(fetch->shell);
+	password_free(fetch->password);
 	free(fetch);
 }
 
@@ -197,9 +207,7 @@ void password_source_free(struct password_source *source)
 		return;
 	free(source->environment);
 	free(source->path);
-	if (source->password != NULL)
-		explicit_bzero(source->password, strlen(source->password));
-	free(source->password);
+	password_free(source->password);
 	free(source);
 }
 
