@@ -61,6 +61,7 @@
 	FUNCTION(SSL_free)                                                                         \
 	FUNCTION(SSL_get0_param)                                                                   \
 	FUNCTION(SSL_get1_session)                                                                 \
+	FUNCTION(SSL_get_SSL_CTX)                                                                  \
 	FUNCTION(SSL_get_error)                                                                    \
 	FUNCTION(SSL_get_session)                                                                  \
 	FUNCTION(SSL_get_verify_result)                                                            \
@@ -604,12 +605,18 @@ static void session_forget(struct rlock__tls_context *context)
 	context->session_name = NULL;
 }
 
-/* Keep the session of a stream for the next handshake. False: the server has sent no ticket yet. */
+/*
+ * Keep the session of a stream for the next handshake. False: the server has sent no ticket yet. Do not keep a session that was
+ * verified by earlier files: a handshake that resumes it would not check the present ones.
+ */
 static bool session_keep(struct rlock__tls_context *context, const char *name, SSL *stream)
 {
-	SSL_SESSION *session = openssl.SSL_get1_session(stream);
+	SSL_SESSION *session;
 	char *copy = NULL;
 
+	if (openssl.SSL_get_SSL_CTX(stream) != context->settings)
+		return true;
+	session = openssl.SSL_get1_session(stream);
 	if (session != NULL && openssl.SSL_SESSION_is_resumable(session) == 1)
 		copy = strdup(name);
 	if (copy == NULL) {
