@@ -606,11 +606,13 @@ static void release_other_owners(struct rlock__waiter *waiter, bool is_missing[R
 
 /*
  * Whether another caller was granted the lock there just now. Without a quorum that caller releases the lock in a moment; an owner
- * that has held it for longer does not.
+ * that has held it for longer does not. An unknown time (-1), as for a Java holder, does not count: it would delay each acquisition.
  */
 static bool is_held_briefly(const struct rlock__place_state *server)
 {
-	return server->is_busy && !server->is_granted && server->blocker.held_ms < UNDO_MS;
+	int64_t held_ms = server->blocker.held_ms;
+
+	return server->is_busy && !server->is_granted && held_ms >= 0 && held_ms < UNDO_MS;
 }
 
 /*
