@@ -1,11 +1,10 @@
 #!/usr/bin/env bats
-# Each system call that rlock or its renewer makes, in turn: the operating system refuses it, by an error that this call may
-# end with; or the process stops before it, for longer than the lease, and goes on. uses.bash says what has to be true after a
-# refusal.
+# The operating system refuses one system call of rlock or its renewer, each in turn, with an error that this call can have. Or the process
+# is stopped before the call for longer than the lease, and continued. uses.bash says what must be true after a refusal.
 #
-# After a stop: the command may have ended meanwhile, and another owner comes for the lock, or it is deleted. Never are two inside, no
-# command runs that is not protected, and what is said is true: 76 and a line when the lock was lost while the command
-# ran, and neither else.
+# During a stop another owner asks for the lock, or the lock is deleted; the command may end meanwhile. Two commands must never be inside,
+# and no command may run without protection. If the lock was lost while the command ran, rlock must exit with 76 and one line. Otherwise
+# it must do neither.
 
 load chaos
 load uses
@@ -31,7 +30,7 @@ declare -gA CALLS=(
 	[execution]='execve'
 )
 
-# What is done, and which calls are refused, why; with 71, or what stands behind it, it may end when that makes it fail.
+# In each line: the use, the calls to refuse (a key of CALLS), the error, and the statuses besides 71 with which a failing use may end.
 REFUSALS=(
 	'free descriptors EMFILE' 'free processes EAGAIN' 'free memory ENOMEM' 'free waits EINTR' 'free waits ENOMEM' 'free talk EINTR 69'
 	'free talk ENOMEM 69' 'free others EINTR' 'free execution ENOMEM 126'
@@ -44,8 +43,8 @@ REFUSALS=(
 	'renew descriptors ENFILE' 'renew memory ENOMEM' 'renew waits ENOMEM' 'renew talk EINTR 69' 'renew looks EIO 69'
 )
 
-# refuse_each NUMBER: each call of these in turn, until there is none any more; of very many, some. (A search for processes makes a few
-# for each that the machine has.)
+# refuse_each NUMBER: repeats a use, and refuses the first of these calls, then the second, until the use makes no call with that number.
+# After 30 it skips some at random: a scan of /proc makes some calls for each process of the machine.
 refuse_each() {
 	local entry=$((($1 - 1) % ${#REFUSALS[@]})) round=$((($1 - 1) / ${#REFUSALS[@]})) kind=plain use calls why status n cell=$WHERE
 	((round == 0)) || kind=${KINDS[(round + entry) % 4]}
@@ -58,12 +57,13 @@ refuse_each() {
 		WHERE="$calls $why $n, $cell"
 		# shellcheck disable=SC2086
 		try "$use" 71 $status || return 0
-		# The next one tells whether there are more.
+		# Nothing was refused, so the use makes no more of these calls.
 		[ -s refused ] || return 0
 	done
 }
 
-# refuse_renewer NUMBER: one that meets a refusal goes on renewing: that of a command, and that of a lock without one.
+# refuse_renewer NUMBER: refuses one call of a renewer, which must still renew. In some cells it protects a command, in the others a lock
+# without a command.
 refuse_renewer() {
 	local wishes=('descriptors EMFILE' 'waits ENOMEM' 'talk ENOMEM' 'waits EINTR' 'others EINTR') calls why use=long_lock
 	read -r calls why <<<"${wishes[($1 - 1) % 5]}"
@@ -87,15 +87,17 @@ refuse_renewer() {
 
 LEASE_MS=1000
 CALLS_MAX=120
-# Those that rlock makes once its lock may be acquired, in whatever process.
+# The calls that rlock and its renewer make from the first request on.
 STOPS=poll,ppoll,read,write,sendto,recvfrom,sendmsg,connect,socket,clone,clone3,fork,vfork,execve,kill,waitid
 STOPS+=,timerfd_settime,pidfd_open,pidfd_send_signal,openat,getdents64,prctl,mmap,fcntl,setsid
 
+# has_stopped: whether a process was stopped at its call, or the holder has ended.
 has_stopped() {
 	[ -s stopped ] || ! is_running "$HOLDER"
 }
 
-# stop_at NUMBER contender|deleted: what happens meanwhile. A call that is not made is no fault.
+# stop_at NUMBER contender|deleted: stops a process of the holder at one call. During the stop a contender asks for the lock, or the lock
+# is deleted. If the holder makes fewer calls, no fault is recorded.
 stop_at() {
 	local n=$((1 + ($1 - 1) * 37 % CALLS_MAX)) kind stay_ms stopped contender=''
 	kind=${KINDS[(n + ($1 - 1) / CALLS_MAX) % 4]}

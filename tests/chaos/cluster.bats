@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# A cluster of three masters and a replica of each, whose nodes fail over, are killed, also right after a grant that the
-# replica does not have, are cut off for longer than the others wait for them, and give slots to each other.
+# Faults in a cluster of three masters with a replica each. A master fails over by order, is killed, is killed right after a grant that its
+# replica does not have, or is stopped until its replica takes over. After each fault a slot moves to another master.
 #
 # failovers.bash says what is promised.
 
@@ -34,7 +34,7 @@ is_master() {
 	[ "$(on "$1" redis role 2>/dev/null | head -n 1)" = master ]
 }
 
-# Three masters, each with a replica that has what it has, and all nodes agree.
+# is_settled: whether there are three masters, all replicas are connected to theirs, and all nodes agree.
 is_settled() {
 	local number nodes masters=0
 	cluster_is_up || return
@@ -50,7 +50,7 @@ is_settled() {
 	((masters == 3))
 }
 
-# replica_of NUMBER: prints the number of that master's.
+# replica_of NUMBER: prints the number of the replica of that master.
 replica_of() {
 	local number port
 	port=$(port_of "$1")
@@ -59,7 +59,7 @@ replica_of() {
 	done
 }
 
-# fail_over_node NUMBER HOW: its replica takes its place, which is asked about the cluster from now on.
+# fail_over_node NUMBER HOW: makes the replica of this master the master. From now on SERVER_SOCKET is that of the new master.
 fail_over_node() {
 	local replica
 	replica=$(replica_of "$1")
@@ -79,7 +79,7 @@ fail_over_node() {
 	esac
 }
 
-# move_slot NAME: its slot moves to another master.
+# move_slot NAME: moves the slot of this lock to another master.
 move_slot() {
 	local from to
 	from=$(node_of "$1")
@@ -87,12 +87,12 @@ move_slot() {
 		[ "$to" = "$from" ] || ! is_master "$to" || break
 	done
 	begin_migration "$1" "$from" "$to" && move_keys "$1" "$from" "$to" || return
-	# What was created there meanwhile, or was still on its way.
+	# Move the keys that were created during the first pass.
 	move_keys "$1" "$from" "$to"
 	end_migration "$1" "$from" "$to"
 }
 
-# hit NUMBER: a node that has one of the locks fails over, and the slot of another one moves.
+# hit NUMBER: a master that has one of the locks fails over. Then the slot of lock "a" or "f" moves.
 hit() {
 	local names=(f a long) hows=(ordered granting killed frozen) how name
 	wait_until 90 is_settled || return

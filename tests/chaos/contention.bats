@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
-# Shells that take turns as fast as they can: never two inside that exclude each other, and each gets as many turns as
-# it asks for. Of a semaphore no more are inside than it has permits, and none has a slot of another, though callers are killed.
+# Shells acquire and release a lock as fast as they can. Two commands that exclude each other must never run at the same time, and each call
+# must get its turn. No more commands may run than a semaphore has permits, each with a slot of its own, although callers are killed.
 
 load chaos
 load ../lib/proxying
 
 SHELLS=8
 
-# side_by_side COUNT FUNCTION [ARG...]: FUNCTION NUMBER ARG..., so many at a time.
+# side_by_side COUNT FUNCTION [ARG...]: runs FUNCTION NUMBER ARG... COUNT times at the same time, and waits for all.
 side_by_side() {
 	local number lanes=()
 	for ((number = 1; number <= $1; number++)); do
@@ -17,7 +17,7 @@ side_by_side() {
 	wait "${lanes[@]}"
 }
 
-# contender NUMBER TURNS KIND...: the shells are of these kinds in turn.
+# contender NUMBER TURNS KIND...: a shell that acquires the lock TURNS times. NUMBER selects one of the kinds.
 contender() {
 	local i status kind=${*:3 + $1 % ($# - 2):1}
 	for ((i = 0; i < $2; i++)); do
@@ -27,13 +27,13 @@ contender() {
 	done
 }
 
-# contend NUMBER TURNS KIND...
+# contend NUMBER TURNS KIND...: divides the turns among the shells, and runs them at the same time.
 contend() {
 	local each=$((($2 + SHELLS - 1) / SHELLS))
 	side_by_side $SHELLS contender "$each" "${@:3}"
 	repeated "$(times enter | wc -l)"
 	[ "$(times leave | wc -l)" = $((SHELLS * each)) ] || violated 'a turn did not come to its end'
-	# From one that leaves to the next that enters.
+	# Record the time from each end of a command to the next start.
 	awk '$2 == "leave" { left = $1 } $2 == "enter" && left { print "time", int(($1 - left) / 1000); left = 0 }' ledger >>"$RECORD"
 }
 
@@ -50,8 +50,8 @@ CALLERS=12
 SEM_LEASE_MS=3000
 LIMIT_MS=8000
 
-# permit_caller NUMBER TURNS: one in five of its rlocks is killed at a random moment, with luck together with all that it has
-# started. Each goes in alone by its slot, so that there are never more inside than there are slots.
+# permit_caller NUMBER TURNS: acquires a permit TURNS times. One call in five is killed at a random moment, half of these together
+# with its children. Each slot has a ledger of its own, in which `overlap` would detect two commands with the same slot.
 permit_caller() {
 	local turn pid allowed
 	RANDOM=$((CHANCE + $1))
@@ -70,7 +70,7 @@ permit_caller() {
 	done
 }
 
-# contend_for_permits NUMBER TURNS
+# contend_for_permits NUMBER TURNS: divides the turns among the callers. In the end all permits must be free again.
 contend_for_permits() {
 	local gap_ms
 	side_by_side $CALLERS permit_caller $((($2 + CALLERS - 1) / CALLERS))
@@ -80,7 +80,7 @@ contend_for_permits() {
 	gap_ms=$(awk '$2 == "enter" { if (last && $1 - last > most) most = $1 - last; last = $1 } END { print int(most / 1000) }' all)
 	took "$gap_ms"
 	((gap_ms <= LIMIT_MS + SEM_LEASE_MS)) || violated "none went in for $gap_ms ms"
-	# The permits of the last ones that were killed come back with the next acquisition.
+	# The permits of killed calls are free again when their leases have ended and the next call acquires permits.
 	let_pass_ms $((SEM_LEASE_MS + 100))
 	must 'a permit is not free' rlock sem -n --permits $PERMITS --take $PERMITS "$NAME" -- true
 	must 'not all permits are free' redis_says $PERMITS get "$NAME"
@@ -93,31 +93,32 @@ contend_for_permits() {
 
 # ---- a lock that is released at the moment when another call begins to wait for it ----
 
-# That one is woken: the lock goes to it at once, and not when the lease that it knows of ends, or when it looks by itself, which is after 2 s
-# at the soonest. Where it took long, since processes had to wait for a processor, the waiter's messages tell whether it was woken; at the
-# latest it has to be in sooner than without that.
+# The release must wake the waiter, which then acquires the lock immediately. Without the wake-up the waiter would try again after 2 s
+# at the soonest.
+# On a busy machine a wake-up can take longer than WOKEN_WITHIN_MS. Then the waiter's messages must show that it was woken, and it must have
+# the lock within LATEST_MS, which is less than 2 s.
 
-# So few that they do not keep one another from the processor.
+# Lanes that run at the same time: so few that they do not wait for a processor.
 LANES=2
 WOKEN_WITHIN_MS=200
 LATEST_MS=1900
-# The one leaves at most so long after the other was started. Half of the times what that one asks the server is
-# answered late, so that each gap between two of its steps is wide.
+# The holder's command lasts for a random time up to this one, so that it ends while the waiter starts. In every second round a proxy
+# delays the replies to the waiter by LATE_MS: a release is then more likely to come between two of its requests.
 LEAVES_WITHIN_US=30000
 LATE_MS=4
 
-# was_told SAID: it did not wait at all, or its wait ended by a message.
+# was_told SAID: whether the file of messages SAID shows that the call did not wait, or that a release woke it.
 was_told() {
 	! grep -q ': waiting' "$1" || was_woken "$1"
 }
 
-# hand_over HOLDER WAITER: the kinds, see excluded_kind; one round.
+# hand_over HOLDER WAITER: one round. The two are kinds that exclude each other.
 hand_over() {
 	local holder took_ms via=$RLOCK_URL
 	((ROUND % 2)) || via=$DIRECT_URL
 	draw 0 $LEAVES_WITHIN_US
 	rm -f "$LEDGER" "$LEDGER.mark"
-	# With a short lease: a wake-up that was lost costs no more.
+	# With a short lease: a lost wake-up delays the test by 5 s at most.
 	RLOCK_URL=$DIRECT_URL start_contender holder "$1" "$LEDGER" "-f $DRAWN" -t 5s
 	holder=$PID
 	POLL_US=1000 wait_until 20 test -s "$LEDGER"
@@ -132,7 +133,7 @@ hand_over() {
 	! grep -q overlap "$LEDGER" || violated 'two inside'
 }
 
-# lane NUMBER ROUNDS HOLDER WAITER: rounds one after the other, under one name.
+# lane NUMBER ROUNDS HOLDER WAITER: runs ROUNDS rounds one after the other, with the same lock.
 lane() {
 	DIRECT_URL=$RLOCK_URL
 	start_proxy || return

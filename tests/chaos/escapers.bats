@@ -1,10 +1,9 @@
 #!/usr/bin/env bats
-# A command's processes escape in each way that there is (tests/tools/escape): in sessions of their own, with nothing in their
-# environment, where they may not be looked into, forking and ending all the time, as another user. rlock, its renewer, or both are
-# killed: while they wait, at the grant, while the command runs, while it is terminated, while the lock is released.
+# The processes of a command try to escape, in the ways that tests/tools/escape.c lists. rlock, its renewer or both are killed while they
+# wait, at the grant, while the command runs, during its termination, or during the release.
 #
-# Promised: with --wait-all, or when the command is terminated, none of these processes lives when the lock is free, but where both
-# were killed.
+# Promised: with --wait-all, or when the command is terminated, all its processes have ended before another owner acquires the lock. If both
+# rlock and its renewer were killed, nothing is promised.
 
 load chaos
 load ../lib/hold_processes
@@ -17,28 +16,29 @@ VICTIMS=(rlock renewer both)
 MOMENTS=(wait grant run termination release)
 ENDS=(wait_all max_run sigterm lease)
 
-# plan NUMBER: sets VICTIM, MOMENT, END, KIND and WHERE. Numbers go through all of them.
+# plan NUMBER: sets VICTIM, MOMENT and END, so that successive numbers cover all combinations, and KIND. Chooses ESCAPING, the sorts of
+# processes, by chance. Sets UNSEEING to a prefix for rlock, and WHERE.
 plan() {
 	local index=$(($1 - 1))
 	VICTIM=${VICTIMS[index % 3]}
 	MOMENT=${MOMENTS[index / 3 % 5]}
 	END=${ENDS[(index + index / 15) % 4]}
 	KIND=${KINDS[(index / 3 + index / 60) % 4]}
-	# No one is there to be told by then.
+	# When END would send SIGTERM to rlock, it would already be dead: use --max-run instead.
 	if [ "$END" = sigterm ] && [ "$VICTIM" != renewer ] && [[ $MOMENT = @(wait|grant|run) ]]; then
 		END=max_run
 	fi
 	shuffle "${ESCAPERS[@]}"
 	draw 1 ${#SHUFFLED[@]}
 	ESCAPING=("${SHUFFLED[@]:0:DRAWN}") UNSEEING=()
-	# Half of them may not look into what is not dumpable, as most users.
+	# Half of the rlocks may not read /proc of undumpable processes, as for users without capabilities.
 	if (($1 % 2)) && setpriv "$BLIND" true 2>/dev/null; then
 		UNSEEING=(setpriv "$BLIND")
 	fi
 	WHERE="$VICTIM killed, $MOMENT, $END, $KIND, ${ESCAPING[*]}${UNSEEING:+, unseen}, $WHERE"
 }
 
-# hold: the rlock whose command has such processes; sets HOLDER, and STATUS, with which it is to end.
+# hold: starts an rlock whose command starts the processes ESCAPING. Sets HOLDER, and STATUS, the exit status that it must have.
 hold() {
 	local options=(-t 5s --grace "${GRACE_MS}ms")
 	STATUS=124
@@ -53,7 +53,8 @@ hold() {
 	HOLDER=$PID
 }
 
-# start_recording_checker: another owner; what it finds when it has the lock stands in "entered".
+# start_recording_checker: another owner waits for the lock. When it has the lock, it writes "alone" to the file "entered", or "beside" if an
+# escaped process still runs. Sets CHECKER.
 start_recording_checker() {
 	in_background rlock "$(verb_of "$(excluded_kind "$KIND")")" -w 40s "$NAME" -- sh -c '
 		if [ ! -e escaped ] || flock looking flock -n -x escaped true; then echo alone; else echo beside; fi >entered.new
@@ -61,7 +62,7 @@ start_recording_checker() {
 	CHECKER=$PID
 }
 
-# strike US: within that time, at random, what is to be killed is, if it still runs. Sets STRUCK.
+# strike US: kills VICTIM at a random moment within that time. Sets STRUCK to VICTIM, or to nothing if the holder had already ended.
 strike() {
 	local victims=()
 	draw 0 "$1"
@@ -76,11 +77,12 @@ strike() {
 	injected
 }
 
+# Whether the command runs, or the holder has ended.
 is_inside_or_over() {
 	[ -s in-command ] || ! is_running "$HOLDER"
 }
 
-# end_command: the command has been told to end, or to be terminated.
+# end_command: makes the command end, or sends SIGTERM to rlock. --max-run and --lease need nothing.
 end_command() {
 	case $END in
 	wait_all) touch out-command ;;
@@ -88,12 +90,13 @@ end_command() {
 	esac
 }
 
-# vacate: the lock that the holder waits for is free.
+# vacate: releases the lock that the holder waits for.
 vacate() {
 	rlock unlock --owner other "$NAME" || broke "unlock: $?"
 }
 
-# When the termination begins, counted from when the command ran; --wait-all: its processes are ended by themselves.
+# await_termination: call it when the command has started. Waits until shortly before --max-run or --lease terminates it. Then
+# calls end_command.
 await_termination() {
 	case $END in
 	max_run) let_pass_ms $((RUN_MS - 50)) ;;
@@ -102,7 +105,7 @@ await_termination() {
 	end_command
 }
 
-# strike_at_moment
+# strike_at_moment: waits until MOMENT, kills VICTIM, and lets the rest happen.
 strike_at_moment() {
 	case $MOMENT in
 	wait | grant) wait_until_each_ms 20 has_renewer "$HOLDER" ;;
@@ -138,9 +141,9 @@ strike_at_moment() {
 	esac
 }
 
-# judge: the next one has the lock, in time and alone.
+# judge: the checker must acquire the lock in time, and must not find an escaped process.
 judge() {
-	# With --wait-all they live until end_commands, and so long the lock is held.
+	# With --wait-all the escaped processes live until end_commands, and the lock must be held until then.
 	if [ "$END" = wait_all ] && [ "$STRUCK" != both ]; then
 		if [ -s in-command ] && escaped_process_runs; then
 			let_pass_ms 700
@@ -154,14 +157,15 @@ judge() {
 	}
 	[ "$STRUCK" = both ] || [ "$(<entered)" = alone ] || violated 'another owner beside processes of the command'
 	must_end 0 "$CHECKER" 'the next one'
-	# A holder whose renewer was killed while it waited may have been overtaken: then its command is still to be terminated.
+	# In other cells do not end the command: rlock must terminate it. That can come after the checker's turn, if the renewer was killed
+	# while it waited.
 	if [ "$END" = wait_all ] || [[ $STRUCK = @(rlock|both) ]]; then
 		end_commands
 	fi
 	[[ $STRUCK = @(rlock|both) ]] || must_end "$STATUS" "$HOLDER" holder
 }
 
-# escapers NUMBER
+# escapers NUMBER: one cell.
 escapers() {
 	plan "$1"
 	if [[ $MOMENT = @(wait|grant) ]]; then
@@ -172,7 +176,7 @@ escapers() {
 	fi
 	start_recording_checker
 	strike_at_moment
-	# What was killed before it had begun ends nothing; what runs is to end.
+	# A holder that was killed while it waited runs no command. If the command did start after all, end it.
 	wait_until 20 is_inside_or_over
 	[[ $MOMENT != @(wait|grant) ]] || end_command
 	repeated

@@ -1,11 +1,10 @@
 #!/usr/bin/env bats
-# A network that loses and spoils what passes, at each request of each thing that one does with a lock.
+# A network fault hits each request, one after the other, of each use of a lock (uses.bash).
 #
-# Promised: a lost reply never counts a hold twice, and no leftover hold stays for longer than a lease. When a connection
-# breaks after a request, the server is asked what became of that: by a call that acquires a lock, waiting or not, for a
-# second at least, and by one that releases for 5 s. So of one fault that lasts no longer than a few hundred milliseconds
-# nothing is seen but with `renew`, and with `unlock` of an --owner's lock or by --force, which do not retry: 69 then, in
-# one line, and the same call again is well. The command runs once at most, and others keep their positions in the queue.
+# Promised: no hold counts twice, and none stays for longer than a lease. A call that acquires repeats its request for a second at
+# least, also with -n; a call that releases does so for 5 s. So the user does not notice a fault of a few hundred milliseconds.
+# `renew`, `unlock --owner` and `unlock --force` do not retry: they may end with 69 and one line, and succeed when called again. The command
+# runs once at most, and other waiters keep their positions in the queue.
 
 load chaos
 load ../lib/proxying
@@ -13,11 +12,11 @@ load uses
 
 USES=(free nested names fence at_least long busy no_wait gives_up force lock unlock renew owner owner_unlock owner_renew)
 FAULTS=(drop-reply cut-before stall-reply end-reply garbage trickle)
-# Of what a waiter could not take back: its sign of life lasts 5 s.
+# A waiter that could not leave the queue counts as alive for 5 s more, so its keys may stay longer.
 LEFT_WITHIN_S=15
 NEXT_SWEEPS=yes
 
-# disturb: the reply to the request with the number NTH, or that request, meets FAULT. Replies that trickle do so all the time.
+# disturb: has the proxy apply FAULT to the request number NTH, or to its reply. The fault "trickle" applies to all replies.
 disturb() {
 	HAS_HAPPENED=
 	((NTH == 1)) || proxy spare '*' $((NTH - 1))
@@ -28,18 +27,20 @@ disturb() {
 	fi
 }
 
+# undisturb: ends the fault. Sets HAS_HAPPENED if a request met it.
 undisturb() {
 	[[ $(proxy state) != *rules=0* ]] || HAS_HAPPENED=yes
 	proxy pass
 }
 
-# disturbed NUMBER KIND: one use, again and again: one fault at each of its requests in turn, until there is none any more.
+# disturbed NUMBER KIND: repeats one use with one fault, first at its first request, then at its second, until it has no request with that
+# number.
 disturbed() {
 	local use=${USES[($1 - 1) % ${#USES[@]}]} lock=$NAME cell=$WHERE asks_once=
 	FAULT=${FAULTS[($1 - 1) / ${#USES[@]} % ${#FAULTS[@]}]}
 	begin_uses "$2"
 	start_proxy || return
-	# A slow reply is as good as any.
+	# Calls that do not retry may end with 69, but not if the reply is only slow.
 	[[ $FAULT = trickle || $use != @(renew|owner_*|force) ]] || asks_once=69
 	for ((NTH = 1; ; NTH++)); do
 		NAME=$lock$NTH. WHERE="request $NTH: $FAULT, $cell"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Surroundings that a parent leaves to rlock: closed, full and broken streams, signals that are ignored or blocked,
-# pids that are another process's now. uses.bash says what has to be true afterwards.
+# rlock inherits unusual things from its parent: closed, full or broken streams, and signals that are ignored or blocked. Or a pid that it
+# knows now belongs to another process. uses.bash says what must be true afterwards.
 
 load chaos
 load uses
@@ -10,12 +10,12 @@ USES=(free busy stop lock unlock renew)
 CLOSED=('<&-' '>&-' '2>&-' '<&- >&-' '<&- 2>&-' '>&- 2>&-' '<&- >&- 2>&-' '>/dev/full' '2>/dev/full'
 	'>/dev/full 2>/dev/full' '</dev/full >&- 2>/dev/full' '> >(:)' '2> >(:)')
 
-# kind_of ROUND NUMBER: plain in the first round, all in turn in the others.
+# kind_of ROUND NUMBER: prints "plain" in the first round, and each kind in turn in later rounds.
 kind_of() {
 	(($1 == 0)) && echo plain || echo "${KINDS[($1 + $2) % 4]}"
 }
 
-# spoilt_streams NUMBER: COMMAND has sound ones again.
+# spoilt_streams NUMBER: does each use with unusable streams. OUT gives COMMAND working streams.
 spoilt_streams() {
 	local how=${CLOSED[($1 - 1) % ${#CLOSED[@]}]} use
 	begin_uses "${KINDS[($1 - 1) / ${#CLOSED[@]} % 4]}"
@@ -26,14 +26,14 @@ spoilt_streams() {
 	[[ $how != '> >(:)' ]] || IS_UNREAD=yes
 	for use in "${USES[@]}"; do
 		injected
-		# For all but these no stream is needed: to print a token, or a TTL.
+		# Only a use that prints a token or a TTL may fail with 71. The other uses need no stream.
 		try "$use" "$([[ $use-$KIND != @(renew-*|lock-plain|lock-fair) ]] || echo 71)" || return 0
 	done
 }
 
 SIGNALS=(CHLD PIPE TERM INT HUP QUIT USR1 ALRM TSTP)
 
-# spoilt_signals NUMBER
+# spoilt_signals NUMBER: does each use with one signal ignored or blocked, in every third cell in a session of its own.
 spoilt_signals() {
 	local how=ignore use
 	(($1 % 2 == 0)) || how=block
@@ -49,6 +49,7 @@ spoilt_signals() {
 
 REUSES=(caller renewer renewer-of-command command command-kill-child command-at-start command-taken-over rlock rlock-max-run)
 
+# reused_pid NUMBER: runs tests/bin/reuses_pid in a pid namespace of its own. A process there ends, and another one gets its pid.
 reused_pid() {
 	local reuse=${REUSES[($1 - 1) % ${#REUSES[@]}]} kind line
 	kind=$(kind_of $((($1 - 1) / ${#REUSES[@]})) "$1")
@@ -60,7 +61,7 @@ reused_pid() {
 	while IFS= read -r line; do
 		if [[ $line = broken:* ]]; then broke "$line"; else violated "$line"; fi
 	done <found
-	# Of the cases in which rlock and its renewer were killed.
+	# In some cases rlock and its renewer are killed, and the lock stays.
 	redis del "$NAME" >/dev/null
 }
 

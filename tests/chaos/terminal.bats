@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# Keys at a random moment of the life of a job on a terminal: while it connects, waits, starts its command, runs
-# it, releases the lock. Whatever the moment, the shell has its prompt and the terminal again, and the status that
-# the key gives any job; the lock is free, or the job's for as long as that is stopped; nothing is left.
+# Press a key at a random moment in the life of a job on a terminal: while it connects, waits, starts or runs its command, or releases.
+# At any moment the shell must get the terminal back, and the exit status that this key gives to a job. Then the lock is free. A job that is
+# only stopped keeps it.
 #
-# A full-screen program paints, reads keys, is suspended and continued as without rlock. When its lock is lost it gets
-# SIGTERM, and puts the terminal back in order itself, as vi does; the shell has its prompt in either case.
+# A full-screen program must work as without rlock, also after Ctrl-Z and fg. When its lock is lost, it gets SIGTERM and
+# restores the terminal itself, as vi does. The shell must show its prompt in each case.
 
 load chaos
 
@@ -13,7 +13,7 @@ ROUNDS=8
 # Longer than a job takes from its start to its end, so that each moment of it is met.
 MOMENT_MAX_US=12000
 
-# choose_cell NUMBER: the kind, its verb and mode, and the shell of this cell.
+# choose_cell NUMBER: sets KIND, VERB and SHELL_NAME for this cell.
 choose_cell() {
 	KIND=${KINDS[$1 % 4]}
 	VERB=$(verb_of "$KIND")
@@ -21,21 +21,21 @@ choose_cell() {
 	WHERE="$SHELL_NAME, $KIND, $WHERE"
 }
 
-# in_terminal: standard input is what happens there, see ptyrun. What was shown is in the file "shown", the values of
-# each "status" are the lines of "statuses".
+# in_terminal: runs the script for ptyrun on standard input. Stores the output of the terminal in the file "shown", and the values
+# of each "status" as a line of "statuses".
 in_terminal() {
-	# With readline, as people have it: bash takes the terminal back at each prompt then. Without, it loses it to a
-	# key now and then, whatever the job is, and ends.
+	# Let bash use readline, as for users: it then takes the terminal back at each prompt. Without readline, a key can make bash lose the
+	# terminal and exit, whatever the job is.
 	local command=("$SHELL_NAME" -i)
 	[ "$SHELL_NAME" != bash ] || command=(bash --norc --noprofile -i)
-	# A key that comes while the shell reads may look like an end of the file to it.
+	# ignoreeof: a key that comes while the shell reads can look like the end of its input, and the shell would exit.
 	{ echo 'send set -o ignoreeof' && cat; } | ptyrun "${command[@]}" >shown 2>&1 ||
 		violated "the terminal does not answer: $(tail -n 12 shown | tr '\n' ';')"
 	sed -n 's/^status \([0-9]* [0-9]* [0-9]* .*\)/\1/p' shown >statuses
 }
 
-# job_words ROUND [CONTENDER]: the words of ptyrun for one job, what is typed as well as what the command does being of random
-# length. With CONTENDER another holder is inside already, or is about to be.
+# job_words ROUND [CONTENDER]: prints the lines for ptyrun that start one job, whose command runs for a random time, and then pause for a
+# random time. With CONTENDER another call is started before it, so the job may have to wait.
 job_words() {
 	local name=$NAME$1 contender='' contender_verb=run
 	[[ $KIND != @(read|write) ]] || contender_verb=wlock
@@ -44,17 +44,17 @@ job_words() {
 		'running rlock' "pause $((RANDOM % MOMENT_MAX_US))"
 }
 
-# status_words ROUND: the status, and whether the lock exists.
+# status_words ROUND: prints the line for ptyrun that asks for the exit status, and whether the lock exists.
 status_words() {
 	echo "status redis-cli -s $SERVER_SOCKET exists $NAME$1"
 }
 
-# all_left ROUND: each that went in came out by itself.
+# all_left ROUND: whether each command that went in came to its end.
 all_left() {
 	[ "$(times enter "ledger-$1" | wc -l)" = "$(times leave "ledger-$1" | wc -l)" ]
 }
 
-# at_once MS TRIES: the shell answered so long after the key. One that was lost on it is no fault.
+# at_once MS TRIES: records the fault, and the time from the key to the answer. Not if the key was typed again: the first one had no effect.
 at_once() {
 	[ "$2" = 1 ] || return 0
 	injected
@@ -63,8 +63,8 @@ at_once() {
 
 # ---- signals without a shell ----
 
-# What a terminal sends to the group of a job, from the fork on: a shell disturbed there has moods of its own.
-# struck_group NUMBER SIGNAL MOMENT
+# struck_group NUMBER SIGNAL MOMENT: sends a signal to a job's process group, as the terminal does for a key, as early as its fork.
+# There is no shell, since such an early signal disturbs shells as well.
 struck_group() {
 	local how ms pattern="^(signal $2|exit 0) "
 	choose_cell "$1"
@@ -90,7 +90,7 @@ struck_group() {
 
 # ---- keys that end a job ----
 
-# ending_key NUMBER KEY STATUS
+# ending_key NUMBER KEY STATUS: presses KEY in ROUNDS jobs, which must exit with STATUS, or with 0 if the command came to its end.
 ending_key() {
 	local round value ms tries exists
 	choose_cell "$1"
@@ -101,7 +101,7 @@ ending_key() {
 			echo "key $2"
 			status_words $round
 		done
-		# Other contenders that are inside yet, or wait. bash whose terminal is gone passes the hang-up on to them.
+		# Wait for contenders that still run or wait. Otherwise bash would send them SIGHUP when the terminal is closed.
 		printf '%s\n' 'send wait' 'expect ready> $'
 	} | in_terminal
 	round=0
@@ -126,8 +126,8 @@ ending_key() {
 
 # ---- Ctrl-Z ----
 
-# suspended NUMBER: stopped for a moment, and continued: twice in a job that lives that long. A key makes the terminal drop what the
-# shell has not read yet: the second one comes when the job is in front.
+# suspended NUMBER: stops a job with Ctrl-Z and continues it, twice if the job lives that long. The second key comes when the job is in the
+# foreground: a key makes the terminal discard input that the shell has not read.
 suspended() {
 	local round value ms tries exists again last
 	choose_cell "$1"
@@ -139,7 +139,7 @@ suspended() {
 	round=0
 	while read -r value ms tries _ && read -r again _ && read -r last _ _ exists; do
 		repeated
-		# Of a job that was stopped, or had ended, and has ended by now.
+		# 148: the job was stopped by the first key, and has ended by now. 0: it had ended before the key.
 		case $value in
 		148)
 			at_once "$ms" "$tries"
@@ -162,7 +162,8 @@ suspended() {
 
 # ---- full-screen programs ----
 
-# full_screen_words PROGRAM WAY: for a program that is looked at, used, and left. Each draws the file's first line.
+# full_screen_words PROGRAM WAY: prints the lines for ptyrun that start PROGRAM and end it in this WAY. The program has started when it shows
+# the first line of the file.
 full_screen_words() {
 	echo 'send stty rows 24 cols 80; stty -g >before'
 	echo "send TERM=vt100 rlock $VERB -t 3s $NAME -- $1 file"
@@ -177,7 +178,7 @@ full_screen_words() {
 	printf '%s\n' 'expect ready> $' status 'send stty -g >after; stty sane' status
 }
 
-# full_screen NUMBER PROGRAM: it is used once, or suspended and continued before that, or loses its lock after that.
+# full_screen NUMBER PROGRAM: uses PROGRAM once, or uses it after Ctrl-Z and fg, or deletes its lock after Ctrl-Z and fg.
 full_screen() {
 	local value ms wanted=0
 	choose_cell "$1"
@@ -200,7 +201,7 @@ full_screen() {
 	} <statuses
 	if [ "$CHOSEN" = lost ]; then
 		wanted=76
-		# A lock that was deleted leaves its holds.
+		# When the lock's key is deleted, the key of its holds stays.
 		KEPT="rlock_holds:{$NAME}"
 	else
 		must "the terminal's modes are not as before" cmp before after
