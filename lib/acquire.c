@@ -169,7 +169,10 @@ static bool needs_subscription(const struct rlock__waiter *waiter, size_t index)
 	bool gets_all = server->is_subscribed_to_lock || !server->watches_lock ||
 			rlock__waiter_is_fair(waiter);
 
-	/* is_busy with is_granted: the server restarted less than a lease ago. It publishes nothing when its grants begin to count. */
+	/*
+	 * Do not subscribe to a server that restarted less than a lease ago (is_busy and is_granted): it publishes nothing when its
+	 * grants begin to count.
+	 */
 	if (!server->is_busy || server->is_granted || is_polled(server))
 		return false;
 	return !rlock__waiter_is_subscribed(server) || !gets_all;
@@ -796,7 +799,7 @@ static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 /* Whether we split the servers with another waiter: some granted the lock to us, others did not. Retry after a random pause. */
 static bool is_contended(const struct rlock__waiter *waiter)
 {
-	/* Slots need no random pause: all callers acquire them in one order, so the caller that has the next slot succeeds. */
+	/* Slots need no random pause: all callers acquire them in one order, so one of the callers always succeeds. */
 	if (waiter->places.are_slots || waiter->tries_contended >= CONTENDED_TRIES_MAX)
 		return false;
 	for (size_t i = 0; i < waiter->places.count; i++)

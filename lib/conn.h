@@ -15,7 +15,7 @@
 struct rlock__connection;
 
 struct rlock_conn {
-	/* One for each server, then more for the slots of a cluster. */
+	/* A connection for each server, then further ones for the slots of a cluster. */
 	struct rlock__connection *connections[RLOCK_SERVERS_MAX];
 	size_t server_count, connection_count;
 	bool has_cluster;            /* among the servers */

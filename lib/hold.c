@@ -17,7 +17,7 @@
 #include "kinds.h"
 #include "rlock.h"
 
-/* ---- the record: no other file knows the form of what the client writes into it ---- */
+/* ---- the record: only this file knows the form of the client's part ---- */
 
 static const char *const purposes[] = { [RLOCK_PURPOSE_UNKNOWN] = "unknown",
 					[RLOCK_PURPOSE_COMMAND] = "command",

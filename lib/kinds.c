@@ -1,6 +1,6 @@
 /*
- * The table of lock kinds: their scripts, the keys that each script gets, and the channel that wakes waiters. Also all keys and channels
- * of a name in their wire format, which no other file of the library spells. The scripts themselves are in lua/.
+ * The table of lock kinds: their scripts, the keys that each script gets, and the channel that wakes waiters. It also has the wire
+ * format of all keys and channels of a name, which no other file of the library contains. The scripts themselves are in lua/.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 /* How a key is made of the name: PREFIX:{NAME}:SUFFIX. wire: RedissonObject.prefixName and suffixName. */
 static const struct {
 	const char *prefix; /* NULL: none */
-	bool is_wrapped;    /* in braces, unless the name contains an opening brace */
+	bool is_wrapped;    /* The name is put in braces, unless it contains an opening brace. */
 	const char *suffix; /* NULL: none */
 } forms[] = {
 	[RLOCK__KEY_LOCK] = { NULL, false, NULL },

@@ -1,7 +1,7 @@
 /*
  * Acquire a hold on servers that lack it while a quorum has it. Such a server restarted without its data, or granted the lock to
- * another caller for a moment. The lock is held all the time, so a regain comes before every waiter. held.c and acquire_try.c decide which
- * servers; the scripts of an acquisition do it.
+ * another caller for a moment. The lock is held all the time, so a regain comes before every waiter. held.c and acquire_try.c choose
+ * the servers; the scripts of an acquisition acquire the hold.
  */
 #include <hiredis/hiredis.h>
 #include <stdlib.h>

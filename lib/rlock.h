@@ -498,7 +498,7 @@ struct rlock_failure {
 	 * less than a lease ago, and may have lost the lock of another owner.
 	 */
 	bool has_holder;
-	/* These members are about the owner that the error text names. record is also set if is_ancestor caused an RLOCK_EDEADLOCK. */
+	/* The next members are about the owner that the error text names. record is also set if is_ancestor caused an RLOCK_EDEADLOCK. */
 	int64_t held_ms;       /* how long the owner has held the lock; -1: not known */
 	int64_t kept_until_ms; /* rlock_owner_kept_until_ms */
 	struct rlock_record record;
@@ -932,7 +932,7 @@ struct rlock_list_request {
 	 * must follow the text.
 	 */
 	struct rlock_name pattern;
-	/* Called with some locks at a time, which are valid during the call. Of the queue only queue_total is known. */
+	/* Called with some locks at a time, which are valid during the call. Only queue_total is known of the queue. */
 	void (*on_locks)(void *ctx, const struct rlock_inspection *locks, size_t count);
 	/* Called after each step, and after the last key of each server that denied keys; NULL: not called. */
 	void (*on_progress)(void *ctx, const struct rlock_list_progress *progress);

@@ -18,7 +18,7 @@
 
 static size_t utf8_read(const unsigned char *text, size_t len, uint32_t *character_out)
 {
-	/* The smallest character of each length: a longer form than needed is invalid. */
+	/* The smallest character of each length. A smaller one is invalid: it needs fewer bytes. */
 	static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	uint32_t character = text[0];
 	size_t need, i;

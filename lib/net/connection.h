@@ -142,8 +142,8 @@ void rlock__request_begin(struct rlock__connection *connection,
 /*
  * Continue the request without waiting. True: it is complete, with the result in *out.
  * RLOCK_OK: there is a reply, which may be an error reply. If the login was denied but the command was carried out, the result has
- * the reply and the login's status. The stream then serves one more command, which can undo the first. After RLOCK_ENET and RLOCK_CANCELLED
- * only rlock__request_fire_and_forget may use the stream; the next request opens another one.
+ * the reply and the login's status. The stream then serves one more command, which can undo the first.
+ * After RLOCK_ENET and RLOCK_CANCELLED only rlock__request_fire_and_forget may use the stream; the next request opens another one.
  */
 bool rlock__request_advance(struct rlock__connection *connection, struct rlock__result *out);
 /* End the request without a result, as if cancelled. rlock__request_begin does this with an earlier request. */

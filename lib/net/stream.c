@@ -47,7 +47,7 @@ static void resolver_free(struct rlock__resolver *resolver)
 {
 	bool has_thread = resolver != NULL && resolver->pid == getpid();
 
-	/* Do not read the query after the decrement: the thread may have freed it. */
+	/* Read pid before the decrement: after that the thread may free the query. */
 	if (resolver == NULL || (atomic_fetch_sub(&resolver->holders, 1) > 1 && has_thread))
 		return;
 	if (resolver->answer != NULL)
