@@ -60,19 +60,19 @@ mtype = { none, acquire_without_id, release_without_id, renew_without_id, renew_
 #define NO_OWNER 2
 #define WAITS_FOR_ALL (SCENARIO == leftovers)
 
-/* lease.h: enum hold_phase */
+/* The phases of lease.h: enum hold_phase. */
 mtype = { HOLD_WAITING, HOLD_STARTING, HOLD_RUNNING, HOLD_LEFTOVERS, HOLD_TERMINATING, HOLD_RELEASING, HOLD_ENDED };
-/* State of a front or a renewer. A renewer is DEAD until the front reaps it, and GONE then. */
+/* State of a front or a renewer. A renewer that was killed is DEAD until the front reaps it, and then GONE. */
 mtype = { LIVES, DEAD, GONE };
 /* State of a COMMAND. LEFTOVERS: it has ended, and some of its processes run on. */
 mtype = { NOT_YET, FORKED, KNOWN, RUNNING, LEFTOVERS, ENDED };
 mtype = { JOB_NOT_STARTED, JOB_PID, JOB_NEVER };
-/* A request that is under way, or its reply. */
+/* A request on its way to the server, or the reply to it. QUIET: neither. UNDONE: a release was sent (for mutants only). */
 mtype = { QUIET, ACQUIRE, RENEW, RELEASE, YES, NO, UNDONE };
 
 mtype front[2] = LIVES, renewer[2] = LIVES, command[2] = NOT_YET;
 bit front_stopped[2], renewer_stopped[2];
-/* is_zombie: COMMAND's own process has ended, and was not reaped. is_signalled: SIGTERM was passed on to COMMAND. */
+/* is_zombie: COMMAND's own process has ended and is not reaped yet. is_signalled: SIGTERM was passed on to COMMAND. */
 bit is_zombie[2], is_signalled[2];
 /* The lease (lease.h). age: ticks since sent_ms. has_end: job_end was set. */
 mtype phase[2] = HOLD_WAITING, job[2] = JOB_NOT_STARTED;
@@ -88,7 +88,7 @@ bit held[2];
  * COMMAND ran.
  */
 bit is_unprotected[2], is_released[2], was_lost[2], was_lost_running[2]; byte over_for[2], idle_for;
-/* For a mutant alone. is_unwritten: the holder knows COMMAND's end, and has not written it. */
+/* For a mutant only. is_unwritten: the holder knows that COMMAND has ended, but has not written that into the lease. */
 bit is_unwritten[2];
 
 #define self (_pid % 2)
@@ -106,11 +106,11 @@ bit is_unwritten[2];
 #define IS_SETTLED(c) (front[c] == GONE && renewer[c] == GONE && !HAS_PROCESSES(c))
 #define HOLDS(c) (phase[c] == HOLD_STARTING || phase[c] == HOLD_RUNNING || phase[c] == HOLD_LEFTOVERS || \
 	phase[c] == HOLD_TERMINATING)
-/* waitid: which children there are. */
+/* What waitid reports about the holder's children. */
 #define HAS_ADOPTED(c) (renewer[c] == LIVES || MUTANT != front_adopts_nothing)
 #define ALL_GONE(c) (!is_zombie[c] && !HAS_PROCESSES(c) || !HAS_ADOPTED(c) || \
 	command[c] == LEFTOVERS && !is_zombie[c] && MUTANT == renewer_adopts_nothing)
-/* What makes for an event. */
+/* Conditions of events. */
 #define HAS_COMMAND_ENDED(c) (job[c] == JOB_PID && (has_end[c] && !is_zombie[c] || ALL_GONE(c)) && MUTANT != blind_to_end)
 #define ARE_ALL_GONE(c) (job[c] == JOB_PID && ALL_GONE(c) && MUTANT != blind_to_end || \
 	has_end[c] && MUTANT == release_before_all_gone)
@@ -122,7 +122,7 @@ bit is_unwritten[2];
 #define MAY_FORK_ANOTHER(c) (FRONT_IS_ALONE(c) && job[c] != JOB_PID && !is_lost[c] && !was_asked_to_end[c] && !has_end[c] && \
 	(phase[c] == HOLD_WAITING || phase[c] == HOLD_STARTING || MUTANT == another_after_undo && phase[c] == HOLD_RELEASING))
 
-/* The reply came, or the request was abandoned: it may arrive yet. */
+/* End a request. The reply came, or the request is abandoned, and can still arrive at the server later. */
 inline finish_request()
 {
 	late_acquire[self] = late_acquire[self] || wire[self] == ACQUIRE;
@@ -131,7 +131,7 @@ inline finish_request()
 	sent_ago[self] = 0; wire[self] = QUIET
 }
 
-/* All that comes after this is a release; only the exit status depends on how it came about. */
+/* Enter HOLD_RELEASING. From here on only the exit status depends on the cause, so clear the cause in all other checks: fewer states. */
 inline begin_release()
 {
 	if :: CHECK != exit_status -> has_end[self] = 0; is_lost[self] = 0; was_asked_to_end[self] = 0; is_signalled[self] = 0
@@ -139,7 +139,7 @@ inline begin_release()
 	finish_request(); phase[self] = HOLD_RELEASING; forget(self)
 }
 
-/* No request can change anything any more. */
+/* Drop late requests that cannot change anything any more: fewer states. */
 inline forget(c)
 {
 	if :: CHECK != late_renewals && CHECK != counting && !held[c] && !late_acquire[c] &&
@@ -147,7 +147,7 @@ inline forget(c)
 	:: else fi
 }
 
-/* What no process will read again is cleared, which makes for fewer states. */
+/* Clear the variables that no process will read again: fewer states. */
 inline settle(c)
 {
 	forget(c);
@@ -157,7 +157,7 @@ inline settle(c)
 	:: else fi
 }
 
-/* job.c: one scan for processes, with SIGKILL to all that it finds; others may have been forked since it began. */
+/* job.c: one scan, which sends SIGKILL to each process found. Processes that were forked meanwhile can survive as LEFTOVERS. */
 inline kill_processes()
 {
 	was_lost_running[self] = was_lost_running[self] || CHECK == exit_status && command[self] != LEFTOVERS;
@@ -167,29 +167,32 @@ inline kill_processes()
 	settle(self)
 }
 
-/* renewer.c, by the renewer or, when it is dead, by the front */
+/* The code of renewer.c. The renewer runs it, or the front after the renewer has died. */
 #define PHASE(state) (phase[self] == state && HOLDER_RUNS(self))
 active [2] proctype Holder()
 {
 end:	do
-	/* Try. Acquired; or busy, or abandoned. */
+	/* Send a request for the lock. Then: acquired and start COMMAND; or the lock is busy or the request is abandoned, and repeat it. */
 	:: atomic { PHASE(HOLD_WAITING) && wire[self] == QUIET && renewer[self] == LIVES && !IS_FRONT_DEAD(self) && TAKES_PART(self) &&
 		(SCENARIO != nested || self == 0 || command[0] != NOT_YET) -> wire[self] = ACQUIRE }
 	:: atomic { PHASE(HOLD_WAITING) && wire[self] != QUIET && wire[self] != UNDONE && (MAY_FAIL || wire[self] != ACQUIRE) ->
 		if :: wire[self] == YES && sent_ago[self] <= LEASE / 3 -> age[self] = sent_ago[self]; phase[self] = HOLD_STARTING
 		:: true fi;
 		finish_request() }
-	/* Told to end, or the end of the wait; other process died. */
+	/* Stop waiting: SIGTERM, the deadline of the wait, or the front's death. Release, since the server may have granted the lock. */
 	:: atomic { PHASE(HOLD_WAITING) && TAKES_PART(self) && MUTANT == release_before_phase && wire[self] == QUIET ->
 		late_release[self] = 1; wire[self] = UNDONE }
 	:: atomic { PHASE(HOLD_WAITING) && TAKES_PART(self) && (front[self] == LIVES || IS_FRONT_DEAD(self)) &&
 		(MUTANT != release_before_phase || wire[self] == UNDONE) ->
 		begin_release() }
-	/* Start COMMAND. Started; else lost, told to end, command ended before its exec, or other process died. */
+	/*
+	 * Start COMMAND. Then COMMAND has started; or it must not start, and the hold is released: the lock was lost, COMMAND was asked to
+	 * end or ended before its exec, or the front died.
+	 */
 	:: atomic { PHASE(HOLD_STARTING) && MAY_START(self) -> assert(FRONT_RUNS(self)); command[self] = FORKED }
 	:: atomic { PHASE(HOLD_STARTING) && job[self] == JOB_PID -> phase[self] = HOLD_RUNNING }
 	:: atomic { PHASE(HOLD_STARTING) && IS_NOT_TO_START(self) -> begin_release() }
-	/* Renew. Renewed; or lost; or abandoned, and then the same again. */
+	/* Send a renewal. Then: the lease is renewed, the lock is lost, or the request is abandoned and repeated. */
 	:: atomic { HOLDS(self) && HOLDER_RUNS(self) && wire[self] == QUIET && !is_lost[self] && age[self] > 0 && age[self] < DEADLINE ->
 		wire[self] = RENEW }
 	:: atomic { HOLDS(self) && HOLDER_RUNS(self) && wire[self] != QUIET && (MAY_FAIL || wire[self] != RENEW) ->
@@ -197,14 +200,14 @@ end:	do
 		:: wire[self] == NO -> is_lost[self] = 1
 		:: wire[self] == RENEW fi;
 		finish_request() }
-	/* Deadline. COMMAND's end is not read before that: it may have come later. */
+	/* The deadline has passed: record the loss before COMMAND's end is read. COMMAND may have ended after the deadline. */
 	:: atomic { HOLDS(self) && HOLDER_RUNS(self) && HAS_PASSED(self) && MUTANT != killed_before_reason -> is_lost[self] = 1 }
 	:: atomic { HOLDS(self) && HOLDER_RUNS(self) && IS_DUE(self) && HAS_ADOPTED(self) && MUTANT == killed_before_reason ->
 		kill_processes() }
-	/* Lost, told to end. */
+	/* The lock was lost, or leftovers were asked to end: terminate. */
 	:: atomic { (PHASE(HOLD_RUNNING) || PHASE(HOLD_LEFTOVERS)) && is_lost[self] && !HAS_COMMAND_ENDED(self) -> phase[self] = HOLD_TERMINATING }
 	:: atomic { PHASE(HOLD_LEFTOVERS) && (is_lost[self] || was_asked_to_end[self]) -> phase[self] = HOLD_TERMINATING }
-	/* Command ended: read it, write it, reap it. */
+	/* COMMAND has ended: read its end, write it into the lease, and only then reap it. */
 	:: atomic { HOLDER_RUNS(self) && HAS_ADOPTED(self) && is_zombie[self] && !has_end[self] && job[self] != JOB_NEVER &&
 		(!HOLDS(self) || !HAS_PASSED(self)) ->
 		if :: MUTANT == reaped_before_written -> is_zombie[self] = 0; is_unwritten[self] = 1
@@ -215,15 +218,15 @@ end:	do
 		if :: is_lost[self] && MUTANT != loss_unseen_at_end || was_asked_to_end[self] -> phase[self] = HOLD_TERMINATING
 		:: WAITS_FOR_ALL && !was_asked_to_end[self] && !is_lost[self] -> phase[self] = HOLD_LEFTOVERS
 		:: else -> begin_release() fi }
-	/* SIGTERM for the front: the lease says so before COMMAND gets it. */
+	/* The front got SIGTERM: record in the lease that COMMAND was asked to end, then pass the signal on. */
 	:: atomic { (SCENARIO == told || SCENARIO == alone) && self == 0 && HOLDER_RUNS(self) && HOLDS(self) && !was_asked_to_end[self] &&
 		(MUTANT != told_after_signal || is_signalled[self]) -> was_asked_to_end[self] = 1 }
 	:: atomic { (SCENARIO == told || SCENARIO == alone) && self == 0 && HOLDER_RUNS(self) && command[self] == RUNNING && !is_signalled[self] &&
 		(was_asked_to_end[self] || MUTANT == told_after_signal) -> is_signalled[self] = 1 }
-	/* Terminate. All gone. */
+	/* Kill the processes found by a scan, again and again. When none is left, release. */
 	:: atomic { PHASE(HOLD_TERMINATING) && HAS_PROCESSES(self) && HAS_ADOPTED(self) -> kill_processes() }
 	:: atomic { (PHASE(HOLD_LEFTOVERS) || PHASE(HOLD_TERMINATING)) && ARE_ALL_GONE(self) && !is_unwritten[self] -> begin_release() }
-	/* Release: a hold without COMMAND once, else until there is a reply, or the lease has ended. */
+	/* Send the release. If COMMAND never ran, once and without a reply; else until a reply comes or the lease has ended. */
 	:: atomic { PHASE(HOLD_RELEASING) && job[self] != JOB_PID && MUTANT == another_after_undo && wire[self] == QUIET ->
 		late_release[self] = 1; wire[self] = UNDONE }
 	:: atomic { PHASE(HOLD_RELEASING) && job[self] != JOB_PID && (MUTANT != another_after_undo || wire[self] == UNDONE) ->
@@ -234,9 +237,9 @@ end:	do
 			(!is_repeated[self] || age[self] >= LEASE || MUTANT == gone_is_lost);
 		phase[self] = (wire[self] != RELEASE || age[self] >= LEASE -> HOLD_ENDED : HOLD_RELEASING);
 		is_repeated[self] = is_repeated[self] || CHECK == exit_status && wire[self] == RELEASE; finish_request(); forget(self) }
-	/* The renewer ends. */
+	/* A renewer without a front ends by itself. */
 	:: atomic { phase[self] == HOLD_ENDED && RENEWER_RUNS(self) && front[self] != LIVES -> renewer[self] = GONE; settle(self) }
-	/* It is killed, or stopped, or continued. */
+	/* The renewer is killed; or it is stopped or continued. */
 	:: atomic { renewer[self] == LIVES && MAY_FAIL -> renewer[self] = (front[self] == LIVES -> DEAD : GONE);
 		renewer_stopped[self] = 0; is_unwritten[self] = 0; finish_request();
 		is_repeated[self] = is_repeated[self] || CHECK == exit_status && phase[self] == HOLD_RELEASING; settle(self) }
@@ -248,35 +251,40 @@ end:	do
 active [2] proctype Front()
 {
 end:	do
-	/* The deadline, beside a renewer that does nothing, or may be about to. Then, or before, it kills one that is stopped. */
+	/*
+	 * The deadline has passed, and the renewer does nothing, or may be just about to act: record the loss, then kill the processes. A
+	 * stopped renewer can be killed at any time.
+	 */
 	:: atomic { FRONT_RUNS(self) && renewer[self] != GONE && IS_DUE(self) && HOLDS(self) && !is_lost[self] && MUTANT != killed_before_reason ->
 		is_lost[self] = 1 }
 	:: atomic { FRONT_RUNS(self) && renewer[self] != GONE && IS_DUE(self) && HOLDS(self) && is_lost[self] -> kill_processes() }
 	:: atomic { FRONT_RUNS(self) && renewer[self] == LIVES && renewer_stopped[self] && MUTANT != leaves_stopped_renewer ->
 		renewer[self] = DEAD; renewer_stopped[self] = 0; finish_request();
 		is_repeated[self] = is_repeated[self] || CHECK == exit_status && phase[self] == HOLD_RELEASING }
-	/* Other process died: reap it, and forbid the start. */
+	/* The renewer died: reap it. While it waited, fork another one; else forbid a start of COMMAND that has not taken place. */
 	:: atomic { FRONT_RUNS(self) && renewer[self] == DEAD && phase[self] == HOLD_WAITING -> renewer[self] = LIVES;
 		held[self] = held[self] && MUTANT != another_hold_id }
 	:: atomic { FRONT_RUNS(self) && renewer[self] == DEAD && phase[self] != HOLD_WAITING -> renewer[self] = GONE;
 		job[self] = (job[self] == JOB_NOT_STARTED && MUTANT != start_never_forbidden -> JOB_NEVER : job[self]) }
-	/* COMMAND did not run, and never will: another renewer, with the same hold id. A process that was to become COMMAND
-	 * ends, since JOB_NOT_STARTED of the next renewer is another word. */
+	/*
+	 * COMMAND did not run, and never will: fork another renewer with the same hold id. A process that the dead renewer forked as COMMAND
+	 * ends, since the next renewer uses another number for JOB_NOT_STARTED.
+	 */
 	:: atomic { MAY_FORK_ANOTHER(self) ->
 		command[self] = (command[self] == FORKED && (MUTANT == start_not_forbidden || MUTANT == start_never_forbidden) ->
 			FORKED : NOT_YET);
 		held[self] = held[self] && MUTANT != another_hold_id; is_zombie[self] = 0; finish_request();
 		job[self] = JOB_NOT_STARTED; age[self] = 0; phase[self] = HOLD_WAITING; renewer[self] = LIVES }
-	/* With the mutant the front releases when COMMAND has ended, as its pidfd says. */
+	/* Only with the mutant: the front also releases when COMMAND has ended, while the renewer lives. */
 	:: atomic { MUTANT == both_release && FRONT_RUNS(self) && renewer[self] == LIVES && has_end[self] && HOLDS(self) ->
 		late_release[self] = 1 }
-	/* It ends, with 76 if the lock was lost, else as COMMAND did. */
+	/* The front ends, with 76 if the lock was lost, else as COMMAND ended. */
 	:: atomic { FRONT_RUNS(self) && phase[self] == HOLD_ENDED ->
 		assert(CHECK != exit_status || has_end[self] || job[self] != JOB_PID);
 		assert(CHECK != exit_status || was_lost[self] || !is_lost[self] || age[self] >= LEASE);
 		assert(CHECK != exit_status || is_lost[self] || !was_lost_running[self] || is_repeated[self]);
 		front[self] = GONE; renewer[self] = GONE; settle(self) }
-	/* It is killed, or stopped, or continued. */
+	/* The front is killed; or it is stopped or continued. */
 	:: atomic { front[self] == LIVES && MAY_FAIL ->
 		if :: renewer[self] == GONE -> finish_request() :: else fi;
 		front[self] = GONE; front_stopped[self] = 0; renewer[self] = (renewer[self] == DEAD -> GONE : renewer[self]);
@@ -306,7 +314,7 @@ end:	do
 }
 
 #define IS_PROTECTED(c) ((command[c] == RUNNING || command[c] == LEFTOVERS) && !is_unprotected[c])
-/* The server deletes the hold. Record whether the contender has lost its lock by that. */
+/* The server deletes the hold. Record whether the contender has thereby lost its lock. */
 inline lose(c)
 {
 	was_lost[c] = was_lost[c] || CHECK == exit_status && held[c] && !IS_SETTLED(c);
@@ -314,7 +322,7 @@ inline lose(c)
 	held[c] = 0
 }
 
-/* lua/plain_acquire.lua, plain_release.lua, plain_renew.lua */
+/* The scripts lua/plain_acquire.lua, plain_release.lua and plain_renew.lua. */
 #define REENTERS(c) (SCENARIO == nested && c == 1 && owner == 0)
 inline acquire(c)
 {
@@ -351,12 +359,15 @@ end:	do
 	:: d_step { late_acquire[self] -> late_acquire[self] = 0; acquire(self); forget(0); forget(1) }
 	:: d_step { late_release[self] -> late_release[self] = 0; release(self); forget(0); forget(1) }
 	:: d_step { late_renewal[self] -> late_renewal[self] = 0; renew(self); forget(0); forget(1) }
-	/* unlock --force; a try that arrives after it would restore the hold, and no process could tell */
+	/*
+	 * `rlock unlock --force` by another process. Not while an acquisition can still arrive: it would restore the hold, and no process could
+	 * notice the loss.
+	 */
 	:: d_step { SCENARIO == alone && held[self] && !late_acquire[self] && wire[self] != ACQUIRE -> lose(self); owner = NO_OWNER; count = 0; ttl = 0 }
 	od
 }
 
-/* What has to be done before the next tick. */
+/* Whether a process that is not stopped has something to do before the next tick. */
 #define HOLDER_IS_BUSY(c) (HOLDER_RUNS(c) && ( \
 	phase[c] == HOLD_WAITING && IS_FRONT_DEAD(c) || \
 	phase[c] == HOLD_STARTING && (MAY_START(c) || job[c] == JOB_PID || IS_NOT_TO_START(c)) || \

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Run spin on tests/spin/holding.pml, the model of how a lock is held: each guarantee in the scenarios where it matters, and each
-# mutant, which breaks a rule of the design and must be found. Print one line for each run and a summary, as tests/run.sh does.
+# Run spin on tests/spin/holding.pml, the model of how a lock is held. Check each guarantee in the scenarios where it matters. Also check
+# each mutant, which breaks a rule of the design, so spin must find an error. Print one line for each run and a summary.
 #
 #   tests/spin/run.sh [WORD]       all runs, or those whose line contains WORD
 #
 #   SPIN_DIR       working directory, in which logs and trails stay (build/spin)
 #   CC             compiler for the C that spin writes
 #   JOBS           number of runs at a time (one for each processor)
-#   MEMORY_MB      most memory of one run; a run that needs more fails (1000)
+#   MEMORY_MB      memory limit of one run in MB; a run that needs more fails (1000)
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 : "${SPIN_DIR:=build/spin}" "${CC:=cc}" "${JOBS:=$(nproc)}" "${MEMORY_MB:=1000}"
 model=$PWD/tests/spin/holding.pml
 
-# Lines of: guarantee, scenario, mutants (each is a run of its own; none: no mutant).
+# Each line: guarantee, scenario, mutants. Each mutant is one run; "none" is the run of the unchanged model.
 runs=$(while read -r check scenario mutants; do
 	for mutant in $mutants; do echo "$check $scenario $mutant"; done
 done <<'END'
@@ -42,18 +42,18 @@ free_at_end contenders acquire_without_lease
 END
 )
 
-# build_and_run CHECK SCENARIO MUTANT: in this directory.
+# build_and_run CHECK SCENARIO MUTANT: builds the checker in the current directory, and runs it.
 build_and_run() {
 	local optimize=-O2
-	# The assertion fails sooner than a compiler that optimizes is done.
+	# Do not optimize a mutant: its assertion fails in less time than an optimizing compiler needs.
 	[ "$3" = none ] || optimize=-O0
 	spin "-P$CC -E -x c" -a -DCHECK="$1" -DSCENARIO="$2" -DMUTANT="$3" "$model" || return
 	$CC $optimize -w -DSAFETY -DMEMLIM="$MEMORY_MB" -o pan pan.c || return
 	./pan -n -m20000
 }
 
-# A mutant has to make an assertion fail. Without a mutant every state has to be reached: neither the depth nor the memory
-# may have been too small.
+# is_as_wanted MUTANT: whether the log has the right result. A mutant must make an assertion fail. Without a mutant there must be no error,
+# and spin must have reached every state: a limit of depth or memory hides errors.
 is_as_wanted() {
 	if [ "$1" = none ]; then
 		grep -q 'errors: 0$' log && ! grep -qE 'Search not completed|max search depth' log
@@ -62,7 +62,7 @@ is_as_wanted() {
 	fi
 }
 
-# go_through CHECK SCENARIO MUTANT: prints a line.
+# go_through CHECK SCENARIO MUTANT: makes one run and prints its line. If it fails, also prints the end of its log.
 go_through() {
 	local dir=$SPIN_DIR/$1-$2-$3 result='not ok'
 	rm -rf "$dir"
