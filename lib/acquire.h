@@ -124,7 +124,10 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter);
 /* Make the arguments of an attempt at the index-th place; ctx is the waiter. */
 const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 						struct rlock__args *args);
-/* Undo what the attempts may have left on the servers when the wait ends without the lock. Does not wait for replies. */
+/*
+ * Undo what the attempts may have left on the servers when the wait ends without the lock. Where no reply is outstanding, wait for
+ * the replies, 300 ms at most: a server that has forgotten the script needs its whole text.
+ */
 void rlock__acquire_leave(struct rlock__waiter *waiter);
 
 #endif

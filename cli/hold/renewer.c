@@ -4,8 +4,8 @@
  * loop. So no signal and no deadline waits for the server, and none costs the connection.
  *
  * Once COMMAND runs, a renewer has these descriptors open: the connections to its servers or slots; a signalfd; an epoll
- * with a timerfd; a pidfd of the front; both ends of the dialog; and for a lock without COMMAND the runtime directory and a
- * pidfd of the process of --pid. While it waits for the lock, a second connection is subscribed. Everything else that it
+ * with a timerfd; a pidfd of the front; both ends of the dialog; and for a lock without COMMAND the runtime directory, a
+ * pidfd of the process of --pid, and for the lock of a descriptor an inotify descriptor. While it waits for the lock, a second connection is subscribed. Everything else that it
  * inherited is closed, so that a pipe or a terminal of the caller ends with COMMAND and not with the lock.
  */
 #include <errno.h>

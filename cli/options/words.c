@@ -1,6 +1,7 @@
 /*
- * Read the words of a command line as getopt_long does, with two rules of our own. No abbreviations: a new option would
+ * Read the words of a command line as getopt_long does, with three rules of our own. No abbreviations: a new option would
  * change their meaning. No value that looks like an option: an unset variable leaves such a line.
+ * No value directly after the letter of an option that takes none, as in -n5: it would be read as more letters.
  */
 #include <ctype.h>
 #include <string.h>

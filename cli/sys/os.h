@@ -1,6 +1,6 @@
 /*
  * The calls that only Linux has: pidfds, epoll, timerfds, signalfds, and settings of the process itself. Another operating
- * system needs another os.c, and nothing else.
+ * system needs another os.c. A few files elsewhere use timerfd, eventfd, memfd_create and statx as well.
  */
 #ifndef OS_H
 #define OS_H
