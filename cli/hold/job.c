@@ -1,7 +1,7 @@
 /*
- * Find and signal the job's processes. The process that holds the lock adopts all orphans below it, so all
- * processes of the job have ended exactly when that process has no descendant left. A scan descends by the kernel's lists of children, or, where the kernel
- * keeps none, by the parents in /proc/PID/stat. A scan reads nothing else of a process, so it cannot hang.
+ * Find and signal the job's processes. The process that holds the lock adopts all orphans below it, so all processes of the
+ * job have ended exactly when that process has no descendant left. A scan descends by the kernel's lists of children, or,
+ * where the kernel keeps none, by the parents in /proc/PID/stat. A scan reads nothing else of a process, so it cannot hang.
  */
 #include <errno.h>
 #include <fcntl.h>
