@@ -3,7 +3,7 @@
 
 load interop
 
-# begin_in_order CONTENDER...: each joins the queue before the next one begins. T1, T2... are Java threads.
+# begin_in_order CONTENDER...: starts the contenders. Each joins the queue before the next one starts. T1, T2... are Java threads.
 begin_in_order() {
 	local contender before
 	for contender; do
@@ -16,7 +16,7 @@ begin_in_order() {
 	done
 }
 
-# enter_in_order CONTENDER...: each enters promptly and leaves, in this order, while the others wait.
+# enter_in_order CONTENDER...: checks that the contenders acquire the lock promptly and in this order, while the later ones wait.
 enter_in_order() {
 	local contender other
 	while [ $# -gt 0 ]; do

@@ -81,7 +81,7 @@ java_begins() { java_does started start "$@"; }
 # java_enters THREAD [SECONDS]: the call of this thread succeeds within this time.
 java_enters() { java_does ok await "$1" $((${2:-25} * 1000)); }
 
-# java_waits THREAD [MS]: the call of this thread still waits.
+# java_waits THREAD [MS]: the call of this thread still waits after this time.
 java_waits() { java_does pending await "$1" "${2:-0}"; }
 
 # is_asleep THREAD: the call of this thread waits for a message. A message before that would be lost: Java counts its waiters when a
@@ -200,7 +200,7 @@ rlock_has_its_turn() {
 	nothing_is_left
 }
 
-# java_has_its_turn KIND NAMES
+# java_has_its_turn KIND NAMES: T1 must acquire the lock. Then it releases the lock.
 java_has_its_turn() {
 	takes_less_than 4 java_enters T1
 	java_unlocks T1 "$@"
@@ -342,7 +342,7 @@ interop_teardown() {
 	return "$status"
 }
 
-# Not the counters of fencing tokens, which stay for ever.
+# Leave out the counters of fencing tokens, which never expire.
 nothing_is_left() {
 	wait_until 10 only_counters_are_left
 	wait_until 20 none_listens

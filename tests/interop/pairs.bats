@@ -14,7 +14,7 @@ WOKEN=("${ROWS[@]}" 'write write a' 'fair fair a,b' 'write write a,b')
 OUTLIVED=('plain plain a' 'write read a' 'read write a')
 [ "${REDISSON_VERSION-}" = 3.13.6 ] || OUTLIVED+=('fair fair a')
 
-# of_each FUNCTION ROW...
+# of_each FUNCTION ROW...: calls FUNCTION with the words of each row.
 of_each() {
 	local row
 	for row in "${@:2}"; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Read and write locks: readers of both sides share the lock and wait together for a writer, and the death of one harms no other. And
-# a writer that acquires the read lock as well.
+# Read and write locks. Readers of both sides share the lock, wait together for a writer, and are not harmed when one of them dies. A writer
+# can acquire the read lock as well.
 
 load interop
 
@@ -86,7 +86,8 @@ load interop
 	in_background bash -c '
 		rlock wlock a -- sh -c "rlock rlock --pid $$ a && stay both" && stay reads && rlock unlock a'
 	rlock_enters both
-	# Waiters are woken in this order. A writer that is woken first, in vain, could otherwise overtake the reader after it.
+	# Waiters are woken in this order, so start the reader first. A writer that is woken first, while the read lock is held, could otherwise
+	# overtake the reader.
 	java_begins T2 lock read a
 	wait_until 20 is_asleep T2
 	java_begins T1 lock write a

@@ -222,7 +222,7 @@ void disturb_begin(void)
 	new_user_connection();
 }
 
-/* ---- requests that come again ---- */
+/* ---- requests that arrive again ---- */
 
 /* The last requests of the library, as the server received them. */
 static struct server_command requests[64];
@@ -238,7 +238,10 @@ void disturb_end(void)
 		server_command_free(&requests[i]);
 }
 
-/* Whether the request may join a queue, by its options (lua/inc/request.lua). Sent again, it would add a waiter that nobody is. */
+/*
+ * Whether the request may join a queue, by its options (lua/inc/request.lua). Do not send it again: it would add a waiter that no thread
+ * stands for.
+ */
 static bool may_join(const struct server_command *command)
 {
 	size_t options = 3 + strtoul(command->args[2], NULL, 10) + 4;
@@ -264,7 +267,7 @@ void collect_requests(void)
 	}
 }
 
-/* Forget the requests. Sent after this, they would break holds that clients rely on. */
+/* Discard the newest requests instead of recording them: sent again, they would break holds that clients rely on. */
 void drop_requests(void)
 {
 	struct server_command command;

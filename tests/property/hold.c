@@ -49,7 +49,7 @@ void wish_init(struct wish *wish, enum rlock_kind of_kind)
 	wish->spec.take = is_semaphore() ? 1 : 0;
 }
 
-/* Choose a new owner, or one that has come before, by its own name or as an inherited owner. */
+/* Choose a new owner, or one of an earlier request. That owner makes the request itself, or a nested call inherits it. */
 static void choose_owner(struct wish *wish)
 {
 	char *owner = owners[random_below(OWNERS)];
@@ -95,7 +95,10 @@ static void check_grant(const struct wish *wish, const struct rlock_hold *handle
 		fail("the count given is %" PRId64, rlock_hold_count(handle, 0));
 }
 
-/* A denied request may have been done half-way, but not by a new connection, which tries its user's rights first. */
+/*
+ * Check a failed acquisition. A denied request may have been done half-way. Not on a new connection, which first checks its user's
+ * rights.
+ */
 static void check_failure(const struct wish *wish, enum rlock_status status, bool is_first)
 {
 	if (is_first || disturbance == NONE || disturbance == FULL || disturbance == CUT) {
@@ -259,7 +262,7 @@ static int64_t remember(struct relied *hold)
 	return holder != NULL && holder->count == 1 && !holder->is_kept ? count : 0;
 }
 
-/* The number of the holder that is remembered; 0: none. */
+/* The number that the server remembers as the exit status of the last holder; 0: none. */
 static int64_t last_remembered(void)
 {
 	return strtoll(now.remembered + strcspn(now.remembered, "0123456789"), NULL, 10);
@@ -366,7 +369,7 @@ static bool step_renew(void)
 			     rlock_hold_ttl_ms(hold->handle));
 	}
 	if (status == RLOCK_NOT_HELD) {
-		/* A lost hold was lost for a reason that the model knows. */
+		/* A hold that the server has lost must be lost for a reason that the model knows. */
 		if (disturbance == NONE && !hold->is_lost && !hold->is_kept &&
 		    hold->lasts_ms > rlock_now_ms() && world.losses == hold->losses)
 			fail("a hold was lost");

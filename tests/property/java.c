@@ -247,7 +247,7 @@ static void give_permit(void)
 		  "redis.call('PUBLISH', ARGV[1], redis.call('INCRBY', KEYS[1], 1))");
 }
 
-/* Acquire a permit for ever, or for long; or as a client that has died, whose permit our next request reclaims. */
+/* Acquire a permit without an end, or with a late end; or an expired permit of a dead client, which our next request reclaims. */
 static bool step_takes_permit(void)
 {
 	static const char *const scores[] = { "922337203685477", "9000000000000", "1000" };
@@ -274,7 +274,7 @@ static bool step_gives_permit(void)
 	return false;
 }
 
-/* Acquire or release a permit of RSemaphore's, which has no holder. */
+/* Acquire or release a permit as RSemaphore does, which records no holder. */
 static bool step_semaphore(void)
 {
 	bool acquires = one_in(2);

@@ -276,7 +276,7 @@ struct rlock_conn *disturb(void);
 void undisturb(void);
 extern enum disturbance disturbance;
 const char *disturbance_word(void);
-/* Whether any status is possible: a right is missing, or the reply may be lost. */
+/* Whether the fault allows any status: a right is missing, the server's memory is full, or the server is stopped. */
 bool is_status_open(void);
 int64_t deadline_of_request(void);
 void new_user_connection(void);
@@ -308,7 +308,7 @@ void wait_for_grants(void);
 void cancel_all(void);
 bool step_wait(void);
 bool step_cancel(void);
-/* Whether this hold is a waiter's, or will be. */
+/* Whether a waiter has this hold, or waits for it. */
 bool is_of_waiter(const char *id);
 /* Record that this hold was asked to stop: a hold of the model, or of a waiter whose grant the model does not know yet. */
 void record_stop_request(const char *id);

@@ -105,7 +105,7 @@ static enum rlock_status predict_permits(const struct wish *wish)
 	return free >= wish->spec.take ? RLOCK_OK : RLOCK_BUSY;
 }
 
-/* The result at the server of the last snapshot. */
+/* Predict the result at the server of the last snapshot. */
 static enum rlock_status acquire_here(const void *about)
 {
 	const struct wish *wish = about;
@@ -121,7 +121,7 @@ static enum rlock_status acquire_here(const void *about)
 		return RLOCK_OK;
 	if (is_unclear())
 		return ANY_STATUS;
-	/* Waiters acquire it whenever they can. */
+	/* The waiters of the model can acquire the lock before this request or after it. */
 	if ((is_readwrite() || is_semaphore()) && waiting() > 0)
 		return ANY_STATUS;
 	if (is_semaphore())
@@ -141,13 +141,13 @@ static enum rlock_status acquire_here(const void *about)
 	return waiting() > 0 ? ANY_STATUS : RLOCK_OK;
 }
 
-/* Whether the server has run for longer than the longest lease. One that has not may count for the majority, or not. */
+/* Whether the server has run for longer than the longest lease. It is uncertain whether a younger server counts for the majority. */
 static bool is_old(const struct server *server)
 {
 	return server->pid != 0 && rlock_now_ms() - server->began_ms > YOUNG_MS;
 }
 
-/* The result by a majority, if all of several servers run; else it cannot be predicted. */
+/* Predict the result. With several servers, by majority if all run; otherwise the result cannot be predicted. */
 static enum rlock_status predict(enum rlock_status (*here)(const void *about), const void *about)
 {
 	size_t good = 0, olds = 0;
@@ -248,7 +248,7 @@ void check_answer(const char *what, enum rlock_status got, enum rlock_status wan
 	/* On a busy machine, all retries may be too late. */
 	if (got == RLOCK_ENET && rlock_now_ms() - sent_ms > SLOW_MS)
 		return;
-	/* The quorum was there before, but with several servers the lease is short. */
+	/* With several servers the lease is short: it can end during the retries, and the quorum is lost. */
 	if (topology == SEVERAL && rlock_now_ms() - sent_ms > SLOW_MS)
 		return;
 	check_status(what, got, want, by);

@@ -304,7 +304,10 @@ struct rlock_conn *conn_new(const char *login, int64_t timeout_ms, int cancel_fd
 	return made;
 }
 
-/* Leases that differ by more than all steps take. With several servers they are short: a server must run for a lease to count. */
+/*
+ * Leases differ by more time than all steps take. With several servers they are short: a restarted server does not count until it has run
+ * for a lease.
+ */
 int64_t random_lease_ms(void)
 {
 	static const int64_t minutes[] = { 10, 20, 30, 45, 60 };

@@ -169,7 +169,7 @@ static void await_left_queue(const struct waiter *waiter)
 	}
 }
 
-/* The waiter that came first was granted the lock. One whose connection was cut may count as dead until it is back. */
+/* Check that no other thread joined the queue earlier. A waiter whose connection was cut may count as dead until it has connected again. */
 static void check_order(const struct waiter *granted)
 {
 	for (size_t i = 0; i < WAITERS && is_fair() && !world.was_restarted; i++)
