@@ -53,7 +53,7 @@ enough_turns() {
 	[ -e wrong ] || [ "$(wc -l <log)" -ge "${TURNS:-2000}" ]
 }
 
-# Check that the test itself would see a meeting, with each kind and by either side.
+# all_are_woken: checks for pairs of kinds that exclude each other that a release of each side wakes a waiter of the other side.
 all_are_woken() {
 	local kinds held wanted
 	for kinds in 'plain plain' 'fair fair' 'write read' 'read write'; do
@@ -63,7 +63,8 @@ all_are_woken() {
 	done
 }
 
-# A Java thread that has missed a message (see none_listens) sleeps until the lease of 30 s ends.
+# all_play_well: plays with plain, fair and read/write locks. A turn may take 45 s: a Java thread that has missed a message (see
+# none_listens) sleeps until the lease of 30 s ends.
 all_play_well() {
 	TURNS=200
 	play plain a 100 16 45000

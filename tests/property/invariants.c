@@ -49,7 +49,8 @@ void extend_hold(struct relied *hold)
 	int64_t lasts_ms = rlock_hold_sent_ms(hold->handle) + rlock_hold_lease_ms(hold->handle);
 
 	/*
-	 * A shorter lease does not shorten a longer one. But one of several servers that has come back knows only the last lease.
+	 * A request with a shorter lease does not shorten a longer one. But one of several servers that has restarted knows only the last
+	 * lease.
 	 */
 	if (lasts_ms > hold->lasts_ms || topology == SEVERAL)
 		hold->lasts_ms = lasts_ms;
@@ -73,12 +74,12 @@ struct relied *rely_on(struct rlock_hold *handle, enum rlock_kind of_kind, int64
 	(void)snprintf(hold->id, sizeof(hold->id), "%s", rlock_hold_id(handle));
 	(void)snprintf(hold->owner, sizeof(hold->owner), "%s", rlock_hold_owner(handle, 0));
 	extend_hold(hold);
-	/* The server was killed after the grant, and before this call. */
+	/* If the server was killed after the grant and before this call, it has lost the hold. */
 	if (rlock_hold_sent_ms(handle) <= world.lost_ms) {
 		hold->losses--;
 		hold->is_lost = topology == SINGLE;
 	}
-	/* Or a step has ended the hold of its holders. */
+	/* If a step has broken the lock or deleted a key since the request, the hold may be lost. */
 	if (rlock_hold_sent_ms(handle) <= world.taken_ms) {
 		take_snapshot(world.at);
 		hold->is_lost |= record_of(hold->id) == NULL ||

@@ -46,14 +46,14 @@ void count_event(const char *what);
 __attribute__((format(printf, 1, 2), noreturn)) void fail(const char *format, ...);
 void check_status(const char *what, enum rlock_status got, enum rlock_status want,
 		  const struct rlock_conn *by);
-/* A deadline for things that must happen: only a fault is later. */
+/* The deadline of a wait for something that must happen. Only a fault makes it happen later. */
 int64_t deadline_of_wait(void);
-/* Sleep for a moment in a loop that polls. Once limit_ms has passed, fail with what was waited for. */
+/* Sleep briefly, in a loop that polls. After limit_ms, fail with a message that names `what`. */
 void pause_for(int64_t limit_ms, const char *what);
 /* A field, shortened for the trace. */
 const char *brief(const char *field);
 
-/* ---- what is played ---- */
+/* ---- the kind of lock and the servers of this run ---- */
 
 enum topology { SINGLE, SEVERAL, SENTINEL, CLUSTER };
 
@@ -122,7 +122,7 @@ struct world {
 	size_t quorum;        /* how many servers must agree */
 	unsigned long losses; /* how often a server has lost its data */
 	int64_t lost_ms;      /* when a server last did so */
-	int64_t taken_ms;     /* when a step last ended the hold of its holders */
+	int64_t taken_ms;     /* when a step last broke the lock, or deleted a key */
 	bool is_moving;       /* the slot of the lock moves to another node */
 	bool was_restarted;   /* since the lock was last broken: the queue may have been lost */
 };

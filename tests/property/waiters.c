@@ -155,7 +155,7 @@ bool is_of_waiter(const char *id)
 static void await_left_queue(const struct waiter *waiter)
 {
 	int64_t limit_ms = deadline_of_wait();
-	/* The last request may have been lost. */
+	/* If the connection was cut, the last request may be lost, and the waiter stays in the queue: do not wait. */
 	bool was_cut = waiter->cuts != cuts;
 
 	state.has_dead_waiter |= was_cut;
