@@ -5,7 +5,7 @@ load interop
 
 SERVERS=(1 2 3)
 
-# url NUMBER
+# url NUMBER: prints the URL of this server.
 url() {
 	echo "redis://127.0.0.1:$(port_of "$1")"
 }
@@ -28,7 +28,7 @@ nothing_is_left() {
 	on_each wait_until 20 no_keys
 }
 
-# A waiter for several servers is subscribed at one of those that were busy.
+# listeners KIND NAME: the largest number of subscribers at one server. A waiter for several servers subscribes at only one busy server.
 listeners() {
 	local number count most=0
 	for number in 1 2 3; do

@@ -86,7 +86,7 @@ static enum rlock_status foretell_write(const struct wish *wish)
 	return holding_owner(wish, "", true) != NULL ? RLOCK_EDEADLOCK : RLOCK_BUSY;
 }
 
-/* Permits that have ended are free at the next request. */
+/* Predict an acquisition of permits. An expired permit counts as free: the request reclaims it. */
 static enum rlock_status predict_permits(const struct wish *wish)
 {
 	int64_t free = now.has_counter ? now.free : wish->spec.permits;
