@@ -243,7 +243,8 @@ static void wait_report_acquired(const struct opts *opts, int64_t waited_ms, boo
 
 /*
  * Print the lines of flock --verbose when flock(1) would. flock buffers them: a terminal gets them immediately, a file when
- * flock ends, after the output of its command. With --no-fork flock never ends, and a file gets no line.
+ * flock ends, after the output of its command. With --no-fork flock becomes the command and drops its buffer, so a file
+ * gets no line.
  */
 static void flock_print(const struct opts *opts, int64_t waited_ms, bool is_at_once)
 {
@@ -402,7 +403,7 @@ static void fill_record(struct acquirer *acquirer)
 static int report_process_1(const struct opts *opts)
 {
 	struct usage_line line;
-	/* Leave the user's own --on-lost out of the corrected line. */
+	/* False: the user gave another --on-lost. The corrected line then has only this option, --pid and the names. */
 	bool is_new = opts->on_lost == ON_LOST_DEFAULT;
 
 	usage_line(&line, PLAIN("rlock"), PLAIN(opts->verb->name),

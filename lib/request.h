@@ -55,7 +55,7 @@ void rlock__args_number(struct rlock__args *args, int64_t number);
 
 /* Add some keys of a name as KEYS, in order; which: bits 1 << enum rlock__key. keys must stay. */
 void rlock__args_keys(struct rlock__args *args, const struct rlock__keys *keys, unsigned which);
-/* Add them as other arguments, after all KEYS. In a cluster a channel is sent as "+CHANNEL". */
+/* Add the texts of such keys to ARGV, so after all KEYS. In a cluster a channel is sent as "+CHANNEL". */
 void rlock__args_names(struct rlock__args *args, const struct rlock__keys *keys, unsigned which,
 		       bool is_in_cluster);
 /* Add the kind that the script may change: empty for any; "plain" also for fair, which looks alike on the server. */

@@ -726,7 +726,7 @@ struct rlock_stop_request {
  * the caller, as "user@host".
  *
  * The first call searches for the holds, then asks those that it found. Each further call with the same stop asks these holds only,
- * never a later holder, and leaves in stop those that have not ended. With several servers a quorum is enough. Retries as
+ * never a later holder, and leaves in stop those that have not ended. Of several servers a quorum must reply. Retries as
  * rlock_release, until deadline_ms. Free stop with rlock_stop_request_clear.
  * RLOCK_OK        stop has the holds; the earlier ones are freed
  * RLOCK_NOT_HELD  no hold is left, and stop has none

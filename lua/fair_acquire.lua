@@ -74,8 +74,8 @@ end
 -- include: mutex
 
 -- Record that the queue was read now, even if the caller does not join it: load_grace measures from this time whether the
--- server had stalled. A server whose memory is full refuses this. A caller that does not wait ignores that, to learn that
--- the lock is held.
+-- server had stalled. A server whose memory is full refuses this write. A caller that does not wait ignores that error, so
+-- that it still learns whether the lock is held.
 local function record_read(name)
 	if redis.call('EXISTS', name.waiters) == 1 then
 		local write = may_wait and redis.call or redis.pcall

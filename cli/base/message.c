@@ -66,8 +66,8 @@ void message_set_deadline(int64_t deadline_ms)
 }
 
 /*
- * Wait for room on stderr. False: still full, for example because a pager was stopped. The wait has a limit, since it
- * keeps the lock, and no signal ends it. After one such wait the next messages do not wait.
+ * Wait for room on stderr. False: still full, for example because a pager was stopped. The wait has a limit, since a lock
+ * may be held meanwhile, and no signal ends the wait. After one such wait the next messages do not wait.
  */
 static bool has_room(int64_t limit_ms)
 {

@@ -2,9 +2,9 @@
  * The front: the rlock process that the user started, and the parent of the renewer. The front sends no request while the
  * renewer lives. The renewer writes the lease state, from which the front knows the hold.
  *
- * The front has these descriptors open: those of the caller; a signalfd; an epoll with a timerfd; a pidfd of itself, for
- * the renewer; both ends of the dialog; and a pidfd of COMMAND. It opens a connection only to take over from a dead
- * renewer.
+ * The front has these descriptors open: those of the caller; a signalfd; an epoll with a timerfd; a pidfd of itself, in
+ * which the renewer sees the front's end; both ends of the dialog; and a pidfd of COMMAND. It opens a connection only to
+ * take over from a dead renewer.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,12 +1,13 @@
 /*
  * The loop that holds a lock. What happens to a hold is an event, and one table, actions, says what each event does in each
  * phase. Whatever takes time is a request to the server. While the library waits for a reply, it runs an iteration of the
- * loop. So no signal and no deadline waits for the server, and none costs the connection.
+ * loop. So no signal and no deadline waits for the server, and none makes us close the connection.
  *
  * Once COMMAND runs, a renewer has these descriptors open: the connections to its servers or slots; a signalfd; an epoll
  * with a timerfd; a pidfd of the front; both ends of the dialog; and for a lock without COMMAND the runtime directory, a
- * pidfd of the process of --pid, and for the lock of a descriptor an inotify descriptor. While it waits for the lock, a second connection is subscribed. Everything else that it
- * inherited is closed, so that a pipe or a terminal of the caller ends with COMMAND and not with the lock.
+ * pidfd of the process of --pid, and for the lock of a descriptor an inotify descriptor. While it waits for the lock, a
+ * second connection is subscribed. Everything else that it inherited is closed, so that a pipe or a terminal of the caller
+ * ends with COMMAND and not with the lock.
  */
 #include <errno.h>
 #include <poll.h>
@@ -597,7 +598,7 @@ static void follow_job(struct renewer *renewer)
 		dispatch(renewer, EVENT_ALL_GONE);
 }
 
-/* Read the hold file again before a fixed lease ends: `rlock renew` may have extended the lease. */
+/* Read the hold file again before a fixed lease (--lease) ends: `rlock renew` may have extended the lease. */
 static void reload_lease(struct renewer *renewer)
 {
 	struct lease *lease = renewer->lease;
@@ -687,8 +688,8 @@ static void start_command(struct renewer *renewer)
 		lease->phase = HOLD_RUNNING;
 		/*
 		 * Leave the session, so that the terminal's signals do not reach the renewer. A new process group alone is not
-		 * enough: as COMMAND's parent in the same session, the renewer would keep the caller's group from being
-		 * orphaned. At COMMAND's end the kernel would then send SIGHUP to a script that has a stopped job.
+		 * enough: COMMAND's parent would be in another group of the same session, so COMMAND's end could make the
+		 * caller's group an orphaned one. The kernel would then send SIGHUP to a script that has a stopped job.
 		 */
 		(void)setsid();
 		os_start_wait(START_WAIT_MS);
@@ -1023,9 +1024,7 @@ static bool acquire(struct renewer *renewer)
 		renewer->lease->next_iteration_ms = rlock_now_ms();
 		lease_record_acquired(renewer->lease, renewer->hold);
 		plan_renewal(renewer);
-		/*
-		 * Release if a signal or the front's death, which would have ended the wait, came together with the lock.
-		 */
+		/* A signal, or the front's death, ends the wait. If one came together with the lock, release the lock. */
 		if (renewer->lease->exit_signal != 0 || renewer->front_fd < 0)
 			enter_releasing_unused(renewer);
 		return true;

@@ -233,7 +233,7 @@ void hold_file_remove(const struct hold_file *file)
 void hold_file_mark_abandoned(struct hold_file *file, bool was_held)
 {
 	file->is_abandoned = file->is_abandoned || was_held;
-	/* If this fails, a later unlock may report as lost a lock that this unlock has released. */
+	/* If this fails, a later call may report the lock as lost, although our request has released it. */
 	(void)replace_file(file);
 }
 

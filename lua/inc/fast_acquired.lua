@@ -8,8 +8,8 @@ if is_added and call('PEXPIRE', lock, lease_ms) == 1
 	-- Without a token reply with a number: a table takes longer.
 	return token and { 1, fresh_owner, 1, token, 0 } or 1
 end
--- Undo a write that was denied half-way, but only if there was a write: after a deletion, a server whose memory is full lets
--- the script write more.
+-- Undo the writes if a later one was denied. Without a write, delete nothing: a server whose memory is full denies a script
+-- its writes only before the first one, and a DEL is one, even of a missing key. The slow path could then write.
 if is_fast and call('EXISTS', lock) == 1
 	and type(call('DEL', lock, holds, own_key or holds, ends or holds)) ~= 'number' then
 	call('HDEL', lock, field, 'mode')

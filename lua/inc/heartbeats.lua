@@ -41,8 +41,8 @@ local function server_run()
 	return known_run
 end
 
--- Set, once, the times until which no waiter is considered dead: name.grace_until_ms after the server had stalled, and
--- name.return_until_ms after another server, or a new run of the same one, took over: all waiters must connect to it first.
+-- Set, once, two times until which no waiter of ours is considered dead. name.grace_until_ms: after the server had stalled.
+-- name.return_until_ms: after a failover or a restart, since all waiters must first connect again.
 local function load_grace(name)
 	if name.run then return end
 	local last_read_ms, grace_ms, run, return_ms =

@@ -173,7 +173,7 @@ lose_while_logging() {
 	file_contains stderr 'the command ran for 7s'
 }
 
-# ---- to acquire, to wait, and to release ----
+# ---- while a lock is acquired, waited for, or released ----
 
 # owner_has_nothing OWNER: whether the lock "a" has no hold record of this owner.
 owner_has_nothing() {

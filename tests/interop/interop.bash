@@ -178,7 +178,7 @@ has_waiter() {
 
 # ---- what each kind does: HELD and WANTED are kinds that exclude each other ----
 
-# rlock_queues HELD WANTED NAMES: r waits for T1.
+# rlock_queues HELD WANTED NAMES: rlock's contender r waits for a lock of Java's thread T1.
 rlock_queues() {
 	java_locks T1 "$1" "$3"
 	rlock_begins r "$2" "$3"

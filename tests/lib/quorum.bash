@@ -11,7 +11,7 @@
 # was not denied with NOSCRIPT.
 start_warm_servers() {
 	start_servers "$@"
-	# Let the wait of the inner rlock time out. This loads the script that releases a hold without a quorum.
+	# Acquire, wait in vain, renew after a second, and release: this loads the scripts that these requests run.
 	RLOCK_URL=$(urls_of 1 2 3) rlock run -t 3s warm -- sh -c 'env -u RLOCK_HELD rlock run -w 300ms warm -- true; sleep 1.1' \
 		2>/dev/null
 }

@@ -48,7 +48,7 @@ static struct sentinel {
 	bool has_names; /* it names hosts, not addresses */
 	unsigned master;
 	int epoch;
-	bool has_replied; /* to the last query; told_*: its reply */
+	bool has_replied; /* it has replied to the last query; told_*: what it replied */
 	unsigned told_master;
 	int told_epoch;
 	struct connection connections[CONNECTIONS_MAX];
