@@ -4,6 +4,12 @@
 -- include: queue
 -- include: queue_rights
 
+-- Whether the slot of the lock moves key by key, and a key that describes the waiters in the queue has moved already. Then no
+-- waiter can be judged dead: wake the head.
+local function has_moved_in_part(name)
+	return is_elsewhere(redis.pcall('EXISTS', name.deadlines)) or is_elsewhere(redis.pcall('EXISTS', name.waiters))
+end
+
 -- Wake a waiter for the plain lock, and the head of the queue of the fair lock: both kinds can wait for one lock.
 -- wire: Redisson's waiters for a plain lock subscribe to the channel of the lock, each waiter for a fair lock to a channel of its
 -- own.
@@ -11,6 +17,10 @@ local function notify_waiters(name)
 	wake_waiters(name, WAKE_ONE)
 	local there = redis.pcall('EXISTS', name.queue)
 	if there == 0 or is_elsewhere(there) then return end
+	if is_in_cluster and has_moved_in_part(name) then
+		publish(waiter_channel(name, head_of(name)), WAKE_ONE)
+		return
+	end
 	-- A missing right to the queue does not undo the release: report it with the reply.
 	local err = leave_error(name)
 	publish_error = publish_error or err

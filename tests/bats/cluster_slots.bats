@@ -195,3 +195,25 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	move_keys a "$to" "$from"
 	end_migration a "$to" "$from"
 }
+
+@test "a release whose fair queue has moved in part warns of nothing, and the waiter acquires the lock after the migration" {
+	local from to key holder
+	from=$(node_of a)
+	to=$((from % 3 + 1))
+	record_stderr rlock fair -t 30s a -- run_until_ended
+	holder=$PID
+	wait_until 5 on "$from" is_held a
+	in_background rlock fair -w 60s a -- touch entered
+	wait_until 5 on "$from" has_queue_length a 1
+	begin_migration a "$from" "$to"
+	for key in 'redisson_lock_timeout:{a}' 'rlock_waiters:{a}'; do
+		on "$from" redis migrate 127.0.0.1 "$(port_of "$to")" "$key" 0 5000 >/dev/null
+	done
+	end_commands
+	ended_with 0 "$holder"
+	stderr_is_empty
+	move_keys a "$from" "$to"
+	end_migration a "$from" "$to"
+	ended_with 0
+	assert [ -e entered ]
+}
