@@ -24,7 +24,11 @@ version=$(sed -n 's/^.define RLOCK_VERSION "\(.*\)"/\1/p' lib/rlock.h)
 count=0 failed=0
 
 stop_local_server() {
-	[ ! -e /run/rlock/local.pid ] || kill "$(cat /run/rlock/local.pid)"
+	local pid
+	[ -e /run/rlock/local.pid ] || return 0
+	pid=$(cat /run/rlock/local.pid)
+	# Wait for its end: a call that still meets the server loses it, and exits with 69.
+	kill "$pid" && timeout 10 tail --pid="$pid" -f /dev/null
 }
 
 # shellcheck disable=SC2046
