@@ -172,6 +172,8 @@ is_renewed() {
 without_renewal() {
 	local renewer
 	renewer=$(renewer_of "$1")
+	# On a slow machine rlock may have replaced its renewer, and renews itself.
+	: "${renewer:=$1}"
 	kill -STOP "$renewer"
 	"${@:2}"
 	kill -CONT "$renewer"
