@@ -51,8 +51,8 @@ count_of_ci() {
 @test "run --owner acquires and renews the lock if ID does not hold it, and waits for another holder" {
 	local verb
 	for verb in $KINDS; do
-		run -0 rlock "$verb" --owner ci -t 3s a -- sh -c "comes_true 9 sh -c '[ \"\$($REDIS pttl a)\" -lt 2500 ]' &&
-			comes_true 9 sh -c '[ \"\$($REDIS pttl a)\" -gt 2500 ]'; $REDIS hvals a"
+		run -0 rlock "$verb" --owner ci -t 3s a -- sh -c "wait_until_true '[ \"\$($REDIS pttl a)\" -lt 2500 ]' &&
+			wait_until_true '[ \"\$($REDIS pttl a)\" -gt 2500 ]' && $REDIS hvals a"
 		assert_line 1
 		no_keys
 	done
