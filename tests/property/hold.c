@@ -612,6 +612,17 @@ static bool step_release_unknown(void)
 }
 
 /*
+ * Whether the deletion of the key would take away the heartbeat of a dead waiter that is still in the queue. It would then be taken
+ * for a waiter of Redisson's, and with replicas, where Redisson may be subscribed, it would keep its position until its deadline.
+ */
+static bool is_heartbeat_needed(const char *key)
+{
+	take_snapshot(world.at);
+	return strcmp(key, "rlock_waiters:{" LOCK "}") == 0 && now.queue->elements > 0 &&
+	       topology != SINGLE;
+}
+
+/*
  * Delete a key, as users, Redisson's forceUnlock, or its expiry do. Every key that is created afterwards has a TTL. Only waiters for
  * a fair lock find the deletion soon: no client notifies them.
  */
@@ -627,7 +638,7 @@ static bool step_delete_key(void)
 	bool is_lock = strcmp(key, LOCK) == 0;
 
 	if (topology == SEVERAL || world.is_moving || !one_in(3) ||
-	    (waiting() > 0 && (!is_lock || !is_fair())) ||
+	    (waiting() > 0 && (!is_lock || !is_fair())) || is_heartbeat_needed(key) ||
 	    server_number(world.at, "DEL %s", key) == 0)
 		return false;
 	trace("delete %s", key);
