@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
-# Java and rlock on the same cluster: each side wakes the other, and no two holders that exclude each other are inside at the same
-# time.
+# Java and rlock on the same cluster: each side wakes the other, and no two holders that exclude each other run at the same time.
 
 load ../lib/clusters
 load interop
@@ -28,7 +27,7 @@ nothing_is_left() {
 	wait_until 20 cluster_is_empty
 }
 
-@test "each side is woken by the other, and those that exclude each other are inside one at a time" {
+@test "each side is woken by the other, and holders that exclude each other never run at the same time" {
 	all_are_woken
 	all_play_well
 }

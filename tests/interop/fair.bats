@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The fair lock: Java threads and rlock wait in one queue, and enter in its order.
+# The fair lock: Java threads and rlock wait in one queue, and acquire the lock in its order.
 
 load interop
 
@@ -16,7 +16,7 @@ begin_in_order() {
 	done
 }
 
-# enter_in_order CONTENDER...: checks that the contenders acquire the lock promptly and in this order, while the later ones wait.
+# enter_in_order CONTENDER...: the contenders must acquire the lock promptly and in this order, while the later ones wait.
 enter_in_order() {
 	local contender other
 	while [ $# -gt 0 ]; do
@@ -39,7 +39,7 @@ enter_in_order() {
 	done
 }
 
-@test "Java and rlock enter in the order in which they came, behind a hold of Java's and behind one of rlock's" {
+@test "Java and rlock acquire the lock in the order in which they came, whichever side held it before" {
 	java_locks T1 fair a
 	begin_in_order T2 r1 T3 r2 r3 T4
 	java_unlocks T1 fair a
@@ -51,7 +51,7 @@ enter_in_order() {
 	nothing_is_left
 }
 
-@test "rlock does not pass a Java thread that is first in the queue while the lock is free" {
+@test "rlock does not overtake a Java thread at the head of the queue, although the lock is free" {
 	rlock_locks r0 fair a
 	start_mortal_java
 	begin_in_order T1
@@ -67,7 +67,7 @@ enter_in_order() {
 	nothing_is_left
 }
 
-@test "a Java thread that gives up in the middle of the queue leaves the others where they were" {
+@test "the queue keeps its order when a Java thread in the middle stops waiting" {
 	local before
 	java_locks T1 fair a
 	begin_in_order r1
@@ -82,8 +82,9 @@ enter_in_order() {
 	nothing_is_left
 }
 
-# Each Java thread that enters lowers the deadlines of all waiters after it by five minutes, its own waiting time.
-@test "an rlock keeps its position while many Java threads enter before it" {
+# A Java thread that acquires the lock lowers the deadlines of all waiters after it by five minutes, its wait time. If rlock did not
+# raise its deadline again, Java would remove it from the queue.
+@test "an rlock keeps its position while many Java threads acquire the lock before it" {
 	local owners
 	java_locks T0 fair a
 	begin_in_order T1 T2 T3 T4 T5 T6 r1 T7
@@ -102,7 +103,7 @@ enter_in_order() {
 	nothing_is_left
 }
 
-@test "an rlock that was killed with its renewer at the head does not keep Java out for long when another rlock looks" {
+@test "a killed rlock at the head of the queue delays Java only for seconds if another rlock is queued" {
 	java_locks T1 fair a
 	begin_in_order r1 T2 r2
 	kill_whole "${PIDS[r1]}"
@@ -114,8 +115,9 @@ enter_in_order() {
 	nothing_is_left
 }
 
-# Only the deadline of a dead Java thread, the end of its waiting time, tells that it is dead.
-@test "a Java service that was killed in the queue is passed when the time of its waiting is over" {
+# A dead Java thread is removed from the queue at its deadline, the end of its wait time. rlock can remove it sooner, since it is no
+# longer subscribed.
+@test "a queued Java thread whose service was killed is overtaken, at the latest when its deadline has passed" {
 	rlock_locks r0 fair a -t 3s
 	start_mortal_java
 	java_begins T1 try fair a 8000

@@ -8,7 +8,7 @@ setup() {
 	interop_setup
 }
 
-@test "tokens of Java and of rlock are one growing sequence, with one for each acquisition, a second one of the same holder too" {
+@test "tokens of Java and of rlock are one growing sequence, with a token for each acquisition and each re-entry" {
 	for turn in 1 4; do
 		java_does $turn T1 fence fenced a
 		java_unlocks T1 fenced a
@@ -25,7 +25,7 @@ setup() {
 	nothing_is_left
 }
 
-@test "the token of a waiter is larger than that of the holder before, and a try that was in vain is issued none" {
+@test "the token of a waiter is larger than that of the previous holder, and a failed attempt is issued none" {
 	java_does 1 T1 fence fenced a
 	rlock_is_refused fenced a
 	rlock_is_refused fenced a -w 300ms
@@ -45,7 +45,7 @@ setup() {
 	nothing_is_left
 }
 
-@test "the counter goes on after unlock --force, and after Java's forceUnlock" {
+@test "unlock --force and Java's forceUnlock do not reset the counter" {
 	java_does 1 T1 fence fenced a
 	run -0 rlock unlock --force a
 	rlock_locks r fenced a -t 3s

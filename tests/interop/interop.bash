@@ -84,8 +84,8 @@ java_enters() { java_does ok await "$1" $((${2:-25} * 1000)); }
 # java_waits THREAD [MS]: the call of this thread still waits after this time.
 java_waits() { java_does pending await "$1" "${2:-0}"; }
 
-# is_asleep THREAD: the call of this thread waits for a message. A message before that would be lost: Java counts its waiters when a
-# message comes.
+# is_asleep THREAD: whether the call of this thread sleeps until a message comes. Wait for it before a release: a message wakes only
+# the threads that sleep when it comes.
 is_asleep() { [ "$(ask asleep "$1")" = true ]; }
 
 # ---- rlock, with contenders named "r" or similar ----
@@ -167,8 +167,8 @@ channel() {
 # queue NAME: the owners in the queue of a fair lock, in order.
 queue() { redis lrange "redisson_lock_queue:{$1}" 0 -1; }
 
-# has_waiter KIND NAMES [COUNT]: the queue of a fair lock has COUNT waiters, or the channel at least COUNT subscribers; of several names,
-# the first. All threads of one Java service share one subscription.
+# has_waiter KIND NAMES [COUNT]: whether the queue of a fair lock has COUNT waiters, or the channel at least COUNT subscribers. Checks
+# the first name only. All threads of one Java service count as one subscriber.
 has_waiter() {
 	case $1 in
 	fair) has_queue_length "${2%%,*}" "${3:-1}" ;;
@@ -176,7 +176,7 @@ has_waiter() {
 	esac
 }
 
-# ---- what each kind does: HELD and WANTED are kinds that exclude each other ----
+# ---- scenarios for each kind; HELD and WANTED are kinds that exclude each other ----
 
 # rlock_queues HELD WANTED NAMES: rlock's contender r waits for a lock of Java's thread T1.
 rlock_queues() {
@@ -186,7 +186,7 @@ rlock_queues() {
 	rlock_waits r
 }
 
-# java_queues HELD WANTED NAMES [OPTION...]: T1 waits for r, which has these options.
+# java_queues HELD WANTED NAMES [OPTION...]: Java's thread T1 waits for a lock of rlock's contender r, which has these options.
 java_queues() {
 	rlock_locks r "$1" "$3" "${@:4}"
 	java_begins T1 lock "$2" "$3"
@@ -207,7 +207,7 @@ java_has_its_turn() {
 	nothing_is_left
 }
 
-# The waiter is woken, and does not sleep until the lease of 30 s ends.
+# rlock_is_woken, java_is_woken HELD WANTED NAMES: the release must wake the waiter, which would else sleep until the lease of 30 s ends.
 rlock_is_woken() {
 	rlock_queues "$@"
 	java_unlocks T1 "$1" "$3"
@@ -220,7 +220,7 @@ java_is_woken() {
 	java_has_its_turn "$2" "$3"
 }
 
-# The waiter gives up when its waiting time ends, not before.
+# each_gives_up HELD WANTED NAMES: a waiter with a wait time of 1 s must stop waiting then, and not before.
 each_gives_up() {
 	java_locks T1 "$1" "$3"
 	rlock_is_refused "$2" "$3"
@@ -241,7 +241,8 @@ takes_a_second() {
 	(($(now_ms) - start >= 1000))
 }
 
-# The service ends as by kill -9. Its locks last until the lease of Redisson's last renewal ends.
+# rlock_outlives_java HELD WANTED NAMES: Java ends as by kill -9. rlock must acquire the lock when the lease of Redisson's last renewal
+# has ended.
 rlock_outlives_java() {
 	start_mortal_java
 	rlock_queues "$@"
@@ -260,7 +261,7 @@ java_outlives_rlock() {
 	nothing_is_left
 }
 
-# No other contender enters during the hold, which lasts longer than the lease: the holder renews it.
+# each_renews HELD WANTED NAMES: a holder keeps the lock for longer than its lease. The waiter must not acquire it before the release.
 each_renews() {
 	start_mortal_java
 	rlock_queues "$@"

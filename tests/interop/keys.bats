@@ -8,7 +8,7 @@ fields_are() {
 	assert_equal "$(redis hgetall "$1" | paste -s -d ' ')" "${*:2}"
 }
 
-@test "a lock that Java holds is one hash of its thread, and rlock's wait adds nothing but its queue" {
+@test "a lock that Java holds is one hash with the thread as its field, and a waiting rlock adds only rlock's queue" {
 	local owner
 	owner=$(ask T1 owner)
 	rlock_queues plain plain a
@@ -22,7 +22,7 @@ fields_are() {
 	rlock_has_its_turn
 }
 
-@test "Java and rlock know a name with braces, or one that is not ASCII, by the same keys" {
+@test "Java and rlock use the same keys for a name with braces, or with characters that are not ASCII" {
 	local name
 	for name in 'a{b}c' '{a}:b' 'a{b' '{}x' 'grün-日本'; do
 		rlock_locks r plain "$name"
@@ -34,7 +34,7 @@ fields_are() {
 	done
 }
 
-@test "a writer of rlock's looks like one of Java's" {
+@test "rlock stores a write lock as Java does" {
 	local owner
 	owner=$(ask T1 owner)
 	java_locks T1 write a
@@ -50,7 +50,7 @@ fields_are() {
 }
 
 # Each hold of a reader has a timeout key of its own.
-@test "a reader of rlock's looks like one of Java's" {
+@test "rlock stores a read lock as Java does, with a timeout key for each hold" {
 	local owner
 	owner=$(ask T1 owner)
 	java_locks T1 read a
@@ -70,14 +70,14 @@ fields_are() {
 	nothing_is_left
 }
 
-# waits_for NAME OWNER: the deadline of this waiter, in seconds from now.
+# waits_for NAME OWNER: prints the deadline of this waiter in the queue of a fair lock, in seconds from now.
 waits_for() {
 	local score
 	score=$(redis zscore "redisson_lock_timeout:{$1}" "$2")
 	echo $(((${score%.*} - $(now_ms)) / 1000))
 }
 
-@test "a waiter for a fair lock is in Redisson's list and set of times, rlock as Java" {
+@test "rlock and Java store a waiter for a fair lock in Redisson's queue and in its set of deadlines" {
 	local java rlock
 	java_locks T1 fair a
 	java_begins T2 lock fair a
@@ -86,7 +86,7 @@ waits_for() {
 	wait_until 20 has_queue_length a 2
 	{ read -r java && read -r rlock; } < <(queue a)
 	assert_equal "$(redis zcard 'redisson_lock_timeout:{a}')" 2
-	# The lease plus five minutes.
+	# Redisson adds its wait time for a thread, five minutes, to the lease of 30 s.
 	assert_between 321 "$(waits_for a "$java")" 330
 	(($(waits_for a "$rlock") > $(waits_for a "$java")))
 	java_unlocks T1 fair a

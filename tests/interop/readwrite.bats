@@ -4,7 +4,7 @@
 
 load interop
 
-@test "readers of both sides are in at the same time, and the release of the last one, Java's, lets a writer of rlock's in" {
+@test "readers of both sides share the lock, and the release of the last one, a Java thread, wakes a waiting rlock writer" {
 	rlock_locks r1 read a
 	java_locks T1 read a
 	rlock_locks r2 read a
@@ -21,7 +21,7 @@ load interop
 	rlock_has_its_turn
 }
 
-@test "the release of an rlock writer lets in all readers of both sides" {
+@test "the release of an rlock writer wakes all waiting readers of both sides" {
 	rlock_locks w write a
 	java_begins T1 lock read a
 	java_begins T2 lock read a
@@ -41,7 +41,7 @@ load interop
 	nothing_is_left
 }
 
-@test "a dead rlock reader does not end the hold of a Java reader, nor outlast it" {
+@test "after an rlock reader was killed a Java reader keeps its hold, and its release lets a writer acquire the lock" {
 	rlock_locks dead read a -t 2s
 	java_locks T1 read a
 	kill_whole "${PIDS[dead]}"
@@ -53,7 +53,7 @@ load interop
 	rlock_has_its_turn
 }
 
-@test "a dead Java reader does not end the hold of an rlock reader, nor outlast it" {
+@test "after a Java reader was killed an rlock reader keeps its hold, and its release lets a writer acquire the lock" {
 	start_mortal_java
 	java_locks T1 read a
 	rlock_locks r read a
@@ -68,7 +68,7 @@ load interop
 
 # ---- a reader inside a writer ----
 
-@test "a Java writer that reads inside lets rlock readers in when it has ended its write" {
+@test "a Java writer that also has the read lock admits rlock readers once it has released the write lock" {
 	java_locks T1 write a
 	java_locks T1 read a
 	rlock_is_refused read a
@@ -82,7 +82,7 @@ load interop
 	nothing_is_left
 }
 
-@test "an rlock writer that reads inside wakes Java's readers when it has ended its write" {
+@test "an rlock writer that also has the read lock wakes Java's readers when it releases the write lock" {
 	in_background bash -c '
 		rlock wlock a -- sh -c "rlock rlock --pid $$ a && stay both" && stay reads && rlock unlock a'
 	rlock_enters both

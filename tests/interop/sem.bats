@@ -9,12 +9,12 @@ has_all_permits() {
 	[ "$(redis get a)" = "$1" ] && [ "$(redis keys '*' | sort | paste -s -d ' ')" = "a rlock_total:{a}" ]
 }
 
-@test "three at a time, each side has its share, and the total is three at the end" {
+@test "at most three holders have permits at a time, each side gets a share of the turns, and all permits are free at the end" {
 	play sem a 20 4
 	wait_until 20 has_all_permits 3
 }
 
-@test "permits of Java, of both sorts, and of rlock are counted by both and exclude each other, and a release lets the other side in" {
+@test "rlock and both semaphores of Java count the same permits, and a release of one side wakes the other" {
 	local kind
 	for kind in expirable semaphore; do
 		java_does true T1 permits "$kind" a 1
@@ -35,7 +35,7 @@ has_all_permits() {
 	done
 }
 
-@test "a permit of an rlock that died goes to Java when its lease and 10 s are over, or at once when an rlock comes" {
+@test "Java gets the permit of a killed rlock 10 s after its lease, or at the end of the lease if another rlock asks for a permit" {
 	java_does true T1 permits expirable a 1
 	rlock_locks r sem a --permits 1 -t 2s
 	kill_whole "${PIDS[r]}"

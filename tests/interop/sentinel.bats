@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Java and rlock with the same sentinels, which name a master with a replica: each side wakes the other, and no two holders that
-# exclude each other are inside at the same time.
+# exclude each other run at the same time.
 
 load interop
 load stress
@@ -39,7 +39,7 @@ listeners() {
 	echo "$sum"
 }
 
-@test "each side is woken by the other, and those that exclude each other are inside one at a time" {
+@test "each side is woken by the other, and holders that exclude each other never run at the same time" {
 	all_are_woken
 	all_play_well
 }

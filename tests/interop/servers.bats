@@ -28,7 +28,8 @@ nothing_is_left() {
 	on_each wait_until 20 no_keys
 }
 
-# listeners KIND NAME: the largest number of subscribers at one server. A waiter for several servers subscribes at only one busy server.
+# listeners KIND NAME: prints the largest number of subscribers at one server. A waiter for several servers subscribes at only one
+# server where the lock is busy.
 listeners() {
 	local number count most=0
 	for number in 1 2 3; do
@@ -38,7 +39,7 @@ listeners() {
 	echo "$most"
 }
 
-@test "Java and rlock take turns, give up, renew, and survive each other's death" {
+@test "Java and rlock wake each other, stop waiting in time, renew, and acquire the lock of a killed holder" {
 	rlock_is_woken plain plain a
 	java_is_woken plain plain a
 	each_gives_up plain plain a
@@ -47,7 +48,7 @@ listeners() {
 	java_outlives_rlock plain plain a
 }
 
-@test "what Java holds on one server keeps rlock from all, and rlock holds none of the others meanwhile" {
+@test "while Java holds the lock on one server, rlock waits, and holds it on no other server" {
 	# Another service, which uses only this server.
 	start_java mortal 30000 "$(url 2)"
 	java_locks T1 plain a
@@ -62,7 +63,7 @@ listeners() {
 	rlock_has_its_turn
 }
 
-@test "Java and rlock that ask the servers in different orders both get in" {
+@test "Java and rlock both acquire a lock whose servers they name in different orders" {
 	SERVER_OPTIONS=(-u "$(url 3)" -u "$(url 2)" -u "$(url 1)")
 	for _ in 1 2 3 4 5; do
 		rlock_begins r plain a
@@ -74,7 +75,7 @@ listeners() {
 
 # ---- more than half of them ----
 
-@test "Java and rlock wake each other for a majority, and with one of three servers gone still keep each other out" {
+@test "with a quorum of a majority Java and rlock wake each other, and exclude each other also while one of three servers is frozen" {
 	# A server that was started less than a lease ago does not count: it may have lost a lock that is held.
 	wait_until 40 is_older 3 31
 	rlock_is_woken majority majority a
@@ -88,6 +89,6 @@ listeners() {
 	rlock_is_refused majority a -n -t 5s --connect-timeout 500ms
 	thaw_server 3
 	java_unlocks T1 majority a
-	# The server now carries out the requests that came while it was stopped. Their holds last for one lease.
+	# The server now runs the requests that came while it was frozen. They acquire holds, which last for one lease.
 	on_each wait_until 35 no_keys
 }

@@ -8,8 +8,9 @@ teardown() {
 	interop_teardown
 }
 
-# play KIND NAMES PAUSE_MS SHARE [MOST_MS]: run until TURNS turns are done. Each contender pauses for up to PAUSE_MS between two turns. No
-# two meet, each side has at least one in SHARE turns, each contender has some, and none waits longer than MOST_MS.
+# play KIND NAMES PAUSE_MS SHARE [MOST_MS]: runs until TURNS turns are done. Each contender pauses for up to PAUSE_MS between two turns.
+# Then checks: no two holders that exclude each other met; each side had at least one in SHARE turns; each contender had a turn, and
+# waited for MOST_MS (20 s) at most.
 play() {
 	local contender side all
 	local -a names loops=() contenders=(1 2 3 4)
@@ -24,7 +25,7 @@ play() {
 	done
 	wait_until 240 enough_turns
 	touch stop
-	# All enter, at the latest when the lease of the holder before a waiter that was not woken has ended.
+	# Wait for longer than a lease: a contender that was not woken acquires the lock when the lease of 30 s ends.
 	java_does 'done' await T 45000
 	for PID in "${loops[@]}"; do
 		wait_until 45 is_gone "$PID"
@@ -53,7 +54,7 @@ enough_turns() {
 	[ -e wrong ] || [ "$(wc -l <log)" -ge "${TURNS:-2000}" ]
 }
 
-# all_are_woken: checks for pairs of kinds that exclude each other that a release of each side wakes a waiter of the other side.
+# all_are_woken: a release of each side must wake a waiter of the other side, for pairs of kinds that exclude each other.
 all_are_woken() {
 	local kinds held wanted
 	for kinds in 'plain plain' 'fair fair' 'write read' 'read write'; do

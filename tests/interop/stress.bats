@@ -4,9 +4,9 @@
 load interop
 load stress
 
-# A shell starts processes for each turn, so its share is smaller on a busy machine. The longest wait does not depend on that.
-# Without pauses, the share depends on rlock: some of its releases give the next turn to Java.
-@test "those that exclude each other are inside one at a time, and each side has its share" {
+# A row is KIND NAMES PAUSE_MS [SHARE], as for play. The default SHARE of 16 is low: a shell starts processes for each turn, so rlock
+# gets fewer turns on a busy machine. Nearly without pauses rlock itself decides: some of its releases give the next turn to Java.
+@test "holders that exclude each other never run at the same time, and Java and rlock each get a share of the turns" {
 	local kind names pause_ms share
 	while read -r kind names pause_ms share; do
 		play "$kind" "$names" "$pause_ms" "${share:-16}"
