@@ -1,4 +1,5 @@
--- Break a lock of any kind by force. The client sends two requests: the look returns the holds, and the second one breaks them.
+-- Break a lock of any kind by force. The client sends two requests. The first, the look, returns the holds; the second breaks
+-- them.
 -- Redisson forceUnlockAsync of RedissonLock, RedissonFairLock, RedissonReadLock, RedissonWriteLock
 -- KEYS     lock hash, holds hash, Redisson's queue and deadlines, our waiters, ends of our readers
 -- ARGV[1]  the owner that must still hold the lock; empty: any. If there are several readers, only this one loses its holds
@@ -10,10 +11,10 @@
 -- ARGV[7]  channel of a read/write lock
 -- ARGV[8]  channel of a semaphore
 -- ARGV[9]  the start of the timeout keys of a read/write lock
--- ARGV[10] plain, read, write or sem: the kind that the lock must have; empty: any. If a writer has read locks as well, read means
+-- ARGV[10] plain, read, write or sem: the kind that the lock must have; empty: any. If a writer has read locks as well, read breaks
 --          only these
--- ARGV[11] look: change nothing, and return the holds. break: break these holds. again: as break, but an earlier request, whose
---          reply was lost, may already have broken them
+-- ARGV[11] look: change nothing, and return the holds. break: break the holds in ARGV[12+]. again: as break, but an earlier request,
+--          whose reply was lost, may already have broken them
 -- ARGV[12+] what the look returned. A hold that is not among them was acquired later, and is not broken
 -- Returns  {owner, ..., hold id, ...}, or the ids of permits  look: the lock is held
 --          {1, holder, number of holders, note}  broken; one of the holders, and its note, which may be empty
@@ -40,8 +41,8 @@ for i = 12, #ARGV do
 	was_seen[ARGV[i]] = true
 end
 
--- The lock is free: remove dead waiters from the head of its queue, and Redisson's waiters that are not subscribed. Return the
--- reply.
+-- Call this if the lock is free. Remove dead waiters from the head of its queue, and then waiters of Redisson's that are not
+-- subscribed. Return the reply.
 local function clear_queue()
 	if expected ~= '' or wanted ~= '' and wanted ~= 'plain' or redis.pcall('EXISTS', name.queue) ~= 1 or leave_error(name) then
 		return { 0 }
@@ -69,7 +70,7 @@ if type(counter) == 'string' or has_permits then
 	-- include: semaphore_keys
 	-- include: notify_permits
 
-	-- All permits that are held: for each its id, hold, owner and note, and is_meant, whether to break it.
+	-- All permits that are held: for each its id, hold, owner and note. is_meant: whether this request breaks it.
 	local function held_permits(name)
 		local held, records = {}, {}
 		local listed = redis.call('HGETALL', name.holds)
@@ -85,8 +86,9 @@ if type(counter) == 'string' or has_permits then
 		return held
 	end
 
-	-- Break the permits of the owner `expected`, and return the reply. If `expected` is empty, break all permits, also those that
-	-- RSemaphore acquired, which have no holder; or delete a semaphore that is free.
+	-- Break the permits of the owner `expected`, and return the reply. If `expected` is empty, break the permits of all owners,
+	-- or delete a semaphore that is free. If all held permits are then broken, also break those of RSemaphore, which have no
+	-- ids.
 	local function break_permits(name)
 		local counter = redis.call('GET', name.lock)
 		name.held = redis.call('ZCARD', name.permits)
@@ -106,14 +108,15 @@ if type(counter) == 'string' or has_permits then
 		local holder = targets[#targets] or held[#held] or { owner = 'a client without a record', note = '' }
 		if #held > 0 and #targets == 0 then return { 3, holder.owner, #held, holder.note } end
 		local total = math.max(remembered_total(name) or 0, (counter or 0) + #held)
-		-- If the counter was deleted, create it again as an acquisition does.
+		-- If the counter was deleted, compute its value as an acquisition does.
 		local free = tonumber(counter or total - #held)
 		if #held == 0 and (expected ~= '' or is_again) or total == free and free <= 0 then return { 0 } end
 		if total == free then
 			redis.call('DEL', name.lock, name.remembered, name.ends, name.holds)
 			return { 5 }
 		end
-		-- RSemaphore's permits have no ids. After an earlier request, they may have been acquired since: leave them.
+		-- Leave the permits of RSemaphore if an earlier request may have broken them: without ids, those acquired since look
+		-- the same.
 		local broken, is_for_all = total - free, expected == '' and #targets == #held and not is_again
 		if is_for_all then
 			redis.call('DEL', name.permits, name.ends, name.holds)
@@ -156,20 +159,21 @@ if is_look then
 end
 local holder, holders = fields[#fields], #fields
 if holders == 0 then
-	-- Only the mode of a former lock is in the hash. Delete it, since it would keep others from acquiring the lock.
+	-- The hash has no holder. If it still has the mode of a former lock, delete it: it would keep others from acquiring the
+	-- lock.
 	if mode then redis.call('DEL', name.lock, name.holds, name.ends) end
 	return replica_error(name) or clear_queue()
 end
 name.channel = channel_of(mode and readwrite_channel or mutex_channel)
--- The owner is a writer, which may have read locks as well: break its write lock.
+-- If the owner is a writer, break its write lock: its read locks, if it has any, stay.
 if expected ~= '' and mode and wanted ~= 'read' and counts[expected .. WRITE] then
 	expected = expected .. WRITE
 end
 
 local function kind_of(field) return mode and (is_writer_field(field) and 'write' or 'read') or 'plain' end
 
--- For each owner that has records: whether the look returned one of them. A client without records has no entry here: the
--- look returned its field.
+-- For each owner that has records: whether the look returned one of them. A client without records has no entry: for such a
+-- client the loop below checks whether the look returned its field.
 local function seen_owners()
 	local listed, seen = redis.pcall('HGETALL', name.holds), {}
 	for i = 1, #listed, 2 do
@@ -210,7 +214,8 @@ end
 
 -- Break the holds of one of several readers. Return the error of a missing right, or nil.
 local function break_reader(reader)
-	-- No hold has the number 0, so this key does not exist. A higher number may exist: left over from a lock that was deleted.
+	-- Try the rights to a timeout key on the number 0, which no hold has. A key with a higher number may exist: a lock that was
+	-- deleted may have left it.
 	name.timeout = timeout_key(name, reader, 0)
 	delete_overwritten_ends(name)
 	local err = right_error(name, 'lock: PTTL0 HLEN0 HGET1 holds: HDEL1 ends: ZREM1 ZRANGE2 ZCARD0 timeout: HVALS0 HGETALL0 PEXPIRE1 DEL0 ')
@@ -233,7 +238,7 @@ end
 
 -- Some holders keep the lock: other readers, or a writer.
 if mode and #targets < holders and not is_writer_field(holder) then
-	-- Do not call overwritten() here: it returns nil if the user may not run TYPE.
+	-- Delete a holds hash that a user has overwritten. HLEN detects it; overwritten() would not if the user may not run TYPE.
 	if is_wrong_type(redis.pcall('HLEN', name.holds)) then
 		redis.call('DEL', name.holds)
 	end

@@ -17,7 +17,7 @@ trap 'rm -f "$out.tmp"' EXIT
 		name=$(basename "$script" .lua)
 		body=$(awk -f "$here/expand.awk" "$script")
 		sha1=$(printf '%s' "$body" | sha1sum | cut -d ' ' -f 1)
-		# The words for the script in messages and in what -v prints, such as "acquire (plain)" or "inspect".
+		# purpose: how messages and -v name the script, such as "acquire (plain)" or "inspect".
 		purpose=$(printf '%s' "$name" | sed 's/^readwrite_/read or write_/; s/^\([^_]*\)_\(.*\)/\2 (\1)/')
 		printf '\nconst struct rlock__script rlock__script_%s = {\n\t.purpose = "%s",\n\t.sha1 = "%s",\n\t.body =\n' \
 			"$name" "$purpose" "$sha1"
@@ -25,8 +25,8 @@ trap 'rm -f "$out.tmp"' EXIT
 		printf '\n};\n'
 	done
 	printf '\nconst struct rlock__right rlock__rights[] = {\n'
-	# A list such as HASH_RIGHTS is a quoted string of words: "KEY:", or a command with the number of its arguments.
-	# Print the commands.
+	# Print a row for each command in the lists of rights (HASH_RIGHTS and others). A list is a quoted string of words: "KEY:",
+	# or a command followed by the number of its arguments.
 	awk -F "'" '
 		/^local / { split($1, words, " "); list = words[2] }
 		list ~ /_RIGHTS$/ && NF > 1 {

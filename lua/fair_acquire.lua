@@ -1,8 +1,9 @@
--- Acquire the fair lock of every name, or of none: if it is free, and the caller is the head of the queue, or the queue is
--- empty. Otherwise join the queue of every name, if the caller waits.
--- Redisson RedissonFairLock.tryLockInnerAsync; but by the server's clock, and an acquisition does not lower the others' deadlines
+-- Acquire the fair lock of every name, or of none. A lock can be acquired if it is free, and its queue is empty or has the
+-- caller at its head. Otherwise a caller that waits joins the queue of every name.
+-- Redisson RedissonFairLock.tryLockInnerAsync; but deadlines are by the server's clock, and an acquisition does not lower those of
+--          other waiters
 -- KEYS     for each name: lock hash, holds hash, fencing counter, Redisson's queue and deadlines, our waiters
--- ARGV     see inc/request.lua; of each name: wake queue and turn, which are those of the plain lock, channel
+-- ARGV     see inc/request.lua; for each name: the wake queue and the turn of the plain lock, channel
 -- Returns  as plain_acquire.lua; ttl -2: the lock is free, and holder is the head of the queue
 
 -- include: request
@@ -26,10 +27,11 @@ if undo_ms then
 
 	local NOT_SUBSCRIBED = '0'
 
-	-- Release the lock, and join the queue again. Do not wake the next waiter in the queue: the caller tries again soon. A waiter
-	-- for the plain lock is woken.
+	-- Release the lock, and join the queue again at the old position. Wake a waiter for the plain lock, but not the next waiter
+	-- in the queue: the caller is before it, and tries again soon.
 	local function release_and_enqueue(name, field, count, hold)
-		-- A key with another type has no position to keep.
+		-- Only release if the owner has another hold, or is an inherited owner. Also if a user has overwritten a key of the
+		-- queue: there is then no position to keep.
 		if count > 1 or field ~= fresh_owner or is_wrong_type(leave_error(name)) then
 			return release_mutex(name, field, count)
 		end
@@ -46,7 +48,8 @@ if undo_ms then
 
 	if may_wait then return release_all(hold_id, release_and_enqueue) end
 
-	-- wire: as RedissonFairLock.acquireFailedAsync; but the others' deadlines stay, and the next waiter is notified.
+	-- wire: leave the queue as RedissonFairLock.acquireFailedAsync does, but keep the deadlines of other waiters, and wake the
+	-- next one.
 	local was_head = {}
 	for index, name in ipairs(names) do
 		was_head[index] = redis.pcall('LINDEX', name.queue, 0) == fresh_owner
@@ -54,7 +57,7 @@ if undo_ms then
 	-- Release the locks first: whatever fails in the queue, they must not stay held.
 	local results = release_all(hold_id, release_mutex)
 	for index, name in ipairs(names) do
-		-- A key with another type has no waiters.
+		-- If a user has overwritten a key of the queue, there is no queue to leave.
 		if not is_wrong_type(leave_error(name)) then
 			dequeue(name, fresh_owner)
 			if waiter_in_turn(name) == fresh_owner then redis.pcall('DEL', name.turn) end
@@ -137,7 +140,7 @@ local function has_dead_waiters()
 	return false
 end
 
--- The reply names the holder, or the waiter that is next.
+-- The reply for a busy name. It names the holder, or the head of the queue if the lock is free.
 local function busy_reply(index)
 	local name, since_us, retry_after_ms = names[index], waits_since_us, -1
 	if may_wait then since_us, retry_after_ms = join_all() end

@@ -8,7 +8,7 @@
 -- ARGV[4]  permits of a semaphore (not in KEYS: a user of locks needs no right to them)
 -- Returns  {hold id, ttl in ms, kind, note}, or nil if the owner has no hold of ours on the lock. kind is plain (also for a fair lock,
 --            which is released in the same way), read, write or sem. A hold on a lock that a user has overwritten is found as well,
---            with ttl -2 and the kind write; read if that is looked for, else plain
+--            with ttl -2. Its kind is write if its record is that of a writer; else read if ARGV[2] is read, otherwise plain
 --          {-1, type}  the key is no lock, or its holds hash has this type
 
 -- include: suffix
@@ -35,7 +35,7 @@ local has_permits = not is_lock and redis.pcall('TYPE', permits).ok == 'zset'
 -- Whether the hold with this note has the purpose to look for: the note begins with its purpose (lib/hold.h).
 local function has_purpose(owner_note) return purpose == '' or string.match(owner_note, '^(%l+)%.') == purpose end
 
--- The owner's last hold of a semaphore, if the field OWNER:last names it.
+-- The owner's last hold of a semaphore, as id and record, if the field OWNER:last names it.
 local function last_hold()
 	local id = has_permits and redis.pcall('HGET', name.holds, owner .. LAST)
 	id = type(id) == 'string' and string.match(id, '^ (%x+)$')
@@ -45,8 +45,8 @@ local function last_hold()
 	return is_held and { id, record }
 end
 
--- A list in which each id is followed by its record: the holds of this owner if it is a reader, its last hold of a
--- semaphore, else all holds.
+-- The holds to search: a list in which each id is followed by its record. It has the owner's last hold of a semaphore if that
+-- is known, the holds of this owner if it is a reader, and otherwise all holds.
 local function list_holds()
 	local last = last_hold()
 	if last then return last end
@@ -67,7 +67,7 @@ if is_error(listed) then return key_type and { -1, key_type } or command_error('
 local counter = key_type == 'string' and redis.pcall('GET', name.lock)
 local is_semaphore = has_permits or type(counter) == 'string' and is_permits_counter(counter)
 local kinds = { [owner] = 'plain' }
--- Whether an overwritten lock was a read lock is not known.
+-- Take an overwritten lock for a read lock if the caller looks for one: its mode is lost.
 if is_readwrite or key_type and wanted == 'read' then kinds[owner] = 'read' end
 if is_readwrite or key_type then kinds[owner .. WRITE] = 'write' end
 

@@ -1,6 +1,6 @@
--- Return what a server stores of one name, for people to read. This changes nothing. A lock may have a hundred thousand readers,
--- or the key may be a user's own: the script must not block the server for its other clients. So it reads a part, and returns
--- how much there is.
+-- Return what a server stores of one name, for people to read. This changes nothing. A lock may have a hundred thousand
+-- readers, or the key may be a user's own: the script must not block the server for its other clients. So it reads only a part
+-- of what is long, and returns the full number.
 -- Redisson none
 -- KEYS[1]  lock hash, or counter of a semaphore
 -- ARGV[1]  how many holders to list at most
@@ -26,8 +26,8 @@
 --          12 what could not be read: {what, error}...
 --          13 why the key is taken for a lock: 'record': a holder has a record; 'owners': all have Redisson's form; 'beside': the
 --             name has other keys of a lock; empty: only the form of the key says so
---          14 the number of permits in all, which like the counter may be below 0; 15 how many of them are free; 16 how many are held
---             without a record; 0 for a lock. For a semaphore, the holds of an owner are its permits
+--          14 the number of permits in all, which may be below 0, as may the counter; 15 how many of them are free; 16 how many are
+--             held without an id, by RSemaphore. For a lock all three are 0. For a semaphore, "holds" in 5 is a number of permits
 --          17 the last holder, if it is remembered: {kind, owner, how long it held, how long ago that ended, its command's exit status
 --             or -1, the signal that ended it or 0, why it was ended, note}; or empty
 --          client: 0 not known, 1 ours, 2 an owner of Redisson's form, 3 any other. Times are in ms; -1: none; -2: not known
@@ -72,12 +72,12 @@ local function read_or_note(what, act)
 	local is_done, err = pcall(act)
 	if is_done then return end
 	local text = type(err) == 'table' and err.err or tostring(err)
-	-- If the error does not name the command, the line of the script does.
+	-- Add the line of the script: it shows which command has failed if the error does not name it.
 	local line = type(err) == 'table' and err.line
 	unread[#unread + 1] = { what, text .. (line and ' @user_script:' .. line or '') }
 end
 
--- How long ago since_ms was.
+-- How long ago since_ms was. A negative since_ms is NONE or UNKNOWN_TIME: return it unchanged.
 local function age_ms(since_ms) return since_ms < 0 and since_ms or math.max(now_ms() - since_ms, 0) end
 
 local function client_by_form(owner)
@@ -146,7 +146,7 @@ local function holder_of_field(mode, field, count, lock_ttl_ms)
 		record.token, '', record.note, request_of(record.request) }
 end
 
--- Sort the holders that have held the lock longest first. Holders without a known time come last.
+-- Whether a comes before b in the list: first the holders that have held the lock longest, last those without a known time.
 local function holds_for_longer(a, b)
 	local a_ms, b_ms = records[a] and records[a].since_ms, records[b] and records[b].since_ms
 	if a_ms ~= b_ms and (a_ms == nil or b_ms == nil) then return a_ms ~= nil end
@@ -178,7 +178,7 @@ local function read_wake_queue()
 	wake_ms = since_us and age_ms(math.floor(since_us / 1000)) or NONE
 end
 
--- count_redisson returns nil if a right is missing: raise that error.
+-- If count_redisson returns nil, the user may not run PUBSUB: run it again to raise the error.
 local function read_subscribers() others = count_redisson(name) or redis.call('PUBSUB', 'NUMSUB', name.channel) end
 
 local function read_writer()
@@ -284,7 +284,8 @@ local holder_count = field_count - (mode and 1 or 0)
 local lock_ttl_ms = redis.call('PTTL', name.lock)
 
 read_or_note('records', read_records)
--- The fair queue belongs to the channel of plain locks, the wake queue of a read/write lock to its own channel.
+-- is_dead and count_redisson use name.channel. Waiters in the fair queue use the channel of plain and fair locks, all waiters
+-- for a read/write lock use its own channel.
 name.channel = channel_of(mutex_channel)
 read_or_note('queue', read_queue)
 if mode then

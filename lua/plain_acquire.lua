@@ -1,26 +1,26 @@
 -- Acquire the plain lock of every name, or of none. The first request after a release acquires it, unless a waiter has the next
 -- turn (inc/turn.lua). The queue of a fair lock with the same name is ignored. Each release wakes one of our waiters.
 -- Redisson RedissonLock.tryLockInnerAsync
--- KEYS     for each name: lock hash, holds hash, fencing counter; to undo, and if the login names a user, also Redisson's queue and
---          deadlines, our waiters: a release needs them, so a user without a right to them cannot acquire the lock
--- ARGV     see inc/request.lua; of each name: wake queue and turn (not in KEYS: without a right to them, waiters are woken by the
---          channel), channel
+-- KEYS     for each name: lock hash, holds hash, fencing counter. To undo, and if the login names a user, also Redisson's queue
+--          and deadlines, and our waiters: a user without the rights that a release needs must not acquire the lock
+-- ARGV     see inc/request.lua; for each name: wake queue, turn, channel. The first two are not in KEYS: a user without a right to
+--          them can acquire the lock all the same, and waits for messages on its channel
 -- Returns  1  acquired as the first hold of the request's owner, without a token
 --          {1, owner, hold count, token, ..., wait, run}  acquired; three values a name; token: as text, "-": none;
 --            wait: in how many ms this server counts for a majority; run: its run id, if it is one of several servers
---          {0, index, ttl, holder, note, retry_after, since, watches_lock, held, position}  busy; all times in ms
---            index: the name that is busy; the others say who holds it
+--          {0, index, ttl, holder, note, retry_after, since, watches_lock, held, position}  busy; times in ms, except since
+--            index: the name that is busy; ttl, holder, note and held describe its lock
 --            ttl: -1: none; -2: the lock is free, and reserved for another waiter; then holder and note are empty
---            retry_after: try again after this time at the latest; -1: when the ttl has passed; 0: now, even if the caller does not
---              wait, since the script has only removed a part of the dead waiters
---            since: to be sent with the next attempt
+--            retry_after: try again after this time at the latest; -1: when the ttl has passed; 0: immediately, even if the caller
+--              does not wait: the queue has more dead waiters than one script removes
+--            since: since when the caller waits, in microseconds; the next attempt sends it
 --            watches_lock: 1: the caller must subscribe to the channel of the lock, and try when the ttl has passed; 0: another waiter
 --              does so
 --            held: how long the holder has held the lock; -1: not known
---            position: in the queue of a fair lock, from 1 on; -1: as the last reply said; 0: not in such a queue
+--            position: in the queue of a fair lock, from 1 on; 0: not in such a queue; -1: not computed, as in the last reply
 --          {-1, index, type}  the key is no lock; nothing was changed
 --          {-3, index}  the fencing counter is no counter; nothing was changed
---          to undo: see inc/results.lua
+--          {result, ...}  the reply to an undo: see inc/results.lua
 
 -- include: request
 

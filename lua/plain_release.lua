@@ -1,10 +1,11 @@
 -- Release one hold of a plain or fair lock, for every name, or keep the hold until some time. A kept hold gets an owner that no
--- process has. When the last other hold is released, the TTL becomes that of the kept hold. A release works on a server whose
--- memory is full: no command needs memory before another has deleted something.
+-- process has. When the last other hold is released, the TTL becomes that of the kept hold.
+-- A release must succeed on a server whose memory is full. So its first write is a deletion: after that, such a server lets the
+-- script write more.
 -- Redisson RedissonLock.unlockInnerAsync, RedissonFairLock.unlockInnerAsync
--- KEYS     for each name: lock hash, holds hash (no other: while its slot moves to another node of a cluster, a request with a missing
---          key is refused)
--- ARGV[1]  hold id; if the hold is to be remembered, "HOLD_ID TTL_MS KIND END"
+-- KEYS     for each name: lock hash, holds hash. No other key, since others may be missing: while the slot of the lock moves to
+--          another node of a cluster, a request with a missing key is refused
+-- ARGV[1]  hold id; with --remember "HOLD_ID TTL_MS KIND END", see inc/last.lua
 -- ARGV[2]  how long to keep the hold, in ms; 0: release it
 -- ARGV[3+] for each name: Redisson's queue and deadlines, our waiters, wake queue, turn, channel
 -- Returns  one result for each name: see inc/results.lua

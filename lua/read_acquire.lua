@@ -5,7 +5,8 @@
 -- Redisson RedissonReadLock.tryLockInnerAsync
 -- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
 -- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, the start of its timeout keys
--- Returns  as plain_acquire.lua; ttl -3: readers hold the lock; -2: the lock is free: holder is the writer that is next, or empty
+-- Returns  as plain_acquire.lua; but if a waiting writer comes before the caller, holder is this writer: ttl -2 if the lock is free,
+--          -3 if readers hold it
 
 -- include: suffix
 -- include: request
@@ -39,22 +40,24 @@ end
 -- include: first_hold
 -- include: wait
 
--- Add a record, and the id to the field of the reader: see reader_holds.lua.
+-- Write the record of the hold, and add its id to the field of the reader: see reader_holds.lua.
 local function add_reader_hold(name, owner, record)
 	local listed = redis.call('HGET', name.holds, owner) or ''
 	write_for(lease_ms, 'HSET', name.holds, hold_id, record, owner, listed .. ' ' .. hold_id)
 end
 
--- Whether the caller was already waiting when a reader had its turn. Such a caller does not wait for a writer: while a
--- distant caller has not tried yet, a writer that was woken after that reader could claim the next turn.
+-- Whether the caller was already waiting when a reader with the turn acquired the free lock (inc/turn.lua: READERS). Such a
+-- caller joins the readers even if a writer waits: a slow caller may make its attempt only after that writer has claimed the
+-- next turn.
 local function was_let_in(name)
 	local turn = waits_since_us and redis.pcall('GET', name.turn)
 	local until_us = type(turn) == 'string' and string.match(turn, '^' .. READERS .. ' (%d+)$')
 	return until_us and waits_since_us < tonumber(until_us)
 end
 
--- The writer that waits and came before the caller: its owner, its note, and how long its heartbeat lasts. A caller that has
--- not waited yet came later than any writer. The times are not compared for it: they may be by the clocks of two servers.
+-- The waiting writer that came before the caller: its owner, its note, and how many ms its claim of the next turn lasts; nil:
+-- none. A caller that has not waited yet came after any writer. Do not compare its time: the two times could be by the clocks
+-- of two servers.
 local function earlier_writer(name)
 	local since_us, owner, writer_note =
 		string.match(redis.call('GET', name.writer) or '', '^(%d+) (%S+) (.*)$')
@@ -65,7 +68,7 @@ local function earlier_writer(name)
 	return nil
 end
 
--- The reply if a new reader cannot have this name; else nil.
+-- The reply if an owner that does not hold this name cannot acquire it; else nil.
 local function busy_reply(index, name, mode)
 	if mode == 'write' and not name.is_ended_write then
 		return wait_reply(index, name.kept_ms or redis.call('PTTL', name.lock), holder_of(name))
@@ -79,7 +82,8 @@ local function busy_reply(index, name, mode)
 	return reply
 end
 
--- How long the longest kept hold of a writer lasts, 0 or less: none does. nil: a writer has the lock.
+-- How many ms the last kept hold of a writer still lasts; 0 or less: all kept holds have ended. nil: a write hold is not a kept
+-- one.
 local function kept_write_ms(name)
 	local last_ms = 0
 	for _, field in ipairs(redis.call('HKEYS', name.lock)) do
@@ -92,7 +96,8 @@ local function kept_write_ms(name)
 	return last_ms - now_ms()
 end
 
--- Return the reply if this name cannot be acquired; else nil. Set name.is_ended_write: only reads are left of a write lock.
+-- Return the reply if this name cannot be acquired; else nil. Set name.is_ended_write if the mode is write, but all write holds
+-- were kept ones that have ended.
 local function check(index, name)
 	local reply = check_lock(index, name)
 	if reply then return reply end
@@ -114,7 +119,7 @@ local function check(index, name)
 		reply = busy_reply(index, name, not name.is_free and mode)
 		name.owner = fresh_owner
 		if reply then
-			-- Every waiting reader watches the lock: a release wakes all of them.
+			-- Every waiting reader subscribes to the channel of the lock: one message then wakes all of them.
 			reply[8] = 1
 		end
 	end
@@ -150,7 +155,7 @@ local function add_hold(name)
 	return count, NO_TOKEN
 end
 
--- A repeated request adds no hold.
+-- Extend the hold of a repeated request. It has been counted already.
 local function repeat_hold(name, record)
 	local count = tonumber(redis.call('HGET', name.lock, name.field))
 	hold_record_extend(name.holds, hold_id, record, lease_ms)
@@ -161,11 +166,11 @@ local function repeat_hold(name, record)
 	return count, NO_TOKEN
 end
 
--- Wake the waiting readers that left their turn to this one. Also wake the next waiter in the queue: each reader that comes
--- from the queue does so, until a writer comes, which claims the next turn.
+-- Wake the waiting readers that left the free lock to this one: they can join it. A reader that has waited also wakes the next
+-- waiter in the queue. So readers in the queue come one after the other, until a writer comes, which claims the next turn.
 local function let_others_in(name)
 	local had_turn = name.is_free and redis.pcall('SET', name.turn, READERS .. ' ' .. digits(now_us()), 'XX', 'PX', TURN_MAX_MS)
-	-- An error of SET, from a server whose memory is full, is true as well: the message does no harm.
+	-- had_turn is also true if SET returned an error, since the memory is full: the message does no harm.
 	if had_turn then send(name.channel, WAKE_ALL) end
 	leave_with_lock(name)
 	if waits_since_us then

@@ -12,7 +12,8 @@ local KEY_COUNT, ends = 3, KEYS[3]
 
 -- include: suffix
 -- include: fast_renew
--- The only hold of its owner, and all readers are ours: see readers.lua.
+-- The hold is the only one of its owner, and all readers are ours. Other cases take the slow path: the owner has more timeout
+-- keys, or name.ends needs a longer TTL (readers.lua: record_end).
 local is_held = is_fast and call('HGET', lock, field) == '1'
 	and call('PEXPIRE', ARGV[3] .. ':' .. field .. TIMEOUT .. '1', lease_ms, 'GT') == 1
 local field_count = is_held and call('HLEN', lock)

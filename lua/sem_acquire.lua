@@ -1,11 +1,11 @@
 -- Acquire permits of the semaphore of every name, or of none. No hold is re-entered: each has permits of its own.
 -- Redisson RedissonPermitExpirableSemaphore.tryAcquireAsync, but by the server's clock; RedissonSemaphore has the same counter
 -- KEYS     for each name: counter, holds hash, ends of our permits, permits, remembered total
--- ARGV     see inc/request.lua; of each name: wake queue, turn (not in KEYS: without a right to them, waiters are woken by the
---          channel), channel
--- Returns  as plain_acquire.lua. Instead of the token: the number of permits in all, and the slots, as in "5:1,4". A busy reply has
---          that number at its end. An integer: the slot of one permit; the number in all is that of the request. ttl: when the next
---          permit may be reclaimed
+-- ARGV     see inc/request.lua; for each name: wake queue, turn, channel. The first two are not in KEYS: a user without a right to
+--          them can acquire permits all the same, and waits for messages on the channel
+-- Returns  SLOT  one permit was acquired, with this slot; the number of permits in all is that of the request
+--          any other reply is as in plain_acquire.lua, but the token is the number of permits in all and the slots, as in "5:1,4";
+--            ttl: when the next permit may be reclaimed; at the end of a busy reply is the number of permits in all
 
 -- include: request
 -- include: suffix
@@ -16,11 +16,12 @@ local FIXED_ARGS = 7
 
 local function lowest_free_slot(in_use) return string.find(in_use, UNUSED, 1, true) or #in_use + 1 end
 
--- The fast path compares these as text; the slow path makes numbers of them.
+-- The fast path uses these as text; the slow path converts them to numbers.
 local total, take = ARGV[6], ARGV[7]
 
--- The fast path, as fast_acquire.lua is that of a lock: one permit of one name, no waiter, nothing to reclaim, and the expected
--- number in all. All other cases, and what is denied, take the slow path.
+-- The fast path of a semaphore; that of locks is fast_acquire.lua. It acquires one permit of one name if no waiter is in the
+-- queue, no permit has to be reclaimed, and the number of permits in all is the expected one. The slow path does the rest: all
+-- other cases, and denied commands.
 local KEY_COUNT, WAKE_QUEUE_ARG, TURN_ARG = 5, FIXED_ARGS + 1, FIXED_ARGS + 2
 
 if take == '1' and #KEYS == KEY_COUNT and not asks_for_more then
@@ -93,7 +94,8 @@ end
 local function permits_ttl_ms(name)
 	local ours, all = redis.call('ZRANGE', name.ends, 0, 0, 'WITHSCORES'), redis.call('ZRANGE', name.permits, 0, 0, 'WITHSCORES')
 	local end_ms = tonumber(ours[2] or NO_DEADLINE_MS)
-	-- If this deadline is that of our permit, it is no earlier than the permit's end, and changes nothing.
+	-- A deadline of Redisson's may end first. If the first deadline is that of a permit of ours, it is no earlier than the
+	-- permit's end, so it changes nothing.
 	end_ms = math.min(end_ms, tonumber(all[2] or NO_DEADLINE_MS) + BEHIND_MS)
 	return end_ms < NO_DEADLINE_MS and math.max(end_ms - now_ms(), 0) or -1
 end
@@ -109,7 +111,7 @@ local function permit_holder(name)
 end
 
 -- A waiter that needs more permits than are free reserves the free ones, once it has waited for RESERVED_AFTER_US. It tries
--- twice in RESERVED_MS, so that one late attempt does not end the reservation.
+-- again every RESERVE_RETRY_MS, twice in RESERVED_MS: one late attempt then does not end the reservation.
 local RESERVED_AFTER_US, RESERVED_MS, RESERVE_RETRY_MS = 2000000, 1000, 500
 
 -- Whether this request was granted before, and the reply was lost. A hold that lacks a permit is acquired anew, which lowers
@@ -119,7 +121,7 @@ local function is_repeated(name)
 	return name.record and has_all_permits(name, hold_id, take)
 end
 
--- Whether the permits can be acquired. Set name.waiter, the waiter that comes first.
+-- Whether the permits can be acquired. Set name.waiter to an earlier waiter if too few permits would remain for it.
 local function has_room(name)
 	local waiter, left = earlier_waiter(name)
 	name.waiter = waiter and name.free - take < left and waiter
@@ -189,8 +191,9 @@ local function choose_slots(name)
 	return table.concat(slots, ','), in_use
 end
 
--- The counter is lowered last: if the default user, whose rights are not tried, lacks one, no permit is lost. The first command
--- needs memory; a server whose memory is full allows all others after it.
+-- Acquire the permits of a new hold. Lower the counter last: if another command is denied before that, no permit is lost (the
+-- rights of the default user are not tried before). Run INCRBY with 0 first: a server whose memory is full refuses it, before
+-- anything is written.
 local function acquire_new(name)
 	redis.call('INCRBY', name.lock, 0)
 	local slots, in_use = choose_slots(name)
@@ -201,7 +204,7 @@ local function acquire_new(name)
 end
 
 local function extend_repeated(name)
-	-- A server whose memory is full allows HDEL, and then every write after it.
+	-- Delete a missing field first: a server whose memory is full allows HDEL, and after it every write of this script.
 	redis.call('HDEL', name.holds, '')
 	set_permits(name, hold_id, take, now_ms() + lease_ms, 'GT')
 	hold_record_extend(name.holds, hold_id, name.record, lease_ms)
@@ -214,7 +217,7 @@ local function acquire_permits(name)
 	local slots = name.is_repeated and extend_repeated(name) or acquire_new(name)
 	leave_with_lock(name)
 	if waiter_in_turn(name) == hold_id then redis.pcall('DEL', name.turn) end
-	-- Other waiters may have left these permits to this one, or depend on it to wake them.
+	-- Other waiters may have left the free permits to this one, or depend on it to wake them.
 	if name.free > 0 then wake_next(name) end
 	return 1, digits(name.total) .. ':' .. slots
 end

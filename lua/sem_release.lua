@@ -1,10 +1,11 @@
--- Release the permits of a hold, for every name, or keep them until some time, as plain_release.lua does. A release works on a
--- server whose memory is full: no command needs memory before another has deleted something.
+-- Release the permits of a hold, for every name, or keep them until some time, as plain_release.lua does. A release must
+-- succeed on a server whose memory is full. So its first write needs no memory: after that, such a server lets the script write
+-- more.
 -- Redisson RedissonPermitExpirableSemaphore.tryReleaseAsync
 -- KEYS     for each name: counter, holds hash, ends of our permits, permits
--- ARGV[1]  hold id; if the hold is to be remembered, "HOLD_ID TTL_MS KIND END"
+-- ARGV[1]  hold id; with --remember "HOLD_ID TTL_MS KIND END", see inc/last.lua
 -- ARGV[2]  how long to keep the permits, in ms; 0: release them
--- ARGV[3+] for each name: wake queue, turn, channel (not in KEYS: a user without the right to publish can still release)
+-- ARGV[3+] for each name: wake queue, turn, channel. The first two are not in KEYS: a user without a right to them can still release
 -- Returns  2  one name was released
 --          {result, ...}  one for each name: see inc/results.lua
 
@@ -68,7 +69,7 @@ end
 -- include: keep
 -- include: last
 
--- Keep the hold. Nothing is deleted: while the slot of the lock moves to another node, a deleted key cannot be created again.
+-- Keep the hold. Delete no key: while the slot of the lock moves to another node, a deleted key cannot be created again.
 local function keep(name)
 	local hold = find_permits(name, hold_id)
 	if not hold then return 0 end

@@ -1,7 +1,8 @@
--- Ask the processes that renew holds of a lock to stop: to terminate their COMMAND and to release the lock. The next renewal
--- returns the request, which stays until the hold is deleted. The client first sends a look, which finds the holds and writes
--- nothing. It then sends the ids of those that can be asked, until none is left. So a hold that was acquired after the look is
--- not asked, even if a reply is lost, and the request is repeated if the server has lost it.
+-- Ask the processes that renew holds of a lock to stop: to terminate their COMMAND and to release the lock. The request is
+-- stored until the hold is deleted, and the next renewal returns it.
+-- The client first sends a look: it lists the holds, and writes nothing. Then the client sends the ids of those that can be
+-- asked, again and again until these holds have ended. So a hold that was acquired after the look is not asked, even if a reply
+-- is lost. If the server has lost a stored request, it is stored again.
 -- Redisson none
 -- KEYS[1]  lock hash, or counter of a semaphore
 -- KEYS[2]  holds hash
@@ -73,7 +74,7 @@ local TAKE_MAX = 1000
 
 local function is_held(hold_id, field, record)
 	if is_lock then return redis.call('HGET', name.lock, field) end
-	-- The hold may have lost some of its permits.
+	-- The hold is held while it has one of its permits.
 	for number = 1, has_permits and math.min(permits_of(record), TAKE_MAX) or 0 do
 		if redis.call('ZSCORE', name.permits, permit_id(hold_id, number)) then return true end
 	end
@@ -109,7 +110,7 @@ for i = 1, is_error(listed) and 0 or #listed, 2 do
 	if field then ids[#ids + 1], records[listed[i]] = listed[i], { field, end_ms, note } end
 end
 
--- The remembered total; nil and an error if the user lacks the right to it.
+-- The remembered total, 0 if there is none; nil and an error if the user lacks the right to its key.
 local function known_total()
 	local reply = redis.pcall('GET', name.remembered)
 	local err = is_error(reply) and key_error(reply)
@@ -119,7 +120,8 @@ end
 
 -- Add the holders of permits. Return an error, or nil.
 local function add_permit_holders()
-	-- Without the counter we do not know how many permits are held without an id.
+	-- A total above the free permits and the listed ones means that some are held without an id. Only the counter shows how
+	-- many are free.
 	local total, denied_total = 0
 	if counter then total, denied_total = known_total() end
 	if denied_total then return denied_total end
@@ -155,6 +157,6 @@ elseif has_permits then
 	local err = add_permit_holders()
 	if err then return err end
 end
--- A user has overwritten the holds hash, so the owners of the holds are not known.
+-- Return the error of an overwritten holds hash: without it we do not know the owners of the holds.
 if #found > 0 and is_error(listed) then return listed end
 return found

@@ -35,7 +35,7 @@ end
 -- include: wait
 
 -- The holder to report to a waiting writer, in the form of holder_of. If there are many readers, report one of the two that
--- last longest.
+-- last longest: holder_of would read the records of all.
 local function lasting_holder_of(name)
 	local is_one_of_many = redis.call('HLEN', name.lock) > FIELDS_MAX
 	for _, owner in ipairs(is_one_of_many and redis.call('ZRANGE', name.ends, -2, -1) or {}) do
@@ -59,8 +59,8 @@ local function claim_turn(name)
 		digits(math.min(since_us, waits_since_us or now_us())) .. ' ' .. fresh_owner .. ' ' .. note, 'PX', TURN_MS)
 end
 
--- Check a lock that is not free. Return the reply if it cannot be acquired, and waiting would not help; else nil, and
--- name.owner if this request acquires it, or name.is_busy.
+-- Check a lock that is not free. Return the reply if it cannot be acquired, and waiting would not help; else nil. Then set
+-- name.owner if this request acquires the lock, or name.is_busy if it has to wait.
 local function check_held(index, name)
 	local mode = redis.call('HGET', name.lock, 'mode')
 	if not mode then return { -1, index, MUTEX_LOCK } end
@@ -75,7 +75,8 @@ local function check_held(index, name)
 	end
 	local reader = holding_owner(name.lock, '')
 	if reader and not is_regain then return { -2, index } end
-	-- A nested read lock was regained before the write lock around it. No other reader has a quorum.
+	-- A request that regains the write lock finds the read lock that was nested in it: the read lock was regained first. If no
+	-- other reader has the lock, restore the write lock around it.
 	if reader and redis.call('HLEN', name.lock) == 2 then
 		name.owner, name.is_read_within = reader, true
 		return nil

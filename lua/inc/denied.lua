@@ -11,9 +11,9 @@ local function command_error(command, reply)
 	return reply
 end
 
--- The error to return if the user lacks the right to a key that is not in KEYS; else nil. The text does not mention the script:
--- the client would then assume a key whose name a script makes, such as a reader's timeout key. Redis 7 and Redis 6.2 word it
--- differently.
+-- The error to return if the user lacks the right to a key that is not in KEYS; else nil. This error does not mention the
+-- script: the client would then assume a missing right to a key whose name a script makes, such as a reader's timeout key.
+-- Redis 7 and Redis 6.2 word the server's error differently.
 local function key_error(reply)
 	if not has_text(reply, 'permissions to access') and not has_text(reply, 'access at least one of the keys') then return nil end
 	return redis.error_reply('NOPERM No permissions to access a key')

@@ -12,15 +12,15 @@ local there = is_candidate and not is_queued and call('EXISTS', turn or lock, un
 local is_fast, token = there == 0, nil
 if counter and (there == 1 or is_fast and want_token) then
 	is_fast = is_fast or call('EXISTS', counter) == 1
-	-- As text: Lua's numbers have 53 bits.
+	-- GET returns the token as text: Lua's numbers have 53 bits.
 	token = is_fast and type(call('INCR', counter)) == 'number' and call('GET', counter)
 	is_fast = type(token) == 'string'
 end
 local since_ms, end_ms
 if is_fast then
 	local now = redis.call('TIME')
-	-- Keep the times as text: a conversion by Redis takes longer than a lookup of a key. '..' writes 14 digits, enough
-	-- until the year 5138.
+	-- Keep the times as text: Redis would have to convert numbers, which takes longer than a lookup of a key. '..' writes 14
+	-- digits, enough until the year 5138.
 	since_ms = now[1] .. string.sub('00000' .. now[2], -6, -4)
 	end_ms = since_ms + lease_ms .. ''
 end

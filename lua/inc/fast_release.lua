@@ -3,8 +3,8 @@
 
 -- include: channels
 
--- The field of the hold, and whether the wake queue has a waiter. nil: the slow path must release. The hold is not the only
--- one of a lock with field_count fields, the key queue exists, or the hold must be kept or remembered.
+-- The field of the hold, and whether the wake queue has a waiter. nil: the slow path must release the hold. It must be kept or
+-- remembered, it is not the only one of a lock with field_count fields, or the key `queue` exists.
 local function only_field(field_count, queue)
 	local record = #KEYS == #KEY_FIELDS and kept_ms == '0' and hold_id == ARGV[1] and redis.pcall('HGET', KEYS[2], hold_id)
 	local field = type(record) == 'string' and string.match(record, '^(%S+) %d+ ')

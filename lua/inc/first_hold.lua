@@ -21,7 +21,8 @@ local function acquire_free(name, token, ...)
 	-- Delete what an expired or broken hold has left, but only after the first write to the lock: after a deletion, a server whose
 	-- memory is full lets the script write more.
 	if is_error(redis.pcall('PEXPIRE', name.lock, lease_ms)) or is_error(redis.pcall('DEL', name.holds, name.ends or name.holds)) then
-		-- The default user's rights are not tried before. Undo the write; one of the two last commands raises the error.
+		-- Undo the write if a command was denied: the rights of the default user are not tried before. Run the denied command
+		-- again: the last two commands raise the error.
 		redis.pcall('DEL', name.lock)
 		redis.pcall('HDEL', name.lock, name.field, 'mode')
 		redis.call('PEXPIRE', name.lock, lease_ms)

@@ -41,8 +41,9 @@ local function server_run()
 	return known_run
 end
 
--- Set, once, two times until which no waiter of ours is considered dead. name.grace_until_ms: after the server had stalled.
--- name.return_until_ms: after a failover or a restart, since all waiters must first connect again.
+-- Read the field LAST_READ, unless this script has done so. Set two times before which no waiter of ours is considered dead.
+-- name.grace_until_ms: the server had stalled, and its waiters could not send heartbeats.
+-- name.return_until_ms: after a failover or a restart, all waiters must first connect again.
 local function load_grace(name)
 	if name.run then return end
 	local last_read_ms, grace_ms, run, return_ms =

@@ -1,4 +1,4 @@
--- Find what a waiter is shown about a holder: its note, and how long it has held the lock.
+-- What a waiter is shown about the holder: its note, and how long it has held the lock.
 
 -- include: error
 -- include: clock

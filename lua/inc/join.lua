@@ -19,7 +19,7 @@ local SEARCHED_MAX = 100
 -- A binary search ends when this many positions are left.
 local BISECTED_TO = 16
 
--- The new value of the field LAST_READ: a script reads the queue now.
+-- The new value of the field LAST_READ: it records that a script reads the queue now.
 local function read_now(name)
 	load_grace(name)
 	return table.concat({ digits(now_ms()), digits(name.grace_until_ms), name.run, digits(name.return_until_ms) }, ' ')
@@ -90,7 +90,8 @@ local function position_of(name, owner, was_queued)
 	return redis.call('LPOS', name.queue, owner), false
 end
 
--- Raise the deadline of a waiter so far that no client of Redisson's reaches it while the waiters ahead have their turns.
+-- Raise the deadline of a waiter so far that it does not pass while the waiters before it have their turns. Clients of Redisson
+-- remove waiters whose deadlines have passed.
 local function raise_deadline(name, owner, position, deadline_ms)
 	local lock_ms = math.max(redis.call('PTTL', name.lock), 0)
 	local least_ms = now_ms() + lock_ms + (position + 1) * REDISSON_WAIT_MS
@@ -142,8 +143,8 @@ local function join_queue(name, owner, waiter_note, since_us, caller_subscribed)
 	local position, is_far = position_of(name, owner, heartbeat and not is_moved and deadline_ms > 0)
 	local ahead = position or 0
 	if position and is_moved then
-		-- The lock is on several servers, and the caller has since chosen one time for all their queues. Give the
-		-- waiter the position of that time.
+		-- The time has changed: the caller has chosen one time for the queues of several servers. Give the waiter the position
+		-- of that time.
 		redis.call('LREM', name.queue, 1, owner)
 		position = nil
 	end

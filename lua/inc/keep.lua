@@ -11,7 +11,7 @@ local function is_stop_requested(name, hold_id) return redis.call('HGET', name.h
 
 -- Replace the hold's record by that of a kept hold of this owner, for left_ms.
 local function put_kept_hold(name, hold_id, hold, owner, left_ms)
-	-- A server whose memory is full allows HDEL, and then every write after it.
+	-- Delete a missing field first: a server whose memory is full allows HDEL, and after it every write of this script.
 	redis.call('HDEL', name.holds, '')
 	write_for(math.max(left_ms, 1), 'HSET', name.holds, hold_id,
 		hold_record_make(owner, hold.since_ms, now_ms() + left_ms, hold.token, hold.note))

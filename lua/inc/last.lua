@@ -8,9 +8,9 @@
 -- include: kept
 
 -- Write rlock_last:{NAME}, a hash with the fields kind, owner, since, until (ms by the server's clock), end (how the command
--- ended) and note. Call this before anything else is done to the hold, which lasts kept_ms more. The key is not in KEYS: if the
--- user has no right to it, or the server's memory is full, the release works all the same. A nested hold leaves no such hash:
--- its owner still holds the lock.
+-- ended) and note. A nested hold leaves no such hash: its owner still holds the lock.
+-- Call this before the hold is released or kept. kept_ms: how long it is kept. The key is not in KEYS: if the user has no right
+-- to it, or the memory of the server is full, the hold is released all the same.
 local function remember_holds()
 	local ttl_ms, kind, how = string.match(ARGV[1], '^%S+ (%d+) (%l+) (.*)$')
 	for _, name in ipairs(ttl_ms and names or {}) do

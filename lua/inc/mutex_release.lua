@@ -13,7 +13,8 @@ local function leave_to_rest(name)
 end
 
 local function release_mutex(name, owner, count)
-	-- While the slot of the lock moves to another node, even a read of a deleted key is an error: count the fields first.
+	-- Count the fields before the hold is removed: without its last field the hash does not exist. While the slot of the lock
+	-- moves to another node, even to read a missing key is an error.
 	local is_last = count == 1 and redis.pcall('HLEN', name.lock) == 1
 	remove_one(name, owner, count)
 	if not is_last and leave_to_rest(name) then return 1 end

@@ -4,7 +4,7 @@
 
 -- The keys and arguments of each name, as a table by the words of KEY_FIELDS and ARG_FIELDS. For each name, KEYS has one key
 -- for each word of KEY_FIELDS. After the first FIXED_ARGS, ARGV has one value for each word of ARG_FIELDS. The script defines
--- these three.
+-- KEY_FIELDS, ARG_FIELDS and FIXED_ARGS.
 local names = {}
 for i = 1, #KEYS / #KEY_FIELDS do
 	names[i] = {}

@@ -9,7 +9,7 @@ for i = FIXED_ARGS + #ARG_FIELDS * #names + 1, #ARGV do
 	reentrant_owners[#reentrant_owners + 1] = ARGV[i]
 end
 
--- The first of them that has a field in the lock hash, with this suffix after the owner; nil: none has.
+-- The first reentrant owner that has a field in the lock hash, with this suffix after the owner; nil: none has.
 local function holding_owner(lock, suffix)
 	for _, owner in ipairs(reentrant_owners) do
 		if redis.call('HEXISTS', lock, owner .. suffix) == 1 then return owner end

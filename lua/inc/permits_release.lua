@@ -9,8 +9,9 @@
 -- include: permits
 -- include: notify_permits
 
--- Whether there is a counter to add the permits to. If not, the next acquisition counts anew. Set name.overwritten. Raise the
--- error of a missing right, before a permit is removed that could then not be counted.
+-- Whether there is a counter to add the permits to. If not, the next acquisition counts the permits anew. Set name.overwritten
+-- if a user has overwritten the counter. Raise the error of a missing right now: after a permit was removed, it could not be
+-- counted.
 local function has_counter(name)
 	local counter = redis.pcall('GET', name.lock)
 	if is_error(counter) and not is_wrong_type(counter) then redis.call('GET', name.lock) end
@@ -18,7 +19,8 @@ local function has_counter(name)
 		name.overwritten = redis.pcall('TYPE', name.lock).ok
 		return false
 	end
-	-- The first write: a server whose memory is full allows HDEL, and then every write after it.
+	-- Delete a missing field as the first write: a server whose memory is full allows HDEL, and after it every write of this
+	-- script.
 	redis.call('HDEL', name.holds, '')
 	return counter and redis.call('INCRBY', name.lock, 0) ~= nil
 end

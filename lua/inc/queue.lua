@@ -78,10 +78,10 @@ local function prune(name, caller)
 	name.has_dead = #dead == DEAD_MAX
 end
 
--- Lower the deadlines of these waiters. Call this if no waiter in the queue is subscribed: a network failure may have cut
--- them all off, so they keep their positions for now. A Redisson that joins the queue sleeps until the last deadline. A
--- waiter that comes back raises its deadline again. By pcall: if the user may not write, the deadlines pass anyway, and the
--- script must do the rest.
+-- Lower the deadlines of these waiters. Call this if no waiter in the queue is subscribed: a network failure may have cut them
+-- all off, so they keep their positions for now. A Redisson that joins the queue sleeps until the last deadline, so that must
+-- be soon. A waiter that comes back raises its deadline again. By pcall: if the user may not write, the deadlines pass anyway,
+-- and the script must do the rest.
 local function lower_deadlines(name, unsubscribed)
 	local deadline_ms = now_ms() + RETURN_MS
 	for _, owner in ipairs(unsubscribed) do

@@ -45,7 +45,7 @@ local ENDS_MS = 86400000
 -- Record that this reader lasts left_ms at least.
 local function record_end(name, owner, left_ms)
 	delete_overwritten_ends(name)
-	-- A server whose memory is full allows ZREM, and then every write after it.
+	-- Remove a missing member first: a server whose memory is full allows ZREM, and after it every write of this script.
 	redis.call('ZREM', name.ends, '')
 	-- Set the TTL before and after the write, as write_for does. Do not call write_for: an error in one of its lines
 	-- would not show which right is missing.

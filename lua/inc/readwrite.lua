@@ -13,8 +13,8 @@ local function delete_all(name)
 	redis.pcall('DEL', name.ends)
 end
 
--- Free a lock whose last reader was removed, so that only its mode is left. Wake the next waiter: the caller may not acquire
--- the lock.
+-- Free a lock whose last reader was removed, so that only its mode is left. Wake the next waiter, since the caller might not
+-- acquire the lock.
 local function free_if_empty(name)
 	if not name.is_free and redis.call('HLEN', name.lock) == 1 then
 		delete_all(name)

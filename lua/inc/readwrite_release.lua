@@ -4,8 +4,8 @@
 -- include: readwrite_left
 
 -- Set name.own_ms, how long the longest hold of this reader lasts (0 for a writer), and name.left, the holders that remain
--- without this hold. For a reader, name.left lacks all its holds. Call this before the hold is changed: while a timeout key
--- is on another node, this raises an error.
+-- without this hold. For a reader, name.left leaves out all its holds. Call this before the hold is changed: it raises an error
+-- while a timeout key is on another node.
 local function measure_readers(name, field, count)
 	local is_read = not is_writer_field(field)
 	-- No reader has the lock. Do not search for readers: while the slot of the lock moves, that search is an error.

@@ -37,7 +37,7 @@ local function release_all(hold_id, release_one, prepare, keep)
 		if not hold then return 0 end
 		if hold.count and prepare then prepare(name, hold.field, hold.count) end
 		if hold.count and keep and keep(name, hold.field, hold.count, hold) then return 2 end
-		-- The first write: a server whose memory is full allows HDEL, and then every write after it.
+		-- Delete the record first: a server whose memory is full allows HDEL, and after it every write of this script.
 		redis.call('HDEL', name.holds, hold_id, hold_id .. STOP)
 		local result = hold.count and release_one(name, hold.field, hold.count, hold) or 3
 		return result == 3 and ended(hold) or result

@@ -5,9 +5,11 @@
 -- ARGV[3]  hold id. A request that is repeated with the same id adds no second hold
 -- ARGV[4]  the note of the hold, which waiters are shown
 -- ARGV[5]  options, in one argument since each argument costs time:
---          four digits, 1 for yes: issue a fencing token (a name that has a fencing counter always gets one); the caller waits if the
---            lock is busy; it is subscribed to the channel that wakes it; the last reply said that another waiter has the next turn,
---            and a message has come since
+--          four digits, 1 for yes:
+--            first: issue a fencing token (a name that has a fencing counter always gets one)
+--            second: the caller waits if the lock is busy
+--            third: the caller is subscribed to the channel that wakes it
+--            fourth: the last reply said that another waiter has the next turn, and the caller has received a message since
 --          since when the caller waits, as an earlier reply said; empty at the first attempt. REGAIN_US (turn.lua): a quorum of servers
 --            has this hold, and this server has lost it, so it comes before all waiters
 --          then nothing, or " RIGHTS UPTIME SEVERAL": 1 to try the user's rights; how long the server must have been up, in ms, to

@@ -17,8 +17,8 @@ local LONG_QUEUE_RETRY_MS = 10000
 -- The TTL of the queue: longer than any waiter sleeps, so a queue does not expire while its waiters live.
 local WAKE_QUEUE_MS = 60000
 
--- Add the caller to the queue, or keep it there. False: not possible. The command that needs memory comes first: after any
--- write, a server whose memory is full lets the script write more.
+-- Add the caller to the queue, or keep it there. False: not possible. The first command needs memory, but changes nothing: a
+-- server whose memory is full refuses it, but would allow it after any write.
 local function join_wake_queue(name, since_us)
 	local queue = name.wake_queue
 	for _, step in ipairs({ { 'ZADD', queue, 'XX', 0, '' }, { 'ZREM', queue, '' }, { 'ZRANGE', queue, 0, 0 },
