@@ -84,7 +84,7 @@ fall_silent() {
 	must_say holder "lock lost "
 }
 
-@test "black hole" {
+@test "black hole: all processes of a command end before the lease when the network passes nothing any more" {
 	listen_to_ends
 	scenario_of_kinds 'black hole' 'left of the lease' 60 8 fall_silent
 }

@@ -36,12 +36,12 @@ start_busy() {
 
 setup() {
 	directory_setup
-	[ -e "$BATS_FILE_TMPDIR/busy" ] || skip 'what measures rlock would be as late as rlock: it may not come first here'
+	[ -e "$BATS_FILE_TMPDIR/busy" ] || skip 'the test itself would be late: it may not raise its priority here'
 	renice -n $LOOKS_FIRST -p $$ >/dev/null
 }
 
-# fault NAME: drops whatever is sent, so that nothing renews the lease, and kills or stops what NAME says. "nothing
-# happens": does nothing.
+# fault NAME: makes the proxy pass nothing, so that the lease is not renewed, and kills or stops rlock or its renewer if NAME says so.
+# "nothing happens": does nothing.
 fault() {
 	[ "$1" = 'nothing happens' ] || proxy blackhole on
 	case $1 in
@@ -90,7 +90,7 @@ end_in_time() {
 	proxy pass
 }
 
-@test "busy machine" {
+@test "busy machine: all processes of a command end before the lease that protects them" {
 	local fault
 	WITHOUT_FAULTS=yes scenario 'busy machine, nothing happens' 'left of the lease' 12 6 end_in_time 'nothing happens'
 	for fault in 'is silent' 'kills rlock' 'stops rlock' 'stops renewer'; do

@@ -98,10 +98,10 @@ lock_races() {
 	[ "$CHOSEN" != group_KILL ] || rlock renew --pid "$BASHPID" "$NAME" || :
 }
 
-@test "callers, unlock races the end" {
+@test "callers: the lock is free soon when a script is killed while it unlocks, or another process unlocks as well" {
 	scenario 'callers, unlock races the end' 'from the race to the next one inside' 240 4 unlock_races
 }
 
-@test "callers, lock races the end" {
+@test "callers: no lock stays held when the parent of a starting or waiting rlock lock ends" {
 	scenario 'callers, lock races the end' 'from the end until nothing runs' 240 4 lock_races
 }

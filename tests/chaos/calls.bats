@@ -75,11 +75,11 @@ refuse_renewer() {
 	try $use 69 71 || :
 }
 
-@test "surroundings, one call refused" {
+@test "surroundings: a use of a lock ends as promised when the system refuses one call of rlock" {
 	scenario 'surroundings, one call refused' 'for a call' $((${#REFUSALS[@]} * 2)) 6 refuse_each
 }
 
-@test "surroundings, one call of a renewer refused" {
+@test "surroundings: a renewer whose system call is refused still renews its lock" {
 	scenario 'surroundings, one call of a renewer refused' 'for a call' 120 16 refuse_renewer
 }
 
@@ -133,7 +133,7 @@ stop_at() {
 	[ -z "$contender" ] || must_end 0 "$contender" contender
 }
 
-@test "stopped at a call" {
+@test "stopped at a call: two commands never run at the same time when rlock or its renewer stops there for longer than the lease" {
 	local meanwhile
 	for meanwhile in contender deleted; do
 		scenario "stopped at a call, $meanwhile" '' 240 12 stop_at $meanwhile

@@ -396,7 +396,7 @@ must_keep_lock() {
 	must 'the command did not go on' all_commands_run
 }
 
-# waiting [NAME]: prints how many wait for the lock, the cell's by default.
+# waiting [NAME]: prints how many calls wait for the lock; default: the cell's lock.
 waiting() {
 	echo $(($(redis zcard "rlock_queue:{${1:-$NAME}}") + $(redis llen "redisson_lock_queue:{${1:-$NAME}}")))
 }
@@ -411,7 +411,7 @@ said_by() {
 	paste -s -d ';' "$CELL/stderr-$1" 2>/dev/null
 }
 
-# must_end STATUSES PID CONTENDER: the process must end with one of these statuses.
+# must_end STATUSES PID CONTENDER: the process must end within 30 s, with one of these statuses.
 must_end() {
 	local status=0
 	wait_until 30 is_gone "$2" || {

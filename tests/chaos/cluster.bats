@@ -102,7 +102,7 @@ hit() {
 	if (($1 % 2)); then move_slot a; else move_slot f; fi
 }
 
-@test "failovers and migrations with replicas that acknowledge" {
+@test "cluster, failovers and migrations with --replicas 1: no two commands run at the same time, and fair waiters keep their order" {
 	need_replicas {1..6}
 	SCALE=1 scenario 'cluster, --replicas 1' "$WHAT_FAILOVERS_TOOK" 1 1 suffer "$(scaled 8)" hit a 'a b' 'c b a'
 }

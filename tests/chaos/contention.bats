@@ -37,7 +37,7 @@ contend() {
 	awk '$2 == "leave" { left = $1 } $2 == "enter" && left { print "time", int(($1 - left) / 1000); left = 0 }' ledger >>"$RECORD"
 }
 
-@test "contention" {
+@test "contention: commands that exclude each other never run at the same time, and each call acquires the lock" {
 	local kinds
 	for kinds in plain fair write 'write read read read'; do
 		# shellcheck disable=SC2086
@@ -87,7 +87,7 @@ contend_for_permits() {
 	KEPT="$NAME|rlock_total:{$NAME}"
 }
 
-@test "contention, sem" {
+@test "contention, sem: no more commands run than there are permits, each with a slot of its own, although callers are killed" {
 	SCALE=1 scenario 'contention, sem' 'between two that go in' 1 1 contend_for_permits "$(scaled 480)"
 }
 
@@ -98,7 +98,7 @@ contend_for_permits() {
 # On a busy machine a wake-up can take longer than WOKEN_WITHIN_MS. Then the waiter's messages must show that it was woken, and it must have
 # the lock within LATEST_MS, which is less than 2 s.
 
-# Lanes that run at the same time: so few that they do not wait for a processor.
+# Number of lanes that run at the same time: few, so that none waits for a processor.
 LANES=2
 WOKEN_WITHIN_MS=200
 LATEST_MS=1900
@@ -107,7 +107,7 @@ LATEST_MS=1900
 LEAVES_WITHIN_US=30000
 LATE_MS=4
 
-# was_told SAID: whether the file of messages SAID shows that the call did not wait, or that a release woke it.
+# was_told FILE: whether the messages in FILE show that the call did not wait, or that a release woke it.
 was_told() {
 	! grep -q ': waiting' "$1" || was_woken "$1"
 }
@@ -143,7 +143,7 @@ lane() {
 	done
 }
 
-@test "wake-up" {
+@test "wake-up: a release wakes a waiter that begins to wait at the same moment" {
 	local kinds
 	for kinds in 'plain plain' 'fair fair' 'write read' 'read write'; do
 		# shellcheck disable=SC2086

@@ -183,6 +183,6 @@ escapers() {
 	judge
 }
 
-@test "escapers" {
+@test "escapers: no process of a command still runs when the next owner acquires the lock, also when rlock or its renewer was killed" {
 	scenario 'escapers' '' 120 8 escapers
 }

@@ -96,6 +96,6 @@ fill() {
 	repeated
 }
 
-@test "a full server" {
+@test "a full server: new locks are refused with 69, held locks are renewed and released, and waiters acquire theirs when there is memory" {
 	scenario_of_kinds 'a full server' 'for a call, or until the waiter was in once there was room' 20 10 fill
 }

@@ -43,10 +43,10 @@ hung_stranger() {
 # A busy machine delays a termination by less than this.
 LATE_US=1000000
 GRACE_MS=300
-# All processes must have ended at this time after the grace time.
+# All processes must have ended this long after the grace time.
 KILLED_WITHIN_US=500000
 
-# The process that cannot terminate the command, so that the other one must.
+# What happens to rlock or its renewer, so that the other one must terminate the command.
 LOSSES=('nothing is lost' 'rlock is killed' 'rlock is stopped' 'the renewer is killed' 'the renewer is stopped')
 
 # holds_beside_hung NUMBER OPTION...: starts a holder, whose rlock runs under tests/bin/hung. When all its processes are inside, makes
@@ -124,6 +124,6 @@ terminate() {
 	esac
 }
 
-@test "hung process" {
+@test "hung process: a terminated command has ended in time although whatever reads the environment of some processes hangs" {
 	scenario 'hung process' 'left of the time' 300 12 terminate
 }

@@ -64,7 +64,7 @@ hang() {
 	must_say holder
 }
 
-@test "hung renewer" {
+@test "hung renewer: the lock is kept for its command, which continues" {
 	needs_refuse
 	WAYS=(call debugger)
 	! can_mount || WAYS+=(output descriptor)

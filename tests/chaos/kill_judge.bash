@@ -1,10 +1,10 @@
 # Checks what follows from a signal, by the rules of kill_matrix, until the lock of a cell is free again. killed.bats has the cells and
 # their processes.
 
-# What "at once" means on a busy machine.
+# The delay that a busy machine can add to whatever must happen immediately.
 SLACK_US=1000000
 
-# by TEXT US LIMIT_US: what TEXT names happened at US; it must not be later than LIMIT_US.
+# by TEXT US LIMIT_US: the event TEXT happened at US, which must not be later than LIMIT_US.
 by() {
 	(($2 <= $3)) || violated "$1 $((($2 - $3) / 1000)) ms too late"
 }
@@ -41,7 +41,8 @@ end_processes() {
 	processes_end
 }
 
-# next_is_in LIMIT_US: the contender acquired the lock by then. Its time since the fault is measured, unless it depended on this test.
+# next_is_in LIMIT_US: the contender must have acquired the lock by LIMIT_US, plus SLACK_US. Records the time from the fault until then,
+# unless this test decided it by ending the processes.
 next_is_in() {
 	local at_us
 	must_end 0 "$CONTENDER" contender
@@ -63,7 +64,8 @@ unlock_says() {
 	[ "$status" = "$1" ] || violated "unlock said $status, not $1"
 }
 
-# run_beside_next: the processes run without the lock, beside the next holder. Then what was stopped continues, or they are killed.
+# run_beside_next: the processes run without the lock, while the next holder has it. Then the stopped processes continue, or all are
+# killed.
 run_beside_next() {
 	local since_us
 	next_is_in "$LEASE_END_US"
@@ -80,8 +82,8 @@ run_beside_next() {
 	fi
 	processes_end
 	[ "$SIGNAL" != STOP ] || by 'the processes were stopped' "$GONE_US" $((since_us + SLACK_US))
-	# An unlock that reached no server leaves the hold file to a repeated one; the next call that looks for a hold removes the
-	# files of processes that have ended.
+	# An unlock that reached no server leaves the hold file, so that it can be repeated. Call unlock once more: a call that looks for a
+	# hold removes the hold files of processes that have ended.
 	[ "$OUTCOME-$SERVER" != expires-gone ] || rlock unlock --connect-timeout 500ms "$NAME" 2>/dev/null || :
 }
 
@@ -151,7 +153,7 @@ ends_so() {
 	esac
 }
 
-# judge: checks what kill_matrix says of OUTCOME.
+# judge: checks the four facts that kill_matrix lists for OUTCOME.
 judge() {
 	local PROCESSES STATUS SAYS FREE
 	read -r PROCESSES STATUS SAYS FREE < <(sed -n "s/^:$OUTCOME //p" "$BATS_TEST_DIRNAME/kill_matrix")

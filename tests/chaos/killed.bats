@@ -226,7 +226,7 @@ matrix() {
 	end_scenario 'from the fault to the next holder'
 }
 
-@test "killed and stopped" {
+@test "killed and stopped: each signal to each process of a lock has the result that kill_matrix lists" {
 	local kind
 	for kind in "${WITH_SEM[@]}"; do
 		begin_scenario "killed and stopped, $kind"
@@ -234,7 +234,7 @@ matrix() {
 	done
 }
 
-@test "killed and stopped, without a command" {
+@test "killed and stopped, without a command: each signal to the caller or its renewer has the result that kill_matrix lists" {
 	begin_scenario 'killed and stopped, without a command'
 	matrix 48 any 'lone|caller'
 }

@@ -51,6 +51,6 @@ disturbed() {
 	done
 }
 
-@test "network, a fault at each request" {
+@test "network: a fault at any request of a call makes no hold count twice, and the command runs once at most" {
 	scenario_of_kinds 'network' 'for a call' $((${#USES[@]} * ${#FAULTS[@]})) 6 disturbed
 }

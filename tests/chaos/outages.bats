@@ -149,10 +149,10 @@ stay_away() {
 	! compgen -G 'ledger-*' || violated 'a waiter acquired the lock'
 }
 
-@test "server stays away" {
+@test "server stays away: waiters end with 69 after their wait time, or after a minute without one" {
 	scenario 'server stays away' 'until a waiter without a wait time ends' 8 16 stay_away
 }
 
-@test "server restarts" {
+@test "server restarts: all waiters acquire the lock, and a holder keeps a lock that the server still knows" {
 	scenario_of_kinds 'server restarts' 'until all had their turns' 8 4 restart
 }

@@ -3,15 +3,15 @@
 #
 #   tests/chaos/run.sh [FILE...]   files of tests/chaos; by default all of them
 #
-#   SCALE          how many repetitions, as a multiple of the usual (1)
-#   CHAOS_TABLE    the rows are left in this file (build/chaos.table)
+#   SCALE          number of repetitions, as a multiple of the usual number (1)
+#   CHAOS_TABLE    file for the rows of the table (build/chaos.table)
 #
-# and what tests/run.sh reads.
+# and the variables of tests/run.sh.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 : "${CHAOS_TABLE:=build/chaos.table}" "${SCALE:=1}"
-# Leases of a second or two, which all of them watch, do not stand a crowd.
+# Run one file per processor: with more, scenarios whose leases last only a second or two would be too late.
 [ -n "${JOBS:-}" ] || JOBS=$(nproc)
 CHAOS_TABLE=$(realpath -m "$CHAOS_TABLE")
 export CHAOS_TABLE SCALE JOBS

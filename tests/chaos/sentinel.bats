@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Failovers by real sentinels, one after the other: half of them ordered, half of them because the master was killed, of
-# which half right after a grant that no replica has. failovers.bash says what is promised.
+# Failovers by real sentinels, one after the other: half of them by order, the others because the master was killed. Every second master
+# is killed just after a grant that no replica has received. failovers.bash says what is promised.
 
 # failovers.bash reads FAULT_MS.
 
@@ -24,7 +24,7 @@ setup() {
 
 server_of() { master; }
 
-# failover NUMBER
+# failover NUMBER: orders a failover, or kills the master, and waits for the new one. Sets FAULT_MS.
 failover() {
 	local old
 	wait_until 90 is_group_ready || return
@@ -43,7 +43,7 @@ failover() {
 	fi
 }
 
-@test "failovers with replicas that acknowledge" {
+@test "failover with --replicas 1: no two commands run at the same time, and fair waiters keep their order" {
 	need_replicas 1 2 3
 	SCALE=1 scenario 'failover, --replicas 1' "$WHAT_FAILOVERS_TOOK" 1 1 suffer "$(scaled 8)" failover a
 }

@@ -65,15 +65,15 @@ reused_pid() {
 	redis del "$NAME" >/dev/null
 }
 
-@test "surroundings, streams closed, full or broken" {
+@test "surroundings: locks can be used with closed, full or broken streams" {
 	scenario 'surroundings, streams closed, full or broken' 'for a call' $((${#CLOSED[@]} * 4)) 6 spoilt_streams
 }
 
-@test "surroundings, signals ignored or blocked" {
+@test "surroundings: locks can be used with ignored or blocked signals" {
 	scenario 'surroundings, signals ignored or blocked' 'for a call' $((${#SIGNALS[@]} * 2 * 2)) 6 spoilt_signals
 }
 
-@test "surroundings, reused pids" {
+@test "surroundings: rlock does not take a process with a reused pid for one of its own" {
 	unshare --fork --pid --mount-proc --kill-child sh -c 'echo 50 >/proc/sys/kernel/ns_last_pid' 2>/dev/null ||
 		skip 'pids can not be chosen here'
 	needs_refuse

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Processes that stop for longer than a lease. If only rlock or only its renewer stops, the other one keeps the lock. If both stop, the
-# command is terminated as soon as they continue, and the next holder keeps its lock. Last, a wall clock that is set, which must not matter.
+# command is terminated as soon as they continue, and the next holder keeps its lock. Also, a wall clock that is set must change nothing.
 
 load chaos
 load ../lib/clocks
@@ -14,7 +14,7 @@ hold_for_a_while() {
 	let_some_pass 2667
 }
 
-# is_stopped_or_gone PID: a renewer that stays stopped is killed by rlock, which takes over.
+# is_stopped_or_gone PID: whether the process is stopped or has ended: rlock kills a renewer that stays stopped.
 is_stopped_or_gone() {
 	is_stopped "$1" || is_gone "$1"
 }
@@ -75,14 +75,14 @@ suspend_all() {
 	must_say contender
 }
 
-@test "one of two suspended" {
+@test "suspended: when rlock or its renewer stops, the other one keeps the lock" {
 	local which
 	for which in rlock renewer; do
 		scenario_of_kinds "suspended, $which" '' 15 8 suspend "$which"
 	done
 }
 
-@test "all suspended" {
+@test "suspended, all: when rlock and its renewer continue after the lease, the command is terminated, and the next holder keeps the lock" {
 	scenario_of_kinds 'suspended, all' 'until the command is gone' 30 10 suspend_all
 }
 
@@ -123,7 +123,7 @@ step_the_clock() {
 	((took_us < 10000000)) || violated 'the waiter found out too late'
 }
 
-@test "clock set" {
+@test "clock set: a wall clock that jumps by an hour changes nothing for holders and waiters" {
 	needs_wrong_clocks
 	scenario_of_kinds 'clock set' 'until the waiter is in' 8 8 step_the_clock
 }

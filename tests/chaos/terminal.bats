@@ -80,7 +80,7 @@ struck_group() {
 	done <told
 }
 
-@test "terminal, signals of a group" {
+@test "terminal: a signal to a job's process group ends or stops the job, even just after its fork" {
 	local row
 	for row in 'INT 12000' 'TSTP 12000' 'TSTP fork'; do
 		# shellcheck disable=SC2086
@@ -118,7 +118,7 @@ ending_key() {
 	done <statuses
 }
 
-@test "terminal, keys that end a job" {
+@test "terminal: Ctrl-C and Ctrl-\\ end a job at any moment, and its lock is free" {
 	scenario 'terminal, Ctrl-C' 'from the key to the prompt' 48 4 ending_key C 130
 	# shellcheck disable=SC1003
 	scenario 'terminal, Ctrl-\' 'from the key to the prompt' 24 4 ending_key '\' 131
@@ -156,7 +156,7 @@ suspended() {
 	done <statuses
 }
 
-@test "terminal, Ctrl-Z and fg" {
+@test "terminal: Ctrl-Z stops a job at any moment, and fg continues it" {
 	scenario 'terminal, Ctrl-Z and fg' 'from the key to the prompt' 48 4 suspended
 }
 
@@ -211,7 +211,7 @@ full_screen() {
 	must 'the file is not as it was left' cmp file as-it-was
 }
 
-@test "terminal, full-screen programs" {
+@test "terminal: full-screen programs work as without rlock, also after Ctrl-Z, and restore the terminal when the lock is lost" {
 	local program
 	for program in vi less; do
 		scenario "terminal, $program" 'from Ctrl-Z to the prompt' 16 4 full_screen "$program"

@@ -1,10 +1,9 @@
 #!/usr/bin/env bats
-# TLS over a network that spoils single bytes: of a handshake, and of what comes after it, the connection is closed before
-# a byte, the byte is inverted or late, or nothing passes from it on, in either direction.
+# TLS over a network that spoils a connection at one byte, in either direction, during the handshake or later: the connection is closed
+# before this byte, the byte is inverted or late, or nothing passes from this byte on.
 #
-# Promised: a call ends by itself. It exits with 0; or with 69 or 78, one line, and the command not run. The lock is released, or
-# expires if nothing passes any more. The bytes of a call are counted without a fault first. With SCALE=40 each byte is spoiled
-# once.
+# Promised: a call ends by itself. It exits with 0; or with 69 or 78 and one line, without running the command. The lock is released, or
+# expires if nothing passes any more. First the bytes of an undisturbed call are counted. With SCALE=40 each of them is spoiled once.
 
 load chaos
 load ../lib/certificates
@@ -29,7 +28,7 @@ setup_file() {
 teardown_file() { stop_servers; }
 
 LEASE_S=3
-# A request whose reply was lost is retried for a second; the rest is for a machine that is busy.
+# rlock retries a request whose reply was lost for a second. The limit is higher, for a busy machine.
 CALL_LIMIT_MS=12000
 WAYS=(up down)
 SPOILS=(cut flip stop late)
@@ -56,7 +55,7 @@ measure() {
 }
 
 # spoiled_call NUMBER COUNT: one call whose first connection is spoiled. NUMBER chooses the server, the direction, the fault and the
-# byte. The bytes of COUNT calls are evenly apart.
+# byte. The calls 1 to COUNT choose bytes at equal distances.
 spoiled_call() {
 	local -i turn=$(($1 - 1)) rounds=$((($2 + 15) / 16)) bytes
 	local server=$((turn % 2 + 1)) way=${WAYS[turn / 2 % 2]} spoil=${SPOILS[turn / 4 % 4]}
@@ -79,7 +78,7 @@ spoiled_call() {
 	[ "$spoil" != stop ] || LEFT_WITHIN_S=$((LEASE_S + 10))
 }
 
-@test "TLS, each byte of a call" {
+@test "TLS: a call whose connection is spoiled at any byte ends by itself, and its lock is released or expires" {
 	begin_scenario 'TLS, spoiled calls'
 	BYTES=$PWD/bytes
 	# Measure twice, and keep the second result: the first call also sends the scripts, which are long.

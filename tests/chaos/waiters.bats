@@ -145,7 +145,7 @@ cut_off() {
 	proxy cut
 }
 
-@test "waiter killed" {
+@test "waiter killed or cut off: the next waiter acquires the lock within seconds of the release" {
 	scenario_of_kinds 'waiter killed at each step' 'until the next is in' $((STEPS * 3)) 8 kill_at_step
 	scenario_of_kinds 'waiter killed at random' 'until the next is in' 16 6 kill_at_random
 	scenario_of_kinds 'waiter cut off' 'until the next is in' 8 8 cut_off
