@@ -218,7 +218,7 @@ static bool is_replaced(const char *entry)
 	return false;
 }
 
-/* Our variables come first, then the caller's others. */
+/* Put our variables first, then those of the caller that ours do not replace. */
 char **command_environment(const struct opts *opts, enum rlock_kind kind,
 			   const struct rlock_hold *hold, uint64_t start)
 {
@@ -279,15 +279,16 @@ static int become_command(void *ctx)
 	/* Set the start time before the pid: by the pid alone a later process with the same pid would count as the command. */
 	lease->job_start = proc_own_start(command->started_ms);
 	/*
-	 * Set the pid before the exec: if the renewer is killed now, the front knows the command. If the front has found the
-	 * renewer dead before, it has changed job_pid, and nothing may run any more.
+	 * Set the pid before the exec: if the renewer is killed now, the front knows the command. If the front has found
+	 * the renewer dead before, it has changed job_pid: execute nothing then. The renewer may have stored our pid
+	 * already.
 	 */
 	if (!atomic_compare_exchange_strong(&lease->job_pid, &not_started, getpid()) &&
 	    not_started != getpid())
 		return EXIT_FAULT;
 	/*
-	 * Check the lease: we may have been stopped until it ended. If it ends later, the renewer terminates the command, which
-	 * it knows from here on.
+	 * Check the lease, since we may have been stopped until it ended. A lease that ends later is the renewer's task,
+	 * since it knows our pid from here on.
 	 */
 	lease_check_deadlines(lease, rlock_now_ms());
 	if (lease->reason != TERMINATE_NONE)
@@ -314,8 +315,8 @@ bool command_start(const struct command *command)
 	starting.started_ms = rlock_now_ms();
 	pid = os_start(become_command, &starting, STACK_BYTES);
 	/*
-	 * Set the pid here too: the command's process may be killed before it has set it. And from here on signals are passed
-	 * on to the command, even if it has not run yet.
+	 * Set the pid here too: the command's process may be killed before it sets the pid. From here on signals are passed
+	 * on to the command, even if its process has not run yet.
 	 */
 	if (pid > 0)
 		(void)atomic_compare_exchange_strong(&command->lease->job_pid, &not_started, pid);

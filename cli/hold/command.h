@@ -1,6 +1,4 @@
-/*
- * The command that a lock is held for.
- */
+/* Find and start the command that a lock is held for. */
 #ifndef COMMAND_H
 #define COMMAND_H
 
@@ -36,9 +34,10 @@ struct command {
 };
 
 /*
- * Start the command. Its process writes its pid into the lease before it executes anything, and ends instead if there is a
- * reason to terminate the job already. If the exec fails, the process ends, and exec_error of the lease is the errno. What
- * command points to must stay valid. Call os_start_wait next, before anything that can set errno. False with errno.
+ * Start the command. Its process first writes its pid into the lease. If there is a reason to terminate the job already,
+ * the process then ends without executing the command. If the exec fails, the process stores the errno in exec_error of the
+ * lease, and ends. What command points to must stay valid. Call os_start_wait next, before anything that can set errno.
+ * False with errno.
  */
 bool command_start(const struct command *command);
 /*

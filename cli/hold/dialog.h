@@ -10,7 +10,7 @@
 
 #include "log/event_log.h"
 
-/* Most signals or records that one iteration reads: they may come faster than they are read. */
+/* Most signals or records that one iteration reads: a flood of them must not keep the loop from its other work. */
 #define DIALOG_AT_ONCE 64
 
 enum record_kind {
@@ -31,7 +31,10 @@ struct record {
 
 /* Wake the other side. False: the socket is full, since the other side is stopped or blocked, or memory is short. */
 bool dialog_send_wakeup(int fd);
-/* Read the next record. False: there is none now. Both sides keep both ends open, so that a death is not seen here. */
+/*
+ * Read the next record. False: there is none now. The death of the other side does not show here: each side has both ends
+ * open.
+ */
 bool dialog_read(int fd, struct record *out);
 
 /*

@@ -1,6 +1,4 @@
-/*
- * End a hold on the server, and report in one line each what happened to it. renewer.c decides when.
- */
+/* Release or keep a hold on the server, and report what happened to it. renewer.c decides when. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -85,7 +83,7 @@ static void message_terminating(const struct lease *lease, int reason)
 			      lease->stop_requested_by);
 }
 
-/* Log the loss once, also if the front has taken over since. */
+/* Log the loss once: a front that takes over from a renewer does not log it again. */
 static void log_lost(struct lease *lease)
 {
 	char reason[REASON_MAX];
@@ -123,7 +121,10 @@ void report_news(struct lease *lease, const struct job_report *processes)
 	}
 }
 
-/* Report that the command runs as another user, such as a set-user-id program. The lock is kept until the command ends. */
+/*
+ * Warn that signals do not reach the command, since it runs as another user, such as a set-user-id program. A command that
+ * has ended needs no warning.
+ */
 void report_signal_denied(struct lease *lease, int signal)
 {
 	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
@@ -168,7 +169,7 @@ static bool has_succeeded(const struct lease *lease)
 	       signal == 0;
 }
 
-/* For how long the lock is kept instead of being released, by --at-least; 0: not at all. */
+/* How long --at-least still keeps the lock after the job's end; 0: release it now. */
 static int64_t left_ms_of(const struct lease *lease, int64_t now_ms)
 {
 	const struct opts *opts = lease->opts;
@@ -220,7 +221,10 @@ static enum rlock_status release_or_keep(struct rlock_conn *conn, struct rlock_h
 {
 	int64_t now_ms = rlock_now_ms(), left_ms = left_ms_of(lease, now_ms);
 
-	/* The renewer that was replaced, or `rlock renew`, may have renewed the lease last. */
+	/*
+	 * Take the time of the last renewal from the lease. A replaced renewer or `rlock renew` may have sent it, so our
+	 * copy of the hold does not have it.
+	 */
 	rlock_hold_set_sent_ms(hold, lease->sent_ms);
 	record_end(hold, lease);
 	if (left_ms > 0)
@@ -259,7 +263,10 @@ static void message_released(const struct lease *lease)
 		message_debug("%s: released after %s", names, held);
 }
 
-/* Report the result of the release. Returns whether the lock was lost while the job ran: only the release may have shown that. */
+/*
+ * Report the result of the release. Returns whether the lock was lost while the job ran: the release may be the first to
+ * show that.
+ */
 static bool report_end(const struct rlock_conn *conn, struct lease *lease, enum rlock_status status)
 {
 	int64_t left_ms = lease_end_ms(lease) - rlock_now_ms();
@@ -334,12 +341,13 @@ void finish_hold(struct rlock_conn *conn, struct rlock_hold *hold, struct lease 
 	enum rlock_status status;
 
 	/*
-	 * Let the server run first when it wakes us: it replies to us before it notifies the next waiter, who would
-	 * otherwise wait until we have exited.
+	 * Do not interrupt the server when its reply wakes us: it notifies the next waiter only after the reply. Otherwise
+	 * that waiter would wait until we have exited.
 	 */
 	os_let_others_run_first();
 	/* Release also a lost lock: its other names, or the same name on other servers, may still be held. */
 	status = release_or_keep(conn, hold, lease);
+	/* Within the lease, a hold that is missing now was released by the request of the killed renewer. */
 	if (status == RLOCK_NOT_HELD && may_be_done && rlock_now_ms() < lease_end_ms(lease))
 		status = RLOCK_OK;
 	set_exit(lease, report_end(conn, lease, status));

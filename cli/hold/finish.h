@@ -1,6 +1,6 @@
 /*
- * The end of a hold: release it, or keep it until --at-least has passed; report the result to the user and the log; set the
- * exit code. Exactly one process does so: the renewer, or the front after the renewer's death.
+ * End a hold: release it, or keep it until --at-least has passed. Then report the result to the user and the log, and set
+ * the exit code. Exactly one process does so: the renewer, or the front after the renewer's death.
  */
 #ifndef FINISH_H
 #define FINISH_H
@@ -17,7 +17,7 @@ void report_news(struct lease *lease, const struct job_report *processes);
 /* Report, once, that we may not pass a signal on to the command. */
 void report_signal_denied(struct lease *lease, int signal);
 
-/* Repeat a request about a hold for this time if no server answers. */
+/* A request about a hold is repeated for at most this time, if no server answers. */
 #define DELIVERY_MS 5000
 
 /* Release, and wait at most DELIVERY_MS for the server. */

@@ -1,8 +1,8 @@
 /*
- * The front: the rlock process that the user started, and the parent of the renewer. The front sends no request while the
- * renewer lives. The renewer writes the lease state, from which the front knows the hold.
+ * The front: the rlock process that the user started, and the parent of the renewer. It sends no request while the renewer
+ * lives, and knows the hold only from the lease state.
  *
- * The front has these descriptors open: those of the caller; a signalfd; an epoll with a timerfd; a pidfd of itself, in
+ * The front has these descriptors open: those of the caller; a signalfd; an epoll with a timerfd; a pidfd of itself, by
  * which the renewer sees the front's end; both ends of the dialog; and a pidfd of COMMAND. It opens a connection only to
  * take over from a dead renewer.
  */
@@ -29,15 +29,16 @@
 #include "sys/signals.h"
 
 /*
- * Fork another renewer immediately if one was killed before the command ran: otherwise a later waiter would overtake us.
- * If renewers are killed again and again, fork at most one in this time.
+ * Shortest time from one fork of a renewer to the next, since renewers may be killed again and again. An older renewer that
+ * is killed before the command runs is replaced immediately: otherwise a later waiter would overtake us.
  */
 #define REFORK_INTERVAL_MS 200
 /* Replace a renewer that has not passed a signal on, or not noticed the command's end, after this time. */
 #define REACTION_TIMEOUT_MS 1000
 /*
- * Wait this long for the end of a renewer that got SIGKILL, and at most this part of a short lease: after that the renewer
- * hangs in the kernel. Check this often whether the renewer is a zombie: no SIGCHLD reports one that a debugger keeps.
+ * DEATH_MS: how long SIGKILL may take to end a renewer, but at most a sixth of the lease. After that the renewer counts as
+ * hung in the kernel. DEATH_CHECK_MS: how often to check whether it is a zombie. No SIGCHLD reports a zombie that a
+ * debugger keeps.
  */
 #define DEATH_MS 1000
 #define DEATH_DIVISOR 6
@@ -47,7 +48,7 @@
  * iteration before it counts as hung.
  */
 #define LATE_MS 100
-/* Longest wait for room on standard error, and at most this part of a short lease: the front has more to do. */
+/* Longest wait for a reader of standard error, but at most a tenth of the lease: the front must also watch the renewer. */
 #define PRINT_MS 500
 #define PRINT_DIVISOR 10
 /* Raise our priority once a command has run for this time: the front may have to take over. Short commands do not need it. */
@@ -114,7 +115,10 @@ static void close_job(struct front *front)
 	front->job_fd = -1;
 }
 
-/* Watch the command. Its pid belongs to no other process before the renewer has recorded its end, so the pidfd is right. */
+/*
+ * Watch the command by a pidfd. The renewer records the command's end before it reaps the command: while no end is
+ * recorded, no other process can have the pid.
+ */
 static void watch_job(struct front *front)
 {
 	if (front->job_fd >= 0 || front->has_job_ended || !lease_has_command(front->lease))
@@ -199,7 +203,7 @@ static void record_renewer(struct front *front, const siginfo_t *info)
 	}
 }
 
-/* Reap children, also those that the process had before rlock was executed in it, and orphans below the front. */
+/* Reap all children: the renewer, orphans below the front, and children that this process had before it executed rlock. */
 static void reap(struct front *front)
 {
 	struct lease *lease = front->lease;
@@ -272,6 +276,7 @@ int front_print_acquired(const struct lease *lease)
 	return output_end(0);
 }
 
+/* Print the tokens or slots of a lock without a command, and set HOLD_RUNNING. If that fails, have the lock released. */
 static void commit(struct front *front)
 {
 	int starting = HOLD_STARTING;
@@ -291,6 +296,7 @@ static void commit(struct front *front)
 		front->code = front->is_over ? 0 : -1;
 		return;
 	}
+	/* Have the renewer release the lock and end. */
 	front->due_ms[DUE_END] = rlock_now_ms() + REACTION_TIMEOUT_MS;
 	front->lease->signals |= UINT64_C(1) << SIGTERM;
 	(void)dialog_send_wakeup(front->dialog_fd);
@@ -338,7 +344,10 @@ static void read_dialog(struct front *front)
 
 /* ---- the end ---- */
 
-/* If no command has run, remove the hold file of a dead renewer, and its hold or its position in the queue on the server. */
+/*
+ * Clean up after the death of a renewer that has started no command. Remove its hold file, and on the server its hold or
+ * its position in the queue.
+ */
 static void clean_up(struct front *front)
 {
 	const struct hold_args *args = front->args;
@@ -370,8 +379,9 @@ static bool forbid_start_unless_started(struct front *front)
 }
 
 /*
- * Whether to fork no further renewer: the front must end, or the wait is over. Fork none, either, if a release may have
- * been sent for the hold id: it may arrive late, and would remove the hold of another renewer with the same id.
+ * Whether to end instead of forking another renewer: the front must end, the renewer did not die by SIGKILL, or the wait is
+ * over. End also if a release may have been sent. It may arrive late, and would remove the hold of the next renewer, which
+ * has the same hold id.
  */
 static bool is_over_without_job(const struct front *front)
 {
@@ -442,7 +452,7 @@ static void follow_end(struct front *front)
 
 /* ---- the loop ---- */
 
-/* Kill a renewer whose next iteration is overdue: it hangs. One that waits for events only has none due. */
+/* Kill a renewer whose next iteration is overdue: it hangs. A renewer that waits only for events has no iteration due. */
 static void check_iteration(struct front *front)
 {
 	int64_t now_ms = rlock_now_ms(), overdue_ms = lease_overdue_ms(front->lease);
@@ -509,7 +519,7 @@ static void check_renewer(struct front *front)
 		if (lease_has_signals(lease))
 			await_reaction(front);
 	}
-	/* The command started before the signal that was to end the wait: the renewer has passed the signal on instead. */
+	/* The command started before the signal could end the wait: the renewer passes the signal on, and does not end. */
 	if (lease_has_job(lease))
 		front->due_ms[DUE_END] = INT64_MAX;
 	if (hold_events_take_due(&front->events, DUE_REACTION) ||

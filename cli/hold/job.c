@@ -1,7 +1,7 @@
 /*
- * Find and signal the job's processes. The process that holds the lock adopts all orphans below it, so all processes of the
- * job have ended exactly when that process has no descendant left. A scan descends by the kernel's lists of children, or,
- * where the kernel keeps none, by the parents in /proc/PID/stat. A scan reads nothing else of a process, so it cannot hang.
+ * Find and signal the job's processes. The process that holds the lock adopts all orphans below it. So all processes of the
+ * job have ended exactly when that process has no descendant left. A scan descends by the kernel's lists of children, or by
+ * the parents in /proc/PID/stat where the kernel has no such lists.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,12 +23,15 @@
 /* Time from one scan to the next: short at first, then longer. */
 #define SCAN_INTERVAL_MIN_MS 5
 #define SCAN_INTERVAL_MAX_MS 200
-/* Shortest time from scan to scan while children end: each may be the last one, and there may be a hundred in a second. */
+/* Shortest time between two scans that ends of children cause: a hundred children may end in a second. */
 #define WALK_MS 100
-/* A renewer within the job has this time to release its own lock, after all other processes got SIGKILL. */
+/*
+ * A renewer within the job has RENEWER_MS to release its own lock, after all other processes got SIGKILL. It has
+ * LOST_RENEWER_MS if the server has reported our lock as lost: no lease limits the time then.
+ */
 #define RENEWER_MS 1000
 #define LOST_RENEWER_MS 5000
-/* Most scans in a row: a later call finds processes that fork faster than we scan. */
+/* Most scans in a row. A later call finds the processes of a job that forks faster than we scan. */
 #define SCANS_MAX 50
 
 /* ---- processes that a job treats in a special way ---- */
@@ -125,7 +128,7 @@ static bool is_left_out(const struct scan *scan, const struct proc *proc)
 
 	if (scan->includes_children_before)
 		return false;
-	/* Descend through a renewer with a command: the renewer has a session of its own, its command may have ours. */
+	/* Keep a renewer with a command: it has a session of its own, but its command may be in the session of --pid. */
 	return (job->lease->purpose == RLOCK_PURPOSE_PROCESS && proc->session != scan->session &&
 		!is_renewer(proc)) ||
 	       set_has(&job->children_before, proc->pid, proc->start) || is_outside_job(proc);
@@ -267,7 +270,7 @@ static void signal_once(const struct scan *scan, const struct proc *proc, struct
 	}
 }
 
-/* Scan once, and signal. Whether the scan found a process that had not got the signal. */
+/* Scan once, and signal. Returns whether the scan found a process that had not got the signal. */
 static bool scan_and_signal(const struct scan *wanted, struct job_report *report)
 {
 	struct scan scan = *wanted;
@@ -300,8 +303,8 @@ static void scan_all(const struct job *job, struct job_report *out)
 }
 
 /*
- * Scan and signal until a scan finds no process without the signal. signalled: processes that have got it already; the signal
- * then asks to end. NULL: every process gets the signal.
+ * Scan and signal until a scan finds no process without the signal. signalled: the processes that have already got the
+ * signal, which asks to end; NULL: send the signal to every process.
  */
 static void signal_all(const struct job *job, int signal, spared_fn is_spared,
 		       struct job_set *signalled, struct job_report *out)
@@ -318,7 +321,10 @@ static void signal_all(const struct job *job, int signal, spared_fn is_spared,
 
 	*out = (struct job_report){ 0 };
 	for (int scans = 0; scans < SCANS_MAX && scan_and_signal(&scan, out); scans++)
-		/* Later scans spare new processes below signalled ones: they may clean up, or be processes that the first scan missed. */
+		/*
+		 * In later scans spare new processes below signalled ones: they may have been started to clean up. A
+		 * process that the first scan missed is spared as well.
+		 */
 		scan.spares_clean_up = scan.asks_to_end;
 	free(own.members);
 }

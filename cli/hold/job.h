@@ -4,17 +4,16 @@
  *
  * Which process sends which signal:
  *
- * - A signal that the user sends to rlock: the front records it in the lease state and wakes the renewer, which sends it
- *   to COMMAND, or ends the wait. A signal that the terminal sends has already reached COMMAND: it is not passed on.
- * - A signal that a process of COMMAND sends to its parent, the renewer: handled as if rlock had received it. Signals that
- *   other processes send to the renewer are ignored. All signals are blocked in the renewer; only while it waits for the
- *   lock, SIGTSTP, SIGTTIN and SIGTTOU are not, so that Ctrl-Z stops it together with rlock.
- * - --signal before a deadline, then SIGCONT: the renewer, once to each process of the job.
- * - SIGKILL at the deadline: the renewer, until no process of the job is left. The renewer of a nested rlock gets it last,
- *   so that it can release its own lock.
- * - SIGTERM to a nested rlock, which has a mark (os_process_signal_as_all): the nested rlock does not pass it on, because
- *   its COMMAND has received the same signal from the same sender.
- * - SIGKILL to a renewer that is stopped or hangs: the front.
+ * - A signal that the user sends to rlock: the front records it and wakes the renewer. The renewer sends it to COMMAND, or
+ *   ends the wait. A signal of the terminal is not passed on, since it has reached COMMAND already.
+ * - A signal that a process of COMMAND sends to its parent, the renewer: the renewer treats it as sent to rlock. It ignores
+ *   signals of other processes.
+ * - --signal before a deadline, then SIGCONT: the renewer sends them once to each process of the job.
+ * - SIGKILL at the deadline: the renewer sends it until no process of the job is left. The renewer of a nested rlock gets it
+ *   last, so that it can release its own lock.
+ * - --signal to a nested rlock has a mark (os_process_signal_as_all): the nested rlock does not pass it on, because its
+ *   COMMAND has got it from the same sender.
+ * - SIGKILL to a renewer that is stopped or hangs: the front sends it.
  */
 #ifndef JOB_H
 #define JOB_H
@@ -65,8 +64,9 @@ struct job {
 };
 
 /*
- * The job of a command is all processes below us, without the children that we have now. The job of a lock without a command
- * is the process of --pid, and the processes below it in its session. False with errno: memory or descriptors are short.
+ * Record what belongs to the job. The job of a command is all processes below us, except those that run already. The job of
+ * a lock without a command is the process of --pid, and the processes below it in its session. False with errno: memory or
+ * descriptors are short.
  */
 bool job_init(struct job *job, struct lease *lease);
 void job_free(struct job *job);
@@ -88,19 +88,22 @@ void job_signal(struct job *job, int signal);
 
 /* ---- the terminal of rlock and its command ---- */
 
-/* Wait this long before following a stop: a command that was stopped and continued together with rlock runs again then. */
+/*
+ * Wait this long before rlock stops because its command has stopped. If both were stopped and continued together, the
+ * command runs again before that.
+ */
 #define JOB_STOP_CONFIRM_MS 30
 
 /*
- * Whether the command has got this signal already, when rlock receives it. An outer rlock that terminates its job signals all
- * processes below: record that in the lease, so that no process gets the signal twice. A terminal signals rlock and a command
- * in the same process group, except for SIGHUP, which may reach the session leader alone. False if only leftovers run: they
- * mostly ignore the terminal's signals, so the signal is passed on to them.
+ * Whether the command has already got a signal that rlock receives, so that rlock must not pass it on. An outer rlock that
+ * terminates its job signals all processes below it; record that in the lease, so that no process gets the signal twice. A
+ * terminal signals the whole process group, but SIGHUP may reach the session leader alone. False if only leftovers run:
+ * most of them ignore the terminal's signals, so the signal is passed on to them.
  */
 bool job_got_signal(struct lease *lease, const struct os_signal *signal);
 
 /*
- * In the front: if the command is stopped, and a shell can continue us, stop as well, and return once we were continued.
+ * If the command is stopped, and a shell can continue us, stop this process as well, and return when it is continued.
  * False: we did not stop.
  */
 bool job_stop_with_command(struct lease *lease);

@@ -9,30 +9,37 @@
 #include "base/minmax.h"
 #include "hold/lease.h"
 
-/* SIGKILL is sent this long before the end of the lease: a process needs time to end. */
+/* Send SIGKILL a tenth of the lease before its end, but within these limits: a killed process needs time to end. */
 #define KILL_MARGIN_MIN_MS 200
 #define KILL_MARGIN_MAX_MS 2000
 #define KILL_MARGIN_DIVISOR 10
 /*
- * On a busy machine SIGKILL is sent earlier, by this many times the worst late wake-up. A late wake-up shows how long a
- * process waits for a processor: we may wait as long before we send SIGKILL, and each killed process waits once more.
+ * On a busy machine, send SIGKILL at least this many times the worst lateness before the end of the lease. The lateness of
+ * a wake-up shows how long a process waits for a processor. We may wait that long before we send SIGKILL, and each killed
+ * process waits again.
  */
 #define LATENESS_FACTOR 4
 /*
- * Lateness takes at most a sixth of the lease, and the time from SIGTERM to SIGKILL another sixth. Two thirds are left: a
- * renewal is due after the first third, and has the second one to succeed.
+ * The margin for lateness is at most a sixth of the lease, and the time from SIGTERM to SIGKILL another sixth. Two thirds
+ * remain: a renewal is due after the first, and must succeed within the second.
  */
 #define LATE_MARGIN_DIVISOR 6
 #define TERM_MARGIN_DIVISOR 6
-/* Each renewal reduces the worst lateness by this part: a machine that was suspended once is not busy for ever. */
+/*
+ * Each renewal reduces the worst lateness by this part, so that a machine that was suspended once does not count as busy
+ * for ever.
+ */
 #define LATENESS_DECAY_DIVISOR 8
 /*
- * Renew a read lock before 30 s have passed, however long its lease is: a Java reader sets the TTL of the whole lock to 30 s
- * when it renews (RedissonReadLock).
+ * Renew a read lock at least every 10 s, however long its lease is. A Java reader that renews sets the TTL of the whole
+ * lock to 30 s (RedissonReadLock).
  */
 #define SHARED_RENEWAL_MAX_MS 10000
 
-/* A renewer whose loop is later than this hangs. Near a deadline of a short lease this part of the lease is enough. */
+/*
+ * A renewer whose loop is this late counts as hung. Just before a deadline of a short lease, a twelfth of the lease is
+ * enough: the front needs the rest to act.
+ */
 #define OVERDUE_MS 1000
 #define OVERDUE_DIVISOR 12
 
@@ -88,8 +95,8 @@ void lease_record_acquired(struct lease *lease, const struct rlock_hold *hold)
 }
 
 /*
- * The end of the command in one word: a mark, the signal, the exit code. One store writes it, so that a process that is killed
- * in between leaves all of it or nothing.
+ * The end of the command in one number: a mark, the signal and the exit code. One store writes all three, so that the front
+ * never reads a part of them if the renewer is killed.
  */
 #define END_MARK 0x10000
 #define END_SIGNAL_SHIFT 8
@@ -188,8 +195,8 @@ void lease_record_renewal(struct lease *lease, int64_t sent_ms)
 }
 
 /*
- * When the lock counts as lost: later the job could not be terminated before the lease ends. With --on-lost ignore nothing is
- * terminated, so the lock may be renewed until the lease ends.
+ * When the lock counts as lost unless it is renewed: after this time the job could not be terminated before the lease ends.
+ * With --on-lost ignore nothing is terminated, so renewals continue until the lease ends.
  */
 static int64_t lost_ms(const struct lease *lease)
 {
@@ -244,7 +251,7 @@ void lease_record_stop_request(struct lease *lease, const struct rlock_hold *hol
 	lease_terminate(lease, TERMINATE_STOP);
 }
 
-/* Whether the end of the lease terminates the command as asked for (--lease), and is not a loss. */
+/* Whether the user has limited the command by --lease: then the end of the lease terminates the command, and is no loss. */
 static bool ends_with_lease(const struct lease *lease)
 {
 	return lease->opts->is_fixed_lease && lease->purpose == RLOCK_PURPOSE_COMMAND;
@@ -252,7 +259,9 @@ static bool ends_with_lease(const struct lease *lease)
 
 void lease_check_deadlines(struct lease *lease, int64_t now_ms)
 {
-	/* The renewer may have been killed after it recorded the loss, and before it set the reason. */
+	/*
+	 * Set the reason again: the renewer may have been killed after it recorded the loss, and before it set the reason.
+	 */
 	if (lease->is_lost)
 		lease_record_loss(lease);
 	if (lease->is_stop_requested)
@@ -309,7 +318,7 @@ enum terminate_step lease_step(const struct lease *lease, int64_t now_ms)
 	return now_ms >= lease_term_end_ms(lease) ? STEP_KILL : STEP_TERM;
 }
 
-/* Whether the job has ended although no signal for it had asked for that. */
+/* Whether the job has ended without a signal that asked it to end. */
 static bool has_ended_unasked(const struct lease *lease)
 {
 	return lease->ended_ms != 0 && !lease->was_asked_to_end;

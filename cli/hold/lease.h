@@ -1,9 +1,6 @@
 /*
- * The state of one hold, in memory that the front and its renewer share. It says how long the lock is safe, why the job
- * must be terminated, which process the job is, and how the job ended. The renewer writes each field as it acts, and the
- * phase last, so that the front can continue from any point after the renewer was killed. The front is the rlock process
- * that the user started. The job is what the lock is held for: the command, or for a lock without a command the process of
- * --pid.
+ * The state of one hold, in memory that the front and its renewer share. The renewer writes each field as it acts, and the
+ * phase last. So the front can continue from any point at which the renewer is killed.
  */
 #ifndef LEASE_H
 #define LEASE_H
@@ -19,7 +16,7 @@
 
 #define LEASE_WHY_MAX 400
 
-/* The model in tests/spin/holding.pml has the same phases, by the same names. */
+/* tests/spin/holding.pml models the same phases by the same names: change both together. */
 enum hold_phase {
 	/* The lock is not held yet. */
 	HOLD_WAITING,
@@ -53,7 +50,10 @@ enum terminate_reason {
 };
 
 struct lease {
-	/* Set before the front forks the renewer. Only `rlock renew` of a lock without a command changes lease_ms later. */
+	/*
+	 * The members up to front are set before the front forks the renewer. Only lease_ms can change later: the renewer
+	 * reads it from the hold file when `rlock renew` has extended a lock without a command.
+	 */
 	int64_t lease_ms;
 	/* The pointer is valid in both processes, since neither of them has executed another program. */
 	const struct opts *opts;
@@ -89,7 +89,7 @@ struct lease {
 	/* enum terminate_reason, and when it was set */
 	_Atomic int reason;
 	_Atomic int64_t reason_ms;
-	/* The lock is lost. With --on-lost ignore there is no reason to terminate then. */
+	/* The lock is lost. With --on-lost ignore, a loss sets no reason to terminate. */
 	atomic_bool is_lost;
 	/* The server has reported the loss. */
 	atomic_bool is_broken;
@@ -120,7 +120,10 @@ struct lease {
 	atomic_bool is_front_stopped;
 	/* set when the front is continued: the value of stops for which the front had stopped itself */
 	_Atomic int continued;
-	/* 0 or less: not started. The front subtracts 1 for each killed renewer, so that none of them can start a job late. */
+	/*
+	 * pid of the job; 0 or less: not started. For each dead renewer the front subtracts 1. A process that this renewer
+	 * has forked for the command then sees the change, and ends instead of executing the command.
+	 */
 	_Atomic pid_t job_pid;
 	/* start time of the job in the kernel's ticks; 0: not known yet */
 	_Atomic uint64_t job_start;
@@ -130,13 +133,13 @@ struct lease {
 	_Atomic int64_t job_end;
 	/* latest time at which the job can have ended, with --wait-all its last process; 0: not yet */
 	_Atomic int64_t ended_ms;
-	/* How rlock exits. Before the job runs: the signal that ended the wait, or the code that says why no job runs. */
+	/* Exit code and signal of rlock. If no job has run: the code that says why, or the signal that ended the wait. */
 	_Atomic int exit_code, exit_signal;
 	/* cause of the last failed renewal */
 	char why[LEASE_WHY_MAX];
 	/* bytes of the shared memory */
 	size_t size;
-	/* `rlock stop` has asked for the hold's end. The two below are set before. */
+	/* `rlock stop` has asked for the hold's end. The two members below are set before this one. */
 	atomic_bool is_stop_requested;
 	/* index of the name that the request was for */
 	_Atomic size_t stop_name;
@@ -182,9 +185,9 @@ bool lease_has_signals(const struct lease *lease);
 bool lease_has_command(const struct lease *lease);
 
 /*
- * Time from which a renewer counts as hung if its loop has not run until then. The front can still keep the lease, or
- * terminate the command in time. A failed renewal alone is no reason, since the loop still runs. INT64_MAX: no iteration
- * is due.
+ * When the renewer counts as hung: its loop should have run before. The front then kills it, and still has time to renew
+ * the lease or to terminate the command. A failed renewal does not count as a hang, since the loop still runs. INT64_MAX:
+ * no iteration is due.
  */
 int64_t lease_overdue_ms(const struct lease *lease);
 
@@ -198,8 +201,8 @@ int64_t lease_end_ms(const struct lease *lease);
 int64_t lease_kill_ms(const struct lease *lease);
 
 /*
- * Record a wake-up: a process slept from asleep_ms, was to be woken at due_ms, and runs at now_ms. The later wake-ups are,
- * the earlier lease_kill_ms is: on a busy machine SIGKILL takes longer.
+ * Record how late a process was woken: it slept from asleep_ms, should have been woken at due_ms, and runs at now_ms. Late
+ * wake-ups make lease_kill_ms earlier: on a busy machine a killed process takes longer to end.
  */
 void lease_record_wakeup(struct lease *lease, int64_t asleep_ms, int64_t due_ms, int64_t now_ms);
 
@@ -207,8 +210,8 @@ void lease_record_wakeup(struct lease *lease, int64_t asleep_ms, int64_t due_ms,
 void lease_record_renewal(struct lease *lease, int64_t sent_ms);
 
 /*
- * Set the reason to terminate the job. The first reason counts, with one exception: any other reason replaces a loss after
- * which the job gets --signal only (--on-lost term).
+ * Set the reason to terminate the job. If there is one already, change nothing, with one exception: a new reason replaces a
+ * loss for which the job gets only --signal (--on-lost term).
  */
 void lease_terminate(struct lease *lease, enum terminate_reason reason);
 

@@ -1,13 +1,11 @@
 /*
- * The loop that holds a lock. What happens to a hold is an event, and one table, actions, says what each event does in each
- * phase. Whatever takes time is a request to the server. While the library waits for a reply, it runs an iteration of the
- * loop. So no signal and no deadline waits for the server, and none makes us close the connection.
+ * The loop that holds a lock. Each change of a hold is an event, and the table actions says what an event does in each
+ * phase. While the library waits for a reply, it runs an iteration of the loop: no signal and no deadline waits for the
+ * server.
  *
  * Once COMMAND runs, a renewer has these descriptors open: the connections to its servers or slots; a signalfd; an epoll
- * with a timerfd; a pidfd of the front; both ends of the dialog; and for a lock without COMMAND the runtime directory, a
- * pidfd of the process of --pid, and for the lock of a descriptor an inotify descriptor. While it waits for the lock, a
- * second connection is subscribed. Everything else that it inherited is closed, so that a pipe or a terminal of the caller
- * ends with COMMAND and not with the lock.
+ * with a timerfd; a pidfd of the front; and both ends of the dialog. Without COMMAND it also has the runtime directory, a
+ * pidfd of the process of --pid, and for the lock of a descriptor an inotify descriptor.
  */
 #include <errno.h>
 #include <poll.h>
@@ -34,16 +32,18 @@
 
 /* How often to check what no event reports. */
 #define POLL_INTERVAL_MS 100
-/* Put off work until the command has run for this time: it would slow down short commands, most of which have ended then. */
+/*
+ * Put off work until the command has run for this time. The work would slow down short commands, most of which end before.
+ */
 #define START_FINISH_MS 20
 /*
- * Sleep at most this long until the kernel has executed the command, which shares our errno until then. A network file system
- * or a virus scanner can delay the exec for longer than the lease: we renew while it is delayed.
+ * Wait at most this long for the exec of the command: until the exec, its process shares our errno. A network file system
+ * or a virus scanner can delay the exec for longer than the lease, so we must renew before it.
  */
 #define START_WAIT_MS 20
 /*
- * Lower a raised priority for PRIORITY_PAUSE_MS once we have used this much processor time plus a tenth of the time since:
- * a flood of signals, for example, must not take a processor from all others.
+ * Lower a raised priority for PRIORITY_PAUSE_MS if we use much processor time: more than BUSY_MAX_MS, plus a tenth of the
+ * time since it was raised. A flood of signals, for example, must not take a processor from all others.
  */
 #define BUSY_MAX_MS 300
 #define BUSY_DIVISOR 10
@@ -93,7 +93,7 @@ struct renewer {
 	bool is_start_finished;
 	/* The command was continued, or has ended, since it was stopped last. */
 	bool is_continued;
-	/* the value of lease->continued that we have followed */
+	/* last value of lease->continued that we have acted on */
 	int continued;
 	/* readable when a process closes the file of the caller's descriptor; -1: not watched */
 	int close_watch_fd;
@@ -227,8 +227,8 @@ static void plan_release(struct renewer *renewer)
 }
 
 /*
- * Release a hold before the job runs; ended_ms stays 0. If the front commits a lock without a command at this moment, its job
- * runs, and the phase stays HOLD_RUNNING: the next iteration sees the same event, and acts on the job.
+ * Begin to release a hold for which no job has run; ended_ms stays 0. The front may commit a lock without a command at the
+ * same moment. The phase then stays HOLD_RUNNING, and the next iteration applies the same event to a running job.
  */
 static void enter_releasing_unused(struct renewer *renewer)
 {
@@ -258,7 +258,10 @@ static void enter_releasing(struct renewer *renewer)
 	renewer->lease->phase = HOLD_RELEASING;
 }
 
-/* Act on the job's end. If a signal asked the command to end, or the lock is lost, terminate the processes it has left. */
+/*
+ * Act on the job's end. If a signal asked the command to end, or there is a reason to terminate it, terminate its
+ * leftovers.
+ */
 static void end_job(struct renewer *renewer)
 {
 	struct lease *lease = renewer->lease;
@@ -278,6 +281,7 @@ static void end_job(struct renewer *renewer)
 	}
 }
 
+/* Act on the death of the other process: continue to hold the lock, or with --kill-child terminate the command. */
 static void go_on_alone(struct renewer *renewer)
 {
 	if (renewer->lease->purpose == RLOCK_PURPOSE_PROCESS)
@@ -367,7 +371,7 @@ static void reap(struct renewer *renewer)
 
 /* ---- signals ---- */
 
-/* Record a request to end before sending the signal: a front that takes over must know it if we are killed in between. */
+/* Record before sending a signal that the command was asked to end: if we are killed in between, the front must know it. */
 static void signal_command(struct renewer *renewer, int signal, bool continues)
 {
 	struct lease *lease = renewer->lease;
@@ -422,9 +426,9 @@ static void take_passed_on(struct renewer *renewer)
 }
 
 /*
- * Whether a signal that the renewer received counts as sent to rlock: from the job, which knows the renewer as its parent
- * (kill $PPID), or from outside our PID namespace. Signals of a terminal count only until the command has started: after
- * that the command gets them itself. Signals of other processes change nothing.
+ * Whether a signal to the renewer counts as sent to rlock. A signal of the job does: the job knows the renewer as its
+ * parent (kill $PPID). A signal from outside our PID namespace does as well. A signal of the terminal does until the
+ * command has started: after that the command gets it itself. All others change nothing.
  */
 static bool is_for_rlock(const struct renewer *renewer, const struct os_signal *info)
 {
@@ -660,8 +664,8 @@ static void adapt_priority(struct renewer *renewer)
 /* ---- the command ---- */
 
 /*
- * Start the command, unless the front is stopped: its terminal may belong to another job then. Do not start the command,
- * either, if the front is being killed: the kernel reports the front as running until a processor is free for its end.
+ * Start the command, unless the front is stopped or is being killed. The terminal of a stopped front may belong to another
+ * job. A front that got SIGKILL still seems to run until a processor is free for its end.
  */
 static void start_command(struct renewer *renewer)
 {
@@ -687,9 +691,9 @@ static void start_command(struct renewer *renewer)
 					     .not_started = lease->job_pid })) {
 		lease->phase = HOLD_RUNNING;
 		/*
-		 * Leave the session, so that the terminal's signals do not reach the renewer. A new process group alone is not
-		 * enough: COMMAND's parent would be in another group of the same session, so COMMAND's end could make the
-		 * caller's group an orphaned one. The kernel would then send SIGHUP to a script that has a stopped job.
+		 * Leave the session, so that the terminal's signals do not reach the renewer. A new process group alone is
+		 * not enough: COMMAND's parent would be in another group of the same session. COMMAND's end could then make
+		 * the caller's group an orphaned one, and the kernel would send SIGHUP to a script that has a stopped job.
 		 */
 		(void)setsid();
 		os_start_wait(START_WAIT_MS);
@@ -710,7 +714,10 @@ static void finish_start(struct renewer *renewer)
 	renewer->due_ms[DUE_FINISH_START] = INT64_MAX;
 	/* Raise our priority only now: the command would have inherited our nice value. */
 	renewer->due_ms[DUE_RAISE] = now_ms;
-	/* Release memory only from now on: after a short command, the release would have to load the pages again. */
+	/*
+	 * Return memory only from now on: after a short command, the release of the lock would have to load the pages
+	 * again.
+	 */
 	renewer->events->shrink_ms = now_ms + HOLD_SHRINK_MS;
 	/* Close what we inherited: a reader of the caller's pipe must see its end, although this process continues. */
 	os_close_inherited(HELPER_NAME);
@@ -731,7 +738,7 @@ static int64_t next_ms(const struct renewer *renewer)
 		next = min(next, renewer->job->next_scan_ms);
 	if (renewer->is_requesting)
 		next = min(next, now_ms + BUSY_MAX_MS);
-	/* No event reports that the front was continued or stopped. */
+	/* Poll, since no event reports that the front was continued or stopped. */
 	if ((lease->phase == HOLD_STARTING && lease->purpose == RLOCK_PURPOSE_COMMAND) ||
 	    (lease->is_front_stopped && renewer->front_fd >= 0))
 		next = min(next, now_ms + POLL_INTERVAL_MS);
@@ -759,8 +766,9 @@ static void read_timer(struct renewer *renewer)
 }
 
 /*
- * rlock flock: let the front exit with its command, while the lock stays held for leftover processes, as with flock(1). Only
- * once leftovers were found: otherwise the lock would be released after the exit, and the next flock -n could fail.
+ * rlock flock: let the front exit when COMMAND has ended, while the lock stays held for leftovers, as with flock(1). Wait
+ * until leftovers were found: if there are none, the lock is released before the front exits, and the next flock -n gets
+ * it.
  */
 static void let_front_leave(struct renewer *renewer)
 {
@@ -794,8 +802,8 @@ static void follow_stop(struct renewer *renewer)
 }
 
 /*
- * Whether a request that is under way continues. A signal or the end of a process ends a wait. A renewal ends when the release
- * has waited for its reply for ABANDON_MS. A release ends by its own deadline.
+ * Whether a request that is under way continues. A wait ends with a signal, with the front, or with the process of --pid. A
+ * renewal ends when the release has waited for its reply for ABANDON_MS. A release ends by its own deadline.
  */
 static bool should_request_continue(const struct renewer *renewer)
 {
@@ -808,8 +816,8 @@ static bool should_request_continue(const struct renewer *renewer)
 }
 
 /*
- * Run one iteration: find out what has happened, and act on it. Check the deadlines before reading signals. If we were
- * stopped, the command may have ended before a deadline that has passed since, and must not count as terminated by it.
+ * Run one iteration: find out what has happened, and act on it. Check the deadlines before reading signals. In the other
+ * order, if we are stopped between the two, a command that ends in time would count as terminated by a deadline.
  */
 static bool process_events(void *ctx)
 {
@@ -844,7 +852,7 @@ static bool process_events(void *ctx)
 
 /* ---- renewals ---- */
 
-/* The part of a lease that is sure after a renewal: a Java reader can shorten the lease to 30 s. */
+/* The part of a lease that a renewal certainly adds: a Java reader can shorten the lease to 30 s. */
 static int64_t sure_lease_ms(const struct lease *lease)
 {
 	return 3 * lease_renewal_ms(lease);
@@ -881,8 +889,8 @@ static void record_loss(struct renewer *renewer)
 }
 
 /*
- * Deadline of the next attempt to renew. Several attempts fit into a lease, so that a new connection can replace a silent one.
- * Each attempt may take twice as long as the one before, for a slow server.
+ * Deadline of the next attempt to renew. Several attempts fit into a lease, so that a new connection can replace a
+ * connection without replies. Each attempt may take twice as long as the one before, for a slow server.
  */
 static int64_t attempt_end_ms(struct renewer *renewer)
 {
@@ -946,7 +954,7 @@ static void hold_loop(struct renewer *renewer)
 	}
 }
 
-/* Release a hold for which no job has run, and set the exit code: after a signal, a lost lock, or the end of a fixed lease. */
+/* Release a hold for which no job has run: after a signal, a lost lock, or the end of a fixed lease. Set the exit code. */
 static void finish_without_job(struct renewer *renewer)
 {
 	struct lease *lease = renewer->lease;
@@ -967,8 +975,8 @@ static void finish(struct renewer *renewer)
 	hold_events_clear(renewer->events);
 	renewer->lease->next_iteration_ms = rlock_now_ms() + DELIVERY_MS;
 	/*
-	 * Mark the hold file: if the process locks its descriptor again at this moment, that rlock must not report this
-	 * hold as lost.
+	 * Mark the hold file, since the process may lock its descriptor again at this moment. The new rlock must not report
+	 * this hold as lost.
 	 */
 	if (renewer->has_closed && args->hold_file != NULL)
 		hold_file_mark_abandoned(args->hold_file, true);
@@ -1024,7 +1032,7 @@ static bool acquire(struct renewer *renewer)
 		renewer->lease->next_iteration_ms = rlock_now_ms();
 		lease_record_acquired(renewer->lease, renewer->hold);
 		plan_renewal(renewer);
-		/* A signal, or the front's death, ends the wait. If one came together with the lock, release the lock. */
+		/* Release the lock if a signal, or the front's death, has ended the wait just when the lock was granted. */
 		if (renewer->lease->exit_signal != 0 || renewer->front_fd < 0)
 			enter_releasing_unused(renewer);
 		return true;
@@ -1068,7 +1076,7 @@ static int save_file(const struct renewer *renewer)
 	file->lease_ms = renewer->lease->lease_ms;
 	file->sent_ms = renewer->lease->sent_ms;
 	file->acquired_ms = renewer->lease->acquired_ms;
-	/* Write our start time: an unlock must not kill another process that has our pid by then. */
+	/* Write our start time: if we end, an unlock must not kill another process that has got our pid. */
 	code = renewer_find(getpid(), &self);
 	if (code != 0)
 		return code;
@@ -1077,7 +1085,7 @@ static int save_file(const struct renewer *renewer)
 	return hold_file_save(file);
 }
 
-/* Hand the lock over to the process of --pid: the front prints tokens or slots, commits the lock, and exits. */
+/* Leave the lock to the process of --pid: the front prints tokens or slots, commits the lock, and exits. */
 static void hand_over(struct renewer *renewer)
 {
 	const struct hold_args *args = renewer->args;

@@ -26,9 +26,9 @@ struct hold_args {
 	/* pidfd of the process of --pid; -1 with a command */
 	int target_fd;
 	/*
-	 * Acquire the hold within the wait of the lease. The renewer calls it. If the result is not RLOCK_OK, acquire has
-	 * reported why, and has set the lease's exit_code; after RLOCK_CANCELLED also exit_signal, the signal that ended the
-	 * wait, or 0 if a process ended.
+	 * Acquire the hold within the wait of the lease. The renewer calls acquire. If the result is not RLOCK_OK, acquire
+	 * has reported why, and has set exit_code of the lease. RLOCK_CANCELLED: a signal has ended the wait (exit_signal
+	 * of the lease), or a process has ended (exit_signal is 0).
 	 */
 	enum rlock_status (*acquire)(void *ctx);
 	void *ctx;
