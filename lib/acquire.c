@@ -122,7 +122,7 @@ bool rlock__waiter_is_fair(const struct rlock__waiter *waiter)
 #define LAST_TRY_MS 1000
 #define LAST_TRY_DIVISOR 4
 
-/* When the last attempt of the wait is due, or was. It begins earlier if the server is slow. */
+/* The time for the last attempt of the wait, which may have passed. It is earlier if the server is slow. */
 static int64_t last_try_ms(const struct rlock__waiter *waiter)
 {
 	int64_t before_ms =
@@ -178,6 +178,10 @@ static bool needs_subscription(const struct rlock__waiter *waiter, size_t index)
 	return !rlock__waiter_is_subscribed(server) || !gets_all;
 }
 
+/*
+ * The place that is the reason of the wait: the first one that denied the lock. If none did, a place whose server restarted less than
+ * a lease ago.
+ */
 static size_t blocker_of(const struct rlock__waiter *waiter)
 {
 	size_t restarted = waiter->places.count;
@@ -194,8 +198,8 @@ static size_t blocker_of(const struct rlock__waiter *waiter)
 }
 
 /*
- * Shortest sleep of a waiter, so that a TTL of 0 does not make it spin. Longest sleep, since a subscription may be dead unnoticed.
- * Sleep when the key has no TTL.
+ * Shortest and longest sleep of a waiter. A TTL of 0 must not make it spin, and a subscription may be dead unnoticed.
+ * SLEEP_NO_TTL_MS: the sleep if the key has no TTL.
  */
 #define SLEEP_MIN_MS 10
 #define SLEEP_MAX_MS 30000
@@ -219,7 +223,7 @@ static size_t blocker_of(const struct rlock__waiter *waiter)
 #define SENTINELS_MS 5000
 
 /*
- * CHANNEL:rlock. Our waiters that subscribe to CHANNEL subscribe to this channel as well: by PUBSUB NUMSUB of both, a script knows
+ * Our waiters that subscribe to CHANNEL also subscribe to CHANNEL:rlock. From PUBSUB NUMSUB of both, a script computes
  * how many subscribers of CHANNEL are Redisson's.
  */
 #define OURS "rlock"
@@ -670,7 +674,10 @@ static bool has_more_to_remove(const struct rlock__waiter *waiter)
 	return false;
 }
 
-/* Repeat the attempt until all of them are removed: dead waiters must not keep out a caller, even one that does not wait. */
+/*
+ * Repeat the attempt until no dead waiter and no expired holder is left: they must not keep out a caller, even one that
+ * does not wait.
+ */
 static enum rlock_status try_until_cleaned(struct rlock__waiter *waiter)
 {
 	enum rlock_status status;

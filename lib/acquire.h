@@ -125,8 +125,8 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter);
 const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 						struct rlock__args *args);
 /*
- * Undo what the attempts may have left on the servers when the wait ends without the lock. Where no reply is outstanding, wait for
- * the replies, 300 ms at most: a server that has forgotten the script needs its whole text.
+ * Undo what the attempts may have left on the servers when the wait ends without the lock. At places without an outstanding reply,
+ * wait for the reply to the undo, 300 ms at most: if the server has forgotten the script, the text of the script is sent.
  */
 void rlock__acquire_leave(struct rlock__waiter *waiter);
 

@@ -198,8 +198,9 @@ static bool since_at(const struct rlock__waiter *waiter, size_t index, int64_t *
 }
 
 /*
- * Choose the time by which all servers order the waiters. The median of the servers' clocks is taken, so that one wrong clock does not
- * decide; if there are two clocks, the earlier time. Each reply to the first attempt chooses it anew; later attempts send it.
+ * Choose the time by which all servers order the waiters: the median of the servers' clocks, so that one wrong clock
+ * does not decide. Of two clocks, take the earlier time. Each reply to the first attempt chooses the time anew; later
+ * attempts send it.
  */
 static void choose_since(struct rlock__waiter *waiter)
 {
@@ -265,7 +266,10 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	return RLOCK_BUSY;
 }
 
-/* Ask the user for a new fencing counter: new tokens must be greater than all before, and only the user knows these. */
+/*
+ * Ask the user to set the fencing counter: new tokens must be greater than all earlier ones, and only the user knows
+ * these.
+ */
 static enum rlock_status fail_counter(const struct rlock__waiter *waiter,
 				      struct rlock__error *error, size_t name_index)
 {
@@ -482,9 +486,10 @@ static void release_without_reply(struct rlock__waiter *waiter, size_t index)
 }
 
 /*
- * Send a release to each place where an attempt may be granted or queued, on the stream of the attempt, so that it arrives after it.
- * Where no reply is outstanding, wait shortly for the reply of the release: after SCRIPT FLUSH the server needs the whole script.
- * On an unreachable server we become a dead waiter, which its scripts remove.
+ * Send a release to each place where an attempt may be granted or queued, on the stream of the attempt: so the release
+ * arrives after the attempt. Where no reply is outstanding, wait shortly for the reply to the release: after SCRIPT
+ * FLUSH the server needs the text of the script. On an unreachable server we become a dead waiter, which its scripts
+ * remove.
  */
 void rlock__acquire_leave(struct rlock__waiter *waiter)
 {
@@ -677,7 +682,10 @@ static void release_unanswered(struct rlock__waiter *waiter)
 
 /* ---- the attempt ---- */
 
-/* Find the name that an error of the server is about: it does not say which key it denies, so EXISTS tries them in order. */
+/*
+ * Find the name that an error of the server is about. The error does not contain the denied key, so try EXISTS for one
+ * name after the other.
+ */
 static void find_denied_name(struct rlock__waiter *waiter, const struct rlock__broadcast *broadcast)
 {
 	for (size_t i = 0; i < waiter->places.count; i++) {

@@ -543,7 +543,7 @@ static void try_channel(struct trial *trial, const struct key_right *row)
 static void try_objects(struct trial *trial)
 {
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		/* For all names report only "~*": ACL SETUSER accepts no pattern after it. */
+		/* If the pattern matches all names, report only "~*": ACL SETUSER accepts no pattern after it. */
 		if (!trial->is_any || keys[i].key == RLOCK__KEY_LOCK)
 			try_key(trial, &keys[i]);
 	for (size_t i = 0; i < sizeof(channels) / sizeof(channels[0]); i++)

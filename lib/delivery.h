@@ -30,7 +30,10 @@ struct rlock__delivery {
 	rlock__args_fn make;
 	const void *ctx;                    /* for make */
 	int64_t sent_ms[RLOCK_SERVERS_MAX]; /* time of the last request to each place */
-	/* An earlier request may have been carried out there, by the server of this number. */
+	/*
+	 * is_repeated: an earlier request to the place may have been carried out. server_number: the server that may
+	 * have done so.
+	 */
 	bool is_repeated[RLOCK_SERVERS_MAX];
 	uint64_t server_number[RLOCK_SERVERS_MAX];
 };

@@ -318,7 +318,7 @@ static enum rlock_status search_holds(struct stopping *stopping, struct rlock_st
 	return RLOCK_OK;
 }
 
-/* Holds that one request asks: the script must not block the server for its other clients. */
+/* Most holds that one request asks: the script must not block the server for its other clients. */
 #define IDS_MAX 1000
 
 /* Ask all holds of stop that can be asked, and replace stop by those that are left. */

@@ -84,7 +84,10 @@ struct rlock_name rlock__record_read(struct rlock_name owner, struct rlock_name 
 	struct rlock_record record = { 0 };
 	size_t len = read_holder(text, &record);
 
-	/* A kept hold still has the HOLDER of the hold before, whose job has ended: only the owner shows that it is kept. */
+	/*
+	 * The record of a kept hold still has the HOLDER of the former hold, whose job has ended: only the owner shows
+	 * that the hold is kept.
+	 */
 	if (rlock_owner_kept_until_ms(owner.text, owner.len) >= 0)
 		record = (struct rlock_record){ .purpose = RLOCK_PURPOSE_KEPT,
 						.name_count = record.name_count };

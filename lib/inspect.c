@@ -67,7 +67,10 @@ void rlock__inspection_args(const struct rlock_name *name, size_t holders_max, s
 
 /* ---- the tree ---- */
 
-/* The types of the fields in rlock.h, and what only arrays need. */
+/*
+ * How an element of the reply is read. These are the types of the fields in rlock.h, and the types that only arrays
+ * have.
+ */
 enum part_type {
 	PART_BYTES,
 	PART_TEXT,
@@ -256,7 +259,7 @@ static bool number_read(enum part_type type, int64_t number, void *at)
 	}
 }
 
-/* NOLINTBEGIN(misc-no-recursion): as deep as the tables are. */
+/* NOLINTBEGIN(misc-no-recursion): the tables limit the depth. */
 static bool form_read(const struct form *form, const redisReply *reply,
 		      const struct rlock_inspection *lock, void *out);
 

@@ -81,7 +81,10 @@ struct rlock__action {
 	unsigned keys;
 	/* Passed in ARGV: channels, the beginning of the timeout keys, and keys that may be missing (see kinds.c). */
 	unsigned args;
-	/* Further KEYS, which a release needs. They are sent with the try of the user's rights, and to undo an attempt. */
+	/*
+	 * Further KEYS that a release needs. An acquisition passes them when it tries the user's rights, and so does
+	 * each undo.
+	 */
 	unsigned release_keys;
 };
 

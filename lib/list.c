@@ -280,7 +280,7 @@ static const struct sort {
 
 /* ---- the names of a page ---- */
 
-/* Whether key has the permits of a semaphore, *out: {NAME}:timeout. */
+/* Whether key has the form {NAME}:timeout, as the permits of a semaphore. *out: NAME. */
 static bool is_of_semaphore(const redisReply *key, struct rlock_name *out)
 {
 	size_t suffix_len = strlen(PERMITS_SUFFIX), len = key->len - suffix_len;
@@ -298,7 +298,7 @@ static bool is_of_semaphore(const redisReply *key, struct rlock_name *out)
 	return true;
 }
 
-/* Whether key belongs to a name that the request asks for, *out. */
+/* Whether key belongs to a name that fits the pattern of the request. *out: the name. */
 static bool name_of(const struct listing *listing, const redisReply *key, struct rlock_name *out)
 {
 	bool is_of_permits = listing->sort->pattern != NULL;

@@ -370,7 +370,7 @@ const struct rlock__script *rlock__places_release(const struct rlock__places *pl
 	return action->script;
 }
 
-/* ---- a request to all of them ---- */
+/* ---- a request to all places ---- */
 
 void rlock__broadcast_init(struct rlock__broadcast *broadcast, const struct rlock__places *places,
 			   rlock__read_fn read, void *ctx)
@@ -681,7 +681,7 @@ void rlock__broadcast_close_failed(struct rlock__broadcast *broadcast)
 	}
 }
 
-/* ---- whether it counts ---- */
+/* ---- the confirmation ---- */
 
 static enum rlock_status check(const struct rlock_conn *conn, struct rlock__connection *connection,
 			       int64_t since_ms, int64_t left_ms, bool *was_deposed_out)
@@ -789,7 +789,7 @@ enum rlock_status rlock__reply_fail_held(struct rlock__error *error, const char 
 	return RLOCK_BUSY;
 }
 
-#define TYPE_SHOWN_MAX 256 /* with a side key, maybe */
+#define TYPE_SHOWN_MAX 256 /* the type can contain the name of a side key */
 
 static const char *show_type(const struct redisReply *type, char shown[TYPE_SHOWN_MAX])
 {

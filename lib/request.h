@@ -1,6 +1,6 @@
 /*
- * One request to all places of some names: all servers, or the slots of a cluster that contain the names. The quorum's result, and the
- * parts of replies that all scripts share.
+ * Send one request to all places of some names: to all servers, or to the slots of a cluster that contain the names.
+ * Compute the result of the quorum, and read the parts of replies that all scripts share.
  */
 #ifndef RLOCK_REQUEST_H
 #define RLOCK_REQUEST_H
@@ -33,8 +33,8 @@ struct rlock__args {
 	bool is_out_of_memory; /* stays set; checked once, at the send */
 	bool needs_login;
 	bool is_repeated;    /* not traced: the request is sent often */
-	const char *purpose; /* traced instead of the script's purpose; NULL: that one */
-	/* Commands in the same write, which must stay; NULL: none. */
+	const char *purpose; /* traced instead of the script's purpose; NULL: trace the latter */
+	/* Commands sent after this one in the same write; the caller keeps them. NULL: none. */
 	const struct rlock__pipelined *pipelined;
 	char key_count_text[24];
 	size_t text_len;
@@ -55,7 +55,10 @@ void rlock__args_number(struct rlock__args *args, int64_t number);
 
 /* Add some keys of a name as KEYS, in order; which: bits 1 << enum rlock__key. keys must stay. */
 void rlock__args_keys(struct rlock__args *args, const struct rlock__keys *keys, unsigned which);
-/* Add the texts of such keys to ARGV, so after all KEYS. In a cluster a channel is sent as "+CHANNEL". */
+/*
+ * Add the texts of some keys and channels to ARGV. Call this after all KEYS were added. In a cluster a channel is sent
+ * as "+CHANNEL".
+ */
 void rlock__args_names(struct rlock__args *args, const struct rlock__keys *keys, unsigned which,
 		       bool is_in_cluster);
 /* Add the kind that the script may change: empty for any; "plain" also for fair, which looks alike on the server. */
@@ -158,7 +161,7 @@ const struct rlock__script *rlock__places_release(const struct rlock__places *pl
 						  const struct rlock_hold *hold, int64_t kept_ms,
 						  struct rlock__args *args);
 
-/* ---- a request to all of them ---- */
+/* ---- a request to all places ---- */
 
 /* The request to one place, and its result. */
 struct rlock__answer {
@@ -167,7 +170,7 @@ struct rlock__answer {
 	struct rlock__result result;
 	enum rlock_status status; /* the result's, or that of rlock__read_fn */
 	bool is_sent, is_over;
-	bool was_deposed; /* The server did it, but the sentinels did not confirm that it is the master. */
+	bool was_deposed; /* The server carried out the request, but is not confirmed as master. */
 };
 
 /* Wait this long for servers that cannot change the result any more. */
@@ -220,9 +223,11 @@ size_t rlock__broadcast_done(const struct rlock__broadcast *broadcast);
 /* Whether the missing answers cannot change the result. With several slots each answer matters. */
 bool rlock__broadcast_is_settled(const struct rlock__broadcast *broadcast);
 /*
- * The quorum's result. RLOCK_OK: a quorum has carried out the request. RLOCK_NOT_NOTIFIED: the same, but one of these places returned
- * this status. negative, for example RLOCK_NOT_HELD: so many places returned negative that the rest is no quorum. Else the failure that
- * prevented a quorum. Unless the result is RLOCK_OK, the error of the call is set.
+ * The quorum's result. Unless it is RLOCK_OK, the error of the call is set.
+ * RLOCK_OK: a quorum has carried out the request. RLOCK_NOT_NOTIFIED: so it has, but one of its places returned this
+ * status.
+ * negative, for example RLOCK_NOT_HELD: too many places returned this status for the others to be a quorum.
+ * Any other status: the failure that prevented a quorum.
  */
 enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
 					  enum rlock_status negative);

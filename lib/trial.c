@@ -24,7 +24,7 @@
 #define RELEASE_MS 5000
 #define ANY_SLOT (-1)
 #define NODES_MAX 64
-/* Names to try for one in a given slot: of 16,384 slots, this many names miss one almost never. */
+/* Names to try until one is in a given slot. A cluster has 16,384 slots: this many names almost always contain one. */
 #define NAMES_TRIED 400000
 
 /* A node of a cluster, from its own line of CLUSTER NODES. */
@@ -43,7 +43,7 @@ struct trying {
 	struct rlock_conn *own; /* a connection to that server only */
 	unsigned failed_kinds;  /* as struct rlock_lock_trial has it */
 	char unsent_why
-		[RLOCK_ERROR_MAX]; /* why no waiter was notified of a release; empty: all would have been */
+		[RLOCK_ERROR_MAX]; /* why a release could not notify waiters; empty: each release could */
 	struct node nodes[NODES_MAX];
 	size_t node_count;
 	rlock_lock_trial_fn on_trial;

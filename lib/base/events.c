@@ -35,7 +35,10 @@ enum rlock_status rlock__events_poll(struct rlock__events *events, struct pollfd
 {
 	bool is_due = is_still_cancelled(events);
 
-	/* Set each member: gcc would copy a whole struct from constants, whose pages an idle waiter does not have in memory. */
+	/*
+	 * Set the members one by one. For a whole struct gcc would copy constants from another page of the program,
+	 * which an idle waiter should not need in memory.
+	 */
 	fds[count].fd = polled_fd(events);
 	fds[count].events = POLLIN;
 	if (rlock_poll(fds, count + 1, is_due ? 0 : until_ms) < 0)

@@ -88,7 +88,7 @@ static bool is_unseen(uint32_t character)
 	return false;
 }
 
-/* Print the first character of text safely into piece. *read_out: the bytes of text that it has. */
+/* Print the first character of text safely into piece. *read_out: how many bytes of text were read. */
 static size_t piece_make(const unsigned char *text, size_t len, char piece[PIECE_MAX],
 			 size_t *read_out)
 {

@@ -18,18 +18,18 @@
 #include "url/url.h"
 
 /*
- * Time from the start of a query for which to wait for more answers, if those received are enough: one answer, or a majority. A query
- * that needs all answers waits until its deadline.
+ * Wait this long from the start of a query for further answers, although the received ones are enough: one answer, or a
+ * majority. A query that needs all answers waits until its deadline.
  */
 #define GRACE_MS 200
 /*
- * How long to wait for the other sentinels when a majority names one master: one of them may lead a failover, and know of
- * it first. Longer than an answer takes in one network; short, since a sentinel
- * that is down delays each lock by this time.
+ * How long to wait for the other sentinels after a majority has named one master: one of the others may lead a
+ * failover, and know the new master first. Longer than an answer takes within a network. Short, since one dead sentinel
+ * delays each grant by this time.
  */
 #define REST_MS 20
 /*
- * With fewer sentinels one answer is enough: one or two have no majority when one of them is down.
+ * With fewer sentinels than this, one answer is enough: one or two sentinels have no majority when one of them is down.
  */
 #define MAJORITY_OF 3
 

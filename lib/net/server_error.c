@@ -40,12 +40,16 @@ static const struct meaning meanings[] = {
 	/* The lock's slot is moving, and the keys of the request are split between the two nodes. */
 	{ "TRYAGAIN", RLOCK_ENET,
 	  DENIED "the lock's slot is on its way to another node of the cluster: *", true },
-	/* Only a replica sends these three: to a write, to any command without its master, and to WAIT. At the next attempt
-	   this or another server may be the master. */
+	/*
+	 * Only a replica sends these three errors: to a write, to any command while it is not connected to its master,
+	 * and to WAIT. At the next attempt this or another server may be the master.
+	 */
 	{ "READONLY", RLOCK_ENET, IS_REPLICA, false },
 	{ "MASTERDOWN", RLOCK_ENET, IS_REPLICA, false },
 	{ "ERR WAIT cannot be used with replica", RLOCK_ENET, IS_REPLICA, false },
-	/* The client has not logged in. The second text: the command is too long for such a client. */
+	/*
+	 * The client has not logged in. The second error comes if the command is too long for a client without a login.
+	 */
 	{ "NOAUTH", RLOCK_EAUTH, NEEDS_PASSWORD ": *", false },
 	{ "ERR Protocol error: unauthenticated", RLOCK_EAUTH, NEEDS_PASSWORD, false },
 	{ "WRONGPASS", RLOCK_EAUTH, DENIED "check user and password: *", false },

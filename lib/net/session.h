@@ -91,7 +91,7 @@ struct rlock__session {
 	bool has_ever_served;
 	/* A reply is outstanding that nobody waits for: only fire and forget may use the stream. */
 	bool is_stale;
-	bool has_traced_name; /* that the server denies CLIENT SETNAME */
+	bool has_traced_name; /* The denial of CLIENT SETNAME was traced. */
 	/* The server of the last address could not be reached: another server may serve the request. */
 	bool is_unreachable;
 	uint64_t server_number; /* identifies the last stream's server; 0: there was none */

@@ -180,8 +180,8 @@ static const char *last_reason(void)
 }
 
 /*
- * When OpenSSL reports the error. After the handshake, an error of a handshake means spoiled bytes, and has another
- * text.
+ * When an error can come: LATER_TOO also after the handshake, HANDSHAKE only during it, VERIFY when the certificate is
+ * verified. After the handshake, a code of HANDSHAKE comes from spoiled bytes, so it gets another text.
  */
 enum phase { LATER_TOO, HANDSHAKE, VERIFY };
 

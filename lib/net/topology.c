@@ -1,17 +1,17 @@
 /*
- * Decide which server a connection leads to, by a row of functions for each topology: a single server, the master that sentinels
- * name, or the node of a cluster that serves the lock's slot. session.c connects to that server, and connection.c passes
- * on what its replies say about other servers.
+ * Decide which server a connection leads to, by a row of functions for each topology: a single server, the master that
+ * sentinels name, or the node of a cluster that serves the lock's slot. session.c connects to that server. connection.c
+ * reports here which server did not answer, and to which server a reply redirects.
  *
- * Cluster: a connection knows the nodes of the URL, and those that redirections have named. A request begins at the node
- * that replied last; if it cannot be reached, the other nodes are tried. After MOVED or ASK the same command goes to the
- * node that the redirection names. After ASK the next command goes to the slot's owner again. After a request that got no
- * reply, the next one begins at another node.
+ * Cluster: a connection knows the nodes of the URL, and those that redirections have named. A request begins at the
+ * node that replied last; if it cannot be reached, the other nodes are tried. After MOVED or ASK the same command goes
+ * to the node that the redirection names. After ASK the next command goes to the slot's owner again. After a request
+ * that got no reply, the next one begins at another node.
  *
- * Sentinels: each time a connection is opened, all of them are queried for the master. ROLE then confirms that the server
- * still is a master. When a reply has come and the last query is old, they are queried once more: a grant counts only if
- * a majority still names this server. Otherwise the reply is dropped, the connection is closed, and the retry finds the
- * new master.
+ * Sentinels: each time a connection is opened, all sentinels are queried for the master. ROLE then confirms that the
+ * server still is a master. When a reply has come and the last query is old, the sentinels are queried once more: a
+ * grant counts only if a majority still names this server. Otherwise the reply is dropped, the connection is closed,
+ * and the retry finds the new master.
  */
 #include <stdio.h>
 #include <stdlib.h>

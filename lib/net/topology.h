@@ -29,7 +29,7 @@ void rlock__topology_free(struct rlock__topology *topology);
 /* *out: the server to connect to; whether it must be a master; whether to send ASKING first. */
 void rlock__topology_address(const struct rlock__topology *topology, struct rlock__address *out);
 const struct rlock_url *rlock__topology_server(const struct rlock__topology *topology);
-/* Begin at the node of a cluster that serves other. False: out of memory. */
+/* Begin at the node of a cluster to which the topology other leads. False: out of memory. */
 bool rlock__topology_copy_server(struct rlock__topology *topology,
 				 const struct rlock__topology *other);
 
