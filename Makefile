@@ -163,7 +163,7 @@ endif
 STATIC_NOTE := static: host names come from /etc/hosts and DNS; another service of nsswitch.conf needs the glibc of this machine
 $(STATIC)/%: private TLS = linked
 # No build id, which would depend on the directory of the build: the stripped program has the same bytes in every directory.
-$(STATIC)/%: private TREE_PIE = -static-pie -Wl,--build-id=none
+$(STATIC)/%: private TREE_PIE = -static-pie -Wl,--build-id=none -Wl,-Map=$@.map
 $(STATIC)/%: private TREE_LIBS = $(STATIC_LIBS)
 $(STATIC)/%: private TREE_LINKED = 2>$@.said || { cat $@.said >&2; exit 1; }; \
 	if grep -q "'getaddrinfo' in statically" $@.said; then echo '$(STATIC_NOTE)'; fi; \
@@ -236,9 +236,11 @@ INSTALLED_PATHS = $(foreach pair,$(LIBEXECDIR)=libexec $(TMPFILESDIR)=lib/tmpfil
 	-e 's|/usr/local/$(lastword $(subst =, ,$(pair)))|$(firstword $(subst =, ,$(pair)))|')
 
 .PHONY: static
-static: $(STATIC)/rlock ## a program that needs no library, with TLS, in BUILD/dist; ARCH=aarch64: for another machine
-	$(Q)mkdir -p $(BUILD)/dist && \
-		$(STRIP) -o $(BUILD)/dist/rlock-$(VERSION)-linux-$(firstword $(subst -, ,$(shell $(CC) -dumpmachine))) $<
+static: $(STATIC)/rlock ## a program that needs no library, with TLS, and its notices, in BUILD/dist; ARCH=aarch64: for another machine
+	$(Q)program=$(BUILD)/dist/rlock-$(VERSION)-linux-$(firstword $(subst -, ,$(shell $(CC) -dumpmachine))) && \
+		mkdir -p $(BUILD)/dist && $(STRIP) -o "$$program" $< && \
+		{ packaging/notices.sh $<.map $(SYSROOT) >"$$program.notices" || \
+		{ rm "$$program.notices"; echo "static: do not publish $$program without the licences of its libraries"; }; }
 
 .PHONY: install
 install: all ## copy everything to its place below DESTDIR and PREFIX

@@ -3,8 +3,8 @@
 #
 #   packaging/release.sh FOLDER
 #
-# FOLDER gets the source archive, its SBOM, a static program and a wheel for each architecture, the Debian packages,
-# SHA256SUMS and NOTES. Its other files are removed. 'tools/deps.sh release' installs what this needs.
+# FOLDER gets the source archive, its SBOM, a static program with its notices and a wheel for each architecture, the Debian
+# packages, SHA256SUMS and NOTES. Its other files are removed. 'tools/deps.sh release' installs what this needs.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -36,9 +36,9 @@ aarch64) other=x86_64 ;;
 esac
 build static
 build static ARCH="$other"
-for program in build/dist/*; do
-	cp "$program" "$out"
-	packaging/wheel.py "$out/${program##*/}"
+cp build/dist/* "$out"
+for arch in "$this" "$other"; do
+	packaging/wheel.py "$out"/rlock-*-linux-"$arch"
 done
 
 packaging/deb.sh "$work/deb"

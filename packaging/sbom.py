@@ -22,6 +22,8 @@ DEPENDENCIES = [
      'For the program alone, not for librlock. Its archive is linked, where there is one.'),
     ('OpenSSL', 'Apache-2.0', ['OpenSSL BUILD_DEPENDENCY_OF rlock', 'OpenSSL OPTIONAL_DEPENDENCY_OF rlock'],
      'Loaded at run time, for a connection with TLS; the headers are needed to build. TLS=linked links it.'),
+    ('glibc', 'LGPL-2.1-or-later', ['rlock DEPENDS_ON glibc'],
+     'The C library of Debian. The static programs of a release contain it, as they contain the other libraries.'),
 ]
 
 

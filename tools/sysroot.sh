@@ -30,7 +30,16 @@ get() {
 
 get update
 (cd "$work/debs" && get download libargtable2-dev libhiredis-dev libssl-dev libzstd-dev zlib1g-dev)
+# Also write a database, by which dpkg-query finds the package of a file: packaging/notices.sh needs it.
+database=$folder/var/lib/dpkg
+mkdir -p "$database/info"
+: >"$database/status"
 for deb in "$work"/debs/*.deb; do
 	dpkg-deb -x "$deb" "$folder"
+	{
+		dpkg-deb -f "$deb"
+		printf 'Status: install ok installed\n\n'
+	} >>"$database/status"
+	dpkg-deb --fsys-tarfile "$deb" | tar -t | sed -n 's|^\.\(/.*[^/]\)$|\1|p' >"$database/info/$(dpkg-deb -f "$deb" Package).list"
 done
 touch "$folder/complete"

@@ -10,6 +10,7 @@ start_release_page() {
 	mkdir "$page"
 	cp "$(realpath "$RLOCK_BIN")" "$page/rlock-$version-linux-x86_64"
 	ln "$page/rlock-$version-linux-x86_64" "$page/rlock-$version-linux-aarch64"
+	echo 'notices of a test' >"$page/rlock-$version-linux-$(uname -m).notices"
 	SOURCE_DATE_EPOCH=1000000000 "$TOP/packaging/wheel.py" "$page/rlock-$version-linux-$(uname -m)"
 	(cd "$page" && sha256sum -- * >SHA256SUMS)
 	PROGRAM_SHA256=$(sed -n 's/ .*-linux-x86_64$//p' "$page/SHA256SUMS")

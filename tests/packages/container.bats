@@ -41,9 +41,9 @@ in_container() {
 	build_ah run --isolation chroot "$CONTAINER" -- /rlock "$@"
 }
 
-@test "the image has only the program and the certificate authorities, and runs the program as an unprivileged user" {
+@test "the image has only the program, its notices and the certificate authorities, and runs the program as an unprivileged user" {
 	run -0 find "$ROOT" -type f -printf '/%P\n'
-	assert_equal "$(sort <<<"$output")" $'/etc/ssl/certs/ca-certificates.crt\n/rlock'
+	assert_equal "$(sort <<<"$output")" $'/NOTICES\n/etc/ssl/certs/ca-certificates.crt\n/rlock'
 	run -0 grep -c 'BEGIN CERTIFICATE' "$ROOT/etc/ssl/certs/ca-certificates.crt"
 	assert [ "$output" -gt 50 ]
 	run -1 sh -c 'readelf -SW "$1" | grep -F .debug_' sh "$ROOT/rlock"

@@ -83,8 +83,8 @@ drwxr-xr-x 0/0 2026-01-02 02:04:05"
 		print(rlock['versionInfo'], rlock['packageFileName'], *(p['licenseDeclared'] for p in doc['packages']))
 		print(*(name.replace('SPDXRef-Package-', '') for pair in related('DEPEND') for name in pair))
 	END
-	assert_output "$VERSION $NAME.tar.gz MIT BSD-3-Clause LGPL-2.0-or-later Apache-2.0
-rlock hiredis rlock argtable2 OpenSSL rlock OpenSSL rlock"
+	assert_output "$VERSION $NAME.tar.gz MIT BSD-3-Clause LGPL-2.0-or-later Apache-2.0 LGPL-2.1-or-later
+rlock hiredis rlock argtable2 OpenSSL rlock OpenSSL rlock rlock glibc"
 }
 
 @test "make installs from the archive without git, and the installed program works" {

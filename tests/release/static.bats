@@ -74,16 +74,62 @@ release_program() {
 	refute_output --partial 'Build ID'
 }
 
-@test "pip installs the wheel offline into a fresh environment, its program runs a command with a private lock, and pip removes it" {
+# has_notice LIBRARY TEXT...: check that the section of LIBRARY in the notices names its version, and has each TEXT.
+has_notice() {
+	local section text
+	section=$(awk -v name="$1=" '/^--------------------/ { getline; here = index($0, name) == 1 } here' "$(release_program).notices")
+	[ -n "$section" ] || fail "there is no section for $1"
+	for text in "${@:2}"; do
+		grep -qF -- "$text" <<<"$section" || fail "the section for $1 lacks '$text'"
+	done
+}
+
+@test "the notices of the static program have the licence of each library in it, and say how to replace a library" {
+	local notices text
+	notices=$(release_program).notices
+	has_notice hiredis 'Salvatore Sanfilippo' 'THIS SOFTWARE IS PROVIDED BY'
+	has_notice openssl 'The OpenSSL Project Authors' 'Apache'
+	has_notice argtable2 'Stewart Heitmann' 'Library General Public License'
+	has_notice glibc 'Free Software Foundation' 'Regents of the University of California'
+	# The notices refer to these texts, which are on each Debian, but not on each machine with the program.
+	for text in Apache-2.0 LGPL-2 LGPL-2.1; do
+		run -0 grep -cF "$(sed -n '/^ *[0-9]*\. /{p;q}' "/usr/share/common-licenses/$text")" "$notices"
+	done
+	run -0 cat "$notices"
+	assert_output --partial "$(cat "$TOP/LICENSE")"
+	assert_output --partial "run 'make static'"
+	assert_output --partial "apt-get source NAME=VERSION"
+	refute_output --partial "$BATS_FILE_TMPDIR"
+}
+
+@test "no notices are written for a program with a library of unknown licence, and no wheel is made of it" {
+	local map=$STATIC/rlock.map
+	sed "s|^/.*libargtable2|$PWD/libargtable2|" "$map" >changed
+	touch libargtable2.a
+	run -66 "$TOP/packaging/notices.sh" changed
+	assert_output "notices.sh: no package of Debian has '$PWD/libargtable2.a', so its licence is not known"
 	cp "$(release_program)" .
-	SOURCE_DATE_EPOCH=1000000000 run -0 "$TOP/packaging/wheel.py" "$PWD/$(basename "$(release_program)")"
+	SOURCE_DATE_EPOCH=1000000000 run -1 "$TOP/packaging/wheel.py" rlock-*-linux-*
+	assert_output --regexp "^wheel.py: cannot read 'rlock-.*\.notices': No such file or directory$"
+}
+
+@test "pip installs the wheel offline into a fresh environment, its program runs a command with a private lock, and pip removes it" {
+	local program
+	program=$(basename "$(release_program)")
+	cp "$(release_program)" "$(release_program).notices" .
+	SOURCE_DATE_EPOCH=1000000000 run -0 "$TOP/packaging/wheel.py" "$PWD/$program"
 	mkdir again
 	cp -p rlock-*-linux-* again
-	SOURCE_DATE_EPOCH=1000000000 run -0 "$TOP/packaging/wheel.py" again/rlock-*-linux-*
+	SOURCE_DATE_EPOCH=1000000000 run -0 "$TOP/packaging/wheel.py" "again/$program"
 	run -0 cmp rlock-*.whl again/rlock-*.whl
 	run -0 env -u PYTHONPATH python3 -m venv venv
 	run -0 venv/bin/pip install --no-index rlock-*-py3-none-manylinux2014_"$(uname -m)".*.whl
-	run -0 cmp venv/bin/rlock rlock-*-linux-*
+	run -0 cmp venv/bin/rlock "$program"
+	run -0 find venv -path '*/rlock-*.dist-info/licenses/*' -printf '%f\n'
+	assert_equal "$(sort <<<"$output")" $'LICENSE\nNOTICES'
+	run -0 grep -h '^License-Expression:' venv/lib/*/site-packages/rlock-*.dist-info/METADATA
+	assert_output --regexp '^License-Expression: MIT AND Apache-2.0 AND BSD-3-Clause AND LGPL-2.0-or-later AND LGPL-2.1-or-later( AND Zlib)?$'
+	run -0 cmp venv/lib/*/site-packages/rlock-*.dist-info/licenses/NOTICES "$program.notices"
 	run -7 venv/bin/rlock run -u local: name -- sh -c 'exit 7'
 	kill "$(<"$RLOCK_RUNTIME_DIR/local.pid")"
 	# pip compares the files with the record of the wheel.
