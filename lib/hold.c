@@ -37,13 +37,14 @@ static void write_record(struct rlock_hold *hold, const struct rlock_hold_spec *
 	hold->record.purpose = RLOCK_PURPOSE_OWNER;
 	if (spec->record != NULL)
 		hold->record = *spec->record;
+	hold->record.kind = spec->kind;
 	if (hold->record.name_count == 0)
 		hold->record.name_count = spec->name_count;
 	(void)snprintf(hold->record_text, sizeof(hold->record_text),
-		       "%s.%zu.%016" PRIx64 ".%" PRIu64 ".%" PRId64 ".%" PRIu64 "%c %.*s",
-		       purposes[hold->record.purpose], hold->record.name_count, process->boot,
-		       process->pid_namespace, process->pid, process->start,
-		       hold->record.reads_requests ? '+' : '-', RLOCK_NOTE_MAX - 1,
+		       "%s.%s.%zu.%016" PRIx64 ".%" PRIu64 ".%" PRId64 ".%" PRIu64 "%c %.*s",
+		       purposes[hold->record.purpose], rlock_kind_name(spec->kind),
+		       hold->record.name_count, process->boot, process->pid_namespace, process->pid,
+		       process->start, hold->record.reads_requests ? '+' : '-', RLOCK_NOTE_MAX - 1,
 		       spec->note != NULL ? spec->note : "");
 }
 
@@ -53,19 +54,21 @@ static void write_record(struct rlock_hold *hold, const struct rlock_hold_spec *
 /* Returns the length of HOLDER and its blank; 0: text does not begin with one, and *out is unchanged. */
 static size_t read_holder(struct rlock_name text, struct rlock_record *out)
 {
-	char word[HOLDER_MAX], purpose[16], names[10], boot[17], pid_namespace[21], pid[21];
-	char start[21], sign[2];
-	struct rlock_record record = { 0 };
+	char word[HOLDER_MAX], purpose[16], kind[16], names[10], boot[17], pid_namespace[21];
+	char pid[21], start[21], sign[2];
+	struct rlock_record record = { .kind = RLOCK_ANY };
 	int len = 0;
 
 	(void)snprintf(word, sizeof(word), "%.*s", (int)text.len, text.text);
-	if (sscanf(word, "%15[a-z].%9[0-9].%16[0-9a-f].%20[0-9].%20[0-9].%20[0-9]%1[-+]%*1[ ]%n",
-		   purpose, names, boot, pid_namespace, pid, start, sign, &len) != 7 ||
+	if (sscanf(word,
+		   "%15[a-z].%15[a-z].%9[0-9].%16[0-9a-f].%20[0-9].%20[0-9].%20[0-9]%1[-+]%*1[ ]%n",
+		   purpose, kind, names, boot, pid_namespace, pid, start, sign, &len) != 8 ||
 	    len == 0 || strlen(boot) != BOOT_DIGITS)
 		return 0;
 	for (size_t i = 0; i < sizeof(purposes) / sizeof(purposes[0]); i++)
 		if (strcmp(purpose, purposes[i]) == 0)
 			record.purpose = (enum rlock_purpose)i;
+	(void)rlock_kind_parse(kind, strlen(kind), &record.kind);
 	record.name_count = strtoul(names, NULL, 10);
 	record.reads_requests = sign[0] == '+';
 	record.process.boot = strtoull(boot, NULL, 16);
@@ -81,7 +84,7 @@ static size_t read_holder(struct rlock_name text, struct rlock_record *out)
 struct rlock_name rlock__record_read(struct rlock_name owner, struct rlock_name text,
 				     struct rlock_record *record_out)
 {
-	struct rlock_record record = { 0 };
+	struct rlock_record record = { .kind = RLOCK_ANY };
 	size_t len = read_holder(text, &record);
 
 	/*
@@ -90,7 +93,8 @@ struct rlock_name rlock__record_read(struct rlock_name owner, struct rlock_name 
 	 */
 	if (rlock_owner_kept_until_ms(owner.text, owner.len) >= 0)
 		record = (struct rlock_record){ .purpose = RLOCK_PURPOSE_KEPT,
-						.name_count = record.name_count };
+						.name_count = record.name_count,
+						.kind = record.kind };
 	*record_out = record;
 	return (struct rlock_name){ text.text + len, text.len - len };
 }

@@ -21,7 +21,7 @@ struct rlock__kind;
 
 /*
  * Size of the part of a record that the client writes: "HOLDER NOTE", one text for the scripts. HOLDER is a struct rlock_record in the
- * form PURPOSE.NAMES.BOOT.NAMESPACE.PID.START+. BOOT has 16 hex digits, the other numbers are decimal; the last byte is '-' if no
+ * form PURPOSE.KIND.NAMES.BOOT.NAMESPACE.PID.START+. BOOT has 16 hex digits, the other numbers are decimal; the last byte is '-' if no
  * process reads requests.
  */
 #define RLOCK__RECORD_TEXT_MAX (RLOCK_NOTE_MAX + 128)

@@ -120,8 +120,10 @@ static bool finish_holder(const struct rlock_inspection *lock, void *out)
 {
 	struct rlock_holder *holder = out;
 
-	holder->kind = lock->kind == RLOCK_SEMAPHORE ? RLOCK_SEMAPHORE : RLOCK_PLAIN;
 	holder->note = rlock__record_read(holder->owner, holder->note, &holder->record);
+	holder->kind = lock->kind == RLOCK_SEMAPHORE       ? RLOCK_SEMAPHORE
+		       : holder->record.kind == RLOCK_FAIR ? RLOCK_FAIR
+							   : RLOCK_PLAIN;
 	if (!rlock__hold_are_slots(holder->slots))
 		holder->slots = "";
 	if (lock->kind != RLOCK_READ && lock->kind != RLOCK_WRITE)
@@ -332,17 +334,24 @@ static bool is_held(const struct rlock_inspection *inspection)
 	if (inspection->unheld_permits > 0 || inspection->holder_total > inspection->holder_count)
 		return true;
 	for (size_t i = 0; i < inspection->holder_count; i++)
-		if (inspection->holders[i].kind == RLOCK_PLAIN ||
+		if (rlock_kind_is(inspection->holders[i].kind, RLOCK_PLAIN) ||
 		    inspection->holders[i].ttl_ms != 0)
 			return true;
 	return false;
+}
+
+/* Whether a lock without a mode is a fair lock: it has a queue, or the record of its first holder says so. */
+static bool is_fair(const struct rlock_inspection *inspection)
+{
+	return inspection->queue_total > 0 ||
+	       (inspection->holder_count > 0 && inspection->holders[0].kind == RLOCK_FAIR);
 }
 
 static bool lock_read(const redisReply *reply, struct rlock_inspection *out)
 {
 	if (!form_read(&lock_form, reply, out, out))
 		return false;
-	if ((out->kind == RLOCK_ANY || out->kind == RLOCK_PLAIN) && out->queue_total > 0)
+	if ((out->kind == RLOCK_ANY || out->kind == RLOCK_PLAIN) && is_fair(out))
 		out->kind = RLOCK_FAIR;
 	if (out->permits < 0)
 		out->permits = 0;

@@ -483,6 +483,7 @@ struct rlock_record {
 	bool reads_requests;
 	/* The process that the hold is for. pid 0: none, or not known. */
 	struct rlock_process process;
+	enum rlock_kind kind; /* RLOCK_ANY: not known. rlock_hold_new sets it to that of the spec */
 };
 
 /* What else is known of the last failed call on a connection. */
@@ -801,7 +802,7 @@ RLOCK_API const char *rlock_client_name(enum rlock_client client);
 
 struct rlock_holder {
 	RLOCK_HOLDER_FIELDS(RLOCK_MEMBER)
-	enum rlock_kind kind; /* also RLOCK_PLAIN for a fair lock: they look alike */
+	enum rlock_kind kind; /* RLOCK_FAIR if the record says so; without one RLOCK_PLAIN */
 	struct rlock_record record;
 };
 
@@ -856,8 +857,8 @@ struct rlock_last {
 };
 
 /*
- * kind            RLOCK_FAIR: the name has a queue. Without a queue a fair lock looks like RLOCK_PLAIN. RLOCK_ANY: free, and nothing shows
- *                 the kind
+ * kind            RLOCK_FAIR: the name has a queue, or a holder's record says so. A fair lock of Redisson has no record, so without a
+ *                 queue it is RLOCK_PLAIN. RLOCK_ANY: free, and nothing shows the kind
  * ttl_ms          of the key
  * token           the counter of fencing tokens
  * holders         the longest holder first: the first holder_count of the holder_total on the server

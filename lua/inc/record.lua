@@ -8,7 +8,7 @@
 -- SINCE_MS, END_MS   by the server's clock
 -- TOKEN   "-": no fencing token was issued. For a semaphore: the number of permits, and their slots (permits.lua)
 -- HOLDER NOTE   one text from the client, which scripts call the note and return unchanged. lib/hold.c writes and reads HOLDER:
---         "PURPOSE.NAMES.BOOT.NAMESPACE.PID.START+"
+--         "PURPOSE.KIND.NAMES.BOOT.NAMESPACE.PID.START+"
 local function hold_record_parse(record)
 	return string.match(record, '^(%S+) (%d+) (%d+) (%S+) (.*)$')
 end

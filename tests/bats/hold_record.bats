@@ -15,7 +15,7 @@ change_holder() {
 	run -0 redis eval '
 		local records = redis.call("HGETALL", KEYS[1])
 		for i = 2, #records, 2 do
-			local before, word, note = string.match(records[i], "^(%S+ %d+ %d+ %S+ )(%l+%.%d+%.%x+%.%d+%.%d+%.%d+[+-] )(.*)$")
+			local before, word, note = string.match(records[i], "^(%S+ %d+ %d+ %S+ )(%l+%.%l+%.%d+%.%x+%.%d+%.%d+%.%d+[+-] )(.*)$")
 			local changed, count = string.gsub(word or "", ARGV[1], ARGV[2])
 			if word and count > 0 then
 				redis.call("HSET", KEYS[1], records[i - 1], before .. changed .. note)
@@ -46,7 +46,7 @@ status_is() {
 @test "a hold record says what the hold is for, how many names it has, and its process, before the note" {
 	start_holder h run --note 'a note' a
 	run -0 redis hvals 'rlock_holds:{a}'
-	assert_output --regexp " - command\.1\.$BOOT\.$NAMESPACE\.${PIDS[h]}\.$(start_of "${PIDS[h]}")\+ a note\$"
+	assert_output --regexp " - command\.plain\.1\.$BOOT\.$NAMESPACE\.${PIDS[h]}\.$(start_of "${PIDS[h]}")\+ a note\$"
 	status_is '[lock["holders"][0]["process"][m] for m in ("pid", "start", "pid_namespace", "boot", "here", "reads_requests")]' \
 		"[${PIDS[h]}, $(start_of "${PIDS[h]}"), $NAMESPACE, '$BOOT', True, True]" a
 	status_is 'lock["holders"][0]["note"]' 'a note' a
@@ -57,12 +57,12 @@ status_is() {
 	rlock lock --pid $$ --on-lost ignore a
 	status_is '[lock["holders"][0]["process"][m] for m in ("pid", "reads_requests")]' "[$$, False]" a
 	run -0 redis hvals 'rlock_holds:{a}'
-	assert_output --partial " - process.1.$BOOT.$NAMESPACE.$$."
+	assert_output --partial " - process.plain.1.$BOOT.$NAMESPACE.$$."
 	rlock unlock --pid $$ a
 	rlock lock --owner ci --lease 60s b c
 	status_is 'lock["holders"][0]["process"]' None b
 	run -0 redis hvals 'rlock_holds:{b}'
-	assert_output --regexp ' - owner\.2\.0000000000000000\.0\.0\.0- '
+	assert_output --regexp ' - owner\.plain\.2\.0000000000000000\.0\.0\.0- '
 }
 
 @test "a queued fair waiter and the next writer name their processes" {

@@ -120,7 +120,7 @@ permits_of_strangers() {
 		for i = 1, ARGV[1] do
 			local id = string.format("%032x", i)
 			redis.call("HSET", KEYS[2], id,
-				string.format("owner%d:0 %.0f %.0f 1 process.1.0123.4.%d.5+ a note", i, end_ms - 60000, end_ms, i))
+				string.format("owner%d:0 %.0f %.0f 1 process.sem.1.0123.4.%d.5+ a note", i, end_ms - 60000, end_ms, i))
 			redis.call("ZADD", KEYS[3], string.format("%.0f", end_ms), id .. ":1")
 			redis.call("ZADD", KEYS[4], string.format("%.0f", end_ms + 10000), id .. ":1")
 		end

@@ -47,6 +47,31 @@ teardown() {
 
 # ---- kinds, holders, waiters ----
 
+@test "status and list call a fair lock fair without a queue, also when it is kept or renewed; Redisson's has no record and is plain" {
+	acquire fair ci nightly
+	acquire lock ci other
+	run -0 rlock status nightly
+	assert_line --index 0 --regexp '^nightly: fair lock, held, '
+	run -0 rlock status --json nightly
+	assert_equal "$(json 'lock["kind"], lock["holders"][0]["kind"]')" "('fair', 'fair')"
+	rlock renew --owner ci --lease 1m nightly
+	run -0 rlock list
+	assert_line --regexp '^nightly +fair '
+	assert_line --regexp '^other +plain '
+	rlock unlock --owner ci nightly
+	rlock fair --at-least 1m nightly -- true
+	run -0 rlock status nightly
+	assert_line --index 0 --regexp '^nightly: fair lock, held, '
+	rlock unlock --force nightly
+	acquire fair ci nightly
+	# A re-entry of another kind does not change the kind that the lock was acquired as.
+	rlock run --owner ci nightly -- rlock status nightly >text
+	assert_equal "$(sed -n '1s/,.*//p' text)" 'nightly: fair lock'
+	hold_by_foreign_client java
+	run -0 rlock status java
+	assert_line --index 0 --regexp '^java: plain lock, held, '
+}
+
 @test "status shows the queue of a fair lock, with positions, notes and Java's threads" {
 	start_fair_contender r1 --note 'the holder' nightly
 	wait_until 5 has_entered r1

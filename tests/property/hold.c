@@ -14,7 +14,9 @@
 
 const struct rlock_name name = { LOCK, sizeof(LOCK) - 1 };
 /* The hold of a process that reads requests to stop. */
-const struct rlock_record holder_record = { RLOCK_PURPOSE_COMMAND, 1, true, { 1, 2, 3, 4 } };
+const struct rlock_record holder_record = {
+	RLOCK_PURPOSE_COMMAND, 1, true, { 1, 2, 3, 4 }, RLOCK_PLAIN
+};
 
 static char owners[OWNERS][RLOCK_OWNER_MAX];
 /* The last hold that was released: a step releases it a second time. */

@@ -11,13 +11,14 @@
 static const struct rlock_record record = { RLOCK_PURPOSE_COMMAND,
 					    1,
 					    true,
-					    { 0x0123456789abcdef, 4026531836, 4711, 88122 } },
-				 unknown;
+					    { 0x0123456789abcdef, 4026531836, 4711, 88122 },
+					    RLOCK_FAIR },
+				 unknown = { .kind = RLOCK_ANY };
 
 static bool reads(const char *owner, const char *text, const struct rlock_record *expected,
 		  const char *note)
 {
-	struct rlock_record found = { RLOCK_PURPOSE_OWNER, 1, true, { 1, 1, 1, 1 } };
+	struct rlock_record found = { RLOCK_PURPOSE_OWNER, 1, true, { 1, 1, 1, 1 }, RLOCK_WRITE };
 	struct rlock_name rest =
 		rlock__record_read((struct rlock_name){ owner, strlen(owner) },
 				   (struct rlock_name){ text, strlen(text) }, &found);
@@ -28,7 +29,7 @@ static bool reads(const char *owner, const char *text, const struct rlock_record
 	       found.process.boot == expected->process.boot &&
 	       found.process.pid_namespace == expected->process.pid_namespace &&
 	       found.process.pid == expected->process.pid &&
-	       found.process.start == expected->process.start;
+	       found.process.start == expected->process.start && found.kind == expected->kind;
 }
 
 static const struct rlock_name names[] = { { "L", 1 }, { "M", 1 } }, name = { "L", 1 };
@@ -40,6 +41,7 @@ static const char *text_of(const struct rlock_record *of, const char *note, size
 	struct rlock_hold_spec spec = RLOCK_HOLD_SPEC_INIT;
 	struct rlock_hold *hold = NULL;
 
+	spec.kind = of != NULL ? of->kind : RLOCK_PLAIN;
 	spec.names = names;
 	spec.name_count = count;
 	spec.record = of;
@@ -57,32 +59,36 @@ static void check_records(void)
 							    100000000,
 							    false,
 							    { UINT64_MAX, UINT64_MAX, INT32_MAX,
-							      UINT64_MAX } },
+							      UINT64_MAX },
+							    RLOCK_WRITE },
 					 owners = { .purpose = RLOCK_PURPOSE_OWNER,
 						    .name_count = 2 },
-					 kept = { .purpose = RLOCK_PURPOSE_KEPT, .name_count = 1 };
+					 kept = { .purpose = RLOCK_PURPOSE_KEPT,
+						  .name_count = 1,
+						  .kind = RLOCK_FAIR };
 	/* Notes can contain anything. */
 	static const char *const notes[] = {
 		"",
-		"command.1.0123456789abcdef.1.2.3 x",
-		"command.1.0123456789abcdef.1.2.3+x",
-		"command.1.0123456789abcdef.1.2.3* x",
-		"command.1.0123456789abcdef.1.-2.3+ x",
-		"command.1.0123456789abcdef.1.2+ x",
-		"command.1.0123456789abcdef.1.2.-3+ x",
-		"command.1.0123456789abcdef. 1.2.3+ x",
-		"command.1.0123456789abcdef..2.3+ x",
-		"command.1.0123456789ABCDEF.1.2.3+ x",
-		"command.1.0123456789abcde.1.2.3+ x",
-		"command.1.0123456789abcdef0.1.2.3+ x",
-		"command.-1.0123456789abcdef.1.2.3+ x",
-		"command..0123456789abcdef.1.2.3+ x",
+		"command.plain.1.0123456789abcdef.1.2.3 x",
+		"command.plain.1.0123456789abcdef.1.2.3+x",
+		"command.plain.1.0123456789abcdef.1.2.3* x",
+		"command.plain.1.0123456789abcdef.1.-2.3+ x",
+		"command.plain.1.0123456789abcdef.1.2+ x",
+		"command.plain.1.0123456789abcdef.1.2.-3+ x",
+		"command.plain.1.0123456789abcdef. 1.2.3+ x",
+		"command.plain.1.0123456789abcdef..2.3+ x",
+		"command.plain.1.0123456789ABCDEF.1.2.3+ x",
+		"command.plain.1.0123456789abcde.1.2.3+ x",
+		"command.plain.1.0123456789abcdef0.1.2.3+ x",
+		"command.plain.-1.0123456789abcdef.1.2.3+ x",
+		"command.plain..0123456789abcdef.1.2.3+ x",
 		"0123456789abcdef.1.2.3+ x",
+		"command.1.0123456789abcdef.1.2.3+ x",
 	};
 	char text[RLOCK__RECORD_TEXT_MAX], longest[RLOCK_NOTE_MAX];
 
 	CHECK_STRING(text_of(&record, "me@here x", 1, text),
-		     "command.1.0123456789abcdef.4026531836.4711.88122+ me@here x",
+		     "command.fair.1.0123456789abcdef.4026531836.4711.88122+ me@here x",
 		     "a record says what the hold is for, before the note");
 	CHECK(reads("o:1", text, &record, "me@here x"), "the note and the purpose are read back");
 	CHECK(reads("o:1:lingering:99", text, &kept, "me@here x") &&
@@ -96,12 +102,12 @@ static void check_records(void)
 	longest[sizeof(longest) - 1] = '\0';
 	CHECK(reads("o:1", text_of(&longest_record, longest, 1, text), &longest_record, longest),
 	      "the longest note and process are read back: %s", text);
-	(void)text_of(NULL, "command.1.0123456789abcdef.1.2.3+ x", 2, text);
-	CHECK(reads("o:1", text, &owners, "command.1.0123456789abcdef.1.2.3+ x"),
+	(void)text_of(NULL, "command.plain.1.0123456789abcdef.1.2.3+ x", 2, text);
+	CHECK(reads("o:1", text, &owners, "command.plain.1.0123456789abcdef.1.2.3+ x"),
 	      "a note that looks like a record is read back as a note: %s", text);
-	CHECK(reads("o:1", "newer.3.0123456789abcdef.0.0.0- x",
-		    &(struct rlock_record){ .name_count = 3 }, "x"),
-	      "a purpose of a later version is read as unknown");
+	CHECK(reads("o:1", "newer.newest.3.0123456789abcdef.0.0.0- x",
+		    &(struct rlock_record){ .name_count = 3, .kind = RLOCK_ANY }, "x"),
+	      "a purpose and a kind of a later version are read as unknown");
 	for (size_t i = 0; i < COUNT_OF(notes); i++)
 		CHECK(reads("o:1", notes[i], &unknown, notes[i]), "the note '%s' is read back",
 		      notes[i]);
