@@ -1,6 +1,6 @@
 /*
- * Read small files, and find programs. Read a user's file completely or not at all. Read a file in /proc with one read(2), which
- * may return only its start. The callers know what the content means.
+ * Read small files, and find programs. A user's file is read completely or not at all. A file in /proc is read with one
+ * read(2), which may return only its start. The callers interpret the content.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "lib/rlock.h"
 #include "sys/file_read.h"
 
-/* First size of the buffer: most files fit. A buffer of the greatest allowed size would cost a mapping each time. */
+/* First size of the buffer: most files fit. The allocation of the greatest allowed size would need a mapping each time. */
 #define FIRST_BYTES 4096
 
 /* Enlarge the buffer. Wipe the old one, since it may contain a password. NULL with errno. */
@@ -76,7 +76,7 @@ char *file_read_all(int fd, size_t max, int64_t until_ms, struct stat *stat_out,
 
 	if (fd < 0)
 		return NULL;
-	/* Wait for a terminal without a limit: the user types the text. */
+	/* Apply until_ms to pipes only: at a terminal the user types the text, which may take longer. */
 	if (fstat(fd, stat_out) == 0 && (until_ms == 0 || fcntl(fd, F_SETFL, 0) == 0))
 		text = read_all(fd, max,
 				until_ms != 0 && S_ISFIFO(stat_out->st_mode) ? until_ms : INT64_MAX,
@@ -171,10 +171,7 @@ int file_find_program(const char *program, const char *dirs, char out[PATH_MAX])
 	}
 }
 
-/*
- * Count a lack of descriptors as transient: the file may exist, and an rlock that took it for missing would overlook a
- * held lock.
- */
+/* Count a lack of descriptors as transient. If rlock took the file for missing, it would overlook a lock that is held. */
 bool is_transient_errno(int error)
 {
 	return error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN ||

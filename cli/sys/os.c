@@ -63,8 +63,8 @@ int os_process_signal_as_all(int process_fd, int signal)
 }
 
 /*
- * Fork by the system call, without the handlers of pthread_atfork. The child has the name from its first moment, so no scan of
- * a job takes it for a process of the command.
+ * Fork by the system call, without the handlers of pthread_atfork. The child has the name from its first moment: otherwise
+ * a scan of the job could take it for a process of the command.
  */
 static pid_t fork_as(unsigned long flags, const char *name)
 {
@@ -87,7 +87,7 @@ pid_t os_fork_silently(const char *name)
 static struct {
 	char *stack;
 	size_t size;
-	/* The kernel clears this word, and wakes os_start_wait, when the process leaves our memory by exec or exit. */
+	/* 1 while the process uses our memory. Its exec or exit makes the kernel clear the word and wake os_start_wait. */
 	_Atomic pid_t is_running;
 } started;
 
@@ -155,7 +155,10 @@ void pid_list_free(struct pid_list *list)
 	*list = (struct pid_list){ 0 };
 }
 
-/* Add the file names that are numbers. No directory: none are added. False: descriptors or memory are short. */
+/*
+ * Add the names in a directory that are numbers; none if there is no such directory. False: descriptors or memory are
+ * short.
+ */
 static bool list_numbers(const char *path, struct pid_list *out)
 {
 	DIR *dir = opendir(path);
@@ -347,8 +350,8 @@ void os_close_from(int first)
 	if (syscall(SYS_close_range, (unsigned int)first, ~0U, 0U) == 0)
 		return;
 	/*
-	 * Close one by one where there is no close_range(2): it needs Linux 5.9, and some sandboxes forbid it. A descriptor
-	 * that stays open would keep the caller's pipe open while the lock is held.
+	 * Without close_range(2) close one by one: it needs Linux 5.9, and some sandboxes forbid it. A descriptor that
+	 * stays open would keep the caller's pipe open while the lock is held.
 	 */
 	limit = sysconf(_SC_OPEN_MAX);
 	for (int fd = first; (long)fd < limit; fd++)
@@ -384,8 +387,8 @@ bool os_stat_cached(int dir_fd, const char *path, struct stat *out)
 }
 
 /*
- * Close a descriptor in a child that shares all descriptors with us, while we use the others. Replace a standard
- * descriptor immediately: a free number could become that of a socket of ours.
+ * Close a descriptor in a child that shares all descriptors with us. Replace a standard descriptor without a gap: the
+ * parent could open a socket under a free number.
  */
 static void close_shared(int fd)
 {
@@ -418,9 +421,9 @@ static size_t gather_file_system(struct pid_list *files)
 }
 
 /*
- * Close files in children that share our descriptors: a close waits for the file system, which may hang. A file system
- * hangs as a whole, so one child closes all of its files, and nothing waits for that child. A thread instead would keep
- * this process from ending.
+ * Close files in children that share our descriptors, and do not wait for the children: a close may hang with its file
+ * system. A file system hangs as a whole, so one child for each is enough. A thread that hangs would keep this process from
+ * ending.
  */
 static void close_files(struct pid_list files, const char *closer)
 {
@@ -584,8 +587,8 @@ void os_hide_memory(void)
 
 #define NICE_FIRST (-20)
 /*
- * Priorities of SCHED_RR. A killed process runs before us: otherwise, while we scan thousands of processes, it would find
- * no processor on which to end.
+ * Priorities of SCHED_RR. A killed process runs before us. Otherwise, while we scan thousands of processes, it would get no
+ * processor on which to end.
  */
 #define REAL_TIME_OURS 1
 #define REAL_TIME_KILLED 2
@@ -614,9 +617,9 @@ static bool runs_at_least_as(pid_t thread, int priority)
 }
 
 /*
- * If SCHED_RR is denied, set a nice value. It only counts among the processes of one session (sched(7), autogroup), so it helps
- * less if more sessions are busy. SCHED_RESET_ON_FORK keeps SCHED_RR from the thread that resolves names, which may run any
- * library of the system.
+ * If SCHED_RR is denied, set a nice value. A nice value counts only among the processes of one session (sched(7),
+ * autogroup), so it helps less if other sessions are busy. SCHED_RESET_ON_FORK is for the thread that resolves names, which
+ * may run any library of the system: it gets no SCHED_RR.
  */
 void os_raise_priority(void)
 {
@@ -641,7 +644,7 @@ void os_lower_priority(void)
 {
 	const struct sched_param none = { .sched_priority = 0 };
 
-	/* Keep SCHED_RESET_ON_FORK: clearing it may need a right that setting SCHED_RR does not. */
+	/* Keep SCHED_RESET_ON_FORK: to clear it may need a right that we lack. */
 	if (raised == IS_REAL_TIME)
 		(void)sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &none);
 	else if (raised == IS_NICE)
@@ -662,7 +665,7 @@ void os_raise_priority_of_killed(pid_t pid)
 	pid_list_free(&threads);
 }
 
-/* With SCHED_BATCH we do not interrupt a running process when we are woken, not even the one that wakes us (sched(7)). */
+/* SCHED_BATCH: when we are woken, we do not interrupt a running process, not even the process that wakes us (sched(7)). */
 void os_let_others_run_first(void)
 {
 	const struct sched_param none = { .sched_priority = 0 };
@@ -697,8 +700,9 @@ static int release_segments(struct dl_phdr_info *object, size_t size, void *page
 }
 
 /*
- * Release the pages that only the acquisition needed: a holder sleeps for hours. PSS of both processes of an idle holder,
- * by make bench: 360 kB with this and 760 without; for each of 20 holders, which share pages: 240 and 295.
+ * Return the pages that only the acquisition needed, since a holder sleeps for hours. Measured by make bench as PSS of both
+ * processes of an idle holder: 360 kB with this and 760 without. With 20 holders, which share pages: 240 kB and 295 kB
+ * each.
  */
 void os_shrink_while_idle(void)
 {
@@ -707,11 +711,14 @@ void os_shrink_while_idle(void)
 	uintptr_t top = (uintptr_t)__builtin_frame_address(0) / page_size * page_size;
 
 	(void)dl_iterate_phdr(release_segments, &page_size);
-	/* Release stack pages below this frame, which deeper calls have left. Nothing else is there: the kernel keeps a gap. */
+	/*
+	 * Release stack pages below this frame, which deeper calls have used. No other mapping is there: the kernel leaves
+	 * a gap.
+	 */
 	(void)madvise((void *)(top - span), span - page_size, MADV_DONTNEED); /* NOLINT */
 }
 
-/* Poll here and not by the library: fewer pages of code are read again after they were released. */
+/* Poll here and not by the library: after the release of memory, fewer pages of code have to be read again. */
 void os_events_wait(int events_fd, bool is_long)
 {
 	struct pollfd events = { events_fd, POLLIN, 0 };
@@ -726,7 +733,7 @@ void os_events_wait(int events_fd, bool is_long)
 /* Largest /proc/self/status, which can list 65,536 groups. */
 #define STATUS_MAX (1 << 20)
 
-/* Why a call is missing. A sandbox denies it with EPERM, or pretends by ENOSYS that the kernel does not have it. */
+/* Explain why a call is missing. A sandbox denies it with EPERM, or with ENOSYS as if the kernel did not have it. */
 static const char *missing(const char *call, int error)
 {
 	static char reason[256];
@@ -743,8 +750,8 @@ static const char *missing(const char *call, int error)
 }
 
 /*
- * Check before a lock is acquired: an rlock that cannot watch processes would leave some running. Only calls that rlock cannot
- * do without are checked.
+ * Call this before a lock is acquired: an rlock that cannot watch processes would leave some running. It checks only calls
+ * that rlock cannot do without.
  */
 const char *os_check_kernel(void)
 {
@@ -793,8 +800,8 @@ static const char *judge_status(const char *status)
 }
 
 /*
- * NSpid has one number for each PID namespace from that of /proc down to ours. A comparison of /proc/self with getpid() would
- * not be enough: pids of two namespaces can be equal by chance.
+ * NSpid has one number for each PID namespace from that of /proc down to ours. To compare /proc/self with getpid() would
+ * not be enough: the pids of one process in two namespaces can be equal by chance.
  */
 const char *os_check_proc(void)
 {

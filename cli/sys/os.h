@@ -1,6 +1,6 @@
 /*
- * The calls that only Linux has: pidfds, epoll, timerfds, signalfds, and settings of the process itself. Another operating
- * system needs another os.c. A few files elsewhere use timerfd, eventfd, memfd_create and statx as well.
+ * The calls that only Linux has: pidfds, epoll, timerfds, signalfds, and settings of the process itself. A port of rlock
+ * replaces os.c. A few other files also use timerfd, eventfd, memfd_create and statx.
  */
 #ifndef OS_H
 #define OS_H
@@ -18,29 +18,29 @@ int os_process_open(pid_t pid);
 /* Send a signal to the process of a pidfd: never to another process that got its pid. 0, or errno. */
 int os_process_signal(int process_fd, int signal);
 /*
- * As os_process_signal, but mark the signal for an inner rlock: all processes of the job get it, so the inner rlock need
- * not pass it on.
+ * As os_process_signal, but with a mark: an rlock that gets the signal does not pass it on, since all processes of the job
+ * get it.
  */
 int os_process_signal_as_all(int process_fd, int signal);
 
 /*
- * Fork a child whose end sends no SIGCHLD, and that only a wait with __WALL finds: a loop that waits for any child does not
- * reap it. The child has the name, as if by os_set_name. Handlers of pthread_atfork are not called, so the child must make
- * async-signal-safe calls only. -1 with errno.
+ * Fork a child whose end sends no SIGCHLD. Only a wait with __WALL finds it, so a loop that waits for any child does not
+ * reap it. The child has the name, as if by os_set_name. It must make async-signal-safe calls only, since no handler of
+ * pthread_atfork is called. -1 with errno.
  */
 pid_t os_fork_silently(const char *name);
 /*
- * Start a process that calls start(ctx) in our memory, as after vfork(2), but on a stack of its own, and without suspending us:
- * an exec can take long. The process ends with the result of start. start must make async-signal-safe calls only, and needs at
- * most stack_bytes. It shares our errno, so call os_start_wait next, before anything that can fail. What ctx points to must
- * stay valid. One process at a time. Under qemu-user the process has a copy of our memory. -1 with errno.
+ * Start a process that calls start(ctx) in our memory, as after vfork(2), and ends with its result. It has a stack of its
+ * own, of stack_bytes, and does not suspend us: an exec can take long. start must make async-signal-safe calls only. The
+ * process shares our errno: call os_start_wait next, before anything that can fail. What ctx points to must stay valid.
+ * Start one process at a time. Under qemu-user the process has a copy of our memory. -1 with errno.
  */
 pid_t os_start(int (*start)(void *ctx), void *ctx, size_t stack_bytes);
 /* Wait until that process has executed a program or ended, for wait_ms at most. */
 void os_start_wait(int wait_ms);
 /* Adopt orphans: descendants whose parents end become our children. False with errno. Async-signal-safe. */
 bool os_adopt_orphans(void);
-/* Stop adopting orphans, so that a program that this process executes does not get children that it does not know. */
+/* Stop adopting orphans: a program that this process executes must not get children that it does not know. */
 void os_stop_adopting(void);
 /* In a child: get this signal when the thread that forked the child ends. Async-signal-safe. */
 void os_die_with_parent(int signal);
@@ -62,15 +62,16 @@ void os_child_take(const siginfo_t *child);
 /* Add all processes of /proc. False: descriptors or memory are short, or there is no /proc. */
 bool os_list_processes(struct pid_list *out);
 /*
- * Add the children of all threads of a process, from /proc/PID/task/TID/children: few files, however many processes run. A
- * child can be missed while others start or are reaped. False: the kernel keeps no such lists, there is no /proc, or
- * descriptors or memory are short.
+ * Add the children of all threads of a process, from /proc/PID/task/TID/children. These are few files, however many
+ * processes run. A child can be missed while others start or are reaped. False: the kernel has no such lists, there is no
+ * /proc, or descriptors or memory are short.
  */
 bool os_list_children(pid_t pid, struct pid_list *out);
 
 /*
- * The scope in which pids and times can be compared: the boot id of this machine ("0": unknown), and the inodes of our PID and
- * time namespaces (0: the kernel has none). NULL with errno if they cannot be read now.
+ * Two processes can compare pids only if boot and pids are equal, and times only if times is equal as well. boot: boot id
+ * of this machine ("0": unknown). pids, times: inodes of our PID and time namespaces (0: the kernel has none). NULL with
+ * errno: they cannot be read now.
  */
 struct os_scope {
 	char boot[40];
@@ -116,15 +117,15 @@ bool os_signals_read(int fd, struct os_signal *out);
 /* Close the descriptor first, and all with greater numbers. Async-signal-safe. */
 void os_close_from(int first);
 /*
- * Open placeholders for the closed ones of descriptors 0, 1 and 2. Otherwise a socket of ours could get such a number, and
- * receive our messages. Reads and writes of a placeholder fail as if it were closed. A placeholder is close-on-exec, so
- * that COMMAND finds the descriptor closed, and it needs no /dev. False with errno. Async-signal-safe.
+ * Open a placeholder for each closed descriptor of 0, 1 and 2. Otherwise a socket of ours could get such a number, and
+ * receive our messages. Reads and writes of a placeholder fail as if it were closed. Placeholders need no /dev, and are
+ * close-on-exec, so that COMMAND finds the descriptor closed. False with errno. Async-signal-safe.
  */
 bool os_fill_standard_fds(void);
 /*
- * Close the descriptors that the process inherited, so that readers of the caller's pipes see their end, and open placeholders
- * for 0, 1 and 2. Our own descriptors are close-on-exec, and stay. Children with the name closer close the files, one for each
- * file system, since a close can hang. We do not wait for them, and reap them like other children.
+ * Close the descriptors that the process inherited, so that readers of the caller's pipes see their end. Open placeholders
+ * for 0, 1 and 2. Our own descriptors are close-on-exec, and stay. Since a close can hang, children with the name closer
+ * close the files, one child for each file system. Do not wait for them: reap them like other children.
  */
 void os_close_inherited(const char *closer);
 /* Whether count more descriptors (at most OS_ROOM_MAX) can be opened. False with errno. */
@@ -132,12 +133,12 @@ void os_close_inherited(const char *closer);
 bool os_has_room(size_t count);
 /* Whether descriptor fd of the process and our fd are one open file description: 1 or 0; -1: the kernel does not say. */
 int os_has_same_description(pid_t pid, int fd);
-/* fstatat(2) from what the kernel has cached, so that a file system that hangs does not hang us. False with errno. */
+/* As fstatat(2), but read only what the kernel has cached: a file system that hangs must not hang us. False with errno. */
 struct stat;
 bool os_stat_cached(int dir_fd, const char *path, struct stat *out);
 /*
- * A descriptor that is readable when any process has closed the file of fd, close-on-exec. -1: this cannot be watched. Not for a
- * directory, where each close of a file in it would wake us.
+ * A descriptor that is readable when any process has closed the file of fd, close-on-exec. -1: this cannot be watched, or
+ * fd is a directory, where each close of a file in it would wake us.
  */
 int os_watch_close(int fd);
 /* Read a timer, or a descriptor of os_watch_close, so that it is not readable any more. */
@@ -146,9 +147,10 @@ void os_drain_fd(int fd);
 bool os_is_ready(int fd);
 
 /*
- * os_set_name: set the name in /proc/PID/comm. os_set_title: set the line that ps -f shows, cut to the size of the arguments.
- * Call os_title_setup first of all in main. The first os_set_title moves the words of argv: argv[i] is valid after it, copies
- * of these pointers are not. A child that may make async-signal-safe calls only may set a title if its parent has set one.
+ * os_set_name: set the name in /proc/PID/comm. os_set_title: set the line that ps -f shows, cut to the size of the
+ * arguments. Call os_title_setup at the start of main. The first os_set_title moves the words of argv. After it use argv[i]
+ * again: copies of these pointers are not valid any more. A child that must make async-signal-safe calls only may set a
+ * title if its parent has set one.
  */
 void os_set_name(const char *name);
 void os_title_setup(int argc, char **argv);
@@ -157,8 +159,9 @@ void os_set_title(const char *text);
 void os_hide_memory(void);
 
 /*
- * Raise the priority of this thread, which has deadlines and little to do. Call it after the start of COMMAND, which would
- * inherit it. SCHED_RR where it is allowed and RLIMIT_RTTIME cannot kill us for it; else a nice value; else nothing.
+ * Raise the priority of this thread, which has deadlines and little to do. Use SCHED_RR where it is allowed, unless
+ * RLIMIT_RTTIME could kill us for it; else a nice value; else change nothing. Call this after the start of COMMAND, which
+ * would inherit the priority.
  */
 void os_raise_priority(void);
 /* Undo os_raise_priority, before work without a bound. The priority can be raised again. */

@@ -89,7 +89,7 @@ enum proc_lookup proc_find(pid_t pid, struct proc *out)
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	if (file_read_start(AT_FDCWD, path, 0, text, sizeof(text)) < 0)
-		/* The process ended while it was read: it is gone, as if it had ended before. */
+		/* A process that ends while it is read counts as gone: its errno, ESRCH, is not transient. */
 		return is_transient_errno(errno) ? PROC_UNSEEN : PROC_GONE;
 	if (!parse_stat(text, &proc))
 		return PROC_GONE;
@@ -153,7 +153,7 @@ bool proc_is_hidden(pid_t pid)
 	       proc_find(pid, &proc) == PROC_GONE;
 }
 
-/* The value after key in /proc/PID/status, for lines before those of unlimited length. NULL: unknown. */
+/* The value after key in the first bytes of /proc/PID/status: lines of any length follow them. NULL: unknown. */
 static const char *status_find(pid_t pid, const char *key, char text[STAT_MAX])
 {
 	char path[32];
@@ -317,7 +317,7 @@ bool proc_has_ended_here(const struct rlock_process *process)
 
 	if (!proc_is_here(process))
 		return false;
-	/* ESRCH only: a hidden process of another user is EPERM. */
+	/* Only ESRCH proves the end: a process of another user gives EPERM, even if /proc hides it. */
 	if (kill((pid_t)process->pid, 0) != 0)
 		return errno == ESRCH;
 	return proc_read((pid_t)process->pid, &proc) && !proc_is_of_record(&proc, process);

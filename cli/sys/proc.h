@@ -17,7 +17,7 @@ struct proc {
 	char state;
 	/* status of a zombie as wait(2) returns it; 0 where we may not read that */
 	int end;
-	/* The process has got SIGKILL, or exits: it runs nothing more once a processor was free for it. */
+	/* The process has got SIGKILL, or is exiting. It may still run until a processor is free for its end. */
 	bool is_killed;
 	long threads;
 	/* start time in the kernel's ticks since the machine booted */
@@ -57,15 +57,18 @@ bool proc_is_stopped(pid_t pid);
 bool proc_is_idle(pid_t pid);
 /* Whether the process exists, but /proc hides it from us, as a process of another user (hidepid). */
 bool proc_is_hidden(pid_t pid);
-/* Process of a thread. Returns the argument if it is a process, or if that is not known. */
+/* Pid of the process that a thread belongs to. Returns the argument if it is a process, or if its process is not known. */
 pid_t proc_of_thread(pid_t thread);
-/* Whether the process has our effective user. (The owner of /proc/PID is root for a process that is not dumpable.) */
+/*
+ * Whether the process has our effective user. Reads status: the owner of /proc/PID is root for a process that is not
+ * dumpable.
+ */
 bool proc_is_of_our_user(pid_t pid);
 /* Whether the process runs a program of our name, in any directory. True where we may not read that. */
 bool proc_runs_our_program(pid_t pid);
 /*
- * Start time of a process that was forked between two times of rlock_now_ms(), computed without reading /proc, which would
- * take longer than the fork. 0: the two times are not in one tick of the kernel.
+ * Compute the start time of a process that was forked between two times of rlock_now_ms(). To read /proc would take longer
+ * than the fork. 0: the two times are not in one tick of the kernel.
  */
 uint64_t proc_start_between(int64_t from_ms, int64_t until_ms);
 /* Our own start time, after a fork that began at forked_ms. 0: /proc is needed and missing. Async-signal-safe. */

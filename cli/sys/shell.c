@@ -31,7 +31,10 @@
 #define LEFTOVERS_MS 2000
 /* Wait this long for a helper to end. If it takes longer, a later call reaps it. */
 #define REAP_MS 50
-/* Time to kill what a killed helper had started: more than REAP_MS, since a busy machine takes longer for many processes. */
+/*
+ * Time to kill the processes that a killed helper had started. It is longer than REAP_MS: a busy machine takes longer for
+ * many processes.
+ */
 #define ORPHANS_MS 500
 /* Descriptors of a helper. It has none from FIRST_FREE_FD on. */
 enum { OUTPUT_FD = STDERR_FILENO + 1, END_FD, FIRST_FREE_FD };
@@ -68,7 +71,7 @@ static void set_streams(const struct order *order)
 	int null_fd = open("/dev/null", O_RDWR), flags = fcntl(STDERR_FILENO, F_GETFD);
 
 	(void)dup2(order->output_fd, STDOUT_FILENO);
-	/* Standard error is closed, or a placeholder of os_fill_standard_fds. */
+	/* Replace standard error only if it is closed, or a placeholder of os_fill_standard_fds. */
 	if (flags < 0 || (flags & FD_CLOEXEC) != 0)
 		(void)dup2(null_fd, STDERR_FILENO);
 }
@@ -206,7 +209,7 @@ _Noreturn static void be_helper(struct order order)
 	struct report report = { SHELL_FAILED, 0 };
 	pid_t pid = -1;
 
-	/* If SIGCHLD were ignored, the kernel would reap the child. */
+	/* Do not ignore SIGCHLD: the kernel would reap the child, and its status would be lost. */
 	(void)sigaction(SIGCHLD, &by_default, NULL);
 	/* A child that reads a file may hang, and must not keep the caller's standard error open. */
 	if (order.path != NULL)
@@ -233,8 +236,8 @@ _Noreturn static void be_helper(struct order order)
 /* ---- in the parent ---- */
 
 /*
- * Reap helpers that have ended, also one that hung at its shell_stop. Only helpers are "clone" children, whose end sends no
- * signal, so __WCLONE finds nothing else.
+ * Reap helpers that have ended, also a helper that still ran at the end of its shell_stop. __WCLONE finds only children
+ * whose end sends no signal, and only helpers are such children.
  */
 static void reap_helpers(void)
 {
@@ -242,7 +245,10 @@ static void reap_helpers(void)
 
 	while (waitid(P_ALL, 0, &info, (int)(WEXITED | WNOHANG | __WCLONE)) == 0 &&
 	       info.si_pid != 0) {
-		/* Processes of a killed helper have become our children, or do so when their own parents are killed. */
+		/*
+		 * If a helper was killed, kill the processes that it had started. They have become our children, or do so
+		 * when their own parents are killed.
+		 */
 		if (info.si_code != CLD_EXITED)
 			kill_children(info.si_pid, rlock_now_ms() + ORPHANS_MS);
 		info.si_pid = 0;
@@ -267,7 +273,7 @@ static pid_t fork_helper(void)
 	return pid;
 }
 
-/* Make the pipes. The helper's ends are in order then. False with errno. */
+/* Make the pipes, and store the helper's ends in order. False with errno. */
 static bool equip(struct shell *shell, struct order *order)
 {
 	int output[2], end[2];
@@ -345,7 +351,7 @@ static void read_output(struct shell *shell)
 			break;
 		if (len <= 0) {
 			shell->is_output_over = true;
-			/* The end of the pipe would wake us again and again. */
+			/* Stop watching the pipe, whose end would wake us again and again. */
 			os_events_remove(shell->fd, shell->output_fd);
 		} else if (room > 0) {
 			shell->output_len += (size_t)len;
@@ -365,7 +371,7 @@ bool shell_advance(struct shell *shell)
 		return false;
 	if (len != (ssize_t)sizeof(report))
 		report = (struct report){ SHELL_KILLED, 0 };
-	/* Read what the child wrote before its end. */
+	/* Read the rest of the output, which was written before the report. */
 	read_output(shell);
 	shell->output[shell->output_len] = '\0';
 	shell->end = report.end;

@@ -49,8 +49,8 @@ struct shell {
  */
 struct shell *shell_start(const char *command, char *const environment[], int64_t deadline_ms);
 /*
- * Start to read a file, given by an absolute path, whose file system may hang. Ends as SHELL_EXITED with 0; as SHELL_FAILED
- * with the errno, which is EPERM if it is no regular file, or has one of the bits unsafe in its mode; or as SHELL_LATE.
+ * Start to read a file whose file system may hang. path is absolute. The end is SHELL_EXITED with 0, SHELL_LATE, or
+ * SHELL_FAILED with the errno. EPERM: the file is not a regular file, or its mode has one of the bits in unsafe.
  */
 struct shell *shell_start_reading(const char *path, mode_t unsafe);
 /* Read the output so far. True: the command has ended, and end, value and output are final. */

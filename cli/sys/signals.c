@@ -111,7 +111,7 @@ int signals_pending_end(void)
 #name, SIG##name                                                                   \
 	}
 
-/* Signals of POSIX, by name. All others are written as a number. */
+/* Signals of POSIX, by name. A real-time signal is named by its distance from SIGRTMIN, any other signal by its number. */
 static const struct {
 	const char *name;
 	int number;
