@@ -30,8 +30,8 @@ bool file_id_is_same(const struct file_id *one, const struct file_id *other)
 }
 
 /*
- * Identify the file at path. AT_STATX_DONT_SYNC: use what the kernel has in memory, since the file system could hang, and with it the
- * renewer. False with errno. mode_out may be NULL.
+ * Identify the file at path. AT_STATX_DONT_SYNC reads only what the kernel has in memory: a file system that hangs must not
+ * hang the renewer. False with errno. mode_out may be NULL.
  */
 static bool identify(const char *path, struct file_id *out, mode_t *mode_out)
 {
@@ -127,8 +127,8 @@ static enum sharing compare_with(const struct descriptor *descriptor, pid_t pid)
 }
 
 /*
- * Whether the file was deleted or renamed: the kernel then appends " (deleted)" to its path. A file can have such a name itself, so check
- * whether that path is this file.
+ * Whether the file was deleted: the kernel then appends " (deleted)" to its path. A file can also have such a name, so
+ * check whether the path leads to this file.
  */
 static bool is_deleted(const struct descriptor *descriptor, size_t len)
 {
@@ -149,7 +149,10 @@ int descriptor_read(int fd, struct descriptor *out)
 	mode_t mode = 0;
 	ssize_t len;
 
-	/* rlock opens descriptors that were closed at its start with O_PATH; flock(2) can lock no O_PATH descriptor anyway. */
+	/*
+	 * Treat an O_PATH descriptor as closed: at its start rlock opens such a placeholder for a closed descriptor.
+	 * flock(2) cannot lock an O_PATH descriptor either.
+	 */
 	if (flags == -1 || (flags & O_PATH) != 0)
 		return EBADF;
 	*out = (struct descriptor){ .fd = fd };

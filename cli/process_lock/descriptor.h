@@ -22,8 +22,8 @@ struct descriptor {
 	struct file_id file;
 	int64_t mount_id, file_id; /* mount and inode from /proc/PID/fdinfo; -1: not there */
 	/*
-	 * The process that the lock is for: the outermost ancestor such that all processes from our parent up to it share this open file
-	 * description, under the same number. Our own pid if our parent does not share it.
+	 * pid of the process that the lock is for. Ascend from our parent while each process shares this open file
+	 * description under the same number: owner is the last of these. Our own pid: our parent does not share it.
 	 */
 	pid_t owner;
 	bool is_parent_hidden; /* owner is our own pid because we may not read our parent's descriptors */
@@ -31,11 +31,11 @@ struct descriptor {
 
 bool file_id_is_same(const struct file_id *one, const struct file_id *other);
 
-/* 0; EBADF: fd is not open; ENOTSUP: fd is no file; or another errno. */
+/* Read a descriptor of this process. 0; EBADF: fd is not open; ENOTSUP: fd is no file; or another errno. */
 int descriptor_read(int fd, struct descriptor *out);
 /*
- * Whether that process has that file open under this number; true also if that cannot be read. The file system is never
- * asked: it could hang, and the renewer with it.
+ * Whether the process has the descriptor's file open under the same number; true also if that cannot be read. Reads only
+ * what the kernel has in memory: a file system that hangs must not hang the renewer.
  */
 bool descriptor_is_open(const struct descriptor *descriptor, pid_t pid);
 

@@ -1,6 +1,6 @@
 /*
- * Write and read the words of RLOCK_HELD and of hold files. A word is only a claim, since any process can set the variable: the server
- * decides whether the owner holds the lock.
+ * Write and read the words of RLOCK_HELD and of hold files. Any process can set the variable, so a word is only a claim:
+ * the server decides whether the owner holds the lock.
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -104,8 +104,8 @@ bool hold_entry_parse(char *word, struct hold_entry *out)
 }
 
 /*
- * Read the words of a copy of RLOCK_HELD from the last one on: the last one is of the nearest `rlock run` above us. False: no word is left.
- * Words of another form are ignored, since rlock did not write them.
+ * Read the previous word of a copy of RLOCK_HELD. The first call reads the last word, which is from the nearest `rlock run`
+ * above us. False: no word is left. Words of another form are ignored: rlock did not write them.
  */
 static bool previous(char *value, size_t *left, struct hold_entry *out)
 {
@@ -179,8 +179,8 @@ static void prune(char *value)
 }
 
 /*
- * prune only a value that is too long: exec takes no variable of more than 32 pages, with its NUL. Programs that start one another, each
- * under a lock, can pass on many holds that have ended.
+ * Prune only a value that is too long: exec takes variables of at most 32 pages, with their NUL. Programs that start one
+ * another, each under a lock, can pass on many holds that have ended.
  */
 char *inherited_extend(const char *old, const char *server, enum rlock_kind kind,
 		       const struct rlock_name *names, size_t name_count,

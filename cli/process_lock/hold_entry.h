@@ -27,9 +27,9 @@ struct hold_entry {
 	uint64_t start;
 };
 
-/* Errors are in out: ferror. */
+/* Write an entry as one word. Check for errors by ferror(out). */
 void hold_entry_write(FILE *out, const struct hold_entry *entry);
-/* Decodes the word in place. False for one that rlock did not write. */
+/* Decode a word in place. False: rlock did not write it. */
 bool hold_entry_parse(char *word, struct hold_entry *out);
 bool hold_entry_is_id(const char *text);
 bool hold_entry_is_among(const struct rlock_name *name, const struct rlock_name *names,

@@ -1,7 +1,7 @@
 /*
- * Hold files: each hold has a file "hold-PID-START-HOLDID" with lines "KEY VALUE". runtime_dir.c knows the directory, hold_entry.c the format of
- * a lock's line. A file is written again only if its hold is lost, a release failed, a fixed lease was renewed, or a cleaner removed
- * the file.
+ * Write, read and find hold files. The file of a hold is "hold-PID-START-HOLDID", with lines "KEY VALUE". runtime_dir.c
+ * knows the directory, hold_entry.c the format of a lock's line. A file is written again only if its hold is lost, a
+ * release failed, a fixed lease was renewed, or a cleaner removed the file.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -34,16 +34,16 @@
 #define FILE_SIZE_MAX (1 << 19)
 #define TIME_MAX_MS (INT64_MAX / 4)
 #define STATE_NUMBERS 10 /* numbers after the key "state" */
-/* Age from which a file that is being written is removed: its writer was killed, since writing takes milliseconds. */
+/* Remove a file that is being written when it has this age: writing takes milliseconds, so its writer was killed. */
 #define NEW_MAX_S 3600
 /*
- * Key of the first line, which has the writer's boot id and namespaces. If they are not ours, the pids and times of the file mean nothing
- * here: other machines and containers may share the directory.
+ * Key of the first line, which has the writer's boot id and namespaces. If they differ from ours, the file's pids and times
+ * mean nothing here. Other machines and containers may share the directory.
  */
 #define PLACE_KEY "place "
 #define PLACE_MAX 128
 #define FILE_ID_KEY "file" /* key of the line about the file that a descriptor has open */
-/* How long to wait for another unlock: longer than its request lasts, at most DELIVERY_MS of finish.h, 5 s. */
+/* How long to wait for another unlock: longer than its request, which lasts at most DELIVERY_MS (finish.h), 5 s. */
 #define CLAIM_MS 10000
 #define CLAIM_LOOK_MS 10
 
@@ -240,7 +240,7 @@ void hold_file_mark_abandoned(struct hold_file *file, bool was_held)
 void hold_file_mark_lost(struct hold_file *file)
 {
 	file->is_lost = true;
-	/* This may fail, for example on a full disk: the server still tells an unlock that the lock was lost. */
+	/* Ignore a failure, for example a full disk: the server will also report the loss to an unlock. */
 	(void)replace_file(file);
 }
 
@@ -361,8 +361,9 @@ static bool read_line(struct hold_file *file, char *line)
 }
 
 /*
- * Read all lines of file->text. False with errno: ESTALE: another machine or container wrote the file. 0: the file is incomplete, or not
- * one of rlock's. Else why our own boot and namespaces cannot be read now.
+ * Read all lines of file->text. False with errno. ESTALE: another machine or container wrote the file. 0: the file is
+ * incomplete, or rlock did not write it. Another errno: memory is short, or /proc cannot show our own boot id and
+ * namespaces now.
  */
 static bool read_lines(struct hold_file *file)
 {
@@ -370,7 +371,7 @@ static bool read_lines(struct hold_file *file)
 
 	if (!print_place(place))
 		return false;
-	/* Bad content leaves no transient errno; lack of memory does, and then the file is not taken for bad. */
+	/* Bad content leaves errno 0. A lack of memory sets errno, so that the caller does not remove the file as bad. */
 	errno = 0;
 	if (line == NULL || strncmp(line, PLACE_KEY, strlen(PLACE_KEY)) != 0)
 		return false;
@@ -384,7 +385,7 @@ static bool read_lines(struct hold_file *file)
 	return file->name_count > 0 && file->note != NULL;
 }
 
-/* Read a file. NULL with errno: as read_lines; 0 also if name is not that of a hold file; or why the file cannot be read now. */
+/* Read a file. NULL with the errno of the read or of read_lines. 0 also if name is no name of a hold file. */
 static struct hold_file *read_file(int dir_fd, const char *name)
 {
 	struct hold_file *file = make_empty();
@@ -431,7 +432,10 @@ static int read_ancestors(struct ancestors *out, pid_t pid)
 
 		if (lookup == PROC_UNSEEN)
 			return errno;
-		/* A parent is older than its child: a younger process got the pid of a parent that has ended. */
+		/*
+		 * Stop at a parent that is younger than its child: the parent has ended, and another process has got its
+		 * pid.
+		 */
 		if (lookup == PROC_GONE || proc.start > child_start)
 			break;
 		longer = array_grow(out->chain, out->count, sizeof(*longer));
@@ -462,14 +466,17 @@ struct search {
 	struct hold_file *first;    /* list of the files found */
 };
 
-/* Add the file to the search if it is a hold of pid or an ancestor; remove files that are out of date. 0, or errno: it cannot be read now. */
+/*
+ * Add the file to the search if it is a hold of pid or an ancestor. Remove a file that is out of date. 0, or errno: the
+ * file cannot be read now.
+ */
 static int visit(struct search *search, int dir_fd, const char *name)
 {
 	struct hold_file named, *file;
 	int steps, error = 0;
 	struct stat st;
 
-	/* An old file with this prefix is incomplete: its writer was killed before the rename. */
+	/* Remove an old file with this prefix. It is incomplete: its writer was killed before the rename. */
 	if (strncmp(name, NEW_PREFIX, strlen(NEW_PREFIX)) == 0 &&
 	    fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    st.st_mtime < time(NULL) - NEW_MAX_S)
@@ -550,9 +557,10 @@ static bool is_nearer(const struct hold_file *file, const struct hold_file *than
 }
 
 /*
- * Generations from pid up to the renewer of an `rlock run`; -1: it is no ancestor. The renewer may have been killed, or be in another PID
- * namespace. Then compare start times: descendants of the command were started later than the renewer, processes above it earlier. If
- * both were started in the same hundredth of a second, compare pids.
+ * Generations from pid up to the renewer of an `rlock run`; -1: the renewer is no ancestor. If /proc does not show it, the
+ * renewer may have been killed, or be in another PID namespace. Then compare start times: descendants of its command are
+ * younger than the renewer, processes above it are older. Compare pids if both were started in the same hundredth of a
+ * second.
  */
 static int run_distance(const struct ancestors *ancestors, pid_t pid, const struct hold_entry *run)
 {
@@ -704,8 +712,8 @@ void hold_file_report_near(const struct hold_file *near, const struct rlock_name
 /* ---- claims: otherwise, of two unlocks at a time, the second would report as lost a hold that the first has released ---- */
 
 /*
- * Lock the file against other unlocks. False: another unlock has locked it for too long, for example because it is stopped. If the file
- * system has no locks, nothing keeps other unlocks out.
+ * Lock the file against other unlocks. False: another unlock has locked it for too long, for example because it is stopped.
+ * On a file system without locks the result is true, although nothing excludes other unlocks.
  */
 static bool lock_file(int fd)
 {

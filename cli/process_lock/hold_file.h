@@ -1,6 +1,7 @@
 /*
- * The hold file of a lock without a command: which process the lock is for, and what a release needs, but never a password. The process
- * and its descendants find their hold by this file; the hold of an `rlock run` above them they find by RLOCK_HELD.
+ * The hold file of a lock without a command. It names the process that the lock is for, and has all that a release needs,
+ * but no password. The process and its descendants find their hold by this file. They find the hold of an `rlock run` above
+ * them by RLOCK_HELD.
  */
 #ifndef HOLD_FILE_H
 #define HOLD_FILE_H
@@ -16,8 +17,8 @@
 
 struct hold_file {
 	/*
-	 * RLOCK_PURPOSE_PROCESS, or RLOCK_PURPOSE_COMMAND for the hold of an `rlock run`, found by RLOCK_HELD. Such a hold has no file
-	 * and one name; its note, and when it was acquired and renewed, are not known.
+	 * RLOCK_PURPOSE_PROCESS: a hold with a file. RLOCK_PURPOSE_COMMAND: the hold of an `rlock run`, found by
+	 * RLOCK_HELD. It has no file and one name. Its note, and the times of its acquisition and renewal, are not known.
 	 */
 	enum rlock_purpose purpose;
 	int dir_fd;     /* the runtime directory */
@@ -66,7 +67,10 @@ bool hold_file_add_name(struct hold_file *file, const struct rlock_name *name, c
 int hold_file_save(const struct hold_file *file);
 
 void hold_file_remove(const struct hold_file *file);
-/* Record that a release failed, which the server may have carried out; the caller may retry. An error here is not reported. */
+/*
+ * Record that the server may have carried out a release whose reply we do not have; the caller may retry. was_held: whether
+ * the lock was certainly held when the release was sent; if not, nothing is recorded. An error here is not reported.
+ */
 void hold_file_mark_abandoned(struct hold_file *file, bool was_held);
 
 /* ---- for the renewer ---- */

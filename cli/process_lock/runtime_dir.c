@@ -112,7 +112,7 @@ static bool is_trusted(int fd, char *why)
 	if (fstat(fd, &st) != 0)
 		(void)snprintf(why, RLOCK_ERROR_MAX, "cannot look at it: %s", strerror(errno));
 	else if (st.st_uid != geteuid())
-		/* Refuse it: after sudo -E, it has the files of locks that the other user holds. */
+		/* Refuse the directory: after sudo -E, it has the files of locks that the other user holds. */
 		(void)snprintf(why, RLOCK_ERROR_MAX,
 			       "belongs to user %lu, and may have files of that user's locks: %s",
 			       (unsigned long)st.st_uid,
@@ -168,7 +168,7 @@ static int open_first(bool is_made, char *why)
 	return -1;
 }
 
-/* Only root makes the parent of the second directory, and it is removed when the user's last login ends. */
+/* Open the parent of the second directory. Only root can make it, and it is removed when the user's last login ends. */
 static int open_second_parent(void)
 {
 	char path[64], why[RLOCK_ERROR_MAX];
@@ -232,8 +232,8 @@ int runtime_dir_open_quietly(void)
 }
 
 /*
- * Whether a directory that could not be opened ends the search. is_needed: unless it does not exist. Else: only if
- * errno is transient.
+ * Whether a directory that could not be opened ends the search. If it is needed, each failure does, unless the directory
+ * does not exist. Otherwise only a transient errno does.
  */
 static bool is_failure(bool is_needed, const char *why)
 {
