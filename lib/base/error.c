@@ -30,6 +30,27 @@ enum rlock_status rlock__fail_memory(struct rlock__error *error)
 	return rlock__fail(error, RLOCK_ENOMEM, "out of memory");
 }
 
+enum rlock_status rlock__fail_peer(struct rlock__error *error, enum rlock_status status,
+				   const char *format, ...)
+{
+	bool is_unreachable = status == RLOCK_ENET;
+	bool has_origin = is_unreachable && error->origin != NULL;
+	char why[RLOCK_ERROR_MAX / 2];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(why, sizeof(why), format, args);
+	va_end(args);
+	if (error->peer == NULL)
+		return rlock__fail(error, status, "%s", why);
+	(void)rlock__fail(error, status, "cannot %s %s: %s%s",
+			  is_unreachable ? "reach" : "connect to", error->peer, why,
+			  has_origin ? error->origin : "");
+	/* Let the caller suspect the URL only if the URL itself names the server: sentinels or nodes may have named it. */
+	error->failure.is_unreachable = is_unreachable && !has_origin;
+	return status;
+}
+
 void rlock__error_set_reply(struct rlock__error *error, const char *reply)
 {
 	size_t len = strlen(error->text), reply_len = strlen(reply);

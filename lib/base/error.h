@@ -13,7 +13,9 @@
 struct rlock__error {
 	enum rlock_status status; /* status of the last failure */
 	const char *server;       /* that the text is about; belongs to its connection */
-	rlock_trace_fn trace;     /* NULL: none */
+	/* The server that the session connects to, and the session's address.origin; see rlock__fail_peer. peer NULL: none. */
+	const char *peer, *origin;
+	rlock_trace_fn trace; /* NULL: none */
 	void *trace_ctx;
 	size_t name_index; /* the name in the request that the text is about */
 	bool heals_itself; /* The cluster mends the cause by itself: a moving slot, a failed node. */
@@ -25,6 +27,9 @@ struct rlock__error {
 __attribute__((format(printf, 3, 4))) enum rlock_status
 rlock__fail(struct rlock__error *error, enum rlock_status status, const char *format, ...);
 enum rlock_status rlock__fail_memory(struct rlock__error *error);
+/* The same, about the connection to the peer: "cannot reach PEER: WHY" for RLOCK_ENET, else "cannot connect to PEER: WHY". */
+__attribute__((format(printf, 3, 4))) enum rlock_status
+rlock__fail_peer(struct rlock__error *error, enum rlock_status status, const char *format, ...);
 /* Record that the text ends with reply, the server's own words. Nothing is recorded if the text was cut. */
 void rlock__error_set_reply(struct rlock__error *error, const char *reply);
 /* The server's own words at the end of the text; empty: none. */

@@ -203,26 +203,17 @@ static void login_take(struct rlock__session *session, const redisReply *reply)
 
 /* ---- failures ---- */
 
-/* Set the error, then close the session: why may belong to the stream. */
-static enum rlock_status fail(struct rlock__session *session, enum rlock_status status,
-			      const char *why)
+/* Close the session after a failure, whose error is set. Returns status. */
+static enum rlock_status close_failed(struct rlock__session *session, enum rlock_status status)
 {
-	if (status == RLOCK_ENOMEM)
-		(void)rlock__fail_memory(session->error);
-	else
-		(void)rlock__fail(session->error, status,
-				  status == RLOCK_ENET ? "cannot reach %s: %s%s"
-						       : "cannot connect to %s: %s%s",
-				  rlock_url_server(session->address.server), why,
-				  session->address.origin != NULL && status == RLOCK_ENET
-					  ? session->address.origin
-					  : "");
-	/* Let the caller suspect the URL only if the URL itself names the server: sentinels or nodes may have named it. */
-	session->error->failure.is_unreachable =
-		status == RLOCK_ENET && session->address.origin == NULL;
 	session->is_unreachable = status == RLOCK_ENET && session->state < RLOCK__SESSION_PASSWORD;
 	rlock__session_close(session);
 	return status;
+}
+
+static enum rlock_status fail_memory(struct rlock__session *session)
+{
+	return close_failed(session, rlock__fail_memory(session->error));
 }
 
 /* Print " at COMMAND" for the first command without a reply. A command is "*3\r\n$7\r\nEVALSHA\r\n..." on the wire. */
@@ -240,53 +231,54 @@ static void show_command(const struct rlock__session *session, char *out, size_t
 }
 
 /* Fail since the server closed the connection, and name the command: a proxy does so at a command that it does not know. */
-static enum rlock_status fail_closed(struct rlock__session *session, const char *why)
+static enum rlock_status fail_closed(const struct rlock__session *session, const char *why)
 {
 	bool is_plain_tcp = rlock_url_scheme(session->address.server) != RLOCK_SCHEME_UNIX;
 	bool is_tls = is_plain_tcp && !session->has_ever_served &&
 		      rlock__stream_may_lack_tls(&session->stream);
-	char text[RLOCK_ERROR_MAX / 2], command[32];
+	char command[32];
 
 	show_command(session, command, sizeof(command));
-	(void)snprintf(text, sizeof(text), "%s%s%s", why, command,
-		       is_tls ? ": if this is a TLS port, its URL begins with rediss://" : "");
-	return fail(session, RLOCK_ENET, text);
+	return rlock__fail_peer(session->error, RLOCK_ENET, "%s%s%s", why, command,
+				is_tls ? ": if this is a TLS port, its URL begins with rediss://"
+				       : "");
 }
 
 /* Fail by the error that the server sent before it closed the connection: the end of the stream explains less. */
-static enum rlock_status fail_by_early_error(struct rlock__session *session)
+static enum rlock_status fail_by_early_error(const struct rlock__session *session)
 {
-	char shown[RLOCK__EARLY_ERROR_MAX * 2], text[RLOCK_ERROR_MAX / 2];
+	char shown[RLOCK__EARLY_ERROR_MAX * 2];
 	enum rlock_status status = rlock__server_error(session->error, session->early_error,
 						       strlen(session->early_error), NULL);
 
-	if (status != RLOCK_ESERVER) {
-		rlock__session_close(session);
+	if (status != RLOCK_ESERVER)
 		return status;
-	}
-	(void)snprintf(text, sizeof(text), "the server closed the connection: %s",
-		       rlock_escape(session->early_error, strlen(session->early_error), shown,
-				    sizeof(shown)));
-	return fail(session, RLOCK_ENET, text);
+	return rlock__fail_peer(session->error, RLOCK_ENET, "the server closed the connection: %s",
+				rlock_escape(session->early_error, strlen(session->early_error),
+					     shown, sizeof(shown)));
 }
 
-/* Fail by the reason for which the stream broke. */
-static enum rlock_status fail_stream(struct rlock__session *session)
+/* Set the error to the reason for which the stream broke. */
+static enum rlock_status explain_stream(const struct rlock__session *session)
 {
-	const struct rlock__tls_failure *failure = rlock__tls_why(session->stream.tls);
 	const char *why = rlock__stream_why(&session->stream);
 
+	if (rlock__tls_has_failed(session->stream.tls))
+		return rlock__tls_fail(session->stream.tls, session->error);
 	if (why == NULL)
-		return fail(session, RLOCK_ENOMEM, NULL);
-	if (failure != NULL)
-		return fail(session, failure->status, why);
+		return rlock__fail_memory(session->error);
 	/* A server without TLS may close the connection at the first bytes of a handshake. */
 	if (session->state == RLOCK__SESSION_TLS && rlock__stream_was_closed(&session->stream))
-		return fail(session, RLOCK_ENET,
-			    "the server closed the connection during the TLS handshake: "
-			    "is this a TLS port?");
+		return rlock__fail_peer(session->error, RLOCK_ENET,
+					"the server closed the connection during the TLS "
+					"handshake: is this a TLS port?");
 	return session->early_error[0] != '\0' ? fail_by_early_error(session)
 					       : fail_closed(session, why);
+}
+
+static enum rlock_status fail_stream(struct rlock__session *session)
+{
+	return close_failed(session, explain_stream(session));
 }
 
 /* Fail at the deadline. The stream stays open, for fire and forget. */
@@ -308,21 +300,20 @@ static enum rlock_status open_stream(struct rlock__session *session)
 {
 	const struct rlock__endpoint *endpoint = session->address.server->endpoints.items;
 	struct rlock__tls *tls = NULL;
-	struct rlock__tls_failure failure;
 	const char *stale;
 
 	if (rlock_url_has_tls(session->login_url)) {
 		tls = rlock__tls_new(session->tls_context, session->login_url, endpoint->host,
-				     &failure);
+				     session->error);
 		if (tls == NULL)
-			return fail(session, failure.status, failure.why);
+			return close_failed(session, session->error->status);
 		stale = rlock__tls_context_stale(session->tls_context);
 		if (stale != NULL)
 			rlock__trace(session->error, "changed TLS files do not count yet: %s",
 				     stale);
 	}
 	if (!rlock__stream_open(&session->stream, &session->connector, tls))
-		return fail(session, RLOCK_ENOMEM, NULL);
+		return fail_memory(session);
 	session->state = RLOCK__SESSION_TLS;
 	return RLOCK_OK;
 }
@@ -330,7 +321,7 @@ static enum rlock_status open_stream(struct rlock__session *session)
 static enum rlock_status connect_step(struct rlock__session *session)
 {
 	struct rlock__connector *connector = &session->connector;
-	enum rlock_status status = rlock__connector_advance(connector);
+	enum rlock_status status = rlock__connector_advance(connector, session->error);
 	enum rlock_status loaded = rlock__session_load_tls(session);
 
 	if (loaded != RLOCK_OK)
@@ -339,7 +330,7 @@ static enum rlock_status connect_step(struct rlock__session *session)
 		return status;
 	session->streams++;
 	if (status != RLOCK_OK)
-		return fail(session, status, connector->why);
+		return close_failed(session, status);
 	session->server_number = connector->server_number;
 	return open_stream(session);
 }
@@ -356,8 +347,10 @@ static enum rlock_status tls_step(struct rlock__session *session)
 	}
 	if (rlock_now_ms() < session->reach_end_ms)
 		return RLOCK_BUSY;
-	return fail(session, RLOCK_ENET,
-		    "no answer to the TLS handshake in time: is this a TLS port?");
+	return close_failed(
+		session,
+		rlock__fail_peer(session->error, RLOCK_ENET,
+				 "no answer to the TLS handshake in time: is this a TLS port?"));
 }
 
 static void trace_connected(const struct rlock__session *session)
@@ -392,7 +385,7 @@ static enum rlock_status password_step(struct rlock__session *session)
 	trace_connected(session);
 	if (!queue_login(session) ||
 	    (session->command != NULL && !session->needs_login && !queue_command(session)))
-		return fail(session, RLOCK_ENOMEM, NULL);
+		return fail_memory(session);
 	session->state = RLOCK__SESSION_OPEN;
 	return RLOCK_OK;
 }
@@ -453,7 +446,7 @@ static enum rlock_status open_step(struct rlock__session *session, redisReply **
 	if (!is_login && !session->is_queued && session->login.status != RLOCK_OK)
 		return session->login.status;
 	if (!is_login && !session->is_queued && !queue_command(session))
-		return fail(session, RLOCK_ENOMEM, NULL);
+		return fail_memory(session);
 	status = rlock__session_read(session, out);
 	if (status != RLOCK_OK)
 		return status;
@@ -552,21 +545,19 @@ void rlock__session_init(struct rlock__session *session, const struct rlock_url 
 
 enum rlock_status rlock__session_load_tls(struct rlock__session *session)
 {
-	struct rlock__tls_failure failure;
-
 	if (!rlock_url_has_tls(session->login_url) || session->tls_context != NULL)
 		return RLOCK_OK;
-	session->tls_context = rlock__tls_context_new(session->login_url, &failure);
-	if (session->tls_context != NULL)
-		return RLOCK_OK;
-	session->address.server = session->login_url;
-	return fail(session, failure.status, failure.why);
+	session->tls_context = rlock__tls_context_new(session->login_url, session->error);
+	return session->tls_context != NULL ? RLOCK_OK
+					    : close_failed(session, session->error->status);
 }
 
 enum rlock_status rlock__session_begin(struct rlock__session *session, int64_t password_end_ms)
 {
 	enum rlock_status status = RLOCK_OK;
 
+	session->error->peer = rlock_url_server(session->login_url);
+	session->error->origin = NULL;
 	/* Load TLS now: the sessions to the sentinels share the context, and begin before this session connects. */
 	if (rlock_url_scheme(session->login_url) == RLOCK_SCHEME_SENTINEL)
 		status = rlock__session_load_tls(session);
@@ -580,6 +571,8 @@ enum rlock_status rlock__session_begin(struct rlock__session *session, int64_t p
 void rlock__session_connect(struct rlock__session *session, int64_t reach_end_ms)
 {
 	session->is_unreachable = false;
+	session->error->peer = rlock_url_server(session->address.server);
+	session->error->origin = session->address.origin;
 	session->reach_end_ms = reach_end_ms;
 	rlock__connector_begin(&session->connector, session->address.server, reach_end_ms);
 	session->state = RLOCK__SESSION_CONNECT;

@@ -59,7 +59,7 @@ struct rlock__address {
 	const struct rlock_url *server; /* The owner keeps it while the session is open. */
 	bool needs_master;              /* The login fails at a replica. */
 	bool is_asking; /* Send ASKING first: the slot of the next command is moving to this server. */
-	/* What an error adds after the address of an unreachable server. NULL: nothing, the user's URL names the server. */
+	/* What an error adds after the reason why a server is unreachable. NULL: nothing, the user's URL names the server. */
 	const char *origin;
 };
 

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/events.h"
 #include "base/text.h"
 #include "net/stream.h"
@@ -122,14 +123,10 @@ static struct rlock__resolver *resolver_new(const char *host, const char *port)
 
 /* ---- one address ---- */
 
-static enum rlock_status fail(struct rlock__connector *connector, enum rlock_status status,
-			      const char *why)
-{
-	connector->why = why;
-	return status;
-}
-
-/* Begin or continue to connect: connect(2) fails with EALREADY or EISCONN in the latter case. */
+/*
+ * Begin or continue to connect: connect(2) fails with EALREADY or EISCONN in the latter case. RLOCK_ENET: with errno. Only the failure
+ * of the last address becomes an error.
+ */
 static enum rlock_status connect_address(struct rlock__connector *connector)
 {
 	const struct addrinfo *address = connector->address;
@@ -141,17 +138,18 @@ static enum rlock_status connect_address(struct rlock__connector *connector)
 		if (errno == EISCONN)
 			break;
 		if (errno != EINPROGRESS && errno != EALREADY && errno != EAGAIN)
-			return fail(connector, RLOCK_ENET, strerror(errno));
+			return RLOCK_ENET;
 		if (errno == EAGAIN)
 			connector->retry_ms = rlock_now_ms() + FULL_BACKLOG_PAUSE_MS;
 		if (rlock_now_ms() < connector->address_end_ms)
 			return RLOCK_BUSY;
-		return fail(connector, RLOCK_ENET, strerror(ETIMEDOUT));
+		errno = ETIMEDOUT;
+		return RLOCK_ENET;
 	}
 	return RLOCK_OK;
 }
 
-/* Try the current address. Each address has an equal share of the remaining time. */
+/* Try the current address. Each address has an equal share of the remaining time. RLOCK_ENET, RLOCK_ESYS: with errno. */
 static enum rlock_status try_address(struct rlock__connector *connector)
 {
 	int64_t now_ms = rlock_now_ms();
@@ -161,8 +159,7 @@ static enum rlock_status try_address(struct rlock__connector *connector)
 			       SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	/* RLOCK_ENET tries the next address: a kernel without IPv6 has no such socket, but maybe IPv4. */
 	if (connector->fd < 0)
-		return fail(connector, errno == EAFNOSUPPORT ? RLOCK_ENET : RLOCK_ESYS,
-			    strerror(errno));
+		return errno == EAFNOSUPPORT ? RLOCK_ENET : RLOCK_ESYS;
 	return connect_address(connector);
 }
 
@@ -196,7 +193,7 @@ static void find_socket(struct rlock__connector *connector)
 	set_addresses(connector, &connector->socket);
 }
 
-static enum rlock_status find_host(struct rlock__connector *connector)
+static enum rlock_status find_host(struct rlock__connector *connector, struct rlock__error *error)
 {
 	const struct rlock__endpoint *endpoint = connector->url->endpoints.items;
 	/* Resolve no localhost (RFC 6761: always this machine): a container may lack /etc/hosts, and its DNS server the name. */
@@ -211,40 +208,45 @@ static enum rlock_status find_host(struct rlock__connector *connector)
 	}
 	/* Do not query for an IPv6 address. It was checked before, so only its zone ("%eth0") can be wrong. */
 	if (strchr(endpoint->host, ':') != NULL)
-		return fail(connector, RLOCK_ENET, "this machine has no such network interface");
+		return rlock__fail_peer(error, RLOCK_ENET,
+					"this machine has no such network interface");
 	connector->resolver = resolver_new(endpoint->host, port);
-	return connector->resolver != NULL ? RLOCK_BUSY
-					   : fail(connector, RLOCK_ESYS, strerror(errno));
+	return connector->resolver != NULL
+		       ? RLOCK_BUSY
+		       : rlock__fail_peer(error, RLOCK_ESYS, "%s", strerror(errno));
 }
 
-static enum rlock_status read_resolver(struct rlock__connector *connector)
+static enum rlock_status read_resolver(struct rlock__connector *connector,
+				       struct rlock__error *error)
 {
 	struct rlock__resolver *resolver = connector->resolver;
 	uint64_t one;
-	int error;
+	int failure;
 
 	if (read(resolver->answered_fd, &one, sizeof(one)) < 0) {
 		if (rlock_now_ms() < connector->deadline_ms)
 			return RLOCK_BUSY;
-		return fail(connector, RLOCK_ENET, "the DNS query took too long");
+		return rlock__fail_peer(error, RLOCK_ENET, "the DNS query took too long");
 	}
-	error = atomic_load(&resolver->error);
-	if (error == 0) {
+	failure = atomic_load(&resolver->error);
+	if (failure == 0) {
 		connector->found = resolver->answer;
 		resolver->answer = NULL;
 		set_addresses(connector, connector->found);
 	}
 	resolver_free(resolver);
 	connector->resolver = NULL;
-	return error == 0 ? RLOCK_OK : fail(connector, RLOCK_ENET, gai_strerror(error));
+	return failure == 0 ? RLOCK_OK
+			    : rlock__fail_peer(error, RLOCK_ENET, "%s", gai_strerror(failure));
 }
 
-static enum rlock_status find_addresses(struct rlock__connector *connector)
+static enum rlock_status find_addresses(struct rlock__connector *connector,
+					struct rlock__error *error)
 {
 	if (connector->resolver != NULL)
-		return read_resolver(connector);
+		return read_resolver(connector, error);
 	if (rlock_url_scheme(connector->url) != RLOCK_SCHEME_UNIX)
-		return find_host(connector);
+		return find_host(connector, error);
 	find_socket(connector);
 	return RLOCK_OK;
 }
@@ -275,10 +277,11 @@ static bool is_trusted(const struct rlock__connector *connector)
 		peer.uid == geteuid());
 }
 
-enum rlock_status rlock__connector_advance(struct rlock__connector *connector)
+enum rlock_status rlock__connector_advance(struct rlock__connector *connector,
+					   struct rlock__error *error)
 {
 	enum rlock_status status =
-		connector->address == NULL ? find_addresses(connector) : RLOCK_OK;
+		connector->address == NULL ? find_addresses(connector, error) : RLOCK_OK;
 
 	if (status != RLOCK_OK)
 		return status;
@@ -289,10 +292,12 @@ enum rlock_status rlock__connector_advance(struct rlock__connector *connector)
 		connector->left--;
 		status = try_address(connector);
 	}
-	if (status != RLOCK_OK)
+	if (status == RLOCK_BUSY)
 		return status;
+	if (status != RLOCK_OK)
+		return rlock__fail_peer(error, status, "%s", strerror(errno));
 	if (!is_trusted(connector))
-		return fail(connector, RLOCK_ENET, "the server there is another user's");
+		return rlock__fail_peer(error, RLOCK_ENET, "the server there is another user's");
 	connector->server_number =
 		rlock__hash(0, connector->address->ai_addr, connector->address->ai_addrlen);
 	if (rlock_url_scheme(connector->url) != RLOCK_SCHEME_UNIX)
@@ -393,7 +398,7 @@ static bool has_endless_line(const redisReader *replies)
 
 static bool has_ended(const struct rlock__stream *stream)
 {
-	return stream->is_at_end || stream->error != 0 || rlock__tls_why(stream->tls) != NULL;
+	return stream->is_at_end || stream->error != 0 || rlock__tls_has_failed(stream->tls);
 }
 
 bool rlock__stream_next(struct rlock__stream *stream, struct redisReply **out)
@@ -609,8 +614,6 @@ bool rlock__stream_may_lack_tls(const struct rlock__stream *stream)
 
 const char *rlock__stream_why(const struct rlock__stream *stream)
 {
-	if (rlock__tls_why(stream->tls) != NULL)
-		return rlock__tls_why(stream->tls)->why;
 	if (stream->is_at_end)
 		return "the server closed the connection";
 	if (stream->error == ENOMEM)

@@ -16,6 +16,7 @@
 
 struct pollfd;
 struct redisReply;
+struct rlock__error;
 struct rlock__events;
 struct rlock__resolver;
 struct rlock__tls;
@@ -37,7 +38,6 @@ struct rlock__connector {
 	struct addrinfo socket; /* the address of unix://, a list of one */
 	struct sockaddr_un socket_address;
 	uint64_t server_number; /* a hash of the address, which identifies the server */
-	const char *why;        /* reason of a failure; a constant */
 };
 
 /* Begin to connect to a redis:// or unix:// URL. */
@@ -46,9 +46,10 @@ void rlock__connector_begin(struct rlock__connector *connector, const struct rlo
 void rlock__connector_clear(struct rlock__connector *connector);
 /*
  * Continue without waiting: find the addresses of the host, then try one after the other. RLOCK_OK: connected. RLOCK_BUSY: not yet.
- * RLOCK_ENET, RLOCK_ESYS: with the reason in why.
+ * RLOCK_ENET, RLOCK_ESYS: with the error set.
  */
-enum rlock_status rlock__connector_advance(struct rlock__connector *connector);
+enum rlock_status rlock__connector_advance(struct rlock__connector *connector,
+					   struct rlock__error *error);
 /* *out, *until_ms: what the connector waits for, and until when. */
 void rlock__connector_await(const struct rlock__connector *connector, struct pollfd *out,
 			    int64_t *until_ms);
@@ -99,7 +100,7 @@ struct pollfd rlock__stream_await(const struct rlock__stream *stream);
 bool rlock__stream_fill(struct rlock__stream *stream);
 /* *out: the next complete reply, which the caller frees; NULL: none yet. False: the stream is broken. */
 bool rlock__stream_next(struct rlock__stream *stream, struct redisReply **out);
-/* Why the stream is broken, valid until it is closed. NULL: out of memory. */
+/* Why the stream is broken, unless TLS has failed; valid until it is closed. NULL: out of memory. */
 const char *rlock__stream_why(const struct rlock__stream *stream);
 /* Whether the stream is broken because the server closed it. */
 bool rlock__stream_was_closed(const struct rlock__stream *stream);

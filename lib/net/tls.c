@@ -24,6 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "net/tls.h"
 #include "rlock.h"
@@ -192,7 +193,9 @@ struct cause {
 	const char *text;
 };
 
+/* The texts of failures after which another attempt may help: another program listens there, or bytes were spoiled. */
 static const char no_tls[] = "it does not speak TLS: is this a TLS port?";
+static const char other_failure[] = "TLS failed: *";
 
 #define NO_VERSION "it has no version of TLS from 1.2 on"
 #define DENIES_OURS "it refuses the client certificate: *"
@@ -246,33 +249,24 @@ static const char *cause_find(enum phase phase, long code)
 	return NULL;
 }
 
-/* Fill out with the cause of the last error. name: the host name that the certificate should have. */
-static void explain(bool is_established, long verify_result, const char *name,
-		    struct rlock__tls_failure *out)
+/* Find the text for the last error, and OpenSSL's reason. Both are constants. */
+static const char *explain(bool is_established, long verify_result, const char **reason_out)
 {
 	long code = ERR_GET_REASON(openssl.ERR_peek_last_error());
-	const char *reason = last_reason();
 	/*
 	 * Search these causes at any time: in TLS 1.3 our handshake is complete before the server checks our
 	 * certificate.
 	 */
 	const char *text = cause_find(LATER_TOO, code);
-	char shown[RLOCK__TLS_WHY_MAX / 2];
 
+	*reason_out = last_reason();
 	if (text == NULL && !is_established && code == SSL_R_CERTIFICATE_VERIFY_FAILED) {
 		text = cause_find(VERIFY, verify_result);
-		reason = openssl.X509_verify_cert_error_string(verify_result);
+		*reason_out = openssl.X509_verify_cert_error_string(verify_result);
 	} else if (text == NULL && !is_established) {
 		text = cause_find(HANDSHAKE, code);
 	}
-	/*
-	 * Retry if bytes were spoiled, or if another program listens there: the next attempt may succeed.
-	 */
-	out->status = text == NULL || text == no_tls ? RLOCK_ENET : RLOCK_EUNSUPPORTED;
-	if (text == NULL)
-		text = "TLS failed: *";
-	rlock__text_fill(out->why, sizeof(out->why), text,
-			 rlock_escape(name, strlen(name), shown, sizeof(shown)), reason);
+	return text != NULL ? text : other_failure;
 }
 
 /* ---- what the streams share ---- */
@@ -301,9 +295,9 @@ struct rlock__tls_context {
 	bool is_insecure;
 	/* state_of when the settings were read; 0: not read */
 	uint64_t state;
-	int64_t checked_ms;              /* time of the last comparison */
-	struct rereading *reread;        /* NULL: no thread reads the sources */
-	struct rlock__tls_failure stale; /* why a changed source was not read; RLOCK_OK: it was */
+	int64_t checked_ms;          /* time of the last comparison */
+	struct rereading *reread;    /* NULL: no thread reads the sources */
+	char stale[RLOCK_ERROR_MAX]; /* why a changed source was not read; empty: it was */
 	/* The last session; NULL: none, or the server did not accept it. */
 	SSL_SESSION *session;
 	/*
@@ -314,15 +308,22 @@ struct rlock__tls_context {
 	size_t users;
 };
 
-static bool fail_file(struct rlock__tls_failure *out, const struct source *source, const char *why)
-{
-	char shown[RLOCK__TLS_WHY_MAX / 2];
+#define SHOWN_MAX 128
 
-	out->status = RLOCK_EUNSUPPORTED;
-	(void)snprintf(out->why, sizeof(out->why), "%s '%s': %s", source->param,
-		       rlock_escape(source->given, strlen(source->given), shown, sizeof(shown)),
-		       why);
+static bool fail_file_by(struct rlock__error *error, enum rlock_status status,
+			 const struct source *source, const char *why)
+{
+	char shown[SHOWN_MAX];
+
+	(void)rlock__fail_peer(
+		error, status, "%s '%s': %s", source->param,
+		rlock_escape(source->given, strlen(source->given), shown, sizeof(shown)), why);
 	return false;
+}
+
+static bool fail_file(struct rlock__error *error, const struct source *source, const char *why)
+{
+	return fail_file_by(error, RLOCK_EUNSUPPORTED, source, why);
 }
 
 /* False: out of memory. */
@@ -411,20 +412,16 @@ static uint64_t state_of(const struct rlock__tls_context *context)
 /* ---- what is trusted ---- */
 
 /* Open the file for a clear error: OpenSSL's own would not say why it cannot be read. */
-static bool check_readable(const struct source *source, struct rlock__tls_failure *out)
+static bool check_readable(const struct source *source, struct rlock__error *error)
 {
 	FILE *file = fopen(source->path, "re");
-	int error;
+	bool is_transient = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
 
-	if (file != NULL) {
-		(void)fclose(file);
-		return true;
-	}
-	error = errno;
-	(void)fail_file(out, source, strerror(error));
-	if (error == EMFILE || error == ENFILE || error == ENOMEM)
-		out->status = RLOCK_ESYS;
-	return false;
+	if (file == NULL)
+		return fail_file_by(error, is_transient ? RLOCK_ESYS : RLOCK_EUNSUPPORTED, source,
+				    strerror(errno));
+	(void)fclose(file);
+	return true;
 }
 
 /*
@@ -461,7 +458,7 @@ static void trust_system(const struct rlock__tls_context *context)
 		(void)openssl.SSL_CTX_set_default_verify_file(context->settings);
 }
 
-static bool set_trust(const struct rlock__tls_context *context, struct rlock__tls_failure *out)
+static bool set_trust(const struct rlock__tls_context *context, struct rlock__error *error)
 {
 	const struct source *file = &context->sources[RLOCK_TLS_CACERT];
 	const struct source *dir = &context->sources[RLOCK_TLS_CACERTDIR];
@@ -473,17 +470,17 @@ static bool set_trust(const struct rlock__tls_context *context, struct rlock__tl
 		trust_system(context);
 		return true;
 	}
-	if (file->path != NULL && !check_readable(file, out))
+	if (file->path != NULL && !check_readable(file, error))
 		return false;
 	if (dir->path != NULL && access(dir->path, R_OK | X_OK) != 0)
-		return fail_file(out, dir, strerror(errno));
+		return fail_file(error, dir, strerror(errno));
 	if (dir->path != NULL && !is_hashed(dir->path, 1))
 		return fail_file(
-			out, dir,
+			error, dir,
 			"no file in it has the name of its hash, as openssl rehash gives it");
 	if (openssl.SSL_CTX_load_verify_locations(context->settings, file->path, dir->path) == 1)
 		return true;
-	return fail_file(out, file->path != NULL ? file : dir, last_reason());
+	return fail_file(error, file->path != NULL ? file : dir, last_reason());
 }
 
 /* ---- the client certificate ---- */
@@ -500,7 +497,7 @@ static int give_no_passphrase(char *buffer, int size, int is_for_writing, void *
 	return 0;
 }
 
-static bool check_key_mode(const struct source *source, struct rlock__tls_failure *out)
+static bool check_key_mode(const struct source *source, struct rlock__error *error)
 {
 	struct stat found;
 	char why[96];
@@ -510,31 +507,31 @@ static bool check_key_mode(const struct source *source, struct rlock__tls_failur
 	(void)snprintf(why, sizeof(why),
 		       "any user can read or write this key, its mode is %04o: give it mode 600",
 		       (unsigned)found.st_mode & 0777);
-	return fail_file(out, source, why);
+	return fail_file(error, source, why);
 }
 
 /* The key is in the file of the certificate if no other file is named. */
-static bool set_key(const struct rlock__tls_context *context, struct rlock__tls_failure *out)
+static bool set_key(const struct rlock__tls_context *context, struct rlock__error *error)
 {
 	bool has_file = context->sources[RLOCK_TLS_KEY].path != NULL;
 	const struct source *file = &context->sources[has_file ? RLOCK_TLS_KEY : RLOCK_TLS_CERT];
 
-	if (!check_readable(file, out))
+	if (!check_readable(file, error))
 		return false;
 	if (openssl.SSL_CTX_use_PrivateKey_file(context->settings, file->path, SSL_FILETYPE_PEM) ==
 	    1) {
 		if (openssl.SSL_CTX_check_private_key(context->settings) != 1)
-			return fail_file(out, file, "it is not the key of the certificate");
-		return check_key_mode(file, out);
+			return fail_file(error, file, "it is not the key of the certificate");
+		return check_key_mode(file, error);
 	}
 	if (!has_file)
-		return fail_file(out, file, "there is no key in it: give its key by --key");
+		return fail_file(error, file, "there is no key in it: give its key by --key");
 	if (ERR_GET_REASON(openssl.ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH)
-		return fail_file(out, file, "it is not the key of the certificate");
-	return fail_file(out, file, "it has no private key without a passphrase");
+		return fail_file(error, file, "it is not the key of the certificate");
+	return fail_file(error, file, "it has no private key without a passphrase");
 }
 
-static bool set_own(const struct rlock__tls_context *context, struct rlock__tls_failure *out)
+static bool set_own(const struct rlock__tls_context *context, struct rlock__error *error)
 {
 	const struct source *cert = &context->sources[RLOCK_TLS_CERT];
 	const struct source *key = &context->sources[RLOCK_TLS_KEY];
@@ -542,13 +539,13 @@ static bool set_own(const struct rlock__tls_context *context, struct rlock__tls_
 	if (cert->path == NULL && key->path == NULL)
 		return true;
 	if (cert->path == NULL)
-		return fail_file(out, key, "there is no certificate for it: give that by --cert");
-	if (!check_readable(cert, out))
+		return fail_file(error, key, "there is no certificate for it: give that by --cert");
+	if (!check_readable(cert, error))
 		return false;
 	openssl.SSL_CTX_set_default_passwd_cb(context->settings, give_no_passphrase);
 	if (openssl.SSL_CTX_use_certificate_chain_file(context->settings, cert->path) != 1)
-		return fail_file(out, cert, last_reason());
-	return set_key(context, out);
+		return fail_file(error, cert, last_reason());
+	return set_key(context, error);
 }
 
 /* ---- names ---- */
@@ -557,7 +554,7 @@ static bool set_own(const struct rlock__tls_context *context, struct rlock__tls_
  * The length of the host name in text without a final dot, which DNS allows and certificates do not have. 0: not the
  * name of a host. A first dot is refused: OpenSSL would accept any subdomain.
  */
-static size_t name_len(const char *text, struct rlock__tls_failure *out)
+static size_t name_len(const char *text, struct rlock__error *error)
 {
 	size_t len = strlen(text);
 
@@ -565,7 +562,7 @@ static size_t name_len(const char *text, struct rlock__tls_failure *out)
 		len--;
 	if (len > 0 && len <= NAME_MAX && text[0] != '.')
 		return len;
-	(void)fail_file(out, &(const struct source){ .param = "sni", .given = (char *)text },
+	(void)fail_file(error, &(const struct source){ .param = "sni", .given = (char *)text },
 			"not the name of a host");
 	return 0;
 }
@@ -640,15 +637,14 @@ static bool require_version(const struct rlock__tls_context *context)
 				    TLS1_2_VERSION, NULL) == 1;
 }
 
-static bool fail_openssl(struct rlock__tls_failure *out, const char *what, const char *why)
+static bool fail_openssl(struct rlock__error *error, const char *what, const char *why)
 {
-	out->status = RLOCK_EUNSUPPORTED;
-	(void)snprintf(out->why, sizeof(out->why), "%s: %s", what, why);
+	(void)rlock__fail_peer(error, RLOCK_EUNSUPPORTED, "%s: %s", what, why);
 	return false;
 }
 
 /* Read the sources into new settings. False: the settings are as before. */
-static bool read_sources(struct rlock__tls_context *context, struct rlock__tls_failure *out)
+static bool read_sources(struct rlock__tls_context *context, struct rlock__error *error)
 {
 	SSL_CTX *before = context->settings;
 	/*
@@ -660,8 +656,8 @@ static bool read_sources(struct rlock__tls_context *context, struct rlock__tls_f
 	openssl.ERR_clear_error();
 	context->settings = openssl.SSL_CTX_new(openssl.TLS_client_method());
 	if (context->settings == NULL || !require_version(context)) {
-		(void)fail_openssl(out, "OpenSSL cannot be set up", last_reason());
-	} else if (set_trust(context, out) && set_own(context, out)) {
+		(void)fail_openssl(error, "OpenSSL cannot be set up", last_reason());
+	} else if (set_trust(context, error) && set_own(context, error)) {
 		/* Refuse renegotiation: no current server needs it. */
 		(void)openssl.SSL_CTX_set_options(context->settings, SSL_OP_NO_RENEGOTIATION);
 		openssl.SSL_CTX_free(before);
@@ -698,7 +694,7 @@ struct rereading {
 	/* enum reread_result, written last: reading it makes the other members visible */
 	atomic_int result;
 	struct rlock__tls_context context; /* a copy of the sources, and the new settings */
-	struct rlock__tls_failure failure;
+	struct rlock__error error;         /* without a peer and a trace */
 };
 
 static void sources_free(struct rlock__tls_context *context)
@@ -730,8 +726,8 @@ static void *run_reread(void *arg)
 	enum reread_result result = REREAD_UNCHANGED;
 
 	if (state_of(&reread->context) != reread->context.state)
-		result = read_sources(&reread->context, &reread->failure) ? REREAD_DONE
-									  : REREAD_FAILED;
+		result = read_sources(&reread->context, &reread->error) ? REREAD_DONE
+									: REREAD_FAILED;
 	atomic_store(&reread->result, (int)result);
 	(void)!write(reread->done_fd, &one, sizeof(one));
 	rereading_free(reread);
@@ -788,8 +784,7 @@ static struct rereading *rereading_new(const struct rlock__tls_context *context)
 
 static void set_stale(struct rlock__tls_context *context, const char *why)
 {
-	context->stale.status = RLOCK_ENET;
-	(void)snprintf(context->stale.why, sizeof(context->stale.why), "%s", why);
+	(void)snprintf(context->stale, sizeof(context->stale), "%s", why);
 }
 
 /* Take the result of the thread, waiting for it until until_ms. */
@@ -805,9 +800,7 @@ static void take_reread(struct rlock__tls_context *context, int64_t until_ms)
 		set_stale(context, "their file system does not answer");
 		return;
 	}
-	context->stale.status = RLOCK_OK;
-	if (result == REREAD_FAILED)
-		set_stale(context, reread->failure.why);
+	set_stale(context, result == REREAD_FAILED ? reread->error.text : "");
 	if (result == REREAD_DONE) {
 		SSL_CTX *before = context->settings;
 
@@ -850,33 +843,37 @@ static void refresh(struct rlock__tls_context *context)
 
 const char *rlock__tls_context_stale(const struct rlock__tls_context *context)
 {
-	return context->stale.status != RLOCK_OK ? context->stale.why : NULL;
+	return context->stale[0] != '\0' ? context->stale : NULL;
 }
 
 static bool set_up(struct rlock__tls_context *context, const struct rlock_url *url,
-		   struct rlock__tls_failure *out)
+		   struct rlock__error *error)
 {
 	const char *why;
 
 	if (!load(&why))
-		return fail_openssl(out, "TLS needs OpenSSL", why);
+		return fail_openssl(error, "TLS needs OpenSSL", why);
 	/* Refuse a bad name now, before anything is sent. */
-	if (url->tls[RLOCK_TLS_SNI] != NULL && name_len(url->tls[RLOCK_TLS_SNI], out) == 0)
+	if (url->tls[RLOCK_TLS_SNI] != NULL && name_len(url->tls[RLOCK_TLS_SNI], error) == 0)
 		return false;
 	context->checked_ms = rlock_now_ms();
-	return sources_set(context, url) && read_sources(context, out);
+	if (sources_set(context, url))
+		return read_sources(context, error);
+	(void)rlock__fail_memory(error);
+	return false;
 }
 
 struct rlock__tls_context *rlock__tls_context_new(const struct rlock_url *url,
-						  struct rlock__tls_failure *failure_out)
+						  struct rlock__error *error)
 {
 	struct rlock__tls_context *context = calloc(1, sizeof(*context));
 
-	failure_out->status = RLOCK_ENOMEM;
-	if (context == NULL)
+	if (context == NULL) {
+		(void)rlock__fail_memory(error);
 		return NULL;
+	}
 	context->users = 1;
-	if (set_up(context, url, failure_out))
+	if (set_up(context, url, error))
 		return context;
 	rlock__tls_context_free(context);
 	return NULL;
@@ -907,7 +904,11 @@ struct rlock__tls {
 	BIO *received, *output; /* belong to stream */
 	char *name;             /* expected name of the server */
 	bool is_established, has_kept_session, has_ended;
-	struct rlock__tls_failure failure; /* RLOCK_OK: not failed */
+	/*
+	 * Why TLS has failed: a text of explain, and OpenSSL's reason. NULL: it has not. The error is set only by rlock__tls_fail, after the
+	 * replies that came before the failure.
+	 */
+	const char *failure, *reason;
 };
 
 /* Create OpenSSL's stream and its buffers, which then belong to it. */
@@ -934,24 +935,24 @@ static bool create_stream(struct rlock__tls *tls)
 }
 
 struct rlock__tls *rlock__tls_new(struct rlock__tls_context *context, const struct rlock_url *url,
-				  const char *host, struct rlock__tls_failure *failure_out)
+				  const char *host, struct rlock__error *error)
 {
 	const char *name = url->tls[RLOCK_TLS_SNI] != NULL ? url->tls[RLOCK_TLS_SNI] : host;
-	size_t len = name_len(name, failure_out);
+	size_t len = name_len(name, error);
 	struct rlock__tls *tls;
 
 	if (len == 0)
 		return NULL;
 	refresh(context);
-	failure_out->status = RLOCK_ENOMEM;
 	tls = calloc(1, sizeof(*tls));
-	if (tls == NULL)
-		return NULL;
-	tls->context = context;
-	tls->name = strndup(name, len);
-	if (tls->name != NULL && create_stream(tls))
-		return tls;
+	if (tls != NULL) {
+		tls->context = context;
+		tls->name = strndup(name, len);
+		if (tls->name != NULL && create_stream(tls))
+			return tls;
+	}
 	rlock__tls_free(tls);
+	(void)rlock__fail_memory(error);
 	return NULL;
 }
 
@@ -963,7 +964,7 @@ void rlock__tls_free(struct rlock__tls *tls)
 	 * Mark the stream as shut down: OpenSSL would otherwise invalidate its session, and no other stream could
 	 * resume it.
 	 */
-	if (tls->is_established && tls->failure.status == RLOCK_OK)
+	if (tls->is_established && !rlock__tls_has_failed(tls))
 		openssl.SSL_set_shutdown(tls->stream, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
 	openssl.SSL_free(tls->stream);
 	free(tls->name);
@@ -993,8 +994,8 @@ static void record_failure(struct rlock__tls *tls, int result)
 	tls->has_ended = error == SSL_ERROR_ZERO_RETURN;
 	if (tls->has_ended)
 		return;
-	explain(tls->is_established, openssl.SSL_get_verify_result(tls->stream), tls->name,
-		&tls->failure);
+	tls->failure = explain(tls->is_established, openssl.SSL_get_verify_result(tls->stream),
+			       &tls->reason);
 	/*
 	 * Empty the thread's error queue, so that other users of OpenSSL in it do not find our errors.
 	 */
@@ -1045,9 +1046,20 @@ bool rlock__tls_has_ended(const struct rlock__tls *tls)
 	return tls->has_ended;
 }
 
-const struct rlock__tls_failure *rlock__tls_why(const struct rlock__tls *tls)
+bool rlock__tls_has_failed(const struct rlock__tls *tls)
 {
-	return tls != NULL && tls->failure.status != RLOCK_OK ? &tls->failure : NULL;
+	return tls != NULL && tls->failure != NULL;
+}
+
+enum rlock_status rlock__tls_fail(const struct rlock__tls *tls, struct rlock__error *error)
+{
+	bool may_recover = tls->failure == no_tls || tls->failure == other_failure;
+	char why[RLOCK_ERROR_MAX / 2], shown[SHOWN_MAX];
+
+	rlock__text_fill(why, sizeof(why), tls->failure,
+			 rlock_escape(tls->name, strlen(tls->name), shown, sizeof(shown)),
+			 tls->reason);
+	return rlock__fail_peer(error, may_recover ? RLOCK_ENET : RLOCK_EUNSUPPORTED, "%s", why);
 }
 
 const char *rlock__tls_version(const struct rlock__tls *tls)

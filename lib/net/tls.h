@@ -13,25 +13,17 @@
 #include "rlock.h"
 
 struct rlock_url;
+struct rlock__error;
 struct rlock__tls;
 struct rlock__tls_context;
 
-#define RLOCK__TLS_WHY_MAX 256
-
-struct rlock__tls_failure {
-	/* RLOCK_EUNSUPPORTED: another attempt would not help. RLOCK_ENET: it might. */
-	enum rlock_status status;
-	/* follows "cannot connect to SERVER: " */
-	char why[RLOCK__TLS_WHY_MAX];
-};
-
 /*
  * Make a context with the parameters of url. The files are read now, and again by rlock__tls_new when they have changed;
- * relative paths begin in the directory that the process has now. Nothing is asked on a terminal. NULL: *failure_out says
- * why, with RLOCK_EUNSUPPORTED, RLOCK_ESYS or RLOCK_ENOMEM.
+ * relative paths begin in the directory that the process has now. Nothing is asked on a terminal. NULL: the error is set, with
+ * RLOCK_EUNSUPPORTED, RLOCK_ESYS or RLOCK_ENOMEM.
  */
 struct rlock__tls_context *rlock__tls_context_new(const struct rlock_url *url,
-						  struct rlock__tls_failure *failure_out);
+						  struct rlock__error *error);
 /* Share the context with another connection. Returns context; NULL if that is NULL. */
 struct rlock__tls_context *rlock__tls_context_share(struct rlock__tls_context *context);
 /*
@@ -44,11 +36,11 @@ void rlock__tls_context_free(struct rlock__tls_context *context);
 
 /*
  * Make TLS for a stream to a server at this host. If url has an sni, the certificate must have that name instead of host.
- * url must name the same files as the URL of the context. Free context only after tls. NULL: *failure_out says why, with
+ * url must name the same files as the URL of the context. Free context only after tls. NULL: the error is set, with
  * RLOCK_EUNSUPPORTED or RLOCK_ENOMEM.
  */
 struct rlock__tls *rlock__tls_new(struct rlock__tls_context *context, const struct rlock_url *url,
-				  const char *host, struct rlock__tls_failure *failure_out);
+				  const char *host, struct rlock__error *error);
 void rlock__tls_free(struct rlock__tls *tls);
 
 /* Take bytes that the socket received. False: out of memory. */
@@ -67,8 +59,10 @@ bool rlock__tls_write(struct rlock__tls *tls, const char *bytes, size_t len);
 bool rlock__tls_read(struct rlock__tls *tls, char *out, size_t size, size_t *len_out);
 bool rlock__tls_has_ended(const struct rlock__tls *tls);
 
-/* Why TLS failed; NULL: it did not, or tls is NULL. */
-const struct rlock__tls_failure *rlock__tls_why(const struct rlock__tls *tls);
+/* Whether TLS has failed. NULL is accepted. */
+bool rlock__tls_has_failed(const struct rlock__tls *tls);
+/* Set the error to why TLS has failed. RLOCK_EUNSUPPORTED: another attempt would not help. RLOCK_ENET: it might. */
+enum rlock_status rlock__tls_fail(const struct rlock__tls *tls, struct rlock__error *error);
 /* "TLSv1.3"; and whether the handshake resumed a session. For traces. */
 const char *rlock__tls_version(const struct rlock__tls *tls);
 bool rlock__tls_is_resumed(const struct rlock__tls *tls);
