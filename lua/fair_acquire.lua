@@ -1,5 +1,5 @@
--- Acquire the fair lock of every name, or of none. A lock can be acquired if it is free, and its queue is empty or has the
--- caller at its head. Otherwise a caller that waits joins the queue of every name.
+-- Acquire the fair lock of every name, or of none. A free lock can be acquired if its queue is empty, or has the caller at its
+-- head. Otherwise a caller that waits joins the queue of every name.
 -- Redisson RedissonFairLock.tryLockInnerAsync; but deadlines are by the server's clock, and an acquisition does not lower those of
 --          other waiters
 -- KEYS     for each name: lock hash, holds hash, fencing counter, Redisson's queue and deadlines, our waiters

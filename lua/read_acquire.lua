@@ -128,8 +128,8 @@ local function check(index, name)
 end
 
 -- Delete name.ends if the lock was deleted or has expired under our readers, and Redisson's readers have acquired it since.
--- Otherwise the owners in name.ends would be taken for readers. The first of our readers that comes finds none of these
--- owners in the lock, so it is enough to check one.
+-- Otherwise the owners in name.ends would be taken for readers. When the next reader of ours comes, none of these owners is in
+-- the lock hash, so it is enough to check one.
 local function delete_ends_of_lost_lock(name)
 	delete_overwritten_ends(name)
 	local reader = redis.call('ZRANGE', name.ends, 0, 0)[1]

@@ -8,7 +8,7 @@
 -- include: options
 -- include: names
 
--- The text instead of a token, for a hold to which no fencing token was issued.
+-- In records and replies this replaces the token of a hold to which no fencing token was issued.
 local NO_TOKEN = '-'
 
 -- wire: the largest value of a fencing counter. INCR counts in 64 bits: it fails if the value is this number, or no 64-bit

@@ -2,8 +2,8 @@
 
 -- include: lock_fields
 
--- From the reply of HGETALL: the mode, if there is one; the number of holds by owner; and the owners in their order. All nil:
--- the hash is not a lock.
+-- Split the reply of HGETALL for a lock hash. Return its mode (nil: none), the number of holds of each owner, and the list of
+-- the owners. All nil: the hash is not a lock.
 local function fields_of(listed)
 	local mode, counts, fields = nil, {}, {}
 	for i = 1, #listed, 2 do

@@ -5,8 +5,8 @@
 -- wire: LockPubSub's messages. '0' lets each client of Redisson's wake one of its waiters, '1' all of them.
 local WAKE_ONE, WAKE_ALL = '0', '1'
 
--- Whether the server is a node of a cluster, where a message is published in two ways. The client puts a '+' before the
--- channels of such a server.
+-- True once an argument has shown that the server is a node of a cluster: the client puts a '+' before the channels of such a
+-- server. A message is then published in two ways.
 local is_in_cluster = false
 
 -- The channel that an argument of the script names. Remove the '+' before it, which the client adds in a cluster.
@@ -16,9 +16,9 @@ local function channel_of(arg)
 	return string.sub(arg, 2)
 end
 
--- Publish a message. Return how many clients have received it, or the error.
--- wire: in a cluster new Redissons use SSUBSCRIBE only, and old ones SUBSCRIBE.
--- By pcall: if the user has no right to the channel, the script must still do the rest. Otherwise a release would end half-way.
+-- Publish a message. Return how many clients have received it, or the error. Use pcall: if the user has no right to the
+-- channel, a release must not end half-way.
+-- wire: in a cluster new versions of Redisson subscribe by SSUBSCRIBE only, old ones by SUBSCRIBE.
 local function send(channel, message)
 	local heard_in_slot = is_in_cluster and redis.pcall('SPUBLISH', channel, message) or 0
 	local heard = redis.pcall('PUBLISH', channel, message)

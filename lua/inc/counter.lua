@@ -2,7 +2,7 @@
 
 -- The longest text that is read as a counter: Lua cannot count longer numbers exactly.
 local COUNTER_LENGTH_MAX = 15
--- The words of messages for a string that is not a counter.
+-- How messages describe a string that is not a counter.
 local NOT_A_COUNTER = 'string that is no counter'
 
 -- Whether this text is a whole number as Redis writes it.

@@ -19,8 +19,8 @@ local function key_error(reply)
 	return redis.error_reply('NOPERM No permissions to access a key')
 end
 
--- Whether the error is about a key that is not in KEYS while the slot of the lock moves to another node of a cluster. The old
--- and the new node word it differently.
+-- Whether a command has failed because its key is not in KEYS and may be on another node: the slot of the lock moves. The old
+-- and the new node word this error differently.
 local function is_elsewhere(reply)
 	return is_error(reply) and (has_text(reply, 'non local key') or has_text(reply, 'undeclared keys'))
 end

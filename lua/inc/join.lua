@@ -5,7 +5,7 @@
 
 -- The largest difference between the clocks of several servers that we allow for.
 local SKEW_MS = 20
--- Redisson's keys get this TTL at least when a waiter of ours has written to them.
+-- The lowest TTL of Redisson's queue and deadlines after a waiter of ours has written to them.
 local QUEUE_MS = 86400000
 -- Each waiter sends a heartbeat this often.
 local RETRY_AFTER_MS = 2000
@@ -33,8 +33,8 @@ local function must_await_return(name, since_us)
 		and since_us / 1000 < name.grace_until_ms - GRACE_MS - SKEW_MS
 end
 
--- The range of positions for a waiter that came at since_us. In a long queue, search by halves: our waiters are in the order of
--- their times. A waiter of Redisson's ends the search.
+-- The range of positions in which to insert a waiter that came at since_us. In a long queue, search by halves: our waiters are
+-- in the order of their times. A waiter of Redisson's ends the search, since we do not know its time.
 local function search_by_time(name, since_us)
 	local low, high = 0, redis.call('HLEN', name.waiters)
 	while high - low > BISECTED_TO do
@@ -103,7 +103,7 @@ local function raise_deadline(name, owner, position, deadline_ms)
 	-- Redisson's, and stays until its deadline.
 	local heartbeats_ms = deadline_ms - now_ms() + HEARTBEAT_LIFETIME_MS
 	extend(name.waiters, heartbeats_ms)
-	-- Redisson sets no TTL on these keys: those of killed waiters would stay for ever.
+	-- Set a TTL, which Redisson does not: the keys of killed waiters would stay for ever.
 	local ttl_ms = digits(math.max(heartbeats_ms, QUEUE_MS))
 	for _, key in ipairs({ name.queue, name.deadlines }) do
 		if extend(key, ttl_ms) > NEVER_MS / 2 then redis.call('PEXPIRE', key, ttl_ms) end

@@ -10,7 +10,7 @@ local function hold_count(value)
 	return count and count <= HOLDS_MAX and count or nil
 end
 
--- The words of messages for a hash that is not a lock.
+-- How messages describe a hash that is not a lock.
 local NOT_A_LOCK = 'hash that is no lock'
 
 -- wire: the field "mode" of Redisson's read/write locks.

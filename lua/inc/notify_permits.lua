@@ -3,7 +3,7 @@
 -- include: clock
 -- include: wake
 
--- A script wakes at most this many waiters; these wake the next ones.
+-- A script wakes at most this many waiters. Each of these, when it has acquired its permits, wakes the next one.
 local WOKEN_MAX = 16
 
 -- Notify waiters of free permits. free: how many permits are free; more: how many of them were not free before.

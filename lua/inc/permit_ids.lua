@@ -3,7 +3,7 @@
 -- our permits is later than the end of their lease, which is in a sorted set of ours, name.ends. And we reclaim Redisson's
 -- permits later than their deadline.
 
--- A client of Redisson's whose clock is ahead by less than this does not reclaim a permit within its lease.
+-- A client of Redisson's whose clock is ahead by less than this does not reclaim a permit of ours within its lease.
 local AHEAD_MS = 10000
 -- A client of Redisson's whose clock is behind by less than this does not lose a permit before its deadline.
 local BEHIND_MS = 5000

@@ -18,8 +18,8 @@ local function permits_of(record)
 	return tonumber(count) or 0, slots
 end
 
--- Set until when the permits of a hold are held. Return how many of them are new. Their ends are stored until the permits
--- are reclaimed. The arguments after end_ms are options of ZADD, such as GT.
+-- Let the permits of a hold last until end_ms. Acquire those that it lacks, and return how many it lacked. Their ends are
+-- stored until the permits are reclaimed. The arguments after end_ms are options of ZADD, such as GT.
 local function set_permits(name, hold_id, count, end_ms, ...)
 	local permits, ends = { 'ZADD', name.permits, ... }, { 'ZADD', name.ends, ... }
 	for number = 1, count do

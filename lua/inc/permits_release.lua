@@ -44,7 +44,7 @@ local function ids_of(hold_id, count)
 	return unpack(ids)
 end
 
--- The hold as a table: the parts of its record, count, the number of its permits, and its slots. Set name.has_counter. Return
+-- The hold as a table: the parts of its record, its slots, and count, the number of its permits. Set name.has_counter. Return
 -- nil if there is no such hold: then name.overwritten may be set.
 local function find_permits(name, hold_id)
 	local record = read_field(name, name.holds, hold_id)
@@ -56,8 +56,8 @@ local function find_permits(name, hold_id)
 	return hold
 end
 
--- Remove a hold, but leave its slots in use. Return it, with removed, how many of its permits existed, and is_lost: one was
--- missing, or the lease has ended. nil: see find_permits.
+-- Remove a hold, but leave its slots in use. Return the hold with two more members. removed: how many of its permits existed.
+-- is_lost: a permit was missing, or the lease had ended. Return nil if find_permits does.
 local function remove_permits(name, hold_id)
 	local hold = find_permits(name, hold_id)
 	if not hold then return nil end

@@ -1,4 +1,4 @@
--- Messages whose denial the script's reply reports.
+-- Publish messages. If one is denied, the script continues, and its reply reports the error.
 
 -- include: denied
 -- include: channels

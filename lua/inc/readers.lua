@@ -13,8 +13,8 @@ local function reader_ttl_ms(name, owner, count)
 		local key = timeout_key(name, owner, number)
 		local ttl_ms = redis.call('PTTL', key)
 		if ttl_ms < 0 then
-			-- wire: PTTL with one key is served by the new node. A command with two keys, one of which is missing, is served by neither
-			-- node.
+			-- wire: while the slot moves, this command fails, since a node serves no command with two keys of which one is
+			-- missing. PTTL does not fail: the new node serves it.
 			redis.call('EXISTS', name.lock, key)
 		end
 		longest_ms = math.max(longest_ms, ttl_ms)
@@ -30,8 +30,8 @@ local function delete_overwritten_ends(name)
 	if other_type(name.ends, 'zset') then redis.call('DEL', name.ends) end
 end
 
--- Whether readers of Redisson's are in the lock. One command a line: an old server's error only shows by its line which right
--- is missing.
+-- Whether readers of Redisson's are in the lock. Write one command a line: in an error of an old server only the line number
+-- shows which right is missing.
 local function has_java_readers(name)
 	if redis.call('HGET', name.lock, 'mode') ~= 'read' then return false end
 	local ours = redis.call('ZCARD', name.ends)

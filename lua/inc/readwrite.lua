@@ -2,7 +2,7 @@
 
 -- include: wake
 
--- The words of messages for a lock that is no read/write lock.
+-- How messages describe a lock that is no read/write lock.
 local MUTEX_LOCK = 'plain or fair lock'
 
 -- Delete the keys of a lock, each by its own command: while the slot of the lock moves, a command with a missing key is an

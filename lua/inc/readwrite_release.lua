@@ -8,7 +8,8 @@
 -- while a timeout key is on another node.
 local function measure_readers(name, field, count)
 	local is_read = not is_writer_field(field)
-	-- No reader has the lock. Do not search for readers: while the slot of the lock moves, that search is an error.
+	-- If the hash has only the mode and the writer, do not search for readers: while the slot of the lock moves, that search is
+	-- an error.
 	if not is_read and redis.call('HLEN', name.lock) == 2 then
 		name.own_ms, name.left = 0, { writers = { count > 1 and field or nil }, reads_ms = 0 }
 		return
@@ -64,7 +65,7 @@ local function release_read(name, owner, count)
 	return leave_or_free(name, name.left, false)
 end
 
--- Release a hold. measure_readers was called before.
+-- Release a hold. Call measure_readers first.
 local function release_readwrite(name, field, count)
 	if not is_writer_field(field) then return release_read(name, field, count) end
 	remove_one(name, field, count)

@@ -31,7 +31,7 @@ local function reclaim(name)
 		redis.call('ZREM', name.ends, unpack(ended))
 		redis.call('HDEL', name.holds, unpack(fields))
 		count = redis.call('ZREM', name.permits, unpack(ended))
-		-- No permit is held any more: delete what is left over.
+		-- If no permit is held any more, delete the rest of the holds hash.
 		if count == name.held then redis.call('DEL', name.holds) end
 	end
 	local overdue = first_ids(name.permits, now_ms() - BEHIND_MS, RECLAIMED_MAX)

@@ -34,9 +34,10 @@ local function owners_left_ms(name, owners, records)
 	return left_ms
 end
 
--- After a release: remove those of these owners whose leases have ended, and lower the TTL to the longest remaining lease, but
--- not below least_ms. set(name, ms) sets the TTL. Return whether an owner is left, and whether to notify the waiters: the lock
--- may now expire much earlier than they know, or all holds that are left are kept ones.
+-- Call this after a release. Remove the owners in this list whose leases have ended. Lower the TTL to the longest remaining
+-- lease, but not below least_ms; set(name, ms) sets the TTL.
+-- Return whether an owner is left, and whether to notify the waiters: the lock may now expire much earlier than they know, or
+-- all remaining holds are kept ones.
 local function leave_to_holders(name, owners, least_ms, set)
 	local over, longest_ms, are_kept = {}, 0, true
 	for owner, left_ms in pairs(owners_left_ms(name, owners)) do

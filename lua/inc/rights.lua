@@ -3,10 +3,10 @@
 -- include: denied
 
 -- The rights to acquire, renew, keep, release and wait for a lock. If the login names a user, the first acquisition of a
--- connection tries them before it writes anything: if a script fails half-way, Redis undoes nothing. "KEY:" says on which key
--- the commands after it are tried, each with this number of empty arguments. With these a command changes nothing, whatever the
--- key has: most commands fail, but only after Redis has checked the right. Commands that need memory come first: after any
--- write, a server whose memory is full lets the script write more.
+-- connection tries them before it writes anything: if a script fails half-way, Redis undoes nothing.
+-- "KEY:" names the key on which the commands after it are tried. The digit of a command is its number of empty arguments. With
+-- these it changes nothing, whatever the key has: most commands fail, but only after Redis has checked the right. Commands that
+-- need memory come first: after any write, a server whose memory is full lets the script write more.
 local HASH_RIGHTS = 'lock: HSET3 HINCRBY2 HLEN0 HEXISTS1 HKEYS0 HGETALL0 PTTL0 EXISTS0 TYPE0 PEXPIRE1 holds: HGET1 HVALS0 HDEL1 DEL0 '
 local QUEUE_RIGHTS = 'queue: LINDEX1 LREM2 deadlines: ZSCORE1 ZREM1 waiters: HGET1 HLEN0 HDEL1 '
 
@@ -17,8 +17,8 @@ local READWRITE_RIGHTS = 'writer: SET2 GET0 timeout: SET2 PTTL0 PEXPIRE1 ends: Z
 local PERMIT_RIGHTS = 'lock: INCRBY1 SET2 GET0 EXISTS0 TYPE0 holds: HSET3 HGET1 HGETALL0 PTTL0 PEXPIRE1 HDEL1 DEL0 '
 	.. 'permits: ZADD2 ZREM1 ZRANGE2 ZCARD0 ZSCORE1 '
 
--- The error for the first of these rights that the user lacks; nil if none is missing. And the error of a key with another
--- type. Errors about arguments differ from those about rights: 'ERR syntax error', 'ERR The user executing ... can't'.
+-- Return the error for the first of these rights that the user lacks (nil: none), and the error of a key with another type
+-- (nil: none). Errors about arguments differ from those about rights: 'ERR syntax error', 'ERR The user executing ... can't'.
 local function right_error(name, rights)
 	local key, type_error
 	for word, count, colon in string.gmatch(rights, '(%a+)(%d?)(:?)') do

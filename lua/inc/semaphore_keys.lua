@@ -14,7 +14,7 @@ local function overwritten_side(name)
 	return nil
 end
 
--- A description of that key, for a reply that has a type; nil: none.
+-- The text for a reply about the first overwritten key, with its type; nil: none is overwritten.
 local function overwritten_kind(name)
 	local key_type, key = overwritten_side(name)
 	return key and 'semaphore whose side key ' .. key .. ' holds a ' .. key_type

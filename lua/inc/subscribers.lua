@@ -11,8 +11,8 @@ local DEAD_MAX = 1000
 -- wire: so does Redisson in the queue of a fair lock.
 local function waiter_channel(name, id) return name.channel .. ':' .. id end
 
--- The number of subscribers of a channel; nil if the user may not run PUBSUB. The reply of PUBLISH would not do: it also counts
--- clients that subscribe to a pattern, such as a monitor of all channels.
+-- The number of subscribers of a channel; nil if the user may not run PUBSUB. Do not use the reply of PUBLISH instead: it also
+-- counts clients that subscribe to a pattern, such as a monitor of all channels.
 local function count_subscribers(channel)
 	local reply = redis.pcall('PUBSUB', 'NUMSUB', channel)
 	if is_error(reply) then return nil end
@@ -33,8 +33,8 @@ local function count_redisson(name)
 	return all and math.max(all - (count_waiter_subscribers(name, ALL_OURS) or 0), 0)
 end
 
--- The first waiter in the wake queue and since when it waits; nil if there is none. after_us: only those that came after that
--- time.
+-- The first waiter in the wake queue, and since when it waits; nil if there is none. after_us: skip waiters that came at this
+-- time or before.
 local function next_waiter(name, after_us)
 	local least = after_us and '(' .. digits(after_us) or '-inf'
 	local first = redis.pcall('ZRANGE', name.wake_queue, least, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')

@@ -10,7 +10,8 @@ local REDISSON = '-'
 -- "readers UNTIL"   readers hold the lock. A reader that has waited since before UNTIL may join them
 local READERS = 'readers'
 
--- The waiting time of a request that regains a lost hold on one server (lib/regain.c): earlier than that of any waiter.
+-- A request that regains a lost hold on one server (lib/regain.c) sends this as the time since when it waits. So it comes
+-- before every waiter.
 local REGAIN_US = 1
 
 -- The waiter that has the next turn: its hold id, since when it waits, and how many permits it needs; or REDISSON; or nil.

@@ -6,7 +6,7 @@
 -- include: next_turn
 -- include: options
 
--- The time until the next turn expires, at the latest.
+-- In how many ms the next turn has expired, unless its waiter comes before that.
 local function turn_retry_after_ms(name) return math.max(redis.call('PTTL', name.turn), 0) + 1 end
 
 -- How often waiters after HEAD_POSITIONS poll. In a queue of up to SHORT_QUEUE waiters: every SHORT_QUEUE_RETRY_MS, since all
@@ -129,8 +129,8 @@ local function turn_reply(index)
 end
 
 -- Wake and remove the waiters that came before the caller. Call this if the caller has acquired the lock without having been
--- woken: the waiters that were woken did not come, and others may be stopped as well. They thus delay the others only once;
--- those that live join again.
+-- woken: the waiters that were woken did not come, and others may be stopped as well. Removed waiters that live join the queue
+-- again. Stopped ones delay the others only once.
 local function wake_earlier(name)
 	local ids = redis.pcall('ZRANGE', name.wake_queue, '-inf', '(' .. digits(waits_since_us), 'BYSCORE', 'LIMIT', 0, DEAD_MAX)
 	for _, id in ipairs(ids) do

@@ -72,9 +72,9 @@ local REDISSON_TURN_MS = 50
 -- Redisson's.
 local REDISSON_TURN_EVERY = 4
 
--- After some releases, reserve the lock for Redisson's waiters: they are slower than ours, and would starve. After more
--- releases ours would starve, since a release of Redisson's wakes none of ours. heard: how many clients have received this
--- release's message.
+-- After some releases, reserve the lock for Redisson's waiters: they are slower than ours, and would starve. If each release
+-- did this, our waiters would starve, since a release of Redisson's wakes none of them. heard: how many clients have received
+-- this release's message.
 local function give_redisson_turn(name, heard)
 	if heard > 0 and now_us() % REDISSON_TURN_EVERY == 0 and (count_redisson(name) or 0) > 0 then
 		redis.pcall('SET', name.turn, REDISSON, 'PX', REDISSON_TURN_MS)
