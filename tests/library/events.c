@@ -58,7 +58,7 @@ int main(int argc, char **argv)
 	rlock_conn_set_events(conn, timer_fd, on_event, NULL);
 	begun_ms = rlock_now_ms();
 	report("acquire", acquire(conn, "a", &hold), 0);
-	command_status = system(argv[3]); /* NOLINT(cert-env33-c): spoils the network, or looks */
+	command_status = system(argv[3]); /* NOLINT(cert-env33-c): it disturbs the network */
 	check(command_status == 0, argv[3]);
 	begun_ms = rlock_now_ms();
 	if (strcmp(mode, "late") == 0)

@@ -14,7 +14,7 @@ static void look(const char *step, int64_t age_ms, const char *command)
 	}
 	printf("%s ", step);
 	(void)fflush(stdout);
-	check(system(command) == 0, command); /* NOLINT(cert-env33-c): the test is to look */
+	check(system(command) == 0, command); /* NOLINT(cert-env33-c): it queries the server */
 }
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
 /*
- * What the programs here share, all of which stand for programs of users: a connection, a request, and an exit with a message on errors.
+ * Shared by the programs of this folder, which stand for programs of users: a connection, a request, and an exit with a message on errors.
  * Valid as C11 and C++17. For tests/bats/library.bats and tests/release/library.bats.
  */
 #ifndef USER_H

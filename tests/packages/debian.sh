@@ -27,7 +27,7 @@ stop_local_server() {
 	local pid
 	[ -e /run/rlock/local.pid ] || return 0
 	pid=$(cat /run/rlock/local.pid)
-	# Wait for its end: a call that still meets the server loses it, and exits with 69.
+	# Wait until the server has ended: a call that connects before loses its server, and exits with 69.
 	kill "$pid" && timeout 10 tail --pid="$pid" -f /dev/null
 }
 

@@ -15,7 +15,7 @@
 
 #define LOCK "job"
 #define WRITE ":write"
-#define KEPT ":lingering:" /* on the wire */
+#define KEPT ":lingering:" /* part of the field of a hold that --at-least keeps */
 #define FIELD_MAX (RLOCK_OWNER_MAX + 64)
 #define TOTAL_MAX 8 /* permits */
 #define MINUTE_MS INT64_C(60000)
@@ -42,7 +42,7 @@ bool random_step(const struct choice *choices, size_t count);
 __attribute__((format(printf, 1, 2))) void trace(const char *format, ...);
 /* Count an event by its name, a constant. Printed at the end. */
 void count_event(const char *what);
-/* The server or the library does something wrong: print that, and exit. */
+/* Print this error of the server or of the library, with the last steps, and exit. */
 __attribute__((format(printf, 1, 2), noreturn)) void fail(const char *format, ...);
 void check_status(const char *what, enum rlock_status got, enum rlock_status want,
 		  const struct rlock_conn *by);
@@ -121,7 +121,7 @@ struct world {
 	struct server *at;    /* the server that has the lock; of several, any */
 	size_t quorum;        /* how many servers must agree */
 	unsigned long losses; /* how often a server has lost its data */
-	int64_t lost_ms;      /* when a server last did so */
+	int64_t lost_ms;      /* when a server last lost its data */
 	int64_t taken_ms;     /* when a step last broke the lock, or deleted a key */
 	bool is_moving;       /* the slot of the lock moves to another node */
 	bool was_restarted;   /* since the lock was last broken: the queue may have been lost */
@@ -147,7 +147,7 @@ bool step_topology(void);
 /* The record of a hold. */
 struct record {
 	char id[RLOCK_HOLD_ID_MAX];
-	char field[FIELD_MAX]; /* its owner's in the lock hash */
+	char field[FIELD_MAX]; /* the owner's field in the lock hash */
 	const char *text;
 	int64_t since_ms, end_ms, take;
 };
@@ -245,6 +245,7 @@ void mark_slots(const struct record *record, bool is_used[SLOTS_MAX]);
 /* The result cannot be predicted. */
 #define ANY_STATUS ((enum rlock_status)100)
 
+/* A request to acquire the lock. */
 struct wish {
 	struct rlock_hold_spec spec;
 	struct rlock_request request;
@@ -271,7 +272,7 @@ enum disturbance { NONE, DENIED, DENIED_TO_USER, FULL, CUT, STOPPED };
 extern struct rlock_conn *conn, *steady_conn;
 void disturb_begin(void);
 void disturb_end(void);
-/* Begin a random fault. Returns the connection for the request. */
+/* Begin a random fault, or none, before a request; undisturb ends it. Returns the connection for the request. */
 struct rlock_conn *disturb(void);
 void undisturb(void);
 extern enum disturbance disturbance;

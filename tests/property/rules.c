@@ -9,7 +9,7 @@
 
 #include "model.h"
 
-/* A permit of Redisson's ends this much later than its deadline. */
+/* rlock reclaims a permit of Redisson's this long after its deadline. */
 #define BEHIND_MS 5000
 /* After this time the library may have ended its retries. */
 #define SLOW_MS 800
@@ -26,7 +26,7 @@ static bool is_over(const struct holder_field *holder)
 	return holder->ttl_ms <= 0;
 }
 
-/* Whether the result cannot be predicted: a hold ends just now, or a waiter has the turn and may not use it. */
+/* Whether the result cannot be predicted: a hold ends just now, or the lock is reserved for a waiter that might not acquire it. */
 static bool is_unclear(void)
 {
 	for (size_t i = 0; i < now.holder_field_count; i++)

@@ -19,7 +19,7 @@ enum progress { IDLE, WAITING, ENDED, TOLD_TO_END };
 
 struct waiter {
 	pthread_t thread;
-	enum progress progress; /* with what is below, guarded by the mutex */
+	enum progress progress; /* guarded by the mutex, like all members below */
 	struct wish wish;
 	struct rlock_hold *hold;
 	enum rlock_status status;
@@ -178,7 +178,7 @@ static void check_order(const struct waiter *granted)
 			fail("'%s' has overtaken '%s'", granted->wish.owner, waiters[i].wish.owner);
 }
 
-/* A waiter has ended: it was cancelled, or it has acquired the lock. */
+/* Process the end of a waiter, which was cancelled or has acquired the lock. */
 static void take_end(struct waiter *waiter, bool is_cancelled)
 {
 	if (waiter->status == RLOCK_OK) {

@@ -48,7 +48,7 @@ are_completions_of() {
 # hold NAME...: lock each name for an owner of its own.
 hold() {
 	local name number=0
-	not_under_valgrind 'a start there takes longer than a completion may'
+	not_under_valgrind 'rlock starts more slowly than a completion may take'
 	for name; do
 		rlock lock --owner "o$((number += 1))" --lease 10m --name "$name"
 	done
@@ -159,7 +159,7 @@ is_quick() {
 
 @test "a server that is down or does not reply delays a completion by less than half a second, without a message" {
 	local shell line
-	not_under_valgrind 'a start there takes longer than a completion may'
+	not_under_valgrind 'rlock starts more slowly than a completion may take'
 	for line in "rlock status -u unix://$PWD/nothing " 'rlock status --db x ' "$PWD/no/rlock status " 'rlock nothing '; do
 		run -0 timeout 10 bash -c 'source "$1"; COMP_LINE=$2 COMP_POINT=${#2} COMP_WORDBREAKS=" =:"; _rlock; echo "${COMPREPLY[*]}"' \
 			bash "$COMPLETIONS/rlock.bash" "$line"

@@ -24,7 +24,7 @@ copy_build() {
 	assert [ ! -e out.c ]
 }
 
-@test "a script has each included file once, and again after a block that included the file for itself" {
+@test "a script has each included file once, and once more after an indented block that has included it" {
 	copy_build
 	printf 'if x then\n\t-- include: b\nend\n-- include: b\n-- include: a\nreturn\n' >lua/x.lua
 	echo 'local a' >lua/inc/a.lua

@@ -14,7 +14,7 @@ compile() {
 	local build=${RLOCK_BIN%/*}
 	# Under valgrind or a sanitizer RLOCK_BIN is one directory further down.
 	[ -z "${TESTS_UNDER-}" ] || build=${build%/*}
-	[ -e "$build/librlock.so.1" ] || skip 'no library beside the program'
+	[ -e "$build/librlock.so.1" ] || skip 'the build has no shared library'
 	"${CC:-cc}" -Wall -Wextra -Werror -I "$TOP/lib" "$1.c" "${@:2}" "$build/librlock.so.1" -Wl,-rpath,"$build" -o "$1"
 }
 

@@ -153,9 +153,8 @@ static void check_good(void)
 
 		if (!CHECK(opts != NULL, "the file '%s' is read", unit_shown(good[i].text)))
 			continue;
-		CHECK_NUMBER(opts->wait_ms, good[i].wait_ms, "it has the wait time");
-		CHECK_STRING(opts->note, good[i].note,
-			     "the file with a long comment sets the note");
+		CHECK_NUMBER(opts->wait_ms, good[i].wait_ms, "the file sets the wait time, or not");
+		CHECK_STRING(opts->note, good[i].note, "the file sets the note, or not");
 		load_free(opts);
 	}
 }
@@ -243,7 +242,8 @@ static void check_order(void)
 			     "row %zu: the server", i);
 		CHECK_NUMBER(opts->wait_ms, order[i].wait_ms, "row %zu: the wait time", i);
 		CHECK_NUMBER(opts->lease_ms, order[i].lease_ms, "row %zu: the lease", i);
-		CHECK(opts->is_fixed_lease == (strstr(line, "-l") != NULL), "row %zu: its kind", i);
+		CHECK(opts->is_fixed_lease == (strstr(line, "-l") != NULL),
+		      "row %zu: whether the lease is fixed", i);
 		CHECK_NUMBER(opts->replicas, 0, "row %zu: the replicas", i);
 		CHECK(opts->grace_ms == 5000 && opts->connect_timeout_ms == 5000,
 		      "row %zu: an option without a source has its default", i);

@@ -159,9 +159,9 @@ void test_duration(void)
 	}
 	for (size_t i = 0; i < COUNT_OF(printed); i++)
 		CHECK_STRING(duration_print(printed[i].ms, text), printed[i].text,
-			     "%" PRId64 " ms is written so", printed[i].ms);
+			     "%" PRId64 " ms is printed exactly", printed[i].ms);
 	for (size_t i = 0; i < COUNT_OF(rough); i++)
 		CHECK_STRING(duration_print_rough(rough[i].ms, text), rough[i].text,
-			     "%" PRId64 " ms is roughly that", rough[i].ms);
+			     "%" PRId64 " ms is printed roughly", rough[i].ms);
 	check_way_back();
 }

@@ -130,7 +130,7 @@ static void check_specs(void)
 	struct rlock_hold_spec spec = RLOCK_HOLD_SPEC_INIT, bad;
 	struct rlock_hold *hold, *other;
 
-	CHECK_NUMBER(make(&spec, &hold), RLOCK_EINVAL, "a hold has a name");
+	CHECK_NUMBER(make(&spec, &hold), RLOCK_EINVAL, "a hold without names is refused");
 	spec.names = &name;
 	spec.name_count = 1;
 	if (make(&spec, &hold) != RLOCK_OK || make(&spec, &other) != RLOCK_OK)
@@ -153,18 +153,19 @@ static void check_specs(void)
 	rlock_hold_free(hold);
 	bad = spec;
 	bad.id = "0123456789abcdef0123456789ABCDEF";
-	CHECK_NUMBER(make(&bad, &hold), RLOCK_EINVAL, "an id has lower case");
+	CHECK_NUMBER(make(&bad, &hold), RLOCK_EINVAL, "an id with capital letters is refused");
 	bad.id = "0123456789abcdef";
-	CHECK_NUMBER(make(&bad, &hold), RLOCK_EINVAL, "an id has 32 digits");
+	CHECK_NUMBER(make(&bad, &hold), RLOCK_EINVAL, "an id with fewer than 32 digits is refused");
 	bad = spec;
 	bad.owner = bad_owners[0];
-	CHECK_NUMBER(make(&bad, &hold), RLOCK_EINVAL, "a bad owner is denied");
+	CHECK_NUMBER(make(&bad, &hold), RLOCK_EINVAL, "an invalid owner is refused");
 	bad = spec;
 	bad.owners = bad_owners;
-	CHECK_NUMBER(make(&bad, &hold), RLOCK_EINVAL, "and one of an acquired name");
+	CHECK_NUMBER(make(&bad, &hold), RLOCK_EINVAL,
+		     "an invalid owner of an acquired name is refused");
 	bad = spec;
 	bad.kind = RLOCK_ANY;
-	CHECK_NUMBER(make(&bad, &hold), RLOCK_EINVAL, "any kind is none");
+	CHECK_NUMBER(make(&bad, &hold), RLOCK_EINVAL, "RLOCK_ANY is not the kind of a hold");
 }
 
 /* ---- owners ---- */

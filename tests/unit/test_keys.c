@@ -83,7 +83,8 @@ static bool clash(const char *a, const char *b)
 	const struct rlock_name one = name_of(a), other = name_of(b);
 	bool result = rlock_names_clash(&one, &other);
 
-	CHECK(rlock_names_clash(&other, &one) == result, "'%s' and '%s' in any order", a, b);
+	CHECK(rlock_names_clash(&other, &one) == result,
+	      "the order of '%s' and '%s' does not decide whether they share keys", a, b);
 	return result;
 }
 
@@ -149,8 +150,8 @@ static void check_slots(void)
 		int back = rlock__key_compare_slots(&other, &one);
 
 		CHECK((order == 0) == pairs[i].is_same && (order < 0) == (back > 0),
-		      "'%s' and '%s' are in the same slot, or in a fixed order", pairs[i].one,
-		      pairs[i].other);
+		      "'%s' and '%s' are in the same slot, or their slots have a fixed order",
+		      pairs[i].one, pairs[i].other);
 	}
 }
 

@@ -57,8 +57,8 @@ static void check_deadlines(size_t index)
 	lease->sent_ms -= deadlines[index].term_ms;
 	kill_ms = lease->sent_ms + deadlines[index].kill_ms;
 	opts.grace_ms = deadlines[index].grace_ms;
-	CHECK_NUMBER(lease_next_ms(lease), term_ms, "a lease of %" PRId64 " ms has its time",
-		     lease->lease_ms);
+	CHECK_NUMBER(lease_next_ms(lease), term_ms,
+		     "a lease of %" PRId64 " ms has the expected first deadline", lease->lease_ms);
 	lease_check_deadlines(lease, term_ms - 1);
 	CHECK(lease_step(lease, term_ms - 1) == STEP_RUN && !lease->is_lost,
 	      "just before the deadline the command is not terminated");
@@ -82,7 +82,8 @@ static void check_half_done(void)
 	lease_check_deadlines(lease, lease->sent_ms);
 	CHECK(lease->reason == TERMINATE_LOST,
 	      "a recorded loss without a reason terminates the command");
-	CHECK_NUMBER(lease->lost_at_ms, lease->sent_ms - 1, "and is lost since that was found");
+	CHECK_NUMBER(lease->lost_at_ms, lease->sent_ms - 1,
+		     "a recorded loss keeps the time at which it was found");
 	lease_free(lease);
 	lease = new_lease(60000);
 	lease->is_stop_requested = true;
@@ -98,9 +99,10 @@ static void check_renewal(void)
 
 	CHECK_NUMBER(lease_renewal_ms(lease), 20000, "a lock is renewed at a third of its lease");
 	lease->kind = RLOCK_READ;
-	CHECK_NUMBER(lease_renewal_ms(lease), 10000, "and one of readers every 10 s at least");
+	CHECK_NUMBER(lease_renewal_ms(lease), 10000, "a read lock is renewed every 10 s at least");
 	lease->lease_ms = 3000;
-	CHECK_NUMBER(lease_renewal_ms(lease), 1000, "which may be more often");
+	CHECK_NUMBER(lease_renewal_ms(lease), 1000,
+		     "a read lock with a short lease is renewed at a third of it");
 	lease_free(lease);
 }
 
@@ -132,12 +134,13 @@ static void check_wakeup(size_t index)
 
 	lease_record_wakeup(lease, due_ms, due_ms, now_ms);
 	CHECK_NUMBER(margin_ms(lease), usual_ms,
-		     "a sleep that begins when it is over changes nothing");
+		     "a sleep that began when it was due to end is no late wake-up");
 	lease_record_wakeup(lease, due_ms - 1, due_ms, now_ms);
 	lease_record_wakeup(lease, due_ms - 1, now_ms, now_ms);
 	lease_record_wakeup(lease, due_ms - 1, INT64_MAX, now_ms);
-	CHECK_NUMBER(margin_ms(lease), wakeups[index].margin_ms,
-		     "SIGKILL comes so long before the end, whatever wake-ups are in time then");
+	CHECK_NUMBER(
+		margin_ms(lease), wakeups[index].margin_ms,
+		"after a late wake-up SIGKILL comes earlier, whatever wake-ups are in time then");
 	for (int renewals = 0; renewals < 30; renewals++)
 		lease_record_renewal(lease, now_ms);
 	CHECK_NUMBER(margin_ms(lease), usual_ms, "enough renewals bring the usual margin back");
@@ -201,7 +204,8 @@ static void check_start(void)
 		if (rows[i].is_lost)
 			lease_record_loss(lease);
 		CHECK_NUMBER(start(lease), rows[i].code, "%s", rows[i].claim);
-		CHECK_NUMBER(lease->reason, rows[i].reason, "for the right reason");
+		CHECK_NUMBER(lease->reason, rows[i].reason,
+			     "the start of a command records the right reason, or none");
 		CHECK((lease->job_pid == -1) == (rows[i].job_pid == -1),
 		      "a command that is not run does not store its pid");
 		lease_free(lease);

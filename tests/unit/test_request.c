@@ -296,13 +296,14 @@ static void check_deadline(void)
 		      has_failed(0, RLOCK_ENET, "in time") && peers[0].result.was_sent,
 	      "the request without a reply ends at its deadline");
 	CHECK(rlock_now_ms() >= begun_ms + 500 && rlock_now_ms() < begun_ms + PATIENCE_MS,
-	      "it ends at the deadline, not at the connection timeout");
+	      "a request without a reply ends at its deadline, not at the connection timeout");
 	CHECK(rlock__connection_is_open(peers[0].connection),
-	      "its connection is kept for fire and forget");
+	      "the connection of a request without a reply is kept for fire and forget");
 	begin(0, "AGAIN", INT64_MAX);
-	CHECK(is_called(0), "another request opens another connection");
+	CHECK(is_called(0), "the next request after one without a reply opens a new connection");
 	forget_stream(&peers[0]);
-	CHECK(hears(0, "AGAIN") && ends_with(0, "again"), "and gets its reply there");
+	CHECK(hears(0, "AGAIN") && ends_with(0, "again"),
+	      "the next request gets its reply on the new connection");
 	stop_all();
 }
 
@@ -319,7 +320,7 @@ static void check_late_send(void)
 	begin(0, "SILENT", rlock_now_ms() + 100);
 	drive(0, PATIENCE_MS);
 	CHECK(has_failed(0, RLOCK_ENET, "in time"),
-	      "but a request without a reply does not wait beyond its deadline");
+	      "a request without a reply does not wait beyond its deadline");
 	stop_all();
 }
 
@@ -335,7 +336,8 @@ static void check_stragglers(void)
 	begin(1, "NEXT", INT64_MAX);
 	CHECK(is_called(1),
 	      "a connection whose late reply is still missing is replaced by a new one");
-	CHECK(recv(peers[1].stream, peers[1].heard, 1, 0) <= 0, "and the old connection is closed");
+	CHECK(recv(peers[1].stream, peers[1].heard, 1, 0) <= 0,
+	      "the connection whose late reply is missing is closed");
 	forget_stream(&peers[1]);
 	CHECK(hears(1, "NEXT") && ends_with(1, "next"),
 	      "the new connection gets the request, and a reply");
@@ -512,9 +514,11 @@ static void check_full_backlog(void)
 	begin(2, "PATIENT", INT64_MAX);
 	drive(2, PATIENCE_MS);
 	CHECK(has_failed(1, RLOCK_ENET, "Connection timed out"),
-	      "a full backlog until the deadline is a timeout");
-	CHECK(peers[2].is_under_way, "a request with a later deadline waits for the backlog");
-	CHECK(hears(0, "LUCKY") && hears(2, "PATIENT"), "and is sent once the backlog has room");
+	      "a request whose server's backlog is full until its deadline times out");
+	CHECK(peers[2].is_under_way,
+	      "a request with a later deadline waits for room in the backlog");
+	CHECK(hears(0, "LUCKY") && hears(2, "PATIENT"),
+	      "a request is sent once the backlog has room");
 	stop_all();
 }
 
@@ -528,18 +532,18 @@ static const struct {
 	  "b:2", "the node that failed" },
 	{ "1 a:1@11 myself,master - 0 0 1 connected 0-9\n2 [::1]:2@12 master,fail? - 1 2 3 "
 	  "connected 10-19\n",
-	  "[::1]:2", "one that seems to have failed" },
+	  "[::1]:2", "a node that seems to have failed (fail?)" },
 	{ "1 a:1@11 slave,fail 2 0 0 1 connected\n2 b:2@12 master,fail - 1 2 3 disconnected "
 	  "10-19\n",
 	  "b:2", "a master, not a replica before it" },
 	{ "1 a:1@11 slave,fail 2 0 0 1 connected\n2 b:2@12 master - 1 2 3 connected 10-19\n", "",
-	  "no replica: its master serves the slot" },
+	  "none: the master of a failed replica serves the slot" },
 	{ "1 a:1@11 myself,slave,nofailover 2 0 0 1 connected\n2 b:2@12 master - 1 2 3 connected "
 	  "10-19\n",
-	  "", "none that takes part in no failover" },
-	{ "1 a:1@11 master,fail", "a:1", "a line without an end" },
-	{ "1 a:1@11", "", "a line that is cut" },
-	{ "", "", "no line" },
+	  "", "none: a replica with nofailover is no failed node" },
+	{ "1 a:1@11 master,fail", "a:1", "found in a line without an end" },
+	{ "1 a:1@11", "", "not found in a line that is cut" },
+	{ "", "", "not found if there is no line" },
 };
 
 static void check_dead_node(void)
@@ -550,7 +554,7 @@ static void check_dead_node(void)
 
 		CHECK(is_found == (node_lists[i].dead[0] != '\0') &&
 			      strcmp(dead, node_lists[i].dead) == 0,
-		      "dead is %s", node_lists[i].name);
+		      "the failed node is %s", node_lists[i].name);
 	}
 }
 

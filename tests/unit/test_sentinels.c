@@ -490,20 +490,20 @@ static void play(size_t sentinel_count)
 	agree();
 	for (size_t i = 0; i < CLIENTS; i++)
 		result.dead += grant(&clients[i], false, LONG_MS) != sentinels[0].master;
-	CHECK_NUMBER(
-		result.unfounded, 0,
-		"of %zu sentinels no answers confirm a grant that do not agree on it (seed %lu)",
-		count, seed);
+	CHECK_NUMBER(result.unfounded, 0,
+		     "%zu sentinels: replies that disagree confirm no grant (seed %lu)", count,
+		     seed);
 	CHECK_NUMBER(result.doubled, 0,
-		     "of %zu sentinels no answers confirm the grants of two masters (seed %lu)",
-		     count, seed);
-	CHECK_NUMBER(result.dead, 0, "of %zu sentinels those that agree confirm a grant (seed %lu)",
-		     count, seed);
+		     "%zu sentinels: no two clients are confirmed on two masters (seed %lu)", count,
+		     seed);
+	CHECK_NUMBER(result.dead, 0,
+		     "%zu sentinels: when all agree, a grant is confirmed (seed %lu)", count, seed);
 	CHECK_NUMBER(result.lost, 0,
-		     "of %zu sentinels those that agree confirm a renewal (seed %lu)", count, seed);
+		     "%zu sentinels: when all agree, a renewal is confirmed (seed %lu)", count,
+		     seed);
 	CHECK(result.grants > 0 && (count == 1 || result.refusals > 0),
-	      "of %zu sentinels some confirm a grant, and some do not: %u and %u (seed %lu)", count,
-	      result.grants, result.refusals, seed);
+	      "%zu sentinels: some grants are confirmed, and some are not: %u and %u (seed %lu)",
+	      count, result.grants, result.refusals, seed);
 	for (size_t i = 0; i < CLIENTS; i++)
 		client_clear(&clients[i]);
 	for (size_t i = 0; i < count; i++)

@@ -26,7 +26,7 @@
 
 #define ROOM "rlock\0run\0redis://***@a\0b"
 
-/* Set this title in the memory of these words. The memory, and the byte before and after it, must then be wanted. */
+/* Set the title in memory that has the words of ROOM. That memory must then contain wanted, and the bytes around it be unchanged. */
 static void check_title(const char *title, const char *wanted)
 {
 	char room[sizeof(ROOM) + 2] = "!" ROOM, is[sizeof(room)] = { 0 }, *argv[5] = { 0 };
@@ -41,7 +41,7 @@ static void check_title(const char *title, const char *wanted)
 	CHECK(memcmp(room, is, sizeof(room)) == 0,
 	      "the title '%s' replaces all words, and nothing beyond them is written", title);
 	CHECK(strcmp(argv[2], "redis://***@a") == 0 && strcmp(argv[3], "b") == 0,
-	      "the words are copied before");
+	      "the words of the command line are copied before the title overwrites them");
 	free(argv[0]); /* one block for all words */
 }
 
@@ -57,7 +57,7 @@ static void check_silent_fork(void)
 	CHECK(waitid(P_ALL, 0, &info, WEXITED | WNOHANG) != 0 && errno == ECHILD,
 	      "a wait for any child does not find one that was forked silently");
 	CHECK(waitid(P_PID, (id_t)pid, &info, WEXITED | __WALL) == 0,
-	      "a wait with __WALL finds it");
+	      "a wait with __WALL finds a child that was forked silently");
 }
 
 /* Wait for this change of the child; other changes may come before. */
@@ -177,13 +177,14 @@ static int raise_with_limit(void)
 
 static void check_priorities(void)
 {
-	CHECK_NUMBER(unit_fork(raise_threads), 0,
-		     "each thread of a killed process runs before us, where we may have that");
+	CHECK_NUMBER(
+		unit_fork(raise_threads), 0,
+		"each thread of a killed process gets a higher priority than ours, if permitted");
 	CHECK_NUMBER(
 		unit_fork(raise_and_lower), 0,
-		"we come before others where no limit kills us for it, until that is taken back");
+		"os_raise_priority sets a real-time priority, if permitted, and os_lower_priority takes it back");
 	CHECK_NUMBER(unit_fork(raise_with_limit), 0,
-		     "RLIMIT_RTTIME leaves us no real-time priority");
+		     "with RLIMIT_RTTIME os_raise_priority sets no real-time priority");
 }
 
 /* ---- proc.c ---- */
@@ -212,12 +213,12 @@ static void check_starts(void)
 		(void)kill(pid, SIGKILL);
 		(void)waitpid(pid, NULL, 0);
 	}
-	CHECK(told > 0, "the start time of a process is that of its fork");
-	CHECK_NUMBER(same, told, "it is the start that /proc shows");
+	CHECK(told > 0, "the start time of a process can be computed from the time of its fork");
+	CHECK_NUMBER(same, told, "a computed start time is the one that /proc shows");
 	CHECK_NUMBER((int64_t)proc_start_between(tick_ms * 7, tick_ms * 8 - 1), 7,
-		     "a start within a tick is that tick");
+		     "the start time of a process that was forked within one tick is that tick");
 	CHECK_NUMBER((int64_t)proc_start_between(tick_ms * 7, tick_ms * 8), 0,
-		     "a start in one of two ticks is not told");
+		     "the start time of a process that was forked in one of two ticks is unknown");
 }
 
 /* A process is opened only if its start time fits: the pid can have been reused. */
@@ -231,8 +232,9 @@ static void check_open(void)
 	CHECK(fd >= 0, "a process is opened by its pid and start");
 	(void)close(fd);
 	errno = 0;
-	CHECK_NUMBER(proc_open(self.pid, self.start + 1), -1, "but not by another start");
-	CHECK_NUMBER(errno, ESRCH, "since that process has ended");
+	CHECK_NUMBER(proc_open(self.pid, self.start + 1), -1,
+		     "a process is not opened by its pid and another start");
+	CHECK_NUMBER(errno, ESRCH, "a process with another start has ended (ESRCH)");
 }
 
 /* ---- shell.c ---- */
@@ -332,7 +334,7 @@ static void check_signals(void)
 	}
 	for (int i = 1; i < SIGRTMAX; i++)
 		CHECK(!signals_parse(signals_name(i, name), &signal) || signal == i,
-		      "signal %d is written as it is read", i);
+		      "the name of signal %d is read as this signal", i);
 }
 
 void test_sys(void)
@@ -344,6 +346,7 @@ void test_sys(void)
 	check_priorities();
 	check_starts();
 	check_open();
-	CHECK_NUMBER(unit_fork(kill_helper), 0, "what a killed helper had started is killed");
+	CHECK_NUMBER(unit_fork(kill_helper), 0,
+		     "processes that a killed helper had started are killed");
 	check_signals();
 }

@@ -74,12 +74,12 @@ static void check_escape(void)
 	CHECK_STRING(rlock_escape("\xe2\x82\xc3\xa4(", 5, out, sizeof(out)), "\\xe2\\x82\xc3\xa4(",
 		     "text after an invalid sequence is not escaped");
 	CHECK_STRING(rlock_escape("a\0bc", 3, out, sizeof(out)), "a\\x00b",
-		     "the length counts, not a NUL");
+		     "escaping continues after a NUL, up to the length");
 	CHECK_STRING(rlock_escape("\xe2\x82\xac", 2, out, sizeof(out)), "\\xe2\\x82",
 		     "a character isn't read beyond the length");
 	CHECK(rlock_character_read("", 0, &character) == 0 &&
 		      rlock_character_read("\xc3\xa4", 2, &character) == 2 && character == 0xe4,
-	      "a character is read, where there is one");
+	      "a character is read, and none from an empty text");
 	CHECK_STRING(rlock_escape(NULL, 0, out, sizeof(out)), "", "NULL is shown as an empty text");
 }
 

@@ -171,7 +171,7 @@ static void check_set_db(void)
 
 		CHECK(rlock_url_set_db(url, rows[i].db) == rows[i].status &&
 			      rlock_url_has_db(url) == had_db,
-		      "database %d is set in %s, which does not say so then, or refused",
+		      "database %d is set in %s or refused, and does not become part of the URL",
 		      rows[i].db, rows[i].text);
 		CHECK_STRING(rlock_url_server(url), rows[i].server,
 			     "the server text has the new database");

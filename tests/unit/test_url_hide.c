@@ -146,7 +146,7 @@ static void check_slips(void)
 				loud += !is_silent(text);
 			}
 		}
-		CHECK_NUMBER(loud, 0, "no slip makes the password of %s seen", carrier);
+		CHECK_NUMBER(loud, 0, "no mistake shows the password of %s", carrier);
 	}
 }
 
