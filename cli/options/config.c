@@ -1,6 +1,6 @@
 /*
- * Find and read the configuration file, whose lines are "option = value". table.c decides which value counts. Any
- * mistake is an error: with half of its options rlock might lock on another server.
+ * Find and read the configuration file, whose lines are "option = value". table.c decides which value counts. Any mistake
+ * is an error: with only half of its options, rlock might lock on another server.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -117,8 +117,8 @@ static int read_candidate(struct opts *opts, const struct candidate *candidate)
 }
 
 /*
- * Whether to go on without an unreadable file. Not if no other source names the server: the file may name it, and locks
- * on the default server would exclude nobody.
+ * Whether to continue without a file that cannot be read. Not if no other source names the server: this file may name it,
+ * and locks on the default server would exclude nobody.
  */
 static bool can_be_skipped(const struct opts *opts, const struct candidate *candidate, int err)
 {

@@ -1,5 +1,6 @@
 /*
- * The options of one call: the command line counts before the environment, and that before the configuration file.
+ * Read the options of one call. The command line takes precedence over the environment, and the environment over the
+ * configuration file.
  */
 #ifndef LOAD_H
 #define LOAD_H

@@ -1,7 +1,4 @@
-/*
- * What the user asked for: verbs, options and their sources, and struct opts, which has all values with the defaults in
- * place.
- */
+/* What the user asked for: verbs, options and their sources. struct opts has all values, with the defaults in place. */
 #ifndef OPTS_H
 #define OPTS_H
 
@@ -15,7 +12,7 @@ struct opts;
 struct password_source;
 struct descriptor;
 
-/* Sets of verbs, as bits: each option has the sum of its verbs. */
+/* Verbs as bits. Each option has the sum of its verbs. */
 enum verb_set {
 	VERBS_LOCK = 1 << 0, /* run, lock, fair, read, write */
 	VERBS_UNLOCK = 1 << 1,
@@ -278,9 +275,7 @@ extern const struct opts opts_initial;
 /* The pattern of all names. */
 extern const struct rlock_name opts_any_name;
 
-/*
- * Remake opts->server after a URL was changed. Returns 0, or the exit code after one line by message_error.
- */
+/* Make opts->server again after a URL was changed. Returns 0, or the exit code after one line by message_error. */
 int opts_set_server(struct opts *opts);
 /* Free only the URLs. */
 void opts_free_urls(struct opts *opts);

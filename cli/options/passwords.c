@@ -18,8 +18,8 @@
 #include "sys/shell.h"
 
 /*
- * How long the password that was read at the start serves for the first connection to each server, without another
- * reading of the file.
+ * Until this time has passed, the first connection to each server uses the password that was read at the start. Later
+ * connections read the file again.
  */
 #define FRESH_MS 1000
 #define PASSWORD_FILE_MAX 65536
@@ -102,7 +102,7 @@ static void *begin(void *ctx, const char *server, int64_t deadline_ms, int *fd_o
 		*fd_out = fetch->shell->fd;
 		return fetch;
 	}
-	/* A file: its last password may serve. */
+	/* The file cannot be read now, but its last password may still be right. */
 	if (source->path != NULL)
 		return fetch;
 	free(fetch);
@@ -158,8 +158,8 @@ static enum rlock_status take_output(struct shell *shell, const char **password_
 }
 
 /*
- * Take the password from the file. While the file is missing or half written, use the last password: the server decides
- * whether it is still right.
+ * Take the password from the file. While the file is missing or half written, use its last password: the server decides
+ * whether that is still right.
  */
 static enum rlock_status take_file(struct fetch *fetch, const char **password_out)
 {
@@ -211,7 +211,7 @@ void password_source_free(struct password_source *source)
 	free(source);
 }
 
-/* A source that runs the command. NULL: out of memory. */
+/* Make a source that runs the command. NULL: out of memory. */
 static struct password_source *source_of_command(const char *command)
 {
 	struct password_source *source = calloc(1, sizeof(*source));
@@ -227,8 +227,8 @@ static struct password_source *source_of_command(const char *command)
 }
 
 /*
- * A source that reads the file, whose password is known now. A later content counts only if the file passes the checks
- * then. NULL: out of memory.
+ * Make a source that reads the file, whose password is known now. A later content of the file counts only if it passes the
+ * checks. NULL: out of memory.
  */
 static struct password_source *source_of_file(const char *path, const char *password, size_t uses)
 {

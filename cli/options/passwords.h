@@ -1,6 +1,6 @@
 /*
- * The passwords of the servers: from REDISCLI_AUTH; or, for each connection, the first line of --password-file or of
- * the output of --password-command.
+ * Set the passwords of the servers: from REDISCLI_AUTH, or from the first line of --password-file or of the output of
+ * --password-command. A command runs again for each connection, and a regular file is read again.
  */
 #ifndef PASSWORDS_H
 #define PASSWORDS_H

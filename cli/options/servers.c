@@ -72,8 +72,8 @@ static void print_shared_origin(const struct opts *opts, char out[ORIGIN_MAX])
 }
 
 /*
- * Print why an option of the file, from first to last, is not for these servers: a higher source names them. Empty: no
- * such option.
+ * Print why one of the options from first to last, given in the file, is not for these servers: a higher source names them.
+ * Empty: there is no such option.
  */
 static char *print_ignored(const struct opts *opts, enum opt_id first, enum opt_id last,
 			   char out[ORIGIN_MAX])
@@ -222,8 +222,7 @@ static int set_map(const struct opts *opts, struct rlock_url *url)
 }
 
 /*
- * Options for one sort of server. If no URL is of that sort, refuse the option: the user takes the server for another
- * one.
+ * Options for one sort of server. If no URL is of that sort, refuse the option: the user has the wrong idea of the server.
  */
 static const struct group {
 	enum opt_id first, last;

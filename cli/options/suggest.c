@@ -692,8 +692,8 @@ static bool has_unknown(const struct line *line)
 }
 
 /*
- * Whether -h is redis-cli's -h HOST, since names or a COMMAND follow. The help would end with status 0, and a cron job
- * would seem to have run.
+ * Whether -h is meant as redis-cli's -h HOST, since names or a COMMAND follow. If rlock printed its help then and ended
+ * with 0, a cron job would seem to have run.
  */
 static bool is_host(const struct line *line, const struct word *word)
 {

@@ -1,6 +1,6 @@
 /*
- * The table of all options, for the command line, the environment, the configuration file and the help. A row has an
- * option's names, the check and the place of its value, its verbs, its sources and its help.
+ * The table of all options, for the command line, the environment, the configuration file and the help. A row has the names
+ * of an option, the type and the place of its value, its verbs, its sources and its help.
  */
 #ifndef TABLE_H
 #define TABLE_H
@@ -32,7 +32,7 @@ enum opt_type {
 	TYPE_TEXT,
 	TYPE_LINE, /* TYPE_TEXT without control characters */
 	/*
-	 * TYPE_TEXT that names a log: not "-", since standard output belongs to COMMAND, nor "journald"
+	 * TYPE_TEXT that names a log, but not "-", since standard output belongs to COMMAND, and not a word like "journald"
 	 */
 	TYPE_LOG,
 	/* enum: one of the words in value, in their order; min is the number of the first */
@@ -117,8 +117,8 @@ const char *table_default(const struct opt *opt, char out[DEFAULT_TEXT_MAX]);
 
 /*
  * Check a value of a source, and store it in opts if it counts: no higher source gave one, and the verb has the option.
- * Call for the sources from the highest to the lowest. A source must not give an option twice, unless it is REPEATABLE.
- * opts points to the value. RLOCK_EINVAL with the reason, or RLOCK_ENOMEM.
+ * Call this for the sources from the highest to the lowest. Afterwards opts points to the value. A source must not give an
+ * option twice, unless it is REPEATABLE. RLOCK_EINVAL with the reason, or RLOCK_ENOMEM.
  */
 enum rlock_status table_give(struct opts *opts, struct given given, char why[RLOCK_ERROR_MAX]);
 /* The value that counts for the option; NULL: the default. */

@@ -9,9 +9,7 @@
 #include "base/array_grow.h"
 #include "options/urls.h"
 
-/*
- * Whether a piece without a scheme has an '@': it is the end of a URL with a blank in its password.
- */
+/* Whether a piece without a scheme has an '@'. Such a piece is the end of a URL whose password contains a blank. */
 static bool has_rest_of_password(const char *value)
 {
 	size_t len;
@@ -28,9 +26,7 @@ static bool has_rest_of_password(const char *value)
 	return false;
 }
 
-/*
- * Suggest the URL for a host or a socket without a scheme. False: with a scheme, the piece is no URL either.
- */
+/* Suggest the URL for a host or a socket without a scheme. False: the piece is no URL even with a scheme. */
 static bool suggest_scheme(const char *piece, char why[RLOCK_ERROR_MAX])
 {
 	struct rlock_url *url = NULL;

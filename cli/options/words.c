@@ -1,7 +1,7 @@
 /*
- * Read the words of a command line as getopt_long does, with three rules of our own. No abbreviations: a new option would
- * change their meaning. No value that looks like an option: an unset variable leaves such a line.
- * No value directly after the letter of an option that takes none, as in -n5: it would be read as more letters.
+ * Read the words of a command line as getopt_long does, with three more rules. No option is abbreviated: a new option would
+ * change the meaning. No value looks like an option: an unset variable leaves such a line. No value follows the letter of
+ * an option that takes none, as in -n5: getopt_long would read more letters.
  */
 #include <ctype.h>
 #include <string.h>
