@@ -120,7 +120,10 @@ int caller_run(struct opts *opts, caller_fn act)
 	bool is_cancelled = false;
 	int code;
 
-	/* If the reader of our output has ended, a verb that changes something continues; one that only reports may die of SIGPIPE. */
+	/*
+	 * Ignore SIGPIPE in a verb that changes something: it must continue if the reader of our output has ended. A verb
+	 * that only reports may end.
+	 */
 	if ((opts->verb->set & VERBS_REPORT) == 0)
 		(void)signal(SIGPIPE, SIG_IGN);
 	code = caller_connect(opts, -1, &is_cancelled, &conn);

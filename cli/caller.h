@@ -21,8 +21,9 @@ int caller_run(struct opts *opts, caller_fn act);
 int caller_resolve(struct opts *opts, int cancel_fd, bool *is_cancelled);
 
 /*
- * Start a local: server if need be, and make the connection (nothing is sent yet). 0, or the exit code after one line
- * by message_error. cancel_fd (-1: none) ends waits; *is_cancelled is set when it did.
+ * Start a local: server if necessary, and make the connection, over which nothing is sent yet. cancel_fd (-1: none) ends
+ * all waits when it becomes readable; *is_cancelled: it has ended the wait for a local: server. 0, or the exit code after
+ * one line by message_error.
  */
 int caller_connect(struct opts *opts, int cancel_fd, bool *is_cancelled, struct rlock_conn **out);
 

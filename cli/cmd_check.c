@@ -38,9 +38,7 @@ enum {
 #define USER_MAX 512
 #define SHOWN_MAX 1024
 
-/*
- * A server and its run_id, by which two URLs for the same server are found; id is empty if the server reports none.
- */
+/* The run_id of a server, which shows that two URLs lead to the same server; empty: the server reports none. */
 struct run {
 	char id[RLOCK_FACT_MAX], server[SHOWN_MAX];
 };
@@ -213,7 +211,7 @@ static void check_version(struct check *check)
 
 /*
  * Report two URLs that lead to one server: the server would count twice for a majority. For a cluster, compare only the
- * last node.
+ * last node that was checked.
  */
 static void check_run(struct check *check)
 {
@@ -402,7 +400,10 @@ static void check_persistence(struct check *check)
 			    is_save_known ? "" : ", or snapshots only");
 }
 
-/* The number of calls, from a fact "calls=3,usec=..."; 0 also if the server does not count subcommands. */
+/*
+ * The number of calls of a command, from a fact like "calls=3,usec=...". 0: no calls, or the server does not count
+ * subcommands.
+ */
 static int64_t calls(const struct check *check, const char *name)
 {
 	char text[RLOCK_FACT_MAX];
@@ -493,9 +494,7 @@ static enum rlock_status check_info(struct check *check)
 	enum rlock_status status =
 		rlock_conn_server_info(check->conn, check->index, on_server, check);
 
-	/*
-	 * Continue without the right to list the nodes of a cluster: locks do not need that list.
-	 */
+	/* Continue if the user may not list the nodes of a cluster: locks do not need that list. */
 	if (status != RLOCK_EACL)
 		return status;
 	check->subject = "nodes";
@@ -598,8 +597,8 @@ static enum rlock_status read_clock_exactly(struct check *check, int64_t trips_u
 }
 
 /*
- * Judge the drift between two readings. The server read its clock at any moment of the round trip: count only the drift
- * that is certain.
+ * Judge the drift of the server's clock between two readings. The server read its clock at an unknown moment of each round
+ * trip: count only the drift that is certain.
  */
 static void judge_drift(struct check *check, const struct rlock_clock_reading readings[2])
 {
@@ -678,9 +677,7 @@ static void add_lack(void *ctx, const struct rlock_lack *lack)
 	struct lacks *lacks = ctx;
 	const char *right = lack->right;
 
-	/*
-	 * Never advise "~*", nor the channels of all names: the user may have patterns on purpose.
-	 */
+	/* Never advise "~*", nor the channels of all names: the user may be limited to patterns on purpose. */
 	lacks->lacks_names = lacks->lacks_names || strcmp(right, "~*") == 0;
 	if (lacks->lacks_names && (*right == '~' || *right == '&' || *right == 'r'))
 		return;
@@ -778,7 +775,7 @@ static void on_lock_trial(void *ctx, const struct rlock_lock_trial *trial)
 {
 	struct check *check = ctx;
 	/*
-	 * Whether a server answered, but refused. A moving slot counts as well: both nodes answer, and redirect to each
+	 * Whether the server replied, but refused. A moving slot counts as well: both nodes reply, and redirect to each
 	 * other until the request fails.
 	 */
 	bool is_refused =
@@ -908,7 +905,7 @@ static int check_server(struct check *check)
 			continue;
 		check->subject = "server";
 		code = caller_explain_failure(check->opts, check->conn, status, why);
-		/* The heading says where the URL is from: do not repeat it. */
+		/* The heading already names the source of the URL: print the error without it. */
 		add_finding(check, code, "%s",
 			    rlock_conn_failure(check->conn)->is_unreachable
 				    ? rlock_conn_error(check->conn)
@@ -942,9 +939,7 @@ static const char *where(const struct opts *opts, const struct setting *setting,
 	return "the default";
 }
 
-/*
- * Print a setting as a finding, but leave it out of the conclusion: most unused settings do no harm.
- */
+/* Print a setting as a finding, but do not count it in the conclusion: most settings without an effect do no harm. */
 static void print_setting(void *ctx, const struct setting *setting)
 {
 	struct check *check = ctx;
@@ -993,9 +988,7 @@ static void put_setting(void *ctx, const struct setting *setting)
 
 /* ---- this machine ---- */
 
-/*
- * Report a private server that calls do not find any more: its holders still run, but exclude no new caller.
- */
+/* Report a lost private server, which no call finds any more: its holders still run, but exclude no new caller. */
 static void check_local(struct check *check, int dir_fd)
 {
 	pid_t lost = local_find_lost_server(dir_fd);
@@ -1094,7 +1087,7 @@ static int report(struct check *check, int code)
 
 int cmd_check(struct opts *opts)
 {
-	/* Allocate it: the limit of the stack may be 64 KB. */
+	/* Allocate the struct: the limit of the stack may be 64 KB. */
 	struct check *check = calloc(1, sizeof(*check));
 	bool is_cancelled = false;
 	int code;

@@ -567,9 +567,9 @@ static int check_path(const struct descriptor *descriptor)
 
 /*
  * Lock or unlock a descriptor as flock(2) does: a second lock replaces the first, and keeps its name even if the file was
- * renamed. Acquire the new hold before releasing the old one, so that the lock is never free in between. That is true even
- * if the old renewer releases its hold just then, because the descriptor was closed and opened again. From a read lock to
- * a write lock release first: flock(2) has the same gap.
+ * renamed. Acquire the new hold before releasing the old one, so that the lock is never free in between. The old renewer
+ * may release the old hold just then, because the descriptor was closed and opened again. From a read lock to a write lock,
+ * release first: flock(2) has the same gap.
  */
 static int lock_for_process(const struct call *call, struct opts *opts)
 {
@@ -579,7 +579,7 @@ static int lock_for_process(const struct call *call, struct opts *opts)
 	int code;
 
 	(void)signal(SIGPIPE, SIG_IGN);
-	/* A hold file names the socket of a local: server. */
+	/* Find the socket of a local: server first: hold files name the server by it. */
 	code = caller_resolve(opts, -1, &is_cancelled);
 	if (code == 0)
 		held = hold_file_find_of_descriptor(opts->descriptor, opts->server, &code);

@@ -127,7 +127,7 @@ static int act_on_hold(const struct opts *opts, struct rlock_conn *conn, caller_
 	do {
 		hold = hold_file_find(pid, opts->names, opts->name_count, opts->server, opts->mode,
 				      &near, &code);
-		/* An `rlock run` around us may hold only some of the names. */
+		/* Act on each name alone: an `rlock run` around us may hold only some of the names. */
 		if (code == 0 && (hold == NULL || hold->purpose == RLOCK_PURPOSE_COMMAND) &&
 		    opts->name_count > 1)
 			code = ONE_BY_ONE;
@@ -179,8 +179,8 @@ static int open_hold(const struct opts *opts, const struct hold_file *file, cons
 	spec.name_count = file->name_count;
 	spec.id = file->hold_id;
 	/*
-	 * Pass no owners for an `rlock run`: then a server that has lost the hold is not granted it again. The note, which that
-	 * grant would need, is not known here.
+	 * Pass no owners for an `rlock run`: then no server that has lost the hold grants it again. The note, which such a
+	 * grant would store, is not known here.
 	 */
 	spec.owners = file->purpose == RLOCK_PURPOSE_COMMAND ? NULL : file->owners;
 	spec.note = file->note;
@@ -542,7 +542,7 @@ static bool has_lease(const struct hold_file *file, bool was_renewed)
 	       rlock_now_ms() < file->sent_ms + file->lease_ms;
 }
 
-/* Have status remember the hold, for the time of unlock's --remember, else of the lock's. */
+/* Set for how long status shows the hold after its release: the time of unlock's --remember, else of the lock's. */
 static void remember(struct rlock_hold *hold, const struct opts *opts)
 {
 	if (opts->remember_ms > 0)
@@ -562,7 +562,10 @@ static int release_claimed(const struct opts *opts, struct rlock_conn *conn, str
 		hold_file_remove(file);
 	if (code != 0)
 		return code;
-	/* The lease began with the last renewal. The file has only the time of the first request. */
+	/*
+	 * Count the lease from now, since the renewer renewed it until now. The file has only the time of an earlier
+	 * request.
+	 */
 	if (was_held && !file->is_fixed_lease)
 		rlock_hold_set_sent_ms(hold, rlock_now_ms());
 	remember(hold, opts);

@@ -230,8 +230,8 @@ static struct rlock_name without_time(const struct rlock_holder *holder)
 }
 
 /*
- * Whether another server's holder is also one of this server. Times are not compared, since they differ from server to server; nor is the
- * order, which can differ for holders that began in the same moment.
+ * Whether another server's holder is also one of this server. Times are not compared, since they differ from server to
+ * server. The order is not compared either: holders that began in the same moment can have another order.
  */
 static bool has_holder(const struct rlock_inspection *inspection, const struct rlock_holder *other)
 {
@@ -465,8 +465,8 @@ static bool print_text(const struct found *found, size_t width, FILE *out)
 }
 
 /*
- * The exit code: 0 if a quorum of servers has the lock; EXIT_NOT_HELD if it cannot have one; else that of the first server that did not
- * reply, since its reply would decide.
+ * The exit code: 0 if a quorum of servers has the lock; EXIT_NOT_HELD if no quorum can have it. Else that of the first
+ * server that did not reply, since its reply would decide.
  */
 static int code_of(const struct opts *opts, const struct found *found)
 {
@@ -583,8 +583,8 @@ static int print_names(const struct opts *opts, struct rlock_conn *conn, FILE *o
 /* ---- list: rows ---- */
 
 /*
- * Rows that are collected before they are printed. At the end all are sorted, and rows of one lock on several servers become one; more
- * rows than this would take too much memory.
+ * Most rows that are collected before they are printed: more would take too much memory. At the end all collected rows are
+ * sorted, and rows of one lock on several servers become one.
  */
 #define ROWS_MAX 100000
 #define PROGRESS_AFTER_MS 1000
@@ -754,7 +754,7 @@ static void on_progress(void *ctx, const struct rlock_list_progress *progress)
 /* Print the state once. Returns the exit code. */
 typedef int (*print_fn)(const struct opts *opts, struct rlock_conn *conn, FILE *out);
 
-/* Print as many lines as fit on the terminal: more would scroll the first ones away. */
+/* Print only the lines that fit on the terminal: more would scroll the first lines away. */
 static void show(const char *text, size_t room, int64_t every_ms, bool is_first)
 {
 	char when[WALL_CLOCK_TEXT_MAX], every[DURATION_TEXT_MAX];
@@ -817,7 +817,10 @@ static int watch(const struct opts *opts, struct rlock_conn *conn, print_fn prin
 
 /* ---- list ---- */
 
-/* Most holders to read of a lock for --held-for and --metrics: permits are not sorted by age, so the oldest may be the last. */
+/*
+ * Most holders to read of a lock for --held-for and --metrics. The server does not sort permits by age, so the oldest may
+ * be the last one.
+ */
 #define AGES_MAX 100
 
 /* Report that no lock was found. With --held-for write to the output, whose first line a monitor such as Nagios shows. */

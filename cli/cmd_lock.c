@@ -131,7 +131,7 @@ static void wait_report_busy(const struct opts *opts, const struct rlock_conn *c
 	char name[NAME_SHOWN_MAX], waited[DURATION_TEXT_MAX], held[HELD_TEXT_MAX];
 	const struct rlock_failure *failure = rlock_conn_failure(conn);
 	const char *gone = show_gone(&failure->record.process);
-	/* A longer wait does not help if the semaphore has fewer permits in all than the call takes. */
+	/* False: the semaphore has fewer permits in all than the call takes, so a longer wait does not help. */
 	bool may_come = opts->permits == 0 || failure->held_ms >= 0;
 	int64_t until_ms = failure->kept_until_ms;
 	bool has_job = failure->held_ms >= 0 && until_ms < 0 && gone[0] == '\0';
@@ -173,8 +173,8 @@ static const struct rlock_holder *oldest_holder(const struct rlock_inspection *l
 }
 
 /*
- * After RLOCK_BUSY: whether a holder is older than --complain-after; then report it. The busy reply names any one of the
- * holders, so another request asks for the age of each.
+ * After RLOCK_BUSY: report the oldest holder if it is older than --complain-after. Returns whether it is. The busy reply
+ * names only one of the holders, so another request asks for the age of each.
  */
 static bool complain_of_holder(const struct opts *opts, struct rlock_conn *conn)
 {
@@ -242,9 +242,9 @@ static void wait_report_acquired(const struct opts *opts, int64_t waited_ms, boo
 #define FLOCK_PRINT_MS 500
 
 /*
- * Print the lines of flock --verbose when flock(1) would. flock buffers them: a terminal gets them immediately, a file when
- * flock ends, after the output of its command. With --no-fork flock becomes the command and drops its buffer, so a file
- * gets no line.
+ * Print the lines of flock --verbose when flock(1) would: to a terminal immediately (is_at_once), to a file at the end.
+ * flock(1) buffers the lines for a file. With --no-fork it executes the command and loses its buffer, so a file gets no
+ * line.
  */
 static void flock_print(const struct opts *opts, int64_t waited_ms, bool is_at_once)
 {
@@ -490,8 +490,8 @@ static int find_owners(struct acquirer *acquirer)
 /* ---- the lock ---- */
 
 /*
- * Report the holder, if a person reads the messages now, or with -v: cron would mail them. Return memory to the system, since a
- * wait of this length may last for hours.
+ * Report the holder with -v, or if a person reads the messages now: cron would send them by mail. Also return memory to the
+ * system, since a wait of this length may last for hours.
  */
 static void on_long_wait(void *ctx, const struct rlock_blocker *blocker)
 {
@@ -617,7 +617,7 @@ static int end_cancelled(const struct acquirer *acquirer)
 	int signal = acquirer->args.lease->exit_signal;
 	char reason[32], name[NAME_SHOWN_MAX];
 
-	/* After Ctrl-C the shell itself begins a new line. */
+	/* Leave the cursor on the progress line after Ctrl-C: the shell itself begins a new line. */
 	if (signal != SIGINT)
 		(void)message_progress_end(NULL);
 	(void)snprintf(reason, sizeof(reason), "signal %d", signal);

@@ -22,7 +22,10 @@
 /* Pause between two requests whether the holds have ended: short at first, then doubled up to the maximum. */
 #define POLL_MIN_MS 10
 #define POLL_MAX_MS 250
-/* Holds to ask about per millisecond of pause: a request about thousands takes the server some ms, and it has other clients. */
+/*
+ * Pause for at least a millisecond for each HOLDS_PER_MS holds. A request about thousands of holds takes the server some
+ * ms, and it has other clients.
+ */
 #define HOLDS_PER_MS 5
 /* When to report which holder is waited for, and how often to repeat it. */
 #define PROGRESS_MS 1000
@@ -129,7 +132,10 @@ static void report_holds(struct stopping *stopping, const char *by, bool is_firs
 	}
 }
 
-/* Send the request, or ask which holds are left. RLOCK_ENET: a retry may succeed. Other failures are reported, and set the exit code. */
+/*
+ * Send the request, or ask which holds are left. RLOCK_ENET: a retry may succeed. Otherwise RLOCK_OK: other failures are
+ * reported, and set the exit code.
+ */
 static enum rlock_status ask(struct stopping *stopping, struct rlock_conn *conn, const char *by,
 			     int64_t end_ms)
 {
@@ -169,7 +175,8 @@ struct round {
 	size_t holds; /* how many holds are waited for */
 	char by[RLOCK_NOTE_MAX];
 	bool is_unreached; /* the last request for at least one name got no reply */
-	bool is_begun; /* a server has replied, or --wait was given: wait for a server that is lost */
+	/* A server has replied, or --wait was given: if a server is lost, wait for it. */
+	bool is_begun;
 };
 
 /* Report the first holder that is waited for; how says what is known of it. */
@@ -201,7 +208,7 @@ static void report_waiting(const struct round *round, enum message_level level, 
 	}
 }
 
-/* Ask about all names that are waited for. Returns whether any of them has holds left. */
+/* Ask for each name whose holds have not ended. Returns whether any of these names has holds left. */
 static bool poll_holds(struct round *round, struct rlock_conn *conn, int64_t end_ms)
 {
 	bool is_waiting = false;

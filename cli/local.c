@@ -80,7 +80,10 @@ static int local_server_connect(int dir_fd, pid_t *pid_out)
 		err = errno;
 	else if (peer.uid != geteuid())
 		err = EPERM;
-	/* The server's first thread, which would reply, has ended. Its other threads may keep the socket open for a moment. */
+	/*
+	 * Count the server as ended if its first thread, which replies, has ended. Its other threads may keep the socket
+	 * open for a moment.
+	 */
 	else if (peer.pid > 0 && proc_read(peer.pid, &proc) &&
 		 (proc.state == 'Z' || proc.state == 'X'))
 		err = ECONNREFUSED;
@@ -305,8 +308,8 @@ _Noreturn static void fail_in_child(int error_fd)
 }
 
 /*
- * Start the server by a double fork, so that we need not reap it. The other end of error_fd gets an errno, or end of file once
- * the server was executed. False with errno.
+ * Start the server by a double fork, so that we need not reap it. The other end of error_fd gets an errno, or the end of
+ * file when the server was executed. False with errno.
  */
 static bool fork_server(struct search *search, int lock_fd, int error_fd, int null_fd)
 {

@@ -73,8 +73,8 @@ static void overview_print(enum help_extent extent)
 }
 
 /*
- * The verb that name misspells, or "flock", "help" or "version"; NULL: none. At most one slip, and not in the first letter: a
- * word with more slips may be a lock's name, and a wrong guess of "unlock" or "stop" does harm.
+ * Find the verb that name misspells, or "flock", "help" or "version"; NULL: none. Allow one slip, but not in the first
+ * letter. A word with more slips may be a lock's name, and to suggest "unlock" or "stop" for it would do harm.
  */
 static const char *find_mistyped_verb(const char *name)
 {
@@ -237,7 +237,7 @@ static int report_unknown_verb(int argc, char **argv)
 		is_certain = true;
 		usage_line(&suggestion.line, PLAIN("rlock flock"), { NULL, argv + 1, count - 1 });
 	} else {
-		/* Suggest run only for one name and a command: otherwise the word may well be an unknown verb. */
+		/* Suggest run only for one name and a command: otherwise the word is probably an unknown verb. */
 		is_certain = correct(verbs_find("run"), argv + 1, count - 1, &suggestion) &&
 			     suggestion.has_command && suggestion.name_count == 1;
 	}

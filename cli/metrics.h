@@ -1,5 +1,6 @@
 /*
- * Print locks in the text format of Prometheus, in which all samples of a metric must stand together.
+ * Print locks in the text format of Prometheus. It requires all samples of a metric together, so they are collected by
+ * metric.
  */
 #ifndef METRICS_H
 #define METRICS_H
@@ -24,7 +25,7 @@ struct metrics {
 
 /* Open the streams. False: out of memory. Call metrics_free in either case. */
 bool metrics_init(struct metrics *metrics, bool has_servers);
-/* Add the samples of a lock. They are copied: lock may be freed then. */
+/* Add the samples of a lock. The caller may free the lock after the call. */
 void metrics_add(struct metrics *metrics, const struct rlock_inspection *lock);
 /* Print all samples. False: out of memory, and nothing is printed. */
 bool metrics_print(struct metrics *metrics, FILE *out);

@@ -13,10 +13,10 @@ struct hold_file;
 extern const struct verb verbs[];
 extern const size_t verb_count;
 
-/* The verb of that name; NULL when there is none. */
+/* The verb of that name; NULL: none. */
 const struct verb *verbs_find(const char *name);
 
-/* Each function does one verb: main or act of struct verb. */
+/* Each function runs one verb, as main or act of struct verb. */
 int cmd_lock(struct opts *opts); /* run, lock, fair, read, write */
 int cmd_sem(struct opts *opts);
 /* Read the options of flock(1), and run the verb. argv[0] is not read. */

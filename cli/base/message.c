@@ -29,7 +29,7 @@
 static bool is_quiet;
 static bool is_verbose;
 static bool is_progress_shown;
-/* no room for the last message */
+/* There was no room for the last message. */
 static bool is_stuck;
 static int64_t latest_ms = INT64_MAX;
 static char names_prefix[NAMES_MAX];                 /* "NAME: ", or empty */
@@ -66,8 +66,8 @@ void message_set_deadline(int64_t deadline_ms)
 }
 
 /*
- * Wait for room on stderr. False: still full, for example because a pager was stopped. The wait has a limit, since a lock
- * may be held meanwhile, and no signal ends the wait. After one such wait the next messages do not wait.
+ * Wait for room on stderr. False: still full, for example because a pager was stopped. The wait has a limit: a lock may be
+ * held during it, and no signal ends it. After one wait in vain the next messages do not wait.
  */
 static bool has_room(int64_t limit_ms)
 {
@@ -269,7 +269,7 @@ int exit_code_of(enum rlock_status status)
 {
 	/* Without default, the compiler reports a status without a code. */
 	switch (status) {
-	/* done; the caller warns that no waiter was notified */
+	/* The release is done. The caller warns if no waiter was notified. */
 	case RLOCK_OK:
 	case RLOCK_NOT_NOTIFIED:
 		return 0;

@@ -1,6 +1,6 @@
 /*
- * Messages to stderr, which only message.c writes: each is one line, "rlock: ...", in one write, as is a line of the
- * log. Also the exit codes.
+ * Messages to stderr, and the exit codes. Only message.c writes to stderr: each message is one line, "rlock: ...", in one
+ * write. A line of the log is one write as well.
  */
 #ifndef MESSAGE_H
 #define MESSAGE_H
@@ -17,7 +17,7 @@ void message_setup(bool quiet, bool verbose);
 /* Set, once, the escaped names that message_error_of_lock puts first. */
 void message_set_names(const char *names);
 
-/* Let no message wait for room after deadline_ms; INT64_MAX: no such limit. */
+/* Do not let a message wait for room after deadline_ms; INT64_MAX: no such limit. */
 void message_set_deadline(int64_t deadline_ms);
 
 enum message_level {
@@ -54,8 +54,8 @@ void message_progress_clear(void);
 bool message_progress_end(const char *text);
 
 /*
- * Print news of a wait where progress cannot be shown. As message_info, but the calling process writes it, so that the
- * line comes before the output of what this process starts next.
+ * Print news of a wait where progress cannot be shown. As message_info, but the calling process writes the line, and not
+ * the writer of message_set_writer. So the line comes before the output of what this process starts next.
  */
 __attribute__((format(printf, 1, 2))) void message_news(const char *format, ...);
 
@@ -72,7 +72,7 @@ bool message_is_watched(void);
  */
 void message_line(const char *line, size_t len);
 /*
- * Have write_line write the messages. The renewer, which has none of the caller's streams, passes them to the front.
+ * Let write_line write the messages. The renewer has none of the caller's streams, and sends its messages to the front.
  * NULL: write to stderr.
  */
 void message_set_writer(void (*write_line)(const char *line, size_t len));

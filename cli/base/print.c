@@ -1,6 +1,6 @@
 /*
- * Print structs as JSON members or as aligned rows, fitted to the terminal; end standard output. Each character counts
- * as one column: wide ones only spoil the alignment.
+ * Print structs as JSON members or as aligned rows, fitted to the terminal. Each character counts as one column: wide
+ * characters only make the alignment worse.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -311,7 +311,7 @@ void columns_add(struct columns *columns, const char *key, const char *const *te
 void columns_add_fields(struct columns *columns, const struct field *fields, const void *object,
 			const char *first)
 {
-	/* Allocate it: too much for a small stack. */
+	/* Allocate the cells: they are too large for a small stack. */
 	char(*cells)[CELL_MAX] = malloc(columns->count * sizeof(*cells));
 	const char *texts[COLUMNS_MAX] = { first };
 

@@ -76,11 +76,9 @@ enum column_way {
 	COLUMN_WHOLE,
 	COLUMN_FIRST_OUT, /* leave it out first */
 	COLUMN_CUT,
-	/*
-	 * the first column: put a cell that is much longer than the others on a line above its row
-	 */
+	/* for the first column: put a cell that is much longer than the others on a line above its row */
 	COLUMN_LONG,
-	/* the last columns: put them on a line below the row, and never cut them */
+	/* for the last columns: put them on a line below the row, and never cut them */
 	COLUMN_BELOW,
 };
 

@@ -74,8 +74,8 @@ static int64_t unit_ms(const char *name, size_t len)
 }
 
 /*
- * The value of the digits after the decimal point, in parts of unit, rounded up. Computed from the last digit to the
- * first, so that any number of digits is exact: 0.d1d2... units are a tenth of (d1 + 0.d2...) units.
+ * The value of the digits after the decimal point, in parts of unit, rounded up. Compute from the last digit to the first:
+ * 0.d1d2... units are a tenth of (d1 + 0.d2...) units. So any number of digits is exact.
  */
 static int64_t fraction_value(const char *digits, size_t count, int64_t unit)
 {
@@ -110,7 +110,7 @@ static enum duration part_read(const char **cursor, int64_t *unit_ms_io, int64_t
 	if (whole_len + fraction_len == 0 || unit == 0 || unit >= *unit_ms_io ||
 	    (name_len == 0 && *unit_ms_io != INT64_MAX)) /* without a unit only alone */
 		return DURATION_NONE;
-	/* Too many digits give the greatest number. */
+	/* Too many digits give INT64_MAX, which is too long. */
 	whole = strtoll(*cursor, NULL, 10);
 	if (whole > LONGEST_MS / unit)
 		return DURATION_TOO_LONG;
@@ -237,8 +237,7 @@ char *wall_clock_print_of(int64_t unix_ms, char out[WALL_CLOCK_TEXT_MAX])
 
 /*
  * Find the name of the effective user in /etc/passwd: claimed, if it is one of this user's names. False: not found.
- * *is_strangers: claimed is the name of another user. Other sources of names are not asked: they may be on the network,
- * and hang.
+ * *is_strangers: claimed is the name of another user. Read no other source of names: it may be on the network, and hang.
  */
 static bool read_user(const char *claimed, char out[USER_NAME_MAX], bool *is_strangers)
 {

@@ -1,7 +1,7 @@
 /*
- * Decimal numbers; durations as people write them, "30s", "1500ms", "2.5m", "1h30m", "1d", "7" (seconds); and the time of day
- * and the user's name as people and logs read them: ISO 8601, with the offset. These are for printing only; deadlines are
- * on rlock_now_ms().
+ * Read and print decimal numbers, and durations as people write them: "30s", "1500ms", "2.5m", "1h30m", "1d", "7"
+ * (seconds). Print times of day in ISO 8601, with the offset, and the user's name. Times of day are for printing only:
+ * deadlines are on rlock_now_ms().
  */
 #ifndef UNITS_H
 #define UNITS_H
@@ -53,9 +53,9 @@ char *wall_clock_print_of(int64_t unix_ms, char out[WALL_CLOCK_TEXT_MAX]);
 #define USER_NAME_MAX 64
 
 /*
- * Print a name of the effective user, for people: one that /etc/passwd has for this user, if possible the same as LOGNAME,
- * or as USER if LOGNAME is not set. If the user is not in /etc/passwd, print that variable, unless it is another user's name;
- * else "root", or "uid" and the number. Returns out.
+ * Print a name of the effective user, for people. Prefer the value of LOGNAME, or of USER if LOGNAME is not set, if
+ * /etc/passwd has it for this user; else print another name that /etc/passwd has. If the user is not in /etc/passwd, print
+ * that value, unless it is another user's name. Otherwise print "root", or "uid" and the number. Returns out.
  */
 const char *user_name(char out[USER_NAME_MAX]);
 

@@ -1,6 +1,7 @@
 /*
- * Write the events of a lock as lines, to a file, to syslog, or by message.c to standard error. Values can contain any bytes, and
- * are escaped. Nothing stays open between two lines, so no command inherits a descriptor, and a rotated file is opened anew.
+ * Write the events of a lock as lines: to a file, to syslog, or by message.c to standard error. Values can contain any
+ * bytes, and are escaped. No descriptor stays open between two lines: a command cannot inherit one, and a rotated file is
+ * opened anew.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +44,7 @@ static char *path_shown;
 static bool has_warned;
 /* syslog: a line could not be sent, so later lines do not wait. */
 static bool has_failed;
-/* NULL: this process writes */
+/* writes the lines of this process; NULL: the process itself does */
 static event_log_writer other_writer;
 
 /* ---- a file ---- */
