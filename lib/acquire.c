@@ -133,7 +133,7 @@ static int64_t last_try_ms(const struct rlock__waiter *waiter)
 	return waiter->deadline_ms - before_ms;
 }
 
-/* The deadline of everything but an attempt: when the last attempt is due, or the end of the wait. */
+/* The deadline of a sleep, a pause or a subscription: when the last attempt is due, or the end of the wait. */
 static int64_t wait_until_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 {
 	int64_t last_ms;
@@ -157,7 +157,7 @@ bool rlock__waiter_is_subscribed(const struct rlock__place_state *server)
 	return server->subscription != NULL && rlock__connection_is_open(server->subscription);
 }
 
-/* Whether the waiter gets no messages there, and retries by the clock. */
+/* Whether the waiter gets no messages from this server, and polls instead. */
 static bool is_polled(const struct rlock__place_state *server)
 {
 	return rlock_now_ms() < server->polls_until_ms;
@@ -261,7 +261,7 @@ static bool add_channels(const struct rlock__waiter *waiter, size_t index, const
 	return true;
 }
 
-/* The end of the waiter's own channel. */
+/* The END of the waiter's own channel, CHANNEL:END. */
 static const char *own_id(const struct rlock__waiter *waiter)
 {
 	return rlock__waiter_is_fair(waiter) ? waiter->hold->owner : waiter->hold->id;
@@ -437,8 +437,8 @@ static void report_wait(struct rlock__waiter *waiter)
 }
 
 /*
- * Whether the process that the last reply names has ended, so that on_wait would report it wrongly. Replies get old: a waiter that
- * is not next sends a request seldom.
+ * Whether the process that the last reply names has ended, so that on_wait would report it wrongly. Replies get old: a
+ * waiter that is not next sends few requests.
  */
 static bool is_out_of_date(const struct rlock__waiter *waiter)
 {
@@ -895,7 +895,7 @@ static void fail_without_owner(const struct rlock__waiter *waiter, struct rlock_
 
 #define PERMITS_SHOWN_MAX 96
 
-/* For a semaphore add the total of permits before the one holder that is named. */
+/* For a semaphore, print the total of permits before the text about one of its holders. */
 static const char *print_permits(const struct rlock_blocker *blocker, const char *how,
 				 char out[PERMITS_SHOWN_MAX])
 {

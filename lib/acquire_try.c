@@ -324,8 +324,9 @@ static enum rlock_status read_reply(void *ctx, struct rlock__connection *connect
 /* ---- the arguments ---- */
 
 /*
- * Whether the place may rely on a message to wake us. For a fair lock on several servers, all of them must be subscribed to: they share
- * one order. Each slot wakes us for its own names, and each busy server with a wake queue wakes us by itself.
+ * Whether the script at the place may rely on a message to wake us. For a fair lock on several servers, we must be
+ * subscribed to all of them: they share one order. Each slot wakes us for its own names, and each busy server with a
+ * wake queue wakes us by itself.
  */
 static bool is_subscribed(const struct rlock__waiter *waiter, size_t index)
 {
@@ -419,8 +420,8 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 /* Wait at most this long for the replies to an undo. A grant that is not undone expires with its lease. */
 #define UNDO_MS 1000
 /*
- * If a wait has lasted KEEP_AFTER_MS, and a lock is granted here but not at all places, reserve it for us for KEPT_MS. After that time
- * other waiters may have it. The scripts do the same where one script sees all names.
+ * If a wait has lasted KEEP_AFTER_MS, and a lock is granted here but not at all places, reserve it for us for KEPT_MS.
+ * After that time other waiters may have it. If one script sees all names, the script does the same.
  */
 #define KEEP_AFTER_MS 2000
 #define KEPT_MS 2000
@@ -651,7 +652,10 @@ static void complete_grant(struct rlock__waiter *waiter)
 	}
 }
 
-/* Complete a grant, and leave the queues. Events are masked: they would cut this short, and nothing later does the rest. */
+/*
+ * Complete a grant, and leave the queues. Mask events: an event would cut this short, and no later call would do the
+ * rest.
+ */
 static void finish_grant(struct rlock__waiter *waiter, const struct rlock__broadcast *broadcast)
 {
 	waiter->conn->events.is_masked = true;

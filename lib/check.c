@@ -281,7 +281,7 @@ enum answer { ALLOWED, COMMAND_DENIED, OBJECT_DENIED };
 struct trial {
 	struct rlock_conn *conn;
 	struct rlock__connection *connection;
-	/* The first failure. After it no command is sent, and each counts as allowed. */
+	/* The first failure. After it no command is sent, and each right counts as allowed. */
 	enum rlock_status status;
 	/* random digits, which replace the '*' of the pattern */
 	char chance[RLOCK_HOLD_ID_MAX];
@@ -371,7 +371,10 @@ static void try_lists(struct trial *trial, const char *key)
 	}
 }
 
-/* Try RPUSH and INCR, which create a key. If the user may not remove it again, do not try them, but report them as missing. */
+/*
+ * Try RPUSH and INCR, which create a key. If the user may not remove that key again, do not try the two, but report
+ * them as missing.
+ */
 static void try_making(struct trial *trial, const char *key)
 {
 	const char *rpush[] = { "RPUSH", key, "" }, *incr[] = { "INCR", key };
@@ -461,7 +464,7 @@ static enum answer read_key(struct trial *trial, const char *key)
 static void try_key(struct trial *trial, const struct key_right *row)
 {
 	bool is_start =
-		row->key == RLOCK__KEY_TIMEOUTS; /* the beginning of keys: one of them is tried */
+		row->key == RLOCK__KEY_TIMEOUTS; /* a beginning of keys: one such key is tried */
 	char key[OBJECT_MAX];
 	/* The script does not use its key: the server checks only the right to the key. */
 	const char *argv[] = { "EVAL", "return 1", "1", key };

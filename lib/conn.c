@@ -1,6 +1,6 @@
 /*
- * The connection of a caller of the library: to one server, or to several that must agree, each by a connection of its own. request.c
- * sends requests to all of them in parallel.
+ * The connection of a caller of the library: to one server, or to several that must agree. Each server has a struct
+ * rlock__connection. request.c sends a request to all of them in parallel.
  */
 #include <errno.h>
 #include <hiredis/hiredis.h>
@@ -26,8 +26,8 @@
 #define PAUSE_MAX_MS 1000
 
 /*
- * Allowances for clocks that drift. With one server a thousandth of the lease: two machines without NTP differ by less. With several
- * servers 1 % and 2 ms, as in Redlock, since their clocks drift from each other as well.
+ * Allowances for clocks that drift. With one server: a thousandth of the lease, since two machines without NTP differ
+ * by less. With several servers: 1 % and 2 ms, as in Redlock, since their clocks drift from each other as well.
  */
 #define DRIFT_DIVISOR 1000
 #define DRIFT_MIN_MS 2

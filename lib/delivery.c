@@ -69,7 +69,10 @@ static bool is_one_slot_open(const struct rlock__broadcast *broadcast)
 	return false;
 }
 
-/* Send the request to the places that have not answered, and wait for a quorum; for the others only shortly. */
+/*
+ * Send the request to the places that have not answered. Wait until a quorum has answered, and then shortly for the
+ * other places.
+ */
 static enum rlock_status deliver_once(struct rlock__delivery *delivery, int64_t end_ms)
 {
 	struct rlock__broadcast *broadcast = &delivery->broadcast;

@@ -128,7 +128,7 @@ static enum rlock_status read_found(void *ctx, struct rlock__connection *connect
 		(struct rlock_name){ search->owner, strlen(search->owner) },
 		(struct rlock_name){ reply->element[3]->str, reply->element[3]->len }, &record);
 	(void)snprintf(note, sizeof(note), "%.*s", (int)shown.len, shown.text);
-	/* The lock itself does not show that it is fair: the record keeps it. */
+	/* Only the record shows that the lock is fair: its hash looks like that of a plain lock. */
 	if (spec.kind == RLOCK_PLAIN && record.kind == RLOCK_FAIR)
 		spec.kind = RLOCK_FAIR;
 	spec.names = search->name;

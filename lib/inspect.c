@@ -80,7 +80,7 @@ enum part_type {
 	PART_TIME,
 	PART_SIZE, /* a number; below 0 it becomes 0 */
 	PART_BOOL,
-	PART_KIND, /* of the lock, or "free" */
+	PART_KIND, /* the name of a kind, or "free" */
 	PART_CLIENT,
 	PART_LIST,   /* of structs; their number, a size_t, is at count_offset */
 	PART_OBJECT, /* one struct; for an empty array the pointer stays NULL */

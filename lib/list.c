@@ -93,7 +93,7 @@ struct listing {
 	uint64_t inspected;        /* keys that the script could read */
 	const struct sort *sort;
 	char cursor[CURSOR_MAX];
-	/* An earlier cursor, and the number of pages after which it is replaced by the current one: is_in_circle. */
+	/* An earlier cursor, and the number of pages after which the current cursor replaces it. See is_in_circle. */
 	char past_cursor[CURSOR_MAX];
 	uint64_t page_count, past_until;
 };

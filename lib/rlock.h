@@ -802,7 +802,8 @@ RLOCK_API const char *rlock_client_name(enum rlock_client client);
 
 struct rlock_holder {
 	RLOCK_HOLDER_FIELDS(RLOCK_MEMBER)
-	enum rlock_kind kind; /* RLOCK_FAIR if the record says so; without one RLOCK_PLAIN */
+	/* RLOCK_FAIR only if the record shows it; without a record RLOCK_PLAIN */
+	enum rlock_kind kind;
 	struct rlock_record record;
 };
 

@@ -41,7 +41,7 @@ struct trying {
 	const struct rlock_name *pattern;
 	char chance[RLOCK_HOLD_ID_MAX];
 	struct rlock_conn *own; /* a connection to that server only */
-	unsigned failed_kinds;  /* as struct rlock_lock_trial has it */
+	unsigned failed_kinds;  /* as in struct rlock_lock_trial */
 	char unsent_why
 		[RLOCK_ERROR_MAX]; /* why a release could not notify waiters; empty: each release could */
 	struct node nodes[NODES_MAX];

@@ -13,7 +13,10 @@
 struct rlock__error {
 	enum rlock_status status; /* status of the last failure */
 	const char *server;       /* that the text is about; belongs to its connection */
-	/* The server that the session connects to, and the session's address.origin; see rlock__fail_peer. peer NULL: none. */
+	/*
+	 * peer: the server that the session connects to; NULL: none. origin: that of the session's address. See
+	 * rlock__fail_peer.
+	 */
 	const char *peer, *origin;
 	rlock_trace_fn trace; /* NULL: none */
 	void *trace_ctx;
@@ -27,7 +30,10 @@ struct rlock__error {
 __attribute__((format(printf, 3, 4))) enum rlock_status
 rlock__fail(struct rlock__error *error, enum rlock_status status, const char *format, ...);
 enum rlock_status rlock__fail_memory(struct rlock__error *error);
-/* The same, about the connection to the peer: "cannot reach PEER: WHY" for RLOCK_ENET, else "cannot connect to PEER: WHY". */
+/*
+ * As rlock__fail, but about the connection to the peer. The text is "cannot reach PEER: WHY" for RLOCK_ENET, else
+ * "cannot connect to PEER: WHY".
+ */
 __attribute__((format(printf, 3, 4))) enum rlock_status
 rlock__fail_peer(struct rlock__error *error, enum rlock_status status, const char *format, ...);
 /* Record that the text ends with reply, the server's own words. Nothing is recorded if the text was cut. */

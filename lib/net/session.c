@@ -21,7 +21,7 @@
 
 /* ---- the password ---- */
 
-/* RLOCK_ENET, as for an unreachable server: the source of the password may work again at the next attempt. */
+/* Fail with RLOCK_ENET, as for an unreachable server: the source of the password may work again at the next attempt. */
 static enum rlock_status fail_password(struct rlock__session *session, const char *why)
 {
 	(void)rlock__fail(session->error, RLOCK_ENET, "no password for %s: %s",

@@ -196,7 +196,10 @@ static void find_socket(struct rlock__connector *connector)
 static enum rlock_status find_host(struct rlock__connector *connector, struct rlock__error *error)
 {
 	const struct rlock__endpoint *endpoint = connector->url->endpoints.items;
-	/* Resolve no localhost (RFC 6761: always this machine): a container may lack /etc/hosts, and its DNS server the name. */
+	/*
+	 * Do not query for localhost, which is always this machine (RFC 6761): a container may lack /etc/hosts, and its
+	 * DNS server the name.
+	 */
 	bool is_loopback = strcasecmp(endpoint->host, "localhost") == 0;
 	const char *address = is_loopback ? NULL : endpoint->host;
 	char port[8];

@@ -694,7 +694,7 @@ struct rereading {
 	/* enum reread_result, written last: reading it makes the other members visible */
 	atomic_int result;
 	struct rlock__tls_context context; /* a copy of the sources, and the new settings */
-	struct rlock__error error;         /* without a peer and a trace */
+	struct rlock__error error;         /* why the reading failed; it has no peer and no trace */
 };
 
 static void sources_free(struct rlock__tls_context *context)

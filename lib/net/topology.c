@@ -28,7 +28,7 @@
 
 #define HOST_MAX 256
 
-/* The functions of a topology. NULL: nothing to do, or no other server. */
+/* The functions of a topology. A function that is NULL has nothing to do, or knows no other server. */
 struct row {
 	bool (*init)(struct rlock__topology *topology); /* false: out of memory */
 	enum rlock_status (*begin)(struct rlock__topology *topology, int64_t deadline_ms);
