@@ -141,6 +141,7 @@ static bool fork_renewer(struct front *front)
 	front->dialog_fd = fds[0];
 	front->renewer_fd = fds[1];
 	front->forked_ms = rlock_now_ms();
+	front->lease->next_iteration_ms = lease_wait_iteration_ms(front->lease, front->forked_ms);
 	front->renewer = fork();
 	if (front->renewer == 0) {
 		hold_events_close(&front->events);
@@ -148,7 +149,7 @@ static bool fork_renewer(struct front *front)
 			    fds[0]);
 	}
 	front->due_ms[DUE_FORK] = INT64_MAX;
-	front->hung = 0;
+	front->due_ms[DUE_ITERATION] = lease_overdue_ms(front->lease);
 	front->iteration = ITERATION_DUE;
 	return front->renewer > 0 && os_events_add(front->events.fd, front->dialog_fd);
 }
@@ -168,39 +169,18 @@ static void kill_renewer(struct front *front)
 	if (front->renewer <= 0)
 		return;
 	(void)kill(front->renewer, SIGKILL);
-	front->due_ms[DUE_REACTION] = front->due_ms[DUE_END] = front->due_ms[DUE_REPLACE] =
+	front->due_ms[DUE_REACTION] = front->due_ms[DUE_END] = front->due_ms[DUE_ITERATION] =
 		INT64_MAX;
-	front->due_ms[DUE_ITERATION] = INT64_MAX;
 	front->iteration = ITERATION_NONE;
 	front->death_ms = rlock_now_ms() + min(DEATH_MS, front->lease->lease_ms / DEATH_DIVISOR);
 	front->due_ms[DUE_DEATH] = rlock_now_ms();
 }
 
-/*
- * When to replace a stopped renewer: at the end of the wait, or soon. INT64_MAX while the job runs: check_iteration replaces
- * the renewer in time.
- */
-static int64_t replace_stopped_at_ms(const struct lease *lease, int64_t now_ms)
+static void record_death(struct front *front, int killed_by)
 {
-	if (lease_is_waiting(lease))
-		return lease->wait_end_ms;
-	if (lease->phase == HOLD_STARTING || lease->phase == HOLD_RUNNING)
-		return INT64_MAX;
-	return now_ms + REACTION_TIMEOUT_MS;
-}
-
-static void record_renewer(struct front *front, const siginfo_t *info)
-{
-	if (info->si_code == CLD_STOPPED) {
-		watch_job(front);
-		front->due_ms[DUE_REPLACE] = replace_stopped_at_ms(front->lease, rlock_now_ms());
-	} else if (info->si_code == CLD_CONTINUED) {
-		front->due_ms[DUE_REPLACE] = INT64_MAX;
-	} else {
-		front->renewer = 0;
-		front->due_ms[DUE_DEATH] = INT64_MAX;
-		front->killed_by = info->si_code == CLD_EXITED ? 0 : info->si_status;
-	}
+	front->renewer = 0;
+	front->killed_by = killed_by;
+	front->due_ms[DUE_ITERATION] = front->due_ms[DUE_DEATH] = INT64_MAX;
 }
 
 /* Reap all children: the renewer, orphans below the front, and children that this process had before it executed rlock. */
@@ -210,10 +190,11 @@ static void reap(struct front *front)
 	siginfo_t child;
 
 	while (os_child_peek(&child)) {
-		if (child.si_pid == front->renewer)
-			record_renewer(front, &child);
-		else if (child.si_pid == lease->job_pid && lease->job_end == 0 &&
-			 child.si_code != CLD_STOPPED && child.si_code != CLD_CONTINUED)
+		bool has_ended = child.si_code != CLD_STOPPED && child.si_code != CLD_CONTINUED;
+
+		if (has_ended && child.si_pid == front->renewer)
+			record_death(front, child.si_code == CLD_EXITED ? 0 : child.si_status);
+		else if (has_ended && child.si_pid == lease->job_pid && lease->job_end == 0)
 			lease_record_end(lease, &child);
 		os_child_take(&child);
 	}
@@ -346,7 +327,7 @@ static void read_dialog(struct front *front)
 
 /*
  * Clean up after the death of a renewer that has started no command. Remove its hold file, and on the server its hold or
- * its position in the queue.
+ * its position in the queue. After a hung renewer send nothing: the request could hang as well.
  */
 static void clean_up(struct front *front)
 {
@@ -354,6 +335,8 @@ static void clean_up(struct front *front)
 
 	if (args->hold_file != NULL)
 		hold_file_remove(args->hold_file);
+	if (front->hung > 0)
+		return;
 	rlock_hold_set_sent_ms(args->hold, rlock_now_ms());
 	rlock_hold_set_queued(args->hold);
 	rlock_conn_set_events(args->conn, -1, NULL, NULL);
@@ -380,28 +363,37 @@ static bool forbid_start_unless_started(struct front *front)
 
 /*
  * Whether to end instead of forking another renewer: the front must end, the renewer did not die by SIGKILL, or the wait is
- * over. End also if a release may have been sent. It may arrive late, and would remove the hold of the next renewer, which
- * has the same hold id.
+ * over. End also if the renewer hangs in the kernel, where the next one would probably hang as well, or if a release may have
+ * been sent. It may arrive late, and would remove the hold of the next renewer, which has the same hold id.
  */
 static bool is_over_without_job(const struct front *front)
 {
 	const struct lease *lease = front->lease;
 
 	return front->end_signal != 0 || front->code > 0 || front->killed_by != SIGKILL ||
-	       lease->phase == HOLD_RELEASING || rlock_now_ms() >= lease->wait_end_ms;
+	       front->hung > 0 || lease->phase == HOLD_RELEASING ||
+	       rlock_now_ms() >= lease->wait_end_ms;
 }
 
-/* Report the end of the wait, since the renewer that would report it was stopped or killed. */
-static void report_wait_end(const struct front *front)
+/* Report why no job runs, since the renewer was killed before it reported that. Returns the exit code. */
+static int report_end_without_job(const struct front *front)
 {
-	struct lease *lease = front->lease;
+	const struct lease *lease = front->lease;
 	char name[NAME_SHOWN_MAX], waited[DURATION_TEXT_MAX];
 
-	lease->exit_code = lease->opts->conflict_exit_code;
-	if (front->end_signal == 0)
-		message_info("%s: timed out after %s: the renewer was stopped or killed",
+	if (lease_is_waiting(lease) && front->killed_by == SIGKILL &&
+	    rlock_now_ms() >= lease->wait_end_ms) {
+		message_info("%s: timed out after %s: the renewer was killed, or did not run",
 			     names_show_one(lease->opts, 0, name),
 			     duration_print(lease->opts->wait_ms, waited));
+		return lease->opts->conflict_exit_code;
+	}
+	if (front->hung > 0) {
+		message_error_of_lock("the renewer hangs in the kernel");
+		return EXIT_SYSTEM;
+	}
+	message_error_of_lock("the renewer was ended by signal %d", front->killed_by);
+	return EXIT_FAULT;
 }
 
 static void end_without_job(struct front *front)
@@ -412,12 +404,8 @@ static void end_without_job(struct front *front)
 	lease->exit_signal = front->end_signal;
 	if (lease->is_lost)
 		lease->exit_code = EXIT_LOST;
-	else if (lease_is_waiting(lease) && front->killed_by == SIGKILL)
-		report_wait_end(front);
-	else if (front->end_signal == 0 && front->code < 0) {
-		message_error_of_lock("the renewer was ended by signal %d", front->killed_by);
-		front->code = EXIT_FAULT;
-	}
+	else if (front->end_signal == 0 && front->code < 0)
+		front->code = report_end_without_job(front);
 	front->is_over = true;
 }
 
@@ -444,7 +432,6 @@ static void follow_end(struct front *front)
 		lease->phase = HOLD_WAITING;
 		lease->exit_signal = 0;
 		lease->signals = lease->signals_in_hand = 0;
-		lease->next_iteration_ms = INT64_MAX;
 		front->due_ms[DUE_REACTION] = INT64_MAX;
 		front->due_ms[DUE_FORK] = front->forked_ms + REFORK_INTERVAL_MS;
 	}
@@ -452,7 +439,10 @@ static void follow_end(struct front *front)
 
 /* ---- the loop ---- */
 
-/* Kill a renewer whose next iteration is overdue: it hangs. A renewer that waits only for events has no iteration due. */
+/*
+ * Kill a renewer whose next iteration is overdue: it hangs, or is stopped. A renewer that waits only for events has no iteration
+ * due.
+ */
 static void check_iteration(struct front *front)
 {
 	int64_t now_ms = rlock_now_ms(), overdue_ms = lease_overdue_ms(front->lease);
@@ -491,13 +481,12 @@ static void check_death(struct front *front)
 		kill_renewer(front);
 	} else {
 		front->hung = is_gone ? 0 : front->renewer;
-		front->renewer = 0;
-		front->killed_by = SIGKILL;
+		record_death(front, SIGKILL);
 		follow_end(front);
 	}
 }
 
-/* Kill a renewer that does not react to a signal or to the command's end, does not end when asked to, or stays stopped. */
+/* Kill a renewer that does not react to a signal or to the command's end, does not end when asked to, or hangs. */
 static void check_renewer(struct front *front)
 {
 	const struct lease *lease = front->lease;
@@ -523,8 +512,7 @@ static void check_renewer(struct front *front)
 	if (lease_has_job(lease))
 		front->due_ms[DUE_END] = INT64_MAX;
 	if (hold_events_take_due(&front->events, DUE_REACTION) ||
-	    hold_events_take_due(&front->events, DUE_END) ||
-	    (hold_events_take_due(&front->events, DUE_REPLACE) && proc_is_stopped(front->renewer)))
+	    hold_events_take_due(&front->events, DUE_END))
 		kill_renewer(front);
 	check_iteration(front);
 	check_death(front);

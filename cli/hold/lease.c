@@ -43,6 +43,9 @@
 #define OVERDUE_MS 1000
 #define OVERDUE_DIVISOR 12
 
+/* Longest time between two iterations of a renewer that waits: as between two heartbeats of a waiter far back in the queue. */
+#define WAIT_ITERATION_MS 10000
+
 /* Bytes of a slot as text, with its separator: enough for the greatest number of permits. */
 #define SLOT_SIZE 20
 
@@ -284,14 +287,21 @@ int64_t lease_next_ms(const struct lease *lease)
 	return has_end ? min(next_ms, lost_ms(lease)) : next_ms;
 }
 
+int64_t lease_wait_iteration_ms(const struct lease *lease, int64_t now_ms)
+{
+	int64_t next_ms = now_ms + WAIT_ITERATION_MS;
+
+	return now_ms < lease->wait_end_ms ? min(next_ms, lease->wait_end_ms) : next_ms;
+}
+
 int64_t lease_overdue_ms(const struct lease *lease)
 {
 	int64_t next_iteration_ms = lease->next_iteration_ms;
 	int64_t soon_ms = min(OVERDUE_MS, lease->lease_ms / OVERDUE_DIVISOR);
 
-	if (lease_is_waiting(lease) || next_iteration_ms == INT64_MAX)
+	if (next_iteration_ms == INT64_MAX)
 		return INT64_MAX;
-	if (lease_is_releasing(lease))
+	if (!lease_is_held(lease))
 		return next_iteration_ms + OVERDUE_MS;
 	return max(next_iteration_ms + soon_ms,
 		   min(next_iteration_ms + OVERDUE_MS, lease_next_ms(lease) - soon_ms));

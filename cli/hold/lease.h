@@ -185,6 +185,12 @@ bool lease_has_signals(const struct lease *lease);
 bool lease_has_command(const struct lease *lease);
 
 /*
+ * When the next iteration of a renewer that waits for the lock is due, although no event may come: at the end of the wait, and
+ * before that often enough for the front to notice a renewer that hangs.
+ */
+int64_t lease_wait_iteration_ms(const struct lease *lease, int64_t now_ms);
+
+/*
  * When the renewer counts as hung: its loop should have run before. The front then kills it, and still has time to renew
  * the lease or to terminate the command. A failed renewal does not count as a hang, since the loop still runs. INT64_MAX:
  * no iteration is due.

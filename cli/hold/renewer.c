@@ -732,6 +732,8 @@ static int64_t next_ms(const struct renewer *renewer)
 	const struct lease *lease = renewer->lease;
 	int64_t now_ms = rlock_now_ms(), next = hold_events_next_ms(renewer->events);
 
+	if (lease_is_waiting(lease))
+		next = min(next, lease_wait_iteration_ms(lease, now_ms));
 	if (lease_is_held(lease))
 		next = min(next, lease_next_ms(lease));
 	if (lease_has_job(lease))
@@ -760,7 +762,8 @@ static void read_timer(struct renewer *renewer)
 	struct hold_events *events = renewer->events;
 	int64_t now_ms = rlock_now_ms();
 
-	if (now_ms >= events->timer_ms)
+	/* Ctrl-Z can stop a wait: a late wake-up then does not show a busy machine. */
+	if (now_ms >= events->timer_ms && lease_is_held(renewer->lease))
 		lease_record_wakeup(renewer->lease, events->set_ms, events->timer_ms, now_ms);
 	hold_events_read_timer(events, now_ms);
 }
@@ -1021,6 +1024,7 @@ static bool acquire(struct renewer *renewer)
 	enum rlock_status status;
 	sigset_t stops;
 
+	hold_events_set_timer(renewer->events, plan_iteration(renewer));
 	sigemptyset(&stops);
 	(void)sigaddset(&stops, SIGTSTP);
 	(void)sigaddset(&stops, SIGTTIN);
@@ -1037,6 +1041,7 @@ static bool acquire(struct renewer *renewer)
 			enter_releasing_unused(renewer);
 		return true;
 	}
+	renewer->lease->next_iteration_ms = rlock_now_ms();
 	renewer->lease->phase = HOLD_ENDED;
 	return false;
 }

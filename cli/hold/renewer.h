@@ -47,8 +47,6 @@ enum hold_due {
 	DUE_REACTION,
 	/* The renewer must have ended. */
 	DUE_END,
-	/* Replace the renewer if it is still stopped. */
-	DUE_REPLACE,
 	/* The next iteration of the renewer's loop must have begun. */
 	DUE_ITERATION,
 	/* Check whether the renewer that got SIGKILL has ended. */

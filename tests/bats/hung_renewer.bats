@@ -32,18 +32,14 @@ hang_renewer() {
 }
 
 @test "rlock renews the lease for the command while a debugger keeps the killed renewer as a zombie" {
-	[[ $(id -u) = 0 ]] || skip 'only root may debug a renewer'
 	hold_with_pids a -t 4s
-	holder=$PID
-	in_background ptrace_stop "$RENEWER" >held-still 2>denied
-	wait_until 10 eval 'test -s held-still || test -s denied'
-	[ ! -s denied ] || skip 'no process may be debugged here'
-	kill -s STOP "$PID"
-	stays_true_for 10 hold_is_alive a "$holder" "$COMMAND"
+	stop_by_debugger "$RENEWER"
+	kill -s STOP "$DEBUGGER"
+	stays_true_for 10 hold_is_alive a "$PID" "$COMMAND"
 	is_gone "$RENEWER"
-	kill -KILL "$PID"
+	kill -KILL "$DEBUGGER"
 	end_commands
-	ended_with 0 "$holder"
+	ended_with 0
 	stderr_is_empty
 	no_keys
 }
@@ -58,18 +54,56 @@ hang_renewer() {
 	no_keys
 }
 
-@test "while the renewer renews, rlock wakes up at most once per renewal" {
+@test "rlock wakes up at most once per renewal while the renewer renews, and once in ten seconds while the renewer waits" {
+	local holder waiter before of_waiter
 	hold_with_pids a -t 6s
+	holder=$PID
+	in_background rlock run a -- true
+	waiter=$PID
+	wait_until 5 has_waiters a
 	pause_for 1.5
-	before=$(wake_ups "$PID")
+	before=$(wake_ups "$holder") of_waiter=$(wake_ups "$waiter")
 	pause_for 8
-	(($(wake_ups "$PID") - before <= 5)) || fail "woke $(($(wake_ups "$PID") - before)) times"
+	before=$(($(wake_ups "$holder") - before)) of_waiter=$(($(wake_ups "$waiter") - of_waiter))
+	((before <= 5)) || fail "the holder woke $before times"
+	((of_waiter <= 2)) || fail "the waiter woke $of_waiter times"
 	end_commands
-	ended_with 0
+	ended_with 0 "$holder"
+	ended_with 0 "$waiter"
 }
 
 wake_ups() {
 	awk '/^voluntary_ctxt_switches/ { print $2 }' "/proc/$1/status"
+}
+
+@test "a renewer that hangs while it waits is replaced, and the other one acquires the lock" {
+	rlock lock --owner other -l 60s a
+	record_stderr rlock run a -- sh -c "$REPORT_PID_AND_RUN"
+	wait_until 5 has_waiters a
+	RENEWER=$(renewer_of "$PID")
+	stop_by_debugger "$RENEWER"
+	wait_until 20 is_gone "$RENEWER"
+	rlock unlock --owner other a
+	find_hold_processes
+	end_commands
+	ended_with 0
+	stderr_is_empty
+	no_keys
+}
+
+@test "a renewer that waits for a lock is not killed while its server does not answer" {
+	hold_with_pids a
+	holder=$PID
+	in_background rlock run a -- true
+	wait_until 5 has_waiters a
+	RENEWER=$(renewer_of "$PID")
+	kill -s STOP "$SERVER_PID"
+	stays_true_for 13 is_running "$RENEWER"
+	kill -s CONT "$SERVER_PID"
+	stays_true_for 1 is_running "$RENEWER"
+	end_commands
+	ended_with 0 "$holder"
+	ended_with 0
 }
 
 # ---- file systems that do not answer ----
@@ -145,4 +179,37 @@ on_file_system() {
 	is_running "$RENEWER"
 	rm switches/readlink
 	wait_until 10 is_gone "$RENEWER"
+}
+
+# wait_on_file_system [OPTION...]: an rlock waits for the lock "a". Then its renewer hangs in the kernel, when it connects again.
+wait_on_file_system() {
+	needs_hung_file_system
+	rlock lock --owner other -l 60s a
+	on_file_system sh -c 'exec rlock run -u "unix://$PWD/mnt/l" "$@" a -- true 2>stderr' sh "$@"
+	wait_until 5 has_waiters a
+	RENEWER=$(renewer_of "$PID")
+	touch switches/readlink
+	redis client kill type normal skipme yes >/dev/null
+	redis client kill type pubsub >/dev/null
+	wait_until 10 grep -q readlink switches/asked
+}
+
+end_hang() {
+	is_running "$RENEWER"
+	rm switches/readlink
+	wait_until 10 is_gone "$RENEWER"
+}
+
+@test "when SIGKILL does not end a renewer that hangs while it waits, rlock ends at the end of the wait time with 75" {
+	wait_on_file_system -w 4s
+	takes_less_than 12 ended_with 75
+	stderr_is_one_line '^rlock: a: timed out after 4s: '
+	end_hang
+}
+
+@test "when SIGKILL does not end a renewer that hangs while it waits without a limit, rlock ends with 71 and the reason" {
+	wait_on_file_system
+	ended_with 71
+	stderr_is_one_line '^rlock: a: the renewer hangs in the kernel$'
+	end_hang
 }

@@ -248,6 +248,14 @@ grant_unheard() {
 	wait_until 5 none_waits
 }
 
+@test "a renewer that hangs does not delay the end of the wait time" {
+	wait_behind run -w 3s
+	stop_by_debugger "$RENEWER"
+	takes_less_than 10 ended_with 75
+	stderr_is_one_line '^rlock: a: timed out after 3s: '
+	none_waits
+}
+
 # rlock gets the signal and the end of its renewer in the same iteration.
 @test "a signal ends a waiter whose renewer was killed at the same time, and it leaves the queue" {
 	wait_behind fair

@@ -4,6 +4,7 @@
 #   hold_with_pids NAME [OPTION...]          `rlock run` holds the lock until end_commands; sets PID, RENEWER and COMMAND
 #   hold_for_script SCRIPT NAME [OPTION...]  the same, with a command for sh that writes its pid to "command-pid"
 #   find_hold_processes                      sets RENEWER and COMMAND of the rlock PID
+#   stop_by_debugger PID                     stops the process by ptrace(2), as if it hung; sets DEBUGGER
 #   hold_is_alive NAME PID COMMAND           whether the lock is held, and rlock and the command run
 #   parent_of PID, has_parent PID PARENT     the parent of a process
 #   escaped_process_runs, no_escaped_process_runs   whether a process of tests/tools/escape runs
@@ -30,6 +31,15 @@ find_hold_processes() {
 	wait_until 5 has_renewer "$PID"
 	RENEWER=$(renewer_of "$PID")
 	BACKGROUND+=("$COMMAND" "$RENEWER")
+}
+
+stop_by_debugger() {
+	local pid=$PID
+	[[ $(id -u) = 0 ]] || skip 'only root may debug a renewer'
+	in_background ptrace_stop "$1" >held-still 2>denied
+	DEBUGGER=$PID PID=$pid
+	wait_until 10 eval 'test -s held-still || test -s denied'
+	[ ! -s denied ] || skip 'no process may be debugged here'
 }
 
 hold_is_alive() {
