@@ -121,8 +121,8 @@ held_by_others() {
 	done
 }
 
-@test "without one right of the manual each call succeeds or names that right, and each right is missed by some call" {
-	not_under_valgrind 'there a waiter that loses its position has it again before it is notified'
+@test "for a user without one right of the manual each call succeeds or names that right, and each right is needed by some call" {
+	not_under_valgrind 'a waiter that loses its position joins the queue again before it is notified'
 	without_each free_locks
 	without_each semaphores
 	without_each held_by_others

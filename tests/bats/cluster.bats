@@ -105,7 +105,7 @@ name_at() {
 	name=$(name_at 2)
 	for number in 1 2 3; do
 		on "$number" ask_server config set cluster-preferred-endpoint-type hostname
-		[ "$ANSWER" = OK ] || skip 'this server announces addresses only'
+		[ "$ANSWER" = OK ] || skip 'this server cannot announce a host name'
 	done
 	run -69 rlock run -n -u "redis+cluster://127.0.0.1:$(port_of 1)" "$name" -- true
 	for number in 1 2 3; do on "$number" redis config set cluster-preferred-endpoint-type ip; done
@@ -134,7 +134,7 @@ waiter_hears() {
 
 @test "a release of any kind is published by PUBLISH and by SPUBLISH, for old and new Redissons" {
 	local verb count=6
-	[[ $(redis info server) =~ redis_version:6 ]] && skip 'the server has no channels of a slot'
+	[[ $(redis info server) =~ redis_version:6 ]] && skip 'the server has no sharded channels'
 	in_background sh -c 'exec redis-cli -s "$0" ssubscribe "redisson_lock__channel:{a}" "redisson_rwlock:{a}" >heard' "$(socket_of "$(node_of a)")"
 	in_background sh -c 'exec redis-cli -s "$0" subscribe "redisson_lock__channel:{a}" "redisson_rwlock:{a}" >heard-old' "$(socket_of $(($(node_of a) % 3 + 1)))"
 	wait_until 5 has_line_count heard 6

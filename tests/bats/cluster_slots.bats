@@ -27,7 +27,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	cluster_is_empty
 }
 
-@test "when one of several names is busy, 75 names it, the earlier ones are free again, and later slots are not touched" {
+@test "when one of several names is busy, rlock exits with 75 and names it, earlier names are free again, and later slots are not touched" {
 	local name
 	hold_at_its_node run b
 	for names in 'a b c' 'c b a' '{b}x a b'; do
@@ -76,7 +76,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	assert_output '3 1 2'
 }
 
-@test "names in several slots are renewed together; when one is lost the status is 76 and the others are released" {
+@test "names in several slots are renewed together; when one is lost, rlock exits with 76 and releases the others" {
 	record_stderr rlock run -t 3s a b c -- run_until_ended
 	wait_until 5 at_node_of c is_held c
 	wait_until 5 at_node_of a is_renewed a 3000

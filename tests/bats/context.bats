@@ -169,7 +169,7 @@ signals_with() {
 	ended_with 9
 	wait_until 5 no_keys
 	# The kernel does not deliver fatal signals that process 1 sends to itself, so rlock exits with 128 + the signal.
-	not_under_valgrind 'it takes each signal of that kind for the end'
+	not_under_valgrind 'it takes a fatal signal that the kernel has not delivered for its end'
 	run -137 "${first[@]}" --kill-child rlock run a -- sh -c 'kill -KILL $$'
 	run -143 "${first[@]}" --kill-child rlock run a -- sh -c 'kill -TERM $$'
 	no_keys

@@ -62,7 +62,7 @@ holds_escapers() {
 	END
 }
 
-@test "a child from before exec of rlock is neither terminated nor waited for, also when the renewer was killed" {
+@test "a child that was there before the exec of rlock is neither terminated nor waited for, also when the renewer was killed" {
 	local victim
 	for victim in none RENEWER; do
 		rm -f command-pid

@@ -180,7 +180,7 @@ owner_has_nothing() {
 	! redis hvals 'rlock_holds:{a}' | grep -q "^$1:"
 }
 
-@test "a server that is down at the start is 69 immediately; with --wait it is retried until that time is over" {
+@test "when the server is down at the start, rlock exits with 69 immediately; with --wait it retries until that time is over" {
 	local start took
 	export RLOCK_URL=unix://$BATS_TEST_TMPDIR/server/redis.sock
 	takes_less_than 4 run -69 rlock run a -- touch ran
@@ -279,7 +279,7 @@ owner_has_nothing() {
 	wait_until 5 is_free a
 }
 
-# ---- requests and replies that get lost ----
+# ---- lost requests and replies ----
 
 # run_counted [OPTION...]: a command under the lock "a" must run once, with a hold count of 1; rlock must exit with its status and
 # leave no key.
@@ -296,7 +296,7 @@ run_counted() {
 	local verb fault
 	start_realtime_proxy
 	for verb in 'renew --owner ci' 'unlock --owner ci' 'unlock --force' stop; do
-		# Loads the script into the server.
+		# Load the script into the server.
 		# shellcheck disable=SC2086
 		run -1 rlock $verb a
 		for fault in "cut-before $RENEW" "drop-reply $RENEW" 'refuse on'; do

@@ -62,7 +62,7 @@ only_counters() {
 	assert_output $'13\n4'
 }
 
-@test "a lock that has a counter is issued a token without --fence, which is not shown, and a writer is issued none" {
+@test "a lock that has a token counter is issued a token also without --fence, but does not show it; a write lock is issued none" {
 	redis set 'redisson_lock_token:{a}' 41 >/dev/null
 	RLOCK_TOKEN=7 run -1 rlock run a -- printenv RLOCK_TOKEN
 	run -0 rlock run --fence a -- printenv RLOCK_TOKEN
@@ -80,7 +80,7 @@ only_counters() {
 	only_counters a
 }
 
-@test "a counter that is no integer is 78 with and without --fence, and no lock is acquired" {
+@test "with a token counter that is no integer rlock exits with 78, with and without --fence, and acquires no lock" {
 	local value words
 	for value in list '' x 1.5 01 9223372036854775807 -9223372036854775809; do
 		redis flushall >/dev/null

@@ -56,7 +56,7 @@ says() {
 	assert_equal "$stderr" ''
 }
 
-@test "a shell line given as COMMAND is 127, and the corrected line with -c locks the same path" {
+@test "a shell line given as COMMAND exits with 127, and the corrected line with -c locks the same path" {
 	run -127 rlock flock -n job 'echo hi >ran'
 	assert_output --regexp ": try: rlock flock -n job -c 'echo hi >ran'\$"
 	run -0 sh -c "${output##*try: }"

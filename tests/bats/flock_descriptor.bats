@@ -97,7 +97,7 @@ script() {
 		flock -n 9; echo $?; held' '0 1'
 }
 
-# ---- whose it is ----
+# ---- which descriptors can be locked, and which process owns the lock ----
 
 @test "a pipe and a deleted file are refused" {
 	run -64 sh -c 'echo | rlock flock 0'

@@ -16,7 +16,7 @@ teardown() {
 
 @test "program and library are hardened: PIE, stack protection, immediate binding, no RPATH" {
 	local binary option has pattern
-	[ -z "${TESTS_UNDER:-}" ] || skip "$TESTS_UNDER has flags of its own"
+	[ -z "${TESTS_UNDER:-}" ] || skip "$TESTS_UNDER tests a program with other build flags"
 	readelf -Wd "$RLOCK_BIN" | grep -E 'FLAGS_1.* PIE'
 	for binary in "$RLOCK_BIN" "${RLOCK_BIN%/*}"/librlock.so.?; do
 		while read -r option has pattern; do

@@ -210,7 +210,7 @@ remains_only_server_after() {
 	rm -r elsewhere
 	start_local
 	has_servers 1
-	[ "$(id -u)" = 0 ] || skip 'only root can be two users'
+	[ "$(id -u)" = 0 ] || skip 'only root can run processes of two users'
 	in_background env -C "$RLOCK_RUNTIME_DIR" sh -c 'exec 3<local.pid 4<"/proc/$0/fd/4"; exec setpriv --reuid=65534 --clear-groups sleep 600' "$SERVER"
 	wait_until 10 grep -qsx sleep "/proc/$PID/comm"
 	kill -KILL "$SERVER"

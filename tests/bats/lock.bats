@@ -174,7 +174,7 @@ thread.join()'
 	ended_with 0
 }
 
-# ---- lost ----
+# ---- lost locks ----
 
 # is_marked_lost 0|1: whether the only hold file says that the lock is lost (1).
 is_marked_lost() {
@@ -282,7 +282,7 @@ processor_ticks() {
 # ---- a fixed lease ----
 
 @test "a fixed lease is renewed by rlock renew only, and its script gets SIGTERM before the lease ends" {
-	# Not "<(...)" in the loop: bash cannot read it when a trap runs meanwhile.
+	# Open the pipe before the loop: a "<(...)" within it would fail in bash if the trap runs at that moment.
 	start_script 'exec {nothing}<> <(:); trap ": >told" TERM; rlock lock --pid $$ -l 8s a
 		until [ -e told ]; do read -r -t 0.01 -u "$nothing"; done; touch "$READY"; run_until_ended'
 	local start

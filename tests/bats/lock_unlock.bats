@@ -101,7 +101,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 
 # ---- unlock --force ----
 
-@test "unlock --force breaks a lock and names its holder; with --holder it breaks that owner's only; a free lock is 1" {
+@test "unlock --force breaks a lock and names its holder; with --holder it breaks that owner's only; for a free lock it exits with 1" {
 	local holder=5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11
 	hold_by_foreign_client a
 	run -1 rlock unlock --force --holder $holder:2 a
@@ -212,7 +212,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	no_keys
 }
 
-@test "names that an owner locked together are renewed and unlocked together; naming only one is 64, and nothing is released" {
+@test "names that an owner locked together are renewed and unlocked together; a call with only one exits with 64 and releases nothing" {
 	local verb name
 	rlock lock --owner ci --lease 1m a b
 	rlock lock --owner ci --lease 1m c

@@ -30,8 +30,8 @@ setup() {
 	run -75 rlock run -n a -- true
 }
 
-# kept_holds_go VERB FIELDS: nested commands leave holds kept by --at-least, whose time ends; the next release must remove them. FIELDS
-# fields of the lock remain.
+# kept_holds_go VERB FIELDS: nested commands leave holds that --at-least keeps until their time has ended. The next release must remove
+# these holds, so that the lock has only FIELDS fields.
 kept_holds_go() {
 	run -0 rlock "$1" a -- sh -c '
 		for _ in 1 2 3 4 5; do
@@ -116,7 +116,7 @@ kept_holds_go() {
 	no_keys
 }
 
-# ---- strangers ----
+# ---- callers without RLOCK_HELD, and other owners ----
 
 # is_a_deadlock VERB COMMAND...: within a command of rlock VERB, and without RLOCK_HELD, COMMAND must report a deadlock.
 is_a_deadlock() {

@@ -25,7 +25,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	done
 }
 
-@test "a lock that was overwritten before its command ended is 76, and the other names are released" {
+@test "when a lock was overwritten before its command ended, rlock exits with 76 and releases the other names" {
 	local verb key
 	for verb in run fair read write 'run --at-least 1m' 'read --at-least 1m'; do
 		for key in b 'rlock_holds:{b}'; do

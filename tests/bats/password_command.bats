@@ -70,7 +70,7 @@ has_children() {
 
 # ---- the password ----
 
-@test "sh runs the command, and the password is the first line that it prints, with any line end" {
+@test "sh runs the password command, and the password is the first line that it prints, with any line end" {
 	local text
 	for text in 'first-t0ken' 'first-t0ken\r\n'; do
 		run -0 rlock run --password-command "printf '$text'" a -- true
@@ -86,7 +86,7 @@ has_children() {
 	assert_equal "$(wc -l <calls)" 1
 }
 
-@test "the command may be in the configuration file; its password comes after that of the URL, before REDISCLI_AUTH" {
+@test "the password command may be in the configuration file; the URL's password precedes it, and it precedes REDISCLI_AUTH" {
 	printf '%s\n' "url = $RLOCK_URL" "password-command = $COMMAND" >conf
 	run -77 rlock run --config conf a -- touch ran
 	assert_output --partial ': the password-command in conf is for the url there, not for the one from RLOCK_URL'
@@ -102,7 +102,7 @@ has_children() {
 
 # ---- no password ----
 
-@test "a command that fails is 78 with the reason in one line, and its own messages are shown" {
+@test "when the password command fails, rlock exits with 78 and the reason in one line, and the command's own messages are shown" {
 	local line reason
 	while IFS='|' read -r line reason; do
 		run -78 rlock run --password-command "$line" a -- touch ran
@@ -120,14 +120,14 @@ has_children() {
 	assert_equal "${#lines[@]}" 2
 }
 
-@test "a command that fails is retried within a wait time, and not without" {
+@test "a password command that fails is retried within a wait time, and not without one" {
 	write_script flaky 'echo call >>"$HERE/calls"' '[ "$(wc -l <"$HERE/calls")" -gt 2 ] || exit 1' 'cat "$HERE/token-now"'
 	run -78 rlock run --password-command "$COMMAND" a -- touch ran
 	run -0 rlock run -w 20s --password-command "$COMMAND" a -- true
 	assert_equal "$(wc -l <calls)" 3
 }
 
-@test "a command that hangs is killed with its children at --connect-timeout, and when a signal ends rlock" {
+@test "a password command that hangs is killed with its children at --connect-timeout, and when a signal ends rlock" {
 	local signal status
 	run -78 rlock run --connect-timeout 300ms \
 		--password-command "exec 2>/dev/null; setsid sleep $NAP & sleep $NAP | cat" a -- touch ran
@@ -145,7 +145,7 @@ has_children() {
 
 # ---- the command's surroundings ----
 
-@test "the command gets the caller's environment, an empty input, no terminal and the directory /" {
+@test "the password command gets the caller's environment, an empty input, no terminal and the directory /" {
 	write_script look 'exec >"$HERE/seen"' 'pwd' 'cat || echo closed' 'echo "$MINE"' 'env | grep -c "^RLOCK_HELD="' \
 		'ls /proc/self/fd | paste -sd " "' 'test -t 2 && echo terminal' \
 		'sed -n "s/^Sig\(Blk\|Ign\):\t//p" /proc/self/status' ':'

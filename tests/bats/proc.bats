@@ -59,7 +59,7 @@ refuses_there() {
 }
 
 @test "the program contains no path of an environment or a command line in /proc" {
-	[ -z "${TESTS_UNDER-}" ] || skip "$TESTS_UNDER reads those of its own process"
+	[ -z "${TESTS_UNDER-}" ] || skip "$TESTS_UNDER reads environ and cmdline of its own process"
 	run -0 readelf -p .rodata "$RLOCK_BIN"
 	assert_line --regexp '(^|[ /])stat$'
 	refute_line --regexp '(^|[ /])(environ|cmdline)$'
@@ -72,7 +72,7 @@ HIDING=(unshare -m sh -c 'mount -t proc -o hidepid=2 proc /proc && exec setpriv 
 	local rlock
 	not_under_valgrind 'it looks at processes itself'
 	rlock=$(readlink -f "$(command -v rlock)")
-	"${HIDING[@]}" test -x "$rlock" 2>/dev/null || skip 'no mount namespaces here, or none may run rlock in one'
+	"${HIDING[@]}" test -x "$rlock" 2>/dev/null || skip 'no mount namespaces here, or another user cannot run rlock in one'
 	! "${HIDING[@]}" test -e /proc/1 || skip 'nothing can be hidden here'
 	run -71 "${HIDING[@]}" "$rlock" lock -u redis://127.0.0.1:1 --pid 1 --on-lost ignore a
 	assert_one_line '^rlock: a: cannot watch process 1: /proc does not show it \(hidepid\?\)$'

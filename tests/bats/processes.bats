@@ -89,7 +89,7 @@ load ../lib/hold_processes
 	END
 }
 
-@test "when both were stopped for longer than the lease, they terminate the command immediately, and the next holder keeps the lock" {
+@test "when rlock and its renewer were stopped for longer than the lease, they then terminate the command, and the next holder keeps the lock" {
 	hold_with_pids a -t 3s --grace 60s
 	kill -s STOP "$PID" "$RENEWER"
 	in_background rlock run -t 3s a -- sh -c 'touch second; run_until_ended'

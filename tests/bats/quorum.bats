@@ -53,8 +53,8 @@ has_one_hold() {
 	[[ $(for number in "${SERVERS[@]}"; do on "$number" redis --raw hkeys 'rlock_holds:{a}'; done | uniq -c) =~ ^\ *3\ [0-9a-f]+$ ]]
 }
 
-# Another caller holds the lock on the third server alone, until that server has refused it to ours. On a busy machine our caller may
-# stop too soon to ask for it again, so it need not succeed each time.
+# Another caller holds the lock on the third server only, and ends when that server has refused our caller. On a busy machine our caller
+# can stop asking before the third server is free. So only half of the rounds must succeed.
 @test "a lock that a majority granted is soon acquired on the server where another caller was faster" {
 	local verb completed evaluated other ours
 	for verb in run fair wlock; do
@@ -79,7 +79,7 @@ has_one_hold() {
 	done
 }
 
-# ---- acquired without some ----
+# ---- acquired while a minority is down or denies ----
 
 @test "one server of three that is down or frozen delays no call" {
 	make_unreachable 2
@@ -126,7 +126,7 @@ has_one_hold() {
 	REDISCLI_AUTH=s3cr3t on_each no_keys 2>/dev/null
 }
 
-# ---- one at a time ----
+# ---- exclusion ----
 
 @test "a lock held on a majority excludes callers that name the servers in any order, also with one server down" {
 	local gone
@@ -176,7 +176,7 @@ has_one_hold() {
 	wait_until 5 on_each no_keys
 }
 
-# ---- without a command, and within each other ----
+# ---- locks without a command, and nested calls ----
 
 @test "with one server down a script locks, renews and unlocks, its command re-enters the lock, and rlock stop works" {
 	local counts='for number in 1 2; do redis-cli -s "$BATS_FILE_TMPDIR/$number/server/redis.sock" hvals a; done'
@@ -275,7 +275,7 @@ has_one_hold() {
 	on_each no_keys
 }
 
-# ---- held on ----
+# ---- held while servers freeze, restart or lose data ----
 
 @test "a lock stays held while one server is frozen, and is acquired again on that one and on a server that lost it" {
 	hold_on_each a -t 6s
@@ -365,7 +365,7 @@ restart_two() {
 }
 
 @test "a server that has run for less than the lease does not count for a majority, which the message says; it counts where all must agree" {
-	not_under_valgrind 'half a lease is over when rlock has begun'
+	not_under_valgrind 'rlock needs half a lease to start'
 	take_servers 3
 	restart_two
 	waits_for_none run -0 rlock run -t 9m --quorum all a -- true

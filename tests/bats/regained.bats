@@ -34,7 +34,7 @@ lose() {
 	on "$1" redis flushall
 }
 
-# ---- by whichever process ----
+# ---- acquired again by each process that renews ----
 
 @test "after the renewer was killed rlock acquires the lock again, with its note, on a server that lost it; stop and --remember work" {
 	local field record number
@@ -103,7 +103,7 @@ lose() {
 	on_each no_keys
 }
 
-# ---- whatever waits there ----
+# ---- acquired again although callers wait ----
 
 # regains_beside KIND WAITERS: on each server that lost the lock, a holder of this kind must acquire it again while callers of the kind
 # WAITERS wait.
@@ -158,7 +158,7 @@ has_waiting() {
 	regains_beside read write
 }
 
-# ---- within each other ----
+# ---- nested calls ----
 
 @test "a nested call for several names, one of them re-entered, acquires all of them again on a server that lost them" {
 	local outer inner

@@ -106,7 +106,7 @@ wakes_up_between() {
 	[ -n "$left_s" ] && ((left_s >= $2 && left_s <= $3))
 }
 
-@test "rlock relies on a lease for 0.1 % less than the server was told, as clocks run at different speeds" {
+@test "rlock relies on a lease for 0.1 % less time than the server grants it, as clocks run at different speeds" {
 	# 0.1 % of a day is 86 s.
 	hold_in_background a --lease 24h
 	wait_until 10 wakes_up_between "$(renewer_of "$PID")" 86000 $((86400 - 86))
@@ -114,7 +114,7 @@ wakes_up_between() {
 	assert_equal "$(cat "/proc/$(renewer_of "$PID")"/fdinfo/* | grep ^clockid: | sort -u)" 'clockid: 7'
 }
 
-# ---- at least ----
+# ---- --at-least ----
 
 @test "--at-least keeps the lock after the command, however that ended, and rlock returns immediately" {
 	local start status options command
@@ -199,7 +199,7 @@ wakes_up_between() {
 	is_free a3
 }
 
-# ---- at most ----
+# ---- --max-run and --grace ----
 
 @test "--max-run terminates the command, by SIGKILL after the grace time, with 124 and one line" {
 	local start
@@ -241,7 +241,7 @@ wakes_up_between() {
 	assert_equal "$(grep -v CONT signals)" $'ready\nHUP'
 }
 
-# ---- what it says ----
+# ---- messages ----
 
 ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9]{2}'
 

@@ -46,7 +46,7 @@ load ../lib/proxying
 }
 
 @test "under sudo the note also names the user that called sudo" {
-	[ "$(id -u)" = 0 ] || skip 'only root is below sudo'
+	[ "$(id -u)" = 0 ] || skip 'only root can play a process of sudo'
 	while IFS='|' read -r user shown; do
 		echo "'$user'" >&2
 		run -0 env LOGNAME=root SUDO_USER="$user" rlock run a -- rlock status a
@@ -107,7 +107,7 @@ note_is() {
 	((tries > 2 && tries <= 20)) || fail "$tries tries"
 }
 
-# ---- the line that says for what it waits ----
+# ---- the waiting line ----
 
 @test "after a second the waiting line is printed on a terminal, with -v and in CI only" {
 	local -a rows

@@ -37,7 +37,7 @@ as() {
 
 # needs_users: skips the test unless USER_ID can run rlock. Sets PID to a process of that user, for locks without a command.
 needs_users() {
-	[ "$(id -u)" = 0 ] || skip 'only root can be two users'
+	[ "$(id -u)" = 0 ] || skip 'only root can run processes of two users'
 	as_user rlock --version >/dev/null 2>&1 || skip 'another user cannot run rlock here'
 	assert [ ! -e "$FIRST" ]
 	assert [ ! -e "${SECOND%/*}" ]

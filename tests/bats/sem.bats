@@ -51,7 +51,7 @@ load ../lib/inspecting
 	has_all_permits a 1
 }
 
-# ---- holders that are gone ----
+# ---- dead holders, and expired permits ----
 
 # last_acquire: prints the arguments of the last request that acquired permits, one a line.
 last_acquire() {
@@ -59,7 +59,7 @@ last_acquire() {
 		if #entry[4] > 12 and string.lower(entry[4][1]) == "evalsha" then return entry[4] end end' 0
 }
 
-@test "a repeated request takes only the one of its two permits that Java has reclaimed" {
+@test "a repeated request for two permits acquires only the permit that Java has reclaimed" {
 	local request id
 	redis config set slowlog-log-slower-than 0 >/dev/null
 	run -0 rlock sem --permits 5 --take 2 --owner ci-1 --lease 1m a
@@ -85,7 +85,7 @@ last_acquire() {
 	run -0 rlock sem -n --permits 2 a -- true
 }
 
-@test "permits of dead holders are free again when rlock's lease ends, or 5 s after the deadline of Java's" {
+@test "a dead holder's permit is free again when its lease ends, or, for Java's permit, 5 s after its deadline" {
 	start_holder h sem --permits 2 -t 3s a
 	kill_contender h
 	# Redisson's client may have a clock that is behind, so its permits are kept longer.
@@ -101,7 +101,7 @@ last_acquire() {
 
 # ---- the total ----
 
-@test "another total than the stored one changes nothing: one warning names both, and why there are too few permits" {
+@test "a total other than the stored one changes nothing: one warning names both, and why there are too few permits" {
 	local permits
 	redis set a 2 >/dev/null
 	for permits in 3 1; do

@@ -156,9 +156,9 @@ refused() {
 	run -77 rlock run a -- true
 }
 
-# ---- what is wrong ----
+# ---- errors ----
 
-@test "sentinels without a master are 78, unreachable ones 69, and a master that is a replica 69" {
+@test "rlock exits with 78 if no sentinel knows the service, or the server is no sentinel; with 69 if none is reachable, or the master is a replica" {
 	local none="no sentinel names the master of"
 	refused 78 "redis+sentinel://$SENTINELS/other" "$none other: redis://127.0.0.1:[0-9]+/0 knows no service of that name"
 	refused 78 "redis+sentinel://127.0.0.1:$(port_of 1)/$SERVICE" \

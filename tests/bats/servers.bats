@@ -100,7 +100,7 @@ names_all_servers() {
 	run -1 rlock unlock --force a
 }
 
-# ---- one at a time ----
+# ---- exclusion ----
 
 @test "callers that name the same servers in another order, or only one of them, exclude each other" {
 	local order number
@@ -207,7 +207,7 @@ names_all_servers() {
 	on "${SERVERS[2]}" no_keys
 }
 
-# ---- to acquire while one of them fails ----
+# ---- acquired while one server fails ----
 
 @test "with one server down rlock exits with 69 immediately, in one line, and leaves nothing on the others" {
 	VIA[2]=unix://$PWD/nobody.sock
@@ -252,7 +252,7 @@ names_all_servers() {
 	wait_until 5 on_each no_keys
 }
 
-# ---- while it is held, and to release ----
+# ---- held and released while one server fails ----
 
 crash_at_known_end() {
 	end=$(for number in "${SERVERS[@]}"; do on "$number" lease_end_ms a; done | sort -n | head -n 1)

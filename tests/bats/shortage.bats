@@ -7,7 +7,7 @@ load ../lib/usual
 
 setup() {
 	directory_setup
-	not_under_valgrind 'it runs short itself'
+	not_under_valgrind 'it runs short of descriptors and memory itself'
 }
 
 # LEAST: the standard streams and what the dynamic linker needs. MOST: more descriptors than rlock uses.

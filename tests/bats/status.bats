@@ -15,7 +15,7 @@ teardown() {
 	teardown_and_check_processes
 }
 
-# ---- what a name is ----
+# ---- one name: its lock, or another kind of key ----
 
 @test "status shows a lock's owner, hold count, start, TTL, note and last token, and says what is no lock" {
 	acquire lock ci nightly --note 'the nightly backup'

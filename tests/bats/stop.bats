@@ -242,7 +242,7 @@ changes_nothing() {
 	is_running "$PID"
 }
 
-@test "a user with the rights of the manual can stop; without one of them it is 77, and no holder is asked" {
+@test "a user with the rights of the manual can stop a holder; without one of them rlock stop exits with 77 and asks no holder" {
 	local kind right number=0
 	create_limited_user
 	for kind in read 'sem --permits 3'; do

@@ -52,7 +52,7 @@ release_each() {
 	refute file_exists ran
 }
 
-@test "the message at the end of a wait names the holder of the last second" {
+@test "the message at the end of a wait names the holder at that time, not the first one" {
 	in_background rlock run --note first a -- run_until_ended
 	wait_until 5 has_child "$PID" run_until_ended
 	record_stderr rlock run -w 4s a -- touch ran
@@ -64,7 +64,7 @@ release_each() {
 	stderr_is_one_line '^rlock: a: timed out after 4s: held by second '
 }
 
-# ---- a subscription that has died without a sign of it ----
+# ---- a half-open subscription ----
 
 @test "a waiter whose subscription is half-open acquires the lock within seconds of a release, not at the end of the TTL" {
 	local -a pids=()

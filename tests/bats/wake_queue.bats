@@ -192,7 +192,7 @@ come_and_go() {
 }
 
 @test "readers and writers that come and go starve nobody, and a writer is always alone" {
-	not_under_valgrind 'its waiters are not there in time'
+	not_under_valgrind 'its waiters do not join the queue in time'
 	# One or another reader always holds the lock, so without precedence a writer would starve.
 	come_and_go read read 5 1
 	wait_until 20 stays_true_for 1.5 is_held a

@@ -411,8 +411,8 @@ continue_waiters() {
 	done
 }
 
-# continue_with_signal SIGNAL PID: rlock and its renewer are stopped. rlock handles the signal before its renewer continues: the
-# renewer could acquire the lock immediately.
+# continue_with_signal SIGNAL PID: call it while rlock and its renewer are stopped. rlock handles the signal before the renewer
+# continues: otherwise the renewer could acquire the lock first.
 continue_with_signal() {
 	kill "-$1" "$2"
 	kill -CONT "$2"
@@ -439,7 +439,7 @@ needs_namespaces() {
 # needs_refuse: skips a test where tests/tools/refuse.c cannot intercept the system calls of rlock.
 needs_refuse() {
 	local why status=0
-	not_under_valgrind 'its process has another name, and forks for itself'
+	not_under_valgrind 'its process has another name, and forks processes of its own'
 	why=$(refuse "$BATS_TEST_TMPDIR/refused" true read EIO 1 true 2>&1) || status=$?
 	[ "$status" != 73 ] || skip "no call can be watched here: $why"
 	[ "$status" = 0 ] || fail "refuse ends with $status: $why"
@@ -447,7 +447,7 @@ needs_refuse() {
 
 # needs_own_command_line: skips a test that checks which command line other users see.
 needs_own_command_line() {
-	not_under_valgrind 'what others see is its command line'
+	not_under_valgrind 'other users see the command line of valgrind'
 }
 
 # ---- waiting ----
