@@ -63,9 +63,9 @@ enum rlock_status {
 	RLOCK_OK = 0,
 	RLOCK_BUSY = 1,          /* another owner holds the lock */
 	RLOCK_NOT_HELD = 2,      /* the hold does not exist (any more) */
-	RLOCK_CANCELLED = 3,     /* cancel_fd became readable while waiting, or on_event ended it */
+	RLOCK_CANCELLED = 3,     /* cancel_fd became readable, or on_event ended the call */
 	RLOCK_NOT_NOTIFIED = 4,  /* done, but the server did not allow notifying the waiters */
-	RLOCK_ENET = -1,         /* no reply, or no quorum: the lock may have changed hands */
+	RLOCK_ENET = -1,         /* no quorum of replies: the request may have taken effect */
 	RLOCK_EAUTH = -2,        /* user or password denied */
 	RLOCK_EACL = -3,         /* the user lacks a right; the text names it */
 	RLOCK_EKIND = -4,        /* the key is no lock, or a lock of another kind */
@@ -732,7 +732,7 @@ struct rlock_stop_request {
  * RLOCK_OK        stop has the holds; the earlier ones are freed
  * RLOCK_NOT_HELD  no hold is left, and stop has none
  * RLOCK_EKIND     the key is no lock
- * RLOCK_EACL      a right is missing that a mere holder does not need; no hold was asked
+ * RLOCK_EACL      a right is missing that each holder needs, too; no hold was asked
  * other failures  stop has the holds it had, or those that the search found; the request may have been stored all the same
  */
 RLOCK_API enum rlock_status rlock_request_stop(struct rlock_conn *conn,
