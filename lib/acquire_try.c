@@ -111,8 +111,8 @@ static bool set_acquired(struct rlock__waiter *waiter, size_t name_index, const 
 	if (owner == NULL || strlen(owner) >= sizeof(out->owner))
 		return false;
 	/*
-	 * Keep the ancestor's owner, which another server has reported: a server that has lost the ancestor's lock grants it to a new
-	 * owner, and release_other_owners undoes that.
+	 * Keep the ancestor's owner, which another server has reported. A server that has lost the ancestor's lock
+	 * grants the lock to a new owner: release_other_owners undoes that.
 	 */
 	if (owner == waiter->hold->owner && out->owner[0] != '\0')
 		return true;
@@ -129,8 +129,8 @@ static bool set_acquired(struct rlock__waiter *waiter, size_t name_index, const 
 }
 
 /*
- * Read the short reply of a usual acquisition: one name, the owner of the request, its first hold, and no token; for a semaphore the
- * slot of one permit.
+ * Read the short reply of a usual acquisition. For a lock this is 1: one name, the owner of the request, its first
+ * hold, and no token. For a semaphore it is the slot of one permit.
  */
 static enum rlock_status read_short_grant(struct rlock__waiter *waiter, size_t index,
 					  const redisReply *reply)
@@ -443,8 +443,8 @@ static const struct rlock__script *make_release(const void *ctx, size_t index,
 }
 
 /*
- * For how long a lock that was granted here, but not at all places, may still be reserved for us. 0: not at all, or the other waiters
- * have their time now.
+ * For how long a lock that was granted here, but not at all places, may still be reserved for us. 0: it may not, or the
+ * other waiters have their time now.
  */
 static int64_t kept_ms(const struct rlock__waiter *waiter, size_t index, int64_t now_ms)
 {

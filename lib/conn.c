@@ -298,8 +298,8 @@ static enum rlock_status read_slots(struct rlock__connection *connection, const 
 }
 
 /*
- * Ask a node for all masters that have slots, in no order. Free *out with rlock__endpoints_free, also after RLOCK_ENET: the node cannot
- * be reached, or some slots have no master, and *out has the masters of the other slots.
+ * Ask a node for all masters that have slots, in no order. Free *out with rlock__endpoints_free, also after RLOCK_ENET.
+ * RLOCK_ENET: the node cannot be reached; or some slots have no master, and *out has the masters of the other slots.
  */
 static enum rlock_status list_nodes(struct rlock__connection *connection,
 				    struct rlock__endpoints *out)

@@ -556,8 +556,8 @@ static const struct rlock__script *make_break(const void *ctx, size_t index,
 }
 
 /*
- * Search first, then break only the holds that the search has found. A request may arrive late, or be repeated after its reply was lost;
- * an owner that has acquired the lock in the meantime must keep it.
+ * Search first, then break only the holds that the search has found. A request may arrive late, or be repeated after
+ * its reply was lost. An owner that has acquired the lock in the meantime must keep it.
  */
 static enum rlock_status search_and_break(struct breaking *breaking, int64_t deadline_ms)
 {

@@ -1,6 +1,7 @@
 /*
- * Ask each server what it has under a name, by one request that changes nothing, and read the reply of inspect.lua: nested arrays, which
- * tables of parts describe. An inspection keeps the reply, since its strings point into it. The caller explains it to people.
+ * Ask each server what it has under a name, by one request that changes nothing. Read the reply of inspect.lua: nested
+ * arrays, described by tables of parts. An inspection keeps the reply, since its strings point into it. The caller
+ * explains it to people.
  */
 #include <hiredis/hiredis.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /*
- * Run a script, by EVALSHA first and by EVAL if the server does not know it; send one request to all places of some names in parallel;
- * judge the quorum's result, and confirm it. The callers make the arguments, and their read functions interpret the replies.
+ * Run a script, by EVALSHA first and by EVAL if the server does not know it. Send one request to all places of some
+ * names in parallel. Judge the quorum's result, and confirm it. The callers make the arguments, and their read
+ * functions interpret the replies.
  */
 #include <assert.h>
 #include <errno.h>

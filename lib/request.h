@@ -144,10 +144,10 @@ void rlock__places_args(const struct rlock__places *places, size_t index,
 			struct rlock__args *args);
 
 /*
- * Make the arguments that undo all attempts to acquire hold at the index-th place: release what an attempt may have acquired, and
- * leave every queue. Returns the script, which is that of the attempts, since the server knows it. since: start of the wait, as the
- * server replied; else empty. will_wait: keep the position in the queue of a fair lock. reserve_ms: reserve a lock
- * of any other kind for this hold for this time; 0: do not.
+ * Make the arguments that undo all attempts to acquire hold at the index-th place: release what an attempt may have
+ * acquired, and leave every queue. Returns the script. It is that of the attempts, since the server knows this script.
+ * since: start of the wait, as the server replied; else empty. will_wait: keep the position in the queue of a fair
+ * lock. reserve_ms: reserve a lock of any other kind for this hold for this time; 0: do not.
  */
 const struct rlock__script *rlock__places_undo(const struct rlock__places *places, size_t index,
 					       const struct rlock_hold *hold, const char *since,

@@ -671,7 +671,7 @@ RLOCK_API enum rlock_status rlock_resize(struct rlock_conn *conn, const struct r
 
 /*
  * Find the most recent hold of that kind (RLOCK_ANY: of any kind) and purpose (RLOCK_PURPOSE_UNKNOWN: for any purpose) that owner
- * has on name. Of several servers a quorum must reply. Retries as rlock_release, until deadline_ms.
+ * has on name. With several servers a quorum must reply. Retries as rlock_release, until deadline_ms.
  * RLOCK_OK        *out has the hold's record and note. Its lease is the TTL on the server, or RLOCK_LEASE_LOST if the key was overwritten
  *                 with another type; count and token are 0. A fair lock is found as a plain one: both are renewed and released alike
  * RLOCK_NOT_HELD  owner has no such hold
@@ -686,7 +686,7 @@ RLOCK_API enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlo
 /*
  * Break a lock of that kind (RLOCK_ANY: of any kind) of any owner. RLOCK_READ also breaks the read locks of an owner that has the
  * write lock, but not the write lock itself. The holder is not asked: it finds out when it renews or releases the lock. If owner is not
- * NULL, only the lock of that owner is broken; other readers keep theirs. Of several servers a quorum must reply. Retries as
+ * NULL, only the lock of that owner is broken; other readers keep theirs. With several servers a quorum must reply. Retries as
  * rlock_release, until deadline_ms. Only holds that the servers' first replies list are broken: an owner that acquires the lock after
  * that keeps it.
  * RLOCK_OK        broken: owner_out held the lock, and note is its note or empty; both are escaped. If owner_out is empty, no owner held
@@ -727,7 +727,7 @@ struct rlock_stop_request {
  * the caller, as "user@host".
  *
  * The first call searches for the holds, then asks those that it found. Each further call with the same stop asks these holds only,
- * never a later holder, and leaves in stop those that have not ended. Of several servers a quorum must reply. Retries as
+ * never a later holder, and leaves in stop those that have not ended. With several servers a quorum must reply. Retries as
  * rlock_release, until deadline_ms. Free stop with rlock_stop_request_clear.
  * RLOCK_OK        stop has the holds; the earlier ones are freed
  * RLOCK_NOT_HELD  no hold is left, and stop has none

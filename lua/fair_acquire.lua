@@ -106,8 +106,8 @@ local function check(index, name)
 	name.is_ours = name.owner ~= nil
 	record_read(name)
 	prune(name, fresh_owner)
-	-- Wake the head, which may not know that it is next: the waiter before it was dead, the lock has expired, or the head sleeps
-	-- too long, as Redisson 3.13.6 does.
+	-- Wake the head of the queue, which may not know that it is next: the waiter before it was dead, or the lock has expired.
+	-- Redisson 3.13.6 also sleeps too long.
 	if name.is_free then
 		remove_unsubscribed_redisson(name, fresh_owner)
 		wake_head(name, fresh_owner)
@@ -157,8 +157,8 @@ local function busy_reply(index)
 		name.position or 0 }
 end
 
--- Remove the heartbeat and the deadline of a waiter whose queue another client has deleted. By pcall: both expire in any
--- case, and must not make an acquisition fail.
+-- Remove the heartbeat and the deadline of a waiter whose queue another client has deleted. Use pcall: both expire in any case,
+-- and must not make an acquisition fail.
 local function remove_heartbeat(name, owner)
 	redis.pcall('ZREM', name.deadlines, owner)
 	redis.pcall('HDEL', name.waiters, owner)

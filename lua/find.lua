@@ -45,8 +45,8 @@ local function last_hold()
 	return is_held and { id, record }
 end
 
--- The holds to search: a list in which each id is followed by its record. It has the owner's last hold of a semaphore if that
--- is known, the holds of this owner if it is a reader, and otherwise all holds.
+-- The holds to search: a list in which each id is followed by its record. If the owner's last hold of a semaphore is known, the
+-- list has only that one. For a reader it has the holds of this owner, otherwise all holds.
 local function list_holds()
 	local last = last_hold()
 	if last then return last end

@@ -1,6 +1,5 @@
--- Acquire the read lock of every name, or of none. Readers share it; an owner's own write lock does not exclude it. If a writer
--- of ours waits, a reader that came later lets it have its turn first: otherwise readers that come and go would starve the
--- writer.
+-- Acquire the read lock of every name, or of none. Readers share it; an owner's own write lock does not exclude it. A reader
+-- leaves the lock to a writer of ours that has waited longer: otherwise readers that come and go would starve the writer.
 -- Redisson's readers do not wait for writers.
 -- Redisson RedissonReadLock.tryLockInnerAsync
 -- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
@@ -82,8 +81,8 @@ local function busy_reply(index, name, mode)
 	return reply
 end
 
--- How many ms the last kept hold of a writer still lasts; 0 or less: all kept holds have ended. nil: a write hold is not a kept
--- one.
+-- How many ms the last kept hold of a writer still lasts. 0 or less: all kept holds of writers have ended. nil: a writer has a
+-- hold that is not kept.
 local function kept_write_ms(name)
 	local last_ms = 0
 	for _, field in ipairs(redis.call('HKEYS', name.lock)) do

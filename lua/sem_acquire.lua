@@ -19,9 +19,9 @@ local function lowest_free_slot(in_use) return string.find(in_use, UNUSED, 1, tr
 -- The fast path uses these as text; the slow path converts them to numbers.
 local total, take = ARGV[6], ARGV[7]
 
--- The fast path of a semaphore; that of locks is fast_acquire.lua. It acquires one permit of one name if no waiter is in the
--- queue, no permit has to be reclaimed, and the number of permits in all is the expected one. The slow path does the rest: all
--- other cases, and denied commands.
+-- The fast path of a semaphore; that of locks is fast_acquire.lua. It acquires one permit of one name. No waiter may be in the
+-- queue, no permit may have to be reclaimed, and the number of permits in all must be the expected one. The slow path does the
+-- rest: all other cases, and denied commands.
 local KEY_COUNT, WAKE_QUEUE_ARG, TURN_ARG = 5, FIXED_ARGS + 1, FIXED_ARGS + 2
 
 if take == '1' and #KEYS == KEY_COUNT and not asks_for_more then

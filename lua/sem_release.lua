@@ -30,7 +30,7 @@ if #KEYS == KEY_COUNT and kept_ms == '0' and hold_id == ARGV[1]
 	local now = end_ms and redis.call('TIME')
 	local raised = now and end_ms * 1000 > now[1] * 1000000 + now[2] and redis.pcall('INCRBY', lock, '1')
 	if type(raised) == 'number' and redis.pcall('ZREM', permits, id) == 1 then
-		-- By pcall: if a key was overwritten, or a command is denied, waiters must be notified all the same.
+		-- Use pcall: if a key was overwritten, or a command is denied, waiters must be notified all the same.
 		redis.pcall('ZREM', ends, id)
 		local in_use = known_slots(holds)
 		in_use = in_use and without_slot(in_use, tonumber(slot))

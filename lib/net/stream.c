@@ -1,6 +1,7 @@
 /*
- * Connect to the server of a URL, write queued commands and parse replies, in steps that never wait; connection.c polls. hiredis' own
- * connection is not used: it waits by itself, but cancel_fd and other servers must be polled at the same time.
+ * Connect to the server of a URL, write queued commands and parse replies, in steps that never wait; connection.c
+ * polls. The connection of hiredis is not used, since it waits by itself: cancel_fd and other servers must be polled at
+ * the same time.
  */
 #include <assert.h>
 #include <errno.h>

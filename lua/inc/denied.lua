@@ -3,8 +3,8 @@
 -- include: error
 
 -- The error to return when this command was denied. If the server's text does not name the command, return a text of ours that
--- does: for a missing right on Redis 6.2 and 7.0, which omit NOPERM in scripts, and for a command that the server has renamed.
--- Return any other error unchanged: the server's state causes it, not the user's rights.
+-- does. Redis 6.2 and 7.0 do not name it in scripts, where they also omit NOPERM; and no server names an unknown command, such
+-- as a renamed one. Return any other error unchanged: the server's state causes it, not the user's rights.
 local function command_error(command, reply)
 	if has_text(reply, 'run this command or') then return redis.error_reply('NOPERM +' .. string.lower(command)) end
 	if string.find(reply.err, 'Unknown .*command called') then return redis.error_reply('ERR unknown command ' .. command) end
@@ -12,8 +12,8 @@ local function command_error(command, reply)
 end
 
 -- The error to return if the user lacks the right to a key that is not in KEYS; else nil. This error does not mention the
--- script: the client would then assume a missing right to a key whose name a script makes, such as a reader's timeout key.
--- Redis 7 and Redis 6.2 word the server's error differently.
+-- script. If it did, the client would assume a key whose name a script makes, such as a reader's timeout key. Redis 7 and Redis
+-- 6.2 word the server's error differently.
 local function key_error(reply)
 	if not has_text(reply, 'permissions to access') and not has_text(reply, 'access at least one of the keys') then return nil end
 	return redis.error_reply('NOPERM No permissions to access a key')

@@ -17,7 +17,7 @@ local function remove_readers(name, owners)
 		unknown[owner] = not ids or nil
 		redis.call('HDEL', name.lock, owner)
 		redis.call('ZREM', name.ends, owner)
-		-- By pcall: if a user has overwritten the holds hash, continue. The hash is deleted together with the lock.
+		-- Use pcall: if a user has overwritten the holds hash, continue. The hash is deleted together with the lock.
 		for _, id in ipairs(ids or {}) do
 			redis.pcall('HDEL', name.holds, id, id .. STOP)
 		end

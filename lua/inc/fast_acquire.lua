@@ -1,8 +1,9 @@
--- The fast path of an acquisition, for the common case: one name, no key of which exists except perhaps the fencing counter,
--- and no rights to try. This code comes before everything that other cases need, and defines no function: a definition takes
--- longer than some commands. In all other cases, and when a command is denied, the code after fast_acquired.lua runs: the
--- slow path. The script sets FIXED_ARGS; KEY_COUNT, the number of keys of a name; may_be_fast; field, the owner's field in
--- the lock hash. It also sets counter, turn, ends and own_key (a reader's timeout key); nil: the kind has no such key.
+-- The fast path of an acquisition, for the common case. The request has one name, none of whose keys exists except perhaps the
+-- fencing counter, and no rights are to be tried. This code comes before everything that other cases need, and defines no
+-- function: a definition takes longer than some commands. In all other cases, and when a command is denied, the code after
+-- fast_acquired.lua runs: the slow path.
+-- The script sets FIXED_ARGS, may_be_fast, KEY_COUNT (the number of keys of a name), and field (the owner's field in the lock
+-- hash). It also sets counter, turn, ends and own_key (a reader's timeout key); nil: the kind has no such key.
 local call, lock, holds = redis.pcall, KEYS[1], KEYS[2]
 local is_candidate = may_be_fast and not asks_for_more and #KEYS == KEY_COUNT
 -- The script that woke a waiter has removed it from the wake queue. A waiter that is still in the queue takes the slow path,

@@ -18,11 +18,11 @@ end
 -- fail.
 local function acquire_free(name, token, ...)
 	redis.call('HSET', name.lock, ...)
-	-- Delete what an expired or broken hold has left, but only after the first write to the lock: after a deletion, a server whose
-	-- memory is full lets the script write more.
+	-- Delete what an expired or broken hold has left, but write to the lock first: a server whose memory is full must refuse
+	-- the script there. After a deletion it would let the script write more.
 	if is_error(redis.pcall('PEXPIRE', name.lock, lease_ms)) or is_error(redis.pcall('DEL', name.holds, name.ends or name.holds)) then
-		-- Undo the write if a command was denied: the rights of the default user are not tried before. Run the denied command
-		-- again: the last two commands raise the error.
+		-- Undo the write if a command was denied: the rights of the default user are not tried before. Then run the denied
+		-- command again: one of the last two commands raises the error.
 		redis.pcall('DEL', name.lock)
 		redis.pcall('HDEL', name.lock, name.field, 'mode')
 		redis.call('PEXPIRE', name.lock, lease_ms)

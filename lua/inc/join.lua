@@ -61,10 +61,10 @@ local function has_kept_position(name, owner)
 		and heartbeat.subscribed_since_ms < name.grace_until_ms - GRACE_MS
 end
 
--- Insert a waiter before those that came later, and return its position, from 0 on. A waiter that was removed as dead, by us
--- or by a Redisson whose clock is wrong, gets its position back. We do not know when Redisson's waiters came: those among
--- the first `ahead` positions stay before the waiter, and the others come after it. ahead: how many waiters were before it
--- until now.
+-- Insert a waiter before those that came later, and return its position, from 0 on. So a waiter that was removed as dead, by us
+-- or by a Redisson whose clock is wrong, gets its position back. ahead: how many waiters were before it until now. We do not
+-- know when Redisson's waiters came: those among the first `ahead` positions stay before the waiter, and the others come after
+-- it.
 local function enqueue(name, owner, since_us, ahead)
 	local low, high = search_by_time(name, since_us)
 	for i, other in ipairs(redis.call('LRANGE', name.queue, low, ahead > high and -1 or high)) do

@@ -10,9 +10,8 @@ end
 
 -- The waiter that the caller must leave the lock to, and how many permits that waiter needs; nil if there is none. A caller
 -- that has waited longer comes first.
--- Two sorts of callers do not leave the lock to REDISSON: those that have left it to another waiter, and have received a
--- message since; and those that do not wait. Redisson's waiters might not come, and a caller that does not wait makes no second
--- attempt.
+-- Two sorts of callers do not leave the lock to REDISSON. One sort has left it to another waiter, and has received a message
+-- since. The other does not wait: Redisson's waiters might not come, and such a caller makes no second attempt.
 local function earlier_waiter(name)
 	local waiter, since_us, permits = waiter_in_turn(name)
 	if waiter == REDISSON then return may_wait and not has_turn_passed and waiter or nil, 1 end

@@ -63,7 +63,7 @@ local function remove_permits(name, hold_id)
 	if not hold then return nil end
 	redis.call('HDEL', name.holds, hold_id, hold_id .. STOP, (hold.field or '') .. LAST)
 	if hold.count == 0 then return nil end
-	-- By pcall: if a user has overwritten the set, continue.
+	-- Use pcall: if a user has overwritten the set, continue.
 	redis.pcall('ZREM', name.ends, ids_of(hold_id, hold.count))
 	hold.removed = redis.call('ZREM', name.permits, ids_of(hold_id, hold.count))
 	hold.is_lost = hold.removed < hold.count or tonumber(hold.end_ms) <= now_ms()

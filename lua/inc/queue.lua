@@ -79,8 +79,8 @@ local function prune(name, caller)
 end
 
 -- Lower the deadlines of these waiters. Call this if no waiter in the queue is subscribed: a network failure may have cut them
--- all off, so they keep their positions for now. A Redisson that joins the queue sleeps until the last deadline, so that must
--- be soon. A waiter that comes back raises its deadline again. By pcall: if the user may not write, the deadlines pass anyway,
+-- all off. So they keep their positions for now. A Redisson that joins the queue sleeps until the last deadline, so that must
+-- be soon. A waiter that comes back raises its deadline again. Use pcall: if the user may not write, the deadlines pass anyway,
 -- and the script must do the rest.
 local function lower_deadlines(name, unsubscribed)
 	local deadline_ms = now_ms() + RETURN_MS
@@ -92,7 +92,7 @@ local function lower_deadlines(name, unsubscribed)
 end
 
 -- Remove unsubscribed waiters from the head of the queue, but only if the waiter after them, or the caller, was always
--- subscribed: otherwise a network failure may have cut all of them off.
+-- subscribed. Otherwise a network failure may have cut all of them off.
 local function remove_unsubscribed(name, caller)
 	local unsubscribed, owner = waiters_before(name, caller, DEAD_MAX, has_unsubscribed)
 	if #unsubscribed > 0 and not owner then

@@ -44,7 +44,7 @@ local function release_read(name, owner, count)
 	if count == 1 then
 		redis.call('HDEL', name.lock, owner)
 		redis.call('ZREM', name.ends, owner)
-		-- By pcall: the hash may have had no other field, and while the slot of the lock moves, a missing key is an error.
+		-- Use pcall: the hash may have had no other field, and while the slot of the lock moves, a missing key is an error.
 		redis.pcall('HDEL', name.holds, owner)
 		return leave_or_free(name, name.left, false)
 	end

@@ -28,9 +28,10 @@ local function remove_one(name, field, count)
 end
 
 -- Release a hold of every name, by release_one(name, field, count, hold). prepare(name, field, count) is called before anything
--- is changed. keep has the arguments of release_one: it keeps the hold instead, or changes nothing and returns false if the
--- hold must be released all the same. keep overwrites the record rather than deleting it: while the slot of the lock moves to
--- another node, a deleted hash cannot be created again.
+-- is changed.
+-- keep has the arguments of release_one. It keeps the hold instead; or it returns false without a change if the hold must be
+-- released all the same. It must overwrite the record, not delete it: while the slot of the lock moves to another node, a
+-- deleted hash cannot be created again.
 local function release_all(hold_id, release_one, prepare, keep)
 	local function release(name)
 		local hold = find_hold(name, hold_id)

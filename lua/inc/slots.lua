@@ -1,11 +1,11 @@
 -- The slots of a semaphore: numbers from 1 on, one for each permit. No two holds have the same slot at the same time.
 
 -- The field "slots" of the holds hash says which slots are in use: "x--x" means 1 and 4. The value has no blank, so it is not
--- taken for a record. If the field is missing while permits are held, or has a slot that no hold has, the next acquisition
--- makes it anew from the records, each of which has the slots of its hold.
+-- taken for a record. The field may be missing while permits are held, or have a slot that no hold has. The next acquisition
+-- then makes it anew from the records, each of which has the slots of its hold.
 local SLOTS, USED, UNUSED = 'slots', 'x', '-'
 
--- The value of the field SLOTS; false if it is missing, or a user has overwritten it. By pcall: an error must not keep a hold
+-- The value of the field SLOTS; false if it is missing, or a user has overwritten it. Use pcall: an error must not keep a hold
 -- from being released.
 local function known_slots(holds)
 	local in_use = redis.pcall('HGET', holds, SLOTS)

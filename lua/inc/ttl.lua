@@ -11,9 +11,9 @@ local function extend(key, lease_ms)
 	return tonumber(lease_ms)
 end
 
--- Run a command that writes to a key, and make the key last ttl_ms at least. Set the TTL before and after the write: if the
--- user may not set a TTL, the key is not created, and no other command comes in between that could fail. Return the command's
--- reply.
+-- Run a command that writes to a key, and make the key last ttl_ms at least. Set the TTL before and after the write. So a user
+-- that may not set a TTL creates no key, and no command that could fail comes between the write and the TTL. Return the
+-- command's reply.
 local function write_for(ttl_ms, command, key, ...)
 	extend(key, digits(ttl_ms))
 	local reply = redis.call(command, key, ...)

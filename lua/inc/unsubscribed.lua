@@ -4,8 +4,8 @@
 
 -- A waiter of Redisson's sends no heartbeat, and its deadline may be minutes away. At the head of the queue of a free lock it
 -- is dead if its channel has had no subscriber for UNSUBSCRIBED_MS. Each attempt of a waiter of ours checks that, and stores
--- the result for the next check as a string: "SINCE_MS RUN", and a line "OWNER DEADLINE" for each such waiter. A waiter that
--- has left and joined again has another deadline. The string expires after RECHECK_MS.
+-- the result for the next check. This is a string: "SINCE_MS RUN", and a line "OWNER DEADLINE" for each such waiter. A waiter
+-- that has left and joined again has another deadline. The string expires after RECHECK_MS.
 local UNSUBSCRIBED_MS, RECHECK_MS, UNSUBSCRIBED_MAX = 6000, 3000, 100
 local function is_unsubscribed_redisson(name, owner) return not heartbeat_of(name, owner) and count_waiter_subscribers(name, owner) == 0 end
 local function unsubscribed_line(name, owner) return owner .. ' ' .. (redis.call('ZSCORE', name.deadlines, owner) or '-') end

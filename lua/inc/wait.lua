@@ -51,9 +51,9 @@ local function queued_retry_ms(name, ttl_ms)
 	return ttl_ms >= 0 and math.min(LONG_QUEUE_RETRY_MS, ttl_ms + HEAD_RETRY_MS) or LONG_QUEUE_RETRY_MS
 end
 
--- Let the caller wait for this lock. Return the time until it must try again at the latest (-1: the TTL of the lock), and 1
--- if it must watch the lock on behalf of the queue, else 0. A caller that watches the lock subscribes to its channel, and
--- tries again when the TTL has passed.
+-- Let the caller wait for this lock. Return two numbers. The first is the time until it must try again at the latest; -1: the
+-- TTL of the lock. The second is 1 if it must watch the lock on behalf of the queue, else 0. A caller that watches the lock
+-- subscribes to its channel, and tries again when the TTL has passed.
 local function wait_in_wake_queue(name, since_us, ttl_ms)
 	if caller_subscribed ~= '1' then return -1, next_waiter(name) and 0 or 1 end
 	if not join_wake_queue(name, since_us) then return -1, 1 end
@@ -129,7 +129,7 @@ local function turn_reply(index)
 end
 
 -- Wake and remove the waiters that came before the caller. Call this if the caller has acquired the lock without having been
--- woken: the waiters that were woken did not come, and others may be stopped as well. Removed waiters that live join the queue
+-- woken: then the woken waiters did not come, and others may be stopped as well. Removed waiters that live join the queue
 -- again. Stopped ones delay the others only once.
 local function wake_earlier(name)
 	local ids = redis.pcall('ZRANGE', name.wake_queue, '-inf', '(' .. digits(waits_since_us), 'BYSCORE', 'LIMIT', 0, DEAD_MAX)
