@@ -106,7 +106,7 @@ paste_rights() {
 		run -77 rlock run 'job of bob' -- true
 		run -0 rlock write "${asked/\*/7}" -- true
 	done
-	# Without a pattern the proposed rule has only commands for a user that has patterns, never all keys and channels.
+	# If check is called without a pattern, its proposed rule grants commands only, and never all keys and channels.
 	limited -@all resetkeys resetchannels +ping +info '+config|get'
 	run -77 rlock check
 	refute_output --regexp 'SETUSER .* [~&]'

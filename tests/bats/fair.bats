@@ -114,7 +114,7 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	nothing_is_left
 }
 
-# Waiters far back in a long queue poll seldom.
+# Waiters far back in a long queue poll seldom. So the first live one must learn in another way that those before it count as dead.
 @test "when all waiters near the head are stopped, one behind them acquires the lock soon, and they keep their positions" {
 	local pids=()
 	start_holder r0 fair a

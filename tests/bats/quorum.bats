@@ -286,7 +286,7 @@ has_one_hold() {
 	wait_until 10 on_each is_renewed a 6000
 	freeze_server 3
 	on 2 redis del a
-	# The first attempt to renew begins after 2 s and lasts 1 s.
+	# Keep it frozen during a whole attempt to renew, which begins within 2 s and lasts 1 s.
 	pause_for 3
 	thaw_server 3
 	wait_until 15 on_each is_renewed a 5000
@@ -418,7 +418,7 @@ restart_two() {
 }
 
 
-# The server that answers first determines when the writer's wait has begun.
+# Two servers are frozen at first, so that the one whose clock is ahead answers first: it determines when the writer's wait has begun.
 @test "a waiting writer comes before later readers although the clock of one server is an hour ahead" {
 	local writer reader
 	needs_wrong_clocks

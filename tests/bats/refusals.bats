@@ -34,7 +34,7 @@ users_may_all() {
 	URLS=("redis://127.0.0.1:$PORT" "$(url_of ci)")
 }
 
-@test "a server with too few replicas is unreachable for lock and stop, whatever user asks" {
+@test "the verbs that acquire, and stop, exit with 69 when the server has too few replicas, whatever user asks" {
 	local url
 	users_may_all
 	hold_in_background held
@@ -61,7 +61,7 @@ users_may_all() {
 	assert file_exists ran
 }
 
-@test "a server that cannot write to its disk is unreachable for lock and stop, whatever user asks" {
+@test "the verbs that acquire, and stop, exit with 69 when the server cannot write to its disk, whatever user asks" {
 	local url
 	mkdir data
 	on_free_port choose_port start_own_server --port @PORT@ --bind 127.0.0.1 --dir "$PWD/data"
@@ -85,7 +85,7 @@ has_failed_to_save() {
 	redis info persistence | grep -q '^rdb_last_bgsave_status:err'
 }
 
-@test "a command that the server has renamed is named, and no right, whatever user asks" {
+@test "the message names a command that the server has renamed, and no missing right, whatever user asks" {
 	on_free_port choose_port start_own_server --port @PORT@ --bind 127.0.0.1 --rename-command hset my-hset
 	users_may_all
 	each_is 78 'none of them renamed: (ERR )?[Uu]nknown .*command' "${URLS[@]}"

@@ -35,7 +35,7 @@ has_requests() {
 
 # ---- the holder ----
 
-# hold_kinds OPTION...: each of NAMES is held, by an rlock of another kind.
+# hold_kinds OPTION...: holds a lock of each of KINDS until end_commands, each by an rlock with these options. Sets NAMES, their names.
 hold_kinds() {
 	local kind
 	NAMES=()

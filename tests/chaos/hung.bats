@@ -40,7 +40,7 @@ hung_stranger() {
 	hangs "$PID"
 }
 
-# A busy machine delays a termination by less than this.
+# Allowed delay of a termination: a busy machine causes less.
 LATE_US=1000000
 GRACE_MS=300
 # All processes must have ended this long after the grace time.
@@ -113,7 +113,7 @@ terminate() {
 		holds_beside_hung "$1" -t 3s || return
 		end_us=$(lease_end_us)
 		redis del "$NAME" >/dev/null
-		# A lock that was deleted leaves its holds.
+		# When the lock's key is deleted, the key of its holds stays.
 		KEPT="rlock_holds:{$NAME}"
 		judge "$end_us" 76
 		;;

@@ -71,7 +71,7 @@ static void check_same(const struct hold_file *file, const struct hold_file *aga
 	hold_file_free(now);
 }
 
-/* Takes ownership of file. */
+/* Check a hold file that was accepted, write it again, and compare the two. Frees file; NULL: none was accepted. */
 static void check_hold_file(struct hold_file *file)
 {
 	struct hold_file *again, *near = NULL;

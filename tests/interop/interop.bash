@@ -147,8 +147,8 @@ owner_of() { cat "$1.in"; }
 
 # ---- waiters ----
 
-# listeners KIND NAME: the number of subscribers that wait. Each waiter in rlock's wake queue subscribes to a channel of its own. The
-# first one also subscribes to the channel of the lock, as all other waiters do.
+# listeners KIND NAME: prints how many waiters are subscribed. Each waiter in rlock's wake queue has a channel of its own, and the first
+# one also subscribes to the lock's channel, as all other waiters do: it is counted once.
 listeners() {
 	local channel own
 	channel=$(channel "$1" "$2")

@@ -17,7 +17,7 @@
 #define WRITE ":write"
 #define KEPT ":lingering:" /* part of the field of a hold that --at-least keeps */
 #define FIELD_MAX (RLOCK_OWNER_MAX + 64)
-#define TOTAL_MAX 8 /* permits */
+#define TOTAL_MAX 8 /* largest total of permits */
 #define MINUTE_MS INT64_C(60000)
 /* A hold that ends within this time may have ended or not: tests accept both. */
 #define MOMENT_MS 20
@@ -209,7 +209,7 @@ struct relied {
 	bool is_lost, is_kept, is_stop_requested;
 };
 
-#define HOLDS 12 /* the most at one time */
+#define HOLDS 12 /* largest number of holds at one time */
 extern struct relied holds[HOLDS];
 
 struct state {

@@ -172,7 +172,7 @@ inline kill_processes()
 active [2] proctype Holder()
 {
 end:	do
-	/* Send a request for the lock. Then: acquired and start COMMAND; or the lock is busy or the request is abandoned, and repeat it. */
+	/* Send a request for the lock. If the lock was acquired, start COMMAND. If it is busy, or the request is abandoned, repeat the request. */
 	:: atomic { PHASE(HOLD_WAITING) && wire[self] == QUIET && renewer[self] == LIVES && !IS_FRONT_DEAD(self) && TAKES_PART(self) &&
 		(SCENARIO != nested || self == 0 || command[0] != NOT_YET) -> wire[self] = ACQUIRE }
 	:: atomic { PHASE(HOLD_WAITING) && wire[self] != QUIET && wire[self] != UNDONE && (MAY_FAIL || wire[self] != ACQUIRE) ->
