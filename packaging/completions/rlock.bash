@@ -1,12 +1,15 @@
 # shellcheck shell=bash
 # Completion of rlock(1) for bash 4 and later. The tables of verbs and options come before this.
-# It needs nothing of bash-completion, but where that is there, it completes the COMMAND after --.
+# It works without bash-completion. If that is loaded, it completes the COMMAND after --.
 
-# The tables, and what the functions below set for their callers.
+# The tables set some variables, and callers use the variables that the functions below set: shellcheck does not see that.
 # shellcheck disable=SC2154,SC2034
 
-# _rlock_split LINE: sets words, without quotes, of which the final one is to be completed; quote, the quote that is open
-# there; rest, what of that word is readline's to replace; and unknown[N] for a word that only the shell can expand.
+# _rlock_split LINE: split LINE into words, and set these variables of the caller:
+#   words    the words without quotes; the last one is to be completed
+#   quote    the quote that is open in the last word; empty: none
+#   rest     the part of the last word that readline replaces: what follows its last character of COMP_WORDBREAKS
+#   unknown  unknown[N] is 1 if only the shell can expand word N, which has a $ or a backquote
 _rlock_split() {
 	local line=$1 char word='' is_word='' i
 	words=() unknown=() quote='' rest=''
@@ -38,8 +41,8 @@ _rlock_split() {
 	words+=("$word")
 }
 
-# _rlock_offer CANDIDATE...: those that begin as the word in question does, quoted as the line is. head is what of the word stands
-# before the candidates.
+# _rlock_offer CANDIDATE...: offer the candidates with which the last word can continue, quoted as that word is. head: the
+# part of the word before the candidate, such as --url=.
 _rlock_offer() {
 	local candidate shown
 	for candidate; do
@@ -58,8 +61,8 @@ _rlock_offer() {
 	done
 }
 
-# The names of the locks that are held on the servers of this line, one a line; none when they do not reply soon.
-# Names that are not printable text are not among them, nor those with a dash in front, which rlock refuses.
+# Print the names of the locks that are held on the servers of this line, one a line; nothing if the servers do not reply
+# within 0.3 s. Leave out names that are not printable text, and names that begin with a dash, which need --name.
 _rlock_held() {
 	timeout -k 0.1 0.3 "$rlock" list -q --json --connect-timeout 250ms "${of_server[@]}" </dev/null |
 		LC_ALL=C grep -oE '"name":"([^"\\-]|\\["\\])([^"\\]|\\["\\])*"(,"name_base64")?' |
@@ -68,13 +71,13 @@ _rlock_held() {
 
 _rlock_offer_held() {
 	local names
-	# What the shell would expand is not known here: neither are the servers, then.
+	# If only the shell can expand an option of the servers, we do not know which servers to query.
 	[[ -z $is_unknown ]] || return
 	mapfile -t names < <(_rlock_held)
 	_rlock_offer "${names[@]}"
 }
 
-# _rlock_offer_files ACTION: readline quotes what are names of files.
+# _rlock_offer_files ACTION: offer files, or what else compgen -A ACTION finds. Do not quote them: -o filenames has readline do that.
 _rlock_offer_files() {
 	local file
 	compopt -o filenames
@@ -84,7 +87,7 @@ _rlock_offer_files() {
 	done < <(compgen -A "$1" -- "${current#"$head"}")
 }
 
-# _rlock_offer_value KIND
+# _rlock_offer_value KIND: offer values of an option. KIND is that of _rlock_table: a word, or "=" and the possible values.
 _rlock_offer_value() {
 	local known
 	case $1 in
@@ -103,7 +106,8 @@ _rlock_offer_value() {
 	esac
 }
 
-# _rlock_find OPTION: sets option to it, or to the only one that begins so.
+# _rlock_find OPTION: set option to OPTION or, if that is an abbreviation, to the only option that begins with it. Fail if there is
+# no such option, or more than one.
 _rlock_find() {
 	local name found=()
 	option=$1
@@ -116,7 +120,7 @@ _rlock_find() {
 	((${#found[@]} == 1))
 }
 
-# _rlock_pass OPTION [VALUE]: to rlock list, when it says which servers these are.
+# _rlock_pass OPTION [VALUE]: if the option says which servers to use, add it to of_server, the options for `rlock list`.
 _rlock_pass() {
 	[[ " $_rlock_server_options " = *" $1 "* ]] || return 0
 	if (($# == 1)); then
@@ -129,8 +133,11 @@ _rlock_pass() {
 	[[ -z ${unknown[i]} ]] || is_unknown=1
 }
 
-# _rlock_read_words: sets pending, the kind of the value that is to be completed, if it is one; command_at, the index of
-# the COMMAND if the word is part of that; of_server and is_unknown.
+# _rlock_read_words: read the words before the last one, and set these variables of the caller:
+#   pending     the kind of the value, if the last word is the value of an option
+#   command_at  the index of COMMAND, if the last word is COMMAND or one of its arguments
+#   of_server   the options that say which servers to use
+#   is_unknown  1 if only the shell can expand one of these options
 _rlock_read_words() {
 	local i word option letters
 	for ((i = 2; i < last; i++)); do
@@ -169,7 +176,7 @@ _rlock_read_words() {
 	done
 }
 
-# The command and its arguments, as that completes them itself where bash-completion is there.
+# Complete COMMAND and its arguments: with bash-completion by the completion of COMMAND itself, else by names of commands and files.
 _rlock_offer_command() {
 	local i
 	for ((i = 2; i < COMP_CWORD; i++)); do
@@ -186,7 +193,7 @@ _rlock_offer_command() {
 	fi
 }
 
-# The words of flock(1), as its own completion has them; without that the files among them.
+# Complete the line of flock(1): with bash-completion by the completion of flock, else by names of files.
 _rlock_offer_flock() {
 	if declare -F _comp_command_offset >/dev/null; then
 		_comp_command_offset 1

@@ -7,7 +7,7 @@ function __rlock_needs_verb
     end
 end
 
-# The verb is one of these, and the word is none of the COMMAND's.
+# Whether the verb is one of the arguments, and the word to complete is no part of COMMAND.
 function __rlock_verb_is
     set -l words (commandline -opc)
     test (count $words) -ge 2; and contains -- $words[2] $argv; and not contains -- -- $words
@@ -23,7 +23,7 @@ function __rlock_takes_names
     test (count $words) -ge 2; and not contains -- $words[2] flock help version; and not contains -- -- $words
 end
 
-# The command and its arguments, as that completes them itself.
+# Complete COMMAND and its arguments, by the completion of COMMAND itself.
 function __rlock_command
     set -l words (commandline -opc)
     set -l at (contains -i -- -- $words)
@@ -34,7 +34,7 @@ function __rlock_command
     complete -C (string join ' ' -- $line (commandline -ct))
 end
 
-# The words of flock(1), as its own completion has them.
+# `rlock flock` is completed as flock(1) is.
 function __rlock_is_flock
     set -l words (commandline -opc)
     test (count $words) -ge 2; and test $words[2] = flock
@@ -45,8 +45,8 @@ function __rlock_flock
     complete -C (string join ' ' -- (string escape -- $words[2..-1]) (commandline -ct))
 end
 
-# The names of the locks that are held on the servers of this line; none when they do not reply soon. Names that are not
-# printable text are not among them, nor those with a dash in front, which rlock refuses.
+# Print the names of the locks that are held on the servers of this line; none if the servers do not reply within 0.3 s. Leave out
+# names that are not printable text, and names that begin with a dash, which need --name.
 function __rlock_names
     set -l words (commandline -opc)
     set -l of_server
@@ -63,7 +63,7 @@ function __rlock_names
             and not string match -q -- '-u?*' $word
             continue
         end
-        # What the shell would expand is not known here: neither are the servers, then.
+        # If only the shell can expand an option of the servers, we do not know which servers to query.
         string match -qr '[$(]' -- $word; and return
         set -a of_server $word
     end
@@ -79,7 +79,7 @@ complete -c rlock -f
 complete -c rlock -n __rlock_is_command -a '(__rlock_command)'
 complete -c rlock -n __rlock_is_flock -a '(__rlock_flock)'
 for verb in $__rlock_verbs_with_command
-    # Once a dash is there, that the command may follow.
+    # Offer --, which begins the command, if the word begins with a dash.
     complete -c rlock -n "__rlock_verb_is $verb; and string match -q -- '-*' (commandline -ct)" -a --
 end
 complete -c rlock -n __rlock_takes_names -a '(__rlock_names)'

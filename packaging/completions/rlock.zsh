@@ -1,7 +1,7 @@
 # Completion of rlock(1) for zsh. The tables of verbs and options come before this.
 
-# The names of the locks that are held on the servers of this line; none when they do not reply soon. Names that are not
-# printable text are not among them, nor those with a dash in front, which rlock refuses.
+# Offer the names of the locks that are held on the servers of this line; none if the servers do not reply within 0.3 s. Leave out
+# names that are not printable text, and names that begin with a dash, which need --name.
 _rlock_names() {
 	local -a of_server names
 	local word i expl
@@ -14,7 +14,7 @@ _rlock_names() {
 		elif [[ $word != -u?* ]] && (( ! ${server_options[(Ie)${word%%=*}]} )); then
 			continue
 		fi
-		# What the shell would expand is not known here: neither are the servers, then.
+		# If only the shell can expand an option of the servers, we do not know which servers to query.
 		[[ $word != *[\$\`]* ]] || return 1
 		of_server+=("${(Q)word}")
 	done

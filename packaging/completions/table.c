@@ -1,6 +1,6 @@
 /*
- * Prints, for a shell, the tables of verbs and options that its completion begins with: so that it has each of them, and
- * no other. What the shell does with them is in the file of that shell, which follows them.
+ * Print the tables of verbs and options for the completion of a shell. They come from the tables of the program, so a completion
+ * has exactly the options that rlock has. The Makefile appends the file of that shell, which uses the tables.
  *
  *   table bash|zsh|fish
  */
@@ -13,7 +13,7 @@
 
 #define MADE "made of the tables of rlock's source by packaging/completions/table.c"
 
-/* The verbs that are in no table, as main.c has them. */
+/* The verbs that main.c handles itself: they are not in the table of verbs. */
 static const struct {
 	const char *name, *summary;
 } other_verbs[] = {
@@ -37,13 +37,16 @@ enum value {
 struct shell {
 	const char *name;
 	void (*print)(const struct shell *shell);
-	const char *single_quote; /* as it stands in a text in single quotes */
+	const char *single_quote; /* how to write it inside single quotes */
 	const char *backslash;    /* the same */
 };
 
-/* ---- what the tables say ---- */
+/* ---- rows of the tables ---- */
 
-/* Whether `rlock list` needs it to find the same servers. No completion runs a password command. */
+/*
+ * Whether `rlock list` needs this option to find the servers of the line. A completion leaves out --password-command: it runs no
+ * command.
+ */
 static bool is_of_server(const struct opt *opt)
 {
 	return (opt->verbs & VERBS_LIST) != 0 && opt != &opt_table[OPT_PASSWORD_COMMAND] &&
@@ -51,7 +54,7 @@ static bool is_of_server(const struct opt *opt)
 		opt == &opt_table[OPT_CONFIG]);
 }
 
-/* Words in small letters stand for themselves, others for something: "all|majority|N". */
+/* Whether text is a value as it stands, such as "all" in "all|majority|N". Capitals mean a placeholder, such as N. */
 static bool is_word(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -84,7 +87,10 @@ static enum value value_of(const struct opt *opt)
 
 /* ---- texts ---- */
 
-/* The bytes of specials get a backslash, which comes before the shell's own quoting. */
+/*
+ * Print a text that the table has in single quotes. Put a backslash before each byte of specials: they have a meaning for the
+ * completion, after the shell has removed the quotes.
+ */
 static void print_part(const struct shell *shell, const char *text, size_t len,
 		       const char *specials)
 {
@@ -100,13 +106,13 @@ static void print_part(const struct shell *shell, const char *text, size_t len,
 	}
 }
 
-/* The first words of a help text, which fit into one line beside the option. */
+/* Print the beginning of a help text, which fits into one line next to the option. */
 static void print_help(const struct shell *shell, const char *text, const char *specials)
 {
 	print_part(shell, text, table_brief_len(text), specials);
 }
 
-/* The words that the value may be, with blanks between. */
+/* Print the possible values of an option, with blanks between them. */
 static void print_words(const struct opt *opt)
 {
 	const char *blank = "";
@@ -210,7 +216,7 @@ static void print_bash(const struct shell *shell)
 
 /* ---- zsh ---- */
 
-/* What _arguments reads: "*--name=[help]:VALUE:action". */
+/* Print an option as zsh's _arguments reads it: "*--name=[help]:VALUE:action". */
 static void print_zsh_spec(const struct shell *shell, const struct verb *verb,
 			   const struct opt *opt, bool is_letter)
 {
