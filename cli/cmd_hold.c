@@ -47,8 +47,8 @@ static bool is_above(pid_t pid, const struct rlock_process *process)
 }
 
 /*
- * Whether root seems to hold the lock for our process or an ancestor, as after `sudo rlock lock --pid $$`: we cannot see root's
- * hold file. Judged by the note, which suffices for a message.
+ * Whether root seems to hold the lock for our process or an ancestor, as after `sudo rlock lock --pid $$`. We cannot see
+ * root's hold file, so judge by the note, which is enough for a message.
  */
 static bool is_held_by_root(const struct opts *opts, struct rlock_conn *conn)
 {

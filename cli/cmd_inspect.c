@@ -486,7 +486,7 @@ static int code_of(const struct opts *opts, const struct found *found)
 	return exit_code_of(found->inspections[i].status);
 }
 
-/* For a path that is not held: `rlock flock` locks the resolved path, so print a hint if that one is held. */
+/* Print a hint if the name is a path that is not held, but `rlock flock` holds the path with its links resolved. */
 static void report_flock(const struct opts *opts, struct rlock_conn *conn)
 {
 	const struct rlock_name *name = &opts->names[0];

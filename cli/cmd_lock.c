@@ -598,7 +598,7 @@ static enum rlock_status request_lock(struct acquirer *acquirer)
 	request.since_us = &lease->since_us;
 	request.inherited = (const char *const *)acquirer->owners;
 	request.inherited_count = acquirer->owner_count;
-	/* `lock --owner` without a command leaves no process that an rlock above us could wait for. */
+	/* Do not check for `lock --owner` without a command: it leaves no process that an rlock above us could wait for. */
 	request.is_ancestor = acquirer->record.purpose == RLOCK_PURPOSE_OWNER ? NULL : is_ancestor;
 	request.has_ended = has_ended;
 	request.issue_token = opts->fence;
@@ -610,7 +610,10 @@ static enum rlock_status request_lock(struct acquirer *acquirer)
 	return rlock_acquire(acquirer->args.conn, acquirer->args.hold, &request);
 }
 
-/* After RLOCK_CANCELLED: a signal ended the wait, and will end us, or the process of --pid has ended. Returns the exit code. */
+/*
+ * Report a wait that ended by RLOCK_CANCELLED: a signal came, which will end us, or the process of --pid has ended. Returns
+ * the exit code.
+ */
 static int end_cancelled(const struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;

@@ -80,7 +80,7 @@ static int report_not_found(const struct opts *opts)
 	char *const *command = opts->command;
 	const char *program = command[0];
 	struct usage_line line, arguments, word;
-	/* the program without the blank before it, quoted if a shell needs that, such as '' */
+	/* word.text without its first blank: the program, quoted if a shell needs that */
 	const char *shown = word.text + 1;
 	char *text = NULL;
 	size_t count = usage_count(command);

@@ -363,8 +363,8 @@ static bool forbid_start_unless_started(struct front *front)
 
 /*
  * Whether to end instead of forking another renewer: the front must end, the renewer did not die by SIGKILL, or the wait is
- * over. End also if the renewer hangs in the kernel, where the next one would probably hang as well, or if a release may have
- * been sent. It may arrive late, and would remove the hold of the next renewer, which has the same hold id.
+ * over. End also if the renewer hangs in the kernel, where the next one would probably hang as well. End also if a release
+ * may have been sent. A late release would remove the hold of the next renewer, which has the same hold id.
  */
 static bool is_over_without_job(const struct front *front)
 {
@@ -375,7 +375,7 @@ static bool is_over_without_job(const struct front *front)
 	       rlock_now_ms() >= lease->wait_end_ms;
 }
 
-/* Report why no job runs, since the renewer was killed before it reported that. Returns the exit code. */
+/* Report why no job runs, in place of the renewer, which was killed before it did so. Returns the exit code. */
 static int report_end_without_job(const struct front *front)
 {
 	const struct lease *lease = front->lease;

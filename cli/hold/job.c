@@ -152,7 +152,10 @@ static void scan_add(struct scan *scan, const struct proc *proc, size_t parent)
 	scan->entries[scan->count++] = (struct found_process){ *proc, is_below };
 }
 
-/* Read a child. One that /proc hides (hidepid) counts as running: we know its pid, and that it is no zombie of ours. */
+/*
+ * Read a child. Report a child that /proc hides (hidepid) as running, with its pid alone. False: the child is gone, or
+ * cannot be read now.
+ */
 static bool read_child(pid_t pid, struct scan *scan, struct proc *out)
 {
 	enum proc_lookup lookup = proc_find(pid, out);
@@ -215,7 +218,7 @@ static void scan_fill(struct scan *scan)
 		add_children(scan, scan->job->adopter, SIZE_MAX);
 	} else if (read_child(lease->job_pid, scan, &root) &&
 		   (lease->job_start == 0 || root.start == lease->job_start)) {
-		/* getsid works also if no descriptor is left to read /proc. */
+		/* Use getsid: it works even if no descriptor is left to read /proc. */
 		scan->session = getsid(lease->job_pid);
 		scan_add(scan, &root, SIZE_MAX);
 	}
@@ -338,7 +341,7 @@ static bool record_children_before(struct job *job)
 	siginfo_t info;
 	bool is_complete;
 
-	/* Most processes have no children: no scan is needed. */
+	/* Scan only if this process has children: most processes have none. */
 	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD)
 		return true;
 	scan_fill(&scan);

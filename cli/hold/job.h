@@ -90,7 +90,7 @@ void job_signal(struct job *job, int signal);
 
 /*
  * Wait this long before rlock stops because its command has stopped. If both were stopped and continued together, the
- * command runs again before that.
+ * command runs again within this time.
  */
 #define JOB_STOP_CONFIRM_MS 30
 

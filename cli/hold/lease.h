@@ -27,7 +27,7 @@ enum hold_phase {
 	HOLD_LEFTOVERS,
 	/* All processes of the job get --signal, then SIGKILL, until none is left. */
 	HOLD_TERMINATING,
-	/* The job has ended, and the release is sent. */
+	/* The release is being sent. The job has ended, or has never run. */
 	HOLD_RELEASING,
 	/* exit_code and exit_signal are final. */
 	HOLD_ENDED,
@@ -131,7 +131,7 @@ struct lease {
 	_Atomic int exec_error;
 	/* exit status as lease_record_end packs it; 0: the command has not ended */
 	_Atomic int64_t job_end;
-	/* latest time at which the job can have ended, with --wait-all its last process; 0: not yet */
+	/* when the job was first known to have ended, with --wait-all its last process as well; 0: not yet */
 	_Atomic int64_t ended_ms;
 	/* Exit code and signal of rlock. If no job has run: the code that says why, or the signal that ended the wait. */
 	_Atomic int exit_code, exit_signal;
@@ -185,8 +185,8 @@ bool lease_has_signals(const struct lease *lease);
 bool lease_has_command(const struct lease *lease);
 
 /*
- * When the next iteration of a renewer that waits for the lock is due, although no event may come: at the end of the wait, and
- * before that often enough for the front to notice a renewer that hangs.
+ * When the next iteration of a renewer that waits for the lock is due, even if no event comes. It is due at the end of the
+ * wait, and at least every WAIT_ITERATION_MS: otherwise the front could not notice a renewer that hangs.
  */
 int64_t lease_wait_iteration_ms(const struct lease *lease, int64_t now_ms);
 

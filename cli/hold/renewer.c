@@ -407,7 +407,10 @@ static void take_signal(struct renewer *renewer, int signal, bool continues)
 	}
 }
 
-/* Mark each signal while sending it: a front that takes over then sends at most one signal twice, and loses none. */
+/*
+ * Send the signals that the front has passed on. Mark each signal while sending it: a front that takes over then sends at
+ * most one signal twice, and loses none.
+ */
 static void take_passed_on(struct renewer *renewer)
 {
 	struct lease *lease = renewer->lease;
@@ -454,7 +457,7 @@ static void read_signals(struct renewer *renewer)
 
 /* ---- the other process ---- */
 
-/* If only the front was continued, continue the command, unless it has run and was stopped again since. */
+/* Continue the command if the front was continued alone. Do nothing if the command has run since, and was stopped again. */
 static void continue_after_front(struct renewer *renewer)
 {
 	const struct lease *lease = renewer->lease;
@@ -762,7 +765,7 @@ static void read_timer(struct renewer *renewer)
 	struct hold_events *events = renewer->events;
 	int64_t now_ms = rlock_now_ms();
 
-	/* Ctrl-Z can stop a wait: a late wake-up then does not show a busy machine. */
+	/* Do not record a late wake-up during the wait: Ctrl-Z may have stopped us, so it does not show a busy machine. */
 	if (now_ms >= events->timer_ms && lease_is_held(renewer->lease))
 		lease_record_wakeup(renewer->lease, events->set_ms, events->timer_ms, now_ms);
 	hold_events_read_timer(events, now_ms);
@@ -1120,7 +1123,7 @@ static void hand_over(struct renewer *renewer)
 	wake_front(renewer);
 }
 
-/* Set what ps shows of us. The command line is that of the front, which the user started. */
+/* Set the name that ps shows of us. Until then our command line is that of the front, which the user started. */
 static void set_title(const struct opts *opts)
 {
 	char title[NAMES_SHOWN_MAX + sizeof(RENEWER_NAME) + 2], names[NAMES_SHOWN_MAX];
@@ -1187,7 +1190,7 @@ void renewer_take_over(const struct hold_args *args, struct job *job, struct hol
 	message_set_deadline(0);
 	renewer_init(&renewer, args, job, events);
 	renewer.is_front = renewer.is_start_finished = true;
-	/* The renewer was killed before it set the phase. */
+	/* Correct the phase: the renewer started the command, and was killed before it set the phase. */
 	if (lease->phase == HOLD_STARTING)
 		lease->phase = HOLD_RUNNING;
 	renewer.may_be_released = lease->phase == HOLD_RELEASING;

@@ -17,7 +17,7 @@ struct file_id {
 
 struct descriptor {
 	int fd;
-	char path[PATH_MAX]; /* of its file, absolute and without links */
+	char path[PATH_MAX]; /* path of the file, absolute and without links */
 	bool is_deleted;     /* the path leads to another file now, or to none */
 	struct file_id file;
 	int64_t mount_id, file_id; /* mount and inode from /proc/PID/fdinfo; -1: not there */

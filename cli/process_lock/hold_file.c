@@ -462,7 +462,7 @@ static int distance(const struct ancestors *ancestors, pid_t pid, uint64_t start
 
 struct search {
 	pid_t pid;
-	struct ancestors ancestors; /* of pid; empty: not read yet */
+	struct ancestors ancestors; /* ancestors of pid; empty: not read yet */
 	struct hold_file *first;    /* list of the files found */
 };
 

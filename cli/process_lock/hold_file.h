@@ -37,7 +37,7 @@ struct hold_file {
 	int64_t acquired_ms;
 	int64_t remember_ms; /* --remember; 0: not at all */
 	bool is_fixed_lease;
-	bool reads_requests; /* as in the record of the hold: struct rlock_record */
+	bool reads_requests; /* as in struct rlock_record, the record of the hold */
 	bool is_lost;
 	/* A release failed while the lock was certainly held: the server may still have carried it out. */
 	bool is_abandoned;

@@ -13,8 +13,8 @@
 
 /*
  * Open the directory, and make it if necessary. is_for_holds: if another user owns it, open the second directory instead.
- * It must be a directory and no symbolic link, owned by this user, with mode 0700. Returns a descriptor (close-on-exec),
- * which the caller closes, or -1 after one line by message_error.
+ * Refuse a symbolic link, a directory that this user does not own, and one whose mode is not 0700. Returns a descriptor
+ * (close-on-exec), which the caller closes, or -1 after one line by message_error.
  */
 int runtime_dir_open(bool is_for_holds);
 

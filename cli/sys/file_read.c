@@ -157,7 +157,7 @@ int file_find_program(const char *program, const char *dirs, char out[PATH_MAX])
 
 		if (found == 0)
 			return 0;
-		/* Skip a directory that we may not search, as shells do. */
+		/* Keep the first file that may not be executed. Skip a directory that we may not search, as shells do. */
 		if (error == ENOENT && access(out, F_OK) == 0) {
 			error = found;
 			(void)snprintf(denied, sizeof(denied), "%s", out);

@@ -240,7 +240,7 @@ const struct os_scope *os_scope(void)
 {
 	static struct os_scope place;
 
-	/* Read it once: it never changes in the life of a process. */
+	/* Read the files once: the scope never changes in the life of a process. */
 	if (place.boot[0] != '\0')
 		return &place;
 	if (!read_inode("/proc/self/ns/pid", &place.pids) ||
@@ -785,13 +785,15 @@ static const char *judge_status(const char *status)
 	const struct os_scope *place = os_scope();
 	uint64_t of_children = 0;
 
-	/* A kernel without PID namespaces has neither NSpid nor ns/pid. */
+	/* Accept a kernel without PID namespaces, which has neither NSpid nor ns/pid. */
 	if (strstr(status, "\nNSpid:") == NULL && access("/proc/self/ns/pid", F_OK) != 0 &&
 	    has_our_pid(status, "\nPid:\t"))
 		return NULL;
 	if (!has_our_pid(status, "\nNSpid:\t"))
 		return is_others;
-	/* A program that unshare(1) starts without --fork is in one namespace, and its children are in another. */
+	/*
+	 * Refuse if our children would be in another PID namespace, as in a program that unshare(1) starts without --fork.
+	 */
 	if (place == NULL || !read_inode("/proc/self/ns/pid_for_children", &of_children) ||
 	    place->pids == 0 || place->pids != of_children)
 		return "processes that start here belong to another PID namespace than /proc: "
