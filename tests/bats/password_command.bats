@@ -168,7 +168,7 @@ has_children() {
 	write_script hanging 'echo call >>"$HERE/calls"' \
 		'[ "$(wc -l <"$HERE/calls")" -eq 2 ] || exec cat "$HERE/token-now"' \
 		'(setsid "$HERE/hang" &)' 'exec "$HERE/hang"'
-	hold_in_background a -t 12s --connect-timeout 1m --grace 1s --wait-all --password-command "$COMMAND"
+	hold_in_background a -t 30s --connect-timeout 1m --grace 1s --wait-all --password-command "$COMMAND"
 	close_connections
 	wait_until 30 has_hanging 2
 	kill "$PID"
