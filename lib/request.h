@@ -79,7 +79,7 @@ struct rlock__call {
 	const struct rlock__script *script;
 	struct rlock__args *args;
 	int64_t deadline_ms;
-	bool has_text;            /* EVAL: the script's text was sent */
+	bool has_text;            /* The request is EVAL, with the text of the script. */
 	enum rlock_status status; /* not RLOCK_OK: the call failed before it was sent */
 };
 

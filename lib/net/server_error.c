@@ -95,7 +95,10 @@ static const struct meaning meanings[] = {
 	{ "", RLOCK_ESERVER, "server error: *", false },
 };
 
-/* For a managed service that limits requests by the second, day or month: it serves requests again after that time. */
+/*
+ * The meaning of an unknown error that mentions a limit. A managed service that limits requests by the second, day or
+ * month serves requests again after that time.
+ */
 static const struct meaning limit_meaning = {
 	"", RLOCK_ENET, DENIED "a limit of its requests is reached: raise it: *", false
 };

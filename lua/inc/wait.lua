@@ -70,11 +70,11 @@ end
 -- A turn lasts this much longer if its waiter has come, but has to wait for another name.
 local TURN_EXTENSION_MS = 1000
 
--- Decide about a name that may be free while the caller waits for another of its names. If the caller has the next turn of
--- the free name, extend the turn, but only once after the caller was woken. After that, others may have the name until a
--- release gives the caller another turn. Otherwise wake a waiter that came later than the caller: two waiters that each wait
--- for another name would wake each other for ever. Return the time that is left of the turn, in ms; -1: the caller does not
--- have it.
+-- Call this for a name that may be free while the caller waits for another of its names. Return how many ms are left of the
+-- caller's turn; -1: the caller does not have the turn.
+-- If the caller has the next turn, extend the turn, but only once after the caller was woken. After that, others may have the
+-- name until a release gives the caller another turn. If no waiter of ours has the turn, wake one that came later than the
+-- caller: two waiters that each wait for another name would otherwise wake each other for ever.
 local function extend_turn_or_wake_next(name, since_us)
 	if not is_available(name) then return -1 end
 	local waiter = waiter_in_turn(name)

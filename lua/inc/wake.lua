@@ -68,7 +68,7 @@ end
 
 -- The time that Redisson needs from a message to its next attempt on a busy machine.
 local REDISSON_TURN_MS = 50
--- One of this many releases gives Redisson's waiters a turn. After the others all waiters compete, as after a release of
+-- One release out of this many gives Redisson's waiters a turn. After the others all waiters compete, as after a release of
 -- Redisson's.
 local REDISSON_TURN_EVERY = 4
 
