@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# A network that begins to swallow everything, in one direction or both, at a random moment of the first two cycles of renewals. All
-# processes of a command must end before the lease ends on the server, and rlock must exit with 76.
+# From a random moment of the first two renewal intervals the network passes nothing, in one direction or both. All processes of a command
+# must end before the lease ends on the server, and rlock must exit with 76.
 
 load chaos
 load ../lib/proxying

@@ -49,7 +49,7 @@ static time_t now_s(void)
 	return now.tv_sec;
 }
 
-/* Whether the process must end. Use the descriptor of the directory: the foreign process may not search its path. */
+/* Whether the process must end. Uses the descriptor of the test's directory: the foreign process has no right to search its path. */
 static bool is_over(void)
 {
 	struct stat test;

@@ -88,7 +88,7 @@ static size_t call_count;
 static long first;
 static bool is_for_good;
 
-/* A call that waits until a file does not exist. */
+/* A call that is not answered until a file does not exist. */
 struct hold_entry {
 	uint64_t id;
 	char file[PATH_MAX];

@@ -1,8 +1,7 @@
 /*
- * To be loaded into what valgrind watches: 3.24 knows pidfds, but not pidfd_send_signal(2), and rlock
- * could stop no process. The signal goes to the process that the descriptor is of by its number. Nor does it
- * know a process that has the memory of another one, which goes on: os_start gets a plain child instead. Nor one that
- * shares descriptors alone.
+ * Replaces system calls that valgrind 3.24 does not know; the dynamic linker loads this library into the programs that valgrind
+ * watches. pidfd_send_signal(2) sends the signal by kill(2), to the pid of the descriptor: without it rlock could end no process.
+ * clone(2) with shared memory, which os_start uses, becomes fork(2). clone(2) with shared descriptors fails.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,7 +18,7 @@
 
 #define PID_FIELD "Pid:"
 
-/* 0 when there is none any more. */
+/* The pid of the process of a pidfd; 0: it has ended. */
 static pid_t pidfd_pid(int fd)
 {
 	char path[64], line[128];
@@ -47,8 +46,8 @@ static long pidfd_send_signal(int fd, int signal)
 	return -1;
 }
 
-/* The C library's name, too. The flags are those of os_start. */
-/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): its own names are reserved. */
+/* Replaces clone of the C library for os_start: forks a child with a copy of the memory, and clears child_tid immediately. */
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the C library's names are reserved. */
 int clone(int (*start)(void *), void *stack, int flags, void *ctx, ...)
 {
 	pid_t pid = fork();
@@ -66,8 +65,8 @@ int clone(int (*start)(void *), void *stack, int flags, void *ctx, ...)
 	return pid;
 }
 
-/* The C library's name: it goes there for all else. */
-/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): its own names are reserved. */
+/* Replaces syscall of the C library, which gets all calls but the two that are replaced. */
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the C library's names are reserved. */
 long syscall(long number, ...)
 {
 	static long (*others)(long, ...);
@@ -80,7 +79,7 @@ long syscall(long number, ...)
 	va_end(list);
 	if (number == SYS_pidfd_send_signal)
 		return pidfd_send_signal((int)arguments[0], (int)arguments[1]);
-	/* A child that shares our descriptors and nothing else: as where the kernel makes none. */
+	/* Fail for a child that shares our descriptors, as a kernel without such children does: rlock then closes the files itself. */
 	if (number == SYS_clone && (arguments[0] & CLONE_FILES) != 0) {
 		errno = EINVAL;
 		return -1;
