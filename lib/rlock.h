@@ -232,8 +232,8 @@ RLOCK_API enum rlock_status rlock_url_set_insecure(struct rlock_url *url);
 RLOCK_API enum rlock_status rlock_url_set_socket(struct rlock_url *url, const char *path);
 /*
  * Overwrite the password in a URL, and the values of unknown parameters, by '*' in place; the length stays the same. Use
- * this on argv, which other users can see. text can be anything, for example a list of URLs. In a malformed URL more than the password may be
- * overwritten.
+ * this on argv, which other users can see. text can be anything, for example a list of URLs. In a malformed URL more than the
+ * password may be overwritten.
  */
 RLOCK_API void rlock_url_hide_password(char *text);
 
