@@ -135,9 +135,7 @@ static void record_skipped(struct opts *opts, const struct candidate *candidate,
 	opts->config_skipped_why = why;
 }
 
-/*
- * Try to read a candidate. True: no other file counts; opts has the text, or *code_out the exit code.
- */
+/* Try to read a candidate. True: search no further, since opts has the text of the file, or *code_out is the exit code. */
 static bool try_candidate(struct opts *opts, const struct candidate *candidate, int *code_out)
 {
 	int err = read_candidate(opts, candidate);
@@ -174,8 +172,8 @@ static bool user_candidate(struct candidate *out)
 		return false;
 	*out = (struct candidate){ .origin = "", .below = is_config ? "XDG_CONFIG_HOME" : "HOME" };
 	/*
-	 * After su -p or sudo -E, HOME is still that of the first user, whose server and commands root must not use. A
-	 * container's user may have root's home, "/".
+	 * Do not use the directory of another user. After su -p or sudo -E, HOME is still that of the first user, whose
+	 * server and commands root must not use. Accept a directory of root: a container's user may have root's home, "/".
 	 */
 	if (stat(dir, &st) == 0) {
 		out->dir_owner = st.st_uid;
@@ -186,8 +184,8 @@ static bool user_candidate(struct candidate *out)
 }
 
 /*
- * Read the first file that exists. *user: the user's own file; is_foreign only if that exists. Returns 0, or the exit
- * code after one line by message_error.
+ * Read the first file that exists. *user: the candidate for the user's own file; its is_foreign stays true only if the file
+ * exists. Returns 0, or the exit code after one line by message_error.
  */
 static int find_file(struct opts *opts, struct candidate *user)
 {
@@ -253,7 +251,7 @@ static const char *check_value(const struct opt *opt, const char *value)
 {
 	size_t len = strlen(value);
 
-	/* A note or a command can be any text. */
+	/* Do not check a note or a command, which can be any text. */
 	if (opt->type == TYPE_LINE || (opt->scope & SECRET) != 0)
 		return NULL;
 	if (strstr(value, " #") != NULL || strstr(value, "\t#") != NULL)

@@ -34,13 +34,13 @@ struct password_source {
 	char *path;
 	char *password; /* last content of the file */
 	int64_t read_ms;
-	/* Connections that use the password that was read at the start; 0: a command. */
+	/* number of connections that may still use the password that was read at the start; 0 for a command */
 	size_t fresh_uses;
 };
 
 struct fetch {
 	struct password_source *source;
-	struct shell *shell; /* NULL: the last password serves */
+	struct shell *shell; /* NULL: use the last password */
 	/* the password of a file: a copy, since another fetch may replace that of the source */
 	char *password;
 };

@@ -110,9 +110,7 @@ char *servers_password_origin(const struct opts *opts, char out[ORIGIN_MAX])
 			       shared);
 	else
 		(void)print_ignored(opts, OPT_PASSWORD_FILE, OPT_PASSWORD_COMMAND, out);
-	/*
-	 * redis://WORD@HOST has a user and no password: WORD may have been meant as the password.
-	 */
+	/* Explain redis://WORD@HOST, which has a user and no password: WORD may have been meant as the password. */
 	if (out[0] == '\0' && source != NULL && rlock_url_user(opts->urls[0]) != NULL)
 		(void)snprintf(out, ORIGIN_MAX,
 			       "the URL from %s has a user and no password: a password alone is "

@@ -389,9 +389,7 @@ static bool is_whole_line(const char *word, const char *verb)
 
 /* ---- a COMMAND without "--" before it ---- */
 
-/*
- * Whether a line without a COMMAND does not say who holds the lock: neither --pid nor --owner, nor --resize.
- */
+/* Whether the line has neither --pid nor --owner, and so needs a COMMAND. With --resize it needs none of the three. */
 static bool lacks_owner(const struct line *line)
 {
 	return line->need == COMMAND_OPTIONAL && !has_option(line, OPT_PID) &&
@@ -589,7 +587,7 @@ static enum verdict mend_duration(struct line *line, const struct word *before,
 			     "'%s' after --%s may be a part of the duration, in which there is no "
 			     "blank, like 5m or 1m30s (--name has any name)",
 			     usage_show(name->value, shown), before->opt->name);
-		/* Only a unit can follow a number, and only a number a unit. */
+		/* Only a unit can follow a number, and only a number can follow a unit. */
 		if (len == 0 || (isdigit((unsigned char)value[len - 1]) != 0) != (unit != NULL))
 			return UNCERTAIN;
 		text = make(line, "%s%s", line->words[last], more);
@@ -869,9 +867,7 @@ static enum verdict check_parts(struct line *line, char why[SUGGESTION_MAX])
 
 	if (line->command != NULL && !may_have_command(line)) {
 		(void)reject(why, UNCERTAIN, "%s takes no '--' and no command", line->verb);
-		/*
-		 * Names or a pattern after "--" move before it. A program there was meant as a command.
-		 */
+		/* Move names or a pattern that follow "--" before it. Do not move a program: it was meant as a command. */
 		if (names > 0 || count == 0 || count > WORDS_MORE / 2 ||
 		    (line->need == COMMAND_NONE_BUT_PATTERN &&
 		     (count > 1 || is_program(line->command[0]))))

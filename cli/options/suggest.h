@@ -28,10 +28,10 @@ bool suggestion_find(const struct opts *opts, struct suggestion *out);
 /* Print why, and the corrected line, as one line by message_error. Returns EXIT_USAGE. */
 int suggestion_report(const struct suggestion *suggestion);
 
-/* The long option of those verbs that a wrong name probably means; NULL: none. */
+/* Guess which long option of these verbs a wrong name means; NULL: none is near. */
 const char *suggest_option(unsigned verbs, const char *name);
 
-/* A hint for a verb of another program; NULL: no such word is known. */
+/* A hint for a word that is a verb of another program; NULL: the word is not known. */
 const char *suggest_verb(const char *word);
 
 #endif

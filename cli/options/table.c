@@ -18,7 +18,7 @@
 /* With a shorter lease a slow network alone would lose a lock. */
 #define LEASE_MIN_MS 1000
 
-/* Each repetition is a request to the server: ten per second at most. */
+/* Shortest interval of --watch: each repetition is a request to the server. */
 #define WATCH_MIN_MS 100
 
 /* A longer bare number for a lease needs its unit. */

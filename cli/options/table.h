@@ -60,7 +60,7 @@ enum opt_scope {
 	USUAL = 1 << 7,
 	/* the help shows the value in opts_initial */
 	HAS_DEFAULT = 1 << 8,
-	/* a bare number is an hour at most */
+	/* a number without a unit may be an hour at most */
 	WANTS_UNIT = 1 << 9,
 	MAY_BE_INF = 1 << 10, /* a duration may be "inf": no limit, -1 */
 };

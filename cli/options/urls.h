@@ -1,6 +1,4 @@
-/*
- * The servers of one option value: one URL, or several.
- */
+/* Read the URLs in the value of an option. */
 #ifndef URLS_H
 #define URLS_H
 

@@ -31,7 +31,7 @@ static void hide_bare_secrets(char *urls)
 	}
 }
 
-/* The value of -u or --url in a word, which follows the word before. NULL: none. */
+/* Find the value of -u or --url in a word. before: the word before it. NULL: the word has no such value. */
 static char *url_of(char *word, const char *before)
 {
 	/* Letters may be combined, as in -nuURL, and a long name may be abbreviated. */
