@@ -849,8 +849,8 @@ static void judge_permits(struct check *check, const struct rlock_inspection *in
 }
 
 /*
- * Report permits without a holder's record, if a name was given: to find all semaphores would mean to scan all keys. A
- * semaphore needs a single server.
+ * Report permits without a holder's record, if a name was given: to find all semaphores would mean to scan all keys. With
+ * several servers there is nothing to report, since a semaphore needs a single server.
  */
 static enum rlock_status check_permits(struct check *check)
 {
@@ -866,7 +866,7 @@ static enum rlock_status check_permits(struct check *check)
 	    inspections[0].state != RLOCK_STATE_OTHER)
 		judge_permits(check, &inspections[0]);
 	rlock_inspections_free(inspections, count);
-	/* check_rights reports a missing right. */
+	/* Ignore a missing right, which check_rights reports. */
 	return status == RLOCK_EACL ? RLOCK_OK : status;
 }
 

@@ -335,7 +335,10 @@ static void print_remarks(const struct rlock_holder *holder, FILE *out)
 	int64_t until_ms = rlock_owner_kept_until_ms(holder->owner.text, holder->owner.len);
 	char time[WALL_CLOCK_TEXT_MAX], by[RLOCK_NOTE_MAX];
 
-	/* The lock of a process that ended normally was released: this one was probably killed with its renewer. */
+	/*
+	 * Explain a hold whose process has ended. A normal end would have released the lock: probably rlock and its renewer
+	 * were killed.
+	 */
 	if (holder_gone(holder)[0] != '\0') {
 		(void)fprintf(out,
 			      "  process %" PRId64

@@ -230,7 +230,10 @@ static void wait_report_acquired(const struct opts *opts, int64_t waited_ms, boo
 	(void)snprintf(text, sizeof(text), "%s: acquired after %s",
 		       names_show(opts->names, opts->name_count, names),
 		       duration_print_rough(waited_ms, waited));
-	/* Print this before COMMAND prints anything, and with -v after the steps of the acquisition. */
+	/*
+	 * With -v the front prints the line, after the steps of the acquisition. Otherwise this process writes it, so that
+	 * it comes before the output of COMMAND.
+	 */
 	if (message_is_verbose())
 		message_info("%s", text);
 	else if (!message_progress_end(text))

@@ -19,7 +19,7 @@
 #include "sys/proc.h"
 #include "verbs.h"
 
-/* Pause between two requests whether the holds have ended: short at first, then doubled up to the maximum. */
+/* Pause between two requests that ask whether the holds have ended: short at first, then doubled up to the maximum. */
 #define POLL_MIN_MS 10
 #define POLL_MAX_MS 250
 /*
@@ -179,7 +179,7 @@ struct round {
 	bool is_begun;
 };
 
-/* Report the first holder that is waited for; how says what is known of it. */
+/* For each name, report the first holder that is waited for. how: the words before the holder. */
 static void report_waiting(const struct round *round, enum message_level level, const char *how)
 {
 	char name[NAME_SHOWN_MAX], holder[HOLDER_SHOWN_MAX];

@@ -301,7 +301,7 @@ int main(int argc, char **argv)
 			      strerror(errno));
 		return EXIT_SYSTEM;
 	}
-	/* rlock was called by a link with the name flock, for example one in the PATH of a crontab. */
+	/* Act as flock if rlock was called by a link with that name, for example one in the PATH of a crontab. */
 	if (argc > 0 && strcmp(slash != NULL ? slash + 1 : argv[0], "flock") == 0)
 		return cmd_flock(argc, argv);
 	if (argc < 2) {

@@ -114,7 +114,7 @@ int exit_code_of(enum rlock_status status);
 
 /* ---- failures of the library ---- */
 
-/* Size of what the program adds to a text of the library. */
+/* Longest text that the program adds to an error text of the library. */
 #define FAILURE_ADDED_MAX 1040
 #define FAILURE_TEXT_MAX (RLOCK_ERROR_MAX + FAILURE_ADDED_MAX)
 

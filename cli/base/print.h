@@ -43,7 +43,7 @@ enum field_type {
 	FIELD_CLAIM, /* whether word() has a text */
 	/* pointer to another struct; NULL is null */
 	FIELD_OBJECT,
-	/* struct within this one, or itself; null unless word() has a text for it */
+	/* a struct within this one, or this one itself; null unless word() has a text for it */
 	FIELD_PART,
 	/* pointer to structs; their number, a size_t, is at count_offset */
 	FIELD_LIST,

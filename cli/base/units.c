@@ -108,7 +108,8 @@ static enum duration part_read(const char **cursor, int64_t *unit_ms_io, int64_t
 	name_len = strspn(name, "abcdefghijklmnopqrstuvwxyz");
 	unit = unit_ms(name, name_len);
 	if (whole_len + fraction_len == 0 || unit == 0 || unit >= *unit_ms_io ||
-	    (name_len == 0 && *unit_ms_io != INT64_MAX)) /* without a unit only alone */
+	    (name_len == 0 &&
+	     *unit_ms_io != INT64_MAX)) /* only alone can a part be without a unit */
 		return DURATION_NONE;
 	/* Too many digits give INT64_MAX, which is too long. */
 	whole = strtoll(*cursor, NULL, 10);
@@ -129,7 +130,7 @@ static enum duration read_duration(const char *text, int64_t *out_ms)
 
 		if (read != DURATION_READ)
 			return read;
-		/* cannot overflow: four parts at most */
+		/* cannot overflow: at most one part for each unit */
 		sum += part;
 	} while (*text != '\0');
 	if (sum > LONGEST_MS)

@@ -353,7 +353,7 @@ static bool forbid_start_unless_started(struct front *front)
 	pid_t not_started = lease->job_pid;
 
 	if (lease->purpose == RLOCK_PURPOSE_PROCESS) {
-		/* The next renewer sets job_pid when the lock can be committed. */
+		/* Reset job_pid: the next renewer sets it when the lock can be committed. */
 		lease->job_pid = 0;
 		return false;
 	}
@@ -375,7 +375,7 @@ static bool is_over_without_job(const struct front *front)
 	       rlock_now_ms() >= lease->wait_end_ms;
 }
 
-/* Report why no job runs, in place of the renewer, which was killed before it did so. Returns the exit code. */
+/* Report why no job runs: the renewer was killed before it reported that. Returns the exit code. */
 static int report_end_without_job(const struct front *front)
 {
 	const struct lease *lease = front->lease;

@@ -858,7 +858,10 @@ static bool process_events(void *ctx)
 
 /* ---- renewals ---- */
 
-/* The part of a lease that a renewal certainly adds: a Java reader can shorten the lease to 30 s. */
+/*
+ * The part of a lease that is certain after a renewal. For a read lock it is 30 s at most: a Java reader can shorten the
+ * lease to that.
+ */
 static int64_t sure_lease_ms(const struct lease *lease)
 {
 	return 3 * lease_renewal_ms(lease);

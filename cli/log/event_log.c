@@ -179,10 +179,13 @@ void event_log_write(const char *line, size_t len, int priority)
 
 /* ---- a line ---- */
 
-/* Write lines as JSON objects, or else as key=value, quoted where necessary. Errors of the stream are checked at its close. */
+/*
+ * Lines are JSON objects; false: key=value, quoted where necessary. The functions below ignore errors of the stream, which
+ * its close reports.
+ */
 static bool has_json;
 
-/* An empty value, and one with other bytes than these, is quoted. */
+/* Quote a value that is empty, or has other bytes than these. */
 #define BARE_BYTES                                                                                 \
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"                           \
 	"!#$%&'()*+,-./:;<>?@[]^_`{|}~"

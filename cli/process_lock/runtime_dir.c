@@ -112,7 +112,9 @@ static bool is_trusted(int fd, char *why)
 	if (fstat(fd, &st) != 0)
 		(void)snprintf(why, RLOCK_ERROR_MAX, "cannot look at it: %s", strerror(errno));
 	else if (st.st_uid != geteuid())
-		/* Refuse the directory: after sudo -E, it has the files of locks that the other user holds. */
+		/*
+		 * Refuse a directory of another user: after sudo -E, it has the files of locks that the other user holds.
+		 */
 		(void)snprintf(why, RLOCK_ERROR_MAX,
 			       "belongs to user %lu, and may have files of that user's locks: %s",
 			       (unsigned long)st.st_uid,
