@@ -305,7 +305,7 @@ static bool step_release(void)
 	record_halves(status);
 	if (status == RLOCK_OK || status == RLOCK_NOT_HELD)
 		check_released(hold, status == RLOCK_OK ? remembered : 0);
-	/* The record of a semaphore's hold means nothing without its permits. */
+	/* A denied release of a semaphore may have removed the permits, and left the record of the hold. */
 	state.is_dirty |=
 		is_semaphore() && (disturbance == DENIED || disturbance == DENIED_TO_USER);
 	count_event(status == RLOCK_OK         ? "times it was released"

@@ -36,7 +36,10 @@ static struct server sentinel;
 
 /* ---- processes ---- */
 
-/* A port below the kernel's range. Not chosen by the seed: another run on this machine may have the same seed. */
+/*
+ * Choose a free port below those that the kernel gives to clients. The seed does not decide it: another run on this machine may
+ * have the same seed.
+ */
 static int free_port(void)
 {
 	static unsigned next;
