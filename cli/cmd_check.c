@@ -548,8 +548,8 @@ static enum rlock_status check_url(struct check *check)
 /* Time between the two readings of both clocks. */
 #define DRIFT_MS 1000
 /*
- * A round trip may take a ninth of the lease: a renewal is due after a third, SIGTERM follows a third later, and three
- * requests should fit between.
+ * A round trip may take a ninth of the lease. A renewal is due after a third, and SIGTERM follows a third later: three
+ * requests should fit between the two.
  */
 #define LATENCY_DIVISOR 9
 #define SECOND_US 1000000

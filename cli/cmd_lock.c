@@ -565,7 +565,10 @@ static void log_acquisition(const struct acquirer *acquirer, enum rlock_status s
 
 /* ---- the request ---- */
 
-/* Whether that process is an rlock, and an ancestor of us or of the process of --pid: it waits for us, so we must not wait for it. */
+/*
+ * Whether that process is an rlock, and an ancestor of us or of the process of --pid. Such an rlock waits for us, so to
+ * wait for its lock would be a deadlock.
+ */
 static bool is_ancestor(void *ctx, const struct rlock_process *process)
 {
 	const struct acquirer *acquirer = ctx;

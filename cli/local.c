@@ -174,9 +174,9 @@ static const char *const programs[] = { "redis-server", "valkey-server" };
 #define USUAL_PATH "/usr/local/bin:/usr/bin:/usr/local/sbin:/usr/sbin:/bin"
 
 /*
- * Remove the priority and the limits of processor time and memory that the server inherits: it also serves other processes, and
- * runs longer than the rlock that starts it. If a hard limit cannot be raised, raise the soft limit to it. Forbid core dumps and
- * files, so that a SAVE or SHUTDOWN SAVE fails.
+ * Remove the priority and the limits of processor time and memory that the server inherits. It also serves other processes,
+ * and runs longer than the rlock that starts it. If a hard limit cannot be raised, raise the soft limit to it. Forbid core
+ * dumps and files, so that a SAVE or SHUTDOWN SAVE fails.
  */
 static void set_limits(void)
 {

@@ -195,8 +195,8 @@ static bool has_descriptor(char **words, size_t count)
 }
 
 /*
- * Whether the word contains a whole line of words: after "#!/usr/bin/rlock" in the first line of a script, the kernel passes
- * the rest of that line as one word.
+ * Whether the word contains a whole line of words. After "#!/usr/bin/rlock" in the first line of a script, the kernel
+ * passes the rest of that line as one word.
  */
 static bool is_of_script(const char *word)
 {

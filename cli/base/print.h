@@ -1,6 +1,6 @@
 /*
- * Print a struct by a table of its fields: as members of a JSON document, or as cells of aligned rows, fitted to the
- * width of the terminal. Also flush standard output at the end.
+ * Print a struct by a table of its fields, as members of a JSON document or as cells of aligned rows. Rows are fitted to
+ * the width of the terminal. Also flush standard output at the end.
  */
 #ifndef PRINT_H
 #define PRINT_H

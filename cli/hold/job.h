@@ -11,8 +11,8 @@
  * - --signal before a deadline, then SIGCONT: the renewer sends them once to each process of the job.
  * - SIGKILL at the deadline: the renewer sends it until no process of the job is left. The renewer of a nested rlock gets it
  *   last, so that it can release its own lock.
- * - --signal to a nested rlock has a mark (os_process_signal_as_all): the nested rlock does not pass it on, because its
- *   COMMAND has got it from the same sender.
+ * - --signal to a nested rlock has a mark (os_process_signal_as_all). The nested rlock then does not pass it on: its COMMAND
+ *   has got it from the same sender.
  * - SIGKILL to a renewer that is stopped or hangs: the front sends it.
  */
 #ifndef JOB_H

@@ -38,9 +38,9 @@ struct candidate {
 };
 
 /*
- * Accept only a file that root or the caller owns, and that nobody else can write: the file names the server, its
- * password and the command that prints it. A file that --config or RLOCK_CONFIG names may be a pipe, as of a shell's
- * <(...). False after one line by message_error.
+ * Accept only a file that root or the caller owns, and that nobody else can write. The file names the server, its password
+ * and the command that prints it. A file that --config or RLOCK_CONFIG names may be a pipe, as of a shell's <(...). False
+ * after one line by message_error.
  */
 static bool check_file(const struct candidate *candidate, const struct stat *stat)
 {
