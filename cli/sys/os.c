@@ -219,7 +219,7 @@ bool os_list_children(pid_t pid, struct pid_list *out)
 		if (!list_children_of_thread(pid, threads.pids[i], out))
 			is_complete = false;
 	pid_list_free(&threads);
-	/* Without CONFIG_PROC_CHILDREN, or without /proc, the files are missing. */
+	/* Check that the files exist: they are missing without CONFIG_PROC_CHILDREN, or without /proc. */
 	return is_complete && access("/proc/thread-self/children", R_OK) == 0;
 }
 

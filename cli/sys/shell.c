@@ -228,7 +228,10 @@ _Noreturn static void be_helper(struct order order)
 	(void)!write(order.end_fd, &report, sizeof(report));
 	if (pid > 0)
 		(void)kill(-pid, SIGKILL);
-	/* The helper adopts orphans, so all that the command has started become its children in the end. */
+	/*
+	 * Kill all processes that the command has started: the helper adopts orphans, so all of them become its children in
+	 * the end.
+	 */
 	kill_children(0, rlock_now_ms() + LEFTOVERS_MS);
 	_exit(0);
 }
