@@ -3,11 +3,12 @@
 
 references.py [FILE...]    by default the *.md for maintainers, and the source in C and Lua
 
-`front.c` must be a file somewhere in the tree, `front.c: run` a word in that file, and `front_run` a word in any file of the
-source. NAME.lua and cmd_VERB.c are placeholders. The program prints a line for each missing name, and exits with 1. It
+`front.c` must be a file somewhere in the tree, `front.c: run` a name that this file defines, and `front_run` a word of the
+code in any file of the source. NAME.lua and cmd_VERB.c are placeholders. The program prints a line for each missing name, and exits with 1. It
 does not check what a sentence says about a file.
 """
 import fnmatch
+import functools
 import re
 import sys
 
@@ -17,13 +18,39 @@ import tree  # noqa: E402
 DOCUMENTS = ['ARCHITECTURE.md', 'CONTRIBUTING.md', 'tests/lib/README.md', 'tests/chaos/README.md']
 FILE = r'[\w*./-]+\.(?:c|h|lua|sh|awk|py|bats|bash|pml|dict|md|conf|[1-9])'
 TREE = list(tree.names())
-words_of = {}
+STRING = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
+NESTED = re.compile(r'\{[^{}]*\}|\([^(){}]*\)|\[[^][(){}]*\]')
 
 
+@functools.cache
+def code(name):
+    """The text of a file without its comments. A name that only a comment has left is stale there, too."""
+    text = tree.text(name)
+    if re.search(r'\.[ch]$', name):
+        return re.sub(rf'/\*.*?\*/|({STRING})', lambda match: match[1] or ' ', text, flags=re.S)
+    return re.sub(r'^\s*(?:--|#).*', '', text, flags=re.M)
+
+
+@functools.cache
 def words(name):
-    if name not in words_of:
-        words_of[name] = set(re.findall(r'\w+', tree.text(name)))
-    return words_of[name]
+    return set(re.findall(r'\w+', code(name)))
+
+
+@functools.cache
+def definitions(name):
+    """What a file defines outside of all functions, for a file in C or Lua; else all its words."""
+    if name.endswith('.lua'):
+        lists = re.findall(r'^(?:local )?(?:function )?([\w, ]+)', code(name), re.M)
+        return set(re.findall(r'\w+', ' '.join(lists)))
+    if not re.search(r'\.[ch]$', name):
+        return words(name)
+    outer, text = '', re.sub(rf'extern "C" \{{|{STRING}', '', code(name))
+    found = set(re.findall(r'^\s*#define (\w+)|\(\*(?:const )?(\w+)', text, re.M))
+    found |= {(constant, '') for body in re.findall(r'^enum[^;{]*\{([^}]*)\}', text, re.M) for constant in re.findall(r'\w+', body)}
+    text = re.sub(r'^\s*#(?:[^\n]*\\\n)*[^\n]*', '', text, flags=re.M)
+    while outer != text:
+        outer, text = text, NESTED.sub('@', text)
+    return {name for names in found for name in names} | set(re.findall(r'(\w+)\s*[@=;,]', text))
 
 
 def files(pattern):
@@ -45,7 +72,7 @@ def faults(text):
             if not found:
                 yield match.start(), f"no file '{file}'"
             for name in re.findall(r'\w+', names):
-                if found and not any(name in words(each) for each in found):
+                if found and not any(name in definitions(each) for each in found):
                     yield match.start(), f"no '{name}' in {file}"
         if re.fullmatch(r'[\w/]+/', piece) and not piece.startswith('build/') and not any(f'/{piece}' in f'/{name}' for name in TREE):
             yield match.start(), f"no folder '{piece}'"

@@ -29,6 +29,14 @@ setup() { cd "$BATS_TEST_DIRNAME/../.." || return; }
 	assert_output ''
 }
 
+@test "a document must not name a parameter of a function, or a function that only a comment has left" {
+	local page=$BATS_TEST_TMPDIR/page.md
+	printf '%s\n' '`front.c: front_loop, lease`' '`wake.lua: wake_next, id`' '`rlock.h: rlock_kind, RLOCK_PLAIN`' >"$page"
+	run -1 tools/references.py "$page"
+	assert_output "$page:1: no 'lease' in front.c
+$page:2: no 'id' in wake.lua"
+}
+
 @test "the samples in the documents have the words and columns that rlock prints (if not: tools/samples.py --write)" {
 	run -0 tools/samples.py --check
 	assert_output ''
