@@ -730,8 +730,8 @@ static enum rlock_status check_rights(struct check *check)
 
 	if (lacks == NULL)
 		return RLOCK_ENOMEM;
-	status = rlock_conn_try_rights(check->conn, check->index, &check->opts->names[0], add_lack,
-				       lacks);
+	status = rlock_conn_try_rights(check->conn, check->index, opts_pattern(check->opts),
+				       add_lack, lacks);
 	if (status == RLOCK_OK && lacks->kinds == 0 && lacks->optional[0] == '\0' &&
 	    !lacks->lacks_names)
 		add_finding(check, FINDING_OK, "all");
@@ -816,8 +816,8 @@ static void on_lock_trial(void *ctx, const struct rlock_lock_trial *trial)
 
 static enum rlock_status check_lock(struct check *check)
 {
-	return rlock_conn_try_lock(check->conn, check->index, &check->opts->names[0], on_lock_trial,
-				   check);
+	return rlock_conn_try_lock(check->conn, check->index, opts_pattern(check->opts),
+				   on_lock_trial, check);
 }
 
 /* ---- a server: permits ---- */
@@ -854,7 +854,7 @@ static void judge_permits(struct check *check, const struct rlock_inspection *in
  */
 static enum rlock_status check_permits(struct check *check)
 {
-	const struct rlock_name *name = &check->opts->names[0];
+	const struct rlock_name *name = opts_pattern(check->opts);
 	struct rlock_inspection *inspections = NULL;
 	size_t count = 0;
 	enum rlock_status status;
@@ -917,11 +917,13 @@ static int check_server(struct check *check)
 
 /* ---- the settings ---- */
 
-#define WHERE_MAX (USAGE_SHOWN_MAX + 64)
+#define WHERE_MAX (USAGE_WHERE_MAX + 32)
 
 static const char *where(const struct opts *opts, const struct setting *setting,
 			 char out[WHERE_MAX])
 {
+	char line[USAGE_WHERE_MAX];
+
 	switch (setting->source) {
 	case SOURCE_ARGV:
 		return "from the command line";
@@ -931,7 +933,8 @@ static const char *where(const struct opts *opts, const struct setting *setting,
 		(void)snprintf(out, WHERE_MAX, "from %s in the environment", setting->variable);
 		return out;
 	case SOURCE_FILE:
-		(void)snprintf(out, WHERE_MAX, "from %s:%zu", opts->config_file, setting->line);
+		(void)snprintf(out, WHERE_MAX, "from %s",
+			       usage_where_in_file(opts, setting->line, NULL, line));
 		return out;
 	case SOURCE_DEFAULT:
 		break;

@@ -845,7 +845,8 @@ static int print_list(const struct opts *opts, struct rlock_conn *conn, FILE *ou
 		.json = { out, false },
 		.shown_ms = rlock_now_ms() + PROGRESS_AFTER_MS - PROGRESS_EVERY_MS,
 	};
-	struct rlock_list_request request = { opts->names[0], on_locks, on_progress, &printing, 0 };
+	struct rlock_list_request request = { *opts_pattern(opts), on_locks, on_progress, &printing,
+					      0 };
 	enum rlock_status status;
 	int code = 0;
 
@@ -897,12 +898,6 @@ int cmd_list(const struct opts *opts, struct rlock_conn *conn)
 
 int cmd_status(const struct opts *opts, struct rlock_conn *conn)
 {
-	struct rlock_name all = opts_any_name;
-	struct opts for_all = *opts;
-
-	if (opts->name_count > 0)
-		return print_or_watch(opts, conn, print_names);
-	for_all.names = &all;
-	for_all.name_count = 1;
-	return cmd_list(&for_all, conn);
+	return opts->name_count > 0 ? print_or_watch(opts, conn, print_names)
+				    : cmd_list(opts, conn);
 }

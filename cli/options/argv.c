@@ -118,8 +118,6 @@ static int read_names(struct opts *opts)
 		if ((word.kind == WORD_NAME || word.opt == &opt_table[OPT_NAME]) &&
 		    word.value != NULL)
 			code = add_name(opts, word.value);
-	if (opts->verb->command == COMMAND_NONE_BUT_PATTERN && opts->name_count == 0)
-		opts->names[opts->name_count++] = opts_any_name;
 	return code;
 }
 

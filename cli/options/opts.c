@@ -24,7 +24,12 @@ const struct opts opts_initial = {
 	.mode = RLOCK_ANY,
 };
 
-const struct rlock_name opts_any_name = { "*", 1 };
+const struct rlock_name *opts_pattern(const struct opts *opts)
+{
+	static const struct rlock_name any = { "*", 1 };
+
+	return opts->name_count > 0 ? &opts->names[0] : &any;
+}
 
 int opts_set_server(struct opts *opts)
 {
@@ -71,9 +76,10 @@ struct opts opts_of_name(const struct opts *opts, size_t index)
 
 char *names_show_one(const struct opts *opts, size_t index, char out[NAME_SHOWN_MAX])
 {
-	if (index >= opts->name_count)
-		index = 0;
-	return rlock_escape(opts->names[index].text, opts->names[index].len, out, NAME_SHOWN_MAX);
+	const struct rlock_name *name =
+		index < opts->name_count ? &opts->names[index] : opts_pattern(opts);
+
+	return rlock_escape(name->text, name->len, out, NAME_SHOWN_MAX);
 }
 
 char *names_show(const struct rlock_name *names, size_t count, char out[NAMES_SHOWN_MAX])

@@ -163,7 +163,6 @@ enum log_format { LOG_TEXT, LOG_JSON };
  * All values of a call. When load_opts returns 0, they have been checked, and defaults are in place.
  */
 struct opts {
-	/* for list and check the pattern, "*" if none was given */
 	struct rlock_name *names;
 	size_t name_count;
 	/* argv after "--", NULL-terminated; NULL: none */
@@ -272,8 +271,8 @@ struct opts {
 
 /* The default values of all options. */
 extern const struct opts opts_initial;
-/* The pattern of all names. */
-extern const struct rlock_name opts_any_name;
+/* The pattern of a verb that takes one; "*" if no name was given. */
+const struct rlock_name *opts_pattern(const struct opts *opts);
 
 /* Make opts->server again after a URL was changed. Returns 0, or the exit code after one line by message_error. */
 int opts_set_server(struct opts *opts);
