@@ -284,7 +284,7 @@ struct trial {
 	/* The first failure. After it no command is sent, and each right counts as allowed. */
 	enum rlock_status status;
 	/* random digits, which replace the '*' of the pattern */
-	char chance[RLOCK_HOLD_ID_MAX];
+	char digits[RLOCK_HOLD_ID_MAX];
 	/* A name that matches the pattern, and that no client uses. Not used if the pattern is a name. */
 	char probe[RLOCK_NAME_MAX + 1];
 	struct rlock__keys keys; /* keys and channels of the given name, or of the probe */
@@ -428,15 +428,15 @@ static void report_pattern(struct trial *trial, char sort, const struct key_righ
 			   const char *end)
 {
 	const char *text = trial->keys.of[row->key].text;
-	size_t len = trial->keys.of[row->key].len, chance_len = strlen(trial->chance);
-	const char *chance = memmem(text, len, trial->chance, chance_len);
+	size_t len = trial->keys.of[row->key].len, digits_len = strlen(trial->digits);
+	const char *digits = memmem(text, len, trial->digits, digits_len);
 	char right[OBJECT_MAX], *to = right;
 
 	*to++ = sort;
 	for (const char *at = text; at < text + len; at++) {
-		if (at == chance) {
+		if (at == digits) {
 			*to++ = '*';
-			at += chance_len - 1;
+			at += digits_len - 1;
 		} else {
 			*to++ = isgraph((unsigned char)*at) && strchr("\"'\\", *at) == NULL ? *at
 											    : '?';
@@ -563,7 +563,7 @@ static enum rlock_status make_names(struct trial *trial, const struct rlock_name
 	const char *after = pattern->text[at] == '*' ? pattern->text + at + 1 : "";
 	/* Ignore the rest of a pattern with more special bytes: the rights are then for more names. */
 	size_t used = after[strcspn(after, "*?[\\")] == '\0' ? strlen(after) : 0;
-	const struct rlock_name probe = { trial->probe, at + strlen(trial->chance) + used };
+	const struct rlock_name probe = { trial->probe, at + strlen(trial->digits) + used };
 	const struct rlock_name *name = at == pattern->len ? pattern : &probe;
 	enum rlock_status status;
 
@@ -572,7 +572,7 @@ static enum rlock_status make_names(struct trial *trial, const struct rlock_name
 		return rlock__fail(&trial->conn->error, RLOCK_EINVAL,
 				   "the name is too long for a check");
 	(void)snprintf(trial->probe, sizeof(trial->probe), "%.*s%s%.*s", (int)at, pattern->text,
-		       trial->chance, (int)used, after);
+		       trial->digits, (int)used, after);
 	status = rlock__conn_check_name(trial->conn, name, 0);
 	if (status == RLOCK_OK && !rlock__keys_make(&trial->keys, name))
 		status = rlock__fail_memory(&trial->conn->error);
@@ -587,7 +587,7 @@ enum rlock_status rlock_conn_try_rights(struct rlock_conn *conn, size_t index,
 			       .connection = conn->connections[index],
 			       .report = report_lack,
 			       .ctx = ctx };
-	enum rlock_status status = rlock_hold_id_new(trial.chance);
+	enum rlock_status status = rlock_hold_id_new(trial.digits);
 
 	/* Clear the error text, which may be about another server. */
 	conn->error.text[0] = '\0';

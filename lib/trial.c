@@ -39,7 +39,7 @@ struct trying {
 	struct rlock_conn *conn; /* the caller's */
 	size_t index;
 	const struct rlock_name *pattern;
-	char chance[RLOCK_HOLD_ID_MAX];
+	char digits[RLOCK_HOLD_ID_MAX];
 	struct rlock_conn *own; /* a connection to that server only */
 	unsigned failed_kinds;  /* as in struct rlock_lock_trial */
 	char unsent_why
@@ -57,7 +57,7 @@ static bool print_name(const struct trying *trying, const char *before, size_t b
 		       const char *after, int number, char out[RLOCK_NAME_MAX + 1])
 {
 	int len = snprintf(out, RLOCK_NAME_MAX + 1, "%.*s%s%.0d%s", (int)before_len, before,
-			   trying->chance, number, after);
+			   trying->digits, number, after);
 
 	return len > 0 && len <= RLOCK_NAME_MAX;
 }
@@ -356,7 +356,7 @@ enum rlock_status rlock_conn_try_lock(struct rlock_conn *conn, size_t index,
 	*trying = (struct trying){
 		.conn = conn, .index = index, .pattern = pattern, .on_trial = on_trial, .ctx = ctx
 	};
-	status = rlock_hold_id_new(trying->chance);
+	status = rlock_hold_id_new(trying->digits);
 	if (status != RLOCK_OK)
 		status = rlock__fail(&conn->error, status, "cannot get random bytes");
 	else

@@ -79,6 +79,7 @@ limited() {
 		77|BAD|rights|resetchannels|plain locks can't be used: try: .* &redisson_lock__channel:\{nightly\*\}\*
 		77|note|rights|resetchannels|read and write locks need more rights than plain locks: try: ACL SETUSER limited &redisson_rwlock:\{nightly\*\}\*$
 		0|note|rights|-zcard -lpos|fair locks can't be used: try: ACL SETUSER limited .*\+lpos
+		0|note|rights|-zadd|fair locks can't be used: try: ACL SETUSER limited \+zadd$
 		0|note|rights|-set|read and write locks can't be used: try: ACL SETUSER limited \+set$
 		0|note|rights|-incrby|semaphores can't be used: try: ACL SETUSER limited \+incrby$
 		0|note|rights|-scan|list, waiters and --remember use more rights than locks need: try: ACL SETUSER limited \+scan$

@@ -143,14 +143,14 @@ in_cells() {
 	)
 }
 
-# in_cell NUMBER FUNCTION [ARG...]: calls FUNCTION with a directory, a runtime directory and a lock of its own. CHANCE is the seed of the
+# in_cell NUMBER FUNCTION [ARG...]: calls FUNCTION with a directory, a runtime directory and a lock of its own. SEED is the seed of the
 # cell's random numbers. Then checks nothing_is_left, and kills all processes that the cell left running.
 in_cell() {
 	# Switch off the trap that bats runs before each command: it would take as much time as the rest of a cell.
 	trap - DEBUG
-	CHANCE=$RANDOM
-	RANDOM=$CHANCE
-	WHERE="cell $1, chance $CHANCE"
+	SEED=$RANDOM
+	RANDOM=$SEED
+	WHERE="cell $1, seed $SEED"
 	echo "begins $BATCH.$1" >>"$RECORD"
 	# End the name with a dot: no lock's name is then the beginning of another, and on_server finds only the cell's own keys.
 	NAME=lock.$BATCH.$1.
@@ -210,7 +210,7 @@ nothing_is_on_server() {
 	! on_server >/dev/null
 }
 
-# ---- chance ----
+# ---- random choices ----
 
 # draw MIN MAX: sets DRAWN to a random number. Never call it in a subshell: bash gives a subshell random numbers that the seed does not
 # decide, so the cell could not be repeated.
@@ -218,7 +218,7 @@ draw() {
 	DRAWN=$(($1 + RANDOM * ($2 - $1 + 1) / 32768))
 }
 
-# choose ARG...: sets CHOSEN to one of the arguments, by chance.
+# choose ARG...: sets CHOSEN to one of the arguments, at random.
 choose() {
 	draw 1 $#
 	CHOSEN=${!DRAWN}

@@ -54,7 +54,7 @@ LIMIT_MS=8000
 # with its children. Each slot has a ledger of its own, in which `overlap` would detect two commands with the same slot.
 permit_caller() {
 	local turn pid allowed
-	RANDOM=$((CHANCE + $1))
+	RANDOM=$((SEED + $1))
 	for ((turn = 0; turn < $2; turn++)); do
 		draw 0 30000
 		allowed=0

@@ -17,7 +17,7 @@ MOMENTS=(wait grant run termination release)
 ENDS=(wait_all max_run sigterm lease)
 
 # plan NUMBER: sets VICTIM, MOMENT and END, so that successive numbers cover all combinations, and KIND. Chooses ESCAPING, the sorts of
-# processes, by chance. Sets UNSEEING to a prefix for rlock, and WHERE.
+# processes, at random. Sets UNSEEING to a prefix for rlock, and WHERE.
 plan() {
 	local index=$(($1 - 1))
 	VICTIM=${VICTIMS[index % 3]}

@@ -138,7 +138,7 @@ suffer() {
 	for number in 1 2; do start hold_long; done
 	load=("${STARTED[@]}") STARTED=()
 	for ((number = 1; number <= $2; number++)); do
-		WHERE="$3 $number, chance $CHANCE"
+		WHERE="$3 $number, seed $SEED"
 		queue_up && "$3" "$number" || return
 		injected
 		find_grant

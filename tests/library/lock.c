@@ -6,7 +6,7 @@
  */
 #include "user.h"
 
-static void look(const char *step, int64_t age_ms, const char *command)
+static void run_at(const char *step, int64_t age_ms, const char *command)
 {
 	if (command == NULL) {
 		printf("%" PRId64 "\n", age_ms);
@@ -24,12 +24,12 @@ int main(int argc, char **argv)
 	struct rlock_hold *hold = NULL;
 
 	check(acquire(conn, argv[2], &hold) == RLOCK_OK, "it is acquired");
-	look("acquired", rlock_now_ms() - rlock_hold_sent_ms(hold), command);
+	run_at("acquired", rlock_now_ms() - rlock_hold_sent_ms(hold), command);
 	check(renew(conn, hold) == RLOCK_OK, "it is renewed");
-	look("renewed", rlock_now_ms() - rlock_hold_sent_ms(hold), command);
+	run_at("renewed", rlock_now_ms() - rlock_hold_sent_ms(hold), command);
 	check(release(conn, hold) == RLOCK_OK, "it is released");
 	if (command != NULL)
-		look("released", 0, command);
+		run_at("released", 0, command);
 	rlock_conn_free(conn);
 	return 0;
 }

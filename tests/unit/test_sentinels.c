@@ -58,7 +58,7 @@ static size_t count;
 static unsigned long seed;
 static uint64_t state;
 
-static unsigned chance(unsigned below)
+static unsigned random_below(unsigned below)
 {
 	state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
 	return (unsigned)(state >> 33) % below;
@@ -195,7 +195,7 @@ static void serve(void)
 
 static void let_one_be(void)
 {
-	sentinels[chance((unsigned)count)].mode = chance(MODES);
+	sentinels[random_below((unsigned)count)].mode = random_below(MODES);
 }
 
 static void heal(void)
@@ -217,19 +217,19 @@ static int latest_epoch(void)
 /* A failover: at first only the sentinel that leads it knows the new master. */
 static void fail_over(void)
 {
-	struct sentinel *leader = &sentinels[chance((unsigned)count)];
+	struct sentinel *leader = &sentinels[random_below((unsigned)count)];
 	int epoch = latest_epoch() + 1;
 
 	if (!leader->is_known)
 		return;
-	leader->master = chance(MASTERS);
+	leader->master = random_below(MASTERS);
 	leader->epoch = epoch;
 }
 
 static void gossip(void)
 {
-	const struct sentinel *from = &sentinels[chance((unsigned)count)];
-	struct sentinel *to = &sentinels[chance((unsigned)count)];
+	const struct sentinel *from = &sentinels[random_below((unsigned)count)];
+	struct sentinel *to = &sentinels[random_below((unsigned)count)];
 
 	if (!from->is_known || !to->is_known || from->epoch <= to->epoch)
 		return;
@@ -239,38 +239,38 @@ static void gossip(void)
 
 static void remove_service(void)
 {
-	sentinels[chance((unsigned)count)].is_known = false;
+	sentinels[random_below((unsigned)count)].is_known = false;
 }
 
 /* SENTINEL REMOVE and MONITOR: the epoch starts again. */
 static void monitor(void)
 {
-	struct sentinel *sentinel = &sentinels[chance((unsigned)count)];
+	struct sentinel *sentinel = &sentinels[random_below((unsigned)count)];
 
 	sentinel->is_known = true;
-	sentinel->master = chance(MASTERS);
+	sentinel->master = random_below(MASTERS);
 	sentinel->epoch = 0;
 }
 
 /* Two leaders with the same epoch: the number of sentinels was changed, so different majorities elected them. */
 static void split_epoch(void)
 {
-	struct sentinel *sentinel = &sentinels[chance((unsigned)count)];
+	struct sentinel *sentinel = &sentinels[random_below((unsigned)count)];
 
 	sentinel->epoch = latest_epoch();
-	sentinel->master = chance(MASTERS);
+	sentinel->master = random_below(MASTERS);
 }
 
 static void spell_otherwise(void)
 {
-	struct sentinel *sentinel = &sentinels[chance((unsigned)count)];
+	struct sentinel *sentinel = &sentinels[random_below((unsigned)count)];
 
 	sentinel->has_names = !sentinel->has_names;
 }
 
 static void agree(void)
 {
-	unsigned master = chance(MASTERS);
+	unsigned master = random_below(MASTERS);
 
 	for (size_t i = 0; i < count; i++) {
 		sentinels[i].is_known = true;
@@ -285,7 +285,7 @@ static void change(void)
 						 monitor,    remove_service, split_epoch,
 						 agree,      spell_otherwise };
 
-	changes[chance(COUNT_OF(changes))]();
+	changes[random_below(COUNT_OF(changes))]();
 }
 
 /* ---- the rule ---- */
@@ -400,7 +400,7 @@ static enum rlock_status finish(struct client *client, bool is_disturbed)
 		struct pollfd fds[2 * SENTINELS_MAX + SENTINELS_MAX];
 		struct rlock__polled polled = { fds, 0, INT64_MAX };
 
-		if (is_disturbed && was_served && chance(2) == 0) {
+		if (is_disturbed && was_served && random_below(2) == 0) {
 			change();
 			is_disturbed = false;
 		}
@@ -454,7 +454,7 @@ static void step(struct result *result)
 {
 	unsigned expected, granted[CLIENTS];
 
-	for (unsigned left = chance(3); left > 0; left--)
+	for (unsigned left = random_below(3); left > 0; left--)
 		change();
 	expected = grantable();
 	for (size_t i = 0; i < CLIENTS; i++) {
