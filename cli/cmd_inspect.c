@@ -30,7 +30,7 @@ static const struct column status_columns[COLUMN_COUNT] = {
 	[ROLE] = { "", COLUMN_WHOLE },       [SLOT] = { "SLOT", COLUMN_WHOLE },
 	[SINCE] = { "FOR", COLUMN_WHOLE },   [TTL] = { "TTL", COLUMN_WHOLE },
 	[COUNT] = { "COUNT", COLUMN_WHOLE }, [CLIENT] = { "CLIENT", COLUMN_FIRST_OUT },
-	[NOTE] = { "NOTE", COLUMN_BELOW },   [OWNER] = { "OWNER", COLUMN_BELOW },
+	[NOTE] = { "NOTE", COLUMN_WHOLE },   [OWNER] = { "OWNER", COLUMN_BELOW },
 };
 
 static bool is_kept(const struct rlock_holder *holder)
@@ -599,9 +599,9 @@ enum list_column {
 	LIST_SINCE,
 	LIST_TTL,
 	LIST_WAITERS,
+	LIST_SERVERS,
 	LIST_CLIENT,
 	LIST_HOLDER,
-	LIST_SERVERS,
 	LIST_COLUMN_COUNT
 };
 
@@ -611,9 +611,9 @@ static const struct column list_columns[LIST_COLUMN_COUNT] = {
 	[LIST_SINCE] = { "FOR", COLUMN_WHOLE },
 	[LIST_TTL] = { "TTL", COLUMN_WHOLE },
 	[LIST_WAITERS] = { "WAITERS", COLUMN_WHOLE },
-	[LIST_CLIENT] = { "CLIENT", COLUMN_FIRST_OUT },
-	[LIST_HOLDER] = { "HOLDER", COLUMN_CUT },
 	[LIST_SERVERS] = { "SERVERS", COLUMN_WHOLE },
+	[LIST_CLIENT] = { "CLIENT", COLUMN_FIRST_OUT },
+	[LIST_HOLDER] = { "HOLDER", COLUMN_BELOW },
 };
 
 struct printing {
@@ -630,7 +630,7 @@ static void print_rows(struct printing *printing)
 	message_progress_clear();
 	columns_sort(&printing->table);
 	if (printing->opts->url_count > 1)
-		columns_merge(&printing->table, printing->opts->url_count);
+		columns_merge(&printing->table, LIST_SERVERS, printing->opts->url_count);
 	if (!columns_print(&printing->table, printing->json.out))
 		printing->is_out_of_memory = true;
 }
@@ -678,7 +678,8 @@ static void add_row(struct printing *printing, const struct rlock_inspection *lo
 {
 	const struct rlock_holder *holder = oldest_holder(lock);
 	char name[CELL_MAX * 2 + 64], since[DURATION_TEXT_MAX], ttl[DURATION_TEXT_MAX];
-	char waiters[32], shown_holder[CELL_MAX], key[CELL_MAX * 4];
+	char waiters[32], servers[COLUMNS_COUNT_MAX], shown_holder[CELL_MAX], key[CELL_MAX * 4];
+	size_t server_count = printing->opts->url_count;
 	const char *cells[LIST_COLUMN_COUNT] = {
 		[LIST_NAME] = rlock_escape(lock->name.text, lock->name.len, name, sizeof(name)),
 		[LIST_KIND] = rlock_kind_name(lock->kind),
@@ -689,7 +690,9 @@ static void add_row(struct printing *printing, const struct rlock_inspection *lo
 		[LIST_CLIENT] =
 			rlock_client_name(holder != NULL ? holder->client : RLOCK_CLIENT_UNKNOWN),
 		[LIST_HOLDER] = shown_holder,
-		[LIST_SERVERS] = "",
+		[LIST_SERVERS] = server_count > 1
+					 ? columns_print_count(server_count, server_count, servers)
+					 : "",
 	};
 
 	(void)snprintf(waiters, sizeof(waiters), "%zu", lock->queue_total + lock->wake_total);

@@ -68,15 +68,34 @@ static bool wait_is_in_place(void)
 	return !message_is_verbose() && message_progress_room() > 0;
 }
 
+/*
+ * Update the line on the terminal, which has one row. If the holder makes it too long, print the holder once in full, on a line of its
+ * own, and update only the rest: a user needs all of the holder, to find its machine and process.
+ */
+static void wait_report_in_place(const char *name, const char *words, const char *holder,
+				 const char *rest)
+{
+	static char printed[HOLDER_SHOWN_MAX];
+	size_t len = strlen(name) + strlen(words) + strlen(holder) + strlen(rest);
+
+	if (len <= message_progress_room()) {
+		message_progress("%s%s%s%s", name, words, holder, rest);
+		return;
+	}
+	if (strcmp(printed, holder) != 0)
+		message_news("%s%s%s", name, words, holder);
+	(void)snprintf(printed, sizeof(printed), "%s", holder);
+	message_progress("waiting%s", rest);
+}
+
 /* Report during the wait: the holder, for how long it has held the lock, and our position in the queue. */
 static void wait_report_blocker(const struct opts *opts, const struct rlock_blocker *blocker)
 {
 	char name[NAME_SHOWN_MAX], note[RLOCK_NOTE_MAX], owner[RLOCK_OWNER_MAX];
 	char held[HELD_TEXT_MAX], permits[64], position[48] = "", rest[WAIT_REST_MAX] = "";
-	char shown[HOLDER_SHOWN_MAX];
+	char restarted[HOLDER_SHOWN_MAX];
 	const char *words = ": waiting for ", *holder;
 	int64_t until_ms = rlock_owner_kept_until_ms(blocker->owner, blocker->owner_len);
-	size_t room = message_progress_room(), others;
 
 	(void)rlock_escape(blocker->owner, blocker->owner_len, owner, sizeof(owner));
 	(void)rlock_escape(blocker->note, blocker->note_len, note, sizeof(note));
@@ -86,8 +105,9 @@ static void wait_report_blocker(const struct opts *opts, const struct rlock_bloc
 	(void)names_show_one(opts, blocker->name_index, name);
 	if (blocker->restarted_server != NULL) {
 		words = ": waiting: ";
-		holder = blocker->restarted_server;
-		(void)snprintf(rest, sizeof(rest), " was started less than a lease ago");
+		holder = restarted;
+		(void)snprintf(restarted, sizeof(restarted), "%s was started less than a lease ago",
+			       blocker->restarted_server);
 	} else if (blocker->owner_len == 0 && (blocker->is_waiter || opts->permits > 0)) {
 		words = ": waiting";
 		holder = blocker->is_waiter ? ": kept for the next waiter"
@@ -109,20 +129,12 @@ static void wait_report_blocker(const struct opts *opts, const struct rlock_bloc
 		else if (blocker->permits > 1)
 			words = permits;
 	}
-	if (message_is_verbose()) {
+	if (message_is_verbose())
 		message_info("%s%s%s%s", name, words, holder, rest);
-		return;
-	}
-	if (!wait_is_in_place()) {
+	else if (wait_is_in_place())
+		wait_report_in_place(name, words, holder, rest);
+	else
 		message_news("%s%s%s%s", name, words, holder, rest);
-		return;
-	}
-	/* A line that overwrites itself has one row: shorten the holder, so that age and position stay visible. */
-	(void)snprintf(shown, sizeof(shown), "%s", holder);
-	others = strlen(name) + strlen(words) + strlen(rest);
-	if (others < room)
-		message_cut(shown, room - others);
-	message_progress("%s%s%s%s", name, words, shown, rest);
 }
 
 /* Report after RLOCK_BUSY that the lock is busy, or the wait timed out, and who holds the lock. */

@@ -46,8 +46,8 @@ bool message_is_verbose(void)
 	return is_verbose;
 }
 
-/* Never cut a UTF-8 character in two. */
-void message_cut(char *text, size_t room)
+/* Cut text to room bytes, with an ellipsis at the end. Never cut a UTF-8 character in two. */
+static void cut(char *text, size_t room)
 {
 	size_t len = room - strlen(ELLIPSIS);
 
@@ -130,7 +130,7 @@ void message_progress(const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	message_cut(text, room);
+	cut(text, room);
 	is_progress_shown = write_progress(text, "", 0) || is_progress_shown;
 }
 
@@ -189,7 +189,7 @@ __attribute__((format(printf, 2, 0))) static void print(const char *names, const
 
 	line[start] = '\0';
 	(void)vsnprintf(line + start, sizeof(line) - start, format, args);
-	message_cut(line + start, PIPE_BUF - 1 - start);
+	cut(line + start, PIPE_BUF - 1 - start);
 	/* Replace control characters that the caller did not escape: one message is one line. */
 	for (i = start; line[i] != '\0'; i++)
 		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)

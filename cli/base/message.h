@@ -59,9 +59,6 @@ bool message_progress_end(const char *text);
  */
 __attribute__((format(printf, 1, 2))) void message_news(const char *format, ...);
 
-/* Cut text to room bytes, with an ellipsis at the end. */
-void message_cut(char *text, size_t room);
-
 /*
  * Whether somebody probably reads messages as they come: on a terminal, or in the log of a CI job.
  */

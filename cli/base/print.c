@@ -2,6 +2,7 @@
  * Print structs as JSON members or as aligned rows, fitted to the terminal. Each character counts as one column: wide
  * characters only make the alignment worse.
  */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -202,8 +203,6 @@ void fields_json(struct json *json, const struct field *fields, const void *obje
 /* ---- rows ---- */
 
 #define GAP 2
-#define ELLIPSIS "..."
-#define CUT_MIN 12
 #define LONG_CELL_MIN 24 /* a cell of this width is never long */
 #define LONG_DEFAULT 40  /* without a terminal, a wider cell is long */
 
@@ -219,18 +218,6 @@ static size_t width_of(const char *text)
 	for (; *text != '\0'; text++)
 		width += !is_continuation(*text);
 	return width;
-}
-
-/* The bytes of text that fit into width columns. */
-static size_t bytes_of(const char *text, size_t width)
-{
-	size_t len = 0;
-
-	while (text[len] != '\0' && (width > 0 || is_continuation(text[len]))) {
-		width -= !is_continuation(text[len]);
-		len++;
-	}
-	return len;
 }
 
 static void widen(struct columns *columns, size_t column, const char *text)
@@ -273,11 +260,9 @@ void columns_free(struct columns *columns)
 	*columns = (struct columns){ 0 };
 }
 
-#define COUNT_MAX 64 /* what columns_merge puts into an empty last cell */
-
 static char *join(const char *key, const char *const *texts, size_t count)
 {
-	size_t size = strlen(key) + 1 + COUNT_MAX;
+	size_t size = strlen(key) + 1;
 	char *row, *end;
 
 	for (size_t i = 0; i < count; i++)
@@ -350,17 +335,27 @@ void columns_sort(struct columns *columns)
 		qsort(columns->rows, columns->row_count, sizeof(*columns->rows), compare);
 }
 
-static void set_count(struct columns *columns, char *row, size_t count, size_t of)
+const char *columns_print_count(size_t count, size_t of, char out[COLUMNS_COUNT_MAX])
 {
-	char *cell = row + (cell_of(row, columns->count - 1) - row);
-
-	(void)snprintf(cell, COUNT_MAX, "%zu of %zu", count, of);
-	widen(columns, columns->count - 1, cell);
+	(void)snprintf(out, COLUMNS_COUNT_MAX, "%zu of %zu", count, of);
+	return out;
 }
 
-void columns_merge(struct columns *columns, size_t of)
+/* Overwrite the cell of a row. The text must not be longer. */
+static void set_cell(char *row, size_t column, const char *text)
+{
+	char *cell = row + (cell_of(row, column) - row);
+	size_t len = strlen(cell), text_len = strlen(text);
+
+	assert(text_len <= len);
+	memcpy(cell, text, text_len);
+	memset(cell + text_len, ' ', len - text_len);
+}
+
+void columns_merge(struct columns *columns, size_t column, size_t of)
 {
 	size_t kept = 0, count = 0;
+	char text[COLUMNS_COUNT_MAX];
 	char **rows = columns->rows;
 
 	for (size_t at = 0; at < columns->row_count; at++) {
@@ -371,7 +366,7 @@ void columns_merge(struct columns *columns, size_t of)
 			rows[kept++] = rows[at];
 			count = 1;
 		}
-		set_count(columns, rows[kept - 1], count, of);
+		set_cell(rows[kept - 1], column, columns_print_count(count, of, text));
 	}
 	columns->row_count = kept;
 }
@@ -380,18 +375,18 @@ void columns_merge(struct columns *columns, size_t of)
 
 /* The layout of columns in the given width. */
 struct layout {
-	size_t widths[COLUMNS_MAX];
 	bool is_out[COLUMNS_MAX];
-	/* columns next to each other; the others are below */
-	size_t beside_count;
+	/* No cell of the last column fits next to the others: its header does not, either. */
+	bool is_last_below;
 };
 
-static size_t total_of(const struct layout *layout)
+/* The width of the first count columns, and the gap after each. */
+static size_t total_of(const struct columns *columns, const struct layout *layout, size_t count)
 {
 	size_t total = 0;
 
-	for (size_t i = 0; i < layout->beside_count; i++)
-		total += layout->is_out[i] ? 0 : layout->widths[i] + (i > 0 ? GAP : 0);
+	for (size_t i = 0; i < count; i++)
+		total += layout->is_out[i] ? 0 : columns->widths[i] + GAP;
 	return total;
 }
 
@@ -404,73 +399,69 @@ static bool is_used(const struct columns *columns, size_t column)
 	return false;
 }
 
+/* Whether a text of the last column has room next to the other columns. */
+static bool has_room(const struct columns *columns, const struct layout *layout, const char *text)
+{
+	return columns->room == 0 ||
+	       total_of(columns, layout, columns->count - 1) + width_of(text) <= columns->room;
+}
+
 static struct layout lay_out(const struct columns *columns)
 {
 	const struct column *table = columns->table;
-	size_t room = columns->room > 0 ? columns->room : SIZE_MAX;
-	struct layout layout = { .beside_count = columns->count };
+	size_t last = columns->count - 1;
+	struct layout layout = { .is_last_below = table[last].way == COLUMN_BELOW };
 
-	memcpy(layout.widths, columns->widths, sizeof(layout.widths));
 	for (size_t i = 0; i < columns->count; i++)
 		layout.is_out[i] = !is_used(columns, i);
 	for (size_t i = 0; i < columns->count; i++)
-		if (table[i].way == COLUMN_FIRST_OUT && total_of(&layout) > room)
+		if (table[i].way == COLUMN_FIRST_OUT && columns->room > 0 &&
+		    total_of(columns, &layout, columns->count) > columns->room + GAP)
 			layout.is_out[i] = true;
-	while (table[layout.beside_count - 1].way == COLUMN_BELOW && total_of(&layout) > room)
-		layout.beside_count--;
-	for (size_t i = 0; i < columns->count; i++) {
-		size_t total = total_of(&layout), width = layout.widths[i];
-
-		if (table[i].way == COLUMN_CUT && total > room && width > CUT_MIN)
-			layout.widths[i] =
-				total - room < width - CUT_MIN ? width - (total - room) : CUT_MIN;
-	}
+	for (size_t row = 0; row < columns->row_count && layout.is_last_below; row++)
+		layout.is_last_below =
+			!has_room(columns, &layout, cell_of(columns->rows[row], last));
 	return layout;
-}
-
-static void print_cell(const char *text, enum column_way way, size_t width, bool is_last, FILE *out)
-{
-	size_t shown = width_of(text);
-	bool is_cut = way == COLUMN_CUT && shown > width;
-	size_t len = is_cut ? bytes_of(text, width - strlen(ELLIPSIS)) : strlen(text);
-
-	(void)fprintf(out, "%.*s%s", (int)len, text, is_cut ? ELLIPSIS : "");
-	if (!is_last)
-		(void)fprintf(out, "%*s", (int)(shown < width ? width - shown : 0) + GAP, "");
 }
 
 /* Print a row, without blanks at the end of a line. */
 static void print_row(const struct columns *columns, const struct layout *layout,
-		      const char *cells[COLUMNS_MAX], FILE *out)
+		      const char *cells[COLUMNS_MAX], bool is_last_below, FILE *out)
 {
-	size_t last = layout->beside_count, next_to_first = layout->widths[0] + GAP;
+	size_t end = columns->count - is_last_below, next_to_first = columns->widths[0] + GAP;
+	const char *below = is_last_below ? cells[end] : "";
 
 	if (columns->table[0].way == COLUMN_LONG && columns->room > 0 &&
-	    width_of(cells[0]) > layout->widths[0]) {
+	    width_of(cells[0]) > columns->widths[0]) {
 		(void)fprintf(out, "%*s%s\n", (int)columns->indent, "", cells[0]);
 		cells[0] = "";
 	}
-	while (last > 0 && (cells[last - 1][0] == '\0' || layout->is_out[last - 1]))
-		last--;
+	while (end > 0 && (cells[end - 1][0] == '\0' || layout->is_out[end - 1]))
+		end--;
 	(void)fprintf(out, "%*s", (int)columns->indent, "");
-	for (size_t i = 0; i < last; i++)
-		if (!layout->is_out[i])
-			print_cell(cells[i], columns->table[i].way, layout->widths[i],
-				   i + 1 == last, out);
-	(void)putc('\n', out);
-	for (size_t i = layout->beside_count; i < columns->count; i++) {
-		bool has_room = next_to_first + columns->widths[i] <= columns->room;
+	for (size_t i = 0; i < end; i++) {
+		size_t shown = width_of(cells[i]), width = columns->widths[i];
 
-		if (cells[i][0] != '\0' && !layout->is_out[i])
-			(void)fprintf(out, "%*s%s\n",
-				      (int)(columns->indent + (has_room ? next_to_first : 0)), "",
-				      cells[i]);
+		if (layout->is_out[i])
+			continue;
+		(void)fputs(cells[i], out);
+		if (i + 1 < end)
+			(void)fprintf(out, "%*s", (int)(shown < width ? width - shown : 0) + GAP,
+				      "");
 	}
+	(void)putc('\n', out);
+	if (below[0] == '\0')
+		return;
+	/* Align the line with the second column, but if that would make it too long. */
+	if (next_to_first + width_of(below) > columns->room)
+		next_to_first = GAP;
+	(void)fprintf(out, "%*s%s\n", (int)(columns->indent + next_to_first), "", below);
 }
 
 bool columns_print(struct columns *columns, FILE *out)
 {
 	const char *cells[COLUMNS_MAX] = { "" };
+	bool may_be_below = columns->table[columns->count - 1].way == COLUMN_BELOW;
 	struct layout layout;
 
 	if (columns->is_out_of_memory)
@@ -479,13 +470,15 @@ bool columns_print(struct columns *columns, FILE *out)
 	for (size_t i = 0; i < columns->count; i++)
 		cells[i] = columns->table[i].header;
 	if (!columns->has_headers && columns->row_count > 0) {
-		print_row(columns, &layout, cells, out);
+		print_row(columns, &layout, cells, layout.is_last_below, out);
 		columns->has_headers = true;
 	}
 	for (size_t row = 0; row < columns->row_count; row++) {
 		for (size_t i = 0; i < columns->count; i++)
 			cells[i] = cell_of(columns->rows[row], i);
-		print_row(columns, &layout, cells, out);
+		print_row(columns, &layout, cells,
+			  may_be_below && !has_room(columns, &layout, cells[columns->count - 1]),
+			  out);
 	}
 	remove_rows(columns);
 	return true;

@@ -70,15 +70,15 @@ void fields_json(struct json *json, const struct field *fields, const void *obje
 /* ---- rows ---- */
 
 #define COLUMNS_MAX 10
+#define COLUMNS_COUNT_MAX 64
 
-/* What to do with a column on a narrow terminal. A column without any text is always left out. */
+/* What to do with a column on a narrow terminal: no cell is cut. A column without any text is always left out. */
 enum column_way {
 	COLUMN_WHOLE,
 	COLUMN_FIRST_OUT, /* leave it out first */
-	COLUMN_CUT,
 	/* for the first column: put a cell that is much longer than the others on a line above its row */
 	COLUMN_LONG,
-	/* for the last columns: put them on a line below the row, and never cut them */
+	/* for the last column: put a cell that does not fit on a line below its row */
 	COLUMN_BELOW,
 };
 
@@ -111,8 +111,10 @@ void columns_add_fields(struct columns *columns, const struct field *fields, con
 			const char *first);
 /* Sort the rows by their keys. */
 void columns_sort(struct columns *columns);
-/* Merge sorted rows with the same key into one, whose last cell becomes "N of OF". */
-void columns_merge(struct columns *columns, size_t of);
+/* Print "N of OF": what columns_merge writes into a cell, which must have the length of "OF of OF". */
+const char *columns_print_count(size_t count, size_t of, char out[COLUMNS_COUNT_MAX]);
+/* Merge sorted rows with the same key into one, and write into the cell of that column how many there were. */
+void columns_merge(struct columns *columns, size_t column, size_t of);
 /*
  * Print all rows, and remove them. A later call prints columns at least as wide. False: out of memory.
  */

@@ -147,6 +147,18 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	nothing_is_left
 }
 
+@test "on a narrow terminal a waiter prints the whole holder once, and updates a row with its age and the position in the queue" {
+	local note='a long note, which does not fit into the row of a narrow terminal'
+	start_holder h fair --note "$note" a
+	run -75 env TERM=xterm script -qec 'stty cols 50; exec rlock fair -w 4s a -- true' /dev/null </dev/null
+	assert_equal "$(grep -c "^rlock: a: waiting for $note"$'\r$' <<<"$output")" 1
+	assert_output --regexp $'\rrlock: waiting, held for [0-9.]+s, position 1 [^\r]*\r'
+	# The row is never wider than the terminal.
+	tr '\r' '\n' <<<"$output" | sed 's/\x1b\[K//' | grep '^rlock: waiting' >rows
+	run -1 grep -E '.{50}' rows
+	finish_all h
+}
+
 @test "a queue keeps its order when a replica takes over after an outage, and new waiters join at its end" {
 	start_replicated_servers
 	SERVER_SOCKET=$PWD/one/redis.sock

@@ -102,17 +102,25 @@ make_locks() {
 	done
 }
 
-@test "list is cut to the width of a terminal: the column CLIENT first, and a long name leaves room for the other columns" {
-	local long
+@test "on a narrow terminal list cuts no holder and no name: a long one is on a line of its own, and CLIENT is left out first" {
+	local long note
 	long=$(printf 'n%.0s' {1..100})
-	acquire lock ci noted --note "$(printf 'm%.0s' {1..200})"
+	note=$(printf 'm%.0s' {1..200})
+	acquire lock ci noted --note "$note"
 	acquire lock ci "$long" --note 'the long one'
 	run -0 on_terminal 70 rlock list
-	refute_output --partial CLIENT
-	assert_line --regexp '^noted .{1,58}mmm\.\.\.$'
+	assert_line --index 0 --regexp '^NAME +KIND +FOR +TTL +WAITERS +HOLDER$'
+	assert_line --regexp '^noted +plain +[0-9.]+s +5[0-9]s +0$'
+	assert_line "  $note"
 	assert_line "$long"
 	assert_line --regexp '^ +plain +[0-9.]+s +5[0-9]s +0 +the long one$'
-	# Without a terminal list prints one line per lock, and cuts none.
+	# All holders are too long: so is the header of their column.
+	run -0 on_terminal 40 rlock list
+	assert_line --index 0 --regexp '^NAME +KIND +FOR +TTL +WAITERS$'
+	assert_line --index 1 --regexp '^ +HOLDER$'
+	assert_line --regexp '^ +plain +[0-9.]+s +5[0-9]s +0$'
+	assert_line --regexp '^ +the long one$'
+	# Without a terminal list prints one line per lock.
 	run -0 rlock list
 	assert_line --regexp "^$long +plain .* the long one\$"
 }
@@ -123,11 +131,11 @@ make_locks() {
 	RLOCK_URL="$url/1 $url/2" in_background sh -c 'exec rlock list --watch=100ms >states'
 	wait_until 5 awk 'END { exit NR < 4 }' states
 	acquire lock ci other -u "$url/2"
-	wait_until 5 grep -q '^other .* 1 of 2$' states
+	wait_until 5 grep -q '^other .* 1 of 2  ' states
 	kill "$PID"
 	ended_with 143
-	run -0 grep -c '^nightly .* the job  *2 of 2$' states
-	assert_equal "$output" "$(grep -c '^NAME .* SERVERS$' states)"
+	run -0 grep -c '^nightly .* 0  *2 of 2  *rlock  *the job$' states
+	assert_equal "$output" "$(grep -c '^NAME .* SERVERS  CLIENT  HOLDER$' states)"
 	run -69 --separate-stderr rlock list --json -u "$url/1" -u redis://127.0.0.1:1 -u "$url/2"
 	assert_equal "$(json 'len(doc["locks"]), doc["complete"]')" '(3, False)'
 	output=$stderr

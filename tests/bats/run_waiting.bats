@@ -159,14 +159,6 @@ note_is() {
 	assert_regex "$(cat log)" $'^'"$wait_line"$'\nrlock: a: acquired after [0-9.]+s$'
 }
 
-@test "on a narrow terminal the waiting line is one row, and only the holder is cut" {
-	hold_in_background a --note 'a long note, which does not fit into the row of a narrow terminal'
-	run -75 env TERM=xterm script -qec 'stty cols 50; exec rlock run -w 3s a -- true' /dev/null </dev/null
-	assert_line --regexp $'^\rrlock: a: waiting for a long n[^\r]*\.\.\., held for [0-9]s'
-	line=$(grep -o 'rlock: a: waiting[^'$'\r'']*' <<<"$output" | head -n 1)
-	assert_equal "${#line}" 49
-}
-
 @test "text of other programs is escaped in the waiting line and at the end of the wait" {
 	redis hset a $'\e[31mred:1' 1 >/dev/null
 	run -75 env CI=true rlock run -w 3s a -- true

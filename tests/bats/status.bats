@@ -172,6 +172,22 @@ teardown() {
 	finish_all
 }
 
+@test "status has two lines for each holder and waiter on a terminal of 80 columns, however long a note is" {
+	local note='deploy@web2.example.com pid 4711 report https://gitlab.example.com/group/project/-/jobs/12345'
+	start_fair_contender r1 --note "$note" nightly
+	wait_until 5 has_entered r1
+	queue_fair_contender r2 --note 'the first' nightly
+	run -0 on_terminal 80 rlock status nightly
+	assert_equal "${#lines[@]}" 7
+	assert_line --index 1 --regexp '^ +FOR +TTL +COUNT +NOTE$'
+	assert_line --index 2 --regexp '^ +OWNER$'
+	assert_line --index 3 --regexp "^  holder +[0-9.]+s +[0-9]+s +1 +$note\$"
+	assert_line --index 4 --regexp '^ +[0-9a-f-]{36}:[0-9]+$'
+	assert_line --index 5 --regexp '^  waiter 1 +[0-9.]+s +the first$'
+	assert_line --index 6 --regexp '^ +[0-9a-f-]{36}:[0-9]+$'
+	finish_all
+}
+
 @test "status never cuts an owner: on a narrow terminal it is below its row, and CLIENT is left out first" {
 	local owner
 	hold_in_background nightly --note 'the note'
@@ -186,9 +202,8 @@ teardown() {
 	assert_line "          $owner"
 	assert_line '          OWNER'
 	run -0 on_terminal 30 rlock status nightly
-	assert_line --regexp '^  holder +[0-9.]+s +[0-9]+s +1$'
-	assert_line '          the note'
-	assert_line "  $owner"
+	assert_line --regexp '^  holder +[0-9.]+s +[0-9]+s +1 +the note$'
+	assert_line "    $owner"
 }
 
 # ---- servers ----
