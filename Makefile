@@ -63,7 +63,8 @@ HIREDIS_CFLAGS ?= $(call once,HIREDIS_CFLAGS,$(patsubst -I%/hiredis,-I%,$(call p
 HIREDIS_LIBS ?= $(call once,HIREDIS_LIBS,$(call pkg_libs,hiredis))
 # Flags for the headers only: the program loads the library at run time.
 OPENSSL_CFLAGS ?= $(call once,OPENSSL_CFLAGS,$(call pkg_cflags,libssl))
-TLS_LIBS = $(if $(filter linked,$(TLS)),$(call pkg_libs,libssl) -lcrypto,-ldl)
+OPENSSL_LIBS = $(call pkg_libs,libssl) -lcrypto
+TLS_LIBS = $(if $(filter linked,$(TLS)),$(OPENSSL_LIBS),-ldl)
 ARGTABLE_CFLAGS ?= $(call once,ARGTABLE_CFLAGS,$(call pkg_cflags,argtable2))
 ARGTABLE_LIBS ?= $(call once,ARGTABLE_LIBS,$(call pkg_libs,argtable2))
 
@@ -106,7 +107,7 @@ FLAGS_lib = -iquote lib -fPIC -fvisibility=hidden $(HIREDIS_CFLAGS) $(OPENSSL_CF
 	$(if $(filter linked,$(TLS)),-DRLOCK_TLS_LINKED)
 FLAGS_cli = -iquote . -iquote cli -fPIE $(ARGTABLE_CFLAGS) -DHIREDIS_VERSION_TEXT='"$(HIREDIS_VERSION)"'
 FLAGS_packaging = $(FLAGS_cli)
-FLAGS_tests = -iquote . -iquote lib -iquote cli -fPIC $(HIREDIS_CFLAGS)
+FLAGS_tests = -iquote . -iquote lib -iquote cli -fPIC $(HIREDIS_CFLAGS) $(OPENSSL_CFLAGS)
 # Settings by the tree of objects: build/, the static program, and two of tests.mk. The user's flags come last and win.
 TREE_CC = $(CC)
 TREE_PIE = -pie

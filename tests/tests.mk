@@ -57,7 +57,7 @@ $(TREES:%=%/unit/main.o): %/unit/main.o: cli/main.c %/flags
 -include $(wildcard $(TREES:%=%/unit/main.d))
 
 $(TREES:%=%/unit-tests): %/unit-tests: $(addprefix %/,$(filter tests/unit/%,$(OBJECTS))) %/unit/main.o %/cli.a %/librlock.a
-	$(link)
+	$(link) $(OPENSSL_LIBS)
 
 $(TREES:%=%/property/model): %/property/model: $(addprefix %/,$(filter tests/property/%,$(OBJECTS))) %/librlock.a
 	$(link)

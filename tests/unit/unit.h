@@ -25,6 +25,7 @@
 	X(server_error)                                                                            \
 	X(sys)                                                                                     \
 	X(text)                                                                                    \
+	X(tls)                                                                                     \
 	X(usage)                                                                                   \
 	X(url)                                                                                     \
 	X(url_hide)                                                                                \
