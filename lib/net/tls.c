@@ -49,6 +49,7 @@
 	FUNCTION(SSL_CTX_load_verify_locations)                                                    \
 	FUNCTION(SSL_CTX_new)                                                                      \
 	FUNCTION(SSL_CTX_set_default_passwd_cb)                                                    \
+	FUNCTION(SSL_CTX_set_default_passwd_cb_userdata)                                           \
 	FUNCTION(SSL_CTX_set_default_verify_dir)                                                   \
 	FUNCTION(SSL_CTX_set_default_verify_file)                                                  \
 	FUNCTION(SSL_CTX_set_options)                                                              \
@@ -486,14 +487,15 @@ static bool set_trust(const struct rlock__tls_context *context, struct rlock__er
 /* ---- the client certificate ---- */
 
 /*
- * Return no passphrase for an encrypted key. Otherwise OpenSSL would ask on the terminal, which COMMAND may be using.
+ * Return no passphrase for an encrypted key, and record that OpenSSL needs one. Without this function OpenSSL would ask on
+ * the terminal, which COMMAND may be using.
  */
-static int give_no_passphrase(char *buffer, int size, int is_for_writing, void *ctx)
+static int give_no_passphrase(char *buffer, int size, int is_for_writing, void *is_encrypted)
 {
 	(void)buffer;
 	(void)size;
 	(void)is_for_writing;
-	(void)ctx;
+	*(bool *)is_encrypted = true;
 	return 0;
 }
 
@@ -510,8 +512,12 @@ static bool check_key_mode(const struct source *source, struct rlock__error *err
 	return fail_file(error, source, why);
 }
 
-/* The key is in the file of the certificate if no other file is named. */
-static bool set_key(const struct rlock__tls_context *context, struct rlock__error *error)
+/*
+ * The key is in the file of the certificate if no other file is named. is_encrypted: set while a key is read that needs a
+ * passphrase.
+ */
+static bool set_key(const struct rlock__tls_context *context, const bool *is_encrypted,
+		    struct rlock__error *error)
 {
 	bool has_file = context->sources[RLOCK_TLS_KEY].path != NULL;
 	const struct source *file = &context->sources[has_file ? RLOCK_TLS_KEY : RLOCK_TLS_CERT];
@@ -524,17 +530,22 @@ static bool set_key(const struct rlock__tls_context *context, struct rlock__erro
 			return fail_file(error, file, "it is not the key of the certificate");
 		return check_key_mode(file, error);
 	}
+	if (*is_encrypted)
+		return fail_file(error, file,
+				 "the key in it is encrypted: give it without a passphrase, "
+				 "as openssl pkey prints it");
 	if (!has_file)
 		return fail_file(error, file, "there is no key in it: give its key by --key");
 	if (ERR_GET_REASON(openssl.ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH)
 		return fail_file(error, file, "it is not the key of the certificate");
-	return fail_file(error, file, "it has no private key without a passphrase");
+	return fail_file(error, file, "it has no private key");
 }
 
 static bool set_own(const struct rlock__tls_context *context, struct rlock__error *error)
 {
 	const struct source *cert = &context->sources[RLOCK_TLS_CERT];
 	const struct source *key = &context->sources[RLOCK_TLS_KEY];
+	bool is_encrypted = false, is_set;
 
 	if (cert->path == NULL && key->path == NULL)
 		return true;
@@ -543,9 +554,12 @@ static bool set_own(const struct rlock__tls_context *context, struct rlock__erro
 	if (!check_readable(cert, error))
 		return false;
 	openssl.SSL_CTX_set_default_passwd_cb(context->settings, give_no_passphrase);
+	openssl.SSL_CTX_set_default_passwd_cb_userdata(context->settings, &is_encrypted);
 	if (openssl.SSL_CTX_use_certificate_chain_file(context->settings, cert->path) != 1)
 		return fail_file(error, cert, last_reason());
-	return set_key(context, error);
+	is_set = set_key(context, &is_encrypted, error);
+	openssl.SSL_CTX_set_default_passwd_cb_userdata(context->settings, NULL);
+	return is_set;
 }
 
 /* ---- names ---- */

@@ -208,7 +208,8 @@ while True:
 	cp "$client.key" key
 	cp key open.key
 	openssl pkey -aes256 -passout pass:x -in key -out locked.key
-	chmod 600 nonsense locked.key key
+	cat cert locked.key >locked.both
+	chmod 600 nonsense locked.* key
 	chmod 644 open.key
 	mkdir empty
 	cp "$CA" ca
@@ -226,12 +227,14 @@ while True:
 		--cacert ca --cert cert|cert 'cert': there is no key in it: give its key by --key
 		--cacert ca --key key|key 'key': there is no certificate for it: give that by --cert
 		--cacert ca --cert cert --key missing|key 'missing': No such file or directory
-		--cacert ca --cert cert --key nonsense|key 'nonsense': it has no private key without a passphrase
+		--cacert ca --cert cert --key nonsense|key 'nonsense': it has no private key$
 		--cacert ca --cert cert --key other.key|key 'other\.key': it is not the key of the certificate
 		--cacert ca --cert cert --key open.key|key 'open\.key': any user can read or write this key, its mode is 0644: give it mode 600
 	END
 	run -78 timeout 60 setsid rlock run --cacert ca --cert cert --key locked.key a -- true
-	assert_one_line "key 'locked\.key': it has no private key without a passphrase"
+	assert_one_line "key 'locked\.key': the key in it is encrypted: give it without a passphrase, as openssl pkey prints it$"
+	run -78 timeout 60 setsid rlock run --cacert ca --cert locked.both a -- true
+	assert_one_line "cert 'locked\.both': the key in it is encrypted: give it without a passphrase, as openssl pkey prints it$"
 	# The files are read before any connection, so the error is the same if the server's name does not exist.
 	run -78 rlock run -u rediss://does-not-exist.invalid --cacert nowhere -w 30s a -- true
 	assert_output --partial "cacert 'nowhere': No such file or directory"
