@@ -429,7 +429,7 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 #define GRANTED_STRAGGLERS_MS 20
 /* Longest time to acquire the lock on the servers where another caller was faster. Our caller waits for its lock during this time. */
 #define COMPLETE_MS 250
-/* Longest time for leaving a queue. Less than UNDO_MS: if it fails, the scripts remove us as a dead waiter. */
+/* Longest time for leaving a queue where no lock can be held. If it fails, the scripts remove us as a dead waiter. */
 #define LEAVE_MS 300
 
 /* ---- the arguments ---- */
@@ -486,6 +486,14 @@ static void release_without_reply(struct rlock__waiter *waiter, size_t index)
 	rlock__args_free(&args);
 }
 
+static bool may_be_held_at_any(const struct rlock__waiter *waiter)
+{
+	for (size_t i = 0; i < waiter->places.count; i++)
+		if (waiter->servers[i].may_be_held)
+			return true;
+	return false;
+}
+
 /*
  * Send a release to each place where an attempt may be granted or queued, on the stream of the attempt: so the release
  * arrives after the attempt. Where no reply is outstanding, wait shortly for the reply to the release: after SCRIPT
@@ -494,7 +502,7 @@ static void release_without_reply(struct rlock__waiter *waiter, size_t index)
  */
 void rlock__acquire_leave(struct rlock__waiter *waiter)
 {
-	int64_t end_ms = rlock_now_ms() + LEAVE_MS;
+	int64_t end_ms = rlock_now_ms() + (may_be_held_at_any(waiter) ? UNDO_MS : LEAVE_MS);
 	struct rlock__broadcast leaving;
 
 	waiter->conn->events.is_masked = true;

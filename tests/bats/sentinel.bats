@@ -4,6 +4,7 @@
 
 load ../lib/usual
 load ../lib/certificates
+load ../lib/proxying
 load ../lib/sentinels
 
 setup_file() {
@@ -193,6 +194,18 @@ refused() {
 	thaw_sentinels
 	ended_with 0
 	assert [ -e entered ]
+}
+
+@test "a grant that the sentinels do not confirm is released although the server is slow" {
+	# Before the release, its connection must be opened again, which takes longer here.
+	start_realtime_proxy tcp:127.0.0.1:0
+	proxy far 350
+	freeze_sentinels 1
+	freeze_sentinels 3
+	run -69 rlock run -n -t 60s --connect-timeout 2s --sentinel-map "127.0.0.1:$(port_of 1)=127.0.0.1:$PROXY_PORT" a -- touch begun
+	assert_one_line '^rlock: a: 1 of 3 sentinels names the master: a grant needs the majority of them: no answer from .*$'
+	assert [ ! -e begun ]
+	is_free a
 }
 
 @test "rlock reads locks at the master of the latest epoch, and acquires none before most sentinels name that master" {
