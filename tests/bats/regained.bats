@@ -88,7 +88,7 @@ lose() {
 			redis-cli -s "$BATS_FILE_TMPDIR/$number/server/redis.sock" --raw hvals "rlock_holds:{a}" | cut -d " " -f 5-
 		done
 		rlock unlock "$@" --pid $$ a' bash "${MAJORITY[@]}"
-	assert_equal "$(sort -u <<<"$output" | grep -cE "^process\.1\.[0-9a-f]{16}(\.[0-9]+){3}- nightly: 5 %$")" 1
+	assert_equal "$(sort -u <<<"$output" | grep -cE "^process\.plain\.1\.[0-9a-f]{16}(\.[0-9]+){3}- nightly: 5 %$")" 1
 	assert_equal "${#lines[@]}" 3
 	on_each no_keys
 }
@@ -99,7 +99,7 @@ lose() {
 		redis-cli -s "$BATS_FILE_TMPDIR/2/server/redis.sock" flushall >/dev/null
 		rlock renew "$@" a >/dev/null || exit
 		redis-cli -s "$BATS_FILE_TMPDIR/2/server/redis.sock" --raw hvals "rlock_holds:{a}"' bash "${MAJORITY[@]}"
-	assert_output --regexp ' command\.1\.[0-9a-f]{16}(\.[0-9]+){3}- nightly$'
+	assert_output --regexp ' command\.plain\.1\.[0-9a-f]{16}(\.[0-9]+){3}- nightly$'
 	on_each no_keys
 }
 
