@@ -673,7 +673,7 @@ RLOCK_API enum rlock_status rlock_resize(struct rlock_conn *conn, const struct r
  * Find the most recent hold of that kind (RLOCK_ANY: of any kind) and purpose (RLOCK_PURPOSE_UNKNOWN: for any purpose) that owner
  * has on name. With several servers a quorum must reply. Retries as rlock_release, until deadline_ms.
  * RLOCK_OK        *out has the hold's record and note. Its lease is the TTL on the server, or RLOCK_LEASE_LOST if the key was overwritten
- *                 with another type; count and token are 0. A fair lock is found as a plain one: both are renewed and released alike
+ *                 with another type; count and token are 0. The kind is RLOCK_FAIR if the record says so; both kinds are released alike
  * RLOCK_NOT_HELD  owner has no such hold
  * RLOCK_EKIND     the key is no lock, and nothing shows that it was the owner's
  */

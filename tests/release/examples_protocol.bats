@@ -30,7 +30,7 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 	assert_equal "${lines[1]}" 1
 	assert_regex "${lines[2]}" '^(30000|2[0-9]{4})$'
 	assert_regex "${lines[3]}" '^[0-9a-f]{32}$'
-	assert_regex "${lines[4]}" "^${lines[0]} [0-9]{13} [0-9]{13} - command\\.1\\.[0-9a-f]{16}(\\.[0-9]+){3}\\+ a look$"
+	assert_regex "${lines[4]}" "^${lines[0]} [0-9]{13} [0-9]{13} - command\\.plain\\.1\\.[0-9a-f]{16}(\\.[0-9]+){3}\\+ a look$"
 	nothing_is_held
 }
 
