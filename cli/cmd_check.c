@@ -498,7 +498,7 @@ static enum rlock_status check_info(struct check *check)
 	if (status != RLOCK_EACL)
 		return status;
 	check->subject = "nodes";
-	add_finding(check, FINDING_NOTE, "not looked at: %s", rlock_conn_error(check->conn));
+	add_finding(check, FINDING_NOTE, "not checked: %s", rlock_conn_error(check->conn));
 	return RLOCK_OK;
 }
 
@@ -811,7 +811,7 @@ static void on_lock_trial(void *ctx, const struct rlock_lock_trial *trial)
 			    trial->messages_why,
 			    trial->messages == RLOCK_EUNSUPPORTED
 				    ? ""
-				    : ": waiters try again within a second, each time");
+				    : ": waiters poll at least once a second");
 }
 
 static enum rlock_status check_lock(struct check *check)

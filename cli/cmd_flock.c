@@ -103,12 +103,12 @@ int cmd_flock_help(void)
 	(void)printf(
 		"The command line of flock(1), for the lock of a path, on the server. No file is\n"
 		"touched. The server, its login, ttl, signal, grace, on-lost, log and note come\n"
-		"from RLOCK_URL or rlock.conf. rlock-flock(1) has what is not as flock's.\n\n");
+		"from RLOCK_URL or rlock.conf. rlock-flock(1) has the differences.\n\n");
 	(void)printf(
 		"  -s, --shared            acquire a read lock\n"
 		"  -x, -e, --exclusive     acquire a write lock: the default\n"
 		"  -n, --nb, --nonblocking  do not wait\n"
-		"  -w, --wait, --timeout SECONDS  wait at most so long\n"
+		"  -w, --wait, --timeout SECONDS  wait at most this long\n"
 		"  -E, --conflict-exit-code N     exit with N, not with 1, where the lock is not\n"
 		"                          acquired\n");
 	(void)printf(
@@ -118,7 +118,7 @@ int cmd_flock_help(void)
 		"  -u, --unlock            release the lock of DESCRIPTOR\n"
 		"      --fd DESCRIPTOR     lock an open descriptor, then run COMMAND\n"
 		"      --verbose           say how long it took, or why it failed\n"
-		"  -v                      every step and the lock's name, as rlock's --verbose\n"
+		"  -v                      print every step and the lock's name, as rlock's --verbose\n"
 		"  -h, --help, -V, --version\n");
 	return output_end(0);
 }

@@ -449,7 +449,7 @@ static int end_release(const struct opts *opts, const struct rlock_conn *conn,
 		return 0;
 	}
 	if (status == RLOCK_NOT_HELD) {
-		message_error("%s: lock lost before it was released: %s: look at its work: another "
+		message_error("%s: lock lost before it was released: %s: check its work: another "
 			      "owner may have held the lock",
 			      names_show_one(opts, rlock_conn_error_name(conn), name),
 			      rlock_conn_error(conn));

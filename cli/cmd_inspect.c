@@ -740,12 +740,12 @@ static void on_progress(void *ctx, const struct rlock_list_progress *progress)
 	char pattern[NAME_SHOWN_MAX];
 
 	if (progress->error[0] != '\0') {
-		message_warning("%s: %s: %" PRIu64 " keys could not be looked at: %s",
+		message_warning("%s: %s: %" PRIu64 " keys could not be read: %s",
 				names_show_one(printing->opts, 0, pattern), progress->server,
 				progress->keys_denied, progress->error);
 	} else if (now_ms - printing->shown_ms >= PROGRESS_EVERY_MS) {
 		printing->shown_ms = now_ms;
-		message_progress("%" PRIu64 " keys looked at, %" PRIu64 " locks found",
+		message_progress("%" PRIu64 " keys scanned, %" PRIu64 " locks found",
 				 progress->keys_read, progress->locks_found);
 	}
 }

@@ -204,7 +204,7 @@ static bool complain_of_holder(const struct opts *opts, struct rlock_conn *conn)
 		return false;
 	(void)names_show_one(opts, index, name);
 	if (rlock_inspect(conn, &opts->names[index], INT64_MAX, &locks, &count) != RLOCK_OK) {
-		message_warning("%s: cannot look how long its holder has held it: %s", name,
+		message_warning("%s: cannot find out how long its holder has held it: %s", name,
 				rlock_conn_error(conn));
 		rlock_inspections_free(locks, count);
 		return false;

@@ -46,7 +46,7 @@ struct stopping {
 static const char *why_not(const struct rlock_stop_hold *hold)
 {
 	if (hold->id[0] == '\0')
-		return "it is no rlock, but a Java client, say";
+		return "it is not rlock, but for example a Java client";
 	if (hold->ttl_ms < 0)
 		return "its lease has ended, and the key has lost its TTL";
 	if (hold->record.purpose == RLOCK_PURPOSE_KEPT)

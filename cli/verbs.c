@@ -60,7 +60,7 @@ const struct verb verbs[] = {
 	{ "wlock", cmd_lock, RLOCK_WRITE, VERBS_LOCK, COMMAND_OPTIONAL, "write", WRITE_SUMMARY,
 	  .description = WRITE_DESCRIPTION },
 	{ "sem", cmd_sem, RLOCK_SEMAPHORE, VERBS_SEM, COMMAND_OPTIONAL, NULL,
-	  "acquire a permit of a semaphore, for so many holders at a time",
+	  "acquire a permit of a semaphore, for N holders at a time",
 	  .description =
 		  "As lock, but at most --permits N holders have a permit at a time, on all "
 		  "machines, Redisson's RPermitExpirableSemaphore and RSemaphore included. A "
@@ -84,9 +84,9 @@ const struct verb verbs[] = {
 		  "The safe way to break a lock: each holder's rlock reads the request with its next "
 		  "renewal, a third of its --ttl later at most, terminates its COMMAND as --max-run "
 		  "does, releases the lock, and exits with 124. A process of --pid gets SIGTERM. stop "
-		  "waits until they have done so; the request stands also when it waits no longer. "
-		  "The exit code is 0 when it is done, 75 when the lock is still held, or a holder "
-		  "cannot be asked, 1 when no one holds it." },
+		  "waits until the lock is released; the request stays in effect after the wait. "
+		  "The exit code is 0 when the lock is released, 75 when it is still held, or a holder "
+		  "cannot be asked, 1 when it was not held." },
 	{ "status", NULL, RLOCK_PLAIN, VERBS_STATUS, COMMAND_NONE_MAYBE_NAMES, NULL,
 	  "show the holders of a lock, its TTL and its queue", .act = cmd_status,
 	  .description =
@@ -97,12 +97,12 @@ const struct verb verbs[] = {
 	  "list the locks that are held", .act = cmd_list,
 	  .description =
 		  "Prints each lock that is held on the server, or those whose name fits "
-		  "PATTERN, in which * and ? stand for any characters. All keys are looked at, a "
+		  "PATTERN, in which * and ? stand for any characters. All keys are scanned, a "
 		  "few at a time, and nothing is changed." },
 	{ "check", cmd_check, RLOCK_PLAIN, VERBS_CHECK, COMMAND_NONE_BUT_PATTERN, NULL,
 	  "find out whether locks can be relied on here",
 	  .description =
-		  "Connects as a lock would, and looks at each server and at this machine: "
+		  "Connects as a lock would, and checks each server and this machine: "
 		  "whether the server can grant locks and keep them, how long it takes to reply, "
 		  "whether the user has all rights. A user that has rights to some names only "
 		  "gives their PATTERN, like nightly*. Of a semaphore's NAME it also says how many "

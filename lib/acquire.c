@@ -356,10 +356,8 @@ static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index
 	}
 	server->failed_subscriptions = status == RLOCK_ENET ? server->failed_subscriptions + 1 : 0;
 	if (server->failed_subscriptions >= FAILED_SUBSCRIPTIONS_MAX) {
-		rlock__trace(
-			&server->subscription->error,
-			"it can't be subscribed to: a waiter tries again within a second, each "
-			"time");
+		rlock__trace(&server->subscription->error,
+			     "it can't be subscribed to: waiters poll at least once a second");
 		status = RLOCK_EUNSUPPORTED;
 	}
 	if (status == RLOCK_EUNSUPPORTED) {

@@ -352,7 +352,7 @@ const struct rlock__script *rlock__places_undo(const struct rlock__places *place
 		rlock__args_number(args, hold->take);
 	}
 	rlock__places_args(places, index, hold, action, args);
-	args->purpose = will_wait ? "release, and wait on" : "release, or leave the queue";
+	args->purpose = will_wait ? "release, and continue to wait" : "release, or leave the queue";
 	return action->script;
 }
 

@@ -16,7 +16,7 @@
 
 /* ---- while the command runs ---- */
 
-#define LOOK_HINT ": before you run it again, look at what is half done"
+#define LOOK_HINT ": before you run it again, check what is half done"
 #define CONSEQUENCE_MAX 128
 
 static const char *consequence(const struct lease *lease, char out[CONSEQUENCE_MAX])
@@ -286,7 +286,7 @@ static bool report_end(const struct rlock_conn *conn, struct lease *lease, enum 
 	log_end(lease, event_kind_of_release(status), rlock_conn_error(conn));
 	if (status == RLOCK_NOT_HELD) {
 		message_error(
-			"%s: lock lost before the command ended, noticed at %s: %s: look at its "
+			"%s: lock lost before the command ended, noticed at %s: %s: check its "
 			"work: another owner may have held the lock",
 			name, wall_clock_print(false, at), rlock_conn_error(conn));
 		return true;

@@ -428,7 +428,7 @@ static void follow_end(struct front *front)
 	} else if (is_over_without_job(front)) {
 		end_without_job(front);
 	} else {
-		message_debug("the renewer has ended: another goes on");
+		message_debug("the renewer has ended: another one continues");
 		lease->phase = HOLD_WAITING;
 		lease->exit_signal = 0;
 		lease->signals = lease->signals_in_hand = 0;

@@ -61,8 +61,8 @@ static bool check_file(const struct candidate *candidate, const struct stat *sta
 	(void)usage_show(path, shown);
 	if (!S_ISREG(stat->st_mode) && !(candidate->is_named && S_ISFIFO(stat->st_mode))) {
 		message_error(
-			"configuration file '%s'%s: %s, not a regular file: to set no option, let "
-			"an empty file stand there",
+			"configuration file '%s'%s: %s, not a regular file: to set no option, put "
+			"an empty file there",
 			shown, candidate->origin,
 			S_ISDIR(stat->st_mode)    ? "a directory"
 			: S_ISFIFO(stat->st_mode) ? "a named pipe"
@@ -255,9 +255,9 @@ static const char *check_value(const struct opt *opt, const char *value)
 	if (opt->type == TYPE_LINE || (opt->scope & SECRET) != 0)
 		return NULL;
 	if (strstr(value, " #") != NULL || strstr(value, "\t#") != NULL)
-		return "a comment stands on a line of its own";
+		return "a comment needs a line of its own";
 	return len > 1 && (*value == '"' || *value == '\'') && value[len - 1] == *value
-		       ? "the value stands without quotes"
+		       ? "write the value without quotes"
 		       : NULL;
 }
 

@@ -564,7 +564,7 @@ static enum verdict mend_number(struct line *line, size_t at, size_t span, char 
 }
 
 #define NUMBER_WHY                                                                                 \
-	"-n takes no value: to wait for so long is --wait, for so many holders at a time sem "     \
+	"-n takes no value: the time to wait is --wait, the number of holders is sem --permits "   \
 	"(--name has any name)"
 
 /* Correct "5 min", "1m 30s", and --watch without its '='. */

@@ -63,7 +63,7 @@ const struct opt opt_table[OPT_COUNT] = {
 	[OPT_TAKE] = { "take", NULL, "K", TYPE_NUMBER, FIELD(take), GROUP_OWNER, VERBS_SEM,
 		       HAS_DEFAULT, .min = 1, .max = RLOCK_TAKE_MAX,
 		       .expected = "a number from 1 to 1000, like 2",
-		       .help = "acquire so many permits at once, all or none" },
+		       .help = "acquire K permits together, all or none" },
 	[OPT_RESIZE] = { "resize", NULL, NULL, TYPE_FLAG, FIELD(resize), GROUP_OWNER, VERBS_SEM,
 			 WITHOUT_COMMAND,
 			 .help = "acquire nothing: set the total of the semaphore to --permits" },
@@ -75,7 +75,7 @@ const struct opt opt_table[OPT_COUNT] = {
 		       .rival = OPT_NO_WAIT,
 		       .help = "wait for DUR at most; also for a server that is down; 0 is --no-wait, inf no limit (default: inf; a server that is down at the start is an error)",
 		       .help_holder =
-			       "wait for DUR at most; the request stands after that (default: inf, no limit)" },
+			       "wait for DUR at most; the request stays in effect after that (default: inf, no limit)" },
 	[OPT_COMPLAIN_AFTER] = { "complain-after", NULL, "DUR", TYPE_DURATION,
 				 FIELD(complain_after_ms), GROUP_WAITING, VERBS_ACQUIRE, FOR_FILE,
 				 .help = "with -n: say which holder has held the lock for DUR or longer, and exit with 75" },

@@ -50,7 +50,7 @@ static void explain(const char *value, const char *piece, char why[RLOCK_ERROR_M
 	if (*piece == '"' || *piece == '\'')
 		suggested = "quotes are no part of a URL: leave them out";
 	else if (*piece == '#')
-		suggested = "a comment stands on a line of its own";
+		suggested = "a comment needs a line of its own";
 	else if (strpbrk(value, URL_SEPARATORS) != NULL && has_rest_of_password(value))
 		suggested = "a blank in a user or password is written %20";
 	else if (strstr(why, "parameter 'db' is unknown") != NULL)

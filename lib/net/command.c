@@ -130,10 +130,9 @@ static enum rlock_status fail_denied(struct rlock__connection *connection, const
 
 	if (strncmp(reply->str, "NOPERM", 6) == 0)
 		return rlock__server_error(&connection->error, reply->str, reply->len, NULL);
-	return rlock__fail(
-		&connection->error, RLOCK_EUNSUPPORTED,
-		"it denies SUBSCRIBE: a waiter tries again within a second, each time: %s",
-		rlock_escape(reply->str, reply->len, shown, sizeof(shown)));
+	return rlock__fail(&connection->error, RLOCK_EUNSUPPORTED,
+			   "it denies SUBSCRIBE: waiters poll at least once a second: %s",
+			   rlock_escape(reply->str, reply->len, shown, sizeof(shown)));
 }
 
 /* Count the acknowledgements of channels. Messages between them are dropped: an attempt follows in any case. */

@@ -379,7 +379,7 @@ static enum rlock_status password_step(struct rlock__session *session)
 	enum rlock_status status = password_advance(session);
 
 	if (status == RLOCK_BUSY && rlock_now_ms() >= session->deadline_ms)
-		status = fail_password(session, "it was not there in time");
+		status = fail_password(session, "it was not ready in time");
 	if (status != RLOCK_OK)
 		return status;
 	trace_connected(session);

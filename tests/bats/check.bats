@@ -345,10 +345,10 @@ has_failed_to_save() {
 	start_proxy
 	proxy deny subscribe 1000
 	run -0 rlock check
-	finds note messages 'none come from this server: it denies SUBSCRIBE: a waiter tries again within a second, each time: ERR forbidden$'
+	finds note messages 'none come from this server: it denies SUBSCRIBE: waiters poll at least once a second: ERR forbidden$'
 	finds ok lock 'one was acquired and released$'
 	proxy pass
 	proxy cut-before subscribe 1000
 	run -0 rlock check
-	finds note messages 'none come from this server: cannot reach .*: waiters try again within a second, each time$'
+	finds note messages 'none come from this server: cannot reach .*: waiters poll at least once a second$'
 }

@@ -387,7 +387,7 @@ says() {
 	done
 	run -0 rlock check -u "${RLOCK_URL/redis+cluster:\/\//redis+cluster://limited:secret@}"
 	assert_line --regexp '^note +rights +.*try: ACL SETUSER limited \+cluster\|slots$'
-	assert_line --regexp '^note +nodes +not looked at: denied by the server'
+	assert_line --regexp '^note +nodes +not checked: denied by the server'
 }
 
 @test "check calls a cluster unsound while no lock can be acquired in a migrating slot" {

@@ -153,7 +153,7 @@ as_user() {
 	mkfifo unwritten "$XDG_CONFIG_HOME/rlock.conf"
 	refuses "rlock: configuration file 'unwritten' (--config): the pipe is empty, and has no writer" rlock run --config unwritten
 	RLOCK_CONFIG='' refuses "rlock: configuration file '$XDG_CONFIG_HOME/rlock.conf': a named pipe, not a regular file: \
-to set no option, let an empty file stand there" rlock run -u "$SOCKET_URL"
+to set no option, put an empty file there" rlock run -u "$SOCKET_URL"
 	RLOCK_CONFIG=/dev/null run -0 rlock run -u "$SOCKET_URL" a -- true
 	assert_output ''
 }

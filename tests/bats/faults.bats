@@ -53,7 +53,7 @@ end_without_messages() {
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	unfreeze
 	ended_with 76
-	stderr_is_one_line '^rlock: a: lock lost at [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}[-+][0-9]{2}:[0-9]{2}: not renewed for [0-9.]+m?s: .+: terminating the command: before you run it again, look at what is half done$'
+	stderr_is_one_line '^rlock: a: lock lost at [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}[-+][0-9]{2}:[0-9]{2}: not renewed for [0-9.]+m?s: .+: terminating the command: before you run it again, check what is half done$'
 	wait_until 5 no_keys
 	no_rlock_runs
 }

@@ -152,7 +152,7 @@ make_locks() {
 	acquire lock ci hourly
 	run -0 --separate-stderr rlock list -u "$CI_URL"
 	assert_equal "$(names)" 'nightly-1 '
-	assert_regex "$stderr" '^rlock: \*: redis://127.0.0.1:[0-9]+/0: 1 keys could not be looked at: denied by the server'
+	assert_regex "$stderr" '^rlock: \*: redis://127.0.0.1:[0-9]+/0: 1 keys could not be read: denied by the server'
 	run -77 rlock list -u "$CI_URL" 'hourly*'
 }
 
@@ -163,7 +163,7 @@ make_locks() {
 	start_proxy
 	proxy delay 200
 	run -0 on_terminal 80 rlock list '*A63'
-	assert_output --regexp $'\rrlock: [0-9]+ keys looked at, [0-9]+ locks found'
+	assert_output --regexp $'\rrlock: [0-9]+ keys scanned, [0-9]+ locks found'
 	assert_line --regexp '^.*nA63 +plain'
 }
 

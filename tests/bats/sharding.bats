@@ -76,6 +76,6 @@ teardown() { common_teardown; }
 		ended_with 0
 		assert [ -e ran ]
 		assert_equal "$(grep -c SUBSCRIBE stderr)" 1
-		assert grep -q "it denies SUBSCRIBE: a waiter tries again within a second, each time: ERR unknown command 'SUBSCRIBE'$" stderr
+		assert grep -q "it denies SUBSCRIBE: waiters poll at least once a second: ERR unknown command 'SUBSCRIBE'$" stderr
 	done
 }

@@ -213,10 +213,10 @@ stops_with() {
 	rlock run --at-least 60s c -- true
 	cannot_be_asked c "--at-least keeps it after its job, until [-0-9T:. +]+: $force --holder [^ ]+:lingering:[0-9]+ c$"
 	redis hset d "$JAVA" 1 >/dev/null
-	cannot_be_asked d "it is no rlock, but a Java client, say: end it there, then $force --holder $JAVA d$"
+	cannot_be_asked d "it is not rlock, but for example a Java client: end it there, then $force --holder $JAVA d$"
 	redis set e 0 >/dev/null
 	redis set 'rlock_total:{e}' 1 >/dev/null
-	cannot_be_asked e "it is no rlock, but a Java client, say: end it there, then break all permits: $force e$"
+	cannot_be_asked e "it is not rlock, but for example a Java client: end it there, then break all permits: $force e$"
 	# The other holders of the same lock are asked.
 	rlock read --owner ci-7 --lease 60s g
 	hold_as read g

@@ -294,7 +294,7 @@ only_the_semaphore_stays() {
 	run_example README.md stuck
 	assert_equal "$status" 0
 	assert_line --regexp '^  holder .* 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1$'
-	assert_regex "$stderr" '^rlock: stuck: 5e8b3cf0.* cannot be asked: it is no rlock,.*
+	assert_regex "$stderr" '^rlock: stuck: 5e8b3cf0.* cannot be asked: it is not rlock,.*
 rlock: stuck: lock broken: it was held by .*5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1, which may still run$'
 	nothing_is_held
 }

@@ -41,11 +41,12 @@ static const struct {
 	{ "log = journald\n", 1, "log 'journald': not syslog, stderr or a file's name" },
 	/* syntax of other programs' files */
 	{ "\xef\xbb\xbfttl = 3s\n", 1, "byte order mark" },
-	{ "db = 0\nttl = 3s # short\n", 2, "'ttl': a comment stands on a line of its own" },
-	{ "url = redis://ci:" SECRET "@h\t# the server\n", 1, "'url': a comment stands on" },
+	{ "db = 0\nttl = 3s # short\n", 2, "'ttl': a comment needs a line of its own" },
+	{ "url = redis://ci:" SECRET "@h\t# the server\n", 1,
+	  "'url': a comment needs a line of its own" },
 	{ "password-file = '/etc/rlock/password'\n", 1,
-	  "'password-file': the value stands without quotes" },
-	{ "url = \"redis://ci:" SECRET "@h\"\n", 1, "the value stands without quotes" },
+	  "'password-file': write the value without quotes" },
+	{ "url = \"redis://ci:" SECRET "@h\"\n", 1, "write the value without quotes" },
 	{ "url = redis://ci:" SECRET " two@h\n", 1,
 	  "a blank in a user or password is written %20" },
 	/* options that are given twice, or exclude each other */
