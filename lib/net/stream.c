@@ -289,6 +289,7 @@ enum rlock_status rlock__connector_advance(struct rlock__connector *connector,
 
 	if (status != RLOCK_OK)
 		return status;
+	assert(connector->address != NULL);
 	status = connector->fd < 0 ? try_address(connector) : connect_address(connector);
 	while (status == RLOCK_ENET && connector->address->ai_next != NULL) {
 		close_fd(connector);
