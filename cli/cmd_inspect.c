@@ -651,6 +651,29 @@ static const struct rlock_holder *oldest_holder(const struct rlock_inspection *l
 	return oldest;
 }
 
+/* Print the note, or the owner if there is no note. Returns the length. */
+static size_t print_note_or_owner(const struct rlock_name *note, const struct rlock_name *owner,
+				  char out[CELL_MAX])
+{
+	const struct rlock_name *shown = note->len > 0 ? note : owner;
+
+	return strlen(rlock_escape(shown->text, shown->len, out, CELL_MAX));
+}
+
+/* Print the last holder of a free lock, and how its hold ended. */
+static void describe_last(const struct rlock_last *last, char out[CELL_MAX])
+{
+	size_t len = print_note_or_owner(&last->note, &last->owner, out);
+	char ago[DURATION_TEXT_MAX], end[48] = "released";
+
+	if (last->signal > 0)
+		(void)snprintf(end, sizeof(end), "ended by signal %" PRId64, last->signal);
+	else if (last->status >= 0)
+		(void)snprintf(end, sizeof(end), "ended with %" PRId64, last->status);
+	(void)snprintf(out + len, CELL_MAX - len, " (free, %s %s ago)", end,
+		       duration_print_rough(last->ago_ms, ago));
+}
+
 /* Print the holder's note, or its owner if it has no note, and how many more holders there are. */
 static void describe_holder(const struct rlock_inspection *lock, const struct rlock_holder *holder,
 			    char out[CELL_MAX])
@@ -661,11 +684,7 @@ static void describe_holder(const struct rlock_inspection *lock, const struct rl
 		(void)snprintf(out, CELL_MAX, "%zu holders", lock->holder_total);
 		return;
 	}
-	if (holder->note.len > 0)
-		(void)rlock_escape(holder->note.text, holder->note.len, out, CELL_MAX);
-	else
-		(void)rlock_escape(holder->owner.text, holder->owner.len, out, CELL_MAX);
-	len = strlen(out);
+	len = print_note_or_owner(&holder->note, &holder->owner, out);
 	if (is_kept(holder)) {
 		(void)snprintf(out + len, CELL_MAX - len, " (ended, kept by --at-least)");
 		len = strlen(out);
@@ -677,18 +696,23 @@ static void describe_holder(const struct rlock_inspection *lock, const struct rl
 static void add_row(struct printing *printing, const struct rlock_inspection *lock)
 {
 	const struct rlock_holder *holder = oldest_holder(lock);
+	/* list finds a free lock only by its last holder. */
+	const struct rlock_last *last = lock->state == RLOCK_STATE_FREE ? lock->last : NULL;
+	const struct rlock_name *last_owner = last != NULL ? &last->owner : NULL;
 	char name[CELL_MAX * 2 + 64], since[DURATION_TEXT_MAX], ttl[DURATION_TEXT_MAX];
-	char waiters[32], servers[COLUMNS_COUNT_MAX], shown_holder[CELL_MAX], key[CELL_MAX * 4];
+	char waiters[32], servers[COLUMNS_COUNT_MAX], shown_holder[CELL_MAX], owner[CELL_MAX];
+	char key[CELL_MAX * 4];
 	size_t server_count = printing->opts->url_count;
 	const char *cells[LIST_COLUMN_COUNT] = {
 		[LIST_NAME] = rlock_escape(lock->name.text, lock->name.len, name, sizeof(name)),
-		[LIST_KIND] = rlock_kind_name(lock->kind),
+		[LIST_KIND] = last != NULL ? last->kind : rlock_kind_name(lock->kind),
 		[LIST_SINCE] = duration_print_rough(
 			holder != NULL ? holder->held_ms : RLOCK_TIME_UNKNOWN, since),
 		[LIST_TTL] = duration_print_rough(lock->ttl_ms, ttl),
 		[LIST_WAITERS] = waiters,
-		[LIST_CLIENT] =
-			rlock_client_name(holder != NULL ? holder->client : RLOCK_CLIENT_UNKNOWN),
+		[LIST_CLIENT] = rlock_client_name(last != NULL     ? RLOCK_CLIENT_RLOCK
+						  : holder != NULL ? holder->client
+								   : RLOCK_CLIENT_UNKNOWN),
 		[LIST_HOLDER] = shown_holder,
 		[LIST_SERVERS] = server_count > 1
 					 ? columns_print_count(server_count, server_count, servers)
@@ -696,9 +720,18 @@ static void add_row(struct printing *printing, const struct rlock_inspection *lo
 	};
 
 	(void)snprintf(waiters, sizeof(waiters), "%zu", lock->queue_total + lock->wake_total);
-	describe_holder(lock, holder, shown_holder);
-	/* Rows with equal keys are merged: the same lock with the same holder on several servers. */
-	(void)snprintf(key, sizeof(key), "%s\n%s\n%s", name, cells[LIST_KIND], shown_holder);
+	if (last != NULL)
+		describe_last(last, shown_holder);
+	else
+		describe_holder(lock, holder, shown_holder);
+	/*
+	 * Rows with equal keys are merged: the same lock with the same holder on several servers. The text of a last holder has a time,
+	 * which each server's clock makes different.
+	 */
+	(void)snprintf(key, sizeof(key), "%s\n%s\n%s", name, cells[LIST_KIND],
+		       last_owner == NULL ? shown_holder
+					  : rlock_escape(last_owner->text, last_owner->len, owner,
+							 sizeof(owner)));
 	columns_add(&printing->table, key, cells);
 	if (printing->table.row_count > ROWS_MAX)
 		print_rows(printing);
@@ -848,8 +881,12 @@ static int print_list(const struct opts *opts, struct rlock_conn *conn, FILE *ou
 		.json = { out, false },
 		.shown_ms = rlock_now_ms() + PROGRESS_AFTER_MS - PROGRESS_EVERY_MS,
 	};
-	struct rlock_list_request request = { *opts_pattern(opts), on_locks, on_progress, &printing,
-					      0 };
+	struct rlock_list_request request = {
+		.pattern = *opts_pattern(opts),
+		.on_locks = on_locks,
+		.on_progress = on_progress,
+		.ctx = &printing,
+	};
 	enum rlock_status status;
 	int code = 0;
 
@@ -864,6 +901,8 @@ static int print_list(const struct opts *opts, struct rlock_conn *conn, FILE *ou
 	}
 	if (opts->metrics || opts->held_for_ms >= 0)
 		request.holders_max = AGES_MAX;
+	else
+		request.with_remembered = true;
 	status = rlock_list(conn, &request);
 	print_rows(&printing);
 	if (status != RLOCK_OK)

@@ -1,6 +1,6 @@
 /*
- * Scan the keys of all servers for locks. SCAN returns the hashes, a slice at a time, and then the permits of semaphores. inspect.lua
- * then reads some of these at a time; is_lock decides which of them are listed.
+ * Scan the keys of all servers for locks. SCAN returns the hashes, a slice at a time, then the permits of semaphores, and then the last
+ * holders that --remember has left. inspect.lua then reads some of these at a time; is_lock decides which of them are listed.
  */
 #include <fnmatch.h>
 #include <hiredis/hiredis.h>
@@ -115,9 +115,14 @@ struct batch {
 
 /* ---- what is a lock ---- */
 
-/* Whether a key is listed. A user's own hash can look like a lock, so something else must show that it is one: its ground. */
-static bool is_lock(const struct rlock_inspection *inspection)
+/*
+ * Whether a name is listed. A user's own hash can look like a lock, so something else must show that it is one: its ground. A free lock is
+ * listed by the key of its last holder.
+ */
+static bool is_lock(const struct listing *listing, const struct rlock_inspection *inspection)
 {
+	if (inspection->state == RLOCK_STATE_FREE)
+		return listing->request->with_remembered && inspection->last != NULL;
 	return inspection->state == RLOCK_STATE_HELD && inspection->ground[0] != '\0';
 }
 
@@ -128,7 +133,7 @@ static enum rlock_status take_inspection(struct batch *batch, struct rlock_inspe
 	bool is_new = false;
 
 	listing->inspected++;
-	if (is_lock(inspection) &&
+	if (is_lock(listing, inspection) &&
 	    !seen_add(&listing->seen, inspection->name.text, inspection->name.len, &is_new)) {
 		rlock__inspection_clear(inspection);
 		return rlock__fail_memory(&listing->conn->error);
@@ -271,37 +276,43 @@ static enum rlock_status inspect_batch(struct listing *listing, const struct rlo
  */
 #define KEYS_AT_ONCE 200
 
-#define PERMITS_SUFFIX ":timeout"
-
-/* The scans of a server, one after the other. wire: RedissonObject.suffixName. */
+/*
+ * The scans of a server, one after the other: locks, by the user's pattern, then side keys, which have the name between prefix and suffix.
+ * wire: RedissonObject.suffixName.
+ */
 static const struct sort {
-	const char *type, *pattern; /* pattern NULL: the user's */
-} sorts[] = { { "hash", NULL }, { "zset", "*" PERMITS_SUFFIX } };
+	const char *type, *prefix, *suffix; /* prefix NULL: the key is the name */
+} sorts[] = {
+	{ "hash", NULL, NULL },
+	{ "zset", "", ":timeout" }, /* the permits of a semaphore */
+	{ "hash", "rlock_last:", "" },
+};
+#define LAST_SORT 2 /* scanned only if the request is with_remembered */
 
 /* ---- the names of a page ---- */
 
-/* Whether key has the form {NAME}:timeout, as the permits of a semaphore. *out: NAME. */
-static bool is_of_semaphore(const redisReply *key, struct rlock_name *out)
+/* Whether key is a side key of that sort, of the name *out, which is in braces or contains an opening one. */
+static bool is_side_key(const struct sort *sort, const redisReply *key, struct rlock_name *out)
 {
-	size_t suffix_len = strlen(PERMITS_SUFFIX), len = key->len - suffix_len;
-	const char *brace;
+	size_t prefix_len = strlen(sort->prefix), suffix_len = strlen(sort->suffix), len;
+	const char *text = key->str + prefix_len, *brace;
 
-	if (key->len <= suffix_len)
+	if (key->len <= prefix_len + suffix_len || strncmp(key->str, sort->prefix, prefix_len) != 0)
 		return false;
-	brace = memchr(key->str, '{', len);
+	len = key->len - prefix_len - suffix_len;
+	brace = memchr(text, '{', len);
 	if (brace == NULL)
 		return false;
-	*out = (struct rlock_name){ key->str, len };
-	if (brace == key->str && key->str[len - 1] == '}' &&
-	    memchr(key->str + 1, '{', len - 1) == NULL)
-		*out = (struct rlock_name){ key->str + 1, len - 2 };
+	*out = (struct rlock_name){ text, len };
+	if (brace == text && text[len - 1] == '}' && memchr(text + 1, '{', len - 1) == NULL)
+		*out = (struct rlock_name){ text + 1, len - 2 };
 	return true;
 }
 
-/* Whether key belongs to a name that fits the pattern of the request. *out: the name. */
+/* Whether key belongs to a name that the request asks for, *out. */
 static bool name_of(const struct listing *listing, const redisReply *key, struct rlock_name *out)
 {
-	bool is_of_permits = listing->sort->pattern != NULL;
+	bool is_side = listing->sort->prefix != NULL;
 	char text[RLOCK_NAME_MAX + 1];
 	const char *why;
 
@@ -309,11 +320,11 @@ static bool name_of(const struct listing *listing, const redisReply *key, struct
 		return false;
 	*out = (struct rlock_name){ key->str, key->len };
 	/* A key whose name no acquisition accepts is no lock. */
-	if ((is_of_permits && !is_of_semaphore(key, out)) ||
+	if ((is_side && !is_side_key(listing->sort, key, out)) ||
 	    rlock_name_check(out, &why) != RLOCK_OK)
 		return false;
 	(void)snprintf(text, sizeof(text), "%.*s", (int)out->len, out->text);
-	return !is_of_permits || fnmatch(listing->request->pattern.text, text, 0) == 0;
+	return !is_side || fnmatch(listing->request->pattern.text, text, 0) == 0;
 }
 
 static enum rlock_status inspect_keys(struct listing *listing, const redisReply *keys)
@@ -401,20 +412,21 @@ static struct rlock_name server_pattern(const struct rlock_name *pattern,
 static enum rlock_status scan_step(struct listing *listing)
 {
 	char text[RLOCK_NAME_MAX + 1];
-	const struct rlock_name pattern = server_pattern(&listing->request->pattern, text);
-	const struct rlock_name *wanted = &pattern;
-	const char *own = listing->sort->pattern, *type = listing->sort->type;
-	char count[24];
-	const char *argv[] = { "SCAN",  listing->cursor, "MATCH", own != NULL ? own : wanted->text,
+	struct rlock_name pattern = server_pattern(&listing->request->pattern, text);
+	const char *type = listing->sort->type;
+	char count[24], side_keys[32];
+	const char *argv[] = { "SCAN",  listing->cursor, "MATCH", pattern.text,
 			       "COUNT", count,           "TYPE",  type };
-	size_t lengths[] = { 4, strlen(listing->cursor),
-			     5, own != NULL ? strlen(own) : wanted->len,
-			     5, 0,
-			     4, strlen(type) };
+	size_t lengths[] = { 4, strlen(listing->cursor), 5, pattern.len, 5, 0, 4, strlen(type) };
 	const struct rlock__command command = { 8, argv, lengths, true, NULL };
 	struct rlock__result result;
 	enum rlock_status status;
 
+	if (listing->sort->prefix != NULL) {
+		argv[3] = side_keys;
+		lengths[3] = (size_t)snprintf(side_keys, sizeof(side_keys), "%s*%s",
+					      listing->sort->prefix, listing->sort->suffix);
+	}
 	lengths[5] = (size_t)snprintf(count, sizeof(count), "%d", KEYS_AT_ONCE);
 	rlock__request_begin(listing->connection, &command, INT64_MAX);
 	result = rlock__request_await(listing->connection);
@@ -505,10 +517,11 @@ static enum rlock_status list_server(void *ctx, struct rlock__connection *connec
 	struct listing *listing = ctx;
 	enum rlock_status status = RLOCK_OK;
 	uint64_t number = 0;
+	size_t sort_count = LAST_SORT + listing->request->with_remembered;
 
 	listing->connection = connection;
 	listing->inspected = listing->progress->keys_denied = 0;
-	for (size_t i = 0; i < sizeof(sorts) / sizeof(sorts[0]) && status == RLOCK_OK; i++) {
+	for (size_t i = 0; i < sort_count && status == RLOCK_OK; i++) {
 		listing->sort = &sorts[i];
 		status = scan_sort(listing, &number);
 	}

@@ -940,10 +940,11 @@ struct rlock_list_request {
 	void (*on_progress)(void *ctx, const struct rlock_list_progress *progress);
 	void *ctx;
 	size_t holders_max; /* how many holders to list for each lock; 0: a few. More holders take longer */
+	bool with_remembered; /* also list free locks whose last holder the server remembers; this takes another scan */
 };
 
 /*
- * Find the locks that are held on each server, or on all masters of a cluster. The call scans all keys, in slices that are too short to
+ * Find the locks that are held on each server, or on all masters of a cluster, and with_remembered also free ones. The call scans all keys, in slices that are too short to
  * delay other clients. A lock that is held during the whole scan is found once; other locks may be missed. Nothing is changed. Any hash
  * of numbers could be a lock, so a key is listed only if something else shows that it is one: see ground.
  * RLOCK_OK      all keys were scanned

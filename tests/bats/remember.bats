@@ -43,6 +43,36 @@ says_last() {
 	assert_output 'nightly: free'
 }
 
+@test "list shows the last holder of a free lock, with one row for several servers; --held-for and --metrics leave it out" {
+	local url=redis://127.0.0.1:$PORT
+	run -3 rlock run --remember 1d --note 'nightly backup' nightly -- sh -c 'exit 3'
+	run -0 rlock sem --permits 2 --remember 1d --note 'the {import}' 'a{b}c' -- true
+	rlock lock --owner ci --lease 1m --note step deploy
+	rlock unlock --remember 1d --owner ci deploy
+	rlock run other -- true
+	run -0 rlock list
+	assert_equal "${#lines[@]}" 4
+	assert_line --regexp '^nightly +plain +- +- +0 +rlock +nightly backup \(free, ended with 3 [0-9.]+s ago\)$'
+	assert_line --regexp '^a\{b\}c +sem .* the \{import\} \(free, ended with 0 [0-9.]+s ago\)$'
+	assert_line --regexp '^deploy +plain .* step \(free, released [0-9.]+s ago\)$'
+	run -0 rlock list 'n*'
+	assert_equal "${#lines[@]}" 2
+	run -0 rlock list --json nightly
+	assert_equal "$(json 'lock["state"], lock["last"]["status"]')" "('free', 3)"
+	run -0 rlock list --held-for 1s
+	assert_output 'ok: no lock is held for 1s or longer'
+	run -0 rlock list --metrics
+	refute_output --partial nightly
+	hold_in_background nightly --note 'the next'
+	run -0 rlock list 'n*'
+	assert_equal "${#lines[@]}" 2
+	assert_line --regexp '^nightly +plain .* the next$'
+	redis flushall >/dev/null
+	rlock run -u "$url/1" -u "$url/2" --remember 1d --note both both -- true
+	run -0 rlock list -u "$url/1" -u "$url/2"
+	assert_line --regexp '^both .* 2 of 2 +rlock +both \(free, ended with 0 '
+}
+
 @test "locks of all kinds remember their last holder" {
 	local kind
 	for kind in fair write 'sem --permits 2'; do
