@@ -616,8 +616,7 @@ static enum rlock_status request_lock(struct acquirer *acquirer)
 	request.since_us = &lease->since_us;
 	request.inherited = (const char *const *)acquirer->owners;
 	request.inherited_count = acquirer->owner_count;
-	/* Do not check for `lock --owner` without a command: it leaves no process that an rlock above us could wait for. */
-	request.is_ancestor = acquirer->record.purpose == RLOCK_PURPOSE_OWNER ? NULL : is_ancestor;
+	request.is_ancestor = is_ancestor;
 	request.has_ended = has_ended;
 	request.issue_token = opts->fence;
 	request.on_wait = on_long_wait;

@@ -134,6 +134,11 @@ count_of_ci() {
 	no_keys
 }
 
+@test "lock --owner for a lock that an rlock above it holds is a deadlock, 64" {
+	run -64 rlock run a -- timeout -s KILL 20 rlock lock --owner ci --lease 30s a
+	assert_one_line '^rlock: a: deadlock: held by an ancestor of this process, .*: --owner names another owner: leave it out, or give it to the outer call, too$'
+}
+
 @test "with several names run --owner re-enters those that ID holds, and acquires the others" {
 	rlock lock --owner ci --lease 1m b
 	run -0 rlock run -n --owner ci a b c -- sh -c "$REDIS hvals a; $REDIS hvals b; $REDIS hvals c"

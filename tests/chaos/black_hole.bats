@@ -33,9 +33,9 @@ lock_ended() {
 	grep -qE "^\"message\",\"__keyevent@0__:($1)\",\"$NAME\"" "$EVENTS"
 }
 
-# check_told END_US: checks when SIGTERM came. SIGKILL comes a tenth of the lease before its end, at least 200 ms. SIGTERM must come
+# check_sigterm END_US: checks when SIGTERM came. SIGKILL comes a tenth of the lease before its end, at least 200 ms. SIGTERM must come
 # a sixth of the lease before SIGKILL.
-check_told() {
+check_sigterm() {
 	local told_us late_us margin_us=$((LEASE_S * 100000))
 	((margin_us >= 200000)) || margin_us=200000
 	told_us=$(times term | head -n 1)
@@ -60,7 +60,7 @@ check_margin() {
 		! lock_ended del || return 0
 	fi
 	was_gone_by "$end_us"
-	check_told "$end_us"
+	check_sigterm "$end_us"
 }
 
 # fall_silent NUMBER KIND: the network of a holder fails. In every other cell replies were late before: a holder that counted its

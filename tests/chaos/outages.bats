@@ -54,8 +54,8 @@ crash() {
 	wait_until 20 is_gone "$SERVER_PID"
 }
 
-# so_many_wait COUNT: whether COUNT calls are subscribed.
-so_many_wait() {
+# are_subscribed COUNT: whether COUNT calls are subscribed.
+are_subscribed() {
 	[ "$(redis client list type pubsub | wc -l)" = "$1" ]
 }
 
@@ -68,9 +68,9 @@ begin_queue() {
 		start_contender "$number" "$kind" "$LEDGER" '-f 2000' -t 3s -w 60s
 		QUEUE+=("$PID")
 		# Wait until the first one, a writer if the holder reads, is in the queue: a reader before it would acquire the lock immediately.
-		((number > 0)) || wait_until 20 so_many_wait 1 || return
+		((number > 0)) || wait_until 20 are_subscribed 1 || return
 	done
-	wait_until 20 so_many_wait $WAITERS
+	wait_until 20 are_subscribed $WAITERS
 }
 
 # restart NUMBER KIND: the server of a holder and of waiters crashes and comes back. Its data was in a log, saved, lost, or on a replica.
@@ -128,7 +128,7 @@ stay_away() {
 	patient=$PID
 	start_contender brief "$kind" ledger-brief '-f 0' -w 3s
 	brief=$PID
-	wait_until 20 so_many_wait 2 || return
+	wait_until 20 are_subscribed 2 || return
 	# Read the clock before the crash: the waiters count from when they notice it.
 	since_us=$(now_us)
 	crash || return

@@ -331,7 +331,7 @@ static bool step_release_again(void)
 	return true;
 }
 
-static void check_told(const struct relied *hold)
+static void check_stop_request(const struct relied *hold)
 {
 	size_t index = 0;
 	const char *by = rlock_hold_stop_requested_by(hold->handle, &index);
@@ -365,7 +365,7 @@ static bool step_renew(void)
 	if (status == RLOCK_OK) {
 		extend_hold(hold);
 		if (!state.is_dirty && topology != SEVERAL)
-			check_told(hold);
+			check_stop_request(hold);
 		if (rlock_hold_ttl_ms(hold->handle) < hold->lasts_ms - rlock_now_ms())
 			fail("the renewal says that %" PRId64 " ms are left",
 			     rlock_hold_ttl_ms(hold->handle));

@@ -92,13 +92,13 @@ static redisContext *connect_as_root(const struct server *server)
 }
 
 /* Whether the server's INFO has this text. */
-static bool server_tells(struct server *server, const char *text)
+static bool info_contains(struct server *server, const char *text)
 {
 	redisReply *reply = server_reply(server, "INFO");
-	bool is_stop_requested = strstr(reply->str, text) != NULL;
+	bool is_found = strstr(reply->str, text) != NULL;
 
 	freeReplyObject(reply);
-	return is_stop_requested;
+	return is_found;
 }
 
 /* Whether the server answers, and it is ours: another one may have taken the port. */
@@ -110,7 +110,7 @@ static bool has_begun(struct server *server)
 	if (server->context == NULL)
 		return false;
 	(void)snprintf(text, sizeof(text), "process_id:%d\r", (int)server->pid);
-	if (server_tells(server, text))
+	if (info_contains(server, text))
 		return true;
 	redisFree(server->context);
 	server->context = NULL;

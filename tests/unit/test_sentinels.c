@@ -313,7 +313,7 @@ static bool may_grant(const bool *has_answer, const unsigned *masters, const int
 }
 
 /* Whether the replies to the last query allow a grant on master. */
-static bool was_told(unsigned master)
+static bool allows_grant(unsigned master)
 {
 	bool has_answer[SENTINELS_MAX];
 	unsigned masters[SENTINELS_MAX];
@@ -461,7 +461,7 @@ static void step(struct result *result)
 		granted[i] = grant(&clients[i], false, expected < MASTERS ? LONG_MS : SHORT_MS);
 		result->grants += granted[i] < MASTERS;
 		result->refusals += granted[i] == MASTERS;
-		result->unfounded += granted[i] < MASTERS && !was_told(granted[i]);
+		result->unfounded += granted[i] < MASTERS && !allows_grant(granted[i]);
 		result->dead += expected < MASTERS && granted[i] != expected;
 		result->lost += expected < MASTERS && !is_renewable(&clients[i]);
 	}
@@ -470,7 +470,7 @@ static void step(struct result *result)
 			granted[0] < MASTERS && granted[i] < MASTERS && granted[i] != granted[0];
 	/* The sentinels change during this grant, so compare it with the replies that the client got. */
 	granted[0] = grant(&clients[0], true, SHORT_MS);
-	result->unfounded += granted[0] < MASTERS && !was_told(granted[0]);
+	result->unfounded += granted[0] < MASTERS && !allows_grant(granted[0]);
 }
 
 static void play(size_t sentinel_count)
