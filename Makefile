@@ -135,7 +135,7 @@ TREES := $(BUILD) $(STATIC) $(BUILD)/sanitize $(BUILD)/fuzz
 # ---- how things are made ----
 
 Q := $(if $(V),,@)
-# $(call step,WORD): print WORD and $@, and make the directory of $@. It stands before the command that makes $@.
+# $(call step,WORD): print WORD and $@, and make the directory of $@. Write it before the command that makes $@.
 step = $(Q)$(if $(V),,printf '  %-5s %s\n' $1 $@; )mkdir -p $(@D) &&
 # $(call remember,LINES): write quoted lines to $@, but leave $@ and its time alone if it has these lines already.
 remember = @mkdir -p $(@D); printf '%s\n' $1 >$@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
@@ -148,7 +148,7 @@ archive = $(call step,AR)rm -f $@ && $(AR) rcs $@ $^
 .PHONY: all
 all: $(PRODUCTS) ## the program, the library, its .pc file and completions (the default)
 
-# This file changes with the compile commands and the list of sources: all objects of the tree are then compiled again.
+# flags changes with the compile commands and the list of sources: all objects of the tree are then compiled again.
 $(TREES:%=%/flags): FORCE | prepare
 	$(call remember,$(call quote,$(TREE_CC) $(LANGUAGE) $(WARNINGS) $(FLAGS_lib) $(FLAGS_cli) $(TREE_CFLAGS)) \
 		$(call quote,$(TREE_LDFLAGS) $(TREE_LIBS)) $(LIB_OBJECTS) $(CLI_OBJECTS))
@@ -308,7 +308,7 @@ lint-cppcheck:
 	$(Q)cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
 		--error-exitcode=1 --suppress=missingIncludeSystem -D_GNU_SOURCE -I. -Ilib -Icli $(SOURCES)
 
-# A script without a missing include has no global variable. Line numbers are those of the script as it is sent.
+# A script that lacks an include has a global variable, which luacheck reports. The line numbers count in the script as it is sent.
 lint-lua:
 	$(Q)for script in lua/*.lua; do out=$$(awk -f lua/expand.awk "$$script" | luacheck --no-color --no-config --std lua51 \
 		--read-globals redis KEYS ARGV --only 0 1 --filename "$$script" -) || { printf '%s\n' "$$out" >&2; exit 1; }; done

@@ -78,7 +78,7 @@ tools += $(BUILD)/tools/run_until_ended
 $(BUILD)/tools/run_until_ended: $(BUILD)/tools/inside
 	$(Q)ln -f $< $@
 
-# The same as a builtin of bash.
+# A builtin of bash that sends requests to a Redis server: tests need no process for each request.
 tools += $(BUILD)/tools/ask_redis.so
 $(BUILD)/tools/ask_redis.so: $(BUILD)/tests/tools/ask_redis.o
 	$(call step,LINK)$(CC) -shared $(TREE_LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
@@ -104,7 +104,7 @@ $(BUILD)/valgrind/pidfd_signals.so: $(BUILD)/tests/valgrind/pidfd_signals.o
 bats := $(wildcard tests/bats/*.bats)
 release_bats := $(wildcard tests/release/*.bats)
 run_tests = $(Q)TOOLS_DIR=$(BUILD)/tools BATS='$(BATS)' JOBS='$(JOBS)' TEST='$(TEST)'
-# Tests are slow under valgrind and sanitizers.
+# Let a file run for an hour: tests are slow under valgrind and sanitizers.
 watched = TESTS_UNDER=$1 FINDINGS=$(BUILD)/$1/findings LIMIT=3600
 on_servers = SERVERS='$(SERVERS)' SERVERS_DIR=$(BUILD)/servers tests/servers.sh
 
