@@ -141,8 +141,6 @@ is_a_deadlock() {
 	run -0 rlock read a -- "${CLEARED[@]}" rlock read -n a -- echo inside
 	assert_output inside
 	run -75 rlock sem --permits 1 b -- "${CLEARED[@]}" rlock sem --permits 1 -w 1s b -- echo inside
-	# A call with --owner has another owner, so it waits.
-	run -75 rlock run a -- rlock lock --owner ci --lease 1m -w 1s a
 	hold_in_background c
 	run -75 rlock run d -- "${CLEARED[@]}" rlock run -w 1s c -- true
 	assert_output --partial 'timed out'
