@@ -45,11 +45,13 @@ hold_kinds() {
 	done
 }
 
-# none_held: none of NAMES has an owner, and no request is left.
+# none_held: none of NAMES has an owner, no stop request is stored for one, and no timeout key of a reader or a queue is left.
 none_held() {
+	local name
 	run -1 rlock status "${NAMES[@]}"
 	refute_output --partial ' pid '
-	assert_equal "$(redis keys '*stop*')$(redis keys '*timeout*')" ''
+	for name in "${NAMES[@]}"; do has_requests "$name" 0; done
+	assert_equal "$(redis keys '*timeout*')" ''
 }
 
 @test "stop terminates the command and releases the lock immediately; the holder exits with 124, for each kind, --at-least and --on-lost" {
