@@ -605,7 +605,7 @@ static bool has_ended(void *ctx, const struct rlock_process *process)
 	return proc_has_ended_here(process);
 }
 
-static enum rlock_status request_lock(struct acquirer *acquirer)
+static struct rlock_request make_request(struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;
 	struct lease *lease = acquirer->args.lease;
@@ -624,7 +624,7 @@ static enum rlock_status request_lock(struct acquirer *acquirer)
 	request.on_wait_again_ms = wait_is_in_place() ? PROGRESS_IN_PLACE_MS : PROGRESS_AGAIN_MS;
 	request.on_total = warn_of_total;
 	request.ctx = acquirer;
-	return rlock_acquire(acquirer->args.conn, acquirer->args.hold, &request);
+	return request;
 }
 
 /*
@@ -710,11 +710,9 @@ static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status s
 	return complain_of_holder(opts, conn) ? EXIT_CONFLICT : opts->conflict_exit_code;
 }
 
-/* Acquire the lock, log and report the result. Runs in the renewer; for --owner without a command in rlock itself. */
-static enum rlock_status acquire(void *ctx)
+/* Log and report the result of a request, and set the exit code if the lock was not acquired. */
+static void end_request(struct acquirer *acquirer, enum rlock_status status)
 {
-	struct acquirer *acquirer = ctx;
-	enum rlock_status status = request_lock(acquirer);
 	int64_t now_ms = rlock_now_ms();
 
 	acquirer->waited_ms = now_ms - acquirer->args.lease->begun_ms;
@@ -727,10 +725,21 @@ static enum rlock_status acquire(void *ctx)
 	} else {
 		acquirer->args.lease->exit_code = end_not_acquired(acquirer, status);
 	}
+}
+
+/* Acquire the lock. Runs in the renewer; for --owner without a command in rlock itself. */
+static enum rlock_status acquire(void *ctx)
+{
+	struct acquirer *acquirer = ctx;
+	struct rlock_request request = make_request(acquirer);
+	enum rlock_status status;
+
+	status = rlock_acquire(acquirer->args.conn, acquirer->args.hold, &request);
+	end_request(acquirer, status);
 	return status;
 }
 
-/* ---- a lock of --owner without a command: it has a lease, but neither a renewer nor a process ---- */
+/* ---- requests of rlock itself, without a renewer ---- */
 
 /* Whether the wait may continue: no signal has asked to end. */
 static bool is_not_ended(void *ctx)
@@ -742,6 +751,37 @@ static bool is_not_ended(void *ctx)
 	return lease->exit_signal == 0;
 }
 
+static int end_without_renewer(const struct lease *lease)
+{
+	return lease->exit_signal != 0 ? signals_die_by(lease->exit_signal) : lease->exit_code;
+}
+
+/* The part of the time for a connection in which a probe must be answered: a server that does not answer delays its error by this. */
+#define PROBE_DIVISOR 4
+
+/*
+ * With -n ask whether the lock is busy before a renewer is forked, which takes longer than the request: most jobs of a fleet that use
+ * -n are told no. Only that answer counts. After any other the renewer acquires the lock, over the same connection. True: the lock is
+ * busy, and all is reported.
+ */
+static bool is_busy(struct acquirer *acquirer)
+{
+	struct rlock_conn *conn = acquirer->args.conn;
+	const struct opts *opts = acquirer->opts;
+	struct rlock_request request;
+
+	if (opts->wait_ms != 0)
+		return false;
+	request = make_request(acquirer);
+	if (rlock_probe(conn, acquirer->args.hold, &request,
+			rlock_now_ms() + opts->connect_timeout_ms / PROBE_DIVISOR) != RLOCK_BUSY)
+		return false;
+	rlock_conn_set_events(conn, signals_fd(), is_not_ended, acquirer->args.lease);
+	end_request(acquirer, RLOCK_BUSY);
+	return true;
+}
+
+/* Acquire a lock of --owner without a command: it has a lease, but neither a renewer nor a process. */
 static int hold_for_owner(struct acquirer *acquirer)
 {
 	struct rlock_hold *hold = acquirer->args.hold;
@@ -756,7 +796,7 @@ static int hold_for_owner(struct acquirer *acquirer)
 		if (lease->exit_signal != 0 || lease->exit_code != 0)
 			finish_unused(acquirer->args.conn, hold);
 	}
-	return lease->exit_signal != 0 ? signals_die_by(lease->exit_signal) : lease->exit_code;
+	return end_without_renewer(lease);
 }
 
 /* ---- acquire and hold: from the options to the exit code ---- */
@@ -849,8 +889,10 @@ static int acquire_and_hold(struct acquirer *acquirer, struct opts *opts)
 	begin_events(acquirer);
 	if (acquirer->record.purpose == RLOCK_PURPOSE_OWNER)
 		return hold_for_owner(acquirer);
-	code = front_run(&acquirer->args);
 	lease = acquirer->args.lease;
+	if (is_busy(acquirer))
+		return end_without_renewer(lease);
+	code = front_run(&acquirer->args);
 	if (lease->acquired_ms > 0)
 		flock_print(opts, lease->acquired_ms - lease->begun_ms, false);
 	return code;

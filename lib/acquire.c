@@ -105,6 +105,8 @@ int64_t rlock__waiter_try_end_ms(const struct rlock__waiter *waiter, int64_t now
 {
 	int64_t least_ms = now_ms + TRY_MIN_MS;
 
+	if (waiter->is_probe)
+		return waiter->deadline_ms;
 	if (waiter->request->wait_ms <= 0)
 		return INT64_MAX; /* the connection has its own timeout */
 	return waiter->deadline_ms > least_ms ? waiter->deadline_ms : least_ms;
@@ -954,6 +956,35 @@ enum rlock_status rlock_acquire(struct rlock_conn *conn, struct rlock_hold *hold
 	rlock__acquire_leave(&waiter);
 	if (status == RLOCK_BUSY)
 		status = fail_busy(&waiter);
+out:
+	waiter_free(&waiter);
+	return status;
+}
+
+enum rlock_status rlock_probe(struct rlock_conn *conn, struct rlock_hold *hold,
+			      const struct rlock_request *request, int64_t deadline_ms)
+{
+	struct rlock__waiter waiter = { 0 };
+	struct rlock_request probe = *request;
+	enum rlock_status status;
+
+	probe.wait_ms = 0;
+	probe.since_us = NULL;
+	status = waiter_init(&waiter, conn, hold, &probe);
+	if (status != RLOCK_OK)
+		goto out;
+	waiter.is_probe = true;
+	waiter.deadline_ms = deadline_ms;
+	do
+		status = rlock__acquire_probe(&waiter);
+	while (status == RLOCK_BUSY && has_more_to_remove(&waiter));
+	if (status == RLOCK_BUSY) {
+		waiter.is_behind_ancestor = is_held_by_ancestor(&waiter);
+		status = fail_busy(&waiter);
+	}
+	/* Leave no request behind, and no stream of which we do not know the state. */
+	if (status != RLOCK_OK && status != RLOCK_BUSY)
+		rlock_conn_after_fork_child(conn);
 out:
 	waiter_free(&waiter);
 	return status;

@@ -78,6 +78,8 @@ struct rlock__place_state {
 };
 
 struct rlock__waiter {
+	/* rlock_probe: the attempt acquires nothing. */
+	bool is_probe;
 	struct rlock_conn *conn;
 	const struct rlock_request *request;
 	struct rlock_hold *hold; /* belongs to the caller */
@@ -121,6 +123,8 @@ bool rlock__waiter_is_subscribed(const struct rlock__place_state *server);
  * Else a failure, with its text in the connection.
  */
 enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter);
+/* Ask whether an attempt would be busy. RLOCK_OK: it would not, on a quorum. RLOCK_BUSY. Else a failure. */
+enum rlock_status rlock__acquire_probe(struct rlock__waiter *waiter);
 /* Make the arguments of an attempt at the index-th place; ctx is the waiter. */
 const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 						struct rlock__args *args);

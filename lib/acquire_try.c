@@ -44,6 +44,8 @@ enum acquire_result {
 	ACQUIRE_OTHER_KIND = -1,
 	ACQUIRE_BUSY = 0,
 	ACQUIRE_DONE = 1,
+	/* to a probe */
+	ACQUIRE_NOT_BUSY = 2,
 };
 
 #define VALUES_PER_NAME 3
@@ -295,6 +297,9 @@ static enum rlock_status read_reply(void *ctx, struct rlock__connection *connect
 		return read_short_grant(waiter, index, reply);
 	if (rlock__reply_is(reply, "i*") && reply->element[0]->integer == ACQUIRE_DONE)
 		return read_granted(waiter, index, connection->error.server, reply);
+	if (rlock__reply_is(reply, "i") && reply->element[0]->integer == ACQUIRE_NOT_BUSY &&
+	    waiter->is_probe)
+		return RLOCK_OK;
 	if (!rlock__reply_is(reply, "ii*") ||
 	    !rlock__reply_read_index(&waiter->places.at[index], reply->element[1], &name_index))
 		return RLOCK_ESERVER;
@@ -380,9 +385,9 @@ static void add_options(const struct rlock__waiter *waiter, size_t index, bool i
 	bool is_of_several = places->count > 1 && !places->are_slots;
 	char more[40] = "";
 
-	if (is_trying_rights || is_of_several)
-		(void)snprintf(more, sizeof(more), " %d %" PRId64 " %d", is_trying_rights,
-			       least_uptime_ms, is_of_several);
+	if (is_trying_rights || is_of_several || waiter->is_probe)
+		(void)snprintf(more, sizeof(more), " %d %" PRId64 " %d %d", is_trying_rights,
+			       least_uptime_ms, is_of_several, waiter->is_probe);
 	rlock__args_print(args, "%d%d%d%d%s%s", waiter->request->issue_token,
 			  waiter->request->wait_ms != 0, is_subscribed(waiter, index),
 			  waiter->servers[index].is_reservation_over, since, more);
@@ -412,7 +417,9 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 	rlock__places_args(&waiter->places, index, hold, action, args);
 	for (size_t i = 0; i < request->inherited_count; i++)
 		rlock__args_string(args, request->inherited[i]);
-	if (hold->exists_checks.count > 0 && !waiter->conn->has_cluster)
+	if (waiter->is_probe)
+		args->purpose = "check whether it is busy";
+	else if (hold->exists_checks.count > 0 && !waiter->conn->has_cluster)
 		args->pipelined = &hold->exists_checks;
 	return action->script;
 }
@@ -908,6 +915,19 @@ static enum rlock_status acknowledge(struct rlock__waiter *waiter,
 		waiter->servers[i].may_be_held = waiter->servers[i].was_deposed = true;
 		waiter->servers[i].is_transient = true;
 	}
+	return status;
+}
+
+enum rlock_status rlock__acquire_probe(struct rlock__waiter *waiter)
+{
+	struct rlock__broadcast broadcast;
+	enum rlock_status status;
+
+	rlock__broadcast_init(&broadcast, &waiter->places, read_reply, waiter);
+	status = send_try(waiter, &broadcast, rlock_now_ms());
+	if (status == RLOCK_OK)
+		status = try_result(waiter, &broadcast);
+	rlock__broadcast_free(&broadcast);
 	return status;
 }
 

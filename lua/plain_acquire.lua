@@ -18,6 +18,7 @@
 --              does so
 --            held: how long the holder has held the lock; -1: not known
 --            position: in the queue of a fair lock, from 1 on; 0: not in such a queue; -1: not computed, as in the last reply
+--          {2}  to a probe: it is not busy; nothing was acquired
 --          {-1, index, type}  the key is no lock; nothing was changed
 --          {-3, index}  the fencing counter is no counter; nothing was changed
 --          {result, ...}  the reply to an undo: see inc/results.lua

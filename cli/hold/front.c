@@ -148,6 +148,9 @@ static bool fork_renewer(struct front *front)
 		renewer_run(front->args, &front->job, front->forked_ms, front->self_fd, fds[1],
 			    fds[0]);
 	}
+	/* With -n the connection is open: the renewer goes on with it, so close our copy. */
+	if (front->lease->opts->wait_ms == 0)
+		rlock_conn_after_fork_child(front->args->conn);
 	front->due_ms[DUE_FORK] = INT64_MAX;
 	front->due_ms[DUE_ITERATION] = lease_overdue_ms(front->lease);
 	front->iteration = ITERATION_DUE;

@@ -52,6 +52,7 @@ end
 
 -- Acquire all names, and return the reply. acquire_one(name) returns the number of the owner's holds, and the token as text.
 local function grant_all(acquire_one)
+	if is_probe then return { 2 } end
 	local reply = { 1 }
 	local wait_ms, run_id, unknown = server_wait_ms()
 	if unknown then return unknown end

@@ -5,7 +5,7 @@
 
 local may, caller_subscribed, has_passed = string.match(options, '^.(.)(.)(.)')
 local may_wait, has_turn_passed, waits_since_us = may == '1', has_passed == '1', tonumber(since_us)
-local user, uptime_ms, several = string.match(more, '^ (%d) (%d+) (%d)$')
-local tries_rights, least_uptime_ms, is_of_several = user == '1', tonumber(uptime_ms) or 0, several == '1'
+local user, uptime_ms, several, probe = string.match(more, '^ (%d) (%d+) (%d) (%d)$')
+local tries_rights, least_uptime_ms, is_of_several, is_probe = user == '1', tonumber(uptime_ms) or 0, several == '1', probe == '1'
 local is_regain = waits_since_us == REGAIN_US
 local undo_ms = string.match(more, '^ undo (%d+)$')

@@ -12,8 +12,9 @@
 --            fourth: the last reply said that another waiter has the next turn, and the caller has received a message since
 --          since when the caller waits, as an earlier reply said; empty at the first attempt. REGAIN_US (turn.lua): a quorum of servers
 --            has this hold, and this server has lost it, so it comes before all waiters
---          then nothing, or " RIGHTS UPTIME SEVERAL": 1 to try the user's rights; how long the server must have been up, in ms, to
---            count for a majority; 1 if it is one of several servers
+--          then nothing, or " RIGHTS UPTIME SEVERAL PROBE": 1 to try the user's rights; how long the server must have been up, in ms,
+--            to count for a majority; 1 if it is one of several servers; 1 to acquire nothing: the reply is {2} if an attempt would
+--            not be busy
 --          or " undo MS": acquire nothing, but undo what earlier requests with this hold id have done. The lock of each name is
 --            released if one of them has acquired it, and every queue is left. The reply is that of a release (results.lua). If the
 --            second digit says that the caller still waits, it keeps its position in the queue of a fair lock; any other

@@ -31,6 +31,16 @@ compile() {
 	no_keys
 }
 
+@test "a probe finds whether a lock is busy, and by which owner, and acquires nothing" {
+	compile probe
+	run -0 ./probe "$RLOCK_URL" name
+	assert_equal "${#lines[@]}" 3
+	assert_equal "${lines[0]}" 'ok '
+	assert_regex "${lines[1]}" '^busy held by [0-9a-f-]+:[0-9]+$'
+	assert_equal "${lines[2]}" 'ok '
+	no_keys
+}
+
 @test "a timer that fires all the time makes a renewal or a release lose neither its request, its connection nor its deadline" {
 	compile events
 	start_proxy

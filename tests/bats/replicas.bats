@@ -79,6 +79,8 @@ is_empty() {
 	# Load the script into the server.
 	run -0 rlock run a -- true
 	SERVER_SOCKET=$PWD/one/redis.sock start_proxy
+	# The first request only asks whether the lock is busy.
+	proxy spare evalsha
 	proxy hold-reply evalsha
 	record_stderr rlock run -n --connect-timeout 20s --replicas 1 a -- touch begun
 	wait_until 5 is_held_at one a

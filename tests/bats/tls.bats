@@ -4,6 +4,7 @@
 load ../lib/usual
 load ../lib/certificates
 load ../lib/hold_processes
+load ../lib/proxying
 
 setup_file() {
 	export CERTIFICATES=$BATS_FILE_TMPDIR/certificates
@@ -52,6 +53,20 @@ refused() {
 	no_keys
 	run -0 rlock check
 	assert_line --regexp "^(ok|note) +tls +TLSv1\\.[23], the server's certificate ends in [0-9]+[dh]"
+}
+
+@test "with -n the renewer goes on with the TLS connection by which rlock asked, and renews and releases the lock over it" {
+	start_tls_proxy "$PORT"
+	export RLOCK_URL="$RLOCK_URL?cacert=$CA"
+	hold_with_pids a -n -t 3s
+	wait_until 10 ttl_is_below a 2500
+	wait_until 10 is_renewed a 3000
+	end_commands
+	ended_with 0
+	stderr_is_empty
+	run -0 proxy count
+	assert_output --regexp '^connections=1 '
+	no_keys
 }
 
 @test "an address with a zone is verified without the zone, and an unknown zone is reported without a DNS query" {
