@@ -4,10 +4,11 @@
 -- include: queue
 -- include: queue_rights
 
--- Whether the slot of the lock moves key by key, and a key that describes the waiters in the queue has moved already. Then no
--- waiter can be judged dead: wake the head.
-local function has_moved_in_part(name)
-	return is_elsewhere(redis.pcall('EXISTS', name.deadlines)) or is_elsewhere(redis.pcall('EXISTS', name.waiters))
+-- Whether the slot of the lock moves key by key, and one of these keys is missing here. Both nodes then refuse a command with
+-- several keys; for a single missing key the new node only replies that it does not exist. Do not judge or remove waiters then:
+-- their keys may be on the other node, and an error after the lock was deleted would make the caller release it again.
+local function is_moving(name)
+	return is_elsewhere(redis.pcall('EXISTS', name.lock, name.queue, name.deadlines, name.waiters))
 end
 
 -- Wake a waiter for the plain lock, and the head of the queue of the fair lock: both kinds can wait for one lock.
@@ -17,7 +18,7 @@ local function notify_waiters(name)
 	wake_waiters(name, WAKE_ONE)
 	local there = redis.pcall('EXISTS', name.queue)
 	if there == 0 or is_elsewhere(there) then return end
-	if is_in_cluster and has_moved_in_part(name) then
+	if is_in_cluster and is_moving(name) then
 		publish(waiter_channel(name, head_of(name)), WAKE_ONE)
 		return
 	end

@@ -196,24 +196,33 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	end_migration a "$to" "$from"
 }
 
-@test "a release whose fair queue has moved in part warns of nothing, and the waiter acquires the lock after the migration" {
-	local from to key holder
+# release_during_migration KEY...: a fair lock "a", with a waiter, is released while these keys of it have moved to another node.
+release_during_migration() {
+	local from to key holder waiter
 	from=$(node_of a)
 	to=$((from % 3 + 1))
+	rm -f end-commands entered
 	record_stderr rlock fair -t 30s a -- run_until_ended
 	holder=$PID
 	wait_until 5 on "$from" is_held a
 	in_background rlock fair -w 60s a -- touch entered
+	waiter=$PID
 	wait_until 5 on "$from" has_queue_length a 1
 	begin_migration a "$from" "$to"
-	for key in 'redisson_lock_timeout:{a}' 'rlock_waiters:{a}'; do
-		on "$from" redis migrate 127.0.0.1 "$(port_of "$to")" "$key" 0 5000 >/dev/null
-	done
+	for key; do move_key "$key" "$from" "$to"; done
 	end_commands
 	ended_with 0 "$holder"
 	stderr_is_empty
 	move_keys a "$from" "$to"
 	end_migration a "$from" "$to"
-	ended_with 0
+	ended_with 0 "$waiter"
 	assert [ -e entered ]
+}
+
+@test "a release warns of nothing while the waiters of a fair queue have moved without it, and the waiter acquires the lock afterwards" {
+	release_during_migration 'redisson_lock_timeout:{a}' 'rlock_waiters:{a}'
+}
+
+@test "a release at the new node is reported as done while its queue has moved without the waiters, and the waiter acquires the lock" {
+	release_during_migration a 'rlock_holds:{a}' 'redisson_lock_queue:{a}'
 }
