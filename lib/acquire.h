@@ -27,6 +27,8 @@
  * queued there, and must be undone.
  */
 struct rlock__place_state {
+	/* The last attempt was sent here. Of several slots, none after a busy one is. */
+	bool was_tried;
 	/* The last attempt was granted here, whatever else the reply contains. */
 	bool is_granted;
 	/* names that the last grant re-entered: an ancestor holds their locks */
@@ -130,7 +132,8 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 						struct rlock__args *args);
 /*
  * Undo what the attempts may have left on the servers when the wait ends without the lock. At places without an outstanding reply,
- * wait for the reply to the undo, 300 ms at most: if the server has forgotten the script, the text of the script is sent.
+ * wait for the reply to the undo: if the server has forgotten the script, the text of the script is sent. The wait takes one second at
+ * most, and 300 ms if no lock can be held.
  */
 void rlock__acquire_leave(struct rlock__waiter *waiter);
 

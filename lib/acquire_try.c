@@ -114,7 +114,7 @@ static bool set_acquired(struct rlock__waiter *waiter, size_t name_index, const 
 		return false;
 	/*
 	 * Keep the ancestor's owner, which another server has reported. A server that has lost the ancestor's lock
-	 * grants the lock to a new owner: release_other_owners undoes that.
+	 * grants the lock to a new owner: undo_of has it undone.
 	 */
 	if (owner == waiter->hold->owner && out->owner[0] != '\0')
 		return true;
@@ -439,15 +439,38 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 /* Longest time for leaving a queue where no lock can be held. If it fails, the scripts remove us as a dead waiter. */
 #define LEAVE_MS 300
 
-/* ---- the arguments ---- */
+/* ---- undo ---- */
 
-static const struct rlock__script *make_release(const void *ctx, size_t index,
-						struct rlock__args *args)
-{
-	const struct rlock__waiter *waiter = ctx;
+/* When places are undone. */
+enum undo_time {
+	/* A quorum granted the lock, but some servers granted it to another owner than the quorum did. */
+	UNDO_OTHER_OWNERS,
+	UNDO_GRANTED, /* A quorum granted the lock, and the grant is complete. */
+	UNDO_FAILED,  /* The attempt failed. */
+	UNDO_LEAVING, /* The wait ends without the lock. */
+};
 
-	return rlock__places_release(&waiter->places, index, waiter->hold, 0, args);
-}
+/* What a place is sent. */
+enum undo {
+	UNDO_NOTHING,
+	/* Release what attempts may have acquired, and leave every queue. */
+	UNDO_RELEASE,
+	/* As UNDO_RELEASE, but keep the position in the queue of a fair lock, or reserve any other lock for the next attempt. */
+	UNDO_RETURN,
+	/*
+	 * Send UNDO_RELEASE on the stream of an attempt without a reply, so that it arrives after the attempt, and close the stream. If the
+	 * server does not know the script, it has not granted the attempt, either.
+	 */
+	UNDO_RELEASE_BLINDLY,
+};
+
+/* The requests that undo places. */
+struct undoing {
+	const struct rlock__waiter *waiter;
+	int64_t now_ms;
+	enum undo undos[RLOCK_SERVERS_MAX];
+	struct rlock__broadcast broadcast;
+};
 
 /*
  * For how long a lock that was granted here, but not at all places, may still be reserved for us. 0: it may not, or the
@@ -465,32 +488,111 @@ static int64_t kept_ms(const struct rlock__waiter *waiter, size_t index, int64_t
 	return now_ms - kept_since_ms < KEPT_MS ? KEPT_MS - (now_ms - kept_since_ms) : 0;
 }
 
-/* Undo what was granted, but keep the position in the queue of a fair lock, or reserve any other lock for the next attempt. */
-static const struct rlock__script *make_return(const void *ctx, size_t index,
-					       struct rlock__args *args)
+/*
+ * Whether the server re-entered fewer names than a quorum did: it has lost locks of an ancestor, and granted them to the request's
+ * owner. That hold would keep the ancestor from regaining its lock.
+ */
+static bool has_other_owner(const struct rlock__waiter *waiter, size_t index)
 {
-	const struct rlock__waiter *waiter = ctx;
-	int64_t reserve_ms = kept_ms(waiter, index, rlock_now_ms());
+	const struct rlock__place_state *servers = waiter->servers;
+	size_t most = 0, quorum = 0;
 
-	if (waiter->request->wait_ms == 0 || (!rlock__waiter_is_fair(waiter) && reserve_ms == 0))
-		return make_release(ctx, index, args);
-	return rlock__places_undo(&waiter->places, index, waiter->hold, since_of(waiter, index),
-				  true, reserve_ms, args);
+	for (size_t i = 0; i < waiter->places.count; i++)
+		if (servers[i].is_granted && servers[i].reentered > most)
+			most = servers[i].reentered;
+	for (size_t i = 0; i < waiter->places.count; i++)
+		quorum += servers[i].is_granted && servers[i].reentered == most;
+	return servers[index].is_granted && servers[index].reentered < most &&
+	       quorum >= waiter->places.quorum;
 }
 
-/* ---- undo ---- */
+/* What to send to a place. */
+static enum undo undo_of(const struct rlock__waiter *waiter, size_t index, enum undo_time time,
+			 int64_t now_ms)
+{
+	const struct rlock__place_state *server = &waiter->servers[index];
+	const struct rlock__connection *connection = waiter->places.at[index].connection;
+	bool may_wait = waiter->request->wait_ms != 0;
+	bool needs_release = server->may_be_held || server->may_be_queued;
 
-/*
- * Send a release without waiting for the reply, and close the stream. The release follows the attempt on its stream: if the server
- * does not know the script, it has not granted that attempt, either.
- */
-static void release_without_reply(struct rlock__waiter *waiter, size_t index)
+	switch (time) {
+	case UNDO_OTHER_OWNERS:
+		return has_other_owner(waiter, index) ? UNDO_RELEASE : UNDO_NOTHING;
+	case UNDO_GRANTED:
+		/* Leave the queue of a busy server. The release of the hold leaves the queue of a server without a reply. */
+		return server->may_be_queued && server->is_busy && !server->is_granted
+			       ? UNDO_RELEASE
+			       : UNDO_NOTHING;
+	case UNDO_FAILED:
+		if (server->is_granted && may_wait &&
+		    (rlock__waiter_is_fair(waiter) || kept_ms(waiter, index, now_ms) > 0))
+			return UNDO_RETURN;
+		if (server->is_granted)
+			return UNDO_RELEASE;
+		/* If this attempt did not reach the slot, undo an earlier attempt that did. */
+		if (!server->was_tried)
+			return needs_release ? UNDO_RELEASE : UNDO_NOTHING;
+		/* Send nothing to a single server: the next attempt finds out whether the server granted this one. */
+		return server->may_be_held && waiter->places.count > 1 &&
+				       rlock__connection_is_open(connection)
+			       ? UNDO_RELEASE_BLINDLY
+			       : UNDO_NOTHING;
+	case UNDO_LEAVING:
+		if (!needs_release)
+			return UNDO_NOTHING;
+		/* If no reply is outstanding, wait for the reply to the release: after SCRIPT FLUSH the server needs the whole script. */
+		return rlock__connection_awaits_late_reply(connection) ? UNDO_RELEASE_BLINDLY
+								       : UNDO_RELEASE;
+	}
+	return UNDO_NOTHING;
+}
+
+static const struct rlock__script *make_undo(const void *ctx, size_t index,
+					     struct rlock__args *args)
+{
+	const struct undoing *undoing = ctx;
+	const struct rlock__waiter *waiter = undoing->waiter;
+
+	if (undoing->undos[index] == UNDO_RETURN)
+		return rlock__places_undo(&waiter->places, index, waiter->hold,
+					  since_of(waiter, index), true,
+					  kept_ms(waiter, index, undoing->now_ms), args);
+	return rlock__places_release(&waiter->places, index, waiter->hold, 0, args);
+}
+
+static void release_blindly(struct rlock__waiter *waiter, size_t index)
 {
 	struct rlock__args args;
-	const struct rlock__script *script = make_release(waiter, index, &args);
+	const struct rlock__script *script =
+		rlock__places_release(&waiter->places, index, waiter->hold, 0, &args);
 
 	rlock__call_fire_and_forget(waiter->places.at[index].connection, script, &args);
 	rlock__args_free(&args);
+}
+
+static void record_undo(struct rlock__waiter *waiter, size_t index, const struct undoing *undoing)
+{
+	struct rlock__place_state *server = &waiter->servers[index];
+	const struct rlock__answer *answer = &undoing->broadcast.answers[index];
+	bool is_done = answer->is_over && answer->status == RLOCK_OK;
+
+	switch (undoing->undos[index]) {
+	case UNDO_NOTHING:
+		break;
+	case UNDO_RELEASE:
+		server->may_be_held = server->may_be_queued = !is_done;
+		server->since[0] = '\0';
+		break;
+	case UNDO_RETURN:
+		server->may_be_held = !is_done;
+		server->may_be_queued = true;
+		if (server->kept_since_ms == 0 && kept_ms(waiter, index, undoing->now_ms) > 0)
+			server->kept_since_ms = undoing->now_ms;
+		break;
+	case UNDO_RELEASE_BLINDLY:
+		server->may_be_held = server->may_be_queued = false;
+		break;
+	}
 }
 
 static bool may_be_held_at_any(const struct rlock__waiter *waiter)
@@ -501,128 +603,34 @@ static bool may_be_held_at_any(const struct rlock__waiter *waiter)
 	return false;
 }
 
-/*
- * Send a release to each place where an attempt may be granted or queued, on the stream of the attempt: so the release
- * arrives after the attempt. Where no reply is outstanding, wait shortly for the reply to the release: after SCRIPT
- * FLUSH the server needs the text of the script. On an unreachable server we become a dead waiter, which its scripts
- * remove.
- */
+/* Undo all places that need it. A place that does not reply must not delay the others, so it comes last. */
+static void undo(struct rlock__waiter *waiter, enum undo_time time)
+{
+	struct undoing undoing = { .waiter = waiter, .now_ms = rlock_now_ms() };
+	bool is_only_queued = time == UNDO_LEAVING && !may_be_held_at_any(waiter);
+	int64_t end_ms = undoing.now_ms + (is_only_queued ? LEAVE_MS : UNDO_MS);
+
+	rlock__broadcast_init(&undoing.broadcast, &waiter->places, NULL, NULL);
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		undoing.undos[i] = undo_of(waiter, i, time, undoing.now_ms);
+		if (undoing.undos[i] == UNDO_RELEASE || undoing.undos[i] == UNDO_RETURN)
+			rlock__broadcast_begin(&undoing.broadcast, i, make_undo, &undoing, end_ms);
+	}
+	(void)rlock__broadcast_await(&undoing.broadcast, 0, end_ms);
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		if (undoing.undos[i] == UNDO_RELEASE_BLINDLY)
+			release_blindly(waiter, i);
+		record_undo(waiter, i, &undoing);
+	}
+	rlock__broadcast_free(&undoing.broadcast);
+}
+
+/* On an unreachable server we become a dead waiter, which its scripts remove. */
 void rlock__acquire_leave(struct rlock__waiter *waiter)
 {
-	int64_t end_ms = rlock_now_ms() + (may_be_held_at_any(waiter) ? UNDO_MS : LEAVE_MS);
-	struct rlock__broadcast leaving;
-
 	waiter->conn->events.is_masked = true;
-	rlock__broadcast_init(&leaving, &waiter->places, NULL, NULL);
-	for (size_t i = 0; i < waiter->places.count; i++) {
-		if (!waiter->servers[i].may_be_held && !waiter->servers[i].may_be_queued)
-			continue;
-		if (rlock__connection_awaits_late_reply(waiter->places.at[i].connection))
-			release_without_reply(waiter, i);
-		else
-			rlock__broadcast_begin(&leaving, i, make_release, waiter, end_ms);
-	}
-	(void)rlock__broadcast_await(&leaving, 0, end_ms);
-	rlock__broadcast_free(&leaving);
+	undo(waiter, UNDO_LEAVING);
 	waiter->conn->events.is_masked = false;
-}
-
-/* The arguments of the request that undoes the attempt at a place; NULL: nothing to undo. */
-static rlock__args_fn undo_of(const struct rlock__waiter *waiter,
-			      const struct rlock__broadcast *broadcast, size_t index,
-			      bool is_acquired)
-{
-	const struct rlock__place_state *server = &waiter->servers[index];
-
-	/* If a quorum granted the lock without this server, leave its queue. */
-	if (is_acquired)
-		return server->may_be_queued && server->is_busy && !server->is_granted
-			       ? make_release
-			       : NULL;
-	if (server->is_granted)
-		return make_return;
-	/* If this attempt did not reach the slot, undo an earlier attempt that did: it may be granted or queued there. */
-	if (!broadcast->answers[index].is_sent && (server->may_be_queued || server->may_be_held))
-		return make_release;
-	return NULL;
-}
-
-static void undo(struct rlock__waiter *waiter, const struct rlock__broadcast *broadcast,
-		 bool is_acquired)
-{
-	int64_t now_ms = rlock_now_ms(), end_ms = now_ms + UNDO_MS;
-	struct rlock__broadcast undoing;
-
-	rlock__broadcast_init(&undoing, &waiter->places, NULL, NULL);
-	for (size_t i = 0; i < waiter->places.count; i++) {
-		rlock__args_fn make = undo_of(waiter, broadcast, i, is_acquired);
-
-		if (make != NULL)
-			rlock__broadcast_begin(&undoing, i, make, waiter, end_ms);
-	}
-	(void)rlock__broadcast_await(&undoing, 0, end_ms);
-	for (size_t i = 0; i < waiter->places.count; i++) {
-		struct rlock__place_state *server = &waiter->servers[i];
-		const struct rlock__answer *answer = &undoing.answers[i];
-		bool is_kept = server->is_granted && kept_ms(waiter, i, now_ms) > 0;
-
-		if (!answer->is_sent)
-			continue;
-		server->may_be_held = !answer->is_over || answer->status != RLOCK_OK;
-		if (server->is_granted) {
-			server->may_be_queued |= is_kept || rlock__waiter_is_fair(waiter);
-		} else {
-			server->may_be_queued = server->may_be_held;
-			server->since[0] = '\0';
-		}
-		if (is_kept && server->kept_since_ms == 0)
-			server->kept_since_ms = now_ms;
-	}
-	rlock__broadcast_free(&undoing);
-}
-
-/*
- * Find the servers that re-entered fewer names than a quorum did: they have lost locks of an ancestor, and granted them to the
- * request's owner. False: there is none, or no quorum.
- */
-static bool find_other_owners(const struct rlock__waiter *waiter,
-			      bool is_other_out[RLOCK_SERVERS_MAX])
-{
-	size_t most = 0, quorum = 0;
-	bool is_one_other = false;
-
-	for (size_t i = 0; i < waiter->places.count; i++)
-		if (waiter->servers[i].is_granted && waiter->servers[i].reentered > most)
-			most = waiter->servers[i].reentered;
-	for (size_t i = 0; i < waiter->places.count; i++) {
-		const struct rlock__place_state *server = &waiter->servers[i];
-
-		quorum += server->is_granted && server->reentered == most;
-		is_other_out[i] = server->is_granted && server->reentered < most;
-		is_one_other = is_one_other || is_other_out[i];
-	}
-	return is_one_other && quorum >= waiter->places.quorum && !waiter->places.are_slots;
-}
-
-/*
- * Release the lock on the servers that granted an ancestor's lock to the request's owner. Set is_missing for them, so that the lock is
- * then acquired there for the ancestor's owner. Otherwise our hold would keep the ancestor from regaining its lock.
- */
-static void release_other_owners(struct rlock__waiter *waiter, bool is_missing[RLOCK_SERVERS_MAX])
-{
-	int64_t end_ms = rlock_now_ms() + UNDO_MS;
-	struct rlock__broadcast undoing;
-
-	if (!find_other_owners(waiter, is_missing)) {
-		memset(is_missing, 0, RLOCK_SERVERS_MAX * sizeof(*is_missing));
-		return;
-	}
-	rlock__broadcast_init(&undoing, &waiter->places, NULL, NULL);
-	for (size_t i = 0; i < waiter->places.count; i++)
-		if (is_missing[i])
-			rlock__broadcast_begin(&undoing, i, make_release, waiter, end_ms);
-	(void)rlock__broadcast_await(&undoing, 0, end_ms);
-	rlock__broadcast_free(&undoing);
 }
 
 /*
@@ -637,23 +645,24 @@ static bool is_held_briefly(const struct rlock__place_state *server)
 }
 
 /*
- * Acquire the lock, which a quorum has granted, also on the servers where another caller was faster. Otherwise the restart of one
- * more server before the first renewal would lose the lock.
+ * Acquire the lock, which a quorum has granted, also on the servers where another caller was faster, and for the ancestor's owner where
+ * its lock was lost. Otherwise the restart of one more server before the first renewal would lose the lock.
  */
 static void complete_grant(struct rlock__waiter *waiter)
 {
-	bool is_missing[RLOCK_SERVERS_MAX] = { false }, is_tried[RLOCK_SERVERS_MAX];
+	bool is_missing[RLOCK_SERVERS_MAX], is_tried[RLOCK_SERVERS_MAX];
 	bool is_one_missing = false;
 
 	if (waiter->places.are_slots)
 		return;
-	release_other_owners(waiter, is_missing);
 	for (size_t i = 0; i < waiter->places.count; i++) {
-		is_tried[i] = is_missing[i] = is_missing[i] || is_held_briefly(&waiter->servers[i]);
+		is_tried[i] = is_missing[i] =
+			has_other_owner(waiter, i) || is_held_briefly(&waiter->servers[i]);
 		is_one_missing = is_one_missing || is_missing[i];
 	}
 	if (!is_one_missing)
 		return;
+	undo(waiter, UNDO_OTHER_OWNERS);
 	rlock__regain(&waiter->places, waiter->hold, waiter->hold->lease_ms, is_missing,
 		      rlock_now_ms() + COMPLETE_MS);
 	for (size_t i = 0; i < waiter->places.count; i++) {
@@ -671,32 +680,15 @@ static void complete_grant(struct rlock__waiter *waiter)
  * Complete a grant, and leave the queues. Mask events: an event would cut this short, and no later call would do the
  * rest.
  */
-static void finish_grant(struct rlock__waiter *waiter, const struct rlock__broadcast *broadcast)
+static void finish_grant(struct rlock__waiter *waiter)
 {
 	waiter->conn->events.is_masked = true;
 	complete_grant(waiter);
-	undo(waiter, broadcast, true);
+	undo(waiter, UNDO_GRANTED);
 	waiter->conn->events.is_masked = false;
 	/* The queue of a server that has not replied is left by the release of the hold. */
 	for (size_t i = 0; i < waiter->places.count; i++)
 		waiter->hold->may_be_queued[i] = waiter->servers[i].may_be_queued;
-}
-
-/*
- * Send a release to the servers without a reply, which may still grant the lock. Do not send it to a single server: the next attempt
- * finds out whether that server granted the lock.
- */
-static void release_unanswered(struct rlock__waiter *waiter)
-{
-	for (size_t i = 0; waiter->places.count > 1 && i < waiter->places.count; i++) {
-		struct rlock__place_state *server = &waiter->servers[i];
-
-		if (!server->may_be_held || server->is_granted ||
-		    !rlock__connection_is_open(waiter->places.at[i].connection))
-			continue;
-		release_without_reply(waiter, i);
-		server->may_be_held = server->may_be_queued = false;
-	}
 }
 
 /* ---- the attempt ---- */
@@ -813,6 +805,7 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 	bool will_wait = waiter->request->wait_ms != 0;
 
 	server->was_deposed = false;
+	server->was_tried = answer->is_sent;
 	server->is_transient = is_lost && waiter->places.at[index].connection->error.heals_itself;
 	if (is_lost && waiter->places.are_slots)
 		waiter->failed_slot = index + 1;
@@ -962,7 +955,7 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 		 * in another database. Undo the attempt on that stream.
 		 */
 		if (result->status < 0 && result->reply != NULL)
-			release_without_reply(waiter, i);
+			release_blindly(waiter, i);
 	}
 	if (status == RLOCK_OK)
 		status = check_names_are_there(waiter, &broadcast, sent_ms);
@@ -972,7 +965,7 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 		status = acknowledge(waiter, &broadcast, sent_ms);
 	waiter->is_busy = status == RLOCK_BUSY;
 	if (status == RLOCK_OK) {
-		finish_grant(waiter, &broadcast);
+		finish_grant(waiter);
 		hold->sent_ms = sent_ms - rlock__conn_drift_ms(conn, lease_ms);
 		hold->lease_ms = lease_ms;
 		hold->ttl_ms = lease_ms;
@@ -980,8 +973,7 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 		/* Find the name before the undo, which may close the stream. */
 		if (status == RLOCK_EACL && hold->name_count > 1)
 			find_denied_name(waiter, &broadcast);
-		undo(waiter, &broadcast, false);
-		release_unanswered(waiter);
+		undo(waiter, UNDO_FAILED);
 	}
 	rlock__broadcast_free(&broadcast);
 	return status;
