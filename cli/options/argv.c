@@ -44,9 +44,7 @@ bool argv_cut(int argc, char **argv, struct opts *opts)
 			opts->words[i] = text;
 			text = stpcpy(text, argv[first + i]) + 1;
 		}
-		/*
-		 * Hide passwords in every word: which words are values of options is not known yet.
-		 */
+		/* It is not yet known which words are values of options, so hide passwords in every word. */
 		usage_hide_secret(argv[first + i], i > 0 ? argv[first + i - 1] : NULL);
 	}
 	if (opts->words == NULL)
@@ -179,10 +177,10 @@ static void *make_entry(const struct opt *opt, int max)
 	return entry;
 }
 
-/* Store each value of one option. entry: argtable's row of it. */
+/* Store each value of one option. entry: the row of argtable's table for this option. */
 static int add_occurrences(struct opts *opts, const struct opt *opt, const void *entry)
 {
-	/* if the option takes a value */
+	/* used only if the option takes a value */
 	const struct arg_str *values = entry;
 	int count = opt->value != NULL ? values->count : ((const struct arg_lit *)entry)->count;
 	int code = 0;
@@ -205,7 +203,10 @@ static int read_options(struct opts *opts)
 	void *entries[OPT_COUNT + 2];
 	struct arg_end *end;
 	size_t count = 0;
-	/* argtable may accept repetitions: table_give rejects them, as for a file. */
+	/*
+	 * Let argtable accept each option this many times: table_give rejects repetitions, as it does for the
+	 * configuration file.
+	 */
 	int max = make_canonical(opts);
 	int code = 0;
 
@@ -226,7 +227,8 @@ static int read_options(struct opts *opts)
 	else
 		code = message_out_of_memory();
 	/*
-	 * Ignore argtable's other errors: an empty value is stored all the same, and table_give reports it better.
+	 * Ignore argtable's other errors, such as one for an empty value: argtable stores that value all the same, and
+	 * table_give reports it better.
 	 */
 	for (int i = 0; code == 0 && i < end->count; i++)
 		if (end->error[i] == ARG_EMALLOC)

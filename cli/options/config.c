@@ -25,22 +25,24 @@
 
 struct candidate {
 	/*
-	 * One byte more than the kernel accepts: a longer path is cut, and still refused as too long.
+	 * Room for one byte more than the kernel accepts. So a longer path, which is cut to this size, is still refused
+	 * as too long.
 	 */
 	char path[PATH_MAX + 1];
 	/* " (--config)" and the like, for messages */
 	const char *origin;
-	/* named by the user: must exist */
+	/* named by --config or RLOCK_CONFIG, so it must exist */
 	bool is_named;
-	const char *below; /* variable that names its directory */
-	bool is_foreign;   /* that directory is another user's */
+	/* variable of the environment, XDG_CONFIG_HOME or HOME, whose directory the file is below */
+	const char *below;
+	bool is_foreign; /* the directory of that variable belongs to another user */
 	uid_t dir_owner;
 };
 
 /*
- * Accept only a file that root or the caller owns, and that nobody else can write. The file names the server, its password
- * and the command that prints it. A file that --config or RLOCK_CONFIG names may be a pipe, as of a shell's <(...). False
- * after one line by message_error.
+ * Accept only a file that root or the caller owns, and that nobody else can write, since it names the server, the
+ * password and the command that prints the password. A file that --config or RLOCK_CONFIG names may also be a pipe, as
+ * of a shell's <(...). False after one line by message_error.
  */
 static bool check_file(const struct candidate *candidate, const struct stat *stat)
 {
@@ -49,13 +51,14 @@ static bool check_file(const struct candidate *candidate, const struct stat *sta
 	char *const path = (char *)candidate->path;
 	struct usage_line line;
 	/*
-	 * Whether the group is probably the owner's own: many systems give each user a group of the same number, and a
-	 * umask of 002. Asking for the group's members could need a network.
+	 * Whether the group is probably the owner's own. Many systems give each user a group of the same number, and a
+	 * umask of 002, so the group can write the user's files. Do not look up the members of the group, since that
+	 * could need a network.
 	 */
 	bool has_own_group =
 		stat->st_gid == stat->st_uid && (stat->st_uid == 0 || stat->st_gid == getegid());
 
-	/* Accept /dev/null, which all users may write: it is named to set no option. */
+	/* Accept /dev/null if the user names it, to set no option. All users may write it, but it stays empty. */
 	if (candidate->is_named && S_ISCHR(stat->st_mode) && strcmp(path, "/dev/null") == 0)
 		return true;
 	(void)usage_show(path, shown);
@@ -117,8 +120,9 @@ static int read_candidate(struct opts *opts, const struct candidate *candidate)
 }
 
 /*
- * Whether to continue without a file that cannot be read. Not if no other source names the server: this file may name it,
- * and locks on the default server would exclude nobody.
+ * Whether to continue without this file, which could not be read. If the user named it, or the error is transient: no.
+ * If it does not exist: yes. If it exists, another source must name the server: else the file may name it, and locks on
+ * the default server would exclude nobody.
  */
 static bool can_be_skipped(const struct opts *opts, const struct candidate *candidate, int err)
 {
@@ -135,7 +139,10 @@ static void record_skipped(struct opts *opts, const struct candidate *candidate,
 	opts->config_skipped_why = why;
 }
 
-/* Try to read a candidate. True: search no further, since opts has the text of the file, or *code_out is the exit code. */
+/*
+ * Try to read the file of a candidate. True: the search is complete, since opts has the text of the file, or *code_out
+ * is the exit code.
+ */
 static bool try_candidate(struct opts *opts, const struct candidate *candidate, int *code_out)
 {
 	int err = read_candidate(opts, candidate);
@@ -184,8 +191,9 @@ static bool user_candidate(struct candidate *out)
 }
 
 /*
- * Read the first file that exists. *user: the candidate for the user's own file; its is_foreign stays true only if the file
- * exists. Returns 0, or the exit code after one line by message_error.
+ * Read the file of --config or RLOCK_CONFIG if one is named, else the first of the user's own and the machine's file
+ * that exists. user->is_foreign becomes true if the user's own file exists, but is not read since its directory belongs
+ * to another user. Returns 0, or the exit code after one line by message_error.
  */
 static int find_file(struct opts *opts, struct candidate *user)
 {
@@ -231,7 +239,7 @@ static int report_bad_line(const struct opts *opts, size_t line, const char *nam
 	return EXIT_CONFIG;
 }
 
-/* The text without the blanks around it. Writes a NUL after it. */
+/* Returns the text without the blanks around it. Overwrites the first blank at its end with a NUL. */
 static char *trim(char *text)
 {
 	size_t len;
@@ -310,7 +318,7 @@ int config_read(struct opts *opts)
 		line++;
 		if (strlen(text) != len)
 			code = report_bad_line(opts, line, NULL, "a NUL byte");
-		/* Check the length after comments, which may be long. */
+		/* Check only the length of other lines than comments: a comment may be long. */
 		else if (first < text + len && *first != '#')
 			code = len > CONFIG_LINE_MAX
 				       ? report_bad_line(opts, line, NULL, "the line is too long")

@@ -20,7 +20,7 @@
 
 /* ---- the settings, for rlock check ---- */
 
-/* Print what gave the option, as the user knows it: "--url", "RLOCK_URL", "url". */
+/* Print the option or variable that gave the value, as the user wrote it: "--url", "RLOCK_URL", or "url" in a file. */
 static const char *given_by(const struct given *given, char out[64])
 {
 	const struct opt *opt = &opt_table[given->id];
@@ -67,7 +67,7 @@ static bool setting_of_default(const struct opts *opts, enum opt_id id, struct s
 	       table_decided(opts, id) == NULL;
 }
 
-/* Describe a variable that stands for no option. False: not worth showing. */
+/* Describe a variable of the environment that replaces no option. False: it is not set, or not worth showing. */
 static bool setting_of_variable(const struct opts *opts, const char *variable, struct setting *out)
 {
 	const char *value = getenv(variable);
@@ -101,7 +101,8 @@ static bool is_own_variable(const char *name)
 }
 
 /*
- * Show variables that a user may expect rlock to read, without their values: these may be secrets.
+ * Show variables that rlock does not read, but that a user may expect it to read. Do not show their values, which may
+ * be secrets.
  */
 static void see_other_variables(const struct opts *opts,
 				void (*see)(void *ctx, const struct setting *setting), void *ctx)
@@ -126,7 +127,10 @@ static void see_other_variables(const struct opts *opts,
 	}
 }
 
-/* Show the default files. A file named by --config or RLOCK_CONFIG is among the given settings. */
+/*
+ * Show the default files that were read, skipped or not needed. load_settings shows a file of --config or RLOCK_CONFIG
+ * as a given option.
+ */
 static void see_default_files(const struct opts *opts,
 			      void (*see)(void *ctx, const struct setting *setting), void *ctx)
 {
@@ -140,7 +144,7 @@ static void see_default_files(const struct opts *opts,
 			       opts->config_skipped_why);
 		see(ctx, &setting);
 	}
-	/* Show the machine's file also if the user's own file was read instead. */
+	/* Show the machine's file also if another file was read instead. */
 	if (opts->config_file[0] != '\0' && strcmp(opts->config_file, CONFIG_OF_MACHINE) != 0 &&
 	    access(CONFIG_OF_MACHINE, F_OK) == 0) {
 		setting.value = CONFIG_OF_MACHINE;
@@ -174,7 +178,8 @@ void load_settings(const struct opts *opts, void (*see)(void *ctx, const struct 
 /* ---- options that need or exclude each other ---- */
 
 /*
- * With these verbs, an option on the command line needs or excludes another option, from any source.
+ * With these verbs, an option on the command line needs another option, or excludes it. The other option may be from
+ * any source.
  */
 static const struct rule {
 	unsigned verbs;
@@ -220,7 +225,10 @@ static int check_rules(const struct opts *opts)
 		message_error("%s", rule->wrong);
 		return EXIT_USAGE;
 	}
-	/* Ignore complain-after from a file or the environment for a call that waits: it is for calls with --no-wait. */
+	/*
+	 * complain-after is for calls with --no-wait. A call that waits refuses it on the command line, but ignores it
+	 * from a file or the environment, which are for all calls.
+	 */
 	if (opts->no_wait || table_source(opts, OPT_COMPLAIN_AFTER) != SOURCE_ARGV)
 		return 0;
 	message_error("--complain-after needs --no-wait: a wait ends with a message anyway");
@@ -228,8 +236,8 @@ static int check_rules(const struct opts *opts)
 }
 
 /*
- * Refuse options that have no effect with a COMMAND, without one, or with --resize, which acquires nothing. Checked
- * before the rules, whose advice is for a call that acquires.
+ * Refuse options of the command line that have no effect in this call: with a COMMAND, without one, or with --resize,
+ * which acquires nothing. Call this before check_rules, because the advice of the rules is for a call that acquires.
  */
 static int check_scope(const struct opts *opts)
 {
@@ -274,7 +282,7 @@ static int check_permits(const struct opts *opts)
 	return EXIT_USAGE;
 }
 
-/* Refuse --fence for locks without a token. In a file it is for other calls, and is ignored. */
+/* Refuse --fence on the command line if the lock has no token. Ignore it in a file, where it is for other calls. */
 static int set_fence(struct opts *opts)
 {
 	bool is_exclusive = opts->verb->kind == RLOCK_PLAIN || opts->verb->kind == RLOCK_FAIR;
@@ -296,8 +304,8 @@ static int set_fence(struct opts *opts)
 /* ---- the sources ---- */
 
 /*
- * Read the variables of options. An empty variable is ignored, but for RLOCK_URL: without a URL each machine would lock
- * on a server of its own.
+ * Read the variables of options, and ignore empty ones. But refuse an empty RLOCK_URL: with the default URL, each
+ * machine would lock on a server of its own.
  */
 static int environment_read(struct opts *opts)
 {
@@ -361,9 +369,9 @@ int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts,
 	*is_done = false;
 	*opts = opts_initial;
 	opts->verb = verb;
-	/* Cut argv before anything else: this hides passwords. */
+	/* Cut argv before anything else, because argv_cut also hides the passwords in argv. */
 	code = argv_cut(argc, argv, opts) ? read_sources(opts, is_done) : message_out_of_memory();
-	/* Set no names for list and check: they have a pattern. */
+	/* Put the names of the locks into messages. list and check have no names, but a pattern. */
 	if (code == 0 && !*is_done && (verb->set & VERBS_NAMES) != 0) {
 		char shown[NAMES_SHOWN_MAX];
 

@@ -21,19 +21,21 @@ void load_free(struct opts *opts);
 
 #define SETTING_REASON_MAX 160
 
-/* A value from one source, and why it does not count, for rlock check. */
+/* A value from one source, for rlock check; and why the value does not count, if so. */
 struct setting {
-	const char *option;   /* name; NULL: only a variable */
-	const char *variable; /* NULL: not from the environment */
+	/* name of the option; NULL: the setting is a variable that replaces no option */
+	const char *option;
+	/* variable of the environment that has the value; NULL: the value is from another source */
+	const char *variable;
 	enum opt_source source;
-	size_t line;                      /* in the configuration file */
-	const char *value;                /* as given; NULL: secret */
-	bool is_of_other_verbs;           /* check does not use it */
-	char ignored[SETTING_REASON_MAX]; /* reason; empty: it counts */
-	char text[64];                    /* room for value */
+	size_t line;                      /* line of the configuration file; 0: another source */
+	const char *value;                /* as the source gave it; NULL: secret */
+	bool is_of_other_verbs;           /* the option has no effect on check */
+	char ignored[SETTING_REASON_MAX]; /* why the value does not count; empty: it counts */
+	char text[64];                    /* room for the text of a default value */
 };
 
-/* Call see for each setting. */
+/* Call see for each setting that rlock check may show: given values, variables, files, default values. */
 void load_settings(const struct opts *opts, void (*see)(void *ctx, const struct setting *setting),
 		   void *ctx);
 

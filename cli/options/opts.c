@@ -72,7 +72,7 @@ struct opts opts_of_name(const struct opts *opts, size_t index)
 
 /* ---- lock names and holders, as messages show them ---- */
 
-#define LONGEST_ESCAPE 64 /* in less room, print no further name */
+#define LONGEST_ESCAPE 64 /* print no further name in less room than this */
 
 char *names_show_one(const struct opts *opts, size_t index, char out[NAME_SHOWN_MAX])
 {

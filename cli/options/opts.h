@@ -22,7 +22,10 @@ enum verb_set {
 	VERBS_CHECK = 1 << 5,
 	VERBS_SEM = 1 << 6,
 	VERBS_STOP = 1 << 7,
-	/* flock: only from a configuration file, since its command line is that of flock(1). */
+	/*
+	 * flock: its options are from the environment and the configuration file, since its command line is that of
+	 * flock(1).
+	 */
 	VERBS_FLOCK = 1 << 8,
 };
 /* Verbs that acquire a hold. */
@@ -48,15 +51,16 @@ enum command_need {
 struct verb {
 	const char *name;
 	/*
-	 * Run the verb. Returns the exit code; if not 0, after one line by message_error. NULL: act runs it.
+	 * Run the verb. Returns the exit code; if not 0, after one line by message_error. NULL: the verb only needs a
+	 * connection, and act runs it.
 	 */
 	int (*main)(struct opts *opts);
 	enum rlock_kind kind;
 	enum verb_set set;
 	enum command_need command;
-	/* the same verb by its main name; NULL: none */
+	/* main name of the same verb; NULL: this is the main name */
 	const char *alias_of;
-	const char *summary;     /* a line for `rlock help` */
+	const char *summary;     /* one line about the verb for `rlock help` */
 	const char *description; /* a few sentences for `rlock help VERB` */
 	const char *examples;    /* lines for `rlock help VERB`; NULL: none */
 	/* Run the verb over a connection; returns as main does. */
@@ -143,11 +147,11 @@ enum given_use {
 struct given {
 	enum opt_id id;
 	enum opt_source source;
-	size_t line; /* in the configuration file */
-	/* as given; "yes" or "no" for a switch */
+	size_t line; /* line in the configuration file; 0: another source */
+	/* as the source gave it; "yes" or "no" for a switch */
 	const char *value;
 	enum given_use use;
-	/* a URL that names a database */
+	/* the value is a URL that names a database */
 	bool has_db;
 };
 
@@ -179,28 +183,28 @@ struct opts {
 	size_t url_count;
 	/* rlock_url_server of each URL, with blanks between them */
 	char *server;
-	size_t urls_with_password; /* URLs that contain a password */
-	/* TLS parameters that a URL takes from options, as bits */
+	size_t urls_with_password; /* number of URLs that contain a password */
+	/* bits of TLS parameters that at least one URL does not contain, so that the options set them */
 	unsigned tls_used;
-	size_t quorum; /* servers that must agree */
-	/* replicas of each server that must acknowledge */
+	size_t quorum; /* number of servers that must grant the lock */
+	/* number of replicas of each server that must acknowledge a lock */
 	int replicas;
 	int64_t connect_timeout_ms;
 	const char *tls[RLOCK_TLS_PARAMS]; /* NULL: not given; servers_set puts them into URLs */
 	bool is_insecure;
 
-	int64_t wait_ms; /* 0: no wait, -1: without a limit */
-	bool no_wait;    /* by -n or --wait 0: no message when the lock is busy */
+	int64_t wait_ms; /* longest time to wait for the lock; 0: do not wait, -1: no limit */
+	bool no_wait;    /* set by -n and by --wait 0: print no message if the lock is busy */
 	/* with no_wait, report a holder only from this age on; -1: never */
 	int64_t complain_after_ms;
 	int conflict_exit_code;
 
-	int64_t lease_ms;    /* --lease, else --ttl */
-	bool is_fixed_lease; /* --lease: no renewer */
-	int64_t at_least_ms; /* 0: none */
+	int64_t lease_ms;    /* from --lease, else from --ttl */
+	bool is_fixed_lease; /* --lease was given: the renewer does not renew the lease */
+	int64_t at_least_ms; /* keep the lock for at least this time; 0: no such time */
 	bool unless_failed;  /* at_least_ms counts only after a COMMAND that succeeded */
-	int64_t max_run_ms;  /* 0: none */
-	/* also wait for COMMAND's leftover processes */
+	int64_t max_run_ms;  /* COMMAND is terminated after this time; 0: no limit */
+	/* keep the lock also for COMMAND's leftovers */
 	bool wait_all;
 	/* the first signal that terminates COMMAND */
 	int signal;
@@ -208,30 +212,30 @@ struct opts {
 	enum on_lost on_lost;
 	bool kill_child;
 	bool fence; /* issue a fencing token */
-	/* total of the semaphore; 0: other verbs */
+	/* number of permits that the semaphore has in all; 0: the verb is not sem */
 	int permits;
-	/* permits to acquire in one call */
+	/* number of permits to acquire in one call */
 	int take;
-	bool resize; /* only set the total */
+	bool resize; /* only set the number of permits in all, and acquire none */
 
 	const char *owner; /* --owner as given, NULL: none */
 	int pid;           /* --pid, 0: none */
-	const char *note;  /* NULL: the default one */
+	const char *note;  /* note for the record of the hold; NULL: the default note */
 	/* how long after the release status shows the hold; 0: not at all */
 	int64_t remember_ms;
 	/* kind of the hold to unlock or renew; RLOCK_ANY: the latest hold */
 	enum rlock_kind mode;
 	bool force;
-	/* for unlock --force and stop; NULL: any */
+	/* --holder of unlock --force and stop: only this holder's lock; NULL: any holder's */
 	const char *holder;
 	bool json;
-	/* list only locks held for this long; -1: all */
+	/* list only locks that were held for at least this time; -1: list all */
 	int64_t held_for_ms;
 	bool metrics;
-	/* interval of --watch; 0: print once */
+	/* interval at which --watch prints again; 0: print once */
 	int64_t watch_ms;
 
-	/* syslog, stderr or a file; NULL: no log */
+	/* destination of --log: syslog, stderr or a file; NULL: no log */
 	const char *log;
 	enum log_format log_format;
 
@@ -248,10 +252,13 @@ struct opts {
 	bool flock_no_fork; /* flock's --no-fork */
 
 	const char *sentinel_password_file; /* NULL: none */
-	/* Sources that fetch passwords. NULL: none, or no URL needs one. */
+	/* Sources that fetch passwords. NULL: no such option was given, or no URL needs its password. */
 	struct password_source *password_source, *sentinel_password_source;
 
-	/* Values as given, from which cli/options/ makes other members. No other folder reads them. */
+	/*
+	 * Values as given, from which the modules of cli/options/ make other members of this struct. No other folder
+	 * reads these.
+	 */
 	const char *quorum_text, *config, *password_file, *password_command;
 	const char *sentinel_user, *sentinel_map, *cluster_map;
 	int db;
@@ -264,7 +271,7 @@ struct opts {
 	char config_file[CONFIG_SHOWN_MAX], config_skipped[CONFIG_SHOWN_MAX];
 	const char *config_skipped_why;
 
-	/* text of the file; strings above point into it, or into words */
+	/* text of the configuration file; strings above point into it, or into words */
 	char *config_text;
 	size_t config_len;
 };
@@ -276,7 +283,7 @@ const struct rlock_name *opts_pattern(const struct opts *opts);
 
 /* Make opts->server again after a URL was changed. Returns 0, or the exit code after one line by message_error. */
 int opts_set_server(struct opts *opts);
-/* Free only the URLs. */
+/* Free the URLs, and nothing else. */
 void opts_free_urls(struct opts *opts);
 
 /* Make the same options for only the index-th name. The result borrows from opts: do not free it. */

@@ -18,12 +18,12 @@
 #include "sys/shell.h"
 
 /*
- * Until this time has passed, the first connection to each server uses the password that was read at the start. Later
- * connections read the file again.
+ * For this time, the first connection to each server uses the password that was read at the start. Other connections
+ * read the file again.
  */
 #define FRESH_MS 1000
 #define PASSWORD_FILE_MAX 65536
-/* Refuse a file that other users can write: they would choose what is sent to the server. */
+/* Refuse a file with these bits: users who can write it would choose what is sent to the server. */
 #define PASSWORD_FILE_UNSAFE (S_IWGRP | S_IWOTH)
 
 struct password_source {
@@ -32,7 +32,7 @@ struct password_source {
 	char **environment;
 	/* absolute path of the file, since the renewer changes its directory; NULL: a command */
 	char *path;
-	char *password; /* last content of the file */
+	char *password; /* password that was last read from the file */
 	int64_t read_ms;
 	/* number of connections that may still use the password that was read at the start; 0 for a command */
 	size_t fresh_uses;
@@ -40,8 +40,9 @@ struct password_source {
 
 struct fetch {
 	struct password_source *source;
-	struct shell *shell; /* NULL: use the last password */
-	/* the password of a file: a copy, since another fetch may replace that of the source */
+	/* NULL: the fetch reads no file, and uses the last password of the source */
+	struct shell *shell;
+	/* copy of the source's password, for a file: another fetch may replace the one of the source */
 	char *password;
 };
 
@@ -102,14 +103,14 @@ static void *begin(void *ctx, const char *server, int64_t deadline_ms, int *fd_o
 		*fd_out = fetch->shell->fd;
 		return fetch;
 	}
-	/* The file cannot be read now, but its last password may still be right. */
+	/* The file cannot be read now. Continue with its last password, which may still be right. */
 	if (source->path != NULL)
 		return fetch;
 	free(fetch);
 	return NULL;
 }
 
-/* NULL, or why the output is no password. */
+/* Returns why the output is no password. NULL: it is one. */
 static const char *check_output(struct shell *shell)
 {
 	if (shell->output_len == 0)
@@ -158,8 +159,8 @@ static enum rlock_status take_output(struct shell *shell, const char **password_
 }
 
 /*
- * Take the password from the file. While the file is missing or half written, use its last password: the server decides
- * whether that is still right.
+ * Take the password from the file. If the file is missing, or has no password in its first line, for example because it
+ * is half written, use its last password: the server decides whether that is still right.
  */
 static enum rlock_status take_file(struct fetch *fetch, const char **password_out)
 {
@@ -185,7 +186,7 @@ static enum rlock_status advance(void *ctx, const char **password_out, char why[
 
 	if (fetch->shell != NULL && !shell_advance(fetch->shell))
 		return RLOCK_BUSY;
-	/* A command always has a shell. */
+	/* A fetch without a shell is always of a file: begin fails if a command cannot be started. */
 	return fetch->source->path != NULL || fetch->shell == NULL
 		       ? take_file(fetch, password_out)
 		       : take_output(fetch->shell, password_out, why);
@@ -238,8 +239,8 @@ static struct password_source *source_of_file(const char *path, const char *pass
 		return NULL;
 	source->path = file_path_absolute(path);
 	/*
-	 * If the working directory was removed, keep the relative path: the file cannot be read again, and the password
-	 * stays.
+	 * If the working directory was removed, keep the relative path. The file cannot be read again then, so its
+	 * password never changes.
 	 */
 	if (source->path == NULL)
 		source->path = strdup(path);
@@ -254,7 +255,7 @@ static struct password_source *source_of_file(const char *path, const char *pass
 
 /* ---- set the passwords from the options ---- */
 
-/* Set the password of each URL that has none. */
+/* Set this password for each URL that has none. */
 static int set_logins(struct opts *opts, const char *password)
 {
 	for (size_t i = 0; i < opts->url_count; i++)
@@ -264,7 +265,7 @@ static int set_logins(struct opts *opts, const char *password)
 	return 0;
 }
 
-/* Set the source for each URL without a password. source may be NULL: out of memory. */
+/* Set the source for each URL without a password. source NULL: out of memory, which is reported here. */
 static int set_fetched_logins(struct opts *opts, struct password_source *source)
 {
 	const struct rlock_password_source fetcher = { begin, advance, end, source };
@@ -288,7 +289,7 @@ static int set_sentinel_logins(struct opts *opts, const char *password)
 	return 0;
 }
 
-/* Have the file read again when the sentinels deny its password. */
+/* Let the library read the file again when the sentinels deny its password. */
 static int set_sentinel_file(struct opts *opts, const char *path, const char *password)
 {
 	struct password_source *source = source_of_file(path, password, 0);
@@ -303,7 +304,7 @@ static int set_sentinel_file(struct opts *opts, const char *path, const char *pa
 	return 0;
 }
 
-/* Refuse a file that others can write; warn if others can read it, since they have the password. */
+/* Refuse a file that other users can write. Warn if they can read it, and so know the password. */
 static int check_mode(char *path, const struct stat *stat)
 {
 	/*
@@ -352,7 +353,7 @@ static int set_from_file(struct opts *opts, const char *path, bool is_for_sentin
 		return is_transient_errno(error) ? EXIT_SYSTEM : EXIT_CONFIG;
 	if (wrong == NULL)
 		code = check_mode((char *)path, &stat);
-	/* Read a pipe or a device only once; a regular file again for each connection. */
+	/* A regular file is read again for each connection, a pipe or a device is not. */
 	if (code == 0 && is_for_sentinels) {
 		code = set_sentinel_logins(opts, text);
 		if (code == 0 && S_ISREG(stat.st_mode))
@@ -377,8 +378,8 @@ int passwords_set(struct opts *opts)
 	for (size_t i = 0; i < opts->url_count; i++)
 		opts->urls_with_password += rlock_url_has_password(opts->urls[i]) ? 1 : 0;
 	/*
-	 * Set no password for local:, which is always the only URL: no other user reaches that server, and the password is
-	 * for another server.
+	 * Set no password for local:, which is always the only URL. No other user reaches that server, and a password
+	 * that was given is for another server.
 	 */
 	if (opts->urls_with_password < opts->url_count &&
 	    rlock_url_scheme(opts->urls[0]) != RLOCK_SCHEME_LOCAL) {

@@ -33,7 +33,7 @@ static const char *source_of_urls(const struct opts *opts)
 	return NULL;
 }
 
-/* Nothing is printed for the command line: the user has just typed it. */
+/* If the URL is on the command line, print nothing, since the user has just typed it. */
 char *servers_origin(const struct opts *opts, char out[ORIGIN_MAX])
 {
 	enum opt_source source = table_source(opts, OPT_URL);
@@ -50,7 +50,7 @@ char *servers_origin(const struct opts *opts, char out[ORIGIN_MAX])
 	return out;
 }
 
-/* Print where URLs without a password get theirs from. Empty: nowhere. */
+/* Print from where URLs without a password get one. Empty: from nowhere. */
 static void print_shared_origin(const struct opts *opts, char out[ORIGIN_MAX])
 {
 	const struct given *file = table_given(opts, OPT_PASSWORD_FILE);
@@ -72,8 +72,8 @@ static void print_shared_origin(const struct opts *opts, char out[ORIGIN_MAX])
 }
 
 /*
- * Print why one of the options from first to last, given in the file, is not for these servers: a higher source names them.
- * Empty: there is no such option.
+ * Print that one of the options from first to last, given in the file, does not count, because a higher source names
+ * the servers. Empty: there is no such option.
  */
 static char *print_ignored(const struct opts *opts, enum opt_id first, enum opt_id last,
 			   char out[ORIGIN_MAX])
@@ -135,7 +135,7 @@ static int code_of_source(const struct opts *opts, enum opt_id id)
 }
 
 /*
- * Set the database. One from a higher option source than the URL's replaces the database inside the URL.
+ * Set the database that an option names. If the URL names a database as well, that of the higher option source counts.
  */
 static int set_database(const struct opts *opts, struct rlock_url *url)
 {
@@ -166,7 +166,7 @@ static bool has_nodes(const struct rlock_url *url)
 	return rlock_url_scheme(url) == RLOCK_SCHEME_CLUSTER;
 }
 
-/* The option for each parameter of TLS, and the parameter that belongs to the same pair. */
+/* The option for each parameter of TLS. partner: the parameter with which it forms a pair, or the parameter itself. */
 static const struct tls_option {
 	enum opt_id id;
 	enum rlock_tls_param partner;
@@ -178,9 +178,7 @@ static const struct tls_option {
 	[RLOCK_TLS_SNI] = { OPT_SNI, RLOCK_TLS_SNI },
 };
 
-/*
- * Set TLS from the options. A pair of parameters comes either from the URL or from options, never half from each.
- */
+/* Set TLS from the options. If the URL contains one parameter of a pair, take neither of them from the options. */
 static int set_tls(struct opts *opts, struct rlock_url *url)
 {
 	bool is_said[RLOCK_TLS_PARAMS];
@@ -201,7 +199,7 @@ static int set_tls(struct opts *opts, struct rlock_url *url)
 	return 0;
 }
 
-/* Set the map by which the library translates addresses that sentinels or nodes name. */
+/* Set the map by which the library translates the addresses that sentinels name, or nodes of a cluster. */
 static int set_map(const struct opts *opts, struct rlock_url *url)
 {
 	char why[RLOCK_ERROR_MAX], where[USAGE_WHERE_MAX];
@@ -220,13 +218,14 @@ static int set_map(const struct opts *opts, struct rlock_url *url)
 }
 
 /*
- * Options for one sort of server. If no URL is of that sort, refuse the option: the user has the wrong idea of the server.
+ * Options for one sort of server. If no URL is of that sort, refuse the option: the user has the wrong idea of the
+ * server.
  */
 static const struct group {
 	enum opt_id first, last;
 	bool (*is_for)(const struct rlock_url *url);
 	const char *for_what, *example;
-	const char *missing; /* why the option is not used, if no URL is of that sort */
+	const char *missing; /* why the option has no effect if no URL is of that sort */
 } groups[] = {
 	{ OPT_CACERT, OPT_INSECURE, rlock_url_has_tls, "TLS", "rediss://HOST:6379",
 	  "no URL has TLS" },
@@ -254,7 +253,8 @@ static int check_groups(const struct opts *opts)
 		char where[USAGE_WHERE_MAX];
 
 		/*
-		 * Ignore variables of the environment: they are for all calls, also for those to another server.
+		 * Skip options from variables of the environment. Variables are set for all calls, also for those to
+		 * servers of another sort.
 		 */
 		while (id <= group->last && (table_source(opts, id) == SOURCE_DEFAULT ||
 					     table_source(opts, id) == SOURCE_ENVIRONMENT))
@@ -306,13 +306,14 @@ static int check_servers(const struct opts *opts)
 static int set_quorum(struct opts *opts)
 {
 	size_t majority = opts->url_count / 2 + 1;
-	int64_t number = (int64_t)opts->url_count; /* "all" */
+	int64_t number = (int64_t)opts->url_count; /* the default, "all" */
 	char where[USAGE_WHERE_MAX];
 
 	if (strcmp(opts->quorum_text, "majority") == 0)
 		number = (int64_t)majority;
 	else
-		(void)number_parse(opts->quorum_text, &number); /* table_store has checked it */
+		/* cannot fail, since table_store has checked the text */
+		(void)number_parse(opts->quorum_text, &number);
 	opts->quorum = (size_t)number;
 	if (opts->quorum >= majority && opts->quorum <= opts->url_count)
 		return 0;

@@ -15,14 +15,14 @@ int servers_set(struct opts *opts);
 #define ORIGIN_MAX 1024
 
 /*
- * Print which source named the servers, or gave their passwords, for the message of a failure. Empty: nothing to say.
- * Returns out.
+ * Print which source named the servers, for the message of a failure. servers_password_origin: which source gave their
+ * passwords. Empty: nothing to say. Returns out.
  */
 char *servers_origin(const struct opts *opts, char out[ORIGIN_MAX]);
 char *servers_password_origin(const struct opts *opts, char out[ORIGIN_MAX]);
 /*
- * Print which TLS option of the file is not for these servers, since a higher source names them. Empty: none. Returns
- * out.
+ * Print which TLS option of the file does not count, because a higher source names the servers. Empty: none, or the
+ * first server has no TLS. Returns out.
  */
 char *servers_tls_origin(const struct opts *opts, char out[ORIGIN_MAX]);
 

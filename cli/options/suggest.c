@@ -1,7 +1,7 @@
 /*
  * Find the first mistake in a command line: a wrong word, a wrong value, a missing part. Suggest the corrected line
- * only if its meaning is certain: correct one mistake, check again, and so on until the line is right. Words of other
- * programs get a hint from a table instead. argv.c reads a right line.
+ * only if its meaning is certain: correct one mistake, check again, and so on until the line is right. For words of
+ * other programs, print a hint from a table instead. argv.c reads the line after this check.
  */
 #include <ctype.h>
 #include <limits.h>
@@ -25,11 +25,11 @@
 #define PASSWORD_WHY                                                                               \
 	"a password is read by --password-file or --password-command, or from REDISCLI_AUTH"
 
-/* Options of other programs, or of other verbs, and the option that replaces them here. */
+/* Options of other programs, or of other verbs, and the option that replaces each of them in this verb. */
 static const struct hint {
 	const char *words; /* separated by '|' */
 	unsigned verbs;
-	enum opt_id instead; /* OPT_COUNT: none */
+	enum opt_id instead; /* OPT_COUNT: no option replaces the words */
 	const char *why;
 } hints[] = {
 	{ "-s", VERBS_ACQUIRE, OPT_COUNT, READ_WHY ", and a signal to end COMMAND by --signal" },
@@ -84,7 +84,7 @@ static const struct hint {
 #define SEE_LIST "to see locks: list"
 #define SEE_STATUS "to see the holder of a lock: status NAME"
 
-/* Verbs of other programs, and what to do here: to see, take, end or renew a lock. */
+/* Verbs of other programs, and a hint on the verb that does the same here. */
 static const struct {
 	const char *words, *hint;
 } verb_hints[] = {
@@ -132,7 +132,7 @@ static const struct hint *find_hint(unsigned verbs, const char *word)
 
 #define OPTION_MAX 64
 
-/* The number of options that begin with name; *out: the last of them. */
+/* The number of options that begin with name. *out: the last such option; unchanged if there is none. */
 static size_t count_beginnings(unsigned verbs, const char *name, const struct opt **out)
 {
 	size_t count = 0, len = strlen(name);
@@ -196,7 +196,7 @@ static void print_verbs(unsigned verbs, char out[OPTION_MAX])
 #define MENDS_MAX 8
 #define WORDS_MORE (2 * MENDS_MAX + 1)
 
-/* for the shell, so not quoted */
+/* The shell replaces it by its own pid, so it is printed without quotes. */
 static char own_pid[] = "$$";
 static char any_name[] = "NAME", any_number[] = "N", any_command[] = "COMMAND";
 static char option_pid[] = "--pid", option_permits[] = "--permits", option_url[] = "-u";
@@ -210,13 +210,13 @@ struct line {
 	bool is_plain; /* the verb takes a plain lock */
 	char **words;
 	size_t count;
-	char *const *command; /* NULL: none */
-	/* room for a COMMAND cut from words */
+	char *const *command; /* NULL: the line has no COMMAND */
+	/* array for a COMMAND that is cut from words */
 	char **command_room;
 	char *made[MENDS_MAX];
 	size_t made_count;
 	bool has_marked_command;
-	bool lacks_dashes; /* "--" is missing before COMMAND */
+	bool lacks_dashes; /* the user's line had no "--" before COMMAND */
 };
 
 /*
@@ -235,7 +235,7 @@ reject(char why[SUGGESTION_MAX], enum verdict verdict, const char *format, ...)
 	return verdict;
 }
 
-/* Replace span words by up to two others. NULL: none. */
+/* Replace the span words from index at on by first and second, of which each may be NULL: no word. */
 static void replace(struct line *line, size_t at, size_t span, char *first, char *second)
 {
 	size_t added = (first != NULL ? 1U : 0U) + (second != NULL ? 1U : 0U);
@@ -249,7 +249,7 @@ static void replace(struct line *line, size_t at, size_t span, char *first, char
 		line->words[at + 1] = second;
 }
 
-/* Format a text that line_free frees. NULL: out of memory, or too many texts. */
+/* Format a text, which line_free frees. NULL: out of memory, or too many texts. */
 __attribute__((format(printf, 2, 3))) static char *make(struct line *line, const char *format, ...)
 {
 	va_list args;
@@ -280,7 +280,7 @@ static bool has_option(const struct line *line, enum opt_id id)
 	return false;
 }
 
-/* The number of names from the word at on, including those of --name. */
+/* The number of names whose word is at index at or later. A value of --name is a name as well. */
 static size_t count_names(const struct line *line, size_t at)
 {
 	struct words from = words_of(line);
@@ -378,7 +378,8 @@ static bool is_program(const char *word)
 }
 
 /*
- * Whether the word is a whole line: the kernel passes what follows the program in a script's "#!" as one word.
+ * Whether the word is a whole command line. The cause is a script whose first line is "#!/usr/bin/rlock run NAME --
+ * COMMAND": the kernel passes everything after the program as one word.
  */
 static bool is_whole_line(const char *word, const char *verb)
 {
@@ -402,8 +403,8 @@ static bool may_have_command(const struct line *line)
 }
 
 /*
- * Whether a word belongs to the option before it: "-n 3 NAME", "--wait 5 min NAME", "list --watch 5". Not if it is the
- * only name of a verb that needs one.
+ * Whether a word belongs to the option before it: "-n 3 NAME", "--wait 5 min NAME", "list --watch 5". False if the word
+ * is the only name, and the verb needs one.
  */
 static bool is_part_of_option(const struct line *line, const struct word *before,
 			      const struct word *name)
@@ -423,13 +424,13 @@ static bool is_part_of_option(const struct line *line, const struct word *before
 /* The search for COMMAND in a line without "--". */
 struct search {
 	bool has_name;
-	/* no other word can be COMMAND */
+	/* no later word can be the begin of COMMAND */
 	bool is_certain;
-	/* index of the word after the first name; number of words: none yet */
+	/* index where COMMAND begins: the word after the first name; number of words: not found yet */
 	size_t first;
 };
 
-/* Check the next word. True: the search is complete. */
+/* Continue the search for COMMAND with the next word. True: the search is complete, and ignores later words. */
 static bool search_word(const struct line *line, const struct word *word, struct search *search)
 {
 	const char *text = line->words[word->at];
@@ -446,7 +447,10 @@ static bool search_word(const struct line *line, const struct word *word, struct
 	}
 	if (search->has_name && is_first)
 		search->first = word->at;
-	/* A later word is a program: is_certain only if no word before it could be COMMAND. */
+	/*
+	 * COMMAND may begin at the first word after the name, or at this word, which is a program. It is certain only
+	 * if both are the same word.
+	 */
 	if (search->has_name && is_program(text)) {
 		search->is_certain = is_first;
 		return true;
@@ -456,8 +460,8 @@ static bool search_word(const struct line *line, const struct word *word, struct
 }
 
 /*
- * The index where COMMAND begins in a line without "--": the word after the first name. *is_certain_out: no later word
- * can be COMMAND. line->count: no COMMAND.
+ * Returns the index where COMMAND begins in a line without "--", that is, of the word after the first name; or
+ * line->count: there is no COMMAND. *is_certain_out: COMMAND cannot begin at a later word.
  */
 static size_t find_command(const struct line *line, bool *is_certain_out)
 {
@@ -545,7 +549,8 @@ static enum verdict mend_dashed(struct line *line, const struct word *word,
 }
 
 /*
- * Correct "-n 3" of consul, or "3" of GNU sem, to sem --permits 3. at and span: the words to replace.
+ * Correct "-n 3" of consul, or "3" of GNU sem, to sem --permits 3. The words to replace are span words from index at
+ * on.
  */
 static enum verdict mend_number(struct line *line, size_t at, size_t span, char *number)
 {
@@ -587,7 +592,9 @@ static enum verdict mend_duration(struct line *line, const struct word *before,
 			     "'%s' after --%s may be a part of the duration, in which there is no "
 			     "blank, like 5m or 1m30s (--name has any name)",
 			     usage_show(name->value, shown), before->opt->name);
-		/* Only a unit can follow a number, and only a number can follow a unit. */
+		/*
+		 * The next word continues the duration only if it is a unit after a number, or a number after a unit.
+		 */
 		if (len == 0 || (isdigit((unsigned char)value[len - 1]) != 0) != (unit != NULL))
 			return UNCERTAIN;
 		text = make(line, "%s%s", line->words[last], more);
@@ -690,8 +697,8 @@ static bool has_unknown(const struct line *line)
 }
 
 /*
- * Whether -h is meant as redis-cli's -h HOST, since names or a COMMAND follow. If rlock printed its help then and ended
- * with 0, a cron job would seem to have run.
+ * Whether -h is meant as redis-cli's -h HOST: names or a COMMAND follow. If rlock printed its help for such a line and
+ * ended with 0, a cron job would seem to have run.
  */
 static bool is_host(const struct line *line, const struct word *word)
 {
@@ -804,7 +811,7 @@ static enum verdict check_word(struct line *line, const struct word *before,
 	case WORD_NAME:
 		return check_name(line, before, word, why);
 	case WORD_OPTION:
-		/* "-timeout" can be read as -t with the value "imeout": the hint comes first. */
+		/* "-timeout" can be read as -t with the value "imeout", so look for a hint first. */
 		if (word->letter != 0 && text[2] != '\0' && find_hint(line->set, text) != NULL)
 			return report_unknown(line, word, why);
 		if (word->opt == &opt_table[OPT_NAME])
@@ -835,7 +842,7 @@ static enum verdict check_word(struct line *line, const struct word *before,
 /* ---- a missing part ---- */
 
 /*
- * Find an option whose value may be the missing name: any text, or a value that the option refuses.
+ * Find an option that may have taken the missing name as its value: the option takes any text, or refuses this value.
  */
 static bool find_taken_name(const struct line *line, struct word *out)
 {
@@ -867,7 +874,10 @@ static enum verdict check_parts(struct line *line, char why[SUGGESTION_MAX])
 
 	if (line->command != NULL && !may_have_command(line)) {
 		(void)reject(why, UNCERTAIN, "%s takes no '--' and no command", line->verb);
-		/* Move names or a pattern that follow "--" before it. Do not move a program: it was meant as a command. */
+		/*
+		 * If names follow "--", move them before it. Move a pattern as well, unless it is a program: then it
+		 * was meant as a command.
+		 */
 		if (names > 0 || count == 0 || count > WORDS_MORE / 2 ||
 		    (line->need == COMMAND_NONE_BUT_PATTERN &&
 		     (count > 1 || is_program(line->command[0]))))
@@ -901,8 +911,8 @@ static enum verdict check_parts(struct line *line, char why[SUGGESTION_MAX])
 		return reject(why, MENDED, "sem needs --permits, how many there are in all");
 	}
 	/*
-	 * Suggest --pid: the caller may be a wrapper or a subshell that ends immediately, so the line must name the
-	 * holder.
+	 * Suggest --pid: a lock without a COMMAND must name its holder. The caller itself may be a wrapper or a
+	 * subshell that ends immediately, so it is not the default holder.
 	 */
 	if (line->command == NULL && lacks_owner(line)) {
 		replace(line, 0, 0, option_pid, own_pid);
@@ -985,9 +995,7 @@ static void line_free(struct line *line)
 	free(line->words);
 }
 
-/*
- * Print the same words as a line for --pid, in which all words are names. False: that line would be wrong.
- */
+/* Print the line with --pid and without "--", so that all words are names. False: that line would be wrong. */
 static bool print_for_process(const struct opts *opts, struct usage_line *out)
 {
 	struct line line;

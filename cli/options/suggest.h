@@ -8,13 +8,16 @@
 #define SUGGESTION_MAX 400
 
 struct suggestion {
-	/* the help that the line asks for; then the other members do not count */
+	/* the help that the line asks for, and then no other member is set; HELP_NONE: no help */
 	enum help_extent help;
 	bool is_wrong;
 	char why[SUGGESTION_MAX]; /* the first mistake */
-	bool has_line;            /* line is certain */
+	bool has_line;            /* line is set: the corrected line, which is certain */
 	struct usage_line line;
-	/* other is certain: line adds a missing "--" for a command; other takes the words as names, for --pid */
+	/*
+	 * other is set as well. Both add what is missing: line a "--" before a COMMAND; other --pid, so that all words
+	 * are names.
+	 */
 	bool has_other;
 	struct usage_line other;
 	size_t name_count; /* number of names */
@@ -28,7 +31,7 @@ bool suggestion_find(const struct opts *opts, struct suggestion *out);
 /* Print why, and the corrected line, as one line by message_error. Returns EXIT_USAGE. */
 int suggestion_report(const struct suggestion *suggestion);
 
-/* Guess which long option of these verbs a wrong name means; NULL: none is near. */
+/* Guess which long option of these verbs a wrong name stands for; NULL: no option has a similar name. */
 const char *suggest_option(unsigned verbs, const char *name);
 
 /* A hint for a word that is a verb of another program; NULL: the word is not known. */

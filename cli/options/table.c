@@ -15,13 +15,13 @@
 #include "options/urls.h"
 #include "sys/signals.h"
 
-/* With a shorter lease a slow network alone would lose a lock. */
+/* Shortest lease: with a shorter one, a slow network alone could cause the loss of a lock. */
 #define LEASE_MIN_MS 1000
 
 /* Shortest interval of --watch: each repetition is a request to the server. */
 #define WATCH_MIN_MS 100
 
-/* A longer bare number for a lease needs its unit. */
+/* A duration of more than this, an hour, needs its unit if the option has WANTS_UNIT. */
 #define BARE_MAX_MS 3600000
 
 #define OWNER_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
@@ -30,7 +30,7 @@
 #define FILE_EXPECTED "a file's name, like /etc/rlock/server.pem"
 
 #define FIELD(name) offsetof(struct opts, name)
-/* An option about a server, for all verbs. */
+/* The group, verbs and scope of an option about a server. */
 #define SERVER GROUP_SERVER, VERBS_ALL, FOR_FILE | OF_SERVER
 
 const char *const opt_group_titles[GROUP_COUNT] = {
@@ -282,7 +282,7 @@ static bool is_text(const struct opt *opt, const char *value)
 	    (opt->bytes != NULL && (*value == '-' || value[strspn(value, opt->bytes)] != '\0')) ||
 	    (opt->type == TYPE_LOG && strcmp(value, "-") == 0))
 		return false;
-	/* Refuse control characters: other calls print the text. */
+	/* Refuse control characters, since other calls print the text. */
 	for (; opt->type == TYPE_LINE && *value != '\0'; value++)
 		if ((unsigned char)*value < ' ' || *value == 0x7f)
 			return false;
@@ -303,7 +303,7 @@ int choice_find(const char *words, const char *value)
 	return -1;
 }
 
-/* Values that other programs take there: rlock would write a file of that name. */
+/* Values that other programs take for their log. Refuse them: rlock would write a file of that name. */
 #define OTHER_LOGS                                                                                 \
 	"journald|journal|systemd|json|text|debug|info|warn|warning|error|stdout|true|yes|on|"     \
 	"false|no|off|none"
@@ -328,7 +328,8 @@ static enum rlock_status store_duration(const struct opt *opt, const char *value
 		return value_reject(why, "less than %s, try 30s or 2m",
 				    duration_print(opt->min, shortest));
 	/*
-	 * "30000" was probably meant in ms: as seconds it would keep the lock of a dead machine for hours.
+	 * Refuse "30000", which was probably meant in ms. As seconds it would keep the lock of a dead machine for
+	 * hours.
 	 */
 	if ((opt->scope & WANTS_UNIT) != 0 && number > BARE_MAX_MS &&
 	    value[strspn(value, "0123456789.")] == '\0')
@@ -453,8 +454,8 @@ static bool is_switched_off(const struct given *given)
 }
 
 /*
- * Whether a new value counts. Options about the file's servers do not count for servers from a higher source: a site's
- * password must not be sent to whatever -u or RLOCK_URL names.
+ * Whether a new value counts, or why not. If -u or RLOCK_URL names the servers, options of the file about servers do
+ * not count: a site's password must not be sent to other servers than its own.
  */
 static enum given_use use_of(const struct opts *opts, const struct given *given)
 {
@@ -471,7 +472,7 @@ static enum given_use use_of(const struct opts *opts, const struct given *given)
 	return is_switched_off(given) ? GIVEN_AS_NO : GIVEN_COUNTS;
 }
 
-/* Refuse options that one source must not give together. */
+/* Refuse two options if the same source gives both, and must not. */
 static enum rlock_status reject_conflict(const struct opts *opts, const struct given *given,
 					 char why[RLOCK_ERROR_MAX])
 {
@@ -509,11 +510,11 @@ enum rlock_status table_give(struct opts *opts, struct given given, char why[RLO
 	opts->given = larger;
 	given.use = use_of(opts, &given);
 	if (given.use != GIVEN_COUNTS) {
-		/* check the value all the same */
+		/* store the value nowhere, but check it */
 		into = &unwanted;
 		url = 0;
 	}
-	/* Do not check a variable that does not count: it is for all calls, not for this one. */
+	/* Do not check a value that does not count if it is from a variable, since variables are set for all calls. */
 	if (!is_switched_off(&given) &&
 	    (given.source != SOURCE_ENVIRONMENT || given.use == GIVEN_COUNTS))
 		status = table_store(into, &opt_table[given.id], given.value, why);

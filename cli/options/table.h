@@ -11,7 +11,7 @@
 
 #include "options/opts.h"
 
-/* Headings in the help and in rlock(1), in their order. */
+/* Headings in the help and in rlock(1), in the order of both. */
 enum opt_group {
 	GROUP_WAITING,
 	GROUP_LEASE,
@@ -32,26 +32,27 @@ enum opt_type {
 	TYPE_TEXT,
 	TYPE_LINE, /* TYPE_TEXT without control characters */
 	/*
-	 * TYPE_TEXT that names a log, but not "-", since standard output belongs to COMMAND, and not a word like "journald"
+	 * TYPE_TEXT that names a log, but not "-", since standard output belongs to COMMAND, and not a word like
+	 * "journald"
 	 */
 	TYPE_LOG,
-	/* enum: one of the words in value, in their order; min is the number of the first */
+	/* enum: one of the words in the member value of the row, in their order; min is the number of the first word */
 	TYPE_CHOICE,
 	/* int: a signal that can end a process */
 	TYPE_SIGNAL,
-	/* const char *: "all", "majority" or a number, computed when all servers are known */
+	/* const char *: "all", "majority" or a number. It stays a text until the number of servers is known. */
 	TYPE_QUORUM,
-	TYPE_URLS, /* opts->urls: each URL is appended */
-	TYPE_NAME, /* argv.c reads names and --help */
+	TYPE_URLS, /* opts->urls: each URL of the value is appended */
+	TYPE_NAME, /* for --name and --help, which have no field: argv.c reads them */
 	TYPE_HELP,
 };
 
 enum opt_scope {
 	FOR_FILE = 1 << 0,        /* also in the configuration file */
-	WITH_COMMAND = 1 << 1,    /* only with a COMMAND */
-	WITHOUT_COMMAND = 1 << 2, /* only without one */
+	WITH_COMMAND = 1 << 1,    /* an error without a COMMAND */
+	WITHOUT_COMMAND = 1 << 2, /* an error with a COMMAND */
 	REPEATABLE = 1 << 3,      /* may be given several times */
-	/* about servers: a value of the file does not count for servers that a higher source names */
+	/* about servers: a value of the file does not count if a higher source names the servers */
 	OF_SERVER = 1 << 4,
 	OPTIONAL_VALUE = 1 << 5, /* --option or --option=VALUE */
 	/* its value may contain a secret */
@@ -62,7 +63,7 @@ enum opt_scope {
 	HAS_DEFAULT = 1 << 8,
 	/* a number without a unit may be an hour at most */
 	WANTS_UNIT = 1 << 9,
-	MAY_BE_INF = 1 << 10, /* a duration may be "inf": no limit, -1 */
+	MAY_BE_INF = 1 << 10, /* a duration may be "inf", stored as -1: no limit */
 };
 
 struct opt {
@@ -76,29 +77,30 @@ struct opt {
 	unsigned verbs; /* sum of enum verb_set */
 	unsigned scope; /* sum of enum opt_scope */
 
-	/* another option for the same decision: a source gives only one of the two; 0: none */
+	/* another option for the same decision, so that a source must not give both; 0: none */
 	enum opt_id rival;
-	int64_t min, max; /* ms, numbers, bytes; 0: no limit */
-	/* allowed bytes of a text, which must not begin with '-'; NULL: any */
+	/* limits of a duration in ms, of a number, or of a text's length in bytes; 0: no limit */
+	int64_t min, max;
+	/* the bytes that a text may contain, and it must not begin with '-'; NULL: any */
 	const char *bytes;
-	/* what a right value is, for messages */
+	/* description of a right value, for messages */
 	const char *expected;
-	/* value if the option is given without one */
+	/* value that counts if the option is given without one */
 	const char *without;
-	/* variable for the same; NULL: none */
+	/* variable of the environment that gives the same value; NULL: none */
 	const char *variable;
 	/*
 	 * Help for verbs that acquire, and for all verbs if help_holder is NULL. The short help prints it up to the
 	 * first semicolon.
 	 */
 	const char *help;
-	const char *help_holder; /* help for the other verbs */
+	const char *help_holder; /* help for verbs that do not acquire */
 };
 
 extern const struct opt opt_table[OPT_COUNT];
 extern const char *const opt_group_titles[GROUP_COUNT];
 
-/* The index of value among words like "plain|fair"; -1: it is none of them. */
+/* The index of value among words like "plain|fair"; -1: value is none of these words. */
 int choice_find(const char *words, const char *value);
 /* Print why a value is wrong. Returns RLOCK_EINVAL. */
 __attribute__((format(printf, 2, 3))) enum rlock_status value_reject(char why[RLOCK_ERROR_MAX],
@@ -110,15 +112,16 @@ enum rlock_status table_store(struct opts *opts, const struct opt *opt, const ch
 			      char why[RLOCK_ERROR_MAX]);
 
 #define DEFAULT_TEXT_MAX 64
-/* The default value as a user would write it, in out or a constant. NULL: none to show. */
+/* The default value as a user would write it; it is in out, or a constant. NULL: the help shows no default value. */
 const char *table_default(const struct opt *opt, char out[DEFAULT_TEXT_MAX]);
 
 /* ---- values that the sources have given ---- */
 
 /*
  * Check a value of a source, and store it in opts if it counts: no higher source gave one, and the verb has the option.
- * Call this for the sources from the highest to the lowest. Afterwards opts points to the value. A source must not give an
- * option twice, unless it is REPEATABLE. RLOCK_EINVAL with the reason, or RLOCK_ENOMEM.
+ * Call this for the sources from the highest to the lowest. The caller keeps the text of the value, to which opts then
+ * points. A source must not give an option twice, unless the option is REPEATABLE. Returns RLOCK_OK; RLOCK_EINVAL with
+ * the reason in why; or RLOCK_ENOMEM.
  */
 enum rlock_status table_give(struct opts *opts, struct given given, char why[RLOCK_ERROR_MAX]);
 /* The value that counts for the option; NULL: the default. */
@@ -132,10 +135,10 @@ enum opt_source table_source(const struct opts *opts, enum opt_id id);
 bool table_takes(const struct verb *verb, const struct opt *opt);
 /* The help text of the option for that verb. */
 const char *table_help(const struct verb *verb, const struct opt *opt);
-/* The length of the first part of a help text, up to a semicolon or a bracket, for one line. */
+/* The length of the first part of a help text, which ends at a semicolon or a bracket, and is printed on one line. */
 size_t table_brief_len(const char *help);
 
-/* The option with that name, which must not be abbreviated, of one of those verbs. NULL: none. */
+/* The option with that name in full, if one of those verbs has it. NULL: none. */
 const struct opt *table_by_name(unsigned verbs, const char *name, size_t len);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Split a value into URLs at its blanks, and parse each by the library. If the value looks like one in another
- * program's file, with quotes or a comment, the reason for a failure is that.
+ * Split a value into URLs at its blanks, and let the library parse each. If it refuses a URL, and a mistake explains
+ * this that is typical of users, such as quotes or a comment, report that mistake instead.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,9 @@
 #include "base/array_grow.h"
 #include "options/urls.h"
 
-/* Whether a piece without a scheme has an '@'. Such a piece is the end of a URL whose password contains a blank. */
+/*
+ * Whether a piece of the value has an '@', but no scheme. Then it is the end of a URL whose password contains a blank.
+ */
 static bool has_rest_of_password(const char *value)
 {
 	size_t len;
@@ -26,7 +28,7 @@ static bool has_rest_of_password(const char *value)
 	return false;
 }
 
-/* Suggest the URL for a host or a socket without a scheme. False: the piece is no URL even with a scheme. */
+/* Suggest the URL for a host or a socket without a scheme. False: the piece would be no URL with a scheme, either. */
 static bool suggest_scheme(const char *piece, char why[RLOCK_ERROR_MAX])
 {
 	struct rlock_url *url = NULL;
@@ -42,7 +44,7 @@ static bool suggest_scheme(const char *piece, char why[RLOCK_ERROR_MAX])
 	return true;
 }
 
-/* Replace the library's reason for refusing a piece if another reason is more probable. */
+/* Replace the library's reason for refusing a piece of the value, if another reason is more probable. */
 static void explain(const char *value, const char *piece, char why[RLOCK_ERROR_MAX])
 {
 	const char *suggested = NULL;

@@ -17,7 +17,8 @@
 #include "options/words.h"
 
 /*
- * Hide what precedes '@' in each piece without a colon, as in "SECRET@host". rlock_url_hide_password hides the others.
+ * In each URL of the list, hide the text before '@' if it has no ':', as in "SECRET@host". rlock_url_hide_password
+ * hides only what follows a ':'.
  */
 static void hide_bare_secrets(char *urls)
 {
@@ -31,7 +32,10 @@ static void hide_bare_secrets(char *urls)
 	}
 }
 
-/* Find the value of -u or --url in a word. before: the word before it. NULL: the word has no such value. */
+/*
+ * Find the value of -u or --url in a word. before: the preceding word, which may be the option. NULL: the word has no
+ * such value.
+ */
 static char *url_of(char *word, const char *before)
 {
 	/* Letters may be combined, as in -nuURL, and a long name may be abbreviated. */
@@ -42,7 +46,7 @@ static char *url_of(char *word, const char *before)
 	return last != NULL && (word[1] != '-' || word[2] == 'u') ? last + 1 : NULL;
 }
 
-/* Return false for --password-file and similar options: their values are no passwords. */
+/* Do not count --password-file and similar options: their values are no passwords. */
 bool usage_is_password(const char *name)
 {
 	size_t len = strcspn(name, "=");
@@ -74,7 +78,7 @@ static char *show(const char *text, const char *before, char out[USAGE_SHOWN_MAX
 	char *copy = strdup(text);
 
 	if (copy == NULL) {
-		/* Out of memory: show nothing, since word may contain a password. */
+		/* Out of memory: show none of the text, which may contain a password. */
 		(void)snprintf(out, USAGE_SHOWN_MAX, "...");
 		return out;
 	}
@@ -119,7 +123,7 @@ char *usage_where(const struct opts *opts, enum opt_id id, char out[USAGE_WHERE_
 int usage_give(struct opts *opts, struct given given)
 {
 	const struct opt *opt = &opt_table[given.id];
-	/* A switch on the command line has no value to show. */
+	/* Do not show the value of a switch on the command line: the user gave none. */
 	bool is_shown =
 		(opt->value != NULL || given.source == SOURCE_FILE) && (opt->scope & SECRET) == 0;
 	char why[RLOCK_ERROR_MAX], where[USAGE_WHERE_MAX], shown[USAGE_SHOWN_MAX];
@@ -283,7 +287,7 @@ static size_t edit_distance(const char *a, size_t a_len, const char *b, size_t b
 	return rows[a_len][b_len];
 }
 
-/* Near: one edit in three letters, and two edits at most. */
+/* A word is near if the distance is at most two edits, and at most one edit for each three letters of the word. */
 void nearest_try(struct nearest *nearest, const char *word)
 {
 	size_t typed_len = strlen(nearest->typed), len = strlen(word), distance;
@@ -298,15 +302,19 @@ void nearest_try(struct nearest *nearest, const char *word)
 	nearest->distance = distance;
 }
 
-/* ---- the help: argtable's own knows no default values and no groups ---- */
+/* ---- the help, which argtable could not print: it knows no default values and no groups ---- */
 
-/* Most heads fit, with a gap. The text of a longer head begins on the next line. */
+/*
+ * The column where the text about an option begins. An option whose names and value do not fit before it has its text
+ * on the next line.
+ */
 #define HELP_COLUMN 30
 #define EXIT_COLUMN 6
 #define HELP_WIDTH 79
 
 /*
- * Print text from column on, and wrap it; further lines begin at indent. Returns the next column.
+ * Print text from column on. If it does not fit on the line, continue on a new line at indent. Returns the column after
+ * the text.
  */
 static size_t print_wrapped(const char *text, size_t column, size_t indent)
 {

@@ -20,7 +20,8 @@
 void usage_hide_secret(char *word, const char *before);
 
 /*
- * Whether a long option of that name, of any program, and even mistyped, has a password as its value.
+ * Whether a long option of that name has a password as its value. Options of any program count, also if they are
+ * mistyped.
  */
 bool usage_is_password(const char *name);
 
@@ -48,12 +49,13 @@ struct usage_line {
 	char text[1024];
 	size_t len;
 	bool is_cut;
-	/* start of the last word, which may be an option with a password */
+	/* start of the last word that was added, which may be an option with a password */
 	char before[32];
 };
 
 /*
- * A part of such a line: plain as it is (NULL: none), then words of the user, quoted for a shell if needed.
+ * A part of such a line. plain: a text that is added unchanged (NULL: none). words: words of the user, which are quoted
+ * for a shell if needed.
  */
 struct line_part {
 	const char *plain;
@@ -91,7 +93,7 @@ struct nearest {
 
 void nearest_try(struct nearest *nearest, const char *word);
 
-/* ---- the help of a verb, and the part that the help of rlock as a whole shares ---- */
+/* ---- the help of a verb, and the exit codes, which the help of rlock as a whole prints as well ---- */
 
 enum help_extent {
 	HELP_NONE,

@@ -1,7 +1,9 @@
 /*
- * Read the words of a command line as getopt_long does, with three more rules. No option is abbreviated: a new option would
- * change the meaning. No value looks like an option: an unset variable leaves such a line. No value follows the letter of
- * an option that takes none, as in -n5: getopt_long would read more letters.
+ * Read the words of a command line as getopt_long does, with three more rules:
+ * No option is abbreviated, since a new option would change the meaning of the abbreviation.
+ * A value that is a word of its own must not look like an option: in `--url $URL --wait 5s`, URL may be unset or empty.
+ * A digit after the letter of an option that takes no value is a mistake, as in -n5: getopt_long would read it as a
+ * letter.
  */
 #include <ctype.h>
 #include <string.h>
@@ -22,7 +24,7 @@ static bool takes_next_word(const struct opt *opt)
 	return opt->value != NULL && (opt->scope & OPTIONAL_VALUE) == 0;
 }
 
-/* Whether a word looks like an option. A long one does even if it is mistyped. */
+/* Whether a word looks like an option. A long option does even if its name is mistyped. */
 static bool looks_like_option(unsigned verbs, const char *word)
 {
 	const struct opt *opt = NULL;

@@ -12,18 +12,19 @@
 
 enum word_kind {
 	WORD_NAME,
-	WORD_OPTION, /* with its value, if it takes one */
+	WORD_OPTION, /* an option, with its value if it takes one */
 	/* begins with a dash, but is no option of these verbs */
 	WORD_UNKNOWN,
-	WORD_WITHOUT_VALUE, /* the value is missing */
-	WORD_WITH_VALUE,    /* the option has a value, but takes none */
+	WORD_WITHOUT_VALUE, /* an option that takes a value, which is missing */
+	WORD_WITH_VALUE,    /* an option that takes no value, but has one */
 };
 
 struct word {
 	enum word_kind kind;
-	const struct opt *opt; /* NULL: none */
+	const struct opt *opt; /* NULL: not an option of these verbs */
 	/*
-	 * The name, or the option's value; for WORD_WITHOUT_VALUE the next word, if it is an option. NULL: none.
+	 * The name, or the option's value. WORD_WITHOUT_VALUE: the next word, which looks like an option, and so is no
+	 * value. NULL: none.
 	 */
 	const char *value;
 	/* letter of a short option; else 0 */
@@ -32,20 +33,20 @@ struct word {
 	size_t at, span;
 };
 
-/* The unread rest of a line. Begin with at and byte 0. */
+/* The unread rest of a line. Before the first word, at and byte are 0. */
 struct words {
 	unsigned verbs; /* sum of enum verb_set */
 	char *const *words;
 	size_t count;
 	size_t at; /* index of the next word */
-	/* index of the next letter in that word; 0: its start */
+	/* index of the next letter in that word; 0: the word is not begun */
 	size_t byte;
 };
 
 /* Read the next name or option: "-nw5s" contains two options. False: no more words. */
 bool words_next(struct words *from, struct word *out);
 
-/* The option that takes the word after this one as its value; NULL: none. */
+/* The option in word that takes the next word as its value; NULL: there is none. */
 const struct opt *words_awaiting(unsigned verbs, char *word);
 
 #endif
