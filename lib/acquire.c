@@ -982,7 +982,7 @@ enum rlock_status rlock_probe(struct rlock_conn *conn, struct rlock_hold *hold,
 		waiter.is_behind_ancestor = is_held_by_ancestor(&waiter);
 		status = fail_busy(&waiter);
 	}
-	/* Leave no request behind, and no stream of which we do not know the state. */
+	/* Leave no request open, nor a stream whose state we do not know. */
 	if (status != RLOCK_OK && status != RLOCK_BUSY)
 		rlock_conn_after_fork_child(conn);
 out:
