@@ -627,10 +627,10 @@ struct rlock_request {
 RLOCK_API enum rlock_status rlock_acquire(struct rlock_conn *conn, struct rlock_hold *hold,
 					  const struct rlock_request *request);
 /*
- * Ask whether rlock_acquire with wait_ms 0 would find the lock busy. Nothing is acquired, and no queue joined. For a caller that must
- * first prepare something expensive, such as another process. Ignores wait_ms and since_us of the request.
- * RLOCK_BUSY      it would; the error and rlock_conn_failure are those of rlock_acquire
- * RLOCK_OK        it would not, just now
+ * Ask whether rlock_acquire with wait_ms 0 would find the lock busy. Nothing is acquired, and no queue is joined. Call this before an
+ * expensive preparation, such as the start of another process. Ignores wait_ms and since_us of the request.
+ * RLOCK_BUSY      it is busy; the error and rlock_conn_failure are those of rlock_acquire
+ * RLOCK_OK        it was not busy at that moment
  * other failures  not known: only rlock_acquire retries. The streams are closed
  */
 RLOCK_API enum rlock_status rlock_probe(struct rlock_conn *conn, struct rlock_hold *hold,
