@@ -1,25 +1,28 @@
--- Break a lock of any kind by force. The client sends two requests. The first, the look, returns the holds; the second breaks
--- them.
+-- Break a lock of any kind by force. The client sends this script twice. The first request, the look, returns the holds; the
+-- second breaks the holds that the look has returned.
 -- Redisson forceUnlockAsync of RedissonLock, RedissonFairLock, RedissonReadLock, RedissonWriteLock
 -- KEYS     lock hash, holds hash, Redisson's queue and deadlines, our waiters, ends of our readers
--- ARGV[1]  the owner that must still hold the lock; empty: any. If there are several readers, only this one loses its holds
+-- ARGV[1]  the owner whose holds are broken; other readers keep theirs. Empty: the holds of all owners are broken
 -- ARGV[2]  wake queue
 -- ARGV[3]  turn
 -- ARGV[4]  permits of a semaphore
 -- ARGV[5]  its remembered total
--- ARGV[6]  channel of a plain or fair lock; in a cluster with a '+' before it, as the next two
+-- ARGV[6]  channel of a plain or fair lock; in a cluster each of the three channels has a '+' before it
 -- ARGV[7]  channel of a read/write lock
 -- ARGV[8]  channel of a semaphore
 -- ARGV[9]  the start of the timeout keys of a read/write lock
--- ARGV[10] plain, read, write or sem: the kind that the lock must have; empty: any. If a writer has read locks as well, read breaks
---          only these
+-- ARGV[10] plain, read, write or sem: the kind of the holds to break; empty: any. If a writer has read locks as well, "read"
+--          breaks only these
 -- ARGV[11] look: change nothing, and return the holds. break: break the holds in ARGV[12+]. again: as break, but an earlier request,
 --          whose reply was lost, may already have broken them
--- ARGV[12+] what the look returned. A hold that is not among them was acquired later, and is not broken
--- Returns  {owner, ..., hold id, ...}, or the ids of permits  look: the lock is held
---          {1, holder, number of holders, note}  broken; one of the holders, and its note, which may be empty
---          {2, holder, number of holders, note, error}  broken, but this error kept the script from notifying a waiter
---          {3, holder, number of holders, note}  other owners hold the lock, or it has another kind; nothing was changed
+-- ARGV[12+] what the look returned. The script breaks no other hold: such a hold was acquired after the look
+-- Returns  {owner, ..., hold id, ...}, or the ids of permits  the reply to the look; empty: the lock is free
+--          {1, holder, number of holders, note}  the holds were broken. holder: one of their holders; note: its note, which may
+--            be empty
+--          {2, holder, number of holders, note, error}  the holds were broken, but this error kept the script from notifying a
+--            waiter
+--          {3, holder, number of holders, note}  the lock is held, but no hold is one to break: another owner has it, it has
+--            another kind, or it was acquired after the look
 --          {0}  the lock is free
 --          {4}  the lock is free, and dead waiters were removed from its queue
 --          {5}  the semaphore was free, and was deleted
@@ -42,7 +45,7 @@ for i = 12, #ARGV do
 end
 
 -- Call this if the lock is free. Remove dead waiters from the head of its queue, and then waiters of Redisson's that are not
--- subscribed. Return the reply.
+-- subscribed to their channels. Return the reply of the script.
 local function clear_queue()
 	if expected ~= '' or wanted ~= '' and wanted ~= 'plain' or redis.pcall('EXISTS', name.queue) ~= 1 or leave_error(name) then
 		return { 0 }
@@ -61,7 +64,7 @@ end
 local listed = redis.pcall('HGETALL', name.lock)
 local may_be_semaphore = wanted == '' or wanted == 'sem'
 local counter = may_be_semaphore and is_wrong_type(listed) and redis.pcall('GET', name.lock)
--- The counter may have been deleted while permits are held.
+-- If the key of the counter is missing, look for held permits: the counter may have been deleted while they are held.
 local has_permits = may_be_semaphore and not is_error(listed) and #listed == 0 and redis.pcall('TYPE', permits).ok == 'zset'
 if type(counter) == 'string' or has_permits then
 	-- include: permit_holds
@@ -70,7 +73,7 @@ if type(counter) == 'string' or has_permits then
 	-- include: semaphore_keys
 	-- include: notify_permits
 
-	-- All permits that are held: for each its id, hold, owner and note. is_meant: whether this request breaks it.
+	-- All permits that are held. For each its id, hold, owner and note, and is_meant: whether this request breaks the permit.
 	local function held_permits(name)
 		local held, records = {}, {}
 		local listed = redis.call('HGETALL', name.holds)
@@ -86,9 +89,9 @@ if type(counter) == 'string' or has_permits then
 		return held
 	end
 
-	-- Break the permits of the owner `expected`, and return the reply. If `expected` is empty, break the permits of all owners,
-	-- or delete a semaphore that is free. If all held permits are then broken, also break those of RSemaphore, which have no
-	-- ids.
+	-- Break the permits of the owner `expected`, and return the reply of the script. If `expected` is empty, break the permits of
+	-- all owners, or delete a semaphore that is free. Permits of RSemaphore have no ids. Break them only if all permits with an
+	-- id are broken.
 	local function break_permits(name)
 		local counter = redis.call('GET', name.lock)
 		name.held = redis.call('ZCARD', name.permits)
@@ -108,20 +111,21 @@ if type(counter) == 'string' or has_permits then
 		local holder = targets[#targets] or held[#held] or { owner = 'a client without a record', note = '' }
 		if #held > 0 and #targets == 0 then return { 3, holder.owner, #held, holder.note } end
 		local total = math.max(remembered_total(name) or 0, (counter or 0) + #held)
-		-- If the counter was deleted, compute its value as an acquisition does.
+		-- If the counter was deleted, compute the number of free permits as an acquisition does.
 		local free = tonumber(counter or total - #held)
 		if #held == 0 and (expected ~= '' or is_again) or total == free and free <= 0 then return { 0 } end
 		if total == free then
 			redis.call('DEL', name.lock, name.remembered, name.ends, name.holds)
 			return { 5 }
 		end
-		-- Leave the permits of RSemaphore if an earlier request may have broken them: without ids, those acquired since look
-		-- the same.
+		-- An earlier request may have broken the permits of RSemaphore already. Then do not break those that are held now:
+		-- without ids, permits that were acquired since cannot be told from those that were broken.
 		local broken, is_for_all = total - free, expected == '' and #targets == #held and not is_again
 		if is_for_all then
 			redis.call('DEL', name.permits, name.ends, name.holds)
 		else
-			-- Delete the field of slots: the next acquisition makes it anew.
+			-- Delete the field of slots, since it still has the slots of the broken holds. The next acquisition makes it anew
+			-- from the records.
 			redis.call('HDEL', name.holds, SLOTS)
 			broken = 0
 		end
@@ -159,21 +163,21 @@ if is_look then
 end
 local holder, holders = fields[#fields], #fields
 if holders == 0 then
-	-- The hash has no holder. If it still has the mode of a former lock, delete it: it would keep others from acquiring the
-	-- lock.
+	-- The hash has no holder. If it still has the field "mode" of a former read/write lock, delete the hash: no plain or fair
+	-- lock could be acquired.
 	if mode then redis.call('DEL', name.lock, name.holds, name.ends) end
 	return replica_error(name) or clear_queue()
 end
 name.channel = channel_of(mode and readwrite_channel or mutex_channel)
--- If the owner is a writer, break its write lock: its read locks, if it has any, stay.
+-- If the owner is a writer, break its write lock. Its read locks then end as well, because break_all deletes the whole lock.
 if expected ~= '' and mode and wanted ~= 'read' and counts[expected .. WRITE] then
 	expected = expected .. WRITE
 end
 
 local function kind_of(field) return mode and (is_writer_field(field) and 'write' or 'read') or 'plain' end
 
--- For each owner that has records: whether the look returned one of them. A client without records has no entry: for such a
--- client the loop below checks whether the look returned its field.
+-- For each owner that has records: whether the look has returned one of its holds. A client without records, such as Redisson,
+-- has no entry: for such a client the loop below checks whether the look has returned its field.
 local function seen_owners()
 	local listed, seen = redis.pcall('HGETALL', name.holds), {}
 	for i = 1, #listed, 2 do
@@ -183,7 +187,7 @@ local function seen_owners()
 	return seen
 end
 
--- The holders that lose the lock.
+-- The fields of the holders that lose the lock.
 local targets, seen = {}, seen_owners()
 for _, field in ipairs(fields) do
 	local is_meant = seen[field]
@@ -198,8 +202,8 @@ if #targets == 0 then return { 3, holder, holders, holder_note } end
 
 local KEYS_AT_ONCE = 100
 
--- Delete the timeout keys of these fields. Call this before anything else is deleted: the user may lack the right to these
--- keys.
+-- Delete the timeout keys of these fields. Call this before anything else is deleted: if the user lacks the right to these keys,
+-- the script fails before it has changed anything.
 local function delete_timeouts(of_fields)
 	local keys = {}
 	for _, field in ipairs(of_fields) do
@@ -212,10 +216,11 @@ local function delete_timeouts(of_fields)
 	end
 end
 
--- Break the holds of one of several readers. Return the error of a missing right, or nil.
+-- Break the holds of one reader while other holders keep the lock. Return the error of a missing right; nil: the holds are
+-- broken.
 local function break_reader(reader)
-	-- Try the rights to a timeout key on the number 0, which no hold has. A key with a higher number may exist: a lock that was
-	-- deleted may have left it.
+	-- Try the rights to a timeout key on the key with the number 0, which no hold has, so the key does not exist. A key with a
+	-- number above those of the reader's holds could exist: a lock that was deleted may have left it.
 	name.timeout = timeout_key(name, reader, 0)
 	delete_overwritten_ends(name)
 	local err = right_error(name, 'lock: PTTL0 HLEN0 HGET1 holds: HDEL1 ends: ZREM1 ZRANGE2 ZCARD0 timeout: HVALS0 HGETALL0 PEXPIRE1 DEL0 ')
@@ -236,9 +241,10 @@ local function break_all()
 	end
 end
 
--- Some holders keep the lock: other readers, or a writer.
+-- Some holders keep the lock: other readers, or the writer whose read locks are broken.
 if mode and #targets < holders and not is_writer_field(holder) then
-	-- Delete a holds hash that a user has overwritten. HLEN detects it; overwritten() would not if the user may not run TYPE.
+	-- If a user has overwritten the holds hash, delete it. Use HLEN to detect that: overwritten() does not detect it if the user
+	-- may not run TYPE.
 	if is_wrong_type(redis.pcall('HLEN', name.holds)) then
 		redis.call('DEL', name.holds)
 	end

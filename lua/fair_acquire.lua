@@ -8,7 +8,8 @@
 
 -- include: request
 
--- A waiter does not take the fast path: its queue may have been lost, with waiters ahead of it.
+-- A caller that has waited does not take the fast path. That path takes a missing queue for an empty one, but the server may have
+-- lost the queue, with waiters ahead of the caller.
 local FIXED_ARGS, KEY_COUNT, may_be_fast = 5, 6, not has_waited
 local field, counter, turn, own_key, ends = fresh_owner, KEYS[3], ARGV[FIXED_ARGS + 2], nil, nil
 
@@ -30,15 +31,16 @@ if undo_ms then
 	-- Release the lock, and join the queue again at the old position. Wake a waiter for the plain lock, but not the next waiter
 	-- in the queue: the caller is before it, and tries again soon.
 	local function release_and_enqueue(name, field, count, hold)
-		-- Only release if the owner has another hold, or is an inherited owner. Also if a user has overwritten a key of the
-		-- queue: there is then no position to keep.
+		-- Do not join the queue if the owner has another hold, or is an inherited owner: the hold is a re-entry, which needs no
+		-- position. Nor if a user has overwritten a key of the queue: then there is no position to keep.
 		if count > 1 or field ~= fresh_owner or is_wrong_type(leave_error(name)) then
 			return release_mutex(name, field, count)
 		end
 		redis.call('HDEL', name.lock, fresh_owner)
 		if not leave_to_rest(name) then redis.call('DEL', name.lock, name.holds) end
 		if redis.call('EXISTS', name.waiters) == 0 then
-			-- Set no grace time: this waiter starts the queue, so no other waiter can come back to it.
+			-- This caller starts the queue, so no earlier waiter can come back to it: set no grace time, during which the caller
+			-- would have to wait for them.
 			name.grace_until_ms = 0
 		end
 		join_queue(name, fresh_owner, hold.note, waits_since_us, NOT_SUBSCRIBED)
@@ -106,8 +108,8 @@ local function check(index, name)
 	name.is_ours = name.owner ~= nil
 	record_read(name)
 	prune(name, fresh_owner)
-	-- Wake the head of the queue, which may not know that it is next: the waiter before it was dead, or the lock has expired.
-	-- Redisson 3.13.6 also sleeps too long.
+	-- Wake the head of the queue, which may not know that it is next: the waiter before it was dead, or the lock has expired. A
+	-- waiter of Redisson 3.13.6 also needs this message, because it sleeps too long.
 	if name.is_free then
 		remove_unsubscribed_redisson(name, fresh_owner)
 		wake_head(name, fresh_owner)
@@ -119,7 +121,8 @@ local function check(index, name)
 	return nil
 end
 
--- Join the queue of each name that the caller does not hold. Return since when it waits, and when it has to try again.
+-- Join the queue of each name that the caller does not hold. Return two numbers: since when the caller waits, in microseconds,
+-- and in how many ms it has to try again at the latest.
 local function join_all()
 	local since_us, least_retry_after_ms = waits_since_us, nil
 	for _, name in ipairs(names) do
@@ -157,8 +160,8 @@ local function busy_reply(index)
 		name.position or 0 }
 end
 
--- Remove the heartbeat and the deadline of a waiter whose queue another client has deleted. Use pcall: both expire in any case,
--- and must not make an acquisition fail.
+-- Remove the heartbeat and the deadline of a waiter whose queue another client has deleted. Use pcall, so that an error does not
+-- make the acquisition fail: both expire in any case.
 local function remove_heartbeat(name, owner)
 	redis.pcall('ZREM', name.deadlines, owner)
 	redis.pcall('HDEL', name.waiters, owner)
@@ -170,7 +173,7 @@ end
 local function acquire_and_dequeue(name)
 	local count, token = mutex_acquire(name)
 	redis.pcall('DEL', name.turn)
-	-- Leave the queue after a re-entry as well: the waiter's owner may have acquired the lock by another request.
+	-- Leave the queue also after a re-entry: while the caller waited, its owner may have acquired the lock by another request.
 	if name.head then
 		dequeue(name, fresh_owner)
 	elseif waits_since_us then

@@ -1,35 +1,41 @@
--- Return what a server stores of one name, for people to read. This changes nothing. A lock may have a hundred thousand
--- readers, or the key may be a user's own: the script must not block the server for its other clients. So it reads only a part
--- of what is long, and returns the full number.
+-- Return what a server stores of one name, for people to read. The script changes nothing. A lock may have a hundred thousand
+-- readers, and the key may be a large one of a user. The script must not block the server for its other clients, so it reads only
+-- a part of a long list, and returns the full number of entries.
 -- Redisson none
 -- KEYS[1]  lock hash, or counter of a semaphore
 -- ARGV[1]  how many holders to list at most
 -- ARGV[2]  how many waiters of the queue to list at most; 0: count them only
--- ARGV[3]  channel of a plain or fair lock; in a cluster with a '+' before it, as the next one
+-- ARGV[3]  channel of a plain or fair lock; in a cluster each of the three channels has a '+' before it
 -- ARGV[4]  channel of a read/write lock
--- ARGV[5]  the start of its timeout keys
+-- ARGV[5]  the start of the timeout keys of a read/write lock
 -- ARGV[6]  holds hash                  ARGV[7]  fencing counter
 -- ARGV[8]  Redisson's queue            ARGV[9]  Redisson's deadlines     ARGV[10]  our waiters
--- ARGV[11] the writer that is next     ARGV[12] wake queue
--- ARGV[13] permits of a semaphore      ARGV[14] its channel              ARGV[15] ends of our permits
--- ARGV[16] its remembered total        ARGV[17] its last holder
--- The keys in ARGV are not in KEYS: a user without the right to one of them still sees the rest.
--- Returns  {'other', type}, or {'free', ...}, {'plain', ...}, {'read', ...}, {'write', ...} or {'sem', ...} with
---          2  TTL in ms; -1: none; -2: no key
+-- ARGV[11] waiting writer              ARGV[12] wake queue
+-- ARGV[13] permits of a semaphore      ARGV[14] channel of a semaphore   ARGV[15] ends of our permits
+-- ARGV[16] remembered total            ARGV[17] last holder
+-- The keys in ARGV are not in KEYS, so a user without the right to one of them still sees the rest.
+-- Returns  {'other', type}  the key is neither a lock nor a semaphore
+--          {'free', ...}, {'plain', ...}, {'read', ...}, {'write', ...} or {'sem', ...}, with these members from the second on:
+--          2  TTL in ms; -1: none; -2: no key. For a semaphore: in how many ms the first of the listed permits ends
 --          3  the fencing counter; empty: none
---          4  the number of holders           5  some of them, those that have held longest first:
+--          4  the number of holders. For a semaphore a permit that is not listed counts as one holder
+--          5  some of the holders, those that have held longest first. For a semaphore those whose permits end first:
 --             {owner, holds, client, age, ttl in ms, token, slots, note, age of a request to stop, USER@HOST of its sender}
---          6  how many wait in the fair queue 7  the first of them: {owner, client, age, 1 if dead, note}
---          8  how many wait in the wake queue 9  how long the first of them has waited
+--             holds: the number of holds; for a semaphore the number of permits
+--          6  how many wait in the fair queue
+--          7  the first waiters in the fair queue: {owner, client, age, 1 if dead, note}
+--          8  how many wait in the wake queue
+--          9  how long the first waiter in the wake queue has waited
 --          10 how many clients other than ours are subscribed to the channel of the lock
---          11 the writer that waits for readers, as in 7; or empty
+--          11 the writer that waits for readers, in the form of one waiter of 7; empty: none
 --          12 what could not be read: {what, error}...
---          13 why the key is taken for a lock: 'record': a holder has a record; 'owners': all have Redisson's form; 'beside': the
---             name has other keys of a lock; empty: only the form of the key says so
---          14 the number of permits in all, which may be below 0, as may the counter; 15 how many of them are free; 16 how many are
---             held without an id, by RSemaphore. For a lock all three are 0. For a semaphore, "holds" in 5 is a number of permits
---          17 the last holder, if it is remembered: {kind, owner, how long it held, how long ago that ended, its command's exit status
---             or -1, the signal that ended it or 0, why it was ended, note}; or empty
+--          13 why the key is taken for a lock: 'record': a holder has a record; 'owners': all holders have Redisson's form;
+--             'beside': the name has other keys of a lock; empty: only the form of the key looks like a lock
+--          14 the number of permits in all, 0 for a lock; below 0 if the counter is far enough below 0
+--          15 the number of free permits, which is the counter, 0 for a lock; it can be below 0
+--          16 the number of permits that are held without an id, by RSemaphore; 0 for a lock
+--          17 the last holder: {kind, owner, how long it held the lock, how long ago it released the lock, exit status of its
+--             command or -1, the signal that ended its command or 0, why the command was ended, note}; empty: none is remembered
 --          client: 0 not known, 1 ours, 2 an owner of Redisson's form, 3 any other. Times are in ms; -1: none; -2: not known
 
 -- include: suffix
@@ -67,17 +73,17 @@ local REDISSON_OWNER = '^' .. string.rep('[0-9a-f]', 8) .. string.rep('%-' .. st
 
 local unread = {}
 
--- Run act, which may be denied, or find a key with another type. Add the error to unread instead of raising it.
+-- Run act. If a command is denied, or finds a key with another type, add the error to unread instead of raising it.
 local function read_or_note(what, act)
 	local is_done, err = pcall(act)
 	if is_done then return end
 	local text = type(err) == 'table' and err.err or tostring(err)
-	-- Add the line of the script: it shows which command has failed if the error does not name it.
+	-- Add the number of the script's line that failed: it shows the command if the error does not name it.
 	local line = type(err) == 'table' and err.line
 	unread[#unread + 1] = { what, text .. (line and ' @user_script:' .. line or '') }
 end
 
--- How long ago since_ms was. A negative since_ms is NONE or UNKNOWN_TIME: return it unchanged.
+-- How long ago since_ms was, in ms. If since_ms is NONE or UNKNOWN_TIME, which are negative, return it unchanged.
 local function age_ms(since_ms) return since_ms < 0 and since_ms or math.max(now_ms() - since_ms, 0) end
 
 local function client_by_form(owner)
@@ -85,7 +91,7 @@ local function client_by_form(owner)
 	return rest and (rest == '' or string.sub(rest, 1, 1) == ':') and CLIENT_REDISSON or CLIENT_OTHER
 end
 
--- The fields of a hash with their values: all, or a part if there are more than count_max.
+-- The fields of a hash, each followed by its value: all of them, or a part if there are more than count_max.
 local function some_of(key, count, count_max)
 	if count <= count_max then return redis.call('HGETALL', key) end
 	return redis.call('HSCAN', key, 0, 'COUNT', count_max)[2]
@@ -100,7 +106,7 @@ local function request_of(request)
 	return age_ms(tonumber(since_ms) or NONE), by or ''
 end
 
--- For each owner, find the record of its first hold, and a request to stop any of its holds.
+-- For each owner, find the record of its first hold, and one request to stop any of its holds.
 local function read_records()
 	local count, owners, requests = redis.call('HLEN', name.holds), {}, {}
 	local listed = some_of(name.holds, count, RECORDS_LISTED_MAX)
@@ -146,7 +152,8 @@ local function holder_of_field(mode, field, count, lock_ttl_ms)
 		record.token, '', record.note, request_of(record.request) }
 end
 
--- Whether a comes before b in the list: first the holders that have held the lock longest, last those without a known time.
+-- Whether holder a comes before holder b in the list. Holders that have held the lock longest come first, holders without a known
+-- time last.
 local function holds_for_longer(a, b)
 	local a_ms, b_ms = records[a] and records[a].since_ms, records[b] and records[b].since_ms
 	if a_ms ~= b_ms and (a_ms == nil or b_ms == nil) then return a_ms ~= nil end
@@ -178,7 +185,7 @@ local function read_wake_queue()
 	wake_ms = since_us and age_ms(math.floor(since_us / 1000)) or NONE
 end
 
--- If count_redisson returns nil, the user may not run PUBSUB: run it again to raise the error.
+-- If count_redisson returns nil, the user may not run PUBSUB: run PUBSUB again to raise that error.
 local function read_subscribers() others = count_redisson(name) or redis.call('PUBSUB', 'NUMSUB', name.channel) end
 
 local function read_writer()
@@ -271,7 +278,7 @@ end
 if is_wrong_type(field_count) then return { 'other', redis.call('TYPE', name.lock).ok } end
 if is_error(field_count) then return command_error('HLEN', field_count) end
 local listed = {}
--- Without the right to HSCAN, a lock with many holders shows how many there are, but none of them.
+-- If the user has no right to HSCAN, no holder of a lock with many holders is listed. The reply then has only their number.
 read_or_note('holders', function() listed = some_of(name.lock, field_count, FIELDS_LISTED_MAX) end)
 
 local mode, counts, fields = fields_of(listed)
@@ -284,8 +291,8 @@ local holder_count = field_count - (mode and 1 or 0)
 local lock_ttl_ms = redis.call('PTTL', name.lock)
 
 read_or_note('records', read_records)
--- is_dead and count_redisson use name.channel. Waiters in the fair queue use the channel of plain and fair locks, all waiters
--- for a read/write lock use its own channel.
+-- Set the channel that is_dead and count_redisson use. Waiters in the fair queue use the channel of plain and fair locks; all
+-- waiters for a read/write lock use the channel of that kind.
 name.channel = channel_of(mutex_channel)
 read_or_note('queue', read_queue)
 if mode then

@@ -1,7 +1,7 @@
 -- Release one hold of a plain or fair lock, for every name, or keep the hold until some time. A kept hold gets an owner that no
--- process has. When the last other hold is released, the TTL becomes that of the kept hold.
--- A release must succeed on a server whose memory is full. So its first write is a deletion: after that, such a server lets the
--- script write more.
+-- process has. When the last other hold is released, the TTL of the lock becomes the remaining time of the kept hold.
+-- A release must succeed on a server whose memory is full. So its first write is a deletion, which such a server allows: after
+-- that, it lets the script write more.
 -- Redisson RedissonLock.unlockInnerAsync, RedissonFairLock.unlockInnerAsync
 -- KEYS     for each name: lock hash, holds hash. No other key, since others may be missing: while the slot of the lock moves to
 --          another node of a cluster, a request with a missing key is refused

@@ -4,11 +4,13 @@
 -- KEYS     for each name: lock hash, holds hash
 -- ARGV[1]  lease in ms
 -- ARGV[2]  hold id
--- Returns  0  renewed: the TTL is the lease
---          {0, ttl in ms}  all names renewed; the smallest TTL
---          {0, ttl in ms, {index, request}}  the same, and the first name whose hold was asked to stop
---          {index}  the first name that is lost; all others were renewed
---          {index, type}  the same, since a user has overwritten its key with this type
+-- Returns  0  the only name was renewed, and its TTL is the lease
+--          {0, ttl in ms}  all names were renewed; the smallest TTL
+--          {0, ttl in ms, {index, request}}  all names were renewed, and a hold was asked to stop: the number of the first such
+--            name, and the request (inc/suffix.lua)
+--          {index}  a hold was lost: the number of the first such name; all holds that are not lost were renewed
+--          {index, type}  as {index}; the hold was lost because a user has overwritten a key of the name with a value of this
+--            type
 
 local lease_ms, hold_id = ARGV[1], ARGV[2]
 local KEY_COUNT = 2

@@ -1,11 +1,11 @@
--- Acquire the read lock of every name, or of none. Readers share it; an owner's own write lock does not exclude it. A reader
--- leaves the lock to a writer of ours that has waited longer: otherwise readers that come and go would starve the writer.
--- Redisson's readers do not wait for writers.
+-- Acquire the read lock of every name, or of none. Readers share the lock. An owner that has the write lock can acquire the read
+-- lock as well. A reader leaves the lock to a writer of ours that has waited longer: otherwise readers that come and go would
+-- starve the writer. Redisson's readers do not wait for writers.
 -- Redisson RedissonReadLock.tryLockInnerAsync
 -- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
 -- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, the start of its timeout keys
--- Returns  as plain_acquire.lua; but if a waiting writer comes before the caller, holder is this writer: ttl -2 if the lock is free,
---          -3 if readers hold it
+-- Returns  as plain_acquire.lua; but if a waiting writer comes before the caller, holder is this writer. Then ttl is -2 if the
+--          lock is free, and -3 if readers hold it
 
 -- include: suffix
 -- include: request
@@ -46,8 +46,8 @@ local function add_reader_hold(name, owner, record)
 end
 
 -- Whether the caller was already waiting when a reader with the turn acquired the free lock (inc/turn.lua: READERS). Such a
--- caller joins the readers even if a writer waits: a slow caller may make its attempt only after that writer has claimed the
--- next turn.
+-- caller joins the readers even if a writer waits. That writer may have claimed the next turn only because the caller was slow to
+-- make its attempt.
 local function was_let_in(name)
 	local turn = waits_since_us and redis.pcall('GET', name.turn)
 	local until_us = type(turn) == 'string' and string.match(turn, '^' .. READERS .. ' (%d+)$')
@@ -55,8 +55,8 @@ local function was_let_in(name)
 end
 
 -- The waiting writer that came before the caller: its owner, its note, and how many ms its claim of the next turn lasts; nil:
--- none. A caller that has not waited yet came after any writer. Do not compare its time: the two times could be by the clocks
--- of two servers.
+-- none. A caller that has not waited yet always comes after a waiting writer. The current time is not compared with the time of
+-- the writer, because the two could be by the clocks of two servers.
 local function earlier_writer(name)
 	local since_us, owner, writer_note =
 		string.match(redis.call('GET', name.writer) or '', '^(%d+) (%S+) (.*)$')
@@ -118,7 +118,8 @@ local function check(index, name)
 		reply = busy_reply(index, name, not name.is_free and mode)
 		name.owner = fresh_owner
 		if reply then
-			-- Every waiting reader subscribes to the channel of the lock: one message then wakes all of them.
+			-- reply[8]: let every waiting reader watch the lock, so that one message on the channel of the lock wakes all
+			-- readers.
 			reply[8] = 1
 		end
 	end
@@ -127,8 +128,8 @@ local function check(index, name)
 end
 
 -- Delete name.ends if the lock was deleted or has expired under our readers, and Redisson's readers have acquired it since.
--- Otherwise the owners in name.ends would be taken for readers. When the next reader of ours comes, none of these owners is in
--- the lock hash, so it is enough to check one.
+-- Otherwise the owners in name.ends would be taken for readers. In that case no reader of ours
+-- has come since, so none of these owners is in the lock hash, and it is enough to check one of them.
 local function delete_ends_of_lost_lock(name)
 	delete_overwritten_ends(name)
 	local reader = redis.call('ZRANGE', name.ends, 0, 0)[1]
@@ -154,7 +155,7 @@ local function add_hold(name)
 	return count, NO_TOKEN
 end
 
--- Extend the hold of a repeated request. It has been counted already.
+-- Extend the hold of a repeated request, which the lock hash counts already.
 local function repeat_hold(name, record)
 	local count = tonumber(redis.call('HGET', name.lock, name.field))
 	hold_record_extend(name.holds, hold_id, record, lease_ms)
@@ -165,11 +166,13 @@ local function repeat_hold(name, record)
 	return count, NO_TOKEN
 end
 
--- Wake the waiting readers that left the free lock to this one: they can join it. A reader that has waited also wakes the next
--- waiter in the queue. So readers in the queue come one after the other, until a writer comes, which claims the next turn.
+-- Wake the waiting readers that left the free lock to this reader, since they can share it. A reader that has waited also wakes
+-- the next waiter in the queue. So the readers in the queue acquire the lock one after the other, until the next waiter is a
+-- writer, which claims the next turn.
 local function let_others_in(name)
 	local had_turn = name.is_free and redis.pcall('SET', name.turn, READERS .. ' ' .. digits(now_us()), 'XX', 'PX', TURN_MAX_MS)
-	-- had_turn is also true if SET returned an error, since the memory is full: the message does no harm.
+	-- had_turn is also true if SET returned an error, for example because the memory is full. The message then wakes readers in
+	-- vain, which does no harm.
 	if had_turn then send(name.channel, WAKE_ALL) end
 	leave_with_lock(name)
 	if waits_since_us then

@@ -1,4 +1,4 @@
--- Extend the lease of a hold of a read lock, for every name. Only the owner's own holds are extended: those of a dead reader
+-- Extend the lease of a hold of a read lock, for every name. Only the owner's own holds are extended, so those of a dead reader
 -- expire.
 -- Redisson renewal.ReadLockTask
 -- KEYS     for each name: lock hash, holds hash, ends of our readers
@@ -12,8 +12,8 @@ local KEY_COUNT, ends = 3, KEYS[3]
 
 -- include: suffix
 -- include: fast_renew
--- The hold is the only one of its owner, and all readers are ours. Other cases take the slow path: the owner has more timeout
--- keys, or name.ends needs a longer TTL (readers.lua: record_end).
+-- The fast path needs a hold that is the only one of its owner, and a lock whose readers are all ours. Otherwise the slow path
+-- must extend more timeout keys of the owner, or give name.ends a longer TTL (readers.lua: record_end).
 local is_held = is_fast and call('HGET', lock, field) == '1'
 	and call('PEXPIRE', ARGV[3] .. ':' .. field .. TIMEOUT .. '1', lease_ms, 'GT') == 1
 local field_count = is_held and call('HLEN', lock)
@@ -30,7 +30,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'timeouts' }
 
 local function renew(name, field)
 	local count = hold_count(read_field(name, name.lock, field))
-	-- A reader whose holds have expired is lost: the next release removes it.
+	-- A reader whose holds have expired has lost the lock. A later request removes its field.
 	if not count or reader_ttl_ms(name, field, count) == 0 then return nil end
 	extend_reader(name, field, count, lease_ms)
 	record_end(name, field, tonumber(lease_ms))

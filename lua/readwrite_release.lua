@@ -2,7 +2,8 @@
 -- of a write lock has read locks as well, the lock becomes a read lock, and waiting readers are notified. A release works on a
 -- server whose memory is full.
 -- Redisson RedissonReadLock.unlockInnerAsync, RedissonWriteLock.unlockInnerAsync
--- KEYS     for each name: lock hash, holds hash. No other key, as in plain_release.lua: a write lock has no ends of readers
+-- KEYS     for each name: lock hash, holds hash. No other key, for the reason in plain_release.lua: a write lock, for example,
+--          has no ends of readers
 -- ARGV[1]  hold id; with --remember "HOLD_ID TTL_MS KIND END", see inc/last.lua
 -- ARGV[2]  how long to keep the hold, in ms; 0: release it
 -- ARGV[3+] for each name: ends of our readers, wake queue, turn, channel, the start of its timeout keys
@@ -16,8 +17,8 @@ local hold_id, kept_ms = string.match(ARGV[1], '^%S+'), ARGV[2]
 -- include: fast_release
 -- include: reader_holds
 
--- Call free_lock for a read or write hold, and return its result. Also nil if the hold of a reader has expired: the slow path
--- then reports a lost lock.
+-- Call free_lock for a read or write hold, and return its result. If the hold of a reader has expired, return nil, so that the
+-- slow path reports a lost lock.
 local function free_only_hold(field)
 	if is_writer_field(field) then return free_lock(WAKE_ALL, ends) end
 	local key = timeout_key({ timeouts = ARGV[#ARGV] }, field, 1)
@@ -45,11 +46,12 @@ end
 -- one.
 local function make_timeout_key(name, owner)
 	local key = timeout_key(name, owner, 1)
-	-- Delete a missing field first: a server whose memory is full allows HDEL, and after it every write of this script.
+	-- Run an HDEL first that deletes nothing, because no field is ''. A server whose memory is full allows HDEL, and after it
+	-- every write of this script. Without the HDEL it would refuse a write that needs memory.
 	redis.call('HDEL', name.holds, '')
 	local reply = redis.pcall('SET', key, 1, 'PX', kept_ms)
 	if is_elsewhere(reply) then return false end
-	-- Raise the error of a missing right.
+	-- Run SET again, to raise its error.
 	if is_error(reply) then redis.call('SET', key, 1, 'PX', kept_ms) end
 	return true
 end
@@ -60,8 +62,8 @@ local function keep(name, field, count, hold)
 	local is_new = not kept_until(field)
 	local owner = is_new and kept_owner(field, now_ms() + kept_ms) or field
 	if is_read and not make_timeout_key(name, owner) then
-		-- Do not rename the owner of the hold: its timeout keys exist. Without such a key a writer would acquire the lock too
-		-- early.
+		-- Keep the owner of the hold, whose timeout keys exist: that of a new owner could not be created. Without a timeout key a
+		-- writer would acquire the lock too early.
 		is_new, owner = false, field
 		extend_reader(name, field, count, kept_ms)
 	end

@@ -1,11 +1,14 @@
 -- Acquire permits of the semaphore of every name, or of none. No hold is re-entered: each has permits of its own.
 -- Redisson RedissonPermitExpirableSemaphore.tryAcquireAsync, but by the server's clock; RedissonSemaphore has the same counter
 -- KEYS     for each name: counter, holds hash, ends of our permits, permits, remembered total
--- ARGV     see inc/request.lua; for each name: wake queue, turn, channel. The first two are not in KEYS: a user without a right to
---          them can acquire permits all the same, and waits for messages on the channel
--- Returns  SLOT  one permit was acquired, with this slot; the number of permits in all is that of the request
---          any other reply is as in plain_acquire.lua, but the token is the number of permits in all and the slots, as in "5:1,4";
---            ttl: when the next permit may be reclaimed; at the end of a busy reply is the number of permits in all
+-- ARGV     see inc/request.lua; for each name: wake queue, turn, channel. The wake queue and the turn are not in KEYS, so a user
+--          without a right to them can acquire permits all the same. Such a user waits for messages on the channel of the
+--          semaphore
+-- Returns  SLOT  one permit was acquired, with this slot; the semaphore has as many permits in all as the request expects
+--          any other reply  as in plain_acquire.lua, with these differences:
+--            token: the number of permits in all, and the slots, as in "5:1,4"
+--            ttl: when the next permit may be reclaimed
+--            a busy reply has one more member at its end: the number of permits in all
 
 -- include: request
 -- include: suffix
@@ -16,7 +19,8 @@ local FIXED_ARGS = 7
 
 local function lowest_free_slot(in_use) return string.find(in_use, UNUSED, 1, true) or #in_use + 1 end
 
--- The fast path uses these as text; the slow path converts them to numbers.
+-- total: how many permits the semaphore has in all, as the caller expects; take: how many to acquire. The fast path uses both as
+-- text; the slow path converts them to numbers.
 local total, take = ARGV[6], ARGV[7]
 
 -- The fast path of a semaphore; that of locks is fast_acquire.lua. It acquires one permit of one name. No waiter may be in the
@@ -40,11 +44,12 @@ if take == '1' and #KEYS == KEY_COUNT and not asks_for_more then
 		local free = slot and slot <= tonumber(total) and not is_due and redis.pcall('INCRBY', lock, '-1')
 		if type(free) == 'number' then
 			local id, is_new = hold_id .. ':1', false
-			-- As text: see fast_acquire.lua.
+			-- Keep the time as text: Redis would have to convert a number, which takes longer (see fast_acquire.lua).
 			local end_text = end_ms .. ''
 			local ttl_ms = held > 0 and redis.pcall('PTTL', holds) or lease_ms
 			if free >= 0 and free + 1 + held == tonumber(total) and (held == 0 or type(ttl_ms) == 'number') then
-				-- If the hold has its permit already, its record stays as it is: the hold may be kept until some time.
+				-- NX: if this hold has its permit already, write nothing, because the hold may be one that is kept until some
+				-- time.
 				is_new = redis.pcall('ZADD', permits, 'NX', end_ms + AHEAD_MS .. '', id) == 1
 			end
 			ttl_ms = is_new and math.max(ttl_ms, lease_ms)
@@ -94,14 +99,15 @@ end
 local function permits_ttl_ms(name)
 	local ours, all = redis.call('ZRANGE', name.ends, 0, 0, 'WITHSCORES'), redis.call('ZRANGE', name.permits, 0, 0, 'WITHSCORES')
 	local end_ms = tonumber(ours[2] or NO_DEADLINE_MS)
-	-- A deadline of Redisson's may end first. If the first deadline is that of a permit of ours, it is no earlier than the
-	-- permit's end, so it changes nothing.
+	-- A permit of Redisson's may be reclaimed first. If the first deadline is that of a permit of ours, it does not change
+	-- end_ms: that deadline is later than the end of our permit.
 	end_ms = math.min(end_ms, tonumber(all[2] or NO_DEADLINE_MS) + BEHIND_MS)
 	return end_ms < NO_DEADLINE_MS and math.max(end_ms - now_ms(), 0) or -1
 end
 
--- The holder whose permit ends first: its owner, its note, and how long it has held the permit, in ms; -1: not known. An empty
--- owner: no permit is held, and there are too few.
+-- The holder of ours whose permit ends first: its owner, its note, and how long it has held the permit, in ms. If there is no
+-- record of such a holder, the note is empty, the time is -1, and the owner is 'a client without a record'; or empty if no permit
+-- is held, so that the semaphore has too few permits in all.
 local function permit_holder(name)
 	local id = redis.call('ZRANGE', name.ends, 0, 0)[1]
 	local record = id and redis.call('HGET', name.holds, string.match(id, '^%x+') or '')
@@ -110,12 +116,13 @@ local function permit_holder(name)
 	return name.free < name.total and 'a client without a record' or '', '', -1
 end
 
--- A waiter that needs more permits than are free reserves the free ones, once it has waited for RESERVED_AFTER_US. It tries
--- again every RESERVE_RETRY_MS, twice in RESERVED_MS: one late attempt then does not end the reservation.
+-- A waiter that needs more permits than are free reserves the free ones, once it has waited for RESERVED_AFTER_US. Each
+-- reservation lasts RESERVED_MS. The waiter tries again every RESERVE_RETRY_MS, twice in that time, so one late attempt does not
+-- end the reservation.
 local RESERVED_AFTER_US, RESERVED_MS, RESERVE_RETRY_MS = 2000000, 1000, 500
 
--- Whether this request was granted before, and the reply was lost. A hold that lacks a permit is acquired anew, which lowers
--- the counter by the number of missing permits.
+-- Whether an earlier request with this hold id was granted, but its reply was lost. If the hold lacks one of its permits, acquire
+-- it anew: then the counter is lowered by the number of missing permits.
 local function is_repeated(name)
 	name.record = redis.call('HGET', name.holds, hold_id)
 	return name.record and has_all_permits(name, hold_id, take)
@@ -130,8 +137,8 @@ end
 
 local function reserve_free_permits(name, reply)
 	local since_us = tonumber(reply[7])
-	-- Reserve nothing for a caller that needs more permits than there are in all: they would stay reserved while it
-	-- waits.
+	-- Reserve nothing for a caller that needs more permits than there are in all: the free permits would stay reserved, although
+	-- they can never be enough.
 	if take > 1 and take <= name.total and name.free > 0 and reply[8] == 1 and caller_subscribed == '1'
 		and now_us() - since_us > RESERVED_AFTER_US
 		and not is_error(redis.pcall('SET', name.turn, reply[7] .. ' ' .. hold_id .. ' ' .. take, 'PX', RESERVED_MS)) then
@@ -191,9 +198,9 @@ local function choose_slots(name)
 	return table.concat(slots, ','), in_use
 end
 
--- Acquire the permits of a new hold. Lower the counter last: if another command is denied before that, no permit is lost (the
--- rights of the default user are not tried before). Run INCRBY with 0 first: a server whose memory is full refuses it, before
--- anything is written.
+-- Acquire the permits of a new hold. Lower the counter last, so that no permit is lost if an earlier command is denied: the
+-- rights of the default user have not been tried. Run INCRBY with 0 first: a server whose memory is full refuses it, so the
+-- script fails before it has written anything.
 local function acquire_new(name)
 	redis.call('INCRBY', name.lock, 0)
 	local slots, in_use = choose_slots(name)
@@ -204,7 +211,8 @@ local function acquire_new(name)
 end
 
 local function extend_repeated(name)
-	-- Delete a missing field first: a server whose memory is full allows HDEL, and after it every write of this script.
+	-- Run an HDEL first that deletes nothing, because no field is ''. A server whose memory is full allows HDEL, and after it
+	-- every write of this script. Without the HDEL it would refuse a write that needs memory.
 	redis.call('HDEL', name.holds, '')
 	set_permits(name, hold_id, take, now_ms() + lease_ms, 'GT')
 	hold_record_extend(name.holds, hold_id, name.record, lease_ms)
@@ -217,7 +225,8 @@ local function acquire_permits(name)
 	local slots = name.is_repeated and extend_repeated(name) or acquire_new(name)
 	leave_with_lock(name)
 	if waiter_in_turn(name) == hold_id then redis.pcall('DEL', name.turn) end
-	-- Other waiters may have left the free permits to this one, or depend on it to wake them.
+	-- If permits are still free, wake the next waiter. Other waiters may have left the free permits to this caller, or it was
+	-- woken so that it wakes the next one (notify_permits.lua).
 	if name.free > 0 then wake_next(name) end
 	return 1, digits(name.total) .. ':' .. slots
 end

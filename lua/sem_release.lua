@@ -5,13 +5,14 @@
 -- KEYS     for each name: counter, holds hash, ends of our permits, permits
 -- ARGV[1]  hold id; with --remember "HOLD_ID TTL_MS KIND END", see inc/last.lua
 -- ARGV[2]  how long to keep the permits, in ms; 0: release them
--- ARGV[3+] for each name: wake queue, turn, channel. The first two are not in KEYS: a user without a right to them can still release
--- Returns  2  one name was released
+-- ARGV[3+] for each name: wake queue, turn, channel. The wake queue and the turn are not in KEYS, so a user without a right to
+--          them can still release
+-- Returns  2  the request has one name, and its permit was released
 --          {result, ...}  one for each name: see inc/results.lua
 
 local FIXED_ARGS = 2
 
--- The fast path: one permit of one name, and no waiter of ours in the wake queue. All other cases take the slow path.
+-- The fast path releases one permit of one name, if no waiter of ours is in the wake queue. All other cases take the slow path.
 local KEY_COUNT, WAKE_QUEUE_ARG, CHANNEL_ARG = 4, FIXED_ARGS + 1, FIXED_ARGS + 3
 
 -- include: suffix
@@ -30,7 +31,8 @@ if #KEYS == KEY_COUNT and kept_ms == '0' and hold_id == ARGV[1]
 	local now = end_ms and redis.call('TIME')
 	local raised = now and end_ms * 1000 > now[1] * 1000000 + now[2] and redis.pcall('INCRBY', lock, '1')
 	if type(raised) == 'number' and redis.pcall('ZREM', permits, id) == 1 then
-		-- Use pcall: if a key was overwritten, or a command is denied, waiters must be notified all the same.
+		-- Use pcall from here on: the permit is released, so waiters must be notified even if a key was overwritten or a command
+		-- is denied.
 		redis.pcall('ZREM', ends, id)
 		local in_use = known_slots(holds)
 		in_use = in_use and without_slot(in_use, tonumber(slot))
@@ -45,8 +47,8 @@ if #KEYS == KEY_COUNT and kept_ms == '0' and hold_id == ARGV[1]
 		redis.call('INCRBY', lock, '-1')
 	end
 end
--- How many clients have received the message, or the error of PUBLISH; nil in a cluster, where channels.lua publishes in two
--- ways.
+-- How many clients have received the message, or the error of PUBLISH. 0: no permit is free, so no message is sent. A false
+-- value: the slow path has to release the hold; or the server is a node of a cluster, where channels.lua publishes in two ways.
 local heard = free and free <= 0 and 0
 -- wire: RPermitExpirableSemaphore publishes the number of free permits.
 if free and free > 0 and string.sub(ARGV[CHANNEL_ARG], 1, 1) ~= '+' then
@@ -83,7 +85,7 @@ local function keep(name)
 	put_kept_hold(name, hold_id, hold, owner, end_ms - now_ms())
 	redis.call('HDEL', name.holds, hold.field .. LAST)
 	set_permits(name, hold_id, hold.count, end_ms)
-	-- Wake a waiter: the permit may become free earlier than the waiters know.
+	-- Wake a waiter: the permits may now become free earlier than the waiters expect.
 	wake_next(name)
 	return 2
 end

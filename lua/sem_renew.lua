@@ -21,7 +21,8 @@ local function renew(name, _, record)
 	if name.overwritten or tonumber(end_ms) <= now_ms() or count == 0 then return nil end
 	if not has_all_permits(name, hold_id, count) then return nil end
 	local new_end_ms = math.max(end_ms, now_ms() + lease_ms)
-	-- Delete a missing field first: a server whose memory is full allows HDEL, and after it every write of this script.
+	-- Run an HDEL first that deletes nothing, because no field is ''. A server whose memory is full allows HDEL, and after it
+	-- every write of this script. Without the HDEL it would refuse a write that needs memory.
 	redis.call('HDEL', name.holds, '')
 	set_permits(name, hold_id, count, new_end_ms)
 	return new_end_ms - now_ms()

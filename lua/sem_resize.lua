@@ -1,4 +1,4 @@
--- Set how many permits a semaphore has in all. Permits that are held stay so: the number of free permits can fall below 0.
+-- Set how many permits a semaphore has in all. Held permits stay held, so the number of free permits can fall below 0.
 -- Redisson RedissonSemaphore.addPermitsAsync; but the argument is the number in all
 -- KEYS     counter, holds hash, ends of our permits, permits, remembered total
 -- ARGV[1]  the number of permits in all

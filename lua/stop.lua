@@ -1,18 +1,20 @@
--- Ask the processes that renew holds of a lock to stop: to terminate their COMMAND and to release the lock. The request is
--- stored until the hold is deleted, and the next renewal returns it.
--- The client first sends a look: it lists the holds, and writes nothing. Then the client sends the ids of those that can be
--- asked, again and again until these holds have ended. So a hold that was acquired after the look is not asked, even if a reply
--- is lost. If the server has lost a stored request, it is stored again.
+-- Ask the processes that renew holds of a lock to stop: to terminate their COMMAND and to release the lock. The request is stored
+-- until the hold is deleted, and the next renewal returns it.
+-- The client first sends a look: it lists the holds, and writes nothing. Then the client sends the ids of the holds that can be
+-- asked, again and again, until these holds have ended. A hold that was acquired after the look is not among these ids, so it is
+-- never asked. If the server has lost a stored request, the next repetition stores it again.
 -- Redisson none
 -- KEYS[1]  lock hash, or counter of a semaphore
 -- KEYS[2]  holds hash
--- ARGV[1]  the owner whose holds are looked for; empty: all
+-- ARGV[1]  the owner whose holds are looked for; empty: all owners
 -- ARGV[2]  USER@HOST of the sender
--- ARGV[3]  permits of a semaphore, ARGV[4] its remembered total (not in KEYS: a user of locks needs no right to them)
+-- ARGV[3]  permits of a semaphore, ARGV[4] its remembered total. They are not in KEYS, so a user of locks needs no right to them
 -- ARGV[5+] ids of holds to ask; none: the look
--- Returns  {{hold id, owner, ttl in ms, note, 1 if it was asked or can be asked}, ...}  the holds that are left. hold id and note are
---            empty for a client without records; its ttl is the key's, -1: none. owner is empty as well for permits without a record.
---            ttl is -1 for a hold whose lease has ended but whose key has no TTL
+-- Returns  {{hold id, owner, ttl in ms, note, 1 if the hold can be asked, else 0}, ...}  the holds that are still held
+--            hold id, note: empty for a client without records, such as Redisson
+--            owner: for a permit of Redisson's its id; empty for permits without an id, of RSemaphore
+--            ttl: remaining lease of the hold; for a client without records the TTL of the lock, or until the deadline of the
+--              permit. -1: none, or the lease has ended, but the lock has no TTL
 --          {-1, type}  the key is no lock
 
 -- include: suffix
@@ -54,7 +56,7 @@ local function is_meant(owner) return expected == '' or owner == expected end
 -- The owner of a field, without the suffix of a writer.
 local function owner_of(field) return (string.gsub(field, WRITE .. '$', '')) end
 
--- Whether a process renews the hold and reads requests to stop: HOLDER, the first word of the note, ends in '+'.
+-- Whether a process renews the hold and reads requests to stop. Then HOLDER, the first word of the note, ends in '+'.
 local function reads_requests(note) return string.find(note, '^%l+%.%S+%+ ') ~= nil end
 
 -- Add a hold that has a record. Return whether it can be asked. Leave out a hold whose lease has ended, unless the key of
@@ -68,13 +70,13 @@ local function add_hold(hold_id, field, end_ms, note)
 	return can_be_asked
 end
 
--- The largest number of permits of a hold. A user may have written a larger number into a record, which must not block the
--- server.
+-- The script checks at most this many permits of a hold. A user may have written a larger number into a record, and counting to
+-- that number would block the server.
 local TAKE_MAX = 1000
 
 local function is_held(hold_id, field, record)
 	if is_lock then return redis.call('HGET', name.lock, field) end
-	-- The hold is held while it has one of its permits.
+	-- A hold of a semaphore is held while at least one of its permits exists.
 	for number = 1, has_permits and math.min(permits_of(record), TAKE_MAX) or 0 do
 		if redis.call('ZSCORE', name.permits, permit_id(hold_id, number)) then return true end
 	end
@@ -120,8 +122,8 @@ end
 
 -- Add the holders of permits. Return an error, or nil.
 local function add_permit_holders()
-	-- A total above the free permits and the listed ones means that some are held without an id. Only the counter shows how
-	-- many are free.
+	-- If the total is larger than the free permits and the listed permits together, the rest is held without an id. Only the
+	-- counter shows how many permits are free, so check this only if there is a counter.
 	local total, denied_total = 0
 	if counter then total, denied_total = known_total() end
 	if denied_total then return denied_total end
@@ -157,6 +159,6 @@ elseif has_permits then
 	local err = add_permit_holders()
 	if err then return err end
 end
--- Return the error of an overwritten holds hash: without it we do not know the owners of the holds.
+-- If the holds hash was overwritten, return that error: without the hash, the owners of our holds are not known.
 if #found > 0 and is_error(listed) then return listed end
 return found

@@ -4,7 +4,7 @@
 -- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
 -- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, the start of its timeout keys
 -- Returns  as plain_acquire.lua; and
---          {-2, index}  deadlock: the owner has a read lock, and would wait for its own release
+--          {-2, index}  deadlock: the caller has a read lock of this name, and would wait for its own release
 
 -- include: suffix
 -- include: request
@@ -34,8 +34,8 @@ end
 -- include: first_hold
 -- include: wait
 
--- The holder to report to a waiting writer, in the form of holder_of. If there are many readers, report one of the two that
--- last longest: holder_of would read the records of all.
+-- The holder to report to a waiting writer, in the form of holder_of. If there are many readers, report one of the two that last
+-- longest, because holder_of would read the records of all readers.
 local function lasting_holder_of(name)
 	local is_one_of_many = redis.call('HLEN', name.lock) > FIELDS_MAX
 	for _, owner in ipairs(is_one_of_many and redis.call('ZRANGE', name.ends, -2, -1) or {}) do
@@ -59,8 +59,8 @@ local function claim_turn(name)
 		digits(math.min(since_us, waits_since_us or now_us())) .. ' ' .. fresh_owner .. ' ' .. note, 'PX', TURN_MS)
 end
 
--- Check a lock that is not free. Return the reply if it cannot be acquired, and waiting would not help; else nil. Then set
--- name.owner if this request acquires the lock, or name.is_busy if it has to wait.
+-- Check a lock that is not free. If it cannot be acquired, and waiting would not help, return the reply. Else return nil, and set
+-- name.owner if this request can acquire the lock, or name.is_busy if the caller has to wait.
 local function check_held(index, name)
 	local mode = redis.call('HGET', name.lock, 'mode')
 	if not mode then return { -1, index, MUTEX_LOCK } end
@@ -75,8 +75,8 @@ local function check_held(index, name)
 	end
 	local reader = holding_owner(name.lock, '')
 	if reader and not is_regain then return { -2, index } end
-	-- A request that regains the write lock finds the read lock that was nested in it: the read lock was regained first. If no
-	-- other reader has the lock, restore the write lock around it.
+	-- A request that regains the write lock can find a read lock of its owner, which was nested in the write lock and was
+	-- regained first. If no other reader has the lock, restore the write lock around that read lock.
 	if reader and redis.call('HLEN', name.lock) == 2 then
 		name.owner, name.is_read_within = reader, true
 		return nil
@@ -107,7 +107,7 @@ end
 
 local function acquire_write(name)
 	if name.is_read_within then return regain_around_read(name) end
-	-- wire: Redisson adds the lease to the TTL. We set it.
+	-- wire: at a re-entry Redisson adds the lease to the TTL of the lock. We only raise the TTL to the lease.
 	if not name.is_free then return reenter(name) end
 	local count, token = acquire_free(name, NO_TOKEN, 'mode', 'write', name.field, 1)
 	redis.call('DEL', name.writer)
