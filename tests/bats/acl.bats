@@ -26,7 +26,7 @@ without_each() {
 	if [ -e complaints ]; then
 		fail "$(cat complaints)"
 	fi
-	wait_until 30 no_keys_once_visited || fail "these keys are left: $(redis keys '*')"
+	wait_until 30 no_keys_after_other_calls || fail "these keys are left: $(redis keys '*')"
 }
 
 in_row() {
@@ -38,7 +38,7 @@ in_row() {
 
 # Whether no key is left. A waiter that had no right to leave the queue of a fair lock stays in it until another client asks for that
 # lock, so this function asks for each of these locks first.
-no_keys_once_visited() {
+no_keys_after_other_calls() {
 	local key
 	for key in $(redis keys 'redisson_lock_queue:*'); do
 		key=${key#*\{}

@@ -320,7 +320,7 @@ late_since() {
 	unless_stalled "$1" violated "$2"
 }
 
-# ---- witnesses ----
+# ---- contenders ----
 
 # start_contender CONTENDER KIND LEDGER STAY [OPTION...]: an rlock in the background that wants the cell's lock for an `overlap`
 # with the options STAY; its messages are in the file "stderr-CONTENDER". Sets PID. If STAY begins with "until", `overlap` stays until

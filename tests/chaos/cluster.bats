@@ -104,5 +104,5 @@ hit() {
 
 @test "cluster, failovers and migrations with --replicas 1: no two commands run at the same time, and fair waiters keep their order" {
 	need_replicas {1..6}
-	SCALE=1 scenario 'cluster, --replicas 1' "$WHAT_FAILOVERS_TOOK" 1 1 suffer "$(scaled 8)" hit a 'a b' 'c b a'
+	SCALE=1 scenario 'cluster, --replicas 1' "$WHAT_FAILOVERS_TOOK" 1 1 inject_faults "$(scaled 8)" hit a 'a b' 'c b a'
 }

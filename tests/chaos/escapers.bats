@@ -62,18 +62,18 @@ start_recording_checker() {
 	CHECKER=$PID
 }
 
-# strike US: kills VICTIM at a random moment within that time. Sets STRUCK to VICTIM, or to nothing if the holder had already ended.
-strike() {
+# kill_victim US: kills VICTIM at a random moment within that time. Sets KILLED to VICTIM, or to nothing if the holder had already ended.
+kill_victim() {
 	local victims=()
 	draw 0 "$1"
 	spin "$DRAWN"
 	find_renewers "$HOLDER"
 	[ "$VICTIM" = renewer ] || victims+=("$HOLDER")
 	[ "$VICTIM" = rlock ] || victims+=("${RENEWERS[@]}")
-	STRUCK=
+	KILLED=
 	is_running "$HOLDER" && ((${#victims[@]} > 0)) || return 0
 	kill -s KILL "${victims[@]}" || return 0
-	STRUCK=$VICTIM
+	KILLED=$VICTIM
 	injected
 }
 
@@ -113,20 +113,20 @@ strike_at_moment() {
 	esac
 	case $MOMENT in
 	wait)
-		strike 300000
+		kill_victim 300000
 		vacate
 		;;
 	grant)
 		vacate
-		strike 12000
+		kill_victim 12000
 		;;
 	run)
-		strike 500000
+		kill_victim 500000
 		end_command
 		;;
 	termination)
 		await_termination
-		strike $(((GRACE_MS + 300) * 1000))
+		kill_victim $(((GRACE_MS + 300) * 1000))
 		;;
 	release)
 		await_termination
@@ -136,7 +136,7 @@ strike_at_moment() {
 		else
 			wait_until_each_ms 30 no_escaped_process_runs
 		fi
-		strike 10000
+		kill_victim 10000
 		;;
 	esac
 }
@@ -144,7 +144,7 @@ strike_at_moment() {
 # judge: the checker must acquire the lock in time, and must not find an escaped process.
 judge() {
 	# With --wait-all the escaped processes live until end_commands, and the lock must be held until then.
-	if [ "$END" = wait_all ] && [ "$STRUCK" != both ]; then
+	if [ "$END" = wait_all ] && [ "$KILLED" != both ]; then
 		if [ -s in-command ] && escaped_process_runs; then
 			let_pass_ms 700
 			! [ -e entered ] || [ "$(<entered)" != beside ] || violated 'another owner beside processes that are waited for'
@@ -155,14 +155,14 @@ judge() {
 		violated "the next one does not get in: $(said_by holder)"
 		return 0
 	}
-	[ "$STRUCK" = both ] || [ "$(<entered)" = alone ] || violated 'another owner beside processes of the command'
+	[ "$KILLED" = both ] || [ "$(<entered)" = alone ] || violated 'another owner beside processes of the command'
 	must_end 0 "$CHECKER" 'the next one'
 	# In other cells do not end the command: rlock must terminate it. That can come after the checker's turn, if the renewer was killed
 	# while it waited.
-	if [ "$END" = wait_all ] || [[ $STRUCK = @(rlock|both) ]]; then
+	if [ "$END" = wait_all ] || [[ $KILLED = @(rlock|both) ]]; then
 		end_commands
 	fi
-	[[ $STRUCK = @(rlock|both) ]] || must_end "$STATUS" "$HOLDER" holder
+	[[ $KILLED = @(rlock|both) ]] || must_end "$STATUS" "$HOLDER" holder
 }
 
 # escapers NUMBER: one cell.

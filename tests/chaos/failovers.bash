@@ -129,9 +129,9 @@ find_grant() {
 	: >leave-late
 }
 
-# suffer NUMBER COUNT FUNCTION NAMES...: under load, calls FUNCTION 1 to FUNCTION COUNT. Each call must cause a fault, and set
+# inject_faults NUMBER COUNT FUNCTION NAMES...: under load, calls FUNCTION 1 to FUNCTION COUNT. Each call must cause a fault, and set
 # FAULT_MS. The shells lock NAMES.
-suffer() {
+inject_faults() {
 	local number STARTED=() load IS_LATE=
 	: >lost
 	for number in {1..6}; do start enter_in_order "${@:4}"; done

@@ -45,5 +45,5 @@ failover() {
 
 @test "failover with --replicas 1: no two commands run at the same time, and fair waiters keep their order" {
 	need_replicas 1 2 3
-	SCALE=1 scenario 'failover, --replicas 1' "$WHAT_FAILOVERS_TOOK" 1 1 suffer "$(scaled 8)" failover a
+	SCALE=1 scenario 'failover, --replicas 1' "$WHAT_FAILOVERS_TOOK" 1 1 inject_faults "$(scaled 8)" failover a
 }

@@ -31,7 +31,7 @@ COMMAND='
 	echo "${RLOCK_TOKEN-}" >>tokens
 	overlap ledger "$MODE" -f "${STAY_US:-0}" && exit '$OWN_STATUS
 
-# begin_uses KIND: prepares a cell. CALLER is the process that locks without a command belong to. A SIGTERM ends it, so must_be_well
+# begin_uses KIND: prepares a cell. CALLER is the process that locks without a command belong to. A SIGTERM ends it, so check_effect
 # notices if rlock sends one.
 begin_uses() {
 	export MODE LABEL=it NAME COUNT_HOLDS
@@ -120,7 +120,7 @@ entered_or_gone() {
 	[ -s ledger ] || is_gone "$1"
 }
 
-# use NAME: does what this use stands for. Sets STATUS, and the variables that must_be_well reads.
+# use NAME: does what this use stands for. Sets STATUS, and the variables that check_effect reads.
 use() {
 	local two=("$NAME" "${NAME}b") fence=(--fence)
 	COUNTS=
@@ -172,8 +172,8 @@ use() {
 	esac
 }
 
-# must_be_well USE: records a violation if the effect of the call does not agree with its STATUS.
-must_be_well() {
+# check_effect USE: records a violation if the effect of the call does not agree with its STATUS.
+check_effect() {
 	local ran caller=(--pid "$CALLER") two=("$NAME")
 	[[ $1 != owner* ]] || caller=(--owner job)
 	[[ $1 != @(*lock|owner) || $1 = *unlock ]] || two+=("${NAME}b")
@@ -230,7 +230,7 @@ try() {
 		repeated
 		# A release that cannot be delivered is only a warning: the exit status is that of COMMAND.
 		[[ ${SAID[*]-} = *'the lock expires with its lease'* ]] || must_tell "$GOOD" "$GOOD_SAYS" "${*:2}"
-		must_be_well "$1"
+		check_effect "$1"
 	fi
 	# A waiter whose requests were lost stays in the fair queue. The next caller must get past it, and clean the queue.
 	[ "$KIND-${NEXT_SWEEPS-}" != fair-yes ] || nothing_is_on_server || must 'the next one' directly rlock fair -w 10s "$NAME" -- true
