@@ -1,5 +1,5 @@
 /*
- * Write a JSON document to a stream. The caller checks once, at the end, whether the stream took it.
+ * Write a JSON document to a stream. The functions do not check for errors: the caller does so once, at the end.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "lib/rlock.h"
 
-/* Write \uXXXX; above 16 bits two of them, as JSON requires. */
+/* Write \uXXXX; for a character above 16 bits two such escapes, as JSON requires. */
 static void put_escape(uint32_t character, FILE *out)
 {
 	if (character > 0xffff) {
@@ -18,7 +18,7 @@ static void put_escape(uint32_t character, FILE *out)
 	(void)fprintf(out, "\\u%04" PRIx32, character);
 }
 
-/* Write a string. A byte that is not UTF-8 becomes the text \xNN. False: there was such a byte. */
+/* Write a string. A byte that is not UTF-8 becomes the text \xNN. False: text has such a byte. */
 static bool put_string(const char *text, size_t len, FILE *out)
 {
 	bool is_utf8 = true;

@@ -1,6 +1,6 @@
 /*
- * Print messages: one line in one write(2), so that lines of many processes do not mix. The exit codes. Callers word
- * the message, and escape what comes from outside.
+ * Print messages: one line in one write(2), so that lines of many processes do not mix. Print exit codes. Callers word
+ * the message, and escape text from outside.
  */
 #include <errno.h>
 #include <limits.h>
@@ -29,11 +29,11 @@
 static bool is_quiet;
 static bool is_verbose;
 static bool is_progress_shown;
-/* There was no room for the last message. */
+/* The last message found no room in time. */
 static bool is_stuck;
 static int64_t latest_ms = INT64_MAX;
 static char names_prefix[NAMES_MAX];                 /* "NAME: ", or empty */
-static void (*writer)(const char *line, size_t len); /* NULL: standard error */
+static void (*writer)(const char *line, size_t len); /* NULL: write to stderr */
 
 void message_setup(bool quiet, bool verbose)
 {
@@ -66,8 +66,9 @@ void message_set_deadline(int64_t deadline_ms)
 }
 
 /*
- * Wait for room on stderr. False: still full, for example because a pager was stopped. The wait has a limit: a lock may be
- * held during it, and no signal ends it. After one wait in vain the next messages do not wait.
+ * Wait for room on stderr. False: still full, for example because a pager was stopped. The wait has a limit, because a
+ * lock may be held during it, and no signal ends it. After a wait in vain, later messages do not wait until there is
+ * room again.
  */
 static bool has_room(int64_t limit_ms)
 {
@@ -89,7 +90,7 @@ bool message_is_watched(void)
 /* ---- progress ---- */
 
 #define PROGRESS_MAX 1024
-/* Longest wait for room to end the progress line: the lock may be held then, and its command must start. */
+/* Longest wait for room to end the progress line. The lock may be held already, and its command must start soon. */
 #define PROGRESS_END_MS 500
 #define ERASE "\r\033[K"
 
@@ -104,11 +105,13 @@ size_t message_progress_room(void)
 		return 0;
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < least_columns)
 		size.ws_col = 80;
-	/* Leave the last column empty: some terminals would begin another row. */
+	/* Leave the last column empty: after a text in it, some terminals would begin another row. */
 	return min_size(size.ws_col, PROGRESS_MAX - strlen(ERASE)) - strlen(PREFIX) - 1;
 }
 
-/* Write the progress line. Only its end waits for room. */
+/*
+ * Write the progress line, and end after it. limit_ms: how long to wait for room; only a call that ends the line waits.
+ */
 static bool write_progress(const char *text, const char *end, int64_t limit_ms)
 {
 	char line[PROGRESS_MAX + PIPE_BUF];
@@ -153,7 +156,10 @@ bool message_progress_end(const char *text)
 	return was_shown;
 }
 
-/* Write a line to stderr; drop it if stderr is closed or full. */
+/*
+ * Write a line to the writer of message_set_writer, or else to stderr. Drop the line if stderr is closed, or stays
+ * full.
+ */
 void message_line(const char *line, size_t len)
 {
 	message_progress_clear();
@@ -180,7 +186,8 @@ __attribute__((format(printf, 2, 0))) static void print(const char *names, const
 							va_list args)
 {
 	/*
-	 * PIPE_BUF bytes go into a pipe in one piece; one byte more shows that the line is too long.
+	 * A line has at most PIPE_BUF bytes, because these go into a pipe in one piece. Thanks to the last byte here,
+	 * cut() sees whether the text was longer.
 	 */
 	char line[PIPE_BUF + 1];
 	const size_t start = (size_t)snprintf(line, sizeof(line), PREFIX "%s", names);
@@ -190,7 +197,10 @@ __attribute__((format(printf, 2, 0))) static void print(const char *names, const
 	line[start] = '\0';
 	(void)vsnprintf(line + start, sizeof(line) - start, format, args);
 	cut(line + start, PIPE_BUF - 1 - start);
-	/* Replace control characters that the caller did not escape: one message is one line. */
+	/*
+	 * Replace control characters that the caller did not escape, since a newline would make two lines of one
+	 * message.
+	 */
 	for (i = start; line[i] != '\0'; i++)
 		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
 			line[i] = '?';
@@ -267,9 +277,9 @@ const size_t exit_text_count = sizeof(exit_texts) / sizeof(exit_texts[0]);
 
 int exit_code_of(enum rlock_status status)
 {
-	/* Without default, the compiler reports a status without a code. */
+	/* There is no default, so the compiler reports a status that has no code here. */
 	switch (status) {
-	/* The release is done. The caller warns if no waiter was notified. */
+	/* RLOCK_NOT_NOTIFIED: the lock is released. The caller warns that no waiter was notified. */
 	case RLOCK_OK:
 	case RLOCK_NOT_NOTIFIED:
 		return 0;
@@ -291,7 +301,7 @@ int exit_code_of(enum rlock_status status)
 	case RLOCK_ENOMEM:
 	case RLOCK_ESYS:
 		return EXIT_SYSTEM;
-	/* rlock ends by a signal: no caller asks for a code */
+	/* RLOCK_CANCELLED: no caller asks for its code, since rlock then ends by a signal. */
 	case RLOCK_ESERVER:
 	case RLOCK_CANCELLED:
 		return EXIT_FAULT;

@@ -21,8 +21,9 @@ void message_set_names(const char *names);
 void message_set_deadline(int64_t deadline_ms);
 
 enum message_level {
-	MESSAGE_ERROR,   /* a failure, or a lost lock: never silenced */
-	MESSAGE_WARNING, /* something went wrong, but the command's status stands: never silenced */
+	MESSAGE_ERROR, /* a failure, or a lost lock: never silenced */
+	/* something went wrong that does not change the command's exit status: never silenced */
+	MESSAGE_WARNING,
 	/* progress of a wait, or a lock that was broken or not found: silenced by --quiet */
 	MESSAGE_INFO,
 	MESSAGE_DEBUG, /* a step: only with --verbose */
@@ -40,22 +41,21 @@ __attribute__((format(printf, 1, 2))) void message_error_of_lock(const char *for
 int message_out_of_memory(void);
 
 /*
- * Show progress on one line of a terminal, which the next message overwrites; elsewhere print nothing. Silenced by
- * --quiet. The calling process writes it, not the writer of message_set_writer, and never waits for room.
+ * Show progress on one line of a terminal, which the next message overwrites. Without a terminal print nothing. --quiet
+ * silences it. The calling process writes the line, not the writer of message_set_writer, and never waits for room.
  */
 __attribute__((format(printf, 1, 2))) void message_progress(const char *format, ...);
-/* The bytes of progress that fit; the rest is cut. 0: progress is not shown. */
+/* The number of bytes of progress that fit on the line; message_progress cuts the rest. 0: progress is not shown. */
 size_t message_progress_room(void);
 /* Erase the progress line, before anything else writes to that terminal. */
 void message_progress_clear(void);
-/*
- * Replace the progress line by text, which stays; NULL: the shown line stays. False: nothing was shown.
- */
+/* Replace the progress line by text, which stays; NULL: the shown line stays. False: no progress line was shown. */
 bool message_progress_end(const char *text);
 
 /*
- * Print news of a wait where progress cannot be shown. As message_info, but the calling process writes the line, and not
- * the writer of message_set_writer. So the line comes before the output of what this process starts next.
+ * Print news of a wait where progress cannot be shown. It is printed as message_info does, except that the calling
+ * process writes the line, and not the writer of message_set_writer. So the line comes before the output of what this
+ * process starts next.
  */
 __attribute__((format(printf, 1, 2))) void message_news(const char *format, ...);
 
@@ -64,13 +64,11 @@ __attribute__((format(printf, 1, 2))) void message_news(const char *format, ...)
  */
 bool message_is_watched(void);
 
-/*
- * Write a line of the log or of our renewer unchanged; it must end with a newline. Never silenced.
- */
+/* Write a line of the log, or of the renewer, unchanged; it must end with a newline. --quiet does not silence it. */
 void message_line(const char *line, size_t len);
 /*
- * Let write_line write the messages. The renewer has none of the caller's streams, and sends its messages to the front.
- * NULL: write to stderr.
+ * Let write_line write the messages; NULL: write to stderr. The renewer has none of the caller's streams, so its
+ * messages are sent to the front.
  */
 void message_set_writer(void (*write_line)(const char *line, size_t len));
 
@@ -79,7 +77,7 @@ bool message_is_verbose(void);
 
 /* ---- exit codes ---- */
 
-/* exit_texts explains each. */
+/* exit_texts explains each code. */
 enum exit_code {
 	EXIT_NOT_HELD = 1,
 	EXIT_USAGE = 64,
@@ -116,8 +114,8 @@ int exit_code_of(enum rlock_status status);
 #define FAILURE_TEXT_MAX (RLOCK_ERROR_MAX + FAILURE_ADDED_MAX)
 
 /*
- * Print why a call of the library failed. added, if not empty, goes before the server's own words, which stay last.
- * Returns out.
+ * Print why a call of the library failed. If added is not empty, insert it before the server's own words, which stay
+ * last. Returns out.
  */
 char *failure_print(const struct rlock_conn *conn, const char *added, char out[FAILURE_TEXT_MAX]);
 

@@ -24,7 +24,7 @@ int output_end(int code)
 	return EXIT_SYSTEM;
 }
 
-/* Width of a terminal that does not report one. */
+/* Width of a terminal that does not report its own. */
 #define WIDTH_DEFAULT 80
 #define LINES_DEFAULT 24
 
@@ -46,13 +46,13 @@ struct winsize terminal_size(void)
 
 #define CELL_MAX 2200 /* a name, an owner or a note, of which each byte is escaped */
 
-/* The address of a field in object; its type says what is there. */
+/* The address of a field in object. The type of the field tells what is at this address. */
 static const void *value_of(const struct field *field, const void *object)
 {
 	return (const char *)object + field->offset;
 }
 
-/* Print a field as a cell; "" if its type has no cell. */
+/* Returns the text of a field as a cell; "" if no cell can show a field of its type. */
 static const char *field_text(const struct field *field, const void *object, char out[CELL_MAX])
 {
 	const void *value = value_of(field, object);
@@ -203,8 +203,8 @@ void fields_json(struct json *json, const struct field *fields, const void *obje
 /* ---- rows ---- */
 
 #define GAP 2
-#define LONG_CELL_MIN 24 /* a cell of this width is never long */
-#define LONG_DEFAULT 40  /* without a terminal, a wider cell is long */
+#define LONG_CELL_MIN 24 /* a cell that is no wider than this is never long */
+#define LONG_DEFAULT 40  /* without a terminal, a wider cell than this is long */
 
 static bool is_continuation(char byte)
 {
@@ -296,7 +296,7 @@ void columns_add(struct columns *columns, const char *key, const char *const *te
 void columns_add_fields(struct columns *columns, const struct field *fields, const void *object,
 			const char *first)
 {
-	/* Allocate the cells: they are too large for a small stack. */
+	/* Allocate the cells, since they are too large for a small stack. */
 	char(*cells)[CELL_MAX] = malloc(columns->count * sizeof(*cells));
 	const char *texts[COLUMNS_MAX] = { first };
 
@@ -341,7 +341,7 @@ const char *columns_print_count(size_t count, size_t of, char out[COLUMNS_COUNT_
 	return out;
 }
 
-/* Overwrite the cell of a row. The text must not be longer. */
+/* Overwrite a cell of a row. The new text must not be longer than the old one. */
 static void set_cell(char *row, size_t column, const char *text)
 {
 	char *cell = row + (cell_of(row, column) - row);
@@ -376,11 +376,11 @@ void columns_merge(struct columns *columns, size_t column, size_t of)
 /* The layout of columns in the given width. */
 struct layout {
 	bool is_out[COLUMNS_MAX];
-	/* No cell of the last column fits next to the others: its header does not, either. */
+	/* No cell of the last column fits next to the other columns, so its header is printed below as well. */
 	bool is_last_below;
 };
 
-/* The width of the first count columns, and the gap after each. */
+/* The sum of the widths of the first count columns, and of the gap after each. */
 static size_t total_of(const struct columns *columns, const struct layout *layout, size_t count)
 {
 	size_t total = 0;
@@ -390,7 +390,7 @@ static size_t total_of(const struct columns *columns, const struct layout *layou
 	return total;
 }
 
-/* Whether a row has text in that column. */
+/* Whether any row has text in that column. */
 static bool is_used(const struct columns *columns, size_t column)
 {
 	for (size_t row = 0; row < columns->row_count; row++)
@@ -424,7 +424,7 @@ static struct layout lay_out(const struct columns *columns)
 	return layout;
 }
 
-/* Print a row, without blanks at the end of a line. */
+/* Print a row, but no blanks at the end of its line. is_last_below: print the last cell on a line below. */
 static void print_row(const struct columns *columns, const struct layout *layout,
 		      const char *cells[COLUMNS_MAX], bool is_last_below, FILE *out)
 {
@@ -452,7 +452,7 @@ static void print_row(const struct columns *columns, const struct layout *layout
 	(void)putc('\n', out);
 	if (below[0] == '\0')
 		return;
-	/* Align the line with the second column, but if that would make it too long. */
+	/* Begin the line below at the second column, unless the line would then be too long. */
 	if (next_to_first + width_of(below) > columns->room)
 		next_to_first = GAP;
 	(void)fprintf(out, "%*s%s\n", (int)(columns->indent + next_to_first), "", below);

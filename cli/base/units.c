@@ -1,6 +1,6 @@
 /*
- * Parse and print numbers, durations, times of day and the user's name. table.c decides which an option takes, and
- * reports a bad one.
+ * Parse and print numbers, durations, times of day and the user's name. table.c decides which of them an option takes,
+ * and reports a wrong value.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -92,7 +92,8 @@ static int64_t fraction_value(const char *digits, size_t count, int64_t unit)
 }
 
 /*
- * Read a number and its unit, which must be smaller than *unit_ms_io, the unit of the part before.
+ * Read a number and its unit. The unit must be smaller than *unit_ms_io, that of the part before (INT64_MAX: no part
+ * before), and is then stored there.
  */
 static enum duration part_read(const char **cursor, int64_t *unit_ms_io, int64_t *out_ms)
 {
@@ -109,9 +110,9 @@ static enum duration part_read(const char **cursor, int64_t *unit_ms_io, int64_t
 	unit = unit_ms(name, name_len);
 	if (whole_len + fraction_len == 0 || unit == 0 || unit >= *unit_ms_io ||
 	    (name_len == 0 &&
-	     *unit_ms_io != INT64_MAX)) /* only alone can a part be without a unit */
+	     *unit_ms_io != INT64_MAX)) /* a part without a unit must be the first */
 		return DURATION_NONE;
-	/* Too many digits give INT64_MAX, which is too long. */
+	/* If there are too many digits, strtoll returns INT64_MAX, which is too long for each unit. */
 	whole = strtoll(*cursor, NULL, 10);
 	if (whole > LONGEST_MS / unit)
 		return DURATION_TOO_LONG;
@@ -130,7 +131,7 @@ static enum duration read_duration(const char *text, int64_t *out_ms)
 
 		if (read != DURATION_READ)
 			return read;
-		/* cannot overflow: at most one part for each unit */
+		/* The sum cannot overflow, since there is at most one part for each unit. */
 		sum += part;
 	} while (*text != '\0');
 	if (sum > LONGEST_MS)
@@ -237,8 +238,9 @@ char *wall_clock_print_of(int64_t unix_ms, char out[WALL_CLOCK_TEXT_MAX])
 /* ---- the user ---- */
 
 /*
- * Find the name of the effective user in /etc/passwd: claimed, if it is one of this user's names. False: not found.
- * *is_strangers: claimed is the name of another user. Read no other source of names: it may be on the network, and hang.
+ * Find a name of the effective user in /etc/passwd: claimed, if it is a name of this user, else the first name. False:
+ * the file has no entry of this user. *is_strangers: claimed is the name of another user. Read no other source of
+ * names, which could be on the network, and hang.
  */
 static bool read_user(const char *claimed, char out[USER_NAME_MAX], bool *is_strangers)
 {

@@ -15,7 +15,7 @@
  */
 bool number_read(const char **cursor, int64_t *out);
 
-/* Parse a text that is one number, after optional blanks. */
+/* Parse a text that consists of one number, after optional blanks. */
 bool number_parse(const char *text, int64_t *out);
 
 /* Size of the longest text of duration_print, with its NUL. */

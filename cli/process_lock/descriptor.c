@@ -53,7 +53,7 @@ static bool identify(const char *path, struct file_id *out, mode_t *mode_out)
 	return true;
 }
 
-/* The number after line in text; -1: there is no such line. */
+/* The number that follows line in text; -1: text has no such line. */
 static int64_t number_after(const char *text, const char *line)
 {
 	const char *cursor = strstr(text, line);
@@ -65,7 +65,7 @@ static int64_t number_after(const char *text, const char *line)
 	return number_read(&cursor, &number) ? number : -1;
 }
 
-/* Read mount and file from a process's fdinfo. False with errno. */
+/* Read the numbers of mount and file from a process's fdinfo; -1: fdinfo has no such number. False with errno. */
 static bool read_ids(pid_t pid, int fd, int64_t *mount_id_out, int64_t *file_id_out)
 {
 	char path[PATH_OF_FD_MAX], text[FDINFO_MAX];
@@ -90,7 +90,7 @@ bool descriptor_is_open(const struct descriptor *descriptor, pid_t pid)
 	if (mount_id != descriptor->mount_id || file_id != descriptor->file_id)
 		return false;
 	print_path(path, pid, "fd", descriptor->fd);
-	/* Before Linux 5.14 fdinfo has no inode number: compare the files. */
+	/* All numbers are equal. But before Linux 5.14 fdinfo has no inode number: then compare the files as well. */
 	if (file_id >= 0)
 		return true;
 	return identify(path, &file, NULL) ? file_id_is_same(&file, &descriptor->file)
@@ -100,8 +100,9 @@ bool descriptor_is_open(const struct descriptor *descriptor, pid_t pid)
 enum sharing { SHARED, NOT_SHARED, HIDDEN };
 
 /*
- * Whether pid has our open file description under the same number. If the kernel cannot compare them, compare file,
- * position and flags. These are equal in all descriptors of one description, but could also be equal by chance.
+ * Whether pid has the same open file description under the same descriptor number. If the kernel cannot compare them,
+ * compare file, position and flags. These are equal in all descriptors of one description, but can also be equal by
+ * chance.
  */
 static enum sharing compare_with(const struct descriptor *descriptor, pid_t pid)
 {
@@ -127,8 +128,8 @@ static enum sharing compare_with(const struct descriptor *descriptor, pid_t pid)
 }
 
 /*
- * Whether the file was deleted: the kernel then appends " (deleted)" to its path. A file can also have such a name, so
- * check whether the path leads to this file.
+ * Whether the file was deleted. The kernel then appends " (deleted)" to its path. Since a file can also have such a
+ * name, check whether the path leads to this file.
  */
 static bool is_deleted(const struct descriptor *descriptor, size_t len)
 {

@@ -25,7 +25,7 @@ enum part {
 
 /* ---- write ---- */
 
-/* Encode a part: a blank would separate words, a slash parts. A ':' needs no encoding. */
+/* Percent-encode a part, because a blank would end the word, and a slash the part. A ':' needs no encoding. */
 static void write_encoded(FILE *out, const char *text, size_t len)
 {
 	char encoded[4];
@@ -49,7 +49,7 @@ void hold_entry_write(FILE *out, const struct hold_entry *entry)
 
 /* ---- read ---- */
 
-/* Split a word into its parts, and decode them in place. False: it has another form. */
+/* Split a word into its parts, and decode them in place. False: the word has another form. */
 static bool split(char *word, char *parts[PART_COUNT], size_t lengths[PART_COUNT])
 {
 	for (int i = 0; i < PART_COUNT; i++) {
@@ -104,8 +104,9 @@ bool hold_entry_parse(char *word, struct hold_entry *out)
 }
 
 /*
- * Read the previous word of a copy of RLOCK_HELD. The first call reads the last word, which is from the nearest `rlock run`
- * above us. False: no word is left. Words of another form are ignored: rlock did not write them.
+ * Read the previous word of a copy of RLOCK_HELD. *left: length of the text that was not read yet; at first, of the
+ * whole value. So the first call reads the last word, which is from the nearest `rlock run` above us. False: no word is
+ * left. Skip words of another form, which rlock did not write.
  */
 static bool previous(char *value, size_t *left, struct hold_entry *out)
 {
@@ -163,7 +164,7 @@ static void prune(char *value)
 		size_t len = strlen(word);
 		char *copy = strdup(word);
 		struct hold_entry entry;
-		/* The renewer of the hold has ended, or the word has another form. */
+		/* True if the renewer of the hold has ended, or the word has another form. */
 		bool is_over = copy != NULL && (!hold_entry_parse(copy, &entry) ||
 						proc_has_ended(entry.pid, entry.start));
 
@@ -179,8 +180,8 @@ static void prune(char *value)
 }
 
 /*
- * Prune only a value that is too long: exec takes variables of at most 32 pages, with their NUL. Programs that start one
- * another, each under a lock, can pass on many holds that have ended.
+ * If the value is too long, remove holds that have ended. Programs that start one another, each under a lock, can pass
+ * on many of them, and exec takes variables of at most 32 pages, with their NUL.
  */
 char *inherited_extend(const char *old, const char *server, enum rlock_kind kind,
 		       const struct rlock_name *names, size_t name_count,

@@ -23,7 +23,10 @@ struct hold_entry {
 	const char *owner;
 	const char *hold_id;
 	int64_t lease_ms;
-	pid_t pid; /* in RLOCK_HELD the parent of the command, else the process that the lock is for */
+	/*
+	 * in RLOCK_HELD: the renewer, which is the command's parent; in a hold file: the process that the lock is for
+	 */
+	pid_t pid;
 	uint64_t start;
 };
 
@@ -38,9 +41,9 @@ bool hold_entry_is_among(const struct rlock_name *name, const struct rlock_name 
 /* ---- RLOCK_HELD ---- */
 
 /*
- * Make the RLOCK_HELD of a command: old (may be NULL) with one more word for each name of hold. The caller is the
- * command's parent, and was started at start. If the value is too long for exec, omit holds that have ended. malloc'ed;
- * NULL: out of memory.
+ * Make the RLOCK_HELD of a command: old (may be NULL) with one more word for each name of hold. The caller must be the
+ * command's parent; start: when the caller was started. If the value is too long for exec, omit holds that have ended.
+ * Returns a malloc'ed text. NULL: out of memory.
  */
 char *inherited_extend(const char *old, const char *server, enum rlock_kind kind,
 		       const struct rlock_name *names, size_t name_count,
@@ -48,16 +51,19 @@ char *inherited_extend(const char *old, const char *server, enum rlock_kind kind
 
 /* The next two functions decode the words in place: pass a copy of the value. */
 
-/* Append the owners that hold any of the names according to value, the most recent first. */
+/* Append the owners of all holds in value that are on any of the names, the most recent first. */
 void inherited_owners(char *value, const struct rlock_name *names, size_t name_count,
 		      char ***owners, size_t *count);
-/* Find in value the most recent hold on name, on that server and of the kind mode. False: there is none. */
+/*
+ * Find in value the most recent hold on name, on that server and of the kind mode (RLOCK_ANY: of any kind). False:
+ * there is none.
+ */
 bool inherited_find(char *value, const char *server, const struct rlock_name *name,
 		    enum rlock_kind mode, struct hold_entry *out);
 
-/* ---- owners, each once: a malloc'ed array of malloc'ed strings ---- */
+/* ---- owners: a malloc'ed array of malloc'ed strings, which contains each owner once ---- */
 
-/* Append a copy of owner, unless owners contains it already. If memory is out, owner is not appended. */
+/* Append a copy of owner, unless owners contains it already. Out of memory: owner is not appended. */
 void owners_add(char ***owners, size_t *count, const char *owner);
 void owners_free(char **owners, size_t count);
 

@@ -33,17 +33,22 @@
 #define FILE_NAME_MAX 128
 #define FILE_SIZE_MAX (1 << 19)
 #define TIME_MAX_MS (INT64_MAX / 4)
-#define STATE_NUMBERS 10 /* numbers after the key "state" */
-/* Remove a file that is being written when it has this age: writing takes milliseconds, so its writer was killed. */
+#define STATE_NUMBERS 10 /* how many numbers follow the key "state" */
+/*
+ * A file that is being written is removed at this age. Writing takes milliseconds, so its writer must have been killed.
+ */
 #define NEW_MAX_S 3600
 /*
- * Key of the first line, which has the writer's boot id and namespaces. If they differ from ours, the file's pids and times
- * mean nothing here. Other machines and containers may share the directory.
+ * Key of the first line, which has the writer's boot id and namespaces. Other machines and containers may share the
+ * directory: if the line differs from ours, the file's pids and times mean nothing here.
  */
 #define PLACE_KEY "place "
 #define PLACE_MAX 128
 #define FILE_ID_KEY "file" /* key of the line about the file that a descriptor has open */
-/* How long to wait for another unlock: longer than its request, which lasts at most DELIVERY_MS (finish.h), 5 s. */
+/*
+ * How long to wait for another unlock. Its request lasts at most DELIVERY_MS (finish.h), 5 s, so it should have ended
+ * before.
+ */
 #define CLAIM_MS 10000
 #define CLAIM_LOOK_MS 10
 
@@ -117,7 +122,7 @@ static void name_of(const struct hold_file *file, char out[FILE_NAME_MAX])
 		       file->start, file->hold_id);
 }
 
-/* Read pid, start and hold_id from a file's name. False: no hold file has such a name. */
+/* Read pid, start and hold_id from a file's name. False: it is not the name of a hold file. */
 static bool parse_name(const char *name, struct hold_file *out)
 {
 	int64_t pid, start;
@@ -136,7 +141,7 @@ static bool parse_name(const char *name, struct hold_file *out)
 
 /* ---- write ---- */
 
-/* Print the first line, of our boot and namespaces. False with errno: /proc cannot show them now. */
+/* Print the first line, with the ids of our boot and our namespaces. False with errno: /proc cannot show them now. */
 static bool print_place(char out[PLACE_MAX])
 {
 	const struct os_scope *place = os_scope();
@@ -175,7 +180,10 @@ static void print_lines(FILE *out, const struct hold_file *file, const char *pla
 	}
 }
 
-/* Write a new file and rename it over the old one, so that a reader sees one of the two, and never a part. */
+/*
+ * Write a new file, and rename it to the name of the old one. So a reader sees the old or the new content, never a
+ * part.
+ */
 static bool replace_file(const struct hold_file *file)
 {
 	char new_name[FILE_NAME_MAX], name[FILE_NAME_MAX], place[PLACE_MAX];
@@ -233,14 +241,16 @@ void hold_file_remove(const struct hold_file *file)
 void hold_file_mark_abandoned(struct hold_file *file, bool was_held)
 {
 	file->is_abandoned = file->is_abandoned || was_held;
-	/* If this fails, a later call may report the lock as lost, although our request has released it. */
+	/* Ignore a failure: then a later call may report the lock as lost, although our request has released it. */
 	(void)replace_file(file);
 }
 
 void hold_file_mark_lost(struct hold_file *file)
 {
 	file->is_lost = true;
-	/* Ignore a failure, for example a full disk: the server will also report the loss to an unlock. */
+	/*
+	 * Ignore a failure, for example a full disk: without this note, an unlock learns of the loss from the server.
+	 */
 	(void)replace_file(file);
 }
 
@@ -255,7 +265,7 @@ void hold_file_touch(struct hold_file *file, int64_t sent_ms, int64_t lease_ms)
 	if (utimensat(file->dir_fd, name, NULL, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT ||
 	    replace_file(file) || errno != ENOENT)
 		return;
-	/* The whole directory was removed: make it again. */
+	/* The whole directory was removed, so make it again. */
 	dir_fd = runtime_dir_open(true);
 	if (dir_fd < 0)
 		return;
@@ -266,7 +276,7 @@ void hold_file_touch(struct hold_file *file, int64_t sent_ms, int64_t lease_ms)
 
 /* ---- read ---- */
 
-/* The text of a file, malloc'ed; NULL with errno. */
+/* Returns the text of a file, malloc'ed; NULL with errno. */
 static char *read_text(int dir_fd, const char *name)
 {
 	struct stat stat;
@@ -275,7 +285,10 @@ static char *read_text(int dir_fd, const char *name)
 		file_read_all(openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC),
 			      FILE_SIZE_MAX, 0, &stat, &len);
 
-	/* Trust only our own regular files: another user may have put one here before the directory had mode 0700. */
+	/*
+	 * Trust only regular files of this user. Another user may have put a file here before the directory had mode
+	 * 0700.
+	 */
 	if (text == NULL || (S_ISREG(stat.st_mode) && stat.st_uid == geteuid()))
 		return text;
 	free(text);
@@ -283,7 +296,7 @@ static char *read_text(int dir_fd, const char *name)
 	return NULL;
 }
 
-/* Add the lock of a line "held". Kind, lease and server are equal in all lines of a file. */
+/* Add the lock of an entry to the file. All entries of a file have the same kind, lease and server. */
 static bool add_entry(struct hold_file *file, const struct hold_entry *held)
 {
 	file->kind = held->kind;
@@ -293,8 +306,8 @@ static bool add_entry(struct hold_file *file, const struct hold_entry *held)
 }
 
 /*
- * Read the numbers of the line "state", in the order of print_lines. Numbers beyond TIME_MAX_MS are denied: rlock writes none, and sums of
- * two times below it cannot overflow.
+ * Read the numbers of the line "state", in the order of print_lines. False: the line is wrong. Refuse numbers beyond
+ * TIME_MAX_MS: rlock writes none, and sums of two times below it cannot overflow.
  */
 static bool read_state(struct hold_file *file, const char *value)
 {
@@ -356,7 +369,7 @@ static bool read_line(struct hold_file *file, char *line)
 		return read_file_id(&file->file, value);
 	if (strcmp(line, "note") == 0)
 		return read_note(file, value);
-	/* Keys that a later version adds are ignored. */
+	/* Ignore other keys, which a later version may add. */
 	return strcmp(line, "state") != 0 || read_state(file, value);
 }
 
@@ -371,7 +384,10 @@ static bool read_lines(struct hold_file *file)
 
 	if (!print_place(place))
 		return false;
-	/* Bad content leaves errno 0. A lack of memory sets errno, so that the caller does not remove the file as bad. */
+	/*
+	 * Reset errno: if the content is wrong, it stays 0. A lack of memory sets it, and then the caller does not
+	 * remove the file as wrong.
+	 */
 	errno = 0;
 	if (line == NULL || strncmp(line, PLACE_KEY, strlen(PLACE_KEY)) != 0)
 		return false;
@@ -385,7 +401,9 @@ static bool read_lines(struct hold_file *file)
 	return file->name_count > 0 && file->note != NULL;
 }
 
-/* Read a file. NULL with the errno of the read or of read_lines. 0 also if name is no name of a hold file. */
+/*
+ * Read a file. NULL: with the errno of read_text or read_lines; or with 0 also if name is not the name of a hold file.
+ */
 static struct hold_file *read_file(int dir_fd, const char *name)
 {
 	struct hold_file *file = make_empty();
@@ -421,7 +439,9 @@ struct ancestors {
 	size_t count;
 };
 
-/* Read the chain of pid. 0, or errno: /proc cannot show one of the processes now. */
+/*
+ * Read pid and its ancestors into out->chain. Returns 0; or errno: out of memory, or /proc cannot show a process now.
+ */
 static int read_ancestors(struct ancestors *out, pid_t pid)
 {
 	uint64_t child_start = UINT64_MAX;
@@ -449,7 +469,10 @@ static int read_ancestors(struct ancestors *out, pid_t pid)
 	return 0;
 }
 
-/* Generations from the process up to pid; 0: it is pid. -1: pid is no ancestor. */
+/*
+ * The number of generations from the first process of the chain up to pid; 0: pid is that process. -1: pid is not in
+ * the chain.
+ */
 static int distance(const struct ancestors *ancestors, pid_t pid, uint64_t start)
 {
 	for (size_t i = 0; i < ancestors->count; i++)
@@ -463,12 +486,12 @@ static int distance(const struct ancestors *ancestors, pid_t pid, uint64_t start
 struct search {
 	pid_t pid;
 	struct ancestors ancestors; /* ancestors of pid; empty: not read yet */
-	struct hold_file *first;    /* list of the files found */
+	struct hold_file *first;    /* list of the hold files that were found */
 };
 
 /*
- * Add the file to the search if it is a hold of pid or an ancestor. Remove a file that is out of date. 0, or errno: the
- * file cannot be read now.
+ * If the file is a hold of pid or an ancestor, add it to the search. If it is out of date, remove it. Returns 0, or
+ * errno: the file cannot be read now.
  */
 static int visit(struct search *search, int dir_fd, const char *name)
 {
@@ -476,14 +499,17 @@ static int visit(struct search *search, int dir_fd, const char *name)
 	int steps, error = 0;
 	struct stat st;
 
-	/* Remove an old file with this prefix. It is incomplete: its writer was killed before the rename. */
+	/*
+	 * Remove a file that still has the prefix of a new file, and is old. It is incomplete: its writer was killed
+	 * before the rename.
+	 */
 	if (strncmp(name, NEW_PREFIX, strlen(NEW_PREFIX)) == 0 &&
 	    fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    st.st_mtime < time(NULL) - NEW_MAX_S)
 		(void)unlinkat(dir_fd, name, 0);
 	if (!parse_name(name, &named))
 		return 0;
-	/* The process does not run here. Remove its file, unless another machine or container wrote it. */
+	/* No such process runs here now, so remove its file, unless another machine or container wrote it. */
 	if (proc_has_ended(named.pid, named.start)) {
 		file = read_file(dir_fd, name);
 		if (file != NULL || (errno != ESTALE && !is_transient_errno(errno)))
@@ -505,7 +531,10 @@ static int visit(struct search *search, int dir_fd, const char *name)
 	return 0;
 }
 
-/* Visit all files of a directory, and close dir_fd. 0, or errno: some files could not be read. */
+/*
+ * Visit the files of a directory, and close dir_fd. Returns 0, or errno: a file could not be read now, and the search
+ * ended there.
+ */
 static int search_directory(struct search *search, int dir_fd)
 {
 	DIR *dir = fdopendir(dir_fd);
@@ -527,8 +556,8 @@ static int search_directory(struct search *search, int dir_fd)
 }
 
 /*
- * List all holds of pid and its ancestors. *code_out is 0, or the exit code after one line by message_error: some files could not be
- * read.
+ * List all holds of pid and its ancestors. *code_out is 0, or the exit code after one line by message_error: a
+ * directory cannot be used, or a file could not be read.
  */
 static struct hold_file *find_all(pid_t pid, bool is_directory_needed, int *code_out)
 {
@@ -557,10 +586,10 @@ static bool is_nearer(const struct hold_file *file, const struct hold_file *than
 }
 
 /*
- * Generations from pid up to the renewer of an `rlock run`; -1: the renewer is no ancestor. If /proc does not show it, the
- * renewer may have been killed, or be in another PID namespace. Then compare start times: descendants of its command are
- * younger than the renewer, processes above it are older. Compare pids if both were started in the same hundredth of a
- * second.
+ * The number of generations from pid up to the renewer of an `rlock run`; -1: the renewer is no ancestor. If /proc does
+ * not show the renewer, it may have been killed, or be in another PID namespace. Then compare start times: descendants
+ * of its command are younger than the renewer, and processes above it are older. Compare pids if both were started in
+ * the same hundredth of a second.
  */
 static int run_distance(const struct ancestors *ancestors, pid_t pid, const struct hold_entry *run)
 {
@@ -597,7 +626,10 @@ static struct hold_file *find_run(pid_t pid, const struct rlock_name *name, cons
 		goto none;
 	memcpy(run->hold_id, held.hold_id, RLOCK_HOLD_ID_MAX);
 	run->purpose = RLOCK_PURPOSE_COMMAND;
-	/* Prefer this hold to that of a file whose process is as many generations above pid. */
+	/*
+	 * With the latest possible time, this hold is preferred to that of a file whose process is as many generations
+	 * above pid.
+	 */
 	run->acquired_ms = INT64_MAX;
 	error = read_ancestors(&ancestors, pid);
 	run->steps = run_distance(&ancestors, pid, &held);
@@ -679,8 +711,9 @@ int hold_file_find_owners(pid_t pid, const struct rlock_name *names, size_t name
 	int code;
 
 	/*
-	 * Ignore a directory that cannot be used: `rlock run` does not need one. But if a file cannot be read now, fail: without its
-	 * owner the process would wait for a lock that it holds itself. The server decides which of the owners holds the lock.
+	 * Ignore a directory that cannot be used, since `rlock run` does not need one. But fail if a file cannot be
+	 * read now: without the owner in it, the process would wait for a lock that it holds itself. If there are
+	 * several owners, the server decides which of them holds the lock.
 	 */
 	struct hold_file *first = find_all(pid, false, &code);
 
@@ -709,7 +742,10 @@ void hold_file_report_near(const struct hold_file *near, const struct rlock_name
 		      line.text);
 }
 
-/* ---- claims: otherwise, of two unlocks at a time, the second would report as lost a hold that the first has released ---- */
+/*
+ * ---- claims: only one unlock at a time acts on a hold, since a second one would report the hold that the first
+ * released as lost ----
+ */
 
 /*
  * Lock the file against other unlocks. False: another unlock has locked it for too long, for example because it is stopped.
@@ -750,7 +786,10 @@ struct hold_file *hold_file_claim(const struct hold_file *file, int *code_out)
 			CLAIM_MS / 1000);
 		*code_out = EXIT_SYSTEM;
 	} else if (file_is_named(fd, file->dir_fd, name)) {
-		/* flock locks the file, not its name: read the name again, which another unlock may have removed or replaced. */
+		/*
+		 * flock locks the file, not its name. Another unlock may have removed or replaced the file of this
+		 * name, so read it again.
+		 */
 		claimed = hold_file_read_again(file);
 	}
 	if (claimed != NULL)

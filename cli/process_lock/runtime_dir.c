@@ -1,6 +1,6 @@
 /*
  * Open the runtime directory if it belongs to this user alone. All checks are made on the opened directory, so that no
- * other user can replace it after a check. The callers decide what is kept in it. If another user owns its path, hold
+ * other user can replace it after a check. The callers decide which files it has. If another user owns its path, hold
  * files are kept in a second directory.
  */
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 /* ---- the paths ---- */
 
-/* The path that the user has chosen; NULL: none. */
+/* The path of RLOCK_RUNTIME_DIR; NULL: the variable is not set, or empty. */
 static const char *chosen_path(void)
 {
 	const char *chosen = getenv("RLOCK_RUNTIME_DIR");
@@ -33,15 +33,15 @@ static const char *chosen_path(void)
 const char *runtime_dir_path(void)
 {
 	/*
-	 * One byte longer than a path may be: a path that is too long stays too long when it is cut, and the kernel
-	 * rejects it.
+	 * Room for one byte more than a path may have. So a path that is too long, and is cut, is still too long, and
+	 * the kernel rejects it.
 	 */
 	static char path[PATH_MAX + 1];
 	const char *chosen = chosen_path();
 	unsigned long uid = geteuid();
 
 	if (chosen != NULL) {
-		/* If the path ends in a slash, open(2) follows a symbolic link even with O_NOFOLLOW. */
+		/* Remove slashes at the end: with them, open(2) would follow a symbolic link even with O_NOFOLLOW. */
 		size_t len = strnlen(chosen, PATH_MAX);
 
 		while (len > 1 && chosen[len - 1] == '/')
@@ -71,7 +71,7 @@ const char *runtime_dir_path_of(int dir_fd)
 
 /*
  * Whether the path in /tmp, where any user can make a file, belongs to another user, whatever kind of file it is. Use
- * the answer only to choose the second directory, or a message: the other user can change it at any time.
+ * the answer only to choose the second directory, or a message, because the other user can change it at any time.
  */
 static bool is_strangers(uid_t *uid_out)
 {
@@ -86,8 +86,8 @@ static bool is_strangers(uid_t *uid_out)
 /* ---- open and check ---- */
 
 /*
- * Replace the user's umask before the file is made: it may clear bits that we need, and another rlock must not find the
- * file without them.
+ * Replace the user's umask before the file is made, because it may clear bits of the mode that we need. A change after
+ * that would be too late: another rlock could find the file without these bits.
  */
 int runtime_dir_create(int dir_fd, const char *name, int flags)
 {
@@ -100,11 +100,11 @@ int runtime_dir_create(int dir_fd, const char *name, int flags)
 }
 
 /*
- * In the functions below, why gets the reason if a directory cannot be used. why stays empty if the directory only does
- * not exist. It has room for RLOCK_ERROR_MAX bytes.
+ * In the functions below, why gets the reason if a directory cannot be used. If the directory only does not exist, why
+ * stays empty. why has room for RLOCK_ERROR_MAX bytes.
  */
 
-/* Whether the opened directory belongs to this user, and no other user may enter it. False: with the reason in why. */
+/* Whether the opened directory belongs to this user, and no other user may enter it. False: why has the reason. */
 static bool is_trusted(int fd, char *why)
 {
 	struct stat st;
@@ -113,7 +113,8 @@ static bool is_trusted(int fd, char *why)
 		(void)snprintf(why, RLOCK_ERROR_MAX, "cannot look at it: %s", strerror(errno));
 	else if (st.st_uid != geteuid())
 		/*
-		 * Refuse a directory of another user: after sudo -E, it has the files of locks that the other user holds.
+		 * Refuse a directory of another user. After sudo -E it is the directory of the first user, and has the
+		 * files of that user's locks.
 		 */
 		(void)snprintf(why, RLOCK_ERROR_MAX,
 			       "belongs to user %lu, and may have files of that user's locks: %s",
@@ -121,7 +122,7 @@ static bool is_trusted(int fd, char *why)
 			       chosen_path() != NULL
 				       ? "unset RLOCK_RUNTIME_DIR, or give it a directory of yours"
 				       : "set RLOCK_RUNTIME_DIR to a directory of yours");
-	/* We do not correct the mode: other users may already have put files into the directory. */
+	/* Do not correct the mode, because other users may already have put files into the directory. */
 	else if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
 		(void)snprintf(why, RLOCK_ERROR_MAX,
 			       "other users may enter it, its mode is %04o: look at what is in it, "
@@ -132,7 +133,10 @@ static bool is_trusted(int fd, char *why)
 	return false;
 }
 
-/* Open the directory; is_made: make it first if necessary. Returns a descriptor, or -1 with errno. */
+/*
+ * Open the directory; is_made: make it first if necessary. Returns a descriptor, or -1 with errno and the reason in
+ * why.
+ */
 static int open_checked(int parent_fd, const char *path, bool is_made, char *why)
 {
 	mode_t mask = umask(0077);
@@ -170,7 +174,10 @@ static int open_first(bool is_made, char *why)
 	return -1;
 }
 
-/* Open the parent of the second directory. Only root can make it, and it is removed when the user's last login ends. */
+/*
+ * Open the parent of the second directory. It may not exist: only root can make it, and it is removed when the user's
+ * last login ends. Returns a descriptor, or -1 with errno.
+ */
 static int open_second_parent(void)
 {
 	char path[64], why[RLOCK_ERROR_MAX];
@@ -234,8 +241,8 @@ int runtime_dir_open_quietly(void)
 }
 
 /*
- * Whether a directory that could not be opened ends the search. If it is needed, each failure does, unless the directory
- * does not exist. Otherwise only a transient errno does.
+ * Whether the search ends because a directory could not be opened. If the directory is needed, each failure ends the
+ * search, except that it does not exist. Otherwise only a transient errno does.
  */
 static bool is_failure(bool is_needed, const char *why)
 {
