@@ -35,14 +35,15 @@ local function new_hold_record(name, token)
 	return hold_record_make(name.field, digits(now_ms()), now_ms() + lease_ms, token, note)
 end
 
--- Return in how many ms this server counts for a majority, and its run id; 0 and nil if it is the only server. A server that
--- was started less than a lease ago may have lost a hold whose lease has not ended, so it must not count yet.
--- uptime_in_seconds may be a second too large: Redis subtracts rounded times. Return nil, nil and an error if the user may
--- not run INFO.
+-- Return in how many ms this server counts for a majority, and its run id; 0 and nil if it is the only server. A server that was
+-- started less than a lease ago may have lost a hold whose lease has not ended, so it must not count yet. Subtract one second
+-- from uptime_in_seconds, which may be that much too large, because Redis subtracts rounded times. Return nil, nil and an error
+-- if the user may not run INFO.
 local function server_wait_ms()
 	if not is_of_several then return 0 end
 	local info = redis.pcall('INFO', 'server')
-	-- least_uptime_ms is 0 if all servers must agree: then a server that was restarted does no harm.
+	-- least_uptime_ms is 0 if all servers must grant the lock. A server that was restarted may then count immediately: if it has
+	-- lost a hold, the other servers still have that hold.
 	if is_error(info) and least_uptime_ms == 0 then return 0 end
 	if is_error(info) then return nil, nil, command_error('INFO', info) end
 	local uptime_s, run_id = string.match(info, 'uptime_in_seconds:(%d+)'), string.match(info, 'run_id:(%w+)')
@@ -50,7 +51,8 @@ local function server_wait_ms()
 	return math.max(0, least_uptime_ms - ((tonumber(uptime_s) or 0) - 1) * 1000), run_id
 end
 
--- Acquire all names, and return the reply. acquire_one(name) returns the number of the owner's holds, and the token as text.
+-- Acquire all names, and return the reply; a probe acquires none. acquire_one(name) returns the number of the owner's holds, and
+-- the token as text.
 local function grant_all(acquire_one)
 	if is_probe then return { 2 } end
 	local reply = { 1 }
@@ -74,7 +76,7 @@ local function acquire_right_error(rights)
 		-- Try the rights on a timeout key with the number 0. Holds are numbered from 1 on, so the key does not
 		-- exist.
 		name.timeout = name.timeouts and name.timeouts .. ':' .. fresh_owner .. TIMEOUT .. '0'
-		-- now_us raises an error if the user may not run TIME.
+		-- Call now_us first: it raises an error if the user may not run TIME.
 		local err = now_us() and right_error(name, rights)
 		if err then return err end
 	end

@@ -4,7 +4,7 @@
 -- include: lock_fields
 -- include: owners
 
--- Whether the value of a field of the lock hash is a number of holds, and less than the largest one.
+-- Whether the value of a field of the lock hash is a number of holds to which one more can be added.
 local function counts_holds(value) return (hold_count(value) or HOLDS_MAX) < HOLDS_MAX end
 
 -- Whether this hash can be a lock. A user's own hash must not become a lock, since it would get a TTL. If there are many

@@ -10,7 +10,7 @@ local function is_permits_counter(text)
 	return #text <= COUNTER_LENGTH_MAX and (text == '0' or string.match(text, '^%-?[1-9]%d*$') ~= nil)
 end
 
--- The total that was remembered; nil if there is none, or a user has overwritten it.
+-- The number of permits in all that the server remembers; nil if it remembers none, or a user has overwritten the key.
 local function remembered_total(name)
 	local text = redis.call('GET', name.remembered)
 	return text and is_permits_counter(text) and tonumber(text) or nil

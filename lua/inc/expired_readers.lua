@@ -17,7 +17,8 @@ local function remove_readers(name, owners)
 		unknown[owner] = not ids or nil
 		redis.call('HDEL', name.lock, owner)
 		redis.call('ZREM', name.ends, owner)
-		-- Use pcall: if a user has overwritten the holds hash, continue. The hash is deleted together with the lock.
+		-- Use pcall: if a user has overwritten the holds hash with another type, these commands fail, but there is no record to
+		-- delete. The key is deleted when the lock is.
 		for _, id in ipairs(ids or {}) do
 			redis.pcall('HDEL', name.holds, id, id .. STOP)
 		end
@@ -36,8 +37,8 @@ local function remove_if_expired(name, owner)
 	end
 end
 
--- Remove expired readers, EXPIRED_MAX at most. A reader may last longer than recorded: a Redisson before 4.4 renews the timeout
--- keys of all readers. Then record its new end.
+-- Remove expired readers, EXPIRED_MAX at most. A reader may last longer than name.ends says, because a Redisson before 4.4 renews
+-- the timeout keys of all readers: then record the new end of this reader.
 local function remove_expired(name)
 	local expired = {}
 	delete_overwritten_ends(name)

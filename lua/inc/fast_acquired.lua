@@ -8,8 +8,8 @@ if is_added and call('PEXPIRE', lock, lease_ms) == 1
 	-- Without a token reply with a number: a table takes longer.
 	return token and { 1, fresh_owner, 1, token, 0 } or 1
 end
--- Undo the writes if a later command was denied. If nothing was written, run no DEL: it would be the first write of the script.
--- After a first write a server whose memory is full denies no other, and the slow path could acquire the lock.
+-- Undo the writes if a later command was denied. If nothing was written, run no DEL. A server whose memory is full must refuse
+-- the slow path as well, but after a DEL it would allow every write of this script.
 if is_fast and call('EXISTS', lock) == 1
 	and type(call('DEL', lock, holds, own_key or holds, ends or holds)) ~= 'number' then
 	call('HDEL', lock, field, 'mode')

@@ -1,10 +1,12 @@
--- The fast path of a release, for the only hold of a lock of one name. This code comes before the functions that other cases
--- need: to define them takes longer than the release. The script sets kept_ms, hold_id, WAKE_QUEUE_ARG and CHANNEL_ARG.
+-- The fast path of a release, for a request with one name whose lock has no other hold. This code comes before the functions that
+-- other cases need: to define them takes longer than the release. The script sets kept_ms, hold_id, WAKE_QUEUE_ARG and
+-- CHANNEL_ARG.
 
 -- include: channels
 
--- The field of the hold, and whether the wake queue has a waiter. nil: the slow path must release the hold. It must be kept or
--- remembered, it is not the only one of a lock with field_count fields, or the key `queue` exists.
+-- The field of the hold, and whether the wake queue has a waiter. nil: the slow path must release the hold, for one of these
+-- reasons: the request has several names; the hold must be kept or remembered; the owner has no hold or several; the lock hash
+-- has not exactly field_count fields; the key `queue` exists; or a command failed.
 local function only_field(field_count, queue)
 	local record = #KEYS == #KEY_FIELDS and kept_ms == '0' and hold_id == ARGV[1] and redis.pcall('HGET', KEYS[2], hold_id)
 	local field = type(record) == 'string' and string.match(record, '^(%S+) %d+ ')

@@ -1,5 +1,5 @@
--- The end of the fast path: see fast_renew.lua. The script sets is_held: whether the lock has the owner's field, and the
--- keys that only this kind has were extended.
+-- The end of the fast path of a renewal: see fast_renew.lua. The script sets is_held: whether the lock has the owner's field, and
+-- the keys that only this kind has were extended.
 
 -- PEXPIRE GT sets nothing if the lock lasts longer than lease_ms: the slow path then renews. If it sets the TTL, the new END_MS
 -- in the record is later than the old one, since no hold lasts longer than its lock.

@@ -8,7 +8,7 @@ local function issue_token(name)
 	if name.is_counted then
 		-- wire: RFencedLock issues a token at every acquisition, also when an owner re-enters.
 		redis.call('INCR', name.counter)
-		-- As text: Lua's numbers have 53 bits.
+		-- GET returns the token as text. The number that INCR returns is exact only up to 53 bits, as all of Lua's numbers.
 		return redis.call('GET', name.counter)
 	end
 	return NO_TOKEN
@@ -21,8 +21,8 @@ local function acquire_free(name, token, ...)
 	-- Delete what an expired or broken hold has left, but write to the lock first: a server whose memory is full must refuse
 	-- the script there. After a deletion it would let the script write more.
 	if is_error(redis.pcall('PEXPIRE', name.lock, lease_ms)) or is_error(redis.pcall('DEL', name.holds, name.ends or name.holds)) then
-		-- Undo the write if a command was denied: the rights of the default user are not tried before. Then run the denied
-		-- command again: one of the last two commands raises the error.
+		-- A command was denied, because the rights of the default user are not tried before: undo HSET. Then run both commands
+		-- again, so that the denied one raises its error.
 		redis.pcall('DEL', name.lock)
 		redis.pcall('HDEL', name.lock, name.field, 'mode')
 		redis.call('PEXPIRE', name.lock, lease_ms)

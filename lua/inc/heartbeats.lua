@@ -7,7 +7,8 @@
 -- live waiter from a dead one. Therefore each waiter of ours has a heartbeat as well, in the hash rlock_waiters:{NAME}:
 -- OWNER   "ALIVE_UNTIL_MS SINCE_US RUN SUBSCRIBED_SINCE_MS NOTE". RUN: the run id of the server that wrote it.
 --         SUBSCRIBED_SINCE_MS: 0 if that server had no subscriber of the waiter's channel
--- seen    "LAST_MS GRACE_END_MS RUN RETURN_END_MS": when a script last read the queue, and until when no waiter is considered dead
+-- seen    "LAST_MS GRACE_END_MS RUN RETURN_END_MS". LAST_MS: when a script last read the queue. Before GRACE_END_MS and before
+--         RETURN_END_MS, no waiter of ours is considered dead (load_grace)
 
 -- A waiter is dead this long after its last heartbeat.
 local HEARTBEAT_LIFETIME_MS = 4000
@@ -17,9 +18,9 @@ local STALL_MS = 3000
 local GRACE_MS = 2000
 -- After a failover or a restart, waiters have this long to connect again.
 local RETURN_MS = 10000
--- The field "seen" of that hash. No owner has this name: rlock_owner_check refuses it.
+-- The field "seen" of the hash rlock_waiters:{NAME}. No owner has this name: rlock_owner_check refuses it.
 local LAST_READ = 'seen'
--- The run id if the user may not run INFO.
+-- Replaces the run id if the user may not run INFO, which returns it.
 local UNKNOWN_RUN = '-'
 
 -- The heartbeat of a waiter of ours; nil for a waiter of Redisson's.
@@ -42,8 +43,8 @@ local function server_run()
 end
 
 -- Read the field LAST_READ, unless this script has done so. Set two times before which no waiter of ours is considered dead.
--- name.grace_until_ms: the server had stalled, and its waiters could not send heartbeats.
--- name.return_until_ms: after a failover or a restart, all waiters must first connect again.
+-- name.grace_until_ms: until then the waiters can send heartbeats, after the server had stalled and could receive none.
+-- name.return_until_ms: until then the waiters can connect again, after a failover or a restart.
 local function load_grace(name)
 	if name.run then return end
 	local last_read_ms, grace_ms, run, return_ms =
@@ -62,9 +63,9 @@ end
 
 local function is_subscribed(name, owner) return (count_waiter_subscribers(name, owner) or 0) > 0 end
 
--- The time from which this waiter can be considered dead, and whether it is ours. is_dead does not consider a waiter of
--- Redisson's dead while it is subscribed. 0: the waiter has neither heartbeat nor deadline, so nothing else would ever
--- remove it.
+-- The time from which this waiter can be considered dead, and whether it is ours. A waiter of Redisson's may live longer: see
+-- is_dead. 0: the waiter has neither heartbeat nor deadline. Such a waiter can be considered dead immediately, because nothing
+-- else would ever remove it.
 local function death_ms(name, owner)
 	local heartbeat = heartbeat_of(name, owner)
 	if not heartbeat then return tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0), false end
@@ -74,6 +75,7 @@ local function death_ms(name, owner)
 	return math.max(is_of_another and 0 or heartbeat.alive_until_ms, name.grace_until_ms, name.return_until_ms), true
 end
 
+-- Whether a waiter is dead.
 -- wire: Redisson's deadlines follow the clocks of its clients. So a waiter of Redisson's that is subscribed is alive, whatever
 -- its deadline is.
 local function is_dead(name, owner)

@@ -13,9 +13,9 @@ end
 -- The note of one of the owner's holds, and its age in ms; '', -1 if there is no record.
 local function owner_note_and_age(holds, field)
 	local records = redis.pcall('HVALS', holds)
-	-- A user has overwritten the holds hash. Continue: the hash is deleted together with the lock.
+	-- A user has overwritten the holds hash, so there is no record. Continue without one: the key is deleted when the lock is.
 	if is_wrong_type(records) then return '', -1 end
-	-- Raise the error of a missing right.
+	-- Run HVALS again, to raise its error.
 	if is_error(records) then records = redis.call('HVALS', holds) end
 	for _, record in ipairs(records) do
 		-- Do not parse the records of other owners: there may be thousands.

@@ -9,7 +9,7 @@ local SKEW_MS = 20
 local QUEUE_MS = 86400000
 -- Each waiter sends a heartbeat this often.
 local RETRY_AFTER_MS = 2000
--- This many waiters after the head try again when it dies, one STAGGER_MS after the other.
+-- When the head is considered dead, this many waiters after it try again, one STAGGER_MS after the other.
 local NEAR_POSITIONS = 3
 local STAGGER_MS = 10
 -- wire: each acquisition of Redisson's lowers all deadlines by this much.
@@ -25,16 +25,16 @@ local function read_now(name)
 	return table.concat({ digits(now_ms()), digits(name.grace_until_ms), name.run, digits(name.return_until_ms) }, ' ')
 end
 
--- Whether a waiter must not acquire the lock yet: it was in the queue before the server stalled, or restarted without its
--- data. Until the grace time ends, waiters that were ahead of it may come back.
+-- Whether a waiter must not acquire the lock yet, because it came before the server stalled, or restarted without its data. Until
+-- the grace time ends, waiters that were ahead of this one may come back.
 local function must_await_return(name, since_us)
 	load_grace(name)
 	return since_us ~= nil and now_ms() < name.grace_until_ms
 		and since_us / 1000 < name.grace_until_ms - GRACE_MS - SKEW_MS
 end
 
--- The range of positions in which to insert a waiter that came at since_us. In a long queue, search by halves: our waiters are
--- in the order of their times. A waiter of Redisson's ends the search, since we do not know its time.
+-- The range of positions in which to insert a waiter that came at since_us. In a long queue, search by halves, which is possible
+-- because our waiters are in the order of their times. The search ends at a waiter of Redisson's, because its time is not known.
 local function search_by_time(name, since_us)
 	local low, high = 0, redis.call('HLEN', name.waiters)
 	while high - low > BISECTED_TO do
@@ -52,8 +52,8 @@ local function search_by_time(name, since_us)
 	return low, high
 end
 
--- Whether a waiter in the queue has been subscribed on this run of the server since before the grace time. Then the queue was
--- not lost, and no waiter ahead of it was, either.
+-- Whether a waiter in the queue has been subscribed on this run of the server since before the grace time began. Then neither the
+-- queue nor a waiter ahead of this one was lost.
 local function has_kept_position(name, owner)
 	load_grace(name)
 	local heartbeat = heartbeat_of(name, owner)
@@ -79,9 +79,10 @@ local function enqueue(name, owner, since_us, ahead)
 	return write_for(QUEUE_MS, 'RPUSH', name.queue, owner) - 1
 end
 
--- The position of a waiter, from 0 on; nil: it is not in the queue. The search takes longer the farther back the waiter is. So
--- a waiter after the first SEARCHED_MAX positions is searched for less often, the longer the queue is. In between, return
--- SEARCHED_MAX, the lowest position that it can have, and true. was_queued: the waiter was in the queue.
+-- The position of a waiter, from 0 on; nil: the waiter is not in the queue. The second result is true if the position is only the
+-- lowest that the waiter can have. was_queued: the waiter was in the queue at its last attempt.
+-- A search takes longer, the farther back the waiter is. So a waiter after the first SEARCHED_MAX positions is searched for only
+-- in some of its attempts: in fewer, the longer the queue is. In all other attempts return SEARCHED_MAX and true.
 local function position_of(name, owner, was_queued)
 	local position = redis.call('LPOS', name.queue, owner, 'MAXLEN', SEARCHED_MAX)
 	if position then return position, false end
@@ -99,18 +100,19 @@ local function raise_deadline(name, owner, position, deadline_ms)
 		deadline_ms = least_ms + REDISSON_WAIT_MS
 		write_for(QUEUE_MS, 'ZADD', name.deadlines, digits(deadline_ms), owner)
 	end
-	-- The heartbeat must exist while the waiter is in the queue: a dead waiter without a heartbeat is taken for
-	-- Redisson's, and stays until its deadline.
+	-- The heartbeat must exist while the waiter is in the queue, so let it last longer than the deadline. A dead waiter without a
+	-- heartbeat would be taken for a waiter of Redisson's, and stay until its deadline.
 	local heartbeats_ms = deadline_ms - now_ms() + HEARTBEAT_LIFETIME_MS
 	extend(name.waiters, heartbeats_ms)
-	-- Set a TTL, which Redisson does not: the keys of killed waiters would stay for ever.
+	-- Set a TTL, although Redisson sets none: otherwise the keys of killed waiters would stay for ever.
 	local ttl_ms = digits(math.max(heartbeats_ms, QUEUE_MS))
 	for _, key in ipairs({ name.queue, name.deadlines }) do
 		if extend(key, ttl_ms) > NEVER_MS / 2 then redis.call('PEXPIRE', key, ttl_ms) end
 	end
 end
 
--- Since when the waiter has been subscribed to its channel on this run of the server; 0: it is not, or the run is not known.
+-- Since when the waiter has been subscribed to its channel on this run of the server; 0: the waiter is not subscribed, or the run
+-- id is not known.
 local function subscribed_since(name, owner, heartbeat, caller_subscribed)
 	if caller_subscribed ~= '1' or server_run() == UNKNOWN_RUN or not is_subscribed(name, owner) then return 0 end
 	local was_subscribed = heartbeat and heartbeat.run == server_run() and heartbeat.subscribed_since_ms > 0
@@ -131,11 +133,11 @@ local function retry_after(name, position, since_us)
 	return RETRY_AFTER_MS
 end
 
--- Join the queue, or send a heartbeat for a waiter that is in it. Return since when it waits, and when it has to try again
--- at the latest. caller_subscribed: '1' if the waiter is subscribed to its own channel. Set name.position, from 1 on; -1:
--- this attempt did not search for it.
+-- Join the queue, or send a heartbeat for a waiter that is in it. Return two numbers: since when the waiter waits, in
+-- microseconds, and in how many ms it has to try again at the latest. caller_subscribed: '1' if the waiter is subscribed to its
+-- own channel. Set name.position, from 1 on; -1: this attempt did not search for the position.
 local function join_queue(name, owner, waiter_note, since_us, caller_subscribed)
-	-- Read all keys first: if a user has overwritten one of them, none is written.
+	-- Read all keys before the first write: if a user has overwritten one of them, the script fails here, and has written none.
 	local deadline_ms = tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0)
 	local heartbeat = heartbeat_of(name, owner)
 	local known_since_us = heartbeat and heartbeat.since_us
@@ -143,8 +145,8 @@ local function join_queue(name, owner, waiter_note, since_us, caller_subscribed)
 	local position, is_far = position_of(name, owner, heartbeat and not is_moved and deadline_ms > 0)
 	local ahead = position or 0
 	if position and is_moved then
-		-- The time has changed: the caller has chosen one time for the queues of several servers. Give the waiter the position
-		-- of that time.
+		-- since_us is not the time in the heartbeat, because the caller has chosen one time for the queues of several servers.
+		-- Give the waiter the position of that time.
 		redis.call('LREM', name.queue, 1, owner)
 		position = nil
 	end
@@ -154,7 +156,8 @@ local function join_queue(name, owner, waiter_note, since_us, caller_subscribed)
 		position = write_for(QUEUE_MS, 'RPUSH', name.queue, owner) - 1
 	end
 	name.position = is_far and -1 or position + 1
-	-- The caller sends no time with its first attempt, nor if the reply to its first attempt was lost.
+	-- The caller sends no time with its first attempt, and none if the reply to its first attempt was lost. In the second case
+	-- the heartbeat has the time.
 	since_us = since_us or known_since_us or now_us()
 	write_for(HEARTBEAT_LIFETIME_MS, 'HSET', name.waiters, LAST_READ, read_now(name), owner, table.concat({ digits(now_ms() + HEARTBEAT_LIFETIME_MS),
 		digits(since_us), name.run, digits(subscribed_since(name, owner, heartbeat, caller_subscribed)), waiter_note }, ' '))

@@ -9,8 +9,8 @@
 
 -- Write rlock_last:{NAME}, a hash with the fields kind, owner, since, until (ms by the server's clock), end (how the command
 -- ended) and note. A nested hold leaves no such hash: its owner still holds the lock.
--- Call this before the hold is released or kept. kept_ms: how long it is kept. The key is not in KEYS: if the user has no right
--- to it, or the memory of the server is full, the hold is released all the same.
+-- Call this before the hold is released or kept. kept_ms: how long the hold is kept. The key is not in KEYS, and errors are
+-- ignored: if the user has no right to the key, or the memory of the server is full, the hold is released all the same.
 local function remember_holds()
 	local ttl_ms, kind, how = string.match(ARGV[1], '^%S+ (%d+) (%l+) (.*)$')
 	for _, name in ipairs(ttl_ms and names or {}) do
@@ -23,7 +23,7 @@ local function remember_holds()
 			local key, until_ms = string.gsub(name.holds, '^rlock_holds', 'rlock_last'), digits(now_ms() + left_ms)
 			owner = string.gsub(owner, ':write$', '')
 			local fields = { 'kind', kind, 'owner', owner, 'since', since_ms, 'until', until_ms, 'end', how, 'note', note }
-			-- PEXPIRE first: if the user may not set a TTL, the hash is not created.
+			-- Run PEXPIRE before HSET: if the user may not set a TTL, the hash is not created.
 			if not is_error(redis.pcall('PEXPIRE', key, ttl_ms)) and not is_error(redis.pcall('HSET', key, unpack(fields))) then
 				redis.pcall('PEXPIRE', key, digits(ttl_ms + left_ms))
 			end

@@ -2,8 +2,8 @@
 
 -- include: wake
 
--- Remove this waiter from the wake queue. If the lock is free, this waiter may have been woken for it: then wake the next
--- waiter instead. If another waiter has the turn, it was woken itself: wake none.
+-- Remove this waiter from the wake queue. If the lock is free, this waiter may have been woken for it: then wake the next waiter
+-- instead. But if another waiter of ours has the next turn, that waiter was woken, so wake none.
 local function leave_wake_queue(name, id)
 	redis.pcall('ZREM', name.wake_queue, id)
 	local waiter = waiter_in_turn(name)

@@ -1,10 +1,10 @@
 -- The fields of a lock hash: for each owner the number of its holds, and for a read/write lock its mode. A hash with any other
 -- field belongs to a user.
 
--- The largest number of holds of an owner. A user may have written a larger number: a script must not loop that often.
+-- The largest number of holds of an owner. A user may have written a larger number, and a script must not loop that often.
 local HOLDS_MAX = 10000
 
--- The number of holds that a value of the lock hash stands for; nil if the value is no such number.
+-- The number of holds that a value of the lock hash stands for; nil if the value is no such number, or above HOLDS_MAX.
 local function hold_count(value)
 	local count = tonumber(string.match(value or '', '^[1-9]%d*$'))
 	return count and count <= HOLDS_MAX and count or nil

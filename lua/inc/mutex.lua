@@ -2,7 +2,7 @@
 
 -- include: first_hold
 
--- How messages describe a lock of the other kind.
+-- How messages describe a read/write lock where a plain or fair lock was requested.
 local READWRITE_LOCK = 'read/write lock'
 
 -- wire: a plain or fair lock has one field: the owner, with the number of its holds. Redisson's read/write locks have a field

@@ -13,8 +13,8 @@ local function leave_to_rest(name)
 end
 
 local function release_mutex(name, owner, count)
-	-- Count the fields before the hold is removed: without its last field the hash does not exist. While the slot of the lock
-	-- moves to another node, even to read a missing key is an error.
+	-- Count the fields now: once the last hold is removed, the hash does not exist. While the slot of the lock moves to another
+	-- node, even reading a missing key is an error.
 	local is_last = count == 1 and redis.pcall('HLEN', name.lock) == 1
 	remove_one(name, owner, count)
 	if not is_last and leave_to_rest(name) then return 1 end

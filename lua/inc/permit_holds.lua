@@ -1,6 +1,7 @@
 -- The ids of permits: which hold they belong to, and how they are printed.
 
--- wire: the id of a permit of Redisson's has 16 bytes.
+-- The id of a permit as text that can be printed.
+-- wire: the id of a permit of Redisson's has 16 bytes of any value.
 local function printable_id(id)
 	return #id == 16 and string.gsub(id, '.', function(byte)
 		return string.format('%02x', string.byte(byte))

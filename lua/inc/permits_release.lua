@@ -9,9 +9,9 @@
 -- include: permits
 -- include: notify_permits
 
--- Whether there is a counter to add the permits to. If not, the next acquisition counts the permits anew. Set name.overwritten
--- if a user has overwritten the counter. Raise the error of a missing right now: after a permit was removed, it could not be
--- counted.
+-- Whether there is a counter to add the permits to. If not, the next acquisition counts the permits anew. Set name.overwritten if
+-- a user has overwritten the counter. If the user lacks a right to the counter, raise the error now: once a permit was removed,
+-- it could not be added to the counter.
 local function has_counter(name)
 	local counter = redis.pcall('GET', name.lock)
 	if is_error(counter) and not is_wrong_type(counter) then redis.call('GET', name.lock) end
@@ -19,13 +19,13 @@ local function has_counter(name)
 		name.overwritten = redis.pcall('TYPE', name.lock).ok
 		return false
 	end
-	-- Delete a missing field as the first write: a server whose memory is full allows HDEL, and after it every write of this
-	-- script.
+	-- Begin with an HDEL that deletes nothing, because no field is ''. A server whose memory is full allows HDEL, and after it
+	-- every write of this script. Without the HDEL it would refuse INCRBY, which needs memory.
 	redis.call('HDEL', name.holds, '')
 	return counter and redis.call('INCRBY', name.lock, 0) ~= nil
 end
 
--- Free the permits and slots of a hold that was removed. If some of its permits were missing, another hold may have its slots
+-- Free the permits and slots of a hold that was removed. If some of its permits were missing, other holds may use its slots
 -- already: then delete the field of slots.
 local function free_permits(name, hold)
 	local in_use = hold.removed == hold.count and known_slots(name.holds)
@@ -57,13 +57,13 @@ local function find_permits(name, hold_id)
 end
 
 -- Remove a hold, but leave its slots in use. Return the hold with two more members. removed: how many of its permits existed.
--- is_lost: a permit was missing, or the lease had ended. Return nil if find_permits does.
+-- is_lost: a permit was missing, or the lease had ended. Return nil if find_permits does, or if the record names no permits.
 local function remove_permits(name, hold_id)
 	local hold = find_permits(name, hold_id)
 	if not hold then return nil end
 	redis.call('HDEL', name.holds, hold_id, hold_id .. STOP, (hold.field or '') .. LAST)
 	if hold.count == 0 then return nil end
-	-- Use pcall: if a user has overwritten the set, continue.
+	-- Use pcall: if a user has overwritten name.ends, the permits must be released all the same.
 	redis.pcall('ZREM', name.ends, ids_of(hold_id, hold.count))
 	hold.removed = redis.call('ZREM', name.permits, ids_of(hold_id, hold.count))
 	hold.is_lost = hold.removed < hold.count or tonumber(hold.end_ms) <= now_ms()

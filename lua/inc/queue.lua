@@ -6,8 +6,8 @@
 -- The first waiter in the queue; false if there is none.
 local function head_of(name) return redis.call('LINDEX', name.queue, 0) end
 
--- Whether a waiter of ours was subscribed on this run of the server, and is not any more: when its process ended, the kernel
--- closed its connection.
+-- Whether a waiter of ours was subscribed on this run of the server, and is not any more. That is so when its process has ended,
+-- because the kernel then closes its connection.
 local function has_unsubscribed(name, owner)
 	local heartbeat = heartbeat_of(name, owner)
 	if not heartbeat or heartbeat.subscribed_since_ms == 0 or heartbeat.run ~= server_run() then return false end
@@ -15,8 +15,8 @@ local function has_unsubscribed(name, owner)
 	return now_ms() >= name.return_until_ms and count_waiter_subscribers(name, owner) == 0
 end
 
--- Whether a waiter is subscribed, and, if it is ours, has been so for HEARTBEAT_LIFETIME_MS. After a network failure a
--- waiter may be back a moment before those ahead of it, which are then not dead.
+-- Whether a waiter is subscribed, and, if it is ours, has been so for HEARTBEAT_LIFETIME_MS. The time matters because after a
+-- network failure a waiter may be back a moment before those ahead of it, which are then not dead.
 local function was_always_subscribed(name, owner)
 	local heartbeat = heartbeat_of(name, owner)
 	local is_new = heartbeat and (heartbeat.subscribed_since_ms == 0 or now_ms() - heartbeat.subscribed_since_ms < HEARTBEAT_LIFETIME_MS)
@@ -78,10 +78,10 @@ local function prune(name, caller)
 	name.has_dead = #dead == DEAD_MAX
 end
 
--- Lower the deadlines of these waiters. Call this if no waiter in the queue is subscribed: a network failure may have cut them
--- all off. So they keep their positions for now. A Redisson that joins the queue sleeps until the last deadline, so that must
--- be soon. A waiter that comes back raises its deadline again. Use pcall: if the user may not write, the deadlines pass anyway,
--- and the script must do the rest.
+-- Lower the deadlines of these waiters, which keep their positions for now. Call this if no waiter in the queue is subscribed: a
+-- network failure may have cut them all off. The deadlines must be soon, because a Redisson that joins the queue sleeps until the
+-- last deadline. A waiter that comes back raises its deadline again. Use pcall: if the user may not write, the deadlines pass
+-- anyway, and the script must do the rest.
 local function lower_deadlines(name, unsubscribed)
 	local deadline_ms = now_ms() + RETURN_MS
 	for _, owner in ipairs(unsubscribed) do

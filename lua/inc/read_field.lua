@@ -8,6 +8,6 @@ local function read_field(name, key, field)
 	local value = redis.pcall('HGET', key, field)
 	if value and not is_error(value) then return value end
 	name.overwritten = overwritten(name)
-	-- Raise the error of a missing right.
+	-- If no key was overwritten, run HGET again: it raises the error of a missing right.
 	return not name.overwritten and redis.call('HGET', key, field) or nil
 end

@@ -13,7 +13,7 @@ local function reader_ttl_ms(name, owner, count)
 		local key = timeout_key(name, owner, number)
 		local ttl_ms = redis.call('PTTL', key)
 		if ttl_ms < 0 then
-			-- wire: while the slot moves, this command fails, since a node serves no command with two keys of which one is
+			-- wire: run a command that fails while the slot moves, because a node serves no command with two keys of which one is
 			-- missing. PTTL does not fail: the new node serves it.
 			redis.call('EXISTS', name.lock, key)
 		end
@@ -38,14 +38,15 @@ local function has_java_readers(name)
 	return redis.call('HLEN', name.lock) - 1 > ours
 end
 
--- The set lasts this much longer than our readers if Redisson's readers are in the lock: while those keep the lock, our expired
--- readers must be known.
+-- If Redisson's readers are in the lock, the set lasts this much longer than our readers. While Redisson's readers keep the lock,
+-- scripts must know our expired readers, to remove them.
 local ENDS_MS = 86400000
 
 -- Record that this reader lasts left_ms at least.
 local function record_end(name, owner, left_ms)
 	delete_overwritten_ends(name)
-	-- Remove a missing member first: a server whose memory is full allows ZREM, and after it every write of this script.
+	-- Run a ZREM first that removes nothing, because no member is ''. A server whose memory is full allows ZREM, and after it
+	-- every write of this script. Without the ZREM it would refuse ZADD, which needs memory.
 	redis.call('ZREM', name.ends, '')
 	-- Set the TTL before and after the write, as write_for does. Do not call write_for: an error in one of its lines
 	-- would not show which right is missing.

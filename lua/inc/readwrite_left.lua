@@ -12,13 +12,13 @@ local function longest_reader_ms(name, except)
 		local left_ms = owner ~= except and our_reader_ttl_ms(name, owner) or 0
 		if left_ms > 0 then return left_ms end
 	end
-	-- The EXPIRED_MAX readers with the latest recorded ends have expired, but others may not have. Keep the lock: a
-	-- request checks again when the recorded ends have passed.
+	-- The EXPIRED_MAX readers with the latest recorded ends have expired, but others may not have. Keep the lock for now: when
+	-- the recorded ends have passed, a request checks the readers again.
 	return math.max(redis.call('PTTL', name.lock), LATE_MS)
 end
 
--- How long a lock with many readers is still held. nil: the caller must check each field. Then there are few fields, there
--- is a writer, or a reader of Redisson's may last longest.
+-- How long a lock with many readers is still held. nil: the caller must check each field, because there are few fields, there is
+-- a writer, or a reader of Redisson's may last longest.
 local function many_readers_ms(name, except)
 	if redis.call('HLEN', name.lock) <= FIELDS_MAX then return nil end
 	if redis.call('HGET', name.lock, 'mode') ~= 'read' then return nil end
@@ -74,7 +74,7 @@ local function leave_or_free(name, left, was_write)
 		set_all_ttls(name, left.reads_ms)
 		if redis.call('HGET', name.lock, 'mode') == 'write' then
 			redis.call('HSET', name.lock, 'mode', 'read')
-			-- The lock is a read lock now: other readers may acquire it. Redisson does not notify them.
+			-- The lock has become a read lock, so notify other readers, which may now acquire it. Redisson does not notify them.
 			publish(name.channel, WAKE_ALL)
 		end
 		return 1

@@ -31,8 +31,8 @@ local function remove_reader_hold(name, owner)
 	end
 end
 
--- Release a hold of a reader. Which of its timeout keys belongs to which hold is not known: all holds that are left last as
--- long as the longest of them.
+-- Release a hold of a reader. It is not known which timeout key belongs to which hold. So let all holds that remain last as long
+-- as the longest of them.
 local function release_read(name, owner, count)
 	if name.own_ms == 0 then
 		remove_readers(name, { [owner] = true })

@@ -4,7 +4,8 @@
 -- include: readwrite_release
 -- include: leave
 
--- If this owner is the writer that is next, let in the readers that wait for it. Return an error, or nil.
+-- If this owner is the waiting writer that has claimed the next turn, delete the claim, and wake the readers that wait for this
+-- writer. Return an error, or nil.
 local function end_writers_turn(owner)
 	for _, name in ipairs(names) do
 		local turn = redis.pcall('GET', name.writer)

@@ -13,8 +13,8 @@ local function first_ids(key, until_ms, count_max)
 	return redis.call('ZRANGE', key, '-inf', digits(until_ms), 'BYSCORE', 'LIMIT', 0, count_max)
 end
 
--- Remove the permits that have ended, and return how many: the caller adds them to the counter. Set name.has_ended if there may
--- be more than one script reclaims.
+-- Remove the permits that have ended, and return how many, so that the caller adds them to the counter. Set name.has_ended if
+-- more permits may have ended than one script reclaims.
 local function reclaim(name)
 	-- Return if no permit has a deadline before this time: then none has ended, neither ours nor Redisson's.
 	if not first_ids(name.permits, now_ms() + AHEAD_MS, 1)[1] then return 0 end

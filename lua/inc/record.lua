@@ -22,8 +22,8 @@ local function hold_record_extend(holds, hold_id, record, lease_ms)
 	local owner, since_ms, end_ms, token, note = hold_record_parse(record)
 	local extended = hold_record_make(owner, since_ms, math.max(tonumber(end_ms), now_ms() + lease_ms), token, note)
 	if is_error(redis.pcall('HSET', holds, hold_id, extended)) then
-		-- The memory may be full. Delete a missing field first: a server whose memory is full allows HDEL, and after it every
-		-- write of this script.
+		-- HSET may have failed because the memory is full. Run an HDEL that deletes nothing, because no field is ''. Such a
+		-- server allows HDEL, and after it every write of this script.
 		redis.call('HDEL', holds, '')
 		redis.call('HSET', holds, hold_id, extended)
 	end

@@ -7,8 +7,8 @@
 -- include: record
 -- include: kept
 
--- Renew the hold of one name, and return its new TTL in ms; nil if the owner does not hold the lock any more. renew(name,
--- owner, record) extends the keys of the kind, and returns the same.
+-- Renew the hold of one name, and return its new TTL in ms; nil if the owner does not hold the lock any more. renew(name, owner,
+-- record) extends the keys of the kind, and also returns the TTL, or nil.
 local function renew_one(name, renew)
 	local record = read_field(name, name.holds, hold_id)
 	local owner = hold_record_parse(record or '')

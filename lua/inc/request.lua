@@ -25,7 +25,7 @@
 -- The script sets FIXED_ARGS, the number of arguments before those of the names.
 local lease_ms, fresh_owner, hold_id, note, options = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
--- Whether the first digit is 1: a comparison takes less time than string.match.
+-- want_token: whether the first digit is 1. Comparing texts takes less time than string.match.
 local want_token, since_us, more = options >= '1', '', ''
 if #options > 4 then since_us, more = string.match(options, '^....(%d*)(.*)$') end
 

@@ -36,7 +36,7 @@ local function right_error(name, rights)
 					return command_error(word, reply)
 				end
 			elseif word == 'RPUSH' then
-				-- RPUSH has added an empty element.
+				-- Remove the empty element that RPUSH has added.
 				redis.call('LREM', key, -1, '')
 			end
 		end

@@ -20,8 +20,8 @@ local function check_permits(name)
 	return overwritten_kind(name)
 end
 
--- Reclaim ended permits, create the counter if there is none, with this many permits in all, and set name.total. name.more: how
--- many permits have become free.
+-- Reclaim ended permits, and set name.total. If there is no counter, create it, for `wanted` permits in all. name.more: how many
+-- permits have become free.
 -- wire: a permit of RSemaphore shows only in a lower counter, so the total is remembered in a key of ours.
 local function count_permits(name, wanted)
 	name.more = reclaim(name)

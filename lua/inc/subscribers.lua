@@ -23,8 +23,8 @@ end
 
 local function count_waiter_subscribers(name, id) return count_subscribers(waiter_channel(name, id)) end
 
--- The end of one more channel of a lock. Each client of ours that subscribes to the channel of the lock also subscribes to this
--- one. So scripts can count the other subscribers.
+-- The last part of the name of one more channel of each lock. A client of ours that subscribes to the channel of the lock also
+-- subscribes to this one. So scripts can tell how many of the subscribers are not ours.
 local ALL_OURS = 'rlock'
 
 -- The number of Redisson's subscribers of the lock's channel; nil if the user may not run PUBSUB.

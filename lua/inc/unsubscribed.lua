@@ -2,10 +2,11 @@
 
 -- include: queue
 
--- A waiter of Redisson's sends no heartbeat, and its deadline may be minutes away. At the head of the queue of a free lock it
--- is dead if its channel has had no subscriber for UNSUBSCRIBED_MS. Each attempt of a waiter of ours checks that, and stores
--- the result for the next check. This is a string: "SINCE_MS RUN", and a line "OWNER DEADLINE" for each such waiter. A waiter
--- that has left and joined again has another deadline. The string expires after RECHECK_MS.
+-- A waiter of Redisson's sends no heartbeat, and its deadline may be minutes away. At the head of the queue of a free lock it is
+-- dead if its channel has had no subscriber for UNSUBSCRIBED_MS. Each attempt of a waiter of ours checks that, and stores the
+-- result for the next check. The result is a string: "SINCE_MS RUN", and a line "OWNER DEADLINE" for each such waiter. A waiter
+-- that has left and joined again has another deadline, so its old line does not match, and its time is counted anew. The string
+-- expires after RECHECK_MS.
 local UNSUBSCRIBED_MS, RECHECK_MS, UNSUBSCRIBED_MAX = 6000, 3000, 100
 local function is_unsubscribed_redisson(name, owner) return not heartbeat_of(name, owner) and count_waiter_subscribers(name, owner) == 0 end
 local function unsubscribed_line(name, owner) return owner .. ' ' .. (redis.call('ZSCORE', name.deadlines, owner) or '-') end
@@ -17,8 +18,8 @@ local function may_subscribe_elsewhere()
 	return is_in_cluster or type(info) ~= 'string' or not string.find(info, 'connected_slaves:0', 1, true)
 end
 
--- Remove these dead waiters of Redisson's from the head of the queue. Call prune first. caller: the owner whose attempt this
--- is.
+-- Remove the waiters of Redisson's at the head of the queue whose channels have had no subscriber for UNSUBSCRIBED_MS. Call prune
+-- first. caller: the owner whose attempt this is.
 local function remove_unsubscribed_redisson(name, caller)
 	local first = head_of(name)
 	if not first or first == caller or name.has_dead or heartbeat_of(name, first) then return end

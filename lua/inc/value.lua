@@ -10,8 +10,8 @@ local function replica_error(name)
 	return is_error(reply) and has_text(reply, 'READONLY') and reply or nil
 end
 
--- The type of what a user wrote over a key. nil: the key has the expected type, does not exist, or the user may not run TYPE.
--- In the last case the next command fails.
+-- The type of what a user wrote over a key. nil: the key has the expected type, does not exist, or the user may not run TYPE. If
+-- the user may not run TYPE, the next command on an overwritten key fails.
 local function other_type(key, sound_type)
 	local key_type = redis.pcall('TYPE', key).ok
 	return key_type ~= sound_type and key_type ~= 'none' and key_type or nil

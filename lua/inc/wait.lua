@@ -9,16 +9,18 @@
 -- In how many ms the next turn has expired, unless its waiter comes before that.
 local function turn_retry_after_ms(name) return math.max(redis.call('PTTL', name.turn), 0) + 1 end
 
--- How often waiters after HEAD_POSITIONS poll. In a queue of up to SHORT_QUEUE waiters: every SHORT_QUEUE_RETRY_MS, since all
--- waiters may be stopped. In a longer queue: every LONG_QUEUE_RETRY_MS, since some waiter polls in between. All of them poll
--- HEAD_RETRY_MS after the lock's TTL has passed: the holder may be dead, and so may the waiters at the head.
+-- How often waiters poll that are farther back than HEAD_POSITIONS. In a queue of up to SHORT_QUEUE waiters: every
+-- SHORT_QUEUE_RETRY_MS, because all waiters before them may be stopped. In a longer queue: every LONG_QUEUE_RETRY_MS, because
+-- some waiter polls in between; but not later than HEAD_RETRY_MS after the lock's TTL has passed, because the holder and the
+-- waiters at the head may be dead.
 local SHORT_QUEUE, SHORT_QUEUE_RETRY_MS = 12, 3000
 local LONG_QUEUE_RETRY_MS = 10000
 -- The TTL of the queue: longer than any waiter sleeps, so a queue does not expire while its waiters live.
 local WAKE_QUEUE_MS = 60000
 
--- Add the caller to the queue, or keep it there. False: not possible. The first command needs memory, but changes nothing: a
--- server whose memory is full refuses it, but would allow it after any write.
+-- Add the caller to the queue, or keep it there. False: a command failed, and the caller is not in the queue. The first command
+-- changes nothing, but needs memory, so a server whose memory is full refuses it. After another write such a server would allow
+-- ZADD, and the queue would grow.
 local function join_wake_queue(name, since_us)
 	local queue = name.wake_queue
 	for _, step in ipairs({ { 'ZADD', queue, 'XX', 0, '' }, { 'ZREM', queue, '' }, { 'ZRANGE', queue, 0, 0 },
@@ -40,7 +42,7 @@ local function remove_dead(name)
 	end
 end
 
--- When a waiter in the queue has to try again at the latest, in ms; nil: it is the first.
+-- In how many ms the caller, which is in the queue, has to try again at the latest; nil: the caller is the first waiter.
 local function queued_retry_ms(name, ttl_ms)
 	local ids = redis.call('ZRANGE', name.wake_queue, 0, SHORT_QUEUE)
 	if ids[1] == hold_id then return nil end
@@ -62,7 +64,7 @@ local function wait_in_wake_queue(name, since_us, ttl_ms)
 	return retry_ms or -1, retry_ms and 0 or 1
 end
 
--- The sooner of two times; -1 is no time.
+-- The shorter of two durations in ms; a negative one means none.
 local function sooner_ms(retry_ms, other_ms)
 	return (retry_ms < 0 or other_ms < 0) and math.max(retry_ms, other_ms) or math.min(retry_ms, other_ms)
 end
@@ -80,7 +82,7 @@ local function extend_turn_or_wake_next(name, since_us)
 	local waiter = waiter_in_turn(name)
 	if waiter == hold_id then
 		local left_ms = redis.call('PTTL', name.turn)
-		-- A waiter that was woken is not in the queue.
+		-- If the caller is not in the queue, it was woken.
 		if redis.pcall('ZRANGE', name.wake_queue, digits(since_us), digits(since_us), 'BYSCORE')[1] ~= hold_id then
 			left_ms = left_ms + TURN_EXTENSION_MS
 			redis.pcall('PEXPIRE', name.turn, left_ms)
@@ -92,8 +94,8 @@ local function extend_turn_or_wake_next(name, since_us)
 	return -1
 end
 
--- Give the caller the next turn of every name: a quorum of servers has its hold. So another holder of the lock on this
--- server has no quorum, and releases it soon. The caller polls.
+-- Give the caller the next turn of every name. A quorum of servers has its hold, so another holder of the lock on this server has
+-- no quorum, and releases the lock soon. The caller polls until then.
 local function reserve_for_regain()
 	for _, name in ipairs(names) do
 		redis.pcall('SET', name.turn, digits(REGAIN_US) .. ' ' .. hold_id, 'PX', TURN_MAX_MS)
@@ -129,8 +131,8 @@ local function turn_reply(index)
 end
 
 -- Wake and remove the waiters that came before the caller. Call this if the caller has acquired the lock without having been
--- woken: then the woken waiters did not come, and others may be stopped as well. Removed waiters that live join the queue
--- again. Stopped ones delay the others only once.
+-- woken: the waiters that were woken then did not come, and others may be stopped as well. Removed waiters that live join the
+-- queue again. Stopped ones delay the others only once.
 local function wake_earlier(name)
 	local ids = redis.pcall('ZRANGE', name.wake_queue, '-inf', '(' .. digits(waits_since_us), 'BYSCORE', 'LIMIT', 0, DEAD_MAX)
 	for _, id in ipairs(ids) do
@@ -139,7 +141,7 @@ local function wake_earlier(name)
 	end
 end
 
--- Leave the wake queue with the lock.
+-- Leave the wake queue after the caller has acquired the lock.
 local function leave_with_lock(name)
 	if waits_since_us and redis.pcall('ZREM', name.wake_queue, hold_id) == 1 then wake_earlier(name) end
 end

@@ -57,7 +57,7 @@ local function give_turn(name, since_us, id)
 end
 
 -- Wake the next waiter. Every script that leaves the lock free and does not acquire it must call this. after_us: only waiters
--- that came after that time. Return whether there was one.
+-- that came after that time. Return whether a waiter was woken.
 local function wake_next(name, after_us)
 	local id, since_us = wake_first(name, after_us)
 	if not id then return false end
