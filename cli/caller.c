@@ -17,7 +17,7 @@
 static void trace(void *ctx, const char *server, const char *step)
 {
 	(void)ctx;
-	/* Do not name the server twice: most steps that fail contain its name. */
+	/* Most steps that fail contain the name of the server. Do not print it twice. */
 	if (strstr(step, server) != NULL)
 		message_debug("%s", step);
 	else
@@ -82,7 +82,7 @@ int caller_explain_failure(const struct opts *opts, const struct rlock_conn *con
 	else if (rlock_conn_failure(conn)->is_transient && opts->wait_ms <= 0 &&
 		 (opt_table[OPT_WAIT].verbs & opts->verb->set) != 0)
 		added = "give --wait";
-	else if (status == RLOCK_EKIND) /* the key has a lock of another kind, or is no lock */
+	else if (status == RLOCK_EKIND) /* the key has a lock of another kind, or no lock */
 		added = strstr(rlock_conn_error(conn), "/write lock") != NULL
 				? "take read or write, or another name"
 				: "take another name";
@@ -121,8 +121,8 @@ int caller_run(struct opts *opts, caller_fn act)
 	int code;
 
 	/*
-	 * Ignore SIGPIPE in a verb that changes something: it must continue if the reader of our output has ended. A verb
-	 * that only reports may end.
+	 * A verb that changes something ignores SIGPIPE, because it must continue if the reader of our output has
+	 * ended. A verb that only reports may end then.
 	 */
 	if ((opts->verb->set & VERBS_REPORT) == 0)
 		(void)signal(SIGPIPE, SIG_IGN);

@@ -1,5 +1,5 @@
 /*
- * Connect for a verb, and report failures of its requests.
+ * Make the connection of a verb, and report failures of its requests.
  */
 #ifndef CALLER_H
 #define CALLER_H
@@ -8,22 +8,29 @@
 #include "lib/rlock.h"
 #include "options/opts.h"
 
-/* The owner on the server for --owner ID. No process has such an owner: the owner of a process ends in its pid, never 0. */
+/*
+ * The owner on the server for --owner ID. It cannot be the owner of a process, which ends in the pid, and so never in
+ * 0.
+ */
 #define OWNER_FORMAT "%s:0"
 
-/* What a verb does over its connection. Returns the exit code. */
+/* Run a verb over its connection. Returns the exit code. */
 typedef int (*caller_fn)(const struct opts *opts, struct rlock_conn *conn);
 
-/* Connect, call act, and disconnect, for a verb that waits only for the server. Returns the exit code. */
+/* Connect, call act, and disconnect. For a verb that waits only for the server. Returns the exit code. */
 int caller_run(struct opts *opts, caller_fn act);
 
-/* Replace a local: URL by that of the socket, after starting its server if none answers. Parameters and result as caller_connect. */
+/*
+ * Replace a local: URL by that of its socket, after starting the server if none answers. Parameters and result are
+ * those of caller_connect.
+ */
 int caller_resolve(struct opts *opts, int cancel_fd, bool *is_cancelled);
 
 /*
- * Start a local: server if necessary, and make the connection, over which nothing is sent yet. cancel_fd (-1: none) ends
- * all waits when it becomes readable; *is_cancelled: it has ended the wait for a local: server. 0, or the exit code after
- * one line by message_error.
+ * Start a local: server if necessary, and make *out, which connects only when the first request is sent. When cancel_fd
+ * (-1: none) becomes readable, all waits end, now and later.
+ * Returns 0 with *out set; 0 with *is_cancelled set, and without *out, if cancel_fd ended the wait for a local: server;
+ * or the exit code after one line by message_error.
  */
 int caller_connect(struct opts *opts, int cancel_fd, bool *is_cancelled, struct rlock_conn **out);
 

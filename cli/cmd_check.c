@@ -27,7 +27,7 @@
 
 /* ---- findings: one line each, or a JSON document; together they decide the exit code ---- */
 
-/* The code of a finding: one of these, or the exit code for something unsound. */
+/* The code of a finding: one of these two, or the exit code for something unsound. */
 enum {
 	FINDING_OK = 0,
 	/* locks are sound, within a limit */
@@ -49,23 +49,23 @@ struct check {
 	size_t index; /* index of the current server */
 	/* subject of the current check, one word */
 	const char *subject;
-	/* facts of the current server or node */
+	/* facts of the current server, or of the current node of a cluster */
 	const struct rlock_server_info *info;
 	/* the highest code so far; 0: sound */
 	int code;
 	/* run_ids of the servers so far */
 	struct run runs[RLOCK_SERVERS_MAX];
-	/* subjects for the conclusion, such as ", eviction, rights" */
+	/* subjects for the conclusion, each after a comma: ", eviction, rights" */
 	char bad[SUBJECTS_MAX], notes[SUBJECTS_MAX];
-	struct json json; /* out is NULL: print lines */
-	/* a part of the document is open */
+	struct json json; /* json.out is NULL: print lines, not JSON */
+	/* a part of the JSON document is open */
 	bool has_part;
 	bool has_colour;
 };
 
-/* Size of a finding's text: all rights fit into it. */
+/* Size of the text of a finding. The longest is that of missing rights: all rights fit into it. */
 #define TEXT_MAX 8192
-/* All subjects fit, except conflict-exit-code and sentinel-password-file. */
+/* Width of the column of subjects. Only conflict-exit-code and sentinel-password-file do not fit. */
 #define SUBJECT_WIDTH 17
 
 static void end_part(struct check *check)
@@ -76,7 +76,7 @@ static void end_part(struct check *check)
 	json_close(&check->json, '}');
 }
 
-/* Begin the findings about a server, "options", or this machine (NULL). remark may be empty. */
+/* Begin the findings about a server, about "options", or about this machine (server is NULL). remark may be empty. */
 static void findings_about(struct check *check, const char *server, const char *remark)
 {
 	if (check->json.out == NULL) {
@@ -91,7 +91,7 @@ static void findings_about(struct check *check, const char *server, const char *
 	json_open(&check->json, "findings", '[');
 }
 
-/* Whether to use colours: not if NO_COLOR is set and not empty (https://no-color.org). */
+/* Whether to use colours: only on a terminal, and not if NO_COLOR is set and not empty (https://no-color.org). */
 static bool is_colour_wanted(void)
 {
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
@@ -123,7 +123,7 @@ static void print(struct check *check, int code, const char *text)
 	json_close(&check->json, '}');
 }
 
-/* Add a subject for the conclusion, unless it is there. */
+/* Add a subject for the conclusion, unless it was added already. */
 static void add_subject(char subjects[SUBJECTS_MAX], const char *subject)
 {
 	char entry[64];
@@ -140,7 +140,10 @@ __attribute__((format(printf, 3, 4))) static void add_finding(struct check *chec
 	char text[TEXT_MAX];
 	va_list args;
 
-	/* The highest code counts: 78 over 77, since settings must be changed before rights. */
+	/*
+	 * Keep the highest code. So EXIT_CONFIG (78) counts more than EXIT_DENIED (77): settings must be changed before
+	 * rights.
+	 */
 	if (code > check->code)
 		check->code = code;
 	if (code != FINDING_OK)
@@ -210,8 +213,8 @@ static void check_version(struct check *check)
 }
 
 /*
- * Report two URLs that lead to one server: the server would count twice for a majority. For a cluster, compare only the
- * last node that was checked.
+ * Report two URLs that lead to the same server, because that server would count twice for a majority. For a cluster,
+ * compare only the last node that was checked.
  */
 static void check_run(struct check *check)
 {
@@ -294,8 +297,8 @@ static void check_sentinels(struct check *check)
 #define SOON_S (INT64_C(14) * 86400)
 
 /*
- * Report TLS, and a certificate that expires soon: after that no new connection is possible, and a lock is lost at the
- * next reconnect.
+ * Report TLS. Also report a certificate that expires soon, because no new connection is possible after that, and a lock
+ * is lost at the next reconnect.
  */
 static void check_tls(struct check *check)
 {
@@ -322,7 +325,8 @@ static const char *bytes_print(int64_t bytes, char out[32])
 	return out;
 }
 
-#define NEARLY_FULL_DIVISOR 10 /* less than a tenth is left */
+/* note that the server is nearly full if less than a tenth is left */
+#define NEARLY_FULL_DIVISOR 10
 
 static void check_memory(struct check *check)
 {
@@ -351,9 +355,7 @@ static void check_memory(struct check *check)
 			    "%s of %s used: a full server grants no lock", used_text, limit_text);
 }
 
-/*
- * Report a policy that deletes locks. Each lock has a TTL, so the volatile-* policies delete locks as well.
- */
+/* Report a policy that deletes locks. Since each lock has a TTL, the volatile-* policies delete locks as well. */
 static void check_eviction(struct check *check)
 {
 	char policy[RLOCK_FACT_MAX];
@@ -412,7 +414,7 @@ static int64_t calls(const struct check *check, const char *name)
 	return strncmp(text, "calls=", 6) == 0 ? strtoll(text + 6, NULL, 10) : 0;
 }
 
-/* Report settings that a restart loses. The server does not report which settings these are. */
+/* Report that settings would be lost by a restart. The server does not report which settings these are. */
 static void check_config(struct check *check)
 {
 	int64_t sets = calls(check, "cmdstat_config|set");
@@ -494,7 +496,7 @@ static enum rlock_status check_info(struct check *check)
 	enum rlock_status status =
 		rlock_conn_server_info(check->conn, check->index, on_server, check);
 
-	/* Continue if the user may not list the nodes of a cluster: locks do not need that list. */
+	/* Continue if the user may not list the nodes of a cluster, since locks do not need that list. */
 	if (status != RLOCK_EACL)
 		return status;
 	check->subject = "nodes";
@@ -504,7 +506,7 @@ static enum rlock_status check_info(struct check *check)
 
 /* ---- a server: its URL ---- */
 
-/* Whether the host of the first address of the server is this machine. */
+/* Whether the host of the server's first address is this machine. */
 static bool is_on_this_machine(const struct rlock_url *url)
 {
 	const char *host = strstr(rlock_url_server(url), "://");
@@ -521,7 +523,7 @@ static enum rlock_status check_url(struct check *check)
 {
 	const struct rlock_url *url = check->opts->urls[check->index];
 
-	/* Note the default URL: it is the most probable reason for a job that runs twice. */
+	/* Report the default URL as a note, because it is the most probable reason for a job that runs twice. */
 	if (table_source(check->opts, OPT_URL) == SOURCE_DEFAULT)
 		add_finding(check, FINDING_NOTE,
 			    "the default, since no server is named anywhere: each machine then "
@@ -543,13 +545,16 @@ static enum rlock_status check_url(struct check *check)
 /* ---- a server: time ---- */
 
 #define ROUND_TRIPS 20
-/* Report a drift of more than a thousandth: the client deducts at least that part of a lease (rlock__conn_drift_ms). */
+/*
+ * Report a drift of more than a thousandth, because the client is sure to deduct only that part of a lease
+ * (rlock__conn_drift_ms).
+ */
 #define DRIFT_DIVISOR 1000
-/* Time between the two readings of both clocks. */
+/* Time between the two readings of the server's clock and ours. */
 #define DRIFT_MS 1000
 /*
- * A round trip may take a ninth of the lease. A renewal is due after a third, and SIGTERM follows a third later: three
- * requests should fit between the two.
+ * A round trip may take a ninth of the lease. A renewal is due after a third of the lease, and SIGTERM follows another
+ * third later: three requests should fit between the two.
  */
 #define LATENCY_DIVISOR 9
 #define SECOND_US 1000000
@@ -576,9 +581,7 @@ static void judge_latency(struct check *check, int64_t trips_us[ROUND_TRIPS])
 		    worst_us <= limit_us ? "" : duration_print(check->opts->lease_ms, lease));
 }
 
-/*
- * Read the clock several times, and keep the reading with the shortest round trip, which is the most exact.
- */
+/* Read the server's clock several times, and keep the reading with the shortest round trip, which is the most exact. */
 static enum rlock_status read_clock_exactly(struct check *check, int64_t trips_us[ROUND_TRIPS],
 					    struct rlock_clock_reading *out)
 {
@@ -597,8 +600,8 @@ static enum rlock_status read_clock_exactly(struct check *check, int64_t trips_u
 }
 
 /*
- * Judge the drift of the server's clock between two readings. The server read its clock at an unknown moment of each round
- * trip: count only the drift that is certain.
+ * Judge the drift of the server's clock between two readings. The server read its clock at an unknown moment of each
+ * round trip, so count only the drift that is certain.
  */
 static void judge_drift(struct check *check, const struct rlock_clock_reading readings[2])
 {
@@ -624,7 +627,7 @@ static enum rlock_status check_time(struct check *check)
 {
 	int64_t trips_us[ROUND_TRIPS];
 	struct rlock_clock_reading readings[2];
-	/* The first request also connects, so do not measure it. */
+	/* Do not measure the first request, since it also connects. */
 	enum rlock_status status = rlock_conn_read_clock(check->conn, check->index, &readings[0]);
 
 	if (status == RLOCK_OK)
@@ -642,7 +645,7 @@ static enum rlock_status check_time(struct check *check)
 
 /* ---- a server: rights ---- */
 
-/* Kinds of locks that need the same rights, in the order of the report. */
+/* Groups of kinds that need the same rights, in the order of the report. */
 static const struct group {
 	unsigned kinds; /* as 1U << enum rlock_kind */
 	const char *name;
@@ -654,14 +657,14 @@ static const struct group {
 };
 #define KIND_GROUPS (sizeof(kind_groups) / sizeof(kind_groups[0]))
 
-/* The rights that the user lacks, as ACL SETUSER takes them. */
+/* The rights that the user lacks, in the form in which ACL SETUSER takes them. */
 struct lacks {
-	/* Rights for each group; rights for plain locks are not repeated. */
+	/* Rights that each group lacks. A right that plain locks lack is only in their group. */
 	char rights[KIND_GROUPS][TEXT_MAX];
 	char optional[TEXT_MAX];
 	/* kinds that cannot be used, as 1U << enum rlock_kind */
 	unsigned kinds;
-	/* no pattern was given, and the user may not use all keys */
+	/* the user may not use all keys, and no pattern that fits them was given */
 	bool lacks_names;
 };
 
@@ -677,7 +680,7 @@ static void add_lack(void *ctx, const struct rlock_lack *lack)
 	struct lacks *lacks = ctx;
 	const char *right = lack->right;
 
-	/* Never advise "~*", nor the channels of all names: the user may be limited to patterns on purpose. */
+	/* Never advise "~*", nor the channels of all names, because the user may be limited to patterns on purpose. */
 	lacks->lacks_names = lacks->lacks_names || strcmp(right, "~*") == 0;
 	if (lacks->lacks_names && (*right == '~' || *right == '&' || *right == 'r'))
 		return;
@@ -696,8 +699,8 @@ static void add_lack(void *ctx, const struct rlock_lack *lack)
 }
 
 /*
- * Report the missing rights, one line for each group. Rights for plain locks count as missing (77), those for other kinds
- * only as notes.
+ * Report the missing rights, one line for each group. A missing right for plain locks counts as EXIT_DENIED. For other
+ * kinds, or if it is optional, it is only a note.
  */
 static void judge_rights(struct check *check, const struct lacks *lacks)
 {
@@ -770,13 +773,13 @@ static const char *print_kinds(unsigned kinds, char out[KINDS_TEXT_MAX])
 	return out;
 }
 
-/* Report the trial of a lock. A missing right is not reported here, but by check_rights. */
+/* Report the trial of a lock. Do not report a missing right, since check_rights does. */
 static void on_lock_trial(void *ctx, const struct rlock_lock_trial *trial)
 {
 	struct check *check = ctx;
 	/*
-	 * Whether the server replied, but refused. A moving slot counts as well: both nodes reply, and redirect to each
-	 * other until the request fails.
+	 * Whether the server replied, but refused. A moving slot counts as refused: both nodes reply, and redirect to
+	 * each other until the request fails.
 	 */
 	bool is_refused =
 		trial->status == RLOCK_ENET && (trial->is_denied || trial->moving_slot >= 0);
@@ -849,8 +852,8 @@ static void judge_permits(struct check *check, const struct rlock_inspection *in
 }
 
 /*
- * Report permits without a holder's record, if a name was given: to find all semaphores would mean to scan all keys. With
- * several servers there is nothing to report, since a semaphore needs a single server.
+ * Report permits without a holder's record, but only if a name was given: all keys would have to be scanned to find all
+ * semaphores. With several servers there is nothing to report, since a semaphore needs a single server.
  */
 static enum rlock_status check_permits(struct check *check)
 {
@@ -880,7 +883,7 @@ static const struct {
 	{ "lock", check_lock }, { "permits", check_permits }, { "server", check_info },
 };
 
-/* Print which source gave the server's URL. Empty for the default URL, which check_url reports. */
+/* Print which source gave the server's URL. Print nothing for the default URL, which check_url reports. */
 static const char *origin_of(const struct check *check, char out[ORIGIN_MAX])
 {
 	return table_source(check->opts, OPT_URL) != SOURCE_DEFAULT
@@ -888,7 +891,7 @@ static const char *origin_of(const struct check *check, char out[ORIGIN_MAX])
 		       : "";
 }
 
-/* Run all checks of a server. Returns the exit code of the failure that ended them; 0: none. */
+/* Run the checks of a server until one cannot be made. Returns the exit code of that failure; 0: all were made. */
 static int check_server(struct check *check)
 {
 	char origin[ORIGIN_MAX], why[FAILURE_TEXT_MAX];
@@ -905,7 +908,10 @@ static int check_server(struct check *check)
 			continue;
 		check->subject = "server";
 		code = caller_explain_failure(check->opts, check->conn, status, why);
-		/* The heading already names the source of the URL: print the error without it. */
+		/*
+		 * If the server is unreachable, `why` also has the source of the URL. The heading already names it, so
+		 * print only the error.
+		 */
 		add_finding(check, code, "%s",
 			    rlock_conn_failure(check->conn)->is_unreachable
 				    ? rlock_conn_error(check->conn)
@@ -942,14 +948,17 @@ static const char *where(const struct opts *opts, const struct setting *setting,
 	return "the default";
 }
 
-/* Print a setting as a finding, but do not count it in the conclusion: most settings without an effect do no harm. */
+/*
+ * Print a setting as a finding, but do not count it in the conclusion, because most settings without an effect do no
+ * harm.
+ */
 static void print_setting(void *ctx, const struct setting *setting)
 {
 	struct check *check = ctx;
 	bool is_ignored = setting->ignored[0] != '\0';
 	char value[USAGE_SHOWN_MAX], buffer[WHERE_MAX], text[TEXT_MAX];
 
-	/* A variable that stands for no option is its own subject. */
+	/* The subject is the name of the option, or of a variable that replaces no option. */
 	check->subject = setting->option != NULL ? setting->option : setting->variable;
 	(void)snprintf(text, sizeof(text), "%s, %s%s%s%s",
 		       setting->value != NULL ? usage_show(setting->value, value) : "(not shown)",
@@ -959,7 +968,7 @@ static void print_setting(void *ctx, const struct setting *setting)
 	print(check, is_ignored ? FINDING_NOTE : FINDING_OK, text);
 }
 
-/* Print a setting as an element of the open JSON list. */
+/* Print a setting as an element of the JSON list that is open. */
 static void put_setting(void *ctx, const struct setting *setting)
 {
 	static const char *const sources[] = { [SOURCE_DEFAULT] = "default",
@@ -991,7 +1000,7 @@ static void put_setting(void *ctx, const struct setting *setting)
 
 /* ---- this machine ---- */
 
-/* Report a lost private server, which no call finds any more: its holders still run, but exclude no new caller. */
+/* Report a lost private server. No call finds it any more, so its holders still run, but exclude no new caller. */
 static void check_local(struct check *check, int dir_fd)
 {
 	pid_t lost = local_find_lost_server(dir_fd);
@@ -1006,7 +1015,7 @@ static void check_local(struct check *check, int dir_fd)
 		(long)lost, (long)lost);
 }
 
-/* Report the runtime directory. runtime_dir_open prints why it cannot be used. */
+/* Report the runtime directory. If it cannot be used, runtime_dir_open prints the reason. */
 static void check_directory(struct check *check)
 {
 	int dir_fd = runtime_dir_open(true);
@@ -1033,7 +1042,7 @@ static void check_reason(struct check *check, const char *subject, const char *r
 
 /* ---- the whole report ---- */
 
-/* Report that the server of local: was not found or started. */
+/* Report that the server of local: was not found, and could not be started. */
 static void find_no_server(struct check *check, int code)
 {
 	char origin[ORIGIN_MAX];
@@ -1044,7 +1053,7 @@ static void find_no_server(struct check *check, int code)
 }
 
 /*
- * Report everything. code: the exit code of connecting; check->conn is NULL without a server. Returns the exit code.
+ * Report everything. code: the exit code of caller_connect; if it is not 0, check->conn is NULL. Returns the exit code.
  */
 static int report(struct check *check, int code)
 {
@@ -1090,7 +1099,7 @@ static int report(struct check *check, int code)
 
 int cmd_check(struct opts *opts)
 {
-	/* Allocate the struct: the limit of the stack may be 64 KB. */
+	/* Allocate the struct, since the limit of the stack may be 64 KB. */
 	struct check *check = calloc(1, sizeof(*check));
 	bool is_cancelled = false;
 	int code;

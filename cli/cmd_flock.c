@@ -42,7 +42,7 @@ struct call {
 	bool no_wait;
 	bool has_timeout;
 	double timeout_s;
-	/* set by read_timeout; 0: no wait, -1: no limit */
+	/* longest wait, set by read_timeout; 0: do not wait, -1: no limit */
 	int64_t wait_ms;
 	int conflict_exit_code;
 	/* --close: leftovers of COMMAND do not keep the lock */
@@ -57,13 +57,13 @@ struct call {
 	const char *file;
 	int fd;
 	bool has_fd_option;
-	/* -c is given before the first operand */
+	/* -c was given before the first operand */
 	bool has_command_option;
-	/* all words before the command: messages show a corrected line with them */
+	/* words before the command, from which messages make a corrected line */
 	char **words;
 	size_t word_count;
-	char **command; /* NULL: none */
-	/* command of -c: shell, "-c", LINE. LINE is a copy, since the renewer moves the words of argv. */
+	char **command; /* NULL: no command was given */
+	/* command of -c: the shell, "-c", LINE. LINE is a copy, because the renewer moves the words of argv. */
 	char *shell[4];
 };
 
@@ -134,7 +134,7 @@ static int report_bad_value(const char *what, const char *value)
 	return EXIT_USAGE;
 }
 
-/* 0, or the exit code. */
+/* Read a number from least to most. Returns 0, or the exit code after a message. */
 static int read_number(const char *what, const char *value, long long least, long long most,
 		       int *out)
 {
@@ -154,7 +154,10 @@ static int read_number(const char *what, const char *value, long long least, lon
 	return report_bad_value(what, value);
 }
 
-/* A negative number counts as no descriptor. 0, or the exit code. */
+/*
+ * Read the number of a descriptor. A negative number is accepted, but counts as no descriptor. Returns 0, or the exit
+ * code.
+ */
 static int read_descriptor(struct call *call, const char *value)
 {
 	return read_number("invalid file descriptor", value, INT_MIN, INT_MAX, &call->fd);
@@ -164,13 +167,13 @@ static int read_descriptor(struct call *call, const char *value)
 
 enum { OPTION_VERBOSE = CHAR_MAX + 1, OPTION_FCNTL, OPTION_OFFSET, OPTION_FD };
 
-/* Recognize -c without getopt: it may also follow NAME, where getopt has already stopped. */
+/* Recognize -c without getopt, because it may also follow NAME, and getopt stops at NAME. */
 static bool is_command_option(const char *word)
 {
 	return strcmp(word, "-c") == 0 || strcmp(word, "--command") == 0;
 }
 
-/* 0, or the exit code. */
+/* Store an option that getopt has found. word: the word of the option. Returns 0, or the exit code. */
 static int read_option(struct call *call, int option, const char *value, const char *word)
 {
 	char *end = NULL;
@@ -193,7 +196,7 @@ static int read_option(struct call *call, int option, const char *value, const c
 	case 'w':
 		call->has_timeout = true;
 		errno = 0;
-		/* Read a long double, as flock does: then a tiny or a huge number is no range error. */
+		/* Read a long double, as flock does, so that a tiny or a huge number is no range error. */
 		call->timeout_s = (double)strtold(value, &end);
 		if (errno == 0 && end != value && *end == '\0')
 			return 0;
@@ -220,7 +223,7 @@ static int read_option(struct call *call, int option, const char *value, const c
 	case OPTION_FD:
 		call->has_fd_option = true;
 		return read_descriptor(call, value);
-	/* an unknown option, one that lacks its value, or -c */
+	/* Other options: an unknown option, one that lacks its value, or -c. */
 	default:
 		break;
 	}
@@ -235,7 +238,7 @@ static int read_option(struct call *call, int option, const char *value, const c
 	return fail_with_hint();
 }
 
-/* Read the options up to the first other word. 0, or the exit code; *is_done: help or version was printed. */
+/* Read the options up to the first other word. Returns 0, or the exit code. *is_done: help or version was printed. */
 static int read_options(struct call *call, int argc, char **argv, bool *is_done)
 {
 	static const struct option options[] = {
@@ -273,7 +276,10 @@ static int read_options(struct call *call, int argc, char **argv, bool *is_done)
 			(void)printf("flock from rlock " RLOCK_VERSION "\n");
 			return output_end(0);
 		}
-		/* Pass the word of the option: getopt advances only after the last letter of a word. */
+		/*
+		 * The word of the option is before optind; or at optind if it has more letters, since getopt then stays
+		 * at the word.
+		 */
 		code = read_option(call, option, optarg, argv[optind > at ? optind - 1 : at]);
 	}
 	return code;
@@ -287,7 +293,7 @@ static int report_command_words(const char *option)
 	return EXIT_USAGE;
 }
 
-/* 0, or the exit code. */
+/* Make the command of -c from line. Returns 0, or the exit code. */
 static int set_shell(struct call *call, const char *line)
 {
 	static char option[] = "-c", fallback[] = "/bin/sh";
@@ -300,7 +306,7 @@ static int set_shell(struct call *call, const char *line)
 	return call->shell[2] != NULL ? 0 : message_out_of_memory();
 }
 
-/* Read the words after the options: NAME or a descriptor, and the command. 0, or the exit code. */
+/* Read the words after the options: NAME or a descriptor, and the command. Returns 0, or the exit code. */
 static int read_operands(struct call *call, char **words, int count)
 {
 	const char *line = NULL;
@@ -330,7 +336,10 @@ static int read_operands(struct call *call, char **words, int count)
 	return EXIT_USAGE;
 }
 
-/* Read and check all words in flock's order, to report the same mistake first. 0, or the exit code. */
+/*
+ * Read and check all words in flock's order, so that of several mistakes the same is reported. Returns 0, or the exit
+ * code.
+ */
 static int read_words(struct call *call, int argc, char **argv, bool *is_done)
 {
 	int code;
@@ -351,7 +360,7 @@ static int read_words(struct call *call, int argc, char **argv, bool *is_done)
 		return code;
 	call->words = argv + 1;
 	call->word_count = (size_t)(optind - 1) + (call->file != NULL ? 1 : 0);
-	/* Refuse options that do not work with a lock on a server. */
+	/* Refuse options that cannot work with a lock on a server. */
 	if (call->is_fcntl)
 		message_error("--fcntl, --start and --length are not for a lock on a server: leave "
 			      "them out");
@@ -363,7 +372,10 @@ static int read_words(struct call *call, int argc, char **argv, bool *is_done)
 	return EXIT_USAGE;
 }
 
-/* Check --timeout at the moment when flock does: after NAME, but before a descriptor. 0, or the exit code. */
+/*
+ * Check --timeout at the same point as flock does: after NAME is checked, but before a descriptor is. Returns 0, or the
+ * exit code.
+ */
 static int read_timeout(struct call *call)
 {
 	const double most_s = (double)(INT64_MAX / 8000), wait_ms = call->timeout_s * 1000;
@@ -371,7 +383,7 @@ static int read_timeout(struct call *call)
 	call->wait_ms = call->no_wait ? 0 : -1;
 	if (!call->has_timeout)
 		return 0;
-	/* flock sets a timer: refuse the numbers for which that fails, with the same message. */
+	/* flock sets a timer. Refuse the numbers for which that fails, with the message that flock then prints. */
 	if (!(call->timeout_s > -1e-6 && call->timeout_s < (double)INT64_MAX)) {
 		say("cannot set up timer: %s", strerror(EINVAL));
 		return EXIT_SYSTEM;
@@ -379,7 +391,7 @@ static int read_timeout(struct call *call)
 	if (call->timeout_s < 1e-6)
 		call->wait_ms = 0;
 	else if (!call->no_wait && call->timeout_s < most_s)
-		/* Round up without ceil(3): because of that function, every rlock process would load libm. */
+		/* Round up without ceil(3), because with it every rlock process would load libm. */
 		call->wait_ms = (int64_t)wait_ms + ((double)(int64_t)wait_ms < wait_ms);
 	return 0;
 }
@@ -482,8 +494,8 @@ static const struct verb flock_verbs[] = {
 };
 
 /*
- * Make *opts: load_opts reads the servers and the configuration file; the command line of flock decides the rest. The caller
- * frees *opts by load_free after 0. Otherwise the result is the exit code.
+ * Make *opts: load_opts reads the environment and the configuration file, and the command line of flock decides the
+ * rest. Returns 0, and the caller frees *opts by load_free; or returns the exit code.
  */
 static int load(struct opts *opts, const struct call *call, char *name)
 {
@@ -540,7 +552,10 @@ static int report_descriptor(int fd, int error)
 	return error == ENOENT || error == ENOTSUP ? EXIT_USAGE : EXIT_SYSTEM;
 }
 
-/* Release the holds of a descriptor. is_replaced: a lost hold is no error, since a new one replaced it. Returns the worst exit code. */
+/*
+ * Release the holds of a descriptor, a list by next. is_replaced: a new hold has replaced them, or will, so a lost hold
+ * is no error. Returns the worst exit code.
+ */
 static int release_all(struct opts *opts, const struct hold_file *first, bool is_replaced)
 {
 	struct rlock_conn *conn = NULL;
@@ -558,7 +573,7 @@ static int release_all(struct opts *opts, const struct hold_file *first, bool is
 	return worst;
 }
 
-/* Check that the path of the descriptor's file can be the name of a lock. 0, or the exit code. */
+/* Check that the path of the descriptor's file can be the name of a lock. Returns 0, or the exit code. */
 static int check_path(const struct descriptor *descriptor)
 {
 	return descriptor->is_deleted ? report_descriptor(descriptor->fd, ENOENT)
@@ -566,10 +581,10 @@ static int check_path(const struct descriptor *descriptor)
 }
 
 /*
- * Lock or unlock a descriptor as flock(2) does: a second lock replaces the first, and keeps its name even if the file was
- * renamed. Acquire the new hold before releasing the old one, so that the lock is never free in between. The old renewer
- * may release the old hold just then, because the descriptor was closed and opened again. From a read lock to a write lock,
- * release first: flock(2) has the same gap.
+ * Lock or unlock a descriptor as flock(2) does: a second lock replaces the first, and keeps its name even if the file
+ * was renamed. Acquire the new hold before releasing the old one, so that the lock is never free in between. Before
+ * that, the old renewer may release its hold itself, because the descriptor was closed and opened again: this is no
+ * error. To replace a read lock by a write lock, release it first; flock(2) has the same gap.
  */
 static int lock_for_process(const struct call *call, struct opts *opts)
 {
@@ -579,7 +594,7 @@ static int lock_for_process(const struct call *call, struct opts *opts)
 	int code;
 
 	(void)signal(SIGPIPE, SIG_IGN);
-	/* Find the socket of a local: server first: hold files name the server by it. */
+	/* First find the socket of a local: server, because hold files contain it as the name of the server. */
 	code = caller_resolve(opts, -1, &is_cancelled);
 	if (code == 0)
 		held = hold_file_find_of_descriptor(opts->descriptor, opts->server, &code);
@@ -596,14 +611,20 @@ static int lock_for_process(const struct call *call, struct opts *opts)
 		code = release_all(opts, held, !call->is_unlock);
 	if (code == 0 && !call->is_unlock)
 		code = cmd_lock(opts);
-	/* The result of releasing the older hold does not matter: the new hold is acquired, and the older one ends with the process. */
+	/*
+	 * Ignore the result of releasing the older hold: the new hold is acquired, and the older one ends with the
+	 * process.
+	 */
 	if (code == 0 && held != NULL && !call->is_unlock && !is_upgrade)
 		(void)release_all(opts, held, true);
 	hold_file_free(held);
 	return code;
 }
 
-/* Run the command. The lock belongs to the descriptor, so it does not end with the command. */
+/*
+ * Run the command without a lock of its own: the lock belongs to the descriptor, and does not end with the command.
+ * Returns the exit status.
+ */
 static int run_command(const struct call *call)
 {
 	int status = 0, error;
@@ -641,10 +662,17 @@ static int lock_descriptor(const struct call *call)
 
 	if (error != 0)
 		return report_descriptor(call->fd, error);
-	/* Refuse if another user's process may have the descriptor: a lock for our own process would end with us. */
+	/*
+	 * Without COMMAND, the lock is for the process that shares the descriptor with us. If we may not read our
+	 * parent's descriptors, we cannot tell whether that is the parent, and a lock for rlock itself would end at
+	 * once: refuse.
+	 */
 	if (descriptor.is_parent_hidden && call->command == NULL)
 		return report_descriptor(call->fd, EACCES);
-	/* If no other process shares the descriptor, there is nothing to unlock, and a lock is for the command alone. */
+	/*
+	 * No other process shares the descriptor. So there is nothing to unlock, and a lock can only be for the
+	 * command.
+	 */
 	if (descriptor.owner == getpid() && call->is_unlock)
 		return call->command != NULL ? run_command(call) : 0;
 	if (descriptor.owner == getpid() && call->command != NULL) {
@@ -654,8 +682,8 @@ static int lock_descriptor(const struct call *call)
 		return code != 0 ? code : lock_path(call, descriptor.path);
 	}
 	/*
-	 * Pass "/" if the file has no usable path now: lock_for_process takes the name from an existing hold, or refuses
-	 * to lock.
+	 * If the file has no path that can be a name now, pass "/" instead: lock_for_process takes the name from an
+	 * existing hold, or refuses to lock.
 	 */
 	code = load(&opts, call,
 		    descriptor.is_deleted || !is_name(descriptor.path) ? root : descriptor.path);
@@ -663,7 +691,10 @@ static int lock_descriptor(const struct call *call)
 		return code;
 	opts.pid = descriptor.owner;
 	opts.descriptor = &descriptor;
-	/* For process 1 ignore a lost lock: otherwise rlock would signal all processes that process 1 has started. */
+	/*
+	 * If the lock for process 1 is lost, terminate nothing: rlock would signal all processes that process 1 has
+	 * started.
+	 */
 	if (descriptor.owner == 1)
 		opts.on_lost = ON_LOST_IGNORE;
 	code = lock_for_process(call, &opts);

@@ -27,7 +27,7 @@
 /* ---- the caller's hold: that of its own process, or of the nearest ancestor that has one ---- */
 
 enum { FIND_AGAIN = -1, ONE_BY_ONE = -2 };
-/* Act on the caller's hold. Returns the exit code, or FIND_AGAIN if another unlock was faster. */
+/* Act on the caller's hold. Returns the exit code, or FIND_AGAIN if another unlock released the hold first. */
 typedef int (*caller_hold_fn)(const struct opts *opts, struct rlock_conn *conn,
 			      struct hold_file *hold);
 
@@ -47,8 +47,8 @@ static bool is_above(pid_t pid, const struct rlock_process *process)
 }
 
 /*
- * Whether root seems to hold the lock for our process or an ancestor, as after `sudo rlock lock --pid $$`. We cannot see
- * root's hold file, so judge by the note, which is enough for a message.
+ * Whether root seems to hold the lock for our process or an ancestor, as after `sudo rlock lock --pid $$`. We cannot
+ * read root's hold file, so judge by the note, which is sure enough for a message.
  */
 static bool is_held_by_root(const struct opts *opts, struct rlock_conn *conn)
 {
@@ -85,7 +85,10 @@ static void report_held_by_root(const struct opts *opts, const char *names, cons
 	message_error("%s: root holds it for %s: try: %s", names, process, line.text);
 }
 
-/* Report that the caller has no such hold. near: a similar hold, of other names or another server; NULL: none. Returns the exit code. */
+/*
+ * Report that the caller has no hold on these names. near: a similar hold, of other names or on another server; NULL:
+ * none. Returns the exit code.
+ */
 static int report_none(const struct opts *opts, struct rlock_conn *conn,
 		       const struct hold_file *near)
 {
@@ -98,7 +101,9 @@ static int report_none(const struct opts *opts, struct rlock_conn *conn,
 	if (near != NULL) {
 		hold_file_report_near(near, opts->names, opts->name_count, opts->server,
 				      opts->verb->name, opts->pid);
-		/* The caller holds the lock, and only has to correct the line. */
+		/*
+		 * If near is on the same server, the caller holds the lock, and only has to correct the command line.
+		 */
 		return strcmp(near->server, opts->server) == 0 ? EXIT_USAGE : EXIT_NOT_HELD;
 	}
 	if (geteuid() == 0 && user != NULL && strcmp(user, "root") != 0)
@@ -116,10 +121,16 @@ static int report_none(const struct opts *opts, struct rlock_conn *conn,
 	return EXIT_NOT_HELD;
 }
 
-/* Find the hold that has all names of opts together, and call act with it. Returns the exit code, or ONE_BY_ONE. */
+/*
+ * Find the caller's hold that has all names of opts together, and call act with it. Returns the exit code, or
+ * ONE_BY_ONE if each name may have a hold of its own.
+ */
 static int act_on_hold(const struct opts *opts, struct rlock_conn *conn, caller_hold_fn act)
 {
-	/* Search from our own process: a shell that executes rlock as its last command becomes rlock, with the same pid. */
+	/*
+	 * Search from our own process, not from its parent: a shell that executes rlock as its last command becomes
+	 * rlock, with the same pid.
+	 */
 	const pid_t pid = opts->pid != 0 ? opts->pid : getpid();
 	struct hold_file *hold, *near;
 	int code;
@@ -127,7 +138,10 @@ static int act_on_hold(const struct opts *opts, struct rlock_conn *conn, caller_
 	do {
 		hold = hold_file_find(pid, opts->names, opts->name_count, opts->server, opts->mode,
 				      &near, &code);
-		/* Act on each name alone: an `rlock run` around us may hold only some of the names. */
+		/*
+		 * If there is no hold, each name may have one of its own; and an `rlock run` around us may hold only
+		 * some of the names. So act on each name alone.
+		 */
 		if (code == 0 && (hold == NULL || hold->purpose == RLOCK_PURPOSE_COMMAND) &&
 		    opts->name_count > 1)
 			code = ONE_BY_ONE;
@@ -179,8 +193,8 @@ static int open_hold(const struct opts *opts, const struct hold_file *file, cons
 	spec.name_count = file->name_count;
 	spec.id = file->hold_id;
 	/*
-	 * Pass no owners for an `rlock run`: then no server that has lost the hold grants it again. The note, which such a
-	 * grant would store, is not known here.
+	 * Pass no owners for an `rlock run`, so that no server that has lost the hold grants it again: such a grant
+	 * would store the note, which is not known here.
 	 */
 	spec.owners = file->purpose == RLOCK_PURPOSE_COMMAND ? NULL : file->owners;
 	spec.note = file->note;
@@ -206,8 +220,8 @@ static int report_answer(const struct opts *opts, const struct rlock_conn *conn,
 }
 
 /*
- * The exit code for a hold that rlock_find has found and that the server does not have any more: EXIT_LOST only if its key
- * was overwritten. Otherwise we cannot tell whether the owner had lost it.
+ * The exit code if the server does not have a hold any more that rlock_find has found: EXIT_LOST if its key was
+ * overwritten. Otherwise EXIT_NOT_HELD, since we cannot tell whether the owner has lost or released it.
  */
 static int lost_code_of(const struct rlock_hold *found)
 {
@@ -216,7 +230,7 @@ static int lost_code_of(const struct rlock_hold *found)
 
 /* ---- renew ---- */
 
-/* Renew a hold and print its TTL. lost_code is the exit code for a hold that the server does not have any more. */
+/* Renew a hold and print its TTL. lost_code: the exit code if the server does not have the hold any more. */
 static int renew(const struct opts *opts, struct rlock_conn *conn, struct rlock_hold *hold,
 		 int64_t lease_ms, int lost_code)
 {
@@ -232,7 +246,10 @@ static int renew(const struct opts *opts, struct rlock_conn *conn, struct rlock_
 	return output_end(0);
 }
 
-/* Find the hold of an `rlock run` with its note. If the owner has a later hold, or none, use what RLOCK_HELD says of the hold. */
+/*
+ * Find the hold of an `rlock run`, with its note. If the owner has a later hold, or no hold, describe the hold by
+ * RLOCK_HELD instead.
+ */
 static int open_run(const struct opts *opts, struct rlock_conn *conn, const struct hold_file *file,
 		    struct rlock_hold **out)
 {
@@ -258,8 +275,8 @@ static int renew_hold(const struct opts *opts, struct rlock_conn *conn, struct h
 	if (code == 0)
 		code = renew(opts, conn, hold, file->lease_ms, EXIT_LOST);
 	/*
-	 * Store the new end of a fixed lease: the renewer of a process reads it from the file, and terminates later. An `rlock run`
-	 * has no file, and its fixed lease ends as before.
+	 * Store the new end of a fixed lease. The renewer of a process reads it from the file, and then terminates the
+	 * process later. An `rlock run` has no file, so its fixed lease ends as before.
 	 */
 	if (code == 0 && file->is_fixed_lease) {
 		file->sent_ms = rlock_hold_sent_ms(hold);
@@ -269,9 +286,9 @@ static int renew_hold(const struct opts *opts, struct rlock_conn *conn, struct h
 	return code;
 }
 
-/* ---- --owner ID, and ID has no such hold ---- */
+/* ---- --owner ID, if ID has no hold on the name ---- */
 
-#define OWNER_END ":0" /* of OWNER_FORMAT */
+#define OWNER_END ":0" /* the end of OWNER_FORMAT */
 #define OTHERS_MAX (HOLDER_SHOWN_MAX + 128)
 
 /* Print ": held by job-101 (its note)", and how many other holders there are. */
@@ -335,7 +352,7 @@ static int report_not_owned(const struct opts *opts, struct rlock_conn *conn)
 
 /* ---- the holds of --owner ---- */
 
-/* Act on the hold that owner has on the only name of opts. Returns the exit code. */
+/* Act on a hold that owner has on the only name of opts. Returns the exit code. */
 typedef int (*owned_fn)(const struct opts *opts, struct rlock_conn *conn, const char *owner,
 			struct rlock_hold *hold);
 
@@ -345,8 +362,8 @@ static bool is_same_hold(const struct rlock_hold *a, const struct rlock_hold *b)
 }
 
 /*
- * Whether opts lacks a name of that hold. holds has the owner's hold on each name of opts. NULL: the owner does not hold that
- * name any more; count it as a name of the hold, which it may have been.
+ * Whether the hold also has names that opts lacks. holds: the owner's hold on each name of opts. NULL: the owner does
+ * not hold that name any more; count it as a name of the hold, since it may have been one.
  */
 static bool lacks_name(const struct opts *opts, struct rlock_hold *const *holds,
 		       const struct rlock_hold *hold)
@@ -460,7 +477,7 @@ static int end_release(const struct opts *opts, const struct rlock_conn *conn,
 
 /* ---- the events of a release ---- */
 
-/* Set the log's fields for a hold that was found by its owner. Only the command line is known of it. */
+/* Set the log's fields for a hold that was found by its owner. Only the values of the command line are known. */
 static void begin_events(const struct opts *opts, const char *owner)
 {
 	event_log_set_hold(&(struct event_hold){
@@ -473,7 +490,7 @@ static void begin_events(const struct opts *opts, const char *owner)
 	});
 }
 
-/* Log the release, unless it failed: the user can repeat it, so the hold has not ended yet. */
+/* Log the release. Do not log a release that failed: the user can repeat it, so the hold has not ended yet. */
 static void log_release(const struct rlock_conn *conn, enum rlock_status status)
 {
 	struct event event = { .kind = event_kind_of_release(status) };
@@ -504,9 +521,9 @@ static void log_file_release(const struct opts *opts, const struct rlock_conn *c
 /* ---- the caller's hold ---- */
 
 /*
- * Kill the renewer before the release: a live renewer would find its lock lost, or release it a second time. A renewal that is
- * still on its way changes nothing after the release. *was_running: the renewer ran until now. 0, or the exit code after one line
- * by message_error.
+ * Kill the renewer before the release, because a live renewer would find its lock lost, or release it a second time. A
+ * renewal that it has already sent changes nothing after the release. *was_running: the renewer ran until now, and was
+ * not stopped. Returns 0, or the exit code after one line by message_error.
  */
 static int kill_renewer(const struct hold_file *file, bool *was_running)
 {
@@ -542,7 +559,10 @@ static bool has_lease(const struct hold_file *file, bool was_renewed)
 	       rlock_now_ms() < file->sent_ms + file->lease_ms;
 }
 
-/* Set for how long status shows the hold after its release: the time of unlock's --remember, else of the lock's. */
+/*
+ * Set for how long status shows the hold after its release: unlock's --remember, or else the time that was set with the
+ * lock.
+ */
 static void remember(struct rlock_hold *hold, const struct opts *opts)
 {
 	if (opts->remember_ms > 0)
@@ -571,7 +591,10 @@ static int release_claimed(const struct opts *opts, struct rlock_conn *conn, str
 	remember(hold, opts);
 	status = finish_release(conn, hold);
 	rlock_hold_free(hold);
-	/* An earlier unlock failed, but the server may have carried out its request: then the hold was released, not lost. */
+	/*
+	 * An earlier unlock failed, but the server may have carried out its request. So the hold was released, not
+	 * lost.
+	 */
 	if (status == RLOCK_NOT_HELD && file->is_abandoned)
 		status = RLOCK_OK;
 	log_file_release(opts, conn, file, status);
@@ -592,7 +615,7 @@ static int release(const struct opts *opts, struct rlock_conn *conn, const struc
 		return code;
 	/* Claim the file only after the renewer has ended, since the renewer also writes it. */
 	claimed = hold_file_claim(file, &code);
-	/* Another unlock was faster. Search again: the caller may have an earlier hold. */
+	/* Another unlock was faster. Search again, since the caller may have another hold. */
 	if (claimed == NULL)
 		return code != 0 ? code : FIND_AGAIN;
 	code = release_claimed(opts, conn, claimed, was_running);
@@ -600,7 +623,10 @@ static int release(const struct opts *opts, struct rlock_conn *conn, const struc
 	return code;
 }
 
-/* Block signals during the release: if one ended us after the renewer was killed, the lock would stay held until its lease ends. */
+/*
+ * Block signals during the release. If a signal ended us after the renewer was killed, the lock would stay held until
+ * its lease ends.
+ */
 static int release_whole(const struct opts *opts, struct rlock_conn *conn,
 			 const struct hold_file *file)
 {

@@ -37,8 +37,8 @@
 #define PID_FILE "local.pid"
 
 /*
- * Pid of the server by its pid file; 0: none, or it has ended. Check the working directory, since another process may have got
- * the pid: no other process works in the runtime directory.
+ * Returns the pid of the server by its pid file; 0: there is none, or it has ended. Another process may have got the
+ * pid, so check the working directory: only the server works in the runtime directory.
  */
 static pid_t local_server_read_pid(int dir_fd)
 {
@@ -58,8 +58,9 @@ static pid_t local_server_read_pid(int dir_fd)
 }
 
 /*
- * Connect to the socket in dir_fd. 0: a server listens, and *pid_out is its pid, or 0 if it is in another PID namespace. Else
- * the errno; EPERM: the server belongs to another user, for example if the socket is a symbolic link.
+ * Connect to the socket in dir_fd. 0: a server listens, and *pid_out is its pid, or 0 if it is in another PID
+ * namespace. Else the errno. EPERM: the server belongs to another user, for example because the socket is a symbolic
+ * link.
  */
 static int local_server_connect(int dir_fd, pid_t *pid_out)
 {
@@ -72,7 +73,7 @@ static int local_server_connect(int dir_fd, pid_t *pid_out)
 
 	if (fd < 0)
 		return errno;
-	/* Use the directory that was checked, and not its path, which may lead to another directory now. */
+	/* Use the directory that was checked, and not its path, which may now lead to another directory. */
 	(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/" SOCKET_FILE,
 		       dir_fd);
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0 ||
@@ -81,8 +82,8 @@ static int local_server_connect(int dir_fd, pid_t *pid_out)
 	else if (peer.uid != geteuid())
 		err = EPERM;
 	/*
-	 * Count the server as ended if its first thread, which replies, has ended. Its other threads may keep the socket
-	 * open for a moment.
+	 * Count the server as ended if its first thread has ended, because only that thread replies. Other threads may
+	 * keep the socket open for a moment.
 	 */
 	else if (peer.pid > 0 && proc_read(peer.pid, &proc) &&
 		 (proc.state == 'Z' || proc.state == 'X'))
@@ -90,7 +91,7 @@ static int local_server_connect(int dir_fd, pid_t *pid_out)
 	else
 		*pid_out = peer.pid;
 	(void)close(fd);
-	/* EAGAIN: the server listens, and its backlog is full. */
+	/* EAGAIN counts as success: the server listens, but its backlog is full. */
 	return err == EAGAIN ? 0 : err;
 }
 
@@ -113,7 +114,7 @@ static bool is_seen_by(pid_t pid, const char *path, const struct stat *dir)
 	return stat(seen, &st) == 0 && st.st_dev == dir->st_dev && st.st_ino == dir->st_ino;
 }
 
-/* Whether a private server was started for the runtime directory of that path, and is this process. */
+/* Whether the process is a private server that was started for the runtime directory of that path. */
 static bool was_started_for(pid_t pid, const char *path)
 {
 	static const char link[] = "/memfd:" PATH_NAME " ";
@@ -122,14 +123,16 @@ static bool was_started_for(pid_t pid, const char *path)
 
 	(void)snprintf(entry, sizeof(entry), "/proc/%d/fd/%d", (int)pid, PATH_FD);
 	len = readlink(entry, text, sizeof(text));
-	/* Trust only processes of our own user: any user can make a memory file of that name. */
+	/* Trust only processes of our own user, because any user can make a memory file of that name. */
 	return len >= (ssize_t)sizeof(link) && memcmp(text, link, sizeof(link) - 1) == 0 &&
 	       proc_is_of_our_user(pid) &&
 	       file_read_start(AT_FDCWD, entry, 0, text, sizeof(text)) > 0 &&
 	       strcmp(text, path) == 0;
 }
 
-/* Whether the process is a server of that directory whose file lock is not in the directory any more. */
+/*
+ * Whether the process is a lost server of that directory: the file that it has locked is not in the directory any more.
+ */
 static bool is_lost_server(pid_t pid, int dir_fd, const char *path, const struct stat *dir)
 {
 	char entry[PATH_MAX + 8];
@@ -197,7 +200,7 @@ static void set_limits(void)
 	(void)signal(SIGXFSZ, SIG_IGN);
 }
 
-/* A file in memory that contains the path of the directory. -1 with errno. */
+/* Make a file in memory that contains the path of the directory. Returns its descriptor; -1 with errno. */
 static int make_path_file(int dir_fd)
 {
 	const char *path = runtime_dir_path_of(dir_fd);
@@ -208,8 +211,8 @@ static int make_path_file(int dir_fd)
 }
 
 /*
- * In the child: leave the session, directory, signal handlers, limits and descriptors of the rlock that starts the server. Only
- * LOCK_FD, PATH_FD and ERROR_FD stay open, and null_fd as standard streams. False with errno.
+ * In the child: leave the session, directory, signal handlers, limits and descriptors of the rlock that starts the
+ * server. Only LOCK_FD, PATH_FD and ERROR_FD stay open, and null_fd as the standard streams. False with errno.
  */
 static bool detach(int dir_fd, int lock_fd, int error_fd, int null_fd)
 {
@@ -218,7 +221,7 @@ static bool detach(int dir_fd, int lock_fd, int error_fd, int null_fd)
 	int len = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
 	int path_fd = make_path_file(dir_fd);
 
-	/* Write the pid first: the server must not listen before its pid can be found. */
+	/* First write the pid to the pid file, so that it can be found before the server listens. */
 	if (setsid() < 0 || fchdir(dir_fd) != 0 || write(lock_fd, pid, (size_t)len) != len ||
 	    ftruncate(lock_fd, len) != 0)
 		return false;
@@ -229,7 +232,10 @@ static bool detach(int dir_fd, int lock_fd, int error_fd, int null_fd)
 	(void)umask(0077);
 	set_limits();
 
-	/* Move the descriptors up: if some of 0 to 2 were closed, they may have these numbers. */
+	/*
+	 * If some of the descriptors 0 to 2 were closed, ours may have these numbers. Move ours up, before dup2
+	 * overwrites them.
+	 */
 	lock_fd = fcntl(lock_fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
 	error_fd = fcntl(error_fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
 	null_fd = fcntl(null_fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
@@ -247,8 +253,8 @@ static bool detach(int dir_fd, int lock_fd, int error_fd, int null_fd)
 }
 
 /*
- * Execute the server: without a TCP port, writing nothing to disk. Bind the socket by its absolute path: systemd-tmpfiles takes
- * a socket with a relative path for unused, and removes it from /tmp after some days.
+ * Execute the server. It has no TCP port, and writes nothing to disk. Bind the socket by its absolute path, because
+ * systemd-tmpfiles takes a socket with a relative path for unused, and removes it from /tmp after some days.
  */
 static void exec_server(char *program, char *socket_path)
 {
@@ -265,7 +271,10 @@ static void exec_server(char *program, char *socket_path)
 		"--supervised", "no",
 		"--loglevel", "warning",
 		"--logfile", "",
-		/* The warning is about kernels on ARM that damage saved data: this server saves nothing. */
+		/*
+		 * The server would refuse to start on ARM kernels that damage saved data. It saves nothing, so ignore
+		 * that.
+		 */
 		"--ignore-warnings", "ARM64-COW-BUG",
 		NULL,
 	};
@@ -279,7 +288,7 @@ struct search {
 	int dir_fd;
 	char pid_path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 	char socket_path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
-	/* the program that we have started; empty: none */
+	/* the program of the server that we have started; empty: none was started */
 	char program[PATH_MAX];
 	int64_t deadline_ms;
 	int64_t pause_ms;
@@ -287,9 +296,9 @@ struct search {
 };
 
 /*
- * Whether the path still leads to the file lock of the child. The child opens its descriptors before this check, and another
- * rlock makes a new file before it searches for lost servers. So at least one of the two sees the other, and no second server
- * starts.
+ * In the child: whether the pid file's path still names the file that we have locked. The child opens its descriptors
+ * before this check, and another rlock makes a new file before it searches for lost servers. So at least one of the two
+ * sees the other, and no second server starts.
  */
 static bool is_in_place(const struct search *search)
 {
@@ -308,8 +317,8 @@ _Noreturn static void fail_in_child(int error_fd)
 }
 
 /*
- * Start the server by a double fork, so that we need not reap it. The other end of error_fd gets an errno, or the end of
- * file when the server was executed. False with errno.
+ * Start the server by a double fork, so that we need not reap it. Through error_fd the caller gets an errno, or the end
+ * of the file once the server is executed. False with errno.
  */
 static bool fork_server(struct search *search, int lock_fd, int error_fd, int null_fd)
 {
@@ -333,7 +342,10 @@ static bool fork_server(struct search *search, int lock_fd, int error_fd, int nu
 	return true;
 }
 
-/* Start the server, which may not listen yet on return. null_fd: its standard streams. 0, or an errno; ETIMEDOUT: too late. */
+/*
+ * Start the server, which may not yet listen when this returns. null_fd: its standard streams. Returns 0, or an errno;
+ * ETIMEDOUT: the server was not executed by the deadline.
+ */
 static int local_server_start(struct search *search, int lock_fd, int null_fd)
 {
 	struct pollfd failure = { .events = POLLIN };
@@ -355,15 +367,18 @@ static int local_server_start(struct search *search, int lock_fd, int null_fd)
 
 /* ---- one server for all ---- */
 
-/* Pause between two connects. A server starts within some 10 ms, and many waiting processes must not slow it down. */
+/*
+ * Pause between two connects. A server starts within some 10 ms, and connects of many waiting processes must not slow
+ * it down.
+ */
 #define PAUSE_MIN_MS 2
 #define PAUSE_MAX_MS 50
 
-/* Result of a step of the search. Any other number is an exit code, after one line by message_error. */
+/* Results of a step of the search. Any other number is an exit code, after one line by message_error. */
 enum {
 	/* A server listens. */
 	UP = 0,
-	/* No server listens: continue. */
+	/* No server listens: continue the search. */
 	DOWN = -1,
 	/* cancel_fd became readable. */
 	CANCELLED = -2,
@@ -400,7 +415,7 @@ static int fail_late(struct search *search)
 	return EXIT_UNREACHABLE;
 }
 
-/* Wait for the pause, and double it for the next call. DOWN, or the result that ends the search. */
+/* Wait for the pause, and double it for the next call. Returns DOWN, or the result that ends the search. */
 static int pause_once(struct search *search)
 {
 	struct pollfd cancel = { .fd = search->cancel_fd, .events = POLLIN };
@@ -421,7 +436,10 @@ static int pause_once(struct search *search)
 	return cancel.revents != 0 ? CANCELLED : DOWN;
 }
 
-/* Open, or make, the runtime directory again: it was removed or moved since we opened it. DOWN, or an exit code. */
+/*
+ * Open the runtime directory again, or make it: it was removed or moved after we opened it. Returns DOWN, or an exit
+ * code.
+ */
 static int open_again(struct search *search)
 {
 	(void)close(search->dir_fd);
@@ -430,17 +448,22 @@ static int open_again(struct search *search)
 }
 
 /*
- * Try to lock the pid file. DOWN with the locked file in *fd_out, which the caller closes. DOWN without it: another server has the
- * lock, or an rlock that starts one, so do not start a second server. If the other server is starting or about to end, it would
- * remove the socket of the second one. If the other server's socket was removed, that server still has its locks, and the second
- * one would grant them again.
+ * Try to lock the pid file. Returns DOWN with *fd_out set: the file is locked, and the caller closes it. Returns DOWN
+ * without *fd_out: another server has the lock, or an rlock that starts one; or the file was removed, and the caller
+ * tries again. Otherwise returns an exit code.
+ * Without the lock, do not start a second server. If the other server is just starting or ending, it would remove the
+ * socket of the second one. If only its socket was removed, it still has its locks, and the second server would grant
+ * them again.
  */
 static int try_lock(struct search *search, int *fd_out)
 {
 	int fd = runtime_dir_create(search->dir_fd, PID_FILE, O_RDWR);
 	bool has_lock = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
 
-	/* A lock on a removed file excludes nobody: cleaners of /tmp remove old files. */
+	/*
+	 * Check that the locked file is still the pid file, because cleaners of /tmp remove old files, and a lock on a
+	 * removed file excludes nobody.
+	 */
 	if (has_lock && file_is_named(fd, search->dir_fd, PID_FILE)) {
 		*fd_out = fd;
 		return DOWN;
@@ -460,7 +483,10 @@ static int try_lock(struct search *search, int *fd_out)
 
 /* ---- start ---- */
 
-/* Check for a lost server, whose locks a new server would not know. DOWN: none runs. Else an exit code. */
+/*
+ * Check for a lost server, since a new server would not know its locks. Returns DOWN if there is none; else an exit
+ * code.
+ */
 static int check_lost(const struct search *search)
 {
 	pid_t pid = local_find_lost_server(search->dir_fd);
@@ -477,7 +503,7 @@ static int check_lost(const struct search *search)
 	return EXIT_SYSTEM;
 }
 
-/* Start a server. DOWN: started, or try again. Else an exit code. */
+/* Start a server. Returns DOWN if it was started, or if the caller must try again; else an exit code. */
 static int start(struct search *search, int lock_fd)
 {
 	const char *const dirs[] = { getenv("PATH"), USUAL_PATH };
@@ -494,7 +520,10 @@ static int start(struct search *search, int lock_fd)
 			program, program, search->socket_path);
 		return EXIT_SYSTEM;
 	}
-	/* Search redis-server first, then valkey-server. Skip relative directories: the user may be anywhere. */
+	/*
+	 * Search redis-server first, then valkey-server. Skip relative directories, because they depend on the
+	 * directory that the user is in.
+	 */
 	for (size_t i = 0; i < 4 && !is_there; i++)
 		is_there = dirs[i % 2] != NULL &&
 			   file_find_program(programs[i / 2], dirs[i % 2], program) == 0 &&
@@ -592,7 +621,7 @@ int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, boo
 	return *is_cancelled ? 0 : found;
 }
 
-/* Find the server by its pid file or its socket: a cleaner of /tmp may have removed one of them. */
+/* Find the server by its pid file or its socket, since a cleaner of /tmp may have removed one of the two. */
 static pid_t find_server(int dir_fd)
 {
 	pid_t pid = local_server_read_pid(dir_fd);

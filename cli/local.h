@@ -21,13 +21,13 @@ int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, boo
 
 /* Whether local: starts programs of that name. */
 bool local_is_program(const char *name);
-/* Pid of the private server, which belongs to no command; 0: none runs. */
+/* Pid of the private server, which is a process of no command; 0: no such server runs. */
 pid_t local_server_pid(void);
 
 /*
- * Find a lost server: a private server of this user for the runtime directory dir_fd, whose files or directory were removed or
- * moved. No call finds it by its socket any more, and its locks are still held. Reads all processes of /proc. Returns its pid;
- * 0: none; -1 with errno.
+ * Find a lost server: a private server of this user for the runtime directory dir_fd, whose files or directory were
+ * removed or moved. No call finds it by its socket any more, but its locks are still held. Reads all processes of
+ * /proc. Returns its pid; 0: there is none; -1 with errno.
  */
 pid_t local_find_lost_server(int dir_fd);
 
