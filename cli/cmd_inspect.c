@@ -51,7 +51,10 @@ static const char *holder_role(const void *object)
 	return holder->kind == RLOCK_WRITE ? "writer" : "holder";
 }
 
-/* Whether the holder's process ran on this machine, and has ended. If rlock and its renewer were killed, the command may still run. */
+/*
+ * Returns "gone" if the holder's process ran on this machine, and has ended. If rlock and its renewer were killed, the
+ * command may still run.
+ */
 static const char *holder_gone(const void *object)
 {
 	const struct rlock_holder *holder = object;
@@ -133,8 +136,8 @@ static const struct field process_fields[] = {
 	}
 
 /*
- * In this order: the cells of the row for people, then the members of the JSON object that this file makes. Last come the
- * members that rlock.h lists.
+ * The fields of a holder: first the cells of the row for people, then the members of the JSON object that this file
+ * makes, last the members that rlock.h lists.
  */
 #define HOLDER_FIELD(type, member, key) { key, FIELD_##type, OF(rlock_holder, member) },
 static const struct field holder_fields[] = {
@@ -218,7 +221,10 @@ static bool are_equal(const struct rlock_name *a, const struct rlock_name *b)
 	return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
 }
 
-/* The owner, without the time at the end of a kept hold's owner, which each server's clock makes different. */
+/*
+ * The owner of a holder. The owner of a kept hold ends in a time by the server's clock, which differs from server to
+ * server: leave it out.
+ */
 static struct rlock_name without_time(const struct rlock_holder *holder)
 {
 	struct rlock_name owner = holder->owner;
@@ -230,8 +236,9 @@ static struct rlock_name without_time(const struct rlock_holder *holder)
 }
 
 /*
- * Whether another server's holder is also one of this server. Times are not compared, since they differ from server to
- * server. The order is not compared either: holders that began in the same moment can have another order.
+ * Whether one of the holders of this server is the same as that holder of another server. Times are not compared, since
+ * they differ from server to server. The order is not compared either: holders that began in the same moment can have
+ * another order.
  */
 static bool has_holder(const struct rlock_inspection *inspection, const struct rlock_holder *other)
 {
@@ -329,7 +336,10 @@ static bool print_table(const struct rlock_inspection *lock, size_t width, FILE 
 	return is_done;
 }
 
-/* Print what does not fit into the holder's row. If the holder has ended or is kept, the user can only wait. */
+/*
+ * Print what does not fit into the holder's row: that its process has ended, that it is kept, who has asked it to stop.
+ * In the first two cases the user can only wait.
+ */
 static void print_remarks(const struct rlock_holder *holder, FILE *out)
 {
 	int64_t until_ms = rlock_owner_kept_until_ms(holder->owner.text, holder->owner.len);
@@ -431,7 +441,8 @@ static size_t count_state(const struct found *found, enum rlock_state state)
 }
 
 /*
- * Print the inspections of a name; if all servers agree, only one of them. width is that of the terminal, 0: none. False: out of memory.
+ * Print the inspections of a name; if all servers agree, only one of them. width: width of the terminal; 0: no
+ * terminal. False: out of memory.
  */
 static bool print_text(const struct found *found, size_t width, FILE *out)
 {
@@ -468,8 +479,8 @@ static bool print_text(const struct found *found, size_t width, FILE *out)
 }
 
 /*
- * The exit code: 0 if a quorum of servers has the lock; EXIT_NOT_HELD if no quorum can have it. Else that of the first
- * server that did not reply, since its reply would decide.
+ * The exit code: 0 if a quorum of servers has the lock; EXIT_NOT_HELD if no quorum can have it. Otherwise a server that
+ * did not reply would decide: the code of the first such server.
  */
 static int code_of(const struct opts *opts, const struct found *found)
 {
@@ -482,14 +493,14 @@ static int code_of(const struct opts *opts, const struct found *found)
 		return 0;
 	if (found->count - not_held < found->quorum)
 		return EXIT_NOT_HELD;
-	/* At least one server has failed: report the first. */
+	/* A quorum is still possible, so at least one server has failed. Report the first failure. */
 	while (found->inspections[i].status == RLOCK_OK)
 		i++;
 	message_error("%s: %s", names_show_one(opts, 0, name), found->inspections[i].error);
 	return exit_code_of(found->inspections[i].status);
 }
 
-/* Print a hint if the name is a path that is not held, but `rlock flock` holds the path with its links resolved. */
+/* If the name is a path that is not held, but `rlock flock` holds the path with its links resolved, print a hint. */
 static void report_flock(const struct opts *opts, struct rlock_conn *conn)
 {
 	const struct rlock_name *name = &opts->names[0];
@@ -569,7 +580,10 @@ static int print_names(const struct opts *opts, struct rlock_conn *conn, FILE *o
 	for (size_t i = 0; i < opts->name_count; i++) {
 		struct opts one = opts_of_name(opts, i);
 
-		/* After a failure ask for no further name: each would wait for the same server, and fail as well. */
+		/*
+		 * After a failure ask about no further name, because each request would wait for the same server, and
+		 * fail as well.
+		 */
 		if (worst <= EXIT_NOT_HELD)
 			worst = (int)max(worst, print_name(&one, conn, &json));
 		else if (opts->json)
@@ -586,8 +600,8 @@ static int print_names(const struct opts *opts, struct rlock_conn *conn, FILE *o
 /* ---- list: rows ---- */
 
 /*
- * Most rows that are collected before they are printed: more would take too much memory. At the end all collected rows are
- * sorted, and rows of one lock on several servers become one.
+ * Print the collected rows when there are more than this, because they would take too much memory. The rows that are
+ * printed together are sorted, and rows of one lock on several servers become one row.
  */
 #define ROWS_MAX 100000
 #define PROGRESS_AFTER_MS 1000
@@ -635,7 +649,7 @@ static void print_rows(struct printing *printing)
 		printing->is_out_of_memory = true;
 }
 
-/* The holder that has held the lock for longest; if no time is known, any holder. NULL: none. */
+/* The holder that has held the lock for longest; if no age is known, any holder. NULL: there is no holder. */
 static const struct rlock_holder *oldest_holder(const struct rlock_inspection *lock)
 {
 	const struct rlock_holder *oldest = NULL;
@@ -651,7 +665,7 @@ static const struct rlock_holder *oldest_holder(const struct rlock_inspection *l
 	return oldest;
 }
 
-/* Print the note, or the owner if there is no note. Returns the length. */
+/* Print the note, or the owner if there is no note. Returns the length of the text. */
 static size_t print_note_or_owner(const struct rlock_name *note, const struct rlock_name *owner,
 				  char out[CELL_MAX])
 {
@@ -696,7 +710,7 @@ static void describe_holder(const struct rlock_inspection *lock, const struct rl
 static void add_row(struct printing *printing, const struct rlock_inspection *lock)
 {
 	const struct rlock_holder *holder = oldest_holder(lock);
-	/* list finds a free lock only by its last holder. */
+	/* list shows a lock that is free only if its last holder is remembered. */
 	const struct rlock_last *last = lock->state == RLOCK_STATE_FREE ? lock->last : NULL;
 	const struct rlock_name *last_owner = last != NULL ? &last->owner : NULL;
 	char name[CELL_MAX * 2 + 64], since[DURATION_TEXT_MAX], ttl[DURATION_TEXT_MAX];
@@ -725,8 +739,8 @@ static void add_row(struct printing *printing, const struct rlock_inspection *lo
 	else
 		describe_holder(lock, holder, shown_holder);
 	/*
-	 * Rows with equal keys are merged: the same lock with the same holder on several servers. The text of a last holder has a time,
-	 * which each server's clock makes different.
+	 * Rows with equal keys are merged: the same lock with the same holder on several servers. The shown text of a
+	 * last holder has a time, which each server's clock makes different, so its key has the owner instead.
 	 */
 	(void)snprintf(key, sizeof(key), "%s\n%s\n%s", name, cells[LIST_KIND],
 		       last_owner == NULL ? shown_holder
@@ -747,7 +761,7 @@ static void on_locks(void *ctx, const struct rlock_inspection *locks, size_t cou
 		const struct rlock_inspection *lock = &locks[i];
 		const struct rlock_holder *oldest = oldest_holder(lock);
 
-		/* --held-for skips Java's holds: nobody records when they began. */
+		/* --held-for skips holds of Java clients, because nobody records when they began. */
 		if (held_for_ms >= 0 && (oldest == NULL || oldest->held_ms < held_for_ms))
 			continue;
 		printing->has_row = true;
@@ -790,15 +804,15 @@ static void on_progress(void *ctx, const struct rlock_list_progress *progress)
 #define CLEAR_BELOW "\033[J"
 #define CLEAR_ALL "\033[2J"
 
-/* Print the state once. Returns the exit code. */
+/* Print the state of the locks once. Returns the exit code. */
 typedef int (*print_fn)(const struct opts *opts, struct rlock_conn *conn, FILE *out);
 
-/* Print only the lines that fit on the terminal: more would scroll the first lines away. */
+/* Print only as many lines as fit on the terminal: more lines would scroll the first ones away. */
 static void show(const char *text, size_t room, int64_t every_ms, bool is_first)
 {
 	char when[WALL_CLOCK_TEXT_MAX], every[DURATION_TEXT_MAX];
 
-	/* Print the time, so that a user can see that the display is still being updated. */
+	/* Print the time, which shows the user that the display is still being updated. */
 	(void)printf("%s" TO_TOP "%s, every %s" CLEAR_LINE, is_first ? CLEAR_ALL : "",
 		     wall_clock_print(false, when), duration_print(every_ms, every));
 	for (size_t line = 2; *text != '\0' && line < room; line++) {
@@ -810,7 +824,9 @@ static void show(const char *text, size_t room, int64_t every_ms, bool is_first)
 	(void)printf(CLEAR_BELOW);
 }
 
-/* Print into memory, then write in one piece: if the process is killed, a complete state is on the terminal. */
+/*
+ * Print into memory, then write the text in one piece: so a complete state is on the terminal if the process is killed.
+ */
 static int print_once(const struct opts *opts, struct rlock_conn *conn, print_fn print,
 		      bool is_first)
 {
@@ -835,9 +851,9 @@ static int print_once(const struct opts *opts, struct rlock_conn *conn, print_fn
 }
 
 /*
- * Print the state repeatedly: on a terminal in place, otherwise one state after the other. Continue while no server is
- * reached. Return the exit code of any other failure. Otherwise only a signal ends this process, and the last state stays
- * on the terminal.
+ * Print the state repeatedly: on a terminal in place, otherwise one state after the other. Continue after "not held",
+ * and while no server is reached. Return the exit code of any other failure. Without such a failure, only a signal ends
+ * this process, and the last state stays on the terminal.
  */
 static int watch(const struct opts *opts, struct rlock_conn *conn, print_fn print)
 {
@@ -857,12 +873,15 @@ static int watch(const struct opts *opts, struct rlock_conn *conn, print_fn prin
 /* ---- list ---- */
 
 /*
- * Most holders to read of a lock for --held-for and --metrics. The server does not sort permits by age, so the oldest may
- * be the last one.
+ * Most holders to read of a lock for --held-for and --metrics. The server does not sort permits by age, so the oldest
+ * permit may be the last one.
  */
 #define AGES_MAX 100
 
-/* Report that no lock was found. With --held-for write to the output, whose first line a monitor such as Nagios shows. */
+/*
+ * Report that no lock was found. With --held-for write to standard output, because a monitor such as Nagios shows its
+ * first line.
+ */
 static void report_none(const struct opts *opts, FILE *out)
 {
 	char pattern[NAME_SHOWN_MAX], age[DURATION_TEXT_MAX];

@@ -62,15 +62,19 @@ static const char *show_gone(const struct rlock_process *process)
 #define UUID_LEN 36
 #define UUID_CHARACTERS "0123456789abcdefABCDEF-"
 
-/* Whether each message of the wait overwrites the last one on the terminal. Not with -v, which prints other lines in between. */
+/*
+ * Whether each message of the wait overwrites the last one on the terminal. False with -v, which prints other lines in
+ * between.
+ */
 static bool wait_is_in_place(void)
 {
 	return !message_is_verbose() && message_progress_room() > 0;
 }
 
 /*
- * Update the line on the terminal, which has one row. If the holder makes it too long, print the holder once in full, on a line of its
- * own, and update only the rest: a user needs all of the holder, to find its machine and process.
+ * Update the line on the terminal, which has one row. If the holder makes it too long, print the holder once in full on
+ * a line of its own, and update only the rest. The holder is not cut, because a user needs all of it to find its
+ * machine and process.
  */
 static void wait_report_in_place(const char *name, const char *words, const char *holder,
 				 const char *rest)
@@ -88,7 +92,7 @@ static void wait_report_in_place(const char *name, const char *words, const char
 	message_progress("waiting%s", rest);
 }
 
-/* Report during the wait: the holder, for how long it has held the lock, and our position in the queue. */
+/* Report during the wait: the holder, for how long it has held the lock, and the position of this call in the queue. */
 static void wait_report_blocker(const struct opts *opts, const struct rlock_blocker *blocker)
 {
 	char name[NAME_SHOWN_MAX], note[RLOCK_NOTE_MAX], owner[RLOCK_OWNER_MAX];
@@ -113,7 +117,10 @@ static void wait_report_blocker(const struct opts *opts, const struct rlock_bloc
 		holder = blocker->is_waiter ? ": kept for the next waiter"
 					    : ": too few permits in all";
 	} else {
-		/* Show the note, else the id of --owner, but no random owner: it means nothing to people. status prints it. */
+		/*
+		 * Show the note, or else the id of --owner. Do not show a random owner, which means nothing to people;
+		 * status prints it.
+		 */
 		holder = note[0] != '\0' ? note
 			 : strspn(owner, UUID_CHARACTERS) == UUID_LEN && owner[UUID_LEN] == ':'
 				 ? "a holder without a note, as Java's are"
@@ -137,13 +144,13 @@ static void wait_report_blocker(const struct opts *opts, const struct rlock_bloc
 		message_news("%s%s%s%s", name, words, holder, rest);
 }
 
-/* Report after RLOCK_BUSY that the lock is busy, or the wait timed out, and who holds the lock. */
+/* Report after RLOCK_BUSY that the lock is busy, or that the wait timed out; and who holds the lock. */
 static void wait_report_busy(const struct opts *opts, const struct rlock_conn *conn)
 {
 	char name[NAME_SHOWN_MAX], waited[DURATION_TEXT_MAX], held[HELD_TEXT_MAX];
 	const struct rlock_failure *failure = rlock_conn_failure(conn);
 	const char *gone = show_gone(&failure->record.process);
-	/* False: the semaphore has fewer permits in all than the call takes, so a longer wait does not help. */
+	/* Whether a longer wait can help. It cannot if the call takes more permits than the semaphore has in all. */
 	bool may_come = opts->permits == 0 || failure->held_ms >= 0;
 	int64_t until_ms = failure->kept_until_ms;
 	bool has_job = failure->held_ms >= 0 && until_ms < 0 && gone[0] == '\0';
@@ -155,8 +162,8 @@ static void wait_report_busy(const struct opts *opts, const struct rlock_conn *c
 	(void)names_show_one(opts, rlock_conn_error_name(conn), name);
 	(void)print_held(", for", failure->held_ms, until_ms, held);
 	/*
-	 * With -n report a holder only if -v is given: the caller expects that a lock can be held. Always report another
-	 * reason, such as a server that has just restarted.
+	 * With -n the caller expects that the lock can be held, so report a holder only with -v. Always report any
+	 * other reason, such as a server that has just restarted.
 	 */
 	if (opts->no_wait)
 		message_print(failure->has_holder ? MESSAGE_DEBUG : MESSAGE_INFO,
@@ -170,7 +177,10 @@ static void wait_report_busy(const struct opts *opts, const struct rlock_conn *c
 
 /* ---- --complain-after ---- */
 
-/* The oldest holder with a process that could hang: neither a kept hold, nor a Java client's, whose age is unknown. */
+/*
+ * The oldest holder with a process that could hang. So neither a kept hold, nor that of a Java client, whose age is
+ * unknown.
+ */
 static const struct rlock_holder *oldest_holder(const struct rlock_inspection *lock,
 						const struct rlock_holder *oldest)
 {
@@ -185,8 +195,8 @@ static const struct rlock_holder *oldest_holder(const struct rlock_inspection *l
 }
 
 /*
- * After RLOCK_BUSY: report the oldest holder if it is older than --complain-after. Returns whether it is. The busy reply
- * names only one of the holders, so another request asks for the age of each.
+ * After RLOCK_BUSY: report the oldest holder if it is older than --complain-after. Returns whether it was reported. The
+ * busy reply names only one of the holders, so send another request for the age of each.
  */
 static bool complain_of_holder(const struct opts *opts, struct rlock_conn *conn)
 {
@@ -231,7 +241,7 @@ static bool complain_of_holder(const struct opts *opts, struct rlock_conn *conn)
 	return is_too_old;
 }
 
-/* Report the end of the wait, if the wait was reported, or with -v. */
+/* Report that the lock was acquired, if the wait was reported before, or with -v. */
 static void wait_report_acquired(const struct opts *opts, int64_t waited_ms, bool was_shown)
 {
 	char names[NAMES_SHOWN_MAX], waited[DURATION_TEXT_MAX];
@@ -257,9 +267,9 @@ static void wait_report_acquired(const struct opts *opts, int64_t waited_ms, boo
 #define FLOCK_PRINT_MS 500
 
 /*
- * Print the lines of flock --verbose when flock(1) would: to a terminal immediately (is_at_once), to a file at the end.
- * flock(1) buffers the lines for a file. With --no-fork it executes the command and loses its buffer, so a file gets no
- * line.
+ * Print the lines of flock --verbose at the same time as flock(1): to a terminal immediately (is_at_once), to a file at
+ * the end, since flock(1) buffers them. With --no-fork, flock(1) executes the command and loses its buffer, so a file
+ * gets no line.
  */
 static void flock_print(const struct opts *opts, int64_t waited_ms, bool is_at_once)
 {
@@ -268,7 +278,7 @@ static void flock_print(const struct opts *opts, int64_t waited_ms, bool is_at_o
 	if (!opts->flock_verbose || (isatty(STDOUT_FILENO) == 1) != is_at_once ||
 	    (!is_at_once && opts->flock_no_fork))
 		return;
-	/* Give up on a terminal that does not take output (Ctrl-S): waiting for it would delay a renewal. */
+	/* Do not print to a terminal that takes no output (Ctrl-S): a longer wait for it would delay a renewal. */
 	if (rlock_poll(&out, 1, rlock_now_ms() + FLOCK_PRINT_MS) == 0)
 		return;
 	(void)printf("flock: getting lock took %" PRId64 ".%03d000 seconds\n", waited_ms / 1000,
@@ -286,7 +296,7 @@ static void flock_print(const struct opts *opts, int64_t waited_ms, bool is_at_o
 /* The data of an acquisition. acquirer_clear frees them. */
 struct acquirer {
 	const struct opts *opts;
-	/* a lock of --owner has neither a path nor a hold file */
+	/* for --owner without a command, path and hold_file are NULL */
 	struct hold_args args;
 	/* owners whose locks this call may re-enter */
 	char **owners;
@@ -324,7 +334,10 @@ static pid_t holder_pid(const struct acquirer *acquirer)
 
 #define JOB_URL_MAX 160
 
-/* Whether url may be part of a note, which everybody can read: no blank or control character, and no password. */
+/*
+ * Whether url may be a part of a note, which everybody can read: it is short, and has no blank, control character or
+ * password.
+ */
 static bool is_shown_url(const char *url)
 {
 	size_t scheme = strncmp(url, "https://", 8) == 0  ? 8
@@ -351,7 +364,7 @@ static void print_job_url(char out[JOB_URL_MAX])
 
 	for (size_t i = 0; url == NULL && i < sizeof(variables) / sizeof(variables[0]); i++)
 		url = getenv(variables[i]);
-	/* Use BUILD_URL only under Jenkins: other programs also set a variable of that name. */
+	/* Use BUILD_URL only under Jenkins, because other programs also set a variable of that name. */
 	if (url == NULL && getenv("JENKINS_URL") != NULL)
 		url = getenv("BUILD_URL");
 	if (url == NULL && server != NULL && repository != NULL && run != NULL &&
@@ -363,8 +376,8 @@ static void print_job_url(char out[JOB_URL_MAX])
 }
 
 /*
- * Make the default note: "user@host pid 123 pg_dump", below sudo "root(user)@host pid 123 pg_dump", and for --owner without a
- * command "user@host owner job-7". In CI the job's URL follows.
+ * Make the default note: "user@host pid 123 pg_dump"; with sudo "root(user)@host pid 123 pg_dump"; for --owner without
+ * a command "user@host owner job-7". In CI the URL of the job follows.
  */
 static void make_note(struct acquirer *acquirer)
 {
@@ -380,7 +393,7 @@ static void make_note(struct acquirer *acquirer)
 	}
 	if (uname(&host) != 0)
 		memcpy(host.nodename, "?", 2);
-	/* Ignore a SUDO_USER with blanks, which separate the words of a note, or with '(', ')' or '@'. */
+	/* Ignore a SUDO_USER with blanks, which separate the words of a note, and one with '(', ')' or '@'. */
 	if (geteuid() == 0 && user != NULL && user[0] != '\0' && strcmp(user, "root") != 0 &&
 	    user[strcspn(user, " \t\n()@")] == '\0')
 		(void)snprintf(sudo, sizeof(sudo), "(%.*s)", (int)sizeof(sudo) - 3, user);
@@ -392,12 +405,15 @@ static void make_note(struct acquirer *acquirer)
 	print_job_url(url);
 	len = snprintf(acquirer->note, sizeof(acquirer->note), "%s%s@%s %s", user_name(name), sudo,
 		       host.nodename, holder);
-	/* Leave out a URL that does not fit: a part of it would lead to another page. */
+	/* Leave out a URL that does not fit, since a part of it would lead to another page. */
 	if (len > 0 && (size_t)len + strlen(url) < sizeof(acquirer->note))
 		memcpy(acquirer->note + len, url, strlen(url) + 1);
 }
 
-/* Fill the record of the hold: other callers read there which process it is for, and whether that can be asked to stop. */
+/*
+ * Fill the record of the hold. Other callers read in it which process the hold is for, and whether that process can be
+ * asked to stop.
+ */
 static void fill_record(struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;
@@ -405,20 +421,26 @@ static void fill_record(struct acquirer *acquirer)
 	if (acquirer->record.purpose == RLOCK_PURPOSE_OWNER)
 		return;
 	proc_describe(holder_pid(acquirer), &acquirer->record.process);
-	/* With a fixed lease no renewal reads a request. With --on-lost ignore, a request does not end a process of --pid. */
+	/*
+	 * With a fixed lease there are no renewals, which would read a request. With --on-lost ignore, a request does
+	 * not end a process of --pid.
+	 */
 	acquirer->record.reads_requests =
 		!opts->is_fixed_lease && (acquirer->record.purpose == RLOCK_PURPOSE_COMMAND ||
 					  opts->on_lost != ON_LOST_IGNORE);
 }
 
 /*
- * Refuse --pid 1 without --on-lost ignore: process 1 usually ignores SIGTERM, so a lost lock would end only the processes that
- * it has started.
+ * Refuse --pid 1 without --on-lost ignore. Process 1 usually ignores SIGTERM, so after a loss only the processes that
+ * it has started would end.
  */
 static int report_process_1(const struct opts *opts)
 {
 	struct usage_line line;
-	/* False: the user gave another --on-lost. The corrected line then has only this option, --pid and the names. */
+	/*
+	 * Whether the corrected line can add the option to the user's line. If the user gave another --on-lost, the
+	 * line has only this option, --pid and the names.
+	 */
 	bool is_new = opts->on_lost == ON_LOST_DEFAULT;
 
 	usage_line(&line, PLAIN("rlock"), PLAIN(opts->verb->name),
@@ -466,7 +488,10 @@ static int find_target(struct acquirer *acquirer)
 	return acquirer->args.hold_file != NULL ? 0 : EXIT_SYSTEM;
 }
 
-/* Check all that can fail on this machine before anything is sent. 0, or the exit code after one line by message_error. */
+/*
+ * Check everything that can fail on this machine, before anything is sent. 0, or the exit code after one line by
+ * message_error.
+ */
 static int prepare(struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;
@@ -482,7 +507,10 @@ static int prepare(struct acquirer *acquirer)
 	return find_target(acquirer);
 }
 
-/* Collect the owners by which this process or its ancestors may already hold these names: the call re-enters their locks. */
+/*
+ * Collect the owners by which this process or its ancestors may already hold these names, so that the call re-enters
+ * their locks.
+ */
 static int find_owners(struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;
@@ -505,8 +533,8 @@ static int find_owners(struct acquirer *acquirer)
 /* ---- the lock ---- */
 
 /*
- * Report the holder with -v, or if a person reads the messages now: cron would send them by mail. Also return memory to the
- * system, since a wait of this length may last for hours.
+ * Report the holder with -v, or if a person reads the messages now. Otherwise do not: cron would send them by mail.
+ * Also return memory to the system, since a wait of this length may last for hours.
  */
 static void on_long_wait(void *ctx, const struct rlock_blocker *blocker)
 {
@@ -536,7 +564,7 @@ static void warn_of_total(void *ctx, size_t name_index, int64_t total)
 
 /* ---- the events of an acquisition ---- */
 
-/* Set what each line of the log says about the hold. Call this before the fork: the renewer inherits it. */
+/* Set the fields about the hold for the log. Call this before the fork, so that the renewer inherits them. */
 static void begin_events(const struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;
@@ -578,21 +606,21 @@ static void log_acquisition(const struct acquirer *acquirer, enum rlock_status s
 /* ---- the request ---- */
 
 /*
- * Whether that process is an rlock, and an ancestor of us or of the process of --pid. Such an rlock waits for us, so to
- * wait for its lock would be a deadlock.
+ * Whether that process is an rlock, and an ancestor of this process or of the process of --pid. Such an rlock waits for
+ * us, so to wait for its lock would be a deadlock.
  */
 static bool is_ancestor(void *ctx, const struct rlock_process *process)
 {
 	const struct acquirer *acquirer = ctx;
 	struct proc holder = { 0 }, above = { .parent = (pid_t)acquirer->record.process.pid };
 
-	/* A process that /proc does not show here is no ancestor of ours. */
+	/* A process that /proc does not show here cannot be our ancestor. */
 	if (!proc_is_here(process) || !proc_read((pid_t)process->pid, &holder) ||
 	    !proc_is_of_record(&holder, process))
 		return false;
 	if (above.parent == 0)
 		above.parent = getpid();
-	/* Stop at a process that is older than the holder: ancestors start before their descendants. */
+	/* Stop at a process that is older than the holder, because ancestors start before their descendants. */
 	while (proc_read(above.parent, &above) && above.start >= holder.start)
 		if (above.parent == process->pid)
 			return proc_runs_our_program(above.parent);
@@ -628,8 +656,8 @@ static struct rlock_request make_request(struct acquirer *acquirer)
 }
 
 /*
- * Report a wait that ended by RLOCK_CANCELLED: a signal came, which will end us, or the process of --pid has ended. Returns
- * the exit code.
+ * Report a wait that ended by RLOCK_CANCELLED: we got a signal, by which this process will end, or the process of --pid
+ * has ended. Returns the exit code.
  */
 static int end_cancelled(const struct acquirer *acquirer)
 {
@@ -637,7 +665,7 @@ static int end_cancelled(const struct acquirer *acquirer)
 	int signal = acquirer->args.lease->exit_signal;
 	char reason[32], name[NAME_SHOWN_MAX];
 
-	/* Leave the cursor on the progress line after Ctrl-C: the shell itself begins a new line. */
+	/* After Ctrl-C leave the cursor on the progress line, since the shell itself begins a new line. */
 	if (signal != SIGINT)
 		(void)message_progress_end(NULL);
 	(void)snprintf(reason, sizeof(reason), "signal %d", signal);
@@ -648,7 +676,10 @@ static int end_cancelled(const struct acquirer *acquirer)
 	return opts->conflict_exit_code;
 }
 
-/* Report that the key of the index-th name is a semaphore, and what to do. False: it is none, or the server cannot tell. */
+/*
+ * If the key of the index-th name is a semaphore, report that, and what to do. False: it is not a semaphore, or the
+ * server cannot tell.
+ */
 static bool report_semaphore(const struct opts *opts, struct rlock_conn *conn, size_t index)
 {
 	struct rlock_inspection *locks = NULL;
@@ -670,12 +701,12 @@ static bool report_semaphore(const struct opts *opts, struct rlock_conn *conn, s
 	return true;
 }
 
-/* After RLOCK_EKIND of a lock: the key may be a semaphore. Returns the exit code. */
+/* Report RLOCK_EKIND of a lock, whose key may be a semaphore. Returns the exit code. */
 static int report_other_kind(const struct opts *opts, struct rlock_conn *conn)
 {
 	size_t index = rlock_conn_error_name(conn);
 	char name[NAME_SHOWN_MAX], why[FAILURE_TEXT_MAX];
-	/* Print the failure now: the inspection below overwrites its text. */
+	/* Print the failure into why now, because report_semaphore overwrites its text. */
 	int code = caller_explain_failure(opts, conn, RLOCK_EKIND, why);
 
 	if (!report_semaphore(opts, conn, index))
@@ -691,7 +722,7 @@ static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status s
 
 	if (status == RLOCK_CANCELLED)
 		return end_cancelled(acquirer);
-	/* The lock is held by an rlock above us (is_ancestor), which waits for us. */
+	/* An rlock above us holds the lock (is_ancestor), and waits for us. */
 	if (status == RLOCK_EDEADLOCK && rlock_conn_failure(conn)->record.process.pid != 0) {
 		message_error(
 			"%s: deadlock: %s: %s",
@@ -756,13 +787,16 @@ static int end_without_renewer(const struct lease *lease)
 	return lease->exit_signal != 0 ? signals_die_by(lease->exit_signal) : lease->exit_code;
 }
 
-/* The part of the time for a connection in which a probe must be answered: a server that does not answer delays its error by this. */
+/*
+ * A probe must be answered within this part of the time for a connection. If a server does not answer, its error comes
+ * later by that time.
+ */
 #define PROBE_DIVISOR 4
 
 /*
- * With -n ask whether the lock is busy before a renewer is forked, which takes longer than the request: most jobs of a fleet that use
- * -n are told no. Only that answer counts. After any other the renewer acquires the lock, over the same connection. True: the lock is
- * busy, and all is reported.
+ * With -n ask whether the lock is busy before a renewer is forked: a fork takes longer than the request, and most jobs
+ * of a fleet that use -n find the lock busy. Any answer but "busy" is ignored: the renewer then acquires the lock, over
+ * the same connection. True: the lock is busy, and everything is reported.
  */
 static bool is_busy(struct acquirer *acquirer)
 {
@@ -814,8 +848,8 @@ static void acquirer_clear(struct acquirer *acquirer)
 }
 
 /*
- * Make the lease state, the owner and the hold id before the first request: if rlock or its renewer is killed, the other
- * process continues with them.
+ * Make the lease state, the owner and the hold id before the first request, so that front and renewer both know them:
+ * if one is killed, the other continues with them.
  */
 static int make_lease(struct acquirer *acquirer)
 {
@@ -898,7 +932,7 @@ static int acquire_and_hold(struct acquirer *acquirer, struct opts *opts)
 	return code;
 }
 
-/* The only place that decides the purpose from the options; later code reads it from the record or the lease. */
+/* Only this function decides the purpose by the options. Later code reads it from the record or the lease state. */
 static enum rlock_purpose purpose_of(const struct opts *opts)
 {
 	if (opts->command != NULL)

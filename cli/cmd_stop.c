@@ -23,11 +23,11 @@
 #define POLL_MIN_MS 10
 #define POLL_MAX_MS 250
 /*
- * Pause for at least a millisecond for each HOLDS_PER_MS holds. A request about thousands of holds takes the server some
- * ms, and it has other clients.
+ * The pause has at least a millisecond for each HOLDS_PER_MS holds: a request about thousands of holds takes the server
+ * some ms, and it must also serve other clients.
  */
 #define HOLDS_PER_MS 5
-/* When to report which holder is waited for, and how often to repeat it. */
+/* When to report first which holder is waited for, and how often to repeat the report. */
 #define PROGRESS_MS 1000
 #define PROGRESS_AGAIN_MS 60000
 /* Without --wait: how long to retry a server that was lost during the wait. */
@@ -36,13 +36,13 @@
 /* ---- one name ---- */
 
 struct stopping {
-	struct opts opts; /* with this name only */
+	struct opts opts; /* the options with this name only */
 	struct rlock_stop_request stop;
-	bool is_waiting; /* some of the holds have not ended */
+	bool is_waiting; /* some of the holds that were asked to stop have not ended */
 	int code;
 };
 
-/* Why the hold cannot be asked to stop. */
+/* Returns why the hold cannot be asked to stop. */
 static const char *why_not(const struct rlock_stop_hold *hold)
 {
 	if (hold->id[0] == '\0')
@@ -58,7 +58,7 @@ static const char *why_not(const struct rlock_stop_hold *hold)
 
 #define END_TEXT_MAX (WALL_CLOCK_TEXT_MAX + DURATION_TEXT_MAX)
 
-/* Print when the hold expires; empty: not known. */
+/* Print when the hold expires. Empty: this is not known. */
 static const char *print_end(const struct rlock_stop_hold *hold, char out[END_TEXT_MAX])
 {
 	int64_t until_ms = rlock_owner_kept_until_ms(hold->owner, strlen(hold->owner));
@@ -84,7 +84,7 @@ static void report_not_askable(const struct opts *opts, const struct rlock_stop_
 	usage_line(&line, PLAIN("rlock unlock --force"),
 		   { has_owner ? "--holder" : NULL, &owner, has_owner ? 1 : 0 });
 	usage_line_add_names(&line, opts->names, 1);
-	/* Permits without a record can only be broken all together. */
+	/* Permits without a record have no owner, so only all of them can be broken together. */
 	if (!has_owner)
 		message_error(
 			"%s: a client without a record cannot be asked: %s: end it there, then break "
@@ -99,7 +99,7 @@ static void report_not_askable(const struct opts *opts, const struct rlock_stop_
 			line.text);
 }
 
-/* Report the holds that cannot be asked; for the others set is_waiting and, at the first time, log the request. */
+/* Report the holds that cannot be asked. For the others set is_waiting and, only if is_first, log the request. */
 static void report_holds(struct stopping *stopping, const char *by, bool is_first)
 {
 	const struct rlock_stop_request *stop = &stopping->stop;
@@ -133,8 +133,8 @@ static void report_holds(struct stopping *stopping, const char *by, bool is_firs
 }
 
 /*
- * Send the request, or ask which holds are left. RLOCK_ENET: a retry may succeed. Otherwise RLOCK_OK: other failures are
- * reported, and set the exit code.
+ * Send the request to stop, or later ask which holds are left. Returns RLOCK_ENET if a retry may succeed. Otherwise
+ * returns RLOCK_OK; then a failure is already reported, and has set the exit code.
  */
 static enum rlock_status ask(struct stopping *stopping, struct rlock_conn *conn, const char *by,
 			     int64_t end_ms)
@@ -172,14 +172,14 @@ static enum rlock_status ask(struct stopping *stopping, struct rlock_conn *conn,
 struct round {
 	struct stopping *names;
 	size_t count;
-	size_t holds; /* how many holds are waited for */
+	size_t holds; /* number of holds that are waited for */
 	char by[RLOCK_NOTE_MAX];
 	bool is_unreached; /* the last request for at least one name got no reply */
-	/* A server has replied, or --wait was given: if a server is lost, wait for it. */
+	/* A server has replied, or --wait was given. So if a server is lost, wait for it. */
 	bool is_begun;
 };
 
-/* For each name, report the first holder that is waited for. how: the words before the holder. */
+/* For each name, report the first holder that is waited for. how: the words of the message before the holder. */
 static void report_waiting(const struct round *round, enum message_level level, const char *how)
 {
 	char name[NAME_SHOWN_MAX], holder[HOLDER_SHOWN_MAX];
@@ -193,7 +193,10 @@ static void report_waiting(const struct round *round, enum message_level level, 
 
 			if (!hold->can_be_asked)
 				continue;
-			/* Print the remaining lease: before its end the holder renews it, and so reads the request. */
+			/*
+			 * Print the remaining lease of a holder that runs. Before the lease ends, the holder renews it,
+			 * and so reads the request.
+			 */
 			if (proc_has_ended_here(&hold->record.process))
 				(void)snprintf(next, sizeof(next), "; its process has ended");
 			else
@@ -208,7 +211,7 @@ static void report_waiting(const struct round *round, enum message_level level, 
 	}
 }
 
-/* Ask for each name whose holds have not ended. Returns whether any of these names has holds left. */
+/* Ask about each name whose holds have not ended. Returns whether any name still has such holds. */
 static bool poll_holds(struct round *round, struct rlock_conn *conn, int64_t end_ms)
 {
 	bool is_waiting = false;
@@ -227,7 +230,7 @@ static bool poll_holds(struct round *round, struct rlock_conn *conn, int64_t end
 	return is_waiting;
 }
 
-/* Report the end of the wait, and set the exit codes of the names that are still held. */
+/* Report the end of the wait, and set the exit codes of the names whose holds have not ended. */
 static void end_wait(struct round *round, const struct rlock_conn *conn)
 {
 	if (!round->is_unreached)
@@ -249,7 +252,7 @@ static void await_all(const struct opts *opts, struct rlock_conn *conn, struct r
 	int64_t end_ms = opts->wait_ms < 0 ? INT64_MAX : rlock_deadline_ms(opts->wait_ms);
 	int64_t progress_ms = begun_ms + PROGRESS_MS;
 
-	/* If a server is down at the start, wait for it only with --wait. */
+	/* If a server does not reply at the start, wait for it only with --wait. */
 	round->is_begun = opts->wait_ms > 0;
 	while (poll_holds(round, conn, end_ms)) {
 		int64_t now_ms = rlock_now_ms();

@@ -73,8 +73,8 @@ static void overview_print(enum help_extent extent)
 }
 
 /*
- * Find the verb that name misspells, or "flock", "help" or "version"; NULL: none. Allow one slip, but not in the first
- * letter. A word with more slips may be a lock's name, and to suggest "unlock" or "stop" for it would do harm.
+ * Find the verb that name misspells, or "flock", "help" or "version"; NULL: none. Allow only one slip, and not in the
+ * first letter: a word with more slips may be a lock's name, and to suggest "unlock" or "stop" for it would do harm.
  */
 static const char *find_mistyped_verb(const char *name)
 {
@@ -92,7 +92,7 @@ static const char *find_mistyped_verb(const char *name)
 		       : NULL;
 }
 
-/* Report a word that is no verb. line: the corrected line; NULL: it is not certain. */
+/* Report a word that is no verb. line: the corrected line; NULL: no correction is certain. */
 static int report_no_verb(const char *name, const struct usage_line *line)
 {
 	const char *hint = suggest_verb(name);
@@ -130,7 +130,7 @@ static int help_on(const char *name, enum help_extent extent)
 	return output_end(0);
 }
 
-/* "help [VERB]", "--help [VERB]", "-h [VERB]" */
+/* Run "help [VERB]", "--help [VERB]" or "-h [VERB]". */
 static int help(int argc, char **argv)
 {
 	enum help_extent extent = strcmp(argv[1], "-h") == 0 ? HELP_SHORT : HELP_FULL;
@@ -154,8 +154,8 @@ static int version(void)
 /* ---- the verb ---- */
 
 /*
- * Print the corrected line of verb and words into suggestion. A command may follow a "--" in words. False: the meaning is not
- * certain.
+ * Print the line of verb and words, corrected if necessary, into suggestion. A command may follow a "--" in words.
+ * False: the meaning is not certain.
  */
 static bool correct(const struct verb *verb, char **words, size_t count,
 		    struct suggestion *suggestion)
@@ -237,14 +237,20 @@ static int report_unknown_verb(int argc, char **argv)
 		is_certain = true;
 		usage_line(&suggestion.line, PLAIN("rlock flock"), { NULL, argv + 1, count - 1 });
 	} else {
-		/* Suggest run only for one name and a command: otherwise the word is probably an unknown verb. */
+		/*
+		 * Suggest run only for one name and a command. Otherwise the word is probably an unknown verb, and not
+		 * a name.
+		 */
 		is_certain = correct(verbs_find("run"), argv + 1, count - 1, &suggestion) &&
 			     suggestion.has_command && suggestion.name_count == 1;
 	}
 	return report_no_verb(word, is_certain ? &suggestion.line : NULL);
 }
 
-/* Report an option before the verb, and show the line with the verb first. If there is no verb, run or flock was meant. */
+/*
+ * Report an option before the verb, and suggest the line with the verb first. If there is no verb, suggest run, or
+ * flock.
+ */
 static int report_option_first(int argc, char **argv)
 {
 	size_t count = (size_t)argc, index = 1;
@@ -310,7 +316,7 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
-	    /* With more words, -h is redis-cli's option for a host. */
+	    /* with more words, -h is redis-cli's option for a host */
 	    (strcmp(argv[1], "-h") == 0 && argc < 5))
 		return help(argc, argv);
 	if (strcmp(argv[1], "version") == 0 || strcmp(argv[1], "--version") == 0 ||

@@ -44,8 +44,9 @@ void metrics_free(struct metrics *metrics)
 /* ---- labels ---- */
 
 /*
- * Print the value of a label in quotes. Escape bytes that are not allowed as \xNN. Also escape a backslash before an x, so
- * that two values never look alike. Prometheus requires a backslash before each backslash and each quote.
+ * Print the value of a label in quotes. Escape bytes that are not allowed as \xNN. Also escape a backslash before an x,
+ * so that two values never look alike. Write another backslash before each backslash and each quote, because Prometheus
+ * requires it.
  */
 static void put_value(FILE *out, const struct rlock_name *value)
 {
@@ -71,7 +72,7 @@ static void put_value(FILE *out, const struct rlock_name *value)
 	(void)putc('"', out);
 }
 
-/* Print a label, unless its value is empty: to Prometheus that is the same as no label. */
+/* Print a label. Leave out a label whose value is empty, because to Prometheus both are the same. */
 static void put_bytes(FILE *out, const char *label, const struct rlock_name *value)
 {
 	if (value->len == 0)
@@ -85,7 +86,10 @@ static void put_text(FILE *out, const char *label, const char *value)
 	put_bytes(out, label, &(struct rlock_name){ value, strlen(value) });
 }
 
-/* Begin a sample with the labels that all samples have. The caller prints further labels and the value to the result. */
+/*
+ * Begin a sample with the labels that all samples have. Returns the stream to which the caller prints further labels
+ * and the value.
+ */
 static FILE *begin_sample(struct metrics *metrics, enum metric metric,
 			  const struct rlock_inspection *lock)
 {
@@ -105,7 +109,10 @@ struct parts {
 	struct rlock_name user, program;
 };
 
-/* The note without the URL of a CI job at its end: each job has its own URL, and would be a new time series. */
+/*
+ * The note without the URL of a CI job at its end. With it, each job would be a new time series, since each has its own
+ * URL.
+ */
 static struct rlock_name without_url(const struct rlock_name *note)
 {
 	static const char start[] = " http";
@@ -118,8 +125,8 @@ static struct rlock_name without_url(const struct rlock_name *note)
 }
 
 /*
- * Read "USER@HOST pid NUMBER PROGRAM" or "USER@HOST owner ID", the default notes; the second has no program. Both parts are
- * empty if the note has another form.
+ * Read user and program from a default note: "USER@HOST pid NUMBER PROGRAM", or "USER@HOST owner ID", which has no
+ * program. Both parts are empty if the note has another form.
  */
 static struct parts parts_of(const struct rlock_name *whole)
 {
@@ -148,7 +155,7 @@ static bool are_equal(const struct rlock_name *a, const struct rlock_name *b)
 	return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
 }
 
-/* Whether the samples of a and b would have the same labels, except for the owner. */
+/* Whether the samples of a and b would have the same labels without the owner. */
 static bool are_twins(const struct rlock_holder *a, const struct rlock_holder *b)
 {
 	struct parts first = parts_of(&a->note), second = parts_of(&b->note);
@@ -194,7 +201,10 @@ static void add_holder(struct metrics *metrics, const struct rlock_inspection *l
 
 		if (other == holder || !are_twins(other, holder))
 			continue;
-		/* Print one sample for a writer that also reads: Prometheus refuses a second one with the same labels. */
+		/*
+		 * A writer that also reads is two holders with the same owner. Print one sample for both, since
+		 * Prometheus refuses two with the same labels.
+		 */
 		if (other < holder && !has_expired(other) &&
 		    are_equal(&other->owner, &holder->owner))
 			return;

@@ -1,6 +1,6 @@
 /*
- * Print locks in the text format of Prometheus. It requires all samples of a metric together, so they are collected by
- * metric.
+ * Print locks in the text format of Prometheus, which requires all samples of a metric together. So the samples are
+ * collected by metric.
  */
 #ifndef METRICS_H
 #define METRICS_H
@@ -12,9 +12,9 @@
 
 enum metric { METRIC_HELD, METRIC_TTL, METRIC_WAITERS, METRIC_PERMITS, METRIC_COUNT };
 
-/* Do not copy this struct: its streams store the addresses of text and len. */
+/* Do not copy this struct, because its streams have stored the addresses of text and len. */
 struct metrics {
-	/* There are several servers, so each sample names its server. */
+	/* there are several servers, so each sample names its server */
 	bool has_servers;
 	struct {
 		FILE *out; /* writes to text */

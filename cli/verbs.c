@@ -1,6 +1,6 @@
 /*
- * The table of verbs, from which `rlock help` and the messages about verbs are made.
- * options/table.c says which options a verb takes.
+ * The table of verbs. `rlock help` and the messages about verbs are made from it. options/table.c decides which options
+ * a verb takes.
  */
 #include <string.h>
 

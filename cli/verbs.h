@@ -19,17 +19,20 @@ const struct verb *verbs_find(const char *name);
 /* Each function runs one verb, as main or act of struct verb. */
 int cmd_lock(struct opts *opts); /* run, lock, fair, read, write */
 int cmd_sem(struct opts *opts);
-/* Read the options of flock(1), and run the verb. argv[0] is not read. */
+/* Read the options of flock(1), and run the verb. argv[0] is ignored. */
 int cmd_flock(int argc, char **argv);
 int cmd_flock_help(void);
 int cmd_unlock(const struct opts *opts, struct rlock_conn *conn);
-/* Release a hold that a process has for a descriptor. Returns the exit code; 0 also if another release was faster. */
+/*
+ * Release a hold that a process has for a descriptor. Returns the exit code; 0 also if another unlock released it
+ * first.
+ */
 int cmd_unlock_file(const struct opts *opts, struct rlock_conn *conn, const struct hold_file *file);
 int cmd_stop(const struct opts *opts, struct rlock_conn *conn);
 int cmd_renew(const struct opts *opts, struct rlock_conn *conn);
 int cmd_status(const struct opts *opts, struct rlock_conn *conn);
 int cmd_list(const struct opts *opts, struct rlock_conn *conn);
-/* Connect, and check everything. Without a server, still check the settings and this machine. */
+/* Connect, and check everything. Without a server, check only the settings and this machine. */
 int cmd_check(struct opts *opts);
 
 /*
