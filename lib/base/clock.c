@@ -15,7 +15,7 @@
 /* Longest timeout of one poll(2), whose timeout does not count the time while the machine is suspended. */
 #define STEP_MS 1000
 
-/* With more descriptors than this, timer included, a long wait uses steps of STEP_MS instead of a timer. */
+/* With more descriptors than this, the timer included, a long wait polls in steps of STEP_MS instead of using a timer. */
 #define SET_MAX 16
 
 int64_t rlock__now_us(void)
@@ -82,7 +82,7 @@ static int timer_open(int64_t deadline_ms)
 	return timer;
 }
 
-/* Poll until deadline_ms, by a timer. 0 before that time: no timer could be made. */
+/* Poll until deadline_ms, by a timer. Returns 0 before that time if no timer could be made. */
 static int poll_with_timer(struct pollfd *fds, size_t count, int64_t deadline_ms)
 {
 	struct pollfd set[SET_MAX];

@@ -26,7 +26,7 @@ static inline int64_t rlock__time_add(int64_t start_ms, int64_t span_ms)
 /* The time in microseconds, on the clock of rlock_now_ms. */
 int64_t rlock__now_us(void);
 
-/* A random time from 0 to most_ms: waiters must not act in step. */
+/* A random duration from 0 to most_ms, so that waiters do not act in step. */
 int64_t rlock__jitter_ms(int64_t most_ms);
 
 #endif

@@ -12,10 +12,10 @@
 
 struct rlock__error {
 	enum rlock_status status; /* status of the last failure */
-	const char *server;       /* that the text is about; belongs to its connection */
+	const char *server;       /* the server that the text is about; belongs to its connection */
 	/*
-	 * peer: the server that the session connects to; NULL: none. origin: that of the session's address. See
-	 * rlock__fail_peer.
+	 * peer: the server that the session connects to; NULL: none. origin: the member of the session's address.
+	 * rlock__fail_peer uses both.
 	 */
 	const char *peer, *origin;
 	rlock_trace_fn trace; /* NULL: none */

@@ -5,7 +5,10 @@
 
 #include "base/events.h"
 
-/* The descriptor to poll; -1: none. Without on_event nothing reads the descriptor: while masked, a poll for it would spin. */
+/*
+ * The descriptor to poll; -1: none. Without on_event nothing reads the descriptor. So do not poll it while events are masked:
+ * once readable, it would end each poll immediately.
+ */
 static int polled_fd(const struct rlock__events *events)
 {
 	if (events == NULL || (events->is_masked && events->on_event == NULL))

@@ -162,7 +162,7 @@ size_t rlock_percent_encode(const char *text, size_t len, const char *keep, char
 			piece[0] = text[i];
 			made = 1;
 		}
-		/* The first piece that doesn't fit ends the output, also for shorter pieces after it. */
+		/* The first piece that does not fit ends the output, even if shorter pieces come after it. */
 		if (used == needed && used + made < out_size) {
 			memcpy(out + used, piece, made);
 			used += made;

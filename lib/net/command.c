@@ -38,7 +38,7 @@ static enum rlock_status run(struct rlock__connection *connection, int argc, con
 	return result.status;
 }
 
-/* Run a command. RLOCK_OK: the reply has that type; *integer_out is its number, for an integer. */
+/* Run a command. RLOCK_OK: the reply is of this type. *integer_out: the number of the reply if it is an integer, else 0. */
 static enum rlock_status run_for(struct rlock__connection *connection, int argc, const char **argv,
 				 int64_t deadline_ms, int type, long long *integer_out)
 {
@@ -53,7 +53,10 @@ static enum rlock_status run_for(struct rlock__connection *connection, int argc,
 	else if (reply->type != type)
 		status = rlock__fail(&connection->error, RLOCK_ESERVER, "unexpected reply to %s",
 				     argv[0]);
-	/* Close the stream, as after a script: if the server is a replica now, its host name may lead to the new master. */
+	/*
+	 * Close the stream, as after a script: if the server has become a replica, its host name may by now lead to the new
+	 * master.
+	 */
 	if (status == RLOCK_ENET)
 		rlock__connection_abandon(connection);
 	freeReplyObject(reply);
@@ -76,7 +79,7 @@ enum rlock_status rlock__command_wait(struct rlock__connection *connection, size
 	long long acknowledged = 0;
 	enum rlock_status status;
 
-	/* A new connection has written nothing, and WAIT would count every replica. */
+	/* Fail if the connection was closed. A new connection has written nothing, so on it WAIT would count every replica. */
 	if (!rlock__connection_is_open(connection))
 		return rlock__fail(
 			&connection->error, RLOCK_ENET,
@@ -121,8 +124,8 @@ static bool is_acknowledgement(const redisReply *reply)
 }
 
 /*
- * Set the error for a denied SUBSCRIBE. RLOCK_EACL: the user lacks a right, which the text names. RLOCK_EUNSUPPORTED: any other denial,
- * for example by a proxy or a full server; the waiter then polls without messages.
+ * Set the error for a denied SUBSCRIBE. RLOCK_EACL: the user lacks a right, which the text names. RLOCK_EUNSUPPORTED: the cause
+ * is another one, for example a proxy or a full server. The waiter then polls without messages.
  */
 static enum rlock_status fail_denied(struct rlock__connection *connection, const redisReply *reply)
 {
@@ -135,7 +138,10 @@ static enum rlock_status fail_denied(struct rlock__connection *connection, const
 			   rlock_escape(reply->str, reply->len, shown, sizeof(shown)));
 }
 
-/* Count the acknowledgements of channels. Messages between them are dropped: an attempt follows in any case. */
+/*
+ * Count the acknowledgements of channels. Drop messages that come between them, because the waiter makes an attempt after the
+ * request in any case. True: all channels are acknowledged, or one was denied.
+ */
 static bool take_acknowledgement(void *ctx, struct rlock__connection *connection, redisReply *reply,
 				 enum rlock_status *status_out)
 {
@@ -210,7 +216,7 @@ static bool ends_with(const redisReply *text, const char *end)
 }
 
 /*
- * In how many ms a message asks for an attempt.
+ * In how many ms the waiter should make an attempt because of this message; INT64_MAX: the message asks for none.
  * wire: Redisson publishes 0 or 1, or the number of free permits. Our scripts publish a time in ms on a waiter's own channel.
  */
 static int64_t retry_after_ms_of(const redisReply *reply, const char *waiter)

@@ -198,7 +198,7 @@ static bool end(struct rlock__connection *connection, enum rlock_status status)
 		}
 	}
 	rlock__session_end_command(&connection->session);
-	/* After ASK the next request goes to the slot's owner, over another stream. */
+	/* After ASK, close the stream: the next request goes to the slot's owner, over another stream. */
 	if (rlock__topology_undo_ask(connection->topology))
 		rlock__session_close(&connection->session);
 	request->status = status;
@@ -250,7 +250,10 @@ bool rlock__request_redirect(struct rlock__connection *connection, const char *e
 	return true;
 }
 
-/* Choose the next node. Remember the unreachable one: if a node redirects to it, the error must name it (fail_unreachable). */
+/*
+ * Choose the next node. Remember the unreachable one, and why: if another node redirects to it, the error must name it
+ * (fail_unreachable).
+ */
 static bool try_next(struct rlock__connection *connection)
 {
 	const char *server = rlock_url_server(rlock__topology_server(connection->topology));
@@ -278,7 +281,7 @@ static bool fail_unreachable(struct rlock__connection *connection)
 	return true;
 }
 
-/* Fail since no node knows the address of the slot's owner: each would redirect to another one endlessly. */
+/* Fail because no node knows the address of the slot's owner: the nodes would redirect the request to each other endlessly. */
 static enum rlock_status fail_without_address(struct rlock__connection *connection,
 					      const char *words)
 {
@@ -385,7 +388,10 @@ static enum rlock_status fail_dead(struct rlock__connection *connection, const c
 	return RLOCK_ENET;
 }
 
-/* Read the list of nodes. If it is denied or names no failed node, the first reply stays the result. */
+/*
+ * Read the list of nodes. If the command is denied, or the list has no failed node, the reply to the request itself stays the
+ * result.
+ */
 static bool nodes_step(struct rlock__connection *connection)
 {
 	struct rlock__request *request = &connection->request;
@@ -498,7 +504,7 @@ void rlock__request_abandon(struct rlock__connection *connection)
 	clear_request(connection);
 }
 
-/* Read the reply to an abandoned request if it has come: then the stream can be used again. */
+/* If the reply to an abandoned request has come, read it, so that the stream can be used again. */
 static void take_late_reply(struct rlock__connection *connection)
 {
 	struct rlock__request *request = &connection->request;
@@ -550,8 +556,8 @@ void rlock__request_start(struct rlock__connection *connection, bool needs_login
 }
 
 /*
- * If a reply is outstanding, reset the stream, so that the kernel stops sending the abandoned request. The server may carry it out
- * all the same, so every request must be idempotent.
+ * Begin a request. If the reply to an earlier request is outstanding, reset the stream, so that the kernel stops sending the
+ * earlier request. The server may carry out that request all the same, so every request must be idempotent.
  */
 void rlock__request_begin(struct rlock__connection *connection,
 			  const struct rlock__command *command, int64_t deadline_ms)

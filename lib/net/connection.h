@@ -39,7 +39,7 @@ struct rlock__command {
 struct rlock__result {
 	enum rlock_status status;
 	bool was_sent;            /* The server may have received the command. */
-	uint64_t server_number;   /* identifies that server */
+	uint64_t server_number;   /* identifies the server of was_sent */
 	struct redisReply *reply; /* The caller frees it. NULL: none. */
 	bool was_denied;      /* With RLOCK_ENET: the server replied that it cannot serve us now. */
 	size_t missing_count; /* pipelined commands whose reply was 0 */
@@ -75,8 +75,9 @@ struct rlock__request {
 	/* Called for each of several replies; NULL: the first reply is the result. */
 	rlock__take_reply_fn take_reply;
 	void *take_reply_ctx;
-	size_t unacknowledged;    /* channels without a reply to SUBSCRIBE */
-	enum rlock_status status; /* The result is status, session.was_sent and reply. */
+	size_t unacknowledged; /* channels without a reply to SUBSCRIBE */
+	/* The result of a complete request has status, reply, missing_count, was_denied, and session.was_sent. */
+	enum rlock_status status;
 	/* The first reply. It is dropped if the request ends while replies to pipelined commands are missing. */
 	struct redisReply *reply;
 	size_t pipelined_count, pipelined_left, missing_count;
@@ -104,14 +105,14 @@ enum rlock_status rlock__connection_new(const struct rlock_url *url,
  */
 enum rlock_status rlock__connection_twin(const struct rlock__connection *connection,
 					 struct rlock__connection **out);
-/* Make a connection to one node of the cluster. It does not follow redirections: they are errors there. */
+/* Make a connection to one node of the cluster. The connection does not follow redirections: on it, they are errors. */
 enum rlock_status rlock__connection_to_node(const struct rlock__connection *connection,
 					    const char *host, int port,
 					    struct rlock__connection **out);
 void rlock__connection_free(struct rlock__connection *connection);
 /*
- * Close the connection, and end its request. In the child of a fork() the server does not notice: the parent's descriptor stays
- * open.
+ * Close the connection, and end its request. In the child of a fork(), the server does not notice that, because the parent's
+ * descriptor stays open.
  */
 void rlock__connection_close(struct rlock__connection *connection);
 /* Close the connection, since its server cannot serve us: in a cluster the next request begins at another node. */
@@ -181,8 +182,8 @@ void rlock__request_start(struct rlock__connection *connection, bool needs_login
 
 /*
  * Poll for the requests of connections until one of them can advance, the callback of an event has run (events may be NULL), or
- * until_ms. RLOCK_CANCELLED: an event ended the wait. RLOCK_ESYS: with errno. Pass no connection whose request is complete: it can
- * end the poll immediately.
+ * until_ms is reached. RLOCK_CANCELLED: an event ended the wait. RLOCK_ESYS: with errno. Pass no connection whose request is
+ * complete: it can end the poll immediately.
  */
 enum rlock_status rlock__request_poll_all(struct rlock__connection *const *connections,
 					  size_t count, struct rlock__events *events,

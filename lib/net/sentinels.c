@@ -18,14 +18,14 @@
 #include "url/url.h"
 
 /*
- * Wait this long from the start of a query for further answers, although the received ones are enough: one answer, or a
- * majority. A query that needs all answers waits until its deadline.
+ * How long to wait, from the start of a query, for further answers when one answer is enough: for a query that needs only one, or if
+ * there are one or two sentinels. A query that needs all answers waits until its deadline.
  */
 #define GRACE_MS 200
 /*
- * How long to wait for the other sentinels after a majority has named one master: one of the others may lead a
- * failover, and know the new master first. Longer than an answer takes within a network. Short, since one dead sentinel
- * delays each grant by this time.
+ * How long to wait for the other sentinels after a majority has named one master: one of the others may lead a failover, and know
+ * the new master first. The time is longer than an answer takes within a network. It is short, because one dead sentinel delays
+ * each grant by this time.
  */
 #define REST_MS 20
 /*
@@ -44,19 +44,21 @@ struct sentinel {
 	struct rlock__error error;
 	enum rlock_status status; /* RLOCK_BUSY: no answer yet */
 	size_t replies;
-	struct rlock_url *master;  /* NULL: not named yet */
-	char address[ADDRESS_MAX]; /* of the master, untranslated */
-	char run_id[RUN_ID_MAX];   /* of the master; empty: unknown */
-	int64_t epoch;             /* config-epoch of its answer */
+	struct rlock_url *master; /* NULL: not named yet */
+	/* Address of the master as the sentinel writes it, not translated by the map of the URL. */
+	char address[ADDRESS_MAX];
+	char run_id[RUN_ID_MAX]; /* of the master; empty: unknown */
+	int64_t epoch;           /* config-epoch of its answer */
 };
 
 struct rlock__sentinels {
 	const struct rlock_url *url;
-	const struct rlock__session *like; /* session to the server */
-	struct rlock__text queries;        /* commands that each sentinel gets */
+	/* Session to the server. The sessions to sentinels use the same client name, TLS context and error. */
+	const struct rlock__session *like;
+	struct rlock__text queries; /* commands that each sentinel gets */
 	enum rlock__sentinels_need need;
 	int64_t deadline_ms, grace_end_ms;
-	/* End of the wait for the rest; 0: no majority names one master yet. */
+	/* Until when to wait for the other answers; 0: the answers do not agree on one master yet. */
 	int64_t rest_end_ms;
 	/* A sentinel that names the best master; NULL: no answer. */
 	const struct sentinel *best;
@@ -250,8 +252,8 @@ static void keep_password(struct sentinel *sentinel)
 }
 
 /*
- * Drop a denied password that an earlier query had fetched, so that the next attempt fetches the current one. False:
- * there was none.
+ * Drop a denied password that an earlier query had fetched, so that the next attempt fetches the current one. False: no fetched
+ * password was kept.
  */
 static bool forget_password(struct rlock_url *url)
 {
@@ -284,8 +286,8 @@ static void sentinel_begin(const struct rlock__sentinels *sentinels, struct sent
 	rlock__session_init(&sentinel->session, sentinel->url, like->client_name, like->tls_context,
 			    &sentinel->error);
 	/*
-	 * The send cannot fail, since no stream is open: it only stores the commands. The begin can fail only because of the
-	 * password: TLS is loaded already.
+	 * rlock__session_send cannot fail here: without an open stream it only stores the commands. rlock__session_begin can fail
+	 * only because of the password: TLS is loaded already.
 	 */
 	(void)rlock__session_send(&sentinel->session, &sentinels->queries, false, deadline_ms);
 	status = rlock__session_begin(&sentinel->session, deadline_ms);
@@ -345,8 +347,8 @@ static bool has_vote(const struct rlock__sentinels *sentinels, const struct sent
 }
 
 /*
- * Whether both sentinels name one server: by the same address, or by host name and IP address, if their runid is the
- * same.
+ * Whether both sentinels name one server: they name the same address; or one names it by host name and the other by IP address,
+ * but with the same runid.
  */
 static bool is_same_master(const struct sentinel *a, const struct sentinel *b)
 {
@@ -422,8 +424,8 @@ static void find_best(struct rlock__sentinels *sentinels, const char *server,
 }
 
 /*
- * Report the failure of one sentinel: if most of them answered with an error, the first of these errors. Else report the
- * first unreachable sentinel: its RLOCK_ENET has the caller retry.
+ * Fail with the error of one sentinel. If most sentinels have answered, all with errors, use the first of these errors. Else use
+ * the error of the first unreachable sentinel: its RLOCK_ENET makes the caller retry.
  */
 static enum rlock_status fail_all(const struct rlock__sentinels *sentinels)
 {
@@ -462,7 +464,7 @@ void rlock__sentinels_query(struct rlock__sentinels *sentinels, enum rlock__sent
 }
 
 /*
- * Whether to stop waiting for the outstanding answers. Sets rest_end_ms when a majority has named one master.
+ * Whether to stop waiting for the outstanding answers. Set rest_end_ms when the answers agree on one master.
  */
 static bool is_enough(struct rlock__sentinels *sentinels,
 		      const struct rlock__sentinels_found *found)

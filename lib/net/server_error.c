@@ -33,8 +33,8 @@ struct meaning {
 };
 
 /*
- * A row has RLOCK_ENET, as for an unreachable server, if the state of the server can end (it loads, is busy, has lost its master). The
- * request is then retried within the wait.
+ * A row has RLOCK_ENET, as for an unreachable server, if the cause can pass: the server loads, is busy, or has lost its master.
+ * The request is then retried within the wait.
  */
 static const struct meaning meanings[] = {
 	/* The lock's slot is moving, and the keys of the request are split between the two nodes. */
@@ -108,7 +108,7 @@ static bool starts_with(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* Whether a command in a script failed since the slot is moving, where a plain command gets TRYAGAIN. */
+/* Whether a command in a script failed because the slot is moving. A plain command gets TRYAGAIN then. */
 static bool is_slot_moving(const char *words)
 {
 	/* Redis 6.2, Redis 7 and Valkey 9.1 begin this text differently. */
@@ -257,7 +257,10 @@ static enum rlock_status missing_right(struct rlock__error *error, const char *w
 		return rlock__fail(error, RLOCK_EACL,
 				   "denied by the server: the user may not use the lock's "
 				   "channel: it needs the ACL rule &redisson_*");
-	/* A key that is denied inside a script is a timeout key: a script gets all other keys as arguments (next error). */
+	/*
+	 * If the error mentions the script, the denied key is a timeout key, whose name the script makes. A script gets all other
+	 * keys as arguments: their error is the next one.
+	 */
 	if (is_about_keys && strstr(words, "script") != NULL)
 		return rlock__fail(error, RLOCK_EACL,
 				   "denied by the server: the user may not use the keys of a "

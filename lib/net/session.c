@@ -37,7 +37,10 @@ static void password_end(struct rlock__session *session)
 	session->password = (struct rlock__password){ 0 };
 }
 
-/* Begin a fetch, or continue the one that an earlier attempt to connect has begun: it may take longer than one attempt. */
+/*
+ * Begin a fetch of the password. If an earlier attempt to connect has begun one, continue that: a fetch may take longer than one
+ * attempt.
+ */
 static enum rlock_status password_begin(struct rlock__session *session, int64_t end_ms)
 {
 	struct rlock__password *password = &session->password;
@@ -176,8 +179,8 @@ static enum rlock_status take_step(struct rlock__error *error, const char *step,
 }
 
 /*
- * Whether the error means that the server closes the connection (too many clients, protected mode), instead of denying this step. For
- * CLIENT SETNAME any error but NOPERM and "unknown command" means that.
+ * Whether the server denies not only this step of the login, but closes the connection: it has too many clients, or is in
+ * protected mode. For CLIENT SETNAME any error but NOPERM and "unknown command" means that.
  */
 static bool is_greeting(const char *step, const char *error)
 {
@@ -230,7 +233,10 @@ static void show_command(const struct rlock__session *session, char *out, size_t
 		       verb);
 }
 
-/* Fail since the server closed the connection, and name the command: a proxy does so at a command that it does not know. */
+/*
+ * Fail because the server closed the connection, and name the command: a proxy closes the connection at a command that it does
+ * not know.
+ */
 static enum rlock_status fail_closed(const struct rlock__session *session, const char *why)
 {
 	bool is_plain_tcp = rlock_url_scheme(session->address.server) != RLOCK_SCHEME_UNIX;
@@ -281,7 +287,7 @@ static enum rlock_status fail_stream(struct rlock__session *session)
 	return close_failed(session, explain_stream(session));
 }
 
-/* Fail at the deadline. The stream stays open, for fire and forget. */
+/* Fail at the deadline. The stream stays open, for rlock__request_fire_and_forget. */
 static enum rlock_status fail_slow(struct rlock__session *session)
 {
 	return rlock__fail(session->error, RLOCK_ENET, "no answer from %s in time",
@@ -289,8 +295,8 @@ static enum rlock_status fail_slow(struct rlock__session *session)
 }
 
 /*
- * Wait at least this long for a reply after its command was sent, or as long as the whole request may take, if that is shorter. A live
- * server replies in this time. A longer wait would use up the lease while its renewal waits.
+ * Wait at least this long for the reply after a command was sent; or as long as the whole request may take, if that is shorter. A
+ * live server replies in this time. A longer wait would use up the lease while its renewal waits.
  */
 #define REPLY_MIN_MS 250
 

@@ -19,7 +19,10 @@ struct rlock_url;
 
 enum rlock__session_state {
 	RLOCK__SESSION_CLOSED,
-	/* Waiting for the owner to set address. The password is fetched in parallel, until the login. */
+	/*
+	 * Wait for the owner to set address. In this state and the two after it, the password is fetched meanwhile: only the
+	 * login needs it.
+	 */
 	RLOCK__SESSION_ADDRESS,
 	RLOCK__SESSION_CONNECT, /* Find the IP address of a host name, and connect the socket. */
 	RLOCK__SESSION_TLS,
@@ -50,7 +53,7 @@ struct rlock__password {
 /* The login on one stream. All zero: nothing was sent. */
 struct rlock__login {
 	const char *steps[RLOCK__LOGIN_STEPS]; /* names of the commands */
-	size_t count, answered;                /* steps sent, replies read */
+	size_t count, answered;                /* steps that were sent; steps with a reply */
 	enum rlock_status status;              /* of the first step that failed */
 };
 
@@ -83,13 +86,13 @@ struct rlock__session {
 	int64_t reach_end_ms; /* deadline for reaching the server, before the login */
 	struct rlock__connector connector;
 	struct rlock__stream stream;
-	struct rlock__login login; /* on that stream */
+	struct rlock__login login; /* on the stream */
 	/* The error that the server sent instead of serving this stream: it explains why the stream is closed next. Empty: none. */
 	char early_error[RLOCK__EARLY_ERROR_MAX];
-	bool has_served; /* a command on this stream */
+	bool has_served; /* The stream has served a command. */
 	/* A command on any stream was served: the URL's scheme is right. */
 	bool has_ever_served;
-	/* A reply is outstanding that nobody waits for: only fire and forget may use the stream. */
+	/* The reply to an abandoned request is outstanding: only rlock__request_fire_and_forget may use the stream. */
 	bool is_stale;
 	bool has_traced_name; /* The denial of CLIENT SETNAME was traced. */
 	/* The server of the last address could not be reached: another server may serve the request. */

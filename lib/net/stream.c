@@ -125,8 +125,8 @@ static struct rlock__resolver *resolver_new(const char *host, const char *port)
 /* ---- one address ---- */
 
 /*
- * Begin or continue to connect: connect(2) fails with EALREADY or EISCONN in the latter case. RLOCK_ENET: with errno. Only the failure
- * of the last address becomes an error.
+ * Begin or continue to connect. To continue, call connect(2) again: it then fails with EALREADY, or with EISCONN once the socket is
+ * connected. RLOCK_ENET: with errno. Only the failure of the last address becomes an error.
  */
 static enum rlock_status connect_address(struct rlock__connector *connector)
 {
@@ -384,7 +384,7 @@ static void *create_array(const redisReadTask *task, element_count count)
 	return stream->usual->createArray(task, count);
 }
 
-/* Pass received bytes to the parser. */
+/* Pass received bytes to the parser. False: out of memory. */
 static bool feed(struct rlock__stream *stream, const char *bytes, size_t len)
 {
 	stream->bytes += len;
@@ -464,8 +464,8 @@ void rlock__stream_close(struct rlock__stream *stream)
 }
 
 /*
- * Without a reset the kernel would continue to send for minutes after a close, though the request is abandoned. A reset undoes
- * nothing: the server carries out what its machine has received.
+ * Let the next close reset the connection. Otherwise the kernel would continue to send for minutes after the close, although the
+ * request is abandoned. A reset undoes nothing: the server carries out what its machine has received.
  */
 void rlock__stream_reset(struct rlock__stream *stream)
 {
@@ -592,7 +592,7 @@ bool rlock__stream_fill(struct rlock__stream *stream)
 
 /* ---- TLS ---- */
 
-/* The last records of the handshake are sent in one write with the first commands. */
+/* Keep the last records of the handshake in the output, so that they are sent in one write with the first commands. */
 bool rlock__stream_handshake(struct rlock__stream *stream, bool *is_over)
 {
 	*is_over = stream->tls == NULL;
@@ -631,8 +631,9 @@ const char *rlock__stream_why(const struct rlock__stream *stream)
 }
 
 /*
- * Wait shortly until the server has read to the end, and closes. If our socket were closed when an earlier reply arrives, the kernel
- * would reset the connection, and the server would not read the rest.
+ * Close our side, then wait, for AWAIT_END_MS at most, until the server has read all that we sent, and closes its side. If our
+ * socket were closed when an earlier reply arrives, the kernel would reset the connection, and the server would not read the
+ * rest.
  */
 void rlock__stream_await_end(struct rlock__stream *stream, struct rlock__events *events)
 {

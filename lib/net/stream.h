@@ -61,9 +61,10 @@ struct rlock__stream {
 	redisReader *replies;                   /* NULL: closed */
 	const redisReplyObjectFunctions *usual; /* hiredis' functions that make replies */
 	redisReplyObjectFunctions functions;    /* these functions, with our own for arrays */
-	size_t elements, bytes;                 /* of the incomplete reply: announced, received */
-	const char *excess;                     /* the limit that a reply exceeds; NULL: none */
-	struct rlock__tls *tls;                 /* NULL: none */
+	/* Of the incomplete reply: how many elements it has announced, and how many of its bytes were received. */
+	size_t elements, bytes;
+	const char *excess;     /* the limit that a reply exceeds; NULL: none */
+	struct rlock__tls *tls; /* NULL: none */
 	int fd;
 	struct rlock__text output; /* queued bytes; empty when all are written */
 	size_t sent;               /* bytes of output already written */
@@ -96,7 +97,7 @@ bool rlock__stream_flush(struct rlock__stream *stream);
 /* What to poll for: writing if bytes are queued, else reading. */
 struct pollfd rlock__stream_await(const struct rlock__stream *stream);
 
-/* Read from the socket once. False: the stream is broken. End of file may show only in rlock__stream_next. */
+/* Read from the socket once. False: the stream is broken. The end of the stream may show only in rlock__stream_next. */
 bool rlock__stream_fill(struct rlock__stream *stream);
 /* *out: the next complete reply, which the caller frees; NULL: none yet. False: the stream is broken. */
 bool rlock__stream_next(struct rlock__stream *stream, struct redisReply **out);
@@ -106,7 +107,10 @@ const char *rlock__stream_why(const struct rlock__stream *stream);
 bool rlock__stream_was_closed(const struct rlock__stream *stream);
 /* Whether the stream may be broken for lack of TLS: nothing was received, or a TLS alert. */
 bool rlock__stream_may_lack_tls(const struct rlock__stream *stream);
-/* Shut down our side, and wait shortly until the server has read to the end. Events can end the wait. */
+/*
+ * Close our side, and wait for a short time until the server has read all that we sent, and closes its side. Events can end the
+ * wait.
+ */
 void rlock__stream_await_end(struct rlock__stream *stream, struct rlock__events *events);
 
 #endif

@@ -171,7 +171,7 @@ static bool load(const char **why_out)
 
 #endif
 
-/* ---- why it failed ---- */
+/* ---- why TLS failed ---- */
 
 /* OpenSSL's text for its last error. Never NULL. */
 static const char *last_reason(void)
@@ -362,7 +362,7 @@ static bool sources_set(struct rlock__tls_context *context, const struct rlock_u
 
 /* ---- whether a source has changed ---- */
 
-/* Add the facts that change when a file is replaced (inode) or written (ctime, size). */
+/* Add to the hash the facts about a file that change when the file is replaced (inode) or written (ctime, size). */
 static uint64_t hash_stat(uint64_t hash, const struct stat *stat)
 {
 	const int64_t facts[] = { (int64_t)stat->st_dev, (int64_t)stat->st_ino,
@@ -372,7 +372,7 @@ static uint64_t hash_stat(uint64_t hash, const struct stat *stat)
 	return rlock__hash(hash, facts, sizeof(facts));
 }
 
-/* Add all files of a directory: OpenSSL caches the certificates that it has read there. */
+/* Add the facts about all files of a directory, because OpenSSL caches the certificates that it has read there. */
 static uint64_t hash_directory(uint64_t hash, const char *path)
 {
 	DIR *dir = opendir(path);
@@ -919,8 +919,8 @@ struct rlock__tls {
 	char *name;             /* expected name of the server */
 	bool is_established, has_kept_session, has_ended;
 	/*
-	 * Why TLS has failed: a text of explain, and OpenSSL's reason. NULL: it has not. The error is set only by rlock__tls_fail, after the
-	 * replies that came before the failure.
+	 * Why TLS has failed: a text of explain, and OpenSSL's reason. NULL: TLS has not failed. Only rlock__tls_fail sets the
+	 * error, when the replies that came before the failure have been read.
 	 */
 	const char *failure, *reason;
 };

@@ -9,9 +9,9 @@
  * that got no reply, the next one begins at another node.
  *
  * Sentinels: each time a connection is opened, all sentinels are queried for the master. ROLE then confirms that the
- * server still is a master. When a reply has come and the last query is old, the sentinels are queried once more: a
- * grant counts only if a majority still names this server. Otherwise the reply is dropped, the connection is closed,
- * and the retry finds the new master.
+ * server still is a master. When a reply has come and the last query is old, the sentinels are queried once more. If they
+ * name another server, the reply is dropped, the connection is closed, and the retry finds the new master. A grant counts
+ * only if a majority still names this server (rlock__topology_confirm).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,14 +188,14 @@ static bool init_nodes(struct rlock__topology *topology)
 }
 
 /*
- * Nodes that a connection remembers in addition to those of its URL. A limit, since over months each node may get new
- * addresses.
+ * A connection remembers at most this many nodes in addition to those of its URL. Without a limit the list would grow for months,
+ * because each node may get new addresses.
  */
 #define LEARNT_MAX 16
 
 /*
- * Move the node to the front of the list, or add it there: a later request begins at a node that is known to work. The
- * list never loses a node of the URL. False: out of memory.
+ * Move the node to the front of the list, or add it there, so that a later request begins at a node that is known to work. If the
+ * list is full, remove the last node that is not in the URL. False: out of memory.
  */
 static bool learn_node(struct rlock__topology *topology, const char *host, int port)
 {
@@ -347,7 +347,7 @@ static bool redirect(struct rlock__topology *topology, const char *error)
 
 	if (!is_asking && strncmp(error, "MOVED ", 6) != 0)
 		return false;
-	/* The node redirects, but does not know the address: ask another node. */
+	/* The node redirects, but does not know the address of the other node: ask another node. */
 	if (!parse_address(topology, strchr(error, ' ') + 1, host, &port)) {
 		(void)rlock__topology_undo_ask(topology);
 		defer_node(topology);
@@ -365,7 +365,7 @@ static bool redirect(struct rlock__topology *topology, const char *error)
 	return (is_asking || learn_node(topology, host, port)) && set_server(topology, host, port);
 }
 
-/* ---- all of them ---- */
+/* ---- all topologies ---- */
 
 static enum rlock_status deny_local(struct rlock__topology *topology, int64_t deadline_ms)
 {

@@ -165,7 +165,10 @@ static void print_server(FILE *out, const struct rlock_url *url, int db)
 		(void)fprintf(out, "?db=%d", db);
 }
 
-/* The text of the server with this database, for the caller to free. NULL: out of memory. */
+/*
+ * The URL without user and password, as rlock_url_server returns it, but with this database. The caller frees it. NULL: out of
+ * memory.
+ */
 static char *server_make(const struct rlock_url *url, int db)
 {
 	char *server = NULL;
@@ -456,7 +459,7 @@ static char *password_find(char *text, char **end_out)
 		*end_out = at;
 		return colon != NULL && colon < at ? colon : NULL;
 	}
-	/* Hide nothing without slashes: the text is "host:port", "local:" or the name of a file. */
+	/* A text without slashes and without an '@' has no password: it is "host:port", "local:" or the name of a file. */
 	if (!has_slashes)
 		return NULL;
 	colon = port_colon(body);

@@ -219,7 +219,7 @@ static bool endpoint_read(struct parsing *parsing, struct part part, int default
 			return parsing_fail(
 				parsing,
 				"an IPv6 address stands in brackets, as in redis://[::1]:6379");
-		/* Do not quote the port: if "@host" is missing, it is a password. */
+		/* Do not quote the port: if the user has left out "@host", it is a password. */
 		if (!rlock__number_parse(part.text, part.len, 1, RLOCK__PORT_MAX, &out->port))
 			return parsing_fail(parsing, "the port is not a number from 1 to %d",
 					    RLOCK__PORT_MAX);
@@ -429,7 +429,7 @@ static bool query_read(struct parsing *parsing, struct part rest)
 	return true;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole URL ---- */
 
 /* Set scheme and TLS by the name of a scheme. False: unknown. */
 static bool scheme_find(struct part word, struct rlock_url *url)
