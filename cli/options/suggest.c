@@ -269,6 +269,19 @@ static struct words words_of(const struct line *line)
 	return (struct words){ .verbs = line->set, .words = line->words, .count = line->count };
 }
 
+/* Remove a long option that has no letter, with its value. */
+static void drop_option(struct line *line, enum opt_id id)
+{
+	struct words from = words_of(line);
+	struct word word;
+
+	while (words_next(&from, &word))
+		if (word.opt == &opt_table[id]) {
+			replace(line, word.at, word.span, NULL, NULL);
+			return;
+		}
+}
+
 static bool has_option(const struct line *line, enum opt_id id)
 {
 	struct words from = words_of(line);
@@ -365,6 +378,14 @@ static bool is_url(const char *word)
 	       choice_find("redis|rediss|valkey|valkeys|unix", scheme) >= 0;
 }
 
+/* Whether the word is the path of a file that may be executed. */
+static bool is_path_of_program(const char *word)
+{
+	char path[PATH_MAX];
+
+	return strchr(word, '/') != NULL && file_find_program(word, "", path) == 0;
+}
+
 /* Whether the word is a path, or a program in PATH. */
 static bool is_program(const char *word)
 {
@@ -390,16 +411,22 @@ static bool is_whole_line(const char *word, const char *verb)
 
 /* ---- a COMMAND without "--" before it ---- */
 
-/* Whether the line has neither --pid nor --owner, and so needs a COMMAND. With --resize it needs none of the three. */
-static bool lacks_owner(const struct line *line)
-{
-	return line->need == COMMAND_OPTIONAL && !has_option(line, OPT_PID) &&
-	       !has_option(line, OPT_OWNER) && !has_option(line, OPT_RESIZE);
-}
-
 static bool may_have_command(const struct line *line)
 {
 	return line->need == COMMAND_NEEDED || line->need == COMMAND_OPTIONAL;
+}
+
+/* Whether the line says who holds a lock without a COMMAND. */
+static bool has_owner(const struct line *line)
+{
+	return line->need == COMMAND_OPTIONAL &&
+	       (has_option(line, OPT_PID) || has_option(line, OPT_OWNER));
+}
+
+/* Whether the line has neither --pid nor --owner, and so needs a COMMAND. With --resize it needs none of the three. */
+static bool lacks_owner(const struct line *line)
+{
+	return line->need == COMMAND_OPTIONAL && !has_owner(line) && !has_option(line, OPT_RESIZE);
 }
 
 /*
@@ -460,6 +487,26 @@ static bool search_word(const struct line *line, const struct word *word, struct
 }
 
 /*
+ * The index of a later name that is a program. In a line with an owner all words may be names, and a name may be a path:
+ * only a file that may be executed counts. *is_certain_out: no word before it can be COMMAND. line->count: none.
+ */
+static size_t find_program_name(const struct line *line, bool *is_certain_out)
+{
+	struct words from = words_of(line);
+	struct word word;
+	size_t names = 0;
+
+	while (words_next(&from, &word)) {
+		if (names > 0 && word.kind == WORD_NAME && is_path_of_program(word.value)) {
+			*is_certain_out = names == 1;
+			return word.at;
+		}
+		names += word.kind == WORD_NAME || word.opt == &opt_table[OPT_NAME] ? 1 : 0;
+	}
+	return line->count;
+}
+
+/*
  * Returns the index where COMMAND begins in a line without "--", that is, of the word after the first name; or
  * line->count: there is no COMMAND. *is_certain_out: COMMAND cannot begin at a later word.
  */
@@ -470,6 +517,8 @@ static size_t find_command(const struct line *line, bool *is_certain_out)
 	struct search search = { .is_certain = true, .first = line->count };
 
 	*is_certain_out = true;
+	if (line->command == NULL && has_owner(line))
+		return find_program_name(line, is_certain_out);
 	if (line->command != NULL || (line->need != COMMAND_NEEDED && !lacks_owner(line)))
 		return line->count;
 	for (; words_next(&from, &word); before = word) {
@@ -501,19 +550,32 @@ static enum verdict mend_dashes(struct line *line, size_t at, bool is_certain,
 				   ? "needs a command after '--'"
 				   : "without '--' and a COMMAND needs --pid or --owner";
 	const char *verb = line->verb;
+	char shown[USAGE_SHOWN_MAX];
+	size_t len;
 
-	if (!is_certain)
-		return reject(why, UNCERTAIN, "%s %s: see 'rlock help %s'", verb, text, verb);
+	if (has_owner(line))
+		(void)reject(why, UNCERTAIN,
+			     "'%s' is a program: a command stands after '--' (--name has any name)",
+			     usage_show(line->words[at], shown));
+	else
+		(void)reject(why, UNCERTAIN, "%s %s", verb, text);
+	if (!is_certain) {
+		len = strlen(why);
+		(void)snprintf(why + len, SUGGESTION_MAX - len, ": see 'rlock help %s'", verb);
+		return UNCERTAIN;
+	}
 	line->has_marked_command = is_program(line->words[at]);
 	if (strcmp(line->words[at], "-c") == 0) {
 		replace(line, at, 0, option_sh, NULL);
 		line->has_marked_command = true;
 	}
 	cut_command(line, at);
+	/* rlock itself is the process that holds a lock with a COMMAND. */
+	drop_option(line, OPT_PID);
 	line->lacks_dashes = true;
 	if (strcmp(verb, "lock") == 0)
 		line->verb = "run";
-	return reject(why, MENDED, "%s %s", verb, text);
+	return MENDED;
 }
 
 /* ---- a wrong word ---- */
@@ -641,11 +703,37 @@ static bool is_host_with_port(const char *word)
 		strncmp(word, "localhost:", 10) == 0);
 }
 
+/*
+ * Report a number of one or two digits, or a duration next to a name: as a name in a line that acquires, it would be an
+ * additional lock, or one that all scripts with that descriptor share.
+ */
+static enum verdict check_number(const struct line *line, const char *name,
+				 char why[SUGGESTION_MAX])
+{
+	bool is_short = is_number(name) && strlen(name) <= 2;
+	int64_t ms;
+
+	if (!may_have_command(line) ||
+	    !(is_short ||
+	      (!is_number(name) && duration_parse(name, &ms) && count_names(line, 0) > 1)))
+		return RIGHT;
+	if (is_short && line->command == NULL)
+		return reject(
+			why, UNCERTAIN,
+			"'%s' would be the name of a lock: for a descriptor 'rlock flock %s%s', how long to wait is --wait %s (--name %s has it as a name)",
+			name, has_option(line, OPT_NO_WAIT) ? "-n " : "", name, name, name);
+	return reject(
+		why, UNCERTAIN,
+		"'%s' would be the name of a lock: how long to wait is --wait %s (--name %s has it as a name)",
+		name, name, name);
+}
+
 static enum verdict check_name(struct line *line, const struct word *before,
 			       const struct word *word, char why[SUGGESTION_MAX])
 {
-	char shown[USAGE_SHOWN_MAX];
+	char shown[USAGE_SHOWN_MAX], *text;
 	char *name = line->words[word->at];
+	size_t len = strlen(name);
 
 	if (line->set == VERBS_CHECK && is_host_with_port(name))
 		return reject(
@@ -671,9 +759,20 @@ static enum verdict check_name(struct line *line, const struct word *before,
 			      usage_show(name, shown), shown);
 	if (strcmp(name, "-") == 0)
 		return reject(why, UNCERTAIN, "'-' is a name only by --name");
+	if (len > 1 && name[len - 1] == ',' && line->need != COMMAND_NONE_BUT_PATTERN) {
+		(void)reject(why, UNCERTAIN,
+			     "'%s' ends in a comma: blanks separate names (--name has any name)",
+			     usage_show(name, shown));
+		text = make(line, "%.*s", (int)(len - 1), name);
+		if (text == NULL)
+			return UNCERTAIN;
+		replace(line, word->at, 1, text, NULL);
+		return MENDED;
+	}
 	if (!is_part_of_option(line, before, word)) {
 		if (!is_number_of_permits(line, word))
-			return check_text(line, name, why);
+			return check_number(line, name, why) != RIGHT ? UNCERTAIN
+								      : check_text(line, name, why);
 		(void)reject(why, UNCERTAIN, PERMITS_WHY);
 		return mend_number(line, word->at, 1, name);
 	}

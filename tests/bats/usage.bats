@@ -14,12 +14,12 @@ load ../lib/usual
 }
 
 @test "names with and without --name are locked in the order of the command line, also with different hash tags" {
-	run -0 rlock run '{b}' --name 'the a' -n 'a}' --name=–d 'a{a}' 3 -- sh -c 'echo "$RLOCK_NAME"'
-	assert_output $'{b}\nthe a\na}\n–d\na{a}\n3'
+	run -0 rlock run '{b}' --name 'the a' -n 'a}' --name=–d 'a{a}' 300 -- sh -c 'echo "$RLOCK_NAME"'
+	assert_output $'{b}\nthe a\na}\n–d\na{a}\n300'
 	run -0 rlock run --name e -- true
 	# After -n a number is a name if no other name follows.
-	run -0 rlock run -n 3 -- printenv RLOCK_NAME
-	assert_output 3
+	run -0 rlock run -n 300 -- printenv RLOCK_NAME
+	assert_output 300
 }
 
 @test "a mistyped line sends no request, and its password is not shown" {
@@ -34,6 +34,8 @@ load ../lib/usual
 
 @test "an ambiguous line locks nothing, and the corrected line in the message does what was meant" {
 	local line corrected
+	printf '#!/bin/sh\ntouch ran\n' >job
+	chmod +x job
 	while read -r line; do
 		# shellcheck disable=SC2086
 		run -64 rlock $line
@@ -54,10 +56,17 @@ load ../lib/usual
 		run redis://127.0.0.1:1 -- touch ran
 		mutex x -- touch ran
 		mylock touch ran
+		lock --pid 1 --on-lost ignore x ./job
+		lock --owner ci --lease 1h x y ./job
+		lock --owner ci --lease 1h -n 9
+		run -n 9 -- touch ran
+		run x 10m -- touch ran
+		run x, y -- touch ran
 	END
 	no_keys
 	refute file_exists ran
-	for line in 'run -w 5 min x -- touch ran' 'run a touch ran' "run –wait 5 a -- touch ran" 'mylock touch ran' 'run -n 3 a -- touch ran'; do
+	for line in 'run -w 5 min x -- touch ran' 'run a touch ran' "run –wait 5 a -- touch ran" 'mylock touch ran' 'run a, b -- touch ran' \
+		'lock --pid $$ a ./job' 'lock --owner ci --lease 1h a ./job' 'run -n 3 a -- touch ran'; do
 		rm -f ran
 		# shellcheck disable=SC2086
 		run -64 rlock $line

@@ -126,6 +126,27 @@ static const struct {
 	{ "list -- 'ci*'", "try: rlock list 'ci*'\n" },
 	{ "list -- touch ran", "list takes no '--' and no command\n" },
 	{ "run web ./job", "try: rlock run web -- ./job\n" },
+	/* a command among the names of a lock without one */
+	{ "lock --owner x --lease 1h web /bin/cp a b",
+	  "'/bin/cp' is a program: a command stands after '--' (--name has any name): try: rlock run --owner x --lease 1h web -- /bin/cp a b\n" },
+	{ "sem --permits 3 --pid 1 -n web /bin/cp --help",
+	  "try: rlock sem --permits 3 -n web -- /bin/cp --help\n" },
+	{ "lock --pid 1 web database /bin/cp a",
+	  "'/bin/cp' is a program: ... any name): see 'rlock help lock'\n" },
+	{ "lock web /bin/cp a b",
+	  "without '--' and a COMMAND needs --pid or --owner: try: rlock run web -- /bin/cp a b\n" },
+	/* a number that may be a descriptor, a count or a duration */
+	{ "lock -n 9", "for a descriptor 'rlock flock -n 9', ... (--name 9 has it as a name)\n" },
+	{ "lock --pid 1 9", "for a descriptor 'rlock flock 9', how long to wait is --wait 9 (" },
+	{ "run -n 9 -- touch ran",
+	  "rlock: '9' would be the name of a lock: how long to wait is --wait 9 (--name 9 has" },
+	{ "run 10 nightly -- touch ran", "how long to wait is --wait 10 (--name 10 has" },
+	{ "run nightly NX EX 30 -- touch ran", "'30' would be the name of a lock" },
+	{ "run nightly 10m -- touch ran", "how long to wait is --wait 10m (--name 10m has" },
+	/* a list with commas */
+	{ "run a, b -- touch ran",
+	  "'a,' ends in a comma: blanks separate names (--name has any name): try: rlock run a b -- touch ran\n" },
+	{ "unlock a, b, c", "try: rlock unlock a b c\n" },
 	/* perhaps another name, or a command that this machine does not have */
 	{ "run web database ./job", "run needs a command after '--': see 'rlock help run'\n" },
 	/* syntax of flock */
@@ -205,6 +226,9 @@ static const struct {
 	{ "wlock --pid 1 --on-lost term b", "try: rlock wlock --on-lost ignore --pid 1 b\n" },
 	{ "lock --owner x --ttl 5s a", "--lease " },
 	{ "lock --owner x --pid 1 --lease 5s a", "--owner" },
+	{ "run --owner job- a -- touch ran",
+	  "rlock: --owner 'job-': ends in '-': does a variable in it have no value?\n" },
+	{ "unlock --owner ci. a", "--owner 'ci.': ends in '.': does a variable in it" },
 	{ "unlock --holder x a", "--force" },
 	{ "lock --pid 4194304 a", "4194304" }, /* larger than any pid */
 	{ "run --log-format json a -- touch ran", "--log-format" },
@@ -486,7 +510,7 @@ static void check_limits(void)
 	check_line(line, "--note");
 	len = (size_t)snprintf(line, sizeof(line), "run --name a");
 	for (int i = 1; i <= 64; i++)
-		len += (size_t)snprintf(line + len, sizeof(line) - len, " %d", i);
+		len += (size_t)snprintf(line + len, sizeof(line) - len, " n%d", i);
 	(void)snprintf(line + len, sizeof(line) - len, " -- touch ran");
 	check_line(line, "64");
 	len = (size_t)snprintf(line, sizeof(line), "run -u '");
